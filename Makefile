@@ -1,0 +1,34 @@
+# The EPICS way: make, make runtests, make clean, make distclean with EPICS_BASE set in
+# configure/RELEASE.local or in the environment. On a bare machine: make demo, make check.
+
+ifneq ($(filter demo check bench setup,$(MAKECMDGOALS)),)
+
+# These find or build EPICS Base first and then come back here with EPICS_BASE set.
+.PHONY: demo check bench setup
+setup:
+	@tools/setup.sh
+demo:
+	@tools/demo.sh
+check:
+	@tools/check.sh
+bench:
+	@tools/bench.sh
+
+else
+
+TOP = .
+include $(TOP)/configure/CONFIG
+
+DIRS += configure
+DIRS += ebpfMonSup
+ebpfMonSup_DEPEND_DIRS = configure
+DIRS += ebpfMonApp
+ebpfMonApp_DEPEND_DIRS = ebpfMonSup
+DIRS += tests
+tests_DEPEND_DIRS = ebpfMonSup ebpfMonApp
+DIRS += iocBoot
+iocBoot_DEPEND_DIRS = ebpfMonApp
+
+include $(TOP)/configure/RULES_TOP
+
+endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
+/*
+ * What the kernel half and the user half say to each other: the events on the ring, and the tables that
+ * one side writes and the other reads. The only header that both halves include.
+ *
+ * All times are CLOCK_MONOTONIC nanoseconds, but for record time stamps, which are as the record has
+ * them (epicsTimeStamp: seconds since 1990 in the low 32 bits, nanoseconds in the high 32).
+ */
+#ifndef EBPFMON_EVENT_H
+#define EBPFMON_EVENT_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define EBPFMON_VAL_MAX   256 /* bytes of a value that an event carries */
+#define EBPFMON_USER_MAX  40  /* claimed user name, with its terminator */
+#define EBPFMON_HOST_MAX  64  /* claimed host name, with its terminator */
+#define EBPFMON_COMM_MAX  16  /* TASK_COMM_LEN */
+#define EBPFMON_NESTED    4   /* lock sets that one thread can hold before we stop looking */
+#define EBPFMON_BUCKETS   128 /* latency histogram: 32 octaves of 4 */
+#define EBPFMON_OCTAVE0   8   /* first bucket: below 2^8 ns */
+#define EBPFMON_CLOSURE_MAX 16384 /* records that one chain is searched for */
+#define EBPFMON_CHUNK     96  /* records in one chain event */
+
+/* Must match ebpfMonLevel.h of the model. */
+enum ebpfMonKernelLevel {
+    EBPFMON_OFF = 0,
+    EBPFMON_PUTS = 1,
+    EBPFMON_COUNTS = 2,
+    EBPFMON_CHAINS = 3,
+    EBPFMON_TRACE = 4
+};
+
+/* Why an event is missing: index into the map "lost". */
+enum ebpfMonLost {
+    EBPFMON_LOST_RING,    /* the ring was full */
+    EBPFMON_LOST_THREADS, /* more threads than the thread table holds */
+    EBPFMON_LOST_ROOTS,   /* more chain roots than the histogram table holds */
+    EBPFMON_LOST_NESTED,  /* more lock sets held by one thread than EBPFMON_NESTED */
+    EBPFMON_LOST_FAULT,   /* the target's memory was paged out, so a record could not be read */
+    EBPFMON_LOST_KERNEL   /* number of the reasons above */
+};
+
+/* What was counted for the cost: index into the per-target counters. */
+enum ebpfMonHit {
+    EBPFMON_HIT_ENTRY,  /* traps at a function's entry */
+    EBPFMON_HIT_RETURN, /* traps at a function's return */
+    EBPFMON_HIT_WALKED, /* records looked at by snapshots */
+    EBPFMON_HIT_KINDS
+};
+
+enum ebpfMonEventKind {
+    EBPFMON_EV_PUT = 1, /* struct ebpfMonPutEvent, its values after it */
+    EBPFMON_EV_RESULT,  /* struct ebpfMonResultEvent */
+    EBPFMON_EV_CHAIN,   /* struct ebpfMonChainEvent */
+    EBPFMON_EV_EXEC,    /* struct ebpfMonHead alone */
+    EBPFMON_EV_EXIT     /* struct ebpfMonHead alone */
+};
+
+struct ebpfMonHead {
+    __u32 kind; /* enum ebpfMonEventKind */
+    __u32 tgid;
+    __u32 tid;
+    __u32 iocId; /* from ebpfMonTargetConf: tells two lives of one pid apart */
+    __u64 ktime;
+};
+
+/* Where the write was seen. */
+enum ebpfMonPutSite {
+    EBPFMON_SITE_PUT,      /* dbPut: the result follows in an EBPFMON_EV_RESULT, if that is watched */
+    EBPFMON_SITE_LINK,     /* dbPutField of a link field, which never reaches dbPut */
+    EBPFMON_SITE_DISABLED, /* dbPutField or dbProcessNotify of a record with DISP set */
+    EBPFMON_SITE_DENIED    /* rsrvCheckPut: refused by access security, or a field that nobody may write */
+};
+
+/* A TCP connection as the server sees it; addresses and ports in network byte order. */
+struct ebpfMonPeer {
+    __u32 addr;  /* the client's */
+    __u32 saddr; /* the server's */
+    __u16 port;
+    __u16 sport;
+    __u32 netns; /* network namespace (inode) for 127/8, else 0: only loopback addresses are ambiguous */
+};
+
+/* The process behind a local connection. */
+struct ebpfMonOwner {
+    __u32 pid; /* 0: not known, or not on this host */
+    __u32 uid;
+    char  comm[EBPFMON_COMM_MAX];
+};
+
+struct ebpfMonPutEvent {
+    struct ebpfMonHead head;
+    __u64 id;       /* pairs with the result: counts the puts of this thread */
+    __u64 precord;
+    __u64 pfldDes;
+    __u64 pfield;
+    __u64 root;     /* the record whose chain this thread is in, 0: none or not watched */
+    __s64 nRequest; /* elements sent */
+    __s64 nElements;/* elements the field can hold */
+    __s32 oldCount; /* elements the array held before, -1: not an array */
+    __s16 dbrType;
+    __s16 fieldType;
+    __s16 fieldSize;
+    __u8  site;     /* enum ebpfMonPutSite */
+    __u8  isCA;     /* the thread was serving a CA circuit */
+    __u32 newLen;   /* bytes after the struct: first the old value, then the new one */
+    __u32 oldLen;
+    struct ebpfMonPeer peer; /* addr 0: no connection known */
+    struct ebpfMonOwner owner;
+    char user[EBPFMON_USER_MAX];
+    char host[EBPFMON_HOST_MAX];
+    char comm[EBPFMON_COMM_MAX]; /* the writing thread's own name */
+};
+
+struct ebpfMonResultEvent {
+    struct ebpfMonHead head;
+    __u64 id;
+    __s64 status; /* what dbPut returned */
+};
+
+struct ebpfMonChainRec {
+    __u32 slot;
+    __u16 sevr;
+    __u16 stat;
+    __u64 time; /* the record's own time stamp */
+    __u8  val[16];
+};
+
+struct ebpfMonChainEvent {
+    struct ebpfMonHead head; /* ktime: the end */
+    __u64 begin;    /* when the lock was asked for */
+    __u64 wait;     /* ns of it spent waiting for the lock */
+    __u32 rootSlot;
+    __u32 total;    /* records processed by this chain */
+    __u32 part;     /* number of this event among the chain's, from 0 */
+    __u32 last;     /* nonzero: the chain is complete with this event */
+    __u32 count;    /* entries in rec */
+    __u32 pad;
+    struct ebpfMonChainRec rec[EBPFMON_CHUNK];
+};
+
+/* --- tables that the user half writes ------------------------------------------------------------ */
+
+/* Map "targets", by tgid. Offsets into structs of the target's EPICS Base, in bytes. */
+struct ebpfMonTargetConf {
+    __u64 asActive;  /* address of the target's asActive, 0: none */
+    __u64 slowNs;    /* chains that take this long are kept whole, 0: none */
+    __u32 iocId;
+    __u32 sample;    /* level trace: keep one chain in this many */
+    __u16 level;     /* enum ebpfMonKernelLevel */
+    /* dbCommon, from the target's own dbFldDes */
+    __u16 time, pact, ppn, lset, disp, sevr, stat;
+    /* rsrv/server.h: struct client, struct channel_in_use */
+    __u16 clAddr, clUser, clHost, clRecvBuf, clRecvStk;
+    __u16 ciuClient, ciuDbch, ciuAs;
+    __u16 asAccess;  /* asLib.h: struct asgClient.access */
+    __u16 ppnChan, ppnUsr; /* dbNotify.h: struct processNotify */
+    __u16 pad[1];
+};
+
+/* Map "recIndex": which slot a record has. */
+struct ebpfMonRecKey {
+    __u32 tgid;
+    __u32 pad;
+    __u64 precord;
+};
+
+/* Map "arrays": where an array field keeps its elements and their number. By tgid and dbFldDes address. */
+struct ebpfMonArrayConf {
+    __u16 ptr;   /* offset of the pointer to the elements */
+    __u16 count; /* offset of the 32-bit number of elements in use */
+};
+
+#define EBPFMON_REC_NOTIME 1 /* its time stamp does not tell that it processed: always walk its chain */
+
+/* Map "recConf", by slot; mapped into the user half. */
+struct ebpfMonRecConf {
+    __u64 addr;
+    __u32 first;  /* its closure: closure[first … first+len-1], itself included */
+    __u32 len;    /* 0: not watched */
+    __u16 valOff;
+    __u8  valSize;
+    __u8  flags;  /* EBPFMON_REC_… */
+    __u32 pad;
+};
+
+/* --- tables that the kernel half writes ---------------------------------------------------------- */
+
+/* Map "recState", by slot; mapped into the user half. Written with the record's lock set held. */
+struct ebpfMonRecState {
+    __u64 time;    /* the time stamp last seen */
+    __u64 count;   /* processings seen by snapshots */
+    __u64 trapped; /* processings seen by the trap, while it is attached */
+    __u64 entered; /* calls of dbProcess, while the reference trap is attached */
+    __u64 stamp;   /* end of the chain that processed it last */
+    __u32 pending; /* asynchronous: begun and not yet completed */
+    __u32 seen;    /* nonzero once "time" is valid */
+};
+
+/* Map "roots", by slot. */
+struct ebpfMonRootStat {
+    __u64 count;
+    __u64 last; /* ns with the lock held */
+    __u64 sum;
+    __u64 max;
+    __u64 waitSum;
+    __u64 waitMax;
+    __u32 hist[EBPFMON_BUCKETS];
+};
+
+/* Map "hits", by tgid. */
+struct ebpfMonHits {
+    __u64 n[EBPFMON_HIT_KINDS];
+};
+
+/* Bucket of a latency: four to the octave. Bucket 0 holds all below 2^EBPFMON_OCTAVE0 ns. */
+static inline __u32 ebpfMonBucket(__u64 ns)
+{
+    __u32 e, b;
+
+    if (ns < (1ull << EBPFMON_OCTAVE0))
+        return 0;
+    e = 63 - __builtin_clzll(ns);
+    b = (e - EBPFMON_OCTAVE0) * 4 + ((ns >> (e - 2)) & 3) + 1;
+    return b < EBPFMON_BUCKETS ? b : EBPFMON_BUCKETS - 1;
+}
+
+#endif /* EBPFMON_EVENT_H */

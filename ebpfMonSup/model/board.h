@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The board: what is published, in one place of fixed size. The monitor writes it, records and reports
+ * read it, both under its lock and for no longer than a copy takes; a writer then tells the listener
+ * which group changed. Knows neither BPF nor records.
+ *
+ * Times are epicsTimeStamp, latencies µs, rates per second, costs percent of one core.
+ */
+#ifndef EBPFMON_BOARD_H
+#define EBPFMON_BOARD_H
+
+#include <stdint.h>
+#include <epicsTime.h>
+#include "model/level.h"
+#include "model/put.h"
+
+#define EBPFMON_IOCS_MAX   256
+#define EBPFMON_PUTS_MAX   200  /* recent puts kept */
+#define EBPFMON_TOP_MAX    100  /* busiest records, slowest chains */
+#define EBPFMON_HIST_MAX   32   /* octaves of CHAIN_HIST */
+#define EBPFMON_LOSTS_MAX  16
+#define EBPFMON_WATCH_MAX  1024 /* records with scalars of their own */
+#define EBPFMON_SLOW_SIZE  16384
+#define EBPFMON_LOG_SIZE   16384
+
+/* What changes together, and is scanned together. */
+typedef enum {
+    ebpfMonGroupState,  /* state, lost, cost, cpu, mem */
+    ebpfMonGroupIocs,
+    ebpfMonGroupPuts,
+    ebpfMonGroupProc,
+    ebpfMonGroupChains, /* and the histogram */
+    ebpfMonGroupSlow,
+    ebpfMonGroupWatch,
+    ebpfMonGroupCount
+} ebpfMonGroup;
+
+typedef enum {
+    ebpfMonStarting,
+    ebpfMonRunning,
+    ebpfMonDegraded, /* runs, but something asked for cannot be had: stateMsg */
+    ebpfMonFailed
+} ebpfMonState;
+
+typedef struct {
+    char     name[EBPFMON_NAME_SIZE];
+    int32_t  pid;
+    char     version[40];  /* "7.0.8.1" */
+    uint32_t records;
+    ebpfMonLevel level;    /* in force */
+    char     note[160];    /* empty, or why the level is not the one asked for, or a diagnosis */
+    double   cost;         /* percent of one core taken from it */
+} ebpfMonIocRow;
+
+typedef struct {
+    char     name[EBPFMON_NAME_SIZE]; /* record; RECORD@IOC where two watched IOCs have it */
+    uint64_t count;
+    double   rate;
+    int      atLeast;      /* the count is a lower bound */
+} ebpfMonProcRow;
+
+typedef struct {
+    char     name[EBPFMON_NAME_SIZE]; /* root record */
+    uint64_t count;
+    double   last, mean, p50, p99, max, waitMean, waitMax; /* µs */
+} ebpfMonChainRow;
+
+typedef struct {
+    char     record[EBPFMON_NAME_SIZE]; /* the name asked for, an alias too */
+    int      found;        /* some watched IOC has it */
+    int      atLeast;
+    uint64_t procCount;
+    double   procRate;
+    uint64_t chains;
+    double   latMean, latP99, latMax; /* µs; NaN while no chain was seen */
+    uint64_t putCount;
+    char     putLast[EBPFMON_LINE_SIZE];
+    epicsTimeStamp putTime;
+} ebpfMonWatchRow;
+
+typedef struct {
+    epicsTimeStamp time[ebpfMonGroupCount]; /* of the event that changed the group */
+
+    ebpfMonState state;
+    char     stateMsg[256];
+
+    unsigned iocCount;
+    ebpfMonIocRow ioc[EBPFMON_IOCS_MAX];
+
+    uint64_t putCount;     /* that passed the filter */
+    uint64_t putDenied;
+    double   putRate;
+    unsigned putRecent;    /* valid entries of put[] */
+    unsigned putHead;      /* index of the newest; the one before it is at (putHead + PUTS_MAX - 1) % PUTS_MAX */
+    ebpfMonPut put[EBPFMON_PUTS_MAX];
+
+    uint64_t procCount;
+    double   procRate;
+    unsigned procTop;
+    ebpfMonProcRow proc[EBPFMON_TOP_MAX];
+
+    unsigned chainTop;
+    ebpfMonChainRow chain[EBPFMON_TOP_MAX];
+
+    char     histSel[EBPFMON_NAME_SIZE]; /* root record asked for; empty: all chains of all roots */
+    int      histFound;
+    double   hist[EBPFMON_HIST_MAX];      /* chains between edge i and edge i+1 */
+    double   histEdge[EBPFMON_HIST_MAX];  /* µs, lower edges */
+
+    char     slow[EBPFMON_SLOW_SIZE];     /* newest slow chains as text, newest first */
+    uint64_t slowCount;
+
+    uint64_t lostCount;      /* since the last reset */
+    unsigned lostKinds;
+    struct { char reason[40]; uint64_t count; } lost[EBPFMON_LOSTS_MAX];
+
+    double   cost;           /* of all targets together */
+    double   hitCost;        /* ns, calibrated: one entry trap */
+    double   cpu;            /* the monitor's own, percent of one core */
+    double   mem;            /* the monitor's own, MB resident and BPF maps */
+
+    unsigned watchCount;
+    ebpfMonWatchRow watch[EBPFMON_WATCH_MAX];
+} ebpfMonBoard;
+
+/* The one board, locked. Never wait for anything while you hold it. */
+ebpfMonBoard *ebpfMonBoardLock(void);
+void ebpfMonBoardUnlock(void);
+
+/* The newest put is board->put[putHead]; i = 0 … putRecent-1, newest first. */
+const ebpfMonPut *ebpfMonBoardPut(const ebpfMonBoard *board, unsigned i);
+
+/* Tells the listener, from any thread, not under the lock. */
+void ebpfMonBoardChanged(ebpfMonGroup group);
+void ebpfMonBoardListen(void (*changed)(ebpfMonGroup group));
+
+/* Asks for scalars of one record; the same name twice gives the same row. Row index, or -1 when full. */
+int ebpfMonBoardWatch(const char *record);
+
+/* Chooses the root record of the histogram; empty: all. */
+void ebpfMonBoardHistSelect(const char *record);
+
+#endif

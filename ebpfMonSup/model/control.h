@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What records and the shell may ask of the monitor. The monitor registers its operations here, so that
+ * the record room need not know it.
+ */
+#ifndef EBPFMON_CONTROL_H
+#define EBPFMON_CONTROL_H
+
+#include <stddef.h>
+#include "model/filter.h"
+
+typedef struct {
+    unsigned maxRecords; /* records of all watched IOCs together; default 200000 */
+    unsigned maxRoots;   /* chain roots with a histogram; default 8192 */
+    unsigned ringKiB;    /* event ring; default 8192, a power of two */
+    int      watchSelf;  /* nonzero: the monitor IOC is a target too; default 0 */
+} ebpfMonSettings;
+
+typedef struct {
+    /* Before start only. 0, or -1 with a message printed. */
+    long (*configure)(const ebpfMonSettings *settings);
+    /* Starts the monitor's threads; is called at the end of iocInit as well, and then does nothing more. */
+    long (*start)(void);
+    /* Puts a filter in force, or refuses it and leaves the old one. "text": one line for the operator. */
+    long (*setFilter)(const ebpfMonFilter *filter, char *text, size_t size,
+                      unsigned *matching, unsigned *generation);
+    void (*getFilter)(ebpfMonFilter *filter);
+    /* Level of the IOCs that match, before the filter's; level -1: as the filter says again. */
+    long (*setLevel)(const char *iocPattern, int level);
+    /* Counts processings of the IOCs that match by a trap on dbProcess as well, to compare. */
+    long (*setReference)(const char *iocPattern, int on);
+    /* Loss counters and the MINOR alarm. */
+    void (*resetLost)(void);
+    /* The rest print to stdout; 0 or -1. */
+    long (*listIocs)(void);
+    long (*listRecords)(const char *iocPattern, const char *recordPattern);
+    long (*listChains)(const char *rootPattern);
+    void (*report)(int level);
+} ebpfMonOps;
+
+/* Never NULL: before the monitor registered, every operation says so and fails. */
+const ebpfMonOps *ebpfMonControl(void);
+void ebpfMonControlRegister(const ebpfMonOps *ops);
+
+#endif

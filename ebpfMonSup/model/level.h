@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How closely an IOC is watched. Each level includes the ones before it; FILTER_LEVEL has the same order. */
+#ifndef EBPFMON_LEVEL_H
+#define EBPFMON_LEVEL_H
+
+typedef enum {
+    ebpfMonLevelOff,
+    ebpfMonLevelPuts,   /* every write */
+    ebpfMonLevelCounts, /* + processings of every record */
+    ebpfMonLevelChains, /* + latency and lock wait of every chain, slow ones kept whole */
+    ebpfMonLevelTrace,  /* + every chain (or one in N) kept whole, processings counted by a trap as well */
+    ebpfMonLevelCount
+} ebpfMonLevel;
+
+const char *ebpfMonLevelName(ebpfMonLevel level);
+
+/* The level called "name" (not case sensitive), or -1. */
+int ebpfMonLevelParse(const char *name);
+
+#endif

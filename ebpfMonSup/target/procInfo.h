@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What /proc says of a process: identity, display name, and the few lines of status that we need.
+ * Every function can fail because the process is gone; none keeps a file open.
+ */
+#ifndef EBPFMON_PROCINFO_H
+#define EBPFMON_PROCINFO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define EBPFMON_IOCNAME_SIZE 61
+
+/* All process ids of /proc, ascending. Returns their number, -1 on error; *pids is malloc'ed for the caller. */
+int ebpfMonProcList(pid_t **pids);
+
+/* Start time in clock ticks since boot (field 22 of stat): with the pid the identity of a process. 0: gone. */
+uint64_t ebpfMonProcStart(pid_t pid);
+
+/* Display name of an IOC: its IOC environment variable; else the folder of its st.cmd (an argument that
+ * ends in .cmd; relative ones are resolved by its working directory); else its command (for an
+ * interpreter, the script or -m module). "buf" is always terminated, too long ends in "...".
+ * 0, or -1 when the process is gone. */
+int ebpfMonProcIocName(pid_t pid, char *buf, size_t size);
+
+/* The command for people: base name of argv[0]; for python, perl, java…: and the script's or module's.
+ * Never empty: falls back to comm. 0, or -1 when the process is gone. */
+int ebpfMonProcCommand(pid_t pid, char *buf, size_t size);
+
+/* "Seccomp:" of /proc/PID/status: 0 none, 1 strict, 2 filter; -1: gone. */
+int ebpfMonProcSeccomp(pid_t pid);
+
+/* One local TCP connection and who owns its client end; addresses and ports in network byte order. */
+typedef struct {
+    uint32_t addr, saddr;   /* client's, server's */
+    uint16_t port, sport;
+    pid_t    pid;           /* owner of the (addr, port) end */
+    uid_t    uid;
+    char     comm[16];
+} ebpfMonProcConn;
+
+/* Established IPv4 (and v4-mapped) TCP connections both of whose ends are on this host (in our network
+ * namespace), with the owner of the client end (the end whose port is not a listening one). Reads
+ * /proc/net/tcp, tcp6 and /proc/PID/fd. Returns their number, -1 on error; *conns is malloc'ed. */
+int ebpfMonProcConns(ebpfMonProcConn **conns);
+
+/* User name of a uid, or the number as text. */
+void ebpfMonProcUser(uid_t uid, char *buf, size_t size);
+
+#endif
