@@ -105,6 +105,9 @@ struct ebpfMonPutEvent {
     __s16 fieldSize;
     __u8  site;     /* enum ebpfMonPutSite */
     __u8  isCA;     /* the thread was serving a CA circuit */
+    __u16 linkType; /* EBPFMON_SITE_LINK: link.h's type and pvlMask of the link as it was */
+    __u16 linkMask;
+    __u32 pad;
     __u32 newLen;   /* bytes after the struct: first the old value, then the new one */
     __u32 oldLen;
     struct ebpfMonPeer peer; /* addr 0: no connection known */
@@ -186,6 +189,12 @@ struct ebpfMonRecConf {
     __u32 pad;
 };
 
+/* Map "closure": slots, two to an element, because an array map rounds its elements up to 8 bytes and the
+ * user half sees it mapped as it lies in memory: closure[i] is element i / 2, slot[i % 2]. */
+struct ebpfMonClosurePair {
+    __u32 slot[2];
+};
+
 /* --- tables that the kernel half writes ---------------------------------------------------------- */
 
 /* Map "recState", by slot; mapped into the user half. Written with the record's lock set held. */
@@ -201,8 +210,9 @@ struct ebpfMonRecState {
 
 /* Map "roots", by slot. */
 struct ebpfMonRootStat {
-    __u64 count;
-    __u64 last; /* ns with the lock held */
+    __u64 chains; /* all */
+    __u64 count;  /* those that were timed: the sum of hist */
+    __u64 last;   /* ns with the lock held */
     __u64 sum;
     __u64 max;
     __u64 waitSum;
@@ -215,14 +225,21 @@ struct ebpfMonHits {
     __u64 n[EBPFMON_HIT_KINDS];
 };
 
-/* Bucket of a latency: four to the octave. Bucket 0 holds all below 2^EBPFMON_OCTAVE0 ns. */
+/* Bucket of a latency: four to the octave. Bucket 0 holds all below 2^EBPFMON_OCTAVE0 ns. The logarithm
+ * is by halving: BPF has no instruction for it, and clang 14 does not end on __builtin_clzll. */
 static inline __u32 ebpfMonBucket(__u64 ns)
 {
-    __u32 e, b;
+    __u32 e = 0, b;
+    __u64 v = ns;
 
     if (ns < (1ull << EBPFMON_OCTAVE0))
         return 0;
-    e = 63 - __builtin_clzll(ns);
+    if (v >> 32) { e += 32; v >>= 32; }
+    if (v >> 16) { e += 16; v >>= 16; }
+    if (v >> 8) { e += 8; v >>= 8; }
+    if (v >> 4) { e += 4; v >>= 4; }
+    if (v >> 2) { e += 2; v >>= 2; }
+    if (v >> 1) e += 1;
     b = (e - EBPFMON_OCTAVE0) * 4 + ((ns >> (e - 2)) & 3) + 1;
     return b < EBPFMON_BUCKETS ? b : EBPFMON_BUCKETS - 1;
 }

@@ -14,30 +14,39 @@ VERSION=7.0.8.1
 SHA256=0b62bff0ed19e6aa05c81e272bd6efdf167c8f310c6e385cfcada6343d6753df
 SUITE=trixie
 
+# Nothing of a make that calls us may leak into the makes that we call (-n, -j of a closed job server).
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
 top=$(cd "$(dirname "$0")/.." && pwd)
 cache=${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}
+case $cache in /*) ;; *) cache=$PWD/$cache ;; esac
 base=$cache/base-$VERSION
 t0=$(date +%s)
 
 say() { printf 'base: %4ds  %s\n' $(($(date +%s) - t0)) "$*" >&2; }
 die() { printf 'base: %s\n' "$*" >&2; exit 1; }
 
-usable() { [ -f "$1/configure/RULES_BUILD" ] && [ -x "$1/startup/EpicsHostArch" ] || [ -f "$1/configure/RULES_BUILD" ] && [ -f "$1/startup/EpicsHostArch.pl" ]; }
+# A Base that was built: its rules are there, and its IOC.
+usable() {
+    [ -f "$1/configure/RULES_BUILD" ] || return 1
+    for ioc in "$1"/bin/*/softIoc; do
+        if [ -x "$ioc" ]; then return 0; fi
+    done
+    return 1
+}
 
-for f in "$top/configure/RELEASE.local" "$top/../RELEASE.local"; do
-    [ -f "$f" ] || continue
-    local_base=$(sed -n 's/^[[:space:]]*EPICS_BASE[[:space:]]*=[[:space:]]*//p' "$f" | tail -n 1)
-    [ -n "$local_base" ] || continue
-    usable "$local_base" || die "$f says EPICS_BASE = $local_base, where there is no built EPICS Base. Correct that line or remove it."
-    echo "$local_base"; exit 0
-done
-if [ -n "${EPICS_BASE:-}" ]; then
-    usable "$EPICS_BASE" || die "the environment says EPICS_BASE=$EPICS_BASE, where there is no built EPICS Base. Correct or unset it."
-    echo "$EPICS_BASE"; exit 0
+# Asked of make itself, so that macros and includes in RELEASE.local mean what they mean in the build.
+given=$(printf 'all:;@:\n-include %s/../RELEASE.local\n-include %s/configure/RELEASE.local\n$(info $(strip $(EPICS_BASE)))\n' \
+        "$top" "$top" | make -s --no-print-directory -f - TOP="$top") ||
+    die "make cannot read configure/RELEASE.local (see above)."
+if [ -n "$given" ]; then
+    usable "$given" || die "EPICS_BASE is $given (from configure/RELEASE.local or the environment), where there is no built EPICS Base. Correct it, or unset it to have one built."
+    echo "$given"; exit 0
 fi
 if [ -f "$base/.complete" ]; then echo "$base"; exit 0; fi
 
 mkdir -p "$cache"
+# The lock is inherited by make: even if this script alone is killed, a second one waits for its children.
 exec 9>"$cache/lock"
 if ! flock -n 9; then
     say "another process is building EPICS Base; waiting for it"
@@ -45,24 +54,37 @@ if ! flock -n 9; then
 fi
 if [ -f "$base/.complete" ]; then echo "$base"; exit 0; fi
 
-# apt with a state of its own: a deb-src line for $SUITE at the mirror that this machine uses.
+# The Debian mirror that this machine uses, from one-line or deb822 sources; a mirror list gives its first.
+mirror() {
+    for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
+        [ ! -f "$f" ] || sed -n -e 's/^URIs:[[:space:]]*\([^[:space:]]*\).*/\1/p' \
+            -e 's/^deb[[:space:]]*\(\[[^]]*\][[:space:]]*\)\{0,1\}\([^[:space:]]*\).*/\2/p' "$f"
+    done | while read -r u; do
+        case $u in
+        mirror+file:/*) sed 's/[[:space:]].*//' "${u#mirror+file:}" 2>/dev/null || : ;;
+        *) echo "$u" ;;
+        esac
+    done | grep -E '/debian/?$' | head -n 1
+}
+
+# apt with a state of its own and one deb-src line.
 fetch() {
     apt=$cache/apt
+    rm -f "$cache/fetch.log"
     mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
-    uri=$( { cat /etc/apt/sources.list.d/*.sources 2>/dev/null | sed -n 's/^URIs:[[:space:]]*\([^[:space:]]*\).*/\1/p'
-             cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
-                 sed -n 's/^deb[[:space:]]\(\[[^]]*\][[:space:]]*\)\{0,1\}\([^[:space:]]*\).*/\2/p'
-           } | grep -E '/debian/?$' | head -n 1)
+    uri=$(mirror)
     [ -n "$uri" ] || die "no Debian mirror in /etc/apt/sources.list(.d). Install EPICS Base $VERSION by hand and set EPICS_BASE in configure/RELEASE.local."
     echo "deb-src $uri $SUITE main" >"$apt/sources.list"
-    opts="-o Dir::Etc::sourcelist=$apt/sources.list -o Dir::Etc::sourceparts=- -o Dir::State::lists=$apt/lists -o Dir::Cache=$apt/cache"
-    # shellcheck disable=SC2086
-    apt-get $opts update >"$cache/fetch.log" 2>&1 &&
-    src=$(apt-get $opts source --print-uris --download-only epics-base 2>>"$cache/fetch.log" |
+    set -- -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=- \
+           -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache" \
+           -o APT::Sandbox::User= -o Acquire::Retries=3 -o APT::Update::Error-Mode=any
+    apt-get "$@" update >>"$cache/fetch.log" 2>&1 &&
+    src=$(apt-get "$@" source --print-uris --download-only epics-base 2>>"$cache/fetch.log" |
           sed -n "s/^'\([^']*orig\.tar\.[a-z0-9]*\)'.*/\1/p") || src=
     [ -n "$src" ] || die "the package lists could not be had (see $cache/fetch.log). Is the network there? Try again, or set EPICS_BASE in configure/RELEASE.local."
     case $src in *"$VERSION"*) ;; *) die "the distribution has another release now ($src), $VERSION is wanted. Build it by hand and set EPICS_BASE in configure/RELEASE.local." ;; esac
-    /usr/lib/apt/apt-helper download-file "$src" "$cache/base.tar.xz" "SHA256:$SHA256" >>"$cache/fetch.log" 2>&1 ||
+    /usr/lib/apt/apt-helper -o APT::Sandbox::User= -o Acquire::Retries=3 \
+        download-file "$src" "$cache/base.tar.xz" "SHA256:$SHA256" >>"$cache/fetch.log" 2>&1 ||
         die "the download failed or its SHA-256 is not $SHA256 (see $cache/fetch.log). Try again; nothing was kept."
 }
 
@@ -74,37 +96,43 @@ unpack() {
     find "$base.tmp/modules" "$base.tmp/test" -type d \
         \( -name test -o -name testApp -o -name testCa -o -name example -o -name examples \) -prune |
     grep -v /src/ | while read -r d; do
-        find "$d" -name Makefile | while read -r m; do printf 'all: ;\n.DEFAULT: ; @:\n' >"$m"; done
+        find "$d" -name Makefile | while read -r m; do
+            printf 'all: ;\n.DEFAULT: ; @:\n' >"$m"
+            touch -d 2000-01-01 "$m" # old, as all sources: see resume()
+        done
     done
     mv "$base.tmp" "$base"
 }
 
-compile() {
-    # Stages are told by the directories that make enters first.
-    (cd "$base" && LC_ALL=C make -j"$(nproc)" 2>&1) | tee "$cache/build.log" | {
-        last=
-        while read -r line; do
-            case $line in
-            make*"Entering directory"*"/modules/"*)
-                m=${line##*/modules/}; m=${m%%[/\'\`]*}
-                if [ "$m" != "$last" ]; then
-                    case " $seen " in *" $m "*) ;; *) say "compiling $m"; seen="$seen $m" ;; esac
-                    last=$m
-                fi ;;
-            esac
-        done
-    }
-    [ -x "$base"/bin/*/softIocPVA ]
+# A killed make leaves half-written files that look up to date: what the last minute wrote is made again.
+resume() {
+    [ -f "$cache/build.log" ] || return 0
+    died=$(stat -c %Y "$cache/build.log")
+    find "$base" \( -type f -o -type l \) -newermt "@$((died - 60))" -delete
 }
 
-seen=
-if [ ! -f "$cache/base.tar.xz" ] || ! echo "$SHA256  $cache/base.tar.xz" | sha256sum -c --status 2>/dev/null; then
+compile() {
+    rm -f "$base/.built"
+    # Stages are told by the directories that make enters first.
+    (cd "$base" && LC_ALL=C make -j"$(nproc)" 2>&1 && touch .built) | tee "$cache/build.log" | {
+        seen=
+        while read -r line; do
+            case $line in make*"Entering directory"*"/modules/"*) ;; *) continue ;; esac
+            m=${line##*/modules/}; m=${m%%[/\'\`]*}
+            case " $seen " in *" $m "*) ;; *) say "compiling $m"; seen="$seen $m" ;; esac
+        done
+    }
+    [ -f "$base/.built" ]
+}
+
+if ! echo "$SHA256  $cache/base.tar.xz" | sha256sum -c --status 2>/dev/null; then
     rm -f "$cache/base.tar.xz"
     say "fetching the source of EPICS Base $VERSION"
     fetch
 fi
 if [ -d "$base" ]; then
     say "an earlier build of EPICS Base $VERSION was interrupted; going on with it"
+    resume
 else
     say "unpacking"
     unpack

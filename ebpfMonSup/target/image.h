@@ -41,12 +41,13 @@ typedef struct ebpfMonBinary {
 
 typedef struct ebpfMonImage {
     const ebpfMonBinary *core;  /* the binary with dbProcess; owned by the cache */
-    char     openPath[128];     /* opens that very file: /proc/PID/map_files/START-END or /proc/PID/exe */
+    char     openPath[128];     /* opens that very file: /proc/PID/map_files/START-END; without the
+                                 * privilege for it /proc/PID/root/... or /proc/PID/exe; empty: none */
     /* live addresses in the process, 0: not there. The executable's own copy (copy relocation) wins. */
     uint64_t pdbbase;
     uint64_t interruptAccept;
     uint64_t asActive;
-    uint64_t epicsReleaseVersion; /* const char[] "EPICS R7.0.8.1" or pointer; see releaseIsPointer */
+    uint64_t epicsReleaseVersion; /* text "EPICS R7.0.8.1" (or "EPICS 7..."), or see releaseIsPointer */
     int      releaseIsPointer;
     uint64_t coreBias;            /* added to a vaddr of "core" */
 } ebpfMonImage;
@@ -57,7 +58,8 @@ ebpfMonImageCache *ebpfMonImageCacheNew(void);
 void ebpfMonImageCacheFree(ebpfMonImageCache *cache);
 
 /* Looks at a process. 0: it is an IOC (has dbProcess and pdbbase mapped) and *image is filled;
- * 1: it is not, or not yet; -1: it could not be looked at (errno: ESRCH gone, EACCES/EPERM not allowed). */
+ * 1: it is not, or not yet; -1: it could not be looked at (errno: ESRCH gone, EACCES/EPERM not allowed,
+ * ENOMEM, EMFILE..., ENOSPC when the cache holds as many EPICS files as it may). */
 int ebpfMonImageLook(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image);
 
 /* Binaries known, for reports: calls "each" for every one that isIoc. */

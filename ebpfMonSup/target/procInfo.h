@@ -35,8 +35,8 @@ int ebpfMonProcSeccomp(pid_t pid);
 typedef struct {
     uint32_t addr, saddr;   /* client's, server's */
     uint16_t port, sport;
-    pid_t    pid;           /* owner of the (addr, port) end */
-    uid_t    uid;
+    pid_t    pid;           /* owner of the (addr, port) end, 0: not found */
+    uid_t    uid;           /* of the socket, known without the owner too */
     char     comm[16];
 } ebpfMonProcConn;
 

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * What processed, and how long its chain took, by one look at the chain's end.
+ *
+ * At the entry of dbScanUnlock the lock set is still held, so every record that the chain processed lies
+ * still. A record's time stamp (dbCommon.time) moves with each processing; the records that the root can
+ * reach were put into "closure" by the user half. Comparing each one's time stamp with the last one seen
+ * costs a tenth of a trap on dbProcess.
+ */
+#include "maps.bpf.h"
+
+/* struct dbLocker, lockRecord (dbLockPvt.h) of EPICS 7 */
+#define LOCKER_MAXREFS 32
+#define LOCKER_REFS    40
+#define LOCKREF_SIZE   16
+#define LOCKRECORD_SET     16
+#define LOCKRECORD_PRECORD 24
+#define MANY_MAX 256
+
+/* Stops the clock of a thread that died with a lock: more than this is no chain. */
+#define CHAIN_MAX_NS (3600ull * 1000000000ull)
+
+static __always_inline __u64 readPtr(__u64 at)
+{
+    __u64 p = 0;
+
+    bpf_probe_read_user(&p, sizeof(p), (void *)at);
+    return p;
+}
+
+static __always_inline __u64 lockSetOf(const struct ebpfMonTargetConf *conf, __u64 precord)
+{
+    return readPtr(readPtr(precord + conf->lset) + LOCKRECORD_SET);
+}
+
+SEC("uprobe")
+int ebpfmon_lock(struct pt_regs *ctx)
+{
+    __u64 now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid(), precord = PT_REGS_PARM1(ctx), set;
+    __u32 tgid = id >> 32, tid = (__u32)id, n;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct thread *th;
+    struct held *h;
+
+    if (!conf)
+        return 0;
+    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
+    th = threadOf(tid);
+    if (!th)
+        return 0;
+    set = lockSetOf(conf, precord);
+    n = th->heldCount;
+    if (n > 0 && n <= EBPFMON_NESTED) {
+        h = &th->held[(n - 1) & (EBPFMON_NESTED - 1)];
+        if (h->lockSet == set) { /* the lock is recursive */
+            h->depth++;
+            return 0;
+        }
+    }
+    if (n >= EBPFMON_NESTED) {
+        countLost(EBPFMON_LOST_NESTED);
+        th->heldCount = n < 1000 ? n + 1 : n;
+        return 0;
+    }
+    h = &th->held[n & (EBPFMON_NESTED - 1)];
+    h->lockSet = set;
+    h->root = precord;
+    h->begin = now;
+    h->depth = 1;
+    th->heldCount = n + 1;
+    return 0;
+}
+
+struct walk {
+    __u64 stamp;
+    __u32 tgid;
+    __u32 first;
+    __u32 counted;
+    __u32 looked;
+    __u16 time, pact;
+    __u32 pad;
+};
+
+static __always_inline int recordSlot(__u32 tgid, __u64 precord, __u32 *slot)
+{
+    struct ebpfMonRecKey key = { .tgid = tgid, .precord = precord };
+    __u32 *s = bpf_map_lookup_elem(&recIndex, &key);
+
+    if (!s)
+        return 0;
+    *slot = *s;
+    return 1;
+}
+
+/* Compares one record's time stamp with the last seen. An asynchronous record may move its time stamp
+ * when it begins (output records do, so that TSEL readers see it) and again when it completes: the
+ * processing counts when PACT is clear again. */
+static long look(__u32 i, struct walk *w)
+{
+    __u32 slot;
+    struct ebpfMonRecConf *rc;
+    struct ebpfMonRecState *st;
+    __u64 time;
+    __u8 pact = 0;
+
+    if (!closureSlot(w->first + i, &slot))
+        return 1;
+    rc = bpf_map_lookup_elem(&recConf, &slot);
+    st = bpf_map_lookup_elem(&recState, &slot);
+    if (!rc || !st || !rc->addr)
+        return 0;
+    if (bpf_probe_read_user(&time, sizeof(time), (void *)(rc->addr + w->time))) {
+        countLost(EBPFMON_LOST_FAULT);
+        return 0;
+    }
+    w->looked++;
+    if (!st->seen) {
+        st->time = time;
+        st->seen = 1;
+        return 0;
+    }
+    if (time == st->time && !st->pending)
+        return 0;
+    bpf_probe_read_user(&pact, sizeof(pact), (void *)(rc->addr + w->pact));
+    if (pact) {
+        if (time != st->time)
+            st->pending = 1;
+        st->time = time;
+        return 0;
+    }
+    st->time = time;
+    st->pending = 0;
+    st->count++;
+    st->stamp = w->stamp;
+    w->counted++;
+    return 0;
+}
+
+struct emit {
+    struct ebpfMonChainEvent *ev;
+    __u64 stamp;
+    __u32 first;
+    __u32 len;
+    __u32 next;  /* closure index to go on from */
+    __u16 sevr, stat;
+    /* the chain, for every part's head */
+    __u64 begin, wait;
+    __u32 tgid, tid, iocId, rootSlot, total, part;
+};
+
+static long emitRecord(__u32 i, struct emit *e)
+{
+    struct ebpfMonChainEvent *ev = e->ev;
+    __u32 slot, n = ev->count;
+    struct ebpfMonRecConf *rc;
+    struct ebpfMonRecState *st;
+    struct ebpfMonChainRec *r;
+
+    if (e->next >= e->len || n >= EBPFMON_CHUNK)
+        return 1;
+    if (!closureSlot(e->first + e->next++, &slot))
+        return 1;
+    rc = bpf_map_lookup_elem(&recConf, &slot);
+    st = bpf_map_lookup_elem(&recState, &slot);
+    if (!rc || !st || st->stamp != e->stamp)
+        return 0;
+    r = &ev->rec[n];
+    r->slot = slot;
+    r->time = st->time;
+    bpf_probe_read_user(&r->sevr, 2, (void *)(rc->addr + e->sevr));
+    bpf_probe_read_user(&r->stat, 2, (void *)(rc->addr + e->stat));
+    if (rc->valSize > 8)
+        bpf_probe_read_user(r->val, 16, (void *)(rc->addr + rc->valOff));
+    else
+        bpf_probe_read_user(r->val, 8, (void *)(rc->addr + rc->valOff));
+    ev->count = n + 1;
+    return 0;
+}
+
+static long emitPart(__u32 i, struct emit *e)
+{
+    struct ebpfMonChainEvent *ev = bpf_ringbuf_reserve(&ring, sizeof(*ev), 0);
+
+    if (!ev) {
+        countLost(EBPFMON_LOST_RING);
+        return 1;
+    }
+    ev->head.kind = EBPFMON_EV_CHAIN;
+    ev->head.tgid = e->tgid;
+    ev->head.tid = e->tid;
+    ev->head.iocId = e->iocId;
+    ev->head.ktime = e->stamp;
+    ev->begin = e->begin;
+    ev->wait = e->wait;
+    ev->rootSlot = e->rootSlot;
+    ev->total = e->total;
+    ev->part = i;
+    ev->count = 0;
+    ev->pad = 0;
+    e->ev = ev;
+    bpf_loop(EBPFMON_CLOSURE_MAX, emitRecord, e, 0);
+    ev = e->ev;
+    ev->last = e->next >= e->len;
+    i = ev->last;
+    bpf_ringbuf_submit(ev, 0);
+    return i;
+}
+
+/* The processings of one root's chain. Returns how many records were processed. */
+static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid, __u32 slot, __u64 now)
+{
+    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
+    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
+    struct walk w = {};
+    __u64 time;
+    __u8 pact = 0;
+    __u32 len;
+
+    if (!rc || !st || !rc->addr || !rc->len)
+        return 0;
+    if (!(rc->flags & EBPFMON_REC_NOTIME) && st->seen) {
+        if (bpf_probe_read_user(&time, sizeof(time), (void *)(rc->addr + conf->time))) {
+            countLost(EBPFMON_LOST_FAULT);
+            return 0;
+        }
+        bpf_probe_read_user(&pact, sizeof(pact), (void *)(rc->addr + conf->pact));
+        /* a read or a plain put; a record that is busy may be a seq in the middle of its links */
+        if (time == st->time && !st->pending && !pact)
+            return 0;
+    }
+    w.stamp = now;
+    w.tgid = tgid;
+    w.first = rc->first;
+    w.time = conf->time;
+    w.pact = conf->pact;
+    len = rc->len;
+    if (len == 1)
+        look(0, &w);
+    else
+        bpf_loop(len < EBPFMON_CLOSURE_MAX ? len : EBPFMON_CLOSURE_MAX, look, &w, 0);
+    countHit(tgid, EBPFMON_HIT_WALKED, w.looked);
+    return w.counted;
+}
+
+static __always_inline struct ebpfMonRootStat *rootStat(__u32 slot)
+{
+    static const struct ebpfMonRootStat none;
+    struct ebpfMonRootStat *rs = bpf_map_lookup_elem(&roots, &slot);
+
+    if (rs)
+        return rs;
+    bpf_map_update_elem(&roots, &slot, &none, BPF_NOEXIST);
+    rs = bpf_map_lookup_elem(&roots, &slot);
+    if (!rs)
+        countLost(EBPFMON_LOST_ROOTS);
+    return rs;
+}
+
+SEC("uprobe")
+int ebpfmon_unlock(struct pt_regs *ctx)
+{
+    __u64 now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid(), precord = PT_REGS_PARM1(ctx);
+    __u64 begin = 0, start, lat, wait, *rel;
+    __u32 tgid = id >> 32, tid = (__u32)id, slot = 0, n, counted = 0, bucket;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct ebpfMonRootStat *rs;
+    struct thread *th;
+    struct held *h;
+    int whole;
+
+    if (!conf)
+        return 0;
+    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
+    if (recordSlot(tgid, precord, &slot))
+        counted = snapshot(conf, tgid, slot, now);
+    rs = counted ? rootStat(slot) : 0;
+    if (rs)
+        rs->chains++;
+    if (conf->level < EBPFMON_CHAINS)
+        return 0;
+
+    th = bpf_map_lookup_elem(&threads, &tid);
+    n = th ? th->heldCount : 0;
+    if (n == 0)
+        return 0; /* locked before we looked */
+    if (n > EBPFMON_NESTED) {
+        th->heldCount = n - 1;
+        return 0;
+    }
+    h = &th->held[(n - 1) & (EBPFMON_NESTED - 1)];
+    if (h->depth > 1) {
+        h->depth--;
+        return 0;
+    }
+    begin = h->begin;
+    th->heldCount = n - 1;
+    if (h->root != precord) {
+        /* locks are not released in the order we think: forget them all rather than guess */
+        if (h->lockSet != lockSetOf(conf, precord)) {
+            th->heldCount = 0;
+            return 0;
+        }
+    }
+
+    /* Whoever released this lock set while we asked for it is who we waited for. */
+    {
+        struct lockKey key = { h->lockSet, tgid };
+
+        start = begin;
+        rel = bpf_map_lookup_elem(&released, &key);
+        if (rel) {
+            if (*rel > begin)
+                start = *rel;
+            *rel = now;
+        } else {
+            bpf_map_update_elem(&released, &key, &now, BPF_ANY);
+        }
+    }
+    if (!rs || now - begin > CHAIN_MAX_NS)
+        return 0;
+    wait = start - begin;
+    lat = now - start;
+    rs->count++;
+    rs->last = lat;
+    rs->sum += lat;
+    if (lat > rs->max)
+        rs->max = lat;
+    rs->waitSum += wait;
+    if (wait > rs->waitMax)
+        rs->waitMax = wait;
+    bucket = ebpfMonBucket(lat) & (EBPFMON_BUCKETS - 1);
+    rs->hist[bucket]++;
+
+    whole = conf->slowNs && lat >= conf->slowNs;
+    if (conf->level >= EBPFMON_TRACE && (conf->sample <= 1 || rs->count % conf->sample == 0))
+        whole = 1;
+    if (whole) {
+        struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
+        struct emit e = {};
+
+        if (!rc)
+            return 0;
+        e.stamp = now;
+        e.first = rc->first;
+        e.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
+        e.sevr = conf->sevr;
+        e.stat = conf->stat;
+        e.begin = begin;
+        e.wait = wait;
+        e.tgid = tgid;
+        e.tid = tid;
+        e.iocId = conf->iocId;
+        e.rootSlot = slot;
+        e.total = counted;
+        bpf_loop(EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, emitPart, &e, 0);
+    }
+    return 0;
+}
+
+struct many {
+    __u64 refs;
+    __u64 now;
+    __u32 tgid;
+    __u32 pad;
+};
+
+static long lookMany(__u32 i, struct many *m)
+{
+    __u64 plr = readPtr(m->refs + (__u64)i * LOCKREF_SIZE);
+    __u32 tgid = m->tgid, slot, counted;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct ebpfMonRootStat *rs;
+
+    if (!conf || !plr || !recordSlot(tgid, readPtr(plr + LOCKRECORD_PRECORD), &slot))
+        return 0;
+    counted = snapshot(conf, tgid, slot, m->now);
+    rs = counted ? rootStat(slot) : 0;
+    if (rs)
+        rs->chains++;
+    return 0;
+}
+
+/* dbScanUnlockMany(dbLocker *): group puts of QSRV, and writes to links. Counted, but not timed. */
+SEC("uprobe")
+int ebpfmon_unlock_many(struct pt_regs *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid(), locker = PT_REGS_PARM1(ctx), n = 0;
+    struct many m = {};
+
+    m.tgid = id >> 32;
+    if (!bpf_map_lookup_elem(&targets, &m.tgid))
+        return 0;
+    countHit(m.tgid, EBPFMON_HIT_ENTRY, 1);
+    bpf_probe_read_user(&n, sizeof(n), (void *)(locker + LOCKER_MAXREFS));
+    if (n > MANY_MAX)
+        n = MANY_MAX;
+    m.refs = locker + LOCKER_REFS;
+    m.now = bpf_ktime_get_ns();
+    bpf_loop(n, lookMany, &m, 0);
+    return 0;
+}
+
+/* recGblFwdLink(precord): a completion, counted one by one, for what a snapshot cannot see. */
+SEC("uprobe")
+int ebpfmon_completed(struct pt_regs *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tgid = id >> 32, slot;
+    struct ebpfMonRecState *st;
+
+    if (!bpf_map_lookup_elem(&targets, &tgid))
+        return 0;
+    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
+    if (!recordSlot(tgid, PT_REGS_PARM1(ctx), &slot))
+        return 0;
+    st = bpf_map_lookup_elem(&recState, &slot);
+    if (st)
+        st->trapped++;
+    return 0;
+}
+
+/* dbProcess(precord): the reference that the snapshots are compared with. */
+SEC("uprobe")
+int ebpfmon_process(struct pt_regs *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tgid = id >> 32, slot;
+    struct ebpfMonRecState *st;
+
+    if (!bpf_map_lookup_elem(&targets, &tgid))
+        return 0;
+    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
+    if (!recordSlot(tgid, PT_REGS_PARM1(ctx), &slot))
+        return 0;
+    st = bpf_map_lookup_elem(&recState, &slot);
+    if (st)
+        st->entered++;
+    return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The few kernel structs that are read, by name through CO-RE: only members that we use are declared, and
+ * the loader relocates them to the running kernel.
+ */
+#ifndef EBPFMON_CORE_BPF_H
+#define EBPFMON_CORE_BPF_H
+
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#define CORE __attribute__((preserve_access_index))
+
+struct ns_common { unsigned int inum; } CORE;
+struct net { struct ns_common ns; } CORE;
+typedef struct { struct net *net; } possible_net_t;
+
+struct sock_common {
+    __be32 skc_daddr;
+    __be32 skc_rcv_saddr;
+    __be16 skc_dport;
+    __u16 skc_num;
+    unsigned short skc_family;
+    possible_net_t skc_net;
+} CORE;
+
+struct sock {
+    struct sock_common __sk_common;
+    __u16 sk_protocol;
+} CORE;
+
+struct task_struct {
+    struct task_struct *group_leader;
+    char comm[16];
+} CORE;
+
+#endif

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * What the kernel itself tells of processes and connections: which programs start and end, which socket a
+ * thread of a target read last, and which process opened a local connection. No traps: these are
+ * tracepoints, shared by all processes, so each program leaves as early as it can.
+ */
+#include "maps.bpf.h"
+
+#define AF_INET  2
+#define AF_INET6 10
+#define TCP_ESTABLISHED 1
+#define TCP_SYN_SENT    2
+#define TCP_CLOSE       7
+#define IPPROTO_TCP     6
+
+static __always_inline void tell(__u32 kind, __u32 tgid, __u32 tid, __u32 iocId)
+{
+    struct ebpfMonHead *h = bpf_ringbuf_reserve(&ring, sizeof(*h), 0);
+
+    if (!h) {
+        countLost(EBPFMON_LOST_RING);
+        return;
+    }
+    h->kind = kind;
+    h->tgid = tgid;
+    h->tid = tid;
+    h->iocId = iocId;
+    h->ktime = bpf_ktime_get_ns();
+    bpf_ringbuf_submit(h, 0);
+}
+
+SEC("raw_tp/sched_process_exec")
+int ebpfmon_exec(void *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+
+    tell(EBPFMON_EV_EXEC, id >> 32, (__u32)id, 0);
+    return 0;
+}
+
+SEC("raw_tp/sched_process_exit")
+int ebpfmon_exit(void *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tgid = id >> 32, tid = (__u32)id;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+
+    if (!conf)
+        return 0;
+    bpf_map_delete_elem(&threads, &tid); /* thread ids are used again */
+    if (tid == tgid)
+        tell(EBPFMON_EV_EXIT, tgid, tid, conf->iocId);
+    return 0;
+}
+
+static __always_inline __u32 netnsOf(struct sock *sk, __u32 addr)
+{
+    if ((addr & 0xff) != 127) /* network byte order */
+        return 0;
+    return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+}
+
+/* sock_recv_length(sk, ret, flags), kernel 6.3 (6e6eda44b939): the socket that this thread just read. */
+SEC("raw_tp/sock_recv_length")
+int ebpfmon_recv(struct bpf_raw_tracepoint_args *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tgid = id >> 32, tid = (__u32)id;
+    struct sock *sk = (struct sock *)ctx->args[0];
+    struct thread *th;
+    __u16 family;
+
+    if (!bpf_map_lookup_elem(&targets, &tgid) || (int)ctx->args[1] <= 0)
+        return 0;
+    family = BPF_CORE_READ(sk, __sk_common.skc_family);
+    if ((family != AF_INET && family != AF_INET6) || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
+        return 0;
+    th = threadOf(tid);
+    if (!th)
+        return 0;
+    /* for a v4-mapped AF_INET6 socket these hold the IPv4 addresses, else they are 0 */
+    th->peer.addr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+    th->peer.saddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+    th->peer.port = BPF_CORE_READ(sk, __sk_common.skc_dport);
+    th->peer.sport = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num));
+    th->peer.netns = netnsOf(sk, th->peer.addr);
+    return 0;
+}
+
+/* inet_sock_set_state(sk, oldstate, newstate): connect() enters SYN_SENT in the caller's own context, but
+ * its port is chosen after that (tcp_v4_connect); at ESTABLISHED it is known, in whatever context. */
+SEC("raw_tp/inet_sock_set_state")
+int ebpfmon_connect(struct bpf_raw_tracepoint_args *ctx)
+{
+    struct sock *sk = (struct sock *)ctx->args[0];
+    int newstate = ctx->args[2];
+    __u64 key = (__u64)sk, id;
+    struct ebpfMonOwner own = {}, *seen;
+    struct ebpfMonPeer peer = {};
+    struct task_struct *leader;
+
+    if (newstate == TCP_SYN_SENT) {
+        if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
+            return 0;
+        id = bpf_get_current_pid_tgid();
+        own.pid = id >> 32;
+        own.uid = (__u32)bpf_get_current_uid_gid();
+        leader = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), group_leader);
+        bpf_probe_read_kernel_str(own.comm, sizeof(own.comm), BPF_CORE_READ(leader, comm));
+        bpf_map_update_elem(&connecting, &key, &own, BPF_ANY);
+        return 0;
+    }
+    if (newstate == TCP_CLOSE) {
+        bpf_map_delete_elem(&connecting, &key);
+        return 0;
+    }
+    if (newstate != TCP_ESTABLISHED)
+        return 0;
+    seen = bpf_map_lookup_elem(&connecting, &key);
+    if (!seen)
+        return 0;
+    own = *seen;
+    bpf_map_delete_elem(&connecting, &key);
+    peer.addr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr); /* we are the client here */
+    peer.saddr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+    peer.port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num));
+    peer.sport = BPF_CORE_READ(sk, __sk_common.skc_dport);
+    peer.netns = netnsOf(sk, peer.addr);
+    bpf_map_update_elem(&owners, &peer, &own, BPF_ANY);
+    return 0;
+}

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/* The tables themselves; maps.bpf.h says what they are for. */
+#define MAP
+#include "maps.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The tables that the programs share. maps.bpf.c defines them, the others declare them: the BPF linker
+ * joins them by name. Sizes marked 1 are set by the user half before loading.
+ */
+#ifndef EBPFMON_MAPS_BPF_H
+#define EBPFMON_MAPS_BPF_H
+
+#include "core.bpf.h"
+#include "ebpfMonEvent.h"
+
+#ifndef MAP
+#define MAP extern
+#endif
+
+/* One lock set that a thread holds, or waits for. */
+struct held {
+    __u64 lockSet;
+    __u64 root;  /* argument of the outermost dbScanLock */
+    __u64 begin; /* when it was asked for */
+    __u32 depth; /* dbScanLock calls not yet undone */
+    __u32 pad;
+};
+
+/*
+ * What is known of one thread of a target. Only that thread's own probes write it, and a uprobe is not
+ * re-entered on one thread, so it also serves as the buffer in which a put event is put together; a
+ * per-CPU buffer would not do, because uprobe programs can be preempted.
+ */
+struct thread {
+    __u64 client; /* struct client * of the last camessage: a CAS-client thread */
+    __u64 putId;
+    __u64 pending[EBPFMON_NESTED]; /* ids of the dbPut calls under way, by depth */
+    __u32 putDepth;
+    __u32 heldCount;
+    struct held held[EBPFMON_NESTED];
+    struct ebpfMonPeer peer; /* of the last receive */
+    struct ebpfMonPutEvent ev;
+    __u8 data[4 * EBPFMON_VAL_MAX]; /* twice what is used: keeps the verifier's bounds simple */
+};
+
+struct lockKey {
+    __u64 lockSet;
+    __u64 tgid;
+};
+
+struct fldKey {
+    __u64 pfldDes;
+    __u64 tgid;
+};
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 8 << 20);
+} ring SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 1024);
+    __type(key, __u32);
+    __type(value, struct ebpfMonTargetConf);
+} targets SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+    __uint(max_entries, 1024);
+    __type(key, __u32);
+    __type(value, struct ebpfMonHits);
+} hits SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 8192);
+    __type(key, __u32);
+    __type(value, struct thread);
+} threads SEC(".maps");
+
+/* A thread's first state: too large for the stack. */
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct thread);
+} blank SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 1);
+    __type(key, struct ebpfMonRecKey);
+    __type(value, __u32);
+} recIndex SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpfMonRecConf);
+} recConf SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpfMonRecState);
+} recState SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpfMonClosurePair);
+} closure SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpfMonRootStat);
+} roots SEC(".maps");
+
+/* When a lock set was last released, to tell how long a waiter waited. */
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 16384);
+    __type(key, struct lockKey);
+    __type(value, __u64);
+} released SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 16384);
+    __type(key, struct fldKey);
+    __type(value, struct ebpfMonArrayConf);
+} arrays SEC(".maps");
+
+/* Who opened a local connection. */
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 16384);
+    __type(key, struct ebpfMonPeer);
+    __type(value, struct ebpfMonOwner);
+} owners SEC(".maps");
+
+/* The same while connect() is under way and the local port not chosen yet; by struct sock address. */
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 4096);
+    __type(key, __u64);
+    __type(value, struct ebpfMonOwner);
+} connecting SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, EBPFMON_LOST_KERNEL);
+    __type(key, __u32);
+    __type(value, __u64);
+} lost SEC(".maps");
+
+static __always_inline void countLost(__u32 reason)
+{
+    __u64 *n = bpf_map_lookup_elem(&lost, &reason);
+
+    if (n)
+        __sync_fetch_and_add(n, 1);
+}
+
+/* Place "at" of the table of closures; 0: there is none. */
+static __always_inline int closureSlot(__u32 at, __u32 *slot)
+{
+    __u32 pair = at / 2;
+    struct ebpfMonClosurePair *p = bpf_map_lookup_elem(&closure, &pair);
+
+    if (!p)
+        return 0;
+    *slot = at & 1 ? p->slot[1] : p->slot[0];
+    return 1;
+}
+
+static __always_inline void countHit(__u32 tgid, __u32 kind, __u64 add)
+{
+    struct ebpfMonHits *h = bpf_map_lookup_elem(&hits, &tgid);
+
+    if (h && kind < EBPFMON_HIT_KINDS)
+        h->n[kind] += add;
+}
+
+/* The state of this thread, made when it is first needed; NULL: the table is full, counted as lost. */
+static __always_inline struct thread *threadOf(__u32 tid)
+{
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+    struct thread *first;
+    __u32 zero = 0;
+
+    if (th)
+        return th;
+    first = bpf_map_lookup_elem(&blank, &zero);
+    if (!first)
+        return 0;
+    bpf_map_update_elem(&threads, &tid, first, BPF_NOEXIST);
+    th = bpf_map_lookup_elem(&threads, &tid);
+    if (!th)
+        countLost(EBPFMON_LOST_THREADS);
+    return th;
+}
+
+#endif

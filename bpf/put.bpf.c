@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * Who wrote what. Every write to a field ends in dbPut (dbAccess.c), but for link fields (dbPutFieldLink,
+ * seen at dbPutField) and for the refused ones, which are seen where they are refused.
+ *
+ * Offsets of public structs (dbAddr.h, dbChannel.h, link.h), the same in all of EPICS 7.
+ */
+#include "maps.bpf.h"
+
+#define DBADDR_PRECORD   0
+#define DBADDR_PFIELD    8
+#define DBADDR_PFLDDES   16
+#define DBADDR_NELEMENTS 24
+#define DBADDR_FIELDTYPE 32 /* short field_type, field_size, special, dbr_field_type */
+#define DBCHANNEL_ADDR   8
+#define LINK_TYPE        8
+#define LINK_VALUE       32
+#define LINK_PVNAME      48 /* value.pv_link.pvname */
+#define LINK_PVLMASK     72 /* value.pv_link.pvlMask */
+
+#define DBF_INLINK  14
+#define DBF_FWDLINK 16
+#define SPC_NOMOD   1
+#define AS_WRITE    2 /* asLib.h: asNOACCESS, asREAD, asWRITE */
+#define MAX_STRING  40
+#define CA_PROTO_WRITE        4
+#define CA_PROTO_WRITE_NOTIFY 19
+#define AF_INET 2
+
+/* dbFldTypes.h: DBR_STRING … DBR_ENUM */
+static __always_inline __u32 dbrSize(int type)
+{
+    switch (type) {
+    case 0: return MAX_STRING;
+    case 1: case 2: return 1;
+    case 3: case 4: case 11: return 2;
+    case 5: case 6: case 9: return 4;
+    case 7: case 8: case 10: return 8;
+    default: return 2; /* DBR_PUT_ACKT, DBR_PUT_ACKS */
+    }
+}
+
+struct addr {
+    __u64 precord, pfield, pfldDes;
+    __s64 nElements;
+    __s16 fieldType, fieldSize, special, dbrType;
+};
+
+static __always_inline int readAddr(struct addr *a, __u64 at)
+{
+    return bpf_probe_read_user(a, sizeof(*a), (void *)at);
+}
+
+static __always_inline __u64 readPtr(__u64 at)
+{
+    __u64 p = 0;
+
+    bpf_probe_read_user(&p, sizeof(p), (void *)at);
+    return p;
+}
+
+/* The CA circuit: claimed names, and the peer if no receive told it (kernels before 6.3). */
+static __always_inline void readClient(struct ebpfMonPutEvent *ev, const struct ebpfMonTargetConf *conf,
+                                       __u64 client)
+{
+    struct {
+        __u16 family, port;
+        __u32 addr;
+    } sin = {};
+
+    ev->isCA = 1;
+    bpf_probe_read_user(&sin, sizeof(sin), (void *)(client + conf->clAddr));
+    if (sin.family == AF_INET && (ev->peer.addr != sin.addr || ev->peer.port != sin.port)) {
+        ev->peer.saddr = 0;
+        ev->peer.sport = 0;
+        ev->peer.netns = 0;
+        ev->peer.addr = sin.addr;
+        ev->peer.port = sin.port;
+    }
+    bpf_probe_read_user_str(ev->user, sizeof(ev->user), (void *)readPtr(client + conf->clUser));
+    bpf_probe_read_user_str(ev->host, sizeof(ev->host), (void *)readPtr(client + conf->clHost));
+}
+
+/* A put-callback that found its record busy restarts in the thread that completes the record; the record's
+ * ppn leads back to the circuit that asked: processNotify.usrPvt is rsrv's channel_in_use (camessage.c).
+ * Other users of dbNotify have something else there, so it must name this very record. */
+static __always_inline __u64 clientOfNotify(const struct ebpfMonTargetConf *conf, __u64 precord)
+{
+    __u64 ppn = readPtr(precord + conf->ppn), pciu, client;
+    __u16 family = 0;
+
+    if (!ppn)
+        return 0;
+    pciu = readPtr(ppn + conf->ppnUsr);
+    if (!pciu || readPtr(readPtr(pciu + conf->ciuDbch) + DBCHANNEL_ADDR + DBADDR_PRECORD) != precord)
+        return 0;
+    client = readPtr(pciu + conf->ciuClient);
+    bpf_probe_read_user(&family, sizeof(family), (void *)(client + conf->clAddr));
+    return family == AF_INET ? client : 0;
+}
+
+static __always_inline void begin(struct thread *th, const struct ebpfMonTargetConf *conf, __u32 tgid,
+                                  __u32 tid, const struct addr *a, __u8 site)
+{
+    struct ebpfMonPutEvent *ev = &th->ev;
+    struct ebpfMonOwner *own;
+    __u32 top = th->heldCount;
+
+    ev->head.kind = EBPFMON_EV_PUT;
+    ev->head.tgid = tgid;
+    ev->head.tid = tid;
+    ev->head.iocId = conf->iocId;
+    ev->head.ktime = bpf_ktime_get_ns();
+    ev->id = ++th->putId;
+    ev->precord = a->precord;
+    ev->pfldDes = a->pfldDes;
+    ev->pfield = a->pfield;
+    ev->nElements = a->nElements;
+    ev->fieldType = a->fieldType;
+    ev->fieldSize = a->fieldSize;
+    ev->oldCount = -1;
+    ev->site = site;
+    ev->isCA = 0;
+    ev->linkType = ev->linkMask = 0;
+    ev->newLen = ev->oldLen = 0;
+    ev->user[0] = ev->host[0] = 0;
+    ev->root = top ? th->held[(top - 1) & (EBPFMON_NESTED - 1)].root : 0;
+    bpf_get_current_comm(ev->comm, sizeof(ev->comm));
+    ev->peer = th->peer;
+    if (th->client) {
+        readClient(ev, conf, th->client);
+    } else {
+        __u64 client = clientOfNotify(conf, a->precord);
+
+        if (client)
+            readClient(ev, conf, client);
+    }
+    own = bpf_map_lookup_elem(&owners, &ev->peer);
+    if (own)
+        ev->owner = *own;
+    else
+        ev->owner.pid = 0;
+}
+
+static __always_inline __u32 readData(struct thread *th, __u32 at, __u64 from, __u64 len)
+{
+    __u64 n = len > EBPFMON_VAL_MAX ? EBPFMON_VAL_MAX : len;
+
+    at &= 2 * EBPFMON_VAL_MAX - 1;
+    barrier_var(n);
+    if (n == 0 || n > EBPFMON_VAL_MAX || !from)
+        return 0;
+    if (bpf_probe_read_user(&th->data[at], n, (void *)from)) {
+        countLost(EBPFMON_LOST_FAULT);
+        return 0;
+    }
+    return n;
+}
+
+static __always_inline void send(struct thread *th)
+{
+    __u64 n = th->ev.oldLen + th->ev.newLen;
+
+    n &= 4 * EBPFMON_VAL_MAX - 1; /* for the verifier: it is at most half of that */
+    barrier_var(n);
+    if (bpf_ringbuf_output(&ring, &th->ev, sizeof(th->ev) + n, 0))
+        countLost(EBPFMON_LOST_RING);
+}
+
+SEC("uprobe")
+int ebpfmon_put(struct pt_regs *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tgid = id >> 32, tid = (__u32)id;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct ebpfMonPutEvent *ev;
+    struct thread *th;
+    struct addr a;
+    __s64 nRequest = PT_REGS_PARM4(ctx);
+    __s64 n;
+    __u32 depth;
+
+    if (!conf)
+        return 0;
+    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
+    th = threadOf(tid);
+    if (!th || readAddr(&a, PT_REGS_PARM1(ctx))) {
+        if (th)
+            countLost(EBPFMON_LOST_FAULT);
+        return 0;
+    }
+    begin(th, conf, tgid, tid, &a, EBPFMON_SITE_PUT);
+    ev = &th->ev;
+    ev->dbrType = (__s16)PT_REGS_PARM2(ctx);
+    ev->nRequest = nRequest;
+
+    /* the old value, still in the record */
+    n = a.nElements;
+    if (n > 1 || a.special) {
+        struct fldKey fk = { a.pfldDes, tgid };
+        struct ebpfMonArrayConf *arr = bpf_map_lookup_elem(&arrays, &fk);
+
+        if (arr) {
+            __u32 count = 0;
+
+            bpf_probe_read_user(&count, sizeof(count), (void *)(a.precord + arr->count));
+            if (arr->ptr)
+                a.pfield = readPtr(a.precord + arr->ptr);
+            if (n > 1) {
+                ev->oldCount = count;
+                if (n > count)
+                    n = count;
+            }
+        }
+    }
+    if (n < 0)
+        n = 0;
+    ev->oldLen = readData(th, 0, a.pfield, (__u64)n * (__u16)a.fieldSize);
+    if (nRequest > 0)
+        ev->newLen = readData(th, ev->oldLen, PT_REGS_PARM3(ctx), (__u64)nRequest * dbrSize(ev->dbrType));
+    depth = th->putDepth;
+    if (depth >= EBPFMON_NESTED)
+        depth = 0; /* returns that were missed while the probe was being detached */
+    th->pending[depth & (EBPFMON_NESTED - 1)] = ev->id;
+    th->putDepth = depth + 1;
+    send(th);
+    return 0;
+}
+
+SEC("uprobe")
+int ebpfmon_put_return(struct pt_regs *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tgid = id >> 32, tid = (__u32)id;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+    struct ebpfMonResultEvent ev = {};
+    __u32 depth;
+
+    if (!conf || !th || th->putDepth == 0)
+        return 0;
+    countHit(tgid, EBPFMON_HIT_RETURN, 1);
+    depth = --th->putDepth;
+    if (depth >= EBPFMON_NESTED)
+        return 0;
+    ev.head.kind = EBPFMON_EV_RESULT;
+    ev.head.tgid = tgid;
+    ev.head.tid = tid;
+    ev.head.iocId = conf->iocId;
+    ev.head.ktime = bpf_ktime_get_ns();
+    ev.id = th->pending[depth & (EBPFMON_NESTED - 1)];
+    ev.status = PT_REGS_RC(ctx);
+    if (bpf_ringbuf_output(&ring, &ev, sizeof(ev), 0))
+        countLost(EBPFMON_LOST_RING);
+    return 0;
+}
+
+/* The value of the CA message that this circuit is being served: caHdr (caProto.h), in network byte order.
+ * 0: it is not a write. */
+static __always_inline int readMessage(struct thread *th, const struct ebpfMonTargetConf *conf, __u64 client)
+{
+    struct ebpfMonPutEvent *ev = &th->ev;
+    __u64 buf = readPtr(client + conf->clRecvBuf);
+    __u32 stk = 0, len;
+    struct {
+        __u16 cmd, size, type, count;
+        __u32 cid, avail;
+        __u32 bigSize, bigCount;
+    } h = {};
+
+    bpf_probe_read_user(&stk, sizeof(stk), (void *)(client + conf->clRecvStk));
+    if (bpf_probe_read_user(&h, sizeof(h), (void *)(buf + stk)))
+        return 0;
+    if (h.cmd != __builtin_bswap16(CA_PROTO_WRITE) && h.cmd != __builtin_bswap16(CA_PROTO_WRITE_NOTIFY))
+        return 0;
+    ev->dbrType = __builtin_bswap16(h.type);
+    buf += stk + 16;
+    if (h.size == 0xffff) {
+        len = __builtin_bswap32(h.bigSize);
+        ev->nRequest = __builtin_bswap32(h.bigCount);
+        buf += 8;
+    } else {
+        len = __builtin_bswap16(h.size);
+        ev->nRequest = __builtin_bswap16(h.count);
+    }
+    ev->newLen = readData(th, ev->oldLen, buf, len);
+    return 1;
+}
+
+/* rsrvCheckPut(struct channel_in_use *): what it is about to answer. Also called when a channel is
+ * created, to tell the client its rights: then no write is being served. */
+SEC("uprobe")
+int ebpfmon_checkput(struct pt_regs *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid(), pciu = PT_REGS_PARM1(ctx), client, as;
+    __u32 tgid = id >> 32, tid = (__u32)id;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct thread *th;
+    struct addr a;
+    int active = 0, access = AS_WRITE;
+
+    if (!conf)
+        return 0;
+    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
+    if (readAddr(&a, readPtr(pciu + conf->ciuDbch) + DBCHANNEL_ADDR))
+        return 0;
+    if (a.special != SPC_NOMOD) {
+        if (conf->asActive)
+            bpf_probe_read_user(&active, sizeof(active), (void *)conf->asActive);
+        if (!active)
+            return 0;
+        as = readPtr(pciu + conf->ciuAs);
+        bpf_probe_read_user(&access, sizeof(access), (void *)(as + conf->asAccess));
+        if (access >= AS_WRITE)
+            return 0;
+    }
+    th = threadOf(tid);
+    if (!th)
+        return 0;
+    client = readPtr(pciu + conf->ciuClient);
+    begin(th, conf, tgid, tid, &a, EBPFMON_SITE_DENIED);
+    if (a.nElements == 1 && a.fieldType < DBF_INLINK)
+        th->ev.oldLen = readData(th, 0, a.pfield, (__u16)a.fieldSize);
+    if (readMessage(th, conf, client))
+        send(th);
+    return 0;
+}
+
+/* dbPutField: link fields, and records whose DISP refuses writes from outside. */
+SEC("uprobe")
+int ebpfmon_putfield(struct pt_regs *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid(), name;
+    __u32 tgid = id >> 32, tid = (__u32)id;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct ebpfMonPutEvent *ev;
+    struct thread *th;
+    struct addr a;
+    __s64 nRequest = PT_REGS_PARM4(ctx);
+    __u8 disp = 0;
+    int isLink;
+
+    if (!conf)
+        return 0;
+    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
+    if (readAddr(&a, PT_REGS_PARM1(ctx)))
+        return 0;
+    isLink = a.fieldType >= DBF_INLINK && a.fieldType <= DBF_FWDLINK;
+    if (a.pfield != a.precord + conf->disp)
+        bpf_probe_read_user(&disp, sizeof(disp), (void *)(a.precord + conf->disp));
+    if (!isLink && !disp)
+        return 0;
+    th = threadOf(tid);
+    if (!th)
+        return 0;
+    begin(th, conf, tgid, tid, &a, disp ? EBPFMON_SITE_DISABLED : EBPFMON_SITE_LINK);
+    ev = &th->ev;
+    ev->dbrType = (__s16)PT_REGS_PARM2(ctx);
+    ev->nRequest = nRequest;
+    if (isLink) {
+        bpf_probe_read_user(&ev->linkType, sizeof(ev->linkType), (void *)(a.pfield + LINK_TYPE));
+        if (ev->linkType == 1 || (ev->linkType >= 9 && ev->linkType <= 11)) { /* PV, PN, DB, CA */
+            bpf_probe_read_user(&ev->linkMask, sizeof(ev->linkMask), (void *)(a.pfield + LINK_PVLMASK));
+            name = readPtr(a.pfield + LINK_PVNAME);
+        } else {
+            name = readPtr(a.pfield + LINK_VALUE);
+        }
+        if (name) {
+            long n = bpf_probe_read_user_str(th->data, EBPFMON_VAL_MAX, (void *)name);
+
+            ev->oldLen = n > 0 && n <= EBPFMON_VAL_MAX ? n : 0;
+        }
+    } else if (a.nElements == 1) {
+        ev->oldLen = readData(th, 0, a.pfield, (__u16)a.fieldSize);
+    }
+    if (nRequest > 0)
+        ev->newLen = readData(th, ev->oldLen, PT_REGS_PARM3(ctx), (__u64)nRequest * dbrSize(ev->dbrType));
+    send(th);
+    return 0;
+}
+
+/* dbProcessNotify: a put-callback to a record whose DISP is set is refused here (dbNotify.c). */
+SEC("uprobe")
+int ebpfmon_notify(struct pt_regs *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid(), ppn = PT_REGS_PARM1(ctx);
+    __u32 tgid = id >> 32, tid = (__u32)id;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct thread *th;
+    struct addr a;
+    __u8 disp = 0;
+
+    if (!conf)
+        return 0;
+    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
+    if (readAddr(&a, readPtr(ppn + conf->ppnChan) + DBCHANNEL_ADDR))
+        return 0;
+    if (a.pfield != a.precord + conf->disp)
+        bpf_probe_read_user(&disp, sizeof(disp), (void *)(a.precord + conf->disp));
+    if (!disp)
+        return 0;
+    th = threadOf(tid);
+    if (!th || !th->client)
+        return 0;
+    begin(th, conf, tgid, tid, &a, EBPFMON_SITE_DISABLED);
+    if (a.nElements == 1 && a.fieldType < DBF_INLINK)
+        th->ev.oldLen = readData(th, 0, a.pfield, (__u16)a.fieldSize);
+    if (readMessage(th, conf, th->client)) {
+        th->ev.isCA = 2; /* the value is in network byte order, as for a denied put */
+        send(th);
+    }
+    return 0;
+}
+
+/* camessage(struct client *): this thread serves that circuit, now and until it ends. */
+SEC("uprobe")
+int ebpfmon_camessage(struct pt_regs *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tgid = id >> 32, tid = (__u32)id;
+    struct thread *th;
+
+    if (!bpf_map_lookup_elem(&targets, &tgid))
+        return 0;
+    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
+    th = threadOf(tid);
+    if (th)
+        th->client = PT_REGS_PARM1(ctx);
+    return 0;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The filter: what it may be, and what it lets through. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <epicsString.h>
+
+#include "model/filter.h"
+
+const ebpfMonFilter ebpfMonFilterDefault = {
+    "*", "*", "*", "*", "*", ebpfMonLevelChains, 10000.0, 1, 1.0
+};
+
+static int checkPattern(char *pattern, const char *what, char *why, size_t size)
+{
+    const char *p;
+
+    if (memchr(pattern, 0, EBPFMON_PATTERN_SIZE) == NULL) {
+        snprintf(why, size, "%s pattern is longer than %d characters: shorten it with *",
+                 what, EBPFMON_PATTERN_SIZE - 1);
+        return -1;
+    }
+    if (!pattern[0])
+        strcpy(pattern, "*");
+    for (p = pattern; *p; p++) {
+        if ((unsigned char)*p < 0x20 || *p == 0x7f) {
+            snprintf(why, size, "%s pattern has a control character (code %d) at position %d: type it again",
+                     what, (unsigned char)*p, (int)(p - pattern) + 1);
+            return -1;
+        }
+        /* epicsStrGlobMatch (libCom/src/misc/epicsString.c) knows ? and * only and takes "[" literally. A
+         * set would be accepted and never match, which nobody would notice: so it is refused. */
+        if (*p == '[') {
+            snprintf(why, size, strchr(p, ']') ?
+                     "%s pattern \"%s\": [sets] are not supported, use ? for one character, * for any" :
+                     "%s pattern \"%s\": [ without ], and [sets] are not supported: use ? for one character",
+                     what, pattern);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size)
+{
+    if (checkPattern(filter->ioc, "IOC", why, size) ||
+        checkPattern(filter->record, "record", why, size) ||
+        checkPattern(filter->field, "field", why, size) ||
+        checkPattern(filter->host, "host", why, size) ||
+        checkPattern(filter->user, "user", why, size))
+        return -1;
+    if ((unsigned)filter->level >= ebpfMonLevelCount) {
+        snprintf(why, size, "level %d does not exist: 0 (off) to %d (%s)", (int)filter->level,
+                 ebpfMonLevelCount - 1, ebpfMonLevelName(ebpfMonLevelCount - 1));
+        return -1;
+    }
+    if (!isfinite(filter->slowUs) || filter->slowUs < 0) {
+        snprintf(why, size, "slow-chain limit %g us: give a time of 0 (none) or more", filter->slowUs);
+        return -1;
+    }
+    if (!isfinite(filter->budget) || filter->budget < 0 || filter->budget > 100) {
+        snprintf(why, size, "CPU budget %g %%: give 0 (no limit) to 100 %% of one core", filter->budget);
+        return -1;
+    }
+    if (!filter->sample)
+        filter->sample = 1;
+    return 0;
+}
+
+int ebpfMonFilterWantsPut(const ebpfMonFilter *filter, const char *record, const char *field,
+                          const char *host, const char *user)
+{
+    return epicsStrGlobMatch(record, filter->record) && epicsStrGlobMatch(field, filter->field) &&
+           epicsStrGlobMatch(host, filter->host) && epicsStrGlobMatch(user, filter->user);
+}

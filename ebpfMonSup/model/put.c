@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A put as text. */
+#include <stdio.h>
+#include <string.h>
+
+#include <errlog.h>
+#include <epicsTime.h>
+
+#include "model/put.h"
+
+#define ELLIPSIS "..."
+
+/* Values, user and host names come from other people's programs: a line feed or an escape sequence in one
+ * of them must not forge a second line of the log, nor reach a terminal. */
+static void printable(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = ' ';
+}
+
+int ebpfMonTextCopy(char *dst, size_t size, const char *src)
+{
+    size_t len, dots;
+
+    if (!size)
+        return *src != 0;
+    len = strlen(src);
+    if (len < size) {
+        memcpy(dst, src, len + 1);
+        return 0;
+    }
+    dots = size > sizeof(ELLIPSIS) - 1 ? sizeof(ELLIPSIS) - 1 : size - 1;
+    len = size - 1 - dots;
+    /* 10xxxxxx continues a UTF-8 sequence: step back to where the sequence starts (RFC 3629). */
+    while (len && ((unsigned char)src[len] & 0xc0) == 0x80)
+        len--;
+    memcpy(dst, src, len);
+    memcpy(dst + len, ELLIPSIS, dots);
+    dst[len + dots] = 0;
+    return 1;
+}
+
+size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
+{
+    char when[40];
+    char result[128] = "";
+    char line[2 * EBPFMON_LINE_SIZE]; /* all parts at their longest fit */
+
+    if (!size)
+        return 0;
+    epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S.%06f", &put->time);
+    switch (put->result) {
+    case ebpfMonPutOk:
+        break;
+    case ebpfMonPutFailed:
+        strcpy(result, " FAILED: ");
+        errSymLookup(put->status, result + strlen(result), sizeof(result) - strlen(result));
+        break;
+    case ebpfMonPutDenied:
+        strcpy(result, " DENIED");
+        break;
+    case ebpfMonPutUnknown:
+        strcpy(result, " (result not seen)");
+        break;
+    }
+    snprintf(line, sizeof(line), "%s %s %s \xe2\x86\x92 %s%s%s%s%s%s%s", when, put->pv, put->old, put->val,
+             put->who[0] ? " by " : "", put->who,
+             put->origin[0] ? " (" : "", put->origin, put->origin[0] ? ")" : "", result);
+    printable(line);
+    ebpfMonTextCopy(buf, size, line);
+    return strlen(buf);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which processes may be IOCs: those that were just started, looked at again and again while they load
+ * their libraries, and all others, now and then. Target thread, but for Add and Execd.
+ */
+#ifndef EBPFMON_FINDER_H
+#define EBPFMON_FINDER_H
+
+#include "monitor/target.h"
+
+typedef struct ebpfMonFinder ebpfMonFinder;
+
+void ebpfMonFinderInit(void);
+ebpfMonFinder *ebpfMonFinderNew(int watchSelf);
+void ebpfMonFinderFree(ebpfMonFinder *finder);
+
+/* A program was started in this process (exec). Any thread. */
+void ebpfMonFinderAdd(pid_t pid);
+/* Whether that was so for a process that is a target already; asked once each. */
+int ebpfMonFinderExecd(pid_t pid);
+
+/* The next process that turned out to be an IOC and that "known" does not know, else *pid = 0.
+ * Returns in how many seconds to ask again. */
+double ebpfMonFinderNext(ebpfMonFinder *finder, uint64_t now, ebpfMonTarget *(*known)(pid_t), pid_t *pid,
+                         ebpfMonImage *image);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A target's records in the kernel half's tables. Target thread only. */
+#ifndef EBPFMON_INSTALL_H
+#define EBPFMON_INSTALL_H
+
+#include "monitor/target.h"
+
+int  ebpfMonInstallInit(unsigned maxRecords, unsigned maxClosure);
+
+/* Links, closures, slots: all records of a running target. 0, or -1 with the reason in t->note. */
+int  ebpfMonInstall(ebpfMonTarget *t);
+/* The closures anew, after links of record "index" changed (-1: any). Counts go on. */
+void ebpfMonInstallLinks(ebpfMonTarget *t, long index);
+/* The way of counting of those records whose trap was attached or taken away. */
+void ebpfMonInstallTrap(ebpfMonTarget *t, int attached);
+/* Out of the tables. */
+void ebpfMonInstallRemove(ebpfMonTarget *t);
+/* Which records match the filter's pattern. */
+void ebpfMonInstallShown(ebpfMonTarget *t, const char *pattern);
+
+#endif

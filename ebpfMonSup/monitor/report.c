@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include <epicsString.h>
+
+#include "model/board.h"
+#include "model/filter.h"
+#include "monitor/report.h"
+#include "monitor/target.h"
+#include "probe/loader.h"
+
+long ebpfMonReportIocs(void)
+{
+    printf("%-24s %8s %-12s %9s %-7s %7s  %s\n", "IOC", "pid", "Base", "records", "level", "cost %", "note");
+    ebpfMonTargetsLock();
+    for (ebpfMonTarget *t = ebpfMonTargetsFirst(); t; t = t->next) {
+        if (t->gone)
+            continue;
+        printf("%-24s %8d %-12s %9u %-7s %7.3f  %s%s\n", t->name, (int)t->pid, t->version,
+               t->cat ? t->cat->count : 0, ebpfMonLevelName(t->level), t->cost,
+               t->running ? "" : "starting; ", t->note);
+    }
+    ebpfMonTargetsUnlock();
+    return 0;
+}
+
+long ebpfMonReportRecords(const char *iocPattern, const char *recordPattern)
+{
+    const ebpfMonTables *tab = ebpfMonLoaded();
+
+    printf("%-32s %12s %12s %12s %s\n", "record", "count", "trapped", "entered", "flags");
+    ebpfMonTargetsLock();
+    for (ebpfMonTarget *t = ebpfMonTargetsFirst(); t; t = t->next) {
+        if (t->gone || !t->cat || !epicsStrGlobMatch(t->name, iocPattern))
+            continue;
+        for (uint32_t i = 0; i < t->cat->count; i++) {
+            const char *name = ebpfMonCatalogueName(t->cat, i);
+            const char *how = "-";
+
+            if (!epicsStrGlobMatch(name, recordPattern))
+                continue;
+            if (t->slot == UINT32_MAX) {
+                printf("%-32s %12s %12s %12s not counted\n", name, "-", "-", "-");
+                continue;
+            }
+            if (t->how[i] & EBPFMON_AT_LEAST)
+                how = "atleast";
+            else if (t->how[i] & EBPFMON_BY_TRAP)
+                how = "trap";
+            printf("%-32s %12llu %12llu %12llu %s\n", name, (unsigned long long)ebpfMonTargetCount(t, i),
+                   (unsigned long long)tab->state[t->slot + i].trapped,
+                   (unsigned long long)tab->state[t->slot + i].entered, how);
+        }
+    }
+    ebpfMonTargetsUnlock();
+    return 0;
+}
+
+long ebpfMonReportChains(const char *rootPattern)
+{
+    ebpfMonBoard *board = ebpfMonBoardLock();
+
+    printf("%-32s %10s %10s %10s %10s %10s %10s %10s us\n", "root", "chains", "mean", "p50", "p99", "max", "wait",
+           "max wait");
+    for (unsigned i = 0; i < board->chainTop; i++) {
+        const ebpfMonChainRow *r = &board->chain[i];
+
+        if (epicsStrGlobMatch(r->name, rootPattern))
+            printf("%-32s %10llu %10.1f %10.1f %10.1f %10.1f %10.1f %10.1f\n", r->name,
+                   (unsigned long long)r->count, r->mean, r->p50, r->p99, r->max, r->waitMean, r->waitMax);
+    }
+    ebpfMonBoardUnlock();
+    return 0;
+}
+
+uint32_t ebpfMonReportNetns(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/net", &st) ? 0 : (uint32_t)st.st_ino;
+}
+
+static void sites(const ebpfMonBinary *b)
+{
+    static const char *const cls[] = { "not there", "emulated", "single-stepped: dear" };
+
+    printf("    %s build-id %s\n", b->path, b->buildId[0] ? b->buildId : "none");
+    for (int i = 0; i < ebpfMonFnCount; i++)
+        printf("      %-18s +%-3u %-6s %s%s\n", ebpfMonFnNames[i], b->site[i].skip, b->site[i].insn,
+               cls[b->site[i].cls], b->site[i].canReturn ? "" : ", no return probe");
+}
+
+void ebpfMonReport(int level)
+{
+    ebpfMonFilter f;
+    ebpfMonBoard *board;
+    const ebpfMonBinary *last = NULL;
+
+    ebpfMonTargetsFilterGet(&f);
+    printf("  filter: IOCs \"%s\" at level %s, records \"%s\", fields \"%s\", hosts \"%s\", users \"%s\"\n", f.ioc,
+           ebpfMonLevelName(f.level), f.record, f.field, f.host, f.user);
+    printf("          slow chains from %g us, one in %u traced, budget %g %%\n", f.slowUs, f.sample, f.budget);
+    printf("  kernel: uprobe_multi %s, sock_recv_length %s, inet_sock_set_state %s\n",
+           ebpfMonFeature.uprobeMulti ? "yes" : "no", ebpfMonFeature.recvLength ? "yes" : "no",
+           ebpfMonFeature.connectState ? "yes" : "no");
+    printf("  one trap costs %.0f ns (return %.0f, single-stepped %.0f)\n", ebpfMonCost.entryNs,
+           ebpfMonCost.returnNs, ebpfMonCost.steppedNs);
+    board = ebpfMonBoardLock();
+    printf("  state: %s\n", board->stateMsg);
+    printf("  %llu puts, %llu processings, %llu slow chains, %llu events lost\n",
+           (unsigned long long)board->putCount, (unsigned long long)board->procCount,
+           (unsigned long long)board->slowCount, (unsigned long long)board->lostCount);
+    for (unsigned i = 0; i < board->lostKinds; i++)
+        if (board->lost[i].count)
+            printf("    lost: %s %llu\n", board->lost[i].reason, (unsigned long long)board->lost[i].count);
+    printf("  CPU %.2f %%, memory %.1f MB, taken from the IOCs %.3f %%\n", board->cpu, board->mem, board->cost);
+    ebpfMonBoardUnlock();
+    if (level < 1)
+        return;
+    ebpfMonReportIocs();
+    if (level < 2)
+        return;
+    ebpfMonTargetsLock();
+    for (ebpfMonTarget *t = ebpfMonTargetsFirst(); t; t = t->next)
+        if (t->image.core != last) { /* neighbours usually share their binary */
+            last = t->image.core;
+            sites(last);
+        }
+    ebpfMonTargetsUnlock();
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <alarm.h>
+#include <alarmString.h>
+#include <epicsStdio.h>
+
+#include "model/board.h"
+#include "monitor/decode.h"
+#include "monitor/slow.h"
+#include "monitor/value.h"
+#include "target/layout.h"
+
+#define CHAIN_RECORDS 2048 /* of one chain that are kept; the text holds fewer */
+#define TEXT_RECORDS  100
+#define OPEN_CHAINS   8    /* chains of different threads can arrive part by part at a time */
+
+typedef struct {
+    uint32_t tid, rootSlot, count;
+    uint64_t end;
+    struct ebpfMonChainRec rec[CHAIN_RECORDS];
+} chain;
+
+static chain open[OPEN_CHAINS];
+static unsigned nextOpen;
+
+static int byTime(const void *a, const void *b)
+{
+    const struct ebpfMonChainRec *x = a, *y = b;
+    uint64_t tx = (x->time & 0xffffffff) * 1000000000u + (x->time >> 32);
+    uint64_t ty = (y->time & 0xffffffff) * 1000000000u + (y->time >> 32);
+
+    return tx < ty ? -1 : tx > ty;
+}
+
+static int64_t stampNs(uint64_t time)
+{
+    return (int64_t)((time & 0xffffffff) * 1000000000u + (time >> 32));
+}
+
+static void add(char *buf, size_t size, size_t *at, const char *fmt, ...) __attribute__((format(__printf__, 4, 5)));
+
+static void add(char *buf, size_t size, size_t *at, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    if (*at + 1 >= size)
+        return;
+    va_start(ap, fmt);
+    n = vsnprintf(buf + *at, size - *at, fmt, ap);
+    va_end(ap);
+    *at = n > 0 && (size_t)n < size - *at ? *at + (size_t)n : size - 1;
+}
+
+static void tell(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, chain *c)
+{
+    static char text[EBPFMON_SLOW_SIZE], merged[EBPFMON_SLOW_SIZE];
+    epicsTimeStamp end = ebpfMonWallTime(ev->head.ktime);
+    int64_t endNs = (int64_t)end.secPastEpoch * 1000000000 + end.nsec;
+    int64_t beginNs = endNs - (int64_t)(ev->head.ktime - ev->begin - ev->wait), last;
+    size_t at = 0, room;
+    char when[64];
+    uint32_t root = ev->rootSlot - t->slot;
+    ebpfMonBoard *board;
+
+    qsort(c->rec, c->count, sizeof(c->rec[0]), byTime);
+    epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S.%06f", &end);
+    add(text, sizeof(text), &at, "%s %s: %s %.1f us, waited %.1f us for the lock, %u record%s\n", when, t->name,
+        ebpfMonCatalogueName(t->cat, root), (double)(ev->head.ktime - ev->begin - ev->wait) / 1000,
+        (double)ev->wait / 1000, ev->total, ev->total == 1 ? "" : "s");
+    last = beginNs;
+    for (uint32_t i = 0; i < c->count && i < TEXT_RECORDS; i++) {
+        const struct ebpfMonChainRec *r = &c->rec[i];
+        uint32_t index = r->slot - t->slot;
+        const ebpfMonRecType *rt;
+        char value[80] = "";
+
+        if (index >= t->cat->count)
+            continue;
+        rt = &t->cat->rtype[t->cat->rec[index].rtype];
+        if (rt->valField >= 0) {
+            const ebpfMonField *f = &t->cat->field[rt->valField];
+            ebpfMonValue v = { .data = r->val, .len = 16, .type = f->type, .size = 16, .count = 1 };
+
+            if (!f->arrayCount && f->type <= ebpfMonDbfDevice && f->special != LAYOUT_SPC_DBADDR)
+                ebpfMonValueText(t, f, t->cat->rec[index].addr, &v, value, sizeof(value));
+        }
+        add(text, sizeof(text), &at, "  %10.1f us  +%.1f  %s (%s) = %s", (double)(stampNs(r->time) - beginNs) / 1000,
+            (double)(stampNs(r->time) - last) / 1000, ebpfMonCatalogueName(t->cat, index), rt->name, value);
+        if (r->sevr && r->sevr < ALARM_NSEV && r->stat < ALARM_NSTATUS)
+            add(text, sizeof(text), &at, "  %s %s", epicsAlarmSeverityStrings[r->sevr],
+                epicsAlarmConditionStrings[r->stat]);
+        add(text, sizeof(text), &at, "\n");
+        last = stampNs(r->time);
+    }
+    if (c->count > TEXT_RECORDS || c->count < ev->total)
+        add(text, sizeof(text), &at, "  … %u more\n", ev->total - (c->count < TEXT_RECORDS ? c->count : TEXT_RECORDS));
+
+    board = ebpfMonBoardLock();
+    /* newest first; what falls off the end falls off at a line */
+    room = sizeof(merged) - at - 1;
+    snprintf(merged, sizeof(merged), "%s%.*s", text, (int)room, board->slow);
+    if (strlen(merged) + 1 >= sizeof(merged)) {
+        char *nl = strrchr(merged, '\n');
+
+        if (nl)
+            nl[1] = 0;
+    }
+    memcpy(board->slow, merged, sizeof(board->slow));
+    board->slowCount++;
+    board->time[ebpfMonGroupSlow] = end;
+    ebpfMonBoardUnlock();
+    ebpfMonBoardChanged(ebpfMonGroupSlow);
+}
+
+void ebpfMonSlowPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size_t size)
+{
+    chain *c = NULL;
+
+    if (size < sizeof(*ev) || ev->count > EBPFMON_CHUNK || t->slot == UINT32_MAX || !t->cat ||
+        ev->rootSlot - t->slot >= t->cat->count)
+        return;
+    for (unsigned i = 0; i < OPEN_CHAINS; i++)
+        if (open[i].tid == ev->head.tid && open[i].end == ev->head.ktime)
+            c = &open[i];
+    if (!c) {
+        if (ev->part != 0)
+            return; /* its beginning was lost, and counted as such */
+        c = &open[nextOpen++ % OPEN_CHAINS];
+        c->tid = ev->head.tid;
+        c->end = ev->head.ktime;
+        c->count = 0;
+    }
+    for (uint32_t i = 0; i < ev->count && c->count < CHAIN_RECORDS; i++)
+        c->rec[c->count++] = ev->rec[i];
+    if (ev->last) {
+        tell(t, ev, c);
+        c->end = 0;
+    }
+}

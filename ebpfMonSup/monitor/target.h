@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One watched IOC, from the moment it is found until it is forgotten. The target thread makes, changes
+ * and forgets targets; other threads read them under ebpfMonTargetsLock.
+ */
+#ifndef EBPFMON_TARGET_H
+#define EBPFMON_TARGET_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "model/filter.h"
+#include "probe/attach.h"
+#include "probe/calibrate.h"
+#include "target/catalogue.h"
+#include "target/closure.h"
+#include "target/image.h"
+#include "target/procInfo.h"
+
+/* How a record's count is known. */
+#define EBPFMON_BY_TRAP   1 /* counted by the trap: a snapshot cannot see it rightly */
+#define EBPFMON_AT_LEAST  2 /* … but the trap is not attached: a lower bound */
+#define EBPFMON_SHOWN     4 /* matches the filter's record pattern */
+
+typedef struct ebpfMonTarget {
+    struct ebpfMonTarget *next;
+    pid_t     pid;
+    uint64_t  start;       /* with the pid its identity */
+    uint32_t  iocId;       /* never used twice */
+    char      name[EBPFMON_IOCNAME_SIZE];
+    char      version[40];
+    char      note[160];   /* diagnosis, or why the level is not the one asked for */
+    ebpfMonImage    image;
+    ebpfMonMem     *mem;
+    ebpfMonAttached att;
+    ebpfMonCatalogue *cat; /* NULL: no database yet, or not to be believed */
+    long      nodes;       /* record nodes when it was read */
+    int       running;     /* iocInit is done: links are resolved, closures made */
+    int       gone;        /* ended; kept a while so that its last events still get their names */
+    uint64_t  goneAt;      /* ns */
+    uint64_t  bornAt;      /* ns; it was found */
+    uint64_t  probedAt;    /* ns; last look for new records while it starts */
+    int       applied;     /* its level was set since the filter changed */
+
+    /* records in the kernel's tables; by index of the catalogue */
+    uint32_t  slot;        /* first one, UINT32_MAX: none */
+    uint32_t  closureAt, closureCount;   /* its part of the closure table, UINT32_MAX: none */
+    uint32_t  oldClosureAt, oldClosureCount; /* the part before, given back at the next change */
+    uint8_t  *how;         /* EBPFMON_BY_TRAP … */
+    int64_t  *adjust;      /* added to the kernel's counter when the way of counting changed */
+    uint64_t *before;      /* counts at the last publication */
+    float    *rate;
+    uint32_t  trapped;     /* records that want the trap */
+    uint32_t  shown;       /* records that match the filter */
+
+    ebpfMonLevel asked;    /* by the filter or by command */
+    ebpfMonLevel level;    /* in force */
+    int       reference;   /* dbProcess is trapped too, to compare */
+    /* budget */
+    ebpfMonLevel ceiling;  /* the governor's */
+    int       noTrap;      /* the governor took the trap away first */
+    double    cost;        /* percent of one core, over the last seconds */
+    struct ebpfMonHits hitsBefore;
+    uint64_t  costAt;      /* ns of hitsBefore */
+    double    over;        /* seconds above the budget */
+    uint64_t  retryAt;     /* ns: when the governor tries a level more again */
+    double    retryAfter;  /* s; doubles each time it had to step down again */
+} ebpfMonTarget;
+
+void ebpfMonTargetsLock(void);
+void ebpfMonTargetsUnlock(void);
+
+/* Under the lock. */
+ebpfMonTarget *ebpfMonTargetsFirst(void);
+ebpfMonTarget *ebpfMonTargetById(uint32_t iocId);
+
+/* Processings of one record as far as they are known. */
+uint64_t ebpfMonTargetCount(const ebpfMonTarget *t, uint32_t index);
+
+/* The target thread's work; any thread may call these. */
+void ebpfMonTargetsStart(int watchSelf);
+void ebpfMonTargetsStop(void);
+void ebpfMonTargetsExec(pid_t pid);             /* a program was started */
+void ebpfMonTargetsExit(pid_t pid);             /* a target's first thread ended */
+void ebpfMonTargetsLinkPut(uint32_t iocId, uint64_t precord); /* links or TSE of a record may have changed */
+void ebpfMonTargetsFilter(const ebpfMonFilter *filter);
+int ebpfMonTargetsLevel(const char *iocPattern, int level);
+int ebpfMonTargetsReference(const char *iocPattern, int on);
+void ebpfMonTargetsFilterGet(ebpfMonFilter *filter);
+
+/* For the state line: how many targets have something to say, and the first that does. */
+unsigned ebpfMonTargetsTroubles(char *buf, size_t size);
+
+extern ebpfMonCosts ebpfMonCost;
+
+#endif

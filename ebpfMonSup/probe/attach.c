@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "probe/attach.h"
+#include "probe/multi.h"
+
+static const struct {
+    ebpfMonFn fn;
+    int isReturn;
+    int level; /* from this one on */
+} programOf[ebpfMonProgCount] = {
+    [ebpfMonProgPut]        = { ebpfMonFnPut, 0, EBPFMON_PUTS },
+    [ebpfMonProgPutReturn]  = { ebpfMonFnPut, 1, EBPFMON_PUTS },
+    [ebpfMonProgPutField]   = { ebpfMonFnPutField, 0, EBPFMON_PUTS },
+    [ebpfMonProgNotify]     = { ebpfMonFnProcessNotify, 0, EBPFMON_PUTS },
+    [ebpfMonProgCheckPut]   = { ebpfMonFnCheckPut, 0, EBPFMON_PUTS },
+    [ebpfMonProgCamessage]  = { ebpfMonFnCamessage, 0, EBPFMON_PUTS },
+    [ebpfMonProgUnlock]     = { ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS },
+    [ebpfMonProgUnlockMany] = { ebpfMonFnScanUnlockMany, 0, EBPFMON_COUNTS },
+    [ebpfMonProgLock]       = { ebpfMonFnScanLock, 0, EBPFMON_CHAINS },
+    [ebpfMonProgCompleted]  = { ebpfMonFnFwdLink, 0, EBPFMON_TRACE },
+    [ebpfMonProgProcess]    = { ebpfMonFnProcess, 0, EBPFMON_TRACE },
+};
+
+uint32_t ebpfMonAttachLevel(int level)
+{
+    uint32_t want = 0;
+
+    for (int i = 0; i < ebpfMonProgCount; i++)
+        if (level >= programOf[i].level)
+            want |= EBPFMON_BIT(i);
+    return want;
+}
+
+void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *image, int noReturn)
+{
+    memset(att, 0, sizeof(*att));
+    att->pid = pid;
+    att->core = image->core;
+    att->noReturn = noReturn;
+    snprintf(att->path, sizeof(att->path), "%s", image->openPath);
+}
+
+static int attachOne(ebpfMonAttached *att, int prog, char *note, size_t size)
+{
+    const ebpfMonSite *site = &att->core->site[programOf[prog].fn];
+    const char *name = ebpfMonFnNames[programOf[prog].fn];
+    int isReturn = programOf[prog].isReturn, err;
+
+    if (site->cls == ebpfMonSiteNone) {
+        if (!note[0])
+            snprintf(note, size, "%s is not in this IOC's binary", name);
+        return -1;
+    }
+    if (isReturn && (att->noReturn || !site->canReturn)) {
+        if (!note[0])
+            snprintf(note, size, "results of puts not seen: %s", att->noReturn ?
+                     "the IOC runs under seccomp, which may forbid return probes" :
+                     "no cheap place for a return probe");
+        return -1;
+    }
+    if (ebpfMonFeature.uprobeMulti) {
+        att->fd[prog] = ebpfMonMultiAttach(ebpfMonProgFd(prog), att->path, site->offset, att->pid, isReturn);
+        err = att->fd[prog] < 0 ? errno : 0;
+    } else {
+        LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
+
+        att->link[prog] = bpf_program__attach_uprobe_opts(ebpfMonProgram(prog), att->pid, att->path,
+                                                          site->offset, &opts);
+        err = att->link[prog] ? 0 : errno;
+    }
+    if (err) {
+        if (!note[0])
+            snprintf(note, size, "%s cannot be probed: %s", name, strerror(err));
+        return -1;
+    }
+    att->on |= EBPFMON_BIT(prog);
+    if (site->cls == ebpfMonSiteStepped)
+        att->stepped |= EBPFMON_BIT(prog);
+    return 0;
+}
+
+static void detachOne(ebpfMonAttached *att, int prog)
+{
+    if (ebpfMonFeature.uprobeMulti)
+        close(att->fd[prog]);
+    else
+        bpf_link__destroy(att->link[prog]);
+    att->link[prog] = NULL;
+    att->on &= ~EBPFMON_BIT(prog);
+    att->stepped &= ~EBPFMON_BIT(prog);
+}
+
+uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, char *note, size_t size)
+{
+    note[0] = 0;
+    /* The end of a chain before its beginning, so that a lock is never seen taken and not released; a
+     * put's return before its entry, for the same reason. Detached in the order of the enum: lock first. */
+    for (int i = ebpfMonProgCount - 1; i >= 0; i--)
+        if ((want & EBPFMON_BIT(i)) && !(att->on & EBPFMON_BIT(i)))
+            attachOne(att, i, note, size);
+    for (int i = 0; i < ebpfMonProgCount; i++)
+        if (!(want & EBPFMON_BIT(i)) && (att->on & EBPFMON_BIT(i)))
+            detachOne(att, i);
+    return att->on;
+}

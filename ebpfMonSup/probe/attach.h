@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The probes on one target: attached to that process alone, at the sites of its binary. Used by the target
+ * thread only.
+ */
+#ifndef EBPFMON_ATTACH_H
+#define EBPFMON_ATTACH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "probe/loader.h"
+#include "target/image.h"
+
+struct bpf_link;
+
+typedef struct {
+    pid_t pid;
+    const ebpfMonBinary *core;
+    char  path[128];
+    int   noReturn;               /* seccomp may kill it for a return probe (kernel 6.11 makes a system call) */
+    uint32_t on;                  /* bit by ebpfMonProg */
+    uint32_t stepped;             /* of those, which sit on a single-stepped instruction */
+    int      fd[ebpfMonProgCount];
+    struct bpf_link *link[ebpfMonProgCount];
+} ebpfMonAttached;
+
+#define EBPFMON_BIT(prog) (1u << (prog))
+
+void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *image, int noReturn);
+
+/* Attaches what is in "want" and not on, detaches the rest. What cannot be had is left out and said in
+ * "note" (the first of it). Returns the bits that are on. */
+uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, char *note, size_t size);
+
+/* The programs of a level. */
+uint32_t ebpfMonAttachLevel(int kernelLevel);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "probe/calibrate.h"
+#include "probe/loader.h"
+#include "probe/multi.h"
+
+#define CALLS 2000
+#define RUNS  5
+
+/* A function whose first instruction the kernel emulates, whatever the compiler would make of one in C,
+ * and a second one whose first instruction it single-steps. */
+__asm__(".text\n"
+        ".globl ebpfMonCalibrateFast\n"
+        ".type ebpfMonCalibrateFast,%function\n"
+        "ebpfMonCalibrateFast: nop\n"
+        "    ret\n"
+        ".globl ebpfMonCalibrateStepped\n"
+        ".type ebpfMonCalibrateStepped,%function\n"
+        "ebpfMonCalibrateStepped:\n"
+#if defined(__x86_64__)
+        "    xor %eax,%eax\n"
+#else
+        "    mov x0,#0\n"
+#endif
+        "    ret\n");
+void ebpfMonCalibrateFast(void);
+void ebpfMonCalibrateStepped(void);
+
+static double perCall(void (*fn)(void))
+{
+    double best = 0;
+
+    for (int r = 0; r < RUNS; r++) {
+        struct timespec a, b;
+        double ns;
+
+        clock_gettime(CLOCK_MONOTONIC, &a);
+        for (int i = 0; i < CALLS; i++)
+            fn();
+        clock_gettime(CLOCK_MONOTONIC, &b);
+        ns = ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / CALLS;
+        if (r == 0 || ns < best)
+            best = ns;
+    }
+    return best;
+}
+
+/* Our own code's place in its file: what a uprobe is attached to. */
+static int placeOf(uint64_t addr, char *path, size_t size, uint64_t *offset)
+{
+    FILE *f = fopen("/proc/self/maps", "r");
+    char line[512];
+    int found = -1;
+
+    while (f && found < 0 && fgets(line, sizeof(line), f)) {
+        uint64_t start, end, off;
+
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &off) != 3)
+            continue;
+        if (addr < start || addr >= end)
+            continue;
+        snprintf(path, size, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, start, end);
+        *offset = addr - start + off;
+        found = 0;
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static double probed(void (*fn)(void), int isReturn)
+{
+    char path[128];
+    uint64_t offset;
+    double ns;
+    int link;
+
+    if (placeOf((uint64_t)(uintptr_t)fn, path, sizeof(path), &offset))
+        return 0;
+    link = ebpfMonMultiAttach(ebpfMonProgFd(isReturn ? ebpfMonProgPutReturn : ebpfMonProgCamessage), path,
+                              offset, getpid(), isReturn);
+    if (link < 0)
+        return 0;
+    ns = perCall(fn);
+    close(link);
+    return ns;
+}
+
+void ebpfMonCalibrate(ebpfMonCosts *costs)
+{
+    double bare, fast = 0, ret = 0, stepped = 0;
+
+    costs->entryNs = 850;
+    costs->returnNs = 650;
+    costs->steppedNs = 12000;
+    if (ebpfMonFeature.uprobeMulti) {
+        bare = perCall(ebpfMonCalibrateFast);
+        fast = probed(ebpfMonCalibrateFast, 0) - bare;
+        ret = probed(ebpfMonCalibrateFast, 1) - bare;
+        stepped = probed(ebpfMonCalibrateStepped, 0) - bare;
+    }
+    if (fast > 0)
+        costs->entryNs = fast;
+    if (ret > 0)
+        costs->returnNs = ret;
+    if (stepped > 0)
+        costs->steppedNs = stepped;
+    costs->walkNs = costs->entryNs * 75 / 850; /* measured once: the two move together with the machine */
+}
+
+double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, double stepped)
+{
+    double entry = costs->entryNs * (1 - stepped) + costs->steppedNs * stepped;
+
+    return (double)hits->n[EBPFMON_HIT_ENTRY] * entry + (double)hits->n[EBPFMON_HIT_RETURN] * costs->returnNs +
+           (double)hits->n[EBPFMON_HIT_WALKED] * costs->walkNs;
+}

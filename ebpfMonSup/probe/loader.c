@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errlog.h>
+
+#include "probe/loader.h"
+#include "probe/multi.h"
+#include "ebpfMonBpf.skel.h"
+
+ebpfMonFeatures ebpfMonFeature;
+
+static struct ebpfMonBpf *skel;
+static struct ring_buffer *ringBuf;
+static ebpfMonTables tables;
+static ebpfMonEventFn onEvent;
+static void *onEventArg;
+static char libbpfSaid[256];
+
+/* libbpf explains a failed load in many lines; the first that says so is kept for the operator. */
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+    if (level == LIBBPF_WARN && !libbpfSaid[0]) {
+        vsnprintf(libbpfSaid, sizeof(libbpfSaid), fmt, ap);
+        libbpfSaid[strcspn(libbpfSaid, "\n")] = 0;
+    }
+    return 0;
+}
+
+static int ringEvent(void *ctx, void *data, size_t size)
+{
+    (void)ctx;
+    if (size >= sizeof(struct ebpfMonHead) && onEvent)
+        onEvent(onEventArg, data, size);
+    return 0;
+}
+
+static void *mapTable(struct bpf_map *map, size_t count, size_t each)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), len = (count * each + page - 1) / page * page;
+    void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+    tables.bytes += len;
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static struct bpf_program **programs(void)
+{
+    static struct bpf_program *p[ebpfMonProgCount];
+
+    p[ebpfMonProgPut] = skel->progs.ebpfmon_put;
+    p[ebpfMonProgPutReturn] = skel->progs.ebpfmon_put_return;
+    p[ebpfMonProgPutField] = skel->progs.ebpfmon_putfield;
+    p[ebpfMonProgNotify] = skel->progs.ebpfmon_notify;
+    p[ebpfMonProgCheckPut] = skel->progs.ebpfmon_checkput;
+    p[ebpfMonProgCamessage] = skel->progs.ebpfmon_camessage;
+    p[ebpfMonProgLock] = skel->progs.ebpfmon_lock;
+    p[ebpfMonProgUnlock] = skel->progs.ebpfmon_unlock;
+    p[ebpfMonProgUnlockMany] = skel->progs.ebpfmon_unlock_many;
+    p[ebpfMonProgCompleted] = skel->progs.ebpfmon_completed;
+    p[ebpfMonProgProcess] = skel->progs.ebpfmon_process;
+    return p;
+}
+
+struct bpf_program *ebpfMonProgram(ebpfMonProg prog)
+{
+    return skel ? programs()[prog] : NULL;
+}
+
+int ebpfMonProgFd(ebpfMonProg prog)
+{
+    return skel ? bpf_program__fd(programs()[prog]) : -1;
+}
+
+/* Why the kernel refused, in the words of somebody who can do something about it. */
+static void explain(int err, char *why, size_t size)
+{
+    if (err == EPERM || err == EACCES)
+        snprintf(why, size, "no privileges: start ebpfMon as root, or with CAP_BPF, CAP_PERFMON, "
+                 "CAP_SYS_PTRACE and CAP_SYS_RESOURCE");
+    else if (access("/sys/kernel/btf/vmlinux", R_OK))
+        snprintf(why, size, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one with "
+                 "CONFIG_DEBUG_INFO_BTF, as distributions build them");
+    else
+        snprintf(why, size, "the kernel refused the eBPF programs (%s; %s): kernel 5.17 or later is needed",
+                 strerror(err), libbpfSaid[0] ? libbpfSaid : "no more is known");
+}
+
+static void attachHost(struct bpf_program *prog, struct bpf_link **link, int *feature, const char *what)
+{
+    *link = bpf_program__attach(prog);
+    if (*link) {
+        if (feature)
+            *feature = 1;
+        return;
+    }
+    errlogSevPrintf(errlogMinor, "ebpfMon: %s cannot be watched on this kernel: %s\n", what, strerror(errno));
+}
+
+int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
+{
+    struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY }, files;
+    int err;
+
+    libbpf_set_print(quiet);
+    libbpfSaid[0] = 0;
+    setrlimit(RLIMIT_MEMLOCK, &all); /* kernels before 5.11 account BPF memory there */
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max; /* a dozen links a target */
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    memset(&tables, 0, sizeof(tables));
+    skel = ebpfMonBpf__open();
+    if (!skel) {
+        explain(errno, why, size);
+        return -1;
+    }
+    bpf_map__set_max_entries(skel->maps.recIndex, sizes->maxRecords);
+    bpf_map__set_max_entries(skel->maps.recConf, sizes->maxRecords);
+    bpf_map__set_max_entries(skel->maps.recState, sizes->maxRecords);
+    bpf_map__set_max_entries(skel->maps.closure, sizes->maxClosure / 2 + 1);
+    bpf_map__set_max_entries(skel->maps.roots, sizes->maxRoots);
+    bpf_map__set_max_entries(skel->maps.ring, sizes->ringBytes);
+    ebpfMonFeature.uprobeMulti = ebpfMonMultiWorks();
+    if (ebpfMonFeature.uprobeMulti)
+        for (int i = 0; i < ebpfMonProgCount; i++)
+            bpf_program__set_expected_attach_type(programs()[i], (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
+    err = ebpfMonBpf__load(skel);
+    if (err) {
+        explain(-err, why, size);
+        ebpfMonUnload();
+        return -1;
+    }
+    tables.size = *sizes;
+    tables.conf = mapTable(skel->maps.recConf, sizes->maxRecords, sizeof(struct ebpfMonRecConf));
+    tables.state = mapTable(skel->maps.recState, sizes->maxRecords, sizeof(struct ebpfMonRecState));
+    tables.closure = mapTable(skel->maps.closure, sizes->maxClosure / 2 + 1, sizeof(struct ebpfMonClosurePair));
+    ringBuf = ring_buffer__new(bpf_map__fd(skel->maps.ring), ringEvent, NULL, NULL);
+    if (!tables.conf || !tables.state || !tables.closure || !ringBuf) {
+        snprintf(why, size, "the eBPF tables cannot be mapped: %s. Less memory is asked for by ebpfMonConfigure",
+                 strerror(errno));
+        ebpfMonUnload();
+        return -1;
+    }
+    tables.bytes += sizes->ringBytes + (size_t)sizes->maxRecords * 64 /* hash of records */ +
+                    (size_t)sizes->maxRoots * (sizeof(struct ebpfMonRootStat) + 64) + 8192 * 1600 /* threads */;
+    attachHost(skel->progs.ebpfmon_exec, &skel->links.ebpfmon_exec, NULL, "the start of programs");
+    attachHost(skel->progs.ebpfmon_exit, &skel->links.ebpfmon_exit, NULL, "the end of programs");
+    attachHost(skel->progs.ebpfmon_recv, &skel->links.ebpfmon_recv, &ebpfMonFeature.recvLength,
+               "who a server reads from (needs kernel 6.3; CA clients are known all the same)");
+    attachHost(skel->progs.ebpfmon_connect, &skel->links.ebpfmon_connect, &ebpfMonFeature.connectState,
+               "who opens a connection");
+    return 0;
+}
+
+static void unmapTable(volatile void *p, size_t count, size_t each)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    if (p)
+        munmap((void *)p, (count * each + page - 1) / page * page);
+}
+
+void ebpfMonUnload(void)
+{
+    if (ringBuf)
+        ring_buffer__free(ringBuf);
+    ringBuf = NULL;
+    unmapTable(tables.conf, tables.size.maxRecords, sizeof(struct ebpfMonRecConf));
+    unmapTable(tables.state, tables.size.maxRecords, sizeof(struct ebpfMonRecState));
+    unmapTable(tables.closure, tables.size.maxClosure / 2 + 1, sizeof(struct ebpfMonClosurePair));
+    memset(&tables, 0, sizeof(tables));
+    ebpfMonBpf__destroy(skel);
+    skel = NULL;
+}
+
+const ebpfMonTables *ebpfMonLoaded(void)
+{
+    return skel ? &tables : NULL;
+}
+
+int ebpfMonTargetSet(uint32_t tgid, const struct ebpfMonTargetConf *conf)
+{
+    int fd = bpf_map__fd(skel->maps.hits), cpus = libbpf_num_possible_cpus();
+    struct ebpfMonHits *zero = calloc((size_t)cpus, sizeof(*zero));
+
+    if (!zero)
+        return -1;
+    bpf_map_update_elem(fd, &tgid, zero, BPF_NOEXIST);
+    free(zero);
+    return bpf_map_update_elem(bpf_map__fd(skel->maps.targets), &tgid, conf, BPF_ANY);
+}
+
+void ebpfMonTargetDel(uint32_t tgid)
+{
+    bpf_map_delete_elem(bpf_map__fd(skel->maps.targets), &tgid);
+    bpf_map_delete_elem(bpf_map__fd(skel->maps.hits), &tgid);
+}
+
+#define BATCH 1024
+
+int ebpfMonRecIndexSet(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first)
+{
+    LIBBPF_OPTS(bpf_map_batch_opts, opts, .elem_flags = BPF_ANY);
+    struct ebpfMonRecKey key[BATCH];
+    uint32_t slot[BATCH];
+
+    for (uint32_t at = 0; at < count;) {
+        uint32_t n = 0, done;
+
+        for (; n < BATCH && at + n < count; n++) {
+            key[n] = (struct ebpfMonRecKey){ .tgid = tgid, .precord = precord[at + n] };
+            slot[n] = first + at + n;
+        }
+        done = n;
+        if (bpf_map_update_batch(bpf_map__fd(skel->maps.recIndex), key, slot, &done, &opts))
+            return -1;
+        at += n;
+    }
+    return 0;
+}
+
+void ebpfMonRecIndexDel(uint32_t tgid, const uint64_t *precord, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct ebpfMonRecKey key = { .tgid = tgid, .precord = precord[i] };
+
+        bpf_map_delete_elem(bpf_map__fd(skel->maps.recIndex), &key);
+    }
+}
+
+/* struct fldKey of maps.bpf.h, which only the kernel half includes */
+struct fldKey {
+    uint64_t pfldDes, tgid;
+};
+
+int ebpfMonArraySet(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf)
+{
+    struct fldKey key = { pfldDes, tgid };
+
+    return bpf_map_update_elem(bpf_map__fd(skel->maps.arrays), &key, conf, BPF_ANY);
+}
+
+void ebpfMonArrayDel(uint32_t tgid, uint64_t pfldDes)
+{
+    struct fldKey key = { pfldDes, tgid };
+
+    bpf_map_delete_elem(bpf_map__fd(skel->maps.arrays), &key);
+}
+
+int ebpfMonOwnerSet(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
+{
+    return bpf_map_update_elem(bpf_map__fd(skel->maps.owners), peer, owner, BPF_ANY);
+}
+
+struct purge {
+    uint32_t first, count, n;
+    uint32_t *slot;
+};
+
+static void purgeEach(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat)
+{
+    struct purge *p = arg;
+
+    (void)stat;
+    if (slot - p->first < p->count && p->n < tables.size.maxRoots)
+        p->slot[p->n++] = slot;
+}
+
+void ebpfMonRootsDel(uint32_t first, uint32_t count)
+{
+    struct purge p = { .first = first, .count = count };
+
+    p.slot = malloc(tables.size.maxRoots * sizeof(*p.slot));
+    if (!p.slot)
+        return;
+    ebpfMonRootsEach(purgeEach, &p);
+    for (uint32_t i = 0; i < p.n; i++)
+        bpf_map_delete_elem(bpf_map__fd(skel->maps.roots), &p.slot[i]);
+    free(p.slot);
+}
+
+void ebpfMonThreadsDel(pid_t pid)
+{
+    char path[64];
+    struct dirent *e;
+    DIR *d;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    d = opendir(path);
+    while (d && (e = readdir(d)) != NULL) {
+        uint32_t tid = (uint32_t)strtoul(e->d_name, NULL, 10);
+
+        if (tid)
+            bpf_map_delete_elem(bpf_map__fd(skel->maps.threads), &tid);
+    }
+    if (d)
+        closedir(d);
+}
+
+void ebpfMonHitsGet(uint32_t tgid, struct ebpfMonHits *sum)
+{
+    int cpus = libbpf_num_possible_cpus();
+    struct ebpfMonHits *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+
+    memset(sum, 0, sizeof(*sum));
+    if (each && bpf_map_lookup_elem(bpf_map__fd(skel->maps.hits), &tgid, each) == 0)
+        for (int c = 0; c < cpus; c++)
+            for (int k = 0; k < EBPFMON_HIT_KINDS; k++)
+                sum->n[k] += each[c].n[k];
+    free(each);
+}
+
+void ebpfMonLostGet(uint64_t lost[EBPFMON_LOST_KERNEL])
+{
+    for (uint32_t i = 0; i < EBPFMON_LOST_KERNEL; i++) {
+        lost[i] = 0;
+        if (skel)
+            bpf_map_lookup_elem(bpf_map__fd(skel->maps.lost), &i, &lost[i]);
+    }
+}
+
+void ebpfMonRootsEach(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg)
+{
+    int fd = bpf_map__fd(skel->maps.roots);
+    struct ebpfMonRootStat stat;
+    uint32_t key, next, *at = NULL;
+
+    /* bounded: roots can be added while we go round */
+    for (unsigned n = 0; n < tables.size.maxRoots && bpf_map_get_next_key(fd, at, &next) == 0; n++) {
+        key = next;
+        at = &key;
+        if (bpf_map_lookup_elem(fd, &key, &stat) == 0)
+            each(arg, key, &stat);
+    }
+}
+
+int ebpfMonPoll(int ms, ebpfMonEventFn event, void *arg)
+{
+    int n;
+
+    if (!ringBuf)
+        return -1;
+    onEvent = event;
+    onEventArg = arg;
+    n = ring_buffer__poll(ringBuf, ms);
+    if (n < 0 && n != -EINTR)
+        return -1;
+    /* Wake-ups are a hint; whatever came in between is taken now. */
+    ring_buffer__consume(ringBuf);
+    return n < 0 ? 0 : n;
+}

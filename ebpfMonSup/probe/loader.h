@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The kernel half, loaded: its programs, its tables, its event ring. One per process.
+ *
+ * The tables indexed by slot are mapped: reading a count is a memory read. All functions may be called
+ * from any thread, but each target's slots are written by the target thread alone.
+ */
+#ifndef EBPFMON_LOADER_H
+#define EBPFMON_LOADER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "ebpfMonEvent.h"
+
+/* The programs that are attached to functions of a target. */
+typedef enum {
+    ebpfMonProgPut, ebpfMonProgPutReturn, ebpfMonProgPutField, ebpfMonProgNotify, ebpfMonProgCheckPut,
+    ebpfMonProgCamessage, ebpfMonProgLock, ebpfMonProgUnlock, ebpfMonProgUnlockMany, ebpfMonProgCompleted,
+    ebpfMonProgProcess, ebpfMonProgCount
+} ebpfMonProg;
+
+typedef struct {
+    unsigned maxRecords, maxClosure, maxRoots;
+    unsigned ringBytes; /* power of two */
+} ebpfMonLoadSizes;
+
+/* What this kernel can do; what it cannot is said once and worked around, or shown as off. */
+typedef struct {
+    int uprobeMulti;  /* one link for a process, detached at once; else perf events, 100 ms each */
+    int recvLength;   /* tracepoint sock_recv_length: which connection a thread of a server reads */
+    int connectState; /* tracepoint inet_sock_set_state: which process opened a connection */
+} ebpfMonFeatures;
+
+extern ebpfMonFeatures ebpfMonFeature;
+
+typedef struct {
+    volatile struct ebpfMonRecConf  *conf;  /* [maxRecords] */
+    volatile struct ebpfMonRecState *state; /* [maxRecords] */
+    volatile uint32_t *closure;             /* [maxClosure] */
+    ebpfMonLoadSizes size;
+    size_t bytes;                           /* of all tables, for the books */
+} ebpfMonTables;
+
+/* Loads and attaches what belongs to the host (exec, exit, connections). 0, or -1 with what is wrong and
+ * what to do in "why". */
+int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size);
+void ebpfMonUnload(void); /* everything goes; nothing was pinned */
+
+const ebpfMonTables *ebpfMonLoaded(void); /* NULL: not loaded */
+int ebpfMonProgFd(ebpfMonProg prog);
+struct bpf_program *ebpfMonProgram(ebpfMonProg prog);
+
+/* Tables by key. 0 or -1 (errno). */
+int ebpfMonTargetSet(uint32_t tgid, const struct ebpfMonTargetConf *conf);
+void ebpfMonTargetDel(uint32_t tgid);
+/* Records by address: precord[i] has slot first+i. */
+int ebpfMonRecIndexSet(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first);
+void ebpfMonRecIndexDel(uint32_t tgid, const uint64_t *precord, uint32_t count);
+int ebpfMonArraySet(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf);
+void ebpfMonArrayDel(uint32_t tgid, uint64_t pfldDes);
+int ebpfMonOwnerSet(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner);
+void ebpfMonRootsDel(uint32_t first, uint32_t count); /* histograms of these slots */
+void ebpfMonThreadsDel(pid_t pid);                    /* what is known of a process' threads */
+
+/* Hits of one target, summed over the CPUs. */
+void ebpfMonHitsGet(uint32_t tgid, struct ebpfMonHits *hits);
+void ebpfMonLostGet(uint64_t lost[EBPFMON_LOST_KERNEL]);
+
+/* Calls "each" for every root that has a chain. */
+void ebpfMonRootsEach(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
+
+/* The ring. Waits at most "ms" for events, hands every one to "event", returns their number or -1. */
+typedef void (*ebpfMonEventFn)(void *arg, const struct ebpfMonHead *head, size_t size);
+int ebpfMonPoll(int ms, ebpfMonEventFn event, void *arg);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* INP to what it means; what a record shows while there is no value. */
+/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+#define USE_TYPED_RSET
+#define USE_TYPED_DSET
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <alarm.h>
+#include <cantProceed.h>
+#include <dbAccess.h>
+#include <devSup.h>
+#include <epicsTime.h>
+#include <errlog.h>
+#include <link.h>
+#include <recGbl.h>
+
+#include "record/devCommon.h"
+#include "record/pvScan.h"
+
+static long refuse(dbCommon *prec, const char *what, const char *why)
+{
+    errlogSevPrintf(errlogMajor, "%s: INP \"%s\" %s\n", prec->name, what, why);
+    return S_dev_badInpType;
+}
+
+long ebpfMonDevInit(dbCommon *prec, int text)
+{
+    DBLINK *link = dbGetDevLink(prec);
+    char name[40], record[2 * EBPFMON_NAME_SIZE];
+    const char *inp;
+    const ebpfMonPv *pv;
+    ebpfMonDev *dev;
+    int parts, row = 0;
+
+    if (!link || link->type != INST_IO)
+        return refuse(prec, "", "must be \"@NAME\" or \"@NAME record\"");
+    inp = link->value.instio.string;
+    parts = sscanf(inp, "%39s %121s", name, record);
+    if (parts < 1)
+        return refuse(prec, inp, "is empty: write \"@NAME\" or \"@NAME record\"");
+    pv = ebpfMonPvFind(name, parts == 2);
+    if (!pv)
+        return refuse(prec, inp, parts == 2 ? "is not something a watched record has: see ebpfMonWatch.db"
+                                            : "is not known: see ebpfMon.db for what there is");
+    if (ebpfMonPvIsText(pv) != text)
+        return refuse(prec, inp, text ? "is a number: use ai, int64in, longin or a waveform of numbers"
+                                      : "is text: use lsi, stringin or a waveform of STRING or CHAR");
+    if (parts == 2) {
+        row = ebpfMonBoardWatch(record);
+        if (row < 0)
+            return refuse(prec, inp, "cannot be watched: the name is longer than 60 characters, or there "
+                          "are 1024 watched records already");
+    }
+    dev = callocMustSucceed(1, sizeof(*dev), "ebpfMonDevInit");
+    dev->pv = pv;
+    dev->row = (unsigned)row;
+    prec->dpvt = dev;
+    return 0;
+}
+
+long ebpfMonDevScanList(int leaves, dbCommon *prec, IOSCANPVT *list)
+{
+    ebpfMonDev *dev = prec->dpvt;
+
+    if (!dev)
+        return -1;
+    *list = ebpfMonScanList(dev->pv->group, leaves);
+    return 0;
+}
+
+static void setTime(dbCommon *prec, epicsTimeStamp when)
+{
+    if (prec->tse != epicsTimeEventDeviceTime)
+        return;
+    if (!when.secPastEpoch) /* nothing has happened yet: the time of looking is as good as any */
+        epicsTimeGetCurrent(&when);
+    prec->time = when;
+}
+
+const ebpfMonBoard *ebpfMonDevBegin(dbCommon *prec)
+{
+    ebpfMonDev *dev = prec->dpvt;
+    const ebpfMonBoard *board;
+    const void *row;
+
+    if (!dev) {
+        recGblSetSevr(prec, READ_ALARM, INVALID_ALARM);
+        return NULL;
+    }
+    board = ebpfMonBoardLock();
+    row = dev->pv->row(board, dev->row);
+    if (!dev->pv->always && board->state != ebpfMonRunning && board->state != ebpfMonDegraded) {
+        setTime(prec, board->time[ebpfMonGroupState]);
+    } else {
+        setTime(prec, ebpfMonPvTime(board, dev->pv, row));
+        if (!ebpfMonPvMissing(board, dev->pv, row))
+            return board;
+    }
+    ebpfMonBoardUnlock();
+    recGblSetSevr(prec, READ_ALARM, INVALID_ALARM);
+    return NULL;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ai, int64in, longin and mbbi, DTYP "ebpfMon". */
+/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+#define USE_TYPED_RSET
+#define USE_TYPED_DSET
+#include <aiRecord.h>
+#include <dbAccess.h>
+#include <devSup.h>
+#include <epicsExport.h>
+#include <int64inRecord.h>
+#include <longinRecord.h>
+#include <mbbiRecord.h>
+
+#include "record/devCommon.h"
+
+#define DONE_NO_CONVERT 2 /* ai, mbbi: VAL is set, leave it (Record Reference, device support) */
+
+static long init(dbCommon *prec)
+{
+    return ebpfMonDevInit(prec, 0);
+}
+
+/* Row of the record under the lock, or NULL with nothing locked. */
+static const void *begin(dbCommon *prec)
+{
+    const ebpfMonDev *dev = prec->dpvt;
+    const ebpfMonBoard *board = ebpfMonDevBegin(prec);
+    const void *row;
+
+    if (!board)
+        return NULL;
+    row = dev->pv->row(board, dev->row);
+    if (!row)
+        ebpfMonBoardUnlock();
+    return row;
+}
+
+static long readAi(aiRecord *prec)
+{
+    const void *row = begin((dbCommon *)prec);
+    const ebpfMonDev *dev = prec->dpvt;
+
+    if (!row)
+        return -1;
+    prec->val = ebpfMonPvDouble(dev->pv, row);
+    ebpfMonBoardUnlock();
+    return DONE_NO_CONVERT;
+}
+
+static long readInt64in(int64inRecord *prec)
+{
+    const void *row = begin((dbCommon *)prec);
+    const ebpfMonDev *dev = prec->dpvt;
+
+    if (!row)
+        return -1;
+    prec->val = ebpfMonPvInteger(dev->pv, row);
+    ebpfMonBoardUnlock();
+    return 0;
+}
+
+static long readLongin(longinRecord *prec)
+{
+    const void *row = begin((dbCommon *)prec);
+    const ebpfMonDev *dev = prec->dpvt;
+
+    if (!row)
+        return -1;
+    prec->val = (epicsInt32)ebpfMonPvInteger(dev->pv, row);
+    ebpfMonBoardUnlock();
+    return 0;
+}
+
+static long readMbbi(mbbiRecord *prec)
+{
+    const void *row = begin((dbCommon *)prec);
+    const ebpfMonDev *dev = prec->dpvt;
+
+    if (!row)
+        return -1;
+    prec->val = (epicsEnum16)ebpfMonPvInteger(dev->pv, row);
+    ebpfMonBoardUnlock();
+    prec->udf = FALSE; /* the record does it only when it converts */
+    return DONE_NO_CONVERT;
+}
+
+aidset devEbpfMonAi = {{6, NULL, NULL, init, ebpfMonDevScanList}, readAi, NULL};
+int64indset devEbpfMonInt64in = {{5, NULL, NULL, init, ebpfMonDevScanList}, readInt64in};
+longindset devEbpfMonLongin = {{5, NULL, NULL, init, ebpfMonDevScanList}, readLongin};
+mbbidset devEbpfMonMbbi = {{5, NULL, NULL, init, ebpfMonDevScanList}, readMbbi};
+epicsExportAddress(dset, devEbpfMonAi);
+epicsExportAddress(dset, devEbpfMonInt64in);
+epicsExportAddress(dset, devEbpfMonLongin);
+epicsExportAddress(dset, devEbpfMonMbbi);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lsi and stringin, DTYP "ebpfMon". */
+/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+#define USE_TYPED_RSET
+#define USE_TYPED_DSET
+#include <string.h>
+
+#include <alarm.h>
+#include <dbAccess.h>
+#include <devSup.h>
+#include <epicsExport.h>
+#include <lsiRecord.h>
+#include <recGbl.h>
+#include <stringinRecord.h>
+
+#include "record/devCommon.h"
+
+static long init(dbCommon *prec)
+{
+    return ebpfMonDevInit(prec, 1);
+}
+
+static long readLsi(lsiRecord *prec)
+{
+    const ebpfMonBoard *board = ebpfMonDevBegin((dbCommon *)prec);
+    const ebpfMonDev *dev = prec->dpvt;
+
+    if (!board)
+        return -1;
+    ebpfMonPvText(dev->pv, dev->pv->row(board, dev->row), prec->val, prec->sizv);
+    ebpfMonBoardUnlock();
+    prec->len = (epicsUInt32)strlen(prec->val) + 1;
+    prec->udf = FALSE;
+    return 0;
+}
+
+static long readStringin(stringinRecord *prec)
+{
+    const ebpfMonBoard *board = ebpfMonDevBegin((dbCommon *)prec);
+    const ebpfMonDev *dev = prec->dpvt;
+    int cut;
+
+    if (!board)
+        return -1;
+    cut = ebpfMonPvText(dev->pv, dev->pv->row(board, dev->row), prec->val, sizeof(prec->val));
+    ebpfMonBoardUnlock();
+    prec->udf = FALSE;
+    if (cut) /* the reader should know that this is not all; the lsi of the same name has it */
+        recGblSetSevr(prec, READ_ALARM, MINOR_ALARM);
+    return 0;
+}
+
+lsidset devEbpfMonLsi = {{5, NULL, NULL, init, ebpfMonDevScanList}, readLsi};
+stringindset devEbpfMonStringin = {{5, NULL, NULL, init, ebpfMonDevScanList}, readStringin};
+epicsExportAddress(dset, devEbpfMonLsi);
+epicsExportAddress(dset, devEbpfMonStringin);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The driver: begins and ends with the IOC, and reports to dbior. */
+/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+#define USE_TYPED_DRVET
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <drvSup.h>
+#include <envDefs.h>
+#include <epicsExport.h>
+#include <errlog.h>
+#include <initHooks.h>
+
+#include "model/control.h"
+#include "record/pvScan.h"
+
+static long driverInit(void)
+{
+    ebpfMonScanInit(); /* before the records, which join the scan lists */
+    return 0;
+}
+
+static long driverReport(int level)
+{
+    ebpfMonControl()->report(level);
+    return 0;
+}
+
+static drvet drvEbpfMon = {2, driverReport, driverInit};
+epicsExportAddress(drvet, drvEbpfMon);
+
+static void initHook(initHookState state)
+{
+    if (state == initHookAfterIocRunning)
+        ebpfMonControl()->start();
+    else if (state == initHookAtShutdown)
+        ebpfMonScanStop();
+}
+
+/* The default prefix has the host's name. A shell exports HOSTNAME seldom and a service manager never; and
+ * in a record name a dot would begin the field, so EBPFMON_HOST has the name up to the first one. */
+static void nameHost(void)
+{
+    char host[256] = "";
+    const char *given = getenv("HOSTNAME");
+
+    if (given && given[0]) {
+        snprintf(host, sizeof(host), "%s", given);
+    } else {
+        if (gethostname(host, sizeof(host) - 1) || !host[0])
+            strcpy(host, "localhost");
+        epicsEnvSet("HOSTNAME", host);
+    }
+    host[strcspn(host, ".")] = 0;
+    epicsEnvSet("EBPFMON_HOST", host[0] ? host : "localhost");
+}
+
+static void ebpfMonDriverRegistrar(void)
+{
+    static int done;
+
+    if (done)
+        return;
+    done = 1;
+    nameHost();
+    if (initHookRegister(initHook))
+        errlogSevPrintf(errlogMajor, "ebpfMon: out of memory, cannot begin with the IOC: "
+                        "call ebpfMonStart after iocInit\n");
+}
+epicsExportRegistrar(ebpfMonDriverRegistrar);

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aSub routine ebpfMonFilterProcess:
+ *   A IOC, B record, C field, D client host, E user: patterns, STRING or CHAR array
+ *   F level: its number, or its name as STRING    G slow-chain limit us    H one chain in N    I budget %
+ *   VALA status text, CHAR array    VALB records that match    VALC generation of the filter in force
+ * A refused filter leaves the old one in force; the record then has the severity of BRSV.
+ */
+/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+#define USE_TYPED_RSET
+#define USE_TYPED_DSET
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <aSubRecord.h>
+#include <dbAccess.h>
+#include <dbConvertFast.h>
+#include <dbEvent.h>
+#include <dbFldTypes.h>
+#include <dbLock.h>
+#include <epicsExport.h>
+#include <epicsMutex.h>
+#include <epicsThread.h>
+#include <errlog.h>
+#include <registryFunction.h>
+
+#include "model/control.h"
+#include "model/put.h"
+#include "record/filterSub.h"
+
+#define PATTERNS 5
+#define TEXT_SIZE 256
+
+enum { inLevel = PATTERNS, inSlow, inSample, inBudget };
+
+static const char * const inputName[] = {"IOC", "record", "field", "host", "user", "level", "slow limit",
+                                         "sampling", "budget"};
+static const size_t patternAt[PATTERNS] = {
+    offsetof(ebpfMonFilter, ioc), offsetof(ebpfMonFilter, record), offsetof(ebpfMonFilter, field),
+    offsetof(ebpfMonFilter, host), offsetof(ebpfMonFilter, user)
+};
+
+static aSubRecord *filterRecord; /* the last one loaded; set before the IOC runs */
+static int filterReady;          /* it has processed once: the record may be processed by the command */
+static int commandPending;       /* the command's filter goes before what the records hold */
+static ebpfMonFilter commandFilter;
+static epicsMutexId filterLock;
+
+static void filterOnce(void *unused)
+{
+    (void)unused;
+    filterLock = epicsMutexMustCreate();
+}
+
+static void lockFilter(void)
+{
+    static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
+
+    epicsThreadOnce(&once, filterOnce, NULL);
+    epicsMutexMustLock(filterLock);
+}
+
+static int readPattern(const aSubRecord *prec, int in, char *pattern, char *why, size_t size)
+{
+    epicsEnum16 type = (&prec->fta)[in];
+    const char *from = (&prec->a)[in];
+    size_t len;
+
+    if (type != DBF_STRING && type != DBF_CHAR && type != DBF_UCHAR) {
+        snprintf(why, size, "%s pattern: FT%c must be STRING or CHAR", inputName[in], 'A' + in);
+        return -1;
+    }
+    len = strnlen(from, type == DBF_STRING ? MAX_STRING_SIZE : (&prec->nea)[in]);
+    if (len >= EBPFMON_PATTERN_SIZE) { /* never cut in silence: it would match something else */
+        snprintf(why, size, "%s pattern is longer than %d characters: shorten it with *", inputName[in],
+                 EBPFMON_PATTERN_SIZE - 1);
+        return -1;
+    }
+    memcpy(pattern, from, len);
+    pattern[len] = 0;
+    return 0;
+}
+
+static int readNumber(const aSubRecord *prec, int in, double *value, char *why, size_t size)
+{
+    epicsEnum16 type = (&prec->fta)[in];
+
+    if (type <= DBF_ENUM &&
+        dbFastGetConvertRoutine[type][DBR_DOUBLE]((&prec->a)[in], value, NULL) == 0 && isfinite(*value))
+        return 0;
+    snprintf(why, size, "%s is not a number: give one", inputName[in]);
+    return -1;
+}
+
+static int readLevel(const aSubRecord *prec, ebpfMonLevel *level, char *why, size_t size)
+{
+    const char *name = (&prec->a)[inLevel];
+    double value;
+    int known;
+
+    if ((&prec->fta)[inLevel] == DBF_STRING && (known = ebpfMonLevelParse(name)) >= 0) {
+        *level = (ebpfMonLevel)known;
+        return 0;
+    }
+    if (readNumber(prec, inLevel, &value, why, size))
+        return -1;
+    if (value < 0 || value >= ebpfMonLevelCount) {
+        snprintf(why, size, "level %g does not exist: 0 (off) to %d (%s)", value, ebpfMonLevelCount - 1,
+                 ebpfMonLevelName(ebpfMonLevelCount - 1));
+        return -1;
+    }
+    *level = (ebpfMonLevel)value;
+    return 0;
+}
+
+static int readFilter(const aSubRecord *prec, ebpfMonFilter *filter, char *why, size_t size)
+{
+    double sample;
+    int in;
+
+    for (in = 0; in < PATTERNS; in++)
+        if (readPattern(prec, in, (char *)filter + patternAt[in], why, size))
+            return -1;
+    if (readLevel(prec, &filter->level, why, size) ||
+        readNumber(prec, inSlow, &filter->slowUs, why, size) ||
+        readNumber(prec, inSample, &sample, why, size) ||
+        readNumber(prec, inBudget, &filter->budget, why, size))
+        return -1;
+    if (sample < 0 || sample > 1e9) {
+        snprintf(why, size, "sampling: one chain in %g cannot be: give 1 to 1000000000", sample);
+        return -1;
+    }
+    filter->sample = (unsigned)sample;
+    return 0;
+}
+
+/* Writes one input's source record without processing it, and tells its clients. Its lock set is held:
+ * a database link joins the lock sets of both of its ends. */
+static void writeSource(const aSubRecord *prec, int in, short type, const void *value, long count)
+{
+    const DBLINK *link = &(&prec->inpa)[in];
+    DBADDR source;
+
+    if (link->type != DB_LINK || dbNameToAddr(link->value.pv_link.pvname, &source))
+        return;
+    if (source.dbr_field_type == DBR_CHAR || type != DBR_CHAR)
+        dbPut(&source, type, value, count);
+    else
+        dbPut(&source, DBR_STRING, value, 1);
+    source.precord->udf = FALSE;
+    db_post_events(source.precord, source.pfield, DBE_VALUE | DBE_LOG);
+}
+
+static void writeSources(const aSubRecord *prec, const ebpfMonFilter *filter)
+{
+    epicsInt32 level = filter->level, sample = (epicsInt32)filter->sample;
+    int in;
+
+    for (in = 0; in < PATTERNS; in++) {
+        const char *pattern = (const char *)filter + patternAt[in];
+
+        writeSource(prec, in, DBR_CHAR, pattern, (long)strlen(pattern) + 1);
+    }
+    writeSource(prec, inLevel, DBR_LONG, &level, 1);
+    writeSource(prec, inSlow, DBR_DOUBLE, &filter->slowUs, 1);
+    writeSource(prec, inSample, DBR_LONG, &sample, 1);
+    writeSource(prec, inBudget, DBR_DOUBLE, &filter->budget, 1);
+}
+
+static void showText(aSubRecord *prec, const char *text)
+{
+    if (prec->ftva != DBF_CHAR && prec->ftva != DBF_UCHAR)
+        return;
+    ebpfMonTextCopy(prec->vala, prec->nova, text);
+    prec->neva = (epicsUInt32)strlen(prec->vala) + 1;
+}
+
+static long ebpfMonFilterProcess(aSubRecord *prec)
+{
+    ebpfMonFilter filter = ebpfMonFilterDefault;
+    char text[TEXT_SIZE] = "";
+    unsigned matching = 0, generation = 0;
+    int fromCommand;
+    long status;
+
+    if (prec->ftvb != DBF_ULONG || prec->ftvc != DBF_ULONG) {
+        showText(prec, "not in force: FTVB and FTVC must be ULONG");
+        return -1;
+    }
+    lockFilter();
+    filterReady = 1;
+    fromCommand = commandPending;
+    commandPending = 0;
+    if (fromCommand)
+        filter = commandFilter;
+    epicsMutexUnlock(filterLock);
+
+    status = fromCommand ? 0 : readFilter(prec, &filter, text, sizeof(text));
+    if (!status)
+        status = ebpfMonFilterCheck(&filter, text, sizeof(text));
+    if (!status)
+        status = ebpfMonControl()->setFilter(&filter, text, sizeof(text), &matching, &generation);
+    if (!status) {
+        *(epicsUInt32 *)prec->valb = matching;
+        *(epicsUInt32 *)prec->valc = generation;
+        if (fromCommand)
+            writeSources(prec, &filter);
+    }
+    showText(prec, text);
+    return status ? -1 : 0;
+}
+
+static long ebpfMonFilterInit(aSubRecord *prec)
+{
+    filterRecord = prec;
+    filterReady = 0;
+    return 0;
+}
+
+long ebpfMonFilterCommand(const ebpfMonFilter *filter, char *text, size_t size)
+{
+    ebpfMonFilter checked = *filter;
+    unsigned matching, generation;
+    int ready;
+    long status;
+
+    if (ebpfMonFilterCheck(&checked, text, size))
+        return -1;
+    lockFilter();
+    ready = filterReady;
+    commandFilter = checked;
+    commandPending = 1;
+    epicsMutexUnlock(filterLock);
+    if (!ready) /* no record, or not yet: it takes the pending filter when it first processes */
+        return ebpfMonControl()->setFilter(&checked, text, size, &matching, &generation);
+
+    dbScanLock((dbCommon *)filterRecord);
+    dbProcess((dbCommon *)filterRecord);
+    status = filterRecord->val;
+    if (filterRecord->ftva == DBF_CHAR || filterRecord->ftva == DBF_UCHAR)
+        ebpfMonTextCopy(text, size, filterRecord->vala);
+    dbScanUnlock((dbCommon *)filterRecord);
+    return status;
+}
+
+epicsRegisterFunction(ebpfMonFilterInit);
+epicsRegisterFunction(ebpfMonFilterProcess);

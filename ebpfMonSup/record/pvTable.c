@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of the PVs, and how to read a cell. */
+#include <string.h>
+
+#include "record/pvTable.h"
+
+static const void *boardRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index ? NULL : board;
+}
+
+static const void *iocRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index < board->iocCount ? &board->ioc[index] : NULL;
+}
+
+static const void *putRow(const ebpfMonBoard *board, unsigned index)
+{
+    return ebpfMonBoardPut(board, index);
+}
+
+static const void *procRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index < board->procTop ? &board->proc[index] : NULL;
+}
+
+static const void *chainRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index < board->chainTop ? &board->chain[index] : NULL;
+}
+
+static const void *histRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index < EBPFMON_HIST_MAX ? &board->hist[index] : NULL;
+}
+
+static const void *edgeRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index < EBPFMON_HIST_MAX ? &board->histEdge[index] : NULL;
+}
+
+static const void *lostRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index < board->lostKinds ? &board->lost[index] : NULL;
+}
+
+static const void *watchRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index < board->watchCount ? &board->watch[index] : NULL;
+}
+
+/* The rows of lost[] have no name of their own. */
+#define LOST_AT(member) (offsetof(ebpfMonBoard, lost[0].member) - offsetof(ebpfMonBoard, lost[0]))
+
+#define BOARD(member)  offsetof(ebpfMonBoard, member)
+#define IOC(member)    offsetof(ebpfMonIocRow, member)
+#define PUT(member)    offsetof(ebpfMonPut, member)
+#define PROC(member)   offsetof(ebpfMonProcRow, member)
+#define CHAIN(member)  offsetof(ebpfMonChainRow, member)
+#define WATCH(member)  offsetof(ebpfMonWatchRow, member)
+
+static const ebpfMonPv table[] = {
+    {"STATE",            ebpfMonGroupState,  boardRow, ebpfMonCellInt,      BOARD(state), 1},
+    {"STATE_MSG",        ebpfMonGroupState,  boardRow, ebpfMonCellText,     BOARD(stateMsg), 1},
+    {"LOST_CNT",         ebpfMonGroupState,  boardRow, ebpfMonCellCount,    BOARD(lostCount)},
+    {"LOST_NAMES",       ebpfMonGroupState,  lostRow,  ebpfMonCellText,     LOST_AT(reason)},
+    {"LOST_BY",          ebpfMonGroupState,  lostRow,  ebpfMonCellCount,    LOST_AT(count)},
+    {"COST",             ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(cost)},
+    {"HIT_COST",         ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(hitCost)},
+    {"CPU",              ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(cpu)},
+    {"MEM",              ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(mem)},
+
+    {"IOC_CNT",          ebpfMonGroupIocs,   boardRow, ebpfMonCellUnsigned, BOARD(iocCount)},
+    {"IOC_NAMES",        ebpfMonGroupIocs,   iocRow,   ebpfMonCellText,     IOC(name)},
+    {"IOC_PIDS",         ebpfMonGroupIocs,   iocRow,   ebpfMonCellInt,      IOC(pid)},
+    {"IOC_VERSIONS",     ebpfMonGroupIocs,   iocRow,   ebpfMonCellText,     IOC(version)},
+    {"IOC_RECS",         ebpfMonGroupIocs,   iocRow,   ebpfMonCellUnsigned, IOC(records)},
+    {"IOC_LEVELS",       ebpfMonGroupIocs,   iocRow,   ebpfMonCellLevel,    IOC(level)},
+    {"IOC_NOTES",        ebpfMonGroupIocs,   iocRow,   ebpfMonCellText,     IOC(note)},
+    {"COST_BY_IOC",      ebpfMonGroupIocs,   iocRow,   ebpfMonCellDouble,   IOC(cost)},
+
+    {"PUT_CNT",          ebpfMonGroupPuts,   boardRow, ebpfMonCellCount,    BOARD(putCount)},
+    {"PUT_DENIED_CNT",   ebpfMonGroupPuts,   boardRow, ebpfMonCellCount,    BOARD(putDenied)},
+    {"PUT_RATE",         ebpfMonGroupPuts,   boardRow, ebpfMonCellDouble,   BOARD(putRate)},
+    {"PUT_LOG",          ebpfMonGroupPuts,   putRow,   ebpfMonCellPutLine,  0},
+    {"PUT_TIMES",        ebpfMonGroupPuts,   putRow,   ebpfMonCellTime,     PUT(time)},
+    {"PUT_PVS",          ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(pv)},
+    {"PUT_VALS",         ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(val)},
+    {"PUT_OLDS",         ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(old)},
+    {"PUT_WHOS",         ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(who)},
+    {"PUT_IOCS",         ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(ioc)},
+
+    {"PROC_CNT",         ebpfMonGroupProc,   boardRow, ebpfMonCellCount,    BOARD(procCount)},
+    {"PROC_RATE",        ebpfMonGroupProc,   boardRow, ebpfMonCellDouble,   BOARD(procRate)},
+    {"PROC_TOP_NAMES",   ebpfMonGroupProc,   procRow,  ebpfMonCellText,     PROC(name)},
+    {"PROC_TOP_CNTS",    ebpfMonGroupProc,   procRow,  ebpfMonCellCount,    PROC(count)},
+    {"PROC_TOP_RATES",   ebpfMonGroupProc,   procRow,  ebpfMonCellDouble,   PROC(rate)},
+    {"PROC_TOP_ATLEAST", ebpfMonGroupProc,   procRow,  ebpfMonCellInt,      PROC(atLeast)},
+
+    {"CHAIN_TOP_NAMES",  ebpfMonGroupChains, chainRow, ebpfMonCellText,     CHAIN(name)},
+    {"CHAIN_TOP_CNTS",   ebpfMonGroupChains, chainRow, ebpfMonCellCount,    CHAIN(count)},
+    {"CHAIN_TOP_MEANS",  ebpfMonGroupChains, chainRow, ebpfMonCellDouble,   CHAIN(mean)},
+    {"CHAIN_TOP_P99S",   ebpfMonGroupChains, chainRow, ebpfMonCellDouble,   CHAIN(p99)},
+    {"CHAIN_TOP_MAXS",   ebpfMonGroupChains, chainRow, ebpfMonCellDouble,   CHAIN(max)},
+    {"CHAIN_TOP_WAITS",  ebpfMonGroupChains, chainRow, ebpfMonCellDouble,   CHAIN(waitMean)},
+    {"CHAIN_HIST",       ebpfMonGroupChains, histRow,  ebpfMonCellDouble,   0},
+    {"CHAIN_HIST_EDGES", ebpfMonGroupChains, edgeRow,  ebpfMonCellDouble,   0},
+    {"CHAIN_SLOW",       ebpfMonGroupSlow,   boardRow, ebpfMonCellText,     BOARD(slow)},
+    {"CHAIN_SLOW_CNT",   ebpfMonGroupSlow,   boardRow, ebpfMonCellCount,    BOARD(slowCount)},
+
+    {"PROC_CNT",         ebpfMonGroupWatch,  watchRow, ebpfMonCellCount,    WATCH(procCount)},
+    {"PROC_RATE",        ebpfMonGroupWatch,  watchRow, ebpfMonCellDouble,   WATCH(procRate)},
+    {"CHAIN_CNT",        ebpfMonGroupWatch,  watchRow, ebpfMonCellCount,    WATCH(chains)},
+    {"LAT_MEAN",         ebpfMonGroupWatch,  watchRow, ebpfMonCellDouble,   WATCH(latMean)},
+    {"LAT_P99",          ebpfMonGroupWatch,  watchRow, ebpfMonCellDouble,   WATCH(latP99)},
+    {"LAT_MAX",          ebpfMonGroupWatch,  watchRow, ebpfMonCellDouble,   WATCH(latMax)},
+    {"PUT_CNT",          ebpfMonGroupWatch,  watchRow, ebpfMonCellCount,    WATCH(putCount)},
+    {"PUT_LAST",         ebpfMonGroupWatch,  watchRow, ebpfMonCellText,     WATCH(putLast)},
+};
+
+const ebpfMonPv *ebpfMonPvFind(const char *name, int watch)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+        if ((table[i].row == watchRow) == !!watch && strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return NULL;
+}
+
+int ebpfMonPvIsText(const ebpfMonPv *pv)
+{
+    return pv->cell >= ebpfMonCellText;
+}
+
+int64_t ebpfMonPvInteger(const ebpfMonPv *pv, const void *row)
+{
+    const void *at = (const char *)row + pv->offset;
+
+    switch (pv->cell) {
+    case ebpfMonCellInt:
+        return *(const int *)at;
+    case ebpfMonCellUnsigned:
+        return *(const unsigned *)at;
+    case ebpfMonCellCount:
+        return (int64_t)*(const uint64_t *)at;
+    case ebpfMonCellDouble:
+        return (int64_t)*(const double *)at;
+    default:
+        return 0;
+    }
+}
+
+double ebpfMonPvDouble(const ebpfMonPv *pv, const void *row)
+{
+    if (pv->cell == ebpfMonCellDouble)
+        return *(const double *)((const char *)row + pv->offset);
+    return (double)ebpfMonPvInteger(pv, row);
+}
+
+int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
+{
+    const void *at = (const char *)row + pv->offset;
+    char line[EBPFMON_LINE_SIZE];
+
+    buf[0] = 0;
+    if (!row)
+        return 0;
+    switch (pv->cell) {
+    case ebpfMonCellText:
+        return ebpfMonTextCopy(buf, size, at);
+    case ebpfMonCellLevel:
+        return ebpfMonTextCopy(buf, size, ebpfMonLevelName(*(const ebpfMonLevel *)at));
+    case ebpfMonCellTime:
+        epicsTimeToStrftime(buf, size, "%Y-%m-%d %H:%M:%S.%06f", at);
+        return 0;
+    case ebpfMonCellPutLine:
+        ebpfMonPutLine(row, line, sizeof(line));
+        return ebpfMonTextCopy(buf, size, line);
+    default:
+        return 0;
+    }
+}
+
+epicsTimeStamp ebpfMonPvTime(const ebpfMonBoard *board, const ebpfMonPv *pv, const void *row)
+{
+    if (row && pv->row == putRow)
+        return ((const ebpfMonPut *)row)->time;
+    if (row && pv->row == watchRow && pv->cell == ebpfMonCellText)
+        return ((const ebpfMonWatchRow *)row)->putTime;
+    return board->time[pv->group];
+}
+
+int ebpfMonPvMissing(const ebpfMonBoard *board, const ebpfMonPv *pv, const void *row)
+{
+    if (pv->row == watchRow)
+        return !row || !((const ebpfMonWatchRow *)row)->found;
+    if (pv->row == histRow)
+        return board->histSel[0] && !board->histFound;
+    return 0;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The iocsh commands. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsExport.h>
+#include <epicsStdlib.h>
+#include <epicsString.h>
+#include <errlog.h>
+#include <iocsh.h>
+
+#include "model/board.h"
+#include "model/control.h"
+#include "record/filterSub.h"
+
+/* Base before 7.0.3 has no place for the usage text. */
+#ifdef IOCSHFUNCDEF_HAS_USAGE
+#define USAGE(text) , text
+#else
+#define USAGE(text)
+#endif
+
+#define ARGS(...) (const iocshArg *[]){__VA_ARGS__}
+#define ARG(name, type) &(const iocshArg){name, type}
+
+static int given(const char *argument)
+{
+    return argument && argument[0];
+}
+
+static const char *pattern(const char *argument)
+{
+    return given(argument) ? argument : "*";
+}
+
+static void done(long status)
+{
+    iocshSetError(status ? -1 : 0);
+}
+
+static const iocshFuncDef configureDef = {
+    "ebpfMonConfigure", 4,
+    ARGS(ARG("maxRecords", iocshArgInt), ARG("maxRoots", iocshArgInt), ARG("ringKiB", iocshArgInt),
+         ARG("watchSelf", iocshArgInt))
+    USAGE("Sets sizes, before iocInit. 0: the default.\n"
+          "  maxRecords  records of all watched IOCs together (200000)\n"
+          "  maxRoots    chain roots with a histogram (8192)\n"
+          "  ringKiB     event ring, a power of two (8192)\n"
+          "  watchSelf   1: this IOC is watched too (0)\n"
+          "Example: ebpfMonConfigure 500000 0 16384\n")
+};
+
+static void configureCall(const iocshArgBuf *args)
+{
+    ebpfMonSettings settings = {200000, 8192, 8192, args[3].ival};
+    int i;
+
+    for (i = 0; i < 3; i++) {
+        if (args[i].ival < 0) {
+            errlogSevPrintf(errlogMajor, "ebpfMonConfigure: %s cannot be %d: give 0 for the default\n",
+                            configureDef.arg[i]->name, args[i].ival);
+            done(-1);
+            return;
+        }
+    }
+    if (args[0].ival)
+        settings.maxRecords = (unsigned)args[0].ival;
+    if (args[1].ival)
+        settings.maxRoots = (unsigned)args[1].ival;
+    if (args[2].ival)
+        settings.ringKiB = (unsigned)args[2].ival;
+    done(ebpfMonControl()->configure(&settings));
+}
+
+static const iocshFuncDef startDef = {
+    "ebpfMonStart", 0, NULL
+    USAGE("Starts the monitor. iocInit does it by itself: only for trying again after a failure.\n")
+};
+
+static void startCall(const iocshArgBuf *args)
+{
+    (void)args;
+    done(ebpfMonControl()->start());
+}
+
+static const iocshFuncDef filterDef = {
+    "ebpfMonFilter", 9,
+    ARGS(ARG("ioc", iocshArgString), ARG("record", iocshArgString), ARG("field", iocshArgString),
+         ARG("host", iocshArgString), ARG("user", iocshArgString), ARG("level", iocshArgString),
+         ARG("slowUs", iocshArgString), ARG("sample", iocshArgString), ARG("budget", iocshArgString))
+    USAGE("Puts a filter in force; sets the FILTER_* PVs as well. \"\" or nothing: as it is.\n"
+          "  ioc record field host user  patterns with ? and *\n"
+          "  level   off, puts, counts, chains or trace; IOCs that do not match are off\n"
+          "  slowUs  a chain that takes so many us is kept whole; 0: none\n"
+          "  sample  level trace: one chain in so many is kept\n"
+          "  budget  CPU taken from each IOC, percent of one core; 0: no limit\n"
+          "Example: ebpfMonFilter \"*\" \"RING:*\" \"\" \"\" \"\" trace 5000 10 2\n")
+};
+
+static int setPattern(char *to, const char *argument, const char *what)
+{
+    if (!given(argument))
+        return 0;
+    if (strlen(argument) >= EBPFMON_PATTERN_SIZE) {
+        errlogSevPrintf(errlogMajor, "ebpfMonFilter: %s pattern is longer than %d characters: shorten it "
+                        "with *\n", what, EBPFMON_PATTERN_SIZE - 1);
+        return -1;
+    }
+    strcpy(to, argument);
+    return 0;
+}
+
+static int setNumber(double *to, const char *argument, const char *what)
+{
+    if (!given(argument) || epicsParseDouble(argument, to, NULL) == 0)
+        return 0;
+    errlogSevPrintf(errlogMajor, "ebpfMonFilter: %s \"%s\" is not a number\n", what, argument);
+    return -1;
+}
+
+static void filterCall(const iocshArgBuf *args)
+{
+    ebpfMonFilter filter;
+    char text[256] = "";
+    double sample;
+    int level;
+    long status;
+
+    ebpfMonControl()->getFilter(&filter);
+    sample = filter.sample;
+    level = given(args[5].sval) ? ebpfMonLevelParse(args[5].sval) : (int)filter.level;
+    if (level < 0) {
+        errlogSevPrintf(errlogMajor, "ebpfMonFilter: there is no level \"%s\": off, puts, counts, chains or "
+                        "trace\n", args[5].sval);
+        done(-1);
+        return;
+    }
+    filter.level = (ebpfMonLevel)level;
+    if (setPattern(filter.ioc, args[0].sval, "IOC") || setPattern(filter.record, args[1].sval, "record") ||
+        setPattern(filter.field, args[2].sval, "field") || setPattern(filter.host, args[3].sval, "host") ||
+        setPattern(filter.user, args[4].sval, "user") ||
+        setNumber(&filter.slowUs, args[6].sval, "slowUs") || setNumber(&sample, args[7].sval, "sample") ||
+        setNumber(&filter.budget, args[8].sval, "budget")) {
+        done(-1);
+        return;
+    }
+    if (!(sample >= 0 && sample <= 1e9)) {
+        errlogSevPrintf(errlogMajor, "ebpfMonFilter: sample %g cannot be: give 1 to 1000000000\n", sample);
+        done(-1);
+        return;
+    }
+    filter.sample = (unsigned)sample;
+    status = ebpfMonFilterCommand(&filter, text, sizeof(text));
+    if (status)
+        errlogSevPrintf(errlogMajor, "ebpfMonFilter: %s\n", text);
+    else
+        printf("%s\n", text);
+    done(status);
+}
+
+static const iocshFuncDef levelDef = {
+    "ebpfMonLevel", 2, ARGS(ARG("iocPattern", iocshArgString), ARG("level", iocshArgString))
+    USAGE("Sets the level of the IOCs that match, whatever the filter says; \"filter\": as it says again.\n"
+          "  level  off, puts, counts, chains, trace or filter\n"
+          "Example: ebpfMonLevel \"vac*\" trace\n")
+};
+
+static void levelCall(const iocshArgBuf *args)
+{
+    int level = ebpfMonLevelParse(args[1].sval);
+
+    if (!given(args[0].sval) ||
+        (level < 0 && (!given(args[1].sval) || epicsStrCaseCmp(args[1].sval, "filter") != 0))) {
+        errlogSevPrintf(errlogMajor, "ebpfMonLevel: give a pattern of IOC names and one of off, puts, "
+                        "counts, chains, trace, filter\n");
+        done(-1);
+        return;
+    }
+    done(ebpfMonControl()->setLevel(args[0].sval, level));
+}
+
+static const iocshFuncDef referenceDef = {
+    "ebpfMonReference", 2, ARGS(ARG("iocPattern", iocshArgString), ARG("on", iocshArgInt))
+    USAGE("1: counts processings of the IOCs that match by a trap on dbProcess as well, to compare with\n"
+          "the count taken at the end of each chain. Dear: for tests. 0: stops it.\n"
+          "Example: ebpfMonReference \"vac*\" 1\n")
+};
+
+static void referenceCall(const iocshArgBuf *args)
+{
+    if (!given(args[0].sval)) {
+        errlogSevPrintf(errlogMajor, "ebpfMonReference: give a pattern of IOC names, and 1 or 0\n");
+        done(-1);
+        return;
+    }
+    done(ebpfMonControl()->setReference(args[0].sval, args[1].ival));
+}
+
+static const iocshFuncDef iocsDef = {
+    "ebpfMonIocs", 0, NULL USAGE("Lists the IOCs seen on this host, and how closely each is watched.\n")
+};
+
+static void iocsCall(const iocshArgBuf *args)
+{
+    (void)args;
+    done(ebpfMonControl()->listIocs());
+}
+
+static const iocshFuncDef recordsDef = {
+    "ebpfMonRecords", 2, ARGS(ARG("iocPattern", iocshArgString), ARG("recordPattern", iocshArgString))
+    USAGE("Lists records of the IOCs that match, with their counts. Nothing: all.\n"
+          "Example: ebpfMonRecords vac1 \"VAC:*:PRESSURE\"\n")
+};
+
+static void recordsCall(const iocshArgBuf *args)
+{
+    done(ebpfMonControl()->listRecords(pattern(args[0].sval), pattern(args[1].sval)));
+}
+
+static const iocshFuncDef putsDef = {
+    "ebpfMonPuts", 1, ARGS(ARG("n", iocshArgInt))
+    USAGE("Prints the newest n puts (20), the newest last.\n"
+          "Example: ebpfMonPuts 50\n")
+};
+
+static void putsCall(const iocshArgBuf *args)
+{
+    unsigned wanted = args[0].ival > 0 ? (unsigned)args[0].ival : 20;
+    unsigned count = 0;
+    char line[EBPFMON_LINE_SIZE];
+    ebpfMonPut *puts;
+    const ebpfMonBoard *board;
+
+    if (wanted > EBPFMON_PUTS_MAX)
+        wanted = EBPFMON_PUTS_MAX;
+    puts = malloc(wanted * sizeof(*puts));
+    if (!puts) {
+        errlogSevPrintf(errlogMajor, "ebpfMonPuts: out of memory, ask for fewer\n");
+        done(-1);
+        return;
+    }
+    board = ebpfMonBoardLock(); /* copy, and print without the lock: a terminal may be slow */
+    for (; count < wanted && ebpfMonBoardPut(board, count); count++)
+        puts[count] = *ebpfMonBoardPut(board, count);
+    ebpfMonBoardUnlock();
+    while (count--) {
+        ebpfMonPutLine(&puts[count], line, sizeof(line));
+        printf("%s\n", line);
+    }
+    free(puts);
+}
+
+static const iocshFuncDef chainsDef = {
+    "ebpfMonChains", 1, ARGS(ARG("pattern", iocshArgString))
+    USAGE("Lists the chains whose root record matches, with their latencies. Nothing: all.\n"
+          "Example: ebpfMonChains \"VAC:*\"\n")
+};
+
+static void chainsCall(const iocshArgBuf *args)
+{
+    done(ebpfMonControl()->listChains(pattern(args[0].sval)));
+}
+
+static const iocshFuncDef resetDef = {
+    "ebpfMonReset", 0, NULL USAGE("Sets the loss counters to 0 and clears the alarm of LOST_CNT.\n")
+};
+
+static void resetCall(const iocshArgBuf *args)
+{
+    (void)args;
+    ebpfMonControl()->resetLost();
+}
+
+static const iocshFuncDef reportDef = {
+    "ebpfMonReport", 1, ARGS(ARG("level", iocshArgInt))
+    USAGE("Prints state, costs and losses; with level 1 and more, probes and sites too.\n"
+          "The same as: dbior drvEbpfMon level\n")
+};
+
+static void reportCall(const iocshArgBuf *args)
+{
+    ebpfMonControl()->report(args[0].ival);
+}
+
+static void ebpfMonShellRegistrar(void)
+{
+    iocshRegister(&configureDef, configureCall);
+    iocshRegister(&startDef, startCall);
+    iocshRegister(&filterDef, filterCall);
+    iocshRegister(&levelDef, levelCall);
+    iocshRegister(&referenceDef, referenceCall);
+    iocshRegister(&iocsDef, iocsCall);
+    iocshRegister(&recordsDef, recordsCall);
+    iocshRegister(&putsDef, putsCall);
+    iocshRegister(&chainsDef, chainsCall);
+    iocshRegister(&resetDef, resetCall);
+    iocshRegister(&reportDef, reportCall);
+}
+epicsExportRegistrar(ebpfMonShellRegistrar);

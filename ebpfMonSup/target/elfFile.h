@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An ELF64 file on disk: its build-id, load segments, named symbols and bytes.
+ *
+ * Nothing that the file says is trusted: every table is bounded and read by pread, so a file that is
+ * truncated or rewritten while it is open gives short reads and not a signal.
+ */
+#ifndef EBPFMON_ELFFILE_H
+#define EBPFMON_ELFFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define EBPFMON_ELF_SEGMENTS 16
+
+typedef struct {
+    uint64_t offset, vaddr, fileSize, memSize;
+    uint32_t flags;       /* PF_X, PF_W, PF_R */
+} ebpfMonElfSegment;
+
+typedef struct {
+    uint64_t vaddr;       /* 0: not found */
+    uint64_t size;        /* as the symbol says, 0: it does not */
+    int      isGlobal;
+} ebpfMonElfSymbol;
+
+typedef struct {
+    int      fd;          /* the caller's */
+    void    *elf;         /* libelf's */
+    uint16_t machine;     /* EM_X86_64 or EM_AARCH64 */
+    int      hasInterp;   /* a program, not a library */
+    char     buildId[41]; /* hex, empty: none */
+    unsigned nSegments;   /* PT_LOAD only, the first EBPFMON_ELF_SEGMENTS */
+    ebpfMonElfSegment segment[EBPFMON_ELF_SEGMENTS];
+} ebpfMonElfFile;
+
+/* Takes up the file open as "fd", which must stay open till ebpfMonElfClose and is not closed by it.
+ * 0, or -1 when it is no little-endian ELF64 program or library for x86-64 or aarch64. */
+int ebpfMonElfOpen(ebpfMonElfFile *file, int fd);
+void ebpfMonElfClose(ebpfMonElfFile *file);
+
+/* Looks up names[0..count) in .dynsym, then those not found in .symtab. Only defined functions, objects
+ * and untyped symbols count; a global one goes before a local one. Returns how many were found. */
+unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned count,
+    ebpfMonElfSymbol *symbols);
+
+/* Offset in the file of a vaddr that a segment with all of "flags" holds in the file. 0, or -1. */
+int ebpfMonElfOffset(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags, uint64_t *offset);
+
+/* Reads up to "len" bytes at a vaddr, not beyond its segment; returns their number. */
+size_t ebpfMonElfRead(const ebpfMonElfFile *file, uint64_t vaddr, void *buf, size_t len);
+
+/* Where the read-only segments first hold "text" (no longer than 64 bytes), as a vaddr; 0: nowhere. */
+uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text);
+
+#endif

@@ -1,0 +1,40 @@
+#!../../bin/linux-x86_64/ebpfMon
+# The monitor IOC. Run it as root in this folder: ../../bin/linux-x86_64/ebpfMon st.cmd
+#
+# Environment: EBPFMON_P  prefix of the PVs; without it the name of the host and ":EBPF:".
+# Site settings: copy this file and change the copy; what is commented out below are examples.
+
+< envPaths
+
+dbLoadDatabase "$(TOP)/dbd/ebpfMon.dbd"
+ebpfMon_registerRecordDeviceDriver pdbbase
+
+# EBPFMON_HOST, HOSTNAME: set by the registration above where the environment has no HOSTNAME.
+epicsEnvSet "EBPFMON_P", "$(EBPFMON_P=$(EBPFMON_HOST):EBPF:)"
+
+# Who may write: the operators of the .acf, from this host only. The server takes a client's address and
+# not the name that it claims.
+var asCheckClientIP 1
+asSetSubstitutions "IOC_USER=$(USER=root)"
+asSetFilename "$(TOP)/iocBoot/$(IOC)/ebpfMon.acf"
+
+# Sizes: maxRecords, maxRoots, ringKiB, watchSelf. 0: the default.
+#ebpfMonConfigure 500000 16384 16384 0
+
+# Alarm limits and the filter to begin with are macros: see "dbLoadRecords" in ebpfMon.substitutions.
+dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
+#dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P),COST_HIGH=2,FILTER_IOC=vac*,FILTER_LEVEL=2"
+
+# Scalars of single records, for archive and alarm.
+#dbLoadRecords "$(TOP)/db/ebpfMonWatch.db", "P=$(EBPFMON_P),REC=RING:CURRENT"
+#dbLoadRecords "$(TOP)/db/ebpfMonWatch.db", "P=$(EBPFMON_P),REC=RING:VACUUM:SECTOR12:GAUGE3:PRESSURE,N=G3"
+
+# With autosave: patterns and CHAIN_SEL are long strings and come back in pass 1, the rest in pass 0
+# (info tags autosaveFields and autosaveFields_pass0).
+
+# A filter given here goes before the FILTER_* PVs, autosaved or not, and sets them.
+#ebpfMonFilter "*" "*" "*" "*" "*" counts 10000 1 0.5
+
+iocInit
+
+echo "ebpfMon serves $(EBPFMON_P)STATE and others. Type: help ebpfMon*"

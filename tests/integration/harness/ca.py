@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Channel Access: a probe that needs no library, and the few client calls that the tests are made of."""
+import socket
+import struct
+import subprocess
+
+from . import env
+from .wait import until
+
+
+def answers(port, name):
+    """Whether a server at this port says that it has "name": one search datagram, one look for its reply."""
+    payload = name.encode() + b"\0"
+    payload += b"\0" * (-len(payload) % 8)
+    version = struct.pack(">HHHHII", 0, 0, 0, 13, 0, 0)
+    search = struct.pack(">HHHHII", 6, len(payload), 5, 13, 1, 1) + payload
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.settimeout(0.1)
+        s.connect(("127.0.0.1", port))
+        try:
+            s.send(version + search)
+            reply = s.recv(2048)
+        except OSError:  # nobody there yet, or no answer
+            return False
+    while len(reply) >= 16:
+        command, size = struct.unpack(">HH", reply[:4])
+        if command == 6:
+            return True
+        reply = reply[16 + size:]
+    return False
+
+
+def _epics():
+    import epics  # not before harness.env.setup()
+    return epics
+
+
+def pv(name, timeout=5):
+    channel = _epics().get_pv(name, connect=True, timeout=timeout)
+    assert channel.wait_for_connection(timeout), f"cannot connect to {name}"
+    return channel
+
+
+def get(name, timeout=5, **how):
+    how.setdefault("use_monitor", False)
+    value = pv(name, timeout).get(timeout=timeout, **how)
+    assert value is not None, f"no value of {name}"
+    return value
+
+
+def get_text(name, timeout=5):
+    """A long string, whatever carries it."""
+    channel = name if name.endswith("$") else f"{name}.VAL$"
+    value = pv(channel, timeout).get(timeout=timeout, as_string=True, use_monitor=False)
+    assert value is not None, f"no value of {channel}"
+    return value.rstrip("\0")
+
+
+def get_many(names, timeout=10):
+    values = _epics().caget_many(list(names), connection_timeout=timeout, timeout=timeout)
+    missing = [n for n, v in zip(names, values) if v is None]
+    assert not missing, f"no value of {missing[:5]} and {max(0, len(missing) - 5)} more"
+    return dict(zip(names, values))
+
+
+def put(name, value, wait=True, timeout=10):
+    done = pv(name).put(value, wait=wait, timeout=timeout)
+    assert done is not None and done >= 0, f"the put to {name} failed: {done}"
+
+
+def connected(name, timeout=5):
+    channel = _epics().get_pv(name)
+    until(lambda: channel.connected, timeout, f"a connection to {name}")
+    return channel
+
+
+def run(program, *args, port, **kw):
+    """Runs one of Base's client programs against one server; the completed process."""
+    return subprocess.run([str(env.BASE_BIN / program), *map(str, args)], env=env.client_env(port), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30,
+                          stdin=subprocess.DEVNULL, **kw)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Databases whose records count themselves: VAL goes up by one each time that a record processes."""
+
+READY = 'record(calc, "$(P)READY") { field(CALC, "1") field(PINI, "YES") }\n'
+
+
+def record(rtype, name, **fields):
+    body = "".join(f' field({f}, "{v}")' for f, v in fields.items())
+    return f'record({rtype}, "$(P){name}") {{{body} }}\n'
+
+
+def counter(name, **fields):
+    return record("calc", name, CALC="VAL+1", **fields)
+
+
+def out_counter(name, **fields):
+    return record("calcout", name, CALC="VAL+1", **fields)
+
+
+def chain(name, length, **first):
+    """name0 → name1 → … by forward links; the first one gets more fields."""
+    text = ""
+    for i in range(length):
+        fields = dict(first) if i == 0 else {}
+        if i + 1 < length:
+            fields["FLNK"] = f"$(P){name}{i + 1}"
+        text += counter(f"{name}{i}", **fields)
+    return text

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Latencies against routines that know what they took."""
+import pytest
+from harness import env
+from harness.wait import until
+
+US = 5000
+ROUNDS = 60
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={US}").start()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc):
+    m = module_monitor(watch=[ioc.prefix + "SPIN", ioc.prefix + "SLEEP", ioc.prefix + "WAIT"]).start()
+    m.wait_ioc(ioc)
+    return m
+
+
+def chains(monitor):
+    columns = ("CNTS", "MEANS", "P99S", "MAXS", "WAITS")
+    rows = zip(monitor.list("CHAIN_TOP_NAMES"), *(monitor.list(f"CHAIN_TOP_{c}") for c in columns))
+    return {r[0]: dict(zip(columns, r[1:])) for r in rows}
+
+
+@pytest.mark.parametrize("root", ["SPIN", "SLEEP"])
+def test_known_routine(ioc, monitor, root):
+    """Mean within 5 % of what the routine measured itself, the histogram sums to the count."""
+    name = ioc.prefix + root
+    took = []
+    for i in range(ROUNDS):
+        ioc.put(f"{root}.PROC", 1)  # waits for the end
+        took.append(ioc.get(f"{root}:TOOK"))
+    expected = sum(took) / len(took)
+    assert expected >= US
+    until(lambda: chains(monitor).get(name, {}).get("CNTS") == ROUNDS, 15,
+          lambda: f"{ROUNDS} chains of {name}: {chains(monitor).get(name)}")
+    row = chains(monitor)[name]
+    assert row["MEANS"] == pytest.approx(expected, rel=0.05)
+    assert row["MAXS"] >= max(took)
+    assert row["MAXS"] < max(took) * 1.2 + 500
+    assert expected * 0.8 < row["P99S"] <= row["MAXS"] * 1.2
+    assert monitor.get(f"{name}:LAT_MEAN") == pytest.approx(row["MEANS"], rel=0.001)
+    assert monitor.get(f"{name}:LAT_MAX") == pytest.approx(row["MAXS"], rel=0.001)
+
+    monitor.put("CHAIN_SEL.VAL$", name)
+
+    def histogram():
+        hist, edges = monitor.list("CHAIN_HIST"), monitor.list("CHAIN_HIST_EDGES")
+        return (hist, edges) if sum(hist) == ROUNDS else None
+
+    hist, edges = until(histogram, 10, lambda: f"a histogram of {ROUNDS}: {monitor.list('CHAIN_HIST')}")
+    n = min(len(hist), len(edges))
+    inside = sum(hist[i] for i in range(n - 1) if edges[i + 1] > US * 0.98 and edges[i] < max(took) * 1.3 + 500)
+    assert inside == ROUNDS, list(zip(edges, hist))
+    assert list(edges[:n]) == sorted(edges[:n])
+
+
+def test_slow_chain_kept_whole(ioc, monitor):
+    """Over the limit: which records, in their order."""
+    monitor.set_filter(SLOW=1000)
+    ioc.put("SPIN.PROC", 1)
+    order = [ioc.prefix + n for n in ("SPIN", "SPIN:BUSY", "SPIN:TOOK", "SPIN:END")]
+    text = ""
+
+    def shown():
+        nonlocal text
+        text = monitor.get("CHAIN_SLOW", as_string=True)
+        return all(n in text for n in order)
+
+    until(shown, 15, lambda: f"the chain in CHAIN_SLOW:\n{text}")
+    end = text.index(order[3])
+    places = [text.rindex(n, 0, end) for n in order[:3]]
+    names = [line for line in text[:end].splitlines() if any(n in line for n in order[1:3])]
+    assert places[1] < places[2] < end, text
+    assert order[1] in names[-2] and order[2] in names[-1], text
+
+
+def test_lock_wait(ioc, monitor):
+    """HOLD keeps its lock set for 30 ms in the shell's thread: WAIT, of the same lock set, waits for it."""
+    name = ioc.prefix + "WAIT"
+    count = 0
+
+    def waited():
+        nonlocal count
+        ioc.process.send(f'dbpf "{ioc.prefix}HOLD.PROC" 1')
+        ioc.put("WAIT.PROC", 1)
+        count += 1
+        ioc.get("HOLD")  # comes back when the lock set is free
+        row = chains(monitor).get(name)
+        return row if count >= 20 and row and row["CNTS"] >= 20 and row["WAITS"] > 5000 else None
+
+    row = until(waited, 30, lambda: f"a wait for the lock: {chains(monitor).get(name)}")
+    assert row["WAITS"] < 40000
+    assert row["MEANS"] < 1000, f"waiting is not working: {row}"
+
+
+def test_asynchronous_chain(ioc, monitor):
+    """The first half ends when the device is asked, not when it is done."""
+    for _ in range(20):
+        ioc.put("ASYN.PROC", 1)
+    assert ioc.get("ASYN:END") >= 20
+    name = ioc.prefix + "ASYN"
+    row = until(lambda: chains(monitor).get(name), 10, lambda: f"{name} in {chains(monitor)}")
+    assert row["MEANS"] < 5000
+
+
+def test_slowest_first(ioc, monitor):
+    means = [r["MEANS"] for r in chains(monitor).values()]
+    assert len(means) >= 3
+    assert max(means) in means[:2] or means == sorted(means, reverse=True), means

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""IOCs and the monitor come, go and crash; neither harms the other."""
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+from harness import db, env
+from harness.monitor import Monitor
+from harness.process import Process
+from harness.wait import until
+
+DB = db.READY + db.chain("C", 10) + db.record("ao", "AO")
+
+
+def bpf_objects(*kinds):
+    """What the kernel holds of BPF, and which processes hold it: {(kind, id): {pids}}."""
+    found = {}
+    for kind in kinds or ("prog", "map", "link"):
+        text = subprocess.run(["bpftool", "-j", kind, "show"], stdout=subprocess.PIPE, text=True, check=True,
+                              env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}).stdout
+        for item in json.loads(text or "[]"):
+            found[kind, item["id"]] = {p["pid"] for p in item.get("pids", [])}
+    return found
+
+
+def nothing_left(before, seconds=10):
+    """Freed in the background after the process has gone: so it is waited for."""
+    until(lambda: not set(bpf_objects()) - set(before), seconds,
+          lambda: f"BPF objects left behind: {sorted(set(bpf_objects()) - set(before))}")
+
+
+def counted(monitor, ioc, times=5):
+    """Processes its first chain and sees it counted."""
+    name = ioc.prefix + "C9"
+    before = monitor.records(ioc.name)[name].count
+    for _ in range(times):
+        ioc.put("C0.PROC", 1)
+    until(lambda: monitor.records(ioc.name)[name].count == before + times, 10,
+          lambda: f"{times} more than {before}: {monitor.records(ioc.name)[name]}")
+
+
+@pytest.fixture
+def monitor(new_monitor):
+    return new_monitor().start()
+
+
+def test_ioc_started_after_the_monitor(new_ioc, monitor):
+    ioc = new_ioc(DB).start()
+    name, version, records, level = monitor.wait_ioc(ioc, records=12)
+    assert (name, version, records, level) == (ioc.name, "7.0.8.1", 12, "chains")
+    assert monitor.get("IOC_CNT") >= 1
+    counted(monitor, ioc)
+
+
+def test_ioc_stop_and_start(new_ioc, monitor):
+    ioc = new_ioc(DB).start()
+    monitor.wait_ioc(ioc)
+    pid = ioc.pid
+    ioc.stop()
+    monitor.wait_gone(pid)
+    ioc.start()
+    assert ioc.pid != pid
+    monitor.wait_ioc(ioc)
+    counted(monitor, ioc)
+    assert monitor.get("STATE", as_string=True) == "Running"
+
+
+def test_ioc_killed(new_ioc, monitor):
+    ioc, other = new_ioc(DB).start(), new_ioc(DB).start()
+    monitor.wait_ioc(ioc)
+    monitor.wait_ioc(other)
+    pid = ioc.pid
+    ioc.kill()
+    monitor.wait_gone(pid)
+    counted(monitor, other)
+    ioc.start()
+    monitor.wait_ioc(ioc)
+    counted(monitor, ioc)
+
+
+def test_exec_of_another_program(new_ioc, monitor):
+    """The same pid is an IOC, then something else, then an IOC with other records."""
+    a, b = new_ioc(DB), new_ioc(db.READY + db.chain("OTHER", 5))
+    # the shell runs the first IOC in its own pid, which is replaced when that one's shell says so
+    script = " ".join(["exec", *map(str, a.argv())])
+    a.process = Process(["/bin/sh", "-c", script], env.server_env(a.port, IOC=a.name), cwd=a.tmp)
+    a.wait_ready()
+    monitor.wait_ioc(a)
+    counted(monitor, a)
+    pid = a.pid
+    a.stop()
+    monitor.wait_gone(pid)
+
+    # Not an IOC, then one, by exec, in a pid that is known from before.
+    chain = f"read go; {script}"
+    b.process = Process(["/bin/sh", "-c", "read go; exec " + " ".join(map(str, b.argv()))],
+                        env.server_env(b.port, IOC=b.name), cwd=b.tmp)
+    assert b.pid not in monitor.iocs()
+    b.process.send("go")
+    b.wait_ready()
+    monitor.wait_ioc(b, records=6)
+    assert f"{b.prefix}OTHER4" in monitor.records(b.name)
+    del chain
+
+    # An IOC becomes something else: python's IOC can do that to itself.
+    c = new_ioc(kind="pythonSoftIOC", files=[env.TESTS / "integration" / "exec_ioc.py"]).start(ready="AO")
+    monitor.wait_ioc(c)
+    c.process.send("exec")
+    monitor.wait_gone(c.pid)
+    assert c.running, "the process is there still, but it is no IOC"
+    assert monitor.get("STATE", as_string=True) == "Running"
+
+
+def test_two_iocs_with_the_same_records(new_ioc, monitor):
+    a = new_ioc(DB, prefix="SAME:").start()
+    b = new_ioc(DB, prefix="SAME:").start()
+    monitor.wait_ioc(a)
+    monitor.wait_ioc(b)
+    start = {i.name: monitor.records(i.name)["SAME:C9"].count for i in (a, b)}
+    for ioc, number in ((a, 7), (b, 3)):
+        for _ in range(number):
+            assert ioc.run("caput", "-c", "SAME:C0.PROC", 1).returncode == 0
+    for ioc, number in ((a, 7), (b, 3)):
+        until(lambda i=ioc, n=number: monitor.records(i.name)["SAME:C9"].count - start[i.name] == n, 10,
+              lambda i=ioc: f"{i.name}: {monitor.records(i.name)['SAME:C9']} from {start}")
+    # told apart where lists name them
+    until(lambda: {f"SAME:C0@{a.name}", f"SAME:C0@{b.name}"} <= set(monitor.list("PROC_TOP_NAMES")), 10,
+          lambda: str(monitor.list("PROC_TOP_NAMES")))
+
+
+def test_many_quick_restarts(new_ioc, monitor):
+    """Ends before, while and after the monitor has looked at it."""
+    stay = new_ioc(DB).start()
+    monitor.wait_ioc(stay)
+    ioc = new_ioc(DB)
+    for i in range(36):
+        ioc.start(wait=i % 3 != 0)
+        if i % 3 == 2:
+            ioc.put("C0.PROC", 1, wait=False)
+        ioc.kill()
+    ioc.start()
+    monitor.wait_ioc(ioc, records=12)
+    counted(monitor, ioc)
+    counted(monitor, stay)
+    until(lambda: set(monitor.iocs()) == {stay.pid, ioc.pid}, 10, lambda: str(monitor.iocs()))
+    assert monitor.get("STATE", as_string=True) == "Running"
+
+
+def test_bounded_memory_over_restarts(new_ioc, monitor):
+    ioc = new_ioc(DB)
+    sizes = []
+    for i in range(21):
+        ioc.start()
+        monitor.wait_ioc(ioc)
+        ioc.kill()
+        monitor.wait_gone(ioc.pid)
+        if i % 10 == 0:
+            sizes.append(resident(monitor.process.pid))
+    assert sizes[2] - sizes[1] < 4 << 20, sizes
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.parametrize("how", ["exit", "SIGTERM", "SIGKILL"])
+def test_the_monitors_end_leaves_nothing(new_ioc, new_monitor, how):
+    ioc = new_ioc(DB).start()
+    before = bpf_objects()
+    monitor = new_monitor().start()
+    monitor.wait_ioc(ioc)
+    counted(monitor, ioc)
+    assert set(bpf_objects("prog")) - set(before), "bpftool does not see our programs: this test proves nothing"
+    if how == "exit":
+        monitor.process.send("exit")
+    else:
+        monitor.process.signal(getattr(signal, how))
+    monitor.process.wait(15)
+    nothing_left(before)
+    with open("/sys/kernel/tracing/uprobe_events") if os.path.exists("/sys/kernel/tracing/uprobe_events") \
+            else open(os.devnull) as f:
+        assert "ebpfmon" not in f.read().lower()
+    assert ioc.running
+    ioc.put("C0.PROC", 1)
+    # and a new one finds its IOC again
+    again = Monitor(monitor.tmp, prefix=monitor.prefix)
+    try:
+        again.start()
+        again.wait_ioc(ioc)
+        counted(again, ioc)
+    finally:
+        again.discard()
+    nothing_left(before)
+
+
+def test_two_monitors(new_ioc, new_monitor):
+    """Neither watches the other, both watch the IOC."""
+    ioc = new_ioc(DB).start()
+    a, b = new_monitor().start(), new_monitor().start()
+    for m in (a, b):
+        m.wait_ioc(ioc)
+        counted(m, ioc)
+    assert a.process.pid not in a.iocs()
+
+
+@pytest.mark.skipif(subprocess.run(["setpriv", "--version"], capture_output=True).returncode != 0,
+                    reason="no setpriv")
+@pytest.mark.parametrize("wrap", [
+    ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"],
+    ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"],
+], ids=["no-capabilities", "not-root"])
+def test_start_without_privileges(new_ioc, new_monitor, wrap, tmp_path):
+    """Stays up, and says what to do."""
+    if "--reuid" in wrap:
+        reach = subprocess.run([*wrap, "test", "-x", str(env.MONITOR), "-a", "-r", str(env.BASE_BIN / "softIoc")],
+                               cwd="/", check=False).returncode
+        if reach:
+            pytest.skip("the tree or Base lies where other users cannot read it")
+    ioc = new_ioc(DB).start()
+    monitor = new_monitor()
+    monitor.launch(wrap)
+    monitor.wait_state("Failed", 20)
+    message = monitor.text("STATE_MSG")
+    assert any(word in message for word in ("root", "CAP_BPF", "privilege")), message
+    assert monitor.get("STATE.SEVR", as_string=True) in ("MAJOR", "INVALID")
+    assert monitor.process.running
+    assert ioc.running
+    assert monitor.get("IOC_CNT") >= 0
+
+
+def test_target_is_not_disturbed(new_ioc, monitor):
+    """No thread, no mapping, no file more than before."""
+    ioc = new_ioc(DB)
+    ioc.start()
+    monitor.wait_ioc(ioc)
+    counted(monitor, ioc)
+    assert ioc.command("epicsThreadShowAll")
+    with open(f"/proc/{ioc.pid}/status") as f:
+        assert "TracerPid:\t0" in f.read()
+    assert not [l for l in ioc.process.lines if "rror" in l]

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""IOCs that are built otherwise: pythonSoftIOC with its own Base in a wheel, softIocPVA, put to over PVA."""
+import getpass
+
+import pytest
+from harness import ca, db, env
+from harness.wait import until
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor):
+    return module_monitor().start()
+
+
+def put_of(monitor, pv, value, seconds=5):
+    def seen():
+        columns = [monitor.list(c) for c in ("PUT_PVS", "PUT_VALS", "PUT_OLDS", "PUT_WHOS", "PUT_IOCS")]
+        return next((row for row in zip(*columns) if row[0] == pv and row[1] == value), None)
+
+    return until(seen, seconds, lambda: f"{pv} {value}:\n{monitor.get('PUT_LOG', as_string=True)[:600]}")
+
+
+def test_python_soft_ioc(module_ioc, monitor):
+    """Found by what it is; its records by their names; puts by their authors."""
+    ioc = module_ioc(kind="pythonSoftIOC", files=[env.TESTS / "integration" / "exec_ioc.py"]).start(ready="AO")
+    name, version, records, _ = monitor.wait_ioc(ioc, level="chains", records=3)
+    assert name == ioc.name
+    assert version.startswith("7.0.10"), version
+    names = set(monitor.records(ioc.name))
+    assert {ioc.prefix + n for n in ("AO", "AI", "MODE")} <= names
+    assert records >= len(names) > 2
+
+    ioc.put("AO", 2.5)
+    ioc.put("MODE", "Fast")
+    row = put_of(monitor, ioc.prefix + "AO", "2.5")
+    assert row[2] == "0" and row[3].startswith(f"{getpass.getuser()}@{env.HOST}") and row[4] == ioc.name
+    put_of(monitor, ioc.prefix + "MODE", "Fast")
+
+    before = monitor.records(ioc.name)[ioc.prefix + "AO"].count
+    for i in range(50):
+        ioc.put("AO", i)
+    until(lambda: monitor.records(ioc.name)[ioc.prefix + "AO"].count == before + 50, 10,
+          lambda: f"50 more than {before}: {monitor.records(ioc.name)[ioc.prefix + 'AO']}")
+
+
+def test_soft_ioc_pva(module_ioc, monitor):
+    ioc = module_ioc(db.READY + db.record("ao", "AO") + db.chain("C", 5), kind="softIocPVA").start()
+    monitor.wait_ioc(ioc, records=7)
+    assert ioc.run("pvput", "-w", "5", ioc.prefix + "AO", 6.5).returncode == 0
+    row = put_of(monitor, ioc.prefix + "AO", "6.5")
+    assert row[3].startswith(f"{getpass.getuser()}@"), row
+    assert ca.get(ioc.prefix + "AO") == 6.5
+
+
+def test_put_by_pva_to_pvxs(module_ioc, monitor):
+    """pvxs serves many connections from one thread: the author must be the right one of them."""
+    from p4p.client.thread import Context
+
+    ioc = module_ioc(kind="pythonSoftIOC", files=[env.TESTS / "integration" / "exec_ioc.py"]).start(ready="AO")
+    monitor.wait_ioc(ioc)
+    contexts = [Context("pva", conf=env.pva_conf(ioc.port), useenv=False) for _ in range(3)]
+    try:
+        for c in contexts:
+            c.get(ioc.prefix + "AO", timeout=10)
+        for i, c in enumerate(contexts):
+            c.put(ioc.prefix + "AO", 100 + i, timeout=10)
+            row = put_of(monitor, ioc.prefix + "AO", str(100 + i))
+            assert row[4] == ioc.name
+    finally:
+        for c in contexts:
+            c.close()

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every put is seen once, with its author, its old and its new value."""
+import pwd
+import re
+import socket
+import struct
+import time
+
+import pytest
+from harness import ca, db, env
+from harness.clients import Client
+from harness.wait import until
+
+KINDS = ["ca", "ca", "ca", "ca", "cacb", "cacb", "cacb", "pva", "pva", "pva"]
+BATCH, BATCHES = 10, 100  # 10 clients × 10 puts: half of what the recent list holds
+
+TYPES = (
+    db.record("ai", "AI") + db.record("ao", "AO", DRVH="0") + db.record("longout", "LO") +
+    db.record("int64out", "I64") + db.record("stringout", "STR") + db.record("lso", "LSO", SIZV="200") +
+    db.record("bo", "BO", ZNAM="Closed", ONAM="Open") +
+    db.record("mbbo", "MBBO", ZRST="Idle", ONST="Moving", TWST="Stopped", ZRVL="0", ONVL="1", TWVL="2") +
+    db.record("waveform", "WF", FTVL="DOUBLE", NELM="100") + db.record("waveform", "WFC", FTVL="CHAR", NELM="200") +
+    db.record("waveform", "WFS", FTVL="STRING", NELM="5") + db.record("waveform", "WFL", FTVL="LONG", NELM="1000") +
+    db.record("waveform", "WFF", FTVL="FLOAT", NELM="10") + db.record("waveform", "WFH", FTVL="SHORT", NELM="10") +
+    db.record("ao", "DISABLED", DISP="1") + db.record("ao", "SECRET", ASG="NOBODY") + db.record("calc", "CALC")
+)
+
+ACF = """ASG(DEFAULT) { RULE(1, WRITE) }
+ASG(NOBODY) { RULE(1, READ) RULE(1, WRITE, TRAPWRITE) { UAG(none) } }
+UAG(none) { nosuchuser }
+"""
+
+
+@pytest.fixture(scope="module")
+def users():
+    """Ten users that Debian has, none of them root."""
+    return [p.pw_uid for p in pwd.getpwall() if 0 < p.pw_uid < 50][:len(KINDS)]
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc, tmp_path_factory):
+    acf = tmp_path_factory.mktemp("acf") / "test.acf"
+    acf.write_text(ACF)
+    text = db.READY + "".join(db.record("ao", f"N{i}") for i in range(len(KINDS))) + TYPES
+    return module_ioc(text, kind="softIocPVA", acf=acf).start()
+
+
+@pytest.fixture(scope="module")
+def clients(ioc, users):
+    made = [Client(kind, uid, ioc, f"N{i}") for i, (kind, uid) in enumerate(zip(KINDS, users, strict=True))]
+    for c in made:
+        c.ready()
+    yield made
+    for c in made:
+        c.discard()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc, clients):
+    """Started when all the clients are connected."""
+    m = module_monitor(watch=[ioc.prefix + "N0"]).start()
+    m.wait_ioc(ioc)
+    return m
+
+
+def recent(monitor, number):
+    """The newest puts, newest first: (PV, new, old, who)."""
+    columns = [monitor.list(c) for c in ("PUT_PVS", "PUT_VALS", "PUT_OLDS", "PUT_WHOS")]
+    return list(zip(*(c[:number] for c in columns)))
+
+
+def log(monitor):
+    return monitor.get("PUT_LOG", as_string=True)
+
+
+def test_ten_thousand_puts(ioc, monitor, clients):
+    """None missing, none twice, each with its author, old and new value."""
+    before = monitor.get("PUT_CNT")
+    watched = monitor.get(f"{ioc.prefix}N0:PUT_CNT")
+    author = {ioc.prefix + c.record: c.who for c in clients}
+    for batch in range(BATCHES):
+        first = 1 + batch * BATCH
+        for c in clients:
+            c.begin(first, BATCH)
+        for c in clients:
+            c.finish()
+        total = len(clients) * BATCH
+        want = {(ioc.prefix + c.record, v): v - 1 for c in clients for v in range(first, first + BATCH)}
+        got = []
+
+        def all_there():
+            got[:] = recent(monitor, total)
+            return {(pv, float(new)) for pv, new, _, _ in got} == set(want)
+
+        until(all_there, 10, lambda: f"batch {batch}: missing "
+              f"{sorted(set(want) - {(pv, float(new)) for pv, new, _, _ in got})[:10]} in {got[:10]}")
+        assert len(got) == total  # with the line above: each of them once
+        for pv, new, old, who in got:
+            assert float(old) == want[pv, float(new)], (pv, new, old)
+            assert who.startswith(author[pv]), (pv, who)
+        # each client's puts in its order
+        for c in clients:
+            mine = [float(new) for pv, new, _, _ in got if pv == ioc.prefix + c.record]
+            assert mine == sorted(mine, reverse=True)
+    number = len(clients) * BATCH * BATCHES
+    assert monitor.get("PUT_CNT") == before + number
+    assert monitor.get(f"{ioc.prefix}N0:PUT_CNT") == watched + BATCH * BATCHES
+    assert monitor.get("LOST_CNT") == 0
+    for c in clients:
+        assert ioc.get(c.record) == BATCH * BATCHES
+
+
+def test_a_flood_is_counted_to_the_last(ioc, monitor, clients):
+    """As fast as they can, all at once."""
+    before = monitor.get("PUT_CNT")
+    for c in clients:
+        c.begin(20001, 1000 if c.kind == "ca" else 300)
+    for c in clients:
+        c.finish(60)
+    number = sum(1000 if c.kind == "ca" else 300 for c in clients)
+    monitor.wait("PUT_CNT", lambda n: n + monitor.get("LOST_CNT") >= before + number, 15)
+    assert monitor.get("PUT_CNT") == before + number
+    assert monitor.get("LOST_CNT") == 0
+
+
+def test_author_of_a_local_client_is_verified(ioc, monitor, clients):
+    """The claim, and what is true: the connection and the process behind it."""
+    for c in clients:
+        c.begin(30001, 1)
+        c.finish()
+        pv = ioc.prefix + c.record
+        line = until(lambda: next((l for l in log(monitor).splitlines() if pv in l and "30001" in l), None), 5,
+                     lambda: f"the put of {c.kind} {c.user}:\n{log(monitor)[:600]}")
+        assert c.who in line, line
+        if c.kind != "pva":
+            assert re.search(rf"\b{c.process.pid}\b", line), f"not its pid {c.process.pid}: {line}"
+            assert "127.0.0.1:" in line, line
+
+
+def last(monitor, pv):
+    """(value, old value) of the newest put to this PV."""
+    for name, new, old, _ in recent(monitor, 200):
+        if name == pv:
+            return new, old
+    return None
+
+
+def same(text, value):
+    try:
+        return float(text) == float(value)
+    except ValueError:
+        return text == value
+
+
+@pytest.mark.parametrize("record, first, second, seen_first, seen_second", [
+    ("AI", 1.5, -2.25, "1.5", "-2.25"),
+    ("AO", 3.25, 1e-12, "3.25", "1e-12"),
+    ("LO", 7, -8, "7", "-8"),
+    ("STR", "hello", "good bye, all", "hello", "good bye, all"),
+    ("BO", 1, 0, "Open", "Closed"),
+    ("MBBO", "Moving", "Stopped", "Moving", "Stopped"),
+    ("CALC.PREC", 3, 5, "3", "5"),
+    ("CALC.CALC", "A+B", "A-B", "A+B", "A-B"),
+    ("AO.SCAN", "1 second", "Passive", "1 second", "Passive"),
+    ("LO.PHAS", 1, 2, "1", "2"),
+])
+def test_scalars(ioc, monitor, record, first, second, seen_first, seen_second):
+    """In the field's own terms: numbers as numbers, enums and menus by their text."""
+    pv = ioc.prefix + record
+    ioc.put(record, first)
+    ioc.put(record, second)
+    until(lambda: last(monitor, pv) and same(last(monitor, pv)[0], seen_second), 5,
+          lambda: f"{record} {seen_second}: {last(monitor, pv)}")
+    new, old = last(monitor, pv)
+    assert same(new, seen_second) and same(old, seen_first)
+
+
+def test_64_bits(ioc, monitor):
+    """All the digits, over pvAccess (Channel Access has no such type)."""
+    pv = ioc.prefix + "I64"
+    for value in (9007199254740993, -9007199254740995):
+        done = pva_put(ioc, pv, value)
+        assert done.returncode == 0, done.stdout
+    until(lambda: last(monitor, pv) == ("-9007199254740995", "9007199254740993"), 5, lambda: str(last(monitor, pv)))
+
+
+def pva_put(ioc, pv, value):
+    return ioc.run("pvput", "-w", "5", pv, value)
+
+
+def test_long_string(ioc, monitor):
+    pv = ioc.prefix + "LSO"
+    text = "".join(chr(ord("a") + i % 26) for i in range(120))
+    ca.put(pv + ".VAL$", text)
+    line = until(lambda: next((l for l in log(monitor).splitlines() if pv in l and text in l), None), 5,
+                 lambda: log(monitor)[:800])
+    assert env.HOST in line
+    assert text in monitor.wait_text("PUT_LAST", lambda t: pv in t, 5)
+
+
+def test_cut_values_say_so(ioc, monitor):
+    """A STRING holds 39 characters: what is cut ends in '...'."""
+    pv = ioc.prefix + "LSO"
+    text = "x" * 100
+    ca.put(pv + ".VAL$", text)
+    until(lambda: (last(monitor, pv) or last(monitor, pv + ".VAL$") or ("",))[0].startswith("xxx"), 5, "the put")
+    value = next(new for name, new, _, _ in recent(monitor, 200) if name.startswith(pv) and new.startswith("xxx"))
+    assert value.endswith("...") and len(value) <= 39
+
+
+@pytest.mark.parametrize("record, values, shown", [
+    ("WF", [1.5, 2.5, 3.5], ["1.5", "2.5", "3.5"]),
+    ("WFF", [0.5, 0.25], ["0.5", "0.25"]),
+    ("WFH", [-3, 4], ["-3", "4"]),
+    ("WFL", list(range(1000)), ["0", "1", "2", "1000"]),
+    ("WFS", ["ab", "cd", "ef"], ["ab", "cd", "ef"]),
+])
+def test_arrays(ioc, monitor, record, values, shown):
+    """The first elements and the length."""
+    pv = ioc.prefix + record
+    ioc.put(record, values)
+    line = until(lambda: next((l for l in log(monitor).splitlines() if f" {pv} " in l), None), 5,
+                 lambda: log(monitor)[:800])
+    new = line.split("→", 1)[1]
+    for text in shown:
+        assert re.search(rf"(?<![\d.]){re.escape(text)}(?![\d.])" if text[0] in "-0123456789" else text, new), line
+
+
+def test_array_old_value(ioc, monitor):
+    pv = ioc.prefix + "WF"
+    ioc.put("WF", [11.5, 12.5])
+    ioc.put("WF", [13.5])
+    line = until(lambda: next((l for l in log(monitor).splitlines() if f" {pv} " in l and "13.5" in l.split("→")[1]),
+                              None), 5, lambda: log(monitor)[:800])
+    old = line.split("→")[0]
+    assert "11.5" in old and "12.5" in old, line
+
+
+def test_text_in_a_char_array(ioc, monitor):
+    pv = ioc.prefix + "WFC"
+    ca.put(pv, "a long text in a waveform of characters")
+    until(lambda: any(pv in l for l in log(monitor).splitlines()), 5, lambda: log(monitor)[:400])
+
+
+def newest(monitor, pv, text, seconds=5):
+    return until(lambda: next((l for l in log(monitor).splitlines() if pv in l and text in l), None), seconds,
+                 lambda: f"{pv} {text}:\n{log(monitor)[:800]}")
+
+
+@pytest.mark.parametrize("callback", [False, True])
+def test_denied_by_access_security(ioc, monitor, callback):
+    before, all_before = monitor.get("PUT_DENIED_CNT"), monitor.get("PUT_CNT")
+    pv = ioc.prefix + "SECRET"
+    # caput itself heeds the access rights it is told, so a ruder client
+    raw_put(ioc, pv, 43.5, callback)
+    monitor.wait("PUT_DENIED_CNT", lambda n: n >= before + 1, 5)
+    line = newest(monitor, pv, "43.5")
+    assert "denied" in line.lower(), line
+    assert ioc.get("SECRET") == 0
+    assert monitor.get("PUT_CNT") >= all_before + 1
+
+
+def raw_put(ioc, pv, value, callback):
+    """A write request on the wire, by a client that does not care for the access rights it was told."""
+    def message(command, payload=b"", dtype=0, count=0, p1=0, p2=0):
+        payload += b"\0" * (-len(payload) % 8)
+        return struct.pack(">HHHHII", command, len(payload), dtype, count, p1, p2) + payload
+
+    with socket.create_connection(("127.0.0.1", ioc.port), timeout=5) as s:
+        s.sendall(message(0, count=13) + message(20, b"tester\0") + message(21, b"testhost\0") +
+                  message(18, pv.encode() + b"\0", p1=1, p2=13))
+        data, sid = b"", None
+        while sid is None:
+            data += s.recv(4096)
+            rest = data
+            while len(rest) >= 16:
+                command, size, _, _, p1, p2 = struct.unpack(">HHHHII", rest[:16])
+                if len(rest) < 16 + size:
+                    break
+                if command == 18 and p1 == 1:
+                    sid = p2
+                rest = rest[16 + size:]
+        s.sendall(message(19 if callback else 4, struct.pack(">d", value), dtype=6, count=1, p1=sid, p2=7))
+        s.sendall(message(23))  # echo: the answer says that the write was dealt with
+        s.recv(4096)
+
+
+def test_failed_by_a_bad_value(ioc, monitor):
+    """A text that is no number: refused by the conversion."""
+    pv = ioc.prefix + "AO"
+    out = ioc.run("caput", "-c", "-s", pv, "no number")
+    line = newest(monitor, pv, "no number")
+    assert "fail" in line.lower(), (line, out.stdout)
+
+
+def test_failed_by_disp(ioc, monitor):
+    pv = ioc.prefix + "DISABLED"
+    ioc.run("caput", "-c", pv, "17.5")
+    line = newest(monitor, pv, "17.5")
+    assert re.search("fail|denied|disabled|refused", line.lower()), line
+    assert ioc.get("DISABLED") == 0
+
+
+def test_dbpf_at_the_shell(ioc, monitor):
+    """Not a client: the shell of the IOC itself."""
+    before = monitor.get("PUT_CNT")
+    ioc.command(f'dbpf "{ioc.prefix}AO" 12.75')
+    monitor.wait("PUT_CNT", lambda n: n == before + 1, 5)
+    line = newest(monitor, ioc.prefix + "AO", "12.75")
+    assert "127.0.0.1" not in line, f"there was no client: {line}"
+
+
+def test_puts_of_links(new_ioc, monitor, ioc):
+    """A CA link's put into another record of the same IOC is a put as well."""
+    other = new_ioc(db.READY + db.record("calcout", "FROM", CALC="VAL+1", OUT="$(P)TO CA") +
+                    db.record("ao", "TO")).start()
+    monitor.wait_ioc(other)
+    other.put("FROM.PROC", 1)
+    until(lambda: last(monitor, other.prefix + "TO"), 5, lambda: log(monitor)[:600])
+    assert same(last(monitor, other.prefix + "TO")[0], "1")
+
+
+def test_time_of_a_put(ioc, monitor):
+    """The event's own time stamp, and at once."""
+    before = time.time()
+    ioc.put("AI", 99)
+    after = time.time()
+    monitor.wait_text("PUT_LAST", lambda t: "99" in t and "AI" in t, 5)
+    pv = ca.pv(monitor.prefix + "PUT_CNT")
+    stamp = pv.get_timevars()["timestamp"]
+    assert before - 0.05 <= stamp <= after + 0.05

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The contract: every PV is there, of its type, described; what may be written can, the rest cannot."""
+import time
+
+import pytest
+from harness import ca, db, env
+from harness.wait import until
+
+NUMBERS = """IOC_CNT PUT_CNT PUT_RATE PUT_DENIED_CNT PROC_CNT PROC_RATE LOST_CNT COST HIT_COST CPU MEM""".split()
+LINES = "STATE_MSG PUT_LAST PUT_LAST_PV PUT_LAST_VAL PUT_LAST_OLD PUT_LAST_WHO".split()
+STRINGS = """IOC_NAMES IOC_VERSIONS IOC_LEVELS PUT_PVS PUT_VALS PUT_OLDS PUT_WHOS PUT_IOCS PROC_TOP_NAMES
+             CHAIN_TOP_NAMES""".split()
+ARRAYS = """IOC_PIDS IOC_RECS PROC_TOP_CNTS PROC_TOP_RATES CHAIN_TOP_CNTS CHAIN_TOP_MEANS CHAIN_TOP_P99S
+            CHAIN_TOP_MAXS CHAIN_TOP_WAITS CHAIN_HIST CHAIN_HIST_EDGES LOST_BY COST_BY_IOC PUT_TIMES""".split()
+TEXTS = "PUT_LOG CHAIN_SLOW".split()
+WATCH = "PROC_CNT PROC_RATE LAT_MEAN LAT_P99 LAT_MAX PUT_CNT PUT_LAST".split()
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(db.READY + db.chain("C", 20, SCAN=".1 second") + db.record("ao", "AO") +
+                      db.record("ao", "BO")).start()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc):
+    m = module_monitor(watch=[ioc.prefix + "C0", ioc.prefix + "AO"]).start()
+    m.wait_ioc(ioc)
+    return m
+
+
+@pytest.mark.parametrize("name", ["STATE", *NUMBERS, *LINES, *STRINGS, *ARRAYS, *TEXTS, "CHAIN_SEL", "FILTER"])
+def test_is_there_and_described(monitor, name):
+    assert ca.get(f"{monitor.prefix}{name}.DESC")
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers(monitor, name):
+    assert isinstance(monitor.get(name), (int, float))
+    assert ca.pv(monitor.prefix + name).type.split("_")[-1] in ("double", "long", "int")
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_long_strings(monitor, name):
+    assert ca.get(f"{monitor.prefix}{name}.RTYP") == "lsi"
+    assert isinstance(monitor.text(name), str)
+
+
+@pytest.mark.parametrize("name", STRINGS)
+def test_lists_of_names(monitor, name):
+    assert ca.get(f"{monitor.prefix}{name}.RTYP") == "waveform"
+    assert "string" in ca.pv(monitor.prefix + name).type
+
+
+@pytest.mark.parametrize("name", "IOC REC FIELD HOST USER LEVEL SLOW SAMPLE BUDGET STATUS".split())
+def test_filter_pvs(monitor, name):
+    assert ca.get(f"{monitor.prefix}FILTER_{name}.DESC")
+
+
+@pytest.mark.parametrize("name", ["STATE", "IOC_CNT", "PUT_CNT", "PUT_LAST", "PUT_PVS", "PROC_CNT", "LOST_CNT",
+                                  "COST", "PROC_TOP_NAMES"])
+def test_read_only(monitor, name):
+    before = monitor.get(name)
+    out = ca.run("caput", "-c", monitor.prefix + name, "1", port=monitor.port)
+    assert "denied" in out.stdout.lower() or out.returncode, f"{name} could be written: {out.stdout}"
+    if name == "STATE":
+        assert monitor.get(name) == before
+
+
+def test_columns_are_of_equal_length(monitor, ioc):
+    ioc.put("AO", 1)
+    for group in (("IOC_NAMES", "IOC_PIDS", "IOC_VERSIONS", "IOC_RECS", "IOC_LEVELS"),
+                  ("PUT_TIMES", "PUT_PVS", "PUT_VALS", "PUT_OLDS", "PUT_WHOS", "PUT_IOCS"),
+                  ("PROC_TOP_NAMES", "PROC_TOP_CNTS", "PROC_TOP_RATES"),
+                  ("CHAIN_TOP_NAMES", "CHAIN_TOP_CNTS", "CHAIN_TOP_MEANS", "CHAIN_TOP_P99S", "CHAIN_TOP_MAXS",
+                   "CHAIN_TOP_WAITS")):
+        until(lambda g=group: len({len(monitor.list(n)) for n in g}) == 1, 5,
+              lambda g=group: str({n: len(monitor.list(n)) for n in g}))
+
+
+def test_parts_of_the_last_put(monitor, ioc):
+    ioc.put("AO", 21)
+    ioc.put("AO", 22)
+    pv = ioc.prefix + "AO"
+    monitor.wait_text("PUT_LAST_VAL", lambda t: t == "22")
+    assert monitor.text("PUT_LAST_PV") == pv
+    assert monitor.text("PUT_LAST_OLD") == "21"
+    assert env.HOST in monitor.text("PUT_LAST_WHO")
+    line = monitor.text("PUT_LAST")
+    assert pv in line and "21" in line and "→" in line and "22" in line
+    # the watch file's own
+    monitor.wait(f"{pv}:PUT_CNT", lambda n: n >= 2)
+    assert pv in monitor.text(f"{pv}:PUT_LAST")
+
+
+def test_watch_file(monitor, ioc):
+    for name in WATCH:
+        assert ca.get(f"{monitor.prefix}{ioc.prefix}C0:{name}.DESC")
+    monitor.wait(f"{ioc.prefix}C0:PROC_RATE", lambda r: 9 < r < 11, 20)
+    monitor.wait(f"{ioc.prefix}C0:LAT_MEAN", lambda us: us > 0)
+
+
+def test_puts_table(monitor, ioc):
+    """One structure over pvAccess, an NTTable."""
+    from p4p.client.thread import Context
+
+    ioc.put("AO", 31)
+    monitor.wait_text("PUT_LAST_VAL", lambda t: t == "31")
+    with Context("pva", conf=env.pva_conf(monitor.port), nt=False, useenv=False) as context:
+        table = context.get(monitor.prefix + "PUTS", timeout=10)
+        assert table.getID() == "epics:nt/NTTable:1.0"
+        columns = dict(table.value.items())
+        assert len(table.labels) == len(columns) == 6, (list(table.labels), list(columns))
+        assert len({len(c) for c in columns.values()}) == 1
+        flat = [str(c[0]) for c in columns.values()]
+        assert ioc.prefix + "AO" in flat and "31" in flat
+
+
+def test_updates_come_by_themselves(monitor, ioc):
+    """A put is on its PVs within milliseconds, not at the next poll."""
+    seen = []
+    channel = ca.pv(monitor.prefix + "PUT_CNT")
+    channel.auto_monitor = True
+    index = channel.add_callback(lambda **kw: seen.append(time.monotonic()))
+    ioc.put("AO", 40)
+    until(lambda: seen, 5, "a first update")
+    delays = []
+    for i in range(10):
+        del seen[:]
+        began = time.monotonic()
+        ioc.put("AO", 41 + i, wait=False)
+        until(lambda: seen, 5, "an update")
+        delays.append(seen[0] - began)
+    channel.remove_callback(index)
+    assert sorted(delays)[5] < 0.25, delays
+
+
+def test_level_off_counts_nothing(monitor, ioc):
+    monitor.set_filter(LEVEL="off")
+    monitor.wait_ioc(ioc, level="off")
+    before = monitor.get("PUT_CNT"), monitor.get("PROC_CNT")
+    start = ioc.get("C0")
+    ioc.put("AO", 50)
+    until(lambda: ioc.get("C0") >= start + 20, 10, "20 scans")
+    assert (monitor.get("PUT_CNT"), monitor.get("PROC_CNT")) == before
+    monitor.set_filter(LEVEL="chains")
+    monitor.wait_ioc(ioc, level="chains")
+    monitor.wait("PROC_CNT", lambda n: n > before[1])
+
+
+def test_level_puts_only(monitor, ioc):
+    monitor.set_filter(LEVEL="puts")
+    monitor.wait_ioc(ioc, level="puts")
+    before = monitor.get("PUT_CNT"), monitor.get("PROC_CNT")
+    start = ioc.get("C0")
+    until(lambda: ioc.get("C0") >= start + 15, 10, "15 scans")
+    ioc.put("AO", 51)
+    monitor.wait("PUT_CNT", lambda n: n == before[0] + 1)
+    assert monitor.get("PROC_CNT") == before[1]
+    monitor.set_filter(LEVEL="chains")
+    monitor.wait_ioc(ioc, level="chains")
+
+
+def test_filter_of_records(monitor, ioc):
+    monitor.set_filter(REC="*:BO")
+    before = monitor.get("PUT_CNT")
+    ioc.put("AO", 60)
+    ioc.put("BO", 61)
+    monitor.wait_text("PUT_LAST_VAL", lambda t: t == "61")
+    assert monitor.get("PUT_CNT") == before + 1
+    monitor.set_filter(REC="*")
+
+
+@pytest.mark.parametrize("name, other", [("USER", "nosuchuser"), ("HOST", "nosuchhost"), ("FIELD", "HIHI"),
+                                         ("IOC", "nosuchioc")])
+def test_other_filters(monitor, ioc, name, other):
+    monitor.set_filter(**{name: other})
+    if name == "IOC":
+        until(lambda: monitor.iocs().get(ioc.pid, ("", "", 0, "off"))[3] == "off", 10, lambda: str(monitor.iocs()))
+    before = monitor.get("PUT_CNT")
+    ioc.put("AO", 70)
+    monitor.set_filter(**{name: "*"})
+    monitor.wait_ioc(ioc)
+    ioc.put("AO", 71)
+    monitor.wait_text("PUT_LAST_VAL", lambda t: t == "71")
+    assert monitor.get("PUT_CNT") == before + 1
+
+
+@pytest.mark.parametrize("bad", ["[unclosed", "x" * 80])
+def test_bad_pattern_is_refused(monitor, ioc, bad):
+    """The reason as text, the old filter in force."""
+    generation = monitor.get("FILTER.VALC")
+    good = monitor.text("FILTER_STATUS")
+    ca.put(monitor.prefix + "FILTER_REC.VAL$", bad)
+    text = monitor.wait_text("FILTER_STATUS", lambda t: t != good, 5)
+    assert "record" in text.lower() or bad in text, text
+    assert monitor.get("FILTER.SEVR", as_string=True) == "MAJOR"
+    assert monitor.get("FILTER.VALC") == generation
+    before = monitor.get("PUT_CNT")
+    ioc.put("AO", 80)
+    monitor.wait("PUT_CNT", lambda n: n == before + 1)
+    monitor.put("FILTER_REC", "*")
+    monitor.wait("FILTER.SEVR", lambda s: s == 0, 5)
+
+
+def test_losses_are_named(monitor):
+    assert monitor.get("LOST_CNT") == 0
+    assert all(n == 0 for n in monitor.list("LOST_BY"))
+
+
+def test_costs(monitor):
+    monitor.wait("HIT_COST", lambda ns: 10 < ns < 100000, 20)
+    assert 0 <= monitor.get("COST") < 100
+    assert 0 <= monitor.get("CPU") < 100
+    assert 1 < monitor.get("MEM") < 2000
+
+
+def test_reports_at_the_shell(monitor, ioc):
+    """Every command answers; dbior as well."""
+    help_text = "\n".join(monitor.command("help ebpfMon*"))
+    for command in "Configure Start Filter Level Reference Iocs Records Puts Chains Reset Report".split():
+        assert "ebpfMon" + command in help_text
+    ioc.put("AO", 90)
+    for command, text in (("ebpfMonIocs", ioc.name), ("ebpfMonPuts 5", ioc.prefix + "AO"),
+                          ('ebpfMonChains "*"', ioc.prefix + "C0"), ("ebpfMonReport 2", "")):
+        until(lambda c=command, t=text: t in "\n".join(monitor.command(c)), 5, f"{text} in {command}")
+    assert any("ebpfMon" in line for line in monitor.command("dbior drvEbpfMon 1"))
+    assert f"{ioc.prefix}C0" in monitor.records(ioc.name)

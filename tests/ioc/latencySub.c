@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aSub routines that take a known time. Input A says how long, in µs; output VALA is what it took by our
+ * own clock (µs), so that a test compares with what was, not with what was asked for.
+ */
+#include <time.h>
+
+#include <aSubRecord.h>
+#include <callback.h>
+#include <cantProceed.h>
+#include <dbDefs.h>
+#include <epicsExport.h>
+#include <epicsThread.h>
+#include <registryFunction.h>
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+/* Busy: the lock set is held and the CPU is used. */
+static long spinFor(aSubRecord *prec)
+{
+    double begin = now(), end = begin + *(double *)prec->a;
+
+    while (now() < end)
+        ;
+    *(double *)prec->vala = now() - begin;
+    return 0;
+}
+
+/* Blocked: the lock set is held and the CPU is free. */
+static long sleepFor(aSubRecord *prec)
+{
+    double begin = now();
+
+    epicsThreadSleep(*(double *)prec->a / 1e6);
+    *(double *)prec->vala = now() - begin;
+    return 0;
+}
+
+/* Asynchronous, as a slow device: begins, lets the lock set go, completes from a callback. Timers of EPICS
+ * are due up to 5 ms early. */
+typedef struct {
+    epicsCallback callback;
+    double begin;
+} Pending;
+
+static long completeAfter(aSubRecord *prec)
+{
+    Pending *pending = prec->dpvt;
+
+    if (prec->pact) {
+        *(double *)prec->vala = now() - pending->begin;
+        return 0;
+    }
+    if (!pending) {
+        pending = callocMustSucceed(1, sizeof(*pending), "completeAfter");
+        prec->dpvt = pending;
+    }
+    pending->begin = now();
+    prec->pact = TRUE;
+    callbackRequestProcessCallbackDelayed(&pending->callback, prec->prio, prec, *(double *)prec->a / 1e6);
+    return 0;
+}
+
+epicsRegisterFunction(spinFor);
+epicsRegisterFunction(sleepFor);
+epicsRegisterFunction(completeAfter);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* target/image.h and target/procInfo.h on a real softIoc, started here and stopped at the end. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <epicsThread.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+#include "target/image.h"
+#include "target/procInfo.h"
+
+#define IOC_TESTS 23
+
+/* In the environment of a child that is this program under other arguments: it waits and does nothing. */
+#define WAITER "EBPFMON_TEST_WAITER"
+
+static pid_t ioc;
+static int   iocStdin = -1;
+static char  folder[64] = "/tmp/ebpfMonXXXXXX", database[80];
+
+/* Starts the softIoc, whose shell runs as long as its standard input is open. 0, or -1: there is none. */
+static int startIoc(void)
+{
+    const char *base = getenv("EPICS_BASE"), *arch = getenv("EPICS_HOST_ARCH");
+    char path[512], port[16];
+    int in[2];
+
+    snprintf(path, sizeof(path), "%s/bin/%s/softIoc", base ? base : "", arch ? arch : "linux-x86_64");
+    if (!base || access(path, X_OK) || pipe(in))
+        return -1;
+
+    FILE *file = fopen(database, "w");
+
+    if (!file || fputs("record(ai, \"x\") {}\n", file) < 0 || fclose(file))
+        testAbort("%s cannot be written", database);
+    snprintf(port, sizeof(port), "%d", 20000 + (int)getpid() % 20000);
+
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    ioc = fork();
+    if (ioc == 0) {
+        setenv("EPICS_CA_SERVER_PORT", port, 1);
+        setenv("EPICS_CAS_INTF_ADDR_LIST", "127.0.0.1", 1);
+        setenv("EPICS_CAS_BEACON_ADDR_LIST", "127.0.0.1", 1);
+        setenv("EPICS_CA_ADDR_LIST", "127.0.0.1", 1);
+        setenv("EPICS_CA_AUTO_ADDR_LIST", "NO", 1);
+        setenv("IOC", "vac\nuum", 1);
+        dup2(in[0], 0);
+        close(in[0]);
+        close(in[1]);
+        dup2(null, 1);
+        dup2(null, 2);
+        execl(path, "softIoc", "-d", database, (char *)NULL);
+        _exit(127);
+    }
+    close(in[0]);
+    close(null);
+    iocStdin = in[1];
+    return ioc > 0 ? 0 : -1;
+}
+
+static void stopIoc(void)
+{
+    close(iocStdin);
+    kill(ioc, SIGKILL);
+    waitpid(ioc, NULL, 0);
+}
+
+static ssize_t readTarget(uint64_t address, void *buf, size_t size)
+{
+    struct iovec local = { buf, size }, remote = { (void *)(uintptr_t)address, size };
+
+    return process_vm_readv(ioc, &local, 1, &remote, 1, 0);
+}
+
+/* Waits till the IOC is up, 10 s at most. */
+static int waitForIoc(ebpfMonImageCache *cache, ebpfMonImage *image)
+{
+    for (int i = 0; i < 200; i++, epicsThreadSleep(0.05)) {
+        int up = 0;
+
+        if (ebpfMonImageLook(cache, ioc, image) == 0
+            && readTarget(image->interruptAccept, &up, sizeof(up)) == sizeof(up) && up)
+            return 0;
+    }
+    return -1;
+}
+
+static void countIocs(void *arg, const ebpfMonBinary *binary)
+{
+    *(unsigned *)arg += binary->isIoc != 0;
+}
+
+static void testIoc(ebpfMonImageCache *cache)
+{
+    ebpfMonImage image, again;
+    char name[EBPFMON_IOCNAME_SIZE], small[6], release[16] = "";
+    unsigned n = 0;
+    void *base = NULL;
+
+    testOk(waitForIoc(cache, &image) == 0, "the softIoc is an IOC, and up");
+    if (!image.core)
+        testAbort("nothing to look at");
+    testOk(image.core->isIoc && image.core->buildId[0], "core %s, build-id %s", image.core->path,
+        image.core->buildId);
+    testOk(!access(image.openPath, R_OK), "opens by %s", image.openPath);
+    for (int fn = 0; fn < ebpfMonFnCount; fn++) {
+        const ebpfMonSite *site = &image.core->site[fn];
+
+        testOk(site->cls == ebpfMonSiteFast, "%s: %s at +%u, file offset 0x%llx", ebpfMonFnNames[fn],
+            site->insn, site->skip, (unsigned long long)site->offset);
+    }
+    testOk(image.core->site[ebpfMonFnPut].canReturn, "dbPut can have a return probe");
+    testOk(readTarget(image.pdbbase, &base, sizeof(base)) == sizeof(base) && base, "pdbbase points");
+    testOk(image.asActive != 0, "asActive, from another library");
+    testOk(readTarget(image.epicsReleaseVersion, release, sizeof(release) - 1) > 0
+        && !strncmp(release, "EPICS R", 7) && !image.releaseIsPointer, "release \"%s\"", release);
+    testOk(ebpfMonImageLook(cache, ioc, &again) == 0 && again.core == image.core, "again, from the cache");
+    ebpfMonImageEach(cache, countIocs, &n);
+    testOk(n == 1, "%u IOC binary known", n);
+
+    testOk(ebpfMonProcIocName(ioc, name, sizeof(name)) == 0 && !strcmp(name, "vac?uum"), "name %s", name);
+    testOk(ebpfMonProcIocName(ioc, small, sizeof(small)) == 0 && !strcmp(small, "va..."), "cut: %s", small);
+    testOk(ebpfMonProcSeccomp(ioc) == 0, "no seccomp filter");
+    testOk(ebpfMonProcCommand(ioc, name, sizeof(name)) == 0 && !strcmp(name, "softIoc"), "command %s", name);
+}
+
+/* The name of a process, in the folder, whose arguments are these. */
+static void testName(const char *expected, char *const args[])
+{
+    char name[EBPFMON_IOCNAME_SIZE] = "";
+    int in[2], ready[2];
+    pid_t pid;
+
+    if (pipe(in) || pipe2(ready, O_CLOEXEC))
+        testAbort("no pipe");
+    pid = fork();
+    if (pid == 0) {
+        static char *const environment[] = { "IOC=", WAITER "=1", NULL };
+
+        dup2(in[0], 0);
+        close(in[0]);
+        close(in[1]);
+        if (chdir(folder))
+            _exit(126);
+        execve("/proc/self/exe", args, environment);
+        _exit(127);
+    }
+    close(in[0]);
+    close(ready[1]);
+    if (read(ready[0], name, 1) == 0) /* closed by execve */
+        ebpfMonProcIocName(pid, name, sizeof(name));
+    testOk(!strcmp(name, expected), "named %s", name);
+    close(ready[0]);
+    close(in[1]);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void testNames(void)
+{
+    testName(folder + 5, (char *[]){ "../../bin/linux-x86_64/foo", "st.cmd", NULL });
+    testName("iocVac", (char *[]){ "foo", "/ioc/iocBoot/x/../iocVac/./st.cmd", NULL });
+    testName("softIoc", (char *[]){ "/opt/bin/softIoc", "-d", "x.db", NULL });
+    testName("epicscorelibs.ioc",
+        (char *[]){ "/usr/bin/python3.11", "-u", "-W", "ignore", "-m", "epicscorelibs.ioc", "-d", NULL });
+    testName("ioc.py", (char *[]){ "python3", "/a/b/ioc.py", NULL });
+    testName("python3", (char *[]){ "python3", "-c", "import x", "y", NULL });
+    testName("my.jar", (char *[]){ "java", "-Xmx1g", "-cp", "a:b", "-jar", "/c/my.jar", NULL });
+}
+
+static void testOthers(ebpfMonImageCache *cache)
+{
+    ebpfMonImage image;
+    char name[EBPFMON_IOCNAME_SIZE];
+    pid_t *pids, gone = fork();
+    int n = ebpfMonProcList(&pids), self = 0;
+
+    if (gone == 0)
+        _exit(0);
+    waitpid(gone, NULL, 0);
+    testOk(ebpfMonImageLook(cache, getpid(), &image) == 1, "this process is no IOC");
+    errno = 0;
+    testOk(ebpfMonImageLook(cache, gone, &image) == -1 && errno == ESRCH, "a process that is gone");
+    testOk(ebpfMonProcIocName(gone, name, sizeof(name)) == -1 && ebpfMonProcStart(gone) == 0
+        && ebpfMonProcSeccomp(gone) == -1, "nothing is said of it");
+    for (int i = 0; i < n; i++)
+        self += pids[i] == getpid();
+    testOk(self == 1 && ebpfMonProcStart(getpid()) > 0, "this process is among %d", n);
+    testOk(ebpfMonProcSeccomp(getpid()) >= 0, "seccomp mode");
+    free(pids);
+}
+
+/* A connection of this process with itself. */
+static void testConns(void)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) }, mine;
+    socklen_t size = sizeof(at), sizeMine = sizeof(mine);
+    int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0), found = 0;
+    ebpfMonProcConn *conns;
+
+    if (bind(server, (struct sockaddr *)&at, sizeof(at)) || listen(server, 1)
+        || getsockname(server, (struct sockaddr *)&at, &size)
+        || connect(client, (struct sockaddr *)&at, sizeof(at))
+        || getsockname(client, (struct sockaddr *)&mine, &sizeMine))
+        testAbort("no TCP on the loopback");
+
+    int accepted = accept(server, NULL, NULL), n = ebpfMonProcConns(&conns);
+
+    for (int i = 0; i < n; i++)
+        if (conns[i].addr == mine.sin_addr.s_addr && conns[i].port == mine.sin_port)
+            found += conns[i].pid == getpid() && conns[i].uid == getuid() && conns[i].sport == at.sin_port
+                && conns[i].saddr == at.sin_addr.s_addr && conns[i].comm[0];
+    testOk(found == 1, "the client end of a local connection is ours, of %d", n);
+    free(conns);
+    close(accepted);
+    close(client);
+    close(server);
+}
+
+MAIN(testImage)
+{
+    (void)argc;
+    (void)argv;
+    if (getenv(WAITER))
+        return (int)read(0, folder, 1);
+
+    ebpfMonImageCache *cache = ebpfMonImageCacheNew();
+
+    testPlan(IOC_TESTS + 13);
+    if (!cache || !mkdtemp(folder))
+        testAbort("no memory, or no folder in /tmp");
+    snprintf(database, sizeof(database), "%s/x.db", folder);
+    if (startIoc() == 0) {
+        testIoc(cache);
+        stopIoc();
+    } else {
+        testSkip(IOC_TESTS, "no softIoc: EPICS_BASE and EPICS_HOST_ARCH name none");
+    }
+    testNames();
+    testOthers(cache);
+    testConns();
+    ebpfMonImageCacheFree(cache);
+    unlink(database);
+    rmdir(folder);
+    return testDone();
+}

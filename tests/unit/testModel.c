@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Levels, filter, put lines, cutting of text, and the board without an IOC. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <dbAccess.h>
+#include <envDefs.h>
+#include <epicsUnitTest.h>
+#include <errlog.h>
+#include <testMain.h>
+
+#include "model/board.h"
+#include "model/control.h"
+#include "model/filter.h"
+#include "model/level.h"
+#include "model/put.h"
+
+#define ARROW "\xe2\x86\x92"
+
+static void testLevel(void)
+{
+    int level;
+
+    testDiag("levels");
+    for (level = 0; level < ebpfMonLevelCount; level++)
+        testOk(ebpfMonLevelParse(ebpfMonLevelName((ebpfMonLevel)level)) == level, "level %d is \"%s\"", level,
+               ebpfMonLevelName((ebpfMonLevel)level));
+    testOk1(ebpfMonLevelParse("Chains") == ebpfMonLevelChains);
+    testOk1(ebpfMonLevelParse("chain") == -1);
+    testOk1(ebpfMonLevelParse("") == -1);
+    testOk1(ebpfMonLevelParse(NULL) == -1);
+    testOk1(ebpfMonLevelName((ebpfMonLevel)77) != NULL);
+}
+
+static void testCut(void)
+{
+    char buf[8];
+
+    testDiag("cutting of text");
+    testOk1(ebpfMonTextCopy(buf, sizeof(buf), "1234567") == 0 && strcmp(buf, "1234567") == 0);
+    testOk1(ebpfMonTextCopy(buf, sizeof(buf), "12345678") != 0 && strcmp(buf, "1234...") == 0);
+    testOk1(ebpfMonTextCopy(buf, sizeof(buf), "123\xc2\xb5xxx") != 0);
+    testOk(strcmp(buf, "123...") == 0, "no half of a two-byte character: \"%s\"", buf);
+    testOk1(ebpfMonTextCopy(buf, sizeof(buf), "12" ARROW "xxx") != 0);
+    testOk(strcmp(buf, "12...") == 0, "no part of a three-byte character: \"%s\"", buf);
+    testOk1(ebpfMonTextCopy(buf, 3, "123") != 0 && strcmp(buf, "..") == 0);
+    testOk1(ebpfMonTextCopy(buf, 1, "123") != 0 && buf[0] == 0);
+    testOk1(ebpfMonTextCopy(buf, 1, "") == 0 && buf[0] == 0);
+}
+
+static void testLine(void)
+{
+    ebpfMonPut put;
+    char line[EBPFMON_LINE_SIZE], shortLine[40];
+
+    testDiag("a put in one line");
+    memset(&put, 0, sizeof(put));
+    put.time.secPastEpoch = 1163575683u; /* 2026-11-15 07:28:03 UTC */
+    put.time.nsec = 123456000;
+    strcpy(put.pv, "RING:CURRENT.HOPR");
+    strcpy(put.old, "1");
+    strcpy(put.val, "2");
+    strcpy(put.who, "alice@opi1");
+    strcpy(put.origin, "CA 127.0.0.1:51234");
+    testOk1(ebpfMonPutLine(&put, line, sizeof(line)) == strlen(line));
+    testOk(strcmp(line, "2026-11-15 07:28:03.123456 RING:CURRENT.HOPR 1 " ARROW
+                  " 2 by alice@opi1 (CA 127.0.0.1:51234)") == 0, "ok: %s", line);
+    put.result = ebpfMonPutDenied;
+    ebpfMonPutLine(&put, line, sizeof(line));
+    testOk(strstr(line, "51234) DENIED") != NULL, "denied: %s", line);
+    put.result = ebpfMonPutUnknown;
+    ebpfMonPutLine(&put, line, sizeof(line));
+    testOk(strstr(line, "51234) (result not seen)") != NULL, "unknown: %s", line);
+    put.result = ebpfMonPutFailed;
+    put.status = S_db_badChoice;
+    ebpfMonPutLine(&put, line, sizeof(line));
+    testOk(strstr(line, " FAILED: Illegal choice") != NULL, "failed: %s", line);
+    put.result = ebpfMonPutOk;
+    strcpy(put.val, "a\nb\033[2J");
+    ebpfMonPutLine(&put, line, sizeof(line));
+    testOk(!strchr(line, '\n') && !strchr(line, '\033'), "no control characters: %s", line);
+    memset(put.val, 'v', sizeof(put.val) - 1);
+    memset(put.old, 'o', sizeof(put.old) - 1);
+    put.origin[0] = 0;
+    testOk1(ebpfMonPutLine(&put, line, sizeof(line)) > 1024);
+    testOk(strcmp(line + strlen(line) - strlen(" by alice@opi1"), " by alice@opi1") == 0, "the longest fits");
+    testOk1(ebpfMonPutLine(&put, shortLine, sizeof(shortLine)) == 39);
+    testOk(strcmp(shortLine + 36, "...") == 0, "cut: %s", shortLine);
+}
+
+static void refused(ebpfMonFilter filter, const char *because)
+{
+    char why[256] = "";
+
+    testOk(ebpfMonFilterCheck(&filter, why, sizeof(why)) == -1 && strstr(why, because) != NULL,
+           "refused: %s", why);
+}
+
+static void testFilter(void)
+{
+    ebpfMonFilter filter = ebpfMonFilterDefault;
+    char why[256] = "";
+
+    testDiag("filter");
+    testOk1(ebpfMonFilterCheck(&filter, why, sizeof(why)) == 0);
+    testOk1(filter.level == ebpfMonLevelChains && filter.slowUs == 10000 && filter.budget == 1);
+    filter.record[0] = 0;
+    filter.sample = 0;
+    testOk1(ebpfMonFilterCheck(&filter, why, sizeof(why)) == 0);
+    testOk1(strcmp(filter.record, "*") == 0 && filter.sample == 1);
+
+    strcpy(filter.record, "A[bc");
+    refused(filter, "[");
+    strcpy(filter.record, "A[bc]");
+    refused(filter, "not supported");
+    strcpy(filter.record, "A\tB");
+    refused(filter, "control character");
+    strcpy(filter.record, "*");
+    memset(filter.user, 'u', sizeof(filter.user));
+    refused(filter, "longer than 60");
+    strcpy(filter.user, "*");
+    filter.level = (ebpfMonLevel)5;
+    refused(filter, "level 5");
+    filter.level = ebpfMonLevelTrace;
+    filter.slowUs = -1;
+    refused(filter, "slow");
+    filter.slowUs = NAN;
+    refused(filter, "slow");
+    filter.slowUs = 0;
+    filter.budget = 100.5;
+    refused(filter, "budget");
+    filter.budget = NAN;
+    refused(filter, "budget");
+    filter.budget = -1;
+    refused(filter, "budget");
+
+    filter = ebpfMonFilterDefault;
+    testOk1(ebpfMonFilterWantsPut(&filter, "A:B", "VAL", "", ""));
+    strcpy(filter.record, "A:?");
+    strcpy(filter.user, "op*");
+    testOk1(ebpfMonFilterWantsPut(&filter, "A:B", "VAL", "h", "operator"));
+    testOk1(!ebpfMonFilterWantsPut(&filter, "A:BC", "VAL", "h", "operator"));
+    testOk1(!ebpfMonFilterWantsPut(&filter, "A:B", "VAL", "h", "root"));
+}
+
+static unsigned heard[ebpfMonGroupCount];
+
+static void hear(ebpfMonGroup group)
+{
+    heard[group]++;
+}
+
+static void testBoard(void)
+{
+    ebpfMonBoard *board;
+    int first, i, full;
+    char name[32], selected[EBPFMON_NAME_SIZE];
+
+    testDiag("board");
+    board = ebpfMonBoardLock();
+    testOk1(board->state == ebpfMonStarting);
+    testOk1(ebpfMonBoardPut(board, 0) == NULL);
+    board->putRecent = 3;
+    board->putHead = 1;
+    testOk1(ebpfMonBoardPut(board, 0) == &board->put[1]);
+    testOk1(ebpfMonBoardPut(board, 1) == &board->put[0]);
+    testOk1(ebpfMonBoardPut(board, 2) == &board->put[EBPFMON_PUTS_MAX - 1]);
+    testOk1(ebpfMonBoardPut(board, 3) == NULL);
+    ebpfMonBoardUnlock();
+
+    ebpfMonBoardChanged(ebpfMonGroupPuts);
+    ebpfMonBoardListen(hear);
+    ebpfMonBoardChanged(ebpfMonGroupPuts);
+    ebpfMonBoardListen(NULL);
+    ebpfMonBoardChanged(ebpfMonGroupPuts);
+    testOk1(heard[ebpfMonGroupPuts] == 1 && heard[ebpfMonGroupState] == 0);
+
+    first = ebpfMonBoardWatch("REC:A");
+    testOk1(first >= 0 && ebpfMonBoardWatch("REC:A") == first && ebpfMonBoardWatch("REC:B") != first);
+    testOk1(ebpfMonBoardWatch("") == -1);
+    testOk1(ebpfMonBoardWatch("1234567890123456789012345678901234567890123456789012345678901") == -1);
+    for (i = 0, full = 0; i < EBPFMON_WATCH_MAX + 1 && full >= 0; i++) {
+        sprintf(name, "MANY:%d", i);
+        full = ebpfMonBoardWatch(name);
+    }
+    testOk(full == -1 && ebpfMonBoardWatch("REC:A") == first, "full after %d", i);
+
+    ebpfMonBoardHistSelect("ROOT");
+    strcpy(selected, ebpfMonBoardLock()->histSel);
+    ebpfMonBoardUnlock();
+    testOk1(strcmp(selected, "ROOT") == 0);
+}
+
+static void testAbsent(void)
+{
+    ebpfMonFilter filter = ebpfMonFilterDefault;
+    unsigned matching = 9, generation = 9;
+    char text[100] = "";
+
+    testDiag("no monitor");
+    testOk1(ebpfMonControl() != NULL);
+    testOk1(ebpfMonControl()->setFilter(&filter, text, sizeof(text), &matching, &generation) == -1);
+    testOk(strstr(text, "not started") != NULL, "says so: %s", text);
+}
+
+MAIN(testModel)
+{
+    testPlan(62);
+    epicsEnvSet("TZ", "UTC");
+    errlogInit(0); /* with it comes the text of the status codes */
+    testLevel();
+    testCut();
+    testLine();
+    testFilter();
+    testBoard();
+    testAbsent();
+    return testDone();
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The shipped db files in an IOC without a monitor: the board is filled by hand, the monitor's operations
+ * are the test's own.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <alarm.h>
+#include <dbAccess.h>
+#include <dbUnitTest.h>
+#include <envDefs.h>
+#include <epicsThread.h>
+#include <epicsTime.h>
+#include <errlog.h>
+#include <iocsh.h>
+#include <testMain.h>
+
+#include "model/board.h"
+#include "model/control.h"
+
+#define PATH "../../../db:../../../../db"
+#define DEADLINE 5.0 /* s */
+
+void testRecord_registerRecordDeviceDriver(struct dbBase *);
+
+/* The monitor's part, played by the test. */
+static ebpfMonFilter inForce;
+static unsigned generations, started, resets;
+static int levelSet = -2;
+
+static long fakeConfigure(const ebpfMonSettings *settings)
+{
+    return settings->maxRecords == 200000 && settings->maxRoots == 77 && settings->watchSelf == 1 ? 0 : -1;
+}
+
+static long fakeStart(void)
+{
+    started++;
+    return 0;
+}
+
+static long fakeSetFilter(const ebpfMonFilter *filter, char *text, size_t size, unsigned *matching,
+                          unsigned *generation)
+{
+    if (strcmp(filter->record, "REFUSE") == 0) {
+        snprintf(text, size, "the monitor refuses");
+        return -1;
+    }
+    inForce = *filter;
+    *matching = 42;
+    *generation = ++generations;
+    snprintf(text, size, "in force: %s", filter->record);
+    return 0;
+}
+
+static void fakeGetFilter(ebpfMonFilter *filter)
+{
+    *filter = inForce;
+}
+
+static long fakeSetLevel(const char *iocPattern, int level)
+{
+    levelSet = level;
+    return strcmp(iocPattern, "soft*") == 0 ? 0 : -1;
+}
+
+static long fakeSetReference(const char *iocPattern, int on)
+{
+    return strcmp(iocPattern, "soft*") == 0 && on ? 0 : -1;
+}
+
+static void fakeResetLost(void)
+{
+    resets++;
+}
+
+static long fakeList(void)
+{
+    return 0;
+}
+
+static long fakeListRecords(const char *iocPattern, const char *recordPattern)
+{
+    return strcmp(iocPattern, "*") == 0 && strcmp(recordPattern, "*") == 0 ? 0 : -1;
+}
+
+static long fakeListChains(const char *rootPattern)
+{
+    return strcmp(rootPattern, "*") == 0 ? 0 : -1;
+}
+
+static void fakeReport(int level)
+{
+    testPass("report at level %d", level);
+}
+
+static const ebpfMonOps fake = {
+    fakeConfigure, fakeStart, fakeSetFilter, fakeGetFilter, fakeSetLevel, fakeSetReference, fakeResetLost,
+    fakeList, fakeListRecords, fakeListChains, fakeReport
+};
+
+/* Reads "pv" as text until it is "value", or the deadline has passed; how long that took, or -1. */
+static double reached(const char *pv, const char *value, char *seen, size_t size)
+{
+    epicsTimeStamp begin, now;
+    DBADDR addr;
+    long count;
+
+    seen[0] = 0;
+    if (dbNameToAddr(pv, &addr))
+        return -1;
+    epicsTimeGetCurrent(&begin);
+    do {
+        count = (long)size;
+        if (addr.dbr_field_type == DBR_CHAR) {
+            memset(seen, 0, size);
+            dbGetField(&addr, DBR_CHAR, seen, NULL, &count, NULL);
+        } else {
+            count = 1;
+            dbGetField(&addr, DBR_STRING, seen, NULL, &count, NULL);
+        }
+        epicsTimeGetCurrent(&now);
+        if (strcmp(seen, value) == 0)
+            return epicsTimeDiffInSeconds(&now, &begin);
+        epicsThreadSleep(0.001);
+    } while (epicsTimeDiffInSeconds(&now, &begin) < DEADLINE);
+    return -1;
+}
+
+static void expect(const char *pv, const char *value)
+{
+    char seen[2048];
+    double took = reached(pv, value, seen, sizeof(seen));
+
+    testOk(took >= 0, "%s is \"%s\" after %.1f ms", pv, seen, took * 1e3);
+    if (took < 0)
+        testDiag("    expected \"%s\"", value);
+}
+
+static void putText(const char *pv, const char *text)
+{
+    char name[80];
+
+    sprintf(name, "%s.VAL$", pv);
+    testdbPutArrFieldOk(name, DBR_CHAR, (unsigned long)strlen(text) + 1, text);
+}
+
+static void change(ebpfMonGroup group)
+{
+    epicsTimeStamp now;
+
+    epicsTimeGetCurrent(&now);
+    ebpfMonBoardLock()->time[group] = now;
+    ebpfMonBoardUnlock();
+    ebpfMonBoardChanged(group);
+}
+
+static void addPut(unsigned n, const char *pv, const char *val)
+{
+    ebpfMonBoard *board = ebpfMonBoardLock();
+    ebpfMonPut *put;
+
+    board->putHead = (board->putHead + 1) % EBPFMON_PUTS_MAX;
+    if (board->putRecent < EBPFMON_PUTS_MAX)
+        board->putRecent++;
+    put = &board->put[board->putHead];
+    memset(put, 0, sizeof(*put));
+    put->time.secPastEpoch = 1163575683u + n;
+    put->time.nsec = 123456000;
+    strcpy(put->ioc, "soft");
+    strcpy(put->pv, pv);
+    strcpy(put->val, val);
+    strcpy(put->old, "old");
+    strcpy(put->who, "alice@opi1");
+    strcpy(put->origin, "CA");
+    board->putCount++;
+    ebpfMonBoardUnlock();
+    change(ebpfMonGroupPuts);
+}
+
+static void testBefore(void)
+{
+    testDiag("before the monitor runs");
+    testOk1(started == 1);
+    testdbGetFieldEqual("T:STATE", DBR_STRING, "Starting");
+    testdbGetFieldEqual("T:STATE.SEVR", DBR_STRING, "MINOR");
+    testdbGetFieldEqual("T:PUT_CNT.SEVR", DBR_STRING, "INVALID");
+    testdbGetFieldEqual("T:PUT_LAST.SEVR", DBR_STRING, "INVALID");
+    testdbGetFieldEqual("T:IOC_NAMES.SEVR", DBR_STRING, "INVALID");
+    testdbGetFieldEqual("T:IOC_CNT.SEVR", DBR_STRING, "INVALID");
+    testdbGetFieldEqual("T:COST.SEVR", DBR_STRING, "INVALID");
+    testdbGetFieldEqual("T:COST.STAT", DBR_STRING, "READ");
+    testdbGetFieldEqual("T:STATE_MSG.SEVR", DBR_STRING, "NO_ALARM");
+    testdbGetFieldEqual("T:FILTER_IOC.SEVR", DBR_STRING, "NO_ALARM");
+    testdbGetFieldEqual("T:CHAIN_SEL.SEVR", DBR_STRING, "NO_ALARM");
+    testdbGetFieldEqual("T:LOST_RESET.SEVR", DBR_STRING, "NO_ALARM");
+}
+
+static void fillBoard(void)
+{
+    ebpfMonBoard *board = ebpfMonBoardLock();
+    ebpfMonWatchRow *watch;
+
+    board->state = ebpfMonRunning;
+    strcpy(board->stateMsg, "watching 2 IOCs");
+    board->iocCount = 2;
+    strcpy(board->ioc[0].name, "soft");
+    strcpy(board->ioc[1].name, "1234567890123456789012345678901234567890");
+    board->ioc[0].pid = 4711;
+    board->ioc[0].records = 5;
+    board->ioc[0].level = ebpfMonLevelChains;
+    board->ioc[0].cost = 0.25;
+    board->procCount = 9007199254740993u; /* no double has it */
+    board->procTop = 1;
+    strcpy(board->proc[0].name, "REC:A");
+    board->proc[0].count = 12;
+    board->proc[0].rate = 1.5;
+    board->chainTop = 1;
+    board->chain[0].p99 = 99.5;
+    board->hist[3] = 7;
+    board->lostKinds = 1;
+    strcpy(board->lost[0].reason, "ring full");
+    board->lost[0].count = 3;
+    board->cost = 0.75;
+    strcpy(board->slow, "REC:A 1 ms\n  REC:B 2 ms");
+    watch = &board->watch[ebpfMonBoardWatch("REC:A")];
+    watch->found = 1;
+    watch->procCount = 12;
+    watch->latP99 = 5.5;
+    strcpy(watch->putLast, "a put to REC:A");
+    ebpfMonBoardUnlock();
+}
+
+static void testValues(void)
+{
+    static const double edges[] = {0, 0, 0, 7};
+    static const epicsInt32 pids[] = {4711, 0};
+
+    testDiag("the monitor runs: one change of state reaches all");
+    fillBoard();
+    change(ebpfMonGroupState);
+    expect("T:STATE", "Running");
+    expect("T:STATE_MSG.VAL$", "watching 2 IOCs");
+    expect("T:IOC_CNT", "2");
+    expect("T:PROC_CNT", "9007199254740993");
+    expect("T:COST", "0.750");
+    expect("T:IOC_NAMES", "soft");
+    expect("T:CHAIN_SLOW", "REC:A 1 ms\n  REC:B 2 ms");
+    expect("T:PROC_TOP_RATES", "1.5");
+    expect("T:CHAIN_TOP_P99S", "99.5");
+    expect("T:LOST_NAMES", "ring full");
+    expect("T:LOST_CNT", "0");
+    expect("T:IOC_LEVELS", "chains");
+    expect("T:CHAIN_HIST.SEVR", "NO_ALARM");
+    testdbGetFieldEqual("T:STATE.SEVR", DBR_STRING, "NO_ALARM");
+    testdbGetFieldEqual("T:COST.SEVR", DBR_STRING, "NO_ALARM");
+    testdbGetFieldEqual("T:IOC_NAMES.NORD", DBR_LONG, 2);
+    testdbGetArrFieldEqual("T:IOC_PIDS", DBR_LONG, 2, 2, pids);
+    testdbGetArrFieldEqual("T:IOC_NAMES", DBR_STRING, 2, 2,
+                           "soft\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                           "123456789012345678901234567890123456...\0");
+    testdbGetArrFieldEqual("T:CHAIN_HIST", DBR_DOUBLE, 4, 4, edges);
+
+    testDiag("a watched record");
+    expect("T:REC:A:PROC_CNT", "12");
+    expect("T:REC:A:LAT_P99", "5.5");
+    expect("T:REC:A:PUT_LAST.VAL$", "a put to REC:A");
+    expect("T:REC:A:LAT_MEAN.STAT", "UDF"); /* NaN: no chain yet */
+    expect("T:B:PROC_CNT.SEVR", "INVALID"); /* not found */
+
+    testDiag("losses");
+    ebpfMonBoardLock()->lostCount = 3;
+    ebpfMonBoardUnlock();
+    change(ebpfMonGroupState);
+    expect("T:LOST_CNT", "3");
+    expect("T:LOST_CNT.SEVR", "MINOR");
+    expect("T:LOST_BY", "3");
+    testdbPutFieldOk("T:LOST_RESET", DBR_LONG, 1);
+    testOk1(resets == 1);
+}
+
+static void testPuts(void)
+{
+    char value[101], cut[MAX_STRING_SIZE];
+    epicsTimeStamp stamp;
+    DBADDR addr;
+    unsigned i;
+
+    testDiag("puts");
+    addPut(0, "REC:A", "1");
+    expect("T:PUT_LAST.VAL$", "2026-11-15 07:28:03.123456 REC:A old \xe2\x86\x92 1 by alice@opi1 (CA)");
+    expect("T:PUT_LAST_VAL_S", "1");
+    expect("T:PUT_CNT", "1");
+    expect("T:PUT_TIMES", "2026-11-15 07:28:03.123456");
+    expect("T:PUT_IOCS", "soft");
+    testdbGetFieldEqual("T:PUT_LAST_VAL_S.SEVR", DBR_STRING, "NO_ALARM");
+    dbNameToAddr("T:PUT_LAST_PV", &addr);
+    dbScanLock(addr.precord);
+    stamp = addr.precord->time;
+    dbScanUnlock(addr.precord);
+    testOk(stamp.secPastEpoch == 1163575683u && stamp.nsec == 123456000, "time stamp is the put's");
+
+    memset(value, 'x', 100);
+    value[100] = 0;
+    addPut(1, "REC:B", value);
+    expect("T:PUT_LAST_VAL.VAL$", value);
+    memcpy(cut, value, sizeof(cut));
+    strcpy(cut + 36, "...");
+    expect("T:PUT_LAST_VAL_S", cut);
+    expect("T:PUT_LAST_VAL_S.SEVR", "MINOR");
+    expect("T:PUT_PVS", "REC:B");
+    testdbGetFieldEqual("T:PUT_PVS.NORD", DBR_LONG, 2);
+
+    testDiag("ten thousand puts at once");
+    for (i = 2; i < 10000; i++) {
+        sprintf(value, "%u", i);
+        addPut(i, "REC:C", value);
+    }
+    expect("T:PUT_LAST_VAL.VAL$", "9999");
+    expect("T:PUT_CNT", "10000");
+    expect("T:PUT_PVS.NORD", "200");
+    testdbGetFieldEqual("T:PUT_VALS", DBR_STRING, "9999");
+    addPut(i, "REC:D", "last");
+    expect("T:PUT_LAST_PV.VAL$", "REC:D");
+}
+
+static void testFilter(void)
+{
+    static const char tooLong[] = "1234567890123456789012345678901234567890123456789012345678901";
+    DBADDR addr;
+
+    testDiag("filter: once at the start, then on each change");
+    testOk(generations == 1, "set %u times", generations);
+    testOk1(strcmp(inForce.record, "*") == 0 && inForce.level == ebpfMonLevelChains);
+    testOk1(inForce.slowUs == 10000 && inForce.sample == 1 && inForce.budget == 1);
+    expect("T:FILTER_STATUS.VAL$", "in force: *");
+    testdbGetFieldEqual("T:FILTER_MATCH_CNT", DBR_LONG, 42);
+    testdbGetFieldEqual("T:FILTER.VALC", DBR_LONG, 1);
+
+    putText("T:FILTER_REC", "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");
+    expect("T:FILTER_STATUS.VAL$", "in force: RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");
+    testOk(strcmp(inForce.record, "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES") == 0,
+           "long pattern: %s", inForce.record);
+    testdbPutFieldOk("T:FILTER_USER", DBR_STRING, "op*"); /* as caput without -S does */
+    testOk1(strcmp(inForce.user, "op*") == 0);
+    putText("T:FILTER_REC", "");
+    testOk1(strcmp(inForce.record, "*") == 0);
+    testdbPutFieldOk("T:FILTER_LEVEL", DBR_STRING, "trace");
+    testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, 10);
+    testdbPutFieldOk("T:FILTER_BUDGET", DBR_DOUBLE, 2.5);
+    testOk1(inForce.level == ebpfMonLevelTrace && inForce.sample == 10 && inForce.budget == 2.5);
+    testdbGetFieldEqual("T:FILTER.VALC", DBR_LONG, 7);
+
+    testDiag("filter: refusals leave the old one");
+    testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, -1);
+    testdbGetFieldEqual("T:FILTER.SEVR", DBR_STRING, "MAJOR");
+    testdbGetFieldEqual("T:FILTER_STATUS.SEVR", DBR_STRING, "MAJOR");
+    testOk1(inForce.sample == 10);
+    testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, 0);
+    testOk1(inForce.sample == 1);
+    putText("T:FILTER_REC", tooLong);
+    expect("T:FILTER_STATUS.VAL$", "record pattern is longer than 60 characters: shorten it with *");
+    putText("T:FILTER_REC", "A\nB");
+    expect("T:FILTER_STATUS.VAL$",
+           "record pattern has a control character (code 10) at position 2: type it again");
+    putText("T:FILTER_REC", "REFUSE");
+    expect("T:FILTER_STATUS.VAL$", "the monitor refuses");
+    testdbGetFieldEqual("T:FILTER_STATUS.SEVR", DBR_STRING, "MAJOR");
+    testOk1(strcmp(inForce.record, "*") == 0);
+    testdbGetFieldEqual("T:FILTER.VALC", DBR_LONG, 8);
+    putText("T:FILTER_REC", "A*");
+    testdbGetFieldEqual("T:FILTER.SEVR", DBR_STRING, "NO_ALARM");
+    testdbGetFieldEqual("T:FILTER_STATUS.SEVR", DBR_STRING, "NO_ALARM");
+
+    testDiag("histogram");
+    putText("T:CHAIN_SEL", "REC:A");
+    testOk1(strcmp(ebpfMonBoardLock()->histSel, "REC:A") == 0);
+    ebpfMonBoardUnlock();
+    change(ebpfMonGroupChains);
+    expect("T:CHAIN_HIST.SEVR", "INVALID"); /* not found */
+    dbNameToAddr("T:CHAIN_SEL.VAL$", &addr);
+    testOk1(dbPutField(&addr, DBR_CHAR, tooLong, sizeof(tooLong)) != 0);
+    testdbGetFieldEqual("T:CHAIN_SEL.SEVR", DBR_STRING, "INVALID");
+}
+
+static void testShell(void)
+{
+    testDiag("commands");
+    testOk1(iocshCmd("ebpfMonFilter \"soft*\" \"\" \"\" \"\" \"\" counts 0 \"\" 3") == 0);
+    testOk1(strcmp(inForce.ioc, "soft*") == 0 && strcmp(inForce.record, "A*") == 0 &&
+            strcmp(inForce.user, "op*") == 0);
+    testOk1(inForce.level == ebpfMonLevelCounts && inForce.slowUs == 0 && inForce.budget == 3);
+    testDiag("the command sets the PVs");
+    expect("T:FILTER_IOC.VAL$", "soft*");
+    testdbGetFieldEqual("T:FILTER_LEVEL", DBR_STRING, "counts");
+    testdbGetFieldEqual("T:FILTER_BUDGET", DBR_DOUBLE, 3.0);
+    expect("T:FILTER_STATUS.VAL$", "in force: A*");
+    testdbPutFieldOk("T:FILTER_SLOW", DBR_DOUBLE, 5.0);
+    testOk1(strcmp(inForce.ioc, "soft*") == 0 && inForce.slowUs == 5);
+
+    eltc(0);
+    testOk1(iocshCmd("ebpfMonFilter * * * * * nonsense") != 0);
+    testOk1(iocshCmd("ebpfMonFilter * [a") != 0);
+    testOk1(iocshCmd("ebpfMonFilter * * * * * \"\" x") != 0);
+    testOk1(iocshCmd("ebpfMonLevel soft* nonsense") != 0);
+    testOk1(iocshCmd("ebpfMonReference") != 0);
+    eltc(1);
+    testOk1(iocshCmd("ebpfMonLevel soft* trace") == 0 && levelSet == ebpfMonLevelTrace);
+    testOk1(iocshCmd("ebpfMonLevel soft* filter") == 0 && levelSet == -1);
+    testOk1(iocshCmd("ebpfMonReference soft* 1") == 0);
+    testOk1(iocshCmd("ebpfMonConfigure 0 77 0 1") == 0);
+    testOk1(iocshCmd("ebpfMonIocs") == 0 && iocshCmd("ebpfMonRecords") == 0);
+    testOk1(iocshCmd("ebpfMonChains") == 0 && iocshCmd("ebpfMonStart") == 0);
+    testOk1(iocshCmd("ebpfMonReset") == 0 && resets == 2);
+    iocshCmd("ebpfMonReport 1");
+    iocshCmd("dbior drvEbpfMon 2");
+}
+
+static void testEnd(void)
+{
+    testDiag("the monitor fails: every value is INVALID");
+    ebpfMonBoardLock()->state = ebpfMonFailed;
+    ebpfMonBoardUnlock();
+    change(ebpfMonGroupState);
+    expect("T:STATE", "Failed");
+    expect("T:STATE.SEVR", "MAJOR");
+    expect("T:COST.SEVR", "INVALID");
+    expect("T:PUT_PVS.SEVR", "INVALID");
+    expect("T:REC:A:PROC_CNT.SEVR", "INVALID");
+}
+
+MAIN(testRecord)
+{
+    testPlan(0);
+    epicsEnvSet("TZ", "UTC");
+    inForce = ebpfMonFilterDefault;
+    testdbPrepare();
+    testdbReadDatabase("testRecord.dbd", NULL, NULL);
+    testRecord_registerRecordDeviceDriver(pdbbase);
+    ebpfMonControlRegister(&fake); /* in place of the monitor, which has just registered */
+    testdbReadDatabase("ebpfMon.db", PATH, "P=T:");
+    testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:A");
+    testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:NOT:THERE,N=B");
+    testIocInitOk();
+
+    testBefore();
+    testValues();
+    testPuts();
+    testFilter();
+    testShell();
+    testEnd();
+
+    testIocShutdownOk();
+    ebpfMonBoardChanged(ebpfMonGroupPuts); /* nobody listens any more */
+    testdbCleanup();
+    return testDone();
+}

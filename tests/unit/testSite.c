@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where a probe goes in a prologue: target/site.h, on bytes as compilers and packagers make them. */
+#include <stdlib.h>
+#include <string.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+#include "target/site.h"
+
+#define ARGS4 (EBPFMON_ARG1 | EBPFMON_ARG2 | EBPFMON_ARG3 | EBPFMON_ARG4)
+#define BYTES(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
+
+static void pick(const char *what, const uint8_t *code, size_t len, unsigned args, int needReturn,
+    ebpfMonSiteClass cls, unsigned skip, const char *insn, int canReturn)
+{
+    ebpfMonSite site;
+
+    ebpfMonSitePickX86(code, len, args, needReturn, &site);
+    testOk(site.cls == cls && site.skip == skip && !strcmp(site.insn, insn) && site.canReturn == canReturn,
+        "%s: %s at +%u, return %d", what, site.insn, site.skip, site.canReturn);
+}
+
+static void testFast(void)
+{
+    pick("push first", BYTES(0x41, 0x57, 0x49, 0x89, 0xff), ARGS4, 1,
+        ebpfMonSiteFast, 0, "push", 1);
+    pick("endbr64, push", BYTES(0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x57, 0x49, 0x89, 0xff), ARGS4, 1,
+        ebpfMonSiteFast, 4, "push", 1);
+    pick("mov %rdi,%rax; xor %r8d,%r8d; push", BYTES(0x48, 0x89, 0xf8, 0x45, 0x31, 0xc0, 0x53), ARGS4, 1,
+        ebpfMonSiteFast, 6, "push", 1);
+    pick("rsrvCheckPut", BYTES(0x48, 0x8b, 0x57, 0x48, 0x31, 0xc0, 0x66, 0x83, 0x7a, 0x2c, 0x01, 0x74, 0x12),
+        EBPFMON_ARG1, 0, ebpfMonSiteFast, 11, "jcc", 1);
+    pick("dbScanFwdLink", BYTES(0x48, 0x8b, 0x47, 0x10, 0x48, 0x85, 0xc0, 0x74, 0x17), EBPFMON_ARG1, 0,
+        ebpfMonSiteFast, 7, "jcc", 1);
+    pick("pxor, push", BYTES(0x66, 0x0f, 0xef, 0xc0, 0x55), EBPFMON_ARG1, 1, ebpfMonSiteFast, 4, "push", 1);
+    pick("vpxor, push", BYTES(0xc5, 0xf9, 0xef, 0xc0, 0x55), EBPFMON_ARG1, 1, ebpfMonSiteFast, 4, "push", 1);
+    pick("tail call", BYTES(0xbe, 1, 0, 0, 0, 0xe9, 0, 1, 0, 0), EBPFMON_ARG1, 1,
+        ebpfMonSiteFast, 5, "jmp", 1);
+    pick("call, arguments standing", BYTES(0x48, 0x83, 0xec, 0x08, 0xe8, 0, 1, 0, 0), EBPFMON_ARG1, 0,
+        ebpfMonSiteFast, 4, "call", 0);
+    pick("push before a long nop", BYTES(0x0f, 0x1f, 0x44, 0, 0, 0x55), EBPFMON_ARG1, 1,
+        ebpfMonSiteFast, 5, "push", 1);
+    pick("long nop alone", BYTES(0x0f, 0x1f, 0x44, 0, 0, 0xc3), EBPFMON_ARG1, 1,
+        ebpfMonSiteFast, 0, "nopl", 1);
+    pick("return lost: entry only", BYTES(0x48, 0x83, 0xec, 0x18, 0x55), EBPFMON_ARG1, 1,
+        ebpfMonSiteFast, 4, "push", 0);
+    pick("return kept by a long nop", BYTES(0x0f, 0x1f, 0x00, 0x48, 0x83, 0xec, 0x18, 0x55), EBPFMON_ARG1, 1,
+        ebpfMonSiteFast, 0, "nopl", 1);
+}
+
+static void testStepped(void)
+{
+    pick("nothing: mov, ret", BYTES(0x48, 0x8b, 0x47, 0x10, 0xc3), EBPFMON_ARG1, 0,
+        ebpfMonSiteStepped, 0, "entry", 1);
+    pick("nothing after endbr64", BYTES(0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xc0, 0xc3), EBPFMON_ARG1, 0,
+        ebpfMonSiteStepped, 4, "entry", 1);
+    pick("argument 1 overwritten", BYTES(0x48, 0x8b, 0x3f, 0x55), EBPFMON_ARG1, 0,
+        ebpfMonSiteStepped, 0, "entry", 1);
+    pick("its low byte by setcc", BYTES(0x40, 0x0f, 0x94, 0xc7, 0x55), EBPFMON_ARG1, 0,
+        ebpfMonSiteStepped, 0, "entry", 1);
+    pick("argument 3 by cqo", BYTES(0x48, 0x99, 0x55), ARGS4, 0, ebpfMonSiteStepped, 0, "entry", 1);
+    pick("argument 3 by div", BYTES(0x48, 0xf7, 0xf6, 0x55), ARGS4, 0, ebpfMonSiteStepped, 0, "entry", 1);
+    pick("argument 4 is not needed", BYTES(0x31, 0xc9, 0x55), EBPFMON_ARG1, 0, ebpfMonSiteFast, 2, "push", 1);
+    pick("unknown effect: rep stos", BYTES(0xf3, 0x48, 0xab, 0x55), EBPFMON_ARG1, 0,
+        ebpfMonSiteStepped, 0, "entry", 1);
+    pick("push of memory and immediate", BYTES(0xff, 0x77, 0x08, 0x6a, 0x01, 0xc3), EBPFMON_ARG1, 0,
+        ebpfMonSiteStepped, 0, "entry", 1);
+    pick("top of a loop", BYTES(0x31, 0xc0, 0x48, 0x85, 0xff, 0x74, 0x05, 0x48, 0x8b, 0x3f, 0xeb, 0xf6, 0xc3),
+        EBPFMON_ARG1, 0, ebpfMonSiteStepped, 0, "entry", 1);
+    pick("cut inside the je", BYTES(0x31, 0xc0, 0x48, 0x85, 0xff, 0x74), EBPFMON_ARG1, 0,
+        ebpfMonSiteStepped, 0, "entry", 1);
+    pick("cut inside the prefix", BYTES(0xf3, 0x0f, 0x1e), EBPFMON_ARG1, 0,
+        ebpfMonSiteStepped, 0, "entry", 1);
+    pick("no bytes", (const uint8_t *)"", 0, EBPFMON_ARG1, 0, ebpfMonSiteStepped, 0, "entry", 1);
+}
+
+static void testLength(void)
+{
+    static const struct {
+        uint8_t code[15], length;
+    } known[] = {
+        { { 0x55 }, 1 }, { { 0xf3, 0x0f, 0x1e, 0xfa }, 4 }, { { 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8 }, 10 },
+        { { 0x66, 0x2e, 0x0f, 0x1f, 0x84 }, 10 }, { { 0xf6, 0x07, 1 }, 3 }, { { 0xf7, 0xd8 }, 2 },
+        { { 0x66, 0xc7, 0x04, 0x25, 0, 0, 0, 0, 1, 0 }, 10 }, { { 0xc8, 1, 0, 0 }, 4 },
+        { { 0x48, 0x8b, 0x05, 0, 0, 0, 0 }, 7 }, { { 0xc4, 0xe3, 0x79, 0x14, 0xc0, 0 }, 6 },
+        { { 0x62, 0xf1, 0x7c, 0x48, 0x10, 0x47, 1 }, 7 }, { { 0x66, 0x0f, 0x3a, 0x0f, 0xc1, 8 }, 6 },
+        { { 0x06 }, 0 }, { { 0x66, 0x66, 0x48, 0xe8, 0, 0, 0, 0 }, 8 },
+    };
+    unsigned good = 0, torn = 0, n = sizeof(known) / sizeof(known[0]);
+
+    for (unsigned i = 0; i < n; i++) {
+        good += ebpfMonInsnLength(known[i].code, sizeof(known[i].code)) == known[i].length;
+        for (unsigned len = 0; len < known[i].length; len++)
+            torn += ebpfMonInsnLength(known[i].code, len) != 0;
+    }
+    testOk(good == n, "lengths of %u of %u instructions", good, n);
+    testOk(torn == 0, "cut instructions have no length");
+}
+
+/* Every sequence lies at the very end of its own allocation, where valgrind sees a byte too many. */
+static void testRandom(void)
+{
+    unsigned bad = 0;
+
+    srand(1);
+    for (int i = 0; i < 100000; i++) {
+        size_t len = (size_t)rand() % 80;
+        uint8_t *code = malloc(len ? len : 1);
+        unsigned args = (unsigned)rand() % 16;
+        ebpfMonSite site;
+
+        for (size_t k = 0; k < len; k++)
+            code[k] = (uint8_t)(rand() >> 8);
+        ebpfMonSitePickX86(code, len, args, i & 1, &site);
+        bad += site.skip && site.skip >= len && site.cls == ebpfMonSiteFast;
+        bad += ebpfMonInsnLength(code, len) > len;
+        free(code);
+    }
+    testOk(bad == 0, "random bytes stay within bounds");
+}
+
+MAIN(testSite)
+{
+    (void)argc;
+    (void)argv;
+    testPlan(29);
+    testFast();
+    testStepped();
+    testLength();
+    testRandom();
+    return testDone();
+}

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The demo: an unmodified softIoc that runs and has clients, then the monitor, then what the monitor sees.
+
+Everything shown is read from the monitor's PVs over Channel Access, by camonitor of EPICS Base. EPICS_BASE
+says where that is. Started by demo.sh.
+"""
+import os
+import select
+import shutil
+import signal
+import sys
+import termios
+import threading
+import time
+import tty
+
+from demo import screen
+from demo.caClient import Panel
+from demo.stage import ARCH, BIN, TOP, Failed, Stage
+
+MACHINE, MONITOR = "DEMO:", "DEMO:EBPF:"
+SCALARS = "STATE STATE_MSG.VAL$ PUT_CNT PROC_RATE COST HIT_COST CPU MEM LOST_CNT".split()
+LISTS = """IOC_NAMES IOC_PIDS IOC_VERSIONS IOC_RECS IOC_LEVELS PUT_TIMES PUT_PVS PUT_OLDS PUT_VALS PUT_WHOS
+           PROC_TOP_NAMES PROC_TOP_CNTS PROC_TOP_RATES CHAIN_TOP_NAMES CHAIN_TOP_CNTS CHAIN_TOP_MEANS
+           CHAIN_TOP_P99S CHAIN_TOP_MAXS CHAIN_TOP_WAITS CHAIN_HIST CHAIN_HIST_EDGES""".split()
+OPERATOR = "DEMO:MAG:CURRENT:SET"
+
+
+class Values:
+    """The newest value of each PV, as camonitor prints it."""
+
+    def __init__(self):
+        self._values = {}
+
+    def line(self, text):
+        name, _, *values = text.split("\t")
+        name = name.removeprefix(MONITOR)
+        if name in LISTS and values and values[0].isdigit():
+            self._values[name] = values[1:1 + int(values[0])]
+        elif name in SCALARS and values:
+            self._values[name] = values[0]
+
+    def get(self, name):
+        return self._values.get(name, "")
+
+    def list(self, name):
+        return self._values.get(name, [])
+
+
+class Operators(threading.Thread):
+    """People and scripts at work, a bounded number of puts."""
+
+    def __init__(self, stage, panel):
+        super().__init__(daemon=True)
+        self._stage, self._panel = stage, panel
+        self._stop = threading.Event()
+
+    def run(self):
+        stage, turn = self._stage, 0
+        acts = [
+            lambda n: stage.run("caput", OPERATOR, 100 + n % 7 * 5),
+            lambda n: stage.run("caput", "-c", "DEMO:VALVE:CMD", "Open" if n % 2 else "Close"),
+            lambda n: [self._panel.put(100 + n + i / 10) for i in range(5)],  # the script: a ramp
+            lambda n: stage.run("caput", "DEMO:SHIFT:NOTE", f"shift {n}: all is well"),
+            lambda n: stage.run("caput", "-c", "DEMO:S03:G2:PRESSURE.HIGH", f"{1.3 + n % 3 / 10:.1f}e-7"),
+            lambda n: stage.run("caput", "-a", "DEMO:ORBIT:REF", 3, n, n + 0.5, n + 1),
+        ]
+        while turn < 60 and not self._stop.wait(1.0):
+            acts[turn % len(acts)](turn)
+            turn += 1
+
+    def end(self):
+        self._stop.set()
+        self.join(20)
+
+
+def set_up(stage, values):
+    print("demo: starting softIoc, as it is, with a small machine")
+    machine = stage.start([BIN / "softIoc", "st.cmd"], cwd=TOP / "tools/demo", P=MACHINE, IOC="machine",
+                          EPICS_CA_SERVER_PORT=str(stage.machine_port))
+    stage.wait_for(machine, stage.machine_port, MACHINE + "BEAM:LIFETIME", "softIoc")
+    stage.start([BIN / "camonitor", *(MACHINE + n for n in ("BEAM", "MAG:CURRENT", "VALVE:STATUS"))])
+    panel = Panel(stage.machine_port, OPERATOR, "operator", "console")
+    print("demo: clients are connected to it; only now the monitor starts")
+    monitor = stage.start([TOP / "bin" / ARCH / "ebpfMon", "st.cmd"], cwd=TOP / "iocBoot/iocEbpfMon",
+                          EBPFMON_P=MONITOR, EPICS_CA_SERVER_PORT=str(stage.monitor_port))
+    stage.wait_for(monitor, stage.monitor_port, MONITOR + "STATE", "the monitor IOC")
+    stage.start([BIN / "camonitor", "-F", "\t", "-S", *(MONITOR + n for n in SCALARS + LISTS)],
+                line=values.line)
+    wait_until_running(values, monitor)
+    return monitor, panel
+
+
+def wait_until_running(values, monitor, seconds=30):
+    """Running, and it has found the IOC."""
+    end = time.monotonic() + seconds
+    while values.get("STATE") not in ("Running", "Degraded") or "machine" not in values.list("IOC_NAMES"):
+        if values.get("STATE") == "Failed" or monitor.poll() is not None or time.monotonic() > end:
+            raise Failed("\n".join([f"the monitor does not run: {values.get('STATE')} {values.get('STATE_MSG.VAL$')}",
+                                    *list(monitor.lines)[-15:]]))
+        time.sleep(0.05)
+
+
+def live(values, monitor, seconds):
+    """Redraws until q, or the time is over."""
+    end = time.monotonic() + seconds
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        sys.stdout.write("\x1b[?1049h\x1b[?25l")
+        while time.monotonic() < end:
+            width, height = shutil.get_terminal_size()
+            lines = screen.page(values, height - 1)
+            lines.append(f"q ends, {end - time.monotonic():.0f} s to go")
+            sys.stdout.write("\x1b[H" + "".join(line[:width - 1] + "\x1b[K\r\n" for line in lines[:height - 1]) + "\x1b[J")
+            sys.stdout.flush()
+            still(monitor)
+            if select.select([sys.stdin], [], [], 0.5)[0] and os.read(sys.stdin.fileno(), 1) in (b"q", b"Q", b""):
+                break
+    finally:
+        sys.stdout.write("\x1b[?25h\x1b[?1049l")
+        sys.stdout.flush()
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def plain(values, monitor, seconds):
+    """Each put as it comes; the rest is in the last page."""
+    end, seen = time.monotonic() + seconds, set()
+    while time.monotonic() < end:
+        for row in reversed(screen.recent(values)):
+            if row not in seen:
+                seen.add(row)
+                when, pv, old, new, who = row
+                print(f"{when}  {pv}  {old} → {new}  by {who}", flush=True)
+        still(monitor)
+        time.sleep(0.25)
+
+
+def still(monitor):
+    if monitor.poll() is not None:
+        raise Failed("\n".join(["the monitor IOC has ended:", *list(monitor.lines)[-15:]]))
+
+
+def ended(number, _):
+    raise SystemExit(0 if number == signal.SIGINT else 128 + number)
+
+
+def main():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, ended)
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60 if terminal else 20
+    stage, operators, panel, code = None, None, None, 0
+    values = Values()
+    try:
+        stage = Stage()
+        monitor, panel = set_up(stage, values)
+        operators = Operators(stage, panel)
+        operators.start()
+        (live if terminal else plain)(values, monitor, seconds)
+        if not screen.recent(values) or not values.list("CHAIN_TOP_NAMES"):
+            raise Failed(f"the monitor saw nothing: {values.get('STATE')} {values.get('STATE_MSG.VAL$')}")
+    except Failed as why:
+        print(f"demo: {why}", file=sys.stderr)
+        code = 1
+    except SystemExit as end:
+        code = end.code
+    finally:
+        # From here on nothing may stop us: every process that we started is ended and waited for.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        if operators:
+            operators.end()
+        if panel:
+            panel.close()
+        if stage:
+            stage.close()
+    if not code:
+        print("\n".join(screen.page(values, 50)))
+    return code
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BrokenPipeError:  # nobody reads us any more
+        os._exit(1)

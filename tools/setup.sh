@@ -1,0 +1,97 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Everything that ebpfMon needs on a bare Debian 12: packages, EPICS Base, the build, and a look at the
+# kernel. Prints the path of EPICS Base. Progress goes to stderr, one line a stage; nothing to do: silent.
+# Writes outside of the tree to the cache alone (EBPFMON_CACHE, see epicsBase.sh).
+set -eu
+umask 022
+unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
+PATH=$PATH:/usr/sbin:/sbin       # bpftool is there, and not every user's PATH is
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
+own=$EBPFMON_CACHE/tree-$(echo "$top" | cksum | cut -d ' ' -f 1) # a clone's own logs and stamps
+t0=$(date +%s)
+
+say() { printf 'setup: %4ds  %s\n' $(($(date +%s) - t0)) "$*" >&2; }
+die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+has() { command -v "$1" >/dev/null 2>&1; }
+header() { echo "#include <$1>" | gcc -E -x c - >/dev/null 2>&1; }
+
+# --- packages ----------------------------------------------------------------------------------------
+# Asked for by what they bring, so that a compiler from elsewhere will do.
+need=
+want() { pkg=$1; shift; "$@" || need="$need $pkg"; }
+want make has make
+want gcc has gcc
+want g++ has g++
+want perl perl -MPod::Usage -e 1 2>/dev/null
+want xz-utils has xz
+want clang has clang
+want bpftool has bpftool
+want python3-venv /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null
+want libc6-dev header stdio.h
+want libbpf-dev header bpf/libbpf.h
+want libelf-dev header libelf.h
+want zlib1g-dev header zlib.h
+want libreadline-dev header readline/readline.h # a shell with history, for Base and for us
+
+mkdir -p "$own"
+if [ -n "$need" ]; then
+    install="apt-get install --yes --no-install-recommends$need"
+    has apt-get || die "missing:$need (Debian's names). Install them the way of this system, then try again."
+    [ "$(id -u)" = 0 ] || die "missing:$need. As root, run: apt-get update && $install"
+    say "installing$need"
+    # A source that cannot be reached need not be the one that is needed: install decides.
+    DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND
+    apt-get -o Acquire::Retries=3 update >"$own/apt.log" 2>&1 || :
+    # shellcheck disable=SC2086
+    $install -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 >>"$own/apt.log" 2>&1 </dev/null || {
+        grep '^[EW]:' "$own/apt.log" | tail -n 8 >&2
+        die "apt-get could not install$need. Is the network there? The whole story: $own/apt.log"
+    }
+fi
+
+clang=$(clang -dumpversion 2>/dev/null || echo 0)
+[ "${clang%%.*}" -ge 11 ] || die "clang is version $clang, 11 or later is needed. Install a newer one and put it first in PATH."
+
+# --- EPICS Base and the build ------------------------------------------------------------------------
+base=$("$top/tools/epicsBase.sh")
+arch=$(perl "$base/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$base/startup/EpicsHostArch")
+
+# Done already: built with this Base, and no file or folder of the sources changed since. __pycache__
+# and the like change their folder; that only costs a make with nothing to do.
+current() {
+    [ -x "$top/bin/$arch/ebpfMon" ] && [ "$(cat "$own/built" 2>/dev/null)" = "$base" ] &&
+    [ -z "$(cd "$top" && find Makefile configure bpf ebpfMonSup ebpfMonApp iocBoot tests \
+            -name 'O.*' -prune -o -newer "$own/built" -print 2>/dev/null | head -n 1)" ]
+}
+exec 9>"$own/lock"
+flock 9
+if ! current; then
+    say "building ebpfMon"
+    rm -f "$own/built"
+    # By the environment: Base's make refuses an EPICS_BASE from the command line.
+    if ! EPICS_BASE="$base" make -C "$top" -j"$(nproc)" >"$own/build.log" 2>&1 </dev/null; then
+        tail -n 25 "$own/build.log" >&2
+        die "ebpfMon does not build: see above and $own/build.log"
+    fi
+    echo "$base" >"$own/built"
+    say "ebpfMon is built"
+fi
+
+# --- the kernel --------------------------------------------------------------------------------------
+[ -r /sys/kernel/btf/vmlinux ] ||
+    die "built, but this kernel cannot be used: no type information in /sys/kernel/btf/vmlinux. Run a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian 11 and later have it)."
+[ -r /sys/bus/event_source/devices/uprobe/type ] ||
+    die "built, but this kernel cannot be used: no uprobes in /sys/bus/event_source/devices. Run a kernel with CONFIG_UPROBE_EVENTS=y (Debian's have it), and in a container mount /sys."
+case $(cat /sys/kernel/security/lockdown 2>/dev/null || :) in *'[confidentiality]'*)
+    die "built, but the kernel is locked down (confidentiality), which forbids BPF to read memory. Boot without lockdown=confidentiality." ;;
+esac
+# CAP_SYS_ADMIN has it all; else CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE.
+cap=$((0x$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status)))
+rights=$(((1 << 39) | (1 << 38) | (1 << 19)))
+if [ $((cap >> 21 & 1)) = 0 ] && [ $((cap & rights)) != $rights ]; then
+    die "built, but this user may not watch other processes. Run as root, or with the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE."
+fi
+echo "$base"
