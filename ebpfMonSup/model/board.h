@@ -86,6 +86,7 @@ typedef struct {
 
     unsigned iocCount;
     ebpfMonIocRow ioc[EBPFMON_IOCS_MAX];
+    unsigned filterMatching; /* records of watched IOCs that match the filter's pattern */
 
     uint64_t putCount;     /* that passed the filter */
     uint64_t putDenied;

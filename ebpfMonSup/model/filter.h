@@ -8,7 +8,7 @@
 
 #define EBPFMON_PATTERN_SIZE 61
 
-/* Patterns are those of epicsStrGlobMatch: ? * and [sets]. */
+/* Patterns are those of epicsStrGlobMatch: ? and *. */
 typedef struct {
     char ioc[EBPFMON_PATTERN_SIZE];
     char record[EBPFMON_PATTERN_SIZE];

@@ -6,6 +6,7 @@
 
 #define USE_TYPED_RSET
 #include <dbAccessDefs.h>
+#include <dbStaticLib.h>
 #include <epicsTime.h>
 
 #include "monitor/decode.h"
@@ -116,6 +117,33 @@ static void linkText(const struct ebpfMonPutEvent *ev, const char *target, char 
         ebpfMonTextCopy(buf, size, target);
     else
         snprintf(buf, size, "%s %s %s", target, process, maximize[ev->linkMask & LAYOUT_PVL_MSMODE]);
+}
+
+void ebpfMonDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *put)
+{
+    struct layoutPvLink link;
+    char now[EBPFMON_TEXT_SIZE] = "";
+    size_t want = strcspn(put->val, " \t");
+    uint64_t name;
+
+    if (ebpfMonMemReadNow(t->pid, linkAt, &link, sizeof(link)))
+        return;
+    /* value.pv_link.pvname, or value.constantStr, which is the first member of the union */
+    if (link.type == LAYOUT_LINK_CONSTANT)
+        name = link.backNext;
+    else if (link.type == LAYOUT_LINK_PV || link.type == LAYOUT_LINK_DB || link.type == LAYOUT_LINK_CA)
+        name = link.pvname;
+    else
+        return;
+    for (size_t i = 0; name && i + 1 < sizeof(now); i++)
+        if (ebpfMonMemReadNow(t->pid, name + i, &now[i], 1) || !now[i])
+            break;
+    if (strlen(now) == want && strncmp(now, put->val, want) == 0) {
+        put->result = ebpfMonPutOk;
+    } else {
+        put->result = ebpfMonPutFailed;
+        put->status = S_dbLib_badLink;
+    }
 }
 
 /* Names from the catalogue; before there is one, or for a record that is newer, from the record itself:

@@ -11,6 +11,10 @@
 int ebpfMonDecodePut(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size, ebpfMonPut *put,
                      int *linkChanged);
 
+/* Whether the link at this address of the target now is what "put" wrote: link fields are not written by
+ * dbPut, whose result is seen. Sets put->result, and leaves it where the link is of a kind that has no name. */
+void ebpfMonDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *put);
+
 /* Wall-clock time of a monotonic one; refreshed when the clock is stepped. Any thread. */
 epicsTimeStamp ebpfMonWallTime(uint64_t ktime);
 

@@ -17,12 +17,15 @@
 
 #define PENDING     1024 /* puts whose result is awaited */
 #define PATIENCE_NS 2000000000ull
+#define LINK_NS     10000000ull /* dbPutFieldLink takes microseconds */
 #define POLL_MS     20
 
 typedef struct {
     uint32_t tid; /* 0: free */
     uint64_t id;
     uint64_t since;
+    uint32_t iocId;
+    uint64_t linkAt; /* a link field: its result is looked up, 0: it is told */
     ebpfMonPut put;
 } pendingPut;
 
@@ -84,15 +87,27 @@ static void publish(const ebpfMonPut *put)
         ebpfMonBoardChanged(ebpfMonGroupWatch);
 }
 
-/* A result that does not come was lost with the ring full, or its IOC died in dbPut. */
+/* A result that does not come was lost with the ring full, or its IOC died in dbPut; that of a link is
+ * looked up in the link itself. */
 static void giveUp(uint64_t now, int all)
 {
-    for (unsigned i = 0; i < PENDING && pendingCount; i++)
-        if (pending[i].tid && (all || now - pending[i].since > PATIENCE_NS)) {
-            publish(&pending[i].put);
-            pending[i].tid = 0;
-            pendingCount--;
+    for (unsigned i = 0; i < PENDING && pendingCount; i++) {
+        pendingPut *p = &pending[i];
+        ebpfMonTarget *t;
+
+        if (!p->tid || (!all && now - p->since < (p->linkAt ? LINK_NS : PATIENCE_NS)))
+            continue;
+        if (p->linkAt) {
+            ebpfMonTargetsLock();
+            t = ebpfMonTargetById(p->iocId);
+            if (t && !t->gone)
+                ebpfMonDecodeLinkResult(t, p->linkAt, &p->put);
+            ebpfMonTargetsUnlock();
         }
+        publish(&p->put);
+        p->tid = 0;
+        pendingCount--;
+    }
 }
 
 static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
@@ -105,7 +120,8 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     t = ebpfMonTargetById(ev->head.iocId);
     if (t) {
         ok = ebpfMonDecodePut(t, ev, size, &put, &links);
-        wait = ev->site == EBPFMON_SITE_PUT && (t->att.on & EBPFMON_BIT(ebpfMonProgPutReturn));
+        wait = (ev->site == EBPFMON_SITE_PUT && (t->att.on & EBPFMON_BIT(ebpfMonProgPutReturn))) ||
+               ev->site == EBPFMON_SITE_LINK;
     }
     ebpfMonTargetsUnlock();
     if (!ok) {
@@ -123,6 +139,8 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
             p->tid = ev->head.tid;
             p->id = ev->id;
             p->since = ev->head.ktime;
+            p->iocId = ev->head.iocId;
+            p->linkAt = ev->site == EBPFMON_SITE_LINK ? ev->pfield : 0;
             p->put = put;
             pendingCount++;
             return;

@@ -135,6 +135,8 @@ static int look(ebpfMonFinder *f, pid_t pid, ebpfMonTarget *(*known)(pid_t), ebp
     if ((pid == getpid() && !f->watchSelf) || known(pid))
         return 1;
     ebpfMonFinderExecd(pid); /* what is found now is the program that it runs now */
+    if (ebpfMonProcTranslated(pid))
+        return 1;
     return ebpfMonImageLook(f->cache, pid, image);
 }
 

@@ -105,7 +105,7 @@ static void state(void)
 static void iocs(void)
 {
     ebpfMonBoard *board;
-    unsigned n = 0;
+    unsigned n = 0, shown = 0;
     double cost = 0;
 
     ebpfMonTargetsLock();
@@ -123,9 +123,11 @@ static void iocs(void)
         snprintf(row->note, sizeof(row->note), "%s", t->note);
         row->cost = t->cost;
         cost += t->cost;
+        shown += t->shown;
         n++;
     }
     board->iocCount = n;
+    board->filterMatching = shown;
     board->cost = cost;
     epicsTimeGetCurrent(&board->time[ebpfMonGroupIocs]);
     ebpfMonBoardUnlock();
@@ -161,27 +163,28 @@ static void lost(void)
     told = sum;
 }
 
-/* The monitor's own use of the machine: getrusage would count its start-up for ever. */
+/* The monitor's own use of the machine. Memory: what we allocated and the kernel's tables; not the files that
+ * we share with others. */
 static void own(double seconds)
 {
     static double before = -1;
     struct timespec cpu;
-    double used, rss = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
+    double used, anon = 0;
+    FILE *f = fopen("/proc/self/status", "r");
     ebpfMonBoard *board;
-    long pages;
+    char line[128];
 
-    if (f) {
-        if (fscanf(f, "%*d %ld", &pages) == 1)
-            rss = (double)pages * (double)sysconf(_SC_PAGESIZE) / 1e6;
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "RssAnon: %lf", &anon) == 1)
+            break;
+    if (f)
         fclose(f);
-    }
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
     used = (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
     board = ebpfMonBoardLock();
     if (before >= 0 && seconds > 0)
         board->cpu = 100 * (used - before) / seconds;
-    board->mem = rss + (double)ebpfMonLoaded()->bytes / 1e6;
+    board->mem = anon / 1e3 + (double)ebpfMonLoaded()->bytes / 1e6;
     board->hitCost = ebpfMonCost.entryNs;
     ebpfMonBoardUnlock();
     before = used;

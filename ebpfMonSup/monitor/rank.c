@@ -19,7 +19,7 @@ static void displayName(const ebpfMonTarget *t, uint32_t index, char *buf, size_
 
     for (ebpfMonTarget *o = ebpfMonTargetsFirst(); o; o = o->next)
         if (o != t && !o->gone && o->cat && o->slot != UINT32_MAX && ebpfMonCatalogueFind(o->cat, name) >= 0) {
-            snprintf(buf, size, "%.40s@%s", name, t->name);
+            snprintf(buf, size, "%.40s@%.18s", name, t->name);
             return;
         }
     snprintf(buf, size, "%s", name);
@@ -135,7 +135,14 @@ static struct {
     uint32_t hist[EBPFMON_BUCKETS];
     char sel[EBPFMON_NAME_SIZE];
     int found;
-    ebpfMonBoard *board;
+    /* watched records: their names, and what was found; a copy, because reading the kernel's table takes
+     * longer than the board may be held */
+    unsigned watches;
+    struct {
+        char record[EBPFMON_NAME_SIZE];
+        uint64_t chains;
+        double mean, p99, max;
+    } watch[EBPFMON_WATCH_MAX];
 } ranking;
 
 static void addHist(const struct ebpfMonRootStat *s)
@@ -162,16 +169,12 @@ static void eachRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *s)
     if (!t || t->gone)
         return;
     name = ebpfMonCatalogueName(t->cat, index);
-    if (s->count)
-        for (i = 0; i < ranking.board->watchCount; i++) {
-            ebpfMonWatchRow *w = &ranking.board->watch[i];
-
-            if (strcmp(w->record, name) != 0)
-                continue;
-            w->chains = s->count;
-            w->latMean = (double)s->sum / (double)s->count / 1000;
-            w->latP99 = ebpfMonHistQuantile(s->hist, EBPFMON_BUCKETS, 0.99, (double)s->max) / 1000;
-            w->latMax = (double)s->max / 1000;
+    for (i = 0; s->count && i < ranking.watches; i++)
+        if (strcmp(ranking.watch[i].record, name) == 0) {
+            ranking.watch[i].chains = s->count;
+            ranking.watch[i].mean = (double)s->sum / (double)s->count / 1000;
+            ranking.watch[i].p99 = ebpfMonHistQuantile(s->hist, EBPFMON_BUCKETS, 0.99, (double)s->max) / 1000;
+            ranking.watch[i].max = (double)s->max / 1000;
         }
     if (ranking.sel[0] ? strcmp(name, ranking.sel) == 0 : !!(t->how[index] & EBPFMON_SHOWN))
         addHist(s);
@@ -190,18 +193,27 @@ void ebpfMonRankChains(void)
 {
     ebpfMonBoard *board;
 
-    ebpfMonTargetsLock();
-    board = ebpfMonBoardLock();
     ranking.n = 0;
     ranking.found = 0;
-    ranking.board = board;
     memset(ranking.hist, 0, sizeof(ranking.hist));
+    board = ebpfMonBoardLock();
     memcpy(ranking.sel, board->histSel, sizeof(ranking.sel));
-    for (unsigned i = 0; i < board->watchCount; i++) {
-        board->watch[i].chains = 0;
-        board->watch[i].latMean = board->watch[i].latP99 = board->watch[i].latMax = NAN;
+    ranking.watches = board->watchCount;
+    for (unsigned i = 0; i < ranking.watches; i++) {
+        memcpy(ranking.watch[i].record, board->watch[i].record, EBPFMON_NAME_SIZE);
+        ranking.watch[i].chains = 0;
+        ranking.watch[i].mean = ranking.watch[i].p99 = ranking.watch[i].max = NAN;
     }
+    ebpfMonBoardUnlock();
+    ebpfMonTargetsLock();
     ebpfMonRootsEach(eachRoot, NULL);
+    board = ebpfMonBoardLock();
+    for (unsigned i = 0; i < ranking.watches; i++) {
+        board->watch[i].chains = ranking.watch[i].chains;
+        board->watch[i].latMean = ranking.watch[i].mean;
+        board->watch[i].latP99 = ranking.watch[i].p99;
+        board->watch[i].latMax = ranking.watch[i].max;
+    }
     board->chainTop = ranking.n;
     for (unsigned i = 0; i < ranking.n; i++) {
         const slowRoot *r = &ranking.top[i];

@@ -58,11 +58,11 @@ static void add(char *buf, size_t size, size_t *at, const char *fmt, ...)
 
 static void tell(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, chain *c)
 {
-    static char text[EBPFMON_SLOW_SIZE], merged[EBPFMON_SLOW_SIZE];
+    static char text[EBPFMON_SLOW_SIZE];
     epicsTimeStamp end = ebpfMonWallTime(ev->head.ktime);
     int64_t endNs = (int64_t)end.secPastEpoch * 1000000000 + end.nsec;
     int64_t beginNs = endNs - (int64_t)(ev->head.ktime - ev->begin - ev->wait), last;
-    size_t at = 0, room;
+    size_t at = 0, keep;
     char when[64];
     uint32_t root = ev->rootSlot - t->slot;
     ebpfMonBoard *board;
@@ -102,15 +102,15 @@ static void tell(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, chain *c)
 
     board = ebpfMonBoardLock();
     /* newest first; what falls off the end falls off at a line */
-    room = sizeof(merged) - at - 1;
-    snprintf(merged, sizeof(merged), "%s%.*s", text, (int)room, board->slow);
-    if (strlen(merged) + 1 >= sizeof(merged)) {
-        char *nl = strrchr(merged, '\n');
-
-        if (nl)
-            nl[1] = 0;
+    keep = strlen(board->slow);
+    if (at + keep >= sizeof(board->slow)) {
+        keep = sizeof(board->slow) - 1 - at;
+        while (keep > 0 && board->slow[keep - 1] != '\n')
+            keep--;
     }
-    memcpy(board->slow, merged, sizeof(board->slow));
+    memmove(board->slow + at, board->slow, keep);
+    memcpy(board->slow, text, at);
+    board->slow[at + keep] = 0;
     board->slowCount++;
     board->time[ebpfMonGroupSlow] = end;
     ebpfMonBoardUnlock();

@@ -255,8 +255,8 @@ static void nameTarget(ebpfMonTarget *t)
         if (o != t && !o->gone && strcmp(o->name, t->name) == 0) {
             char base[EBPFMON_IOCNAME_SIZE];
 
-            snprintf(base, sizeof(base), "%.48s", t->name);
-            snprintf(t->name, sizeof(t->name), "%s#%d", base, (int)t->pid);
+            snprintf(base, sizeof(base), "%s", t->name);
+            snprintf(t->name, sizeof(t->name), "%.48s#%d", base, (int)t->pid);
             break;
         }
 }

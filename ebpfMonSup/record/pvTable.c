@@ -70,6 +70,7 @@ static const ebpfMonPv table[] = {
     {"CPU",              ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(cpu)},
     {"MEM",              ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(mem)},
 
+    {"FILTER_MATCH_CNT", ebpfMonGroupIocs,   boardRow, ebpfMonCellUnsigned, BOARD(filterMatching)},
     {"IOC_CNT",          ebpfMonGroupIocs,   boardRow, ebpfMonCellUnsigned, BOARD(iocCount)},
     {"IOC_NAMES",        ebpfMonGroupIocs,   iocRow,   ebpfMonCellText,     IOC(name)},
     {"IOC_PIDS",         ebpfMonGroupIocs,   iocRow,   ebpfMonCellInt,      IOC(pid)},

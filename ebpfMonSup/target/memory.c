@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 #include "target/memory.h"
@@ -34,15 +35,15 @@ void ebpfMonMemFree(ebpfMonMem *mem)
 {
     if (!mem)
         return;
-    for (size_t i = 0; i < BLOCK_COUNT; i++)
-        free(mem->blocks[i].data);
+    ebpfMonMemFlush(mem);
     free(mem);
 }
 
 void ebpfMonMemFlush(ebpfMonMem *mem)
 {
     for (size_t i = 0; i < BLOCK_COUNT; i++) {
-        free(mem->blocks[i].data);
+        if (mem->blocks[i].data)
+            munmap(mem->blocks[i].data, BLOCK_SIZE);
         memset(&mem->blocks[i], 0, sizeof(mem->blocks[i]));
     }
 }
@@ -74,8 +75,14 @@ static block *blockOf(ebpfMonMem *mem, uint64_t addr)
 
     if (b->base == base && base)
         return b;
-    if (!b->data && !(b->data = malloc(BLOCK_SIZE)))
-        return NULL;
+    if (!b->data) {
+        /* not malloc, which would keep the memory of a large catalogue for ever */
+        b->data = mmap(NULL, BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (b->data == MAP_FAILED) {
+            b->data = NULL;
+            return NULL;
+        }
+    }
     b->base = 0;
     to.iov_base = b->data;
     from.iov_base = (void *)(uintptr_t)base;

@@ -111,6 +111,19 @@ int ebpfMonProcSeccomp(pid_t pid)
     return p ? atoi(p + sizeof("\nSeccomp:") - 1) : 0; /* a kernel without seccomp does not print it */
 }
 
+int ebpfMonProcTranslated(pid_t pid)
+{
+    char path[64], exe[512];
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    n = readlink(path, exe, sizeof(exe) - 1);
+    if (n <= 0)
+        return 0;
+    exe[n] = 0;
+    return strstr(exe, "/valgrind/") != NULL; /* its tools live in libexec/valgrind */
+}
+
 /* Copies "length" bytes as printable text; what does not fit ends in "...". */
 static void copyText(char *buf, size_t size, const char *text, size_t length)
 {

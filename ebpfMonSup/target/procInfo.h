@@ -28,6 +28,9 @@ int ebpfMonProcIocName(pid_t pid, char *buf, size_t size);
  * Never empty: falls back to comm. 0, or -1 when the process is gone. */
 int ebpfMonProcCommand(pid_t pid, char *buf, size_t size);
 
+/* Nonzero: the process runs under valgrind, which reads our breakpoints as its own program and dies of them. */
+int ebpfMonProcTranslated(pid_t pid);
+
 /* "Seccomp:" of /proc/PID/status: 0 none, 1 strict, 2 filter; -1: gone. */
 int ebpfMonProcSeccomp(pid_t pid);
 

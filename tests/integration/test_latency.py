@@ -68,7 +68,7 @@ def test_slow_chain_kept_whole(ioc, monitor):
 
     def shown():
         nonlocal text
-        text = monitor.get("CHAIN_SLOW", as_string=True)
+        text = monitor.lines("CHAIN_SLOW")
         return all(n in text for n in order)
 
     until(shown, 15, lambda: f"the chain in CHAIN_SLOW:\n{text}")

@@ -17,7 +17,7 @@ def put_of(monitor, pv, value, seconds=5):
         columns = [monitor.list(c) for c in ("PUT_PVS", "PUT_VALS", "PUT_OLDS", "PUT_WHOS", "PUT_IOCS")]
         return next((row for row in zip(*columns) if row[0] == pv and row[1] == value), None)
 
-    return until(seen, seconds, lambda: f"{pv} {value}:\n{monitor.get('PUT_LOG', as_string=True)[:600]}")
+    return until(seen, seconds, lambda: f"{pv} {value}:\n{monitor.lines('PUT_LOG')[:600]}")
 
 
 def test_python_soft_ioc(module_ioc, monitor):

@@ -336,7 +336,7 @@ static void testFilter(void)
     testOk1(strcmp(inForce.record, "*") == 0 && inForce.level == ebpfMonLevelChains);
     testOk1(inForce.slowUs == 10000 && inForce.sample == 1 && inForce.budget == 1);
     expect("T:FILTER_STATUS.VAL$", "in force: *");
-    testdbGetFieldEqual("T:FILTER_MATCH_CNT", DBR_LONG, 42);
+    testdbGetFieldEqual("T:FILTER.VALB", DBR_LONG, 42);
     testdbGetFieldEqual("T:FILTER.VALC", DBR_LONG, 1);
 
     putText("T:FILTER_REC", "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");

@@ -48,12 +48,17 @@ def get(name, timeout=5, **how):
     return value
 
 
+def utf8(text):
+    """pyepics takes characters for Latin-1."""
+    return text.rstrip("\0").encode("latin-1", "replace").decode("utf-8", "replace")
+
+
 def get_text(name, timeout=5):
     """A long string, whatever carries it."""
     channel = name if name.endswith("$") else f"{name}.VAL$"
     value = pv(channel, timeout).get(timeout=timeout, as_string=True, use_monitor=False)
     assert value is not None, f"no value of {channel}"
-    return value.rstrip("\0")
+    return utf8(value)
 
 
 def get_many(names, timeout=10):

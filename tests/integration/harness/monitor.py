@@ -66,13 +66,22 @@ class Monitor:
     def text(self, name):
         return ca.get_text(self.prefix + name)
 
+    def lines(self, name):
+        """A char waveform as text."""
+        return ca.utf8(self.get(name, as_string=True))
+
+    def losses(self):
+        """Reason → number, of what was lost."""
+        return {r: n for r, n in zip(self.list("LOST_NAMES"), self.list("LOST_BY")) if n}
+
     def put(self, name, value):
         ca.put(self.prefix + name, value)
 
     def list(self, name):
         """A waveform as a list; only the elements in use."""
         value = self.get(name)
-        return [value] if isinstance(value, (str, float, int)) else list(value)
+        value = [value] if isinstance(value, (str, float, int)) else list(value)
+        return [ca.utf8(v) if isinstance(v, str) else v for v in value]
 
     def wait(self, name, predicate, seconds=10):
         seen = []
