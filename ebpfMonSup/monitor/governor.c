@@ -40,10 +40,11 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
     if (t->slot == UINT32_MAX && level > ebpfMonLevelPuts)
         level = ebpfMonLevelPuts; /* iocInit is not done, or its records found no room */
     want = ebpfMonAttachLevel((int)level);
-    if (level < ebpfMonLevelTrace && !(level >= ebpfMonLevelCounts && t->trapped && !t->noTrap))
-        want &= ~EBPFMON_BIT(ebpfMonProgCompleted);
-    if (!t->reference || level < ebpfMonLevelCounts)
-        want &= ~EBPFMON_BIT(ebpfMonProgProcess);
+    if (level >= ebpfMonLevelCounts && t->trapped && !t->noTrap)
+        want |= EBPFMON_BIT(ebpfMonProgCompleted);
+    want &= ~EBPFMON_BIT(ebpfMonProgProcess);
+    if (t->reference && level >= ebpfMonLevelCounts)
+        want |= EBPFMON_BIT(ebpfMonProgProcess);
     /* Processed while nobody looked: not ours to count. */
     if ((want & EBPFMON_BIT(ebpfMonProgUnlock)) && !(was & EBPFMON_BIT(ebpfMonProgUnlock)) &&
         t->slot != UINT32_MAX) {

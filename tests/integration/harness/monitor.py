@@ -143,7 +143,7 @@ class Monitor:
             if len(numbers) < 3:
                 continue  # the header
             count, trapped, entered = (int(words[i]) for i in numbers[:3])
-            found[words[0]] = Counts(count, trapped, entered, set(words[numbers[2] + 1:]))
+            found[words[0]] = Counts(count, trapped, entered, set(words[numbers[2] + 1:]) - {"-"})
         return found
 
     # --- its end -----------------------------------------------------------------------------------------
