@@ -28,6 +28,21 @@ static __always_inline __u64 readPtr(__u64 at)
     return p;
 }
 
+/* What a snapshot wants of a record: TIME, and PACT, which lies some 90 bytes before it. One read for both:
+ * each read from user memory costs as much as all the rest of a look. */
+#define WINDOW      120
+#define WINDOW_TIME (WINDOW - 8)
+
+struct window {
+    __u8  before[WINDOW_TIME];
+    __u64 time;
+};
+
+static __always_inline int readWindow(struct window *w, __u64 addr, __u16 timeOff)
+{
+    return bpf_probe_read_user(w, sizeof(*w), (void *)(addr + timeOff - WINDOW_TIME));
+}
+
 static __always_inline __u64 lockSetOf(const struct ebpfMonTargetConf *conf, __u64 precord)
 {
     return readPtr(readPtr(precord + conf->lset) + LOCKRECORD_SET);
@@ -77,8 +92,8 @@ struct walk {
     __u32 first;
     __u32 counted;
     __u32 looked;
-    __u16 time, pact;
-    __u32 pad;
+    __u32 time;
+    __u32 pactBefore; /* PACT's place in the window */
 };
 
 static __always_inline int recordSlot(__u32 tgid, __u64 precord, __u32 *slot)
@@ -98,21 +113,21 @@ static __always_inline int recordSlot(__u32 tgid, __u64 precord, __u32 *slot)
 static long look(__u32 i, struct walk *w)
 {
     __u32 slot;
-    struct ebpfMonRecConf *rc;
     struct ebpfMonRecState *st;
+    struct window win;
     __u64 time;
-    __u8 pact = 0;
+    __u32 before = w->pactBefore;
 
     if (!closureSlot(w->first + i, &slot))
         return 1;
-    rc = bpf_map_lookup_elem(&recConf, &slot);
     st = bpf_map_lookup_elem(&recState, &slot);
-    if (!rc || !st || !rc->addr)
+    if (!st || !st->addr)
         return 0;
-    if (bpf_probe_read_user(&time, sizeof(time), (void *)(rc->addr + w->time))) {
+    if (readWindow(&win, st->addr, w->time) || before >= WINDOW_TIME) {
         countLost(EBPFMON_LOST_FAULT);
         return 0;
     }
+    time = win.time;
     w->looked++;
     if (!st->seen) {
         st->time = time;
@@ -121,8 +136,7 @@ static long look(__u32 i, struct walk *w)
     }
     if (time == st->time && !st->pending)
         return 0;
-    bpf_probe_read_user(&pact, sizeof(pact), (void *)(rc->addr + w->pact));
-    if (pact) {
+    if (win.before[before]) { /* PACT */
         if (time != st->time)
             st->pending = 1;
         st->time = time;
@@ -167,12 +181,12 @@ static long emitRecord(__u32 i, struct emit *e)
     r = &ev->rec[n];
     r->slot = slot;
     r->time = st->time;
-    bpf_probe_read_user(&r->sevr, 2, (void *)(rc->addr + e->sevr));
-    bpf_probe_read_user(&r->stat, 2, (void *)(rc->addr + e->stat));
+    bpf_probe_read_user(&r->sevr, 2, (void *)(st->addr + e->sevr));
+    bpf_probe_read_user(&r->stat, 2, (void *)(st->addr + e->stat));
     if (rc->valSize > 8)
-        bpf_probe_read_user(r->val, 16, (void *)(rc->addr + rc->valOff));
+        bpf_probe_read_user(r->val, 16, (void *)(st->addr + rc->valOff));
     else
-        bpf_probe_read_user(r->val, 8, (void *)(rc->addr + rc->valOff));
+        bpf_probe_read_user(r->val, 8, (void *)(st->addr + rc->valOff));
     ev->count = n + 1;
     return 0;
 }
@@ -202,7 +216,7 @@ static long emitPart(__u32 i, struct emit *e)
     ev = e->ev;
     ev->last = e->next >= e->len;
     i = ev->last;
-    bpf_ringbuf_submit(ev, 0);
+    bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
     return i;
 }
 
@@ -216,14 +230,14 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
     __u8 pact = 0;
     __u32 len;
 
-    if (!rc || !st || !rc->addr || !rc->len)
+    if (!rc || !st || !st->addr || !rc->len)
         return 0;
     if (!(rc->flags & EBPFMON_REC_NOTIME) && st->seen) {
-        if (bpf_probe_read_user(&time, sizeof(time), (void *)(rc->addr + conf->time))) {
+        if (bpf_probe_read_user(&time, sizeof(time), (void *)(st->addr + conf->time))) {
             countLost(EBPFMON_LOST_FAULT);
             return 0;
         }
-        bpf_probe_read_user(&pact, sizeof(pact), (void *)(rc->addr + conf->pact));
+        bpf_probe_read_user(&pact, sizeof(pact), (void *)(st->addr + conf->pact));
         /* a read or a plain put; a record that is busy may be a seq in the middle of its links */
         if (time == st->time && !st->pending && !pact)
             return 0;
@@ -232,7 +246,7 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
     w.tgid = tgid;
     w.first = rc->first;
     w.time = conf->time;
-    w.pact = conf->pact;
+    w.pactBefore = conf->pact - (conf->time - WINDOW_TIME);
     len = rc->len;
     if (len == 1)
         look(0, &w);

@@ -180,7 +180,6 @@ struct ebpfMonArrayConf {
 
 /* Map "recConf", by slot; mapped into the user half. */
 struct ebpfMonRecConf {
-    __u64 addr;
     __u32 first;  /* its closure: closure[first … first+len-1], itself included */
     __u32 len;    /* 0: not watched */
     __u16 valOff;
@@ -197,8 +196,10 @@ struct ebpfMonClosurePair {
 
 /* --- tables that the kernel half writes ---------------------------------------------------------- */
 
-/* Map "recState", by slot; mapped into the user half. Written with the record's lock set held. */
+/* Map "recState", by slot; mapped into the user half. Written with the record's lock set held, but for its
+ * address, which the user half writes first: a look at a record touches this and the record alone. */
 struct ebpfMonRecState {
+    __u64 addr;    /* of the record; 0: none has this slot */
     __u64 time;    /* the time stamp last seen */
     __u64 count;   /* processings seen by snapshots */
     __u64 trapped; /* processings seen by the trap, while it is attached */
@@ -206,6 +207,7 @@ struct ebpfMonRecState {
     __u64 stamp;   /* end of the chain that processed it last */
     __u32 pending; /* asynchronous: begun and not yet completed */
     __u32 seen;    /* nonzero once "time" is valid */
+    __u64 pad;     /* to one cache line */
 };
 
 /* Map "roots", by slot. */

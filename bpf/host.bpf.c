@@ -26,7 +26,7 @@ static __always_inline void tell(__u32 kind, __u32 tgid, __u32 tid, __u32 iocId)
     h->tid = tid;
     h->iocId = iocId;
     h->ktime = bpf_ktime_get_ns();
-    bpf_ringbuf_submit(h, 0);
+    bpf_ringbuf_submit(h, BPF_RB_NO_WAKEUP);
 }
 
 SEC("raw_tp/sched_process_exec")

@@ -163,7 +163,7 @@ static __always_inline void send(struct thread *th)
 
     n &= 4 * EBPFMON_VAL_MAX - 1; /* for the verifier: it is at most half of that */
     barrier_var(n);
-    if (bpf_ringbuf_output(&ring, &th->ev, sizeof(th->ev) + n, 0))
+    if (bpf_ringbuf_output(&ring, &th->ev, sizeof(th->ev) + n, BPF_RB_NO_WAKEUP))
         countLost(EBPFMON_LOST_RING);
 }
 
@@ -250,7 +250,7 @@ int ebpfmon_put_return(struct pt_regs *ctx)
     ev.head.ktime = bpf_ktime_get_ns();
     ev.id = th->pending[depth & (EBPFMON_NESTED - 1)];
     ev.status = PT_REGS_RC(ctx);
-    if (bpf_ringbuf_output(&ring, &ev, sizeof(ev), 0))
+    if (bpf_ringbuf_output(&ring, &ev, sizeof(ev), BPF_RB_NO_WAKEUP))
         countLost(EBPFMON_LOST_RING);
     return 0;
 }

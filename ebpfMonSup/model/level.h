@@ -8,7 +8,7 @@ typedef enum {
     ebpfMonLevelPuts,   /* every write */
     ebpfMonLevelCounts, /* + processings of every record */
     ebpfMonLevelChains, /* + latency and lock wait of every chain, slow ones kept whole */
-    ebpfMonLevelTrace,  /* + every chain (or one in N) kept whole, processings counted by a trap as well */
+    ebpfMonLevelTrace,  /* + every chain (or one in N) kept whole, however fast */
     ebpfMonLevelCount
 } ebpfMonLevel;
 

@@ -42,7 +42,6 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
     want = ebpfMonAttachLevel((int)level);
     if (level >= ebpfMonLevelCounts && t->trapped && !t->noTrap)
         want |= EBPFMON_BIT(ebpfMonProgCompleted);
-    want &= ~EBPFMON_BIT(ebpfMonProgProcess);
     if (t->reference && level >= ebpfMonLevelCounts)
         want |= EBPFMON_BIT(ebpfMonProgProcess);
     /* Processed while nobody looked: not ours to count. */
@@ -124,7 +123,7 @@ int ebpfMonGovernBudget(ebpfMonTarget *t, double budget, uint64_t now)
         t->over = 0;
     if (t->over >= OVER_SECONDS) {
         /* The trap first: it is the dearest. Never below puts: no write is missed for the sake of a figure. */
-        if ((t->att.on & EBPFMON_BIT(ebpfMonProgCompleted)) && t->level < ebpfMonLevelTrace) {
+        if (t->att.on & EBPFMON_BIT(ebpfMonProgCompleted)) {
             t->noTrap = 1;
             change = 1;
         } else if (t->level > ebpfMonLevelPuts) {

@@ -178,15 +178,14 @@ int ebpfMonInstall(ebpfMonTarget *t)
         goto fail;
     }
     for (uint32_t i = 0; i < cat->count; i++) {
-        volatile struct ebpfMonRecConf *rc2 = &tab->conf[slot + i];
-        struct ebpfMonRecState st = { 0 };
+        volatile struct ebpfMonRecConf *conf = &tab->conf[slot + i];
+        struct ebpfMonRecState st = { .addr = cat->rec[i].addr };
         const ebpfMonRecType *rt = &cat->rtype[cat->rec[i].rtype];
         const ebpfMonField *val = rt->valField >= 0 ? &cat->field[rt->valField] : NULL;
 
-        rc2->len = 0;
-        rc2->addr = cat->rec[i].addr;
-        rc2->valOff = val && !val->arrayCount ? val->offset : 0;
-        rc2->valSize = val ? (uint8_t)(val->size > 16 ? 16 : val->size) : 0;
+        conf->len = 0;
+        conf->valOff = val && !val->arrayCount ? val->offset : 0;
+        conf->valSize = val ? (uint8_t)(val->size > 16 ? 16 : val->size) : 0;
         st.seen = ebpfMonMemRead(t->mem, cat->rec[i].addr + cat->common.time, &st.time, sizeof(st.time)) == 0;
         memcpy((void *)&tab->state[slot + i], &st, sizeof(st));
     }
@@ -240,8 +239,10 @@ void ebpfMonInstallRemove(ebpfMonTarget *t)
         ebpfMonRecIndexDel((uint32_t)t->pid, addr, t->cat->count);
     free(addr);
     setArrays(t, 0);
-    for (uint32_t i = 0; i < t->cat->count; i++)
+    for (uint32_t i = 0; i < t->cat->count; i++) {
         memset((void *)&tab->conf[slot + i], 0, sizeof(tab->conf[0]));
+        tab->state[slot + i].addr = 0;
+    }
     ebpfMonTargetsLock();
     t->slot = UINT32_MAX;
     free(t->how);

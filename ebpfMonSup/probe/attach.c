@@ -9,6 +9,8 @@
 #include "probe/attach.h"
 #include "probe/multi.h"
 
+#define ON_REQUEST 100 /* one trap for each record: no level has it for all */
+
 static const struct {
     ebpfMonFn fn;
     int isReturn;
@@ -23,8 +25,8 @@ static const struct {
     [ebpfMonProgUnlock]     = { ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS },
     [ebpfMonProgUnlockMany] = { ebpfMonFnScanUnlockMany, 0, EBPFMON_COUNTS },
     [ebpfMonProgLock]       = { ebpfMonFnScanLock, 0, EBPFMON_CHAINS },
-    [ebpfMonProgCompleted]  = { ebpfMonFnFwdLink, 0, EBPFMON_TRACE },
-    [ebpfMonProgProcess]    = { ebpfMonFnProcess, 0, EBPFMON_TRACE },
+    [ebpfMonProgCompleted]  = { ebpfMonFnFwdLink, 0, ON_REQUEST },
+    [ebpfMonProgProcess]    = { ebpfMonFnProcess, 0, ON_REQUEST },
 };
 
 uint32_t ebpfMonAttachLevel(int level)

@@ -223,6 +223,9 @@ static int readType(reader *r, uint64_t at)
     return 0;
 }
 
+/* The kernel half reads PACT and TIME of a record at once: WINDOW_TIME of chain.bpf.c. */
+#define COMMON_WINDOW 112
+
 static int common(reader *r)
 {
     static const struct { const char *name; size_t at; } want[] = {
@@ -245,6 +248,9 @@ static int common(reader *r)
                            want[i].name);
             *(uint16_t *)((char *)&cat->common + want[i].at) = f->offset;
         }
+        if (cat->common.time < COMMON_WINDOW || cat->common.pact >= cat->common.time ||
+            cat->common.time - cat->common.pact > COMMON_WINDOW)
+            return bad(r, "TIME and PACT lie too far apart in its dbCommon: not an EPICS 7 IOC?");
         return 0;
     }
     return bad(r, "no record type is registered");

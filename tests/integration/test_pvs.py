@@ -4,6 +4,7 @@ import time
 
 import pytest
 from harness import ca, db, env
+from harness.ioc import OURS
 from harness.wait import until
 
 NUMBERS = """IOC_CNT PUT_CNT PUT_RATE PUT_DENIED_CNT PROC_CNT PROC_RATE LOST_CNT COST HIT_COST CPU MEM""".split()
@@ -176,10 +177,10 @@ def test_filter_of_records(monitor, ioc):
 def test_other_filters(monitor, ioc, name, other):
     monitor.set_filter(**{name: other})
     if name == "IOC":
-        until(lambda: monitor.iocs().get(ioc.pid, ("", "", 0, "off"))[3] == "off", 10, lambda: str(monitor.iocs()))
+        monitor.wait_ioc(ioc, level="off")
     before = monitor.get("PUT_CNT")
     ioc.put("AO", 70)
-    monitor.set_filter(**{name: "*"})
+    monitor.set_filter(**{name: OURS if name == "IOC" else "*"})
     monitor.wait_ioc(ioc)
     ioc.put("AO", 71)
     monitor.wait_text("PUT_LAST_VAL", lambda t: t == "71")

@@ -15,7 +15,8 @@ class Client:
     def __init__(self, kind, uid, ioc, record):
         self.kind, self.record = kind, record
         self.user = pwd.getpwuid(uid).pw_name
-        self.who = f"{self.user}@{env.HOST}"
+        # QSRV takes a PVA client's claim for the user, and for the host its address
+        self.who = f"{self.user}@{'127.0.0.1' if kind == 'pva' else env.HOST} "
         environ = env.client_env(ioc.port)
         environ.update(USER=self.user, LOGNAME=self.user, HOME="/")
         self.process = Process([sys.executable, PROGRAM, kind, uid, ioc.prefix + record, ioc.port + 2000], environ)

@@ -10,6 +10,7 @@ from .process import Process
 from .wait import until
 
 _serial = itertools.count(1)
+OURS = f"ioc{os.getpid()}x*"  # pattern of the names below
 
 
 class Ioc:
