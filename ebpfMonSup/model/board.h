@@ -67,6 +67,7 @@ typedef struct {
 
 typedef struct {
     char     record[EBPFMON_NAME_SIZE]; /* the name asked for, an alias too */
+    char     real[EBPFMON_NAME_SIZE];   /* the record's own name, once it was found */
     int      found;        /* some watched IOC has it */
     int      atLeast;
     uint64_t procCount;

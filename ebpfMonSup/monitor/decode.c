@@ -14,6 +14,7 @@
 #include "target/layout.h"
 #include "target/procInfo.h"
 
+#define PORTS_NS 1000000000ull /* an unknown port is looked for again after this */
 #define COMMANDS 256 /* commands of clients remembered, by pid */
 
 epicsTimeStamp ebpfMonWallTime(uint64_t ktime)
@@ -55,6 +56,19 @@ static const char *commandOf(const struct ebpfMonOwner *own)
     return known[i].text;
 }
 
+/* Whether the connection came in to a server. A device that a driver thread talks to is no client, though
+ * that thread read from its socket last. */
+static int isServer(ebpfMonTarget *t, uint16_t sport, uint64_t now)
+{
+    unsigned port = ntohs(sport);
+
+    if (!(t->ports[port / 8] & (1u << (port % 8))) && now - t->portsAt > PORTS_NS) {
+        t->portsAt = now;
+        ebpfMonProcListening(t->pid, t->ports);
+    }
+    return !!(t->ports[port / 8] & (1u << (port % 8)));
+}
+
 static void address(char *buf, size_t size, uint32_t addr, uint16_t port)
 {
     char text[INET_ADDRSTRLEN] = "?";
@@ -83,7 +97,7 @@ static void author(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, ebpfMonPu
 
     if (ev->root && ev->root != ev->precord)
         rootName(t, ev->root, chain, sizeof(chain));
-    if (!ev->peer.addr) { /* no connection: a thread of the IOC itself */
+    if (!ev->peer.addr || (!ev->isCA && !isServer(t, ev->peer.sport, ev->head.ktime))) { /* no client: a thread of the IOC itself */
         snprintf(put->who, sizeof(put->who), "thread %.*s", EBPFMON_COMM_MAX, ev->comm);
         snprintf(put->origin, sizeof(put->origin), "%s", chain[0] ? chain + 2 : "in the IOC");
         return;

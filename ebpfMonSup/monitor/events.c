@@ -75,7 +75,7 @@ static void publish(const ebpfMonPut *put)
     for (unsigned i = 0; i < board->watchCount; i++) {
         ebpfMonWatchRow *w = &board->watch[i];
 
-        if (strcmp(w->record, record) != 0)
+        if (strcmp(w->record, record) != 0 && strcmp(w->real, record) != 0)
             continue;
         w->putCount++;
         ebpfMonPutLine(put, w->putLast, sizeof(w->putLast));

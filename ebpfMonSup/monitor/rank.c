@@ -61,6 +61,7 @@ static void watchRecords(ebpfMonBoard *board)
             if (r < 0)
                 continue;
             w->found = 1;
+            snprintf(w->real, sizeof(w->real), "%s", ebpfMonCatalogueName(t->cat, (uint32_t)r));
             w->procCount = ebpfMonTargetCount(t, (uint32_t)r);
             w->procRate = (double)t->rate[r];
             w->atLeast = !!(t->how[r] & EBPFMON_AT_LEAST);
@@ -200,7 +201,7 @@ void ebpfMonRankChains(void)
     memcpy(ranking.sel, board->histSel, sizeof(ranking.sel));
     ranking.watches = board->watchCount;
     for (unsigned i = 0; i < ranking.watches; i++) {
-        memcpy(ranking.watch[i].record, board->watch[i].record, EBPFMON_NAME_SIZE);
+        memcpy(ranking.watch[i].record, board->watch[i].real, EBPFMON_NAME_SIZE);
         ranking.watch[i].chains = 0;
         ranking.watch[i].mean = ranking.watch[i].p99 = ranking.watch[i].max = NAN;
     }

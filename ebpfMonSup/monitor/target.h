@@ -53,6 +53,9 @@ typedef struct ebpfMonTarget {
     uint32_t  trapped;     /* records that want the trap */
     uint32_t  shown;       /* records that match the filter */
 
+    uint8_t   ports[EBPFMON_PORTS_BYTES]; /* what is listened on; event thread only */
+    uint64_t  portsAt;     /* ns; when that was read */
+
     ebpfMonLevel asked;    /* by the filter or by command */
     ebpfMonLevel level;    /* in force */
     int       reference;   /* dbProcess is trapped too, to compare */

@@ -230,6 +230,22 @@ int ebpfMonProcConns(ebpfMonProcConn **conns)
     return result;
 }
 
+int ebpfMonProcListening(pid_t pid, uint8_t ports[EBPFMON_PORTS_BYTES])
+{
+    Ends ends = { 0 };
+    char path[64];
+    int status;
+
+    snprintf(path, sizeof(path), "/proc/%d/net/tcp", (int)pid);
+    status = readTable(path, &ends);
+    snprintf(path, sizeof(path), "/proc/%d/net/tcp6", (int)pid);
+    if (status == 0)
+        readTable(path, &ends); /* not there without IPv6 */
+    memcpy(ports, ends.listening, EBPFMON_PORTS_BYTES);
+    free(ends.end);
+    return status ? -1 : 0;
+}
+
 void ebpfMonProcUser(uid_t uid, char *buf, size_t size)
 {
     char text[2048];

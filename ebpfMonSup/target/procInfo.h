@@ -48,6 +48,12 @@ typedef struct {
  * /proc/net/tcp, tcp6 and /proc/PID/fd. Returns their number, -1 on error; *conns is malloc'ed. */
 int ebpfMonProcConns(ebpfMonProcConn **conns);
 
+#define EBPFMON_PORTS_BYTES (65536 / 8)
+
+/* The TCP ports that are listened on where this process lives (its network namespace): a bit a port, in
+ * host byte order. 0, or -1 when the process is gone. */
+int ebpfMonProcListening(pid_t pid, uint8_t ports[EBPFMON_PORTS_BYTES]);
+
 /* User name of a uid, or the number as text. */
 void ebpfMonProcUser(uid_t uid, char *buf, size_t size);
 
