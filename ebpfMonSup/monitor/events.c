@@ -9,10 +9,12 @@
 
 #include "model/board.h"
 #include "model/filter.h"
+#include "monitor/asked.h"
 #include "monitor/decode.h"
 #include "monitor/events.h"
 #include "monitor/slow.h"
 #include "monitor/target.h"
+#include "monitor/targets.h"
 #include "probe/loader.h"
 
 #define PENDING     1024 /* puts whose result is awaited */
@@ -60,7 +62,7 @@ static void publish(const ebpfMonPut *put)
         *dot = 0;
         field = dot + 1;
     }
-    ebpfMonTargetsFilterGet(&f);
+    ebpfMonAskedFilterGet(&f);
     if (!ebpfMonFilterWantsPut(&f, record, field, put->host, put->user))
         return;
     board = ebpfMonBoardLock();
@@ -131,7 +133,7 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
         return;
     }
     if (links)
-        ebpfMonTargetsLinkPut(ev->head.iocId, ev->precord);
+        ebpfMonAskedLinks(ev->head.iocId, ev->precord);
     if (wait && pendingCount < PENDING) {
         for (unsigned k = 0; k < PENDING; k++) {
             pendingPut *p = &pending[(ev->head.tid + k) % PENDING];

@@ -16,11 +16,13 @@
 
 #include "model/board.h"
 #include "model/control.h"
+#include "monitor/asked.h"
 #include "monitor/events.h"
 #include "monitor/install.h"
 #include "monitor/publish.h"
 #include "monitor/report.h"
 #include "monitor/target.h"
+#include "monitor/targets.h"
 #include "probe/loader.h"
 
 #define RECORDS_MIN 1000u
@@ -160,7 +162,7 @@ static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsi
     }
     epicsMutexUnlock(lock);
     if (running) {
-        ebpfMonTargetsFilter(&f);
+        ebpfMonAskedFilter(&f);
         *records = matching(f.record);
     }
     snprintf(text, size, "in force: level %s for IOCs \"%s\", records \"%s\"", ebpfMonLevelName(f.level), f.ioc,
@@ -171,7 +173,7 @@ static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsi
 static void getFilter(ebpfMonFilter *filter)
 {
     if (running)
-        ebpfMonTargetsFilterGet(filter);
+        ebpfMonAskedFilterGet(filter);
     else
         *filter = isEarly ? early : ebpfMonFilterDefault;
 }
@@ -182,7 +184,7 @@ static long startAll(void)
 
     if (status == 0 && running && isEarly) {
         isEarly = 0;
-        ebpfMonTargetsFilter(&early);
+        ebpfMonAskedFilter(&early);
     }
     return status;
 }
@@ -200,14 +202,14 @@ static long setLevel(const char *pattern, int level)
 {
     if (needRunning("ebpfMonLevel"))
         return -1;
-    return ebpfMonTargetsLevel(pattern, level);
+    return ebpfMonAskedLevel(pattern, level);
 }
 
 static long setReference(const char *pattern, int on)
 {
     if (needRunning("ebpfMonReference"))
         return -1;
-    return ebpfMonTargetsReference(pattern, on);
+    return ebpfMonAskedReference(pattern, on);
 }
 
 static void resetLost(void)

@@ -7,6 +7,7 @@
 
 #include "model/board.h"
 #include "model/filter.h"
+#include "monitor/asked.h"
 #include "monitor/report.h"
 #include "monitor/target.h"
 #include "probe/loader.h"
@@ -98,7 +99,7 @@ void ebpfMonReport(int level)
     ebpfMonBoard *board;
     const ebpfMonBinary *last = NULL;
 
-    ebpfMonTargetsFilterGet(&f);
+    ebpfMonAskedFilterGet(&f);
     printf("  filter: IOCs \"%s\" at level %s, records \"%s\", fields \"%s\", hosts \"%s\", users \"%s\"\n", f.ioc,
            ebpfMonLevelName(f.level), f.record, f.field, f.host, f.user);
     printf("          slow chains from %g us, one in %u traced, budget %g %%\n", f.slowUs, f.sample, f.budget);

@@ -70,29 +70,24 @@ typedef struct ebpfMonTarget {
     double    retryAfter;  /* s; doubles each time it had to step down again */
 } ebpfMonTarget;
 
+void ebpfMonTargetsInit(void);
 void ebpfMonTargetsLock(void);
 void ebpfMonTargetsUnlock(void);
 
-/* Under the lock. */
+/* Under the lock, but for the target thread. */
 ebpfMonTarget *ebpfMonTargetsFirst(void);
 ebpfMonTarget *ebpfMonTargetById(uint32_t iocId);
+ebpfMonTarget *ebpfMonTargetByPid(pid_t pid); /* not one that is gone */
 
 /* Processings of one record as far as they are known. */
 uint64_t ebpfMonTargetCount(const ebpfMonTarget *t, uint32_t index);
 
-/* The target thread's work; any thread may call these. */
-void ebpfMonTargetsStart(int watchSelf);
-void ebpfMonTargetsStop(void);
-void ebpfMonTargetsExec(pid_t pid);             /* a program was started */
-void ebpfMonTargetsExit(pid_t pid);             /* a target's first thread ended */
-void ebpfMonTargetsLinkPut(uint32_t iocId, uint64_t precord); /* links or TSE of a record may have changed */
-void ebpfMonTargetsFilter(const ebpfMonFilter *filter);
-int ebpfMonTargetsLevel(const char *iocPattern, int level);
-int ebpfMonTargetsReference(const char *iocPattern, int on);
-void ebpfMonTargetsFilterGet(ebpfMonFilter *filter);
-
 /* For the state line: how many targets have something to say, and the first that does. */
 unsigned ebpfMonTargetsTroubles(char *buf, size_t size);
+
+/* The target thread's alone; they take the lock. */
+void ebpfMonTargetsAdd(ebpfMonTarget *t);
+void ebpfMonTargetsRemove(ebpfMonTarget *t);
 
 extern ebpfMonCosts ebpfMonCost;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The list of targets and the target thread: finds IOCs when they start, at our own start and by looking
+ * The target thread: finds IOCs when they start, at our own start and by looking
  * again; follows them through start-up; forgets them when they end.
  */
 #include <stdio.h>
@@ -10,17 +10,16 @@
 #include <unistd.h>
 
 #include <epicsEvent.h>
-#include <epicsMutex.h>
-#include <epicsStdio.h>
-#include <epicsString.h>
 #include <epicsThread.h>
 #include <errlog.h>
 
 #include "model/board.h"
+#include "monitor/asked.h"
 #include "monitor/finder.h"
 #include "monitor/governor.h"
 #include "monitor/install.h"
 #include "monitor/target.h"
+#include "monitor/targets.h"
 
 #define TICK_START  0.02 /* s between looks at an IOC that is starting */
 #define TICK_IDLE   0.5
@@ -28,43 +27,11 @@
 #define TROUBLE_NS  5000000000ull  /* a database that cannot be read for this long is told of */
 #define SETTLE_NS   2000000000ull  /* without interruptAccept: when iocInit is taken to be done */
 #define PROBE_NS    5000000000ull
-#define RULES_MAX   64
-#define DIRTY_MAX   1024
-
-typedef struct {
-    char pattern[EBPFMON_PATTERN_SIZE];
-    int  level;     /* -1: none */
-    int  reference; /* -1: none */
-} rule;
-
-/* A record whose links may have changed. The put is seen before it is done, so it is read several times. */
-typedef struct {
-    uint32_t iocId;
-    uint64_t precord;
-    uint64_t due;
-    int      tries;
-} dirty;
-
-static const uint64_t dirtyAgain[] = { 0, 5000000, 50000000, 1000000000 };
-
-static epicsMutexId listLock;   /* guards the list and what other threads read of targets */
-static ebpfMonTarget *list;
-static uint32_t lastId;
-
-static epicsMutexId askLock;    /* guards what follows, which other threads ask of the target thread */
-static ebpfMonFilter filter;
-static int filterChanged;
-static rule rules[RULES_MAX];
-static int ruleCount;
-static dirty dirtyList[DIRTY_MAX];
-static unsigned dirtyCount;
 
 static epicsEventId wake;
 static epicsEventId ended;
 static volatile int stopping;
 static int watchSelf;
-
-ebpfMonCosts ebpfMonCost;
 
 static uint64_t nowNs(void)
 {
@@ -72,110 +39,6 @@ static uint64_t nowNs(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-void ebpfMonTargetsLock(void)
-{
-    epicsMutexMustLock(listLock);
-}
-
-void ebpfMonTargetsUnlock(void)
-{
-    epicsMutexUnlock(listLock);
-}
-
-ebpfMonTarget *ebpfMonTargetsFirst(void)
-{
-    return list;
-}
-
-ebpfMonTarget *ebpfMonTargetById(uint32_t iocId)
-{
-    for (ebpfMonTarget *t = list; t; t = t->next)
-        if (t->iocId == iocId)
-            return t;
-    return NULL;
-}
-
-static ebpfMonTarget *byPid(pid_t pid)
-{
-    for (ebpfMonTarget *t = list; t; t = t->next)
-        if (t->pid == pid && !t->gone)
-            return t;
-    return NULL;
-}
-
-uint64_t ebpfMonTargetCount(const ebpfMonTarget *t, uint32_t i)
-{
-    const ebpfMonTables *tab = ebpfMonLoaded();
-    volatile struct ebpfMonRecState *st;
-
-    if (!tab || t->slot == UINT32_MAX)
-        return 0;
-    st = &tab->state[t->slot + i];
-    if ((t->how[i] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST)) == EBPFMON_BY_TRAP)
-        return st->trapped + (uint64_t)t->adjust[i];
-    return st->count + (uint64_t)t->adjust[i];
-}
-
-/* --- what other threads ask ----------------------------------------------------------------------- */
-
-void ebpfMonTargetsFilter(const ebpfMonFilter *f)
-{
-    epicsMutexMustLock(askLock);
-    filter = *f;
-    filterChanged = 1;
-    epicsMutexUnlock(askLock);
-    epicsEventMustTrigger(wake);
-}
-
-void ebpfMonTargetsFilterGet(ebpfMonFilter *f)
-{
-    epicsMutexMustLock(askLock);
-    *f = filter;
-    epicsMutexUnlock(askLock);
-}
-
-static int addRule(const char *pattern, int level, int reference)
-{
-    int i, rc = 0;
-
-    epicsMutexMustLock(askLock);
-    for (i = 0; i < ruleCount; i++)
-        if (strcmp(rules[i].pattern, pattern) == 0 && (rules[i].reference < 0) == (reference < 0))
-            break;
-    if (i == RULES_MAX)
-        rc = -1;
-    else {
-        if (i == ruleCount)
-            ruleCount++;
-        snprintf(rules[i].pattern, sizeof(rules[i].pattern), "%s", pattern);
-        rules[i].level = level;
-        rules[i].reference = reference;
-        filterChanged = 1;
-    }
-    epicsMutexUnlock(askLock);
-    epicsEventMustTrigger(wake);
-    return rc;
-}
-
-int ebpfMonTargetsLevel(const char *pattern, int level)
-{
-    return addRule(pattern, level, -1);
-}
-
-int ebpfMonTargetsReference(const char *pattern, int on)
-{
-    return addRule(pattern, -1, on);
-}
-
-void ebpfMonTargetsLinkPut(uint32_t iocId, uint64_t precord)
-{
-    epicsMutexMustLock(askLock);
-    if (dirtyCount < DIRTY_MAX)
-        dirtyList[dirtyCount++] = (dirty){ .iocId = iocId, .precord = precord };
-    epicsMutexUnlock(askLock);
-    epicsEventMustTrigger(wake);
 }
 
 void ebpfMonTargetsExec(pid_t pid)
@@ -192,29 +55,12 @@ void ebpfMonTargetsExit(pid_t pid)
 
 /* --- the target thread ---------------------------------------------------------------------------- */
 
-static int levelOf(const ebpfMonTarget *t, const ebpfMonFilter *f, int *reference)
-{
-    int level = epicsStrGlobMatch(t->name, f->ioc) ? (int)f->level : ebpfMonLevelOff;
-
-    *reference = 0;
-    epicsMutexMustLock(askLock);
-    for (int i = 0; i < ruleCount; i++)
-        if (epicsStrGlobMatch(t->name, rules[i].pattern)) {
-            if (rules[i].level >= 0)
-                level = rules[i].level;
-            if (rules[i].reference >= 0)
-                *reference = rules[i].reference;
-        }
-    epicsMutexUnlock(askLock);
-    return level;
-}
-
 static void apply(ebpfMonTarget *t)
 {
     ebpfMonFilter f;
 
-    ebpfMonTargetsFilterGet(&f);
-    t->asked = (ebpfMonLevel)levelOf(t, &f, &t->reference);
+    ebpfMonAskedFilterGet(&f);
+    t->asked = ebpfMonAskedLevelOf(t->name, &f, &t->reference);
     ebpfMonInstallShown(t, f.record);
     ebpfMonGovernApply(t, &f);
 }
@@ -251,7 +97,7 @@ static void nameTarget(ebpfMonTarget *t)
 {
     if (ebpfMonProcIocName(t->pid, t->name, sizeof(t->name)))
         snprintf(t->name, sizeof(t->name), "pid%d", (int)t->pid);
-    for (ebpfMonTarget *o = list; o; o = o->next)
+    for (ebpfMonTarget *o = ebpfMonTargetsFirst(); o; o = o->next)
         if (o != t && !o->gone && strcmp(o->name, t->name) == 0) {
             char base[EBPFMON_IOCNAME_SIZE];
 
@@ -266,7 +112,7 @@ static void adopt(pid_t pid, const ebpfMonImage *image)
     ebpfMonTarget *t = calloc(1, sizeof(*t));
     unsigned count = 0;
 
-    for (ebpfMonTarget *o = list; o; o = o->next)
+    for (ebpfMonTarget *o = ebpfMonTargetsFirst(); o; o = o->next)
         count++;
     if (!t || count >= EBPFMON_IOCS_MAX) {
         free(t);
@@ -287,26 +133,16 @@ static void adopt(pid_t pid, const ebpfMonImage *image)
     nameTarget(t);
     readVersion(t);
     ebpfMonAttachInit(&t->att, pid, &t->image, ebpfMonProcSeccomp(pid) == 2);
-    ebpfMonTargetsLock();
-    t->iocId = ++lastId;
-    t->next = list;
-    list = t;
-    ebpfMonTargetsUnlock();
+    ebpfMonTargetsAdd(t);
 }
 
 static void forget(ebpfMonTarget *t)
 {
     char note[8];
-    ebpfMonTarget **p;
 
     ebpfMonAttachSet(&t->att, 0, note, sizeof(note));
     ebpfMonInstallRemove(t);
-    ebpfMonTargetsLock();
-    for (p = &list; *p && *p != t; p = &(*p)->next)
-        ;
-    if (*p)
-        *p = t->next;
-    ebpfMonTargetsUnlock();
+    ebpfMonTargetsRemove(t);
     ebpfMonCatalogueRelease(t->cat);
     ebpfMonMemFree(t->mem);
     free(t);
@@ -321,7 +157,7 @@ static void markGone(ebpfMonTarget *t, uint64_t now)
     t->goneAt = now;
     ebpfMonTargetsUnlock();
     ebpfMonAttachSet(&t->att, 0, note, sizeof(note)); /* its probes went with it; ours are only handles */
-    if (!byPid(t->pid))
+    if (!ebpfMonTargetByPid(t->pid))
         ebpfMonTargetDel((uint32_t)t->pid);
     ebpfMonBoardChanged(ebpfMonGroupIocs);
 }
@@ -408,52 +244,20 @@ static void lookAgain(ebpfMonTarget *t, uint64_t now)
     ebpfMonMemFlush(t->mem);
 }
 
-static double serveDirty(uint64_t now)
+static void linksOf(uint32_t iocId, uint64_t precord)
 {
-    dirty due[64];
-    unsigned n = 0;
-    double wait = TICK_IDLE;
+    ebpfMonTarget *t = ebpfMonTargetById(iocId);
+    long index = t && t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
+    uint32_t trapped;
 
-    epicsMutexMustLock(askLock);
-    for (unsigned i = 0; i < dirtyCount;) {
-        dirty *d = &dirtyList[i];
-
-        if (d->due == 0)
-            d->due = now;
-        if (d->due > now || n == 64) {
-            double s = d->due > now ? (double)(d->due - now) / 1e9 : 0;
-
-            if (s < wait)
-                wait = s;
-            i++;
-            continue;
-        }
-        due[n++] = *d;
-        if (++d->tries < (int)(sizeof(dirtyAgain) / sizeof(dirtyAgain[0]))) {
-            d->due = now + dirtyAgain[d->tries];
-            if ((double)dirtyAgain[d->tries] / 1e9 < wait)
-                wait = (double)dirtyAgain[d->tries] / 1e9;
-            i++;
-        } else {
-            *d = dirtyList[--dirtyCount];
-        }
-    }
-    epicsMutexUnlock(askLock);
-    for (unsigned i = 0; i < n; i++) {
-        ebpfMonTarget *t = ebpfMonTargetById(due[i].iocId);
-        long index = t && t->cat ? ebpfMonCatalogueFindAddr(t->cat, due[i].precord) : -1;
-        uint32_t trapped;
-
-        if (index < 0 || t->gone || !t->running)
-            continue;
-        trapped = t->trapped;
-        ebpfMonMemFlush(t->mem);
-        ebpfMonInstallLinks(t, index);
-        ebpfMonMemFlush(t->mem);
-        if (!trapped != !t->trapped)
-            apply(t);
-    }
-    return wait;
+    if (index < 0 || t->gone || !t->running)
+        return;
+    trapped = t->trapped;
+    ebpfMonMemFlush(t->mem);
+    ebpfMonInstallLinks(t, index);
+    ebpfMonMemFlush(t->mem);
+    if (!trapped != !t->trapped)
+        apply(t);
 }
 
 static void targetThread(void *arg)
@@ -471,12 +275,8 @@ static void targetThread(void *arg)
         ebpfMonImage image;
         pid_t pid;
 
-        epicsMutexMustLock(askLock);
-        changed = filterChanged;
-        filterChanged = 0;
-        f = filter;
-        epicsMutexUnlock(askLock);
-        for (t = list; t; t = next) {
+        changed = ebpfMonAskedTake(&f);
+        for (t = ebpfMonTargetsFirst(); t; t = next) {
             next = t->next;
             if (!t->gone && !alive(t))
                 markGone(t, now);
@@ -508,13 +308,13 @@ static void targetThread(void *arg)
             lastBudget = now;
         if (probe)
             lastProbe = now;
-        due = serveDirty(now);
+        due = ebpfMonAskedLinksDue(now, linksOf);
         if (due < wait)
             wait = due;
-        due = ebpfMonFinderNext(finder, now, byPid, &pid, &image);
+        due = ebpfMonFinderNext(finder, now, ebpfMonTargetByPid, &pid, &image);
         while (pid) {
             adopt(pid, &image);
-            due = ebpfMonFinderNext(finder, now, byPid, &pid, &image);
+            due = ebpfMonFinderNext(finder, now, ebpfMonTargetByPid, &pid, &image);
             wait = 0;
         }
         if (due < wait)
@@ -522,20 +322,24 @@ static void targetThread(void *arg)
         if (wait > 0)
             epicsEventWaitWithTimeout(wake, wait);
     }
-    while (list)
-        forget(list);
+    while (ebpfMonTargetsFirst())
+        forget(ebpfMonTargetsFirst());
     ebpfMonFinderFree(finder);
     epicsEventMustTrigger(ended);
+}
+
+static void wakeUp(void)
+{
+    epicsEventMustTrigger(wake);
 }
 
 void ebpfMonTargetsStart(int self)
 {
     watchSelf = self;
-    listLock = epicsMutexMustCreate();
-    askLock = epicsMutexMustCreate();
     wake = epicsEventMustCreate(epicsEventEmpty);
     ended = epicsEventMustCreate(epicsEventEmpty);
-    filter = ebpfMonFilterDefault;
+    ebpfMonTargetsInit();
+    ebpfMonAskedInit(wakeUp);
     ebpfMonFinderInit();
     epicsThreadMustCreate("ebpfMonTarget", epicsThreadPriorityLow,
                           epicsThreadGetStackSize(epicsThreadStackBig), targetThread, NULL);
@@ -548,15 +352,4 @@ void ebpfMonTargetsStop(void)
     stopping = 1;
     epicsEventMustTrigger(wake);
     epicsEventWaitWithTimeout(ended, 5.0);
-}
-
-unsigned ebpfMonTargetsTroubles(char *buf, size_t size)
-{
-    unsigned n = 0;
-
-    buf[0] = 0;
-    for (ebpfMonTarget *t = list; t; t = t->next)
-        if (!t->gone && t->note[0] && n++ == 0)
-            epicsSnprintf(buf, size, "%s: %s", t->name, t->note);
-    return n;
 }
