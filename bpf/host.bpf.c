@@ -45,10 +45,9 @@ int ebpfmon_exit(void *ctx)
     __u32 tgid = id >> 32, tid = (__u32)id;
     struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
 
-    if (!conf)
-        return 0;
-    bpf_map_delete_elem(&threads, &tid); /* thread ids are used again */
-    if (tid == tgid)
+    /* Thread ids are used again. A thread may outlive our interest in its process, so whoever ends is asked for. */
+    bpf_map_delete_elem(&threads, &tid);
+    if (conf && tid == tgid)
         tell(EBPFMON_EV_EXIT, tgid, tid, conf->iocId);
     return 0;
 }

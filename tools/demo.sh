@@ -10,4 +10,4 @@ EPICS_BASE=$("$top/tools/setup.sh")
 export EPICS_BASE
 python=/usr/bin/python3
 [ -x "$python" ] || python=python3
-PYTHONDONTWRITEBYTECODE=1 exec "$python" "$top/tools/demo.py" "$@"
+PYTHONDONTWRITEBYTECODE=1 exec "$python" "$top/tools/demo" "$@"

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from harness import db, env
@@ -14,21 +15,31 @@ from harness.wait import until
 DB = db.READY + db.chain("C", 10) + db.record("ao", "AO")
 
 
-def bpf_objects(pid=None):
-    """What the kernel holds of BPF, of one process or of all: {(kind, id)}."""
+def held(pid):
+    """The BPF objects that a process holds open: {(kind, id)}."""
+    found = set()
+    for path in Path(f"/proc/{pid}/fdinfo").iterdir():
+        fields = dict(line.split(":", 1) for line in path.read_text().splitlines() if ":" in line)
+        for kind in ("prog", "map", "link"):
+            if f"{kind}_id" in fields and (kind == "link" or "link_id" not in fields):
+                found.add((kind, int(fields[f"{kind}_id"])))
+    return found
+
+
+def in_kernel():
+    """All BPF objects there are."""
     found = set()
     for kind in ("prog", "map", "link"):
         text = subprocess.run(["bpftool", "-j", kind, "show"], stdout=subprocess.PIPE, text=True, check=True,
                               env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}).stdout
-        found |= {(kind, item["id"]) for item in json.loads(text or "[]")
-                  if pid is None or pid in {p["pid"] for p in item.get("pids", [])}}
+        found |= {(kind, item["id"]) for item in json.loads(text or "[]")}
     return found
 
 
 def nothing_left(objects, seconds=10):
     """Freed in the background after the process has gone: so it is waited for."""
-    until(lambda: not bpf_objects() & objects, seconds,
-          lambda: f"BPF objects left behind: {sorted(bpf_objects() & objects)}")
+    until(lambda: not in_kernel() & objects, seconds,
+          lambda: f"BPF objects left behind: {sorted(in_kernel() & objects)}")
 
 
 def counted(monitor, ioc, times=5):
@@ -138,7 +149,7 @@ def test_many_quick_restarts(new_ioc, monitor):
     for i in range(36):
         ioc.start(wait=i % 3 != 0)
         if i % 3 == 2:
-            ioc.put("C0.PROC", 1, wait=False)
+            ioc.run("caput", ioc.prefix + "C0.PROC", 1)
         ioc.kill()
     ioc.start()
     monitor.wait_ioc(ioc, records=12)
@@ -151,12 +162,12 @@ def test_many_quick_restarts(new_ioc, monitor):
 def test_bounded_memory_over_restarts(new_ioc, monitor):
     ioc = new_ioc(DB)
     sizes = []
-    for i in range(21):
+    for i in range(13):
         ioc.start()
         monitor.wait_ioc(ioc)
         ioc.kill()
         monitor.wait_gone(ioc.pid)
-        if i % 10 == 0:
+        if i % 6 == 0:
             sizes.append(resident(monitor.process.pid))
     assert sizes[2] - sizes[1] < 4 << 20, sizes
 
@@ -172,8 +183,8 @@ def test_the_monitors_end_leaves_nothing(new_ioc, new_monitor, how):
     monitor = new_monitor().start()
     monitor.wait_ioc(ioc)
     counted(monitor, ioc)
-    ours = bpf_objects(monitor.process.pid)
-    assert {"prog", "map"} <= {kind for kind, _ in ours}, "bpftool does not see them: this test proves nothing"
+    ours = held(monitor.process.pid)
+    assert {kind for kind, _ in ours} == {"prog", "map", "link"} and ours <= in_kernel(), "this test proves nothing"
     if how == "exit":
         monitor.process.send("exit")
     else:

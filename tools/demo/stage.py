@@ -11,7 +11,7 @@ import threading
 import time
 from pathlib import Path
 
-from . import caClient
+import caClient
 
 TOP = Path(__file__).resolve().parents[2]
 BASE = Path(os.environ["EPICS_BASE"])

@@ -14,9 +14,9 @@ import threading
 import time
 import tty
 
-from demo import screen
-from demo.caClient import Panel
-from demo.stage import ARCH, BIN, TOP, Failed, Stage
+import screen
+from caClient import Panel
+from stage import ARCH, BIN, TOP, Failed, Stage
 
 MACHINE, MONITOR = "DEMO:", "DEMO:EBPF:"
 SCALARS = "STATE STATE_MSG.VAL$ PUT_CNT PROC_RATE COST HIT_COST CPU MEM LOST_CNT".split()
@@ -53,7 +53,7 @@ class Operators(threading.Thread):
     def __init__(self, stage, panel):
         super().__init__(daemon=True)
         self._stage, self._panel = stage, panel
-        self._stop = threading.Event()
+        self._ending = threading.Event()
 
     def run(self):
         stage, turn = self._stage, 0
@@ -65,12 +65,12 @@ class Operators(threading.Thread):
             lambda n: stage.run("caput", "-c", "DEMO:S03:G2:PRESSURE.HIGH", f"{1.3 + n % 3 / 10:.1f}e-7"),
             lambda n: stage.run("caput", "-a", "DEMO:ORBIT:REF", 3, n, n + 0.5, n + 1),
         ]
-        while turn < 60 and not self._stop.wait(1.0):
+        while turn < 60 and not self._ending.wait(1.0):
             acts[turn % len(acts)](turn)
             turn += 1
 
     def end(self):
-        self._stop.set()
+        self._ending.set()
         self.join(20)
 
 
