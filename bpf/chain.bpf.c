@@ -30,7 +30,7 @@ static __always_inline __u64 readPtr(__u64 at)
 
 /* What a snapshot wants of a record: TIME, and PACT, which lies some 90 bytes before it. One read for both:
  * each read from user memory costs as much as all the rest of a look. */
-#define WINDOW      120
+#define WINDOW      96
 #define WINDOW_TIME (WINDOW - 8)
 
 struct window {

@@ -12,7 +12,7 @@ double ebpfMonHistEdge(unsigned bucket);
 /* The q-quantile (0 … 1), interpolated in its bucket and never above "max"; NaN without entries. */
 double ebpfMonHistQuantile(const uint32_t *hist, unsigned buckets, double q, double max);
 
-/* Adds the buckets up to octaves: out[i] counts what lies between outEdge[i] and outEdge[i+1] (ns). */
+/* Adds the buckets up to octaves (at least one): out[i] counts what lies between outEdge[i] and outEdge[i+1] (ns). */
 void ebpfMonHistOctaves(const uint32_t *hist, unsigned buckets, double *out, unsigned octaves);
 double ebpfMonHistOctaveEdge(unsigned octave);
 

@@ -31,6 +31,7 @@ typedef struct {
     char *why;
     size_t whySize;
     uint32_t recCap, typeCap, fieldCap, nameCap;
+    uint32_t nodes; /* of all lists, those without a record too */
     size_t poolCap;
 } reader;
 
@@ -162,6 +163,8 @@ static int readNodes(reader *r, ebpfMonRecType *rt, uint16_t rtIndex, uint64_t l
 
         if (ebpfMonMemRead(r->mem, at, &node, sizeof(node)) || node.prev != prev)
             return bad(r, "the record list of type %s changed while it was read", rt->name);
+        if (r->nodes++ >= EBPFMON_RECORDS_LIMIT)
+            return bad(r, "more than %d records", EBPFMON_RECORDS_LIMIT);
         prev = at;
         at = node.next;
         if (!node.precord)
@@ -177,8 +180,6 @@ static int readNodes(reader *r, ebpfMonRecType *rt, uint16_t rtIndex, uint64_t l
         cat->nameCount++;
         if (room((void **)&cat->rec, &r->recCap, cat->count, sizeof(*cat->rec)))
             return bad(r, "out of memory");
-        if (cat->count >= EBPFMON_RECORDS_LIMIT)
-            return bad(r, "more than %d records", EBPFMON_RECORDS_LIMIT);
         memset(&cat->rec[cat->count], 0, sizeof(*cat->rec));
         cat->rec[cat->count].addr = node.precord;
         cat->rec[cat->count].name = (uint32_t)pool;
@@ -209,6 +210,8 @@ static int readType(reader *r, uint64_t at)
         return bad(r, "a record type has no readable name");
     if (lt.no_fields < 0 || lt.no_fields > EBPFMON_FIELDS_LIMIT || lt.rec_size < 0)
         return bad(r, "record type %s cannot be believed: %d fields", rt->name, lt.no_fields);
+    if (cat->fields + (uint32_t)lt.no_fields > EBPFMON_FIELDS_ALL)
+        return bad(r, "more than %d fields", EBPFMON_FIELDS_ALL);
     rt->recSize = (uint32_t)lt.rec_size;
     rt->valField = -1;
     cat->rtypes++;
@@ -224,7 +227,7 @@ static int readType(reader *r, uint64_t at)
 }
 
 /* The kernel half reads PACT and TIME of a record at once: WINDOW_TIME of chain.bpf.c. */
-#define COMMON_WINDOW 112
+#define COMMON_WINDOW 88
 
 static int common(reader *r)
 {
@@ -363,7 +366,7 @@ ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *
         prev = at;
         at = node.next;
     }
-    if (!why[0] && left > 0)
+    if (!why[0] && (left > 0 || at))
         bad(&r, "the list of record types changed while it was read");
     if (!why[0] && common(&r) == 0 && finish(&r) == 0)
         return r.cat;

@@ -14,7 +14,8 @@
 #include "target/memory.h"
 
 #define EBPFMON_RECORDS_LIMIT 2000000 /* more than this is not a database but garbage */
-#define EBPFMON_FIELDS_LIMIT  4096    /* of one record type */
+#define EBPFMON_FIELDS_LIMIT  1024    /* of one record type; Base's largest, aSub, has some 400 */
+#define EBPFMON_FIELDS_ALL    65536   /* of all; those of Base are 3,000 */
 
 /* dbFldTypes.h: dbfType */
 enum {

@@ -14,7 +14,7 @@ typedef struct {
     uint32_t *backStart, *back;    /* the edges the other way round */
     uint32_t *place;               /* by record: its place in the order */
     uint32_t *end;                 /* by record: the place after its subtree */
-    uint32_t *mark, *mark2;        /* by record: last search that visited it */
+    uint32_t *mark;                /* by record: last search that visited it */
     uint32_t *queue;
     uint32_t  search;
     ebpfMonClosures *c;
@@ -132,75 +132,54 @@ full:
     return 0;
 }
 
-/* Backwards from "from", never through "v" itself: while v processes, PACT keeps it from doing so again. */
-static uint32_t ancestors(maker *m, uint32_t v, uint32_t from, uint32_t *mark, uint32_t id, const uint32_t *stop,
-                          uint32_t stopId, int *met)
-{
-    uint32_t n = 0;
-
-    if (from == v)
-        return 0;
-    m->queue[n++] = from;
-    mark[from] = id;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t u = m->queue[i];
-
-        if (stop && stop[u] == stopId) {
-            *met = 1;
-            return n;
-        }
-        for (uint32_t e = m->backStart[u]; e < m->backStart[u + 1]; e++) {
-            uint32_t w = m->back[e];
-
-            if (w == v || mark[w] == id)
-                continue;
-            if (n >= BACK_MAX) {
-                *met = 1;
-                return n;
-            }
-            mark[w] = id;
-            m->queue[n++] = w;
-        }
-    }
-    return n;
-}
-
-/* Two edges into a record whose sources have an ancestor in common, or are one record. */
+/* Two edges into a record whose sources have an ancestor in common, or are one record. Backwards from one
+ * source after the other, never through "v" itself: while v processes, PACT keeps it from doing so again.
+ * What one search visited another must not meet. */
 static int joined(maker *m, uint32_t v)
 {
-    uint32_t lo = m->backStart[v], hi = m->backStart[v + 1];
-    int met = 0;
+    uint32_t lo = m->backStart[v], hi = m->backStart[v + 1], round = m->search + 1;
 
     if (hi - lo < 2)
         return 0;
     if (hi - lo > 64)
         return 1;
-    for (uint32_t a = lo; a < hi && !met; a++) {
-        uint32_t idA = ++m->search;
+    for (uint32_t a = lo; a < hi; a++) {
+        uint32_t n = 0, id = ++m->search, from = m->back[a];
 
-        if (m->back[a] == v)
+        if (from == v)
             continue;
-        ancestors(m, v, m->back[a], m->mark, idA, NULL, 0, &met);
-        for (uint32_t b = a + 1; b < hi && !met; b++)
-            ancestors(m, v, m->back[b], m->mark2, ++m->search, m->mark, idA, &met);
+        if (m->mark[from] >= round)
+            return 1;
+        m->queue[n++] = from;
+        m->mark[from] = id;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t u = m->queue[i];
+
+            for (uint32_t e = m->backStart[u]; e < m->backStart[u + 1]; e++) {
+                uint32_t w = m->back[e];
+
+                if (w == v || m->mark[w] == id)
+                    continue;
+                if (m->mark[w] >= round || n >= BACK_MAX)
+                    return 1;
+                m->mark[w] = id;
+                m->queue[n++] = w;
+            }
+        }
     }
-    return met;
+    return 0;
 }
 
-/* What is processed twice processes all that is below it twice; and what is below a closure that was cut
- * may be missing from it. */
-static void spreadTwice(maker *m)
+/* What is processed twice processes all that is below it twice. */
+static void flagTwice(maker *m, uint32_t v)
 {
     ebpfMonClosures *c = m->c;
     uint32_t n = 0;
 
-    for (uint32_t v = 0; v < m->n; v++)
-        if (c->flags[v] & EBPFMON_NODE_PARTIAL)
-            for (uint32_t e = m->start[v]; e < m->start[v + 1]; e++)
-                c->flags[m->to[e]] |= EBPFMON_NODE_TWICE;
-    for (uint32_t v = 0; v < m->n; v++)
-        if (c->flags[v] & EBPFMON_NODE_TWICE)
-            m->queue[n++] = v;
+    if (c->flags[v] & EBPFMON_NODE_TWICE)
+        return;
+    c->flags[v] |= EBPFMON_NODE_TWICE;
+    m->queue[n++] = v;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t e = m->start[m->queue[i]]; e < m->start[m->queue[i] + 1]; e++) {
             uint32_t w = m->to[e];
@@ -246,10 +225,15 @@ static int fill(maker *m)
     for (uint32_t v = 0; v < m->n; v++)
         if ((low[v] < m->place[v] || high[v] >= m->end[v]) && ownList(m, v))
             goto done;
+    /* What is below a closure that was cut may be missing from it. */
     for (uint32_t v = 0; v < m->n; v++)
-        if (joined(m, v))
-            c->flags[v] |= EBPFMON_NODE_TWICE;
-    spreadTwice(m);
+        if (c->flags[v] & EBPFMON_NODE_PARTIAL)
+            for (uint32_t e = m->start[v]; e < m->start[v + 1]; e++)
+                flagTwice(m, m->to[e]);
+    /* In their order, so that the first join of a chain spares the search at those below it. */
+    for (uint32_t p = 0; p < m->n; p++)
+        if (!(c->flags[c->list[p]] & EBPFMON_NODE_TWICE) && joined(m, c->list[p]))
+            flagTwice(m, c->list[p]);
     for (uint32_t v = 0; v < m->n; v++) {
         c->twice += !!(c->flags[v] & EBPFMON_NODE_TWICE);
         c->partial += !!(c->flags[v] & EBPFMON_NODE_PARTIAL);
@@ -278,9 +262,8 @@ ebpfMonClosures *ebpfMonClosuresMake(uint32_t n, const uint32_t *start, const ui
     m.place = malloc((n + 1) * sizeof(*m.place));
     m.end = malloc((n + 1) * sizeof(*m.end));
     m.mark = calloc(n + 1, sizeof(*m.mark));
-    m.mark2 = calloc(n + 1, sizeof(*m.mark2));
     m.queue = malloc(((size_t)n + BACK_MAX + 1) * sizeof(*m.queue));
-    if (c->list && c->first && c->len && c->flags && m.place && m.end && m.mark && m.mark2 && m.queue &&
+    if (c->list && c->first && c->len && c->flags && m.place && m.end && m.mark && m.queue &&
         reverse(&m) == 0 && order(&m) == 0 && fill(&m) == 0)
         ok = 1;
     free(m.backStart);
@@ -288,7 +271,6 @@ ebpfMonClosures *ebpfMonClosuresMake(uint32_t n, const uint32_t *start, const ui
     free(m.place);
     free(m.end);
     free(m.mark);
-    free(m.mark2);
     free(m.queue);
     if (ok)
         return c;

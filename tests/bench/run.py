@@ -33,7 +33,8 @@ P = "BENCH:EBPF:"
 
 def loopback(port):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("EPICS_CA", "EPICS_PVA"))}
-    env.update(EPICS_CA_ADDR_LIST=f"127.0.0.1:{port + 4}", EPICS_CA_AUTO_ADDR_LIST="NO",
+    env.update(EPICS_IOCSH_HISTFILE="",  # a shell with history would leave a file of it in the tree
+               EPICS_CA_ADDR_LIST=f"127.0.0.1:{port + 4}", EPICS_CA_AUTO_ADDR_LIST="NO",
                EPICS_CA_SERVER_PORT=str(port), EPICS_CA_REPEATER_PORT=str(port + 1),
                EPICS_CAS_INTF_ADDR_LIST="127.0.0.1", EPICS_CAS_BEACON_ADDR_LIST="127.0.0.1",
                EPICS_CAS_AUTO_BEACON_ADDR_LIST="NO", EPICS_CAS_BEACON_PORT=str(port + 1),

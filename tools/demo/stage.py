@@ -47,6 +47,7 @@ class Stage:
         self._running = []
         self._env = {k: v for k, v in os.environ.items() if not k.startswith("EPICS_")}
         self._env.update(
+            EPICS_IOCSH_HISTFILE="",  # a shell with history would leave a file of it in the tree
             EPICS_CA_ADDR_LIST=f"127.0.0.1:{self.machine_port} 127.0.0.1:{self.monitor_port}",
             EPICS_CA_AUTO_ADDR_LIST="NO", EPICS_CA_REPEATER_PORT=str(repeater),
             EPICS_CAS_INTF_ADDR_LIST="127.0.0.1", EPICS_CAS_BEACON_ADDR_LIST="127.0.0.1",

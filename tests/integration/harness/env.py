@@ -67,6 +67,7 @@ def setup():
         del os.environ[name]
     os.environ.update(LOOPBACK)
     os.environ["EPICS_HOST_ARCH"] = ARCH
+    os.environ["EPICS_IOCSH_HISTFILE"] = ""  # a shell with history would leave a file of it in the tree
 
 
 def take_port():

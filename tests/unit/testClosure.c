@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* target/closure.h against plain searches: what a record reaches, and how often a chain processes it. */
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <epicsTime.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+#include "target/closure.h"
+
+#define NODES   60     /* of a graph that is searched by brute force: one bit each in a 64-bit word */
+#define GRAPHS  1000   /* of each kind */
+#define BUDGET  3000   /* processings of one chain that are followed: their number can be exponential */
+#define LARGE   100000
+#define LIST(n) ((n) * 4 + 1024) /* the room that the installer gives */
+#define LEN     16384            /* EBPFMON_CLOSURE_MAX */
+
+typedef struct {
+    uint32_t n, edges;
+    uint32_t start[NODES + 1], to[NODES * 8];
+    uint64_t reach[NODES]; /* itself included */
+    uint64_t twice;        /* processed twice by the chain of some root */
+    int      all;          /* no chain exceeded the budget: "twice" is complete */
+} graph;
+
+static uint64_t seed = 88172645463325252ull; /* fixed: a failure is to be seen again */
+
+static uint32_t random32(uint32_t below)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (uint32_t)(seed >> 32) % below;
+}
+
+/* From pairs "from, to" in any order; the links of one record keep theirs. */
+static void makeGraph(graph *g, uint32_t n, uint32_t edges, const uint32_t (*pair)[2])
+{
+    memset(g, 0, sizeof(*g));
+    g->n = n;
+    for (uint32_t v = 0; v < n; v++) {
+        g->start[v] = g->edges;
+        for (uint32_t e = 0; e < edges; e++)
+            if (pair[e][0] == v)
+                g->to[g->edges++] = pair[e][1];
+    }
+    g->start[n] = g->edges;
+}
+
+/* Floyd-Warshall. */
+static void reach(graph *g)
+{
+    for (uint32_t v = 0; v < g->n; v++) {
+        g->reach[v] = 1ull << v;
+        for (uint32_t e = g->start[v]; e < g->start[v + 1]; e++)
+            g->reach[v] |= 1ull << g->to[e];
+    }
+    for (uint32_t k = 0; k < g->n; k++)
+        for (uint32_t i = 0; i < g->n; i++)
+            if (g->reach[i] >> k & 1)
+                g->reach[i] |= g->reach[k];
+}
+
+typedef struct {
+    const graph *g;
+    uint64_t pact, once, twice;
+    uint32_t left;
+} chain;
+
+/* dbProcess: a record that is being processed is not processed again. */
+static void process(chain *c, uint32_t v)
+{
+    if (c->pact >> v & 1 || c->left == 0)
+        return;
+    c->left--;
+    c->twice |= c->once & 1ull << v;
+    c->once |= 1ull << v;
+    c->pact |= 1ull << v;
+    for (uint32_t e = c->g->start[v]; e < c->g->start[v + 1]; e++)
+        process(c, c->g->to[e]);
+    c->pact &= ~(1ull << v);
+}
+
+static void processAll(graph *g)
+{
+    g->all = 1;
+    for (uint32_t root = 0; root < g->n; root++) {
+        chain c = { .g = g, .left = BUDGET };
+
+        process(&c, root);
+        g->twice |= c.twice;
+        g->all &= c.left > 0;
+    }
+}
+
+/* Everything that must hold for the closures of a graph, whatever the limits. Prints what does not. */
+static int holds(graph *g, const ebpfMonClosures *c, uint32_t maxList, uint32_t maxLen)
+{
+    uint32_t twice = 0, partial = 0;
+    uint64_t flagged = 0, below = 0, needed;
+    int ok = 1;
+
+#define MUST(cond, what) do { if (!(cond) && ok--) testDiag("%s: record %u of %u", what, v, g->n); } while (0)
+    for (uint32_t v = 0; v < g->n; v++) {
+        uint64_t set = 0;
+
+        MUST(c->len[v] >= 1 && c->len[v] <= maxLen, "length");
+        MUST((uint64_t)c->first[v] + c->len[v] <= c->count && c->count <= maxList, "room");
+        if (!ok)
+            return 0;
+        for (uint32_t i = c->first[v]; i < c->first[v] + c->len[v]; i++) {
+            MUST(c->list[i] < g->n && !(set >> c->list[i] & 1), "an entry twice");
+            set |= 1ull << c->list[i];
+        }
+        MUST(set >> v & 1, "not in its own closure");
+        if (c->flags[v] & EBPFMON_NODE_PARTIAL) {
+            partial++;
+            MUST(!(set & ~g->reach[v]), "more than it reaches");
+            for (uint32_t e = g->start[v]; e < g->start[v + 1]; e++)
+                below |= g->reach[g->to[e]];
+        } else {
+            MUST(set == g->reach[v], "not what it reaches");
+        }
+        if (c->flags[v] & EBPFMON_NODE_TWICE) {
+            twice++;
+            flagged |= 1ull << v;
+        }
+    }
+    needed = below | g->twice;
+    for (uint32_t v = 0; v < g->n; v++) {
+        MUST(flagged >> v & 1 || !(g->twice >> v & 1), "processed twice, not flagged");
+        MUST(flagged >> v & 1 || !(below >> v & 1), "below a partial closure, not flagged");
+        if (g->twice >> v & 1)
+            needed |= g->reach[v];
+    }
+    for (uint32_t v = 0; g->all && v < g->n; v++) /* a needless flag costs a trap at each processing */
+        MUST(needed >> v & 1 || !(flagged >> v & 1), "flagged for nothing");
+#undef MUST
+    return ok && c->twice == twice && c->partial == partial;
+}
+
+static int right(graph *g, uint32_t maxList, uint32_t maxLen, ebpfMonClosures **keep)
+{
+    ebpfMonClosures *c = ebpfMonClosuresMake(g->n, g->start, g->to, maxList, maxLen);
+    int ok;
+
+    if (!c)
+        return 0;
+    ok = holds(g, c, maxList, maxLen);
+    if (keep)
+        *keep = c;
+    else
+        ebpfMonClosuresFree(c);
+    return ok;
+}
+
+/* A graph by hand, and which records are to be flagged: a bit each. */
+static ebpfMonClosures *byHand(const char *what, uint32_t n, uint32_t edges, const uint32_t (*pair)[2],
+                               long twice)
+{
+    static graph g;
+    ebpfMonClosures *c = NULL;
+    long flags = 0; /* one bit a record */
+
+    makeGraph(&g, n, edges, pair);
+    reach(&g);
+    processAll(&g);
+    testOk(right(&g, LIST(n), LEN, &c), "%s: closures", what);
+    if (!c)
+        testAbort("no closures");
+    for (uint32_t v = 0; v < n; v++)
+        flags |= (long)(c->flags[v] & EBPFMON_NODE_TWICE) << v;
+    testOk(flags == twice && c->partial == 0, "%s: flagged 0x%lx, expected 0x%lx", what, flags, twice);
+    return c;
+}
+
+#define HAND(what, n, twice, ...) do { \
+        static const uint32_t pair[][2] = { __VA_ARGS__ }; \
+        ebpfMonClosuresFree(byHand(what, n, sizeof(pair) / sizeof(pair[0]), pair, twice)); \
+    } while (0)
+
+static void testByHand(void)
+{
+    static const uint32_t run[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 3, 4 } };
+    ebpfMonClosures *c = byHand("single", 1, 0, run, 0);
+    int ok = 1;
+
+    testOk(c->count == 1 && c->len[0] == 1, "single: itself");
+    ebpfMonClosuresFree(c);
+    c = byHand("chain of 5", 5, 4, run, 0);
+    for (uint32_t v = 0; v < 5; v++)
+        ok &= c->first[v] == v && c->len[v] == 5 - v && c->list[v] == v;
+    testOk(ok && c->count == 5, "chain of 5: each closure is the rest of the one run");
+    ebpfMonClosuresFree(c);
+
+    HAND("tree", 7, 0, { 0, 1 }, { 0, 2 }, { 1, 3 }, { 1, 4 }, { 2, 5 }, { 2, 6 });
+    HAND("diamond, and what follows", 6, 0x38, { 0, 1 }, { 0, 2 }, { 1, 3 }, { 2, 3 }, { 3, 4 }, { 4, 5 });
+    HAND("two roots of one record", 4, 0, { 0, 2 }, { 1, 2 }, { 2, 3 });
+    HAND("cycle of two", 2, 0, { 0, 1 }, { 1, 0 });
+    HAND("self loop", 1, 0, { 0, 0 });
+    HAND("self loop below a record", 2, 0, { 0, 1 }, { 1, 1 });
+    HAND("two links to one record", 3, 0x6, { 0, 1 }, { 0, 1 }, { 1, 2 });
+    HAND("into a cycle from outside", 4, 0, { 3, 0 }, { 0, 1 }, { 1, 2 }, { 2, 0 });
+    HAND("into a cycle at two places", 4, 0x7, { 3, 0 }, { 3, 1 }, { 0, 1 }, { 1, 2 }, { 2, 0 });
+    HAND("a shortcut in a cycle", 3, 0x7, { 0, 1 }, { 1, 2 }, { 0, 2 }, { 2, 0 });
+}
+
+static void testNothing(void)
+{
+    uint32_t start[1] = { 0 };
+    ebpfMonClosures *c = ebpfMonClosuresMake(0, start, start, 1024, LEN);
+
+    testOk(c && c->count == 0, "no record at all");
+    ebpfMonClosuresFree(c);
+}
+
+/* Graphs with few to many edges; "dag": edges only to a later number, then the numbers are shuffled. */
+static void randomGraph(graph *g, int dag)
+{
+    static uint32_t pair[NODES * 8][2];
+    uint32_t n = 1 + random32(NODES), name[NODES], edges = random32(n * (random32(4) ? 2 : 8));
+
+    for (uint32_t i = 0; i < n; i++)
+        name[i] = i;
+    for (uint32_t i = n; i-- > 1;) {
+        uint32_t k = random32(i + 1), swap = name[i];
+
+        name[i] = name[k];
+        name[k] = swap;
+    }
+    for (uint32_t e = 0; e < edges; e++) {
+        uint32_t a = random32(n), b = random32(n);
+
+        if (dag && a == b && n > 1)
+            b = a ? a - 1 : 1;
+        pair[e][0] = name[dag && a > b ? b : a];
+        pair[e][1] = name[dag && a > b ? a : b];
+    }
+    if (n == 1 && dag)
+        edges = 0;
+    makeGraph(g, n, edges, (const uint32_t (*)[2])pair);
+    reach(g);
+    processAll(g);
+}
+
+static void testRandom(int dag)
+{
+    static graph g;
+    uint32_t good = 0, small = 0, complete = 0, flagged = 0;
+
+    for (int i = 0; i < GRAPHS; i++) {
+        uint32_t maxList, maxLen;
+        ebpfMonClosures *c = NULL;
+
+        randomGraph(&g, dag);
+        good += (uint32_t)right(&g, LIST(g.n), LEN, &c);
+        complete += (uint32_t)g.all;
+        flagged += c && c->twice;
+        ebpfMonClosuresFree(c);
+        maxList = g.n + random32(g.n * 2);
+        maxLen = 1 + random32(random32(2) ? 8 : NODES);
+        small += (uint32_t)right(&g, maxList, maxLen, NULL);
+    }
+    testOk(good == GRAPHS, "%u of %u random %s", good, GRAPHS, dag ? "DAGs" : "graphs");
+    testOk(small == GRAPHS, "%u of them with small limits", small);
+    testOk(flagged > GRAPHS / 10 && complete > GRAPHS / 4, "%u have a record twice, %u were followed to the end",
+        flagged, complete);
+}
+
+/* A large graph whose edges "next" gives: up to two a record, UINT32_MAX for none. */
+static ebpfMonClosures *large(const char *what, uint32_t next(uint32_t v, int which), double *bytes)
+{
+    uint32_t *start = malloc((LARGE + 1) * sizeof(*start)), *to = malloc(2 * LARGE * sizeof(*to)), edges = 0;
+    struct mallinfo2 before, after;
+    epicsUInt64 begin;
+    ebpfMonClosures *c;
+    double took;
+
+    for (uint32_t v = 0; v < LARGE; v++) {
+        start[v] = edges;
+        for (int k = 0; k < 2; k++)
+            if (next(v, k) < LARGE)
+                to[edges++] = next(v, k);
+    }
+    start[LARGE] = edges;
+    before = mallinfo2();
+    begin = epicsMonotonicGet();
+    c = ebpfMonClosuresMake(LARGE, start, to, LIST(LARGE), LEN);
+    took = (double)(epicsMonotonicGet() - begin) * 1e-9;
+    after = mallinfo2();
+    *bytes = (double)(after.uordblks + after.hblkhd) - (double)(before.uordblks + before.hblkhd);
+    testDiag("%s: %.1f ms, %.1f bytes a record", what, took * 1e3, *bytes / LARGE);
+    /* 2 s is far above what it takes, and far below what a square of the length would */
+    testOk(c && took < 2 && c->count <= LIST(LARGE), "%s of %d records", what, LARGE);
+    if (!c)
+        testAbort("no closures");
+    free(start);
+    free(to);
+    return c;
+}
+
+static uint32_t chainDown(uint32_t v, int which) /* numbered against its direction */
+{
+    return which || v == 0 ? UINT32_MAX : v - 1;
+}
+
+static uint32_t ring(uint32_t v, int which)
+{
+    return which ? UINT32_MAX : (v + 1) % LARGE;
+}
+
+static uint32_t ladder(uint32_t v, int which) /* a diamond of 0, 1, 2 and 3, the next of 3, 4, 5 and 6, … */
+{
+    return v % 3 == 0 ? v + 1 + (uint32_t)which : which ? UINT32_MAX : v + 3 - v % 3;
+}
+
+static uint32_t star(uint32_t v, int which) /* all to record 0 */
+{
+    return which || v == 0 ? UINT32_MAX : 0;
+}
+
+static void testLarge(void)
+{
+    double bytes;
+    ebpfMonClosures *c = large("chain", chainDown, &bytes);
+    uint32_t wrong = 0;
+
+    for (uint32_t v = 0; v < LARGE; v++) {
+        uint32_t len = v + 1 < LEN ? v + 1 : LEN;
+
+        wrong += c->len[v] != len || c->list[c->first[v]] != v || c->list[c->first[v] + len - 1] != v + 1 - len;
+        /* all below the first that was cut: that is all but the root */
+        wrong += c->flags[v] != (v + 1 > LEN ? EBPFMON_NODE_PARTIAL : 0) + (v + 1 < LARGE ? EBPFMON_NODE_TWICE : 0);
+    }
+    testOk(!wrong && c->count == LARGE, "chain: one run for all, %u wrong", wrong);
+    testOk(bytes < 32.0 * LARGE, "chain: memory grows with the records");
+    ebpfMonClosuresFree(c);
+
+    c = large("ring", ring, &bytes);
+    testOk(c->partial == LARGE && c->twice == LARGE, "ring: %u cut", c->partial);
+    ebpfMonClosuresFree(c);
+    c = large("ladder", ladder, &bytes);
+    testOk(c->twice == LARGE - 1, "ladder: %u twice", c->twice); /* the first is cut, so its two are too */
+    ebpfMonClosuresFree(c);
+    c = large("star", star, &bytes);
+    testOk(c->partial == 0 && c->len[0] == 1 && c->len[LARGE / 2] == 2, "star: closures of two");
+    ebpfMonClosuresFree(c);
+}
+
+MAIN(testClosure)
+{
+    testPlan(0);
+    testNothing();
+    testByHand();
+    testRandom(1);
+    testRandom(0);
+    testLarge();
+    return testDone();
+}

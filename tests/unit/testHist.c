@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* model/hist.h against the bucket that the kernel half computes, and monitor/range.h against a bitmap. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+#include "ebpfMonEvent.h"
+#include "model/hist.h"
+#include "monitor/range.h"
+
+#define RANDOM  1000000
+#define SAMPLES 200000
+#define OCTAVES ((EBPFMON_BUCKETS - 2) / 4 + 2) /* of all buckets */
+
+#define SLOTS 1024   /* of the range */
+#define STEPS 100000
+
+static uint64_t seed = 88172645463325252ull; /* fixed: a failure is to be seen again */
+
+static uint64_t random64(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+static double random1(void)
+{
+    return ((double)(random64() >> 12) + 0.5) / (double)(1ull << 52);
+}
+
+/* Whether a time lies between the edges of its bucket; the last bucket has no upper one. */
+static int inBucket(uint64_t ns)
+{
+    uint32_t b = ebpfMonBucket(ns);
+
+    return b < EBPFMON_BUCKETS && ebpfMonHistEdge(b) <= (double)ns
+        && (b == EBPFMON_BUCKETS - 1 || (double)ns < ebpfMonHistEdge(b + 1));
+}
+
+static void testBuckets(void)
+{
+    uint32_t wrong = 0;
+
+    for (int i = 0; i < RANDOM; i++)
+        wrong += !inBucket(random64() >> (random64() & 63)); /* as many in each octave */
+    testOk(wrong == 0, "%u of %d random times are outside of their bucket", wrong, RANDOM);
+    wrong = 0;
+    for (uint32_t b = 1; b < EBPFMON_BUCKETS; b++) {
+        uint64_t edge = (uint64_t)ebpfMonHistEdge(b);
+
+        wrong += (double)edge != ebpfMonHistEdge(b) || ebpfMonBucket(edge) != b || ebpfMonBucket(edge - 1) != b - 1
+            || ebpfMonHistEdge(b) <= ebpfMonHistEdge(b - 1);
+    }
+    testOk(wrong == 0, "%u edges do not part two buckets", wrong);
+    testOk(ebpfMonHistEdge(0) == 0 && ebpfMonBucket(0) == 0 && ebpfMonHistEdge(1) == 1 << EBPFMON_OCTAVE0,
+        "bucket 0 is all below the first octave");
+    testOk(ebpfMonBucket(UINT64_MAX) == EBPFMON_BUCKETS - 1, "the last bucket takes all that is above");
+}
+
+static double spread(double p) /* by the same number in each octave, 1 µs to 1 s */
+{
+    return 1e3 * pow(1e6, p);
+}
+
+static double uniform(double p)
+{
+    return 5e4 + p * 4.5e5;
+}
+
+static double falling(double p) /* exponential, mean 200 µs */
+{
+    return -2e5 * log(1 - p);
+}
+
+static void testQuantiles(const char *what, double inverse(double p))
+{
+    static const double want[] = { 0.01, 0.1, 0.5, 0.9, 0.95, 0.99, 0.999 };
+    uint32_t hist[EBPFMON_BUCKETS] = { 0 };
+    double max = 0, before = 0;
+    int rising = 1;
+
+    for (int i = 0; i < SAMPLES; i++) {
+        double ns = floor(inverse(random1()));
+
+        hist[ebpfMonBucket((uint64_t)ns)]++;
+        max = ns > max ? ns : max;
+    }
+    for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+        double q = ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, want[i], max), is = inverse(want[i]);
+
+        testOk(fabs(q / is - 1) < 0.1, "%s: quantile %g is %.0f, is said to be %.0f", what, want[i], is, q);
+        rising &= q >= before && q <= max;
+        before = q;
+    }
+    testOk(rising, "%s: they rise, none above the maximum", what);
+    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 1, max) <= max
+        && ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 1, max) > max * 0.75, "%s: the last is the maximum's bucket",
+        what);
+}
+
+static void testFew(void)
+{
+    uint32_t hist[EBPFMON_BUCKETS] = { 0 };
+
+    testOk(isnan(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.5, 0)), "no quantile of nothing");
+    hist[ebpfMonBucket(1024)] = 1;
+    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.99, 1024) == 1024, "a single entry is its maximum");
+    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0, 1200) == 1024, "quantile 0 is the edge below");
+    memset(hist, 0, sizeof(hist));
+    hist[0] = 1000;
+    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.5, 250) == 128, "the middle of bucket 0");
+    memset(hist, 0xff, sizeof(hist)); /* more in sum than 32 bits hold */
+    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.5, 1e15) == ebpfMonHistEdge(EBPFMON_BUCKETS / 2),
+        "full buckets do not overflow");
+}
+
+static void testOctaves(void)
+{
+    uint32_t hist[EBPFMON_BUCKETS] = { 0 }, wrong = 0;
+    double direct[OCTAVES] = { 0 }, out[OCTAVES + 8], sum = 0, few[4];
+
+    for (int i = 0; i < SAMPLES; i++) {
+        uint64_t ns = random64() >> (24 + random64() % 40);
+        unsigned o = 0;
+
+        hist[ebpfMonBucket(ns)]++;
+        while (o + 1 < OCTAVES && (double)ns >= ebpfMonHistOctaveEdge(o + 1))
+            o++;
+        direct[o]++;
+    }
+    ebpfMonHistOctaves(hist, EBPFMON_BUCKETS, out, OCTAVES + 8);
+    for (unsigned i = 0; i < OCTAVES + 8; i++) {
+        sum += out[i];
+        wrong += out[i] != (i < OCTAVES ? direct[i] : 0);
+    }
+    testOk(sum == SAMPLES, "the octaves sum to the count: %g", sum);
+    testOk(wrong == 0, "each octave counts what is between its edges; %u do not", wrong);
+    ebpfMonHistOctaves(hist, EBPFMON_BUCKETS, few, 4);
+    testOk(few[0] == direct[0] && few[2] == direct[2] && few[0] + few[1] + few[2] + few[3] == SAMPLES,
+        "the last of few octaves takes the rest");
+    wrong = ebpfMonHistOctaveEdge(0) != 0;
+    for (unsigned o = 1; o <= OCTAVES; o++)
+        wrong += ebpfMonHistOctaveEdge(o) != ebpfMonHistEdge((o - 1) * 4 + 1);
+    testOk(wrong == 0, "the octaves' edges are edges of buckets");
+}
+
+typedef struct {
+    uint32_t first, count;
+} held;
+
+/* Where a run of this length is first free. */
+static uint32_t firstFree(const unsigned char *map, uint32_t count)
+{
+    uint32_t run = 0;
+
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        run = map[i] ? 0 : run + 1;
+        if (run == count)
+            return i + 1 - count;
+    }
+    return UINT32_MAX;
+}
+
+static void testRangeRandom(void)
+{
+    static unsigned char map[SLOTS];
+    static held have[SLOTS];
+    ebpfMonRange *range = ebpfMonRangeNew(SLOTS);
+    uint32_t n = 0, used = 0, overlaps = 0, notFirst = 0, miscount = 0, full = 0;
+
+    for (int step = 0; step < STEPS; step++) {
+        if (random64() % 16 < 9 || n == 0) {
+            uint32_t count = 1 + (uint32_t)(random64() % (random64() % 4 ? 16 : 200));
+            uint32_t expected = firstFree(map, count), at = ebpfMonRangeTake(range, count);
+
+            notFirst += at != expected;
+            if (at == UINT32_MAX) {
+                full++;
+                continue;
+            }
+            for (uint32_t i = at; i < at + count; i++) {
+                overlaps += i >= SLOTS || map[i];
+                if (i < SLOTS)
+                    map[i] = 1;
+            }
+            have[n++] = (held){ at, count };
+            used += count;
+        } else {
+            uint32_t k = (uint32_t)(random64() % n);
+
+            ebpfMonRangeGive(range, have[k].first, have[k].count);
+            memset(map + have[k].first, 0, have[k].count);
+            used -= have[k].count;
+            have[k] = have[--n];
+        }
+        miscount += ebpfMonRangeUsed(range) != used;
+        if (overlaps)
+            break; /* from here on the bitmap says nothing */
+    }
+    testOk(overlaps == 0, "%d steps, no number handed out twice", STEPS);
+    testOk(notFirst == 0, "always the first run that is free; %u times not", notFirst);
+    testOk(miscount == 0, "the count of used ones");
+    testOk(full > STEPS / 1000, "it was full %u times", full);
+    while (n--)
+        ebpfMonRangeGive(range, have[n].first, have[n].count);
+    testOk(ebpfMonRangeUsed(range) == 0 && ebpfMonRangeTake(range, SLOTS) == 0, "all of it again in the end");
+    ebpfMonRangeFree(range);
+}
+
+static void testRangeEdges(void)
+{
+    ebpfMonRange *range = ebpfMonRangeNew(10);
+
+    testOk(ebpfMonRangeTake(range, 11) == UINT32_MAX && ebpfMonRangeTake(range, UINT32_MAX) == UINT32_MAX
+        && ebpfMonRangeUsed(range) == 0, "more than there is");
+    testOk(ebpfMonRangeTake(range, 0) == 0 && ebpfMonRangeUsed(range) == 0, "none");
+    testOk(ebpfMonRangeTake(range, 10) == 0 && ebpfMonRangeTake(range, 1) == UINT32_MAX, "all, and no more");
+    ebpfMonRangeGive(range, 0, 5);
+    ebpfMonRangeGive(range, 3, 1);
+    testOk(ebpfMonRangeUsed(range) == 10, "what was not taken so is not given back");
+    ebpfMonRangeFree(range);
+    range = ebpfMonRangeNew(UINT32_MAX);
+    testOk(ebpfMonRangeTake(range, UINT32_MAX - 1) == 0 && ebpfMonRangeTake(range, 1) == UINT32_MAX - 1
+        && ebpfMonRangeTake(range, 1) == UINT32_MAX, "the largest");
+    ebpfMonRangeFree(range);
+    ebpfMonRangeFree(NULL);
+}
+
+MAIN(testHist)
+{
+    testPlan(0);
+    testBuckets();
+    testQuantiles("spread", spread);
+    testQuantiles("uniform", uniform);
+    testQuantiles("exponential", falling);
+    testFew();
+    testOctaves();
+    testRangeRandom();
+    testRangeEdges();
+    return testDone();
+}
