@@ -30,7 +30,7 @@
 #define NOWHERE (at(f) + ARENA) /* the page there cannot be read */
 
 static const char *const fieldName[] = {
-    "TIME", "PACT", "PPN", "LSET", "DISP", "SEVR", "STAT", "TSE", "TSEL", "FLNK", "VAL", "BPTR", "NORD"
+    "NORD", "PACT", "PPN", "LSET", "DISP", "SEVR", "STAT", "TSE", "TSEL", "FLNK", "VAL", "BPTR", "TIME"
 };
 #define FIELDS ((int)(sizeof(fieldName) / sizeof(fieldName[0])))
 
@@ -312,7 +312,7 @@ static void testDamage(void)
     REFUSED("a field is nowhere", "cannot be read", f->pap[1][4] = 0);
     REFUSED("a field has no type", "cannot be read", f->field[1][4].field_type = 99999);
     REFUSED("a field's name is long", "has no readable name", memset(f->fieldName[0], 'X', 64));
-    REFUSED("no TIME", "has no field TIME", strcpy(f->fieldName[0], "TOME"));
+    REFUSED("no TIME", "has no field TIME", strcpy(f->fieldName[FIELDS - 1], "TOME"));
     REFUSED("the database is unmapped", "does not point to a database", f->base = NOWHERE);
 
     NOT_YET("no database", f->base = 0);
