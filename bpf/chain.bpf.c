@@ -88,8 +88,9 @@ int ebpfmon_lock(struct pt_regs *ctx)
 
 struct walk {
     __u64 stamp;
-    __u32 tgid;
-    __u32 first;
+    __u32 first, len; /* the closure */
+    __u32 next;       /* place in it to go on from */
+    __u32 end;        /* place of the last record of a stretch that is looked through one by one */
     __u32 counted;
     __u32 looked;
     __u32 time;
@@ -107,43 +108,95 @@ static __always_inline int recordSlot(__u32 tgid, __u64 precord, __u32 *slot)
     return 1;
 }
 
+/* epicsTimeStamp as a number that can be compared: seconds are in the low half. */
+static __always_inline __u64 order(__u64 time)
+{
+    return time << 32 | time >> 32;
+}
+
+/* Did this record process since it was accounted for? It may have gone by with its whole stretch. */
+static __always_inline int isLater(const struct ebpfMonRecState *st, __u32 slot, __u64 time)
+{
+    __u64 known = order(st->time);
+    __u32 last = st->last;
+
+    if (last != slot) {
+        struct ebpfMonRecState *ls = bpf_map_lookup_elem(&recState, &last);
+
+        if (ls && order(ls->time) > known)
+            known = order(ls->time);
+    }
+    return order(time) > known;
+}
+
+/* The record at place n processed; if the last one of its stretch did, all between them did, and are counted
+ * with one look. 0: it did not, or is asynchronous, so the records are to be looked at one by one. */
+static __always_inline int wholeStretch(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n)
+{
+    __u32 ahead = EBPFMON_ENTRY_AHEAD(entry), before = w->pactBefore, last;
+    struct ebpfMonRecState *ls;
+    struct window win;
+
+    w->end = n + ahead;
+    if (!closureEntry(w->first + n + ahead, &last))
+        return 0;
+    last = EBPFMON_ENTRY_SLOT(last);
+    ls = bpf_map_lookup_elem(&recState, &last);
+    if (!ls || !ls->addr || !ls->seen || before >= WINDOW_TIME || readWindow(&win, ls->addr, w->time))
+        return 0;
+    w->looked++;
+    if (order(win.time) <= order(ls->time) || ls->pending || win.before[before])
+        return 0;
+    st->pass[EBPFMON_ENTRY_BANK(entry)]++;
+    st->passStamp = w->stamp;
+    ls->time = win.time;
+    ls->count++;
+    ls->stamp = w->stamp;
+    w->counted += ahead + 1;
+    w->next = n + ahead + 1;
+    return 1;
+}
+
 /* Compares one record's time stamp with the last seen. An asynchronous record may move its time stamp
  * when it begins (output records do, so that TSEL readers see it) and again when it completes: the
  * processing counts when PACT is clear again. */
 static long look(__u32 i, struct walk *w)
 {
-    __u32 slot;
     struct ebpfMonRecState *st;
     struct window win;
-    __u64 time;
-    __u32 before = w->pactBefore;
+    __u32 n = w->next, before = w->pactBefore, entry, slot, ahead;
+    int changed;
 
-    if (!closureSlot(w->first + i, &slot))
+    if (n >= w->len || !closureEntry(w->first + n, &entry))
         return 1;
+    w->next = n + 1;
+    slot = EBPFMON_ENTRY_SLOT(entry);
+    ahead = EBPFMON_ENTRY_AHEAD(entry);
     st = bpf_map_lookup_elem(&recState, &slot);
     if (!st || !st->addr)
         return 0;
-    if (readWindow(&win, st->addr, w->time) || before >= WINDOW_TIME) {
+    if (before >= WINDOW_TIME || readWindow(&win, st->addr, w->time)) {
         countLost(EBPFMON_LOST_FAULT);
         return 0;
     }
-    time = win.time;
     w->looked++;
-    if (!st->seen) {
-        st->time = time;
+    changed = isLater(st, slot, win.time);
+    if (!st->seen || (!changed && !st->pending)) {
+        st->time = win.time;
         st->seen = 1;
+        if (ahead && n + ahead < w->len)
+            w->next = n + ahead; /* nor did those that only it could have processed */
         return 0;
     }
-    if (time == st->time && !st->pending)
-        return 0;
+    st->time = win.time;
     if (win.before[before]) { /* PACT */
-        if (time != st->time)
+        if (changed)
             st->pending = 1;
-        st->time = time;
         return 0;
     }
-    st->time = time;
     st->pending = 0;
+    if (ahead && n >= w->end && n + ahead < w->len && wholeStretch(w, st, entry, n))
+        return 0;
     st->count++;
     st->stamp = w->stamp;
     w->counted++;
@@ -156,7 +209,8 @@ struct emit {
     __u32 first;
     __u32 len;
     __u32 next;  /* closure index to go on from */
-    __u16 sevr, stat;
+    __u32 through; /* before this one all belong to a stretch that was passed as a whole */
+    __u16 sevr, stat, time;
     /* the chain, for every part's head */
     __u64 begin, wait;
     __u32 tgid, tid, iocId, rootSlot, total, part;
@@ -165,22 +219,29 @@ struct emit {
 static long emitRecord(__u32 i, struct emit *e)
 {
     struct ebpfMonChainEvent *ev = e->ev;
-    __u32 slot, n = ev->count;
+    __u32 entry, slot, at, n = ev->count;
     struct ebpfMonRecConf *rc;
     struct ebpfMonRecState *st;
     struct ebpfMonChainRec *r;
 
     if (e->next >= e->len || n >= EBPFMON_CHUNK)
         return 1;
-    if (!closureSlot(e->first + e->next++, &slot))
+    at = e->next++;
+    if (!closureEntry(e->first + at, &entry))
         return 1;
+    slot = EBPFMON_ENTRY_SLOT(entry);
     rc = bpf_map_lookup_elem(&recConf, &slot);
     st = bpf_map_lookup_elem(&recState, &slot);
-    if (!rc || !st || st->stamp != e->stamp)
+    if (!rc || !st)
+        return 0;
+    if (EBPFMON_ENTRY_AHEAD(entry) && st->passStamp == e->stamp)
+        e->through = at + EBPFMON_ENTRY_AHEAD(entry);
+    if (at >= e->through && st->stamp != e->stamp)
         return 0;
     r = &ev->rec[n];
     r->slot = slot;
-    r->time = st->time;
+    r->time = 0;
+    bpf_probe_read_user(&r->time, 8, (void *)(st->addr + e->time));
     bpf_probe_read_user(&r->sevr, 2, (void *)(st->addr + e->sevr));
     bpf_probe_read_user(&r->stat, 2, (void *)(st->addr + e->stat));
     if (rc->valSize > 8)
@@ -228,7 +289,6 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
     struct walk w = {};
     __u64 time;
     __u8 pact = 0;
-    __u32 len;
 
     if (!rc || !st || !st->addr || !rc->len)
         return 0;
@@ -243,15 +303,15 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
             return 0;
     }
     w.stamp = now;
-    w.tgid = tgid;
     w.first = rc->first;
     w.time = conf->time;
     w.pactBefore = conf->pact - (conf->time - WINDOW_TIME);
-    len = rc->len;
-    if (len == 1)
+    w.next = w.end = rc->zero;
+    w.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
+    if (w.len == 1)
         look(0, &w);
     else
-        bpf_loop(len < EBPFMON_CLOSURE_MAX ? len : EBPFMON_CLOSURE_MAX, look, &w, 0);
+        bpf_loop(w.len, look, &w, 0);
     countHit(tgid, EBPFMON_HIT_WALKED, w.looked);
     return w.counted;
 }
@@ -354,9 +414,11 @@ int ebpfmon_unlock(struct pt_regs *ctx)
 
         if (!rc)
             return 0;
+        e.next = e.through = rc->zero;
         e.stamp = now;
         e.first = rc->first;
         e.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
+        e.time = conf->time;
         e.sevr = conf->sevr;
         e.stat = conf->stat;
         e.begin = begin;

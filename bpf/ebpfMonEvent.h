@@ -185,14 +185,30 @@ struct ebpfMonRecConf {
     __u16 valOff;
     __u8  valSize;
     __u8  flags;  /* EBPFMON_REC_… */
-    __u32 pad;
+    __u32 zero;   /* 0, and the verifier does not know it: it would unroll a loop that begins at a number it knows */
 };
 
-/* Map "closure": slots, two to an element, because an array map rounds its elements up to 8 bytes and the
- * user half sees it mapped as it lies in memory: closure[i] is element i / 2, slot[i % 2]. */
+/*
+ * Map "closure": two entries to an element, because an array map rounds its elements up to 8 bytes and the
+ * user half sees it mapped as it lies in memory: closure[i] is element i / 2, entry[i % 2].
+ *
+ * An entry is a slot and, in the high bits, how many of the following entries belong to the same stretch:
+ * records each of which is processed by the forward link of the one before and by nothing else. If the last
+ * one processed then so did all before it, and one look tells of them all. The bank says which of the two
+ * counters of such passes is in use: it changes with the closures, so that every pass counts for the
+ * stretch that it was seen in.
+ */
 struct ebpfMonClosurePair {
-    __u32 slot[2];
+    __u32 entry[2];
 };
+
+#define EBPFMON_SLOT_BITS   25
+#define EBPFMON_STRETCH_MAX 63
+#define EBPFMON_ENTRY(slot, ahead, bank) \
+    ((__u32)(slot) | (__u32)(ahead) << EBPFMON_SLOT_BITS | (__u32)(bank) << 31)
+#define EBPFMON_ENTRY_SLOT(e)  ((e) & ((1u << EBPFMON_SLOT_BITS) - 1))
+#define EBPFMON_ENTRY_AHEAD(e) ((e) >> EBPFMON_SLOT_BITS & EBPFMON_STRETCH_MAX)
+#define EBPFMON_ENTRY_BANK(e)  ((e) >> 31)
 
 /* --- tables that the kernel half writes ---------------------------------------------------------- */
 
@@ -200,14 +216,19 @@ struct ebpfMonClosurePair {
  * address, which the user half writes first: a look at a record touches this and the record alone. */
 struct ebpfMonRecState {
     __u64 addr;    /* of the record; 0: none has this slot */
-    __u64 time;    /* the time stamp last seen */
-    __u64 count;   /* processings seen by snapshots */
-    __u64 trapped; /* processings seen by the trap, while it is attached */
-    __u64 entered; /* calls of dbProcess, while the reference trap is attached */
+    __u64 time;    /* the time stamp last seen, or a later one from before the record processed again */
+    __u64 count;   /* processings seen by snapshots, one by one */
+    __u64 pass[2]; /* chains seen to run from here to the end of its stretch, by bank: one processing of each
+                      record from this one to the last but one */
     __u64 stamp;   /* end of the chain that processed it last */
+    __u64 passStamp; /* … that ran from here to the end of its stretch */
     __u32 pending; /* asynchronous: begun and not yet completed */
     __u32 seen;    /* nonzero once "time" is valid */
-    __u64 pad;     /* to one cache line */
+    __u32 last;    /* slot of the last record of its stretch, by the user half: when that was seen to process,
+                      so had this one. Its own slot: in no stretch, or the last */
+    __u32 pad;
+    __u64 trapped; /* processings seen by the trap, while it is attached */
+    __u64 entered; /* calls of dbProcess, while the reference trap is attached */
 };
 
 /* Map "roots", by slot. */

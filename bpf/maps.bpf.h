@@ -168,14 +168,14 @@ static __always_inline void countLost(__u32 reason)
 }
 
 /* Place "at" of the table of closures; 0: there is none. */
-static __always_inline int closureSlot(__u32 at, __u32 *slot)
+static __always_inline int closureEntry(__u32 at, __u32 *entry)
 {
     __u32 pair = at / 2;
     struct ebpfMonClosurePair *p = bpf_map_lookup_elem(&closure, &pair);
 
     if (!p)
         return 0;
-    *slot = at & 1 ? p->slot[1] : p->slot[0];
+    *entry = at & 1 ? p->entry[1] : p->entry[0];
     return 1;
 }
 

@@ -26,7 +26,7 @@ typedef struct {
 } linkPut;
 
 /* A put to a link is seen before it is done, so the links are read several times: ns after each look. */
-static const uint64_t again[] = { 0, 5000000, 50000000, 1000000000 };
+static const uint64_t again[] = { 0, 500000, 2000000, 10000000, 100000000, 1000000000 };
 
 static epicsMutexId lock; /* guards all that follows */
 static void (*wakeUp)(void);

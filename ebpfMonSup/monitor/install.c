@@ -44,17 +44,102 @@ static ebpfMonClosures *closuresOf(const ebpfMonCatalogue *cat)
     return c;
 }
 
+/* The stretches of these closures. */
+static ebpfMonStretches *stretchesOf(const ebpfMonCatalogue *cat, const ebpfMonClosures *c)
+{
+    uint32_t n = cat->count, edges = 0;
+    uint32_t *start = malloc(((size_t)n + 1) * sizeof(*start)), *fwd = malloc(((size_t)n + 1) * sizeof(*fwd)), *to;
+    uint8_t *skip = malloc((size_t)n + 1);
+    ebpfMonStretches *s = NULL;
+
+    for (uint32_t i = 0; i < n; i++)
+        edges += cat->rec[i].toCount;
+    to = malloc(((size_t)edges + 1) * sizeof(*to));
+    if (start && fwd && skip && to) {
+        edges = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            start[i] = edges;
+            for (uint32_t k = 0; k < cat->rec[i].toCount; k++)
+                to[edges++] = cat->rec[i].to[k];
+            fwd[i] = cat->rec[i].fwd;
+            skip[i] = c->flags[i] || (cat->rec[i].flags & EBPFMON_REC_TSE);
+        }
+        start[n] = edges;
+        s = ebpfMonStretchesMake(n, c->list, start, to, fwd, skip, EBPFMON_STRETCH_MAX);
+    }
+    free(start);
+    free(fwd);
+    free(skip);
+    free(to);
+    return s;
+}
+
+/* Makes room in the other bank: what it counted is added up for good. Nobody has counted there since the
+ * closures changed the last time. */
+static void foldBank(ebpfMonTarget *t, int bank)
+{
+    const ebpfMonTables *tab = ebpfMonLoaded();
+
+    if (t->stretch[bank])
+        for (uint32_t i = 0; i < t->cat->count; i++)
+            t->adjust[i] += (int64_t)ebpfMonTargetPasses(t, bank, i);
+    for (uint32_t i = 0; i < t->cat->count; i++)
+        tab->state[t->slot + i].pass[bank] = 0;
+    ebpfMonStretchesFree(t->stretch[bank]);
+    t->stretch[bank] = NULL;
+}
+
+static uint64_t inOrder(uint64_t time)
+{
+    return time << 32 | time >> 32; /* epicsTimeStamp: the seconds are in the low half */
+}
+
+/* The last record of every record's stretch. A record that leaves a stretch takes along what was known of it
+ * by that stretch's last record; the kernel half may be writing its time at this moment. */
+static void nameLast(ebpfMonTarget *t, const ebpfMonStretches *stretch)
+{
+    const ebpfMonTables *tab = ebpfMonLoaded();
+
+    for (uint32_t i = 0; i < t->cat->count; i++) {
+        volatile struct ebpfMonRecState *st = &tab->state[t->slot + i];
+        uint32_t last = t->slot + i;
+        uint64_t was = st->time, known;
+
+        if (stretch && stretch->ahead[i])
+            last = t->slot + stretch->order[stretch->place[i] + stretch->ahead[i]];
+        if (st->last == last)
+            continue;
+        known = tab->state[st->last].time;
+        if (inOrder(known) > inOrder(was))
+            __atomic_compare_exchange_n((uint64_t *)&st->time, &was, known, 0, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED);
+        st->last = last;
+    }
+}
+
 /* The new closures into a new part of the table, and only then every record's pointer there. The part
  * before stays until the next change: a walk may be under way in it. */
 static int placeClosures(ebpfMonTarget *t, const ebpfMonClosures *c)
 {
     const ebpfMonTables *tab = ebpfMonLoaded();
     uint32_t at = ebpfMonRangeTake(places, c->count);
+    ebpfMonStretches *stretch;
+    int bank = !t->bank;
 
     if (at == UINT32_MAX)
         return -1;
-    for (uint32_t i = 0; i < c->count; i++)
-        tab->closure[at + i] = t->slot + c->list[i];
+    stretch = stretchesOf(t->cat, c);
+    ebpfMonTargetsLock();
+    foldBank(t, bank);
+    t->stretch[bank] = stretch;
+    t->bank = bank;
+    ebpfMonTargetsUnlock();
+    for (uint32_t i = 0; i < c->count; i++) {
+        /* stretches lie together in the order alone, not in the lists of their own behind it */
+        unsigned ahead = stretch && i < t->cat->count ? stretch->ahead[c->list[i]] : 0;
+
+        tab->closure[at + i] = EBPFMON_ENTRY(t->slot + c->list[i], ahead, bank);
+    }
     __atomic_thread_fence(__ATOMIC_RELEASE);
     for (uint32_t i = 0; i < t->cat->count; i++) {
         volatile struct ebpfMonRecConf *rc = &tab->conf[t->slot + i];
@@ -67,6 +152,7 @@ static int placeClosures(ebpfMonTarget *t, const ebpfMonClosures *c)
         __atomic_store_n((uint64_t *)&rc->first, v.both, __ATOMIC_RELEASE);
         rc->flags = t->cat->rec[i].flags & EBPFMON_REC_TSE ? EBPFMON_REC_NOTIME : 0;
     }
+    nameLast(t, stretch);
     if (t->oldClosureAt != UINT32_MAX)
         ebpfMonRangeGive(places, t->oldClosureAt, t->oldClosureCount);
     t->oldClosureAt = t->closureAt;
@@ -86,7 +172,7 @@ static void markRecords(ebpfMonTarget *t, const ebpfMonClosures *c)
     t->trapped = 0;
     for (uint32_t i = 0; i < t->cat->count; i++) {
         int want = (c->flags[i] & EBPFMON_NODE_TWICE) || (t->cat->rec[i].flags & EBPFMON_REC_TSE);
-        uint64_t now = ebpfMonTargetCount(t, i);
+        int was = (t->how[i] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST)) == EBPFMON_BY_TRAP;
         volatile struct ebpfMonRecState *st = &tab->state[t->slot + i];
 
         t->how[i] &= EBPFMON_SHOWN;
@@ -94,7 +180,8 @@ static void markRecords(ebpfMonTarget *t, const ebpfMonClosures *c)
             t->how[i] |= trap ? EBPFMON_BY_TRAP : EBPFMON_BY_TRAP | EBPFMON_AT_LEAST;
             t->trapped++;
         }
-        t->adjust[i] = (int64_t)(now - (want && trap ? st->trapped : st->count));
+        if (was != (want && trap)) /* from the one counter to the other, and the sum stays */
+            t->adjust[i] += (int64_t)(was ? st->trapped - st->count : st->count - st->trapped);
     }
     ebpfMonTargetsUnlock();
 }
@@ -108,16 +195,11 @@ void ebpfMonInstallTrap(ebpfMonTarget *t, int attached)
     ebpfMonTargetsLock();
     for (uint32_t i = 0; i < t->cat->count; i++) {
         volatile struct ebpfMonRecState *st = &tab->state[t->slot + i];
-        uint64_t now;
 
         if (!(t->how[i] & EBPFMON_BY_TRAP) || attached == !(t->how[i] & EBPFMON_AT_LEAST))
             continue;
-        now = ebpfMonTargetCount(t, i);
-        if (attached)
-            t->how[i] &= (uint8_t)~EBPFMON_AT_LEAST;
-        else
-            t->how[i] |= EBPFMON_AT_LEAST;
-        t->adjust[i] = (int64_t)(now - (attached ? st->trapped : st->count));
+        t->how[i] ^= EBPFMON_AT_LEAST;
+        t->adjust[i] += (int64_t)(attached ? st->count - st->trapped : st->trapped - st->count);
     }
     ebpfMonTargetsUnlock();
 }
@@ -169,17 +251,17 @@ int ebpfMonInstall(ebpfMonTarget *t)
     ebpfMonTargetsLock();
     t->how = calloc(cat->count + 1, sizeof(*t->how));
     t->adjust = calloc(cat->count + 1, sizeof(*t->adjust));
-    t->before = calloc(cat->count + 1, sizeof(*t->before));
+    t->counts = calloc(cat->count + 1, sizeof(*t->counts));
     t->rate = calloc(cat->count + 1, sizeof(*t->rate));
     t->slot = slot;
     ebpfMonTargetsUnlock();
-    if (!c || !addr || !t->how || !t->adjust || !t->before || !t->rate) {
+    if (!c || !addr || !t->how || !t->adjust || !t->counts || !t->rate) {
         snprintf(t->note, sizeof(t->note), "out of memory");
         goto fail;
     }
     for (uint32_t i = 0; i < cat->count; i++) {
         volatile struct ebpfMonRecConf *conf = &tab->conf[slot + i];
-        struct ebpfMonRecState st = { .addr = cat->rec[i].addr };
+        struct ebpfMonRecState st = { .addr = cat->rec[i].addr, .last = slot + i };
         const ebpfMonRecType *rt = &cat->rtype[cat->rec[i].rtype];
         const ebpfMonField *val = rt->valField >= 0 ? &cat->field[rt->valField] : NULL;
 
@@ -189,12 +271,12 @@ int ebpfMonInstall(ebpfMonTarget *t)
         st.seen = ebpfMonMemRead(t->mem, cat->rec[i].addr + cat->common.time, &st.time, sizeof(st.time)) == 0;
         memcpy((void *)&tab->state[slot + i], &st, sizeof(st));
     }
-    markRecords(t, c);
     if (placeClosures(t, c)) {
         snprintf(t->note, sizeof(t->note), "its chains do not fit any more: raise maxRecords of "
                  "ebpfMonConfigure; puts only");
         goto fail;
     }
+    markRecords(t, c);
     setArrays(t, 1);
     if (ebpfMonRecIndexSet((uint32_t)t->pid, addr, cat->count, slot)) {
         snprintf(t->note, sizeof(t->note), "the table of records is full: raise maxRecords of "
@@ -210,14 +292,70 @@ fail:
     return rc;
 }
 
-void ebpfMonInstallLinks(ebpfMonTarget *t, long index)
+/* Records that this one reaches now and did not before may have processed since its link was written: once,
+ * as far as their time stamps tell. Only them: what could be reached before is accounted for at the end of a
+ * chain that may be under way now. */
+static void catchUp(ebpfMonTarget *t, const ebpfMonClosures *c, uint32_t index)
+{
+    const ebpfMonTables *tab = ebpfMonLoaded();
+    volatile struct ebpfMonRecConf *rc = &tab->conf[t->slot + index];
+    uint8_t *before = calloc((size_t)t->cat->count + 1, 1);
+
+    for (uint32_t k = 0; before && k < rc->len; k++) {
+        uint32_t r = EBPFMON_ENTRY_SLOT(tab->closure[rc->first + k]) - t->slot;
+
+        if (r < t->cat->count)
+            before[r] = 1;
+    }
+    ebpfMonTargetsLock();
+    for (uint32_t k = 0; before && k < c->len[index]; k++) {
+        uint32_t r = c->list[c->first[index] + k];
+        volatile struct ebpfMonRecState *st = &tab->state[t->slot + r];
+        uint64_t was = st->time, time;
+        uint8_t pact = 1;
+
+        if (before[r] || (t->how[r] & EBPFMON_BY_TRAP) || st->pending)
+            continue;
+        if (ebpfMonMemReadNow(t->pid, t->cat->rec[r].addr + t->cat->common.time, &time, sizeof(time)) ||
+            ebpfMonMemReadNow(t->pid, t->cat->rec[r].addr + t->cat->common.pact, &pact, sizeof(pact)) || pact ||
+            inOrder(time) <= inOrder(was) || inOrder(time) <= inOrder(tab->state[st->last].time))
+            continue;
+        if (__atomic_compare_exchange_n((uint64_t *)&st->time, &was, time, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            t->adjust[r]++;
+    }
+    ebpfMonTargetsUnlock();
+    free(before);
+}
+
+/* Nonzero: the record's links are not what they were. */
+static int linksDiffer(ebpfMonTarget *t, uint32_t index)
+{
+    ebpfMonRecord *r = &t->cat->rec[index], old = *r;
+    int same;
+
+    old.to = malloc((old.toCount + 1) * sizeof(*old.to));
+    if (!old.to) {
+        ebpfMonCatalogueLinks(t->mem, t->cat, index);
+        return 1;
+    }
+    if (old.toCount)
+        memcpy(old.to, r->to, old.toCount * sizeof(*old.to));
+    ebpfMonCatalogueLinks(t->mem, t->cat, index);
+    same = old.toCount == r->toCount && old.fwd == r->fwd && old.flags == r->flags &&
+           (!old.toCount || memcmp(old.to, r->to, old.toCount * sizeof(*old.to)) == 0);
+    free(old.to);
+    return !same;
+}
+
+void ebpfMonInstallLinks(ebpfMonTarget *t, uint32_t index)
 {
     ebpfMonClosures *c;
 
-    if (t->slot == UINT32_MAX)
+    if (t->slot == UINT32_MAX || !linksDiffer(t, index))
         return;
-    ebpfMonCatalogueLinks(t->mem, t->cat, index);
     c = closuresOf(t->cat);
+    if (c)
+        catchUp(t, c, index);
     if (c && placeClosures(t, c) == 0)
         markRecords(t, c);
     else
@@ -245,13 +383,16 @@ void ebpfMonInstallRemove(ebpfMonTarget *t)
     }
     ebpfMonTargetsLock();
     t->slot = UINT32_MAX;
+    ebpfMonStretchesFree(t->stretch[0]);
+    ebpfMonStretchesFree(t->stretch[1]);
+    t->stretch[0] = t->stretch[1] = NULL;
     free(t->how);
     free(t->adjust);
-    free(t->before);
+    free(t->counts);
     free(t->rate);
     t->how = NULL;
     t->adjust = NULL;
-    t->before = NULL;
+    t->counts = NULL;
     t->rate = NULL;
     t->trapped = t->shown = 0;
     ebpfMonTargetsUnlock();

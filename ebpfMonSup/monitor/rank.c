@@ -76,19 +76,22 @@ void ebpfMonRankRecords(double seconds)
     static uint64_t done; /* counted on over IOCs that come and go */
     double rate = 0;
     ebpfMonBoard *board;
-    epicsTimeStamp now;
+    epicsTimeStamp at;
+    uint64_t *now = NULL;
 
-    epicsTimeGetCurrent(&now);
+    epicsTimeGetCurrent(&at);
     ebpfMonTargetsLock();
     for (ebpfMonTarget *t = ebpfMonTargetsFirst(); t; t = t->next) {
         if (t->slot == UINT32_MAX || !t->cat)
             continue;
+        now = realloc(now, ((size_t)t->cat->count + 1) * sizeof(*now));
+        if (!now)
+            break;
+        ebpfMonTargetCounts(t, now);
         for (uint32_t i = 0; i < t->cat->count; i++) {
-            uint64_t count = ebpfMonTargetCount(t, i), delta = count - t->before[i];
+            uint64_t count = now[i], delta = count >= t->counts[i] ? count - t->counts[i] : 0;
 
-            if (count < t->before[i])
-                delta = 0;
-            t->before[i] = count;
+            t->counts[i] = count;
             t->rate[i] += 0.5f * ((float)((double)delta / seconds) - t->rate[i]);
             if (delta == 0 && t->rate[i] < 1e-3f)
                 t->rate[i] = 0;
@@ -96,7 +99,7 @@ void ebpfMonRankRecords(double seconds)
                 continue;
             done += delta;
             rate += (double)delta / seconds;
-            if (count && !t->gone)
+            if (count && !t->gone && t->level >= ebpfMonLevelCounts)
                 n = insertBusy(top, n, (busy){ t, i, t->rate[i], count });
         }
     }
@@ -115,10 +118,11 @@ void ebpfMonRankRecords(double seconds)
         row->atLeast = !!(top[i].t->how[top[i].index] & EBPFMON_AT_LEAST);
     }
     watchRecords(board);
-    board->time[ebpfMonGroupProc] = now;
-    board->time[ebpfMonGroupWatch] = now;
+    board->time[ebpfMonGroupProc] = at;
+    board->time[ebpfMonGroupWatch] = at;
     ebpfMonBoardUnlock();
     ebpfMonTargetsUnlock();
+    free(now);
 }
 
 /* --- chains ----------------------------------------------------------------------------------------- */

@@ -72,17 +72,57 @@ void ebpfMonTargetsRemove(ebpfMonTarget *t)
     ebpfMonTargetsUnlock();
 }
 
-uint64_t ebpfMonTargetCount(const ebpfMonTarget *t, uint32_t i)
+uint64_t ebpfMonTargetPasses(const ebpfMonTarget *t, int bank, uint32_t i)
 {
-    const ebpfMonTables *tab = ebpfMonLoaded();
-    volatile struct ebpfMonRecState *st;
+    const ebpfMonStretches *s = t->stretch[bank];
+    volatile struct ebpfMonRecState *state = ebpfMonLoaded()->state;
+    uint64_t sum = 0;
 
-    if (!tab || t->slot == UINT32_MAX)
-        return 0;
-    st = &tab->state[t->slot + i];
+    if (!s || !s->ahead[i])
+        return 0; /* the last record of a stretch is counted by itself */
+    for (uint32_t r = i; r != EBPFMON_NO_RECORD; r = ebpfMonStretchBefore(s, r))
+        sum += state[t->slot + r].pass[bank];
+    return sum;
+}
+
+/* What was counted for this record alone. */
+static uint64_t ownCount(const ebpfMonTarget *t, uint32_t i)
+{
+    volatile struct ebpfMonRecState *st = &ebpfMonLoaded()->state[t->slot + i];
+
     if ((t->how[i] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST)) == EBPFMON_BY_TRAP)
         return st->trapped + (uint64_t)t->adjust[i];
     return st->count + (uint64_t)t->adjust[i];
+}
+
+uint64_t ebpfMonTargetCount(const ebpfMonTarget *t, uint32_t i)
+{
+    if (!ebpfMonLoaded() || t->slot == UINT32_MAX)
+        return 0;
+    return ownCount(t, i) + ebpfMonTargetPasses(t, 0, i) + ebpfMonTargetPasses(t, 1, i);
+}
+
+void ebpfMonTargetCounts(const ebpfMonTarget *t, uint64_t *now)
+{
+    volatile struct ebpfMonRecState *state = ebpfMonLoaded()->state;
+
+    for (uint32_t i = 0; i < t->cat->count; i++)
+        now[i] = ownCount(t, i);
+    for (int bank = 0; bank < 2; bank++) {
+        const ebpfMonStretches *s = t->stretch[bank];
+        uint64_t sum = 0;
+
+        for (uint32_t p = 0; s && p < s->n; p++) { /* in order, so that each stretch is gone through once */
+            uint32_t r = s->order[p];
+
+            if (ebpfMonStretchBefore(s, r) == EBPFMON_NO_RECORD)
+                sum = 0;
+            if (!s->ahead[r])
+                continue;
+            sum += state[t->slot + r].pass[bank];
+            now[r] += sum;
+        }
+    }
 }
 
 unsigned ebpfMonTargetsTroubles(char *buf, size_t size)

@@ -16,6 +16,7 @@
 #include "target/closure.h"
 #include "target/image.h"
 #include "target/procInfo.h"
+#include "target/stretch.h"
 
 /* How a record's count is known. */
 #define EBPFMON_BY_TRAP   1 /* counted by the trap: a snapshot cannot see it rightly */
@@ -46,9 +47,11 @@ typedef struct ebpfMonTarget {
     uint32_t  slot;        /* first one, UINT32_MAX: none */
     uint32_t  closureAt, closureCount;   /* its part of the closure table, UINT32_MAX: none */
     uint32_t  oldClosureAt, oldClosureCount; /* the part before, given back at the next change */
+    ebpfMonStretches *stretch[2]; /* by bank of the kernel's pass counters; NULL: none */
+    int       bank;        /* the one that the closures in force use */
     uint8_t  *how;         /* EBPFMON_BY_TRAP … */
     int64_t  *adjust;      /* added to the kernel's counter when the way of counting changed */
-    uint64_t *before;      /* counts at the last publication */
+    uint64_t *counts;      /* at the last publication */
     float    *rate;
     uint32_t  trapped;     /* records that want the trap */
     uint32_t  shown;       /* records that match the filter */
@@ -79,8 +82,12 @@ ebpfMonTarget *ebpfMonTargetsFirst(void);
 ebpfMonTarget *ebpfMonTargetById(uint32_t iocId);
 ebpfMonTarget *ebpfMonTargetByPid(pid_t pid); /* not one that is gone */
 
-/* Processings of one record as far as they are known. */
+/* Processings of one record as far as they are known; of all records: now[index]. */
 uint64_t ebpfMonTargetCount(const ebpfMonTarget *t, uint32_t index);
+void ebpfMonTargetCounts(const ebpfMonTarget *t, uint64_t *now);
+
+/* The part of a record's count that the passes of its stretches make up, in one bank. */
+uint64_t ebpfMonTargetPasses(const ebpfMonTarget *t, int bank, uint32_t index);
 
 /* For the state line: how many targets have something to say, and the first that does. */
 unsigned ebpfMonTargetsTroubles(char *buf, size_t size);

@@ -254,7 +254,7 @@ static void linksOf(uint32_t iocId, uint64_t precord)
         return;
     trapped = t->trapped;
     ebpfMonMemFlush(t->mem);
-    ebpfMonInstallLinks(t, index);
+    ebpfMonInstallLinks(t, (uint32_t)index);
     ebpfMonMemFlush(t->mem);
     if (!trapped != !t->trapped)
         apply(t);

@@ -56,6 +56,7 @@ typedef struct {
     uint16_t flags;     /* EBPFMON_REC_… */
     uint32_t *to;       /* records that it processes through database links; one entry a link */
     uint32_t toCount;
+    uint32_t fwd;       /* the target of its FLNK, UINT32_MAX: none in this IOC */
 } ebpfMonRecord;
 
 /* Offsets in dbCommon. */

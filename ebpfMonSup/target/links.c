@@ -41,11 +41,18 @@ static void readRecord(ebpfMonMem *mem, ebpfMonCatalogue *cat, ebpfMonRecord *re
     uint32_t to[EBPFMON_FIELDS_LIMIT], n = 0;
     int16_t tse = 0, tselType = LAYOUT_LINK_CONSTANT;
 
+    rec->fwd = UINT32_MAX;
+
     for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++) {
         const ebpfMonField *f = &cat->field[i];
 
-        if (f->type >= ebpfMonDbfInlink && f->type <= ebpfMonDbfFwdlink)
-            n += (uint32_t)follow(mem, cat, f, rec->addr + f->offset, &to[n]);
+        if (f->type < ebpfMonDbfInlink || f->type > ebpfMonDbfFwdlink ||
+            !follow(mem, cat, f, rec->addr + f->offset, &to[n]))
+            continue;
+        /* not every forward link: fanout's LNK1 … are followed before its own completion */
+        if (strcmp(f->name, "FLNK") == 0)
+            rec->fwd = to[n];
+        n++;
     }
     free(rec->to);
     rec->to = NULL;
