@@ -157,13 +157,13 @@ static __always_inline __u32 readData(struct thread *th, __u32 at, __u64 from, _
     return n;
 }
 
-static __always_inline void send(struct thread *th)
+static __always_inline void send(struct thread *th, __u64 wakeup)
 {
     __u64 n = th->ev.oldLen + th->ev.newLen;
 
     n &= 4 * EBPFMON_VAL_MAX - 1; /* for the verifier: it is at most half of that */
     barrier_var(n);
-    if (bpf_ringbuf_output(&ring, &th->ev, sizeof(th->ev) + n, BPF_RB_NO_WAKEUP))
+    if (bpf_ringbuf_output(&ring, &th->ev, sizeof(th->ev) + n, wakeup))
         countLost(EBPFMON_LOST_RING);
 }
 
@@ -223,7 +223,7 @@ int ebpfmon_put(struct pt_regs *ctx)
         depth = 0; /* returns that were missed while the probe was being detached */
     th->pending[depth & (EBPFMON_NESTED - 1)] = ev->id;
     th->putDepth = depth + 1;
-    send(th);
+    send(th, BPF_RB_NO_WAKEUP);
     return 0;
 }
 
@@ -322,7 +322,7 @@ int ebpfmon_checkput(struct pt_regs *ctx)
     if (a.nElements == 1 && a.fieldType < DBF_INLINK)
         th->ev.oldLen = readData(th, 0, a.pfield, (__u16)a.fieldSize);
     if (readMessage(th, conf, client))
-        send(th);
+        send(th, BPF_RB_NO_WAKEUP);
     return 0;
 }
 
@@ -375,7 +375,8 @@ int ebpfmon_putfield(struct pt_regs *ctx)
     }
     if (nRequest > 0)
         ev->newLen = readData(th, ev->oldLen, PT_REGS_PARM3(ctx), (__u64)nRequest * dbrSize(ev->dbrType));
-    send(th);
+    /* a changed link changes what a chain reaches: the user half is to follow at once */
+    send(th, isLink ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
     return 0;
 }
 
@@ -407,7 +408,7 @@ int ebpfmon_notify(struct pt_regs *ctx)
         th->ev.oldLen = readData(th, 0, a.pfield, (__u16)a.fieldSize);
     if (readMessage(th, conf, th->client)) {
         th->ev.isCA = 2; /* the value is in network byte order, as for a denied put */
-        send(th);
+        send(th, BPF_RB_NO_WAKEUP);
     }
     return 0;
 }

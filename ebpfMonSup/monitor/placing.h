@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A target's closures and stretches in the kernel half's tables. Target thread only. */
+#ifndef EBPFMON_PLACING_H
+#define EBPFMON_PLACING_H
+
+#include "monitor/target.h"
+
+int ebpfMonPlacingInit(unsigned maxClosure);
+
+/* Made from the links as they were read last. NULL without memory. */
+ebpfMonClosures *ebpfMonPlacingClosures(const ebpfMonCatalogue *cat);
+
+/* Puts closures in force, in place of those before. 0, or -1: no room. */
+int ebpfMonPlacingSet(ebpfMonTarget *t, const ebpfMonClosures *c);
+
+/* Gives back the target's part of the table. */
+void ebpfMonPlacingRemove(ebpfMonTarget *t);
+
+/* An epicsTimeStamp, as a record has it in memory, as a number that grows with time. */
+uint64_t ebpfMonPlacingOrder(uint64_t time);
+
+#endif
