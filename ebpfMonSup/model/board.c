@@ -85,6 +85,7 @@ int ebpfMonBoardWatch(const char *record)
         row = &board->watch[i];
         memset(row, 0, sizeof(*row));
         strcpy(row->record, record);
+        strcpy(row->putLast, EBPFMON_NO_PUT);
         row->latMean = row->latP99 = row->latMax = NAN;
         board->watchCount++;
         found = (int)i;

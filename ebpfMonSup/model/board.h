@@ -22,6 +22,7 @@
 #define EBPFMON_WATCH_MAX  1024 /* records with scalars of their own */
 #define EBPFMON_SLOW_SIZE  16384
 #define EBPFMON_LOG_SIZE   16384
+#define EBPFMON_NO_PUT     "no put yet" /* in place of the newest put */
 
 /* What changes together, and is scanned together. */
 typedef enum {

@@ -19,9 +19,11 @@ typedef struct {
 typedef struct {
     /* Before start only. 0, or -1 with a message printed. */
     long (*configure)(const ebpfMonSettings *settings);
-    /* Starts the monitor's threads; is called at the end of iocInit as well, and then does nothing more. */
+    /* Starts the monitor, or tries again after a failure; while it runs it does nothing. Called at the end of
+     * iocInit as well. 0 it runs, or -1: STATE_MSG says why. */
     long (*start)(void);
-    /* Puts a filter in force, or refuses it and leaves the old one. "text": one line for the operator. */
+    /* Puts a filter in force, or refuses it and leaves the old one. Waits up to 50 ms until it is applied.
+     * "text": one line for the operator, which says how far that is. Not yet running: kept for the start. */
     long (*setFilter)(const ebpfMonFilter *filter, char *text, size_t size,
                       unsigned *matching, unsigned *generation);
     void (*getFilter)(ebpfMonFilter *filter);

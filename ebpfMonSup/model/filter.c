@@ -12,7 +12,7 @@ const ebpfMonFilter ebpfMonFilterDefault = {
     "*", "*", "*", "*", "*", ebpfMonLevelChains, 10000.0, 1, 1.0
 };
 
-static int checkPattern(char *pattern, const char *what, char *why, size_t size)
+int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, char *why, size_t size)
 {
     const char *p;
 
@@ -44,11 +44,11 @@ static int checkPattern(char *pattern, const char *what, char *why, size_t size)
 
 int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size)
 {
-    if (checkPattern(filter->ioc, "IOC", why, size) ||
-        checkPattern(filter->record, "record", why, size) ||
-        checkPattern(filter->field, "field", why, size) ||
-        checkPattern(filter->host, "host", why, size) ||
-        checkPattern(filter->user, "user", why, size))
+    if (ebpfMonPatternCheck(filter->ioc, "IOC", why, size) ||
+        ebpfMonPatternCheck(filter->record, "record", why, size) ||
+        ebpfMonPatternCheck(filter->field, "field", why, size) ||
+        ebpfMonPatternCheck(filter->host, "host", why, size) ||
+        ebpfMonPatternCheck(filter->user, "user", why, size))
         return -1;
     if ((unsigned)filter->level >= ebpfMonLevelCount) {
         snprintf(why, size, "level %d does not exist: 0 (off) to %d (%s)", (int)filter->level,

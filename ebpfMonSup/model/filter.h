@@ -25,6 +25,7 @@ typedef struct {
 extern const ebpfMonFilter ebpfMonFilterDefault;
 
 /* 0, or -1 with the reason and what to do in "why". Empty patterns are set to "*". */
+int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, char *why, size_t size);
 int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size);
 
 int ebpfMonFilterWantsPut(const ebpfMonFilter *filter, const char *record, const char *field,

@@ -2,21 +2,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <epicsEvent.h>
 #include <epicsMutex.h>
 #include <epicsString.h>
+#include <epicsTime.h>
 
 #include "monitor/asked.h"
 
-#define RULES_MAX 64
 #define LINKS_MAX 1024
 #define LINKS_AT_ONCE 64
 #define IDLE 0.5 /* s: the longest that a caller is told to wait */
-
-typedef struct {
-    char pattern[EBPFMON_PATTERN_SIZE];
-    int  level;     /* -1: none */
-    int  reference; /* -1: none */
-} rule;
 
 typedef struct {
     uint32_t iocId;
@@ -31,26 +26,51 @@ static const uint64_t again[] = { 0, 500000, 2000000, 10000000, 100000000, 10000
 static epicsMutexId lock; /* guards all that follows */
 static void (*wakeUp)(void);
 static ebpfMonFilter filter;
-static int changed;
-static rule rules[RULES_MAX];
-static int ruleCount;
+static unsigned asked, taken, applied; /* how often something was asked; up to where it was taken, and done */
+static epicsEventId done;              /* "applied" moved on */
+static ebpfMonRule rules[EBPFMON_RULES_MAX]; /* the newest last: it goes before the others */
+static unsigned ruleCount;
 static linkPut links[LINKS_MAX];
 static unsigned linkCount;
 
-void ebpfMonAskedInit(void (*wake)(void))
+void ebpfMonAskedInit(const ebpfMonFilter *first, void (*wake)(void))
 {
     lock = epicsMutexMustCreate();
-    filter = ebpfMonFilterDefault;
+    done = epicsEventMustCreate(epicsEventEmpty);
+    filter = *first;
     wakeUp = wake;
 }
 
-void ebpfMonAskedFilter(const ebpfMonFilter *f)
+unsigned ebpfMonAskedFilter(const ebpfMonFilter *f)
 {
+    unsigned number;
+
     epicsMutexMustLock(lock);
     filter = *f;
-    changed = 1;
+    number = ++asked;
     epicsMutexUnlock(lock);
     wakeUp();
+    return number;
+}
+
+int ebpfMonAskedWait(unsigned number, double seconds)
+{
+    epicsUInt64 begin = epicsMonotonicGet();
+    int reached;
+
+    for (;;) {
+        double left = seconds - (double)(epicsMonotonicGet() - begin) / 1e9;
+
+        epicsMutexMustLock(lock);
+        reached = (int)(applied - number) >= 0;
+        epicsMutexUnlock(lock);
+        if (reached || left <= 0)
+            break;
+        epicsEventWaitWithTimeout(done, left);
+    }
+    if (reached)
+        epicsEventMustTrigger(done); /* it wakes one at a time, and another may wait for the same */
+    return reached ? 0 : -1;
 }
 
 void ebpfMonAskedFilterGet(ebpfMonFilter *f)
@@ -66,44 +86,107 @@ int ebpfMonAskedTake(ebpfMonFilter *f)
 
     epicsMutexMustLock(lock);
     *f = filter;
-    was = changed;
-    changed = 0;
+    was = taken != asked;
+    taken = asked;
     epicsMutexUnlock(lock);
     return was;
 }
 
-/* One rule a pattern and kind. */
+void ebpfMonAskedDone(void)
+{
+    epicsMutexMustLock(lock);
+    applied = taken;
+    epicsMutexUnlock(lock);
+    epicsEventMustTrigger(done);
+}
+
+/* --- rules, all under the lock --- */
+
+static void dropRule(unsigned i)
+{
+    memmove(&rules[i], &rules[i + 1], (--ruleCount - i) * sizeof(rules[0]));
+}
+
+/* Drops the rules of this pattern; of one kind, or of both. */
+static void dropPattern(const char *pattern, int levels, int references)
+{
+    for (unsigned i = 0; i < ruleCount;) {
+        int isLevel = rules[i].level >= 0;
+
+        if (strcmp(rules[i].pattern, pattern) == 0 && (isLevel ? levels : references))
+            dropRule(i);
+        else
+            i++;
+    }
+}
+
+/* "No reference" says something only after a rule that asks for one. Nonzero: there is one that does. */
+static int dropIdle(void)
+{
+    int on = 0;
+
+    for (unsigned i = 0; i < ruleCount;) {
+        if (rules[i].reference == 0 && !on) {
+            dropRule(i);
+            continue;
+        }
+        on |= rules[i].reference > 0;
+        i++;
+    }
+    return on;
+}
+
 static int addRule(const char *pattern, int level, int reference)
 {
-    int i, rc = 0;
+    ebpfMonRule *r;
+
+    if (ruleCount == EBPFMON_RULES_MAX)
+        return -1;
+    r = &rules[ruleCount++];
+    snprintf(r->pattern, sizeof(r->pattern), "%s", pattern);
+    r->level = level;
+    r->reference = reference;
+    return 0;
+}
+
+int ebpfMonAskedLevel(const char *pattern, int level)
+{
+    int rc = 0;
 
     epicsMutexMustLock(lock);
-    for (i = 0; i < ruleCount; i++)
-        if (strcmp(rules[i].pattern, pattern) == 0 && (rules[i].reference < 0) == (reference < 0))
-            break;
-    if (i == RULES_MAX) {
-        rc = -1;
-    } else {
-        if (i == ruleCount)
-            ruleCount++;
-        snprintf(rules[i].pattern, sizeof(rules[i].pattern), "%s", pattern);
-        rules[i].level = level;
-        rules[i].reference = reference;
-        changed = 1;
-    }
+    dropPattern(pattern, 1, level < 0);
+    if (level >= 0)
+        rc = addRule(pattern, level, -1);
+    dropIdle();
+    asked++;
     epicsMutexUnlock(lock);
     wakeUp();
     return rc;
 }
 
-int ebpfMonAskedLevel(const char *pattern, int level)
-{
-    return addRule(pattern, level, -1);
-}
-
 int ebpfMonAskedReference(const char *pattern, int on)
 {
-    return addRule(pattern, -1, on);
+    int rc = 0;
+
+    epicsMutexMustLock(lock);
+    dropPattern(pattern, 0, 1);
+    if (dropIdle() || on)
+        rc = addRule(pattern, -1, !!on);
+    asked++;
+    epicsMutexUnlock(lock);
+    wakeUp();
+    return rc;
+}
+
+unsigned ebpfMonAskedRules(ebpfMonRule copy[EBPFMON_RULES_MAX])
+{
+    unsigned n;
+
+    epicsMutexMustLock(lock);
+    n = ruleCount;
+    memcpy(copy, rules, n * sizeof(rules[0]));
+    epicsMutexUnlock(lock);
+    return n;
 }
 
 ebpfMonLevel ebpfMonAskedLevelOf(const char *ioc, const ebpfMonFilter *f, int *reference)
@@ -112,7 +195,7 @@ ebpfMonLevel ebpfMonAskedLevelOf(const char *ioc, const ebpfMonFilter *f, int *r
 
     *reference = 0;
     epicsMutexMustLock(lock);
-    for (int i = 0; i < ruleCount; i++) {
+    for (unsigned i = 0; i < ruleCount; i++) {
         if (!epicsStrGlobMatch(ioc, rules[i].pattern))
             continue;
         if (rules[i].level >= 0)

@@ -9,19 +9,39 @@
 #include "model/filter.h"
 #include "monitor/target.h"
 
-/* "wake" is called whenever something new was asked. */
-void ebpfMonAskedInit(void (*wake)(void));
+#define EBPFMON_RULES_MAX 64
 
-void ebpfMonAskedFilter(const ebpfMonFilter *filter);
+/* What a command asked for the IOCs that match; of several the newest counts. */
+typedef struct {
+    char pattern[EBPFMON_PATTERN_SIZE];
+    int  level;     /* -1: this rule is about the reference count */
+    int  reference; /* -1: this rule is about the level */
+} ebpfMonRule;
+
+/* "wake" is called whenever something new was asked. */
+void ebpfMonAskedInit(const ebpfMonFilter *first, void (*wake)(void));
+
+/* Returns a number to wait for. */
+unsigned ebpfMonAskedFilter(const ebpfMonFilter *filter);
+/* Until what has this number is applied to every IOC. 0, or -1: not within that time. */
+int ebpfMonAskedWait(unsigned number, double seconds);
 void ebpfMonAskedFilterGet(ebpfMonFilter *filter);
-int ebpfMonAskedLevel(const char *iocPattern, int level); /* -1: as the filter says; -1 returned: too many rules */
+
+/* Both take the place of the rule that this pattern had. Level -1: as the filter says, which cancels every
+ * rule of the pattern. 0, or -1: EBPFMON_RULES_MAX are there. */
+int ebpfMonAskedLevel(const char *iocPattern, int level);
 int ebpfMonAskedReference(const char *iocPattern, int on);
+/* The rules in force, oldest first; their number. */
+unsigned ebpfMonAskedRules(ebpfMonRule copy[EBPFMON_RULES_MAX]);
+
 void ebpfMonAskedLinks(uint32_t iocId, uint64_t precord); /* links or TSE of a record are being written */
 
 /* --- the target thread's side --- */
 
 /* The filter now; nonzero: it, or a rule, changed since the last call. */
 int ebpfMonAskedTake(ebpfMonFilter *filter);
+/* What was taken last is applied. */
+void ebpfMonAskedDone(void);
 ebpfMonLevel ebpfMonAskedLevelOf(const char *ioc, const ebpfMonFilter *filter, int *reference);
 
 /* Calls "each" for the records whose links are to be read now. Returns seconds until the next one is due. */

@@ -28,6 +28,7 @@ typedef struct {
     pid_t    pid;
     uint64_t start;
     uint64_t seen, looked; /* ns */
+    int      denied;       /* at the last look */
 } old;
 
 struct ebpfMonFinder {
@@ -39,6 +40,8 @@ struct ebpfMonFinder {
     uint64_t scanned;
     pid_t *scan;         /* the rescan under way */
     int    scanCount, scanAt;
+    unsigned denied, deniedSoFar; /* in the last rescan, in the one under way */
+    pid_t  deniedFirst, deniedFirstSoFar;
 };
 
 static epicsMutexId lock; /* guards the two lists below */
@@ -110,10 +113,15 @@ static void takeAdded(ebpfMonFinder *f, uint64_t now)
     epicsMutexUnlock(lock);
 }
 
+static old *oldOf(ebpfMonFinder *f, pid_t pid)
+{
+    return &f->old[(unsigned)pid & (OLD_MAX - 1)];
+}
+
 /* Worth a look in this rescan? */
 static int wanted(ebpfMonFinder *f, pid_t pid, uint64_t now)
 {
-    old *o = &f->old[(unsigned)pid & (OLD_MAX - 1)];
+    old *o = oldOf(f, pid);
     uint64_t start;
 
     if (o->pid == pid && now - o->seen > OLD_NS && now - o->looked < OLD_NS)
@@ -125,6 +133,7 @@ static int wanted(ebpfMonFinder *f, pid_t pid, uint64_t now)
         o->pid = pid;
         o->start = start;
         o->seen = now;
+        o->denied = 0;
     }
     o->looked = now;
     return 1;
@@ -180,14 +189,35 @@ double ebpfMonFinderNext(ebpfMonFinder *f, uint64_t now, ebpfMonTarget *(*known)
     }
     while (f->scanAt < f->scanCount) {
         pid_t p = f->scan[f->scanAt++];
+        old *o = oldOf(f, p);
 
-        if (!known(p) && wanted(f, p, now) && look(f, p, known, image) == 0) {
-            *pid = p;
-            return 0;
+        if (known(p))
+            continue;
+        if (wanted(f, p, now)) {
+            int found = look(f, p, known, image);
+
+            o->denied = found < 0 && (errno == EACCES || errno == EPERM);
+            if (found == 0) {
+                *pid = p;
+                return 0;
+            }
         }
+        if (o->pid == p && o->denied && f->deniedSoFar++ == 0)
+            f->deniedFirstSoFar = p;
+    }
+    if (f->scan) {
+        f->denied = f->deniedSoFar;
+        f->deniedFirst = f->deniedFirstSoFar;
+        f->deniedSoFar = 0;
     }
     free(f->scan);
     f->scan = NULL;
     f->scanCount = f->scanAt = 0;
     return wait;
+}
+
+unsigned ebpfMonFinderDenied(const ebpfMonFinder *f, pid_t *first)
+{
+    *first = f->deniedFirst;
+    return f->denied;
 }

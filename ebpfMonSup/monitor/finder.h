@@ -24,4 +24,7 @@ int ebpfMonFinderExecd(pid_t pid);
 double ebpfMonFinderNext(ebpfMonFinder *finder, uint64_t now, ebpfMonTarget *(*known)(pid_t), pid_t *pid,
                          ebpfMonImage *image);
 
+/* Processes that we were not allowed to look at, in the last complete look at all; the first of them. */
+unsigned ebpfMonFinderDenied(const ebpfMonFinder *finder, pid_t *first);
+
 #endif

@@ -34,6 +34,7 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
     ebpfMonLevel level = t->asked < t->ceiling ? t->asked : t->ceiling;
     uint32_t want, was = t->att.on;
     char note[sizeof(t->note)] = "";
+    int remark;
 
     if (!t->cat || t->gone)
         level = ebpfMonLevelOff;
@@ -75,10 +76,14 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
     else if (t->noTrap && t->trapped)
         snprintf(note, sizeof(note), "over its budget of %g %%: %u records counted at least", filter->budget,
                  t->trapped);
+    remark = !note[0] && t->att.stepped && (t->slot != UINT32_MAX || level == ebpfMonLevelOff);
+    if (remark)
+        snprintf(note, sizeof(note), "some functions have no cheap place for a probe");
+    ebpfMonTargetsLock();
+    t->remark = remark;
     if (t->slot != UINT32_MAX || level == ebpfMonLevelOff || note[0])
-        snprintf(t->note, sizeof(t->note), "%s", note);
-    if (note[0] == 0 && t->att.stepped)
-        snprintf(t->note, sizeof(t->note), "some functions have no cheap place for a probe");
+        snprintf(t->note, sizeof(t->note), "%s", note); /* else it says why its records found no room */
+    ebpfMonTargetsUnlock();
 }
 
 static double steppedPart(const ebpfMonAttached *att)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The composition root: loads the kernel half, starts the threads, and answers what records and shell ask. */
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <epicsExit.h>
 #include <epicsExport.h>
 #include <epicsMutex.h>
+#include <epicsStdio.h>
 #include <epicsString.h>
 #include <epicsThread.h>
 #include <errlog.h>
@@ -28,18 +28,22 @@
 #define RECORDS_MIN 1000u
 #define RECORDS_MAX 4000000u
 #define CLOSURE_FACTOR 6u /* order, lists of their own, and the table before while it changes */
+/* The target thread applies a filter within milliseconds unless it is just reading an IOC. Who set it may be a
+ * server's thread, which others wait for. */
+#define FILTER_WAIT 0.05 /* s */
 
 static ebpfMonSettings settings = { .maxRecords = 200000, .maxRoots = 8192, .ringKiB = 8192 };
-static epicsMutexId lock; /* guards started, running, generation */
-static int started;
+static epicsMutexId lock;    /* guards what follows */
+static int starting, failed; /* a start is under way; the last one failed */
 static volatile int running; /* the kernel half is loaded and the threads are there */
-static unsigned generation;
+static unsigned generation;  /* filters that came into force */
+static ebpfMonFilter early;  /* the filter to begin with: a filter that is set before that is kept here */
 
 static long configure(const ebpfMonSettings *s)
 {
     ebpfMonSettings want = *s;
 
-    if (started) {
+    if (running || starting) {
         errlogSevPrintf(errlogMajor, "ebpfMonConfigure: already started; call it before iocInit\n");
         return -1;
     }
@@ -92,7 +96,8 @@ static void stop(void *arg)
     ebpfMonUnload();
 }
 
-static long start(void)
+/* The kernel half and the threads. 0, or -1 with the state Failed. */
+static int begin(const ebpfMonFilter *first)
 {
     ebpfMonLoadSizes sizes = {
         .maxRecords = settings.maxRecords, .maxClosure = settings.maxRecords * CLOSURE_FACTOR,
@@ -100,31 +105,51 @@ static long start(void)
     };
     char why[256];
 
-    epicsMutexMustLock(lock);
-    if (started) {
-        epicsMutexUnlock(lock);
-        return 0;
-    }
-    started = 1;
-    epicsMutexUnlock(lock);
     ebpfMonPublishState(ebpfMonStarting, "loading the eBPF programs");
     if (ebpfMonLoad(&sizes, why, sizeof(why))) {
         ebpfMonPublishState(ebpfMonFailed, why);
         return -1;
     }
     if (ebpfMonInstallInit(sizes.maxRecords, sizes.maxClosure)) {
-        ebpfMonPublishState(ebpfMonFailed, "out of memory");
+        ebpfMonPublishState(ebpfMonFailed,
+                            "out of memory: ask for less by ebpfMonConfigure, then call ebpfMonStart");
         ebpfMonUnload();
         return -1;
     }
     ebpfMonCalibrate(&ebpfMonCost);
     seedOwners();
-    ebpfMonTargetsStart(settings.watchSelf);
+    ebpfMonPublishInit();
+    ebpfMonTargetsStart(settings.watchSelf, first);
     ebpfMonEventsStart();
     ebpfMonPublishStart();
-    running = 1;
     epicsAtExit(stop, NULL);
     return 0;
+}
+
+/* A start that failed changed nothing that a second one would find in its way. */
+static long start(void)
+{
+    ebpfMonFilter first;
+    int busy, ok;
+
+    epicsMutexMustLock(lock);
+    busy = starting;
+    if (busy || running) {
+        epicsMutexUnlock(lock);
+        return busy ? -1 : 0;
+    }
+    starting = 1;
+    first = early;
+    epicsMutexUnlock(lock);
+    ok = begin(&first) == 0;
+    epicsMutexMustLock(lock);
+    if (ok && memcmp(&first, &early, sizeof(first)) != 0) /* set meanwhile */
+        ebpfMonAskedFilter(&early);
+    starting = 0;
+    failed = !ok;
+    running = ok;
+    epicsMutexUnlock(lock);
+    return ok ? 0 : -1;
 }
 
 static unsigned matching(const char *pattern)
@@ -142,51 +167,48 @@ static unsigned matching(const char *pattern)
     return n;
 }
 
-/* A filter that is set before the start, from st.cmd or by autosave, is kept until then. */
-static ebpfMonFilter early;
-static int isEarly;
-
 static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsigned *records, unsigned *gen)
 {
     ebpfMonFilter f = *filter;
+    const char *what;
+    unsigned number = 0;
+    int asked;
 
     *records = 0;
     *gen = generation;
     if (ebpfMonFilterCheck(&f, text, size))
         return -1;
     epicsMutexMustLock(lock);
-    *gen = ++generation;
-    if (!running) {
+    asked = running;
+    if (asked) {
+        number = ebpfMonAskedFilter(&f);
+        generation++;
+    } else {
         early = f;
-        isEarly = 1;
     }
+    *gen = generation;
     epicsMutexUnlock(lock);
-    if (running) {
-        ebpfMonAskedFilter(&f);
+    if (asked)
         *records = matching(f.record);
-    }
-    snprintf(text, size, "in force: level %s for IOCs \"%s\", records \"%s\"", ebpfMonLevelName(f.level), f.ioc,
-             f.record);
+    if (!asked)
+        what = "accepted, in force as soon as ebpfMon runs";
+    else if (ebpfMonAskedWait(number, FILTER_WAIT))
+        what = "accepted, being applied";
+    else
+        what = "in force";
+    snprintf(text, size, "%s: level %s for IOCs \"%s\", records \"%s\"", what, ebpfMonLevelName(f.level),
+             f.ioc, f.record);
     return 0;
 }
 
 static void getFilter(ebpfMonFilter *filter)
 {
+    epicsMutexMustLock(lock);
     if (running)
         ebpfMonAskedFilterGet(filter);
     else
-        *filter = isEarly ? early : ebpfMonFilterDefault;
-}
-
-static long startAll(void)
-{
-    long status = start();
-
-    if (status == 0 && running && isEarly) {
-        isEarly = 0;
-        ebpfMonAskedFilter(&early);
-    }
-    return status;
+        *filter = early;
+    epicsMutexUnlock(lock);
 }
 
 static int needRunning(const char *command)
@@ -194,22 +216,39 @@ static int needRunning(const char *command)
     if (running)
         return 0;
     errlogSevPrintf(errlogMajor, "%s: ebpfMon does not run (%s)\n", command,
-                    started ? "see the PV STATE_MSG" : "it starts with iocInit");
+                    failed ? "see the PV STATE_MSG; ebpfMonStart tries again" : "it starts with iocInit");
+    return -1;
+}
+
+static long rule(const char *command, const char *given, int (*ask)(const char *pattern, int value),
+                 int value)
+{
+    char pattern[EBPFMON_PATTERN_SIZE], why[160];
+
+    if (needRunning(command))
+        return -1;
+    /* one that is too long comes without its end, and is refused for that */
+    memcpy(pattern, given, strnlen(given, sizeof(pattern) - 1) + 1);
+    if (ebpfMonPatternCheck(pattern, "IOC", why, sizeof(why))) {
+        errlogSevPrintf(errlogMajor, "%s: %s\n", command, why);
+        return -1;
+    }
+    if (ask(pattern, value) == 0)
+        return 0;
+    errlogSevPrintf(errlogMajor, "%s: there are %d rules already. ebpfMonReport 1 lists them; cancel one by "
+                    "ebpfMonLevel PATTERN filter or ebpfMonReference PATTERN 0, or take one pattern for "
+                    "several IOCs\n", command, EBPFMON_RULES_MAX);
     return -1;
 }
 
 static long setLevel(const char *pattern, int level)
 {
-    if (needRunning("ebpfMonLevel"))
-        return -1;
-    return ebpfMonAskedLevel(pattern, level);
+    return rule("ebpfMonLevel", pattern, ebpfMonAskedLevel, level);
 }
 
 static long setReference(const char *pattern, int on)
 {
-    if (needRunning("ebpfMonReference"))
-        return -1;
-    return ebpfMonAskedReference(pattern, on);
+    return rule("ebpfMonReference", pattern, ebpfMonAskedReference, on);
 }
 
 static void resetLost(void)
@@ -235,7 +274,7 @@ static long listChains(const char *root)
 
 static void report(int level)
 {
-    printf("ebpfMon: %s\n", running ? "runs" : started ? "failed to start" : "not started");
+    printf("ebpfMon: %s\n", running ? "runs" : failed ? "failed to start" : "not started");
     printf("  records at most %u, chain roots %u, event ring %u KiB%s\n", settings.maxRecords, settings.maxRoots,
            settings.ringKiB, settings.watchSelf ? ", watches itself" : "");
     if (running)
@@ -243,7 +282,7 @@ static void report(int level)
 }
 
 static const ebpfMonOps ops = {
-    .configure = configure, .start = startAll, .setFilter = setFilter, .getFilter = getFilter,
+    .configure = configure, .start = start, .setFilter = setFilter, .getFilter = getFilter,
     .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost, .listIocs = listIocs,
     .listRecords = listRecords, .listChains = listChains, .report = report,
 };
@@ -251,6 +290,7 @@ static const ebpfMonOps ops = {
 static void ebpfMonMonitorRegistrar(void)
 {
     lock = epicsMutexMustCreate();
+    early = ebpfMonFilterDefault;
     ebpfMonControlRegister(&ops);
 }
 

@@ -31,7 +31,7 @@ static const char *const lostReason[EBPFMON_LOST_KERNEL] = {
 static epicsEventId wake, ended;
 static volatile int stopping;
 static uint64_t lostBase[EBPFMON_LOST_KERNEL + 1];
-static char trouble[200];
+static char trouble[200]; /* under ebpfMonTargetsLock */
 
 static uint64_t nowNs(void)
 {
@@ -59,7 +59,15 @@ void ebpfMonPublishState(ebpfMonState state, const char *text)
 
 void ebpfMonPublishTrouble(const char *text)
 {
+    ebpfMonTargetsLock();
     snprintf(trouble, sizeof(trouble), "%s", text);
+    ebpfMonTargetsUnlock();
+    ebpfMonPublishSoon();
+}
+
+void ebpfMonPublishSoon(void)
+{
+    epicsEventMustTrigger(wake);
 }
 
 static void lostNow(uint64_t lost[EBPFMON_LOST_KERNEL + 1])
@@ -71,16 +79,16 @@ static void lostNow(uint64_t lost[EBPFMON_LOST_KERNEL + 1])
 void ebpfMonPublishResetLost(void)
 {
     lostNow(lostBase);
-    if (wake)
-        epicsEventMustTrigger(wake);
+    ebpfMonPublishSoon();
 }
 
 static void state(void)
 {
-    char text[256], first[200];
+    char text[256], first[200], ours[sizeof(trouble)];
     unsigned n, iocs = 0, watched = 0;
 
     ebpfMonTargetsLock();
+    memcpy(ours, trouble, sizeof(ours));
     n = ebpfMonTargetsTroubles(first, sizeof(first));
     for (ebpfMonTarget *t = ebpfMonTargetsFirst(); t; t = t->next)
         if (!t->gone) {
@@ -88,8 +96,8 @@ static void state(void)
             watched += t->level > ebpfMonLevelOff;
         }
     ebpfMonTargetsUnlock();
-    if (trouble[0]) {
-        ebpfMonPublishState(ebpfMonDegraded, trouble);
+    if (ours[0]) {
+        ebpfMonPublishState(ebpfMonDegraded, ours);
     } else if (n) {
         if (n > 1)
             epicsSnprintf(text, sizeof(text), "%s (and %u more: ebpfMonIocs)", first, n - 1);
@@ -207,14 +215,21 @@ static void publishThread(void *arg)
 
     (void)arg;
     while (!stopping) {
+        double left = PERIOD - (double)(nowNs() - last) / 1e9, seconds;
         uint64_t now;
-        double seconds;
 
-        epicsEventWaitWithTimeout(wake, PERIOD);
+        if (left > 0 && epicsEventWaitWithTimeout(wake, left) == epicsEventOK) {
+            /* An IOC came, went or is watched otherwise, or losses were reset: that is not kept waiting. What
+             * is counted by the second is. */
+            iocs();
+            lost();
+            state();
+            ebpfMonBoardChanged(ebpfMonGroupIocs);
+            ebpfMonBoardChanged(ebpfMonGroupState);
+            continue;
+        }
         now = nowNs();
         seconds = (double)(now - last) / 1e9;
-        if (seconds < 0.05)
-            continue;
         last = now;
         putRate(seconds);
         ebpfMonRankRecords(seconds);
@@ -230,18 +245,20 @@ static void publishThread(void *arg)
     epicsEventMustTrigger(ended);
 }
 
-void ebpfMonPublishStart(void)
+void ebpfMonPublishInit(void)
 {
     wake = epicsEventMustCreate(epicsEventEmpty);
     ended = epicsEventMustCreate(epicsEventEmpty);
+}
+
+void ebpfMonPublishStart(void)
+{
     epicsThreadMustCreate("ebpfMonPublish", epicsThreadPriorityLow,
                           epicsThreadGetStackSize(epicsThreadStackBig), publishThread, NULL);
 }
 
 void ebpfMonPublishStop(void)
 {
-    if (!wake)
-        return;
     stopping = 1;
     epicsEventMustTrigger(wake);
     epicsEventWaitWithTimeout(ended, 5.0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
+#include <epicsStdio.h>
 #include <epicsString.h>
 
 #include "model/board.h"
@@ -34,6 +34,8 @@ long ebpfMonReportRecords(const char *iocPattern, const char *recordPattern)
     printf("%-32s %12s %12s %12s %s\n", "record", "count", "trapped", "entered", "flags");
     ebpfMonTargetsLock();
     for (ebpfMonTarget *t = ebpfMonTargetsFirst(); t; t = t->next) {
+        unsigned shown = 0;
+
         if (t->gone || !t->cat || !epicsStrGlobMatch(t->name, iocPattern))
             continue;
         for (uint32_t i = 0; i < t->cat->count; i++) {
@@ -42,6 +44,8 @@ long ebpfMonReportRecords(const char *iocPattern, const char *recordPattern)
 
             if (!epicsStrGlobMatch(name, recordPattern))
                 continue;
+            if (!shown++) /* IOCs may have records of the same name */
+                printf("IOC %s:\n", t->name);
             if (t->slot == UINT32_MAX) {
                 printf("%-32s %12s %12s %12s not counted\n", name, "-", "-", "-");
                 continue;
@@ -83,6 +87,54 @@ uint32_t ebpfMonReportNetns(void)
     return stat("/proc/self/ns/net", &st) ? 0 : (uint32_t)st.st_ino;
 }
 
+static void rules(void)
+{
+    ebpfMonRule rule[EBPFMON_RULES_MAX];
+    unsigned n = ebpfMonAskedRules(rule);
+
+    printf("  rules: %u of %d, the last that fits an IOC counts\n", n, EBPFMON_RULES_MAX);
+    for (unsigned i = 0; i < n; i++)
+        if (rule[i].level >= 0)
+            printf("    ebpfMonLevel \"%s\" %s\n", rule[i].pattern,
+                   ebpfMonLevelName((ebpfMonLevel)rule[i].level));
+        else
+            printf("    ebpfMonReference \"%s\" %d\n", rule[i].pattern, rule[i].reference);
+}
+
+static void watches(void)
+{
+    ebpfMonBoard *board = ebpfMonBoardLock();
+
+    printf("  watched records: %u of %d\n", board->watchCount, EBPFMON_WATCH_MAX);
+    for (unsigned i = 0; i < board->watchCount; i++)
+        printf("    %s%s\n", board->watch[i].record, board->watch[i].found ? "" : ": no watched IOC has it");
+    ebpfMonBoardUnlock();
+}
+
+static void countRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat)
+{
+    (void)slot;
+    (void)stat;
+    ++*(unsigned *)arg;
+}
+
+static void slotsUsed(void)
+{
+    const ebpfMonLoadSizes *size = &ebpfMonLoaded()->size;
+    unsigned records = 0, places = 0, roots = 0;
+
+    ebpfMonTargetsLock();
+    for (ebpfMonTarget *t = ebpfMonTargetsFirst(); t; t = t->next) {
+        records += t->slot != UINT32_MAX ? t->cat->count : 0;
+        places += t->closureAt != UINT32_MAX ? t->closureCount : 0;
+        places += t->oldClosureAt != UINT32_MAX ? t->oldClosureCount : 0;
+    }
+    ebpfMonTargetsUnlock();
+    ebpfMonRootsEach(countRoot, &roots);
+    printf("  slots used: records %u of %u, closures %u of %u, chain roots %u of %u\n", records,
+           size->maxRecords, places, size->maxClosure, roots, size->maxRoots);
+}
+
 static void sites(const ebpfMonBinary *b)
 {
     static const char *const cls[] = { "not there", "emulated", "single-stepped: dear" };
@@ -120,6 +172,9 @@ void ebpfMonReport(int level)
     ebpfMonBoardUnlock();
     if (level < 1)
         return;
+    slotsUsed();
+    rules();
+    watches();
     ebpfMonReportIocs();
     if (level < 2)
         return;

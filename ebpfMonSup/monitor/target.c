@@ -131,7 +131,7 @@ unsigned ebpfMonTargetsTroubles(char *buf, size_t size)
 
     buf[0] = 0;
     for (ebpfMonTarget *t = list; t; t = t->next)
-        if (!t->gone && t->note[0] && n++ == 0)
+        if (!t->gone && t->note[0] && !t->remark && n++ == 0)
             epicsSnprintf(buf, size, "%s: %s", t->name, t->note);
     return n;
 }

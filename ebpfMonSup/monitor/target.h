@@ -31,6 +31,7 @@ typedef struct ebpfMonTarget {
     char      name[EBPFMON_IOCNAME_SIZE];
     char      version[40];
     char      note[160];   /* diagnosis, or why the level is not the one asked for */
+    int       remark;      /* the note is no trouble */
     ebpfMonImage    image;
     ebpfMonMem     *mem;
     ebpfMonAttached att;

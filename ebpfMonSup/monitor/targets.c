@@ -9,15 +9,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <linux/capability.h>
+
+#include <epicsAtomic.h>
 #include <epicsEvent.h>
 #include <epicsThread.h>
 #include <errlog.h>
 
-#include "model/board.h"
 #include "monitor/asked.h"
 #include "monitor/finder.h"
 #include "monitor/governor.h"
 #include "monitor/install.h"
+#include "monitor/publish.h"
 #include "monitor/target.h"
 #include "monitor/targets.h"
 
@@ -27,11 +30,14 @@
 #define TROUBLE_NS  5000000000ull  /* a database that cannot be read for this long is told of */
 #define SETTLE_NS   2000000000ull  /* without interruptAccept: when iocInit is taken to be done */
 #define PROBE_NS    5000000000ull
+#define TICK_END    0.01           /* s between looks at one that is ending: that is told before it is done */
+#define END_NS      300000000ull
 
 static epicsEventId wake;
 static epicsEventId ended;
 static volatile int stopping;
 static int watchSelf;
+static int ending; /* a target is about to end; atomic */
 
 static uint64_t nowNs(void)
 {
@@ -49,7 +55,8 @@ void ebpfMonTargetsExec(pid_t pid)
 
 void ebpfMonTargetsExit(pid_t pid)
 {
-    (void)pid; /* the next look finds it gone */
+    (void)pid; /* the next looks find it gone */
+    epicsAtomicSetIntT(&ending, 1);
     epicsEventMustTrigger(wake);
 }
 
@@ -72,6 +79,7 @@ static void setNote(ebpfMonTarget *t, const char *note)
     ebpfMonTargetsLock();
     snprintf(t->note, sizeof(t->note), "%s", note);
     ebpfMonTargetsUnlock();
+    ebpfMonPublishSoon();
     if (note[0])
         errlogSevPrintf(errlogMinor, "ebpfMon: IOC %s (pid %d): %s\n", t->name, (int)t->pid, note);
 }
@@ -159,7 +167,7 @@ static void markGone(ebpfMonTarget *t, uint64_t now)
     ebpfMonAttachSet(&t->att, 0, note, sizeof(note)); /* its probes went with it; ours are only handles */
     if (!ebpfMonTargetByPid(t->pid))
         ebpfMonTargetDel((uint32_t)t->pid);
-    ebpfMonBoardChanged(ebpfMonGroupIocs);
+    ebpfMonPublishSoon();
 }
 
 /* The same process, and still the same program? exec keeps pid and start time. */
@@ -225,7 +233,7 @@ static int follow(ebpfMonTarget *t, uint64_t now)
     if (!t->applied || running) {
         t->applied = 1;
         apply(t);
-        ebpfMonBoardChanged(ebpfMonGroupIocs);
+        ebpfMonPublishSoon();
     }
     return !running;
 }
@@ -260,10 +268,39 @@ static void linksOf(uint32_t iocId, uint64_t precord)
         apply(t);
 }
 
+/* What the rights of this process do not let us look at may be an IOC that nobody would miss. */
+static void tellBlind(const ebpfMonFinder *finder, uint64_t may)
+{
+    const uint64_t files = 1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_DAC_OVERRIDE;
+    static int wasBlind; /* 1: to memory, 2: to files */
+    int blind = 0;
+    pid_t first = 0;
+
+    if (!(may & 1ull << CAP_SYS_PTRACE))
+        blind = 1;
+    else if (!(may & files) && ebpfMonFinderDenied(finder, &first))
+        blind = 2;
+    if (blind == wasBlind)
+        return;
+    wasBlind = blind;
+    if (blind == 1) {
+        ebpfMonPublishTrouble("no CAP_SYS_PTRACE: IOCs of others cannot be seen. Start ebpfMon as root, or "
+                              "with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE");
+    } else if (blind == 2) {
+        char text[200];
+
+        snprintf(text, sizeof(text), "program files of some processes (pid %d) cannot be read, they may be "
+                 "IOCs: give ebpfMon CAP_DAC_READ_SEARCH, or let its user read them", (int)first);
+        ebpfMonPublishTrouble(text);
+    } else {
+        ebpfMonPublishTrouble("");
+    }
+}
+
 static void targetThread(void *arg)
 {
     ebpfMonFinder *finder = ebpfMonFinderNew(watchSelf);
-    uint64_t lastBudget = 0, lastProbe = 0;
+    uint64_t lastBudget = 0, lastProbe = 0, endUntil = 0, may = ebpfMonProcCapabilities();
 
     (void)arg;
     while (finder && !stopping) {
@@ -276,6 +313,10 @@ static void targetThread(void *arg)
         pid_t pid;
 
         changed = ebpfMonAskedTake(&f);
+        if (epicsAtomicCmpAndSwapIntT(&ending, 1, 0))
+            endUntil = now + END_NS;
+        if (now < endUntil)
+            wait = TICK_END;
         for (t = ebpfMonTargetsFirst(); t; t = next) {
             next = t->next;
             if (!t->gone && !alive(t))
@@ -301,9 +342,11 @@ static void targetThread(void *arg)
             }
             if (changed || (budget && ebpfMonGovernBudget(t, f.budget, now))) {
                 apply(t);
-                ebpfMonBoardChanged(ebpfMonGroupIocs);
+                ebpfMonPublishSoon();
             }
         }
+        if (changed)
+            ebpfMonAskedDone();
         if (budget)
             lastBudget = now;
         if (probe)
@@ -317,6 +360,7 @@ static void targetThread(void *arg)
             due = ebpfMonFinderNext(finder, now, ebpfMonTargetByPid, &pid, &image);
             wait = 0;
         }
+        tellBlind(finder, may);
         if (due < wait)
             wait = due;
         if (wait > 0)
@@ -333,13 +377,13 @@ static void wakeUp(void)
     epicsEventMustTrigger(wake);
 }
 
-void ebpfMonTargetsStart(int self)
+void ebpfMonTargetsStart(int self, const ebpfMonFilter *first)
 {
     watchSelf = self;
     wake = epicsEventMustCreate(epicsEventEmpty);
     ended = epicsEventMustCreate(epicsEventEmpty);
     ebpfMonTargetsInit();
-    ebpfMonAskedInit(wakeUp);
+    ebpfMonAskedInit(first, wakeUp);
     ebpfMonFinderInit();
     epicsThreadMustCreate("ebpfMonTarget", epicsThreadPriorityLow,
                           epicsThreadGetStackSize(epicsThreadStackBig), targetThread, NULL);

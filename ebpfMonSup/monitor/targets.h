@@ -5,7 +5,9 @@
 
 #include <sys/types.h>
 
-void ebpfMonTargetsStart(int watchSelf);
+#include "model/filter.h"
+
+void ebpfMonTargetsStart(int watchSelf, const ebpfMonFilter *first);
 void ebpfMonTargetsStop(void);
 void ebpfMonTargetsExec(pid_t pid); /* a program was started */
 void ebpfMonTargetsExit(pid_t pid); /* a target's first thread ended */

@@ -85,8 +85,8 @@ int ebpfMonProgFd(ebpfMonProg prog)
 static void explain(int err, char *why, size_t size)
 {
     if (err == EPERM || err == EACCES)
-        snprintf(why, size, "no privileges: start ebpfMon as root, or with CAP_BPF, CAP_PERFMON, "
-                 "CAP_SYS_PTRACE and CAP_SYS_RESOURCE");
+        snprintf(why, size, "no privileges: start ebpfMon as root, or with CAP_BPF, CAP_PERFMON and "
+                 "CAP_SYS_PTRACE");
     else if (access("/sys/kernel/btf/vmlinux", R_OK))
         snprintf(why, size, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one with "
                  "CONFIG_DEBUG_INFO_BTF, as distributions build them");

@@ -14,6 +14,7 @@
 #include <initHooks.h>
 
 #include "model/control.h"
+#include "record/filterSub.h"
 #include "record/pvScan.h"
 
 static long driverInit(void)
@@ -33,10 +34,12 @@ epicsExportAddress(drvet, drvEbpfMon);
 
 static void initHook(initHookState state)
 {
-    if (state == initHookAfterIocRunning)
+    if (state == initHookAfterIocRunning) {
         ebpfMonControl()->start();
-    else if (state == initHookAtShutdown)
+        ebpfMonFilterAgain();
+    } else if (state == initHookAtShutdown) {
         ebpfMonScanStop();
+    }
 }
 
 /* The default prefix has the host's name. A shell exports HOSTNAME seldom and a service manager never; and

@@ -21,6 +21,7 @@
 #include <dbLock.h>
 #include <epicsExport.h>
 #include <epicsMutex.h>
+#include <epicsStdlib.h>
 #include <epicsThread.h>
 #include <errlog.h>
 #include <registryFunction.h>
@@ -31,11 +32,13 @@
 
 #define PATTERNS 5
 #define TEXT_SIZE 256
+#define ALL ((1u << EBPFMON_FILTER_INPUTS) - 1)
 
 enum { inLevel = PATTERNS, inSlow, inSample, inBudget };
 
-static const char * const inputName[] = {"IOC", "record", "field", "host", "user", "level", "slow limit",
-                                         "sampling", "budget"};
+static const char * const inputName[EBPFMON_FILTER_INPUTS] = {
+    "IOC", "record", "field", "host", "user", "level", "slow limit", "sampling", "budget"
+};
 static const size_t patternAt[PATTERNS] = {
     offsetof(ebpfMonFilter, ioc), offsetof(ebpfMonFilter, record), offsetof(ebpfMonFilter, field),
     offsetof(ebpfMonFilter, host), offsetof(ebpfMonFilter, user)
@@ -43,7 +46,7 @@ static const size_t patternAt[PATTERNS] = {
 
 static aSubRecord *filterRecord; /* the last one loaded; set before the IOC runs */
 static int filterReady;          /* it has processed once: the record may be processed by the command */
-static int commandPending;       /* the command's filter goes before what the records hold */
+static unsigned commandPending;  /* inputs (a bit each) whose value by command goes before the records' */
 static ebpfMonFilter commandFilter;
 static epicsMutexId filterLock;
 
@@ -135,6 +138,71 @@ static int readFilter(const aSubRecord *prec, ebpfMonFilter *filter, char *why, 
     return 0;
 }
 
+static int parseNumber(double *to, const char *value, const char *what, char *why, size_t size)
+{
+    if (epicsParseDouble(value, to, NULL) == 0)
+        return 0;
+    snprintf(why, size, "%s \"%s\" is not a number", what, value);
+    return -1;
+}
+
+int ebpfMonFilterParse(ebpfMonFilter *filter, unsigned in, const char *value, char *why, size_t size)
+{
+    char *pattern = (char *)filter + (in < PATTERNS ? patternAt[in] : 0);
+    double sample;
+    int level;
+
+    switch (in) {
+    case inLevel:
+        level = ebpfMonLevelParse(value);
+        if (level < 0) {
+            snprintf(why, size, "there is no level \"%s\": off, puts, counts, chains or trace", value);
+            return -1;
+        }
+        filter->level = (ebpfMonLevel)level;
+        return 0;
+    case inSlow:
+        return parseNumber(&filter->slowUs, value, inputName[in], why, size);
+    case inSample:
+        if (parseNumber(&sample, value, inputName[in], why, size))
+            return -1;
+        if (!(sample >= 0 && sample <= 1e9)) {
+            snprintf(why, size, "sample %g cannot be: give 1 to 1000000000", sample);
+            return -1;
+        }
+        filter->sample = (unsigned)sample;
+        return 0;
+    case inBudget:
+        return parseNumber(&filter->budget, value, inputName[in], why, size);
+    default:
+        if (strlen(value) >= EBPFMON_PATTERN_SIZE) {
+            snprintf(why, size, "%s pattern is longer than %d characters: shorten it with *", inputName[in],
+                     EBPFMON_PATTERN_SIZE - 1);
+            return -1;
+        }
+        strcpy(pattern, value);
+        return 0;
+    }
+}
+
+/* Puts the inputs that are given over those of another filter. */
+static void overlay(ebpfMonFilter *filter, const ebpfMonFilter *from, unsigned given)
+{
+    int in;
+
+    for (in = 0; in < PATTERNS; in++)
+        if (given & 1u << in)
+            memcpy((char *)filter + patternAt[in], (const char *)from + patternAt[in], EBPFMON_PATTERN_SIZE);
+    if (given & 1u << inLevel)
+        filter->level = from->level;
+    if (given & 1u << inSlow)
+        filter->slowUs = from->slowUs;
+    if (given & 1u << inSample)
+        filter->sample = from->sample;
+    if (given & 1u << inBudget)
+        filter->budget = from->budget;
+}
+
 /* Writes one input's source record without processing it, and tells its clients. Its lock set is held:
  * a database link joins the lock sets of both of its ends. */
 static void writeSource(const aSubRecord *prec, int in, short type, const void *value, long count)
@@ -178,10 +246,9 @@ static void showText(aSubRecord *prec, const char *text)
 
 static long ebpfMonFilterProcess(aSubRecord *prec)
 {
-    ebpfMonFilter filter = ebpfMonFilterDefault;
+    ebpfMonFilter filter = ebpfMonFilterDefault, command = ebpfMonFilterDefault;
     char text[TEXT_SIZE] = "";
-    unsigned matching = 0, generation = 0;
-    int fromCommand;
+    unsigned matching = 0, generation = 0, given;
     long status;
 
     if (prec->ftvb != DBF_ULONG || prec->ftvc != DBF_ULONG) {
@@ -190,13 +257,14 @@ static long ebpfMonFilterProcess(aSubRecord *prec)
     }
     lockFilter();
     filterReady = 1;
-    fromCommand = commandPending;
+    given = commandPending;
     commandPending = 0;
-    if (fromCommand)
-        filter = commandFilter;
+    if (given)
+        command = commandFilter;
     epicsMutexUnlock(filterLock);
 
-    status = fromCommand ? 0 : readFilter(prec, &filter, text, sizeof(text));
+    status = given == ALL ? 0 : readFilter(prec, &filter, text, sizeof(text));
+    overlay(&filter, &command, given);
     if (!status)
         status = ebpfMonFilterCheck(&filter, text, sizeof(text));
     if (!status)
@@ -204,7 +272,7 @@ static long ebpfMonFilterProcess(aSubRecord *prec)
     if (!status) {
         *(epicsUInt32 *)prec->valb = matching;
         *(epicsUInt32 *)prec->valc = generation;
-        if (fromCommand)
+        if (given)
             writeSources(prec, &filter);
     }
     showText(prec, text);
@@ -218,22 +286,9 @@ static long ebpfMonFilterInit(aSubRecord *prec)
     return 0;
 }
 
-long ebpfMonFilterCommand(const ebpfMonFilter *filter, char *text, size_t size)
+static long processFilter(char *text, size_t size)
 {
-    ebpfMonFilter checked = *filter;
-    unsigned matching, generation;
-    int ready;
     long status;
-
-    if (ebpfMonFilterCheck(&checked, text, size))
-        return -1;
-    lockFilter();
-    ready = filterReady;
-    commandFilter = checked;
-    commandPending = 1;
-    epicsMutexUnlock(filterLock);
-    if (!ready) /* no record, or not yet: it takes the pending filter when it first processes */
-        return ebpfMonControl()->setFilter(&checked, text, size, &matching, &generation);
 
     dbScanLock((dbCommon *)filterRecord);
     dbProcess((dbCommon *)filterRecord);
@@ -242,6 +297,37 @@ long ebpfMonFilterCommand(const ebpfMonFilter *filter, char *text, size_t size)
         ebpfMonTextCopy(text, size, filterRecord->vala);
     dbScanUnlock((dbCommon *)filterRecord);
     return status;
+}
+
+void ebpfMonFilterAgain(void)
+{
+    char text[TEXT_SIZE];
+    int ready;
+
+    lockFilter();
+    ready = filterReady;
+    epicsMutexUnlock(filterLock);
+    if (ready)
+        processFilter(text, sizeof(text));
+}
+
+long ebpfMonFilterCommand(const ebpfMonFilter *filter, unsigned given, char *text, size_t size)
+{
+    ebpfMonFilter checked = *filter;
+    unsigned matching, generation;
+    int ready;
+
+    if (ebpfMonFilterCheck(&checked, text, size))
+        return -1;
+    lockFilter();
+    ready = filterReady;
+    commandFilter = checked;
+    commandPending = ready ? ALL : commandPending | given; /* of several commands before iocInit all count */
+    epicsMutexUnlock(filterLock);
+    if (ready)
+        return processFilter(text, size);
+    /* No record, or not yet: it takes what is pending when it first processes. */
+    return ebpfMonControl()->setFilter(&checked, text, size, &matching, &generation);
 }
 
 epicsRegisterFunction(ebpfMonFilterInit);

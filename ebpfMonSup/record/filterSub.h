@@ -5,8 +5,17 @@
 
 #include "model/filter.h"
 
-/* Puts a filter in force and into the records that the filter record takes it from. Before iocInit the
- * records get it when the filter record processes for the first time. 0, or -1; "text" for the operator. */
-long ebpfMonFilterCommand(const ebpfMonFilter *filter, char *text, size_t size);
+#define EBPFMON_FILTER_INPUTS 9 /* A … I of the filter record, in its order */
+
+/* One input from text, "why" not. 0 or -1. */
+int ebpfMonFilterParse(ebpfMonFilter *filter, unsigned input, const char *value, char *why, size_t size);
+
+/* Puts a filter in force and into the records that the filter record takes it from. Before iocInit that is
+ * when the filter record processes for the first time, and the records keep what is not "given" (a bit an
+ * input). 0, or -1; "text" for the operator. */
+long ebpfMonFilterCommand(const ebpfMonFilter *filter, unsigned given, char *text, size_t size);
+
+/* The monitor has started: its filter record says so. */
+void ebpfMonFilterAgain(void);
 
 #endif

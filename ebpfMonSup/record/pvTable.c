@@ -161,12 +161,13 @@ double ebpfMonPvDouble(const ebpfMonPv *pv, const void *row)
 
 int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
 {
-    const void *at = (const char *)row + pv->offset;
+    const void *at;
     char line[EBPFMON_LINE_SIZE];
 
     buf[0] = 0;
-    if (!row)
-        return 0;
+    if (!row) /* an empty line could as well be a fault */
+        return pv->cell == ebpfMonCellPutLine ? ebpfMonTextCopy(buf, size, EBPFMON_NO_PUT) : 0;
+    at = (const char *)row + pv->offset;
     switch (pv->cell) {
     case ebpfMonCellText:
         return ebpfMonTextCopy(buf, size, at);

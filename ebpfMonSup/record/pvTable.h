@@ -44,7 +44,7 @@ int ebpfMonPvIsText(const ebpfMonPv *pv);
 int64_t ebpfMonPvInteger(const ebpfMonPv *pv, const void *row);
 double ebpfMonPvDouble(const ebpfMonPv *pv, const void *row);
 
-/* Nonzero when the text was cut. A NULL row is no text. */
+/* Nonzero when the text was cut. A NULL row is no text, or says that there was no put yet. */
 int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size);
 
 /* Time stamp for a record of this PV, whose (first) row is "row": of the put for what shows puts, of the

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The iocsh commands. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <epicsExport.h>
-#include <epicsStdlib.h>
+#include <epicsStdio.h>
 #include <epicsString.h>
 #include <errlog.h>
 #include <iocsh.h>
@@ -80,8 +79,23 @@ static const iocshFuncDef startDef = {
 
 static void startCall(const iocshArgBuf *args)
 {
+    ebpfMonState state = ebpfMonBoardLock()->state;
+    long status;
+
     (void)args;
-    done(ebpfMonControl()->start());
+    ebpfMonBoardUnlock();
+    if (state == ebpfMonRunning || state == ebpfMonDegraded) {
+        printf("ebpfMonStart: ebpfMon runs already\n");
+        return;
+    }
+    status = ebpfMonControl()->start();
+    if (status) {
+        errlogSevPrintf(errlogMajor, "ebpfMonStart: ebpfMon did not start, STATE_MSG says why\n");
+    } else {
+        printf("ebpfMonStart: ebpfMon runs\n");
+        ebpfMonFilterAgain();
+    }
+    done(status);
 }
 
 static const iocshFuncDef filterDef = {
@@ -89,7 +103,8 @@ static const iocshFuncDef filterDef = {
     ARGS(ARG("ioc", iocshArgString), ARG("record", iocshArgString), ARG("field", iocshArgString),
          ARG("host", iocshArgString), ARG("user", iocshArgString), ARG("level", iocshArgString),
          ARG("slowUs", iocshArgString), ARG("sample", iocshArgString), ARG("budget", iocshArgString))
-    USAGE("Puts a filter in force; sets the FILTER_* PVs as well. \"\" or nothing: as it is.\n"
+    USAGE("Puts a filter in force; sets the FILTER_* PVs as well. \"\" or nothing: as it is; before\n"
+          "iocInit: as the PVs are.\n"
           "  ioc record field host user  patterns with ? and *\n"
           "  level   off, puts, counts, chains or trace; IOCs that do not match are off\n"
           "  slowUs  a chain that takes so many us is kept whole; 0: none\n"
@@ -98,60 +113,22 @@ static const iocshFuncDef filterDef = {
           "Example: ebpfMonFilter \"*\" \"RING:*\" \"\" \"\" \"\" trace 5000 10 2\n")
 };
 
-static int setPattern(char *to, const char *argument, const char *what)
-{
-    if (!given(argument))
-        return 0;
-    if (strlen(argument) >= EBPFMON_PATTERN_SIZE) {
-        errlogSevPrintf(errlogMajor, "ebpfMonFilter: %s pattern is longer than %d characters: shorten it "
-                        "with *\n", what, EBPFMON_PATTERN_SIZE - 1);
-        return -1;
-    }
-    strcpy(to, argument);
-    return 0;
-}
-
-static int setNumber(double *to, const char *argument, const char *what)
-{
-    if (!given(argument) || epicsParseDouble(argument, to, NULL) == 0)
-        return 0;
-    errlogSevPrintf(errlogMajor, "ebpfMonFilter: %s \"%s\" is not a number\n", what, argument);
-    return -1;
-}
-
 static void filterCall(const iocshArgBuf *args)
 {
     ebpfMonFilter filter;
     char text[256] = "";
-    double sample;
-    int level;
-    long status;
+    unsigned in, inputs = 0;
+    long status = 0;
 
     ebpfMonControl()->getFilter(&filter);
-    sample = filter.sample;
-    level = given(args[5].sval) ? ebpfMonLevelParse(args[5].sval) : (int)filter.level;
-    if (level < 0) {
-        errlogSevPrintf(errlogMajor, "ebpfMonFilter: there is no level \"%s\": off, puts, counts, chains or "
-                        "trace\n", args[5].sval);
-        done(-1);
-        return;
+    for (in = 0; in < EBPFMON_FILTER_INPUTS && !status; in++) {
+        if (!given(args[in].sval))
+            continue;
+        inputs |= 1u << in;
+        status = ebpfMonFilterParse(&filter, in, args[in].sval, text, sizeof(text));
     }
-    filter.level = (ebpfMonLevel)level;
-    if (setPattern(filter.ioc, args[0].sval, "IOC") || setPattern(filter.record, args[1].sval, "record") ||
-        setPattern(filter.field, args[2].sval, "field") || setPattern(filter.host, args[3].sval, "host") ||
-        setPattern(filter.user, args[4].sval, "user") ||
-        setNumber(&filter.slowUs, args[6].sval, "slowUs") || setNumber(&sample, args[7].sval, "sample") ||
-        setNumber(&filter.budget, args[8].sval, "budget")) {
-        done(-1);
-        return;
-    }
-    if (!(sample >= 0 && sample <= 1e9)) {
-        errlogSevPrintf(errlogMajor, "ebpfMonFilter: sample %g cannot be: give 1 to 1000000000\n", sample);
-        done(-1);
-        return;
-    }
-    filter.sample = (unsigned)sample;
-    status = ebpfMonFilterCommand(&filter, text, sizeof(text));
+    if (!status)
+        status = ebpfMonFilterCommand(&filter, inputs, text, sizeof(text));
     if (status)
         errlogSevPrintf(errlogMajor, "ebpfMonFilter: %s\n", text);
     else
@@ -163,6 +140,8 @@ static const iocshFuncDef levelDef = {
     "ebpfMonLevel", 2, ARGS(ARG("iocPattern", iocshArgString), ARG("level", iocshArgString))
     USAGE("Sets the level of the IOCs that match, whatever the filter says; \"filter\": as it says again.\n"
           "  level  off, puts, counts, chains, trace or filter\n"
+          "Of several patterns that match, the newest counts. \"filter\" cancels all that was asked for\n"
+          "this very pattern, by ebpfMonReference too. ebpfMonReport 1 lists what is in force, at most 64.\n"
           "Example: ebpfMonLevel \"vac*\" trace\n")
 };
 

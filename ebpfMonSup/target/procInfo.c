@@ -93,9 +93,14 @@ uint64_t ebpfMonProcStart(pid_t pid)
         return 0;
 
     const char *p = strrchr(buf, ')'); /* the command before it may hold anything, blanks and ')' too */
+    int zombie = p && p[1] && p[2] == 'Z';
 
-    for (int field = 2; p && field < 22; field++)
+    for (int field = 2; p && field < 22; field++) {
         p = strchr(p + 1, ' ');
+        /* its first thread alone may have ended: then others are counted */
+        if (p && zombie && field + 1 == 20 && strtol(p, NULL, 10) <= 1)
+            return 0;
+    }
     return p ? strtoull(p, NULL, 10) : 0;
 }
 
@@ -109,6 +114,18 @@ int ebpfMonProcSeccomp(pid_t pid)
     const char *p = strstr(buf, "\nSeccomp:");
 
     return p ? atoi(p + sizeof("\nSeccomp:") - 1) : 0; /* a kernel without seccomp does not print it */
+}
+
+uint64_t ebpfMonProcCapabilities(void)
+{
+    char buf[8192];
+
+    if (readProc(getpid(), "status", buf, sizeof(buf)) <= 0)
+        return 0;
+
+    const char *p = strstr(buf, "\nCapEff:");
+
+    return p ? strtoull(p + sizeof("\nCapEff:") - 1, NULL, 16) : 0;
 }
 
 int ebpfMonProcTranslated(pid_t pid)

@@ -15,7 +15,8 @@
 /* All process ids of /proc, ascending. Returns their number, -1 on error; *pids is malloc'ed for the caller. */
 int ebpfMonProcList(pid_t **pids);
 
-/* Start time in clock ticks since boot (field 22 of stat): with the pid the identity of a process. 0: gone. */
+/* Start time in clock ticks since boot (field 22 of stat): with the pid the identity of a process. 0: gone,
+ * or ended and only not yet waited for by its parent. */
 uint64_t ebpfMonProcStart(pid_t pid);
 
 /* Display name of an IOC: its IOC environment variable; else the folder of its st.cmd (an argument that
@@ -33,6 +34,9 @@ int ebpfMonProcTranslated(pid_t pid);
 
 /* "Seccomp:" of /proc/PID/status: 0 none, 1 strict, 2 filter; -1: gone. */
 int ebpfMonProcSeccomp(pid_t pid);
+
+/* Our own effective capabilities, one bit each as <linux/capability.h> numbers them. */
+uint64_t ebpfMonProcCapabilities(void);
 
 /* One local TCP connection and who owns its client end; addresses and ports in network byte order. */
 typedef struct {

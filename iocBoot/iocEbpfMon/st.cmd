@@ -32,7 +32,7 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 # With autosave: patterns and CHAIN_SEL are long strings and come back in pass 1, the rest in pass 0
 # (info tags autosaveFields and autosaveFields_pass0).
 
-# A filter given here goes before the FILTER_* PVs, autosaved or not, and sets them.
+# What is given here of the filter goes before the FILTER_* PVs, autosaved or not, and sets them.
 #ebpfMonFilter "*" "*" "*" "*" "*" counts 10000 1 0.5
 
 iocInit

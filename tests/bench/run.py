@@ -5,7 +5,7 @@ benchIoc does one thing as fast as it can; observers are attached to it one afte
 round, so that a slow minute of the machine falls on all of them. Shown is the best of all rounds, and as
 spread how far the median lies above it. EPICS_BASE says where Base is. Started by tools/bench.sh.
 
-    run.py [--rounds N] [--ms MILLISECONDS] [--length RECORDS]
+    run.py [--rounds N] [--ms MILLISECONDS] [--length RECORDS] [--shape chain|tree]
 """
 import argparse
 import os
@@ -58,9 +58,16 @@ def free_port():
     sys.exit("bench: no free port on 127.0.0.1")
 
 
-def database(length):
+def database(length, shape):
     text = f'record(longin, "BENCH:LEN") {{ field(VAL, "{length}") }}\nrecord(ao, "BENCH:PUT") {{ }}\n'
     for i in range(1, length + 1):
+        if shape == "tree" and 2 * i <= length:
+            links = "".join(f' field(LNK{k + 1}, "BENCH:{2 * i + k}")' for k in (0, 1) if 2 * i + k <= length)
+            text += f'record(fanout, "BENCH:{i}") {{{links} }}\n'
+            continue
+        if shape == "tree":
+            text += f'record(calc, "BENCH:{i}") {{ field(CALC, "A+1") field(INPA, "BENCH:{i}") }}\n'
+            continue
         flnk = f' field(FLNK, "BENCH:{i + 1}")' if i < length else ""
         text += (f'record(calc, "BENCH:{i}") {{ field(INPA, "BENCH:{max(i - 1, 1)}") field(CALC, "A+1")'
                  f'{flnk} }}\n')
@@ -92,8 +99,8 @@ class Child:
 
 
 class Bench:
-    def __init__(self, tmp, length):
-        (tmp / "bench.db").write_text(database(length))
+    def __init__(self, tmp, length, shape="chain"):
+        (tmp / "bench.db").write_text(database(length, shape))
         self.port = free_port()
         self.env = loopback(self.port)
         self.repeater = Child([BASE / "bin" / ARCH / "caRepeater"], stdout=subprocess.DEVNULL, env=self.env)
@@ -218,10 +225,12 @@ def main():
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--ms", type=int, default=200)
     arguments.add_argument("--length", type=int, default=100)
+    arguments.add_argument("--shape", choices=("chain", "tree"), default="chain",
+                           help="tree: each record but the last ones processes two others")
     args = arguments.parse_args()
     results = {}
     with tempfile.TemporaryDirectory() as tmp:
-        bench = Bench(Path(tmp), args.length)
+        bench = Bench(Path(tmp), args.length, args.shape)
         try:
             for name, observer in [("none", Nothing())] * args.rounds:  # before the monitor is there at all
                 results.setdefault(name, []).append(bench.measure(args.ms))
@@ -233,7 +242,8 @@ def main():
                         results.setdefault(name, []).append(bench.measure(args.ms))
         finally:
             bench.end()
-    print(f"A chain of {args.length} calc records, saturated; best of {args.rounds} rounds of {args.ms} ms; "
+    what = "A chain of {} calc records" if args.shape == "chain" else "A tree of {} fanout and calc records"
+    print(f"{what.format(args.length)}, saturated; best of {args.rounds} rounds of {args.ms} ms; "
           f"kernel {platform.release()}, {os.cpu_count()} CPUs\n")
     table(results)
 

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -236,6 +237,58 @@ def test_start_without_privileges(new_ioc, new_monitor, wrap, tmp_path):
     assert monitor.process.running
     assert ioc.running
     assert monitor.get("IOC_CNT") >= 0
+
+
+@pytest.mark.skipif(subprocess.run(["setpriv", "--version"], capture_output=True).returncode != 0,
+                    reason="no setpriv")
+def test_start_without_sys_ptrace(new_ioc, new_monitor):
+    """Runs, sees nothing, and says so: no IOC seen is no proof that there is none."""
+    new_ioc(DB).start()
+    monitor = new_monitor()
+    monitor.launch(["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"])
+    monitor.wait_state("Degraded", 20)
+    assert "CAP_SYS_PTRACE" in monitor.text("STATE_MSG")
+    assert monitor.get("STATE.SEVR", as_string=True) == "MINOR"
+
+
+@pytest.mark.skipif(subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0,
+                    reason="no mount namespaces")
+def test_start_again(new_ioc, new_monitor):
+    """A start that failed is tried again, with the filter that was set before."""
+    ioc, other = new_ioc(DB).start(), new_ioc(DB, name="other").start()
+    monitor = new_monitor()
+    monitor.launch(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf; exec "$@"', "sh"])
+    monitor.wait_state("Failed", 20)
+    assert "BTF" in monitor.text("STATE_MSG")
+    assert "ebpfMonStart" in "\n".join(monitor.command("ebpfMonIocs"))
+    assert "accepted" in monitor.text("FILTER_STATUS")
+    assert any("did not start" in line for line in monitor.command("ebpfMonStart"))
+    subprocess.run(["nsenter", "--mount", "--target", str(monitor.process.pid), "umount", "/sys/kernel/btf"],
+                   check=True)
+    assert any("ebpfMon runs" in line for line in monitor.command("ebpfMonStart"))
+    monitor.wait_state("Running")
+    monitor.wait_ioc(ioc)
+    monitor.wait_ioc(other, level="off")
+    counted(monitor, ioc)
+    assert monitor.text("FILTER_STATUS").startswith("in force")
+    assert any("runs already" in line for line in monitor.command("ebpfMonStart"))
+
+
+def test_an_end_is_told_at_once(new_ioc, monitor):
+    """Not with the next second; and an IOC that its parent has not waited for is gone, too."""
+    ioc = new_ioc(DB).start()
+    monitor.wait_ioc(ioc)
+    delays = []
+    for _ in range(5):
+        pid = ioc.pid
+        ioc.process.signal(signal.SIGKILL)
+        began = time.monotonic()
+        monitor.wait_gone(pid)
+        delays.append(time.monotonic() - began)
+        ioc.process.wait()
+        ioc.start()
+        monitor.wait_ioc(ioc)
+    assert sorted(delays)[2] < 0.4, delays
 
 
 def test_target_is_not_disturbed(new_ioc, monitor):

@@ -139,7 +139,8 @@ def test_updates_come_by_themselves(monitor, ioc):
 def test_level_off_counts_nothing(monitor, ioc):
     monitor.set_filter(LEVEL="off")
     monitor.wait_ioc(ioc, level="off")
-    before = monitor.get("PUT_CNT"), monitor.get("PROC_CNT")
+    # the level is shown at once, what was counted before with the next second
+    before = monitor.get("PUT_CNT"), settled(lambda: monitor.get("PROC_CNT"), 10, quiet=1.5)
     start = ioc.get("C0")
     ioc.put("AO", 50)
     until(lambda: ioc.get("C0") >= start + 20, 10, "20 scans")
@@ -152,7 +153,7 @@ def test_level_off_counts_nothing(monitor, ioc):
 def test_level_puts_only(monitor, ioc):
     monitor.set_filter(LEVEL="puts")
     monitor.wait_ioc(ioc, level="puts")
-    before = monitor.get("PUT_CNT"), monitor.get("PROC_CNT")
+    before = monitor.get("PUT_CNT"), settled(lambda: monitor.get("PROC_CNT"), 10, quiet=1.5)
     start = ioc.get("C0")
     until(lambda: ioc.get("C0") >= start + 15, 10, "15 scans")
     ioc.put("AO", 51)
@@ -228,3 +229,29 @@ def test_reports_at_the_shell(monitor, ioc):
         until(lambda c=command, t=text: t in "\n".join(monitor.command(c)), 5, f"{text} in {command}")
     assert any("ebpfMon" in line for line in monitor.command("dbior drvEbpfMon 1"))
     assert f"{ioc.prefix}C0" in monitor.records(ioc.name)
+    assert f"IOC {ioc.name}:" in monitor.command(f'ebpfMonRecords "{ioc.name}"')
+
+
+def test_rules(monitor, ioc):
+    """Rules of single IOCs: listed, bounded, cancelled."""
+    def said(line):
+        return [l for l in monitor.command(line) if not l.startswith("epics> ")]
+
+    try:
+        assert said(f'ebpfMonLevel "{ioc.name}" counts') == []
+        monitor.wait_ioc(ioc, level="counts")
+        report = "\n".join(monitor.command("ebpfMonReport 1"))
+        assert f'ebpfMonLevel "{ioc.name}" counts' in report, report
+        assert "rules: 1 of 64" in report and "slots used: records" in report
+        assert "watched records: 2 of" in report and f"    {ioc.prefix}C0" in report.splitlines()
+        for i in range(63):
+            assert said(f"ebpfMonLevel nobody{i} puts") == []
+        assert any("64 rules" in line for line in monitor.command("ebpfMonLevel onemore puts"))
+        monitor.command(f'ebpfMonLevel "{ioc.name}" filter')
+        monitor.wait_ioc(ioc, level="chains")
+        assert said("ebpfMonLevel onemore puts") == []
+    finally:
+        for pattern in (ioc.name, "onemore", *(f"nobody{i}" for i in range(63))):
+            monitor.command(f'ebpfMonLevel "{pattern}" filter')
+    assert "rules: 0 of 64" in "\n".join(monitor.command("ebpfMonReport 1"))
+    assert any("60" in line for line in said(f"ebpfMonLevel {'x' * 61} puts"))

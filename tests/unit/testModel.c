@@ -179,6 +179,8 @@ static void testBoard(void)
     first = ebpfMonBoardWatch("REC:A");
     testOk1(first >= 0 && ebpfMonBoardWatch("REC:A") == first && ebpfMonBoardWatch("REC:B") != first);
     testOk1(ebpfMonBoardWatch("") == -1);
+    testOk(strcmp(ebpfMonBoardLock()->watch[first].putLast, "no put yet") == 0, "no put yet");
+    ebpfMonBoardUnlock();
     testOk1(ebpfMonBoardWatch("1234567890123456789012345678901234567890123456789012345678901") == -1);
     for (i = 0, full = 0; i < EBPFMON_WATCH_MAX + 1 && full >= 0; i++) {
         sprintf(name, "MANY:%d", i);
@@ -206,7 +208,7 @@ static void testAbsent(void)
 
 MAIN(testModel)
 {
-    testPlan(62);
+    testPlan(63);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* with it comes the text of the status codes */
     testLevel();

@@ -50,7 +50,7 @@ static long fakeSetFilter(const ebpfMonFilter *filter, char *text, size_t size, 
     }
     inForce = *filter;
     *matching = 42;
-    *generation = ++generations;
+    *generation = generations += started > 0; /* before that it is kept, not in force */
     snprintf(text, size, "in force: %s", filter->record);
     return 0;
 }
@@ -289,6 +289,9 @@ static void testPuts(void)
     unsigned i;
 
     testDiag("puts");
+    expect("T:PUT_LAST.VAL$", "no put yet");
+    testdbGetFieldEqual("T:PUT_LAST.SEVR", DBR_STRING, "NO_ALARM");
+    expect("T:PUT_LOG", "");
     addPut(0, "REC:A", "1");
     expect("T:PUT_LAST.VAL$", "2026-11-15 07:28:03.123456 REC:A old \xe2\x86\x92 1 by alice@opi1 (CA)");
     expect("T:PUT_LAST_VAL_S", "1");
@@ -334,6 +337,11 @@ static void testFilter(void)
     testDiag("filter: once at the start, then on each change");
     testOk(generations == 1, "set %u times", generations);
     testOk1(strcmp(inForce.record, "*") == 0 && inForce.level == ebpfMonLevelChains);
+    testOk(strcmp(inForce.host, "ho*") == 0 && strcmp(inForce.field, "VA*") == 0 &&
+           strcmp(inForce.user, "o*") == 0, "before iocInit commands go before macros, and leave the others: "
+           "%s %s %s", inForce.host, inForce.field, inForce.user);
+    expect("T:FILTER_FIELD.VAL$", "VA*");
+    expect("T:FILTER_HOST.VAL$", "ho*");
     testOk1(inForce.slowUs == 10000 && inForce.sample == 1 && inForce.budget == 1);
     expect("T:FILTER_STATUS.VAL$", "in force: *");
     testdbGetFieldEqual("T:FILTER.VALB", DBR_LONG, 42);
@@ -429,6 +437,8 @@ static void testEnd(void)
     expect("T:COST.SEVR", "INVALID");
     expect("T:PUT_PVS.SEVR", "INVALID");
     expect("T:REC:A:PROC_CNT.SEVR", "INVALID");
+    testOk1(started == 1 && iocshCmd("ebpfMonStart") == 0 && started == 2);
+    expect("T:FILTER.VALC", "12"); /* it says anew what came of it */
 }
 
 MAIN(testRecord)
@@ -440,9 +450,11 @@ MAIN(testRecord)
     testdbReadDatabase("testRecord.dbd", NULL, NULL);
     testRecord_registerRecordDeviceDriver(pdbbase);
     ebpfMonControlRegister(&fake); /* in place of the monitor, which has just registered */
-    testdbReadDatabase("ebpfMon.db", PATH, "P=T:");
+    testdbReadDatabase("ebpfMon.db", PATH, "P=T:,FILTER_HOST=ho*,FILTER_FIELD=X*");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:A");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:NOT:THERE,N=B");
+    testOk1(iocshCmd("ebpfMonFilter \"\" \"\" VA*") == 0);
+    testOk1(iocshCmd("ebpfMonFilter \"\" \"\" \"\" \"\" o*") == 0);
     testIocInitOk();
 
     testBefore();

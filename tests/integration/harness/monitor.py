@@ -19,11 +19,12 @@ class Monitor:
     """Without a CPU budget, for the tests drive IOCs harder than it allows; and with eyes for the IOCs of this
     test run alone, whatever else runs on the host."""
 
-    def __init__(self, tmp, watch=(), iocs=OURS, budget=0, prefix=None):
+    def __init__(self, tmp, watch=(), iocs=OURS, budget=0, prefix=None, before=()):
         self.prefix = prefix or f"M{os.getpid()}:{next(_serial)}:"
         self.port = env.take_port()
         self.tmp = tmp
         self.watch = list(watch)
+        self.before = list(before)  # lines for the shell before iocInit
         self.filter = f'ebpfMonFilter "{iocs}" "" "" "" "" "" "" "" {budget}'
         self.process = None
 
@@ -31,7 +32,8 @@ class Monitor:
         """The shipped st.cmd, with the lines of this test before its iocInit."""
         text = (env.MONITOR_BOOT / "st.cmd").read_text()
         db = env.DB / "ebpfMonWatch.db"
-        add = [f'dbLoadRecords("{db}", "P={self.prefix},REC={r}")' for r in self.watch] + [self.filter]
+        add = [f'dbLoadRecords("{db}", "P={self.prefix},REC={r}")' for r in self.watch] + \
+            self.before + [self.filter]
         new, n = re.subn(r"(?m)^iocInit\b", lambda m: "\n".join([*add, m.group()]), text, count=1)
         assert n == 1, "st.cmd has no iocInit"
         path = self.tmp / f"{self.prefix.replace(':', '_')}st.cmd"
@@ -141,7 +143,7 @@ class Monitor:
             words = line.split()
             numbers = [i for i, w in enumerate(words) if i and w.isdigit()]
             if len(numbers) < 3:
-                continue  # the header
+                continue  # the header, "IOC name:"
             count, trapped, entered = (int(words[i]) for i in numbers[:3])
             found[words[0]] = Counts(count, trapped, entered, set(words[numbers[2] + 1:]) - {"-"})
         return found

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ebpfMon.h, for modules beside this one. Our own headers are not theirs: what they see is copied here. */
+#include <stdio.h>
+#include <string.h>
+
+#include <epicsString.h>
+#include <errlog.h>
+
+#include "ebpfMon.h"
+#include "model/board.h"
+#include "model/control.h"
+#include "record/filterSub.h"
+
+void ebpfMonHostGet(ebpfMonHostStatus *status)
+{
+    const ebpfMonBoard *board = ebpfMonBoardLock();
+
+    memset(status, 0, sizeof(*status));
+    status->state = (int)board->state;
+    ebpfMonTextCopy(status->message, sizeof(status->message), board->stateMsg);
+    status->iocs = board->iocCount;
+    status->puts = board->putCount;
+    status->denied = board->putDenied;
+    status->processings = board->procCount;
+    status->lost = board->lostCount;
+    status->cost = board->cost;
+    ebpfMonBoardUnlock();
+}
+
+int ebpfMonRecordWatch(const char *record)
+{
+    return ebpfMonBoardWatch(record) < 0 ? -1 : 0;
+}
+
+int ebpfMonRecordGet(const char *record, ebpfMonRecordStatus *status)
+{
+    const ebpfMonBoard *board = ebpfMonBoardLock();
+    const ebpfMonWatchRow *row = NULL;
+    unsigned i;
+
+    memset(status, 0, sizeof(*status));
+    for (i = 0; i < board->watchCount && !row; i++)
+        if (strcmp(board->watch[i].record, record) == 0)
+            row = &board->watch[i];
+    if (row) {
+        status->found = row->found;
+        status->atLeast = row->atLeast;
+        status->processings = row->procCount;
+        status->processRate = row->procRate;
+        status->chains = row->chains;
+        status->latencyMean = row->latMean;
+        status->latencyP99 = row->latP99;
+        status->latencyMax = row->latMax;
+        status->puts = row->putCount;
+        status->putTime = row->putTime;
+        ebpfMonTextCopy(status->putLine, sizeof(status->putLine), row->putLast);
+    }
+    ebpfMonBoardUnlock();
+    return row ? 0 : -1;
+}
+
+int ebpfMonPutGet(unsigned n, char *line, size_t size)
+{
+    const ebpfMonBoard *board = ebpfMonBoardLock();
+    const ebpfMonPut *put = ebpfMonBoardPut(board, n);
+    ebpfMonPut copy;
+
+    if (put)
+        copy = *put;
+    ebpfMonBoardUnlock();
+    if (!put)
+        return -1;
+    ebpfMonPutLine(&copy, line, size);
+    return 0;
+}
+
+int ebpfMonFilterSet(const char *part, const char *value, char *text, size_t size)
+{
+    static const char * const parts[EBPFMON_FILTER_INPUTS] = {
+        "ioc", "record", "field", "host", "user", "level", "slow", "sample", "budget"
+    };
+    ebpfMonFilter filter;
+    unsigned in;
+
+    for (in = 0; in < EBPFMON_FILTER_INPUTS && strcmp(part, parts[in]) != 0; in++)
+        ;
+    if (in == EBPFMON_FILTER_INPUTS) {
+        snprintf(text, size, "the filter has no part \"%s\"", part);
+        return -1;
+    }
+    ebpfMonControl()->getFilter(&filter);
+    if (ebpfMonFilterParse(&filter, in, value, text, size))
+        return -1;
+    return ebpfMonFilterCommand(&filter, 1u << in, text, size) ? -1 : 0;
+}
+
+int ebpfMonLevelSet(const char *iocPattern, const char *level)
+{
+    int number = ebpfMonLevelParse(level);
+
+    if (number < 0 && (!level || epicsStrCaseCmp(level, "filter") != 0)) {
+        errlogSevPrintf(errlogMajor, "ebpfMonLevelSet: there is no level \"%s\": off, puts, counts, chains, "
+                        "trace or filter\n", level ? level : "");
+        return -1;
+    }
+    return ebpfMonControl()->setLevel(iocPattern, number) ? -1 : 0;
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""More than it may take, more than it can keep: what is given up, that it is told, and that it comes back."""
+import signal
+
+from harness import ca, db
+from harness.wait import until
+
+ROOTS, LENGTH = 60, 10
+
+
+def test_budget(new_ioc, new_monitor):
+    """600 chains a second take more than 0.05 %: the level goes down, puts are still seen; without a budget
+    all comes back."""
+    text = db.READY + db.record("ao", "AO")
+    for i in range(ROOTS):
+        text += db.chain(f"C{i}x", LENGTH, SCAN=".1 second")
+    ioc = new_ioc(text).start()
+    monitor = new_monitor(budget=0.05).start()
+    monitor.wait_ioc(ioc)
+    until(lambda: monitor.iocs()[ioc.pid][3] in ("counts", "puts"), 30,
+          lambda: f"a lower level: {monitor.iocs()}, COST {monitor.get('COST')}")
+    monitor.wait_state("Degraded", 5)
+    reason = monitor.text("STATE_MSG")
+    assert ioc.name in reason and "budget of 0.05 %" in reason, reason
+    assert monitor.get("STATE.SEVR", as_string=True) == "MINOR"
+    assert any("budget" in note for note in monitor.list("IOC_NOTES"))
+    puts = monitor.get("PUT_CNT")
+    ioc.put("AO", 5)
+    monitor.wait("PUT_CNT", lambda n: n == puts + 1)
+    assert monitor.text("PUT_LAST_VAL") == "5"
+
+    monitor.set_filter(BUDGET=0)
+    monitor.wait_ioc(ioc, level="chains")
+    monitor.wait_state("Running", 5)
+    puts = monitor.get("PUT_CNT")
+    ioc.put("AO", 6)
+    monitor.wait("PUT_CNT", lambda n: n == puts + 1)
+
+
+def test_full_ring(new_ioc, new_monitor):
+    """A monitor that gets no CPU time, with a small ring: events are lost and counted, counts are not."""
+    ioc = new_ioc(db.READY + db.chain("C", 20) + db.record("ao", "AO")).start()
+    monitor = new_monitor(before=["ebpfMonConfigure 0 0 64"]).start()
+    monitor.wait_ioc(ioc)
+    monitor.set_filter(LEVEL="trace")
+    monitor.wait_ioc(ioc, level="trace")
+    assert monitor.losses() == {} and monitor.get("LOST_CNT.SEVR", as_string=True) == "NO_ALARM"
+    last = ioc.prefix + "C19"
+    before = monitor.records(ioc.name)[last].count
+
+    times = 1000
+    chain, put = ca.pv(ioc.prefix + "C0.PROC"), ca.pv(ioc.prefix + "AO")
+    monitor.process.signal(signal.SIGSTOP)
+    try:
+        for i in range(times):
+            chain.put(1)
+            put.put(i)
+        ioc.put("AO", times)  # with an answer: the server has done all before
+        assert ioc.get("C19") == times, "the IOC itself is not held up"
+    finally:
+        monitor.process.signal(signal.SIGCONT)
+
+    monitor.wait("LOST_CNT", lambda n: n > 0)
+    monitor.wait("LOST_CNT.SEVR", lambda severity: severity == 1, 5)
+    assert set(monitor.losses()) == {"event ring full"}, monitor.losses()
+    assert any("events were lost" in line and "ring full" in line for line in monitor.process.lines)
+    until(lambda: monitor.records(ioc.name)[last].count == before + times, 10,
+          lambda: f"{times} more than {before}: {monitor.records(ioc.name)[last]}")
+
+    monitor.put("LOST_RESET", 1)
+    monitor.wait("LOST_CNT", lambda n: n == 0, 5)
+    monitor.wait("LOST_CNT.SEVR", lambda severity: severity == 0, 5)
+    assert monitor.losses() == {}
+    puts = monitor.get("PUT_CNT")
+    ioc.put("AO", 7)
+    monitor.wait("PUT_CNT", lambda n: n == puts + 1)
