@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
  * What processed, and how long its chain took, by one look at the chain's end.
  *
@@ -96,17 +96,6 @@ struct walk {
     __u32 time;
     __u32 pactBefore; /* PACT's place in the window */
 };
-
-static __always_inline int recordSlot(__u32 tgid, __u64 precord, __u32 *slot)
-{
-    struct ebpfMonRecKey key = { .tgid = tgid, .precord = precord };
-    __u32 *s = bpf_map_lookup_elem(&recIndex, &key);
-
-    if (!s)
-        return 0;
-    *slot = *s;
-    return 1;
-}
 
 /* epicsTimeStamp as a number that can be compared: seconds are in the low half. */
 static __always_inline __u64 order(__u64 time)
@@ -473,43 +462,5 @@ int ebpfmon_unlock_many(struct pt_regs *ctx)
     m.refs = locker + LOCKER_REFS;
     m.now = bpf_ktime_get_ns();
     bpf_loop(n, lookMany, &m, 0);
-    return 0;
-}
-
-/* recGblFwdLink(precord): a completion, counted one by one, for what a snapshot cannot see. */
-SEC("uprobe")
-int ebpfmon_completed(struct pt_regs *ctx)
-{
-    __u64 id = bpf_get_current_pid_tgid();
-    __u32 tgid = id >> 32, slot;
-    struct ebpfMonRecState *st;
-
-    if (!bpf_map_lookup_elem(&targets, &tgid))
-        return 0;
-    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
-    if (!recordSlot(tgid, PT_REGS_PARM1(ctx), &slot))
-        return 0;
-    st = bpf_map_lookup_elem(&recState, &slot);
-    if (st)
-        st->trapped++;
-    return 0;
-}
-
-/* dbProcess(precord): the reference that the snapshots are compared with. */
-SEC("uprobe")
-int ebpfmon_process(struct pt_regs *ctx)
-{
-    __u64 id = bpf_get_current_pid_tgid();
-    __u32 tgid = id >> 32, slot;
-    struct ebpfMonRecState *st;
-
-    if (!bpf_map_lookup_elem(&targets, &tgid))
-        return 0;
-    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
-    if (!recordSlot(tgid, PT_REGS_PARM1(ctx), &slot))
-        return 0;
-    st = bpf_map_lookup_elem(&recState, &slot);
-    if (st)
-        st->entered++;
     return 0;
 }

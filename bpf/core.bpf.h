@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
  * The few kernel structs that are read, by name through CO-RE: only members that we use are declared, and
  * the loader relocates them to the running kernel.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0 */
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
  * What the kernel half and the user half say to each other: the events on the ring, and the tables that
  * one side writes and the other reads. The only header that both halves include.

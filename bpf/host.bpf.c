@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
  * What the kernel itself tells of processes and connections: which programs start and end, which socket a
  * thread of a target read last, and which process opened a local connection. No traps: these are

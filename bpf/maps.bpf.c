@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /* The tables themselves; maps.bpf.h says what they are for. */
 #define MAP
 #include "maps.bpf.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
  * The tables that the programs share. maps.bpf.c defines them, the others declare them: the BPF linker
  * joins them by name. Sizes marked 1 are set by the user half before loading.
@@ -176,6 +176,18 @@ static __always_inline int closureEntry(__u32 at, __u32 *entry)
     if (!p)
         return 0;
     *entry = at & 1 ? p->entry[1] : p->entry[0];
+    return 1;
+}
+
+/* The slot of a record; 0: it is not watched. */
+static __always_inline int recordSlot(__u32 tgid, __u64 precord, __u32 *slot)
+{
+    struct ebpfMonRecKey key = { .tgid = tgid, .precord = precord };
+    __u32 *s = bpf_map_lookup_elem(&recIndex, &key);
+
+    if (!s)
+        return 0;
+    *slot = *s;
     return 1;
 }
 

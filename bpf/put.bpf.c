@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
  * Who wrote what. Every write to a field ends in dbPut (dbAccess.c), but for link fields (dbPutFieldLink,
  * seen at dbPutField) and for the refused ones, which are seen where they are refused.

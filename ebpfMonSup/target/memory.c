@@ -77,7 +77,7 @@ static block *blockOf(ebpfMonMem *mem, uint64_t addr)
         return b;
     if (!b->data) {
         /* not malloc, which would keep the memory of a large catalogue for ever */
-        b->data = mmap(NULL, BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        b->data = mmap(NULL, BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
         if (b->data == MAP_FAILED) {
             b->data = NULL;
             return NULL;
