@@ -95,6 +95,8 @@ struct walk {
     __u32 looked;
     __u32 time;
     __u32 pactBefore; /* PACT's place in the window */
+    __u32 many;       /* several locks are held: a record may have been processed by another than its forerunner */
+    __u32 pad;
 };
 
 /* epicsTimeStamp as a number that can be compared: seconds are in the low half. */
@@ -173,7 +175,7 @@ static long look(__u32 i, struct walk *w)
     if (!st->seen || (!changed && !st->pending)) {
         st->time = win.time;
         st->seen = 1;
-        if (ahead && n + ahead < w->len)
+        if (ahead && !w->many && n + ahead < w->len)
             w->next = n + ahead; /* nor did those that only it could have processed */
         return 0;
     }
@@ -184,7 +186,7 @@ static long look(__u32 i, struct walk *w)
         return 0;
     }
     st->pending = 0;
-    if (ahead && n >= w->end && n + ahead < w->len && wholeStretch(w, st, entry, n))
+    if (ahead && !w->many && n >= w->end && n + ahead < w->len && wholeStretch(w, st, entry, n))
         return 0;
     st->count++;
     st->stamp = w->stamp;
@@ -271,7 +273,7 @@ static long emitPart(__u32 i, struct emit *e)
 }
 
 /* The processings of one root's chain. Returns how many records were processed. */
-static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid, __u32 slot, __u64 now)
+static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid, __u32 slot, __u64 now, int many)
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
@@ -281,7 +283,8 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
 
     if (!rc || !st || !st->addr || !rc->len)
         return 0;
-    if (!(rc->flags & EBPFMON_REC_NOTIME) && st->seen) {
+    /* With many locks held not even a NOTIME root is walked for nothing: the same chain would be, for each of them. */
+    if ((many || !(rc->flags & EBPFMON_REC_NOTIME)) && st->seen) {
         if (bpf_probe_read_user(&time, sizeof(time), (void *)(st->addr + conf->time))) {
             countLost(EBPFMON_LOST_FAULT);
             return 0;
@@ -296,6 +299,7 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
     w.time = conf->time;
     w.pactBefore = conf->pact - (conf->time - WINDOW_TIME);
     w.next = w.end = rc->zero;
+    w.many = many;
     w.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
     if (w.len == 1)
         look(0, &w);
@@ -335,7 +339,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         return 0;
     countHit(tgid, EBPFMON_HIT_ENTRY, 1);
     if (recordSlot(tgid, precord, &slot))
-        counted = snapshot(conf, tgid, slot, now);
+        counted = snapshot(conf, tgid, slot, now, 0);
     rs = counted ? rootStat(slot) : 0;
     if (rs)
         rs->chains++;
@@ -438,7 +442,7 @@ static long lookMany(__u32 i, struct many *m)
 
     if (!conf || !plr || !recordSlot(tgid, readPtr(plr + LOCKRECORD_PRECORD), &slot))
         return 0;
-    counted = snapshot(conf, tgid, slot, m->now);
+    counted = snapshot(conf, tgid, slot, m->now, 1);
     rs = counted ? rootStat(slot) : 0;
     if (rs)
         rs->chains++;

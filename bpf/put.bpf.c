@@ -83,13 +83,15 @@ static __always_inline void readClient(struct ebpfMonPutEvent *ev, const struct 
 
 /* A put-callback that found its record busy restarts in the thread that completes the record; the record's
  * ppn leads back to the circuit that asked: processNotify.usrPvt is rsrv's channel_in_use (camessage.c).
- * Other users of dbNotify have something else there, so it must name this very record. */
-static __always_inline __u64 clientOfNotify(const struct ebpfMonTargetConf *conf, __u64 precord)
+ * It writes through the DBADDR of its own channel (db_put_process), which nobody else does: so whoever else
+ * writes to the record while it waits is not taken for it. Other users of dbNotify have something else in
+ * usrPvt, so it must name this very record. */
+static __always_inline __u64 clientOfNotify(const struct ebpfMonTargetConf *conf, __u64 precord, __u64 addrAt)
 {
     __u64 ppn = readPtr(precord + conf->ppn), pciu, client;
     __u16 family = 0;
 
-    if (!ppn)
+    if (!ppn || addrAt != readPtr(ppn + conf->ppnChan) + DBCHANNEL_ADDR)
         return 0;
     pciu = readPtr(ppn + conf->ppnUsr);
     if (!pciu || readPtr(readPtr(pciu + conf->ciuDbch) + DBCHANNEL_ADDR + DBADDR_PRECORD) != precord)
@@ -100,11 +102,12 @@ static __always_inline __u64 clientOfNotify(const struct ebpfMonTargetConf *conf
 }
 
 static __always_inline void begin(struct thread *th, const struct ebpfMonTargetConf *conf, __u32 tgid,
-                                  __u32 tid, const struct addr *a, __u8 site)
+                                  __u32 tid, const struct addr *a, __u64 addrAt, __u8 site)
 {
     struct ebpfMonPutEvent *ev = &th->ev;
     struct ebpfMonOwner *own;
-    __u32 top = th->heldCount;
+    /* below level chains nobody keeps the locks up to date */
+    __u32 top = conf->level >= EBPFMON_CHAINS && th->heldCount <= EBPFMON_NESTED ? th->heldCount : 0;
 
     ev->head.kind = EBPFMON_EV_PUT;
     ev->head.tgid = tgid;
@@ -130,7 +133,7 @@ static __always_inline void begin(struct thread *th, const struct ebpfMonTargetC
     if (th->client) {
         readClient(ev, conf, th->client);
     } else {
-        __u64 client = clientOfNotify(conf, a->precord);
+        __u64 client = addrAt ? clientOfNotify(conf, a->precord, addrAt) : 0;
 
         if (client)
             readClient(ev, conf, client);
@@ -189,7 +192,7 @@ int ebpfmon_put(struct pt_regs *ctx)
             countLost(EBPFMON_LOST_FAULT);
         return 0;
     }
-    begin(th, conf, tgid, tid, &a, EBPFMON_SITE_PUT);
+    begin(th, conf, tgid, tid, &a, PT_REGS_PARM1(ctx), EBPFMON_SITE_PUT);
     ev = &th->ev;
     ev->dbrType = (__s16)PT_REGS_PARM2(ctx);
     ev->nRequest = nRequest;
@@ -318,7 +321,7 @@ int ebpfmon_checkput(struct pt_regs *ctx)
     if (!th)
         return 0;
     client = readPtr(pciu + conf->ciuClient);
-    begin(th, conf, tgid, tid, &a, EBPFMON_SITE_DENIED);
+    begin(th, conf, tgid, tid, &a, 0, EBPFMON_SITE_DENIED);
     if (a.nElements == 1 && a.fieldType < DBF_INLINK)
         th->ev.oldLen = readData(th, 0, a.pfield, (__u16)a.fieldSize);
     if (readMessage(th, conf, client))
@@ -353,7 +356,7 @@ int ebpfmon_putfield(struct pt_regs *ctx)
     th = threadOf(tid);
     if (!th)
         return 0;
-    begin(th, conf, tgid, tid, &a, disp ? EBPFMON_SITE_DISABLED : EBPFMON_SITE_LINK);
+    begin(th, conf, tgid, tid, &a, 0, disp ? EBPFMON_SITE_DISABLED : EBPFMON_SITE_LINK);
     ev = &th->ev;
     ev->dbrType = (__s16)PT_REGS_PARM2(ctx);
     ev->nRequest = nRequest;
@@ -403,7 +406,7 @@ int ebpfmon_notify(struct pt_regs *ctx)
     th = threadOf(tid);
     if (!th || !th->client)
         return 0;
-    begin(th, conf, tgid, tid, &a, EBPFMON_SITE_DISABLED);
+    begin(th, conf, tgid, tid, &a, 0, EBPFMON_SITE_DISABLED);
     if (a.nElements == 1 && a.fieldType < DBF_INLINK)
         th->ev.oldLen = readData(th, 0, a.pfield, (__u16)a.fieldSize);
     if (readMessage(th, conf, th->client)) {

@@ -32,6 +32,7 @@ static ebpfMonRule rules[EBPFMON_RULES_MAX]; /* the newest last: it goes before 
 static unsigned ruleCount;
 static linkPut links[LINKS_MAX];
 static unsigned linkCount;
+static int linksMissed; /* more than the list holds */
 
 void ebpfMonAskedInit(const ebpfMonFilter *first, void (*wake)(void))
 {
@@ -209,11 +210,31 @@ ebpfMonLevel ebpfMonAskedLevelOf(const char *ioc, const ebpfMonFilter *f, int *r
 
 void ebpfMonAskedLinks(uint32_t iocId, uint64_t precord)
 {
+    unsigned i;
+
     epicsMutexMustLock(lock);
-    if (linkCount < LINKS_MAX)
-        links[linkCount++] = (linkPut){ .iocId = iocId, .precord = precord };
+    for (i = 0; i < linkCount && (links[i].iocId != iocId || links[i].precord != precord); i++)
+        ;
+    if (i < LINKS_MAX) {
+        links[i] = (linkPut){ .iocId = iocId, .precord = precord };
+        if (i == linkCount)
+            linkCount++;
+    } else {
+        linksMissed = 1;
+    }
     epicsMutexUnlock(lock);
     wakeUp();
+}
+
+int ebpfMonAskedLinksMissed(void)
+{
+    int was;
+
+    epicsMutexMustLock(lock);
+    was = linksMissed;
+    linksMissed = 0;
+    epicsMutexUnlock(lock);
+    return was;
 }
 
 double ebpfMonAskedLinksDue(uint64_t now, void (*each)(uint32_t iocId, uint64_t precord))

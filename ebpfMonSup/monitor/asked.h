@@ -44,6 +44,9 @@ int ebpfMonAskedTake(ebpfMonFilter *filter);
 void ebpfMonAskedDone(void);
 ebpfMonLevel ebpfMonAskedLevelOf(const char *ioc, const ebpfMonFilter *filter, int *reference);
 
+/* Nonzero: links of more records were written, since the last call, than can be remembered. */
+int ebpfMonAskedLinksMissed(void);
+
 /* Calls "each" for the records whose links are to be read now. Returns seconds until the next one is due. */
 double ebpfMonAskedLinksDue(uint64_t now, void (*each)(uint32_t iocId, uint64_t precord));
 

@@ -20,7 +20,7 @@
 #define PENDING     1024 /* puts whose result is awaited */
 #define PATIENCE_NS 2000000000ull
 #define LINK_NS     10000000ull /* dbPutFieldLink takes microseconds */
-/* The kernel half never wakes us: a wake-up costs the target more than the event. So we look this often;
+/* But for changed links the kernel half does not wake us: a wake-up costs the target more than the event. So we look this often;
  * it is the delay of a put. */
 #define POLL_MS     4
 

@@ -133,6 +133,7 @@ int ebpfMonInstall(ebpfMonTarget *t)
         goto fail;
     }
     markRecords(t, c);
+    t->indexed = 1;
     setArrays(t, 1);
     if (ebpfMonRecIndexSet((uint32_t)t->pid, addr, cat->count, slot)) {
         snprintf(t->note, sizeof(t->note), "the table of records is full: raise maxRecords of "
@@ -148,7 +149,10 @@ fail:
     return rc;
 }
 
-/* The records that this one reaches now and did not before: a byte each. NULL without memory. */
+#define FRESH       1
+#define FRESH_LATER 2 /* and it processed since it was accounted for */
+
+/* The records that this one reaches now and did not before: FRESH. NULL without memory. */
 static uint8_t *newlyReached(ebpfMonTarget *t, const ebpfMonClosures *c, uint32_t index)
 {
     const ebpfMonTables *tab = ebpfMonLoaded();
@@ -156,7 +160,7 @@ static uint8_t *newlyReached(ebpfMonTarget *t, const ebpfMonClosures *c, uint32_
     uint8_t *fresh = calloc((size_t)t->cat->count + 1, 1);
 
     for (uint32_t k = 0; fresh && k < c->len[index]; k++)
-        fresh[c->list[c->first[index] + k]] = 1;
+        fresh[c->list[c->first[index] + k]] = FRESH;
     for (uint32_t k = 0; fresh && k < rc->len; k++) {
         uint32_t r = EBPFMON_ENTRY_SLOT(tab->closure[rc->first + k]) - t->slot;
 
@@ -168,25 +172,34 @@ static uint8_t *newlyReached(ebpfMonTarget *t, const ebpfMonClosures *c, uint32_
 
 /* Newly reached records may have processed since the link was written: once, as far as their time stamps tell.
  * Only they: what was reached before is accounted for at the end of the chain that may be under way now. */
-static void catchUp(ebpfMonTarget *t, const uint8_t *fresh)
+static void catchUp(ebpfMonTarget *t, uint8_t *fresh)
 {
     const ebpfMonTables *tab = ebpfMonLoaded();
 
     ebpfMonTargetsLock();
-    for (uint32_t r = 0; fresh && r < t->cat->count; r++) {
-        volatile struct ebpfMonRecState *st = &tab->state[t->slot + r];
-        uint64_t was = st->time, time;
-        uint8_t pact = 1;
+    /* First all of them are looked at, and only then is anything changed: one is compared with another's time. */
+    for (int change = 0; fresh && change < 2; change++)
+        for (uint32_t r = 0; r < t->cat->count; r++) {
+            volatile struct ebpfMonRecState *st = &tab->state[t->slot + r];
+            uint64_t was = st->time, time;
+            uint8_t pact = 1;
 
-        if (!fresh[r] || (t->how[r] & EBPFMON_BY_TRAP) || st->pending)
-            continue;
-        if (ebpfMonMemReadNow(t->pid, t->cat->rec[r].addr + t->cat->common.time, &time, sizeof(time)) ||
-            ebpfMonMemReadNow(t->pid, t->cat->rec[r].addr + t->cat->common.pact, &pact, sizeof(pact)) || pact ||
-            ebpfMonPlacingOrder(time) <= ebpfMonPlacingOrder(was) || ebpfMonPlacingOrder(time) <= ebpfMonPlacingOrder(tab->state[st->last].time))
-            continue;
-        if (__atomic_compare_exchange_n((uint64_t *)&st->time, &was, time, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-            t->adjust[r]++;
-    }
+            if (!fresh[r] || (t->how[r] & EBPFMON_BY_TRAP) || st->pending ||
+                ebpfMonMemReadNow(t->pid, t->cat->rec[r].addr + t->cat->common.time, &time, sizeof(time)))
+                continue;
+            if (!change) {
+                int later = ebpfMonPlacingOrder(time) > ebpfMonPlacingOrder(was) &&
+                            ebpfMonPlacingOrder(time) > ebpfMonPlacingOrder(tab->state[st->last].time);
+
+                ebpfMonMemReadNow(t->pid, t->cat->rec[r].addr + t->cat->common.pact, &pact, sizeof(pact));
+                fresh[r] = later && !pact ? FRESH_LATER : FRESH;
+            } else if (fresh[r] == FRESH_LATER) {
+                fresh[r] = FRESH;
+                if (__atomic_compare_exchange_n((uint64_t *)&st->time, &was, time, 0, __ATOMIC_RELAXED,
+                                                __ATOMIC_RELAXED))
+                    t->adjust[r]++;
+            }
+        }
     ebpfMonTargetsUnlock();
 }
 
@@ -210,6 +223,19 @@ static int linksDiffer(ebpfMonTarget *t, uint32_t index)
     return !same;
 }
 
+void ebpfMonInstallAllLinks(ebpfMonTarget *t)
+{
+    ebpfMonClosures *c;
+
+    if (t->slot == UINT32_MAX)
+        return;
+    ebpfMonCatalogueLinks(t->mem, t->cat, -1);
+    c = ebpfMonPlacingClosures(t->cat);
+    if (c && ebpfMonPlacingSet(t, c) == 0)
+        markRecords(t, c);
+    ebpfMonClosuresFree(c);
+}
+
 void ebpfMonInstallLinks(ebpfMonTarget *t, uint32_t index)
 {
     ebpfMonClosures *c;
@@ -231,22 +257,31 @@ void ebpfMonInstallLinks(ebpfMonTarget *t, uint32_t index)
     ebpfMonClosuresFree(c);
 }
 
-void ebpfMonInstallRemove(ebpfMonTarget *t)
+void ebpfMonInstallUnindex(ebpfMonTarget *t)
 {
-    const ebpfMonTables *tab = ebpfMonLoaded();
-    uint32_t slot = t->slot;
     uint64_t *addr;
 
-    if (slot == UINT32_MAX || !tab)
+    if (!t->indexed)
         return;
+    t->indexed = 0;
     addr = addresses(t->cat);
     if (addr)
         ebpfMonRecIndexDel((uint32_t)t->pid, addr, t->cat->count);
     free(addr);
     setArrays(t, 0);
+}
+
+void ebpfMonInstallRemove(ebpfMonTarget *t)
+{
+    const ebpfMonTables *tab = ebpfMonLoaded();
+    uint32_t slot = t->slot;
+
+    if (slot == UINT32_MAX || !tab)
+        return;
+    ebpfMonInstallUnindex(t);
     for (uint32_t i = 0; i < t->cat->count; i++) {
         memset((void *)&tab->conf[slot + i], 0, sizeof(tab->conf[0]));
-        tab->state[slot + i].addr = 0;
+        memset((void *)&tab->state[slot + i], 0, sizeof(tab->state[0]));
     }
     ebpfMonTargetsLock();
     t->slot = UINT32_MAX;

@@ -13,6 +13,10 @@ int  ebpfMonInstall(ebpfMonTarget *t);
 void ebpfMonInstallLinks(ebpfMonTarget *t, uint32_t index);
 /* The way of counting of those records whose trap was attached or taken away. */
 void ebpfMonInstallTrap(ebpfMonTarget *t, int attached);
+/* The same for all records, when it is not known whose links changed. */
+void ebpfMonInstallAllLinks(ebpfMonTarget *t);
+/* Out of the kernel's tables by pid and address: before another program with this pid gets in. */
+void ebpfMonInstallUnindex(ebpfMonTarget *t);
 /* Out of the tables. */
 void ebpfMonInstallRemove(ebpfMonTarget *t);
 /* Which records match the filter's pattern. */

@@ -145,7 +145,7 @@ int ebpfMonPlacingSet(ebpfMonTarget *t, const ebpfMonClosures *c)
 
         /* first and len in one store: they are aligned to 8 together */
         __atomic_store_n((uint64_t *)&rc->first, v.both, __ATOMIC_RELEASE);
-        rc->flags = t->cat->rec[i].flags & EBPFMON_REC_TSE ? EBPFMON_REC_NOTIME : 0;
+        rc->flags = t->cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_WALK) ? EBPFMON_REC_NOTIME : 0;
     }
     nameLast(t, stretch);
     if (t->oldClosureAt != UINT32_MAX)

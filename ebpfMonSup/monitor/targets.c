@@ -29,6 +29,7 @@
 #define KEEP_NS     3000000000ull  /* a target that ended keeps its names this long */
 #define TROUBLE_NS  5000000000ull  /* a database that cannot be read for this long is told of */
 #define SETTLE_NS   2000000000ull  /* without interruptAccept: when iocInit is taken to be done */
+#define RELINK_NS   5000000000ull  /* while events are lost all links are read this often */
 #define PROBE_NS    5000000000ull
 #define TICK_END    0.01           /* s between looks at one that is ending: that is told before it is done */
 #define END_NS      300000000ull
@@ -38,6 +39,8 @@ static epicsEventId ended;
 static volatile int stopping;
 static int watchSelf;
 static int ending; /* a target is about to end; atomic */
+
+static uint64_t relinkedAt; /* ns; when all links were read again */
 
 static uint64_t nowNs(void)
 {
@@ -164,6 +167,7 @@ static void markGone(ebpfMonTarget *t, uint64_t now)
     t->gone = 1;
     t->goneAt = now;
     ebpfMonTargetsUnlock();
+    ebpfMonInstallUnindex(t);
     ebpfMonAttachSet(&t->att, 0, note, sizeof(note)); /* its probes went with it; ours are only handles */
     if (!ebpfMonTargetByPid(t->pid))
         ebpfMonTargetDel((uint32_t)t->pid);
@@ -246,8 +250,10 @@ static void lookAgain(ebpfMonTarget *t, uint64_t now)
     nodes = ebpfMonCatalogueProbe(t->mem, t->image.pdbbase);
     if (nodes > 0 && nodes != t->nodes) {
         readCatalogue(t, now);
-        if (t->cat && t->slot == UINT32_MAX && ebpfMonInstall(t) == 0)
-            apply(t);
+        if (t->cat && t->slot == UINT32_MAX) {
+            ebpfMonInstall(t);
+            apply(t); /* without room for its records: puts only */
+        }
     }
     ebpfMonMemFlush(t->mem);
 }
@@ -297,6 +303,23 @@ static void tellBlind(const ebpfMonFinder *finder, uint64_t may)
     }
 }
 
+/* Puts to links that we do not know of: more than could be remembered, or lost with a full ring. */
+static int linksUnknown(void)
+{
+    static uint64_t ringBefore;
+    uint64_t lost[EBPFMON_LOST_KERNEL];
+    int missed = ebpfMonAskedLinksMissed();
+
+    ebpfMonLostGet(lost);
+    if (lost[EBPFMON_LOST_RING] != ringBefore && nowNs() - relinkedAt > RELINK_NS) {
+        ringBefore = lost[EBPFMON_LOST_RING];
+        missed = 1;
+    }
+    if (missed)
+        relinkedAt = nowNs();
+    return missed;
+}
+
 static void targetThread(void *arg)
 {
     ebpfMonFinder *finder = ebpfMonFinderNew(watchSelf);
@@ -306,12 +329,13 @@ static void targetThread(void *arg)
     while (finder && !stopping) {
         uint64_t now = nowNs();
         double wait = TICK_IDLE, due;
-        int changed, budget = now - lastBudget > 1000000000u, probe = now - lastProbe > PROBE_NS;
+        int relink, changed, budget = now - lastBudget > 1000000000u, probe = now - lastProbe > PROBE_NS;
         ebpfMonTarget *t, *next;
         ebpfMonFilter f;
         ebpfMonImage image;
         pid_t pid;
 
+        relink = linksUnknown();
         changed = ebpfMonAskedTake(&f);
         if (epicsAtomicCmpAndSwapIntT(&ending, 1, 0))
             endUntil = now + END_NS;
@@ -335,6 +359,12 @@ static void targetThread(void *arg)
             }
             if (probe)
                 lookAgain(t, now);
+            if (relink) {
+                ebpfMonMemFlush(t->mem);
+                ebpfMonInstallAllLinks(t);
+                ebpfMonMemFlush(t->mem);
+                apply(t);
+            }
             if (changed) { /* the operator decided anew: so does the governor */
                 t->ceiling = ebpfMonLevelTrace;
                 t->noTrap = 0;

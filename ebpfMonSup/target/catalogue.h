@@ -48,6 +48,7 @@ typedef struct {
 } ebpfMonRecType;
 
 #define EBPFMON_REC_TSE  1 /* its time stamp does not move with each processing: TSE or TSEL set */
+#define EBPFMON_REC_WALK 2 /* it can process others without moving its time stamp: its chain is always looked at */
 
 typedef struct {
     uint64_t addr;

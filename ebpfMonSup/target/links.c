@@ -42,6 +42,9 @@ static void readRecord(ebpfMonMem *mem, ebpfMonCatalogue *cat, ebpfMonRecord *re
     int16_t tse = 0, tselType = LAYOUT_LINK_CONSTANT;
 
     rec->fwd = UINT32_MAX;
+    rec->flags &= (uint16_t)~(EBPFMON_REC_TSE | EBPFMON_REC_WALK);
+    if (strcmp(rt->name, "compress") == 0) /* stamped when its buffer is full, not each time it reads */
+        rec->flags |= EBPFMON_REC_WALK;
 
     for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++) {
         const ebpfMonField *f = &cat->field[i];
@@ -52,6 +55,9 @@ static void readRecord(ebpfMonMem *mem, ebpfMonCatalogue *cat, ebpfMonRecord *re
         /* not every forward link: fanout's LNK1 … are followed before its own completion */
         if (strcmp(f->name, "FLNK") == 0)
             rec->fwd = to[n];
+        /* dbProcess reads SDIS, and may process what it points to, before it finds the record disabled */
+        if (strcmp(f->name, "SDIS") == 0)
+            rec->flags |= EBPFMON_REC_WALK;
         n++;
     }
     free(rec->to);
@@ -61,7 +67,6 @@ static void readRecord(ebpfMonMem *mem, ebpfMonCatalogue *cat, ebpfMonRecord *re
         memcpy(rec->to, to, n * sizeof(*to));
         rec->toCount = n;
     }
-    rec->flags &= (uint16_t)~EBPFMON_REC_TSE;
     ebpfMonMemRead(mem, rec->addr + cat->common.tse, &tse, sizeof(tse));
     ebpfMonMemRead(mem, rec->addr + cat->common.tsel + offsetof(struct layoutPvLink, type), &tselType,
                    sizeof(tselType));
