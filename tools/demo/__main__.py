@@ -35,8 +35,10 @@ class Values:
     def line(self, text):
         name, _, *values = text.split("\t")
         name = name.removeprefix(MONITOR)
-        if name in LISTS and values and values[0].isdigit():
-            self._values[name] = values[1:1 + int(values[0])]
+        values = values[:-2]  # the last two are status and severity
+        if name in LISTS:
+            # camonitor says how many elements there are where it is not one
+            self._values[name] = values[1:] if len(values) > 1 else values
         elif name in SCALARS and values:
             self._values[name] = values[0]
 
