@@ -108,9 +108,9 @@ class Bench:
                          env={**self.env, "IOC": "bench"}, cwd=tmp)
         self.ioc.wait_line("ready")
         self.monitor = None
-        self.lib = self.library()
+        self.lib = self.core_file()
 
-    def library(self):
+    def core_file(self):
         """What bpftrace attaches to: the file with dbProcess in it."""
         for line in open(f"/proc/{self.ioc.process.pid}/maps"):
             path = line.split()[-1]
