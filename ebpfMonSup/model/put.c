@@ -41,11 +41,28 @@ int ebpfMonTextCopy(char *dst, size_t size, const char *src)
     return 1;
 }
 
+const char *ebpfMonThroughName(ebpfMonThrough through)
+{
+    static const char *const names[ebpfMonByCount] = {
+        "CA", "PVA", "link", "CA link", "shell", "start-up", "thread"
+    };
+
+    return (unsigned)through < ebpfMonByCount ? names[through] : "?";
+}
+
+const char *ebpfMonPutResultName(ebpfMonPutResult result)
+{
+    static const char *const names[] = { "ok", "failed", "denied", "unknown", "sent", "lost" };
+
+    return (unsigned)result < sizeof(names) / sizeof(names[0]) ? names[result] : "?";
+}
+
 size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
 {
     char when[40];
     char result[128] = "";
     char line[2 * EBPFMON_LINE_SIZE]; /* all parts at their longest fit */
+    const char *old = put->old[0] || put->hasOld ? put->old : "?";
 
     if (!size)
         return 0;
@@ -55,7 +72,10 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
         break;
     case ebpfMonPutFailed:
         strcpy(result, " FAILED: ");
-        errSymLookup(put->status, result + strlen(result), sizeof(result) - strlen(result));
+        if (put->message[0])
+            ebpfMonTextCopy(result + strlen(result), sizeof(result) - strlen(result), put->message);
+        else
+            errSymLookup(put->status, result + strlen(result), sizeof(result) - strlen(result));
         break;
     case ebpfMonPutDenied:
         strcpy(result, " DENIED");
@@ -63,8 +83,15 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
     case ebpfMonPutUnknown:
         strcpy(result, " (result not seen)");
         break;
+    case ebpfMonPutSent:
+        strcpy(result, " (no reply asked)");
+        break;
+    case ebpfMonPutLost:
+        strcpy(result, " LOST: sent, but the IOC never made it");
+        break;
     }
-    snprintf(line, sizeof(line), "%s %s %s \xe2\x86\x92 %s%s%s%s%s%s%s", when, put->pv, put->old, put->val,
+    snprintf(line, sizeof(line), "%s %s %s \xe2\x86\x92 %s%s%s%s%s%s%s%s%s%s", when, put->pv, old, put->val,
+             put->after[0] ? " (became " : "", put->after, put->after[0] ? ")" : "",
              put->who[0] ? " by " : "", put->who,
              put->origin[0] ? " (" : "", put->origin, put->origin[0] ? ")" : "", result);
     printable(line);

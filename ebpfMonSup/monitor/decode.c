@@ -195,6 +195,7 @@ int ebpfMonDecodePut(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t 
         return 0;
     memset(put, 0, sizeof(*put));
     put->time = ebpfMonWallTime(ev->head.ktime);
+    put->hasOld = 1;
     snprintf(put->ioc, sizeof(put->ioc), "%s", t->name);
     names(t, ev, f, put);
     author(t, ev, put);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Puts to the outside: files and log servers. ebpfMonExportPut copies the put into a bounded queue and never waits; a
+ * thread of this room's own writes. What could not be written is counted, by reason.
+ */
+#ifndef EBPFMON_EXPORT_H
+#define EBPFMON_EXPORT_H
+
+#include "model/put.h"
+
+/* Any thread. Does nothing while no log is configured. */
+void ebpfMonExportPut(const ebpfMonPut *put);
+
+/* Writes what is queued (at most "seconds" long) and closes the files. */
+void ebpfMonExportStop(double seconds);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets of one network namespace that may be Channel Access or pvAccess: a packet socket with a filter of
+ * ours in the kernel, which hands up only those and learns which connections are not. Nothing is changed,
+ * delayed or sent. One thread at a time may use a source.
+ */
+#ifndef EBPFMON_PACKETS_H
+#define EBPFMON_PACKETS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "ebpfMonEvent.h"
+
+typedef struct ebpfMonPackets ebpfMonPackets;
+
+typedef struct {
+    uint64_t seen;       /* packets that the filter looked at */
+    uint64_t passed;     /* … and handed up */
+    uint64_t dropped;    /* of those, for want of room in the ring */
+    uint64_t foreign;    /* connections learned to be neither CA nor PVA */
+    uint64_t ns;         /* time spent in the filter, if the kernel counts it (kernel.bpf_stats_enabled), else 0 */
+} ebpfMonPacketsStats;
+
+/* The network namespace of process "pid", 0: our own. NULL with what is wrong and what to do in "why". */
+ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, size_t size);
+void ebpfMonPacketsClose(ebpfMonPackets *packets);
+
+uint32_t ebpfMonPacketsNetns(const ebpfMonPackets *packets); /* inode of the namespace */
+
+/* Waits at most "ms" and hands over what came: "ip" is the packet from its IPv4 header on, "len" of "wireLen" bytes.
+ * Returns the number, or -1 (errno). */
+typedef void (*ebpfMonPacketFn)(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen);
+int ebpfMonPacketsPoll(ebpfMonPackets *packets, int ms, ebpfMonPacketFn packet, void *arg);
+int ebpfMonPacketsFd(const ebpfMonPackets *packets); /* to wait for several at once */
+
+/* What user space found out of a connection (either end first): its packets are wanted, or not. */
+void ebpfMonPacketsVerdict(ebpfMonPackets *packets, const struct ebpfMonPeer *connection, int wanted);
+
+void ebpfMonPacketsStat(ebpfMonPackets *packets, ebpfMonPacketsStats *stats);
+
+#endif
