@@ -7,7 +7,7 @@
  * reach were put into "closure" by the user half. Comparing each one's time stamp with the last one seen
  * costs a tenth of a trap on dbProcess.
  */
-#include "maps.bpf.h"
+#include "who.bpf.h"
 
 /* struct dbLocker, lockRecord (dbLockPvt.h) of EPICS 7 */
 #define LOCKER_MAXREFS 32
@@ -19,14 +19,6 @@
 
 /* Stops the clock of a thread that died with a lock: more than this is no chain. */
 #define CHAIN_MAX_NS (3600ull * 1000000000ull)
-
-static __always_inline __u64 readPtr(__u64 at)
-{
-    __u64 p = 0;
-
-    bpf_probe_read_user(&p, sizeof(p), (void *)at);
-    return p;
-}
 
 /* What a snapshot wants of a record: TIME, and PACT, which lies some 90 bytes before it. One read for both:
  * each read from user memory costs as much as all the rest of a look. */
@@ -96,6 +88,7 @@ struct walk {
     __u32 time;
     __u32 pactBefore; /* PACT's place in the window */
     __u32 many;       /* several locks are held: a record may have been processed by another than its forerunner */
+    __u32 async[2];   /* 1 + slot of records that this chain left processing asynchronously; more are not told of */
     __u32 pad;
 };
 
@@ -171,6 +164,14 @@ static long look(__u32 i, struct walk *w)
         return 0;
     }
     w->looked++;
+    /* Whoever set PACT holds the lock until its own look: so the first look that finds it set is that chain's. */
+    if (!win.before[before]) {
+        st->noted = 0;
+    } else if (!st->noted) {
+        st->noted = 1;
+        w->async[1] = w->async[0];
+        w->async[0] = slot + 1;
+    }
     changed = isLater(st, slot, win.time);
     if (!st->seen || (!changed && !st->pending)) {
         st->time = win.time;
@@ -272,8 +273,33 @@ static long emitPart(__u32 i, struct emit *e)
     return i;
 }
 
+/* Who began what now goes on asynchronously: the client that this thread serves; or, when this chain is such a
+ * second half itself, who began that; else its root and thread. */
+static __always_inline void noteCause(const struct ebpfMonTargetConf *conf, __u32 tgid, __u32 tid, __u64 root,
+                                      __u32 rootSlot, int wasAsync, __u32 async)
+{
+    struct ebpfMonCauseEvent *known = wasAsync ? bpf_map_lookup_elem(&causes, &rootSlot) : 0;
+    struct thread *th = threadOf(tid);
+    __u32 slot = async - 1;
+
+    if (!th)
+        return;
+    if (known && !th->client && known->head.tgid == tgid) {
+        __builtin_memcpy(&th->cause, known, sizeof(th->cause));
+    } else {
+        th->cause.head.tgid = tgid;
+        th->cause.head.ktime = bpf_ktime_get_ns();
+        th->cause.root = root;
+        th->cause.link = 0;
+        th->cause.name[0] = 0;
+        readWho(&th->cause.who, th, conf, th->client);
+    }
+    bpf_map_update_elem(&causes, &slot, &th->cause, BPF_ANY);
+}
+
 /* The processings of one root's chain. Returns how many records were processed. */
-static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid, __u32 slot, __u64 now, int many)
+static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid, __u32 slot, __u64 now, int many,
+                                      __u32 async[2])
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
@@ -306,6 +332,8 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
     else
         bpf_loop(w.len, look, &w, 0);
     countHit(tgid, EBPFMON_HIT_WALKED, w.looked);
+    async[0] = w.async[0];
+    async[1] = w.async[1];
     return w.counted;
 }
 
@@ -338,8 +366,17 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     if (!conf)
         return 0;
     countHit(tgid, EBPFMON_HIT_ENTRY, 1);
-    if (recordSlot(tgid, precord, &slot))
-        counted = snapshot(conf, tgid, slot, now, 0);
+    if (recordSlot(tgid, precord, &slot)) {
+        struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
+        __u32 async[2] = {};
+        int wasAsync = st && st->noted;
+
+        counted = snapshot(conf, tgid, slot, now, 0, async);
+        if (async[0])
+            noteCause(conf, tgid, tid, precord, slot, wasAsync, async[0]);
+        if (async[1])
+            noteCause(conf, tgid, tid, precord, slot, wasAsync, async[1]);
+    }
     rs = counted ? rootStat(slot) : 0;
     if (rs)
         rs->chains++;
@@ -358,6 +395,10 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     if (h->depth > 1) {
         h->depth--;
         return 0;
+    }
+    if (n == 1 && th->locked.id) {
+        tellResult(conf, tgid, tid, &th->locked, th->lockedStatus);
+        th->locked.id = 0;
     }
     begin = h->begin;
     th->heldCount = n - 1;
@@ -436,13 +477,13 @@ struct many {
 static long lookMany(__u32 i, struct many *m)
 {
     __u64 plr = readPtr(m->refs + (__u64)i * LOCKREF_SIZE);
-    __u32 tgid = m->tgid, slot, counted;
+    __u32 tgid = m->tgid, slot, counted, async[2];
     struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
     struct ebpfMonRootStat *rs;
 
     if (!conf || !plr || !recordSlot(tgid, readPtr(plr + LOCKRECORD_PRECORD), &slot))
         return 0;
-    counted = snapshot(conf, tgid, slot, m->now, 1);
+    counted = snapshot(conf, tgid, slot, m->now, 1, async);
     rs = counted ? rootStat(slot) : 0;
     if (rs)
         rs->chains++;

@@ -32,6 +32,10 @@ struct sock {
     __u16 sk_protocol;
 } CORE;
 
+struct tcp_sock {
+    __u32 copied_seq;
+} CORE;
+
 struct task_struct {
     struct task_struct *group_leader;
     char comm[16];

@@ -17,6 +17,8 @@
 #define EBPFMON_USER_MAX  40  /* claimed user name, with its terminator */
 #define EBPFMON_HOST_MAX  64  /* claimed host name, with its terminator */
 #define EBPFMON_COMM_MAX  16  /* TASK_COMM_LEN */
+#define EBPFMON_CHANNEL_MAX 96 /* a channel's name as the client wrote it, with its terminator */
+#define EBPFMON_AFTER_MAX 40  /* bytes of a value after the put */
 #define EBPFMON_NESTED    4   /* lock sets that one thread can hold before we stop looking */
 #define EBPFMON_BUCKETS   128 /* latency histogram: 32 octaves of 4 */
 #define EBPFMON_OCTAVE0   8   /* first bucket: below 2^8 ns */
@@ -55,7 +57,10 @@ enum ebpfMonEventKind {
     EBPFMON_EV_RESULT,  /* struct ebpfMonResultEvent */
     EBPFMON_EV_CHAIN,   /* struct ebpfMonChainEvent */
     EBPFMON_EV_EXEC,    /* struct ebpfMonHead alone */
-    EBPFMON_EV_EXIT     /* struct ebpfMonHead alone */
+    EBPFMON_EV_EXIT,    /* struct ebpfMonHead alone */
+    EBPFMON_EV_CAUSE,   /* struct ebpfMonCauseEvent: who began the asynchronous processing whose completion makes
+                           the next put of this thread */
+    EBPFMON_EV_CALINK   /* struct ebpfMonCauseEvent: a record writes through a CA link */
 };
 
 struct ebpfMonHead {
@@ -90,9 +95,28 @@ struct ebpfMonOwner {
     char  comm[EBPFMON_COMM_MAX];
 };
 
+/* On whose behalf a thread of an IOC runs. */
+struct ebpfMonWho {
+    struct ebpfMonPeer peer; /* addr 0: no connection known */
+    struct ebpfMonOwner owner;
+    char user[EBPFMON_USER_MAX]; /* as the client claims */
+    char host[EBPFMON_HOST_MAX];
+    char comm[EBPFMON_COMM_MAX]; /* the thread's own name */
+    __u8 isCA;                   /* it serves a CA circuit */
+    __u8 pad[3];
+};
+
+/* What ebpfMonPutEvent.seq is. */
+enum ebpfMonSeq {
+    EBPFMON_SEQ_NONE,
+    EBPFMON_SEQ_MESSAGE, /* TCP sequence number of the CA message */
+    EBPFMON_SEQ_RECEIVED /* … of the byte after what was received last: the message lies before it */
+};
+
 struct ebpfMonPutEvent {
     struct ebpfMonHead head;
     __u64 id;       /* pairs with the result: counts the puts of this thread */
+    __u64 addr;     /* the DBADDR that it wrote through: tells links and channels apart */
     __u64 precord;
     __u64 pfldDes;
     __u64 pfield;
@@ -104,23 +128,35 @@ struct ebpfMonPutEvent {
     __s16 fieldType;
     __s16 fieldSize;
     __u8  site;     /* enum ebpfMonPutSite */
-    __u8  isCA;     /* the thread was serving a CA circuit */
+    __u8  network;  /* the value sent is as the CA message has it, big-endian and of a CA type */
     __u16 linkType; /* EBPFMON_SITE_LINK: link.h's type and pvlMask of the link as it was */
     __u16 linkMask;
-    __u32 pad;
+    __u8  seqKind;  /* enum ebpfMonSeq */
+    __u8  locked;   /* the result comes when the lock is released, the record's processing included */
+    __u32 seq;
     __u32 newLen;   /* bytes after the struct: first the old value, then the new one */
     __u32 oldLen;
-    struct ebpfMonPeer peer; /* addr 0: no connection known */
-    struct ebpfMonOwner owner;
-    char user[EBPFMON_USER_MAX];
-    char host[EBPFMON_HOST_MAX];
-    char comm[EBPFMON_COMM_MAX]; /* the writing thread's own name */
+    __u32 pad;
+    struct ebpfMonWho who;
+    char channel[EBPFMON_CHANNEL_MAX]; /* empty: no client's; cut ones fill it without a terminator's room */
 };
 
 struct ebpfMonResultEvent {
     struct ebpfMonHead head;
     __u64 id;
     __s64 status; /* what dbPut returned */
+    __u32 afterLen; /* bytes of "after": what the field holds now; 0: an array, or not readable */
+    __u8  after[EBPFMON_AFTER_MAX];
+    __u32 pad;
+};
+
+struct ebpfMonCauseEvent {
+    struct ebpfMonHead head;
+    __u64 root;     /* record that the chain began with, 0: not known */
+    __u64 link;     /* EBPFMON_EV_CALINK: address of the link */
+    struct ebpfMonWho who;
+    char name[EBPFMON_CHANNEL_MAX]; /* EBPFMON_EV_CALINK: the PV that it leads to */
+    __u32 pad;
 };
 
 struct ebpfMonChainRec {
@@ -156,11 +192,10 @@ struct ebpfMonTargetConf {
     /* dbCommon, from the target's own dbFldDes */
     __u16 time, pact, ppn, lset, disp, sevr, stat;
     /* rsrv/server.h: struct client, struct channel_in_use */
-    __u16 clAddr, clUser, clHost, clRecvBuf, clRecvStk;
+    __u16 clAddr, clUser, clHost, clRecvBuf, clRecvStk, clRecvCnt;
     __u16 ciuClient, ciuDbch, ciuAs;
     __u16 asAccess;  /* asLib.h: struct asgClient.access */
     __u16 ppnChan, ppnUsr; /* dbNotify.h: struct processNotify */
-    __u16 pad[1];
 };
 
 /* Map "recIndex": which slot a record has. */
@@ -223,7 +258,8 @@ struct ebpfMonRecState {
     __u64 stamp;   /* end of the chain that processed it last */
     __u64 passStamp; /* … that ran from here to the end of its stretch */
     __u32 pending; /* asynchronous: begun and not yet completed */
-    __u32 seen;    /* nonzero once "time" is valid */
+    __u16 seen;    /* nonzero once "time" is valid */
+    __u16 noted;   /* it is processing asynchronously, and map "causes" has who began that */
     __u32 last;    /* slot of the last record of its stretch, by the user half: when that was seen to process,
                       so had this one. Its own slot: in no stretch, or the last */
     __u32 pad;

@@ -83,6 +83,9 @@ int ebpfmon_recv(struct bpf_raw_tracepoint_args *ctx)
     th->peer.port = BPF_CORE_READ(sk, __sk_common.skc_dport);
     th->peer.sport = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num));
     th->peer.netns = netnsOf(sk, th->peer.addr);
+    /* as the receive left it: what the thread has, up to here */
+    th->copied = BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
+    th->received = 1;
     return 0;
 }
 

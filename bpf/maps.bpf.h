@@ -22,6 +22,14 @@ struct held {
     __u32 pad;
 };
 
+/* One dbPut under way. */
+struct inPut {
+    __u64 id;
+    __u64 pfield;
+    __u32 size;   /* bytes of a single value, 0: an array */
+    __u32 locked; /* its result waits for the lock's release */
+};
+
 /*
  * What is known of one thread of a target. Only that thread's own probes write it, and a uprobe is not
  * re-entered on one thread, so it also serves as the buffer in which a put event is put together; a
@@ -30,12 +38,17 @@ struct held {
 struct thread {
     __u64 client; /* struct client * of the last camessage: a CAS-client thread */
     __u64 putId;
-    __u64 pending[EBPFMON_NESTED]; /* ids of the dbPut calls under way, by depth */
+    struct inPut pending[EBPFMON_NESTED]; /* the dbPut calls under way, by depth */
+    struct inPut locked; /* one that is done, and whose record may be processing still; id 0: none */
+    __s64 lockedStatus;
     __u32 putDepth;
     __u32 heldCount;
     struct held held[EBPFMON_NESTED];
     struct ebpfMonPeer peer; /* of the last receive */
-    struct ebpfMonPutEvent ev;
+    __u32 copied;            /* TCP sequence number of the byte after it */
+    __u32 received;          /* "copied" is valid */
+    struct ebpfMonCauseEvent cause;
+    struct ebpfMonPutEvent ev; /* followed by its data: sent as one */
     __u8 data[4 * EBPFMON_VAL_MAX]; /* twice what is used: keeps the verifier's bounds simple */
 };
 
@@ -151,6 +164,14 @@ MAP struct {
     __type(key, __u64);
     __type(value, struct ebpfMonOwner);
 } connecting SEC(".maps");
+
+/* Who began what is processing asynchronously; by slot, valid while ebpfMonRecState.noted. */
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 8192);
+    __type(key, __u32);
+    __type(value, struct ebpfMonCauseEvent);
+} causes SEC(".maps");
 
 MAP struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);

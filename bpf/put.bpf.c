@@ -5,7 +5,7 @@
  *
  * Offsets of public structs (dbAddr.h, dbChannel.h, link.h), the same in all of EPICS 7.
  */
-#include "maps.bpf.h"
+#include "who.bpf.h"
 
 #define DBADDR_PRECORD   0
 #define DBADDR_PFIELD    8
@@ -25,7 +25,6 @@
 #define MAX_STRING  40
 #define CA_PROTO_WRITE        4
 #define CA_PROTO_WRITE_NOTIFY 19
-#define AF_INET 2
 
 /* dbFldTypes.h: DBR_STRING … DBR_ENUM */
 static __always_inline __u32 dbrSize(int type)
@@ -51,36 +50,6 @@ static __always_inline int readAddr(struct addr *a, __u64 at)
     return bpf_probe_read_user(a, sizeof(*a), (void *)at);
 }
 
-static __always_inline __u64 readPtr(__u64 at)
-{
-    __u64 p = 0;
-
-    bpf_probe_read_user(&p, sizeof(p), (void *)at);
-    return p;
-}
-
-/* The CA circuit: claimed names, and the peer if no receive told it (kernels before 6.3). */
-static __always_inline void readClient(struct ebpfMonPutEvent *ev, const struct ebpfMonTargetConf *conf,
-                                       __u64 client)
-{
-    struct {
-        __u16 family, port;
-        __u32 addr;
-    } sin = {};
-
-    ev->isCA = 1;
-    bpf_probe_read_user(&sin, sizeof(sin), (void *)(client + conf->clAddr));
-    if (sin.family == AF_INET && (ev->peer.addr != sin.addr || ev->peer.port != sin.port)) {
-        ev->peer.saddr = 0;
-        ev->peer.sport = 0;
-        ev->peer.netns = 0;
-        ev->peer.addr = sin.addr;
-        ev->peer.port = sin.port;
-    }
-    bpf_probe_read_user_str(ev->user, sizeof(ev->user), (void *)readPtr(client + conf->clUser));
-    bpf_probe_read_user_str(ev->host, sizeof(ev->host), (void *)readPtr(client + conf->clHost));
-}
-
 /* A put-callback that found its record busy restarts in the thread that completes the record; the record's
  * ppn leads back to the circuit that asked: processNotify.usrPvt is rsrv's channel_in_use (camessage.c).
  * It writes through the DBADDR of its own channel (db_put_process), which nobody else does: so whoever else
@@ -101,13 +70,60 @@ static __always_inline __u64 clientOfNotify(const struct ebpfMonTargetConf *conf
     return family == AF_INET ? client : 0;
 }
 
-static __always_inline void begin(struct thread *th, const struct ebpfMonTargetConf *conf, __u32 tgid,
-                                  __u32 tid, const struct addr *a, __u64 addrAt, __u8 site)
+/* Which message this is. The receive buffer of the circuit ends with the last byte that was received;
+ * struct message_buffer (rsrv/server.h): buf, stk (the message being served), maxstk, cnt. */
+static __always_inline void readSeq(struct thread *th, const struct ebpfMonTargetConf *conf)
 {
     struct ebpfMonPutEvent *ev = &th->ev;
-    struct ebpfMonOwner *own;
+    __u32 stk = 0, cnt = 0;
+
+    ev->seqKind = EBPFMON_SEQ_NONE;
+    if (!th->received || !ev->who.peer.sport)
+        return;
+    if (!th->client) {
+        ev->seq = th->copied;
+        ev->seqKind = EBPFMON_SEQ_RECEIVED;
+        return;
+    }
+    if (bpf_probe_read_user(&stk, sizeof(stk), (void *)(th->client + conf->clRecvStk)) ||
+        bpf_probe_read_user(&cnt, sizeof(cnt), (void *)(th->client + conf->clRecvCnt)) || stk > cnt)
+        return;
+    ev->seq = th->copied - (cnt - stk);
+    ev->seqKind = EBPFMON_SEQ_MESSAGE;
+}
+
+/* The put that follows is made by the second half of a record that somebody else set going. */
+static __always_inline void tellCause(struct thread *th, const struct ebpfMonTargetConf *conf, __u32 tgid, __u32 tid,
+                                      __u64 root)
+{
+    struct ebpfMonCauseEvent *known;
+    struct ebpfMonRecState *st;
+    __u32 slot = 0;
+
+    if (!recordSlot(tgid, root, &slot))
+        return;
+    st = bpf_map_lookup_elem(&recState, &slot);
+    if (!st || !st->noted)
+        return;
+    known = bpf_map_lookup_elem(&causes, &slot);
+    if (!known || known->head.tgid != tgid)
+        return;
+    __builtin_memcpy(&th->cause, known, sizeof(th->cause));
+    th->cause.head.kind = EBPFMON_EV_CAUSE;
+    th->cause.head.tid = tid;
+    th->cause.head.iocId = conf->iocId;
+    if (bpf_ringbuf_output(&ring, &th->cause, sizeof(th->cause), BPF_RB_NO_WAKEUP))
+        countLost(EBPFMON_LOST_RING);
+}
+
+/* "addrAt": the DBADDR, 0: none; "chan": the dbChannel that it is known to be part of, 0: perhaps. */
+static __always_inline void begin(struct thread *th, const struct ebpfMonTargetConf *conf, __u32 tgid,
+                                  __u32 tid, const struct addr *a, __u64 addrAt, __u64 chan, __u8 site)
+{
+    struct ebpfMonPutEvent *ev = &th->ev;
     /* below level chains nobody keeps the locks up to date */
     __u32 top = conf->level >= EBPFMON_CHAINS && th->heldCount <= EBPFMON_NESTED ? th->heldCount : 0;
+    __u64 client = th->client;
 
     ev->head.kind = EBPFMON_EV_PUT;
     ev->head.tgid = tgid;
@@ -115,6 +131,7 @@ static __always_inline void begin(struct thread *th, const struct ebpfMonTargetC
     ev->head.iocId = conf->iocId;
     ev->head.ktime = bpf_ktime_get_ns();
     ev->id = ++th->putId;
+    ev->addr = addrAt;
     ev->precord = a->precord;
     ev->pfldDes = a->pfldDes;
     ev->pfield = a->pfield;
@@ -123,26 +140,27 @@ static __always_inline void begin(struct thread *th, const struct ebpfMonTargetC
     ev->fieldSize = a->fieldSize;
     ev->oldCount = -1;
     ev->site = site;
-    ev->isCA = 0;
+    ev->network = 0;
     ev->linkType = ev->linkMask = 0;
     ev->newLen = ev->oldLen = 0;
-    ev->user[0] = ev->host[0] = 0;
     ev->root = top ? th->held[(top - 1) & (EBPFMON_NESTED - 1)].root : 0;
-    bpf_get_current_comm(ev->comm, sizeof(ev->comm));
-    ev->peer = th->peer;
-    if (th->client) {
-        readClient(ev, conf, th->client);
-    } else {
-        __u64 client = addrAt ? clientOfNotify(conf, a->precord, addrAt) : 0;
-
-        if (client)
-            readClient(ev, conf, client);
+    ev->locked = site == EBPFMON_SITE_PUT && top == 1 && ev->root == a->precord && !th->locked.id &&
+                 !th->putDepth;
+    if (!client && addrAt)
+        client = clientOfNotify(conf, a->precord, addrAt);
+    readWho(&ev->who, th, conf, client);
+    ev->seqKind = EBPFMON_SEQ_NONE;
+    ev->channel[0] = 0;
+    if (client || ev->who.peer.addr) {
+        if (th->client || !client)
+            readSeq(th, conf);
+        if (!chan && addrAt)
+            chan = addrAt - DBCHANNEL_ADDR;
+        if (chan)
+            bpf_probe_read_user_str(ev->channel, sizeof(ev->channel), (void *)readPtr(chan));
     }
-    own = bpf_map_lookup_elem(&owners, &ev->peer);
-    if (own)
-        ev->owner = *own;
-    else
-        ev->owner.pid = 0;
+    if (!client && ev->root)
+        tellCause(th, conf, tgid, tid, ev->root);
 }
 
 static __always_inline __u32 readData(struct thread *th, __u32 at, __u64 from, __u64 len)
@@ -180,6 +198,7 @@ int ebpfmon_put(struct pt_regs *ctx)
     struct thread *th;
     struct addr a;
     __s64 nRequest = PT_REGS_PARM4(ctx);
+    struct inPut *in;
     __s64 n;
     __u32 depth;
 
@@ -192,7 +211,7 @@ int ebpfmon_put(struct pt_regs *ctx)
             countLost(EBPFMON_LOST_FAULT);
         return 0;
     }
-    begin(th, conf, tgid, tid, &a, PT_REGS_PARM1(ctx), EBPFMON_SITE_PUT);
+    begin(th, conf, tgid, tid, &a, PT_REGS_PARM1(ctx), 0, EBPFMON_SITE_PUT);
     ev = &th->ev;
     ev->dbrType = (__s16)PT_REGS_PARM2(ctx);
     ev->nRequest = nRequest;
@@ -224,7 +243,11 @@ int ebpfmon_put(struct pt_regs *ctx)
     depth = th->putDepth;
     if (depth >= EBPFMON_NESTED)
         depth = 0; /* returns that were missed while the probe was being detached */
-    th->pending[depth & (EBPFMON_NESTED - 1)] = ev->id;
+    in = &th->pending[depth & (EBPFMON_NESTED - 1)];
+    in->id = ev->id;
+    in->pfield = a.pfield;
+    in->size = a.nElements == 1 && a.fieldType < DBF_INLINK ? (__u16)a.fieldSize : 0;
+    in->locked = ev->locked;
     th->putDepth = depth + 1;
     send(th, BPF_RB_NO_WAKEUP);
     return 0;
@@ -237,7 +260,7 @@ int ebpfmon_put_return(struct pt_regs *ctx)
     __u32 tgid = id >> 32, tid = (__u32)id;
     struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
-    struct ebpfMonResultEvent ev = {};
+    struct inPut *in;
     __u32 depth;
 
     if (!conf || !th || th->putDepth == 0)
@@ -246,15 +269,13 @@ int ebpfmon_put_return(struct pt_regs *ctx)
     depth = --th->putDepth;
     if (depth >= EBPFMON_NESTED)
         return 0;
-    ev.head.kind = EBPFMON_EV_RESULT;
-    ev.head.tgid = tgid;
-    ev.head.tid = tid;
-    ev.head.iocId = conf->iocId;
-    ev.head.ktime = bpf_ktime_get_ns();
-    ev.id = th->pending[depth & (EBPFMON_NESTED - 1)];
-    ev.status = PT_REGS_RC(ctx);
-    if (bpf_ringbuf_output(&ring, &ev, sizeof(ev), BPF_RB_NO_WAKEUP))
-        countLost(EBPFMON_LOST_RING);
+    in = &th->pending[depth & (EBPFMON_NESTED - 1)];
+    if (in->locked && !PT_REGS_RC(ctx)) {
+        th->locked = *in;
+        th->lockedStatus = 0;
+    } else {
+        tellResult(conf, tgid, tid, in, PT_REGS_RC(ctx));
+    }
     return 0;
 }
 
@@ -321,7 +342,8 @@ int ebpfmon_checkput(struct pt_regs *ctx)
     if (!th)
         return 0;
     client = readPtr(pciu + conf->ciuClient);
-    begin(th, conf, tgid, tid, &a, 0, EBPFMON_SITE_DENIED);
+    begin(th, conf, tgid, tid, &a, 0, readPtr(pciu + conf->ciuDbch), EBPFMON_SITE_DENIED);
+    th->ev.network = 1;
     if (a.nElements == 1 && a.fieldType < DBF_INLINK)
         th->ev.oldLen = readData(th, 0, a.pfield, (__u16)a.fieldSize);
     if (readMessage(th, conf, client))
@@ -356,7 +378,7 @@ int ebpfmon_putfield(struct pt_regs *ctx)
     th = threadOf(tid);
     if (!th)
         return 0;
-    begin(th, conf, tgid, tid, &a, 0, disp ? EBPFMON_SITE_DISABLED : EBPFMON_SITE_LINK);
+    begin(th, conf, tgid, tid, &a, 0, PT_REGS_PARM1(ctx) - DBCHANNEL_ADDR, disp ? EBPFMON_SITE_DISABLED : EBPFMON_SITE_LINK);
     ev = &th->ev;
     ev->dbrType = (__s16)PT_REGS_PARM2(ctx);
     ev->nRequest = nRequest;
@@ -406,11 +428,11 @@ int ebpfmon_notify(struct pt_regs *ctx)
     th = threadOf(tid);
     if (!th || !th->client)
         return 0;
-    begin(th, conf, tgid, tid, &a, 0, EBPFMON_SITE_DISABLED);
+    begin(th, conf, tgid, tid, &a, 0, readPtr(ppn + conf->ppnChan), EBPFMON_SITE_DISABLED);
     if (a.nElements == 1 && a.fieldType < DBF_INLINK)
         th->ev.oldLen = readData(th, 0, a.pfield, (__u16)a.fieldSize);
     if (readMessage(th, conf, th->client)) {
-        th->ev.isCA = 2; /* the value is in network byte order, as for a denied put */
+        th->ev.network = 1; /* as for a denied put */
         send(th, BPF_RB_NO_WAKEUP);
     }
     return 0;
@@ -430,5 +452,50 @@ int ebpfmon_camessage(struct pt_regs *ctx)
     th = threadOf(tid);
     if (th)
         th->client = PT_REGS_PARM1(ctx);
+    return 0;
+}
+
+/* dbCaPutLinkCallback(struct link *, …) (dbCa.c): a record writes through a CA link, in its own chain. The
+ * value goes out later, from thread dbCaLink, which does not know any more whose it is. */
+SEC("uprobe")
+int ebpfmon_calink(struct pt_regs *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid(), link = PT_REGS_PARM1(ctx);
+    __u32 tgid = id >> 32, tid = (__u32)id, top, slot = 0;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct ebpfMonCauseEvent *ev, *known = 0;
+    struct ebpfMonRecState *st;
+    struct thread *th;
+
+    if (!conf)
+        return 0;
+    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
+    th = threadOf(tid);
+    if (!th)
+        return 0;
+    ev = &th->cause;
+    top = conf->level >= EBPFMON_CHAINS && th->heldCount <= EBPFMON_NESTED ? th->heldCount : 0;
+    ev->root = top ? th->held[(top - 1) & (EBPFMON_NESTED - 1)].root : 0;
+    if (!th->client && ev->root && recordSlot(tgid, ev->root, &slot)) {
+        st = bpf_map_lookup_elem(&recState, &slot);
+        if (st && st->noted)
+            known = bpf_map_lookup_elem(&causes, &slot);
+    }
+    if (known && known->head.tgid == tgid) {
+        ev->who = known->who;
+        ev->root = known->root;
+    } else {
+        readWho(&ev->who, th, conf, th->client);
+    }
+    ev->head.kind = EBPFMON_EV_CALINK;
+    ev->head.tgid = tgid;
+    ev->head.tid = tid;
+    ev->head.iocId = conf->iocId;
+    ev->head.ktime = bpf_ktime_get_ns();
+    ev->link = link;
+    ev->name[0] = 0;
+    bpf_probe_read_user_str(ev->name, sizeof(ev->name), (void *)readPtr(link + LINK_PVNAME));
+    if (bpf_ringbuf_output(&ring, ev, sizeof(*ev), BPF_RB_NO_WAKEUP))
+        countLost(EBPFMON_LOST_RING);
     return 0;
 }

@@ -10,7 +10,7 @@
 #define EBPFMON_NAME_SIZE 61   /* PVNAME_STRINGSZ: 60 characters */
 #define EBPFMON_TEXT_SIZE 512  /* a value as text; what is cut ends in "..." */
 #define EBPFMON_WHO_SIZE  192
-#define EBPFMON_ORIGIN_SIZE 192
+#define EBPFMON_ORIGIN_SIZE 288
 #define EBPFMON_LINE_SIZE 1400 /* a put in one line */
 
 typedef enum {

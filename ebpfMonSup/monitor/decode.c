@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,13 +9,10 @@
 #include <dbStaticLib.h>
 #include <epicsTime.h>
 
+#include "monitor/author.h"
 #include "monitor/decode.h"
 #include "monitor/value.h"
 #include "target/layout.h"
-#include "target/procInfo.h"
-
-#define PORTS_NS 1000000000ull /* an unknown port is looked for again after this */
-#define COMMANDS 256 /* commands of clients remembered, by pid */
 
 epicsTimeStamp ebpfMonWallTime(uint64_t ktime)
 {
@@ -33,91 +30,6 @@ epicsTimeStamp ebpfMonWallTime(uint64_t ktime)
     epicsTimeFromTime_t(&ts, sec);
     ts.nsec = (epicsUInt32)(ns % 1000000000u);
     return ts;
-}
-
-/* What a client is called: its command line while it lives, else the kernel's 15 characters. */
-static const char *commandOf(const struct ebpfMonOwner *own)
-{
-    static struct {
-        uint32_t pid;
-        uint64_t start;
-        char comm[EBPFMON_COMM_MAX];
-        char text[48];
-    } known[COMMANDS];
-    unsigned i = own->pid % COMMANDS;
-
-    /* A pid that runs another program now has another comm; the worst case is one stale script name. */
-    if (known[i].pid != own->pid || strncmp(known[i].comm, own->comm, EBPFMON_COMM_MAX) != 0) {
-        known[i].pid = own->pid;
-        memcpy(known[i].comm, own->comm, EBPFMON_COMM_MAX);
-        if (ebpfMonProcCommand((pid_t)own->pid, known[i].text, sizeof(known[i].text)))
-            snprintf(known[i].text, sizeof(known[i].text), "%.*s", EBPFMON_COMM_MAX, own->comm);
-    }
-    return known[i].text;
-}
-
-/* Whether the connection came in to a server. A device that a driver thread talks to is no client, though
- * that thread read from its socket last. */
-static int isServer(ebpfMonTarget *t, uint16_t sport, uint64_t now)
-{
-    unsigned port = ntohs(sport);
-
-    if (!(t->ports[port / 8] & (1u << (port % 8))) && now - t->portsAt > PORTS_NS) {
-        t->portsAt = now;
-        ebpfMonProcListening(t->pid, t->ports);
-    }
-    return !!(t->ports[port / 8] & (1u << (port % 8)));
-}
-
-static void address(char *buf, size_t size, uint32_t addr, uint16_t port)
-{
-    char text[INET_ADDRSTRLEN] = "?";
-    struct in_addr in = { .s_addr = addr };
-
-    inet_ntop(AF_INET, &in, text, sizeof(text));
-    snprintf(buf, size, "%s:%u", text, ntohs(port));
-}
-
-static void rootName(ebpfMonTarget *t, uint64_t root, char *buf, size_t size)
-{
-    long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, root) : -1;
-
-    if (index >= 0)
-        snprintf(buf, size, ", chain of %s", ebpfMonCatalogueName(t->cat, (uint32_t)index));
-    else
-        buf[0] = 0;
-}
-
-/* Who, and through what. A client is who it claims to be until the kernel knows better: its own process'
- * user and command stand beside the claim. */
-static void author(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, ebpfMonPut *put)
-{
-    char peer[40], real[40] = "", chain[80] = "", local[100] = "";
-    const char *protocol = ev->isCA ? "CA" : "PVA";
-
-    if (ev->root && ev->root != ev->precord)
-        rootName(t, ev->root, chain, sizeof(chain));
-    if (!ev->peer.addr || (!ev->isCA && !isServer(t, ev->peer.sport, ev->head.ktime))) { /* no client: a thread of the IOC itself */
-        snprintf(put->who, sizeof(put->who), "thread %.*s", EBPFMON_COMM_MAX, ev->comm);
-        snprintf(put->origin, sizeof(put->origin), "%s", chain[0] ? chain + 2 : "in the IOC");
-        return;
-    }
-    address(peer, sizeof(peer), ev->peer.addr, ev->peer.port);
-    if (ev->owner.pid)
-        ebpfMonProcUser((uid_t)ev->owner.uid, real, sizeof(real));
-    snprintf(put->user, sizeof(put->user), "%s", ev->user[0] ? ev->user : real);
-    if (ev->host[0])
-        snprintf(put->host, sizeof(put->host), "%s", ev->host);
-    else
-        snprintf(put->host, sizeof(put->host), "%.*s", (int)strcspn(peer, ":"), peer);
-    put->peerPid = ev->owner.pid;
-    if (ev->owner.pid)
-        snprintf(local, sizeof(local), " %s[%u]", commandOf(&ev->owner), ev->owner.pid);
-    snprintf(put->who, sizeof(put->who), "%s@%s%s", put->user[0] ? put->user : "?", put->host, local);
-    if (ev->owner.pid)
-        snprintf(put->origin, sizeof(put->origin), "%s %s uid %s%s", protocol, peer, real, chain);
-    else
-        snprintf(put->origin, sizeof(put->origin), "%s %s%s", protocol, peer, chain);
 }
 
 static void linkText(const struct ebpfMonPutEvent *ev, const char *target, char *buf, size_t size)
@@ -166,15 +78,30 @@ static void names(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpf
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, ev->precord) : -1;
     char record[EBPFMON_NAME_SIZE] = "?";
+    const char *name = record;
+    size_t base;
 
     if (index >= 0)
-        snprintf(record, sizeof(record), "%s", ebpfMonCatalogueName(t->cat, (uint32_t)index));
+        name = ebpfMonCatalogueName(t->cat, (uint32_t)index);
     else if (ebpfMonMemReadNow(t->pid, ev->precord, record, sizeof(record)) == 0)
         record[sizeof(record) - 1] = 0;
     if (f && strcmp(f->name, "VAL") == 0)
-        snprintf(put->pv, sizeof(put->pv), "%s", record);
+        snprintf(put->pv, sizeof(put->pv), "%s", name);
     else
-        snprintf(put->pv, sizeof(put->pv), "%s.%.6s", record, f ? f->name : "?");
+        snprintf(put->pv, sizeof(put->pv), "%s.%.6s", name, f ? f->name : "?");
+
+    /* What the client wrote: read from where its channel would be, so only believed if it names this record. */
+    snprintf(put->channel, sizeof(put->channel), "%.*s", EBPFMON_CHANNEL_MAX - 1, ev->channel);
+    base = strcspn(put->channel, ".{[");
+    if (!put->channel[0] || base >= sizeof(record)) {
+        put->channel[0] = 0;
+        return;
+    }
+    memcpy(record, put->channel, base); /* "name" is not needed any more, if it was this */
+    record[base] = 0;
+    if ((t->cat && index >= 0 && ebpfMonCatalogueFind(t->cat, record) != index) ||
+        strcmp(put->channel, put->pv) == 0)
+        put->channel[0] = 0;
 }
 
 /* The types of the CA protocol (db_access.h: DBR_STRING, SHORT, FLOAT, ENUM, CHAR, LONG, DOUBLE). */
@@ -183,45 +110,59 @@ static const int caType[] = {
     ebpfMonDbfDouble,
 };
 
-int ebpfMonDecodePut(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size, ebpfMonPut *put,
-                     int *linkChanged)
+int ebpfMonDecodeCaType(int dbrType)
+{
+    if (dbrType >= 0 && dbrType < (int)(sizeof(caType) / sizeof(caType[0])))
+        return caType[dbrType];
+    return ebpfMonDbfUshort; /* DBR_PUT_ACKT, DBR_PUT_ACKS: alarm acknowledgement */
+}
+
+static void oldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, const uint8_t *data,
+                     ebpfMonPut *put)
+{
+    ebpfMonValue old = {
+        .data = data, .len = ev->oldLen, .type = ev->fieldType, .size = ev->fieldSize,
+        .count = ev->oldCount >= 0 ? ev->oldCount : ev->nElements,
+    };
+
+    put->hasOld = 1;
+    put->oldCount = (long)old.count;
+    if (ev->site == EBPFMON_SITE_LINK) {
+        char target[EBPFMON_VAL_MAX + 1];
+
+        snprintf(target, sizeof(target), "%.*s", (int)old.len, (const char *)old.data);
+        linkText(ev, target, put->old, sizeof(put->old));
+        return;
+    }
+    put->oldIsNumber = ebpfMonValueNumber(&old, &put->oldNumber);
+    ebpfMonValueText(t, f, ev->precord, &old, put->old, sizeof(put->old));
+}
+
+int ebpfMonDecodePut(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size,
+                     const struct ebpfMonCauseEvent *cause, ebpfMonPut *put, int *linkChanged)
 {
     const uint8_t *data = (const uint8_t *)(ev + 1);
     const ebpfMonField *f = t->cat ? ebpfMonCatalogueField(t->cat, ev->pfldDes) : NULL;
-    ebpfMonValue old = { .len = ev->oldLen }, new = { .len = ev->newLen };
+    ebpfMonValue new;
 
     if (size < sizeof(*ev) || ev->oldLen > EBPFMON_VAL_MAX || ev->newLen > EBPFMON_VAL_MAX ||
         size < sizeof(*ev) + ev->oldLen + ev->newLen)
         return 0;
     memset(put, 0, sizeof(*put));
     put->time = ebpfMonWallTime(ev->head.ktime);
-    put->hasOld = 1;
     snprintf(put->ioc, sizeof(put->ioc), "%s", t->name);
+    put->seen = EBPFMON_SEEN_INSIDE;
     names(t, ev, f, put);
-    author(t, ev, put);
+    ebpfMonAuthor(t, ev, cause, put);
+    oldValue(t, ev, f, data, put);
 
-    old.data = data;
-    old.type = ev->fieldType;
-    old.size = ev->fieldSize;
-    old.count = ev->oldCount >= 0 ? ev->oldCount : ev->nElements;
-    new.data = data + ev->oldLen;
-    new.type = ev->dbrType;
-    new.size = 40;
-    new.count = ev->nRequest;
     /* CA puts are converted in place before dbPut, but not those that were refused before. */
-    new.network = ev->site == EBPFMON_SITE_DENIED || ev->isCA == 2;
-    if (ev->site == EBPFMON_SITE_LINK) {
-        char target[EBPFMON_VAL_MAX + 1];
-
-        snprintf(target, sizeof(target), "%.*s", (int)old.len, (const char *)old.data);
-        linkText(ev, target, put->old, sizeof(put->old));
-    } else {
-        ebpfMonValueText(t, f, ev->precord, &old, put->old, sizeof(put->old));
-    }
-    if (new.network && ev->dbrType >= 0 && ev->dbrType < (int)(sizeof(caType) / sizeof(caType[0])))
-        new.type = caType[ev->dbrType];
-    else if (ev->dbrType > ebpfMonDbfEnum) /* DBR_PUT_ACKT, DBR_PUT_ACKS: alarm acknowledgement */
-        new.type = ebpfMonDbfUshort;
+    new = (ebpfMonValue){
+        .data = data + ev->oldLen, .len = ev->newLen, .size = 40, .count = ev->nRequest, .network = ev->network,
+        .type = ev->network || ev->dbrType > ebpfMonDbfEnum ? ebpfMonDecodeCaType(ev->dbrType) : ev->dbrType,
+    };
+    put->count = (long)ev->nRequest;
+    put->isNumber = ebpfMonValueNumber(&new, &put->number);
     ebpfMonValueText(t, f, ev->precord, &new, put->val, sizeof(put->val));
     put->result = ev->site == EBPFMON_SITE_DENIED ? ebpfMonPutDenied :
                   ev->site == EBPFMON_SITE_DISABLED ? ebpfMonPutFailed : ebpfMonPutUnknown;
@@ -230,4 +171,30 @@ int ebpfMonDecodePut(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t 
     *linkChanged = ev->site == EBPFMON_SITE_LINK ||
                    (f && (strcmp(f->name, "TSE") == 0 || strcmp(f->name, "TSEL") == 0));
     return 1;
+}
+
+void ebpfMonDecodeAfter(ebpfMonTarget *t, const ebpfMonAfter *at, const struct ebpfMonResultEvent *ev, ebpfMonPut *put)
+{
+    const ebpfMonField *f = t->cat ? ebpfMonCatalogueField(t->cat, at->pfldDes) : NULL;
+    ebpfMonValue v = {
+        .data = ev->after, .len = ev->afterLen, .type = at->fieldType, .size = at->fieldSize, .count = 1,
+    };
+    double number, sent = put->number;
+    char *end;
+
+    if (!ev->afterLen || ev->afterLen > EBPFMON_AFTER_MAX || put->count != 1)
+        return;
+    if (ebpfMonValueNumber(&v, &number)) {
+        if (!put->isNumber) { /* a number that was sent as text */
+            sent = strtod(put->val, &end);
+            if (end == put->val || *end)
+                end = NULL;
+        }
+        if ((put->isNumber || end) && (number == sent || (number != number && sent != sent) ||
+                                       (at->fieldType == ebpfMonDbfFloat && (float)number == (float)sent)))
+            return;
+    }
+    ebpfMonValueText(t, f, at->precord, &v, put->after, sizeof(put->after));
+    if (strcmp(put->after, put->val) == 0)
+        put->after[0] = 0;
 }

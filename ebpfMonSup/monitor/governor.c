@@ -21,7 +21,7 @@ static void setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *f
         .time = c->time, .pact = c->pact, .ppn = c->ppn, .lset = c->lset, .disp = c->disp, .sevr = c->sevr,
         .stat = c->stat,
         .clAddr = o->clAddr, .clUser = o->clUser, .clHost = o->clHost, .clRecvBuf = o->clRecvBuf,
-        .clRecvStk = o->clRecvStk, .ciuClient = o->ciuClient, .ciuDbch = o->ciuDbch, .ciuAs = o->ciuAs,
+        .clRecvStk = o->clRecvStk, .clRecvCnt = o->clRecvCnt, .ciuClient = o->ciuClient, .ciuDbch = o->ciuDbch, .ciuAs = o->ciuAs,
         .asAccess = o->asAccess, .ppnChan = o->ppnChan, .ppnUsr = o->ppnUsr,
     };
 

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/put.h"
@@ -81,18 +82,16 @@ static unsigned elementSize(const ebpfMonValue *v)
     }
 }
 
-/* The shortest form that reads back as the same number. */
-static void floating(double d, int digits, char *buf, size_t size)
+/* The shortest form that reads back as the same number; nearly always the first that is tried is. */
+static void floating(double d, int isFloat, char *buf, size_t size)
 {
     if (isnan(d)) {
         snprintf(buf, size, "NaN");
         return;
     }
-    for (int p = 6; p <= digits; p++) {
-        double back;
-
+    for (int p = isFloat ? 6 : 15; p <= 17; p++) {
         snprintf(buf, size, "%.*g", p, d);
-        if (sscanf(buf, "%lf", &back) == 1 && (digits > 9 ? back == d : (float)back == (float)d))
+        if (isFloat ? strtof(buf, NULL) == (float)d : strtod(buf, NULL) == d)
             return;
     }
 }
@@ -114,17 +113,49 @@ static size_t quoted(const char *s, size_t len, char *buf, size_t size)
     return n;
 }
 
-static void element(const ebpfMonValue *v, const uint8_t *at, char *buf, size_t size)
+typedef union {
+    uint8_t b[8];
+    int8_t i8; uint8_t u8; int16_t i16; uint16_t u16; int32_t i32; uint32_t u32;
+    int64_t i64; uint64_t u64; float f; double d;
+} scalar;
+
+static scalar scalarAt(const ebpfMonValue *v, const uint8_t *at)
 {
-    union {
-        uint8_t b[8];
-        int8_t i8; uint8_t u8; int16_t i16; uint16_t u16; int32_t i32; uint32_t u32;
-        int64_t i64; uint64_t u64; float f; double d;
-    } u = { .u64 = 0 };
+    scalar u = { .u64 = 0 };
     unsigned n = elementSize(v);
 
     for (unsigned i = 0; i < n && i < 8; i++)
         u.b[i] = at[v->network ? n - 1 - i : i];
+    return u;
+}
+
+int ebpfMonValueNumber(const ebpfMonValue *v, double *number)
+{
+    unsigned each = elementSize(v);
+    scalar u;
+
+    if (!each || v->type == ebpfMonDbfString || v->count != 1 || v->len < each)
+        return 0;
+    u = scalarAt(v, v->data);
+    switch (v->type) {
+    case ebpfMonDbfChar: *number = u.i8; break;
+    case ebpfMonDbfUchar: *number = u.u8; break;
+    case ebpfMonDbfShort: *number = u.i16; break;
+    case ebpfMonDbfLong: *number = u.i32; break;
+    case ebpfMonDbfUlong: *number = u.u32; break;
+    case ebpfMonDbfInt64: *number = (double)u.i64; break;
+    case ebpfMonDbfUint64: *number = (double)u.u64; break;
+    case ebpfMonDbfFloat: *number = u.f; break;
+    case ebpfMonDbfDouble: *number = u.d; break;
+    default: *number = u.u16; break;
+    }
+    return 1;
+}
+
+static void element(const ebpfMonValue *v, const uint8_t *at, char *buf, size_t size)
+{
+    scalar u = scalarAt(v, at);
+
     switch (v->type) {
     case ebpfMonDbfChar: snprintf(buf, size, "%d", u.i8); break;
     case ebpfMonDbfUchar: snprintf(buf, size, "%u", u.u8); break;
@@ -135,8 +166,8 @@ static void element(const ebpfMonValue *v, const uint8_t *at, char *buf, size_t 
     case ebpfMonDbfUlong: snprintf(buf, size, "%" PRIu32, u.u32); break;
     case ebpfMonDbfInt64: snprintf(buf, size, "%" PRId64, u.i64); break;
     case ebpfMonDbfUint64: snprintf(buf, size, "%" PRIu64, u.u64); break;
-    case ebpfMonDbfFloat: floating(u.f, 9, buf, size); break;
-    case ebpfMonDbfDouble: floating(u.d, 17, buf, size); break;
+    case ebpfMonDbfFloat: floating(u.f, 1, buf, size); break;
+    case ebpfMonDbfDouble: floating(u.d, 0, buf, size); break;
     default: buf[0] = 0;
     }
 }

@@ -18,4 +18,7 @@ typedef struct {
 void ebpfMonValueText(ebpfMonTarget *t, const ebpfMonField *field, uint64_t precord, const ebpfMonValue *v,
                       char *buf, size_t size);
 
+/* Nonzero: it is a single number (an enum's is its index), and *number has it. */
+int ebpfMonValueNumber(const ebpfMonValue *v, double *number);
+
 #endif

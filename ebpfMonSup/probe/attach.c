@@ -22,6 +22,7 @@ static const struct {
     [ebpfMonProgNotify]     = { ebpfMonFnProcessNotify, 0, EBPFMON_PUTS },
     [ebpfMonProgCheckPut]   = { ebpfMonFnCheckPut, 0, EBPFMON_PUTS },
     [ebpfMonProgCamessage]  = { ebpfMonFnCamessage, 0, EBPFMON_PUTS },
+    [ebpfMonProgCaLink]     = { ebpfMonFnCaPutLink, 0, EBPFMON_PUTS },
     [ebpfMonProgUnlock]     = { ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS },
     [ebpfMonProgUnlockMany] = { ebpfMonFnScanUnlockMany, 0, EBPFMON_COUNTS },
     [ebpfMonProgLock]       = { ebpfMonFnScanLock, 0, EBPFMON_CHAINS },

@@ -63,6 +63,7 @@ static struct bpf_program **programs(void)
     p[ebpfMonProgNotify] = skel->progs.ebpfmon_notify;
     p[ebpfMonProgCheckPut] = skel->progs.ebpfmon_checkput;
     p[ebpfMonProgCamessage] = skel->progs.ebpfmon_camessage;
+    p[ebpfMonProgCaLink] = skel->progs.ebpfmon_calink;
     p[ebpfMonProgLock] = skel->progs.ebpfmon_lock;
     p[ebpfMonProgUnlock] = skel->progs.ebpfmon_unlock;
     p[ebpfMonProgUnlockMany] = skel->progs.ebpfmon_unlock_many;

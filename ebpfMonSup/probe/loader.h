@@ -16,7 +16,7 @@
 /* The programs that are attached to functions of a target. */
 typedef enum {
     ebpfMonProgPut, ebpfMonProgPutReturn, ebpfMonProgPutField, ebpfMonProgNotify, ebpfMonProgCheckPut,
-    ebpfMonProgCamessage, ebpfMonProgLock, ebpfMonProgUnlock, ebpfMonProgUnlockMany, ebpfMonProgCompleted,
+    ebpfMonProgCamessage, ebpfMonProgCaLink, ebpfMonProgLock, ebpfMonProgUnlock, ebpfMonProgUnlockMany, ebpfMonProgCompleted,
     ebpfMonProgProcess, ebpfMonProgCount
 } ebpfMonProg;
 

@@ -354,6 +354,9 @@ ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *
     if (!r.cat)
         return NULL;
     r.cat->refs = 1;
+    r.cat->links = ebpfMonLinkTableNew();
+    if (!r.cat->links)
+        bad(&r, "out of memory");
     for (at = list.first, left = list.count; at && left > 0; left--) {
         struct layoutNode node;
 
@@ -394,6 +397,7 @@ void ebpfMonCatalogueRelease(ebpfMonCatalogue *cat)
     free(cat->pool);
     free(cat->byName);
     free(cat->names);
+    ebpfMonLinkTableFree(cat->links);
     free(cat);
 }
 
@@ -448,6 +452,29 @@ long ebpfMonCatalogueFindAddr(const ebpfMonCatalogue *cat, uint64_t precord)
             hi = mid;
     }
     return lo < cat->count && cat->rec[lo].addr == precord ? (long)lo : -1;
+}
+
+const ebpfMonField *ebpfMonCatalogueFieldAt(const ebpfMonCatalogue *cat, uint64_t addr, uint32_t *index)
+{
+    uint32_t lo = 0, hi = cat->count;
+    const ebpfMonRecType *rt;
+
+    while (lo < hi) { /* the first record behind the address */
+        uint32_t mid = lo + (hi - lo) / 2;
+
+        if (cat->rec[mid].addr <= addr)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (!lo)
+        return NULL;
+    *index = lo - 1;
+    rt = &cat->rtype[cat->rec[lo - 1].rtype];
+    for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++)
+        if (cat->rec[lo - 1].addr + cat->field[i].offset == addr)
+            return &cat->field[i];
+    return NULL;
 }
 
 const ebpfMonField *ebpfMonCatalogueField(const ebpfMonCatalogue *cat, uint64_t pfldDes)

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "target/linkTable.h"
 #include "target/memory.h"
 
 #define EBPFMON_RECORDS_LIMIT 2000000 /* more than this is not a database but garbage */
@@ -81,6 +82,7 @@ typedef struct ebpfMonCatalogue {
     struct { uint32_t name, rec; } *names; /* records and aliases */
     uint32_t  nameCount;
     ebpfMonCommon common;
+    ebpfMonLinkTable *links;  /* the output links that write into this database */
 } ebpfMonCatalogue;
 
 /* Reads it all but the links. NULL with a diagnosis in "why" when there is none, or it is not to be
@@ -100,6 +102,9 @@ long ebpfMonCatalogueFind(const ebpfMonCatalogue *cat, const char *name); /* ali
 long ebpfMonCatalogueFindAddr(const ebpfMonCatalogue *cat, uint64_t precord);
 const ebpfMonField *ebpfMonCatalogueField(const ebpfMonCatalogue *cat, uint64_t pfldDes);
 const ebpfMonField *ebpfMonCatalogueFieldNamed(const ebpfMonCatalogue *cat, uint16_t rtype, const char *name);
+
+/* What lies at an address inside a record: its field, and the record's index. NULL: no field begins there. */
+const ebpfMonField *ebpfMonCatalogueFieldAt(const ebpfMonCatalogue *cat, uint64_t addr, uint32_t *index);
 
 static inline const char *ebpfMonCatalogueName(const ebpfMonCatalogue *cat, uint32_t index)
 {

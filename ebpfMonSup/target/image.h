@@ -23,6 +23,7 @@ typedef enum {
     ebpfMonFnScanLock,     /* dbScanLock: arg 1 */
     ebpfMonFnScanUnlock,   /* dbScanUnlock: arg 1 */
     ebpfMonFnScanUnlockMany,/* dbScanUnlockMany: arg 1 */
+    ebpfMonFnCaPutLink,    /* dbCaPutLinkCallback: arg 1 */
     ebpfMonFnFwdLink,      /* recGblFwdLink: arg 1 */
     ebpfMonFnProcess,      /* dbProcess: arg 1 */
     ebpfMonFnCount

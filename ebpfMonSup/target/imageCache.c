@@ -21,7 +21,7 @@
 
 const char *const ebpfMonFnNames[ebpfMonFnCount] = {
     "dbPut", "dbPutField", "dbProcessNotify", "rsrvCheckPut", "camessage", "dbScanLock", "dbScanUnlock",
-    "dbScanUnlockMany", "recGblFwdLink", "dbProcess",
+    "dbScanUnlockMany", "dbCaPutLinkCallback", "recGblFwdLink", "dbProcess",
 };
 
 static const unsigned fnArgs[ebpfMonFnCount] = {
@@ -30,7 +30,7 @@ static const unsigned fnArgs[ebpfMonFnCount] = {
     [ebpfMonFnProcessNotify] = EBPFMON_ARG1, [ebpfMonFnCheckPut] = EBPFMON_ARG1,
     [ebpfMonFnCamessage] = EBPFMON_ARG1, [ebpfMonFnScanLock] = EBPFMON_ARG1,
     [ebpfMonFnScanUnlock] = EBPFMON_ARG1, [ebpfMonFnScanUnlockMany] = EBPFMON_ARG1,
-    [ebpfMonFnFwdLink] = EBPFMON_ARG1, [ebpfMonFnProcess] = EBPFMON_ARG1,
+    [ebpfMonFnCaPutLink] = EBPFMON_ARG1, [ebpfMonFnFwdLink] = EBPFMON_ARG1, [ebpfMonFnProcess] = EBPFMON_ARG1,
 };
 
 static const char *const varNames[ebpfMonVarCount] = {

@@ -9,9 +9,10 @@
 /* The records that this one processes while it holds the lock: dbDbLink.c processes the target of a forward
  * link, of a link with PP, and of an output link that writes to PROC. Whether the target is passive is not
  * asked: SCAN can change, and a record that did not process is seen not to have. */
-static int follow(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonField *f, uint64_t linkAt,
+static int follow(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonField *f, const ebpfMonRecord *rec,
                   uint32_t *to)
 {
+    uint64_t linkAt = rec->addr + f->offset;
     struct layoutPvLink link;
     struct layoutDbChannel chan;
     const ebpfMonField *target;
@@ -24,6 +25,9 @@ static int follow(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonFie
     index = ebpfMonCatalogueFindAddr(cat, chan.addr.precord);
     if (index < 0)
         return 0;
+    if (f->type == ebpfMonDbfOutlink)
+        ebpfMonLinkTableAdd(cat->links, link.pvt, (ebpfMonLinkOwner){
+            .rec = (uint32_t)(rec - cat->rec), .field = (uint32_t)(f - cat->field) });
     if (f->type != ebpfMonDbfFwdlink && !(link.pvlMask & LAYOUT_PVL_PP)) {
         if (f->type != ebpfMonDbfOutlink)
             return 0;
@@ -50,7 +54,7 @@ static void readRecord(ebpfMonMem *mem, ebpfMonCatalogue *cat, ebpfMonRecord *re
         const ebpfMonField *f = &cat->field[i];
 
         if (f->type < ebpfMonDbfInlink || f->type > ebpfMonDbfFwdlink ||
-            !follow(mem, cat, f, rec->addr + f->offset, &to[n]))
+            !follow(mem, cat, f, rec, &to[n]))
             continue;
         /* not every forward link: fanout's LNK1 … are followed before its own completion */
         if (strcmp(f->name, "FLNK") == 0)
@@ -76,6 +80,7 @@ static void readRecord(ebpfMonMem *mem, ebpfMonCatalogue *cat, ebpfMonRecord *re
 
 void ebpfMonCatalogueLinks(ebpfMonMem *mem, ebpfMonCatalogue *cat, long index)
 {
+    ebpfMonLinkTableClear(cat->links, index < 0 ? UINT32_MAX : (uint32_t)index);
     if (index >= 0) {
         if ((uint32_t)index < cat->count)
             readRecord(mem, cat, &cat->rec[index]);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who wrote, through what, and why. Event thread, under ebpfMonTargetsLock. */
+#ifndef EBPFMON_AUTHOR_H
+#define EBPFMON_AUTHOR_H
+
+#include "ebpfMonEvent.h"
+#include "model/put.h"
+#include "monitor/target.h"
+
+/* All of "put" that tells the author. "cause": who began what this put is the second half of; NULL: nobody else.
+ * Afterwards put->pv and the values may still be missing: nothing here depends on them. */
+void ebpfMonAuthor(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const struct ebpfMonCauseEvent *cause,
+                   ebpfMonPut *put);
+
+/* A record of "t" sends a value through a CA link: remembered for the put that it becomes. */
+void ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev);
+
+/* A client of which only the connection is known, as with puts that are seen on the wire alone. */
+void ebpfMonAuthorPeer(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner, const char *user,
+                       const char *host, ebpfMonPut *put);
+
+/* put->who and put->origin, from the rest. */
+void ebpfMonAuthorText(ebpfMonPut *put);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What records sent through CA links a moment ago. dbCaPutLinkCallback (dbCa.c) runs in the record's own chain and
+ * knows the link; the value goes out later, from thread dbCaLink, and arrives as the put of a client that is the IOC.
+ * The two are joined by process and channel name. Event thread only.
+ */
+#ifndef EBPFMON_CALINKS_H
+#define EBPFMON_CALINKS_H
+
+#include <stdint.h>
+#include "model/put.h"
+
+typedef struct {
+    uint32_t pid;      /* 0: free */
+    uint64_t at;       /* ns */
+    char     channel[96];
+    char     link[EBPFMON_NAME_SIZE + 8]; /* record.field */
+    char     ioc[EBPFMON_NAME_SIZE];
+    char     root[EBPFMON_NAME_SIZE];
+    char     cause[96];
+    char     user[40], host[64]; /* of the client that began it, if one did */
+} ebpfMonCaLink;
+
+void ebpfMonCaLinkSent(const ebpfMonCaLink *link);
+
+/* The link that sent to "channel" last; *others: how many other links of that process did within the last second, so
+ * that it may as well have been one of them. NULL: none. */
+const ebpfMonCaLink *ebpfMonCaLinkFind(uint32_t pid, const char *channel, uint64_t now, unsigned *others);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "monitor/pending.h"
+#include "monitor/puts.h"
+#include "monitor/target.h"
+
+#define PENDING     4096
+#define BUCKETS     256 /* by thread: each has few puts under way */
+#define PATIENCE_NS 2000000000ull
+#define LINK_NS     10000000ull /* dbPutFieldLink takes microseconds */
+#define WIRE_NS     25000000ull /* the packet socket hands over a block after 4 ms, and its thread needs its turn */
+
+typedef struct {
+    ebpfMonPending *first, *last;
+} list;
+
+static ebpfMonPending pool[PENDING];
+static ebpfMonPending *freed;   /* places that were used before */
+static unsigned fresh = 0;      /* pool[fresh …] never were: their memory is not touched before */
+static list result[BUCKETS];    /* wait for their result, oldest first */
+static list wire;               /* are complete, and wait for the wire */
+static unsigned results;
+
+static void append(list *l, ebpfMonPending *p)
+{
+    p->next = NULL;
+    if (l->last)
+        l->last->next = p;
+    else
+        l->first = p;
+    l->last = p;
+}
+
+static void unlink(list *l, ebpfMonPending *before, ebpfMonPending *p)
+{
+    if (before)
+        before->next = p->next;
+    else
+        l->first = p->next;
+    if (l->last == p)
+        l->last = before;
+}
+
+void ebpfMonPendingDrop(ebpfMonPending *p)
+{
+    p->next = freed;
+    freed = p;
+}
+
+static void publish(ebpfMonPending *p)
+{
+    ebpfMonJoinInsideDone(&p->key, &p->put);
+    ebpfMonPutsDone(&p->put);
+    ebpfMonPendingDrop(p);
+}
+
+/* Its result did not come: it was lost with the ring full, its IOC died in dbPut, or the put takes long; that of a
+ * link is looked up in the link itself. */
+static void withoutResult(ebpfMonPending *p)
+{
+    ebpfMonTarget *t;
+
+    if (p->linkAt) {
+        ebpfMonTargetsLock();
+        t = ebpfMonTargetById(p->iocId);
+        if (t && !t->gone)
+            ebpfMonDecodeLinkResult(t, p->linkAt, &p->put);
+        ebpfMonTargetsUnlock();
+    }
+    publish(p);
+}
+
+static void giveUpOldestResult(void)
+{
+    list *oldest = NULL;
+
+    for (unsigned b = 0; b < BUCKETS; b++)
+        if (result[b].first && (!oldest || result[b].first->since < oldest->first->since))
+            oldest = &result[b];
+    if (oldest) {
+        ebpfMonPending *p = oldest->first;
+
+        unlink(oldest, NULL, p);
+        results--;
+        withoutResult(p);
+    }
+}
+
+ebpfMonPending *ebpfMonPendingNew(void)
+{
+    ebpfMonPending *p;
+
+    if (!freed && fresh < PENDING)
+        return &pool[fresh++];
+    if (!freed) {
+        p = wire.first;
+        if (p) {
+            unlink(&wire, NULL, p);
+            publish(p);
+        } else {
+            giveUpOldestResult();
+        }
+    }
+    p = freed;
+    freed = p->next;
+    return p;
+}
+
+void ebpfMonPendingResultAwaited(ebpfMonPending *p)
+{
+    append(&result[p->tid % BUCKETS], p);
+    results++;
+}
+
+ebpfMonPending *ebpfMonPendingTake(uint32_t tid, uint64_t id)
+{
+    list *l = &result[tid % BUCKETS];
+
+    for (ebpfMonPending *p = l->first, *before = NULL; p; before = p, p = p->next)
+        if (p->tid == tid && p->id == id) {
+            unlink(l, before, p);
+            results--;
+            return p;
+        }
+    return NULL;
+}
+
+void ebpfMonPendingComplete(ebpfMonPending *p)
+{
+    if (ebpfMonJoinInside(&p->key, &p->put) != ebpfMonJoinWait) {
+        ebpfMonPutsDone(&p->put);
+        ebpfMonPendingDrop(p);
+        return;
+    }
+    append(&wire, p);
+}
+
+void ebpfMonPendingTick(uint64_t now, int all)
+{
+    ebpfMonPending *p, *before, *next;
+
+    while ((p = wire.first)) {
+        if (ebpfMonJoinInside(&p->key, &p->put) == ebpfMonJoinFound) {
+            unlink(&wire, NULL, p);
+            ebpfMonPutsDone(&p->put);
+            ebpfMonPendingDrop(p);
+            continue;
+        }
+        if (!all && now - p->since < WIRE_NS)
+            break; /* those behind it are younger */
+        unlink(&wire, NULL, p);
+        publish(p);
+    }
+    for (unsigned b = 0; b < BUCKETS && results; b++)
+        for (p = result[b].first, before = NULL; p; p = next) {
+            next = p->next;
+            if (!all && now - p->since < (p->linkAt ? LINK_NS : PATIENCE_NS)) {
+                before = p;
+                continue;
+            }
+            unlink(&result[b], before, p);
+            results--;
+            withoutResult(p);
+        }
+}
