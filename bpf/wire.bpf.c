@@ -75,10 +75,6 @@ static __always_inline int expected(__be16 port)
     return bits && (*bits >> (host & 63) & 1);
 }
 
-static __always_inline int load(struct __sk_buff *skb, __u32 at, void *to, __u32 size)
-{
-    return bpf_skb_load_bytes_relative(skb, at, to, size, BPF_HDR_START_NET);
-}
 
 static __always_inline int isPva(const __u8 *p)
 {
@@ -105,11 +101,11 @@ static __always_inline enum looks look(struct __sk_buff *skb, __u32 at, __u32 si
     __u8 p[8] = {};
 
     if (size < sizeof(p)) {
-        if (load(skb, at, p, 1))
+        if (bpf_skb_load_bytes(skb, at, p, 1))
             return NO;
         return p[0] == 0 || p[0] == PVA_MAGIC ? PERHAPS : NO;
     }
-    if (load(skb, at, p, sizeof(p)))
+    if (bpf_skb_load_bytes(skb, at, p, sizeof(p)))
         return NO;
     return isPva(p) ? PVA : isCa(p);
 }
@@ -226,7 +222,7 @@ static __always_inline int wantedUdp(struct __sk_buff *skb, const struct headers
 
     if (expected(h->tcp.source) || expected(h->tcp.dest))
         return 1;
-    return !load(skb, h->ip.ihl * 4u + 8, p, sizeof(p)) && isPva(p);
+    return !bpf_skb_load_bytes(skb, h->ip.ihl * 4u + 8, p, sizeof(p)) && isPva(p);
 }
 
 SEC("socket")
@@ -246,17 +242,19 @@ int ebpfmon_wire(struct __sk_buff *skb)
     count->seen++;
     if (skb->protocol != bpf_htons(ETH_P_IP))
         return 0;
-    if (skb->len >= sizeof(h) ? load(skb, 0, &h, sizeof(h)) : load(skb, 0, &h, UDP_MIN))
+    /* Offset 0 is the IP header: tpacket_rcv() sees to that for SOCK_DGRAM. (bpf_skb_load_bytes_relative() would say
+     * so too, but does not reach beyond the linear part, where most data of large packets is.) */
+    if (skb->len >= sizeof(h) ? bpf_skb_load_bytes(skb, 0, &h, sizeof(h)) : bpf_skb_load_bytes(skb, 0, &h, UDP_MIN))
         return 0;
     if (h.ip.version != 4 || h.ip.ihl < 5 || h.ip.frag_off & bpf_htons(FRAGMENT))
         return 0;
     l4 = h.ip.ihl * 4u;
     if (h.ip.protocol == IPPROTO_TCP) {
-        if (skb->len < l4 + sizeof(h.tcp) || (l4 != sizeof(h.ip) && load(skb, l4, &h.tcp, sizeof(h.tcp))))
+        if (skb->len < l4 + sizeof(h.tcp) || (l4 != sizeof(h.ip) && bpf_skb_load_bytes(skb, l4, &h.tcp, sizeof(h.tcp))))
             return 0;
         pass = wantedTcp(skb, &h, count);
     } else if (h.ip.protocol == IPPROTO_UDP) {
-        if (l4 != sizeof(h.ip) && load(skb, l4, &h.tcp, 8))
+        if (l4 != sizeof(h.ip) && bpf_skb_load_bytes(skb, l4, &h.tcp, 8))
             return 0;
         pass = wantedUdp(skb, &h);
     }
