@@ -255,7 +255,7 @@ static void testWanted(void)
     pairSend(&pair, 0, caVersion + 3, sizeof(caVersion) - 3);
     pairSend(&pair, 0, caCreate, sizeof(caCreate));
     catchUp();
-    testOk(seen.bytes[0] == sizeof(caVersion) + sizeof(caCreate), "what is too short to tell is handed up, and the rest");
+    testOk(seen.bytes[0] == sizeof(caVersion) + sizeof(caCreate), "too short to tell: handed up, and the rest too");
     pairClose(&pair, 0);
 }
 
