@@ -2,7 +2,8 @@
 /*
  * Packets of one network namespace that may be Channel Access or pvAccess: a packet socket with a filter of
  * ours in the kernel, which hands up only those and learns which connections are not. Nothing is changed,
- * delayed or sent. One thread at a time may use a source.
+ * delayed or sent. A packet that crosses several interfaces of a namespace (a bridge and its port) comes once from
+ * each; one on lo comes once. One thread at a time may use a source.
  */
 #ifndef EBPFMON_PACKETS_H
 #define EBPFMON_PACKETS_H
@@ -22,7 +23,10 @@ typedef struct {
     uint64_t ns;         /* time spent in the filter, if the kernel counts it (kernel.bpf_stats_enabled), else 0 */
 } ebpfMonPacketsStats;
 
-/* The network namespace of process "pid", 0: our own. NULL with what is wrong and what to do in "why". */
+#define EBPFMON_PACKETS_RING (8u << 20)
+
+/* The network namespace of process "pid", 0: our own. "ringBytes" 0: EBPFMON_PACKETS_RING. NULL with what is wrong
+ * and what to do in "why". The calling thread visits the other namespace and comes back. */
 ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, size_t size);
 void ebpfMonPacketsClose(ebpfMonPackets *packets);
 
@@ -33,6 +37,10 @@ uint32_t ebpfMonPacketsNetns(const ebpfMonPackets *packets); /* inode of the nam
 typedef void (*ebpfMonPacketFn)(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen);
 int ebpfMonPacketsPoll(ebpfMonPackets *packets, int ms, ebpfMonPacketFn packet, void *arg);
 int ebpfMonPacketsFd(const ebpfMonPackets *packets); /* to wait for several at once */
+
+/* A port of CA or PVA, host byte order, UDP or TCP: its datagrams are handed up, its connections get more patience.
+ * At first those are 5064, 5065, 5075 and 5076. */
+void ebpfMonPacketsPort(ebpfMonPackets *packets, uint16_t port, int expected);
 
 /* What user space found out of a connection (either end first): its packets are wanted, or not. */
 void ebpfMonPacketsVerdict(ebpfMonPackets *packets, const struct ebpfMonPeer *connection, int wanted);

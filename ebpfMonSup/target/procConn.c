@@ -2,22 +2,17 @@
 /*
  * The TCP connections of this host with itself, and who owns their client ends; see procInfo.h.
  *
- * /proc/net/tcp names a socket by inode, and the links in /proc/PID/fd ("socket:[INODE]") say who has it
- * (proc(5)). Going through all descriptors of a host is the dear part: it ends with the last inode found.
+ * Going through all descriptors of a host is the dear part: it ends with the last inode found.
  */
-#include <dirent.h>
 #include <arpa/inet.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "target/procInfo.h"
+#include "target/procTcp.h"
 
 #define MAX_ENDS   (1u << 17)
-#define MAX_FDS    65536u     /* of one process */
-
-enum { Established = 1, Listening = 10 }; /* include/net/tcp_states.h */
 
 typedef struct {
     uint32_t local, remote;   /* network byte order, ports too */
@@ -48,51 +43,17 @@ static int addEnd(Ends *ends, const End *end)
     return 0;
 }
 
-/* An address in hex as the tables print it, each word in host byte order: so it reads as it is in memory.
- * 0 when it is an IPv6 one that is not v4-mapped. */
-static int parseAddress(const char *text, uint32_t *address)
+/* Notes an established connection, and the port of a listening socket. Nonzero: no memory. */
+static int addRow(void *arg, const ebpfMonTcpRow *row)
 {
-    char mapped[25];
-    uint32_t mark = htonl(0xffff);
+    Ends *ends = arg;
+    unsigned port = ntohs(row->localPort);
+    End end = { .local = row->local, .remote = row->remote, .localPort = row->localPort,
+                .remotePort = row->remotePort, .uid = row->uid, .inode = row->inode };
 
-    if (strlen(text) == 32) {
-        snprintf(mapped, sizeof(mapped), "%016d%08X", 0, (unsigned)mark);
-        if (strncmp(text, mapped, 24))
-            return 0;
-        text += 24;
-    }
-    *address = (uint32_t)strtoul(text, NULL, 16);
-    return 1;
-}
-
-/* Reads one table into "ends". 0, or -1: no memory. A table that is not there is an empty one. */
-static int readTable(const char *path, Ends *ends)
-{
-    FILE *table = fopen(path, "re");
-    char line[512];
-    int result = 0;
-
-    while (table && !result && fgets(line, sizeof(line), table)) {
-        char local[33], remote[33];
-        unsigned localPort, remotePort, state, uid;
-        End end = { .pid = 0 };
-
-        if (sscanf(line, " %*u: %32[0-9A-F]:%x %32[0-9A-F]:%x %x %*x:%*x %*x:%*x %*x %u %*u %lu", local,
-                &localPort, remote, &remotePort, &state, &uid, &end.inode) != 7
-            || localPort > 65535 || remotePort > 65535)
-            continue;
-        if (state == Listening)
-            ends->listening[localPort / 8] |= (uint8_t)(1u << localPort % 8);
-        if (state != Established || !parseAddress(local, &end.local) || !parseAddress(remote, &end.remote))
-            continue;
-        end.localPort = htons((uint16_t)localPort);
-        end.remotePort = htons((uint16_t)remotePort);
-        end.uid = (uid_t)uid;
-        result = addEnd(ends, &end);
-    }
-    if (table)
-        fclose(table);
-    return result;
+    if (row->state == ebpfMonTcpListen)
+        ends->listening[port / 8] |= (uint8_t)(1u << port % 8);
+    return row->state == ebpfMonTcpEstablished && row->v4 ? addEnd(ends, &end) : 0;
 }
 
 static int byAddress(const void *a, const void *b)
@@ -133,37 +94,23 @@ static int keepClients(const Ends *ends, Ends *clients)
     return 0;
 }
 
-/* Notes the process as the owner of those of its sockets that have none yet; returns how many. */
-static size_t findOwned(pid_t pid, Ends *clients)
+typedef struct {
+    pid_t  pid;
+    Ends  *clients;
+    size_t found;
+} Owner;
+
+/* Notes the process as the owner of a socket that has none yet. */
+static void findOwned(void *arg, unsigned long inode)
 {
-    char path[320], target[64];
-    size_t found = 0;
-    struct dirent *entry;
+    Owner *owner = arg;
+    End key = { .inode = inode };
+    End *end = bsearch(&key, owner->clients->end, owner->clients->count, sizeof(key), byInode);
 
-    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-
-    DIR *dir = opendir(path);
-
-    for (unsigned n = 0; dir && n < MAX_FDS && (entry = readdir(dir)) != NULL; n++) {
-        snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid, entry->d_name);
-
-        ssize_t length = readlink(path, target, sizeof(target) - 1);
-        End key = { .inode = 0 };
-
-        target[length > 0 ? length : 0] = 0;
-        if (sscanf(target, "socket:[%lu]", &key.inode) != 1)
-            continue;
-
-        End *end = bsearch(&key, clients->end, clients->count, sizeof(key), byInode);
-
-        if (end && !end->pid) {
-            end->pid = pid;
-            found++;
-        }
+    if (end && !end->pid) {
+        end->pid = owner->pid;
+        owner->found++;
     }
-    if (dir)
-        closedir(dir);
-    return found;
 }
 
 static void readComm(pid_t pid, char *comm, size_t size)
@@ -198,8 +145,12 @@ static int copyOut(Ends *clients, ebpfMonProcConn **conns)
         return -1;
     }
     qsort(clients->end, clients->count, sizeof(*clients->end), byInode);
-    for (int i = 0; i < nPids && left; i++)
-        left -= findOwned(pids[i], clients);
+    for (int i = 0; i < nPids && left; i++) {
+        Owner owner = { .pid = pids[i], .clients = clients };
+
+        ebpfMonTcpOwned(owner.pid, findOwned, &owner);
+        left -= owner.found;
+    }
     free(pids);
     for (size_t i = 0; i < clients->count; i++) {
         const End *end = &clients->end[i];
@@ -219,7 +170,7 @@ int ebpfMonProcConns(ebpfMonProcConn **conns)
     int result = -1;
 
     *conns = NULL;
-    if (!readTable("/proc/net/tcp", &ends) && !readTable("/proc/net/tcp6", &ends)) {
+    if (!ebpfMonTcpRows(0, addRow, &ends)) {
         if (ends.count)
             qsort(ends.end, ends.count, sizeof(*ends.end), byAddress);
         if (!keepClients(&ends, &clients))
@@ -233,14 +184,8 @@ int ebpfMonProcConns(ebpfMonProcConn **conns)
 int ebpfMonProcListening(pid_t pid, uint8_t ports[EBPFMON_PORTS_BYTES])
 {
     Ends ends = { 0 };
-    char path[64];
-    int status;
+    int status = ebpfMonTcpRows(pid, addRow, &ends);
 
-    snprintf(path, sizeof(path), "/proc/%d/net/tcp", (int)pid);
-    status = readTable(path, &ends);
-    snprintf(path, sizeof(path), "/proc/%d/net/tcp6", (int)pid);
-    if (status == 0)
-        readTable(path, &ends); /* not there without IPv6 */
     memcpy(ports, ends.listening, EBPFMON_PORTS_BYTES);
     free(ends.end);
     return status ? -1 : 0;

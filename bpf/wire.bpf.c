@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
+/*
+ * Which packets of a network namespace may be Channel Access or pvAccess. A filter of packet sockets sees every
+ * packet of the host, so what matters most is how soon it is done with those of others: a pure ACK costs one
+ * read of the headers, data of a connection that is known to be foreign one lookup more.
+ *
+ * An object of its own: each network namespace has an instance with its own tables. Kernel 5.10 and later.
+ */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/tcp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include "ebpfMonPacket.h"
+
+#define LOOPBACK_IFINDEX 1      /* of lo in every namespace: loopback_net_init() insists on it */
+#define FRAGMENT         0x3fff /* of iphdr.frag_off: more fragments, or not the first */
+#define CA_LAST          27     /* caProto.h: CA_PROTO_SERVER_DISCONN */
+#define CA_VERSION       0
+#define PVA_MAGIC        0xca
+#define PVA_VERSION      4      /* newest that we know; the specification's protocol revision */
+#define PVA_RESERVED     0x0e   /* bits of the flags that are 0 */
+#define PVA_LAST         23
+
+/* caProto.h: these have no payload (VERSION, EVENTS_OFF, EVENTS_ON, READ_SYNC, CLEAR_CHANNEL, ACCESS_RIGHTS, ECHO,
+ * CREATE_CH_FAIL, SERVER_DISCONN). */
+#define CA_NO_PAYLOAD \
+    (1u << 0 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 12 | 1u << 22 | 1u << 23 | 1u << 26 | 1u << 27)
+
+struct headers {
+    struct iphdr ip;
+    struct tcphdr tcp; /* UDP has its ports at the same place */
+};
+
+#define UDP_MIN 28 /* of both headers: all that a short datagram has */
+
+/* What the beginning of a packet's data looks like. */
+enum looks { NO, PERHAPS /* too short to tell */, CA, CA_HELLO, PVA };
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, EBPFMON_CONNS);
+    __type(key, struct ebpfMonConnKey);
+    __type(value, struct ebpfMonConn);
+} conns SEC(".maps");
+
+/* A bit a port, in host byte order: where CA or PVA is expected. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, EBPFMON_PORT_WORDS);
+    __type(key, __u32);
+    __type(value, __u64);
+} ports SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpfMonPacketCounts);
+} counts SEC(".maps");
+
+/* The user half keeps it: reading a clock for each foreign packet would cost more than all the rest. */
+volatile __u32 nowSecs;
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+static __always_inline int expected(__be16 port)
+{
+    __u32 host = bpf_ntohs(port), word = host / 64;
+    __u64 *bits = bpf_map_lookup_elem(&ports, &word);
+
+    return bits && (*bits >> (host & 63) & 1);
+}
+
+
+static __always_inline int isPva(const __u8 *p)
+{
+    return p[0] == PVA_MAGIC && p[1] <= PVA_VERSION && !(p[2] & PVA_RESERVED) && p[3] <= PVA_LAST;
+}
+
+/* struct ca_hdr of caProto.h, all big-endian: m_cmmd, m_postsize, m_dataType, m_count. A size of 0xffff with a
+ * count of 0 says that the true ones follow. */
+static __always_inline enum looks isCa(const __u8 *p)
+{
+    __u32 command = (__u32)p[0] << 8 | p[1], size = (__u32)p[2] << 8 | p[3], count = (__u32)p[6] << 8 | p[7];
+
+    if (command > CA_LAST || (size & 7 && !(size == 0xffff && count == 0)))
+        return NO;
+    if (CA_NO_PAYLOAD >> command & 1 && size)
+        return NO;
+    if (command != CA_VERSION)
+        return CA;
+    return count && count < 256 ? CA_HELLO : NO; /* the minor version: zeros alone are no message */
+}
+
+static __always_inline enum looks look(struct __sk_buff *skb, __u32 at, __u32 size)
+{
+    __u8 p[8] = {};
+
+    if (size < sizeof(p)) {
+        if (bpf_skb_load_bytes(skb, at, p, 1))
+            return NO;
+        return p[0] == 0 || p[0] == PVA_MAGIC ? PERHAPS : NO;
+    }
+    if (bpf_skb_load_bytes(skb, at, p, sizeof(p)))
+        return NO;
+    return isPva(p) ? PVA : isCa(p);
+}
+
+static __always_inline void foreign(struct ebpfMonConn *c, struct ebpfMonPacketCounts *count)
+{
+    c->state = EBPFMON_CONN_FOREIGN;
+    c->since = nowSecs;
+    if (!c->counted)
+        count->foreign++;
+    c->counted = 1;
+}
+
+/* Data of a connection that is neither wanted nor foreign yet. Nonzero: hand it up. */
+static __always_inline int judge(struct __sk_buff *skb, const struct tcphdr *tcp, struct ebpfMonConn *c, __u32 d,
+    __u32 at, __u32 size, struct ebpfMonPacketCounts *count)
+{
+    int fresh = c->state == EBPFMON_CONN_FRESH, known = expected(tcp->source) || expected(tcp->dest);
+    __u32 first = d ? c->first[1] : c->first[0];
+    /* A packet that has overtaken the first one begins anywhere. */
+    int begins = fresh && (!(c->known >> d & 1) || bpf_ntohl(tcp->seq) == first);
+    enum looks looks = look(skb, at, size);
+
+    if (begins && d == c->client && looks == CA && !known)
+        looks = NO; /* what a CA client says first is its version */
+    if (looks >= CA) {
+        c->state = EBPFMON_CONN_WANTED;
+        return 1;
+    }
+    if (begins && looks == NO && !known) {
+        foreign(c, count);
+        return 0;
+    }
+    c->tries++;
+    if (c->tries >= (known ? EBPFMON_TRIES_KNOWN : EBPFMON_TRIES))
+        foreign(c, count);
+    /* A segment that begins within a message: where we expect ours, the reassembler may find a header in it. */
+    return known || looks == PERHAPS || (fresh && !begins);
+}
+
+/* SYN and SYN-ACK say where the data will begin. For ports that are not expected that is all they are good for. */
+static __always_inline int handshake(const struct tcphdr *tcp, struct ebpfMonConnKey *key, __u32 d)
+{
+    __u32 first = bpf_ntohl(tcp->seq) + 1;
+
+    if (!tcp->ack) {
+        struct ebpfMonConn new = { .state = EBPFMON_CONN_FRESH, .client = d, .known = 1u << d };
+
+        new.first[0] = new.first[1] = first;
+        bpf_map_update_elem(&conns, key, &new, BPF_ANY);
+    } else {
+        struct ebpfMonConn *c = bpf_map_lookup_elem(&conns, key);
+
+        if (c && c->state == EBPFMON_CONN_FRESH) {
+            if (d)
+                c->first[1] = first;
+            else
+                c->first[0] = first;
+            c->known |= 1u << d;
+        }
+    }
+    return expected(tcp->source) || expected(tcp->dest);
+}
+
+static __always_inline int wantedTcp(struct __sk_buff *skb, const struct headers *h, struct ebpfMonPacketCounts *count)
+{
+    const struct tcphdr *tcp = &h->tcp;
+    /* Without a length: longer than the field can say (BIG TCP). Else the field, for short frames are padded. */
+    __u32 total = h->ip.tot_len ? bpf_ntohs(h->ip.tot_len) : skb->len;
+    __u32 at = h->ip.ihl * 4u + tcp->doff * 4u, size, d;
+    struct ebpfMonConnKey key;
+    struct ebpfMonConn *c;
+    int pass = 0;
+
+    if (tcp->doff < 5 || at > total)
+        return 0;
+    size = total - at;
+    if (!size && !tcp->syn && !tcp->fin && !tcp->rst)
+        return 0;
+    d = ebpfMonConnKeySet(&key, h->ip.saddr, tcp->source, h->ip.daddr, tcp->dest);
+    if (tcp->syn)
+        return handshake(tcp, &key, d);
+    c = bpf_map_lookup_elem(&conns, &key);
+    if (!c) {
+        struct ebpfMonConn new = { .state = EBPFMON_CONN_MIDDLE };
+
+        if (!size || tcp->rst)
+            return 0;
+        pass = judge(skb, tcp, &new, d, at, size, count);
+        bpf_map_update_elem(&conns, &key, &new, BPF_ANY);
+        return pass;
+    }
+    if (c->state == EBPFMON_CONN_WANTED)
+        return 1;
+    if (c->state == EBPFMON_CONN_FOREIGN && nowSecs - c->since > EBPFMON_FOREIGN_SECS) {
+        c->state = EBPFMON_CONN_MIDDLE;
+        c->tries = 0;
+    }
+    if (size && c->state != EBPFMON_CONN_FOREIGN)
+        pass = judge(skb, tcp, c, d, at, size, count);
+    if (tcp->fin)
+        c->ended |= 1u << d;
+    /* Make room at once, that they need not be searched for. A wanted one stays: late segments may follow. */
+    if ((tcp->rst || c->ended == 3) && c->state != EBPFMON_CONN_WANTED)
+        bpf_map_delete_elem(&conns, &key);
+    return pass;
+}
+
+/* pvAccess servers answer a search from a port of their own choice to one of the client's (pvAccessCPP,
+ * blockingUDPTransport.cpp: "search responses all always send from sendTransport"): known by its magic. */
+static __always_inline int wantedUdp(struct __sk_buff *skb, const struct headers *h)
+{
+    __u8 p[8];
+
+    if (expected(h->tcp.source) || expected(h->tcp.dest))
+        return 1;
+    return !bpf_skb_load_bytes(skb, h->ip.ihl * 4u + 8, p, sizeof(p)) && isPva(p);
+}
+
+SEC("socket")
+int ebpfmon_wire(struct __sk_buff *skb)
+{
+    struct ebpfMonPacketCounts *count;
+    struct headers h = {};
+    __u32 zero = 0, l4;
+    int pass = 0;
+
+    /* What goes out there comes in again. */
+    if (skb->pkt_type == PACKET_OUTGOING && skb->ifindex == LOOPBACK_IFINDEX)
+        return 0;
+    count = bpf_map_lookup_elem(&counts, &zero);
+    if (!count)
+        return 0;
+    count->seen++;
+    if (skb->protocol != bpf_htons(ETH_P_IP))
+        return 0;
+    /* Offset 0 is the IP header: tpacket_rcv() sees to that for SOCK_DGRAM. (bpf_skb_load_bytes_relative() would say
+     * so too, but does not reach beyond the linear part, where most data of large packets is.) */
+    if (skb->len >= sizeof(h) ? bpf_skb_load_bytes(skb, 0, &h, sizeof(h)) : bpf_skb_load_bytes(skb, 0, &h, UDP_MIN))
+        return 0;
+    if (h.ip.version != 4 || h.ip.ihl < 5 || h.ip.frag_off & bpf_htons(FRAGMENT))
+        return 0;
+    l4 = h.ip.ihl * 4u;
+    if (h.ip.protocol == IPPROTO_TCP) {
+        if (skb->len < l4 + sizeof(h.tcp) || (l4 != sizeof(h.ip) && bpf_skb_load_bytes(skb, l4, &h.tcp, sizeof(h.tcp))))
+            return 0;
+        pass = wantedTcp(skb, &h, count);
+    } else if (h.ip.protocol == IPPROTO_UDP) {
+        if (l4 != sizeof(h.ip) && bpf_skb_load_bytes(skb, l4, &h.tcp, 8))
+            return 0;
+        pass = wantedUdp(skb, &h);
+    }
+    if (!pass)
+        return 0;
+    count->passed++;
+    return -1; /* all of it */
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * In which network and which container a process lives, and where it listens. As procInfo.h: every function can
+ * fail because the process is gone; none keeps a file open.
+ */
+#ifndef EBPFMON_PROCNETNS_H
+#define EBPFMON_PROCNETNS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Inode of the network namespace of a process; 0: gone, or not ours to look at. */
+uint32_t ebpfMonProcNetns(pid_t pid);
+
+typedef struct {
+    uint32_t netns;
+    pid_t    pid;     /* the first one of those asked for that lives in it */
+} ebpfMonNetns;
+
+/* The different network namespaces of these processes, in their order. Returns the number, -1: no memory; *list is
+ * malloc'ed for the caller. */
+int ebpfMonProcNetnsList(const pid_t *pids, size_t count, ebpfMonNetns **list);
+
+typedef struct {
+    uint32_t addr;    /* network byte order, the port too; 0: any */
+    uint16_t port;
+} ebpfMonListener;
+
+#define EBPFMON_LISTENERS_MAX 1024
+
+/* The TCP sockets that this process itself listens on, at most EBPFMON_LISTENERS_MAX. IPv6 ones only if IPv4 clients
+ * can reach them (::, mapped addresses). Returns the number, -1: gone; *list is malloc'ed for the caller. */
+int ebpfMonProcListeners(pid_t pid, ebpfMonListener **list);
+
+/* The container of a process: 12 digits of its id as docker ps and crictl show it, or the name of an LXC container
+ * or machine. "" when it is in none. Returns nonzero when it is in one. */
+int ebpfMonProcContainer(pid_t pid, char *buf, size_t size);
+/* … from the text of /proc/PID/cgroup. */
+int ebpfMonContainerParse(const char *cgroup, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The TCP tables of /proc and the sockets of a process, as procConn.c and procNetns.c read them. A table names a
+ * socket by inode, and the links in /proc/PID/fd ("socket:[INODE]") say who has it (proc(5)).
+ */
+#ifndef EBPFMON_PROCTCP_H
+#define EBPFMON_PROCTCP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { ebpfMonTcpEstablished = 1, ebpfMonTcpListen = 10 }; /* include/net/tcp_states.h */
+
+typedef struct {
+    unsigned state;
+    int      v4;              /* both addresses are IPv4, mapped into IPv6, or :: (0, as 0.0.0.0) */
+    uint32_t local, remote;   /* network byte order, ports too */
+    uint16_t localPort, remotePort;
+    uid_t    uid;
+    unsigned long inode;
+} ebpfMonTcpRow;
+
+/* Hands over the sockets in the network namespace of process "pid", 0: our own; until "each" returns nonzero,
+ * which is returned. A table that is not there is an empty one. */
+int ebpfMonTcpRows(pid_t pid, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg);
+
+/* Hands over the inodes of the sockets that the process has open. 0, or -1 when it is gone. */
+int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned long inode), void *arg);
+
+#endif

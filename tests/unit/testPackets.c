@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * probe/packets.h, in network namespaces of our own: what is handed up, once and whole, and what is not. After
+ * each exchange a marker datagram follows what the sockets have already received; when it is handed up, so was all
+ * before it.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
+#include <netinet/udp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "probe/packets.h"
+
+#define MARKER 5065
+#define BULK   65536
+
+static ebpfMonPackets *source;
+
+/* --- what was handed up, of the connection or datagram with this port at either end --------------------------- */
+
+static struct {
+    uint16_t port;
+    unsigned packets, empty, syn, fin, rst, cut;
+    size_t   longest;
+    size_t   bytes[2];          /* [1]: from that port */
+    uint8_t  data[2][2u << 20];
+    uint64_t time;
+    unsigned marker;            /* payload of the last one */
+} seen;
+
+static void watch(uint16_t port)
+{
+    memset(&seen, 0, sizeof(seen));
+    seen.port = port;
+}
+
+static void packet(void *arg, uint64_t time, const uint8_t *p, size_t len, size_t wireLen)
+{
+    const struct iphdr *ip = (const struct iphdr *)p;
+    const struct tcphdr *tcp = (const struct tcphdr *)(p + ip->ihl * 4);
+    size_t head = ip->ihl * 4u + (ip->protocol == IPPROTO_TCP ? tcp->doff * 4u : 8u);
+    int from = ntohs(tcp->source) == seen.port;
+
+    (void)arg;
+    if (ip->protocol == IPPROTO_UDP && ntohs(tcp->dest) == MARKER && len == head + sizeof(seen.marker))
+        memcpy(&seen.marker, p + head, sizeof(seen.marker));
+    if (!from && ntohs(tcp->dest) != seen.port)
+        return;
+    seen.time = time;
+    seen.packets++;
+    seen.cut += len != wireLen || len != ntohs(ip->tot_len);
+    if (len > seen.longest)
+        seen.longest = len;
+    if (ip->protocol == IPPROTO_TCP) {
+        seen.syn += tcp->syn;
+        seen.fin += tcp->fin;
+        seen.rst += tcp->rst;
+        seen.empty += len == head && !tcp->syn && !tcp->fin && !tcp->rst;
+    }
+    if (len > head && seen.bytes[from] + len - head <= sizeof(seen.data[0])) {
+        memcpy(seen.data[from] + seen.bytes[from], p + head, len - head);
+        seen.bytes[from] += len - head;
+    }
+}
+
+/* --- traffic --------------------------------------------------------------------------------------------------- */
+
+static struct sockaddr_in local(uint16_t port)
+{
+    return (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port),
+                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+}
+
+static void datagram(uint16_t port, const void *data, size_t size)
+{
+    struct sockaddr_in to = local(port);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    if (sendto(fd, data, size, 0, (struct sockaddr *)&to, sizeof(to)) != (ssize_t)size)
+        testAbort("sendto: %s", strerror(errno));
+    close(fd);
+}
+
+/* Takes what was handed up until now. */
+static void catchUp(void)
+{
+    static unsigned number;
+    time_t end = time(NULL) + 10;
+
+    number++;
+    datagram(MARKER, &number, sizeof(number));
+    while (seen.marker != number)
+        if (ebpfMonPacketsPoll(source, 100, packet, NULL) < 0 || time(NULL) > end)
+            testAbort("the marker does not come");
+}
+
+typedef struct {
+    int fd[2]; /* client, server */
+    struct ebpfMonPeer peer;
+} Pair;
+
+static Pair pairOpen(uint16_t port)
+{
+    struct sockaddr_in at = local(port);
+    socklen_t size = sizeof(at);
+    int one = 1, listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    Pair pair;
+
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    pair.fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(pair.fd[0], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    if (bind(listener, (struct sockaddr *)&at, size) || listen(listener, 1)
+        || connect(pair.fd[0], (struct sockaddr *)&at, size)
+        || (pair.fd[1] = accept(listener, NULL, NULL)) < 0)
+        testAbort("a connection to port %d: %s", port, strerror(errno));
+    setsockopt(pair.fd[1], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    close(listener);
+    getsockname(pair.fd[0], (struct sockaddr *)&at, &size);
+    pair.peer = (struct ebpfMonPeer){ .addr = at.sin_addr.s_addr, .saddr = at.sin_addr.s_addr,
+                                      .port = at.sin_port, .sport = htons(port) };
+    return pair;
+}
+
+/* Sends, and reads it at the other end. */
+static void pairSend(const Pair *pair, int from, const void *data, size_t size)
+{
+    static uint8_t sink[BULK];
+    size_t done = 0;
+
+    if (write(pair->fd[from], data, size) != (ssize_t)size)
+        testAbort("write: %s", strerror(errno));
+    while (done < size) {
+        ssize_t n = read(pair->fd[!from], sink, sizeof(sink));
+
+        if (n <= 0)
+            testAbort("read: %s", strerror(errno));
+        done += (size_t)n;
+    }
+}
+
+static void pairClose(const Pair *pair, int reset)
+{
+    struct linger hard = { 1, 0 };
+    char c;
+
+    if (reset)
+        setsockopt(pair->fd[0], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+    close(pair->fd[0]);
+    if (read(pair->fd[1], &c, 1) > 0) /* the end has come */
+        testAbort("unexpected data");
+    close(pair->fd[1]);
+}
+
+static const uint8_t caVersion[16] = { 0, 0, 0, 0, 0, 0, 0, 13 };
+static const uint8_t caCreate[24] = { 0, 18, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 13, 'A', ':', 'B' };
+static const uint8_t pvaOrder[8] = { 0xca, 2, 0x41, 2 };
+static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+static uint8_t *noise(void)
+{
+    static uint8_t data[BULK];
+    uint32_t x = 0x9e3779b9;
+
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (uint8_t)((x = x * 1664525 + 1013904223) >> 24);
+    data[0] = 0x81;
+    return data;
+}
+
+static uint64_t foreignCount(void)
+{
+    ebpfMonPacketsStats stats;
+
+    ebpfMonPacketsStat(source, &stats);
+    return stats.foreign;
+}
+
+/* --- the tests ------------------------------------------------------------------------------------------------- */
+
+static void testWanted(void)
+{
+    const uint8_t *bulk = noise();
+    size_t total = sizeof(caVersion) + sizeof(caCreate) + 16 * BULK;
+    struct timespec now;
+    int same = 1;
+
+    testDiag("a CA connection");
+    watch(33001);
+
+    Pair pair = pairOpen(33001);
+
+    pairSend(&pair, 0, caVersion, sizeof(caVersion));
+    pairSend(&pair, 1, caVersion, sizeof(caVersion));
+    pairSend(&pair, 0, caCreate, sizeof(caCreate));
+    for (int i = 0; i < 16; i++) {
+        pairSend(&pair, 0, bulk, BULK);
+        catchUp();
+    }
+    testOk(seen.bytes[0] == total, "to the server: %zu of %zu bytes, once", seen.bytes[0], total);
+    testOk(seen.bytes[1] == sizeof(caVersion), "from the server: %zu bytes", seen.bytes[1]);
+    same = !memcmp(seen.data[0], caVersion, sizeof(caVersion));
+    for (size_t i = 0; i < 16; i++)
+        same = same && !memcmp(seen.data[0] + total - (i + 1) * BULK, bulk, BULK);
+    testOk(same, "every byte as it was sent");
+    testOk(seen.longest > 30000 && !seen.cut, "packets of up to %zu bytes, whole", seen.longest);
+    testOk(seen.empty == 0 && seen.syn == 0, "no pure ACKs");
+    clock_gettime(CLOCK_REALTIME, &now);
+    testOk(llabs((long long)(seen.time / 1000000) - (long long)now.tv_sec * 1000 - now.tv_nsec / 1000000) < 10000,
+           "its time is that of day");
+
+    ebpfMonPacketsVerdict(source, &pair.peer, 0);
+    pairSend(&pair, 0, caCreate, sizeof(caCreate));
+    pairSend(&pair, 1, caCreate, sizeof(caCreate));
+    catchUp();
+    testOk(seen.bytes[0] == total && seen.bytes[1] == sizeof(caVersion), "by verdict foreign: nothing more");
+
+    struct ebpfMonPeer turned = { .addr = pair.peer.saddr, .port = pair.peer.sport,
+                                  .saddr = pair.peer.addr, .sport = pair.peer.port };
+
+    ebpfMonPacketsVerdict(source, &turned, 1);
+    pairSend(&pair, 0, bulk, 100);
+    catchUp();
+    testOk(seen.bytes[0] == total + 100, "by verdict wanted: whatever it is (the other end named first)");
+    pairClose(&pair, 0);
+    catchUp();
+    testOk(seen.fin == 2, "both ends");
+
+    watch(33002);
+    pair = pairOpen(33002);
+    pairSend(&pair, 1, pvaOrder, sizeof(pvaOrder));
+    pairSend(&pair, 0, bulk, 500);
+    pairClose(&pair, 1);
+    catchUp();
+    testOk(seen.bytes[1] == sizeof(pvaOrder) && seen.bytes[0] == 500, "a PVA connection: the server speaks first");
+    testOk(seen.rst == 1, "its reset");
+
+    watch(33003);
+    pair = pairOpen(33003);
+    pairSend(&pair, 0, caVersion, 3);
+    pairSend(&pair, 0, caVersion + 3, sizeof(caVersion) - 3);
+    pairSend(&pair, 0, caCreate, sizeof(caCreate));
+    catchUp();
+    testOk(seen.bytes[0] == sizeof(caVersion) + sizeof(caCreate), "too short to tell: handed up, and the rest too");
+    pairClose(&pair, 0);
+}
+
+static void testForeign(void)
+{
+    static const struct { const char *what; uint8_t data[16]; } odd[] = {
+        { "CA, but not what a client says first", { 0, 1, 0, 16, 0, 6, 0, 1 } },
+        { "an odd size", { 0, 1, 0, 15, 0, 6, 0, 1 } },
+        { "a payload where none can be", { 0, 0, 0, 16, 0, 0, 0, 13 } },
+        { "no such command", { 0, 28, 0, 0, 0, 0, 0, 1 } },
+        { "PVA magic, reserved flags", { 0xca, 2, 0x0e, 2 } },
+        { "PVA magic, no such command", { 0xca, 2, 0, 99 } },
+        { "zeros", { 0 } },
+    };
+    const uint8_t *bulk = noise();
+    uint64_t before = foreignCount();
+
+    testDiag("other connections");
+    watch(33010);
+
+    Pair pair = pairOpen(33010);
+
+    pairSend(&pair, 0, http, sizeof(http) - 1);
+    pairSend(&pair, 1, http, sizeof(http) - 1);
+    pairSend(&pair, 0, caVersion, sizeof(caVersion));
+    pairClose(&pair, 0);
+    catchUp();
+    testOk(seen.packets == 0, "HTTP: %u packets", seen.packets);
+    testOk(foreignCount() == before + 1, "counted as one");
+
+    watch(33011);
+    pair = pairOpen(33011);
+    for (int i = 0; i < 20; i++)
+        pairSend(&pair, i & 1, bulk, BULK);
+    pairClose(&pair, 1);
+    catchUp();
+    testOk(seen.packets == 0, "random bytes: %u packets", seen.packets);
+
+    watch(33012);
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        pair = pairOpen(33012);
+        pairSend(&pair, 0, odd[i].data, sizeof(odd[i].data));
+        pairClose(&pair, 1);
+        catchUp();
+        testOk(seen.packets == 0, "%s", odd[i].what);
+    }
+
+    watch(5064);
+    before = foreignCount();
+    pair = pairOpen(5064);
+    pairSend(&pair, 0, bulk, 100);
+    catchUp();
+    testOk(seen.syn == 2 && seen.bytes[0] == 100, "where CA is expected, there is more patience");
+    for (int i = 0; i < 1000; i++)
+        pairSend(&pair, i & 1, bulk, 100);
+    catchUp();
+    testOk(seen.bytes[0] + seen.bytes[1] == 1000 * 100 && foreignCount() == before + 1, "but an end to it");
+    pairClose(&pair, 1);
+}
+
+/* Connections that were there before the source was opened. */
+static void testMiddle(const Pair *ca, const Pair *other)
+{
+    const uint8_t *bulk = noise();
+
+    testDiag("met in the middle");
+    watch(33020);
+    pairSend(ca, 0, bulk, 1000);
+    pairSend(ca, 1, bulk, 1000);
+    pairSend(ca, 0, caCreate, sizeof(caCreate));
+    pairSend(ca, 1, bulk, 1000);
+    catchUp();
+    testOk(seen.bytes[0] == sizeof(caCreate) && seen.bytes[1] == 1000, "from the first message on");
+    pairClose(ca, 0);
+
+    watch(33021);
+    for (int i = 0; i < 8; i++)
+        pairSend(other, i & 1, bulk, 1000);
+    pairSend(other, 0, caCreate, sizeof(caCreate));
+    catchUp();
+    testOk(seen.packets == 0, "eight other packets: foreign");
+    pairClose(other, 1);
+}
+
+static void testUdp(void)
+{
+    testDiag("datagrams");
+    watch(5064);
+    datagram(5064, caVersion, sizeof(caVersion));
+    catchUp();
+    testOk(seen.packets == 1 && seen.bytes[0] == sizeof(caVersion), "port 5064: %u", seen.packets);
+    watch(33030);
+    datagram(33030, caVersion, sizeof(caVersion));
+    datagram(33030, "", 0);
+    catchUp();
+    testOk(seen.packets == 0, "any port: %u", seen.packets);
+    datagram(33030, pvaOrder, sizeof(pvaOrder));
+    catchUp();
+    testOk(seen.packets == 1, "any port, a PVA message: %u", seen.packets);
+    ebpfMonPacketsPort(source, 33030, 1);
+    datagram(33030, caVersion, sizeof(caVersion));
+    datagram(33030, "", 0);
+    catchUp();
+    testOk(seen.packets == 3, "a port that we named: %u", seen.packets);
+    ebpfMonPacketsPort(source, 33030, 0);
+    datagram(33030, caVersion, sizeof(caVersion));
+    catchUp();
+    testOk(seen.packets == 3, "and took back: %u", seen.packets);
+}
+
+static void testFull(void)
+{
+    char why[256];
+    ebpfMonPackets *tiny = ebpfMonPacketsOpen(0, 1, why, sizeof(why));
+    const uint8_t *bulk = noise();
+    ebpfMonPacketsStats stats;
+
+    if (!tiny)
+        testAbort("%s", why);
+    for (int i = 0; i < 100; i++)
+        datagram(5076, bulk, 60000);
+    ebpfMonPacketsStat(tiny, &stats);
+    testOk(stats.dropped > 0 && stats.passed == 100, "a full ring: %llu of %llu dropped",
+           (unsigned long long)stats.dropped, (unsigned long long)stats.passed);
+
+    uint64_t dropped = stats.dropped;
+
+    ebpfMonPacketsStat(tiny, &stats);
+    testOk(stats.dropped == dropped, "which is not forgotten");
+    watch(5076);
+    while (ebpfMonPacketsPoll(tiny, 0, packet, NULL) > 0)
+        ;
+    testOk(seen.packets == 100 - dropped, "the others came: %u", seen.packets);
+    ebpfMonPacketsClose(tiny);
+}
+
+/* --- namespaces ------------------------------------------------------------------------------------------------ */
+
+static int newNetwork(void)
+{
+    struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+
+    if (unshare(CLONE_NEWNET))
+        return -1;
+
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), result = ioctl(fd, SIOCSIFFLAGS, &lo);
+
+    close(fd);
+    return result;
+}
+
+static ino_t netns(const char *pid)
+{
+    char path[48];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%s/ns/net", pid);
+    return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/* A child in a network of its own, which sends a datagram to each port that it is told. */
+static pid_t childStart(int *talk)
+{
+    int pipes[2];
+    uint16_t port = 0;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pipes))
+        testAbort("socketpair: %s", strerror(errno));
+
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        close(pipes[0]);
+        if (newNetwork() || write(pipes[1], &port, sizeof(port)) != sizeof(port))
+            _exit(1);
+        while (read(pipes[1], &port, sizeof(port)) == sizeof(port)) {
+            datagram(port, caVersion, sizeof(caVersion));
+            if (write(pipes[1], &port, sizeof(port)) != sizeof(port))
+                break;
+        }
+        _exit(0);
+    }
+    close(pipes[1]);
+    if (read(pipes[0], &port, sizeof(port)) != sizeof(port))
+        testAbort("no child");
+    *talk = pipes[0];
+    return pid;
+}
+
+static void testOther(void)
+{
+    char why[256] = "", text[16];
+    int talk;
+    pid_t pid = childStart(&talk);
+    ino_t own = netns("thread-self");
+    ebpfMonPackets *other = ebpfMonPacketsOpen(pid, 0, why, sizeof(why)), *ours = source;
+    uint16_t port = 5064;
+    time_t end = time(NULL) + 10;
+
+    testDiag("another network namespace");
+    if (!other)
+        testAbort("%s", why);
+    snprintf(text, sizeof(text), "%d", (int)pid);
+    testOk(ebpfMonPacketsNetns(other) == netns(text) && netns(text) != own, "it is the child's");
+    testOk(netns("thread-self") == own, "we are back in our own");
+    watch(5064);
+    if (write(talk, &port, sizeof(port)) != sizeof(port) || read(talk, &port, sizeof(port)) != sizeof(port))
+        testAbort("the child ended");
+    while (!seen.packets && time(NULL) < end)
+        ebpfMonPacketsPoll(other, 100, packet, NULL);
+    testOk(seen.packets == 1, "what is sent there is seen there: %u", seen.packets);
+    watch(5064);
+    source = ours;
+    catchUp();
+    testOk(seen.packets == 0, "and not here");
+    close(talk);
+    waitpid(pid, NULL, 0);
+    ebpfMonPacketsClose(other);
+    testOk(!ebpfMonPacketsOpen(pid, 0, why, sizeof(why)) && strstr(why, text), "gone: %s", why);
+}
+
+static void testNoPrivileges(void)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        char why[256] = "";
+
+        _exit(setgid(65534) || setuid(65534) || ebpfMonPacketsOpen(0, 0, why, sizeof(why))
+              || !strstr(why, "CAP_NET_RAW"));
+    }
+    testOk(waitpid(pid, &status, 0) == pid && status == 0, "without privileges it says which it needs");
+}
+
+MAIN(testPackets)
+{
+    char why[256] = "";
+    ebpfMonPacketsStats stats;
+    Pair ca, other;
+
+    testPlan(43);
+    if (newNetwork()) {
+        testSkip(43, "a network namespace of our own needs root");
+        return testDone();
+    }
+    ca = pairOpen(33020);
+    other = pairOpen(33021);
+    source = ebpfMonPacketsOpen(0, 0, why, sizeof(why));
+    if (!source && strstr(why, "CAP_BPF")) {
+        testSkip(43, why);
+        return testDone();
+    }
+    if (!source)
+        testAbort("%s", why);
+    testOk(ebpfMonPacketsNetns(source) == netns("self"), "our own namespace");
+    testMiddle(&ca, &other);
+    testWanted();
+    testForeign();
+    testUdp();
+    testOther();
+    testFull();
+    ebpfMonPacketsStat(source, &stats);
+    testOk(stats.seen > stats.passed && stats.passed > 0, "%llu seen, %llu passed",
+           (unsigned long long)stats.seen, (unsigned long long)stats.passed);
+    testOk(stats.dropped == 0, "none dropped");
+    ebpfMonPacketsClose(source);
+    testNoPrivileges();
+    return testDone();
+}

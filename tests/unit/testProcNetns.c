@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* target/procNetns.h: containers by the text of their cgroup, listeners and networks by processes of our own. */
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "target/procNetns.h"
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define OTHER "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
+
+static void container(const char *what, const char *cgroup, const char *name)
+{
+    char buf[40] = "before";
+    int in = ebpfMonContainerParse(cgroup, buf, sizeof(buf));
+
+    testOk(!strcmp(buf, name) && in == !!*name, "%s: \"%s\"", what, buf);
+}
+
+static void testContainer(void)
+{
+    char small[8];
+
+    testDiag("containers");
+    container("docker, systemd", "0::/system.slice/docker-" ID ".scope\n", "0123456789ab");
+    container("docker, cgroupfs", "12:pids:/docker/" ID "\n11:cpu:/docker/" ID "\n0::/system.slice/x.service\n",
+              "0123456789ab");
+    container("podman", "0::/machine.slice/libpod-" ID ".scope/container\n", "0123456789ab");
+    container("podman, as a user", "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n",
+              "0123456789ab");
+    container("podman's own conmon", "0::/machine.slice/libpod-conmon-" ID ".scope\n", "");
+    container("kubernetes, containerd", "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice/"
+              "cri-containerd-" ID ".scope\n", "0123456789ab");
+    container("kubernetes, containerd in a service", "0::/system.slice/containerd.service/"
+              "kubepods-besteffort-pod1.slice:cri-containerd:" ID, "0123456789ab");
+    container("kubernetes, CRI-O", "0::/kubepods.slice/kubepods-pod1.slice/crio-" ID ".scope\n", "0123456789ab");
+    container("kubernetes, cgroupfs", "0::/kubepods/besteffort/pod11111111-2222/" ID "\n", "0123456789ab");
+    container("LXC", "0::/lxc.payload.beamline-7/system.slice/ioc.service\n", "beamline-7");
+    container("LXC's own monitor", "0::/lxc.monitor.beamline-7\n", "");
+    container("LXC of old", "4:memory:/lxc/web1/init.scope\n", "web1");
+    container("a machine", "0::/machine.slice/machine-vac\\x2dioc.scope/payload\n", "vac-ioc");
+    container("the innermost", "0::/lxc.payload.host1/docker/" OTHER "/docker/" ID "\n", "0123456789ab");
+    container("the first line that names one", "3:cpu:/\n2:name=x:/docker/" ID "\n1:y:/docker/" OTHER "\n",
+              "0123456789ab");
+    container("none", "0::/user.slice/user-0.slice/session-1.scope\n", "");
+    container("the root", "0::/\n", "");
+    container("nothing", "", "");
+    container("no path", "0::\n:\n\n", "");
+    container("an id that is too short", "0::/docker/0123456789abcdef\n", "");
+    container("too long", "0::/docker/" ID "0\n", "");
+    container("no id", "0::/system.slice/docker-" "zz23456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+              ".scope\n", "");
+    container("a name with an escape sequence", "0::/lxc/a\033[2J\n", "");
+    container("… behind a good one", "0::/docker/" ID "/lxc/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\001\n",
+              "0123456789ab");
+    container("a coded zero", "0::/lxc/a\\x00b\n", "");
+    container("a name that is cut", "0::/lxc/abcdefghijabcdefghijabcdefghijabcdefghijabcdefghij\n",
+              "abcdefghijabcdefghijabcdefghijabcdefghi");
+    testOk(ebpfMonContainerParse("0::/docker/" ID, small, sizeof(small)) && !strcmp(small, "0123456"), "little room");
+    testOk1(ebpfMonProcContainer(0x7fffffff, small, sizeof(small)) == 0 && !small[0]);
+}
+
+static uint16_t listenAt(int family, uint32_t addr, int v6any)
+{
+    struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = addr };
+    struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_addr = v6any ? in6addr_any : in6addr_loopback };
+    struct sockaddr *at = family == AF_INET ? (struct sockaddr *)&in : (struct sockaddr *)&in6;
+    socklen_t size = family == AF_INET ? sizeof(in) : sizeof(in6);
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (bind(fd, at, size) || listen(fd, 1) || getsockname(fd, at, &size)) {
+        close(fd);
+        return 0;
+    }
+    return family == AF_INET ? in.sin_port : in6.sin6_port;
+}
+
+static int listed(const ebpfMonListener *list, int n, uint32_t addr, uint16_t port)
+{
+    int found = 0;
+
+    for (int i = 0; i < n; i++)
+        found += list[i].addr == addr && list[i].port == port;
+    return found;
+}
+
+/* Starts a child with none of our sockets that does "what" and lives until it is ended; returns when it has done so. */
+static pid_t child(int (*what)(void))
+{
+    int ready[2];
+    char c = 0;
+
+    if (pipe(ready))
+        testAbort("no pipe");
+
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        for (int fd = 3; fd < 64; fd++)
+            if (fd != ready[1])
+                close(fd);
+        c = what() == 0;
+        if (write(ready[1], &c, 1) == 1)
+            pause();
+        _exit(0);
+    }
+    close(ready[1]);
+    if (read(ready[0], &c, 1) == 1 && !c)
+        testDiag("the child could not do it");
+    close(ready[0]);
+    return pid;
+}
+
+static void endChild(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static int listenHere(void)
+{
+    return listenAt(AF_INET, htonl(INADDR_LOOPBACK), 0) == 0;
+}
+
+static void testListeners(void)
+{
+    uint32_t lo = htonl(INADDR_LOOPBACK);
+    uint16_t here = listenAt(AF_INET, lo, 0), any = listenAt(AF_INET, 0, 0);
+    uint16_t any6 = listenAt(AF_INET6, 0, 1), lo6 = listenAt(AF_INET6, 0, 0);
+    pid_t pid = child(listenHere);
+    ebpfMonListener *list = NULL, *other = NULL;
+    int n = ebpfMonProcListeners(getpid(), &list), nOther = ebpfMonProcListeners(pid, &other);
+
+    testDiag("listeners");
+    testOk(listed(list, n, lo, here) == 1, "127.0.0.1, once");
+    testOk(listed(list, n, 0, any) == 1, "0.0.0.0");
+    if (any6 && lo6) {
+        testOk(listed(list, n, 0, any6) == 1, "::, which IPv4 clients reach");
+        testOk(n == 3, "not ::1: %d", n);
+    } else
+        testSkip(2, "no IPv6");
+    testOk(nOther == 1 && other[0].addr == lo && !listed(list, n, lo, other[0].port),
+           "another process in this network: its own %d, not ours", nOther);
+    endChild(pid);
+    free(list);
+    free(other);
+    testOk1(ebpfMonProcListeners(pid, &list) == -1 && !list);
+}
+
+static int leave(void)
+{
+    return unshare(CLONE_NEWNET);
+}
+
+static void testNetns(void)
+{
+    pid_t away = child(leave), pids[] = { getpid(), away, getppid(), away, 0x7fffffff };
+    ebpfMonNetns *list = NULL;
+    uint32_t own = ebpfMonProcNetns(getpid());
+
+    testDiag("network namespaces");
+    testOk1(own != 0);
+    if (ebpfMonProcNetns(away) == own)
+        testSkip(2, "a network namespace of our own needs root");
+    else {
+        testOk1(ebpfMonProcNetnsList(pids, 5, &list) == 2);
+        testOk1(list[0].netns == own && list[0].pid == getpid() && list[1].pid == away
+                && list[1].netns == ebpfMonProcNetns(away));
+        free(list);
+    }
+    endChild(away);
+    testOk1(ebpfMonProcNetns(away) == 0);
+    testOk1(ebpfMonProcNetnsList(&away, 1, &list) == 0 && list);
+    free(list);
+    testOk1(ebpfMonProcNetnsList(NULL, 0, &list) == 0);
+    free(list);
+}
+
+MAIN(testProcNetns)
+{
+    testPlan(40);
+    testContainer();
+    testListeners();
+    testNetns();
+    return testDone();
+}
