@@ -7,7 +7,7 @@
 #include "monitor/caLinks.h"
 #include "monitor/value.h"
 #include "target/layout.h"
-#include "target/procContainer.h"
+#include "target/procNetns.h"
 #include "target/procInfo.h"
 
 #define PORTS_NS 1000000000ull /* an unknown port is looked for again after this */
