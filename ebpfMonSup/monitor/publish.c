@@ -13,6 +13,7 @@
 #include <epicsTime.h>
 #include <errlog.h>
 
+#include "model/search.h"
 #include "monitor/events.h"
 #include "monitor/publish.h"
 #include "monitor/rank.h"
@@ -209,6 +210,14 @@ static void putRate(double seconds)
     ebpfMonBoardUnlock();
 }
 
+static uint64_t realNs(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static void publishThread(void *arg)
 {
     uint64_t last = nowNs();
@@ -234,6 +243,7 @@ static void publishThread(void *arg)
         putRate(seconds);
         ebpfMonRankRecords(seconds);
         ebpfMonRankChains();
+        ebpfMonSearchSnapshot(realNs(), seconds);
         iocs();
         lost();
         own(seconds);

@@ -49,6 +49,21 @@ static const void *watchRow(const ebpfMonBoard *board, unsigned index)
     return index < board->watchCount ? &board->watch[index] : NULL;
 }
 
+static const void *searchRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index < board->searches.names ? &board->searches.name[index] : NULL;
+}
+
+static const void *searchClientRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index < board->searches.clients ? &board->searches.client[index] : NULL;
+}
+
+static const void *beaconRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index < board->searches.servers ? &board->searches.server[index] : NULL;
+}
+
 /* The rows of lost[] have no name of their own. */
 #define LOST_AT(member) (offsetof(ebpfMonBoard, lost[0].member) - offsetof(ebpfMonBoard, lost[0]))
 
@@ -58,6 +73,9 @@ static const void *watchRow(const ebpfMonBoard *board, unsigned index)
 #define PROC(member)   offsetof(ebpfMonProcRow, member)
 #define CHAIN(member)  offsetof(ebpfMonChainRow, member)
 #define WATCH(member)  offsetof(ebpfMonWatchRow, member)
+#define SEARCH(member) offsetof(ebpfMonSearchRow, member)
+#define CLIENT(member) offsetof(ebpfMonSearchClientRow, member)
+#define BEACON(member) offsetof(ebpfMonBeaconRow, member)
 
 static const ebpfMonPv table[] = {
     {"STATE",            ebpfMonGroupState,  boardRow, ebpfMonCellInt,      BOARD(state), 1},
@@ -117,6 +135,29 @@ static const ebpfMonPv table[] = {
     {"LAT_MAX",          ebpfMonGroupWatch,  watchRow, ebpfMonCellDouble,   WATCH(latMax)},
     {"PUT_CNT",          ebpfMonGroupWatch,  watchRow, ebpfMonCellCount,    WATCH(putCount)},
     {"PUT_LAST",         ebpfMonGroupWatch,  watchRow, ebpfMonCellText,     WATCH(putLast)},
+
+    {"SEARCH_CNT",       ebpfMonGroupSearch, boardRow, ebpfMonCellCount,    BOARD(searches.count)},
+    {"SEARCH_RATE",      ebpfMonGroupSearch, boardRow, ebpfMonCellDouble,   BOARD(searches.rate)},
+    {"SEARCH_LOST_CNT",  ebpfMonGroupSearch, boardRow, ebpfMonCellCount,    BOARD(searches.replaced)},
+    {"SEARCH_NAME_CNT",  ebpfMonGroupSearch, boardRow, ebpfMonCellUnsigned, BOARD(searches.never)},
+    {"SEARCH_NAMES",     ebpfMonGroupSearch, searchRow, ebpfMonCellText,    SEARCH(name)},
+    {"SEARCH_CNTS",      ebpfMonGroupSearch, searchRow, ebpfMonCellCount,   SEARCH(count)},
+    {"SEARCH_WHOS",      ebpfMonGroupSearch, searchRow, ebpfMonCellText,    SEARCH(who)},
+    {"SEARCH_CLIENTS",   ebpfMonGroupSearch, searchClientRow, ebpfMonCellText,     CLIENT(name)},
+    {"SEARCH_CLIENT_RATES", ebpfMonGroupSearch, searchClientRow, ebpfMonCellDouble, CLIENT(rate)},
+    {"SEARCH_CLIENT_CNTS", ebpfMonGroupSearch, searchClientRow, ebpfMonCellCount,  CLIENT(count)},
+    {"SEARCH_CLIENT_NEVERS", ebpfMonGroupSearch, searchClientRow, ebpfMonCellUnsigned, CLIENT(never)},
+    {"BEACON_CNT",       ebpfMonGroupSearch, boardRow, ebpfMonCellCount,    BOARD(searches.beacons)},
+    {"BEACON_RATE",      ebpfMonGroupSearch, boardRow, ebpfMonCellDouble,   BOARD(searches.beaconRate)},
+    {"BEACON_SERVER_CNT", ebpfMonGroupSearch, boardRow, ebpfMonCellUnsigned, BOARD(searches.heard)},
+    {"BEACON_SERVERS",   ebpfMonGroupSearch, beaconRow, ebpfMonCellText,    BEACON(name)},
+    {"BEACON_RESTARTS",  ebpfMonGroupSearch, beaconRow, ebpfMonCellCount,   BEACON(restarts)},
+
+    {"WIRE_STATE",       ebpfMonGroupState,  boardRow, ebpfMonCellInt,      BOARD(wireState)},
+    {"WIRE_PKT_RATE",    ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(wireRate)},
+    {"WIRE_LOST_CNT",    ebpfMonGroupState,  boardRow, ebpfMonCellCount,    BOARD(wireLost)},
+    {"WIRE_GAP_CNT",     ebpfMonGroupState,  boardRow, ebpfMonCellCount,    BOARD(wireGaps)},
+    {"WIRE_CIRCUITS",    ebpfMonGroupState,  boardRow, ebpfMonCellUnsigned, BOARD(wireCircuits)},
 };
 
 const ebpfMonPv *ebpfMonPvFind(const char *name, int watch)

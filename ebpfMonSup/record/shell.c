@@ -241,6 +241,62 @@ static void chainsCall(const iocshArgBuf *args)
     done(ebpfMonControl()->listChains(pattern(args[0].sval)));
 }
 
+static const iocshFuncDef searchesDef = {
+    "ebpfMonSearches", 1, ARGS(ARG("n", iocshArgInt))
+    USAGE("Lists names that clients ask for and nobody answers, the loudest clients, and the servers\n"
+          "whose beacons are heard, n (20) of each.\n"
+          "Example: ebpfMonSearches 100\n")
+};
+
+static void searchesCall(const iocshArgBuf *args)
+{
+    unsigned wanted = args[0].ival > 0 ? (unsigned)args[0].ival : 20;
+    ebpfMonSearches *copy = malloc(sizeof(*copy));
+    char first[24], last[24];
+
+    if (!copy) {
+        errlogSevPrintf(errlogMajor, "ebpfMonSearches: out of memory, try again when there is some\n");
+        done(-1);
+        return;
+    }
+    *copy = ebpfMonBoardLock()->searches; /* copy, and print without the lock: a terminal may be slow */
+    ebpfMonBoardUnlock();
+
+    printf("%llu names asked for, %.1f a second; never found: %u\n", (unsigned long long)copy->count,
+           copy->rate, copy->never);
+    if (copy->names)
+        printf("%-60s %10s  %-19s  %-19s  %s\n", "never found", "asked", "first", "last", "by");
+    for (unsigned i = 0; i < copy->names && i < wanted; i++) {
+        const ebpfMonSearchRow *row = &copy->name[i];
+
+        epicsTimeToStrftime(first, sizeof(first), "%Y-%m-%d %H:%M:%S", &row->first);
+        epicsTimeToStrftime(last, sizeof(last), "%Y-%m-%d %H:%M:%S", &row->last);
+        printf("%-60s %10llu  %-19s  %-19s  %s\n", row->name, (unsigned long long)row->count, first, last, row->who);
+    }
+    if (copy->clients)
+        printf("%-30s %10s %10s %12s\n", "client", "asked", "1/s", "never found");
+    for (unsigned i = 0; i < copy->clients && i < wanted; i++) {
+        const ebpfMonSearchClientRow *row = &copy->client[i];
+
+        printf("%-30s %10llu %10.1f %12u\n", row->name, (unsigned long long)row->count, row->rate, row->never);
+    }
+    printf("%llu beacons, %.1f a second, of %u servers\n", (unsigned long long)copy->beacons, copy->beaconRate,
+           copy->heard);
+    if (copy->servers)
+        printf("%-30s %10s %10s  %s\n", "server", "beacons", "restarts", "since");
+    for (unsigned i = 0; i < copy->servers && i < wanted; i++) {
+        const ebpfMonBeaconRow *row = &copy->server[i];
+
+        epicsTimeToStrftime(first, sizeof(first), "%Y-%m-%d %H:%M:%S", &row->began);
+        printf("%-30s %10llu %10llu  %s\n", row->name, (unsigned long long)row->count,
+               (unsigned long long)row->restarts, first);
+    }
+    if (copy->replaced)
+        printf("%llu names, clients or servers were given up for others: the tables were full\n",
+               (unsigned long long)copy->replaced);
+    free(copy);
+}
+
 static const iocshFuncDef resetDef = {
     "ebpfMonReset", 0, NULL USAGE("Sets the loss counters to 0 and clears the alarm of LOST_CNT.\n")
 };
@@ -273,6 +329,7 @@ static void ebpfMonShellRegistrar(void)
     iocshRegister(&recordsDef, recordsCall);
     iocshRegister(&putsDef, putsCall);
     iocshRegister(&chainsDef, chainsCall);
+    iocshRegister(&searchesDef, searchesCall);
     iocshRegister(&resetDef, resetCall);
     iocshRegister(&reportDef, reportCall);
 }

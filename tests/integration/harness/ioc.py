@@ -35,6 +35,9 @@ class Ioc:
     def argv(self):
         if self.kind == "latencyIoc":
             return [env.LATENCY_IOC, env.LATENCY_DBD, self.macros, *self.files]
+        if self.kind == "roadsIoc":
+            acf = self.acf or env.TESTS / "ioc" / "roads.acf"
+            return [env.ROADS_IOC, env.ROADS_DBD, acf, self.macros, *self.files]
         if self.kind == "pythonSoftIOC":
             return [sys.executable, "-u", *self.files, self.prefix]
         argv = [env.BASE_BIN / self.kind, "-m", self.macros]

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* roadsIoc DBD ACF MACROS DB...: loads the databases, starts, and goes on with the shell until it is closed. */
+#include <stdio.h>
+
+#include <asDbLib.h>
+#include <dbAccess.h>
+#include <epicsExit.h>
+#include <iocInit.h>
+#include <iocsh.h>
+
+extern "C" int roadsIoc_registerRecordDeviceDriver(struct dbBase *pdbbase);
+
+int main(int argc, char *argv[])
+{
+    if (argc < 5) {
+        fprintf(stderr, "usage: roadsIoc DBD ACF MACROS DB...\n");
+        return 2;
+    }
+    if (dbLoadDatabase(argv[1], NULL, NULL))
+        return 1;
+    roadsIoc_registerRecordDeviceDriver(pdbbase);
+    asSetFilename(argv[2]);
+    for (int i = 4; i < argc; i++)
+        if (dbLoadRecords(argv[i], argv[3]))
+            return 1;
+    if (iocInit())
+        return 1;
+    iocsh(NULL);
+    epicsExit(0);
+    return 0;
+}
