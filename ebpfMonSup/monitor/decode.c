@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -183,6 +184,17 @@ static const int caType[] = {
     ebpfMonDbfDouble,
 };
 
+/* A single number, by the field's type: a client may send it as text. */
+static int isNumber(const ebpfMonValue *v, int fieldType, const char *text, double *number)
+{
+    char *end;
+
+    if (v->count != 1 || fieldType < ebpfMonDbfChar || fieldType > ebpfMonDbfDouble || !text[0])
+        return 0;
+    *number = strtod(text, &end);
+    return !*end;
+}
+
 int ebpfMonDecodePut(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size, ebpfMonPut *put,
                      int *linkChanged)
 {
@@ -223,6 +235,10 @@ int ebpfMonDecodePut(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t 
     else if (ev->dbrType > ebpfMonDbfEnum) /* DBR_PUT_ACKT, DBR_PUT_ACKS: alarm acknowledgement */
         new.type = ebpfMonDbfUshort;
     ebpfMonValueText(t, f, ev->precord, &new, put->val, sizeof(put->val));
+    put->count = new.count;
+    put->oldCount = old.count;
+    put->isNumber = isNumber(&new, ev->fieldType, put->val, &put->number);
+    put->oldIsNumber = isNumber(&old, ev->fieldType, put->old, &put->oldNumber);
     put->result = ev->site == EBPFMON_SITE_DENIED ? ebpfMonPutDenied :
                   ev->site == EBPFMON_SITE_DISABLED ? ebpfMonPutFailed : ebpfMonPutUnknown;
     if (ev->site == EBPFMON_SITE_DISABLED)

@@ -7,6 +7,7 @@
 #include <epicsEvent.h>
 #include <epicsThread.h>
 
+#include "export/export.h"
 #include "model/board.h"
 #include "model/filter.h"
 #include "monitor/asked.h"
@@ -86,6 +87,7 @@ static void publish(const ebpfMonPut *put)
         watched = 1;
     }
     ebpfMonBoardUnlock();
+    ebpfMonExportPut(put);
     ebpfMonBoardChanged(ebpfMonGroupPuts);
     if (watched)
         ebpfMonBoardChanged(ebpfMonGroupWatch);
