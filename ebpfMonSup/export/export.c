@@ -250,9 +250,10 @@ static void finish(void)
 static void writer(void *done)
 {
     double busyTill = 0, t;
-    int more;
+    int more, last;
 
     for (;;) {
+        last = epicsAtomicGetIntT(&stopping); /* before the queue is seen to be empty */
         apply(now());
         more = drain();
         t = now();
@@ -267,9 +268,9 @@ static void writer(void *done)
         }
         showNewest();
         tell(t, 0);
-        if (more && !(epicsAtomicGetIntT(&stopping) && t >= stopBy))
+        if (more && !(last && t >= stopBy))
             continue;
-        if (epicsAtomicGetIntT(&stopping))
+        if (last)
             break;
         ebpfMonQueueWait(t < busyTill ? TICK : IDLE, t >= busyTill);
     }

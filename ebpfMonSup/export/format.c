@@ -8,7 +8,7 @@
 #include "export/format.h"
 
 #define VALUE_MAX 400 /* caPutLog's JSON: MAX_ARRAY_SIZE_BYTES */
-#define VALUE_MIN 25
+#define VALUE_MIN 6
 
 size_t ebpfMonFormatPut(ebpfMonFormat format, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
                         const ebpfMonFormatMore *more, char *buf, size_t size)
