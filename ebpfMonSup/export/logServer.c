@@ -14,6 +14,7 @@
 
 #define CONNECT_MOST 5.0   /* s */
 #define RETRY_MOST   30.0  /* s */
+#define IDLE_S       30
 #define SILENT_MS    30000 /* a server that confirms nothing for so long is gone */
 
 ebpfMonLogServer *ebpfMonLogServerOpen(const char *name, const struct sockaddr_in *addr)
@@ -64,7 +65,7 @@ static void down(ebpfMonLogServer *s, double now, const char *why)
 
 static void connecting(ebpfMonLogServer *s, double now)
 {
-    int on = 1, silent = SILENT_MS;
+    int on = 1, silent = SILENT_MS, idle = IDLE_S;
 
     s->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (s->fd < 0) {
@@ -72,6 +73,7 @@ static void connecting(ebpfMonLogServer *s, double now)
         return;
     }
     setsockopt(s->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(s->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
     setsockopt(s->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof(silent));
     s->connectBy = now + CONNECT_MOST;
     if (connect(s->fd, (struct sockaddr *)&s->addr, sizeof(s->addr)) && errno != EINPROGRESS)
@@ -99,17 +101,22 @@ static int connected(ebpfMonLogServer *s, double now)
     return 1;
 }
 
-/* Servers say nothing; what can be read is the end. */
+/* iocLogServer ends its half of the connection at once (acceptNewClient: shutdown), so the end of what can be read says
+ * nothing. Its death shows when we send, or by a probe of keep-alive. */
 static int ended(ebpfMonLogServer *s, double now)
 {
-    char noise[512];
-    ssize_t n = 1;
+    struct pollfd p = {.fd = s->fd};
+    int error = 0;
+    socklen_t size = sizeof(error);
+    char noise[512]; /* what it says, if it says something */
 
-    for (int i = 0; i < 16 && n > 0; i++)
-        n = recv(s->fd, noise, sizeof(noise), 0);
-    if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+    if (recv(s->fd, noise, sizeof(noise), 0) < 0 && errno != EAGAIN && errno != EINTR)
+        error = errno;
+    if (!error && (poll(&p, 1, 0) <= 0 || !(p.revents & (POLLERR | POLLHUP))))
         return 0;
-    down(s, now, n ? strerror(errno) : "it closed the connection");
+    if (!error)
+        getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    down(s, now, error && error != EPIPE ? strerror(error) : "it closed the connection");
     return 1;
 }
 
@@ -122,7 +129,7 @@ static void sending(ebpfMonLogServer *s, double now)
             s->sent += (size_t)n;
         } else {
             if (errno != EAGAIN && errno != EINTR)
-                down(s, now, strerror(errno));
+                down(s, now, errno == EPIPE ? "it closed the connection" : strerror(errno));
             return;
         }
     }

@@ -752,7 +752,7 @@ static void testServer(void)
         serverTo = n;
         testOk(until(serverHasAll, NULL), "killed, and begun again: it has all of %u", n);
     }
-    testOk1(serverHasAll("") && lost() == 0);
+    testOk(serverHasAll("") && lost() == 0 && written() == n, "%" PRIu64 " lines", written());
 
     testDiag("a server that does not read holds nobody up");
     snprintf(target, sizeof(target), "127.0.0.1:%d", ntohs(addr.sin_port));
