@@ -8,6 +8,9 @@
 
 #include "model/put.h"
 
+/* Makes the commands and records of model/logControl.h work. The thread starts with the first log. */
+void ebpfMonExportRegister(void);
+
 /* Any thread. Does nothing while no log is configured. */
 void ebpfMonExportPut(const ebpfMonPut *put);
 

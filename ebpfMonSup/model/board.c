@@ -19,6 +19,8 @@ static void boardInit(void *unused)
     boardLock = epicsMutexMustCreate();
     theBoard.state = ebpfMonStarting;
     snprintf(theBoard.stateMsg, sizeof(theBoard.stateMsg), "starting: the monitor begins after iocInit");
+    strcpy(theBoard.putCaPutLog, EBPFMON_NO_PUT);
+    strcpy(theBoard.logMsg, EBPFMON_NO_LOG);
 }
 
 /* Records and tests may be first, before any start-up code of ours has run. */

@@ -23,6 +23,7 @@
 #define EBPFMON_SLOW_SIZE  16384
 #define EBPFMON_LOG_SIZE   16384
 #define EBPFMON_NO_PUT     "no put yet" /* in place of the newest put */
+#define EBPFMON_NO_LOG     "no log: ebpfMonJsonLog and ebpfMonCaPutLog begin one"
 
 /* What changes together, and is scanned together. */
 typedef enum {
@@ -34,6 +35,7 @@ typedef enum {
     ebpfMonGroupSlow,
     ebpfMonGroupWatch,
     ebpfMonGroupSearch,
+    ebpfMonGroupLog,    /* state of the logs */
     ebpfMonGroupCount
 } ebpfMonGroup;
 
@@ -43,6 +45,12 @@ typedef enum {
     ebpfMonDegraded, /* runs, but something asked for cannot be had: stateMsg */
     ebpfMonFailed
 } ebpfMonState;
+
+typedef enum {
+    ebpfMonLogNone,
+    ebpfMonLogOk,
+    ebpfMonLogTrouble /* logMsg says what, and what to do */
+} ebpfMonLogState;
 
 typedef struct {
     char     name[EBPFMON_NAME_SIZE];
@@ -164,6 +172,13 @@ typedef struct {
     double   hitCost;        /* ns, calibrated: one entry trap */
     double   cpu;            /* the monitor's own, percent of one core */
     double   mem;            /* the monitor's own, MB resident and BPF maps */
+
+    char     putCaPutLog[1024]; /* newest line in caPutLog's format */
+    ebpfMonLogState logState;
+    char     logMsg[256];
+    uint64_t logCount;       /* lines written */
+    uint64_t logLost;        /* lines and puts, since the last reset */
+    double   logQueue;       /* percent in use, the most in the last second */
 
     unsigned watchCount;
     ebpfMonWatchRow watch[EBPFMON_WATCH_MAX];

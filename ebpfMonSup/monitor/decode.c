@@ -117,6 +117,19 @@ int ebpfMonDecodeCaType(int dbrType)
     return ebpfMonDbfUshort; /* DBR_PUT_ACKT, DBR_PUT_ACKS: alarm acknowledgement */
 }
 
+/* A single number, by the field's type: a client may send it as text. An enum's index is none. */
+static int isNumber(const ebpfMonValue *v, int fieldType, const char *text, double *number)
+{
+    char *end;
+
+    if (v->count != 1 || fieldType < ebpfMonDbfChar || fieldType > ebpfMonDbfDouble || !text[0])
+        return 0;
+    if (ebpfMonValueNumber(v, number))
+        return 1;
+    *number = strtod(text, &end);
+    return !*end;
+}
+
 static void oldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, const uint8_t *data,
                      ebpfMonPut *put)
 {
@@ -134,8 +147,8 @@ static void oldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const e
         linkText(ev, target, put->old, sizeof(put->old));
         return;
     }
-    put->oldIsNumber = ebpfMonValueNumber(&old, &put->oldNumber);
     ebpfMonValueText(t, f, ev->precord, &old, put->old, sizeof(put->old));
+    put->oldIsNumber = isNumber(&old, ev->fieldType, put->old, &put->oldNumber);
 }
 
 int ebpfMonDecodePut(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size,
@@ -162,8 +175,8 @@ int ebpfMonDecodePut(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t 
         .type = ev->network || ev->dbrType > ebpfMonDbfEnum ? ebpfMonDecodeCaType(ev->dbrType) : ev->dbrType,
     };
     put->count = (long)ev->nRequest;
-    put->isNumber = ebpfMonValueNumber(&new, &put->number);
     ebpfMonValueText(t, f, ev->precord, &new, put->val, sizeof(put->val));
+    put->isNumber = isNumber(&new, ev->fieldType, put->val, &put->number);
     put->result = ev->site == EBPFMON_SITE_DENIED ? ebpfMonPutDenied :
                   ev->site == EBPFMON_SITE_DISABLED ? ebpfMonPutFailed : ebpfMonPutUnknown;
     if (ev->site == EBPFMON_SITE_DISABLED)
@@ -179,21 +192,14 @@ void ebpfMonDecodeAfter(ebpfMonTarget *t, const ebpfMonAfter *at, const struct e
     ebpfMonValue v = {
         .data = ev->after, .len = ev->afterLen, .type = at->fieldType, .size = at->fieldSize, .count = 1,
     };
-    double number, sent = put->number;
-    char *end;
+    double number;
 
     if (!ev->afterLen || ev->afterLen > EBPFMON_AFTER_MAX || put->count != 1)
         return;
-    if (ebpfMonValueNumber(&v, &number)) {
-        if (!put->isNumber) { /* a number that was sent as text */
-            sent = strtod(put->val, &end);
-            if (end == put->val || *end)
-                end = NULL;
-        }
-        if ((put->isNumber || end) && (number == sent || (number != number && sent != sent) ||
-                                       (at->fieldType == ebpfMonDbfFloat && (float)number == (float)sent)))
-            return;
-    }
+    if (put->isNumber && ebpfMonValueNumber(&v, &number) &&
+        (number == put->number || (number != number && put->number != put->number) ||
+         (at->fieldType == ebpfMonDbfFloat && (float)number == (float)put->number)))
+        return;
     ebpfMonValueText(t, f, at->precord, &v, put->after, sizeof(put->after));
     if (strcmp(put->after, put->val) == 0)
         put->after[0] = 0;

@@ -14,6 +14,7 @@
 #include <epicsThread.h>
 #include <errlog.h>
 
+#include "export/export.h"
 #include "model/board.h"
 #include "model/control.h"
 #include "monitor/asked.h"
@@ -92,6 +93,7 @@ static void stop(void *arg)
     running = 0;
     ebpfMonPublishStop();
     ebpfMonEventsStop();
+    ebpfMonExportStop(3.0);
     ebpfMonTargetsStop();
     ebpfMonUnload();
 }
@@ -292,6 +294,7 @@ static void ebpfMonMonitorRegistrar(void)
     lock = epicsMutexMustCreate();
     early = ebpfMonFilterDefault;
     ebpfMonControlRegister(&ops);
+    ebpfMonExportRegister();
 }
 
 epicsExportRegistrar(ebpfMonMonitorRegistrar);

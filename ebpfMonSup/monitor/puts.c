@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "export/export.h"
 #include "model/board.h"
 #include "model/filter.h"
 #include "monitor/asked.h"
@@ -56,6 +57,7 @@ void ebpfMonPutsDone(ebpfMonPut *put)
         watched = 1;
     }
     ebpfMonBoardUnlock();
+    ebpfMonExportPut(put);
     ebpfMonBoardChanged(ebpfMonGroupPuts);
     if (watched)
         ebpfMonBoardChanged(ebpfMonGroupWatch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an operator sets besides the filter, DTYP "ebpfMon": bo "@LOST_RESET", lso "@CHAIN_SEL". */
+/* What an operator sets besides the filter, DTYP "ebpfMon": bo "@LOST_RESET" and "@LOG_ROTATE", lso "@CHAIN_SEL". */
 /* Type-safe support tables, as Base offers them: to be asked for before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
@@ -17,6 +17,7 @@
 
 #include "model/board.h"
 #include "model/control.h"
+#include "model/logControl.h"
 
 #define DONE_NO_CONVERT 2 /* bo: do not set VAL from RVAL */
 
@@ -30,17 +31,45 @@ static long initCommand(dbCommon *prec, const char *name)
     return S_dev_badOutType;
 }
 
+static void lostReset(void)
+{
+    ebpfMonControl()->resetLost();
+    ebpfMonLogControl()->resetLost();
+}
+
+static void logRotate(void)
+{
+    ebpfMonLogControl()->rotate();
+}
+
+typedef struct {
+    const char *name;
+    void (*run)(void);
+} command;
+
+static const command commands[] = {{"LOST_RESET", lostReset}, {"LOG_ROTATE", logRotate}};
+
 static long initBo(dbCommon *prec)
 {
-    long status = initCommand(prec, "LOST_RESET");
+    DBLINK *link = dbGetDevLink(prec);
+    size_t i;
 
-    return status ? status : DONE_NO_CONVERT;
+    for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (link && link->type == INST_IO && strcmp(link->value.instio.string, commands[i].name) == 0) {
+            prec->dpvt = (void *)&commands[i];
+            return DONE_NO_CONVERT;
+        }
+    }
+    errlogSevPrintf(errlogMajor, "%s: OUT must be \"@LOST_RESET\" or \"@LOG_ROTATE\"\n", prec->name);
+    return S_dev_badOutType;
 }
 
 static long writeBo(boRecord *prec)
 {
-    if (prec->val) /* 0 is written by HIGH, when the button comes up again */
-        ebpfMonControl()->resetLost();
+    const command *c = prec->dpvt;
+
+    if (prec->val && c) /* 0 is written by HIGH, when the button comes up again */
+        c->run();
     return 0;
 }
 

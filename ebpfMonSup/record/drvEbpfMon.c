@@ -14,6 +14,7 @@
 #include <initHooks.h>
 
 #include "model/control.h"
+#include "model/logControl.h"
 #include "record/filterSub.h"
 #include "record/pvScan.h"
 
@@ -26,6 +27,7 @@ static long driverInit(void)
 static long driverReport(int level)
 {
     ebpfMonControl()->report(level);
+    ebpfMonLogControl()->report(level);
     return 0;
 }
 

@@ -109,6 +109,13 @@ static const ebpfMonPv table[] = {
     {"PUT_WHOS",         ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(who)},
     {"PUT_IOCS",         ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(ioc)},
 
+    {"PUT_CAPUTLOG",     ebpfMonGroupPuts,   boardRow, ebpfMonCellText,     BOARD(putCaPutLog)},
+    {"LOG_STATE",        ebpfMonGroupLog,    boardRow, ebpfMonCellInt,      BOARD(logState), 1},
+    {"LOG_MSG",          ebpfMonGroupLog,    boardRow, ebpfMonCellText,     BOARD(logMsg), 1},
+    {"LOG_CNT",          ebpfMonGroupLog,    boardRow, ebpfMonCellCount,    BOARD(logCount), 1},
+    {"LOG_LOST_CNT",     ebpfMonGroupLog,    boardRow, ebpfMonCellCount,    BOARD(logLost), 1},
+    {"LOG_QUEUE",        ebpfMonGroupLog,    boardRow, ebpfMonCellDouble,   BOARD(logQueue), 1},
+
     {"PROC_CNT",         ebpfMonGroupProc,   boardRow, ebpfMonCellCount,    BOARD(procCount)},
     {"PROC_RATE",        ebpfMonGroupProc,   boardRow, ebpfMonCellDouble,   BOARD(procRate)},
     {"PROC_TOP_NAMES",   ebpfMonGroupProc,   procRow,  ebpfMonCellText,     PROC(name)},

@@ -11,6 +11,7 @@
 
 #include "model/board.h"
 #include "model/control.h"
+#include "model/logControl.h"
 #include "record/filterSub.h"
 
 /* Base before 7.0.3 has no place for the usage text. */
@@ -305,6 +306,7 @@ static void resetCall(const iocshArgBuf *args)
 {
     (void)args;
     ebpfMonControl()->resetLost();
+    ebpfMonLogControl()->resetLost();
 }
 
 static const iocshFuncDef reportDef = {
@@ -316,6 +318,7 @@ static const iocshFuncDef reportDef = {
 static void reportCall(const iocshArgBuf *args)
 {
     ebpfMonControl()->report(args[0].ival);
+    ebpfMonLogControl()->report(args[0].ival);
 }
 
 static void ebpfMonShellRegistrar(void)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What records and the shell may ask of the logs: the room "export" registers its operations here, so that the record
+ * room need not know it.
+ */
+#ifndef EBPFMON_LOGCONTROL_H
+#define EBPFMON_LOGCONTROL_H
+
+#include <stddef.h>
+
+typedef enum {
+    ebpfMonLogOff,
+    ebpfMonLogChanges, /* puts that change the value, and those that failed */
+    ebpfMonLogAll,
+    ebpfMonLogBurst    /* all, but puts to one PV in quick succession are one line at the end */
+} ebpfMonLogMode;
+
+/* The mode called "name", or known to caPutLog by that number (-1 off, 0 changes, 1 burst, 2 all); -1: none. */
+int ebpfMonLogModeParse(const char *name);
+const char *ebpfMonLogModeName(ebpfMonLogMode mode);
+
+typedef struct {
+    /* JSON lines to a file. maxMB, hours: rotated when it has become so large, so old; 0: not. keep: rotated files. */
+    long (*json)(const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode);
+    /* caPutLog's format. target: a file (has a "/"), host[:port], or "PV". prefix: before each line, %i is the IOC. */
+    long (*caPutLog)(const char *target, int json, ebpfMonLogMode mode, const char *prefix);
+    /* caPutLog's JSON metadata; an empty value takes the key away. */
+    long (*metadata)(const char *key, const char *value);
+    /* Begins all files anew. */
+    long (*rotate)(void);
+    void (*resetLost)(void);
+    void (*report)(int level);
+} ebpfMonLogOps;
+
+/* Never NULL: before they are registered, every operation says so and fails. */
+const ebpfMonLogOps *ebpfMonLogControl(void);
+void ebpfMonLogControlRegister(const ebpfMonLogOps *ops);
+
+#endif
