@@ -9,6 +9,7 @@
 
 #include "model/board.h"
 #include "model/filter.h"
+#include "model/rules.h"
 #include "monitor/asked.h"
 #include "monitor/decode.h"
 #include "monitor/events.h"
@@ -48,7 +49,7 @@ static uint64_t nowNs(void)
 }
 
 /* Counts and shows a put that is complete. */
-static void publish(const ebpfMonPut *put)
+static void publish(ebpfMonPut *put)
 {
     ebpfMonFilter f;
     ebpfMonBoard *board;
@@ -56,6 +57,8 @@ static void publish(const ebpfMonPut *put)
     const char *field = "VAL";
     int watched = 0;
 
+    ebpfMonRulesJudge(put); /* every put, whatever the filter shows */
+    ebpfMonBoardBad(put);
     snprintf(record, sizeof(record), "%s", put->pv);
     dot = strrchr(record, '.');
     if (dot) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an operator sets besides the filter, DTYP "ebpfMon": bo "@LOST_RESET", lso "@CHAIN_SEL". */
+/* What an operator sets besides the filter, DTYP "ebpfMon": bo "@LOST_RESET", "@PUT_BAD_ACK", "@RULES_LOAD", lso
+ * "@CHAIN_SEL". */
 /* Type-safe support tables, as Base offers them: to be asked for before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
@@ -17,36 +18,71 @@
 
 #include "model/board.h"
 #include "model/control.h"
+#include "model/rulesFile.h"
 
 #define DONE_NO_CONVERT 2 /* bo: do not set VAL from RVAL */
 
-static long initCommand(dbCommon *prec, const char *name)
+static int isCommand(dbCommon *prec, const char *name)
 {
     DBLINK *link = dbGetDevLink(prec);
 
-    if (link && link->type == INST_IO && strcmp(link->value.instio.string, name) == 0)
-        return 0;
-    errlogSevPrintf(errlogMajor, "%s: OUT must be \"@%s\"\n", prec->name, name);
+    return link && link->type == INST_IO && strcmp(link->value.instio.string, name) == 0;
+}
+
+static long unknown(dbCommon *prec, const char *names)
+{
+    errlogSevPrintf(errlogMajor, "%s: OUT must be %s\n", prec->name, names);
     return S_dev_badOutType;
 }
 
+static void resetLost(boRecord *prec)
+{
+    (void)prec;
+    ebpfMonControl()->resetLost();
+}
+
+static void acknowledge(boRecord *prec)
+{
+    (void)prec;
+    ebpfMonBoardBadAck(ebpfMonShownByPvs);
+}
+
+static void loadRules(boRecord *prec)
+{
+    char text[512];
+
+    if (ebpfMonRulesFileLoad(NULL, text, sizeof(text)))
+        recGblSetSevrMsg(prec, WRITE_ALARM, MINOR_ALARM, "refused, see RULES_MSG");
+}
+
+static const struct command {
+    const char *name;
+    void (*act)(boRecord *prec);
+} commands[] = {{"LOST_RESET", resetLost}, {"PUT_BAD_ACK", acknowledge}, {"RULES_LOAD", loadRules}};
+
 static long initBo(dbCommon *prec)
 {
-    long status = initCommand(prec, "LOST_RESET");
-
-    return status ? status : DONE_NO_CONVERT;
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (isCommand(prec, commands[i].name)) {
+            prec->dpvt = (void *)&commands[i];
+            return DONE_NO_CONVERT;
+        }
+    }
+    return unknown(prec, "\"@LOST_RESET\", \"@PUT_BAD_ACK\" or \"@RULES_LOAD\"");
 }
 
 static long writeBo(boRecord *prec)
 {
-    if (prec->val) /* 0 is written by HIGH, when the button comes up again */
-        ebpfMonControl()->resetLost();
+    const struct command *command = prec->dpvt;
+
+    if (command && prec->val) /* 0 is written by HIGH, when the button comes up again */
+        command->act(prec);
     return 0;
 }
 
 static long initLso(dbCommon *prec)
 {
-    return initCommand(prec, "CHAIN_SEL");
+    return isCommand(prec, "CHAIN_SEL") ? 0 : unknown(prec, "\"@CHAIN_SEL\"");
 }
 
 static long writeLso(lsoRecord *prec)
