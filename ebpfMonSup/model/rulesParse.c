@@ -4,7 +4,6 @@
  * (yajl_get_bytes_consumed, libcom/src/yajl/yajl_parser.c), and that only within the text handed over last: so the
  * whole file goes in at once, and the token's beginning is looked for backwards.
  */
-#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,10 +11,10 @@
 #include <string.h>
 
 #include <epicsStdlib.h>
-#include <epicsString.h>
 #include <yajl_parse.h>
 
 #include "model/rulesParse.h"
+#include "model/rulesWords.h"
 
 typedef enum { inNothing, inFile, inRules, inRule, inList, inTimes, inTime, atEnd } place;
 
@@ -70,30 +69,7 @@ typedef struct {
 /* Where the token that was read last begins. */
 static size_t tokenAt(const parser *p)
 {
-    size_t end = yajl_get_bytes_consumed(p->yajl), i;
-    char last;
-
-    if (!end || end > p->length)
-        return end ? p->length : 0;
-    i = end - 1;
-    last = p->text[i];
-    if (last == '"' || last == '\'') {
-        while (i > 0) {
-            size_t slashes = 0;
-
-            if (p->text[--i] != last)
-                continue;
-            while (slashes < i && p->text[i - 1 - slashes] == '\\')
-                slashes++;
-            if (slashes % 2 == 0)
-                break;
-        }
-    } else {
-        while (i > 0 && (isalnum((unsigned char)p->text[i]) || strchr("+-._$", p->text[i])) &&
-               (isalnum((unsigned char)p->text[i - 1]) || strchr("+-._$", p->text[i - 1])))
-            i--;
-    }
-    return i;
+    return ebpfMonTokenAt(p->text, p->length, yajl_get_bytes_consumed(p->yajl));
 }
 
 static int __attribute__((format(printf, 3, 4))) refuse(parser *p, size_t at, const char *format, ...)
@@ -173,72 +149,13 @@ static int addGlob(parser *p, const char *text, size_t length)
 
 static int addOrigin(parser *p, const char *text, size_t length)
 {
-    for (int through = 0; through < ebpfMonByCount; through++) {
-        const char *known = ebpfMonThroughName((ebpfMonThrough)through);
+    int through = ebpfMonRuleOrigin(text, length);
 
-        if (strlen(known) == length && epicsStrnCaseCmp(known, text, length) == 0) {
-            p->rule.origins |= 1u << through;
-            return 1;
-        }
-    }
-    return refuse(p, tokenAt(p), "there is no origin \"%.*s\". Take CA, PVA, link, CA link, shell, start-up or thread",
-                  length < 40 ? (int)length : 40, text);
-}
-
-static int dayOf(const char **text)
-{
-    static const char days[7][4] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
-
-    for (int d = 0; d < 7; d++) {
-        if (epicsStrnCaseCmp(*text, days[d], 3) == 0) {
-            *text += 3;
-            return d;
-        }
-    }
-    return -1;
-}
-
-/* "Mon-Fri,Sun"; a range may go over the week's end. */
-static int parseDays(const char *text, uint8_t *days)
-{
-    *days = 0;
-    for (;;) {
-        int first = dayOf(&text), last = first;
-
-        if (first < 0)
-            return -1;
-        if (*text == '-') {
-            text++;
-            last = dayOf(&text);
-            if (last < 0)
-                return -1;
-        }
-        for (int d = first; ; d = (d + 1) % 7) {
-            *days |= (uint8_t)(1u << d);
-            if (d == last)
-                break;
-        }
-        if (!*text)
-            return 0;
-        if (*text++ != ',')
-            return -1;
-    }
-}
-
-/* "HH:MM", 00:00 to 24:00. */
-static int parseClock(const char *t, uint16_t *minute)
-{
-    int hours, minutes;
-
-    if (strlen(t) != 5 || !isdigit((unsigned char)t[0]) || !isdigit((unsigned char)t[1]) || t[2] != ':' ||
-        !isdigit((unsigned char)t[3]) || !isdigit((unsigned char)t[4]))
-        return -1;
-    hours = (t[0] - '0') * 10 + t[1] - '0';
-    minutes = (t[3] - '0') * 10 + t[4] - '0';
-    if (minutes > 59 || hours * 60 + minutes > 24 * 60)
-        return -1;
-    *minute = (uint16_t)(hours * 60 + minutes);
-    return 0;
+    if (through < 0)
+        return refuse(p, tokenAt(p), "there is no origin \"%.*s\". Take CA, PVA, link, CA link, shell, start-up or "
+                      "thread", length < 40 ? (int)length : 40, text);
+    p->rule.origins |= 1u << through;
+    return 1;
 }
 
 static int timeText(parser *p, const char *text, size_t length)
@@ -248,10 +165,10 @@ static int timeText(parser *p, const char *text, size_t length)
     if (!copyText(p, text, length, value, sizeof(value), "this text"))
         return 0;
     if (p->now == timeKeys) {
-        if (parseDays(value, &p->time.days))
+        if (ebpfMonRuleDays(value, &p->time.days))
             return refuse(p, tokenAt(p), "\"%s\" are no days. Write Mon Tue Wed Thu Fri Sat Sun as \"Mon-Fri\" or "
                           "\"Sat,Sun\"", value);
-    } else if (parseClock(value, p->now == &timeKeys[1] ? &p->time.from : &p->time.to)) {
+    } else if (ebpfMonRuleClock(value, p->now == &timeKeys[1] ? &p->time.from : &p->time.to)) {
         return refuse(p, tokenAt(p), "\"%s\" is no time of day. Write HH:MM, from 00:00 to 24:00", value);
     }
     return 1;
@@ -519,26 +436,6 @@ static int namedTwice(parser *p)
     return refuse(p, second->at, "there are two rules \"%s\". Give each its own name", second->name) - 1;
 }
 
-static void positioned(const parser *p, const char *file, char *why, size_t size)
-{
-    unsigned line = 1, column = 1;
-    char text[64 + sizeof(p->why)];
-
-    for (size_t i = 0; i < p->whyAt && i < p->length; i++) {
-        column++;
-        if (p->text[i] == '\n') {
-            line++;
-            column = 1;
-        }
-    }
-    /* The file's name is the part that may be cut. */
-    snprintf(text, sizeof(text), ":%u:%u: %s", line, column, p->why);
-    if (strlen(file) + strlen(text) < size)
-        snprintf(why, size, "%s%s", file, text);
-    else
-        snprintf(why, size, "...%s", text);
-}
-
 static void yajlRefuses(parser *p, int complete)
 {
     unsigned char *text = yajl_get_error(p->yajl, 0, (const unsigned char *)p->text, p->length);
@@ -574,7 +471,7 @@ ebpfMonRuleSet *ebpfMonRulesParse(const char *file, const char *text, size_t len
             namedTwice(p);
         }
         if (p->why[0]) {
-            positioned(p, file, why, size);
+            ebpfMonPosition(file, text, length, p->whyAt, p->why, why, size);
         } else {
             set = p->set;
             p->set = NULL;
