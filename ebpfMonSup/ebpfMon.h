@@ -61,6 +61,18 @@ int ebpfMonFilterSet(const char *part, const char *value, char *text, size_t siz
  * -1 with a message printed. */
 int ebpfMonLevelSet(const char *iocPattern, const char *level);
 
+/* The command ebpfMonRules: which puts are expected. NULL or empty: the file that was named last, again. 0, or -1:
+ * refused, the rules before stay in force. "text": what came of it, for the operator. */
+int ebpfMonRulesLoad(const char *file, char *text, size_t size);
+
+/* The n-th newest unexpected put that is open, as a line, 0 the newest; up to 64 are kept. 0, or -1: there are not so
+ * many. */
+int ebpfMonBadGet(unsigned n, char *line, size_t size);
+
+/* Acknowledges the unexpected puts up to the newest one that ebpfMonBadGet or the PVs have shown, none that came
+ * later. How many stay open. */
+unsigned ebpfMonBadAck(void);
+
 #ifdef __cplusplus
 }
 #endif

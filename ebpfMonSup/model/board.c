@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The one board and its lock. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <epicsMutex.h>
 #include <epicsThread.h>
+#include <errlog.h>
 
 #include "model/board.h"
 
@@ -21,6 +23,7 @@ static void boardInit(void *unused)
     snprintf(theBoard.stateMsg, sizeof(theBoard.stateMsg), "starting: the monitor begins after iocInit");
     strcpy(theBoard.putCaPutLog, EBPFMON_NO_PUT);
     strcpy(theBoard.logMsg, EBPFMON_NO_LOG);
+    snprintf(theBoard.rulesMsg, sizeof(theBoard.rulesMsg), "no rules: every put is expected");
 }
 
 /* Records and tests may be first, before any start-up code of ours has run. */
@@ -102,4 +105,83 @@ void ebpfMonBoardHistSelect(const char *record)
 
     ebpfMonTextCopy(board->histSel, sizeof(board->histSel), record);
     ebpfMonBoardUnlock();
+}
+
+/* Under the lock. */
+static void badChanged(ebpfMonBoard *board)
+{
+    uint64_t open = board->badCount - board->badAcked;
+
+    board->badOpen = open < INT_MAX ? (int)open : INT_MAX;
+}
+
+void ebpfMonBoardBad(const ebpfMonPut *put)
+{
+    char line[EBPFMON_LINE_SIZE];
+    ebpfMonBoard *board;
+    int first;
+
+    if (!put->unexpected)
+        return;
+    board = ebpfMonBoardLock();
+    board->bad[board->badCount++ % EBPFMON_BAD_MAX] = *put;
+    first = !board->badOpen;
+    badChanged(board);
+    board->time[ebpfMonGroupBad] = put->time;
+    ebpfMonBoardUnlock();
+    ebpfMonBoardChanged(ebpfMonGroupBad);
+    if (first) {
+        ebpfMonPutLine(put, line, sizeof(line));
+        errlogSevPrintf(errlogMajor, "ebpfMon: unexpected put (%s): %.600s. See PUT_BAD_LOG for it and all that "
+                        "follow; acknowledge by PUT_BAD_ACK or ebpfMonPutAck\n", put->rule, line);
+    }
+}
+
+const ebpfMonPut *ebpfMonBoardBadPut(const ebpfMonBoard *board, unsigned i)
+{
+    if (i >= EBPFMON_BAD_MAX || i >= board->badCount - board->badAcked)
+        return NULL;
+    return &board->bad[(board->badCount - 1 - i) % EBPFMON_BAD_MAX];
+}
+
+uint64_t ebpfMonBoardBadNumber(void)
+{
+    uint64_t number = ebpfMonBoardLock()->badCount;
+
+    ebpfMonBoardUnlock();
+    return number;
+}
+
+void ebpfMonBoardBadShown(ebpfMonShown where, uint64_t number)
+{
+    ebpfMonBoard *board = ebpfMonBoardLock();
+
+    if (number > board->badShown[where])
+        board->badShown[where] = number;
+    ebpfMonBoardUnlock();
+}
+
+unsigned ebpfMonBoardBadAck(ebpfMonShown where)
+{
+    ebpfMonBoard *board = ebpfMonBoardLock();
+    uint64_t upTo = board->badShown[where], before = board->badAcked;
+    int changed;
+    unsigned left;
+
+    if (board->badShown[ebpfMonShownByPvs] > upTo)
+        upTo = board->badShown[ebpfMonShownByPvs];
+    changed = upTo > board->badAcked;
+    if (changed) {
+        board->badAcked = upTo;
+        badChanged(board);
+        epicsTimeGetCurrent(&board->time[ebpfMonGroupBad]);
+    }
+    left = (unsigned)board->badOpen;
+    ebpfMonBoardUnlock();
+    if (changed) {
+        ebpfMonBoardChanged(ebpfMonGroupBad);
+        errlogSevPrintf(errlogInfo, "ebpfMon: %llu unexpected puts acknowledged, %u open\n",
+                        (unsigned long long)(upTo - before), left);
+    }
+    return left;
 }

@@ -24,6 +24,8 @@
 #define EBPFMON_LOG_SIZE   16384
 #define EBPFMON_NO_PUT     "no put yet" /* in place of the newest put */
 #define EBPFMON_NO_LOG     "no log: ebpfMonJsonLog and ebpfMonCaPutLog begin one"
+#define EBPFMON_BAD_MAX    64   /* unexpected puts kept */
+#define EBPFMON_NO_BAD     "no unexpected put yet"
 
 /* What changes together, and is scanned together. */
 typedef enum {
@@ -36,8 +38,18 @@ typedef enum {
     ebpfMonGroupWatch,
     ebpfMonGroupSearch,
     ebpfMonGroupLog,    /* state of the logs */
+    ebpfMonGroupBad,    /* unexpected puts */
+    ebpfMonGroupRules,
     ebpfMonGroupCount
 } ebpfMonGroup;
+
+/* Where unexpected puts are shown: who acknowledges there can mean those only that were. */
+typedef enum {
+    ebpfMonShownByPvs,
+    ebpfMonShownByShell,
+    ebpfMonShownByCode, /* ebpfMon.h */
+    ebpfMonShownCount
+} ebpfMonShown;
 
 typedef enum {
     ebpfMonStarting,
@@ -190,6 +202,18 @@ typedef struct {
     uint64_t wireLost;       /* packets that the kernel dropped, and gaps */
     uint64_t wireGaps;
     unsigned wireCircuits;
+    /* Unexpected puts are numbered from 1 on, whatever the filter says; those above badAcked are open. The newest ones
+     * are kept, number n at bad[(n - 1) % EBPFMON_BAD_MAX]. */
+    uint64_t badCount;
+    uint64_t badAcked;
+    uint64_t badShown[ebpfMonShownCount]; /* the highest number that was shown there */
+    int      badOpen;        /* badCount - badAcked, as far as an int has it */
+    ebpfMonPut bad[EBPFMON_BAD_MAX];
+
+    char     rulesFile[256]; /* in force; empty: none */
+    unsigned rulesCount;
+    int      rulesRefused;   /* the last load was; the rules before it are in force */
+    char     rulesMsg[512];
 } ebpfMonBoard;
 
 /* The one board, locked. Never wait for anything while you hold it. */
@@ -208,5 +232,15 @@ int ebpfMonBoardWatch(const char *record);
 
 /* Chooses the root record of the histogram; empty: all. */
 void ebpfMonBoardHistSelect(const char *record);
+
+/* Keeps a put that is unexpected until it is acknowledged; does nothing with others. */
+void ebpfMonBoardBad(const ebpfMonPut *put);
+/* The i-th newest one that is open; NULL: there are not so many, or it is not kept any more. */
+const ebpfMonPut *ebpfMonBoardBadPut(const ebpfMonBoard *board, unsigned i);
+/* Number of the newest; and: all up to this number have been shown. */
+uint64_t ebpfMonBoardBadNumber(void);
+void ebpfMonBoardBadShown(ebpfMonShown where, uint64_t number);
+/* Acknowledges those that were shown there or by the PVs, none that came later. How many stay open. */
+unsigned ebpfMonBoardBadAck(ebpfMonShown where);
 
 #endif

@@ -5,6 +5,7 @@
 #include "export/export.h"
 #include "model/board.h"
 #include "model/filter.h"
+#include "model/rules.h"
 #include "monitor/asked.h"
 #include "monitor/author.h"
 #include "monitor/puts.h"
@@ -32,6 +33,8 @@ void ebpfMonPutsDone(ebpfMonPut *put)
     int watched = 0;
 
     ebpfMonAuthorText(put);
+    ebpfMonRulesJudge(put); /* every put, whatever the filter shows */
+    ebpfMonBoardBad(put);
     split(put, record, &field);
     ebpfMonAskedFilterGet(&f);
     if (!ebpfMonFilterWantsPut(&f, record, field, put->host, put->user))

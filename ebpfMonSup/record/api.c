@@ -9,6 +9,7 @@
 #include "ebpfMon.h"
 #include "model/board.h"
 #include "model/control.h"
+#include "model/rulesFile.h"
 #include "record/filterSub.h"
 
 void ebpfMonHostGet(ebpfMonHostStatus *status)
@@ -104,4 +105,31 @@ int ebpfMonLevelSet(const char *iocPattern, const char *level)
         return -1;
     }
     return ebpfMonControl()->setLevel(iocPattern, number) ? -1 : 0;
+}
+
+int ebpfMonRulesLoad(const char *file, char *text, size_t size)
+{
+    return ebpfMonRulesFileLoad(file, text, size);
+}
+
+int ebpfMonBadGet(unsigned n, char *line, size_t size)
+{
+    const ebpfMonBoard *board = ebpfMonBoardLock();
+    const ebpfMonPut *put = ebpfMonBoardBadPut(board, n);
+    uint64_t number = board->badCount - n;
+    ebpfMonPut copy;
+
+    if (put)
+        copy = *put;
+    ebpfMonBoardUnlock();
+    if (!put)
+        return -1;
+    ebpfMonPutLine(&copy, line, size);
+    ebpfMonBoardBadShown(ebpfMonShownByCode, number);
+    return 0;
+}
+
+unsigned ebpfMonBadAck(void)
+{
+    return ebpfMonBoardBadAck(ebpfMonShownByCode);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an operator sets besides the filter, DTYP "ebpfMon": bo "@LOST_RESET" and "@LOG_ROTATE", lso "@CHAIN_SEL". */
+/* What an operator sets besides the filter, DTYP "ebpfMon": bo "@LOST_RESET", "@LOG_ROTATE", "@PUT_BAD_ACK",
+ * "@RULES_LOAD", lso "@CHAIN_SEL". */
 /* Type-safe support tables, as Base offers them: to be asked for before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
@@ -18,64 +19,80 @@
 #include "model/board.h"
 #include "model/control.h"
 #include "model/logControl.h"
+#include "model/rulesFile.h"
 
 #define DONE_NO_CONVERT 2 /* bo: do not set VAL from RVAL */
 
-static long initCommand(dbCommon *prec, const char *name)
+static int isCommand(dbCommon *prec, const char *name)
 {
     DBLINK *link = dbGetDevLink(prec);
 
-    if (link && link->type == INST_IO && strcmp(link->value.instio.string, name) == 0)
-        return 0;
-    errlogSevPrintf(errlogMajor, "%s: OUT must be \"@%s\"\n", prec->name, name);
+    return link && link->type == INST_IO && strcmp(link->value.instio.string, name) == 0;
+}
+
+static long unknown(dbCommon *prec, const char *names)
+{
+    errlogSevPrintf(errlogMajor, "%s: OUT must be %s\n", prec->name, names);
     return S_dev_badOutType;
 }
 
-static void lostReset(void)
+static void resetLost(boRecord *prec)
 {
+    (void)prec;
     ebpfMonControl()->resetLost();
     ebpfMonLogControl()->resetLost();
 }
 
-static void logRotate(void)
+static void rotateLogs(boRecord *prec)
 {
+    (void)prec;
     ebpfMonLogControl()->rotate();
 }
 
-typedef struct {
-    const char *name;
-    void (*run)(void);
-} command;
+static void acknowledge(boRecord *prec)
+{
+    (void)prec;
+    ebpfMonBoardBadAck(ebpfMonShownByPvs);
+}
 
-static const command commands[] = {{"LOST_RESET", lostReset}, {"LOG_ROTATE", logRotate}};
+static void loadRules(boRecord *prec)
+{
+    char text[512];
+
+    if (ebpfMonRulesFileLoad(NULL, text, sizeof(text)))
+        recGblSetSevrMsg(prec, WRITE_ALARM, MINOR_ALARM, "refused, see RULES_MSG");
+}
+
+static const struct command {
+    const char *name;
+    void (*act)(boRecord *prec);
+} commands[] = {
+    {"LOST_RESET", resetLost}, {"LOG_ROTATE", rotateLogs}, {"PUT_BAD_ACK", acknowledge}, {"RULES_LOAD", loadRules}
+};
 
 static long initBo(dbCommon *prec)
 {
-    DBLINK *link = dbGetDevLink(prec);
-    size_t i;
-
-    for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (link && link->type == INST_IO && strcmp(link->value.instio.string, commands[i].name) == 0) {
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (isCommand(prec, commands[i].name)) {
             prec->dpvt = (void *)&commands[i];
             return DONE_NO_CONVERT;
         }
     }
-    errlogSevPrintf(errlogMajor, "%s: OUT must be \"@LOST_RESET\" or \"@LOG_ROTATE\"\n", prec->name);
-    return S_dev_badOutType;
+    return unknown(prec, "\"@LOST_RESET\", \"@LOG_ROTATE\", \"@PUT_BAD_ACK\" or \"@RULES_LOAD\"");
 }
 
 static long writeBo(boRecord *prec)
 {
-    const command *c = prec->dpvt;
+    const struct command *command = prec->dpvt;
 
-    if (prec->val && c) /* 0 is written by HIGH, when the button comes up again */
-        c->run();
+    if (command && prec->val) /* 0 is written by HIGH, when the button comes up again */
+        command->act(prec);
     return 0;
 }
 
 static long initLso(dbCommon *prec)
 {
-    return initCommand(prec, "CHAIN_SEL");
+    return isCommand(prec, "CHAIN_SEL") ? 0 : unknown(prec, "\"@CHAIN_SEL\"");
 }
 
 static long writeLso(lsoRecord *prec)

@@ -95,6 +95,7 @@ const ebpfMonBoard *ebpfMonDevBegin(dbCommon *prec)
         setTime(prec, board->time[ebpfMonGroupState]);
     } else {
         setTime(prec, ebpfMonPvTime(board, dev->pv, row));
+        recGblSetSevr(prec, STATE_ALARM, ebpfMonPvSeverity(board, dev->pv));
         if (!ebpfMonPvMissing(board, dev->pv, row))
             return board;
     }

@@ -25,10 +25,11 @@ typedef struct {
     unsigned      busy;    /* priorities queued or processing, a bit each */
     int           waiting; /* the timer is running */
     int           dirty;   /* has changed since it was queued */
+    uint64_t      newest;  /* ebpfMonGroupBad: the unexpected put that all its records will have shown by then */
 } scanGroup;
 
 static scanGroup groups[ebpfMonGroupCount];
-static epicsMutexId scanLock; /* of all groups; leaf: no other lock of ours is taken under it */
+static epicsMutexId scanLock; /* of all groups; of our locks only the board's is taken under it */
 static int scanning;
 static int wasUseful;         /* the state let data through, when it was last looked at */
 
@@ -42,6 +43,8 @@ static void groupWait(scanGroup *group, double delay)
 static void groupQueue(scanGroup *group)
 {
     group->dirty = 0;
+    if (group == &groups[ebpfMonGroupBad])
+        group->newest = ebpfMonBoardBadNumber();
     group->busy = scanIoRequest(group->list);
     if (!group->busy && group->members) {
         group->dirty = 1;
@@ -52,13 +55,18 @@ static void groupQueue(scanGroup *group)
 static void groupComplete(void *user, IOSCANPVT list, int priority)
 {
     scanGroup *group = user;
+    uint64_t shown = 0;
 
     (void)list;
     epicsMutexMustLock(scanLock);
     group->busy &= ~(1u << priority);
+    if (!group->busy)
+        shown = group->newest;
     if (scanning && !group->busy && !group->waiting)
         groupWait(group, SPACING);
     epicsMutexUnlock(scanLock);
+    if (shown)
+        ebpfMonBoardBadShown(ebpfMonShownByPvs, shown);
 }
 
 static void groupTimer(epicsCallback *callback)

@@ -2,6 +2,8 @@
 /* The table of the PVs, and how to read a cell. */
 #include <string.h>
 
+#include <alarm.h>
+
 #include "record/pvTable.h"
 
 static const void *boardRow(const ebpfMonBoard *board, unsigned index)
@@ -64,6 +66,17 @@ static const void *beaconRow(const ebpfMonBoard *board, unsigned index)
     return index < board->searches.servers ? &board->searches.server[index] : NULL;
 }
 
+static const void *badRow(const ebpfMonBoard *board, unsigned index)
+{
+    return ebpfMonBoardBadPut(board, index);
+}
+
+/* The newest one, acknowledged or not. */
+static const void *badLastRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index || !board->badCount ? NULL : &board->bad[(board->badCount - 1) % EBPFMON_BAD_MAX];
+}
+
 /* The rows of lost[] have no name of their own. */
 #define LOST_AT(member) (offsetof(ebpfMonBoard, lost[0].member) - offsetof(ebpfMonBoard, lost[0]))
 
@@ -115,6 +128,23 @@ static const ebpfMonPv table[] = {
     {"LOG_CNT",          ebpfMonGroupLog,    boardRow, ebpfMonCellCount,    BOARD(logCount), 1},
     {"LOG_LOST_CNT",     ebpfMonGroupLog,    boardRow, ebpfMonCellCount,    BOARD(logLost), 1},
     {"LOG_QUEUE",        ebpfMonGroupLog,    boardRow, ebpfMonCellDouble,   BOARD(logQueue), 1},
+    {"PUT_BADFLAGS",     ebpfMonGroupPuts,   putRow,   ebpfMonCellInt,      PUT(unexpected)},
+    {"PUT_RULES",        ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(rule)},
+
+    /* What is open stays in alarm when the monitor ends, or has none to watch. */
+    {"PUT_BAD_CNT",      ebpfMonGroupBad,    boardRow, ebpfMonCellCount,    BOARD(badCount), 1},
+    {"PUT_BAD_OPEN",     ebpfMonGroupBad,    boardRow, ebpfMonCellInt,      BOARD(badOpen), 1},
+    {"PUT_BAD_LAST",     ebpfMonGroupBad,    badLastRow, ebpfMonCellPutLine, 0, 1},
+    {"PUT_BAD_WHY",      ebpfMonGroupBad,    badLastRow, ebpfMonCellText,   PUT(rule), 1},
+    {"PUT_BAD_LOG",      ebpfMonGroupBad,    badRow,   ebpfMonCellPutLine,  0, 1},
+    {"PUT_BAD_TIMES",    ebpfMonGroupBad,    badRow,   ebpfMonCellTime,     PUT(time), 1},
+    {"PUT_BAD_PVS",      ebpfMonGroupBad,    badRow,   ebpfMonCellText,     PUT(pv), 1},
+    {"PUT_BAD_VALS",     ebpfMonGroupBad,    badRow,   ebpfMonCellText,     PUT(val), 1},
+    {"PUT_BAD_WHOS",     ebpfMonGroupBad,    badRow,   ebpfMonCellText,     PUT(who), 1},
+    {"PUT_BAD_RULES",    ebpfMonGroupBad,    badRow,   ebpfMonCellText,     PUT(rule), 1},
+    {"RULES_FILE",       ebpfMonGroupRules,  boardRow, ebpfMonCellText,     BOARD(rulesFile), 1},
+    {"RULES_CNT",        ebpfMonGroupRules,  boardRow, ebpfMonCellUnsigned, BOARD(rulesCount), 1},
+    {"RULES_MSG",        ebpfMonGroupRules,  boardRow, ebpfMonCellText,     BOARD(rulesMsg), 1},
 
     {"PROC_CNT",         ebpfMonGroupProc,   boardRow, ebpfMonCellCount,    BOARD(procCount)},
     {"PROC_RATE",        ebpfMonGroupProc,   boardRow, ebpfMonCellDouble,   BOARD(procRate)},
@@ -214,7 +244,8 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
 
     buf[0] = 0;
     if (!row) /* an empty line could as well be a fault */
-        return pv->cell == ebpfMonCellPutLine ? ebpfMonTextCopy(buf, size, EBPFMON_NO_PUT) : 0;
+        return pv->cell != ebpfMonCellPutLine ? 0 :
+               ebpfMonTextCopy(buf, size, pv->group == ebpfMonGroupBad ? EBPFMON_NO_BAD : EBPFMON_NO_PUT);
     at = (const char *)row + pv->offset;
     switch (pv->cell) {
     case ebpfMonCellText:
@@ -239,6 +270,15 @@ epicsTimeStamp ebpfMonPvTime(const ebpfMonBoard *board, const ebpfMonPv *pv, con
     if (row && pv->row == watchRow && pv->cell == ebpfMonCellText)
         return ((const ebpfMonWatchRow *)row)->putTime;
     return board->time[pv->group];
+}
+
+epicsEnum16 ebpfMonPvSeverity(const ebpfMonBoard *board, const ebpfMonPv *pv)
+{
+    if (pv->group == ebpfMonGroupBad)
+        return board->badOpen ? MAJOR_ALARM : NO_ALARM;
+    if (pv->group == ebpfMonGroupRules && pv->offset == BOARD(rulesMsg))
+        return board->rulesRefused ? MINOR_ALARM : NO_ALARM;
+    return NO_ALARM;
 }
 
 int ebpfMonPvMissing(const ebpfMonBoard *board, const ebpfMonPv *pv, const void *row)

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <epicsTypes.h>
+
 #include "model/board.h"
 
 /* What lies at a PV's place in its row. Everything from ebpfMonCellText on is text. */
@@ -50,6 +52,10 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size);
 /* Time stamp for a record of this PV, whose (first) row is "row": of the put for what shows puts, of the
  * group otherwise; secPastEpoch 0 when nothing has happened yet. */
 epicsTimeStamp ebpfMonPvTime(const ebpfMonBoard *board, const ebpfMonPv *pv, const void *row);
+
+/* The alarm that a PV has besides its limits: MAJOR for all of unexpected puts while one is open, MINOR for RULES_MSG
+ * when the last rules were refused. */
+epicsEnum16 ebpfMonPvSeverity(const ebpfMonBoard *board, const ebpfMonPv *pv);
 
 /* Nonzero when the PV asks for something that the monitor cannot find (a record, a chain root). */
 int ebpfMonPvMissing(const ebpfMonBoard *board, const ebpfMonPv *pv, const void *row);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aSub routine ebpfMonRulesSub:
+ *   A name of a rules file, STRING or CHAR array; empty: the one loaded last
+ *   B 0 check it, 1 load it, 2 acknowledge the unexpected puts that the PVs have shown
+ *   VALA what came of it, CHAR array    VALB rules    VALC unexpected puts that are open    VALD … that were counted
+ * A file that is refused leaves the rules before it in force; the record then has the severity of BRSV.
+ *
+ * aSub routine ebpfMonPutSub, for a database's own logic; processed by the FLNK of PUT_LAST or PUT_BAD_LAST:
+ *   A 0 the newest put that passed the filter, 1 the newest unexpected one
+ *   VALA PV, VALB value, VALC who, CHAR or STRING    VALD value as number    VALE through what, VALF 1: unexpected,
+ *   VALG the rule's reason
+ *
+ * Numbers may be of any numeric type; what has no type that fits is left alone.
+ */
+/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+#define USE_TYPED_RSET
+#define USE_TYPED_DSET
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <aSubRecord.h>
+#include <dbAccess.h>
+#include <dbConvertFast.h>
+#include <dbFldTypes.h>
+#include <epicsExport.h>
+#include <registryFunction.h>
+
+#include "model/board.h"
+#include "model/rulesFile.h"
+
+#define TEXT_SIZE 512
+
+static void setText(aSubRecord *prec, int out, const char *text)
+{
+    epicsEnum16 type = (&prec->ftva)[out];
+    char *to = (&prec->vala)[out];
+
+    if (type == DBF_STRING) {
+        ebpfMonTextCopy(to, MAX_STRING_SIZE, text);
+    } else if (type == DBF_CHAR || type == DBF_UCHAR) {
+        ebpfMonTextCopy(to, (&prec->nova)[out], text);
+        (&prec->neva)[out] = (epicsUInt32)strlen(to) + 1;
+    }
+}
+
+static void setNumber(aSubRecord *prec, int out, double value)
+{
+    epicsEnum16 type = (&prec->ftva)[out];
+
+    if (type > DBF_STRING && type <= DBF_DOUBLE)
+        dbFastPutConvertRoutine[DBR_DOUBLE][type](&value, (&prec->vala)[out], NULL);
+}
+
+static int getNumber(const aSubRecord *prec, int in)
+{
+    epicsEnum16 type = (&prec->fta)[in];
+    double value;
+
+    if (type > DBF_DOUBLE || dbFastGetConvertRoutine[type][DBR_DOUBLE]((&prec->a)[in], &value, NULL) != 0 ||
+        !(value >= 0 && value < 100))
+        return -1;
+    return (int)value;
+}
+
+/* 0, or -1: it is too long, or of another type. */
+static int getName(const aSubRecord *prec, int in, char *name, size_t size)
+{
+    epicsEnum16 type = (&prec->fta)[in];
+    size_t length;
+
+    if (type != DBF_STRING && type != DBF_CHAR && type != DBF_UCHAR)
+        return -1;
+    length = strnlen((&prec->a)[in], type == DBF_STRING ? MAX_STRING_SIZE : (&prec->nea)[in]);
+    if (length >= size)
+        return -1;
+    memcpy(name, (&prec->a)[in], length);
+    name[length] = 0;
+    return 0;
+}
+
+static int command(const aSubRecord *prec, unsigned *rules, char *text, size_t size)
+{
+    char file[256];
+
+    if (getName(prec, 0, file, sizeof(file))) {
+        snprintf(text, size, "A must be a file name as STRING or CHAR, of up to %u characters",
+                 (unsigned)sizeof(file) - 1);
+        return -1;
+    }
+    switch (getNumber(prec, 1)) {
+    case 0:
+        if (!file[0]) {
+            const ebpfMonBoard *board = ebpfMonBoardLock();
+
+            strcpy(file, board->rulesFile);
+            ebpfMonBoardUnlock();
+        }
+        return ebpfMonRulesFileCheck(file, rules, text, size);
+    case 1:
+        return ebpfMonRulesFileLoad(file, text, size);
+    case 2:
+        snprintf(text, size, "acknowledged, %u unexpected puts open", ebpfMonBoardBadAck(ebpfMonShownByPvs));
+        return 0;
+    default:
+        snprintf(text, size, "B must be 0 (check), 1 (load) or 2 (acknowledge)");
+        return -1;
+    }
+}
+
+static long ebpfMonRulesSub(aSubRecord *prec)
+{
+    char text[TEXT_SIZE] = "";
+    unsigned checked = 0, rules, open;
+    uint64_t count;
+    int status = command(prec, &checked, text, sizeof(text));
+    const ebpfMonBoard *board = ebpfMonBoardLock();
+
+    rules = checked ? checked : board->rulesCount;
+    open = (unsigned)board->badOpen;
+    count = board->badCount;
+    ebpfMonBoardUnlock();
+    setText(prec, 0, text);
+    setNumber(prec, 1, rules);
+    setNumber(prec, 2, open);
+    setNumber(prec, 3, (double)count);
+    return status;
+}
+
+static long ebpfMonPutSub(aSubRecord *prec)
+{
+    const ebpfMonBoard *board = ebpfMonBoardLock();
+    const ebpfMonPut *newest = ebpfMonBoardPut(board, 0);
+    ebpfMonPut put;
+
+    if (getNumber(prec, 0) == 1)
+        newest = board->badCount ? &board->bad[(board->badCount - 1) % EBPFMON_BAD_MAX] : NULL;
+    if (newest)
+        put = *newest;
+    else
+        memset(&put, 0, sizeof(put));
+    ebpfMonBoardUnlock();
+    setText(prec, 0, put.pv);
+    setText(prec, 1, put.val);
+    setText(prec, 2, put.who);
+    setNumber(prec, 3, put.isNumber ? put.number : NAN);
+    setText(prec, 4, newest ? ebpfMonThroughName(put.through) : "");
+    setNumber(prec, 5, put.unexpected);
+    setText(prec, 6, put.rule);
+    return newest ? 0 : -1;
+}
+
+epicsRegisterFunction(ebpfMonRulesSub);
+epicsRegisterFunction(ebpfMonPutSub);
