@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <epicsMutex.h>
+#include <epicsThread.h>
+
 #include "monitor/author.h"
 #include "monitor/caLinks.h"
 #include "monitor/value.h"
@@ -24,10 +27,22 @@ typedef struct {
     char user[40];
 } localClient;
 
-static const localClient *clientOf(const struct ebpfMonOwner *own)
+static epicsMutexId clientLock; /* guards the clients that are remembered */
+
+static void clientInit(void *unused)
 {
+    (void)unused;
+    clientLock = epicsMutexMustCreate();
+}
+
+static localClient clientOf(const struct ebpfMonOwner *own)
+{
+    static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
     static localClient known[CLIENTS];
-    localClient *c = &known[own->pid % CLIENTS];
+    localClient *c = &known[own->pid % CLIENTS], copy;
+
+    epicsThreadOnce(&once, clientInit, NULL);
+    epicsMutexMustLock(clientLock);
 
     /* A pid that runs another program now has another comm; the worst case is one stale script name. */
     if (c->pid != own->pid || c->uid != own->uid || strncmp(c->comm, own->comm, EBPFMON_COMM_MAX) != 0) {
@@ -40,7 +55,9 @@ static const localClient *clientOf(const struct ebpfMonOwner *own)
         ebpfMonProcContainer((pid_t)own->pid, c->container, sizeof(c->container));
         ebpfMonProcUser((uid_t)own->uid, c->user, sizeof(c->user));
     }
-    return c;
+    copy = *c;
+    epicsMutexUnlock(clientLock);
+    return copy;
 }
 
 static void address(char *buf, size_t size, uint32_t addr, uint16_t port)
@@ -59,13 +76,13 @@ void ebpfMonAuthorPeer(const struct ebpfMonPeer *peer, const struct ebpfMonOwner
     if (peer->saddr)
         address(put->server, sizeof(put->server), peer->saddr, peer->sport);
     if (owner->pid) {
-        const localClient *c = clientOf(owner);
+        localClient c = clientOf(owner);
 
         put->peerPid = owner->pid;
         put->peerUid = owner->uid;
-        snprintf(put->command, sizeof(put->command), "%s", c->command);
-        snprintf(put->container, sizeof(put->container), "%s", c->container);
-        snprintf(put->realUser, sizeof(put->realUser), "%s", c->user);
+        snprintf(put->command, sizeof(put->command), "%s", c.command);
+        snprintf(put->container, sizeof(put->container), "%s", c.container);
+        snprintf(put->realUser, sizeof(put->realUser), "%s", c.user);
     }
     snprintf(put->user, sizeof(put->user), "%s", user[0] ? user : put->realUser);
     if (host[0])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who wrote, through what, and why. Event thread, under ebpfMonTargetsLock. */
+/* Who wrote, through what, and why. ebpfMonAuthor…: event thread, under ebpfMonTargetsLock; Peer and Text: any thread. */
 #ifndef EBPFMON_AUTHOR_H
 #define EBPFMON_AUTHOR_H
 

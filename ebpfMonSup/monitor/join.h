@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A put that is seen in the IOC and on the wire is one put. Both sides name it by its connection and the TCP
- * sequence number of its message; on one connection both see puts in the same order, each with a delay of its own.
- * Inside: from the event thread; Wire: from the wire thread. Takes a lock of its own.
+ * sequence number of its message. On one connection both see puts in the same order, each with a delay of its own:
+ * so each connection has a queue of what the wire told and the inside has not, and the numbers of what the inside
+ * published alone. Takes a lock of its own; any thread.
  */
 #ifndef EBPFMON_JOIN_H
 #define EBPFMON_JOIN_H
 
 #include "ebpfMonEvent.h"
 #include "model/put.h"
+#include "wire/wire.h"
 
 typedef struct {
     struct ebpfMonPeer peer;
@@ -17,14 +19,60 @@ typedef struct {
 } ebpfMonJoinKey;
 
 typedef enum {
-    ebpfMonJoinAlone, /* nobody looks at the wire of this connection */
+    ebpfMonJoinAlone, /* nobody looks at the wire of this connection, or it will not tell any more */
     ebpfMonJoinWait,  /* the wire has not told of it yet */
     ebpfMonJoinFound  /* it has: "put" has what both know */
 } ebpfMonJoinResult;
 
-ebpfMonJoinResult ebpfMonJoinInside(const ebpfMonJoinKey *key, ebpfMonPut *put);
+/* --- the inside --- */
 
+ebpfMonJoinResult ebpfMonJoinInside(const ebpfMonJoinKey *key, ebpfMonPut *put);
 /* It was published without: what the wire tells of it later is the same put. */
 void ebpfMonJoinInsideDone(const ebpfMonJoinKey *key, const ebpfMonPut *put);
+
+/* --- the wire --- */
+
+#define EBPFMON_JOIN_DATA 256
+
+/* A put as the wire told it, kept until the inside tells of it too, or cannot any more. */
+typedef struct ebpfMonJoinEntry {
+    struct ebpfMonJoinEntry *next;
+    uint64_t at;          /* monotonic ns when it came */
+    uint64_t time;        /* CLOCK_REALTIME ns of its packet */
+    uint64_t id;
+    uint32_t seq, end, sid;
+    uint64_t hash;
+    uint32_t count;
+    uint32_t have;        /* bytes in data */
+    int16_t  dbrType, baseType;
+    uint8_t  elementSize, pva, replyAsked, isNumber;
+    uint8_t  passed;      /* the IOC served a later message of this connection */
+    uint8_t  made;        /* the inside told of it: nothing is to be published */
+    uint8_t  replied, ok, denied;
+    double   number;
+    uint32_t status;
+    char     user[40], host[64];
+    char     channel[128];
+    char     message[64];
+    struct ebpfMonPeer peer;
+    uint32_t iocId;       /* the watched IOC that serves it; 0: none */
+    uint64_t lost;        /* events that the ring had lost when it came */
+    uint8_t  data[];      /* elements, or with pva the value as text, terminated */
+} ebpfMonJoinEntry;
+
+/* Whether the wire is looked at in a network namespace (0: for what is not loopback). */
+void ebpfMonJoinCover(const uint32_t *netns, unsigned count);
+
+void ebpfMonJoinPut(const ebpfMonWireEvent *event, uint32_t iocId, uint64_t now, uint64_t lost);
+void ebpfMonJoinReply(const ebpfMonWireEvent *event);
+void ebpfMonJoinClosed(const struct ebpfMonPeer *peer);
+/* A channel that was created before we looked has a name now. */
+void ebpfMonJoinNamed(const struct ebpfMonPeer *peer, uint32_t sid, const char *name);
+
+/* Those that nobody else will tell of: in a list, to be published and freed by the caller. */
+ebpfMonJoinEntry *ebpfMonJoinAloneOnes(uint64_t now);
+
+/* Puts dropped for want of memory. */
+uint64_t ebpfMonJoinDropped(void);
 
 #endif

@@ -258,6 +258,11 @@ void ebpfMonArrayDel(uint32_t tgid, uint64_t pfldDes)
     bpf_map_delete_elem(bpf_map__fd(skel->maps.arrays), &key);
 }
 
+int ebpfMonOwnerGet(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner)
+{
+    return bpf_map_lookup_elem(bpf_map__fd(skel->maps.owners), peer, owner);
+}
+
 int ebpfMonOwnerSet(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
 {
     return bpf_map_update_elem(bpf_map__fd(skel->maps.owners), peer, owner, BPF_ANY);

@@ -59,6 +59,7 @@ int ebpfMonRecIndexSet(uint32_t tgid, const uint64_t *precord, uint32_t count, u
 void ebpfMonRecIndexDel(uint32_t tgid, const uint64_t *precord, uint32_t count);
 int ebpfMonArraySet(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf);
 void ebpfMonArrayDel(uint32_t tgid, uint64_t pfldDes);
+int ebpfMonOwnerGet(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner);
 int ebpfMonOwnerSet(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner);
 void ebpfMonRootsDel(uint32_t first, uint32_t count); /* histograms of these slots */
 void ebpfMonThreadsDel(pid_t pid);                    /* what is known of a process' threads */

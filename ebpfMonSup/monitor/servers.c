@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "monitor/servers.h"
+#include "target/procInfo.h"
+#include "target/procNetns.h"
+
+#define LISTENERS 1024
+#define KNOWN     256          /* servers remembered, by hash */
+#define KNOWN_NS  10000000000ull /* after this a server may be another process */
+
+typedef struct {
+    pid_t    pid;
+    uint32_t netns, addr, iocId;
+    uint16_t port;
+    int      off;
+    char     name[EBPFMON_IOCNAME_SIZE];
+} listener;
+
+typedef struct {
+    uint32_t netns, addr;
+    uint16_t port;
+    uint64_t at;
+    int      ioc;  /* found among the listeners of IOCs */
+    ebpfMonServer server;
+} known;
+
+static listener listeners[LISTENERS]; /* of IOCs */
+static unsigned listenerCount;
+static known    servers[KNOWN];
+
+typedef struct {
+    pid_t    pid;
+    uint32_t iocId;
+    int      off;
+    char     name[EBPFMON_IOCNAME_SIZE];
+} ioc;
+
+/* IOCs as they are watched now; malloc'ed. */
+static unsigned iocs(ioc **list)
+{
+    unsigned n = 0, size = 0;
+
+    *list = NULL;
+    ebpfMonTargetsLock();
+    for (ebpfMonTarget *t = ebpfMonTargetsFirst(); t; t = t->next)
+        size += !t->gone;
+    if (size)
+        *list = calloc(size, sizeof(**list));
+    for (ebpfMonTarget *t = ebpfMonTargetsFirst(); *list && t && n < size; t = t->next) {
+        ioc *i = &(*list)[n];
+
+        if (t->gone)
+            continue;
+        i->pid = t->pid;
+        /* a write is only sure to be seen inside with all the ways in watched */
+        i->iocId = (t->att.on & EBPFMON_BIT(ebpfMonProgPut)) && (t->att.on & EBPFMON_BIT(ebpfMonProgPutField)) ?
+                   t->iocId : 0;
+        i->off = t->asked == ebpfMonLevelOff;
+        snprintf(i->name, sizeof(i->name), "%s", t->name);
+        n++;
+    }
+    ebpfMonTargetsUnlock();
+    return n;
+}
+
+void ebpfMonServersRefresh(void (*port)(void *arg, uint32_t netns, uint16_t port), void *arg)
+{
+    ioc *list;
+    unsigned n = iocs(&list);
+
+    listenerCount = 0;
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t netns = ebpfMonProcNetns(list[i].pid);
+        ebpfMonListener *l = NULL;
+        int count = ebpfMonProcListeners(list[i].pid, &l);
+
+        for (int k = 0; k < count && listenerCount < LISTENERS; k++) {
+            listener *e = &listeners[listenerCount++];
+
+            e->pid = list[i].pid;
+            e->netns = netns;
+            e->addr = l[k].addr;
+            e->port = l[k].port;
+            e->iocId = list[i].iocId;
+            e->off = list[i].off;
+            snprintf(e->name, sizeof(e->name), "%s", list[i].name);
+            port(arg, netns, ntohs(l[k].port));
+        }
+        free(l);
+    }
+    free(list);
+    /* those of IOCs may be others now; the rest is looked for again when its time has come */
+    for (unsigned i = 0; i < KNOWN; i++)
+        if (servers[i].ioc)
+            servers[i].at = 0;
+}
+
+/* Whether an address is one of the network namespace that a process lives in: the kernel's routing table names them
+ * (/proc/PID/net/fib_trie: the address, and in the next line "/32 host LOCAL"). */
+static int hasAddress(pid_t pid, uint32_t addr)
+{
+    char path[40], line[128], text[INET_ADDRSTRLEN] = "", want[INET_ADDRSTRLEN + 4];
+    struct in_addr in = { .s_addr = addr };
+    int found = 0, next = 0;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/net/fib_trie", (int)pid);
+    inet_ntop(AF_INET, &in, text, sizeof(text));
+    snprintf(want, sizeof(want), "-- %s", text);
+    f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof(line), f)) {
+        const char *at = strstr(line, want);
+
+        found = next && strstr(line, "host LOCAL");
+        next = at && (at[strlen(want)] == '\n' || !at[strlen(want)]);
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* Whether a process in "netns" that listens on "addr" and "port" is the server of this connection. A connection that is
+ * not on loopback carries no namespace, for both ends' have seen it: there the address tells. */
+static int serves(pid_t pid, uint32_t netns, uint32_t addr, uint16_t port, const struct ebpfMonPeer *peer)
+{
+    if (port != peer->sport || (peer->netns && netns != peer->netns) || (addr && addr != peer->saddr))
+        return 0;
+    return peer->netns || addr || hasAddress(pid, peer->saddr);
+}
+
+/* A process that listens there and is no IOC of Base. */
+static int localName(const struct ebpfMonPeer *peer, char *buf, size_t size)
+{
+    pid_t *pids = NULL;
+    int n = ebpfMonProcList(&pids), found = 0;
+
+    for (int i = 0; i < n && !found; i++) {
+        uint32_t netns = ebpfMonProcNetns(pids[i]);
+        ebpfMonListener *l = NULL;
+        int count;
+
+        if (peer->netns && netns != peer->netns)
+            continue;
+        count = ebpfMonProcListeners(pids[i], &l);
+        for (int k = 0; k < count && !found; k++)
+            found = serves(pids[i], netns, l[k].addr, l[k].port, peer) &&
+                    ebpfMonProcIocName(pids[i], buf, size) == 0;
+        free(l);
+    }
+    free(pids);
+    return found;
+}
+
+const ebpfMonServer *ebpfMonServerOf(const struct ebpfMonPeer *peer, uint64_t now)
+{
+    known *k = &servers[(peer->saddr * 2654435761u ^ peer->sport * 40503u ^ peer->netns) % KNOWN];
+    char text[INET_ADDRSTRLEN] = "?";
+    struct in_addr in = { .s_addr = peer->saddr };
+
+    if (k->at && now - k->at < KNOWN_NS && k->addr == peer->saddr && k->port == peer->sport && k->netns == peer->netns)
+        return &k->server;
+    memset(k, 0, sizeof(*k));
+    k->at = now;
+    k->addr = peer->saddr;
+    k->port = peer->sport;
+    k->netns = peer->netns;
+    for (unsigned i = 0; i < listenerCount; i++) {
+        const listener *l = &listeners[i];
+
+        if (!serves(l->pid, l->netns, l->addr, l->port, peer))
+            continue;
+        k->ioc = 1;
+        k->server.iocId = l->iocId;
+        k->server.off = l->off;
+        snprintf(k->server.name, sizeof(k->server.name), "%s", l->name);
+        return &k->server;
+    }
+    if (!localName(peer, k->server.name, sizeof(k->server.name))) {
+        inet_ntop(AF_INET, &in, text, sizeof(text));
+        snprintf(k->server.name, sizeof(k->server.name), "%s:%u", text, ntohs(peer->sport));
+    }
+    return &k->server;
+}

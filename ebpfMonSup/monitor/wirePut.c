@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include <cadef.h>
+#include <epicsTime.h>
+
+#include "monitor/author.h"
+#include "monitor/decode.h"
+#include "monitor/puts.h"
+#include "monitor/value.h"
+#include "monitor/wirePut.h"
+#include "probe/loader.h"
+
+#define VALUES 8192 /* PVs whose last value is remembered, by hash: another one may take its place */
+
+typedef struct {
+    uint64_t key;       /* of server and channel; 0: none */
+    char     text[96];
+    double   number;
+    int      isNumber;
+    long     count;
+} lastValue;
+
+static lastValue values[VALUES];
+
+/* FNV-1a, 64 bits: two names share one with a chance of 10^-19, in which case a wrong old value would be shown. */
+static uint64_t keyOf(const struct ebpfMonPeer *peer, const char *channel)
+{
+    uint64_t h = 0xcbf29ce484222325ull ^ peer->saddr ^ (uint64_t)peer->sport << 32 ^ (uint64_t)peer->netns << 16;
+    size_t n = strlen(channel);
+
+    if (n > 4 && strcmp(channel + n - 4, ".VAL") == 0)
+        n -= 4;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)channel[i]) * 0x100000001b3ull;
+    return h ? h : 1;
+}
+
+static lastValue *find(uint64_t key)
+{
+    return &values[(key ^ key >> 32) % VALUES];
+}
+
+/* Elements as CA has them on the wire. An enum's index is no number to reckon with. */
+static void caText(const uint8_t *data, uint32_t have, int baseType, uint32_t count, char *buf, size_t size,
+                   int *isNumber, double *number)
+{
+    ebpfMonValue v = {
+        .data = data, .len = have, .type = ebpfMonDecodeCaType(baseType), .size = 40, .count = count, .network = 1,
+    };
+
+    *isNumber = v.type != ebpfMonDbfEnum && ebpfMonValueNumber(&v, number);
+    ebpfMonValueText(NULL, NULL, 0, &v, buf, size);
+}
+
+void ebpfMonWirePutValue(const ebpfMonWireEvent *ev)
+{
+    uint64_t key;
+    lastValue *l;
+    char text[EBPFMON_TEXT_SIZE];
+
+    if (!ev->name[0] || !ev->data)
+        return;
+    key = keyOf(&ev->peer, ev->name);
+    l = find(key);
+    l->key = key;
+    l->count = (long)ev->count;
+    caText(ev->data, (uint32_t)(ev->have < EBPFMON_JOIN_DATA ? ev->have : EBPFMON_JOIN_DATA), ev->baseType, ev->count,
+           text, sizeof(text), &l->isNumber, &l->number);
+    ebpfMonTextCopy(l->text, sizeof(l->text), text);
+}
+
+static epicsTimeStamp stamp(uint64_t ns)
+{
+    epicsTimeStamp ts;
+
+    epicsTimeFromTime_t(&ts, (time_t)(ns / 1000000000u));
+    ts.nsec = (epicsUInt32)(ns % 1000000000u);
+    return ts;
+}
+
+static void result(const ebpfMonJoinEntry *e, uint64_t lost, ebpfMonPut *put)
+{
+    if (e->replied) {
+        put->result = e->ok ? ebpfMonPutOk : e->denied ? ebpfMonPutDenied : ebpfMonPutFailed;
+        snprintf(put->message, sizeof(put->message), "%s", e->message[0] || e->ok || e->pva ? e->message :
+                 ca_message((long)e->status));
+    } else if (e->iocId) {
+        /* the IOC is watched from inside, and never made it; unless the ring lost that */
+        put->result = lost != e->lost ? ebpfMonPutUnknown : ebpfMonPutLost;
+    } else {
+        put->result = e->replyAsked ? ebpfMonPutUnknown : ebpfMonPutSent;
+    }
+}
+
+void ebpfMonWirePutDone(const ebpfMonJoinEntry *e, const char *server, uint64_t lost)
+{
+    static ebpfMonPut put;
+    struct ebpfMonOwner owner = { .pid = 0 };
+    size_t n;
+
+    memset(&put, 0, sizeof(put));
+    put.time = stamp(e->time);
+    put.seen = EBPFMON_SEEN_WIRE;
+    put.oldCount = -1;
+    put.count = (long)e->count;
+    put.hash = e->hash;
+    put.through = e->pva ? ebpfMonByPva : ebpfMonByCa;
+    snprintf(put.ioc, sizeof(put.ioc), "%s", server);
+    if (e->channel[0]) {
+        n = strlen(e->channel);
+        if (n > 4 && strcmp(e->channel + n - 4, ".VAL") == 0)
+            n -= 4;
+        snprintf(put.pv, sizeof(put.pv), "%.*s", (int)n, e->channel);
+        if (strcmp(put.pv, e->channel) != 0)
+            snprintf(put.channel, sizeof(put.channel), "%s", e->channel);
+    } else {
+        snprintf(put.pv, sizeof(put.pv), "sid %u", e->sid);
+    }
+    if (e->pva) {
+        ebpfMonTextCopy(put.val, sizeof(put.val), (const char *)e->data);
+        put.isNumber = e->isNumber;
+        put.number = e->number;
+    } else {
+        caText(e->data, e->have, e->baseType, e->count, put.val, sizeof(put.val), &put.isNumber, &put.number);
+    }
+    if (e->channel[0]) {
+        uint64_t key = keyOf(&e->peer, e->channel);
+        lastValue *l = find(key);
+
+        if (l->key == key) {
+            put.hasOld = 1;
+            put.oldIsNumber = l->isNumber;
+            put.oldNumber = l->number;
+            put.oldCount = l->count;
+            snprintf(put.old, sizeof(put.old), "%s", l->text);
+        }
+        if (!e->replied || e->ok) { /* until somebody reads something else */
+            l->key = key;
+            l->isNumber = put.isNumber;
+            l->number = put.number;
+            l->count = put.count;
+            ebpfMonTextCopy(l->text, sizeof(l->text), put.val);
+        }
+    }
+    ebpfMonOwnerGet(&e->peer, &owner);
+    ebpfMonAuthorPeer(&e->peer, &owner, e->user, e->host, &put);
+    result(e, lost, &put);
+    ebpfMonPutsDone(&put);
+}

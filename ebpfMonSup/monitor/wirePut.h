@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts that the wire alone told of, as people want to read them. Wire thread only. */
+#ifndef EBPFMON_WIREPUT_H
+#define EBPFMON_WIREPUT_H
+
+#include "model/put.h"
+#include "monitor/join.h"
+
+/* What stands in a PV of a server that is no watched IOC, as far as somebody read it. */
+void ebpfMonWirePutValue(const ebpfMonWireEvent *event);
+
+/* "server": what to call it. "lost": events that the ring has lost by now. */
+void ebpfMonWirePutDone(const ebpfMonJoinEntry *entry, const char *server, uint64_t lost);
+
+#endif

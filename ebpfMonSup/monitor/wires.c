@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <epicsEvent.h>
+#include <epicsStdio.h>
+#include <epicsString.h>
+#include <epicsThread.h>
+#include <errlog.h>
+
+#include "model/board.h"
+#include "model/search.h"
+#include "monitor/asked.h"
+#include "monitor/join.h"
+#include "monitor/servers.h"
+#include "monitor/wirePut.h"
+#include "monitor/wires.h"
+#include "probe/loader.h"
+#include "probe/packets.h"
+#include "target/procNetns.h"
+#include "wire/wire.h"
+
+#define SOURCES     32
+#define POLL_MS     10          /* puts that wait for a reply are looked at this often */
+#define REFRESH_NS  2000000000ull
+#define SECOND_NS   1000000000ull
+#define RETRY_NS    30000000000ull
+
+typedef struct {
+    uint32_t netns;
+    ebpfMonPackets *packets;
+} source;
+
+static source sources[SOURCES];
+static unsigned sourceCount;
+static uint32_t refused[SOURCES]; /* namespaces that could not be opened, tried again every RETRY_NS */
+static unsigned refusedCount;
+static uint64_t refusedAt;
+static ebpfMonWire *wire;
+static unsigned ringSize;
+static uint32_t reading;          /* namespace of the packets that are being read */
+static char trouble[200];
+static uint64_t packetsDropped;   /* by sources that are closed */
+static volatile int stopping;
+static epicsEventId ended;
+
+static uint64_t nowNs(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t ringLost(void)
+{
+    uint64_t lost[EBPFMON_LOST_KERNEL];
+
+    ebpfMonLostGet(lost);
+    return lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT];
+}
+
+/* A server that is no IOC of Base, or whose puts are not watched from inside. */
+static int wanted(const ebpfMonServer *server)
+{
+    ebpfMonFilter f;
+
+    if (server->iocId)
+        return 1;
+    ebpfMonAskedFilterGet(&f);
+    return !server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc);
+}
+
+static void onEvent(void *arg, const ebpfMonWireEvent *ev)
+{
+    ebpfMonSearchProtocol protocol = ev->protocol == ebpfMonWirePva ? ebpfMonSearchPva : ebpfMonSearchCa;
+    ebpfMonSearchHost client = { .addr = ev->peer.addr, .port = ev->peer.port };
+    ebpfMonSearchHost serverHost = { .addr = ev->peer.saddr, .port = ev->peer.sport };
+    const ebpfMonServer *server;
+
+    (void)arg;
+    switch (ev->kind) {
+    case ebpfMonWirePut:
+        server = ebpfMonServerOf(&ev->peer, nowNs(CLOCK_MONOTONIC));
+        if (wanted(server))
+            ebpfMonJoinPut(ev, server->iocId, nowNs(CLOCK_MONOTONIC), ringLost());
+        break;
+    case ebpfMonWireReply:
+        ebpfMonJoinReply(ev);
+        break;
+    case ebpfMonWireValue:
+        server = ebpfMonServerOf(&ev->peer, nowNs(CLOCK_MONOTONIC));
+        if (!server->iocId)
+            ebpfMonWirePutValue(ev);
+        break;
+    case ebpfMonWireChannel:
+        if (ev->name[0])
+            ebpfMonJoinNamed(&ev->peer, ev->sid, ev->name);
+        break;
+    case ebpfMonWireClosed:
+        ebpfMonJoinClosed(&ev->peer);
+        break;
+    case ebpfMonWireForeign:
+        for (unsigned i = 0; i < sourceCount; i++)
+            if (!ev->peer.netns || sources[i].netns == ev->peer.netns)
+                ebpfMonPacketsVerdict(sources[i].packets, &ev->peer, 0);
+        break;
+    case ebpfMonWireSearch:
+        ebpfMonSearchAsked(ev->time, protocol, client, ev->cid, ev->name);
+        break;
+    case ebpfMonWireFound:
+        ebpfMonSearchFound(protocol, client, ev->cid, ev->name);
+        break;
+    case ebpfMonWireBeacon:
+        ebpfMonSearchBeacon(ev->time, protocol, serverHost);
+        break;
+    case ebpfMonWireOpened:
+    case ebpfMonWireUser:
+    case ebpfMonWireChannelGone:
+    case ebpfMonWireGap:
+        break; /* counted by the wire itself */
+    }
+}
+
+/* Only loopback addresses mean different things in different namespaces; any other connection is one, in
+ * whichever namespace its packets are seen. */
+static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
+{
+    (void)arg;
+    ebpfMonWirePacket(wire, time, len >= 20 && (ip[12] == 127 || ip[16] == 127) ? reading : 0, ip, len, wireLen);
+}
+
+static void close(unsigned i)
+{
+    ebpfMonPacketsStats s;
+
+    ebpfMonPacketsStat(sources[i].packets, &s);
+    packetsDropped += s.dropped;
+    ebpfMonPacketsClose(sources[i].packets);
+    sources[i] = sources[--sourceCount];
+}
+
+static void open(pid_t pid, uint32_t netns)
+{
+    char why[sizeof(trouble)];
+
+    for (unsigned i = 0; i < refusedCount; i++)
+        if (refused[i] == netns)
+            return;
+    if (sourceCount == SOURCES)
+        return;
+    sources[sourceCount].packets = ebpfMonPacketsOpen(pid, ringSize, why, sizeof(why));
+    if (sources[sourceCount].packets) {
+        sources[sourceCount++].netns = netns;
+        return;
+    }
+    if (refusedCount < SOURCES)
+        refused[refusedCount++] = netns;
+    if (strcmp(why, trouble) != 0)
+        errlogSevPrintf(errlogMinor, "ebpfMon: puts, searches and beacons on the wire are not seen: %s\n", why);
+    snprintf(trouble, sizeof(trouble), "%s", why);
+}
+
+static void expectPort(void *arg, uint32_t netns, uint16_t port)
+{
+    (void)arg;
+    for (unsigned i = 0; i < sourceCount; i++)
+        if (sources[i].netns == netns)
+            ebpfMonPacketsPort(sources[i].packets, port, 1);
+}
+
+/* A source for every network namespace that an IOC lives in, and for our own. */
+static void refresh(uint64_t now)
+{
+    pid_t pids[EBPFMON_IOCS_MAX + 1] = { 0 };
+    ebpfMonNetns *list = NULL;
+    uint32_t netns[SOURCES];
+    size_t n = 1;
+    int count;
+
+    pids[0] = getpid();
+    ebpfMonTargetsLock();
+    for (ebpfMonTarget *t = ebpfMonTargetsFirst(); t && n <= EBPFMON_IOCS_MAX; t = t->next)
+        if (!t->gone)
+            pids[n++] = t->pid;
+    ebpfMonTargetsUnlock();
+    if (now - refusedAt > RETRY_NS) {
+        refusedAt = now;
+        refusedCount = 0;
+    }
+    count = ebpfMonProcNetnsList(pids, n, &list);
+    for (unsigned i = 0; count >= 0 && i < sourceCount; i++) {
+        int k = 0;
+
+        while (k < count && list[k].netns != sources[i].netns)
+            k++;
+        if (k == count)
+            close(i--);
+    }
+    for (int k = 0; k < count; k++) {
+        unsigned i = 0;
+
+        while (i < sourceCount && sources[i].netns != list[k].netns)
+            i++;
+        if (i == sourceCount)
+            open(list[k].pid == pids[0] ? 0 : list[k].pid, list[k].netns);
+    }
+    free(list);
+    if (!refusedCount)
+        trouble[0] = 0;
+    for (unsigned i = 0; i < sourceCount; i++)
+        netns[i] = sources[i].netns;
+    ebpfMonJoinCover(netns, sourceCount);
+    ebpfMonServersRefresh(expectPort, NULL);
+}
+
+static void publish(double seconds)
+{
+    static uint64_t before;
+    const ebpfMonWireStats *w = ebpfMonWireStat(wire);
+    uint64_t seen = 0, dropped = packetsDropped;
+    ebpfMonBoard *board;
+
+    for (unsigned i = 0; i < sourceCount; i++) {
+        ebpfMonPacketsStats s;
+
+        ebpfMonPacketsStat(sources[i].packets, &s);
+        seen += s.passed;
+        dropped += s.dropped;
+    }
+    ebpfMonSearchSnapshot(nowNs(CLOCK_REALTIME), seconds);
+    board = ebpfMonBoardLock();
+    board->wireState = !sourceCount || refusedCount ? ebpfMonWireTrouble : ebpfMonWireOn;
+    board->wireRate = seen >= before ? (double)(seen - before) / seconds : 0; /* a source may have been closed */
+    board->wireGaps = w->gaps;
+    board->wireLost = dropped + w->gaps + w->noMemory + ebpfMonJoinDropped();
+    board->wireCircuits = w->circuits;
+    epicsTimeGetCurrent(&board->time[ebpfMonGroupSearch]);
+    ebpfMonBoardUnlock();
+    before = seen;
+}
+
+static void publishPuts(uint64_t now)
+{
+    ebpfMonJoinEntry *list = ebpfMonJoinAloneOnes(now), *next;
+    uint64_t lost = list ? ringLost() : 0;
+
+    for (; list; list = next) {
+        next = list->next;
+        ebpfMonWirePutDone(list, ebpfMonServerOf(&list->peer, now)->name, lost);
+        free(list);
+    }
+}
+
+static void wireThread(void *arg)
+{
+    uint64_t refreshed = 0, second = nowNs(CLOCK_MONOTONIC);
+
+    (void)arg;
+    while (!stopping) {
+        struct pollfd fd[SOURCES];
+        uint64_t now = nowNs(CLOCK_MONOTONIC);
+
+        if (!refreshed || now - refreshed > REFRESH_NS) {
+            refreshed = now;
+            refresh(now);
+        }
+        for (unsigned i = 0; i < sourceCount; i++)
+            fd[i] = (struct pollfd){ .fd = ebpfMonPacketsFd(sources[i].packets), .events = POLLIN };
+        poll(fd, sourceCount, POLL_MS);
+        for (unsigned i = 0; i < sourceCount; i++) {
+            reading = sources[i].netns;
+            ebpfMonPacketsPoll(sources[i].packets, 0, onPacket, NULL);
+        }
+        now = nowNs(CLOCK_MONOTONIC);
+        publishPuts(now);
+        if (now - second > SECOND_NS) {
+            ebpfMonWireTick(wire, nowNs(CLOCK_REALTIME));
+            publish((double)(now - second) / 1e9);
+            second = now;
+        }
+    }
+    publishPuts(UINT64_MAX);
+    while (sourceCount)
+        close(0);
+    ebpfMonWireFree(wire);
+    epicsEventMustTrigger(ended);
+}
+
+void ebpfMonWiresStart(unsigned ringBytes)
+{
+    ringSize = ringBytes;
+    wire = ebpfMonWireNew(NULL, onEvent, NULL);
+    if (!wire) {
+        errlogSevPrintf(errlogMajor, "ebpfMon: no memory for puts on the wire\n");
+        return;
+    }
+    ended = epicsEventMustCreate(epicsEventEmpty);
+    epicsThreadMustCreate("ebpfMonWire", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackBig),
+                          wireThread, NULL);
+}
+
+void ebpfMonWiresStop(void)
+{
+    if (!ended)
+        return;
+    stopping = 1;
+    epicsEventWaitWithTimeout(ended, 5.0);
+}
