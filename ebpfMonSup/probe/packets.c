@@ -314,6 +314,8 @@ void ebpfMonPacketsStat(ebpfMonPackets *packets, ebpfMonPacketsStats *stats)
     if (getsockopt(packets->fd, SOL_PACKET, PACKET_STATISTICS, &ring, &size) == 0)
         packets->dropped += ring.tp_drops;
     stats->dropped = packets->dropped;
-    if (bpf_obj_get_info_by_fd(bpf_program__fd(packets->skel->progs.ebpfmon_wire), &info, &infoSize) == 0)
+    if (bpf_obj_get_info_by_fd(bpf_program__fd(packets->skel->progs.ebpfmon_wire), &info, &infoSize) == 0) {
         stats->ns = info.run_time_ns;
+        stats->runs = info.run_cnt;
+    }
 }

@@ -21,6 +21,7 @@ typedef struct {
     uint64_t dropped;    /* of those, for want of room in the ring */
     uint64_t foreign;    /* connections learned to be neither CA nor PVA */
     uint64_t ns;         /* time spent in the filter, if the kernel counts it (kernel.bpf_stats_enabled), else 0 */
+    uint64_t runs;       /* … in so many calls: on lo it runs twice a packet, though it has one look */
 } ebpfMonPacketsStats;
 
 #define EBPFMON_PACKETS_RING (8u << 20)

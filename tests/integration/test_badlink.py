@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The bad link of the harness is bad, and TCP gets through it."""
+import hashlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from harness import badlink
+
+SIZE = 1 << 20
+
+SERVER = """
+import hashlib, socket, sys
+listener = socket.create_server((sys.argv[1], 0))
+print(listener.getsockname()[1], flush=True)
+connection, _ = listener.accept()
+connection.settimeout(60)
+digest, size = hashlib.sha256(), 0
+while data := connection.recv(65536):
+    digest.update(data)
+    size += len(data)
+print(size, digest.hexdigest(), flush=True)
+"""
+
+CLIENT = """
+import socket, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2])), 60) as connection:
+    connection.sendall(sys.stdin.buffer.read())
+"""
+
+
+def transfer(link):
+    """Moves SIZE random bytes from a to b; nothing but that may come out."""
+    data = os.urandom(SIZE)
+    server = link.run_in(link.b, [sys.executable, "-c", SERVER, link.addrB], stdout=subprocess.PIPE, text=True)
+    port = server.stdout.readline().strip()
+    client = link.run_in(link.a, [sys.executable, "-c", CLIENT, link.addrB, port], stdin=subprocess.PIPE)
+    client.communicate(data, timeout=90)
+    size, digest = server.communicate(timeout=90)[0].split()
+    assert (int(size), digest) == (SIZE, hashlib.sha256(data).hexdigest())
+
+
+def test_bad():
+    with badlink.BadLink(loss=0.02, reorder=0.1, dup=0.01, seed=1) as link:
+        transfer(link)
+        counts = link.counts()
+    assert counts["forwarded"] > SIZE / 1500, "frames as on a cable"
+    assert counts["dropped"] > 0 and counts["reordered"] > 0 and counts["duplicated"] > 0, counts
+
+
+def test_good():
+    with badlink.BadLink() as link:
+        transfer(link)
+        counts = link.counts()
+    assert counts["dropped"] == counts["reordered"] == counts["duplicated"] == 0, counts
+
+
+def test_nothing_stays():
+    with badlink.BadLink() as link:
+        names = {link.a, link.b, link.middle}
+        assert names <= set(os.listdir(badlink.RUN))
+        left = link.run_in(link.a, ["sleep", "1000"])
+    assert left.returncode is not None
+    assert not names & set(os.listdir(badlink.RUN))
+
+
+def test_half_made():
+    with pytest.raises(RuntimeError, match=" mtu "), badlink.BadLink(mtu=1):
+        pass
+    assert not [n for n in os.listdir(badlink.RUN) if f"{badlink.PREFIX}-{os.getpid()}-" in n]
