@@ -93,6 +93,7 @@ typedef struct {
     uint64_t gaps, gapBytes;
     uint64_t resynced;                     /* connections met in the middle, or after a gap: a header was found */
     uint64_t malformed;                    /* messages that contradict themselves */
+    uint64_t fragments;                    /* of IP datagrams, which are not put together */
     uint64_t noMemory;                     /* messages or channels dropped at a limit */
     unsigned circuits, channels;           /* now */
     size_t   memory;                       /* now */

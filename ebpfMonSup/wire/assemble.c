@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages out of the bytes of one direction. A message that lies in one piece is handed on where it is; only one
+ * that does not is copied together, up to limits.keep, and what is longer is hashed as it goes by.
+ */
+#include <string.h>
+
+#include "wire/circuit.h"
+
+#define FNV_BASIS 14695981039346656037ull
+#define FNV_PRIME 1099511628211ull
+#define ROOM_MIN  256
+#define TRIES_MAX 64   /* segments without a header before a connection with few messages was none of ours */
+#define FEW       8
+
+static void hashOn(uint64_t *hash, const uint8_t *p, size_t at, size_t n, size_t from, size_t to)
+{
+    uint64_t h = *hash;
+
+    if (at < from) {
+        size_t cut = from - at < n ? from - at : n;
+
+        p += cut;
+        n -= cut;
+        at += cut;
+    }
+    if (at >= to)
+        return;
+    if (n > to - at)
+        n = to - at;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * FNV_PRIME;
+    *hash = h;
+}
+
+void ebpfMonAssemblyClear(ebpfMonCircuit *c, ebpfMonAssembly *a)
+{
+    if (a->buf)
+        ebpfMonCircuitFree(c, a->buf, a->room);
+    a->buf = NULL;
+    a->have = a->room = 0;
+    a->total = a->done = 0;
+    a->holed = 0;
+}
+
+/* Appends to the buffer. */
+int ebpfMonAssemblyKeep(ebpfMonCircuit *c, ebpfMonAssembly *a, const uint8_t *p, size_t n)
+{
+    if (a->have + n > a->room) {
+        size_t room = a->room ? a->room * 2 : ROOM_MIN;
+        uint8_t *buf;
+
+        if (room < a->have + n)
+            room = a->have + n;
+        buf = ebpfMonCircuitAlloc(c, room);
+        if (!buf)
+            return 0;
+        if (a->buf) {
+            memcpy(buf, a->buf, a->have);
+            ebpfMonCircuitFree(c, a->buf, a->room);
+        }
+        a->buf = buf;
+        a->room = room;
+    }
+    memcpy(a->buf + a->have, p, n);
+    a->have += n;
+    return 1;
+}
+
+/* The first bytes of a search's buffer. */
+void ebpfMonAssemblyForget(ebpfMonAssembly *a, size_t n, size_t segAt)
+{
+    if (!n)
+        return;
+    memmove(a->buf, a->buf + n, a->have - n);
+    a->have -= n;
+    a->seq += (uint32_t)n;
+    a->skipped += n;
+    a->atStart = n == segAt;
+    a->fresh = 0;
+}
+
+static int fromServer(const ebpfMonCircuit *c, int side)
+{
+    return side == c->server;
+}
+
+static void deliver(ebpfMonCircuit *c, const ebpfMonMessage *m)
+{
+    c->messages++;
+    c->protocol->message(c->state, m);
+}
+
+/* The message in the buffer, whole or as far as it was seen. */
+static void deliverKept(ebpfMonCircuit *c, int side, uint64_t time)
+{
+    ebpfMonAssembly *a = &c->assembly[side];
+    ebpfMonMessage m = { a->buf, a->have, a->total, a->holed ? 0 : a->hash, time, a->seq, fromServer(c, side) };
+
+    if (a->have)
+        deliver(c, &m);
+    ebpfMonAssemblyClear(c, a);
+}
+
+static int frameOk(const ebpfMonFrame *f)
+{
+    return f->total > 0 && f->hashFrom <= f->total && f->hashTo <= f->total;
+}
+
+static void begin(ebpfMonAssembly *a, const ebpfMonFrame *f)
+{
+    a->total = f->total;
+    a->hashFrom = f->hashFrom;
+    a->hashTo = f->hashTo ? f->hashTo : f->total;
+    a->hash = FNV_BASIS;
+    a->done = a->have;
+    hashOn(&a->hash, a->buf, 0, a->have, a->hashFrom, a->hashTo);
+}
+
+static void search(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, int atStart, uint64_t time);
+
+/* What was taken for our protocol does not go on as such. The buffer holds what is before p. */
+static void outOfStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
+{
+    ebpfMonAssembly *a = &c->assembly[side];
+    ebpfMonFrame f = { 0 };
+
+    ebpfMonCircuitStats(c)->malformed++;
+    if (c->guessed && c->protocol->frame(NULL, !fromServer(c, side), p, n, &f) > 0) {
+        ebpfMonCircuitAgain(c, time);
+        ebpfMonDetect(c, side, seq, p, n, time);
+        return;
+    }
+    a->synced = 0;
+    a->tries = 0;
+    search(c, side, seq, p, n, 0, time);
+}
+
+static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
+{
+    ebpfMonAssembly *a = &c->assembly[side];
+    size_t keep = ebpfMonCircuitLimits(c)->keep;
+
+    while (n) {
+        ebpfMonFrame f = { 0 };
+        size_t take = 1;
+
+        if (!a->total && !a->have) { /* at a header */
+            int r = c->protocol->frame(c->state, fromServer(c, side), p, n, &f);
+
+            if (r < 0 || (r > 0 && !frameOk(&f))) {
+                outOfStep(c, side, seq, p, n, time);
+                return;
+            }
+            if (r > 0 && f.total <= n && f.total <= keep) { /* whole: no copy */
+                ebpfMonMessage m = { p, f.total, f.total, FNV_BASIS, time, seq, fromServer(c, side) };
+
+                hashOn(&m.hash, p, 0, f.total, f.hashFrom, f.hashTo ? f.hashTo : f.total);
+                deliver(c, &m);
+                seq += (uint32_t)f.total;
+                p += f.total;
+                n -= f.total;
+                continue;
+            }
+            a->seq = seq;
+            if (r > 0)
+                begin(a, &f);
+        }
+        if (!a->total) { /* its header comes in pieces */
+            int r;
+
+            if (!ebpfMonAssemblyKeep(c, a, p, 1)) {
+                ebpfMonCircuitStats(c)->noMemory++;
+                outOfStep(c, side, seq, p, n, time);
+                return;
+            }
+            r = c->protocol->frame(c->state, fromServer(c, side), a->buf, a->have, &f);
+            if (r < 0 || (r > 0 && (!frameOk(&f) || f.total < a->have))
+                || (r == 0 && a->have >= c->protocol->headerMax)) {
+                outOfStep(c, side, seq + 1, p + 1, n - 1, time);
+                return;
+            }
+            if (r > 0)
+                begin(a, &f);
+        } else { /* within a message */
+            size_t room = a->have < keep ? keep - a->have : 0;
+
+            take = n < a->total - a->done ? n : a->total - a->done;
+            hashOn(&a->hash, p, a->done, take, a->hashFrom, a->hashTo);
+            /* Behind a hole nothing is where it belongs. */
+            if (!a->holed && a->have == a->done && room
+                && !ebpfMonAssemblyKeep(c, a, p, take < room ? take : room)) {
+                ebpfMonCircuitStats(c)->noMemory++;
+                a->holed = 1;
+            }
+            a->done += take;
+        }
+        seq += (uint32_t)take;
+        p += take;
+        n -= take;
+        if (a->total && a->done == a->total)
+            deliverKept(c, side, time);
+    }
+}
+
+void ebpfMonAssemblyBegin(ebpfMonCircuit *c, int side, size_t offset, uint64_t time)
+{
+    ebpfMonAssembly *a = &c->assembly[side];
+    uint8_t *buf = a->buf;
+    size_t have = a->have, room = a->room;
+    uint32_t seq = a->seq;
+
+    a->buf = NULL;
+    ebpfMonAssemblyClear(c, a);
+    a->synced = 1;
+    if (a->met || !a->fresh || offset)
+        ebpfMonCircuitStats(c)->resynced++;
+    a->skipped += offset;
+    if (a->met) {
+        if (a->skipped) {
+            ebpfMonWireEvent e = { .kind = ebpfMonWireGap, .time = time, .seq = seq + (uint32_t)offset,
+                .end = seq + (uint32_t)offset, .fromServer = fromServer(c, side), .bytes = a->skipped };
+
+            ebpfMonCircuitStats(c)->gapBytes += a->skipped;
+            ebpfMonCircuitEmit(c, &e);
+        }
+        c->protocol->gap(c->state, fromServer(c, side));
+    }
+    a->met = 1;
+    a->fresh = 0;
+    a->skipped = 0;
+    a->tries = 0;
+    inStep(c, side, seq + (uint32_t)offset, buf + offset, have - offset, time);
+    if (buf)
+        ebpfMonWireRelease(c->wire, buf, room);
+}
+
+/* For a header of the protocol that is spoken here. */
+static void search(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, int atStart, uint64_t time)
+{
+    ebpfMonAssembly *a = &c->assembly[side];
+    size_t segAt = a->have, offset;
+
+    if (!a->have) {
+        a->seq = seq;
+        a->atStart = atStart;
+    }
+    if (n && !ebpfMonAssemblyKeep(c, a, p, n)) {
+        ebpfMonCircuitStats(c)->noMemory++;
+        a->skipped += a->have + n;
+        ebpfMonAssemblyClear(c, a);
+        return;
+    }
+    if (!a->have)
+        return;
+    if (ebpfMonSearch(c->protocol, fromServer(c, side), a, segAt, 1, &offset) == ebpfMonSearchFound) {
+        ebpfMonAssemblyBegin(c, side, offset, time);
+        return;
+    }
+    if (a->have - offset > EBPFMON_RETAIN)
+        offset = a->have - EBPFMON_RETAIN;
+    ebpfMonAssemblyForget(a, offset, segAt);
+    if (++a->tries > TRIES_MAX && c->messages < FEW)
+        ebpfMonCircuitDisown(c, time);
+}
+
+void ebpfMonStreamBytes(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
+{
+    if (c->phase == ebpfMonCircuitNew)
+        ebpfMonDetect(c, side, seq, p, n, time);
+    else if (c->phase == ebpfMonCircuitOpen && c->assembly[side].synced)
+        inStep(c, side, seq, p, n, time);
+    else if (c->phase == ebpfMonCircuitOpen)
+        search(c, side, seq, p, n, 1, time);
+}
+
+void ebpfMonStreamLost(ebpfMonCircuit *c, int side, uint64_t bytes, uint64_t time)
+{
+    ebpfMonAssembly *a = &c->assembly[side];
+
+    if (c->phase == ebpfMonCircuitForeign)
+        return;
+    if (c->phase == ebpfMonCircuitNew) {
+        ebpfMonAssemblyClear(c, a);
+        a->fresh = 0;
+        return;
+    }
+    {
+        uint32_t end = c->stream[side].next;
+        ebpfMonWireEvent e = { .kind = ebpfMonWireGap, .time = time, .seq = end - (uint32_t)bytes, .end = end,
+            .fromServer = fromServer(c, side), .bytes = bytes };
+
+        ebpfMonCircuitStats(c)->gaps++;
+        ebpfMonCircuitStats(c)->gapBytes += bytes;
+        ebpfMonCircuitEmit(c, &e);
+    }
+    if (a->synced && a->total) {
+        a->holed = 1;
+        if (bytes < a->total - a->done) { /* it ends behind the gap: we still know where the next begins */
+            a->done += (size_t)bytes;
+            return;
+        }
+        bytes -= a->total - a->done;
+        deliverKept(c, side, time);
+        if (!bytes)
+            return;
+    }
+    ebpfMonAssemblyClear(c, a);
+    a->synced = 0;
+    a->fresh = 0;
+    a->tries = 0;
+}

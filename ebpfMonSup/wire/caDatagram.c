@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Searches, their answers, and beacons (libca's udpiiu.cpp, rsrv's search_reply_udp and online_notify.c). */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "wire/caState.h"
+
+#define MESSAGES_MAX 8192 /* more than the longest datagram holds */
+#define CLAIM_MAX    1024u
+#define PORT_DEFAULT 5064u
+#define MINOR_PORT   5u   /* CA 4.5: the answer has the server's port … */
+#define MINOR_ADDR   8u   /* CA 4.8: … and its address */
+
+void ebpfMonCaServer(struct ebpfMonPeer *peer, uint32_t addr, unsigned port)
+{
+    if (addr != 0xffffffffu)
+        peer->saddr = htonl(addr);
+    peer->sport = htons((uint16_t)port);
+}
+
+static int plausible(const ebpfMonCaHeader *h)
+{
+    switch (h->cmd) {
+    case EBPFMON_CA_VERSION: /* of a client before CA 4.11 it may be all zeros */
+        return !h->size && h->count < 64;
+    case EBPFMON_CA_SEARCH:
+        return h->count ? h->size && h->size <= CLAIM_MAX && h->count < 64 && (h->type == 5 || h->type == 10)
+            : h->size <= 8;
+    case EBPFMON_CA_NOT_FOUND:
+    case EBPFMON_CA_RSRV_IS_UP:
+    case EBPFMON_CA_REPEATER_CONFIRM:
+    case EBPFMON_CA_REPEATER_REGISTER:
+        return !h->size;
+    default:
+        return 0;
+    }
+}
+
+/* The whole datagram or nothing: on other ports anything may look like the beginning of one. */
+static int ours(const uint8_t *p, size_t len)
+{
+    int told = 0;
+
+    while (len) {
+        ebpfMonCaHeader h;
+
+        if (ebpfMonCaHeaderParse(&h, p, len) <= 0 || !plausible(&h) || h.size > len - h.head)
+            return 0;
+        told |= h.cmd == EBPFMON_CA_SEARCH || h.cmd == EBPFMON_CA_RSRV_IS_UP;
+        p += h.head + h.size;
+        len -= h.head + h.size;
+    }
+    return told;
+}
+
+static void search(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h, const uint8_t *p)
+{
+    char name[EBPFMON_CA_NAME_MAX + 1];
+
+    if (ebpfMonCaText(name, sizeof name, p + h->head, h->size) || !name[0])
+        return;
+    e->kind = ebpfMonWireSearch;
+    e->name = name;
+    e->cid = h->extra;
+    ebpfMonWireEmit(wire, e);
+}
+
+static void answer(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h, const uint8_t *p)
+{
+    const struct ebpfMonPeer from_to = e->peer;
+    unsigned minor = h->size >= 2 ? (unsigned)p[h->head] << 8 | p[h->head + 1] : 0;
+
+    e->kind = ebpfMonWireFound;
+    e->fromServer = 1;
+    e->peer.addr = from_to.saddr;
+    e->peer.port = from_to.sport;
+    e->peer.saddr = from_to.addr;
+    ebpfMonCaServer(&e->peer, minor >= MINOR_ADDR ? h->cid : 0xffffffffu, minor >= MINOR_PORT ? h->type : PORT_DEFAULT);
+    e->cid = h->extra;
+    ebpfMonWireEmit(wire, e);
+}
+
+/* A repeater passes beacons on with the server's address filled in. */
+static void beacon(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h)
+{
+    const struct ebpfMonPeer from_to = e->peer;
+
+    e->kind = ebpfMonWireBeacon;
+    e->fromServer = 1;
+    memset(&e->peer, 0, sizeof e->peer);
+    e->peer.netns = from_to.netns;
+    e->peer.saddr = from_to.addr;
+    ebpfMonCaServer(&e->peer, h->extra ? h->extra : 0xffffffffu, h->count ? h->count : PORT_DEFAULT);
+    ebpfMonWireEmit(wire, e);
+}
+
+void ebpfMonCaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPeer *from_to, const uint8_t *p,
+    size_t len)
+{
+    if (!ours(p, len))
+        return;
+    for (int i = 0; len && i < MESSAGES_MAX; i++) {
+        ebpfMonWireEvent e = { .protocol = ebpfMonWireCa, .time = time, .peer = *from_to };
+        ebpfMonCaHeader h;
+
+        ebpfMonCaHeaderParse(&h, p, len);
+        if (h.cmd == EBPFMON_CA_SEARCH && h.count)
+            search(wire, &e, &h, p);
+        else if (h.cmd == EBPFMON_CA_SEARCH)
+            answer(wire, &e, &h, p);
+        else if (h.cmd == EBPFMON_CA_RSRV_IS_UP)
+            beacon(wire, &e, &h);
+        p += h.head + h.size;
+        len -= h.head + h.size;
+    }
+}

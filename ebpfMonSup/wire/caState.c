@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "wire/caState.h"
+
+#define SOON_NS 1000000000ull
+
+static ebpfMonCaChannel *channelOf(const ebpfMonIdEntry *entry)
+{
+    return entry ? (ebpfMonCaChannel *)(uintptr_t)entry->value : NULL;
+}
+
+ebpfMonCaChannel *ebpfMonCaBySid(const ebpfMonCaState *s, uint32_t sid)
+{
+    return channelOf(ebpfMonIdFind(&s->bySid, sid));
+}
+
+ebpfMonCaChannel *ebpfMonCaByCid(const ebpfMonCaState *s, uint32_t cid)
+{
+    return channelOf(ebpfMonIdFind(&s->byCid, cid));
+}
+
+void ebpfMonCaChannelRemove(ebpfMonCaState *s, ebpfMonCaChannel *ch)
+{
+    if (!ch)
+        return;
+    if (ch->hasCid)
+        ebpfMonIdRemove(&s->byCid, ch->cid);
+    if (ch->hasSid)
+        ebpfMonIdRemove(&s->bySid, ch->sid);
+    ebpfMonCircuitStats(s->circuit)->channels--;
+    ebpfMonCircuitFree(s->circuit, ch, ch->size);
+}
+
+ebpfMonCaChannel *ebpfMonCaChannelSet(ebpfMonCaState *s, const uint32_t *cid, const uint32_t *sid, const char *name)
+{
+    unsigned max = ebpfMonCircuitLimits(s->circuit)->channels;
+    size_t len = strnlen(name, EBPFMON_CA_NAME_MAX);
+    ebpfMonCaChannel *ch = ebpfMonCircuitAlloc(s->circuit, sizeof *ch + len + 1);
+    uint64_t value = (uintptr_t)ch;
+
+    if (ch) {
+        ch->size = sizeof *ch + len + 1;
+        ch->cid = cid ? *cid : 0;
+        ch->sid = sid ? *sid : 0;
+        ch->hasCid = ch->hasSid = 0;
+        ch->type = -1;
+        ch->count = 0;
+        memcpy(ch->name, name, len);
+        ch->name[len] = 0;
+        ebpfMonCircuitStats(s->circuit)->channels++;
+        if (cid) {
+            ebpfMonCaChannelRemove(s, ebpfMonCaByCid(s, *cid));
+            ch->hasCid = ebpfMonIdSet(s->circuit, &s->byCid, max, *cid, value, 0);
+        }
+        if (sid) {
+            ebpfMonCaChannelRemove(s, ebpfMonCaBySid(s, *sid));
+            ch->hasSid = ebpfMonIdSet(s->circuit, &s->bySid, max, *sid, value, 0);
+        }
+        if ((!cid || ch->hasCid) && (!sid || ch->hasSid))
+            return ch;
+        ebpfMonCaChannelRemove(s, ch);
+    }
+    ebpfMonCircuitStats(s->circuit)->noMemory++;
+    return NULL;
+}
+
+static void clear(ebpfMonCaState *s, ebpfMonIdTable *t, int withCid)
+{
+    for (unsigned i = 0; i < t->room; i++) {
+        ebpfMonCaChannel *ch = t->slot[i].value ? channelOf(&t->slot[i]) : NULL;
+
+        /* One that is in both tables goes with the second. */
+        if (ch && (withCid || !ch->hasCid)) {
+            ebpfMonCircuitStats(s->circuit)->channels--;
+            ebpfMonCircuitFree(s->circuit, ch, ch->size);
+        }
+    }
+    ebpfMonIdClear(s->circuit, t);
+}
+
+void ebpfMonCaChannelsClear(ebpfMonCaState *s)
+{
+    clear(s, &s->bySid, 0);
+    clear(s, &s->byCid, 1);
+}
+
+void ebpfMonCaWriteNote(ebpfMonCaState *s, const ebpfMonCaHeader *h, uint64_t time)
+{
+    ebpfMonCaWrite *w;
+
+    if (!s->recent) {
+        s->recent = ebpfMonCircuitAlloc(s->circuit, EBPFMON_CA_RECENT * sizeof *s->recent);
+        if (!s->recent) {
+            ebpfMonCircuitStats(s->circuit)->noMemory++;
+            return;
+        }
+        memset(s->recent, 0, EBPFMON_CA_RECENT * sizeof *s->recent);
+    }
+    w = &s->recent[s->recentNext++ % EBPFMON_CA_RECENT];
+    *w = (ebpfMonCaWrite){ s->puts, time, h->cid, h->extra, h->count, h->type, h->cmd, 0 };
+}
+
+static int same(const ebpfMonCaWrite *w, const ebpfMonCaHeader *h)
+{
+    /* A server that knows no extended headers gives back the low half of the count. */
+    return w->id && !w->settled && w->cmd == h->cmd && w->cid == h->cid && w->extra == h->extra && w->type == h->type
+        && (w->count & 0xffff) == (h->count & 0xffff);
+}
+
+/*
+ * A server handles requests in their order, so an error settles all puts before its own. Of several that look the
+ * same it is the oldest one of the last second, since those of a burst are refused one after the other, and else
+ * the newest: what was not refused at once went through.
+ */
+uint64_t ebpfMonCaWriteFailed(ebpfMonCaState *s, const ebpfMonCaHeader *h, uint64_t time)
+{
+    ebpfMonCaWrite *found = NULL;
+
+    if (!s->recent)
+        return 0;
+    for (unsigned i = 0; i < EBPFMON_CA_RECENT; i++) { /* from the oldest on */
+        ebpfMonCaWrite *w = &s->recent[(s->recentNext + i) % EBPFMON_CA_RECENT];
+
+        if (!same(w, h))
+            continue;
+        found = w;
+        if (time < w->time || time - w->time < SOON_NS)
+            break;
+    }
+    if (!found)
+        return 0;
+    for (unsigned i = 0; i < EBPFMON_CA_RECENT; i++)
+        if (s->recent[i].id <= found->id)
+            s->recent[i].settled = 1;
+    return found->id;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The types of Channel Access as they lie on the wire (db_access.h). */
+#ifndef EBPFMON_CATYPE_H
+#define EBPFMON_CATYPE_H
+
+#include <stdint.h>
+
+#define EBPFMON_CA_TYPES 39 /* DBR_STRING 0 … DBR_CLASS_NAME 38 */
+
+typedef struct {
+    uint8_t  base;  /* DBR_STRING 0 … DBR_DOUBLE 6 */
+    uint8_t  size;  /* bytes of an element */
+    uint16_t meta;  /* bytes before the first one: status, time stamp, units, limits, … */
+} ebpfMonCaType;
+
+extern const ebpfMonCaType ebpfMonCaTypes[EBPFMON_CA_TYPES];
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "wire/circuit.h"
+
+/* Connections that are nobody's may not drive out those that are ours; but to find new ones they need some room. */
+#define OTHERS_SHARE 8
+
+static unsigned bucketOf(const ebpfMonWire *w, const ebpfMonCircuitKey *k)
+{
+    uint64_t h = 14695981039346656037ull;
+    uint32_t part[] = { k->addr[0], k->addr[1], (uint32_t)k->port[0] << 16 | k->port[1], k->netns };
+
+    for (unsigned i = 0; i < sizeof part / sizeof part[0]; i++) {
+        h = (h ^ part[i]) * 1099511628211ull;
+        h ^= h >> 29;
+    }
+    return (unsigned)(h & (w->buckets - 1));
+}
+
+static int sameKey(const ebpfMonCircuitKey *a, const ebpfMonCircuitKey *b)
+{
+    return a->addr[0] == b->addr[0] && a->addr[1] == b->addr[1] && a->port[0] == b->port[0]
+        && a->port[1] == b->port[1] && a->netns == b->netns;
+}
+
+static ebpfMonCircuitList *listOf(ebpfMonCircuit *c)
+{
+    return c->phase == ebpfMonCircuitOpen ? &c->wire->open : &c->wire->others;
+}
+
+static void leave(ebpfMonCircuit *c)
+{
+    ebpfMonCircuitList *list = listOf(c);
+
+    *(c->older ? &c->older->newer : &list->oldest) = c->newer;
+    *(c->newer ? &c->newer->older : &list->newest) = c->older;
+    list->count--;
+}
+
+static void join(ebpfMonCircuit *c)
+{
+    ebpfMonCircuitList *list = listOf(c);
+
+    c->older = list->newest;
+    c->newer = NULL;
+    *(c->older ? &c->older->newer : &list->oldest) = c;
+    list->newest = c;
+    list->count++;
+}
+
+void ebpfMonCircuitUsed(ebpfMonCircuit *c, uint64_t time)
+{
+    c->last = time;
+    if (c->newer) {
+        leave(c);
+        join(c);
+    }
+}
+
+ebpfMonCircuit *ebpfMonCircuitFind(ebpfMonWire *w, const ebpfMonCircuitKey *key)
+{
+    ebpfMonCircuit *c = w->byKey[bucketOf(w, key)];
+
+    while (c && !sameKey(&c->key, key))
+        c = c->next;
+    return c;
+}
+
+ebpfMonCircuit *ebpfMonCircuitByNumber(ebpfMonWire *w, uint64_t number)
+{
+    ebpfMonCircuit *c = w->byNumber[number & (w->buckets - 1)];
+
+    while (c && c->number != number)
+        c = c->nextNumber;
+    return c;
+}
+
+static void forgetOne(ebpfMonWire *w, uint64_t time)
+{
+    unsigned share = w->limits.circuits / OTHERS_SHARE;
+
+    if (w->others.oldest && (w->others.count > share || !w->open.oldest))
+        ebpfMonCircuitEnd(w->others.oldest, time);
+    else if (w->open.oldest)
+        ebpfMonCircuitEnd(w->open.oldest, time);
+}
+
+ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *w, const ebpfMonCircuitKey *key, uint64_t time)
+{
+    unsigned bucket = bucketOf(w, key);
+    ebpfMonCircuit *c;
+
+    while (w->stats.circuits >= w->limits.circuits)
+        forgetOne(w, time);
+    c = ebpfMonWireAlloc(w, sizeof *c);
+    if (!c) {
+        forgetOne(w, time);
+        c = ebpfMonWireAlloc(w, sizeof *c);
+    }
+    if (!c) {
+        w->stats.noMemory++;
+        return NULL;
+    }
+    memset(c, 0, sizeof *c);
+    c->wire = w;
+    c->key = *key;
+    c->server = -1;
+    c->last = time;
+    c->next = w->byKey[bucket];
+    w->byKey[bucket] = c;
+    w->stats.circuits++;
+    join(c);
+    return c;
+}
+
+void ebpfMonCircuitPeer(const ebpfMonCircuit *c, int server, struct ebpfMonPeer *peer)
+{
+    memset(peer, 0, sizeof *peer);
+    peer->addr = c->key.addr[!server];
+    peer->port = c->key.port[!server];
+    peer->saddr = c->key.addr[server];
+    peer->sport = c->key.port[server];
+    peer->netns = c->key.netns;
+}
+
+int ebpfMonCircuitOpened(ebpfMonCircuit *c, const ebpfMonProtocol *protocol, int server, uint64_t time)
+{
+    ebpfMonWire *w = c->wire;
+    ebpfMonWireEvent e = { .kind = ebpfMonWireOpened, .time = time };
+    void *state = protocol->open(c);
+
+    if (!state)
+        return 0;
+    leave(c);
+    c->phase = ebpfMonCircuitOpen;
+    join(c);
+    c->protocol = protocol;
+    c->state = state;
+    c->server = server;
+    c->number = ++w->number;
+    c->nextNumber = w->byNumber[c->number & (w->buckets - 1)];
+    w->byNumber[c->number & (w->buckets - 1)] = c;
+    ebpfMonCircuitPeer(c, server, &c->peer);
+    ebpfMonCircuitEmit(c, &e);
+    return 1;
+}
+
+/* It is no open circuit any more. */
+static void closed(ebpfMonCircuit *c, ebpfMonCircuitPhase phase, uint64_t time)
+{
+    ebpfMonWire *w = c->wire;
+    ebpfMonWireEvent e = { .kind = ebpfMonWireClosed, .time = time };
+    ebpfMonCircuit **at;
+
+    leave(c);
+    if (c->phase == ebpfMonCircuitOpen) {
+        ebpfMonCircuitEmit(c, &e);
+        c->protocol->close(c->state);
+        c->state = NULL;
+        for (at = &w->byNumber[c->number & (w->buckets - 1)]; *at != c; at = &(*at)->nextNumber)
+            ;
+        *at = c->nextNumber;
+    }
+    c->phase = phase;
+    join(c);
+}
+
+void ebpfMonCircuitDisown(ebpfMonCircuit *c, uint64_t time)
+{
+    ebpfMonWireEvent e = { .kind = ebpfMonWireForeign, .time = time };
+
+    closed(c, ebpfMonCircuitForeign, time);
+    ebpfMonCircuitPeer(c, c->server < 0 ? 1 : c->server, &e.peer);
+    ebpfMonWireEmit(c->wire, &e);
+    for (int side = 0; side < 2; side++) {
+        ebpfMonAssemblyClear(c, &c->assembly[side]);
+        ebpfMonStreamClear(c, &c->stream[side]);
+    }
+}
+
+void ebpfMonCircuitAgain(ebpfMonCircuit *c, uint64_t time)
+{
+    closed(c, ebpfMonCircuitNew, time);
+    c->server = -1;
+    c->guessed = 0;
+    c->segments = 0;
+    c->messages = 0;
+    c->number = 0;
+    c->protocol = NULL;
+    for (int side = 0; side < 2; side++) {
+        ebpfMonAssembly *a = &c->assembly[side];
+
+        ebpfMonAssemblyClear(c, a);
+        memset(a, 0, sizeof *a);
+    }
+}
+
+void ebpfMonCircuitEnd(ebpfMonCircuit *c, uint64_t time)
+{
+    ebpfMonWire *w = c->wire;
+    ebpfMonCircuit **at;
+
+    closed(c, ebpfMonCircuitForeign, time);
+    leave(c);
+    for (int side = 0; side < 2; side++) {
+        ebpfMonStreamClear(c, &c->stream[side]);
+        ebpfMonAssemblyClear(c, &c->assembly[side]);
+    }
+    for (at = &w->byKey[bucketOf(w, &c->key)]; *at != c; at = &(*at)->next)
+        ;
+    *at = c->next;
+    w->stats.circuits--;
+    ebpfMonWireRelease(w, c, sizeof *c);
+}
+
+int ebpfMonStreamWanted(const ebpfMonCircuit *c)
+{
+    return c->phase != ebpfMonCircuitForeign;
+}
+
+void *ebpfMonCircuitAlloc(ebpfMonCircuit *c, size_t size)
+{
+    return ebpfMonWireAlloc(c->wire, size);
+}
+
+void ebpfMonCircuitFree(ebpfMonCircuit *c, void *p, size_t size)
+{
+    ebpfMonWireRelease(c->wire, p, size);
+}
+
+void ebpfMonCircuitEmit(ebpfMonCircuit *c, ebpfMonWireEvent *e)
+{
+    e->peer = c->peer;
+    e->circuit = c->number;
+    e->protocol = c->protocol->id;
+    ebpfMonWireEmit(c->wire, e);
+}
+
+const ebpfMonWireLimits *ebpfMonCircuitLimits(const ebpfMonCircuit *c)
+{
+    return &c->wire->limits;
+}
+
+ebpfMonWireStats *ebpfMonCircuitStats(ebpfMonCircuit *c)
+{
+    return &c->wire->stats;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "wire/idTable.h"
+
+#define ROOM_MIN 8u
+
+/* The table's address is in it: who chooses the numbers should not know which of them collide. */
+static unsigned home(const ebpfMonIdTable *t, uint32_t key)
+{
+    uint64_t h = key ^ (uint64_t)(uintptr_t)t->slot;
+
+    h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
+    h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
+    return (unsigned)(h ^ h >> 33) & (t->room - 1);
+}
+
+ebpfMonIdEntry *ebpfMonIdFind(const ebpfMonIdTable *t, uint32_t key)
+{
+    if (!t->room)
+        return NULL;
+    for (unsigned i = home(t, key); t->slot[i].value; i = (i + 1) & (t->room - 1))
+        if (t->slot[i].key == key)
+            return &t->slot[i];
+    return NULL;
+}
+
+static void put(ebpfMonIdTable *t, const ebpfMonIdEntry *entry)
+{
+    unsigned i = home(t, entry->key);
+
+    while (t->slot[i].value)
+        i = (i + 1) & (t->room - 1);
+    t->slot[i] = *entry;
+    t->used++;
+}
+
+static int grow(ebpfMonCircuit *c, ebpfMonIdTable *t)
+{
+    ebpfMonIdTable old = *t;
+
+    t->room = old.room ? old.room * 2 : ROOM_MIN;
+    t->slot = ebpfMonCircuitAlloc(c, t->room * sizeof *t->slot);
+    if (!t->slot) {
+        *t = old;
+        return 0;
+    }
+    memset(t->slot, 0, t->room * sizeof *t->slot);
+    t->used = 0;
+    for (unsigned i = 0; i < old.room; i++)
+        if (old.slot[i].value)
+            put(t, &old.slot[i]);
+    ebpfMonIdClear(c, &old);
+    return 1;
+}
+
+int ebpfMonIdSet(ebpfMonCircuit *c, ebpfMonIdTable *t, unsigned max, uint32_t key, uint64_t value, uint32_t extra)
+{
+    ebpfMonIdEntry entry = { value, key, extra }, *at = ebpfMonIdFind(t, key);
+
+    if (at) {
+        *at = entry;
+        return 1;
+    }
+    if (t->used >= max || (t->used >= t->room / 4 * 3 && !grow(c, t)))
+        return 0;
+    put(t, &entry);
+    return 1;
+}
+
+void ebpfMonIdRemove(ebpfMonIdTable *t, uint32_t key)
+{
+    ebpfMonIdEntry *at = ebpfMonIdFind(t, key);
+    unsigned hole, mask = t->room - 1;
+
+    if (!at)
+        return;
+    hole = (unsigned)(at - t->slot);
+    /* Those behind it move up, so that no search ends early. */
+    for (unsigned i = (hole + 1) & mask; t->slot[i].value; i = (i + 1) & mask) {
+        if (((i - home(t, t->slot[i].key)) & mask) >= ((i - hole) & mask)) {
+            t->slot[hole] = t->slot[i];
+            hole = i;
+        }
+    }
+    t->slot[hole].value = 0;
+    t->used--;
+}
+
+void ebpfMonIdClear(ebpfMonCircuit *c, ebpfMonIdTable *t)
+{
+    if (t->slot)
+        ebpfMonCircuitFree(c, t->slot, t->room * sizeof *t->slot);
+    memset(t, 0, sizeof *t);
+}

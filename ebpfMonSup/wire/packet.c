@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "wire/packet.h"
+
+#define PROTO_TCP 6
+#define PROTO_UDP 17
+#define IP_MIN  20
+#define TCP_MIN 20
+#define UDP_LEN 8
+
+static uint16_t get16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static uint32_t get32(const uint8_t *p)
+{
+    return (uint32_t)get16(p) << 16 | get16(p + 2);
+}
+
+ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireLen, ebpfMonSegment *s)
+{
+    size_t ipLen, total, head;
+    const uint8_t *p;
+    int proto;
+
+    memset(s, 0, sizeof *s);
+    s->data = ip;
+    if (len > wireLen)
+        len = wireLen;
+    if (len < IP_MIN || ip[0] >> 4 != 4)
+        return ebpfMonPacketOther;
+    ipLen = (size_t)(ip[0] & 0xf) * 4;
+    total = get16(ip + 2);
+    proto = ip[9];
+    if (proto != PROTO_TCP && proto != PROTO_UDP)
+        return ebpfMonPacketOther;
+    /* A super-packet of more than 64 KB has 0 there (BIG TCP); a short frame has padding behind the datagram. */
+    if (total == 0 || total > wireLen)
+        total = wireLen;
+    if (ipLen < IP_MIN || ipLen > len || ipLen > total)
+        return ebpfMonPacketOther;
+    if (get16(ip + 6) & 0x3fff) /* more fragments, or an offset */
+        return ebpfMonPacketFragment;
+    if (len > total)
+        len = total;
+    memcpy(&s->from, ip + 12, 4);
+    memcpy(&s->to, ip + 16, 4);
+    p = ip + ipLen;
+    len -= ipLen;
+    total -= ipLen;
+    if (len < (proto == PROTO_TCP ? TCP_MIN : UDP_LEN))
+        return ebpfMonPacketOther;
+    memcpy(&s->fromPort, p, 2);
+    memcpy(&s->toPort, p + 2, 2);
+    if (proto == PROTO_UDP) {
+        head = UDP_LEN;
+        if (get16(p + 4) < UDP_LEN || get16(p + 4) > total)
+            return ebpfMonPacketOther;
+        total = get16(p + 4);
+    } else {
+        head = (size_t)(p[12] >> 4) * 4;
+        if (head < TCP_MIN || head > total)
+            return ebpfMonPacketOther;
+        s->seq = get32(p + 4);
+        s->ack = get32(p + 8);
+        s->flags = p[13];
+    }
+    s->wire = total - head;
+    if (len > head) {
+        s->data = p + head;
+        s->have = len - head < s->wire ? len - head : s->wire;
+    }
+    return proto == PROTO_TCP ? ebpfMonPacketTcp : ebpfMonPacketUdp;
+}

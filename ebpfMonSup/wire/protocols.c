@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "wire/circuit.h"
+
+const ebpfMonProtocol *const ebpfMonProtocols[] = { &ebpfMonCaProtocol, &ebpfMonPvaProtocol };
+const unsigned ebpfMonProtocolCount = sizeof ebpfMonProtocols / sizeof ebpfMonProtocols[0];

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sequence numbers wrap, so only their differences count (RFC 9293, 3.4). A segment further away than any window
+ * in use cannot belong here; several of them in a row mean that we missed much, or that the ports are used again.
+ */
+#include <string.h>
+
+#include "wire/stream.h"
+#include "wire/circuit.h"
+
+#define WAIT_NS   1000000000ull /* a second: captures reorder by far less, and what is acknowledged is not sent again */
+#define FAR       (16 << 20)
+#define FAR_MAX   4
+#define CHUNK_MAX 1024u         /* bounds the search in the list */
+
+static int32_t after(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b);
+}
+
+void ebpfMonStreamStart(ebpfMonStream *s, uint32_t isn)
+{
+    s->started = s->syn = 1;
+    s->isn = isn;
+    s->next = isn + 1;
+}
+
+static ebpfMonChunk *take(ebpfMonStream *s)
+{
+    ebpfMonChunk *chunk = s->head;
+
+    s->head = chunk->next;
+    if (!s->head)
+        s->tail = NULL;
+    s->chunks--;
+    s->pending -= sizeof *chunk + chunk->have;
+    return chunk;
+}
+
+static void drop(ebpfMonCircuit *c, ebpfMonChunk *chunk)
+{
+    ebpfMonCircuitFree(c, chunk, sizeof *chunk + chunk->have);
+}
+
+void ebpfMonStreamClear(ebpfMonCircuit *c, ebpfMonStream *s)
+{
+    while (s->head)
+        drop(c, take(s));
+    s->acked = 0;
+}
+
+/* In order, from s->next on. */
+static void pass(ebpfMonCircuit *c, ebpfMonStream *s, int side, const uint8_t *p, size_t have, size_t wire,
+    uint64_t time)
+{
+    uint32_t seq = s->next;
+
+    s->next += (uint32_t)wire;
+    if (have)
+        ebpfMonStreamBytes(c, side, seq, p, have, time);
+    if (wire > have)
+        ebpfMonStreamLost(c, side, wire - have, time);
+    if (s->acked && after(s->next, s->ackTo) >= 0)
+        s->acked = 0;
+}
+
+/* Those that wait for nothing any more. */
+static void drain(ebpfMonCircuit *c, ebpfMonStream *s, int side, uint64_t now)
+{
+    while (s->head && ebpfMonStreamWanted(c)) {
+        int32_t ahead = after(s->head->seq, s->next);
+        ebpfMonChunk *chunk;
+
+        if (ahead > 0)
+            break;
+        chunk = take(s);
+        if ((uint32_t)-ahead < chunk->wire) {
+            uint32_t cut = (uint32_t)-ahead, gone = cut < chunk->have ? cut : chunk->have;
+
+            pass(c, s, side, chunk->data + gone, chunk->have - gone, chunk->wire - cut, now);
+        }
+        drop(c, chunk);
+    }
+    s->since = now;
+}
+
+static void skipGap(ebpfMonCircuit *c, ebpfMonStream *s, int side, uint64_t now)
+{
+    uint32_t to = s->head ? s->head->seq : s->ackTo, n = to - s->next;
+
+    s->next = to;
+    if (s->acked && after(s->next, s->ackTo) >= 0)
+        s->acked = 0;
+    ebpfMonStreamLost(c, side, n, now);
+    drain(c, s, side, now);
+}
+
+/* A piece that overlaps with none that waits, behind "prev" (NULL: first). */
+static ebpfMonChunk *insert(ebpfMonCircuit *c, ebpfMonStream *s, ebpfMonChunk *prev, uint32_t seq, const uint8_t *p,
+    size_t have, size_t wire, uint64_t time)
+{
+    ebpfMonChunk *chunk = ebpfMonCircuitAlloc(c, sizeof *chunk + have);
+
+    if (!chunk) {
+        ebpfMonCircuitStats(c)->noMemory++;
+        return NULL;
+    }
+    chunk->seq = seq;
+    chunk->wire = (uint32_t)wire;
+    chunk->have = (uint32_t)have;
+    chunk->time = time;
+    if (have)
+        memcpy(chunk->data, p, have);
+    chunk->next = prev ? prev->next : s->head;
+    if (prev)
+        prev->next = chunk;
+    else
+        s->head = chunk;
+    if (!chunk->next)
+        s->tail = chunk;
+    s->chunks++;
+    s->pending += sizeof *chunk + have;
+    return chunk;
+}
+
+/* What of a segment is new goes into the list: the first copy of a byte wins. */
+static void wait(ebpfMonCircuit *c, ebpfMonStream *s, uint32_t seq, const uint8_t *p, size_t have, size_t wire,
+    uint64_t time)
+{
+    ebpfMonChunk *prev = NULL;
+
+    if (s->tail && after(seq, s->tail->seq + s->tail->wire) >= 0) {
+        insert(c, s, s->tail, seq, p, have, wire, time); /* the usual case: more behind the same hole */
+        return;
+    }
+    for (ebpfMonChunk *chunk = s->head; wire; chunk = chunk->next) {
+        size_t room = chunk ? (size_t)(after(chunk->seq, seq) > 0 ? after(chunk->seq, seq) : 0) : wire, cut;
+
+        if (room) { /* the part before this chunk */
+            size_t n = wire < room ? wire : room, here = have < n ? have : n;
+
+            prev = insert(c, s, prev, seq, p, here, n, time);
+            if (!prev)
+                return;
+            seq += (uint32_t)n;
+            p += here;
+            have -= here;
+            wire -= n;
+        }
+        if (!chunk)
+            return;
+        if (after(chunk->seq + chunk->wire, seq) > 0) { /* the part that is here already */
+            cut = (size_t)after(chunk->seq + chunk->wire, seq);
+            if (cut > wire)
+                cut = wire;
+            seq += (uint32_t)cut;
+            p += cut < have ? cut : have;
+            have -= cut < have ? cut : have;
+            wire -= cut;
+        }
+        prev = chunk;
+    }
+}
+
+void ebpfMonStreamSegment(ebpfMonCircuit *c, ebpfMonStream *s, int side, const ebpfMonSegment *segment, uint64_t time)
+{
+    const uint8_t *p = segment->data;
+    size_t have = segment->have, wire = segment->wire;
+    uint32_t seq = segment->seq + !!(segment->flags & EBPFMON_TCP_SYN);
+    int32_t ahead;
+
+    if (!wire)
+        return;
+    if (!s->started) {
+        s->started = 1;
+        s->next = seq;
+    }
+    ahead = after(seq, s->next);
+    if (ahead > FAR || ahead < -FAR) {
+        if (++s->far < FAR_MAX)
+            return;
+        ebpfMonStreamClear(c, s);
+        s->next = seq;
+        s->fin = 0;
+        ebpfMonStreamLost(c, side, ahead > 0 ? (uint64_t)ahead : 0, time);
+        if (!ebpfMonStreamWanted(c))
+            return;
+        ahead = 0;
+    }
+    s->far = 0;
+    if (ahead < 0) { /* sent again, or a keep-alive */
+        size_t cut = (size_t)-(int64_t)ahead;
+
+        if (cut >= wire) {
+            ebpfMonCircuitStats(c)->repeated++;
+            return;
+        }
+        p += cut < have ? cut : have;
+        have -= cut < have ? cut : have;
+        wire -= cut;
+        seq = s->next;
+        ahead = 0;
+    }
+    if (ahead == 0) {
+        pass(c, s, side, p, have, wire, time);
+        drain(c, s, side, time);
+        return;
+    }
+    ebpfMonCircuitStats(c)->reordered++;
+    if (!s->head)
+        s->since = time;
+    wait(c, s, seq, p, have, wire, time);
+    while (s->head && ebpfMonStreamWanted(c)
+        && (s->pending > ebpfMonCircuitLimits(c)->pending || s->chunks > CHUNK_MAX))
+        skipGap(c, s, side, time);
+}
+
+void ebpfMonStreamAck(ebpfMonStream *s, uint32_t ack, uint64_t time)
+{
+    int32_t ahead;
+
+    if (s->fin && after(ack, s->finSeq) > 0)
+        ack = s->finSeq; /* the FIN itself is no byte */
+    ahead = after(ack, s->next);
+    if (!s->started || ahead <= 0 || ahead > FAR)
+        return;
+    if (!s->acked)
+        s->ackSince = time;
+    else if (after(ack, s->ackTo) <= 0)
+        return;
+    s->acked = 1;
+    s->ackTo = ack;
+}
+
+void ebpfMonStreamTick(ebpfMonCircuit *c, ebpfMonStream *s, int side, uint64_t time)
+{
+    int all = time == UINT64_MAX;
+
+    while (ebpfMonStreamWanted(c)) {
+        if (s->head && (all || (time > s->since && time - s->since > WAIT_NS)))
+            skipGap(c, s, side, all ? s->head->time : time);
+        else if (s->acked && !s->head && (all || (time > s->ackSince && time - s->ackSince > WAIT_NS)))
+            skipGap(c, s, side, all ? s->ackSince : time);
+        else
+            break;
+    }
+}
+
+int ebpfMonStreamEnded(const ebpfMonStream *s)
+{
+    return s->fin && s->started && after(s->next, s->finSeq) >= 0;
+}

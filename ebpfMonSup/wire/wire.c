@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/circuit.h"
+
+#define SECOND        1000000000ull
+#define SILENT_OTHER  (60 * SECOND)       /* a connection that is not (yet) ours */
+#define SILENT_HALF   (60 * SECOND)       /* one side has ended */
+#define SILENT_OPEN   (3 * 3600 * SECOND) /* longer than the two hours of TCP's keep-alive */
+#define KEEP_MIN      256                 /* bytes: any header, and a name */
+
+void *ebpfMonWireAlloc(ebpfMonWire *w, size_t size)
+{
+    void *p;
+
+    if (size > w->limits.total || w->stats.memory > w->limits.total - size)
+        return NULL;
+    p = malloc(size);
+    if (p)
+        w->stats.memory += size;
+    return p;
+}
+
+void ebpfMonWireRelease(ebpfMonWire *w, void *p, size_t size)
+{
+    if (!p)
+        return;
+    w->stats.memory -= size;
+    free(p);
+}
+
+ebpfMonWire *ebpfMonWireNew(const ebpfMonWireLimits *limits, ebpfMonWireSink sink, void *arg)
+{
+    ebpfMonWire *w = calloc(1, sizeof *w);
+    ebpfMonWireLimits *l;
+
+    if (!w)
+        return NULL;
+    l = &w->limits;
+    if (limits)
+        *l = *limits;
+    if (!l->circuits)
+        l->circuits = 4096;
+    if (!l->channels)
+        l->channels = 20000;
+    if (!l->keep)
+        l->keep = 65536;
+    if (l->keep < KEEP_MIN)
+        l->keep = KEEP_MIN;
+    if (!l->pending)
+        l->pending = 1 << 20;
+    if (!l->total)
+        l->total = 64 << 20;
+    w->sink = sink;
+    w->arg = arg;
+    for (w->buckets = 16; w->buckets < l->circuits && w->buckets < 1u << 20;)
+        w->buckets *= 2;
+    w->byKey = calloc(w->buckets, sizeof *w->byKey);
+    w->byNumber = calloc(w->buckets, sizeof *w->byNumber);
+    if (!w->byKey || !w->byNumber) {
+        ebpfMonWireFree(w);
+        return NULL;
+    }
+    return w;
+}
+
+static void nothing(void *arg, const ebpfMonWireEvent *event)
+{
+    (void)arg;
+    (void)event;
+}
+
+void ebpfMonWireFree(ebpfMonWire *w)
+{
+    if (!w)
+        return;
+    w->sink = nothing;
+    while (w->open.oldest)
+        ebpfMonCircuitEnd(w->open.oldest, 0);
+    while (w->others.oldest)
+        ebpfMonCircuitEnd(w->others.oldest, 0);
+    free(w->byKey);
+    free(w->byNumber);
+    free(w);
+}
+
+void ebpfMonWireEmit(ebpfMonWire *w, ebpfMonWireEvent *e)
+{
+    const char **text[] = { &e->user, &e->host, &e->name, &e->options, &e->text, &e->message };
+
+    for (unsigned i = 0; i < sizeof text / sizeof text[0]; i++)
+        if (!*text[i])
+            *text[i] = "";
+    w->sink(w->arg, e);
+}
+
+static int loopback(uint32_t addr)
+{
+    return *(const uint8_t *)&addr == 127;
+}
+
+static uint32_t netnsOf(const ebpfMonSegment *s, uint32_t netns)
+{
+    return loopback(s->from) || loopback(s->to) ? netns : 0;
+}
+
+static void datagram(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s)
+{
+    struct ebpfMonPeer peer = { .addr = s->from, .port = s->fromPort, .saddr = s->to, .sport = s->toPort,
+        .netns = netnsOf(s, netns) };
+    uint16_t from = ntohs(s->fromPort), to = ntohs(s->toPort);
+    const ebpfMonProtocol *protocol;
+
+    if (from == 5064 || from == 5065 || to == 5064 || to == 5065)
+        protocol = &ebpfMonCaProtocol;
+    else if (from == 5075 || from == 5076 || to == 5075 || to == 5076)
+        protocol = &ebpfMonPvaProtocol;
+    else if (s->have >= 16 && s->data[0] == 0) /* the high byte of any CA command */
+        protocol = &ebpfMonCaProtocol;
+    else if (s->have >= 8 && s->data[0] == 0xca) /* PVA's magic */
+        protocol = &ebpfMonPvaProtocol;
+    else
+        return;
+    if (protocol->datagram && s->have == s->wire)
+        protocol->datagram(w, time, &peer, s->data, s->have);
+}
+
+/* The circuit of a segment; "side" is the one that sent it. */
+static ebpfMonCircuit *circuitOf(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s, int *side)
+{
+    ebpfMonCircuitKey key = { .netns = netnsOf(s, netns) };
+    uint64_t from = (uint64_t)ntohl(s->from) << 16 | ntohs(s->fromPort);
+    uint64_t to = (uint64_t)ntohl(s->to) << 16 | ntohs(s->toPort);
+    ebpfMonCircuit *c;
+
+    *side = from > to;
+    key.addr[*side] = s->from;
+    key.port[*side] = s->fromPort;
+    key.addr[!*side] = s->to;
+    key.port[!*side] = s->toPort;
+    c = ebpfMonCircuitFind(w, &key);
+    if (c && s->flags & EBPFMON_TCP_SYN) {
+        const ebpfMonStream *st = &c->stream[*side];
+
+        /* Repeated, or the answer to the one that we saw: else the ports are used again. */
+        if (st->syn ? st->isn != s->seq : st->started) {
+            ebpfMonCircuitEnd(c, time);
+            c = NULL;
+        }
+    }
+    if (!c && (s->wire || s->flags & EBPFMON_TCP_SYN))
+        c = ebpfMonCircuitMake(w, &key, time);
+    return c;
+}
+
+static void flush(ebpfMonCircuit *c, uint64_t time)
+{
+    for (int side = 0; side < 2; side++)
+        ebpfMonStreamTick(c, &c->stream[side], side, time);
+}
+
+static void tcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s)
+{
+    int side;
+    ebpfMonCircuit *c = circuitOf(w, time, netns, s, &side);
+    ebpfMonStream *st;
+
+    if (!c)
+        return;
+    st = &c->stream[side];
+    ebpfMonCircuitUsed(c, time);
+    if (s->flags & EBPFMON_TCP_SYN && !st->started) {
+        ebpfMonStreamStart(st, s->seq);
+        c->assembly[side].fresh = 1;
+        if (c->phase == ebpfMonCircuitNew)
+            c->server = s->flags & EBPFMON_TCP_ACK ? side : !side;
+    }
+    if (c->phase != ebpfMonCircuitForeign) {
+        ebpfMonStreamTick(c, st, side, time);
+        if (s->flags & EBPFMON_TCP_ACK)
+            ebpfMonStreamAck(&c->stream[!side], s->ack, time);
+        if (s->wire)
+            ebpfMonStreamSegment(c, st, side, s, time);
+    }
+    if (s->flags & EBPFMON_TCP_FIN && !st->fin) {
+        st->fin = 1;
+        st->finSeq = s->seq + (uint32_t)s->wire;
+        if (!st->started) {
+            st->started = 1;
+            st->next = st->finSeq;
+        }
+    }
+    if (s->flags & EBPFMON_TCP_RST)
+        flush(c, UINT64_MAX);
+    if (s->flags & EBPFMON_TCP_RST || (ebpfMonStreamEnded(&c->stream[0]) && ebpfMonStreamEnded(&c->stream[1]))
+        || (s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign))
+        ebpfMonCircuitEnd(c, time);
+}
+
+void ebpfMonWirePacket(ebpfMonWire *w, uint64_t time, uint32_t netns, const uint8_t *ip, size_t len, size_t wireLen)
+{
+    ebpfMonSegment s;
+
+    w->stats.packets++;
+    w->stats.bytes += wireLen;
+    switch (ebpfMonPacketParse(ip, len, wireLen, &s)) {
+    case ebpfMonPacketTcp:
+        w->stats.segments += s.wire != 0;
+        tcp(w, time, netns, &s);
+        break;
+    case ebpfMonPacketUdp:
+        datagram(w, time, netns, &s);
+        break;
+    case ebpfMonPacketFragment:
+        w->stats.fragments++;
+        break;
+    case ebpfMonPacketOther:
+        break;
+    }
+}
+
+static int silent(const ebpfMonCircuit *c, uint64_t time)
+{
+    int half = ebpfMonStreamEnded(&c->stream[0]) || ebpfMonStreamEnded(&c->stream[1]);
+    uint64_t limit = c->phase != ebpfMonCircuitOpen ? SILENT_OTHER : half ? SILENT_HALF : SILENT_OPEN;
+
+    return time == UINT64_MAX || (time > c->last && time - c->last > limit);
+}
+
+void ebpfMonWireTick(ebpfMonWire *w, uint64_t time)
+{
+    ebpfMonCircuitList *lists[] = { &w->open, &w->others };
+
+    for (unsigned i = 0; i < 2; i++) {
+        ebpfMonCircuit *newer;
+
+        for (ebpfMonCircuit *c = lists[i]->oldest; c; c = newer) {
+            newer = c->newer;
+            flush(c, time);
+            if (silent(c, time) || (ebpfMonStreamEnded(&c->stream[0]) && ebpfMonStreamEnded(&c->stream[1])))
+                ebpfMonCircuitEnd(c, time == UINT64_MAX ? c->last : time);
+        }
+    }
+}
+
+int ebpfMonWireName(ebpfMonWire *w, uint64_t circuit, uint32_t sid, const char *name)
+{
+    ebpfMonCircuit *c = circuit ? ebpfMonCircuitByNumber(w, circuit) : NULL;
+
+    if (!c || !c->state)
+        return -1;
+    if (c->protocol->name)
+        c->protocol->name(c->state, sid, name);
+    return 0;
+}
+
+const ebpfMonWireStats *ebpfMonWireStat(const ebpfMonWire *w)
+{
+    return &w->stats;
+}
