@@ -254,7 +254,9 @@ static int piece(pvaState *pva, pvaPieces *pieces, const ebpfMonMessage *m, ebpf
         addPiece(pva, pieces, m->p, m->have);
         pieces->total = m->total;
     } else if (pieces->open && pieces->have >= PVA_HEADER && pieces->p[3] == m->p[3]) {
-        if (m->have == m->total) {
+        if (!pieces->hash || !m->hash) {
+            pieces->hash = 0; /* some bytes were never seen */
+        } else if (m->have == m->total) {
             pieces->hash = fnv(pieces->hash, m->p + PVA_HEADER, m->have - PVA_HEADER);
         } else {
             /* Not all of it is here: its own hash stands for it. */

@@ -198,10 +198,11 @@ static void decode(pvaMsg *msg, const pvaOp *op, pvaOut *out, ebpfMonWireEvent *
     if (msg->buf.bad || value.unknown || (msg->buf.cut && !out->length)) {
         pvaOutUnknown(out);
         value.isNumber = 0;
+        value.count = 0;
         msg->buf.cut |= value.unknown;
     } else if (msg->buf.cut) {
         if (out->length < 3 || memcmp(out->text + out->length - 3, "...", 3)) {
-            pvaPuts(out, " ...");
+            pvaPuts(out, out->text[out->length - 1] == ' ' ? "..." : " ...");
         }
         msg->buf.cut = op->type->variant;
     }

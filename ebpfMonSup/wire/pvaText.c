@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -89,7 +90,9 @@ static void putFloat(pvaOut *out, double number, int isFloat, int json)
         putInteger(out, fabs(number), number < 0);
         return;
     }
-    for (digits = isFloat ? 6 : 15; ; digits++) {
+    /* So many digits, without zeros at their end, are always the shortest; but not of the smallest numbers. */
+    digits = fabs(number) < (isFloat ? FLT_MIN : DBL_MIN) ? 1 : isFloat ? 6 : 15;
+    for (;; digits++) {
         snprintf(text, sizeof(text), "%.*g", digits, number);
         if (digits == (isFloat ? 9 : 17) || (isFloat ? strtof(text, NULL) == (float)number
             : strtod(text, NULL) == number)) {

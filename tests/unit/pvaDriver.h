@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <arpa/inet.h>
 #include "wire/protocol.h"
 
 struct ebpfMonCircuit {
@@ -16,7 +17,7 @@ struct ebpfMonCircuit {
     ebpfMonWireStats  stats;
     void   *state;
     struct { uint8_t *p; size_t size, at; } stream[2];
-    int     foreign;        /* frame() said so */
+    int     foreign;        /* so often frame() said: no message of ours */
     unsigned long puts, events;
     uint64_t lastHash;
     FILE   *lines;          /* NULL: none are written */
@@ -162,7 +163,7 @@ static uint64_t driverHash(const uint8_t *p, size_t size)
 /* The messages that can be cut from what has come. Each is handed over in memory of just its size. */
 static void driverCut(struct ebpfMonCircuit *circuit, int side)
 {
-    while (!circuit->foreign) {
+    for (;;) {
         uint8_t *p = circuit->stream[side].p + circuit->stream[side].at;
         size_t have = circuit->stream[side].size - circuit->stream[side].at;
         ebpfMonFrame frame = { 0 };
@@ -174,7 +175,10 @@ static void driverCut(struct ebpfMonCircuit *circuit, int side)
         found = ebpfMonPvaProtocol.frame(circuit->state, side, head, ask, &frame);
         free(head);
         if (found < 0) {
-            circuit->foreign = 1;
+            circuit->foreign++;
+            circuit->stream[side].at = circuit->stream[side].size;
+            ebpfMonPvaProtocol.gap(circuit->state, side);
+            return;
         }
         if (found && frame.hashFrom > frame.total) {
             abort();
@@ -182,7 +186,7 @@ static void driverCut(struct ebpfMonCircuit *circuit, int side)
         if (!found && ask >= ebpfMonPvaProtocol.headerMax) {
             abort();
         }
-        if (found <= 0 || have < frame.total) {
+        if (!found || have < frame.total) {
             return;
         }
         size_t keep = frame.total < circuit->limits.keep ? frame.total : circuit->limits.keep;
@@ -205,7 +209,8 @@ static void driverBytes(struct ebpfMonCircuit *circuit, int side, const uint8_t 
     driverCut(circuit, side);
 }
 
-/* A recording: a byte 0 client, 1 server; two bytes, little-endian, how many follow; those. */
+/* A recording: a byte 0 client, 1 server, 2 datagram, 4 or 5 a gap in one of the two; two bytes, little-endian, how
+ * many follow; those. */
 static void driverPlay(struct ebpfMonCircuit *circuit, const uint8_t *p, size_t size)
 {
     while (size >= 3) {
@@ -214,7 +219,19 @@ static void driverPlay(struct ebpfMonCircuit *circuit, const uint8_t *p, size_t 
         if (length > size - 3) {
             length = size - 3;
         }
-        driverBytes(circuit, p[0] & 1, p + 3, length);
+        if (p[0] & 2) {
+            const struct ebpfMonPeer from_to = { .addr = htonl(0x0a000001), .port = htons(1111),
+                .saddr = htonl(0x0a0000ff), .sport = htons(5076) };
+            uint8_t *copy = malloc(length + 1);
+
+            memcpy(copy, p + 3, length);
+            ebpfMonPvaProtocol.datagram((ebpfMonWire *)circuit, 1, &from_to, copy, length);
+            free(copy);
+        } else if (p[0] & 4) {
+            ebpfMonPvaProtocol.gap(circuit->state, p[0] & 1);
+        } else {
+            driverBytes(circuit, p[0] & 1, p + 3, length);
+        }
         p += 3 + length;
         size -= 3 + length;
     }
