@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pvAccess on one connection (pvAccess Protocol Specification, Protocol Messages). The byte order is that of each
+ * message's own flags: all implementations send it so, whatever else was agreed.
+ */
+#include "wire/pva.h"
+
+#define SIZE_LIMIT (64 * 1024 * 1024)
+#define VERSION_MAX 15
+
+/* The least that a message of a command has behind its header, from the client and from the server; -1: it does not
+ * come from there by TCP. */
+static const struct { int8_t client, server; } least[pvaCommands] = {
+    [pvaBeacon] = { -1, -1 }, [pvaValidation] = { 9, 7 }, [pvaEcho] = { 0, 0 }, [pvaSearch] = { 29, -1 },
+    [pvaFound] = { -1, 38 }, [pvaAuthNZ] = { 1, 1 }, [pvaAclChange] = { -1, 4 }, [pvaCreate] = { 2, 9 },
+    [pvaDestroy] = { 8, 8 }, [pvaValidated] = { -1, 1 }, [pvaGetCmd] = { 9, 6 }, [pvaPutCmd] = { 9, 6 },
+    [pvaPutGet] = { 9, 6 }, [pvaMonitor] = { 9, 5 }, [pvaArrayCmd] = { 9, 6 }, [pvaDestroyRequest] = { 8, -1 },
+    [pvaProcess] = { 9, 6 }, [pvaGetField] = { 9, 5 }, [pvaMessage] = { -1, 6 }, [pvaMultiple] = { -1, 0 },
+    [pvaRpc] = { 9, 6 }, [pvaCancel] = { 8, -1 }, [pvaOriginTag] = { -1, -1 }
+};
+
+static int frame(void *state, int fromServer, const uint8_t *p, size_t have, ebpfMonFrame *frame)
+{
+    (void)state;
+    /* As soon as can be: this is asked at every byte when a header is looked for. */
+    if ((have > 0 && p[0] != 0xca) || (have > 1 && (!p[1] || p[1] > VERSION_MAX))) {
+        return -1;
+    }
+    if (have < 4) {
+        return 0;
+    }
+    unsigned flags = p[2], cmd = p[3];
+    if ((flags & 0x0e) || !(flags & pvaFlagServer) != !fromServer) {
+        return -1;
+    }
+    if (flags & pvaFlagControl) {
+        if (cmd > 4) {
+            return -1;
+        }
+        if (have < PVA_HEADER) {
+            return 0;
+        }
+        frame->total = frame->hashFrom = PVA_HEADER;
+        return 1;
+    }
+    int min = cmd < pvaCommands ? fromServer ? least[cmd].server : least[cmd].client : -1;
+    if (min < 0) {
+        return -1;
+    }
+    if (have < PVA_HEADER) {
+        return 0;
+    }
+    size_t size = pvaNumber(p + 4, 4, !!(flags & pvaFlagBig));
+    if (size > SIZE_LIMIT || (!(flags & (pvaFlagFirst | pvaFlagLast)) && size < (size_t)min)) {
+        return -1;
+    }
+    frame->total = frame->hashFrom = PVA_HEADER + size;
+    if (!fromServer && (cmd == pvaPutCmd || cmd == pvaPutGet || cmd == pvaArrayCmd)) {
+        size_t from = 0;
+
+        if (flags & pvaFlagLast) {
+            from = PVA_HEADER; /* goes on with the value */
+        } else if (pvaPutValue(p, have, frame->total, &from)) {
+            return 0;
+        }
+        if (from) {
+            frame->hashFrom = from;
+        }
+    }
+    return 1;
+}
+
+void pvaEmit(pvaState *pva, const pvaMsg *msg, ebpfMonWireEvent *event)
+{
+    event->time = msg->message->time;
+    event->seq = msg->seq;
+    event->end = msg->end;
+    event->fromServer = msg->message->fromServer;
+    event->user = pva->user;
+    event->host = pva->host;
+    event->name = event->name ? event->name : "";
+    event->options = event->options ? event->options : "";
+    event->text = event->text ? event->text : "";
+    event->message = event->message ? event->message : "";
+    ebpfMonCircuitEmit(pva->circuit, event);
+}
+
+int pvaStatusGet(pvaBuf *buf, pvaStatus *status)
+{
+    uint8_t kind = pvaGet(buf, 1);
+    size_t length;
+
+    status->severity = 0;
+    status->text[0] = 0;
+    if (kind == 0xff || pvaFailed(buf)) {
+        return !pvaFailed(buf);
+    }
+    const char *text = pvaString(buf, &length);
+    if (text) {
+        length = strnlen(text, length < sizeof(status->text) - 1 ? length : sizeof(status->text) - 1);
+        memcpy(status->text, text, length);
+        status->text[length] = 0;
+    }
+    pvaString(buf, &length); /* call tree */
+    if (kind > 3) {
+        buf->bad = 1;
+    }
+    status->severity = kind;
+    return !pvaFailed(buf) && kind < 2;
+}
+
+/* The client's answer: which way to prove itself, and for "ca" who it says it is. May come again. */
+static void validation(pvaState *pva, pvaMsg *msg)
+{
+    pvaValue value = { .types = msg->types, .buf = &msg->buf };
+    char user[sizeof(pva->user)] = "", host[sizeof(pva->host)] = "";
+    size_t length;
+
+    pvaSkip(&msg->buf, 4 + 2 + 2);
+    const char *method = pvaString(&msg->buf, &length);
+    if (method && length == 9 && !memcmp(method, "anonymous", 9)) {
+        strcpy(user, "anonymous");
+    }
+    if (method && pvaLeft(&msg->buf)) {
+        pvaType *type = pvaTypeRead(msg->types, &msg->buf);
+
+        if (type) {
+            pvaClaim(&value, type, user, sizeof(user), host, sizeof(host));
+        }
+        pvaTypeDrop(msg->types, type);
+    }
+    if (pvaFailed(&msg->buf)) {
+        return;
+    }
+    memcpy(pva->user, user, sizeof(user));
+    memcpy(pva->host, host, sizeof(host));
+    pvaEmit(pva, msg, &(ebpfMonWireEvent){ .kind = ebpfMonWireUser });
+}
+
+/* Only what it describes is of interest. */
+static void authNZ(pvaMsg *msg)
+{
+    pvaValue value = { .types = msg->types, .buf = &msg->buf };
+    pvaType *type = pvaTypeRead(msg->types, &msg->buf);
+
+    if (type && type->variant) {
+        pvaWhole(&value, type);
+    }
+    pvaTypeDrop(msg->types, type);
+}
+
+typedef struct { pvaState *pva; const pvaMsg *msg; } toCircuit;
+
+static void emitToCircuit(void *arg, ebpfMonWireEvent *event)
+{
+    toCircuit *to = arg;
+
+    pvaEmit(to->pva, to->msg, event);
+}
+
+static void whole(pvaState *pva, pvaMsg *msg)
+{
+    toCircuit to = { pva, msg };
+
+    switch (msg->cmd) {
+    case pvaValidation:
+        if (!msg->message->fromServer) {
+            validation(pva, msg);
+        }
+        break;
+    case pvaAuthNZ:
+        authNZ(msg);
+        break;
+    case pvaSearch:
+        pvaSearchMessage(&msg->buf, &(struct ebpfMonPeer){ .addr = 0 }, emitToCircuit, &to);
+        break;
+    case pvaFound:
+        pvaFoundMessage(&msg->buf, &(struct ebpfMonPeer){ .addr = 0 }, emitToCircuit, &to);
+        break;
+    case pvaCreate:
+    case pvaDestroy:
+        pvaChannelMessage(pva, msg);
+        break;
+    default:
+        pvaOpMessage(pva, msg);
+    }
+    if (msg->buf.bad) {
+        ebpfMonCircuitStats(pva->circuit)->malformed++;
+    }
+    if (pvaFailed(&msg->buf)) {
+        /* What stood in the rest may have given numbers a new meaning. */
+        pvaTypesForget(msg->types);
+    }
+}
+
+static void piecesFree(pvaState *pva, pvaPieces *pieces)
+{
+    if (pieces->p) {
+        ebpfMonCircuitFree(pva->circuit, pieces->p, pieces->room);
+    }
+    *pieces = (pvaPieces){ .open = 0 };
+}
+
+static void addPiece(pvaState *pva, pvaPieces *pieces, const uint8_t *p, size_t size)
+{
+    size_t keep = ebpfMonCircuitLimits(pva->circuit)->keep, room = pieces->room ? pieces->room : 4096;
+
+    /* A hole must not be: once something is left out, all that follows is. */
+    if (pieces->have != pieces->total) {
+        return;
+    }
+    if (pieces->have + size > keep) {
+        size = keep > pieces->have ? keep - pieces->have : 0;
+    }
+    while (room < pieces->have + size) {
+        room *= 2;
+    }
+    if (room != pieces->room) {
+        uint8_t *wider = ebpfMonCircuitAlloc(pva->circuit, room);
+
+        if (!wider) {
+            ebpfMonCircuitStats(pva->circuit)->noMemory++;
+            return;
+        }
+        if (pieces->p) {
+            memcpy(wider, pieces->p, pieces->have);
+            ebpfMonCircuitFree(pva->circuit, pieces->p, pieces->room);
+        }
+        pieces->p = wider;
+        pieces->room = room;
+    }
+    memcpy(pieces->p + pieces->have, p, size);
+    pieces->have += size;
+}
+
+static uint64_t fnv(uint64_t hash, const uint8_t *p, size_t size)
+{
+    for (; size; p++, size--) {
+        hash = (hash ^ *p) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+/* Nonzero: the last piece is there, and "joined" says what they make. */
+static int piece(pvaState *pva, pvaPieces *pieces, const ebpfMonMessage *m, ebpfMonMessage *joined)
+{
+    int first = !(m->p[2] & pvaFlagLast), last = !(m->p[2] & pvaFlagFirst);
+
+    if (first) {
+        piecesFree(pva, pieces);
+        pieces->open = 1;
+        pieces->hash = m->hash;
+        pieces->seq = m->seq;
+        addPiece(pva, pieces, m->p, m->have);
+        pieces->total = m->total;
+    } else if (pieces->open && pieces->have >= PVA_HEADER && pieces->p[3] == m->p[3]) {
+        if (!pieces->hash || !m->hash) {
+            pieces->hash = 0; /* some bytes were never seen */
+        } else if (m->have == m->total) {
+            pieces->hash = fnv(pieces->hash, m->p + PVA_HEADER, m->have - PVA_HEADER);
+        } else {
+            /* Not all of it is here: its own hash stands for it. */
+            pieces->hash = fnv(pieces->hash, (const uint8_t *)&m->hash, sizeof(m->hash));
+        }
+        addPiece(pva, pieces, m->p + PVA_HEADER, m->have - PVA_HEADER);
+        pieces->total += m->total - PVA_HEADER;
+    } else {
+        /* An empty last piece behind a whole message is allowed: AbstractCodec::processReadNormal of pvAccessCPP */
+        if (m->total > PVA_HEADER && pieces->open) {
+            ebpfMonCircuitStats(pva->circuit)->malformed++;
+        }
+        piecesFree(pva, pieces);
+        return 0;
+    }
+    if (!last) {
+        return 0;
+    }
+    *joined = *m;
+    joined->p = pieces->p;
+    joined->have = pieces->have;
+    joined->total = pieces->total;
+    joined->hash = pieces->hash;
+    joined->seq = pieces->seq;
+    return joined->have >= PVA_HEADER;
+}
+
+static void message(void *state, const ebpfMonMessage *m)
+{
+    pvaState *pva = state;
+    pvaPieces *pieces = &pva->pieces[m->fromServer != 0];
+    ebpfMonMessage joined;
+    uint32_t end = m->seq + (uint32_t)m->total;
+
+    if (m->have < PVA_HEADER || m->total < m->have || m->p[0] != 0xca || (m->p[2] & pvaFlagControl)) {
+        return;
+    }
+    if (m->p[2] & (pvaFlagFirst | pvaFlagLast)) {
+        if (!piece(pva, pieces, m, &joined)) {
+            return;
+        }
+        m = &joined;
+    }
+    pvaMsg msg = { .message = m, .cmd = m->p[3], .seq = m->seq, .end = end, .hash = m->hash,
+        .types = &pva->types[m->fromServer != 0], .buf = { .p = m->p + PVA_HEADER, .have = m->have - PVA_HEADER,
+            .total = m->total - PVA_HEADER, .big = !!(m->p[2] & pvaFlagBig) } };
+    whole(pva, &msg);
+    if (m == &joined) {
+        piecesFree(pva, pieces);
+    }
+}
+
+static void *open(ebpfMonCircuit *circuit)
+{
+    pvaState *pva = ebpfMonCircuitAlloc(circuit, sizeof(*pva));
+
+    if (pva) {
+        memset(pva, 0, sizeof(*pva));
+        pva->circuit = circuit;
+        pvaTypesInit(&pva->types[0], circuit, &pva->typeBytes);
+        pvaTypesInit(&pva->types[1], circuit, &pva->typeBytes);
+    }
+    return pva;
+}
+
+static void close(void *state)
+{
+    pvaState *pva = state;
+    int i;
+
+    pvaChannelsFree(pva);
+    pvaOpsFree(pva);
+    for (i = 0; i < 2; i++) {
+        pvaTypesForget(&pva->types[i]);
+        piecesFree(pva, &pva->pieces[i]);
+    }
+    ebpfMonCircuitFree(pva->circuit, pva, sizeof(*pva));
+}
+
+static void gap(void *state, int fromServer)
+{
+    pvaState *pva = state;
+
+    pvaTypesForget(&pva->types[fromServer != 0]);
+    piecesFree(pva, &pva->pieces[fromServer != 0]);
+    pvaOpsGap(pva);
+}
+
+static void name(void *state, uint32_t sid, const char *name)
+{
+    pvaChannelNamed(state, sid, name);
+}
+
+const ebpfMonProtocol ebpfMonPvaProtocol = {
+    .id = ebpfMonWirePva,
+    .headerMax = PVA_HEADER + 4 + 4 + 1 + 5 /* up to the size of a put's BitSet */,
+    .frame = frame,
+    .open = open,
+    .close = close,
+    .message = message,
+    .gap = gap,
+    .name = name,
+    .datagram = pvaDatagram
+};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reading a pvAccess message without ever leaving it. All that a message says of lengths is measured against the
+ * message itself. Two ways to fail: "bad", it contradicts itself; "cut", it goes on behind what was kept of it.
+ * After either everything reads as zero. (pvAccess Protocol Specification, Data Encoding.)
+ */
+#ifndef EBPFMON_PVA_BUF_H
+#define EBPFMON_PVA_BUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PVA_NULL SIZE_MAX /* the "null" size */
+
+typedef struct {
+    const uint8_t *p;
+    size_t pos, have, total; /* pos may pass "have": skipping needs no bytes */
+    int    big;              /* byte order of the message */
+    int    bad, cut;
+} pvaBuf;
+
+static inline size_t pvaLeft(const pvaBuf *buf)
+{
+    return buf->bad ? 0 : buf->total - buf->pos;
+}
+
+static inline int pvaFailed(const pvaBuf *buf)
+{
+    return buf->bad || buf->cut;
+}
+
+static inline void pvaSkip(pvaBuf *buf, size_t size)
+{
+    if (size > pvaLeft(buf)) {
+        buf->bad = 1;
+    } else {
+        buf->pos += size;
+    }
+}
+
+/* NULL when they are not there. */
+static inline const uint8_t *pvaTake(pvaBuf *buf, size_t size)
+{
+    size_t at = buf->pos;
+
+    if (pvaFailed(buf) || size > pvaLeft(buf)) {
+        buf->bad |= !buf->cut;
+        return NULL;
+    }
+    if (at > buf->have || size > buf->have - at) {
+        buf->cut = 1;
+        return NULL;
+    }
+    buf->pos += size;
+    return buf->p + at;
+}
+
+/* The number of "size" bytes, at most 8, at p. */
+static inline uint64_t pvaNumber(const uint8_t *p, unsigned size, int big)
+{
+    uint64_t value = 0;
+    unsigned i;
+
+    for (i = 0; i < size; i++) {
+        value = value << 8 | p[big ? i : size - 1 - i];
+    }
+    return value;
+}
+
+static inline uint64_t pvaGet(pvaBuf *buf, unsigned size)
+{
+    const uint8_t *p = pvaTake(buf, size);
+
+    return p ? pvaNumber(p, size, buf->big) : 0;
+}
+
+/* One, five or thirteen bytes; PVA_NULL for null. What is larger than the message is caught where it is used. */
+static inline size_t pvaSize(pvaBuf *buf)
+{
+    uint64_t size = pvaGet(buf, 1);
+
+    if (size == 255) {
+        return PVA_NULL;
+    }
+    if (size == 254) {
+        size = pvaGet(buf, 4);
+        if (size == INT32_MAX) {
+            size = pvaGet(buf, 8);
+        }
+        if (size > INT32_MAX) {
+            buf->bad = 1;
+            return 0;
+        }
+    }
+    return size;
+}
+
+/* Not ended by a zero; null is an empty one. NULL on failure. */
+static inline const char *pvaString(pvaBuf *buf, size_t *length)
+{
+    size_t size = pvaSize(buf);
+
+    *length = size == PVA_NULL ? 0 : size;
+    const char *string = (const char *)pvaTake(buf, *length);
+    if (!string) {
+        *length = 0;
+    }
+    return string;
+}
+
+typedef struct {
+    const uint8_t *p;
+    size_t size;
+    int    big;
+} pvaBits;
+
+static inline int pvaBitsGet(pvaBuf *buf, pvaBits *bits)
+{
+    size_t size = pvaSize(buf);
+
+    bits->size = size == PVA_NULL ? 0 : size;
+    bits->big = buf->big;
+    bits->p = pvaTake(buf, bits->size);
+    return bits->p ? 0 : -1;
+}
+
+/* Whole groups of eight bytes are numbers of the message's byte order, what follows are bytes
+ * (pvData's BitSet::serialize). */
+static inline int pvaBit(const pvaBits *bits, unsigned i)
+{
+    size_t byte = i / 8;
+
+    if (byte >= bits->size) {
+        return 0;
+    }
+    if (bits->big && byte < (bits->size & ~(size_t)7)) {
+        byte = (byte & ~(size_t)7) | (7 - (byte & 7));
+    }
+    return bits->p[byte] >> (i & 7) & 1;
+}
+
+#endif

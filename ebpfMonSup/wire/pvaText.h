@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Text of bounded length, from numbers and strings as pvAccess sends them. */
+#ifndef EBPFMON_PVA_TEXT_H
+#define EBPFMON_PVA_TEXT_H
+
+#include "wire/pvaType.h"
+
+#define PVA_TEXT 513 /* 512 bytes; what is longer ends in "..." */
+
+typedef struct {
+    size_t length;
+    int    full;
+    char   text[PVA_TEXT];
+} pvaOut;
+
+/* Bytes of a bool or number; 0: another type. */
+static inline unsigned pvaNumberSize(unsigned code)
+{
+    switch (code) {
+    case pvaBool: case pvaI8: case pvaU8: return 1;
+    case pvaI16: case pvaU16: return 2;
+    case pvaI32: case pvaU32: case pvaF32: return 4;
+    case pvaI64: case pvaU64: case pvaF64: return 8;
+    default: return 0;
+    }
+}
+
+void pvaPut(pvaOut *out, const char *text, size_t length);
+void pvaPuts(pvaOut *out, const char *text);
+void pvaPutRaw(pvaOut *out, const char *text, size_t length);  /* from the wire */
+void pvaPutJson(pvaOut *out, const char *text, size_t length); /* in quotes */
+/* A bool or number of the wire; returns it. */
+double pvaPutNumber(pvaOut *out, unsigned code, const uint8_t *p, int big, int json);
+
+/* Ends the text: what is too long is cut at the end of a character, with "...". */
+void pvaOutEnd(pvaOut *out);
+/* The text says "?": the value is not known. */
+void pvaOutUnknown(pvaOut *out);
+
+#endif

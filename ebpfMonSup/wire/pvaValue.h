@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pvAccess values as people read them, or skipped for the descriptions in them. */
+#ifndef EBPFMON_PVA_VALUE_H
+#define EBPFMON_PVA_VALUE_H
+
+#include "wire/pvaText.h"
+
+#define PVA_SHOW 8   /* elements of an array that are shown */
+
+/* What stands in a message from buf's position on. Values may bring descriptions: "types" is the registry of the
+ * direction of the message. */
+typedef struct {
+    pvaTypes *types;
+    pvaBuf   *buf;
+    pvaOut   *out;        /* NULL: skip */
+    /* Of the enumeration "value", an array of strings as on the wire; NULL: not known. Also a result. */
+    const uint8_t *choices;
+    size_t    choicesSize;
+    int       choicesBig;
+    /* results */
+    uint32_t  count;      /* elements of the value; 1 when it is no array */
+    int       isNumber;
+    double    number;
+    int       unknown;    /* a type whose description was not seen */
+    /* on the way */
+    const pvaNode *choicesNode;
+    unsigned  depth, work;
+} pvaValue;
+
+/* Values of the fields whose bits are set: one leaf "value" as it is, else {"a": 1}. */
+void pvaChanged(pvaValue *value, const pvaType *type, const pvaBits *bits);
+/* A whole value. */
+void pvaWhole(pvaValue *value, const pvaType *type);
+/* A pvRequest: "record[process=true]field(value)". */
+void pvaRequest(pvaValue *value, const pvaType *type, int *process);
+/* The members "user" and "host" of a structure. */
+void pvaClaim(pvaValue *value, const pvaType *type, char *user, size_t userSize, char *host, size_t hostSize);
+
+#endif
