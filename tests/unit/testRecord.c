@@ -19,6 +19,7 @@
 
 #include "model/board.h"
 #include "model/control.h"
+#include "model/logControl.h"
 
 #define PATH "../../../db:../../../../db"
 #define DEADLINE 5.0 /* s */
@@ -29,6 +30,7 @@ void testRecord_registerRecordDeviceDriver(struct dbBase *);
 static ebpfMonFilter inForce;
 static unsigned generations, started, resets;
 static int levelSet = -2;
+static unsigned logResets, rotations;
 
 static long fakeConfigure(const ebpfMonSettings *settings)
 {
@@ -75,6 +77,19 @@ static void fakeResetLost(void)
 {
     resets++;
 }
+
+static void fakeLogReset(void)
+{
+    logResets++;
+}
+
+static long fakeRotate(void)
+{
+    rotations++;
+    return 0;
+}
+
+static const ebpfMonLogOps fakeLog = {.rotate = fakeRotate, .resetLost = fakeLogReset};
 
 static long fakeList(void)
 {
@@ -249,6 +264,7 @@ static void testValues(void)
 {
     static const double edges[] = {0, 0, 0, 7};
     static const epicsInt32 pids[] = {4711, 0};
+    ebpfMonBoard *board;
 
     testDiag("the monitor runs: one change of state reaches all");
     fillBoard();
@@ -301,7 +317,26 @@ static void testValues(void)
     expect("T:LOST_CNT.SEVR", "MINOR");
     expect("T:LOST_BY", "3");
     testdbPutFieldOk("T:LOST_RESET", DBR_LONG, 1);
-    testOk1(resets == 1);
+    testOk1(resets == 1 && logResets == 1);
+
+    testDiag("logs");
+    expect("T:LOG_STATE", "Off");
+    board = ebpfMonBoardLock();
+    board->logState = ebpfMonLogTrouble;
+    strcpy(board->logMsg, "disk full");
+    board->logCount = 12;
+    board->logLost = 3;
+    board->logQueue = 60;
+    ebpfMonBoardUnlock();
+    change(ebpfMonGroupLog);
+    expect("T:LOG_STATE.SEVR", "MINOR");
+    expect("T:LOG_MSG.VAL$", "disk full");
+    expect("T:LOG_CNT", "12");
+    expect("T:LOG_LOST_CNT.SEVR", "MINOR");
+    expect("T:LOG_QUEUE.SEVR", "MINOR");
+    expect("T:PUT_CAPUTLOG.VAL$", "no put yet");
+    testdbPutFieldOk("T:LOG_ROTATE", DBR_LONG, 1);
+    testOk1(rotations == 1 && logResets == 1);
 }
 
 static void testPuts(void)
@@ -474,6 +509,7 @@ MAIN(testRecord)
     testdbReadDatabase("testRecord.dbd", NULL, NULL);
     testRecord_registerRecordDeviceDriver(pdbbase);
     ebpfMonControlRegister(&fake); /* in place of the monitor, which has just registered */
+    ebpfMonLogControlRegister(&fakeLog);
     testdbReadDatabase("ebpfMon.db", PATH, "P=T:,FILTER_HOST=ho*,FILTER_FIELD=X*");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:A");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:NOT:THERE,N=B");
