@@ -11,11 +11,11 @@
 
 #include "model/rules.h"
 
-#define CACHE  4096u /* PVs; a power of two */
+#define CACHE  16384u /* PVs; a power of two */
 #define NAMES  4
 #define NO_RULE UINT32_MAX
 
-/* "ioc\0pv\0channel": the whole of what chooses a rule is compared, so that no collision gives another PV's rule. */
+/* "ioc\0pv\0channel", that without modifiers: the whole of what chooses a rule is compared, so that no collision gives another PV's rule. */
 #define KEY (sizeof(((ebpfMonPut *)0)->ioc) + sizeof(((ebpfMonPut *)0)->pv) + sizeof(((ebpfMonPut *)0)->channel))
 
 struct ebpfMonRuleCache {
@@ -184,16 +184,14 @@ static void plainName(const char *channel, char *plain, size_t size)
         field[strcspn(field, "$[")] = 0;
 }
 
-static uint32_t findRule(const ebpfMonRuleSet *set, const ebpfMonPut *put)
+static uint32_t findRule(const ebpfMonRuleSet *set, const ebpfMonPut *put, const char *plain)
 {
-    char plain[sizeof(put->channel)], other[2][sizeof(put->channel) + 4];
+    char other[2][sizeof(put->channel) + 4];
     name names[NAMES];
     unsigned count = twice(put->pv, other[0], sizeof(other[0]), names);
 
-    if (put->channel[0]) {
-        plainName(put->channel, plain, sizeof(plain));
+    if (plain[0])
         count += twice(plain, other[1], sizeof(other[1]), names + count);
-    }
     for (uint32_t r = 0; r < set->ruleCount; r++) {
         const ebpfMonPutRule *rule = &set->rule[r];
         int found = 0;
@@ -217,12 +215,17 @@ static uint32_t append(char *key, uint32_t length, const char *text)
 
 static uint32_t ruleOf(ebpfMonRuleSet *set, const ebpfMonPut *put)
 {
-    char key[KEY];
-    uint32_t length = append(key, append(key, append(key, 0, put->ioc), put->pv), put->channel);
-    unsigned at = epicsMemHash(key, length, 0) % CACHE;
+    char key[KEY], plain[sizeof(put->channel)] = "";
+    uint32_t length;
+    unsigned at;
+
+    if (put->channel[0])
+        plainName(put->channel, plain, sizeof(plain));
+    length = append(key, append(key, append(key, 0, put->ioc), put->pv), plain);
+    at = epicsMemHash(key, length, 0) % CACHE;
 
     if (set->cache->slot[at].length != length || memcmp(set->cache->slot[at].key, key, length) != 0) {
-        set->cache->slot[at].rule = findRule(set, put);
+        set->cache->slot[at].rule = findRule(set, put, plain);
         set->cache->slot[at].length = length;
         memcpy(set->cache->slot[at].key, key, length);
     }

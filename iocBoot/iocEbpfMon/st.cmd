@@ -35,6 +35,9 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 # What is given here of the filter goes before the FILTER_* PVs, autosaved or not, and sets them.
 #ebpfMonFilter "*" "*" "*" "*" "*" counts 10000 1 0.5
 
+# Which puts are expected; the others raise PUT_BAD_* until they are acknowledged.
+#ebpfMonRules "$(TOP)/iocBoot/$(IOC)/rules.json"
+
 iocInit
 
 echo "ebpfMon serves $(EBPFMON_P)STATE and others. Type: help ebpfMon*"

@@ -111,7 +111,7 @@ def test_puts_table(monitor, ioc):
         table = context.get(monitor.prefix + "PUTS", timeout=10)
         assert table.getID() == "epics:nt/NTTable:1.0"
         columns = dict(table.value.items())
-        assert len(table.labels) == len(columns) == 6, (list(table.labels), list(columns))
+        assert len(table.labels) == len(columns) == 7, (list(table.labels), list(columns))
         assert len({len(c) for c in columns.values()}) == 1
         flat = [str(c[0]) for c in columns.values()]
         assert ioc.prefix + "AO" in flat and "31" in flat

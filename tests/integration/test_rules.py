@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What was not expected: rules, alarms until acknowledged, reload; the displays and the alarm tree that go with it."""
+import json
+import pwd
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from harness import ca, db, env
+from harness.clients import Client
+from harness.wait import until
+
+BAD = ["CNT", "OPEN", "LAST", "WHY", "LOG", "TIMES", "PVS", "VALS", "WHOS", "RULES"]
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(db.READY + db.record("ao", "SET") + db.record("ao", "CLOSED") + db.record("ao", "FREE") +
+                      db.record("ao", "WIRED") + db.record("calcout", "SRC", CALC="7", OUT="$(P)WIRED PP",
+                                                           OOPT="Every Time"), kind="softIocPVA").start()
+
+
+@pytest.fixture(scope="module")
+def rules(ioc):
+    p = ioc.prefix
+    return {"rules": [
+        {"name": "setpoint", "pv": p + "SET", "users": "root", "min": 0, "max": 100},
+        {"name": "closed", "pv": [p + "CLOSED", p + "NOTHERE"], "allow": False},
+        {"name": "wired", "pv": p + "WIRED", "origins": ["CA"]},
+    ]}
+
+
+@pytest.fixture(scope="module")
+def file(rules, tmp_path_factory):
+    path = tmp_path_factory.mktemp("rules") / "rules.json"
+    path.write_text(json.dumps(rules))
+    return path
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc, file, tmp_path_factory):
+    own = tmp_path_factory.mktemp("db") / "own.db"
+    text = (env.TOP / "documentation" / "rules.md").read_text()
+    own.write_text(re.search(r"```\n(record\(aSub.*?)```", text, re.S).group(1))
+    m = module_monitor(before=[f'ebpfMonRules "{file}"'])
+    m.before.append(f'dbLoadRecords("{own}", "P={m.prefix}")')
+    m.start()
+    m.wait_ioc(ioc)
+    return m
+
+
+@pytest.fixture(autouse=True)
+def acknowledged(monitor):
+    """Every test begins without an alarm."""
+    yield
+    acknowledge(monitor)
+
+
+def acknowledge(monitor):
+    def done():
+        monitor.put("PUT_BAD_ACK", 1)
+        return monitor.get("PUT_BAD_OPEN") == 0
+
+    until(done, 5, lambda: f"all acknowledged, {monitor.get('PUT_BAD_OPEN')} open")
+
+
+def severities(monitor):
+    return {n: monitor.get(f"PUT_BAD_{n}.SEVR", as_string=True) for n in BAD}
+
+
+def wait_severity(monitor, severity):
+    until(lambda: set(severities(monitor).values()) == {severity}, 5, lambda: f"{severity}: {severities(monitor)}")
+
+
+def seen(monitor, pv, value):
+    """Until this put, expected or not, is among the recent ones."""
+    monitor.wait("PUT_LAST_VAL_S", lambda t: t == str(value))
+    assert monitor.text("PUT_LAST_PV") == pv
+
+
+def test_expected(monitor, ioc):
+    ioc.put("SET", 55)
+    seen(monitor, ioc.prefix + "SET", 55)
+    ioc.put("FREE", 1000)
+    seen(monitor, ioc.prefix + "FREE", 1000)
+    assert monitor.get("PUT_BAD_OPEN") == 0
+    assert set(severities(monitor).values()) == {"NO_ALARM"}
+    assert monitor.get("RULES_CNT") == 3
+    assert "in force since" in monitor.text("RULES_MSG")
+
+
+def test_out_of_range(monitor, ioc):
+    before = monitor.get("PUT_BAD_CNT")
+    ioc.put("SET", 150)
+    wait_severity(monitor, "MAJOR")
+    line = monitor.text("PUT_BAD_LAST")
+    assert f"{ioc.prefix}SET" in line and "→ 150 by root@" in line, line
+    assert monitor.text("PUT_BAD_WHY") == 'rule "setpoint": 150 is not 100 or less'
+    assert monitor.get("PUT_BAD_CNT") == before + 1
+    # in the list of recent puts, too
+    assert monitor.list("PUT_BADFLAGS")[0] == 1 and monitor.list("PUT_RULES")[0].startswith('rule "setpoint"')
+    ioc.put("SET", 50)  # an expected one does not clear it
+    seen(monitor, ioc.prefix + "SET", 50)
+    assert monitor.list("PUT_BADFLAGS")[:2] == [0, 1] and monitor.list("PUT_RULES")[0] == ""
+    wait_severity(monitor, "MAJOR")
+    acknowledge(monitor)
+    wait_severity(monitor, "NO_ALARM")
+    assert monitor.text("PUT_BAD_LAST") == line
+    assert monitor.get("PUT_BAD_CNT") == before + 1
+
+
+def test_three_users_in_a_row(monitor, ioc):
+    """None is lost; each with its author."""
+    users = [p.pw_uid for p in pwd.getpwall() if 0 < p.pw_uid < 50][:2]
+    clients = [Client(kind, uid, ioc, "SET") for kind, uid in zip(("ca", "pva"), users, strict=True)]
+    try:
+        for c in clients:
+            c.ready()
+        for c in clients:
+            c.begin(10, 1)
+            c.finish()
+        ioc.put("CLOSED", 1)
+        monitor.wait("PUT_BAD_OPEN", lambda n: n == 3)
+        until(lambda: len(monitor.lines("PUT_BAD_LOG").splitlines()) == 3, 5, lambda: monitor.lines("PUT_BAD_LOG"))
+        log = monitor.lines("PUT_BAD_LOG").splitlines()
+        assert "CLOSED" in log[0] and clients[1].user in log[1] and clients[0].user in log[2], log
+        assert monitor.list("PUT_BAD_RULES") == ['rule "closed": no put is allowed'] + [
+            ca.utf8(f'rule "setpoint": user "{c.user}" is not allowed')[:36] + "..." for c in reversed(clients)]
+        assert any("unexpected puts:" in l for l in monitor.command("ebpfMonRulesShow"))
+        from p4p.client.thread import Context
+        with Context("pva", conf=env.pva_conf(monitor.port), nt=False, useenv=False) as context:
+            table = context.get(monitor.prefix + "PUT_BADS", timeout=10)
+        assert list(table.labels) == ["Time", "PV", "New", "By", "Why"]
+        assert list(table.value.pv) == [ioc.prefix + n for n in ("CLOSED", "SET", "SET")]
+    finally:
+        for c in clients:
+            c.discard()
+
+
+def test_through_what(monitor, ioc):
+    """The same value by a client and by a link."""
+    ioc.put("WIRED", 3)
+    seen(monitor, ioc.prefix + "WIRED", 3)
+    assert monitor.get("PUT_BAD_OPEN") == 0
+    ioc.put("SRC.PROC", 1)
+    wait_severity(monitor, "MAJOR")
+    assert monitor.text("PUT_BAD_WHY") == 'rule "wired": put through link is not allowed'
+
+
+def test_the_filter_hides_nothing_unexpected(monitor, ioc):
+    monitor.set_filter(REC="nothing")
+    try:
+        before = monitor.get("PUT_CNT")
+        ioc.put("CLOSED", 5)
+        wait_severity(monitor, "MAJOR")
+        assert monitor.get("PUT_CNT") == before
+    finally:
+        monitor.set_filter(REC="*")
+
+
+def test_a_flood_is_counted(monitor, ioc):
+    before = monitor.get("PUT_BAD_CNT")
+    for i in range(100):
+        ioc.put("CLOSED", i, wait=False)
+    monitor.wait("PUT_BAD_CNT", lambda n: n == before + 100)
+    monitor.wait("PUT_BAD_OPEN", lambda n: n == 100)
+    until(lambda: monitor.list("PUT_BAD_VALS") == [str(i) for i in range(99, 35, -1)], 5,
+          lambda: str(monitor.list("PUT_BAD_VALS")))
+
+
+def test_reload(monitor, ioc, rules, file):
+    good = file.read_text()
+    try:
+        file.write_text('{"rules": [\n  {"name": "free", "pv": "%sFREE", "allow": false},\n  {"nam": 1}\n]}' %
+                        ioc.prefix)
+        monitor.put("RULES_LOAD", 1)
+        text = monitor.wait_text("RULES_MSG", lambda t: "refused" in t)
+        assert re.search(r'rules\.json:3:4: a rule cannot have "nam"', text) and "3 rules before stay" in text, text
+        assert monitor.get("RULES_MSG.SEVR", as_string=True) == "MINOR"
+        assert monitor.get("RULES_CNT") == 3
+        ioc.put("FREE", 61)
+        seen(monitor, ioc.prefix + "FREE", 61)
+        assert monitor.get("PUT_BAD_OPEN") == 0
+        ioc.put("CLOSED", 62)
+        wait_severity(monitor, "MAJOR")
+        acknowledge(monitor)
+        file.write_text(json.dumps({"rules": [{"name": "free", "pv": ioc.prefix + "FREE", "allow": False}]}))
+        monitor.put("RULES_LOAD", 1)
+        monitor.wait("RULES_CNT", lambda n: n == 1)
+        assert monitor.get("RULES_MSG.SEVR", as_string=True) == "NO_ALARM"
+        ioc.put("CLOSED", 63)
+        seen(monitor, ioc.prefix + "CLOSED", 63)
+        assert monitor.get("PUT_BAD_OPEN") == 0
+        ioc.put("FREE", 64)
+        wait_severity(monitor, "MAJOR")
+    finally:
+        file.write_text(good)
+        monitor.command("ebpfMonRules")
+    assert monitor.text("RULES_FILE") == str(file)
+    monitor.wait("RULES_CNT", lambda n: n == 3)
+
+
+def test_the_shipped_file_is_right(monitor, file):
+    try:
+        assert any("0 rules in force" in l for l in monitor.command(f'ebpfMonRules "{env.MONITOR_BOOT}/rules.json"'))
+    finally:
+        monitor.command(f'ebpfMonRules "{file}"')
+
+
+def test_own_logic(monitor, ioc):
+    """The example of documentation/rules.md."""
+    ioc.put("CLOSED", 71)
+    monitor.wait("MY:PUT.VALF", lambda flag: flag == 1)
+    assert monitor.get("MY:PUT.VALA") == ioc.prefix + "CLOSED"
+
+
+def test_nobody_else_acknowledges(monitor, ioc):
+    """The button is the operators'."""
+    ioc.put("CLOSED", 81)
+    monitor.wait("PUT_BAD_OPEN", lambda n: n == 1)
+    out = ca.run("caput", "-c", monitor.prefix + "PUT_BAD_CNT", "0", port=monitor.port)
+    assert "denied" in out.stdout.lower() or out.returncode, out.stdout
+    assert ca.get(monitor.prefix + "PUT_BAD_ACK.ASG") == ca.get(monitor.prefix + "LOST_RESET.ASG") == "EBPFMON"
+
+
+# --- displays and alarms ---------------------------------------------------------------------------------------------
+
+OP = env.TOP / "ebpfMonApp" / "op"
+WIDGETS = {"label", "textupdate", "textentry", "table", "led", "action_button", "combo", "xyplot"}
+# of searches and logs, whose records come with their own parts of the database
+ELSEWHERE = {"SEARCH_RATE", "SEARCH_CLIENTS", "SEARCHES", "LOG_STATE"}
+
+
+def names():
+    """Records and tables of the database, without prefix."""
+    text = (env.DB / "ebpfMon.db").read_text()
+    return set(re.findall(r'record\(\w+, "\$\(P\)([^"]+)"\)', text)) | \
+        set(re.findall(r'"\$\(P\)(\w+)":\{', text)) | ELSEWHERE
+
+
+@pytest.mark.parametrize("display", sorted(p.name for p in (OP / "bob").glob("*.bob")))
+def test_display(display):
+    root = ET.parse(OP / "bob" / display).getroot()
+    assert root.tag == "display" and root.get("version") == "2.0.0"
+    width, height = int(root.findtext("width")), int(root.findtext("height"))
+    used = set()
+    titles = [w.findtext("name") for w in root.findall("widget")]
+    assert len(titles) == len(set(titles))
+    for w in root.findall("widget"):
+        assert w.get("type") in WIDGETS and re.fullmatch(r"\d\.0\.0", w.get("version"))
+        x, y, wide, high = (int(w.findtext(n)) for n in ("x", "y", "width", "height"))
+        assert x + wide <= width and y + high <= height, w.findtext("name")
+        for element in w.iter():
+            if element.tag in ("pv_name", "x_pv", "y_pv") and element.text:
+                match = re.fullmatch(r"(?:pva://)?\$\(P\)(\w+)(\.VAL\$)?", element.text)
+                assert match, element.text
+                used.add(match.group(1))
+                assert (match.group(2) is not None) <= (w.findtext("format") == "6"), element.text
+            if element.tag == "file":
+                assert (OP / "bob" / element.text).exists()
+    assert used <= names(), used - names()
+    if display == "ebpfMonPuts.bob":
+        assert {"PUTS", "PUT_BADS", "PUT_BAD_ACK", "PUT_BAD_LAST", "LOSSES", "SEARCHES", "PUT_RATE"} <= used
+
+
+def test_alarm_tree():
+    """What Phoebus' XmlModelReader reads, and nothing that it would skip."""
+    root = ET.parse(OP / "alarm" / "ebpfMon.xml").getroot()
+    assert root.tag == "config" and root.get("name")
+    used = []
+    for component in root:
+        assert component.tag == "component" and component.get("name")
+        for child in component:
+            if child.tag in ("guidance", "display"):
+                continue
+            assert child.tag == "pv" and set(child.attrib) == {"name"}
+            match = re.fullmatch(r"HOST:EBPF:(\w+)", child.get("name"))
+            assert match, child.get("name")
+            used.append(match.group(1))
+            for e in child:
+                assert e.tag in {"description", "enabled", "latching", "annunciating", "delay", "count", "filter",
+                                 "guidance", "display"}
+                if e.tag in ("enabled", "latching", "annunciating"):
+                    assert e.text in ("true", "false")
+                if e.tag in ("delay", "count"):
+                    assert int(e.text) >= 0
+            assert child.findtext("description") and child.findtext("guidance/details")
+    for e in [*root.iter("guidance"), *root.iter("display")]:
+        assert [c.tag for c in e] == ["title", "details"] and all(c.text for c in e)
+    for details in root.iterfind(".//display/details"):
+        match = re.fullmatch(r"file:/OPI/(\w+\.bob)\?P=HOST:EBPF:", details.text)
+        assert match and (OP / "bob" / match.group(1)).exists(), details.text
+    assert len(used) == len(set(used)) and set(used) <= names(), set(used) - names()
+    assert {"STATE", "PUT_BAD_OPEN", "LOST_CNT", "RULES_MSG"} <= set(used)
