@@ -34,7 +34,7 @@ typedef struct circuit {
 static epicsMutexId lock;           /* of all that follows */
 static circuit *bucket[BUCKETS];
 static circuit *newest, *oldest;
-static unsigned circuits, puts;
+static unsigned circuits, waiting;
 static uint64_t dropped;
 static uint32_t cover[COVER_MAX];
 static unsigned covers;
@@ -105,7 +105,7 @@ static void forget(circuit *c)
         if (!p->made)
             dropped++;
         free(p);
-        puts--;
+        waiting--;
     }
     free(c->done);
     free(c);
@@ -141,7 +141,7 @@ static void removePut(circuit *c, ebpfMonJoinEntry *prev, ebpfMonJoinEntry *p)
         c->first = p->next;
     if (c->last == p)
         c->last = prev;
-    puts--;
+    waiting--;
 }
 
 void ebpfMonJoinCover(const uint32_t *netns, unsigned count)
@@ -304,7 +304,7 @@ void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, uint64_t now, ui
         have = EBPFMON_JOIN_DATA;
     p = malloc(sizeof(*p) + have);
     take();
-    c = p && puts < PUTS_MAX ? get(&ev->peer) : NULL;
+    c = p && waiting < PUTS_MAX ? get(&ev->peer) : NULL;
     if (!c || wasDone(c, ev)) {
         dropped += !c;
         epicsMutexUnlock(lock);
@@ -340,7 +340,7 @@ void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, uint64_t now, ui
     else
         c->first = p;
     c->last = p;
-    puts++;
+    waiting++;
     epicsMutexUnlock(lock);
 }
 

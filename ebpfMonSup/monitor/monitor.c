@@ -24,6 +24,7 @@
 #include "monitor/report.h"
 #include "monitor/target.h"
 #include "monitor/targets.h"
+#include "monitor/wires.h"
 #include "probe/loader.h"
 
 #define RECORDS_MIN 1000u
@@ -33,7 +34,7 @@
  * server's thread, which others wait for. */
 #define FILTER_WAIT 0.05 /* s */
 
-static ebpfMonSettings settings = { .maxRecords = 200000, .maxRoots = 8192, .ringKiB = 8192 };
+static ebpfMonSettings settings = { .maxRecords = 200000, .maxRoots = 8192, .ringKiB = 8192, .wireKiB = 8192 };
 static epicsMutexId lock;    /* guards what follows */
 static int starting, failed; /* a start is under way; the last one failed */
 static volatile int running; /* the kernel half is loaded and the threads are there */
@@ -51,11 +52,12 @@ static long configure(const ebpfMonSettings *s)
     if (want.maxRecords == 0) want.maxRecords = settings.maxRecords;
     if (want.maxRoots == 0) want.maxRoots = settings.maxRoots;
     if (want.ringKiB == 0) want.ringKiB = settings.ringKiB;
+    if (want.wireKiB == 0) want.wireKiB = settings.wireKiB;
     if (want.maxRecords < RECORDS_MIN || want.maxRecords > RECORDS_MAX || want.maxRoots < 16 ||
         want.maxRoots > want.maxRecords || want.ringKiB < 64 || want.ringKiB > 1u << 20 ||
-        (want.ringKiB & (want.ringKiB - 1))) {
+        (want.ringKiB & (want.ringKiB - 1)) || want.wireKiB < -1 || want.wireKiB > 1 << 20) {
         errlogSevPrintf(errlogMajor, "ebpfMonConfigure: maxRecords %u to %u, maxRoots 16 to maxRecords, "
-                        "ringKiB a power of two from 64 to 1048576\n", RECORDS_MIN, RECORDS_MAX);
+                        "ringKiB a power of two from 64 to 1048576, wireKiB -1 to 1048576\n", RECORDS_MIN, RECORDS_MAX);
         return -1;
     }
     settings = want;
@@ -93,6 +95,7 @@ static void stop(void *arg)
     running = 0;
     ebpfMonPublishStop();
     ebpfMonEventsStop();
+    ebpfMonWiresStop();
     ebpfMonExportStop(3.0);
     ebpfMonTargetsStop();
     ebpfMonUnload();
@@ -123,6 +126,8 @@ static int begin(const ebpfMonFilter *first)
     ebpfMonPublishInit();
     ebpfMonTargetsStart(settings.watchSelf, first);
     ebpfMonEventsStart();
+    if (settings.wireKiB > 0)
+        ebpfMonWiresStart((unsigned)settings.wireKiB * 1024);
     ebpfMonPublishStart();
     epicsAtExit(stop, NULL);
     return 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <epicsEvent.h>
 #include <epicsStdio.h>
@@ -135,7 +136,7 @@ static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, si
     ebpfMonWirePacket(wire, time, len >= 20 && (ip[12] == 127 || ip[16] == 127) ? reading : 0, ip, len, wireLen);
 }
 
-static void close(unsigned i)
+static void closeSource(unsigned i)
 {
     ebpfMonPacketsStats s;
 
@@ -145,7 +146,7 @@ static void close(unsigned i)
     sources[i] = sources[--sourceCount];
 }
 
-static void open(pid_t pid, uint32_t netns)
+static void openSource(pid_t pid, uint32_t netns)
 {
     char why[sizeof(trouble)];
 
@@ -200,7 +201,7 @@ static void refresh(uint64_t now)
         while (k < count && list[k].netns != sources[i].netns)
             k++;
         if (k == count)
-            close(i--);
+            closeSource(i--);
     }
     for (int k = 0; k < count; k++) {
         unsigned i = 0;
@@ -208,7 +209,7 @@ static void refresh(uint64_t now)
         while (i < sourceCount && sources[i].netns != list[k].netns)
             i++;
         if (i == sourceCount)
-            open(list[k].pid == pids[0] ? 0 : list[k].pid, list[k].netns);
+            openSource(list[k].pid == pids[0] ? 0 : list[k].pid, list[k].netns);
     }
     free(list);
     if (!refusedCount)
@@ -287,7 +288,7 @@ static void wireThread(void *arg)
     }
     publishPuts(UINT64_MAX);
     while (sourceCount)
-        close(0);
+        closeSource(0);
     ebpfMonWireFree(wire);
     epicsEventMustTrigger(ended);
 }

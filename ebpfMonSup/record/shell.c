@@ -40,20 +40,23 @@ static void done(long status)
 }
 
 static const iocshFuncDef configureDef = {
-    "ebpfMonConfigure", 4,
+    "ebpfMonConfigure", 5,
     ARGS(ARG("maxRecords", iocshArgInt), ARG("maxRoots", iocshArgInt), ARG("ringKiB", iocshArgInt),
-         ARG("watchSelf", iocshArgInt))
+         ARG("watchSelf", iocshArgInt), ARG("wireKiB", iocshArgInt))
     USAGE("Sets sizes, before iocInit. 0: the default.\n"
           "  maxRecords  records of all watched IOCs together (200000)\n"
           "  maxRoots    chain roots with a histogram (8192)\n"
           "  ringKiB     event ring, a power of two (8192)\n"
           "  watchSelf   1: this IOC is watched too (0)\n"
+          "  wireKiB     ring for the packets of each network namespace (8192); -1: none are looked at\n"
           "Example: ebpfMonConfigure 500000 0 16384\n")
 };
 
 static void configureCall(const iocshArgBuf *args)
 {
-    ebpfMonSettings settings = {200000, 8192, 8192, args[3].ival};
+    ebpfMonSettings settings = {
+        .maxRecords = 200000, .maxRoots = 8192, .ringKiB = 8192, .watchSelf = args[3].ival, .wireKiB = args[4].ival,
+    };
     int i;
 
     for (i = 0; i < 3; i++) {
