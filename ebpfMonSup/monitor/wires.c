@@ -128,12 +128,10 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     }
 }
 
-/* Only loopback addresses mean different things in different namespaces; any other connection is one, in
- * whichever namespace its packets are seen. */
 static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
 {
     (void)arg;
-    ebpfMonWirePacket(wire, time, len >= 20 && (ip[12] == 127 || ip[16] == 127) ? reading : 0, ip, len, wireLen);
+    ebpfMonWirePacket(wire, time, reading, ip, len, wireLen);
 }
 
 static void closeSource(unsigned i)
@@ -234,14 +232,12 @@ static void publish(double seconds)
         seen += s.passed;
         dropped += s.dropped;
     }
-    ebpfMonSearchSnapshot(nowNs(CLOCK_REALTIME), seconds);
     board = ebpfMonBoardLock();
     board->wireState = !sourceCount || refusedCount ? ebpfMonWireTrouble : ebpfMonWireOn;
     board->wireRate = seen >= before ? (double)(seen - before) / seconds : 0; /* a source may have been closed */
     board->wireGaps = w->gaps;
     board->wireLost = dropped + w->gaps + w->noMemory + ebpfMonJoinDropped();
     board->wireCircuits = w->circuits;
-    epicsTimeGetCurrent(&board->time[ebpfMonGroupSearch]);
     ebpfMonBoardUnlock();
     before = seen;
 }
