@@ -160,12 +160,13 @@ static int covered(const struct ebpfMonPeer *peer)
     return 0;
 }
 
-/* Whether a channel of this name writes to this PV: RECORD, RECORD.FIELD, with modifiers and filters. */
+/* Whether a channel of this name writes to this PV: RECORD, RECORD.FIELD, with modifiers and filters. One that was
+ * created before we looked may be any. */
 static int names(const char *channel, const ebpfMonPut *put)
 {
     size_t n = strcspn(channel, ".{["), m = strcspn(put->pv, ".");
 
-    return (n == m && strncmp(channel, put->pv, n) == 0) || strcmp(channel, put->channel) == 0;
+    return !channel[0] || (n == m && strncmp(channel, put->pv, n) == 0) || strcmp(channel, put->channel) == 0;
 }
 
 /* What the wire knows and the inside does not. */
@@ -237,7 +238,7 @@ ebpfMonJoinResult ebpfMonJoinInside(const ebpfMonJoinKey *key, ebpfMonPut *put)
     /* A PVA group: one put on the wire, several inside. */
     if (c && result == ebpfMonJoinWait && key->seqKind == EBPFMON_SEQ_RECEIVED)
         for (p = c->first; p && !before(key->seq, p->end); p = p->next)
-            if (p->pva && !p->replied) {
+            if (p->pva) {
                 merge(p, put);
                 p->made = 1;
                 result = ebpfMonJoinFound;

@@ -128,7 +128,8 @@ ebpfMonPending *ebpfMonPendingTake(uint32_t tid, uint64_t id)
 
 void ebpfMonPendingComplete(ebpfMonPending *p)
 {
-    if (ebpfMonJoinInside(&p->key, &p->put) != ebpfMonJoinWait) {
+    /* none overtakes another */
+    if (!wire.first && ebpfMonJoinInside(&p->key, &p->put) != ebpfMonJoinWait) {
         ebpfMonPutsDone(&p->put);
         ebpfMonPendingDrop(p);
         return;
@@ -141,7 +142,7 @@ void ebpfMonPendingTick(uint64_t now, int all)
     ebpfMonPending *p, *before, *next;
 
     while ((p = wire.first)) {
-        if (ebpfMonJoinInside(&p->key, &p->put) == ebpfMonJoinFound) {
+        if (ebpfMonJoinInside(&p->key, &p->put) != ebpfMonJoinWait) {
             unlink(&wire, NULL, p);
             ebpfMonPutsDone(&p->put);
             ebpfMonPendingDrop(p);

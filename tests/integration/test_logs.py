@@ -164,8 +164,8 @@ def test_arrays_and_long_strings(ioc, monitor, files, server):
     find(lambda: [json.loads(l) for l in server.lines()], ioc.prefix + "WF")
     o = [json.loads(l) for l in server.lines() if f'"{ioc.prefix}WF"' in l][-1]
     assert o["new"] == [1.5, 2, -3] and o["new-size"] == 3
-    find(lambda: [json.loads(l) for l in server.lines()], ioc.prefix + "LSO")
-    o = [json.loads(l) for l in server.lines() if f'"{ioc.prefix}LSO"' in l][-1]
+    find(lambda: [json.loads(l) for l in server.lines()], ioc.prefix + "LSO.VAL$")
+    o = [json.loads(l) for l in server.lines() if f'"{ioc.prefix}LSO.VAL$"' in l][-1]
     assert o["new"] == ["a long text, " * 8] and o["new-size"] >= 8 * 13
 
 
