@@ -44,7 +44,7 @@ struct ebpfMonCircuit {
     uint64_t last;                     /* time of the last packet */
     ebpfMonCircuitPhase phase;
     int      server;                   /* side, -1: not known */
-    int      guessed;                  /* … by the port alone */
+    int      guessed;                  /* … without its handshake */
     unsigned segments;                 /* with data, while new */
     uint64_t messages;
     const ebpfMonProtocol *protocol;
