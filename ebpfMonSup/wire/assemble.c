@@ -17,6 +17,8 @@ static void hashOn(uint64_t *hash, const uint8_t *p, size_t at, size_t n, size_t
 {
     uint64_t h = *hash;
 
+    if (!n)
+        return;
     if (at < from) {
         size_t cut = from - at < n ? from - at : n;
 

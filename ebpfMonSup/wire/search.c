@@ -131,7 +131,7 @@ static void open(ebpfMonCircuit *c, const guess *g, int guessed, uint64_t time)
 void ebpfMonDetect(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
 {
     ebpfMonAssembly *a = &c->assembly[side];
-    size_t segAt[2] = { SIZE_MAX, SIZE_MAX }, need = SIZE_MAX;
+    size_t segAt[2] = { SIZE_MAX, SIZE_MAX }, need = SIZE_MAX, retain;
     guess best = { 0 }, g;
     int tie = 0, perhaps = 0;
     int known = ours(c->key.port[0]) != ours(c->key.port[1]);
@@ -177,7 +177,8 @@ void ebpfMonDetect(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
         need = 0;
     else if (need > a->have)
         need = a->have;
-    if (a->have - need > (best.score > 0 ? ebpfMonCircuitLimits(c)->keep : EBPFMON_RETAIN))
-        need = a->have - EBPFMON_RETAIN;
+    retain = best.score > 0 ? ebpfMonCircuitLimits(c)->keep : EBPFMON_RETAIN;
+    if (a->have - need > retain)
+        need = a->have - retain;
     ebpfMonAssemblyForget(a, need, segAt[side]);
 }
