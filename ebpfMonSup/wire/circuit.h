@@ -83,7 +83,7 @@ void ebpfMonAssemblyForget(ebpfMonAssembly *assembly, size_t n, size_t segAt);
 
 #define EBPFMON_RETAIN 2048 /* bytes of what may be a message, while searching: bounds what is looked at twice */
 
-/* search.c */
+/* detect.c */
 typedef enum { ebpfMonSearchNone, ebpfMonSearchPerhaps, ebpfMonSearchFound } ebpfMonSearchResult;
 /* Where in the buffer a message begins. "segAt": where the last segment does. For Perhaps and None "offset" is where
  * what is still needed begins. "trusted": the protocol is known, or likely. */
