@@ -17,6 +17,8 @@ static void hashOn(uint64_t *hash, const uint8_t *p, size_t at, size_t n, size_t
 {
     uint64_t h = *hash;
 
+    if (!n)
+        return;
     if (at < from) {
         size_t cut = from - at < n ? from - at : n;
 
@@ -136,6 +138,14 @@ static void outOfStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *
     search(c, side, seq, p, n, 0, time);
 }
 
+/* The first messages of a circuit that was met in the middle must be beyond doubt, or we took it for something else. */
+static int frameOf(ebpfMonCircuit *c, int side, const uint8_t *p, size_t n, ebpfMonFrame *f)
+{
+    void *state = c->guessed && c->messages < FEW ? NULL : c->state;
+
+    return c->protocol->frame(state, fromServer(c, side), p, n, f);
+}
+
 static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
 {
     ebpfMonAssembly *a = &c->assembly[side];
@@ -146,7 +156,7 @@ static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
         size_t take = 1;
 
         if (!a->total && !a->have) { /* at a header */
-            int r = c->protocol->frame(c->state, fromServer(c, side), p, n, &f);
+            int r = frameOf(c, side, p, n, &f);
 
             if (r < 0 || (r > 0 && !frameOk(&f))) {
                 outOfStep(c, side, seq, p, n, time);
@@ -174,7 +184,7 @@ static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
                 outOfStep(c, side, seq, p, n, time);
                 return;
             }
-            r = c->protocol->frame(c->state, fromServer(c, side), a->buf, a->have, &f);
+            r = frameOf(c, side, a->buf, a->have, &f);
             if (r < 0 || (r > 0 && (!frameOk(&f) || f.total < a->have))
                 || (r == 0 && a->have >= c->protocol->headerMax)) {
                 outOfStep(c, side, seq + 1, p + 1, n - 1, time);

@@ -106,7 +106,7 @@ static int fromClientPlausible(const ebpfMonCaHeader *h)
         return !h->size && h->type < EBPFMON_CA_TYPES;
     case EBPFMON_CA_WRITE:
     case EBPFMON_CA_WRITE_NOTIFY:
-        return sizeFits(h);
+        return h->size && sizeFits(h); /* without elements it would look like too much else */
     case EBPFMON_CA_SEARCH:
         return h->size && h->size <= CLAIM_MAX && (h->type == 5 || h->type == 10) && h->count && h->count <= MINOR_MAX;
     case EBPFMON_CA_CREATE_CHAN:

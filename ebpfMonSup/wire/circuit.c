@@ -91,13 +91,11 @@ ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *w, const ebpfMonCircuitKey *key,
     unsigned bucket = bucketOf(w, key);
     ebpfMonCircuit *c;
 
-    while (w->stats.circuits >= w->limits.circuits)
+    /* The last eighth of the memory is for those that are here to go on, and for a new one to begin. */
+    while (w->stats.circuits
+        && (w->stats.circuits >= w->limits.circuits || w->stats.memory > w->limits.total - w->limits.total / 8))
         forgetOne(w, time);
     c = ebpfMonWireAlloc(w, sizeof *c);
-    if (!c) {
-        forgetOne(w, time);
-        c = ebpfMonWireAlloc(w, sizeof *c);
-    }
     if (!c) {
         w->stats.noMemory++;
         return NULL;

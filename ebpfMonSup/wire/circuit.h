@@ -44,7 +44,7 @@ struct ebpfMonCircuit {
     uint64_t last;                     /* time of the last packet */
     ebpfMonCircuitPhase phase;
     int      server;                   /* side, -1: not known */
-    int      guessed;                  /* … by the port alone */
+    int      guessed;                  /* … without its handshake */
     unsigned segments;                 /* with data, while new */
     uint64_t messages;
     const ebpfMonProtocol *protocol;
@@ -83,7 +83,7 @@ void ebpfMonAssemblyForget(ebpfMonAssembly *assembly, size_t n, size_t segAt);
 
 #define EBPFMON_RETAIN 2048 /* bytes of what may be a message, while searching: bounds what is looked at twice */
 
-/* resync.c */
+/* detect.c */
 typedef enum { ebpfMonSearchNone, ebpfMonSearchPerhaps, ebpfMonSearchFound } ebpfMonSearchResult;
 /* Where in the buffer a message begins. "segAt": where the last segment does. For Perhaps and None "offset" is where
  * what is still needed begins. "trusted": the protocol is known, or likely. */

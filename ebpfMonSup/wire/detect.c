@@ -131,10 +131,10 @@ static void open(ebpfMonCircuit *c, const guess *g, int guessed, uint64_t time)
 void ebpfMonDetect(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
 {
     ebpfMonAssembly *a = &c->assembly[side];
-    size_t segAt[2] = { SIZE_MAX, SIZE_MAX }, need = SIZE_MAX;
+    size_t segAt[2] = { SIZE_MAX, SIZE_MAX }, need = SIZE_MAX, retain;
     guess best = { 0 }, g;
     int tie = 0, perhaps = 0;
-    int known = ours(c->key.port[0]) || ours(c->key.port[1]);
+    int known = ours(c->key.port[0]) != ours(c->key.port[1]);
 
     c->segments++;
     segAt[side] = a->have;
@@ -151,20 +151,22 @@ void ebpfMonDetect(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
     for (unsigned i = 0; i < ebpfMonProtocolCount; i++) {
         for (int server = 0; server < 2; server++) {
             if (c->server >= 0 && server != c->server)
-                continue;
+                continue; /* the handshake was seen */
             g.protocol = ebpfMonProtocols[i];
             g.server = server;
             look(c, segAt, &g);
             if (g.result[side] != ebpfMonSearchNone && g.offset[side] < need)
                 need = g.offset[side];
             perhaps |= g.result[side] == ebpfMonSearchPerhaps;
+            if (c->server < 0 && known && c->segments < SEGMENTS && server != byPort(&c->key))
+                continue; /* a server elsewhere needs more to be believed than a header that could be either's */
             tie = g.score > 0 && g.score == best.score ? 1 : g.score > best.score ? 0 : tie;
             if (g.score > best.score || (tie && g.score == best.score && g.server == byPort(&c->key)))
                 best = g;
         }
     }
     if (best.score > 0 && (!tie || known || c->segments >= SEGMENTS)) {
-        open(c, &best, c->server < 0 && tie, time);
+        open(c, &best, c->server < 0, time);
         return;
     }
     if (c->segments >= (known || perhaps ? PATIENCE : SEGMENTS)) {
@@ -175,7 +177,8 @@ void ebpfMonDetect(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
         need = 0;
     else if (need > a->have)
         need = a->have;
-    if (a->have - need > (best.score > 0 ? ebpfMonCircuitLimits(c)->keep : EBPFMON_RETAIN))
-        need = a->have - EBPFMON_RETAIN;
+    retain = best.score > 0 ? ebpfMonCircuitLimits(c)->keep : EBPFMON_RETAIN;
+    if (a->have - need > retain)
+        need = a->have - retain;
     ebpfMonAssemblyForget(a, need, segAt[side]);
 }

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wire/: how TCP is put together, on a recorded Channel Access circuit. What the messages say: testCa.c. */
+#include "wireTest.h"
+#include "caRecorded.h"
+
+#define SEEDS   3000
+#define HOSTILE 3000
+#define PIECES  512
+
+/* --- the recorded circuit, and ways to send it ------------------------------------------------------- */
+
+typedef struct {
+    int dir;
+    const uint8_t *p;
+    size_t len;
+} turn;
+
+/* What one side says until the other does, in one piece. */
+static unsigned turns(turn *t, bytes *store)
+{
+    unsigned n = 0;
+
+    for (size_t at = 0; at < sizeof caRecorded; at += 2u + caRecorded[at + 1])
+        add(store, &caRecorded[at + 2], caRecorded[at + 1]);
+    store->len = 0;
+    for (size_t at = 0; at < sizeof caRecorded; at += 2u + caRecorded[at + 1]) {
+        if (!n || t[n - 1].dir != caRecorded[at])
+            t[n++] = (turn){ caRecorded[at], store->p + store->len, 0 };
+        t[n - 1].len += caRecorded[at + 1];
+        store->len += caRecorded[at + 1];
+    }
+    return n;
+}
+
+typedef struct {
+    size_t from, to;
+} piece;
+
+/* Cut at random, some of it twice, some of it overlapping, in another order. */
+static void scatter(ebpfMonWire *w, talk *t, const turn *u)
+{
+    piece pieces[PIECES];
+    unsigned n = 0;
+    size_t at = 0;
+    uint32_t most = random32() % 4 ? 1 + random32() % 60 : 1 + random32() % 5;
+
+    while (at < u->len && n < PIECES - 2) {
+        size_t len = 1 + random32() % most, from = at, to = at + len < u->len ? at + len : u->len;
+
+        at = to;
+        if (random32() % 8 == 0)
+            from -= random32() % (from + 1);
+        if (random32() % 8 == 0)
+            to += random32() % (u->len - to + 1);
+        pieces[n++] = (piece){ from, to };
+        if (random32() % 8 == 0 && n < PIECES - 2) {
+            pieces[n] = pieces[random32() % n];
+            n++;
+        }
+    }
+    pieces[n++] = (piece){ at, u->len };
+    for (unsigned i = 0; i < n; i++) {
+        unsigned j = random32() % 2 ? i : i + random32() % (n - i < 6 ? n - i : 6);
+        piece p = pieces[j];
+
+        pieces[j] = pieces[i];
+        pieces[i] = p;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        t->time += MS / 10;
+        sendAt(w, t, u->dir, t->seq[u->dir] + (uint32_t)pieces[i].from, ACK, u->p + pieces[i].from,
+            pieces[i].to - pieces[i].from, pieces[i].to - pieces[i].from);
+        if (random32() % 16 == 0) /* a keep-alive */
+            sendAt(w, t, u->dir, t->seq[u->dir] - 1, ACK, "x", 1, 1);
+    }
+    t->seq[u->dir] += (uint32_t)u->len;
+}
+
+static void testRecorded(const turn *t, unsigned n, eventLog *plain)
+{
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, plain);
+    talk k = talkNew(40000, 5064);
+
+    plain->base[0] = k.seq[0];
+    plain->base[1] = k.seq[1];
+    shake(w, &k);
+    for (unsigned i = 0; i < n; i++)
+        say(w, &k, t[i].dir, t[i].p, t[i].len);
+    testOk(ebpfMonWireStat(w)->circuits == 1 && ebpfMonWireStat(w)->channels == 3, "one circuit, and the channels left");
+    bye(w, &k);
+    testOk(plain->count[ebpfMonWireOpened] == 1 && plain->count[ebpfMonWireClosed] == 1
+        && plain->count[ebpfMonWireUser] == 2 && plain->count[ebpfMonWireChannel] == 4
+        && plain->count[ebpfMonWireChannelGone] == 1 && plain->count[ebpfMonWirePut] == 6
+        && plain->count[ebpfMonWireReply] == 5 && plain->count[ebpfMonWireValue] == 4
+        && plain->count[ebpfMonWireSearch] == 2 && plain->count[ebpfMonWireFound] == 1
+        && plain->count[ebpfMonWireGap] == 0 && plain->count[ebpfMonWireForeign] == 0, "all that was said");
+    testOk(ebpfMonWireStat(w)->memory == 0 && ebpfMonWireStat(w)->circuits == 0 && ebpfMonWireStat(w)->channels == 0,
+        "nothing is left of it");
+    testOk(ebpfMonWireStat(w)->malformed == 0 && ebpfMonWireStat(w)->resynced == 0, "nothing was wrong with it");
+    ebpfMonWireFree(w);
+}
+
+static void testScattered(const turn *t, unsigned n, const eventLog *plain)
+{
+    unsigned wrong = 0;
+    uint64_t reordered = 0, repeated = 0;
+    size_t left = 0;
+
+    for (int i = 0; i < SEEDS; i++) {
+        eventLog log = { 0 };
+        ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+        talk k = talkNew(40000, 5064);
+
+        for (int side = 0; side < 2; side++) /* half of them wrap */
+            log.base[side] = k.seq[side] = random32() % 2 ? random32() : -(random32() % 1000);
+        shake(w, &k);
+        for (unsigned j = 0; j < n; j++)
+            scatter(w, &k, &t[j]);
+        bye(w, &k);
+        if (strcmp(log.text ? log.text : "", plain->text) != 0 && !wrong++)
+            testDiag("seed %d:\n%s", i, log.text ? log.text : "nothing");
+        reordered += ebpfMonWireStat(w)->reordered;
+        repeated += ebpfMonWireStat(w)->repeated;
+        left += ebpfMonWireStat(w)->memory;
+        ebpfMonWireFree(w);
+        logClear(&log);
+    }
+    testOk(wrong == 0, "%u of %d ways to send it tell something else", wrong, SEEDS);
+    testOk(reordered > SEEDS && repeated > SEEDS && left == 0, "they were hard: %llu waited, %llu were repeated",
+        (unsigned long long)reordered, (unsigned long long)repeated);
+}
+
+/* --- what is lost ------------------------------------------------------------------------------------ */
+
+static void put(bytes *b, uint32_t sid, uint32_t ioid, double v)
+{
+    uint64_t u;
+
+    memcpy(&u, &v, 8);
+    add16(b, 19);
+    add16(b, 8);
+    add16(b, 6);
+    add16(b, 1);
+    add32(b, sid);
+    add32(b, ioid);
+    add32(b, (uint32_t)(u >> 32));
+    add32(b, (uint32_t)u);
+}
+
+static void testGap(void)
+{
+    eventLog log = { 0 };
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+    talk k = talkNew(40000, 5064);
+    bytes b = { 0 };
+
+    for (unsigned i = 0; i < 6; i++)
+        put(&b, 3, i, i);
+    shake(w, &k);
+    say(w, &k, 0, b.p, 24);
+    k.seq[0] += 24; /* never seen */
+    say(w, &k, 0, b.p + 48, 24);
+    testOk(log.count[ebpfMonWirePut] == 1 && log.count[ebpfMonWireGap] == 0, "what is missing is waited for");
+    ebpfMonWireTick(w, k.time + 500 * MS);
+    testOk(log.count[ebpfMonWirePut] == 1 && log.count[ebpfMonWireGap] == 0, "... for a while");
+    ebpfMonWireTick(w, k.time + 1100 * MS);
+    testOk(log.count[ebpfMonWirePut] == 2 && log.count[ebpfMonWireGap] == 1 && log.last[ebpfMonWireGap].bytes == 24
+        && log.last[ebpfMonWirePut].seq == k.seq[0] - 24, "... and then given up");
+    k.seq[0] += 12; /* the next begins in the middle of a message */
+    say(w, &k, 0, b.p + 60, 60);
+    k.time += 2000 * MS;
+    say(w, &k, 0, b.p + 120, 24);
+    testOk(log.count[ebpfMonWirePut] == 5 && log.count[ebpfMonWireGap] == 3, "a header is found again: %u puts, %u gaps",
+        log.count[ebpfMonWirePut], log.count[ebpfMonWireGap]);
+    testOk(ebpfMonWireStat(w)->gaps == 2 && ebpfMonWireStat(w)->gapBytes == 24 + 12 + 12
+        && ebpfMonWireStat(w)->resynced == 2, "counted");
+    /* The last one is lost: nothing comes behind it, but the server has acknowledged it. */
+    say(w, &k, 0, b.p, 12);
+    k.seq[0] += 12;
+    sendAt(w, &k, 1, k.seq[1], ACK, NULL, 0, 0);
+    ebpfMonWireTick(w, k.time + 2000 * MS);
+    testOk(log.count[ebpfMonWireGap] == 4 && log.last[ebpfMonWireGap].bytes == 12, "an acknowledgement tells of a loss");
+    /* Snapped: the end of the message is known, its value is not. */
+    say(w, &k, 0, b.p, 24);
+    sendAt(w, &k, 0, k.seq[0], ACK, b.p + 24, 24, 20);
+    k.seq[0] += 24;
+    say(w, &k, 0, b.p + 48, 24);
+    testOk(log.count[ebpfMonWirePut] == 8 && log.count[ebpfMonWireGap] == 5
+        && strstr(log.text, "have4 sum00202851 hash0 "), "a snapped packet is a gap behind what is there");
+    ebpfMonWireTick(w, UINT64_MAX);
+    testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
+    ebpfMonWireFree(w);
+    logClear(&log);
+    bytesFree(&b);
+}
+
+static void testOverlap(void)
+{
+    eventLog log = { 0 };
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+    talk k = talkNew(40000, 5064);
+    bytes first = { 0 }, second = { 0 };
+
+    put(&first, 3, 1, 1.0);
+    put(&first, 3, 2, 2.0);
+    put(&second, 3, 1, 9.0);
+    put(&second, 3, 2, 9.0);
+    shake(w, &k);
+    sendAt(w, &k, 0, k.seq[0] + 24, ACK, first.p + 24, 24, 24);
+    sendAt(w, &k, 0, k.seq[0] + 20, ACK, second.p + 20, 28, 28);
+    sendAt(w, &k, 0, k.seq[0], ACK, first.p, 20, 20);
+    sendAt(w, &k, 0, k.seq[0], ACK, second.p, 48, 48);
+    testOk(log.count[ebpfMonWirePut] == 2 && strstr(log.text, "sum4003e000") == NULL
+        && ebpfMonWireStat(w)->repeated == 1, "the first copy of a byte counts");
+    testOk(log.last[ebpfMonWirePut].hash != 0 && log.last[ebpfMonWirePut].have == 8, "... and the rest is dropped");
+    ebpfMonWireFree(w);
+    logClear(&log);
+    bytesFree(&first);
+    bytesFree(&second);
+}
+
+/* --- met in the middle ------------------------------------------------------------------------------- */
+
+/* From a random byte of a random turn on, on any port. The end of a message may look like a header: that has to be
+ * noticed, and costs some messages. */
+static void testMiddle(const turn *t, unsigned n)
+{
+    unsigned made = 0, opened = 0, wrong = 0;
+    size_t left = 0;
+
+    for (int i = 0; i < SEEDS; i++) {
+        eventLog log = { 0 };
+        ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+        talk k = talkNew((uint16_t)(40000 + random32() % 2 * 10000), (uint16_t)(random32() % 2 ? 5064 : 45000));
+        unsigned from = random32() % (n - 8);
+        size_t cut = random32() % 2 ? 0 : random32() % t[from].len;
+
+        log.base[0] = k.seq[0];
+        log.base[1] = k.seq[1];
+        for (unsigned j = 0; j < n; j++) {
+            if (j > from)
+                say(w, &k, t[j].dir, t[j].p, t[j].len);
+            else if (j == from) {
+                k.seq[t[j].dir] += (uint32_t)cut;
+                say(w, &k, t[j].dir, t[j].p + cut, t[j].len - cut);
+            } else
+                k.seq[t[j].dir] += (uint32_t)t[j].len;
+        }
+        made++;
+        opened += log.count[ebpfMonWireOpened] && ntohs(log.last[ebpfMonWireOpened].peer.sport) == k.port[1]
+            && log.count[ebpfMonWirePut] + log.count[ebpfMonWireSearch] > 0;
+        wrong += log.count[ebpfMonWireForeign] || log.count[ebpfMonWireGap] || log.count[ebpfMonWireOpened] > 1;
+        ebpfMonWireTick(w, UINT64_MAX);
+        left += ebpfMonWireStat(w)->memory;
+        ebpfMonWireFree(w);
+        logClear(&log);
+    }
+    testOk(opened == made, "%u of %u circuits met in the middle were found, server and all", opened, made);
+    testOk(wrong < made / 100 && left == 0, "%u of them began with a wrong guess", wrong);
+}
+
+/* --- strangers --------------------------------------------------------------------------------------- */
+
+static void testForeign(void)
+{
+    static const char http[] = "GET / HTTP/1.1\r\nHost: example.org\r\nAccept: text/html\r\n\r\n";
+    eventLog log = { 0 };
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+    talk k = talkNew(40000, 80);
+    uint8_t junk[700];
+    unsigned sent = 0;
+
+    shake(w, &k);
+    while (!log.count[ebpfMonWireForeign] && sent++ < 100)
+        say(w, &k, sent & 1, http, sizeof http - 1);
+    testOk(sent == 8 && log.last[ebpfMonWireForeign].peer.sport == htons(80), 
+        "HTTP is none of ours after %u segments", sent);
+    for (int i = 0; i < 100; i++)
+        say(w, &k, 0, http, sizeof http - 1);
+    testOk(log.count[ebpfMonWireForeign] == 1 && log.count[ebpfMonWireOpened] == 0, "that is said once");
+    for (int i = 0; i < 400; i++) { /* 400 connections of noise, on ports of ours too */
+        k = talkNew((uint16_t)(30000 + i), i % 8 == 1 ? 5064 : (uint16_t)(6000 + i));
+        if (i % 3)
+            shake(w, &k);
+        for (int j = 0; j < 80; j++) {
+            for (size_t b = 0; b < sizeof junk; b++) /* zeros, noise, small numbers of 16 and 32 bits */
+                junk[b] = (uint8_t)(i % 4 == 1 ? random32() : i % 4 == 2 && b % 2 ? random32() % 50
+                    : i % 4 == 3 && b % 4 == 3 ? random32() % 50 : 0);
+            say(w, &k, j & 1, junk, sizeof junk);
+        }
+    }
+    testOk(log.count[ebpfMonWireOpened] <= 8 && log.count[ebpfMonWireForeign] >= 393,
+        "noise: %u of 400 taken for ours at first, %u for foreign", log.count[ebpfMonWireOpened], log.count[ebpfMonWireForeign]);
+    ebpfMonWireTick(w, UINT64_MAX);
+    testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
+    ebpfMonWireFree(w);
+    logClear(&log);
+}
+
+static void testPacket(void)
+{
+    eventLog log = { 0 };
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+    talk k = talkNew(40000, 5064);
+    uint8_t p[200] = { 0 };
+    bytes b = { 0 };
+
+    put(&b, 3, 1, 1.0);
+    ipHeader(p, &k, 0, 20 + 24, 6);
+    p[0] = 0x46; /* options in both headers, and padding behind */
+    p[3] = 24 + 24 + 24;
+    p[24 + 0] = 40000 >> 8;
+    p[24 + 1] = 40000 & 0xff;
+    p[24 + 2] = 5064 >> 8;
+    p[24 + 3] = 5064 & 0xff;
+    p[24 + 12] = 6 << 4;
+    p[24 + 13] = ACK;
+    memcpy(p + 48, b.p, 24);
+    ebpfMonWirePacket(w, 1, 0, p, 80, 80);
+    testOk(log.count[ebpfMonWirePut] == 1, "options and padding");
+    p[6] = 0x20; /* more fragments */
+    ebpfMonWirePacket(w, 2, 0, p, 80, 80);
+    testOk(log.count[ebpfMonWirePut] == 1 && ebpfMonWireStat(w)->fragments == 1, "a fragment is counted");
+    p[6] = 0;
+    for (size_t len = 0; len < 72; len++) { /* each length, in a block of that length */
+        uint8_t *q = malloc(len ? len : 1);
+
+        memcpy(q, p, len);
+        ebpfMonWirePacket(w, 3, 0, q, len, 72);
+        ebpfMonWirePacket(w, 3, 0, q, len, len);
+        free(q);
+    }
+    for (int i = 0; i < 256; i++) { /* header lengths that lie */
+        p[0] = (uint8_t)i;
+        ebpfMonWirePacket(w, 4, 0, p, 72, 72);
+        p[0] = 0x46;
+        p[36] = (uint8_t)i;
+        ebpfMonWirePacket(w, 4, 0, p, 72, 72);
+        p[36] = 6 << 4;
+    }
+    testOk(ebpfMonWireStat(w)->packets == 1 + 1 + 2 * 72 + 2 * 256, "short and lying headers");
+    ebpfMonWireFree(w);
+    logClear(&log);
+    bytesFree(&b);
+}
+
+/* --- limits ------------------------------------------------------------------------------------------ */
+
+static void testLimits(const turn *t, unsigned n)
+{
+    ebpfMonWireLimits limits = { .circuits = 16, .channels = 2, .keep = 256, .pending = 4096, .total = 80000 };
+    eventLog log = { .quiet = 1 };
+    ebpfMonWire *w = ebpfMonWireNew(&limits, logEvent, &log);
+    unsigned most = 0, mostChannels = 0;
+    size_t mostMemory = 0;
+
+    for (unsigned i = 0; i < 200; i++) {
+        talk k = talkNew((uint16_t)(20000 + i), 5064);
+
+        shake(w, &k);
+        for (unsigned j = 0; j < n; j++) {
+            if (random32() % 20 == 0)
+                k.seq[t[j].dir] += 100; /* something to wait for */
+            say(w, &k, t[j].dir, t[j].p, t[j].len);
+        }
+        if (ebpfMonWireStat(w)->circuits > most)
+            most = ebpfMonWireStat(w)->circuits;
+        if (ebpfMonWireStat(w)->memory > mostMemory)
+            mostMemory = ebpfMonWireStat(w)->memory;
+        if (ebpfMonWireStat(w)->channels > mostChannels)
+            mostChannels = ebpfMonWireStat(w)->channels;
+    }
+    testOk(most == 16 && log.count[ebpfMonWireOpened] > 150, "circuits make room for new ones: %u opened",
+        log.count[ebpfMonWireOpened]);
+    testOk(mostMemory <= limits.total && mostMemory > 10000, "%zu bytes at most", mostMemory);
+    testOk(mostChannels <= 32 && ebpfMonWireStat(w)->noMemory > 0, "%u channels at most, %llu did not fit", mostChannels,
+        (unsigned long long)ebpfMonWireStat(w)->noMemory);
+    ebpfMonWireTick(w, UINT64_MAX);
+    testOk(ebpfMonWireStat(w)->memory == 0 && ebpfMonWireStat(w)->channels == 0
+        && log.count[ebpfMonWireOpened] == log.count[ebpfMonWireClosed], "nothing is left");
+    ebpfMonWireFree(w);
+    logClear(&log);
+}
+
+/* Any byte may be wrong, and any segment may lie anywhere. */
+static void testHostile(const turn *t, unsigned n)
+{
+    ebpfMonWireLimits limits = { .circuits = 8, .channels = 8, .keep = 300, .pending = 2000, .total = 60000 };
+    eventLog log = { .quiet = 1 };
+    ebpfMonWire *w = ebpfMonWireNew(&limits, logEvent, &log);
+    uint8_t copy[2048];
+    size_t most = 0;
+
+    for (int i = 0; i < HOSTILE; i++) {
+        talk k = talkNew((uint16_t)(40000 + random32() % 12), 5064);
+
+        if (random32() % 4)
+            shake(w, &k);
+        for (unsigned j = 0; j < n; j++) {
+            size_t len = t[j].len < sizeof copy ? t[j].len : sizeof copy;
+
+            memcpy(copy, t[j].p, len);
+            if (random32() % 3 == 0)
+                for (unsigned wrong = random32() % 4; wrong; wrong--)
+                    copy[random32() % len] = (uint8_t)(random32() % 3 ? random32() % 2 ? 0xff : 0 : random32());
+            if (random32() % 30 == 0)
+                k.seq[t[j].dir] += random32() % 3 ? random32() % 3000 - 1000 : random32();
+            sendAt(w, &k, t[j].dir, k.seq[t[j].dir], random32() % 200 ? ACK : random32() & 0x1f, copy, len,
+                random32() % 20 ? len : random32() % len);
+            k.seq[t[j].dir] += (uint32_t)len;
+            k.time += random32() % 100 * MS;
+            if (random32() % 100 == 0)
+                ebpfMonWireTick(w, k.time);
+        }
+        if (ebpfMonWireStat(w)->memory > most)
+            most = ebpfMonWireStat(w)->memory;
+    }
+    testOk(most <= limits.total, "%d hostile circuits take %zu bytes at most", HOSTILE, most);
+    testOk(log.count[ebpfMonWirePut] > HOSTILE, "%u puts were seen in spite of it", log.count[ebpfMonWirePut]);
+    ebpfMonWireTick(w, UINT64_MAX);
+    testOk(ebpfMonWireStat(w)->memory == 0 && ebpfMonWireStat(w)->circuits == 0, "nothing is left of them");
+    ebpfMonWireFree(w);
+    logClear(&log);
+}
+
+MAIN(testWire)
+{
+    turn t[128];
+    bytes store = { 0 };
+    eventLog plain = { 0 };
+    unsigned n;
+
+    testPlan(0);
+    n = turns(t, &store);
+    testRecorded(t, n, &plain);
+    testScattered(t, n, &plain);
+    testGap();
+    testOverlap();
+    testMiddle(t, n);
+    testForeign();
+    testPacket();
+    testLimits(t, n);
+    testHostile(t, n);
+    logClear(&plain);
+    bytesFree(&store);
+    return testDone();
+}
