@@ -60,7 +60,7 @@ static int frame(void *state, int fromServer, const uint8_t *p, size_t have, ebp
 
         if (flags & pvaFlagLast) {
             from = PVA_HEADER; /* goes on with the value */
-        } else if (pvaPutValue(p, have, frame->total, &from)) {
+        } else if (ebpfMonPvaPutValue(p, have, frame->total, &from)) {
             return 0;
         }
         if (from) {
@@ -70,7 +70,7 @@ static int frame(void *state, int fromServer, const uint8_t *p, size_t have, ebp
     return 1;
 }
 
-void pvaEmit(pvaState *pva, const pvaMsg *msg, ebpfMonWireEvent *event)
+void ebpfMonPvaEmit(pvaState *pva, const pvaMsg *msg, ebpfMonWireEvent *event)
 {
     event->time = msg->message->time;
     event->seq = msg->seq;
@@ -85,7 +85,7 @@ void pvaEmit(pvaState *pva, const pvaMsg *msg, ebpfMonWireEvent *event)
     ebpfMonCircuitEmit(pva->circuit, event);
 }
 
-int pvaStatusGet(pvaBuf *buf, pvaStatus *status)
+int ebpfMonPvaStatusGet(pvaBuf *buf, pvaStatus *status)
 {
     uint8_t kind = pvaGet(buf, 1);
     size_t length;
@@ -122,31 +122,31 @@ static void validation(pvaState *pva, pvaMsg *msg)
         strcpy(user, "anonymous");
     }
     if (method && pvaLeft(&msg->buf)) {
-        pvaType *type = pvaTypeRead(msg->types, &msg->buf);
+        pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
 
         if (type) {
-            pvaClaim(&value, type, user, sizeof(user), host, sizeof(host));
+            ebpfMonPvaClaim(&value, type, user, sizeof(user), host, sizeof(host));
         }
-        pvaTypeDrop(msg->types, type);
+        ebpfMonPvaTypeDrop(msg->types, type);
     }
     if (pvaFailed(&msg->buf)) {
         return;
     }
     memcpy(pva->user, user, sizeof(user));
     memcpy(pva->host, host, sizeof(host));
-    pvaEmit(pva, msg, &(ebpfMonWireEvent){ .kind = ebpfMonWireUser });
+    ebpfMonPvaEmit(pva, msg, &(ebpfMonWireEvent){ .kind = ebpfMonWireUser });
 }
 
 /* Only what it describes is of interest. */
 static void authNZ(pvaMsg *msg)
 {
     pvaValue value = { .types = msg->types, .buf = &msg->buf };
-    pvaType *type = pvaTypeRead(msg->types, &msg->buf);
+    pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
 
     if (type && type->variant) {
-        pvaWhole(&value, type);
+        ebpfMonPvaWhole(&value, type);
     }
-    pvaTypeDrop(msg->types, type);
+    ebpfMonPvaTypeDrop(msg->types, type);
 }
 
 typedef struct { pvaState *pva; const pvaMsg *msg; } toCircuit;
@@ -155,7 +155,7 @@ static void emitToCircuit(void *arg, ebpfMonWireEvent *event)
 {
     toCircuit *to = arg;
 
-    pvaEmit(to->pva, to->msg, event);
+    ebpfMonPvaEmit(to->pva, to->msg, event);
 }
 
 static void whole(pvaState *pva, pvaMsg *msg)
@@ -172,24 +172,24 @@ static void whole(pvaState *pva, pvaMsg *msg)
         authNZ(msg);
         break;
     case pvaSearch:
-        pvaSearchMessage(&msg->buf, &(struct ebpfMonPeer){ .addr = 0 }, emitToCircuit, &to);
+        ebpfMonPvaSearchMessage(&msg->buf, &(struct ebpfMonPeer){ .addr = 0 }, emitToCircuit, &to);
         break;
     case pvaFound:
-        pvaFoundMessage(&msg->buf, &(struct ebpfMonPeer){ .addr = 0 }, emitToCircuit, &to);
+        ebpfMonPvaFoundMessage(&msg->buf, &(struct ebpfMonPeer){ .addr = 0 }, emitToCircuit, &to);
         break;
     case pvaCreate:
     case pvaDestroy:
-        pvaChannelMessage(pva, msg);
+        ebpfMonPvaChannelMessage(pva, msg);
         break;
     default:
-        pvaOpMessage(pva, msg);
+        ebpfMonPvaOpMessage(pva, msg);
     }
     if (msg->buf.bad) {
         ebpfMonCircuitStats(pva->circuit)->malformed++;
     }
     if (pvaFailed(&msg->buf)) {
         /* What stood in the rest may have given numbers a new meaning. */
-        pvaTypesForget(msg->types);
+        ebpfMonPvaTypesForget(msg->types);
     }
 }
 
@@ -316,8 +316,8 @@ static void *open(ebpfMonCircuit *circuit)
     if (pva) {
         memset(pva, 0, sizeof(*pva));
         pva->circuit = circuit;
-        pvaTypesInit(&pva->types[0], circuit, &pva->typeBytes);
-        pvaTypesInit(&pva->types[1], circuit, &pva->typeBytes);
+        ebpfMonPvaTypesInit(&pva->types[0], circuit, &pva->typeBytes);
+        ebpfMonPvaTypesInit(&pva->types[1], circuit, &pva->typeBytes);
     }
     return pva;
 }
@@ -327,10 +327,10 @@ static void close(void *state)
     pvaState *pva = state;
     int i;
 
-    pvaChannelsFree(pva);
-    pvaOpsFree(pva);
+    ebpfMonPvaChannelsFree(pva);
+    ebpfMonPvaOpsFree(pva);
     for (i = 0; i < 2; i++) {
-        pvaTypesForget(&pva->types[i]);
+        ebpfMonPvaTypesForget(&pva->types[i]);
         piecesFree(pva, &pva->pieces[i]);
     }
     ebpfMonCircuitFree(pva->circuit, pva, sizeof(*pva));
@@ -340,14 +340,14 @@ static void gap(void *state, int fromServer)
 {
     pvaState *pva = state;
 
-    pvaTypesForget(&pva->types[fromServer != 0]);
+    ebpfMonPvaTypesForget(&pva->types[fromServer != 0]);
     piecesFree(pva, &pva->pieces[fromServer != 0]);
-    pvaOpsGap(pva);
+    ebpfMonPvaOpsGap(pva);
 }
 
 static void name(void *state, uint32_t sid, const char *name)
 {
-    pvaChannelNamed(state, sid, name);
+    ebpfMonPvaChannelNamed(state, sid, name);
 }
 
 const ebpfMonProtocol ebpfMonPvaProtocol = {
@@ -359,5 +359,5 @@ const ebpfMonProtocol ebpfMonPvaProtocol = {
     .message = message,
     .gap = gap,
     .name = name,
-    .datagram = pvaDatagram
+    .datagram = ebpfMonPvaDatagram
 };

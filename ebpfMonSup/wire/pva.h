@@ -80,31 +80,32 @@ typedef struct {
 typedef struct { uint32_t severity; char text[256]; } pvaStatus;
 
 /* pva.c */
-void pvaEmit(pvaState *pva, const pvaMsg *msg, ebpfMonWireEvent *event);
+void ebpfMonPvaEmit(pvaState *pva, const pvaMsg *msg, ebpfMonWireEvent *event);
 /* Nonzero: the request went well. */
-int pvaStatusGet(pvaBuf *buf, pvaStatus *status);
+int ebpfMonPvaStatusGet(pvaBuf *buf, pvaStatus *status);
 
 /* pvaChannel.c */
-pvaChannel *pvaChannelBySid(pvaState *pva, uint32_t sid);
-pvaChannel *pvaChannelOfSid(pvaState *pva, uint32_t sid); /* makes it, without a name; NULL at the limit */
-void pvaChannelFree(pvaState *pva, pvaChannel *channel);
-void pvaChannelMessage(pvaState *pva, pvaMsg *msg); /* create, destroy */
-void pvaChannelNamed(pvaState *pva, uint32_t sid, const char *name);
-void pvaChannelsFree(pvaState *pva);
+pvaChannel *ebpfMonPvaChannelBySid(pvaState *pva, uint32_t sid);
+pvaChannel *ebpfMonPvaChannelOfSid(pvaState *pva, uint32_t sid); /* makes it, without a name; NULL at the limit */
+void ebpfMonPvaChannelFree(pvaState *pva, pvaChannel *channel);
+void ebpfMonPvaChannelMessage(pvaState *pva, pvaMsg *msg); /* create, destroy */
+void ebpfMonPvaChannelNamed(pvaState *pva, uint32_t sid, const char *name);
+void ebpfMonPvaChannelsFree(pvaState *pva);
 
 /* pvaOp.c */
-void pvaOpMessage(pvaState *pva, pvaMsg *msg);      /* all that has a request number */
-void pvaOpFree(pvaState *pva, pvaOp *op);
-void pvaOpsGap(pvaState *pva);
-void pvaOpsFree(pvaState *pva);
+void ebpfMonPvaOpMessage(pvaState *pva, pvaMsg *msg);      /* all that has a request number */
+void ebpfMonPvaOpFree(pvaState *pva, pvaOp *op);
+void ebpfMonPvaOpsGap(pvaState *pva);
+void ebpfMonPvaOpsFree(pvaState *pva);
 /* Where the value of a put begins in a message, 0: it is none; -1: more than "have" bytes are needed to say. */
-int pvaPutValue(const uint8_t *p, size_t have, size_t total, size_t *from);
+int ebpfMonPvaPutValue(const uint8_t *p, size_t have, size_t total, size_t *from);
 
-/* pvaDatagram.c */
-void pvaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPeer *from_to, const uint8_t *p, size_t len);
+/* ebpfMonPvaDatagram.c */
+void ebpfMonPvaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPeer *from_to,
+    const uint8_t *p, size_t len);
 /* Search and answer; they go by TCP too. "emit" gets each name or number. */
 typedef void (*pvaEmitter)(void *arg, ebpfMonWireEvent *event);
-void pvaSearchMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg);
-void pvaFoundMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg);
+void ebpfMonPvaSearchMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg);
+void ebpfMonPvaFoundMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wire/pva.h"
 
-pvaChannel *pvaChannelBySid(pvaState *pva, uint32_t sid)
+pvaChannel *ebpfMonPvaChannelBySid(pvaState *pva, uint32_t sid)
 {
-    pvaLink *link = pvaTableFind(&pva->bySid, sid);
+    pvaLink *link = ebpfMonPvaTableFind(&pva->bySid, sid);
 
     return link ? PVA_OF(link, pvaChannel, bySid) : NULL;
 }
 
 static pvaChannel *byCid(pvaState *pva, uint32_t cid)
 {
-    pvaLink *link = pvaTableFind(&pva->byCid, cid);
+    pvaLink *link = ebpfMonPvaTableFind(&pva->byCid, cid);
 
     return link ? PVA_OF(link, pvaChannel, byCid) : NULL;
 }
@@ -32,16 +32,16 @@ static pvaChannel *make(pvaState *pva)
     return channel;
 }
 
-void pvaChannelFree(pvaState *pva, pvaChannel *channel)
+void ebpfMonPvaChannelFree(pvaState *pva, pvaChannel *channel)
 {
     while (channel->ops) {
-        pvaOpFree(pva, channel->ops);
+        ebpfMonPvaOpFree(pva, channel->ops);
     }
     if (channel->hasSid) {
-        pvaTableRemove(&pva->bySid, &channel->bySid);
+        ebpfMonPvaTableRemove(&pva->bySid, &channel->bySid);
     }
     if (channel->hasCid) {
-        pvaTableRemove(&pva->byCid, &channel->byCid);
+        ebpfMonPvaTableRemove(&pva->byCid, &channel->byCid);
     }
     if (channel->name) {
         ebpfMonCircuitFree(pva->circuit, channel->name, channel->nameSize);
@@ -72,18 +72,18 @@ static int setName(pvaState *pva, pvaChannel *channel, const char *name, size_t 
 /* A server's number has one meaning at a time; that its old one ended was missed. */
 static int setSid(pvaState *pva, pvaChannel *channel, uint32_t sid)
 {
-    pvaChannel *old = pvaChannelBySid(pva, sid);
+    pvaChannel *old = ebpfMonPvaChannelBySid(pva, sid);
 
     if (old == channel) {
         return 0;
     }
     if (old) {
-        pvaChannelFree(pva, old);
+        ebpfMonPvaChannelFree(pva, old);
     }
     if (channel->hasSid) {
-        pvaTableRemove(&pva->bySid, &channel->bySid);
+        ebpfMonPvaTableRemove(&pva->bySid, &channel->bySid);
     }
-    channel->hasSid = !pvaTableAdd(pva->circuit, &pva->bySid, &channel->bySid, sid);
+    channel->hasSid = !ebpfMonPvaTableAdd(pva->circuit, &pva->bySid, &channel->bySid, sid);
     return channel->hasSid ? 0 : -1;
 }
 
@@ -101,15 +101,15 @@ static void wanted(pvaState *pva, pvaMsg *msg)
         }
         pvaChannel *channel = byCid(pva, cid);
         if (channel) {
-            pvaChannelFree(pva, channel);
+            ebpfMonPvaChannelFree(pva, channel);
         }
         channel = make(pva);
         if (!channel) {
             return;
         }
-        channel->hasCid = !pvaTableAdd(pva->circuit, &pva->byCid, &channel->byCid, cid);
+        channel->hasCid = !ebpfMonPvaTableAdd(pva->circuit, &pva->byCid, &channel->byCid, cid);
         if (!channel->hasCid || setName(pva, channel, name, length)) {
-            pvaChannelFree(pva, channel);
+            ebpfMonPvaChannelFree(pva, channel);
             return;
         }
     }
@@ -119,7 +119,7 @@ static void created(pvaState *pva, pvaMsg *msg)
 {
     uint32_t cid = pvaGet(&msg->buf, 4), sid = pvaGet(&msg->buf, 4);
     pvaStatus status;
-    int ok = pvaStatusGet(&msg->buf, &status);
+    int ok = ebpfMonPvaStatusGet(&msg->buf, &status);
     pvaChannel *channel = byCid(pva, cid);
 
     if (pvaFailed(&msg->buf)) {
@@ -127,37 +127,37 @@ static void created(pvaState *pva, pvaMsg *msg)
     }
     if (!ok) {
         if (channel) {
-            pvaChannelFree(pva, channel);
+            ebpfMonPvaChannelFree(pva, channel);
         }
         return;
     }
     if (channel && setSid(pva, channel, sid)) {
-        pvaChannelFree(pva, channel);
+        ebpfMonPvaChannelFree(pva, channel);
         channel = NULL;
-    } else if (!channel && (channel = pvaChannelBySid(pva, sid))) {
+    } else if (!channel && (channel = ebpfMonPvaChannelBySid(pva, sid))) {
         /* Asked for unseen: whatever had this number is gone. */
-        pvaChannelFree(pva, channel);
+        ebpfMonPvaChannelFree(pva, channel);
         channel = NULL;
     }
-    pvaEmit(pva, msg, &(ebpfMonWireEvent){ .kind = ebpfMonWireChannel, .cid = cid, .sid = sid,
+    ebpfMonPvaEmit(pva, msg, &(ebpfMonWireEvent){ .kind = ebpfMonWireChannel, .cid = cid, .sid = sid,
         .name = channel ? channel->name : NULL });
 }
 
 static void destroyed(pvaState *pva, pvaMsg *msg)
 {
     uint32_t sid = pvaGet(&msg->buf, 4), cid = pvaGet(&msg->buf, 4);
-    pvaChannel *channel = pvaChannelBySid(pva, sid);
+    pvaChannel *channel = ebpfMonPvaChannelBySid(pva, sid);
 
     /* Both ends send this. The client's number may be in use again by the time of the answer. */
     if (pvaFailed(&msg->buf) || !channel || (channel->hasCid && channel->byCid.key != cid)) {
         return;
     }
-    pvaEmit(pva, msg, &(ebpfMonWireEvent){ .kind = ebpfMonWireChannelGone, .cid = cid, .sid = sid,
+    ebpfMonPvaEmit(pva, msg, &(ebpfMonWireEvent){ .kind = ebpfMonWireChannelGone, .cid = cid, .sid = sid,
         .name = channel->name });
-    pvaChannelFree(pva, channel);
+    ebpfMonPvaChannelFree(pva, channel);
 }
 
-void pvaChannelMessage(pvaState *pva, pvaMsg *msg)
+void ebpfMonPvaChannelMessage(pvaState *pva, pvaMsg *msg)
 {
     if (msg->cmd == pvaDestroy) {
         destroyed(pva, msg);
@@ -168,40 +168,40 @@ void pvaChannelMessage(pvaState *pva, pvaMsg *msg)
     }
 }
 
-pvaChannel *pvaChannelOfSid(pvaState *pva, uint32_t sid)
+pvaChannel *ebpfMonPvaChannelOfSid(pvaState *pva, uint32_t sid)
 {
-    pvaChannel *channel = pvaChannelBySid(pva, sid);
+    pvaChannel *channel = ebpfMonPvaChannelBySid(pva, sid);
 
     if (!channel && (channel = make(pva)) && setSid(pva, channel, sid)) {
-        pvaChannelFree(pva, channel);
+        ebpfMonPvaChannelFree(pva, channel);
         channel = NULL;
     }
     return channel;
 }
 
-void pvaChannelNamed(pvaState *pva, uint32_t sid, const char *name)
+void ebpfMonPvaChannelNamed(pvaState *pva, uint32_t sid, const char *name)
 {
-    pvaChannel *channel = pvaChannelOfSid(pva, sid);
+    pvaChannel *channel = ebpfMonPvaChannelOfSid(pva, sid);
 
     if (channel) {
         setName(pva, channel, name, strlen(name));
     }
 }
 
-void pvaChannelsFree(pvaState *pva)
+void ebpfMonPvaChannelsFree(pvaState *pva)
 {
     unsigned i;
 
     for (i = 0; i < pva->bySid.size; i++) {
         while (pva->bySid.bucket[i]) {
-            pvaChannelFree(pva, PVA_OF(pva->bySid.bucket[i], pvaChannel, bySid));
+            ebpfMonPvaChannelFree(pva, PVA_OF(pva->bySid.bucket[i], pvaChannel, bySid));
         }
     }
     for (i = 0; i < pva->byCid.size; i++) {
         while (pva->byCid.bucket[i]) {
-            pvaChannelFree(pva, PVA_OF(pva->byCid.bucket[i], pvaChannel, byCid));
+            ebpfMonPvaChannelFree(pva, PVA_OF(pva->byCid.bucket[i], pvaChannel, byCid));
         }
     }
-    pvaTableFree(pva->circuit, &pva->bySid);
-    pvaTableFree(pva->circuit, &pva->byCid);
+    ebpfMonPvaTableFree(pva->circuit, &pva->bySid);
+    ebpfMonPvaTableFree(pva->circuit, &pva->byCid);
 }

@@ -24,7 +24,7 @@ static ebpfMonWireEvent event(ebpfMonWireKind kind, const struct ebpfMonPeer *pe
         .name = "", .options = "", .text = "", .message = "" };
 }
 
-void pvaSearchMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
+void ebpfMonPvaSearchMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
 {
     ebpfMonWireEvent search = event(ebpfMonWireSearch, from_to);
     uint32_t addr;
@@ -64,7 +64,7 @@ void pvaSearchMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter
     }
 }
 
-void pvaFoundMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
+void ebpfMonPvaFoundMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
 {
     /* The answer goes the other way: its sender serves, or speaks for who does. */
     struct ebpfMonPeer peer = { .addr = from_to->saddr, .port = from_to->sport, .saddr = from_to->addr,
@@ -122,7 +122,8 @@ static void emitToWire(void *arg, ebpfMonWireEvent *ev)
     ebpfMonWireEmit(to->wire, ev);
 }
 
-void pvaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPeer *from_to, const uint8_t *p, size_t len)
+void ebpfMonPvaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPeer *from_to,
+    const uint8_t *p, size_t len)
 {
     toWire to = { .wire = wire, .time = time };
 
@@ -139,9 +140,9 @@ void pvaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPeer *fro
             return;
         }
         if (!control && p[3] == pvaSearch) {
-            pvaSearchMessage(&buf, from_to, emitToWire, &to);
+            ebpfMonPvaSearchMessage(&buf, from_to, emitToWire, &to);
         } else if (!control && p[3] == pvaFound) {
-            pvaFoundMessage(&buf, from_to, emitToWire, &to);
+            ebpfMonPvaFoundMessage(&buf, from_to, emitToWire, &to);
         } else if (!control && p[3] == pvaBeacon) {
             beacon(&buf, from_to, emitToWire, &to);
         }

@@ -19,7 +19,7 @@ static int doesPut(unsigned cmd, unsigned sub)
         | (cmd == pvaArrayCmd ? 0x04 : 0)));
 }
 
-int pvaPutValue(const uint8_t *p, size_t have, size_t total, size_t *from)
+int ebpfMonPvaPutValue(const uint8_t *p, size_t have, size_t total, size_t *from)
 {
     size_t at = PVA_HEADER + 4 + 4 + 1;
 
@@ -52,14 +52,14 @@ int pvaPutValue(const uint8_t *p, size_t have, size_t total, size_t *from)
 
 static pvaOp *find(pvaState *pva, uint32_t ioid)
 {
-    pvaLink *link = pvaTableFind(&pva->ops, ioid);
+    pvaLink *link = ebpfMonPvaTableFind(&pva->ops, ioid);
 
     return link ? PVA_OF(link, pvaOp, byId) : NULL;
 }
 
-void pvaOpFree(pvaState *pva, pvaOp *op)
+void ebpfMonPvaOpFree(pvaState *pva, pvaOp *op)
 {
-    pvaTableRemove(&pva->ops, &op->byId);
+    ebpfMonPvaTableRemove(&pva->ops, &op->byId);
     if (op->back) {
         *op->back = op->next;
         if (op->next) {
@@ -72,25 +72,25 @@ void pvaOpFree(pvaState *pva, pvaOp *op)
     if (op->choices) {
         ebpfMonCircuitFree(pva->circuit, op->choices, op->choicesSize);
     }
-    pvaTypeDrop(&pva->types[1], op->type);
-    pvaTypeDrop(&pva->types[1], op->got);
+    ebpfMonPvaTypeDrop(&pva->types[1], op->type);
+    ebpfMonPvaTypeDrop(&pva->types[1], op->got);
     ebpfMonCircuitFree(pva->circuit, op, sizeof(*op));
 }
 
-void pvaOpsFree(pvaState *pva)
+void ebpfMonPvaOpsFree(pvaState *pva)
 {
     unsigned i;
 
     for (i = 0; i < pva->ops.size; i++) {
         while (pva->ops.bucket[i]) {
-            pvaOpFree(pva, PVA_OF(pva->ops.bucket[i], pvaOp, byId));
+            ebpfMonPvaOpFree(pva, PVA_OF(pva->ops.bucket[i], pvaOp, byId));
         }
     }
-    pvaTableFree(pva->circuit, &pva->ops);
+    ebpfMonPvaTableFree(pva->circuit, &pva->ops);
 }
 
 /* Replies may have been among what is missing: none is given to the wrong put. */
-void pvaOpsGap(pvaState *pva)
+void ebpfMonPvaOpsGap(pvaState *pva)
 {
     unsigned i;
     pvaLink *link;
@@ -111,7 +111,7 @@ static pvaOp *make(pvaState *pva, uint32_t ioid, unsigned cmd)
     }
     if (op) {
         *op = (pvaOp){ .cmd = cmd };
-        if (!pvaTableAdd(pva->circuit, &pva->ops, &op->byId, ioid)) {
+        if (!ebpfMonPvaTableAdd(pva->circuit, &pva->ops, &op->byId, ioid)) {
             return op;
         }
         ebpfMonCircuitFree(pva->circuit, op, sizeof(*op));
@@ -123,7 +123,7 @@ static pvaOp *make(pvaState *pva, uint32_t ioid, unsigned cmd)
 /* Belongs to the channel, and ends with it. A channel from before we looked gets an entry without a name. */
 static void attach(pvaState *pva, pvaOp *op, uint32_t sid)
 {
-    pvaChannel *channel = pvaChannelOfSid(pva, sid);
+    pvaChannel *channel = ebpfMonPvaChannelOfSid(pva, sid);
 
     if (!channel) {
         return;
@@ -143,7 +143,7 @@ static void skipWhole(pvaMsg *msg, const pvaType *type)
     pvaValue value = { .types = msg->types, .buf = &msg->buf };
 
     if (type && type->variant) {
-        pvaWhole(&value, type);
+        ebpfMonPvaWhole(&value, type);
         /* Also when it was not understood: the rest is not. */
         msg->buf.cut |= value.unknown;
     }
@@ -152,10 +152,10 @@ static void skipWhole(pvaMsg *msg, const pvaType *type)
 static void init(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid)
 {
     pvaOp *op = find(pva, ioid);
-    pvaType *type = pvaTypeRead(msg->types, &msg->buf);
+    pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
 
     if (op) {
-        pvaOpFree(pva, op);
+        ebpfMonPvaOpFree(pva, op);
     }
     op = isPut(msg->cmd) || msg->cmd == pvaGetCmd || msg->cmd == pvaMonitor ? make(pva, ioid, msg->cmd) : NULL;
     if (op) {
@@ -167,19 +167,19 @@ static void init(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid)
         pvaOut out = { .length = 0 };
         pvaValue value = { .types = msg->types, .buf = &msg->buf, .out = &out };
 
-        pvaRequest(&value, type, &op->process);
+        ebpfMonPvaRequest(&value, type, &op->process);
         if (value.unknown || pvaFailed(&msg->buf)) {
-            pvaOutUnknown(&out);
+            ebpfMonPvaOutUnknown(&out);
             op->process = 0;
         }
-        pvaOutEnd(&out);
+        ebpfMonPvaOutEnd(&out);
         op->optionsSize = out.length + 1;
         op->options = ebpfMonCircuitAlloc(pva->circuit, op->optionsSize);
         if (op->options) {
             memcpy(op->options, out.text, op->optionsSize);
         }
     }
-    pvaTypeDrop(msg->types, type);
+    ebpfMonPvaTypeDrop(msg->types, type);
 }
 
 static void decode(pvaMsg *msg, const pvaOp *op, pvaOut *out, ebpfMonWireEvent *event)
@@ -191,22 +191,22 @@ static void decode(pvaMsg *msg, const pvaOp *op, pvaOut *out, ebpfMonWireEvent *
     if (msg->cmd == pvaArrayCmd) {
         pvaSize(&msg->buf); /* offset */
         pvaSize(&msg->buf); /* stride */
-        pvaWhole(&value, op->type);
+        ebpfMonPvaWhole(&value, op->type);
     } else if (!pvaBitsGet(&msg->buf, &bits)) {
-        pvaChanged(&value, op->type, &bits);
+        ebpfMonPvaChanged(&value, op->type, &bits);
     }
     if (msg->buf.bad || value.unknown || (msg->buf.cut && !out->length)) {
-        pvaOutUnknown(out);
+        ebpfMonPvaOutUnknown(out);
         value.isNumber = 0;
         value.count = 0;
         msg->buf.cut |= value.unknown;
     } else if (msg->buf.cut) {
         if (out->length < 3 || memcmp(out->text + out->length - 3, "...", 3)) {
-            pvaPuts(out, out->text[out->length - 1] == ' ' ? "..." : " ...");
+            ebpfMonPvaPuts(out, out->text[out->length - 1] == ' ' ? "..." : " ...");
         }
         msg->buf.cut = op->type->variant;
     }
-    pvaOutEnd(out);
+    ebpfMonPvaOutEnd(out);
     event->count = value.count;
     event->isNumber = value.isNumber;
     event->number = value.number;
@@ -222,7 +222,7 @@ static void put(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int las
 
     if (op && op->channel && op->channel->bySid.key != sid) {
         /* What we know of this number is not of this request. */
-        pvaOpFree(pva, op);
+        ebpfMonPvaOpFree(pva, op);
         op = NULL;
     }
     if (!op) {
@@ -231,7 +231,7 @@ static void put(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int las
     if (op && !op->channel) {
         attach(pva, op, sid);
     }
-    channel = op ? op->channel : pvaChannelBySid(pva, sid);
+    channel = op ? op->channel : ebpfMonPvaChannelBySid(pva, sid);
     if (channel) {
         event.name = channel->name;
         event.cid = channel->hasCid ? channel->byCid.key : 0;
@@ -247,7 +247,7 @@ static void put(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int las
         op->put = op->waiting++ ? 0 : event.id; /* two under way: whose a reply is cannot be told */
         op->last = last;
     }
-    pvaEmit(pva, msg, &event);
+    ebpfMonPvaEmit(pva, msg, &event);
 }
 
 static void request(pvaState *pva, pvaMsg *msg)
@@ -260,7 +260,7 @@ static void request(pvaState *pva, pvaMsg *msg)
         if (op && msg->cmd == pvaCancel) {
             op->waiting = 0;
         } else if (op) {
-            pvaOpFree(pva, op);
+            ebpfMonPvaOpFree(pva, op);
         }
         return;
     }
@@ -276,10 +276,10 @@ static void request(pvaState *pva, pvaMsg *msg)
     } else if (doesPut(msg->cmd, sub)) {
         put(pva, msg, sid, ioid, sub & pvaLastRequest);
     } else if (msg->cmd == pvaRpc) {
-        pvaType *type = pvaTypeRead(msg->types, &msg->buf);
+        pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
 
         skipWhole(msg, type);
-        pvaTypeDrop(msg->types, type);
+        ebpfMonPvaTypeDrop(msg->types, type);
     }
 }
 
@@ -318,31 +318,31 @@ static void reply(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaStatus *status
             event.cid = op->channel->hasCid ? op->channel->byCid.key : 0;
         }
     }
-    pvaEmit(pva, msg, &event);
+    ebpfMonPvaEmit(pva, msg, &event);
 }
 
 static void ready(pvaState *pva, pvaMsg *msg, uint32_t ioid, pvaOp *op)
 {
-    pvaType *type = pvaTypeRead(msg->types, &msg->buf);
+    pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
 
     if (!op && (isPut(msg->cmd) || (type && type->variant))) {
         op = make(pva, ioid, msg->cmd);
     }
     if (op && op->cmd == msg->cmd) {
-        pvaTypeDrop(msg->types, op->type);
-        op->type = pvaTypeKeep(type);
+        ebpfMonPvaTypeDrop(msg->types, op->type);
+        op->type = ebpfMonPvaTypeKeep(type);
         if (msg->cmd == pvaPutGet) {
-            pvaTypeDrop(msg->types, op->got);
-            op->got = pvaTypeRead(msg->types, &msg->buf);
+            ebpfMonPvaTypeDrop(msg->types, op->got);
+            op->got = ebpfMonPvaTypeRead(msg->types, &msg->buf);
         }
         /* Its values describe nothing new. */
         if (!isPut(msg->cmd) && !(type && type->variant)) {
-            pvaOpFree(pva, op);
+            ebpfMonPvaOpFree(pva, op);
         }
     } else if (msg->cmd == pvaPutGet) {
-        pvaTypeDrop(msg->types, pvaTypeRead(msg->types, &msg->buf));
+        ebpfMonPvaTypeDrop(msg->types, ebpfMonPvaTypeRead(msg->types, &msg->buf));
     }
-    pvaTypeDrop(msg->types, type);
+    ebpfMonPvaTypeDrop(msg->types, type);
 }
 
 static void keepChoices(pvaState *pva, pvaOp *op, const pvaValue *value)
@@ -371,7 +371,7 @@ static void got(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaType *type)
     if (!op || !type || type->unknown || pvaBitsGet(&msg->buf, &bits)) {
         return;
     }
-    pvaChanged(&value, type, &bits);
+    ebpfMonPvaChanged(&value, type, &bits);
     if (value.unknown) {
         msg->buf.cut = 1;
     }
@@ -395,14 +395,14 @@ static void response(pvaState *pva, pvaMsg *msg)
         op = NULL;
     }
     if (msg->cmd != pvaMonitor || (sub & (pvaInit | pvaLastRequest))) {
-        ok = pvaStatusGet(&msg->buf, &status);
+        ok = ebpfMonPvaStatusGet(&msg->buf, &status);
     }
     if (pvaFailed(&msg->buf)) {
         return;
     }
     if (msg->cmd == pvaGetField) {
         if (ok) {
-            pvaTypeDrop(msg->types, pvaTypeRead(msg->types, &msg->buf));
+            ebpfMonPvaTypeDrop(msg->types, ebpfMonPvaTypeRead(msg->types, &msg->buf));
         }
     } else if (sub & pvaInit) {
         if (msg->cmd == pvaProcess || msg->cmd == pvaRpc) {
@@ -415,15 +415,15 @@ static void response(pvaState *pva, pvaMsg *msg)
                 reply(pva, msg, op, &status); /* refused before it could put */
             }
             if (op) {
-                pvaOpFree(pva, op);
+                ebpfMonPvaOpFree(pva, op);
             }
         }
     } else if (msg->cmd == pvaRpc) {
         if (ok) {
-            pvaType *type = pvaTypeRead(msg->types, &msg->buf);
+            pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
 
             skipWhole(msg, type);
-            pvaTypeDrop(msg->types, type);
+            ebpfMonPvaTypeDrop(msg->types, type);
         }
     } else if (isPut(msg->cmd) && doesPut(msg->cmd, sub)) {
         reply(pva, msg, op, &status);
@@ -431,14 +431,14 @@ static void response(pvaState *pva, pvaMsg *msg)
             got(pva, msg, op, op->got);
         }
         if (op && op->last) {
-            pvaOpFree(pva, op);
+            ebpfMonPvaOpFree(pva, op);
         }
     } else if (ok && op && msg->cmd != pvaArrayCmd && (msg->cmd != pvaMonitor || !(sub & pvaLastRequest))) {
         got(pva, msg, op, msg->cmd == pvaPutGet && !(sub & pvaSubGetPut) ? op->got : op->type);
     }
 }
 
-void pvaOpMessage(pvaState *pva, pvaMsg *msg)
+void ebpfMonPvaOpMessage(pvaState *pva, pvaMsg *msg)
 {
     switch (msg->cmd) {
     case pvaGetCmd: case pvaPutCmd: case pvaPutGet: case pvaMonitor: case pvaArrayCmd: case pvaProcess:

@@ -12,7 +12,7 @@ static pvaLink **bucketOf(const pvaTable *table, uint32_t key)
     return &table->bucket[(mixed ^ mixed >> 13) & (table->size - 1)];
 }
 
-pvaLink *pvaTableFind(const pvaTable *table, uint32_t key)
+pvaLink *ebpfMonPvaTableFind(const pvaTable *table, uint32_t key)
 {
     pvaLink *link = table->size ? *bucketOf(table, key) : NULL;
 
@@ -22,7 +22,7 @@ pvaLink *pvaTableFind(const pvaTable *table, uint32_t key)
     return link;
 }
 
-int pvaTableAdd(ebpfMonCircuit *circuit, pvaTable *table, pvaLink *link, uint32_t key)
+int ebpfMonPvaTableAdd(ebpfMonCircuit *circuit, pvaTable *table, pvaLink *link, uint32_t key)
 {
     if (table->count >= table->size) {
         unsigned size = table->size ? 2 * table->size : FIRST_SIZE, i;
@@ -43,7 +43,7 @@ int pvaTableAdd(ebpfMonCircuit *circuit, pvaTable *table, pvaLink *link, uint32_
                     *to = old;
                 }
             }
-            pvaTableFree(circuit, table);
+            ebpfMonPvaTableFree(circuit, table);
             *table = wider;
         } else if (!table->size) {
             return -1;
@@ -57,7 +57,7 @@ int pvaTableAdd(ebpfMonCircuit *circuit, pvaTable *table, pvaLink *link, uint32_
     return 0;
 }
 
-void pvaTableRemove(pvaTable *table, pvaLink *link)
+void ebpfMonPvaTableRemove(pvaTable *table, pvaLink *link)
 {
     pvaLink **at = bucketOf(table, link->key);
 
@@ -70,7 +70,7 @@ void pvaTableRemove(pvaTable *table, pvaLink *link)
     }
 }
 
-void pvaTableFree(ebpfMonCircuit *circuit, pvaTable *table)
+void ebpfMonPvaTableFree(ebpfMonCircuit *circuit, pvaTable *table)
 {
     if (table->bucket) {
         ebpfMonCircuitFree(circuit, table->bucket, table->size * sizeof(pvaLink *));

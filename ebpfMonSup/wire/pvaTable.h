@@ -13,11 +13,11 @@ typedef struct {
     uint32_t  seed;        /* a peer cannot tell which numbers share a bucket */
 } pvaTable;
 
-pvaLink *pvaTableFind(const pvaTable *table, uint32_t key);
+pvaLink *ebpfMonPvaTableFind(const pvaTable *table, uint32_t key);
 /* -1: no memory. A second thing with the same number hides the first. */
-int  pvaTableAdd(ebpfMonCircuit *circuit, pvaTable *table, pvaLink *link, uint32_t key);
-void pvaTableRemove(pvaTable *table, pvaLink *link);
-void pvaTableFree(ebpfMonCircuit *circuit, pvaTable *table); /* the table, not the things */
+int  ebpfMonPvaTableAdd(ebpfMonCircuit *circuit, pvaTable *table, pvaLink *link, uint32_t key);
+void ebpfMonPvaTableRemove(pvaTable *table, pvaLink *link);
+void ebpfMonPvaTableFree(ebpfMonCircuit *circuit, pvaTable *table); /* the table, not the things */
 
 #define PVA_OF(link, type, member) ((type *)((char *)(link) - offsetof(type, member)))
 

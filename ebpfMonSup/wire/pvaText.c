@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "wire/pvaText.h"
 
-void pvaPut(pvaOut *out, const char *text, size_t length)
+void ebpfMonPvaPut(pvaOut *out, const char *text, size_t length)
 {
     size_t room = sizeof(out->text) - 1 - out->length;
 
@@ -18,17 +18,17 @@ void pvaPut(pvaOut *out, const char *text, size_t length)
     out->length += length;
 }
 
-void pvaPuts(pvaOut *out, const char *text)
+void ebpfMonPvaPuts(pvaOut *out, const char *text)
 {
-    pvaPut(out, text, strlen(text));
+    ebpfMonPvaPut(out, text, strlen(text));
 }
 
 /* A zero byte would hide what follows it. */
-void pvaPutRaw(pvaOut *out, const char *text, size_t length)
+void ebpfMonPvaPutRaw(pvaOut *out, const char *text, size_t length)
 {
     size_t at = out->length;
 
-    pvaPut(out, text, length);
+    ebpfMonPvaPut(out, text, length);
     for (; at < out->length; at++) {
         if (!out->text[at]) {
             out->text[at] = ' ';
@@ -36,25 +36,25 @@ void pvaPutRaw(pvaOut *out, const char *text, size_t length)
     }
 }
 
-void pvaPutJson(pvaOut *out, const char *text, size_t length)
+void ebpfMonPvaPutJson(pvaOut *out, const char *text, size_t length)
 {
     size_t i;
 
-    pvaPut(out, "\"", 1);
+    ebpfMonPvaPut(out, "\"", 1);
     for (i = 0; i < length && !out->full; i++) {
         unsigned char c = text[i];
 
         if (c == '"' || c == '\\') {
-            pvaPut(out, (char[]){ '\\', c }, 2);
+            ebpfMonPvaPut(out, (char[]){ '\\', c }, 2);
         } else if (c < ' ' || c == 0x7f) {
             char escape[8];
 
-            pvaPut(out, escape, snprintf(escape, sizeof(escape), "\\u%04x", c));
+            ebpfMonPvaPut(out, escape, snprintf(escape, sizeof(escape), "\\u%04x", c));
         } else {
-            pvaPut(out, (char *)&c, 1);
+            ebpfMonPvaPut(out, (char *)&c, 1);
         }
     }
-    pvaPut(out, "\"", 1);
+    ebpfMonPvaPut(out, "\"", 1);
 }
 
 static void putInteger(pvaOut *out, uint64_t magnitude, int negative)
@@ -69,7 +69,7 @@ static void putInteger(pvaOut *out, uint64_t magnitude, int negative)
     if (negative) {
         digits[--at] = '-';
     }
-    pvaPut(out, digits + at, sizeof(digits) - at);
+    ebpfMonPvaPut(out, digits + at, sizeof(digits) - at);
 }
 
 /* The shortest that reads back as the same number. */
@@ -81,9 +81,9 @@ static void putFloat(pvaOut *out, double number, int isFloat, int json)
     if (isnan(number) || isinf(number)) {
         const char *name = isnan(number) ? "nan" : number < 0 ? "-inf" : "inf";
 
-        pvaPuts(out, json ? "\"" : "");
-        pvaPuts(out, name);
-        pvaPuts(out, json ? "\"" : "");
+        ebpfMonPvaPuts(out, json ? "\"" : "");
+        ebpfMonPvaPuts(out, name);
+        ebpfMonPvaPuts(out, json ? "\"" : "");
         return;
     }
     if (fabs(number) < 1e6 && number == (int)number && (number != 0 || !signbit(number))) {
@@ -99,10 +99,10 @@ static void putFloat(pvaOut *out, double number, int isFloat, int json)
             break;
         }
     }
-    pvaPuts(out, text);
+    ebpfMonPvaPuts(out, text);
 }
 
-double pvaPutNumber(pvaOut *out, unsigned code, const uint8_t *p, int big, int json)
+double ebpfMonPvaPutNumber(pvaOut *out, unsigned code, const uint8_t *p, int big, int json)
 {
     union { uint32_t u; float f; } single;
     union { uint64_t u; double d; } twice;
@@ -111,7 +111,7 @@ double pvaPutNumber(pvaOut *out, unsigned code, const uint8_t *p, int big, int j
 
     switch (code) {
     case pvaBool:
-        pvaPuts(out, bits ? "true" : "false");
+        ebpfMonPvaPuts(out, bits ? "true" : "false");
         return bits != 0;
     case pvaF32:
         single.u = bits;
@@ -133,7 +133,7 @@ double pvaPutNumber(pvaOut *out, unsigned code, const uint8_t *p, int big, int j
     }
 }
 
-void pvaOutEnd(pvaOut *out)
+void ebpfMonPvaOutEnd(pvaOut *out)
 {
     if (out->full) {
         size_t at = sizeof(out->text) - 1 - 3;
@@ -147,7 +147,7 @@ void pvaOutEnd(pvaOut *out)
     out->text[out->length] = 0;
 }
 
-void pvaOutUnknown(pvaOut *out)
+void ebpfMonPvaOutUnknown(pvaOut *out)
 {
     *out = (pvaOut){ .text = "?", .length = 1 };
 }

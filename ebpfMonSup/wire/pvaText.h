@@ -25,16 +25,16 @@ static inline unsigned pvaNumberSize(unsigned code)
     }
 }
 
-void pvaPut(pvaOut *out, const char *text, size_t length);
-void pvaPuts(pvaOut *out, const char *text);
-void pvaPutRaw(pvaOut *out, const char *text, size_t length);  /* from the wire */
-void pvaPutJson(pvaOut *out, const char *text, size_t length); /* in quotes */
+void ebpfMonPvaPut(pvaOut *out, const char *text, size_t length);
+void ebpfMonPvaPuts(pvaOut *out, const char *text);
+void ebpfMonPvaPutRaw(pvaOut *out, const char *text, size_t length);  /* from the wire */
+void ebpfMonPvaPutJson(pvaOut *out, const char *text, size_t length); /* in quotes */
 /* A bool or number of the wire; returns it. */
-double pvaPutNumber(pvaOut *out, unsigned code, const uint8_t *p, int big, int json);
+double ebpfMonPvaPutNumber(pvaOut *out, unsigned code, const uint8_t *p, int big, int json);
 
 /* Ends the text: what is too long is cut at the end of a character, with "...". */
-void pvaOutEnd(pvaOut *out);
+void ebpfMonPvaOutEnd(pvaOut *out);
 /* The text says "?": the value is not known. */
-void pvaOutUnknown(pvaOut *out);
+void ebpfMonPvaOutUnknown(pvaOut *out);
 
 #endif

@@ -23,7 +23,7 @@ static size_t typeBytes(unsigned count, size_t nameBytes)
     return sizeof(pvaType) + count * sizeof(pvaNode) + nameBytes;
 }
 
-pvaType *pvaTypeKeep(pvaType *type)
+pvaType *ebpfMonPvaTypeKeep(pvaType *type)
 {
     if (type) {
         type->refs++;
@@ -31,7 +31,7 @@ pvaType *pvaTypeKeep(pvaType *type)
     return type;
 }
 
-void pvaTypeDrop(pvaTypes *types, pvaType *type)
+void ebpfMonPvaTypeDrop(pvaTypes *types, pvaType *type)
 {
     if (type && !--type->refs) {
         size_t bytes = typeBytes(type->count, type->nameBytes);
@@ -41,7 +41,7 @@ void pvaTypeDrop(pvaTypes *types, pvaType *type)
     }
 }
 
-void pvaTypesInit(pvaTypes *types, ebpfMonCircuit *circuit, size_t *bytes)
+void ebpfMonPvaTypesInit(pvaTypes *types, ebpfMonCircuit *circuit, size_t *bytes)
 {
     memset(types, 0, sizeof(*types));
     types->circuit = circuit;
@@ -63,12 +63,12 @@ static void forget(pvaTypes *types, pvaCached **at)
     pvaCached *cached = *at;
 
     *at = cached->next;
-    pvaTypeDrop(types, cached->type);
+    ebpfMonPvaTypeDrop(types, cached->type);
     ebpfMonCircuitFree(types->circuit, cached, sizeof(*cached));
     types->count--;
 }
 
-void pvaTypesForget(pvaTypes *types)
+void ebpfMonPvaTypesForget(pvaTypes *types)
 {
     unsigned i;
 
@@ -100,8 +100,8 @@ static void remember(pvaTypes *types, uint16_t id, pvaType *type)
         *at = cached;
         types->count++;
     }
-    pvaTypeDrop(types, cached->type);
-    cached->type = pvaTypeKeep(type);
+    ebpfMonPvaTypeDrop(types, cached->type);
+    cached->type = ebpfMonPvaTypeKeep(type);
 }
 
 /* Room for "more" of size "each" behind "used" of "*room", at most "limit". */
@@ -303,7 +303,7 @@ static int readField(reading *r, unsigned depth, uint32_t name)
         }
         pvaType *type = typeOf(r, at);
         remember(r->types, id, type);
-        pvaTypeDrop(r->types, type);
+        ebpfMonPvaTypeDrop(r->types, type);
         return type ? 0 : -1;
     }
 
@@ -356,7 +356,7 @@ static int readField(reading *r, unsigned depth, uint32_t name)
     return pvaFailed(r->buf) ? -1 : 0;
 }
 
-pvaType *pvaTypeRead(pvaTypes *types, pvaBuf *buf)
+pvaType *ebpfMonPvaTypeRead(pvaTypes *types, pvaBuf *buf)
 {
     reading r = { .types = types, .buf = buf };
     pvaType *type = NULL;
@@ -372,14 +372,14 @@ pvaType *pvaTypeRead(pvaTypes *types, pvaBuf *buf)
         return NULL;
     }
     if (code == 0xfe && *slot(types, id)) {
-        return pvaTypeKeep((*slot(types, id))->type);
+        return ebpfMonPvaTypeKeep((*slot(types, id))->type);
     }
     buf->pos = at;
     /* Name 0 is the empty one. */
     if (!addName(&r, "", 0, &none) && !readField(&r, 0, 0)) {
         pvaCached *cached = code == 0xfc || code == 0xfd ? *slot(types, id) : NULL;
 
-        type = cached ? pvaTypeKeep(cached->type) : typeOf(&r, 0);
+        type = cached ? ebpfMonPvaTypeKeep(cached->type) : typeOf(&r, 0);
     }
     if (r.node) {
         ebpfMonCircuitFree(types->circuit, r.node, r.room * sizeof(pvaNode));
@@ -393,7 +393,7 @@ pvaType *pvaTypeRead(pvaTypes *types, pvaBuf *buf)
         buf->cut = 1;
     }
     if (pvaFailed(buf)) {
-        pvaTypesForget(types);
+        ebpfMonPvaTypesForget(types);
     }
     return type;
 }

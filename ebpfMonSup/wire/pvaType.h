@@ -57,14 +57,14 @@ static inline const char *pvaName(const pvaType *type, unsigned node)
     return (const char *)&type->node[type->count] + type->node[node].name;
 }
 
-void pvaTypesInit(pvaTypes *types, ebpfMonCircuit *circuit, size_t *bytes);
+void ebpfMonPvaTypesInit(pvaTypes *types, ebpfMonCircuit *circuit, size_t *bytes);
 /* All numbers: a description may have been missed. */
-void pvaTypesForget(pvaTypes *types);
+void ebpfMonPvaTypesForget(pvaTypes *types);
 
 /* The next description of a message, with a reference for the caller; what it numbers is remembered. NULL: null, no
  * memory, or buf has failed. */
-pvaType *pvaTypeRead(pvaTypes *types, pvaBuf *buf);
-pvaType *pvaTypeKeep(pvaType *type);
-void pvaTypeDrop(pvaTypes *types, pvaType *type); /* NULL does no harm */
+pvaType *ebpfMonPvaTypeRead(pvaTypes *types, pvaBuf *buf);
+pvaType *ebpfMonPvaTypeKeep(pvaType *type);
+void ebpfMonPvaTypeDrop(pvaTypes *types, pvaType *type); /* NULL does no harm */
 
 #endif

@@ -11,7 +11,7 @@ static void whole(pvaValue *v, const pvaType *type, unsigned node, style how);
 static void put(pvaValue *v, const char *text)
 {
     if (v->out) {
-        pvaPuts(v->out, text);
+        ebpfMonPvaPuts(v->out, text);
     }
 }
 
@@ -22,13 +22,13 @@ static void one(pvaValue *v, unsigned code, style how)
         const char *text = pvaString(v->buf, &length);
 
         if (text && v->out) {
-            (how == json ? pvaPutJson : pvaPutRaw)(v->out, text, length);
+            (how == json ? ebpfMonPvaPutJson : ebpfMonPvaPutRaw)(v->out, text, length);
         }
         return;
     }
     const uint8_t *p = pvaTake(v->buf, pvaNumberSize(code));
     if (p && v->out) {
-        double number = pvaPutNumber(v->out, code, p, v->buf->big, how == json);
+        double number = ebpfMonPvaPutNumber(v->out, code, p, v->buf->big, how == json);
 
         if (how == plain) {
             v->isNumber = 1;
@@ -39,7 +39,7 @@ static void one(pvaValue *v, unsigned code, style how)
 
 static void variant(pvaValue *v, style how)
 {
-    pvaType *type = pvaTypeRead(v->types, v->buf);
+    pvaType *type = ebpfMonPvaTypeRead(v->types, v->buf);
 
     if (!type) {
         if (!pvaFailed(v->buf)) {
@@ -54,7 +54,7 @@ static void variant(pvaValue *v, style how)
     } else {
         whole(v, type, 0, how);
     }
-    pvaTypeDrop(v->types, type);
+    ebpfMonPvaTypeDrop(v->types, type);
 }
 
 /* Behind an element's own "it is there" byte. */
@@ -91,16 +91,16 @@ static void array(pvaValue *v, const pvaType *type, unsigned node, style how)
 
         if (how == plain) {
             v->count = count;
-            pvaPut(out, head, snprintf(head, sizeof(head), "[%zu]", count));
+            ebpfMonPvaPut(out, head, snprintf(head, sizeof(head), "[%zu]", count));
         } else {
-            pvaPuts(out, "[");
+            ebpfMonPvaPuts(out, "[");
         }
     }
     for (i = 0; i < count && !pvaFailed(v->buf); i++) {
         if (i == PVA_SHOW && out) {
             char tail[24];
 
-            pvaPut(out, tail, snprintf(tail, sizeof(tail), how == plain ? " ..." : ", \"... %zu\"", count));
+            ebpfMonPvaPut(out, tail, snprintf(tail, sizeof(tail), how == plain ? " ..." : ", \"... %zu\"", count));
         }
         if (i >= PVA_SHOW || !out) {
             v->out = NULL;
@@ -109,7 +109,7 @@ static void array(pvaValue *v, const pvaType *type, unsigned node, style how)
                 break;
             }
         } else {
-            pvaPuts(out, how == plain ? " " : i ? ", " : "");
+            ebpfMonPvaPuts(out, how == plain ? " " : i ? ", " : "");
         }
         if (n->code >= pvaStruct) {
             element(v, type, node);
@@ -130,9 +130,9 @@ static void structure(pvaValue *v, const pvaType *type, unsigned node)
     put(v, "{");
     for (i = 0; i < type->node[node].children && !pvaFailed(v->buf); i++, child = type->node[child].next) {
         if (v->out) {
-            pvaPuts(v->out, i ? ", " : "");
-            pvaPutJson(v->out, pvaName(type, child), strlen(pvaName(type, child)));
-            pvaPuts(v->out, ": ");
+            ebpfMonPvaPuts(v->out, i ? ", " : "");
+            ebpfMonPvaPutJson(v->out, pvaName(type, child), strlen(pvaName(type, child)));
+            ebpfMonPvaPuts(v->out, ": ");
         }
         whole(v, type, child, json);
     }
@@ -183,7 +183,7 @@ static void whole(pvaValue *v, const pvaType *type, unsigned node, style how)
     }
 }
 
-void pvaWhole(pvaValue *v, const pvaType *type)
+void ebpfMonPvaWhole(pvaValue *v, const pvaType *type)
 {
     v->count = 1;
     if (type->unknown) {
@@ -243,9 +243,9 @@ static void changed(pvaValue *v, const pvaType *type, unsigned node, unsigned bi
             continue;
         }
         if (v->out) {
-            pvaPuts(v->out, first ? "" : ", ");
-            pvaPutJson(v->out, pvaName(type, child), strlen(pvaName(type, child)));
-            pvaPuts(v->out, ": ");
+            ebpfMonPvaPuts(v->out, first ? "" : ", ");
+            ebpfMonPvaPutJson(v->out, pvaName(type, child), strlen(pvaName(type, child)));
+            ebpfMonPvaPuts(v->out, ": ");
         }
         first = 0;
         changed(v, type, child, bit, bits);
@@ -278,13 +278,13 @@ static void enumeration(pvaValue *v, const pvaType *type, unsigned node, int wit
         text = pvaString(&known, &length);
     }
     if (text) {
-        pvaPuts(out, " (");
-        pvaPutRaw(out, text, length);
-        pvaPuts(out, ")");
+        ebpfMonPvaPuts(out, " (");
+        ebpfMonPvaPutRaw(out, text, length);
+        ebpfMonPvaPuts(out, ")");
     }
 }
 
-void pvaChanged(pvaValue *v, const pvaType *type, const pvaBits *bits)
+void ebpfMonPvaChanged(pvaValue *v, const pvaType *type, const pvaBits *bits)
 {
     unsigned i, child = 1, bit = 1, leaf = 0;
 
@@ -322,18 +322,18 @@ static void options(pvaValue *v, const pvaType *type, unsigned node, int *proces
 {
     unsigned i, child = node + 1;
 
-    pvaPuts(v->out, "[");
+    ebpfMonPvaPuts(v->out, "[");
     for (i = 0; i < type->node[node].children && !pvaFailed(v->buf); i++, child = type->node[child].next) {
-        pvaPuts(v->out, i ? "," : "");
-        pvaPuts(v->out, pvaName(type, child));
-        pvaPuts(v->out, "=");
+        ebpfMonPvaPuts(v->out, i ? "," : "");
+        ebpfMonPvaPuts(v->out, pvaName(type, child));
+        ebpfMonPvaPuts(v->out, "=");
         size_t at = v->out->length;
         whole(v, type, child, plain);
         if (process && !strcmp(pvaName(type, child), "process")) {
             *process = v->out->length == at + 4 && !memcmp(v->out->text + at, "true", 4);
         }
     }
-    pvaPuts(v->out, "]");
+    ebpfMonPvaPuts(v->out, "]");
 }
 
 /* value,alarm{severity} in the brackets given; of "record" its options alone. */
@@ -344,7 +344,7 @@ static void fields(pvaValue *v, const pvaType *type, unsigned node, const char *
     int opened = !strcmp(open, "(");
 
     if (opened) {
-        pvaPuts(v->out, open);
+        ebpfMonPvaPuts(v->out, open);
     }
     int first = 1;
     for (i = 0; i < type->node[node].children && !pvaFailed(v->buf); i++, child = type->node[child].next) {
@@ -355,23 +355,23 @@ static void fields(pvaValue *v, const pvaType *type, unsigned node, const char *
             options(v, type, child, process);
             continue;
         }
-        pvaPuts(v->out, !first ? "," : opened ? "" : open);
+        ebpfMonPvaPuts(v->out, !first ? "," : opened ? "" : open);
         opened = 1;
         first = 0;
-        pvaPuts(v->out, pvaName(type, child));
+        ebpfMonPvaPuts(v->out, pvaName(type, child));
         if (isStruct) {
             fields(v, type, child, "{", "}", NULL);
         } else {
-            pvaPuts(v->out, "=");
+            ebpfMonPvaPuts(v->out, "=");
             whole(v, type, child, plain);
         }
     }
     if (opened) {
-        pvaPuts(v->out, close);
+        ebpfMonPvaPuts(v->out, close);
     }
 }
 
-void pvaRequest(pvaValue *v, const pvaType *type, int *process)
+void ebpfMonPvaRequest(pvaValue *v, const pvaType *type, int *process)
 {
     pvaOut *out = v->out, rest;
     unsigned i, child = 1;
@@ -387,18 +387,18 @@ void pvaRequest(pvaValue *v, const pvaType *type, int *process)
         int record = isStruct && !strcmp(name, "record");
 
         v->out = record ? out : &rest;
-        pvaPuts(v->out, name);
+        ebpfMonPvaPuts(v->out, name);
         if (record) {
             fields(v, type, child, "{", "}", process);
         } else if (isStruct) {
             fields(v, type, child, "(", ")", NULL);
         } else {
-            pvaPuts(v->out, "=");
+            ebpfMonPvaPuts(v->out, "=");
             whole(v, type, child, plain);
         }
     }
     v->out = out;
-    pvaPut(out, rest.text, rest.length);
+    ebpfMonPvaPut(out, rest.text, rest.length);
     out->full |= rest.full;
 }
 
@@ -414,7 +414,7 @@ static void copy(pvaBuf *buf, char *to, size_t size)
     }
 }
 
-void pvaClaim(pvaValue *v, const pvaType *type, char *user, size_t userSize, char *host, size_t hostSize)
+void ebpfMonPvaClaim(pvaValue *v, const pvaType *type, char *user, size_t userSize, char *host, size_t hostSize)
 {
     unsigned i, child = 1;
 

@@ -28,12 +28,12 @@ typedef struct {
 } pvaValue;
 
 /* Values of the fields whose bits are set: one leaf "value" as it is, else {"a": 1}. */
-void pvaChanged(pvaValue *value, const pvaType *type, const pvaBits *bits);
+void ebpfMonPvaChanged(pvaValue *value, const pvaType *type, const pvaBits *bits);
 /* A whole value. */
-void pvaWhole(pvaValue *value, const pvaType *type);
+void ebpfMonPvaWhole(pvaValue *value, const pvaType *type);
 /* A pvRequest: "record[process=true]field(value)". */
-void pvaRequest(pvaValue *value, const pvaType *type, int *process);
+void ebpfMonPvaRequest(pvaValue *value, const pvaType *type, int *process);
 /* The members "user" and "host" of a structure. */
-void pvaClaim(pvaValue *value, const pvaType *type, char *user, size_t userSize, char *host, size_t hostSize);
+void ebpfMonPvaClaim(pvaValue *value, const pvaType *type, char *user, size_t userSize, char *host, size_t hostSize);
 
 #endif
