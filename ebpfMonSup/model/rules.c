@@ -282,9 +282,9 @@ static int badValue(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const
     if (ranged && isNumber && (!rule->hasMin || value >= rule->min) && (!rule->hasMax || value <= rule->max))
         return 0;
     if (ranged && isNumber && rule->hasMin && !(value >= rule->min))
-        snprintf(why, size, "%g is not %g or more", value, rule->min);
+        snprintf(why, size, "%.10g is not %.10g or more", value, rule->min);
     else if (ranged && isNumber)
-        snprintf(why, size, "%g is not %g or less", value, rule->max);
+        snprintf(why, size, "%.10g is not %.10g or less", value, rule->max);
     else
         snprintf(why, size, ranged ? "\"%.24s\" is no number" : "value \"%.24s\" is not allowed", put->val);
     return 1;

@@ -300,6 +300,7 @@ static void testConstraints(void)
     expect(set, begin("A", "10"), "");
     expect(set, begin("A", "-1"), "");
     expect(set, begin("A", "10.5"), "rule \"r\": 10.5 is not 10 or less");
+    expect(set, begin("A", "1234567"), "rule \"r\": 1234567 is not 10 or less");
     expect(set, begin("A", "-2"), "rule \"r\": -2 is not -1 or more");
     expect(set, begin("A", "nan"), "rule \"r\": nan is not -1 or more");
     expect(set, begin("A", "Open"), "rule \"r\": \"Open\" is no number");
