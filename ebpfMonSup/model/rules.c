@@ -136,7 +136,9 @@ static int fits(const ebpfMonRuleSet *set, const ebpfMonRuleGlob *glob, const ch
 {
     const char *pattern = set->chars + glob->text;
 
-    if (length < glob->literal || memcmp(text, pattern, glob->literal) != 0)
+    /* Names of one machine begin alike: the last character tells more than the first. */
+    if (length < glob->literal || (glob->literal && text[glob->literal - 1] != pattern[glob->literal - 1]) ||
+        memcmp(text, pattern, glob->literal) != 0)
         return 0;
     if (glob->literal == glob->length)
         return length == glob->length;
