@@ -136,7 +136,9 @@ static int fits(const ebpfMonRuleSet *set, const ebpfMonRuleGlob *glob, const ch
 {
     const char *pattern = set->chars + glob->text;
 
-    if (length < glob->literal || memcmp(text, pattern, glob->literal) != 0)
+    /* Names of one machine begin alike: the last character tells more than the first. */
+    if (length < glob->literal || (glob->literal && text[glob->literal - 1] != pattern[glob->literal - 1]) ||
+        memcmp(text, pattern, glob->literal) != 0)
         return 0;
     if (glob->literal == glob->length)
         return length == glob->length;
@@ -282,9 +284,9 @@ static int badValue(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const
     if (ranged && isNumber && (!rule->hasMin || value >= rule->min) && (!rule->hasMax || value <= rule->max))
         return 0;
     if (ranged && isNumber && rule->hasMin && !(value >= rule->min))
-        snprintf(why, size, "%g is not %g or more", value, rule->min);
+        snprintf(why, size, "%.10g is not %.10g or more", value, rule->min);
     else if (ranged && isNumber)
-        snprintf(why, size, "%g is not %g or less", value, rule->max);
+        snprintf(why, size, "%.10g is not %.10g or less", value, rule->max);
     else
         snprintf(why, size, ranged ? "\"%.24s\" is no number" : "value \"%.24s\" is not allowed", put->val);
     return 1;

@@ -335,7 +335,7 @@ static int endRule(parser *p)
     if (!rule->pv.count)
         return refuse(p, p->ruleAt, "rule \"%s\" has no \"pv\". Say for which PVs it is, \"*\" for all", rule->name);
     if (rule->hasMin && rule->hasMax && rule->min > rule->max)
-        return refuse(p, p->ruleAt, "rule \"%s\": min %g is above max %g. Exchange them", rule->name, rule->min,
+        return refuse(p, p->ruleAt, "rule \"%s\": min %.10g is above max %.10g. Exchange them", rule->name, rule->min,
                       rule->max);
     return ebpfMonRuleSetAddRule(p->set, rule) ? noMemory(p) : 1;
 }

@@ -16,7 +16,7 @@ MAIN(testApi)
     ebpfMonRecordStatus record;
     char text[256] = "";
 
-    testPlan(13);
+    testPlan(15);
     ebpfMonHostGet(&host);
     testOk(host.state == 0 && host.message[0], "state %d: %s", host.state, host.message);
     testOk1(host.iocs == 0 && host.puts == 0 && host.lost == 0);
@@ -35,6 +35,8 @@ MAIN(testApi)
     eltc(0);
     testOk1(ebpfMonLevelSet("vac*", "nonsense") == -1);
     testOk1(ebpfMonLevelSet("vac*", "trace") == -1);
+    testOk(ebpfMonRulesLoad("nosuch.json", text, sizeof(text)) == -1, "%s", text);
+    testOk1(ebpfMonBadGet(0, text, sizeof(text)) == -1 && ebpfMonBadAck() == 0);
     eltc(1);
     return testDone();
 }

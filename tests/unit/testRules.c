@@ -127,6 +127,7 @@ static void testBadFiles(void)
         {RULE("\"times\": {\"days\": \"\"}"), ":1:55:", "no days"},
         {RULE("\"times\": {\"days\": \"" LONG40 "\"}"), ":1:55:", "more than 39 characters"},
         {RULE("\"times\": {\"from\": \"8:00\", \"to\": \"18:00\"}"), ":1:55:", "\"8:00\" is no time of day"},
+        {RULE("\"times\": {\"from\": \"8\\\"00\", \"to\": \"18:00\"}"), ":1:55:", "\"8\"00\" is no time of day"},
         {RULE("\"times\": {\"from\": \"08:60\", \"to\": \"18:00\"}"), ":1:55:", "no time of day"},
         {RULE("\"times\": {\"from\": \"08:00\", \"to\": \"24:01\"}"), ":1:70:", "no time of day"},
         {RULE("\"times\": {\"from\": 8, \"to\": \"18:00\"}"), ":1:55:", "\"from\" must be a text"},
@@ -158,15 +159,18 @@ static void testManyRules(void)
 
     testDiag("ten thousand rules, and one more");
     for (unsigned more = 0; more < 2; more++) {
+        epicsTimeStamp start, end;
         ebpfMonRuleSet *set;
 
         n = (size_t)sprintf(text, "{\"rules\": [");
         for (unsigned i = 0; i < EBPFMON_RULE_SET_MAX + more; i++)
             n += (size_t)sprintf(text + n, "%s{\"name\": \"%u\", \"pv\": \"P%u\"}", i ? ",\n" : "", i, i);
         n += (size_t)sprintf(text + n, "]}");
+        epicsTimeGetCurrent(&start);
         set = ebpfMonRulesParse("f", text, n, why, sizeof(why));
-        testOk(more ? !set : set && set->ruleCount == EBPFMON_RULE_SET_MAX, "%u rules: %s",
-               EBPFMON_RULE_SET_MAX + more, why);
+        epicsTimeGetCurrent(&end);
+        testOk(more ? !set : set && set->ruleCount == EBPFMON_RULE_SET_MAX, "%u rules, %u bytes, %.1f ms: %s",
+               EBPFMON_RULE_SET_MAX + more, (unsigned)n, epicsTimeDiffInSeconds(&end, &start) * 1e3, why);
         ebpfMonRuleSetFree(set);
     }
     testOk1(strstr(why, "f:10001:1: there are more than 10000 rules") != NULL);
@@ -300,6 +304,7 @@ static void testConstraints(void)
     expect(set, begin("A", "10"), "");
     expect(set, begin("A", "-1"), "");
     expect(set, begin("A", "10.5"), "rule \"r\": 10.5 is not 10 or less");
+    expect(set, begin("A", "1234567"), "rule \"r\": 1234567 is not 10 or less");
     expect(set, begin("A", "-2"), "rule \"r\": -2 is not -1 or more");
     expect(set, begin("A", "nan"), "rule \"r\": nan is not -1 or more");
     expect(set, begin("A", "Open"), "rule \"r\": \"Open\" is no number");
