@@ -113,6 +113,7 @@ static int drain(void)
     size_t size = ebpfMonQueueTake(chunk, sizeof(chunk)), at = 0, len;
     double t = now();
 
+    apply(t); /* after the puts were taken: one that came after a command is for the log that it began */
     while (at < size) {
         memcpy(&len, chunk + at, sizeof(len));
         ebpfMonUnpack(chunk + at + sizeof(len), len, &put);
@@ -152,7 +153,7 @@ static void tell(double t, int force)
     ebpfMonLogState state = ebpfMonLogNone;
     unsigned logs = 0, bad = 0;
     uint64_t lines, lost;
-    char why[512] = "", first[512] = "";
+    char why[512] = "", first[360] = "";
     ebpfMonBoard *board;
 
     for (unsigned i = 0; i < SINKS; i++) {
@@ -160,7 +161,7 @@ static void tell(double t, int force)
             continue;
         logs++;
         if (ebpfMonSinkCount(&sinks[i])->trouble && !bad++)
-            snprintf(first, sizeof(first), "%.200s: %s", sinks[i].conf.target, sinks[i].counts.why);
+            snprintf(first, sizeof(first), "%.100s: %s", sinks[i].conf.target, sinks[i].counts.why);
     }
     if (!force && t < next && (bad > 0) == (stateBefore == (int)ebpfMonLogTrouble))
         return;
@@ -254,7 +255,6 @@ static void writer(void *done)
 
     for (;;) {
         last = epicsAtomicGetIntT(&stopping); /* before the queue is seen to be empty */
-        apply(now());
         more = drain();
         t = now();
         if (more)

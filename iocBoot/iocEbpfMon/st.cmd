@@ -35,6 +35,10 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 # What is given here of the filter goes before the FILTER_* PVs, autosaved or not, and sets them.
 #ebpfMonFilter "*" "*" "*" "*" "*" counts 10000 1 0.5
 
+# Puts are kept (documentation/putLog.md): JSON lines, rotated at 100 MB or a day, 30 files; caPutLog's to a log server.
+#ebpfMonJsonLog "/var/log/ebpfMon/puts.json" 100 24 30 all
+#ebpfMonCaPutLog "logserver:7011" text changes
+
 iocInit
 
 echo "ebpfMon serves $(EBPFMON_P)STATE and others. Type: help ebpfMon*"
