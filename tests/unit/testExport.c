@@ -109,8 +109,8 @@ static void testFormats(void)
     expectLine(ebpfMonFormatCaPutText, &p, NULL, "15-Nov-26 07:28:03 opi1 alice VAC:SET new=115 old=116");
     expectLine(ebpfMonFormatCaPutJson, &p, NULL, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\",\"host\":\"opi1\","
                "\"user\":\"alice\",\"pv\":\"VAC:SET\",\"new\":115,\"old\":116}");
-    expectLine(ebpfMonFormatCaPutText, &p, &b, "15-Nov-26 07:28:03 opi1 alice VAC:SET new=115 old=116 min=-1.5 max=1e+300 "
-               "burst=15 by alice@opi1 (12), bob@opi2 (3)");
+    expectLine(ebpfMonFormatCaPutText, &p, &b, "15-Nov-26 07:28:03 opi1 alice VAC:SET new=115 old=116 min=-1.5 "
+               "max=1e+300 burst=15 by alice@opi1 (12), bob@opi2 (3)");
     expectLine(ebpfMonFormatCaPutJson, &p, &b, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\",\"host\":\"opi1\","
                "\"user\":\"alice\",\"pv\":\"VAC:SET\",\"new\":115,\"old\":116,\"min\":-1.5,\"max\":1e+300,\"burst\":15,"
                "\"writers\":[{\"host\":\"opi1\",\"user\":\"alice\",\"count\":12},"
@@ -208,7 +208,8 @@ static void testValues(void)
     p.oldCount = 0;
     strcpy(p.old, "[0]");
     expectLine(ebpfMonFormatCaPutJson, &p, NULL, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\",\"host\":\"opi1\","
-               "\"user\":\"alice\",\"pv\":\"VAC:SET\",\"new\":[1,2.5,\"Nan\"],\"new-size\":3,\"old\":[],\"old-size\":0}");
+               "\"user\":\"alice\",\"pv\":\"VAC:SET\",\"new\":[1,2.5,\"Nan\"],\"new-size\":3,\"old\":[],"
+               "\"old-size\":0}");
     p.count = 20;
     strcpy(p.val, "a long string");
     p.hasOld = 0;
