@@ -1,65 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The logs: what is asked for (any thread, under the lock), and the writer thread, which alone has the sinks. A hanging
- * disk holds the writer and nobody else: commands leave what they want in wanted[], and read counts[].
- */
+/* The logs as they are asked for, and the way of a put to the writer. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <epicsAtomic.h>
-#include <epicsEvent.h>
-#include <epicsMutex.h>
 #include <epicsSignal.h>
 #include <epicsThread.h>
 #include <errlog.h>
 #include <osiSock.h>
 
 #include "export/export.h"
-#include "export/pack.h"
 #include "export/queue.h"
-#include "export/sink.h"
-#include "model/board.h"
-#include "model/logControl.h"
+#include "export/writer.h"
 
-#define SINKS      8
-#define CHUNK      (256u << 10) /* bytes of puts between two looks at the sinks */
-#define TICK       0.02 /* s, while there is something to do */
-#define IDLE       1.0  /* s */
-#define BUSY_FOR   1.0  /* s after the last put the writer looks by itself, and nobody pays for waking it */
-#define TELL_EVERY 1.0  /* s, the PVs */
-#define QUEUE_TOLD 10.0 /* s that a full queue is told of */
 #define META_TOTAL 256  /* bytes: caPutLog's lines are to stay short */
 #define SERVER_PORT 7011
 #define COMMAND_JSON "ebpfMonJsonLog"
 #define COMMAND_CAPUT "ebpfMonCaPutLog"
 
-static epicsMutexId lock; /* of what follows, up to the next blank line */
-static ebpfMonSinkConf wanted[SINKS];
-static ebpfMonSinkCounts counts[SINKS];
-static ebpfMonFormatMore meta;
-static unsigned generation, rotations;
-static epicsEventId ended; /* NULL: no thread */
-static uint64_t goneLines, goneLost; /* of logs that were switched off */
-static uint64_t lostBase;
-
+static ebpfMonWriterShare *const share = &ebpfMonWriter;
 static int active; /* puts are taken: atomic */
-static int stopping; /* atomic */
-static double stopBy;
-
-/* The writer's. */
-static ebpfMonSink sinks[SINKS];
-static unsigned applied, rotated;
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void ebpfMonExportPut(const ebpfMonPut *put)
 {
@@ -67,265 +29,54 @@ void ebpfMonExportPut(const ebpfMonPut *put)
         ebpfMonQueuePut(put);
 }
 
-/* --- the writer ------------------------------------------------------------------------------------------- */
-
-static void apply(double t)
-{
-    static ebpfMonSinkConf want[SINKS];
-    static ebpfMonFormatMore more;
-    unsigned gen, rot;
-
-    epicsMutexMustLock(lock);
-    gen = generation;
-    rot = rotations;
-    if (gen != applied) {
-        memcpy(want, wanted, sizeof(want));
-        more = meta;
-    }
-    epicsMutexUnlock(lock);
-    for (unsigned i = 0; i < SINKS && gen != applied; i++) {
-        ebpfMonSink *s = &sinks[i];
-
-        if (s->conf.kind && (!want[i].kind || !ebpfMonSinkSame(&s->conf, &want[i]))) {
-            ebpfMonSinkClose(s, t);
-            epicsMutexMustLock(lock);
-            goneLines += s->counts.lines;
-            goneLost += s->counts.lost;
-            memset(&counts[i], 0, sizeof(counts[i]));
-            epicsMutexUnlock(lock);
-        }
-        if (want[i].kind) {
-            s->more = more;
-            ebpfMonSinkConfigure(s, &want[i], t);
-        }
-    }
-    applied = gen;
-    for (unsigned i = 0; i < SINKS && rot != rotated; i++)
-        ebpfMonSinkRotate(&sinks[i], t);
-    rotated = rot;
-}
-
-/* Nonzero when there was something. */
-static int drain(void)
-{
-    static uint8_t chunk[CHUNK];
-    static ebpfMonPut put;
-    size_t size = ebpfMonQueueTake(chunk, sizeof(chunk)), at = 0, len;
-    double t = now();
-
-    while (at < size) {
-        memcpy(&len, chunk + at, sizeof(len));
-        ebpfMonUnpack(chunk + at + sizeof(len), len, &put);
-        at += sizeof(len) + len;
-        for (unsigned i = 0; i < SINKS; i++)
-            if (sinks[i].conf.kind)
-                ebpfMonSinkPut(&sinks[i], &put, t);
-    }
-    return size > 0;
-}
-
-static void showNewest(void)
-{
-    int changed = 0;
-    ebpfMonBoard *board;
-
-    for (unsigned i = 0; i < SINKS; i++) {
-        if (!sinks[i].changed)
-            continue;
-        sinks[i].changed = 0;
-        board = ebpfMonBoardLock();
-        strcpy(board->putCaPutLog, sinks[i].last);
-        ebpfMonBoardUnlock();
-        changed = 1;
-    }
-    if (changed)
-        ebpfMonBoardChanged(ebpfMonGroupPuts);
-}
-
-/* Counts to the board, once a second and when a state changes. */
-static void tell(double t, int force)
-{
-    static double next, queueTold;
-    static uint64_t droppedBefore;
-    static int stateBefore = -1;
-    ebpfMonQueueState q;
-    ebpfMonLogState state = ebpfMonLogNone;
-    unsigned logs = 0, bad = 0;
-    uint64_t lines, lost;
-    char why[512] = "", first[512] = "";
-    ebpfMonBoard *board;
-
-    for (unsigned i = 0; i < SINKS; i++) {
-        if (!sinks[i].conf.kind)
-            continue;
-        logs++;
-        if (ebpfMonSinkCount(&sinks[i])->trouble && !bad++)
-            snprintf(first, sizeof(first), "%.200s: %s", sinks[i].conf.target, sinks[i].counts.why);
-    }
-    if (!force && t < next && (bad > 0) == (stateBefore == (int)ebpfMonLogTrouble))
-        return;
-    next = t + TELL_EVERY;
-    ebpfMonQueueLook(&q);
-    if (q.dropped < droppedBefore) /* begun anew */
-        droppedBefore = 0;
-    if (q.dropped > droppedBefore)
-        queueTold = t + QUEUE_TOLD;
-    if (q.dropped > droppedBefore && !droppedBefore)
-        errlogSevPrintf(errlogMajor, "ebpfMon: puts come faster than the logs are written: some are lost, "
-                        "LOG_LOST_CNT counts them\n");
-    droppedBefore = q.dropped;
-    epicsMutexMustLock(lock);
-    lines = goneLines;
-    lost = goneLost + q.dropped;
-    for (unsigned i = 0; i < SINKS; i++) {
-        if (!sinks[i].conf.kind)
-            continue;
-        counts[i] = sinks[i].counts;
-        lines += sinks[i].counts.lines;
-        lost += sinks[i].counts.lost;
-    }
-    lost -= lost > lostBase ? lostBase : lost;
-    epicsMutexUnlock(lock);
-    if (bad > 1) {
-        snprintf(why, sizeof(why), "%s (and %u more: ebpfMonLogShow)", first, bad - 1);
-    } else if (bad) {
-        strcpy(why, first);
-    } else if (t < queueTold) {
-        bad = 1;
-        snprintf(why, sizeof(why), "queue full, %" PRIu64 " puts lost: log fewer (FILTER_*, mode changes or burst) or "
-                 "to a faster disk", q.dropped);
-    } else if (logs) {
-        snprintf(why, sizeof(why), "%u log%s", logs, logs == 1 ? "" : "s");
-    } else {
-        strcpy(why, EBPFMON_NO_LOG);
-    }
-    state = bad ? ebpfMonLogTrouble : logs ? ebpfMonLogOk : ebpfMonLogNone;
-    stateBefore = (int)state;
-    board = ebpfMonBoardLock();
-    board->logState = state;
-    ebpfMonTextCopy(board->logMsg, sizeof(board->logMsg), why);
-    board->logCount = lines;
-    board->logLost = lost;
-    board->logQueue = 100.0 * (double)q.peak / EBPFMON_QUEUE_SIZE;
-    epicsTimeGetCurrent(&board->time[ebpfMonGroupLog]);
-    ebpfMonBoardUnlock();
-    ebpfMonBoardChanged(ebpfMonGroupLog);
-}
-
-static void finish(void)
-{
-    int pending = 1;
-
-    for (unsigned i = 0; i < SINKS; i++)
-        if (sinks[i].conf.kind)
-            ebpfMonSinkEnd(&sinks[i], now());
-    while (pending && now() < stopBy) {
-        pending = 0;
-        for (unsigned i = 0; i < SINKS; i++) {
-            if (!sinks[i].conf.kind)
-                continue;
-            ebpfMonSinkTick(&sinks[i], now());
-            pending |= ebpfMonSinkPending(&sinks[i]);
-        }
-        if (pending)
-            epicsThreadSleep(TICK);
-    }
-    for (unsigned i = 0; i < SINKS; i++) {
-        if (!sinks[i].conf.kind)
-            continue;
-        ebpfMonSinkClose(&sinks[i], now());
-        if (sinks[i].counts.lost)
-            errlogSevPrintf(errlogMajor, "ebpfMon: log %s: %" PRIu64 " lines were lost in all\n",
-                            sinks[i].conf.target, sinks[i].counts.lost);
-        epicsMutexMustLock(lock);
-        goneLines += sinks[i].counts.lines;
-        goneLost += sinks[i].counts.lost;
-        counts[i] = sinks[i].counts;
-        epicsMutexUnlock(lock);
-    }
-    showNewest();
-    tell(now(), 1);
-}
-
-static void writer(void *done)
-{
-    double busyTill = 0, t;
-    int more, last;
-
-    for (;;) {
-        last = epicsAtomicGetIntT(&stopping); /* before the queue is seen to be empty */
-        apply(now());
-        more = drain();
-        t = now();
-        if (more)
-            busyTill = t + BUSY_FOR;
-        for (unsigned i = 0; i < SINKS; i++) {
-            if (!sinks[i].conf.kind)
-                continue;
-            ebpfMonSinkTick(&sinks[i], t);
-            if (ebpfMonSinkPending(&sinks[i]))
-                busyTill = t + TICK;
-        }
-        showNewest();
-        tell(t, 0);
-        if (more && !(last && t >= stopBy))
-            continue;
-        if (last)
-            break;
-        ebpfMonQueueWait(t < busyTill ? TICK : IDLE, t >= busyTill);
-    }
-    finish();
-    epicsEventMustTrigger(done);
-}
-
-/* --- what is asked for ------------------------------------------------------------------------------------ */
-
 static long configure(const char *command, const ebpfMonSinkConf *conf)
 {
-    int found = -1, room = -1;
+    int found = -1, room = -1, logs = 0;
 
-    epicsMutexMustLock(lock);
-    for (int i = SINKS - 1; i >= 0; i--) {
-        if (!wanted[i].kind)
+    epicsMutexMustLock(share->lock);
+    for (int i = EBPFMON_SINKS - 1; i >= 0; i--) {
+        if (!share->wanted[i].kind)
             room = i;
-        else if (ebpfMonSinkSame(&wanted[i], conf))
+        else if (ebpfMonSinkSame(&share->wanted[i], conf))
             found = i;
-        else if (wanted[i].kind == conf->kind && strcmp(wanted[i].target, conf->target) == 0)
-            found = SINKS + i;
+        else if (share->wanted[i].kind == conf->kind && !strcmp(share->wanted[i].target, conf->target))
+            found = EBPFMON_SINKS + i;
     }
     if (conf->mode == ebpfMonLogOff) {
-        if (found >= 0 && found < SINKS)
-            memset(&wanted[found], 0, sizeof(wanted[found]));
+        if (found >= 0 && found < EBPFMON_SINKS)
+            memset(&share->wanted[found], 0, sizeof(share->wanted[found]));
     } else {
-        if (found >= SINKS || (found < 0 && room < 0)) {
-            epicsMutexUnlock(lock);
-            if (found >= SINKS)
+        if (found >= EBPFMON_SINKS || (found < 0 && room < 0)) {
+            epicsMutexUnlock(share->lock);
+            if (found >= EBPFMON_SINKS)
                 errlogSevPrintf(errlogMajor, "%s: another log writes to %s in another format: switch that off first "
                                 "(mode off), or take another target\n", command, conf->target);
             else
                 errlogSevPrintf(errlogMajor, "%s: there are %d logs already: switch one off (mode off)\n", command,
-                                SINKS);
+                                EBPFMON_SINKS);
             return -1;
         }
-        wanted[found >= 0 ? found : room] = *conf;
-        if (!ended) {
+        share->wanted[found >= 0 ? found : room] = *conf;
+        if (!share->ended) {
             if (ebpfMonQueueInit()) {
-                memset(wanted, 0, sizeof(wanted));
-                epicsMutexUnlock(lock);
+                memset(share->wanted, 0, sizeof(share->wanted));
+                epicsMutexUnlock(share->lock);
                 errlogSevPrintf(errlogMajor, "%s: out of memory, nothing is logged\n", command);
                 return -1;
             }
             epicsSignalInstallSigPipeIgnore(); /* a log may be a pipe */
-            ended = epicsEventMustCreate(epicsEventEmpty);
+            share->ended = epicsEventMustCreate(epicsEventEmpty);
             epicsThreadMustCreate("ebpfMonExport", epicsThreadPriorityLow,
-                                  epicsThreadGetStackSize(epicsThreadStackBig), writer, ended);
+                                  epicsThreadGetStackSize(epicsThreadStackBig), ebpfMonWriterThread, NULL);
         }
-        epicsAtomicSetIntT(&active, 1);
     }
-    generation++;
-    epicsMutexUnlock(lock);
-    if (ended)
+    for (int i = 0; i < EBPFMON_SINKS; i++)
+        logs += share->wanted[i].kind != ebpfMonSinkNone;
+    epicsAtomicSetIntT(&active, logs > 0);
+    share->generation++;
+    if (share->ended)
         ebpfMonQueueWake();
+    epicsMutexUnlock(share->lock);
     return 0;
 }
 
@@ -388,6 +139,7 @@ static long metadata(const char *key, const char *value)
     static const char *const own[] = {"date", "time", "host", "user", "pv", "new", "new-size", "old", "old-size", "min",
                                       "max", "burst", "writers", "others", "result"};
     size_t total = strlen(key) + strlen(value);
+    ebpfMonFormatMore *meta = &share->meta;
     unsigned i, at = EBPFMON_META_MAX;
 
     for (i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
@@ -396,33 +148,33 @@ static long metadata(const char *key, const char *value)
             return -1;
         }
     }
-    epicsMutexMustLock(lock);
-    for (i = 0; i < meta.metas; i++) {
-        if (strcmp(meta.meta[i].key, key) == 0)
+    epicsMutexMustLock(share->lock);
+    for (i = 0; i < meta->metas; i++) {
+        if (strcmp(meta->meta[i].key, key) == 0)
             at = i;
         else
-            total += strlen(meta.meta[i].key) + strlen(meta.meta[i].value);
+            total += strlen(meta->meta[i].key) + strlen(meta->meta[i].value);
     }
     if (!value[0]) {
-        if (at < meta.metas) {
-            memmove(&meta.meta[at], &meta.meta[at + 1], (meta.metas - at - 1) * sizeof(meta.meta[0]));
-            meta.metas--;
+        if (at < meta->metas) {
+            memmove(&meta->meta[at], &meta->meta[at + 1], (meta->metas - at - 1) * sizeof(meta->meta[0]));
+            meta->metas--;
         }
-    } else if (strlen(key) >= sizeof(meta.meta[0].key) || strlen(value) >= sizeof(meta.meta[0].value) ||
-               total > META_TOTAL || (at == EBPFMON_META_MAX && meta.metas == EBPFMON_META_MAX)) {
-        epicsMutexUnlock(lock);
+    } else if (strlen(key) >= sizeof(meta->meta[0].key) || strlen(value) >= sizeof(meta->meta[0].value) ||
+               total > META_TOTAL || (at == EBPFMON_META_MAX && meta->metas == EBPFMON_META_MAX)) {
+        epicsMutexUnlock(share->lock);
         errlogSevPrintf(errlogMajor, "ebpfMonLogMetadata: at most %d keys of %d characters, values of %d, together "
-                        "%d\n", EBPFMON_META_MAX, (int)sizeof(meta.meta[0].key) - 1,
-                        (int)sizeof(meta.meta[0].value) - 1, META_TOTAL);
+                        "%d\n", EBPFMON_META_MAX, (int)sizeof(meta->meta[0].key) - 1,
+                        (int)sizeof(meta->meta[0].value) - 1, META_TOTAL);
         return -1;
     } else {
         if (at == EBPFMON_META_MAX)
-            at = meta.metas++;
-        strcpy(meta.meta[at].key, key);
-        strcpy(meta.meta[at].value, value);
+            at = meta->metas++;
+        strcpy(meta->meta[at].key, key);
+        strcpy(meta->meta[at].value, value);
     }
-    generation++;
-    epicsMutexUnlock(lock);
+    share->generation++;
+    epicsMutexUnlock(share->lock);
     return 0;
 }
 
@@ -430,11 +182,11 @@ static long rotate(void)
 {
     unsigned files = 0;
 
-    epicsMutexMustLock(lock);
-    for (unsigned i = 0; i < SINKS; i++)
-        files += wanted[i].kind == ebpfMonSinkFile;
-    rotations++;
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(share->lock);
+    for (unsigned i = 0; i < EBPFMON_SINKS; i++)
+        files += share->wanted[i].kind == ebpfMonSinkFile;
+    share->rotations++;
+    epicsMutexUnlock(share->lock);
     if (!files) {
         errlogSevPrintf(errlogMajor, "ebpfMon: no log is a file: nothing to rotate\n");
         return -1;
@@ -447,32 +199,32 @@ static void resetLost(void)
 {
     ebpfMonQueueState q = {0};
 
-    epicsMutexMustLock(lock);
-    if (ended)
+    epicsMutexMustLock(share->lock);
+    if (share->ended)
         ebpfMonQueueLook(&q);
-    lostBase = goneLost + q.dropped;
-    for (unsigned i = 0; i < SINKS; i++)
-        lostBase += counts[i].lost;
-    epicsMutexUnlock(lock);
-    if (ended)
+    share->lostBase = share->goneLost + q.dropped;
+    for (unsigned i = 0; i < EBPFMON_SINKS; i++)
+        share->lostBase += share->counts[i].lost;
+    epicsMutexUnlock(share->lock);
+    if (share->ended)
         ebpfMonQueueWake();
 }
 
 static void report(int level)
 {
     static const char *const formats[] = {"JSON", "caPutLog text", "caPutLog JSON"};
-    ebpfMonSinkConf conf[SINKS];
-    ebpfMonSinkCounts count[SINKS];
+    ebpfMonSinkConf conf[EBPFMON_SINKS];
+    ebpfMonSinkCounts count[EBPFMON_SINKS];
     ebpfMonQueueState q = {0};
     unsigned logs = 0;
 
-    epicsMutexMustLock(lock);
-    memcpy(conf, wanted, sizeof(conf));
-    memcpy(count, counts, sizeof(count));
-    if (ended)
+    epicsMutexMustLock(share->lock);
+    memcpy(conf, share->wanted, sizeof(conf));
+    memcpy(count, share->counts, sizeof(count));
+    if (share->ended)
         ebpfMonQueueLook(&q);
-    epicsMutexUnlock(lock);
-    for (unsigned i = 0; i < SINKS; i++)
+    epicsMutexUnlock(share->lock);
+    for (unsigned i = 0; i < EBPFMON_SINKS; i++)
         logs += conf[i].kind != ebpfMonSinkNone;
     if (!logs) {
         printf("  logs: none\n");
@@ -480,7 +232,7 @@ static void report(int level)
     }
     printf("  logs: %u, %" PRIu64 " puts queued since the start, %" PRIu64 " lost with the queue full; queue at "
            "%.1f %%\n", logs, q.taken, q.dropped, 100.0 * (double)q.used / EBPFMON_QUEUE_SIZE);
-    for (unsigned i = 0; i < SINKS; i++) {
+    for (unsigned i = 0; i < EBPFMON_SINKS; i++) {
         const ebpfMonSinkCounts *c = &count[i];
 
         if (!conf[i].kind)
@@ -489,7 +241,7 @@ static void report(int level)
                formats[conf[i].format], ebpfMonLogModeName(conf[i].mode), c->lines, c->lost,
                c->trouble ? "; " : "", c->trouble ? c->why : "");
         if (level > 0)
-            printf("      %" PRIu64 " puts joined in %" PRIu64 " summaries, %" PRIu64 " unchanged ones skipped; rotated "
+            printf("      %" PRIu64 " puts joined, %" PRIu64 " summaries, %" PRIu64 " unchanged ones skipped; rotated "
                    "at %.1f MB, %.1f hours, %u kept\n", c->joined, c->summaries, c->skipped,
                    (double)conf[i].limits.maxBytes / 1e6, conf[i].limits.maxAge / 3600, conf[i].limits.keep);
     }
@@ -502,8 +254,8 @@ static const ebpfMonLogOps ops = {
 
 void ebpfMonExportRegister(void)
 {
-    if (!lock)
-        lock = epicsMutexMustCreate();
+    if (!share->lock)
+        share->lock = epicsMutexMustCreate();
     ebpfMonLogControlRegister(&ops);
 }
 
@@ -511,16 +263,18 @@ void ebpfMonExportStop(double seconds)
 {
     epicsEventId done;
 
-    if (!lock)
+    if (!share->lock)
         return;
     epicsAtomicSetIntT(&active, 0);
-    epicsMutexMustLock(lock);
-    done = ended;
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(share->lock);
+    done = share->ended;
+    epicsMutexUnlock(share->lock);
     if (!done)
         return;
-    stopBy = now() + seconds;
-    epicsAtomicSetIntT(&stopping, 1);
+    epicsMutexMustLock(share->lock);
+    share->stopBy = ebpfMonWriterNow() + seconds;
+    share->stopping = 1;
+    epicsMutexUnlock(share->lock);
     ebpfMonQueueWake();
     /* half a second to close what was not to be waited for */
     if (epicsEventWaitWithTimeout(done, seconds + 0.5) != epicsEventOK) {
@@ -528,10 +282,10 @@ void ebpfMonExportStop(double seconds)
                         "lost\n");
         return;
     }
-    epicsMutexMustLock(lock);
-    memset(wanted, 0, sizeof(wanted));
-    ended = NULL;
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(share->lock);
+    memset(share->wanted, 0, sizeof(share->wanted));
+    share->ended = NULL;
+    share->stopping = 0;
+    epicsMutexUnlock(share->lock);
     epicsEventDestroy(done);
-    epicsAtomicSetIntT(&stopping, 0);
 }

@@ -59,7 +59,6 @@ static void down(ebpfMonLogServer *s, double now, const char *why)
         close(s->fd);
     s->fd = -1;
     s->up = 0;
-    s->sent = 0; /* the line that was under way is sent again as a whole */
     ebpfMonOutletTrouble(&s->out, now, RETRY_MOST, "server down (%s): start it, it is tried again by itself", why);
 }
 
@@ -97,7 +96,7 @@ static int connected(ebpfMonLogServer *s, double now)
         return 0;
     }
     s->up = 1;
-    s->sent = 0;
+    s->sent = 0; /* the line that was under way over the last one is sent again as a whole */
     return 1;
 }
 

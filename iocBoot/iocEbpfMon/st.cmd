@@ -37,6 +37,9 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 
 # Which puts are expected; the others raise PUT_BAD_* until they are acknowledged.
 #ebpfMonRules "$(TOP)/iocBoot/$(IOC)/rules.json"
+# Puts are kept (documentation/putLog.md): JSON lines, rotated at 100 MB or a day, 30 files; caPutLog's to a log server.
+#ebpfMonJsonLog "/var/log/ebpfMon/puts.json" 100 24 30 all
+#ebpfMonCaPutLog "logserver:7011" text changes
 
 iocInit
 

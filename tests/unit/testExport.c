@@ -109,8 +109,8 @@ static void testFormats(void)
     expectLine(ebpfMonFormatCaPutText, &p, NULL, "15-Nov-26 07:28:03 opi1 alice VAC:SET new=115 old=116");
     expectLine(ebpfMonFormatCaPutJson, &p, NULL, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\",\"host\":\"opi1\","
                "\"user\":\"alice\",\"pv\":\"VAC:SET\",\"new\":115,\"old\":116}");
-    expectLine(ebpfMonFormatCaPutText, &p, &b, "15-Nov-26 07:28:03 opi1 alice VAC:SET new=115 old=116 min=-1.5 max=1e+300 "
-               "burst=15 by alice@opi1 (12), bob@opi2 (3)");
+    expectLine(ebpfMonFormatCaPutText, &p, &b, "15-Nov-26 07:28:03 opi1 alice VAC:SET new=115 old=116 min=-1.5 "
+               "max=1e+300 burst=15 by alice@opi1 (12), bob@opi2 (3)");
     expectLine(ebpfMonFormatCaPutJson, &p, &b, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\",\"host\":\"opi1\","
                "\"user\":\"alice\",\"pv\":\"VAC:SET\",\"new\":115,\"old\":116,\"min\":-1.5,\"max\":1e+300,\"burst\":15,"
                "\"writers\":[{\"host\":\"opi1\",\"user\":\"alice\",\"count\":12},"
@@ -208,7 +208,8 @@ static void testValues(void)
     p.oldCount = 0;
     strcpy(p.old, "[0]");
     expectLine(ebpfMonFormatCaPutJson, &p, NULL, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\",\"host\":\"opi1\","
-               "\"user\":\"alice\",\"pv\":\"VAC:SET\",\"new\":[1,2.5,\"Nan\"],\"new-size\":3,\"old\":[],\"old-size\":0}");
+               "\"user\":\"alice\",\"pv\":\"VAC:SET\",\"new\":[1,2.5,\"Nan\"],\"new-size\":3,\"old\":[],"
+               "\"old-size\":0}");
     p.count = 20;
     strcpy(p.val, "a long string");
     p.hasOld = 0;
@@ -323,7 +324,7 @@ static int burstPut(ebpfMonBurst *b, const char *pv, int value, int old, const c
 static void testBurst(void)
 {
     ebpfMonBurst *b = ebpfMonBurstCreate(4, 5, 30, onEmit, NULL);
-    char name[8];
+    char name[16];
 
     testDiag("bursts: two PVs by turns, three writers");
     for (int i = 0; i < 10; i++) {
@@ -509,7 +510,7 @@ static void testFiles(void)
     enum { N = 3000 };
     static unsigned char seen[N];
     char name[32];
-    unsigned missing = 0;
+    unsigned missing = 0, others = 0;
     int whole = 0, files = 0;
     struct stat st;
 
@@ -557,12 +558,26 @@ static void testFiles(void)
     testOk(until(hasFile, at("asked.json")), "made again");
     putNumber(5);
     testOk(until(grown, at("asked.json")), "and written");
+    rename(at("asked.json"), at("moved"));
+    close(open(at("asked.json"), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    {
+        double end = seconds() + DEADLINE;
+
+        while (!grown(at("asked.json")) && seconds() < end) {
+            ebpfMonPut p = somePut(1000);
+
+            others++;
+            ebpfMonExportPut(&p);
+            epicsThreadSleep(0.05);
+        }
+    }
+    testOk(grown(at("asked.json")), "replaced by another, which is written then");
     testOk1(jsonLog("asked.json", 0, 0.1 / 3600, 2) == 0); /* another age for the same log */
     unlink(at("asked.json.1"));
     putNumber(6);
     testOk(until(hasFile, at("asked.json.1")), "rotated by age");
     ebpfMonExportStop(10);
-    testOk(written() == 7 && lost() == 0, "%" PRIu64 " lines", written());
+    testOk(written() == 7 + others && lost() == 0, "%" PRIu64 " lines", written());
 
     testDiag("a line without its end, of a monitor that was killed");
     begin();

@@ -31,6 +31,7 @@ static ebpfMonFilter inForce;
 static unsigned generations, started, resets;
 static int levelSet = -2;
 static unsigned logResets, rotations;
+static int logReport;
 
 static long fakeConfigure(const ebpfMonSettings *settings)
 {
@@ -89,7 +90,12 @@ static long fakeRotate(void)
     return 0;
 }
 
-static const ebpfMonLogOps fakeLog = {.rotate = fakeRotate, .resetLost = fakeLogReset};
+static void fakeLogReport(int level)
+{
+    logReport = level;
+}
+
+static const ebpfMonLogOps fakeLog = {.rotate = fakeRotate, .resetLost = fakeLogReset, .report = fakeLogReport};
 
 static long fakeList(void)
 {
@@ -481,7 +487,7 @@ static void testShell(void)
     testOk1(iocshCmd("ebpfMonChains") == 0 && iocshCmd("ebpfMonStart") == 0);
     testOk1(iocshCmd("ebpfMonSearches") == 0);
     testOk1(iocshCmd("ebpfMonReset") == 0 && resets == 2);
-    iocshCmd("ebpfMonReport 1");
+    testOk1(iocshCmd("ebpfMonReport 1") == 0 && logReport == 1);
     iocshCmd("dbior drvEbpfMon 2");
 }
 
