@@ -15,7 +15,8 @@
 #define NAMES  4
 #define NO_RULE UINT32_MAX
 
-/* "ioc\0pv\0channel", that without modifiers: the whole of what chooses a rule is compared, so that no collision gives another PV's rule. */
+/* "ioc\0pv\0channel", that without modifiers: the whole of what chooses a rule is compared, so that no collision gives
+ * another PV's rule. */
 #define KEY (sizeof(((ebpfMonPut *)0)->ioc) + sizeof(((ebpfMonPut *)0)->pv) + sizeof(((ebpfMonPut *)0)->channel))
 
 struct ebpfMonRuleCache {
@@ -271,7 +272,8 @@ static int inHosts(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const 
 }
 
 /* What is wrong with a value, or zero. A value passes by its number or by its text. */
-static int badValue(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const ebpfMonPut *put, char *why, size_t size)
+static int badValue(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const ebpfMonPut *put, char *why,
+                    size_t size)
 {
     int ranged = rule->hasMin || rule->hasMax, isNumber;
     double value = 0;
@@ -301,7 +303,8 @@ static void whyUser(const char *what, const char *user, char *why, size_t size)
 }
 
 /* Nonzero, and why, when the put does not keep what the rule asks for. */
-static int breaks(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const ebpfMonPut *put, char *why, size_t size)
+static int breaks(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const ebpfMonPut *put, char *why,
+                  size_t size)
 {
     char when[16];
     struct tm local;

@@ -56,7 +56,8 @@ def utf8(text):
 def get_text(name, timeout=5):
     """A long string, whatever carries it."""
     channel = name if name.endswith("$") else f"{name}.VAL$"
-    value = pv(channel, timeout).get(timeout=timeout, as_string=True, use_monitor=False)
+    # count=0: all there is; without it pyepics asks for as many characters as it got the last time
+    value = pv(channel, timeout).get(timeout=timeout, as_string=True, use_monitor=False, count=0)
     assert value is not None, f"no value of {channel}"
     return utf8(value)
 

@@ -70,7 +70,7 @@ class Monitor:
 
     def lines(self, name):
         """A char waveform as text."""
-        return ca.utf8(self.get(name, as_string=True))
+        return ca.utf8(self.get(name, as_string=True, count=0))
 
     def losses(self):
         """Reason → number, of what was lost."""
