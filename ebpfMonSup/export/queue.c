@@ -40,11 +40,11 @@ static void in(const void *data, size_t len)
     used += len;
 }
 
-static void look(void *data, size_t len)
+static void look(size_t at, void *data, size_t len)
 {
-    size_t first = EBPFMON_QUEUE_SIZE - head < len ? EBPFMON_QUEUE_SIZE - head : len;
+    size_t first = EBPFMON_QUEUE_SIZE - at < len ? EBPFMON_QUEUE_SIZE - at : len;
 
-    memcpy(data, ring + head, first);
+    memcpy(data, ring + at, first);
     memcpy((uint8_t *)data + first, ring, len - first);
 }
 
@@ -76,20 +76,26 @@ void ebpfMonQueueWake(void)
     epicsEventMustTrigger(wake);
 }
 
+/* What is in use is written by nobody, so it is copied without the lock: whoever puts never waits for that. */
 size_t ebpfMonQueueTake(uint8_t *buf, size_t size)
 {
-    size_t n = 0, len;
+    size_t n = 0, len, at, have;
 
     epicsMutexMustLock(lock);
-    while (used) {
-        look(&len, sizeof(len));
+    at = head;
+    have = used;
+    epicsMutexUnlock(lock);
+    while (n < have) {
+        look(at, &len, sizeof(len));
         if (n + sizeof(len) + len > size)
             break;
-        look(buf + n, sizeof(len) + len);
+        look(at, buf + n, sizeof(len) + len);
         n += sizeof(len) + len;
-        head = (head + sizeof(len) + len) % EBPFMON_QUEUE_SIZE;
-        used -= sizeof(len) + len;
+        at = (at + sizeof(len) + len) % EBPFMON_QUEUE_SIZE;
     }
+    epicsMutexMustLock(lock);
+    head = at;
+    used -= n;
     epicsMutexUnlock(lock);
     return n;
 }

@@ -797,9 +797,9 @@ static void testServer(void)
 
 static void testLoad(void)
 {
-    enum { N = 400000 };
+    enum { N = 400000, FIT = 50000 };
     ebpfMonPut p = somePut(1);
-    double t, putNs, all;
+    double t, putNs = 0, all;
 
     testDiag("more than the queue holds");
     strcpy(p.peer, "127.0.0.1:50123");
@@ -816,9 +816,11 @@ static void testLoad(void)
     eltc(0);
     jsonLog("load.json", 0, 0, 0);
     t = seconds();
-    for (unsigned i = 0; i < N; i++)
+    for (unsigned i = 0; i < N; i++) {
         ebpfMonExportPut(&p);
-    putNs = (seconds() - t) * 1e9 / N;
+        if (i == FIT - 1)
+            putNs = (seconds() - t) * 1e9 / FIT; /* later ones may find the queue full, which costs less */
+    }
     ebpfMonExportStop(30);
     all = seconds() - t;
     eltc(1);
