@@ -164,6 +164,25 @@ static int addName(reading *r, const char *name, size_t length, uint32_t *where)
     return 0;
 }
 
+/* The first bit whose field is not known for certain. */
+static unsigned sureBits(const pvaType *type)
+{
+    unsigned node = 0, bit = 0, i;
+
+    while (node < type->count) {
+        unsigned isStruct = type->node[node].code == pvaStruct && !type->node[node].array;
+
+        for (i = node; !isStruct && i < type->node[node].next; i++) {
+            if (type->node[i].code == pvaUnknown) {
+                return bit;
+            }
+        }
+        node = isStruct ? node + 1 : type->node[node].next;
+        bit++;
+    }
+    return bit;
+}
+
 /* What was read from node "from" on, as a type of its own. */
 static pvaType *typeOf(reading *r, unsigned from)
 {
@@ -193,6 +212,7 @@ static pvaType *typeOf(reading *r, unsigned from)
         type->unknown |= type->node[i].code == pvaUnknown;
         type->variant |= type->node[i].code == pvaVariant;
     }
+    type->sure = sureBits(type);
     char *to = (char *)&type->node[count];
     *to = 0;
     if (first) {

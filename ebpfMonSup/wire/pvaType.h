@@ -38,7 +38,8 @@ typedef struct {
     unsigned refs;
     unsigned count;    /* of nodes */
     size_t   nameBytes;
-    int      unknown;  /* somewhere in it: bits cannot be told */
+    int      unknown;  /* somewhere in it */
+    unsigned sure;     /* the first bit whose field is therefore not known; else their number */
     int      variant;  /* somewhere in it: values bring descriptions with them */
     pvaNode  node[];   /* the names come behind them, each ended by a zero */
 } pvaType;

@@ -203,6 +203,29 @@ static int anyBit(const pvaBits *bits, unsigned bit, unsigned count)
     return 0;
 }
 
+/* All that changed stands before the first part of the type that is not known. Of servers that number their types,
+ * as Base's does, that is the usual case in a connection met in the middle: "value" comes first. */
+static int known(const pvaType *type, const pvaBits *bits)
+{
+    unsigned node = 0, bit;
+
+    if (!type->unknown) {
+        return 1;
+    }
+    if (anyBit(bits, type->sure, bits->size * 8 > type->sure ? bits->size * 8 - type->sure : 0)) {
+        return 0;
+    }
+    for (bit = 0; bit < type->sure; bit++) {
+        const pvaNode *n = &type->node[node];
+
+        if (pvaBit(bits, bit) && bit + n->bits > type->sure) {
+            return 0;
+        }
+        node = n->code == pvaStruct && !n->array ? node + 1 : n->next;
+    }
+    return 1;
+}
+
 /* The changed leaves below a node, until there are two. An enumeration whose index changed is one. */
 static unsigned leaves(const pvaType *type, unsigned node, unsigned bit, const pvaBits *bits, int all, unsigned *leaf)
 {
@@ -289,7 +312,7 @@ void ebpfMonPvaChanged(pvaValue *v, const pvaType *type, const pvaBits *bits)
     unsigned i, child = 1, bit = 1, leaf = 0;
 
     v->count = 1;
-    if (type->unknown) {
+    if (!known(type, bits)) {
         v->unknown = 1;
         return;
     }

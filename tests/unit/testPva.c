@@ -635,11 +635,15 @@ static void testGaps(void)
     answerInit(5); HEX(0xfe, 5, 0); say(1, 11);
     startPut(2, 5); HEX(1, 2); number(2, 4); say(0, 11);
     startPut(2, 4); HEX(1, 2); number(3, 4); say(0, 11);
-    /* A structure with an unknown part: nobody knows which bit is which. */
+    /* A structure with an unknown part: nobody knows which bit is which from there on. */
     initPut(2, 6);
-    answerInit(6); HEX(0x80); text(""); number(2, 1); text("a"); HEX(0xfe, 5, 0); text("value"); HEX(0xfd, 6, 0);
-    scalarType(0x60); say(1, 11);
+    answerInit(6); HEX(0x80); text(""); number(3, 1); text("value"); HEX(0x60); text("a"); HEX(0xfe, 5, 0); text("b");
+    HEX(0xfd, 6, 0); scalarType(0x60); say(1, 11);
+    startPut(2, 6); HEX(1, 8); text("what"); say(0, 11);
     startPut(2, 6); HEX(1, 4); text("what"); say(0, 11);
+    startPut(2, 6); HEX(1, 1); text("what"); text("else"); say(0, 11);
+    startPut(2, 6); HEX(2, 2, 1); text("what"); text("else"); say(0, 11);
+    startPut(2, 6); HEX(1, 2); text("before"); say(0, 11);
     /* … but what it describes on the way counts. */
     initPut(2, 7);
     answerInit(7); HEX(0xfe, 6, 0); say(1, 11);
@@ -658,7 +662,8 @@ static void testGaps(void)
     answerInit(11); HEX(0xfe, 6, 0); say(1, 11);
     startPut(2, 11); HEX(1, 2); text("new"); say(0, 11);
     expect("channel g\nput 1 g : 1 = 1\nreply 0 g ok 0\nput 2 g : ? x0\nput 3 g : 3 = 3\nput 4 g : ? x0\n"
-        "put 5 g : six\nput 6 g : 65 = 65\nput 7 g : new\n", "gaps and types known by number");
+        "put 5 g : ? x0\nput 6 g : ? x0\nput 7 g : ? x0\nput 8 g : before\nput 9 g : six\nput 10 g : 65 = 65\n"
+        "put 11 g : new\n", "gaps and types known by number");
 
     /* Met in the middle. */
     begin();
