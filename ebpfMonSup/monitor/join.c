@@ -294,7 +294,7 @@ static int wasDone(circuit *c, const ebpfMonWireEvent *ev)
     return 0;
 }
 
-void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, uint64_t now, uint64_t lost)
+void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, const ebpfMonOld *old, uint64_t now, uint64_t lost)
 {
     const void *data = ev->protocol == ebpfMonWirePva ? (const void *)ev->text : ev->data;
     size_t have = ev->protocol == ebpfMonWirePva ? strlen(ev->text) + 1 : ev->have;
@@ -331,6 +331,7 @@ void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, uint64_t now, ui
     p->number = ev->number;
     p->peer = ev->peer;
     p->iocId = iocId;
+    p->old = *old;
     p->lost = lost;
     ebpfMonTextCopy(p->user, sizeof(p->user), ev->user);
     ebpfMonTextCopy(p->host, sizeof(p->host), ev->host);

@@ -34,6 +34,15 @@ void ebpfMonJoinInsideDone(const ebpfMonJoinKey *key, const ebpfMonPut *put);
 
 #define EBPFMON_JOIN_DATA 256
 
+/* What stood in a PV when a put came, as far as somebody had read it. */
+typedef struct {
+    char   text[96];
+    double number;
+    int    isNumber;
+    int    known;
+    long   count;
+} ebpfMonOld;
+
 /* A put as the wire told it, kept until the inside tells of it too, or cannot any more. */
 typedef struct ebpfMonJoinEntry {
     struct ebpfMonJoinEntry *next;
@@ -56,6 +65,7 @@ typedef struct ebpfMonJoinEntry {
     char     message[64];
     struct ebpfMonPeer peer;
     uint32_t iocId;       /* the watched IOC that serves it; 0: none */
+    ebpfMonOld old;
     uint64_t lost;        /* events that the ring had lost when it came */
     uint8_t  data[];      /* elements, or with pva the value as text, terminated */
 } ebpfMonJoinEntry;
@@ -63,7 +73,7 @@ typedef struct ebpfMonJoinEntry {
 /* Whether the wire is looked at in a network namespace (0: for what is not loopback). */
 void ebpfMonJoinCover(const uint32_t *netns, unsigned count);
 
-void ebpfMonJoinPut(const ebpfMonWireEvent *event, uint32_t iocId, uint64_t now, uint64_t lost);
+void ebpfMonJoinPut(const ebpfMonWireEvent *event, uint32_t iocId, const ebpfMonOld *old, uint64_t now, uint64_t lost);
 void ebpfMonJoinReply(const ebpfMonWireEvent *event);
 void ebpfMonJoinClosed(const struct ebpfMonPeer *peer);
 /* A channel that was created before we looked has a name now. */

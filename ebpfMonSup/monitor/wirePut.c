@@ -16,10 +16,7 @@
 
 typedef struct {
     uint64_t key;       /* of server and channel; 0: none */
-    char     text[96];
-    double   number;
-    int      isNumber;
-    long     count;
+    ebpfMonOld value;
 } lastValue;
 
 static lastValue values[VALUES];
@@ -54,21 +51,45 @@ static void caText(const uint8_t *data, uint32_t have, int baseType, uint32_t co
     ebpfMonValueText(NULL, NULL, 0, &v, buf, size);
 }
 
+static void keep(lastValue *l, uint64_t key, const ebpfMonWireEvent *ev)
+{
+    char text[EBPFMON_TEXT_SIZE];
+
+    l->key = key;
+    l->value.known = 1;
+    l->value.count = (long)ev->count;
+    if (ev->protocol == ebpfMonWirePva) {
+        l->value.isNumber = ev->isNumber;
+        l->value.number = ev->number;
+        ebpfMonTextCopy(l->value.text, sizeof(l->value.text), ev->text);
+        return;
+    }
+    caText(ev->data, (uint32_t)(ev->have < EBPFMON_JOIN_DATA ? ev->have : EBPFMON_JOIN_DATA), ev->baseType, ev->count,
+           text, sizeof(text), &l->value.isNumber, &l->value.number);
+    ebpfMonTextCopy(l->value.text, sizeof(l->value.text), text);
+}
+
 void ebpfMonWirePutValue(const ebpfMonWireEvent *ev)
 {
     uint64_t key;
-    lastValue *l;
-    char text[EBPFMON_TEXT_SIZE];
 
     if (!ev->name[0] || !ev->data)
         return;
     key = keyOf(&ev->peer, ev->name);
-    l = find(key);
-    l->key = key;
-    l->count = (long)ev->count;
-    caText(ev->data, (uint32_t)(ev->have < EBPFMON_JOIN_DATA ? ev->have : EBPFMON_JOIN_DATA), ev->baseType, ev->count,
-           text, sizeof(text), &l->isNumber, &l->number);
-    ebpfMonTextCopy(l->text, sizeof(l->text), text);
+    keep(find(key), key, ev);
+}
+
+void ebpfMonWirePutOld(const ebpfMonWireEvent *ev, ebpfMonOld *old)
+{
+    uint64_t key = keyOf(&ev->peer, ev->name);
+    lastValue *l = find(key);
+
+    old->known = 0;
+    if (!ev->name[0])
+        return;
+    if (l->key == key && l->value.known)
+        *old = l->value;
+    keep(l, key, ev);
 }
 
 static epicsTimeStamp stamp(uint64_t ns)
@@ -125,27 +146,21 @@ void ebpfMonWirePutDone(const ebpfMonJoinEntry *e, const char *server, uint64_t 
     } else {
         caText(e->data, e->have, e->baseType, e->count, put.val, sizeof(put.val), &put.isNumber, &put.number);
     }
-    if (e->channel[0]) {
-        uint64_t key = keyOf(&e->peer, e->channel);
-        lastValue *l = find(key);
-
-        if (l->key == key) {
-            put.hasOld = 1;
-            put.oldIsNumber = l->isNumber;
-            put.oldNumber = l->number;
-            put.oldCount = l->count;
-            snprintf(put.old, sizeof(put.old), "%s", l->text);
-        }
-        if (!e->replied || e->ok) { /* until somebody reads something else */
-            l->key = key;
-            l->isNumber = put.isNumber;
-            l->number = put.number;
-            l->count = put.count;
-            ebpfMonTextCopy(l->text, sizeof(l->text), put.val);
-        }
+    if (e->old.known) {
+        put.hasOld = 1;
+        put.oldIsNumber = e->old.isNumber;
+        put.oldNumber = e->old.number;
+        put.oldCount = e->old.count;
+        snprintf(put.old, sizeof(put.old), "%s", e->old.text);
     }
     ebpfMonOwnerGet(&e->peer, &owner);
     ebpfMonAuthorPeer(&e->peer, &owner, e->user, e->host, &put);
     result(e, lost, &put);
+    if (e->replied && !e->ok && e->channel[0]) { /* it did not take the old one's place */
+        uint64_t key = keyOf(&e->peer, e->channel);
+
+        if (find(key)->key == key)
+            find(key)->value = e->old;
+    }
     ebpfMonPutsDone(&put);
 }

@@ -9,6 +9,9 @@
 /* What stands in a PV of a server that is no watched IOC, as far as somebody read it. */
 void ebpfMonWirePutValue(const ebpfMonWireEvent *event);
 
+/* What it was before this put, which takes its place. */
+void ebpfMonWirePutOld(const ebpfMonWireEvent *event, ebpfMonOld *old);
+
 /* "server": what to call it. "lost": events that the ring has lost by now. */
 void ebpfMonWirePutDone(const ebpfMonJoinEntry *entry, const char *server, uint64_t lost);
 

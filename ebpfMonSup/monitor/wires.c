@@ -58,12 +58,15 @@ static uint64_t nowNs(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static uint64_t ringLost(void)
+/* What the inside may have missed, as of the last round: asking the kernel for each put would cost more than it. */
+static uint64_t ringLost;
+
+static void lookRingLost(void)
 {
     uint64_t lost[EBPFMON_LOST_KERNEL];
 
     ebpfMonLostGet(lost);
-    return lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT];
+    ringLost = lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT];
 }
 
 /* A server that is no IOC of Base, or whose puts are not watched from inside. */
@@ -75,6 +78,15 @@ static int wanted(const ebpfMonServer *server)
         return 1;
     ebpfMonAskedFilterGet(&f);
     return !server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc);
+}
+
+static void put(const ebpfMonWireEvent *ev, uint32_t iocId)
+{
+    ebpfMonOld old = { .known = 0 };
+
+    if (!iocId) /* else the inside knows it for sure */
+        ebpfMonWirePutOld(ev, &old);
+    ebpfMonJoinPut(ev, iocId, &old, nowNs(CLOCK_MONOTONIC), ringLost);
 }
 
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
@@ -89,7 +101,7 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     case ebpfMonWirePut:
         server = ebpfMonServerOf(&ev->peer, nowNs(CLOCK_MONOTONIC));
         if (wanted(server))
-            ebpfMonJoinPut(ev, server->iocId, nowNs(CLOCK_MONOTONIC), ringLost());
+            put(ev, server->iocId);
         break;
     case ebpfMonWireReply:
         ebpfMonJoinReply(ev);
@@ -245,11 +257,10 @@ static void publish(double seconds)
 static void publishPuts(uint64_t now)
 {
     ebpfMonJoinEntry *list = ebpfMonJoinAloneOnes(now), *next;
-    uint64_t lost = list ? ringLost() : 0;
 
     for (; list; list = next) {
         next = list->next;
-        ebpfMonWirePutDone(list, ebpfMonServerOf(&list->peer, now)->name, lost);
+        ebpfMonWirePutDone(list, ebpfMonServerOf(&list->peer, now)->name, ringLost);
         free(list);
     }
 }
@@ -270,6 +281,7 @@ static void wireThread(void *arg)
         for (unsigned i = 0; i < sourceCount; i++)
             fd[i] = (struct pollfd){ .fd = ebpfMonPacketsFd(sources[i].packets), .events = POLLIN };
         poll(fd, sourceCount, POLL_MS);
+        lookRingLost();
         for (unsigned i = 0; i < sourceCount; i++) {
             reading = sources[i].netns;
             ebpfMonPacketsPoll(sources[i].packets, 0, onPacket, NULL);
