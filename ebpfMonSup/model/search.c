@@ -135,32 +135,28 @@ static void printable(char *text)
 }
 
 /*
- * The place of a channel among those that are followed for a name. With more of them than places, two are
- * for those that have just begun, which ask several times within seconds, and two for those that have asked
- * for long and come back every five minutes.
+ * The place of a channel among those that are followed for a name, NULL when it is new or has none. With more of
+ * them than places, two are for those that have just begun, which ask several times within seconds, and two for
+ * those that have asked for long and come back every five minutes. Who was silent for longest makes room.
  */
 static Asker *askerOf(Name *name, uint64_t client, uint32_t cid, uint64_t time)
 {
     static const uint64_t patience[ASKERS] = {
         10ull * SECOND, 10ull * SECOND, 310ull * SECOND, 310ull * SECOND
     };
-    Asker *asker = NULL;
+    Asker *room = NULL;
 
     for (unsigned i = 0; i < ASKERS; i++) {
-        Asker *a = &name->asker[i];
+        Asker *asker = &name->asker[i];
 
-        if (a->client == client && a->cid == cid) {
-            asker = a;
-            break;
-        }
-        if (!asker && (!a->client || since(time, a->last) > patience[i]))
-            asker = a;
+        if (asker->client == client && asker->cid == cid && since(time, asker->last) <= EBPFMON_SEARCH_FORGET)
+            return asker;
+        if (since(time, asker->last) > patience[i] && (!room || asker->last < room->last))
+            room = asker;
     }
-    if (asker && (asker->client != client || asker->cid != cid || since(time, asker->last) > EBPFMON_SEARCH_FORGET)) {
-        *asker = (Asker){.client = client, .cid = cid, .count = 1, .first = time, .last = time};
-        return NULL; /* nothing to judge yet */
-    }
-    return asker;
+    if (room)
+        *room = (Asker){.client = client, .cid = cid, .count = 1, .first = time, .last = time};
+    return NULL;
 }
 
 void ebpfMonSearchAsked(uint64_t time, ebpfMonSearchProtocol protocol, ebpfMonSearchHost host, uint32_t cid,
@@ -309,7 +305,7 @@ static void nameRow(ebpfMonSearchRow *row, const Name *name)
     row->last = stamp(name->head.touched);
     hostText(host, sizeof(host), name->client, name->protocol);
     if (n > 1)
-        snprintf(row->who, sizeof(row->who), "%s, %u clients", host, n);
+        snprintf(row->who, sizeof(row->who), "%s, ~%u clients", host, n);
     else
         snprintf(row->who, sizeof(row->who), "%s", host);
 }
@@ -373,7 +369,6 @@ void ebpfMonSearchSnapshot(uint64_t time, double seconds)
 
     begin();
     ebpfMonKeyExpire(&nameTable, time, EBPFMON_SEARCH_FORGET);
-    ebpfMonKeyExpire(&questionTable, time, EBPFMON_SEARCH_FORGET);
     ebpfMonKeyExpire(&clientTable, time, EBPFMON_SEARCH_FORGET);
     ebpfMonKeyExpire(&serverTable, time, EBPFMON_SEARCH_FORGET);
     never = rankNames();

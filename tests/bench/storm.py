@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a flood of puts costs an IOC, whether every put is seen, and how long one takes to reach a PV.
+
+Clients (storm.c) put to a softIoc as fast as they can, a fixed number each. Without the monitor and at several of its
+levels, in turns, so that a slow minute of the machine falls on all. Then single puts, each timed until a client of
+the monitor has it. Needs pyepics: run it with the Python that tools/check.sh installs, as root. EPICS_BASE says
+where Base is.
+
+    storm.py [--rounds N] [--puts N] [--clients N] [--single N]
+"""
+import argparse
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parent
+sys.path.insert(0, str(BENCH.parent / "integration"))
+
+from harness import env  # noqa: E402
+
+env.setup()  # before a client library is imported
+
+import epics  # noqa: E402
+from harness.ioc import Ioc  # noqa: E402
+from harness.monitor import Monitor  # noqa: E402
+from harness.process import Process, alive  # noqa: E402
+from harness.wait import settled, until  # noqa: E402
+
+STORM = BENCH / f"O.{env.ARCH}" / "storm"
+WAYS = ("put", "put-callback")
+
+
+def database(records):
+    text = 'record(calc, "$(P)READY") { field(CALC, "1") field(PINI, "YES") }\nrecord(ao, "$(P)ONE") { }\n'
+    for i in range(records):
+        text += (f'record(ao, "$(P)AO{i}") {{ field(FLNK, "$(P)CALC{i}") }}\n'
+                 f'record(calc, "$(P)CALC{i}") {{ field(INPA, "$(P)AO{i}") field(CALC, "A*2") }}\n')
+    return text
+
+
+def storm(ioc, clients, puts, way):
+    """µs from put to put, µs of the IOC's own CPU time for each. Every record must have its client's last value."""
+    more = ["notify"] if way == "put-callback" else []
+    running = [Process([STORM, f"{ioc.prefix}AO{i}", puts, *more], env.client_env(ioc.port)) for i in range(clients)]
+    for p in running:
+        until(lambda: "ready" in p.lines or not p.running, 20, lambda: f"storm ready\n{p.output()}")
+    cpu = ioc.process.cpu_seconds()
+    for p in running:
+        p.send("")
+    longest = 0
+    for p in running:
+        until(lambda: not p.running, 120, lambda: f"storm done\n{p.output()}")
+        p.wait()  # and all of its output is here
+        words = p.lines[-1].split()
+        assert words[0] == "sent" and int(words[1]) == puts == int(words[3]), p.output()
+        longest = max(longest, float(words[5]))
+    cpu = ioc.process.cpu_seconds() - cpu
+    # By a program that goes: a client that stays would be told of each put of the rounds to come.
+    last = ioc.run("caget", "-t", *(f"{ioc.prefix}AO{i}" for i in range(clients))).stdout.split()
+    assert [int(v) for v in last] == [puts] * clients, last
+    return longest / (clients * puts) * 1e6, cpu / (clients * puts) * 1e6
+
+
+def counted(monitor):
+    return int(monitor.get("PUT_CNT")), int(monitor.get("LOST_CNT"))
+
+
+def level(monitor, ioc, name):
+    monitor.put("FILTER_LEVEL", name)
+    until(lambda: monitor.iocs().get(ioc.pid, ("", "", 0, ""))[3] == name, 20, f"level {name}")
+
+
+def observe(results, name, ioc, args, monitor=None):
+    for way in WAYS:
+        puts = args.puts if way == "put" else args.puts // 10
+        row = {"sent": puts * args.clients}
+        if monitor:
+            before, cpu = counted(monitor), monitor.process.cpu_seconds()
+        row["us"], row["cpu"] = storm(ioc, args.clients, puts, way)
+        if monitor:
+            # PUT_CNT follows at once, LOST_CNT is published by the second
+            after = settled(lambda: counted(monitor), 60, quiet=1.3)
+            row["own"] = (monitor.process.cpu_seconds() - cpu) / row["sent"] * 1e6
+            row["count"], row["lost"] = (a - b for a, b in zip(after, before))
+            unseen = 0 if name == "ebpfMon, off" else row["sent"] - row["count"]
+            assert 0 <= unseen <= row["lost"], f"{name}: {row}: {unseen} are neither counted nor told to be lost"
+        results.setdefault((name, way), []).append(row)
+
+
+def single(ioc, shown, number):
+    """ms from the call that puts until another channel tells that it was put, of the record itself or of the monitor."""
+    came = threading.Event()
+    channel = epics.PV(ioc.prefix + "ONE", auto_monitor=False)
+    other = epics.PV(shown, auto_monitor=True)
+    assert channel.wait_for_connection(10) and other.wait_for_connection(10)
+    until(lambda: other.get() is not None, 5, "a value")
+    other.add_callback(lambda **_: came.set())
+    took = []
+    for i in range(number):
+        came.clear()
+        begin = time.perf_counter()
+        channel.put(begin)
+        epics.ca.flush_io()
+        assert came.wait(10), f"no event of {shown}"
+        took.append((time.perf_counter() - begin) * 1e3)
+        time.sleep(0.03)  # a low rate: no put waits for another (record/pvScan.c)
+    other.disconnect()
+    return sorted(took)
+
+
+def table(results, args):
+    print(f"{args.clients} clients, {args.puts} puts each ({args.puts // 10} put-callbacks), {args.rounds} rounds: best; "
+          f"kernel {platform.release()}, {os.cpu_count()} CPUs\n")
+    titles = ("×", "puts/s", "us each", "(median)", "IOC CPU us", "own CPU us", "sent", "counted", "lost")
+    print(f"{'':18}" + "".join(f"{t:>11}" for t in titles))
+    for way in WAYS:
+        print(way)
+        none = min(r["us"] for r in results["none", way])
+        for (name, w), rows in results.items():
+            if w != way:
+                continue
+            best = min(r["us"] for r in rows)
+            line = f"  {name:16}{best / none:11.2f}{1e6 / best:11.0f}{best:11.2f}" \
+                   f"{statistics.median(r['us'] for r in rows):11.2f}{min(r['cpu'] for r in rows):11.2f}"
+            if "own" in rows[0]:
+                line += f"{min(r['own'] for r in rows):11.2f}" + \
+                        "".join(f"{sum(r[k] for r in rows):11}" for k in ("sent", "count", "lost"))
+            print(line)
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--puts", type=int, default=50000, help="of each client")
+    arguments.add_argument("--clients", type=int, default=4)
+    arguments.add_argument("--single", type=int, default=200)
+    args = arguments.parse_args()
+    results, times = {}, {}
+    repeater = Process([env.BASE_BIN / "caRepeater"], os.environ.copy())
+    try:
+        with tempfile.TemporaryDirectory() as tmp:
+            tmp = Path(tmp)
+            ioc = Ioc(tmp, database(args.clients)).start()
+            for _ in range(args.rounds):
+                observe(results, "none", ioc, args)
+            times["the record itself"] = single(ioc, ioc.prefix + "ONE", args.single)
+            monitor = Monitor(tmp).start()
+            monitor.wait_ioc(ioc)
+            for _ in range(args.rounds):
+                for name in ("off", "puts", "chains"):
+                    level(monitor, ioc, name)
+                    observe(results, f"ebpfMon, {name}", ioc, args, monitor)
+            level(monitor, ioc, "puts")
+            for name in ("PUT_CNT", "PUT_LAST"):
+                times[name] = single(ioc, monitor.prefix + name, args.single)
+    finally:
+        for left in list(alive - {repeater}):
+            left.close()
+        repeater.kill()
+    table(results, args)
+    print(f"\n{'from put to event':18}{'median ms':>10}{'99 % ms':>10}{'max ms':>10}")
+    for name, took in times.items():
+        print(f"{name:18}{statistics.median(took):10.2f}{took[int(len(took) * 0.99) - 1]:10.2f}{took[-1]:10.2f}")
+
+
+if __name__ == "__main__":
+    main()
