@@ -84,6 +84,8 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
     if (t->slot != UINT32_MAX || level == ebpfMonLevelOff || note[0])
         snprintf(t->note, sizeof(t->note), "%s", note); /* else it says why its records found no room */
     ebpfMonTargetsUnlock();
+    if (was != t->att.on)
+        ebpfMonTargetsChanged();
 }
 
 static double steppedPart(const ebpfMonAttached *att)

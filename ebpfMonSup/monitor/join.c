@@ -195,80 +195,96 @@ static void served(circuit *c, uint32_t seq)
     c->told = 1;
 }
 
-ebpfMonJoinResult ebpfMonJoinInside(const ebpfMonJoinKey *key, ebpfMonPut *put)
+static void noteDone(const ebpfMonJoinKey *key)
 {
-    ebpfMonJoinResult result = ebpfMonJoinWait;
-    ebpfMonJoinEntry *p, *prev;
+    circuit *c = get(&key->peer);
+
+    if (c && !c->done)
+        c->done = malloc(DONE_MAX * sizeof(*c->done));
+    if (!c || !c->done)
+        return;
+    if (c->doneCount == DONE_MAX) {
+        c->overrun = 1;
+        c->overrunUpTo = c->done[c->doneFirst];
+        c->doneFirst = (c->doneFirst + 1) % DONE_MAX;
+        c->doneCount--;
+    }
+    c->done[(c->doneFirst + c->doneCount++) % DONE_MAX] = key->seq;
+    served(c, key->seq);
+}
+
+/* What the wire told of this put, in "c"; *before: the one in front of it. *past: the wire is beyond it. */
+static ebpfMonJoinEntry *match(const circuit *c, const ebpfMonJoinKey *key, const ebpfMonPut *put,
+                               ebpfMonJoinEntry **prev, int *past)
+{
+    *prev = NULL;
+    for (ebpfMonJoinEntry *p = c->first; p; *prev = p, p = p->next)
+        switch (key->seqKind) {
+        case EBPFMON_SEQ_MESSAGE:
+            if (p->seq == key->seq)
+                return p;
+            if (before(key->seq, p->seq)) {
+                *past = 1;
+                return NULL;
+            }
+            break;
+        case EBPFMON_SEQ_RECEIVED:
+            if (before(key->seq, p->end))
+                return NULL;
+            if (names(p->channel, put))
+                return p;
+            break;
+        default: /* a write-notify that waited for its record: neither thread nor message are the client's now */
+            if (p->replyAsked && names(p->channel, put))
+                return p;
+            break;
+        }
+    return NULL;
+}
+
+/* A PVA group, or a name that we cannot match: one put on the wire, several inside. It stays for the others. */
+static ebpfMonJoinEntry *group(const circuit *c, const ebpfMonJoinKey *key)
+{
+    ebpfMonJoinEntry *p = key->seqKind == EBPFMON_SEQ_RECEIVED ? c->first : NULL;
+
+    while (p && !(p->pva && !before(key->seq, p->end)))
+        p = p->next;
+    return p;
+}
+
+ebpfMonJoinResult ebpfMonJoinInside(const ebpfMonJoinKey *key, ebpfMonPut *put, int last)
+{
+    ebpfMonJoinResult result = key->seqKind == EBPFMON_SEQ_NONE ? ebpfMonJoinAlone : ebpfMonJoinWait;
+    ebpfMonJoinEntry *p = NULL, *prev;
+    int past = 0;
     circuit *c;
 
-    if (!put->peer[0] || put->through == ebpfMonByLink)
+    if (!put->peer[0] || put->through == ebpfMonByLink || !key->peer.addr)
         return ebpfMonJoinAlone; /* caused by a client's put, but none itself */
     take();
-    if (!key->peer.addr || !covered(&key->peer)) {
+    if (!covered(&key->peer)) {
         epicsMutexUnlock(lock);
         return ebpfMonJoinAlone;
     }
     c = find(&key->peer);
-    if (key->seqKind == EBPFMON_SEQ_NONE)
-        result = ebpfMonJoinAlone;
-    for (p = c ? c->first : NULL, prev = NULL; p; prev = p, p = p->next) {
-        if (key->seqKind == EBPFMON_SEQ_MESSAGE) {
-            if (before(p->seq, key->seq))
-                continue;
-            if (p->seq != key->seq) {
-                result = ebpfMonJoinAlone; /* the wire is past it */
-                break;
-            }
-        } else if (key->seqKind == EBPFMON_SEQ_RECEIVED) {
-            if (before(key->seq, p->end))
-                break;
-            if (!names(p->channel, put))
-                continue;
-        } else if (!p->replyAsked || !names(p->channel, put)) {
-            continue; /* a write-notify that waited for its record: neither thread nor message are the client's now */
-        }
+    if (c && (p = match(c, key, put, &prev, &past))) {
         merge(p, put);
         removePut(c, prev, p);
         free(p);
-        result = ebpfMonJoinFound;
-        break;
+    } else if (c && (p = group(c, key))) {
+        merge(p, put);
+        p->made = 1;
     }
+    if (p)
+        result = ebpfMonJoinFound;
+    else if (past)
+        result = ebpfMonJoinAlone;
     if (c && result != ebpfMonJoinWait && key->seqKind == EBPFMON_SEQ_MESSAGE)
         served(c, key->seq);
-    /* A PVA group: one put on the wire, several inside. */
-    if (c && result == ebpfMonJoinWait && key->seqKind == EBPFMON_SEQ_RECEIVED)
-        for (p = c->first; p && !before(key->seq, p->end); p = p->next)
-            if (p->pva) {
-                merge(p, put);
-                p->made = 1;
-                result = ebpfMonJoinFound;
-                break;
-            }
+    if (last && result == ebpfMonJoinWait)
+        noteDone(key);
     epicsMutexUnlock(lock);
     return result;
-}
-
-void ebpfMonJoinInsideDone(const ebpfMonJoinKey *key, const ebpfMonPut *put)
-{
-    circuit *c;
-
-    if (!put->peer[0] || put->through == ebpfMonByLink || key->seqKind == EBPFMON_SEQ_NONE || !key->peer.addr)
-        return;
-    take();
-    c = covered(&key->peer) ? get(&key->peer) : NULL;
-    if (c && !c->done)
-        c->done = malloc(DONE_MAX * sizeof(*c->done));
-    if (c && c->done) {
-        if (c->doneCount == DONE_MAX) {
-            c->overrun = 1;
-            c->overrunUpTo = c->done[c->doneFirst];
-            c->doneFirst = (c->doneFirst + 1) % DONE_MAX;
-            c->doneCount--;
-        }
-        c->done[(c->doneFirst + c->doneCount++) % DONE_MAX] = key->seq;
-        served(c, key->seq);
-    }
-    epicsMutexUnlock(lock);
 }
 
 /* The inside published it already: forget its number, and those before it. For PVA the inside knows where what it had
@@ -393,7 +409,7 @@ void ebpfMonJoinNamed(const struct ebpfMonPeer *peer, uint32_t sid, const char *
 /* Nobody else will tell of it. */
 static int isAlone(const circuit *c, const ebpfMonJoinEntry *p, uint64_t age)
 {
-    if (!p->iocId)
+    if (!p->iocId && !c->told)
         return p->replied || age >= (p->replyAsked ? REPLY_NS : SENT_NS) || p->passed;
     if (p->replied && !p->ok)
         return age >= SENT_NS * 2; /* the inside sees some refusals too, and knows more */

@@ -26,9 +26,8 @@ typedef enum {
 
 /* --- the inside --- */
 
-ebpfMonJoinResult ebpfMonJoinInside(const ebpfMonJoinKey *key, ebpfMonPut *put);
-/* It was published without: what the wire tells of it later is the same put. */
-void ebpfMonJoinInsideDone(const ebpfMonJoinKey *key, const ebpfMonPut *put);
+/* "last": it is published now in any case, and what the wire tells of it later is the same put. */
+ebpfMonJoinResult ebpfMonJoinInside(const ebpfMonJoinKey *key, ebpfMonPut *put, int last);
 
 /* --- the wire --- */
 

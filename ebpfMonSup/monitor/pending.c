@@ -50,7 +50,7 @@ void ebpfMonPendingDrop(ebpfMonPending *p)
 
 static void publish(ebpfMonPending *p)
 {
-    ebpfMonJoinInsideDone(&p->key, &p->put);
+    ebpfMonJoinInside(&p->key, &p->put, 1);
     ebpfMonPutsDone(&p->put);
     ebpfMonPendingDrop(p);
 }
@@ -129,7 +129,7 @@ ebpfMonPending *ebpfMonPendingTake(uint32_t tid, uint64_t id)
 void ebpfMonPendingComplete(ebpfMonPending *p)
 {
     /* none overtakes another */
-    if (!wire.first && ebpfMonJoinInside(&p->key, &p->put) != ebpfMonJoinWait) {
+    if (!wire.first && ebpfMonJoinInside(&p->key, &p->put, 0) != ebpfMonJoinWait) {
         ebpfMonPutsDone(&p->put);
         ebpfMonPendingDrop(p);
         return;
@@ -142,7 +142,7 @@ void ebpfMonPendingTick(uint64_t now, int all)
     ebpfMonPending *p, *before, *next;
 
     while ((p = wire.first)) {
-        if (ebpfMonJoinInside(&p->key, &p->put) != ebpfMonJoinWait) {
+        if (ebpfMonJoinInside(&p->key, &p->put, 0) != ebpfMonJoinWait) {
             unlink(&wire, NULL, p);
             ebpfMonPutsDone(&p->put);
             ebpfMonPendingDrop(p);

@@ -14,10 +14,9 @@
 
 typedef struct {
     pid_t    pid;
-    uint32_t netns, addr, iocId;
+    uint32_t netns, addr;
     uint16_t port;
-    int      off;
-    char     name[EBPFMON_IOCNAME_SIZE];
+    ebpfMonServer server;
 } listener;
 
 typedef struct {
@@ -34,10 +33,17 @@ static known    servers[KNOWN];
 
 typedef struct {
     pid_t    pid;
-    uint32_t iocId;
-    int      off;
-    char     name[EBPFMON_IOCNAME_SIZE];
+    ebpfMonServer server;
 } ioc;
+
+static void fill(ebpfMonServer *s, const ebpfMonTarget *t)
+{
+    /* a write is only sure to be seen inside with all the ways in watched */
+    s->iocId = (t->att.on & EBPFMON_BIT(ebpfMonProgPut)) && (t->att.on & EBPFMON_BIT(ebpfMonProgPutField)) ?
+               t->iocId : 0;
+    s->off = t->asked == ebpfMonLevelOff;
+    snprintf(s->name, sizeof(s->name), "%s", t->name);
+}
 
 /* IOCs as they are watched now; malloc'ed. */
 static unsigned iocs(ioc **list)
@@ -56,11 +62,7 @@ static unsigned iocs(ioc **list)
         if (t->gone)
             continue;
         i->pid = t->pid;
-        /* a write is only sure to be seen inside with all the ways in watched */
-        i->iocId = (t->att.on & EBPFMON_BIT(ebpfMonProgPut)) && (t->att.on & EBPFMON_BIT(ebpfMonProgPutField)) ?
-                   t->iocId : 0;
-        i->off = t->asked == ebpfMonLevelOff;
-        snprintf(i->name, sizeof(i->name), "%s", t->name);
+        fill(&i->server, t);
         n++;
     }
     ebpfMonTargetsUnlock();
@@ -85,9 +87,7 @@ void ebpfMonServersRefresh(void (*port)(void *arg, uint32_t netns, uint16_t port
             e->netns = netns;
             e->addr = l[k].addr;
             e->port = l[k].port;
-            e->iocId = list[i].iocId;
-            e->off = list[i].off;
-            snprintf(e->name, sizeof(e->name), "%s", list[i].name);
+            e->server = list[i].server;
             port(arg, netns, ntohs(l[k].port));
         }
         free(l);
@@ -132,11 +132,12 @@ static int serves(pid_t pid, uint32_t netns, uint32_t addr, uint16_t port, const
     return peer->netns || addr || hasAddress(pid, peer->saddr);
 }
 
-/* A process that listens there and is no IOC of Base. */
-static int localName(const struct ebpfMonPeer *peer, char *buf, size_t size)
+/* The process that listens there; 0: none on this host. */
+static pid_t listenerOf(const struct ebpfMonPeer *peer)
 {
     pid_t *pids = NULL;
-    int n = ebpfMonProcList(&pids), found = 0;
+    int n = ebpfMonProcList(&pids);
+    pid_t found = 0;
 
     for (int i = 0; i < n && !found; i++) {
         uint32_t netns = ebpfMonProcNetns(pids[i]);
@@ -147,8 +148,7 @@ static int localName(const struct ebpfMonPeer *peer, char *buf, size_t size)
             continue;
         count = ebpfMonProcListeners(pids[i], &l);
         for (int k = 0; k < count && !found; k++)
-            found = serves(pids[i], netns, l[k].addr, l[k].port, peer) &&
-                    ebpfMonProcIocName(pids[i], buf, size) == 0;
+            found = serves(pids[i], netns, l[k].addr, l[k].port, peer) ? pids[i] : 0;
         free(l);
     }
     free(pids);
@@ -160,6 +160,8 @@ const ebpfMonServer *ebpfMonServerOf(const struct ebpfMonPeer *peer, uint64_t no
     known *k = &servers[(peer->saddr * 2654435761u ^ peer->sport * 40503u ^ peer->netns) % KNOWN];
     char text[INET_ADDRSTRLEN] = "?";
     struct in_addr in = { .s_addr = peer->saddr };
+    ebpfMonTarget *t;
+    pid_t pid;
 
     if (k->at && now - k->at < KNOWN_NS && k->addr == peer->saddr && k->port == peer->sport && k->netns == peer->netns)
         return &k->server;
@@ -174,12 +176,20 @@ const ebpfMonServer *ebpfMonServerOf(const struct ebpfMonPeer *peer, uint64_t no
         if (!serves(l->pid, l->netns, l->addr, l->port, peer))
             continue;
         k->ioc = 1;
-        k->server.iocId = l->iocId;
-        k->server.off = l->off;
-        snprintf(k->server.name, sizeof(k->server.name), "%s", l->name);
+        k->server = l->server;
         return &k->server;
     }
-    if (!localName(peer, k->server.name, sizeof(k->server.name))) {
+    pid = listenerOf(peer);
+    if (pid) {
+        /* an IOC that has just begun to serve */
+        ebpfMonTargetsLock();
+        t = ebpfMonTargetByPid(pid);
+        k->ioc = t != NULL;
+        if (t)
+            fill(&k->server, t);
+        ebpfMonTargetsUnlock();
+    }
+    if (!k->ioc && (!pid || ebpfMonProcIocName(pid, k->server.name, sizeof(k->server.name)))) {
         inet_ntop(AF_INET, &in, text, sizeof(text));
         snprintf(k->server.name, sizeof(k->server.name), "%s:%u", text, ntohs(peer->sport));
     }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <epicsAtomic.h>
 #include <epicsMutex.h>
 #include <epicsStdio.h>
 
@@ -12,12 +13,23 @@
 static epicsMutexId lock; /* guards the list and what other threads read of targets */
 static ebpfMonTarget *list;
 static uint32_t lastId;
+static size_t changes;
 
 ebpfMonCosts ebpfMonCost;
 
 void ebpfMonTargetsInit(void)
 {
     lock = epicsMutexMustCreate();
+}
+
+void ebpfMonTargetsChanged(void)
+{
+    epicsAtomicIncrSizeT(&changes);
+}
+
+size_t ebpfMonTargetsChanges(void)
+{
+    return epicsAtomicGetSizeT(&changes);
 }
 
 void ebpfMonTargetsLock(void)
@@ -70,6 +82,7 @@ void ebpfMonTargetsRemove(ebpfMonTarget *t)
     if (*p)
         *p = t->next;
     ebpfMonTargetsUnlock();
+    ebpfMonTargetsChanged();
 }
 
 uint64_t ebpfMonTargetPasses(const ebpfMonTarget *t, int bank, uint32_t i)

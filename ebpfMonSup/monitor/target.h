@@ -84,6 +84,10 @@ ebpfMonTarget *ebpfMonTargetsFirst(void);
 ebpfMonTarget *ebpfMonTargetById(uint32_t iocId);
 ebpfMonTarget *ebpfMonTargetByPid(pid_t pid); /* not one that is gone */
 
+/* Counts the changes of which targets there are and what is attached to them. Any thread. */
+void ebpfMonTargetsChanged(void);
+size_t ebpfMonTargetsChanges(void);
+
 /* Processings of one record as far as they are known; of all records: now[index]. */
 uint64_t ebpfMonTargetCount(const ebpfMonTarget *t, uint32_t index);
 void ebpfMonTargetCounts(const ebpfMonTarget *t, uint64_t *now);

@@ -268,13 +268,15 @@ static void publishPuts(uint64_t now)
 static void wireThread(void *arg)
 {
     uint64_t refreshed = 0, second = nowNs(CLOCK_MONOTONIC);
+    size_t changes = 0;
 
     (void)arg;
     while (!stopping) {
         struct pollfd fd[SOURCES];
         uint64_t now = nowNs(CLOCK_MONOTONIC);
 
-        if (!refreshed || now - refreshed > REFRESH_NS) {
+        if (!refreshed || now - refreshed > REFRESH_NS || changes != ebpfMonTargetsChanges()) {
+            changes = ebpfMonTargetsChanges();
             refreshed = now;
             refresh(now);
         }
