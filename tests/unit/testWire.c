@@ -187,6 +187,27 @@ static void testGap(void)
     say(w, &k, 0, b.p + 48, 24);
     testOk(log.count[ebpfMonWirePut] == 8 && log.count[ebpfMonWireGap] == 5
         && strstr(log.text, "have4 sum00202851 hash0 "), "a snapped packet is a gap behind what is there");
+    { /* a hole within a long message: its end is known */
+        uint64_t resynced = ebpfMonWireStat(w)->resynced;
+        bytes big = { 0 };
+
+        add16(&big, 4);
+        add16(&big, 3000);
+        add16(&big, 4);
+        add16(&big, 3000);
+        add32(&big, 3);
+        add32(&big, 4);
+        while (big.len < 3016)
+            add(&big, b.p, 8);
+        put(&big, 3, 77, 7.0);
+        say(w, &k, 0, big.p, 1000);
+        k.seq[0] += 1000;
+        say(w, &k, 0, big.p + 2000, big.len - 2000);
+        ebpfMonWireTick(w, k.time + 2000 * MS);
+        testOk(log.count[ebpfMonWirePut] == 10 && log.count[ebpfMonWireGap] == 6 && strstr(log.text, " n3000 have984 ")
+            && ebpfMonWireStat(w)->resynced == resynced, "a hole in a message costs that message alone");
+        bytesFree(&big);
+    }
     ebpfMonWireTick(w, UINT64_MAX);
     testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
     ebpfMonWireFree(w);
