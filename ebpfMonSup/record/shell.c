@@ -7,36 +7,16 @@
 #include <epicsStdio.h>
 #include <epicsString.h>
 #include <errlog.h>
-#include <iocsh.h>
 
 #include "model/board.h"
 #include "model/control.h"
 #include "model/logControl.h"
 #include "record/filterSub.h"
-
-/* Base before 7.0.3 has no place for the usage text. */
-#ifdef IOCSHFUNCDEF_HAS_USAGE
-#define USAGE(text) , text
-#else
-#define USAGE(text)
-#endif
-
-#define ARGS(...) (const iocshArg *[]){__VA_ARGS__}
-#define ARG(name, type) &(const iocshArg){name, type}
-
-static int given(const char *argument)
-{
-    return argument && argument[0];
-}
+#include "record/shellDef.h"
 
 static const char *pattern(const char *argument)
 {
     return given(argument) ? argument : "*";
-}
-
-static void done(long status)
-{
-    iocshSetError(status ? -1 : 0);
 }
 
 static const iocshFuncDef configureDef = {
