@@ -6,7 +6,7 @@
 #ifndef EBPFMON_PROTOCOL_H
 #define EBPFMON_PROTOCOL_H
 
-#include "wire/wire.h"
+#include "wire/wireEvent.h"
 
 typedef struct ebpfMonCircuit ebpfMonCircuit; /* one TCP connection (circuit.h) */
 

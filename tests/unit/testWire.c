@@ -282,6 +282,41 @@ static void testMiddle(const turn *t, unsigned n)
     testOk(wrong < made / 100 && left == 0, "%u of them began with a wrong guess", wrong);
 }
 
+/* Both sides wait when the first guess is made, and what waits of the other side is no more once that was wrong. */
+static void testWrongGuess(void)
+{
+    static const uint8_t junk[5] = { 0xff, 0xff, 0xff, 0xff, 0xff };
+    eventLog log = { 0 };
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+    talk k = talkNew(45000, 40000);
+    bytes b = { 0 };
+
+    add(&b, junk, sizeof junk);
+    for (int i = 0; i < 3; i++) { /* echoes: either side may send them */
+        add32(&b, 23 << 16);
+        for (int j = 0; j < 3; j++)
+            add32(&b, 0);
+    }
+    say(w, &k, 1, b.p, b.len);
+    b.len = 0;
+    for (int i = 0; i < 16; i++)
+        put(&b, 7, (uint32_t)i, i);
+    for (uint32_t i = 0; i < 3; i++) { /* access rights: a server tells them */
+        add32(&b, 22 << 16);
+        add32(&b, 0);
+        add32(&b, i);
+        add32(&b, 3);
+    }
+    say(w, &k, 0, b.p, b.len);
+    testOk(log.count[ebpfMonWireOpened] == 2 && log.count[ebpfMonWireClosed] == 1 && log.count[ebpfMonWirePut] == 16
+        && log.last[ebpfMonWireOpened].peer.sport == htons(45000), "a guess that turns out wrong is made again");
+    ebpfMonWireTick(w, UINT64_MAX);
+    testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
+    ebpfMonWireFree(w);
+    logClear(&log);
+    bytesFree(&b);
+}
+
 /* --- strangers --------------------------------------------------------------------------------------- */
 
 static void testForeign(void)
@@ -462,6 +497,7 @@ MAIN(testWire)
     testGap();
     testOverlap();
     testMiddle(t, n);
+    testWrongGuess();
     testForeign();
     testPacket();
     testLimits(t, n);
