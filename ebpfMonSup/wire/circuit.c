@@ -88,16 +88,18 @@ static void forgetOne(ebpfMonWire *w, uint64_t time)
 
 ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *w, const ebpfMonCircuitKey *key, uint64_t time)
 {
+    const ebpfMonWireLimits *limits = &w->account.limits;
+    ebpfMonWireStats *stats = &w->account.stats;
     unsigned bucket = bucketOf(w, key);
     ebpfMonCircuit *c;
 
     /* The last eighth of the memory is for those that are here to go on, and for a new one to begin. */
-    while (w->account.stats.circuits
-        && (w->account.stats.circuits >= w->account.limits.circuits || w->account.stats.memory > w->account.limits.total - w->account.limits.total / 8))
+    while (stats->circuits
+        && (stats->circuits >= limits->circuits || stats->memory > limits->total - limits->total / 8))
         forgetOne(w, time);
     c = ebpfMonAccountAlloc(&w->account, sizeof *c);
     if (!c) {
-        w->account.stats.noMemory++;
+        stats->noMemory++;
         return NULL;
     }
     memset(c, 0, sizeof *c);
@@ -107,7 +109,7 @@ ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *w, const ebpfMonCircuitKey *key,
     c->last = time;
     c->next = w->byKey[bucket];
     w->byKey[bucket] = c;
-    w->account.stats.circuits++;
+    stats->circuits++;
     join(c);
     return c;
 }
