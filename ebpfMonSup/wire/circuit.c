@@ -231,7 +231,14 @@ void ebpfMonWireEmit(ebpfMonWire *w, ebpfMonWireEvent *e)
 
 void ebpfMonCircuitEmit(ebpfMonCircuit *c, ebpfMonWireEvent *e)
 {
+    const struct ebpfMonPeer said = e->peer;
+
     e->peer = c->peer;
+    /* A name server answers for others. */
+    if (e->kind == ebpfMonWireFound && said.saddr)
+        e->peer.saddr = said.saddr;
+    if (e->kind == ebpfMonWireFound && said.sport)
+        e->peer.sport = said.sport;
     e->circuit = c->number;
     e->protocol = c->protocol->id;
     ebpfMonWireEmit(c->wire, e);

@@ -317,6 +317,36 @@ static void testWrongGuess(void)
     bytesFree(&b);
 }
 
+/* --- a PVA name server ------------------------------------------------------------------------------- */
+
+static void testNameServer(void)
+{
+    static const uint8_t request[] = { 0xca, 2, 0x80, 3, 0, 0, 0, 40,
+        0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 1, 0, 0, 0, 9, 1, 'A', 0, 0, 0, 0, 0 };
+    uint8_t answer[] = { 0xca, 2, 0xc0, 4, 0, 0, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 0xfe, 0x17, 0x71, 3, 't', 'c', 'p', 1, 0, 1,
+        0, 0, 0, 9 };
+    eventLog log = { 0 };
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+    const ebpfMonWireEvent *found = &log.last[ebpfMonWireFound];
+    talk k = talkNew(40000, 5075);
+
+    shake(w, &k);
+    say(w, &k, 0, request, sizeof request);
+    say(w, &k, 1, answer, sizeof answer);
+    testOk(log.count[ebpfMonWireFound] == 1 && found->cid == 9 && found->peer.saddr == htonl(0x0a0000fe)
+        && found->peer.sport == htons(6001) && found->peer.addr == htonl(k.addr[0]), "a name server's answer");
+    memset(answer + 24, 0, 16);
+    say(w, &k, 1, answer, sizeof answer);
+    testOk(log.count[ebpfMonWireFound] == 2 && found->peer.saddr == htonl(k.addr[1])
+        && found->peer.sport == htons(6001), "... for itself");
+    ebpfMonWireTick(w, UINT64_MAX);
+    testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
+    ebpfMonWireFree(w);
+    logClear(&log);
+}
+
 /* --- strangers --------------------------------------------------------------------------------------- */
 
 static void testForeign(void)
@@ -498,6 +528,7 @@ MAIN(testWire)
     testOverlap();
     testMiddle(t, n);
     testWrongGuess();
+    testNameServer();
     testForeign();
     testPacket();
     testLimits(t, n);
