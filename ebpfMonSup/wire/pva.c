@@ -9,6 +9,7 @@
 #include "wire/pvaRequest.h"
 #include "wire/pvaResponse.h"
 #include "wire/pvaState.h"
+#include "wire/pvaTypeRead.h"
 #include "wire/pvaValue.h"
 
 #define SIZE_LIMIT (64 * 1024 * 1024)

@@ -7,6 +7,7 @@
 #include "wire/pvaChannel.h"
 #include "wire/pvaOptions.h"
 #include "wire/pvaRequest.h"
+#include "wire/pvaTypeRead.h"
 
 static void init(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid)
 {

@@ -3,6 +3,7 @@
 #include "wire/pvaChanged.h"
 #include "wire/pvaChannel.h"
 #include "wire/pvaResponse.h"
+#include "wire/pvaTypeRead.h"
 
 #define PVA_CHOICES 4096 /* bytes of an enumeration's choices that are remembered */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include "wire/pvaTypeRead.h"
 #include "wire/pvaValue.h"
 
 #define WORK_MAX 100000 /* nodes looked at in one message: null structures of nothing cost a peer few bytes */
