@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "wire/caState.h"
-#include "wire/circuit.h"
 
 #define PENDING_MAX 16384u /* requests of a kind that may be without their reply */
 
@@ -338,12 +337,9 @@ static void found(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHea
 {
     ebpfMonWireEvent e = eventOf(s, ebpfMonWireFound, m);
 
-    e.protocol = ebpfMonWireCa;
-    e.circuit = s->circuit->number;
-    e.peer = s->circuit->peer;
     ebpfMonCaServer(&e.peer, h->cid, h->type);
     e.cid = h->extra;
-    ebpfMonWireEmit(s->circuit->wire, &e);
+    ebpfMonCircuitEmit(s->circuit, &e);
 }
 
 static void fromServer(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
