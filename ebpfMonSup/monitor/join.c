@@ -18,6 +18,7 @@
 #define REPLY_NS  10000000000ull /* for a reply that was asked for, where nobody looks inside */
 #define MADE_NS   1000000000ull  /* for the inside to tell, once the IOC has served later messages or has replied */
 #define STUCK_NS  60000000000ull /* … once it has not: it may be hung */
+#define BUSY_NS   3600000000000ull /* … for one with callback while the IOC goes on: it waits for its record */
 
 typedef struct circuit {
     struct circuit *next, *newer, *older; /* in its bucket; by the time of the last put */
@@ -413,8 +414,10 @@ static int isAlone(const circuit *c, const ebpfMonJoinEntry *p, uint64_t age)
         return p->replied || age >= (p->replyAsked ? REPLY_NS : SENT_NS) || p->passed;
     if (p->replied && !p->ok)
         return age >= SENT_NS * 2; /* the inside sees some refusals too, and knows more */
-    if (p->replied || p->passed || (c->told && before(p->seq, c->served)))
+    if (p->replied || p->passed)
         return age >= MADE_NS;
+    if (c->told && before(p->seq, c->served))
+        return age >= (p->replyAsked ? BUSY_NS : MADE_NS);
     return age >= STUCK_NS;
 }
 
