@@ -95,6 +95,7 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     ebpfMonSearchHost client = { .addr = ev->peer.addr, .port = ev->peer.port };
     ebpfMonSearchHost serverHost = { .addr = ev->peer.saddr, .port = ev->peer.sport };
     const ebpfMonServer *server;
+    ebpfMonOld old;
 
     (void)arg;
     switch (ev->kind) {
@@ -104,7 +105,8 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
             put(ev, server->iocId);
         break;
     case ebpfMonWireReply:
-        ebpfMonJoinReply(ev);
+        if (ebpfMonJoinReply(ev, &old) && !ev->ok)
+            ebpfMonWirePutRefused(ev, &old);
         break;
     case ebpfMonWireValue:
         server = ebpfMonServerOf(&ev->peer, nowNs(CLOCK_MONOTONIC));
