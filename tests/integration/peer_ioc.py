@@ -43,6 +43,7 @@ def caproto():
 
 
 def pcaspy():
+    os.environ["EPICS_CA_MAX_ARRAY_BYTES"] = str(16 * NELM)
     from pcaspy import Driver, SimpleServer
 
     types = {"STRING": "string", "SHORT": "short", "FLOAT": "float", "LONG": "int", "DOUBLE": "float",

@@ -54,7 +54,7 @@ def same(shown, sent, packing="d"):
 
 def same_array(shown, sent, packing="d"):
     """[3] 1 2 3: the length and the first elements."""
-    count, *first = shown.split(" ")
+    count, *first = shown.replace('"', "").split(" ")
     more = first[-1:] == ["..."]
     first = first[:-1] if more else first
     return count == f"[{len(sent)}]" and more == (len(sent) > len(first)) and len(first) >= min(len(sent), 8) and \
