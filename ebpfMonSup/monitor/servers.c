@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "monitor/servers.h"
 #include "target/procInfo.h"
@@ -188,6 +189,7 @@ const ebpfMonServer *ebpfMonServerOf(const struct ebpfMonPeer *peer, uint64_t no
         if (t)
             fill(&k->server, t);
         ebpfMonTargetsUnlock();
+        k->server.off |= !t && pid == getpid(); /* ourselves, unless that was asked for: then we are a target */
     }
     if (!k->ioc && (!pid || ebpfMonProcIocName(pid, k->server.name, sizeof(k->server.name)))) {
         inet_ntop(AF_INET, &in, text, sizeof(text));

@@ -32,8 +32,8 @@ typedef struct ebpfMonProtocol {
 
     /* What begins at p. 1: "frame" is filled in; 0: more bytes are needed; -1: no message of ours. Must be strict:
      * it is also what finds a header again after a gap, and what tells ours from other connections. May be asked at
-     * any byte. "state" may be NULL, and is while a header is searched for: what is asked about then may be anything;
-     * else it follows a message. */
+     * any byte. "state" may be NULL, and is while a header is searched for and for the first messages of a
+     * connection met in the middle: what is asked about then may be anything; else it follows a message. */
     int (*frame)(void *state, int fromServer, const uint8_t *p, size_t have, ebpfMonFrame *frame);
 
     /* Per-connection state. Memory is to be had by ebpfMonCircuitAlloc. NULL: none to be had. */

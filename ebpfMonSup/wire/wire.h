@@ -61,8 +61,9 @@ typedef struct {
     uint32_t elementSize;   /* bytes; DBR_STRING 40 */
     uint32_t count;         /* elements sent */
     const uint8_t *data;    /* valid during the call */
-    size_t   have;          /* bytes of data; less than count * elementSize when the message was too long to keep */
-    uint64_t hash;          /* 64-bit FNV-1a of all elements as they lay on the wire */
+    size_t   have;          /* bytes of data; less than count * elementSize when the message was too long to keep, was
+                               not seen whole, said more than it had, or is a single string, sent as long as it is */
+    uint64_t hash;          /* 64-bit FNV-1a of all elements as they lay on the wire; 0: not all were seen */
     const char *text;       /* PVA: the value as text: "3.14", "[1000] 1 2 3 ...", {"a": 1, "b": "x"}; "?" when the
                                type description was not seen. CA: "" */
     int      isNumber;      /* PVA: the value is a single number: "number" */
