@@ -298,9 +298,10 @@ def stop(ioc):
 def test_an_ioc_that_stands_still(servers, monitor, log):
     """What it has not read yet is not lost."""
     ioc, client = servers["softIocPVA"], Raw()
-    client.put(ioc, "LONG", LONG, [0], True)
-    log.next(1, ioc.prefix, len(log.of(ioc.prefix)) - 1)
     mark = len(log.of(ioc.prefix))
+    client.put(ioc, "LONG", LONG, [0], True)
+    log.next(1, ioc.prefix, mark)
+    mark += 1
     circuit = client._circuits[ioc.port]
     stop(ioc)
     try:

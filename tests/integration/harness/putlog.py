@@ -53,9 +53,9 @@ def same(shown, sent, packing="d"):
 
 
 def same_array(shown, sent, packing="d"):
-    """[3] 1 2 3: the length and the first elements."""
+    """[3] 1 2 3: the length and the first elements, eight or what 256 bytes hold."""
     count, *first = shown.replace('"', "").split(" ")
     more = first[-1:] == ["..."]
     first = first[:-1] if more else first
-    return count == f"[{len(sent)}]" and more == (len(sent) > len(first)) and len(first) >= min(len(sent), 8) and \
+    return count == f"[{len(sent)}]" and more == (len(sent) > len(first)) and len(first) >= min(len(sent), 6 if isinstance(sent[0], str) else 8) and \
         all(same(a, b, packing) for a, b in zip(first, sent))
