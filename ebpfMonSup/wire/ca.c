@@ -328,7 +328,8 @@ static void error(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHea
     }
     nameBySid(s, &e, request.cid);
     e.status = h->extra;
-    e.denied = e.status == EBPFMON_CA_NOWTACCESS;
+    /* caproto's servers have ECA_PUTFAIL for all that goes wrong: "Python exception: Forbidden …" (server/common.py) */
+    e.denied = e.status == EBPFMON_CA_NOWTACCESS || strstr(text, "exception: Forbidden") != NULL;
     e.message = text;
     ebpfMonCircuitEmit(s->circuit, &e);
 }
