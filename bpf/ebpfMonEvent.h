@@ -158,6 +158,8 @@ struct ebpfMonCauseEvent {
     struct ebpfMonWho who;
     char name[EBPFMON_CHANNEL_MAX]; /* EBPFMON_EV_CALINK: the PV that it leads to */
     __u32 put;      /* EBPFMON_EV_CAUSE: the low half of the put's id. That put's event may get lost */
+    __u32 byMain;   /* the thread that began it is the process' first: the shell, or iocInit */
+    __u32 pad;
 };
 
 struct ebpfMonChainRec {

@@ -12,6 +12,7 @@
 #include "model/chainTree.h"
 #include "monitor/decode.h"
 #include "monitor/slow.h"
+#include "monitor/traceShell.h"
 #include "monitor/value.h"
 #include "target/layout.h"
 
@@ -131,6 +132,7 @@ static void tell(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, chain *c)
     int64_t endNs = (int64_t)end.secPastEpoch * 1000000000 + end.nsec;
     int64_t beginNs = endNs - (int64_t)(ev->head.ktime - ev->begin - ev->wait);
     uint32_t root = 0, shown = 0;
+    int tracing = ebpfMonTraceOn(), traced = 0;
     size_t at = 0, keep;
     char when[64];
     ebpfMonBoard *board;
@@ -147,6 +149,9 @@ static void tell(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, chain *c)
     add(text, sizeof(text), &at, "%s %s: %s %.1f us, waited %.1f us for the lock, %u record%s\n", when, t->name,
         ebpfMonCatalogueName(t->cat, ev->rootSlot - t->slot), (double)(ev->head.ktime - ev->begin - ev->wait) / 1000,
         (double)ev->wait / 1000, ev->total, ev->total == 1 ? "" : "s");
+    for (uint32_t k = 0; tracing && k < c->count && !traced; k++)
+        if (c->rec[k].slot - t->slot < t->cat->count)
+            traced = ebpfMonTraceMatches(ebpfMonCatalogueName(t->cat, c->rec[k].slot - t->slot));
     for (uint32_t k = 0; k < c->count && shown < TEXT_RECORDS; k++)
         if (c->rec[order[k]].slot - t->slot < t->cat->count) {
             line(t, &c->rec[order[k]], &node[order[k]], beginNs, text, sizeof(text), &at);
@@ -155,6 +160,8 @@ static void tell(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, chain *c)
     if (shown < ev->total)
         add(text, sizeof(text), &at, "  … %u more\n", ev->total - shown);
 
+    if (traced)
+        ebpfMonTracePrint(text);
     board = ebpfMonBoardLock();
     /* newest first; what falls off the end falls off at a line */
     keep = strlen(board->slow);

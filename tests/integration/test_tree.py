@@ -89,3 +89,17 @@ def test_tree(ioc, monitor, trees, number):
 
         text = until(newest, 10, lambda: f"the chain of {root}:\n{monitor.lines('CHAIN_SLOW')[:500]}")
         assert told(text, ioc.prefix) == trees[number][2], text
+
+
+def test_trace_at_the_shell(ioc, monitor, trees):
+    """The chains of one record deep in a tree, as many as were asked for, each with its root."""
+    leaf = ioc.prefix + f"R0:{SIZE - 1}"
+    monitor.process.command(f'ebpfMonTrace "{leaf}" 2')
+    for _ in range(4):
+        ca.put(f"{ioc.prefix}R0:0.PROC", 1)
+        ca.put(f"{ioc.prefix}R1:0.PROC", 1)
+    until(lambda: "ebpfMonTrace: done" in monitor.process.output(1000), 10, lambda: monitor.process.output(200))
+    printed = monitor.process.output(1000).partition("ebpfMonTrace: done")[0]
+    assert len(re.findall(rf"> {re.escape(leaf)} \(", printed)) == 2
+    assert f": {ioc.prefix}R0:0 " in printed and f": {ioc.prefix}R1:0 " not in printed
+    assert "no watched IOC has a record" in "".join(monitor.process.command('ebpfMonTrace "nosuch" 1'))

@@ -50,7 +50,9 @@ static void reply(struct ebpfMonPeer peer, uint64_t id, int ok)
 {
     ebpfMonWireEvent ev = { .kind = ebpfMonWireReply, .peer = peer, .id = id, .ok = ok, .denied = !ok, .message = "" };
 
-    ebpfMonJoinReply(&ev);
+    ebpfMonOld old;
+
+    ebpfMonJoinReply(&ev, &old);
 }
 
 static ebpfMonPut putOf(const char *pv)
