@@ -30,6 +30,7 @@ typedef struct {
     uint64_t at;
     uint32_t seq;
     uint32_t name;  /* hash of the channel's */
+    int      shared;/* it may have been another connection's */
 } done;
 
 typedef struct circuit {
@@ -50,6 +51,7 @@ static circuit *bucket[BUCKETS];
 static circuit *newest, *oldest;
 static unsigned circuits, waiting;
 static uint64_t dropped;
+static uint64_t lastShared;         /* when such a number was noted last */
 static uint32_t cover[COVER_MAX];
 static unsigned covers;
 
@@ -261,9 +263,18 @@ static void noteDone(const ebpfMonJoinKey *key, const ebpfMonPut *put)
     }
     c->done[c->doneCount++] = (done){
         .at = key->at, .seq = key->seq, .name = nameHash(put->channel[0] ? put->channel : put->pv),
+        .shared = key->seqKind == EBPFMON_SEQ_SHARED,
     };
+    if (key->seqKind == EBPFMON_SEQ_SHARED && key->at > lastShared)
+        lastShared = key->at;
     if (key->seqKind == EBPFMON_SEQ_MESSAGE) /* else there may be more messages before this number */
         served(c, key->seq);
+}
+
+/* Several clients of one thread may put to the same PV, but seldom the same number. */
+static int sameValue(const ebpfMonJoinEntry *p, const ebpfMonPut *put)
+{
+    return !p->isNumber || !put->isNumber || p->number == put->number || (float)p->number == (float)put->number;
 }
 
 /* What the wire told of this put, in "c"; *prev: the one in front of it. *past: the wire is beyond it. The name counts in
@@ -283,7 +294,8 @@ static ebpfMonJoinEntry *match(const circuit *c, const ebpfMonJoinKey *key, cons
         } else if (isReceived(key)) {
             if (!p->closed && before(key->seq, p->end))
                 return NULL;
-            if (p->pva && !before(key->seq, p->end) && names(p->channel, put))
+            if (p->pva && !before(key->seq, p->end) && names(p->channel, put) &&
+                (key->seqKind != EBPFMON_SEQ_SHARED || sameValue(p, put)))
                 return p;
         } else if (p->replyAsked && names(p->channel, put)) {
             /* a write-notify that waited for its record: neither thread nor message are the client's now */
@@ -322,7 +334,8 @@ static circuit *another(const ebpfMonJoinKey *key, const ebpfMonPut *put, ebpfMo
         if (c->peer.saddr != key->peer.saddr || c->peer.sport != key->peer.sport || c->peer.netns != key->peer.netns ||
             same(&c->peer, &key->peer))
             continue;
-        for (; p && !(p->pva && !p->made && p->channel[0] && p->at <= key->at + STALE_NS && names(p->channel, put));
+        for (; p && !(p->pva && !p->made && p->channel[0] && p->at <= key->at + STALE_NS && names(p->channel, put) &&
+                      sameValue(p, put));
              p = p->next)
             in = p;
         if (!p)
@@ -409,6 +422,26 @@ static int wasDone(circuit *c, const ebpfMonWireEvent *ev, uint64_t at)
     return isGroup;
 }
 
+/* The inside published it as another connection's of the same thread. */
+static int wasDoneElsewhere(const ebpfMonWireEvent *ev, uint64_t at)
+{
+    uint32_t name = nameHash(ev->name);
+    unsigned n = 0;
+
+    if (ev->protocol != ebpfMonWirePva || lastShared + STALE_NS < at)
+        return 0;
+    for (circuit *c = newest; c && n < OTHERS; c = c->older, n++) {
+        if (c->peer.saddr != ev->peer.saddr || c->peer.sport != ev->peer.sport || c->peer.netns != ev->peer.netns)
+            continue;
+        for (unsigned i = 0; i < c->doneCount; i++)
+            if (c->done[i].shared && c->done[i].name == name && c->done[i].at + STALE_NS >= at) {
+                dropDone(c, i);
+                return 1;
+            }
+    }
+    return 0;
+}
+
 void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, const ebpfMonOld *old, uint64_t at)
 {
     const void *data = ev->protocol == ebpfMonWirePva ? (const void *)ev->text : ev->data;
@@ -421,7 +454,7 @@ void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, const ebpfMonOld
     p = malloc(sizeof(*p) + have);
     take();
     c = p && waiting < PUTS_MAX ? get(&ev->peer, at) : NULL;
-    if (!c || wasDone(c, ev, at)) {
+    if (!c || wasDone(c, ev, at) || wasDoneElsewhere(ev, at)) {
         dropped += !c;
         epicsMutexUnlock(lock);
         free(p);

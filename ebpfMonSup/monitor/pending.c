@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <string.h>
 
 #include "monitor/author.h"
@@ -71,6 +72,9 @@ static int joined(ebpfMonPending *p, int last)
 
     if (r == ebpfMonJoinFound && p->key.moved)
         correctAuthor(p);
+    if (r != ebpfMonJoinFound && (last || r == ebpfMonJoinAlone) && p->key.seqKind == EBPFMON_SEQ_SHARED &&
+        p->put.through == ebpfMonByPva && !p->put.cause[0]) /* without the wire nobody knows */
+        snprintf(p->put.cause, sizeof(p->put.cause), "or another client of this thread");
     return r != ebpfMonJoinWait;
 }
 

@@ -28,13 +28,15 @@ static struct ebpfMonPeer connection(unsigned n)
                                  .port = htons((uint16_t)(20000 + n % 40000)) };
 }
 
+static double sent; /* 0: no number */
+
 static uint64_t wirePva(struct ebpfMonPeer peer, uint32_t seq, uint32_t end, const char *name, ebpfMonWireProtocol protocol,
                         int reply, uint32_t iocId)
 {
     ebpfMonWireEvent ev = {
         .kind = ebpfMonWirePut, .protocol = protocol, .peer = peer, .seq = seq, .end = end, .id = ++ids,
         .user = "wire", .host = "wirehost", .name = name, .replyAsked = reply, .text = "1", .data = (const uint8_t *)"1",
-        .have = 1, .count = 1, .hash = 42,
+        .have = 1, .count = 1, .hash = 42, .isNumber = sent != 0, .number = sent,
     };
 
     ebpfMonJoinPut(&ev, iocId, &noOld, now);
@@ -64,6 +66,8 @@ static ebpfMonPut putOf(const char *pv)
     strcpy(put.peer, "10.0.0.1:1");
     strcpy(put.user, "inside");
     put.seen = EBPFMON_SEEN_INSIDE;
+    put.isNumber = sent != 0;
+    put.number = sent;
     return put;
 }
 
@@ -227,6 +231,19 @@ static void shared(void)
     wirePva(a, 200, 250, "X", ebpfMonWirePva, 1, IOC);
     testOk1(insideKind(b, 800, EBPFMON_SEQ_RECEIVED, "X", 1) == ebpfMonJoinWait);
     testOk(insideKind(a, 250, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonJoinFound, "others' connections are their own");
+    sent = 1;
+    wirePva(a, 300, 350, "X", ebpfMonWirePva, 1, IOC);
+    sent = 2;
+    wirePva(b, 800, 850, "X", ebpfMonWirePva, 1, IOC);
+    sent = 1;
+    testOk1(insideKind(b, 850, EBPFMON_SEQ_SHARED, "X", 0) == ebpfMonJoinWait);
+    testOk1(insideKind(b, 850, EBPFMON_SEQ_SHARED, "X", 1) == ebpfMonJoinFound);
+    testOk(strcmp(last.message, "moved to 5") == 0, "both put to one PV: the value tells");
+    sent = 2;
+    testOk1(insideKind(b, 850, EBPFMON_SEQ_SHARED, "X", 0) == ebpfMonJoinFound && !last.message[0]);
+    sent = 0;
+    testOk1(insideKind(b, 900, EBPFMON_SEQ_SHARED, "X", 1) == ebpfMonJoinWait);
+    wirePva(a, 400, 450, "X", ebpfMonWirePva, 1, IOC);
     testOk1(aloneAfter(120 * SECOND) == 0);
 }
 
