@@ -290,9 +290,10 @@ static __always_inline void noteCause(const struct ebpfMonTargetConf *conf, __u3
         th->cause.head.tgid = tgid;
         th->cause.head.ktime = bpf_ktime_get_ns();
         th->cause.root = root;
+        th->cause.byMain = tid == tgid;
         th->cause.link = 0;
         th->cause.name[0] = 0;
-        readWho(&th->cause.who, th, conf, th->client);
+        readCaller(&th->cause.who, th, conf, tgid, root);
     }
     bpf_map_update_elem(&causes, &slot, &th->cause, BPF_ANY);
 }

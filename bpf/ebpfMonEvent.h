@@ -156,7 +156,7 @@ struct ebpfMonCauseEvent {
     __u64 link;     /* EBPFMON_EV_CALINK: address of the link */
     struct ebpfMonWho who;
     char name[EBPFMON_CHANNEL_MAX]; /* EBPFMON_EV_CALINK: the PV that it leads to */
-    __u32 pad;
+    __u32 byMain;   /* the thread that began it is the process' first: the shell, or iocInit */
 };
 
 struct ebpfMonChainRec {

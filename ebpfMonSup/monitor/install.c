@@ -77,6 +77,11 @@ static void setArrays(ebpfMonTarget *t, int on)
     }
 }
 
+void ebpfMonInstallArrays(ebpfMonTarget *t)
+{
+    setArrays(t, 1);
+}
+
 static uint64_t *addresses(const ebpfMonCatalogue *cat)
 {
     uint64_t *a = malloc(((size_t)cat->count + 1) * sizeof(*a));
@@ -269,6 +274,8 @@ void ebpfMonInstallUnindex(ebpfMonTarget *t)
 {
     uint64_t *addr;
 
+    if (t->cat)
+        setArrays(t, 0);
     if (!t->indexed)
         return;
     t->indexed = 0;
@@ -276,7 +283,6 @@ void ebpfMonInstallUnindex(ebpfMonTarget *t)
     if (addr)
         ebpfMonRecIndexDel((uint32_t)t->pid, addr, t->cat->count);
     free(addr);
-    setArrays(t, 0);
 }
 
 void ebpfMonInstallRemove(ebpfMonTarget *t)

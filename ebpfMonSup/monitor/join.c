@@ -18,6 +18,7 @@
 #define REPLY_NS  10000000000ull /* for a reply that was asked for, where nobody looks inside */
 #define MADE_NS   1000000000ull  /* for the inside to tell, once the IOC has served later messages or has replied */
 #define STUCK_NS  60000000000ull /* … once it has not: it may be hung */
+#define BUSY_NS   3600000000000ull /* … for one with callback while the IOC goes on: it waits for its record */
 
 typedef struct circuit {
     struct circuit *next, *newer, *older; /* in its bucket; by the time of the last put */
@@ -362,10 +363,11 @@ void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, const ebpfMonOld
     epicsMutexUnlock(lock);
 }
 
-void ebpfMonJoinReply(const ebpfMonWireEvent *ev)
+int ebpfMonJoinReply(const ebpfMonWireEvent *ev, ebpfMonOld *old)
 {
     ebpfMonJoinEntry *p;
     circuit *c;
+    int found;
 
     take();
     c = ev->id ? find(&ev->peer) : NULL;
@@ -377,8 +379,11 @@ void ebpfMonJoinReply(const ebpfMonWireEvent *ev)
         p->denied = !!ev->denied;
         p->status = ev->status;
         ebpfMonTextCopy(p->message, sizeof(p->message), ev->message ? ev->message : "");
+        *old = p->old;
     }
+    found = p != NULL;
     epicsMutexUnlock(lock);
+    return found;
 }
 
 void ebpfMonJoinClosed(const struct ebpfMonPeer *peer)
@@ -413,8 +418,10 @@ static int isAlone(const circuit *c, const ebpfMonJoinEntry *p, uint64_t age)
         return p->replied || age >= (p->replyAsked ? REPLY_NS : SENT_NS) || p->passed;
     if (p->replied && !p->ok)
         return age >= SENT_NS * 2; /* the inside sees some refusals too, and knows more */
-    if (p->replied || p->passed || (c->told && before(p->seq, c->served)))
+    if (p->replied || p->passed)
         return age >= MADE_NS;
+    if (c->told && before(p->seq, c->served))
+        return age >= (p->replyAsked ? BUSY_NS : MADE_NS);
     return age >= STUCK_NS;
 }
 
@@ -429,6 +436,10 @@ ebpfMonJoinEntry *ebpfMonJoinAloneOnes(uint64_t now)
         for (; p; p = next) {
             next = p->next;
             if (!isAlone(c, p, now - p->at)) {
+                /* A plain write keeps those behind it back, for that is not long: so they stay in order. A
+                 * write-notify may be answered in an hour. */
+                if (!p->iocId && !c->told && !p->replyAsked)
+                    break;
                 prev = p;
                 continue;
             }
