@@ -102,7 +102,8 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     switch (ev->kind) {
     case ebpfMonWirePut:
         server = ebpfMonServerOf(&ev->peer, nowNs(CLOCK_MONOTONIC));
-        if (wanted(server))
+        /* Without that tracepoint nothing tells which put inside it is: the inside alone tells of those. */
+        if (wanted(server) && (!server->iocId || ebpfMonFeature.recvLength))
             put(ev, server->iocId);
         break;
     case ebpfMonWireReply:
