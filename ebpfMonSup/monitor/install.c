@@ -208,6 +208,14 @@ static void catchUp(ebpfMonTarget *t, uint8_t *fresh)
     ebpfMonTargetsUnlock();
 }
 
+/* Of a target that chains are told of already: the event thread reads its links for their trees. */
+static void readLinks(ebpfMonTarget *t, long index)
+{
+    ebpfMonTargetsLock();
+    ebpfMonCatalogueLinks(t->mem, t->cat, index);
+    ebpfMonTargetsUnlock();
+}
+
 /* Nonzero: the record's links are not what they were. */
 static int linksDiffer(ebpfMonTarget *t, uint32_t index)
 {
@@ -216,12 +224,12 @@ static int linksDiffer(ebpfMonTarget *t, uint32_t index)
 
     old.to = malloc((old.toCount + 1) * sizeof(*old.to));
     if (!old.to) {
-        ebpfMonCatalogueLinks(t->mem, t->cat, index);
+        readLinks(t, index);
         return 1;
     }
     if (old.toCount)
         memcpy(old.to, r->to, old.toCount * sizeof(*old.to));
-    ebpfMonCatalogueLinks(t->mem, t->cat, index);
+    readLinks(t, index);
     same = old.toCount == r->toCount && old.fwd == r->fwd && old.flags == r->flags &&
            (!old.toCount || memcmp(old.to, r->to, old.toCount * sizeof(*old.to)) == 0);
     free(old.to);
@@ -234,7 +242,7 @@ void ebpfMonInstallAllLinks(ebpfMonTarget *t)
 
     if (t->slot == UINT32_MAX)
         return;
-    ebpfMonCatalogueLinks(t->mem, t->cat, -1);
+    readLinks(t, -1);
     c = ebpfMonPlacingClosures(t->cat);
     if (c && ebpfMonPlacingSet(t, c) == 0)
         markRecords(t, c);

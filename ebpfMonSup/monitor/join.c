@@ -363,10 +363,11 @@ void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, const ebpfMonOld
     epicsMutexUnlock(lock);
 }
 
-void ebpfMonJoinReply(const ebpfMonWireEvent *ev)
+int ebpfMonJoinReply(const ebpfMonWireEvent *ev, ebpfMonOld *old)
 {
     ebpfMonJoinEntry *p;
     circuit *c;
+    int found;
 
     take();
     c = ev->id ? find(&ev->peer) : NULL;
@@ -378,8 +379,11 @@ void ebpfMonJoinReply(const ebpfMonWireEvent *ev)
         p->denied = !!ev->denied;
         p->status = ev->status;
         ebpfMonTextCopy(p->message, sizeof(p->message), ev->message ? ev->message : "");
+        *old = p->old;
     }
+    found = p != NULL;
     epicsMutexUnlock(lock);
+    return found;
 }
 
 void ebpfMonJoinClosed(const struct ebpfMonPeer *peer)
@@ -432,6 +436,10 @@ ebpfMonJoinEntry *ebpfMonJoinAloneOnes(uint64_t now)
         for (; p; p = next) {
             next = p->next;
             if (!isAlone(c, p, now - p->at)) {
+                /* A plain write keeps those behind it back, for that is not long: so they stay in order. A
+                 * write-notify may be answered in an hour. */
+                if (!p->iocId && !c->told && !p->replyAsked)
+                    break;
                 prev = p;
                 continue;
             }

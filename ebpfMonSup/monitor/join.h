@@ -73,7 +73,8 @@ typedef struct ebpfMonJoinEntry {
 void ebpfMonJoinCover(const uint32_t *netns, unsigned count);
 
 void ebpfMonJoinPut(const ebpfMonWireEvent *event, uint32_t iocId, const ebpfMonOld *old, uint64_t now, uint64_t lost);
-void ebpfMonJoinReply(const ebpfMonWireEvent *event);
+/* Nonzero: to a put that nobody else told of until now; *old: what stood there before it. */
+int ebpfMonJoinReply(const ebpfMonWireEvent *event, ebpfMonOld *old);
 void ebpfMonJoinClosed(const struct ebpfMonPeer *peer);
 /* A channel that was created before we looked has a name now. */
 void ebpfMonJoinNamed(const struct ebpfMonPeer *peer, uint32_t sid, const char *name);

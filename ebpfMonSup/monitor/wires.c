@@ -12,6 +12,7 @@
 #include <epicsStdio.h>
 #include <epicsString.h>
 #include <epicsThread.h>
+#include <envDefs.h>
 #include <errlog.h>
 
 #include "model/board.h"
@@ -95,6 +96,7 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     ebpfMonSearchHost client = { .addr = ev->peer.addr, .port = ev->peer.port };
     ebpfMonSearchHost serverHost = { .addr = ev->peer.saddr, .port = ev->peer.sport };
     const ebpfMonServer *server;
+    ebpfMonOld old;
 
     (void)arg;
     switch (ev->kind) {
@@ -104,7 +106,8 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
             put(ev, server->iocId);
         break;
     case ebpfMonWireReply:
-        ebpfMonJoinReply(ev);
+        if (ebpfMonJoinReply(ev, &old) && !ev->ok)
+            ebpfMonWirePutRefused(ev, &old);
         break;
     case ebpfMonWireValue:
         server = ebpfMonServerOf(&ev->peer, nowNs(CLOCK_MONOTONIC));
@@ -132,7 +135,11 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     case ebpfMonWireBeacon:
         ebpfMonSearchBeacon(ev->time, protocol, serverHost);
         break;
-    case ebpfMonWireOpened:
+    case ebpfMonWireOpened: /* a server on a port of its own is searched for there, too */
+        for (unsigned i = 0; i < sourceCount; i++)
+            if (!ev->peer.netns || sources[i].netns == ev->peer.netns)
+                ebpfMonPacketsPort(sources[i].packets, ntohs(ev->peer.sport), 1);
+        break;
     case ebpfMonWireUser:
     case ebpfMonWireChannelGone:
     case ebpfMonWireGap:
@@ -156,6 +163,18 @@ static void closeSource(unsigned i)
     sources[i] = sources[--sourceCount];
 }
 
+/* Where a site has its searches and beacons: as for any other IOC, our own environment tells. */
+static void expectOurs(ebpfMonPackets *packets)
+{
+    unsigned short server = envGetInetPortConfigParam(&EPICS_CA_SERVER_PORT, 5064);
+    unsigned short repeater = envGetInetPortConfigParam(&EPICS_CA_REPEATER_PORT, 5065);
+
+    ebpfMonPacketsPort(packets, server, 1);
+    ebpfMonPacketsPort(packets, envGetInetPortConfigParam(&EPICS_CAS_SERVER_PORT, server), 1);
+    ebpfMonPacketsPort(packets, repeater, 1);
+    ebpfMonPacketsPort(packets, envGetInetPortConfigParam(&EPICS_CAS_BEACON_PORT, repeater), 1);
+}
+
 static void openSource(pid_t pid, uint32_t netns)
 {
     char why[sizeof(trouble)];
@@ -167,6 +186,7 @@ static void openSource(pid_t pid, uint32_t netns)
         return;
     sources[sourceCount].packets = ebpfMonPacketsOpen(pid, ringSize, why, sizeof(why));
     if (sources[sourceCount].packets) {
+        expectOurs(sources[sourceCount].packets);
         sources[sourceCount++].netns = netns;
         return;
     }

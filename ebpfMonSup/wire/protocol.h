@@ -6,7 +6,7 @@
 #ifndef EBPFMON_PROTOCOL_H
 #define EBPFMON_PROTOCOL_H
 
-#include "wire/wire.h"
+#include "wire/wireEvent.h"
 
 typedef struct ebpfMonCircuit ebpfMonCircuit; /* one TCP connection (circuit.h) */
 
@@ -32,8 +32,8 @@ typedef struct ebpfMonProtocol {
 
     /* What begins at p. 1: "frame" is filled in; 0: more bytes are needed; -1: no message of ours. Must be strict:
      * it is also what finds a header again after a gap, and what tells ours from other connections. May be asked at
-     * any byte. "state" may be NULL, and is while a header is searched for: what is asked about then may be anything;
-     * else it follows a message. */
+     * any byte. "state" may be NULL, and is while a header is searched for and for the first messages of a
+     * connection met in the middle: what is asked about then may be anything; else it follows a message. */
     int (*frame)(void *state, int fromServer, const uint8_t *p, size_t have, ebpfMonFrame *frame);
 
     /* Per-connection state. Memory is to be had by ebpfMonCircuitAlloc. NULL: none to be had. */
@@ -55,8 +55,8 @@ extern const ebpfMonProtocol ebpfMonPvaProtocol; /* pva.c */
 /* For protocols. Counted against limits.total; NULL at the limit. "size" of Free is what was asked for. */
 void *ebpfMonCircuitAlloc(ebpfMonCircuit *circuit, size_t size);
 void  ebpfMonCircuitFree(ebpfMonCircuit *circuit, void *p, size_t size);
-/* Fills in peer, circuit and protocol, and "" for each text that is NULL, and hands the event to the sink. For UDP
- * (ebpfMonWireEmit) the texts alone. */
+/* Fills in peer, circuit and protocol, and "" for each text that is NULL, and hands the event to the sink; a Found
+ * event keeps the server's address and port as far as it has them. For UDP (ebpfMonWireEmit) the texts alone. */
 void  ebpfMonCircuitEmit(ebpfMonCircuit *circuit, ebpfMonWireEvent *event);
 void  ebpfMonWireEmit(ebpfMonWire *wire, ebpfMonWireEvent *event);
 const ebpfMonWireLimits *ebpfMonCircuitLimits(const ebpfMonCircuit *circuit);

@@ -163,7 +163,8 @@ static void testLarge(void)
         say(wire, &k, 0, b.p, b.len);
         bytesFree(&b);
     }
-    testOk(seen.count[ebpfMonWirePut] == 2 && seen.last[ebpfMonWirePut].count == 2 && seen.last[ebpfMonWirePut].have == 16,
+    testOk(seen.count[ebpfMonWirePut] == 2 && seen.last[ebpfMonWirePut].count == 2
+        && seen.last[ebpfMonWirePut].have == 16,
         "an extended header for little");
     stop();
     start(&small);
@@ -185,12 +186,14 @@ static void testWrong(void)
 
     begin();
     tell(0, 4, eight, 8, DBR_DOUBLE, 1000, 71, 1); /* says more than it has */
-    testOk(seen.count[ebpfMonWirePut] == 1 && seen.last[ebpfMonWirePut].count == 1000 && seen.last[ebpfMonWirePut].have == 8
+    testOk(seen.count[ebpfMonWirePut] == 1 && seen.last[ebpfMonWirePut].count == 1000
+        && seen.last[ebpfMonWirePut].have == 8
         && ebpfMonWireStat(wire)->malformed == 1, "a put that contradicts itself is told as it was sent");
     tell(0, 4, eight, 8, 39, 1, 71, 1);
     testOk(seen.count[ebpfMonWirePut] == 1 && ebpfMonWireStat(wire)->malformed == 2, "a type that is none");
     tell(0, 4, "12.5", 5, DBR_STRING, 1, 71, 1);
-    testOk(seen.count[ebpfMonWirePut] == 2 && seen.last[ebpfMonWirePut].have == 8 && strcmp((char *)lastData, "12.5") == 0
+    testOk(seen.count[ebpfMonWirePut] == 2 && seen.last[ebpfMonWirePut].have == 8
+        && strcmp((char *)lastData, "12.5") == 0
         && ebpfMonWireStat(wire)->malformed == 2, "a string is no longer than it need be");
     tell(0, 18, "BAD\nNAME", 9, 0, 0, 2, 13);
     tell(1, 18, NULL, 0, 6, 1, 2, 72);
@@ -276,7 +279,8 @@ static void testChannels(void)
     start(&few);
     for (uint32_t i = 0; i < 100; i++)
         channel("MANY", i, 1000 + i);
-    testOk(ebpfMonWireStat(wire)->channels == 10 && ebpfMonWireStat(wire)->noMemory >= 90, "no more than limits.channels");
+    testOk(ebpfMonWireStat(wire)->channels == 10 && ebpfMonWireStat(wire)->noMemory >= 90,
+        "no more than limits.channels");
     stop();
 }
 
@@ -308,12 +312,14 @@ static void testUdp(void)
     add(&b, "DEMO:LONG:B\0\0\0\0\0", 16);
     udp(wire, &u, 0, b.p, b.len);
     testOk(seen.count[ebpfMonWireSearch] == 2 && strcmp(lastName, "DEMO:LONG:B") == 0
-        && seen.last[ebpfMonWireSearch].cid == 22 && seen.last[ebpfMonWireSearch].peer.port == htons(50000), "searches");
+        && seen.last[ebpfMonWireSearch].cid == 22 && seen.last[ebpfMonWireSearch].peer.port == htons(50000),
+        "searches");
     header(&r, 0, 0, 1, 13, 77, 0);
     header(&r, 6, 8, 6000, 0, 0xffffffff, 21);
     add(&r, "\0\15\0\0\0\0\0\0", 8);
     udp(wire, &u, 1, r.p, r.len);
-    testOk(seen.count[ebpfMonWireFound] == 1 && found->peer.saddr == htonl(u.addr[1]) && found->peer.sport == htons(6000)
+    testOk(seen.count[ebpfMonWireFound] == 1 && found->peer.saddr == htonl(u.addr[1])
+        && found->peer.sport == htons(6000)
         && found->peer.addr == htonl(u.addr[0]) && found->peer.port == htons(50000) && found->cid == 21, "an answer");
     udp(wire, &other, 1, r.p, r.len);
     testOk(seen.count[ebpfMonWireFound] == 2 && found->peer.port == htons(50001), "... on any port");
@@ -325,7 +331,8 @@ static void testUdp(void)
     b.len = 0;
     header(&b, 13, 0, 13, 5066, 9, 0);
     udp(wire, &u, 1, b.p, b.len);
-    testOk(seen.count[ebpfMonWireBeacon] == 1 && beacon->peer.saddr == htonl(u.addr[1]) && beacon->peer.sport == htons(5066),
+    testOk(seen.count[ebpfMonWireBeacon] == 1 && beacon->peer.saddr == htonl(u.addr[1])
+        && beacon->peer.sport == htons(5066),
         "a beacon");
     b.len = 0;
     header(&b, 13, 0, 13, 5066, 9, 0x0a000009);
@@ -350,8 +357,12 @@ static void testUdp(void)
     tell(0, 0, NULL, 0, 0, 13, 0, 0);
     tell(0, 6, "DEMO:A", 7, 10, 13, 5, 5);
     tell(1, 6, NULL, 0, 6002, 0, 0xffffffff, 5);
-    testOk(seen.count[ebpfMonWireSearch] == 1 && found->peer.sport == htons(6002) && found->peer.saddr == htonl(k.addr[1])
+    testOk(seen.count[ebpfMonWireSearch] == 1 && found->peer.sport == htons(6002)
+        && found->peer.saddr == htonl(k.addr[1])
         && found->circuit == seen.last[ebpfMonWireSearch].circuit, "a name server");
+    tell(1, 6, NULL, 0, 6003, 0, 0x0a0000fe, 5);
+    testOk(found->peer.saddr == htonl(0x0a0000fe) && found->peer.sport == htons(6003)
+        && found->peer.addr == htonl(k.addr[0]), "... for another server");
     stop();
 }
 
@@ -367,7 +378,8 @@ static void testForgotten(void)
     memory = ebpfMonWireStat(wire)->memory;
     for (uint32_t i = 20000; i < 100000; i++)
         tell(0, 19, eight, 8, DBR_DOUBLE, 1, 71, i);
-    testOk(ebpfMonWireStat(wire)->memory <= memory && memory < 1 << 20, "%zu bytes for requests without a reply", memory);
+    testOk(ebpfMonWireStat(wire)->memory <= memory && memory < 1 << 20, "%zu bytes for requests without a reply",
+        memory);
     tell(1, 19, NULL, 0, DBR_DOUBLE, 1, 1, 99999);
     testOk(seen.last[ebpfMonWireReply].id == 100000, "the newest is still known");
     stop();

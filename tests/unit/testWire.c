@@ -86,7 +86,8 @@ static void testRecorded(const turn *t, unsigned n, eventLog *plain)
     shake(w, &k);
     for (unsigned i = 0; i < n; i++)
         say(w, &k, t[i].dir, t[i].p, t[i].len);
-    testOk(ebpfMonWireStat(w)->circuits == 1 && ebpfMonWireStat(w)->channels == 3, "one circuit, and the channels left");
+    testOk(ebpfMonWireStat(w)->circuits == 1 && ebpfMonWireStat(w)->channels == 3,
+        "one circuit, and the channels left");
     bye(w, &k);
     testOk(plain->count[ebpfMonWireOpened] == 1 && plain->count[ebpfMonWireClosed] == 1
         && plain->count[ebpfMonWireUser] == 2 && plain->count[ebpfMonWireChannel] == 4
@@ -170,8 +171,8 @@ static void testGap(void)
     say(w, &k, 0, b.p + 60, 60);
     k.time += 2000 * MS;
     say(w, &k, 0, b.p + 120, 24);
-    testOk(log.count[ebpfMonWirePut] == 5 && log.count[ebpfMonWireGap] == 3, "a header is found again: %u puts, %u gaps",
-        log.count[ebpfMonWirePut], log.count[ebpfMonWireGap]);
+    testOk(log.count[ebpfMonWirePut] == 5 && log.count[ebpfMonWireGap] == 3,
+        "a header is found again: %u puts, %u gaps", log.count[ebpfMonWirePut], log.count[ebpfMonWireGap]);
     testOk(ebpfMonWireStat(w)->gaps == 2 && ebpfMonWireStat(w)->gapBytes == 24 + 12 + 12
         && ebpfMonWireStat(w)->resynced == 2, "counted");
     /* The last one is lost: nothing comes behind it, but the server has acknowledged it. */
@@ -179,7 +180,8 @@ static void testGap(void)
     k.seq[0] += 12;
     sendAt(w, &k, 1, k.seq[1], ACK, NULL, 0, 0);
     ebpfMonWireTick(w, k.time + 2000 * MS);
-    testOk(log.count[ebpfMonWireGap] == 4 && log.last[ebpfMonWireGap].bytes == 12, "an acknowledgement tells of a loss");
+    testOk(log.count[ebpfMonWireGap] == 4 && log.last[ebpfMonWireGap].bytes == 12,
+        "an acknowledgement tells of a loss");
     /* Snapped: the end of the message is known, its value is not. */
     say(w, &k, 0, b.p, 24);
     sendAt(w, &k, 0, k.seq[0], ACK, b.p + 24, 24, 20);
@@ -187,6 +189,27 @@ static void testGap(void)
     say(w, &k, 0, b.p + 48, 24);
     testOk(log.count[ebpfMonWirePut] == 8 && log.count[ebpfMonWireGap] == 5
         && strstr(log.text, "have4 sum00202851 hash0 "), "a snapped packet is a gap behind what is there");
+    { /* a hole within a long message: its end is known */
+        uint64_t resynced = ebpfMonWireStat(w)->resynced;
+        bytes big = { 0 };
+
+        add16(&big, 4);
+        add16(&big, 3000);
+        add16(&big, 4);
+        add16(&big, 3000);
+        add32(&big, 3);
+        add32(&big, 4);
+        while (big.len < 3016)
+            add(&big, b.p, 8);
+        put(&big, 3, 77, 7.0);
+        say(w, &k, 0, big.p, 1000);
+        k.seq[0] += 1000;
+        say(w, &k, 0, big.p + 2000, big.len - 2000);
+        ebpfMonWireTick(w, k.time + 2000 * MS);
+        testOk(log.count[ebpfMonWirePut] == 10 && log.count[ebpfMonWireGap] == 6 && strstr(log.text, " n3000 have984 ")
+            && ebpfMonWireStat(w)->resynced == resynced, "a hole in a message costs that message alone");
+        bytesFree(&big);
+    }
     ebpfMonWireTick(w, UINT64_MAX);
     testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
     ebpfMonWireFree(w);
@@ -259,6 +282,71 @@ static void testMiddle(const turn *t, unsigned n)
     testOk(wrong < made / 100 && left == 0, "%u of them began with a wrong guess", wrong);
 }
 
+/* Both sides wait when the first guess is made, and what waits of the other side is no more once that was wrong. */
+static void testWrongGuess(void)
+{
+    static const uint8_t junk[5] = { 0xff, 0xff, 0xff, 0xff, 0xff };
+    eventLog log = { 0 };
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+    talk k = talkNew(45000, 40000);
+    bytes b = { 0 };
+
+    add(&b, junk, sizeof junk);
+    for (int i = 0; i < 3; i++) { /* echoes: either side may send them */
+        add32(&b, 23 << 16);
+        for (int j = 0; j < 3; j++)
+            add32(&b, 0);
+    }
+    say(w, &k, 1, b.p, b.len);
+    b.len = 0;
+    for (int i = 0; i < 16; i++)
+        put(&b, 7, (uint32_t)i, i);
+    for (uint32_t i = 0; i < 3; i++) { /* access rights: a server tells them */
+        add32(&b, 22 << 16);
+        add32(&b, 0);
+        add32(&b, i);
+        add32(&b, 3);
+    }
+    say(w, &k, 0, b.p, b.len);
+    testOk(log.count[ebpfMonWireOpened] == 2 && log.count[ebpfMonWireClosed] == 1 && log.count[ebpfMonWirePut] == 16
+        && log.last[ebpfMonWireOpened].peer.sport == htons(45000), "a guess that turns out wrong is made again");
+    ebpfMonWireTick(w, UINT64_MAX);
+    testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
+    ebpfMonWireFree(w);
+    logClear(&log);
+    bytesFree(&b);
+}
+
+/* --- a PVA name server ------------------------------------------------------------------------------- */
+
+static void testNameServer(void)
+{
+    static const uint8_t request[] = { 0xca, 2, 0x80, 3, 0, 0, 0, 40,
+        0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 1, 0, 0, 0, 9, 1, 'A', 0, 0, 0, 0, 0 };
+    uint8_t answer[] = { 0xca, 2, 0xc0, 4, 0, 0, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 0xfe, 0x17, 0x71, 3, 't', 'c', 'p', 1, 0, 1,
+        0, 0, 0, 9 };
+    eventLog log = { 0 };
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+    const ebpfMonWireEvent *found = &log.last[ebpfMonWireFound];
+    talk k = talkNew(40000, 5075);
+
+    shake(w, &k);
+    say(w, &k, 0, request, sizeof request);
+    say(w, &k, 1, answer, sizeof answer);
+    testOk(log.count[ebpfMonWireFound] == 1 && found->cid == 9 && found->peer.saddr == htonl(0x0a0000fe)
+        && found->peer.sport == htons(6001) && found->peer.addr == htonl(k.addr[0]), "a name server's answer");
+    memset(answer + 24, 0, 16);
+    say(w, &k, 1, answer, sizeof answer);
+    testOk(log.count[ebpfMonWireFound] == 2 && found->peer.saddr == htonl(k.addr[1])
+        && found->peer.sport == htons(6001), "... for itself");
+    ebpfMonWireTick(w, UINT64_MAX);
+    testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
+    ebpfMonWireFree(w);
+    logClear(&log);
+}
+
 /* --- strangers --------------------------------------------------------------------------------------- */
 
 static void testForeign(void)
@@ -290,7 +378,8 @@ static void testForeign(void)
         }
     }
     testOk(log.count[ebpfMonWireOpened] <= 8 && log.count[ebpfMonWireForeign] >= 393,
-        "noise: %u of 400 taken for ours at first, %u for foreign", log.count[ebpfMonWireOpened], log.count[ebpfMonWireForeign]);
+        "noise: %u of 400 taken for ours at first, %u for foreign", log.count[ebpfMonWireOpened],
+        log.count[ebpfMonWireForeign]);
     ebpfMonWireTick(w, UINT64_MAX);
     testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
     ebpfMonWireFree(w);
@@ -373,7 +462,8 @@ static void testLimits(const turn *t, unsigned n)
     testOk(most == 16 && log.count[ebpfMonWireOpened] > 150, "circuits make room for new ones: %u opened",
         log.count[ebpfMonWireOpened]);
     testOk(mostMemory <= limits.total && mostMemory > 10000, "%zu bytes at most", mostMemory);
-    testOk(mostChannels <= 32 && ebpfMonWireStat(w)->noMemory > 0, "%u channels at most, %llu did not fit", mostChannels,
+    testOk(mostChannels <= 32 && ebpfMonWireStat(w)->noMemory > 0, "%u channels at most, %llu did not fit",
+        mostChannels,
         (unsigned long long)ebpfMonWireStat(w)->noMemory);
     ebpfMonWireTick(w, UINT64_MAX);
     testOk(ebpfMonWireStat(w)->memory == 0 && ebpfMonWireStat(w)->channels == 0
@@ -437,6 +527,8 @@ MAIN(testWire)
     testGap();
     testOverlap();
     testMiddle(t, n);
+    testWrongGuess();
+    testNameServer();
     testForeign();
     testPacket();
     testLimits(t, n);

@@ -79,8 +79,10 @@ static inline void logEvent(void *arg, const ebpfMonWireEvent *e)
         return;
     }
     logf_(log, "%s c%u>%u seq%u-%u %d '%s'@'%s' '%s' cid%u sid%u id%llu ask%d t%d b%d s%u n%u have%zu sum%08x "
-        "hash%llx ok%d den%d st%u '%s' bytes%llu\n", kinds[e->kind], ntohs(e->peer.port), ntohs(e->peer.sport), e->seq - base,
-        e->end - base, e->fromServer, e->user, e->host, e->name, e->cid, e->sid, (unsigned long long)e->id, e->replyAsked,
+        "hash%llx ok%d den%d st%u '%s' bytes%llu\n", kinds[e->kind], ntohs(e->peer.port), ntohs(e->peer.sport),
+        e->seq - base,
+        e->end - base, e->fromServer, e->user, e->host, e->name, e->cid, e->sid, (unsigned long long)e->id,
+            e->replyAsked,
         e->dbrType, e->baseType, e->elementSize, e->count, e->have, sum, (unsigned long long)e->hash, e->ok, e->denied,
         e->status, e->message, (unsigned long long)e->bytes);
 }
