@@ -141,6 +141,7 @@ def test_restored_at_start_up(started):
     started.at = 0
     started.expect({"pv": "a:KEPT:ARRAY", "value": "[3] 1 2.5 4", "count": 3, "old": "[0]",
                     **no_client("roadsIoc", "start-up")})
+    started.expect({"pv": "a:CP:DST", "value": 0, "link": "a:CP:MID.OUT", "through": "link", "thread": "scanOnce"})
     assert started.pv("a:KEPT").get() == 13.5 and started.pv("a:KEPT:TEXT").get() == "from the file"
     assert not [o for o in started.objects() if o["pv"] in ("a:KEPT", "a:KEPT:TEXT")]
 
