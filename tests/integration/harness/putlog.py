@@ -15,6 +15,7 @@ class PutLog:
     def __init__(self, path):
         self.path = path
         self.expected = 0  # of all that were compared
+        self.inside = 0    # … that the packets came too late for
 
     def command(self):
         """For the monitor's start-up."""
