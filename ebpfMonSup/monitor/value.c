@@ -241,7 +241,7 @@ void ebpfMonValueText(ebpfMonTarget *t, const ebpfMonField *field, uint64_t prec
     n = (size_t)snprintf(buf, size, "[%ld]", v->count);
     for (uint32_t i = 0; i < have && i < FIRST_ELEMENTS && (long)i < v->count && n + 48 < size; i++) {
         if (v->type == ebpfMonDbfString)
-            quoted((const char *)v->data + i * each, each, one, 40 + 5); /* quoted() keeps room for one it must escape */
+            quoted((const char *)v->data + i * each, each, one, 40 + 5); /* it keeps room for one that it escapes */
         else
             element(v, v->data + i * each, one, sizeof(one));
         n += (size_t)snprintf(buf + n, size - n, " %s", one);

@@ -49,7 +49,8 @@ def pcaspy():
     types = {"STRING": "string", "SHORT": "short", "FLOAT": "float", "LONG": "int", "DOUBLE": "float",
              "CHAR": "char"}
     db = {name: {"type": t} for name, t in types.items() if name != "CHAR"}  # it breaks the connection of a put to one
-    db.update({"A" + name: {"type": t, "count": NELM if name == "DOUBLE" else 1000} for name, t in types.items() if name != "STRING"})
+    db.update({"A" + name: {"type": t, "count": NELM if name == "DOUBLE" else 1000} for name, t in types.items()
+               if name != "STRING"})
     db.update({"READY": {"type": "int"}, "ENUM": {"type": "enum", "enums": STATES},
                "RO": {"type": "float", "asg": "RO"}})
     server = SimpleServer()

@@ -20,8 +20,8 @@ PACKING = {FLOAT: "f"}
 
 RECORDS = db.READY + db.record("stringout", "STRING") + db.record("longout", "LONG") + db.record("ao", "DOUBLE") + \
     db.record("mbbo", "ENUM", **dict(zip(("ZRST", "ONST", "TWST"), STATES))) + \
-    "".join(db.record("waveform", t, FTVL="UCHAR" if t == "CHAR" else t, NELM=1) for t in ("SHORT", "FLOAT", "CHAR")) + \
-    "".join(db.record("waveform", "A" + t, FTVL="UCHAR" if t == "CHAR" else t, NELM=NELM) for t in NAMES) + \
+    "".join(db.record("waveform", t, FTVL=t.replace("CHAR", "UCHAR"), NELM=1) for t in ("SHORT", "FLOAT", "CHAR")) + \
+    "".join(db.record("waveform", "A" + t, FTVL=t.replace("CHAR", "UCHAR"), NELM=NELM) for t in NAMES) + \
     db.record("ao", "DISABLED", DISP=1) + db.record("ao", "RO", ASG="RO")
 ACF = """ASG(DEFAULT) { RULE(1, WRITE) }
 ASG(RO) { RULE(1, READ) }
@@ -116,7 +116,7 @@ CLIENTS = {"libca": Libca, "caproto": Caproto, "raw": Raw}
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("kind", ["softIocPVA", "softioc", "caproto", "pcaspy"])
 def test_channel_access(servers, monitor, log, kind, client):
-    """Every type, as a scalar and as an array, by write and by write-notify: each once, in order, exactly, and whose."""
+    """Every type, as a scalar and as an array, by write and by write-notify: each once, in order, exactly, whose."""
     ioc, client = servers[kind], CLIENTS[client]()
     puts = [(NAMES[t], t, [v], notify) for t, values in SCALARS.items() for notify in (False, True) for v in values
             if not missing(kind, t, type(client), False)]
@@ -151,6 +151,8 @@ def test_caput(servers, monitor, log, kind):
     ioc = servers[kind]
     mark = len(log.of(ioc.prefix))
     puts = [("DOUBLE", ["-c"], "2.25"), ("LONG", [], "-7"), ("STRING", ["-c"], "two words"), ("ALONG", ["-a"], "7")]
+    if kind == "pcaspy":
+        puts = puts[:2]  # it takes two seconds each
     pids = [caput(ioc, *options, ioc.prefix + record, *(["2", "5"] if "-a" in options else []), value)
             for record, options, value in puts]
     lines = {o["pv"]: o for o in log.next(len(puts), ioc.prefix, mark)}
@@ -175,7 +177,7 @@ def test_compound_types(servers, monitor, log, kind):
     for (dbr, v), answer, o in zip(puts, status, lines):
         if kind == "softIocPVA" and dbr == rawca.TIME + STRING:
             continue  # dbChannel_put() of Base 7.0.8.1 passes it on as DBR_TIME, which dbPut() takes for a number
-        assert o["pv"] == ioc.prefix + "DOUBLE" and same(o["value"], v) or float(o["value"]) == float(v), (dbr, answer, o)
+        assert o["pv"] == ioc.prefix + "DOUBLE" and float(o["value"]) == float(v), (dbr, answer, o)
         if o["seen"] != "inside":
             assert o["hash"] == rawca.fnv(rawca.elements(dbr % 7, [v])), (dbr, o)
         if kind == "softIocPVA":  # caproto's complaints come later than the answer to what was sent after it
@@ -188,7 +190,8 @@ PVA = [("DOUBLE", v) for v in SCALARS[DOUBLE]] + [("LONG", -2147483648), ("STRIN
                                                   ("ADOUBLE", [0.1, -0.0, NAN]), ("ALONG", [1, -2, 3]),
                                                   ("ADOUBLE", [i / 7 for i in range(NELM)])]
 PVA_P4P = [("BOOL", True, "true"), ("BYTE", -128, -128), ("SHORT", 32767, 32767), ("INT64", -2**63, -2**63),
-           ("UINT64", 2**64 - 1, 2**64 - 1), ("FLOAT", 0.5, 0.5), ("ENUM", 2, "2 (Stopped)"), ("ENUM", "Idle", "0 (Idle)"),
+           ("UINT64", 2**64 - 1, 2**64 - 1), ("FLOAT", 0.5, 0.5), ("ENUM", 2, "2 (Stopped)"),
+           ("ENUM", "Idle", "0 (Idle)"),
            ("STRING", "h\u00e9 \u2192", "h\u00e9 \u2192"), ("ASTRING", ["a", "b c"], '[2] "a" "b c"'),
            ("ABOOL", [True, False], "[2] true false"),
            ("TABLE", {"value.a": [5, 6], "value.b": ["q", "r"]}, '{"value": {"a": [5, 6], "b": ["q", "r"]}}'),
