@@ -54,7 +54,7 @@ struct thread {
     struct held held[EBPFMON_NESTED];
     struct ebpfMonPeer peer; /* of the last receive */
     __u32 copied;            /* TCP sequence number of the byte after it */
-    __u32 received;          /* "copied" is valid */
+    __u32 received;          /* "copied" is valid; 2: this thread receives from several connections */
     struct ebpfMonCauseEvent cause;
     struct notified notified;
     struct ebpfMonPutEvent ev; /* followed by its data: sent as one */
@@ -174,7 +174,7 @@ MAP struct {
     __type(value, struct ebpfMonOwner);
 } connecting SEC(".maps");
 
-/* Who began what is processing asynchronously; by slot, valid while ebpfMonRecState.noted. */
+/* Who began what is processing asynchronously; by slot, valid while ebpfMonRecState.noted says so. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, 8192);

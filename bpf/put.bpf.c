@@ -87,7 +87,7 @@ static __always_inline __u32 readSeq(const struct thread *th, const struct ebpfM
         return EBPFMON_SEQ_NONE;
     if (!th->client) {
         *seq = th->copied;
-        return EBPFMON_SEQ_RECEIVED;
+        return th->received > 1 ? EBPFMON_SEQ_SHARED : EBPFMON_SEQ_RECEIVED;
     }
     if (bpf_probe_read_user(&stk, sizeof(stk), (void *)(th->client + conf->clRecvStk)) ||
         bpf_probe_read_user(&cnt, sizeof(cnt), (void *)(th->client + conf->clRecvCnt)) || stk > cnt)
@@ -116,7 +116,7 @@ static __always_inline void tellCause(struct thread *th, const struct ebpfMonTar
     if (!recordSlot(tgid, root, &slot))
         return;
     st = bpf_map_lookup_elem(&recState, &slot);
-    if (!st || !st->noted)
+    if (!st || st->noted != EBPFMON_NOTED_CAUSE)
         return;
     known = bpf_map_lookup_elem(&causes, &slot);
     if (!known || known->head.tgid != tgid)
@@ -125,6 +125,7 @@ static __always_inline void tellCause(struct thread *th, const struct ebpfMonTar
     th->cause.head.kind = EBPFMON_EV_CAUSE;
     th->cause.head.tid = tid;
     th->cause.head.iocId = conf->iocId;
+    th->cause.put = (__u32)th->ev.id;
     if (bpf_ringbuf_output(&ring, &th->cause, sizeof(th->cause), BPF_RB_NO_WAKEUP))
         countLost(EBPFMON_LOST_RING);
 }
@@ -179,7 +180,8 @@ static __always_inline void begin(struct thread *th, const struct ebpfMonTargetC
         if (client)
             readWho(&ev->who, th, conf, client);
         else
-            readCaller(&ev->who, th, conf, tgid, ev->root);
+            /* a put to a record that is busy for somebody is not by that one */
+            readCaller(&ev->who, th, conf, tgid, ev->root != a->precord ? ev->root : 0);
         if (th->client || !client)
             ev->seqKind = readSeq(th, conf, &ev->who.peer, &ev->seq);
     }
@@ -238,9 +240,16 @@ int ebpfmon_put(struct pt_regs *ctx)
         return 0;
     countHit(tgid, EBPFMON_HIT_ENTRY, 1);
     th = threadOf(tid);
-    if (!th || readAddr(&a, PT_REGS_PARM1(ctx))) {
-        if (th)
-            countLost(EBPFMON_LOST_FAULT);
+    if (!th)
+        return 0;
+    depth = th->putDepth;
+    if (depth >= EBPFMON_NESTED)
+        depth = 0; /* returns that were missed while the probe was being detached */
+    in = &th->pending[depth & (EBPFMON_NESTED - 1)];
+    if (readAddr(&a, PT_REGS_PARM1(ctx))) {
+        countLost(EBPFMON_LOST_FAULT);
+        in->id = 0; /* its return is not to be taken for that of the put around it */
+        th->putDepth = depth + 1;
         return 0;
     }
     begin(th, conf, tgid, tid, &a, PT_REGS_PARM1(ctx), 0, EBPFMON_SITE_PUT);
@@ -272,10 +281,6 @@ int ebpfmon_put(struct pt_regs *ctx)
     ev->oldLen = readData(th, 0, a.pfield, (__u64)n * (__u16)a.fieldSize);
     if (nRequest > 0)
         ev->newLen = readData(th, ev->oldLen, PT_REGS_PARM3(ctx), (__u64)nRequest * dbrSize(ev->dbrType));
-    depth = th->putDepth;
-    if (depth >= EBPFMON_NESTED)
-        depth = 0; /* returns that were missed while the probe was being detached */
-    in = &th->pending[depth & (EBPFMON_NESTED - 1)];
     in->id = ev->id;
     in->pfield = a.pfield;
     in->size = a.nElements == 1 && a.fieldType < DBF_INLINK ? (__u16)a.fieldSize : 0;
@@ -302,6 +307,8 @@ int ebpfmon_put_return(struct pt_regs *ctx)
     if (depth >= EBPFMON_NESTED)
         return 0;
     in = &th->pending[depth & (EBPFMON_NESTED - 1)];
+    if (!in->id)
+        return 0;
     if (in->locked && !PT_REGS_RC(ctx)) {
         th->locked = *in;
         th->lockedStatus = 0;
@@ -374,6 +381,10 @@ int ebpfmon_checkput(struct pt_regs *ctx)
     if (!th)
         return 0;
     client = readPtr(pciu + conf->ciuClient);
+    /* When access rights change, another thread asks this for each channel (casAccessRightsCB); the circuit's buffer
+     * then still has a message that was served long ago. */
+    if (th->client != client)
+        return 0;
     begin(th, conf, tgid, tid, &a, 0, readPtr(pciu + conf->ciuDbch), EBPFMON_SITE_DENIED);
     th->ev.network = 1;
     if (a.nElements == 1 && a.fieldType < DBF_INLINK)
@@ -516,7 +527,7 @@ int ebpfmon_calink(struct pt_regs *ctx)
     ev->root = top ? th->held[(top - 1) & (EBPFMON_NESTED - 1)].root : 0;
     if (!th->client && ev->root && recordSlot(tgid, ev->root, &slot)) {
         st = bpf_map_lookup_elem(&recState, &slot);
-        if (st && st->noted)
+        if (st && st->noted == EBPFMON_NOTED_CAUSE)
             known = bpf_map_lookup_elem(&causes, &slot);
     }
     if (known && known->head.tgid == tgid) {

@@ -295,8 +295,10 @@ void ebpfMonAuthor(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const str
         if (put->through == ebpfMonByCaLink)
             return;
     }
-    if (put->through != ebpfMonByLink && root == ev->precord)
+    if (put->through != ebpfMonByLink && root == ev->precord) {
         root = 0; /* its own lock, taken for the put */
+        cause = NULL; /* that is busy: what it is busy with made no put of this thread */
+    }
     if (cause) {
         /* the second half of asynchronous processing: for whom it was begun */
         uint64_t first = cause->root ? cause->root : root;

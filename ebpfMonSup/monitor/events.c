@@ -66,7 +66,7 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     if (size < sizeof(*ev))
         return;
     why = &cause[ev->head.tid % CAUSES];
-    if (why->head.tid != ev->head.tid || why->head.iocId != ev->head.iocId)
+    if (why->head.tid != ev->head.tid || why->head.iocId != ev->head.iocId || why->put != (uint32_t)ev->id)
         why = NULL;
     p = ebpfMonPendingNew();
     ebpfMonTargetsLock();
@@ -97,7 +97,9 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
         .pfldDes = ev->pfldDes, .precord = ev->precord, .fieldType = ev->fieldType, .fieldSize = ev->fieldSize,
     };
     memset(&p->key, 0, sizeof(p->key));
-    p->key.peer = ev->who.peer;
+    if (!ev->root || ev->root == ev->precord) /* else it is made in another record's chain: no client's own */
+        p->key.peer = ev->who.peer;
+    p->key.at = ev->head.ktime;
     p->key.seq = ev->seq;
     p->key.seqKind = ev->seqKind;
     if (wait)

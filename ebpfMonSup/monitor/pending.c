@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <string.h>
 
 #include "monitor/author.h"
 #include "monitor/pending.h"
 #include "monitor/puts.h"
 #include "monitor/target.h"
+#include "probe/loader.h"
 
 #define PENDING     4096
 #define BUCKETS     256 /* by thread: each has few puts under way */
@@ -52,9 +54,36 @@ void ebpfMonPendingDrop(ebpfMonPending *p)
     freed = p;
 }
 
+/* The wire knows better whose it is. */
+static void correctAuthor(ebpfMonPending *p)
+{
+    struct ebpfMonOwner owner = { .pid = 0 };
+    char user[sizeof(p->put.user)], host[sizeof(p->put.host)];
+
+    memcpy(user, p->put.user, sizeof(user));
+    memcpy(host, p->put.host, sizeof(host));
+    ebpfMonOwnerGet(&p->key.peer, &owner);
+    p->put.peerPid = p->put.peerUid = 0;
+    p->put.command[0] = p->put.container[0] = p->put.realUser[0] = 0;
+    ebpfMonAuthorPeer(&p->key.peer, &owner, user, host, &p->put);
+}
+
+/* Nonzero: no need to wait for the wire (any longer). */
+static int joined(ebpfMonPending *p, int last)
+{
+    ebpfMonJoinResult r = ebpfMonJoinInside(&p->key, &p->put, last);
+
+    if (r == ebpfMonJoinFound && p->key.moved)
+        correctAuthor(p);
+    if (r != ebpfMonJoinFound && (last || r == ebpfMonJoinAlone) && p->key.seqKind == EBPFMON_SEQ_SHARED &&
+        p->put.through == ebpfMonByPva && !p->put.cause[0]) /* without the wire nobody knows */
+        snprintf(p->put.cause, sizeof(p->put.cause), "or another client of this thread");
+    return r != ebpfMonJoinWait;
+}
+
 static void publish(ebpfMonPending *p)
 {
-    ebpfMonJoinInside(&p->key, &p->put, 1);
+    joined(p, 1);
     ebpfMonPutsDone(&p->put);
     ebpfMonPendingDrop(p);
 }
@@ -155,7 +184,7 @@ void ebpfMonPendingComplete(ebpfMonPending *p)
         return;
     }
     /* none overtakes another */
-    if (!wire.first && ebpfMonJoinInside(&p->key, &p->put, 0) != ebpfMonJoinWait) {
+    if (!wire.first && joined(p, 0)) {
         ebpfMonPutsDone(&p->put);
         ebpfMonPendingDrop(p);
         return;
@@ -168,7 +197,7 @@ void ebpfMonPendingTick(uint64_t now, int all)
     ebpfMonPending *p, *before, *next;
 
     while ((p = wire.first)) {
-        if (ebpfMonJoinInside(&p->key, &p->put, 0) != ebpfMonJoinWait) {
+        if (joined(p, 0)) {
             unlink(&wire, NULL, p);
             ebpfMonPutsDone(&p->put);
             ebpfMonPendingDrop(p);

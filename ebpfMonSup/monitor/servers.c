@@ -39,11 +39,15 @@ typedef struct {
     ebpfMonServer server;
 } ioc;
 
+/* A write is only sure to be seen inside with all the ways in watched. */
+static int watched(const ebpfMonTarget *t)
+{
+    return (t->att.on & EBPFMON_BIT(ebpfMonProgPut)) && (t->att.on & EBPFMON_BIT(ebpfMonProgPutField));
+}
+
 static void fill(ebpfMonServer *s, const ebpfMonTarget *t)
 {
-    /* a write is only sure to be seen inside with all the ways in watched */
-    s->iocId = (t->att.on & EBPFMON_BIT(ebpfMonProgPut)) && (t->att.on & EBPFMON_BIT(ebpfMonProgPutField)) ?
-               t->iocId : 0;
+    s->iocId = watched(t) ? t->iocId : 0;
     s->off = t->asked == ebpfMonLevelOff;
     snprintf(s->name, sizeof(s->name), "%s", t->name);
 }
@@ -70,6 +74,18 @@ static unsigned iocs(ioc **list)
     }
     ebpfMonTargetsUnlock();
     return n;
+}
+
+int ebpfMonServerMissed(uint32_t iocId, uint64_t at, int slow)
+{
+    ebpfMonTarget *t;
+    int missed;
+
+    ebpfMonTargetsLock();
+    t = ebpfMonTargetById(iocId);
+    missed = t && !t->gone && (slow || !watched(t) || t->putsSince > at); /* of one that has ended it was seen to the end */
+    ebpfMonTargetsUnlock();
+    return missed;
 }
 
 void ebpfMonServersRefresh(void (*port)(void *arg, uint32_t netns, uint16_t port), void *arg)

@@ -125,21 +125,22 @@ static epicsTimeStamp stamp(uint64_t ns)
     return ts;
 }
 
-static void result(const ebpfMonJoinEntry *e, uint64_t lost, ebpfMonPut *put)
+static void result(const ebpfMonJoinEntry *e, int missed, ebpfMonPut *put)
 {
     if (e->replied) {
         put->result = e->ok ? ebpfMonPutOk : e->denied ? ebpfMonPutDenied : ebpfMonPutFailed;
         snprintf(put->message, sizeof(put->message), "%s", e->message[0] || e->ok || e->pva ? e->message :
                  ca_message((long)e->status));
     } else if (e->iocId) {
-        /* the IOC is watched from inside, and never made it; unless the ring lost that */
-        put->result = lost != e->lost ? ebpfMonPutUnknown : ebpfMonPutLost;
+        /* The IOC is watched from inside, and went on with this connection, or ended, without having made it. A
+         * write-notify may still wait for its record. */
+        put->result = missed || (e->replyAsked && !e->pva && !e->closed) ? ebpfMonPutUnknown : ebpfMonPutLost;
     } else {
         put->result = e->replyAsked ? ebpfMonPutUnknown : ebpfMonPutSent;
     }
 }
 
-void ebpfMonWirePutDone(const ebpfMonJoinEntry *e, const char *server, uint64_t lost)
+void ebpfMonWirePutDone(const ebpfMonJoinEntry *e, const char *server, int missed)
 {
     static ebpfMonPut put;
     struct ebpfMonOwner owner = { .pid = 0 };
@@ -179,6 +180,6 @@ void ebpfMonWirePutDone(const ebpfMonJoinEntry *e, const char *server, uint64_t 
     }
     ebpfMonOwnerGet(&e->peer, &owner);
     ebpfMonAuthorPeer(&e->peer, &owner, e->user, e->host, &put);
-    result(e, lost, &put);
+    result(e, missed, &put);
     ebpfMonPutsDone(&put);
 }

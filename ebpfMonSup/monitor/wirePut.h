@@ -15,7 +15,7 @@ void ebpfMonWirePutOld(const ebpfMonWireEvent *event, ebpfMonOld *old);
 /* The put that this replies to did not take its place after all. */
 void ebpfMonWirePutRefused(const ebpfMonWireEvent *reply, const ebpfMonOld *old);
 
-/* "server": what to call it. "lost": events that the ring has lost by now. */
-void ebpfMonWirePutDone(const ebpfMonJoinEntry *entry, const char *server, uint64_t lost);
+/* "server": what to call it. "missed": the inside may have made it unseen. */
+void ebpfMonWirePutDone(const ebpfMonJoinEntry *entry, const char *server, int missed);
 
 #endif

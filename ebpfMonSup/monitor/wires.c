@@ -18,6 +18,7 @@
 #include "model/board.h"
 #include "model/search.h"
 #include "monitor/asked.h"
+#include "monitor/events.h"
 #include "monitor/join.h"
 #include "monitor/servers.h"
 #include "monitor/wirePut.h"
@@ -32,6 +33,7 @@
 #define REFRESH_NS  2000000000ull
 #define SECOND_NS   1000000000ull
 #define RETRY_NS    30000000000ull
+#define DELAY_MAX   60000000000ull /* from a packet to us */
 
 typedef struct {
     uint32_t netns;
@@ -59,15 +61,20 @@ static uint64_t nowNs(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* What the inside may have missed, as of the last round: asking the kernel for each put would cost more than it. */
-static uint64_t ringLost;
+/* When the inside was found to have missed something last. Looked for before puts are told of, once for all of them:
+ * asking the kernel for each would cost more than it. */
+static uint64_t missedAt;
 
-static void lookRingLost(void)
+static void lookMissed(uint64_t now)
 {
-    uint64_t lost[EBPFMON_LOST_KERNEL];
+    static uint64_t before;
+    uint64_t lost[EBPFMON_LOST_KERNEL], sum;
 
     ebpfMonLostGet(lost);
-    ringLost = lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT];
+    sum = lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT] + ebpfMonEventsUnnamed();
+    if (sum != before)
+        missedAt = now;
+    before = sum;
 }
 
 /* A server that is no IOC of Base, or whose puts are not watched from inside. */
@@ -81,13 +88,23 @@ static int wanted(const ebpfMonServer *server)
     return !server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc);
 }
 
+/* When the packet came, by the clock that the inside uses; a stepped wall clock tells nothing. */
+static uint64_t arrival(uint64_t time)
+{
+    uint64_t wall = nowNs(CLOCK_REALTIME), age = wall > time ? wall - time : 0;
+
+    return nowNs(CLOCK_MONOTONIC) - (age < DELAY_MAX ? age : 0);
+}
+
 static void put(const ebpfMonWireEvent *ev, uint32_t iocId)
 {
     ebpfMonOld old = { .known = 0 };
 
+    if (iocId && !ebpfMonFeature.recvLength)
+        return; /* the inside tells of it, and does not know which message it was: it would be told of twice */
     if (!iocId) /* else the inside knows it for sure */
         ebpfMonWirePutOld(ev, &old);
-    ebpfMonJoinPut(ev, iocId, &old, nowNs(CLOCK_MONOTONIC), ringLost);
+    ebpfMonJoinPut(ev, iocId, &old, arrival(ev->time));
 }
 
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
@@ -234,6 +251,11 @@ static void refresh(uint64_t now)
         if (k == count)
             closeSource(i--);
     }
+    /* Covered before it is listened to: of a put that is made meanwhile the wire tells, too. */
+    for (int k = 0; k < count && k < SOURCES; k++)
+        netns[k] = list[k].netns;
+    if (count > 0)
+        ebpfMonJoinCover(netns, count < SOURCES ? (unsigned)count : SOURCES);
     for (int k = 0; k < count; k++) {
         unsigned i = 0;
 
@@ -278,10 +300,15 @@ static void publish(double seconds)
 static void publishPuts(uint64_t now)
 {
     ebpfMonJoinEntry *list = ebpfMonJoinAloneOnes(now), *next;
+    int missed;
 
+    if (list)
+        lookMissed(now);
     for (; list; list = next) {
         next = list->next;
-        ebpfMonWirePutDone(list, ebpfMonServerOf(&list->peer, now)->name, ringLost);
+        missed = now == UINT64_MAX || missedAt >= list->at ||
+                 (list->iocId && ebpfMonServerMissed(list->iocId, list->at, !list->passed));
+        ebpfMonWirePutDone(list, ebpfMonServerOf(&list->peer, now)->name, missed);
         free(list);
     }
 }
@@ -304,7 +331,7 @@ static void wireThread(void *arg)
         for (unsigned i = 0; i < sourceCount; i++)
             fd[i] = (struct pollfd){ .fd = ebpfMonPacketsFd(sources[i].packets), .events = POLLIN };
         poll(fd, sourceCount, POLL_MS);
-        lookRingLost();
+        lookMissed(now);
         for (unsigned i = 0; i < sourceCount; i++) {
             reading = sources[i].netns;
             ebpfMonPacketsPoll(sources[i].packets, 0, onPacket, NULL);
