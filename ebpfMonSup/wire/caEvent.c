@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wire/caEvent.h"
 
-ebpfMonWireEvent ebpfMonCaEvent(const ebpfMonCaState *s, ebpfMonWireKind kind, const ebpfMonMessage *m)
-{
-    return (ebpfMonWireEvent){ .kind = kind, .time = m->time, .seq = m->seq, .end = m->seq + (uint32_t)m->total,
-        .fromServer = m->fromServer, .user = s->user, .host = s->host };
-}
-
 void ebpfMonCaEventName(const ebpfMonCaState *s, ebpfMonWireEvent *e, uint32_t sid)
 {
     const ebpfMonCaChannel *ch = ebpfMonCaBySid(s, sid);

@@ -5,7 +5,14 @@
 
 #include "wire/caState.h"
 
-ebpfMonWireEvent ebpfMonCaEvent(const ebpfMonCaState *state, ebpfMonWireKind kind, const ebpfMonMessage *message);
+/* Inline: the event is large, and this is part of each. */
+static inline ebpfMonWireEvent ebpfMonCaEvent(const ebpfMonCaState *s, ebpfMonWireKind kind,
+    const ebpfMonMessage *m)
+{
+    return (ebpfMonWireEvent){ .kind = kind, .time = m->time, .seq = m->seq, .end = m->seq + (uint32_t)m->total,
+        .fromServer = m->fromServer, .user = s->user, .host = s->host };
+}
+
 /* Of the channel with this number. */
 void ebpfMonCaEventName(const ebpfMonCaState *state, ebpfMonWireEvent *event, uint32_t sid);
 /* With the elements of the message. 0: there are none that could be. */
