@@ -242,23 +242,45 @@ static void throughCaLink(const struct ebpfMonPutEvent *ev, uint32_t pid, ebpfMo
         snprintf(put->cause, sizeof(put->cause), "%s", l->cause);
 }
 
+/* The output link that has this DBADDR. */
+static int throughLink(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put)
+{
+    ebpfMonLinkOwner owner;
+
+    if (!t->cat || !addr || ebpfMonLinkTableFind(t->cat->links, addr - offsetof(struct layoutDbChannel, addr), &owner) ||
+        owner.rec >= t->cat->count)
+        return 0;
+    put->through = ebpfMonByLink;
+    snprintf(put->link, sizeof(put->link), "%s.%.6s", ebpfMonCatalogueName(t->cat, owner.rec),
+             t->cat->field[owner.field].name);
+    return 1;
+}
+
+void ebpfMonAuthorLate(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put)
+{
+    int isStartUp = put->through == ebpfMonByInit;
+
+    if (!throughLink(t, addr, put))
+        return;
+    if (isStartUp)
+        snprintf(put->cause, sizeof(put->cause), "%s", ebpfMonThroughName(ebpfMonByInit));
+    else
+        threadCause(t, put->thread, 0, 0, put->cause, sizeof(put->cause));
+}
+
 void ebpfMonAuthor(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const struct ebpfMonCauseEvent *cause,
                    ebpfMonPut *put)
 {
     const struct ebpfMonWho *who = &ev->who;
     int fromClient = who->isCA || (who->peer.addr && isServer(t, who->peer.sport, ev->head.ktime));
-    ebpfMonLinkOwner owner;
     uint64_t root = ev->root;
 
     if (fromClient)
         client(who, put);
     snprintf(put->thread, sizeof(put->thread), "%.*s", EBPFMON_COMM_MAX - 1, who->comm);
 
-    if (t->cat && ev->addr && ebpfMonLinkTableFind(t->cat->links, ev->addr - offsetof(struct layoutDbChannel, addr),
-                                                   &owner) == 0 && owner.rec < t->cat->count) {
-        put->through = ebpfMonByLink;
-        snprintf(put->link, sizeof(put->link), "%s.%.6s", ebpfMonCatalogueName(t->cat, owner.rec),
-                 t->cat->field[owner.field].name);
+    if (throughLink(t, ev->addr, put)) {
+        /* root and cause follow */
     } else if (fromClient) {
         put->through = who->isCA ? ebpfMonByCa : ebpfMonByPva;
         if (put->peerPid && (!root || root == ev->precord))

@@ -61,7 +61,7 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     struct ebpfMonCauseEvent *why;
     ebpfMonPending *p;
     ebpfMonTarget *t;
-    int ok = 0, links = 0, wait = 0;
+    int ok = 0, links = 0, wait = 0, early = 0;
 
     if (size < sizeof(*ev))
         return;
@@ -75,6 +75,7 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
         ok = ebpfMonDecodePut(t, ev, size, why, &p->put, &links);
         wait = (ev->site == EBPFMON_SITE_PUT && (t->att.on & EBPFMON_BIT(ebpfMonProgPutReturn))) ||
                ev->site == EBPFMON_SITE_LINK;
+        early = !t->indexed && (p->put.through == ebpfMonByInit || p->put.through == ebpfMonByThread);
     }
     ebpfMonTargetsUnlock();
     if (why)
@@ -90,6 +91,7 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     p->id = ev->id;
     p->since = ev->head.ktime;
     p->iocId = ev->head.iocId;
+    p->early = early ? ev->addr : 0;
     p->linkAt = ev->site == EBPFMON_SITE_LINK ? ev->pfield : 0;
     p->at = (ebpfMonAfter){
         .pfldDes = ev->pfldDes, .precord = ev->precord, .fieldType = ev->fieldType, .fieldSize = ev->fieldSize,

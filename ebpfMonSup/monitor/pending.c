@@ -12,6 +12,8 @@
 #define BUCKETS     256 /* by thread: each has few puts under way */
 #define PATIENCE_NS 2000000000ull
 #define LINK_NS     10000000ull /* dbPutFieldLink takes microseconds */
+#define EARLY_NS    1000000000ull /* a running IOC's links are read within this, or there is no room for them */
+#define STARTING_NS 60000000000ull
 #define WIRE_NS     25000000ull /* the packet socket hands over a block after 4 ms, and its thread needs its turn */
 
 typedef struct {
@@ -23,6 +25,7 @@ static ebpfMonPending *freed;   /* places that were used before */
 static unsigned fresh = 0;      /* pool[fresh …] never were: their memory is not touched before */
 static list result[BUCKETS];    /* wait for their result, oldest first */
 static list wire;               /* are complete, and wait for the wire */
+static list early;              /* are complete, and wait for the links of their IOC, which starts */
 static unsigned results;
 
 static void append(list *l, ebpfMonPending *p)
@@ -85,6 +88,22 @@ static void publish(ebpfMonPending *p)
     ebpfMonPendingDrop(p);
 }
 
+/* Nonzero: its IOC has not told its links yet. */
+static int isEarly(ebpfMonPending *p, uint64_t now)
+{
+    ebpfMonTarget *t;
+    int wait = 0;
+
+    ebpfMonTargetsLock();
+    t = ebpfMonTargetById(p->iocId);
+    if (t && t->indexed)
+        ebpfMonAuthorLate(t, p->early, &p->put);
+    else if (t && !t->gone)
+        wait = now - p->since < (t->running ? EARLY_NS : STARTING_NS);
+    ebpfMonTargetsUnlock();
+    return wait;
+}
+
 /* Its result did not come: it was lost with the ring full, its IOC died in dbPut, or the put takes long; that of a
  * link is looked up in the link itself. */
 static void withoutResult(ebpfMonPending *p)
@@ -124,9 +143,11 @@ ebpfMonPending *ebpfMonPendingNew(void)
     if (!freed && fresh < PENDING)
         return &pool[fresh++];
     if (!freed) {
-        p = wire.first;
+        list *l = wire.first ? &wire : &early;
+
+        p = l->first;
         if (p) {
-            unlink(&wire, NULL, p);
+            unlink(l, NULL, p);
             publish(p);
         } else {
             giveUpOldestResult();
@@ -158,6 +179,10 @@ ebpfMonPending *ebpfMonPendingTake(uint32_t tid, uint64_t id)
 
 void ebpfMonPendingComplete(ebpfMonPending *p)
 {
+    if (p->early) {
+        append(&early, p);
+        return;
+    }
     /* none overtakes another */
     if (!wire.first && joined(p, 0)) {
         ebpfMonPutsDone(&p->put);
@@ -181,6 +206,15 @@ void ebpfMonPendingTick(uint64_t now, int all)
         if (!all && now - p->since < WIRE_NS)
             break; /* those behind it are younger */
         unlink(&wire, NULL, p);
+        publish(p);
+    }
+    for (p = early.first, before = NULL; p; p = next) {
+        next = p->next;
+        if (!all && isEarly(p, now)) {
+            before = p;
+            continue;
+        }
+        unlink(&early, before, p);
         publish(p);
     }
     for (unsigned b = 0; b < BUCKETS && results; b++)

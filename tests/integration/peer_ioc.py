@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A server that nobody here wrote: peer_ioc.py KIND PREFIX, KIND one of caproto, pcaspy, softioc, p4p.
+"""A server that nobody here wrote: peer_ioc.py KIND [ADDRESS] PREFIX, KIND one of caproto, pcaspy, softioc, p4p.
 
 Each has the same names: a scalar of each type (STRING, SHORT, …), an array of each (ASTRING, …), READY, and as far as
 the kind can have them RO (nobody may write it) and BAD (who writes it fails). p4p also TABLE and STRUCT. Ends with its
@@ -11,7 +11,7 @@ import threading
 
 NELM = 100000
 STATES = ["Idle", "Moving", "Stopped"]
-kind, prefix = sys.argv[1:3]
+kind, address, prefix = sys.argv[1], (sys.argv[2:-1] or ["127.0.0.1"])[0], sys.argv[-1]
 
 
 def end():
@@ -39,7 +39,7 @@ def caproto():
     for name, (make, one, many) in types.items():
         db[name] = make(value=one, max_length=1)
         db["A" + name] = make(value=many, max_length=NELM)
-    run({prefix + name: channel for name, channel in db.items()}, interfaces=["127.0.0.1"], log_pv_names=False)
+    run({prefix + name: channel for name, channel in db.items()}, interfaces=[address], log_pv_names=False)
 
 
 def pcaspy():
@@ -49,7 +49,8 @@ def pcaspy():
     types = {"STRING": "string", "SHORT": "short", "FLOAT": "float", "LONG": "int", "DOUBLE": "float",
              "CHAR": "char"}
     db = {name: {"type": t} for name, t in types.items() if name != "CHAR"}  # it breaks the connection of a put to one
-    db.update({"A" + name: {"type": t, "count": NELM} for name, t in types.items() if name != "STRING"})
+    db.update({"A" + name: {"type": t, "count": NELM if name == "DOUBLE" else 1000} for name, t in types.items()
+               if name != "STRING"})
     db.update({"READY": {"type": "int"}, "ENUM": {"type": "enum", "enums": STATES},
                "RO": {"type": "float", "asg": "RO"}})
     server = SimpleServer()

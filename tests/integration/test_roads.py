@@ -141,6 +141,7 @@ def test_restored_at_start_up(started):
     started.at = 0
     started.expect({"pv": "a:KEPT:ARRAY", "value": "[3] 1 2.5 4", "count": 3, "old": "[0]",
                     **no_client("roadsIoc", "start-up")})
+    started.expect({"pv": "a:CP:DST", "value": 0, "link": "a:CP:MID.OUT", "through": "link", "thread": "scanOnce"})
     assert started.pv("a:KEPT").get() == 13.5 and started.pv("a:KEPT:TEXT").get() == "from the file"
     assert not [o for o in started.objects() if o["pv"] in ("a:KEPT", "a:KEPT:TEXT")]
 
@@ -433,8 +434,8 @@ def test_dbpf_to_a_record_that_is_busy_for_a_client(world):
 
 
 def test_of_all_none_is_unknown_and_none_is_told_twice(started):
-    """What the wire alone knows of is published a second later at the earliest."""
-    settled(lambda: len(started.objects(0)), 15, quiet=1.5)
+    """What the wire alone knows of is published 2.5 s later at the earliest."""
+    settled(lambda: len(started.objects(0)), 15, quiet=3)
     every = started.objects(0)
     assert len(every) > 100
     for o in every:

@@ -3,12 +3,12 @@
 import getpass
 import os
 import signal
-import socket
 
 import pytest
-from harness import db, env, rawca
+from harness import ca, db, env, rawca
 from harness.caclients import (CHAR, DOUBLE, ENUM, FLOAT, LONG, NAMES, SHORT, STRING, Caproto, Libca, Raw, caput,
                                on_the_wire)
+from harness.process import Process
 from harness.putlog import PutLog, same, same_array
 from harness.wait import settled, until
 
@@ -20,8 +20,8 @@ PACKING = {FLOAT: "f"}
 
 RECORDS = db.READY + db.record("stringout", "STRING") + db.record("longout", "LONG") + db.record("ao", "DOUBLE") + \
     db.record("mbbo", "ENUM", **dict(zip(("ZRST", "ONST", "TWST"), STATES))) + \
-    "".join(db.record("waveform", t, FTVL="UCHAR" if t == "CHAR" else t, NELM=1) for t in ("SHORT", "FLOAT", "CHAR")) + \
-    "".join(db.record("waveform", "A" + t, FTVL="UCHAR" if t == "CHAR" else t, NELM=NELM) for t in NAMES) + \
+    "".join(db.record("waveform", t, FTVL=t.replace("CHAR", "UCHAR"), NELM=1) for t in ("SHORT", "FLOAT", "CHAR")) + \
+    "".join(db.record("waveform", "A" + t, FTVL=t.replace("CHAR", "UCHAR"), NELM=NELM) for t in NAMES) + \
     db.record("ao", "DISABLED", DISP=1) + db.record("ao", "RO", ASG="RO")
 ACF = """ASG(DEFAULT) { RULE(1, WRITE) }
 ASG(RO) { RULE(1, READ) }
@@ -90,10 +90,16 @@ def seen_of(kind):
     return "both" if kind in ("softIocPVA", "softioc") else "wire"
 
 
-def check(kind, ioc, o, record, notify, result=None):
+def check_seen(log, kind, o):
+    """A put in a busy moment may be told before its packet has come."""
+    log.inside += o["seen"] == "inside"
+    assert o["seen"] == seen_of(kind) or (o["seen"] == "inside" and seen_of(kind) == "both"), o
+
+
+def check(log, kind, ioc, o, record, notify, result=None):
     """What does not depend on the value."""
     assert o["pv"] == ioc.prefix + record and o["ioc"] == ioc.name, o
-    assert o["seen"] == seen_of(kind), o
+    check_seen(log, kind, o)
     assert o["result"] == (result or ("ok" if notify or seen_of(kind) == "both" else "sent")), o
     assert o["server"] == f"127.0.0.1:{ioc.port}" and o["peer"].startswith("127.0.0.1:"), o
 
@@ -110,7 +116,7 @@ CLIENTS = {"libca": Libca, "caproto": Caproto, "raw": Raw}
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("kind", ["softIocPVA", "softioc", "caproto", "pcaspy"])
 def test_channel_access(servers, monitor, log, kind, client):
-    """Every type, as a scalar and as an array, by write and by write-notify: each once, in order, exactly, and whose."""
+    """Every type, as a scalar and as an array, by write and by write-notify: each once, in order, exactly, whose."""
     ioc, client = servers[kind], CLIENTS[client]()
     puts = [(NAMES[t], t, [v], notify) for t, values in SCALARS.items() for notify in (False, True) for v in values
             if not missing(kind, t, type(client), False)]
@@ -123,14 +129,15 @@ def test_channel_access(servers, monitor, log, kind, client):
     client.close()
     before = {}
     for (record, base, values, notify), o in zip(puts, lines):
-        check(kind, ioc, o, record, notify)
+        check(log, kind, ioc, o, record, notify)
         if len(values) > 1:
             assert int(o["count"]) == len(values) and same_array(o["value"], values, PACKING.get(base, "d")), o
         elif base == ENUM:
             assert o["value"] == (STATES[values[0]] if seen_of(kind) == "both" else str(values[0])), o
         else:
             assert "count" not in o and same(o["value"], values[0], PACKING.get(base, "d")), (values, o)
-        assert o["hash"] == rawca.fnv(on_the_wire(base, values, client.whole_strings)), o
+        if o["seen"] != "inside":
+            assert o["hash"] == rawca.fnv(on_the_wire(base, values, client.whole_strings)), o
         assert (o["user"], o["host"], int(o["pid"])) == (client.user, client.host, os.getpid()), o
         assert o["command"].startswith("python") and o["through"] == "CA", o
         if record in before and len(values) == 1:
@@ -143,14 +150,16 @@ def test_caput(servers, monitor, log, kind):
     """Values go as text; each put is a process and a connection of its own."""
     ioc = servers[kind]
     mark = len(log.of(ioc.prefix))
-    puts = [("DOUBLE", ["-c"], "2.25"), ("LONG", [], "-7"), ("STRING", ["-c"], "two words"), ("ADOUBLE", ["-a"], "1.5")]
-    pids = [caput(ioc, *options, ioc.prefix + record, *(["2", "0.5"] if "-a" in options else []), value)
+    puts = [("DOUBLE", ["-c"], "2.25"), ("LONG", [], "-7"), ("STRING", ["-c"], "two words"), ("ALONG", ["-a"], "7")]
+    if kind == "pcaspy":
+        puts = puts[:2]  # it takes two seconds each
+    pids = [caput(ioc, *options, ioc.prefix + record, *(["2", "5"] if "-a" in options else []), value)
             for record, options, value in puts]
     lines = {o["pv"]: o for o in log.next(len(puts), ioc.prefix, mark)}
     for (record, options, value), pid in zip(puts, pids):
         o = lines[ioc.prefix + record]
-        check(kind, ioc, o, record, "-c" in options)
-        assert str(o["value"]) == ("[2] 0.5 1.5" if "-a" in options else value), o
+        check(log, kind, ioc, o, record, "-c" in options)
+        assert str(o["value"]) == ("[2] 5 7" if "-a" in options else value), o
         assert (int(o["pid"]), o["user"], o["host"]) == (pid, getpass.getuser(), env.HOST), o
         assert o["command"].startswith("caput"), o
 
@@ -168,16 +177,21 @@ def test_compound_types(servers, monitor, log, kind):
     for (dbr, v), answer, o in zip(puts, status, lines):
         if kind == "softIocPVA" and dbr == rawca.TIME + STRING:
             continue  # dbChannel_put() of Base 7.0.8.1 passes it on as DBR_TIME, which dbPut() takes for a number
-        assert o["pv"] == ioc.prefix + "DOUBLE" and same(o["value"], v) or float(o["value"]) == float(v), (dbr, answer, o)
-        assert o["hash"] == rawca.fnv(rawca.elements(dbr % 7, [v])), (dbr, o)
-        assert (o["result"] in ("ok", "sent")) == (answer == 1), (dbr, answer, o)
+        assert o["pv"] == ioc.prefix + "DOUBLE" and float(o["value"]) == float(v), (dbr, answer, o)
+        if o["seen"] != "inside":
+            assert o["hash"] == rawca.fnv(rawca.elements(dbr % 7, [v])), (dbr, o)
+        if kind == "softIocPVA":  # caproto's complaints come later than the answer to what was sent after it
+            assert (o["result"] == "ok") == (answer == 1), (dbr, answer, o)
+        else:
+            assert o["result"] == ("failed" if "exception" in o.get("message", "") else "sent"), o
 
 
 PVA = [("DOUBLE", v) for v in SCALARS[DOUBLE]] + [("LONG", -2147483648), ("STRING", ""), ("STRING", "x" * 39),
                                                   ("ADOUBLE", [0.1, -0.0, NAN]), ("ALONG", [1, -2, 3]),
                                                   ("ADOUBLE", [i / 7 for i in range(NELM)])]
 PVA_P4P = [("BOOL", True, "true"), ("BYTE", -128, -128), ("SHORT", 32767, 32767), ("INT64", -2**63, -2**63),
-           ("UINT64", 2**64 - 1, 2**64 - 1), ("FLOAT", 0.5, 0.5), ("ENUM", 2, "2 (Stopped)"), ("ENUM", "Idle", "0 (Idle)"),
+           ("UINT64", 2**64 - 1, 2**64 - 1), ("FLOAT", 0.5, 0.5), ("ENUM", 2, "2 (Stopped)"),
+           ("ENUM", "Idle", "0 (Idle)"),
            ("STRING", "h\u00e9 \u2192", "h\u00e9 \u2192"), ("ASTRING", ["a", "b c"], '[2] "a" "b c"'),
            ("ABOOL", [True, False], "[2] true false"),
            ("TABLE", {"value.a": [5, 6], "value.b": ["q", "r"]}, '{"value": {"a": [5, 6], "b": ["q", "r"]}}'),
@@ -207,7 +221,8 @@ def test_pv_access(servers, monitor, log, kind):
     told.append(("DOUBLE", 6.5, None))
     for (record, value, shown), o in zip(told, log.next(len(told), ioc.prefix, mark)):
         assert o["pv"] == ioc.prefix + record and o["ioc"] == ioc.name and o["through"] == "PVA", o
-        assert (o["result"], o["seen"]) == ("ok", seen_of(kind)) and o["hash"], o
+        check_seen(log, kind, o)
+        assert o["result"] == "ok" and (o["seen"] == "inside" or o["hash"]), o
         assert o["user"] == getpass.getuser() and o["server"] == f"127.0.0.1:{ioc.port + 1000}", o
         if isinstance(value, list) and not shown:
             assert int(o["count"]) == len(value) and same_array(o["value"], value), o
@@ -230,10 +245,10 @@ def test_refused(servers, monitor, log, kind, record, base, value, result, messa
     """Once, and what the server said of it; the value did not take the old one's place."""
     ioc, client = servers[kind], Raw()
     mark = len(log.of(ioc.prefix))
-    status = [client.put(ioc, record, base, [value], notify) for notify in (False, True)]
-    assert status[1] != 1
+    status = [client.put(ioc, record, base, [value], notify) for notify in (True, False)]
+    assert status[0] != 1
     for o in log.next(2, ioc.prefix, mark):
-        check(kind, ioc, o, record, True, result)
+        check(log, kind, ioc, o, record, True, result)
         assert same(o["value"], value) and message in o.get("message", ""), o
         assert o.get("old") != o["value"], o
     client.close()
@@ -281,12 +296,12 @@ def test_channels_older_than_the_monitor(servers, early, monitor, log):
     assert o["server"] == f"127.0.0.1:{ioc.port}" and int(o["pid"]) == os.getpid(), o
     early.put(ioc, "DOUBLE", DOUBLE, [4.5], True)
     o, = log.next(1, ioc.prefix, mark2)
-    check("caproto", ioc, o, "DOUBLE", True)
+    check(log, "caproto", ioc, o, "DOUBLE", True)
     ioc = servers["softIocPVA"]
     mark = len(log.of(ioc.prefix))
     early.put(ioc, "LONG", LONG, [4712], True)
     o, = log.next(1, ioc.prefix, mark)
-    check("softIocPVA", ioc, o, "LONG", True)
+    check(log, "softIocPVA", ioc, o, "LONG", True)
 
 
 def stop(ioc):
@@ -313,7 +328,7 @@ def test_an_ioc_that_stands_still(servers, monitor, log):
     lines = log.next(20, ioc.prefix, mark)
     assert [int(o["value"]) for o in lines] == list(range(20))
     for o in lines:
-        check("softIocPVA", ioc, o, "LONG", False)
+        check(log, "softIocPVA", ioc, o, "LONG", False)
     client.close()
 
 
@@ -337,7 +352,7 @@ def test_an_ioc_killed_with_puts_in_its_queue(module_ioc, monitor, log):
 def test_nothing_else_was_said(monitor, log):
     """None twice, none invented, in all of the above."""
     lines = settled(log.all, 20, quiet=1.5)
-    assert len(lines) == log.expected
+    assert len(lines) == log.expected and log.inside <= log.expected / 50, log.inside
     assert monitor.losses() == {} and monitor.get("WIRE_LOST_CNT") == 0 and monitor.get("WIRE_STATE") == 1
 
 
@@ -345,9 +360,13 @@ def test_searches(servers, monitor):
     """A name that nobody has; who asks for it."""
     name = f"NOBODY:HAS:{os.getpid()}"
     before = monitor.get("SEARCH_CNT")
-    caget = servers["softIocPVA"].run("caget", "-w", "3", name)
-    assert caget.returncode != 0
-    until(lambda: name in monitor.list("SEARCH_NAMES"), 10, lambda: str(monitor.list("SEARCH_NAMES")))
+    port = servers["softIocPVA"].port
+    client = Process([env.BASE_BIN / "caget", "-w", "5", name], env.client_env(port))
+    # others on this host may ask for more: the list begins with what is asked for most
+    until(lambda: not ca.answers(port, name) and name in monitor.list("SEARCH_NAMES"), 20,
+          lambda: str(monitor.list("SEARCH_NAMES")))
+    client.wait()
+    assert client.returncode != 0
     at = monitor.list("SEARCH_NAMES").index(name)
     assert monitor.list("SEARCH_CNTS")[at] >= 3 and "127.0.0.1" in monitor.list("SEARCH_WHOS")[at]
     assert monitor.get("SEARCH_CNT") >= before + 3

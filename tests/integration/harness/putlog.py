@@ -15,6 +15,7 @@ class PutLog:
     def __init__(self, path):
         self.path = path
         self.expected = 0  # of all that were compared
+        self.inside = 0    # … that the packets came too late for
 
     def command(self):
         """For the monitor's start-up."""
@@ -57,5 +58,6 @@ def same_array(shown, sent, packing="d"):
     count, *first = shown.replace('"', "").split(" ")
     more = first[-1:] == ["..."]
     first = first[:-1] if more else first
-    return count == f"[{len(sent)}]" and more == (len(sent) > len(first)) and len(first) >= min(len(sent), 6 if isinstance(sent[0], str) else 8) and \
+    enough = min(len(sent), 6 if isinstance(sent[0], str) else 8)
+    return count == f"[{len(sent)}]" and more == (len(sent) > len(first)) and len(first) >= enough and \
         all(same(a, b, packing) for a, b in zip(first, sent))

@@ -48,6 +48,7 @@ def fnv(data):
 class RawCa:
     def __init__(self, port, user="raw", host="rawhost", addr="127.0.0.1"):
         self.socket = socket.create_connection((addr, port), timeout=10)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as libca; what is sent is on the wire
         self.address = "%s:%d" % self.socket.getsockname()
         self._left, self._ioid, self._sids = b"", 100, {}
         self.send(message(0, count=13) + message(20, user.encode() + b"\0") + message(21, host.encode() + b"\0"))
