@@ -74,9 +74,19 @@ int ebpfmon_lock(struct pt_regs *ctx)
     h->root = precord;
     h->begin = now;
     h->depth = 1;
+    if (n == 0) {
+        th->off.left = th->off.blocked = th->off.queued = th->off.longest = 0;
+        th->off.longestSyscall = EBPFMON_NO_SYSCALL;
+    }
     th->heldCount = n + 1;
     return 0;
 }
+
+/* Records that a chain left processing asynchronously. */
+struct left {
+    __u32 async[EBPFMON_ASYNC]; /* 1 + slot */
+    __u32 more;                 /* there were more, and of the first ones the cause is not known */
+};
 
 struct walk {
     __u64 stamp;
@@ -88,9 +98,7 @@ struct walk {
     __u32 time;
     __u32 pactBefore; /* PACT's place in the window */
     __u32 many;       /* several locks are held: a record may have been processed by another than its forerunner */
-    __u32 async[2];   /* 1 + slot of records that this chain left processing asynchronously; of more the cause is
-                         not known */
-    __u32 pad;
+    struct left left;
 };
 
 /* epicsTimeStamp as a number that can be compared: seconds are in the low half. */
@@ -170,8 +178,11 @@ static long look(__u32 i, struct walk *w)
         st->noted = 0;
     } else if (!st->noted) {
         st->noted = EBPFMON_NOTED_BUSY; /* whatever "causes" has is of an earlier processing */
-        w->async[1] = w->async[0];
-        w->async[0] = slot + 1;
+        w->left.more |= w->left.async[EBPFMON_ASYNC - 1] != 0;
+#pragma unroll
+        for (int k = EBPFMON_ASYNC - 1; k > 0; k--)
+            w->left.async[k] = w->left.async[k - 1];
+        w->left.async[0] = slot + 1;
     }
     changed = isLater(st, slot, win.time);
     if (!st->seen || (!changed && !st->pending)) {
@@ -204,15 +215,14 @@ struct emit {
     __u32 next;  /* closure index to go on from */
     __u32 through; /* before this one all belong to a stretch that was passed as a whole */
     __u16 sevr, stat, time;
-    /* the chain, for every part's head */
-    __u64 begin, wait;
-    __u32 tgid, tid, iocId, rootSlot, total, part;
+    struct ebpfMonChain chain; /* for every part */
 };
+
 
 static long emitRecord(__u32 i, struct emit *e)
 {
     struct ebpfMonChainEvent *ev = e->ev;
-    __u32 entry, slot, at, n = ev->count;
+    __u32 entry, slot, at, n = ev->chain.count;
     struct ebpfMonRecConf *rc;
     struct ebpfMonRecState *st;
     struct ebpfMonChainRec *r;
@@ -241,7 +251,7 @@ static long emitRecord(__u32 i, struct emit *e)
         bpf_probe_read_user(r->val, 16, (void *)(st->addr + rc->valOff));
     else
         bpf_probe_read_user(r->val, 8, (void *)(st->addr + rc->valOff));
-    ev->count = n + 1;
+    ev->chain.count = n + 1;
     return 0;
 }
 
@@ -253,23 +263,13 @@ static long emitPart(__u32 i, struct emit *e)
         countLost(EBPFMON_LOST_RING);
         return 1;
     }
-    ev->head.kind = EBPFMON_EV_CHAIN;
-    ev->head.tgid = e->tgid;
-    ev->head.tid = e->tid;
-    ev->head.iocId = e->iocId;
-    ev->head.ktime = e->stamp;
-    ev->begin = e->begin;
-    ev->wait = e->wait;
-    ev->rootSlot = e->rootSlot;
-    ev->total = e->total;
-    ev->part = i;
-    ev->count = 0;
-    ev->pad = 0;
+    __builtin_memcpy(&ev->chain, &e->chain, sizeof(ev->chain));
+    ev->chain.part = i;
     e->ev = ev;
     bpf_loop(EBPFMON_CLOSURE_MAX, emitRecord, e, 0);
     ev = e->ev;
-    ev->last = e->next >= e->len;
-    i = ev->last;
+    ev->chain.last = e->next >= e->len;
+    i = ev->chain.last;
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
     return i;
 }
@@ -297,13 +297,16 @@ static __always_inline void noteCause(const struct ebpfMonTargetConf *conf, __u3
         th->cause.name[0] = 0;
         readCaller(&th->cause.who, th, conf, tgid, root);
     }
+    th->cause.head.tid = tid;
+    th->cause.begin = th->heldCount && th->heldCount <= EBPFMON_NESTED ? th->held[0].begin : 0;
+    th->cause.kept = 0;
     if (!bpf_map_update_elem(&causes, &slot, &th->cause, BPF_ANY))
         st->noted = EBPFMON_NOTED_CAUSE;
 }
 
 /* The processings of one root's chain. Returns how many records were processed. */
 static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid, __u32 slot, __u64 now, int many,
-                                      __u32 async[2])
+                                      struct left *left)
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
@@ -336,8 +339,7 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
     else
         bpf_loop(w.len, look, &w, 0);
     countHit(tgid, EBPFMON_HIT_WALKED, w.looked);
-    async[0] = w.async[0];
-    async[1] = w.async[1];
+    *left = w.left;
     return w.counted;
 }
 
@@ -355,31 +357,93 @@ static __always_inline struct ebpfMonRootStat *rootStat(__u32 slot)
     return rs;
 }
 
+/* Who waits for this record's completion is to know that there is a tree that it belongs to. */
+static __always_inline void markKept(__u32 async)
+{
+    __u32 slot = async - 1;
+    struct ebpfMonCauseEvent *cause = bpf_map_lookup_elem(&causes, &slot);
+
+    if (cause)
+        cause->kept = 1;
+}
+
+static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, struct thread *th,
+                                      const struct ebpfMonCauseEvent *cause, __u32 slot, __u32 counted, __u64 wait,
+                                      __u64 begin, __u64 now, const struct left *left)
+{
+    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
+    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 n, outer = 0;
+    struct emit e = {};
+
+    if (!rc || !st)
+        return;
+    e.chain.head.kind = EBPFMON_EV_CHAIN;
+    e.chain.head.tgid = id >> 32;
+    e.chain.head.tid = (__u32)id;
+    e.chain.head.iocId = conf->iocId;
+    e.chain.head.ktime = now;
+    e.chain.begin = begin;
+    e.chain.wait = wait;
+    e.chain.rootSlot = slot;
+    e.chain.total = counted;
+    e.chain.flags = (st->noted ? EBPFMON_CHAIN_BUSY : 0) | ((__u32)id == id >> 32 ? EBPFMON_CHAIN_MAIN : 0) |
+                    (left->more ? EBPFMON_CHAIN_MORE : 0);
+    e.chain.cpu = bpf_get_smp_processor_id();
+    __builtin_memcpy(e.chain.async, left->async, sizeof(left->async));
+    n = th->heldCount; /* without this lock, which is about to be released */
+    if (n > 0 && n <= EBPFMON_NESTED && recordSlot(id >> 32, th->held[(n - 1) & (EBPFMON_NESTED - 1)].root, &outer))
+        e.chain.outer = outer + 1;
+    e.chain.blocked = th->off.blocked;
+    e.chain.queued = th->off.queued;
+    e.chain.longest = th->off.longest;
+    e.chain.syscall = th->off.longestSyscall;
+    bpf_get_current_comm(e.chain.comm, sizeof(e.chain.comm));
+    if (cause) {
+        e.chain.causeBegin = cause->begin;
+        e.chain.causeTid = cause->head.tid;
+    }
+#pragma unroll
+    for (int i = 0; i < EBPFMON_ASYNC; i++)
+        if (left->async[i])
+            markKept(left->async[i]);
+    e.next = e.through = rc->zero;
+    e.stamp = now;
+    e.first = rc->first;
+    e.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
+    e.time = conf->time;
+    e.sevr = conf->sevr;
+    e.stat = conf->stat;
+    bpf_loop(EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, emitPart, &e, 0);
+}
+
 SEC("uprobe")
 int ebpfmon_unlock(struct pt_regs *ctx)
 {
     __u64 now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid(), precord = PT_REGS_PARM1(ctx);
-    __u64 begin = 0, start, lat, wait, *rel;
+    __u64 begin = 0, start, lat, wait, nth, *rel;
     __u32 tgid = id >> 32, tid = (__u32)id, slot = 0, n, counted = 0, bucket;
     struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
     struct ebpfMonRootStat *rs;
     struct thread *th;
+    struct ebpfMonCauseEvent *cause;
     struct held *h;
-    int whole;
+    struct left left = {};
+    int whole, begun, wasAsync = 0;
 
     if (!conf)
         return 0;
     countHit(tgid, EBPFMON_HIT_ENTRY, 1);
     if (recordSlot(tgid, precord, &slot)) {
         struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
-        __u32 async[2] = {};
-        int wasAsync = st && st->noted == EBPFMON_NOTED_CAUSE;
 
-        counted = snapshot(conf, tgid, slot, now, 0, async);
-        if (async[0])
-            noteCause(conf, tgid, tid, precord, slot, wasAsync, async[0]);
-        if (async[1])
-            noteCause(conf, tgid, tid, precord, slot, wasAsync, async[1]);
+        wasAsync = st && st->noted == EBPFMON_NOTED_CAUSE;
+        counted = snapshot(conf, tgid, slot, now, 0, &left);
+#pragma unroll
+        for (int i = 0; i < EBPFMON_ASYNC; i++)
+            if (left.async[i])
+                noteCause(conf, tgid, tid, precord, slot, wasAsync, left.async[i]);
     }
     rs = counted ? rootStat(slot) : 0;
     if (rs)
@@ -432,46 +496,35 @@ int ebpfmon_unlock(struct pt_regs *ctx)
             bpf_map_update_elem(&released, &key, &now, BPF_ANY);
         }
     }
-    if (!rs || now - begin > CHAIN_MAX_NS)
+    /* a chain that only began something is told of, but it is no chain yet */
+    begun = !counted && left.async[0] && conf->level >= EBPFMON_TRACE;
+    if ((!rs && !begun) || now - begin > CHAIN_MAX_NS)
         return 0;
     wait = start - begin;
     lat = now - start;
-    rs->count++;
-    rs->last = lat;
-    rs->sum += lat;
-    if (lat > rs->max)
-        rs->max = lat;
-    rs->waitSum += wait;
-    if (wait > rs->waitMax)
-        rs->waitMax = wait;
-    bucket = ebpfMonBucket(lat) & (EBPFMON_BUCKETS - 1);
-    rs->hist[bucket]++;
-
-    whole = conf->slowNs && lat >= conf->slowNs;
-    if (conf->level >= EBPFMON_TRACE && (conf->sample <= 1 || rs->count % conf->sample == 0))
-        whole = 1;
-    if (whole) {
-        struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
-        struct emit e = {};
-
-        if (!rc)
-            return 0;
-        e.next = e.through = rc->zero;
-        e.stamp = now;
-        e.first = rc->first;
-        e.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
-        e.time = conf->time;
-        e.sevr = conf->sevr;
-        e.stat = conf->stat;
-        e.begin = begin;
-        e.wait = wait;
-        e.tgid = tgid;
-        e.tid = tid;
-        e.iocId = conf->iocId;
-        e.rootSlot = slot;
-        e.total = counted;
-        bpf_loop(EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, emitPart, &e, 0);
+    nth = bpf_get_prandom_u32();
+    if (rs) {
+        nth = ++rs->count;
+        rs->last = lat;
+        rs->sum += lat;
+        if (lat > rs->max)
+            rs->max = lat;
+        rs->waitSum += wait;
+        if (wait > rs->waitMax)
+            rs->waitMax = wait;
+        bucket = ebpfMonBucket(lat) & (EBPFMON_BUCKETS - 1);
+        rs->hist[bucket]++;
     }
+    whole = rs && conf->slowNs && lat >= conf->slowNs;
+    if (conf->level >= EBPFMON_TRACE && (conf->sample <= 1 || nth % conf->sample == 0))
+        whole = 1;
+    cause = wasAsync && !th->client ? bpf_map_lookup_elem(&causes, &slot) : 0;
+    if (cause && cause->head.tgid != tgid)
+        cause = 0;
+    if (cause && cause->kept)
+        whole = 1; /* its other half was */
+    if (whole)
+        emitChain(conf, th, cause, slot, counted, wait, begin, now, &left);
     return 0;
 }
 
@@ -485,13 +538,14 @@ struct many {
 static long lookMany(__u32 i, struct many *m)
 {
     __u64 plr = readPtr(m->refs + (__u64)i * LOCKREF_SIZE);
-    __u32 tgid = m->tgid, slot, counted, async[2];
+    __u32 tgid = m->tgid, slot, counted;
     struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
     struct ebpfMonRootStat *rs;
+    struct left left;
 
     if (!conf || !plr || !recordSlot(tgid, readPtr(plr + LOCKRECORD_PRECORD), &slot))
         return 0;
-    counted = snapshot(conf, tgid, slot, m->now, 1, async);
+    counted = snapshot(conf, tgid, slot, m->now, 1, &left);
     rs = counted ? rootStat(slot) : 0;
     if (rs)
         rs->chains++;

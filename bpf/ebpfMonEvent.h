@@ -154,12 +154,14 @@ struct ebpfMonResultEvent {
 struct ebpfMonCauseEvent {
     struct ebpfMonHead head;
     __u64 root;     /* record that the chain began with, 0: not known */
+    __u64 begin;    /* of the chain that this is a part of, as in struct ebpfMonChainEvent; 0: not known. With head.tid
+                       its identity */
     __u64 link;     /* EBPFMON_EV_CALINK: address of the link */
     struct ebpfMonWho who;
     char name[EBPFMON_CHANNEL_MAX]; /* EBPFMON_EV_CALINK: the PV that it leads to */
     __u32 put;      /* EBPFMON_EV_CAUSE: the low half of the put's id. That put's event may get lost */
     __u32 byMain;   /* the thread that began it is the process' first: the shell, or iocInit */
-    __u32 pad;
+    __u32 kept;     /* map "causes": the chain "begin" was kept whole */
 };
 
 struct ebpfMonChainRec {
@@ -170,16 +172,37 @@ struct ebpfMonChainRec {
     __u8  val[16];
 };
 
-struct ebpfMonChainEvent {
+#define EBPFMON_CHAIN_BUSY 1 /* its root processes asynchronously still */
+#define EBPFMON_CHAIN_MAIN 2 /* by the first thread of the process: the shell, or iocInit */
+#define EBPFMON_CHAIN_MORE 4 /* it left more records processing asynchronously than "async" holds */
+#define EBPFMON_NO_SYSCALL (-1)
+#define EBPFMON_ASYNC 8 /* records that one chain leaves processing asynchronously, and that are told of */
+
+/* A chain that is kept whole. Thread and "begin" are its identity. */
+struct ebpfMonChain {
     struct ebpfMonHead head; /* ktime: the end */
     __u64 begin;    /* when the lock was asked for */
     __u64 wait;     /* ns of it spent waiting for the lock */
+    __u64 causeBegin; /* the chain that left its root processing asynchronously; 0: none. It completes what that began */
+    __u64 blocked;  /* ns that the thread slept, since "begin" */
+    __u64 queued;   /* ns that it could have run and had no CPU */
+    __u64 longest;  /* ns of its longest sleep … */
+    __s32 syscall;  /* … in this system call; EBPFMON_NO_SYSCALL: in none, or not watched */
+    __u32 causeTid;
+    __u32 flags;    /* EBPFMON_CHAIN_… */
+    __u32 cpu;      /* at its end */
+    __u32 outer;    /* 1 + slot of the record whose chain the thread was in already; 0: in none, or not watched */
+    __u32 async[EBPFMON_ASYNC]; /* 1 + slot of records that it left processing asynchronously; 0: none */
+    char  comm[EBPFMON_COMM_MAX]; /* the thread's name */
     __u32 rootSlot;
     __u32 total;    /* records processed by this chain */
     __u32 part;     /* number of this event among the chain's, from 0 */
     __u32 last;     /* nonzero: the chain is complete with this event */
-    __u32 count;    /* entries in rec */
-    __u32 pad;
+    __u32 count;    /* entries in this event's rec */
+};
+
+struct ebpfMonChainEvent {
+    struct ebpfMonChain chain;
     struct ebpfMonChainRec rec[EBPFMON_CHUNK];
 };
 

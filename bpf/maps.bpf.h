@@ -30,6 +30,17 @@ struct inPut {
     __u32 locked; /* its result waits for the lock's release */
 };
 
+/* What a thread did with its time since it asked for its first lock; the scheduler's tracepoints write it. */
+struct offCpu {
+    __u64 left;    /* when it left the CPU; 0: it runs, or holds no lock */
+    __u64 woken;   /* … and was woken */
+    __u64 blocked, queued, longest;
+    __s32 syscall; /* it left the CPU in this one */
+    __s32 longestSyscall;
+    __u32 slept;   /* it did not leave because another thread should run */
+    __u32 pad;
+};
+
 /* Who asked for a put that is made later, when its record is no longer busy. */
 struct notified {
     struct ebpfMonWho who;
@@ -52,6 +63,7 @@ struct thread {
     __u32 putDepth;
     __u32 heldCount;
     struct held held[EBPFMON_NESTED];
+    struct offCpu off;
     struct ebpfMonPeer peer; /* of the last receive */
     __u32 copied;            /* TCP sequence number of the byte after it */
     __u32 received;          /* "copied" is valid; 2: this thread receives from several connections */

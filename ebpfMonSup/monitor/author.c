@@ -191,9 +191,8 @@ static void onceCause(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size
         snprintf(buf, size, "queued once");
 }
 
-/* What set a thread of the IOC going that is no client's: Base names its threads by their job (dbScan.c,
- * callback.c, dbCa.c). */
-static void threadCause(ebpfMonTarget *t, const char *comm, int isMainThread, uint64_t root, char *buf, size_t size)
+/* Base names its threads by their job (dbScan.c, callback.c, dbCa.c). */
+void ebpfMonAuthorThread(ebpfMonTarget *t, const char *comm, int isMainThread, uint64_t root, char *buf, size_t size)
 {
     char scan[40];
 
@@ -265,7 +264,7 @@ void ebpfMonAuthorLate(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put)
     if (isStartUp)
         snprintf(put->cause, sizeof(put->cause), "%s", ebpfMonThroughName(ebpfMonByInit));
     else
-        threadCause(t, put->thread, 0, 0, put->cause, sizeof(put->cause));
+        ebpfMonAuthorThread(t, put->thread, 0, 0, put->cause, sizeof(put->cause));
 }
 
 void ebpfMonAuthor(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const struct ebpfMonCauseEvent *cause,
@@ -310,7 +309,7 @@ void ebpfMonAuthor(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const str
             char comm[EBPFMON_COMM_MAX];
 
             snprintf(comm, sizeof(comm), "%.*s", EBPFMON_COMM_MAX - 1, cause->who.comm);
-            threadCause(t, comm, (int)cause->byMain, first, put->cause, sizeof(put->cause));
+            ebpfMonAuthorThread(t, comm, (int)cause->byMain, first, put->cause, sizeof(put->cause));
         }
         snprintf(put->root, sizeof(put->root), "%s", recordName(t, first));
         return;
@@ -319,7 +318,7 @@ void ebpfMonAuthor(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const str
     if (fromClient)
         snprintf(put->cause, sizeof(put->cause), "put by %.39s@%.40s", put->user, put->host);
     else if (put->root[0] || put->through == ebpfMonByLink)
-        threadCause(t, put->thread, isMain(&ev->head), root, put->cause, sizeof(put->cause));
+        ebpfMonAuthorThread(t, put->thread, isMain(&ev->head), root, put->cause, sizeof(put->cause));
 }
 
 void ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev)
@@ -342,7 +341,7 @@ void ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev)
         char comm[EBPFMON_COMM_MAX];
 
         snprintf(comm, sizeof(comm), "%.*s", EBPFMON_COMM_MAX - 1, ev->who.comm);
-        threadCause(t, comm, (int)ev->byMain, ev->root, l.cause, sizeof(l.cause));
+        ebpfMonAuthorThread(t, comm, (int)ev->byMain, ev->root, l.cause, sizeof(l.cause));
     }
     ebpfMonCaLinkSent(&l);
 }

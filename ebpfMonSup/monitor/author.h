@@ -19,10 +19,13 @@ void ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev);
 void ebpfMonAuthorPeer(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner, const char *user,
                        const char *host, ebpfMonPut *put);
 
-/* put->who and put->origin, from the rest. */
+/* What set a thread of the IOC going that is no client's, when it processes the chain of the record "root". */
+void ebpfMonAuthorThread(ebpfMonTarget *t, const char *comm, int isMainThread, uint64_t root, char *buf, size_t size);
+
 /* A put of an IOC that was starting, whose links were not read when it came: through which of them it was made. */
 void ebpfMonAuthorLate(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put);
 
+/* put->who and put->origin, from the rest. */
 void ebpfMonAuthorText(ebpfMonPut *put);
 
 #endif

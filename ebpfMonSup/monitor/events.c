@@ -9,11 +9,12 @@
 
 #include "monitor/asked.h"
 #include "monitor/author.h"
+#include "monitor/chains.h"
 #include "monitor/decode.h"
 #include "monitor/events.h"
 #include "monitor/pending.h"
-#include "monitor/slow.h"
 #include "monitor/target.h"
+#include "monitor/traces.h"
 #include "monitor/targets.h"
 #include "probe/loader.h"
 
@@ -87,6 +88,7 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     }
     if (links)
         ebpfMonAskedLinks(ev->head.iocId, ev->precord);
+    ebpfMonTracesPutSeen(ev);
     p->tid = ev->head.tid;
     p->id = ev->id;
     p->since = ev->head.ktime;
@@ -149,7 +151,7 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
         ebpfMonTargetsLock();
         t = ebpfMonTargetById(head->iocId);
         if (t)
-            ebpfMonSlowPart(t, (const struct ebpfMonChainEvent *)head, size);
+            ebpfMonChainPart(t, (const struct ebpfMonChainEvent *)head, size);
         ebpfMonTargetsUnlock();
         break;
     case EBPFMON_EV_EXEC:
@@ -168,8 +170,10 @@ static void eventThread(void *arg)
         if (ebpfMonPoll(POLL_MS, onEvent, NULL) < 0)
             epicsThreadSleep(0.1);
         ebpfMonPendingTick(nowNs(), 0);
+        ebpfMonTracesTick(nowNs(), 0);
     }
     ebpfMonPendingTick(nowNs(), 1);
+    ebpfMonTracesTick(nowNs(), 1);
     epicsEventMustTrigger(ended);
 }
 

@@ -30,6 +30,16 @@ static void setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *f
         snprintf(t->note, sizeof(t->note), "no room for one more IOC in the kernel's table");
 }
 
+/* The scheduler's tracepoints cost the whole host a little: only while somebody traces. */
+static void watchSched(void)
+{
+    int on = 0;
+
+    for (const ebpfMonTarget *t = ebpfMonTargetsFirst(); t; t = t->next)
+        on |= !t->gone && t->level == ebpfMonLevelTrace;
+    ebpfMonSchedWatch(on);
+}
+
 void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
 {
     ebpfMonLevel level = t->asked < t->ceiling ? t->asked : t->ceiling;
@@ -82,6 +92,7 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
     if ((was ^ t->att.on) & EBPFMON_BIT(ebpfMonProgCompleted))
         ebpfMonInstallTrap(t, !!(t->att.on & EBPFMON_BIT(ebpfMonProgCompleted)));
     t->level = level;
+    watchSched();
     if (t->ceiling < t->asked)
         snprintf(note, sizeof(note), "over its budget of %g %%: watched at level %s", filter->budget,
                  ebpfMonLevelName(t->ceiling));

@@ -6,6 +6,7 @@
 #include "monitor/pending.h"
 #include "monitor/puts.h"
 #include "monitor/target.h"
+#include "monitor/traces.h"
 #include "probe/loader.h"
 
 #define PENDING     4096
@@ -82,11 +83,17 @@ static int joined(ebpfMonPending *p, int last)
     return r != ebpfMonJoinWait;
 }
 
+static void done(ebpfMonPending *p)
+{
+    ebpfMonPutsDone(&p->put);
+    ebpfMonTracesPutDone(p->iocId, p->tid, p->id, &p->put, &p->key);
+    ebpfMonPendingDrop(p);
+}
+
 static void publish(ebpfMonPending *p)
 {
     joined(p, 1);
-    ebpfMonPutsDone(&p->put);
-    ebpfMonPendingDrop(p);
+    done(p);
 }
 
 /* Nonzero: its IOC has not told its links yet. */
@@ -186,8 +193,7 @@ void ebpfMonPendingComplete(ebpfMonPending *p)
     }
     /* none overtakes another */
     if (!wire.first && joined(p, 0)) {
-        ebpfMonPutsDone(&p->put);
-        ebpfMonPendingDrop(p);
+        done(p);
         return;
     }
     append(&wire, p);
@@ -201,8 +207,7 @@ void ebpfMonPendingTick(uint64_t now, int all)
     while ((p = wire.first)) {
         if (joined(p, 0)) {
             unlink(&wire, NULL, p);
-            ebpfMonPutsDone(&p->put);
-            ebpfMonPendingDrop(p);
+            done(p);
             continue;
         }
         if (!all && looked < p->since + WIRE_NS && now - p->since < LATE_NS)

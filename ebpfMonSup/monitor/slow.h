@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Chains that were kept whole: put together from their parts, told as text. Event thread only. */
+/* Traces for people: to CHAIN_SLOW, and to the shell where they are asked for. Event thread only. */
 #ifndef EBPFMON_SLOW_H
 #define EBPFMON_SLOW_H
 
-#include "ebpfMonEvent.h"
-#include "monitor/target.h"
+#include "monitor/traces.h"
 
-/* Takes one part; with the last one the chain goes to the board. Under ebpfMonTargetsLock. */
-void ebpfMonSlowPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size_t size);
+/* One that is complete, or never will be. Under ebpfMonTargetsLock. */
+void ebpfMonSlowTell(ebpfMonTarget *t, const ebpfMonTrace *trace);
 
 #endif

@@ -163,6 +163,21 @@ int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
     return 0;
 }
 
+void ebpfMonSchedWatch(int on)
+{
+    static int refused; /* said once */
+
+    if (on && !skel->links.ebpfmon_switch && !refused) {
+        attachHost(skel->progs.ebpfmon_wakeup, &skel->links.ebpfmon_wakeup, NULL, "who is woken");
+        attachHost(skel->progs.ebpfmon_switch, &skel->links.ebpfmon_switch, NULL, "what waits for a CPU");
+        refused = !skel->links.ebpfmon_switch;
+    } else if (!on && skel->links.ebpfmon_switch) {
+        bpf_link__destroy(skel->links.ebpfmon_switch);
+        bpf_link__destroy(skel->links.ebpfmon_wakeup);
+        skel->links.ebpfmon_switch = skel->links.ebpfmon_wakeup = NULL;
+    }
+}
+
 static void unmapTable(volatile void *p, size_t count, size_t each)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -51,6 +51,9 @@ const ebpfMonTables *ebpfMonLoaded(void); /* NULL: not loaded */
 int ebpfMonProgFd(ebpfMonProg prog);
 struct bpf_program *ebpfMonProgram(ebpfMonProg prog);
 
+/* Whether it is watched when threads sleep and wait for a CPU (level trace). Target thread. */
+void ebpfMonSchedWatch(int on);
+
 /* Tables by key. 0 or -1 (errno). */
 int ebpfMonTargetSet(uint32_t tgid, const struct ebpfMonTargetConf *conf);
 void ebpfMonTargetDel(uint32_t tgid);

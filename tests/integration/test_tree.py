@@ -7,31 +7,44 @@ import pytest
 from harness import ca, db
 from harness.wait import until
 
-SIZE, TREES = 60, 6
-LINE = re.compile(r"^ +[-0-9.]+ us ( +)(?:(\w+|\?) > )?(\S+) \((\w+)\) = ")
+SIZE, TREES = 60, 12
+LATE = 8  # EBPFMON_ASYNC: so many of one chain are followed
+LINE = re.compile(r"^ +[-0-9.]+ us ( +)(?:(\w+|\?) > )?(\S+) \((\w+)\)( = | begun)")
+
+
+# Per kind: its type, fields, and the links by which it makes others process. What delays completes later, in another
+# thread, and its forward link with it.
+KINDS = {
+    "calc": ("calc", {"CALC": "VAL+1"}, ["INPA", "INPB", "FLNK"]),
+    "calcout": ("calcout", {"CALC": "VAL+1"}, ["INPA", "OUT", "FLNK"]),
+    "sel": ("sel", {"SELM": "High Signal"}, ["INPA", "INPB", "FLNK"]),
+    "fanout": ("fanout", {}, ["LNK1", "LNK2", "FLNK"]),
+    "dfanout": ("dfanout", {}, ["OUTA", "OUTB", "FLNK"]),
+    "delayed": ("calcout", {"CALC": "VAL+1", "ODLY": "0.02"}, ["INPA", "OUT", "FLNK"]),
+    "sequence": ("seq", {"DLY1": "0.01", "DLY2": "0.01", "DOL1": "1", "DOL2": "1"}, ["LNK1", "LNK2", "FLNK"]),
+}
 
 
 def tree(number):
     """Records, and for each but the root: (the record that makes it process, the link that does)."""
     rng = random.Random(number)
-    fields = {f"R{number}:0": {}}
-    kind = {f"R{number}:0": "fanout"}
-    parent = {}
-    free = [(f"R{number}:0", f"LNK{i}") for i in range(1, 9)]
+    root = f"R{number}:0"
+    kind, fields, parent = {root: "fanout"}, {root: {}}, {}
+    free = [(root, f"LNK{i}") for i in range(1, 9)]
+    late = 0
     for i in range(1, SIZE):
         name = f"R{number}:{i}"
         above, link = free.pop(rng.randrange(len(free)))
         parent[name] = (above, link)
-        kind[name] = rng.choice(["calc", "calcout", "fanout", "calc"])
-        fields[name] = {} if kind[name] == "fanout" else {"CALC": "VAL+1"}
+        made = rng.choice(["calc", "calc", "calcout", "sel", "sel", "fanout", "fanout", "dfanout", "dfanout"] +
+                          (["delayed", "sequence"] if number >= TREES / 2 and late < LATE else []))
+        late += made in ("delayed", "sequence")
+        kind[name], values, links = KINDS[made]
+        fields[name] = dict(values)
         target = "{P}" + name
-        fields[above][link] = target if link == "FLNK" or link.startswith("LNK") else \
-            target + " PP" if link.startswith("INP") else target + ".PROC"
-        if kind[name] == "fanout":
-            free += [(name, "LNK1"), (name, "LNK2"), (name, "FLNK")]
-        else:
-            free += [(name, "INPA"), (name, "INPB"), (name, "FLNK")] + \
-                ([(name, "OUT")] if kind[name] == "calcout" else [])
+        fields[above][link] = target + " PP" if link.startswith("INP") else \
+            target + ".PROC" if link.startswith("OUT") or kind[above] == "seq" and link != "FLNK" else target
+        free += [(name, l) for l in links]
     return kind, fields, parent
 
 
@@ -69,9 +82,12 @@ def told(text, prefix):
             break
         depth = (len(m[1]) - 1) // 2
         name = m[3].removeprefix(prefix)
-        above[depth:] = [name]
-        if depth:
+        if m[2] == "async":  # it was told of when it began
+            assert above[depth - 1] == name, line
+        elif depth:
+            assert name not in found, line
             found[name] = (above[depth - 1] if m[2] != "?" else None, m[2])
+        above[depth:] = [name]
     return found
 
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A trace as text: a tree of records, each below the one that made it process. Event thread only. */
+#ifndef EBPFMON_TRACETEXT_H
+#define EBPFMON_TRACETEXT_H
+
+#include "monitor/traces.h"
+
+/* Wall-clock time of the end of a half. */
+epicsTimeStamp ebpfMonTraceEnd(const ebpfMonHalf *half);
+
+/* What set it going: "scan .1 second", "put by …". */
+void ebpfMonTraceCause(ebpfMonTarget *t, const ebpfMonTrace *trace, char *buf, size_t size);
+
+/* The half that completes what "half" left the record of this index processing; NULL: none that is known. */
+const ebpfMonHalf *ebpfMonTraceNext(const ebpfMonHalf *half, uint32_t index, const ebpfMonHalf *after);
+
+/* Whether it has a record that "wanted" likes, by its index. */
+int ebpfMonTraceHas(const ebpfMonTrace *trace, int (*wanted)(void *arg, uint32_t index), void *arg);
+
+/* VAL as its record has it; empty where it is no scalar. */
+void ebpfMonTraceValue(ebpfMonTarget *t, const struct ebpfMonChainRec *rec, char *buf, size_t size);
+
+/* Returns the length; what does not fit is left out, and said so. Under ebpfMonTargetsLock. */
+size_t ebpfMonTraceText(ebpfMonTarget *t, const ebpfMonTrace *trace, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "monitor/slow.h"
+#include "monitor/traces.h"
+
+#define OPEN_MAX    256
+#define RECORDS_MAX 65536         /* of all open traces */
+#define HALVES_MAX  64            /* of one */
+#define BUSY_NS     10000000000ull /* a motor moves for longer: then it is told that it still does */
+#define PUT_NS      1000000000ull
+#define THREADS     256           /* whose last put is remembered, by tid */
+
+typedef struct {
+    uint32_t iocId, tid;
+    uint64_t at, id, precord;
+    int      done;                /* "put" is valid */
+    ebpfMonTracePut put;
+} lastPut;
+
+static ebpfMonTrace *first, *last; /* the oldest first */
+static unsigned open;
+static uint32_t records;
+static unsigned wanted;            /* puts */
+static lastPut puts[THREADS];
+
+static int byTime(const void *a, const void *b)
+{
+    const struct ebpfMonChainRec *x = a, *y = b;
+    int64_t tx = ebpfMonStampNs(x->time), ty = ebpfMonStampNs(y->time);
+
+    return tx < ty ? -1 : tx > ty;
+}
+
+static void release(ebpfMonTrace *trace)
+{
+    while (trace->first) {
+        ebpfMonHalf *half = trace->first;
+
+        trace->first = half->next;
+        free(half);
+    }
+    wanted -= (unsigned)!!trace->wantsPut;
+    records -= trace->records;
+    free(trace->put);
+    free(trace);
+}
+
+static void tell(ebpfMonTrace *trace, ebpfMonTrace *before)
+{
+    ebpfMonTarget *t;
+
+    *(before ? &before->next : &first) = trace->next;
+    if (last == trace)
+        last = before;
+    open--;
+    for (unsigned i = 0; i < EBPFMON_TRACE_BUSY; i++)
+        trace->cut |= trace->busy[i] != 0;
+    ebpfMonTargetsLock();
+    t = ebpfMonTargetById(trace->iocId);
+    if (t && t->cat)
+        ebpfMonSlowTell(t, trace);
+    ebpfMonTargetsUnlock();
+    release(trace);
+}
+
+static int isComplete(const ebpfMonTrace *trace)
+{
+    for (unsigned i = 0; i < EBPFMON_TRACE_BUSY; i++)
+        if (trace->busy[i])
+            return 0;
+    return !trace->wantsPut;
+}
+
+static void busy(ebpfMonTrace *trace, uint32_t number)
+{
+    unsigned i = 0;
+
+    if (!number)
+        return;
+    while (i < EBPFMON_TRACE_BUSY && trace->busy[i] && trace->busy[i] != number)
+        i++;
+    if (i < EBPFMON_TRACE_BUSY)
+        trace->busy[i] = number;
+    else
+        trace->cut = 1;
+}
+
+/* The open trace that has the half which left this chain's root processing. */
+static ebpfMonTrace *traceOf(uint32_t iocId, const struct ebpfMonChain *chain)
+{
+    for (ebpfMonTrace *trace = chain->causeBegin ? first : NULL; trace; trace = trace->next)
+        for (ebpfMonHalf *half = trace->iocId == iocId ? trace->first : NULL; half; half = half->next)
+            if (half->chain.begin == chain->causeBegin && half->chain.head.tid == chain->causeTid)
+                return trace;
+    return NULL;
+}
+
+static void keepPut(ebpfMonTrace *trace, const ebpfMonTracePut *put)
+{
+    trace->put = malloc(sizeof(*put));
+    if (trace->put)
+        *trace->put = *put;
+}
+
+/* Whether the put that this thread made last began the chain. */
+static void lookForPut(ebpfMonTrace *trace, uint64_t root)
+{
+    const struct ebpfMonChain *c = &trace->first->chain;
+    const lastPut *p = &puts[c->head.tid % THREADS];
+
+    if (p->tid != c->head.tid || p->iocId != trace->iocId || p->precord != root || p->at < c->begin ||
+        p->at > c->head.ktime)
+        return;
+    trace->putId = p->id;
+    if (p->done) {
+        keepPut(trace, &p->put);
+        return;
+    }
+    trace->wantsPut = 1;
+    wanted++;
+}
+
+static ebpfMonHalf *halfOf(const ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
+                           uint32_t count)
+{
+    ebpfMonHalf *half = malloc(sizeof(*half) + count * sizeof(*rec));
+    uint32_t n = 0;
+
+    if (!half)
+        return NULL;
+    half->next = NULL;
+    half->chain = *chain;
+    half->chain.rootSlot -= t->slot;
+    half->chain.outer = chain->outer && chain->outer - 1 - t->slot < t->cat->count ? chain->outer - t->slot : 0;
+    for (unsigned i = 0; i < EBPFMON_ASYNC; i++) {
+        uint32_t index = chain->async[i] - 1 - t->slot;
+
+        half->chain.async[i] = chain->async[i] && index < t->cat->count ? index + 1 : 0;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (rec[i].slot - t->slot < t->cat->count) {
+            half->rec[n] = rec[i];
+            half->rec[n++].slot -= t->slot;
+        }
+    half->count = n;
+    qsort(half->rec, n, sizeof(half->rec[0]), byTime);
+    return half;
+}
+
+void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
+                        uint32_t count)
+{
+    ebpfMonTrace *trace = traceOf(t->iocId, chain), *before = NULL;
+    ebpfMonHalf *half;
+
+    while (!trace && first && (open >= OPEN_MAX || records + count > RECORDS_MAX))
+        tell(first, NULL);
+    if (trace && trace->halves == HALVES_MAX) {
+        trace->cut = 1;
+        return;
+    }
+    half = halfOf(t, chain, rec, count);
+    if (half && !trace && (trace = calloc(1, sizeof(*trace)))) {
+        trace->iocId = t->iocId;
+        *(last ? &last->next : &first) = trace;
+        last = trace;
+        open++;
+    }
+    if (!half || !trace) {
+        free(half);
+        return;
+    }
+    *(trace->last ? &trace->last->next : &trace->first) = half;
+    trace->last = half;
+    trace->since = chain->head.ktime;
+    trace->records += half->count;
+    records += half->count;
+    if (trace->halves++ == 0)
+        lookForPut(trace, t->cat->rec[half->chain.rootSlot].addr);
+    for (unsigned i = 0; i < EBPFMON_TRACE_BUSY && !(chain->flags & EBPFMON_CHAIN_BUSY); i++)
+        if (trace->busy[i] == half->chain.rootSlot + 1)
+            trace->busy[i] = 0;
+    for (unsigned i = 0; i < EBPFMON_ASYNC; i++)
+        busy(trace, half->chain.async[i]);
+    trace->cut |= !!(chain->flags & EBPFMON_CHAIN_MORE) || half->count < chain->total;
+    if (!isComplete(trace))
+        return;
+    for (ebpfMonTrace *p = first; p != trace; p = p->next)
+        before = p;
+    tell(trace, before);
+}
+
+void ebpfMonTracesPutSeen(const struct ebpfMonPutEvent *ev)
+{
+    lastPut *p = &puts[ev->head.tid % THREADS];
+
+    if (ev->site != EBPFMON_SITE_PUT || (ev->root && ev->root != ev->precord))
+        return;
+    p->iocId = ev->head.iocId;
+    p->tid = ev->head.tid;
+    p->at = ev->head.ktime;
+    p->id = ev->id;
+    p->precord = ev->precord;
+    p->done = 0;
+}
+
+static void copy(ebpfMonTracePut *to, const ebpfMonPut *put, const ebpfMonJoinKey *key)
+{
+    memcpy(to->pv, put->pv, sizeof(to->pv));
+    memcpy(to->who, put->who, sizeof(to->who));
+    memcpy(to->origin, put->origin, sizeof(to->origin));
+    memcpy(to->user, put->user, sizeof(to->user));
+    memcpy(to->peer, put->peer, sizeof(to->peer));
+    memcpy(to->server, put->server, sizeof(to->server));
+    memcpy(to->command, put->command, sizeof(to->command));
+    to->pid = put->peerPid;
+    to->through = put->through;
+    to->key = *key;
+}
+
+void ebpfMonTracesPutDone(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPut *put, const ebpfMonJoinKey *key)
+{
+    lastPut *p = &puts[tid % THREADS];
+    ebpfMonTracePut mine;
+
+    if (p->tid == tid && p->iocId == iocId && p->id == id) {
+        copy(&p->put, put, key);
+        p->done = 1;
+    }
+    for (ebpfMonTrace *trace = wanted ? first : NULL, *before = NULL; trace; before = trace, trace = trace->next) {
+        if (!trace->wantsPut || trace->iocId != iocId || trace->putId != id || trace->first->chain.head.tid != tid)
+            continue;
+        trace->wantsPut = 0;
+        wanted--;
+        copy(&mine, put, key);
+        keepPut(trace, &mine);
+        if (isComplete(trace))
+            tell(trace, before);
+        return;
+    }
+}
+
+void ebpfMonTracesTick(uint64_t now, int all)
+{
+    ebpfMonTrace *before = NULL, *next;
+
+    for (ebpfMonTrace *trace = first; trace; trace = next) {
+        uint64_t age = now > trace->since ? now - trace->since : 0;
+
+        next = trace->next;
+        if (trace->wantsPut && age > PUT_NS) { /* it was lost */
+            trace->wantsPut = 0;
+            wanted--;
+        }
+        if (!all && !isComplete(trace) && age < BUSY_NS)
+            before = trace;
+        else
+            tell(trace, before);
+    }
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Chains that were kept whole, each with all that belongs to it: the halves that asynchronous records completed later,
+ * and the put that set it going. Told once everything has come, or does not come any more. Event thread only.
+ */
+#ifndef EBPFMON_TRACES_H
+#define EBPFMON_TRACES_H
+
+#include "ebpfMonEvent.h"
+#include "monitor/join.h"
+#include "monitor/target.h"
+
+#define EBPFMON_TRACE_BUSY 32 /* records of one trace whose completion is waited for */
+
+/* What one thread did with a lock set held. Records are given by their index in the catalogue. */
+typedef struct ebpfMonHalf {
+    struct ebpfMonHalf *next;
+    struct ebpfMonChain chain; /* rootSlot an index, async and outer 1 + index */
+    uint32_t count;
+    struct ebpfMonChainRec rec[]; /* in the order of their time stamps; slot an index */
+} ebpfMonHalf;
+
+/* What a trace tells of the put that set it going. */
+typedef struct {
+    char     pv[sizeof(((ebpfMonPut *)0)->pv)];
+    char     who[EBPFMON_WHO_SIZE], origin[EBPFMON_ORIGIN_SIZE];
+    char     user[40], peer[24], server[24], command[64];
+    uint32_t pid;          /* of the client, if it is on this host */
+    ebpfMonThrough through;
+    ebpfMonJoinKey key;    /* its message */
+} ebpfMonTracePut;
+
+typedef struct ebpfMonTrace {
+    struct ebpfMonTrace *next;
+    uint32_t iocId;
+    ebpfMonHalf *first, *last;
+    unsigned halves;
+    uint32_t records;      /* kept, in all halves */
+    uint32_t busy[EBPFMON_TRACE_BUSY]; /* 1 + index; 0: free */
+    int      cut;          /* something belongs to it that is not in it */
+    uint64_t since;        /* ns; the end of the last half */
+    int      wantsPut;     /* the put of this number, by the first half's thread, has not come yet */
+    uint64_t putId;
+    ebpfMonTracePut *put;  /* NULL: no put set it going */
+} ebpfMonTrace;
+
+/* A record's time stamp as one number: ns since 1990. */
+static inline int64_t ebpfMonStampNs(uint64_t time)
+{
+    return (int64_t)((time & 0xffffffff) * 1000000000u + (time >> 32));
+}
+
+/* A complete chain; "rec" in any order, with slots. Under ebpfMonTargetsLock. */
+void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
+                        uint32_t count);
+
+/* A put that a thread makes: the chain that it reports next may be this put's. */
+void ebpfMonTracesPutSeen(const struct ebpfMonPutEvent *ev);
+/* … and that has been published. */
+void ebpfMonTracesPutDone(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPut *put,
+                          const ebpfMonJoinKey *key);
+
+/* Tells those that waited long enough; "all": everything. */
+void ebpfMonTracesTick(uint64_t now, int all);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Names of the system calls that a thread of an IOC may wait in. */
+#ifndef EBPFMON_SYSCALLNAME_H
+#define EBPFMON_SYSCALLNAME_H
+
+#include <stddef.h>
+
+/* "futex"; "system call 999" for those that are not in the list. */
+void ebpfMonSyscallName(long number, char *buf, size_t size);
+
+#endif
