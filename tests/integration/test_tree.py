@@ -91,20 +91,40 @@ def told(text, prefix):
     return found
 
 
+def run(monitor, root):
+    """Its newest chain, as text."""
+    before = monitor.get("CHAIN_SLOW_CNT")
+    ca.put(root + ".PROC", 1)
+
+    def newest():
+        text = monitor.lines("CHAIN_SLOW")
+        return text if monitor.get("CHAIN_SLOW_CNT") > before and f": {root} " in text.partition("\n")[0] else None
+
+    return until(newest, 10, lambda: f"the chain of {root}:\n{monitor.lines('CHAIN_SLOW')[:500]}")
+
+
 @pytest.mark.parametrize("number", range(TREES))
 def test_tree(ioc, monitor, trees, number):
     root = f"{ioc.prefix}R{number}:0"
     for _ in range(3):
         ca.put(root + ".PROC", 1)
-        before = monitor.get("CHAIN_SLOW_CNT")
-        ca.put(root + ".PROC", 1)
-
-        def newest():
-            text = monitor.lines("CHAIN_SLOW")
-            return text if monitor.get("CHAIN_SLOW_CNT") > before and f": {root} " in text.partition("\n")[0] else None
-
-        text = until(newest, 10, lambda: f"the chain of {root}:\n{monitor.lines('CHAIN_SLOW')[:500]}")
+        text = run(monitor, root)
         assert told(text, ioc.prefix) == trees[number][2], text
+
+
+@pytest.mark.parametrize("number", range(TREES // 2))
+def test_as_tpro_says(ioc, monitor, trees, number):
+    """Base's own trace prints each record that dbProcess is called for, in that order: a tree's records, parents first."""
+    root = f"{ioc.prefix}R{number}:0"
+    ca.put(root + ".TPRO", 1)
+    ioc.command("echo")  # what it prints waits for that
+    said = len(ioc.process.lines)
+    text = run(monitor, root)
+    ca.put(root + ".TPRO", 0)
+    ioc.command("echo")
+    printed = list(ioc.process.lines)[said:]
+    assert [m[1] for l in printed if (m := re.search(r"dbProcess of '(\S+)'", l))] == \
+        [LINE.match(l)[3] for l in text.splitlines()[1:SIZE + 1]]
 
 
 def test_trace_at_the_shell(ioc, monitor, trees):

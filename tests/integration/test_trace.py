@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Traces: what set a chain going, where its time went, and what came of what it left behind."""
+import re
+
+import pytest
+from harness import ca, db, env
+from harness.wait import settled, until
+
+US = 5000
+DATABASE = "".join([
+    db.READY,
+    db.record("calc", "SCAN", CALC="VAL+1", SCAN=".2 second", FLNK="$(P)SCANNED"), db.counter("SCANNED"),
+    db.record("ao", "SOURCE"), db.record("calc", "CP", CALC="VAL+1", INPA="$(P)SOURCE CP"),
+    # more than are followed
+    db.record("fanout", "MANY", SELM="All", **{f"LNK{i:X}": f"$(P)LATE{i}" for i in range(10)}),
+    *(db.record("calcout", f"LATE{i}", ODLY="0.01", CALC="VAL+1") for i in range(10)),
+    # for longer than anybody waits
+    db.record("calc", "STUCK", CALC="VAL+1", FLNK="$(P)LONG"),
+    db.record("calcout", "LONG", ODLY="3600", CALC="VAL+1"),
+    # an asynchronous record that processes another one for its value
+    db.record("ai", "OUTER", DTYP="Async Soft Channel", INP="$(P)INNER CA", FLNK="$(P)LAST"),
+    db.record("calc", "INNER", CALC="VAL+1"), db.record("calc", "LAST", CALC="VAL+1"),
+    # disabled, and one whose loop ends where it is busy
+    db.record("calc", "OFF", CALC="VAL+1", FLNK="$(P)DISABLED"),
+    db.record("calc", "DISABLED", CALC="VAL+1", DISA="1", DISS="MINOR", FLNK="$(P)NEVER"), db.counter("NEVER"),
+    db.record("calc", "LOOP", CALC="VAL+1", FLNK="$(P)LOOP2"), db.record("calc", "LOOP2", CALC="VAL+1", FLNK="$(P)LOOP"),
+])
+
+
+@pytest.fixture(scope="module")
+def latency(module_ioc):
+    return module_ioc(files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={US}").start()
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(DATABASE).start()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc, latency):
+    m = module_monitor().start()
+    for i in (ioc, latency):
+        m.wait_ioc(i)
+    m.set_filter(LEVEL="trace")
+    until(lambda: m.iocs()[ioc.pid][3] == m.iocs()[latency.pid][3] == "trace", 20, "level trace")
+    return m
+
+
+def traces(monitor, root):
+    """Those of CHAIN_SLOW that begin with this record, newest first, each a list of lines."""
+    blocks = re.split(r"(?m)^(?=\d{4}-)", monitor.lines("CHAIN_SLOW"))
+    return [b.splitlines() for b in blocks if f": {root} " in b.partition("\n")[0]]
+
+
+def traced(monitor, root, wanted=lambda lines: True, seconds=10):
+    return until(lambda: next((t for t in traces(monitor, root) if wanted(t)), None), seconds,
+                 lambda: f"a trace of {root}: {monitor.lines('CHAIN_SLOW')[:3000]}")
+
+
+def us(pattern, lines):
+    found = re.search(pattern, "\n".join(lines))
+    return float(found[1]) if found else 0.0
+
+
+def test_asleep(latency, monitor):
+    latency.put("SLEEP.PROC", 1)
+    t = traced(monitor, latency.prefix + "SLEEP")
+    took = latency.get("SLEEP:BUSY.VALA")
+    assert us(r"slept ([\d.]+) us", t) == pytest.approx(took, rel=0.1), t
+    assert re.search(r"at most [\d.]+ in (clock_)?nanosleep\)", t[-1]), t
+    assert "put by" in t[0] and str(env.os.getpid()) in t[0], t
+
+
+def test_busy(latency, monitor):
+    latency.put("SPIN.PROC", 1)
+    t = traced(monitor, latency.prefix + "SPIN")
+    assert us(r"slept ([\d.]+) us", t) < US / 10, t
+    assert us(r"held the lock ([\d.]+) us", t) >= US, t
+
+
+def test_asynchronous(latency, monitor):
+    """The wait for the device, and that what comes after it belongs to it."""
+    latency.put("ASYN.PROC", 1)
+    p = latency.prefix
+    t = traced(monitor, p + "ASYN")
+    assert "3 records in 2 steps" in t[0], t
+    assert re.search(rf"FLNK > {p}ASYN:DEV \(aSub\) begun", t[2]) and f"async > {p}ASYN:DEV" in t[3], t
+    assert us(r"([\d.]+) ms later, in cb", t) == pytest.approx(20, abs=8), t
+    assert f"FLNK > {p}ASYN:END" in t[4] and t[4].index("FLNK") > t[3].index("async") > t[2].index("FLNK"), t
+
+
+def test_scan(ioc, monitor):
+    t = traced(monitor, ioc.prefix + "SCAN")
+    assert t[0].endswith("by scan 0.2 second") and "scan-0.2 on CPU" in t[-1], t
+
+
+def test_cp_link(ioc, monitor):
+    ioc.put("SOURCE", 3)
+    t = traced(monitor, ioc.prefix + "CP", lambda t: "CP link" in t[0])
+    assert t[0].endswith(f"by CP link from {ioc.prefix}SOURCE"), t
+
+
+def test_chain_inside_a_chain(ioc, monitor):
+    """Channel access to a record of its own IOC: its chain runs while the other one's lock is held."""
+    ioc.put("OUTER.PROC", 1)
+    t = traced(monitor, ioc.prefix + "OUTER")
+    assert f"async > {ioc.prefix}OUTER" in "".join(t) and f"FLNK > {ioc.prefix}LAST" in "".join(t), t
+
+
+def test_more_than_are_followed(ioc, monitor):
+    ioc.put("MANY.PROC", 1)
+    t = traced(monitor, ioc.prefix + "MANY")
+    assert sum("async >" in l for l in t) == 8 and any("incomplete: not all" in l for l in t), t
+
+
+def test_not_complete_in_time(ioc, monitor):
+    ioc.put("STUCK.PROC", 1, wait=False)
+    t = traced(monitor, ioc.prefix + "STUCK", seconds=20)
+    assert f"  incomplete: {ioc.prefix}LONG processes still" in t and f"FLNK > {ioc.prefix}LONG (calcout) begun" in t[2], t
+
+
+def test_disabled_and_loops(ioc, monitor):
+    ioc.put("OFF.PROC", 1)
+    t = traced(monitor, ioc.prefix + "OFF")
+    assert ", 1 record," in t[0] and "DISABLED" not in "".join(t[1:]), t
+    ioc.put("LOOP.PROC", 1)
+    t = traced(monitor, ioc.prefix + "LOOP")
+    assert ", 2 records," in t[0] and t[2].count(f"FLNK > {ioc.prefix}LOOP2 ") == 1 and len(t) == 4, t
+
+
+def test_record_pattern(ioc, monitor):
+    """The filter's records: a trace is shown if it has one of them."""
+    monitor.set_filter(REC=ioc.prefix + "SCANNED")
+    try:
+        traced(monitor, ioc.prefix + "SCAN")
+        before = monitor.get("CHAIN_SLOW_CNT")
+        for _ in range(5):
+            ioc.put("OFF.PROC", 1)
+        until(lambda: monitor.get("CHAIN_SLOW_CNT") >= before + 5, 10, "traces go on")
+        newest = re.findall(r"(?m)^\d{4}-\S+ \S+ \S+: (\S+) ", monitor.lines("CHAIN_SLOW"))[:5]
+        assert set(newest) == {ioc.prefix + "SCAN"}, newest
+    finally:
+        monitor.set_filter(REC="*")
+
+
+def test_one_in_many(ioc, monitor):
+    p = ioc.prefix + "LOOP"
+    monitor.set_filter(REC=p, SAMPLE=10)
+    try:
+        count = monitor.get("CHAIN_SLOW_CNT")
+        for _ in range(100):
+            ca.put(p + ".PROC", 1)
+        assert settled(lambda: monitor.get("CHAIN_SLOW_CNT"), 10, quiet=1.5) == count + 10
+    finally:
+        monitor.set_filter(REC="*", SAMPLE=1)
