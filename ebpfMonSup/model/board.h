@@ -24,6 +24,7 @@
 #define EBPFMON_LOG_SIZE   16384
 #define EBPFMON_NO_PUT     "no put yet" /* in place of the newest put */
 #define EBPFMON_NO_LOG     "no log: ebpfMonJsonLog and ebpfMonCaPutLog begin one"
+#define EBPFMON_NO_OTLP     "nothing is sent: ebpfMonOtlp or OTEL_EXPORTER_OTLP_ENDPOINT begins it"
 #define EBPFMON_BAD_MAX    64   /* unexpected puts kept */
 #define EBPFMON_NO_BAD     "no unexpected put yet"
 
@@ -38,6 +39,7 @@ typedef enum {
     ebpfMonGroupWatch,
     ebpfMonGroupSearch,
     ebpfMonGroupLog,    /* state of the logs */
+    ebpfMonGroupOtlp,   /* state of OTLP */
     ebpfMonGroupBad,    /* unexpected puts */
     ebpfMonGroupRules,
     ebpfMonGroupCount
@@ -191,6 +193,11 @@ typedef struct {
     uint64_t logCount;       /* lines written */
     uint64_t logLost;        /* lines and puts, since the last reset */
     double   logQueue;       /* percent in use, the most in the last second */
+    ebpfMonLogState otlpState;
+    char     otlpMsg[256];
+    uint64_t otlpSent;       /* log records, data points and spans that were accepted */
+    uint64_t otlpLost;       /* since the last reset */
+    double   otlpQueue;      /* as logQueue */
 
     unsigned watchCount;
     ebpfMonWatchRow watch[EBPFMON_WATCH_MAX];

@@ -59,8 +59,14 @@ static void absentReport(int level)
     absent();
 }
 
+static long absentOtlp(const char *url, const char *signals, const char *headers)
+{
+    (void)url, (void)signals, (void)headers;
+    return absent();
+}
+
 static const ebpfMonLogOps absentOps = {
-    absentJson, absentCaPutLog, absentMetadata, absent, absentResetLost, absentReport
+    absentJson, absentCaPutLog, absentMetadata, absent, absentResetLost, absentReport, absentOtlp, absentReport
 };
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */

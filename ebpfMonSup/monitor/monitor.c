@@ -124,6 +124,7 @@ static int begin(const ebpfMonFilter *first)
     ebpfMonCalibrate(&ebpfMonCost);
     seedOwners();
     ebpfMonPublishInit();
+    ebpfMonExportStart();
     ebpfMonTargetsStart(settings.watchSelf, first);
     ebpfMonEventsStart();
     if (settings.wireKiB > 0)

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * OTLP in its JSON encoding (opentelemetry-proto; specification, protocol/otlp.md "JSON Protobuf Encoding": 64-bit
+ * integers are strings, enums numbers, identities hexadecimal). documentation/otlp.md says what stands in each.
+ */
+#ifndef EBPFMON_OTLPJSON_H
+#define EBPFMON_OTLPJSON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "export/otlpConf.h"
+#include "export/span.h"
+#include "model/board.h"
+#include "model/put.h"
+
+/* A request is: its head, items with commas between, its tail. Each: the length, no terminator; 0 when it did not fit. */
+size_t ebpfMonOtlpHead(ebpfMonOtlpSignal signal, const ebpfMonOtlpConf *conf, char *buf, size_t size);
+const char *ebpfMonOtlpTail(ebpfMonOtlpSignal signal);
+
+/* put->who and origin, too, are used, for the body. */
+size_t ebpfMonOtlpLogRecord(const ebpfMonPut *put, char *buf, size_t size);
+/* With its resource: spans of several services stand in one request. */
+size_t ebpfMonOtlpSpanItem(const ebpfMonSpan *span, const ebpfMonOtlpConf *conf, char *buf, size_t size);
+
+/* What the metrics are made of: a copy of the board's numbers. */
+typedef struct {
+    uint64_t now;            /* ns since 1970 */
+    uint64_t puts, denied, processings;
+    unsigned losses;
+    struct { char reason[40]; uint64_t count; } lost[EBPFMON_LOSTS_MAX];
+    double   cost, cpu, mem;
+    unsigned iocs;
+    struct { char name[EBPFMON_NAME_SIZE]; uint32_t records; double cost; } ioc[EBPFMON_IOCS_MAX];
+    char     root[EBPFMON_NAME_SIZE]; /* of the histogram; empty: all */
+    double   hist[EBPFMON_HIST_MAX], edge[EBPFMON_HIST_MAX]; /* µs */
+    uint64_t sent;           /* by OTLP itself */
+    unsigned drops;
+    struct { const char *reason; uint64_t count; } drop[8];
+} ebpfMonOtlpNumbers;
+
+/* Since when a sum counts. One that has become less began anew, and has to say so (metrics data model, "Resets and
+ * gaps"). Zeroed: begins with the first call. */
+typedef struct {
+    uint64_t last, since;
+} ebpfMonOtlpSince;
+
+typedef struct {
+    uint64_t before;         /* time of the last numbers */
+    ebpfMonOtlpSince puts, denied, processings, lost, hist, sent, drop;
+    uint64_t bucket[EBPFMON_HIST_MAX];
+    char     root[EBPFMON_NAME_SIZE];
+} ebpfMonOtlpSinces;
+
+/* The items; points: how many values there are. */
+size_t ebpfMonOtlpMetricItems(const ebpfMonOtlpNumbers *n, ebpfMonOtlpSinces *starts, char *buf, size_t size,
+                              unsigned *points);
+
+/* From the answer to an accepted request: how many of its items were refused all the same, and why. */
+uint64_t ebpfMonOtlpRejected(const char *answer, size_t len, char *why, size_t size);
+
+#endif
