@@ -45,7 +45,7 @@ static int active[ebpfMonOtlpSignals];           /* atomic */
 
 static ebpfMonOtlpSender senders[ebpfMonOtlpSignals]; /* the thread's */
 static ebpfMonOtlpConf conf;
-static double endBy;
+static double endBy, queueTold;
 
 void ebpfMonOtlpInit(void)
 {
@@ -101,7 +101,7 @@ static void publish(ebpfMonLogState state, const char *why, uint64_t sent, uint6
 
 static void tell(double now, int force)
 {
-    static double nextTell, queueTold;
+    static double nextTell;
     static int before = -1;
     ebpfMonLogState state;
     uint64_t sent = 0, lost = 0, full = 0, fullBefore = 0;
@@ -258,6 +258,8 @@ static void finish(void)
         senders[i].out.trouble = 0;
     }
     memset(&conf, 0, sizeof(conf));
+    tell(ebpfMonWriterNow(), 1); /* counts; what follows is the state */
+    queueTold = 0;
     tell(ebpfMonWriterNow(), 1);
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
         ebpfMonOtlpSenderFree(&senders[i]);

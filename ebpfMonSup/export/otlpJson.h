@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * OTLP in its JSON encoding (opentelemetry-proto; specification, protocol/otlp.md "JSON Protobuf Encoding": 64-bit
- * integers are strings, enums numbers, identities hexadecimal). documentation/otlp.md says what stands in each.
+ * integers are strings, enums numbers, identities hexadecimal). Counts of metrics are numbers: otlpMetrics.c says why.
+ * documentation/otlp.md says what stands in each.
  */
 #ifndef EBPFMON_OTLPJSON_H
 #define EBPFMON_OTLPJSON_H

@@ -56,6 +56,14 @@ static void pointOpen(items *m, uint64_t since)
     m->points++;
 }
 
+/* Counts as JSON numbers, which protobuf's JSON mapping accepts for 64 bits as well as strings: receivers in Rust
+ * silently drop the point otherwise (open-telemetry/opentelemetry-rust issues 2487 and 3527). */
+static void number(items *m, const char *key, uint64_t count)
+{
+    ebpfMonJsonKey(&m->j, key);
+    ebpfMonJsonInteger(&m->j, (long long)count);
+}
+
 static void pointAttribute(items *m, const char *key, const char *value)
 {
     listOpen(&m->j, "attributes");
@@ -115,7 +123,7 @@ static void sum(items *m, const char *name, const char *unit, const char *descri
         return;
     sumOpen(m);
     pointOpen(m, from);
-    wide(&m->j, "asInt", value);
+    number(m, "asInt", value);
     mapClose(&m->j);
     dataClose(m);
 }
@@ -133,7 +141,7 @@ static void losses(items *m, ebpfMonOtlpSinces *starts)
         for (unsigned i = 0; i < n->losses; i++) {
             pointOpen(m, from);
             pointAttribute(m, "reason", n->lost[i].reason);
-            wide(&m->j, "asInt", n->lost[i].count);
+            number(m, "asInt", n->lost[i].count);
             mapClose(&m->j);
         }
         dataClose(m);
@@ -148,7 +156,7 @@ static void losses(items *m, ebpfMonOtlpSinces *starts)
     for (unsigned i = 0; i < n->drops; i++) {
         pointOpen(m, from);
         pointAttribute(m, "reason", n->drop[i].reason);
-        wide(&m->j, "asInt", n->drop[i].count);
+        number(m, "asInt", n->drop[i].count);
         mapClose(&m->j);
     }
     dataClose(m);
@@ -165,7 +173,7 @@ static void iocs(items *m)
         for (unsigned i = 0; i < n->iocs; i++) {
             pointOpen(m, 0);
             pointAttribute(m, "epics.ioc", n->ioc[i].name);
-            wide(&m->j, "asInt", n->ioc[i].records);
+            number(m, "asInt", n->ioc[i].records);
             mapClose(&m->j);
         }
         dataClose(m);
@@ -210,14 +218,10 @@ static void latency(items *m, ebpfMonOtlpSinces *starts)
     pointOpen(m, starts->hist.since);
     if (n->root[0])
         pointAttribute(m, "epics.put.root", n->root);
-    wide(&m->j, "count", total);
+    number(m, "count", total);
     listOpen(&m->j, "bucketCounts");
-    for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++) {
-        char digits[24];
-
-        snprintf(digits, sizeof(digits), "%" PRIu64, bucket[i]);
-        ebpfMonJsonText(&m->j, digits);
-    }
+    for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
+        ebpfMonJsonInteger(&m->j, (long long)bucket[i]);
     listClose(&m->j);
     listOpen(&m->j, "explicitBounds");
     for (unsigned i = 1; i < EBPFMON_HIST_MAX; i++)
