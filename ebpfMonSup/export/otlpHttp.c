@@ -187,6 +187,25 @@ static const char *advice(long status)
     }
 }
 
+/* What to do when there was no answer. */
+static const char *failureAdvice(CURLcode code)
+{
+    switch (code) {
+    case CURLE_UNSUPPORTED_PROTOCOL: case CURLE_WEIRD_SERVER_REPLY:
+        return "what answers does not speak HTTP: give the collector's port for OTLP/HTTP (4318)";
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return "is the name of the collector right?";
+    case CURLE_SSL_CONNECT_ERROR:
+        return "does it speak https?";
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return "make this host trust the collector's certificate";
+    case CURLE_OPERATION_TIMEDOUT:
+        return "look after the collector, it is tried again by itself";
+    default:
+        return "start the collector, it is tried again by itself";
+    }
+}
+
 static void judge(transfer *t, CURLcode code)
 {
     ebpfMonHttpResult *r = &t->result;
@@ -196,12 +215,7 @@ static void judge(transfer *t, CURLcode code)
 
     if (code != CURLE_OK) {
         r->outcome = ebpfMonHttpAgain;
-        if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
-            snprintf(r->why, sizeof(r->why), "what answers does not speak HTTP: give the collector's port for "
-                     "OTLP/HTTP (4318)");
-        else
-            snprintf(r->why, sizeof(r->why), "%.80s: start the collector, it is tried again by itself",
-                     curl_easy_strerror(code));
+        snprintf(r->why, sizeof(r->why), "%.80s: %s", curl_easy_strerror(code), failureAdvice(code));
         return;
     }
     curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
