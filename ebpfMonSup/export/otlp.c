@@ -9,6 +9,7 @@
 #include <epicsAtomic.h>
 #include <epicsEvent.h>
 #include <epicsMutex.h>
+#include <epicsSignal.h>
 #include <epicsThread.h>
 #include <errlog.h>
 
@@ -326,6 +327,7 @@ static int ready(const ebpfMonOtlpConf *c)
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
         if (ebpfMonOtlpSenderReady(&senders[i]))
             return -1;
+    epicsSignalInstallSigPipeIgnore(); /* TLS in libcurl writes to connections that may be closed */
     if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(share.http = ebpfMonOtlpHttpOpen(done, NULL)))
         return -1;
     if (!share.ended)
@@ -358,7 +360,7 @@ int ebpfMonOtlpConfigure(const ebpfMonOtlpConf *c)
 
 void ebpfMonOtlpStart(void)
 {
-    static ebpfMonOtlpConf c;
+    ebpfMonOtlpConf c;
     char why[256];
     int commanded, some;
 
@@ -378,7 +380,7 @@ void ebpfMonOtlpStart(void)
 
 long ebpfMonOtlpCommand(const char *url, const char *signals, const char *headers)
 {
-    static ebpfMonOtlpConf c; /* commands come from the shell's thread */
+    ebpfMonOtlpConf c;
     char why[256];
 
     if (ebpfMonOtlpConfCommand(&c, url, signals, headers, why, sizeof(why))) {
@@ -441,7 +443,7 @@ void ebpfMonOtlpResetLost(void)
 void ebpfMonOtlpReport(int level)
 {
     ebpfMonOtlpCounts count[ebpfMonOtlpSignals];
-    static ebpfMonOtlpConf c;
+    ebpfMonOtlpConf c;
     double queue;
     unsigned on = 0;
 
