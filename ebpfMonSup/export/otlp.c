@@ -1,57 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* OTLP as it is asked for, and the way of a put or span to its thread. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include <curl/curl.h>
 #include <epicsAtomic.h>
-#include <epicsEvent.h>
-#include <epicsMutex.h>
-#include <epicsSignal.h>
-#include <epicsThread.h>
 #include <errlog.h>
 
-#include "export/jsonGen.h"
 #include "export/otlp.h"
-#include "export/otlpJson.h"
-#include "export/otlpSender.h"
+#include "export/otlpThread.h"
 #include "export/pack.h"
 #include "export/writer.h"
-#include "model/board.h"
 
-#define TICK       0.2  /* s */
-#define TELL_EVERY 1.0  /* s, the PVs */
-#define QUEUE_TOLD 10.0 /* s that a full queue is told of */
-
-static struct {
-    epicsMutexId lock; /* of the rest */
-    int commanded;     /* the environment is not asked any more */
-    ebpfMonOtlpConf wanted;
-    unsigned generation;
-    ebpfMonOtlpHttp *http; /* to wake the thread; NULL: there is none */
-    epicsEventId ended;
-    int stopping;
-    double stopBy;
-    /* by the thread */
-    ebpfMonOtlpCounts counts[ebpfMonOtlpSignals];
-    double queue;      /* percent */
-    /* by whoever resets */
-    uint64_t lostBase;
-} share;
-
-static ebpfMonQueue *queues[ebpfMonOtlpSignals]; /* made before "active" is set, and then for ever */
-static int active[ebpfMonOtlpSignals];           /* atomic */
-
-static ebpfMonOtlpSender senders[ebpfMonOtlpSignals]; /* the thread's */
-static ebpfMonOtlpConf conf;
-static double endBy, queueTold;
+static ebpfMonOtlpShare *const share = &ebpfMonOtlp;
+static int active[ebpfMonOtlpSignals]; /* puts, spans are taken: atomic */
 
 void ebpfMonOtlpInit(void)
 {
-    if (!share.lock)
-        share.lock = epicsMutexMustCreate();
+    if (!share->lock)
+        share->lock = epicsMutexMustCreate();
 }
 
 void ebpfMonOtlpPut(const ebpfMonPut *put)
@@ -63,7 +30,7 @@ void ebpfMonOtlpPut(const ebpfMonPut *put)
         return;
     memcpy(record, put->who, who);
     memcpy(record + who, put->origin, origin);
-    ebpfMonQueueAdd(queues[ebpfMonOtlpLogs], record, who + origin + ebpfMonPack(put, record + who + origin));
+    ebpfMonQueueAdd(share->queue[ebpfMonOtlpLogs], record, who + origin + ebpfMonPack(put, record + who + origin));
 }
 
 void ebpfMonExportSpan(const ebpfMonSpan *span)
@@ -71,288 +38,42 @@ void ebpfMonExportSpan(const ebpfMonSpan *span)
     unsigned n = span->attributes < EBPFMON_SPAN_ATTRIBUTES ? span->attributes : EBPFMON_SPAN_ATTRIBUTES;
 
     if (epicsAtomicGetIntT(&active[ebpfMonOtlpTraces]))
-        ebpfMonQueueAdd(queues[ebpfMonOtlpTraces], span,
+        ebpfMonQueueAdd(share->queue[ebpfMonOtlpTraces], span,
                         offsetof(ebpfMonSpan, attribute) + n * sizeof(span->attribute[0]));
 }
 
-/* --- the thread --- */
-
-static uint64_t lostOf(const ebpfMonOtlpCounts *c)
-{
-    uint64_t n = 0;
-
-    for (unsigned i = 0; i < ebpfMonOtlpReasons; i++)
-        n += c->lost[i];
-    return n;
-}
-
-static void publish(ebpfMonLogState state, const char *why, uint64_t sent, uint64_t lost, double queue)
-{
-    ebpfMonBoard *board = ebpfMonBoardLock();
-
-    board->otlpState = state;
-    ebpfMonTextCopy(board->otlpMsg, sizeof(board->otlpMsg), why);
-    board->otlpSent = sent;
-    board->otlpLost = lost;
-    board->otlpQueue = queue;
-    epicsTimeGetCurrent(&board->time[ebpfMonGroupOtlp]);
-    ebpfMonBoardUnlock();
-    ebpfMonBoardChanged(ebpfMonGroupOtlp);
-}
-
-static void tell(double now, int force)
-{
-    static double nextTell;
-    static int before = -1;
-    ebpfMonLogState state;
-    uint64_t sent = 0, lost = 0, full = 0, fullBefore = 0;
-    double most = 0;
-    unsigned on = 0, bad = 0;
-    char why[512] = "", line[360] = "";
-
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        on += conf.target[i].url[0] != 0;
-        if (senders[i].out.trouble && !bad++)
-            snprintf(line, sizeof(line), "%.150s: %s", senders[i].out.name, senders[i].out.why);
-    }
-    if (!force && now < nextTell && (bad > 0) == (before == (int)ebpfMonLogTrouble))
-        return;
-    nextTell = now + TELL_EVERY;
-    epicsMutexMustLock(share.lock);
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        double peak;
-
-        fullBefore += share.counts[i].lost[ebpfMonOtlpQueueFull];
-        share.counts[i] = *ebpfMonOtlpSenderCount(&senders[i], &peak);
-        full += share.counts[i].lost[ebpfMonOtlpQueueFull];
-        most = peak > most ? peak : most;
-        sent += share.counts[i].sent;
-        lost += lostOf(&share.counts[i]);
-    }
-    share.queue = most;
-    lost -= lost > share.lostBase ? share.lostBase : lost;
-    epicsMutexUnlock(share.lock);
-    if (full > fullBefore) {
-        if (now >= queueTold)
-            errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: the queue is full, some are lost: OTLP_LOST_CNT counts them\n");
-        queueTold = now + QUEUE_TOLD;
-    }
-    if (bad) {
-        snprintf(why, sizeof(why), bad > 1 ? "%s (and %u more: ebpfMonOtlpShow)" : "%s", line, bad - 1);
-    } else if (now < queueTold) {
-        bad = 1;
-        strcpy(why, "queue full: send fewer puts (FILTER_*), or to a faster collector");
-    } else if (!on) {
-        strcpy(why, EBPFMON_NO_OTLP);
-    } else {
-        for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-            if (conf.target[i].url[0])
-                snprintf(why + strlen(why), sizeof(why) - strlen(why), "%s%.150s", why[0] ? ", " : "",
-                         senders[i].out.name + strlen("OTLP "));
-    }
-    state = bad ? ebpfMonLogTrouble : on ? ebpfMonLogOk : ebpfMonLogNone;
-    before = (int)state;
-    publish(state, why, sent, lost, most);
-}
-
-static void look(ebpfMonOtlpNumbers *n)
-{
-    ebpfMonBoard *board;
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    n->now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    board = ebpfMonBoardLock();
-    n->puts = board->putCount;
-    n->denied = board->putDenied;
-    n->processings = board->procCount;
-    n->losses = board->lostKinds < EBPFMON_LOSTS_MAX ? board->lostKinds : EBPFMON_LOSTS_MAX;
-    for (unsigned i = 0; i < n->losses; i++) {
-        strcpy(n->lost[i].reason, board->lost[i].reason);
-        n->lost[i].count = board->lost[i].count;
-    }
-    n->cost = board->cost;
-    n->cpu = board->cpu;
-    n->mem = board->mem;
-    n->iocs = board->iocCount;
-    for (unsigned i = 0; i < n->iocs; i++) {
-        strcpy(n->ioc[i].name, board->ioc[i].name);
-        n->ioc[i].records = board->ioc[i].records;
-        n->ioc[i].cost = board->ioc[i].cost;
-    }
-    strcpy(n->root, board->histSel);
-    memcpy(n->hist, board->hist, sizeof(n->hist));
-    memcpy(n->edge, board->histEdge, sizeof(n->edge));
-    ebpfMonBoardUnlock();
-    n->sent = 0;
-    n->drops = ebpfMonOtlpReasons;
-    for (unsigned r = 0; r < ebpfMonOtlpReasons; r++)
-        n->drop[r].count = 0;
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        n->sent += senders[i].counts.sent;
-        for (unsigned r = 0; r < ebpfMonOtlpReasons; r++) {
-            n->drop[r].reason = ebpfMonOtlpReasonNames[r];
-            n->drop[r].count += senders[i].counts.lost[r];
-        }
-    }
-}
-
-static void measure(double now)
-{
-    static ebpfMonOtlpNumbers numbers;
-    static ebpfMonOtlpSinces starts;
-    static char text[EBPFMON_OTLP_BATCH];
-    unsigned points = 0;
-    size_t len;
-
-    look(&numbers);
-    len = ebpfMonOtlpMetricItems(&numbers, &starts, text, sizeof(text), &points);
-    ebpfMonOtlpSenderSet(&senders[ebpfMonOtlpMetrics], &conf, text, len, points, now);
-}
-
-static void done(void *arg, ebpfMonOtlpSignal signal, const ebpfMonHttpResult *result)
-{
-    (void)arg;
-    ebpfMonOtlpSenderDone(&senders[signal], result, &conf, endBy, ebpfMonWriterNow());
-}
-
-static void apply(void)
-{
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        senders[i].signal = (ebpfMonOtlpSignal)i;
-        senders[i].queue = queues[i];
-        ebpfMonOtlpSenderTarget(&senders[i], share.http, &conf);
-    }
-}
-
-/* Nonzero when nothing waits any more. */
-static int turn(int last, double *nextMetrics)
-{
-    double now = ebpfMonWriterNow();
-    ebpfMonOtlpSender *metrics = &senders[ebpfMonOtlpMetrics];
-    int idle = 1;
-
-    if (conf.target[ebpfMonOtlpMetrics].url[0] && now >= *nextMetrics && !metrics->inFlight) {
-        measure(now);
-        *nextMetrics = now + conf.interval;
-    }
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        if (!conf.target[i].url[0])
-            continue;
-        ebpfMonOtlpSenderFill(&senders[i], &conf, now);
-        ebpfMonOtlpSenderPost(&senders[i], share.http, last, now);
-        idle &= ebpfMonOtlpSenderIdle(&senders[i]);
-    }
-    return idle;
-}
-
-static void finish(void)
-{
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        uint64_t before = lostOf(&senders[i].counts), n;
-
-        ebpfMonOtlpSenderDiscard(&senders[i], share.http);
-        n = lostOf(&senders[i].counts) - before;
-        if (n)
-            errlogSevPrintf(errlogMajor, "ebpfMon: %s: %" PRIu64 " were not sent before the end\n",
-                            senders[i].out.name, n);
-        senders[i].out.trouble = 0;
-    }
-    memset(&conf, 0, sizeof(conf));
-    tell(ebpfMonWriterNow(), 1); /* counts; what follows is the state */
-    queueTold = 0;
-    tell(ebpfMonWriterNow(), 1);
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-        ebpfMonOtlpSenderFree(&senders[i]);
-    ebpfMonJsonForget();
-}
-
-static void otlpThread(void *unused)
-{
-    unsigned applied = 0;
-    double nextMetrics = 0, wait;
-    int last = 0, changed, idle;
-
-    (void)unused;
-    for (;;) {
-        epicsMutexMustLock(share.lock);
-        changed = share.generation != applied;
-        applied = share.generation;
-        if (changed)
-            conf = share.wanted;
-        if (share.stopping && !last) { /* one last try of what waits, and the last values */
-            last = 1;
-            endBy = share.stopBy;
-            nextMetrics = 0;
-            for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-                senders[i].out.retryAt = 0;
-        }
-        epicsMutexUnlock(share.lock);
-        if (changed) {
-            apply();
-            nextMetrics = 0;
-        }
-        idle = turn(last, &nextMetrics);
-        if (last && (idle || ebpfMonWriterNow() >= endBy))
-            break;
-        wait = last ? endBy - ebpfMonWriterNow() : TICK;
-        ebpfMonOtlpHttpWait(share.http, wait < 0 ? 0 : wait < TICK ? wait : TICK);
-        tell(ebpfMonWriterNow(), changed);
-    }
-    finish();
-    endBy = 0;
-    epicsMutexMustLock(share.lock);
-    ebpfMonOtlpHttpClose(share.http);
-    share.http = NULL;
-    epicsMutexUnlock(share.lock);
-    epicsEventMustTrigger(share.ended);
-}
-
-/* --- any thread --- */
-
-/* Under the lock: queues, buffers and the thread. */
+/* Under the lock: queues and the thread. */
 static int ready(const ebpfMonOtlpConf *c)
 {
-    int running = share.http != NULL, some = 0;
+    int running = share->http != NULL, some = 0;
 
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
         if (!c->target[i].url[0])
             continue;
         some = 1;
-        if (i != ebpfMonOtlpMetrics && !queues[i] && !(queues[i] = ebpfMonQueueCreate(EBPFMON_OTLP_QUEUE)))
+        if (i != ebpfMonOtlpMetrics && !share->queue[i] && !(share->queue[i] = ebpfMonQueueCreate(EBPFMON_OTLP_QUEUE)))
             return -1;
     }
     if (running || !some)
         return 0;
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-        if (ebpfMonOtlpSenderReady(&senders[i]))
-            return -1;
-    epicsSignalInstallSigPipeIgnore(); /* TLS in libcurl writes to connections that may be closed */
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(share.http = ebpfMonOtlpHttpOpen(done, NULL)))
-        return -1;
-    if (!share.ended)
-        share.ended = epicsEventMustCreate(epicsEventEmpty);
-    share.stopping = 0;
-    epicsThreadMustCreate("ebpfMonOtlp", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackBig),
-                          otlpThread, NULL);
-    return 0;
+    return ebpfMonOtlpThreadStart();
 }
 
 int ebpfMonOtlpConfigure(const ebpfMonOtlpConf *c)
 {
     int bad;
 
-    epicsMutexMustLock(share.lock);
+    epicsMutexMustLock(share->lock);
     bad = ready(c);
     if (!bad) {
-        share.wanted = *c;
-        share.generation++;
-        if (share.http)
-            ebpfMonOtlpHttpWake(share.http);
+        share->wanted = *c;
+        share->generation++;
+        if (share->http)
+            ebpfMonOtlpHttpWake(share->http);
         for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-            epicsAtomicSetIntT(&active[i], share.http && c->target[i].url[0] && i != ebpfMonOtlpMetrics);
+            epicsAtomicSetIntT(&active[i], share->http && c->target[i].url[0] && i != ebpfMonOtlpMetrics);
     }
-    epicsMutexUnlock(share.lock);
+    epicsMutexUnlock(share->lock);
     if (bad)
         errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: out of memory, nothing is sent\n");
     return bad;
@@ -364,9 +85,9 @@ void ebpfMonOtlpStart(void)
     char why[256];
     int commanded, some;
 
-    epicsMutexMustLock(share.lock);
-    commanded = share.commanded;
-    epicsMutexUnlock(share.lock);
+    epicsMutexMustLock(share->lock);
+    commanded = share->commanded;
+    epicsMutexUnlock(share->lock);
     if (commanded)
         return;
     some = ebpfMonOtlpConfEnvironment(&c, why, sizeof(why));
@@ -374,7 +95,7 @@ void ebpfMonOtlpStart(void)
         ebpfMonOtlpConfigure(&c);
     } else if (some < 0) {
         errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: %s. Nothing is sent\n", why);
-        publish(ebpfMonLogTrouble, why, 0, 0, 0);
+        ebpfMonOtlpPublish(ebpfMonLogTrouble, why, 0, 0, 0);
     }
 }
 
@@ -387,57 +108,57 @@ long ebpfMonOtlpCommand(const char *url, const char *signals, const char *header
         errlogSevPrintf(errlogMajor, "ebpfMonOtlp: %s\n", why);
         return -1;
     }
-    epicsMutexMustLock(share.lock);
-    share.commanded = 1;
-    epicsMutexUnlock(share.lock);
+    epicsMutexMustLock(share->lock);
+    share->commanded = 1;
+    epicsMutexUnlock(share->lock);
     return ebpfMonOtlpConfigure(&c);
 }
 
 void ebpfMonOtlpStopBegin(double seconds)
 {
-    if (!share.lock)
+    if (!share->lock)
         return;
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
         epicsAtomicSetIntT(&active[i], 0);
-    epicsMutexMustLock(share.lock);
-    if (share.http) {
-        share.stopBy = ebpfMonWriterNow() + seconds;
-        share.stopping = 1;
-        ebpfMonOtlpHttpWake(share.http);
+    epicsMutexMustLock(share->lock);
+    if (share->http) {
+        share->stopBy = ebpfMonWriterNow() + seconds;
+        share->stopping = 1;
+        ebpfMonOtlpHttpWake(share->http);
     }
-    epicsMutexUnlock(share.lock);
+    epicsMutexUnlock(share->lock);
 }
 
 void ebpfMonOtlpStopWait(void)
 {
     double left;
 
-    if (!share.lock)
+    if (!share->lock)
         return;
-    epicsMutexMustLock(share.lock);
-    left = share.stopping ? share.stopBy + 0.5 - ebpfMonWriterNow() : -1;
-    epicsMutexUnlock(share.lock);
+    epicsMutexMustLock(share->lock);
+    left = share->stopping ? share->stopBy + 0.5 - ebpfMonWriterNow() : -1;
+    epicsMutexUnlock(share->lock);
     if (left < 0)
         return;
-    if (epicsEventWaitWithTimeout(share.ended, left) != epicsEventOK) {
+    if (epicsEventWaitWithTimeout(share->ended, left) != epicsEventOK) {
         errlogSevPrintf(errlogMajor, "ebpfMon: OTLP does not end (does a name server hang?): what is queued is lost\n");
         return;
     }
-    epicsMutexMustLock(share.lock);
-    share.stopping = share.commanded = 0;
-    memset(&share.wanted, 0, sizeof(share.wanted));
-    epicsMutexUnlock(share.lock);
+    epicsMutexMustLock(share->lock);
+    share->stopping = share->commanded = 0;
+    memset(&share->wanted, 0, sizeof(share->wanted));
+    epicsMutexUnlock(share->lock);
 }
 
 void ebpfMonOtlpResetLost(void)
 {
-    if (!share.lock)
+    if (!share->lock)
         return;
-    epicsMutexMustLock(share.lock);
-    share.lostBase = 0;
+    epicsMutexMustLock(share->lock);
+    share->lostBase = 0;
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-        share.lostBase += lostOf(&share.counts[i]);
-    epicsMutexUnlock(share.lock);
+        share->lostBase += ebpfMonOtlpLostOf(&share->counts[i]);
+    epicsMutexUnlock(share->lock);
 }
 
 void ebpfMonOtlpReport(int level)
@@ -447,13 +168,13 @@ void ebpfMonOtlpReport(int level)
     double queue;
     unsigned on = 0;
 
-    if (!share.lock)
+    if (!share->lock)
         return;
-    epicsMutexMustLock(share.lock);
-    memcpy(count, share.counts, sizeof(count));
-    c = share.wanted;
-    queue = share.queue;
-    epicsMutexUnlock(share.lock);
+    epicsMutexMustLock(share->lock);
+    memcpy(count, share->counts, sizeof(count));
+    c = share->wanted;
+    queue = share->queuePeak;
+    epicsMutexUnlock(share->lock);
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
         on += c.target[i].url[0] != 0;
     if (!on) {
@@ -465,7 +186,7 @@ void ebpfMonOtlpReport(int level)
         if (!c.target[i].url[0])
             continue;
         printf("    %s: %" PRIu64 " sent in %" PRIu64 " requests, %" PRIu64 " lost",
-               ebpfMonOtlpSignalName((ebpfMonOtlpSignal)i), count[i].sent, count[i].requests, lostOf(&count[i]));
+               ebpfMonOtlpSignalName((ebpfMonOtlpSignal)i), count[i].sent, count[i].requests, ebpfMonOtlpLostOf(&count[i]));
         for (unsigned r = 0; r < ebpfMonOtlpReasons; r++)
             if (count[i].lost[r] || level > 0)
                 printf(", %s %" PRIu64, ebpfMonOtlpReasonNames[r], count[i].lost[r]);

@@ -28,7 +28,8 @@ const char *ebpfMonOtlpSignalName(ebpfMonOtlpSignal signal)
 
 static int hex(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 :
+           c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /* One key or value, without the blanks around it. What is no text, as a line feed that would begin another header, is

@@ -137,7 +137,7 @@ int ebpfMonOtlpHttpTarget(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal, const eb
     curl_easy_setopt(t->easy, CURLOPT_POST, 1L);
     curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L); /* other threads have signals of their own */
-    curl_easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, 0L); /* puts and headers go where they were told to, and nowhere else */
+    curl_easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, 0L); /* puts and headers go where they were told to */
     curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, (long)(target->timeout * 1000));
     curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MOST);
     curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, receive);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of OTLP over HTTP, by libcurl: one at a time for each signal. Only the thread that opened it, but the waking. */
+/* Requests of OTLP over HTTP, by libcurl: one at a time for each signal. One thread, but for the waking. */
 #ifndef EBPFMON_OTLPHTTP_H
 #define EBPFMON_OTLPHTTP_H
 

@@ -15,7 +15,7 @@
 #include "model/board.h"
 #include "model/put.h"
 
-/* A request is: its head, items with commas between, its tail. Each: the length, no terminator; 0 when it did not fit. */
+/* A request is: its head, items with commas between, its tail. Each: the length, no terminator; 0: too long. */
 size_t ebpfMonOtlpHead(ebpfMonOtlpSignal signal, const ebpfMonOtlpConf *conf, char *buf, size_t size);
 const char *ebpfMonOtlpTail(ebpfMonOtlpSignal signal);
 

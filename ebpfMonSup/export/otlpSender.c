@@ -262,6 +262,15 @@ int ebpfMonOtlpSenderIdle(const ebpfMonOtlpSender *s)
     return !s->items && s->at >= s->have && !q.used;
 }
 
+uint64_t ebpfMonOtlpLostOf(const ebpfMonOtlpCounts *c)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < ebpfMonOtlpReasons; i++)
+        n += c->lost[i];
+    return n;
+}
+
 const ebpfMonOtlpCounts *ebpfMonOtlpSenderCount(ebpfMonOtlpSender *s, double *peak)
 {
     ebpfMonQueueState q;

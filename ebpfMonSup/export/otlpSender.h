@@ -74,6 +74,8 @@ void ebpfMonOtlpSenderDiscard(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http);
 int ebpfMonOtlpSenderIdle(const ebpfMonOtlpSender *s);
 void ebpfMonOtlpSenderFree(ebpfMonOtlpSender *s);
 
+uint64_t ebpfMonOtlpLostOf(const ebpfMonOtlpCounts *counts);
+
 /* The counts as they are now, with what the queue dropped. peak: of the queue, percent. */
 const ebpfMonOtlpCounts *ebpfMonOtlpSenderCount(ebpfMonOtlpSender *s, double *peak);
 

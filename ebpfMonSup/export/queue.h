@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Records of any length on their way to a thread: a ring of bytes of fixed size, one reader. Whoever adds takes one lock
- * for as long as a copy of some hundred bytes takes, and wakes the reader only when that sleeps.
+ * Records of any length on their way to a thread: a ring of bytes of fixed size, one reader. Whoever adds takes one
+ * lock for as long as a copy of some hundred bytes takes, and wakes the reader only when that sleeps.
  */
 #ifndef EBPFMON_QUEUE_H
 #define EBPFMON_QUEUE_H

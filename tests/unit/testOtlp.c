@@ -232,8 +232,8 @@ static void testJson(void)
     testOk1(strstr(text, "\"severityNumber\":17,\"severityText\":\"ERROR\"") != NULL);
     testOk1(strstr(text, "{\"key\":\"epics.put.unexpected\",\"value\":{\"boolValue\":true}},"
                    S("epics.put.rule", "night")) != NULL);
-    testOk1(strstr(text, I("process.pid", "77") "," I("process.real_user.id", "0") "," S("process.real_user.name", "root")
-                   "," S("process.command", "caput") "," S("container.id", "0123456789ab")) != NULL);
+    testOk1(strstr(text, I("process.pid", "77") "," I("process.real_user.id", "0") ","
+                   S("process.real_user.name", "root") "," S("process.command", "caput") "," S("container.id", "0123456789ab")) != NULL);
     testOk1(strstr(text, S("epics.put.link", "A.FLNK") "," S("epics.put.root", "A") ","
                    S("epics.put.cause", "scan 1 second")) != NULL);
     testOk1(strstr(text, S("epics.value_after", "6.5")) && strstr(text, "{\"doubleValue\":\"NaN\"}"));
@@ -492,7 +492,8 @@ static void serve(int fd)
     char *body = NULL, *length;
 
     while (!body || len < want) {
-        ssize_t n = len < sizeof(request) - 1 && readable(fd) ? recv(fd, request + len, sizeof(request) - 1 - len, 0) : 0;
+        size_t room = sizeof(request) - 1 - len;
+        ssize_t n = room && readable(fd) ? recv(fd, request + len, room, 0) : 0;
 
         if (n <= 0)
             return;
