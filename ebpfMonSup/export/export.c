@@ -257,7 +257,8 @@ static void report(int level)
 
 static const ebpfMonLogOps ops = {
     .json = json, .caPutLog = caPutLog, .metadata = metadata, .rotate = rotate, .resetLost = resetLost,
-    .report = report, .otlp = ebpfMonOtlpCommand, .otlpReport = ebpfMonOtlpReport,
+    .report = report, .otlp = ebpfMonOtlpCommand, .zipkin = ebpfMonZipkinCommand,
+    .otlpReport = ebpfMonOtlpReport,
 };
 
 void ebpfMonExportRegister(void)

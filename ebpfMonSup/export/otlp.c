@@ -10,9 +10,14 @@
 #include "export/otlp.h"
 #include "export/otlpThread.h"
 #include "export/pack.h"
+#include "export/spanPack.h"
 #include "export/writer.h"
 
 static ebpfMonOtlpShare *const share = &ebpfMonOtlp;
+
+#define ALL    ((1u << ebpfMonOtlpSignals) - 1)
+#define ZIPKIN (1u << ebpfMonOtlpZipkin)
+
 static int active[ebpfMonOtlpSignals]; /* puts, spans are taken: atomic */
 
 void ebpfMonOtlpInit(void)
@@ -33,13 +38,22 @@ void ebpfMonOtlpPut(const ebpfMonPut *put)
     ebpfMonQueueAdd(share->queue[ebpfMonOtlpLogs], record, who + origin + ebpfMonPack(put, record + who + origin));
 }
 
+int ebpfMonExportsSpans(void)
+{
+    return epicsAtomicGetIntT(&active[ebpfMonOtlpTraces]) || epicsAtomicGetIntT(&active[ebpfMonOtlpZipkin]);
+}
+
 void ebpfMonExportSpan(const ebpfMonSpan *span)
 {
-    unsigned n = span->attributes < EBPFMON_SPAN_ATTRIBUTES ? span->attributes : EBPFMON_SPAN_ATTRIBUTES;
+    uint8_t record[EBPFMON_SPAN_PACK_MAX];
+    size_t len;
 
-    if (epicsAtomicGetIntT(&active[ebpfMonOtlpTraces]))
-        ebpfMonQueueAdd(share->queue[ebpfMonOtlpTraces], span,
-                        offsetof(ebpfMonSpan, attribute) + n * sizeof(span->attribute[0]));
+    if (!ebpfMonExportsSpans())
+        return;
+    len = ebpfMonSpanPack(span, record);
+    for (unsigned i = ebpfMonOtlpTraces; i <= ebpfMonOtlpZipkin; i++)
+        if (epicsAtomicGetIntT(&active[i]))
+            ebpfMonQueueAdd(share->queue[i], record, len);
 }
 
 /* Under the lock: queues and the thread. */
@@ -59,19 +73,25 @@ static int ready(const ebpfMonOtlpConf *c)
     return ebpfMonOtlpThreadStart();
 }
 
-int ebpfMonOtlpConfigure(const ebpfMonOtlpConf *c)
+/* Sends so from now on; targets that are not of these signals (bits) stay as they are. */
+static int configure(const ebpfMonOtlpConf *c, unsigned which)
 {
+    static ebpfMonOtlpConf next; /* under the lock */
     int bad;
 
     epicsMutexMustLock(share->lock);
-    bad = ready(c);
+    next = *c;
+    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
+        if (!(which & 1u << i))
+            next.target[i] = share->wanted.target[i];
+    bad = ready(&next);
     if (!bad) {
-        share->wanted = *c;
+        share->wanted = next;
         share->generation++;
         if (share->http)
             ebpfMonOtlpHttpWake(share->http);
         for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-            epicsAtomicSetIntT(&active[i], share->http && c->target[i].url[0] && i != ebpfMonOtlpMetrics);
+            epicsAtomicSetIntT(&active[i], share->http && next.target[i].url[0] && i != ebpfMonOtlpMetrics);
     }
     epicsMutexUnlock(share->lock);
     if (bad)
@@ -79,24 +99,39 @@ int ebpfMonOtlpConfigure(const ebpfMonOtlpConf *c)
     return bad;
 }
 
+int ebpfMonOtlpConfigure(const ebpfMonOtlpConf *c)
+{
+    return configure(c, ALL);
+}
+
 void ebpfMonOtlpStart(void)
 {
     ebpfMonOtlpConf c;
     char why[256];
-    int commanded, some;
+    unsigned commanded;
+    int some;
 
     epicsMutexMustLock(share->lock);
     commanded = share->commanded;
     epicsMutexUnlock(share->lock);
-    if (commanded)
+    if (commanded == ALL)
         return;
     some = ebpfMonOtlpConfEnvironment(&c, why, sizeof(why));
     if (some > 0) {
-        ebpfMonOtlpConfigure(&c);
+        configure(&c, ALL & ~commanded);
     } else if (some < 0) {
         errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: %s. Nothing is sent\n", why);
-        ebpfMonOtlpPublish(ebpfMonLogTrouble, why, 0, 0, 0);
+        if (!commanded)
+            ebpfMonOtlpPublish(ebpfMonLogTrouble, why, 0, 0, 0);
     }
+}
+
+static long command(const ebpfMonOtlpConf *c, unsigned which)
+{
+    epicsMutexMustLock(share->lock);
+    share->commanded |= which;
+    epicsMutexUnlock(share->lock);
+    return configure(c, which);
 }
 
 long ebpfMonOtlpCommand(const char *url, const char *signals, const char *headers)
@@ -108,10 +143,19 @@ long ebpfMonOtlpCommand(const char *url, const char *signals, const char *header
         errlogSevPrintf(errlogMajor, "ebpfMonOtlp: %s\n", why);
         return -1;
     }
-    epicsMutexMustLock(share->lock);
-    share->commanded = 1;
-    epicsMutexUnlock(share->lock);
-    return ebpfMonOtlpConfigure(&c);
+    return command(&c, ALL & ~ZIPKIN);
+}
+
+long ebpfMonZipkinCommand(const char *url)
+{
+    ebpfMonOtlpConf c;
+    char why[256];
+
+    if (ebpfMonOtlpConfZipkin(&c, url, why, sizeof(why))) {
+        errlogSevPrintf(errlogMajor, "ebpfMonZipkin: %s\n", why);
+        return -1;
+    }
+    return command(&c, ZIPKIN);
 }
 
 void ebpfMonOtlpStopBegin(double seconds)
@@ -178,7 +222,7 @@ void ebpfMonOtlpReport(int level)
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
         on += c.target[i].url[0] != 0;
     if (!on) {
-        printf("  OTLP: off\n");
+        printf("  OTLP, Zipkin: off\n");
         return;
     }
     printf("  OTLP: queue at %.1f %%, metrics every %g s\n", queue, c.interval);

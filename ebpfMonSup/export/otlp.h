@@ -18,8 +18,9 @@ int ebpfMonOtlpConfigure(const ebpfMonOtlpConf *conf);
 
 /* As the environment says, unless a command was given. */
 void ebpfMonOtlpStart(void);
-/* The command: model/logControl.h. */
+/* The commands: model/logControl.h. */
 long ebpfMonOtlpCommand(const char *url, const char *signals, const char *headers);
+long ebpfMonZipkinCommand(const char *url);
 
 /* Any thread. Does nothing while no endpoint for logs is configured. */
 void ebpfMonOtlpPut(const ebpfMonPut *put);

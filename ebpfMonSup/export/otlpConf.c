@@ -19,6 +19,7 @@ static const struct {
     const char *name, *variable, *path;
 } signals[ebpfMonOtlpSignals] = {
     {"logs", "LOGS", "v1/logs"}, {"metrics", "METRICS", "v1/metrics"}, {"traces", "TRACES", "v1/traces"},
+    {"zipkin", "ZIPKIN", NULL},
 };
 
 const char *ebpfMonOtlpSignalName(ebpfMonOtlpSignal signal)
@@ -130,6 +131,29 @@ static const char *exporterVariable(unsigned signal, const char *after, char *na
     return text ? text : variable("EXPORTER_OTLP_", "", after, name, size);
 }
 
+/* Whether one of the words of a list is this. */
+static int listed(const char *list, const char *word)
+{
+    while (*list) {
+        size_t len = strcspn(list, ", ");
+
+        if (len == strlen(word) && epicsStrnCaseCmp(list, word, len) == 0)
+            return 1;
+        list += len + strspn(list + len, ", ");
+    }
+    return 0;
+}
+
+/* OTEL_LOGS_EXPORTER and so on, where it is set, has to name it. */
+static int excluded(ebpfMonOtlpSignal signal)
+{
+    char name[80];
+    const char *list = variable("", signals[signal == ebpfMonOtlpZipkin ? ebpfMonOtlpTraces : signal].variable,
+                                "EXPORTER", name, sizeof(name));
+
+    return list && !listed(list, signal == ebpfMonOtlpZipkin ? "zipkin" : "otlp");
+}
+
 /* ms, to s. */
 static int parseTime(const char *name, const char *text, double otherwise, double *seconds, char *why, size_t size)
 {
@@ -168,7 +192,8 @@ static int common(ebpfMonOtlpConf *conf, char *why, size_t size)
     if (text)
         snprintf(conf->service, sizeof(conf->service), "%s", text);
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        text = exporterVariable(i, "TIMEOUT", name, sizeof(name));
+        text = i == ebpfMonOtlpZipkin ? variable("EXPORTER_ZIPKIN_TIMEOUT", "", "", name, sizeof(name)) :
+               exporterVariable(i, "TIMEOUT", name, sizeof(name));
         if (parseTime(name, text, TIMEOUT, &conf->target[i].timeout, why, size))
             return -1;
     }
@@ -194,8 +219,8 @@ static int setUrl(ebpfMonOtlpTarget *t, const char *url, const char *path, const
     int slash = path && len && url[len - 1] != '/';
 
     if (len + (path ? strlen(path) + 1 : 0) >= sizeof(t->url) || checkUrl(url)) {
-        snprintf(why, size, "%s is \"%.80s\": give http://HOST:PORT or https://HOST:PORT, as http://127.0.0.1:4318",
-                 name, url);
+        snprintf(why, size, "%s is \"%.80s\": give http://HOST:PORT or https://HOST:PORT, as http://127.0.0.1:4318 "
+                 "or, for Zipkin, http://127.0.0.1:9411/api/v2/spans", name, url);
         return -1;
     }
     snprintf(t->url, sizeof(t->url), "%s%s%s", url, slash ? "/" : "", path ? path : "");
@@ -206,24 +231,30 @@ int ebpfMonOtlpConfEnvironment(ebpfMonOtlpConf *conf, char *why, size_t size)
 {
     char name[80], all[80];
     const char *base = variable("EXPORTER_OTLP_", "", "ENDPOINT", all, sizeof(all)), *own, *text;
+    const char *zipkin = variable("EXPORTER_ZIPKIN_ENDPOINT", "", "", name, sizeof(name));
     const char *disabled = getenv("OTEL_SDK_DISABLED");
     int some = 0;
 
     memset(conf, 0, sizeof(*conf));
     if (disabled && epicsStrCaseCmp(disabled, "true") == 0)
         return 0;
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
+    some = zipkin != NULL;
+    for (unsigned i = 0; i < ebpfMonOtlpZipkin; i++)
         some |= base || variable("EXPORTER_OTLP_", signals[i].variable, "ENDPOINT", name, sizeof(name));
     if (!some)
         return 0;
     if (common(conf, why, size))
         return -1;
     some = 0;
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
+    if (zipkin && !excluded(ebpfMonOtlpZipkin)) {
+        if (setUrl(&conf->target[ebpfMonOtlpZipkin], zipkin, NULL, "OTEL_EXPORTER_ZIPKIN_ENDPOINT", why, size))
+            goto bad;
+        some = 1;
+    }
+    for (unsigned i = 0; i < ebpfMonOtlpZipkin; i++) {
         ebpfMonOtlpTarget *t = &conf->target[i];
 
-        text = variable("", signals[i].variable, "EXPORTER", name, sizeof(name));
-        if (text && epicsStrCaseCmp(text, "none") == 0)
+        if (excluded((ebpfMonOtlpSignal)i))
             continue;
         own = variable("EXPORTER_OTLP_", signals[i].variable, "ENDPOINT", name, sizeof(name));
         if (!own && !base)
@@ -270,10 +301,10 @@ int ebpfMonOtlpConfCommand(ebpfMonOtlpConf *conf, const char *url, const char *w
         which += blank;
         if (!len)
             break;
-        while (i < ebpfMonOtlpSignals &&
+        while (i < ebpfMonOtlpZipkin &&
                (strlen(signals[i].name) != len || epicsStrnCaseCmp(which, signals[i].name, len) != 0))
             i++;
-        if (i == ebpfMonOtlpSignals) {
+        if (i == ebpfMonOtlpZipkin) {
             snprintf(why, size, "\"%.*s\" is not known: give some of logs,metrics,traces", len > 40 ? 40 : (int)len,
                      which);
             return -1;
@@ -284,4 +315,12 @@ int ebpfMonOtlpConfCommand(ebpfMonOtlpConf *conf, const char *url, const char *w
         which += len;
     }
     return 0;
+}
+
+int ebpfMonOtlpConfZipkin(ebpfMonOtlpConf *conf, const char *url, char *why, size_t size)
+{
+    if (common(conf, why, size))
+        return -1;
+    return strcmp(url, "off") == 0 ? 0 :
+           setUrl(&conf->target[ebpfMonOtlpZipkin], url, NULL, "the address", why, size);
 }

@@ -12,10 +12,11 @@ typedef enum {
     ebpfMonOtlpLogs,
     ebpfMonOtlpMetrics,
     ebpfMonOtlpTraces,
+    ebpfMonOtlpZipkin, /* the same spans once more, for Zipkin */
     ebpfMonOtlpSignals
 } ebpfMonOtlpSignal;
 
-/* "logs", "metrics", "traces" */
+/* "logs", "metrics", "traces", "zipkin" */
 const char *ebpfMonOtlpSignalName(ebpfMonOtlpSignal signal);
 
 /* Keys and values, each ended by a NUL. */
@@ -52,5 +53,8 @@ int ebpfMonOtlpConfEnvironment(ebpfMonOtlpConf *conf, char *why, size_t size);
  * environment, but no endpoint. 0, or -1 and why. */
 int ebpfMonOtlpConfCommand(ebpfMonOtlpConf *conf, const char *url, const char *signals, const char *headers, char *why,
                            size_t size);
+
+/* The same for Zipkin alone: the whole URL, or "off". */
+int ebpfMonOtlpConfZipkin(ebpfMonOtlpConf *conf, const char *url, char *why, size_t size);
 
 #endif

@@ -76,6 +76,28 @@ static inline void attributeClose(ebpfMonJson *j)
     mapClose(j);
 }
 
+static inline void hexDigits(const uint8_t *id, unsigned size, char *digits)
+{
+    for (unsigned i = 0; i < size; i++) {
+        digits[2 * i] = "0123456789abcdef"[id[i] >> 4];
+        digits[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
+    }
+    digits[2 * size] = 0;
+}
+
+/* Of a trace or span (at most 16 bytes); nothing when it is all 0. */
+static inline void identity(ebpfMonJson *j, const char *key, const uint8_t *id, unsigned size)
+{
+    char digits[2 * 16 + 1];
+    unsigned any = 0;
+
+    for (unsigned i = 0; i < size; i++)
+        any |= id[i];
+    hexDigits(id, size, digits);
+    if (any)
+        text(j, key, digits);
+}
+
 /* Nothing when it is empty. */
 static inline void attribute(ebpfMonJson *j, const char *key, const char *value)
 {

@@ -175,7 +175,7 @@ int ebpfMonOtlpHttpPost(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal, const char
 static const char *advice(long status)
 {
     switch (status) {
-    case 400: return "it does not understand OTLP in JSON: is it an OTLP/HTTP receiver?";
+    case 400: return "it does not understand what it got: does it take OTLP/HTTP, or Zipkin's spans, in JSON?";
     case 401: case 403: case 407: return "it wants other headers: see OTEL_EXPORTER_OTLP_HEADERS";
     case 404: case 405: return "the path is wrong, or it does not take this signal";
     case 413: return "raise the size of requests that it takes (1 MB)";
@@ -192,7 +192,7 @@ static const char *failureAdvice(CURLcode code)
 {
     switch (code) {
     case CURLE_UNSUPPORTED_PROTOCOL: case CURLE_WEIRD_SERVER_REPLY:
-        return "what answers does not speak HTTP: give the collector's port for OTLP/HTTP (4318)";
+        return "what answers does not speak HTTP: give the collector's port for HTTP (OTLP 4318, Zipkin 9411)";
     case CURLE_COULDNT_RESOLVE_HOST:
         return "is the name of the collector right?";
     case CURLE_SSL_CONNECT_ERROR:
@@ -231,7 +231,7 @@ static void judge(transfer *t, CURLcode code)
         r->outcome = ebpfMonHttpRefused;
     }
     curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &where);
-    snprintf(r->why, sizeof(r->why), "HTTP status %ld: %.80s%s%.60s", status, advice(status), where ? " " : "",
+    snprintf(r->why, sizeof(r->why), "HTTP status %ld: %.90s%s%.60s", status, advice(status), where ? " " : "",
              where ? where : "");
 }
 

@@ -11,7 +11,6 @@
 #include "export/otlpField.h"
 #include "export/otlpJson.h"
 
-#define SCOPE   "ebpfMon"
 #define UNIX_AT 631152000u /* POSIX_TIME_AT_EPICS_EPOCH */
 
 /* SeverityNumber of logs.proto. */
@@ -43,32 +42,49 @@ static uint64_t unixNs(const epicsTimeStamp *t)
 static void scope(ebpfMonJson *j)
 {
     mapOpen(j, "scope");
-    text(j, "name", SCOPE);
+    text(j, "name", EBPFMON_OTLP_SCOPE);
     text(j, "version", EBPFMON_VERSION);
     mapClose(j);
 }
 
-/* service.instance.id tells two monitors of one host apart, and stays the same over a restart of one. */
-static void resource(ebpfMonJson *j, const ebpfMonOtlpConf *conf, const char *service)
+const char *ebpfMonOtlpHost(void)
+{
+    static _Thread_local char host[256];
+
+    if (!host[0] && (gethostname(host, sizeof(host) - 1) || !host[0]))
+        strcpy(host, "localhost");
+    return host;
+}
+
+/* service: NULL is the monitor. service.instance.id tells two monitors of one host apart, and of an IOC one run from
+ * the next. Of what the user gave, that which is the monitor's alone is not said of an IOC. */
+static void resource(ebpfMonJson *j, const ebpfMonOtlpConf *conf, const ebpfMonSpanService *service)
 {
     static const char *const ours[] = {"service.name", "service.version", "service.instance.id", "host.name"};
     const char *key = NULL, *value, *given[sizeof(ours) / sizeof(ours[0])] = {NULL};
-    char host[256] = "", instance[320];
+    char instance[320];
     unsigned i;
 
-    if (gethostname(host, sizeof(host) - 1) || !host[0])
-        strcpy(host, "localhost");
-    snprintf(instance, sizeof(instance), "%s:%ld", host, (long)getpid());
+    snprintf(instance, sizeof(instance), "%s:%ld", ebpfMonOtlpHost(), service ? (long)service->pid : (long)getpid());
     while ((key = ebpfMonOtlpPairNext(&conf->resource, key, &value)))
         for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
             if (strcmp(key, ours[i]) == 0)
                 given[i] = value;
     mapOpen(j, "resource");
     listOpen(j, "attributes");
-    attribute(j, ours[0], service);
-    attribute(j, ours[1], given[1] ? given[1] : EBPFMON_VERSION);
-    attribute(j, ours[2], given[2] ? given[2] : instance);
-    attribute(j, ours[3], given[3] ? given[3] : host);
+    attribute(j, ours[0], service ? service->name : conf->service);
+    if (!service) {
+        attribute(j, ours[1], given[1] ? given[1] : EBPFMON_VERSION);
+        attribute(j, ours[2], given[2] ? given[2] : instance);
+    } else {
+        if (service->pid) {
+            attribute(j, ours[2], instance);
+            attributeInteger(j, "process.pid", service->pid);
+        }
+        attribute(j, "epics.base.version", service->version);
+        attribute(j, "container.id", service->container);
+    }
+    attribute(j, ours[3], given[3] ? given[3] : ebpfMonOtlpHost());
     for (key = NULL; (key = ebpfMonOtlpPairNext(&conf->resource, key, &value));) {
         for (i = 0; i < sizeof(ours) / sizeof(ours[0]) && strcmp(key, ours[i]) != 0; i++)
             ;
@@ -89,6 +105,11 @@ size_t ebpfMonOtlpHead(ebpfMonOtlpSignal signal, const ebpfMonOtlpConf *conf, ch
 {
     ebpfMonJson j;
 
+    if (signal == ebpfMonOtlpZipkin) {
+        if (size)
+            buf[0] = '[';
+        return size > 0;
+    }
     ebpfMonJsonBegin(&j, buf, size);
     if (!j.g)
         return 0;
@@ -97,7 +118,7 @@ size_t ebpfMonOtlpHead(ebpfMonOtlpSignal signal, const ebpfMonOtlpConf *conf, ch
     if (signal == ebpfMonOtlpTraces)
         return unfinished(&j);
     mapOpen(&j, NULL);
-    resource(&j, conf, conf->service);
+    resource(&j, conf, NULL);
     listOpen(&j, signal == ebpfMonOtlpLogs ? "scopeLogs" : "scopeMetrics");
     mapOpen(&j, NULL);
     scope(&j);
@@ -107,7 +128,7 @@ size_t ebpfMonOtlpHead(ebpfMonOtlpSignal signal, const ebpfMonOtlpConf *conf, ch
 
 const char *ebpfMonOtlpTail(ebpfMonOtlpSignal signal)
 {
-    return signal == ebpfMonOtlpTraces ? "]}" : "]}]}]}";
+    return signal == ebpfMonOtlpZipkin ? "]" : "]}]}]}";
 }
 
 static void putAttributes(ebpfMonJson *j, const ebpfMonPut *put)
@@ -189,19 +210,6 @@ size_t ebpfMonOtlpLogRecord(const ebpfMonPut *put, char *buf, size_t size)
 
 /* --- spans --- */
 
-static void identity(ebpfMonJson *j, const char *key, const uint8_t *id, unsigned size)
-{
-    char digits[40];
-    unsigned any = 0;
-
-    for (unsigned i = 0; i < size; i++) {
-        snprintf(digits + 2 * i, 3, "%02x", id[i]);
-        any |= id[i];
-    }
-    if (any)
-        text(j, key, digits);
-}
-
 static void spanAttribute(ebpfMonJson *j, const ebpfMonSpanAttribute *a)
 {
     switch (a->type) {
@@ -220,19 +228,28 @@ static void spanAttribute(ebpfMonJson *j, const ebpfMonSpanAttribute *a)
     }
 }
 
-size_t ebpfMonOtlpSpanItem(const ebpfMonSpan *span, const ebpfMonOtlpConf *conf, char *buf, size_t size)
+size_t ebpfMonOtlpServiceHead(const ebpfMonSpanService *service, const ebpfMonOtlpConf *conf, char *buf, size_t size)
 {
     ebpfMonJson j;
 
     ebpfMonJsonBegin(&j, buf, size);
     if (!j.g)
         return 0;
-    resource(&j, conf, span->service[0] ? span->service : conf->service);
+    resource(&j, conf, service->name[0] ? service : NULL);
     listOpen(&j, "scopeSpans");
     mapOpen(&j, NULL);
     scope(&j);
     listOpen(&j, "spans");
-    mapOpen(&j, NULL);
+    return unfinished(&j);
+}
+
+size_t ebpfMonOtlpSpan(const ebpfMonSpan *span, char *buf, size_t size)
+{
+    ebpfMonJson j;
+
+    ebpfMonJsonBegin(&j, buf, size);
+    if (!j.g)
+        return 0;
     identity(&j, "traceId", span->trace, sizeof(span->trace));
     identity(&j, "spanId", span->id, sizeof(span->id));
     identity(&j, "parentSpanId", span->parent, sizeof(span->parent));
@@ -244,14 +261,22 @@ size_t ebpfMonOtlpSpanItem(const ebpfMonSpan *span, const ebpfMonOtlpConf *conf,
     for (unsigned i = 0; i < span->attributes && i < EBPFMON_SPAN_ATTRIBUTES; i++)
         spanAttribute(&j, &span->attribute[i]);
     listClose(&j);
+    if (span->dropped)
+        small(&j, "droppedAttributesCount", (long)span->dropped);
+    if (span->links) {
+        listOpen(&j, "links");
+        for (unsigned i = 0; i < span->links && i < EBPFMON_SPAN_LINKS; i++) {
+            mapOpen(&j, NULL);
+            identity(&j, "traceId", span->link[i].trace, sizeof(span->link[i].trace));
+            identity(&j, "spanId", span->link[i].id, sizeof(span->link[i].id));
+            mapClose(&j);
+        }
+        listClose(&j);
+    }
     mapOpen(&j, "status");
     small(&j, "code", (long)span->status);
     ebpfMonJsonPair(&j, "message", span->message);
     mapClose(&j);
-    mapClose(&j);
-    listClose(&j);
-    mapClose(&j);
-    listClose(&j);
     return ebpfMonJsonEnd(&j);
 }
 

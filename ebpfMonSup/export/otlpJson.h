@@ -21,8 +21,15 @@ const char *ebpfMonOtlpTail(ebpfMonOtlpSignal signal);
 
 /* put->who and origin, too, are used, for the body. */
 size_t ebpfMonOtlpLogRecord(const ebpfMonPut *put, char *buf, size_t size);
-/* With its resource: spans of several services stand in one request. */
-size_t ebpfMonOtlpSpanItem(const ebpfMonSpan *span, const ebpfMonOtlpConf *conf, char *buf, size_t size);
+
+/* Spans of several services stand in one request: behind the request's head the head of a service, spans with commas
+ * between, the service's tail, a comma, and so on. The tail of the request ends the last service, too. */
+#define EBPFMON_OTLP_SERVICE_TAIL "]}]}"
+size_t ebpfMonOtlpServiceHead(const ebpfMonSpanService *service, const ebpfMonOtlpConf *conf, char *buf, size_t size);
+size_t ebpfMonOtlpSpan(const ebpfMonSpan *span, char *buf, size_t size);
+
+#define EBPFMON_OTLP_SCOPE "ebpfMon"
+const char *ebpfMonOtlpHost(void);
 
 /* What the metrics are made of: a copy of the board's numbers. */
 typedef struct {

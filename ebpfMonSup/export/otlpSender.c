@@ -8,6 +8,8 @@
 #include "export/otlpJson.h"
 #include "export/otlpSender.h"
 #include "export/pack.h"
+#include "export/spanPack.h"
+#include "export/zipkinJson.h"
 
 #define HEAD_MAX   (24u << 10)
 #define ITEM_MAX   (64u << 10)
@@ -20,7 +22,7 @@ const char *const ebpfMonOtlpReasonNames[ebpfMonOtlpReasons] = {"queue full", "r
 int ebpfMonOtlpSenderReady(ebpfMonOtlpSender *s)
 {
     if (!s->text)
-        s->text = malloc(HEAD_MAX + EBPFMON_OTLP_BATCH + ITEM_MAX + TAIL_MAX);
+        s->text = malloc(EBPFMON_OTLP_BATCH + 2 * HEAD_MAX + ITEM_MAX + TAIL_MAX);
     if (!s->chunk)
         s->chunk = malloc(EBPFMON_OTLP_CHUNK);
     return s->text && s->chunk ? 0 : -1;
@@ -98,7 +100,8 @@ void ebpfMonOtlpSenderTarget(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http, const 
     s->out.trouble = 0;
     s->out.retryAt = s->out.backoff = 0;
     withoutPassword(url, sizeof(url), t->url);
-    snprintf(s->out.name, sizeof(s->out.name), "OTLP %s %s", ebpfMonOtlpSignalName(s->signal), url);
+    snprintf(s->out.name, sizeof(s->out.name), "%s%s %s", s->signal == ebpfMonOtlpZipkin ? "" : "OTLP ",
+             ebpfMonOtlpSignalName(s->signal), url);
     if (ebpfMonOtlpHttpTarget(http, s->signal, t))
         ebpfMonOutletTrouble(&s->out, 0, 0, "out of memory, nothing is sent");
     if (!t->url[0])
@@ -114,30 +117,50 @@ static int open(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, double now)
     return !s->len;
 }
 
-/* As JSON; 0: it does not fit. */
-static size_t item(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, const uint8_t *record, size_t len, char *to)
+/* Behind what is there; length, 0: it does not fit. */
+static size_t addPut(const uint8_t *record, size_t len, char *to, int more)
 {
     static ebpfMonPut put;
-    static ebpfMonSpan span;
-    const char *who;
-    size_t whoLen;
+    const char *who = (const char *)record; /* "who" and "origin" stand before the packed put */
+    size_t whoLen = strlen(who) + 1, n;
 
-    if (s->signal == ebpfMonOtlpTraces) {
-        memcpy(&span, record, len);
-        span.attributes = (unsigned)((len - offsetof(ebpfMonSpan, attribute)) / sizeof(span.attribute[0]));
-        return ebpfMonOtlpSpanItem(&span, conf, to, ITEM_MAX);
-    }
-    /* "who" and "origin" stand before the packed put */
-    who = (const char *)record;
-    whoLen = strlen(who) + 1;
     ebpfMonUnpack(record + whoLen + strlen(who + whoLen) + 1, len - whoLen - strlen(who + whoLen) - 1, &put);
     strcpy(put.who, who);
     strcpy(put.origin, who + whoLen);
-    return ebpfMonOtlpLogRecord(&put, to, ITEM_MAX);
+    to[0] = ',';
+    n = ebpfMonOtlpLogRecord(&put, to + more, ITEM_MAX);
+    return n ? n + (size_t)more : 0;
+}
+
+static size_t addSpan(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, const ebpfMonSpan *span, char *to)
+{
+    int more = s->items > 0, same = more && memcmp(&span->service, &s->service, sizeof(s->service)) == 0;
+    size_t at = 0, n;
+
+    if (s->signal == ebpfMonOtlpZipkin || same) {
+        if (more)
+            to[at++] = ',';
+    } else {
+        if (more)
+            at = strlen(strcpy(to, EBPFMON_OTLP_SERVICE_TAIL ","));
+        n = ebpfMonOtlpServiceHead(&span->service, conf, to + at, HEAD_MAX - at);
+        if (!n)
+            return 0;
+        at += n;
+    }
+    n = s->signal == ebpfMonOtlpZipkin ? ebpfMonZipkinItem(span, conf, to + at, ITEM_MAX) :
+        ebpfMonOtlpSpan(span, to + at, ITEM_MAX);
+    if (!n)
+        return 0;
+    s->service = span->service;
+    if (s->exemplars)
+        ebpfMonExemplarAdd(s->exemplars, span);
+    return at + n;
 }
 
 void ebpfMonOtlpSenderFill(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, double now)
 {
+    static ebpfMonSpan span;
     const uint8_t *record;
     size_t len, n;
 
@@ -146,13 +169,18 @@ void ebpfMonOtlpSenderFill(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, do
             lose(s, ebpfMonOtlpUnfit, 1);
             continue;
         }
-        n = item(s, conf, record, len, s->text + s->len + (s->items > 0));
+        if (s->signal == ebpfMonOtlpLogs) {
+            n = addPut(record, len, s->text + s->len, s->items > 0);
+        } else {
+            memset(&span.service, 0, sizeof(span.service)); /* so that equal ones are equal in all bytes */
+            ebpfMonSpanUnpack(record, &span);
+            n = addSpan(s, conf, &span, s->text + s->len);
+        }
         if (!n) {
             lose(s, ebpfMonOtlpUnfit, 1);
             continue;
         }
-        if (s->items++)
-            s->text[s->len++] = ',';
+        s->items++;
         s->len += n;
     }
 }

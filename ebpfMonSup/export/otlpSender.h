@@ -3,6 +3,7 @@
 #ifndef EBPFMON_OTLPSENDER_H
 #define EBPFMON_OTLPSENDER_H
 
+#include "export/exemplar.h"
 #include "export/otlpConf.h"
 #include "export/otlpHttp.h"
 #include "export/outlet.h"
@@ -43,6 +44,8 @@ typedef struct {
     char    *text;        /* the batch */
     size_t   len;
     unsigned items;
+    ebpfMonSpanService service; /* of the last span in it */
+    ebpfMonExemplars *exemplars; /* NULL: spans are none */
     double   begun;       /* s: its first item */
     double   tried;       /* s: its first request; 0: it may still grow */
     int      closed, inFlight;

@@ -88,7 +88,7 @@ static void tell(double now, int force)
         for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
             if (conf.target[i].url[0])
                 snprintf(why + strlen(why), sizeof(why) - strlen(why), "%s%.150s", why[0] ? ", " : "",
-                         senders[i].out.name + strlen("OTLP "));
+                         senders[i].out.name + (i == ebpfMonOtlpZipkin ? 0 : strlen("OTLP ")));
     }
     state = bad ? ebpfMonLogTrouble : on ? ebpfMonLogOk : ebpfMonLogNone;
     before = (int)state;

@@ -15,7 +15,7 @@
 typedef struct {
     ebpfMonQueue *queue[ebpfMonOtlpSignals]; /* made before something is put in, and then for ever */
     epicsMutexId lock; /* of the rest */
-    int commanded;     /* the environment is not asked any more */
+    unsigned commanded;/* signals (bits) for which the environment is not asked any more */
     ebpfMonOtlpConf wanted;
     unsigned generation;
     ebpfMonOtlpHttp *http; /* to wake the thread; NULL: there is none */

@@ -33,6 +33,8 @@ typedef struct {
     /* Puts, counts and spans to a collector. url: its base, or "off"; signals: some of "logs,metrics,traces"; headers:
      * "Name=value,…" with %XX for what else. */
     long (*otlp)(const char *url, const char *signals, const char *headers);
+    /* Spans to Zipkin. url: the whole, or "off". */
+    long (*zipkin)(const char *url);
     void (*otlpReport)(int level);
 } ebpfMonLogOps;
 

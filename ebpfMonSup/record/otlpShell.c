@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The iocsh commands of OTLP. */
+/* The iocsh commands of OTLP and Zipkin. */
 #include <epicsExport.h>
 #include <errlog.h>
 #include <iocsh.h>
@@ -19,7 +19,7 @@
 static const iocshFuncDef otlpDef = {
     "ebpfMonOtlp", 3,
     ARGS(ARG("url", iocshArgString), ARG("signals", iocshArgString), ARG("headers", iocshArgString))
-    USAGE("Sends puts and counts to a collector, by OTLP over HTTP in JSON. The OTEL_EXPORTER_OTLP_* endpoints of the\n"
+    USAGE("Sends puts, counts and traces to a collector, by OTLP over HTTP in JSON. The OTEL_EXPORTER_OTLP_* endpoints of the\n"
           "environment are not used then.\n"
           "  url      of the collector, without /v1/logs and the like; off: sends nothing\n"
           "  signals  some of logs,metrics,traces (logs,metrics)\n"
@@ -40,9 +40,26 @@ static void otlpCall(const iocshArgBuf *args)
                                             args[2].sval ? args[2].sval : "") ? -1 : 0);
 }
 
+static const iocshFuncDef zipkinDef = {
+    "ebpfMonZipkin", 1, ARGS(ARG("url", iocshArgString))
+    USAGE("Sends the spans to Zipkin, besides or in place of OTLP. OTEL_EXPORTER_ZIPKIN_ENDPOINT is not used then.\n"
+          "  url  whole; off: sends none\n"
+          "Example: ebpfMonZipkin http://127.0.0.1:9411/api/v2/spans\n")
+};
+
+static void zipkinCall(const iocshArgBuf *args)
+{
+    if (!args[0].sval || !args[0].sval[0]) {
+        errlogSevPrintf(errlogMajor, "ebpfMonZipkin: give the whole URL, as http://127.0.0.1:9411/api/v2/spans\n");
+        iocshSetError(-1);
+        return;
+    }
+    iocshSetError(ebpfMonLogControl()->zipkin(args[0].sval) ? -1 : 0);
+}
+
 static const iocshFuncDef showDef = {
     "ebpfMonOtlpShow", 1, ARGS(ARG("level", iocshArgInt))
-    USAGE("What was sent by OTLP and lost, and why. Level 1: every reason.\n")
+    USAGE("What was sent by OTLP and to Zipkin and lost, and why. Level 1: every reason.\n")
 };
 
 static void showCall(const iocshArgBuf *args)
@@ -53,6 +70,7 @@ static void showCall(const iocshArgBuf *args)
 static void ebpfMonOtlpShellRegistrar(void)
 {
     iocshRegister(&otlpDef, otlpCall);
+    iocshRegister(&zipkinDef, zipkinCall);
     iocshRegister(&showDef, showCall);
 }
 epicsExportRegistrar(ebpfMonOtlpShellRegistrar);

@@ -78,7 +78,7 @@ static void clearEnvironment(void)
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
         "OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "OTEL_SERVICE_NAME",
         "OTEL_RESOURCE_ATTRIBUTES", "OTEL_METRIC_EXPORT_INTERVAL", "OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_SDK_DISABLED",
-        "OTEL_METRICS_EXPORTER",
+        "OTEL_METRICS_EXPORTER", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_ZIPKIN_ENDPOINT", "OTEL_EXPORTER_ZIPKIN_TIMEOUT",
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -144,6 +144,21 @@ static void testEnvironment(void)
     testOk(fromEnvironment() < 0 && strstr(why, "ftp://h:4318"), "%s", why);
     setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense", 1);
     testOk(fromEnvironment() < 0, "%s", why);
+    clearEnvironment();
+    setenv("OTEL_EXPORTER_ZIPKIN_ENDPOINT", "http://z:9411/api/v2/spans", 1);
+    setenv("OTEL_EXPORTER_ZIPKIN_TIMEOUT", "700", 1);
+    testOk1(fromEnvironment() == 1 && strcmp(url(ebpfMonOtlpZipkin), "http://z:9411/api/v2/spans") == 0 &&
+            conf.target[ebpfMonOtlpZipkin].timeout == 0.7 && !url(ebpfMonOtlpTraces)[0]);
+    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://h", 1);
+    setenv("OTEL_TRACES_EXPORTER", "zipkin", 1);
+    testOk1(fromEnvironment() == 1 && url(ebpfMonOtlpZipkin)[0] && !url(ebpfMonOtlpTraces)[0] &&
+            url(ebpfMonOtlpLogs)[0]);
+    setenv("OTEL_TRACES_EXPORTER", "otlp,zipkin", 1);
+    testOk1(fromEnvironment() == 1 && url(ebpfMonOtlpZipkin)[0] && url(ebpfMonOtlpTraces)[0]);
+    setenv("OTEL_TRACES_EXPORTER", "otlp", 1);
+    testOk1(fromEnvironment() == 1 && !url(ebpfMonOtlpZipkin)[0] && url(ebpfMonOtlpTraces)[0]);
+    setenv("OTEL_TRACES_EXPORTER", "none", 1);
+    testOk1(fromEnvironment() == 1 && !url(ebpfMonOtlpZipkin)[0] && !url(ebpfMonOtlpTraces)[0]);
     clearEnvironment();
 
     testDiag("the command");
@@ -233,7 +248,8 @@ static void testJson(void)
     testOk1(strstr(text, "{\"key\":\"epics.put.unexpected\",\"value\":{\"boolValue\":true}},"
                    S("epics.put.rule", "night")) != NULL);
     testOk1(strstr(text, I("process.pid", "77") "," I("process.real_user.id", "0") ","
-                   S("process.real_user.name", "root") "," S("process.command", "caput") "," S("container.id", "0123456789ab")) != NULL);
+                   S("process.real_user.name", "root") "," S("process.command", "caput") ","
+                   S("container.id", "0123456789ab")) != NULL);
     testOk1(strstr(text, S("epics.put.link", "A.FLNK") "," S("epics.put.root", "A") ","
                    S("epics.put.cause", "scan 1 second")) != NULL);
     testOk1(strstr(text, S("epics.value_after", "6.5")) && strstr(text, "{\"doubleValue\":\"NaN\"}"));
@@ -258,37 +274,12 @@ static void testJson(void)
            "\"},\"logRecords\":[", len);
     for (ebpfMonOtlpSignal s = 0; s < ebpfMonOtlpSignals; s++) {
         head = ebpfMonOtlpHead(s, &conf, text, sizeof(text));
+        if (s == ebpfMonOtlpTraces) /* spans stand in a service */
+            head += ebpfMonOtlpServiceHead(&(ebpfMonSpanService){""}, &conf, text + head, sizeof(text) - head);
         strcpy(text + head, ebpfMonOtlpTail(s));
         testOk(isJson(text, strlen(text)), "no %s", ebpfMonOtlpSignalName(s));
-        testOk1(ebpfMonOtlpHead(s, &conf, text, 10) == 0);
+        testOk1(ebpfMonOtlpHead(s, &conf, text, 0) == 0);
     }
-}
-
-static void testSpan(void)
-{
-    ebpfMonSpan s = {
-        .trace = {0x5b, 0x8e, [15] = 0xd2}, .id = {0xee, [7] = 0x17}, .kind = ebpfMonSpanServer,
-        .status = ebpfMonSpanError, .start = 1544712660000000000u, .end = 1544712661000000000u, .attributes = 4,
-        .name = "put P", .message = "denied", .service = "vac1",
-        .attribute = {{.key = "t", .text = "x"}, {.key = "i", .type = ebpfMonSpanInteger, .integer = -5},
-                      {.key = "d", .type = ebpfMonSpanDouble, .number = 2.5},
-                      {.key = "b", .type = ebpfMonSpanBool, .integer = 1}},
-    };
-    size_t len = ebpfMonOtlpSpanItem(&s, &conf, text, sizeof(text));
-
-    testDiag("a span");
-    expect("root", "{\"resource\":{\"attributes\":[" S("service.name", "vac1") "," S("service.version", EBPFMON_VERSION)
-           "," S("service.instance.id", "i") "," S("host.name", "h") "," S("site", "\\\"lab\\\"") "]},\"scopeSpans\":[{"
-           "\"scope\":{\"name\":\"ebpfMon\",\"version\":\"" EBPFMON_VERSION "\"},\"spans\":[{"
-           "\"traceId\":\"5b8e00000000000000000000000000d2\",\"spanId\":\"ee00000000000017\",\"name\":\"put P\","
-           "\"kind\":2,\"startTimeUnixNano\":\"1544712660000000000\",\"endTimeUnixNano\":\"1544712661000000000\","
-           "\"attributes\":[" S("t", "x") "," I("i", "-5") ",{\"key\":\"d\",\"value\":{\"doubleValue\":2.5}},"
-           "{\"key\":\"b\",\"value\":{\"boolValue\":true}}],\"status\":{\"code\":2,\"message\":\"denied\"}}]}]}", len);
-    s.parent[0] = 1;
-    s.attributes = 1000000;
-    len = ebpfMonOtlpSpanItem(&s, &conf, text, sizeof(text) - 1);
-    text[len] = 0;
-    testOk1(isJson(text, len) && strstr(text, "\"parentSpanId\":\"0100000000000000\""));
 }
 
 /* The number after a text. */
@@ -387,7 +378,7 @@ static struct {
     epicsMutexId lock; /* of the rest */
     manner manner;
     int end;
-    unsigned requests, records, spans, metrics;
+    unsigned requests, records, spans, zipkins, metrics;
     double first, second; /* s: of the first two requests since the manner changed */
     unsigned char seen[200000];
     char header[2048];
@@ -399,7 +390,7 @@ static void setManner(manner m)
 {
     epicsMutexMustLock(server.lock);
     server.manner = m;
-    server.requests = server.records = server.spans = server.metrics = 0;
+    server.requests = server.records = server.spans = server.zipkins = server.metrics = 0;
     server.first = server.second = 0;
     memset(server.seen, 0, sizeof(server.seen));
     epicsMutexUnlock(server.lock);
@@ -467,6 +458,7 @@ static void answer(int fd, const char *header, const char *body)
         if (strstr(header, "/v1/logs"))
             count(body);
         server.spans += strstr(header, "/v1/traces") && strstr(body, "\"spanId\"");
+        server.zipkins += strstr(header, "POST /api/v2/spans") && strstr(body, "[{\"traceId\"");
         server.metrics += strstr(header, "/v1/metrics") && strstr(body, "\"epics.puts\"");
     }
     epicsMutexUnlock(server.lock);
@@ -749,8 +741,8 @@ static void testHanging(void)
 static void testSignals(void)
 {
     ebpfMonSpan s = {.trace = {1}, .id = {2}, .kind = ebpfMonSpanInternal, .start = 1, .end = 2, .name = "x"};
-    unsigned spans, metrics;
-    char base[40];
+    unsigned spans, zipkins, metrics;
+    char base[40], zipkin[60];
 
     testDiag("metrics and spans");
     begin(accepts, "metrics,traces");
@@ -767,6 +759,29 @@ static void testSignals(void)
     epicsMutexUnlock(server.lock);
     testOk(metrics >= 3 && spans == 1 && records() == 0, "%u times metrics, %u spans", metrics, spans);
     testOk1(look().lost == before.lost);
+
+    testDiag("spans to Zipkin, beside OTLP");
+    begin(accepts, "traces");
+    snprintf(zipkin, sizeof(zipkin), "http://127.0.0.1:%d/api/v2/spans", server.port);
+    testOk1(!ebpfMonExportsSpans());
+    testOk1(ebpfMonLogControl()->zipkin("nonsense") != 0 && ebpfMonLogControl()->zipkin(zipkin) == 0);
+    testOk1(ebpfMonExportsSpans());
+    ebpfMonExportSpan(&s);
+    WAIT(requests() >= 1);
+    WAIT(look().sent == before.sent + 1);
+    snprintf(base, sizeof(base), "http://127.0.0.1:%d", server.port);
+    testOk1(ebpfMonLogControl()->otlp(base, "traces", "") == 0); /* Zipkin stays */
+    ebpfMonExportSpan(&s);
+    WAIT(look().sent == before.sent + 3);
+    testOk1(ebpfMonLogControl()->zipkin("off") == 0);
+    ebpfMonExportSpan(&s);
+    WAIT(look().sent == before.sent + 4);
+    ebpfMonExportStop(3);
+    epicsMutexMustLock(server.lock);
+    spans = server.spans;
+    zipkins = server.zipkins;
+    epicsMutexUnlock(server.lock);
+    testOk(spans == 2 && zipkins == 2 && look().lost == before.lost, "%u spans, %u to Zipkin", spans, zipkins);
 
     testDiag("metrics that are late are none lost");
     begin(busy, "metrics");
@@ -820,7 +835,6 @@ MAIN(testOtlp)
     testPairs();
     testEnvironment();
     testJson();
-    testSpan();
     testMetrics();
     testAnswers();
     ebpfMonExportRegister();
