@@ -122,7 +122,7 @@ void ebpfMonOtlpStart(void)
     } else if (some < 0) {
         errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: %s. Nothing is sent\n", why);
         if (!commanded)
-            ebpfMonOtlpPublish(ebpfMonLogTrouble, why, 0, 0, 0);
+            ebpfMonOtlpPublish(&(ebpfMonOtlpShown){ .state = ebpfMonLogTrouble, .why = why });
     }
 }
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "export/exemplar.h"
 #include "export/otlpConf.h"
 #include "export/span.h"
 #include "model/board.h"
@@ -34,12 +35,15 @@ const char *ebpfMonOtlpHost(void);
 /* What the metrics are made of: a copy of the board's numbers. */
 typedef struct {
     uint64_t now;            /* ns since 1970 */
-    uint64_t puts, denied, processings;
+    unsigned putIocs;
+    ebpfMonPutIoc putIoc[EBPFMON_IOCS_MAX];
     unsigned losses;
     struct { char reason[40]; uint64_t count; } lost[EBPFMON_LOSTS_MAX];
     double   cost, cpu, mem;
     unsigned iocs;
-    struct { char name[EBPFMON_NAME_SIZE]; uint32_t records; double cost; } ioc[EBPFMON_IOCS_MAX];
+    struct { char name[EBPFMON_NAME_SIZE]; uint32_t records; double cost; uint64_t processings; } ioc[EBPFMON_IOCS_MAX];
+    unsigned roots;
+    ebpfMonChainRow chain[EBPFMON_TOP_MAX];
     char     root[EBPFMON_NAME_SIZE]; /* of the histogram; empty: all */
     double   hist[EBPFMON_HIST_MAX], edge[EBPFMON_HIST_MAX]; /* µs */
     uint64_t sent;           /* by OTLP itself */
@@ -53,16 +57,25 @@ typedef struct {
     uint64_t last, since;
 } ebpfMonOtlpSince;
 
+/* The same of one of many series, which come and go. */
 typedef struct {
-    uint64_t before;         /* time of the last numbers */
-    ebpfMonOtlpSince puts, denied, processings, lost, hist, sent, drop;
+    uint64_t hash;           /* of its name and attributes; 0: free */
+    uint64_t last, since, seen;
+} ebpfMonOtlpSeries;
+
+#define EBPFMON_OTLP_SERIES 2048
+
+typedef struct {
+    uint64_t first, before;  /* time of the first, of the last numbers */
+    ebpfMonOtlpSeries series[EBPFMON_OTLP_SERIES];
+    ebpfMonOtlpSince lost, hist, sent, drop;
     uint64_t bucket[EBPFMON_HIST_MAX];
     char     root[EBPFMON_NAME_SIZE];
 } ebpfMonOtlpSinces;
 
 /* The items; points: how many values there are. */
-size_t ebpfMonOtlpMetricItems(const ebpfMonOtlpNumbers *n, ebpfMonOtlpSinces *starts, char *buf, size_t size,
-                              unsigned *points);
+size_t ebpfMonOtlpMetricItems(const ebpfMonOtlpNumbers *n, const ebpfMonExemplars *exemplars, ebpfMonOtlpSinces *starts,
+                              char *buf, size_t size, unsigned *points);
 
 /* From the answer to an accepted request: how many of its items were refused all the same, and why. */
 uint64_t ebpfMonOtlpRejected(const char *answer, size_t len, char *why, size_t size);

@@ -17,26 +17,44 @@
 #define TICK       0.2  /* s */
 #define TELL_EVERY 1.0  /* s, the PVs */
 #define QUEUE_TOLD 10.0 /* s that a full queue is told of */
+#define SMOOTH     0.3  /* of the last second in OTLP_RATE */
 
 ebpfMonOtlpShare ebpfMonOtlp;
 
 static ebpfMonOtlpShare *const share = &ebpfMonOtlp;
 static ebpfMonOtlpSender senders[ebpfMonOtlpSignals];
+static ebpfMonExemplars exemplars;
 static ebpfMonOtlpConf conf;
 static double endBy, queueTold;
 
-void ebpfMonOtlpPublish(ebpfMonLogState state, const char *why, uint64_t sent, uint64_t lost, double queue)
+void ebpfMonOtlpPublish(const ebpfMonOtlpShown *shown)
 {
     ebpfMonBoard *board = ebpfMonBoardLock();
 
-    board->otlpState = state;
-    ebpfMonTextCopy(board->otlpMsg, sizeof(board->otlpMsg), why);
-    board->otlpSent = sent;
-    board->otlpLost = lost;
-    board->otlpQueue = queue;
+    board->otlpState = shown->state;
+    ebpfMonTextCopy(board->otlpMsg, sizeof(board->otlpMsg), shown->why);
+    board->otlpSent = shown->sent;
+    board->otlpLost = shown->lost;
+    board->otlpRate = shown->rate;
+    board->otlpQueue = shown->queue;
     epicsTimeGetCurrent(&board->time[ebpfMonGroupOtlp]);
     ebpfMonBoardUnlock();
     ebpfMonBoardChanged(ebpfMonGroupOtlp);
+}
+
+/* Items a second; told early because something changed, what it was. */
+static double rateOf(uint64_t sent, double now)
+{
+    static double at, rate;
+    static uint64_t before;
+    double current = now > at ? (double)(sent - before) / (now - at) : 0;
+
+    if (now - at < TELL_EVERY / 2)
+        return rate;
+    rate = current == 0 && rate < 0.01 ? 0 : at == 0 ? current : rate + SMOOTH * (current - rate);
+    at = now;
+    before = sent;
+    return rate;
 }
 
 static void tell(double now, int force)
@@ -92,7 +110,9 @@ static void tell(double now, int force)
     }
     state = bad ? ebpfMonLogTrouble : on ? ebpfMonLogOk : ebpfMonLogNone;
     before = (int)state;
-    ebpfMonOtlpPublish(state, why, sent, lost, most);
+    ebpfMonOtlpPublish(&(ebpfMonOtlpShown){
+        .state = state, .why = why, .sent = sent, .lost = lost, .rate = on ? rateOf(sent, now) : 0, .queue = most,
+    });
 }
 
 static void look(ebpfMonOtlpNumbers *n)
@@ -103,9 +123,8 @@ static void look(ebpfMonOtlpNumbers *n)
     clock_gettime(CLOCK_REALTIME, &t);
     n->now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
     board = ebpfMonBoardLock();
-    n->puts = board->putCount;
-    n->denied = board->putDenied;
-    n->processings = board->procCount;
+    n->putIocs = board->putIocs;
+    memcpy(n->putIoc, board->putIoc, board->putIocs * sizeof(n->putIoc[0]));
     n->losses = board->lostKinds < EBPFMON_LOSTS_MAX ? board->lostKinds : EBPFMON_LOSTS_MAX;
     for (unsigned i = 0; i < n->losses; i++) {
         strcpy(n->lost[i].reason, board->lost[i].reason);
@@ -119,7 +138,10 @@ static void look(ebpfMonOtlpNumbers *n)
         strcpy(n->ioc[i].name, board->ioc[i].name);
         n->ioc[i].records = board->ioc[i].records;
         n->ioc[i].cost = board->ioc[i].cost;
+        n->ioc[i].processings = board->ioc[i].procCount;
     }
+    n->roots = board->chainTop;
+    memcpy(n->chain, board->chain, board->chainTop * sizeof(n->chain[0]));
     strcpy(n->root, board->histSel);
     memcpy(n->hist, board->hist, sizeof(n->hist));
     memcpy(n->edge, board->histEdge, sizeof(n->edge));
@@ -146,7 +168,8 @@ static void measure(double now)
     size_t len;
 
     look(&numbers);
-    len = ebpfMonOtlpMetricItems(&numbers, &starts, text, sizeof(text), &points);
+    len = ebpfMonOtlpMetricItems(&numbers, &exemplars, &starts, text, sizeof(text), &points);
+    ebpfMonExemplarClear(&exemplars);
     ebpfMonOtlpSenderSet(&senders[ebpfMonOtlpMetrics], &conf, text, len, points, now);
 }
 
@@ -161,6 +184,7 @@ static void apply(void)
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
         senders[i].signal = (ebpfMonOtlpSignal)i;
         senders[i].queue = share->queue[i];
+        senders[i].exemplars = conf.target[ebpfMonOtlpMetrics].url[0] ? &exemplars : NULL;
         ebpfMonOtlpSenderTarget(&senders[i], share->http, &conf);
     }
 }

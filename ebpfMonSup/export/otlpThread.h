@@ -35,6 +35,13 @@ extern ebpfMonOtlpShare ebpfMonOtlp;
 int ebpfMonOtlpThreadStart(void);
 
 /* To the PVs. */
-void ebpfMonOtlpPublish(ebpfMonLogState state, const char *why, uint64_t sent, uint64_t lost, double queue);
+typedef struct {
+    ebpfMonLogState state;
+    const char *why;
+    uint64_t sent, lost;
+    double   rate, queue;
+} ebpfMonOtlpShown;
+
+void ebpfMonOtlpPublish(const ebpfMonOtlpShown *shown);
 
 #endif

@@ -74,7 +74,13 @@ typedef struct {
     ebpfMonLevel level;    /* in force */
     char     note[160];    /* empty, or why the level is not the one asked for, or a diagnosis */
     double   cost;         /* percent of one core taken from it */
+    uint64_t procCount;    /* processings of its records that match the filter */
 } ebpfMonIocRow;
+
+typedef struct {
+    char     name[EBPFMON_NAME_SIZE]; /* an IOC, or the address:port of a server that is no watched one */
+    uint64_t puts, denied; /* that passed the filter */
+} ebpfMonPutIoc;
 
 typedef struct {
     char     name[EBPFMON_NAME_SIZE]; /* record; RECORD@IOC where two watched IOCs have it */
@@ -87,6 +93,8 @@ typedef struct {
     char     name[EBPFMON_NAME_SIZE]; /* root record */
     uint64_t count;
     double   last, mean, p50, p99, max, waitMean, waitMax; /* µs */
+    char     root[EBPFMON_NAME_SIZE], ioc[EBPFMON_NAME_SIZE]; /* what the name is made of */
+    double   hist[EBPFMON_HIST_MAX];  /* as hist below */
 } ebpfMonChainRow;
 
 typedef struct {
@@ -157,6 +165,8 @@ typedef struct {
 
     uint64_t putCount;     /* that passed the filter */
     uint64_t putDenied;
+    unsigned putIocs;      /* valid entries of putIoc[]: they are never given up, the last one is of all others */
+    ebpfMonPutIoc putIoc[EBPFMON_IOCS_MAX];
     double   putRate;
     unsigned putRecent;    /* valid entries of put[] */
     unsigned putHead;      /* index of the newest; the one before it is at (putHead + PUTS_MAX - 1) % PUTS_MAX */
@@ -197,6 +207,7 @@ typedef struct {
     char     otlpMsg[256];
     uint64_t otlpSent;       /* log records, data points and spans that were accepted */
     uint64_t otlpLost;       /* since the last reset */
+    double   otlpRate;       /* of otlpSent */
     double   otlpQueue;      /* as logQueue */
 
     unsigned watchCount;

@@ -132,6 +132,7 @@ static const ebpfMonPv table[] = {
     {"OTLP_MSG",         ebpfMonGroupOtlp,   boardRow, ebpfMonCellText,     BOARD(otlpMsg), 1},
     {"OTLP_SENT_CNT",    ebpfMonGroupOtlp,   boardRow, ebpfMonCellCount,    BOARD(otlpSent), 1},
     {"OTLP_LOST_CNT",    ebpfMonGroupOtlp,   boardRow, ebpfMonCellCount,    BOARD(otlpLost), 1},
+    {"OTLP_RATE",        ebpfMonGroupOtlp,   boardRow, ebpfMonCellDouble,   BOARD(otlpRate), 1},
     {"OTLP_QUEUE",       ebpfMonGroupOtlp,   boardRow, ebpfMonCellDouble,   BOARD(otlpQueue), 1},
     {"PUT_BADFLAGS",     ebpfMonGroupPuts,   putRow,   ebpfMonCellInt,      PUT(unexpected)},
     {"PUT_RULES",        ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(rule)},

@@ -290,16 +290,31 @@ static uint64_t after(const char *from, const char *key)
     return at ? strtoull(at + strlen(key), NULL, 10) : UINT64_MAX;
 }
 
+#define EXEMPLAR "\"exemplars\":[{\"timeUnixNano\":\"8000\",\"asDouble\":7," \
+    "\"traceId\":\"ab000000000000000000000000000000\",\"spanId\":\"cd00000000000000\"}]"
+
 static void testMetrics(void)
 {
     static ebpfMonOtlpNumbers n;
-    ebpfMonOtlpSinces since = {0};
+    static ebpfMonOtlpSinces since;
+    static ebpfMonExemplars exemplars;
+    ebpfMonSpan chain = {.trace = {0xab}, .id = {0xcd}, .start = 1000, .end = 8000, .root = "R", .service = {"vac1"}};
+    const char *root;
     unsigned points;
     size_t len;
 
     testDiag("metrics");
     n.now = 1000;
-    n.puts = 5;
+    n.putIocs = 2;
+    strcpy(n.putIoc[0].name, "vac1");
+    n.putIoc[0].puts = 5;
+    strcpy(n.putIoc[1].name, "10.0.0.1:5064");
+    n.putIoc[1].denied = 1;
+    n.roots = 2;
+    n.chain[0] = n.chain[1] = (ebpfMonChainRow){.count = 4, .mean = 2.5, .max = 9, .ioc = "vac1", .hist = {1, 3}};
+    strcpy(n.chain[0].root, "R");
+    strcpy(n.chain[1].root, "Q");
+    ebpfMonExemplarAdd(&exemplars, &chain);
     n.losses = 1;
     strcpy(n.lost[0].reason, "ring full");
     n.lost[0].count = 3;
@@ -307,18 +322,28 @@ static void testMetrics(void)
     strcpy(n.ioc[0].name, "vac1");
     n.ioc[0].records = 12;
     n.ioc[0].cost = 0.25;
+    n.ioc[0].processings = 77;
     n.cpu = NAN;
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
         n.edge[i] = i * 0.5;
     n.hist[0] = 2;
     n.hist[EBPFMON_HIST_MAX - 1] = 4;
-    len = ebpfMonOtlpMetricItems(&n, &since, text + 1, sizeof(text) - 3, &points);
+    len = ebpfMonOtlpMetricItems(&n, &exemplars, &since, text + 1, sizeof(text) - 3, &points);
     text[0] = '[';
     strcpy(text + 1 + len, "]");
-    testOk(isJson(text, len + 2) && points == 11, "%u points", points);
+    testOk(isJson(text, len + 2) && points == 15, "%u points", points);
     testOk1(strstr(text, "{\"name\":\"epics.puts\",\"unit\":\"{put}\",\"description\":\"Puts that passed the filter\","
                    "\"sum\":{\"aggregationTemporality\":2,\"isMonotonic\":true,\"dataPoints\":[{"
-                   "\"startTimeUnixNano\":\"1000\",\"timeUnixNano\":\"1000\",\"asInt\":5}]}}") != NULL);
+                   "\"startTimeUnixNano\":\"1000\",\"timeUnixNano\":\"1000\",\"attributes\":[" S("epics.ioc", "vac1")
+                   "],\"asInt\":5},{\"startTimeUnixNano\":\"1000\",\"timeUnixNano\":\"1000\",\"attributes\":["
+                   S("epics.ioc", "10.0.0.1:5064") "],\"asInt\":0}]}}") != NULL);
+    testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asInt\":77") != NULL);
+    root = strstr(text, "\"epics.root.latency\"");
+    testOk1(root && strstr(root, "\"attributes\":[" S("epics.ioc", "vac1") "," S("epics.record.name", "R") "],\"count\":4,"
+                           "\"bucketCounts\":[1,3,0,"));
+    testOk1(root && strstr(root, EXEMPLAR) && !strstr(strstr(root, S("epics.record.name", "Q")), EXEMPLAR));
+    testOk1(strstr(root, "\"sum\":10,\"max\":9") != NULL);
+    testOk(strstr(text, EXEMPLAR) < root, "all chains have the slowest one");
     testOk1(strstr(text, "\"attributes\":[" S("reason", "ring full") "],\"asInt\":3") != NULL);
     testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asInt\":12") != NULL);
     testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asDouble\":0.25") != NULL);
@@ -327,27 +352,38 @@ static void testMetrics(void)
 
     testDiag("since when they count");
     n.now = 2000;
-    n.puts = 6;
-    len = ebpfMonOtlpMetricItems(&n, &since, text, sizeof(text) - 1, &points);
+    n.putIoc[0].puts = 6;
+    n.putIoc[1].puts = 1;
+    n.chain[0].count = 5;
+    n.ioc[0].processings = 78;
+    ebpfMonExemplarClear(&exemplars);
+    len = ebpfMonOtlpMetricItems(&n, &exemplars, &since, text, sizeof(text) - 1, &points);
     text[len] = 0;
     testOk1(after(strstr(text, "\"epics.puts\""), "startTimeUnixNano\":\"") == 1000);
+    testOk1(after(strstr(text, "\"epics.root.latency\""), "startTimeUnixNano\":\"") == 1000);
+    testOk1(after(strstr(text, "\"epics.processings\""), "startTimeUnixNano\":\"") == 1000);
+    testOk1(!strstr(text, "exemplars"));
     testOk1(after(strstr(text, "\"ebpfmon.lost\""), "startTimeUnixNano\":\"") == 1000);
     testOk1(after(strstr(text, "\"epics.chain.latency\""), "startTimeUnixNano\":\"") == 1000);
     n.now = 3000;
-    n.puts = 7;
+    n.putIoc[0].puts = 7;
+    n.ioc[0].processings = 2; /* begun again under its name */
+    n.chain[0].count = 1;
     n.lost[0].count = 0; /* reset */
     n.hist[0] = 1;       /* an IOC is gone */
-    len = ebpfMonOtlpMetricItems(&n, &since, text, sizeof(text) - 1, &points);
+    len = ebpfMonOtlpMetricItems(&n, &exemplars, &since, text, sizeof(text) - 1, &points);
     text[len] = 0;
     testOk1(after(strstr(text, "\"epics.puts\""), "startTimeUnixNano\":\"") == 1000);
+    testOk1(after(strstr(text, "\"epics.root.latency\""), "startTimeUnixNano\":\"") == 2000);
+    testOk1(after(strstr(text, "\"epics.processings\""), "startTimeUnixNano\":\"") == 2000);
     testOk1(after(strstr(text, "\"ebpfmon.lost\""), "startTimeUnixNano\":\"") == 2000);
     testOk1(after(strstr(text, "\"epics.chain.latency\""), "startTimeUnixNano\":\"") == 2000);
     n.now = 4000;
     strcpy(n.root, "A"); /* CHAIN_SEL */
-    len = ebpfMonOtlpMetricItems(&n, &since, text, sizeof(text) - 1, &points);
+    len = ebpfMonOtlpMetricItems(&n, &exemplars, &since, text, sizeof(text) - 1, &points);
     text[len] = 0;
     testOk1(after(strstr(text, "\"epics.chain.latency\""), "startTimeUnixNano\":\"") == 3000);
-    testOk1(ebpfMonOtlpMetricItems(&n, &since, text, 500, &points) == 0);
+    testOk1(ebpfMonOtlpMetricItems(&n, &exemplars, &since, text, 500, &points) == 0);
 }
 
 static void testAnswers(void)
@@ -459,7 +495,7 @@ static void answer(int fd, const char *header, const char *body)
             count(body);
         server.spans += strstr(header, "/v1/traces") && strstr(body, "\"spanId\"");
         server.zipkins += strstr(header, "POST /api/v2/spans") && strstr(body, "[{\"traceId\"");
-        server.metrics += strstr(header, "/v1/metrics") && strstr(body, "\"epics.puts\"");
+        server.metrics += strstr(header, "/v1/metrics") && strstr(body, "\"ebpfmon.mem\"");
     }
     epicsMutexUnlock(server.lock);
     switch (m) {

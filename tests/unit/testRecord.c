@@ -339,6 +339,7 @@ static void testValues(void)
     board->otlpSent = 12;
     board->otlpLost = 3;
     board->otlpQueue = 60;
+    board->otlpRate = 2.5;
     ebpfMonBoardUnlock();
     change(ebpfMonGroupOtlp);
     expect("T:OTLP_STATE.SEVR", "MINOR");
@@ -346,6 +347,7 @@ static void testValues(void)
     expect("T:OTLP_SENT_CNT", "12");
     expect("T:OTLP_LOST_CNT.SEVR", "MINOR");
     expect("T:OTLP_QUEUE.SEVR", "MINOR");
+    expect("T:OTLP_RATE", "2.5");
 
     testDiag("logs");
     expect("T:LOG_STATE", "Off");
