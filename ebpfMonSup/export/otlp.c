@@ -230,7 +230,8 @@ void ebpfMonOtlpReport(int level)
         if (!c.target[i].url[0])
             continue;
         printf("    %s: %" PRIu64 " sent in %" PRIu64 " requests, %" PRIu64 " lost",
-               ebpfMonOtlpSignalName((ebpfMonOtlpSignal)i), count[i].sent, count[i].requests, ebpfMonOtlpLostOf(&count[i]));
+               ebpfMonOtlpSignalName((ebpfMonOtlpSignal)i), count[i].sent, count[i].requests,
+               ebpfMonOtlpLostOf(&count[i]));
         for (unsigned r = 0; r < ebpfMonOtlpReasons; r++)
             if (count[i].lost[r] || level > 0)
                 printf(", %s %" PRIu64, ebpfMonOtlpReasonNames[r], count[i].lost[r]);

@@ -268,6 +268,7 @@ static void iocs(items *m)
     }
 }
 
+/* The time as a number and an empty list: else receivers in Rust drop the whole histogram, as "number" says. */
 static void exemplar(items *m, const char *ioc, const char *root)
 {
     const ebpfMonExemplar *e = ebpfMonExemplarFind(m->exemplars, ioc, root);
@@ -276,7 +277,9 @@ static void exemplar(items *m, const char *ioc, const char *root)
         return;
     listOpen(&m->j, "exemplars");
     mapOpen(&m->j, NULL);
-    wide(&m->j, "timeUnixNano", e->time);
+    number(m, "timeUnixNano", e->time);
+    listOpen(&m->j, "filteredAttributes");
+    listClose(&m->j);
     real(&m->j, "asDouble", NULL, e->value);
     identity(&m->j, "traceId", e->trace, sizeof(e->trace));
     identity(&m->j, "spanId", e->id, sizeof(e->id));

@@ -196,6 +196,9 @@ static int turn(int last, double *nextMetrics)
     ebpfMonOtlpSender *metrics = &senders[ebpfMonOtlpMetrics];
     int idle = 1;
 
+    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) /* spans before the metrics whose exemplars they are */
+        if (conf.target[i].url[0])
+            ebpfMonOtlpSenderFill(&senders[i], &conf, now);
     if (conf.target[ebpfMonOtlpMetrics].url[0] && now >= *nextMetrics && !metrics->inFlight) {
         measure(now);
         *nextMetrics = now + conf.interval;
@@ -203,7 +206,6 @@ static int turn(int last, double *nextMetrics)
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
         if (!conf.target[i].url[0])
             continue;
-        ebpfMonOtlpSenderFill(&senders[i], &conf, now);
         ebpfMonOtlpSenderPost(&senders[i], share->http, last, now);
         idle &= ebpfMonOtlpSenderIdle(&senders[i]);
     }

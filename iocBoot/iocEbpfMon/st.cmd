@@ -43,6 +43,7 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 #ebpfMonCaPutLog "logserver:7011" text changes
 # Puts and counts to an OpenTelemetry collector (documentation/otlp.md).
 #ebpfMonOtlp "http://127.0.0.1:4318"
+#ebpfMonZipkin "http://127.0.0.1:9411/api/v2/spans"
 
 iocInit
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts and counts arrive at a real OTLP receiver (rotel), with their attributes; one that is gone loses nothing soon."""
+"""Puts and counts arrive at a real OTLP receiver (rotel), with their attributes; if it is gone, nothing is lost soon."""
 import importlib.util
 import os
 import re
@@ -35,7 +35,7 @@ class Rotel:
         self.process = Process([
             agent, "start", "--otlp-http-endpoint", f"127.0.0.1:{self.port}", "--otlp-grpc-endpoint",
             f"127.0.0.1:{self.grpc}", "--exporter", "blackhole", "--debug-log", "logs", "--debug-log", "metrics",
-            "--debug-log-verbosity", "detailed"], os.environ.copy())
+            "--debug-log", "traces", "--debug-log-verbosity", "detailed"], os.environ.copy())
         until(lambda: "Starting Rotel" in self.process.output(), 10, lambda: self.process.output())
         return self
 
@@ -45,7 +45,7 @@ class Rotel:
         for line in list(self.process.lines):
             if line.startswith(begin):
                 found.append(current := [])
-            elif re.match(r"Resource(Log|Metrics) #", line):
+            elif re.match(r"Resource(Log|Logs|Metrics|Span|Spans) #", line):
                 current = None
             elif current is not None:
                 current.append(line)

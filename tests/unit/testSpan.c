@@ -87,7 +87,8 @@ static void testMaking(void)
         ebpfMonSpanAddLink(&s, a, none);
     testOk1(s.links == EBPFMON_SPAN_LINKS && memcmp(s.link[EBPFMON_SPAN_LINKS - 1].trace, a, sizeof(a)) == 0);
     ebpfMonSpanNewId(b, sizeof(b));
-    testOk1(memcmp(a, b, sizeof(a)) != 0 && memcmp(a, none, sizeof(none)) != 0 && memcmp(b + 8, none, sizeof(none)) != 0);
+    testOk1(memcmp(a, b, sizeof(a)) != 0);
+    testOk1(memcmp(a, none, sizeof(none)) != 0 && memcmp(b + 8, none, sizeof(none)) != 0);
 }
 
 static void testPacking(void)
@@ -147,8 +148,8 @@ static void testOtlp(void)
     testOk1(strstr(text, S("service.name", "ebpfMon") "," S("service.version", EBPFMON_VERSION)) != NULL);
     testOk1(!strstr(text, "process.pid"));
     len = ebpfMonOtlpSpan(&s, text, sizeof(text));
-    expect("root", "{\"traceId\":\"5b8e00000000000000000000000000d2\",\"spanId\":\"ee00000000000017\",\"name\":\"put P\","
-           "\"kind\":2,\"startTimeUnixNano\":\"1544712660000000999\",\"endTimeUnixNano\":\"1544712661000001000\","
+    expect("root", "{\"traceId\":\"5b8e00000000000000000000000000d2\",\"spanId\":\"ee00000000000017\","
+           "\"name\":\"put P\",\"kind\":2,\"startTimeUnixNano\":\"1544712660000000999\",\"endTimeUnixNano\":\"1544712661000001000\","
            "\"attributes\":[" S("t", "x") "," I("i", "-5") ",{\"key\":\"d\",\"value\":{\"doubleValue\":2.5}},"
            "{\"key\":\"b\",\"value\":{\"boolValue\":true}}],\"status\":{\"code\":2,\"message\":\"denied\"}}", len);
     s.parent[0] = 1;
