@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What watching costs, in three tables, some five minutes: a saturated IOC (tests/bench/run.py), a flood of puts
-# (storm.py), other traffic of the host (benchWire). Installs what is missing first, bpftrace too.
+# What watching costs, in four tables, some five minutes: a saturated IOC (tests/bench/run.py), a flood of puts
+# (storm.py), other traffic of the host (benchWire), spans to collectors (spans.py). Installs what is missing first,
+# bpftrace too.
 #
 #   tools/bench.sh                        all of them
 #   tools/bench.sh ARGUMENTS FOR run.py…  that alone, such as --rounds 8 --shape tree
@@ -37,4 +38,5 @@ arch=$(perl "$EPICS_BASE/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$EPICS_BASE/
 table "a saturated IOC" 900 "$python" "$bench/run.py"
 table "a flood of puts" 600 "$python" "$bench/storm.py"
 table "other traffic" 300 "$bench/O.$arch/benchWire"
+table "spans" 300 "$python" "$bench/spans.py"
 exit $failed

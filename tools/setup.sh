@@ -33,6 +33,7 @@ want python3-venv /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null
 want libc6-dev header stdio.h
 want libbpf-dev header bpf/libbpf.h
 want libelf-dev header libelf.h
+want libcurl4-openssl-dev header curl/curl.h
 want zlib1g-dev header zlib.h
 want libreadline-dev header readline/readline.h # a shell with history, for Base and for us
 

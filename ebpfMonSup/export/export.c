@@ -12,7 +12,8 @@
 #include <osiSock.h>
 
 #include "export/export.h"
-#include "export/queue.h"
+#include "export/otlp.h"
+#include "export/pack.h"
 #include "export/writer.h"
 
 #define META_TOTAL 256  /* bytes: caPutLog's lines are to stay short */
@@ -25,8 +26,11 @@ static int active; /* puts are taken: atomic */
 
 void ebpfMonExportPut(const ebpfMonPut *put)
 {
+    uint8_t packed[EBPFMON_PACK_MAX];
+
     if (epicsAtomicGetIntT(&active))
-        ebpfMonQueuePut(put);
+        ebpfMonQueueAdd(share->queue, packed, ebpfMonPack(put, packed));
+    ebpfMonOtlpPut(put);
 }
 
 static long configure(const char *command, const ebpfMonSinkConf *conf)
@@ -58,12 +62,13 @@ static long configure(const char *command, const ebpfMonSinkConf *conf)
         }
         share->wanted[found >= 0 ? found : room] = *conf;
         if (!share->ended) {
-            if (ebpfMonQueueInit()) {
+            if (!share->queue && !(share->queue = ebpfMonQueueCreate(EBPFMON_QUEUE_SIZE))) {
                 memset(share->wanted, 0, sizeof(share->wanted));
                 epicsMutexUnlock(share->lock);
                 errlogSevPrintf(errlogMajor, "%s: out of memory, nothing is logged\n", command);
                 return -1;
             }
+            ebpfMonQueueClear(share->queue);
             epicsSignalInstallSigPipeIgnore(); /* a log may be a pipe */
             share->ended = epicsEventMustCreate(epicsEventEmpty);
             epicsThreadMustCreate("ebpfMonExport", epicsThreadPriorityLow,
@@ -75,7 +80,7 @@ static long configure(const char *command, const ebpfMonSinkConf *conf)
     epicsAtomicSetIntT(&active, logs > 0);
     share->generation++;
     if (share->ended)
-        ebpfMonQueueWake();
+        ebpfMonQueueWake(share->queue);
     epicsMutexUnlock(share->lock);
     return 0;
 }
@@ -191,7 +196,7 @@ static long rotate(void)
         errlogSevPrintf(errlogMajor, "ebpfMon: no log is a file: nothing to rotate\n");
         return -1;
     }
-    ebpfMonQueueWake();
+    ebpfMonQueueWake(share->queue);
     return 0;
 }
 
@@ -201,13 +206,14 @@ static void resetLost(void)
 
     epicsMutexMustLock(share->lock);
     if (share->ended)
-        ebpfMonQueueLook(&q);
+        ebpfMonQueueLook(share->queue, &q);
     share->lostBase = share->goneLost + q.dropped;
     for (unsigned i = 0; i < EBPFMON_SINKS; i++)
         share->lostBase += share->counts[i].lost;
     epicsMutexUnlock(share->lock);
     if (share->ended)
-        ebpfMonQueueWake();
+        ebpfMonQueueWake(share->queue);
+    ebpfMonOtlpResetLost();
 }
 
 static void report(int level)
@@ -222,12 +228,13 @@ static void report(int level)
     memcpy(conf, share->wanted, sizeof(conf));
     memcpy(count, share->counts, sizeof(count));
     if (share->ended)
-        ebpfMonQueueLook(&q);
+        ebpfMonQueueLook(share->queue, &q);
     epicsMutexUnlock(share->lock);
     for (unsigned i = 0; i < EBPFMON_SINKS; i++)
         logs += conf[i].kind != ebpfMonSinkNone;
     if (!logs) {
         printf("  logs: none\n");
+        ebpfMonOtlpReport(level);
         return;
     }
     printf("  logs: %u, %" PRIu64 " puts queued since the start, %" PRIu64 " lost with the queue full; queue at "
@@ -245,21 +252,29 @@ static void report(int level)
                    "at %.1f MB, %.1f hours, %u kept\n", c->joined, c->summaries, c->skipped,
                    (double)conf[i].limits.maxBytes / 1e6, conf[i].limits.maxAge / 3600, conf[i].limits.keep);
     }
+    ebpfMonOtlpReport(level);
 }
 
 static const ebpfMonLogOps ops = {
     .json = json, .caPutLog = caPutLog, .metadata = metadata, .rotate = rotate, .resetLost = resetLost,
-    .report = report,
+    .report = report, .otlp = ebpfMonOtlpCommand, .zipkin = ebpfMonZipkinCommand,
+    .otlpReport = ebpfMonOtlpReport,
 };
 
 void ebpfMonExportRegister(void)
 {
     if (!share->lock)
         share->lock = epicsMutexMustCreate();
+    ebpfMonOtlpInit();
     ebpfMonLogControlRegister(&ops);
 }
 
-void ebpfMonExportStop(double seconds)
+void ebpfMonExportStart(void)
+{
+    ebpfMonOtlpStart();
+}
+
+static void stopLogs(double seconds)
 {
     epicsEventId done;
 
@@ -275,7 +290,7 @@ void ebpfMonExportStop(double seconds)
     share->stopBy = ebpfMonWriterNow() + seconds;
     share->stopping = 1;
     epicsMutexUnlock(share->lock);
-    ebpfMonQueueWake();
+    ebpfMonQueueWake(share->queue);
     /* half a second to close what was not to be waited for */
     if (epicsEventWaitWithTimeout(done, seconds + 0.5) != epicsEventOK) {
         errlogSevPrintf(errlogMajor, "ebpfMon: a log does not take its lines (does a disk hang?): what is queued is "
@@ -288,4 +303,11 @@ void ebpfMonExportStop(double seconds)
     share->stopping = 0;
     epicsMutexUnlock(share->lock);
     epicsEventDestroy(done);
+}
+
+void ebpfMonExportStop(double seconds)
+{
+    ebpfMonOtlpStopBegin(seconds); /* beside the logs */
+    stopLogs(seconds);
+    ebpfMonOtlpStopWait();
 }

@@ -8,7 +8,9 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-static ebpfMonJson *current; /* the generator's context is given once, before the line is known */
+/* Of each thread that writes. The generator's context is given once, before the line is known. */
+static _Thread_local yajl_gen generator;
+static _Thread_local ebpfMonJson *current;
 
 static void append(void *unused, const char *str, size_t len)
 {
@@ -25,13 +27,13 @@ static void append(void *unused, const char *str, size_t len)
 
 void ebpfMonJsonBegin(ebpfMonJson *j, char *buf, size_t size)
 {
-    static yajl_gen g;
+    yajl_gen g = generator;
 
     j->buf = buf;
     j->size = size;
     j->len = 0;
     j->cut = 0;
-    if (!g && (g = yajl_gen_alloc(NULL)))
+    if (!g && (g = generator = yajl_gen_alloc(NULL)))
         yajl_gen_config(g, yajl_gen_print_callback, append, NULL);
     j->g = g;
     current = j;
@@ -41,6 +43,13 @@ void ebpfMonJsonBegin(ebpfMonJson *j, char *buf, size_t size)
     }
     yajl_gen_reset(g, NULL);
     yajl_gen_map_open(g);
+}
+
+void ebpfMonJsonForget(void)
+{
+    if (generator)
+        yajl_gen_free(generator);
+    generator = NULL;
 }
 
 size_t ebpfMonJsonEnd(ebpfMonJson *j)

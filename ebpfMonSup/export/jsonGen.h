@@ -16,8 +16,11 @@ typedef struct {
     int    cut;    /* it did not fit */
 } ebpfMonJson;
 
-/* One object is begun in buf. Only the writer thread: the generator is used again and again. */
+/* One object is begun in buf. One at a time in each thread: its generator is used again and again. */
 void ebpfMonJsonBegin(ebpfMonJson *j, char *buf, size_t size);
+
+/* Before a thread ends that began one. */
+void ebpfMonJsonForget(void);
 
 /* Length without a terminator, 0 when it did not fit or there is no memory. */
 size_t ebpfMonJsonEnd(ebpfMonJson *j);

@@ -5,123 +5,128 @@
 #include <epicsEvent.h>
 #include <epicsMutex.h>
 
-#include "export/pack.h"
 #include "export/queue.h"
 
-static epicsMutexId lock; /* of what follows; leaf */
-static uint8_t *ring;     /* once made it stays: a put may be on its way in */
-static size_t head, used, peak; /* head: first byte in use */
-static uint64_t taken, dropped;
-static int asleep;
-static epicsEventId wake;
+struct ebpfMonQueue {
+    epicsMutexId lock; /* of what follows; leaf */
+    size_t head, used, peak; /* head: first byte in use */
+    uint64_t taken, dropped;
+    int asleep;
+    epicsEventId wake;
+    size_t size;
+    uint8_t ring[];
+};
 
-int ebpfMonQueueInit(void)
+ebpfMonQueue *ebpfMonQueueCreate(size_t size)
 {
-    if (!ring) {
-        lock = epicsMutexMustCreate();
-        wake = epicsEventMustCreate(epicsEventEmpty);
-        ring = malloc(EBPFMON_QUEUE_SIZE);
-        if (!ring)
-            return -1;
-    }
-    epicsMutexMustLock(lock);
-    head = used = peak = 0;
-    epicsMutexUnlock(lock);
-    return 0;
+    ebpfMonQueue *q = malloc(sizeof(*q) + size);
+
+    if (!q)
+        return NULL;
+    memset(q, 0, sizeof(*q));
+    q->lock = epicsMutexMustCreate();
+    q->wake = epicsEventMustCreate(epicsEventEmpty);
+    q->size = size;
+    return q;
 }
 
-static void in(const void *data, size_t len)
+void ebpfMonQueueClear(ebpfMonQueue *q)
 {
-    size_t at = (head + used) % EBPFMON_QUEUE_SIZE;
-    size_t first = EBPFMON_QUEUE_SIZE - at < len ? EBPFMON_QUEUE_SIZE - at : len;
-
-    memcpy(ring + at, data, first);
-    memcpy(ring, (const uint8_t *)data + first, len - first);
-    used += len;
+    epicsMutexMustLock(q->lock);
+    q->head = q->used = q->peak = 0;
+    epicsMutexUnlock(q->lock);
 }
 
-static void look(size_t at, void *data, size_t len)
+static void in(ebpfMonQueue *q, const void *data, size_t len)
 {
-    size_t first = EBPFMON_QUEUE_SIZE - at < len ? EBPFMON_QUEUE_SIZE - at : len;
+    size_t at = (q->head + q->used) % q->size;
+    size_t first = q->size - at < len ? q->size - at : len;
 
-    memcpy(data, ring + at, first);
-    memcpy((uint8_t *)data + first, ring, len - first);
+    memcpy(q->ring + at, data, first);
+    memcpy(q->ring, (const uint8_t *)data + first, len - first);
+    q->used += len;
 }
 
-void ebpfMonQueuePut(const ebpfMonPut *put)
+static void look(const ebpfMonQueue *q, size_t at, void *data, size_t len)
 {
-    uint8_t packed[EBPFMON_PACK_MAX];
-    size_t len = ebpfMonPack(put, packed);
+    size_t first = q->size - at < len ? q->size - at : len;
+
+    memcpy(data, q->ring + at, first);
+    memcpy((uint8_t *)data + first, q->ring, len - first);
+}
+
+void ebpfMonQueueAdd(ebpfMonQueue *q, const void *record, size_t len)
+{
     int rouse = 0;
 
-    epicsMutexMustLock(lock);
-    if (used + sizeof(len) + len > EBPFMON_QUEUE_SIZE) {
-        dropped++;
+    epicsMutexMustLock(q->lock);
+    if (q->used + sizeof(len) + len > q->size) {
+        q->dropped++;
     } else {
-        in(&len, sizeof(len));
-        in(packed, len);
-        taken++;
-        if (used > peak)
-            peak = used;
-        rouse = asleep;
-        asleep = 0;
+        in(q, &len, sizeof(len));
+        in(q, record, len);
+        q->taken++;
+        if (q->used > q->peak)
+            q->peak = q->used;
+        rouse = q->asleep;
+        q->asleep = 0;
     }
-    epicsMutexUnlock(lock);
+    epicsMutexUnlock(q->lock);
     if (rouse)
-        epicsEventMustTrigger(wake);
+        epicsEventMustTrigger(q->wake);
 }
 
-void ebpfMonQueueWake(void)
+void ebpfMonQueueWake(ebpfMonQueue *q)
 {
-    epicsEventMustTrigger(wake);
+    epicsEventMustTrigger(q->wake);
 }
 
-/* What is in use is written by nobody, so it is copied without the lock: whoever puts never waits for that. */
-size_t ebpfMonQueueTake(uint8_t *buf, size_t size)
+/* What is in use is written by nobody, so it is copied without the lock: whoever adds never waits for that. */
+size_t ebpfMonQueueTake(ebpfMonQueue *q, uint8_t *buf, size_t size)
 {
     size_t n = 0, len, at, have;
 
-    epicsMutexMustLock(lock);
-    at = head;
-    have = used;
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(q->lock);
+    at = q->head;
+    have = q->used;
+    epicsMutexUnlock(q->lock);
     while (n < have) {
-        look(at, &len, sizeof(len));
+        look(q, at, &len, sizeof(len));
         if (n + sizeof(len) + len > size)
             break;
-        look(at, buf + n, sizeof(len) + len);
+        look(q, at, buf + n, sizeof(len) + len);
         n += sizeof(len) + len;
-        at = (at + sizeof(len) + len) % EBPFMON_QUEUE_SIZE;
+        at = (at + sizeof(len) + len) % q->size;
     }
-    epicsMutexMustLock(lock);
-    head = at;
-    used -= n;
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(q->lock);
+    q->head = at;
+    q->used -= n;
+    epicsMutexUnlock(q->lock);
     return n;
 }
 
-void ebpfMonQueueWait(double seconds, int deep)
+void ebpfMonQueueWait(ebpfMonQueue *q, double seconds, int deep)
 {
     int empty;
 
-    epicsMutexMustLock(lock);
-    empty = !used;
-    asleep = deep && empty;
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(q->lock);
+    empty = !q->used;
+    q->asleep = deep && empty;
+    epicsMutexUnlock(q->lock);
     if (!deep || empty)
-        epicsEventWaitWithTimeout(wake, seconds);
-    epicsMutexMustLock(lock);
-    asleep = 0;
-    epicsMutexUnlock(lock);
+        epicsEventWaitWithTimeout(q->wake, seconds);
+    epicsMutexMustLock(q->lock);
+    q->asleep = 0;
+    epicsMutexUnlock(q->lock);
 }
 
-void ebpfMonQueueLook(ebpfMonQueueState *state)
+void ebpfMonQueueLook(ebpfMonQueue *q, ebpfMonQueueState *state)
 {
-    epicsMutexMustLock(lock);
-    state->taken = taken;
-    state->dropped = dropped;
-    state->used = used;
-    state->peak = peak;
-    peak = used;
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(q->lock);
+    state->taken = q->taken;
+    state->dropped = q->dropped;
+    state->used = q->used;
+    state->peak = q->peak;
+    q->peak = q->used;
+    epicsMutexUnlock(q->lock);
 }

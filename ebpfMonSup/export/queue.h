@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts on their way to the writer: a ring of bytes of fixed size, one writer thread. Whoever puts takes one lock for
- * as long as a copy of some hundred bytes takes, and wakes the writer only when that sleeps.
+ * Records of any length on their way to a thread: a ring of bytes of fixed size, one reader. Whoever adds takes one
+ * lock for as long as a copy of some hundred bytes takes, and wakes the reader only when that sleeps.
  */
 #ifndef EBPFMON_QUEUE_H
 #define EBPFMON_QUEUE_H
@@ -9,31 +9,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/put.h"
+typedef struct ebpfMonQueue ebpfMonQueue;
 
-#define EBPFMON_QUEUE_SIZE (16u << 20)
+/* NULL without memory. It stays for ever: something may be on its way in. */
+ebpfMonQueue *ebpfMonQueueCreate(size_t size);
 
-/* 0, or -1 without memory. Again: empties it. */
-int ebpfMonQueueInit(void);
+void ebpfMonQueueClear(ebpfMonQueue *queue);
 
 /* Any thread. What does not fit is counted and dropped. */
-void ebpfMonQueuePut(const ebpfMonPut *put);
+void ebpfMonQueueAdd(ebpfMonQueue *queue, const void *record, size_t len);
 
-/* Wakes the writer. */
-void ebpfMonQueueWake(void);
+/* Wakes the reader. */
+void ebpfMonQueueWake(ebpfMonQueue *queue);
 
-/* The writer: moves whole puts, packed, behind their length (size_t), into buf; bytes used. */
-size_t ebpfMonQueueTake(uint8_t *buf, size_t size);
+/* The reader: moves whole records, each behind its length (size_t), into buf; bytes used. */
+size_t ebpfMonQueueTake(ebpfMonQueue *queue, uint8_t *buf, size_t size);
 
-/* The writer: sleeps. deep: until something is put, else only for the time. */
-void ebpfMonQueueWait(double seconds, int deep);
+/* The reader: sleeps. deep: until something is added, else only for the time. */
+void ebpfMonQueueWait(ebpfMonQueue *queue, double seconds, int deep);
 
 typedef struct {
-    uint64_t taken, dropped; /* puts accepted, puts that did not fit */
+    uint64_t taken, dropped; /* records accepted, records that did not fit */
     size_t   used;           /* bytes now */
     size_t   peak;           /* the most since the last look */
 } ebpfMonQueueState;
 
-void ebpfMonQueueLook(ebpfMonQueueState *state);
+void ebpfMonQueueLook(ebpfMonQueue *queue, ebpfMonQueueState *state);
 
 #endif

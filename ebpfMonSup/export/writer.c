@@ -8,7 +8,6 @@
 #include <errlog.h>
 
 #include "export/pack.h"
-#include "export/queue.h"
 #include "export/writer.h"
 #include "model/board.h"
 
@@ -74,7 +73,7 @@ static int drain(void)
 {
     static uint8_t chunk[CHUNK];
     static ebpfMonPut put;
-    size_t size = ebpfMonQueueTake(chunk, sizeof(chunk)), at = 0, len;
+    size_t size = ebpfMonQueueTake(share->queue, chunk, sizeof(chunk)), at = 0, len;
     double t = ebpfMonWriterNow();
 
     apply(t); /* after the puts were taken: one that came after a command is for the log that it began */
@@ -130,7 +129,7 @@ static void tell(double t, int force)
     if (!force && t < next && (bad > 0) == (stateBefore == (int)ebpfMonLogTrouble))
         return;
     next = t + TELL_EVERY;
-    ebpfMonQueueLook(&q);
+    ebpfMonQueueLook(share->queue, &q);
     if (q.dropped < droppedBefore) /* begun anew */
         droppedBefore = 0;
     if (q.dropped > droppedBefore)
@@ -240,7 +239,7 @@ void ebpfMonWriterThread(void *unused)
             continue;
         if (last)
             break;
-        ebpfMonQueueWait(t < busyTill ? TICK : IDLE, t >= busyTill);
+        ebpfMonQueueWait(share->queue, t < busyTill ? TICK : IDLE, t >= busyTill);
     }
     finish(by);
     epicsEventMustTrigger(share->ended);

@@ -9,11 +9,14 @@
 #include <epicsEvent.h>
 #include <epicsMutex.h>
 
+#include "export/queue.h"
 #include "export/sink.h"
 
 #define EBPFMON_SINKS 8
+#define EBPFMON_QUEUE_SIZE (16u << 20)
 
 typedef struct {
+    ebpfMonQueue *queue; /* puts, packed; made with the first log */
     epicsMutexId lock; /* of the rest */
     ebpfMonSinkConf wanted[EBPFMON_SINKS];
     ebpfMonFormatMore meta;

@@ -23,6 +23,7 @@ static void boardInit(void *unused)
     snprintf(theBoard.stateMsg, sizeof(theBoard.stateMsg), "starting: the monitor begins after iocInit");
     strcpy(theBoard.putCaPutLog, EBPFMON_NO_PUT);
     strcpy(theBoard.logMsg, EBPFMON_NO_LOG);
+    strcpy(theBoard.otlpMsg, EBPFMON_NO_OTLP);
     snprintf(theBoard.rulesMsg, sizeof(theBoard.rulesMsg), "no rules: every put is expected");
 }
 

@@ -24,6 +24,7 @@
 #define EBPFMON_LOG_SIZE   16384
 #define EBPFMON_NO_PUT     "no put yet" /* in place of the newest put */
 #define EBPFMON_NO_LOG     "no log: ebpfMonJsonLog and ebpfMonCaPutLog begin one"
+#define EBPFMON_NO_OTLP     "nothing is sent: ebpfMonOtlp or OTEL_EXPORTER_OTLP_ENDPOINT begins it"
 #define EBPFMON_BAD_MAX    64   /* unexpected puts kept */
 #define EBPFMON_NO_BAD     "no unexpected put yet"
 
@@ -38,6 +39,7 @@ typedef enum {
     ebpfMonGroupWatch,
     ebpfMonGroupSearch,
     ebpfMonGroupLog,    /* state of the logs */
+    ebpfMonGroupOtlp,   /* state of OTLP */
     ebpfMonGroupBad,    /* unexpected puts */
     ebpfMonGroupRules,
     ebpfMonGroupCount
@@ -72,7 +74,13 @@ typedef struct {
     ebpfMonLevel level;    /* in force */
     char     note[160];    /* empty, or why the level is not the one asked for, or a diagnosis */
     double   cost;         /* percent of one core taken from it */
+    uint64_t procCount;    /* processings of its records that match the filter */
 } ebpfMonIocRow;
+
+typedef struct {
+    char     name[EBPFMON_NAME_SIZE]; /* an IOC, or the address:port of a server that is no watched one */
+    uint64_t puts, denied; /* that passed the filter */
+} ebpfMonPutIoc;
 
 typedef struct {
     char     name[EBPFMON_NAME_SIZE]; /* record; RECORD@IOC where two watched IOCs have it */
@@ -85,6 +93,8 @@ typedef struct {
     char     name[EBPFMON_NAME_SIZE]; /* root record */
     uint64_t count;
     double   last, mean, p50, p99, max, waitMean, waitMax; /* µs */
+    char     root[EBPFMON_NAME_SIZE], ioc[EBPFMON_NAME_SIZE]; /* what the name is made of */
+    double   hist[EBPFMON_HIST_MAX];  /* as hist below */
 } ebpfMonChainRow;
 
 typedef struct {
@@ -155,6 +165,8 @@ typedef struct {
 
     uint64_t putCount;     /* that passed the filter */
     uint64_t putDenied;
+    unsigned putIocs;      /* valid entries of putIoc[]: they are never given up, the last one is of all others */
+    ebpfMonPutIoc putIoc[EBPFMON_IOCS_MAX];
     double   putRate;
     unsigned putRecent;    /* valid entries of put[] */
     unsigned putHead;      /* index of the newest; the one before it is at (putHead + PUTS_MAX - 1) % PUTS_MAX */
@@ -191,6 +203,12 @@ typedef struct {
     uint64_t logCount;       /* lines written */
     uint64_t logLost;        /* lines and puts, since the last reset */
     double   logQueue;       /* percent in use, the most in the last second */
+    ebpfMonLogState otlpState;
+    char     otlpMsg[256];
+    uint64_t otlpSent;       /* log records, data points and spans that were accepted */
+    uint64_t otlpLost;       /* since the last reset */
+    double   otlpRate;       /* of otlpSent */
+    double   otlpQueue;      /* as logQueue */
 
     unsigned watchCount;
     ebpfMonWatchRow watch[EBPFMON_WATCH_MAX];

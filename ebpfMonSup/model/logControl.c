@@ -59,8 +59,21 @@ static void absentReport(int level)
     absent();
 }
 
+static long absentOtlp(const char *url, const char *signals, const char *headers)
+{
+    (void)url, (void)signals, (void)headers;
+    return absent();
+}
+
+static long absentZipkin(const char *url)
+{
+    (void)url;
+    return absent();
+}
+
 static const ebpfMonLogOps absentOps = {
-    absentJson, absentCaPutLog, absentMetadata, absent, absentResetLost, absentReport
+    absentJson, absentCaPutLog, absentMetadata, absent, absentResetLost, absentReport, absentOtlp, absentZipkin,
+    absentReport
 };
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */

@@ -30,6 +30,12 @@ typedef struct {
     long (*rotate)(void);
     void (*resetLost)(void);
     void (*report)(int level);
+    /* Puts, counts and spans to a collector. url: its base, or "off"; signals: some of "logs,metrics,traces"; headers:
+     * "Name=value,…" with %XX for what else. */
+    long (*otlp)(const char *url, const char *signals, const char *headers);
+    /* Spans to Zipkin. url: the whole, or "off". */
+    long (*zipkin)(const char *url);
+    void (*otlpReport)(int level);
 } ebpfMonLogOps;
 
 /* Never NULL: before they are registered, every operation says so and fails. */

@@ -125,6 +125,7 @@ static int begin(const ebpfMonFilter *first)
     ebpfMonCalibrate(&ebpfMonCost);
     seedOwners();
     ebpfMonPublishInit();
+    ebpfMonExportStart();
     ebpfMonTargetsStart(settings.watchSelf, first);
     ebpfMonEventsStart();
     if (settings.wireKiB > 0)

@@ -131,6 +131,7 @@ static void iocs(void)
         row->level = t->level;
         snprintf(row->note, sizeof(row->note), "%s", t->note);
         row->cost = t->cost;
+        row->procCount = t->procCount;
         cost += t->cost;
         shown += t->shown;
         n++;

@@ -24,6 +24,25 @@ static void split(const ebpfMonPut *put, char record[sizeof(put->pv)], const cha
     }
 }
 
+static void count(ebpfMonBoard *board, const ebpfMonPut *put)
+{
+    unsigned i = 0;
+
+    while (i < board->putIocs && strcmp(board->putIoc[i].name, put->ioc) != 0)
+        i++;
+    if (i == EBPFMON_IOCS_MAX)
+        i--;
+    if (i == board->putIocs) {
+        board->putIocs++;
+        snprintf(board->putIoc[i].name, sizeof(board->putIoc[i].name), "%s",
+                 i == EBPFMON_IOCS_MAX - 1 ? "others" : put->ioc);
+    }
+    board->putIoc[i].puts++;
+    board->putIoc[i].denied += put->result == ebpfMonPutDenied;
+    board->putCount++;
+    board->putDenied += put->result == ebpfMonPutDenied;
+}
+
 void ebpfMonPutsDone(ebpfMonPut *put)
 {
     ebpfMonFilter f;
@@ -40,9 +59,7 @@ void ebpfMonPutsDone(ebpfMonPut *put)
     if (!ebpfMonFilterWantsPut(&f, record, field, put->host, put->user))
         return;
     board = ebpfMonBoardLock();
-    board->putCount++;
-    if (put->result == ebpfMonPutDenied)
-        board->putDenied++;
+    count(board, put);
     board->putHead = (board->putHead + 1) % EBPFMON_PUTS_MAX;
     if (board->putRecent < EBPFMON_PUTS_MAX)
         board->putRecent++;

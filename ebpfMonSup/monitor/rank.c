@@ -98,6 +98,7 @@ void ebpfMonRankRecords(double seconds)
             if (!(t->how[i] & EBPFMON_SHOWN))
                 continue;
             done += delta;
+            t->procCount += delta;
             rate += (double)delta / seconds;
             if (count && !t->gone && t->level >= ebpfMonLevelCounts)
                 n = insertBusy(top, n, (busy){ t, i, t->rate[i], count });
@@ -225,6 +226,9 @@ void ebpfMonRankChains(void)
         ebpfMonChainRow *row = &board->chain[i];
 
         displayName(r->t, r->index, row->name, sizeof(row->name));
+        snprintf(row->root, sizeof(row->root), "%s", ebpfMonCatalogueName(r->t->cat, r->index));
+        snprintf(row->ioc, sizeof(row->ioc), "%s", r->t->name);
+        ebpfMonHistOctaves(r->stat.hist, EBPFMON_BUCKETS, row->hist, EBPFMON_HIST_MAX);
         row->count = r->stat.count;
         row->last = (double)r->stat.last / 1000;
         row->mean = r->mean / 1000;

@@ -54,6 +54,7 @@ typedef struct ebpfMonTarget {
     uint8_t  *how;         /* EBPFMON_BY_TRAP … */
     int64_t  *adjust;      /* added to the kernel's counter when the way of counting changed */
     uint64_t *counts;      /* at the last publication */
+    uint64_t procCount;    /* of those that are shown, since it was found */
     float    *rate;
     uint32_t  trapped;     /* records that want the trap */
     uint32_t  shown;       /* records that match the filter */

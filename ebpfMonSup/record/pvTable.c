@@ -128,6 +128,12 @@ static const ebpfMonPv table[] = {
     {"LOG_CNT",          ebpfMonGroupLog,    boardRow, ebpfMonCellCount,    BOARD(logCount), 1},
     {"LOG_LOST_CNT",     ebpfMonGroupLog,    boardRow, ebpfMonCellCount,    BOARD(logLost), 1},
     {"LOG_QUEUE",        ebpfMonGroupLog,    boardRow, ebpfMonCellDouble,   BOARD(logQueue), 1},
+    {"OTLP_STATE",       ebpfMonGroupOtlp,   boardRow, ebpfMonCellInt,      BOARD(otlpState), 1},
+    {"OTLP_MSG",         ebpfMonGroupOtlp,   boardRow, ebpfMonCellText,     BOARD(otlpMsg), 1},
+    {"OTLP_SENT_CNT",    ebpfMonGroupOtlp,   boardRow, ebpfMonCellCount,    BOARD(otlpSent), 1},
+    {"OTLP_LOST_CNT",    ebpfMonGroupOtlp,   boardRow, ebpfMonCellCount,    BOARD(otlpLost), 1},
+    {"OTLP_RATE",        ebpfMonGroupOtlp,   boardRow, ebpfMonCellDouble,   BOARD(otlpRate), 1},
+    {"OTLP_QUEUE",       ebpfMonGroupOtlp,   boardRow, ebpfMonCellDouble,   BOARD(otlpQueue), 1},
     {"PUT_BADFLAGS",     ebpfMonGroupPuts,   putRow,   ebpfMonCellInt,      PUT(unexpected)},
     {"PUT_RULES",        ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(rule)},
 

@@ -41,6 +41,9 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 # Puts are kept (documentation/putLog.md): JSON lines, rotated at 100 MB or a day, 30 files; caPutLog's to a log server.
 #ebpfMonJsonLog "/var/log/ebpfMon/puts.json" 100 24 30 all
 #ebpfMonCaPutLog "logserver:7011" text changes
+# Puts and counts to an OpenTelemetry collector (documentation/otlp.md).
+#ebpfMonOtlp "http://127.0.0.1:4318"
+#ebpfMonZipkin "http://127.0.0.1:9411/api/v2/spans"
 
 iocInit
 

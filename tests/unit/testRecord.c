@@ -330,6 +330,25 @@ static void testValues(void)
     testdbPutFieldOk("T:LOST_RESET", DBR_LONG, 1);
     testOk1(resets == 1 && logResets == 1);
 
+    testDiag("OTLP");
+    expect("T:OTLP_STATE", "Off");
+    expect("T:OTLP_MSG.VAL$", EBPFMON_NO_OTLP);
+    board = ebpfMonBoardLock();
+    board->otlpState = ebpfMonLogTrouble;
+    strcpy(board->otlpMsg, "collector down");
+    board->otlpSent = 12;
+    board->otlpLost = 3;
+    board->otlpQueue = 60;
+    board->otlpRate = 2.5;
+    ebpfMonBoardUnlock();
+    change(ebpfMonGroupOtlp);
+    expect("T:OTLP_STATE.SEVR", "MINOR");
+    expect("T:OTLP_MSG.VAL$", "collector down");
+    expect("T:OTLP_SENT_CNT", "12");
+    expect("T:OTLP_LOST_CNT.SEVR", "MINOR");
+    expect("T:OTLP_QUEUE.SEVR", "MINOR");
+    expect("T:OTLP_RATE", "2.5");
+
     testDiag("logs");
     expect("T:LOG_STATE", "Off");
     board = ebpfMonBoardLock();

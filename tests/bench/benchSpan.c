@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Chains of spans to a collector, so many a second: how many arrive, and at what price. Started by spans.py and by the
+ * integration tests.
+ *
+ *     benchSpan URL otlp|zipkin SPANS-A-SECOND SECONDS
+ *
+ * Prints the last trace's id, and: spans made, accepted, lost, seconds until the last one was accepted, µs of CPU for
+ * each span of who makes it and of the exporter, and the fullest that the queue was, in percent.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <epicsThread.h>
+
+#include "export/export.h"
+#include "export/span.h"
+#include "model/board.h"
+#include "model/hist.h"
+#include "model/logControl.h"
+
+#define CHAIN    10   /* spans */
+#define DEADLINE 30.0 /* s */
+
+static double clockOf(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double processCpu(void)
+{
+    return clockOf(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* A root record and those that its forward links process, as the monitor tells of them. */
+static void chain(uint8_t trace[EBPFMON_TRACE_ID])
+{
+    static ebpfMonSpan s;
+    uint8_t root[EBPFMON_SPAN_ID];
+    struct timespec t;
+    uint64_t now;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    ebpfMonSpanNewId(trace, EBPFMON_TRACE_ID);
+    for (unsigned i = 0; i < CHAIN; i++) {
+        memset(s.parent, 0, sizeof(s.parent));
+        s.attributes = s.dropped = s.links = 0;
+        memcpy(s.trace, trace, sizeof(s.trace));
+        ebpfMonSpanNewId(s.id, sizeof(s.id));
+        s.kind = ebpfMonSpanInternal;
+        strcpy(s.service.name, "benchIoc");
+        s.service.pid = 4711;
+        strcpy(s.service.version, "7.0.8.1");
+        s.end = now + (CHAIN - i) * 1000;
+        s.start = now - 20000 + i * 1000;
+        snprintf(s.name, sizeof(s.name), "process BENCH:CALC%u", i);
+        snprintf(s.root, sizeof(s.root), "%s", i ? "" : "BENCH:CALC0");
+        ebpfMonSpanAddText(&s, "epics.record.name", s.name + strlen("process "));
+        ebpfMonSpanAddText(&s, "epics.record.type", "calc");
+        ebpfMonSpanAddText(&s, "epics.record.value", "42.125");
+        if (i) {
+            memcpy(s.parent, root, sizeof(root));
+            ebpfMonSpanAddText(&s, "epics.link.field", "FLNK");
+        } else {
+            memcpy(root, s.id, sizeof(root));
+            ebpfMonSpanAddText(&s, "epics.chain.cause", "scan .1 second");
+            ebpfMonSpanAddInteger(&s, "epics.chain.records", CHAIN);
+            ebpfMonSpanAddDouble(&s, "epics.chain.wait", 1.5);
+        }
+        ebpfMonExportSpan(&s);
+    }
+}
+
+/* The histogram of the root record, of which the trace is an exemplar. */
+static void histogram(void)
+{
+    ebpfMonBoard *board = ebpfMonBoardLock();
+    ebpfMonChainRow *c = &board->chain[0];
+
+    board->chainTop = 1;
+    strcpy(c->root, "BENCH:CALC0");
+    strcpy(c->ioc, "benchIoc");
+    c->count = 1;
+    c->mean = c->max = 30;
+    c->hist[5] = 1;
+    for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
+        board->histEdge[i] = ebpfMonHistOctaveEdge(i) / 1000;
+    ebpfMonBoardUnlock();
+}
+
+static uint64_t lost(double *queue, uint64_t *sent)
+{
+    ebpfMonBoard *board = ebpfMonBoardLock();
+    uint64_t n = board->otlpLost;
+
+    *sent = board->otlpSent;
+    if (board->otlpQueue > *queue)
+        *queue = board->otlpQueue;
+    ebpfMonBoardUnlock();
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    double rate = argc == 5 ? atof(argv[3]) : 0, seconds = argc == 5 ? atof(argv[4]) : 0, begin, cpu, own, took;
+    uint64_t made = 0, wanted = (uint64_t)(rate * seconds), gone, sent;
+    double queue = 0, sentAt;
+    uint8_t trace[EBPFMON_TRACE_ID];
+    int zipkin = argc == 5 && strcmp(argv[2], "zipkin") == 0;
+
+    if (!(rate > 0 && seconds > 0)) {
+        fprintf(stderr, "usage: benchSpan URL otlp|zipkin SPANS-A-SECOND SECONDS\n");
+        return 2;
+    }
+    ebpfMonExportRegister();
+    histogram();
+    if (zipkin ? ebpfMonLogControl()->zipkin(argv[1]) : ebpfMonLogControl()->otlp(argv[1], "traces", ""))
+        return 1;
+    begin = clockOf(CLOCK_MONOTONIC);
+    cpu = processCpu();
+    own = clockOf(CLOCK_THREAD_CPUTIME_ID);
+    while (made < wanted) {
+        while (made < wanted && (double)made <= (clockOf(CLOCK_MONOTONIC) - begin) * rate) {
+            chain(trace);
+            made += CHAIN;
+        }
+        epicsThreadSleep(0.001);
+        lost(&queue, &sent);
+    }
+    own = clockOf(CLOCK_THREAD_CPUTIME_ID) - own;
+    do {
+        epicsThreadSleep(0.02);
+        gone = lost(&queue, &sent);
+        sentAt = clockOf(CLOCK_MONOTONIC);
+    } while (sent + gone < made && sentAt - begin < seconds + DEADLINE);
+    took = sentAt - begin;
+    cpu = processCpu() - cpu - own;
+    if (!zipkin) /* what is told at last: the metrics, of which the chains before are exemplars */
+        ebpfMonLogControl()->otlp(argv[1], "traces,metrics", "");
+    chain(trace);
+    ebpfMonExportStop(5);
+    printf("trace ");
+    for (unsigned i = 0; i < EBPFMON_TRACE_ID; i++)
+        printf("%02x", trace[i]);
+    printf("\n%" PRIu64 " made, %" PRIu64 " accepted, %" PRIu64 " lost, %.3f s, %.2f us to make, %.2f us to export, "
+           "queue %.1f %%\n", made, sent, gone, took, 1e6 * own / (double)made, 1e6 * cpu / (double)made, queue);
+    return 0;
+}

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Puts and counts arrive at a real OTLP receiver (rotel), with their attributes; if it is gone, nothing is lost soon."""
+import importlib.util
+import os
+import re
+from pathlib import Path
+
+import pytest
+from harness import db, env
+from harness.process import Process
+from harness.wait import until
+from test_puts import raw_put
+
+RECORDS = (
+    db.READY + db.record("ao", "AO", VAL="1", DRVH="200") + db.record("stringout", "STR") +
+    db.record("ao", "SECRET", ASG="NOBODY") + db.record("ao", "TARGET") +
+    db.record("calcout", "SOURCE", CALC="A", OUT="$(P)TARGET PP")
+)
+ACF = """UAG(nobody) { nosuchuser }
+ASG(DEFAULT) { RULE(1, WRITE) }
+ASG(NOBODY) { RULE(1, READ) RULE(1, WRITE) { UAG(nobody) } }
+"""
+
+
+class Rotel:
+    """A collector that prints what it gets."""
+
+    def __init__(self):
+        self.port, self.grpc = env.take_port(), env.take_port()
+        self.process = None
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def start(self):
+        agent = Path(importlib.util.find_spec("rotel").origin).parent / "rotel-agent"
+        self.process = Process([
+            agent, "start", "--otlp-http-endpoint", f"127.0.0.1:{self.port}", "--otlp-grpc-endpoint",
+            f"127.0.0.1:{self.grpc}", "--exporter", "blackhole", "--debug-log", "logs", "--debug-log", "metrics",
+            "--debug-log", "traces", "--debug-log-verbosity", "detailed"], os.environ.copy())
+        until(lambda: "Starting Rotel" in self.process.output(), 10, lambda: self.process.output())
+        return self
+
+    def blocks(self, begin):
+        """Pieces of what it printed, each from a line that begins so on to the next that does."""
+        found, current = [], None
+        for line in list(self.process.lines):
+            if line.startswith(begin):
+                found.append(current := [])
+            elif re.match(r"Resource(Log|Logs|Metrics|Span|Spans) #", line):
+                current = None
+            elif current is not None:
+                current.append(line)
+        return found
+
+    def logs(self):
+        """Log records: attributes, and what else has a name."""
+        found = []
+        for block in self.blocks("LogRecord #"):
+            record = {}
+            for line in block:
+                if m := re.match(r" +-> ([\w.]+): (Str|Int|Double|Bool)\((.*)\)$", line):
+                    record[m[1]] = {"Int": int, "Double": float}.get(m[2], str)(m[3])
+                elif m := re.match(r"(\w+): (.*)$", line):
+                    record[m[1]] = m[2]
+            found.append(record)
+        return found
+
+    def metric(self, name):
+        """The lines of the newest metric of this name."""
+        found = [b for b in self.blocks("Metric #") if f"     -> Name: {name}" in b]
+        return found[-1] if found else []
+
+    def discard(self):
+        if self.process:
+            self.process.kill()
+        env.give_port(self.port)
+        env.give_port(self.grpc)
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc, tmp_path_factory):
+    acf = tmp_path_factory.mktemp("acf") / "test.acf"
+    acf.write_text(ACF)
+    return module_ioc(RECORDS, acf=acf).start()
+
+
+@pytest.fixture(scope="module")
+def rotel():
+    r = Rotel().start()
+    yield r
+    r.discard()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc, rotel):
+    m = module_monitor(before=['epicsEnvSet OTEL_METRIC_EXPORT_INTERVAL 1000',
+                               'epicsEnvSet OTEL_SERVICE_NAME "hall 3"',
+                               f'ebpfMonOtlp "{rotel.url}" "logs,metrics" "X-Lab=B2"']).start()
+    m.wait_ioc(ioc)
+    return m
+
+
+def find(rotel, pv, seconds=10, **more):
+    """The newest log record of this PV, as soon as there is one."""
+    def newest():
+        found = [r for r in rotel.logs() if r.get("epics.pv") == pv and all(r.get(k) == v for k, v in more.items())]
+        return found[-1] if found else None
+
+    return until(newest, seconds, lambda: f"{pv} {more}: {rotel.logs()[-3:]}\n{rotel.process.output(20)}")
+
+
+def test_puts_arrive(ioc, monitor, rotel):
+    ioc.put("AO", 250)
+    r = find(rotel, ioc.prefix + "AO")
+    assert r["epics.ioc"] == ioc.name and r["epics.value"] == "250" and r["epics.value_number"] == 250
+    assert r["epics.value_old"] == "1" and r["epics.value_after"] == "200"
+    assert r["epics.put.through"] == "CA" and r["epics.put.result"] == "ok"
+    assert r["client.address"] == "127.0.0.1" and 0 < r["client.port"] < 65536
+    assert r["process.pid"] == os.getpid() and r["process.real_user.id"] == os.getuid()
+    assert r["SeverityText"] == "INFO" and re.fullmatch(r"\d{19}", r["Timestamp"])
+    assert r["Body"].startswith("Str(20") and f"{ioc.prefix}AO 1 \u2192 250" in r["Body"]
+    assert "     -> service.name: Str(hall 3)" in rotel.process.lines
+    text = "caf\u00e9 \u2192 \"x\""
+    ioc.put("STR", text)
+    assert find(rotel, ioc.prefix + "STR")["epics.value"] == text
+
+
+def test_a_denied_put_is_a_warning(ioc, monitor, rotel):
+    raw_put(ioc, ioc.prefix + "SECRET", 5.0, callback=False)
+    r = find(rotel, ioc.prefix + "SECRET")
+    assert r["epics.put.result"] == "denied" and r["SeverityText"] == "WARN"
+
+
+def test_a_put_by_a_link(ioc, monitor, rotel):
+    ioc.put("SOURCE.A", 7)
+    r = find(rotel, ioc.prefix + "TARGET")
+    assert r["epics.put.through"] == "link" and r["epics.put.link"] == ioc.prefix + "SOURCE.OUT"
+    assert r["epics.put.root"] == ioc.prefix + "SOURCE" and "put by" in r["epics.put.cause"]
+    assert r["process.pid"] == os.getpid(), "who began it"
+
+
+def test_metrics(ioc, monitor, rotel):
+    puts = monitor.get("PUT_CNT")
+    until(lambda: f"Value: {int(puts)}" in rotel.metric("epics.puts"), 10, lambda: str(rotel.metric("epics.puts")))
+    assert "     -> IsMonotonic: true" in rotel.metric("epics.puts")
+    assert f"     -> epics.ioc: Str({ioc.name})" in rotel.metric("epics.records")
+    assert "     -> reason: Str(queue full)" in rotel.metric("ebpfmon.otlp.lost")
+    until(lambda: any(re.match(r"Count: [1-9]", l) for l in rotel.metric("epics.chain.latency")), 10,
+          lambda: str(rotel.metric("epics.chain.latency")))
+    starts = {l for b in rotel.blocks("Metric #") if "     -> Name: epics.puts" in b
+              for l in b if l.startswith("StartTimestamp")}
+    assert len(starts) == 1
+    assert monitor.get("OTLP_STATE", as_string=True) == "Ok" and monitor.get("OTLP_LOST_CNT") == 0
+    assert monitor.get("OTLP_SENT_CNT") > 0
+    shown = "\n".join(monitor.command("ebpfMonOtlpShow 1"))
+    assert "logs: " in shown and "queue full 0" in shown
+
+
+def test_a_collector_that_is_killed_and_begun_again(ioc, monitor, rotel):
+    rotel.process.kill()
+    ioc.put("AO", 11)
+    monitor.wait("OTLP_STATE", lambda s: s == 2, 20)
+    assert "start the collector" in monitor.text("OTLP_MSG")
+    for value in range(12, 40):
+        ioc.put("AO", value)
+    rotel.start()
+    monitor.wait("OTLP_STATE", lambda s: s == 1, 60)
+    find(rotel, ioc.prefix + "AO", **{"epics.value": "39"})
+    got = [int(r["epics.value"]) for r in rotel.logs() if r.get("epics.pv") == ioc.prefix + "AO"]
+    assert got == list(range(11, 40)), "what came while it was down, in order, once"
+    assert monitor.get("OTLP_LOST_CNT") == 0
+
+
+def test_what_waits_is_sent_at_the_end(ioc, new_monitor, rotel):
+    m = new_monitor(before=[f'ebpfMonOtlp "{rotel.url}" logs']).start()
+    m.wait_ioc(ioc)
+    ioc.put("STR", "the last one")
+    m.wait("PUT_CNT", lambda n: n >= 1)
+    m.stop()
+    find(rotel, ioc.prefix + "STR", **{"epics.value": "the last one"})
+
+
+@pytest.mark.parametrize("variables, told", [
+    (["OTEL_EXPORTER_OTLP_ENDPOINT http://127.0.0.1:1"], "start the collector"),
+    (["OTEL_EXPORTER_OTLP_ENDPOINT {ioc}"], "does not speak HTTP|HTTP status|collector"),
+    (["OTEL_EXPORTER_OTLP_ENDPOINT {rotel}/nowhere"], "the path is wrong"),
+    (["OTEL_EXPORTER_OTLP_ENDPOINT {rotel}", "OTEL_EXPORTER_OTLP_PROTOCOL grpc"], "only http/json"),
+])
+def test_a_wrong_endpoint_is_told_and_holds_up_nothing(ioc, new_monitor, rotel, variables, told):
+    m = new_monitor(before=["epicsEnvSet " + v.format(rotel=rotel.url, ioc=f"http://127.0.0.1:{ioc.port}")
+                            for v in variables]).start()
+    m.wait_ioc(ioc)
+    ioc.put("AO", 77)
+    m.wait("PUT_CNT", lambda n: n >= 1)
+    m.wait("OTLP_STATE", lambda s: s == 2, 20)
+    m.wait_text("OTLP_MSG", lambda text: re.search(told, text))
+    assert m.get("STATE", as_string=True) == "Running"
+
+
+def test_the_command_refuses(monitor):
+    for line, why in [("ebpfMonOtlp", "give the URL"), ("ebpfMonOtlp ftp://x", "http://HOST:PORT"),
+                      ("ebpfMonOtlp http://h puts", "logs,metrics,traces"),
+                      ("ebpfMonOtlp http://h logs nonsense", "Header=value")]:
+        assert why in "\n".join(monitor.command(line)), line
