@@ -40,6 +40,83 @@ static __always_inline __u64 lockSetOf(const struct ebpfMonTargetConf *conf, __u
     return readPtr(readPtr(precord + conf->lset) + LOCKRECORD_SET);
 }
 
+/* Period of a periodic scan thread, from its name "scan-0.1" (dbScan.c, spawnPeriodic); 0: it is none. What
+ * sprintf writes with an exponent is no period that a thread could keep. */
+static __always_inline __u64 scanPeriod(const char comm[EBPFMON_COMM_MAX])
+{
+    __u64 ns = 0, digit = 1000000000u;
+    int i, point = 0;
+
+    if (comm[0] != 's' || comm[1] != 'c' || comm[2] != 'a' || comm[3] != 'n' || comm[4] != '-')
+        return 0;
+#pragma unroll
+    for (i = 5; i < EBPFMON_COMM_MAX - 1; i++) {
+        char c = comm[i];
+
+        if (!c)
+            break;
+        if (c == '.') {
+            point = 1;
+            continue;
+        }
+        if (c < '0' || c > '9')
+            return 0;
+        if (point)
+            digit /= 10;
+        else
+            ns *= 10;
+        ns += (__u64)(c - '0') * digit;
+    }
+    return ns;
+}
+
+static __always_inline int isScanThread(struct ebpfMonThread *seen)
+{
+    char comm[EBPFMON_COMM_MAX];
+
+    if (!seen->named) {
+        seen->named = 1;
+        if (!bpf_get_current_comm(comm, sizeof(comm)))
+            seen->scan.period = scanPeriod(comm);
+    }
+    return seen->scan.period != 0;
+}
+
+/* A pass of a scan thread begins: when the record comes again that the last one began with, or, should that have left
+ * the list, after a rest. The rest alone does not tell: an overrun can leave next to none (dbScan.c, periodicTask). */
+static __always_inline void scanBegins(struct ebpfMonScan *s, __u64 root, __u64 now)
+{
+    __u64 idle = now - s->end, period = now - s->begin;
+
+    if (s->begin && root != s->first && idle < s->period / 4)
+        return;
+    /* after a longer rest there was nothing to scan, or the IOC was paused */
+    if (s->begin && idle <= 4 * s->period + 1000000000u) {
+        s->passes++;
+        s->sum += period;
+        s->busy += s->end - s->begin;
+        if (period > s->max)
+            s->max = period;
+        s->eater = s->root;
+        if (period > s->period + s->period / 2) {
+            s->late++;
+            s->lateEater = s->root;
+        }
+    }
+    s->begin = s->end = now;
+    s->first = s->root = root;
+    s->longest = 0;
+}
+
+static __always_inline void scanChain(struct ebpfMonScan *s, const struct ebpfMonHeld *h, __u64 now)
+{
+    s->end = now;
+    if (now - h->begin > s->longest) {
+        s->longest = now - h->begin;
+        s->root = h->root;
+    }
+}
+
 SEC("uprobe")
 int ebpfmon_lock(struct pt_regs *ctx)
 {
@@ -47,7 +124,7 @@ int ebpfmon_lock(struct pt_regs *ctx)
     __u32 tgid = id >> 32, tid = (__u32)id, n;
     struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
     struct thread *th;
-    struct held *h;
+    struct ebpfMonHeld *h;
 
     if (!conf)
         return 0;
@@ -56,9 +133,9 @@ int ebpfmon_lock(struct pt_regs *ctx)
     if (!th)
         return 0;
     set = lockSetOf(conf, precord);
-    n = th->heldCount;
+    n = th->seen.heldCount;
     if (n > 0 && n <= EBPFMON_NESTED) {
-        h = &th->held[(n - 1) & (EBPFMON_NESTED - 1)];
+        h = &th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)];
         if (h->lockSet == set) { /* the lock is recursive */
             h->depth++;
             return 0;
@@ -66,15 +143,17 @@ int ebpfmon_lock(struct pt_regs *ctx)
     }
     if (n >= EBPFMON_NESTED) {
         countLost(EBPFMON_LOST_NESTED);
-        th->heldCount = n < 1000 ? n + 1 : n;
+        th->seen.heldCount = n < 1000 ? n + 1 : n;
         return 0;
     }
-    h = &th->held[n & (EBPFMON_NESTED - 1)];
+    h = &th->seen.held[n & (EBPFMON_NESTED - 1)];
     h->lockSet = set;
     h->root = precord;
     h->begin = now;
     h->depth = 1;
-    th->heldCount = n + 1;
+    th->seen.heldCount = n + 1;
+    if (n == 0 && isScanThread(&th->seen))
+        scanBegins(&th->seen.scan, precord, now);
     return 0;
 }
 
@@ -360,7 +439,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
     struct ebpfMonRootStat *rs;
     struct thread *th;
-    struct held *h;
+    struct ebpfMonHeld *h;
     int whole;
 
     if (!conf)
@@ -384,14 +463,14 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         return 0;
 
     th = bpf_map_lookup_elem(&threads, &tid);
-    n = th ? th->heldCount : 0;
+    n = th ? th->seen.heldCount : 0;
     if (n == 0)
         return 0; /* locked before we looked */
     if (n > EBPFMON_NESTED) {
-        th->heldCount = n - 1;
+        th->seen.heldCount = n - 1;
         return 0;
     }
-    h = &th->held[(n - 1) & (EBPFMON_NESTED - 1)];
+    h = &th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)];
     if (h->depth > 1) {
         h->depth--;
         return 0;
@@ -401,11 +480,13 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         th->locked.id = 0;
     }
     begin = h->begin;
-    th->heldCount = n - 1;
+    th->seen.heldCount = n - 1;
+    if (n == 1 && th->seen.scan.period)
+        scanChain(&th->seen.scan, h, now);
     if (h->root != precord) {
         /* locks are not released in the order we think: forget them all rather than guess */
         if (h->lockSet != lockSetOf(conf, precord)) {
-            th->heldCount = 0;
+            th->seen.heldCount = 0;
             return 0;
         }
     }

@@ -279,6 +279,42 @@ struct ebpfMonRootStat {
     __u32 hist[EBPFMON_BUCKETS];
 };
 
+/* One lock set that a thread holds, or waits for. */
+struct ebpfMonHeld {
+    __u64 lockSet;
+    __u64 root;  /* argument of the outermost dbScanLock */
+    __u64 begin; /* when it was asked for */
+    __u32 depth; /* dbScanLock calls not yet undone */
+    __u32 pad;
+};
+
+/* What a periodic scan thread keeps of its period. A pass is all that it does in one period. */
+struct ebpfMonScan {
+    __u64 period;    /* nominal, by the thread's name; 0: it is no periodic scan thread */
+    __u64 begin;     /* of the pass under way, or of the last */
+    __u64 end;       /* of its last chain so far */
+    __u64 first;     /* root of its first chain */
+    __u64 root;      /* … and of its longest */
+    __u64 longest;   /* … and how long that took, with what it waited for the lock */
+    __u64 passes;    /* complete: the next has begun */
+    __u64 sum;       /* of their periods, from begin to begin */
+    __u64 max;
+    __u64 busy;      /* sum of what they took */
+    __u64 late;      /* periods of more than 1.5 of the nominal one */
+    __u64 eater;     /* root of the longest chain in the last complete pass */
+    __u64 lateEater; /* … in the last pass that was late */
+};
+
+/* The head of an element of map "threads", by tid. The thread writes it while it is read. */
+struct ebpfMonThread {
+    __u32 tgid;
+    __u32 heldCount; /* may be above EBPFMON_NESTED: held has the first ones */
+    __u32 named;     /* its name was looked at */
+    __u32 pad;
+    struct ebpfMonHeld held[EBPFMON_NESTED];
+    struct ebpfMonScan scan;
+};
+
 /* Map "hits", by tgid. */
 struct ebpfMonHits {
     __u64 n[EBPFMON_HIT_KINDS];

@@ -13,15 +13,6 @@
 #define MAP extern
 #endif
 
-/* One lock set that a thread holds, or waits for. */
-struct held {
-    __u64 lockSet;
-    __u64 root;  /* argument of the outermost dbScanLock */
-    __u64 begin; /* when it was asked for */
-    __u32 depth; /* dbScanLock calls not yet undone */
-    __u32 pad;
-};
-
 /* One dbPut under way. */
 struct inPut {
     __u64 id;
@@ -36,14 +27,14 @@ struct inPut {
  * per-CPU buffer would not do, because uprobe programs can be preempted.
  */
 struct thread {
+    struct ebpfMonThread seen; /* the part that the user half reads: first */
     __u64 client; /* struct client * of the last camessage: a CAS-client thread */
     __u64 putId;
     struct inPut pending[EBPFMON_NESTED]; /* the dbPut calls under way, by depth */
     struct inPut locked; /* one that is done, and whose record may be processing still; id 0: none */
     __s64 lockedStatus;
     __u32 putDepth;
-    __u32 heldCount;
-    struct held held[EBPFMON_NESTED];
+    __u32 pad;
     struct ebpfMonPeer peer; /* of the last receive */
     __u32 copied;            /* TCP sequence number of the byte after it */
     __u32 received;          /* "copied" is valid */
@@ -234,7 +225,9 @@ static __always_inline struct thread *threadOf(__u32 tid)
         return 0;
     bpf_map_update_elem(&threads, &tid, first, BPF_NOEXIST);
     th = bpf_map_lookup_elem(&threads, &tid);
-    if (!th)
+    if (th)
+        th->seen.tgid = bpf_get_current_pid_tgid() >> 32;
+    else
         countLost(EBPFMON_LOST_THREADS);
     return th;
 }

@@ -313,6 +313,38 @@ void ebpfMonThreadsDel(pid_t pid)
         closedir(d);
 }
 
+#define THREADS 512 /* at a time; more than a bucket of the table can hold */
+
+void ebpfMonThreadsEach(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg)
+{
+    uint32_t tid[THREADS], at, rounds = bpf_map__max_entries(skel->maps.threads) / THREADS + 64;
+    size_t size = bpf_map__value_size(skel->maps.threads);
+    char *value = malloc(THREADS * size);
+    int fd = bpf_map__fd(skel->maps.threads), more = value != NULL;
+
+    for (uint32_t i = 0; more && i < rounds; i++) {
+        uint32_t n = THREADS;
+
+        more = bpf_map_lookup_batch(fd, i ? &at : NULL, &at, tid, value, &n, NULL) == 0;
+        if (!more && errno != ENOENT) /* ENOENT: these were the last */
+            break;
+        for (uint32_t k = 0; k < n && k < THREADS; k++) {
+            struct ebpfMonThread seen;
+
+            memcpy(&seen, value + k * size, sizeof(seen));
+            each(arg, tid[k], &seen);
+        }
+    }
+    free(value);
+}
+
+uint64_t ebpfMonReleasedGet(uint32_t tgid, uint64_t lockSet)
+{
+    uint64_t key[2] = { lockSet, tgid }, at = 0; /* struct lockKey of maps.bpf.h */
+
+    return bpf_map_lookup_elem(bpf_map__fd(skel->maps.released), key, &at) ? 0 : at;
+}
+
 void ebpfMonHitsGet(uint32_t tgid, struct ebpfMonHits *sum)
 {
     int cpus = libbpf_num_possible_cpus();

@@ -71,6 +71,11 @@ void ebpfMonLostGet(uint64_t lost[EBPFMON_LOST_KERNEL]);
 /* Calls "each" for every root that has a chain. */
 void ebpfMonRootsEach(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
 
+/* Calls "each" for every thread of a target that was seen; perhaps twice for one. */
+void ebpfMonThreadsEach(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg);
+/* When a lock set was last released, 0: not seen. */
+uint64_t ebpfMonReleasedGet(uint32_t tgid, uint64_t lockSet);
+
 /* The ring. Waits at most "ms" for events, hands every one to "event", returns their number or -1. */
 typedef void (*ebpfMonEventFn)(void *arg, const struct ebpfMonHead *head, size_t size);
 int ebpfMonPoll(int ms, ebpfMonEventFn event, void *arg);

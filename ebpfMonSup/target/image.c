@@ -77,7 +77,7 @@ static const Part *findVar(const Part *parts, unsigned nParts, const Part *core,
 static void fillImage(const Part *parts, unsigned nParts, const Part *core, ebpfMonImage *image)
 {
     uint64_t *const address[ebpfMonVarCount] = {
-        &image->pdbbase, &image->interruptAccept, &image->asActive, &image->epicsReleaseVersion,
+        &image->pdbbase, &image->interruptAccept, &image->asActive, &image->epicsReleaseVersion, &image->clientQ,
     };
 
     image->core = &core->known->binary;

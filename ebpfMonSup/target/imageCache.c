@@ -34,7 +34,7 @@ static const unsigned fnArgs[ebpfMonFnCount] = {
 };
 
 static const char *const varNames[ebpfMonVarCount] = {
-    "pdbbase", "interruptAccept", "asActive", "epicsReleaseVersion",
+    "pdbbase", "interruptAccept", "asActive", "epicsReleaseVersion", "clientQ",
 };
 
 /* Any file that was seen. */

@@ -16,7 +16,8 @@
 #include "target/image.h"
 
 /* The variables that are read in a process: index into ebpfMonKnown.var. */
-enum { ebpfMonVarBase, ebpfMonVarInterrupt, ebpfMonVarAs, ebpfMonVarRelease, ebpfMonVarCount };
+enum { ebpfMonVarBase, ebpfMonVarInterrupt, ebpfMonVarAs, ebpfMonVarRelease, ebpfMonVarClients,
+       ebpfMonVarCount };
 
 /* A file that holds something of EPICS. */
 typedef struct ebpfMonKnown {
