@@ -28,7 +28,8 @@ static ssize_t readText(const char *path, char *buf, size_t size)
     return n;
 }
 
-/* Since Linux 6.2 the size of the folder is the number of its entries (f1f1f2569901). */
+/* Since Linux 6.2 the size of the folder is the number in use (f1f1f2569901), with those that accept() has taken for
+ * connections to come. */
 static unsigned countFds(pid_t pid)
 {
     char path[64];

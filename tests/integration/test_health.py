@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How IOCs fare, seen from outside: against /proc, the IOC's own casr, and routines that take long."""
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+from harness import ca, db, env
+from harness.process import Process
+from harness.wait import until
+
+DB = db.READY + db.chain("C", 5)
+HANG = 2  # s; the limit that the monitor is given here
+
+
+def latency_ioc(new, us):
+    return new(files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={us}").start()
+
+
+def fares(monitor, ioc):
+    """One IOC's row of IOC_HEALTH."""
+    columns = "CPUS MEMS FDS FD_LIMITS THREADS CLIENTS CHANNELS UPTIMES".split()
+    names = monitor.list("IOC_HEALTH_NAMES")
+    values = [monitor.list(f"IOC_{c}") for c in columns]
+    if ioc.name not in names or any(len(v) <= names.index(ioc.name) for v in values):
+        return None
+    return dict(zip(columns, (v[names.index(ioc.name)] for v in values)))
+
+
+def scans(monitor, ioc):
+    """SCAN → its row of SCANS."""
+    columns = "IOCS NAMES PERIODS WORSTS LATES BUSYS EATERS".split()
+    rows = zip(*(monitor.list(f"SCAN_{c}") for c in columns))
+    return {r[1]: dict(zip(columns, r)) for r in rows if r[0] == ioc.name}
+
+
+def severity(monitor, name):
+    return ca.get(f"{monitor.prefix}{name}.SEVR", as_string=True)
+
+
+@pytest.fixture
+def monitor(new_monitor):
+    return new_monitor(before=[f"var ebpfMonHangLimit {HANG}"]).start()
+
+
+def test_resources_against_proc(new_ioc, monitor):
+    ioc = latency_ioc(new_ioc, 40000)
+    monitor.wait_ioc(ioc)
+    ioc.put("SPIN.SCAN", ".1 second")
+    own = []
+
+    def same():
+        own.append((time.monotonic(), ioc.process.cpu_seconds()))
+        begin = next(o for o in own if o[0] > own[-1][0] - 6)
+        percent = 100 * (own[-1][1] - begin[1]) / max(own[-1][0] - begin[0], 0.1)
+        row = fares(monitor, ioc)
+        return row and own[-1][0] - begin[0] > 5 and percent > 30 and abs(row["CPUS"] - percent) < 5 and row
+
+    row = until(same, 30, lambda: f"the CPU of {ioc.name}: {fares(monitor, ioc)}")
+    status = dict(l.split(":", 1) for l in Path(f"/proc/{ioc.pid}/status").read_text().splitlines() if ":" in l)
+    limit = re.search(r"Max open files +(\d+)", Path(f"/proc/{ioc.pid}/limits").read_text())
+    assert row["MEMS"] == pytest.approx(int(status["VmRSS"].split()[0]) * 1024 / 1e6, rel=0.05)
+    assert row["THREADS"] == int(status["Threads"])
+    # a thread that waits in accept() has the number of its next one already, which no link stands for yet
+    listed = len(os.listdir(f"/proc/{ioc.pid}/fd"))
+    assert listed <= row["FDS"] <= listed + 2
+    assert row["FD_LIMITS"] == int(limit[1])
+    up = [fares(monitor, ioc)["UPTIMES"]]
+    until(lambda: fares(monitor, ioc)["UPTIMES"] > up[0], 5, "the time going on")
+    assert monitor.get("IOC_CPU_MAX") > 30
+    assert monitor.get("IOC_MEM_MAX") == pytest.approx(row["MEMS"], rel=0.05)
+
+
+def test_clients_and_channels_against_casr(new_ioc, monitor):
+    ioc = new_ioc(DB).start()
+    monitor.wait_ioc(ioc)
+
+    def casr():
+        text = "\n".join(ioc.command("casr 1"))
+        clients = re.search(r"(\d+) clients? connected", text)
+        return int(clients[1]) if clients else 0, sum(map(int, re.findall(r"(\d+) Channels?$", text, re.M)))
+
+    def told():
+        row = fares(monitor, ioc)
+        return row and (row["CLIENTS"], row["CHANNELS"])
+
+    def agree(clients, channels):
+        until(lambda: casr() == told() == (clients, channels), 20,
+              lambda: f"{clients} clients, {channels} channels: casr {casr()}, {told()}")
+
+    agree(0, 0)
+    started = [Process([env.BASE_BIN / "camonitor", *(f"{ioc.prefix}C{i}" for i in range(n))], env.client_env(ioc.port))
+               for n in (1, 3, 5)]
+    agree(3, 9)
+    started[1].kill()
+    agree(2, 6)
+    for p in started:
+        p.kill()
+    agree(0, 0)
+
+
+def test_late_scan_and_who_makes_it_late(new_ioc, monitor):
+    ioc = latency_ioc(new_ioc, 150000)
+    monitor.wait_ioc(ioc)
+    late = monitor.get("SCAN_LATE_CNT")
+    ioc.put("SPIN.SCAN", ".1 second")
+    ioc.put("ASYN.SCAN", ".5 second")
+    ioc.put("READY.SCAN", ".1 second")
+
+    def seen():
+        row = scans(monitor, ioc).get(".1 second")
+        return row if row and row["LATES"] >= 10 else None
+
+    row = until(seen, 20, lambda: f"a late scan: {scans(monitor, ioc)}")
+    assert row["EATERS"] == ioc.prefix + "SPIN"
+    # 0.15 s, then half a period of rest (dbScan.c, periodicTask)
+    assert row["PERIODS"] == pytest.approx(0.2, rel=0.1)
+    assert row["WORSTS"] >= 0.19
+    assert 65 < row["BUSYS"] < 85
+    fine = scans(monitor, ioc)[".5 second"]
+    assert fine["LATES"] == 0 and fine["PERIODS"] == pytest.approx(0.5, rel=0.02) and fine["BUSYS"] < 10
+    assert fine["EATERS"] == ioc.prefix + "ASYN"
+    assert monitor.get("SCAN_LATE_CNT") >= late + 10
+    # a scan list without records keeps no period
+    ioc.put("ASYN.SCAN", "Passive")
+    until(lambda: set(scans(monitor, ioc)) == {".1 second"}, 15, lambda: str(scans(monitor, ioc)))
+
+
+def test_scan_in_time(new_ioc, monitor):
+    """The mean is the nominal period; what the records themselves counted goes with it."""
+    ioc = new_ioc(db.READY + "".join(db.counter(f"R{i}", SCAN=".2 second") for i in range(50))).start()
+    monitor.wait_ioc(ioc)
+    until(lambda: ".2 second" in scans(monitor, ioc), 10, "the scan")
+    row = until(lambda: ioc.get("R0") > 25 and scans(monitor, ioc)[".2 second"], 30, "some periods")
+    assert row["PERIODS"] == pytest.approx(0.2, rel=0.01)
+    assert row["EATERS"].startswith(ioc.prefix + "R")
+    assert row["BUSYS"] < 20
+
+
+def test_killed_and_back(new_ioc, monitor):
+    ioc = new_ioc(DB).start()
+    monitor.wait_ioc(ioc)
+    started = f"IOC {ioc.name} (pid {ioc.pid}) started"
+    monitor.wait_text("IOC_EVENT", lambda t: started in t)
+    assert severity(monitor, "IOC_EVENT") == "NO_ALARM"
+    restarts, pid = monitor.get("IOC_RESTART_CNT"), ioc.pid
+    ioc.kill()
+    monitor.wait_text("IOC_EVENT", lambda t: f"IOC {ioc.name} (pid {pid}) ended" in t, 5)
+    monitor.wait("IOC_GONE_CNT", lambda n: n == 1)
+    assert severity(monitor, "IOC_EVENT") == severity(monitor, "IOC_GONE_CNT") == "MAJOR"
+    ioc.start()
+    monitor.wait_text("IOC_EVENT", lambda t: f"IOC {ioc.name} (pid {ioc.pid}) restarted" in t and str(pid) in t)
+    monitor.wait("IOC_GONE_CNT", lambda n: n == 0)
+    until(lambda: severity(monitor, "IOC_EVENT") == severity(monitor, "IOC_GONE_CNT") == "NO_ALARM", 5, "no alarm")
+    assert monitor.get("IOC_RESTART_CNT") == restarts + 1
+    assert [l for l in monitor.lines("IOC_EVENTS").splitlines() if started in l]
+
+
+def test_hang_is_named(new_ioc, monitor):
+    """The thread that holds the lock set is named, with its record and what it waits in; one that waits is not."""
+    ioc = latency_ioc(new_ioc, 1000)
+    monitor.wait_ioc(ioc)
+    ioc.put("HOLD:BUSY.SNAM", "sleepFor")
+    ioc.put("HOLD:BUSY.A", 8e6)
+    ioc.put("WAIT.SCAN", ".2 second")
+    until(lambda: ".2 second" in scans(monitor, ioc), 10, "the other scan")
+    assert monitor.get("IOC_HANG_CNT") == 0
+    begin = time.monotonic()
+    ioc.put("HOLD.SCAN", "1 second", wait=False)
+    text = monitor.wait_text("IOC_EVENT", lambda t: "hangs" in t, HANG + 6)
+    assert time.monotonic() - begin < HANG + 5
+    assert f"IOC {ioc.name} (pid {ioc.pid}): thread scan-1 (" in text
+    assert f"in record {ioc.prefix}HOLD hangs since" in text
+    assert "clock_nanosleep" in text
+    assert monitor.get("IOC_HANG_CNT") == 1
+    assert severity(monitor, "IOC_HANG_CNT") == severity(monitor, "IOC_EVENT") == "MAJOR"
+    row = scans(monitor, ioc)[".2 second"]
+    assert row["EATERS"] == ioc.prefix + "WAIT", row
+    ioc.kill()
+    monitor.wait_text("IOC_EVENT", lambda t: "ended" in t)
+    monitor.wait("IOC_HANG_CNT", lambda n: n == 0)
+
+
+def test_hang_is_over(new_ioc, monitor):
+    ioc = latency_ioc(new_ioc, 1000)
+    monitor.wait_ioc(ioc)
+    ioc.put("SLEEP:BUSY.A", (HANG + 3) * 1e6)
+    ioc.put("SLEEP.PROC", 1, wait=False)
+    monitor.wait_text("IOC_EVENT", lambda t: "CAS-client" in t and "hangs since" in t, HANG + 6)
+    monitor.wait_text("IOC_EVENT", lambda t: "hangs no more" in t)
+    monitor.wait("IOC_HANG_CNT", lambda n: n == 0)
+    until(lambda: severity(monitor, "IOC_EVENT") == "NO_ALARM", 5, "no alarm")
+
+
+def test_tables(new_ioc, monitor):
+    from p4p.client.thread import Context
+
+    ioc = new_ioc(db.READY + db.chain("C", 3, SCAN=".5 second")).start()
+    monitor.wait_ioc(ioc)
+    until(lambda: scans(monitor, ioc), 10, "a scan")
+    with Context("pva", conf=env.pva_conf(monitor.port), nt=False, useenv=False) as context:
+        for name, width in (("SCANS", 7), ("IOC_HEALTH", 8)):
+            table = context.get(monitor.prefix + name, timeout=10)
+            columns = dict(table.value.items())
+            assert len(table.labels) == len(columns) == width
+            assert len({len(c) for c in columns.values()}) == 1
+            assert ioc.name in list(list(columns.values())[0])
