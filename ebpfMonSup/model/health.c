@@ -50,6 +50,7 @@ static void event(ebpfMonHealth *h, const epicsTimeStamp *at, const char *format
 
 void ebpfMonScanAdd(ebpfMonScanWindow *w, const ebpfMonScanSample *now, uint64_t present, ebpfMonScanRow *row)
 {
+    static const ebpfMonScanSample nothing;
     const unsigned size = EBPFMON_SCAN_SECONDS + 1;
     const ebpfMonScanSample *old;
 
@@ -61,7 +62,7 @@ void ebpfMonScanAdd(ebpfMonScanWindow *w, const ebpfMonScanSample *now, uint64_t
         w->n++;
     old = &w->at[(w->newest + size - (w->n - 1)) % size];
     if (w->n == 1 && now->passes) /* counted before we looked: all of it */
-        old = &(ebpfMonScanSample){ 0, 0, 0, 0, 0 };
+        old = &nothing;
     if (now->passes > old->passes) {
         uint64_t sum = now->sum - old->sum;
 
@@ -219,6 +220,7 @@ void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n,
         if (i == hangs->n)
             event(h, at, "%s hangs since %.0f s: %s", now[k].who, now[k].since, now[k].what);
     }
-    memcpy(hangs->known, now, n * sizeof(*now));
+    for (k = 0; k < n; k++)
+        hangs->known[k] = now[k];
     hangs->n = h->hangs = n;
 }

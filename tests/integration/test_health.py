@@ -138,6 +138,18 @@ def test_scan_in_time(new_ioc, monitor):
     assert row["BUSYS"] < 20
 
 
+def test_scan_that_rests_little(new_ioc, monitor):
+    """15 ms of rest in 100: a pass is told from the next one all the same."""
+    ioc = latency_ioc(new_ioc, 85000)
+    monitor.wait_ioc(ioc)
+    ioc.put("SLEEP.SCAN", ".1 second")
+    ioc.put("READY.SCAN", ".1 second")
+    row = until(lambda: ioc.get("SLEEP") > 40 and scans(monitor, ioc)[".1 second"], 30, "some periods")
+    assert row["PERIODS"] == pytest.approx(0.1, rel=0.05)
+    assert 80 < row["BUSYS"] < 95
+    assert row["EATERS"] == ioc.prefix + "SLEEP"
+
+
 def test_killed_and_back(new_ioc, monitor):
     ioc = new_ioc(DB).start()
     monitor.wait_ioc(ioc)
