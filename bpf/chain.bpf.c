@@ -167,7 +167,8 @@ struct walk {
     __u32 time;
     __u32 pactBefore; /* PACT's place in the window */
     __u32 many;       /* several locks are held: a record may have been processed by another than its forerunner */
-    __u32 async[2];   /* 1 + slot of records that this chain left processing asynchronously; more are not told of */
+    __u32 async[2];   /* 1 + slot of records that this chain left processing asynchronously; of more the cause is
+                         not known */
     __u32 pad;
 };
 
@@ -247,7 +248,7 @@ static long look(__u32 i, struct walk *w)
     if (!win.before[before]) {
         st->noted = 0;
     } else if (!st->noted) {
-        st->noted = 1;
+        st->noted = EBPFMON_NOTED_BUSY; /* whatever "causes" has is of an earlier processing */
         w->async[1] = w->async[0];
         w->async[0] = slot + 1;
     }
@@ -360,8 +361,9 @@ static __always_inline void noteCause(const struct ebpfMonTargetConf *conf, __u3
     struct ebpfMonCauseEvent *known = wasAsync ? bpf_map_lookup_elem(&causes, &rootSlot) : 0;
     struct thread *th = threadOf(tid);
     __u32 slot = async - 1;
+    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
 
-    if (!th)
+    if (!th || !st)
         return;
     if (known && !th->client && known->head.tgid == tgid) {
         __builtin_memcpy(&th->cause, known, sizeof(th->cause));
@@ -369,11 +371,13 @@ static __always_inline void noteCause(const struct ebpfMonTargetConf *conf, __u3
         th->cause.head.tgid = tgid;
         th->cause.head.ktime = bpf_ktime_get_ns();
         th->cause.root = root;
+        th->cause.byMain = tid == tgid;
         th->cause.link = 0;
         th->cause.name[0] = 0;
-        readWho(&th->cause.who, th, conf, th->client);
+        readCaller(&th->cause.who, th, conf, tgid, root);
     }
-    bpf_map_update_elem(&causes, &slot, &th->cause, BPF_ANY);
+    if (!bpf_map_update_elem(&causes, &slot, &th->cause, BPF_ANY))
+        st->noted = EBPFMON_NOTED_CAUSE;
 }
 
 /* The processings of one root's chain. Returns how many records were processed. */
@@ -448,7 +452,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     if (recordSlot(tgid, precord, &slot)) {
         struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
         __u32 async[2] = {};
-        int wasAsync = st && st->noted;
+        int wasAsync = st && st->noted == EBPFMON_NOTED_CAUSE;
 
         counted = snapshot(conf, tgid, slot, now, 0, async);
         if (async[0])
@@ -487,6 +491,10 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         /* locks are not released in the order we think: forget them all rather than guess */
         if (h->lockSet != lockSetOf(conf, precord)) {
             th->seen.heldCount = 0;
+            if (th->locked.id) {
+                tellResult(conf, tgid, tid, &th->locked, th->lockedStatus);
+                th->locked.id = 0;
+            }
             return 0;
         }
     }

@@ -110,7 +110,8 @@ struct ebpfMonWho {
 enum ebpfMonSeq {
     EBPFMON_SEQ_NONE,
     EBPFMON_SEQ_MESSAGE, /* TCP sequence number of the CA message */
-    EBPFMON_SEQ_RECEIVED /* … of the byte after what was received last: the message lies before it */
+    EBPFMON_SEQ_RECEIVED, /* … of the byte after what was received last: the message lies before it */
+    EBPFMON_SEQ_SHARED   /* the same of a thread that serves several connections: it may be of another one */
 };
 
 struct ebpfMonPutEvent {
@@ -156,6 +157,8 @@ struct ebpfMonCauseEvent {
     __u64 link;     /* EBPFMON_EV_CALINK: address of the link */
     struct ebpfMonWho who;
     char name[EBPFMON_CHANNEL_MAX]; /* EBPFMON_EV_CALINK: the PV that it leads to */
+    __u32 put;      /* EBPFMON_EV_CAUSE: the low half of the put's id. That put's event may get lost */
+    __u32 byMain;   /* the thread that began it is the process' first: the shell, or iocInit */
     __u32 pad;
 };
 
@@ -211,6 +214,9 @@ struct ebpfMonArrayConf {
     __u16 count; /* offset of the 32-bit number of elements in use */
 };
 
+#define EBPFMON_NOTED_BUSY  1 /* who began that is not known: before we looked, or one of too many */
+#define EBPFMON_NOTED_CAUSE 2 /* map "causes" has who */
+
 #define EBPFMON_REC_NOTIME 1 /* its time stamp does not tell that it processed: always walk its chain */
 
 /* Map "recConf", by slot; mapped into the user half. */
@@ -259,7 +265,7 @@ struct ebpfMonRecState {
     __u64 passStamp; /* … that ran from here to the end of its stretch */
     __u32 pending; /* asynchronous: begun and not yet completed */
     __u16 seen;    /* nonzero once "time" is valid */
-    __u16 noted;   /* it is processing asynchronously, and map "causes" has who began that */
+    __u16 noted;   /* EBPFMON_NOTED_…: it is processing asynchronously */
     __u32 last;    /* slot of the last record of its stretch, by the user half: when that was seen to process,
                       so had this one. Its own slot: in no stretch, or the last */
     __u32 pad;

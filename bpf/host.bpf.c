@@ -66,6 +66,7 @@ int ebpfmon_recv(struct bpf_raw_tracepoint_args *ctx)
     __u64 id = bpf_get_current_pid_tgid();
     __u32 tgid = id >> 32, tid = (__u32)id;
     struct sock *sk = (struct sock *)ctx->args[0];
+    struct ebpfMonPeer peer = {};
     struct thread *th;
     __u16 family;
 
@@ -78,14 +79,18 @@ int ebpfmon_recv(struct bpf_raw_tracepoint_args *ctx)
     if (!th)
         return 0;
     /* for a v4-mapped AF_INET6 socket these hold the IPv4 addresses, else they are 0 */
-    th->peer.addr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
-    th->peer.saddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
-    th->peer.port = BPF_CORE_READ(sk, __sk_common.skc_dport);
-    th->peer.sport = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num));
-    th->peer.netns = netnsOf(sk, th->peer.addr);
+    peer.addr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+    peer.saddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+    peer.port = BPF_CORE_READ(sk, __sk_common.skc_dport);
+    peer.sport = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num));
+    peer.netns = netnsOf(sk, peer.addr);
+    if (!th->received)
+        th->received = 1;
+    else if (th->peer.addr != peer.addr || th->peer.port != peer.port)
+        th->received = 2;
+    th->peer = peer;
     /* as the receive left it: what the thread has, up to here */
     th->copied = BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
-    th->received = 1;
     return 0;
 }
 

@@ -21,6 +21,14 @@ struct inPut {
     __u32 locked; /* its result waits for the lock's release */
 };
 
+/* Who asked for a put that is made later, when its record is no longer busy. */
+struct notified {
+    struct ebpfMonWho who;
+    __u32 seq;     /* of the message, as in struct ebpfMonPutEvent */
+    __u16 seqKind;
+    __u16 made;    /* the put was made: what the record does now, it does for this one */
+};
+
 /*
  * What is known of one thread of a target. Only that thread's own probes write it, and a uprobe is not
  * re-entered on one thread, so it also serves as the buffer in which a put event is put together; a
@@ -37,8 +45,9 @@ struct thread {
     __u32 pad;
     struct ebpfMonPeer peer; /* of the last receive */
     __u32 copied;            /* TCP sequence number of the byte after it */
-    __u32 received;          /* "copied" is valid */
+    __u32 received;          /* "copied" is valid; 2: this thread receives from several connections */
     struct ebpfMonCauseEvent cause;
+    struct notified notified;
     struct ebpfMonPutEvent ev; /* followed by its data: sent as one */
     __u8 data[4 * EBPFMON_VAL_MAX]; /* twice what is used: keeps the verifier's bounds simple */
 };
@@ -156,13 +165,26 @@ MAP struct {
     __type(value, struct ebpfMonOwner);
 } connecting SEC(".maps");
 
-/* Who began what is processing asynchronously; by slot, valid while ebpfMonRecState.noted. */
+/* Who began what is processing asynchronously; by slot, valid while ebpfMonRecState.noted says so. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, 8192);
     __type(key, __u32);
     __type(value, struct ebpfMonCauseEvent);
 } causes SEC(".maps");
+
+/* Who called dbProcessNotify; by its processNotify, which each channel has one of. */
+struct notifyKey {
+    __u64 ppn;
+    __u64 tgid;
+};
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 8192);
+    __type(key, struct notifyKey);
+    __type(value, struct notified);
+} notifies SEC(".maps");
 
 MAP struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);

@@ -50,18 +50,23 @@ static __always_inline int readAddr(struct addr *a, __u64 at)
     return bpf_probe_read_user(a, sizeof(*a), (void *)at);
 }
 
-/* A put-callback that found its record busy restarts in the thread that completes the record; the record's
- * ppn leads back to the circuit that asked: processNotify.usrPvt is rsrv's channel_in_use (camessage.c).
- * It writes through the DBADDR of its own channel (db_put_process), which nobody else does: so whoever else
- * writes to the record while it waits is not taken for it. Other users of dbNotify have something else in
- * usrPvt, so it must name this very record. */
-static __always_inline __u64 clientOfNotify(const struct ebpfMonTargetConf *conf, __u64 precord, __u64 addrAt)
+/* A put-callback that found its record busy restarts in a callback's thread when the record completes (dbNotify.c);
+ * the record's ppn leads back to who asked. It writes through the DBADDR of its own channel, which nobody else does:
+ * so whoever else writes to the record while it waits is not taken for it. */
+static __always_inline __u64 notifyOf(const struct ebpfMonTargetConf *conf, __u64 precord, __u64 addrAt)
 {
-    __u64 ppn = readPtr(precord + conf->ppn), pciu, client;
+    __u64 ppn = readPtr(precord + conf->ppn);
+
+    return ppn && addrAt == readPtr(ppn + conf->ppnChan) + DBCHANNEL_ADDR ? ppn : 0;
+}
+
+/* The circuit of one that was asked for before we looked: usrPvt is rsrv's channel_in_use (camessage.c). Other users
+ * of dbNotify have something else there, so it must name this very record. */
+static __always_inline __u64 clientOfNotify(const struct ebpfMonTargetConf *conf, __u64 precord, __u64 ppn)
+{
+    __u64 pciu, client;
     __u16 family = 0;
 
-    if (!ppn || addrAt != readPtr(ppn + conf->ppnChan) + DBCHANNEL_ADDR)
-        return 0;
     pciu = readPtr(ppn + conf->ppnUsr);
     if (!pciu || readPtr(readPtr(pciu + conf->ciuDbch) + DBCHANNEL_ADDR + DBADDR_PRECORD) != precord)
         return 0;
@@ -72,24 +77,32 @@ static __always_inline __u64 clientOfNotify(const struct ebpfMonTargetConf *conf
 
 /* Which message this is. The receive buffer of the circuit ends with the last byte that was received;
  * struct message_buffer (rsrv/server.h): buf, stk (the message being served), maxstk, cnt. */
-static __always_inline void readSeq(struct thread *th, const struct ebpfMonTargetConf *conf)
+static __always_inline __u32 readSeq(const struct thread *th, const struct ebpfMonTargetConf *conf,
+                                     const struct ebpfMonPeer *peer, __u32 *seq)
 {
-    struct ebpfMonPutEvent *ev = &th->ev;
     __u32 stk = 0, cnt = 0;
 
-    ev->seqKind = EBPFMON_SEQ_NONE;
-    if (!th->received || !ev->who.peer.sport)
-        return;
+    *seq = 0;
+    if (!th->received || !peer->sport)
+        return EBPFMON_SEQ_NONE;
     if (!th->client) {
-        ev->seq = th->copied;
-        ev->seqKind = EBPFMON_SEQ_RECEIVED;
-        return;
+        *seq = th->copied;
+        return th->received > 1 ? EBPFMON_SEQ_SHARED : EBPFMON_SEQ_RECEIVED;
     }
     if (bpf_probe_read_user(&stk, sizeof(stk), (void *)(th->client + conf->clRecvStk)) ||
         bpf_probe_read_user(&cnt, sizeof(cnt), (void *)(th->client + conf->clRecvCnt)) || stk > cnt)
-        return;
-    ev->seq = th->copied - (cnt - stk);
-    ev->seqKind = EBPFMON_SEQ_MESSAGE;
+        return EBPFMON_SEQ_NONE;
+    *seq = th->copied - (cnt - stk);
+    return EBPFMON_SEQ_MESSAGE;
+}
+
+/* In-process CA: dbCaLink's thread (dbCa.c) writes through a channel that is named as the link has it. */
+static __always_inline int isCaLinkThread(const char *comm)
+{
+    __u64 name;
+
+    __builtin_memcpy(&name, comm, sizeof(name));
+    return name == 0x6b6e694c61436264ull; /* "dbCaLink", little-endian */
 }
 
 /* The put that follows is made by the second half of a record that somebody else set going. */
@@ -103,7 +116,7 @@ static __always_inline void tellCause(struct thread *th, const struct ebpfMonTar
     if (!recordSlot(tgid, root, &slot))
         return;
     st = bpf_map_lookup_elem(&recState, &slot);
-    if (!st || !st->noted)
+    if (!st || st->noted != EBPFMON_NOTED_CAUSE)
         return;
     known = bpf_map_lookup_elem(&causes, &slot);
     if (!known || known->head.tgid != tgid)
@@ -112,6 +125,7 @@ static __always_inline void tellCause(struct thread *th, const struct ebpfMonTar
     th->cause.head.kind = EBPFMON_EV_CAUSE;
     th->cause.head.tid = tid;
     th->cause.head.iocId = conf->iocId;
+    th->cause.put = (__u32)th->ev.id;
     if (bpf_ringbuf_output(&ring, &th->cause, sizeof(th->cause), BPF_RB_NO_WAKEUP))
         countLost(EBPFMON_LOST_RING);
 }
@@ -123,7 +137,8 @@ static __always_inline void begin(struct thread *th, const struct ebpfMonTargetC
     struct ebpfMonPutEvent *ev = &th->ev;
     /* below level chains nobody keeps the locks up to date */
     __u32 top = conf->level >= EBPFMON_CHAINS && th->seen.heldCount <= EBPFMON_NESTED ? th->seen.heldCount : 0;
-    __u64 client = th->client;
+    __u64 client = th->client, ppn = 0;
+    struct notified *asked = 0;
 
     ev->head.kind = EBPFMON_EV_PUT;
     ev->head.tgid = tgid;
@@ -146,20 +161,39 @@ static __always_inline void begin(struct thread *th, const struct ebpfMonTargetC
     ev->root = top ? th->seen.held[(top - 1) & (EBPFMON_NESTED - 1)].root : 0;
     ev->locked = site == EBPFMON_SITE_PUT && top == 1 && ev->root == a->precord && !th->locked.id &&
                  !th->putDepth;
-    if (!client && addrAt)
-        client = clientOfNotify(conf, a->precord, addrAt);
-    readWho(&ev->who, th, conf, client);
+    if (!client && addrAt && (ppn = notifyOf(conf, a->precord, addrAt))) {
+        struct notifyKey nk = { ppn, tgid };
+
+        asked = bpf_map_lookup_elem(&notifies, &nk);
+        if (!asked)
+            client = clientOfNotify(conf, a->precord, ppn);
+    }
     ev->seqKind = EBPFMON_SEQ_NONE;
     ev->channel[0] = 0;
-    if (client || ev->who.peer.addr) {
+    if (asked) {
+        ev->who = asked->who;
+        ev->seq = asked->seq;
+        ev->seqKind = asked->seqKind;
+        asked->made = 1;
+        client = ev->who.isCA;
+    } else {
+        if (client)
+            readWho(&ev->who, th, conf, client);
+        else
+            /* a put to a record that is busy for somebody is not by that one */
+            readCaller(&ev->who, th, conf, tgid, ev->root != a->precord ? ev->root : 0);
         if (th->client || !client)
-            readSeq(th, conf);
+            ev->seqKind = readSeq(th, conf, &ev->who.peer, &ev->seq);
+    }
+    if (ev->who.peer.addr)
+        bpf_get_current_comm(ev->who.comm, sizeof(ev->who.comm)); /* not that of the thread that it waited for */
+    if (client || ev->who.peer.addr || isCaLinkThread(ev->who.comm)) {
         if (!chan && addrAt)
             chan = addrAt - DBCHANNEL_ADDR;
         if (chan)
             bpf_probe_read_user_str(ev->channel, sizeof(ev->channel), (void *)readPtr(chan));
     }
-    if (!client && ev->root)
+    if (!client && !asked && ev->root)
         tellCause(th, conf, tgid, tid, ev->root);
 }
 
@@ -206,9 +240,16 @@ int ebpfmon_put(struct pt_regs *ctx)
         return 0;
     countHit(tgid, EBPFMON_HIT_ENTRY, 1);
     th = threadOf(tid);
-    if (!th || readAddr(&a, PT_REGS_PARM1(ctx))) {
-        if (th)
-            countLost(EBPFMON_LOST_FAULT);
+    if (!th)
+        return 0;
+    depth = th->putDepth;
+    if (depth >= EBPFMON_NESTED)
+        depth = 0; /* returns that were missed while the probe was being detached */
+    in = &th->pending[depth & (EBPFMON_NESTED - 1)];
+    if (readAddr(&a, PT_REGS_PARM1(ctx))) {
+        countLost(EBPFMON_LOST_FAULT);
+        in->id = 0; /* its return is not to be taken for that of the put around it */
+        th->putDepth = depth + 1;
         return 0;
     }
     begin(th, conf, tgid, tid, &a, PT_REGS_PARM1(ctx), 0, EBPFMON_SITE_PUT);
@@ -240,10 +281,6 @@ int ebpfmon_put(struct pt_regs *ctx)
     ev->oldLen = readData(th, 0, a.pfield, (__u64)n * (__u16)a.fieldSize);
     if (nRequest > 0)
         ev->newLen = readData(th, ev->oldLen, PT_REGS_PARM3(ctx), (__u64)nRequest * dbrSize(ev->dbrType));
-    depth = th->putDepth;
-    if (depth >= EBPFMON_NESTED)
-        depth = 0; /* returns that were missed while the probe was being detached */
-    in = &th->pending[depth & (EBPFMON_NESTED - 1)];
     in->id = ev->id;
     in->pfield = a.pfield;
     in->size = a.nElements == 1 && a.fieldType < DBF_INLINK ? (__u16)a.fieldSize : 0;
@@ -270,6 +307,8 @@ int ebpfmon_put_return(struct pt_regs *ctx)
     if (depth >= EBPFMON_NESTED)
         return 0;
     in = &th->pending[depth & (EBPFMON_NESTED - 1)];
+    if (!in->id)
+        return 0;
     if (in->locked && !PT_REGS_RC(ctx)) {
         th->locked = *in;
         th->lockedStatus = 0;
@@ -342,6 +381,10 @@ int ebpfmon_checkput(struct pt_regs *ctx)
     if (!th)
         return 0;
     client = readPtr(pciu + conf->ciuClient);
+    /* When access rights change, another thread asks this for each channel (casAccessRightsCB); the circuit's buffer
+     * then still has a message that was served long ago. */
+    if (th->client != client)
+        return 0;
     begin(th, conf, tgid, tid, &a, 0, readPtr(pciu + conf->ciuDbch), EBPFMON_SITE_DENIED);
     th->ev.network = 1;
     if (a.nElements == 1 && a.fieldType < DBF_INLINK)
@@ -405,13 +448,15 @@ int ebpfmon_putfield(struct pt_regs *ctx)
     return 0;
 }
 
-/* dbProcessNotify: a put-callback to a record whose DISP is set is refused here (dbNotify.c). */
+/* dbProcessNotify: who asks, for the record may be busy. And a put-callback to a record whose DISP is set is refused
+ * here (dbNotify.c). */
 SEC("uprobe")
 int ebpfmon_notify(struct pt_regs *ctx)
 {
     __u64 id = bpf_get_current_pid_tgid(), ppn = PT_REGS_PARM1(ctx);
     __u32 tgid = id >> 32, tid = (__u32)id;
     struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct notifyKey nk = { ppn, tgid };
     struct thread *th;
     struct addr a;
     __u8 disp = 0;
@@ -419,14 +464,18 @@ int ebpfmon_notify(struct pt_regs *ctx)
     if (!conf)
         return 0;
     countHit(tgid, EBPFMON_HIT_ENTRY, 1);
-    if (readAddr(&a, readPtr(ppn + conf->ppnChan) + DBCHANNEL_ADDR))
+    th = threadOf(tid);
+    if (!th)
+        return 0;
+    readWho(&th->notified.who, th, conf, th->client);
+    th->notified.seqKind = readSeq(th, conf, &th->notified.who.peer, &th->notified.seq);
+    th->notified.made = 0;
+    bpf_map_update_elem(&notifies, &nk, &th->notified, BPF_ANY);
+    if (!th->client || readAddr(&a, readPtr(ppn + conf->ppnChan) + DBCHANNEL_ADDR))
         return 0;
     if (a.pfield != a.precord + conf->disp)
         bpf_probe_read_user(&disp, sizeof(disp), (void *)(a.precord + conf->disp));
     if (!disp)
-        return 0;
-    th = threadOf(tid);
-    if (!th || !th->client)
         return 0;
     begin(th, conf, tgid, tid, &a, 0, readPtr(ppn + conf->ppnChan), EBPFMON_SITE_DISABLED);
     if (a.nElements == 1 && a.fieldType < DBF_INLINK)
@@ -478,14 +527,16 @@ int ebpfmon_calink(struct pt_regs *ctx)
     ev->root = top ? th->seen.held[(top - 1) & (EBPFMON_NESTED - 1)].root : 0;
     if (!th->client && ev->root && recordSlot(tgid, ev->root, &slot)) {
         st = bpf_map_lookup_elem(&recState, &slot);
-        if (st && st->noted)
+        if (st && st->noted == EBPFMON_NOTED_CAUSE)
             known = bpf_map_lookup_elem(&causes, &slot);
     }
     if (known && known->head.tgid == tgid) {
         ev->who = known->who;
         ev->root = known->root;
+        ev->byMain = known->byMain;
     } else {
-        readWho(&ev->who, th, conf, th->client);
+        ev->byMain = tid == tgid;
+        readCaller(&ev->who, th, conf, tgid, ev->root);
     }
     ev->head.kind = EBPFMON_EV_CALINK;
     ev->head.tgid = tgid;

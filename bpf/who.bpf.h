@@ -55,6 +55,24 @@ static __always_inline void readWho(struct ebpfMonWho *who, const struct thread 
         who->owner.pid = 0;
 }
 
+/* For whom this thread processes the chain of this record: a put-callback that waited goes on in a callback's thread.
+ * While it waits the record's ppn is its already, and what the record does is done for somebody else. */
+static __always_inline void readCaller(struct ebpfMonWho *who, const struct thread *th,
+                                       const struct ebpfMonTargetConf *conf, __u32 tgid, __u64 root)
+{
+    struct notifyKey nk = { 0, tgid };
+    struct notified *asked;
+
+    if (!th->client && root && (nk.ppn = readPtr(root + conf->ppn))) {
+        asked = bpf_map_lookup_elem(&notifies, &nk);
+        if (asked && asked->made) {
+            *who = asked->who;
+            return;
+        }
+    }
+    readWho(who, th, conf, th->client);
+}
+
 /* What came of a put, and what the field holds now. */
 static __always_inline void tellResult(const struct ebpfMonTargetConf *conf, __u32 tgid, __u32 tid,
                                        const struct inPut *in, __s64 status)

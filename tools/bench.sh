@@ -1,10 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What watching costs: one table (tests/bench/run.py). Installs what is missing first, bpftrace too.
+# What watching costs, in three tables, some five minutes: a saturated IOC (tests/bench/run.py), a flood of puts
+# (storm.py), other traffic of the host (benchWire). Installs what is missing first, bpftrace too.
+#
+#   tools/bench.sh                        all of them
+#   tools/bench.sh ARGUMENTS FOR run.py…  that alone, such as --rounds 8 --shape tree
 set -eu
+unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 top=$(cd "$(dirname "$0")/.." && pwd)
+export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
 EPICS_BASE=$("$top/tools/setup.sh")
 export EPICS_BASE
+export PYTHONDONTWRITEBYTECODE=1
 if ! command -v bpftrace >/dev/null; then
     install="apt-get install --yes --no-install-recommends bpftrace"
     [ "$(id -u)" = 0 ] || { echo "bench: missing: bpftrace. As root, run: $install" >&2; exit 1; }
@@ -14,6 +21,20 @@ if ! command -v bpftrace >/dev/null; then
         exit 1
     }
 fi
-python=/usr/bin/python3
-[ -x "$python" ] || python=python3
-PYTHONDONTWRITEBYTECODE=1 exec "$python" "$top/tests/bench/run.py" "$@"
+python=$("$top/tools/venv.sh")
+bench=$top/tests/bench
+[ $# = 0 ] || exec "$python" "$bench/run.py" "$@"
+
+# Each for a bounded time; one that fails does not keep the next ones from running.
+failed=0
+table() {
+    echo
+    echo "=== $1"
+    shift
+    timeout --kill-after=30 "$@" </dev/null || { echo "bench: it failed, or took longer than $1 s" >&2; failed=1; }
+}
+arch=$(perl "$EPICS_BASE/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$EPICS_BASE/startup/EpicsHostArch")
+table "a saturated IOC" 900 "$python" "$bench/run.py"
+table "a flood of puts" 600 "$python" "$bench/storm.py"
+table "other traffic" 300 "$bench/O.$arch/benchWire"
+exit $failed

@@ -80,6 +80,13 @@ static long listChains(const char *rootPattern)
     return absent("list chains");
 }
 
+static long trace(const char *recordPattern, unsigned count)
+{
+    (void)recordPattern;
+    (void)count;
+    return absent("trace chains");
+}
+
 static void report(int level)
 {
     (void)level;
@@ -88,7 +95,7 @@ static void report(int level)
 
 static const ebpfMonOps absentOps = {
     configure, start, setFilter, getFilter, setLevel, setReference, resetLost, listIocs, listRecords,
-    listChains, report
+    listChains, trace, report
 };
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */

@@ -38,6 +38,8 @@ typedef struct {
     long (*listIocs)(void);
     long (*listRecords)(const char *iocPattern, const char *recordPattern);
     long (*listChains)(const char *rootPattern);
+    /* The next chains that a matching record processes in, as they are kept; count 0: no more. */
+    long (*trace)(const char *recordPattern, unsigned count);
     void (*report)(int level);
 } ebpfMonOps;
 

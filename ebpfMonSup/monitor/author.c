@@ -165,6 +165,32 @@ static void scanOf(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size)
         ebpfMonValueText(t, f, precord, &v, buf, size);
 }
 
+/* What queues a record for scanOnce: a CP link (dbCa.c), or a put that found it busy (RPRO, dbAccess.c). */
+static void onceCause(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size)
+{
+    long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
+    const ebpfMonRecType *rt = index >= 0 ? &t->cat->rtype[t->cat->rec[index].rtype] : NULL;
+    char name[EBPFMON_NAME_SIZE + 8] = "";
+    unsigned n = 0;
+
+    for (uint32_t i = 0; rt && i < rt->fieldCount; i++) {
+        const ebpfMonField *f = &t->cat->field[rt->firstField + i];
+        struct layoutPvLink link;
+
+        if (f->type != ebpfMonDbfInlink || ebpfMonMemReadNow(t->pid, precord + f->offset, &link, sizeof(link)) ||
+            link.type != LAYOUT_LINK_CA || !(link.pvlMask & (LAYOUT_PVL_CP | LAYOUT_PVL_CPP)))
+            continue;
+        if (n++ == 0 && ebpfMonMemReadNow(t->pid, link.pvname, name, sizeof(name)) == 0)
+            name[sizeof(name) - 1] = 0;
+    }
+    if (n == 1)
+        snprintf(buf, size, "CP link from %s", name[0] ? name : "?");
+    else if (n)
+        snprintf(buf, size, "one of %u CP links", n);
+    else
+        snprintf(buf, size, "queued once");
+}
+
 /* What set a thread of the IOC going that is no client's: Base names its threads by their job (dbScan.c,
  * callback.c, dbCa.c). */
 static void threadCause(ebpfMonTarget *t, const char *comm, int isMainThread, uint64_t root, char *buf, size_t size)
@@ -180,7 +206,7 @@ static void threadCause(ebpfMonTarget *t, const char *comm, int isMainThread, ui
         else
             snprintf(buf, size, "callback in %.15s", comm);
     } else if (strcmp(comm, "scanOnce") == 0) {
-        snprintf(buf, size, "queued once (CP link, or a put while it was busy)");
+        onceCause(t, root, buf, size);
     } else if (isMainThread) {
         snprintf(buf, size, "%s", t->running ? "shell" : "start-up");
     } else {
@@ -195,15 +221,15 @@ static int hasShell(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev)
     return isMain(&ev->head) && strncmp(ev->who.comm, "python", 6) != 0;
 }
 
-/* A client that is itself an IOC that we watch: which of its records wrote? */
-static void throughCaLink(const struct ebpfMonPutEvent *ev, ebpfMonPut *put)
+/* A client that is an IOC that we watch, perhaps this one: which of its records wrote? */
+static void throughCaLink(const struct ebpfMonPutEvent *ev, uint32_t pid, ebpfMonPut *put)
 {
     unsigned others = 0;
     char channel[EBPFMON_CHANNEL_MAX];
     const ebpfMonCaLink *l;
 
     snprintf(channel, sizeof(channel), "%.*s", EBPFMON_CHANNEL_MAX - 1, ev->channel);
-    l = ebpfMonCaLinkFind(put->peerPid, channel, ev->head.ktime, &others);
+    l = ebpfMonCaLinkFind(pid, channel, ev->head.ktime, &others);
     if (!l)
         return;
     put->through = ebpfMonByCaLink;
@@ -216,37 +242,63 @@ static void throughCaLink(const struct ebpfMonPutEvent *ev, ebpfMonPut *put)
         snprintf(put->cause, sizeof(put->cause), "%s", l->cause);
 }
 
+/* The output link that has this DBADDR. */
+static int throughLink(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put)
+{
+    ebpfMonLinkOwner owner;
+
+    if (!t->cat || !addr || ebpfMonLinkTableFind(t->cat->links, addr - offsetof(struct layoutDbChannel, addr), &owner) ||
+        owner.rec >= t->cat->count)
+        return 0;
+    put->through = ebpfMonByLink;
+    snprintf(put->link, sizeof(put->link), "%s.%.6s", ebpfMonCatalogueName(t->cat, owner.rec),
+             t->cat->field[owner.field].name);
+    return 1;
+}
+
+void ebpfMonAuthorLate(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put)
+{
+    int isStartUp = put->through == ebpfMonByInit;
+
+    if (!throughLink(t, addr, put))
+        return;
+    if (isStartUp)
+        snprintf(put->cause, sizeof(put->cause), "%s", ebpfMonThroughName(ebpfMonByInit));
+    else
+        threadCause(t, put->thread, 0, 0, put->cause, sizeof(put->cause));
+}
+
 void ebpfMonAuthor(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const struct ebpfMonCauseEvent *cause,
                    ebpfMonPut *put)
 {
     const struct ebpfMonWho *who = &ev->who;
     int fromClient = who->isCA || (who->peer.addr && isServer(t, who->peer.sport, ev->head.ktime));
-    ebpfMonLinkOwner owner;
     uint64_t root = ev->root;
 
     if (fromClient)
         client(who, put);
     snprintf(put->thread, sizeof(put->thread), "%.*s", EBPFMON_COMM_MAX - 1, who->comm);
 
-    if (t->cat && ev->addr && ebpfMonLinkTableFind(t->cat->links, ev->addr - offsetof(struct layoutDbChannel, addr),
-                                                   &owner) == 0 && owner.rec < t->cat->count) {
-        put->through = ebpfMonByLink;
-        snprintf(put->link, sizeof(put->link), "%s.%.6s", ebpfMonCatalogueName(t->cat, owner.rec),
-                 t->cat->field[owner.field].name);
+    if (throughLink(t, ev->addr, put)) {
+        /* root and cause follow */
     } else if (fromClient) {
         put->through = who->isCA ? ebpfMonByCa : ebpfMonByPva;
-        if (put->peerPid && !root)
-            throughCaLink(ev, put);
-        else if (put->peerPid && root == ev->precord)
-            throughCaLink(ev, put);
+        if (put->peerPid && (!root || root == ev->precord))
+            throughCaLink(ev, put->peerPid, put);
         return;
     } else if (!t->running && isMain(&ev->head)) {
         put->through = ebpfMonByInit;
     } else {
         put->through = hasShell(t, ev) ? ebpfMonByShell : ebpfMonByThread;
+        if (strncmp(put->thread, "dbCaLink", 8) == 0) /* dbCa.c */
+            throughCaLink(ev, (uint32_t)t->pid, put);
+        if (put->through == ebpfMonByCaLink)
+            return;
     }
-    if (put->through != ebpfMonByLink && root == ev->precord)
+    if (put->through != ebpfMonByLink && root == ev->precord) {
         root = 0; /* its own lock, taken for the put */
+        cause = NULL; /* that is busy: what it is busy with made no put of this thread */
+    }
     if (cause) {
         /* the second half of asynchronous processing: for whom it was begun */
         uint64_t first = cause->root ? cause->root : root;
@@ -258,7 +310,7 @@ void ebpfMonAuthor(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const str
             char comm[EBPFMON_COMM_MAX];
 
             snprintf(comm, sizeof(comm), "%.*s", EBPFMON_COMM_MAX - 1, cause->who.comm);
-            threadCause(t, comm, 0, first, put->cause, sizeof(put->cause));
+            threadCause(t, comm, (int)cause->byMain, first, put->cause, sizeof(put->cause));
         }
         snprintf(put->root, sizeof(put->root), "%s", recordName(t, first));
         return;
@@ -290,7 +342,7 @@ void ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev)
         char comm[EBPFMON_COMM_MAX];
 
         snprintf(comm, sizeof(comm), "%.*s", EBPFMON_COMM_MAX - 1, ev->who.comm);
-        threadCause(t, comm, isMain(&ev->head), ev->root, l.cause, sizeof(l.cause));
+        threadCause(t, comm, (int)ev->byMain, ev->root, l.cause, sizeof(l.cause));
     }
     ebpfMonCaLinkSent(&l);
 }

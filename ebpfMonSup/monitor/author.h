@@ -20,6 +20,9 @@ void ebpfMonAuthorPeer(const struct ebpfMonPeer *peer, const struct ebpfMonOwner
                        const char *host, ebpfMonPut *put);
 
 /* put->who and put->origin, from the rest. */
+/* A put of an IOC that was starting, whose links were not read when it came: through which of them it was made. */
+void ebpfMonAuthorLate(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put);
+
 void ebpfMonAuthorText(ebpfMonPut *put);
 
 #endif

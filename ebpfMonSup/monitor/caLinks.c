@@ -43,7 +43,8 @@ const ebpfMonCaLink *ebpfMonCaLinkFind(uint32_t pid, const char *channel, uint64
     for (int i = 0; i < WAYS; i++) {
         const ebpfMonCaLink *l = &set[i];
 
-        if (l->pid != pid || now - l->at > LIFE || strcmp(l->channel, channel) != 0)
+        /* one that is sent while the put is being told of may be the later one by its time */
+        if (l->pid != pid || (l->at < now && now - l->at > LIFE) || strcmp(l->channel, channel) != 0)
             continue;
         if (!newest || l->at > newest->at)
             newest = l;

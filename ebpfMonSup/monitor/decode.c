@@ -130,6 +130,29 @@ static int isNumber(const ebpfMonValue *v, int fieldType, const char *text, doub
     return !*end;
 }
 
+/* A text that goes as characters, "REC.DESC$", is a text as others: "" is no array of zeros, "7" no number.
+ * Nonzero: it is one, and all of it is there. */
+static int longString(const ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, ebpfMonValue *v)
+{
+    const char *rtype = f && t->cat ? t->cat->rtype[f->rtype].name : "";
+    const uint8_t *end;
+
+    if (!f || (v->type != ebpfMonDbfChar && v->type != ebpfMonDbfUchar) ||
+        (ev->fieldType != ebpfMonDbfChar && ev->site != EBPFMON_SITE_LINK))
+        return 0;
+    if (f->type != ebpfMonDbfString && (f->type < ebpfMonDbfInlink || f->type > ebpfMonDbfFwdlink) &&
+        (f->type != ebpfMonDbfNoaccess ||
+         (strcmp(rtype, "lsi") != 0 && strcmp(rtype, "lso") != 0 && strcmp(rtype, "printf") != 0)))
+        return 0;
+    end = memchr(v->data, 0, v->len);
+    if (!end && v->count > (long)v->len)
+        return 0;
+    v->size = (int)(end ? (uint32_t)(end - v->data) + 1 : v->len);
+    v->type = ebpfMonDbfString;
+    v->count = 1;
+    return 1;
+}
+
 static void oldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, const uint8_t *data,
                      ebpfMonPut *put)
 {
@@ -137,18 +160,23 @@ static void oldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const e
         .data = data, .len = ev->oldLen, .type = ev->fieldType, .size = ev->fieldSize,
         .count = ev->oldCount >= 0 ? ev->oldCount : ev->nElements,
     };
+    int isText;
 
     put->hasOld = 1;
     put->oldCount = (long)old.count;
     if (ev->site == EBPFMON_SITE_LINK) {
+        put->oldCount = 1;
         char target[EBPFMON_VAL_MAX + 1];
 
         snprintf(target, sizeof(target), "%.*s", (int)old.len, (const char *)old.data);
         linkText(ev, target, put->old, sizeof(put->old));
         return;
     }
+    isText = longString(t, ev, f, &old);
+    if (isText)
+        put->oldCount = old.size;
     ebpfMonValueText(t, f, ev->precord, &old, put->old, sizeof(put->old));
-    put->oldIsNumber = isNumber(&old, ev->fieldType, put->old, &put->oldNumber);
+    put->oldIsNumber = !isText && isNumber(&old, ev->fieldType, put->old, &put->oldNumber);
 }
 
 int ebpfMonDecodePut(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size,
@@ -157,6 +185,7 @@ int ebpfMonDecodePut(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t 
     const uint8_t *data = (const uint8_t *)(ev + 1);
     const ebpfMonField *f = t->cat ? ebpfMonCatalogueField(t->cat, ev->pfldDes) : NULL;
     ebpfMonValue new;
+    int isText;
 
     if (size < sizeof(*ev) || ev->oldLen > EBPFMON_VAL_MAX || ev->newLen > EBPFMON_VAL_MAX ||
         size < sizeof(*ev) + ev->oldLen + ev->newLen)
@@ -175,8 +204,9 @@ int ebpfMonDecodePut(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t 
         .type = ev->network || ev->dbrType > ebpfMonDbfEnum ? ebpfMonDecodeCaType(ev->dbrType) : ev->dbrType,
     };
     put->count = (long)ev->nRequest;
+    isText = longString(t, ev, f, &new);
     ebpfMonValueText(t, f, ev->precord, &new, put->val, sizeof(put->val));
-    put->isNumber = isNumber(&new, ev->fieldType, put->val, &put->number);
+    put->isNumber = !isText && isNumber(&new, ev->fieldType, put->val, &put->number);
     put->result = ev->site == EBPFMON_SITE_DENIED ? ebpfMonPutDenied :
                   ev->site == EBPFMON_SITE_DISABLED ? ebpfMonPutFailed : ebpfMonPutUnknown;
     if (ev->site == EBPFMON_SITE_DISABLED)

@@ -61,12 +61,12 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     struct ebpfMonCauseEvent *why;
     ebpfMonPending *p;
     ebpfMonTarget *t;
-    int ok = 0, links = 0, wait = 0;
+    int ok = 0, links = 0, wait = 0, early = 0;
 
     if (size < sizeof(*ev))
         return;
     why = &cause[ev->head.tid % CAUSES];
-    if (why->head.tid != ev->head.tid || why->head.iocId != ev->head.iocId)
+    if (why->head.tid != ev->head.tid || why->head.iocId != ev->head.iocId || why->put != (uint32_t)ev->id)
         why = NULL;
     p = ebpfMonPendingNew();
     ebpfMonTargetsLock();
@@ -75,6 +75,7 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
         ok = ebpfMonDecodePut(t, ev, size, why, &p->put, &links);
         wait = (ev->site == EBPFMON_SITE_PUT && (t->att.on & EBPFMON_BIT(ebpfMonProgPutReturn))) ||
                ev->site == EBPFMON_SITE_LINK;
+        early = !t->indexed && (p->put.through == ebpfMonByInit || p->put.through == ebpfMonByThread);
     }
     ebpfMonTargetsUnlock();
     if (why)
@@ -90,12 +91,15 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     p->id = ev->id;
     p->since = ev->head.ktime;
     p->iocId = ev->head.iocId;
+    p->early = early ? ev->addr : 0;
     p->linkAt = ev->site == EBPFMON_SITE_LINK ? ev->pfield : 0;
     p->at = (ebpfMonAfter){
         .pfldDes = ev->pfldDes, .precord = ev->precord, .fieldType = ev->fieldType, .fieldSize = ev->fieldSize,
     };
     memset(&p->key, 0, sizeof(p->key));
-    p->key.peer = ev->who.peer;
+    if (!ev->root || ev->root == ev->precord) /* else it is made in another record's chain: no client's own */
+        p->key.peer = ev->who.peer;
+    p->key.at = ev->head.ktime;
     p->key.seq = ev->seq;
     p->key.seqKind = ev->seqKind;
     if (wait)

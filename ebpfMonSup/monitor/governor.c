@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "monitor/governor.h"
 #include "monitor/install.h"
@@ -53,10 +54,13 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
         ebpfMonMemFlush(t->mem);
         for (uint32_t i = 0; i < t->cat->count; i++) {
             uint64_t time;
+            uint8_t pact = 0;
 
             if (ebpfMonMemRead(t->mem, t->cat->rec[i].addr + t->cat->common.time, &time, sizeof(time)) == 0)
                 tab->state[t->slot + i].time = time;
             tab->state[t->slot + i].pending = 0;
+            ebpfMonMemRead(t->mem, t->cat->rec[i].addr + t->cat->common.pact, &pact, sizeof(pact));
+            tab->state[t->slot + i].noted = pact ? EBPFMON_NOTED_BUSY : 0;
         }
         ebpfMonMemFlush(t->mem);
     }
@@ -65,6 +69,14 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
     if ((want & EBPFMON_BIT(ebpfMonProgLock)) && !(was & EBPFMON_BIT(ebpfMonProgLock)))
         ebpfMonThreadsDel(t->pid); /* locks that were taken when we looked last are long released */
     ebpfMonAttachSet(&t->att, want, note, sizeof(note));
+    if ((t->att.on & ~was) & (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField))) {
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        ebpfMonTargetsLock();
+        t->putsSince = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+        ebpfMonTargetsUnlock();
+    }
     if (level == ebpfMonLevelOff && t->att.on == 0)
         ebpfMonTargetDel((uint32_t)t->pid);
     if ((was ^ t->att.on) & EBPFMON_BIT(ebpfMonProgCompleted))

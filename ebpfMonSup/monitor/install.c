@@ -77,6 +77,11 @@ static void setArrays(ebpfMonTarget *t, int on)
     }
 }
 
+void ebpfMonInstallArrays(ebpfMonTarget *t)
+{
+    setArrays(t, 1);
+}
+
 static uint64_t *addresses(const ebpfMonCatalogue *cat)
 {
     uint64_t *a = malloc(((size_t)cat->count + 1) * sizeof(*a));
@@ -203,6 +208,14 @@ static void catchUp(ebpfMonTarget *t, uint8_t *fresh)
     ebpfMonTargetsUnlock();
 }
 
+/* Of a target that chains are told of already: the event thread reads its links for their trees. */
+static void readLinks(ebpfMonTarget *t, long index)
+{
+    ebpfMonTargetsLock();
+    ebpfMonCatalogueLinks(t->mem, t->cat, index);
+    ebpfMonTargetsUnlock();
+}
+
 /* Nonzero: the record's links are not what they were. */
 static int linksDiffer(ebpfMonTarget *t, uint32_t index)
 {
@@ -211,12 +224,12 @@ static int linksDiffer(ebpfMonTarget *t, uint32_t index)
 
     old.to = malloc((old.toCount + 1) * sizeof(*old.to));
     if (!old.to) {
-        ebpfMonCatalogueLinks(t->mem, t->cat, index);
+        readLinks(t, index);
         return 1;
     }
     if (old.toCount)
         memcpy(old.to, r->to, old.toCount * sizeof(*old.to));
-    ebpfMonCatalogueLinks(t->mem, t->cat, index);
+    readLinks(t, index);
     same = old.toCount == r->toCount && old.fwd == r->fwd && old.flags == r->flags &&
            (!old.toCount || memcmp(old.to, r->to, old.toCount * sizeof(*old.to)) == 0);
     free(old.to);
@@ -229,7 +242,7 @@ void ebpfMonInstallAllLinks(ebpfMonTarget *t)
 
     if (t->slot == UINT32_MAX)
         return;
-    ebpfMonCatalogueLinks(t->mem, t->cat, -1);
+    readLinks(t, -1);
     c = ebpfMonPlacingClosures(t->cat);
     if (c && ebpfMonPlacingSet(t, c) == 0)
         markRecords(t, c);
@@ -261,6 +274,8 @@ void ebpfMonInstallUnindex(ebpfMonTarget *t)
 {
     uint64_t *addr;
 
+    if (t->cat)
+        setArrays(t, 0);
     if (!t->indexed)
         return;
     t->indexed = 0;
@@ -268,7 +283,6 @@ void ebpfMonInstallUnindex(ebpfMonTarget *t)
     if (addr)
         ebpfMonRecIndexDel((uint32_t)t->pid, addr, t->cat->count);
     free(addr);
-    setArrays(t, 0);
 }
 
 void ebpfMonInstallRemove(ebpfMonTarget *t)

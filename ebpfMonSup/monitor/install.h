@@ -9,6 +9,8 @@ int  ebpfMonInstallInit(unsigned maxRecords, unsigned maxClosure);
 
 /* Links, closures, slots: all records of a running target. 0, or -1 with the reason in t->note. */
 int  ebpfMonInstall(ebpfMonTarget *t);
+/* Where its arrays are, already while it starts: autosave writes to them then. */
+void ebpfMonInstallArrays(ebpfMonTarget *t);
 /* Reads the links of record "index" again; where they changed, the closures are made anew. Counts go on. */
 void ebpfMonInstallLinks(ebpfMonTarget *t, uint32_t index);
 /* The way of counting of those records whose trap was attached or taken away. */

@@ -16,15 +16,30 @@
 
 #define SENT_NS   50000000ull    /* an error reply to a plain write comes within this, or not at all */
 #define REPLY_NS  10000000000ull /* for a reply that was asked for, where nobody looks inside */
-#define MADE_NS   1000000000ull  /* for the inside to tell, once the IOC has served later messages or has replied */
-#define STUCK_NS  60000000000ull /* … once it has not: it may be hung */
+#define MADE_NS   2500000000ull  /* for the inside to tell, once the IOC has served later messages or has replied: it
+                                    may wait 2 s for the put's result (pending.c) */
+#define CLOSED_NS 10000000000ull /* … once the connection is closed: an IOC that is slow still reads what came before */
+#define STUCK_NS  60000000000ull /* … without any sign: it may be hung */
+#define NOTIFY_NS 3600000000000ull /* a write-notify waits for its record: a motor moves for minutes (dbNotify.c) */
+#define IDLE_NS   60000000000ull /* a connection without puts is forgotten */
+#define STALE_NS  100000000ull   /* a put is made after its packet came; the two clocks are not read at one time */
+#define OTHERS    256            /* connections that are searched for a put */
+
+/* What the inside published alone. */
+typedef struct {
+    uint64_t at;
+    uint32_t seq;
+    uint32_t name;  /* hash of the channel's */
+    int      shared;/* it may have been another connection's */
+} done;
 
 typedef struct circuit {
     struct circuit *next, *newer, *older; /* in its bucket; by the time of the last put */
     struct ebpfMonPeer peer;
     ebpfMonJoinEntry *first, *last;
-    uint32_t *done;                 /* ring of DONE_MAX: sequence numbers, oldest first */
-    unsigned  doneFirst, doneCount;
+    uint64_t  used;                 /* monotonic ns of its last put */
+    done     *done;                 /* in the order of their publication */
+    unsigned  doneSize, doneCount;
     int       told;                 /* "served" is valid */
     uint32_t  served;               /* the latest message that the inside told of */
     int       overrun;              /* of "done" */
@@ -36,6 +51,7 @@ static circuit *bucket[BUCKETS];
 static circuit *newest, *oldest;
 static unsigned circuits, waiting;
 static uint64_t dropped;
+static uint64_t lastShared;         /* when such a number was noted last */
 static uint32_t cover[COVER_MAX];
 static unsigned covers;
 
@@ -59,19 +75,25 @@ static int before(uint32_t a, uint32_t b)
     return (int32_t)(a - b) < 0;
 }
 
+/* By the client's address alone, for that may be all that is known. */
 static unsigned hashOf(const struct ebpfMonPeer *p)
 {
-    uint32_t h = p->addr * 2654435761u ^ p->saddr * 2246822519u ^ ((uint32_t)p->port << 16 | p->sport) * 3266489917u ^
-                 p->netns;
+    uint32_t h = p->addr * 2654435761u ^ p->port * 3266489917u;
 
     return (h ^ h >> 15) % BUCKETS;
+}
+
+static int same(const struct ebpfMonPeer *a, const struct ebpfMonPeer *part)
+{
+    return a->addr == part->addr && a->port == part->port &&
+           (!part->sport || (a->saddr == part->saddr && a->sport == part->sport && a->netns == part->netns));
 }
 
 static circuit *find(const struct ebpfMonPeer *peer)
 {
     circuit *c = bucket[hashOf(peer)];
 
-    while (c && memcmp(&c->peer, peer, sizeof(*peer)) != 0)
+    while (c && !same(&c->peer, peer))
         c = c->next;
     return c;
 }
@@ -112,10 +134,12 @@ static void forget(circuit *c)
     circuits--;
 }
 
-static circuit *get(const struct ebpfMonPeer *peer)
+static circuit *get(const struct ebpfMonPeer *peer, uint64_t now)
 {
     circuit *c = find(peer);
 
+    while (oldest && oldest != c && !oldest->first && now > oldest->used && now - oldest->used > IDLE_NS)
+        forget(oldest);
     if (!c) {
         if (circuits >= CIRCUITS)
             forget(oldest);
@@ -130,6 +154,7 @@ static circuit *get(const struct ebpfMonPeer *peer)
         unchain(c);
     }
     chain(c);
+    c->used = now;
     return c;
 }
 
@@ -188,6 +213,17 @@ static void merge(const ebpfMonJoinEntry *p, ebpfMonPut *put)
     }
 }
 
+/* FNV-1a of the record's name that a channel begins with. */
+static uint32_t nameHash(const char *channel)
+{
+    size_t n = strcspn(channel, ".{[");
+    uint32_t h = 2166136261u;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)channel[i]) * 16777619u;
+    return h;
+}
+
 static void served(circuit *c, uint32_t seq)
 {
     if (!c->told || before(c->served, seq))
@@ -195,69 +231,130 @@ static void served(circuit *c, uint32_t seq)
     c->told = 1;
 }
 
-static void noteDone(const ebpfMonJoinKey *key)
+static int isReceived(const ebpfMonJoinKey *key)
 {
-    circuit *c = get(&key->peer);
-
-    if (c && !c->done)
-        c->done = malloc(DONE_MAX * sizeof(*c->done));
-    if (!c || !c->done)
-        return;
-    if (c->doneCount == DONE_MAX) {
-        c->overrun = 1;
-        c->overrunUpTo = c->done[c->doneFirst];
-        c->doneFirst = (c->doneFirst + 1) % DONE_MAX;
-        c->doneCount--;
-    }
-    c->done[(c->doneFirst + c->doneCount++) % DONE_MAX] = key->seq;
-    served(c, key->seq);
+    return key->seqKind == EBPFMON_SEQ_RECEIVED || key->seqKind == EBPFMON_SEQ_SHARED;
 }
 
-/* What the wire told of this put, in "c"; *before: the one in front of it. *past: the wire is beyond it. */
+static void dropDone(circuit *c, unsigned i)
+{
+    memmove(&c->done[i], &c->done[i + 1], (--c->doneCount - i) * sizeof(*c->done));
+}
+
+static void noteDone(const ebpfMonJoinKey *key, const ebpfMonPut *put)
+{
+    circuit *c = key->peer.sport ? get(&key->peer, key->at) : NULL;
+
+    if (c && c->doneCount == c->doneSize && c->doneSize < DONE_MAX) {
+        unsigned size = c->doneSize ? 4 * c->doneSize : 16;
+        done *more = realloc(c->done, size * sizeof(*more));
+
+        if (more) {
+            c->done = more;
+            c->doneSize = size;
+        }
+    }
+    if (!c || !c->doneSize)
+        return;
+    if (c->doneCount == c->doneSize) {
+        c->overrun = 1;
+        c->overrunUpTo = c->done[0].seq;
+        dropDone(c, 0);
+    }
+    c->done[c->doneCount++] = (done){
+        .at = key->at, .seq = key->seq, .name = nameHash(put->channel[0] ? put->channel : put->pv),
+        .shared = key->seqKind == EBPFMON_SEQ_SHARED,
+    };
+    if (key->seqKind == EBPFMON_SEQ_SHARED && key->at > lastShared)
+        lastShared = key->at;
+    if (key->seqKind == EBPFMON_SEQ_MESSAGE) /* else there may be more messages before this number */
+        served(c, key->seq);
+}
+
+/* Several clients of one thread may put to the same PV, but seldom the same number. */
+static int sameValue(const ebpfMonJoinEntry *p, const ebpfMonPut *put)
+{
+    return !p->isNumber || !put->isNumber || p->number == put->number || (float)p->number == (float)put->number;
+}
+
+/* What the wire told of this put, in "c"; *prev: the one in front of it. *past: the wire is beyond it. The name counts in
+ * any case: what a put sets going may write too, in the same thread and before the put is done. */
 static ebpfMonJoinEntry *match(const circuit *c, const ebpfMonJoinKey *key, const ebpfMonPut *put,
                                ebpfMonJoinEntry **prev, int *past)
 {
     *prev = NULL;
-    for (ebpfMonJoinEntry *p = c->first; p; *prev = p, p = p->next)
-        switch (key->seqKind) {
-        case EBPFMON_SEQ_MESSAGE:
-            if (p->seq == key->seq)
+    for (ebpfMonJoinEntry *p = c->first; p; *prev = p, p = p->next) {
+        if (key->seqKind == EBPFMON_SEQ_MESSAGE) {
+            if (p->seq == key->seq && names(p->channel, put))
                 return p;
-            if (before(key->seq, p->seq)) {
+            if (!p->closed && before(key->seq, p->seq)) {
                 *past = 1;
                 return NULL;
             }
-            break;
-        case EBPFMON_SEQ_RECEIVED:
-            if (before(key->seq, p->end))
+        } else if (isReceived(key)) {
+            if (!p->closed && before(key->seq, p->end))
                 return NULL;
-            if (names(p->channel, put))
+            if (p->pva && !before(key->seq, p->end) && names(p->channel, put) &&
+                (key->seqKind != EBPFMON_SEQ_SHARED || sameValue(p, put)))
                 return p;
-            break;
-        default: /* a write-notify that waited for its record: neither thread nor message are the client's now */
-            if (p->replyAsked && names(p->channel, put))
-                return p;
-            break;
+        } else if (p->replyAsked && names(p->channel, put)) {
+            /* a write-notify that waited for its record: neither thread nor message are the client's now */
+            return p;
         }
+    }
     return NULL;
 }
 
-/* A PVA group, or a name that we cannot match: one put on the wire, several inside. It stays for the others. */
-static ebpfMonJoinEntry *group(const circuit *c, const ebpfMonJoinKey *key)
+/* A PVA group: one put on the wire, several inside. It stays for the others. What was received may go on behind it, with
+ * another put of which the wire has not told yet; so that is only believed in the end. */
+static ebpfMonJoinEntry *group(const circuit *c, const ebpfMonJoinKey *key, int last)
 {
-    ebpfMonJoinEntry *p = key->seqKind == EBPFMON_SEQ_RECEIVED ? c->first : NULL;
+    ebpfMonJoinEntry *found = NULL;
 
-    while (p && !(p->pva && !before(key->seq, p->end)))
-        p = p->next;
-    return p;
+    if (!isReceived(key) || (key->seqKind == EBPFMON_SEQ_SHARED && !last))
+        return NULL;
+    for (ebpfMonJoinEntry *p = c->first; p; p = p->next)
+        if (p->pva && (p->end == key->seq || (last && before(p->end, key->seq))))
+            found = p;
+    return found;
 }
 
-ebpfMonJoinResult ebpfMonJoinInside(const ebpfMonJoinKey *key, ebpfMonPut *put, int last)
+/* A thread that serves several connections may receive from all of them before it serves the first (libevent's
+ * BEV_OPT_DEFER_CALLBACKS, which pvxs uses): then the last receive was another client's. The one connection of this
+ * server with a put to this very PV. */
+static circuit *another(const ebpfMonJoinKey *key, const ebpfMonPut *put, ebpfMonJoinEntry **entry,
+                        ebpfMonJoinEntry **prev)
+{
+    circuit *found = NULL;
+    unsigned n = 0;
+
+    for (circuit *c = newest; c && n < OTHERS; c = c->older, n++) {
+        ebpfMonJoinEntry *p = c->first, *in = NULL;
+
+        if (c->peer.saddr != key->peer.saddr || c->peer.sport != key->peer.sport || c->peer.netns != key->peer.netns ||
+            same(&c->peer, &key->peer))
+            continue;
+        for (; p && !(p->pva && !p->made && p->channel[0] && p->at <= key->at + STALE_NS && names(p->channel, put) &&
+                      sameValue(p, put));
+             p = p->next)
+            in = p;
+        if (!p)
+            continue;
+        if (found)
+            return NULL;
+        found = c;
+        *entry = p;
+        *prev = in;
+    }
+    return found;
+}
+
+ebpfMonJoinResult ebpfMonJoinInside(ebpfMonJoinKey *key, ebpfMonPut *put, int last)
 {
     ebpfMonJoinResult result = key->seqKind == EBPFMON_SEQ_NONE ? ebpfMonJoinAlone : ebpfMonJoinWait;
     ebpfMonJoinEntry *p = NULL, *prev;
     int past = 0;
-    circuit *c;
+    circuit *c, *other;
 
     if (!put->peer[0] || put->through == ebpfMonByLink || !key->peer.addr)
         return ebpfMonJoinAlone; /* caused by a client's put, but none itself */
@@ -267,50 +364,85 @@ ebpfMonJoinResult ebpfMonJoinInside(const ebpfMonJoinKey *key, ebpfMonPut *put, 
         return ebpfMonJoinAlone;
     }
     c = find(&key->peer);
-    if (c && (p = match(c, key, put, &prev, &past))) {
+    if (c && !(p = match(c, key, put, &prev, &past)) && last && key->seqKind == EBPFMON_SEQ_SHARED &&
+        (other = another(key, put, &p, &prev)))
+        c = other;
+    if (p) {
+        key->moved = memcmp(&key->peer, &c->peer, sizeof(c->peer)) != 0;
+        key->peer = c->peer;
+        if (key->moved && p->pva)
+            put->user[0] = put->host[0] = 0; /* another client's */
         merge(p, put);
+        if (key->seqKind != EBPFMON_SEQ_NONE && !p->closed)
+            served(c, p->seq);
         removePut(c, prev, p);
         free(p);
-    } else if (c && (p = group(c, key))) {
+        result = ebpfMonJoinFound;
+    } else if (c && (p = group(c, key, last))) {
         merge(p, put);
         p->made = 1;
-    }
-    if (p)
         result = ebpfMonJoinFound;
-    else if (past)
-        result = ebpfMonJoinAlone;
-    if (c && result != ebpfMonJoinWait && key->seqKind == EBPFMON_SEQ_MESSAGE)
+    } else if (past) {
         served(c, key->seq);
+        result = ebpfMonJoinAlone;
+    }
     if (last && result == ebpfMonJoinWait)
-        noteDone(key);
+        noteDone(key, put);
     epicsMutexUnlock(lock);
     return result;
 }
 
-/* The inside published it already: forget its number, and those before it. For PVA the inside knows where what it had
- * received ended. */
-static int wasDone(circuit *c, const ebpfMonWireEvent *ev)
+/* The inside published it already: forget its number. What the inside made before this packet came is of another put, or
+ * of an earlier connection from the same port. For PVA the inside knows where what it had received ended; of a group it
+ * told several times, by other names. */
+static int wasDone(circuit *c, const ebpfMonWireEvent *ev, uint64_t at)
 {
+    int pva = ev->protocol == ebpfMonWirePva, isGroup = 0;
+    uint32_t name = nameHash(ev->name);
+    unsigned kept = 0;
+
     if (c->overrun && !before(c->overrunUpTo, ev->seq))
         return 1;
-    while (c->doneCount) {
-        uint32_t seq = c->done[c->doneFirst];
-
-        if (ev->protocol == ebpfMonWirePva ? before(seq, ev->end) : before(seq, ev->seq)) {
-            c->doneFirst = (c->doneFirst + 1) % DONE_MAX;
-            c->doneCount--;
-            continue;
+    c->overrun = 0;
+    for (unsigned i = 0; i < c->doneCount; i++)
+        if (c->done[i].at + STALE_NS >= at && !before(c->done[i].seq, pva ? ev->end : ev->seq))
+            c->done[kept++] = c->done[i];
+    c->doneCount = kept;
+    for (unsigned i = 0; i < c->doneCount; i++)
+        if ((pva || c->done[i].seq == ev->seq) && (!ev->name[0] || c->done[i].name == name)) {
+            dropDone(c, i);
+            return 1;
         }
-        if (ev->protocol == ebpfMonWireCa && seq != ev->seq)
-            return 0;
-        c->doneFirst = (c->doneFirst + 1) % DONE_MAX;
-        c->doneCount--;
-        return 1;
+    for (unsigned i = pva ? c->doneCount : 0; i-- > 0;) {
+        if (c->done[i].seq != ev->end)
+            continue;
+        dropDone(c, i);
+        isGroup = 1;
+    }
+    return isGroup;
+}
+
+/* The inside published it as another connection's of the same thread. */
+static int wasDoneElsewhere(const ebpfMonWireEvent *ev, uint64_t at)
+{
+    uint32_t name = nameHash(ev->name);
+    unsigned n = 0;
+
+    if (ev->protocol != ebpfMonWirePva || lastShared + STALE_NS < at)
+        return 0;
+    for (circuit *c = newest; c && n < OTHERS; c = c->older, n++) {
+        if (c->peer.saddr != ev->peer.saddr || c->peer.sport != ev->peer.sport || c->peer.netns != ev->peer.netns)
+            continue;
+        for (unsigned i = 0; i < c->doneCount; i++)
+            if (c->done[i].shared && c->done[i].name == name && c->done[i].at + STALE_NS >= at) {
+                dropDone(c, i);
+                return 1;
+            }
     }
     return 0;
 }
 
-void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, const ebpfMonOld *old, uint64_t now, uint64_t lost)
+void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, const ebpfMonOld *old, uint64_t at)
 {
     const void *data = ev->protocol == ebpfMonWirePva ? (const void *)ev->text : ev->data;
     size_t have = ev->protocol == ebpfMonWirePva ? strlen(ev->text) + 1 : ev->have;
@@ -321,15 +453,15 @@ void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, const ebpfMonOld
         have = EBPFMON_JOIN_DATA;
     p = malloc(sizeof(*p) + have);
     take();
-    c = p && waiting < PUTS_MAX ? get(&ev->peer) : NULL;
-    if (!c || wasDone(c, ev)) {
+    c = p && waiting < PUTS_MAX ? get(&ev->peer, at) : NULL;
+    if (!c || wasDone(c, ev, at) || wasDoneElsewhere(ev, at)) {
         dropped += !c;
         epicsMutexUnlock(lock);
         free(p);
         return;
     }
     memset(p, 0, sizeof(*p));
-    p->at = now;
+    p->at = at;
     p->time = ev->time;
     p->id = ev->id;
     p->seq = ev->seq;
@@ -348,7 +480,6 @@ void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, const ebpfMonOld
     p->peer = ev->peer;
     p->iocId = iocId;
     p->old = *old;
-    p->lost = lost;
     ebpfMonTextCopy(p->user, sizeof(p->user), ev->user);
     ebpfMonTextCopy(p->host, sizeof(p->host), ev->host);
     ebpfMonTextCopy(p->channel, sizeof(p->channel), ev->name);
@@ -362,10 +493,11 @@ void ebpfMonJoinPut(const ebpfMonWireEvent *ev, uint32_t iocId, const ebpfMonOld
     epicsMutexUnlock(lock);
 }
 
-void ebpfMonJoinReply(const ebpfMonWireEvent *ev)
+int ebpfMonJoinReply(const ebpfMonWireEvent *ev, ebpfMonOld *old)
 {
     ebpfMonJoinEntry *p;
     circuit *c;
+    int found;
 
     take();
     c = ev->id ? find(&ev->peer) : NULL;
@@ -377,8 +509,11 @@ void ebpfMonJoinReply(const ebpfMonWireEvent *ev)
         p->denied = !!ev->denied;
         p->status = ev->status;
         ebpfMonTextCopy(p->message, sizeof(p->message), ev->message ? ev->message : "");
+        *old = p->old;
     }
+    found = p != NULL;
     epicsMutexUnlock(lock);
+    return found;
 }
 
 void ebpfMonJoinClosed(const struct ebpfMonPeer *peer)
@@ -387,10 +522,15 @@ void ebpfMonJoinClosed(const struct ebpfMonPeer *peer)
 
     take();
     c = find(peer);
-    for (ebpfMonJoinEntry *p = c ? c->first : NULL; p; p = p->next)
-        p->passed = 1;
-    if (c && !c->first)
-        forget(c);
+    for (ebpfMonJoinEntry *p = c ? c->first : NULL; p; p = p->next) {
+        p->passed = p->passed || (!p->closed && c->told && before(p->seq, c->served));
+        p->closed = 1;
+    }
+    if (c) { /* the next connection from this port counts anew */
+        c->told = c->overrun = 0;
+        if (!c->first && !c->doneCount)
+            forget(c);
+    }
     epicsMutexUnlock(lock);
 }
 
@@ -407,15 +547,19 @@ void ebpfMonJoinNamed(const struct ebpfMonPeer *peer, uint32_t sid, const char *
 }
 
 /* Nobody else will tell of it. */
-static int isAlone(const circuit *c, const ebpfMonJoinEntry *p, uint64_t age)
+static int isAlone(const circuit *c, ebpfMonJoinEntry *p, uint64_t age)
 {
+    if (!p->closed && c->told && before(p->seq, c->served))
+        p->passed = 1;
     if (!p->iocId && !c->told)
-        return p->replied || age >= (p->replyAsked ? REPLY_NS : SENT_NS) || p->passed;
+        return p->replied || age >= (p->replyAsked ? REPLY_NS : SENT_NS) || p->closed;
     if (p->replied && !p->ok)
         return age >= SENT_NS * 2; /* the inside sees some refusals too, and knows more */
-    if (p->replied || p->passed || (c->told && before(p->seq, c->served)))
+    if (p->replied || (p->passed && (!p->replyAsked || p->pva)))
         return age >= MADE_NS;
-    return age >= STUCK_NS;
+    if (p->closed)
+        return age >= CLOSED_NS;
+    return age >= (p->passed ? NOTIFY_NS : STUCK_NS);
 }
 
 ebpfMonJoinEntry *ebpfMonJoinAloneOnes(uint64_t now)
@@ -423,17 +567,19 @@ ebpfMonJoinEntry *ebpfMonJoinAloneOnes(uint64_t now)
     ebpfMonJoinEntry *list = NULL, **end = &list;
 
     take();
-    for (circuit *c = newest; c; c = c->older) {
+    for (circuit *c = waiting ? newest : NULL; c; c = c->older) {
         ebpfMonJoinEntry *p = c->first, *prev = NULL, *next;
 
         for (; p; p = next) {
             next = p->next;
-            if (!isAlone(c, p, now - p->at)) {
+            if (!isAlone(c, p, now > p->at ? now - p->at : 0)) {
+                /* A plain write keeps those behind it back, for that is not long: so they stay in order. A
+                 * write-notify may be answered in an hour. */
+                if (!p->iocId && !c->told && !p->replyAsked)
+                    break;
                 prev = p;
                 continue;
             }
-            if (c->told && before(p->seq, c->served))
-                p->passed = 1;
             removePut(c, prev, p);
             p->next = NULL;
             if (p->made) {

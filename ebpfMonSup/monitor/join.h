@@ -13,9 +13,11 @@
 #include "wire/wire.h"
 
 typedef struct {
-    struct ebpfMonPeer peer;
+    struct ebpfMonPeer peer; /* sport 0: the client's address alone is known */
+    uint64_t at;      /* monotonic ns of the put */
     uint32_t seq;
     uint8_t  seqKind; /* enum ebpfMonSeq */
+    uint8_t  moved;   /* "peer" is corrected: the wire knows better whose put it is */
 } ebpfMonJoinKey;
 
 typedef enum {
@@ -27,7 +29,7 @@ typedef enum {
 /* --- the inside --- */
 
 /* "last": it is published now in any case, and what the wire tells of it later is the same put. */
-ebpfMonJoinResult ebpfMonJoinInside(const ebpfMonJoinKey *key, ebpfMonPut *put, int last);
+ebpfMonJoinResult ebpfMonJoinInside(ebpfMonJoinKey *key, ebpfMonPut *put, int last);
 
 /* --- the wire --- */
 
@@ -45,7 +47,7 @@ typedef struct {
 /* A put as the wire told it, kept until the inside tells of it too, or cannot any more. */
 typedef struct ebpfMonJoinEntry {
     struct ebpfMonJoinEntry *next;
-    uint64_t at;          /* monotonic ns when it came */
+    uint64_t at;          /* monotonic ns when its packet came to this host */
     uint64_t time;        /* CLOCK_REALTIME ns of its packet */
     uint64_t id;
     uint32_t seq, end, sid;
@@ -55,6 +57,7 @@ typedef struct ebpfMonJoinEntry {
     int16_t  dbrType, baseType;
     uint8_t  elementSize, pva, replyAsked, isNumber;
     uint8_t  passed;      /* the IOC served a later message of this connection */
+    uint8_t  closed;      /* the connection ended, or is not looked at any more */
     uint8_t  made;        /* the inside told of it: nothing is to be published */
     uint8_t  replied, ok, denied;
     double   number;
@@ -65,15 +68,16 @@ typedef struct ebpfMonJoinEntry {
     struct ebpfMonPeer peer;
     uint32_t iocId;       /* the watched IOC that serves it; 0: none */
     ebpfMonOld old;
-    uint64_t lost;        /* events that the ring had lost when it came */
     uint8_t  data[];      /* elements, or with pva the value as text, terminated */
 } ebpfMonJoinEntry;
 
 /* Whether the wire is looked at in a network namespace (0: for what is not loopback). */
 void ebpfMonJoinCover(const uint32_t *netns, unsigned count);
 
-void ebpfMonJoinPut(const ebpfMonWireEvent *event, uint32_t iocId, const ebpfMonOld *old, uint64_t now, uint64_t lost);
-void ebpfMonJoinReply(const ebpfMonWireEvent *event);
+/* "at": monotonic ns when the packet came. */
+void ebpfMonJoinPut(const ebpfMonWireEvent *event, uint32_t iocId, const ebpfMonOld *old, uint64_t at);
+/* Nonzero: to a put that nobody else told of until now; *old: what stood there before it. */
+int ebpfMonJoinReply(const ebpfMonWireEvent *event, ebpfMonOld *old);
 void ebpfMonJoinClosed(const struct ebpfMonPeer *peer);
 /* A channel that was created before we looked has a name now. */
 void ebpfMonJoinNamed(const struct ebpfMonPeer *peer, uint32_t sid, const char *name);

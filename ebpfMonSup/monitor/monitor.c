@@ -24,6 +24,7 @@
 #include "monitor/report.h"
 #include "monitor/target.h"
 #include "monitor/targets.h"
+#include "monitor/traceShell.h"
 #include "monitor/wires.h"
 #include "probe/loader.h"
 
@@ -279,6 +280,11 @@ static long listChains(const char *root)
     return needRunning("ebpfMonChains") ? -1 : ebpfMonReportChains(root);
 }
 
+static long trace(const char *record, unsigned count)
+{
+    return needRunning("ebpfMonTrace") ? -1 : ebpfMonTraceStart(record, count);
+}
+
 static void report(int level)
 {
     printf("ebpfMon: %s\n", running ? "runs" : failed ? "failed to start" : "not started");
@@ -291,7 +297,7 @@ static void report(int level)
 static const ebpfMonOps ops = {
     .configure = configure, .start = start, .setFilter = setFilter, .getFilter = getFilter,
     .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost, .listIocs = listIocs,
-    .listRecords = listRecords, .listChains = listChains, .report = report,
+    .listRecords = listRecords, .listChains = listChains, .trace = trace, .report = report,
 };
 
 static void ebpfMonMonitorRegistrar(void)

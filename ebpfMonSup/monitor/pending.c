@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <string.h>
 
+#include "monitor/author.h"
 #include "monitor/pending.h"
 #include "monitor/puts.h"
 #include "monitor/target.h"
+#include "probe/loader.h"
 
 #define PENDING     4096
 #define BUCKETS     256 /* by thread: each has few puts under way */
 #define PATIENCE_NS 2000000000ull
 #define LINK_NS     10000000ull /* dbPutFieldLink takes microseconds */
+#define EARLY_NS    1000000000ull /* a running IOC's links are read within this, or there is no room for them */
+#define STARTING_NS 60000000000ull
 #define WIRE_NS     25000000ull /* the packet socket hands over a block after 4 ms, and its thread needs its turn */
 
 typedef struct {
@@ -20,6 +25,7 @@ static ebpfMonPending *freed;   /* places that were used before */
 static unsigned fresh = 0;      /* pool[fresh …] never were: their memory is not touched before */
 static list result[BUCKETS];    /* wait for their result, oldest first */
 static list wire;               /* are complete, and wait for the wire */
+static list early;              /* are complete, and wait for the links of their IOC, which starts */
 static unsigned results;
 
 static void append(list *l, ebpfMonPending *p)
@@ -48,11 +54,54 @@ void ebpfMonPendingDrop(ebpfMonPending *p)
     freed = p;
 }
 
+/* The wire knows better whose it is. */
+static void correctAuthor(ebpfMonPending *p)
+{
+    struct ebpfMonOwner owner = { .pid = 0 };
+    char user[sizeof(p->put.user)], host[sizeof(p->put.host)];
+
+    memcpy(user, p->put.user, sizeof(user));
+    memcpy(host, p->put.host, sizeof(host));
+    ebpfMonOwnerGet(&p->key.peer, &owner);
+    p->put.peerPid = p->put.peerUid = 0;
+    p->put.command[0] = p->put.container[0] = p->put.realUser[0] = 0;
+    ebpfMonAuthorPeer(&p->key.peer, &owner, user, host, &p->put);
+}
+
+/* Nonzero: no need to wait for the wire (any longer). */
+static int joined(ebpfMonPending *p, int last)
+{
+    ebpfMonJoinResult r = ebpfMonJoinInside(&p->key, &p->put, last);
+
+    if (r == ebpfMonJoinFound && p->key.moved)
+        correctAuthor(p);
+    if (r != ebpfMonJoinFound && (last || r == ebpfMonJoinAlone) && p->key.seqKind == EBPFMON_SEQ_SHARED &&
+        p->put.through == ebpfMonByPva && !p->put.cause[0]) /* without the wire nobody knows */
+        snprintf(p->put.cause, sizeof(p->put.cause), "or another client of this thread");
+    return r != ebpfMonJoinWait;
+}
+
 static void publish(ebpfMonPending *p)
 {
-    ebpfMonJoinInside(&p->key, &p->put, 1);
+    joined(p, 1);
     ebpfMonPutsDone(&p->put);
     ebpfMonPendingDrop(p);
+}
+
+/* Nonzero: its IOC has not told its links yet. */
+static int isEarly(ebpfMonPending *p, uint64_t now)
+{
+    ebpfMonTarget *t;
+    int wait = 0;
+
+    ebpfMonTargetsLock();
+    t = ebpfMonTargetById(p->iocId);
+    if (t && t->indexed)
+        ebpfMonAuthorLate(t, p->early, &p->put);
+    else if (t && !t->gone)
+        wait = now - p->since < (t->running ? EARLY_NS : STARTING_NS);
+    ebpfMonTargetsUnlock();
+    return wait;
 }
 
 /* Its result did not come: it was lost with the ring full, its IOC died in dbPut, or the put takes long; that of a
@@ -94,9 +143,11 @@ ebpfMonPending *ebpfMonPendingNew(void)
     if (!freed && fresh < PENDING)
         return &pool[fresh++];
     if (!freed) {
-        p = wire.first;
+        list *l = wire.first ? &wire : &early;
+
+        p = l->first;
         if (p) {
-            unlink(&wire, NULL, p);
+            unlink(l, NULL, p);
             publish(p);
         } else {
             giveUpOldestResult();
@@ -128,8 +179,12 @@ ebpfMonPending *ebpfMonPendingTake(uint32_t tid, uint64_t id)
 
 void ebpfMonPendingComplete(ebpfMonPending *p)
 {
+    if (p->early) {
+        append(&early, p);
+        return;
+    }
     /* none overtakes another */
-    if (!wire.first && ebpfMonJoinInside(&p->key, &p->put, 0) != ebpfMonJoinWait) {
+    if (!wire.first && joined(p, 0)) {
         ebpfMonPutsDone(&p->put);
         ebpfMonPendingDrop(p);
         return;
@@ -142,7 +197,7 @@ void ebpfMonPendingTick(uint64_t now, int all)
     ebpfMonPending *p, *before, *next;
 
     while ((p = wire.first)) {
-        if (ebpfMonJoinInside(&p->key, &p->put, 0) != ebpfMonJoinWait) {
+        if (joined(p, 0)) {
             unlink(&wire, NULL, p);
             ebpfMonPutsDone(&p->put);
             ebpfMonPendingDrop(p);
@@ -151,6 +206,15 @@ void ebpfMonPendingTick(uint64_t now, int all)
         if (!all && now - p->since < WIRE_NS)
             break; /* those behind it are younger */
         unlink(&wire, NULL, p);
+        publish(p);
+    }
+    for (p = early.first, before = NULL; p; p = next) {
+        next = p->next;
+        if (!all && isEarly(p, now)) {
+            before = p;
+            continue;
+        }
+        unlink(&early, before, p);
         publish(p);
     }
     for (unsigned b = 0; b < BUCKETS && results; b++)

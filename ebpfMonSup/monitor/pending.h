@@ -12,6 +12,7 @@ typedef struct ebpfMonPending {
     uint64_t id;
     uint64_t since;   /* ns */
     uint32_t iocId;
+    uint64_t early;   /* its IOC's links are not known yet: the DBADDR, to find the link with; 0: they are */
     uint64_t linkAt;  /* a link field: its result is looked up, 0: it is told */
     ebpfMonAfter at;
     ebpfMonJoinKey key;

@@ -3,13 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "monitor/servers.h"
 #include "target/procInfo.h"
 #include "target/procNetns.h"
+#include "target/procTcp.h"
 
 #define LISTENERS 1024
-#define KNOWN     256          /* servers remembered, by hash */
+#define KNOWN     1024         /* servers remembered, by hash */
+#define PLACES    8            /* … each in one of so many */
 #define KNOWN_NS  10000000000ull /* after this a server may be another process */
 
 typedef struct {
@@ -22,7 +25,7 @@ typedef struct {
 typedef struct {
     uint32_t netns, addr;
     uint16_t port;
-    uint64_t at;
+    uint64_t at, used; /* monotonic ns: looked for, asked for; 0: never */
     int      ioc;  /* found among the listeners of IOCs */
     ebpfMonServer server;
 } known;
@@ -36,11 +39,15 @@ typedef struct {
     ebpfMonServer server;
 } ioc;
 
+/* A write is only sure to be seen inside with all the ways in watched. */
+static int watched(const ebpfMonTarget *t)
+{
+    return (t->att.on & EBPFMON_BIT(ebpfMonProgPut)) && (t->att.on & EBPFMON_BIT(ebpfMonProgPutField));
+}
+
 static void fill(ebpfMonServer *s, const ebpfMonTarget *t)
 {
-    /* a write is only sure to be seen inside with all the ways in watched */
-    s->iocId = (t->att.on & EBPFMON_BIT(ebpfMonProgPut)) && (t->att.on & EBPFMON_BIT(ebpfMonProgPutField)) ?
-               t->iocId : 0;
+    s->iocId = watched(t) ? t->iocId : 0;
     s->off = t->asked == ebpfMonLevelOff;
     snprintf(s->name, sizeof(s->name), "%s", t->name);
 }
@@ -67,6 +74,18 @@ static unsigned iocs(ioc **list)
     }
     ebpfMonTargetsUnlock();
     return n;
+}
+
+int ebpfMonServerMissed(uint32_t iocId, uint64_t at, int slow)
+{
+    ebpfMonTarget *t;
+    int missed;
+
+    ebpfMonTargetsLock();
+    t = ebpfMonTargetById(iocId);
+    missed = t && !t->gone && (slow || !watched(t) || t->putsSince > at); /* of one that has ended it was seen to the end */
+    ebpfMonTargetsUnlock();
+    return missed;
 }
 
 void ebpfMonServersRefresh(void (*port)(void *arg, uint32_t netns, uint16_t port), void *arg)
@@ -132,44 +151,88 @@ static int serves(pid_t pid, uint32_t netns, uint32_t addr, uint16_t port, const
     return peer->netns || addr || hasAddress(pid, peer->saddr);
 }
 
-/* The process that listens there; 0: none on this host. */
+typedef struct {
+    const struct ebpfMonPeer *peer;
+    pid_t    pid;     /* of a process in the namespace that is looked at */
+    uint32_t netns;
+    unsigned long inode; /* of the socket that listens there, 0: none */
+    int      owned;
+} search;
+
+static int isListener(void *arg, const ebpfMonTcpRow *row)
+{
+    search *s = arg;
+
+    if (row->state == ebpfMonTcpListen && row->v4 && serves(s->pid, s->netns, row->local, row->localPort, s->peer))
+        s->inode = row->inode;
+    return s->inode != 0;
+}
+
+static void isOwner(void *arg, unsigned long inode)
+{
+    search *s = arg;
+
+    s->owned |= inode == s->inode;
+}
+
+/* The process that listens there; 0: none on this host. First the socket, by a look at each namespace's table: most
+ * servers are on other hosts, and whose socket it is takes a look at all the files of all processes. */
 static pid_t listenerOf(const struct ebpfMonPeer *peer)
 {
     pid_t *pids = NULL;
     int n = ebpfMonProcList(&pids);
+    uint32_t *netns = calloc(n > 0 ? (size_t)n : 1, sizeof(*netns));
+    search s = { .peer = peer };
     pid_t found = 0;
 
-    for (int i = 0; i < n && !found; i++) {
-        uint32_t netns = ebpfMonProcNetns(pids[i]);
-        ebpfMonListener *l = NULL;
-        int count;
+    for (int i = 0; netns && i < n && !s.inode; i++) {
+        int seen = 0;
 
-        if (peer->netns && netns != peer->netns)
+        netns[i] = ebpfMonProcNetns(pids[i]);
+        for (int k = 0; k < i && !seen; k++)
+            seen = netns[k] == netns[i];
+        if (seen || !netns[i] || (peer->netns && netns[i] != peer->netns))
             continue;
-        count = ebpfMonProcListeners(pids[i], &l);
-        for (int k = 0; k < count && !found; k++)
-            found = serves(pids[i], netns, l[k].addr, l[k].port, peer) ? pids[i] : 0;
-        free(l);
+        s.pid = pids[i];
+        s.netns = netns[i];
+        ebpfMonTcpRows(pids[i], isListener, &s);
     }
+    for (int i = n - 1; i >= 0 && s.inode && !found; i--) /* a server is younger than most */
+        if (ebpfMonProcNetns(pids[i]) == s.netns && ebpfMonTcpOwned(pids[i], isOwner, &s) == 0 && s.owned)
+            found = pids[i];
+    free(netns);
     free(pids);
     return found;
 }
 
-const ebpfMonServer *ebpfMonServerOf(const struct ebpfMonPeer *peer, uint64_t now)
+/* Its place in the table; another one's that was not asked for for longest makes room. */
+static known *placeOf(const struct ebpfMonPeer *peer)
 {
-    known *k = &servers[(peer->saddr * 2654435761u ^ peer->sport * 40503u ^ peer->netns) % KNOWN];
+    unsigned h = (peer->saddr * 2654435761u ^ peer->sport * 40503u ^ peer->netns) % KNOWN;
+    known *oldest = &servers[h];
+
+    for (unsigned i = 0; i < PLACES; i++) {
+        known *k = &servers[(h + i) % KNOWN];
+
+        if (k->used && k->addr == peer->saddr && k->port == peer->sport && k->netns == peer->netns)
+            return k;
+        if (k->used < oldest->used)
+            oldest = k;
+    }
+    memset(oldest, 0, sizeof(*oldest));
+    oldest->addr = peer->saddr;
+    oldest->port = peer->sport;
+    oldest->netns = peer->netns;
+    return oldest;
+}
+
+static void look(known *k, const struct ebpfMonPeer *peer)
+{
     char text[INET_ADDRSTRLEN] = "?";
     struct in_addr in = { .s_addr = peer->saddr };
     ebpfMonTarget *t;
     pid_t pid;
 
-    if (k->at && now - k->at < KNOWN_NS && k->addr == peer->saddr && k->port == peer->sport && k->netns == peer->netns)
-        return &k->server;
-    memset(k, 0, sizeof(*k));
-    k->at = now;
-    k->addr = peer->saddr;
-    k->port = peer->sport;
-    k->netns = peer->netns;
     for (unsigned i = 0; i < listenerCount; i++) {
         const listener *l = &listeners[i];
 
@@ -177,9 +240,13 @@ const ebpfMonServer *ebpfMonServerOf(const struct ebpfMonPeer *peer, uint64_t no
             continue;
         k->ioc = 1;
         k->server = l->server;
-        return &k->server;
+        return;
     }
     pid = listenerOf(peer);
+    if (!pid && k->server.name[0])
+        return; /* it is gone: what is under way was for it */
+    memset(&k->server, 0, sizeof(k->server));
+    k->ioc = 0;
     if (pid) {
         /* an IOC that has just begun to serve */
         ebpfMonTargetsLock();
@@ -188,10 +255,22 @@ const ebpfMonServer *ebpfMonServerOf(const struct ebpfMonPeer *peer, uint64_t no
         if (t)
             fill(&k->server, t);
         ebpfMonTargetsUnlock();
+        k->server.off |= !t && pid == getpid(); /* ourselves, unless that was asked for: then we are a target */
     }
     if (!k->ioc && (!pid || ebpfMonProcIocName(pid, k->server.name, sizeof(k->server.name)))) {
         inet_ntop(AF_INET, &in, text, sizeof(text));
         snprintf(k->server.name, sizeof(k->server.name), "%s:%u", text, ntohs(peer->sport));
+    }
+}
+
+const ebpfMonServer *ebpfMonServerOf(const struct ebpfMonPeer *peer, uint64_t now)
+{
+    known *k = placeOf(peer);
+
+    k->used = now;
+    if (!k->at || now - k->at >= KNOWN_NS) {
+        k->at = now;
+        look(k, peer);
     }
     return &k->server;
 }

@@ -15,6 +15,10 @@ typedef struct {
 /* "peer": a connection, its netns the namespace's inode. Valid until the next call. */
 const ebpfMonServer *ebpfMonServerOf(const struct ebpfMonPeer *peer, uint64_t now);
 
+/* Whether an IOC may have made a put of that time (monotonic ns) while its probes were not all there; or, with "slow",
+ * may make it yet, for it still runs. */
+int ebpfMonServerMissed(uint32_t iocId, uint64_t at, int slow);
+
 /* Looks again: IOCs came or went, or are watched otherwise. "port": called for every port that an IOC listens on. */
 void ebpfMonServersRefresh(void (*port)(void *arg, uint32_t netns, uint16_t port), void *arg);
 

@@ -61,6 +61,7 @@ typedef struct ebpfMonTarget {
     uint8_t   ports[EBPFMON_PORTS_BYTES]; /* what is listened on; event thread only */
     uint64_t  portsAt;     /* ns; when that was read */
 
+    uint64_t  putsSince;   /* ns: all ways to write have been watched from then on */
     ebpfMonLevel asked;    /* by the filter or by command */
     ebpfMonLevel level;    /* in force */
     int       reference;   /* dbProcess is trapped too, to compare */

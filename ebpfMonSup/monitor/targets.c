@@ -197,6 +197,7 @@ static void readCatalogue(ebpfMonTarget *t, uint64_t now)
     ebpfMonTargetsLock();
     t->cat = cat;
     ebpfMonTargetsUnlock();
+    ebpfMonInstallArrays(t);
     t->nodes = ebpfMonCatalogueProbe(t->mem, t->image.pdbbase);
     ebpfMonCatalogueRelease(old);
 }

@@ -201,7 +201,7 @@ void ebpfMonValueText(ebpfMonTarget *t, const ebpfMonField *field, uint64_t prec
                       char *buf, size_t size)
 {
     unsigned each = elementSize(v);
-    uint32_t have;
+    uint32_t have, shown = 0;
     size_t n = 0;
     char one[EBPFMON_TEXT_SIZE];
 
@@ -216,7 +216,7 @@ void ebpfMonValueText(ebpfMonTarget *t, const ebpfMonField *field, uint64_t prec
         if (index >= 0 && stateText(t, field, precord, (unsigned)index, buf, size) == 0)
             return;
     }
-    if (v->type == ebpfMonDbfString && v->count <= 1) {
+    if (v->type == ebpfMonDbfString && v->count == 1) {
         quoted((const char *)v->data, v->len < each ? v->len : each, one, sizeof(one));
         ebpfMonTextCopy(buf, size, one);
         return;
@@ -239,13 +239,16 @@ void ebpfMonValueText(ebpfMonTarget *t, const ebpfMonField *field, uint64_t prec
         return;
     }
     n = (size_t)snprintf(buf, size, "[%ld]", v->count);
-    for (uint32_t i = 0; i < have && i < FIRST_ELEMENTS && (long)i < v->count && n + 48 < size; i++) {
+    for (uint32_t i = 0; i < have && i < FIRST_ELEMENTS && (long)i < v->count; i++) {
         if (v->type == ebpfMonDbfString)
-            quoted((const char *)v->data + i * each, each, one, 41);
+            quoted((const char *)v->data + i * each, each, one, sizeof(one));
         else
             element(v, v->data + i * each, one, sizeof(one));
+        if (n + strlen(one) + sizeof(" ...") >= size)
+            break; /* many escapes */
         n += (size_t)snprintf(buf + n, size - n, " %s", one);
+        shown++;
     }
-    if (v->count > FIRST_ELEMENTS || v->count > (long)have)
+    if (v->count > (long)shown)
         snprintf(buf + n, size - n, " ...");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cadef.h>
@@ -16,6 +17,7 @@
 
 typedef struct {
     uint64_t key;       /* of server and channel; 0: none */
+    uint64_t circuit, put; /* the put that it came with; 0: it was read */
     ebpfMonOld value;
 } lastValue;
 
@@ -51,15 +53,26 @@ static void caText(const uint8_t *data, uint32_t have, int baseType, uint32_t co
     ebpfMonValueText(NULL, NULL, 0, &v, buf, size);
 }
 
+/* "true" and "2 (Fast)" stand for numbers, but are more than that. */
+static int isPlain(const char *text)
+{
+    char *end;
+
+    strtod(text, &end);
+    return text[0] && !*end;
+}
+
 static void keep(lastValue *l, uint64_t key, const ebpfMonWireEvent *ev)
 {
     char text[EBPFMON_TEXT_SIZE];
 
     l->key = key;
+    l->circuit = ev->circuit;
+    l->put = ev->kind == ebpfMonWirePut ? ev->id : 0;
     l->value.known = 1;
     l->value.count = (long)ev->count;
     if (ev->protocol == ebpfMonWirePva) {
-        l->value.isNumber = ev->isNumber;
+        l->value.isNumber = ev->isNumber && isPlain(ev->text);
         l->value.number = ev->number;
         ebpfMonTextCopy(l->value.text, sizeof(l->value.text), ev->text);
         return;
@@ -92,6 +105,17 @@ void ebpfMonWirePutOld(const ebpfMonWireEvent *ev, ebpfMonOld *old)
     keep(l, key, ev);
 }
 
+void ebpfMonWirePutRefused(const ebpfMonWireEvent *reply, const ebpfMonOld *old)
+{
+    uint64_t key = keyOf(&reply->peer, reply->name);
+    lastValue *l = find(key);
+
+    if (l->key == key && l->put == reply->id && l->circuit == reply->circuit) {
+        l->value = *old;
+        l->put = 0;
+    }
+}
+
 static epicsTimeStamp stamp(uint64_t ns)
 {
     epicsTimeStamp ts;
@@ -101,21 +125,22 @@ static epicsTimeStamp stamp(uint64_t ns)
     return ts;
 }
 
-static void result(const ebpfMonJoinEntry *e, uint64_t lost, ebpfMonPut *put)
+static void result(const ebpfMonJoinEntry *e, int missed, ebpfMonPut *put)
 {
     if (e->replied) {
         put->result = e->ok ? ebpfMonPutOk : e->denied ? ebpfMonPutDenied : ebpfMonPutFailed;
         snprintf(put->message, sizeof(put->message), "%s", e->message[0] || e->ok || e->pva ? e->message :
                  ca_message((long)e->status));
     } else if (e->iocId) {
-        /* the IOC is watched from inside, and never made it; unless the ring lost that */
-        put->result = lost != e->lost ? ebpfMonPutUnknown : ebpfMonPutLost;
+        /* The IOC is watched from inside, and went on with this connection, or ended, without having made it. A
+         * write-notify may still wait for its record. */
+        put->result = missed || (e->replyAsked && !e->pva && !e->closed) ? ebpfMonPutUnknown : ebpfMonPutLost;
     } else {
         put->result = e->replyAsked ? ebpfMonPutUnknown : ebpfMonPutSent;
     }
 }
 
-void ebpfMonWirePutDone(const ebpfMonJoinEntry *e, const char *server, uint64_t lost)
+void ebpfMonWirePutDone(const ebpfMonJoinEntry *e, const char *server, int missed)
 {
     static ebpfMonPut put;
     struct ebpfMonOwner owner = { .pid = 0 };
@@ -141,7 +166,7 @@ void ebpfMonWirePutDone(const ebpfMonJoinEntry *e, const char *server, uint64_t 
     }
     if (e->pva) {
         ebpfMonTextCopy(put.val, sizeof(put.val), (const char *)e->data);
-        put.isNumber = e->isNumber;
+        put.isNumber = e->isNumber && isPlain(put.val);
         put.number = e->number;
     } else {
         caText(e->data, e->have, e->baseType, e->count, put.val, sizeof(put.val), &put.isNumber, &put.number);
@@ -155,12 +180,6 @@ void ebpfMonWirePutDone(const ebpfMonJoinEntry *e, const char *server, uint64_t 
     }
     ebpfMonOwnerGet(&e->peer, &owner);
     ebpfMonAuthorPeer(&e->peer, &owner, e->user, e->host, &put);
-    result(e, lost, &put);
-    if (e->replied && !e->ok && e->channel[0]) { /* it did not take the old one's place */
-        uint64_t key = keyOf(&e->peer, e->channel);
-
-        if (find(key)->key == key)
-            find(key)->value = e->old;
-    }
+    result(e, missed, &put);
     ebpfMonPutsDone(&put);
 }

@@ -12,7 +12,10 @@ void ebpfMonWirePutValue(const ebpfMonWireEvent *event);
 /* What it was before this put, which takes its place. */
 void ebpfMonWirePutOld(const ebpfMonWireEvent *event, ebpfMonOld *old);
 
-/* "server": what to call it. "lost": events that the ring has lost by now. */
-void ebpfMonWirePutDone(const ebpfMonJoinEntry *entry, const char *server, uint64_t lost);
+/* The put that this replies to did not take its place after all. */
+void ebpfMonWirePutRefused(const ebpfMonWireEvent *reply, const ebpfMonOld *old);
+
+/* "server": what to call it. "missed": the inside may have made it unseen. */
+void ebpfMonWirePutDone(const ebpfMonJoinEntry *entry, const char *server, int missed);
 
 #endif

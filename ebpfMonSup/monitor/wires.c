@@ -12,11 +12,13 @@
 #include <epicsStdio.h>
 #include <epicsString.h>
 #include <epicsThread.h>
+#include <envDefs.h>
 #include <errlog.h>
 
 #include "model/board.h"
 #include "model/search.h"
 #include "monitor/asked.h"
+#include "monitor/events.h"
 #include "monitor/join.h"
 #include "monitor/servers.h"
 #include "monitor/wirePut.h"
@@ -31,6 +33,7 @@
 #define REFRESH_NS  2000000000ull
 #define SECOND_NS   1000000000ull
 #define RETRY_NS    30000000000ull
+#define DELAY_MAX   60000000000ull /* from a packet to us */
 
 typedef struct {
     uint32_t netns;
@@ -58,15 +61,20 @@ static uint64_t nowNs(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* What the inside may have missed, as of the last round: asking the kernel for each put would cost more than it. */
-static uint64_t ringLost;
+/* When the inside was found to have missed something last. Looked for before puts are told of, once for all of them:
+ * asking the kernel for each would cost more than it. */
+static uint64_t missedAt;
 
-static void lookRingLost(void)
+static void lookMissed(uint64_t now)
 {
-    uint64_t lost[EBPFMON_LOST_KERNEL];
+    static uint64_t before;
+    uint64_t lost[EBPFMON_LOST_KERNEL], sum;
 
     ebpfMonLostGet(lost);
-    ringLost = lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT];
+    sum = lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT] + ebpfMonEventsUnnamed();
+    if (sum != before)
+        missedAt = now;
+    before = sum;
 }
 
 /* A server that is no IOC of Base, or whose puts are not watched from inside. */
@@ -80,13 +88,23 @@ static int wanted(const ebpfMonServer *server)
     return !server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc);
 }
 
+/* When the packet came, by the clock that the inside uses; a stepped wall clock tells nothing. */
+static uint64_t arrival(uint64_t time)
+{
+    uint64_t wall = nowNs(CLOCK_REALTIME), age = wall > time ? wall - time : 0;
+
+    return nowNs(CLOCK_MONOTONIC) - (age < DELAY_MAX ? age : 0);
+}
+
 static void put(const ebpfMonWireEvent *ev, uint32_t iocId)
 {
     ebpfMonOld old = { .known = 0 };
 
+    if (iocId && !ebpfMonFeature.recvLength)
+        return; /* the inside tells of it, and does not know which message it was: it would be told of twice */
     if (!iocId) /* else the inside knows it for sure */
         ebpfMonWirePutOld(ev, &old);
-    ebpfMonJoinPut(ev, iocId, &old, nowNs(CLOCK_MONOTONIC), ringLost);
+    ebpfMonJoinPut(ev, iocId, &old, arrival(ev->time));
 }
 
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
@@ -95,16 +113,19 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     ebpfMonSearchHost client = { .addr = ev->peer.addr, .port = ev->peer.port };
     ebpfMonSearchHost serverHost = { .addr = ev->peer.saddr, .port = ev->peer.sport };
     const ebpfMonServer *server;
+    ebpfMonOld old;
 
     (void)arg;
     switch (ev->kind) {
     case ebpfMonWirePut:
         server = ebpfMonServerOf(&ev->peer, nowNs(CLOCK_MONOTONIC));
-        if (wanted(server))
+        /* Without that tracepoint nothing tells which put inside it is: the inside alone tells of those. */
+        if (wanted(server) && (!server->iocId || ebpfMonFeature.recvLength))
             put(ev, server->iocId);
         break;
     case ebpfMonWireReply:
-        ebpfMonJoinReply(ev);
+        if (ebpfMonJoinReply(ev, &old) && !ev->ok)
+            ebpfMonWirePutRefused(ev, &old);
         break;
     case ebpfMonWireValue:
         server = ebpfMonServerOf(&ev->peer, nowNs(CLOCK_MONOTONIC));
@@ -132,7 +153,11 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     case ebpfMonWireBeacon:
         ebpfMonSearchBeacon(ev->time, protocol, serverHost);
         break;
-    case ebpfMonWireOpened:
+    case ebpfMonWireOpened: /* a server on a port of its own is searched for there, too */
+        for (unsigned i = 0; i < sourceCount; i++)
+            if (!ev->peer.netns || sources[i].netns == ev->peer.netns)
+                ebpfMonPacketsPort(sources[i].packets, ntohs(ev->peer.sport), 1);
+        break;
     case ebpfMonWireUser:
     case ebpfMonWireChannelGone:
     case ebpfMonWireGap:
@@ -156,6 +181,18 @@ static void closeSource(unsigned i)
     sources[i] = sources[--sourceCount];
 }
 
+/* Where a site has its searches and beacons: as for any other IOC, our own environment tells. */
+static void expectOurs(ebpfMonPackets *packets)
+{
+    unsigned short server = envGetInetPortConfigParam(&EPICS_CA_SERVER_PORT, 5064);
+    unsigned short repeater = envGetInetPortConfigParam(&EPICS_CA_REPEATER_PORT, 5065);
+
+    ebpfMonPacketsPort(packets, server, 1);
+    ebpfMonPacketsPort(packets, envGetInetPortConfigParam(&EPICS_CAS_SERVER_PORT, server), 1);
+    ebpfMonPacketsPort(packets, repeater, 1);
+    ebpfMonPacketsPort(packets, envGetInetPortConfigParam(&EPICS_CAS_BEACON_PORT, repeater), 1);
+}
+
 static void openSource(pid_t pid, uint32_t netns)
 {
     char why[sizeof(trouble)];
@@ -167,6 +204,7 @@ static void openSource(pid_t pid, uint32_t netns)
         return;
     sources[sourceCount].packets = ebpfMonPacketsOpen(pid, ringSize, why, sizeof(why));
     if (sources[sourceCount].packets) {
+        expectOurs(sources[sourceCount].packets);
         sources[sourceCount++].netns = netns;
         return;
     }
@@ -213,6 +251,11 @@ static void refresh(uint64_t now)
         if (k == count)
             closeSource(i--);
     }
+    /* Covered before it is listened to: of a put that is made meanwhile the wire tells, too. */
+    for (int k = 0; k < count && k < SOURCES; k++)
+        netns[k] = list[k].netns;
+    if (count > 0)
+        ebpfMonJoinCover(netns, count < SOURCES ? (unsigned)count : SOURCES);
     for (int k = 0; k < count; k++) {
         unsigned i = 0;
 
@@ -257,10 +300,15 @@ static void publish(double seconds)
 static void publishPuts(uint64_t now)
 {
     ebpfMonJoinEntry *list = ebpfMonJoinAloneOnes(now), *next;
+    int missed;
 
+    if (list)
+        lookMissed(now);
     for (; list; list = next) {
         next = list->next;
-        ebpfMonWirePutDone(list, ebpfMonServerOf(&list->peer, now)->name, ringLost);
+        missed = now == UINT64_MAX || missedAt >= list->at ||
+                 (list->iocId && ebpfMonServerMissed(list->iocId, list->at, !list->passed));
+        ebpfMonWirePutDone(list, ebpfMonServerOf(&list->peer, now)->name, missed);
         free(list);
     }
 }
@@ -283,7 +331,7 @@ static void wireThread(void *arg)
         for (unsigned i = 0; i < sourceCount; i++)
             fd[i] = (struct pollfd){ .fd = ebpfMonPacketsFd(sources[i].packets), .events = POLLIN };
         poll(fd, sourceCount, POLL_MS);
-        lookRingLost();
+        lookMissed(now);
         for (unsigned i = 0; i < sourceCount; i++) {
             reading = sources[i].netns;
             ebpfMonPacketsPoll(sources[i].packets, 0, onPacket, NULL);

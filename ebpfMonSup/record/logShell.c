@@ -7,31 +7,12 @@
 #include <epicsStdlib.h>
 #include <epicsString.h>
 #include <errlog.h>
-#include <iocsh.h>
 
 #include "model/logControl.h"
+#include "record/shellDef.h"
 
-/* Base before 7.0.3 has no place for the usage text. */
-#ifdef IOCSHFUNCDEF_HAS_USAGE
-#define USAGE(text) , text
-#else
-#define USAGE(text)
-#endif
-
-#define ARGS(...) (const iocshArg *[]){__VA_ARGS__}
-#define ARG(name, type) &(const iocshArg){name, type}
 #define MODES "  mode    changes (puts that change the value, and those that failed), all, burst (puts to one\n" \
               "          PV in quick succession are joined), off; caPutLog's numbers -1, 0, 1, 2 too\n"
-
-static int given(const char *argument)
-{
-    return argument && argument[0];
-}
-
-static void done(long status)
-{
-    iocshSetError(status ? -1 : 0);
-}
 
 /* The mode, or -1 with a message. */
 static int modeOf(const char *command, const char *argument, const char *otherwise)

@@ -6,18 +6,11 @@
 #include <epicsExport.h>
 #include <epicsStdio.h>
 #include <errlog.h>
-#include <iocsh.h>
 
 #include "model/board.h"
 #include "model/rules.h"
 #include "model/rulesFile.h"
-
-/* Base before 7.0.3 has no place for the usage text. */
-#ifdef IOCSHFUNCDEF_HAS_USAGE
-#define USAGE(text) , text
-#else
-#define USAGE(text)
-#endif
+#include "record/shellDef.h"
 
 static const iocshArg fileArg = {"file", iocshArgStringPath};
 static const iocshArg * const rulesArgs[] = {&fileArg};

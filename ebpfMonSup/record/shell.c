@@ -7,36 +7,16 @@
 #include <epicsStdio.h>
 #include <epicsString.h>
 #include <errlog.h>
-#include <iocsh.h>
 
 #include "model/board.h"
 #include "model/control.h"
 #include "model/logControl.h"
 #include "record/filterSub.h"
-
-/* Base before 7.0.3 has no place for the usage text. */
-#ifdef IOCSHFUNCDEF_HAS_USAGE
-#define USAGE(text) , text
-#else
-#define USAGE(text)
-#endif
-
-#define ARGS(...) (const iocshArg *[]){__VA_ARGS__}
-#define ARG(name, type) &(const iocshArg){name, type}
-
-static int given(const char *argument)
-{
-    return argument && argument[0];
-}
+#include "record/shellDef.h"
 
 static const char *pattern(const char *argument)
 {
     return given(argument) ? argument : "*";
-}
-
-static void done(long status)
-{
-    iocshSetError(status ? -1 : 0);
 }
 
 static const iocshFuncDef configureDef = {
@@ -245,6 +225,26 @@ static void chainsCall(const iocshArgBuf *args)
     done(ebpfMonControl()->listChains(pattern(args[0].sval)));
 }
 
+static const iocshFuncDef traceDef = {
+    "ebpfMonTrace", 2, ARGS(ARG("pattern", iocshArgString), ARG("chains", iocshArgInt))
+    USAGE("Prints the next chains in which a record that matches processes, as trees: what made it process,\n"
+          "by which link, when, and what it holds then. Of an IOC at level trace these are all of its chains\n"
+          "(or one in FILTER_SAMPLE), else the slow ones. Without a number one; nothing: no more.\n"
+          "Example: ebpfMonTrace \"VAC:*\" 5\n")
+};
+
+static void traceCall(const iocshArgBuf *args)
+{
+    if (args[1].ival < 0) {
+        errlogSevPrintf(errlogMajor, "ebpfMonTrace: %d chains cannot be printed: give a number from 1 on\n",
+                        args[1].ival);
+        done(-1);
+        return;
+    }
+    done(ebpfMonControl()->trace(pattern(args[0].sval),
+                                 given(args[0].sval) && !args[1].ival ? 1 : (unsigned)args[1].ival));
+}
+
 static const iocshFuncDef searchesDef = {
     "ebpfMonSearches", 1, ARGS(ARG("n", iocshArgInt))
     USAGE("Lists names that clients ask for and nobody answers, the loudest clients, and the servers\n"
@@ -335,6 +335,7 @@ static void ebpfMonShellRegistrar(void)
     iocshRegister(&recordsDef, recordsCall);
     iocshRegister(&putsDef, putsCall);
     iocshRegister(&chainsDef, chainsCall);
+    iocshRegister(&traceDef, traceCall);
     iocshRegister(&searchesDef, searchesCall);
     iocshRegister(&resetDef, resetCall);
     iocshRegister(&reportDef, reportCall);

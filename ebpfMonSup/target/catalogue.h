@@ -56,7 +56,8 @@ typedef struct {
     uint32_t name;      /* offset in catalogue.pool */
     uint16_t rtype;
     uint16_t flags;     /* EBPFMON_REC_… */
-    uint32_t *to;       /* records that it processes through database links; one entry a link */
+    uint32_t *to;       /* records that it processes through database links; one entry a link, and behind them
+                         * as many entries again: the index of the link's field */
     uint32_t toCount;
     uint32_t fwd;       /* the target of its FLNK, UINT32_MAX: none in this IOC */
 } ebpfMonRecord;

@@ -42,7 +42,7 @@ static int follow(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonFie
 static void readRecord(ebpfMonMem *mem, ebpfMonCatalogue *cat, ebpfMonRecord *rec)
 {
     const ebpfMonRecType *rt = &cat->rtype[rec->rtype];
-    uint32_t to[EBPFMON_FIELDS_LIMIT], n = 0;
+    uint32_t to[EBPFMON_FIELDS_LIMIT], via[EBPFMON_FIELDS_LIMIT], n = 0;
     int16_t tse = 0, tselType = LAYOUT_LINK_CONSTANT;
 
     rec->fwd = UINT32_MAX;
@@ -62,13 +62,14 @@ static void readRecord(ebpfMonMem *mem, ebpfMonCatalogue *cat, ebpfMonRecord *re
         /* dbProcess reads SDIS, and may process what it points to, before it finds the record disabled */
         if (strcmp(f->name, "SDIS") == 0)
             rec->flags |= EBPFMON_REC_WALK;
-        n++;
+        via[n++] = i;
     }
     free(rec->to);
     rec->to = NULL;
     rec->toCount = 0;
-    if (n && (rec->to = malloc(n * sizeof(*to))) != NULL) {
+    if (n && (rec->to = malloc(2 * n * sizeof(*to))) != NULL) {
         memcpy(rec->to, to, n * sizeof(*to));
+        memcpy(rec->to + n, via, n * sizeof(*via));
         rec->toCount = n;
     }
     ebpfMonMemRead(mem, rec->addr + cat->common.tse, &tse, sizeof(tse));

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "wire/caState.h"
-#include "wire/circuit.h"
 
 #define PENDING_MAX 16384u /* requests of a kind that may be without their reply */
 
@@ -329,7 +328,8 @@ static void error(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHea
     }
     nameBySid(s, &e, request.cid);
     e.status = h->extra;
-    e.denied = e.status == EBPFMON_CA_NOWTACCESS;
+    /* caproto's servers have ECA_PUTFAIL for all that goes wrong: "Python exception: Forbidden …" (server/common.py) */
+    e.denied = e.status == EBPFMON_CA_NOWTACCESS || strstr(text, "exception: Forbidden") != NULL;
     e.message = text;
     ebpfMonCircuitEmit(s->circuit, &e);
 }
@@ -338,12 +338,9 @@ static void found(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHea
 {
     ebpfMonWireEvent e = eventOf(s, ebpfMonWireFound, m);
 
-    e.protocol = ebpfMonWireCa;
-    e.circuit = s->circuit->number;
-    e.peer = s->circuit->peer;
     ebpfMonCaServer(&e.peer, h->cid, h->type);
     e.cid = h->extra;
-    ebpfMonWireEmit(s->circuit->wire, &e);
+    ebpfMonCircuitEmit(s->circuit, &e);
 }
 
 static void fromServer(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)

@@ -78,7 +78,7 @@ ebpfMonCircuit *ebpfMonCircuitByNumber(ebpfMonWire *w, uint64_t number)
 
 static void forgetOne(ebpfMonWire *w, uint64_t time)
 {
-    unsigned share = w->limits.circuits / OTHERS_SHARE;
+    unsigned share = w->account.limits.circuits / OTHERS_SHARE;
 
     if (w->others.oldest && (w->others.count > share || !w->open.oldest))
         ebpfMonCircuitEnd(w->others.oldest, time);
@@ -88,16 +88,18 @@ static void forgetOne(ebpfMonWire *w, uint64_t time)
 
 ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *w, const ebpfMonCircuitKey *key, uint64_t time)
 {
+    const ebpfMonWireLimits *limits = &w->account.limits;
+    ebpfMonWireStats *stats = &w->account.stats;
     unsigned bucket = bucketOf(w, key);
     ebpfMonCircuit *c;
 
     /* The last eighth of the memory is for those that are here to go on, and for a new one to begin. */
-    while (w->stats.circuits
-        && (w->stats.circuits >= w->limits.circuits || w->stats.memory > w->limits.total - w->limits.total / 8))
+    while (stats->circuits
+        && (stats->circuits >= limits->circuits || stats->memory > limits->total - limits->total / 8))
         forgetOne(w, time);
-    c = ebpfMonWireAlloc(w, sizeof *c);
+    c = ebpfMonAccountAlloc(&w->account, sizeof *c);
     if (!c) {
-        w->stats.noMemory++;
+        stats->noMemory++;
         return NULL;
     }
     memset(c, 0, sizeof *c);
@@ -107,7 +109,7 @@ ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *w, const ebpfMonCircuitKey *key,
     c->last = time;
     c->next = w->byKey[bucket];
     w->byKey[bucket] = c;
-    w->stats.circuits++;
+    stats->circuits++;
     join(c);
     return c;
 }
@@ -172,8 +174,8 @@ void ebpfMonCircuitDisown(ebpfMonCircuit *c, uint64_t time)
     ebpfMonCircuitPeer(c, c->server < 0 ? 1 : c->server, &e.peer);
     ebpfMonWireEmit(c->wire, &e);
     for (int side = 0; side < 2; side++) {
-        ebpfMonAssemblyClear(c, &c->assembly[side]);
-        ebpfMonStreamClear(c, &c->stream[side]);
+        ebpfMonAssemblyClear(&c->wire->account, &c->assembly[side]);
+        ebpfMonStreamClear(&c->stream[side]);
     }
 }
 
@@ -189,7 +191,7 @@ void ebpfMonCircuitAgain(ebpfMonCircuit *c, uint64_t time)
     for (int side = 0; side < 2; side++) {
         ebpfMonAssembly *a = &c->assembly[side];
 
-        ebpfMonAssemblyClear(c, a);
+        ebpfMonAssemblyClear(&c->wire->account, a);
         memset(a, 0, sizeof *a);
     }
 }
@@ -202,34 +204,41 @@ void ebpfMonCircuitEnd(ebpfMonCircuit *c, uint64_t time)
     closed(c, ebpfMonCircuitForeign, time);
     leave(c);
     for (int side = 0; side < 2; side++) {
-        ebpfMonStreamClear(c, &c->stream[side]);
-        ebpfMonAssemblyClear(c, &c->assembly[side]);
+        ebpfMonStreamClear(&c->stream[side]);
+        ebpfMonAssemblyClear(&c->wire->account, &c->assembly[side]);
     }
     for (at = &w->byKey[bucketOf(w, &c->key)]; *at != c; at = &(*at)->next)
         ;
     *at = c->next;
-    w->stats.circuits--;
-    ebpfMonWireRelease(w, c, sizeof *c);
-}
-
-int ebpfMonStreamWanted(const ebpfMonCircuit *c)
-{
-    return c->phase != ebpfMonCircuitForeign;
+    w->account.stats.circuits--;
+    ebpfMonAccountFree(&w->account, c, sizeof *c);
 }
 
 void *ebpfMonCircuitAlloc(ebpfMonCircuit *c, size_t size)
 {
-    return ebpfMonWireAlloc(c->wire, size);
+    return ebpfMonAccountAlloc(&c->wire->account, size);
 }
 
 void ebpfMonCircuitFree(ebpfMonCircuit *c, void *p, size_t size)
 {
-    ebpfMonWireRelease(c->wire, p, size);
+    ebpfMonAccountFree(&c->wire->account, p, size);
+}
+
+void ebpfMonWireEmit(ebpfMonWire *w, ebpfMonWireEvent *e)
+{
+    ebpfMonAccountEmit(&w->account, e);
 }
 
 void ebpfMonCircuitEmit(ebpfMonCircuit *c, ebpfMonWireEvent *e)
 {
+    const struct ebpfMonPeer said = e->peer;
+
     e->peer = c->peer;
+    /* A name server answers for others. */
+    if (e->kind == ebpfMonWireFound && said.saddr)
+        e->peer.saddr = said.saddr;
+    if (e->kind == ebpfMonWireFound && said.sport)
+        e->peer.sport = said.sport;
     e->circuit = c->number;
     e->protocol = c->protocol->id;
     ebpfMonWireEmit(c->wire, e);
@@ -237,10 +246,10 @@ void ebpfMonCircuitEmit(ebpfMonCircuit *c, ebpfMonWireEvent *e)
 
 const ebpfMonWireLimits *ebpfMonCircuitLimits(const ebpfMonCircuit *c)
 {
-    return &c->wire->limits;
+    return &c->wire->account.limits;
 }
 
 ebpfMonWireStats *ebpfMonCircuitStats(ebpfMonCircuit *c)
 {
-    return &c->wire->stats;
+    return &c->wire->account.stats;
 }

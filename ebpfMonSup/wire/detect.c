@@ -1,71 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Where messages begin in bytes that were met in the middle, and whose they are. One header proves little, two that
- * follow each other much; a header where a segment begins lies between.
- */
-#include "wire/circuit.h"
+#include "wire/detect.h"
+#include "wire/messages.h"
+#include "wire/protocols.h"
+#include "wire/resync.h"
 
-#define ENOUGH     16 /* headers in a row: no need to look further */
 #define SEGMENTS   8  /* with data, until a connection is given up or the ports decide */
 #define PATIENCE   64 /* … on a port that is CA's or PVA's, or with what may be a long message */
-
-/* How many messages follow each other from p on. -1: something that is none. "rest": bytes behind the last, -1: it
- * goes on behind what is here. */
-static int chain(const ebpfMonProtocol *protocol, int fromServer, const uint8_t *p, size_t n, long *rest)
-{
-    int messages = 0;
-
-    *rest = 0;
-    while (n && messages < ENOUGH) {
-        ebpfMonFrame f = { 0 };
-        int r = protocol->frame(NULL, fromServer, p, n, &f);
-
-        if (r < 0 || (r > 0 && f.total == 0))
-            return -1;
-        if (r == 0) {
-            *rest = (long)n;
-            break;
-        }
-        messages++;
-        if (f.total > n) {
-            *rest = -1;
-            break;
-        }
-        p += f.total;
-        n -= f.total;
-    }
-    return messages;
-}
-
-ebpfMonSearchResult ebpfMonSearch(const ebpfMonProtocol *protocol, int fromServer, const ebpfMonAssembly *a,
-    size_t segAt, int trusted, size_t *offset)
-{
-    ebpfMonSearchResult best = ebpfMonSearchNone;
-    int enough = trusted ? 2 : 3;
-
-    for (size_t o = 0; o < a->have; o++) {
-        int atStart = o == segAt || (o == 0 && a->atStart), found;
-        long rest;
-        int messages = chain(protocol, fromServer, a->buf + o, a->have - o, &rest);
-
-        if (messages < 0)
-            continue;
-        found = messages >= enough
-            || (messages && o == 0 && a->fresh)
-            || (messages && atStart && (rest == 0 || trusted));
-        if (found) {
-            *offset = o;
-            return ebpfMonSearchFound;
-        }
-        if (best == ebpfMonSearchNone) {
-            best = ebpfMonSearchPerhaps;
-            *offset = o;
-        }
-    }
-    if (best == ebpfMonSearchNone)
-        *offset = a->have;
-    return best;
-}
 
 static int ours(uint16_t port)
 {
@@ -88,11 +28,11 @@ typedef struct {
     int score;  /* 0: it is not */
     int server;
     const ebpfMonProtocol *protocol;
-    ebpfMonSearchResult result[2];
+    ebpfMonResyncResult result[2];
     size_t offset[2];
 } guess;
 
-static void look(ebpfMonCircuit *c, const size_t segAt[2], guess *g)
+static void look(const ebpfMonCircuit *c, const size_t segAt[2], guess *g)
 {
     int trusted = ours(c->key.port[0]) || ours(c->key.port[1]);
 
@@ -101,53 +41,58 @@ static void look(ebpfMonCircuit *c, const size_t segAt[2], guess *g)
         const ebpfMonAssembly *a = &c->assembly[side];
 
         g->offset[side] = 0;
-        g->result[side] = ebpfMonSearchNone;
+        g->result[side] = ebpfMonResyncNone;
         if (!a->have)
             continue;
-        g->result[side] = ebpfMonSearch(g->protocol, side == g->server, a, segAt[side], trusted, &g->offset[side]);
-        if (g->result[side] == ebpfMonSearchFound)
+        g->result[side] = ebpfMonResync(g->protocol, side == g->server, a, segAt[side], trusted, &g->offset[side]);
+        if (g->result[side] == ebpfMonResyncFound)
             g->score += g->offset[side] == 0 ? 4 : 3;
-        else if (g->result[side] == ebpfMonSearchNone && a->have >= g->protocol->headerMax)
+        else if (g->result[side] == ebpfMonResyncNone && a->have >= g->protocol->headerMax)
             g->score -= 1;
     }
 }
 
-static void open(ebpfMonCircuit *c, const guess *g, int guessed, uint64_t time)
+/* -1, or the side whose bytes have to be looked at anew: the guess was wrong. */
+static int open(ebpfMonCircuit *c, const guess *g, int guessed, uint64_t time)
 {
     if (!ebpfMonCircuitOpened(c, g->protocol, g->server, time)) {
         ebpfMonCircuitStats(c)->noMemory++;
         ebpfMonCircuitDisown(c, time);
-        return;
+        return -1;
     }
     c->guessed = guessed;
     for (int i = 0; i < 2; i++) { /* requests before replies */
         int side = i ? g->server : !g->server;
 
-        if (c->phase == ebpfMonCircuitOpen && g->result[side] == ebpfMonSearchFound)
-            ebpfMonAssemblyBegin(c, side, g->offset[side], time);
+        if (c->phase == ebpfMonCircuitOpen && g->result[side] == ebpfMonResyncFound)
+            ebpfMonMessagesBegin(c, side, g->offset[side], time);
+        if (c->phase == ebpfMonCircuitNew)
+            return side;
     }
+    return -1;
 }
 
-void ebpfMonDetect(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
-{
-    ebpfMonAssembly *a = &c->assembly[side];
-    size_t segAt[2] = { SIZE_MAX, SIZE_MAX }, need = SIZE_MAX, retain;
-    guess best = { 0 }, g;
-    int tie = 0, perhaps = 0;
-    int known = ours(c->key.port[0]) != ours(c->key.port[1]);
+typedef struct {
+    guess  best;
+    int    tie;      /* another one is as good */
+    int    perhaps;  /* a message of some protocol may have begun on this side */
+    size_t need;     /* bytes of its buffer before this one are no message's */
+} verdict;
 
-    c->segments++;
-    segAt[side] = a->have;
-    if (!a->have) {
-        a->seq = seq;
-        a->atStart = 1;
-    }
-    if (!ebpfMonAssemblyKeep(c, a, p, n)) {
-        ebpfMonCircuitStats(c)->noMemory++;
-        ebpfMonAssemblyClear(c, a);
-        a->fresh = 0;
-        return;
-    }
+/* Whether the ports tell who is the server. */
+static int portsTell(const ebpfMonCircuit *c)
+{
+    return ours(c->key.port[0]) != ours(c->key.port[1]);
+}
+
+/* "newAt": where in the buffer of "side" the bytes begin that came last. */
+static verdict judge(const ebpfMonCircuit *c, int side, size_t newAt)
+{
+    verdict v = { .need = SIZE_MAX };
+    size_t segAt[2] = { SIZE_MAX, SIZE_MAX };
+    guess g;
+
+    segAt[side] = newAt;
     for (unsigned i = 0; i < ebpfMonProtocolCount; i++) {
         for (int server = 0; server < 2; server++) {
             if (c->server >= 0 && server != c->server)
@@ -155,30 +100,55 @@ void ebpfMonDetect(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
             g.protocol = ebpfMonProtocols[i];
             g.server = server;
             look(c, segAt, &g);
-            if (g.result[side] != ebpfMonSearchNone && g.offset[side] < need)
-                need = g.offset[side];
-            perhaps |= g.result[side] == ebpfMonSearchPerhaps;
-            if (c->server < 0 && known && c->segments < SEGMENTS && server != byPort(&c->key))
+            if (g.result[side] != ebpfMonResyncNone && g.offset[side] < v.need)
+                v.need = g.offset[side];
+            v.perhaps |= g.result[side] == ebpfMonResyncPerhaps;
+            if (c->server < 0 && portsTell(c) && c->segments < SEGMENTS && server != byPort(&c->key))
                 continue; /* a server elsewhere needs more to be believed than a header that could be either's */
-            tie = g.score > 0 && g.score == best.score ? 1 : g.score > best.score ? 0 : tie;
-            if (g.score > best.score || (tie && g.score == best.score && g.server == byPort(&c->key)))
-                best = g;
+            v.tie = g.score > 0 && g.score == v.best.score ? 1 : g.score > v.best.score ? 0 : v.tie;
+            if (g.score > v.best.score || (v.tie && g.score == v.best.score && g.server == byPort(&c->key)))
+                v.best = g;
         }
     }
-    if (best.score > 0 && (!tie || known || c->segments >= SEGMENTS)) {
-        open(c, &best, c->server < 0, time);
-        return;
-    }
-    if (c->segments >= (known || perhaps ? PATIENCE : SEGMENTS)) {
+    return v;
+}
+
+/* -1, or the side whose bytes have to be looked at anew. */
+static int detect(ebpfMonCircuit *c, int side, size_t newAt, uint64_t time)
+{
+    ebpfMonAssembly *a = &c->assembly[side];
+    verdict v = judge(c, side, newAt);
+    size_t need = v.need < a->have ? v.need : a->have, retain = EBPFMON_RETAIN;
+
+    if (v.best.score > 0 && (!v.tie || portsTell(c) || c->segments >= SEGMENTS))
+        return open(c, &v.best, c->server < 0, time);
+    if (c->segments >= (portsTell(c) || v.perhaps ? PATIENCE : SEGMENTS)) {
         ebpfMonCircuitDisown(c, time);
-        return;
+        return -1;
     }
-    if (best.score > 0) /* waits for what tells the roles */
+    if (v.best.score > 0) { /* waits for what tells the roles */
         need = 0;
-    else if (need > a->have)
-        need = a->have;
-    retain = best.score > 0 ? ebpfMonCircuitLimits(c)->keep : EBPFMON_RETAIN;
+        retain = ebpfMonCircuitLimits(c)->keep;
+    }
     if (a->have - need > retain)
         need = a->have - retain;
-    ebpfMonAssemblyForget(a, need, segAt[side]);
+    ebpfMonAssemblyForget(a, need, newAt);
+    return -1;
+}
+
+void ebpfMonDetectBytes(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
+{
+    size_t newAt = 0;
+
+    if (c->phase == ebpfMonCircuitNew) {
+        newAt = c->assembly[side].have;
+        ebpfMonMessagesWait(c, side, seq, p, n);
+    } else if (c->phase == ebpfMonCircuitOpen) {
+        ebpfMonMessagesBytes(c, side, seq, p, n, time);
+    }
+    if (c->phase != ebpfMonCircuitNew)
+        return;
+    /* Each wrong guess took a message: this ends. */
+    for (; side >= 0 && c->assembly[side].have; newAt = 0)
+        side = detect(c, side, newAt, time);
 }

@@ -6,7 +6,7 @@
 #ifndef EBPFMON_PROTOCOL_H
 #define EBPFMON_PROTOCOL_H
 
-#include "wire/wire.h"
+#include "wire/wireEvent.h"
 
 typedef struct ebpfMonCircuit ebpfMonCircuit; /* one TCP connection (circuit.h) */
 
@@ -55,8 +55,8 @@ extern const ebpfMonProtocol ebpfMonPvaProtocol; /* pva.c */
 /* For protocols. Counted against limits.total; NULL at the limit. "size" of Free is what was asked for. */
 void *ebpfMonCircuitAlloc(ebpfMonCircuit *circuit, size_t size);
 void  ebpfMonCircuitFree(ebpfMonCircuit *circuit, void *p, size_t size);
-/* Fills in peer, circuit and protocol, and "" for each text that is NULL, and hands the event to the sink. For UDP
- * (ebpfMonWireEmit) the texts alone. */
+/* Fills in peer, circuit and protocol, and "" for each text that is NULL, and hands the event to the sink; a Found
+ * event keeps the server's address and port as far as it has them. For UDP (ebpfMonWireEmit) the texts alone. */
 void  ebpfMonCircuitEmit(ebpfMonCircuit *circuit, ebpfMonWireEvent *event);
 void  ebpfMonWireEmit(ebpfMonWire *wire, ebpfMonWireEvent *event);
 const ebpfMonWireLimits *ebpfMonCircuitLimits(const ebpfMonCircuit *circuit);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "wire/circuit.h"
+#include "wire/protocols.h"
 
 const ebpfMonProtocol *const ebpfMonProtocols[] = { &ebpfMonCaProtocol, &ebpfMonPvaProtocol };
 const unsigned ebpfMonProtocolCount = sizeof ebpfMonProtocols / sizeof ebpfMonProtocols[0];

@@ -3,7 +3,14 @@
  * pvAccess on one connection (pvAccess Protocol Specification, Protocol Messages). The byte order is that of each
  * message's own flags: all implementations send it so, whatever else was agreed.
  */
-#include "wire/pva.h"
+#include "wire/pvaChannel.h"
+#include "wire/pvaDatagram.h"
+#include "wire/pvaOp.h"
+#include "wire/pvaRequest.h"
+#include "wire/pvaResponse.h"
+#include "wire/pvaState.h"
+#include "wire/pvaTypeRead.h"
+#include "wire/pvaValue.h"
 
 #define SIZE_LIMIT (64 * 1024 * 1024)
 #define VERSION_MAX 15
@@ -68,45 +75,6 @@ static int frame(void *state, int fromServer, const uint8_t *p, size_t have, ebp
         }
     }
     return 1;
-}
-
-void ebpfMonPvaEmit(pvaState *pva, const pvaMsg *msg, ebpfMonWireEvent *event)
-{
-    event->time = msg->message->time;
-    event->seq = msg->seq;
-    event->end = msg->end;
-    event->fromServer = msg->message->fromServer;
-    event->user = pva->user;
-    event->host = pva->host;
-    event->name = event->name ? event->name : "";
-    event->options = event->options ? event->options : "";
-    event->text = event->text ? event->text : "";
-    event->message = event->message ? event->message : "";
-    ebpfMonCircuitEmit(pva->circuit, event);
-}
-
-int ebpfMonPvaStatusGet(pvaBuf *buf, pvaStatus *status)
-{
-    uint8_t kind = pvaGet(buf, 1);
-    size_t length;
-
-    status->severity = 0;
-    status->text[0] = 0;
-    if (kind == 0xff || pvaFailed(buf)) {
-        return !pvaFailed(buf);
-    }
-    const char *text = pvaString(buf, &length);
-    if (text) {
-        length = strnlen(text, length < sizeof(status->text) - 1 ? length : sizeof(status->text) - 1);
-        memcpy(status->text, text, length);
-        status->text[length] = 0;
-    }
-    pvaString(buf, &length); /* call tree */
-    if (kind > 3) {
-        buf->bad = 1;
-    }
-    status->severity = kind;
-    return !pvaFailed(buf) && kind < 2;
 }
 
 /* The client's answer: which way to prove itself, and for "ca" who it says it is. May come again. */
@@ -181,8 +149,16 @@ static void whole(pvaState *pva, pvaMsg *msg)
     case pvaDestroy:
         ebpfMonPvaChannelMessage(pva, msg);
         break;
+    case pvaGetCmd: case pvaPutCmd: case pvaPutGet: case pvaMonitor: case pvaArrayCmd: case pvaProcess:
+    case pvaGetField: case pvaRpc: case pvaDestroyRequest: case pvaCancel:
+        if (msg->message->fromServer) {
+            ebpfMonPvaResponseMessage(pva, msg);
+        } else {
+            ebpfMonPvaRequestMessage(pva, msg);
+        }
+        break;
     default:
-        ebpfMonPvaOpMessage(pva, msg);
+        break;
     }
     if (msg->buf.bad) {
         ebpfMonCircuitStats(pva->circuit)->malformed++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "wire/pva.h"
+#include "wire/pvaChannel.h"
 
 pvaChannel *ebpfMonPvaChannelBySid(pvaState *pva, uint32_t sid)
 {
@@ -32,7 +32,7 @@ static pvaChannel *make(pvaState *pva)
     return channel;
 }
 
-void ebpfMonPvaChannelFree(pvaState *pva, pvaChannel *channel)
+static void freeChannel(pvaState *pva, pvaChannel *channel)
 {
     while (channel->ops) {
         ebpfMonPvaOpFree(pva, channel->ops);
@@ -78,7 +78,7 @@ static int setSid(pvaState *pva, pvaChannel *channel, uint32_t sid)
         return 0;
     }
     if (old) {
-        ebpfMonPvaChannelFree(pva, old);
+        freeChannel(pva, old);
     }
     if (channel->hasSid) {
         ebpfMonPvaTableRemove(&pva->bySid, &channel->bySid);
@@ -101,7 +101,7 @@ static void wanted(pvaState *pva, pvaMsg *msg)
         }
         pvaChannel *channel = byCid(pva, cid);
         if (channel) {
-            ebpfMonPvaChannelFree(pva, channel);
+            freeChannel(pva, channel);
         }
         channel = make(pva);
         if (!channel) {
@@ -109,7 +109,7 @@ static void wanted(pvaState *pva, pvaMsg *msg)
         }
         channel->hasCid = !ebpfMonPvaTableAdd(pva->circuit, &pva->byCid, &channel->byCid, cid);
         if (!channel->hasCid || setName(pva, channel, name, length)) {
-            ebpfMonPvaChannelFree(pva, channel);
+            freeChannel(pva, channel);
             return;
         }
     }
@@ -127,16 +127,16 @@ static void created(pvaState *pva, pvaMsg *msg)
     }
     if (!ok) {
         if (channel) {
-            ebpfMonPvaChannelFree(pva, channel);
+            freeChannel(pva, channel);
         }
         return;
     }
     if (channel && setSid(pva, channel, sid)) {
-        ebpfMonPvaChannelFree(pva, channel);
+        freeChannel(pva, channel);
         channel = NULL;
     } else if (!channel && (channel = ebpfMonPvaChannelBySid(pva, sid))) {
         /* Asked for unseen: whatever had this number is gone. */
-        ebpfMonPvaChannelFree(pva, channel);
+        freeChannel(pva, channel);
         channel = NULL;
     }
     ebpfMonPvaEmit(pva, msg, &(ebpfMonWireEvent){ .kind = ebpfMonWireChannel, .cid = cid, .sid = sid,
@@ -154,7 +154,7 @@ static void destroyed(pvaState *pva, pvaMsg *msg)
     }
     ebpfMonPvaEmit(pva, msg, &(ebpfMonWireEvent){ .kind = ebpfMonWireChannelGone, .cid = cid, .sid = sid,
         .name = channel->name });
-    ebpfMonPvaChannelFree(pva, channel);
+    freeChannel(pva, channel);
 }
 
 void ebpfMonPvaChannelMessage(pvaState *pva, pvaMsg *msg)
@@ -168,20 +168,37 @@ void ebpfMonPvaChannelMessage(pvaState *pva, pvaMsg *msg)
     }
 }
 
-pvaChannel *ebpfMonPvaChannelOfSid(pvaState *pva, uint32_t sid)
+/* NULL: no room for it. */
+static pvaChannel *ofSid(pvaState *pva, uint32_t sid)
 {
     pvaChannel *channel = ebpfMonPvaChannelBySid(pva, sid);
 
     if (!channel && (channel = make(pva)) && setSid(pva, channel, sid)) {
-        ebpfMonPvaChannelFree(pva, channel);
+        freeChannel(pva, channel);
         channel = NULL;
     }
     return channel;
 }
 
+void ebpfMonPvaChannelAdopt(pvaState *pva, pvaOp *op, uint32_t sid)
+{
+    pvaChannel *channel = ofSid(pva, sid);
+
+    if (!channel) {
+        return;
+    }
+    op->channel = channel;
+    op->next = channel->ops;
+    op->back = &channel->ops;
+    if (op->next) {
+        op->next->back = &op->next;
+    }
+    channel->ops = op;
+}
+
 void ebpfMonPvaChannelNamed(pvaState *pva, uint32_t sid, const char *name)
 {
-    pvaChannel *channel = ebpfMonPvaChannelOfSid(pva, sid);
+    pvaChannel *channel = ofSid(pva, sid);
 
     if (channel) {
         setName(pva, channel, name, strlen(name));
@@ -194,12 +211,12 @@ void ebpfMonPvaChannelsFree(pvaState *pva)
 
     for (i = 0; i < pva->bySid.size; i++) {
         while (pva->bySid.bucket[i]) {
-            ebpfMonPvaChannelFree(pva, PVA_OF(pva->bySid.bucket[i], pvaChannel, bySid));
+            freeChannel(pva, PVA_OF(pva->bySid.bucket[i], pvaChannel, bySid));
         }
     }
     for (i = 0; i < pva->byCid.size; i++) {
         while (pva->byCid.bucket[i]) {
-            ebpfMonPvaChannelFree(pva, PVA_OF(pva->byCid.bucket[i], pvaChannel, byCid));
+            freeChannel(pva, PVA_OF(pva->byCid.bucket[i], pvaChannel, byCid));
         }
     }
     ebpfMonPvaTableFree(pva->circuit, &pva->bySid);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who asks for which name, who answers, who lives. (pvAccess Protocol Specification: CMD_SEARCH,
- * CMD_SEARCH_RESPONSE, CMD_BEACON, CMD_ORIGIN_TAG) */
+/* pvAccess Protocol Specification: CMD_SEARCH, CMD_SEARCH_RESPONSE, CMD_BEACON, CMD_ORIGIN_TAG. */
 #include <arpa/inet.h>
-#include "wire/pva.h"
+#include "wire/pvaDatagram.h"
+#include "wire/pvaState.h"
 
 /* An address of 16 bytes and a port. Only IPv4 addresses are looked at, all others count as "not said". */
 static void address(pvaBuf *buf, uint32_t *addr, uint16_t *port)

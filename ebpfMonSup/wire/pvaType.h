@@ -62,9 +62,13 @@ void ebpfMonPvaTypesInit(pvaTypes *types, ebpfMonCircuit *circuit, size_t *bytes
 /* All numbers: a description may have been missed. */
 void ebpfMonPvaTypesForget(pvaTypes *types);
 
-/* The next description of a message, with a reference for the caller; what it numbers is remembered. NULL: null, no
- * memory, or buf has failed. */
-pvaType *ebpfMonPvaTypeRead(pvaTypes *types, pvaBuf *buf);
+/* What a number stands for; NULL: not known. */
+pvaType *ebpfMonPvaTypesFind(pvaTypes *types, uint16_t id);
+/* NULL: the number now means something we do not have, and no longer what it did. */
+void ebpfMonPvaTypesSet(pvaTypes *types, uint16_t id, pvaType *type);
+
+/* For that many nodes and bytes of names, which are to be filled in. NULL: no room. */
+pvaType *ebpfMonPvaTypeNew(pvaTypes *types, unsigned count, size_t nameBytes);
 pvaType *ebpfMonPvaTypeKeep(pvaType *type);
 void ebpfMonPvaTypeDrop(pvaTypes *types, pvaType *type); /* NULL does no harm */
 

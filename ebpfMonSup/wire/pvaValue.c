@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include "wire/pvaTypeRead.h"
 #include "wire/pvaValue.h"
 
 #define WORK_MAX 100000 /* nodes looked at in one message: null structures of nothing cost a peer few bytes */
-
-typedef enum { plain, json } style;
-
-static void whole(pvaValue *v, const pvaType *type, unsigned node, style how);
 
 static void put(pvaValue *v, const char *text)
 {
@@ -15,29 +12,29 @@ static void put(pvaValue *v, const char *text)
     }
 }
 
-static void one(pvaValue *v, unsigned code, style how)
+static void one(pvaValue *v, unsigned code, pvaStyle how)
 {
     if (code == pvaText) {
         size_t length;
         const char *text = pvaString(v->buf, &length);
 
         if (text && v->out) {
-            (how == json ? ebpfMonPvaPutJson : ebpfMonPvaPutRaw)(v->out, text, length);
+            (how == pvaJson ? ebpfMonPvaPutJson : ebpfMonPvaPutRaw)(v->out, text, length);
         }
         return;
     }
     const uint8_t *p = pvaTake(v->buf, pvaNumberSize(code));
     if (p && v->out) {
-        double number = ebpfMonPvaPutNumber(v->out, code, p, v->buf->big, how == json);
+        double number = ebpfMonPvaPutNumber(v->out, code, p, v->buf->big, how == pvaJson);
 
-        if (how == plain) {
+        if (how == pvaPlain) {
             v->isNumber = 1;
             v->number = number;
         }
     }
 }
 
-static void variant(pvaValue *v, style how)
+static void variant(pvaValue *v, pvaStyle how)
 {
     pvaType *type = ebpfMonPvaTypeRead(v->types, v->buf);
 
@@ -52,7 +49,7 @@ static void variant(pvaValue *v, style how)
         v->unknown = 1;
         v->buf->cut = 1;
     } else {
-        whole(v, type, 0, how);
+        ebpfMonPvaNode(v, type, 0, how);
     }
     ebpfMonPvaTypeDrop(v->types, type);
 }
@@ -65,14 +62,14 @@ static void element(pvaValue *v, const pvaType *type, unsigned node)
             put(v, "null");
         }
     } else if (type->node[node].code == pvaVariant) {
-        variant(v, json);
+        variant(v, pvaJson);
     } else {
-        whole(v, type, node + 1, json);
+        ebpfMonPvaNode(v, type, node + 1, pvaJson);
     }
 }
 
 /* "[1000] 1 2 3 ..." or [1, 2, 3, "... 1000"] */
-static void array(pvaValue *v, const pvaType *type, unsigned node, style how)
+static void array(pvaValue *v, const pvaType *type, unsigned node, pvaStyle how)
 {
     const pvaNode *n = &type->node[node];
     unsigned size = pvaNumberSize(n->code);
@@ -89,7 +86,7 @@ static void array(pvaValue *v, const pvaType *type, unsigned node, style how)
     if (out) {
         char head[16];
 
-        if (how == plain) {
+        if (how == pvaPlain) {
             v->count = count;
             ebpfMonPvaPut(out, head, snprintf(head, sizeof(head), "[%zu]", count));
         } else {
@@ -100,7 +97,7 @@ static void array(pvaValue *v, const pvaType *type, unsigned node, style how)
         if (i == PVA_SHOW && out) {
             char tail[24];
 
-            ebpfMonPvaPut(out, tail, snprintf(tail, sizeof(tail), how == plain ? " ..." : ", \"... %zu\"", count));
+            ebpfMonPvaPut(out, tail, snprintf(tail, sizeof(tail), how == pvaPlain ? " ..." : ", \"... %zu\"", count));
         }
         if (i >= PVA_SHOW || !out) {
             v->out = NULL;
@@ -109,16 +106,16 @@ static void array(pvaValue *v, const pvaType *type, unsigned node, style how)
                 break;
             }
         } else {
-            ebpfMonPvaPuts(out, how == plain ? " " : i ? ", " : "");
+            ebpfMonPvaPuts(out, how == pvaPlain ? " " : i ? ", " : "");
         }
         if (n->code >= pvaStruct) {
             element(v, type, node);
         } else {
-            one(v, n->code, json);
+            one(v, n->code, pvaJson);
         }
     }
     v->out = out;
-    if (how == json) {
+    if (how == pvaJson) {
         put(v, "]");
     }
 }
@@ -134,12 +131,12 @@ static void structure(pvaValue *v, const pvaType *type, unsigned node)
             ebpfMonPvaPutJson(v->out, pvaName(type, child), strlen(pvaName(type, child)));
             ebpfMonPvaPuts(v->out, ": ");
         }
-        whole(v, type, child, json);
+        ebpfMonPvaNode(v, type, child, pvaJson);
     }
     put(v, "}");
 }
 
-static void whole(pvaValue *v, const pvaType *type, unsigned node, style how)
+void ebpfMonPvaNode(pvaValue *v, const pvaType *type, unsigned node, pvaStyle how)
 {
     const pvaNode *n = &type->node[node];
     size_t from = v->buf->pos;
@@ -170,7 +167,7 @@ static void whole(pvaValue *v, const pvaType *type, unsigned node, style how)
             for (; selected; selected--) {
                 child = type->node[child].next;
             }
-            whole(v, type, child, how);
+            ebpfMonPvaNode(v, type, child, how);
         }
     } else {
         one(v, n->code, how);
@@ -190,239 +187,18 @@ void ebpfMonPvaWhole(pvaValue *v, const pvaType *type)
         v->unknown = 1;
         return;
     }
-    whole(v, type, 0, plain);
+    ebpfMonPvaNode(v, type, 0, pvaPlain);
 }
 
-static int anyBit(const pvaBits *bits, unsigned bit, unsigned count)
+void ebpfMonPvaSkipWhole(pvaTypes *types, pvaBuf *buf, const pvaType *type)
 {
-    for (; count; bit++, count--) {
-        if (pvaBit(bits, bit)) {
-            return 1;
-        }
-    }
-    return 0;
-}
+    pvaValue value = { .types = types, .buf = buf };
 
-/* All that changed stands before the first part of the type that is not known. Of servers that number their types,
- * as Base's does, that is the usual case in a connection met in the middle: "value" comes first. */
-static int known(const pvaType *type, const pvaBits *bits)
-{
-    unsigned node = 0, bit;
-
-    if (!type->unknown) {
-        return 1;
+    if (type && type->variant) {
+        ebpfMonPvaWhole(&value, type);
+        /* Also when it was not understood: the rest is not. */
+        buf->cut |= value.unknown;
     }
-    if (anyBit(bits, type->sure, bits->size * 8 > type->sure ? bits->size * 8 - type->sure : 0)) {
-        return 0;
-    }
-    for (bit = 0; bit < type->sure; bit++) {
-        const pvaNode *n = &type->node[node];
-
-        if (pvaBit(bits, bit) && bit + n->bits > type->sure) {
-            return 0;
-        }
-        node = n->code == pvaStruct && !n->array ? node + 1 : n->next;
-    }
-    return 1;
-}
-
-/* The changed leaves below a node, until there are two. An enumeration whose index changed is one. */
-static unsigned leaves(const pvaType *type, unsigned node, unsigned bit, const pvaBits *bits, int all, unsigned *leaf)
-{
-    const pvaNode *n = &type->node[node];
-    unsigned i, found = 0, child = node + 1;
-
-    all |= pvaBit(bits, bit);
-    if (n->code != pvaStruct || n->array || (n->isEnum && (all || pvaBit(bits, bit + 1)))) {
-        *leaf = node;
-        return 1;
-    }
-    for (i = 0, bit++; i < n->children && found < 2; i++, bit += type->node[child].bits,
-        child = type->node[child].next) {
-        if (all || anyBit(bits, bit, type->node[child].bits)) {
-            found += leaves(type, child, bit, bits, all, leaf);
-        }
-    }
-    return found;
-}
-
-/* Values follow in the order of the fields; a set bit of a structure stands for all of it. */
-static void changed(pvaValue *v, const pvaType *type, unsigned node, unsigned bit, const pvaBits *bits)
-{
-    const pvaNode *n = &type->node[node];
-    unsigned i, child = node + 1, first = 1;
-
-    if (pvaBit(bits, bit)) {
-        whole(v, type, node, json);
-        return;
-    }
-    if (n->code != pvaStruct || n->array) {
-        return;
-    }
-    put(v, "{");
-    for (i = 0, bit++; i < n->children && !pvaFailed(v->buf); i++, bit += type->node[child].bits,
-        child = type->node[child].next) {
-        if (!anyBit(bits, bit, type->node[child].bits)) {
-            continue;
-        }
-        if (v->out) {
-            ebpfMonPvaPuts(v->out, first ? "" : ", ");
-            ebpfMonPvaPutJson(v->out, pvaName(type, child), strlen(pvaName(type, child)));
-            ebpfMonPvaPuts(v->out, ": ");
-        }
-        first = 0;
-        changed(v, type, child, bit, bits);
-    }
-    put(v, "}");
-}
-
-/* "2 (Fast)", or "2" when the choices are not known. */
-static void enumeration(pvaValue *v, const pvaType *type, unsigned node, int withChoices)
-{
-    pvaOut *out = v->out;
-    size_t length = 0;
-    const char *text = NULL;
-
-    one(v, pvaI32, plain);
-    if (withChoices) {
-        v->out = NULL;
-        whole(v, type, node + 2, plain);
-        v->out = out;
-    }
-    if (!out || !v->isNumber || !v->choices) {
-        return;
-    }
-    pvaBuf known = { .p = v->choices, .have = v->choicesSize, .total = v->choicesSize, .big = v->choicesBig };
-    size_t count = pvaSize(&known), i;
-    if (count == PVA_NULL || v->number < 0 || v->number >= count) {
-        return;
-    }
-    for (i = 0; i <= v->number && !pvaFailed(&known); i++) {
-        text = pvaString(&known, &length);
-    }
-    if (text) {
-        ebpfMonPvaPuts(out, " (");
-        ebpfMonPvaPutRaw(out, text, length);
-        ebpfMonPvaPuts(out, ")");
-    }
-}
-
-void ebpfMonPvaChanged(pvaValue *v, const pvaType *type, const pvaBits *bits)
-{
-    unsigned i, child = 1, bit = 1, leaf = 0;
-
-    v->count = 1;
-    if (!known(type, bits)) {
-        v->unknown = 1;
-        return;
-    }
-    if (type->node[0].code != pvaStruct || type->node[0].array) {
-        if (pvaBit(bits, 0)) {
-            whole(v, type, 0, plain);
-        }
-        return;
-    }
-    for (i = 0; i < type->node[0].children; i++, bit += type->node[child].bits, child = type->node[child].next) {
-        if (!strcmp(pvaName(type, child), "value")) {
-            break;
-        }
-    }
-    const pvaNode *value = i < type->node[0].children ? &type->node[child] : NULL;
-    v->choicesNode = value && value->isEnum ? value + 2 : NULL;
-    unsigned found = anyBit(bits, 0, type->node[0].bits) ? leaves(type, 0, 0, bits, 0, &leaf) : 0;
-    if (found != 1 || !value || leaf != child) {
-        v->count = found > 0;
-        changed(v, type, 0, 0, bits);
-    } else if (value->isEnum) {
-        enumeration(v, type, child, pvaBit(bits, 0) || pvaBit(bits, bit) || pvaBit(bits, bit + 2));
-    } else {
-        whole(v, type, child, plain);
-    }
-}
-
-/* {process: "true", …} as process=true,… */
-static void options(pvaValue *v, const pvaType *type, unsigned node, int *process)
-{
-    unsigned i, child = node + 1;
-
-    ebpfMonPvaPuts(v->out, "[");
-    for (i = 0; i < type->node[node].children && !pvaFailed(v->buf); i++, child = type->node[child].next) {
-        ebpfMonPvaPuts(v->out, i ? "," : "");
-        ebpfMonPvaPuts(v->out, pvaName(type, child));
-        ebpfMonPvaPuts(v->out, "=");
-        size_t at = v->out->length;
-        whole(v, type, child, plain);
-        if (process && !strcmp(pvaName(type, child), "process")) {
-            *process = v->out->length == at + 4 && !memcmp(v->out->text + at, "true", 4);
-        }
-    }
-    ebpfMonPvaPuts(v->out, "]");
-}
-
-/* value,alarm{severity} in the brackets given; of "record" its options alone. */
-static void fields(pvaValue *v, const pvaType *type, unsigned node, const char *open, const char *close,
-    int *process)
-{
-    unsigned i, child = node + 1;
-    int opened = !strcmp(open, "(");
-
-    if (opened) {
-        ebpfMonPvaPuts(v->out, open);
-    }
-    int first = 1;
-    for (i = 0; i < type->node[node].children && !pvaFailed(v->buf); i++, child = type->node[child].next) {
-        const pvaNode *n = &type->node[child];
-        int isStruct = n->code == pvaStruct && !n->array;
-
-        if (isStruct && !strcmp(pvaName(type, child), "_options")) {
-            options(v, type, child, process);
-            continue;
-        }
-        ebpfMonPvaPuts(v->out, !first ? "," : opened ? "" : open);
-        opened = 1;
-        first = 0;
-        ebpfMonPvaPuts(v->out, pvaName(type, child));
-        if (isStruct) {
-            fields(v, type, child, "{", "}", NULL);
-        } else {
-            ebpfMonPvaPuts(v->out, "=");
-            whole(v, type, child, plain);
-        }
-    }
-    if (opened) {
-        ebpfMonPvaPuts(v->out, close);
-    }
-}
-
-void ebpfMonPvaRequest(pvaValue *v, const pvaType *type, int *process)
-{
-    pvaOut *out = v->out, rest;
-    unsigned i, child = 1;
-
-    if (type->unknown || type->node[0].code != pvaStruct || type->node[0].array) {
-        v->unknown = 1;
-        return;
-    }
-    rest.length = rest.full = 0;
-    for (i = 0; i < type->node[0].children && !pvaFailed(v->buf); i++, child = type->node[child].next) {
-        const char *name = pvaName(type, child);
-        int isStruct = type->node[child].code == pvaStruct && !type->node[child].array;
-        int record = isStruct && !strcmp(name, "record");
-
-        v->out = record ? out : &rest;
-        ebpfMonPvaPuts(v->out, name);
-        if (record) {
-            fields(v, type, child, "{", "}", process);
-        } else if (isStruct) {
-            fields(v, type, child, "(", ")", NULL);
-        } else {
-            ebpfMonPvaPuts(v->out, "=");
-            whole(v, type, child, plain);
-        }
-    }
-    v->out = out;
-    ebpfMonPvaPut(out, rest.text, rest.length);
-    out->full |= rest.full;
 }
 
 static void copy(pvaBuf *buf, char *to, size_t size)
@@ -452,7 +228,7 @@ void ebpfMonPvaClaim(pvaValue *v, const pvaType *type, char *user, size_t userSi
         } else if (string && !strcmp(pvaName(type, child), "host")) {
             copy(v->buf, host, hostSize);
         } else {
-            whole(v, type, child, plain);
+            ebpfMonPvaNode(v, type, child, pvaPlain);
         }
     }
 }

@@ -27,12 +27,14 @@ typedef struct {
     unsigned  depth, work;
 } pvaValue;
 
-/* Values of the fields whose bits are set: one leaf "value" as it is, else {"a": 1}. */
-void ebpfMonPvaChanged(pvaValue *value, const pvaType *type, const pvaBits *bits);
+typedef enum { pvaPlain, pvaJson } pvaStyle;
+
 /* A whole value. */
 void ebpfMonPvaWhole(pvaValue *value, const pvaType *type);
-/* A pvRequest: "record[process=true]field(value)". */
-void ebpfMonPvaRequest(pvaValue *value, const pvaType *type, int *process);
+/* … that lies within another one: that of a node of its type, all of which is known. */
+void ebpfMonPvaNode(pvaValue *value, const pvaType *type, unsigned node, pvaStyle how);
+/* A whole value for the descriptions in it alone. NULL does no harm. */
+void ebpfMonPvaSkipWhole(pvaTypes *types, pvaBuf *buf, const pvaType *type);
 /* The members "user" and "host" of a structure. */
 void ebpfMonPvaClaim(pvaValue *value, const pvaType *type, char *user, size_t userSize, char *host, size_t hostSize);
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "wire/stream.h"
-#include "wire/circuit.h"
 
 #define WAIT_NS   1000000000ull /* a second: captures reorder by far less, and what is acknowledged is not sent again */
 #define FAR       (16 << 20)
@@ -16,6 +15,12 @@
 static int32_t after(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b);
+}
+
+void ebpfMonStreamInit(ebpfMonStream *s, ebpfMonAccount *account, const ebpfMonStreamSink *sink,
+    ebpfMonCircuit *circuit, int side)
+{
+    *s = (ebpfMonStream){ .sink = sink, .circuit = circuit, .side = side, .account = account };
 }
 
 void ebpfMonStreamStart(ebpfMonStream *s, uint32_t isn)
@@ -37,37 +42,36 @@ static ebpfMonChunk *take(ebpfMonStream *s)
     return chunk;
 }
 
-static void drop(ebpfMonCircuit *c, ebpfMonChunk *chunk)
+static void drop(ebpfMonStream *s, ebpfMonChunk *chunk)
 {
-    ebpfMonCircuitFree(c, chunk, sizeof *chunk + chunk->have);
+    ebpfMonAccountFree(s->account, chunk, sizeof *chunk + chunk->have);
 }
 
-void ebpfMonStreamClear(ebpfMonCircuit *c, ebpfMonStream *s)
+void ebpfMonStreamClear(ebpfMonStream *s)
 {
     while (s->head)
-        drop(c, take(s));
+        drop(s, take(s));
     s->acked = 0;
 }
 
 /* In order, from s->next on. */
-static void pass(ebpfMonCircuit *c, ebpfMonStream *s, int side, const uint8_t *p, size_t have, size_t wire,
-    uint64_t time)
+static void pass(ebpfMonStream *s, const uint8_t *p, size_t have, size_t wire, uint64_t time)
 {
     uint32_t seq = s->next;
 
     s->next += (uint32_t)wire;
     if (have)
-        ebpfMonStreamBytes(c, side, seq, p, have, time);
+        s->sink->bytes(s->circuit, s->side, seq, p, have, time);
     if (wire > have)
-        ebpfMonStreamLost(c, side, wire - have, time);
+        s->sink->lost(s->circuit, s->side, wire - have, time);
     if (s->acked && after(s->next, s->ackTo) >= 0)
         s->acked = 0;
 }
 
 /* Those that wait for nothing any more. */
-static void drain(ebpfMonCircuit *c, ebpfMonStream *s, int side, uint64_t now)
+static void drain(ebpfMonStream *s, uint64_t now)
 {
-    while (s->head && ebpfMonStreamWanted(c)) {
+    while (s->head) {
         int32_t ahead = after(s->head->seq, s->next);
         ebpfMonChunk *chunk;
 
@@ -77,32 +81,32 @@ static void drain(ebpfMonCircuit *c, ebpfMonStream *s, int side, uint64_t now)
         if ((uint32_t)-ahead < chunk->wire) {
             uint32_t cut = (uint32_t)-ahead, gone = cut < chunk->have ? cut : chunk->have;
 
-            pass(c, s, side, chunk->data + gone, chunk->have - gone, chunk->wire - cut, now);
+            pass(s, chunk->data + gone, chunk->have - gone, chunk->wire - cut, now);
         }
-        drop(c, chunk);
+        drop(s, chunk);
     }
     s->since = now;
 }
 
-static void skipGap(ebpfMonCircuit *c, ebpfMonStream *s, int side, uint64_t now)
+static void skipGap(ebpfMonStream *s, uint64_t now)
 {
     uint32_t to = s->head ? s->head->seq : s->ackTo, n = to - s->next;
 
     s->next = to;
     if (s->acked && after(s->next, s->ackTo) >= 0)
         s->acked = 0;
-    ebpfMonStreamLost(c, side, n, now);
-    drain(c, s, side, now);
+    s->sink->lost(s->circuit, s->side, n, now);
+    drain(s, now);
 }
 
 /* A piece that overlaps with none that waits, behind "prev" (NULL: first). */
-static ebpfMonChunk *insert(ebpfMonCircuit *c, ebpfMonStream *s, ebpfMonChunk *prev, uint32_t seq, const uint8_t *p,
-    size_t have, size_t wire, uint64_t time)
+static ebpfMonChunk *insert(ebpfMonStream *s, ebpfMonChunk *prev, uint32_t seq, const uint8_t *p, size_t have,
+    size_t wire, uint64_t time)
 {
-    ebpfMonChunk *chunk = ebpfMonCircuitAlloc(c, sizeof *chunk + have);
+    ebpfMonChunk *chunk = ebpfMonAccountAlloc(s->account, sizeof *chunk + have);
 
     if (!chunk) {
-        ebpfMonCircuitStats(c)->noMemory++;
+        s->account->stats.noMemory++;
         return NULL;
     }
     chunk->seq = seq;
@@ -124,13 +128,12 @@ static ebpfMonChunk *insert(ebpfMonCircuit *c, ebpfMonStream *s, ebpfMonChunk *p
 }
 
 /* What of a segment is new goes into the list: the first copy of a byte wins. */
-static void wait(ebpfMonCircuit *c, ebpfMonStream *s, uint32_t seq, const uint8_t *p, size_t have, size_t wire,
-    uint64_t time)
+static void wait(ebpfMonStream *s, uint32_t seq, const uint8_t *p, size_t have, size_t wire, uint64_t time)
 {
     ebpfMonChunk *prev = NULL;
 
     if (s->tail && after(seq, s->tail->seq + s->tail->wire) >= 0) {
-        insert(c, s, s->tail, seq, p, have, wire, time); /* the usual case: more behind the same hole */
+        insert(s, s->tail, seq, p, have, wire, time); /* the usual case: more behind the same hole */
         return;
     }
     for (ebpfMonChunk *chunk = s->head; wire; chunk = chunk->next) {
@@ -139,7 +142,7 @@ static void wait(ebpfMonCircuit *c, ebpfMonStream *s, uint32_t seq, const uint8_
         if (room) { /* the part before this chunk */
             size_t n = wire < room ? wire : room, here = have < n ? have : n;
 
-            prev = insert(c, s, prev, seq, p, here, n, time);
+            prev = insert(s, prev, seq, p, here, n, time);
             if (!prev)
                 return;
             seq += (uint32_t)n;
@@ -162,7 +165,7 @@ static void wait(ebpfMonCircuit *c, ebpfMonStream *s, uint32_t seq, const uint8_
     }
 }
 
-void ebpfMonStreamSegment(ebpfMonCircuit *c, ebpfMonStream *s, int side, const ebpfMonSegment *segment, uint64_t time)
+void ebpfMonStreamSegment(ebpfMonStream *s, const ebpfMonSegment *segment, uint64_t time)
 {
     const uint8_t *p = segment->data;
     size_t have = segment->have, wire = segment->wire;
@@ -179,12 +182,10 @@ void ebpfMonStreamSegment(ebpfMonCircuit *c, ebpfMonStream *s, int side, const e
     if (ahead > FAR || ahead < -FAR) {
         if (++s->far < FAR_MAX)
             return;
-        ebpfMonStreamClear(c, s);
+        ebpfMonStreamClear(s);
         s->next = seq;
         s->fin = 0;
-        ebpfMonStreamLost(c, side, ahead > 0 ? (uint64_t)ahead : 0, time);
-        if (!ebpfMonStreamWanted(c))
-            return;
+        s->sink->lost(s->circuit, s->side, ahead > 0 ? (uint64_t)ahead : 0, time);
         ahead = 0;
     }
     s->far = 0;
@@ -192,7 +193,7 @@ void ebpfMonStreamSegment(ebpfMonCircuit *c, ebpfMonStream *s, int side, const e
         size_t cut = (size_t)-(int64_t)ahead;
 
         if (cut >= wire) {
-            ebpfMonCircuitStats(c)->repeated++;
+            s->account->stats.repeated++;
             return;
         }
         p += cut < have ? cut : have;
@@ -202,17 +203,16 @@ void ebpfMonStreamSegment(ebpfMonCircuit *c, ebpfMonStream *s, int side, const e
         ahead = 0;
     }
     if (ahead == 0) {
-        pass(c, s, side, p, have, wire, time);
-        drain(c, s, side, time);
+        pass(s, p, have, wire, time);
+        drain(s, time);
         return;
     }
-    ebpfMonCircuitStats(c)->reordered++;
+    s->account->stats.reordered++;
     if (!s->head)
         s->since = time;
-    wait(c, s, seq, p, have, wire, time);
-    while (s->head && ebpfMonStreamWanted(c)
-        && (s->pending > ebpfMonCircuitLimits(c)->pending || s->chunks > CHUNK_MAX))
-        skipGap(c, s, side, time);
+    wait(s, seq, p, have, wire, time);
+    while (s->head && (s->pending > s->account->limits.pending || s->chunks > CHUNK_MAX))
+        skipGap(s, time);
 }
 
 void ebpfMonStreamAck(ebpfMonStream *s, uint32_t ack, uint64_t time)
@@ -232,15 +232,15 @@ void ebpfMonStreamAck(ebpfMonStream *s, uint32_t ack, uint64_t time)
     s->ackTo = ack;
 }
 
-void ebpfMonStreamTick(ebpfMonCircuit *c, ebpfMonStream *s, int side, uint64_t time)
+void ebpfMonStreamTick(ebpfMonStream *s, uint64_t time)
 {
     int all = time == UINT64_MAX;
 
-    while (ebpfMonStreamWanted(c)) {
+    for (;;) {
         if (s->head && (all || (time > s->since && time - s->since > WAIT_NS)))
-            skipGap(c, s, side, all ? s->head->time : time);
+            skipGap(s, all ? s->head->time : time);
         else if (s->acked && !s->head && (all || (time > s->ackSince && time - s->ackSince > WAIT_NS)))
-            skipGap(c, s, side, all ? s->ackSince : time);
+            skipGap(s, all ? s->ackSince : time);
         else
             break;
     }

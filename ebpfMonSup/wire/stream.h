@@ -3,6 +3,7 @@
 #ifndef EBPFMON_STREAM_H
 #define EBPFMON_STREAM_H
 
+#include "wire/account.h"
 #include "wire/packet.h"
 #include "wire/protocol.h"
 
@@ -16,7 +17,17 @@ typedef struct ebpfMonChunk {
     uint8_t  data[];
 } ebpfMonChunk;
 
+/* Whom a stream hands over to. Either may clear the stream: no more of it is wanted. */
 typedef struct {
+    void (*bytes)(ebpfMonCircuit *circuit, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time);
+    void (*lost)(ebpfMonCircuit *circuit, int side, uint64_t bytes, uint64_t time); /* … that will not come */
+} ebpfMonStreamSink;
+
+typedef struct {
+    const ebpfMonStreamSink *sink;
+    ebpfMonCircuit *circuit; /* for the sink, as is its side */
+    int      side;
+    ebpfMonAccount *account;
     int      started;
     uint32_t next;      /* sequence number of the byte that is wanted next */
     ebpfMonChunk *head, *tail; /* in order, without overlap */
@@ -31,19 +42,16 @@ typedef struct {
     unsigned far;       /* segments in a row that are nowhere near */
 } ebpfMonStream;
 
-/* What a stream is handed over to (assemble.c). */
-void ebpfMonStreamBytes(ebpfMonCircuit *circuit, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time);
-void ebpfMonStreamLost(ebpfMonCircuit *circuit, int side, uint64_t bytes, uint64_t time);
-int  ebpfMonStreamWanted(const ebpfMonCircuit *circuit); /* 0: a call turned out that it is foreign */
-
+void ebpfMonStreamInit(ebpfMonStream *stream, ebpfMonAccount *account, const ebpfMonStreamSink *sink,
+    ebpfMonCircuit *circuit, int side);
+/* Its SYN was seen. */
 void ebpfMonStreamStart(ebpfMonStream *stream, uint32_t isn);
-void ebpfMonStreamSegment(ebpfMonCircuit *circuit, ebpfMonStream *stream, int side, const ebpfMonSegment *segment,
-    uint64_t time);
+void ebpfMonStreamSegment(ebpfMonStream *stream, const ebpfMonSegment *segment, uint64_t time);
 /* The other side has seen all before "ack". */
 void ebpfMonStreamAck(ebpfMonStream *stream, uint32_t ack, uint64_t time);
 /* Gives up waiting for what has been missing for longer than a second at "time"; UINT64_MAX: for all. */
-void ebpfMonStreamTick(ebpfMonCircuit *circuit, ebpfMonStream *stream, int side, uint64_t time);
+void ebpfMonStreamTick(ebpfMonStream *stream, uint64_t time);
 int  ebpfMonStreamEnded(const ebpfMonStream *stream); /* its FIN is reached */
-void ebpfMonStreamClear(ebpfMonCircuit *circuit, ebpfMonStream *stream);
+void ebpfMonStreamClear(ebpfMonStream *stream);
 
 #endif

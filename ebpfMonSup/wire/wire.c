@@ -3,59 +3,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/circuit.h"
+#include "wire/detect.h"
+#include "wire/messages.h"
+#include "wire/wire.h"
 
 #define SECOND        1000000000ull
 #define SILENT_OTHER  (60 * SECOND)       /* a connection that is not (yet) ours */
 #define SILENT_HALF   (60 * SECOND)       /* one side has ended */
 #define SILENT_OPEN   (3 * 3600 * SECOND) /* longer than the two hours of TCP's keep-alive */
-#define KEEP_MIN      256                 /* bytes: any header, and a name */
 
-void *ebpfMonWireAlloc(ebpfMonWire *w, size_t size)
-{
-    void *p;
-
-    if (size > w->limits.total || w->stats.memory > w->limits.total - size)
-        return NULL;
-    p = malloc(size);
-    if (p)
-        w->stats.memory += size;
-    return p;
-}
-
-void ebpfMonWireRelease(ebpfMonWire *w, void *p, size_t size)
-{
-    if (!p)
-        return;
-    w->stats.memory -= size;
-    free(p);
-}
+static const ebpfMonStreamSink handlers = { .bytes = ebpfMonDetectBytes, .lost = ebpfMonMessagesLost };
 
 ebpfMonWire *ebpfMonWireNew(const ebpfMonWireLimits *limits, ebpfMonWireSink sink, void *arg)
 {
     ebpfMonWire *w = calloc(1, sizeof *w);
-    ebpfMonWireLimits *l;
 
     if (!w)
         return NULL;
-    l = &w->limits;
-    if (limits)
-        *l = *limits;
-    if (!l->circuits)
-        l->circuits = 4096;
-    if (!l->channels)
-        l->channels = 20000;
-    if (!l->keep)
-        l->keep = 65536;
-    if (l->keep < KEEP_MIN)
-        l->keep = KEEP_MIN;
-    if (!l->pending)
-        l->pending = 1 << 20;
-    if (!l->total)
-        l->total = 64 << 20;
-    w->sink = sink;
-    w->arg = arg;
-    for (w->buckets = 16; w->buckets < l->circuits && w->buckets < 1u << 20;)
+    ebpfMonAccountStart(&w->account, limits, sink, arg);
+    for (w->buckets = 16; w->buckets < w->account.limits.circuits && w->buckets < 1u << 20;)
         w->buckets *= 2;
     w->byKey = calloc(w->buckets, sizeof *w->byKey);
     w->byNumber = calloc(w->buckets, sizeof *w->byNumber);
@@ -66,17 +32,11 @@ ebpfMonWire *ebpfMonWireNew(const ebpfMonWireLimits *limits, ebpfMonWireSink sin
     return w;
 }
 
-static void nothing(void *arg, const ebpfMonWireEvent *event)
-{
-    (void)arg;
-    (void)event;
-}
-
 void ebpfMonWireFree(ebpfMonWire *w)
 {
     if (!w)
         return;
-    w->sink = nothing;
+    ebpfMonAccountMute(&w->account);
     while (w->open.oldest)
         ebpfMonCircuitEnd(w->open.oldest, 0);
     while (w->others.oldest)
@@ -84,16 +44,6 @@ void ebpfMonWireFree(ebpfMonWire *w)
     free(w->byKey);
     free(w->byNumber);
     free(w);
-}
-
-void ebpfMonWireEmit(ebpfMonWire *w, ebpfMonWireEvent *e)
-{
-    const char **text[] = { &e->user, &e->host, &e->name, &e->options, &e->text, &e->message };
-
-    for (unsigned i = 0; i < sizeof text / sizeof text[0]; i++)
-        if (!*text[i])
-            *text[i] = "";
-    w->sink(w->arg, e);
 }
 
 static int loopback(uint32_t addr)
@@ -127,6 +77,15 @@ static void datagram(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMo
         protocol->datagram(w, time, &peer, s->data, s->have);
 }
 
+static ebpfMonCircuit *made(ebpfMonWire *w, const ebpfMonCircuitKey *key, uint64_t time)
+{
+    ebpfMonCircuit *c = ebpfMonCircuitMake(w, key, time);
+
+    for (int side = 0; c && side < 2; side++)
+        ebpfMonStreamInit(&c->stream[side], &w->account, &handlers, c, side);
+    return c;
+}
+
 /* The circuit of a segment; "side" is the one that sent it. */
 static ebpfMonCircuit *circuitOf(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s, int *side)
 {
@@ -151,14 +110,14 @@ static ebpfMonCircuit *circuitOf(ebpfMonWire *w, uint64_t time, uint32_t netns, 
         }
     }
     if (!c && (s->wire || s->flags & EBPFMON_TCP_SYN))
-        c = ebpfMonCircuitMake(w, &key, time);
+        c = made(w, &key, time);
     return c;
 }
 
 static void flush(ebpfMonCircuit *c, uint64_t time)
 {
     for (int side = 0; side < 2; side++)
-        ebpfMonStreamTick(c, &c->stream[side], side, time);
+        ebpfMonStreamTick(&c->stream[side], time);
 }
 
 static void tcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s)
@@ -178,11 +137,11 @@ static void tcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegm
             c->server = s->flags & EBPFMON_TCP_ACK ? side : !side;
     }
     if (c->phase != ebpfMonCircuitForeign) {
-        ebpfMonStreamTick(c, st, side, time);
+        ebpfMonStreamTick(st, time);
         if (s->flags & EBPFMON_TCP_ACK)
             ebpfMonStreamAck(&c->stream[!side], s->ack, time);
         if (s->wire)
-            ebpfMonStreamSegment(c, st, side, s, time);
+            ebpfMonStreamSegment(st, s, time);
     }
     if (s->flags & EBPFMON_TCP_FIN && !st->fin) {
         st->fin = 1;
@@ -203,18 +162,18 @@ void ebpfMonWirePacket(ebpfMonWire *w, uint64_t time, uint32_t netns, const uint
 {
     ebpfMonSegment s;
 
-    w->stats.packets++;
-    w->stats.bytes += wireLen;
+    w->account.stats.packets++;
+    w->account.stats.bytes += wireLen;
     switch (ebpfMonPacketParse(ip, len, wireLen, &s)) {
     case ebpfMonPacketTcp:
-        w->stats.segments += s.wire != 0;
+        w->account.stats.segments += s.wire != 0;
         tcp(w, time, netns, &s);
         break;
     case ebpfMonPacketUdp:
         datagram(w, time, netns, &s);
         break;
     case ebpfMonPacketFragment:
-        w->stats.fragments++;
+        w->account.stats.fragments++;
         break;
     case ebpfMonPacketOther:
         break;
@@ -258,5 +217,5 @@ int ebpfMonWireName(ebpfMonWire *w, uint64_t circuit, uint32_t sid, const char *
 
 const ebpfMonWireStats *ebpfMonWireStat(const ebpfMonWire *w)
 {
-    return &w->stats;
+    return &w->account.stats;
 }

@@ -18,8 +18,8 @@ var asCheckClientIP 1
 asSetSubstitutions "IOC_USER=$(USER=root)"
 asSetFilename "$(TOP)/iocBoot/$(IOC)/ebpfMon.acf"
 
-# Sizes: maxRecords, maxRoots, ringKiB, watchSelf. 0: the default.
-#ebpfMonConfigure 500000 16384 16384 0
+# Sizes: maxRecords, maxRoots, ringKiB, watchSelf, wireKiB (packets; -1: none are looked at). 0: the default.
+#ebpfMonConfigure 500000 16384 16384 0 32768
 
 # Alarm limits and the filter to begin with are macros: see "dbLoadRecords" in ebpfMon.substitutions.
 dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
@@ -35,8 +35,9 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 # What is given here of the filter goes before the FILTER_* PVs, autosaved or not, and sets them.
 #ebpfMonFilter "*" "*" "*" "*" "*" counts 10000 1 0.5
 
-# Which puts are expected; the others raise PUT_BAD_* until they are acknowledged.
+# Which puts are expected (documentation/rules.md); the others raise PUT_BAD_* until they are acknowledged.
 #ebpfMonRules "$(TOP)/iocBoot/$(IOC)/rules.json"
+
 # Puts are kept (documentation/putLog.md): JSON lines, rotated at 100 MB or a day, 30 files; caPutLog's to a log server.
 #ebpfMonJsonLog "/var/log/ebpfMon/puts.json" 100 24 30 all
 #ebpfMonCaPutLog "logserver:7011" text changes

@@ -3,7 +3,7 @@
 
 Clients (storm.c) put to a softIoc as fast as they can, a fixed number each. Without the monitor and at several of its
 levels, in turns, so that a slow minute of the machine falls on all. Then single puts, each timed until a client of
-the monitor has it. Needs pyepics: run it with the Python that tools/check.sh installs, as root. EPICS_BASE says
+the monitor has it. Needs pyepics: run it with the Python that tools/venv.sh prints, as root. EPICS_BASE says
 where Base is.
 
     storm.py [--rounds N] [--puts N] [--clients N] [--single N]

@@ -106,7 +106,7 @@ def test_lock_wait(ioc, monitor):
         count += 1
         ioc.get("HOLD")  # comes back when the lock set is free
         row = chains(monitor).get(name)
-        return row if count >= 20 and row and row["CNTS"] >= 20 and row["WAITS"] > 5000 else None
+        return row if count >= 20 and row and row["CNTS"] >= 20 and row["WAITS"] > 1000 else None
 
     row = until(waited, 30, lambda: f"a wait for the lock: {chains(monitor).get(name)}")
     assert row["WAITS"] < 40000

@@ -2,7 +2,6 @@
 """Every put is seen once, with its author, its old and its new value."""
 import pwd
 import re
-import socket
 import struct
 import time
 
@@ -261,28 +260,7 @@ def test_denied_by_access_security(ioc, monitor, callback):
 
 
 def raw_put(ioc, pv, value, callback):
-    """A write request on the wire, by a client that does not care for the access rights it was told."""
-    def message(command, payload=b"", dtype=0, count=0, p1=0, p2=0):
-        payload += b"\0" * (-len(payload) % 8)
-        return struct.pack(">HHHHII", command, len(payload), dtype, count, p1, p2) + payload
-
-    with socket.create_connection(("127.0.0.1", ioc.port), timeout=5) as s:
-        s.sendall(message(0, count=13) + message(20, b"tester\0") + message(21, b"testhost\0") +
-                  message(18, pv.encode() + b"\0", p1=1, p2=13))
-        data, sid = b"", None
-        while sid is None:
-            data += s.recv(4096)
-            rest = data
-            while len(rest) >= 16:
-                command, size, _, _, p1, p2 = struct.unpack(">HHHHII", rest[:16])
-                if len(rest) < 16 + size:
-                    break
-                if command == 18 and p1 == 1:
-                    sid = p2
-                rest = rest[16 + size:]
-        s.sendall(message(19 if callback else 4, struct.pack(">d", value), dtype=6, count=1, p1=sid, p2=7))
-        s.sendall(message(23))  # echo: the answer says that the write was dealt with
-        s.recv(4096)
+    ca.write(ioc.port, pv, struct.pack(">d", value), 6, callback=callback)
 
 
 def test_failed_by_a_bad_value(ioc, monitor):

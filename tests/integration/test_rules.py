@@ -232,15 +232,13 @@ def test_nobody_else_acknowledges(monitor, ioc):
 
 OP = env.TOP / "ebpfMonApp" / "op"
 WIDGETS = {"label", "textupdate", "textentry", "table", "led", "action_button", "combo", "xyplot"}
-# of searches and logs, whose records come with their own parts of the database
-ELSEWHERE = {"SEARCH_RATE", "SEARCH_CLIENTS", "SEARCHES", "LOG_STATE"}
 
 
 def names():
     """Records and tables of the database, without prefix."""
     text = (env.DB / "ebpfMon.db").read_text()
     return set(re.findall(r'record\(\w+, "\$\(P\)([^"]+)"\)', text)) | \
-        set(re.findall(r'"\$\(P\)(\w+)":\{', text)) | ELSEWHERE
+        set(re.findall(r'"\$\(P\)(\w+)":\{', text))
 
 
 @pytest.mark.parametrize("display", sorted(p.name for p in (OP / "bob").glob("*.bob")))
@@ -265,7 +263,8 @@ def test_display(display):
                 assert (OP / "bob" / element.text).exists()
     assert used <= names(), used - names()
     if display == "ebpfMonPuts.bob":
-        assert {"PUTS", "PUT_BADS", "PUT_BAD_ACK", "PUT_BAD_LAST", "LOSSES", "SEARCHES", "PUT_RATE"} <= used
+        assert {"PUTS", "PUT_BADS", "PUT_BAD_ACK", "PUT_BAD_LAST", "LOSSES", "SEARCHES", "PUT_RATE",
+                "LOG_STATE", "LOG_MSG", "LOG_LOST_CNT", "WIRE_STATE"} <= used
 
 
 def test_alarm_tree():

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* roadsIoc DBD ACF MACROS DB...: loads the databases, starts, and goes on with the shell until it is closed. */
+/* roadsIoc DBD ACF MACROS DB...: loads the databases, starts, and goes on with the shell until it is closed. With
+ * ROADS_WAIT in the environment it starts when it reads a line. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <asDbLib.h>
 #include <dbAccess.h>
@@ -23,6 +25,9 @@ int main(int argc, char *argv[])
     for (int i = 4; i < argc; i++)
         if (dbLoadRecords(argv[i], argv[3]))
             return 1;
+    if (getenv("ROADS_WAIT"))
+        for (int c = 0; c != '\n' && c != EOF; c = getchar())
+            ;
     if (iocInit())
         return 1;
     iocsh(NULL);

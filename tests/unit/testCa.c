@@ -360,6 +360,9 @@ static void testUdp(void)
     testOk(seen.count[ebpfMonWireSearch] == 1 && found->peer.sport == htons(6002)
         && found->peer.saddr == htonl(k.addr[1])
         && found->circuit == seen.last[ebpfMonWireSearch].circuit, "a name server");
+    tell(1, 6, NULL, 0, 6003, 0, 0x0a0000fe, 5);
+    testOk(found->peer.saddr == htonl(0x0a0000fe) && found->peer.sport == htons(6003)
+        && found->peer.addr == htonl(k.addr[0]), "... for another server");
     stop();
 }
 

@@ -112,6 +112,11 @@ static long fakeListChains(const char *rootPattern)
     return strcmp(rootPattern, "*") == 0 ? 0 : -1;
 }
 
+static long fakeTrace(const char *recordPattern, unsigned count)
+{
+    return strcmp(recordPattern, "*") == 0 && count == 0 ? 0 : -1;
+}
+
 static void fakeReport(int level)
 {
     testPass("report at level %d", level);
@@ -119,7 +124,7 @@ static void fakeReport(int level)
 
 static const ebpfMonOps fake = {
     fakeConfigure, fakeStart, fakeSetFilter, fakeGetFilter, fakeSetLevel, fakeSetReference, fakeResetLost,
-    fakeList, fakeListRecords, fakeListChains, fakeReport
+    fakeList, fakeListRecords, fakeListChains, fakeTrace, fakeReport
 };
 
 /* Reads "pv" as text until it is "value", or the deadline has passed; how long that took, or -1. */

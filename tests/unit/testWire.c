@@ -282,6 +282,71 @@ static void testMiddle(const turn *t, unsigned n)
     testOk(wrong < made / 100 && left == 0, "%u of them began with a wrong guess", wrong);
 }
 
+/* Both sides wait when the first guess is made, and what waits of the other side is no more once that was wrong. */
+static void testWrongGuess(void)
+{
+    static const uint8_t junk[5] = { 0xff, 0xff, 0xff, 0xff, 0xff };
+    eventLog log = { 0 };
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+    talk k = talkNew(45000, 40000);
+    bytes b = { 0 };
+
+    add(&b, junk, sizeof junk);
+    for (int i = 0; i < 3; i++) { /* echoes: either side may send them */
+        add32(&b, 23 << 16);
+        for (int j = 0; j < 3; j++)
+            add32(&b, 0);
+    }
+    say(w, &k, 1, b.p, b.len);
+    b.len = 0;
+    for (int i = 0; i < 16; i++)
+        put(&b, 7, (uint32_t)i, i);
+    for (uint32_t i = 0; i < 3; i++) { /* access rights: a server tells them */
+        add32(&b, 22 << 16);
+        add32(&b, 0);
+        add32(&b, i);
+        add32(&b, 3);
+    }
+    say(w, &k, 0, b.p, b.len);
+    testOk(log.count[ebpfMonWireOpened] == 2 && log.count[ebpfMonWireClosed] == 1 && log.count[ebpfMonWirePut] == 16
+        && log.last[ebpfMonWireOpened].peer.sport == htons(45000), "a guess that turns out wrong is made again");
+    ebpfMonWireTick(w, UINT64_MAX);
+    testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
+    ebpfMonWireFree(w);
+    logClear(&log);
+    bytesFree(&b);
+}
+
+/* --- a PVA name server ------------------------------------------------------------------------------- */
+
+static void testNameServer(void)
+{
+    static const uint8_t request[] = { 0xca, 2, 0x80, 3, 0, 0, 0, 40,
+        0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 1, 0, 0, 0, 9, 1, 'A', 0, 0, 0, 0, 0 };
+    uint8_t answer[] = { 0xca, 2, 0xc0, 4, 0, 0, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 0xfe, 0x17, 0x71, 3, 't', 'c', 'p', 1, 0, 1,
+        0, 0, 0, 9 };
+    eventLog log = { 0 };
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+    const ebpfMonWireEvent *found = &log.last[ebpfMonWireFound];
+    talk k = talkNew(40000, 5075);
+
+    shake(w, &k);
+    say(w, &k, 0, request, sizeof request);
+    say(w, &k, 1, answer, sizeof answer);
+    testOk(log.count[ebpfMonWireFound] == 1 && found->cid == 9 && found->peer.saddr == htonl(0x0a0000fe)
+        && found->peer.sport == htons(6001) && found->peer.addr == htonl(k.addr[0]), "a name server's answer");
+    memset(answer + 24, 0, 16);
+    say(w, &k, 1, answer, sizeof answer);
+    testOk(log.count[ebpfMonWireFound] == 2 && found->peer.saddr == htonl(k.addr[1])
+        && found->peer.sport == htons(6001), "... for itself");
+    ebpfMonWireTick(w, UINT64_MAX);
+    testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
+    ebpfMonWireFree(w);
+    logClear(&log);
+}
+
 /* --- strangers --------------------------------------------------------------------------------------- */
 
 static void testForeign(void)
@@ -462,6 +527,8 @@ MAIN(testWire)
     testGap();
     testOverlap();
     testMiddle(t, n);
+    testWrongGuess();
+    testNameServer();
     testForeign();
     testPacket();
     testLimits(t, n);

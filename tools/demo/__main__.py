@@ -4,7 +4,9 @@
 Everything shown is read from the monitor's PVs over Channel Access, by camonitor of EPICS Base. EPICS_BASE
 says where that is. Started by demo.sh.
 """
+import json
 import os
+import pwd
 import select
 import shutil
 import signal
@@ -19,11 +21,14 @@ from caClient import Panel
 from stage import ARCH, BIN, TOP, Failed, Stage
 
 MACHINE, MONITOR = "DEMO:", "DEMO:EBPF:"
-SCALARS = "STATE STATE_MSG.VAL$ PUT_CNT PROC_RATE COST HIT_COST CPU MEM LOST_CNT".split()
+SCALARS = """STATE STATE_MSG.VAL$ PUT_CNT PROC_RATE COST HIT_COST CPU MEM LOST_CNT LOG_STATE PUT_BAD_OPEN
+             PUT_BAD_WHY.VAL$""".split()
 LISTS = """IOC_NAMES IOC_PIDS IOC_VERSIONS IOC_RECS IOC_LEVELS PUT_TIMES PUT_PVS PUT_OLDS PUT_VALS PUT_WHOS
            PROC_TOP_NAMES PROC_TOP_CNTS PROC_TOP_RATES CHAIN_TOP_NAMES CHAIN_TOP_CNTS CHAIN_TOP_MEANS
            CHAIN_TOP_P99S CHAIN_TOP_MAXS CHAIN_TOP_WAITS CHAIN_HIST CHAIN_HIST_EDGES""".split()
 OPERATOR = "DEMO:MAG:CURRENT:SET"
+RULES = TOP / "tools/demo/rules.json"
+BOOT = TOP / "iocBoot/iocEbpfMon"
 
 
 class Values:
@@ -31,9 +36,10 @@ class Values:
 
     def __init__(self):
         self._values = {}
+        self._severities = {}
 
     def line(self, text):
-        name, _, *values = text.split("\t")
+        name, _, *values = text.replace('\\"', '"').split("\t")  # camonitor escapes the quotes of long strings
         name = name.removeprefix(MONITOR)
         values = values[:-2]  # the last two are status and severity
         if name in LISTS:
@@ -41,9 +47,13 @@ class Values:
             self._values[name] = values[1:] if len(values) > 1 else values
         elif name in SCALARS and values:
             self._values[name] = values[0]
+            self._severities[name] = text.rpartition("\t")[2]
 
     def get(self, name):
         return self._values.get(name, "")
+
+    def severity(self, name):
+        return self._severities.get(name, "") or "NO_ALARM"
 
     def list(self, name):
         return self._values.get(name, [])
@@ -66,6 +76,9 @@ class Operators(threading.Thread):
             lambda n: stage.run("caput", "DEMO:SHIFT:NOTE", f"shift {n}: all is well"),
             lambda n: stage.run("caput", "-c", "DEMO:S03:G2:PRESSURE.HIGH", f"{1.3 + n % 3 / 10:.1f}e-7"),
             lambda n: stage.run("caput", "-a", "DEMO:ORBIT:REF", 3, n, n + 0.5, n + 1),
+            lambda n: stage.run("caput", OPERATOR, 450),  # more than the rules allow
+            lambda n: None,
+            lambda n: stage.run("caput", MONITOR + "PUT_BAD_ACK", 1),  # … which somebody has looked at
         ]
         while turn < 60 and not self._ending.wait(1.0):
             acts[turn % len(acts)](turn)
@@ -76,6 +89,19 @@ class Operators(threading.Thread):
         self.join(20)
 
 
+def script(stage):
+    """The shipped st.cmd, for this demo: it leaves other IOCs of the host alone."""
+    text = (BOOT / "st.cmd").read_text().replace("\niocInit\n", f"""
+ebpfMonFilter "machine*"
+ebpfMonRules "{RULES}"
+ebpfMonJsonLog "{stage.tmp / "puts.json"}"
+iocInit
+""")
+    path = stage.tmp / "st.cmd"
+    path.write_text(text)
+    return path
+
+
 def set_up(stage, values):
     print("demo: starting softIoc, as it is, with a small machine")
     machine = stage.start([BIN / "softIoc", "st.cmd"], cwd=TOP / "tools/demo", P=MACHINE, IOC="machine",
@@ -84,19 +110,22 @@ def set_up(stage, values):
     stage.start([BIN / "camonitor", *(MACHINE + n for n in ("BEAM", "MAG:CURRENT", "VALVE:STATUS"))])
     panel = Panel(stage.machine_port, OPERATOR, "operator", "console")
     print("demo: clients are connected to it; only now the monitor starts")
-    monitor = stage.start([TOP / "bin" / ARCH / "ebpfMon", "st.cmd"], cwd=TOP / "iocBoot/iocEbpfMon",
-                          EBPFMON_P=MONITOR, EPICS_CA_SERVER_PORT=str(stage.monitor_port))
+    monitor = stage.start([TOP / "bin" / ARCH / "ebpfMon", script(stage)], cwd=BOOT,
+                          EBPFMON_P=MONITOR, EPICS_CA_SERVER_PORT=str(stage.monitor_port),
+                          USER=pwd.getpwuid(os.geteuid()).pw_name)  # who may acknowledge
     stage.wait_for(monitor, stage.monitor_port, MONITOR + "STATE", "the monitor IOC")
     stage.start([BIN / "camonitor", "-F", "\t", "-S", *(MONITOR + n for n in SCALARS + LISTS)],
                 line=values.line)
     wait_until_running(values, monitor)
+    print(f"demo: it runs; rules of {RULES.relative_to(TOP)} are in force, puts go to a JSON log")
     return monitor, panel
 
 
 def wait_until_running(values, monitor, seconds=30):
     """Running, and it has found the IOC."""
     end = time.monotonic() + seconds
-    while values.get("STATE") not in ("Running", "Degraded") or "machine" not in values.list("IOC_NAMES"):
+    while (values.get("STATE") not in ("Running", "Degraded") or values.get("LOG_STATE") != "Ok" or
+           not any(n.startswith("machine") for n in values.list("IOC_NAMES"))):
         if values.get("STATE") == "Failed" or monitor.poll() is not None or time.monotonic() > end:
             raise Failed("\n".join([f"the monitor does not run: {values.get('STATE')} {values.get('STATE_MSG.VAL$')}",
                                     *list(monitor.lines)[-15:]]))
@@ -127,15 +156,25 @@ def live(values, monitor, seconds):
 
 def plain(values, monitor, seconds):
     """Each put as it comes; the rest is in the last page."""
-    end, seen = time.monotonic() + seconds, set()
+    end, seen, opened = time.monotonic() + seconds, set(), "0"
     while time.monotonic() < end:
         for row in reversed(screen.recent(values)):
             if row not in seen:
                 seen.add(row)
                 when, pv, old, new, who = row
                 print(f"{when}  {pv}  {old} → {new}  by {who}", flush=True)
+        if opened != values.get("PUT_BAD_OPEN"):
+            opened = values.get("PUT_BAD_OPEN")
+            print(f"  {screen.unexpected(values)}", flush=True)
         still(monitor)
         time.sleep(0.25)
+
+
+def logged(path):
+    """Of the JSON log the newest put that was not expected, and the newest that a link made."""
+    lines = path.read_text().splitlines()
+    for key in ("unexpected", "link"):
+        yield from [line for line in lines if key in json.loads(line)][-1:]
 
 
 def still(monitor):
@@ -152,7 +191,7 @@ def main():
         signal.signal(number, ended)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60 if terminal else 20
-    stage, operators, panel, code = None, None, None, 0
+    stage, operators, panel, code, lines = None, None, None, 0, []
     values = Values()
     try:
         stage = Stage()
@@ -162,6 +201,7 @@ def main():
         (live if terminal else plain)(values, monitor, seconds)
         if not screen.recent(values) or not values.list("CHAIN_TOP_NAMES"):
             raise Failed(f"the monitor saw nothing: {values.get('STATE')} {values.get('STATE_MSG.VAL$')}")
+        lines = list(logged(stage.tmp / "puts.json"))
     except Failed as why:
         print(f"demo: {why}", file=sys.stderr)
         code = 1
@@ -178,7 +218,7 @@ def main():
         if stage:
             stage.close()
     if not code:
-        print("\n".join(screen.page(values, 50)))
+        print("\n".join([*screen.page(values, 50), "", "TWO LINES OF THE JSON LOG", *lines]))
     return code
 
 

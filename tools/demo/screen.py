@@ -20,7 +20,7 @@ def state(pvs):
     names = pvs.list("IOC_NAMES")
     rows = zip(names, pvs.list("IOC_PIDS"), pvs.list("IOC_VERSIONS"), pvs.list("IOC_RECS"), pvs.list("IOC_LEVELS"))
     yield f"{pvs.get('STATE')}: {pvs.get('STATE_MSG.VAL$')}"
-    for name, pid, version, records, level in list(rows)[:4]:
+    for name, pid, version, records, level in sorted(rows, key=lambda row: row[4] == "off")[:4]:
         yield f"  {name}  pid {pid}  EPICS {version}  {records} records  level {level}"
 
 
@@ -28,6 +28,11 @@ def puts(pvs, rows):
     yield f"PUTS   {pvs.get('PUT_CNT')} in all, newest first"
     for time, pv, old, new, who in recent(pvs)[:rows]:
         yield f"  {time[-15:]:15.15}  {pv:27.27} {old:>12.12} → {new:<12.12} {who}"
+
+
+def unexpected(pvs):
+    text = f"PUT_BAD_OPEN {pvs.get('PUT_BAD_OPEN')} {pvs.severity('PUT_BAD_OPEN')}"
+    return f"{text}: {pvs.get('PUT_BAD_WHY.VAL$')}" if pvs.get("PUT_BAD_OPEN") != "0" else text
 
 
 def recent(pvs):
@@ -72,9 +77,9 @@ def cost(pvs):
 
 def page(pvs, height):
     """All of it in so many lines."""
-    room = max(height - 17, 8)
+    room = max(height - 18, 8)
     lines = [*state(pvs), ""]
-    lines += [*puts(pvs, max(room // 3, 3)), ""]
+    lines += [*puts(pvs, max(room // 3, 3)), unexpected(pvs), ""]
     lines += [*busiest(pvs, max(room // 6, 2)), ""]
     lines += [*chains(pvs, max(room // 5, 3)), ""]
     lines += [*histogram(pvs, max(room // 4, 3)), ""]

@@ -4,9 +4,11 @@ import collections
 import ctypes
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -45,6 +47,7 @@ class Stage:
         ports = (p for p in random.sample(range(20000, 30000), 500) if _free(p))
         self.machine_port, self.monitor_port, repeater, *pva = (next(ports) for _ in range(7))
         self._running = []
+        self.tmp = Path(tempfile.mkdtemp(prefix="ebpfMonDemo"))
         self._env = {k: v for k, v in os.environ.items() if not k.startswith("EPICS_")}
         self._env.update(
             EPICS_IOCSH_HISTFILE="",  # a shell with history would leave a file of it in the tree
@@ -108,3 +111,4 @@ class Stage:
                     end()
             process.wait()
         self._running.clear()
+        shutil.rmtree(self.tmp)

@@ -30,6 +30,31 @@ def answers(port, name):
     return False
 
 
+def write(port, name, payload, dtype, count=1, callback=False):
+    """A write request as it is, by a client tester@testhost that does not care for the rights it was told."""
+    def message(command, payload=b"", dtype=0, count=0, p1=0, p2=0):
+        payload += b"\0" * (-len(payload) % 8)
+        return struct.pack(">HHHHII", command, len(payload), dtype, count, p1, p2) + payload
+
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as s:
+        s.sendall(message(0, count=13) + message(20, b"tester\0") + message(21, b"testhost\0") +
+                  message(18, name.encode() + b"\0", p1=1, p2=13))
+        data, sid = b"", None
+        while sid is None:
+            data += s.recv(4096)
+            rest = data
+            while len(rest) >= 16:
+                command, size, _, _, p1, p2 = struct.unpack(">HHHHII", rest[:16])
+                if len(rest) < 16 + size:
+                    break
+                if command == 18 and p1 == 1:
+                    sid = p2
+                rest = rest[16 + size:]
+        s.sendall(message(19 if callback else 4, payload, dtype, count, p1=sid, p2=7))
+        s.sendall(message(23))  # echo: the answer says that the write was dealt with
+        s.recv(4096)
+
+
 def _epics():
     import epics  # not before harness.env.setup()
     return epics

@@ -16,7 +16,8 @@ OURS = f"ioc{os.getpid()}x*"  # pattern of the names below
 class Ioc:
     """Started by start(), ready when it answers for its first record."""
 
-    def __init__(self, tmp, db=None, kind="softIoc", name=None, prefix=None, acf=None, macros="", files=()):
+    def __init__(self, tmp, db=None, kind="softIoc", name=None, prefix=None, acf=None, macros="", files=(),
+                 environ=None):
         n = next(_serial)
         self.kind = kind
         self.name = name or f"ioc{os.getpid()}x{n}"
@@ -26,6 +27,7 @@ class Ioc:
         self.files = [str(f) for f in files]
         self.macros = ",".join(filter(None, [f"P={self.prefix}", macros]))
         self.acf = str(acf) if acf else None
+        self.environ = environ or {}
         if db is not None:
             path = tmp / f"{self.name}.db"
             path.write_text(db)
@@ -40,6 +42,8 @@ class Ioc:
             return [env.ROADS_IOC, env.ROADS_DBD, acf, self.macros, *self.files]
         if self.kind == "pythonSoftIOC":
             return [sys.executable, "-u", *self.files, self.prefix]
+        if self.kind == "pvxs":
+            return [sys.executable, "-m", "pvxslibs.ioc", "-m", self.macros, *(a for f in self.files for a in ("-d", f))]
         argv = [env.BASE_BIN / self.kind, "-m", self.macros]
         if self.acf:
             argv += ["-a", self.acf]
@@ -48,7 +52,8 @@ class Ioc:
         return argv
 
     def start(self, ready="READY", seconds=30, wait=True):
-        self.process = Process(self.argv(), env.server_env(self.port, IOC=self.name), cwd=self.tmp)
+        self.process = Process(self.argv(), env.server_env(self.port, IOC=self.name, **self.environ),
+                               cwd=self.tmp)
         if wait:
             self.wait_ready(ready, seconds)
         return self

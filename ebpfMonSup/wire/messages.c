@@ -3,84 +3,11 @@
  * Messages out of the bytes of one direction. A message that lies in one piece is handed on where it is; only one
  * that does not is copied together, up to limits.keep, and what is longer is hashed as it goes by.
  */
-#include <string.h>
+#include "wire/messages.h"
+#include "wire/resync.h"
 
-#include "wire/circuit.h"
-
-#define FNV_BASIS 14695981039346656037ull
-#define FNV_PRIME 1099511628211ull
-#define ROOM_MIN  256
 #define TRIES_MAX 64   /* segments without a header before a connection with few messages was none of ours */
 #define FEW       8
-
-static void hashOn(uint64_t *hash, const uint8_t *p, size_t at, size_t n, size_t from, size_t to)
-{
-    uint64_t h = *hash;
-
-    if (!n)
-        return;
-    if (at < from) {
-        size_t cut = from - at < n ? from - at : n;
-
-        p += cut;
-        n -= cut;
-        at += cut;
-    }
-    if (at >= to)
-        return;
-    if (n > to - at)
-        n = to - at;
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * FNV_PRIME;
-    *hash = h;
-}
-
-void ebpfMonAssemblyClear(ebpfMonCircuit *c, ebpfMonAssembly *a)
-{
-    if (a->buf)
-        ebpfMonCircuitFree(c, a->buf, a->room);
-    a->buf = NULL;
-    a->have = a->room = 0;
-    a->total = a->done = 0;
-    a->holed = 0;
-}
-
-/* Appends to the buffer. */
-int ebpfMonAssemblyKeep(ebpfMonCircuit *c, ebpfMonAssembly *a, const uint8_t *p, size_t n)
-{
-    if (a->have + n > a->room) {
-        size_t room = a->room ? a->room * 2 : ROOM_MIN;
-        uint8_t *buf;
-
-        if (room < a->have + n)
-            room = a->have + n;
-        buf = ebpfMonCircuitAlloc(c, room);
-        if (!buf)
-            return 0;
-        if (a->buf) {
-            memcpy(buf, a->buf, a->have);
-            ebpfMonCircuitFree(c, a->buf, a->room);
-        }
-        a->buf = buf;
-        a->room = room;
-    }
-    memcpy(a->buf + a->have, p, n);
-    a->have += n;
-    return 1;
-}
-
-/* The first bytes of a search's buffer. */
-void ebpfMonAssemblyForget(ebpfMonAssembly *a, size_t n, size_t segAt)
-{
-    if (!n)
-        return;
-    memmove(a->buf, a->buf + n, a->have - n);
-    a->have -= n;
-    a->seq += (uint32_t)n;
-    a->skipped += n;
-    a->atStart = n == segAt;
-    a->fresh = 0;
-}
 
 static int fromServer(const ebpfMonCircuit *c, int side)
 {
@@ -101,7 +28,7 @@ static void deliverKept(ebpfMonCircuit *c, int side, uint64_t time)
 
     if (a->have)
         deliver(c, &m);
-    ebpfMonAssemblyClear(c, a);
+    ebpfMonAssemblyClear(&c->wire->account, a);
 }
 
 static int frameOk(const ebpfMonFrame *f)
@@ -109,14 +36,20 @@ static int frameOk(const ebpfMonFrame *f)
     return f->total > 0 && f->hashFrom <= f->total && f->hashTo <= f->total;
 }
 
-static void begin(ebpfMonAssembly *a, const ebpfMonFrame *f)
+void ebpfMonMessagesWait(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n)
 {
-    a->total = f->total;
-    a->hashFrom = f->hashFrom;
-    a->hashTo = f->hashTo ? f->hashTo : f->total;
-    a->hash = FNV_BASIS;
-    a->done = a->have;
-    hashOn(&a->hash, a->buf, 0, a->have, a->hashFrom, a->hashTo);
+    ebpfMonAssembly *a = &c->assembly[side];
+
+    c->segments++;
+    if (!a->have) {
+        a->seq = seq;
+        a->atStart = 1;
+    }
+    if (ebpfMonAssemblyKeep(&c->wire->account, a, p, n))
+        return;
+    c->wire->account.stats.noMemory++;
+    ebpfMonAssemblyClear(&c->wire->account, a);
+    a->fresh = 0;
 }
 
 static void search(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, int atStart, uint64_t time);
@@ -130,7 +63,7 @@ static void outOfStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *
     ebpfMonCircuitStats(c)->malformed++;
     if (c->guessed && c->protocol->frame(NULL, !fromServer(c, side), p, n, &f) > 0) {
         ebpfMonCircuitAgain(c, time);
-        ebpfMonDetect(c, side, seq, p, n, time);
+        ebpfMonMessagesWait(c, side, seq, p, n);
         return;
     }
     a->synced = 0;
@@ -163,9 +96,9 @@ static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
                 return;
             }
             if (r > 0 && f.total <= n && f.total <= keep) { /* whole: no copy */
-                ebpfMonMessage m = { p, f.total, f.total, FNV_BASIS, time, seq, fromServer(c, side) };
+                ebpfMonMessage m = { p, f.total, f.total, ebpfMonAssemblyHashWhole(p, &f), time, seq,
+                    fromServer(c, side) };
 
-                hashOn(&m.hash, p, 0, f.total, f.hashFrom, f.hashTo ? f.hashTo : f.total);
                 deliver(c, &m);
                 seq += (uint32_t)f.total;
                 p += f.total;
@@ -174,12 +107,12 @@ static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
             }
             a->seq = seq;
             if (r > 0)
-                begin(a, &f);
+                ebpfMonAssemblyFramed(a, &f);
         }
         if (!a->total) { /* its header comes in pieces */
             int r;
 
-            if (!ebpfMonAssemblyKeep(c, a, p, 1)) {
+            if (!ebpfMonAssemblyKeep(&c->wire->account, a, p, 1)) {
                 ebpfMonCircuitStats(c)->noMemory++;
                 outOfStep(c, side, seq, p, n, time);
                 return;
@@ -191,15 +124,15 @@ static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
                 return;
             }
             if (r > 0)
-                begin(a, &f);
+                ebpfMonAssemblyFramed(a, &f);
         } else { /* within a message */
             size_t room = a->have < keep ? keep - a->have : 0;
 
             take = n < a->total - a->done ? n : a->total - a->done;
-            hashOn(&a->hash, p, a->done, take, a->hashFrom, a->hashTo);
+            ebpfMonAssemblyHash(a, p, take);
             /* Behind a hole nothing is where it belongs. */
             if (!a->holed && a->have == a->done && room
-                && !ebpfMonAssemblyKeep(c, a, p, take < room ? take : room)) {
+                && !ebpfMonAssemblyKeep(&c->wire->account, a, p, take < room ? take : room)) {
                 ebpfMonCircuitStats(c)->noMemory++;
                 a->holed = 1;
             }
@@ -213,7 +146,7 @@ static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
     }
 }
 
-void ebpfMonAssemblyBegin(ebpfMonCircuit *c, int side, size_t offset, uint64_t time)
+void ebpfMonMessagesBegin(ebpfMonCircuit *c, int side, size_t offset, uint64_t time)
 {
     ebpfMonAssembly *a = &c->assembly[side];
     uint8_t *buf = a->buf;
@@ -221,7 +154,7 @@ void ebpfMonAssemblyBegin(ebpfMonCircuit *c, int side, size_t offset, uint64_t t
     uint32_t seq = a->seq;
 
     a->buf = NULL;
-    ebpfMonAssemblyClear(c, a);
+    ebpfMonAssemblyClear(&c->wire->account, a);
     a->synced = 1;
     if (a->met || !a->fresh || offset)
         ebpfMonCircuitStats(c)->resynced++;
@@ -241,8 +174,7 @@ void ebpfMonAssemblyBegin(ebpfMonCircuit *c, int side, size_t offset, uint64_t t
     a->skipped = 0;
     a->tries = 0;
     inStep(c, side, seq + (uint32_t)offset, buf + offset, have - offset, time);
-    if (buf)
-        ebpfMonWireRelease(c->wire, buf, room);
+    ebpfMonAccountFree(&c->wire->account, buf, room);
 }
 
 /* For a header of the protocol that is spoken here. */
@@ -255,16 +187,16 @@ static void search(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
         a->seq = seq;
         a->atStart = atStart;
     }
-    if (n && !ebpfMonAssemblyKeep(c, a, p, n)) {
+    if (n && !ebpfMonAssemblyKeep(&c->wire->account, a, p, n)) {
         ebpfMonCircuitStats(c)->noMemory++;
         a->skipped += a->have + n;
-        ebpfMonAssemblyClear(c, a);
+        ebpfMonAssemblyClear(&c->wire->account, a);
         return;
     }
     if (!a->have)
         return;
-    if (ebpfMonSearch(c->protocol, fromServer(c, side), a, segAt, 1, &offset) == ebpfMonSearchFound) {
-        ebpfMonAssemblyBegin(c, side, offset, time);
+    if (ebpfMonResync(c->protocol, fromServer(c, side), a, segAt, 1, &offset) == ebpfMonResyncFound) {
+        ebpfMonMessagesBegin(c, side, offset, time);
         return;
     }
     if (a->have - offset > EBPFMON_RETAIN)
@@ -274,24 +206,22 @@ static void search(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
         ebpfMonCircuitDisown(c, time);
 }
 
-void ebpfMonStreamBytes(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
+void ebpfMonMessagesBytes(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
 {
-    if (c->phase == ebpfMonCircuitNew)
-        ebpfMonDetect(c, side, seq, p, n, time);
-    else if (c->phase == ebpfMonCircuitOpen && c->assembly[side].synced)
+    if (c->assembly[side].synced)
         inStep(c, side, seq, p, n, time);
-    else if (c->phase == ebpfMonCircuitOpen)
+    else
         search(c, side, seq, p, n, 1, time);
 }
 
-void ebpfMonStreamLost(ebpfMonCircuit *c, int side, uint64_t bytes, uint64_t time)
+void ebpfMonMessagesLost(ebpfMonCircuit *c, int side, uint64_t bytes, uint64_t time)
 {
     ebpfMonAssembly *a = &c->assembly[side];
 
     if (c->phase == ebpfMonCircuitForeign)
         return;
     if (c->phase == ebpfMonCircuitNew) {
-        ebpfMonAssemblyClear(c, a);
+        ebpfMonAssemblyClear(&c->wire->account, a);
         a->fresh = 0;
         return;
     }
@@ -315,7 +245,7 @@ void ebpfMonStreamLost(ebpfMonCircuit *c, int side, uint64_t bytes, uint64_t tim
         if (!bytes)
             return;
     }
-    ebpfMonAssemblyClear(c, a);
+    ebpfMonAssemblyClear(&c->wire->account, a);
     a->synced = 0;
     a->fresh = 0;
     a->tries = 0;

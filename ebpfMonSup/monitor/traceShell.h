@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Chains that are printed at the shell as they are kept: all that has happened to a record, and what came before. */
+#ifndef EBPFMON_TRACESHELL_H
+#define EBPFMON_TRACESHELL_H
+
+#include "monitor/target.h"
+
+/* The next "count" chains in which a record that matches processes; 0: no more. 0, or -1 with a message. */
+long ebpfMonTraceStart(const char *pattern, unsigned count);
+
+/* Event thread. Nonzero while chains are asked for. */
+int ebpfMonTraceOn(void);
+int ebpfMonTraceMatches(const char *record);
+/* Prints one that matched, and counts it. */
+void ebpfMonTracePrint(const char *text);
+
+#endif

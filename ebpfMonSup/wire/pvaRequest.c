@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Only puts are told of; of the others just as much is read as is needed to know which numbers stand for
+ * which type descriptions from then on.
+ */
+#include "wire/pvaChanged.h"
+#include "wire/pvaChannel.h"
+#include "wire/pvaOptions.h"
+#include "wire/pvaRequest.h"
+#include "wire/pvaTypeRead.h"
+
+static void init(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid)
+{
+    pvaOp *op = ebpfMonPvaOpFind(pva, ioid);
+    pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
+
+    if (op) {
+        ebpfMonPvaOpFree(pva, op);
+    }
+    op = ebpfMonPvaCanPut(msg->cmd) || msg->cmd == pvaGetCmd || msg->cmd == pvaMonitor
+        ? ebpfMonPvaOpMake(pva, ioid, msg->cmd) : NULL;
+    if (op) {
+        ebpfMonPvaChannelAdopt(pva, op, sid);
+    }
+    if (!op || !ebpfMonPvaCanPut(msg->cmd)) {
+        ebpfMonPvaSkipWhole(msg->types, &msg->buf, type);
+    } else if (type) {
+        pvaOut out = { .length = 0 };
+        pvaValue value = { .types = msg->types, .buf = &msg->buf, .out = &out };
+
+        ebpfMonPvaOptions(&value, type, &op->process);
+        if (value.unknown || pvaFailed(&msg->buf)) {
+            ebpfMonPvaOutUnknown(&out);
+            op->process = 0;
+        }
+        ebpfMonPvaOutEnd(&out);
+        op->optionsSize = out.length + 1;
+        op->options = ebpfMonCircuitAlloc(pva->circuit, op->optionsSize);
+        if (op->options) {
+            memcpy(op->options, out.text, op->optionsSize);
+        }
+    }
+    ebpfMonPvaTypeDrop(msg->types, type);
+}
+
+static void decode(pvaMsg *msg, const pvaOp *op, pvaOut *out, ebpfMonWireEvent *event)
+{
+    pvaValue value = { .types = msg->types, .buf = &msg->buf, .out = out, .choices = op->choices,
+        .choicesSize = op->choicesSize, .choicesBig = op->choicesBig };
+    pvaBits bits;
+
+    if (msg->cmd == pvaArrayCmd) {
+        pvaSize(&msg->buf); /* offset */
+        pvaSize(&msg->buf); /* stride */
+        ebpfMonPvaWhole(&value, op->type);
+    } else if (!pvaBitsGet(&msg->buf, &bits)) {
+        ebpfMonPvaChanged(&value, op->type, &bits);
+    }
+    if (msg->buf.bad || value.unknown || (msg->buf.cut && !out->length)) {
+        ebpfMonPvaOutUnknown(out);
+        value.isNumber = 0;
+        value.count = 0;
+        msg->buf.cut |= value.unknown;
+    } else if (msg->buf.cut) {
+        if (out->length < 3 || memcmp(out->text + out->length - 3, "...", 3)) {
+            ebpfMonPvaPuts(out, out->text[out->length - 1] == ' ' ? "..." : " ...");
+        }
+        msg->buf.cut = op->type->variant;
+    }
+    ebpfMonPvaOutEnd(out);
+    event->count = value.count;
+    event->isNumber = value.isNumber;
+    event->number = value.number;
+}
+
+static void put(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int last)
+{
+    ebpfMonWireEvent event = { .kind = ebpfMonWirePut, .sid = sid, .id = ++pva->puts, .replyAsked = 1,
+        .text = "?", .hash = msg->hash };
+    pvaOp *op = ebpfMonPvaOpFind(pva, ioid);
+    pvaOut out;
+    const pvaChannel *channel;
+
+    if (op && op->channel && op->channel->bySid.key != sid) {
+        /* What we know of this number is not of this request. */
+        ebpfMonPvaOpFree(pva, op);
+        op = NULL;
+    }
+    if (!op) {
+        op = ebpfMonPvaOpMake(pva, ioid, msg->cmd);
+    }
+    if (op && !op->channel) {
+        ebpfMonPvaChannelAdopt(pva, op, sid);
+    }
+    channel = op ? op->channel : ebpfMonPvaChannelBySid(pva, sid);
+    if (channel) {
+        event.name = channel->name;
+        event.cid = channel->hasCid ? channel->byCid.key : 0;
+    }
+    if (op) {
+        event.options = op->options;
+        event.process = op->process;
+        if (op->type && op->cmd == msg->cmd) {
+            out.length = out.full = 0;
+            decode(msg, op, &out, &event);
+            event.text = out.text;
+        }
+        op->put = op->waiting++ ? 0 : event.id; /* two under way: whose a reply is cannot be told */
+        op->last = last;
+    }
+    ebpfMonPvaEmit(pva, msg, &event);
+}
+
+void ebpfMonPvaRequestMessage(pvaState *pva, pvaMsg *msg)
+{
+    uint32_t sid = pvaGet(&msg->buf, 4), ioid = pvaGet(&msg->buf, 4);
+    pvaOp *op;
+
+    if (msg->cmd == pvaDestroyRequest || msg->cmd == pvaCancel) {
+        op = pvaFailed(&msg->buf) ? NULL : ebpfMonPvaOpFind(pva, ioid);
+        if (op && msg->cmd == pvaCancel) {
+            op->waiting = 0;
+        } else if (op) {
+            ebpfMonPvaOpFree(pva, op);
+        }
+        return;
+    }
+    if (msg->cmd == pvaGetField) {
+        return;
+    }
+    unsigned sub = pvaGet(&msg->buf, 1);
+    if (pvaFailed(&msg->buf)) {
+        return;
+    }
+    if (sub & pvaInit) {
+        init(pva, msg, sid, ioid);
+    } else if (ebpfMonPvaDoesPut(msg->cmd, sub)) {
+        put(pva, msg, sid, ioid, sub & pvaLastRequest);
+    } else if (msg->cmd == pvaRpc) {
+        pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
+
+        ebpfMonPvaSkipWhole(msg->types, &msg->buf, type);
+        ebpfMonPvaTypeDrop(msg->types, type);
+    }
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <strings.h>
+#include "wire/pvaChanged.h"
+#include "wire/pvaChannel.h"
+#include "wire/pvaResponse.h"
+#include "wire/pvaTypeRead.h"
+
+#define PVA_CHOICES 4096 /* bytes of an enumeration's choices that are remembered */
+
+/* "Put not permitted" is what both QSRV say, "Read-only PV" SharedPV of pvxs and p4p. Servers may use other words. */
+static int denies(const char *text)
+{
+    static const char *const words[] = { "not permitted", "denied", "permission", "read-only", "read only",
+        "not writable", "not writeable", "no write access", "write access", "forbidden", "not allowed",
+        "not authorized", "unauthorized" };
+    size_t i;
+
+    for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcasestr(text, words[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void reply(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaStatus *status)
+{
+    ebpfMonWireEvent event = { .kind = ebpfMonWireReply, .status = status->severity, .message = status->text };
+
+    event.ok = status->severity < 2;
+    event.denied = !event.ok && denies(status->text);
+    if (op) {
+        if (op->waiting) {
+            event.id = op->put;
+            op->waiting--;
+        }
+        event.options = op->options;
+        event.process = op->process;
+        if (op->channel) {
+            event.name = op->channel->name;
+            event.sid = op->channel->bySid.key;
+            event.cid = op->channel->hasCid ? op->channel->byCid.key : 0;
+        }
+    }
+    ebpfMonPvaEmit(pva, msg, &event);
+}
+
+static void ready(pvaState *pva, pvaMsg *msg, uint32_t ioid, pvaOp *op)
+{
+    pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
+
+    if (!op && (ebpfMonPvaCanPut(msg->cmd) || (type && type->variant))) {
+        op = ebpfMonPvaOpMake(pva, ioid, msg->cmd);
+    }
+    if (op && op->cmd == msg->cmd) {
+        ebpfMonPvaTypeDrop(msg->types, op->type);
+        op->type = ebpfMonPvaTypeKeep(type);
+        if (msg->cmd == pvaPutGet) {
+            ebpfMonPvaTypeDrop(msg->types, op->got);
+            op->got = ebpfMonPvaTypeRead(msg->types, &msg->buf);
+        }
+        /* Its values describe nothing new. */
+        if (!ebpfMonPvaCanPut(msg->cmd) && !(type && type->variant)) {
+            ebpfMonPvaOpFree(pva, op);
+        }
+    } else if (msg->cmd == pvaPutGet) {
+        ebpfMonPvaTypeDrop(msg->types, ebpfMonPvaTypeRead(msg->types, &msg->buf));
+    }
+    ebpfMonPvaTypeDrop(msg->types, type);
+}
+
+static void keepChoices(pvaState *pva, pvaOp *op, const pvaValue *value)
+{
+    uint8_t *copy;
+
+    if (!value->choices || value->choicesSize > PVA_CHOICES
+        || !(copy = ebpfMonCircuitAlloc(pva->circuit, value->choicesSize))) {
+        return;
+    }
+    memcpy(copy, value->choices, value->choicesSize);
+    if (op->choices) {
+        ebpfMonCircuitFree(pva->circuit, op->choices, op->choicesSize);
+    }
+    op->choices = copy;
+    op->choicesSize = value->choicesSize;
+    op->choicesBig = value->choicesBig;
+}
+
+/* A value that the server sends: what it describes, and which choices there are for a later put. */
+static void got(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaType *type)
+{
+    pvaValue value = { .types = msg->types, .buf = &msg->buf };
+    pvaBits bits;
+
+    if (!op || !type || type->unknown || pvaBitsGet(&msg->buf, &bits)) {
+        return;
+    }
+    ebpfMonPvaChanged(&value, type, &bits);
+    if (value.unknown) {
+        msg->buf.cut = 1;
+    }
+    if (ebpfMonPvaCanPut(op->cmd)) {
+        keepChoices(pva, op, &value);
+        if (!type->variant) {
+            msg->buf.cut = 0;
+        }
+    }
+}
+
+void ebpfMonPvaResponseMessage(pvaState *pva, pvaMsg *msg)
+{
+    uint32_t ioid = pvaGet(&msg->buf, 4);
+    unsigned sub = msg->cmd == pvaGetField ? pvaInit : pvaGet(&msg->buf, 1);
+    pvaOp *op = pvaFailed(&msg->buf) ? NULL : ebpfMonPvaOpFind(pva, ioid);
+    pvaStatus status = { .severity = 0 };
+    int ok = 1;
+
+    if (op && op->cmd != msg->cmd) {
+        op = NULL;
+    }
+    if (msg->cmd != pvaMonitor || (sub & (pvaInit | pvaLastRequest))) {
+        ok = ebpfMonPvaStatusGet(&msg->buf, &status);
+    }
+    if (pvaFailed(&msg->buf)) {
+        return;
+    }
+    if (msg->cmd == pvaGetField) {
+        if (ok) {
+            ebpfMonPvaTypeDrop(msg->types, ebpfMonPvaTypeRead(msg->types, &msg->buf));
+        }
+    } else if (sub & pvaInit) {
+        if (msg->cmd == pvaProcess || msg->cmd == pvaRpc) {
+            return;
+        }
+        if (ok) {
+            ready(pva, msg, ioid, op);
+        } else {
+            if (ebpfMonPvaCanPut(msg->cmd)) {
+                reply(pva, msg, op, &status); /* refused before it could put */
+            }
+            if (op) {
+                ebpfMonPvaOpFree(pva, op);
+            }
+        }
+    } else if (msg->cmd == pvaRpc) {
+        if (ok) {
+            pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
+
+            ebpfMonPvaSkipWhole(msg->types, &msg->buf, type);
+            ebpfMonPvaTypeDrop(msg->types, type);
+        }
+    } else if (ebpfMonPvaCanPut(msg->cmd) && ebpfMonPvaDoesPut(msg->cmd, sub)) {
+        reply(pva, msg, op, &status);
+        if (ok && msg->cmd == pvaPutGet && op && op->got && op->got->variant) {
+            got(pva, msg, op, op->got);
+        }
+        if (op && op->last) {
+            ebpfMonPvaOpFree(pva, op);
+        }
+    } else if (ok && op && msg->cmd != pvaArrayCmd && (msg->cmd != pvaMonitor || !(sub & pvaLastRequest))) {
+        got(pva, msg, op, msg->cmd == pvaPutGet && !(sub & pvaSubGetPut) ? op->got : op->type);
+    }
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One pvAccess connection: what its two ends have agreed on so far, and a message of theirs. */
+#ifndef EBPFMON_PVA_STATE_H
+#define EBPFMON_PVA_STATE_H
+
+#include "wire/pvaTable.h"
+#include "wire/pvaType.h"
+
+#define PVA_HEADER 8
+#define PVA_NAME   500 /* of a channel: MAX_CHANNEL_NAME_LENGTH of pvAccessCPP */
+
+enum { pvaFlagControl = 0x01, pvaFlagFirst = 0x10, pvaFlagLast = 0x20, pvaFlagServer = 0x40, pvaFlagBig = 0x80 };
+enum {
+    pvaBeacon, pvaValidation, pvaEcho, pvaSearch, pvaFound, pvaAuthNZ, pvaAclChange, pvaCreate, pvaDestroy,
+    pvaValidated, pvaGetCmd, pvaPutCmd, pvaPutGet, pvaMonitor, pvaArrayCmd, pvaDestroyRequest, pvaProcess,
+    pvaGetField, pvaMessage, pvaMultiple, pvaRpc, pvaCancel, pvaOriginTag, pvaCommands
+};
+enum { pvaInit = 0x08, pvaLastRequest = 0x10, pvaSubGet = 0x40, pvaSubGetPut = 0x80 };
+
+/* A long message comes in pieces. */
+typedef struct {
+    int      open;
+    uint8_t *p;             /* as if it were one message, header included */
+    size_t   room, have, total;
+    uint64_t hash;
+    uint32_t seq;
+} pvaPieces;
+
+typedef struct {
+    ebpfMonCircuit *circuit;
+    char       user[64], host[128];
+    size_t     typeBytes;
+    pvaTypes   types[2];    /* of what the client, the server sends */
+    pvaPieces  pieces[2];
+    pvaTable   bySid, byCid, ops;
+    unsigned   channels;
+    uint64_t   puts;
+} pvaState;
+
+/* A message that is whole. */
+typedef struct {
+    const ebpfMonMessage *message;
+    uint8_t  cmd;
+    uint32_t seq, end;
+    uint64_t hash;
+    pvaTypes *types;        /* of its direction */
+    pvaBuf   buf;           /* behind the header */
+} pvaMsg;
+
+typedef struct { uint32_t severity; char text[256]; } pvaStatus;
+
+void ebpfMonPvaEmit(pvaState *pva, const pvaMsg *msg, ebpfMonWireEvent *event);
+/* Nonzero: the request went well. */
+int ebpfMonPvaStatusGet(pvaBuf *buf, pvaStatus *status);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "wire/pvaTypeRead.h"
+
+/* A type that is being read. */
+typedef struct {
+    pvaTypes *types;
+    pvaBuf   *buf;
+    pvaNode  *node;
+    unsigned  count, room;
+    char     *names;
+    size_t    nameBytes, nameRoom;
+    int       noMemory;
+} reading;
+
+/* Room for "more" of size "each" behind "used" of "*room", at most "limit". */
+static int grow(reading *r, void **array, size_t used, size_t *room, size_t more, size_t limit, size_t each)
+{
+    size_t want = *room ? *room : 32;
+
+    if (more <= *room - used) {
+        return 0;
+    }
+    if (used + more > limit) {
+        r->noMemory = 1;
+        return -1;
+    }
+    while (want < used + more) {
+        want *= 2;
+    }
+    void *wider = ebpfMonCircuitAlloc(r->types->circuit, want * each);
+    if (!wider) {
+        r->noMemory = 1;
+        return -1;
+    }
+    if (*array) {
+        memcpy(wider, *array, used * each);
+        ebpfMonCircuitFree(r->types->circuit, *array, *room * each);
+    }
+    *array = wider;
+    *room = want;
+    return 0;
+}
+
+static pvaNode *addNodes(reading *r, unsigned more)
+{
+    size_t room = r->room;
+    void *array = r->node;
+    int failed = grow(r, &array, r->count, &room, more, PVA_NODES, sizeof(pvaNode));
+
+    r->node = array;
+    r->room = room;
+    if (failed) {
+        return NULL;
+    }
+    r->count += more;
+    return &r->node[r->count - more];
+}
+
+static int addName(reading *r, const char *name, size_t length, uint32_t *where)
+{
+    void *array = r->names;
+    int failed = grow(r, &array, r->nameBytes, &r->nameRoom, length + 1, 65536, 1);
+
+    r->names = array;
+    if (failed) {
+        return -1;
+    }
+    memcpy(r->names + r->nameBytes, name, length);
+    r->names[r->nameBytes + length] = 0;
+    *where = r->nameBytes;
+    r->nameBytes += length + 1;
+    return 0;
+}
+
+/* The first bit whose field is not known for certain. */
+static unsigned sureBits(const pvaType *type)
+{
+    unsigned node = 0, bit = 0, i;
+
+    while (node < type->count) {
+        unsigned isStruct = type->node[node].code == pvaStruct && !type->node[node].array;
+
+        for (i = node; !isStruct && i < type->node[node].next; i++) {
+            if (type->node[i].code == pvaUnknown) {
+                return bit;
+            }
+        }
+        node = isStruct ? node + 1 : type->node[node].next;
+        bit++;
+    }
+    return bit;
+}
+
+/* What was read from node "from" on, as a type of its own. */
+static pvaType *typeOf(reading *r, unsigned from)
+{
+    unsigned count = r->count - from, i;
+    size_t names, first = 0;
+
+    /* Names stand in the order of the nodes, the root's own is not wanted. */
+    for (i = from + 1; i < r->count; i++) {
+        if (r->node[i].name) {
+            first = r->node[i].name;
+            break;
+        }
+    }
+    names = first ? r->nameBytes - first + 1 : 1;
+    pvaType *type = ebpfMonPvaTypeNew(r->types, count, names);
+    if (!type) {
+        r->noMemory = 1;
+        return NULL;
+    }
+    for (i = 0; i < count; i++) {
+        type->node[i] = r->node[from + i];
+        type->node[i].next -= from;
+        type->node[i].name = i && type->node[i].name ? type->node[i].name - first + 1 : 0;
+        type->unknown |= type->node[i].code == pvaUnknown;
+        type->variant |= type->node[i].code == pvaVariant;
+    }
+    type->sure = sureBits(type);
+    char *to = (char *)&type->node[count];
+    *to = 0;
+    if (first) {
+        memcpy(to + 1, r->names + first, r->nameBytes - first);
+    }
+    return type;
+}
+
+/* A type known by its number, as a part of another one. */
+static int copyType(reading *r, const pvaType *type, uint32_t name)
+{
+    unsigned at = r->count, i;
+    pvaNode *node = addNodes(r, type->count);
+
+    if (!node) {
+        return -1;
+    }
+    for (i = 0; i < type->count; i++) {
+        node[i] = type->node[i];
+        node[i].next += at;
+        node[i].name = name;
+        if (i && addName(r, pvaName(type, i), strlen(pvaName(type, i)), &node[i].name)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int readField(reading *r, unsigned depth, uint32_t name);
+
+static int readMembers(reading *r, unsigned at, unsigned depth)
+{
+    size_t length, children, i;
+    const char *id = pvaString(r->buf, &length);
+    int isStruct = r->node[at].code == pvaStruct;
+    unsigned bits = 1;
+
+    if (id && isStruct && length == 6 && !memcmp(id, "enum_t", 6)) {
+        r->node[at].isEnum = 1;
+    }
+    children = pvaSize(r->buf);
+    if (pvaFailed(r->buf)) {
+        return -1;
+    }
+    if (children > pvaLeft(r->buf) / 2) { /* name's length and type */
+        r->buf->bad = 1;
+        return -1;
+    }
+    if (children > PVA_NODES) {
+        r->noMemory = 1;
+        return -1;
+    }
+    r->node[at].children = children;
+    for (i = 0; i < children; i++) {
+        unsigned child = r->count;
+        uint32_t name;
+        const char *text = pvaString(r->buf, &length);
+
+        if (!text || addName(r, text, strnlen(text, length), &name) || readField(r, depth + 1, name)) {
+            return -1;
+        }
+        bits += r->node[child].bits;
+        if (r->node[at].isEnum && (i > 1 || strcmp(r->names + name, i ? "choices" : "index")
+            || r->node[child].code != (i ? pvaText : pvaI32) || r->node[child].array != (i ? pvaArray : pvaScalar))) {
+            r->node[at].isEnum = 0;
+        }
+    }
+    r->node[at].isEnum &= children > 0;
+    r->node[at].bits = isStruct ? bits : 1;
+    return 0;
+}
+
+/* 0: one more node, or a subtree, stands in the list. */
+static int readField(reading *r, unsigned depth, uint32_t name)
+{
+    unsigned at = r->count;
+    unsigned code = pvaGet(r->buf, 1);
+
+    if (depth > PVA_DEPTH || (code >= 0xe0 && code < 0xfc) || code == 0xff) {
+        r->buf->bad = 1;
+    }
+    if (pvaFailed(r->buf)) {
+        return -1;
+    }
+    if (code >= 0xfc) {
+        uint16_t id = pvaGet(r->buf, 2);
+
+        if (code == 0xfe) {
+            const pvaType *known = ebpfMonPvaTypesFind(r->types, id);
+
+            if (known) {
+                return copyType(r, known, name);
+            }
+            pvaNode *node = addNodes(r, 1);
+            if (!node || pvaFailed(r->buf)) {
+                return -1;
+            }
+            *node = (pvaNode){ .code = pvaUnknown, .next = at + 1, .bits = 1, .name = name };
+            return 0;
+        }
+        if (code == 0xfc) {
+            pvaSkip(r->buf, 4); /* the tag */
+        }
+        /* Whatever comes of it, the number no longer means what it did. */
+        ebpfMonPvaTypesSet(r->types, id, NULL);
+        if (readField(r, depth + 1, name)) {
+            return -1;
+        }
+        pvaType *type = typeOf(r, at);
+        ebpfMonPvaTypesSet(r->types, id, type);
+        ebpfMonPvaTypeDrop(r->types, type);
+        return type ? 0 : -1;
+    }
+
+    pvaNode *node = addNodes(r, 1);
+    if (!node) {
+        return -1;
+    }
+    *node = (pvaNode){ .code = code & ~0x18u, .array = code >> 3 & 3, .next = at + 1, .bits = 1, .name = name };
+    switch (node->code) {
+    case pvaStruct:
+    case pvaUnion:
+        if (node->array == pvaScalar) {
+            if (readMembers(r, at, depth)) {
+                return -1;
+            }
+        } else {
+            unsigned element = r->count;
+
+            node->children = 1;
+            if (node->array != pvaArray || readField(r, depth + 1, 0)
+                || (r->node[element].code != r->node[at].code && r->node[element].code != pvaUnknown)
+                || r->node[element].array) {
+                r->buf->bad |= !r->noMemory && !r->buf->cut;
+                return -1;
+            }
+        }
+        r->node[at].next = r->count;
+        return 0;
+    case pvaVariant:
+        r->buf->bad |= node->array > pvaArray;
+        break;
+    case 0x83: /* bounded string, as pvData has it, and as the specification's table has it */
+    case 0x86:
+        r->buf->bad |= node->array != pvaScalar;
+        node->code = pvaText;
+        pvaSize(r->buf);
+        break;
+    case pvaBool: case pvaI8: case pvaI16: case pvaI32: case pvaI64: case pvaU8: case pvaU16: case pvaU32:
+    case pvaU64: case pvaF32: case pvaF64: case pvaText:
+        if (node->array >= pvaBounded) {
+            size_t size = pvaSize(r->buf);
+
+            r->buf->bad |= size > INT32_MAX;
+            node->size = size;
+        }
+        break;
+    default:
+        r->buf->bad = 1;
+    }
+    return pvaFailed(r->buf) ? -1 : 0;
+}
+
+pvaType *ebpfMonPvaTypeRead(pvaTypes *types, pvaBuf *buf)
+{
+    reading r = { .types = types, .buf = buf };
+    pvaType *type = NULL;
+    uint32_t none;
+    size_t at = buf->pos;
+    unsigned code = pvaGet(buf, 1);
+
+    if (pvaFailed(buf) || code == 0xff) {
+        return NULL;
+    }
+    uint16_t id = code >= 0xfc ? pvaGet(buf, 2) : 0;
+    if (pvaFailed(buf)) {
+        return NULL;
+    }
+    if (code == 0xfe && ebpfMonPvaTypesFind(types, id)) {
+        return ebpfMonPvaTypeKeep(ebpfMonPvaTypesFind(types, id));
+    }
+    buf->pos = at;
+    /* Name 0 is the empty one. */
+    if (!addName(&r, "", 0, &none) && !readField(&r, 0, 0)) {
+        pvaType *numbered = code == 0xfc || code == 0xfd ? ebpfMonPvaTypesFind(types, id) : NULL;
+
+        type = numbered ? ebpfMonPvaTypeKeep(numbered) : typeOf(&r, 0);
+    }
+    if (r.node) {
+        ebpfMonCircuitFree(types->circuit, r.node, r.room * sizeof(pvaNode));
+    }
+    if (r.names) {
+        ebpfMonCircuitFree(types->circuit, r.names, r.nameRoom);
+    }
+    if (r.noMemory) {
+        /* Where the description ends is not known, nor what else it would have numbered. */
+        ebpfMonCircuitStats(types->circuit)->noMemory++;
+        buf->cut = 1;
+    }
+    if (pvaFailed(buf)) {
+        ebpfMonPvaTypesForget(types);
+    }
+    return type;
+}

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the monitor's JSON log says, against what was sent."""
+import json
+import math
+import struct
+
+from .wait import until
+
+
+class Number(str):
+    """A JSON number with the digits that it has in the file."""
+
+
+class PutLog:
+    def __init__(self, path):
+        self.path = path
+        self.expected = 0  # of all that were compared
+        self.inside = 0    # … that the packets came too late for
+
+    def command(self):
+        """For the monitor's start-up."""
+        return f'ebpfMonJsonLog "{self.path}" 100 0 1 all'
+
+    def all(self):
+        try:
+            lines = self.path.read_text("utf-8").split("\n")[:-1]
+        except FileNotFoundError:
+            return []
+        return [json.loads(l, parse_int=Number, parse_float=Number) for l in lines]
+
+    def of(self, prefix):
+        return [o for o in self.all() if o["pv"].startswith(prefix)]
+
+    def next(self, number, prefix, mark, seconds=10):
+        """The puts to PVs of this prefix that came after "mark" = len(of(prefix)), once there are so many."""
+        self.expected += number
+        until(lambda: len(self.of(prefix)) >= mark + number, seconds,
+              lambda: f"{number} puts to {prefix}: " + "\n".join(map(str, self.of(prefix)[mark:])))
+        lines = self.of(prefix)[mark:]
+        assert len(lines) == number, "more than were sent: " + "\n".join(map(str, lines))
+        return lines
+
+
+def same(shown, sent, packing="d"):
+    """Whether this text or number is that value, to the last bit."""
+    if isinstance(sent, str):
+        return type(shown) is str and shown == sent
+    if isinstance(sent, float) and not math.isfinite(sent):
+        return shown in (("Nan", "NaN", "nan") if math.isnan(sent) else
+                         ("Infinity", "inf") if sent > 0 else ("-Infinity", "-inf"))
+    if isinstance(sent, float):
+        return struct.pack(packing, float(shown)) == struct.pack(packing, sent)
+    return int(shown) == sent
+
+
+def same_array(shown, sent, packing="d"):
+    """[3] 1 2 3: the length and the first elements, eight or what 256 bytes hold."""
+    count, *first = shown.replace('"', "").split(" ")
+    more = first[-1:] == ["..."]
+    first = first[:-1] if more else first
+    enough = min(len(sent), 6 if isinstance(sent[0], str) else 8)
+    return count == f"[{len(sent)}]" and more == (len(sent) > len(first)) and len(first) >= enough and \
+        all(same(a, b, packing) for a, b in zip(first, sent))

@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every road into a record: who wrote, through what, why, what, and what came of it. No road ends as "unknown".
+
+The witness is the JSON log. In it, and in what the tests ask for, a: and b: are the prefixes of two roadsIoc (b has a
+CA link to a), q: of a softIocPVA, x: of an IOC with pvxs.
+"""
+import getpass
+import json
+import os
+import re
+import struct
+
+import pytest
+from harness import ca, env
+from harness.process import Process
+from harness.wait import settled, until
+
+USER = getpass.getuser()
+BY_CLIENT = f"put by {USER}@{env.HOST}"
+PEER = re.compile(r"127\.0\.0\.1:\d+")
+FULL = "x" * 39  # what a STRING holds
+
+PVA_DB = """
+record(calc, "$(P)READY")   { field(CALC, "1") field(PINI, "YES") }
+record(ao, "$(P)AO")        { field(DRVH, "10") field(DRVL, "-10") field(FLNK, "$(P)CO") alias("$(P)ALIAS") }
+record(calcout, "$(P)CO")   { field(INPA, "$(P)AO") field(CALC, "A") field(OUT, "$(P)DST PP") }
+record(ao, "$(P)DST")       { }
+record(mbbo, "$(P)MODE")    { field(ZRST, "Off") field(ONST, "On") }
+record(lso, "$(P)LSO")      { field(SIZV, "200") }
+record(waveform, "$(P)WF")  { field(FTVL, "DOUBLE") field(NELM, "1000") }
+record(waveform, "$(P)WFS") { field(FTVL, "STRING") field(NELM, "10") }
+record(ao, "$(P)DISABLED")  { field(DISP, "1") }
+record(ao, "$(P)DENIED")    { field(ASG, "DENIED") }
+record(seq, "$(P)BUSY")     { field(DLY1, "0.3") field(DO1, "1") field(LNK1, "$(P)BUSY:DST PP") }
+record(ao, "$(P)BUSY:DST")  { }
+record(ao, "$(P)G1")        { info(Q:group, {"$(P)GRP": {"a": {+channel: "VAL", +putorder: 1}}}) }
+record(ao, "$(P)G2")        { info(Q:group, {"$(P)GRP": {"b": {+channel: "VAL", +putorder: 2}}}) }
+"""
+
+
+class World:
+    def __init__(self, path, monitor, iocs):
+        self.path, self.monitor, self.iocs = path, monitor, iocs
+        self.at = 0
+
+    def full(self, text):
+        """a:AO as that IOC calls it."""
+        return re.sub(r"(?<![\w:])([abqx]):", lambda m: self.iocs[m[1]].prefix, str(text))
+
+    def ioc(self, name):
+        return self.iocs[name[0]]
+
+    def objects(self, start=None):
+        data = self.path.read_bytes()[self.at if start is None else start:] if self.path.exists() else b""
+        text = data[:data.rfind(b"\n") + 1].decode()
+        for short, ioc in self.iocs.items():
+            text = text.replace(ioc.prefix, short + ":").replace(f'"{ioc.name}"', f'"{short}"')
+        return [json.loads(line) for line in text.splitlines()]
+
+    def mark(self):
+        """What is in the log until now belongs to others."""
+        self.at = self.path.stat().st_size if self.path.exists() else 0
+
+    def expect(self, *rows, seconds=8):
+        """All of these, in this order of each PV, and no other put to their PVs."""
+        found = []
+
+        def there():
+            found[:] = [o for o in self.objects() if any(o["pv"] == r["pv"] for r in rows)]
+            return len(found) >= len(rows)
+
+        until(there, seconds, lambda: f"{rows}\n{found}\nin {self.objects()}")
+        assert len(found) == len(rows), found
+        for row in rows:
+            o = next(o for o in found if o["pv"] == row["pv"])
+            found.remove(o)
+            wrong = {k: o.get(k) for k, v in row.items() if not same(o.get(k), v)}
+            assert not wrong, f"{wrong} is not {({k: row[k] for k in wrong})} in {o}"
+            if o["through"] in ("CA", "PVA") and o["seen"] != "wire":
+                assert o.get("hash") or o["seen"] == "inside"
+        return self
+
+    def run(self, program, name, *args):
+        """A client program of Base; its pid."""
+        ioc = self.ioc(name.split()[-1])
+        options = name.split()[:-1]
+        p = Process([env.BASE_BIN / program, "-w", "5", *options, self.full(name.split()[-1]), *map(self.full, args)],
+                    env.client_env(ioc.port))
+        p.wait(15)
+        return p.pid
+
+    def caput(self, name, *args):
+        return self.run("caput", name, *args)
+
+    def pv(self, name):
+        return ca.pv(self.full(name))
+
+
+def same(got, want):
+    return bool(isinstance(got, str) and want.fullmatch(got)) if isinstance(want, re.Pattern) else got == want
+
+
+def client(pid, command="caput"):
+    return {"user": USER, "host": env.HOST, "peer": PEER, "real_user": USER, "pid": pid, "command": command}
+
+
+def link(name, root, cause=BY_CLIENT, **more):
+    return {"through": "link", "link": name, "root": root, "cause": cause, "result": "ok", **more}
+
+
+def no_client(thread, through="thread", **more):
+    return {"through": through, "thread": thread, "user": None, "peer": None, "result": "ok", **more}
+
+
+@pytest.fixture(scope="module")
+def started(module_ioc, module_monitor, tmp_path_factory):
+    path = tmp_path_factory.mktemp("log") / "puts.json"
+    monitor = module_monitor(before=[f'ebpfMonJsonLog "{path}" 100 0 1 all']).start()
+    db = [env.TESTS / "ioc" / "roads.db"]
+    a = module_ioc(kind="roadsIoc", files=db, macros="SCAN=Passive", environ={"ROADS_WAIT": "1"})
+    a.start(wait=False)
+    monitor.wait_ioc(a, level="puts", records=60)  # before its iocInit
+    a.process.send("go")
+    a.wait_ready()
+    b = module_ioc(kind="roadsIoc", files=db, macros=f"SCAN=Passive,OTHER={a.prefix}AO").start()
+    q = module_ioc(PVA_DB, kind="softIocPVA", acf=env.TESTS / "ioc" / "roads.acf").start()
+    x = module_ioc(PVA_DB, kind="pvxs").start()
+    for ioc in (a, b, q, x):
+        monitor.wait_ioc(ioc)
+    return World(path, monitor, {"a": a, "b": b, "q": q, "x": x})
+
+
+@pytest.fixture
+def world(started):
+    started.mark()
+    return started
+
+
+def test_restored_at_start_up(started):
+    """Arrays as autosave writes them; scalars go into the record without dbPut (dbPutString): restored, not seen."""
+    started.at = 0
+    started.expect({"pv": "a:KEPT:ARRAY", "value": "[3] 1 2.5 4", "count": 3, "old": "[0]",
+                    **no_client("roadsIoc", "start-up")})
+    started.expect({"pv": "a:CP:DST", "value": 0, "link": "a:CP:MID.OUT", "through": "link", "thread": "scanOnce"})
+    assert started.pv("a:KEPT").get() == 13.5 and started.pv("a:KEPT:TEXT").get() == "from the file"
+    assert not [o for o in started.objects() if o["pv"] in ("a:KEPT", "a:KEPT:TEXT")]
+
+
+@pytest.mark.parametrize("program, name, through, thread", [
+    ("caput", "a:AO", "CA", "CAS-client"),
+    ("caput", "-c a:AO", "CA", "CAS-client"),
+    ("pvput", "q:AO", "PVA", "TCP-rx"),
+    ("pvput", "-r record[block=true] q:AO", "PVA", "TCP-rx"),
+    ("pvput", "x:AO", "PVA", "PVXTCP"),
+    ("pvput", "-r record[block=true] x:AO", "PVA", "PVXTCP"),
+])
+def test_client(world, program, name, through, thread):
+    pid = world.run(program, name, 2.5)
+    world.expect({"pv": name.split()[-1], "value": 2.5, "through": through, "thread": thread, "result": "ok",
+                  **client(pid, program)})
+
+
+@pytest.mark.parametrize("name, args, pv, value, old", [
+    ("a:LIM:ALIAS", [3], "a:LIM", 3, 0),
+    ("a:LIM:SECOND:ALIAS.VAL", [4], "a:LIM", 4, 3),
+    ("a:AO.DESC", ["text"], "a:AO.DESC", "text", ""),
+    ("-S a:AO.DESC$", ["café"], "a:AO.DESC", "café", "text"),
+    ("-S a:AO.DESC$", [""], "a:AO.DESC", "", "café"),
+    ("-S a:LSO.VAL$", ["long " * 30], "a:LSO", "long " * 30, ""),
+    ("-S a:LSO.VAL$", ["7"], "a:LSO", "7", "long " * 30),
+    ("a:NPP:SRC.OUT", ["a:PP:DST NPP"], "a:NPP:SRC.OUT", "a:PP:DST NPP", "a:NPP:DST NPP NMS"),
+    ("-S a:NPP:SRC.OUT$", ["a:NPP:DST PP"], "a:NPP:SRC.OUT", "a:NPP:DST PP", "a:PP:DST NPP NMS"),
+    ("a:NPP:SRC.OUT", ["a:NPP:DST NPP"], "a:NPP:SRC.OUT", "a:NPP:DST NPP", "a:NPP:DST PP NMS"),
+    ('-a a:WF:DOUBLE.{"arr":{"s":1}}', [2, 4, 5], "a:WF:DOUBLE", "[2] 4 5", "[0]"),  # CA puts from the first element
+    ("-a a:WF:DOUBLE.VAL[1:2]", [2, 6, 7], "a:WF:DOUBLE", "[2] 6 7", "[2] 4 5"),
+    ("q:ALIAS", [3], "q:AO", 3, 2.5),
+    ("x:ALIAS", [3], "x:AO", 3, 2.5),
+    ("q:AO.DESC", ["text"], "q:AO.DESC", "text", ""),
+    ("x:AO.DESC", ["text"], "x:AO.DESC", "text", ""),
+    ("q:CO.OUT", ["q:DST NPP"], "q:CO.OUT", "q:DST NPP", "q:DST PP NMS"),
+    ("x:CO.OUT", ["x:DST NPP"], "x:CO.OUT", "x:DST NPP", "x:DST PP NMS"),
+    ('q:WF.{"arr":{"s":1}}', ["[4,5]"], "q:WF", "[2] 4 5", "[0]"),
+    ("x:WF.VAL[1:2]", ["[4,5]"], "x:WF", "[2] 4 5", "[0]"),
+])
+def test_channel_names(world, name, args, pv, value, old):
+    """As the client wrote it, beside the field that it leads to."""
+    pid = world.run("pvput" if name[0] in "qx" else "caput", name, *args)
+    channel = name.split()[-1]
+    world.expect({"pv": pv, "channel": channel if channel != pv else None, "value": value, "old": old, "result": "ok",
+                  "pid": pid})
+
+
+@pytest.mark.parametrize("name, sent, value, after", [
+    ("a:LIM", 50, 50, "10"),
+    ("a:LIM", -50, -50, "-10"),
+    ("a:LIM", 3, 3, None),
+    ("a:LONG", 3.7, 3.7, "3"),
+    ("-s a:LONG", "4.7", 4.7, "4"),
+    ("a:LONG", 300, 300, "100"),
+    ("a:AO", "nan", "Nan", None),
+    ("a:AO", "inf", "Infinity", None),
+    ("a:AO", "-inf", "-Infinity", None),
+    ("-s a:MODE", "Run", "Run", None),
+    ("a:MODE", "Test mode", "Test mode", None),
+    ("-n a:MODE", 1, "Standby", None),
+    ("a:STRING", FULL, FULL, None),
+    ("a:STRING", "", "", None),
+    ("q:AO", 50, 50, "10"),
+    ("x:AO", 50, 50, "10"),
+    ("q:AO", "nan", "Nan", None),
+    ("x:AO", "inf", "Infinity", "10"),
+    ("q:MODE", "On", "On", None),
+    ("x:LSO", "long " * 30, "long " * 30, None),
+    ("q:WFS", '["a","bc"]', "[2] a bc", None),
+])
+def test_values(world, name, sent, value, after):
+    """What was sent, and what the record made of it."""
+    pv = name.split()[-1]
+    world.run("pvput" if pv[0] in "qx" else "caput", name, sent)
+    world.expect({"pv": pv, "value": value, "after": after, "result": "ok"})
+
+
+@pytest.mark.parametrize("payload, value, after", [
+    (b"y" * 40, "y" * 40, FULL.replace("x", "y")),  # no terminator
+    (b"\xff\xfelatin \xe9\0", "\ufffd\ufffdlatin \ufffd", None),
+    (b"a\n\x1b[31m\0", "a\\x0a\\x1b[31m", None),
+    (b"\0", "", None),
+    (b"", "", None),
+])
+def test_strings_as_they_come(world, payload, value, after):
+    ca.write(world.ioc("a").port, world.full("a:STRING"), payload, 0)
+    world.expect({"pv": "a:STRING", "value": value, "after": after, "user": "tester", "host": "testhost",
+                  "real_user": USER, "pid": os.getpid(), "result": "ok"})
+
+
+@pytest.mark.parametrize("kind, values, code, text", [
+    ("CHAR", [-1, 2, 0], "b", "[3] 255 2 0"),  # CA's characters have no sign
+    ("UCHAR", [255, 2, 0], "b", "[3] 255 2 0"),
+    ("SHORT", [-32768, 7], "h", "[2] -32768 7"),
+    ("LONG", list(range(3000)), "i", "[3000] 0 1 2 3 4 5 6 7 ..."),
+    ("FLOAT", [0.5, -0.25], "f", "[2] 0.5 -0.25"),
+    ("DOUBLE", [0.1 * i for i in range(20000)], "d", "[20000] 0 0.1 0.2 0.30000000000000004 0.4 0.5 0.6000000000000001"
+                                                     " 0.7000000000000001 ..."),
+    ("STRING", ["a", FULL, ""], "s", f"[3] a {FULL} "),
+])
+def test_arrays(world, kind, values, code, text):
+    pv = world.pv(f"a:WF:{kind}")
+    pv.put(values, wait=True, timeout=10)
+    if code == "s":
+        data = b"".join(v.encode().ljust(40, b"\0") for v in values)
+    else:
+        data = struct.pack(f">{len(values)}{code.upper() if kind == 'UCHAR' else code}", *values)
+    h = 0xcbf29ce484222325
+    for byte in data:
+        h = (h ^ byte) * 0x100000001b3 & 0xffffffffffffffff
+    world.expect({"pv": f"a:WF:{kind}", "value": text, "count": len(values),
+                  "hash": re.compile(f"{h:016x}")})
+
+
+@pytest.mark.parametrize("name, sent, result, status, message", [
+    ("-c -s a:AO", "no number", "failed", 33030145, None),  # S_stdlib_noConversion
+    ("a:LONG", "nan", "failed", 33030145, None),
+    ("-c a:DISABLED", 3, "failed", 33488937, None),         # S_db_putDisabled
+    ("a:DISABLED", 4, "failed", 33488937, None),
+    ("q:AO.NAME", "name", "failed", 33488901, None),        # S_db_noMod
+    ("x:AO.NAME", "name", "failed", 33488901, None),
+    ("q:DISABLED", 3, "failed", None, "Put Disabled"),
+    ("x:DISABLED", 3, "failed", None, re.compile(".*putDisabled")),
+    ("q:DENIED", 3, "denied", None, "Put not permitted"),
+])
+def test_failed(world, name, sent, result, status, message):
+    pv = name.split()[-1]
+    pid = world.run("pvput" if pv[0] in "qx" else "caput", name, sent)
+    world.expect({"pv": pv, "result": result, "status": status, "message": message, "pid": pid})
+
+
+@pytest.mark.parametrize("name, payload, dtype, result, value, status", [
+    ("a:DENIED", struct.pack(">d", 5), 6, "denied", 5, None),
+    ("a:AO.NAME", b"other\0", 0, "denied", "other", None),
+    ("a:MODE", b"no state\0", 0, "failed", "no state", 33488909), # S_db_badChoice
+])
+@pytest.mark.parametrize("callback", [False, True])
+def test_refused_to_a_client_that_tries(world, name, payload, dtype, result, value, status, callback):
+    ca.write(world.ioc("a").port, world.full(name), payload, dtype, callback=callback)
+    world.expect({"pv": name, "value": value, "result": result, "status": status, "user": "tester",
+                  "real_user": USER, "pid": os.getpid(), "through": "CA"})
+
+
+@pytest.mark.parametrize("name, sent, rows", [
+    ("a:PP:SRC.A", 4, [{"pv": "a:PP:DST", "value": 4, **link("a:PP:SRC.OUT", "a:PP:SRC")}]),
+    ("a:NPP:SRC.A", 5, [{"pv": "a:NPP:DST", "value": 5, **link("a:NPP:SRC.OUT", "a:NPP:SRC")}]),
+    ("a:DFAN", 6, [{"pv": f"a:DFAN:{c}", "value": 6, **link(f"a:DFAN.OUT{c}", "a:DFAN")} for c in "AB"]),
+    ("a:SEQ.PROC", 1, [{"pv": "a:SEQ:A", "value": 11, **link("a:SEQ.LNK1", "a:SEQ")},
+                       {"pv": "a:SEQ:B", "value": 22, **link("a:SEQ.LNK2", "a:SEQ", thread="cbLow")}]),
+    ("a:FAN.PROC", 1, [{"pv": "a:FAN:DST", "value": 1, **link("a:FAN:A.OUT", "a:FAN")}]),
+    ("a:ASYN.PROC", 1, [{"pv": "a:ASYN:DST", **link("a:ASYN:SRC.OUT", "a:ASYN", thread="cbLow")}]),
+    ("-a a:AAO", [2, 1.5, 2.5], [{"pv": "a:AAO:DST", "value": "[2] 1.5 2.5", **link("a:AAO.OUT", "a:AAO")}]),
+    ("a:TICK:IN.PROC", 1, [{"pv": "a:TICK:MID", **link("a:TICK:OUT.OUT", "a:TICK:IN")},
+                           {"pv": "a:TICK:DST", **link("a:TICK:MID.OUT", "a:TICK:IN")}]),
+])
+def test_links_for_a_client(world, name, sent, rows):
+    """However far from the client, and in whatever thread: it is its put that made them."""
+    pid = world.caput(name, *(sent if isinstance(sent, list) else [sent]))
+    world.expect(*({**client(pid), **row} for row in rows), {"pv": name.split()[-1], "through": "CA", **client(pid)})
+
+
+@pytest.mark.parametrize("ioc, thread", [("q", "TCP-rx"), ("x", "PVXTCP")])
+def test_links_for_a_pva_client(world, ioc, thread):
+    pid = world.run("pvput", f"{ioc}:AO", 7)
+    world.expect({"pv": f"{ioc}:DST", "value": 7, "thread": thread, "pid": pid, "peer": PEER,
+                  # what a PVA client claims is known on the wire alone
+                  **link(f"{ioc}:CO.OUT", f"{ioc}:AO", f"put by {USER}@127.0.0.1")})
+
+
+def test_pva_group(world):
+    from p4p.client.thread import Context
+
+    for name in "qx":
+        with Context("pva", conf=env.pva_conf(world.ioc(name).port), useenv=False) as c:
+            c.put(world.full(f"{name}:GRP"), {"a.value": 1.5, "b.value": 2.5}, timeout=10)
+        world.expect(*({"pv": f"{name}:G{i}", "value": i + 0.5, "through": "PVA", "user": USER, "pid": os.getpid(),
+                        "result": "ok"} for i in (1, 2)))
+
+
+def test_ca_links(world):
+    """To the own IOC, and to another one."""
+    pid = world.caput("a:CA:SRC", 5)
+    world.expect({"pv": "a:CA:SRC", **client(pid)},
+                 {"pv": "a:CA:DST", **link("a:CA:SRC.OUT", "a:CA:SRC", through="CA link", link_ioc="a",
+                                           thread="dbCaLink")})
+    world.caput("b:OTHER:SRC", 6)
+    world.expect({"pv": "a:AO", **client(world.ioc("b").pid, "roadsIoc"),
+                  **link("b:OTHER:SRC.OUT", "b:OTHER:SRC", through="CA link", link_ioc="b")})
+
+
+def test_two_ca_links_to_one_pv(world):
+    """Which of them it was cannot be told, when both wrote within a second: so that is said."""
+    world.pv("a:CA:SRC").put(7, wait=True)
+    world.pv("a:CA:SRC2").put(8, wait=True)
+    world.expect(*[{"pv": "a:CA:DST", "through": "CA link", "link": re.compile(r"a:CA:SRC2?\.OUT")}] * 2)
+    second = [o for o in world.objects() if o["pv"] == "a:CA:DST"][-1]
+    assert second["link"] == "a:CA:SRC2.OUT" and second["cause"] == BY_CLIENT + "; or one of 1 other links"
+
+
+def test_cp_link(world):
+    """The write is the record's with the CP link, in another thread; what it follows is named."""
+    world.caput("a:CP:SRC", 9)
+    world.expect({"pv": "a:CP:DST", "value": 9, "user": None,
+                  **link("a:CP:MID.OUT", "a:CP:MID", "CP link from a:CP:SRC", thread="scanOnce")})
+
+
+def test_scanned(world):
+    """By a scan thread; an asynchronous record's second half too, though it is another thread's."""
+    for name, pv, by in (("a:TICK:IN", "a:TICK:DST", "a:TICK:MID.OUT"), ("a:ASYN", "a:ASYN:DST", "a:ASYN:SRC.OUT")):
+        world.mark()
+        world.caput(name + ".SCAN", ".1 second")
+        until(lambda: len([o for o in world.objects() if o["pv"] == pv]) > 2, 5, pv)
+        world.caput(name + ".SCAN", "Passive")
+        puts = [o for o in world.objects() if o["pv"] == pv]
+        want = link(by, name, "scan 0.1 second")
+        assert not [o for o in puts if {k: o.get(k) for k in want} != want or "user" in o], puts
+    settled(lambda: len(world.objects()), 5, quiet=0.3)
+
+
+def test_within_the_ioc(world):
+    """The shell, a driver, an interrupt, a program with a CA context of its own."""
+    a = world.ioc("a")
+    for command, *rows in [
+        ("dbpf a:AO 1.5", {"pv": "a:AO", "value": 1.5, **no_client("roadsIoc", "shell")}),
+        ("dbpf a:PP:SRC.A 2.5", {"pv": "a:PP:SRC.A", "value": 2.5, **no_client("roadsIoc", "shell")},
+         {"pv": "a:PP:DST", "value": 2.5, "user": None, **link("a:PP:SRC.OUT", "a:PP:SRC", "shell")}),
+        ("dbtr a:PP:SRC", {"pv": "a:PP:DST", "user": None, **link("a:PP:SRC.OUT", "a:PP:SRC", "shell")}),
+        ("dbpf a:ASYN.PROC 1", {"pv": "a:ASYN:DST", "user": None, "thread": "cbLow",
+                                **link("a:ASYN:SRC.OUT", "a:ASYN", "shell")}),
+        ("roadsSeq a:AO 3.5", {"pv": "a:AO", "value": 3.5, **no_client("seqDemo")}),
+        ("roadsDriver a:AO 4.5", {"pv": "a:AO", "value": 4.5, **no_client("drvDemo")}),
+        ("roadsDriver a:AO 5.5 put", {"pv": "a:AO", "value": 5.5, **no_client("drvDemo")}),
+        ("roadsDriver a:PP:SRC.A 6.5", {"pv": "a:PP:DST", **link("a:PP:SRC.OUT", "a:PP:SRC", "thread drvDemo")}),
+        ("roadsInterrupt 7.5", {"pv": "a:INTR:DST", "value": 7.5,
+                                **link("a:INTR:SRC.OUT", "a:INTR", "I/O Intr", thread="cbLow")}),
+    ]:
+        world.mark()
+        a.command(world.full(command))
+        world.expect(*rows)
+    world.mark()
+    a.command(world.full("roadsSeq b:AO 8.5"))  # in the other IOC it is a client as others; its thread is not known
+    world.expect({"pv": "b:AO", "value": 8.5, "through": "CA", "result": "ok", **client(a.pid, "roadsIoc")})
+
+
+def test_put_callback_to_a_busy_record(world):
+    """Made later by a callback's thread: by whom it was asked for stands, for what the record then does too. Once."""
+    world.caput("a:ASYN.A", 300000)
+    world.mark()
+    pid = world.caput("a:ASYN.PROC", 1)
+    me = {"user": USER, "host": env.HOST, "pid": os.getpid(), "result": "ok"}
+    world.pv("a:ASYN.B")
+    world.pv("a:ASYN.PROC").put(1, wait=True, timeout=10)
+    dst = {"pv": "a:ASYN:DST", **link("a:ASYN:SRC.OUT", "a:ASYN", thread="cbLow")}
+    world.expect({"pv": "a:ASYN.PROC", "thread": "CAS-client", **client(pid)},
+                 {"pv": "a:ASYN.PROC", "thread": "cbLow", "through": "CA", **me},
+                 {**dst, "pid": pid}, {**dst, "pid": os.getpid()})
+    world.mark()
+    world.caput("a:ASYN.PROC", 1)
+    world.pv("a:ASYN.B").put(5, wait=True, timeout=10)
+    world.expect({"pv": "a:ASYN.B", "value": 5, "thread": "cbLow", "through": "CA", "peer": PEER, **me})
+
+
+def test_a_long_wait_for_a_busy_record(world):
+    """Meanwhile the IOC serves others of this client: so the put that waits is late, not lost."""
+    world.caput("a:ASYN.A", 1800000)
+    world.caput("a:ASYN.PROC", 1)
+    world.pv("a:ASYN.B").put(6, use_complete=True)
+    world.pv("a:LONG").put(7, wait=True)
+    world.mark()
+    world.expect({"pv": "a:ASYN.B", "value": 6, "through": "CA", "result": "ok", "pid": os.getpid(),
+                  "seen": re.compile("both|inside")})
+
+
+@pytest.mark.parametrize("name", ["q", "x"])
+def test_pva_put_to_a_busy_record(world, name):
+    world.caput(f"{name}:BUSY.PROC", 1)
+    pid = world.run("pvput", f"-r record[block=true] {name}:BUSY.PROC", 1)
+    dst = {"pv": f"{name}:BUSY:DST", "thread": "cbLow", "through": "link", "link": f"{name}:BUSY.LNK1"}
+    world.expect({"pv": f"{name}:BUSY.PROC", "through": "CA"},
+                 {"pv": f"{name}:BUSY.PROC", "through": "PVA", "thread": "cbLow", **client(pid, "pvput")},
+                 {**dst, "cause": BY_CLIENT}, {**dst, "pid": pid, "cause": f"put by {USER}@127.0.0.1"})
+
+
+def test_of_all_none_is_unknown_and_none_is_told_twice(started):
+    """What the wire alone knows of is published a second later at the earliest."""
+    settled(lambda: len(started.objects(0)), 15, quiet=1.5)
+    every = started.objects(0)
+    assert len(every) > 100
+    for o in every:
+        assert o["result"] in ("ok", "failed", "denied"), o
+        if o["through"] in ("CA", "PVA"):
+            assert o.get("peer") and o.get("user") and o.get("host") and o.get("pid") and o.get("command"), o
+        elif o["through"] in ("link", "CA link"):
+            assert o.get("link") and o.get("cause"), o
+        else:
+            assert o.get("thread"), o
+    keys = [(o["peer"], o["pv"], str(o["value"])) for o in every if o["through"] in ("CA", "PVA")]
+    wire = {o["pv"] for o in every if o["seen"] == "wire"}
+    assert wire <= {"q:DISABLED", "x:DISABLED", "q:DENIED"}, wire  # refused by QSRV itself
+    twice = {k for k in keys if keys.count(k) > 1}
+    assert not twice, twice
+    assert started.monitor.losses() == {}

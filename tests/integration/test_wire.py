@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Puts from the wire, to servers and by clients that nobody here wrote, compared with what was sent."""
+import getpass
+import os
+import signal
+
+import pytest
+from harness import ca, db, env, rawca
+from harness.caclients import (CHAR, DOUBLE, ENUM, FLOAT, LONG, NAMES, SHORT, STRING, Caproto, Libca, Raw, caput,
+                               on_the_wire)
+from harness.process import Process
+from harness.putlog import PutLog, same, same_array
+from harness.wait import settled, until
+
+PROGRAM = env.TESTS / "integration" / "peer_ioc.py"
+STATES = ["Idle", "Moving", "Stopped"]
+NELM = 100000
+INF, NAN = float("inf"), float("nan")
+PACKING = {FLOAT: "f"}
+
+RECORDS = db.READY + db.record("stringout", "STRING") + db.record("longout", "LONG") + db.record("ao", "DOUBLE") + \
+    db.record("mbbo", "ENUM", **dict(zip(("ZRST", "ONST", "TWST"), STATES))) + \
+    "".join(db.record("waveform", t, FTVL=t.replace("CHAR", "UCHAR"), NELM=1) for t in ("SHORT", "FLOAT", "CHAR")) + \
+    "".join(db.record("waveform", "A" + t, FTVL=t.replace("CHAR", "UCHAR"), NELM=NELM) for t in NAMES) + \
+    db.record("ao", "DISABLED", DISP=1) + db.record("ao", "RO", ASG="RO")
+ACF = """ASG(DEFAULT) { RULE(1, WRITE) }
+ASG(RO) { RULE(1, READ) }
+"""
+
+SCALARS = {
+    STRING: ["", "hello", "x" * 39],
+    SHORT: [-32768, 32767],
+    FLOAT: [2.5, NAN, INF, -INF, -0.0, 3.4028234663852886e38, 1.401298464324817e-45],
+    ENUM: [2, 0, 1],
+    CHAR: [255, 65, 0],
+    LONG: [-2147483648, 2147483647],
+    DOUBLE: [0.1, NAN, INF, -INF, -0.0, 1.7976931348623157e308, 5e-324],
+}
+ARRAYS = {
+    STRING: [["one", "", "y" * 39], ["a"] * 20],
+    SHORT: [[-32768, 32767, 0]],
+    FLOAT: [[2.5, -0.0, NAN, INF]],
+    CHAR: [[0, 128, 255], list(range(200))],
+    LONG: [[2147483647, -2147483648], list(range(1000))],
+    DOUBLE: [[0.1, -0.0, NAN, -INF], [i / 7 for i in range(NELM)]],
+}
+
+
+@pytest.fixture(scope="module")
+def servers(module_ioc, tmp_path_factory):
+    """All on one host, each with ports of its own."""
+    acf = tmp_path_factory.mktemp("acf") / "test.acf"
+    acf.write_text(ACF)
+    made = {kind: module_ioc(kind="pythonSoftIOC", files=[PROGRAM, kind]).start(wait=False)
+            for kind in ("caproto", "pcaspy", "softioc", "p4p")}
+    made["softIocPVA"] = module_ioc(RECORDS, kind="softIocPVA", acf=acf).start(wait=False)
+    for kind, ioc in made.items():
+        if kind == "p4p":
+            until(lambda: "ready" in ioc.process.lines or not ioc.running, 30, ioc.process.output)
+            assert ioc.running, ioc.process.output()
+        else:
+            ioc.wait_ready()
+    return made
+
+
+@pytest.fixture(scope="module")
+def early(servers):
+    """A client that had its channels before there was a monitor."""
+    client = Raw()
+    for kind in ("caproto", "softIocPVA"):
+        client.put(servers[kind], "LONG", LONG, [1], True)
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    return PutLog(tmp_path_factory.mktemp("logs") / "puts.json")
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, servers, early, log):
+    m = module_monitor(before=[log.command()]).start()
+    for kind in ("softIocPVA", "softioc"):
+        m.wait_ioc(servers[kind])
+    return m
+
+
+def seen_of(kind):
+    return "both" if kind in ("softIocPVA", "softioc") else "wire"
+
+
+def check_seen(log, kind, o):
+    """A put in a busy moment may be told before its packet has come."""
+    log.inside += o["seen"] == "inside"
+    assert o["seen"] == seen_of(kind) or (o["seen"] == "inside" and seen_of(kind) == "both"), o
+
+
+def check(log, kind, ioc, o, record, notify, result=None):
+    """What does not depend on the value."""
+    assert o["pv"] == ioc.prefix + record and o["ioc"] == ioc.name, o
+    check_seen(log, kind, o)
+    assert o["result"] == (result or ("ok" if notify or seen_of(kind) == "both" else "sent")), o
+    assert o["server"] == f"127.0.0.1:{ioc.port}" and o["peer"].startswith("127.0.0.1:"), o
+
+
+def missing(kind, base, client, many):
+    """What this server does not have; what this client does not send."""
+    return (kind == "pcaspy" and (base == CHAR and not many or base == STRING and many)) or \
+        (kind == "softioc" and base == STRING and many) or (client is Caproto and base == STRING and many)
+
+
+CLIENTS = {"libca": Libca, "caproto": Caproto, "raw": Raw}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("kind", ["softIocPVA", "softioc", "caproto", "pcaspy"])
+def test_channel_access(servers, monitor, log, kind, client):
+    """Every type, as a scalar and as an array, by write and by write-notify: each once, in order, exactly, whose."""
+    ioc, client = servers[kind], CLIENTS[client]()
+    puts = [(NAMES[t], t, [v], notify) for t, values in SCALARS.items() for notify in (False, True) for v in values
+            if not missing(kind, t, type(client), False)]
+    puts += [("A" + NAMES[t], t, v, notify) for t, values in ARRAYS.items() for notify in (False, True) for v in values
+             if not missing(kind, t, type(client), True)]
+    mark = len(log.of(ioc.prefix))
+    for put in puts:
+        client.put(ioc, *put)
+    lines = log.next(len(puts), ioc.prefix, mark, 20)
+    client.close()
+    before = {}
+    for (record, base, values, notify), o in zip(puts, lines):
+        check(log, kind, ioc, o, record, notify)
+        if len(values) > 1:
+            assert int(o["count"]) == len(values) and same_array(o["value"], values, PACKING.get(base, "d")), o
+        elif base == ENUM:
+            assert o["value"] == (STATES[values[0]] if seen_of(kind) == "both" else str(values[0])), o
+        else:
+            assert "count" not in o and same(o["value"], values[0], PACKING.get(base, "d")), (values, o)
+        if o["seen"] != "inside":
+            assert o["hash"] == rawca.fnv(on_the_wire(base, values, client.whole_strings)), o
+        assert (o["user"], o["host"], int(o["pid"])) == (client.user, client.host, os.getpid()), o
+        assert o["command"].startswith("python") and o["through"] == "CA", o
+        if record in before and len(values) == 1:
+            assert o["old"] == before[record], o
+        before[record] = o["value"]
+
+
+@pytest.mark.parametrize("kind", ["softIocPVA", "caproto", "pcaspy"])
+def test_caput(servers, monitor, log, kind):
+    """Values go as text; each put is a process and a connection of its own."""
+    ioc = servers[kind]
+    mark = len(log.of(ioc.prefix))
+    puts = [("DOUBLE", ["-c"], "2.25"), ("LONG", [], "-7"), ("STRING", ["-c"], "two words"), ("ALONG", ["-a"], "7")]
+    if kind == "pcaspy":
+        puts = puts[:2]  # it takes two seconds each
+    pids = [caput(ioc, *options, ioc.prefix + record, *(["2", "5"] if "-a" in options else []), value)
+            for record, options, value in puts]
+    lines = {o["pv"]: o for o in log.next(len(puts), ioc.prefix, mark)}
+    for (record, options, value), pid in zip(puts, pids):
+        o = lines[ioc.prefix + record]
+        check(log, kind, ioc, o, record, "-c" in options)
+        assert str(o["value"]) == ("[2] 5 7" if "-a" in options else value), o
+        assert (int(o["pid"]), o["user"], o["host"]) == (pid, getpass.getuser(), env.HOST), o
+        assert o["command"].startswith("caput"), o
+
+
+@pytest.mark.parametrize("kind", ["softIocPVA", "caproto"])
+def test_compound_types(servers, monitor, log, kind):
+    """DBR_STS_STRING to DBR_CTRL_DOUBLE: what stands before the value is not the value."""
+    ioc, client = servers[kind], Raw()
+    values = {STRING: "3.5", SHORT: 3, FLOAT: 3.5, ENUM: 1, CHAR: 3, LONG: 3, DOUBLE: 3.5}
+    mark = len(log.of(ioc.prefix))
+    puts = [(group + base, v) for group in (rawca.STS, rawca.TIME, rawca.GR, rawca.CTRL) for base, v in values.items()]
+    status = [client.put(ioc, "DOUBLE", dbr, [v], False) for dbr, v in puts]
+    lines = log.next(len(puts), ioc.prefix, mark)
+    client.close()
+    for (dbr, v), answer, o in zip(puts, status, lines):
+        if kind == "softIocPVA" and dbr == rawca.TIME + STRING:
+            continue  # dbChannel_put() of Base 7.0.8.1 passes it on as DBR_TIME, which dbPut() takes for a number
+        assert o["pv"] == ioc.prefix + "DOUBLE" and float(o["value"]) == float(v), (dbr, answer, o)
+        if o["seen"] != "inside":
+            assert o["hash"] == rawca.fnv(rawca.elements(dbr % 7, [v])), (dbr, o)
+        if kind == "softIocPVA":  # caproto's complaints come later than the answer to what was sent after it
+            assert (o["result"] == "ok") == (answer == 1), (dbr, answer, o)
+        else:
+            assert o["result"] == ("failed" if "exception" in o.get("message", "") else "sent"), o
+
+
+PVA = [("DOUBLE", v) for v in SCALARS[DOUBLE]] + [("LONG", -2147483648), ("STRING", ""), ("STRING", "x" * 39),
+                                                  ("ADOUBLE", [0.1, -0.0, NAN]), ("ALONG", [1, -2, 3]),
+                                                  ("ADOUBLE", [i / 7 for i in range(NELM)])]
+PVA_P4P = [("BOOL", True, "true"), ("BYTE", -128, -128), ("SHORT", 32767, 32767), ("INT64", -2**63, -2**63),
+           ("UINT64", 2**64 - 1, 2**64 - 1), ("FLOAT", 0.5, 0.5), ("ENUM", 2, "2 (Stopped)"),
+           ("ENUM", "Idle", "0 (Idle)"),
+           ("STRING", "h\u00e9 \u2192", "h\u00e9 \u2192"), ("ASTRING", ["a", "b c"], '[2] "a" "b c"'),
+           ("ABOOL", [True, False], "[2] true false"),
+           ("TABLE", {"value.a": [5, 6], "value.b": ["q", "r"]}, '{"value": {"a": [5, 6], "b": ["q", "r"]}}'),
+           ("STRUCT", {"x": 2.5, "deep": {"n": 4, "s": "t"}}, '{"x": 2.5, "deep": {"n": 4, "s": "t"}}'),
+           ("STRUCT", {"deep.s": "u"}, '{"deep": {"s": "u"}}')]
+
+
+@pytest.mark.parametrize("kind", ["softIocPVA", "softioc", "p4p"])
+def test_pv_access(servers, monitor, log, kind):
+    from p4p.client.thread import Context
+
+    ioc = servers[kind]
+    puts = PVA + [("ENUM", 1)] * (kind != "p4p")
+    if kind == "softioc":
+        puts = [p for p in puts if p[0] != "STRING"] + [("STRING", "x" * 39)]
+    mark = len(log.of(ioc.prefix))
+    context = Context("pva", conf=env.pva_conf(ioc.port), useenv=False)
+    for record, value in puts:
+        context.put(ioc.prefix + record, value, timeout=10)
+    told = [(r, v, None) for r, v in puts]
+    if kind == "p4p":
+        for record, value, _ in PVA_P4P:
+            context.put(ioc.prefix + record, value, timeout=10)
+        told += PVA_P4P
+    assert ioc.run("pvput", "-w", "5", ioc.prefix + "DOUBLE", 6.5).returncode == 0
+    context.close()
+    told.append(("DOUBLE", 6.5, None))
+    for (record, value, shown), o in zip(told, log.next(len(told), ioc.prefix, mark)):
+        assert o["pv"] == ioc.prefix + record and o["ioc"] == ioc.name and o["through"] == "PVA", o
+        check_seen(log, kind, o)
+        assert o["result"] == "ok" and (o["seen"] == "inside" or o["hash"]), o
+        assert o["user"] == getpass.getuser() and o["server"] == f"127.0.0.1:{ioc.port + 1000}", o
+        if isinstance(value, list) and not shown:
+            assert int(o["count"]) == len(value) and same_array(o["value"], value), o
+        elif record == "ENUM":
+            assert o["value"] == (shown or STATES[value]), o
+        else:
+            assert same(o["value"], value if shown is None else shown), (value, o)
+    assert o["command"].startswith("pvput") and int(o["pid"]) != os.getpid()
+
+
+@pytest.mark.parametrize("kind, record, base, value, result, message", [
+    ("caproto", "RO", DOUBLE, 1.5, "denied", "Forbidden"),
+    ("pcaspy", "RO", DOUBLE, 1.5, "denied", "rite access denied"),
+    ("softIocPVA", "RO", DOUBLE, 1.5, "denied", ""),
+    ("caproto", "BAD", DOUBLE, 1.5, "failed", "no such value"),
+    ("softIocPVA", "DISABLED", DOUBLE, 1.5, "failed", ""),
+    ("softIocPVA", "DOUBLE", STRING, "no number", "failed", ""),
+])
+def test_refused(servers, monitor, log, kind, record, base, value, result, message):
+    """Once, and what the server said of it; the value did not take the old one's place."""
+    ioc, client = servers[kind], Raw()
+    mark = len(log.of(ioc.prefix))
+    status = [client.put(ioc, record, base, [value], notify) for notify in (True, False)]
+    assert status[0] != 1
+    for o in log.next(2, ioc.prefix, mark):
+        check(log, kind, ioc, o, record, True, result)
+        assert same(o["value"], value) and message in o.get("message", ""), o
+        assert o.get("old") != o["value"], o
+    client.close()
+
+
+def test_refused_by_p4p(servers, monitor, log):
+    from p4p.client.thread import Context, RemoteError
+
+    ioc = servers["p4p"]
+    mark = len(log.of(ioc.prefix))
+    with Context("pva", conf=env.pva_conf(ioc.port), useenv=False) as context:
+        with pytest.raises(RemoteError):
+            context.put(ioc.prefix + "BAD", 5.0, timeout=10)
+    o, = log.next(1, ioc.prefix, mark)
+    assert (o["pv"], o["result"], o["message"]) == (ioc.prefix + "BAD", "failed", "no such value"), o
+
+
+def test_two_servers_with_the_same_names(module_ioc, servers, monitor, log):
+    first = servers["caproto"]
+    second = module_ioc(kind="pythonSoftIOC", files=[PROGRAM, "caproto"], prefix=first.prefix).start()
+    clients = [rawca.RawCa(ioc.port) for ioc in (first, second)]
+    mark = len(log.of(first.prefix))
+    for i in range(10):
+        for n, client in enumerate(clients):
+            client.put(first.prefix + "LONG", LONG, [100 * n + i], sync=False)
+    for client in clients:
+        client.put(first.prefix + "LONG", LONG, [-1], True)
+    lines = log.next(22, first.prefix, mark)
+    for n, ioc in enumerate((first, second)):
+        mine = [o for o in lines if o["ioc"] == ioc.name]
+        assert [int(o["value"]) for o in mine] == [100 * n + i for i in range(10)] + [-1]
+        assert [int(o["old"]) for o in mine[1:]] == [100 * n + i for i in range(10)]
+        assert {(o["peer"], o["server"]) for o in mine} == {(clients[n].address, f"127.0.0.1:{ioc.port}")}
+        clients[n].close()
+
+
+def test_channels_older_than_the_monitor(servers, early, monitor, log):
+    """By the number that the server gave it where nobody looks inside; what is made later has its name."""
+    ioc = servers["caproto"]
+    sid = early._circuits[ioc.port].sid(ioc.prefix + "LONG")
+    mark, mark2 = len(log.of("sid ")), len(log.of(ioc.prefix))
+    early.put(ioc, "LONG", LONG, [4711], True)
+    o, = log.next(1, "sid ", mark)
+    assert (o["pv"], o["value"], o["ioc"]) == (f"sid {sid}", "4711", ioc.name), o
+    assert o["server"] == f"127.0.0.1:{ioc.port}" and int(o["pid"]) == os.getpid(), o
+    early.put(ioc, "DOUBLE", DOUBLE, [4.5], True)
+    o, = log.next(1, ioc.prefix, mark2)
+    check(log, "caproto", ioc, o, "DOUBLE", True)
+    ioc = servers["softIocPVA"]
+    mark = len(log.of(ioc.prefix))
+    early.put(ioc, "LONG", LONG, [4712], True)
+    o, = log.next(1, ioc.prefix, mark)
+    check(log, "softIocPVA", ioc, o, "LONG", True)
+
+
+def stop(ioc):
+    ioc.process.signal(signal.SIGSTOP)
+    threads = [f"/proc/{ioc.pid}/task/{t}/stat" for t in os.listdir(f"/proc/{ioc.pid}/task")]
+    until(lambda: all(open(t).read().rsplit(")", 1)[1].split()[0] == "T" for t in threads), 5, "it stands still")
+
+
+def test_an_ioc_that_stands_still(servers, monitor, log):
+    """What it has not read yet is not lost."""
+    ioc, client = servers["softIocPVA"], Raw()
+    mark = len(log.of(ioc.prefix))
+    client.put(ioc, "LONG", LONG, [0], True)
+    log.next(1, ioc.prefix, mark)
+    mark += 1
+    circuit = client._circuits[ioc.port]
+    stop(ioc)
+    try:
+        for i in range(20):
+            circuit.put(ioc.prefix + "LONG", LONG, [i], sync=False)
+        assert settled(lambda: log.of(ioc.prefix)[mark:], 10, quiet=2.5) == []
+    finally:
+        ioc.process.signal(signal.SIGCONT)
+    lines = log.next(20, ioc.prefix, mark)
+    assert [int(o["value"]) for o in lines] == list(range(20))
+    for o in lines:
+        check(log, "softIocPVA", ioc, o, "LONG", False)
+    client.close()
+
+
+def test_an_ioc_killed_with_puts_in_its_queue(module_ioc, monitor, log):
+    ioc = module_ioc(db.READY + db.record("longout", "LONG")).start()
+    monitor.wait_ioc(ioc)
+    client = rawca.RawCa(ioc.port)
+    client.put(ioc.prefix + "LONG", LONG, [0], True)
+    log.next(1, ioc.prefix, 0)
+    stop(ioc)
+    for i in range(1, 11):
+        client.put(ioc.prefix + "LONG", LONG, [i], sync=False)
+    ioc.kill()
+    lines = log.next(10, ioc.prefix, 1)
+    assert [int(o["value"]) for o in lines] == list(range(1, 11))
+    for o in lines:
+        assert o["result"] in ("lost", "unknown") and o["seen"] == "wire" and o["ioc"] == ioc.name, o
+    client.close()
+
+
+def test_nothing_else_was_said(monitor, log):
+    """None twice, none invented, in all of the above."""
+    lines = settled(log.all, 20, quiet=1.5)
+    assert len(lines) == log.expected and log.inside <= log.expected / 50, log.inside
+    assert monitor.losses() == {} and monitor.get("WIRE_LOST_CNT") == 0 and monitor.get("WIRE_STATE") == 1
+
+
+def test_searches(servers, monitor):
+    """A name that nobody has; who asks for it."""
+    name = f"NOBODY:HAS:{os.getpid()}"
+    before = monitor.get("SEARCH_CNT")
+    port = servers["softIocPVA"].port
+    client = Process([env.BASE_BIN / "caget", "-w", "5", name], env.client_env(port))
+    # others on this host may ask for more: the list begins with what is asked for most
+    until(lambda: not ca.answers(port, name) and name in monitor.list("SEARCH_NAMES"), 20,
+          lambda: str(monitor.list("SEARCH_NAMES")))
+    client.wait()
+    assert client.returncode != 0
+    at = monitor.list("SEARCH_NAMES").index(name)
+    assert monitor.list("SEARCH_CNTS")[at] >= 3 and "127.0.0.1" in monitor.list("SEARCH_WHOS")[at]
+    assert monitor.get("SEARCH_CNT") >= before + 3
+    assert not any(n.startswith(servers["softIocPVA"].prefix) for n in monitor.list("SEARCH_NAMES"))
+
+
+def test_beacons(module_ioc, monitor):
+    before = monitor.get("BEACON_CNT")
+    ioc = module_ioc(db.READY).start()
+    monitor.wait("BEACON_CNT", lambda n: n >= before + 3, 10)
+    until(lambda: f"127.0.0.1:{ioc.port}" in " ".join(map(str, monitor.list("BEACON_SERVERS"))), 10,
+          lambda: str(monitor.list("BEACON_SERVERS")))

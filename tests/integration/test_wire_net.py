@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Puts between network namespaces, over a link that loses, repeats and reorders, and from packets that are injected."""
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+
+import pytest
+from harness import badlink, db, env, rawca
+from harness.ioc import Ioc
+from harness.process import Process
+from harness.putlog import PutLog
+from harness.wait import settled, until
+
+PROGRAM = env.TESTS / "integration" / "peer_ioc.py"
+PUTS = 300
+FIN = 1
+
+# FIRST COUNT on stdin: puts FIRST … by turns as a write and as a write-notify, a large array now and then.
+CLIENT = f"""
+import sys
+sys.path.insert(0, {str(env.TESTS / "integration")!r})
+from harness import rawca
+addr, port, pv, array = sys.argv[1:5]
+client = rawca.RawCa(int(port), "far", "farhost", addr)
+client.sid(pv)
+client.sid(array)
+print("ready", flush=True)
+for line in sys.stdin:
+    first, count = map(int, line.split())
+    for i in range(first, first + count):
+        client.put(pv, rawca.LONG, [i], notify=i % 2 == 1, sync=i % 2 == 1)
+        if i % 50 == 0:
+            client.put(array, rawca.DOUBLE, [float(i + k) for k in range(2000)], notify=True)
+    client.put(pv, rawca.LONG, [-1], notify=True)
+    print("done", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def link():
+    with badlink.BadLink(loss=0.02, reorder=0.1, dup=0.01, seed=1) as made:
+        yield made
+
+
+def there(link, end, argv, environ=None):
+    return Process(badlink.in_namespace(end, argv), environ or dict(os.environ))
+
+
+class FarIoc(Ioc):
+    """In the namespace link.b, at an address that can be reached from link.a."""
+
+    def __init__(self, tmp, link, **how):
+        super().__init__(tmp, **how)
+        self.link = link
+
+    def start(self):
+        environ = env.server_env(self.port, IOC=self.name)
+        if self.kind == "softIoc":
+            environ["EPICS_CAS_INTF_ADDR_LIST"] = self.link.addrB
+        self.process = there(self.link, self.link.b, self.argv(), environ)
+        program = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 1)"
+        until(lambda: subprocess.run(badlink.in_namespace(
+            self.link.b, [sys.executable, "-c", program, self.link.addrB, self.port]),
+            stderr=subprocess.DEVNULL).returncode == 0 or not self.running, 20, self.process.output)
+        assert self.running, self.process.output()
+        return self
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    return PutLog(tmp_path_factory.mktemp("logs") / "puts.json")
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory, link):
+    tmp = tmp_path_factory.mktemp("far")
+    made = [FarIoc(tmp, link, db=db.READY + db.record("longout", "LONG") +
+                   db.record("waveform", "ADOUBLE", FTVL="DOUBLE", NELM=2000)).start(),
+            FarIoc(tmp, link, kind="pythonSoftIOC", files=[PROGRAM, "caproto", link.addrB]).start()]
+    yield dict(zip(("softIoc", "caproto"), made))
+    for ioc in made:
+        ioc.discard()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, servers, log):
+    m = module_monitor(before=[log.command()]).start()
+    m.wait_ioc(servers["softIoc"])
+    return m
+
+
+@pytest.mark.parametrize("kind", ["softIoc", "caproto"])
+def test_over_a_bad_link(link, servers, monitor, log, kind):
+    """All of them, each once, in order and joined; a gap is only counted where something was not seen."""
+    ioc = servers[kind]
+    client = there(link, link.a, [sys.executable, "-B", "-c", CLIENT, link.addrB, ioc.port, ioc.prefix + "LONG",
+                                  ioc.prefix + "ADOUBLE"])
+    until(lambda: "ready" in client.lines or not client.running, 30, client.output)
+    client.send(f"0 {PUTS}")
+    until(lambda: "done" in client.lines or not client.running, 60, client.output)
+    assert client.running, client.output()
+    arrays = list(range(0, PUTS, 50))
+    lines = log.next(PUTS + len(arrays) + 1, ioc.prefix, 0)
+    longs = [o for o in lines if o["pv"] == ioc.prefix + "LONG"]
+    assert [int(o["value"]) for o in longs] == list(range(PUTS)) + [-1]
+    told = [o for o in lines if o["pv"] == ioc.prefix + "ADOUBLE"]
+    assert [int(o["count"]) for o in told] == [2000] * len(arrays)
+    for first, o in zip(arrays, told):
+        values = [float(first + k) for k in range(2000)]
+        assert o.get("hash", "inside") in ("inside", rawca.fnv(rawca.elements(rawca.DOUBLE, values))), o
+    for o in lines:
+        assert o["server"] == f"{link.addrB}:{ioc.port}" and o["peer"].startswith(link.addrA + ":"), o
+        assert (o["user"], o["host"], o["ioc"]) == ("far", "farhost", ioc.name), o
+    seen = [o["seen"] for o in lines]
+    if kind == "caproto":
+        assert set(seen) == {"wire"}
+    else:  # its packets may come after the put that they made: a lost one is put in order by the receiver at once
+        assert seen.count("both") >= 0.95 * len(seen) and set(seen) <= {"both", "inside"}, seen
+    counts = link.counts()
+    assert counts["dropped"] > 5 and counts["reordered"] > 20, counts
+    assert monitor.get("WIRE_LOST_CNT") == monitor.get("WIRE_GAP_CNT") == 0
+    assert settled(lambda: len(log.of(ioc.prefix)), 10, quiet=1.5) == len(lines)
+    client.close()
+
+
+def record_session(port, pv, values):
+    """The TCP/IP packets of a CA session over lo, as they went by."""
+    capture = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
+    capture.setsockopt(socket.SOL_SOCKET, badlink.SO_RCVBUFFORCE, 8 << 20)  # others use lo, too
+    capture.settimeout(5)
+    capture.bind(("lo", 0x0800))
+    client = rawca.RawCa(port, "replayed", "replayedhost")
+    own = int(client.address.rsplit(":", 1)[1])
+    for v in values:
+        client.put(pv, rawca.LONG, [v], notify=True)
+    client.socket.shutdown(socket.SHUT_WR)
+    packets = []
+    while not packets or struct.unpack(">H", packets[-1][20:22])[0] != own or not packets[-1][33] & FIN:
+        packet, (_, _, kind, *_) = capture.recvfrom(70000)
+        if kind != socket.PACKET_OUTGOING and packet[9] == socket.IPPROTO_TCP and \
+                {own, port} == set(struct.unpack(">HH", packet[20:24])):
+            packets.append(packet)
+    client.close()
+    capture.close()
+    return packets
+
+
+# Frames from stdin, in JSON as hexadecimal; sent out of the interface.
+INJECT = """
+import json, socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind((sys.argv[1], 0))
+for frame in json.load(sys.stdin):
+    s.send(bytes.fromhex(frame))
+"""
+
+
+def checksum(data):
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return total ^ 0xffff
+
+
+def test_a_capture_replayed(link, new_ioc, new_monitor, servers, tmp_path):
+    """Where nobody answers: what is on the wire alone is told of, with the replies that are in it."""
+    log = PutLog(tmp_path / "puts.json")
+    monitor = new_monitor(before=[log.command()], iocs="198.51.100.8:*").start()
+    monitor.wait_ioc(servers["softIoc"], level="off", records=0)
+    ioc = new_ioc(kind="pythonSoftIOC", files=[PROGRAM, "caproto"]).start()
+    values = list(range(1000, 1020))
+    packets = record_session(ioc.port, ioc.prefix + "LONG", values)
+    client, server = socket.inet_aton("198.51.100.7"), socket.inet_aton("198.51.100.8")
+    frames = []
+    for packet in packets:
+        own = struct.unpack(">H", packet[20:22])[0]
+        ends = server + client if own == ioc.port else client + server
+        head = packet[:10] + b"\0\0" + ends
+        head = head[:10] + struct.pack(">H", checksum(head)) + head[12:]
+        frames.append((b"\2\0\0\0\0\1" + b"\2\0\0\0\0\2" + b"\x08\0" + head + packet[20:]).hex())
+    # the last write is left out: that is a gap, and no put
+    hole = next(f for f in frames if rawca.elements(rawca.LONG, values[-1:]).hex() in f)
+    frames.remove(hole)
+    # into the end of the link itself, past what makes it bad
+    done = subprocess.run(badlink.in_namespace(link.middle, [sys.executable, "-c", INJECT, "linkB"]), text=True,
+                          input=json.dumps(frames), check=False, capture_output=True, timeout=20)
+    assert done.returncode == 0, done.stderr
+    lines = log.next(len(values) - 1, ioc.prefix, 0, 15)
+    assert [int(o["value"]) for o in lines] == values[:-1]
+    for o in lines:
+        assert o["seen"] == "wire" and o["ioc"] == f"198.51.100.8:{ioc.port}", o
+        assert o["user"] == "replayed" and o["peer"].startswith("198.51.100.7:") and "pid" not in o, o
+        assert o["result"] == "ok" and o["hash"] == rawca.fnv(rawca.elements(rawca.LONG, [int(o["value"])])), o
+    monitor.wait("WIRE_GAP_CNT", lambda n: n == 1, 5)
+    assert settled(lambda: len(log.of(ioc.prefix)), 10, quiet=1.5) == len(lines)

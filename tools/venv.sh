@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Python with the clients and peers from PyPI that tests and bench need, in the cache, once for each list of them.
+# Prints its path. Progress goes to stderr; nothing to do: silent.
+set -eu
+top=$(cd "$(dirname "$0")/.." && pwd)
+cache="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
+mkdir -p "$cache"
+python=/usr/bin/python3
+"$python" -c 'import ensurepip, venv' 2>/dev/null || python=python3
+list=$top/tests/requirements.txt
+key=$( { "$python" -V; cat "$list"; } | cksum | cut -d ' ' -f 1)
+venv=$cache/venv-$key
+if [ ! -f "$venv/.complete" ]; then
+    exec 9>"$cache/venv.lock"
+    flock 9
+    if [ ! -f "$venv/.complete" ]; then
+        echo "venv: installing Python clients and peers from PyPI into $venv" >&2
+        rm -rf "$venv"
+        "$python" -m venv "$venv"
+        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$list" >"$cache/pip.log" 2>&1 || {
+            tail -n 8 "$cache/pip.log" >&2
+            echo "venv: pip could not install $list. Is the network there? The whole story: $cache/pip.log" >&2
+            exit 1
+        }
+        touch "$venv/.complete"
+    fi
+fi
+echo "$venv/bin/python"
