@@ -61,9 +61,8 @@ void ebpfMonDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *put)
         name = link.pvname;
     else
         return;
-    for (size_t i = 0; name && i + 1 < sizeof(now); i++)
-        if (ebpfMonMemReadNow(t->pid, name + i, &now[i], 1) || !now[i])
-            break;
+    if (name)
+        ebpfMonMemTextNow(t->pid, name, now, sizeof(now));
     if (strlen(now) == want && strncmp(now, put->val, want) == 0) {
         put->result = ebpfMonPutOk;
     } else {

@@ -36,6 +36,7 @@ static known    servers[KNOWN];
 
 typedef struct {
     pid_t    pid;
+    uint32_t netns;
     ebpfMonServer server;
 } ioc;
 
@@ -44,6 +45,15 @@ static int watched(const ebpfMonTarget *t)
 {
     return (t->att.on & EBPFMON_BIT(ebpfMonProgPut)) && (t->att.on & EBPFMON_BIT(ebpfMonProgPutField));
 }
+
+/* All sockets of all IOCs. A namespace's table is read once: the kernel goes through its whole hash for it, which takes
+ * milliseconds, and meanwhile no packet is looked at. */
+typedef struct {
+    struct { unsigned long inode; const ioc *ioc; } *list;
+    size_t   count, room;
+    const ioc *ioc;      /* whose are added */
+    uint32_t netns;      /* whose table is read */
+} owned;
 
 static void fill(ebpfMonServer *s, const ebpfMonTarget *t)
 {
@@ -88,29 +98,81 @@ int ebpfMonServerMissed(uint32_t iocId, uint64_t at, int slow)
     return missed;
 }
 
+static void addOwned(void *arg, unsigned long inode)
+{
+    owned *o = arg;
+
+    if (o->count == o->room) {
+        size_t room = o->room ? 2 * o->room : 256;
+        void *more = realloc(o->list, room * sizeof(*o->list));
+
+        if (!more)
+            return;
+        o->list = more;
+        o->room = room;
+    }
+    o->list[o->count].inode = inode;
+    o->list[o->count++].ioc = o->ioc;
+}
+
+/* The inode comes first in what is sorted. */
+static int byInode(const void *a, const void *b)
+{
+    unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static int addListener(void *arg, const ebpfMonTcpRow *row)
+{
+    owned *o = arg;
+    const ioc *i;
+    size_t low = 0, high = o->count;
+
+    if (row->state != ebpfMonTcpListen || !row->v4)
+        return 0;
+    while (low < high) { /* the first with this inode: a socket may be several processes' */
+        size_t middle = low + (high - low) / 2;
+
+        if (o->list[middle].inode < row->inode)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == o->count || o->list[low].inode != row->inode)
+        return 0;
+    i = o->list[low].ioc;
+    listeners[listenerCount++] = (listener){ .pid = i->pid, .netns = o->netns, .addr = row->local,
+                                             .port = row->localPort, .server = i->server };
+    return listenerCount == LISTENERS;
+}
+
 void ebpfMonServersRefresh(void (*port)(void *arg, uint32_t netns, uint16_t port), void *arg)
 {
+    owned o = { .list = NULL };
     ioc *list;
     unsigned n = iocs(&list);
 
     listenerCount = 0;
     for (unsigned i = 0; i < n; i++) {
-        uint32_t netns = ebpfMonProcNetns(list[i].pid);
-        ebpfMonListener *l = NULL;
-        int count = ebpfMonProcListeners(list[i].pid, &l);
-
-        for (int k = 0; k < count && listenerCount < LISTENERS; k++) {
-            listener *e = &listeners[listenerCount++];
-
-            e->pid = list[i].pid;
-            e->netns = netns;
-            e->addr = l[k].addr;
-            e->port = l[k].port;
-            e->server = list[i].server;
-            port(arg, netns, ntohs(l[k].port));
-        }
-        free(l);
+        list[i].netns = ebpfMonProcNetns(list[i].pid);
+        o.ioc = &list[i];
+        ebpfMonTcpOwned(list[i].pid, addOwned, &o);
     }
+    if (o.count)
+        qsort(o.list, o.count, sizeof(*o.list), byInode);
+    for (unsigned i = 0; i < n && o.count && listenerCount < LISTENERS; i++) {
+        unsigned k = 0;
+
+        while (k < i && list[k].netns != list[i].netns)
+            k++;
+        o.netns = list[i].netns;
+        if (k == i && o.netns)
+            ebpfMonTcpRows(list[i].pid, addListener, &o);
+    }
+    for (unsigned i = 0; i < listenerCount; i++)
+        port(arg, listeners[i].netns, ntohs(listeners[i].port));
+    free(o.list);
     free(list);
     /* those of IOCs may be others now; the rest is looked for again when its time has come */
     for (unsigned i = 0; i < KNOWN; i++)

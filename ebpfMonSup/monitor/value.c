@@ -25,14 +25,7 @@ static int choice(ebpfMonTarget *t, uint64_t choices, int32_t count, unsigned in
     if (count < 0 || count > 65536 || index >= (unsigned)count ||
         ebpfMonMemReadNow(t->pid, choices + 8u * index, &at, sizeof(at)))
         return -1;
-    for (size_t i = 0; i + 1 < size; i++) {
-        if (ebpfMonMemReadNow(t->pid, at + i, &buf[i], 1))
-            return -1;
-        if (!buf[i])
-            return i ? 0 : -1;
-    }
-    buf[size - 1] = 0;
-    return 0;
+    return ebpfMonMemTextNow(t->pid, at, buf, size) > 0 ? 0 : -1;
 }
 
 static int stateText(ebpfMonTarget *t, const ebpfMonField *f, uint64_t precord, unsigned index, char *buf,

@@ -100,8 +100,6 @@ static void put(const ebpfMonWireEvent *ev, uint32_t iocId)
 {
     ebpfMonOld old = { .known = 0 };
 
-    if (iocId && !ebpfMonFeature.recvLength)
-        return; /* the inside tells of it, and does not know which message it was: it would be told of twice */
     if (!iocId) /* else the inside knows it for sure */
         ebpfMonWirePutOld(ev, &old);
     ebpfMonJoinPut(ev, iocId, &old, arrival(ev->time));

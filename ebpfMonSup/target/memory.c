@@ -65,6 +65,16 @@ int ebpfMonMemReadNow(pid_t pid, uint64_t addr, void *buf, size_t len)
     return -1;
 }
 
+/* One call for all of it: what is read ends at the first page that is not there. */
+int ebpfMonMemTextNow(pid_t pid, uint64_t addr, char *buf, size_t size)
+{
+    struct iovec to = { buf, size - 1 }, from = { (void *)(uintptr_t)addr, size - 1 };
+    ssize_t n = addr < 4096 || addr > ((uint64_t)1 << 62) ? -1 : process_vm_readv(pid, &to, 1, &from, 1, 0);
+
+    buf[n > 0 ? n : 0] = 0;
+    return n > 0 ? (int)strlen(buf) : -1;
+}
+
 /* The block of an address, or NULL when its beginning cannot be read. */
 static block *blockOf(ebpfMonMem *mem, uint64_t addr)
 {

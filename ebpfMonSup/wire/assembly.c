@@ -90,8 +90,10 @@ void ebpfMonAssemblyHash(ebpfMonAssembly *a, const uint8_t *p, size_t n)
 
 uint64_t ebpfMonAssemblyHashWhole(const uint8_t *p, const ebpfMonFrame *f)
 {
+    size_t to = f->hashTo ? f->hashTo : f->total;
     uint64_t hash = FNV_BASIS;
 
-    hashOn(&hash, p, 0, f->total, f->hashFrom, f->hashTo ? f->hashTo : f->total);
+    for (size_t i = f->hashFrom; i < to; i++)
+        hash = (hash ^ p[i]) * FNV_PRIME;
     return hash;
 }

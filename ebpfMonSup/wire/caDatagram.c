@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Searches, their answers, and beacons (libca's udpiiu.cpp, rsrv's search_reply_udp and online_notify.c). */
+/* As libca's udpiiu.cpp and rsrv's search_reply_udp and online_notify.c have it. */
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "wire/caState.h"
+#include "wire/caDatagram.h"
+#include "wire/caMessage.h"
 
 #define MESSAGES_MAX 8192 /* more than the longest datagram holds */
 #define CLAIM_MAX    1024u

@@ -49,10 +49,4 @@ void ebpfMonCaWriteNote(ebpfMonCaState *state, const ebpfMonCaHeader *header, ui
 /* The put that an error with this header in it is about, 0: not known. */
 uint64_t ebpfMonCaWriteFailed(ebpfMonCaState *state, const ebpfMonCaHeader *header, uint64_t time);
 
-/* caDatagram.c */
-/* The server that a search reply names: an address of all ones is the one that it came from. */
-void ebpfMonCaServer(struct ebpfMonPeer *peer, uint32_t addr, unsigned port);
-void ebpfMonCaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPeer *from_to, const uint8_t *p,
-    size_t len);
-
 #endif

@@ -231,14 +231,13 @@ void ebpfMonWireEmit(ebpfMonWire *w, ebpfMonWireEvent *e)
 
 void ebpfMonCircuitEmit(ebpfMonCircuit *c, ebpfMonWireEvent *e)
 {
-    const struct ebpfMonPeer said = e->peer;
+    struct ebpfMonPeer peer = c->peer;
 
-    e->peer = c->peer;
-    /* A name server answers for others. */
-    if (e->kind == ebpfMonWireFound && said.saddr)
-        e->peer.saddr = said.saddr;
-    if (e->kind == ebpfMonWireFound && said.sport)
-        e->peer.sport = said.sport;
+    if (e->kind == ebpfMonWireFound) { /* a name server answers for others */
+        peer.saddr = e->peer.saddr ? e->peer.saddr : peer.saddr;
+        peer.sport = e->peer.sport ? e->peer.sport : peer.sport;
+    }
+    e->peer = peer;
     e->circuit = c->number;
     e->protocol = c->protocol->id;
     ebpfMonWireEmit(c->wire, e);

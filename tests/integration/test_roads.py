@@ -426,9 +426,16 @@ def test_pva_put_to_a_busy_record(world, name):
                  {**dst, "cause": BY_CLIENT}, {**dst, "pid": pid, "cause": f"put by {USER}@127.0.0.1"})
 
 
+def test_dbpf_to_a_record_that_is_busy_for_a_client(world):
+    world.caput("q:BUSY.PROC", 1)
+    world.ioc("q").process.send(world.full("dbpf q:BUSY.DESC hello"))
+    world.expect({"pv": "q:BUSY.PROC", "through": "CA"}, {"pv": "q:BUSY:DST", "cause": BY_CLIENT},
+                 {"pv": "q:BUSY.DESC", "cause": None, "root": None, **no_client("softIocPVA", "shell")})
+
+
 def test_of_all_none_is_unknown_and_none_is_told_twice(started):
-    """What the wire alone knows of is published a second later at the earliest."""
-    settled(lambda: len(started.objects(0)), 15, quiet=1.5)
+    """What the wire alone knows of is published 2.5 s later at the earliest."""
+    settled(lambda: len(started.objects(0)), 15, quiet=3)
     every = started.objects(0)
     assert len(every) > 100
     for o in every:

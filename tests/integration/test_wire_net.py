@@ -148,6 +148,15 @@ def record_session(port, pv, values):
     return packets
 
 
+# One search for a name that nobody has: it shows who looks at this namespace.
+SEARCH = f"""
+import socket, sys
+sys.path.insert(0, {str(env.TESTS / "integration")!r})
+from harness import rawca
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(
+    rawca.message(0, count=13) + rawca.message(6, b"NOBODY:HAS:THIS\\0", 5, 13, 1, 1), (sys.argv[1], int(sys.argv[2])))
+"""
+
 # Frames from stdin, in JSON as hexadecimal; sent out of the interface.
 INJECT = """
 import json, socket, sys
@@ -169,7 +178,9 @@ def test_a_capture_replayed(link, new_ioc, new_monitor, servers, tmp_path):
     """Where nobody answers: what is on the wire alone is told of, with the replies that are in it."""
     log = PutLog(tmp_path / "puts.json")
     monitor = new_monitor(before=[log.command()], iocs="198.51.100.8:*").start()
-    monitor.wait_ioc(servers["softIoc"], level="off", records=0)
+    ask = [sys.executable, "-c", SEARCH, link.addrB, servers["softIoc"].port]
+    until(lambda: subprocess.run(badlink.in_namespace(link.a, ask), check=True) and
+          any(link.addrA in c for c in monitor.list("SEARCH_CLIENTS")), 20, lambda: str(monitor.iocs()))
     ioc = new_ioc(kind="pythonSoftIOC", files=[PROGRAM, "caproto"]).start()
     values = list(range(1000, 1020))
     packets = record_session(ioc.port, ioc.prefix + "LONG", values)

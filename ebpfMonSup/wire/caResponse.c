@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "wire/caDatagram.h"
+#include "wire/caEvent.h"
+#include "wire/caResponse.h"
+
+static void created(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+{
+    char name[EBPFMON_CA_NAME_MAX + 1] = "";
+    ebpfMonCaChannel *ch = ebpfMonCaByCid(s, h->cid);
+    ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireChannel, m);
+
+    if (ch)
+        strcpy(name, ch->name); /* no longer than that when it was made */
+    e.name = name;
+    e.cid = h->cid;
+    e.sid = h->extra;
+    e.dbrType = (int)h->type;
+    e.count = h->count;
+    ebpfMonCaEventNative(&e);
+    ch = ebpfMonCaChannelSet(s, &h->cid, &h->extra, name);
+    if (ch) {
+        ch->type = e.dbrType;
+        ch->count = e.count;
+    }
+    ebpfMonCircuitEmit(s->circuit, &e);
+}
+
+static void gone(ebpfMonCaState *s, const ebpfMonMessage *m, ebpfMonCaChannel *ch, uint32_t cid, uint32_t sid)
+{
+    ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireChannelGone, m);
+    char name[EBPFMON_CA_NAME_MAX + 1] = "";
+
+    e.name = name;
+    e.cid = cid;
+    e.sid = sid;
+    if (ch) {
+        strcpy(name, ch->name); /* no longer than that when it was made */
+        e.cid = ch->cid;
+        e.sid = ch->sid;
+        ebpfMonCaChannelRemove(s, ch);
+    }
+    ebpfMonCircuitEmit(s->circuit, &e);
+}
+
+static void value(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+{
+    ebpfMonIdTable *t = h->cmd == EBPFMON_CA_EVENT_ADD ? &s->events : &s->reads;
+    const ebpfMonIdEntry *asked = ebpfMonIdFind(t, h->extra);
+    ebpfMonWireEvent e;
+
+    if (!asked)
+        return;
+    e = ebpfMonCaEvent(s, ebpfMonWireValue, m);
+    ebpfMonCaEventName(s, &e, asked->extra);
+    if (t == &s->reads)
+        ebpfMonIdRemove(t, h->extra);
+    /* m_cid is the status, but in a reply to the old READ. */
+    if (h->size && (h->cid == EBPFMON_CA_NORMAL || h->cmd == EBPFMON_CA_READ) && ebpfMonCaEventElements(s, &e, m, h))
+        ebpfMonCircuitEmit(s->circuit, &e);
+}
+
+static void written(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+{
+    const ebpfMonIdEntry *asked = ebpfMonIdFind(&s->notifies, h->extra);
+    ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireReply, m);
+
+    if (asked) {
+        e.id = asked->value;
+        ebpfMonCaEventName(s, &e, asked->extra);
+        ebpfMonIdRemove(&s->notifies, h->extra);
+    }
+    e.replyAsked = 1;
+    e.status = h->cid;
+    e.ok = e.status == EBPFMON_CA_NORMAL;
+    e.denied = e.status == EBPFMON_CA_NOWTACCESS;
+    ebpfMonCircuitEmit(s->circuit, &e);
+}
+
+/* An exception: the header of the request that failed, and a text. */
+static void error(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+{
+    const uint8_t *p = m->p + h->head;
+    size_t have = m->have - h->head;
+    char text[256] = "";
+    ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireReply, m);
+    ebpfMonCaHeader request;
+
+    if (ebpfMonCaHeaderParse(&request, p, have) <= 0
+        || (request.cmd != EBPFMON_CA_WRITE && request.cmd != EBPFMON_CA_WRITE_NOTIFY))
+        return;
+    if (ebpfMonCaText(text, sizeof text, p + request.head, have - request.head))
+        text[0] = 0;
+    if (request.cmd == EBPFMON_CA_WRITE) {
+        e.id = ebpfMonCaWriteFailed(s, &request, m->time);
+        e.cid = request.extra;
+    } else {
+        const ebpfMonIdEntry *asked = ebpfMonIdFind(&s->notifies, request.extra);
+
+        e.replyAsked = 1;
+        e.id = asked ? asked->value : 0;
+        ebpfMonIdRemove(&s->notifies, request.extra);
+    }
+    ebpfMonCaEventName(s, &e, request.cid);
+    e.status = h->extra;
+    /* caproto's servers have ECA_PUTFAIL for all that goes wrong: "Python exception: Forbidden …" (server/common.py) */
+    e.denied = e.status == EBPFMON_CA_NOWTACCESS || strstr(text, "exception: Forbidden") != NULL;
+    e.message = text;
+    ebpfMonCircuitEmit(s->circuit, &e);
+}
+
+static void found(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+{
+    ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireFound, m);
+
+    ebpfMonCaServer(&e.peer, h->cid, h->type);
+    e.cid = h->extra;
+    ebpfMonCircuitEmit(s->circuit, &e);
+}
+
+void ebpfMonCaResponse(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+{
+    ebpfMonCaChannel *ch;
+
+    switch (h->cmd) {
+    case EBPFMON_CA_WRITE_NOTIFY:
+        written(s, m, h);
+        break;
+    case EBPFMON_CA_EVENT_ADD:
+    case EBPFMON_CA_READ:
+    case EBPFMON_CA_READ_NOTIFY:
+        value(s, m, h);
+        break;
+    case EBPFMON_CA_ERROR:
+        error(s, m, h);
+        break;
+    case EBPFMON_CA_CREATE_CHAN:
+        created(s, m, h);
+        break;
+    case EBPFMON_CA_CREATE_CH_FAIL:
+        ch = ebpfMonCaByCid(s, h->cid);
+        if (ch && !ch->hasSid)
+            ebpfMonCaChannelRemove(s, ch);
+        break;
+    case EBPFMON_CA_CLEAR_CHANNEL:
+        gone(s, m, ebpfMonCaBySid(s, h->cid), h->extra, h->cid);
+        break;
+    case EBPFMON_CA_SERVER_DISCONN:
+        gone(s, m, ebpfMonCaByCid(s, h->cid), h->cid, 0);
+        break;
+    case EBPFMON_CA_SEARCH:
+        found(s, m, h);
+        break;
+    default: /* nothing to tell */
+        break;
+    }
+}
