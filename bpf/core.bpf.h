@@ -38,6 +38,7 @@ struct tcp_sock {
 
 struct task_struct {
     struct task_struct *group_leader;
+    int pid; /* of the thread */
     char comm[16];
 } CORE;
 

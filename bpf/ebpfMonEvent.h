@@ -321,6 +321,11 @@ struct ebpfMonThread {
     struct ebpfMonScan scan;
 };
 
+/* The registers of a thread that a caller's frame can be found by, on x86-64. */
+struct ebpfMonTaskRegs {
+    __u64 ip, sp, bp, bx, r12, r13, r14, r15;
+};
+
 /* Map "hits", by tgid. */
 struct ebpfMonHits {
     __u64 n[EBPFMON_HIT_KINDS];

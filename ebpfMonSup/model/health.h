@@ -13,11 +13,14 @@
 #define EBPFMON_HEALTH_SCANS   400 /* whose names fit the 16384 bytes of old CA clients */
 #define EBPFMON_HEALTH_EVENTS  50
 #define EBPFMON_HEALTH_HANGS   64
+#define EBPFMON_HANG_LINES     160
+#define EBPFMON_HANG_LINE      320
 #define EBPFMON_HEALTH_NAME    61
-#define EBPFMON_HEALTH_LINE    320
+#define EBPFMON_HEALTH_LINE    800
 #define EBPFMON_SCAN_SECONDS   10  /* that a scan thread's mean period is taken over */
 #define EBPFMON_GONE_SECONDS   600 /* an IOC that ended is missed this long */
 #define EBPFMON_NO_EVENT       "no event yet"
+#define EBPFMON_NO_HANG        "no thread hangs"
 
 typedef struct {
     char     name[EBPFMON_HEALTH_NAME];
@@ -50,6 +53,8 @@ typedef struct {
     uint64_t lateCount;
     unsigned gone;           /* ended and not back */
     unsigned hangs;          /* threads that hang */
+    unsigned hangLines;      /* where they hang, as text */
+    char     hangLine[EBPFMON_HANG_LINES][EBPFMON_HANG_LINE];
     uint64_t restarts;
     unsigned events;         /* in event[], newest first from eventHead on, backwards */
     unsigned eventHead;
@@ -112,8 +117,10 @@ typedef struct {
     uint32_t id, tid;  /* of its IOC, and its own */
     uint64_t begin;    /* ns; with tid its identity */
     double   since;    /* s */
-    char     who[160]; /* "IOC x (pid 1): thread scan-1 (tid 2) in record R" */
-    char     what[128];/* "sleeping in futex" */
+    char     now[EBPFMON_HEALTH_NAME]; /* the record in hand, of those that the chain's root has processed; empty:
+                                          not known */
+    char     who[240]; /* "IOC x (pid 1): thread scan-1 (tid 2) in record R, at S" */
+    char     what[480];/* "sleeping in futex (futex_wait_queue), at a < b" */
 } ebpfMonHang;
 
 typedef struct {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "model/board.h"
+#include "monitor/hangStack.h"
 #include "monitor/healthCollect.h"
 #include "monitor/target.h"
 #include "probe/loader.h"
@@ -335,12 +336,14 @@ static unsigned findHangs(uint64_t now, ebpfMonHang *found)
     uint64_t limit = (uint64_t)(ebpfMonHangLimit * 1e9);
     unsigned n = 0;
 
+    health.hangLines = 0;
     for (unsigned i = 0; ebpfMonHangLimit > 0 && i < threadCount && n < EBPFMON_HEALTH_HANGS; i++) {
         const struct ebpfMonThread *t = &threads[i].seen;
         const place *p = placeOfPid(t->tgid);
         char name[16], record[EBPFMON_HEALTH_NAME];
         ebpfMonHang *h = &found[n];
         uint64_t since;
+        int another;
 
         if (!p || !t->heldCount || now < t->held[0].begin || now - t->held[0].begin < limit)
             continue;
@@ -355,8 +358,11 @@ static unsigned findHangs(uint64_t now, ebpfMonHang *found)
         h->tid = threads[i].tid;
         h->begin = t->held[0].begin;
         h->since = (double)(now - since) / 1e9;
-        snprintf(h->who, sizeof(h->who), "IOC %s (pid %d): thread %s (%u) in record %s", p->name, (int)p->pid, name,
-                 threads[i].tid, record[0] ? record : "?");
+        ebpfMonHangStack(p->pid, h);
+        another = h->now[0] && strcmp(h->now, record) != 0;
+        snprintf(h->who, sizeof(h->who), "IOC %s (pid %d): thread %s (%u) in record %s%s%s", p->name, (int)p->pid, name,
+                 threads[i].tid, record[0] ? record : "?", another ? ", at " : "", another ? h->now : "");
+        ebpfMonHangStackLines(h, p->pid, &health);
         n++;
     }
     return n;

@@ -160,6 +160,7 @@ int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
                "who a server reads from (needs kernel 6.3; CA clients are known all the same)");
     attachHost(skel->progs.ebpfmon_connect, &skel->links.ebpfmon_connect, &ebpfMonFeature.connectState,
                "who opens a connection");
+    attachHost(skel->progs.ebpfmon_regs, &skel->links.ebpfmon_regs, NULL, "where a thread that hangs is");
     return 0;
 }
 
@@ -343,6 +344,24 @@ uint64_t ebpfMonReleasedGet(uint32_t tgid, uint64_t lockSet)
     uint64_t key[2] = { lockSet, tgid }, at = 0; /* struct lockKey of maps.bpf.h */
 
     return bpf_map_lookup_elem(bpf_map__fd(skel->maps.released), key, &at) ? 0 : at;
+}
+
+int ebpfMonRegsGet(uint32_t tid, struct ebpfMonTaskRegs *regs)
+{
+    uint32_t zero = 0;
+    ssize_t n;
+    int fd;
+
+    if (!skel->links.ebpfmon_regs || bpf_map_update_elem(bpf_map__fd(skel->maps.regsOf), &zero, &tid, BPF_ANY))
+        return -1;
+    fd = bpf_iter_create(bpf_link__fd(skel->links.ebpfmon_regs));
+    if (fd < 0)
+        return -1;
+    do
+        n = read(fd, regs, sizeof(*regs));
+    while (n < 0 && (errno == EINTR || errno == EAGAIN));
+    close(fd);
+    return n == sizeof(*regs) ? 0 : -1;
 }
 
 void ebpfMonHitsGet(uint32_t tgid, struct ebpfMonHits *sum)

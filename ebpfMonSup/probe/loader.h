@@ -76,6 +76,10 @@ void ebpfMonThreadsEach(void (*each)(void *arg, uint32_t tid, const struct ebpfM
 /* When a lock set was last released, 0: not seen. */
 uint64_t ebpfMonReleasedGet(uint32_t tgid, uint64_t lockSet);
 
+/* The registers of a thread as it entered the kernel last; it is not stopped for it. 0, or -1: gone, or not on this
+ * kernel. One thread at a time. */
+int ebpfMonRegsGet(uint32_t tid, struct ebpfMonTaskRegs *regs);
+
 /* The ring. Waits at most "ms" for events, hands every one to "event", returns their number or -1. */
 typedef void (*ebpfMonEventFn)(void *arg, const struct ebpfMonHead *head, size_t size);
 int ebpfMonPoll(int ms, ebpfMonEventFn event, void *arg);

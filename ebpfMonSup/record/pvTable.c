@@ -92,6 +92,13 @@ static const void *eventRow(const ebpfMonBoard *board, unsigned index)
     return index || board->health.events ? ebpfMonHealthEvent(&board->health, index) : EBPFMON_NO_EVENT;
 }
 
+static const void *hangRow(const ebpfMonBoard *board, unsigned index)
+{
+    if (!index && !board->health.hangLines)
+        return EBPFMON_NO_HANG;
+    return index < board->health.hangLines ? board->health.hangLine[index] : NULL;
+}
+
 /* The rows of lost[] have no name of their own. */
 #define LOST_AT(member) (offsetof(ebpfMonBoard, lost[0].member) - offsetof(ebpfMonBoard, lost[0]))
 
@@ -229,6 +236,7 @@ static const ebpfMonPv table[] = {
     {"IOC_HANG_CNT",     ebpfMonGroupHealth, boardRow, ebpfMonCellUnsigned, BOARD(health.hangs)},
     {"IOC_RESTART_CNT",  ebpfMonGroupHealth, boardRow, ebpfMonCellCount,    BOARD(health.restarts)},
     {"IOC_EVENTS",       ebpfMonGroupHealth, eventRow, ebpfMonCellText,     0},
+    {"HANG_STACKS",      ebpfMonGroupHealth, hangRow,  ebpfMonCellText,     0},
     {"SCAN_IOCS",        ebpfMonGroupHealth, scanRow,  ebpfMonCellText,     SCANS(ioc)},
     {"SCAN_NAMES",       ebpfMonGroupHealth, scanRow,  ebpfMonCellText,     SCANS(name)},
     {"SCAN_PERIODS",     ebpfMonGroupHealth, scanRow,  ebpfMonCellDouble,   SCANS(period)},
@@ -320,6 +328,8 @@ epicsEnum16 ebpfMonPvSeverity(const ebpfMonBoard *board, const ebpfMonPv *pv)
         return board->badOpen ? MAJOR_ALARM : NO_ALARM;
     if (pv->row == eventRow)
         return ebpfMonHealthBad(&board->health) ? MAJOR_ALARM : NO_ALARM;
+    if (pv->row == hangRow)
+        return board->health.hangs ? MAJOR_ALARM : NO_ALARM;
     if (pv->group == ebpfMonGroupRules && pv->offset == BOARD(rulesMsg))
         return board->rulesRefused ? MINOR_ALARM : NO_ALARM;
     return NO_ALARM;

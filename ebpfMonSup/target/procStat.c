@@ -174,3 +174,22 @@ int ebpfMonProcThread(pid_t pid, pid_t tid, char name[16], char *what, size_t si
              wchan[0] ? ")" : "");
     return 0;
 }
+
+/* Lines as "[<0>] hrtimer_nanosleep+0xb5/0x1f0". */
+void ebpfMonProcKernelStack(pid_t pid, pid_t tid, char *text, size_t size)
+{
+    char path[64], buf[2048];
+    size_t used = 0;
+
+    text[0] = 0;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/stack", (int)pid, (int)tid);
+    if (readText(path, buf, sizeof(buf)) <= 0)
+        return;
+    for (char *p = buf, *end; (p = strstr(p, "] ")) != NULL; p = end) {
+        p += 2;
+        end = p + strcspn(p, "+\n");
+        if (used + (size_t)(end - p) + 4 > size)
+            break;
+        used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? " < " : "", (int)(end - p), p);
+    }
+}

@@ -24,4 +24,7 @@ int ebpfMonProcStatGet(pid_t pid, ebpfMonProcStat *stat);
  * call, and where in the kernel. 0, or -1 when it is gone. */
 int ebpfMonProcThread(pid_t pid, pid_t tid, char name[16], char *what, size_t size);
 
+/* The functions of the kernel that a thread waits in, innermost first: "a < b". Empty: it runs, or we may not know. */
+void ebpfMonProcKernelStack(pid_t pid, pid_t tid, char *text, size_t size);
+
 #endif

@@ -183,8 +183,17 @@ def test_hang_is_named(new_ioc, monitor):
     text = monitor.wait_text("IOC_EVENT", lambda t: "hangs" in t, HANG + 6)
     assert time.monotonic() - begin < HANG + 5
     assert f"IOC {ioc.name} (pid {ioc.pid}): thread scan-1 (" in text
-    assert f"in record {ioc.prefix}HOLD hangs since" in text
+    assert f"in record {ioc.prefix}HOLD, at {ioc.prefix}HOLD:BUSY hangs since" in text
     assert "clock_nanosleep" in text
+    frames = text.split(", at ")[-1].split(" < ")
+    order = ["epicsThreadSleep", "sleepFor", "process", "dbProcess"]
+    assert [f for f in frames if f in order][:4] == order, text
+    lines = monitor.lines("HANG_STACKS").splitlines()
+    assert lines[0].startswith(f"IOC {ioc.name} (pid {ioc.pid}): thread scan-1 (")
+    assert "hrtimer_nanosleep" in lines[1] and "in the kernel" in lines[1]
+    assert re.search(r" sleepFor\+0x[0-9a-f]+ \(latencyIoc\)$", "\n".join(lines), re.M)
+    assert [l for l in lines if "periodicTask" in l], lines # dbScan.c: to the thread's own begin
+    assert severity(monitor, "HANG_STACKS") == "MAJOR"
     assert monitor.get("IOC_HANG_CNT") == 1
     assert severity(monitor, "IOC_HANG_CNT") == severity(monitor, "IOC_EVENT") == "MAJOR"
     row = scans(monitor, ioc)[".2 second"]
