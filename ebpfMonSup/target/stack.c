@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "target/imageCache.h"
 #include "target/memory.h"
@@ -16,6 +17,8 @@
 
 #define FILES_MAX  16
 #define MAPS_MAX   65536 /* lines of maps */
+#define VDSO       "[vdso]"
+#define VDSO_MAX   65536 /* bytes */
 
 /* A file that some frame lies in; kept open while a stack is gone through. */
 typedef struct {
@@ -58,15 +61,37 @@ static int waitingRegs(pid_t pid, pid_t tid, ebpfMonRegs *regs)
     return 0;
 }
 
+/* The kernel's own library, in which clock_gettime runs, is no file: it is made one from the process' memory. */
+static int openVdso(pid_t pid, const ebpfMonMapping *map)
+{
+    size_t size = map->end - map->start;
+    char *bytes = size <= VDSO_MAX ? malloc(size) : NULL;
+    int fd = -1;
+
+    if (bytes && ebpfMonMemReadNow(pid, map->start, bytes, size) == 0)
+        fd = memfd_create("vdso", MFD_CLOEXEC);
+    if (fd >= 0 && write(fd, bytes, size) != (ssize_t)size) {
+        close(fd);
+        fd = -1;
+    }
+    free(bytes);
+    return fd;
+}
+
+static int openFile(pid_t pid, const ebpfMonMapping *map)
+{
+    char way[4352];
+
+    return ebpfMonImageCacheWay(pid, map, way, sizeof(way)) ? -1
+         : open(way, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
 static Module *openModule(Process *p, const ebpfMonMapping *map)
 {
     Module *m = &p->module[p->count];
     const char *slash = strrchr(map->path, '/');
-    char way[4352];
 
-    if (ebpfMonImageCacheWay(p->pid, map, way, sizeof(way)))
-        return NULL;
-    m->fd = open(way, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    m->fd = *map->path == '/' ? openFile(p->pid, map) : openVdso(p->pid, map);
     if (m->fd < 0)
         return NULL;
     if (ebpfMonElfOpen(&m->elf, m->fd)) {
@@ -98,9 +123,11 @@ static Module *moduleOf(Process *p, uint64_t pc)
     snprintf(path, sizeof(path), "/proc/%d/maps", (int)p->pid);
     maps = p->count < FILES_MAX ? fopen(path, "re") : NULL;
     for (unsigned i = 0; maps && i < MAPS_MAX && fgets(line, sizeof(line), maps); i++) {
-        ebpfMonMapping map;
+        ebpfMonMapping map = { .path = VDSO };
 
-        if (!ebpfMonMappingParse(line, &map) || pc < map.start || pc >= map.end)
+        if (strstr(line, " " VDSO "\n") && sscanf(line, "%lx-%lx", &map.start, &map.end) != 2)
+            continue;
+        if ((!map.end && !ebpfMonMappingParse(line, &map)) || pc < map.start || pc >= map.end)
             continue;
         m = openModule(p, &map);
         break;

@@ -194,6 +194,7 @@ def test_hang_is_named(new_ioc, monitor):
     assert re.search(r" sleepFor\+0x[0-9a-f]+ \(latencyIoc\)$", "\n".join(lines), re.M)
     assert [l for l in lines if "periodicTask" in l], lines # dbScan.c: to the thread's own begin
     assert severity(monitor, "HANG_STACKS") == "MAJOR"
+    print(text, lines)
     assert monitor.get("IOC_HANG_CNT") == 1
     assert severity(monitor, "IOC_HANG_CNT") == severity(monitor, "IOC_EVENT") == "MAJOR"
     row = scans(monitor, ioc)[".2 second"]
@@ -201,6 +202,18 @@ def test_hang_is_named(new_ioc, monitor):
     ioc.kill()
     monitor.wait_text("IOC_EVENT", lambda t: "ended" in t)
     monitor.wait("IOC_HANG_CNT", lambda n: n == 0)
+
+
+def test_hang_in_a_loop(new_ioc, monitor):
+    """A thread that runs has a stack as well: that of its last interrupt."""
+    ioc = latency_ioc(new_ioc, 1000)
+    monitor.wait_ioc(ioc)
+    ioc.put("SPIN:BUSY.A", (HANG + 6) * 1e6)
+    ioc.put("SPIN.SCAN", "1 second", wait=False)
+    text = monitor.wait_text("IOC_EVENT", lambda t: "hangs since" in t, HANG + 6)
+    assert f"in record {ioc.prefix}SPIN, at {ioc.prefix}SPIN:BUSY hangs since" in text
+    assert re.search(r"running, at (\w+ < )*spinFor < process < dbProcess < ", text), text
+    print(monitor.lines("HANG_STACKS"))
 
 
 def test_hang_is_over(new_ioc, monitor):
