@@ -70,14 +70,22 @@ static __always_inline __u64 scanPeriod(const char comm[EBPFMON_COMM_MAX])
     return ns;
 }
 
+static __always_inline int isOnceThread(const char comm[EBPFMON_COMM_MAX])
+{
+    return comm[0] == 's' && comm[1] == 'c' && comm[2] == 'a' && comm[3] == 'n' && comm[4] == 'O' && comm[5] == 'n' &&
+           comm[6] == 'c' && comm[7] == 'e' && !comm[8];
+}
+
 static __always_inline int isScanThread(struct ebpfMonThread *seen)
 {
     char comm[EBPFMON_COMM_MAX];
 
     if (!seen->named) {
         seen->named = 1;
-        if (!bpf_get_current_comm(comm, sizeof(comm)))
+        if (!bpf_get_current_comm(comm, sizeof(comm))) {
             seen->scan.period = scanPeriod(comm);
+            seen->isOnce = isOnceThread(comm);
+        }
     }
     return seen->scan.period != 0;
 }
@@ -154,6 +162,8 @@ int ebpfmon_lock(struct pt_regs *ctx)
     th->seen.heldCount = n + 1;
     if (n == 0 && isScanThread(&th->seen))
         scanBegins(&th->seen.scan, precord, now);
+    else if (n == 0 && th->seen.isOnce)
+        takenOut(tgid, precord, EBPFMON_QUEUE_ONCE, now);
     return 0;
 }
 
@@ -513,6 +523,9 @@ int ebpfmon_unlock(struct pt_regs *ctx)
             bpf_map_update_elem(&released, &key, &now, BPF_ANY);
         }
     }
+    th->seen.holds++;
+    th->seen.holdSum += now - start;
+    ebpfMonRecentAdd(&th->seen.hold, now, now - start, h->root);
     if (!rs || now - begin > CHAIN_MAX_NS)
         return 0;
     wait = start - begin;

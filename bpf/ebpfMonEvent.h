@@ -311,14 +311,53 @@ struct ebpfMonScan {
     __u64 lateEater; /* … in the last pass that was late */
 };
 
+/* The longest of something in a while: in the present window and in the one before. */
+struct ebpfMonRecent {
+    __u64 window;  /* number of the present one: time >> EBPFMON_WINDOW_BITS */
+    __u64 max, maxBefore;
+    __u64 who, whoBefore; /* the record that it was */
+};
+
+#define EBPFMON_WINDOW_BITS 33 /* 8.6 s */
+
+static inline void ebpfMonRecentAdd(struct ebpfMonRecent *r, __u64 now, __u64 value, __u64 who)
+{
+    __u64 window = now >> EBPFMON_WINDOW_BITS;
+
+    if (r->window != window) {
+        r->maxBefore = r->window + 1 == window ? r->max : 0;
+        r->whoBefore = r->who;
+        r->max = 0;
+        r->window = window;
+    }
+    if (value >= r->max) {
+        r->max = value;
+        r->who = who;
+    }
+}
+
+/* What waits in queues of an IOC: the three priorities of callbacks (callback.h), and scanOnce. */
+#define EBPFMON_QUEUE_ONCE 3
+#define EBPFMON_QUEUES     4
+
+/* Map "queues", by tgid. */
+struct ebpfMonQueues {
+    struct {
+        __u64 count, sum; /* that were taken out, and ns that they had waited */
+        struct ebpfMonRecent wait;
+    } q[EBPFMON_QUEUES];
+};
+
 /* The head of an element of map "threads", by tid. The thread writes it while it is read. */
 struct ebpfMonThread {
     __u32 tgid;
     __u32 heldCount; /* may be above EBPFMON_NESTED: held has the first ones */
     __u32 named;     /* its name was looked at */
-    __u32 pad;
+    __u32 isOnce;    /* it is scanOnce's */
     struct ebpfMonHeld held[EBPFMON_NESTED];
     struct ebpfMonScan scan;
+    __u64 holds, holdSum;      /* lock sets released, and ns that they were held */
+    struct ebpfMonRecent hold; /* … by root */
 };
 
 /* The registers of a thread that a caller's frame can be found by, on x86-64. */

@@ -142,6 +142,26 @@ MAP struct {
     __type(value, __u64);
 } released SEC(".maps");
 
+/* When something was put into a queue: a callback, or a record for scanOnce. */
+struct queueKey {
+    __u64 item;
+    __u64 tgid;
+};
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 16384);
+    __type(key, struct queueKey);
+    __type(value, __u64);
+} queued SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 1024);
+    __type(key, __u32);
+    __type(value, struct ebpfMonQueues);
+} queues SEC(".maps");
+
 MAP struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 16384);
@@ -231,6 +251,25 @@ static __always_inline void countHit(__u32 tgid, __u32 kind, __u64 add)
 
     if (h && kind < EBPFMON_HIT_KINDS)
         h->n[kind] += add;
+}
+
+/* It left its queue. */
+static __always_inline void takenOut(__u32 tgid, __u64 item, __u32 queue, __u64 now)
+{
+    struct queueKey key = { item, tgid };
+    __u64 *since = bpf_map_lookup_elem(&queued, &key), wait;
+    struct ebpfMonQueues *qs;
+
+    if (!since || queue >= EBPFMON_QUEUES)
+        return;
+    wait = now > *since ? now - *since : 0;
+    bpf_map_delete_elem(&queued, &key);
+    qs = bpf_map_lookup_elem(&queues, &tgid);
+    if (!qs)
+        return;
+    __sync_fetch_and_add(&qs->q[queue].count, 1);
+    __sync_fetch_and_add(&qs->q[queue].sum, wait);
+    ebpfMonRecentAdd(&qs->q[queue].wait, now, wait, item);
 }
 
 /* The state of this thread, made when it is first needed; NULL: the table is full, counted as lost. */

@@ -30,6 +30,12 @@ typedef struct {
     unsigned threads;
     int      clients, channels; /* of its CA server; -1: it has none, or it is not known */
     double   uptime;   /* s */
+    /* the longest of the last ten seconds or so, ms */
+    double   callback[3]; /* that a callback waited in its queue: low, medium, high */
+    double   once;     /* … a record for scanOnce */
+    double   hold;     /* that a lock set was held, of chains that are over */
+    char     holder[EBPFMON_HEALTH_NAME]; /* record whose chain that was */
+    double   cas;      /* percent of one core: all threads of its CA server */
 } ebpfMonIocHealth;
 
 /* A periodic scan thread; times in s. */
@@ -48,6 +54,7 @@ typedef struct {
     ebpfMonIocHealth ioc[EBPFMON_HEALTH_IOCS];
     double   cpuMax, memMax; /* of all IOCs, the most */
     double   fdMax;          /* percent of the limit in use, the most */
+    double   callbackMax, onceMax, holdMax, casMax;
     unsigned scans;
     ebpfMonScanRow scan[EBPFMON_HEALTH_SCANS];
     uint64_t lateCount;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "model/board.h"
+#include "monitor/delays.h"
 #include "monitor/hangStack.h"
 #include "monitor/healthCollect.h"
 #include "monitor/target.h"
@@ -33,6 +34,8 @@ typedef struct {
     char     name[EBPFMON_HEALTH_NAME];
     char     version[40];
     int      gone, watched, timed; /* timed: its locks are seen, level chains and above */
+    int      row;  /* in health.ioc, -1: none */
+    uint64_t held; /* root of the chain that held its lock set longest */
 } place;
 
 /* What is kept of one from second to second. */
@@ -54,7 +57,7 @@ typedef struct {
 
 static place places[EBPFMON_HEALTH_IOCS];
 static unsigned placeCount;
-static usage used[EBPFMON_HEALTH_IOCS];
+static usage used[EBPFMON_HEALTH_IOCS], usedCas[EBPFMON_HEALTH_IOCS]; /* all of it, and its CA server */
 static scan scans[EBPFMON_HEALTH_SCANS];
 static unsigned scanCount;
 static struct {
@@ -100,15 +103,15 @@ static place *placeOfPid(uint32_t tgid)
 /* --- /proc, and the CA server ---------------------------------------------------------------------------------- */
 
 /* Percent of one core, from two readings. */
-static double cpuOf(uint32_t id, double cpu, uint64_t now)
+static double cpuOf(usage *table, uint32_t id, double cpu, uint64_t now)
 {
     usage *u = NULL, *idle = NULL;
 
     for (unsigned i = 0; i < EBPFMON_HEALTH_IOCS && !u; i++) {
-        if (used[i].id == id)
-            u = &used[i];
-        else if (!idle || used[i].at < idle->at)
-            idle = &used[i]; /* the one that was not asked for longest */
+        if (table[i].id == id)
+            u = &table[i];
+        else if (!idle || table[i].at < idle->at)
+            idle = &table[i]; /* the one that was not asked for longest */
     }
     if (!u) {
         *idle = (usage){ .id = id, .cpu = cpu, .percent = -1, .at = now };
@@ -118,7 +121,7 @@ static double cpuOf(uint32_t id, double cpu, uint64_t now)
         double percent = 100 * (cpu - u->cpu) / ((double)(now - u->at) / 1e9);
 
         u->percent = u->percent < 0 ? percent : u->percent + SMOOTH * (percent - u->percent);
-        if (u->percent < 0.01)
+        if (u->percent < 0.01) /* also when threads ended, and what they had run is missing */
             u->percent = 0;
         u->cpu = cpu;
         u->at = now;
@@ -135,7 +138,7 @@ static void resources(ebpfMonLife *life)
     health.iocs = 0;
     health.cpuMax = health.memMax = health.fdMax = 0;
     for (unsigned i = 0; i < placeCount; i++) {
-        const place *p = &places[i];
+        place *p = &places[i];
         ebpfMonIocHealth *row = &health.ioc[health.iocs];
         unsigned clients, channels;
         ebpfMonProcStat stat;
@@ -143,11 +146,14 @@ static void resources(ebpfMonLife *life)
         life[i] = (ebpfMonLife){ .id = p->id, .pid = p->pid, .gone = p->gone, .watched = p->watched,
                                  .fresh = p->start >= ours };
         snprintf(life[i].name, sizeof(life[i].name), "%s", p->name);
+        p->row = -1;
         if (p->gone || ebpfMonProcStatGet(p->pid, &stat) || stat.start != p->start)
             continue;
         life[i].uptime = stat.uptime;
+        *row = (ebpfMonIocHealth){ .name = "" };
+        p->row = (int)health.iocs;
         snprintf(row->name, sizeof(row->name), "%s", p->name);
-        row->cpu = cpuOf(p->id, stat.cpu, nowNs());
+        row->cpu = cpuOf(used, p->id, stat.cpu, nowNs());
         row->mem = stat.rss / 1e6;
         row->fds = stat.fds;
         row->fdLimit = stat.fdLimit;
@@ -161,6 +167,9 @@ static void resources(ebpfMonLife *life)
         health.iocs++;
         if (!p->watched)
             continue;
+        row->cas = cpuOf(usedCas, p->id, ebpfMonProcThreadsRun(p->pid, "CAS-"), nowNs());
+        if (p->timed)
+            ebpfMonDelaysQueues((uint32_t)p->pid, nowNs(), row);
         if (row->cpu > health.cpuMax)
             health.cpuMax = row->cpu;
         if (row->mem > health.memMax)
@@ -174,13 +183,16 @@ static void resources(ebpfMonLife *life)
 
 static void eachThread(void *arg, uint32_t tid, const struct ebpfMonThread *seen)
 {
-    const place *p;
+    place *p;
 
-    (void)arg;
-    if ((!seen->heldCount && !seen->scan.period) || threadCount == THREADS_MAX)
+    if (!seen->heldCount && !seen->scan.period && !seen->holds)
         return;
     p = placeOfPid(seen->tgid);
     if (!p || !p->timed) /* what was noted when its level was higher is stale */
+        return;
+    if (p->row >= 0)
+        ebpfMonDelaysHold(seen, *(const uint64_t *)arg, &health.ioc[p->row], &p->held);
+    if ((!seen->heldCount && !seen->scan.period) || threadCount == THREADS_MAX)
         return;
     threads[threadCount].tid = tid;
     threads[threadCount++].seen = *seen;
@@ -223,6 +235,20 @@ static void scanName(uint32_t id, double period, char *buf, size_t size)
             snprintf(buf, size, "%s", text);
             return;
         }
+    }
+}
+
+/* Under the lock of the targets. */
+static void holders(void)
+{
+    health.callbackMax = health.onceMax = health.holdMax = health.casMax = 0;
+    for (unsigned i = 0; i < placeCount; i++) {
+        ebpfMonIocHealth *row = places[i].row >= 0 ? &health.ioc[places[i].row] : NULL;
+
+        if (!row || !places[i].watched)
+            continue;
+        recordName(places[i].id, places[i].held, row->holder, sizeof(row->holder));
+        ebpfMonDelaysMost(row, &health);
     }
 }
 
@@ -380,10 +406,12 @@ void ebpfMonHealthCollect(void)
     listTargets();
     resources(life);
     threadCount = 0;
-    ebpfMonThreadsEach(eachThread, NULL);
+    now = nowNs();
+    ebpfMonThreadsEach(eachThread, &now);
     now = nowNs();
     ebpfMonTargetsLock();
     scanThreads(now);
+    holders();
     ebpfMonTargetsUnlock();
     hanging = findHangs(now, found);
     epicsTimeGetCurrent(&at);

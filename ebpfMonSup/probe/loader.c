@@ -69,6 +69,9 @@ static struct bpf_program **programs(void)
     p[ebpfMonProgUnlockMany] = skel->progs.ebpfmon_unlock_many;
     p[ebpfMonProgCompleted] = skel->progs.ebpfmon_completed;
     p[ebpfMonProgProcess] = skel->progs.ebpfmon_process;
+    p[ebpfMonProgCallback] = skel->progs.ebpfmon_callback;
+    p[ebpfMonProgOnce] = skel->progs.ebpfmon_once;
+    p[ebpfMonProgPop] = skel->progs.ebpfmon_pop;
     return p;
 }
 
@@ -194,11 +197,13 @@ int ebpfMonTargetSet(uint32_t tgid, const struct ebpfMonTargetConf *conf)
 {
     int fd = bpf_map__fd(skel->maps.hits), cpus = libbpf_num_possible_cpus();
     struct ebpfMonHits *zero = calloc((size_t)cpus, sizeof(*zero));
+    static const struct ebpfMonQueues empty;
 
     if (!zero)
         return -1;
     bpf_map_update_elem(fd, &tgid, zero, BPF_NOEXIST);
     free(zero);
+    bpf_map_update_elem(bpf_map__fd(skel->maps.queues), &tgid, &empty, BPF_NOEXIST);
     return bpf_map_update_elem(bpf_map__fd(skel->maps.targets), &tgid, conf, BPF_ANY);
 }
 
@@ -206,6 +211,7 @@ void ebpfMonTargetDel(uint32_t tgid)
 {
     bpf_map_delete_elem(bpf_map__fd(skel->maps.targets), &tgid);
     bpf_map_delete_elem(bpf_map__fd(skel->maps.hits), &tgid);
+    bpf_map_delete_elem(bpf_map__fd(skel->maps.queues), &tgid);
 }
 
 #define BATCH 1024
@@ -344,6 +350,11 @@ uint64_t ebpfMonReleasedGet(uint32_t tgid, uint64_t lockSet)
     uint64_t key[2] = { lockSet, tgid }, at = 0; /* struct lockKey of maps.bpf.h */
 
     return bpf_map_lookup_elem(bpf_map__fd(skel->maps.released), key, &at) ? 0 : at;
+}
+
+int ebpfMonQueuesGet(uint32_t tgid, struct ebpfMonQueues *queues)
+{
+    return bpf_map_lookup_elem(bpf_map__fd(skel->maps.queues), &tgid, queues);
 }
 
 int ebpfMonRegsGet(uint32_t tid, struct ebpfMonTaskRegs *regs)

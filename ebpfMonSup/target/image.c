@@ -144,6 +144,9 @@ int ebpfMonImageLook(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image)
 
         const Part *part = &parts[nParts++];
 
+        if (!image->com && part->known->binary.site[ebpfMonFnRingPop].cls != ebpfMonSiteNone &&
+            !ebpfMonImageCacheWay(pid, &map, image->comPath, sizeof(image->comPath)))
+            image->com = &part->known->binary;
         if (!core && part->known->binary.isIoc) {
             core = part;
             if (ebpfMonImageCacheWay(pid, &map, image->openPath, sizeof(image->openPath)))

@@ -13,6 +13,7 @@
 #include "target/procStat.h"
 
 #define FDS_MAX 1000000 /* counted one by one */
+#define THREADS_MAX 10000 /* of one process */
 
 /* Reads the first size - 1 bytes of a file. Returns the length, -1 when it cannot. */
 static ssize_t readText(const char *path, char *buf, size_t size)
@@ -192,4 +193,30 @@ void ebpfMonProcKernelStack(pid_t pid, pid_t tid, char *text, size_t size)
             break;
         used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? " < " : "", (int)(end - p), p);
     }
+}
+
+/* schedstat has nanoseconds; stat would have ticks of 10 ms, which a thread that works in bursts does not show in. */
+double ebpfMonProcThreadsRun(pid_t pid, const char *prefix)
+{
+    char path[300], buf[64];
+    double sum = 0;
+    struct dirent *e;
+    unsigned n = 0;
+    DIR *d;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    d = opendir(path);
+    while (d && n++ < THREADS_MAX && (e = readdir(d)) != NULL) {
+        if (e->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof(path), "/proc/%d/task/%.20s/comm", (int)pid, e->d_name);
+        if (readText(path, buf, sizeof(buf)) <= 0 || strncmp(buf, prefix, strlen(prefix)) != 0)
+            continue;
+        snprintf(path, sizeof(path), "/proc/%d/task/%.20s/schedstat", (int)pid, e->d_name);
+        if (readText(path, buf, sizeof(buf)) > 0)
+            sum += strtod(buf, NULL) / 1e9;
+    }
+    if (d)
+        closedir(d);
+    return sum;
 }

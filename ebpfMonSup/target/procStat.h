@@ -24,6 +24,9 @@ int ebpfMonProcStatGet(pid_t pid, ebpfMonProcStat *stat);
  * call, and where in the kernel. 0, or -1 when it is gone. */
 int ebpfMonProcThread(pid_t pid, pid_t tid, char name[16], char *what, size_t size);
 
+/* The time (s) that the threads of a process have run whose names begin with "prefix", of those alive. */
+double ebpfMonProcThreadsRun(pid_t pid, const char *prefix);
+
 /* The functions of the kernel that a thread waits in, innermost first: "a < b". Empty: it runs, or we may not know. */
 void ebpfMonProcKernelStack(pid_t pid, pid_t tid, char *text, size_t size);
 

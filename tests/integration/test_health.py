@@ -14,8 +14,8 @@ DB = db.READY + db.chain("C", 5)
 HANG = 2  # s; the limit that the monitor is given here
 
 
-def latency_ioc(new, us):
-    return new(files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={us}").start()
+def latency_ioc(new, us, text=None):
+    return new(*([text] if text else []), files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={us}").start()
 
 
 def fares(monitor, ioc):
@@ -194,7 +194,8 @@ def test_hang_is_named(new_ioc, monitor):
     assert re.search(r" sleepFor\+0x[0-9a-f]+ \(latencyIoc\)$", "\n".join(lines), re.M)
     assert [l for l in lines if "periodicTask" in l], lines # dbScan.c: to the thread's own begin
     assert severity(monitor, "HANG_STACKS") == "MAJOR"
-    print(text, lines)
+    report = "\n".join(monitor.command("ebpfMonReport 1"))
+    assert "threads that hang: 1" in report and "sleepFor" in report
     assert monitor.get("IOC_HANG_CNT") == 1
     assert severity(monitor, "IOC_HANG_CNT") == severity(monitor, "IOC_EVENT") == "MAJOR"
     row = scans(monitor, ioc)[".2 second"]
@@ -213,7 +214,95 @@ def test_hang_in_a_loop(new_ioc, monitor):
     text = monitor.wait_text("IOC_EVENT", lambda t: "hangs since" in t, HANG + 6)
     assert f"in record {ioc.prefix}SPIN, at {ioc.prefix}SPIN:BUSY hangs since" in text
     assert re.search(r"running, at (\w+ < )*spinFor < process < dbProcess < ", text), text
-    print(monitor.lines("HANG_STACKS"))
+
+
+DELAYED = """
+record(calcout, "$(P)D1") { field(ODLY, "0.1") field(PRIO, "HIGH") field(FLNK, "$(P)SLEEP") }
+record(calcout, "$(P)D2") { field(ODLY, "0.1") field(PRIO, "HIGH") field(FLNK, "$(P)SLEEP") }
+record(calc, "$(P)SRC") { field(CALC, "VAL+1") }
+record(calc, "$(P)X1") { field(INPA, "$(P)SRC CP") field(FLNK, "$(P)SLEEP") }
+record(calc, "$(P)X2") { field(INPA, "$(P)SRC CP") field(FLNK, "$(P)SLEEP") }
+"""
+
+
+def delays(monitor, ioc):
+    """One IOC's row of IOC_DELAYS."""
+    columns = "CB_LOWS CB_MEDIUMS CB_HIGHS ONCES HOLDS HOLD_RECS CAS_CPUS".split()
+    names = monitor.list("IOC_DELAY_NAMES")
+    values = [monitor.list(f"IOC_{c}") for c in columns]
+    if ioc.name not in names or any(len(v) <= names.index(ioc.name) for v in values):
+        return None
+    return dict(zip(columns, (v[names.index(ioc.name)] for v in values)))
+
+
+def quiet(monitor, ioc):
+    """What iocInit did is over."""
+    until(lambda: delays(monitor, ioc) and max(list(delays(monitor, ioc).values())[:5]) < 100, 30,
+          lambda: str(delays(monitor, ioc)))
+
+
+def test_callbacks_that_wait(new_ioc, monitor):
+    """Two callbacks are due at the same time, and the first takes 300 ms of the one thread."""
+    ioc = latency_ioc(new_ioc, 300000, DELAYED)
+    monitor.wait_ioc(ioc)
+    quiet(monitor, ioc)
+    ioc.put("D1.PROC", 1, wait=False)
+    ioc.put("D2.PROC", 1, wait=False)
+    row = until(lambda: delays(monitor, ioc)["CB_HIGHS"] > 200 and delays(monitor, ioc), 10,
+                lambda: f"a callback that waited: {delays(monitor, ioc)}")
+    assert row["CB_HIGHS"] < 450
+    assert row["CB_LOWS"] < 50 and row["CB_MEDIUMS"] < 50 and row["ONCES"] < 50
+    assert 300 <= row["HOLDS"] < 450
+    assert row["HOLD_RECS"] in (ioc.prefix + "D1", ioc.prefix + "D2")
+    assert monitor.get("IOC_CB_MAX") == pytest.approx(row["CB_HIGHS"], rel=0.01)
+    assert monitor.get("IOC_HOLD_MAX") == pytest.approx(row["HOLDS"], rel=0.01)
+    assert severity(monitor, "IOC_CB_MAX") == "NO_ALARM"
+    ioc.put("SLEEP:BUSY.A", 1.3e6)
+    ioc.put("D1.PROC", 1, wait=False)
+    ioc.put("D2.PROC", 1, wait=False)
+    until(lambda: severity(monitor, "IOC_CB_MAX") == severity(monitor, "IOC_HOLD_MAX") == "MINOR", 10, "the alarm")
+    until(lambda: delays(monitor, ioc)["CB_HIGHS"] < 100, 30, "what is over goes out of sight")
+
+
+def test_scan_once_that_waits(new_ioc, monitor):
+    ioc = latency_ioc(new_ioc, 300000, DELAYED)
+    monitor.wait_ioc(ioc)
+    quiet(monitor, ioc)
+    ioc.put("SRC.PROC", 1)
+    row = until(lambda: delays(monitor, ioc)["ONCES"] > 200 and delays(monitor, ioc), 10,
+                lambda: f"one that waited: {delays(monitor, ioc)}")
+    assert row["ONCES"] < 450
+    assert row["CB_HIGHS"] < 50
+    assert monitor.get("IOC_ONCE_MAX") == pytest.approx(row["ONCES"], rel=0.01)
+
+
+def test_ca_server_threads(new_ioc, monitor):
+    """Against schedstat, with a client that keeps the server busy."""
+    ioc = new_ioc(DB).start()
+    monitor.wait_ioc(ioc)
+    until(lambda: delays(monitor, ioc), 10, "the IOC")
+    assert delays(monitor, ioc)["CAS_CPUS"] < 1
+    own = []
+
+    def run():
+        sum_ = 0
+        for task in Path(f"/proc/{ioc.pid}/task").iterdir():
+            if (task / "comm").read_text().startswith("CAS-"):
+                sum_ += int((task / "schedstat").read_text().split()[0])
+        return sum_ / 1e9
+
+    def same():
+        for _ in range(300):
+            ioc.put("C0", 1)
+        own.append((time.monotonic(), run()))
+        begin = next(o for o in own if o[0] > own[-1][0] - 4)
+        percent = 100 * (own[-1][1] - begin[1]) / max(own[-1][0] - begin[0], 0.1)
+        told = delays(monitor, ioc)["CAS_CPUS"]
+        return own[-1][0] - own[0][0] > 5 and percent > 2 and abs(told - percent) < 1 + 0.2 * percent and told
+
+    told = until(same, 30, lambda: f"{delays(monitor, ioc)}, {own[-5:]}")
+    assert told > 2
+    until(lambda: monitor.get("IOC_CAS_CPU_MAX") == delays(monitor, ioc)["CAS_CPUS"], 5, "the highest")
 
 
 def test_hang_is_over(new_ioc, monitor):
@@ -234,7 +323,7 @@ def test_tables(new_ioc, monitor):
     monitor.wait_ioc(ioc)
     until(lambda: scans(monitor, ioc), 10, "a scan")
     with Context("pva", conf=env.pva_conf(monitor.port), nt=False, useenv=False) as context:
-        for name, width in (("SCANS", 7), ("IOC_HEALTH", 8)):
+        for name, width in (("SCANS", 7), ("IOC_HEALTH", 8), ("IOC_DELAYS", 8)):
             table = context.get(monitor.prefix + name, timeout=10)
             columns = dict(table.value.items())
             assert len(table.labels) == len(columns) == width
