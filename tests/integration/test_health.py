@@ -220,8 +220,8 @@ DELAYED = """
 record(calcout, "$(P)D1") { field(ODLY, "0.1") field(PRIO, "HIGH") field(FLNK, "$(P)SLEEP") }
 record(calcout, "$(P)D2") { field(ODLY, "0.1") field(PRIO, "HIGH") field(FLNK, "$(P)SLEEP") }
 record(calc, "$(P)SRC") { field(CALC, "VAL+1") }
-record(calc, "$(P)X1") { field(INPA, "$(P)SRC CP") field(FLNK, "$(P)SLEEP") }
-record(calc, "$(P)X2") { field(INPA, "$(P)SRC CP") field(FLNK, "$(P)SLEEP") }
+record(calc, "$(P)X1") { field(CALC, "VAL+1") field(INPA, "$(P)SRC CP") field(FLNK, "$(P)SLEEP") }
+record(calc, "$(P)X2") { field(CALC, "VAL+1") field(INPA, "$(P)SRC CP") field(FLNK, "$(P)SLEEP") }
 """
 
 
@@ -236,16 +236,18 @@ def delays(monitor, ioc):
 
 
 def quiet(monitor, ioc):
-    """What iocInit did is over."""
+    """What iocInit did is done: the CP links are connected, and nothing waited for long."""
+    until(lambda: ioc.get("X1") > 0 and ioc.get("X2") > 0, 10, "the CP links")
     until(lambda: delays(monitor, ioc) and max(list(delays(monitor, ioc).values())[:5]) < 100, 30,
           lambda: str(delays(monitor, ioc)))
 
 
 def test_callbacks_that_wait(new_ioc, monitor):
     """Two callbacks are due at the same time, and the first takes 300 ms of the one thread."""
-    ioc = latency_ioc(new_ioc, 300000, DELAYED)
+    ioc = latency_ioc(new_ioc, 1000, DELAYED)
     monitor.wait_ioc(ioc)
     quiet(monitor, ioc)
+    ioc.put("SLEEP:BUSY.A", 300000)
     ioc.put("D1.PROC", 1, wait=False)
     ioc.put("D2.PROC", 1, wait=False)
     row = until(lambda: delays(monitor, ioc)["CB_HIGHS"] > 200 and delays(monitor, ioc), 10,
@@ -265,9 +267,10 @@ def test_callbacks_that_wait(new_ioc, monitor):
 
 
 def test_scan_once_that_waits(new_ioc, monitor):
-    ioc = latency_ioc(new_ioc, 300000, DELAYED)
+    ioc = latency_ioc(new_ioc, 1000, DELAYED)
     monitor.wait_ioc(ioc)
     quiet(monitor, ioc)
+    ioc.put("SLEEP:BUSY.A", 300000)
     ioc.put("SRC.PROC", 1)
     row = until(lambda: delays(monitor, ioc)["ONCES"] > 200 and delays(monitor, ioc), 10,
                 lambda: f"one that waited: {delays(monitor, ioc)}")
