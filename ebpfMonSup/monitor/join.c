@@ -51,6 +51,7 @@ static circuit *bucket[BUCKETS];
 static circuit *newest, *oldest;
 static unsigned circuits, waiting;
 static uint64_t dropped;
+static uint64_t looked;
 static uint64_t lastShared;         /* when such a number was noted last */
 static uint32_t cover[COVER_MAX];
 static unsigned covers;
@@ -175,6 +176,23 @@ void ebpfMonJoinCover(const uint32_t *netns, unsigned count)
     covers = count < COVER_MAX ? count : COVER_MAX;
     memcpy(cover, netns, covers * sizeof(*netns));
     epicsMutexUnlock(lock);
+}
+
+void ebpfMonJoinLooked(uint64_t at)
+{
+    take();
+    looked = at;
+    epicsMutexUnlock(lock);
+}
+
+uint64_t ebpfMonJoinLookedUpTo(void)
+{
+    uint64_t at;
+
+    take();
+    at = looked;
+    epicsMutexUnlock(lock);
+    return at;
 }
 
 static int covered(const struct ebpfMonPeer *peer)

@@ -28,6 +28,9 @@ typedef enum {
 
 /* --- the inside --- */
 
+/* Up to when the wire was looked at (monotonic ns). */
+uint64_t ebpfMonJoinLookedUpTo(void);
+
 /* "last": it is published now in any case, and what the wire tells of it later is the same put. */
 ebpfMonJoinResult ebpfMonJoinInside(ebpfMonJoinKey *key, ebpfMonPut *put, int last);
 
@@ -73,6 +76,8 @@ typedef struct ebpfMonJoinEntry {
 
 /* Whether the wire is looked at in a network namespace (0: for what is not loopback). */
 void ebpfMonJoinCover(const uint32_t *netns, unsigned count);
+/* All packets that were handed up before "at" (monotonic ns) have been told of. */
+void ebpfMonJoinLooked(uint64_t at);
 
 /* "at": monotonic ns when the packet came. */
 void ebpfMonJoinPut(const ebpfMonWireEvent *event, uint32_t iocId, const ebpfMonOld *old, uint64_t at);

@@ -14,7 +14,8 @@
 #define LINK_NS     10000000ull /* dbPutFieldLink takes microseconds */
 #define EARLY_NS    1000000000ull /* a running IOC's links are read within this, or there is no room for them */
 #define STARTING_NS 60000000000ull
-#define WIRE_NS     25000000ull /* the packet socket hands over a block after 4 ms, and its thread needs its turn */
+#define WIRE_NS     15000000ull /* the packet socket hands over a block after 4 ms and a tick of the kernel's timer */
+#define LATE_NS     500000000ull /* the wire's thread does not get its turn */
 
 typedef struct {
     ebpfMonPending *first, *last;
@@ -194,6 +195,7 @@ void ebpfMonPendingComplete(ebpfMonPending *p)
 
 void ebpfMonPendingTick(uint64_t now, int all)
 {
+    uint64_t looked = ebpfMonJoinLookedUpTo();
     ebpfMonPending *p, *before, *next;
 
     while ((p = wire.first)) {
@@ -203,7 +205,7 @@ void ebpfMonPendingTick(uint64_t now, int all)
             ebpfMonPendingDrop(p);
             continue;
         }
-        if (!all && now - p->since < WIRE_NS)
+        if (!all && looked < p->since + WIRE_NS && now - p->since < LATE_NS)
             break; /* those behind it are younger */
         unlink(&wire, NULL, p);
         publish(p);

@@ -319,7 +319,7 @@ static void wireThread(void *arg)
     (void)arg;
     while (!stopping) {
         struct pollfd fd[SOURCES];
-        uint64_t now = nowNs(CLOCK_MONOTONIC);
+        uint64_t now = nowNs(CLOCK_MONOTONIC), looked;
 
         if (!refreshed || now - refreshed > REFRESH_NS || changes != ebpfMonTargetsChanges()) {
             changes = ebpfMonTargetsChanges();
@@ -330,10 +330,12 @@ static void wireThread(void *arg)
             fd[i] = (struct pollfd){ .fd = ebpfMonPacketsFd(sources[i].packets), .events = POLLIN };
         poll(fd, sourceCount, POLL_MS);
         lookMissed(now);
+        looked = nowNs(CLOCK_MONOTONIC);
         for (unsigned i = 0; i < sourceCount; i++) {
             reading = sources[i].netns;
             ebpfMonPacketsPoll(sources[i].packets, 0, onPacket, NULL);
         }
+        ebpfMonJoinLooked(looked);
         now = nowNs(CLOCK_MONOTONIC);
         publishPuts(now);
         if (now - second > SECOND_NS) {

@@ -342,7 +342,7 @@ def test_an_ioc_killed_with_puts_in_its_queue(module_ioc, monitor, log):
     for i in range(1, 11):
         client.put(ioc.prefix + "LONG", LONG, [i], sync=False)
     ioc.kill()
-    lines = log.next(10, ioc.prefix, 1)
+    lines = log.next(10, ioc.prefix, 1, 20)  # a closed connection is waited for 10 s: what came before may be read yet
     assert [int(o["value"]) for o in lines] == list(range(1, 11))
     for o in lines:
         assert o["result"] in ("lost", "unknown") and o["seen"] == "wire" and o["ioc"] == ioc.name, o
