@@ -40,6 +40,91 @@ static __always_inline __u64 lockSetOf(const struct ebpfMonTargetConf *conf, __u
     return readPtr(readPtr(precord + conf->lset) + LOCKRECORD_SET);
 }
 
+/* Period of a periodic scan thread, from its name "scan-0.1" (dbScan.c, spawnPeriodic); 0: it is none. What
+ * sprintf writes with an exponent is no period that a thread could keep. */
+static __always_inline __u64 scanPeriod(const char comm[EBPFMON_COMM_MAX])
+{
+    __u64 ns = 0, digit = 1000000000u;
+    int i, point = 0;
+
+    if (comm[0] != 's' || comm[1] != 'c' || comm[2] != 'a' || comm[3] != 'n' || comm[4] != '-')
+        return 0;
+#pragma unroll
+    for (i = 5; i < EBPFMON_COMM_MAX - 1; i++) {
+        char c = comm[i];
+
+        if (!c)
+            break;
+        if (c == '.') {
+            point = 1;
+            continue;
+        }
+        if (c < '0' || c > '9')
+            return 0;
+        if (point)
+            digit /= 10;
+        else
+            ns *= 10;
+        ns += (__u64)(c - '0') * digit;
+    }
+    return ns;
+}
+
+static __always_inline int isOnceThread(const char comm[EBPFMON_COMM_MAX])
+{
+    return comm[0] == 's' && comm[1] == 'c' && comm[2] == 'a' && comm[3] == 'n' && comm[4] == 'O' && comm[5] == 'n' &&
+           comm[6] == 'c' && comm[7] == 'e' && !comm[8];
+}
+
+static __always_inline int isScanThread(struct ebpfMonThread *seen)
+{
+    char comm[EBPFMON_COMM_MAX];
+
+    if (!seen->named) {
+        seen->named = 1;
+        if (!bpf_get_current_comm(comm, sizeof(comm))) {
+            seen->scan.period = scanPeriod(comm);
+            seen->isOnce = isOnceThread(comm);
+        }
+    }
+    return seen->scan.period != 0;
+}
+
+/* A pass of a scan thread begins: when the record comes again that the last one began with, or, should that have left
+ * the list, after a rest. The rest alone does not tell: an overrun can leave next to none (dbScan.c, periodicTask). */
+static __always_inline void scanBegins(struct ebpfMonScan *s, __u64 root, __u64 now)
+{
+    __u64 idle = now - s->end, period = now - s->begin;
+
+    if (s->begin && root != s->first && idle < s->period / 4)
+        return;
+    /* after a longer rest there was nothing to scan, or the IOC was paused */
+    if (s->begin && idle <= 4 * s->period + 1000000000u) {
+        s->passes++;
+        s->sum += period;
+        s->busy += s->end - s->begin;
+        if (period > s->max)
+            s->max = period;
+        s->eater = s->root;
+        if (period > s->period + s->period / 2) {
+            s->late++;
+            s->lateEater = s->root;
+        }
+    }
+    s->begin = s->end = now;
+    s->first = s->root = root;
+    s->longest = 0;
+}
+
+static __always_inline void scanChain(struct ebpfMonScan *s, const struct ebpfMonHeld *h, __u64 now)
+{
+    s->end = now;
+    if (now - h->begin > s->longest) {
+        s->longest = now - h->begin;
+        s->root = h->root;
+    }
+}
+
 SEC("uprobe")
 int ebpfmon_lock(struct pt_regs *ctx)
 {
@@ -47,7 +132,7 @@ int ebpfmon_lock(struct pt_regs *ctx)
     __u32 tgid = id >> 32, tid = (__u32)id, n;
     struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
     struct thread *th;
-    struct held *h;
+    struct ebpfMonHeld *h;
 
     if (!conf)
         return 0;
@@ -56,9 +141,9 @@ int ebpfmon_lock(struct pt_regs *ctx)
     if (!th)
         return 0;
     set = lockSetOf(conf, precord);
-    n = th->heldCount;
+    n = th->seen.heldCount;
     if (n > 0 && n <= EBPFMON_NESTED) {
-        h = &th->held[(n - 1) & (EBPFMON_NESTED - 1)];
+        h = &th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)];
         if (h->lockSet == set) { /* the lock is recursive */
             h->depth++;
             return 0;
@@ -66,10 +151,10 @@ int ebpfmon_lock(struct pt_regs *ctx)
     }
     if (n >= EBPFMON_NESTED) {
         countLost(EBPFMON_LOST_NESTED);
-        th->heldCount = n < 1000 ? n + 1 : n;
+        th->seen.heldCount = n < 1000 ? n + 1 : n;
         return 0;
     }
-    h = &th->held[n & (EBPFMON_NESTED - 1)];
+    h = &th->seen.held[n & (EBPFMON_NESTED - 1)];
     h->lockSet = set;
     h->root = precord;
     h->begin = now;
@@ -78,7 +163,11 @@ int ebpfmon_lock(struct pt_regs *ctx)
         th->off.left = th->off.blocked = th->off.queued = th->off.longest = 0;
         th->off.longestSyscall = EBPFMON_NO_SYSCALL;
     }
-    th->heldCount = n + 1;
+    th->seen.heldCount = n + 1;
+    if (n == 0 && isScanThread(&th->seen))
+        scanBegins(&th->seen.scan, precord, now);
+    else if (n == 0 && th->seen.isOnce)
+        takenOut(tgid, precord, EBPFMON_QUEUE_ONCE, now);
     return 0;
 }
 
@@ -298,7 +387,7 @@ static __always_inline void noteCause(const struct ebpfMonTargetConf *conf, __u3
         readCaller(&th->cause.who, th, conf, tgid, root);
     }
     th->cause.head.tid = tid;
-    th->cause.begin = th->heldCount && th->heldCount <= EBPFMON_NESTED ? th->held[0].begin : 0;
+    th->cause.begin = th->seen.heldCount && th->seen.heldCount <= EBPFMON_NESTED ? th->seen.held[0].begin : 0;
     th->cause.kept = 0;
     if (!bpf_map_update_elem(&causes, &slot, &th->cause, BPF_ANY))
         st->noted = EBPFMON_NOTED_CAUSE;
@@ -392,8 +481,8 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
                     (left->more ? EBPFMON_CHAIN_MORE : 0);
     e.chain.cpu = bpf_get_smp_processor_id();
     __builtin_memcpy(e.chain.async, left->async, sizeof(left->async));
-    n = th->heldCount; /* without this lock, which is about to be released */
-    if (n > 0 && n <= EBPFMON_NESTED && recordSlot(id >> 32, th->held[(n - 1) & (EBPFMON_NESTED - 1)].root, &outer))
+    n = th->seen.heldCount; /* without this lock, which is about to be released */
+    if (n > 0 && n <= EBPFMON_NESTED && recordSlot(id >> 32, th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)].root, &outer))
         e.chain.outer = outer + 1;
     e.chain.blocked = th->off.blocked;
     e.chain.queued = th->off.queued;
@@ -428,7 +517,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     struct ebpfMonRootStat *rs;
     struct thread *th;
     struct ebpfMonCauseEvent *cause;
-    struct held *h;
+    struct ebpfMonHeld *h;
     struct left left = {};
     int whole, begun, wasAsync = 0;
 
@@ -452,14 +541,14 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         return 0;
 
     th = bpf_map_lookup_elem(&threads, &tid);
-    n = th ? th->heldCount : 0;
+    n = th ? th->seen.heldCount : 0;
     if (n == 0)
         return 0; /* locked before we looked */
     if (n > EBPFMON_NESTED) {
-        th->heldCount = n - 1;
+        th->seen.heldCount = n - 1;
         return 0;
     }
-    h = &th->held[(n - 1) & (EBPFMON_NESTED - 1)];
+    h = &th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)];
     if (h->depth > 1) {
         h->depth--;
         return 0;
@@ -469,11 +558,13 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         th->locked.id = 0;
     }
     begin = h->begin;
-    th->heldCount = n - 1;
+    th->seen.heldCount = n - 1;
+    if (n == 1 && th->seen.scan.period)
+        scanChain(&th->seen.scan, h, now);
     if (h->root != precord) {
         /* locks are not released in the order we think: forget them all rather than guess */
         if (h->lockSet != lockSetOf(conf, precord)) {
-            th->heldCount = 0;
+            th->seen.heldCount = 0;
             if (th->locked.id) {
                 tellResult(conf, tgid, tid, &th->locked, th->lockedStatus);
                 th->locked.id = 0;
@@ -496,6 +587,9 @@ int ebpfmon_unlock(struct pt_regs *ctx)
             bpf_map_update_elem(&released, &key, &now, BPF_ANY);
         }
     }
+    th->seen.holds++;
+    th->seen.holdSum += now - start;
+    ebpfMonRecentAdd(&th->seen.hold, now, now - start, h->root);
     /* a chain that only began something is told of, but it is no chain yet */
     begun = !counted && left.async[0] && conf->level >= EBPFMON_TRACE;
     if ((!rs && !begun) || now - begin > CHAIN_MAX_NS)

@@ -37,7 +37,7 @@ struct tcp_sock {
 } CORE;
 
 struct task_struct {
-    int pid;
+    int pid; /* of the thread */
     unsigned int __state; /* kernel 5.14 (2f064a59a11f) */
     struct task_struct *group_leader;
     char comm[16];

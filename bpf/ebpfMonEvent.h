@@ -308,6 +308,86 @@ struct ebpfMonRootStat {
     __u32 hist[EBPFMON_BUCKETS];
 };
 
+/* One lock set that a thread holds, or waits for. */
+struct ebpfMonHeld {
+    __u64 lockSet;
+    __u64 root;  /* argument of the outermost dbScanLock */
+    __u64 begin; /* when it was asked for */
+    __u32 depth; /* dbScanLock calls not yet undone */
+    __u32 pad;
+};
+
+/* What a periodic scan thread keeps of its period. A pass is all that it does in one period. */
+struct ebpfMonScan {
+    __u64 period;    /* nominal, by the thread's name; 0: it is no periodic scan thread */
+    __u64 begin;     /* of the pass under way, or of the last */
+    __u64 end;       /* of its last chain so far */
+    __u64 first;     /* root of its first chain */
+    __u64 root;      /* … and of its longest */
+    __u64 longest;   /* … and how long that took, with what it waited for the lock */
+    __u64 passes;    /* complete: the next has begun */
+    __u64 sum;       /* of their periods, from begin to begin */
+    __u64 max;
+    __u64 busy;      /* sum of what they took */
+    __u64 late;      /* periods of more than 1.5 of the nominal one */
+    __u64 eater;     /* root of the longest chain in the last complete pass */
+    __u64 lateEater; /* … in the last pass that was late */
+};
+
+/* The longest of something in a while: in the present window and in the one before. */
+struct ebpfMonRecent {
+    __u64 window;  /* number of the present one: time >> EBPFMON_WINDOW_BITS */
+    __u64 max, maxBefore;
+    __u64 who, whoBefore; /* the record that it was */
+};
+
+#define EBPFMON_WINDOW_BITS 33 /* 8.6 s */
+
+static inline void ebpfMonRecentAdd(struct ebpfMonRecent *r, __u64 now, __u64 value, __u64 who)
+{
+    __u64 window = now >> EBPFMON_WINDOW_BITS;
+
+    if (r->window != window) {
+        r->maxBefore = r->window + 1 == window ? r->max : 0;
+        r->whoBefore = r->who;
+        r->max = 0;
+        r->window = window;
+    }
+    if (value >= r->max) {
+        r->max = value;
+        r->who = who;
+    }
+}
+
+/* What waits in queues of an IOC: the three priorities of callbacks (callback.h), and scanOnce. */
+#define EBPFMON_QUEUE_ONCE 3
+#define EBPFMON_QUEUES     4
+
+/* Map "queues", by tgid. */
+struct ebpfMonQueues {
+    struct {
+        __u64 count, sum; /* that were taken out, and ns that they had waited */
+        struct ebpfMonRecent wait;
+    } q[EBPFMON_QUEUES];
+};
+
+/* The head of an element of map "threads", by tid. The thread writes it while it is read. */
+struct ebpfMonThread {
+    __u32 tgid;
+    __u32 heldCount; /* may be above EBPFMON_NESTED: held has the first ones */
+    __u32 named;     /* its name was looked at */
+    __u32 isOnce;    /* it is scanOnce's */
+    struct ebpfMonHeld held[EBPFMON_NESTED];
+    struct ebpfMonScan scan;
+    __u64 holds, holdSum;      /* lock sets released, and ns that they were held */
+    struct ebpfMonRecent hold; /* … by root */
+};
+
+/* The registers of a thread that a caller's frame can be found by, on x86-64. */
+struct ebpfMonTaskRegs {
+    __u64 ip, sp, bp, bx, r12, r13, r14, r15;
+};
+
 /* Map "hits", by tgid. */
 struct ebpfMonHits {
     __u64 n[EBPFMON_HIT_KINDS];

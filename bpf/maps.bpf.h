@@ -13,15 +13,6 @@
 #define MAP extern
 #endif
 
-/* One lock set that a thread holds, or waits for. */
-struct held {
-    __u64 lockSet;
-    __u64 root;  /* argument of the outermost dbScanLock */
-    __u64 begin; /* when it was asked for */
-    __u32 depth; /* dbScanLock calls not yet undone */
-    __u32 pad;
-};
-
 /* One dbPut under way. */
 struct inPut {
     __u64 id;
@@ -55,14 +46,14 @@ struct notified {
  * per-CPU buffer would not do, because uprobe programs can be preempted.
  */
 struct thread {
+    struct ebpfMonThread seen; /* the part that the user half reads: first */
     __u64 client; /* struct client * of the last camessage: a CAS-client thread */
     __u64 putId;
     struct inPut pending[EBPFMON_NESTED]; /* the dbPut calls under way, by depth */
     struct inPut locked; /* one that is done, and whose record may be processing still; id 0: none */
     __s64 lockedStatus;
     __u32 putDepth;
-    __u32 heldCount;
-    struct held held[EBPFMON_NESTED];
+    __u32 pad;
     struct offCpu off;
     struct ebpfMonPeer peer; /* of the last receive */
     __u32 copied;            /* TCP sequence number of the byte after it */
@@ -163,6 +154,26 @@ MAP struct {
     __type(value, __u64);
 } released SEC(".maps");
 
+/* When something was put into a queue: a callback, or a record for scanOnce. */
+struct queueKey {
+    __u64 item;
+    __u64 tgid;
+};
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 16384);
+    __type(key, struct queueKey);
+    __type(value, __u64);
+} queued SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 1024);
+    __type(key, __u32);
+    __type(value, struct ebpfMonQueues);
+} queues SEC(".maps");
+
 MAP struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 16384);
@@ -254,6 +265,25 @@ static __always_inline void countHit(__u32 tgid, __u32 kind, __u64 add)
         h->n[kind] += add;
 }
 
+/* It left its queue. */
+static __always_inline void takenOut(__u32 tgid, __u64 item, __u32 queue, __u64 now)
+{
+    struct queueKey key = { item, tgid };
+    __u64 *since = bpf_map_lookup_elem(&queued, &key), wait;
+    struct ebpfMonQueues *qs;
+
+    if (!since || queue >= EBPFMON_QUEUES)
+        return;
+    wait = now > *since ? now - *since : 0;
+    bpf_map_delete_elem(&queued, &key);
+    qs = bpf_map_lookup_elem(&queues, &tgid);
+    if (!qs)
+        return;
+    __sync_fetch_and_add(&qs->q[queue].count, 1);
+    __sync_fetch_and_add(&qs->q[queue].sum, wait);
+    ebpfMonRecentAdd(&qs->q[queue].wait, now, wait, item);
+}
+
 /* The state of this thread, made when it is first needed; NULL: the table is full, counted as lost. */
 static __always_inline struct thread *threadOf(__u32 tid)
 {
@@ -268,7 +298,9 @@ static __always_inline struct thread *threadOf(__u32 tid)
         return 0;
     bpf_map_update_elem(&threads, &tid, first, BPF_NOEXIST);
     th = bpf_map_lookup_elem(&threads, &tid);
-    if (!th)
+    if (th)
+        th->seen.tgid = bpf_get_current_pid_tgid() >> 32;
+    else
         countLost(EBPFMON_LOST_THREADS);
     return th;
 }

@@ -136,7 +136,7 @@ static __always_inline void begin(struct thread *th, const struct ebpfMonTargetC
 {
     struct ebpfMonPutEvent *ev = &th->ev;
     /* below level chains nobody keeps the locks up to date */
-    __u32 top = conf->level >= EBPFMON_CHAINS && th->heldCount <= EBPFMON_NESTED ? th->heldCount : 0;
+    __u32 top = conf->level >= EBPFMON_CHAINS && th->seen.heldCount <= EBPFMON_NESTED ? th->seen.heldCount : 0;
     __u64 client = th->client, ppn = 0;
     struct notified *asked = 0;
 
@@ -158,7 +158,7 @@ static __always_inline void begin(struct thread *th, const struct ebpfMonTargetC
     ev->network = 0;
     ev->linkType = ev->linkMask = 0;
     ev->newLen = ev->oldLen = 0;
-    ev->root = top ? th->held[(top - 1) & (EBPFMON_NESTED - 1)].root : 0;
+    ev->root = top ? th->seen.held[(top - 1) & (EBPFMON_NESTED - 1)].root : 0;
     ev->locked = site == EBPFMON_SITE_PUT && top == 1 && ev->root == a->precord && !th->locked.id &&
                  !th->putDepth;
     if (!client && addrAt && (ppn = notifyOf(conf, a->precord, addrAt))) {
@@ -523,8 +523,8 @@ int ebpfmon_calink(struct pt_regs *ctx)
     if (!th)
         return 0;
     ev = &th->cause;
-    top = conf->level >= EBPFMON_CHAINS && th->heldCount <= EBPFMON_NESTED ? th->heldCount : 0;
-    ev->root = top ? th->held[(top - 1) & (EBPFMON_NESTED - 1)].root : 0;
+    top = conf->level >= EBPFMON_CHAINS && th->seen.heldCount <= EBPFMON_NESTED ? th->seen.heldCount : 0;
+    ev->root = top ? th->seen.held[(top - 1) & (EBPFMON_NESTED - 1)].root : 0;
     if (!th->client && ev->root && recordSlot(tgid, ev->root, &slot)) {
         st = bpf_map_lookup_elem(&recState, &slot);
         if (st && st->noted == EBPFMON_NOTED_CAUSE)
@@ -543,7 +543,7 @@ int ebpfmon_calink(struct pt_regs *ctx)
     ev->head.tid = tid;
     ev->head.iocId = conf->iocId;
     ev->head.ktime = bpf_ktime_get_ns();
-    ev->begin = top ? th->held[0].begin : 0;
+    ev->begin = top ? th->seen.held[0].begin : 0;
     ev->link = link;
     ev->name[0] = 0;
     bpf_probe_read_user_str(ev->name, sizeof(ev->name), (void *)readPtr(link + LINK_PVNAME));

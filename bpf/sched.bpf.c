@@ -27,7 +27,7 @@ static __always_inline struct thread *holder(struct task_struct *task)
     __u32 tid = (__u32)BPF_CORE_READ(task, pid);
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
 
-    return th && th->heldCount ? th : 0;
+    return th && th->seen.heldCount ? th : 0;
 }
 
 /* sched_switch(preempt, prev, next): "prev" is current still. */

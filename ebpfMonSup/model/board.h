@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 #include <epicsTime.h>
+#include "model/health.h"
 #include "model/level.h"
 #include "model/put.h"
 
@@ -42,6 +43,7 @@ typedef enum {
     ebpfMonGroupOtlp,   /* state of OTLP */
     ebpfMonGroupBad,    /* unexpected puts */
     ebpfMonGroupRules,
+    ebpfMonGroupHealth,
     ebpfMonGroupCount
 } ebpfMonGroup;
 
@@ -232,6 +234,8 @@ typedef struct {
     unsigned rulesCount;
     int      rulesRefused;   /* the last load was; the rules before it are in force */
     char     rulesMsg[512];
+
+    ebpfMonHealth health;
 } ebpfMonBoard;
 
 /* The one board, locked. Never wait for anything while you hold it. */

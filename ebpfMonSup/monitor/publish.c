@@ -15,6 +15,7 @@
 
 #include "model/search.h"
 #include "monitor/events.h"
+#include "monitor/healthCollect.h"
 #include "monitor/publish.h"
 #include "monitor/rank.h"
 #include "monitor/target.h"
@@ -244,6 +245,7 @@ static void publishThread(void *arg)
         putRate(seconds);
         ebpfMonRankRecords(seconds);
         ebpfMonRankChains();
+        ebpfMonHealthCollect();
         ebpfMonSearchSnapshot(realNs(), seconds);
         iocs();
         lost();

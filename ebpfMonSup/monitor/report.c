@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <epicsStdio.h>
@@ -135,6 +136,43 @@ static void slotsUsed(void)
            size->maxRecords, places, size->maxClosure, roots, size->maxRoots);
 }
 
+static void health(void)
+{
+    ebpfMonHealth *shown = malloc(sizeof(*shown)); /* printing may wait: the board is not kept locked meanwhile */
+
+    if (!shown)
+        return;
+    *shown = ebpfMonBoardLock()->health;
+    ebpfMonBoardUnlock();
+    printf("%-24s %7s %9s %11s %7s %7s %8s %9s\n", "IOC", "CPU %", "memory MB", "files", "threads", "clients",
+           "channels", "CAS CPU %");
+    for (unsigned i = 0; i < shown->iocs; i++) {
+        const ebpfMonIocHealth *r = &shown->ioc[i];
+
+        printf("%-24s %7.1f %9.1f %5u/%-5u %7u %7d %8d %9.2f\n", r->name, r->cpu, r->mem, r->fds, r->fdLimit,
+               r->threads, r->clients, r->channels, r->cas);
+    }
+    printf("%-24s %10s %10s %10s %10s %10s  %s\n", "longest wait, ms", "cbLow", "cbMedium", "cbHigh", "scanOnce",
+           "lock held", "by");
+    for (unsigned i = 0; i < shown->iocs; i++) {
+        const ebpfMonIocHealth *r = &shown->ioc[i];
+
+        printf("%-24s %10.3f %10.3f %10.3f %10.3f %10.3f  %s\n", r->name, r->callback[0], r->callback[1],
+               r->callback[2], r->once, r->hold, r->holder);
+    }
+    printf("%-24s %-12s %10s %10s %8s %7s  %s\n", "IOC", "scan", "period s", "worst s", "late", "busy %", "most by");
+    for (unsigned i = 0; i < shown->scans; i++) {
+        const ebpfMonScanRow *r = &shown->scan[i];
+
+        printf("%-24s %-12s %10.4f %10.4f %8llu %7.1f  %s\n", r->ioc, r->name, r->period, r->worst,
+               (unsigned long long)r->late, r->busy, r->eater);
+    }
+    printf("threads that hang: %u\n", shown->hangs);
+    for (unsigned i = 0; i < shown->hangLines; i++)
+        printf("  %s\n", shown->hangLine[i]);
+    free(shown);
+}
+
 static void sites(const ebpfMonBinary *b)
 {
     static const char *const cls[] = { "not there", "emulated", "single-stepped: dear" };
@@ -176,6 +214,7 @@ void ebpfMonReport(int level)
     rules();
     watches();
     ebpfMonReportIocs();
+    health();
     if (level < 2)
         return;
     ebpfMonTargetsLock();
@@ -183,6 +222,8 @@ void ebpfMonReport(int level)
         if (t->image.core != last) { /* neighbours usually share their binary */
             last = t->image.core;
             sites(last);
+            if (t->image.com && t->image.com != last)
+                sites(t->image.com);
         }
     ebpfMonTargetsUnlock();
 }

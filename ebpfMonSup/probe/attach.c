@@ -28,6 +28,9 @@ static const struct {
     [ebpfMonProgLock]       = { ebpfMonFnScanLock, 0, EBPFMON_CHAINS },
     [ebpfMonProgCompleted]  = { ebpfMonFnFwdLink, 0, ON_REQUEST },
     [ebpfMonProgProcess]    = { ebpfMonFnProcess, 0, ON_REQUEST },
+    [ebpfMonProgCallback]   = { ebpfMonFnCallback, 0, EBPFMON_CHAINS },
+    [ebpfMonProgOnce]       = { ebpfMonFnScanOnce, 0, EBPFMON_CHAINS },
+    [ebpfMonProgPop]        = { ebpfMonFnRingPop, 0, EBPFMON_CHAINS },
 };
 
 uint32_t ebpfMonAttachLevel(int level)
@@ -47,15 +50,23 @@ void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *imag
     att->core = image->core;
     att->noReturn = noReturn;
     snprintf(att->path, sizeof(att->path), "%s", image->openPath);
+    att->com = image->com;
+    snprintf(att->comPath, sizeof(att->comPath), "%s", image->comPath);
 }
 
 static int attachOne(ebpfMonAttached *att, int prog, char *note, size_t size)
 {
     const ebpfMonSite *site = &att->core->site[programOf[prog].fn];
-    const char *name = ebpfMonFnNames[programOf[prog].fn];
+    const char *name = ebpfMonFnNames[programOf[prog].fn], *path = att->path;
     int isReturn = programOf[prog].isReturn, err;
 
+    if (site->cls == ebpfMonSiteNone && att->com) {
+        site = &att->com->site[programOf[prog].fn];
+        path = att->comPath;
+    }
     if (site->cls == ebpfMonSiteNone) {
+        if (prog >= ebpfMonProgCallback)
+            return -1; /* an older Base: nothing is missed but how long things wait */
         if (!note[0])
             snprintf(note, size, "%s is not in this IOC's binary", name);
         return -1;
@@ -68,12 +79,12 @@ static int attachOne(ebpfMonAttached *att, int prog, char *note, size_t size)
         return -1;
     }
     if (ebpfMonFeature.uprobeMulti) {
-        att->fd[prog] = ebpfMonMultiAttach(ebpfMonProgFd(prog), att->path, site->offset, att->pid, isReturn);
+        att->fd[prog] = ebpfMonMultiAttach(ebpfMonProgFd(prog), path, site->offset, att->pid, isReturn);
         err = att->fd[prog] < 0 ? errno : 0;
     } else {
         LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
 
-        att->link[prog] = bpf_program__attach_uprobe_opts(ebpfMonProgram(prog), att->pid, att->path,
+        att->link[prog] = bpf_program__attach_uprobe_opts(ebpfMonProgram(prog), att->pid, path,
                                                           site->offset, &opts);
         err = att->link[prog] ? 0 : errno;
     }

@@ -69,6 +69,9 @@ static struct bpf_program **programs(void)
     p[ebpfMonProgUnlockMany] = skel->progs.ebpfmon_unlock_many;
     p[ebpfMonProgCompleted] = skel->progs.ebpfmon_completed;
     p[ebpfMonProgProcess] = skel->progs.ebpfmon_process;
+    p[ebpfMonProgCallback] = skel->progs.ebpfmon_callback;
+    p[ebpfMonProgOnce] = skel->progs.ebpfmon_once;
+    p[ebpfMonProgPop] = skel->progs.ebpfmon_pop;
     return p;
 }
 
@@ -160,6 +163,7 @@ int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
                "who a server reads from (needs kernel 6.3; CA clients are known all the same)");
     attachHost(skel->progs.ebpfmon_connect, &skel->links.ebpfmon_connect, &ebpfMonFeature.connectState,
                "who opens a connection");
+    attachHost(skel->progs.ebpfmon_regs, &skel->links.ebpfmon_regs, NULL, "where a thread that hangs is");
     return 0;
 }
 
@@ -208,11 +212,13 @@ int ebpfMonTargetSet(uint32_t tgid, const struct ebpfMonTargetConf *conf)
 {
     int fd = bpf_map__fd(skel->maps.hits), cpus = libbpf_num_possible_cpus();
     struct ebpfMonHits *zero = calloc((size_t)cpus, sizeof(*zero));
+    static const struct ebpfMonQueues empty;
 
     if (!zero)
         return -1;
     bpf_map_update_elem(fd, &tgid, zero, BPF_NOEXIST);
     free(zero);
+    bpf_map_update_elem(bpf_map__fd(skel->maps.queues), &tgid, &empty, BPF_NOEXIST);
     return bpf_map_update_elem(bpf_map__fd(skel->maps.targets), &tgid, conf, BPF_ANY);
 }
 
@@ -220,6 +226,7 @@ void ebpfMonTargetDel(uint32_t tgid)
 {
     bpf_map_delete_elem(bpf_map__fd(skel->maps.targets), &tgid);
     bpf_map_delete_elem(bpf_map__fd(skel->maps.hits), &tgid);
+    bpf_map_delete_elem(bpf_map__fd(skel->maps.queues), &tgid);
 }
 
 #define BATCH 1024
@@ -326,6 +333,61 @@ void ebpfMonThreadsDel(pid_t pid)
     }
     if (d)
         closedir(d);
+}
+
+#define THREADS 512 /* at a time; more than a bucket of the table can hold */
+
+void ebpfMonThreadsEach(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg)
+{
+    uint32_t tid[THREADS], at, rounds = bpf_map__max_entries(skel->maps.threads) / THREADS + 64;
+    size_t size = bpf_map__value_size(skel->maps.threads);
+    char *value = malloc(THREADS * size);
+    int fd = bpf_map__fd(skel->maps.threads), more = value != NULL;
+
+    for (uint32_t i = 0; more && i < rounds; i++) {
+        uint32_t n = THREADS;
+
+        more = bpf_map_lookup_batch(fd, i ? &at : NULL, &at, tid, value, &n, NULL) == 0;
+        if (!more && errno != ENOENT) /* ENOENT: these were the last */
+            break;
+        for (uint32_t k = 0; k < n && k < THREADS; k++) {
+            struct ebpfMonThread seen;
+
+            memcpy(&seen, value + k * size, sizeof(seen));
+            each(arg, tid[k], &seen);
+        }
+    }
+    free(value);
+}
+
+uint64_t ebpfMonReleasedGet(uint32_t tgid, uint64_t lockSet)
+{
+    uint64_t key[2] = { lockSet, tgid }, at = 0; /* struct lockKey of maps.bpf.h */
+
+    return bpf_map_lookup_elem(bpf_map__fd(skel->maps.released), key, &at) ? 0 : at;
+}
+
+int ebpfMonQueuesGet(uint32_t tgid, struct ebpfMonQueues *queues)
+{
+    return bpf_map_lookup_elem(bpf_map__fd(skel->maps.queues), &tgid, queues);
+}
+
+int ebpfMonRegsGet(uint32_t tid, struct ebpfMonTaskRegs *regs)
+{
+    uint32_t zero = 0;
+    ssize_t n;
+    int fd;
+
+    if (!skel->links.ebpfmon_regs || bpf_map_update_elem(bpf_map__fd(skel->maps.regsOf), &zero, &tid, BPF_ANY))
+        return -1;
+    fd = bpf_iter_create(bpf_link__fd(skel->links.ebpfmon_regs));
+    if (fd < 0)
+        return -1;
+    do
+        n = read(fd, regs, sizeof(*regs));
+    while (n < 0 && (errno == EINTR || errno == EAGAIN));
+    close(fd);
+    return n == sizeof(*regs) ? 0 : -1;
 }
 
 void ebpfMonHitsGet(uint32_t tgid, struct ebpfMonHits *sum)

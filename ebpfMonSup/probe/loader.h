@@ -17,7 +17,7 @@
 typedef enum {
     ebpfMonProgPut, ebpfMonProgPutReturn, ebpfMonProgPutField, ebpfMonProgNotify, ebpfMonProgCheckPut,
     ebpfMonProgCamessage, ebpfMonProgCaLink, ebpfMonProgLock, ebpfMonProgUnlock, ebpfMonProgUnlockMany, ebpfMonProgCompleted,
-    ebpfMonProgProcess, ebpfMonProgCount
+    ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgCount
 } ebpfMonProg;
 
 typedef struct {
@@ -73,6 +73,18 @@ void ebpfMonLostGet(uint64_t lost[EBPFMON_LOST_KERNEL]);
 
 /* Calls "each" for every root that has a chain. */
 void ebpfMonRootsEach(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
+
+/* Calls "each" for every thread of a target that was seen; perhaps twice for one. */
+void ebpfMonThreadsEach(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg);
+/* When a lock set was last released, 0: not seen. */
+uint64_t ebpfMonReleasedGet(uint32_t tgid, uint64_t lockSet);
+
+/* What waited in the queues of a target. 0, or -1: none. */
+int ebpfMonQueuesGet(uint32_t tgid, struct ebpfMonQueues *queues);
+
+/* The registers of a thread as it entered the kernel last; it is not stopped for it. 0, or -1: gone, or not on this
+ * kernel. One thread at a time. */
+int ebpfMonRegsGet(uint32_t tid, struct ebpfMonTaskRegs *regs);
 
 /* The ring. Waits at most "ms" for events, hands every one to "event", returns their number or -1. */
 typedef void (*ebpfMonEventFn)(void *arg, const struct ebpfMonHead *head, size_t size);

@@ -77,6 +77,28 @@ static const void *badLastRow(const ebpfMonBoard *board, unsigned index)
     return index || !board->badCount ? NULL : &board->bad[(board->badCount - 1) % EBPFMON_BAD_MAX];
 }
 
+static const void *healthRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index < board->health.iocs ? &board->health.ioc[index] : NULL;
+}
+
+static const void *scanRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index < board->health.scans ? &board->health.scan[index] : NULL;
+}
+
+static const void *eventRow(const ebpfMonBoard *board, unsigned index)
+{
+    return index || board->health.events ? ebpfMonHealthEvent(&board->health, index) : EBPFMON_NO_EVENT;
+}
+
+static const void *hangRow(const ebpfMonBoard *board, unsigned index)
+{
+    if (!index && !board->health.hangLines)
+        return EBPFMON_NO_HANG;
+    return index < board->health.hangLines ? board->health.hangLine[index] : NULL;
+}
+
 /* The rows of lost[] have no name of their own. */
 #define LOST_AT(member) (offsetof(ebpfMonBoard, lost[0].member) - offsetof(ebpfMonBoard, lost[0]))
 
@@ -89,6 +111,8 @@ static const void *badLastRow(const ebpfMonBoard *board, unsigned index)
 #define SEARCH(member) offsetof(ebpfMonSearchRow, member)
 #define CLIENT(member) offsetof(ebpfMonSearchClientRow, member)
 #define BEACON(member) offsetof(ebpfMonBeaconRow, member)
+#define HEALTH(member) offsetof(ebpfMonIocHealth, member)
+#define SCANS(member)  offsetof(ebpfMonScanRow, member)
 
 static const ebpfMonPv table[] = {
     {"STATE",            ebpfMonGroupState,  boardRow, ebpfMonCellInt,      BOARD(state), 1},
@@ -201,6 +225,43 @@ static const ebpfMonPv table[] = {
     {"WIRE_LOST_CNT",    ebpfMonGroupState,  boardRow, ebpfMonCellCount,    BOARD(wireLost)},
     {"WIRE_GAP_CNT",     ebpfMonGroupState,  boardRow, ebpfMonCellCount,    BOARD(wireGaps)},
     {"WIRE_CIRCUITS",    ebpfMonGroupState,  boardRow, ebpfMonCellUnsigned, BOARD(wireCircuits)},
+
+    {"IOC_HEALTH_NAMES", ebpfMonGroupHealth, healthRow, ebpfMonCellText,    HEALTH(name)},
+    {"IOC_CPUS",         ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(cpu)},
+    {"IOC_MEMS",         ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(mem)},
+    {"IOC_FDS",          ebpfMonGroupHealth, healthRow, ebpfMonCellUnsigned, HEALTH(fds)},
+    {"IOC_FD_LIMITS",    ebpfMonGroupHealth, healthRow, ebpfMonCellUnsigned, HEALTH(fdLimit)},
+    {"IOC_THREADS",      ebpfMonGroupHealth, healthRow, ebpfMonCellUnsigned, HEALTH(threads)},
+    {"IOC_CLIENTS",      ebpfMonGroupHealth, healthRow, ebpfMonCellInt,     HEALTH(clients)},
+    {"IOC_CHANNELS",     ebpfMonGroupHealth, healthRow, ebpfMonCellInt,     HEALTH(channels)},
+    {"IOC_UPTIMES",      ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(uptime)},
+    {"IOC_CPU_MAX",      ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.cpuMax)},
+    {"IOC_MEM_MAX",      ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.memMax)},
+    {"IOC_FD_MAX",       ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.fdMax)},
+    {"IOC_CB_LOWS",       ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(callback[0])},
+    {"IOC_CB_MEDIUMS",    ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(callback[1])},
+    {"IOC_CB_HIGHS",      ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(callback[2])},
+    {"IOC_ONCES",         ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(once)},
+    {"IOC_HOLDS",         ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(hold)},
+    {"IOC_HOLD_RECS",     ebpfMonGroupHealth, healthRow, ebpfMonCellText,    HEALTH(holder)},
+    {"IOC_CAS_CPUS",      ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(cas)},
+    {"IOC_CB_MAX",        ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.callbackMax)},
+    {"IOC_ONCE_MAX",      ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.onceMax)},
+    {"IOC_HOLD_MAX",      ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.holdMax)},
+    {"IOC_CAS_CPU_MAX",   ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.casMax)},
+    {"IOC_GONE_CNT",     ebpfMonGroupHealth, boardRow, ebpfMonCellUnsigned, BOARD(health.gone)},
+    {"IOC_HANG_CNT",     ebpfMonGroupHealth, boardRow, ebpfMonCellUnsigned, BOARD(health.hangs)},
+    {"IOC_RESTART_CNT",  ebpfMonGroupHealth, boardRow, ebpfMonCellCount,    BOARD(health.restarts)},
+    {"IOC_EVENTS",       ebpfMonGroupHealth, eventRow, ebpfMonCellText,     0},
+    {"HANG_STACKS",      ebpfMonGroupHealth, hangRow,  ebpfMonCellText,     0},
+    {"SCAN_IOCS",        ebpfMonGroupHealth, scanRow,  ebpfMonCellText,     SCANS(ioc)},
+    {"SCAN_NAMES",       ebpfMonGroupHealth, scanRow,  ebpfMonCellText,     SCANS(name)},
+    {"SCAN_PERIODS",     ebpfMonGroupHealth, scanRow,  ebpfMonCellDouble,   SCANS(period)},
+    {"SCAN_WORSTS",      ebpfMonGroupHealth, scanRow,  ebpfMonCellDouble,   SCANS(worst)},
+    {"SCAN_LATES",       ebpfMonGroupHealth, scanRow,  ebpfMonCellCount,    SCANS(late)},
+    {"SCAN_BUSYS",       ebpfMonGroupHealth, scanRow,  ebpfMonCellDouble,   SCANS(busy)},
+    {"SCAN_EATERS",      ebpfMonGroupHealth, scanRow,  ebpfMonCellText,     SCANS(eater)},
+    {"SCAN_LATE_CNT",    ebpfMonGroupHealth, boardRow, ebpfMonCellCount,    BOARD(health.lateCount)},
 };
 
 const ebpfMonPv *ebpfMonPvFind(const char *name, int watch)
@@ -282,6 +343,10 @@ epicsEnum16 ebpfMonPvSeverity(const ebpfMonBoard *board, const ebpfMonPv *pv)
 {
     if (pv->group == ebpfMonGroupBad)
         return board->badOpen ? MAJOR_ALARM : NO_ALARM;
+    if (pv->row == eventRow)
+        return ebpfMonHealthBad(&board->health) ? MAJOR_ALARM : NO_ALARM;
+    if (pv->row == hangRow)
+        return board->health.hangs ? MAJOR_ALARM : NO_ALARM;
     if (pv->group == ebpfMonGroupRules && pv->offset == BOARD(rulesMsg))
         return board->rulesRefused ? MINOR_ALARM : NO_ALARM;
     return NO_ALARM;

@@ -54,7 +54,8 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size);
 epicsTimeStamp ebpfMonPvTime(const ebpfMonBoard *board, const ebpfMonPv *pv, const void *row);
 
 /* The alarm that a PV has besides its limits: MAJOR for all of unexpected puts while one is open, MINOR for RULES_MSG
- * when the last rules were refused. */
+ * when the last rules were refused, MAJOR for IOC_EVENTS while an IOC is missing or hangs, for
+ * HANG_STACKS while one hangs. */
 epicsEnum16 ebpfMonPvSeverity(const ebpfMonBoard *board, const ebpfMonPv *pv);
 
 /* Nonzero when the PV asks for something that the monitor cannot find (a record, a chain root). */

@@ -7,6 +7,7 @@
 
 typedef struct {
     uint16_t clAddr, clUser, clHost, clRecvBuf, clRecvStk, clRecvCnt; /* rsrv/server.h: struct client */
+    uint16_t clChans, clPending;                           /* … its chanList, chanPendingUpdateARList */
     uint16_t ciuClient, ciuDbch, ciuAs;                    /* rsrv/server.h: struct channel_in_use */
     uint16_t asAccess;                                     /* asLib.h: struct asgClient */
     uint16_t ppnChan, ppnUsr;                              /* dbNotify.h: struct processNotify */

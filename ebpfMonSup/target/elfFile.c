@@ -114,6 +114,8 @@ int ebpfMonElfOpen(ebpfMonElfFile *file, int fd)
                 .flags = p.p_flags };
         else if (p.p_type == PT_INTERP)
             file->hasInterp = 1;
+        else if (p.p_type == PT_GNU_EH_FRAME)
+            file->ehFrameHdr = p.p_vaddr;
         else if (p.p_type == PT_NOTE && !file->buildId[0])
             readBuildId(file, p.p_offset, p.p_filesz);
     }
@@ -263,6 +265,69 @@ unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned
     free(buf);
     free(spots);
     return found;
+}
+
+/* The function of one symbol table that "vaddr" lies in; st_value 0: none. One whose size is not known reaches to the
+ * next; a global name goes before its local twin. */
+static Elf64_Sym nearest(const ebpfMonElfFile *file, const GElf_Shdr *table, uint64_t vaddr, char *buf)
+{
+    size_t per = PIECE / sizeof(Elf64_Sym);
+    Elf64_Sym best = { .st_value = 0 };
+
+    for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size; at += per * sizeof(Elf64_Sym)) {
+        uint64_t left = (table->sh_size - at) / sizeof(Elf64_Sym);
+        size_t n = readAt(file->fd, buf, (left < per ? (size_t)left : per) * sizeof(Elf64_Sym),
+            table->sh_offset + at) / sizeof(Elf64_Sym);
+
+        if (!n)
+            break;
+        for (size_t i = 0; i < n; i++) {
+            Elf64_Sym sym;
+
+            memcpy(&sym, buf + i * sizeof(sym), sizeof(sym));
+
+            unsigned type = ELF64_ST_TYPE(sym.st_info);
+
+            if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS || (type != STT_FUNC && type != STT_GNU_IFUNC)
+                || !sym.st_value || sym.st_value > vaddr || (sym.st_size && vaddr - sym.st_value >= sym.st_size)
+                || sym.st_value < best.st_value
+                || (sym.st_value == best.st_value && ELF64_ST_BIND(sym.st_info) == STB_LOCAL))
+                continue;
+            best = sym;
+        }
+    }
+    return best;
+}
+
+int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset)
+{
+    static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
+    char *buf = malloc(PIECE);
+    int rc = -1;
+
+    name[0] = 0;
+    for (unsigned t = 0; buf && rc && t < 2; t++) {
+        GElf_Shdr table, strings;
+        Elf64_Sym sym;
+
+        if (!findTable(file->elf, types[t], &table, &strings))
+            continue;
+        sym = nearest(file, &table, vaddr, buf);
+        if (!sym.st_value || sym.st_name >= strings.sh_size)
+            continue;
+
+        uint64_t left = strings.sh_size - sym.st_name;
+        size_t n = readAt(file->fd, name, left < size - 1 ? (size_t)left : size - 1, strings.sh_offset + sym.st_name);
+
+        name[n] = 0;
+        for (char *c = name; *c; c++)
+            if (*c < ' ' || *c > '~')
+                *c = '?';
+        *offset = vaddr - sym.st_value;
+        rc = name[0] ? 0 : -1;
+    }
+    free(buf);
+    return rc;
 }
 
 /* The segment whose part in the file holds "vaddr". */

@@ -32,6 +32,7 @@ typedef struct {
     char     buildId[41]; /* hex, empty: none */
     unsigned nSegments;   /* PT_LOAD only, the first EBPFMON_ELF_SEGMENTS */
     ebpfMonElfSegment segment[EBPFMON_ELF_SEGMENTS];
+    uint64_t ehFrameHdr;  /* vaddr of .eh_frame_hdr, 0: none */
 } ebpfMonElfFile;
 
 /* Takes up the file open as "fd", which must stay open till ebpfMonElfClose and is not closed by it.
@@ -43,6 +44,9 @@ void ebpfMonElfClose(ebpfMonElfFile *file);
  * and untyped symbols count; a global one goes before a local one. Returns how many were found. */
 unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned count,
     ebpfMonElfSymbol *symbols);
+
+/* The function that a vaddr lies in, by .symtab or else .dynsym; *offset is how far from its begin. 0, or -1. */
+int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset);
 
 /* Offset in the file of a vaddr that a segment with all of "flags" holds in the file. 0, or -1. */
 int ebpfMonElfOffset(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags, uint64_t *offset);

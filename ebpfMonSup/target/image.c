@@ -20,8 +20,8 @@ typedef struct {
     uint64_t bias;
 } Part;
 
-/* Takes a line of maps apart, "start-end perms offset major:minor inode path"; 0: no file's code. */
-static int parseLine(char *line, ebpfMonMapping *map)
+/* "start-end perms offset major:minor inode path" */
+int ebpfMonMappingParse(char *line, ebpfMonMapping *map)
 {
     char *p = line;
 
@@ -45,13 +45,12 @@ static int parseLine(char *line, ebpfMonMapping *map)
     return map->ino && *p == '/' && map->start < map->end;
 }
 
-/* What the loader added to the addresses of the file, from the code segment that the mapping is part of. */
-static int findBias(const ebpfMonKnown *known, const ebpfMonMapping *map, uint64_t *bias)
+int ebpfMonMappingBias(const ebpfMonElfSegment *segment, unsigned segments, const ebpfMonMapping *map, uint64_t *bias)
 {
     uint64_t mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
 
-    for (unsigned i = 0; i < known->nSegments; i++) {
-        const ebpfMonElfSegment *s = &known->segment[i];
+    for (unsigned i = 0; i < segments; i++) {
+        const ebpfMonElfSegment *s = &segment[i];
         uint64_t begin = s->offset & ~mask, size = s->fileSize + (s->offset & mask);
 
         if ((s->flags & PF_X) && map->offset >= begin && map->offset - begin < size) {
@@ -77,7 +76,7 @@ static const Part *findVar(const Part *parts, unsigned nParts, const Part *core,
 static void fillImage(const Part *parts, unsigned nParts, const Part *core, ebpfMonImage *image)
 {
     uint64_t *const address[ebpfMonVarCount] = {
-        &image->pdbbase, &image->interruptAccept, &image->asActive, &image->epicsReleaseVersion,
+        &image->pdbbase, &image->interruptAccept, &image->asActive, &image->epicsReleaseVersion, &image->clientQ,
     };
 
     image->core = &core->known->binary;
@@ -104,7 +103,8 @@ static int addPart(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *ma
             *why = errno;
         return 0;
     }
-    if (!part->known || findBias(part->known, map, &part->bias))
+    if (!part->known ||
+        ebpfMonMappingBias(part->known->segment, part->known->nSegments, map, &part->bias))
         return 0;
     for (unsigned i = 0; i < nParts; i++)
         if (parts[i].known == part->known)
@@ -139,11 +139,14 @@ int ebpfMonImageLook(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image)
         ebpfMonMapping map;
 
         whole = strchr(line, '\n') != NULL;
-        if (!begins || !whole || !parseLine(line, &map) || !addPart(cache, pid, &map, parts, nParts, &why))
+        if (!begins || !whole || !ebpfMonMappingParse(line, &map) || !addPart(cache, pid, &map, parts, nParts, &why))
             continue;
 
         const Part *part = &parts[nParts++];
 
+        if (!image->com && part->known->binary.site[ebpfMonFnRingPop].cls != ebpfMonSiteNone &&
+            !ebpfMonImageCacheWay(pid, &map, image->comPath, sizeof(image->comPath)))
+            image->com = &part->known->binary;
         if (!core && part->known->binary.isIoc) {
             core = part;
             if (ebpfMonImageCacheWay(pid, &map, image->openPath, sizeof(image->openPath)))

@@ -26,6 +26,9 @@ typedef enum {
     ebpfMonFnCaPutLink,    /* dbCaPutLinkCallback: arg 1 */
     ebpfMonFnFwdLink,      /* recGblFwdLink: arg 1 */
     ebpfMonFnProcess,      /* dbProcess: arg 1 */
+    ebpfMonFnCallback,     /* callbackRequest: arg 1 */
+    ebpfMonFnScanOnce,     /* scanOnceCallback: arg 1 */
+    ebpfMonFnRingPop,      /* epicsRingPointerPop, in libCom: arg 1 */
     ebpfMonFnCount
 } ebpfMonFn;
 
@@ -42,6 +45,8 @@ typedef struct ebpfMonBinary {
 
 typedef struct ebpfMonImage {
     const ebpfMonBinary *core;  /* the binary with dbProcess; owned by the cache */
+    const ebpfMonBinary *com;   /* … with epicsRingPointerPop, which may be the same; NULL: none */
+    char     comPath[128];      /* opens that, as openPath */
     char     openPath[128];     /* opens that very file: /proc/PID/map_files/START-END; without the
                                  * privilege for it /proc/PID/root/... or /proc/PID/exe; empty: none */
     /* live addresses in the process, 0: not there. The executable's own copy (copy relocation) wins. */
@@ -50,6 +55,7 @@ typedef struct ebpfMonImage {
     uint64_t asActive;
     uint64_t epicsReleaseVersion; /* text "EPICS R7.0.8.1" (or "EPICS 7..."), or see releaseIsPointer */
     int      releaseIsPointer;
+    uint64_t clientQ;             /* rsrv/server.h: the clients of its CA server */
     uint64_t coreBias;            /* added to a vaddr of "core" */
 } ebpfMonImage;
 

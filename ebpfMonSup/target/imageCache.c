@@ -22,6 +22,7 @@
 const char *const ebpfMonFnNames[ebpfMonFnCount] = {
     "dbPut", "dbPutField", "dbProcessNotify", "rsrvCheckPut", "camessage", "dbScanLock", "dbScanUnlock",
     "dbScanUnlockMany", "dbCaPutLinkCallback", "recGblFwdLink", "dbProcess",
+    "callbackRequest", "scanOnceCallback", "epicsRingPointerPop",
 };
 
 static const unsigned fnArgs[ebpfMonFnCount] = {
@@ -31,10 +32,11 @@ static const unsigned fnArgs[ebpfMonFnCount] = {
     [ebpfMonFnCamessage] = EBPFMON_ARG1, [ebpfMonFnScanLock] = EBPFMON_ARG1,
     [ebpfMonFnScanUnlock] = EBPFMON_ARG1, [ebpfMonFnScanUnlockMany] = EBPFMON_ARG1,
     [ebpfMonFnCaPutLink] = EBPFMON_ARG1, [ebpfMonFnFwdLink] = EBPFMON_ARG1, [ebpfMonFnProcess] = EBPFMON_ARG1,
+    [ebpfMonFnCallback] = EBPFMON_ARG1, [ebpfMonFnScanOnce] = EBPFMON_ARG1, [ebpfMonFnRingPop] = EBPFMON_ARG1,
 };
 
 static const char *const varNames[ebpfMonVarCount] = {
-    "pdbbase", "interruptAccept", "asActive", "epicsReleaseVersion",
+    "pdbbase", "interruptAccept", "asActive", "epicsReleaseVersion", "clientQ",
 };
 
 /* Any file that was seen. */
@@ -162,7 +164,7 @@ static int readFile(int fd, ebpfMonKnown **known)
         k->nSegments = file.nSegments;
         k->isProgram = file.hasInterp;
         b->isIoc = found[ebpfMonFnProcess].vaddr && k->var[ebpfMonVarBase].vaddr;
-        for (int fn = 0; b->isIoc && fn < ebpfMonFnCount; fn++)
+        for (int fn = b->isIoc ? 0 : ebpfMonFnRingPop; fn < ebpfMonFnCount; fn++)
             findSite(&file, &found[fn], (ebpfMonFn)fn, &b->site[fn]);
         if (b->isIoc && !k->var[ebpfMonVarRelease].vaddr)
             findRelease(&file, &k->var[ebpfMonVarRelease]);

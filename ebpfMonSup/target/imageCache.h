@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The files behind image.h, private to image.c and imageCache.c: what each mapped file holds.
+ * The files behind image.h, private to target: what is mapped, and what each mapped file holds.
  *
  * An inode number is used again soon after a file was deleted, so a file is the same one only while its
  * time and size are. Files that matter are checked at every look, since a probe set by another file's
@@ -16,7 +16,8 @@
 #include "target/image.h"
 
 /* The variables that are read in a process: index into ebpfMonKnown.var. */
-enum { ebpfMonVarBase, ebpfMonVarInterrupt, ebpfMonVarAs, ebpfMonVarRelease, ebpfMonVarCount };
+enum { ebpfMonVarBase, ebpfMonVarInterrupt, ebpfMonVarAs, ebpfMonVarRelease, ebpfMonVarClients,
+       ebpfMonVarCount };
 
 /* A file that holds something of EPICS. */
 typedef struct ebpfMonKnown {
@@ -35,6 +36,12 @@ typedef struct {
     ino_t    ino;
     const char *path;
 } ebpfMonMapping;
+
+/* Takes a line of /proc/PID/maps apart, in place; 0: no file's code. */
+int ebpfMonMappingParse(char *line, ebpfMonMapping *map);
+
+/* What the loader added to the addresses of the file, from the code segment that the mapping is part of. 0, or -1. */
+int ebpfMonMappingBias(const ebpfMonElfSegment *segment, unsigned segments, const ebpfMonMapping *map, uint64_t *bias);
 
 /* What the mapped file holds, *known is NULL when nothing of interest; a new or changed file is read.
  * 0, or -1 when it cannot be had (errno). */

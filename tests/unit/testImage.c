@@ -113,7 +113,7 @@ static void testIoc(ebpfMonImageCache *cache)
         image.core->buildId);
     testOk(!access(image.openPath, R_OK), "opens by %s", image.openPath);
     for (int fn = 0; fn < ebpfMonFnCount; fn++) {
-        const ebpfMonSite *site = &image.core->site[fn];
+        const ebpfMonSite *site = &(fn == ebpfMonFnRingPop && image.com ? image.com : image.core)->site[fn];
 
         testOk(site->cls == ebpfMonSiteFast, "%s: %s at +%u, file offset 0x%llx", ebpfMonFnNames[fn],
             site->insn, site->skip, (unsigned long long)site->offset);

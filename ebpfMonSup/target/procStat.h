@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What /proc says of how a process fares, and of what one of its threads waits for. Nothing is kept open. */
+#ifndef EBPFMON_PROCSTAT_H
+#define EBPFMON_PROCSTAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct {
+    uint64_t start;   /* as ebpfMonProcStart has it */
+    double   cpu;     /* s of user and system time so far, of all threads */
+    double   uptime;  /* s */
+    double   rss;     /* bytes resident */
+    unsigned threads;
+    unsigned fds;     /* open files, sockets and so on */
+    unsigned fdLimit; /* how many it may open; 0: no limit, or not known */
+} ebpfMonProcStat;
+
+/* 0, or -1 when the process is gone. */
+int ebpfMonProcStatGet(pid_t pid, ebpfMonProcStat *stat);
+
+/* A thread's name, and what it does as "running" or "sleeping in clock_nanosleep (hrtimer_nanosleep)": the system
+ * call, and where in the kernel. 0, or -1 when it is gone. */
+int ebpfMonProcThread(pid_t pid, pid_t tid, char name[16], char *what, size_t size);
+
+/* The time (s) that the threads of a process have run whose names begin with "prefix", of those alive. */
+double ebpfMonProcThreadsRun(pid_t pid, const char *prefix);
+
+/* The functions of the kernel that a thread waits in, innermost first: "a < b". Empty: it runs, or we may not know. */
+void ebpfMonProcKernelStack(pid_t pid, pid_t tid, char *text, size_t size);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Health: events, periods of scan threads, lives and hangs; /proc of ourselves; the list of CA clients in memory that
+ * may hold anything. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <epicsThread.h>
+#include <epicsUnitTest.h>
+#include <errlog.h>
+#include <testMain.h>
+
+#include "model/health.h"
+#include "target/caServer.h"
+#include "target/layout.h"
+#include "target/procStat.h"
+
+static ebpfMonHealth h;
+static ebpfMonLives lives;
+static ebpfMonHangs hangs;
+static epicsTimeStamp now = { 1000000, 0 };
+
+static int last(const char *text)
+{
+    const char *e = ebpfMonHealthEvent(&h, 0);
+
+    if (e && strstr(e, text))
+        return 1;
+    testDiag("event: %s", e ? e : "none");
+    return 0;
+}
+
+/* --- scan threads ---------------------------------------------------------------------------------------------- */
+
+static ebpfMonScanSample after(ebpfMonScanSample s, unsigned passes, double period, double busy)
+{
+    s.passes += passes;
+    s.sum += (uint64_t)(passes * period * 1e9);
+    s.busy += (uint64_t)(passes * busy * 1e9);
+    if ((uint64_t)(period * 1e9) > s.max)
+        s.max = (uint64_t)(period * 1e9);
+    return s;
+}
+
+static int near(double a, double b)
+{
+    return a > 0.999 * b - 1e-9 && a < 1.001 * b + 1e-9;
+}
+
+static void testScan(void)
+{
+    static ebpfMonScanWindow w;
+    ebpfMonScanRow row = { .period = 0.1 };
+    ebpfMonScanSample s = { 0, 0, 0, 0, 0 };
+    int i;
+
+    testDiag("period of a scan thread");
+    testOk1(near(ebpfMonScanPeriod(".1 second"), 0.1) && near(ebpfMonScanPeriod("10 second"), 10));
+    testOk1(near(ebpfMonScanPeriod("2 minutes"), 120) && near(ebpfMonScanPeriod("1 Hour"), 3600));
+    testOk1(near(ebpfMonScanPeriod("60 Hz"), 1.0 / 60) && near(ebpfMonScanPeriod("0.5"), 0.5));
+    testOk1(ebpfMonScanPeriod("Passive") == 0 && ebpfMonScanPeriod("I/O Intr") == 0 && ebpfMonScanPeriod("0 second") == 0);
+
+    ebpfMonScanAdd(&w, &s, 0, &row);
+    testOk(near(row.period, 0.1) && row.busy == 0, "nothing known yet: %g", row.period);
+    for (i = 0; i < 20; i++) {
+        s = after(s, 10, 0.1, 0.02);
+        ebpfMonScanAdd(&w, &s, 0, &row);
+    }
+    testOk(near(row.period, 0.1) && near(row.busy, 20) && near(row.worst, 0.1), "in time: %g, %g %%", row.period, row.busy);
+    for (i = 0; i < 5; i++) {
+        s = after(s, 5, 0.2, 0.15);
+        s.late += 5;
+        ebpfMonScanAdd(&w, &s, 0, &row);
+    }
+    /* 50 passes of 0.1 and 25 of 0.2 s in the last ten seconds */
+    testOk(near(row.period, 10.0 / 75) && row.late == 25 && near(row.worst, 0.2), "half of it late: %g", row.period);
+    for (i = 0; i < 11; i++) {
+        s = after(s, 10, 0.1, 0.02);
+        ebpfMonScanAdd(&w, &s, 0, &row);
+    }
+    testOk(near(row.period, 0.1) && near(row.worst, 0.2) && row.late == 25, "mended: %g, at worst %g", row.period, row.worst);
+    ebpfMonScanAdd(&w, &s, 3000000000u, &row);
+    testOk(near(row.period, 3) && near(row.worst, 3), "one that does not end: %g", row.period);
+
+    s = after((ebpfMonScanSample){ 0, 0, 0, 0, 0 }, 4, 0.1, 0);
+    ebpfMonScanAdd(&w, &s, 0, &row);
+    testOk(near(row.period, 0.1) && row.late == 0, "counted anew: %g", row.period);
+
+    memset(&w, 0, sizeof(w));
+    row.period = 10;
+    s = (ebpfMonScanSample){ 0, 0, 0, 0, 0 };
+    for (i = 0; i < 40; i++) {
+        if (i % 10 == 9)
+            s = after(s, 1, 10.5, 1);
+        ebpfMonScanAdd(&w, &s, 0, &row);
+    }
+    testOk(near(row.period, 10.5), "one pass in ten seconds: %g", row.period);
+}
+
+/* --- life and death -------------------------------------------------------------------------------------------- */
+
+static ebpfMonLife life(uint32_t id, const char *name, int gone, int watched, int fresh)
+{
+    ebpfMonLife l = { .id = id, .pid = (int32_t)(1000 + id), .gone = gone, .watched = watched, .fresh = fresh, .uptime = 60 };
+
+    snprintf(l.name, sizeof(l.name), "%s", name);
+    return l;
+}
+
+static void update(const ebpfMonLife *l, unsigned n)
+{
+    epicsTimeAddSeconds(&now, 1);
+    ebpfMonLivesUpdate(&lives, l, n, &now, &h);
+}
+
+static void testLives(void)
+{
+    ebpfMonLife l[4];
+    unsigned i, before;
+
+    testDiag("lives");
+    testOk1(ebpfMonHealthEvent(&h, 0) == NULL && !ebpfMonHealthBad(&h));
+    l[0] = life(1, "a", 0, 1, 0);
+    l[1] = life(2, "b", 0, 0, 1);
+    update(l, 2);
+    testOk(h.events == 0, "found running, or not watched: no event");
+    l[1].watched = 1;
+    update(l, 2);
+    testOk1(h.events == 1 && last("IOC b (pid 1002) started"));
+    l[0].gone = 1;
+    update(l, 2);
+    testOk1(h.events == 2 && last("IOC a (pid 1001) ended; it ran 60 s") && h.gone == 1 && ebpfMonHealthBad(&h));
+    update(l, 2);
+    testOk1(h.events == 2 && h.gone == 1);
+    l[2] = life(3, "a", 0, 0, 1);
+    update(l, 3);
+    testOk(h.gone == 1 && h.events == 2, "back, but not watched yet");
+    l[2].watched = 1;
+    update(l, 3);
+    testOk1(h.events == 3 && last("IOC a (pid 1003) restarted; it was away 3 s (pid 1001)") && h.gone == 0 && h.restarts == 1);
+    update(l, 3);
+    testOk(h.events == 3 && h.gone == 0, "its former life is still listed: no new event");
+
+    l[0] = life(4, "c", 1, 1, 1);
+    l[3] = l[0];
+    l[0] = life(2, "b", 0, 0, 0);
+    l[1] = l[2];
+    l[2] = l[3];
+    update(l, 3);
+    testOk(h.events == 5 && last("IOC c (pid 1004) ended") && h.gone == 1, "came and ended between two looks");
+    l[0].gone = 1;
+    update(l, 3);
+    testOk(h.events == 5 && h.gone == 1, "one that is not watched any more ends: no event");
+    update(l + 1, 1); /* forgotten before it was seen to have ended */
+    update(NULL, 0);
+    testOk1(h.gone == 2 && last("IOC a (pid 1003) ended"));
+    epicsTimeAddSeconds(&now, EBPFMON_GONE_SECONDS + 1);
+    update(NULL, 0);
+    testOk(h.gone == 0 && !ebpfMonHealthBad(&h), "not missed any longer");
+
+    before = h.events;
+    for (i = 0; i < 3000; i++) {
+        char name[20];
+
+        snprintf(name, sizeof(name), "many%u", i);
+        l[0] = life(100 + i, name, 1, 1, 1);
+        ebpfMonLivesUpdate(&lives, l, 1, &now, &h);
+    }
+    testOk(h.gone <= 2 * EBPFMON_HEALTH_IOCS && h.gone >= EBPFMON_HEALTH_IOCS, "thousands that end: %u kept (%u)", h.gone, before);
+    testOk1(h.events == EBPFMON_HEALTH_EVENTS && ebpfMonHealthEvent(&h, EBPFMON_HEALTH_EVENTS) == NULL);
+    testOk1(last("IOC many2999 (pid 4099) ended") && strstr(ebpfMonHealthEvent(&h, 49), "many2975 (pid 4075) started") != NULL);
+    epicsTimeAddSeconds(&now, EBPFMON_GONE_SECONDS + 1);
+    update(NULL, 0);
+}
+
+static void testHangs(void)
+{
+    ebpfMonLife l = life(9001, "h", 0, 1, 0);
+    ebpfMonHang a = { 9001, 17, 5, 6, "IOC h (pid 1): thread scan-1 (17) in record R", "sleeping in futex" };
+    static ebpfMonHang many[EBPFMON_HEALTH_HANGS + 10];
+    unsigned events;
+
+    testDiag("hangs");
+    update(&l, 1);
+    ebpfMonHangsUpdate(&hangs, &a, 1, &lives, &now, &h);
+    testOk1(h.hangs == 1 && ebpfMonHealthBad(&h) && last("thread scan-1 (17) in record R hangs since 6 s: sleeping in futex"));
+    events = h.eventHead;
+    a.since = 9;
+    ebpfMonHangsUpdate(&hangs, &a, 1, &lives, &now, &h);
+    testOk(h.hangs == 1 && h.eventHead == events, "told of once");
+    a.begin = 6;
+    a.since = 6;
+    ebpfMonHangsUpdate(&hangs, &a, 1, &lives, &now, &h);
+    testOk(h.hangs == 1 && last("hangs since 6 s") && h.eventHead == (events + 2) % EBPFMON_HEALTH_EVENTS, "another time");
+    ebpfMonHangsUpdate(&hangs, NULL, 0, &lives, &now, &h);
+    testOk1(h.hangs == 0 && last("hangs no more, after 6 s") && !ebpfMonHealthBad(&h));
+    ebpfMonHangsUpdate(&hangs, &a, 1, &lives, &now, &h);
+    l.gone = 1;
+    update(&l, 1);
+    ebpfMonHangsUpdate(&hangs, NULL, 0, &lives, &now, &h);
+    testOk(h.hangs == 0 && last("ended"), "an IOC that ended does not go on");
+    ebpfMonHangsUpdate(&hangs, many, EBPFMON_HEALTH_HANGS + 10, &lives, &now, &h);
+    testOk1(h.hangs == EBPFMON_HEALTH_HANGS);
+}
+
+/* --- /proc ----------------------------------------------------------------------------------------------------- */
+
+static void sleeper(void *arg)
+{
+    *(volatile pid_t *)arg = (pid_t)syscall(SYS_gettid);
+    for (;;)
+        epicsThreadSleep(100);
+}
+
+static void testProc(void)
+{
+    ebpfMonProcStat a, b;
+    char name[16], what[100];
+    volatile pid_t tid = 0;
+    int fd, i, ok;
+
+    testDiag("/proc");
+    testOk1(ebpfMonProcStatGet(getpid(), &a) == 0);
+    testOk(a.rss > 1e5 && a.threads >= 1 && a.fds >= 3 && a.fdLimit >= 64 && a.start, "%g bytes, %u threads, %u of %u files",
+           a.rss, a.threads, a.fds, a.fdLimit);
+    testOk1(a.uptime >= 0 && a.uptime < 3600);
+    fd = open("/dev/null", O_RDONLY);
+    do
+        ebpfMonProcStatGet(getpid(), &b);
+    while (b.cpu < a.cpu + 0.05 && b.uptime < a.uptime + 60);
+    testOk(b.fds == a.fds + 1 && b.cpu >= a.cpu + 0.05 && b.uptime > a.uptime, "%u files, %g s", b.fds, b.cpu - a.cpu);
+    close(fd);
+    testOk1(ebpfMonProcStatGet(0x3fffffff, &b) == -1);
+    epicsThreadMustCreate("sleeps (or so)", 50, epicsThreadGetStackSize(epicsThreadStackSmall), sleeper, (void *)&tid);
+    for (i = ok = 0; i < 1000 && !ok; i++) {
+        epicsThreadSleep(0.01);
+        ok = tid && ebpfMonProcThread(getpid(), tid, name, what, sizeof(what)) == 0 && strstr(what, "sleeping in ");
+    }
+    testOk(ok && strncmp(name, "sleeps (or so)", 14) == 0, "thread %s: %s", name, what);
+    testOk1(ebpfMonProcThread(getpid(), getpid(), name, what, sizeof(what)) == 0 && strcmp(what, "running") == 0);
+    testOk1(ebpfMonProcThread(getpid(), 0x3fffffff, name, what, sizeof(what)) == -1);
+}
+
+/* --- the CA server's clients ----------------------------------------------------------------------------------- */
+
+static struct {
+    struct layoutNode node;
+    char before[80];
+    struct layoutList chans, pending;
+} client[3];
+static struct layoutList queue;
+
+static uint64_t at(const void *p)
+{
+    return (uint64_t)(uintptr_t)p;
+}
+
+static void makeClients(void)
+{
+    memset(client, 0, sizeof(client));
+    for (int i = 0; i < 3; i++) {
+        client[i].node.next = i < 2 ? at(&client[i + 1]) : 0;
+        client[i].node.prev = i ? at(&client[i - 1]) : 0;
+        client[i].chans.count = 10 + i;
+        client[i].pending.count = 100;
+    }
+    queue = (struct layoutList){ at(&client[0]), at(&client[2]), 3, 0 };
+}
+
+static int count(unsigned *clients, unsigned *channels)
+{
+    *clients = *channels = 77;
+    return ebpfMonCaServerCount(getpid(), at(&queue), ebpfMonBaseOffsetsOf("7.0.8.1"), clients, channels);
+}
+
+static void testClients(void)
+{
+    unsigned clients, channels, wrong = 0;
+    uint64_t seed = 42;
+
+    testDiag("CA clients");
+    makeClients();
+    testOk1(count(&clients, &channels) == 0 && clients == 3 && channels == 333);
+    queue = (struct layoutList){ 0, 0, 0, 0 };
+    testOk1(count(&clients, &channels) == 0 && clients == 0 && channels == 0);
+    makeClients();
+    queue.count = 2;
+    testOk(count(&clients, &channels) == -1, "fewer than the list has");
+    queue.count = 4;
+    testOk(count(&clients, &channels) == -1, "more");
+    queue.count = -1;
+    testOk1(count(&clients, &channels) == -1);
+    queue.count = 2147483647;
+    testOk1(count(&clients, &channels) == -1);
+    makeClients();
+    client[2].node.next = at(&client[0]);
+    testOk(count(&clients, &channels) == -1, "a ring");
+    makeClients();
+    client[1].node.prev = at(&client[2]);
+    testOk(count(&clients, &channels) == -1, "does not lead back");
+    makeClients();
+    client[1].node.next = 16;
+    testOk(count(&clients, &channels) == -1, "leads nowhere");
+    client[1].node.next = ~(uint64_t)0;
+    testOk1(count(&clients, &channels) == -1);
+    makeClients();
+    client[1].chans.count = -5;
+    testOk1(count(&clients, &channels) == -1);
+    testOk1(ebpfMonCaServerCount(getpid(), 0, ebpfMonBaseOffsetsOf(""), &clients, &channels) == -1);
+    for (int i = 0; i < 20000; i++) { /* whatever lies there */
+        makeClients();
+        for (int k = 0; k < 4; k++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            ((uint8_t *)client)[(seed >> 33) % sizeof(client)] = (uint8_t)(seed >> 24);
+        }
+        if (count(&clients, &channels) == 0)
+            wrong += clients != 3;
+        else
+            wrong += clients != 77;
+    }
+    testOk(!wrong, "20,000 times garbage: %u wrong", wrong);
+}
+
+MAIN(testHealth)
+{
+    testPlan(0);
+    eltc(0); /* events are printed, too */
+    testScan();
+    testLives();
+    testHangs();
+    testProc();
+    testClients();
+    return testDone();
+}

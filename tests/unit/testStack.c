@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Stacks of a thread that waits, of none, and call frame information that lies. */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <epicsEvent.h>
+#include <epicsThread.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "target/stack.h"
+
+#define LIES 3000
+
+static pid_t tid;
+static epicsEventId go, done;
+static volatile int sink;
+
+__attribute__((noinline)) void stackInner(int n)
+{
+    volatile char room[400];
+
+    room[n] = 1;
+    tid = (pid_t)syscall(SYS_gettid);
+    epicsEventMustWait(go);
+    sink += room[n];
+}
+
+__attribute__((noinline)) void stackOuter(int n)
+{
+    char *room = __builtin_alloca((size_t)n * 16 + 16); /* its frame is found by rbp */
+
+    room[n] = 1;
+    stackInner(n);
+    sink += room[n];
+}
+
+static void thread(void *arg)
+{
+    (void)arg;
+    stackOuter(3);
+    epicsEventMustTrigger(done);
+}
+
+static int place(const ebpfMonFrame *frame, unsigned n, const char *name)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (strcmp(frame[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static int waits(pid_t t)
+{
+    char path[64], text[16] = "";
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)t);
+    fd = open(path, O_RDONLY);
+    if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+        text[0] = 0;
+    if (fd >= 0)
+        close(fd);
+    return text[0] >= '0' && text[0] <= '9';
+}
+
+static void testWaiting(void)
+{
+    ebpfMonFrame frame[EBPFMON_STACK_MAX];
+    ebpfMonRegs regs = { .known = 0 };
+    unsigned n;
+    int inner, outer;
+
+    go = epicsEventMustCreate(epicsEventEmpty);
+    done = epicsEventMustCreate(epicsEventEmpty);
+    epicsThreadMustCreate("stack", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall), thread,
+                          NULL);
+    for (int i = 0; i < 500 && !(tid && waits(tid)); i++)
+        epicsThreadSleep(0.01);
+    n = ebpfMonStackGet(getpid(), tid, &regs, frame);
+    for (unsigned i = 0; i < n; i++)
+        testDiag("#%u %s+0x%x (%s)", i, frame[i].name, frame[i].offset, frame[i].file);
+    inner = place(frame, n, "stackInner");
+    outer = place(frame, n, "stackOuter");
+    testOk(inner > 0 && strncmp(frame[inner].file, "testStack", 9) == 0, "the function that waits is at %d", inner);
+    testOk(outer == inner + 1, "its caller, with a stack of any size, behind it");
+    testOk(place(frame, n, "thread") == outer + 1, "and that one's");
+    testOk(place(frame, n, "epicsEventMustWait") >= 0 && place(frame, n, "epicsEventMustWait") < inner, "by libCom");
+    epicsEventMustTrigger(go);
+    epicsEventMustWait(done);
+
+    regs = (ebpfMonRegs){ .known = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC };
+    testOk(ebpfMonStackGet(getpid(), tid, &regs, frame) == 0, "nothing at address 0");
+    regs = (ebpfMonRegs){ .known = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC };
+    regs.reg[EBPFMON_REG_PC] = (uint64_t)(uintptr_t)&stackInner + 40;
+    testOk(ebpfMonStackGet(getpid(), tid, &regs, frame) <= 1, "no caller without a stack");
+    regs.known = 0;
+    testOk(ebpfMonStackGet(getpid(), 0x7fffffff, &regs, frame) == 0, "no thread, no stack");
+}
+
+static int anything(void *arg, uint64_t addr, uint64_t *value)
+{
+    (void)addr;
+    *value = *(uint64_t *)arg = *(uint64_t *)arg * 6364136223846793005u + 1442695040888963407u;
+    return 0;
+}
+
+/* Our own file with bytes changed where its call frame information is: whatever comes, it ends. */
+static void testLies(void)
+{
+    int in = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = memfd_create("lies", MFD_CLOEXEC);
+    struct stat st;
+    char *bytes = fstat(in, &st) == 0 ? malloc((size_t)st.st_size) : NULL;
+    uint64_t seed = 1, at = 0, steps = 0, refused = 0;
+    ebpfMonElfFile file;
+
+    if (!bytes || read(in, bytes, (size_t)st.st_size) != st.st_size || write(fd, bytes, (size_t)st.st_size) != st.st_size ||
+        ebpfMonElfOpen(&file, fd) || ebpfMonElfOffset(&file, file.ehFrameHdr, 0, &at))
+        testAbort("cannot read ourselves");
+    for (int i = 0; i < LIES; i++) {
+        uint64_t left = (uint64_t)st.st_size - at, where, dummy;
+        ebpfMonRegs regs = { .known = 0x1ffff };
+        const ebpfMonElfSegment *s = NULL;
+        char lie;
+
+        for (unsigned k = 0; k < file.nSegments; k++)
+            if (file.segment[k].flags & 1) /* PF_X */
+                s = &file.segment[k];
+        for (int k = 0; k < 4; k++) {
+            anything(&seed, 0, &dummy);
+            where = at + dummy % (left < 6000 ? left : 6000);
+            lie = (char)(dummy >> 56);
+            if (pwrite(fd, &lie, 1, (off_t)where) != 1)
+                testAbort("cannot lie");
+        }
+        anything(&seed, 0, &dummy);
+        regs.reg[EBPFMON_REG_PC] = s->vaddr + dummy % s->fileSize;
+        regs.reg[EBPFMON_REG_SP] = regs.reg[6] = 0x1000;
+        steps++;
+        refused += ebpfMonUnwindStep(&file, 0, i & 1, anything, &seed, &regs) < 0;
+        if (i % 50 == 0 && pwrite(fd, bytes, (size_t)st.st_size, 0) != st.st_size)
+            testAbort("cannot mend");
+    }
+    testOk(refused > 0 && refused < steps, "%llu of %llu steps refused", (unsigned long long)refused,
+           (unsigned long long)steps);
+    ebpfMonElfClose(&file);
+    close(fd);
+    close(in);
+    free(bytes);
+}
+
+MAIN(testStack)
+{
+    testPlan(8);
+    testWaiting();
+    testLies();
+    return testDone();
+}
