@@ -43,12 +43,12 @@ class Rotel:
 def run(name, kind, receiver, rates, seconds):
     try:
         for rate in rates:
-            out = subprocess.run([PROGRAM, receiver.url, kind, str(rate), str(seconds)], capture_output=True, text=True,
-                                 timeout=seconds + 60).stdout
+            out = subprocess.run([PROGRAM, receiver.url, kind, str(rate), str(seconds)], capture_output=True,
+                                 text=True, timeout=seconds + 60).stdout
             made, sent, lost, took, make, export, queue = map(float, LINE.search(out).groups())
             late = f"{took - seconds:.1f}" if sent + lost == made else "not in 30"
-            print(f"| {name} | {rate:,} | {made:,.0f} | {sent:,.0f} | {lost:,.0f} | {late} | {queue:.0f} | {make:.1f} | "
-                  f"{export:.1f} |", flush=True)
+            print(f"| {name} | {rate:,} | {made:,.0f} | {sent:,.0f} | {lost:,.0f} | {late} | {queue:.0f} | "
+                  f"{make:.1f} | {export:.1f} |", flush=True)
     finally:
         receiver.discard()
 

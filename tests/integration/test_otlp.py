@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts and counts arrive at a real OTLP receiver (rotel), with their attributes; if it is gone, nothing is lost soon."""
+"""Puts and counts arrive at a real OTLP receiver (rotel), with their attributes; when it is gone nothing is lost."""
 import importlib.util
 import os
 import re

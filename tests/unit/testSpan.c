@@ -149,7 +149,8 @@ static void testOtlp(void)
     testOk1(!strstr(text, "process.pid"));
     len = ebpfMonOtlpSpan(&s, text, sizeof(text));
     expect("root", "{\"traceId\":\"5b8e00000000000000000000000000d2\",\"spanId\":\"ee00000000000017\","
-           "\"name\":\"put P\",\"kind\":2,\"startTimeUnixNano\":\"1544712660000000999\",\"endTimeUnixNano\":\"1544712661000001000\","
+           "\"name\":\"put P\",\"kind\":2,\"startTimeUnixNano\":\"1544712660000000999\","
+           "\"endTimeUnixNano\":\"1544712661000001000\","
            "\"attributes\":[" S("t", "x") "," I("i", "-5") ",{\"key\":\"d\",\"value\":{\"doubleValue\":2.5}},"
            "{\"key\":\"b\",\"value\":{\"boolValue\":true}}],\"status\":{\"code\":2,\"message\":\"denied\"}}", len);
     s.parent[0] = 1;
