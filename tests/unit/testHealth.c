@@ -179,7 +179,7 @@ static void testLives(void)
 static void testHangs(void)
 {
     ebpfMonLife l = life(9001, "h", 0, 1, 0);
-    ebpfMonHang a = { 9001, 17, 5, 6, "IOC h (pid 1): thread scan-1 (17) in record R", "sleeping in futex" };
+    ebpfMonHang a = { 9001, 17, 5, 6, "", "IOC h (pid 1): thread scan-1 (17) in record R", "sleeping in futex" };
     static ebpfMonHang many[EBPFMON_HEALTH_HANGS + 10];
     unsigned events;
 
