@@ -40,6 +40,13 @@ const char *ebpfMonThroughName(ebpfMonThrough through);
 #define EBPFMON_SEEN_INSIDE 1 /* by a probe in the IOC */
 #define EBPFMON_SEEN_WIRE   2 /* in packets */
 
+/* One chain of a watched IOC: what one thread did with a lock set held. */
+typedef struct {
+    uint32_t iocId; /* never used twice; 0: no chain */
+    uint32_t tid;
+    uint64_t begin; /* monotonic ns: the lock was asked for */
+} ebpfMonChainId;
+
 typedef struct {
     epicsTimeStamp time;
     char     ioc[EBPFMON_NAME_SIZE]; /* display name; for a server that is no watched IOC its address:port */
@@ -68,6 +75,7 @@ typedef struct {
     char     thread[16];  /* that wrote, in the IOC; empty: not known */
     char     link[EBPFMON_NAME_SIZE + 8]; /* record.field of the link that wrote */
     char     linkIoc[EBPFMON_NAME_SIZE];  /* ebpfMonByCaLink: its IOC */
+    ebpfMonChainId linkChain;             /* … in this chain */
     char     root[EBPFMON_NAME_SIZE];     /* record that the chain began with; empty: none, or not known */
     char     cause[96];   /* what started that: "scan .1 second", "I/O Intr", "put by U@H", … */
     ebpfMonThrough through;

@@ -223,22 +223,10 @@ static int hasShell(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev)
 /* A client that is an IOC that we watch, perhaps this one: which of its records wrote? */
 static void throughCaLink(const struct ebpfMonPutEvent *ev, uint32_t pid, ebpfMonPut *put)
 {
-    unsigned others = 0;
     char channel[EBPFMON_CHANNEL_MAX];
-    const ebpfMonCaLink *l;
 
     snprintf(channel, sizeof(channel), "%.*s", EBPFMON_CHANNEL_MAX - 1, ev->channel);
-    l = ebpfMonCaLinkFind(pid, channel, ev->head.ktime, &others);
-    if (!l)
-        return;
-    put->through = ebpfMonByCaLink;
-    snprintf(put->link, sizeof(put->link), "%s", l->link);
-    snprintf(put->linkIoc, sizeof(put->linkIoc), "%s", l->ioc);
-    snprintf(put->root, sizeof(put->root), "%s", l->root);
-    if (others)
-        snprintf(put->cause, sizeof(put->cause), "%.60s; or one of %u other links", l->cause, others);
-    else
-        snprintf(put->cause, sizeof(put->cause), "%s", l->cause);
+    ebpfMonCaLinkAuthor(pid, channel, ev->head.ktime, put);
 }
 
 /* The output link that has this DBADDR. */
@@ -321,29 +309,32 @@ void ebpfMonAuthor(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const str
         ebpfMonAuthorThread(t, put->thread, isMain(&ev->head), root, put->cause, sizeof(put->cause));
 }
 
-void ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev)
+int ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev, ebpfMonCaLink *l)
 {
     uint32_t index;
     const ebpfMonField *f = t->cat ? ebpfMonCatalogueFieldAt(t->cat, ev->link, &index) : NULL;
-    ebpfMonCaLink l = { .pid = (uint32_t)t->pid, .at = ev->head.ktime };
     static ebpfMonPut who; /* its client alone; event thread */
 
+    memset(l, 0, sizeof(*l));
     if (!f)
-        return;
-    snprintf(l.channel, sizeof(l.channel), "%.*s", EBPFMON_CHANNEL_MAX - 1, ev->name);
-    snprintf(l.link, sizeof(l.link), "%s.%.6s", ebpfMonCatalogueName(t->cat, index), f->name);
-    snprintf(l.ioc, sizeof(l.ioc), "%s", t->name);
-    snprintf(l.root, sizeof(l.root), "%s", recordName(t, ev->root));
+        return 0;
+    l->pid = (uint32_t)t->pid;
+    l->at = ev->head.ktime;
+    l->chain = (ebpfMonChainId){ .iocId = ev->begin ? t->iocId : 0, .tid = ev->head.tid, .begin = ev->begin };
+    snprintf(l->channel, sizeof(l->channel), "%.*s", EBPFMON_CHANNEL_MAX - 1, ev->name);
+    snprintf(l->link, sizeof(l->link), "%s.%.6s", ebpfMonCatalogueName(t->cat, index), f->name);
+    snprintf(l->ioc, sizeof(l->ioc), "%s", t->name);
+    snprintf(l->root, sizeof(l->root), "%s", recordName(t, ev->root));
     if (ev->who.isCA || (ev->who.peer.addr && isServer(t, ev->who.peer.sport, ev->head.ktime))) {
         client(&ev->who, &who);
-        snprintf(l.cause, sizeof(l.cause), "put by %.39s@%.40s", who.user, who.host);
+        snprintf(l->cause, sizeof(l->cause), "put by %.39s@%.40s", who.user, who.host);
     } else {
         char comm[EBPFMON_COMM_MAX];
 
         snprintf(comm, sizeof(comm), "%.*s", EBPFMON_COMM_MAX - 1, ev->who.comm);
-        ebpfMonAuthorThread(t, comm, (int)ev->byMain, ev->root, l.cause, sizeof(l.cause));
+        ebpfMonAuthorThread(t, comm, (int)ev->byMain, ev->root, l->cause, sizeof(l->cause));
     }
-    ebpfMonCaLinkSent(&l);
+    return 1;
 }
 
 /* Who, and through what, in the words of PUT_LAST. A client is who it claims to be until the kernel knows better: its

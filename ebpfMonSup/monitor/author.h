@@ -5,6 +5,7 @@
 
 #include "ebpfMonEvent.h"
 #include "model/put.h"
+#include "monitor/caLinks.h"
 #include "monitor/target.h"
 
 /* All of "put" that tells the author. "cause": who began what this put is the second half of; NULL: nobody else.
@@ -12,8 +13,8 @@
 void ebpfMonAuthor(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const struct ebpfMonCauseEvent *cause,
                    ebpfMonPut *put);
 
-/* A record of "t" sends a value through a CA link: remembered for the put that it becomes. */
-void ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev);
+/* A record of "t" sends a value through a CA link. Nonzero: it is known which. */
+int ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev, ebpfMonCaLink *link);
 
 /* A client of which only the connection is known, as with puts that are seen on the wire alone. */
 void ebpfMonAuthorPeer(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner, const char *user,

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <string.h>
+
+#include <epicsMutex.h>
+#include <epicsThread.h>
 
 #include "monitor/caLinks.h"
 
@@ -8,7 +12,22 @@
 #define LIFE  60000000000ull /* ns: a CA link that is not connected sends when it is */
 #define CLOSE 1000000000ull
 
+static epicsMutexId lock; /* of the table */
 static ebpfMonCaLink table[SETS][WAYS];
+
+static void init(void *unused)
+{
+    (void)unused;
+    lock = epicsMutexMustCreate();
+}
+
+static void take(void)
+{
+    static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
+
+    epicsThreadOnce(&once, init, NULL);
+    epicsMutexMustLock(lock);
+}
 
 static ebpfMonCaLink *setOf(uint32_t pid, const char *channel)
 {
@@ -21,25 +40,28 @@ static ebpfMonCaLink *setOf(uint32_t pid, const char *channel)
 
 void ebpfMonCaLinkSent(const ebpfMonCaLink *link)
 {
-    ebpfMonCaLink *set = setOf(link->pid, link->channel), *oldest = &set[0];
+    ebpfMonCaLink *set = setOf(link->pid, link->channel), *to = &set[0];
 
+    take();
     for (int i = 0; i < WAYS; i++) {
         if (set[i].pid == link->pid && strcmp(set[i].link, link->link) == 0 &&
             strcmp(set[i].channel, link->channel) == 0) {
-            set[i] = *link;
-            return;
+            to = &set[i];
+            break;
         }
-        if (set[i].at < oldest->at)
-            oldest = &set[i];
+        if (set[i].at < to->at)
+            to = &set[i];
     }
-    *oldest = *link;
+    *to = *link;
+    epicsMutexUnlock(lock);
 }
 
-const ebpfMonCaLink *ebpfMonCaLinkFind(uint32_t pid, const char *channel, uint64_t now, unsigned *others)
+int ebpfMonCaLinkFind(uint32_t pid, const char *channel, uint64_t now, ebpfMonCaLink *link, unsigned *others)
 {
     const ebpfMonCaLink *set = setOf(pid, channel), *newest = NULL;
 
     *others = 0;
+    take();
     for (int i = 0; i < WAYS; i++) {
         const ebpfMonCaLink *l = &set[i];
 
@@ -52,5 +74,27 @@ const ebpfMonCaLink *ebpfMonCaLinkFind(uint32_t pid, const char *channel, uint64
     for (int i = 0; newest && i < WAYS; i++)
         *others += &set[i] != newest && set[i].pid == pid && newest->at - set[i].at < CLOSE &&
                    strcmp(set[i].channel, channel) == 0;
-    return newest;
+    if (newest)
+        *link = *newest;
+    epicsMutexUnlock(lock);
+    return newest != NULL;
+}
+
+int ebpfMonCaLinkAuthor(uint32_t pid, const char *channel, uint64_t now, ebpfMonPut *put)
+{
+    unsigned others;
+    ebpfMonCaLink l;
+
+    if (!ebpfMonCaLinkFind(pid, channel, now, &l, &others))
+        return 0;
+    put->through = ebpfMonByCaLink;
+    put->linkChain = l.chain;
+    snprintf(put->link, sizeof(put->link), "%s", l.link);
+    snprintf(put->linkIoc, sizeof(put->linkIoc), "%s", l.ioc);
+    snprintf(put->root, sizeof(put->root), "%s", l.root);
+    if (others)
+        snprintf(put->cause, sizeof(put->cause), "%.60s; or one of %u other links", l.cause, others);
+    else
+        snprintf(put->cause, sizeof(put->cause), "%s", l.cause);
+    return 1;
 }

@@ -2,7 +2,7 @@
 /*
  * What records sent through CA links a moment ago. dbCaPutLinkCallback (dbCa.c) runs in the record's own chain and
  * knows the link; the value goes out later, from thread dbCaLink, and arrives as the put of a client that is the IOC.
- * The two are joined by process and channel name. Event thread only.
+ * The two are joined by process and channel name. Any thread.
  */
 #ifndef EBPFMON_CALINKS_H
 #define EBPFMON_CALINKS_H
@@ -13,6 +13,7 @@
 typedef struct {
     uint32_t pid;      /* 0: free */
     uint64_t at;       /* ns */
+    ebpfMonChainId chain;
     char     channel[96];
     char     link[EBPFMON_NAME_SIZE + 8]; /* record.field */
     char     ioc[EBPFMON_NAME_SIZE];
@@ -23,8 +24,11 @@ typedef struct {
 
 void ebpfMonCaLinkSent(const ebpfMonCaLink *link);
 
-/* The link that sent to "channel" last; *others: how many other links of that process did within the last second, so
- * that it may as well have been one of them. NULL: none. */
-const ebpfMonCaLink *ebpfMonCaLinkFind(uint32_t pid, const char *channel, uint64_t now, unsigned *others);
+/* The link that sent to "channel" last, in *link; *others: how many other links of that process did within the last
+ * second, so that it may as well have been one of them. Nonzero: there is one. */
+int ebpfMonCaLinkFind(uint32_t pid, const char *channel, uint64_t now, ebpfMonCaLink *link, unsigned *others);
+
+/* The same, and what it tells of the put. */
+int ebpfMonCaLinkAuthor(uint32_t pid, const char *channel, uint64_t now, ebpfMonPut *put);
 
 #endif

@@ -13,6 +13,7 @@
 #include "monitor/decode.h"
 #include "monitor/events.h"
 #include "monitor/pending.h"
+#include "monitor/sends.h"
 #include "monitor/target.h"
 #include "monitor/traces.h"
 #include "monitor/targets.h"
@@ -46,15 +47,20 @@ static void onCause(const struct ebpfMonCauseEvent *ev, size_t size)
 
 static void onCaLink(const struct ebpfMonCauseEvent *ev, size_t size)
 {
+    ebpfMonCaLink link;
     ebpfMonTarget *t;
+    int known;
 
     if (size < sizeof(*ev))
         return;
     ebpfMonTargetsLock();
     t = ebpfMonTargetById(ev->head.iocId);
-    if (t)
-        ebpfMonAuthorCaLink(t, ev);
+    known = t && ebpfMonAuthorCaLink(t, ev, &link);
     ebpfMonTargetsUnlock();
+    if (!known)
+        return;
+    ebpfMonCaLinkSent(&link);
+    ebpfMonSendsAdd(&link);
 }
 
 static void onPut(const struct ebpfMonPutEvent *ev, size_t size)

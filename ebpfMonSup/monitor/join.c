@@ -393,6 +393,8 @@ ebpfMonJoinResult ebpfMonJoinInside(ebpfMonJoinKey *key, ebpfMonPut *put, int la
         merge(p, put);
         if (key->seqKind != EBPFMON_SEQ_NONE && !p->closed)
             served(c, p->seq);
+        key->seq = p->seq;
+        key->seqKind = EBPFMON_SEQ_MESSAGE;
         removePut(c, prev, p);
         free(p);
         result = ebpfMonJoinFound;

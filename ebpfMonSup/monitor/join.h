@@ -23,7 +23,7 @@ typedef struct {
 typedef enum {
     ebpfMonJoinAlone, /* nobody looks at the wire of this connection, or it will not tell any more */
     ebpfMonJoinWait,  /* the wire has not told of it yet */
-    ebpfMonJoinFound  /* it has: "put" has what both know */
+    ebpfMonJoinFound  /* it has: "put" has what both know, and the key its message */
 } ebpfMonJoinResult;
 
 /* --- the inside --- */

@@ -5,6 +5,7 @@
 #include "monitor/author.h"
 #include "monitor/pending.h"
 #include "monitor/puts.h"
+#include "monitor/sends.h"
 #include "monitor/target.h"
 #include "monitor/traces.h"
 #include "probe/loader.h"
@@ -86,6 +87,9 @@ static int joined(ebpfMonPending *p, int last)
 static void done(ebpfMonPending *p)
 {
     ebpfMonPutsDone(&p->put);
+    if (p->put.linkChain.iocId)
+        ebpfMonSendsMessage(&p->put.linkChain, p->put.link, p->key.seqKind == EBPFMON_SEQ_MESSAGE ? &p->key.peer : NULL,
+                            p->key.seq, p->key.at, 1);
     ebpfMonTracesPutDone(p->iocId, p->tid, p->id, &p->put, &p->key);
     ebpfMonPendingDrop(p);
 }

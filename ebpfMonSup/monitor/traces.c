@@ -2,7 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/span.h"
+#include "monitor/sends.h"
 #include "monitor/slow.h"
+#include "monitor/spans.h"
 #include "monitor/traces.h"
 
 #define OPEN_MAX    256
@@ -10,6 +13,8 @@
 #define HALVES_MAX  64            /* of one */
 #define BUSY_NS     10000000000ull /* a motor moves for longer: then it is told that it still does */
 #define PUT_NS      1000000000ull
+#define SEND_NS     1000000000ull /* … or its link is not connected */
+#define SENDS_MAX   8             /* of one half */
 #define THREADS     256           /* whose last put is remembered, by tid */
 
 typedef struct {
@@ -59,18 +64,45 @@ static void tell(ebpfMonTrace *trace, ebpfMonTrace *before)
         trace->cut |= trace->busy[i] != 0;
     ebpfMonTargetsLock();
     t = ebpfMonTargetById(trace->iocId);
-    if (t && t->cat)
+    if (t && t->cat) {
         ebpfMonSlowTell(t, trace);
+        ebpfMonSpansTell(t, trace);
+    }
     ebpfMonTargetsUnlock();
     release(trace);
 }
 
-static int isComplete(const ebpfMonTrace *trace)
+ebpfMonChainId ebpfMonHalfId(const ebpfMonHalf *half)
+{
+    return (ebpfMonChainId){
+        .iocId = half->chain.head.iocId, .tid = half->chain.head.tid, .begin = half->chain.begin,
+    };
+}
+
+/* What it wrote through CA links goes out a little later: without its message nobody knows its trace elsewhere. */
+static int sends(const ebpfMonTrace *trace, uint64_t now)
+{
+    ebpfMonSend list[SENDS_MAX];
+
+    if (!trace->sends || now - trace->since > SEND_NS || !ebpfMonExportsSpans())
+        return 0;
+    for (const ebpfMonHalf *half = trace->first; half; half = half->next) {
+        ebpfMonChainId id = ebpfMonHalfId(half);
+
+        for (unsigned n = ebpfMonSendsOf(&id, list, SENDS_MAX); n-- > 0;)
+            if (!list[n].seen)
+                return 1;
+    }
+    return 0;
+}
+
+/* "now" may be a little before the trace's end, by another clock reading. */
+static int isComplete(const ebpfMonTrace *trace, uint64_t now)
 {
     for (unsigned i = 0; i < EBPFMON_TRACE_BUSY; i++)
         if (trace->busy[i])
             return 0;
-    return !trace->wantsPut;
+    return !trace->wantsPut && !sends(trace, now > trace->since ? now : trace->since);
 }
 
 static void busy(ebpfMonTrace *trace, uint32_t number)
@@ -90,9 +122,16 @@ static void busy(ebpfMonTrace *trace, uint32_t number)
 /* The open trace that has the half which left this chain's root processing. */
 static ebpfMonTrace *traceOf(uint32_t iocId, const struct ebpfMonChain *chain)
 {
-    for (ebpfMonTrace *trace = chain->causeBegin ? first : NULL; trace; trace = trace->next)
-        for (ebpfMonHalf *half = trace->iocId == iocId ? trace->first : NULL; half; half = half->next)
-            if (half->chain.begin == chain->causeBegin && half->chain.head.tid == chain->causeTid)
+    ebpfMonChainId id = { .iocId = iocId, .tid = chain->causeTid, .begin = chain->causeBegin };
+
+    return chain->causeBegin ? ebpfMonTracesFind(&id) : NULL;
+}
+
+ebpfMonTrace *ebpfMonTracesFind(const ebpfMonChainId *chain)
+{
+    for (ebpfMonTrace *trace = first; trace; trace = trace->next)
+        for (ebpfMonHalf *half = trace->iocId == chain->iocId ? trace->first : NULL; half; half = half->next)
+            if (half->chain.begin == chain->begin && half->chain.head.tid == chain->tid)
                 return trace;
     return NULL;
 }
@@ -153,6 +192,8 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
                         uint32_t count)
 {
     ebpfMonTrace *trace = traceOf(t->iocId, chain), *before = NULL;
+    ebpfMonSend list[SENDS_MAX];
+    ebpfMonChainId id;
     ebpfMonHalf *half;
 
     while (!trace && first && (open >= OPEN_MAX || records + count > RECORDS_MAX))
@@ -184,8 +225,10 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
             trace->busy[i] = 0;
     for (unsigned i = 0; i < EBPFMON_ASYNC; i++)
         busy(trace, half->chain.async[i]);
+    id = ebpfMonHalfId(half);
+    trace->sends += ebpfMonSendsOf(&id, list, SENDS_MAX);
     trace->cut |= !!(chain->flags & EBPFMON_CHAIN_MORE) || half->count < chain->total;
-    if (!isComplete(trace))
+    if (trace->sends || !isComplete(trace, trace->since))
         return;
     for (ebpfMonTrace *p = first; p != trace; p = p->next)
         before = p;
@@ -216,6 +259,8 @@ static void copy(ebpfMonTracePut *to, const ebpfMonPut *put, const ebpfMonJoinKe
     memcpy(to->server, put->server, sizeof(to->server));
     memcpy(to->command, put->command, sizeof(to->command));
     to->pid = put->peerPid;
+    memcpy(to->linkIoc, put->linkIoc, sizeof(to->linkIoc));
+    to->linkChain = put->linkChain;
     to->through = put->through;
     to->key = *key;
 }
@@ -236,7 +281,7 @@ void ebpfMonTracesPutDone(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfM
         wanted--;
         copy(&mine, put, key);
         keepPut(trace, &mine);
-        if (isComplete(trace))
+        if (!trace->sends && isComplete(trace, trace->since))
             tell(trace, before);
         return;
     }
@@ -254,7 +299,7 @@ void ebpfMonTracesTick(uint64_t now, int all)
             trace->wantsPut = 0;
             wanted--;
         }
-        if (!all && !isComplete(trace) && age < BUSY_NS)
+        if (!all && !isComplete(trace, now) && age < BUSY_NS)
             before = trace;
         else
             tell(trace, before);

@@ -26,6 +26,8 @@ typedef struct {
     char     who[EBPFMON_WHO_SIZE], origin[EBPFMON_ORIGIN_SIZE];
     char     user[40], peer[24], server[24], command[64];
     uint32_t pid;          /* of the client, if it is on this host */
+    char     linkIoc[EBPFMON_NAME_SIZE]; /* it came through a CA link of this IOC … */
+    ebpfMonChainId linkChain;            /* … in this chain */
     ebpfMonThrough through;
     ebpfMonJoinKey key;    /* its message */
 } ebpfMonTracePut;
@@ -39,6 +41,9 @@ typedef struct ebpfMonTrace {
     uint32_t busy[EBPFMON_TRACE_BUSY]; /* 1 + index; 0: free */
     int      cut;          /* something belongs to it that is not in it */
     uint64_t since;        /* ns; the end of the last half */
+    unsigned sends;        /* written through CA links */
+    int      hasId;        /* "id" is chosen */
+    uint8_t  id[16];       /* OpenTelemetry's trace id */
     int      wantsPut;     /* the put of this number, by the first half's thread, has not come yet */
     uint64_t putId;
     ebpfMonTracePut *put;  /* NULL: no put set it going */
@@ -49,6 +54,11 @@ static inline int64_t ebpfMonStampNs(uint64_t time)
 {
     return (int64_t)((time & 0xffffffff) * 1000000000u + (time >> 32));
 }
+
+ebpfMonChainId ebpfMonHalfId(const ebpfMonHalf *half);
+
+/* The one that this chain is a half of, while it is open; NULL: none. */
+ebpfMonTrace *ebpfMonTracesFind(const ebpfMonChainId *chain);
 
 /* A complete chain; "rec" in any order, with slots. Under ebpfMonTargetsLock. */
 void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,

@@ -7,8 +7,11 @@
 #include <epicsTime.h>
 
 #include "monitor/author.h"
+#include "monitor/caLinks.h"
 #include "monitor/decode.h"
 #include "monitor/puts.h"
+#include "monitor/sends.h"
+#include "monitor/spans.h"
 #include "monitor/value.h"
 #include "monitor/wirePut.h"
 #include "probe/loader.h"
@@ -180,6 +183,10 @@ void ebpfMonWirePutDone(const ebpfMonJoinEntry *e, const char *server, int misse
     }
     ebpfMonOwnerGet(&e->peer, &owner);
     ebpfMonAuthorPeer(&e->peer, &owner, e->user, e->host, &put);
+    if (owner.pid && !e->pva && ebpfMonCaLinkAuthor(owner.pid, e->channel, e->at, &put))
+        ebpfMonSendsMessage(&put.linkChain, put.link, &e->peer, e->seq, e->at, 0);
     result(e, missed, &put);
+    if (owner.pid && !put.linkChain.iocId)
+        ebpfMonSpansMessage(&put, &e->peer, e->seq, e->at);
     ebpfMonPutsDone(&put);
 }

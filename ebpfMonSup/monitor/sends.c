@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include <epicsMutex.h>
+#include <epicsThread.h>
+
+#include "monitor/sends.h"
+
+#define SENDS 512
+
+static epicsMutexId lock; /* of the ring */
+static ebpfMonSend ring[SENDS];
+static unsigned head;     /* the oldest one, and the next to be overwritten */
+
+static void init(void *unused)
+{
+    (void)unused;
+    lock = epicsMutexMustCreate();
+}
+
+static void take(void)
+{
+    static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
+
+    epicsThreadOnce(&once, init, NULL);
+    epicsMutexMustLock(lock);
+}
+
+static int isOf(const ebpfMonSend *s, const ebpfMonChainId *chain)
+{
+    return s->chain.iocId == chain->iocId && s->chain.tid == chain->tid && s->chain.begin == chain->begin;
+}
+
+void ebpfMonSendsAdd(const ebpfMonCaLink *link)
+{
+    ebpfMonSend *s;
+
+    if (!link->chain.iocId)
+        return;
+    take();
+    s = &ring[head++ % SENDS];
+    memset(s, 0, sizeof(*s));
+    s->chain = link->chain;
+    s->at = link->at;
+    memcpy(s->channel, link->channel, sizeof(s->channel));
+    memcpy(s->link, link->link, sizeof(s->link));
+    epicsMutexUnlock(lock);
+}
+
+void ebpfMonSendsMessage(const ebpfMonChainId *chain, const char *link, const struct ebpfMonPeer *peer, uint32_t seq,
+                         uint64_t at, int inside)
+{
+    take();
+    for (unsigned i = 0; i < SENDS; i++) {
+        ebpfMonSend *s = &ring[i];
+
+        if (!isOf(s, chain) || s->seen || strcmp(s->link, link) != 0)
+            continue;
+        s->seen = 1;
+        s->inside = inside;
+        s->seenAt = at;
+        s->isMessage = peer != NULL;
+        if (peer) {
+            s->peer = *peer;
+            s->seq = seq;
+        }
+        break;
+    }
+    epicsMutexUnlock(lock);
+}
+
+unsigned ebpfMonSendsOf(const ebpfMonChainId *chain, ebpfMonSend *list, unsigned max)
+{
+    unsigned n = 0;
+
+    take();
+    for (unsigned i = 0; i < SENDS && n < max; i++) {
+        const ebpfMonSend *s = &ring[(head + i) % SENDS];
+
+        if (isOf(s, chain))
+            list[n++] = *s;
+    }
+    epicsMutexUnlock(lock);
+    return n;
+}
