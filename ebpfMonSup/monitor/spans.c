@@ -31,6 +31,7 @@ static struct {
 } told[TOLD];
 static unsigned nextTold;
 static uint64_t salt;
+static uint64_t offset; /* of the trace that is being told */
 
 static void init(void *unused)
 {
@@ -45,9 +46,12 @@ static void begin(void)
     epicsThreadOnce(&once, init, NULL);
 }
 
-static uint64_t unixNs(epicsTimeStamp ts)
+/* From a monotonic time to one since 1970, UTC. Once for a trace: two readings of two clocks are never the same. */
+static uint64_t offsetNow(uint64_t ktime)
 {
-    return ((uint64_t)ts.secPastEpoch + POSIX_TIME_AT_EPICS_EPOCH) * 1000000000u + ts.nsec;
+    epicsTimeStamp ts = ebpfMonWallTime(ktime);
+
+    return ((uint64_t)ts.secPastEpoch + POSIX_TIME_AT_EPICS_EPOCH) * 1000000000u + ts.nsec - ktime;
 }
 
 static void messageSpan(const struct ebpfMonPeer *p, uint32_t seq, uint8_t span[8])
@@ -67,6 +71,11 @@ static const uint8_t *toldId(const ebpfMonChainId *chain)
             told[i].chain.begin == chain->begin)
             return told[i].id;
     return NULL;
+}
+
+int ebpfMonSpansTold(const ebpfMonChainId *chain)
+{
+    return toldId(chain) != NULL;
 }
 
 static int hasMessage(const ebpfMonTrace *trace)
@@ -134,16 +143,14 @@ static void ofIoc(ebpfMonSpan *s, const ebpfMonTarget *t)
     s->service.pid = (uint32_t)t->pid;
 }
 
-/* A put as its sender sees it. */
-static void tellClient(ebpfMonSpan *s, const struct ebpfMonPeer *peer, uint32_t seq, const char *channel, uint64_t at)
+/* A put as its sender sees it: from when it wrote, if that is known, until the message was seen. */
+static void tellClient(ebpfMonSpan *s, const struct ebpfMonPeer *peer, uint32_t seq, const char *channel,
+                       uint64_t from, uint64_t to)
 {
     s->kind = ebpfMonSpanClient;
     messageSpan(peer, seq, s->id);
-    if (!s->start)
-        s->start = unixNs(ebpfMonWallTime(at));
-    s->end = unixNs(ebpfMonWallTime(at));
-    if (s->end < s->start)
-        s->end = s->start;
+    s->start = from;
+    s->end = to > from ? to : from;
     ebpfMonSpanAddText(s, "epics.pv", channel);
     ebpfMonExportSpan(s);
 }
@@ -175,8 +182,7 @@ static void tellSends(const ebpfMonTarget *t, const ebpfMonTrace *trace, const e
             ebpfMonSpanAddLink(&s, trace->id, parent);
         }
         ebpfMonSpanAddText(&s, "epics.put.link", list[i].link);
-        s.start = unixNs(ebpfMonWallTime(list[i].at));
-        tellClient(&s, &list[i].peer, list[i].seq, list[i].channel, list[i].seenAt);
+        tellClient(&s, &list[i].peer, list[i].seq, list[i].channel, list[i].at + offset, list[i].seenAt + offset);
     }
 }
 
@@ -195,7 +201,7 @@ static void tellSender(const ebpfMonTrace *trace)
     snprintf(s.service.name, sizeof(s.service.name), "%s", put->linkIoc[0] ? put->linkIoc : put->command);
     s.service.pid = put->pid;
     ebpfMonSpanAddText(&s, "user.name", put->user);
-    tellClient(&s, &put->key.peer, put->key.seq, put->pv, put->key.at);
+    tellClient(&s, &put->key.peer, put->key.seq, put->pv, put->key.at + offset, put->key.at + offset);
 }
 
 typedef struct {
@@ -225,8 +231,8 @@ static void describe(ebpfMonTarget *t, ebpfMonSpan *s, uint32_t index, const str
  * ends with the last of those. */
 static void times(const ebpfMonHalf *half, const ebpfMonShape *sh, uint64_t *from, uint64_t *to)
 {
-    uint64_t first = unixNs(ebpfMonWallTime(half->chain.begin + half->chain.wait));
-    uint64_t last = unixNs(ebpfMonWallTime(half->chain.head.ktime)), before = first;
+    uint64_t first = half->chain.begin + half->chain.wait + offset;
+    uint64_t last = half->chain.head.ktime + offset, before = first;
 
     for (uint32_t i = 0; i < sh->nodes; i++) {
         uint64_t at = (uint64_t)sh->node[i].time + (uint64_t)POSIX_TIME_AT_EPICS_EPOCH * 1000000000u;
@@ -288,7 +294,7 @@ static void tellRecords(teller *x, const ebpfMonHalf *half, const uint8_t above[
             while ((next = ebpfMonTraceNext(half, index, next)))
                 final = next;
             if (final && !(final->chain.flags & EBPFMON_CHAIN_BUSY))
-                s.end = unixNs(ebpfMonWallTime(final->chain.head.ktime));
+                s.end = final->chain.head.ktime + offset;
             ebpfMonSpanAddBool(&s, "epics.record.asynchronous", 1);
         }
         ebpfMonExportSpan(&s);
@@ -335,6 +341,7 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     if (!ebpfMonExportsSpans())
         return;
     begin();
+    offset = offsetNow(c->begin);
     choose(trace, 0);
     for (const ebpfMonHalf *half = trace->first; half; half = half->next) {
         unsigned at = nextTold++ % TOLD;
@@ -355,8 +362,8 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     } else if (trace->put && trace->put->linkChain.iocId) {
         ebpfMonChainSpan(salt, &trace->put->linkChain, 0, s.parent);
     }
-    s.start = unixNs(ebpfMonWallTime(c->begin));
-    s.end = x.end = unixNs(ebpfMonTraceEnd(trace->last));
+    s.start = c->begin + offset;
+    s.end = x.end = trace->last->chain.head.ktime + offset;
     ebpfMonTraceCause(t, trace, cause, sizeof(cause));
     ebpfMonSpanAddText(&s, "epics.record.name", root);
     ebpfMonSpanAddText(&s, "epics.chain.cause", cause);
@@ -376,6 +383,7 @@ void ebpfMonSpansMessage(const ebpfMonPut *put, const struct ebpfMonPeer *peer, 
     static ebpfMonSpan s;
     uint8_t id[16];
     char name[sizeof(s.name)];
+    uint64_t from;
 
     if (!ebpfMonExportsSpans())
         return;
@@ -393,5 +401,6 @@ void ebpfMonSpansMessage(const ebpfMonPut *put, const struct ebpfMonPeer *peer, 
     s.service.pid = put->peerPid;
     ebpfMonSpanAddText(&s, "user.name", put->user);
     ebpfMonSpanAddText(&s, "server.address", put->server);
-    tellClient(&s, peer, seq, put->pv, at);
+    from = at + offsetNow(at);
+    tellClient(&s, peer, seq, put->pv, from, from);
 }

@@ -14,6 +14,7 @@
 #define BUSY_NS     10000000000ull /* a motor moves for longer: then it is told that it still does */
 #define PUT_NS      1000000000ull
 #define SEND_NS     1000000000ull /* … or its link is not connected */
+#define SENDER_NS   100000000ull
 #define SENDS_MAX   8             /* of one half */
 #define THREADS     256           /* whose last put is remembered, by tid */
 
@@ -96,13 +97,24 @@ static int sends(const ebpfMonTrace *trace, uint64_t now)
     return 0;
 }
 
+/* The chain that sent the put may end after the one that the put set going. */
+static int sender(const ebpfMonTrace *trace, uint64_t now)
+{
+    const ebpfMonChainId *chain = trace->put ? &trace->put->linkChain : NULL;
+
+    return chain && chain->iocId && now - trace->since < SENDER_NS && ebpfMonExportsSpans() &&
+           !ebpfMonTracesFind(chain) && !ebpfMonSpansTold(chain);
+}
+
 /* "now" may be a little before the trace's end, by another clock reading. */
 static int isComplete(const ebpfMonTrace *trace, uint64_t now)
 {
     for (unsigned i = 0; i < EBPFMON_TRACE_BUSY; i++)
         if (trace->busy[i])
             return 0;
-    return !trace->wantsPut && !sends(trace, now > trace->since ? now : trace->since);
+    if (now < trace->since)
+        now = trace->since;
+    return !trace->wantsPut && !sends(trace, now) && !sender(trace, now);
 }
 
 static void busy(ebpfMonTrace *trace, uint32_t number)

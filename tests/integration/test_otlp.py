@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Puts and counts arrive at a real OTLP receiver (rotel), with their attributes; when it is gone nothing is lost."""
-import importlib.util
 import os
 import re
-from pathlib import Path
 
 import pytest
 from harness import db, env
-from harness.process import Process
+from harness.rotel import Rotel
 from harness.wait import until
 from test_puts import raw_put
 
@@ -20,60 +18,6 @@ ACF = """UAG(nobody) { nosuchuser }
 ASG(DEFAULT) { RULE(1, WRITE) }
 ASG(NOBODY) { RULE(1, READ) RULE(1, WRITE) { UAG(nobody) } }
 """
-
-
-class Rotel:
-    """A collector that prints what it gets."""
-
-    def __init__(self):
-        self.port, self.grpc = env.take_port(), env.take_port()
-        self.process = None
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def start(self):
-        agent = Path(importlib.util.find_spec("rotel").origin).parent / "rotel-agent"
-        self.process = Process([
-            agent, "start", "--otlp-http-endpoint", f"127.0.0.1:{self.port}", "--otlp-grpc-endpoint",
-            f"127.0.0.1:{self.grpc}", "--exporter", "blackhole", "--debug-log", "logs", "--debug-log", "metrics",
-            "--debug-log", "traces", "--debug-log-verbosity", "detailed"], os.environ.copy())
-        until(lambda: "Starting Rotel" in self.process.output(), 10, lambda: self.process.output())
-        return self
-
-    def blocks(self, begin):
-        """Pieces of what it printed, each from a line that begins so on to the next that does."""
-        found, current = [], None
-        for line in list(self.process.lines):
-            if line.startswith(begin):
-                found.append(current := [])
-            elif re.match(r"Resource(Log|Logs|Metrics|Span|Spans) #", line):
-                current = None
-            elif current is not None:
-                current.append(line)
-        return found
-
-    def logs(self):
-        """Log records: attributes, and what else has a name."""
-        found = []
-        for block in self.blocks("LogRecord #"):
-            record = {}
-            for line in block:
-                if m := re.match(r" +-> ([\w.]+): (Str|Int|Double|Bool)\((.*)\)$", line):
-                    record[m[1]] = {"Int": int, "Double": float}.get(m[2], str)(m[3])
-                elif m := re.match(r"(\w+): (.*)$", line):
-                    record[m[1]] = m[2]
-            found.append(record)
-        return found
-
-    def metric(self, name):
-        """The lines of the newest metric of this name."""
-        found = [b for b in self.blocks("Metric #") if f"     -> Name: {name}" in b]
-        return found[-1] if found else []
-
-    def discard(self):
-        if self.process:
-            self.process.kill()
-        env.give_port(self.port)
-        env.give_port(self.grpc)
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 from harness import env, zipkin
+from harness.rotel import Rotel
 from harness.wait import until
-from test_otlp import Rotel
 
 BENCH_SPAN = env.TESTS / "bench" / f"O.{env.ARCH}" / "benchSpan"
 

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Chains as spans, and those of several IOCs and programs in one trace."""
+import os
+import subprocess
+
+import pytest
+from harness import db, env
+from harness.rotel import Rotel
+from harness.wait import until
+
+
+@pytest.fixture(scope="module")
+def rotel():
+    r = Rotel().start()
+    yield r
+    r.discard()
+
+
+@pytest.fixture(scope="module")
+def iocs(module_ioc):
+    """A writes to B by a CA link, B to C."""
+    last = module_ioc(db.READY + db.record("ao", "IN", FLNK="$(P)END") + db.counter("END")).start()
+    near = {"EPICS_CA_ADDR_LIST": "127.0.0.1", "EPICS_CA_AUTO_ADDR_LIST": "NO"}
+    middle = module_ioc(
+        db.READY + db.record("calcout", "IN", CALC="VAL+1", OUT=f"{last.prefix}IN CA PP"),
+        environ={**near, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{last.port}"}).start()
+    first = module_ioc(
+        db.READY + db.record("calc", "ROOT", CALC="VAL+1", FLNK="$(P)SEND") +
+        db.record("calcout", "SEND", CALC="VAL+1", OUT=f"{middle.prefix}IN.PROC CA") +
+        db.record("calc", "CLOCK", CALC="VAL+1", FLNK="$(P)SEND2") +
+        db.record("calcout", "SEND2", CALC="VAL+1", OUT=f"{last.prefix}IN CA PP") +
+        db.record("calcout", "OWN", CALC="VAL+1", OUT="$(P)OTHER.PROC CA") + db.counter("OTHER") +
+        db.record("calc", "LATE", CALC="VAL+1", FLNK="$(P)DELAYED") +
+        db.record("calcout", "DELAYED", CALC="VAL+1", ODLY="0.05", FLNK="$(P)DONE") + db.counter("DONE"),
+        environ={**near, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{middle.port} 127.0.0.1:{last.port}"}).start()
+    return first, middle, last
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, iocs, rotel):
+    m = module_monitor(before=[f'ebpfMonOtlp "{rotel.url}" "traces"']).start()
+    for i in iocs:
+        m.wait_ioc(i)
+    m.set_filter(LEVEL="trace")
+    until(lambda: all(m.iocs()[i.pid][3] == "trace" for i in iocs), 20, "level trace")
+    return m
+
+
+def caput(ioc, record, value="1"):
+    """By Base's own client, whose pid nobody else has."""
+    environ = {**os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
+    subprocess.run([env.BASE_BIN / "caput", "-c", ioc.prefix + record, value], env=environ, check=True,
+                   capture_output=True, timeout=20)
+
+
+def chains(rotel, record):
+    """The spans of chains that begin with this record."""
+    return [s for s in rotel.spans() if s["name"] == record and "epics.chain.cause" in s["attributes"]]
+
+
+def trace_of(rotel, record, number, wanted=lambda spans: True):
+    """All spans of the trace that has the newest chain of this record, once it has so many."""
+    def whole():
+        roots = chains(rotel, record)
+        spans = [s for s in rotel.spans() if roots and s["trace"] == roots[-1]["trace"]]
+        return spans if len(spans) >= number and wanted(spans) else None
+
+    return until(whole, 15, lambda: f"{number} spans with {record}:\n" + "\n".join(
+        str(s) for s in rotel.spans() if chains(rotel, record) and s["trace"] == chains(rotel, record)[-1]["trace"]))
+
+
+def within(spans):
+    """Each begins and ends within the one that made it, but for messages, what they set going elsewhere, and
+    what goes on asynchronously."""
+    by_id = {s["id"]: s for s in spans}
+    assert len(by_id) == len(spans), "two spans of one id"
+    for s in spans:
+        parent = by_id.get(s["parent"])
+        if parent and s["service"] == parent["service"] and s["kind"] != "SPAN_KIND_CLIENT":  # that goes out later
+            assert parent["start"] <= s["start"] <= s["end"], (s, parent)
+            if "epics.record.asynchronous" not in s["attributes"]:
+                assert s["end"] <= parent["end"], (s, parent)
+
+
+def test_one_chain(rotel, iocs, monitor):
+    """Its records, each below the one that made it process; what it waits for belongs to it."""
+    first, p = iocs[0], iocs[0].prefix
+    first.put("LATE.PROC", 1)
+    spans = trace_of(rotel, p + "LATE", 6)
+    chain, = chains(rotel, p + "LATE")
+    assert chain["service"] == first.name and chain["attributes"]["epics.chain.records"] == "3"
+    assert "put by" in chain["attributes"]["epics.chain.cause"] and chain["kind"] == "SPAN_KIND_SERVER"
+    within(spans)
+    by_id = {s["id"]: s for s in spans}
+
+    def named(record, *, asynchronous=False):
+        found = [s for s in spans if s["name"] == p + record and s["id"] != chain["id"] and
+                 ("epics.record.asynchronous" in s["attributes"]) == asynchronous]
+        assert len(found) == 1, (record, found)
+        return found[0]
+
+    begun = named("DELAYED", asynchronous=True)
+    assert named("LATE")["parent"] == chain["id"]
+    assert by_id[begun["parent"]] is named("LATE") and begun["attributes"]["epics.link.field"] == "FLNK"
+    assert by_id[named("DELAYED")["parent"]] is begun and by_id[named("DONE")["parent"]] is named("DELAYED")
+    assert begun["end"] - begun["start"] > 30e6
+    client = by_id[chain["parent"]]
+    assert client["kind"] == "SPAN_KIND_CLIENT" and client["attributes"]["epics.pv"] == p + "LATE.PROC"
+
+
+def test_three_iocs(rotel, iocs, monitor):
+    """caput to A, whose chain writes to B, whose chain writes to C: one trace, four services."""
+    first, middle, last = iocs
+    until(lambda: middle.get("IN") is not None, 10, "it answers")
+    caput(first, "ROOT.PROC")  # the links may not be connected yet
+    until(lambda: last.get("END") > 0, 10, "the put came through")
+    caput(first, "ROOT.PROC")
+    spans = trace_of(rotel, last.prefix + "IN", 10, lambda s: len({x["service"] for x in s}) == 4)
+    assert {s["service"] for s in spans} == {"caput", first.name, middle.name, last.name}
+    within(spans)
+    by_id = {s["id"]: s for s in spans}
+
+    def above(span):
+        return by_id[span["parent"]]
+
+    chain = {i.name: next(s for s in spans if s["service"] == i.name and "epics.chain.cause" in s["attributes"])
+             for i in iocs}
+    for here, there, link in ((first, middle, "SEND.OUT"), (middle, last, "IN.OUT")):
+        message = above(chain[there.name])
+        assert message["kind"] == "SPAN_KIND_CLIENT" and message["service"] == here.name, message
+        assert message["attributes"]["epics.put.link"] == here.prefix + link
+        assert above(message) is chain[here.name]
+    client = above(chain[first.name])
+    assert client["service"] == "caput" and client["parent"] == "" and client["name"] == f"put {first.prefix}ROOT.PROC"
+    assert len([s for s in spans if s["parent"] == ""]) == 1
+
+
+def test_begun_by_a_scan(rotel, iocs, monitor):
+    first, _, last = iocs
+    first.put("CLOCK.SCAN", ".2 second")
+    try:
+        spans = trace_of(rotel, first.prefix + "CLOCK", 5, lambda s: {x["service"] for x in s} == {first.name, last.name})
+    finally:
+        first.put("CLOCK.SCAN", "Passive")
+    root, = [s for s in spans if s["parent"] == ""]
+    assert root["name"] == first.prefix + "CLOCK" and root["attributes"]["epics.chain.cause"] == "scan 0.2 second"
+    within(spans)
+
+
+def test_channel_of_its_own(rotel, iocs, monitor):
+    """A CA link to the same IOC is no message: the two chains are one trace all the same."""
+    first, p = iocs[0], iocs[0].prefix
+    until(lambda: first.put("OWN.PROC", 1) or first.get("OTHER") > 0, 10, "it came through")
+    first.put("OWN.PROC", 1)
+    spans = trace_of(rotel, p + "OTHER", 4, lambda s: any(x["name"] == p + "OWN" for x in s))
+    below = next(s for s in spans if s["name"] == p + "OTHER" and "epics.chain.cause" in s["attributes"])
+    above = next(s for s in spans if s["name"] == p + "OWN" and "epics.chain.cause" in s["attributes"])
+    assert below["parent"] == above["id"] and below["start"] >= above["start"]
