@@ -5,7 +5,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from harness import env
+from harness import ca, db, env
 
 OP = env.TOP / "ebpfMonApp" / "op"
 DISPLAYS = sorted(p.name for p in (OP / "bob").glob("*.bob"))
@@ -48,6 +48,17 @@ def tables(records):
 @pytest.fixture(params=DISPLAYS)
 def display(request):
     return request.param, ET.parse(OP / "bob" / request.param).getroot()
+
+
+@pytest.fixture(scope="module")
+def live(module_ioc, module_monitor):
+    """A monitor that has seen an IOC process."""
+    ioc = module_ioc(db.READY + db.chain("C", 3)).start()
+    monitor = module_monitor().start()
+    monitor.wait_ioc(ioc)
+    ioc.put("C0.PROC", 1)
+    monitor.wait("CHAIN_HIST", lambda chains: sum(chains) > 0)
+    return monitor
 
 
 def pvs(widget):
@@ -117,13 +128,25 @@ def test_each_opens_the_others(display):
         [d for d in DISPLAYS if d != me]
 
 
+def test_it_gets_its_values(display, live):
+    """As Phoebus asks for them: records by Channel Access, tables by PV Access."""
+    from p4p.client.thread import Context
+    _, root = display
+    names = {e.text.replace("$(P)", live.prefix) for w in root.findall("widget") for e in pvs(w)}
+    ca.get_many([n for n in names if not n.startswith("pva://")])
+    with Context("pva", conf=env.pva_conf(live.port), nt=False, useenv=False) as context:
+        for w in root.iterfind("widget[@type='table']"):
+            table = context.get(w.findtext("pv_name").replace("pva://$(P)", live.prefix), timeout=10)
+            assert list(table.labels) == [c.findtext("name") for c in w.find("columns")]
+
+
 @pytest.mark.parametrize("name, shown", [
-    ("ebpfMonPuts.bob", "PUTS PUT_BADS PUT_BAD_ACK PUT_BAD_LAST LOSSES SEARCHES PUT_RATE LOG_STATE LOG_MSG LOG_LOST_CNT "
-                        "WIRE_STATE"),
+    ("ebpfMonPuts.bob", "PUTS PUT_BADS PUT_BAD_ACK PUT_BAD_LAST LOSSES SEARCHES PUT_RATE LOG_STATE LOG_MSG "
+                        "LOG_LOST_CNT WIRE_STATE"),
     ("ebpfMonChains.bob", "PROC_TOP CHAIN_TOP CHAIN_SEL CHAIN_HIST CHAIN_HIST_EDGES CHAIN_SLOW IOCS FILTER_LEVEL "
                           "FILTER_STATUS OTLP_STATE OTLP_RATE OTLP_QUEUE OTLP_LOST_CNT OTLP_MSG"),
-    ("ebpfMonHealth.bob", "IOC_HEALTH IOC_DELAYS SCANS IOC_EVENT IOC_EVENTS HANG_STACKS IOC_GONE_CNT IOC_HANG_CNT STATE "
-                          "LOST_CNT COST"),
+    ("ebpfMonHealth.bob", "IOC_HEALTH IOC_DELAYS SCANS IOC_EVENT IOC_EVENTS HANG_STACKS IOC_GONE_CNT IOC_HANG_CNT "
+                          "STATE LOST_CNT COST"),
 ])
 def test_it_shows_what_it_is_for(name, shown):
     root = ET.parse(OP / "bob" / name).getroot()
