@@ -20,6 +20,7 @@
 #include "monitor/asked.h"
 #include "monitor/events.h"
 #include "monitor/install.h"
+#include "monitor/owners.h"
 #include "monitor/publish.h"
 #include "monitor/report.h"
 #include "monitor/target.h"
@@ -65,29 +66,6 @@ static long configure(const ebpfMonSettings *s)
     return 0;
 }
 
-/* Connections that were open before us: whose they are is read once from /proc. Later ones tell
- * themselves as they are made. */
-static void seedOwners(void)
-{
-    ebpfMonProcConn *conns = NULL;
-    int n = ebpfMonProcConns(&conns);
-
-    for (int i = 0; i < n; i++) {
-        struct ebpfMonPeer peer = {
-            .addr = conns[i].addr, .saddr = conns[i].saddr, .port = conns[i].port, .sport = conns[i].sport,
-        };
-        struct ebpfMonOwner own = { .pid = (uint32_t)conns[i].pid, .uid = conns[i].uid };
-
-        if (!conns[i].pid)
-            continue;
-        memcpy(own.comm, conns[i].comm, sizeof(own.comm));
-        if ((ntohl(peer.addr) >> 24) == 127)
-            peer.netns = ebpfMonReportNetns();
-        ebpfMonOwnerSet(&peer, &own);
-    }
-    free(conns);
-}
-
 static void stop(void *arg)
 {
     (void)arg;
@@ -123,7 +101,7 @@ static int begin(const ebpfMonFilter *first)
         return -1;
     }
     ebpfMonCalibrate(&ebpfMonCost);
-    seedOwners();
+    ebpfMonOwnersRead(0, ebpfMonReportNetns());
     ebpfMonPublishInit();
     ebpfMonExportStart();
     ebpfMonTargetsStart(settings.watchSelf, first);

@@ -7,7 +7,8 @@
 
 #include "monitor/sends.h"
 
-#define SENDS 512
+#define SENDS      512
+#define ON_ITS_WAY 1000000000ull /* ns */
 
 static epicsMutexId lock; /* of the ring */
 static ebpfMonSend ring[SENDS];
@@ -42,6 +43,7 @@ void ebpfMonSendsAdd(const ebpfMonCaLink *link)
     s = &ring[head++ % SENDS];
     memset(s, 0, sizeof(*s));
     s->chain = link->chain;
+    s->pid = link->pid;
     s->at = link->at;
     memcpy(s->channel, link->channel, sizeof(s->channel));
     memcpy(s->link, link->link, sizeof(s->link));
@@ -68,6 +70,26 @@ void ebpfMonSendsMessage(const ebpfMonChainId *chain, const char *link, const st
         break;
     }
     epicsMutexUnlock(lock);
+}
+
+int ebpfMonSendsOnly(uint32_t pid, uint64_t at, ebpfMonSend *send)
+{
+    const ebpfMonSend *found = NULL;
+    unsigned links = 0;
+
+    take();
+    for (unsigned i = 0; i < SENDS; i++) {
+        const ebpfMonSend *s = &ring[(head + i) % SENDS];
+
+        if (!s->chain.iocId || s->pid != pid || s->seen || s->at > at || at - s->at > ON_ITS_WAY)
+            continue;
+        links += !found || strcmp(found->link, s->link) != 0;
+        found = s; /* of several values of one link the last one is sent (dbCa.c) */
+    }
+    if (links == 1)
+        *send = *found;
+    epicsMutexUnlock(lock);
+    return links == 1;
 }
 
 unsigned ebpfMonSendsOf(const ebpfMonChainId *chain, ebpfMonSend *list, unsigned max)

@@ -11,6 +11,7 @@
 
 typedef struct {
     ebpfMonChainId chain;  /* iocId 0: free */
+    uint32_t pid;
     uint64_t at;           /* monotonic ns; the link was written to */
     char     channel[96];
     char     link[EBPFMON_NAME_SIZE + 8];
@@ -27,6 +28,10 @@ void ebpfMonSendsAdd(const ebpfMonCaLink *link);
 /* The put that a link (RECORD.FIELD) made, seen at the receiver's or on the wire. "peer" NULL: it was no message. */
 void ebpfMonSendsMessage(const ebpfMonChainId *chain, const char *link, const struct ebpfMonPeer *peer, uint32_t seq,
                          uint64_t at, int inside);
+
+/* A message of a process through a channel that was created before we looked: its name is not known. Nonzero: one link
+ * alone can have sent it, for no other one's value is on its way. */
+int ebpfMonSendsOnly(uint32_t pid, uint64_t at, ebpfMonSend *send);
 
 /* Those of a chain, as far as they are remembered, in the order in which they were sent. Returns how many. */
 unsigned ebpfMonSendsOf(const ebpfMonChainId *chain, ebpfMonSend *list, unsigned max);

@@ -83,7 +83,7 @@ static int hasMessage(const ebpfMonTrace *trace)
     return trace->put && trace->put->key.seqKind == EBPFMON_SEQ_MESSAGE && trace->put->key.peer.sport;
 }
 
-/* The first message that went out to an IOC of another host: its monitor knows no more than that. */
+/* The first message that went out to an IOC that we do not watch: the monitor there knows no more than that. */
 static int firstMessage(const ebpfMonTrace *trace, uint8_t id[16])
 {
     ebpfMonSend list[SENDS_MAX];
@@ -93,7 +93,7 @@ static int firstMessage(const ebpfMonTrace *trace, uint8_t id[16])
         unsigned n = ebpfMonSendsOf(&chain, list, SENDS_MAX);
 
         for (unsigned i = 0; i < n; i++)
-            if (list[i].seen && list[i].isMessage) {
+            if (list[i].seen && list[i].isMessage && !list[i].inside) {
                 messageTrace(&list[i].peer, list[i].seq, id);
                 return 1;
             }
@@ -122,9 +122,13 @@ static void choose(ebpfMonTrace *trace, unsigned depth)
     chain = ebpfMonHalfId(trace->first);
     if (known)
         memcpy(trace->id, known, sizeof(trace->id));
+    else if (hasMessage(trace) && !put->pid)
+        messageTrace(&put->key.peer, put->key.seq, trace->id);
+    else if (firstMessage(trace, trace->id))
+        return; /* whoever sent the put is of this host, and is told of by us */
     else if (hasMessage(trace))
         messageTrace(&put->key.peer, put->key.seq, trace->id);
-    else if (!firstMessage(trace, trace->id))
+    else
         ebpfMonChainTrace(salt, &chain, trace->id);
 }
 

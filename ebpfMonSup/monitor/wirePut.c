@@ -6,6 +6,7 @@
 #include <cadef.h>
 #include <epicsTime.h>
 
+#include "export/span.h"
 #include "monitor/author.h"
 #include "monitor/caLinks.h"
 #include "monitor/decode.h"
@@ -119,6 +120,22 @@ void ebpfMonWirePutRefused(const ebpfMonWireEvent *reply, const ebpfMonOld *old)
     }
 }
 
+void ebpfMonWirePutSent(const ebpfMonWireEvent *ev, uint64_t at)
+{
+    struct ebpfMonOwner owner = { .pid = 0 };
+    ebpfMonSend send;
+    ebpfMonCaLink link;
+    unsigned others;
+
+    if (!ebpfMonExportsSpans() || ev->protocol != ebpfMonWireCa)
+        return;
+    ebpfMonOwnerGet(&ev->peer, &owner);
+    if (owner.pid && !ev->name[0] && ebpfMonSendsOnly(owner.pid, at, &send))
+        ebpfMonSendsMessage(&send.chain, send.link, &ev->peer, ev->seq, at, 0);
+    else if (owner.pid && ebpfMonCaLinkFind(owner.pid, ev->name, at, &link, &others) && link.chain.iocId)
+        ebpfMonSendsMessage(&link.chain, link.link, &ev->peer, ev->seq, at, 0);
+}
+
 static epicsTimeStamp stamp(uint64_t ns)
 {
     epicsTimeStamp ts;
@@ -183,8 +200,8 @@ void ebpfMonWirePutDone(const ebpfMonJoinEntry *e, const char *server, int misse
     }
     ebpfMonOwnerGet(&e->peer, &owner);
     ebpfMonAuthorPeer(&e->peer, &owner, e->user, e->host, &put);
-    if (owner.pid && !e->pva && ebpfMonCaLinkAuthor(owner.pid, e->channel, e->at, &put))
-        ebpfMonSendsMessage(&put.linkChain, put.link, &e->peer, e->seq, e->at, 0);
+    if (owner.pid && !e->pva)
+        ebpfMonCaLinkAuthor(owner.pid, e->channel, e->at, &put);
     result(e, missed, &put);
     if (owner.pid && !put.linkChain.iocId)
         ebpfMonSpansMessage(&put, &e->peer, e->seq, e->at);

@@ -15,6 +15,9 @@ void ebpfMonWirePutOld(const ebpfMonWireEvent *event, ebpfMonOld *old);
 /* The put that this replies to did not take its place after all. */
 void ebpfMonWirePutRefused(const ebpfMonWireEvent *reply, const ebpfMonOld *old);
 
+/* A put to a server that is no watched IOC: a CA link of one that is may have sent it. "at": monotonic ns. */
+void ebpfMonWirePutSent(const ebpfMonWireEvent *event, uint64_t at);
+
 /* "server": what to call it. "missed": the inside may have made it unseen. */
 void ebpfMonWirePutDone(const ebpfMonJoinEntry *entry, const char *server, int missed);
 

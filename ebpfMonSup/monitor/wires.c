@@ -20,6 +20,7 @@
 #include "monitor/asked.h"
 #include "monitor/events.h"
 #include "monitor/join.h"
+#include "monitor/owners.h"
 #include "monitor/servers.h"
 #include "monitor/wirePut.h"
 #include "monitor/wires.h"
@@ -120,6 +121,8 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
         /* Without that tracepoint nothing tells which put inside it is: the inside alone tells of those. */
         if (wanted(server) && (!server->iocId || ebpfMonFeature.recvLength))
             put(ev, server->iocId);
+        if (!server->iocId)
+            ebpfMonWirePutSent(ev, arrival(ev->time));
         break;
     case ebpfMonWireReply:
         if (ebpfMonJoinReply(ev, &old) && !ev->ok)
@@ -204,6 +207,8 @@ static void openSource(pid_t pid, uint32_t netns)
     if (sources[sourceCount].packets) {
         expectOurs(sources[sourceCount].packets);
         sources[sourceCount++].netns = netns;
+        if (pid && netns != ebpfMonProcNetns(getpid()))
+            ebpfMonOwnersRead(pid, netns);
         return;
     }
     if (refusedCount < SOURCES)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The TCP connections of this host with itself, and who owns their client ends; see procInfo.h.
+ * TCP connections, and who owns their client ends; see procInfo.h.
  *
  * Going through all descriptors of a host is the dear part: it ends with the last inode found.
  */
@@ -56,19 +56,6 @@ static int addRow(void *arg, const ebpfMonTcpRow *row)
     return row->state == ebpfMonTcpEstablished && row->v4 ? addEnd(ends, &end) : 0;
 }
 
-static int byAddress(const void *a, const void *b)
-{
-    const End *x = a, *y = b;
-
-    if (x->local != y->local)
-        return x->local < y->local ? -1 : 1;
-    if (x->localPort != y->localPort)
-        return x->localPort < y->localPort ? -1 : 1;
-    if (x->remote != y->remote)
-        return x->remote < y->remote ? -1 : 1;
-    return x->remotePort < y->remotePort ? -1 : x->remotePort > y->remotePort;
-}
-
 static int byInode(const void *a, const void *b)
 {
     unsigned long x = ((const End *)a)->inode, y = ((const End *)b)->inode;
@@ -76,19 +63,12 @@ static int byInode(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Keeps the client ends of connections whose other end is here too. */
 static int keepClients(const Ends *ends, Ends *clients)
 {
     for (size_t i = 0; i < ends->count; i++) {
-        const End *end = &ends->end[i];
-        End other = { .local = end->remote, .remote = end->local,
-                      .localPort = end->remotePort, .remotePort = end->localPort };
-        unsigned port = ntohs(end->localPort);
+        unsigned port = ntohs(ends->end[i].localPort);
 
-        if ((ends->listening[port / 8] >> port % 8 & 1)
-            || !bsearch(&other, ends->end, ends->count, sizeof(other), byAddress))
-            continue;
-        if (addEnd(clients, end))
+        if (!(ends->listening[port / 8] >> port % 8 & 1) && addEnd(clients, &ends->end[i]))
             return -1;
     }
     return 0;
@@ -164,18 +144,14 @@ static int copyOut(Ends *clients, ebpfMonProcConn **conns)
     return (int)clients->count;
 }
 
-int ebpfMonProcConns(ebpfMonProcConn **conns)
+int ebpfMonProcConns(pid_t pid, ebpfMonProcConn **conns)
 {
     Ends ends = { .end = NULL }, clients = { .end = NULL };
     int result = -1;
 
     *conns = NULL;
-    if (!ebpfMonTcpRows(0, addRow, &ends)) {
-        if (ends.count)
-            qsort(ends.end, ends.count, sizeof(*ends.end), byAddress);
-        if (!keepClients(&ends, &clients))
-            result = copyOut(&clients, conns);
-    }
+    if (!ebpfMonTcpRows(pid, addRow, &ends) && !keepClients(&ends, &clients))
+        result = copyOut(&clients, conns);
     free(ends.end);
     free(clients.end);
     return result;

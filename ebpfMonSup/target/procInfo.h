@@ -47,10 +47,10 @@ typedef struct {
     char     comm[16];
 } ebpfMonProcConn;
 
-/* Established IPv4 (and v4-mapped) TCP connections both of whose ends are on this host (in our network
- * namespace), with the owner of the client end (the end whose port is not a listening one). Reads
- * /proc/net/tcp, tcp6 and /proc/PID/fd. Returns their number, -1 on error; *conns is malloc'ed. */
-int ebpfMonProcConns(ebpfMonProcConn **conns);
+/* Established IPv4 (and v4-mapped) TCP connections in the network namespace of a process (0: ours) that were opened
+ * from there: whose port is not a listening one. With the owner of that end. Reads /proc/PID/net/tcp, tcp6 and all
+ * /proc/PID/fd. Returns their number, -1 on error; *conns is malloc'ed. */
+int ebpfMonProcConns(pid_t pid, ebpfMonProcConn **conns);
 
 #define EBPFMON_PORTS_BYTES (65536 / 8)
 

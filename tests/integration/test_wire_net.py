@@ -9,8 +9,7 @@ import sys
 
 import pytest
 from harness import badlink, db, env, rawca
-from harness.ioc import Ioc
-from harness.process import Process
+from harness.far import FarIoc, there
 from harness.putlog import PutLog
 from harness.wait import settled, until
 
@@ -45,30 +44,6 @@ def link():
         yield made
 
 
-def there(link, end, argv, environ=None):
-    return Process(badlink.in_namespace(end, argv), environ or dict(os.environ))
-
-
-class FarIoc(Ioc):
-    """In the namespace link.b, at an address that can be reached from link.a."""
-
-    def __init__(self, tmp, link, **how):
-        super().__init__(tmp, **how)
-        self.link = link
-
-    def start(self):
-        environ = env.server_env(self.port, IOC=self.name)
-        if self.kind == "softIoc":
-            environ["EPICS_CAS_INTF_ADDR_LIST"] = self.link.addrB
-        self.process = there(self.link, self.link.b, self.argv(), environ)
-        program = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 1)"
-        until(lambda: subprocess.run(badlink.in_namespace(
-            self.link.b, [sys.executable, "-c", program, self.link.addrB, self.port]),
-            stderr=subprocess.DEVNULL).returncode == 0 or not self.running, 20, self.process.output)
-        assert self.running, self.process.output()
-        return self
-
-
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
     return PutLog(tmp_path_factory.mktemp("logs") / "puts.json")
@@ -96,7 +71,7 @@ def monitor(module_monitor, servers, log):
 def test_over_a_bad_link(link, servers, monitor, log, kind):
     """All of them, each once, in order and joined; a gap is only counted where something was not seen."""
     ioc = servers[kind]
-    client = there(link, link.a, [sys.executable, "-B", "-c", CLIENT, link.addrB, ioc.port, ioc.prefix + "LONG",
+    client = there(link.a, [sys.executable, "-B", "-c", CLIENT, link.addrB, ioc.port, ioc.prefix + "LONG",
                                   ioc.prefix + "ADOUBLE"])
     until(lambda: "ready" in client.lines or not client.running, 30, client.output)
     client.send(f"0 {PUTS}")

@@ -214,7 +214,7 @@ static void testConns(void)
         || getsockname(client, (struct sockaddr *)&mine, &sizeMine))
         testAbort("no TCP on the loopback");
 
-    int accepted = accept(server, NULL, NULL), n = ebpfMonProcConns(&conns);
+    int accepted = accept(server, NULL, NULL), n = ebpfMonProcConns(0, &conns);
 
     for (int i = 0; i < n; i++)
         if (conns[i].addr == mine.sin_addr.s_addr && conns[i].port == mine.sin_port)
