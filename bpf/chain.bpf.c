@@ -370,7 +370,7 @@ static __always_inline void noteCause(const struct ebpfMonTargetConf *conf, __u3
 {
     struct ebpfMonCauseEvent *known = wasAsync ? bpf_map_lookup_elem(&causes, &rootSlot) : 0;
     struct thread *th = threadOf(tid);
-    __u32 slot = async - 1;
+    __u32 slot = async - 1, n;
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
 
     if (!th || !st)
@@ -387,7 +387,8 @@ static __always_inline void noteCause(const struct ebpfMonTargetConf *conf, __u3
         readCaller(&th->cause.who, th, conf, tgid, root);
     }
     th->cause.head.tid = tid;
-    th->cause.begin = th->seen.heldCount && th->seen.heldCount <= EBPFMON_NESTED ? th->seen.held[0].begin : 0;
+    n = th->seen.heldCount;
+    th->cause.begin = n && n <= EBPFMON_NESTED ? th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)].begin : 0;
     th->cause.kept = 0;
     if (!bpf_map_update_elem(&causes, &slot, &th->cause, BPF_ANY))
         st->noted = EBPFMON_NOTED_CAUSE;
@@ -484,10 +485,13 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
     n = th->seen.heldCount; /* without this lock, which is about to be released */
     if (n > 0 && n <= EBPFMON_NESTED && recordSlot(id >> 32, th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)].root, &outer))
         e.chain.outer = outer + 1;
-    e.chain.blocked = th->off.blocked;
-    e.chain.queued = th->off.queued;
-    e.chain.longest = th->off.longest;
-    e.chain.syscall = th->off.longestSyscall;
+    e.chain.syscall = EBPFMON_NO_SYSCALL;
+    if (!n) { /* else it was counted since the outer chain's begin */
+        e.chain.blocked = th->off.blocked;
+        e.chain.queued = th->off.queued;
+        e.chain.longest = th->off.longest;
+        e.chain.syscall = th->off.longestSyscall;
+    }
     bpf_get_current_comm(e.chain.comm, sizeof(e.chain.comm));
     if (cause) {
         e.chain.causeBegin = cause->begin;

@@ -20,7 +20,7 @@ void ebpfMonChainPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size
     parts *c = NULL;
 
     if (size < sizeof(*ev) || chain->count > EBPFMON_CHUNK || t->slot == UINT32_MAX || !t->cat ||
-        chain->rootSlot - t->slot >= t->cat->count)
+        chain->head.ktime < t->slotAt || chain->rootSlot - t->slot >= t->cat->count)
         return;
     for (unsigned i = 0; i < OPEN_CHAINS; i++)
         if (open[i].tid == chain->head.tid && open[i].end == chain->head.ktime)

@@ -35,6 +35,7 @@ typedef struct {
 typedef struct ebpfMonTrace {
     struct ebpfMonTrace *next;
     uint32_t iocId;
+    ebpfMonCatalogue *cat; /* held: what the indexes are of */
     ebpfMonHalf *first, *last;
     unsigned halves;
     uint32_t records;      /* kept, in all halves */
@@ -56,6 +57,8 @@ static inline int64_t ebpfMonStampNs(uint64_t time)
 }
 
 ebpfMonChainId ebpfMonHalfId(const ebpfMonHalf *half);
+/* The one that left its root processing. */
+ebpfMonChainId ebpfMonBegunBy(const ebpfMonHalf *half);
 
 /* The one that this chain is a half of, while it is open; NULL: none. */
 ebpfMonTrace *ebpfMonTracesFind(const ebpfMonChainId *chain);
