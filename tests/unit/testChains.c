@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A chain that comes in parts is put together, whatever comes between them. The file is built into the test. */
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "monitor/chains.c"
+
+static ebpfMonCatalogue catalogue = { .count = 5000 };
+static ebpfMonTarget target = { .cat = &catalogue, .slot = 100, .slotAt = 1000 };
+
+static struct { unsigned count; uint32_t tid, records; int inOrder; } told;
+
+void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
+                        uint32_t count)
+{
+    told.count++;
+    told.tid = chain->head.tid;
+    told.records = count;
+    told.inOrder = 1;
+    for (uint32_t i = 0; i < count; i++)
+        told.inOrder = told.inOrder && rec[i].slot == 100 + i;
+}
+
+static void part(uint32_t tid, uint64_t end, unsigned number, uint32_t count, int last)
+{
+    static struct ebpfMonChainEvent ev;
+
+    ev.chain.head.tid = tid;
+    ev.chain.head.ktime = end;
+    ev.chain.rootSlot = 100;
+    ev.chain.part = number;
+    ev.chain.count = count;
+    ev.chain.last = (uint32_t)last;
+    for (uint32_t i = 0; i < count && i < EBPFMON_CHUNK; i++)
+        ev.rec[i].slot = 100 + number * EBPFMON_CHUNK + i;
+    ebpfMonChainPart(&target, &ev, sizeof(ev));
+}
+
+MAIN(testChains)
+{
+    testPlan(10);
+    part(1, 2000, 0, 3, 1);
+    testOk1(told.count == 1 && told.records == 3 && told.inOrder);
+
+    part(1, 3000, 0, EBPFMON_CHUNK, 0);
+    for (unsigned i = 0; i < 20; i++)
+        part(50 + i, 3001 + i, 0, 1, 1);
+    testOk(told.count == 21, "short ones in between");
+    for (unsigned i = 0; i < OPEN_CHAINS - 1; i++)
+        part(2 + i, 3100 + i, 0, EBPFMON_CHUNK, 0);
+    part(1, 3000, 1, 4, 1);
+    testOk(told.count == 22 && told.tid == 1 && told.records == EBPFMON_CHUNK + 4 && told.inOrder,
+           "they do not take its place, nor do long ones");
+    for (unsigned i = 0; i < OPEN_CHAINS - 1; i++)
+        part(2 + i, 3100 + i, 1, 1, 1);
+    testOk1(told.count == 22 + OPEN_CHAINS - 1 && told.records == EBPFMON_CHUNK + 1);
+
+    part(1, 4000, 1, 4, 1);
+    testOk(told.count == 29, "the beginning was lost");
+    for (unsigned i = 0; i < OPEN_CHAINS; i++)
+        part(1, 5000 + i, 0, EBPFMON_CHUNK, 0);
+    part(2, 6000, 0, EBPFMON_CHUNK, 0);
+    part(2, 6000, 1, 1, 1);
+    testOk(told.count == 30 && told.tid == 2, "the end of many was lost: there is room all the same");
+
+    for (unsigned i = 0; i < 100; i++)
+        part(3, 7000, i, EBPFMON_CHUNK, i == 99);
+    testOk(told.count == 31 && told.records == RECORDS && told.inOrder, "more records than are kept");
+
+    part(1, 999, 0, 1, 1);
+    testOk(told.count == 31, "one from before its records were read");
+    part(1, 8000, 0, EBPFMON_CHUNK + 1, 1);
+    target.slot = UINT32_MAX;
+    part(1, 8001, 0, 1, 1);
+    testOk1(told.count == 31);
+    target.slot = 101; /* its root lies before */
+    part(1, 8002, 0, 1, 1);
+    testOk1(told.count == 31);
+    return testDone();
+}
