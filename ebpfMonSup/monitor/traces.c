@@ -12,6 +12,7 @@
 #define RECORDS_MAX 65536         /* of all open traces */
 #define HALVES_MAX  64            /* of one */
 #define BUSY_NS     10000000000ull /* a motor moves for longer: then it is told that it still does */
+#define GONE_NS     1000000000ull /* of an IOC that ended nothing more comes, and soon its names are gone */
 #define PUT_NS      1000000000ull
 #define SEND_NS     1000000000ull /* … or its link is not connected */
 #define SENDER_NS   100000000ull
@@ -317,6 +318,18 @@ void ebpfMonTracesPutDone(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfM
     }
 }
 
+static int isGone(const ebpfMonTrace *trace)
+{
+    ebpfMonTarget *t;
+    int gone;
+
+    ebpfMonTargetsLock();
+    t = ebpfMonTargetById(trace->iocId);
+    gone = !t || t->gone;
+    ebpfMonTargetsUnlock();
+    return gone;
+}
+
 void ebpfMonTracesTick(uint64_t now, int all)
 {
     ebpfMonTrace *before = NULL, *next;
@@ -329,7 +342,7 @@ void ebpfMonTracesTick(uint64_t now, int all)
             trace->wantsPut = 0;
             wanted--;
         }
-        if (!all && !isComplete(trace, now) && age < BUSY_NS)
+        if (!all && !isComplete(trace, now) && age < BUSY_NS && (age < GONE_NS || !isGone(trace)))
             before = trace;
         else
             tell(trace, before);

@@ -135,6 +135,16 @@ static void halves(void)
     testOk(told.count == 5 && told.halves == 1, "and its other half on its own");
 }
 
+static void ended(void)
+{
+    setUp(20);
+    give(chainOf(1, 1000 * MS, 0, 5), 1);
+    target.gone = 1;
+    ebpfMonTracesTick(1001 * MS + GONE_NS, 0);
+    testOk(told.count == 1 && told.cut && !open, "what an IOC left is told before its names are gone");
+    target.gone = 0;
+}
+
 static struct ebpfMonPutEvent putOf(uint32_t tid, uint64_t at, uint64_t id, uint32_t record)
 {
     return (struct ebpfMonPutEvent){
@@ -270,8 +280,9 @@ static void sent(void)
 
 MAIN(testTraces)
 {
-    testPlan(29);
+    testPlan(30);
     halves();
+    ended();
     putsOf();
     readAnew();
     bounds();
