@@ -31,7 +31,9 @@ def iocs(module_ioc):
         db.record("calcout", "SEND2", CALC="VAL+1", OUT=f"{last.prefix}IN CA PP") +
         db.record("calcout", "OWN", CALC="VAL+1", OUT="$(P)OTHER.PROC CA") + db.counter("OTHER") +
         db.record("calc", "LATE", CALC="VAL+1", FLNK="$(P)DELAYED") +
-        db.record("calcout", "DELAYED", CALC="VAL+1", ODLY="0.05", FLNK="$(P)DONE") + db.counter("DONE"),
+        db.record("calcout", "DELAYED", CALC="VAL+1", ODLY="0.05", FLNK="$(P)DONE") + db.counter("DONE") +
+        db.record("calc", "MOVE", CALC="VAL+1", FLNK="$(P)MOTOR") +
+        db.record("calcout", "MOTOR", CALC="VAL+1", ODLY="11", FLNK="$(P)MOVED") + db.counter("MOVED"),
         environ={**near, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{middle.port} 127.0.0.1:{last.port}"}).start()
     return first, middle, last
 
@@ -106,6 +108,18 @@ def test_one_chain(rotel, iocs, monitor):
     assert begun["end"] - begun["start"] > 30e6
     client = by_id[chain["parent"]]
     assert client["kind"] == "SPAN_KIND_CLIENT" and client["attributes"]["epics.pv"] == p + "LATE.PROC"
+
+
+def test_longer_than_is_waited_for(rotel, iocs, monitor):
+    """Told as incomplete after ten seconds; what comes later has the same trace."""
+    first, p = iocs[0], iocs[0].prefix
+    first.put("MOVE.PROC", 1, wait=False)
+    until(lambda: first.get("MOVED") == 1, 20, "it moved")
+    late = until(lambda: chains(rotel, p + "MOTOR"), 15, "its second half")[-1]
+    begun, = chains(rotel, p + "MOVE")
+    assert begun["attributes"]["epics.chain.incomplete"] == "true"
+    assert late["trace"] == begun["trace"] and late["parent"] == begun["id"]
+    assert late["attributes"]["epics.chain.cause"].startswith("completing what thread")
 
 
 def test_three_iocs(rotel, iocs, monitor):
