@@ -24,7 +24,7 @@
 #define HALVES    32   /* halves below halves */
 #define RATE      500  /* messages of programs, a second */
 
-/* What is told is remembered for those that it sent something to. */
+/* What is told is remembered for those that it sent something to, and for what it left processing. */
 static struct {
     ebpfMonChainId chain;
     uint8_t id[16];
@@ -71,6 +71,14 @@ static const uint8_t *toldId(const ebpfMonChainId *chain)
             told[i].chain.begin == chain->begin)
             return told[i].id;
     return NULL;
+}
+
+static void remember(const ebpfMonHalf *half, const uint8_t id[16])
+{
+    unsigned at = nextTold++ % TOLD;
+
+    told[at].chain = ebpfMonHalfId(half);
+    memcpy(told[at].id, id, sizeof(told[at].id));
 }
 
 int ebpfMonSpansTold(const ebpfMonChainId *chain)
@@ -344,7 +352,7 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     teller x = { .t = t, .trace = trace };
     const char *root = ebpfMonCatalogueName(t->cat, c->rootSlot);
     static ebpfMonSpan s;
-    ebpfMonChainId cause = ebpfMonBegunBy(trace->first);
+    ebpfMonChainId first = ebpfMonHalfId(trace->first), cause = ebpfMonBegunBy(trace->first);
     char why[512];
     uint32_t total = 0;
     uint8_t above[8];
@@ -355,17 +363,15 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     offset = offsetNow(c->begin);
     choose(trace, 0);
     for (const ebpfMonHalf *half = trace->first; half; half = half->next) {
-        unsigned at = nextTold++ % TOLD;
-
-        told[at].chain = ebpfMonHalfId(half);
-        memcpy(told[at].id, trace->id, sizeof(trace->id));
         total += half->chain.total;
+        if (trace->sends || trace->cut)
+            remember(half, trace->id);
     }
     tellSender(trace);
     start(&s, trace->id, root);
     ofIoc(&s, t);
     snprintf(s.root, sizeof(s.root), "%s", root);
-    ebpfMonChainSpan(salt, &told[(nextTold - trace->halves) % TOLD].chain, 0, s.id);
+    ebpfMonChainSpan(salt, &first, 0, s.id);
     memcpy(above, s.id, sizeof(above));
     if (hasMessage(trace)) {
         s.kind = ebpfMonSpanServer;
