@@ -162,12 +162,14 @@ int ebpfmon_lock(struct pt_regs *ctx)
     if (n == 0) {
         th->off.left = th->off.blocked = th->off.queued = th->off.longest = 0;
         th->off.longestSyscall = EBPFMON_NO_SYSCALL;
+        th->off.handed = th->handed; /* the first chain that it makes */
+        th->handed = 0;
     }
     th->seen.heldCount = n + 1;
     if (n == 0 && isScanThread(&th->seen))
         scanBegins(&th->seen.scan, precord, now);
     else if (n == 0 && th->seen.isOnce)
-        takenOut(tgid, precord, EBPFMON_QUEUE_ONCE, now);
+        th->off.handed = takenOut(tgid, precord, EBPFMON_QUEUE_ONCE, now);
     return 0;
 }
 
@@ -486,6 +488,7 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
         e.chain.outer = outer + 1;
     e.chain.blocked = th->off.blocked;
     e.chain.queued = th->off.queued;
+    e.chain.handed = th->off.handed;
     e.chain.longest = th->off.longest;
     e.chain.syscall = th->off.longestSyscall;
     bpf_get_current_comm(e.chain.comm, sizeof(e.chain.comm));

@@ -185,6 +185,7 @@ struct ebpfMonChain {
     __u64 wait;     /* ns of it spent waiting for the lock */
     __u64 causeBegin; /* the chain that left its root processing asynchronously; 0: none. It completes what that began */
     __u64 blocked;  /* ns that the thread slept, since "begin" */
+    __u64 handed;   /* ns that it was in a queue before: of callbacks, or of scanOnce */
     __u64 queued;   /* ns that it could have run and had no CPU */
     __u64 longest;  /* ns of its longest sleep … */
     __s32 syscall;  /* … in this system call; EBPFMON_NO_SYSCALL: in none, or not watched */

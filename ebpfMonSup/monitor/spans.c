@@ -324,6 +324,8 @@ static void account(ebpfMonSpan *s, const struct ebpfMonChain *c)
     ebpfMonSpanAddText(s, "thread.name", name);
     ebpfMonSpanAddInteger(s, "thread.id", c->head.tid);
     ebpfMonSpanAddDouble(s, "epics.chain.wait", (double)c->wait / 1000);
+    if (c->handed)
+        ebpfMonSpanAddDouble(s, "epics.chain.queue_wait", (double)c->handed / 1000);
     ebpfMonSpanAddDouble(s, "epics.chain.slept", (double)slept / 1000);
     ebpfMonSpanAddDouble(s, "epics.chain.cpu_wait", (double)c->queued / 1000);
     if (slept && c->syscall >= 0) {

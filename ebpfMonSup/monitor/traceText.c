@@ -140,6 +140,8 @@ static void account(text *x, const struct ebpfMonChain *c)
     char name[24];
 
     add(x, "  %.*s on CPU %u: held the lock %.1f us", EBPFMON_COMM_MAX - 1, c->comm, c->cpu, (double)held / 1000);
+    if (c->handed)
+        add(x, ", after %.1f us in the queue", (double)c->handed / 1000);
     if (slept >= 1000)
         add(x, ", slept %.1f us", (double)slept / 1000);
     if (slept >= 1000 && c->syscall >= 0) {

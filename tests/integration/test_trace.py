@@ -87,6 +87,7 @@ def test_asynchronous(latency, monitor):
     assert "3 records in 2 steps" in t[0], t
     assert re.search(rf"FLNK > {p}ASYN:DEV \(aSub\) begun", t[2]) and f"async > {p}ASYN:DEV" in t[3], t
     assert us(r"([\d.]+) ms later, in cb", t) == pytest.approx(20, abs=8), t
+    assert re.search(r"^  cb\w+ on CPU .* after [\d.]+ us in the queue", t[-1]), t
     assert f"FLNK > {p}ASYN:END" in t[4] and t[4].index("FLNK") > t[3].index("async") > t[2].index("FLNK"), t
 
 
@@ -99,6 +100,7 @@ def test_cp_link(ioc, monitor):
     ioc.put("SOURCE", 3)
     t = traced(monitor, ioc.prefix + "CP", lambda t: "CP link" in t[0])
     assert t[0].endswith(f"by CP link from {ioc.prefix}SOURCE"), t
+    assert re.search(r"^  scanOnce on CPU .* after [\d.]+ us in the queue", t[-1]), t
 
 
 def test_chain_inside_a_chain(ioc, monitor):
