@@ -397,7 +397,7 @@ static __always_inline void noteCause(const struct ebpfMonTargetConf *conf, __u3
 
 /* The processings of one root's chain. Returns how many records were processed. */
 static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid, __u32 slot, __u64 now, int many,
-                                      struct left *left)
+                                      int late, struct left *left)
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
@@ -408,7 +408,7 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
     if (!rc || !st || !st->addr || !rc->len)
         return 0;
     /* With many locks held not even a NOTIME root is walked for nothing: the same chain would be, for each of them. */
-    if ((many || !(rc->flags & EBPFMON_REC_NOTIME)) && st->seen) {
+    if ((many || !(rc->flags & EBPFMON_REC_NOTIME)) && st->seen && !late) {
         if (bpf_probe_read_user(&time, sizeof(time), (void *)(st->addr + conf->time))) {
             countLost(EBPFMON_LOST_FAULT);
             return 0;
@@ -460,7 +460,7 @@ static __always_inline void markKept(__u32 async)
 
 static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, struct thread *th,
                                       const struct ebpfMonCauseEvent *cause, __u32 slot, __u32 counted, __u64 wait,
-                                      __u64 begin, __u64 now, const struct left *left)
+                                      __u64 begin, __u64 now, const struct left *left, __u32 flags)
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
@@ -479,7 +479,7 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
     e.chain.wait = wait;
     e.chain.rootSlot = slot;
     e.chain.total = counted;
-    e.chain.flags = (st->noted ? EBPFMON_CHAIN_BUSY : 0) | ((__u32)id == id >> 32 ? EBPFMON_CHAIN_MAIN : 0) |
+    e.chain.flags = flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | ((__u32)id == id >> 32 ? EBPFMON_CHAIN_MAIN : 0) |
                     (left->more ? EBPFMON_CHAIN_MORE : 0);
     e.chain.cpu = bpf_get_smp_processor_id();
     __builtin_memcpy(e.chain.async, left->async, sizeof(left->async));
@@ -522,7 +522,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     struct ebpfMonCauseEvent *cause;
     struct ebpfMonHeld *h;
     struct left left = {};
-    int whole, begun, wasAsync = 0;
+    int whole, begun, wasAsync = 0, late = 0;
 
     if (!conf)
         return 0;
@@ -531,7 +531,12 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
 
         wasAsync = st && st->noted == EBPFMON_NOTED_CAUSE;
-        counted = snapshot(conf, tgid, slot, now, 0, &left);
+        /* what was locked before we looked may have processed its root before, too */
+        if (conf->level >= EBPFMON_TRACE) {
+            th = bpf_map_lookup_elem(&threads, &tid);
+            late = !th || !th->seen.heldCount;
+        }
+        counted = snapshot(conf, tgid, slot, now, 0, late, &left);
 #pragma unroll
         for (int i = 0; i < EBPFMON_ASYNC; i++)
             if (left.async[i])
@@ -545,8 +550,12 @@ int ebpfmon_unlock(struct pt_regs *ctx)
 
     th = bpf_map_lookup_elem(&threads, &tid);
     n = th ? th->seen.heldCount : 0;
-    if (n == 0)
-        return 0; /* locked before we looked */
+    if (n == 0) { /* locked before we looked */
+        th = counted && conf->level >= EBPFMON_TRACE ? threadOf(tid) : 0;
+        if (th)
+            emitChain(conf, th, 0, slot, counted, 0, now, now, &left, EBPFMON_CHAIN_LATE);
+        return 0;
+    }
     if (n > EBPFMON_NESTED) {
         th->seen.heldCount = n - 1;
         return 0;
@@ -621,7 +630,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     if (cause && cause->kept)
         whole = 1; /* its other half was */
     if (whole)
-        emitChain(conf, th, cause, slot, counted, wait, begin, now, &left);
+        emitChain(conf, th, cause, slot, counted, wait, begin, now, &left, 0);
     return 0;
 }
 
@@ -642,7 +651,7 @@ static long lookMany(__u32 i, struct many *m)
 
     if (!conf || !plr || !recordSlot(tgid, readPtr(plr + LOCKRECORD_PRECORD), &slot))
         return 0;
-    counted = snapshot(conf, tgid, slot, m->now, 1, &left);
+    counted = snapshot(conf, tgid, slot, m->now, 1, 0, &left);
     rs = counted ? rootStat(slot) : 0;
     if (rs)
         rs->chains++;

@@ -175,6 +175,7 @@ struct ebpfMonChainRec {
 #define EBPFMON_CHAIN_BUSY 1 /* its root processes asynchronously still */
 #define EBPFMON_CHAIN_MAIN 2 /* by the first thread of the process: the shell, or iocInit */
 #define EBPFMON_CHAIN_MORE 4 /* it left more records processing asynchronously than "async" holds */
+#define EBPFMON_CHAIN_LATE 8 /* it was under way when we began to look; "begin" is its end */
 #define EBPFMON_NO_SYSCALL (-1)
 #define EBPFMON_ASYNC 8 /* records that one chain leaves processing asynchronously, and that are told of */
 

@@ -374,7 +374,7 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     ebpfMonSpanAddText(&s, "epics.record.name", root);
     ebpfMonSpanAddText(&s, "epics.chain.cause", cause);
     ebpfMonSpanAddInteger(&s, "epics.chain.records", total);
-    ebpfMonSpanAddBool(&s, "epics.chain.incomplete", trace->cut);
+    ebpfMonSpanAddBool(&s, "epics.chain.incomplete", trace->cut || c->flags & EBPFMON_CHAIN_LATE);
     account(&s, c);
     ebpfMonExportSpan(&s);
     tellRecords(&x, trace->first, above, 0);

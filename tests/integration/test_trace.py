@@ -156,3 +156,20 @@ def test_one_in_many(ioc, monitor):
         assert settled(lambda: monitor.get("CHAIN_SLOW_CNT"), 10, quiet=1.5) == count + 10
     finally:
         monitor.set_filter(REC="*", SAMPLE=1)
+
+
+def test_under_way_when_looked_at(module_ioc, monitor):
+    """A chain that began below level trace is shown, and said to be incomplete."""
+    slow = module_ioc(files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=4000000").start()
+    try:
+        monitor.wait_ioc(slow, level="trace")
+        monitor.set_filter(LEVEL="puts")
+        until(lambda: monitor.iocs()[slow.pid][3] == "puts", 10, "level puts")
+        slow.put("SLEEP.PROC", 1, wait=False)
+        until(lambda: f" {slow.prefix}SLEEP.PROC " in monitor.text("PUT_LAST"), 3, lambda: monitor.text("PUT_LAST"))
+        monitor.set_filter(LEVEL="trace")
+        t = traced(monitor, slow.prefix + "SLEEP")
+        assert "  incomplete: it was under way when it was looked at first" in t, t
+        assert any(f"> {slow.prefix}SLEEP:END" in l for l in t), t
+    finally:
+        monitor.set_filter(LEVEL="trace")
