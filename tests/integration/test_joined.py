@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from harness import db, env
+from harness import db, env, zipkin
 from harness.rotel import Rotel
 from harness.wait import until
 
@@ -37,8 +37,17 @@ def iocs(module_ioc):
 
 
 @pytest.fixture(scope="module")
-def monitor(module_monitor, iocs, rotel):
-    m = module_monitor(before=[f'ebpfMonOtlp "{rotel.url}" "traces"']).start()
+def real_zipkin():
+    z = None if zipkin.missing() else zipkin.Zipkin()
+    yield z
+    if z:
+        z.discard()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, iocs, rotel, real_zipkin):
+    m = module_monitor(before=[f'ebpfMonOtlp "{rotel.url}" "traces"'] +
+                       [f'ebpfMonZipkin "{real_zipkin.url}"'] * bool(real_zipkin)).start()
     for i in iocs:
         m.wait_ioc(i)
     m.set_filter(LEVEL="trace")
@@ -133,6 +142,22 @@ def test_three_iocs(rotel, iocs, monitor):
     client = above(chain[first.name])
     assert client["service"] == "caput" and client["parent"] == "" and client["name"] == f"put {first.prefix}ROOT.PROC"
     assert len([s for s in spans if s["parent"] == ""]) == 1
+
+
+def test_the_same_in_zipkin(rotel, iocs, monitor, real_zipkin):
+    """As its users see it: the same spans, the same parents."""
+    if not real_zipkin:
+        pytest.skip(zipkin.missing())
+    first, middle, last = iocs
+    caput(first, "ROOT.PROC")
+    spans = trace_of(rotel, last.prefix + "IN", 10, lambda s: len({x["service"] for x in s}) == 4)
+    expected = {(s["id"], s["parent"], s["service"].lower(), s["name"].lower()) for s in spans}
+
+    def told():
+        return {(s["id"], s.get("parentId", ""), s["localEndpoint"]["serviceName"], s["name"])
+                for s in real_zipkin.trace(spans[0]["trace"]) or []}
+
+    until(lambda: told() == expected, 10, lambda: f"{expected}\n{told()}")
 
 
 def test_begun_by_a_scan(rotel, iocs, monitor):
