@@ -19,17 +19,10 @@
 
 #define SPANS_MAX 1000 /* of one trace */
 #define SENDS_MAX 8    /* of one half */
-#define TOLD      1024 /* chains whose trace is remembered */
 #define DEPTH     8    /* IOCs that one trace goes through while it is open */
 #define HALVES    32   /* halves below halves */
 #define RATE      500  /* messages of programs, a second */
 
-/* What is told is remembered for those that it sent something to. */
-static struct {
-    ebpfMonChainId chain;
-    uint8_t id[16];
-} told[TOLD];
-static unsigned nextTold;
 static uint64_t salt;
 static uint64_t offset; /* of the trace that is being told */
 
@@ -62,20 +55,6 @@ static void messageSpan(const struct ebpfMonPeer *p, uint32_t seq, uint8_t span[
 static void messageTrace(const struct ebpfMonPeer *p, uint32_t seq, uint8_t trace[16])
 {
     ebpfMonMessageTrace(p->addr, p->port, p->saddr, p->sport, seq, trace);
-}
-
-static const uint8_t *toldId(const ebpfMonChainId *chain)
-{
-    for (unsigned i = 0; i < TOLD; i++)
-        if (told[i].chain.iocId == chain->iocId && told[i].chain.tid == chain->tid &&
-            told[i].chain.begin == chain->begin)
-            return told[i].id;
-    return NULL;
-}
-
-int ebpfMonSpansTold(const ebpfMonChainId *chain)
-{
-    return toldId(chain) != NULL;
 }
 
 static int hasMessage(const ebpfMonTrace *trace)
@@ -117,7 +96,7 @@ static void choose(ebpfMonTrace *trace, unsigned depth)
         sender = ebpfMonTracesFind(&put->linkChain);
         if (sender)
             choose(sender, depth + 1);
-        known = sender ? sender->id : toldId(&put->linkChain);
+        known = sender ? sender->id : ebpfMonTracesTold(&put->linkChain);
     }
     chain = ebpfMonHalfId(trace->first);
     if (known)
@@ -198,7 +177,7 @@ static void tellSender(const ebpfMonTrace *trace)
     char name[sizeof(s.name)];
 
     if (!hasMessage(trace) || !put->pid ||
-        (put->linkChain.iocId && (ebpfMonTracesFind(&put->linkChain) || toldId(&put->linkChain))))
+        (put->linkChain.iocId && (ebpfMonTracesFind(&put->linkChain) || ebpfMonTracesTold(&put->linkChain))))
         return;
     snprintf(name, sizeof(name), "put %.80s", put->pv);
     start(&s, trace->id, name);
@@ -341,6 +320,7 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     const char *root = ebpfMonCatalogueName(t->cat, c->rootSlot);
     static ebpfMonSpan s;
     char cause[512];
+    ebpfMonChainId chain = ebpfMonHalfId(trace->first);
     uint32_t total = 0;
     uint8_t above[8];
 
@@ -349,18 +329,13 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     begin();
     offset = offsetNow(c->begin);
     choose(trace, 0);
-    for (const ebpfMonHalf *half = trace->first; half; half = half->next) {
-        unsigned at = nextTold++ % TOLD;
-
-        told[at].chain = ebpfMonHalfId(half);
-        memcpy(told[at].id, trace->id, sizeof(trace->id));
+    for (const ebpfMonHalf *half = trace->first; half; half = half->next)
         total += half->chain.total;
-    }
     tellSender(trace);
     start(&s, trace->id, root);
     ofIoc(&s, t);
     snprintf(s.root, sizeof(s.root), "%s", root);
-    ebpfMonChainSpan(salt, &told[(nextTold - trace->halves) % TOLD].chain, 0, s.id);
+    ebpfMonChainSpan(salt, &chain, 0, s.id);
     memcpy(above, s.id, sizeof(above));
     if (hasMessage(trace)) {
         s.kind = ebpfMonSpanServer;
