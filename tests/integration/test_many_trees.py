@@ -47,7 +47,9 @@ def structure(spans, prefix):
         link = s["attributes"].get("epics.link.field")
         if link:
             name = s["name"].removeprefix(prefix)
-            assert name not in found, f"twice: {name}"
+            assert name not in found, f"{name} twice:\n" + "\n".join(
+                f"{x['name']} {x['attributes'].get('epics.link.field')} of {by_id.get(x['parent'], {}).get('name')}, "
+                f"{x['start']} to {x['end']} {'begun' * ('epics.record.asynchronous' in x['attributes'])}" for x in spans)
             found[name] = (by_id[s["parent"]]["name"].removeprefix(prefix), link)
     return found
 

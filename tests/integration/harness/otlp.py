@@ -31,7 +31,7 @@ class Sink:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def traces(self):
-        """Trace id → its spans: name, id, parent and attributes."""
+        """Trace id → its spans: name, id, parent, start and end (ns), attributes."""
         found = {}
         for body in list(self.bodies):
             for resource in json.loads(body).get("resourceSpans", ()):
@@ -39,6 +39,7 @@ class Sink:
                     attributes = {a["key"]: next(iter(a["value"].values())) for a in span["attributes"]}
                     found.setdefault(span["traceId"], []).append(
                         {"name": span["name"], "id": span["spanId"], "parent": span.get("parentSpanId", ""),
+                         "start": int(span["startTimeUnixNano"]), "end": int(span["endTimeUnixNano"]),
                          "attributes": attributes})
         return found
 
