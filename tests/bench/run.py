@@ -6,7 +6,8 @@ round, so that a slow minute of the machine falls on all of them. Shown is the b
 spread how far the median lies above it. "Switch" is two threads that have nothing to do with an IOC (benchSwitch).
 EPICS_BASE says where Base is. Started by tools/bench.sh.
 
-    run.py [--rounds N] [--ms MILLISECONDS] [--length RECORDS] [--shape chain|tree] [--only TEXT] [--markdown]
+    run.py [--rounds N] [--ms MILLISECONDS] [--length RECORDS] [--shape chain|tree] [--work WORK]
+           [--only TEXT] [--markdown]
 """
 import argparse
 import contextlib
@@ -107,7 +108,8 @@ class Child:
 
 
 class Bench:
-    def __init__(self, tmp, length, shape="chain"):
+    def __init__(self, tmp, length, shape, works):
+        self.works = works
         (tmp / "bench.db").write_text(database(length, shape))
         self.port = free_port()
         self.env = loopback(self.port)
@@ -145,7 +147,7 @@ class Bench:
     def measure(self, name, observer, ms):
         result = {}
         before = self.fate() if observer.level else None
-        for what in observer.work:
+        for what in (w for w in observer.work if w in self.works):
             child = self.threads if what == "switch" else self.ioc
             child.process.stdin.write(f"{what} {ms}\n")
             _, ns, count = child.wait_line(f"{what} ").split()
@@ -280,20 +282,20 @@ def observers(bench):
         "/@t[tid]/ { @us = hist(nsecs - @t[tid]); delete(@t[tid]); }")
 
 
-def rows(results, fates):
+def rows(results, works, fates):
     """A line of cells for each observer: ratios with their spread, what became of the chains, then nanoseconds."""
-    yield ["observer", *(f"{t} ×" for t in WORK.values()), "kept", "lost", *(f"{t} ns" for t in WORK.values())]
+    yield ["observer", *(f"{WORK[w]} ×" for w in works), "kept", "lost", *(f"{WORK[w]} ns" for w in works)]
     best = {name: {w: min(r[w] for r in rounds) for w in rounds[0]} for name, rounds in results.items()}
     for name, rounds in results.items():
         cells = []
-        for w in WORK:
+        for w in works:
             ratio = best[name].get(w, 0) / best["none"][w]
             median = statistics.median(r[w] for r in rounds) if ratio else 0
             digits = 2 if ratio < 10 else 1 if ratio < 100 else 0
             cells.append(f"{ratio:.{digits}f} +{median / best[name][w] - 1:.0%}" if ratio else "")
         chains, kept, lost = fates.get(name, (0, 0, 0))
         cells += [f"{n / chains:.1%}" if n else "" for n in (kept, lost)]
-        yield [name, *cells, *(f"{best[name][w]:.0f}" if w in best[name] else "" for w in WORK)]
+        yield [name, *cells, *(f"{best[name][w]:.0f}" if w in best[name] else "" for w in works)]
 
 
 def table(cells, markdown):
@@ -314,12 +316,13 @@ def main():
     arguments.add_argument("--length", type=int, default=100)
     arguments.add_argument("--shape", choices=("chain", "tree"), default="chain",
                            help="tree: each record but the last ones processes two others")
+    arguments.add_argument("--work", choices=WORK, action="append", help="that alone; may be given several times")
     arguments.add_argument("--only", default="", metavar="TEXT", help="observers that have TEXT in their name")
     arguments.add_argument("--markdown", action="store_true")
     args = arguments.parse_args()
     results = {}
     with tempfile.TemporaryDirectory() as tmp, contextlib.ExitStack() as stack:
-        bench = Bench(Path(tmp), args.length, args.shape)
+        bench = Bench(Path(tmp), args.length, args.shape, args.work or tuple(WORK))
         stack.callback(bench.end)
         bench.outputs(Path(tmp), stack)
         for _ in range(args.rounds):  # before the monitor is there at all
@@ -328,14 +331,14 @@ def main():
         bench.level("off")
         for _ in range(args.rounds):
             for name, observer in observers(bench):
-                if args.only in name or name == "none":
+                if (args.only in name or name == "none") and set(observer.work) & set(bench.works):
                     with observer:
                         results.setdefault(name, []).append(bench.measure(name, observer, args.ms))
     what = "A chain of {} calc records" if args.shape == "chain" else "A tree of {} fanout and calc records"
     print(f"{what.format(args.length)}, saturated; best of {args.rounds} rounds of {args.ms} ms, and how far the median "
           f"lies above it;\nkept and lost: of the chains; kernel {platform.release()}, {os.cpu_count()} CPUs, load "
           f"{os.getloadavg()[0]:.1f}\n")
-    table(list(rows(results, bench.fates)), args.markdown)
+    table(list(rows(results, bench.works, bench.fates)), args.markdown)
 
 
 if __name__ == "__main__":
