@@ -34,6 +34,7 @@ WORK = {"process": "record", "put": "put", "putproc": "put proc", "read": "read"
         "async": "async", "once": "scanOnce", "switch": "switch"}
 QUEUES = ("process", "interrupt", "async", "once")  # what TPRO tells of
 SLOW = 100, 400  # each 100th chain takes 400 us longer
+NONE, NOBODY = "none: ebpfMon, off", "no ebpfMon at all"
 P = "BENCH:EBPF:"
 
 
@@ -177,7 +178,8 @@ class Bench:
 
     def start_monitor(self):
         self.monitor = Child([TOP / "bin" / ARCH / "ebpfMon", "st.cmd"], cwd=TOP / "iocBoot/iocEbpfMon",
-                             stdout=subprocess.DEVNULL, env={**self.env, "EBPFMON_P": P, "EPICS_CA_SERVER_PORT": str(self.port + 4)})
+                             stdout=subprocess.DEVNULL,
+                             env={**self.env, "EBPFMON_P": P, "EPICS_CA_SERVER_PORT": str(self.port + 4)})
         self.until(lambda: self.client("caget", "-t", P + "STATE").strip() == "Running", "the monitor does not run")
         self.client("caput", P + "FILTER_IOC", "bench")
         self.client("caput", P + "FILTER_BUDGET", 0)
@@ -264,8 +266,8 @@ class Bpftrace(Observer):
 
 
 def observers(bench):
-    yield "none", Observer()
-    for level in ("off", "puts", "counts", "chains"):
+    yield NONE, Observer()
+    for level in ("puts", "counts", "chains"):
         yield f"ebpfMon, {level}", Level(bench, level)
     yield "ebpfMon, chains, slow: none", Level(bench, "chains", slow=1000000)
     yield "ebpfMon, chains, slow: 1 in 100", Slow(bench, "chains", slow=SLOW[1] * 3 // 4)
@@ -289,7 +291,7 @@ def rows(results, works, fates):
     for name, rounds in results.items():
         cells = []
         for w in works:
-            ratio = best[name].get(w, 0) / best["none"][w]
+            ratio = best[name].get(w, 0) / best[NONE][w]
             median = statistics.median(r[w] for r in rounds) if ratio else 0
             digits = 2 if ratio < 10 else 1 if ratio < 100 else 0
             cells.append(f"{ratio:.{digits}f} +{median / best[name][w] - 1:.0%}" if ratio else "")
@@ -325,19 +327,19 @@ def main():
         bench = Bench(Path(tmp), args.length, args.shape, args.work or tuple(WORK))
         stack.callback(bench.end)
         bench.outputs(Path(tmp), stack)
-        for _ in range(args.rounds):  # before the monitor is there at all
-            results.setdefault("none", []).append(bench.measure("none", Observer(), args.ms))
+        for _ in range(args.rounds):  # a row of its own: not in turn with the others
+            results.setdefault(NOBODY, []).append(bench.measure(NOBODY, Observer(), args.ms))
         bench.start_monitor()
         bench.level("off")
         for _ in range(args.rounds):
             for name, observer in observers(bench):
-                if (args.only in name or name == "none") and set(observer.work) & set(bench.works):
+                if (args.only in name or name == NONE) and set(observer.work) & set(bench.works):
                     with observer:
                         results.setdefault(name, []).append(bench.measure(name, observer, args.ms))
     what = "A chain of {} calc records" if args.shape == "chain" else "A tree of {} fanout and calc records"
-    print(f"{what.format(args.length)}, saturated; best of {args.rounds} rounds of {args.ms} ms, and how far the median "
-          f"lies above it;\nkept and lost: of the chains; kernel {platform.release()}, {os.cpu_count()} CPUs, load "
-          f"{os.getloadavg()[0]:.1f}\n")
+    print(f"{what.format(args.length)}, saturated; best of {args.rounds} rounds of {args.ms} ms, × compared with "
+          f'"{NONE}",\nand how far the median lies above it; kept and lost: of the chains; kernel {platform.release()}, '
+          f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}\n")
     table(list(rows(results, bench.works, bench.fates)), args.markdown)
 
 
