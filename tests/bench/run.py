@@ -337,8 +337,8 @@ def main():
                     with observer:
                         results.setdefault(name, []).append(bench.measure(name, observer, args.ms))
     what = "A chain of {} calc records" if args.shape == "chain" else "A tree of {} fanout and calc records"
-    print(f"{what.format(args.length)}, saturated; best of {args.rounds} rounds of {args.ms} ms, × compared with "
-          f'"{NONE}",\nand how far the median lies above it; kept and lost: of the chains; kernel {platform.release()}, '
+    print(f"{what.format(args.length)}, saturated; best of {args.rounds} rounds of {args.ms} ms, and how far the median "
+          f'lies above it;\n× compared with "{NONE}"; kept and lost: of the chains; kernel {platform.release()}, '
           f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}\n")
     table(list(rows(results, bench.works, bench.fates)), args.markdown)
 
