@@ -366,17 +366,19 @@ static long emitPart(__u32 i, struct emit *e)
 }
 
 /* Who began what now goes on asynchronously: the client that this thread serves; or, when this chain is such a
- * second half itself, who began that; else its root and thread. */
-static __always_inline void noteCause(const struct ebpfMonTargetConf *conf, __u32 tgid, __u32 tid, __u64 root,
-                                      __u32 rootSlot, int wasAsync, __u32 async)
+ * second half itself, who began that; else its root and thread. Global, so that the verifier goes through it once and
+ * not again after each of the calls before. */
+__attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u32 wasAsync, __u32 async)
 {
     struct ebpfMonCauseEvent *known = wasAsync ? bpf_map_lookup_elem(&causes, &rootSlot) : 0;
-    struct thread *th = threadOf(tid);
-    __u32 slot = async - 1;
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tgid = id >> 32, tid = (__u32)id, slot = async - 1, n;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
+    struct thread *th = threadOf(tid);
 
-    if (!th || !st)
-        return;
+    if (!conf || !th || !st)
+        return 0;
     if (known && !th->client && known->head.tgid == tgid) {
         __builtin_memcpy(&th->cause, known, sizeof(th->cause));
     } else {
@@ -389,10 +391,12 @@ static __always_inline void noteCause(const struct ebpfMonTargetConf *conf, __u3
         readCaller(&th->cause.who, th, conf, tgid, root);
     }
     th->cause.head.tid = tid;
-    th->cause.begin = th->seen.heldCount && th->seen.heldCount <= EBPFMON_NESTED ? th->seen.held[0].begin : 0;
+    n = th->seen.heldCount;
+    th->cause.begin = n && n <= EBPFMON_NESTED ? th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)].begin : 0;
     th->cause.kept = 0;
     if (!bpf_map_update_elem(&causes, &slot, &th->cause, BPF_ANY))
         st->noted = EBPFMON_NOTED_CAUSE;
+    return 0;
 }
 
 /* The processings of one root's chain. Returns how many records were processed. */
@@ -449,13 +453,14 @@ static __always_inline struct ebpfMonRootStat *rootStat(__u32 slot)
 }
 
 /* Who waits for this record's completion is to know that there is a tree that it belongs to. */
-static __always_inline void markKept(__u32 async)
+__attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
 {
     __u32 slot = async - 1;
     struct ebpfMonCauseEvent *cause = bpf_map_lookup_elem(&causes, &slot);
 
     if (cause)
         cause->kept = 1;
+    return 0;
 }
 
 static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, struct thread *th,
@@ -486,11 +491,14 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
     n = th->seen.heldCount; /* without this lock, which is about to be released */
     if (n > 0 && n <= EBPFMON_NESTED && recordSlot(id >> 32, th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)].root, &outer))
         e.chain.outer = outer + 1;
-    e.chain.blocked = th->off.blocked;
-    e.chain.queued = th->off.queued;
-    e.chain.handed = th->off.handed;
-    e.chain.longest = th->off.longest;
-    e.chain.syscall = th->off.longestSyscall;
+    e.chain.syscall = EBPFMON_NO_SYSCALL;
+    if (!n) { /* else it was counted since the outer chain's begin */
+        e.chain.blocked = th->off.blocked;
+        e.chain.queued = th->off.queued;
+        e.chain.handed = th->off.handed;
+        e.chain.longest = th->off.longest;
+        e.chain.syscall = th->off.longestSyscall;
+    }
     bpf_get_current_comm(e.chain.comm, sizeof(e.chain.comm));
     if (cause) {
         e.chain.causeBegin = cause->begin;
@@ -499,7 +507,7 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
 #pragma unroll
     for (int i = 0; i < EBPFMON_ASYNC; i++)
         if (left->async[i])
-            markKept(left->async[i]);
+            ebpfmon_mark_kept(left->async[i]);
     e.next = e.through = rc->zero;
     e.stamp = now;
     e.first = rc->first;
@@ -540,7 +548,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
 #pragma unroll
         for (int i = 0; i < EBPFMON_ASYNC; i++)
             if (left.async[i])
-                noteCause(conf, tgid, tid, precord, slot, wasAsync, left.async[i]);
+                ebpfmon_note_cause(precord, slot, wasAsync, left.async[i]);
     }
     rs = counted ? rootStat(slot) : 0;
     if (rs)

@@ -543,7 +543,7 @@ int ebpfmon_calink(struct pt_regs *ctx)
     ev->head.tid = tid;
     ev->head.iocId = conf->iocId;
     ev->head.ktime = bpf_ktime_get_ns();
-    ev->begin = top ? th->seen.held[0].begin : 0;
+    ev->begin = top ? th->seen.held[(top - 1) & (EBPFMON_NESTED - 1)].begin : 0;
     ev->link = link;
     ev->name[0] = 0;
     bpf_probe_read_user_str(ev->name, sizeof(ev->name), (void *)readPtr(link + LINK_PVNAME));

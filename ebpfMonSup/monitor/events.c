@@ -96,7 +96,8 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     }
     if (links)
         ebpfMonAskedLinks(ev->head.iocId, ev->precord);
-    ebpfMonTracesPutSeen(ev);
+    if (p->put.through != ebpfMonByLink) /* which a chain does, and which begins none */
+        ebpfMonTracesPutSeen(ev);
     p->tid = ev->head.tid;
     p->id = ev->id;
     p->since = ev->head.ktime;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <epicsStdlib.h>
 #include <epicsString.h>
@@ -11,6 +12,14 @@
 #include "monitor/range.h"
 
 static ebpfMonRange *slots;
+
+static uint64_t nowNs(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 int ebpfMonInstallInit(unsigned maxRecords, unsigned maxClosure)
 {
@@ -115,6 +124,7 @@ int ebpfMonInstall(ebpfMonTarget *t)
     t->counts = calloc(cat->count + 1, sizeof(*t->counts));
     t->rate = calloc(cat->count + 1, sizeof(*t->rate));
     t->slot = slot;
+    t->slotAt = nowNs();
     ebpfMonTargetsUnlock();
     if (!c || !addr || !t->how || !t->adjust || !t->counts || !t->rate) {
         snprintf(t->note, sizeof(t->note), "out of memory");

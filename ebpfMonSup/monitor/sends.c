@@ -12,6 +12,7 @@
 
 static epicsMutexId lock; /* of the ring */
 static ebpfMonSend ring[SENDS];
+static uint64_t begins[SENDS]; /* of their chains: every chain is looked for, and hardly one is here */
 static unsigned head;     /* the oldest one, and the next to be overwritten */
 
 static void init(void *unused)
@@ -40,6 +41,7 @@ void ebpfMonSendsAdd(const ebpfMonCaLink *link)
     if (!link->chain.iocId)
         return;
     take();
+    begins[head % SENDS] = link->chain.begin;
     s = &ring[head++ % SENDS];
     memset(s, 0, sizeof(*s));
     s->chain = link->chain;
@@ -72,7 +74,7 @@ void ebpfMonSendsMessage(const ebpfMonChainId *chain, const char *link, const st
     epicsMutexUnlock(lock);
 }
 
-int ebpfMonSendsOnly(uint32_t pid, uint64_t at, ebpfMonSend *send)
+int ebpfMonSendsAt(uint32_t pid, const char *channel, uint64_t at, ebpfMonSend *send)
 {
     const ebpfMonSend *found = NULL;
     unsigned links = 0;
@@ -81,15 +83,18 @@ int ebpfMonSendsOnly(uint32_t pid, uint64_t at, ebpfMonSend *send)
     for (unsigned i = 0; i < SENDS; i++) {
         const ebpfMonSend *s = &ring[(head + i) % SENDS];
 
-        if (!s->chain.iocId || s->pid != pid || s->seen || s->at > at || at - s->at > ON_ITS_WAY)
+        if (!s->chain.iocId || s->pid != pid || s->seen || s->at > at || at - s->at > ON_ITS_WAY ||
+            (channel[0] && strcmp(s->channel, channel) != 0))
             continue;
         links += !found || strcmp(found->link, s->link) != 0;
         found = s; /* of several values of one link the last one is sent (dbCa.c) */
     }
-    if (links == 1)
+    if (links > 1 && !channel[0])
+        found = NULL;
+    if (found)
         *send = *found;
     epicsMutexUnlock(lock);
-    return links == 1;
+    return found != NULL;
 }
 
 unsigned ebpfMonSendsOf(const ebpfMonChainId *chain, ebpfMonSend *list, unsigned max)
@@ -98,10 +103,10 @@ unsigned ebpfMonSendsOf(const ebpfMonChainId *chain, ebpfMonSend *list, unsigned
 
     take();
     for (unsigned i = 0; i < SENDS && n < max; i++) {
-        const ebpfMonSend *s = &ring[(head + i) % SENDS];
+        unsigned at = (head + i) % SENDS;
 
-        if (isOf(s, chain))
-            list[n++] = *s;
+        if (begins[at] == chain->begin && isOf(&ring[at], chain))
+            list[n++] = ring[at];
     }
     epicsMutexUnlock(lock);
     return n;

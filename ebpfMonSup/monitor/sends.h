@@ -29,9 +29,10 @@ void ebpfMonSendsAdd(const ebpfMonCaLink *link);
 void ebpfMonSendsMessage(const ebpfMonChainId *chain, const char *link, const struct ebpfMonPeer *peer, uint32_t seq,
                          uint64_t at, int inside);
 
-/* A message of a process through a channel that was created before we looked: its name is not known. Nonzero: one link
- * alone can have sent it, for no other one's value is on its way. */
-int ebpfMonSendsOnly(uint32_t pid, uint64_t at, ebpfMonSend *send);
+/* What a message of a process is that was sent at "at". The chain that wrote last before that: a later one may have
+ * written meanwhile. "channel" empty: it was created before we looked, and its name is not known; then nonzero only if
+ * one link alone can have sent it, for no other one's value is on its way. */
+int ebpfMonSendsAt(uint32_t pid, const char *channel, uint64_t at, ebpfMonSend *send);
 
 /* Those of a chain, as far as they are remembered, in the order in which they were sent. Returns how many. */
 unsigned ebpfMonSendsOf(const ebpfMonChainId *chain, ebpfMonSend *list, unsigned max);

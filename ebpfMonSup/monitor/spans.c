@@ -91,12 +91,18 @@ static void choose(ebpfMonTrace *trace, unsigned depth)
 
     if (trace->hasId)
         return;
-    trace->hasId = 1;
     if (put && put->linkChain.iocId && depth < DEPTH) {
         sender = ebpfMonTracesFind(&put->linkChain);
         if (sender)
             choose(sender, depth + 1);
         known = sender ? sender->id : ebpfMonTracesTold(&put->linkChain);
+    }
+    if (trace->hasId) /* it is its own sender's sender */
+        return;
+    trace->hasId = 1;
+    if (!put && trace->first->chain.causeBegin) {
+        chain = ebpfMonBegunBy(trace->first);
+        known = ebpfMonTracesTold(&chain);
     }
     chain = ebpfMonHalfId(trace->first);
     if (known)
@@ -319,8 +325,8 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     teller x = { .t = t, .trace = trace };
     const char *root = ebpfMonCatalogueName(t->cat, c->rootSlot);
     static ebpfMonSpan s;
-    char cause[512];
-    ebpfMonChainId chain = ebpfMonHalfId(trace->first);
+    ebpfMonChainId chain = ebpfMonHalfId(trace->first), cause = ebpfMonBegunBy(trace->first);
+    char why[512];
     uint32_t total = 0;
     uint8_t above[8];
 
@@ -342,12 +348,14 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
         messageSpan(&trace->put->key.peer, trace->put->key.seq, s.parent);
     } else if (trace->put && trace->put->linkChain.iocId) {
         ebpfMonChainSpan(salt, &trace->put->linkChain, 0, s.parent);
+    } else if (!trace->put && c->causeBegin && ebpfMonTracesTold(&cause)) {
+        ebpfMonChainSpan(salt, &cause, 0, s.parent);
     }
     s.start = c->begin + offset;
     s.end = x.end = trace->last->chain.head.ktime + offset;
-    ebpfMonTraceCause(t, trace, cause, sizeof(cause));
+    ebpfMonTraceCause(t, trace, why, sizeof(why));
     ebpfMonSpanAddText(&s, "epics.record.name", root);
-    ebpfMonSpanAddText(&s, "epics.chain.cause", cause);
+    ebpfMonSpanAddText(&s, "epics.chain.cause", why);
     ebpfMonSpanAddInteger(&s, "epics.chain.records", total);
     ebpfMonSpanAddBool(&s, "epics.chain.incomplete", trace->cut || c->flags & EBPFMON_CHAIN_LATE);
     account(&s, c);

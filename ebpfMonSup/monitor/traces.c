@@ -57,6 +57,7 @@ static void release(ebpfMonTrace *trace)
     }
     wanted -= (unsigned)!!trace->wantsPut;
     records -= trace->records;
+    ebpfMonCatalogueRelease(trace->cat);
     free(trace->put);
     free(trace);
 }
@@ -85,7 +86,7 @@ static void tell(ebpfMonTrace *trace, ebpfMonTrace *before)
         trace->cut |= trace->busy[i] != 0;
     ebpfMonTargetsLock();
     t = ebpfMonTargetById(trace->iocId);
-    if (t && t->cat)
+    if (t && t->cat == trace->cat) /* else its records were read anew since, and the indexes are of other ones */
         teller(t, trace);
     ebpfMonTargetsUnlock();
     for (const ebpfMonHalf *half = trace->hasId ? trace->first : NULL; half; half = half->next) {
@@ -95,6 +96,16 @@ static void tell(ebpfMonTrace *trace, ebpfMonTrace *before)
         memcpy(x->id, trace->id, sizeof(x->id));
     }
     release(trace);
+}
+
+static ebpfMonChainId begunBy(uint32_t iocId, const struct ebpfMonChain *chain)
+{
+    return (ebpfMonChainId){ .iocId = iocId, .tid = chain->causeTid, .begin = chain->causeBegin };
+}
+
+ebpfMonChainId ebpfMonBegunBy(const ebpfMonHalf *half)
+{
+    return begunBy(half->chain.head.iocId, &half->chain);
 }
 
 /* What it wrote through CA links goes out a little later: without its message nobody knows its trace elsewhere. */
@@ -160,7 +171,7 @@ static void busy(ebpfMonTrace *trace, uint32_t number)
 /* The open trace that has the half which left this chain's root processing. */
 static ebpfMonTrace *traceOf(uint32_t iocId, const struct ebpfMonChain *chain)
 {
-    ebpfMonChainId id = { .iocId = iocId, .tid = chain->causeTid, .begin = chain->causeBegin };
+    ebpfMonChainId id = begunBy(iocId, chain);
 
     return chain->causeBegin ? ebpfMonTracesFind(&id) : NULL;
 }
@@ -234,8 +245,13 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
     ebpfMonChainId id;
     ebpfMonHalf *half;
 
-    while (!trace && first && (open >= OPEN_MAX || records + count > RECORDS_MAX))
+    if (trace && trace->cat != t->cat)
+        trace = NULL;
+    while (first && (records + count > RECORDS_MAX || (!trace && open >= OPEN_MAX))) {
+        if (first == trace)
+            trace = NULL;
         tell(first, NULL);
+    }
     if (trace && trace->halves == HALVES_MAX) {
         trace->cut = 1;
         return;
@@ -243,6 +259,7 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
     half = halfOf(t, chain, rec, count);
     if (half && !trace && (trace = calloc(1, sizeof(*trace)))) {
         trace->iocId = t->iocId;
+        trace->cat = ebpfMonCatalogueHold(t->cat);
         *(last ? &last->next : &first) = trace;
         last = trace;
         open++;
@@ -264,7 +281,8 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
     for (unsigned i = 0; i < EBPFMON_ASYNC; i++)
         busy(trace, half->chain.async[i]);
     id = ebpfMonHalfId(half);
-    trace->sends += ebpfMonSendsOf(&id, list, SENDS_MAX);
+    if (ebpfMonExportsSpans())
+        trace->sends += ebpfMonSendsOf(&id, list, SENDS_MAX);
     trace->cut |= !!(chain->flags & EBPFMON_CHAIN_MORE) || half->count < chain->total;
     if (trace->sends || !isComplete(trace, trace->since))
         return;

@@ -35,6 +35,7 @@ typedef struct {
 typedef struct ebpfMonTrace {
     struct ebpfMonTrace *next;
     uint32_t iocId;
+    ebpfMonCatalogue *cat; /* held: what the indexes are of */
     ebpfMonHalf *first, *last;
     unsigned halves;
     uint32_t records;      /* kept, in all halves */
@@ -56,6 +57,8 @@ static inline int64_t ebpfMonStampNs(uint64_t time)
 }
 
 ebpfMonChainId ebpfMonHalfId(const ebpfMonHalf *half);
+/* The one that left its root processing. */
+ebpfMonChainId ebpfMonBegunBy(const ebpfMonHalf *half);
 
 /* Called for each trace that is complete, or never will be; under ebpfMonTargetsLock. May choose its id. */
 typedef void (*ebpfMonTraceFn)(ebpfMonTarget *t, ebpfMonTrace *trace);

@@ -124,16 +124,12 @@ void ebpfMonWirePutSent(const ebpfMonWireEvent *ev, uint64_t at)
 {
     struct ebpfMonOwner owner = { .pid = 0 };
     ebpfMonSend send;
-    ebpfMonCaLink link;
-    unsigned others;
 
     if (!ebpfMonExportsSpans() || ev->protocol != ebpfMonWireCa)
         return;
     ebpfMonOwnerGet(&ev->peer, &owner);
-    if (owner.pid && !ev->name[0] && ebpfMonSendsOnly(owner.pid, at, &send))
+    if (owner.pid && ebpfMonSendsAt(owner.pid, ev->name, at, &send))
         ebpfMonSendsMessage(&send.chain, send.link, &ev->peer, ev->seq, at, 0);
-    else if (owner.pid && ebpfMonCaLinkFind(owner.pid, ev->name, at, &link, &others) && link.chain.iocId)
-        ebpfMonSendsMessage(&link.chain, link.link, &ev->peer, ev->seq, at, 0);
 }
 
 static epicsTimeStamp stamp(uint64_t ns)

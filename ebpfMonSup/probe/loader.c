@@ -53,6 +53,27 @@ static void *mapTable(struct bpf_map *map, size_t count, size_t each)
     return p == MAP_FAILED ? NULL : p;
 }
 
+#define HASH_ELEMENT 64 /* what the kernel adds to key and value, its share of the buckets included */
+
+/* What the tables that nobody maps take: hash tables, made in full as they are loaded. */
+static size_t otherTables(void)
+{
+    size_t bytes = 0, cpus = (size_t)libbpf_num_possible_cpus();
+    struct bpf_map *map;
+
+    bpf_object__for_each_map(map, skel->obj) {
+        enum bpf_map_type type = bpf_map__type(map);
+        size_t value = (bpf_map__value_size(map) + 7) / 8 * 8;
+
+        if (type == BPF_MAP_TYPE_PERCPU_HASH)
+            value *= cpus;
+        else if (type != BPF_MAP_TYPE_HASH && type != BPF_MAP_TYPE_LRU_HASH)
+            continue;
+        bytes += bpf_map__max_entries(map) * (HASH_ELEMENT + (bpf_map__key_size(map) + 7) / 8 * 8 + value);
+    }
+    return bytes;
+}
+
 static struct bpf_program **programs(void)
 {
     static struct bpf_program *p[ebpfMonProgCount];
@@ -155,8 +176,7 @@ int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
         ebpfMonUnload();
         return -1;
     }
-    tables.bytes += sizes->ringBytes + (size_t)sizes->maxRecords * 64 /* hash of records */ +
-                    (size_t)sizes->maxRoots * (sizeof(struct ebpfMonRootStat) + 64) + 8192 * 1600 /* threads */;
+    tables.bytes += sizes->ringBytes + otherTables();
     attachHost(skel->progs.ebpfmon_exec, &skel->links.ebpfmon_exec, NULL, "the start of programs");
     attachHost(skel->progs.ebpfmon_exit, &skel->links.ebpfmon_exit, NULL, "the end of programs");
     attachHost(skel->progs.ebpfmon_recv, &skel->links.ebpfmon_recv, &ebpfMonFeature.recvLength,

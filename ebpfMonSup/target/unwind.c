@@ -210,6 +210,12 @@ static void rule(Row *row, uint64_t reg, How how, int64_t offset)
     }
 }
 
+/* The file's word may overflow. */
+static int64_t factored(Cursor *c, int isSigned, const Cie *cie)
+{
+    return (int64_t)(leb(c, isSigned) * (uint64_t)cie->dataAlign);
+}
+
 /* Runs the rules up to "pc"; "loc" is where the function begins. 0, or -1. */
 static int run(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const Row *first, Row *row)
 {
@@ -225,7 +231,7 @@ static int run(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const Row *f
             step = low;
             break;
         case 0x80: /* DW_CFA_offset */
-            rule(row, low, AT_CFA, (int64_t)leb(&c, 0) * cie->dataAlign);
+            rule(row, low, AT_CFA, factored(&c, 0, cie));
             break;
         case 0xc0: /* DW_CFA_restore */
         case 0x06: /* DW_CFA_restore_extended */
@@ -247,11 +253,11 @@ static int run(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const Row *f
             break;
         case 0x05: /* DW_CFA_offset_extended */
             reg = leb(&c, 0);
-            rule(row, reg, AT_CFA, (int64_t)leb(&c, 0) * cie->dataAlign);
+            rule(row, reg, AT_CFA, factored(&c, 0, cie));
             break;
         case 0x11: /* DW_CFA_offset_extended_sf */
             reg = leb(&c, 0);
-            rule(row, reg, AT_CFA, (int64_t)leb(&c, 1) * cie->dataAlign);
+            rule(row, reg, AT_CFA, factored(&c, 1, cie));
             break;
         case 0x07: /* DW_CFA_undefined */
             rule(row, leb(&c, 0), UNDEFINED, 0);
@@ -276,7 +282,7 @@ static int run(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const Row *f
         case 0x0c: /* DW_CFA_def_cfa */
         case 0x12: /* DW_CFA_def_cfa_sf */
             row->cfaReg = leb(&c, 0);
-            row->cfaOffset = op == 0x0c ? (int64_t)leb(&c, 0) : (int64_t)leb(&c, 1) * cie->dataAlign;
+            row->cfaOffset = op == 0x0c ? (int64_t)leb(&c, 0) : factored(&c, 1, cie);
             row->cfaKnown = 1;
             break;
         case 0x0d: /* DW_CFA_def_cfa_register */
@@ -286,7 +292,7 @@ static int run(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const Row *f
             row->cfaOffset = (int64_t)leb(&c, 0);
             break;
         case 0x13: /* DW_CFA_def_cfa_offset_sf */
-            row->cfaOffset = (int64_t)leb(&c, 1) * cie->dataAlign;
+            row->cfaOffset = factored(&c, 1, cie);
             break;
         case 0x0f: /* DW_CFA_def_cfa_expression */
             row->cfaKnown = 0;
@@ -299,11 +305,11 @@ static int run(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const Row *f
             break;
         case 0x14: /* DW_CFA_val_offset */
             reg = leb(&c, 0);
-            rule(row, reg, IS_CFA, (int64_t)leb(&c, 0) * cie->dataAlign);
+            rule(row, reg, IS_CFA, factored(&c, 0, cie));
             break;
         case 0x15: /* DW_CFA_val_offset_sf */
             reg = leb(&c, 0);
-            rule(row, reg, IS_CFA, (int64_t)leb(&c, 1) * cie->dataAlign);
+            rule(row, reg, IS_CFA, factored(&c, 1, cie));
             break;
         case 0x2e: /* DW_CFA_GNU_args_size */
             leb(&c, 0);

@@ -20,6 +20,11 @@ DATABASE = "".join([
     # an asynchronous record that processes another one for its value
     db.record("ai", "OUTER", DTYP="Async Soft Channel", INP="$(P)INNER CA", FLNK="$(P)LAST"),
     db.record("calc", "INNER", CALC="VAL+1"), db.record("calc", "LAST", CALC="VAL+1"),
+    # the same, and that one takes its time
+    db.record("ai", "AROUND", DTYP="Async Soft Channel", INP="$(P)DEEP CA"),
+    db.record("calcout", "DEEP", ODLY="0.05", CALC="VAL+1", FLNK="$(P)DEEPER"), db.counter("DEEPER"),
+    # a put to itself
+    db.record("calcout", "OWN", CALC="VAL+1", SCAN=".5 second", OUT="$(P)OWN.B"),
     # disabled, and one whose loop ends where it is busy
     db.record("calc", "OFF", CALC="VAL+1", FLNK="$(P)DISABLED"),
     db.record("calc", "DISABLED", CALC="VAL+1", DISA="1", DISS="MINOR", FLNK="$(P)NEVER"), db.counter("NEVER"),
@@ -96,6 +101,12 @@ def test_scan(ioc, monitor):
     assert t[0].endswith("by scan 0.2 second") and "scan-0.2 on CPU" in t[-1], t
 
 
+def test_put_to_itself(ioc, monitor):
+    """Which it did not begin with."""
+    t = traced(monitor, ioc.prefix + "OWN")
+    assert t[0].endswith("by scan 0.5 second"), t
+
+
 def test_cp_link(ioc, monitor):
     ioc.put("SOURCE", 3)
     t = traced(monitor, ioc.prefix + "CP", lambda t: "CP link" in t[0])
@@ -108,6 +119,17 @@ def test_chain_inside_a_chain(ioc, monitor):
     ioc.put("OUTER.PROC", 1)
     t = traced(monitor, ioc.prefix + "OUTER")
     assert f"async > {ioc.prefix}OUTER" in "".join(t) and f"FLNK > {ioc.prefix}LAST" in "".join(t), t
+
+
+def test_asynchronous_inside_a_chain(ioc, monitor):
+    """What the inner chain left processing belongs to the inner chain."""
+    ioc.put("AROUND.PROC", 1)
+    p = ioc.prefix
+    t = traced(monitor, p + "DEEP", seconds=5)
+    assert " in 2 steps, by the chain of " + p + "AROUND" in t[0] and f"FLNK > {p}DEEPER" in "".join(t), t
+    assert not any("incomplete" in line for line in t), t
+    t = traced(monitor, p + "AROUND", seconds=5)
+    assert "DEEP" not in "".join(t) and not any("incomplete" in line for line in t), t
 
 
 def test_more_than_are_followed(ioc, monitor):

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which chains make one trace, when it is told, and that what is kept has its bounds. The file is built into the test:
+ * what it tells comes here. Times are invented. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "monitor/traces.c"
+
+#define MS  1000000ull
+#define IOC 7
+
+static ebpfMonTarget target;
+static ebpfMonCatalogue *catalogue;
+
+/* What was told last, and how often. */
+static struct {
+    unsigned count, halves, records;
+    int cut, hasPut;
+    uint64_t begin;
+} heard;
+static int exports;
+
+void ebpfMonTargetsLock(void) { }
+void ebpfMonTargetsUnlock(void) { }
+int ebpfMonExportsSpans(void) { return exports; }
+
+ebpfMonTarget *ebpfMonTargetById(uint32_t iocId)
+{
+    return iocId == IOC ? &target : NULL;
+}
+
+static void hear(ebpfMonTarget *t, ebpfMonTrace *trace)
+{
+    (void)t;
+    heard.count++;
+    heard.halves = trace->halves;
+    heard.records = trace->records;
+    heard.cut = trace->cut;
+    heard.hasPut = trace->put != NULL;
+    heard.begin = trace->first->chain.begin;
+}
+
+static ebpfMonCatalogue *newCatalogue(uint32_t count)
+{
+    ebpfMonCatalogue *cat = calloc(1, sizeof(*cat));
+
+    cat->refs = 1;
+    cat->count = count;
+    cat->rec = calloc(count, sizeof(*cat->rec));
+    for (uint32_t i = 0; i < count; i++)
+        cat->rec[i].addr = 0x1000 + 0x100 * i;
+    return cat;
+}
+
+static void setUp(uint32_t count)
+{
+    ebpfMonTracesStart(hear);
+    ebpfMonTracesTick(0, 1);
+    ebpfMonCatalogueRelease(catalogue);
+    target.cat = catalogue = newCatalogue(count);
+    target.iocId = IOC;
+    target.slot = 1000;
+    exports = 0;
+    memset(&heard, 0, sizeof(heard));
+}
+
+/* A chain of "root" from "begin" for 1 ms, that left "async" processing (UINT32_MAX: nothing). */
+static struct ebpfMonChain chainOf(uint32_t tid, uint64_t begin, uint32_t root, uint32_t async)
+{
+    struct ebpfMonChain c = {
+        .head = { .kind = EBPFMON_EV_CHAIN, .tid = tid, .iocId = IOC, .ktime = begin + MS },
+        .begin = begin, .rootSlot = target.slot + root,
+    };
+
+    if (async != UINT32_MAX)
+        c.async[0] = target.slot + async + 1;
+    return c;
+}
+
+static void give(struct ebpfMonChain c, uint32_t count)
+{
+    static struct ebpfMonChainRec rec[2048];
+
+    for (uint32_t i = 0; i < count; i++)
+        rec[i] = (struct ebpfMonChainRec){ .slot = c.rootSlot, .time = (uint64_t)(count - i) << 32 };
+    c.total = count;
+    ebpfMonTracesChain(&target, &c, rec, count);
+}
+
+static struct ebpfMonChain second(struct ebpfMonChain first, uint32_t tid, uint64_t begin, uint32_t root)
+{
+    struct ebpfMonChain c = chainOf(tid, begin, root, UINT32_MAX);
+
+    c.causeTid = first.head.tid;
+    c.causeBegin = first.begin;
+    return c;
+}
+
+static void halves(void)
+{
+    struct ebpfMonChain a, b;
+
+    setUp(20);
+    give(chainOf(1, 1000 * MS, 0, UINT32_MAX), 3);
+    testOk(heard.count == 1 && heard.records == 3 && !heard.cut, "one that left nothing is told at once");
+
+    a = chainOf(1, 2000 * MS, 0, 5);
+    give(a, 2);
+    testOk1(heard.count == 1 && open == 1);
+    b = second(a, 2, 2500 * MS, 5);
+    b.causeTid = 9;
+    give(b, 1);
+    testOk(heard.count == 2 && heard.halves == 1 && open == 1, "what another thread began is none of it");
+    b = second(a, 2, 2600 * MS, 6);
+    give(b, 1);
+    testOk(heard.count == 2 && open == 1, "another record of the same chain: it waits on");
+    b = second(a, 2, 2700 * MS, 5);
+    b.flags = EBPFMON_CHAIN_BUSY;
+    give(b, 1);
+    testOk(heard.count == 2 && open == 1, "its record processes still");
+    give(second(b, 2, 2800 * MS, 5), 1);
+    testOk(heard.count == 3 && heard.halves == 4 && heard.begin == a.begin && !heard.cut && !open,
+           "complete with what the half before it left");
+
+    a = chainOf(1, 3000 * MS, 0, 5);
+    give(a, 2);
+    ebpfMonTracesTick(3001 * MS + BUSY_NS - 1, 0);
+    testOk1(heard.count == 3);
+    ebpfMonTracesTick(3001 * MS + BUSY_NS, 0);
+    testOk(heard.count == 4 && heard.cut, "one that does not complete is told as incomplete");
+    give(second(a, 2, 20000 * MS, 5), 1);
+    testOk(heard.count == 5 && heard.halves == 1, "and its other half on its own");
+}
+
+static struct ebpfMonPutEvent putOf(uint32_t tid, uint64_t at, uint64_t id, uint32_t record)
+{
+    return (struct ebpfMonPutEvent){
+        .head = { .tid = tid, .iocId = IOC, .ktime = at }, .id = id, .site = EBPFMON_SITE_PUT,
+        .precord = catalogue->rec[record].addr, .root = catalogue->rec[record].addr,
+    };
+}
+
+static void putsOf(void)
+{
+    static ebpfMonPut put;
+    struct ebpfMonPutEvent ev;
+    ebpfMonJoinKey key = { .at = 0 };
+
+    setUp(20);
+    ev = putOf(3, 1000 * MS + 5, 77, 4);
+    ebpfMonTracesPutSeen(&ev);
+    give(chainOf(3, 1000 * MS, 4, UINT32_MAX), 1);
+    testOk(!heard.count && wanted == 1, "it waits for its put");
+    ebpfMonTracesPutDone(IOC, 3, 76, &put, &key);
+    ebpfMonTracesPutDone(IOC, 4, 77, &put, &key);
+    testOk1(!heard.count);
+    ebpfMonTracesPutDone(IOC, 3, 77, &put, &key);
+    testOk1(heard.count == 1 && heard.hasPut && !wanted);
+
+    ev = putOf(3, 2000 * MS + 5, 78, 4);
+    ebpfMonTracesPutSeen(&ev);
+    ebpfMonTracesPutDone(IOC, 3, 78, &put, &key);
+    give(chainOf(3, 2000 * MS, 4, UINT32_MAX), 1);
+    testOk(heard.count == 2 && heard.hasPut, "a put that was published before");
+    give(chainOf(3, 2010 * MS, 4, UINT32_MAX), 1);
+    testOk(heard.count == 3 && !heard.hasPut, "the next chain is not its");
+    ev = putOf(3, 3000 * MS + 5, 79, 5);
+    ebpfMonTracesPutSeen(&ev);
+    give(chainOf(3, 3000 * MS, 4, UINT32_MAX), 1);
+    testOk(heard.count == 4 && !heard.hasPut, "nor one of another record");
+
+    ev = putOf(3, 4000 * MS + 5, 80, 4);
+    ebpfMonTracesPutSeen(&ev);
+    give(chainOf(3, 4000 * MS, 4, UINT32_MAX), 1);
+    ebpfMonTracesTick(4001 * MS + PUT_NS + 1, 0);
+    testOk(heard.count == 5 && !heard.hasPut && !wanted, "one that never comes");
+}
+
+/* The monitor read the IOC's records anew: an index of before is another record now, or none. */
+static void readAnew(void)
+{
+    struct ebpfMonChain a;
+    ebpfMonCatalogue *old;
+
+    setUp(20);
+    a = chainOf(1, 1000 * MS, 15, 16);
+    give(a, 1);
+    old = catalogue;
+    target.cat = catalogue = newCatalogue(3);
+    target.slot = 2000;
+    ebpfMonCatalogueRelease(old);
+    give(second(a, 1, 1010 * MS, 2), 1);
+    testOk(heard.count == 1 && heard.halves == 1, "its other half is not joined to it");
+    ebpfMonTracesTick(0, 1);
+    testOk(heard.count == 1 && !open, "what has indexes of before is not told");
+
+}
+
+static void bounds(void)
+{
+    struct ebpfMonChain a;
+    uint32_t most = 0;
+
+    setUp(20);
+    for (unsigned i = 0; i < OPEN_MAX + 10; i++)
+        give(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
+    testOk(open == OPEN_MAX && heard.count == 10 && heard.cut, "so many open ones, the oldest are told");
+
+    setUp(20);
+    for (unsigned i = 0; i < OPEN_MAX; i++)
+        give(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
+    for (unsigned i = 0; i < OPEN_MAX; i++) {
+        a = chainOf(100 + i, 1000 * MS + i, 0, 5);
+        for (unsigned k = 0; k < HALVES_MAX + 2; k++) {
+            struct ebpfMonChain b = second(a, 100 + i, 2000 * MS + 100 * k + i, 5);
+
+            b.flags = EBPFMON_CHAIN_BUSY;
+            give(b, 2048);
+            if (records > most)
+                most = records;
+        }
+    }
+    testOk(most <= RECORDS_MAX, "%u records are kept at most", most);
+    ebpfMonTracesTick(0, 1);
+    testOk1(!open && !records && !first && !last);
+}
+
+static ebpfMonCaLink linkOf(uint32_t pid, const char *name, const char *channel, uint64_t begin)
+{
+    ebpfMonCaLink l = { .pid = pid, .at = begin + 10, .chain = { .iocId = IOC, .tid = 1, .begin = begin } };
+
+    strcpy(l.link, name);
+    strcpy(l.channel, channel);
+    return l;
+}
+
+static void sent(void)
+{
+    struct ebpfMonPeer peer = { .addr = 1 };
+    ebpfMonSend s, list[2];
+    ebpfMonCaLink l;
+
+    setUp(20);
+    exports = 1;
+    for (unsigned i = 0; i < 3; i++) {
+        l = linkOf(50, "a.OUT", "pv", (1000 + 10 * i) * MS);
+        ebpfMonSendsAdd(&l);
+    }
+    testOk(ebpfMonSendsAt(50, "pv", 1015 * MS, &s) && s.chain.begin == 1010 * MS,
+           "a message is of the chain that wrote before it, not of a later one");
+    testOk(ebpfMonSendsAt(50, "", 1015 * MS, &s) && s.chain.begin == 1010 * MS, "by a name that is not known too");
+    testOk1(!ebpfMonSendsAt(51, "pv", 1015 * MS, &s) && !ebpfMonSendsAt(50, "other", 1015 * MS, &s));
+    l = linkOf(50, "b.OUT", "other", 1012 * MS);
+    ebpfMonSendsAdd(&l);
+    testOk(!ebpfMonSendsAt(50, "", 1015 * MS, &s), "of two links it may be either's");
+
+    give(chainOf(1, 1010 * MS, 0, UINT32_MAX), 1);
+    testOk(!heard.count && open == 1, "it waits for its message");
+    ebpfMonSendsMessage(&(ebpfMonChainId){ IOC, 1, 1010 * MS }, "a.OUT", &peer, 5, 1016 * MS, 0);
+    ebpfMonTracesTick(1017 * MS, 0);
+    testOk(heard.count == 1, "which is seen");
+    testOk1(ebpfMonSendsOf(&(ebpfMonChainId){ IOC, 1, 1010 * MS }, list, 2) == 1 && list[0].seen && list[0].seq == 5);
+    give(chainOf(1, 1020 * MS, 0, UINT32_MAX), 1);
+    ebpfMonTracesTick(1021 * MS + SEND_NS + 1, 0);
+    testOk(heard.count == 2, "or is not");
+}
+
+MAIN(testTraces)
+{
+    testPlan(29);
+    halves();
+    putsOf();
+    readAnew();
+    bounds();
+    sent();
+    setUp(1);
+    return testDone();
+}
