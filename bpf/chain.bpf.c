@@ -452,6 +452,13 @@ static __always_inline struct ebpfMonRootStat *rootStat(__u32 slot)
     return rs;
 }
 
+static __always_inline int isWanted(__u32 slot)
+{
+    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
+
+    return rc && !(rc->flags & EBPFMON_REC_UNWANTED);
+}
+
 /* Who waits for this record's completion is to know that there is a tree that it belongs to. */
 __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
 {
@@ -559,7 +566,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     th = bpf_map_lookup_elem(&threads, &tid);
     n = th ? th->seen.heldCount : 0;
     if (n == 0) { /* locked before we looked */
-        th = counted && conf->level >= EBPFMON_TRACE ? threadOf(tid) : 0;
+        th = counted && conf->level >= EBPFMON_TRACE && isWanted(slot) ? threadOf(tid) : 0;
         if (th)
             emitChain(conf, th, 0, slot, counted, 0, now, now, &left, EBPFMON_CHAIN_LATE);
         return 0;
@@ -630,7 +637,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         rs->hist[bucket]++;
     }
     whole = rs && conf->slowNs && lat >= conf->slowNs;
-    if (conf->level >= EBPFMON_TRACE && (conf->sample <= 1 || nth % conf->sample == 0))
+    if (conf->level >= EBPFMON_TRACE && (conf->sample <= 1 || nth % conf->sample == 0) && isWanted(slot))
         whole = 1;
     cause = wasAsync && !th->client ? bpf_map_lookup_elem(&causes, &slot) : 0;
     if (cause && cause->head.tgid != tgid)

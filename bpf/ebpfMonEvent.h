@@ -242,6 +242,7 @@ struct ebpfMonArrayConf {
 #define EBPFMON_NOTED_BUSY  1 /* who began that is not known: before we looked, or one of too many */
 #define EBPFMON_NOTED_CAUSE 2 /* map "causes" has who */
 
+#define EBPFMON_REC_UNWANTED 2 /* level trace: the filter wants no record of its chain */
 #define EBPFMON_REC_NOTIME 1 /* its time stamp does not tell that it processed: always walk its chain */
 
 /* Map "recConf", by slot; mapped into the user half. */

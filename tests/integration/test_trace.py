@@ -162,6 +162,7 @@ def test_record_pattern(ioc, monitor):
         for _ in range(5):
             ioc.put("OFF.PROC", 1)
         until(lambda: monitor.get("CHAIN_SLOW_CNT") >= before + 5, 10, "traces go on")
+        traced(monitor, ioc.prefix + "SCAN", lambda t: "by scan" in t[0])
         newest = re.findall(r"(?m)^\d{4}-\S+ \S+ \S+: (\S+) ", monitor.lines("CHAIN_SLOW"))[:5]
         assert set(newest) == {ioc.prefix + "SCAN"}, newest
     finally:
