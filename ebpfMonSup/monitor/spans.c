@@ -132,6 +132,22 @@ static void ofIoc(ebpfMonSpan *s, const ebpfMonTarget *t)
     s->service.pid = (uint32_t)t->pid;
 }
 
+/* A program on this host; an IOC that we know by the name that it has elsewhere. */
+static void ofProgram(ebpfMonSpan *s, uint32_t pid, const char *command)
+{
+    const ebpfMonTarget *t;
+
+    ebpfMonTargetsLock();
+    t = ebpfMonTargetByPid((pid_t)pid);
+    if (t)
+        ofIoc(s, t);
+    ebpfMonTargetsUnlock();
+    if (t)
+        return;
+    snprintf(s->service.name, sizeof(s->service.name), "%s", command);
+    s->service.pid = pid;
+}
+
 /* A put as its sender sees it: from when it wrote, if that is known, until the message was seen. */
 static void tellClient(ebpfMonSpan *s, const struct ebpfMonPeer *peer, uint32_t seq, const char *channel,
                        uint64_t from, uint64_t to)
@@ -187,8 +203,7 @@ static void tellSender(const ebpfMonTrace *trace)
         return;
     snprintf(name, sizeof(name), "put %.80s", put->pv);
     start(&s, trace->id, name);
-    snprintf(s.service.name, sizeof(s.service.name), "%s", put->linkIoc[0] ? put->linkIoc : put->command);
-    s.service.pid = put->pid;
+    ofProgram(&s, put->pid, put->command);
     ebpfMonSpanAddText(&s, "user.name", put->user);
     tellClient(&s, &put->key.peer, put->key.seq, put->pv, put->key.at + offset, put->key.at + offset);
 }
@@ -386,8 +401,7 @@ void ebpfMonSpansMessage(const ebpfMonPut *put, const struct ebpfMonPeer *peer, 
     messageTrace(peer, seq, id);
     snprintf(name, sizeof(name), "put %.80s", put->pv);
     start(&s, id, name);
-    snprintf(s.service.name, sizeof(s.service.name), "%s", put->command);
-    s.service.pid = put->peerPid;
+    ofProgram(&s, put->peerPid, put->command);
     ebpfMonSpanAddText(&s, "user.name", put->user);
     ebpfMonSpanAddText(&s, "server.address", put->server);
     from = at + offsetNow(at);

@@ -181,3 +181,21 @@ def test_channel_of_its_own(rotel, iocs, monitor):
     below = next(s for s in spans if s["name"] == p + "OTHER" and "epics.chain.cause" in s["attributes"])
     above = next(s for s in spans if s["name"] == p + "OWN" and "epics.chain.cause" in s["attributes"])
     assert below["parent"] == above["id"] and below["start"] >= above["start"]
+
+
+def test_a_sequencer(rotel, iocs, monitor, module_ioc):
+    """A thread of an IOC with a CA context of its own, as a sequencer program has: the IOC is the client, by its name."""
+    last = iocs[2]
+    program = module_ioc(files=[env.TESTS / "ioc" / "roads.db"], kind="roadsIoc", environ={
+        "EPICS_CA_ADDR_LIST": f"127.0.0.1:{last.port}", "EPICS_CA_AUTO_ADDR_LIST": "NO"}).start()
+    monitor.wait_ioc(program, level="trace")
+    program.command(f"roadsSeq {last.prefix}IN 42")
+
+    def mine(spans):
+        return any(s["service"] == program.name for s in spans)
+
+    spans = trace_of(rotel, last.prefix + "IN", 3, mine)
+    client, = [s for s in spans if s["service"] == program.name]
+    chain = next(s for s in spans if "epics.chain.cause" in s["attributes"])
+    assert client["kind"] == "SPAN_KIND_CLIENT" and client["name"] == f"put {last.prefix}IN" and client["parent"] == ""
+    assert chain["parent"] == client["id"] and chain["service"] == last.name
