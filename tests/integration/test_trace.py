@@ -29,6 +29,10 @@ DATABASE = "".join([
     db.record("calc", "OFF", CALC="VAL+1", FLNK="$(P)DISABLED"),
     db.record("calc", "DISABLED", CALC="VAL+1", DISA="1", DISS="MINOR", FLNK="$(P)NEVER"), db.counter("NEVER"),
     db.record("calc", "LOOP", CALC="VAL+1", FLNK="$(P)LOOP2"), db.record("calc", "LOOP2", CALC="VAL+1", FLNK="$(P)LOOP"),
+    # simulated, with the severity of that
+    db.record("ai", "SIM", SIMM="YES", SIOL="$(P)VALUE PP", SIMS="MINOR", FLNK="$(P)AFTER"), db.counter("AFTER"),
+    db.record("ai", "VALUE", VAL="7"),
+    db.chain("DEEP", 300),
 ])
 
 
@@ -151,6 +155,22 @@ def test_disabled_and_loops(ioc, monitor):
     ioc.put("LOOP.PROC", 1)
     t = traced(monitor, ioc.prefix + "LOOP")
     assert ", 2 records," in t[0] and t[2].count(f"FLNK > {ioc.prefix}LOOP2 ") == 1 and len(t) == 4, t
+
+
+def test_simulated(ioc, monitor):
+    ioc.put("SIM.PROC", 1)
+    t = traced(monitor, ioc.prefix + "SIM")
+    assert re.search(rf"{ioc.prefix}SIM \(ai\) = 7  MINOR SIMM$", t[1]), t
+    assert f"SIOL > {ioc.prefix}VALUE" in t[2] and f"FLNK > {ioc.prefix}AFTER" in t[3], t
+
+
+def test_deep(ioc, monitor):
+    """All of it is kept; the text has its beginning."""
+    ioc.put("DEEP0.PROC", 1)
+    t = traced(monitor, ioc.prefix + "DEEP0")
+    assert ", 300 records," in t[0] and "  … 200 more" in t, t
+    names = [re.search(r"(\S+) \(calc\)", l)[1] for l in t[1:101]]
+    assert names == [f"{ioc.prefix}DEEP{i}" for i in range(100)]
 
 
 def test_record_pattern(ioc, monitor):
