@@ -162,12 +162,14 @@ int ebpfmon_lock(struct pt_regs *ctx)
     if (n == 0) {
         th->off.left = th->off.blocked = th->off.queued = th->off.longest = 0;
         th->off.longestSyscall = EBPFMON_NO_SYSCALL;
+        th->off.handed = th->handed; /* the first chain that it makes */
+        th->handed = 0;
     }
     th->seen.heldCount = n + 1;
     if (n == 0 && isScanThread(&th->seen))
         scanBegins(&th->seen.scan, precord, now);
     else if (n == 0 && th->seen.isOnce)
-        takenOut(tgid, precord, EBPFMON_QUEUE_ONCE, now);
+        th->off.handed = takenOut(tgid, precord, EBPFMON_QUEUE_ONCE, now);
     return 0;
 }
 
@@ -399,7 +401,7 @@ __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u
 
 /* The processings of one root's chain. Returns how many records were processed. */
 static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid, __u32 slot, __u64 now, int many,
-                                      struct left *left)
+                                      int late, struct left *left)
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
@@ -410,7 +412,7 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
     if (!rc || !st || !st->addr || !rc->len)
         return 0;
     /* With many locks held not even a NOTIME root is walked for nothing: the same chain would be, for each of them. */
-    if ((many || !(rc->flags & EBPFMON_REC_NOTIME)) && st->seen) {
+    if ((many || !(rc->flags & EBPFMON_REC_NOTIME)) && st->seen && !late) {
         if (bpf_probe_read_user(&time, sizeof(time), (void *)(st->addr + conf->time))) {
             countLost(EBPFMON_LOST_FAULT);
             return 0;
@@ -450,6 +452,13 @@ static __always_inline struct ebpfMonRootStat *rootStat(__u32 slot)
     return rs;
 }
 
+static __always_inline int isWanted(__u32 slot)
+{
+    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
+
+    return rc && !(rc->flags & EBPFMON_REC_UNWANTED);
+}
+
 /* Who waits for this record's completion is to know that there is a tree that it belongs to. */
 __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
 {
@@ -463,7 +472,7 @@ __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
 
 static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, struct thread *th,
                                       const struct ebpfMonCauseEvent *cause, __u32 slot, __u32 counted, __u64 wait,
-                                      __u64 begin, __u64 now, const struct left *left)
+                                      __u64 begin, __u64 now, const struct left *left, __u32 flags)
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
@@ -482,7 +491,7 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
     e.chain.wait = wait;
     e.chain.rootSlot = slot;
     e.chain.total = counted;
-    e.chain.flags = (st->noted ? EBPFMON_CHAIN_BUSY : 0) | ((__u32)id == id >> 32 ? EBPFMON_CHAIN_MAIN : 0) |
+    e.chain.flags = flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | ((__u32)id == id >> 32 ? EBPFMON_CHAIN_MAIN : 0) |
                     (left->more ? EBPFMON_CHAIN_MORE : 0);
     e.chain.cpu = bpf_get_smp_processor_id();
     __builtin_memcpy(e.chain.async, left->async, sizeof(left->async));
@@ -493,6 +502,7 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
     if (!n) { /* else it was counted since the outer chain's begin */
         e.chain.blocked = th->off.blocked;
         e.chain.queued = th->off.queued;
+        e.chain.handed = th->off.handed;
         e.chain.longest = th->off.longest;
         e.chain.syscall = th->off.longestSyscall;
     }
@@ -527,7 +537,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     struct ebpfMonCauseEvent *cause;
     struct ebpfMonHeld *h;
     struct left left = {};
-    int whole, begun, wasAsync = 0;
+    int whole, begun, wasAsync = 0, late = 0;
 
     if (!conf)
         return 0;
@@ -536,7 +546,12 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
 
         wasAsync = st && st->noted == EBPFMON_NOTED_CAUSE;
-        counted = snapshot(conf, tgid, slot, now, 0, &left);
+        /* what was locked before we looked may have processed its root before, too */
+        if (conf->level >= EBPFMON_TRACE) {
+            th = bpf_map_lookup_elem(&threads, &tid);
+            late = !th || !th->seen.heldCount;
+        }
+        counted = snapshot(conf, tgid, slot, now, 0, late, &left);
 #pragma unroll
         for (int i = 0; i < EBPFMON_ASYNC; i++)
             if (left.async[i])
@@ -550,8 +565,12 @@ int ebpfmon_unlock(struct pt_regs *ctx)
 
     th = bpf_map_lookup_elem(&threads, &tid);
     n = th ? th->seen.heldCount : 0;
-    if (n == 0)
-        return 0; /* locked before we looked */
+    if (n == 0) { /* locked before we looked */
+        th = counted && conf->level >= EBPFMON_TRACE && isWanted(slot) ? threadOf(tid) : 0;
+        if (th)
+            emitChain(conf, th, 0, slot, counted, 0, now, now, &left, EBPFMON_CHAIN_LATE);
+        return 0;
+    }
     if (n > EBPFMON_NESTED) {
         th->seen.heldCount = n - 1;
         return 0;
@@ -618,7 +637,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         rs->hist[bucket]++;
     }
     whole = rs && conf->slowNs && lat >= conf->slowNs;
-    if (conf->level >= EBPFMON_TRACE && (conf->sample <= 1 || nth % conf->sample == 0))
+    if (conf->level >= EBPFMON_TRACE && (conf->sample <= 1 || nth % conf->sample == 0) && isWanted(slot))
         whole = 1;
     cause = wasAsync && !th->client ? bpf_map_lookup_elem(&causes, &slot) : 0;
     if (cause && cause->head.tgid != tgid)
@@ -626,7 +645,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     if (cause && cause->kept)
         whole = 1; /* its other half was */
     if (whole)
-        emitChain(conf, th, cause, slot, counted, wait, begin, now, &left);
+        emitChain(conf, th, cause, slot, counted, wait, begin, now, &left, 0);
     return 0;
 }
 
@@ -647,7 +666,7 @@ static long lookMany(__u32 i, struct many *m)
 
     if (!conf || !plr || !recordSlot(tgid, readPtr(plr + LOCKRECORD_PRECORD), &slot))
         return 0;
-    counted = snapshot(conf, tgid, slot, m->now, 1, &left);
+    counted = snapshot(conf, tgid, slot, m->now, 1, 0, &left);
     rs = counted ? rootStat(slot) : 0;
     if (rs)
         rs->chains++;

@@ -175,6 +175,7 @@ struct ebpfMonChainRec {
 #define EBPFMON_CHAIN_BUSY 1 /* its root processes asynchronously still */
 #define EBPFMON_CHAIN_MAIN 2 /* by the first thread of the process: the shell, or iocInit */
 #define EBPFMON_CHAIN_MORE 4 /* it left more records processing asynchronously than "async" holds */
+#define EBPFMON_CHAIN_LATE 8 /* it was under way when we began to look; "begin" is its end */
 #define EBPFMON_NO_SYSCALL (-1)
 #define EBPFMON_ASYNC 8 /* records that one chain leaves processing asynchronously, and that are told of */
 
@@ -185,6 +186,7 @@ struct ebpfMonChain {
     __u64 wait;     /* ns of it spent waiting for the lock */
     __u64 causeBegin; /* the chain that left its root processing asynchronously; 0: none. It completes what that began */
     __u64 blocked;  /* ns that the thread slept, since "begin" */
+    __u64 handed;   /* ns that it was in a queue before: of callbacks, or of scanOnce */
     __u64 queued;   /* ns that it could have run and had no CPU */
     __u64 longest;  /* ns of its longest sleep … */
     __s32 syscall;  /* … in this system call; EBPFMON_NO_SYSCALL: in none, or not watched */
@@ -240,6 +242,7 @@ struct ebpfMonArrayConf {
 #define EBPFMON_NOTED_BUSY  1 /* who began that is not known: before we looked, or one of too many */
 #define EBPFMON_NOTED_CAUSE 2 /* map "causes" has who */
 
+#define EBPFMON_REC_UNWANTED 2 /* level trace: the filter wants no record of its chain */
 #define EBPFMON_REC_NOTIME 1 /* its time stamp does not tell that it processed: always walk its chain */
 
 /* Map "recConf", by slot; mapped into the user half. */

@@ -26,6 +26,7 @@ struct offCpu {
     __u64 left;    /* when it left the CPU; 0: it runs, or holds no lock */
     __u64 woken;   /* … and was woken */
     __u64 blocked, queued, longest;
+    __u64 handed;  /* before: in the queue that it was taken out of */
     __s32 syscall; /* it left the CPU in this one */
     __s32 longestSyscall;
     __u32 slept;   /* it did not leave because another thread should run */
@@ -55,6 +56,7 @@ struct thread {
     __u32 putDepth;
     __u32 pad;
     struct offCpu off;
+    __u64 handed;            /* ns that the callback which this thread took out last was in its queue */
     struct ebpfMonPeer peer; /* of the last receive */
     __u32 copied;            /* TCP sequence number of the byte after it */
     __u32 received;          /* "copied" is valid; 2: this thread receives from several connections */
@@ -265,23 +267,24 @@ static __always_inline void countHit(__u32 tgid, __u32 kind, __u64 add)
         h->n[kind] += add;
 }
 
-/* It left its queue. */
-static __always_inline void takenOut(__u32 tgid, __u64 item, __u32 queue, __u64 now)
+/* It left its queue. Returns how long it was there (ns). */
+static __always_inline __u64 takenOut(__u32 tgid, __u64 item, __u32 queue, __u64 now)
 {
     struct queueKey key = { item, tgid };
     __u64 *since = bpf_map_lookup_elem(&queued, &key), wait;
     struct ebpfMonQueues *qs;
 
     if (!since || queue >= EBPFMON_QUEUES)
-        return;
+        return 0;
     wait = now > *since ? now - *since : 0;
     bpf_map_delete_elem(&queued, &key);
     qs = bpf_map_lookup_elem(&queues, &tgid);
     if (!qs)
-        return;
+        return wait;
     __sync_fetch_and_add(&qs->q[queue].count, 1);
     __sync_fetch_and_add(&qs->q[queue].sum, wait);
     ebpfMonRecentAdd(&qs->q[queue].wait, now, wait, item);
+    return wait;
 }
 
 /* The state of this thread, made when it is first needed; NULL: the table is full, counted as lost. */

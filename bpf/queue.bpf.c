@@ -47,9 +47,10 @@ int ebpfmon_once(struct pt_regs *ctx)
 SEC("uprobe")
 int ebpfmon_pop(struct pt_regs *ctx)
 {
-    __u32 tgid = bpf_get_current_pid_tgid() >> 32, priority = 0;
+    __u64 id = bpf_get_current_pid_tgid(), item = 0, wait;
+    __u32 tgid = id >> 32, tid = (__u32)id, priority = 0;
     struct ringHead ring = {};
-    __u64 item = 0;
+    struct thread *th;
 
     if (!bpf_map_lookup_elem(&targets, &tgid))
         return 0;
@@ -59,7 +60,11 @@ int ebpfmon_pop(struct pt_regs *ctx)
         bpf_probe_read_user(&item, sizeof(item), (void *)(ring.buffer + 8 * (__u64)(__u32)ring.nextPop)) ||
         bpf_probe_read_user(&priority, sizeof(priority), (void *)(item + CALLBACK_PRIORITY)))
         return 0;
-    if (priority < EBPFMON_QUEUE_ONCE)
-        takenOut(tgid, item, priority, bpf_ktime_get_ns());
+    if (priority >= EBPFMON_QUEUE_ONCE)
+        return 0;
+    wait = takenOut(tgid, item, priority, bpf_ktime_get_ns());
+    th = bpf_map_lookup_elem(&threads, &tid);
+    if (th)
+        th->handed = wait;
     return 0;
 }

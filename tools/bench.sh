@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What watching costs, in four tables, some five minutes: a saturated IOC (tests/bench/run.py), a flood of puts
+# What watching costs, in four tables, some nine minutes: a saturated IOC (tests/bench/run.py), a flood of puts
 # (storm.py), other traffic of the host (benchWire), spans to collectors (spans.py). Installs what is missing first,
 # bpftrace too.
 #

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "monitor/chains.h"
+#include "monitor/decode.h"
 #include "monitor/traces.h"
 
 #define RECORDS     2048 /* of one chain that are kept */
+#define CLOCKS_NS   20000 /* two readings of two clocks differ by less */
 #define OPEN_CHAINS   8    /* chains of different threads can arrive part by part at a time */
 
 typedef struct {
@@ -12,6 +14,29 @@ typedef struct {
 } parts;
 
 static parts open[OPEN_CHAINS];
+
+/* What processed while nobody looked, as when the probes are attached, is counted with the next chain that could have
+ * done it (bpf/chain.bpf.c, look), but is none of it: its stamp is older. Returns how many those are. */
+static uint32_t dropEarlier(const ebpfMonTarget *t, const struct ebpfMonChain *chain, parts *c)
+{
+    epicsTimeStamp begin = ebpfMonWallTime(chain->begin);
+    int64_t from = (int64_t)begin.secPastEpoch * 1000000000 + begin.nsec - CLOCKS_NS;
+    uint32_t n = 0, all = c->count;
+
+    if (chain->flags & EBPFMON_CHAIN_LATE)
+        return 0;
+    for (uint32_t i = 0; i < all; i++) {
+        uint32_t index = c->rec[i].slot - t->slot;
+
+        /* a stamp of a device's, or another record's, may be of any time */
+        if (index < t->cat->count && !(t->cat->rec[index].flags & EBPFMON_REC_TSE) &&
+            ebpfMonStampNs(c->rec[i].time) < from)
+            continue;
+        c->rec[n++] = c->rec[i];
+    }
+    c->count = n;
+    return all - n;
+}
 
 void ebpfMonChainPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size_t size)
 {
@@ -42,7 +67,11 @@ void ebpfMonChainPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size
     for (uint32_t i = 0; i < chain->count && c->count < RECORDS; i++)
         c->rec[c->count++] = ev->rec[i];
     if (chain->last) {
-        ebpfMonTracesChain(t, chain, c->rec, c->count);
+        struct ebpfMonChain whole = *chain;
+
+        whole.total -= dropEarlier(t, chain, c);
+        if (c->count || whole.async[0])
+            ebpfMonTracesChain(t, &whole, c->rec, c->count);
         c->end = 0;
     }
 }

@@ -14,6 +14,8 @@
 #include "monitor/events.h"
 #include "monitor/pending.h"
 #include "monitor/sends.h"
+#include "monitor/slow.h"
+#include "monitor/spans.h"
 #include "monitor/target.h"
 #include "monitor/traces.h"
 #include "monitor/targets.h"
@@ -170,6 +172,12 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
     }
 }
 
+static void onTrace(ebpfMonTarget *t, ebpfMonTrace *trace)
+{
+    ebpfMonSlowTell(t, trace);
+    ebpfMonSpansTell(t, trace);
+}
+
 static void eventThread(void *arg)
 {
     (void)arg;
@@ -187,6 +195,7 @@ static void eventThread(void *arg)
 void ebpfMonEventsStart(void)
 {
     ended = epicsEventMustCreate(epicsEventEmpty);
+    ebpfMonTracesStart(onTrace);
     epicsThreadMustCreate("ebpfMonEvent", epicsThreadPriorityMedium,
                           epicsThreadGetStackSize(epicsThreadStackBig), eventThread, NULL);
 }

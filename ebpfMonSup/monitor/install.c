@@ -340,4 +340,5 @@ void ebpfMonInstallShown(ebpfMonTarget *t, const char *pattern)
         t->shown += (uint32_t)match;
     }
     ebpfMonTargetsUnlock();
+    ebpfMonPlacingWanted(t);
 }

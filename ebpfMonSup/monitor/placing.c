@@ -147,6 +147,7 @@ int ebpfMonPlacingSet(ebpfMonTarget *t, const ebpfMonClosures *c)
         __atomic_store_n((uint64_t *)&rc->first, v.both, __ATOMIC_RELEASE);
         rc->flags = t->cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_WALK) ? EBPFMON_REC_NOTIME : 0;
     }
+    ebpfMonPlacingWanted(t);
     nameLast(t, stretch);
     if (t->oldClosureAt != UINT32_MAX)
         ebpfMonRangeGive(places, t->oldClosureAt, t->oldClosureCount);
@@ -155,6 +156,61 @@ int ebpfMonPlacingSet(ebpfMonTarget *t, const ebpfMonClosures *c)
     t->closureAt = at;
     t->closureCount = c->count;
     return 0;
+}
+
+/* From each record that the filter shows back to those whose chains have it. NULL: no memory. */
+static uint8_t *wantedOf(const ebpfMonTarget *t)
+{
+    const ebpfMonCatalogue *cat = t->cat;
+    uint32_t n = cat->count, edges = 0, queued = 0;
+    uint32_t *start = calloc((size_t)n + 2, sizeof(*start)), *queue = malloc(((size_t)n + 1) * sizeof(*queue)), *from;
+    uint8_t *wanted = calloc((size_t)n + 1, 1);
+
+    for (uint32_t i = 0; start && i < n; i++)
+        for (uint32_t k = 0; k < cat->rec[i].toCount; k++, edges++)
+            start[cat->rec[i].to[k] + 2]++;
+    from = malloc(((size_t)edges + 1) * sizeof(*from));
+    if (!start || !queue || !from || !wanted) {
+        free(wanted);
+        wanted = NULL;
+        goto done;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        start[i + 2] += start[i + 1];
+    /* where a target's part begins moves on to where it ends, and that is where the next one's began */
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < cat->rec[i].toCount; k++)
+            from[start[cat->rec[i].to[k] + 1]++] = i;
+    for (uint32_t i = 0; i < n; i++)
+        if (t->how[i] & EBPFMON_SHOWN) {
+            wanted[i] = 1;
+            queue[queued++] = i;
+        }
+    for (uint32_t at = 0; at < queued; at++)
+        for (uint32_t k = start[queue[at]]; k < start[queue[at] + 1]; k++)
+            if (!wanted[from[k]]) {
+                wanted[from[k]] = 1;
+                queue[queued++] = from[k];
+            }
+done:
+    free(start);
+    free(queue);
+    free(from);
+    return wanted;
+}
+
+void ebpfMonPlacingWanted(ebpfMonTarget *t)
+{
+    const ebpfMonTables *tab = ebpfMonLoaded();
+    uint8_t *wanted = t->how && t->shown < t->cat->count ? wantedOf(t) : NULL;
+
+    for (uint32_t i = 0; i < t->cat->count; i++) {
+        volatile struct ebpfMonRecConf *rc = &tab->conf[t->slot + i];
+
+        rc->flags = (uint8_t)((rc->flags & ~EBPFMON_REC_UNWANTED) |
+                              (wanted && !wanted[i] ? EBPFMON_REC_UNWANTED : 0));
+    }
+    free(wanted);
 }
 
 void ebpfMonPlacingRemove(ebpfMonTarget *t)

@@ -13,6 +13,9 @@ ebpfMonClosures *ebpfMonPlacingClosures(const ebpfMonCatalogue *cat);
 /* Puts closures in force, in place of those before. 0, or -1: no room. */
 int ebpfMonPlacingSet(ebpfMonTarget *t, const ebpfMonClosures *c);
 
+/* Which chains level trace keeps: those with a record that the filter shows. For when that has changed. */
+void ebpfMonPlacingWanted(ebpfMonTarget *t);
+
 /* Gives back the target's part of the table. */
 void ebpfMonPlacingRemove(ebpfMonTarget *t);
 

@@ -19,17 +19,10 @@
 
 #define SPANS_MAX 1000 /* of one trace */
 #define SENDS_MAX 8    /* of one half */
-#define TOLD      1024 /* chains whose trace is remembered */
 #define DEPTH     8    /* IOCs that one trace goes through while it is open */
 #define HALVES    32   /* halves below halves */
 #define RATE      500  /* messages of programs, a second */
 
-/* What is told is remembered for those that it sent something to, and for what it left processing. */
-static struct {
-    ebpfMonChainId chain;
-    uint8_t id[16];
-} told[TOLD];
-static unsigned nextTold;
 static uint64_t salt;
 static uint64_t offset; /* of the trace that is being told */
 
@@ -62,28 +55,6 @@ static void messageSpan(const struct ebpfMonPeer *p, uint32_t seq, uint8_t span[
 static void messageTrace(const struct ebpfMonPeer *p, uint32_t seq, uint8_t trace[16])
 {
     ebpfMonMessageTrace(p->addr, p->port, p->saddr, p->sport, seq, trace);
-}
-
-static const uint8_t *toldId(const ebpfMonChainId *chain)
-{
-    for (unsigned i = 0; i < TOLD; i++)
-        if (told[i].chain.iocId == chain->iocId && told[i].chain.tid == chain->tid &&
-            told[i].chain.begin == chain->begin)
-            return told[i].id;
-    return NULL;
-}
-
-static void remember(const ebpfMonHalf *half, const uint8_t id[16])
-{
-    unsigned at = nextTold++ % TOLD;
-
-    told[at].chain = ebpfMonHalfId(half);
-    memcpy(told[at].id, id, sizeof(told[at].id));
-}
-
-int ebpfMonSpansTold(const ebpfMonChainId *chain)
-{
-    return toldId(chain) != NULL;
 }
 
 static int hasMessage(const ebpfMonTrace *trace)
@@ -124,14 +95,14 @@ static void choose(ebpfMonTrace *trace, unsigned depth)
         sender = ebpfMonTracesFind(&put->linkChain);
         if (sender)
             choose(sender, depth + 1);
-        known = sender ? sender->id : toldId(&put->linkChain);
+        known = sender ? sender->id : ebpfMonTracesTold(&put->linkChain);
     }
     if (trace->hasId) /* it is its own sender's sender */
         return;
     trace->hasId = 1;
     if (!put && trace->first->chain.causeBegin) {
         chain = ebpfMonBegunBy(trace->first);
-        known = toldId(&chain);
+        known = ebpfMonTracesTold(&chain);
     }
     chain = ebpfMonHalfId(trace->first);
     if (known)
@@ -159,6 +130,22 @@ static void ofIoc(ebpfMonSpan *s, const ebpfMonTarget *t)
     snprintf(s->service.name, sizeof(s->service.name), "%s", t->name);
     snprintf(s->service.version, sizeof(s->service.version), "%s", t->version);
     s->service.pid = (uint32_t)t->pid;
+}
+
+/* A program on this host; an IOC that we know by the name that it has elsewhere. */
+static void ofProgram(ebpfMonSpan *s, uint32_t pid, const char *command)
+{
+    const ebpfMonTarget *t;
+
+    ebpfMonTargetsLock();
+    t = ebpfMonTargetByPid((pid_t)pid);
+    if (t)
+        ofIoc(s, t);
+    ebpfMonTargetsUnlock();
+    if (t)
+        return;
+    snprintf(s->service.name, sizeof(s->service.name), "%s", command);
+    s->service.pid = pid;
 }
 
 /* A put as its sender sees it: from when it wrote, if that is known, until the message was seen. */
@@ -212,12 +199,11 @@ static void tellSender(const ebpfMonTrace *trace)
     char name[sizeof(s.name)];
 
     if (!hasMessage(trace) || !put->pid ||
-        (put->linkChain.iocId && (ebpfMonTracesFind(&put->linkChain) || toldId(&put->linkChain))))
+        (put->linkChain.iocId && (ebpfMonTracesFind(&put->linkChain) || ebpfMonTracesTold(&put->linkChain))))
         return;
     snprintf(name, sizeof(name), "put %.80s", put->pv);
     start(&s, trace->id, name);
-    snprintf(s.service.name, sizeof(s.service.name), "%s", put->linkIoc[0] ? put->linkIoc : put->command);
-    s.service.pid = put->pid;
+    ofProgram(&s, put->pid, put->command);
     ebpfMonSpanAddText(&s, "user.name", put->user);
     tellClient(&s, &put->key.peer, put->key.seq, put->pv, put->key.at + offset, put->key.at + offset);
 }
@@ -338,6 +324,8 @@ static void account(ebpfMonSpan *s, const struct ebpfMonChain *c)
     ebpfMonSpanAddText(s, "thread.name", name);
     ebpfMonSpanAddInteger(s, "thread.id", c->head.tid);
     ebpfMonSpanAddDouble(s, "epics.chain.wait", (double)c->wait / 1000);
+    if (c->handed)
+        ebpfMonSpanAddDouble(s, "epics.chain.queue_wait", (double)c->handed / 1000);
     ebpfMonSpanAddDouble(s, "epics.chain.slept", (double)slept / 1000);
     ebpfMonSpanAddDouble(s, "epics.chain.cpu_wait", (double)c->queued / 1000);
     if (slept && c->syscall >= 0) {
@@ -352,7 +340,7 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     teller x = { .t = t, .trace = trace };
     const char *root = ebpfMonCatalogueName(t->cat, c->rootSlot);
     static ebpfMonSpan s;
-    ebpfMonChainId first = ebpfMonHalfId(trace->first), cause = ebpfMonBegunBy(trace->first);
+    ebpfMonChainId chain = ebpfMonHalfId(trace->first), cause = ebpfMonBegunBy(trace->first);
     char why[512];
     uint32_t total = 0;
     uint8_t above[8];
@@ -362,23 +350,20 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     begin();
     offset = offsetNow(c->begin);
     choose(trace, 0);
-    for (const ebpfMonHalf *half = trace->first; half; half = half->next) {
+    for (const ebpfMonHalf *half = trace->first; half; half = half->next)
         total += half->chain.total;
-        if (trace->sends || trace->cut)
-            remember(half, trace->id);
-    }
     tellSender(trace);
     start(&s, trace->id, root);
     ofIoc(&s, t);
     snprintf(s.root, sizeof(s.root), "%s", root);
-    ebpfMonChainSpan(salt, &first, 0, s.id);
+    ebpfMonChainSpan(salt, &chain, 0, s.id);
     memcpy(above, s.id, sizeof(above));
     if (hasMessage(trace)) {
         s.kind = ebpfMonSpanServer;
         messageSpan(&trace->put->key.peer, trace->put->key.seq, s.parent);
     } else if (trace->put && trace->put->linkChain.iocId) {
         ebpfMonChainSpan(salt, &trace->put->linkChain, 0, s.parent);
-    } else if (!trace->put && c->causeBegin && toldId(&cause)) {
+    } else if (!trace->put && c->causeBegin && ebpfMonTracesTold(&cause)) {
         ebpfMonChainSpan(salt, &cause, 0, s.parent);
     }
     s.start = c->begin + offset;
@@ -387,7 +372,7 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     ebpfMonSpanAddText(&s, "epics.record.name", root);
     ebpfMonSpanAddText(&s, "epics.chain.cause", why);
     ebpfMonSpanAddInteger(&s, "epics.chain.records", total);
-    ebpfMonSpanAddBool(&s, "epics.chain.incomplete", trace->cut);
+    ebpfMonSpanAddBool(&s, "epics.chain.incomplete", trace->cut || c->flags & EBPFMON_CHAIN_LATE);
     account(&s, c);
     ebpfMonExportSpan(&s);
     tellRecords(&x, trace->first, above, 0);
@@ -416,8 +401,7 @@ void ebpfMonSpansMessage(const ebpfMonPut *put, const struct ebpfMonPeer *peer, 
     messageTrace(peer, seq, id);
     snprintf(name, sizeof(name), "put %.80s", put->pv);
     start(&s, id, name);
-    snprintf(s.service.name, sizeof(s.service.name), "%s", put->command);
-    s.service.pid = put->peerPid;
+    ofProgram(&s, put->peerPid, put->command);
     ebpfMonSpanAddText(&s, "user.name", put->user);
     ebpfMonSpanAddText(&s, "server.address", put->server);
     from = at + offsetNow(at);

@@ -9,9 +9,6 @@
  * exported. */
 void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace);
 
-/* Whether this chain was told of a moment ago. Event thread. */
-int ebpfMonSpansTold(const ebpfMonChainId *chain);
-
 /* A put that a program on this host sent to a server that we do not watch: the monitor of that host joins it to what it
  * set going there. Wire thread. Some hundred a second at most. */
 void ebpfMonSpansMessage(const ebpfMonPut *put, const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at);

@@ -13,13 +13,13 @@ static int whenOf(const ebpfMonField *link)
 }
 
 /* Open addressing; node + 1, 0: free. */
-static struct { uint32_t index, node; } place[PLACES];
+static struct { uint32_t index, node; } taken[PLACES];
 
 static uint32_t placeOf(uint32_t index)
 {
     uint32_t at = index * 2654435761u % PLACES;
 
-    while (place[at].node && place[at].index != index)
+    while (taken[at].node && taken[at].index != index)
         at = (at + 1) % PLACES;
     return at;
 }
@@ -28,10 +28,10 @@ static void add(ebpfMonShape *s, uint32_t index, const struct ebpfMonChainRec *r
 {
     uint32_t at = placeOf(index);
 
-    if (place[at].node || s->nodes == EBPFMON_SHAPE_NODES)
+    if (taken[at].node || s->nodes == EBPFMON_SHAPE_NODES)
         return;
-    place[at].index = index;
-    place[at].node = s->nodes + 1;
+    taken[at].index = index;
+    taken[at].node = s->nodes + 1;
     s->record[s->nodes] = index;
     s->rec[s->nodes] = rec;
     s->node[s->nodes++].time = time;
@@ -47,9 +47,9 @@ static uint32_t links(const ebpfMonTarget *t, const ebpfMonShape *s, ebpfMonTree
         const ebpfMonRecord *rec = &t->cat->rec[s->record[i]];
 
         for (uint32_t k = 0; k < rec->toCount && n < EDGES; k++) {
-            uint32_t at = placeOf(rec->to[k]), field = rec->to[rec->toCount + k], to = place[at].node - 1;
+            uint32_t at = placeOf(rec->to[k]), field = rec->to[rec->toCount + k], to = taken[at].node - 1;
 
-            if (place[at].node)
+            if (taken[at].node)
                 edge[n++] = (ebpfMonTreeEdge){
                     .from = i, .to = to, .via = field,
                     .when = s->rec[i] && s->rec[to] ? whenOf(&t->cat->field[field]) : ebpfMonTreeEither,
@@ -65,7 +65,7 @@ int ebpfMonShapeOf(const ebpfMonTarget *t, const ebpfMonHalf *half, ebpfMonShape
     int64_t end = half->count ? ebpfMonStampNs(half->rec[half->count - 1].time) : 0;
     uint32_t root;
 
-    memset(place, 0, sizeof(place));
+    memset(taken, 0, sizeof(taken));
     s->nodes = 0;
     for (uint32_t i = 0; i < half->count; i++)
         add(s, half->rec[i].slot, &half->rec[i], ebpfMonStampNs(half->rec[i].time));
@@ -73,6 +73,6 @@ int ebpfMonShapeOf(const ebpfMonTarget *t, const ebpfMonHalf *half, ebpfMonShape
     for (unsigned i = 0; i < EBPFMON_ASYNC; i++)
         if (half->chain.async[i])
             add(s, half->chain.async[i] - 1, NULL, end);
-    root = place[placeOf(half->chain.rootSlot)].node - 1;
+    root = taken[placeOf(half->chain.rootSlot)].node - 1;
     return ebpfMonTree(s->node, s->nodes, root, edge, links(t, s, edge), s->order);
 }

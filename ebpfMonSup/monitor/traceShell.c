@@ -34,10 +34,16 @@ static int lookFor(const char *pattern)
 
     ebpfMonTargetsLock();
     for (ebpfMonTarget *t = ebpfMonTargetsFirst(); t; t = t->next) {
-        uint32_t n = 0;
+        uint32_t n = 0, hidden = 0;
 
         for (uint32_t i = 0; !t->gone && t->cat && t->level > ebpfMonLevelOff && i < t->cat->count; i++)
-            n += (uint32_t)!!epicsStrGlobMatch(ebpfMonCatalogueName(t->cat, i), pattern);
+            if (epicsStrGlobMatch(ebpfMonCatalogueName(t->cat, i), pattern)) {
+                n++;
+                hidden += t->how && !(t->how[i] & EBPFMON_SHOWN);
+            }
+        if (hidden)
+            printf("%s: the filter's record pattern leaves out %u of them, and chains without any other record\n",
+                   t->name, hidden);
         if (n && t->level < ebpfMonLevelTrace)
             printf("%s: %u record%s, watched at level %s, which keeps slow chains at most. All: ebpfMonLevel \"%s\" trace\n",
                    t->name, n, n == 1 ? "" : "s", ebpfMonLevelName(t->level), t->name);

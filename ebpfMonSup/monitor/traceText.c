@@ -140,6 +140,8 @@ static void account(text *x, const struct ebpfMonChain *c)
     char name[24];
 
     add(x, "  %.*s on CPU %u: held the lock %.1f us", EBPFMON_COMM_MAX - 1, c->comm, c->cpu, (double)held / 1000);
+    if (c->handed)
+        add(x, ", after %.1f us in the queue", (double)c->handed / 1000);
     if (slept >= 1000)
         add(x, ", slept %.1f us", (double)slept / 1000);
     if (slept >= 1000 && c->syscall >= 0) {
@@ -212,6 +214,8 @@ size_t ebpfMonTraceText(ebpfMonTarget *t, const ebpfMonTrace *trace, char *buf, 
     for (unsigned i = 0; i < EBPFMON_TRACE_BUSY; i++)
         if (trace->busy[i] && trace->busy[i] <= t->cat->count)
             add(&x, "  incomplete: %s processes still\n", ebpfMonCatalogueName(t->cat, trace->busy[i] - 1));
+    if (c->flags & EBPFMON_CHAIN_LATE)
+        add(&x, "  incomplete: it was under way when it was looked at first\n");
     if (trace->cut)
         add(&x, "  incomplete: not all that belongs to it was kept\n");
     for (const ebpfMonHalf *half = trace->first; half; half = half->next)

@@ -4,8 +4,6 @@
 
 #include "export/span.h"
 #include "monitor/sends.h"
-#include "monitor/slow.h"
-#include "monitor/spans.h"
 #include "monitor/traces.h"
 
 #define OPEN_MAX    256
@@ -17,6 +15,7 @@
 #define SEND_NS     1000000000ull /* … or its link is not connected */
 #define SENDER_NS   100000000ull
 #define SENDS_MAX   8             /* of one half */
+#define TOLD        1024          /* chains whose trace is remembered */
 #define THREADS     256           /* whose last put is remembered, by tid */
 
 typedef struct {
@@ -26,6 +25,15 @@ typedef struct {
     ebpfMonTracePut put;
 } lastPut;
 
+/* For those that it sent something to. */
+typedef struct {
+    ebpfMonChainId chain;
+    uint8_t id[16];
+} toldTrace;
+
+static ebpfMonTraceFn teller;
+static toldTrace told[TOLD];
+static unsigned nextTold;
 static ebpfMonTrace *first, *last; /* the oldest first */
 static unsigned open;
 static uint32_t records;
@@ -55,6 +63,18 @@ static void release(ebpfMonTrace *trace)
     free(trace);
 }
 
+void ebpfMonTracesStart(ebpfMonTraceFn tell)
+{
+    teller = tell;
+}
+
+ebpfMonChainId ebpfMonHalfId(const ebpfMonHalf *half)
+{
+    return (ebpfMonChainId){
+        .iocId = half->chain.head.iocId, .tid = half->chain.head.tid, .begin = half->chain.begin,
+    };
+}
+
 static void tell(ebpfMonTrace *trace, ebpfMonTrace *before)
 {
     ebpfMonTarget *t;
@@ -67,19 +87,16 @@ static void tell(ebpfMonTrace *trace, ebpfMonTrace *before)
         trace->cut |= trace->busy[i] != 0;
     ebpfMonTargetsLock();
     t = ebpfMonTargetById(trace->iocId);
-    if (t && t->cat == trace->cat) { /* else its records were read anew since, and the indexes are of other ones */
-        ebpfMonSlowTell(t, trace);
-        ebpfMonSpansTell(t, trace);
-    }
+    if (t && t->cat == trace->cat) /* else its records were read anew since, and the indexes are of other ones */
+        teller(t, trace);
     ebpfMonTargetsUnlock();
-    release(trace);
-}
+    for (const ebpfMonHalf *half = trace->hasId ? trace->first : NULL; half; half = half->next) {
+        toldTrace *x = &told[nextTold++ % TOLD];
 
-ebpfMonChainId ebpfMonHalfId(const ebpfMonHalf *half)
-{
-    return (ebpfMonChainId){
-        .iocId = half->chain.head.iocId, .tid = half->chain.head.tid, .begin = half->chain.begin,
-    };
+        x->chain = ebpfMonHalfId(half);
+        memcpy(x->id, trace->id, sizeof(x->id));
+    }
+    release(trace);
 }
 
 static ebpfMonChainId begunBy(uint32_t iocId, const struct ebpfMonChain *chain)
@@ -109,13 +126,22 @@ static int sends(const ebpfMonTrace *trace, uint64_t now)
     return 0;
 }
 
+const uint8_t *ebpfMonTracesTold(const ebpfMonChainId *chain)
+{
+    for (unsigned i = 0; i < TOLD; i++)
+        if (told[i].chain.iocId == chain->iocId && told[i].chain.tid == chain->tid &&
+            told[i].chain.begin == chain->begin)
+            return told[i].id;
+    return NULL;
+}
+
 /* The chain that sent the put may end after the one that the put set going. */
 static int sender(const ebpfMonTrace *trace, uint64_t now)
 {
     const ebpfMonChainId *chain = trace->put ? &trace->put->linkChain : NULL;
 
     return chain && chain->iocId && now - trace->since < SENDER_NS && ebpfMonExportsSpans() &&
-           !ebpfMonTracesFind(chain) && !ebpfMonSpansTold(chain);
+           !ebpfMonTracesFind(chain) && !ebpfMonTracesTold(chain);
 }
 
 /* "now" may be a little before the trace's end, by another clock reading. */

@@ -60,6 +60,13 @@ ebpfMonChainId ebpfMonHalfId(const ebpfMonHalf *half);
 /* The one that left its root processing. */
 ebpfMonChainId ebpfMonBegunBy(const ebpfMonHalf *half);
 
+/* Called for each trace that is complete, or never will be; under ebpfMonTargetsLock. May choose its id. */
+typedef void (*ebpfMonTraceFn)(ebpfMonTarget *t, ebpfMonTrace *trace);
+void ebpfMonTracesStart(ebpfMonTraceFn tell);
+
+/* The id of the trace that this chain was told in, if that was a moment ago and it had one; else NULL. */
+const uint8_t *ebpfMonTracesTold(const ebpfMonChainId *chain);
+
 /* The one that this chain is a half of, while it is open; NULL: none. */
 ebpfMonTrace *ebpfMonTracesFind(const ebpfMonChainId *chain);
 

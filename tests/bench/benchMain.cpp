@@ -2,26 +2,47 @@
 /*
  * benchIoc DBD DB...: an IOC that does one thing as fast as it can, and says what one took.
  *
- * Reads lines "WHAT MS" from stdin, does WHAT for MS milliseconds in this one thread and answers
- * "WHAT NS", the mean ns of one. WHAT is
+ * Reads lines "WHAT MS" from stdin, does WHAT for MS milliseconds and answers "WHAT NS COUNT" on what was stdout at the
+ * start: the mean ns of one, and how many there were. In this one thread it does
  *   process   one record of the chain that begins with BENCH:1 (as a scan thread would: lock, process, unlock)
  *   put       dbPutField of a field that does not process its record
  *   putproc   dbPutField of a field that does
  *   read      dbGetField
- * The chain's length is the number in the record BENCH:LEN.
+ * and in the thread of a queue, each one asking for the next, so that none sleeps:
+ *   interrupt scanIoRequest: a callback that processes BENCH:INTR
+ *   async     BENCH:ASYNC, begun, and completed by a callback
+ *   once      scanOnce of BENCH:ONCE
+ * The chain's length is the number in the record BENCH:LEN. Other lines:
+ *   tpro N    sets TPRO of the four records
+ *   stdout F  what the IOC prints goes to file F from now on
+ *   slow N US each Nth chain of "process" takes US longer, which is not counted; 0: none
  */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <aiRecord.h>
+#include <callback.h>
 #include <dbAccess.h>
 #include <dbCommon.h>
+#include <dbScan.h>
+#include <devSup.h>
+#include <epicsAtomic.h>
+#include <epicsEvent.h>
 #include <epicsExit.h>
+#include <epicsExport.h>
+#include <epicsThread.h>
 #include <iocInit.h>
+#include <menuScan.h>
 
 extern "C" int benchIoc_registerRecordDeviceDriver(struct dbBase *pdbbase);
 
-static DBADDR chain, plainField, procField;
+static DBADDR chain, plainField, procField, intr, async, once;
+static IOSCANPVT interrupts;
+static epicsCallback completion;
+static int slowEvery;
+static double slowNs, spun;
 
 static double now()
 {
@@ -31,10 +52,24 @@ static double now()
     return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
+static void spin(double ns)
+{
+    double begin = now(), t;
+
+    do
+        t = now();
+    while (t - begin < ns);
+    spun += t - begin;
+}
+
 static void process()
 {
+    static int n;
+
     dbScanLock(chain.precord);
     dbProcess(chain.precord);
+    if (slowEvery && ++n % slowEvery == 0)
+        spin(slowNs);
     dbScanUnlock(chain.precord);
 }
 
@@ -57,28 +92,141 @@ static void read()
     dbGetField(&procField, DBR_DOUBLE, &value, NULL, &n, NULL);
 }
 
-/* Mean ns of one: the clock is read once in a batch, so that it costs nothing. */
-static double measure(void (*once)(), double ms)
+struct result { double ns, count; };
+
+/* The clock is read once in a batch, so that it costs nothing. */
+static result measure(void (*once)(), double ms)
 {
     const int batch = 64;
     double begin = now(), end = begin + ms * 1e6, t;
     double n = 0;
 
+    spun = 0;
     do {
         for (int i = 0; i < batch; i++)
             once();
         n += batch;
         t = now();
     } while (t < end);
-    return (t - begin) / n;
+    return {(t - begin - spun) / n, n};
+}
+
+/* --- by the threads of queues ------------------------------------------------------------------------------ */
+
+static int running;
+static double turns;
+static epicsEventId stopped;
+
+/* One is done. Is another to follow? */
+static bool turn()
+{
+    turns++;
+    if (epicsAtomicGetIntT(&running))
+        return true;
+    epicsEventMustTrigger(stopped);
+    return false;
+}
+
+static void interrupt() { scanIoRequest(interrupts); }
+
+static void interrupted(void *, IOSCANPVT, int)
+{
+    if (turn())
+        interrupt();
+}
+
+static void begin()
+{
+    dbScanLock(async.precord);
+    dbProcess(async.precord);
+    dbScanUnlock(async.precord);
+}
+
+static void complete(epicsCallback *)
+{
+    dbScanLock(async.precord); /* as ProcessCallback of callback.c does */
+    async.precord->rset->process(async.precord);
+    dbScanUnlock(async.precord);
+    if (turn())
+        begin();
+}
+
+static void onceDone(void *, dbCommon *);
+
+static void scanOne() { scanOnceCallback(once.precord, onceDone, NULL); }
+
+static void onceDone(void *, dbCommon *)
+{
+    if (turn())
+        scanOne();
+}
+
+static result measureQueue(void (*first)(), double ms)
+{
+    double t = now();
+
+    turns = 0;
+    epicsAtomicSetIntT(&running, 1);
+    first();
+    epicsThreadSleep(ms / 1e3);
+    epicsAtomicSetIntT(&running, 0);
+    epicsEventMustWait(stopped);
+    return {(now() - t) / turns, turns};
+}
+
+static long intInfo(int, dbCommon *, IOSCANPVT *to)
+{
+    *to = interrupts;
+    return 0;
+}
+
+static long readAi(aiRecord *prec)
+{
+    if (prec->scan == menuScanPassive && !prec->pact) {
+        prec->pact = TRUE;
+        callbackRequest(&completion);
+        return 0;
+    }
+    prec->val += 1;
+    prec->udf = FALSE;
+    return 2;
+}
+
+static aidset devAiBench = {{6, NULL, NULL, NULL, intInfo}, readAi, NULL};
+extern "C" {
+epicsExportAddress(dset, devAiBench);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- */
+
+static void setTpro(int value)
+{
+    DBADDR *roots[] = {&chain, &intr, &async, &once};
+
+    for (DBADDR *root : roots) {
+        dbScanLock(root->precord);
+        root->precord->tpro = (epicsUInt8)value;
+        dbScanUnlock(root->precord);
+    }
 }
 
 int main(int argc, char *argv[])
 {
-    char line[64], what[16];
+    char line[256], what[16], file[200];
     double ms, length;
+    FILE *answers;
     long n = 1;
     DBADDR lengthField;
+
+    static const struct {
+        const char *name;
+        result (*measure)(void (*)(), double);
+        void (*once)();
+    } works[] = {
+        {"process", measure, process},         {"put", measure, put},          {"putproc", measure, putproc},
+        {"read", measure, read},               {"async", measureQueue, begin}, {"once", measureQueue, scanOne},
+        {"interrupt", measureQueue, interrupt}
+    };
 
     if (argc < 3) {
         fprintf(stderr, "usage: benchIoc DBD DB...\n");
@@ -90,32 +238,44 @@ int main(int argc, char *argv[])
     for (int i = 2; i < argc; i++)
         if (dbLoadRecords(argv[i], NULL))
             return 1;
+    stopped = epicsEventMustCreate(epicsEventEmpty);
+    scanIoInit(&interrupts);
+    scanIoSetComplete(interrupts, interrupted, NULL);
+    callbackSetCallback(complete, &completion);
+    callbackSetPriority(priorityMedium, &completion);
     if (iocInit())
         return 1;
     if (dbNameToAddr("BENCH:1", &chain) || dbNameToAddr("BENCH:PUT.HOPR", &plainField) ||
         dbNameToAddr("BENCH:PUT", &procField) || dbNameToAddr("BENCH:LEN", &lengthField) ||
+        dbNameToAddr("BENCH:INTR", &intr) || dbNameToAddr("BENCH:ASYNC", &async) || dbNameToAddr("BENCH:ONCE", &once) ||
         dbGetField(&lengthField, DBR_DOUBLE, &length, NULL, &n, NULL))
         return 1;
-    printf("ready\n");
     fflush(stdout);
+    answers = fdopen(dup(STDOUT_FILENO), "w");
+    if (!answers)
+        return 1;
+    fprintf(answers, "ready\n");
+    fflush(answers);
 
     while (fgets(line, sizeof(line), stdin)) {
-        double ns;
+        if (sscanf(line, "slow %d %lf", &slowEvery, &slowNs) == 2) {
+            slowNs *= 1e3;
+        } else if (sscanf(line, "tpro %lf", &ms) == 1) {
+            setTpro((int)ms);
+        } else if (sscanf(line, "stdout %199s", file) == 1) {
+            if (!freopen(file, "w", stdout)) /* a terminal gets each line by itself, all else blocks */
+                return 1;
+        } else if (sscanf(line, "%15s %lf", what, &ms) == 2) {
+            for (auto &work : works)
+                if (!strcmp(what, work.name)) {
+                    result r = work.measure(work.once, ms);
 
-        if (sscanf(line, "%15s %lf", what, &ms) != 2)
-            continue;
-        if (!strcmp(what, "process"))
-            ns = measure(process, ms) / length;
-        else if (!strcmp(what, "put"))
-            ns = measure(put, ms);
-        else if (!strcmp(what, "putproc"))
-            ns = measure(putproc, ms);
-        else if (!strcmp(what, "read"))
-            ns = measure(read, ms);
-        else
-            continue;
-        printf("%s %.1f\n", what, ns);
-        fflush(stdout);
+                    if (work.once == process)
+                        r.ns /= length;
+                    fprintf(answers, "%s %.1f %.0f\n", what, r.ns, r.count);
+                    fflush(answers);
+                }
+        }
     }
     epicsExit(0);
     return 0;

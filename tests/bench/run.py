@@ -3,11 +3,14 @@
 
 benchIoc does one thing as fast as it can; observers are attached to it one after the other, several times
 round, so that a slow minute of the machine falls on all of them. Shown is the best of all rounds, and as
-spread how far the median lies above it. EPICS_BASE says where Base is. Started by tools/bench.sh.
+spread how far the median lies above it. "Switch" is two threads that have nothing to do with an IOC (benchSwitch).
+EPICS_BASE says where Base is. Started by tools/bench.sh.
 
-    run.py [--rounds N] [--ms MILLISECONDS] [--length RECORDS] [--shape chain|tree]
+    run.py [--rounds N] [--ms MILLISECONDS] [--length RECORDS] [--shape chain|tree] [--work WORK]
+           [--only TEXT] [--markdown]
 """
 import argparse
+import contextlib
 import os
 import platform
 import random
@@ -19,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tty
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -26,8 +30,11 @@ BASE = Path(os.environ["EPICS_BASE"])
 ARCH = os.environ.get("EPICS_HOST_ARCH") or subprocess.check_output(
     ["perl", str(BASE / "lib/perl/EpicsHostArch.pl")], text=True).strip()
 BENCH = Path(__file__).resolve().parent
-WORK = ("process", "put", "putproc", "read")
-TITLES = ("record processing", "plain put", "put, processing", "read")
+WORK = {"process": "record", "put": "put", "putproc": "put proc", "read": "read", "interrupt": "I/O Intr",
+        "async": "async", "once": "scanOnce", "switch": "switch"}
+QUEUES = ("process", "interrupt", "async", "once")  # what TPRO tells of
+SLOW = 100, 400  # each 100th chain takes 400 us longer
+NONE, NOBODY = "none: ebpfMon, off", "no ebpfMon at all"
 P = "BENCH:EBPF:"
 
 
@@ -60,6 +67,9 @@ def free_port():
 
 def database(length, shape):
     text = f'record(longin, "BENCH:LEN") {{ field(VAL, "{length}") }}\nrecord(ao, "BENCH:PUT") {{ }}\n'
+    text += ('record(ai, "BENCH:INTR") { field(DTYP, "bench") field(SCAN, "I/O Intr") }\n'
+             'record(ai, "BENCH:ASYNC") { field(DTYP, "bench") }\n'
+             'record(calc, "BENCH:ONCE") { field(INPA, "BENCH:ONCE") field(CALC, "A+1") }\n')
     for i in range(1, length + 1):
         if shape == "tree" and 2 * i <= length:
             links = "".join(f' field(LNK{k + 1}, "BENCH:{2 * i + k}")' for k in (0, 1) if 2 * i + k <= length)
@@ -99,15 +109,19 @@ class Child:
 
 
 class Bench:
-    def __init__(self, tmp, length, shape="chain"):
+    def __init__(self, tmp, length, shape, works):
+        self.works = works
         (tmp / "bench.db").write_text(database(length, shape))
         self.port = free_port()
         self.env = loopback(self.port)
         self.repeater = Child([BASE / "bin" / ARCH / "caRepeater"], stdout=subprocess.DEVNULL, env=self.env)
         self.ioc = Child([BENCH / f"O.{ARCH}" / "benchIoc", BENCH / "O.Common/benchIoc.dbd", tmp / "bench.db"],
                          env={**self.env, "IOC": "bench"}, cwd=tmp)
-        self.ioc.wait_line("ready")
+        self.threads = Child([BENCH / f"O.{ARCH}" / "benchSwitch"])
+        for child in (self.ioc, self.threads):
+            child.wait_line("ready")
         self.monitor = None
+        self.fates = {}  # of the chains of "process", by observer: all, kept, lost
         self.lib = self.core_file()
 
     def core_file(self):
@@ -118,12 +132,36 @@ class Bench:
                 return path
         return os.readlink(f"/proc/{self.ioc.process.pid}/exe")
 
-    def measure(self, ms):
+    def outputs(self, tmp, stack):
+        """Where an IOC may print to. Pipe and terminal, as of a console server, are read by another process."""
+        os.mkfifo(tmp / "pipe")
+        master, slave = os.openpty()
+        tty.setraw(slave)
+        self.files = {"/dev/null": "/dev/null", "pipe": tmp / "pipe", "terminal": os.ttyname(slave)}
+        # Opened for both ends, so that it lasts from one round to the next.
+        for fd in master, os.open(tmp / "pipe", os.O_RDWR):
+            stack.callback(subprocess.Popen(["cat"], stdin=fd, stdout=subprocess.DEVNULL).kill)
+
+    def tell(self, line):
+        self.ioc.process.stdin.write(line + "\n")
+
+    def measure(self, name, observer, ms):
         result = {}
-        for what in WORK:
-            self.ioc.process.stdin.write(f"{what} {ms}\n")
-            result[what] = float(self.ioc.wait_line(f"{what} ").split()[1])
+        before = self.fate() if observer.level else None
+        for what in (w for w in observer.work if w in self.works):
+            child = self.threads if what == "switch" else self.ioc
+            child.process.stdin.write(f"{what} {ms}\n")
+            _, ns, count = child.wait_line(f"{what} ").split()
+            result[what] = float(ns)
+            if what == "process" and before:
+                time.sleep(1.2)  # LOST_CNT comes once a second
+                fate = self.fates.setdefault(name, [0, 0, 0])
+                for i, n in enumerate((int(count), *(b - a for a, b in zip(before, self.fate())))):
+                    fate[i] += n
         return result
+
+    def fate(self):
+        return [int(n) for n in self.client("caget", "-t", P + "CHAIN_SLOW_CNT", P + "LOST_CNT").split()]
 
     # --- the monitor, at each level ------------------------------------------------------------------------
     def client(self, program, *args):
@@ -140,13 +178,15 @@ class Bench:
 
     def start_monitor(self):
         self.monitor = Child([TOP / "bin" / ARCH / "ebpfMon", "st.cmd"], cwd=TOP / "iocBoot/iocEbpfMon",
-                             stdout=subprocess.DEVNULL, env={**self.env, "EBPFMON_P": P, "EPICS_CA_SERVER_PORT": str(self.port + 4)})
+                             stdout=subprocess.DEVNULL,
+                             env={**self.env, "EBPFMON_P": P, "EPICS_CA_SERVER_PORT": str(self.port + 4)})
         self.until(lambda: self.client("caget", "-t", P + "STATE").strip() == "Running", "the monitor does not run")
         self.client("caput", P + "FILTER_IOC", "bench")
         self.client("caput", P + "FILTER_BUDGET", 0)
 
-    def level(self, name):
-        self.client("caput", P + "FILTER_LEVEL", name)
+    def level(self, name, slow=0, sample=1, record="*"):
+        for part, value in ("SLOW", slow), ("SAMPLE", sample), ("REC", record), ("LEVEL", name):
+            self.client("caput", P + "FILTER_" + part, value)
 
         def there():
             names = self.client("caget", "-F", "\t", "-t", P + "IOC_NAMES").strip().split("\t")
@@ -156,23 +196,61 @@ class Bench:
         self.until(there, f"level {name} does not come")
 
     def end(self):
-        for child in (self.monitor, self.ioc, self.repeater):
+        for child in (self.monitor, self.ioc, self.threads, self.repeater):
             if child:
                 child.end(signal.SIGTERM if child is self.repeater else None)
 
 
-class Level:
-    def __init__(self, bench, name):
-        self.bench, self.name = bench, name
+class Observer:
+    """Nothing."""
+    work = tuple(WORK)
+    level = None
 
     def __enter__(self):
-        self.bench.level(self.name)
+        pass
+
+    def __exit__(self, *_):
+        pass
+
+
+class Level(Observer):
+    def __init__(self, bench, level, **chosen):
+        self.bench, self.level, self.chosen = bench, level, chosen
+
+    def __enter__(self):
+        self.bench.level(self.level, **self.chosen)
 
     def __exit__(self, *_):
         self.bench.level("off")
 
 
-class Bpftrace:
+class Slow(Level):
+    def __enter__(self):
+        super().__enter__()
+        self.bench.tell("slow {} {}".format(*SLOW))
+
+    def __exit__(self, *_):
+        self.bench.tell("slow 0 0")
+        super().__exit__()
+
+
+class Tpro(Observer):
+    """What Base prints of each record of a chain, to a file that somebody else reads, if one has to."""
+    work = QUEUES
+
+    def __init__(self, bench, file):
+        self.bench, self.file = bench, file
+
+    def __enter__(self):
+        self.bench.tell(f"stdout {self.file}")
+        self.bench.tell("tpro 1")
+
+    def __exit__(self, *_):
+        self.bench.tell("tpro 0")
+        self.bench.tell("stdout /dev/null")
+
+
+class Bpftrace(Observer):
     def __init__(self, bench, script):
         # The tick is printed by the loop that runs when all probes are attached.
         self.script = script.replace("LIB", bench.lib) + ' interval:ms:50 { printf("tick\\n"); }'
@@ -187,18 +265,17 @@ class Bpftrace:
         self.child.process.communicate(timeout=30)
 
 
-class Nothing:
-    def __enter__(self):
-        pass
-
-    def __exit__(self, *_):
-        pass
-
-
 def observers(bench):
-    yield "none", Nothing()
-    for level in ("off", "puts", "counts", "chains", "trace"):
-        yield f"ebpfMon, level {level}", Level(bench, level)
+    yield NONE, Observer()
+    for level in ("puts", "counts", "chains"):
+        yield f"ebpfMon, {level}", Level(bench, level)
+    yield "ebpfMon, chains, slow: none", Level(bench, "chains", slow=1000000)
+    yield "ebpfMon, chains, slow: 1 in 100", Slow(bench, "chains", slow=SLOW[1] * 3 // 4)
+    yield "ebpfMon, trace, every chain", Level(bench, "trace")
+    yield "ebpfMon, trace, 1 in 100", Level(bench, "trace", sample=100)
+    yield "ebpfMon, trace, no record matches", Level(bench, "trace", record="none:*")
+    for what, file in bench.files.items():
+        yield f"TPRO, {what}", Tpro(bench, file)
     both = "uprobe:LIB:dbProcess, uprobe:LIB:dbPut "
     yield "empty uprobe (dbProcess, dbPut)", Bpftrace(bench, both + "{ }")
     yield "bpftrace, count by record", Bpftrace(bench, both + "{ @[arg0] = count(); }")
@@ -207,17 +284,31 @@ def observers(bench):
         "/@t[tid]/ { @us = hist(nsecs - @t[tid]); delete(@t[tid]); }")
 
 
-def table(results):
-    best = {name: {w: min(r[w] for r in rounds) for w in WORK} for name, rounds in results.items()}
-    spread = {name: {w: statistics.median(r[w] for r in rounds) / best[name][w] - 1 for w in WORK}
-              for name, rounds in results.items()}
-    print(f"{'':33}" + "".join(f"{t:^26}" for t in TITLES))
-    print(f"{'observer':33}" + f"{'×':>8}{'ns':>10}{'spread':>8}" * len(WORK))
-    for name in results:
-        line = f"{name:33}"
-        for w in WORK:
-            line += f"{best[name][w] / best['none'][w]:8.2f}{best[name][w]:10.0f}{spread[name][w]:8.0%}"
-        print(line)
+def rows(results, works, fates):
+    """A line of cells for each observer: ratios with their spread, what became of the chains, then nanoseconds."""
+    yield ["observer", *(f"{WORK[w]} ×" for w in works), "kept", "lost", *(f"{WORK[w]} ns" for w in works)]
+    best = {name: {w: min(r[w] for r in rounds) for w in rounds[0]} for name, rounds in results.items()}
+    for name, rounds in results.items():
+        cells = []
+        for w in works:
+            ratio = best[name].get(w, 0) / best[NONE][w]
+            median = statistics.median(r[w] for r in rounds) if ratio else 0
+            digits = 2 if ratio < 10 else 1 if ratio < 100 else 0
+            cells.append(f"{ratio:.{digits}f} +{median / best[name][w] - 1:.0%}" if ratio else "")
+        chains, kept, lost = fates.get(name, (0, 0, 0))
+        cells += [f"{n / chains:.1%}" if n else "" for n in (kept, lost)]
+        yield [name, *cells, *(f"{best[name][w]:.0f}" if w in best[name] else "" for w in works)]
+
+
+def table(cells, markdown):
+    wide = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    for n, line in enumerate(cells):
+        if markdown:
+            print("|" + "|".join(f" {c} " for c in line) + "|")
+            if not n:
+                print("|---|" + "---:|" * (len(line) - 1))
+        else:
+            print("  ".join(f"{c:{'>' if i else '<'}{wide[i]}}" for i, c in enumerate(line)).rstrip())
 
 
 def main():
@@ -227,25 +318,29 @@ def main():
     arguments.add_argument("--length", type=int, default=100)
     arguments.add_argument("--shape", choices=("chain", "tree"), default="chain",
                            help="tree: each record but the last ones processes two others")
+    arguments.add_argument("--work", choices=WORK, action="append", help="that alone; may be given several times")
+    arguments.add_argument("--only", default="", metavar="TEXT", help="observers that have TEXT in their name")
+    arguments.add_argument("--markdown", action="store_true")
     args = arguments.parse_args()
     results = {}
-    with tempfile.TemporaryDirectory() as tmp:
-        bench = Bench(Path(tmp), args.length, args.shape)
-        try:
-            for name, observer in [("none", Nothing())] * args.rounds:  # before the monitor is there at all
-                results.setdefault(name, []).append(bench.measure(args.ms))
-            bench.start_monitor()
-            bench.level("off")
-            for _ in range(args.rounds):
-                for name, observer in observers(bench):
+    with tempfile.TemporaryDirectory() as tmp, contextlib.ExitStack() as stack:
+        bench = Bench(Path(tmp), args.length, args.shape, args.work or tuple(WORK))
+        stack.callback(bench.end)
+        bench.outputs(Path(tmp), stack)
+        for _ in range(args.rounds):  # a row of its own: not in turn with the others
+            results.setdefault(NOBODY, []).append(bench.measure(NOBODY, Observer(), args.ms))
+        bench.start_monitor()
+        bench.level("off")
+        for _ in range(args.rounds):
+            for name, observer in observers(bench):
+                if (args.only in name or name == NONE) and set(observer.work) & set(bench.works):
                     with observer:
-                        results.setdefault(name, []).append(bench.measure(args.ms))
-        finally:
-            bench.end()
+                        results.setdefault(name, []).append(bench.measure(name, observer, args.ms))
     what = "A chain of {} calc records" if args.shape == "chain" else "A tree of {} fanout and calc records"
-    print(f"{what.format(args.length)}, saturated; best of {args.rounds} rounds of {args.ms} ms; "
-          f"kernel {platform.release()}, {os.cpu_count()} CPUs\n")
-    table(results)
+    print(f"{what.format(args.length)}, saturated; best of {args.rounds} rounds of {args.ms} ms, and how far the median "
+          f'lies above it;\n× compared with "{NONE}"; kept and lost: of the chains; kernel {platform.release()}, '
+          f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}\n")
+    table(list(rows(results, bench.works, bench.fates)), args.markdown)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from harness import db, env
+from harness import db, env, zipkin
 from harness.rotel import Rotel
 from harness.wait import until
 
@@ -39,8 +39,17 @@ def iocs(module_ioc):
 
 
 @pytest.fixture(scope="module")
-def monitor(module_monitor, iocs, rotel):
-    m = module_monitor(before=[f'ebpfMonOtlp "{rotel.url}" "traces"']).start()
+def real_zipkin():
+    z = None if zipkin.missing() else zipkin.Zipkin()
+    yield z
+    if z:
+        z.discard()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, iocs, rotel, real_zipkin):
+    m = module_monitor(before=[f'ebpfMonOtlp "{rotel.url}" "traces"'] +
+                       [f'ebpfMonZipkin "{real_zipkin.url}"'] * bool(real_zipkin)).start()
     for i in iocs:
         m.wait_ioc(i)
     m.set_filter(LEVEL="trace")
@@ -149,6 +158,22 @@ def test_three_iocs(rotel, iocs, monitor):
     assert len([s for s in spans if s["parent"] == ""]) == 1
 
 
+def test_the_same_in_zipkin(rotel, iocs, monitor, real_zipkin):
+    """As its users see it: the same spans, the same parents."""
+    if not real_zipkin:
+        pytest.skip(zipkin.missing())
+    first, middle, last = iocs
+    caput(first, "ROOT.PROC")
+    spans = trace_of(rotel, last.prefix + "IN", 10, lambda s: len({x["service"] for x in s}) == 4)
+    expected = {(s["id"], s["parent"], s["service"].lower(), s["name"].lower()) for s in spans}
+
+    def told():
+        return {(s["id"], s.get("parentId", ""), s["localEndpoint"]["serviceName"], s["name"])
+                for s in real_zipkin.trace(spans[0]["trace"]) or []}
+
+    until(lambda: told() == expected, 10, lambda: f"{expected}\n{told()}")
+
+
 def test_begun_by_a_scan(rotel, iocs, monitor):
     first, _, last = iocs
     first.put("CLOCK.SCAN", ".2 second")
@@ -170,3 +195,21 @@ def test_channel_of_its_own(rotel, iocs, monitor):
     below = next(s for s in spans if s["name"] == p + "OTHER" and "epics.chain.cause" in s["attributes"])
     above = next(s for s in spans if s["name"] == p + "OWN" and "epics.chain.cause" in s["attributes"])
     assert below["parent"] == above["id"] and below["start"] >= above["start"]
+
+
+def test_a_sequencer(rotel, iocs, monitor, module_ioc):
+    """A thread of an IOC with a CA context of its own, as a sequencer program has: the IOC is the client, by its name."""
+    last = iocs[2]
+    program = module_ioc(files=[env.TESTS / "ioc" / "roads.db"], kind="roadsIoc", environ={
+        "EPICS_CA_ADDR_LIST": f"127.0.0.1:{last.port}", "EPICS_CA_AUTO_ADDR_LIST": "NO"}).start()
+    monitor.wait_ioc(program, level="trace")
+    program.command(f"roadsSeq {last.prefix}IN 42")
+
+    def mine(spans):
+        return any(s["service"] == program.name for s in spans)
+
+    spans = trace_of(rotel, last.prefix + "IN", 3, mine)
+    client, = [s for s in spans if s["service"] == program.name]
+    chain = next(s for s in spans if "epics.chain.cause" in s["attributes"])
+    assert client["kind"] == "SPAN_KIND_CLIENT" and client["name"] == f"put {last.prefix}IN" and client["parent"] == ""
+    assert chain["parent"] == client["id"] and chain["service"] == last.name

@@ -29,6 +29,10 @@ DATABASE = "".join([
     db.record("calc", "OFF", CALC="VAL+1", FLNK="$(P)DISABLED"),
     db.record("calc", "DISABLED", CALC="VAL+1", DISA="1", DISS="MINOR", FLNK="$(P)NEVER"), db.counter("NEVER"),
     db.record("calc", "LOOP", CALC="VAL+1", FLNK="$(P)LOOP2"), db.record("calc", "LOOP2", CALC="VAL+1", FLNK="$(P)LOOP"),
+    # simulated, with the severity of that
+    db.record("ai", "SIM", SIMM="YES", SIOL="$(P)VALUE PP", SIMS="MINOR", FLNK="$(P)AFTER"), db.counter("AFTER"),
+    db.record("ai", "VALUE", VAL="7"),
+    db.chain("DEEP", 300),
 ])
 
 
@@ -92,6 +96,7 @@ def test_asynchronous(latency, monitor):
     assert "3 records in 2 steps" in t[0], t
     assert re.search(rf"FLNK > {p}ASYN:DEV \(aSub\) begun", t[2]) and f"async > {p}ASYN:DEV" in t[3], t
     assert us(r"([\d.]+) ms later, in cb", t) == pytest.approx(20, abs=8), t
+    assert re.search(r"^  cb\w+ on CPU .* after [\d.]+ us in the queue", t[-1]), t
     assert f"FLNK > {p}ASYN:END" in t[4] and t[4].index("FLNK") > t[3].index("async") > t[2].index("FLNK"), t
 
 
@@ -110,6 +115,7 @@ def test_cp_link(ioc, monitor):
     ioc.put("SOURCE", 3)
     t = traced(monitor, ioc.prefix + "CP", lambda t: "CP link" in t[0])
     assert t[0].endswith(f"by CP link from {ioc.prefix}SOURCE"), t
+    assert re.search(r"^  scanOnce on CPU .* after [\d.]+ us in the queue", t[-1]), t
 
 
 def test_chain_inside_a_chain(ioc, monitor):
@@ -151,6 +157,22 @@ def test_disabled_and_loops(ioc, monitor):
     assert ", 2 records," in t[0] and t[2].count(f"FLNK > {ioc.prefix}LOOP2 ") == 1 and len(t) == 4, t
 
 
+def test_simulated(ioc, monitor):
+    ioc.put("SIM.PROC", 1)
+    t = traced(monitor, ioc.prefix + "SIM")
+    assert re.search(rf"{ioc.prefix}SIM \(ai\) = 7  MINOR SIMM$", t[1]), t
+    assert f"SIOL > {ioc.prefix}VALUE" in t[2] and f"FLNK > {ioc.prefix}AFTER" in t[3], t
+
+
+def test_deep(ioc, monitor):
+    """All of it is kept; the text has its beginning."""
+    ioc.put("DEEP0.PROC", 1)
+    t = traced(monitor, ioc.prefix + "DEEP0")
+    assert ", 300 records," in t[0] and "  … 200 more" in t, t
+    names = [re.search(r"(\S+) \(calc\)", l)[1] for l in t[1:101]]
+    assert names == [f"{ioc.prefix}DEEP{i}" for i in range(100)]
+
+
 def test_record_pattern(ioc, monitor):
     """The filter's records: a trace is shown if it has one of them."""
     monitor.set_filter(REC=ioc.prefix + "SCANNED")
@@ -160,6 +182,7 @@ def test_record_pattern(ioc, monitor):
         for _ in range(5):
             ioc.put("OFF.PROC", 1)
         until(lambda: monitor.get("CHAIN_SLOW_CNT") >= before + 5, 10, "traces go on")
+        traced(monitor, ioc.prefix + "SCAN", lambda t: "by scan" in t[0])
         newest = re.findall(r"(?m)^\d{4}-\S+ \S+ \S+: (\S+) ", monitor.lines("CHAIN_SLOW"))[:5]
         assert set(newest) == {ioc.prefix + "SCAN"}, newest
     finally:
@@ -176,3 +199,20 @@ def test_one_in_many(ioc, monitor):
         assert settled(lambda: monitor.get("CHAIN_SLOW_CNT"), 10, quiet=1.5) == count + 10
     finally:
         monitor.set_filter(REC="*", SAMPLE=1)
+
+
+def test_under_way_when_looked_at(module_ioc, monitor):
+    """A chain that began below level trace is shown, and said to be incomplete."""
+    slow = module_ioc(files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=4000000").start()
+    try:
+        monitor.wait_ioc(slow, level="trace")
+        monitor.set_filter(LEVEL="puts")
+        until(lambda: monitor.iocs()[slow.pid][3] == "puts", 10, "level puts")
+        slow.put("SLEEP.PROC", 1, wait=False)
+        until(lambda: f" {slow.prefix}SLEEP.PROC " in monitor.text("PUT_LAST"), 3, lambda: monitor.text("PUT_LAST"))
+        monitor.set_filter(LEVEL="trace")
+        t = traced(monitor, slow.prefix + "SLEEP")
+        assert "  incomplete: it was under way when it was looked at first" in t, t
+        assert any(f"> {slow.prefix}SLEEP:END" in l for l in t), t
+    finally:
+        monitor.set_filter(LEVEL="trace")

@@ -20,28 +20,27 @@ static struct {
     unsigned count, halves, records;
     int cut, hasPut;
     uint64_t begin;
-} told;
+} heard;
 static int exports;
 
 void ebpfMonTargetsLock(void) { }
 void ebpfMonTargetsUnlock(void) { }
 int ebpfMonExportsSpans(void) { return exports; }
-int ebpfMonSpansTold(const ebpfMonChainId *chain) { return 0; }
-void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace) { }
 
 ebpfMonTarget *ebpfMonTargetById(uint32_t iocId)
 {
     return iocId == IOC ? &target : NULL;
 }
 
-void ebpfMonSlowTell(ebpfMonTarget *t, const ebpfMonTrace *trace)
+static void hear(ebpfMonTarget *t, ebpfMonTrace *trace)
 {
-    told.count++;
-    told.halves = trace->halves;
-    told.records = trace->records;
-    told.cut = trace->cut;
-    told.hasPut = trace->put != NULL;
-    told.begin = trace->first->chain.begin;
+    (void)t;
+    heard.count++;
+    heard.halves = trace->halves;
+    heard.records = trace->records;
+    heard.cut = trace->cut;
+    heard.hasPut = trace->put != NULL;
+    heard.begin = trace->first->chain.begin;
 }
 
 static ebpfMonCatalogue *newCatalogue(uint32_t count)
@@ -58,13 +57,14 @@ static ebpfMonCatalogue *newCatalogue(uint32_t count)
 
 static void setUp(uint32_t count)
 {
+    ebpfMonTracesStart(hear);
     ebpfMonTracesTick(0, 1);
     ebpfMonCatalogueRelease(catalogue);
     target.cat = catalogue = newCatalogue(count);
     target.iocId = IOC;
     target.slot = 1000;
     exports = 0;
-    memset(&told, 0, sizeof(told));
+    memset(&heard, 0, sizeof(heard));
 }
 
 /* A chain of "root" from "begin" for 1 ms, that left "async" processing (UINT32_MAX: nothing). */
@@ -105,34 +105,34 @@ static void halves(void)
 
     setUp(20);
     give(chainOf(1, 1000 * MS, 0, UINT32_MAX), 3);
-    testOk(told.count == 1 && told.records == 3 && !told.cut, "one that left nothing is told at once");
+    testOk(heard.count == 1 && heard.records == 3 && !heard.cut, "one that left nothing is told at once");
 
     a = chainOf(1, 2000 * MS, 0, 5);
     give(a, 2);
-    testOk1(told.count == 1 && open == 1);
+    testOk1(heard.count == 1 && open == 1);
     b = second(a, 2, 2500 * MS, 5);
     b.causeTid = 9;
     give(b, 1);
-    testOk(told.count == 2 && told.halves == 1 && open == 1, "what another thread began is none of it");
+    testOk(heard.count == 2 && heard.halves == 1 && open == 1, "what another thread began is none of it");
     b = second(a, 2, 2600 * MS, 6);
     give(b, 1);
-    testOk(told.count == 2 && open == 1, "another record of the same chain: it waits on");
+    testOk(heard.count == 2 && open == 1, "another record of the same chain: it waits on");
     b = second(a, 2, 2700 * MS, 5);
     b.flags = EBPFMON_CHAIN_BUSY;
     give(b, 1);
-    testOk(told.count == 2 && open == 1, "its record processes still");
+    testOk(heard.count == 2 && open == 1, "its record processes still");
     give(second(b, 2, 2800 * MS, 5), 1);
-    testOk(told.count == 3 && told.halves == 4 && told.begin == a.begin && !told.cut && !open,
+    testOk(heard.count == 3 && heard.halves == 4 && heard.begin == a.begin && !heard.cut && !open,
            "complete with what the half before it left");
 
     a = chainOf(1, 3000 * MS, 0, 5);
     give(a, 2);
     ebpfMonTracesTick(3001 * MS + BUSY_NS - 1, 0);
-    testOk1(told.count == 3);
+    testOk1(heard.count == 3);
     ebpfMonTracesTick(3001 * MS + BUSY_NS, 0);
-    testOk(told.count == 4 && told.cut, "one that does not complete is told as incomplete");
+    testOk(heard.count == 4 && heard.cut, "one that does not complete is told as incomplete");
     give(second(a, 2, 20000 * MS, 5), 1);
-    testOk(told.count == 5 && told.halves == 1, "and its other half on its own");
+    testOk(heard.count == 5 && heard.halves == 1, "and its other half on its own");
 }
 
 static void ended(void)
@@ -163,30 +163,30 @@ static void putsOf(void)
     ev = putOf(3, 1000 * MS + 5, 77, 4);
     ebpfMonTracesPutSeen(&ev);
     give(chainOf(3, 1000 * MS, 4, UINT32_MAX), 1);
-    testOk(!told.count && wanted == 1, "it waits for its put");
+    testOk(!heard.count && wanted == 1, "it waits for its put");
     ebpfMonTracesPutDone(IOC, 3, 76, &put, &key);
     ebpfMonTracesPutDone(IOC, 4, 77, &put, &key);
-    testOk1(!told.count);
+    testOk1(!heard.count);
     ebpfMonTracesPutDone(IOC, 3, 77, &put, &key);
-    testOk1(told.count == 1 && told.hasPut && !wanted);
+    testOk1(heard.count == 1 && heard.hasPut && !wanted);
 
     ev = putOf(3, 2000 * MS + 5, 78, 4);
     ebpfMonTracesPutSeen(&ev);
     ebpfMonTracesPutDone(IOC, 3, 78, &put, &key);
     give(chainOf(3, 2000 * MS, 4, UINT32_MAX), 1);
-    testOk(told.count == 2 && told.hasPut, "a put that was published before");
+    testOk(heard.count == 2 && heard.hasPut, "a put that was published before");
     give(chainOf(3, 2010 * MS, 4, UINT32_MAX), 1);
-    testOk(told.count == 3 && !told.hasPut, "the next chain is not its");
+    testOk(heard.count == 3 && !heard.hasPut, "the next chain is not its");
     ev = putOf(3, 3000 * MS + 5, 79, 5);
     ebpfMonTracesPutSeen(&ev);
     give(chainOf(3, 3000 * MS, 4, UINT32_MAX), 1);
-    testOk(told.count == 4 && !told.hasPut, "nor one of another record");
+    testOk(heard.count == 4 && !heard.hasPut, "nor one of another record");
 
     ev = putOf(3, 4000 * MS + 5, 80, 4);
     ebpfMonTracesPutSeen(&ev);
     give(chainOf(3, 4000 * MS, 4, UINT32_MAX), 1);
     ebpfMonTracesTick(4001 * MS + PUT_NS + 1, 0);
-    testOk(told.count == 5 && !told.hasPut && !wanted, "one that never comes");
+    testOk(heard.count == 5 && !heard.hasPut && !wanted, "one that never comes");
 }
 
 /* The monitor read the IOC's records anew: an index of before is another record now, or none. */
@@ -203,9 +203,9 @@ static void readAnew(void)
     target.slot = 2000;
     ebpfMonCatalogueRelease(old);
     give(second(a, 1, 1010 * MS, 2), 1);
-    testOk(told.count == 1 && told.halves == 1, "its other half is not joined to it");
+    testOk(heard.count == 1 && heard.halves == 1, "its other half is not joined to it");
     ebpfMonTracesTick(0, 1);
-    testOk(told.count == 1 && !open, "what has indexes of before is not told");
+    testOk(heard.count == 1 && !open, "what has indexes of before is not told");
 
 }
 
@@ -217,7 +217,7 @@ static void bounds(void)
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX + 10; i++)
         give(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
-    testOk(open == OPEN_MAX && told.count == 10 && told.cut, "so many open ones, the oldest are told");
+    testOk(open == OPEN_MAX && heard.count == 10 && heard.cut, "so many open ones, the oldest are told");
 
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX; i++)
@@ -268,14 +268,14 @@ static void sent(void)
     testOk(!ebpfMonSendsAt(50, "", 1015 * MS, &s), "of two links it may be either's");
 
     give(chainOf(1, 1010 * MS, 0, UINT32_MAX), 1);
-    testOk(!told.count && open == 1, "it waits for its message");
+    testOk(!heard.count && open == 1, "it waits for its message");
     ebpfMonSendsMessage(&(ebpfMonChainId){ IOC, 1, 1010 * MS }, "a.OUT", &peer, 5, 1016 * MS, 0);
     ebpfMonTracesTick(1017 * MS, 0);
-    testOk(told.count == 1, "which is seen");
+    testOk(heard.count == 1, "which is seen");
     testOk1(ebpfMonSendsOf(&(ebpfMonChainId){ IOC, 1, 1010 * MS }, list, 2) == 1 && list[0].seen && list[0].seq == 5);
     give(chainOf(1, 1020 * MS, 0, UINT32_MAX), 1);
     ebpfMonTracesTick(1021 * MS + SEND_NS + 1, 0);
-    testOk(told.count == 2, "or is not");
+    testOk(heard.count == 2, "or is not");
 }
 
 MAIN(testTraces)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every one of two thousand traces has exactly the structure of its database."""
+import pytest
+from harness import db
+from harness.otlp import Sink
+from harness.wait import settled, until
+from test_tree import TREES, tree
+
+CHAINS = 2000
+NUMBERS = range(TREES)
+
+
+@pytest.fixture(scope="module")
+def sink():
+    s = Sink()
+    yield s
+    s.discard()
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    """Half of the trees go on asynchronously, for longer than a tenth of a second."""
+    made = module_ioc("")
+    text = db.READY
+    for number in NUMBERS:
+        kind, fields, _ = tree(number)
+        for name, values in fields.items():
+            if name.endswith(":0"):
+                values = {**values, "SCAN": ".1 second" if number < TREES / 2 else ".5 second"}
+            text += db.record(kind[name], name, **{f: v.replace("{P}", made.prefix) for f, v in values.items()})
+    (made.tmp / f"{made.name}.db").write_text(text)
+    return made.start()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc, sink):
+    m = module_monitor(before=[f'ebpfMonOtlp "{sink.url}" "traces"']).start()
+    m.wait_ioc(ioc)
+    return m
+
+
+def structure(spans, prefix):
+    """Record → (the record that made it process, the link that did), of one trace; what completes is its own parent."""
+    by_id = {s["id"]: s for s in spans}
+    found = {}
+    for s in spans:
+        link = s["attributes"].get("epics.link.field")
+        if link:
+            name = s["name"].removeprefix(prefix)
+            assert name not in found, f"{name} twice:\n" + "\n".join(
+                f"{x['name']} {x['attributes'].get('epics.link.field')} of {by_id.get(x['parent'], {}).get('name')}, "
+                f"{x['start']} to {x['end']} {'begun' * ('epics.record.asynchronous' in x['attributes'])}" for x in spans)
+            found[name] = (by_id[s["parent"]]["name"].removeprefix(prefix), link)
+    return found
+
+
+def test_all_are_as_they_were_made(ioc, monitor, sink):
+    expected = {f"R{n}:0": tree(n)[2] for n in NUMBERS}
+    monitor.set_filter(LEVEL="trace")
+    count = monitor.get("CHAIN_SLOW_CNT")
+    until(lambda: monitor.get("CHAIN_SLOW_CNT") >= count + CHAINS, 60, "chains enough")
+    monitor.set_filter(LEVEL="chains")
+    settled(lambda: len(sink.bodies), 30, quiet=2)
+    assert monitor.losses() == {} and monitor.get("OTLP_LOST_CNT") == 0
+    seen = dict.fromkeys(expected, 0)
+    incomplete = 0
+    for spans in sink.traces().values():
+        chain, = [s for s in spans if "epics.chain.cause" in s["attributes"]]
+        root = chain["name"].removeprefix(ioc.prefix)
+        if root not in expected or chain["attributes"]["epics.chain.incomplete"] is True:
+            incomplete += root in expected
+            continue
+        assert structure(spans, ioc.prefix) == expected[root], root
+        seen[root] += 1
+    assert sum(seen.values()) >= CHAINS - 100 and min(seen.values()) >= 20 and incomplete <= TREES * 2, (seen, incomplete)
