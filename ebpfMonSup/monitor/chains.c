@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
 #include "monitor/chains.h"
 #include "monitor/decode.h"
 #include "monitor/traces.h"
 
 #define RECORDS     2048 /* of one chain that are kept */
 #define CLOCKS_NS   20000 /* two readings of two clocks differ by less */
+#define LATE_CHAINS 10   /* in a row: the IOC's clock is late */
 #define OPEN_CHAINS   8    /* chains of different threads can arrive part by part at a time */
 
 typedef struct {
@@ -14,28 +17,50 @@ typedef struct {
 } parts;
 
 static parts open[OPEN_CHAINS];
+static parts single; /* one that comes in one part takes no place */
+
+/* A stamp of a device's, or another record's, may be of any time. */
+static int tells(const ebpfMonTarget *t, const struct ebpfMonChainRec *rec)
+{
+    uint32_t index = rec->slot - t->slot;
+
+    return index < t->cat->count && !(t->cat->rec[index].flags & EBPFMON_REC_TSE);
+}
 
 /* What processed while nobody looked, as when the probes are attached, is counted with the next chain that could have
- * done it (bpf/chain.bpf.c, look), but is none of it: its stamp is older. Returns how many those are. */
-static uint32_t dropEarlier(const ebpfMonTarget *t, const struct ebpfMonChain *chain, parts *c)
+ * done it (bpf/chain.bpf.c, look), but is none of it: its stamp is older. An IOC may have a clock of its own (an event
+ * receiver's, say): the newest stamp tells where the chain's begin is in that. If even that one is of before, by our
+ * clock, either nothing is of this chain, or that is a clock which is late: then it is so each time. */
+static uint32_t dropEarlier(ebpfMonTarget *t, const struct ebpfMonChain *chain, parts *c)
 {
     epicsTimeStamp begin = ebpfMonWallTime(chain->begin);
-    int64_t from = (int64_t)begin.secPastEpoch * 1000000000 + begin.nsec - CLOCKS_NS;
+    int64_t from = (int64_t)begin.secPastEpoch * 1000000000 + begin.nsec - CLOCKS_NS, newest = INT64_MIN;
     uint32_t n = 0, all = c->count;
 
     if (chain->flags & EBPFMON_CHAIN_LATE)
         return 0;
-    for (uint32_t i = 0; i < all; i++) {
-        uint32_t index = c->rec[i].slot - t->slot;
-
-        /* a stamp of a device's, or another record's, may be of any time */
-        if (index < t->cat->count && !(t->cat->rec[index].flags & EBPFMON_REC_TSE) &&
-            ebpfMonStampNs(c->rec[i].time) < from)
-            continue;
-        c->rec[n++] = c->rec[i];
-    }
+    for (uint32_t i = 0; i < all; i++)
+        if (tells(t, &c->rec[i]) && ebpfMonStampNs(c->rec[i].time) > newest)
+            newest = ebpfMonStampNs(c->rec[i].time);
+    if (newest == INT64_MIN)
+        return 0;
+    t->lateChains = newest >= from ? 0 : t->lateChains + 1;
+    if (newest >= from || t->lateChains > LATE_CHAINS)
+        from = newest - (int64_t)(chain->head.ktime - chain->begin) - CLOCKS_NS;
+    for (uint32_t i = 0; i < all; i++)
+        if (!tells(t, &c->rec[i]) || ebpfMonStampNs(c->rec[i].time) >= from)
+            c->rec[n++] = c->rec[i];
     c->count = n;
     return all - n;
+}
+
+static void tell(ebpfMonTarget *t, const struct ebpfMonChain *chain, parts *c)
+{
+    struct ebpfMonChain whole = *chain;
+
+    whole.total -= dropEarlier(t, chain, c);
+    if (c->count || whole.async[0])
+        ebpfMonTracesChain(t, &whole, c->rec, c->count);
 }
 
 void ebpfMonChainPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size_t size)
@@ -47,7 +72,9 @@ void ebpfMonChainPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size
         chain->head.ktime < t->slotAt || chain->rootSlot - t->slot >= t->cat->count)
         return;
     if (chain->part == 0 && chain->last) {
-        ebpfMonTracesChain(t, chain, ev->rec, chain->count);
+        memcpy(single.rec, ev->rec, chain->count * sizeof(ev->rec[0]));
+        single.count = chain->count;
+        tell(t, chain, &single);
         return;
     }
     for (unsigned i = 0; i < OPEN_CHAINS; i++)
@@ -67,11 +94,7 @@ void ebpfMonChainPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size
     for (uint32_t i = 0; i < chain->count && c->count < RECORDS; i++)
         c->rec[c->count++] = ev->rec[i];
     if (chain->last) {
-        struct ebpfMonChain whole = *chain;
-
-        whole.total -= dropEarlier(t, chain, c);
-        if (c->count || whole.async[0])
-            ebpfMonTracesChain(t, &whole, c->rec, c->count);
+        tell(t, chain, c);
         c->end = 0;
     }
 }

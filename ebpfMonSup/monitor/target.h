@@ -46,6 +46,7 @@ typedef struct ebpfMonTarget {
 
     /* records in the kernel's tables; by index of the catalogue */
     uint32_t  slot;        /* first one, UINT32_MAX: none */
+    unsigned  lateChains;  /* in a row, of which all stamps were older than the chain; event thread only */
     uint64_t  slotAt;      /* ns; since when: what is on the ring from before may have the slots of others */
     int       indexed;     /* they are found by address */
     uint32_t  closureAt, closureCount;   /* its part of the closure table, UINT32_MAX: none */

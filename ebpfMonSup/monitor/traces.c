@@ -25,7 +25,7 @@ typedef struct {
     ebpfMonTracePut put;
 } lastPut;
 
-/* For those that it sent something to. */
+/* For those that it sent something to, and for what it left processing. */
 typedef struct {
     ebpfMonChainId chain;
     uint8_t id[16];
@@ -90,7 +90,7 @@ static void tell(ebpfMonTrace *trace, ebpfMonTrace *before)
     if (t && t->cat == trace->cat) /* else its records were read anew since, and the indexes are of other ones */
         teller(t, trace);
     ebpfMonTargetsUnlock();
-    for (const ebpfMonHalf *half = trace->hasId ? trace->first : NULL; half; half = half->next) {
+    for (const ebpfMonHalf *half = trace->hasId && (trace->sends || trace->cut) ? trace->first : NULL; half; half = half->next) {
         toldTrace *x = &told[nextTold++ % TOLD];
 
         x->chain = ebpfMonHalfId(half);

@@ -7,7 +7,10 @@
 
 #include "monitor/chains.c"
 
-static ebpfMonCatalogue catalogue = { .count = 5000 };
+#define COUNT 9700
+
+static ebpfMonRecord record[COUNT];
+static ebpfMonCatalogue catalogue = { .count = COUNT, .rec = record };
 static ebpfMonTarget target = { .cat = &catalogue, .slot = 100, .slotAt = 1000 };
 
 static struct { unsigned count; uint32_t tid, records; int inOrder; } told;
@@ -23,24 +26,83 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
         told.inOrder = told.inOrder && rec[i].slot == 100 + i;
 }
 
+static int64_t offClock; /* the IOC's, against ours */
+
+epicsTimeStamp ebpfMonWallTime(uint64_t ktime)
+{
+    return (epicsTimeStamp){ .secPastEpoch = (epicsUInt32)(ktime / 1000000000u), .nsec = ktime % 1000000000u };
+}
+
+static uint64_t stamp(uint64_t ktime)
+{
+    uint64_t at = ktime + (uint64_t)offClock;
+
+    return at / 1000000000u | at % 1000000000u << 32;
+}
+
+/* A chain of 1 ms at "begin" with one record that it processed at once, one at its end, and one of "ago" before it. */
+static void clocked(uint64_t begin, uint64_t ago)
+{
+    static struct ebpfMonChainEvent ev;
+
+    ev.chain.head.ktime = begin + 1000000;
+    ev.chain.begin = begin;
+    ev.chain.rootSlot = 100;
+    ev.chain.count = ev.chain.total = 3;
+    ev.chain.last = 1;
+    for (uint32_t i = 0; i < 3; i++)
+        ev.rec[i].slot = 100 + i;
+    ev.rec[0].time = stamp(begin + 10);
+    ev.rec[1].time = stamp(begin + 999999);
+    ev.rec[2].time = stamp(begin - ago);
+    ebpfMonChainPart(&target, &ev, sizeof(ev));
+}
+
+/* What is older than the chain is none of it, whatever the IOC's clock says. */
+static void clocks(void)
+{
+    static const int64_t offset[] = { 0, 100000, -100000, -900000, 37000000000, -37000000000 };
+    const uint64_t second = 1000000000u;
+
+    for (unsigned i = 0; i < sizeof(offset) / sizeof(offset[0]); i++) {
+        offClock = offset[i];
+        for (unsigned k = 0; k < LATE_CHAINS + 1; k++) /* until it is known to be late */
+            clocked((1000 + 20 * i + k) * second, second / 2);
+        testOk(told.records == 2, "a clock that is %g s off", (double)offClock / 1e9);
+    }
+    offClock = 0;
+    clocked(2000 * second, second);
+    told.records = 0;
+    offClock = -2 * (int64_t)second; /* all of it is of before */
+    clocked(2001 * second, second);
+    testOk(told.records == 0, "a chain that did nothing itself");
+    offClock = 0;
+    record[2].flags = EBPFMON_REC_TSE;
+    clocked(2002 * second, second);
+    testOk(told.records == 3, "a device's stamp tells nothing");
+    record[2].flags = 0;
+}
+
 static void part(uint32_t tid, uint64_t end, unsigned number, uint32_t count, int last)
 {
     static struct ebpfMonChainEvent ev;
 
     ev.chain.head.tid = tid;
-    ev.chain.head.ktime = end;
+    ev.chain.head.ktime = ev.chain.begin = end;
     ev.chain.rootSlot = 100;
     ev.chain.part = number;
     ev.chain.count = count;
     ev.chain.last = (uint32_t)last;
-    for (uint32_t i = 0; i < count && i < EBPFMON_CHUNK; i++)
+    for (uint32_t i = 0; i < count && i < EBPFMON_CHUNK; i++) {
         ev.rec[i].slot = 100 + number * EBPFMON_CHUNK + i;
+        ev.rec[i].time = stamp(end);
+    }
     ebpfMonChainPart(&target, &ev, sizeof(ev));
 }
 
 MAIN(testChains)
 {
-    testPlan(10);
+    testPlan(18);
     part(1, 2000, 0, 3, 1);
     testOk1(told.count == 1 && told.records == 3 && told.inOrder);
 
@@ -71,6 +133,8 @@ MAIN(testChains)
 
     part(1, 999, 0, 1, 1);
     testOk(told.count == 31, "one from before its records were read");
+    clocks();
+    told.count = 31;
     part(1, 8000, 0, EBPFMON_CHUNK + 1, 1);
     target.slot = UINT32_MAX;
     part(1, 8001, 0, 1, 1);

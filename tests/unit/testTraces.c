@@ -141,7 +141,7 @@ static void ended(void)
     give(chainOf(1, 1000 * MS, 0, 5), 1);
     target.gone = 1;
     ebpfMonTracesTick(1001 * MS + GONE_NS, 0);
-    testOk(told.count == 1 && told.cut && !open, "what an IOC left is told before its names are gone");
+    testOk(heard.count == 1 && heard.cut && !open, "what an IOC left is told before its names are gone");
     target.gone = 0;
 }
 
