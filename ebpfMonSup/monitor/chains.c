@@ -5,10 +5,10 @@
 #include "monitor/decode.h"
 #include "monitor/traces.h"
 
-#define RECORDS     2048 /* of one chain that are kept */
+#define RECORDS     2048  /* of one chain that are kept */
 #define CLOCKS_NS   20000 /* two readings of two clocks differ by less */
-#define LATE_CHAINS 10   /* in a row: the IOC's clock is late */
-#define OPEN_CHAINS   8    /* chains of different threads can arrive part by part at a time */
+#define LATE_CHAINS 10    /* in a row: the IOC's clock is late */
+#define OPEN_CHAINS 8     /* chains of different threads can arrive part by part at a time */
 
 typedef struct {
     uint32_t tid, count;

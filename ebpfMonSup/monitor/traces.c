@@ -75,6 +75,16 @@ ebpfMonChainId ebpfMonHalfId(const ebpfMonHalf *half)
     };
 }
 
+static void remember(const ebpfMonTrace *trace)
+{
+    for (const ebpfMonHalf *half = trace->first; half; half = half->next) {
+        toldTrace *x = &told[nextTold++ % TOLD];
+
+        x->chain = ebpfMonHalfId(half);
+        memcpy(x->id, trace->id, sizeof(x->id));
+    }
+}
+
 static void tell(ebpfMonTrace *trace, ebpfMonTrace *before)
 {
     ebpfMonTarget *t;
@@ -90,12 +100,8 @@ static void tell(ebpfMonTrace *trace, ebpfMonTrace *before)
     if (t && t->cat == trace->cat) /* else its records were read anew since, and the indexes are of other ones */
         teller(t, trace);
     ebpfMonTargetsUnlock();
-    for (const ebpfMonHalf *half = trace->hasId && (trace->sends || trace->cut) ? trace->first : NULL; half; half = half->next) {
-        toldTrace *x = &told[nextTold++ % TOLD];
-
-        x->chain = ebpfMonHalfId(half);
-        memcpy(x->id, trace->id, sizeof(x->id));
-    }
+    if (trace->hasId && (trace->sends || trace->cut))
+        remember(trace);
     release(trace);
 }
 
