@@ -36,8 +36,7 @@ def iocs(module_ioc):
         db.record("calc", "MOVE", CALC="VAL+1", FLNK="$(P)MOTOR") +
         db.record("calcout", "MOTOR", CALC="VAL+1", ODLY="11", FLNK="$(P)MOVED") + db.counter("MOVED") +
         db.record("calc", "ECHO", CALC="VAL+1", INPA=f"{last.prefix}BEAT2 CP", FLNK="$(P)ECHO2") +
-        db.counter("ECHO2", FLNK="$(P)PULSE") +
-        db.record("bo", "PULSE", DOL="1", OMSL="closed_loop", HIGH="0.1"),
+        db.record("calcout", "ECHO2", CALC="1", OUT="$(P)PULSE PP") + db.record("bo", "PULSE", HIGH="0.1"),
         environ={**near, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{middle.port} 127.0.0.1:{last.port}"}).start()
     return first, middle, last
 
