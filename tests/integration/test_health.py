@@ -314,7 +314,7 @@ def test_hang_in_a_callback(new_ioc, monitor):
     monitor.wait_ioc(ioc)
     ioc.put("IDLE.PROC", 1)
     text = monitor.wait_text("IOC_EVENT", lambda t: "hangs since" in t, HANG + 6)
-    assert re.search(rf"IOC {ioc.name} \(pid {ioc.pid}\): thread cbHigh \(\d+\) in a callback hangs since", text), text
+    assert re.search(rf"IOC {ioc.name} \(pid {ioc.pid}\): thread cbHigh \(\d+\) in a callback(, at {ioc.prefix}IDLE)? hangs since", text), text
     assert "epicsThreadSleep < idle" in text, text
     assert monitor.get("IOC_HANG_CNT") == 1
     monitor.wait_text("IOC_EVENT", lambda t: "hangs no more" in t)
