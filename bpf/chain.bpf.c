@@ -307,37 +307,41 @@ struct emit {
     __u32 next;  /* closure index to go on from */
     __u32 through; /* before this one all belong to a stretch that was passed as a whole */
     __u16 sevr, stat, time;
-    __u16 from;  /* the lower one of SEVR and STAT: both lie before TIME, and that within SPAN */
-    __u8 *span;  /* the thread's buffer, for one record */
+    __u16 from; /* SEVR or STAT, whichever comes first */
+    __u8 *span; /* the thread's buffer: room for twice SPAN */
     struct ebpfMonChain chain; /* for every part */
 };
 
-/* What is told of a record is read at once, whatever lies between: a read of user memory takes some 90 ns, and 500 bytes
- * only 30 more. TIME and the value were written a moment ago, so no page is touched that is not there. */
-#define SPAN EBPFMON_SPAN
+/* SEVR, STAT and TIME, the last of them, lie within so many bytes (catalogue.c sees to it), and mostly the value does so,
+ * too. All that is between is read with them: a read of user memory takes some 90 ns, and 300 bytes 25 more. */
+#define SPAN 512
+
+static __always_inline int readSpan(const struct emit *e, __u64 addr, __u64 len)
+{
+    len &= 2 * SPAN - 1; /* for the verifier, as the masks below: nothing is beyond SPAN */
+    barrier_var(len);
+    return !bpf_probe_read_user(e->span, len, (void *)(addr + e->from));
+}
 
 static __always_inline void readRecord(const struct emit *e, const struct ebpfMonRecConf *rc, __u64 addr,
                                        struct ebpfMonChainRec *r)
 {
-    __u64 from = e->from, wide = rc->valSize > 8 ? 16 : 8, val = rc->valOff - from, n = e->time + 8 - from;
-    int near = val <= SPAN - 16;
+    __u64 from = e->from, val = rc->valOff - from, len = e->time + sizeof(r->time) - from;
+    __u64 wide = rc->valSize > 8 ? 16 : 8;
 
-    if (near && n < val + wide)
-        n = val + wide;
-    n &= 2 * SPAN - 1; /* for the verifier, as below: it is at most half of that */
-    barrier_var(n);
-    if (bpf_probe_read_user(e->span, n, (void *)(addr + from)))
-        countLost(EBPFMON_LOST_FAULT);
+    if (val <= SPAN - 16 && readSpan(e, addr, val + wide > len ? val + wide : len)) {
+        val &= SPAN - 1;
+        *(__u64 *)&r->val[0] = *(__u64 *)(e->span + val);
+        *(__u64 *)&r->val[8] = *(__u64 *)(e->span + val + 8);
+    } else { /* it is far off, or in a page that nobody has touched */
+        if (!readSpan(e, addr, len))
+            countLost(EBPFMON_LOST_FAULT);
+        if (rc->valOff)
+            bpf_probe_read_user(r->val, wide, (void *)(addr + rc->valOff));
+    }
     r->sevr = *(__u16 *)(e->span + ((e->sevr - from) & (SPAN - 1)));
     r->stat = *(__u16 *)(e->span + ((e->stat - from) & (SPAN - 1)));
     r->time = *(__u64 *)(e->span + ((e->time - from) & (SPAN - 1)));
-    if (near) {
-        val &= SPAN - 1;
-        *(__u64 *)r->val = *(__u64 *)(e->span + val);
-        *(__u64 *)(r->val + 8) = *(__u64 *)(e->span + val + 8);
-    } else if (rc->valOff) {
-        bpf_probe_read_user(r->val, 16, (void *)(addr + rc->valOff));
-    }
 }
 
 static long emitRecord(__u32 i, struct emit *e)

@@ -25,7 +25,6 @@
 #define EBPFMON_OCTAVE0   8   /* first bucket: below 2^8 ns */
 #define EBPFMON_CLOSURE_MAX 16384 /* records that one chain is searched for */
 #define EBPFMON_CHUNK     96  /* records in one chain event */
-#define EBPFMON_SPAN      512 /* bytes of a record that hold all that such an event tells of it, or most of that */
 
 /* Must match ebpfMonLevel.h of the model. */
 enum ebpfMonKernelLevel {
