@@ -472,7 +472,7 @@ __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
 }
 
 /* Whether the chain is under way still that handed this one over. */
-static __always_inline int isEarly(const struct ebpfMonHanded *by)
+static __always_inline int isEarly(const struct ebpfMonGiver *by)
 {
     __u32 tid = by->tid, n;
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
@@ -490,7 +490,7 @@ static __always_inline int isEarly(const struct ebpfMonHanded *by)
 }
 
 /* The chain that handed this one over was kept, or is so slow already that it will be. */
-static __always_inline int isOfKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonHanded *by, __u64 now)
+static __always_inline int isOfKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonGiver *by, __u64 now)
 {
     return isKept(by) || (conf->slowNs && now - by->begin >= conf->slowNs && isEarly(by));
 }
@@ -503,7 +503,7 @@ __attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
     struct ebpfMonHandEvent *ev;
 
-    if (!th || (!th->from.begin && !th->from.isLink))
+    if (!th || (!th->from.by.begin && !th->from.isLink))
         return 0;
     ev = bpf_ringbuf_reserve(&ring, sizeof(*ev), 0);
     if (!ev) {
@@ -515,9 +515,9 @@ __attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
     ev->head.tid = tid;
     ev->head.iocId = iocId;
     ev->head.ktime = now; /* the chain has the same */
-    ev->by = th->from;
+    ev->what = th->from;
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
-    return th->from.begin && isEarly(&th->from) ? EBPFMON_CHAIN_EARLY : 0;
+    return th->from.by.begin && isEarly(&th->from.by) ? EBPFMON_CHAIN_EARLY : 0;
 }
 
 static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, struct thread *th,
@@ -659,7 +659,7 @@ static __always_inline void chainEnds(const struct ebpfMonTargetConf *conf, stru
     cause = x->wasAsync && !th->client ? bpf_map_lookup_elem(&causes, &slot) : 0;
     if (cause && cause->head.tgid != tgid)
         cause = 0;
-    if ((cause && cause->kept) || (rs && n == 1 && th->from.begin && isOfKept(conf, &th->from, now)))
+    if ((cause && cause->kept) || (rs && n == 1 && th->from.by.begin && isOfKept(conf, &th->from.by, now)))
         whole = 1; /* its other half was, or what handed it over */
     if (whole)
         emitChain(conf, th, cause, slot, x->counted, wait, begin, now, &x->left, 0);
@@ -722,8 +722,8 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     chainEnds(conf, th, h, rs, &x);
     th->ending = 0;
     if (n == 1 && th->seen.isOnce) { /* what scanOnce's thread took out is done */
-        tellDone(conf, &th->from);
-        th->from.begin = th->from.isLink = 0;
+        tellDone(conf, &th->from.by);
+        th->from.by.begin = th->from.isLink = 0;
     }
     return 0;
 }

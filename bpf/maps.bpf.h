@@ -167,7 +167,7 @@ struct queueKey {
 struct inQueue {
     __u64 since;
     __u64 delayed; /* nonzero: its time has not come, "since" is when that began */
-    struct ebpfMonHanded by;
+    struct ebpfMonHanded what;
 };
 
 MAP struct {
@@ -288,7 +288,7 @@ static __always_inline void countHit(__u32 tgid, __u32 kind, __u64 add)
         h->n[kind] += add;
 }
 
-static __always_inline int isKept(const struct ebpfMonHanded *by)
+static __always_inline int isKept(const struct ebpfMonGiver *by)
 {
     struct chainKey key = { by->begin, by->tid };
 
@@ -296,7 +296,7 @@ static __always_inline int isKept(const struct ebpfMonHanded *by)
 }
 
 /* What "by" handed over is done. Nobody waits for it if that chain is over, and was not kept. */
-static __always_inline void tellDone(const struct ebpfMonTargetConf *conf, const struct ebpfMonHanded *by)
+static __always_inline void tellDone(const struct ebpfMonTargetConf *conf, const struct ebpfMonGiver *by)
 {
     struct ebpfMonHandEvent *ev;
     __u64 id = bpf_get_current_pid_tgid();
@@ -313,12 +313,12 @@ static __always_inline void tellDone(const struct ebpfMonTargetConf *conf, const
     ev->head.tid = (__u32)id;
     ev->head.iocId = conf->iocId;
     ev->head.ktime = bpf_ktime_get_ns();
-    ev->by = *by;
+    ev->what.by = *by;
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
 }
 
 /* It left its queue. Returns how long it was there (ns), and who put it there. */
-static __always_inline __u64 takenOut(__u32 tgid, __u64 item, __u32 queue, __u64 now, struct ebpfMonHanded *by)
+static __always_inline __u64 takenOut(__u32 tgid, __u64 item, __u32 queue, __u64 now, struct ebpfMonHanded *what)
 {
     struct queueKey key = { item, tgid };
     struct inQueue *in = bpf_map_lookup_elem(&queued, &key);
@@ -328,7 +328,7 @@ static __always_inline __u64 takenOut(__u32 tgid, __u64 item, __u32 queue, __u64
     if (!in || in->delayed || queue >= EBPFMON_QUEUES)
         return 0;
     wait = now > in->since ? now - in->since : 0;
-    *by = in->by;
+    *what = in->what;
     bpf_map_delete_elem(&queued, &key);
     qs = bpf_map_lookup_elem(&queues, &tgid);
     if (!qs)

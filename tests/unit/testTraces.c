@@ -148,15 +148,15 @@ static void ended(void)
 /* What "chain" hands over is taken out by the thread of "next", which the kernel tells just before it. */
 static void takes(struct ebpfMonChain chain, struct ebpfMonChain next)
 {
-    struct ebpfMonHandEvent ev = { .head = next.head, .by = { .begin = chain.begin, .tid = chain.head.tid } };
+    struct ebpfMonHandEvent ev = { .head = next.head, .what.by = { .begin = chain.begin, .tid = chain.head.tid } };
 
-    ev.by.root = catalogue->rec[chain.rootSlot - target.slot].addr;
+    ev.what.by.root = catalogue->rec[chain.rootSlot - target.slot].addr;
     ebpfMonHandedTaken(&ev);
 }
 
 static void isDone(struct ebpfMonChain chain)
 {
-    struct ebpfMonHandEvent ev = { .head = { .iocId = IOC }, .by = { .begin = chain.begin, .tid = chain.head.tid } };
+    struct ebpfMonHandEvent ev = { .head = { .iocId = IOC }, .what.by = { .begin = chain.begin, .tid = chain.head.tid } };
 
     ebpfMonTracesDone(&ev);
 }
@@ -220,7 +220,7 @@ static void handedOver(void)
     takes(a, b);
     put = putOf(2, 1010 * MS + 5, 90, 7);
     put.who.isCA = 1;
-    ebpfMonLastPutSeen(&put);
+    ebpfMonLastPutSeen(&put, "");
     give(b, 1);
     testOk(!heard.count && open == 2, "a client's put that waited for a busy record is its own");
     ebpfMonTracesTick(0, 1);
@@ -256,7 +256,7 @@ static void putsOf(void)
 
     setUp(20);
     ev = putOf(3, 1000 * MS + 5, 77, 4);
-    ebpfMonLastPutSeen(&ev);
+    ebpfMonLastPutSeen(&ev, "");
     give(chainOf(3, 1000 * MS, 4, UINT32_MAX), 1);
     testOk(!heard.count && wanted == 1, "it waits for its put");
     ebpfMonTracesPutDone(IOC, 3, 76, &put, &key);
@@ -266,19 +266,19 @@ static void putsOf(void)
     testOk1(heard.count == 1 && heard.hasPut && !wanted);
 
     ev = putOf(3, 2000 * MS + 5, 78, 4);
-    ebpfMonLastPutSeen(&ev);
+    ebpfMonLastPutSeen(&ev, "");
     ebpfMonTracesPutDone(IOC, 3, 78, &put, &key);
     give(chainOf(3, 2000 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 2 && heard.hasPut, "a put that was published before");
     give(chainOf(3, 2010 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 3 && !heard.hasPut, "the next chain is not its");
     ev = putOf(3, 3000 * MS + 5, 79, 5);
-    ebpfMonLastPutSeen(&ev);
+    ebpfMonLastPutSeen(&ev, "");
     give(chainOf(3, 3000 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 4 && !heard.hasPut, "nor one of another record");
 
     ev = putOf(3, 4000 * MS + 5, 80, 4);
-    ebpfMonLastPutSeen(&ev);
+    ebpfMonLastPutSeen(&ev, "");
     give(chainOf(3, 4000 * MS, 4, UINT32_MAX), 1);
     ebpfMonTracesTick(4001 * MS + PUT_NS + 1, 0);
     testOk(heard.count == 5 && !heard.hasPut && !wanted, "one that never comes");
