@@ -62,6 +62,7 @@ struct thread {
     __u32 received;          /* "copied" is valid; 2: this thread receives from several connections */
     struct ebpfMonCauseEvent cause;
     struct notified notified;
+    struct ebpfMonChain chain; /* that is being told of */
     struct ebpfMonPutEvent ev; /* followed by its data: sent as one */
     __u8 data[4 * EBPFMON_VAL_MAX]; /* twice what is used: keeps the verifier's bounds simple */
 };
