@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -24,15 +25,39 @@ static struct ring_buffer *ringBuf;
 static ebpfMonTables tables;
 static ebpfMonEventFn onEvent;
 static void *onEventArg;
-static char libbpfSaid[256];
+static char libbpfSaid[160], verifierSaid[120];
 
-/* libbpf explains a failed load in many lines; the first that says so is kept for the operator. */
+/* The verifier's log tells each step that it took; its verdict is the last line before the statistics. */
+static void keepVerdict(const char *log)
+{
+    const char *end = strstr(log, "\nprocessed "), *begin = end;
+
+    if (!end)
+        return;
+    while (begin > log && begin[-1] != '\n')
+        begin--;
+    snprintf(verifierSaid, sizeof(verifierSaid), "%.*s", (int)(end - begin), begin);
+}
+
+/* libbpf explains a failed load in many lines; the first, which names the program, and the verifier's verdict are kept
+ * for the operator. */
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-    if (level == LIBBPF_WARN && !libbpfSaid[0]) {
+    va_list again;
+    char *log = NULL;
+
+    if (level != LIBBPF_WARN)
+        return 0;
+    va_copy(again, ap);
+    if (!libbpfSaid[0]) {
         vsnprintf(libbpfSaid, sizeof(libbpfSaid), fmt, ap);
         libbpfSaid[strcspn(libbpfSaid, "\n")] = 0;
     }
+    if (!verifierSaid[0] && vasprintf(&log, fmt, again) >= 0) {
+        keepVerdict(log);
+        free(log);
+    }
+    va_end(again);
     return 0;
 }
 
@@ -106,18 +131,25 @@ int ebpfMonProgFd(ebpfMonProg prog)
     return skel ? bpf_program__fd(programs()[prog]) : -1;
 }
 
+static const char *kernelRelease(void)
+{
+    static struct utsname name;
+
+    return uname(&name) ? "?" : name.release;
+}
+
 /* Why the kernel refused, in the words of somebody who can do something about it. */
 static void explain(int err, char *why, size_t size)
 {
-    if (err == EPERM || err == EACCES)
+    if (err == EPERM || (err == EACCES && !verifierSaid[0]))
         snprintf(why, size, "no privileges: start ebpfMon as root, or with CAP_BPF, CAP_PERFMON and "
                  "CAP_SYS_PTRACE");
     else if (access("/sys/kernel/btf/vmlinux", R_OK))
         snprintf(why, size, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one with "
                  "CONFIG_DEBUG_INFO_BTF, as distributions build them");
     else
-        snprintf(why, size, "the kernel refused the eBPF programs (%s; %s): kernel 5.17 or later is needed",
-                 strerror(err), libbpfSaid[0] ? libbpfSaid : "no more is known");
+        snprintf(why, size, "kernel %s refused the eBPF programs (%s; %s): please report this", kernelRelease(),
+                 verifierSaid[0] ? verifierSaid : strerror(err), libbpfSaid[0] ? libbpfSaid : "no more is known");
 }
 
 static void attachHost(struct bpf_program *prog, struct bpf_link **link, int *feature, const char *what)
@@ -137,7 +169,7 @@ int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
     int err;
 
     libbpf_set_print(quiet);
-    libbpfSaid[0] = 0;
+    libbpfSaid[0] = verifierSaid[0] = 0;
     setrlimit(RLIMIT_MEMLOCK, &all); /* kernels before 5.11 account BPF memory there */
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
         files.rlim_cur = files.rlim_max; /* a dozen links a target */
