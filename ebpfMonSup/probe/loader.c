@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errlog.h>
 
@@ -131,7 +132,7 @@ int ebpfMonProgFd(ebpfMonProg prog)
     return skel ? bpf_program__fd(programs()[prog]) : -1;
 }
 
-static const char *kernelRelease(void)
+const char *ebpfMonKernelRelease(void)
 {
     static struct utsname name;
 
@@ -148,8 +149,9 @@ static void explain(int err, char *why, size_t size)
         snprintf(why, size, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one with "
                  "CONFIG_DEBUG_INFO_BTF, as distributions build them");
     else
-        snprintf(why, size, "kernel %s refused the eBPF programs (%s; %s): please report this", kernelRelease(),
-                 verifierSaid[0] ? verifierSaid : strerror(err), libbpfSaid[0] ? libbpfSaid : "no more is known");
+        snprintf(why, size, "kernel %s refused the eBPF programs (%s; %s): %s", ebpfMonKernelRelease(),
+                 verifierSaid[0] ? verifierSaid : strerror(err), libbpfSaid[0] ? libbpfSaid : "no more is known",
+                 ebpfMonFeature.loop ? "please report this" : "5.17 or later is needed");
 }
 
 static void attachHost(struct bpf_program *prog, struct bpf_link **link, int *feature, const char *what)
@@ -163,8 +165,39 @@ static void attachHost(struct bpf_program *prog, struct bpf_link **link, int *fe
     errlogSevPrintf(errlogMinor, "ebpfMon: %s cannot be watched on this kernel: %s\n", what, strerror(errno));
 }
 
+static int hasTracepoint(const char *name)
+{
+    struct btf *btf = btf__load_vmlinux_btf();
+    char type[64];
+    int has;
+
+    snprintf(type, sizeof(type), "btf_trace_%s", name);
+    has = btf && btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
+    btf__free(btf);
+    return has;
+}
+
+/* What this kernel has no place for is not loaded: one program that it refuses would be the end of all. */
+static void leaveOut(void)
+{
+    struct bpf_program *const walking[] = {
+        skel->progs.ebpfmon_unlock, skel->progs.ebpfmon_unlock_many, skel->progs.ebpfmon_regs,
+        skel->progs.ebpfmon_switch, skel->progs.ebpfmon_wakeup,
+    };
+
+    ebpfMonFeature.loop = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) != 0;
+    for (size_t i = 0; !ebpfMonFeature.loop && i < sizeof(walking) / sizeof(walking[0]); i++)
+        bpf_program__set_autoload(walking[i], false);
+    /* its helper came with the same kernel as bpf_loop */
+    if (!ebpfMonFeature.loop || hasTracepoint("sock_recv_length"))
+        bpf_program__set_autoload(skel->progs.ebpfmon_recv_tcp, false);
+    else
+        bpf_program__set_autoload(skel->progs.ebpfmon_recv, false);
+}
+
 int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
 {
+    static const char fromWhom[] = "who a server reads from (CA clients are known all the same)";
     struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY }, files;
     int err;
 
@@ -191,6 +224,7 @@ int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
     if (ebpfMonFeature.uprobeMulti)
         for (int i = 0; i < ebpfMonProgCount; i++)
             bpf_program__set_expected_attach_type(programs()[i], (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
+    leaveOut();
     err = ebpfMonBpf__load(skel);
     if (err) {
         explain(-err, why, size);
@@ -211,11 +245,14 @@ int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
     tables.bytes += sizes->ringBytes + otherTables();
     attachHost(skel->progs.ebpfmon_exec, &skel->links.ebpfmon_exec, NULL, "the start of programs");
     attachHost(skel->progs.ebpfmon_exit, &skel->links.ebpfmon_exit, NULL, "the end of programs");
-    attachHost(skel->progs.ebpfmon_recv, &skel->links.ebpfmon_recv, &ebpfMonFeature.recvLength,
-               "who a server reads from (needs kernel 6.3; CA clients are known all the same)");
+    if (bpf_program__autoload(skel->progs.ebpfmon_recv))
+        attachHost(skel->progs.ebpfmon_recv, &skel->links.ebpfmon_recv, &ebpfMonFeature.recvLength, fromWhom);
+    else
+        attachHost(skel->progs.ebpfmon_recv_tcp, &skel->links.ebpfmon_recv_tcp, &ebpfMonFeature.recvLength, fromWhom);
     attachHost(skel->progs.ebpfmon_connect, &skel->links.ebpfmon_connect, &ebpfMonFeature.connectState,
                "who opens a connection");
-    attachHost(skel->progs.ebpfmon_regs, &skel->links.ebpfmon_regs, NULL, "where a thread that hangs is");
+    if (ebpfMonFeature.loop) /* else no hang is seen */
+        attachHost(skel->progs.ebpfmon_regs, &skel->links.ebpfmon_regs, NULL, "where a thread that hangs is");
     return 0;
 }
 
