@@ -215,26 +215,27 @@ static __always_inline int isLater(const struct ebpfMonRecState *st, __u32 slot,
 }
 
 /* The record at place n processed; if the last one of its stretch did, all between them did, and are counted
- * with one look. 0: it did not, or is asynchronous, so the records are to be looked at one by one. */
-static __always_inline int wholeStretch(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n)
+ * with one look. 0: it did not, or is asynchronous, so the records are to be looked at one by one. "win" is room: what
+ * it has is not needed any more, and a second one would not fit on the stack (512 bytes for all that call each other). */
+static __always_inline int wholeStretch(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n,
+                                        struct window *win)
 {
     __u32 ahead = EBPFMON_ENTRY_AHEAD(entry), before = w->pactBefore, last;
     struct ebpfMonRecState *ls;
-    struct window win;
 
     w->end = n + ahead;
     if (!closureEntry(w->first + n + ahead, &last))
         return 0;
     last = EBPFMON_ENTRY_SLOT(last);
     ls = bpf_map_lookup_elem(&recState, &last);
-    if (!ls || !ls->addr || !ls->seen || before >= WINDOW_TIME || readWindow(&win, ls->addr, w->time))
+    if (!ls || !ls->addr || !ls->seen || before >= WINDOW_TIME || readWindow(win, ls->addr, w->time))
         return 0;
     w->looked++;
-    if (order(win.time) <= order(ls->time) || ls->pending || win.before[before])
+    if (order(win->time) <= order(ls->time) || ls->pending || win->before[before])
         return 0;
     st->pass[EBPFMON_ENTRY_BANK(entry)]++;
     st->passStamp = w->stamp;
-    ls->time = win.time;
+    ls->time = win->time;
     ls->count++;
     ls->stamp = w->stamp;
     w->counted += ahead + 1;
@@ -291,7 +292,7 @@ static long look(__u32 i, struct walk *w)
         return 0;
     }
     st->pending = 0;
-    if (ahead && !w->many && n >= w->end && n + ahead < w->len && wholeStretch(w, st, entry, n))
+    if (ahead && !w->many && n >= w->end && n + ahead < w->len && wholeStretch(w, st, entry, n, &win))
         return 0;
     st->count++;
     st->stamp = w->stamp;
@@ -307,7 +308,7 @@ struct emit {
     __u32 next;  /* closure index to go on from */
     __u32 through; /* before this one all belong to a stretch that was passed as a whole */
     __u16 sevr, stat, time;
-    struct ebpfMonChain chain; /* for every part */
+    struct ebpfMonChain *chain; /* for every part; in the thread's entry, because the stack has no room */
 };
 
 
@@ -355,7 +356,7 @@ static long emitPart(__u32 i, struct emit *e)
         countLost(EBPFMON_LOST_RING);
         return 1;
     }
-    __builtin_memcpy(&ev->chain, &e->chain, sizeof(ev->chain));
+    __builtin_memcpy(&ev->chain, e->chain, sizeof(ev->chain));
     ev->chain.part = i;
     e->ev = ev;
     bpf_loop(EBPFMON_CLOSURE_MAX, emitRecord, e, 0);
@@ -528,46 +529,48 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
     __u64 id = bpf_get_current_pid_tgid();
     __u32 n, outer = 0;
-    struct emit e = {};
+    struct ebpfMonChain *chain = &th->chain;
+    struct emit e = { .chain = chain };
 
     if (!rc || !st)
         return;
-    e.chain.head.kind = EBPFMON_EV_CHAIN;
-    e.chain.head.tgid = id >> 32;
-    e.chain.head.tid = (__u32)id;
-    e.chain.head.iocId = conf->iocId;
-    e.chain.head.ktime = now;
-    e.chain.begin = begin;
-    e.chain.wait = wait;
-    e.chain.rootSlot = slot;
-    e.chain.total = counted;
-    e.chain.flags = flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | ((__u32)id == id >> 32 ? EBPFMON_CHAIN_MAIN : 0) |
+    __builtin_memset(chain, 0, sizeof(*chain));
+    chain->head.kind = EBPFMON_EV_CHAIN;
+    chain->head.tgid = id >> 32;
+    chain->head.tid = (__u32)id;
+    chain->head.iocId = conf->iocId;
+    chain->head.ktime = now;
+    chain->begin = begin;
+    chain->wait = wait;
+    chain->rootSlot = slot;
+    chain->total = counted;
+    chain->flags = flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | ((__u32)id == id >> 32 ? EBPFMON_CHAIN_MAIN : 0) |
                     (left->more ? EBPFMON_CHAIN_MORE : 0);
-    e.chain.cpu = bpf_get_smp_processor_id();
-    __builtin_memcpy(e.chain.async, left->async, sizeof(left->async));
+    chain->cpu = bpf_get_smp_processor_id();
+    __builtin_memcpy(chain->async, left->async, sizeof(left->async));
     n = th->seen.heldCount; /* without this lock, which is about to be released */
     if (n > 0 && n <= EBPFMON_NESTED && recordSlot(id >> 32, th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)].root, &outer))
-        e.chain.outer = outer + 1;
-    e.chain.syscall = EBPFMON_NO_SYSCALL;
+        chain->outer = outer + 1;
+    chain->syscall = EBPFMON_NO_SYSCALL;
     if (!n) { /* else it was counted since the outer chain's begin */
-        e.chain.blocked = th->off.blocked;
-        e.chain.queued = th->off.queued;
-        e.chain.handed = th->off.handed;
-        e.chain.longest = th->off.longest;
-        e.chain.syscall = th->off.longestSyscall;
-        e.chain.flags |= ebpfmon_tell_taken(conf->iocId, now);
+        chain->blocked = th->off.blocked;
+        chain->queued = th->off.queued;
+        chain->handed = th->off.handed;
+        chain->longest = th->off.longest;
+        chain->syscall = th->off.longestSyscall;
+        chain->flags |= ebpfmon_tell_taken(conf->iocId, now);
     }
     if (!(flags & EBPFMON_CHAIN_LATE))
-        e.chain.gave = th->seen.held[n & (EBPFMON_NESTED - 1)].gave;
-    if (e.chain.gave) {
+        chain->gave = heldAt(th, n)->gave;
+    if (chain->gave) {
         struct chainKey key = { begin, (__u32)id };
 
         bpf_map_update_elem(&kept, &key, &slot, BPF_ANY);
     }
-    bpf_get_current_comm(e.chain.comm, sizeof(e.chain.comm));
+    bpf_get_current_comm(chain->comm, sizeof(chain->comm));
     if (cause) {
-        e.chain.causeBegin = cause->begin;
-        e.chain.causeTid = cause->head.tid;
+        chain->causeBegin = cause->begin;
+        chain->causeTid = cause->head.tid;
     }
 #pragma unroll
     for (int i = 0; i < EBPFMON_ASYNC; i++)
@@ -713,7 +716,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         th->seen.heldCount = n - 1;
         return 0;
     }
-    h = &th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)];
+    h = heldAt(th, n - 1);
     if (h->depth > 1) {
         h->depth--;
         return 0;

@@ -64,6 +64,7 @@ struct thread {
     __u32 received;          /* "copied" is valid; 2: this thread receives from several connections */
     struct ebpfMonCauseEvent cause;
     struct notified notified;
+    struct ebpfMonChain chain; /* that is being told of */
     struct ebpfMonPutEvent ev; /* followed by its data: sent as one */
     __u8 data[4 * EBPFMON_VAL_MAX]; /* twice what is used: keeps the verifier's bounds simple */
 };
@@ -358,6 +359,13 @@ static __always_inline struct thread *threadOf(__u32 tid)
     else
         countLost(EBPFMON_LOST_THREADS);
     return th;
+}
+
+/* The mask stays, whatever the compiler knows of n: the verifier may have lost it. */
+static __always_inline struct ebpfMonHeld *heldAt(struct thread *th, __u32 n)
+{
+    barrier_var(n);
+    return &th->seen.held[n & (EBPFMON_NESTED - 1)];
 }
 
 #endif

@@ -27,7 +27,7 @@ static __always_inline void giveIn(struct ebpfMonGiver *by)
     n = th ? th->seen.heldCount : 0;
     if (n == 0 || n > EBPFMON_NESTED)
         return;
-    h = &th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)];
+    h = heldAt(th, n - 1);
     h->gave++;
     by->begin = h->begin;
     by->root = h->root;
