@@ -403,7 +403,7 @@ void ebpfMonSpansMessage(const ebpfMonPut *put, const struct ebpfMonPeer *peer, 
     start(&s, id, name);
     ofProgram(&s, put->peerPid, put->command);
     ebpfMonSpanAddText(&s, "user.name", put->user);
-    ebpfMonSpanAddText(&s, "server.address", put->server);
+    ebpfMonSpanAddAddress(&s, "server", put->server);
     from = at + offsetNow(at);
     tellClient(&s, peer, seq, put->pv, from, from);
 }

@@ -82,6 +82,14 @@ static void testMaking(void)
     testOk1(s.attributes == EBPFMON_SPAN_ATTRIBUTES && s.dropped == 1);
     testOk1(strlen(s.attribute[0].text) == sizeof(s.attribute[0].text) - 1 &&
             strcmp(s.attribute[0].text + sizeof(s.attribute[0].text) - 4, "...") == 0);
+    some.attributes = 0;
+    ebpfMonSpanAddAddress(&some, "server", "10.0.0.5:5064");
+    testOk1(some.attributes == 2 && strcmp(some.attribute[0].key, "server.address") == 0 &&
+            strcmp(some.attribute[0].text, "10.0.0.5") == 0 && strcmp(some.attribute[1].key, "server.port") == 0 &&
+            some.attribute[1].integer == 5064);
+    ebpfMonSpanAddAddress(&some, "server", "");
+    ebpfMonSpanAddAddress(&some, "server", longer);
+    testOk1(some.attributes == 2);
     ebpfMonSpanNewId(a, sizeof(a));
     for (unsigned i = 0; i < EBPFMON_SPAN_LINKS + 2; i++)
         ebpfMonSpanAddLink(&s, a, none);
