@@ -35,6 +35,7 @@ const char *ebpfMonOtlpHost(void);
 /* What the metrics are made of: a copy of the board's numbers. */
 typedef struct {
     uint64_t now;            /* ns since 1970 */
+    uint64_t counted;        /* the same: when the histograms were taken */
     unsigned putIocs;
     ebpfMonPutIoc putIoc[EBPFMON_IOCS_MAX];
     unsigned losses;

@@ -276,7 +276,7 @@ static void iocs(items *m)
 /* The time as a number and an empty list: else receivers in Rust drop the whole histogram, as "number" says. */
 static void exemplar(items *m, const char *ioc, const char *root)
 {
-    const ebpfMonExemplar *e = ebpfMonExemplarFind(m->exemplars, ioc, root);
+    const ebpfMonExemplar *e = ebpfMonExemplarFind(m->exemplars, ioc, root, m->n->counted);
 
     if (!e)
         return;
@@ -340,7 +340,7 @@ static void latency(items *m)
     else if (fewer)
         starts->hist.since = starts->before;
     strcpy(starts->root, n->root);
-    if (histogramsOpen(m, "epics.chain.latency", "Latency of processing chains, from the request of the lock on"))
+    if (histogramsOpen(m, "epics.chain.latency", "Latency of processing chains, from when they had the lock"))
         return;
     pointOpen(m, starts->hist.since);
     if (n->root[0])

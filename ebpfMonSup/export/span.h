@@ -68,8 +68,9 @@ typedef struct {
     ebpfMonSpanStatus status;
     char     name[96];     /* of the operation, not of one request */
     char     message[96];  /* of ebpfMonSpanError */
-    char     root[EBPFMON_NAME_SIZE]; /* set: this span is a whole chain of that root record, and may be an exemplar of
-                                         its latency histogram; service.name is its IOC */
+    char     root[EBPFMON_NAME_SIZE]; /* set: the latency histogram of this root record counted the chain, and the span
+                                         may be its exemplar; service.name is its IOC */
+    uint64_t latency;      /* ns, as it was counted there: without waiting, and what went on asynchronously */
     ebpfMonSpanService service;
     unsigned links;        /* other spans: valid entries */
     ebpfMonSpanRef link[EBPFMON_SPAN_LINKS];

@@ -299,13 +299,15 @@ static void testMetrics(void)
     static ebpfMonOtlpNumbers n;
     static ebpfMonOtlpSinces since;
     static ebpfMonExemplars exemplars;
-    ebpfMonSpan chain = {.trace = {0xab}, .id = {0xcd}, .start = 1000, .end = 8000, .root = "R", .service = {"vac1"}};
+    ebpfMonSpan chain = {.trace = {0xab}, .id = {0xcd}, .start = 1000, .end = 8000, .latency = 7000,
+                         .root = "R", .service = {"vac1"}};
     const char *root;
     unsigned points;
     size_t len;
 
     testDiag("metrics");
     n.now = 1000;
+    n.counted = 8000;
     n.putIocs = 2;
     strcpy(n.putIoc[0].name, "vac1");
     n.putIoc[0].puts = 5;
@@ -358,7 +360,7 @@ static void testMetrics(void)
     n.putIoc[1].puts = 1;
     n.chain[0].count = 5;
     n.ioc[0].processings = 78;
-    ebpfMonExemplarClear(&exemplars);
+    ebpfMonExemplarClear(&exemplars, n.counted);
     len = ebpfMonOtlpMetricItems(&n, &exemplars, &since, text, sizeof(text) - 1, &points);
     text[len] = 0;
     testOk1(after(strstr(text, "\"epics.puts\""), "startTimeUnixNano\":\"") == 1000);
