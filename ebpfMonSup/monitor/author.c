@@ -151,8 +151,7 @@ static int isMain(const struct ebpfMonHead *head)
     return head->tid == head->tgid;
 }
 
-/* SCAN of a record, as its menu calls it. */
-static void scanOf(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size)
+void ebpfMonAuthorScan(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size)
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
     const ebpfMonField *f;
@@ -199,7 +198,7 @@ void ebpfMonAuthorThread(ebpfMonTarget *t, const char *comm, int isMainThread, u
     if (strncmp(comm, "scan-", 5) == 0) {
         snprintf(buf, size, "scan %.10s second", comm + 5);
     } else if (strncmp(comm, "cb", 2) == 0) {
-        scanOf(t, root, scan, sizeof(scan));
+        ebpfMonAuthorScan(t, root, scan, sizeof(scan));
         if (strcmp(scan, "I/O Intr") == 0 || strcmp(scan, "Event") == 0)
             snprintf(buf, size, "%s", scan);
         else

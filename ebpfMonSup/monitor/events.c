@@ -12,6 +12,8 @@
 #include "monitor/chains.h"
 #include "monitor/decode.h"
 #include "monitor/events.h"
+#include "monitor/handed.h"
+#include "monitor/lastPuts.h"
 #include "monitor/pending.h"
 #include "monitor/sends.h"
 #include "monitor/slow.h"
@@ -97,7 +99,7 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     if (links)
         ebpfMonAskedLinks(ev->head.iocId, ev->precord);
     if (p->put.through != ebpfMonByLink) /* which a chain does, and which begins none */
-        ebpfMonTracesPutSeen(ev);
+        ebpfMonLastPutSeen(ev);
     p->tid = ev->head.tid;
     p->id = ev->id;
     p->since = ev->head.ktime;
@@ -162,6 +164,14 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
         if (t)
             ebpfMonChainPart(t, (const struct ebpfMonChainEvent *)head, size);
         ebpfMonTargetsUnlock();
+        break;
+    case EBPFMON_EV_TAKEN:
+        if (size >= sizeof(struct ebpfMonHandEvent))
+            ebpfMonHandedTaken((const struct ebpfMonHandEvent *)head);
+        break;
+    case EBPFMON_EV_DONE:
+        if (size >= sizeof(struct ebpfMonHandEvent))
+            ebpfMonTracesDone((const struct ebpfMonHandEvent *)head);
         break;
     case EBPFMON_EV_EXEC:
         ebpfMonTargetsExec((pid_t)head->tgid);

@@ -236,7 +236,7 @@ MAIN(testImage)
 
     ebpfMonImageCache *cache = ebpfMonImageCacheNew();
 
-    testPlan(IOC_TESTS + 13);
+    testPlan(IOC_TESTS + 14);
     if (!cache || !mkdtemp(folder))
         testAbort("no memory, or no folder in /tmp");
     snprintf(database, sizeof(database), "%s/x.db", folder);

@@ -161,7 +161,7 @@ static void putsOf(void)
 
     setUp(20);
     ev = putOf(3, 1000 * MS + 5, 77, 4);
-    ebpfMonTracesPutSeen(&ev);
+    ebpfMonLastPutSeen(&ev);
     give(chainOf(3, 1000 * MS, 4, UINT32_MAX), 1);
     testOk(!heard.count && wanted == 1, "it waits for its put");
     ebpfMonTracesPutDone(IOC, 3, 76, &put, &key);
@@ -171,19 +171,19 @@ static void putsOf(void)
     testOk1(heard.count == 1 && heard.hasPut && !wanted);
 
     ev = putOf(3, 2000 * MS + 5, 78, 4);
-    ebpfMonTracesPutSeen(&ev);
+    ebpfMonLastPutSeen(&ev);
     ebpfMonTracesPutDone(IOC, 3, 78, &put, &key);
     give(chainOf(3, 2000 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 2 && heard.hasPut, "a put that was published before");
     give(chainOf(3, 2010 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 3 && !heard.hasPut, "the next chain is not its");
     ev = putOf(3, 3000 * MS + 5, 79, 5);
-    ebpfMonTracesPutSeen(&ev);
+    ebpfMonLastPutSeen(&ev);
     give(chainOf(3, 3000 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 4 && !heard.hasPut, "nor one of another record");
 
     ev = putOf(3, 4000 * MS + 5, 80, 4);
-    ebpfMonTracesPutSeen(&ev);
+    ebpfMonLastPutSeen(&ev);
     give(chainOf(3, 4000 * MS, 4, UINT32_MAX), 1);
     ebpfMonTracesTick(4001 * MS + PUT_NS + 1, 0);
     testOk(heard.count == 5 && !heard.hasPut && !wanted, "one that never comes");
