@@ -477,12 +477,22 @@ static __always_inline int isEarly(const struct ebpfMonHanded *by)
     __u32 tid = by->tid, n;
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
 
-    n = th ? th->seen.heldCount : 0;
+    if (!th)
+        return 0;
+    if (th->ending == by->begin)
+        return 1;
+    n = th->seen.heldCount;
 #pragma unroll
     for (__u32 i = 0; i < EBPFMON_NESTED; i++)
         if (i < n && th->seen.held[i].begin == by->begin)
             return 1;
     return 0;
+}
+
+/* The chain that handed this one over was kept, or is so slow already that it will be. */
+static __always_inline int isOfKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonHanded *by, __u64 now)
+{
+    return isKept(by) || (conf->slowNs && now - by->begin >= conf->slowNs && isEarly(by));
 }
 
 /* Where the chain comes from that is told of next. Returns flags for it. Global, as ebpfmon_note_cause. */
@@ -649,7 +659,7 @@ static __always_inline void chainEnds(const struct ebpfMonTargetConf *conf, stru
     cause = x->wasAsync && !th->client ? bpf_map_lookup_elem(&causes, &slot) : 0;
     if (cause && cause->head.tgid != tgid)
         cause = 0;
-    if ((cause && cause->kept) || (rs && n == 1 && isKept(&th->from)))
+    if ((cause && cause->kept) || (rs && n == 1 && th->from.begin && isOfKept(conf, &th->from, now)))
         whole = 1; /* its other half was, or what handed it over */
     if (whole)
         emitChain(conf, th, cause, slot, x->counted, wait, begin, now, &x->left, 0);
@@ -708,7 +718,9 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         h->depth--;
         return 0;
     }
+    th->ending = h->begin;
     chainEnds(conf, th, h, rs, &x);
+    th->ending = 0;
     if (n == 1 && th->seen.isOnce) { /* what scanOnce's thread took out is done */
         tellDone(conf, &th->from);
         th->from.begin = th->from.isLink = 0;

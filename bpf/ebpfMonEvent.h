@@ -400,6 +400,7 @@ struct ebpfMonThread {
     __u32 heldCount; /* may be above EBPFMON_NESTED: held has the first ones */
     __u32 named;     /* its name was looked at */
     __u32 isOnce;    /* it is scanOnce's */
+    __u64 busySince; /* it took out a callback then, and is at it still; 0: it waits for one, or is no callbacks' thread */
     struct ebpfMonHeld held[EBPFMON_NESTED];
     struct ebpfMonScan scan;
     __u64 holds, holdSum;      /* lock sets released, and ns that they were held */

@@ -110,12 +110,15 @@ int ebpfmon_pop(struct pt_regs *ctx)
         return 0;
     tellDone(conf, &th->from); /* it looks for the next one: the last is done */
     th->from.begin = 0;
+    th->seen.busySince = 0;
     if (bpf_probe_read_user(&ring, sizeof(ring), (void *)(PT_REGS_PARM1(ctx) + RING_HEAD)) ||
         ring.nextPush == ring.nextPop ||
         bpf_probe_read_user(&item, sizeof(item), (void *)(ring.buffer + 8 * (__u64)(__u32)ring.nextPop)) ||
         bpf_probe_read_user(&priority, sizeof(priority), (void *)(item + CALLBACK_PRIORITY)))
         return 0;
-    if (priority < EBPFMON_QUEUE_ONCE)
-        th->handed = takenOut(tgid, item, priority, bpf_ktime_get_ns(), &th->from);
+    if (priority >= EBPFMON_QUEUE_ONCE)
+        return 0;
+    th->seen.busySince = bpf_ktime_get_ns();
+    th->handed = takenOut(tgid, item, priority, th->seen.busySince, &th->from);
     return 0;
 }

@@ -89,6 +89,30 @@ static long processByCallback(aSubRecord *prec)
     return 0;
 }
 
+/* A callback that takes its time with no record in hand. */
+static void idle(epicsCallback *callback)
+{
+    double begin = now();
+    aSubRecord *prec;
+
+    callbackGetUser(prec, callback);
+    epicsThreadSleep(*(double *)prec->a / 1e6);
+    *(double *)prec->vala = now() - begin;
+}
+
+static long sleepInCallback(aSubRecord *prec)
+{
+    if (!prec->dpvt) {
+        epicsCallback *callback = callocMustSucceed(1, sizeof(*callback), "sleepInCallback");
+
+        callbackSetCallback(idle, callback);
+        callbackSetPriority(prec->prio, callback);
+        callbackSetUser(prec, callback);
+        prec->dpvt = callback;
+    }
+    return callbackRequest(prec->dpvt);
+}
+
 static long processOnce(aSubRecord *prec)
 {
     dbCommon *other = named(prec);
@@ -97,6 +121,7 @@ static long processOnce(aSubRecord *prec)
 }
 
 epicsRegisterFunction(processByCallback);
+epicsRegisterFunction(sleepInCallback);
 epicsRegisterFunction(processOnce);
 epicsRegisterFunction(spinFor);
 epicsRegisterFunction(sleepFor);

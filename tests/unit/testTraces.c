@@ -145,6 +145,101 @@ static void ended(void)
     target.gone = 0;
 }
 
+/* What "chain" hands over is taken out by the thread of "next", which the kernel tells just before it. */
+static void takes(struct ebpfMonChain chain, struct ebpfMonChain next)
+{
+    struct ebpfMonHandEvent ev = { .head = next.head, .by = { .begin = chain.begin, .tid = chain.head.tid } };
+
+    ev.by.root = catalogue->rec[chain.rootSlot - target.slot].addr;
+    ebpfMonHandedTaken(&ev);
+}
+
+static void isDone(struct ebpfMonChain chain)
+{
+    struct ebpfMonHandEvent ev = { .head = { .iocId = IOC }, .by = { .begin = chain.begin, .tid = chain.head.tid } };
+
+    ebpfMonTracesDone(&ev);
+}
+
+static struct ebpfMonPutEvent putOf(uint32_t tid, uint64_t at, uint64_t id, uint32_t record);
+
+static void handedOver(void)
+{
+    struct ebpfMonPutEvent put;
+    struct ebpfMonChain a, b, c;
+
+    setUp(20);
+    a = chainOf(1, 1000 * MS, 0, UINT32_MAX);
+    a.gave = 2;
+    give(a, 1);
+    testOk(!heard.count && open == 1, "it waits for what it handed over");
+    b = chainOf(2, 1010 * MS, 7, UINT32_MAX);
+    takes(a, b);
+    give(b, 1);
+    c = chainOf(2, 1012 * MS, 8, UINT32_MAX);
+    takes(a, c);
+    give(c, 1);
+    isDone(a);
+    testOk(!heard.count && open == 1, "one of two is done");
+    give(chainOf(3, 1013 * MS, 9, UINT32_MAX), 1);
+    testOk(heard.count == 1 && heard.halves == 1, "another thread's chain is none of it");
+    isDone(a);
+    testOk(heard.count == 2 && heard.halves == 3 && heard.begin == a.begin && !heard.cut && !open,
+           "complete when all is done: a callback can make several chains, or none");
+
+    setUp(20);
+    a.gave = 1;
+    isDone(a);
+    give(a, 1);
+    testOk(heard.count == 1 && !heard.cut, "what was done before the chain's end is not waited for");
+    give(a, 1);
+    testOk(heard.count == 1 && open == 1, "and counts once");
+    ebpfMonTracesTick(1001 * MS + BUSY_NS, 0);
+    testOk(heard.count == 2 && heard.cut, "what is never done is told as incomplete");
+
+    setUp(20);
+    b = chainOf(2, 1000 * MS, 7, UINT32_MAX);
+    b.flags = EBPFMON_CHAIN_EARLY;
+    b.gave = 1;
+    takes(a, b);
+    give(b, 1);
+    testOk(!heard.count && open == 1 && early == 1, "what ends before the chain that it comes from waits for that");
+    isDone(a);
+    give(a, 1);
+    testOk(!heard.count && open == 1 && !early, "and is a part of it then,");
+    isDone(b);
+    testOk(heard.count == 1 && heard.halves == 2 && heard.begin == a.begin && !heard.cut, "with what it left itself");
+    takes(a, b);
+    give(b, 1);
+    ebpfMonTracesTick(1001 * MS + BUSY_NS, 0);
+    testOk(heard.count == 2 && heard.cut && !early, "or is told alone, if that never comes");
+
+    setUp(20);
+    give(a, 1);
+    b = chainOf(2, 1010 * MS, 7, UINT32_MAX);
+    takes(a, b);
+    put = putOf(2, 1010 * MS + 5, 90, 7);
+    put.who.isCA = 1;
+    ebpfMonLastPutSeen(&put);
+    give(b, 1);
+    testOk(!heard.count && open == 2, "a client's put that waited for a busy record is its own");
+    ebpfMonTracesTick(0, 1);
+
+    setUp(20);
+    give(a, 1);
+    c = a;
+    for (unsigned i = 0; i < HALVES_MAX + 10; i++) {
+        b = chainOf(2, (5000 + i) * MS, 7, UINT32_MAX);
+        b.gave = 1;
+        takes(c, b);
+        give(b, 1);
+        isDone(c);
+        c = b;
+    }
+    testOk(heard.count == 1 && heard.halves == HALVES_MAX && heard.cut && open == 1,
+           "what keeps itself going becomes several traces");
+}
+
 static struct ebpfMonPutEvent putOf(uint32_t tid, uint64_t at, uint64_t id, uint32_t record)
 {
     return (struct ebpfMonPutEvent){
@@ -280,8 +375,9 @@ static void sent(void)
 
 MAIN(testTraces)
 {
-    testPlan(30);
+    testPlan(43);
     halves();
+    handedOver();
     ended();
     putsOf();
     readAnew();
