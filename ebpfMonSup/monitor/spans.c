@@ -198,6 +198,7 @@ static void tellSender(const ebpfMonTrace *trace)
     const ebpfMonTracePut *put = trace->put;
     static ebpfMonSpan s;
     char name[sizeof(s.name)];
+    uint64_t at;
 
     if (!hasMessage(trace) || !put->pid ||
         (put->linkChain.iocId && (ebpfMonTracesFind(&put->linkChain) || ebpfMonTold(&put->linkChain))))
@@ -206,7 +207,8 @@ static void tellSender(const ebpfMonTrace *trace)
     start(&s, trace->id, name);
     ofProgram(&s, put->pid, put->command);
     ebpfMonSpanAddText(&s, "user.name", put->user);
-    tellClient(&s, &put->key.peer, put->key.seq, put->pv, put->key.at + offset, put->key.at + offset);
+    at = put->key.at < trace->first->chain.begin ? put->key.at : trace->first->chain.begin; /* it came before */
+    tellClient(&s, &put->key.peer, put->key.seq, put->pv, at + offset, at + offset);
 }
 
 typedef struct {
@@ -396,7 +398,10 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     tellSender(trace);
     start(&s, trace->id, root);
     ofIoc(&s, t);
-    snprintf(s.root, sizeof(s.root), "%s", root);
+    if (c->total && !(c->flags & EBPFMON_CHAIN_LATE)) { /* else no histogram has it */
+        snprintf(s.root, sizeof(s.root), "%s", root);
+        s.latency = c->head.ktime - c->begin - c->wait;
+    }
     ebpfMonChainSpan(salt, &chain, 0, s.id);
     memcpy(above, s.id, sizeof(above));
     if (hasMessage(trace)) {
@@ -446,7 +451,7 @@ void ebpfMonSpansMessage(const ebpfMonPut *put, const struct ebpfMonPeer *peer, 
     start(&s, id, name);
     ofProgram(&s, put->peerPid, put->command);
     ebpfMonSpanAddText(&s, "user.name", put->user);
-    ebpfMonSpanAddText(&s, "server.address", put->server);
+    ebpfMonSpanAddAddress(&s, "server", put->server);
     from = at + offsetNow(at);
     tellClient(&s, peer, seq, put->pv, from, from);
 }

@@ -17,6 +17,7 @@
 #define PUT_NS      1000000000ull
 #define SEND_NS     1000000000ull /* … or its link is not connected */
 #define SENDER_NS   100000000ull
+#define SENDERS     8             /* IOCs that a trace came through while it is open */
 #define SENDS_MAX   8             /* of one half */
 
 static ebpfMonTraceFn teller;
@@ -91,11 +92,26 @@ static int sends(const ebpfMonTrace *trace, uint64_t now)
     return 0;
 }
 
+/* Whose trace it will be depends on puts further up, which may be known later than its own. */
+static int undecided(const ebpfMonTrace *trace)
+{
+    for (unsigned i = 0; trace && i < SENDERS; i++) {
+        ebpfMonChainId chain = ebpfMonSentBy(trace);
+
+        trace = chain.iocId ? ebpfMonTracesFind(&chain) : NULL;
+        if (trace && trace->wantsPut && !trace->hasId)
+            return 1;
+    }
+    return 0;
+}
+
 /* The chain that sent the put, or whose record the CP link watches, may end after the one that it set going. */
 static int sender(const ebpfMonTrace *trace, uint64_t now)
 {
     ebpfMonChainId chain = ebpfMonSentBy(trace);
 
+    if (chain.iocId && ebpfMonExportsSpans() && undecided(trace))
+        return 1;
     if (now - trace->since >= SENDER_NS)
         return 0;
     return trace->caLink || (chain.iocId && ebpfMonExportsSpans() && !ebpfMonTracesFind(&chain) &&

@@ -282,6 +282,22 @@ static void putsOf(void)
     give(chainOf(3, 4000 * MS, 4, UINT32_MAX), 1);
     ebpfMonTracesTick(4001 * MS + PUT_NS + 1, 0);
     testOk(heard.count == 5 && !heard.hasPut && !wanted, "one that never comes");
+
+    exports = 1;
+    ev = putOf(3, 5000 * MS + 5, 81, 4);
+    ebpfMonLastPutSeen(&ev);
+    give(chainOf(3, 5000 * MS, 4, UINT32_MAX), 1);
+    ev = putOf(4, 5002 * MS + 5, 82, 5);
+    ebpfMonLastPutSeen(&ev);
+    give(chainOf(4, 5002 * MS, 5, UINT32_MAX), 1);
+    put.linkChain = (ebpfMonChainId){ .iocId = IOC, .tid = 3, .begin = 5000 * MS };
+    ebpfMonTracesPutDone(IOC, 4, 82, &put, &key);
+    ebpfMonTracesTick(5003 * MS, 0);
+    testOk(heard.count == 5 && open == 2, "whose trace it is depends on a put that its sender waits for");
+    memset(&put, 0, sizeof(put));
+    ebpfMonTracesPutDone(IOC, 3, 81, &put, &key);
+    ebpfMonTracesTick(5004 * MS + SENDER_NS, 0);
+    testOk(heard.count == 7 && !open, "then both are told");
 }
 
 /* The monitor read the IOC's records anew: an index of before is another record now, or none. */
