@@ -94,9 +94,13 @@ def test_relayed(hosts, senders, relay):
         assert message["attributes"]["client.address"] == hosts.link.addrB, message
 
 
-def check_messages(hosts, record, port, seqs):
-    """Each put of a program a trace of its own, under the id that follows from its connection and number."""
+def check_messages(hosts, log, record, port, seqs):
+    """Each put of a program, seen inside and on the wire, is a trace of its own, under the id that follows from its
+    connection and number."""
     spans = hosts.told(seqs, ("B", hosts.receiver, record))
+    lines = log.of(hosts.receiver.prefix + record)
+    print(*lines, sep="\n")
+    assert [(int(o["value"]), o["seen"]) for o in lines] == [(n, "both") for n in seqs], lines
     chains = hosts.chains("B", hosts.receiver, record, spans)
     assert {n: len(chains[n]) for n in seqs} == dict.fromkeys(seqs, 1)
     for n, seq in seqs.items():
@@ -106,19 +110,17 @@ def check_messages(hosts, record, port, seqs):
             message_span(hosts.link.addrA, port, hosts.link.addrB, hosts.receiver.port, seq), (n, seq)
 
 
-def test_port_used_again(hosts):
+def test_port_used_again(hosts, log):
     """Connections with the same four-tuple, the later one's numbers wherever the kernel has them, or before."""
     port, seqs = 47001, {}
     for first in (None, None, 3000000000, 2999999000):
         seqs |= hosts.put("REUSED", range(len(seqs) + 1, len(seqs) + 5), port, first)
     assert len(set(seqs.values())) == len(seqs)
-    check_messages(hosts, "REUSED", port, seqs)
+    check_messages(hosts, log, "REUSED", port, seqs)
 
 
 def test_numbers_pass_2_32(hosts, log):
     """Inside and on the wire alike: each put was seen both ways, and they were joined by that number."""
     seqs = hosts.put("WRAPPED", range(1, 31), 47002, (1 << 32) - 500)
     assert seqs[1] > 1 << 31 and seqs[30] < 1000, seqs
-    check_messages(hosts, "WRAPPED", 47002, seqs)
-    lines = [o for o in log.of(hosts.receiver.prefix + "WRAPPED")]
-    assert [(int(o["value"]), o["seen"]) for o in lines] == [(n, "both") for n in seqs], lines
+    check_messages(hosts, log, "WRAPPED", 47002, seqs)

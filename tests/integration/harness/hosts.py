@@ -152,11 +152,7 @@ class Hosts:
         """Two traces. B knows the client's address as it came, and names a parent that nobody told."""
         for n, a, b, spans in self._both(ioc, numbers):
             self._sender_alone(ioc, n, a, spans)
-            trace = trace_of(b, spans)
-            assert len(trace) == 3 and {s["host"] for s in trace} == {"B"} and begins(trace) is b, (n, trace)
-            assert b["parent"] and b["parent"] not in {s["id"] for s in spans}, (n, b)
-            assert b["kind"] == "SPAN_KIND_SERVER" and b["attributes"]["client.address"] == client, b
-            assert f"(CA {client}:{b['attributes']['client.port']})" in b["attributes"]["epics.chain.cause"], b
+            self._stranger(b, spans, client)
 
     def check_sender_alone(self, ioc, numbers):
         spans = self.told(numbers, ("A", ioc, "ROOT"))
@@ -173,6 +169,19 @@ class Hosts:
             message = begins(trace)
             assert len(trace) == 4 and {s["host"] for s in trace} == {"B"}, (n, trace)
             assert message["service"] == ioc.name and message["parent"] == "" and message["id"] == b["parent"], trace
+
+    def check_receiver_of_a_stranger(self, ioc, numbers, client):
+        spans = self.told(numbers, ("B", self.receiver, ioc.to))
+        for _, (b,) in self._some(self.chains("B", self.receiver, ioc.to, spans), numbers):
+            self._stranger(b, spans, client)
+
+    @staticmethod
+    def _stranger(b, spans, client):
+        trace = trace_of(b, spans)
+        assert len(trace) == 3 and {s["host"] for s in trace} == {"B"} and begins(trace) is b, trace
+        assert b["parent"] and b["parent"] not in {s["id"] for s in spans}, b
+        assert b["kind"] == "SPAN_KIND_SERVER" and b["attributes"]["client.address"] == client, b
+        assert f"(CA {client}:{b['attributes']['client.port']})" in b["attributes"]["epics.chain.cause"], b
 
     def _both(self, ioc, numbers):
         spans = self.told(numbers, ("A", ioc, "ROOT"), ("B", self.receiver, ioc.to))
