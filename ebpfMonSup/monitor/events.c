@@ -194,8 +194,11 @@ static void eventThread(void *arg)
 {
     (void)arg;
     while (!stopping) {
+        uint64_t upTo = nowNs();
+
         if (ebpfMonPoll(POLL_MS, onEvent, NULL) < 0)
             epicsThreadSleep(0.1);
+        ebpfMonSendsLooked(upTo);
         ebpfMonPendingTick(nowNs(), 0);
         ebpfMonTracesTick(nowNs(), 0);
     }
