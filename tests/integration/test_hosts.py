@@ -67,7 +67,8 @@ def test_two_halves_join(link, iocs, monitors, rotel):
             if s["service"] == below.name and s["name"] == below.prefix + "IN" and "epics.chain.cause" in s["attributes"]:
                 trace = [x for x in spans if x["trace"] == s["trace"]]
                 seen.add(tuple(sorted({x["service"] for x in trace})))
-                if {above.name, below.name} <= {x["service"] for x in trace}:
+                if any("epics.put.link" in x["attributes"] for x in trace) and \
+                        any(x["name"] == above.prefix + "ROOT" for x in trace):
                     return trace
         return None
 
