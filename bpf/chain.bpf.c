@@ -342,9 +342,9 @@ struct emit {
     __u32 next;  /* closure index to go on from */
     __u32 through; /* before this one all belong to a stretch that was passed as a whole */
     __u16 sevr, stat, time;
+    struct ebpfMonChain *chain; /* for every part; in the thread's entry, because the stack has no room */
     __u16 from; /* SEVR or STAT, whichever comes first */
     __u8 *span; /* the thread's buffer: room for twice SPAN */
-    struct ebpfMonChain chain; /* for every part */
 };
 
 /* SEVR, STAT and TIME, the last of them, lie within so many bytes (catalogue.c sees to it), and mostly the value does so,
@@ -419,7 +419,7 @@ static long emitPart(__u32 i, struct emit *e)
         countLost(EBPFMON_LOST_RING);
         return 1;
     }
-    __builtin_memcpy(&ev->chain, &e->chain, sizeof(ev->chain));
+    __builtin_memcpy(&ev->chain, e->chain, sizeof(ev->chain));
     ev->chain.part = i;
     e->ev = ev;
     bpf_loop(EBPFMON_CLOSURE_MAX, emitRecord, e, 0);
@@ -522,7 +522,7 @@ __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
 }
 
 /* Whether the chain is under way still that handed this one over. */
-static __always_inline int isEarly(const struct ebpfMonHanded *by)
+static __always_inline int isEarly(const struct ebpfMonGiver *by)
 {
     __u32 tid = by->tid, n;
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
@@ -540,7 +540,7 @@ static __always_inline int isEarly(const struct ebpfMonHanded *by)
 }
 
 /* The chain that handed this one over was kept, or is so slow already that it will be. */
-static __always_inline int isOfKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonHanded *by, __u64 now)
+static __always_inline int isOfKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonGiver *by, __u64 now)
 {
     return isKept(by) || (conf->slowNs && now - by->begin >= conf->slowNs && isEarly(by));
 }
@@ -553,7 +553,7 @@ __attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
     struct ebpfMonHandEvent *ev;
 
-    if (!th || (!th->from.begin && !th->from.isLink))
+    if (!th || (!th->from.by.begin && !th->from.isLink))
         return 0;
     ev = bpf_ringbuf_reserve(&ring, sizeof(*ev), 0);
     if (!ev) {
@@ -565,9 +565,9 @@ __attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
     ev->head.tid = tid;
     ev->head.iocId = iocId;
     ev->head.ktime = now; /* the chain has the same */
-    ev->by = th->from;
+    ev->what = th->from;
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
-    return th->from.begin && isEarly(&th->from) ? EBPFMON_CHAIN_EARLY : 0;
+    return th->from.by.begin && isEarly(&th->from.by) ? EBPFMON_CHAIN_EARLY : 0;
 }
 
 static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, struct thread *th,
@@ -578,46 +578,48 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
     __u64 id = bpf_get_current_pid_tgid();
     __u32 n, outer = 0;
-    struct emit e = {};
+    struct ebpfMonChain *chain = &th->chain;
+    struct emit e = { .chain = chain };
 
     if (!rc || !st)
         return;
-    e.chain.head.kind = EBPFMON_EV_CHAIN;
-    e.chain.head.tgid = id >> 32;
-    e.chain.head.tid = (__u32)id;
-    e.chain.head.iocId = conf->iocId;
-    e.chain.head.ktime = now;
-    e.chain.begin = begin;
-    e.chain.wait = wait;
-    e.chain.rootSlot = slot;
-    e.chain.total = counted;
-    e.chain.flags = flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | ((__u32)id == id >> 32 ? EBPFMON_CHAIN_MAIN : 0) |
+    __builtin_memset(chain, 0, sizeof(*chain));
+    chain->head.kind = EBPFMON_EV_CHAIN;
+    chain->head.tgid = id >> 32;
+    chain->head.tid = (__u32)id;
+    chain->head.iocId = conf->iocId;
+    chain->head.ktime = now;
+    chain->begin = begin;
+    chain->wait = wait;
+    chain->rootSlot = slot;
+    chain->total = counted;
+    chain->flags = flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | ((__u32)id == id >> 32 ? EBPFMON_CHAIN_MAIN : 0) |
                     (left->more ? EBPFMON_CHAIN_MORE : 0);
-    e.chain.cpu = bpf_get_smp_processor_id();
-    __builtin_memcpy(e.chain.async, left->async, sizeof(left->async));
+    chain->cpu = bpf_get_smp_processor_id();
+    __builtin_memcpy(chain->async, left->async, sizeof(left->async));
     n = th->seen.heldCount; /* without this lock, which is about to be released */
     if (n > 0 && n <= EBPFMON_NESTED && recordSlot(id >> 32, th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)].root, &outer))
-        e.chain.outer = outer + 1;
-    e.chain.syscall = EBPFMON_NO_SYSCALL;
+        chain->outer = outer + 1;
+    chain->syscall = EBPFMON_NO_SYSCALL;
     if (!n) { /* else it was counted since the outer chain's begin */
-        e.chain.blocked = th->off.blocked;
-        e.chain.queued = th->off.queued;
-        e.chain.handed = th->off.handed;
-        e.chain.longest = th->off.longest;
-        e.chain.syscall = th->off.longestSyscall;
-        e.chain.flags |= ebpfmon_tell_taken(conf->iocId, now);
+        chain->blocked = th->off.blocked;
+        chain->queued = th->off.queued;
+        chain->handed = th->off.handed;
+        chain->longest = th->off.longest;
+        chain->syscall = th->off.longestSyscall;
+        chain->flags |= ebpfmon_tell_taken(conf->iocId, now);
     }
     if (!(flags & EBPFMON_CHAIN_LATE))
-        e.chain.gave = th->seen.held[n & (EBPFMON_NESTED - 1)].gave;
-    if (e.chain.gave) {
+        chain->gave = heldAt(th, n)->gave;
+    if (chain->gave) {
         struct chainKey key = { begin, (__u32)id };
 
         bpf_map_update_elem(&kept, &key, &slot, BPF_ANY);
     }
-    bpf_get_current_comm(e.chain.comm, sizeof(e.chain.comm));
+    bpf_get_current_comm(chain->comm, sizeof(chain->comm));
     if (cause) {
-        e.chain.causeBegin = cause->begin;
-        e.chain.causeTid = cause->head.tid;
+        chain->causeBegin = cause->begin;
+        chain->causeTid = cause->head.tid;
     }
 #pragma unroll
     for (int i = 0; i < EBPFMON_ASYNC; i++)
@@ -711,7 +713,7 @@ static __always_inline void chainEnds(const struct ebpfMonTargetConf *conf, stru
     cause = x->wasAsync && !th->client ? bpf_map_lookup_elem(&causes, &slot) : 0;
     if (cause && cause->head.tgid != tgid)
         cause = 0;
-    if ((cause && cause->kept) || (rs && n == 1 && th->from.begin && isOfKept(conf, &th->from, now)))
+    if ((cause && cause->kept) || (rs && n == 1 && th->from.by.begin && isOfKept(conf, &th->from.by, now)))
         whole = 1; /* its other half was, or what handed it over */
     if (whole)
         emitChain(conf, th, cause, slot, x->counted, wait, begin, now, &x->left, 0);
@@ -765,7 +767,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         th->seen.heldCount = n - 1;
         return 0;
     }
-    h = &th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)];
+    h = heldAt(th, n - 1);
     if (h->depth > 1) {
         h->depth--;
         return 0;
@@ -774,8 +776,8 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     chainEnds(conf, th, h, rs, &x);
     th->ending = 0;
     if (n == 1 && th->seen.isOnce) { /* what scanOnce's thread took out is done */
-        tellDone(conf, &th->from);
-        th->from.begin = th->from.isLink = 0;
+        tellDone(conf, &th->from.by);
+        th->from.by.begin = th->from.isLink = 0;
     }
     return 0;
 }

@@ -17,6 +17,7 @@
 #define PUT_NS      1000000000ull
 #define SEND_NS     1000000000ull /* … or its link is not connected */
 #define SENDER_NS   100000000ull
+#define SENDERS     8             /* IOCs that a trace came through while it is open */
 #define SENDS_MAX   8             /* of one half */
 
 static ebpfMonTraceFn teller;
@@ -91,11 +92,26 @@ static int sends(const ebpfMonTrace *trace, uint64_t now)
     return 0;
 }
 
+/* Whose trace it will be depends on puts further up, which may be known later than its own. */
+static int undecided(const ebpfMonTrace *trace)
+{
+    for (unsigned i = 0; trace && i < SENDERS; i++) {
+        ebpfMonChainId chain = ebpfMonSentBy(trace);
+
+        trace = chain.iocId ? ebpfMonTracesFind(&chain) : NULL;
+        if (trace && trace->wantsPut && !trace->hasId)
+            return 1;
+    }
+    return 0;
+}
+
 /* The chain that sent the put, or whose record the CP link watches, may end after the one that it set going. */
 static int sender(const ebpfMonTrace *trace, uint64_t now)
 {
     ebpfMonChainId chain = ebpfMonSentBy(trace);
 
+    if (chain.iocId && ebpfMonExportsSpans() && undecided(trace))
+        return 1;
     if (now - trace->since >= SENDER_NS)
         return 0;
     return trace->caLink || (chain.iocId && ebpfMonExportsSpans() && !ebpfMonTracesFind(&chain) &&
@@ -230,10 +246,10 @@ static ebpfMonTrace *handedTo(uint32_t iocId, const struct ebpfMonHanded *from, 
     ebpfMonChainId id = { .iocId = iocId };
     ebpfMonTrace *trace;
 
-    if (!from || !from->begin || (put && put->byClient))
+    if (!from || !from->by.begin || (put && put->byClient))
         return NULL;
-    id.tid = from->tid;
-    id.begin = from->begin;
+    id.tid = from->by.tid;
+    id.begin = from->by.begin;
     trace = ebpfMonTracesFind(&id);
     if (trace && trace->halves == HALVES_MAX) { /* what keeps itself going begins anew */
         trace->cut = 1;
@@ -310,7 +326,7 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
         free(half);
         return;
     }
-    if (from && from->begin && !(put && put->byClient))
+    if (from && from->by.begin && !(put && put->byClient))
         ebpfMonHalfOrigin(t, half, from);
     append(trace, half);
     records += half->count;
@@ -338,7 +354,7 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
 
 void ebpfMonTracesDone(const struct ebpfMonHandEvent *ev)
 {
-    ebpfMonChainId id = { .iocId = ev->head.iocId, .tid = ev->by.tid, .begin = ev->by.begin };
+    ebpfMonChainId id = { .iocId = ev->head.iocId, .tid = ev->what.by.tid, .begin = ev->what.by.begin };
     ebpfMonTrace *trace = ebpfMonTracesFind(&id);
 
     if (!trace) {
