@@ -15,6 +15,7 @@
  * The chain's length is the number in the record BENCH:LEN. Other lines:
  *   tpro N    sets TPRO of the four records
  *   stdout F  what the IOC prints goes to file F from now on
+ *   cpu N     the time of the following is that of the clock (0), or the CPU time of this process (1)
  *   slow N US each Nth chain of "process" takes US longer, which is not counted; 0: none
  */
 #include <stdio.h>
@@ -44,11 +45,13 @@ static epicsCallback completion;
 static int slowEvery;
 static double slowNs, spun;
 
+static clockid_t timer = CLOCK_MONOTONIC;
+
 static double now()
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(timer, &t);
     return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
@@ -262,6 +265,8 @@ int main(int argc, char *argv[])
             slowNs *= 1e3;
         } else if (sscanf(line, "tpro %lf", &ms) == 1) {
             setTpro((int)ms);
+        } else if (sscanf(line, "cpu %lf", &ms) == 1) {
+            timer = ms ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
         } else if (sscanf(line, "stdout %199s", file) == 1) {
             if (!freopen(file, "w", stdout)) /* a terminal gets each line by itself, all else blocks */
                 return 1;

@@ -7,7 +7,7 @@ spread how far the median lies above it. "Switch" is two threads that have nothi
 EPICS_BASE says where Base is. Started by tools/bench.sh.
 
     run.py [--rounds N] [--ms MILLISECONDS] [--length RECORDS] [--shape chain|tree] [--work WORK]
-           [--only TEXT] [--markdown]
+           [--only TEXT] [--cpu] [--markdown]
 """
 import argparse
 import contextlib
@@ -161,7 +161,7 @@ class Bench:
         return result
 
     def fate(self):
-        return [int(n) for n in self.client("caget", "-t", P + "CHAIN_SLOW_CNT", P + "LOST_CNT").split()]
+        return [int(n) for n in self.client("caget", "-t", "-f0", P + "CHAIN_SLOW_CNT", P + "LOST_CNT").split()]
 
     # --- the monitor, at each level ------------------------------------------------------------------------
     def client(self, program, *args):
@@ -320,6 +320,8 @@ def main():
                            help="tree: each record but the last ones processes two others")
     arguments.add_argument("--work", choices=WORK, action="append", help="that alone; may be given several times")
     arguments.add_argument("--only", default="", metavar="TEXT", help="observers that have TEXT in their name")
+    arguments.add_argument("--cpu", action="store_true",
+                           help="CPU time of the IOC, without what it waits for a CPU: for a machine where others work")
     arguments.add_argument("--markdown", action="store_true")
     args = arguments.parse_args()
     results = {}
@@ -327,6 +329,7 @@ def main():
         bench = Bench(Path(tmp), args.length, args.shape, args.work or tuple(WORK))
         stack.callback(bench.end)
         bench.outputs(Path(tmp), stack)
+        bench.tell(f"cpu {args.cpu:d}")
         for _ in range(args.rounds):  # a row of its own: not in turn with the others
             results.setdefault(NOBODY, []).append(bench.measure(NOBODY, Observer(), args.ms))
         bench.start_monitor()
