@@ -245,29 +245,17 @@ static __always_inline int wholeStretch(struct walk *w, struct ebpfMonRecState *
 
 /* Compares one record's time stamp with the last seen. An asynchronous record may move its time stamp
  * when it begins (output records do, so that TSEL readers see it) and again when it completes: the
- * processing counts when PACT is clear again. */
-static long look(__u32 i, struct walk *w)
+ * processing counts when PACT is clear again. "n" is its place in the closure. */
+static __always_inline void judge(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n, struct window *win)
 {
-    struct ebpfMonRecState *st;
-    struct window win;
-    __u32 n = w->next, before = w->pactBefore, entry, slot, ahead;
+    __u32 before = w->pactBefore, slot = EBPFMON_ENTRY_SLOT(entry), ahead = EBPFMON_ENTRY_AHEAD(entry);
     int changed;
 
-    if (n >= w->len || !closureEntry(w->first + n, &entry))
-        return 1;
-    w->next = n + 1;
-    slot = EBPFMON_ENTRY_SLOT(entry);
-    ahead = EBPFMON_ENTRY_AHEAD(entry);
-    st = bpf_map_lookup_elem(&recState, &slot);
-    if (!st || !st->addr)
-        return 0;
-    if (before >= WINDOW_TIME || readWindow(&win, st->addr, w->time)) {
-        countLost(EBPFMON_LOST_FAULT);
-        return 0;
-    }
+    if (before >= WINDOW_TIME)
+        return;
     w->looked++;
     /* Whoever set PACT holds the lock until its own look: so the first look that finds it set is that chain's. */
-    if (!win.before[before]) {
+    if (!win->before[before]) {
         st->noted = 0;
     } else if (!st->noted) {
         st->noted = EBPFMON_NOTED_BUSY; /* whatever "causes" has is of an earlier processing */
@@ -277,26 +265,69 @@ static long look(__u32 i, struct walk *w)
             w->left.async[k] = w->left.async[k - 1];
         w->left.async[0] = slot + 1;
     }
-    changed = isLater(st, slot, win.time);
+    changed = isLater(st, slot, win->time);
     if (!st->seen || (!changed && !st->pending)) {
-        st->time = win.time;
+        st->time = win->time;
         st->seen = 1;
         if (ahead && !w->many && n + ahead < w->len)
             w->next = n + ahead; /* nor did those that only it could have processed */
-        return 0;
+        return;
     }
-    st->time = win.time;
-    if (win.before[before]) { /* PACT */
+    st->time = win->time;
+    if (win->before[before]) { /* PACT */
         if (changed)
             st->pending = 1;
-        return 0;
+        return;
     }
     st->pending = 0;
-    if (ahead && !w->many && n >= w->end && n + ahead < w->len && wholeStretch(w, st, entry, n, &win))
-        return 0;
+    if (ahead && !w->many && n >= w->end && n + ahead < w->len && wholeStretch(w, st, entry, n, win))
+        return;
     st->count++;
     st->stamp = w->stamp;
     w->counted++;
+}
+
+static long look(__u32 i, struct walk *w)
+{
+    struct ebpfMonRecState *st;
+    struct window win;
+    __u32 n = w->next, entry, slot;
+
+    if (n >= w->len || !closureEntry(w->first + n, &entry))
+        return 1;
+    w->next = n + 1;
+    slot = EBPFMON_ENTRY_SLOT(entry);
+    st = bpf_map_lookup_elem(&recState, &slot);
+    if (!st || !st->addr)
+        return 0;
+    if (readWindow(&win, st->addr, w->time))
+        countLost(EBPFMON_LOST_FAULT);
+    else
+        judge(w, st, entry, n, &win);
+    return 0;
+}
+
+/* The root's own look tells whether there is a chain; if it is one record, that was it. 0: there is nothing to walk.
+ * Global as ebpfmon_note_cause is; and the stack of its caller has no room for it. */
+__attribute__((noinline)) int ebpfmon_look_at_root(struct walk *w, __u32 slot, __u32 evenUnchanged)
+{
+    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
+    struct window win;
+    __u32 before;
+
+    if (!w || !st || !st->addr)
+        return 0;
+    before = w->pactBefore;
+    if (before >= WINDOW_TIME || readWindow(&win, st->addr, w->time)) {
+        countLost(EBPFMON_LOST_FAULT);
+        return 0;
+    }
+    /* a read or a plain put; a record that is busy may be a seq in the middle of its links */
+    if (!evenUnchanged && st->seen && win.time == st->time && !st->pending && !win.before[before])
+        return 0;
+    if (w->len > 1)
+        return 1;
+    judge(w, st, EBPFMON_ENTRY(slot, 0, 0), 0, &win);
     return 0;
 }
 
@@ -432,24 +463,10 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
                                       int late, struct left *left)
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
-    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
     struct walk w = {};
-    __u64 time;
-    __u8 pact = 0;
 
-    if (!rc || !st || !st->addr || !rc->len)
+    if (!rc || !rc->len)
         return 0;
-    /* With many locks held not even a NOTIME root is walked for nothing: the same chain would be, for each of them. */
-    if ((many || !(rc->flags & EBPFMON_REC_NOTIME)) && st->seen && !late) {
-        if (bpf_probe_read_user(&time, sizeof(time), (void *)(st->addr + conf->time))) {
-            countLost(EBPFMON_LOST_FAULT);
-            return 0;
-        }
-        bpf_probe_read_user(&pact, sizeof(pact), (void *)(st->addr + conf->pact));
-        /* a read or a plain put; a record that is busy may be a seq in the middle of its links */
-        if (time == st->time && !st->pending && !pact)
-            return 0;
-    }
     w.stamp = now;
     w.first = rc->first;
     w.time = conf->time;
@@ -457,11 +474,11 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
     w.next = w.end = rc->zero;
     w.many = many;
     w.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
-    if (w.len == 1)
-        look(0, &w);
-    else
+    /* With many locks held not even a NOTIME root is walked for nothing: the same chain would be, for each of them. */
+    if (ebpfmon_look_at_root(&w, slot, late || (!many && (rc->flags & EBPFMON_REC_NOTIME))))
         bpf_loop(w.len, look, &w, 0);
-    countHit(tgid, EBPFMON_HIT_WALKED, w.looked);
+    if (w.looked)
+        countHit(tgid, EBPFMON_HIT_WALKED, w.looked);
     *left = w.left;
     return w.counted;
 }
