@@ -215,26 +215,27 @@ static __always_inline int isLater(const struct ebpfMonRecState *st, __u32 slot,
 }
 
 /* The record at place n processed; if the last one of its stretch did, all between them did, and are counted
- * with one look. 0: it did not, or is asynchronous, so the records are to be looked at one by one. */
-static __always_inline int wholeStretch(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n)
+ * with one look. 0: it did not, or is asynchronous, so the records are to be looked at one by one. "win" is room: what
+ * it has is not needed any more, and a second one would not fit on the stack (512 bytes for all that call each other). */
+static __always_inline int wholeStretch(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n,
+                                        struct window *win)
 {
     __u32 ahead = EBPFMON_ENTRY_AHEAD(entry), before = w->pactBefore, last;
     struct ebpfMonRecState *ls;
-    struct window win;
 
     w->end = n + ahead;
     if (!closureEntry(w->first + n + ahead, &last))
         return 0;
     last = EBPFMON_ENTRY_SLOT(last);
     ls = bpf_map_lookup_elem(&recState, &last);
-    if (!ls || !ls->addr || !ls->seen || before >= WINDOW_TIME || readWindow(&win, ls->addr, w->time))
+    if (!ls || !ls->addr || !ls->seen || before >= WINDOW_TIME || readWindow(win, ls->addr, w->time))
         return 0;
     w->looked++;
-    if (order(win.time) <= order(ls->time) || ls->pending || win.before[before])
+    if (order(win->time) <= order(ls->time) || ls->pending || win->before[before])
         return 0;
     st->pass[EBPFMON_ENTRY_BANK(entry)]++;
     st->passStamp = w->stamp;
-    ls->time = win.time;
+    ls->time = win->time;
     ls->count++;
     ls->stamp = w->stamp;
     w->counted += ahead + 1;
@@ -291,7 +292,7 @@ static long look(__u32 i, struct walk *w)
         return 0;
     }
     st->pending = 0;
-    if (ahead && !w->many && n >= w->end && n + ahead < w->len && wholeStretch(w, st, entry, n))
+    if (ahead && !w->many && n >= w->end && n + ahead < w->len && wholeStretch(w, st, entry, n, &win))
         return 0;
     st->count++;
     st->stamp = w->stamp;
@@ -307,9 +308,42 @@ struct emit {
     __u32 next;  /* closure index to go on from */
     __u32 through; /* before this one all belong to a stretch that was passed as a whole */
     __u16 sevr, stat, time;
-    struct ebpfMonChain chain; /* for every part */
+    struct ebpfMonChain *chain; /* for every part; in the thread's entry, because the stack has no room */
+    __u16 from; /* SEVR or STAT, whichever comes first */
+    __u8 *span; /* the thread's buffer: room for twice SPAN */
 };
 
+/* SEVR, STAT and TIME, the last of them, lie within so many bytes (catalogue.c sees to it), and mostly the value does so,
+ * too. All that is between is read with them: a read of user memory takes some 90 ns, and 300 bytes 25 more. */
+#define SPAN 512
+
+static __always_inline int readSpan(const struct emit *e, __u64 addr, __u64 len)
+{
+    len &= 2 * SPAN - 1; /* for the verifier, as the masks below: nothing is beyond SPAN */
+    barrier_var(len);
+    return !bpf_probe_read_user(e->span, len, (void *)(addr + e->from));
+}
+
+static __always_inline void readRecord(const struct emit *e, const struct ebpfMonRecConf *rc, __u64 addr,
+                                       struct ebpfMonChainRec *r)
+{
+    __u64 from = e->from, val = rc->valOff - from, len = e->time + sizeof(r->time) - from;
+    __u64 wide = rc->valSize > 8 ? 16 : 8;
+
+    if (val <= SPAN - 16 && readSpan(e, addr, val + wide > len ? val + wide : len)) {
+        val &= SPAN - 1;
+        *(__u64 *)&r->val[0] = *(__u64 *)(e->span + val);
+        *(__u64 *)&r->val[8] = *(__u64 *)(e->span + val + 8);
+    } else { /* it is far off, or in a page that nobody has touched */
+        if (!readSpan(e, addr, len))
+            countLost(EBPFMON_LOST_FAULT);
+        if (rc->valOff)
+            bpf_probe_read_user(r->val, wide, (void *)(addr + rc->valOff));
+    }
+    r->sevr = *(__u16 *)(e->span + ((e->sevr - from) & (SPAN - 1)));
+    r->stat = *(__u16 *)(e->span + ((e->stat - from) & (SPAN - 1)));
+    r->time = *(__u64 *)(e->span + ((e->time - from) & (SPAN - 1)));
+}
 
 static long emitRecord(__u32 i, struct emit *e)
 {
@@ -335,14 +369,7 @@ static long emitRecord(__u32 i, struct emit *e)
         return 0;
     r = &ev->rec[n];
     r->slot = slot;
-    r->time = 0;
-    bpf_probe_read_user(&r->time, 8, (void *)(st->addr + e->time));
-    bpf_probe_read_user(&r->sevr, 2, (void *)(st->addr + e->sevr));
-    bpf_probe_read_user(&r->stat, 2, (void *)(st->addr + e->stat));
-    if (rc->valSize > 8)
-        bpf_probe_read_user(r->val, 16, (void *)(st->addr + rc->valOff));
-    else
-        bpf_probe_read_user(r->val, 8, (void *)(st->addr + rc->valOff));
+    readRecord(e, rc, st->addr, r);
     ev->chain.count = n + 1;
     return 0;
 }
@@ -355,7 +382,7 @@ static long emitPart(__u32 i, struct emit *e)
         countLost(EBPFMON_LOST_RING);
         return 1;
     }
-    __builtin_memcpy(&ev->chain, &e->chain, sizeof(ev->chain));
+    __builtin_memcpy(&ev->chain, e->chain, sizeof(ev->chain));
     ev->chain.part = i;
     e->ev = ev;
     bpf_loop(EBPFMON_CLOSURE_MAX, emitRecord, e, 0);
@@ -472,7 +499,7 @@ __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
 }
 
 /* Whether the chain is under way still that handed this one over. */
-static __always_inline int isEarly(const struct ebpfMonHanded *by)
+static __always_inline int isEarly(const struct ebpfMonGiver *by)
 {
     __u32 tid = by->tid, n;
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
@@ -490,7 +517,7 @@ static __always_inline int isEarly(const struct ebpfMonHanded *by)
 }
 
 /* The chain that handed this one over was kept, or is so slow already that it will be. */
-static __always_inline int isOfKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonHanded *by, __u64 now)
+static __always_inline int isOfKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonGiver *by, __u64 now)
 {
     return isKept(by) || (conf->slowNs && now - by->begin >= conf->slowNs && isEarly(by));
 }
@@ -503,7 +530,7 @@ __attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
     struct ebpfMonHandEvent *ev;
 
-    if (!th || (!th->from.begin && !th->from.isLink))
+    if (!th || (!th->from.by.begin && !th->from.isLink))
         return 0;
     ev = bpf_ringbuf_reserve(&ring, sizeof(*ev), 0);
     if (!ev) {
@@ -515,9 +542,9 @@ __attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
     ev->head.tid = tid;
     ev->head.iocId = iocId;
     ev->head.ktime = now; /* the chain has the same */
-    ev->by = th->from;
+    ev->what = th->from;
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
-    return th->from.begin && isEarly(&th->from) ? EBPFMON_CHAIN_EARLY : 0;
+    return th->from.by.begin && isEarly(&th->from.by) ? EBPFMON_CHAIN_EARLY : 0;
 }
 
 static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, struct thread *th,
@@ -528,46 +555,48 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
     __u64 id = bpf_get_current_pid_tgid();
     __u32 n, outer = 0;
-    struct emit e = {};
+    struct ebpfMonChain *chain = &th->chain;
+    struct emit e = { .chain = chain };
 
     if (!rc || !st)
         return;
-    e.chain.head.kind = EBPFMON_EV_CHAIN;
-    e.chain.head.tgid = id >> 32;
-    e.chain.head.tid = (__u32)id;
-    e.chain.head.iocId = conf->iocId;
-    e.chain.head.ktime = now;
-    e.chain.begin = begin;
-    e.chain.wait = wait;
-    e.chain.rootSlot = slot;
-    e.chain.total = counted;
-    e.chain.flags = flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | ((__u32)id == id >> 32 ? EBPFMON_CHAIN_MAIN : 0) |
+    __builtin_memset(chain, 0, sizeof(*chain));
+    chain->head.kind = EBPFMON_EV_CHAIN;
+    chain->head.tgid = id >> 32;
+    chain->head.tid = (__u32)id;
+    chain->head.iocId = conf->iocId;
+    chain->head.ktime = now;
+    chain->begin = begin;
+    chain->wait = wait;
+    chain->rootSlot = slot;
+    chain->total = counted;
+    chain->flags = flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | ((__u32)id == id >> 32 ? EBPFMON_CHAIN_MAIN : 0) |
                     (left->more ? EBPFMON_CHAIN_MORE : 0);
-    e.chain.cpu = bpf_get_smp_processor_id();
-    __builtin_memcpy(e.chain.async, left->async, sizeof(left->async));
+    chain->cpu = bpf_get_smp_processor_id();
+    __builtin_memcpy(chain->async, left->async, sizeof(left->async));
     n = th->seen.heldCount; /* without this lock, which is about to be released */
     if (n > 0 && n <= EBPFMON_NESTED && recordSlot(id >> 32, th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)].root, &outer))
-        e.chain.outer = outer + 1;
-    e.chain.syscall = EBPFMON_NO_SYSCALL;
+        chain->outer = outer + 1;
+    chain->syscall = EBPFMON_NO_SYSCALL;
     if (!n) { /* else it was counted since the outer chain's begin */
-        e.chain.blocked = th->off.blocked;
-        e.chain.queued = th->off.queued;
-        e.chain.handed = th->off.handed;
-        e.chain.longest = th->off.longest;
-        e.chain.syscall = th->off.longestSyscall;
-        e.chain.flags |= ebpfmon_tell_taken(conf->iocId, now);
+        chain->blocked = th->off.blocked;
+        chain->queued = th->off.queued;
+        chain->handed = th->off.handed;
+        chain->longest = th->off.longest;
+        chain->syscall = th->off.longestSyscall;
+        chain->flags |= ebpfmon_tell_taken(conf->iocId, now);
     }
     if (!(flags & EBPFMON_CHAIN_LATE))
-        e.chain.gave = th->seen.held[n & (EBPFMON_NESTED - 1)].gave;
-    if (e.chain.gave) {
+        chain->gave = heldAt(th, n)->gave;
+    if (chain->gave) {
         struct chainKey key = { begin, (__u32)id };
 
         bpf_map_update_elem(&kept, &key, &slot, BPF_ANY);
     }
-    bpf_get_current_comm(e.chain.comm, sizeof(e.chain.comm));
+    bpf_get_current_comm(chain->comm, sizeof(chain->comm));
     if (cause) {
-        e.chain.causeBegin = cause->begin;
-        e.chain.causeTid = cause->head.tid;
+        chain->causeBegin = cause->begin;
+        chain->causeTid = cause->head.tid;
     }
 #pragma unroll
     for (int i = 0; i < EBPFMON_ASYNC; i++)
@@ -580,6 +609,8 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
     e.time = conf->time;
     e.sevr = conf->sevr;
     e.stat = conf->stat;
+    e.from = e.sevr < e.stat ? e.sevr : e.stat;
+    e.span = th->data;
     bpf_loop(EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, emitPart, &e, 0);
 }
 
@@ -659,7 +690,7 @@ static __always_inline void chainEnds(const struct ebpfMonTargetConf *conf, stru
     cause = x->wasAsync && !th->client ? bpf_map_lookup_elem(&causes, &slot) : 0;
     if (cause && cause->head.tgid != tgid)
         cause = 0;
-    if ((cause && cause->kept) || (rs && n == 1 && th->from.begin && isOfKept(conf, &th->from, now)))
+    if ((cause && cause->kept) || (rs && n == 1 && th->from.by.begin && isOfKept(conf, &th->from.by, now)))
         whole = 1; /* its other half was, or what handed it over */
     if (whole)
         emitChain(conf, th, cause, slot, x->counted, wait, begin, now, &x->left, 0);
@@ -713,7 +744,7 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         th->seen.heldCount = n - 1;
         return 0;
     }
-    h = &th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)];
+    h = heldAt(th, n - 1);
     if (h->depth > 1) {
         h->depth--;
         return 0;
@@ -722,8 +753,8 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     chainEnds(conf, th, h, rs, &x);
     th->ending = 0;
     if (n == 1 && th->seen.isOnce) { /* what scanOnce's thread took out is done */
-        tellDone(conf, &th->from);
-        th->from.begin = th->from.isLink = 0;
+        tellDone(conf, &th->from.by);
+        th->from.by.begin = th->from.isLink = 0;
     }
     return 0;
 }

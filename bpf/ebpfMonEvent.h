@@ -117,6 +117,23 @@ enum ebpfMonSeq {
     EBPFMON_SEQ_SHARED   /* the same of a thread that serves several connections: it may be of another one */
 };
 
+/* The chain in which something was put into a queue: a callback, or a record for scanOnce. */
+struct ebpfMonGiver {
+    __u64 begin;    /* with tid its identity; 0: in none */
+    __u64 root;     /* record that it began with */
+    __u32 tid;
+    __u32 isMain;   /* tid is the process' first thread */
+    char  comm[EBPFMON_COMM_MAX]; /* the thread's name */
+};
+
+/* What a thread took out of a queue. */
+struct ebpfMonHanded {
+    struct ebpfMonGiver by;
+    __u64 delay;    /* ns that it was to wait before it came into the queue */
+    __u64 isLink;   /* a CA link's monitor put it there, and "link" is valid */
+    __u8  link[EBPFMON_CALINK_SIZE]; /* the beginning of its struct caLink (dbCaPvt.h) at that time */
+};
+
 struct ebpfMonPutEvent {
     struct ebpfMonHead head;
     __u64 id;       /* pairs with the result: counts the puts of this thread */
@@ -142,6 +159,7 @@ struct ebpfMonPutEvent {
     __u32 oldLen;
     __u32 pad;
     struct ebpfMonWho who;
+    struct ebpfMonGiver giver;         /* who handed over the chain "root" */
     char channel[EBPFMON_CHANNEL_MAX]; /* empty: no client's; cut ones fill it without a terminator's room */
 };
 
@@ -208,19 +226,9 @@ struct ebpfMonChain {
     __u32 count;    /* entries in this event's rec */
 };
 
-/* What a thread took out of a queue: a callback, or a record for scanOnce. */
-struct ebpfMonHanded {
-    __u64 begin;    /* with tid the chain in which it was put there; 0: in none */
-    __u64 root;     /* record that this chain began with */
-    __u64 delay;    /* ns that it was to wait before it came into the queue */
-    __u32 tid;
-    __u32 isLink;   /* a CA link's monitor put it there, and "link" is valid */
-    __u8  link[EBPFMON_CALINK_SIZE]; /* the beginning of its struct caLink (dbCaPvt.h) at that time */
-};
-
 struct ebpfMonHandEvent {
     struct ebpfMonHead head;
-    struct ebpfMonHanded by;
+    struct ebpfMonHanded what;
 };
 
 struct ebpfMonChainEvent {

@@ -59,18 +59,16 @@ static __always_inline __u32 netnsOf(struct sock *sk, __u32 addr)
     return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 }
 
-/* sock_recv_length(sk, ret, flags), kernel 6.3 (6e6eda44b939): the socket that this thread just read. */
-SEC("raw_tp/sock_recv_length")
-int ebpfmon_recv(struct bpf_raw_tracepoint_args *ctx)
+/* The socket that this thread just read. */
+static __always_inline int received(struct sock *sk, int length)
 {
     __u64 id = bpf_get_current_pid_tgid();
     __u32 tgid = id >> 32, tid = (__u32)id;
-    struct sock *sk = (struct sock *)ctx->args[0];
     struct ebpfMonPeer peer = {};
     struct thread *th;
     __u16 family;
 
-    if (!bpf_map_lookup_elem(&targets, &tgid) || (int)ctx->args[1] <= 0)
+    if (!bpf_map_lookup_elem(&targets, &tgid) || length <= 0)
         return 0;
     family = BPF_CORE_READ(sk, __sk_common.skc_family);
     if ((family != AF_INET && family != AF_INET6) || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
@@ -92,6 +90,23 @@ int ebpfmon_recv(struct bpf_raw_tracepoint_args *ctx)
     /* as the receive left it: what the thread has, up to here */
     th->copied = BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
     return 0;
+}
+
+/* sock_recv_length(sk, ret, flags), kernel 6.3 (6e6eda44b939) */
+SEC("raw_tp/sock_recv_length")
+int ebpfmon_recv(struct bpf_raw_tracepoint_args *ctx)
+{
+    return received((struct sock *)ctx->args[0], (int)ctx->args[1]);
+}
+
+/* Before that: tcp_recvmsg(sk, …), which serves IPv6 sockets as well. Its arguments changed in 5.19 (ec095263a965), so
+ * what it returned is asked for by name. */
+SEC("fexit/tcp_recvmsg")
+int ebpfmon_recv_tcp(__u64 *ctx)
+{
+    __u64 length = 0;
+
+    return bpf_get_func_ret(ctx, &length) ? 0 : received((struct sock *)ctx[0], (int)length);
 }
 
 /* inet_sock_set_state(sk, oldstate, newstate): connect() enters SYN_SENT in the caller's own context, but

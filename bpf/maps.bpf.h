@@ -64,6 +64,7 @@ struct thread {
     __u32 received;          /* "copied" is valid; 2: this thread receives from several connections */
     struct ebpfMonCauseEvent cause;
     struct notified notified;
+    struct ebpfMonChain chain; /* that is being told of */
     struct ebpfMonPutEvent ev; /* followed by its data: sent as one */
     __u8 data[4 * EBPFMON_VAL_MAX]; /* twice what is used: keeps the verifier's bounds simple */
 };
@@ -167,7 +168,7 @@ struct queueKey {
 struct inQueue {
     __u64 since;
     __u64 delayed; /* nonzero: its time has not come, "since" is when that began */
-    struct ebpfMonHanded by;
+    struct ebpfMonHanded what;
 };
 
 MAP struct {
@@ -288,7 +289,7 @@ static __always_inline void countHit(__u32 tgid, __u32 kind, __u64 add)
         h->n[kind] += add;
 }
 
-static __always_inline int isKept(const struct ebpfMonHanded *by)
+static __always_inline int isKept(const struct ebpfMonGiver *by)
 {
     struct chainKey key = { by->begin, by->tid };
 
@@ -296,7 +297,7 @@ static __always_inline int isKept(const struct ebpfMonHanded *by)
 }
 
 /* What "by" handed over is done. Nobody waits for it if that chain is over, and was not kept. */
-static __always_inline void tellDone(const struct ebpfMonTargetConf *conf, const struct ebpfMonHanded *by)
+static __always_inline void tellDone(const struct ebpfMonTargetConf *conf, const struct ebpfMonGiver *by)
 {
     struct ebpfMonHandEvent *ev;
     __u64 id = bpf_get_current_pid_tgid();
@@ -313,12 +314,12 @@ static __always_inline void tellDone(const struct ebpfMonTargetConf *conf, const
     ev->head.tid = (__u32)id;
     ev->head.iocId = conf->iocId;
     ev->head.ktime = bpf_ktime_get_ns();
-    ev->by = *by;
+    ev->what.by = *by;
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
 }
 
 /* It left its queue. Returns how long it was there (ns), and who put it there. */
-static __always_inline __u64 takenOut(__u32 tgid, __u64 item, __u32 queue, __u64 now, struct ebpfMonHanded *by)
+static __always_inline __u64 takenOut(__u32 tgid, __u64 item, __u32 queue, __u64 now, struct ebpfMonHanded *what)
 {
     struct queueKey key = { item, tgid };
     struct inQueue *in = bpf_map_lookup_elem(&queued, &key);
@@ -328,7 +329,7 @@ static __always_inline __u64 takenOut(__u32 tgid, __u64 item, __u32 queue, __u64
     if (!in || in->delayed || queue >= EBPFMON_QUEUES)
         return 0;
     wait = now > in->since ? now - in->since : 0;
-    *by = in->by;
+    *what = in->what;
     bpf_map_delete_elem(&queued, &key);
     qs = bpf_map_lookup_elem(&queues, &tgid);
     if (!qs)
@@ -358,6 +359,13 @@ static __always_inline struct thread *threadOf(__u32 tid)
     else
         countLost(EBPFMON_LOST_THREADS);
     return th;
+}
+
+/* The mask stays, whatever the compiler knows of n: the verifier may have lost it. */
+static __always_inline struct ebpfMonHeld *heldAt(struct thread *th, __u32 n)
+{
+    barrier_var(n);
+    return &th->seen.held[n & (EBPFMON_NESTED - 1)];
 }
 
 #endif

@@ -17,20 +17,23 @@ struct ringHead {
 #define CALLBACK_PRIORITY 8 /* callback.h */
 
 /* The chain that this thread is in hands something over. */
-static __always_inline void giveIn(struct ebpfMonHanded *by)
+static __always_inline void giveIn(struct ebpfMonGiver *by)
 {
-    __u32 tid = (__u32)bpf_get_current_pid_tgid(), n;
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tid = (__u32)id, n;
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
     struct ebpfMonHeld *h;
 
     n = th ? th->seen.heldCount : 0;
     if (n == 0 || n > EBPFMON_NESTED)
         return;
-    h = &th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)];
+    h = heldAt(th, n - 1);
     h->gave++;
     by->begin = h->begin;
     by->root = h->root;
     by->tid = tid;
+    by->isMain = tid == id >> 32;
+    bpf_get_current_comm(by->comm, sizeof(by->comm));
 }
 
 /* callbackRequestDelayed has a timer call callbackRequest (callback.c, notify): then the one who asked is who asked for
@@ -56,16 +59,16 @@ static __always_inline void note(__u64 item, __u64 caLink, int delayed)
     countHit(tgid, EBPFMON_HIT_ENTRY, 1);
     in.since = now;
     in.delayed = delayed;
-    giveIn(&in.by);
-    if (caLink && !bpf_probe_read_user(in.by.link, sizeof(in.by.link), (void *)caLink))
-        in.by.isLink = 1;
+    giveIn(&in.what.by);
+    if (caLink && !bpf_probe_read_user(in.what.link, sizeof(in.what.link), (void *)caLink))
+        in.what.isLink = 1;
     before = bpf_map_lookup_elem(&queued, &key);
-    if (before && before->by.begin) {
-        if (before->delayed && !delayed && !in.by.begin && isTimer()) {
-            in.by = before->by;
-            in.by.delay = now - before->since;
+    if (before && before->what.by.begin) {
+        if (before->delayed && !delayed && !in.what.by.begin && isTimer()) {
+            in.what = before->what;
+            in.what.delay = now - before->since;
         } else {
-            tellDone(conf, &before->by); /* asked for twice: it is taken out for the one who asked last */
+            tellDone(conf, &before->what.by); /* asked for twice: it is taken out for the one who asked last */
         }
     }
     bpf_map_update_elem(&queued, &key, &in, BPF_ANY);
@@ -108,8 +111,8 @@ int ebpfmon_pop(struct pt_regs *ctx)
     th = threadOf(tid);
     if (!th)
         return 0;
-    tellDone(conf, &th->from); /* it looks for the next one: the last is done */
-    th->from.begin = 0;
+    tellDone(conf, &th->from.by); /* it looks for the next one: the last is done */
+    th->from.by.begin = 0;
     th->seen.busySince = 0;
     if (bpf_probe_read_user(&ring, sizeof(ring), (void *)(PT_REGS_PARM1(ctx) + RING_HEAD)) ||
         ring.nextPush == ring.nextPop ||

@@ -93,8 +93,11 @@ static __always_inline void tellResult(const struct ebpfMonTargetConf *conf, __u
     ev->status = status;
     ev->pad = 0;
     ev->afterLen = 0;
+    /* Two tests in one expression become one on a copy, and verifiers before 6.18 do not know that n is bounded then. */
+    if (n > EBPFMON_AFTER_MAX)
+        n = 0;
     barrier_var(n);
-    if (n > 0 && n <= EBPFMON_AFTER_MAX && !bpf_probe_read_user(ev->after, n, (void *)in->pfield))
+    if (n && !bpf_probe_read_user(ev->after, n, (void *)in->pfield))
         ev->afterLen = n;
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
 }

@@ -92,19 +92,6 @@ long ebpfMonAddressSplit(const char *peer, char address[EBPFMON_ADDRESS_SIZE])
     return strtol(colon + 1, NULL, 10);
 }
 
-void ebpfMonSpanAddAddress(ebpfMonSpan *span, const char *whose, const char *peer)
-{
-    char key[32], address[EBPFMON_ADDRESS_SIZE];
-    long port = ebpfMonAddressSplit(peer, address);
-
-    if (port < 0)
-        return;
-    snprintf(key, sizeof(key), "%s.address", whose);
-    ebpfMonSpanAddText(span, key, address);
-    snprintf(key, sizeof(key), "%s.port", whose);
-    ebpfMonSpanAddInteger(span, key, port);
-}
-
 void ebpfMonSpanAddLink(ebpfMonSpan *span, const uint8_t trace[EBPFMON_TRACE_ID], const uint8_t id[EBPFMON_SPAN_ID])
 {
     ebpfMonSpanRef *ref;

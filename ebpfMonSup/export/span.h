@@ -91,9 +91,6 @@ void ebpfMonSpanAddInteger(ebpfMonSpan *span, const char *key, int64_t value);
 void ebpfMonSpanAddDouble(ebpfMonSpan *span, const char *key, double value);
 void ebpfMonSpanAddBool(ebpfMonSpan *span, const char *key, int value);
 
-/* "ADDRESS:PORT" of "server", "client": the attributes WHOSE.address and WHOSE.port. What is not that adds nothing. */
-void ebpfMonSpanAddAddress(ebpfMonSpan *span, const char *whose, const char *peer);
-
 /* The first EBPFMON_SPAN_LINKS are kept. */
 void ebpfMonSpanAddLink(ebpfMonSpan *span, const uint8_t trace[EBPFMON_TRACE_ID], const uint8_t id[EBPFMON_SPAN_ID]);
 

@@ -20,6 +20,9 @@ int ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev, eb
 void ebpfMonAuthorPeer(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner, const char *user,
                        const char *host, ebpfMonPut *put);
 
+/* "put by U@H"; empty: by no client. */
+void ebpfMonAuthorPutBy(const ebpfMonPut *put, char *buf, size_t size);
+
 /* SCAN of a record, as its menu calls it; empty: not known. */
 void ebpfMonAuthorScan(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size);
 

@@ -73,6 +73,7 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     ebpfMonPending *p;
     ebpfMonTarget *t;
     int ok = 0, links = 0, wait = 0, early = 0;
+    char putBy[80] = "";
 
     if (size < sizeof(*ev))
         return;
@@ -98,8 +99,9 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     }
     if (links)
         ebpfMonAskedLinks(ev->head.iocId, ev->precord);
+    ebpfMonAuthorPutBy(&p->put, putBy, sizeof(putBy));
     if (p->put.through != ebpfMonByLink) /* which a chain does, and which begins none */
-        ebpfMonLastPutSeen(ev);
+        ebpfMonLastPutSeen(ev, putBy);
     p->tid = ev->head.tid;
     p->id = ev->id;
     p->since = ev->head.ktime;
@@ -192,8 +194,11 @@ static void eventThread(void *arg)
 {
     (void)arg;
     while (!stopping) {
+        uint64_t upTo = nowNs();
+
         if (ebpfMonPoll(POLL_MS, onEvent, NULL) < 0)
             epicsThreadSleep(0.1);
+        ebpfMonSendsLooked(upTo);
         ebpfMonPendingTick(nowNs(), 0);
         ebpfMonTracesTick(nowNs(), 0);
     }

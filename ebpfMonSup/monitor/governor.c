@@ -51,6 +51,8 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
         level = ebpfMonLevelOff;
     if (t->slot == UINT32_MAX && level > ebpfMonLevelPuts)
         level = ebpfMonLevelPuts; /* iocInit is not done, or its records found no room */
+    if (!ebpfMonFeature.loop && level > ebpfMonLevelPuts)
+        level = ebpfMonLevelPuts;
     want = ebpfMonAttachLevel((int)level);
     if (level >= ebpfMonLevelCounts && t->trapped && !t->noTrap)
         want |= EBPFMON_BIT(ebpfMonProgCompleted);
@@ -99,6 +101,9 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
     else if (t->noTrap && t->trapped)
         snprintf(note, sizeof(note), "over its budget of %g %%: %u records counted at least", filter->budget,
                  t->trapped);
+    if (!ebpfMonFeature.loop && t->asked > ebpfMonLevelPuts)
+        snprintf(note, sizeof(note), "kernel %s has no bpf_loop, 5.17 or later does: puts are watched, nothing is counted",
+                 ebpfMonKernelRelease());
     remark = !note[0] && t->att.stepped && (t->slot != UINT32_MAX || level == ebpfMonLevelOff);
     if (remark)
         snprintf(note, sizeof(note), "some functions have no cheap place for a probe");

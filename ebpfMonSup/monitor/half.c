@@ -59,9 +59,9 @@ ebpfMonHalf *ebpfMonHalfNew(const ebpfMonTarget *t, const struct ebpfMonChain *c
 
 void ebpfMonHalfOrigin(const ebpfMonTarget *t, ebpfMonHalf *half, const struct ebpfMonHanded *from)
 {
-    long root = ebpfMonCatalogueFindAddr(t->cat, from->root);
+    long root = ebpfMonCatalogueFindAddr(t->cat, from->by.root);
 
-    half->by = (ebpfMonChainId){ .iocId = t->iocId, .tid = from->tid, .begin = from->begin };
+    half->by = (ebpfMonChainId){ .iocId = t->iocId, .tid = from->by.tid, .begin = from->by.begin };
     half->byRoot = root >= 0 ? (uint32_t)root + 1 : 0;
     half->delay = from->delay;
 }

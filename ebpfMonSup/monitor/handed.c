@@ -21,7 +21,7 @@ const struct ebpfMonHanded *ebpfMonHandedOf(const struct ebpfMonChain *chain)
     for (unsigned i = 0; i < TAKEN; i++)
         if (taken[i].head.tid == chain->head.tid && taken[i].head.ktime == chain->head.ktime &&
             taken[i].head.iocId == chain->head.iocId)
-            return &taken[i].by;
+            return &taken[i].what;
     return NULL;
 }
 

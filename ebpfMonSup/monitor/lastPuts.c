@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
 #include "monitor/lastPuts.h"
 
 #define SETS 64
 #define WAYS 4
 
-static ebpfMonLastPut puts[SETS][WAYS];
+static ebpfMonLastPut lastPuts[SETS][WAYS];
 
 static ebpfMonLastPut *find(uint32_t iocId, uint32_t tid)
 {
-    ebpfMonLastPut *set = puts[tid % SETS];
+    ebpfMonLastPut *set = lastPuts[tid % SETS];
 
     for (unsigned i = 0; i < WAYS; i++)
         if (set[i].tid == tid && set[i].iocId == iocId)
@@ -23,9 +25,16 @@ const ebpfMonLastPut *ebpfMonLastPutOf(const struct ebpfMonChain *chain, uint64_
     return p && p->precord == root && p->at >= chain->begin && p->at <= chain->head.ktime ? p : NULL;
 }
 
-void ebpfMonLastPutSeen(const struct ebpfMonPutEvent *ev)
+const char *ebpfMonLastPutBy(uint32_t iocId, const struct ebpfMonGiver *giver)
 {
-    ebpfMonLastPut *p, *set = puts[ev->head.tid % SETS];
+    const ebpfMonLastPut *p = find(iocId, giver->tid);
+
+    return p && p->precord == giver->root && p->at >= giver->begin ? p->who : "";
+}
+
+void ebpfMonLastPutSeen(const struct ebpfMonPutEvent *ev, const char *who)
+{
+    ebpfMonLastPut *p, *set = lastPuts[ev->head.tid % SETS];
 
     if (ev->site != EBPFMON_SITE_PUT || (ev->root && ev->root != ev->precord))
         return;
@@ -45,6 +54,7 @@ void ebpfMonLastPutSeen(const struct ebpfMonPutEvent *ev)
     p->id = ev->id;
     p->precord = ev->precord;
     p->byClient = ev->who.isCA || ev->who.peer.addr;
+    snprintf(p->who, sizeof(p->who), "%s", who);
     p->done = 0;
 }
 

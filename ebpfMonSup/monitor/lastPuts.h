@@ -10,6 +10,7 @@ typedef struct {
     uint32_t iocId, tid;
     uint64_t at, id, precord;
     int      byClient;
+    char     who[80]; /* "put by U@H", as in a put's cause; empty: not a client */
     int      done; /* "put" is valid */
     ebpfMonTracePut put;
 } ebpfMonLastPut;
@@ -17,7 +18,11 @@ typedef struct {
 /* The put that began this chain of record "root"; NULL: none did. */
 const ebpfMonLastPut *ebpfMonLastPutOf(const struct ebpfMonChain *chain, uint64_t root);
 
-void ebpfMonLastPutSeen(const struct ebpfMonPutEvent *ev);
+/* Who made the put that began the chain in which something was handed over; empty: not known. */
+const char *ebpfMonLastPutBy(uint32_t iocId, const struct ebpfMonGiver *giver);
+
+/* "who": as in ebpfMonLastPut. */
+void ebpfMonLastPutSeen(const struct ebpfMonPutEvent *ev, const char *who);
 void ebpfMonLastPutDone(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonTracePut *put);
 
 #endif

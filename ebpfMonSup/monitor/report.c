@@ -193,9 +193,9 @@ void ebpfMonReport(int level)
     printf("  filter: IOCs \"%s\" at level %s, records \"%s\", fields \"%s\", hosts \"%s\", users \"%s\"\n", f.ioc,
            ebpfMonLevelName(f.level), f.record, f.field, f.host, f.user);
     printf("          slow chains from %g us, one in %u traced, budget %g %%\n", f.slowUs, f.sample, f.budget);
-    printf("  kernel: uprobe_multi %s, sock_recv_length %s, inet_sock_set_state %s\n",
-           ebpfMonFeature.uprobeMulti ? "yes" : "no", ebpfMonFeature.recvLength ? "yes" : "no",
-           ebpfMonFeature.connectState ? "yes" : "no");
+    printf("  kernel %s: bpf_loop %s, uprobe_multi %s, receives %s, inet_sock_set_state %s\n",
+           ebpfMonKernelRelease(), ebpfMonFeature.loop ? "yes" : "no", ebpfMonFeature.uprobeMulti ? "yes" : "no",
+           ebpfMonFeature.recvLength ? "yes" : "no", ebpfMonFeature.connectState ? "yes" : "no");
     printf("  one trap costs %.0f ns (return %.0f, single-stepped %.0f)\n", ebpfMonCost.entryNs,
            ebpfMonCost.returnNs, ebpfMonCost.steppedNs);
     board = ebpfMonBoardLock();

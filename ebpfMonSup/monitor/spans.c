@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +150,19 @@ static void ofProgram(ebpfMonSpan *s, uint32_t pid, const char *command)
     s->service.pid = pid;
 }
 
+/* Both ends of the message: with a translator in between, all that a user can find the other half by. */
+static void ends(ebpfMonSpan *s, const struct ebpfMonPeer *p)
+{
+    char text[INET_ADDRSTRLEN] = "";
+
+    inet_ntop(AF_INET, &p->addr, text, sizeof(text));
+    ebpfMonSpanAddText(s, "client.address", text);
+    ebpfMonSpanAddInteger(s, "client.port", ntohs(p->port));
+    inet_ntop(AF_INET, &p->saddr, text, sizeof(text));
+    ebpfMonSpanAddText(s, "server.address", text);
+    ebpfMonSpanAddInteger(s, "server.port", ntohs(p->sport));
+}
+
 /* A put as its sender sees it: from when it wrote, if that is known, until the message was seen. */
 static void tellClient(ebpfMonSpan *s, const struct ebpfMonPeer *peer, uint32_t seq, const char *channel,
                        uint64_t from, uint64_t to)
@@ -158,6 +172,7 @@ static void tellClient(ebpfMonSpan *s, const struct ebpfMonPeer *peer, uint32_t 
     s->start = from;
     s->end = to > from ? to : from;
     ebpfMonSpanAddText(s, "epics.pv", channel);
+    ends(s, peer);
     ebpfMonExportSpan(s);
 }
 
@@ -207,8 +222,9 @@ static void tellSender(const ebpfMonTrace *trace)
     start(&s, trace->id, name);
     ofProgram(&s, put->pid, put->command);
     ebpfMonSpanAddText(&s, "user.name", put->user);
-    at = put->key.at < trace->first->chain.begin ? put->key.at : trace->first->chain.begin; /* it came before */
-    tellClient(&s, &put->key.peer, put->key.seq, put->pv, at + offset, at + offset);
+    /* dbPut is entered after the lock was asked for, with which the chain began */
+    at = (put->key.at < trace->first->chain.begin ? put->key.at : trace->first->chain.begin) + offset;
+    tellClient(&s, &put->key.peer, put->key.seq, put->pv, at, at);
 }
 
 typedef struct {
@@ -420,6 +436,8 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     ebpfMonSpanAddText(&s, "epics.record.name", root);
     ebpfMonSpanAddText(&s, "epics.chain.cause", why);
     ebpfMonSpanAddInteger(&s, "epics.chain.records", total);
+    if (hasMessage(trace))
+        ends(&s, &trace->put->key.peer);
     ebpfMonSpanAddBool(&s, "epics.chain.incomplete", trace->cut || c->flags & EBPFMON_CHAIN_LATE);
     account(&s, c);
     ebpfMonExportSpan(&s);
@@ -451,7 +469,6 @@ void ebpfMonSpansMessage(const ebpfMonPut *put, const struct ebpfMonPeer *peer, 
     start(&s, id, name);
     ofProgram(&s, put->peerPid, put->command);
     ebpfMonSpanAddText(&s, "user.name", put->user);
-    ebpfMonSpanAddAddress(&s, "server", put->server);
     from = at + offsetNow(at);
     tellClient(&s, peer, seq, put->pv, from, from);
 }

@@ -246,10 +246,10 @@ static ebpfMonTrace *handedTo(uint32_t iocId, const struct ebpfMonHanded *from, 
     ebpfMonChainId id = { .iocId = iocId };
     ebpfMonTrace *trace;
 
-    if (!from || !from->begin || (put && put->byClient))
+    if (!from || !from->by.begin || (put && put->byClient))
         return NULL;
-    id.tid = from->tid;
-    id.begin = from->begin;
+    id.tid = from->by.tid;
+    id.begin = from->by.begin;
     trace = ebpfMonTracesFind(&id);
     if (trace && trace->halves == HALVES_MAX) { /* what keeps itself going begins anew */
         trace->cut = 1;
@@ -326,7 +326,7 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
         free(half);
         return;
     }
-    if (from && from->begin && !(put && put->byClient))
+    if (from && from->by.begin && !(put && put->byClient))
         ebpfMonHalfOrigin(t, half, from);
     append(trace, half);
     records += half->count;
@@ -354,7 +354,7 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
 
 void ebpfMonTracesDone(const struct ebpfMonHandEvent *ev)
 {
-    ebpfMonChainId id = { .iocId = ev->head.iocId, .tid = ev->by.tid, .begin = ev->by.begin };
+    ebpfMonChainId id = { .iocId = ev->head.iocId, .tid = ev->what.by.tid, .begin = ev->what.by.begin };
     ebpfMonTrace *trace = ebpfMonTracesFind(&id);
 
     if (!trace) {

@@ -55,6 +55,26 @@ void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *imag
     snprintf(att->comPath, sizeof(att->comPath), "%s", image->comPath);
 }
 
+int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, uint64_t offset, pid_t pid, int isReturn)
+{
+    LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
+
+    if (ebpfMonFeature.uprobeMulti) {
+        probe->fd = ebpfMonMultiAttach(ebpfMonProgFd(prog), path, offset, pid, isReturn);
+        return probe->fd < 0 ? errno : 0;
+    }
+    probe->link = bpf_program__attach_uprobe_opts(ebpfMonProgram(prog), pid, path, offset, &opts);
+    return probe->link ? 0 : errno;
+}
+
+void ebpfMonProbeOff(ebpfMonProbe *probe)
+{
+    if (ebpfMonFeature.uprobeMulti)
+        close(probe->fd);
+    else
+        bpf_link__destroy(probe->link);
+}
+
 static int attachOne(ebpfMonAttached *att, int prog, char *note, size_t size)
 {
     const ebpfMonSite *site = &att->core->site[programOf[prog].fn];
@@ -79,16 +99,7 @@ static int attachOne(ebpfMonAttached *att, int prog, char *note, size_t size)
                      "no cheap place for a return probe");
         return -1;
     }
-    if (ebpfMonFeature.uprobeMulti) {
-        att->fd[prog] = ebpfMonMultiAttach(ebpfMonProgFd(prog), path, site->offset, att->pid, isReturn);
-        err = att->fd[prog] < 0 ? errno : 0;
-    } else {
-        LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
-
-        att->link[prog] = bpf_program__attach_uprobe_opts(ebpfMonProgram(prog), att->pid, path,
-                                                          site->offset, &opts);
-        err = att->link[prog] ? 0 : errno;
-    }
+    err = ebpfMonProbeOn(&att->probe[prog], (ebpfMonProg)prog, path, site->offset, att->pid, isReturn);
     if (err) {
         if (!note[0])
             snprintf(note, size, "%s cannot be probed: %s", name, strerror(err));
@@ -102,11 +113,7 @@ static int attachOne(ebpfMonAttached *att, int prog, char *note, size_t size)
 
 static void detachOne(ebpfMonAttached *att, int prog)
 {
-    if (ebpfMonFeature.uprobeMulti)
-        close(att->fd[prog]);
-    else
-        bpf_link__destroy(att->link[prog]);
-    att->link[prog] = NULL;
+    ebpfMonProbeOff(&att->probe[prog]);
     att->on &= ~EBPFMON_BIT(prog);
     att->stepped &= ~EBPFMON_BIT(prog);
 }

@@ -15,6 +15,16 @@
 
 struct bpf_link;
 
+/* One probe that is on: a uprobe_multi link where the kernel has them, else a perf event. */
+typedef struct {
+    int fd;
+    struct bpf_link *link;
+} ebpfMonProbe;
+
+/* 0 or errno. "offset" in the file. */
+int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, uint64_t offset, pid_t pid, int isReturn);
+void ebpfMonProbeOff(ebpfMonProbe *probe);
+
 typedef struct {
     pid_t pid;
     const ebpfMonBinary *core, *com;
@@ -22,8 +32,7 @@ typedef struct {
     int   noReturn;               /* seccomp may kill it for a return probe (kernel 6.11 makes a system call) */
     uint32_t on;                  /* bit by ebpfMonProg */
     uint32_t stepped;             /* of those, which sit on a single-stepped instruction */
-    int      fd[ebpfMonProgCount];
-    struct bpf_link *link[ebpfMonProgCount];
+    ebpfMonProbe probe[ebpfMonProgCount];
 } ebpfMonAttached;
 
 #define EBPFMON_BIT(prog) (1u << (prog))

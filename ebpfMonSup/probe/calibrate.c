@@ -5,9 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "probe/attach.h"
 #include "probe/calibrate.h"
-#include "probe/loader.h"
-#include "probe/multi.h"
 
 #define CALLS 2000
 #define RUNS  5
@@ -77,33 +76,26 @@ static double probed(void (*fn)(void), int isReturn)
 {
     char path[128];
     uint64_t offset;
+    ebpfMonProbe probe;
     double ns;
-    int link;
 
     if (placeOf((uint64_t)(uintptr_t)fn, path, sizeof(path), &offset))
         return 0;
-    link = ebpfMonMultiAttach(ebpfMonProgFd(isReturn ? ebpfMonProgPutReturn : ebpfMonProgCamessage), path,
-                              offset, getpid(), isReturn);
-    if (link < 0)
+    if (ebpfMonProbeOn(&probe, isReturn ? ebpfMonProgPutReturn : ebpfMonProgCamessage, path, offset, getpid(), isReturn))
         return 0;
     ns = perCall(fn);
-    close(link);
+    ebpfMonProbeOff(&probe);
     return ns;
 }
 
 void ebpfMonCalibrate(ebpfMonCosts *costs)
 {
-    double bare, fast = 0, ret = 0, stepped = 0;
+    double bare = perCall(ebpfMonCalibrateFast), fast = probed(ebpfMonCalibrateFast, 0) - bare;
+    double ret = probed(ebpfMonCalibrateFast, 1) - bare, stepped = probed(ebpfMonCalibrateStepped, 0) - bare;
 
     costs->entryNs = 850;
     costs->returnNs = 650;
     costs->steppedNs = 12000;
-    if (ebpfMonFeature.uprobeMulti) {
-        bare = perCall(ebpfMonCalibrateFast);
-        fast = probed(ebpfMonCalibrateFast, 0) - bare;
-        ret = probed(ebpfMonCalibrateFast, 1) - bare;
-        stepped = probed(ebpfMonCalibrateStepped, 0) - bare;
-    }
     if (fast > 0)
         costs->entryNs = fast;
     if (ret > 0)

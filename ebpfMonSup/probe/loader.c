@@ -7,9 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errlog.h>
 
@@ -24,15 +26,39 @@ static struct ring_buffer *ringBuf;
 static ebpfMonTables tables;
 static ebpfMonEventFn onEvent;
 static void *onEventArg;
-static char libbpfSaid[256];
+static char libbpfSaid[160], verifierSaid[120];
 
-/* libbpf explains a failed load in many lines; the first that says so is kept for the operator. */
+/* The verifier's log tells each step that it took; its verdict is the last line before the statistics. */
+static void keepVerdict(const char *log)
+{
+    const char *end = strstr(log, "\nprocessed "), *begin = end;
+
+    if (!end)
+        return;
+    while (begin > log && begin[-1] != '\n')
+        begin--;
+    snprintf(verifierSaid, sizeof(verifierSaid), "%.*s", (int)(end - begin), begin);
+}
+
+/* libbpf explains a failed load in many lines; the first, which names the program, and the verifier's verdict are kept
+ * for the operator. */
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-    if (level == LIBBPF_WARN && !libbpfSaid[0]) {
+    va_list again;
+    char *log = NULL;
+
+    if (level != LIBBPF_WARN)
+        return 0;
+    va_copy(again, ap);
+    if (!libbpfSaid[0]) {
         vsnprintf(libbpfSaid, sizeof(libbpfSaid), fmt, ap);
         libbpfSaid[strcspn(libbpfSaid, "\n")] = 0;
     }
+    if (!verifierSaid[0] && vasprintf(&log, fmt, again) >= 0) {
+        keepVerdict(log);
+        free(log);
+    }
+    va_end(again);
     return 0;
 }
 
@@ -107,18 +133,26 @@ int ebpfMonProgFd(ebpfMonProg prog)
     return skel ? bpf_program__fd(programs()[prog]) : -1;
 }
 
+const char *ebpfMonKernelRelease(void)
+{
+    static struct utsname name;
+
+    return uname(&name) ? "?" : name.release;
+}
+
 /* Why the kernel refused, in the words of somebody who can do something about it. */
 static void explain(int err, char *why, size_t size)
 {
-    if (err == EPERM || err == EACCES)
+    if (err == EPERM || (err == EACCES && !verifierSaid[0]))
         snprintf(why, size, "no privileges: start ebpfMon as root, or with CAP_BPF, CAP_PERFMON and "
                  "CAP_SYS_PTRACE");
     else if (access("/sys/kernel/btf/vmlinux", R_OK))
         snprintf(why, size, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one with "
                  "CONFIG_DEBUG_INFO_BTF, as distributions build them");
     else
-        snprintf(why, size, "the kernel refused the eBPF programs (%s; %s): kernel 5.17 or later is needed",
-                 strerror(err), libbpfSaid[0] ? libbpfSaid : "no more is known");
+        snprintf(why, size, "kernel %s refused the eBPF programs (%s; %s): %s", ebpfMonKernelRelease(),
+                 verifierSaid[0] ? verifierSaid : strerror(err), libbpfSaid[0] ? libbpfSaid : "no more is known",
+                 ebpfMonFeature.loop ? "please report this" : "5.17 or later is needed");
 }
 
 static void attachHost(struct bpf_program *prog, struct bpf_link **link, int *feature, const char *what)
@@ -132,13 +166,44 @@ static void attachHost(struct bpf_program *prog, struct bpf_link **link, int *fe
     errlogSevPrintf(errlogMinor, "ebpfMon: %s cannot be watched on this kernel: %s\n", what, strerror(errno));
 }
 
+static int hasTracepoint(const char *name)
+{
+    struct btf *btf = btf__load_vmlinux_btf();
+    char type[64];
+    int has;
+
+    snprintf(type, sizeof(type), "btf_trace_%s", name);
+    has = btf && btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
+    btf__free(btf);
+    return has;
+}
+
+/* What this kernel has no place for is not loaded: one program that it refuses would be the end of all. */
+static void leaveOut(void)
+{
+    struct bpf_program *const walking[] = {
+        skel->progs.ebpfmon_unlock, skel->progs.ebpfmon_unlock_many, skel->progs.ebpfmon_regs,
+        skel->progs.ebpfmon_switch, skel->progs.ebpfmon_wakeup,
+    };
+
+    ebpfMonFeature.loop = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) != 0;
+    for (size_t i = 0; !ebpfMonFeature.loop && i < sizeof(walking) / sizeof(walking[0]); i++)
+        bpf_program__set_autoload(walking[i], false);
+    /* its helper came with the same kernel as bpf_loop */
+    if (!ebpfMonFeature.loop || hasTracepoint("sock_recv_length"))
+        bpf_program__set_autoload(skel->progs.ebpfmon_recv_tcp, false);
+    else
+        bpf_program__set_autoload(skel->progs.ebpfmon_recv, false);
+}
+
 int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
 {
+    static const char fromWhom[] = "who a server reads from (CA clients are known all the same)";
     struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY }, files;
     int err;
 
     libbpf_set_print(quiet);
-    libbpfSaid[0] = 0;
+    libbpfSaid[0] = verifierSaid[0] = 0;
     setrlimit(RLIMIT_MEMLOCK, &all); /* kernels before 5.11 account BPF memory there */
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
         files.rlim_cur = files.rlim_max; /* a dozen links a target */
@@ -160,6 +225,7 @@ int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
     if (ebpfMonFeature.uprobeMulti)
         for (int i = 0; i < ebpfMonProgCount; i++)
             bpf_program__set_expected_attach_type(programs()[i], (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
+    leaveOut();
     err = ebpfMonBpf__load(skel);
     if (err) {
         explain(-err, why, size);
@@ -180,11 +246,14 @@ int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
     tables.bytes += sizes->ringBytes + otherTables();
     attachHost(skel->progs.ebpfmon_exec, &skel->links.ebpfmon_exec, NULL, "the start of programs");
     attachHost(skel->progs.ebpfmon_exit, &skel->links.ebpfmon_exit, NULL, "the end of programs");
-    attachHost(skel->progs.ebpfmon_recv, &skel->links.ebpfmon_recv, &ebpfMonFeature.recvLength,
-               "who a server reads from (needs kernel 6.3; CA clients are known all the same)");
+    if (bpf_program__autoload(skel->progs.ebpfmon_recv))
+        attachHost(skel->progs.ebpfmon_recv, &skel->links.ebpfmon_recv, &ebpfMonFeature.recvLength, fromWhom);
+    else
+        attachHost(skel->progs.ebpfmon_recv_tcp, &skel->links.ebpfmon_recv_tcp, &ebpfMonFeature.recvLength, fromWhom);
     attachHost(skel->progs.ebpfmon_connect, &skel->links.ebpfmon_connect, &ebpfMonFeature.connectState,
                "who opens a connection");
-    attachHost(skel->progs.ebpfmon_regs, &skel->links.ebpfmon_regs, NULL, "where a thread that hangs is");
+    if (ebpfMonFeature.loop) /* else no hang is seen */
+        attachHost(skel->progs.ebpfmon_regs, &skel->links.ebpfmon_regs, NULL, "where a thread that hangs is");
     return 0;
 }
 

@@ -28,11 +28,15 @@ typedef struct {
 /* What this kernel can do; what it cannot is said once and worked around, or shown as off. */
 typedef struct {
     int uprobeMulti;  /* one link for a process, detached at once; else perf events, 100 ms each */
-    int recvLength;   /* tracepoint sock_recv_length: which connection a thread of a server reads */
+    int loop;         /* bpf_loop: without it nothing that walks a chain, so level puts at most */
+    int recvLength;   /* tracepoint sock_recv_length, or the end of tcp_recvmsg: which connection a thread of a server
+                         reads */
     int connectState; /* tracepoint inet_sock_set_state: which process opened a connection */
 } ebpfMonFeatures;
 
 extern ebpfMonFeatures ebpfMonFeature;
+
+const char *ebpfMonKernelRelease(void); /* as uname has it */
 
 typedef struct {
     volatile struct ebpfMonRecConf  *conf;  /* [maxRecords] */

@@ -14,6 +14,8 @@ DATABASE = "".join([
     db.counter("FIRE", FLNK="$(P)EVENT"), db.record("event", "EVENT", VAL="fired"),
     db.counter("HEARD1", SCAN="Event", EVNT="fired", FLNK="$(P)HEARD1B"), db.counter("HEARD1B"),
     db.counter("HEARD2", SCAN="Event", EVNT="fired"),
+    db.counter("TELL", FLNK="$(P)TELLING"), db.record("event", "TELLING", VAL="told"),
+    db.out_counter("WRITE", SCAN="Event", EVNT="told", OUT="$(P)WRITTEN PP"), db.record("ao", "WRITTEN"),
     # routines that give records to a callback's thread, and to scanOnce's
     'record(calc, "$(P)GIVE") { field(CALC, "VAL+1") field(FLNK, "$(P)GIVE1") }\n'
     'record(aSub, "$(P)GIVE1") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)BACK"])'
@@ -74,6 +76,21 @@ def test_event(ioc, monitor):
                        (2, "FLNK", p + "HEARD1B"), (1, "Event", p + "HEARD2")], t
     assert re.search(r"^  cb\w+ on CPU .* after [\d.]+ us in the queue", "\n".join(t), re.M), t
     assert not any("incomplete" in line for line in t), t
+
+
+def test_who_wrote(ioc, monitor):
+    """What a chain that was handed over writes is by whoever began the first one."""
+    p = ioc.prefix
+
+    def written(by):
+        return re.search(rf" {p}WRITTEN .*link {p}WRITE.OUT, chain of {p}WRITE, Event, chain of {p}TELL, {by}",
+                         monitor.lines("PUT_LOG"))
+
+    ioc.put("TELL.PROC", 1)
+    until(lambda: written("put by [^@ ]+@"), 10, lambda: monitor.lines("PUT_LOG")[:2000])
+    ioc.put("TELL.SCAN", ".5 second")
+    until(lambda: written("scan 0.5 second"), 10, lambda: monitor.lines("PUT_LOG")[:2000])
+    ioc.put("TELL.SCAN", "Passive")
 
 
 def test_callback_and_once(ioc, monitor):

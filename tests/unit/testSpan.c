@@ -69,7 +69,7 @@ static ebpfMonSpan someSpan(void)
 static void testMaking(void)
 {
     static ebpfMonSpan s;
-    static char longer[1000];
+    static char address[EBPFMON_ADDRESS_SIZE], longer[1000];
     uint8_t a[EBPFMON_TRACE_ID], b[EBPFMON_TRACE_ID], none[EBPFMON_SPAN_ID] = {0};
     ebpfMonSpan some = someSpan();
 
@@ -82,14 +82,8 @@ static void testMaking(void)
     testOk1(s.attributes == EBPFMON_SPAN_ATTRIBUTES && s.dropped == 1);
     testOk1(strlen(s.attribute[0].text) == sizeof(s.attribute[0].text) - 1 &&
             strcmp(s.attribute[0].text + sizeof(s.attribute[0].text) - 4, "...") == 0);
-    some.attributes = 0;
-    ebpfMonSpanAddAddress(&some, "server", "10.0.0.5:5064");
-    testOk1(some.attributes == 2 && strcmp(some.attribute[0].key, "server.address") == 0 &&
-            strcmp(some.attribute[0].text, "10.0.0.5") == 0 && strcmp(some.attribute[1].key, "server.port") == 0 &&
-            some.attribute[1].integer == 5064);
-    ebpfMonSpanAddAddress(&some, "server", "");
-    ebpfMonSpanAddAddress(&some, "server", longer);
-    testOk1(some.attributes == 2);
+    testOk1(ebpfMonAddressSplit("10.0.0.5:5064", address) == 5064 && strcmp(address, "10.0.0.5") == 0);
+    testOk1(ebpfMonAddressSplit("", address) == -1 && ebpfMonAddressSplit(longer, address) == -1);
     ebpfMonSpanNewId(a, sizeof(a));
     for (unsigned i = 0; i < EBPFMON_SPAN_LINKS + 2; i++)
         ebpfMonSpanAddLink(&s, a, none);
