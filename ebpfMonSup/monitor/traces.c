@@ -92,30 +92,31 @@ static int sends(const ebpfMonTrace *trace, uint64_t now)
     return 0;
 }
 
-/* Whose trace it will be depends on puts further up, which may be known later than its own. */
-static int undecided(const ebpfMonTrace *trace)
+static int isYoung(const ebpfMonTrace *trace, uint64_t now)
 {
-    for (unsigned i = 0; trace && i < SENDERS; i++) {
-        ebpfMonChainId chain = ebpfMonSentBy(trace);
+    return now < trace->since + SENDER_NS;
+}
 
-        trace = chain.iocId ? ebpfMonTracesFind(&chain) : NULL;
-        if (trace && trace->wantsPut && !trace->hasId)
+/* Whose trace it will be depends on those further up: on puts that may be known later than its own, and on chains that
+ * may end later than what they set going. */
+static int undecided(const ebpfMonTrace *trace, uint64_t now)
+{
+    for (unsigned i = 0; trace && !trace->hasId && i < SENDERS; i++) {
+        ebpfMonChainId chain = ebpfMonSentBy(trace);
+        const ebpfMonTrace *above = chain.iocId ? ebpfMonTracesFind(&chain) : NULL;
+
+        if (trace->wantsPut || (trace->caLink && isYoung(trace, now)))
             return 1;
+        if (chain.iocId && !above)
+            return isYoung(trace, now) && !ebpfMonTold(&chain);
+        trace = above;
     }
     return 0;
 }
 
-/* The chain that sent the put, or whose record the CP link watches, may end after the one that it set going. */
 static int sender(const ebpfMonTrace *trace, uint64_t now)
 {
-    ebpfMonChainId chain = ebpfMonSentBy(trace);
-
-    if (chain.iocId && ebpfMonExportsSpans() && undecided(trace))
-        return 1;
-    if (now - trace->since >= SENDER_NS)
-        return 0;
-    return trace->caLink || (chain.iocId && ebpfMonExportsSpans() && !ebpfMonTracesFind(&chain) &&
-                             !ebpfMonTold(&chain));
+    return (trace->caLink && isYoung(trace, now)) || (ebpfMonExportsSpans() && undecided(trace, now));
 }
 
 /* "now" may be a little before the trace's end, by another clock reading. */

@@ -41,6 +41,7 @@ static void hear(ebpfMonTarget *t, ebpfMonTrace *trace)
     heard.cut = trace->cut;
     heard.hasPut = trace->put != NULL;
     heard.begin = trace->first->chain.begin;
+    trace->hasId = exports; /* as the spans do */
 }
 
 static ebpfMonCatalogue *newCatalogue(uint32_t count)
@@ -298,6 +299,22 @@ static void putsOf(void)
     ebpfMonTracesPutDone(IOC, 3, 81, &put, &key);
     ebpfMonTracesTick(5004 * MS + SENDER_NS, 0);
     testOk(heard.count == 7 && !open, "then both are told");
+
+    put.linkChain = (ebpfMonChainId){ .iocId = IOC, .tid = 3, .begin = 6000 * MS };
+    ev = putOf(4, 6001 * MS + 5, 83, 5);
+    ebpfMonLastPutSeen(&ev, "");
+    ebpfMonTracesPutDone(IOC, 4, 83, &put, &key);
+    give(chainOf(4, 6001 * MS, 5, UINT32_MAX), 1);
+    put.linkChain = (ebpfMonChainId){ .iocId = IOC, .tid = 4, .begin = 6001 * MS };
+    ev = putOf(5, 6002 * MS + 5, 84, 6);
+    ebpfMonLastPutSeen(&ev, "");
+    ebpfMonTracesPutDone(IOC, 5, 84, &put, &key);
+    give(chainOf(5, 6002 * MS, 6, UINT32_MAX), 1);
+    ebpfMonTracesTick(6004 * MS, 0);
+    testOk(heard.count == 7 && open == 2, "a chain that ends later than what it set going, and that than what it did");
+    give(chainOf(3, 6000 * MS, 4, UINT32_MAX), 1);
+    ebpfMonTracesTick(6005 * MS, 0);
+    testOk(heard.count == 10 && !open, "then all three");
 }
 
 /* The monitor read the IOC's records anew: an index of before is another record now, or none. */
@@ -429,7 +446,7 @@ static void sent(void)
 
 MAIN(testTraces)
 {
-    testPlan(47);
+    testPlan(49);
     halves();
     handedOver();
     ended();
