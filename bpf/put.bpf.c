@@ -305,8 +305,8 @@ int ebpfmon_put_return(struct pt_regs *ctx)
         return 0;
     depth = th->putDepth - 1;
     in = &th->pending[depth & (EBPFMON_NESTED - 1)];
-    /* Before 6.12 (90574d2a6759) a return probe that is a perf event is called for each process that shares the file:
-     * with two IOCs twice for one return. The second time is not the return of the put around this one. */
+    /* A return probe that is a perf event is called for each process that has one on this file: with two IOCs twice
+     * for one return (seen on 5.10, 6.1 and 6.12, not on 7.3). The second is not the return of the put around it. */
     if (depth < EBPFMON_NESTED && PT_REGS_SP(ctx) < in->sp)
         return 0;
     countHit(tgid, EBPFMON_HIT_RETURN, 1);

@@ -81,7 +81,8 @@ static double probed(void (*fn)(void), int isReturn)
 
     if (placeOf((uint64_t)(uintptr_t)fn, path, sizeof(path), &offset))
         return 0;
-    if (ebpfMonProbeOn(&probe, isReturn ? ebpfMonProgPutReturn : ebpfMonProgCamessage, path, offset, getpid(), isReturn))
+    if (ebpfMonProbeOn(&probe, isReturn ? ebpfMonProgPutReturn : ebpfMonProgCamessage, path, offset, getpid(),
+                       isReturn))
         return 0;
     ns = perCall(fn);
     ebpfMonProbeOff(&probe);
