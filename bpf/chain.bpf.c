@@ -125,13 +125,6 @@ static __always_inline void scanChain(struct ebpfMonScan *s, const struct ebpfMo
     }
 }
 
-/* The mask stays, whatever the compiler knows of n: the verifier may have lost it. */
-static __always_inline struct ebpfMonHeld *heldAt(struct thread *th, __u32 n)
-{
-    barrier_var(n);
-    return &th->seen.held[n & (EBPFMON_NESTED - 1)];
-}
-
 SEC("uprobe")
 int ebpfmon_lock(struct pt_regs *ctx)
 {
@@ -166,6 +159,7 @@ int ebpfmon_lock(struct pt_regs *ctx)
     h->root = precord;
     h->begin = now;
     h->depth = 1;
+    h->gave = 0;
     if (n == 0) {
         th->off.left = th->off.blocked = th->off.queued = th->off.longest = 0;
         th->off.longestSyscall = EBPFMON_NO_SYSCALL;
@@ -176,7 +170,7 @@ int ebpfmon_lock(struct pt_regs *ctx)
     if (n == 0 && isScanThread(&th->seen))
         scanBegins(&th->seen.scan, precord, now);
     else if (n == 0 && th->seen.isOnce)
-        th->off.handed = takenOut(tgid, precord, EBPFMON_QUEUE_ONCE, now);
+        th->off.handed = takenOut(tgid, precord, EBPFMON_QUEUE_ONCE, now, &th->from);
     return 0;
 }
 
@@ -478,6 +472,55 @@ __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
     return 0;
 }
 
+/* Whether the chain is under way still that handed this one over. */
+static __always_inline int isEarly(const struct ebpfMonGiver *by)
+{
+    __u32 tid = by->tid, n;
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+
+    if (!th)
+        return 0;
+    if (th->ending == by->begin)
+        return 1;
+    n = th->seen.heldCount;
+#pragma unroll
+    for (__u32 i = 0; i < EBPFMON_NESTED; i++)
+        if (i < n && th->seen.held[i].begin == by->begin)
+            return 1;
+    return 0;
+}
+
+/* The chain that handed this one over was kept, or is so slow already that it will be. */
+static __always_inline int isOfKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonGiver *by, __u64 now)
+{
+    return isKept(by) || (conf->slowNs && now - by->begin >= conf->slowNs && isEarly(by));
+}
+
+/* Where the chain comes from that is told of next. Returns flags for it. Global, as ebpfmon_note_cause. */
+__attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tid = (__u32)id;
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+    struct ebpfMonHandEvent *ev;
+
+    if (!th || (!th->from.by.begin && !th->from.isLink))
+        return 0;
+    ev = bpf_ringbuf_reserve(&ring, sizeof(*ev), 0);
+    if (!ev) {
+        countLost(EBPFMON_LOST_RING);
+        return 0;
+    }
+    ev->head.kind = EBPFMON_EV_TAKEN;
+    ev->head.tgid = id >> 32;
+    ev->head.tid = tid;
+    ev->head.iocId = iocId;
+    ev->head.ktime = now; /* the chain has the same */
+    ev->what = th->from;
+    bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
+    return th->from.by.begin && isEarly(&th->from.by) ? EBPFMON_CHAIN_EARLY : 0;
+}
+
 static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, struct thread *th,
                                       const struct ebpfMonCauseEvent *cause, __u32 slot, __u32 counted, __u64 wait,
                                       __u64 begin, __u64 now, const struct left *left, __u32 flags)
@@ -515,6 +558,14 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
         chain->handed = th->off.handed;
         chain->longest = th->off.longest;
         chain->syscall = th->off.longestSyscall;
+        chain->flags |= ebpfmon_tell_taken(conf->iocId, now);
+    }
+    if (!(flags & EBPFMON_CHAIN_LATE))
+        chain->gave = heldAt(th, n)->gave;
+    if (chain->gave) {
+        struct chainKey key = { begin, (__u32)id };
+
+        bpf_map_update_elem(&kept, &key, &slot, BPF_ANY);
     }
     bpf_get_current_comm(chain->comm, sizeof(chain->comm));
     if (cause) {
@@ -535,78 +586,37 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
     bpf_loop(EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, emitPart, &e, 0);
 }
 
-SEC("uprobe")
-int ebpfmon_unlock(struct pt_regs *ctx)
+/* A lock set that is about to be released, and what was found then. */
+struct ended {
+    __u64 precord, now;
+    __u32 slot, counted, wasAsync;
+    struct left left;
+};
+
+static __always_inline void chainEnds(const struct ebpfMonTargetConf *conf, struct thread *th, struct ebpfMonHeld *h,
+                                      struct ebpfMonRootStat *rs, const struct ended *x)
 {
-    __u64 now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid(), precord = PT_REGS_PARM1(ctx);
-    __u64 begin = 0, start, lat, wait, nth, *rel;
-    __u32 tgid = id >> 32, tid = (__u32)id, slot = 0, n, counted = 0, bucket;
-    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
-    struct ebpfMonRootStat *rs;
-    struct thread *th;
+    __u64 id = bpf_get_current_pid_tgid(), begin = h->begin, start, lat, wait, nth, now = x->now, *rel;
+    __u32 tgid = id >> 32, tid = (__u32)id, slot = x->slot, n = th->seen.heldCount, bucket;
     struct ebpfMonCauseEvent *cause;
-    struct ebpfMonHeld *h;
-    struct left left = {};
-    int whole, begun, wasAsync = 0, late = 0;
+    int whole, begun;
 
-    if (!conf)
-        return 0;
-    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
-    if (recordSlot(tgid, precord, &slot)) {
-        struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
-
-        wasAsync = st && st->noted == EBPFMON_NOTED_CAUSE;
-        /* what was locked before we looked may have processed its root before, too */
-        if (conf->level >= EBPFMON_TRACE) {
-            th = bpf_map_lookup_elem(&threads, &tid);
-            late = !th || !th->seen.heldCount;
-        }
-        counted = snapshot(conf, tgid, slot, now, 0, late, &left);
-#pragma unroll
-        for (int i = 0; i < EBPFMON_ASYNC; i++)
-            if (left.async[i])
-                ebpfmon_note_cause(precord, slot, wasAsync, left.async[i]);
-    }
-    rs = counted ? rootStat(slot) : 0;
-    if (rs)
-        rs->chains++;
-    if (conf->level < EBPFMON_CHAINS)
-        return 0;
-
-    th = bpf_map_lookup_elem(&threads, &tid);
-    n = th ? th->seen.heldCount : 0;
-    if (n == 0) { /* locked before we looked */
-        th = counted && conf->level >= EBPFMON_TRACE && isWanted(slot) ? threadOf(tid) : 0;
-        if (th)
-            emitChain(conf, th, 0, slot, counted, 0, now, now, &left, EBPFMON_CHAIN_LATE);
-        return 0;
-    }
-    if (n > EBPFMON_NESTED) {
-        th->seen.heldCount = n - 1;
-        return 0;
-    }
-    h = heldAt(th, n - 1);
-    if (h->depth > 1) {
-        h->depth--;
-        return 0;
-    }
     if (n == 1 && th->locked.id) {
         tellResult(conf, tgid, tid, &th->locked, th->lockedStatus);
         th->locked.id = 0;
     }
-    begin = h->begin;
     th->seen.heldCount = n - 1;
     if (n == 1 && th->seen.scan.period)
         scanChain(&th->seen.scan, h, now);
-    if (h->root != precord) {
+    if (h->root != x->precord) {
         /* locks are not released in the order we think: forget them all rather than guess */
-        if (h->lockSet != lockSetOf(conf, precord)) {
+        if (h->lockSet != lockSetOf(conf, x->precord)) {
             th->seen.heldCount = 0;
             if (th->locked.id) {
                 tellResult(conf, tgid, tid, &th->locked, th->lockedStatus);
                 th->locked.id = 0;
             }
-            return 0;
+            return;
         }
     }
 
@@ -628,9 +638,9 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     th->seen.holdSum += now - start;
     ebpfMonRecentAdd(&th->seen.hold, now, now - start, h->root);
     /* a chain that only began something is told of, but it is no chain yet */
-    begun = !counted && left.async[0] && conf->level >= EBPFMON_TRACE;
+    begun = !x->counted && x->left.async[0] && conf->level >= EBPFMON_TRACE;
     if ((!rs && !begun) || now - begin > CHAIN_MAX_NS)
-        return 0;
+        return;
     wait = start - begin;
     lat = now - start;
     nth = bpf_get_prandom_u32();
@@ -649,13 +659,75 @@ int ebpfmon_unlock(struct pt_regs *ctx)
     whole = rs && conf->slowNs && lat >= conf->slowNs;
     if (conf->level >= EBPFMON_TRACE && (conf->sample <= 1 || nth % conf->sample == 0) && isWanted(slot))
         whole = 1;
-    cause = wasAsync && !th->client ? bpf_map_lookup_elem(&causes, &slot) : 0;
+    cause = x->wasAsync && !th->client ? bpf_map_lookup_elem(&causes, &slot) : 0;
     if (cause && cause->head.tgid != tgid)
         cause = 0;
-    if (cause && cause->kept)
-        whole = 1; /* its other half was */
+    if ((cause && cause->kept) || (rs && n == 1 && th->from.by.begin && isOfKept(conf, &th->from.by, now)))
+        whole = 1; /* its other half was, or what handed it over */
     if (whole)
-        emitChain(conf, th, cause, slot, counted, wait, begin, now, &left, 0);
+        emitChain(conf, th, cause, slot, x->counted, wait, begin, now, &x->left, 0);
+}
+
+SEC("uprobe")
+int ebpfmon_unlock(struct pt_regs *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tgid = id >> 32, tid = (__u32)id, n;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct ended x = { .precord = PT_REGS_PARM1(ctx), .now = bpf_ktime_get_ns() };
+    struct ebpfMonRootStat *rs;
+    struct thread *th;
+    struct ebpfMonHeld *h;
+    int late = 0;
+
+    if (!conf)
+        return 0;
+    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
+    if (recordSlot(tgid, x.precord, &x.slot)) {
+        struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &x.slot);
+
+        x.wasAsync = st && st->noted == EBPFMON_NOTED_CAUSE;
+        /* what was locked before we looked may have processed its root before, too */
+        if (conf->level >= EBPFMON_TRACE) {
+            th = bpf_map_lookup_elem(&threads, &tid);
+            late = !th || !th->seen.heldCount;
+        }
+        x.counted = snapshot(conf, tgid, x.slot, x.now, 0, late, &x.left);
+#pragma unroll
+        for (int i = 0; i < EBPFMON_ASYNC; i++)
+            if (x.left.async[i])
+                ebpfmon_note_cause(x.precord, x.slot, x.wasAsync, x.left.async[i]);
+    }
+    rs = x.counted ? rootStat(x.slot) : 0;
+    if (rs)
+        rs->chains++;
+    if (conf->level < EBPFMON_CHAINS)
+        return 0;
+
+    th = bpf_map_lookup_elem(&threads, &tid);
+    n = th ? th->seen.heldCount : 0;
+    if (n == 0) { /* locked before we looked */
+        th = x.counted && conf->level >= EBPFMON_TRACE && isWanted(x.slot) ? threadOf(tid) : 0;
+        if (th)
+            emitChain(conf, th, 0, x.slot, x.counted, 0, x.now, x.now, &x.left, EBPFMON_CHAIN_LATE);
+        return 0;
+    }
+    if (n > EBPFMON_NESTED) {
+        th->seen.heldCount = n - 1;
+        return 0;
+    }
+    h = heldAt(th, n - 1);
+    if (h->depth > 1) {
+        h->depth--;
+        return 0;
+    }
+    th->ending = h->begin;
+    chainEnds(conf, th, h, rs, &x);
+    th->ending = 0;
+    if (n == 1 && th->seen.isOnce) { /* what scanOnce's thread took out is done */
+        tellDone(conf, &th->from.by);
+        th->from.by.begin = th->from.isLink = 0;
+    }
     return 0;
 }
 

@@ -19,6 +19,7 @@
 #define EBPFMON_COMM_MAX  16  /* TASK_COMM_LEN */
 #define EBPFMON_CHANNEL_MAX 96 /* a channel's name as the client wrote it, with its terminator */
 #define EBPFMON_AFTER_MAX 40  /* bytes of a value after the put */
+#define EBPFMON_CALINK_SIZE 128 /* has the link's address and the time stamp of its last monitor, in whatever place */
 #define EBPFMON_NESTED    4   /* lock sets that one thread can hold before we stop looking */
 #define EBPFMON_BUCKETS   128 /* latency histogram: 32 octaves of 4 */
 #define EBPFMON_OCTAVE0   8   /* first bucket: below 2^8 ns */
@@ -60,7 +61,9 @@ enum ebpfMonEventKind {
     EBPFMON_EV_EXIT,    /* struct ebpfMonHead alone */
     EBPFMON_EV_CAUSE,   /* struct ebpfMonCauseEvent: who began the asynchronous processing whose completion makes
                            the next put of this thread */
-    EBPFMON_EV_CALINK   /* struct ebpfMonCauseEvent: a record writes through a CA link */
+    EBPFMON_EV_CALINK,  /* struct ebpfMonCauseEvent: a record writes through a CA link */
+    EBPFMON_EV_TAKEN,   /* struct ebpfMonHandEvent: where the chain comes from that this thread reports next */
+    EBPFMON_EV_DONE     /* struct ebpfMonHandEvent: what a chain handed over is done, or will never be */
 };
 
 struct ebpfMonHead {
@@ -114,6 +117,23 @@ enum ebpfMonSeq {
     EBPFMON_SEQ_SHARED   /* the same of a thread that serves several connections: it may be of another one */
 };
 
+/* The chain in which something was put into a queue: a callback, or a record for scanOnce. */
+struct ebpfMonGiver {
+    __u64 begin;    /* with tid its identity; 0: in none */
+    __u64 root;     /* record that it began with */
+    __u32 tid;
+    __u32 isMain;   /* tid is the process' first thread */
+    char  comm[EBPFMON_COMM_MAX]; /* the thread's name */
+};
+
+/* What a thread took out of a queue. */
+struct ebpfMonHanded {
+    struct ebpfMonGiver by;
+    __u64 delay;    /* ns that it was to wait before it came into the queue */
+    __u64 isLink;   /* a CA link's monitor put it there, and "link" is valid */
+    __u8  link[EBPFMON_CALINK_SIZE]; /* the beginning of its struct caLink (dbCaPvt.h) at that time */
+};
+
 struct ebpfMonPutEvent {
     struct ebpfMonHead head;
     __u64 id;       /* pairs with the result: counts the puts of this thread */
@@ -139,6 +159,7 @@ struct ebpfMonPutEvent {
     __u32 oldLen;
     __u32 pad;
     struct ebpfMonWho who;
+    struct ebpfMonGiver giver;         /* who handed over the chain "root" */
     char channel[EBPFMON_CHANNEL_MAX]; /* empty: no client's; cut ones fill it without a terminator's room */
 };
 
@@ -176,6 +197,7 @@ struct ebpfMonChainRec {
 #define EBPFMON_CHAIN_MAIN 2 /* by the first thread of the process: the shell, or iocInit */
 #define EBPFMON_CHAIN_MORE 4 /* it left more records processing asynchronously than "async" holds */
 #define EBPFMON_CHAIN_LATE 8 /* it was under way when we began to look; "begin" is its end */
+#define EBPFMON_CHAIN_EARLY 16 /* the chain that handed it over is under way still */
 #define EBPFMON_NO_SYSCALL (-1)
 #define EBPFMON_ASYNC 8 /* records that one chain leaves processing asynchronously, and that are told of */
 
@@ -195,12 +217,18 @@ struct ebpfMonChain {
     __u32 cpu;      /* at its end */
     __u32 outer;    /* 1 + slot of the record whose chain the thread was in already; 0: in none, or not watched */
     __u32 async[EBPFMON_ASYNC]; /* 1 + slot of records that it left processing asynchronously; 0: none */
+    __u32 gave;     /* what it handed over: callbacks, and records for scanOnce */
     char  comm[EBPFMON_COMM_MAX]; /* the thread's name */
     __u32 rootSlot;
     __u32 total;    /* records processed by this chain */
     __u32 part;     /* number of this event among the chain's, from 0 */
     __u32 last;     /* nonzero: the chain is complete with this event */
     __u32 count;    /* entries in this event's rec */
+};
+
+struct ebpfMonHandEvent {
+    struct ebpfMonHead head;
+    struct ebpfMonHanded what;
 };
 
 struct ebpfMonChainEvent {
@@ -317,7 +345,7 @@ struct ebpfMonHeld {
     __u64 root;  /* argument of the outermost dbScanLock */
     __u64 begin; /* when it was asked for */
     __u32 depth; /* dbScanLock calls not yet undone */
-    __u32 pad;
+    __u32 gave;  /* as in struct ebpfMonChain */
 };
 
 /* What a periodic scan thread keeps of its period. A pass is all that it does in one period. */
@@ -380,6 +408,7 @@ struct ebpfMonThread {
     __u32 heldCount; /* may be above EBPFMON_NESTED: held has the first ones */
     __u32 named;     /* its name was looked at */
     __u32 isOnce;    /* it is scanOnce's */
+    __u64 busySince; /* it took out a callback then, and is at it still; 0: it waits for one, or is no callbacks' thread */
     struct ebpfMonHeld held[EBPFMON_NESTED];
     struct ebpfMonScan scan;
     __u64 holds, holdSum;      /* lock sets released, and ns that they were held */

@@ -58,6 +58,8 @@ struct thread {
     __u32 pad;
     struct offCpu off;
     __u64 handed;            /* ns that the callback which this thread took out last was in its queue */
+    struct ebpfMonHanded from; /* … and who put it there */
+    __u64 ending;            /* "begin" of a chain that is over and not told of yet; 0: none */
     struct ebpfMonPeer peer; /* of the last receive */
     __u32 copied;            /* TCP sequence number of the byte after it */
     __u32 received;          /* "copied" is valid; 2: this thread receives from several connections */
@@ -158,18 +160,37 @@ MAP struct {
     __type(value, __u64);
 } released SEC(".maps");
 
-/* When something was put into a queue: a callback, or a record for scanOnce. */
+/* What was put into a queue: a callback, or a record for scanOnce. */
 struct queueKey {
     __u64 item;
     __u64 tgid;
 };
 
+struct inQueue {
+    __u64 since;
+    __u64 delayed; /* nonzero: its time has not come, "since" is when that began */
+    struct ebpfMonHanded what;
+};
+
 MAP struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, 16384);
+    __uint(max_entries, 8192);
     __type(key, struct queueKey);
-    __type(value, __u64);
+    __type(value, struct inQueue);
 } queued SEC(".maps");
+
+/* Chains that were kept and handed something over: what comes of that is kept too. */
+struct chainKey {
+    __u64 begin;
+    __u64 tid;
+};
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 4096);
+    __type(key, struct chainKey);
+    __type(value, __u32);
+} kept SEC(".maps");
 
 MAP struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -269,16 +290,47 @@ static __always_inline void countHit(__u32 tgid, __u32 kind, __u64 add)
         h->n[kind] += add;
 }
 
-/* It left its queue. Returns how long it was there (ns). */
-static __always_inline __u64 takenOut(__u32 tgid, __u64 item, __u32 queue, __u64 now)
+static __always_inline int isKept(const struct ebpfMonGiver *by)
+{
+    struct chainKey key = { by->begin, by->tid };
+
+    return by->begin && bpf_map_lookup_elem(&kept, &key);
+}
+
+/* What "by" handed over is done. Nobody waits for it if that chain is over, and was not kept. */
+static __always_inline void tellDone(const struct ebpfMonTargetConf *conf, const struct ebpfMonGiver *by)
+{
+    struct ebpfMonHandEvent *ev;
+    __u64 id = bpf_get_current_pid_tgid();
+
+    if (!by->begin || (conf->level < EBPFMON_TRACE && !isKept(by)))
+        return;
+    ev = bpf_ringbuf_reserve(&ring, sizeof(*ev), 0);
+    if (!ev) {
+        countLost(EBPFMON_LOST_RING);
+        return;
+    }
+    ev->head.kind = EBPFMON_EV_DONE;
+    ev->head.tgid = id >> 32;
+    ev->head.tid = (__u32)id;
+    ev->head.iocId = conf->iocId;
+    ev->head.ktime = bpf_ktime_get_ns();
+    ev->what.by = *by;
+    bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
+}
+
+/* It left its queue. Returns how long it was there (ns), and who put it there. */
+static __always_inline __u64 takenOut(__u32 tgid, __u64 item, __u32 queue, __u64 now, struct ebpfMonHanded *what)
 {
     struct queueKey key = { item, tgid };
-    __u64 *since = bpf_map_lookup_elem(&queued, &key), wait;
+    struct inQueue *in = bpf_map_lookup_elem(&queued, &key);
     struct ebpfMonQueues *qs;
+    __u64 wait;
 
-    if (!since || queue >= EBPFMON_QUEUES)
+    if (!in || in->delayed || queue >= EBPFMON_QUEUES)
         return 0;
-    wait = now > *since ? now - *since : 0;
+    wait = now > in->since ? now - in->since : 0;
+    *what = in->what;
     bpf_map_delete_elem(&queued, &key);
     qs = bpf_map_lookup_elem(&queues, &tgid);
     if (!qs)
@@ -308,6 +360,13 @@ static __always_inline struct thread *threadOf(__u32 tid)
     else
         countLost(EBPFMON_LOST_THREADS);
     return th;
+}
+
+/* The mask stays, whatever the compiler knows of n: the verifier may have lost it. */
+static __always_inline struct ebpfMonHeld *heldAt(struct thread *th, __u32 n)
+{
+    barrier_var(n);
+    return &th->seen.held[n & (EBPFMON_NESTED - 1)];
 }
 
 #endif

@@ -4,6 +4,7 @@
  * takes it out by epicsRingPointerPop (callback.c, callbackTask). At the entry of that the callback is still at the ring's
  * head: no return probe is needed. Should two threads of one priority look at the same one, the first has it.
  * scanOnce is the same with a ring of its own, and its thread locks the record next (ebpfmon_lock).
+ * What is asked for in the course of a chain belongs to it: that chain goes along, until the callback is done.
  */
 #include "maps.bpf.h"
 
@@ -15,46 +16,104 @@ struct ringHead {
 #define RING_HEAD 8
 #define CALLBACK_PRIORITY 8 /* callback.h */
 
-static __always_inline void note(__u32 tgid, __u64 item)
+/* The chain that this thread is in hands something over. */
+static __always_inline void giveIn(struct ebpfMonGiver *by)
 {
-    struct queueKey key = { item, tgid };
-    __u64 now = bpf_ktime_get_ns();
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tid = (__u32)id, n;
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+    struct ebpfMonHeld *h;
 
+    n = th ? th->seen.heldCount : 0;
+    if (n == 0 || n > EBPFMON_NESTED)
+        return;
+    h = heldAt(th, n - 1);
+    h->gave++;
+    by->begin = h->begin;
+    by->root = h->root;
+    by->tid = tid;
+    by->isMain = tid == id >> 32;
+    bpf_get_current_comm(by->comm, sizeof(by->comm));
+}
+
+/* callbackRequestDelayed has a timer call callbackRequest (callback.c, notify): then the one who asked is who asked for
+ * the delay. A timer may have been cancelled, and the same callback be requested by another thread. */
+static __always_inline int isTimer(void)
+{
+    char comm[EBPFMON_COMM_MAX] = {};
+
+    bpf_get_current_comm(comm, sizeof(comm)); /* timerQueueActive.cpp: "timerQueue" */
+    return comm[0] == 't' && comm[1] == 'i' && comm[2] == 'm' && comm[3] == 'e' && comm[4] == 'r' && comm[5] == 'Q';
+}
+
+static __always_inline void note(__u64 item, __u64 caLink, int delayed)
+{
+    __u64 now = bpf_ktime_get_ns();
+    __u32 tgid = bpf_get_current_pid_tgid() >> 32;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct queueKey key = { item, tgid };
+    struct inQueue in = {}, *before;
+
+    if (!conf)
+        return;
     countHit(tgid, EBPFMON_HIT_ENTRY, 1);
-    bpf_map_update_elem(&queued, &key, &now, BPF_ANY);
+    in.since = now;
+    in.delayed = delayed;
+    giveIn(&in.what.by);
+    if (caLink && !bpf_probe_read_user(in.what.link, sizeof(in.what.link), (void *)caLink))
+        in.what.isLink = 1;
+    before = bpf_map_lookup_elem(&queued, &key);
+    if (before && before->what.by.begin) {
+        if (before->delayed && !delayed && !in.what.by.begin && isTimer()) {
+            in.what = before->what;
+            in.what.delay = now - before->since;
+        } else {
+            tellDone(conf, &before->what.by); /* asked for twice: it is taken out for the one who asked last */
+        }
+    }
+    bpf_map_update_elem(&queued, &key, &in, BPF_ANY);
 }
 
 SEC("uprobe")
 int ebpfmon_callback(struct pt_regs *ctx)
 {
-    __u32 tgid = bpf_get_current_pid_tgid() >> 32;
-
-    if (bpf_map_lookup_elem(&targets, &tgid))
-        note(tgid, PT_REGS_PARM1(ctx));
+    note(PT_REGS_PARM1(ctx), 0, 0);
     return 0;
 }
 
 SEC("uprobe")
+int ebpfmon_delayed(struct pt_regs *ctx)
+{
+    note(PT_REGS_PARM1(ctx), 0, 1);
+    return 0;
+}
+
+/* Base calls it with a third argument in dbCa.c (scanLinkOnce) alone: struct caLink *. */
+SEC("uprobe")
 int ebpfmon_once(struct pt_regs *ctx)
 {
-    __u32 tgid = bpf_get_current_pid_tgid() >> 32;
-
-    if (bpf_map_lookup_elem(&targets, &tgid))
-        note(tgid, PT_REGS_PARM1(ctx));
+    note(PT_REGS_PARM1(ctx), PT_REGS_PARM3(ctx), 0);
     return 0;
 }
 
 SEC("uprobe")
 int ebpfmon_pop(struct pt_regs *ctx)
 {
-    __u64 id = bpf_get_current_pid_tgid(), item = 0, wait;
+    __u64 id = bpf_get_current_pid_tgid(), item = 0;
     __u32 tgid = id >> 32, tid = (__u32)id, priority = 0;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
     struct ringHead ring = {};
     struct thread *th;
 
-    if (!bpf_map_lookup_elem(&targets, &tgid))
+    if (!conf)
         return 0;
     countHit(tgid, EBPFMON_HIT_ENTRY, 1);
+    th = threadOf(tid);
+    if (!th)
+        return 0;
+    tellDone(conf, &th->from.by); /* it looks for the next one: the last is done */
+    th->from.by.begin = 0;
+    th->seen.busySince = 0;
     if (bpf_probe_read_user(&ring, sizeof(ring), (void *)(PT_REGS_PARM1(ctx) + RING_HEAD)) ||
         ring.nextPush == ring.nextPop ||
         bpf_probe_read_user(&item, sizeof(item), (void *)(ring.buffer + 8 * (__u64)(__u32)ring.nextPop)) ||
@@ -62,9 +121,7 @@ int ebpfmon_pop(struct pt_regs *ctx)
         return 0;
     if (priority >= EBPFMON_QUEUE_ONCE)
         return 0;
-    wait = takenOut(tgid, item, priority, bpf_ktime_get_ns());
-    th = bpf_map_lookup_elem(&threads, &tid);
-    if (th)
-        th->handed = wait;
+    th->seen.busySince = bpf_ktime_get_ns();
+    th->handed = takenOut(tgid, item, priority, th->seen.busySince, &th->from);
     return 0;
 }

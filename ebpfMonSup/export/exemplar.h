@@ -14,7 +14,7 @@ typedef struct {
     char     ioc[64], root[EBPFMON_NAME_SIZE]; /* root is empty: free */
     uint8_t  trace[EBPFMON_TRACE_ID], id[EBPFMON_SPAN_ID];
     uint64_t time;  /* ns since 1970: its end */
-    double   value; /* µs */
+    double   value; /* latency, µs */
 } ebpfMonExemplar;
 
 typedef struct {
@@ -25,9 +25,12 @@ typedef struct {
 /* Nothing, unless span->root is set. When there is no place, the span is none. */
 void ebpfMonExemplarAdd(ebpfMonExemplars *all, const ebpfMonSpan *span);
 
-/* NULL: there is none. root empty: the slowest of all; ioc empty: of all IOCs. */
-const ebpfMonExemplar *ebpfMonExemplarFind(const ebpfMonExemplars *all, const char *ioc, const char *root);
+/* NULL: there is none. root empty: the slowest of all; ioc empty: of all IOCs. None that ended after "counted" (ns since
+ * 1970), when the histogram was taken: it has not got it yet. */
+const ebpfMonExemplar *ebpfMonExemplarFind(const ebpfMonExemplars *all, const char *ioc, const char *root,
+                                           uint64_t counted);
 
-void ebpfMonExemplarClear(ebpfMonExemplars *all);
+/* Those that ended later are for the next time. */
+void ebpfMonExemplarClear(ebpfMonExemplars *all, uint64_t counted);
 
 #endif

@@ -21,17 +21,15 @@
 /* "ADDRESS:PORT" */
 static void attributeAddress(ebpfMonJson *j, const char *whose, const char *peer)
 {
-    const char *colon = strrchr(peer, ':');
-    char key[32], address[64];
+    char key[32], address[EBPFMON_ADDRESS_SIZE];
+    long port = ebpfMonAddressSplit(peer, address);
 
-    if (!colon || (size_t)(colon - peer) >= sizeof(address))
+    if (port < 0)
         return;
-    memcpy(address, peer, (size_t)(colon - peer));
-    address[colon - peer] = 0;
     snprintf(key, sizeof(key), "%s.address", whose);
     attribute(j, key, address);
     snprintf(key, sizeof(key), "%s.port", whose);
-    attributeInteger(j, key, strtol(colon + 1, NULL, 10));
+    attributeInteger(j, key, port);
 }
 
 static uint64_t unixNs(const epicsTimeStamp *t)
@@ -184,7 +182,7 @@ static void putAttributes(ebpfMonJson *j, const ebpfMonPut *put)
     attribute(j, "container.id", put->container);
 }
 
-size_t ebpfMonOtlpLogRecord(const ebpfMonPut *put, char *buf, size_t size)
+size_t ebpfMonOtlpLogRecord(const ebpfMonPut *put, uint64_t observed, char *buf, size_t size)
 {
     int severity = put->unexpected ? ERROR :
                    put->result == ebpfMonPutFailed || put->result == ebpfMonPutDenied ||
@@ -196,12 +194,14 @@ size_t ebpfMonOtlpLogRecord(const ebpfMonPut *put, char *buf, size_t size)
     if (!j.g)
         return 0;
     wide(&j, "timeUnixNano", unixNs(&put->time));
+    wide(&j, "observedTimeUnixNano", observed);
     small(&j, "severityNumber", severity);
     text(&j, "severityText", severity == ERROR ? "ERROR" : severity == WARN ? "WARN" : "INFO");
     ebpfMonPutLine(put, line, sizeof(line));
     mapOpen(&j, "body");
     text(&j, "stringValue", line);
     mapClose(&j);
+    text(&j, "eventName", "epics.put");
     listOpen(&j, "attributes");
     putAttributes(&j, put);
     listClose(&j);

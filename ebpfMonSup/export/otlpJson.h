@@ -20,8 +20,8 @@
 size_t ebpfMonOtlpHead(ebpfMonOtlpSignal signal, const ebpfMonOtlpConf *conf, char *buf, size_t size);
 const char *ebpfMonOtlpTail(ebpfMonOtlpSignal signal);
 
-/* put->who and origin, too, are used, for the body. */
-size_t ebpfMonOtlpLogRecord(const ebpfMonPut *put, char *buf, size_t size);
+/* put->who and origin, too, are used, for the body. observed: ns since 1970, when it was made a record. */
+size_t ebpfMonOtlpLogRecord(const ebpfMonPut *put, uint64_t observed, char *buf, size_t size);
 
 /* Spans of several services stand in one request: behind the request's head the head of a service, spans with commas
  * between, the service's tail, a comma, and so on. The tail of the request ends the last service, too. */
@@ -35,6 +35,7 @@ const char *ebpfMonOtlpHost(void);
 /* What the metrics are made of: a copy of the board's numbers. */
 typedef struct {
     uint64_t now;            /* ns since 1970 */
+    uint64_t counted;        /* the same: when the histograms were taken */
     unsigned putIocs;
     ebpfMonPutIoc putIoc[EBPFMON_IOCS_MAX];
     unsigned losses;

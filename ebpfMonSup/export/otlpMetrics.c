@@ -6,6 +6,11 @@
 
 #define CUMULATIVE 2 /* AggregationTemporality of metrics.proto */
 
+/* The board has what people read; metrics have base units (semantic conventions, "Instrument units"). */
+#define SECONDS(us)       ((us) / 1e6)
+#define FRACTION(percent) ((percent) / 100)
+#define BYTES(mb)         ((mb) * 1e6)
+
 typedef struct {
     ebpfMonJson j;
     const ebpfMonOtlpNumbers *n;
@@ -218,7 +223,7 @@ static void losses(items *m, ebpfMonOtlpSinces *starts)
         sumOpen(m);
         for (unsigned i = 0; i < n->losses; i++) {
             pointOpen(m, from);
-            pointAttribute(m, "reason", n->lost[i].reason);
+            pointAttribute(m, "ebpfmon.reason", n->lost[i].reason);
             number(m, "asInt", n->lost[i].count);
             mapClose(&m->j);
         }
@@ -233,7 +238,7 @@ static void losses(items *m, ebpfMonOtlpSinces *starts)
     sumOpen(m);
     for (unsigned i = 0; i < n->drops; i++) {
         pointOpen(m, from);
-        pointAttribute(m, "reason", n->drop[i].reason);
+        pointAttribute(m, "ebpfmon.reason", n->drop[i].reason);
         number(m, "asInt", n->drop[i].count);
         mapClose(&m->j);
     }
@@ -256,12 +261,12 @@ static void iocs(items *m)
         }
         dataClose(m);
     }
-    if (!begin(m, "epics.cost", "%", "CPU that watching takes from an IOC, of one core")) {
+    if (!begin(m, "epics.cost", "1", "CPU that watching takes from an IOC, of one core")) {
         gaugeOpen(m);
         for (unsigned i = 0; i < n->iocs; i++) {
             pointOpen(m, 0);
             pointAttribute(m, "epics.ioc", n->ioc[i].name);
-            real(&m->j, "asDouble", NULL, n->ioc[i].cost);
+            real(&m->j, "asDouble", NULL, FRACTION(n->ioc[i].cost));
             mapClose(&m->j);
         }
         dataClose(m);
@@ -271,7 +276,7 @@ static void iocs(items *m)
 /* The time as a number and an empty list: else receivers in Rust drop the whole histogram, as "number" says. */
 static void exemplar(items *m, const char *ioc, const char *root)
 {
-    const ebpfMonExemplar *e = ebpfMonExemplarFind(m->exemplars, ioc, root);
+    const ebpfMonExemplar *e = ebpfMonExemplarFind(m->exemplars, ioc, root, m->n->counted);
 
     if (!e)
         return;
@@ -280,7 +285,7 @@ static void exemplar(items *m, const char *ioc, const char *root)
     number(m, "timeUnixNano", e->time);
     listOpen(&m->j, "filteredAttributes");
     listClose(&m->j);
-    real(&m->j, "asDouble", NULL, e->value);
+    real(&m->j, "asDouble", NULL, SECONDS(e->value));
     identity(&m->j, "traceId", e->trace, sizeof(e->trace));
     identity(&m->j, "spanId", e->id, sizeof(e->id));
     mapClose(&m->j);
@@ -306,13 +311,13 @@ static void histogram(items *m, const double *hist)
     listClose(&m->j);
     listOpen(&m->j, "explicitBounds");
     for (unsigned i = 1; i < EBPFMON_HIST_MAX; i++)
-        ebpfMonJsonNumber(&m->j, NULL, m->n->edge[i]);
+        ebpfMonJsonNumber(&m->j, NULL, SECONDS(m->n->edge[i]));
     listClose(&m->j);
 }
 
 static int histogramsOpen(items *m, const char *name, const char *description)
 {
-    if (!(m->n->edge[EBPFMON_HIST_MAX - 1] > 0) || begin(m, name, "us", description)) /* nothing was ranked yet */
+    if (!(m->n->edge[EBPFMON_HIST_MAX - 1] > 0) || begin(m, name, "s", description)) /* nothing was ranked yet */
         return -1;
     mapOpen(&m->j, "histogram");
     small(&m->j, "aggregationTemporality", CUMULATIVE);
@@ -335,7 +340,7 @@ static void latency(items *m)
     else if (fewer)
         starts->hist.since = starts->before;
     strcpy(starts->root, n->root);
-    if (histogramsOpen(m, "epics.chain.latency", "Latency of processing chains, from the request of the lock on"))
+    if (histogramsOpen(m, "epics.chain.latency", "Latency of processing chains, from when they had the lock"))
         return;
     pointOpen(m, starts->hist.since);
     if (n->root[0])
@@ -358,8 +363,8 @@ static void roots(items *m)
         pointOpen(m, seriesSince(m, "root", c->ioc, c->root, c->count));
         pointAttributes(m, "epics.ioc", c->ioc, "epics.record.name", c->root);
         histogram(m, c->hist);
-        real(&m->j, "sum", NULL, c->mean * (double)c->count);
-        real(&m->j, "max", NULL, c->max);
+        real(&m->j, "sum", NULL, SECONDS(c->mean * (double)c->count));
+        real(&m->j, "max", NULL, SECONDS(c->max));
         exemplar(m, c->ioc, c->root);
         mapClose(&m->j);
     }
@@ -377,9 +382,9 @@ size_t ebpfMonOtlpMetricItems(const ebpfMonOtlpNumbers *n, const ebpfMonExemplar
     latency(&m);
     roots(&m);
     iocs(&m);
-    gauge(&m, "ebpfmon.cost", "%", "CPU that watching takes from all IOCs, of one core", n->cost);
-    gauge(&m, "ebpfmon.cpu", "%", "The monitor's own CPU, of one core", n->cpu);
-    gauge(&m, "ebpfmon.mem", "MBy", "The monitor's own memory, with its maps", n->mem);
+    gauge(&m, "ebpfmon.cost", "1", "CPU that watching takes from all IOCs, of one core", FRACTION(n->cost));
+    gauge(&m, "ebpfmon.cpu", "1", "The monitor's own CPU, of one core", FRACTION(n->cpu));
+    gauge(&m, "ebpfmon.mem", "By", "The monitor's own memory, with its maps", BYTES(n->mem));
     sum(&m, "ebpfmon.otlp.sent", "{item}", "What was accepted", n->sent, &starts->sent, starts->before);
     losses(&m, starts);
     starts->before = n->now;

@@ -123,12 +123,14 @@ static size_t addPut(const uint8_t *record, size_t len, char *to, int more)
     static ebpfMonPut put;
     const char *who = (const char *)record; /* "who" and "origin" stand before the packed put */
     size_t whoLen = strlen(who) + 1, n;
+    struct timespec t;
 
     ebpfMonUnpack(record + whoLen + strlen(who + whoLen) + 1, len - whoLen - strlen(who + whoLen) - 1, &put);
     strcpy(put.who, who);
     strcpy(put.origin, who + whoLen);
     to[0] = ',';
-    n = ebpfMonOtlpLogRecord(&put, to + more, ITEM_MAX);
+    clock_gettime(CLOCK_REALTIME, &t);
+    n = ebpfMonOtlpLogRecord(&put, (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec, to + more, ITEM_MAX);
     return n ? n + (size_t)more : 0;
 }
 

@@ -145,6 +145,8 @@ static void look(ebpfMonOtlpNumbers *n)
     strcpy(n->root, board->histSel);
     memcpy(n->hist, board->hist, sizeof(n->hist));
     memcpy(n->edge, board->histEdge, sizeof(n->edge));
+    epicsTimeToTimespec(&t, &board->time[ebpfMonGroupChains]);
+    n->counted = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
     ebpfMonBoardUnlock();
     n->sent = 0;
     n->drops = ebpfMonOtlpReasons;
@@ -169,7 +171,7 @@ static void measure(double now)
 
     look(&numbers);
     len = ebpfMonOtlpMetricItems(&numbers, &exemplars, &starts, text, sizeof(text), &points);
-    ebpfMonExemplarClear(&exemplars);
+    ebpfMonExemplarClear(&exemplars, numbers.counted);
     ebpfMonOtlpSenderSet(&senders[ebpfMonOtlpMetrics], &conf, text, len, points, now);
 }
 

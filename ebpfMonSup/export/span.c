@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -79,6 +80,16 @@ void ebpfMonSpanAddBool(ebpfMonSpan *span, const char *key, int value)
 
     if (a)
         a->integer = !!value;
+}
+
+long ebpfMonAddressSplit(const char *peer, char address[EBPFMON_ADDRESS_SIZE])
+{
+    const char *colon = strrchr(peer, ':');
+
+    if (!colon || colon - peer >= EBPFMON_ADDRESS_SIZE)
+        return -1;
+    snprintf(address, EBPFMON_ADDRESS_SIZE, "%.*s", (int)(colon - peer), peer);
+    return strtol(colon + 1, NULL, 10);
 }
 
 void ebpfMonSpanAddLink(ebpfMonSpan *span, const uint8_t trace[EBPFMON_TRACE_ID], const uint8_t id[EBPFMON_SPAN_ID])

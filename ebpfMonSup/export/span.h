@@ -11,6 +11,7 @@
 
 #include "model/put.h"
 
+#define EBPFMON_ADDRESS_SIZE 64
 #define EBPFMON_SPAN_ATTRIBUTES 24
 #define EBPFMON_SPAN_LINKS      8
 #define EBPFMON_TRACE_ID        16
@@ -67,8 +68,9 @@ typedef struct {
     ebpfMonSpanStatus status;
     char     name[96];     /* of the operation, not of one request */
     char     message[96];  /* of ebpfMonSpanError */
-    char     root[EBPFMON_NAME_SIZE]; /* set: this span is a whole chain of that root record, and may be an exemplar of
-                                         its latency histogram; service.name is its IOC */
+    char     root[EBPFMON_NAME_SIZE]; /* set: the latency histogram of this root record counted the chain, and the span
+                                         may be its exemplar; service.name is its IOC */
+    uint64_t latency;      /* ns, as it was counted there: without waiting, and what went on asynchronously */
     ebpfMonSpanService service;
     unsigned links;        /* other spans: valid entries */
     ebpfMonSpanRef link[EBPFMON_SPAN_LINKS];
@@ -76,6 +78,9 @@ typedef struct {
     unsigned attributes;   /* valid entries */
     ebpfMonSpanAttribute attribute[EBPFMON_SPAN_ATTRIBUTES];
 } ebpfMonSpan;
+
+/* "ADDRESS:PORT" taken apart. The port, -1: it is not that. */
+long ebpfMonAddressSplit(const char *peer, char address[EBPFMON_ADDRESS_SIZE]);
 
 /* Random, never all 0: the ids of a new trace or span. Any thread. */
 void ebpfMonSpanNewId(uint8_t *id, size_t size);

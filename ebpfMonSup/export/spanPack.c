@@ -5,7 +5,7 @@
 
 typedef struct {
     uint8_t  trace[EBPFMON_TRACE_ID], id[EBPFMON_SPAN_ID], parent[EBPFMON_SPAN_ID];
-    uint64_t start, end;
+    uint64_t start, end, latency;
     uint32_t pid, dropped;
     uint8_t  kind, status, links, attributes;
 } fixedPart;
@@ -40,7 +40,7 @@ size_t ebpfMonSpanPack(const ebpfMonSpan *span, uint8_t *buf)
     unsigned n = span->attributes < EBPFMON_SPAN_ATTRIBUTES ? span->attributes : EBPFMON_SPAN_ATTRIBUTES;
     unsigned links = span->links < EBPFMON_SPAN_LINKS ? span->links : EBPFMON_SPAN_LINKS;
     fixedPart f = {
-        .start = span->start, .end = span->end, .pid = span->service.pid, .dropped = span->dropped,
+        .start = span->start, .end = span->end, .latency = span->latency, .pid = span->service.pid, .dropped = span->dropped,
         .kind = (uint8_t)span->kind, .status = (uint8_t)span->status, .links = (uint8_t)links, .attributes = (uint8_t)n,
     };
     uint8_t *to = buf + sizeof(f);
@@ -79,6 +79,7 @@ void ebpfMonSpanUnpack(const uint8_t *buf, ebpfMonSpan *span)
     memcpy(span->parent, f.parent, sizeof(f.parent));
     span->start = f.start;
     span->end = f.end;
+    span->latency = f.latency;
     span->kind = f.kind;
     span->status = f.status;
     span->service.pid = f.pid;

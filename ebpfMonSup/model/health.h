@@ -119,14 +119,14 @@ typedef struct {
 void ebpfMonLivesUpdate(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n, const epicsTimeStamp *at,
                         ebpfMonHealth *h);
 
-/* A thread that holds a lock set for too long. */
+/* A thread that holds a lock set, or is at one callback, for too long. */
 typedef struct {
     uint32_t id, tid;  /* of its IOC, and its own */
     uint64_t begin;    /* ns; with tid its identity */
     double   since;    /* s */
     char     now[EBPFMON_HEALTH_NAME]; /* the record in hand, of those that the chain's root has processed; empty:
                                           not known */
-    char     who[240]; /* "IOC x (pid 1): thread scan-1 (tid 2) in record R, at S" */
+    char     who[240]; /* "IOC x (pid 1): thread scan-1 (tid 2) in record R, at S"; "… in a callback" */
     char     what[480];/* "sleeping in futex (futex_wait_queue), at a < b" */
 } ebpfMonHang;
 
@@ -139,7 +139,7 @@ typedef struct {
 void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n, const ebpfMonLives *lives,
                         const epicsTimeStamp *at, ebpfMonHealth *h);
 
-/* A lock set that is held for this long (s) hangs; a variable of the shell. */
+/* A thread that holds a lock set, or is at one callback, for this long (s) hangs; a variable of the shell. */
 extern double ebpfMonHangLimit;
 
 #endif

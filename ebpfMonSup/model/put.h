@@ -10,7 +10,7 @@
 #define EBPFMON_NAME_SIZE 61   /* PVNAME_STRINGSZ: 60 characters */
 #define EBPFMON_TEXT_SIZE 512  /* a value as text; what is cut ends in "..." */
 #define EBPFMON_WHO_SIZE  192
-#define EBPFMON_ORIGIN_SIZE 288
+#define EBPFMON_ORIGIN_SIZE 400
 #define EBPFMON_LINE_SIZE 1400 /* a put in one line */
 
 typedef enum {
@@ -77,7 +77,7 @@ typedef struct {
     char     linkIoc[EBPFMON_NAME_SIZE];  /* ebpfMonByCaLink: its IOC */
     ebpfMonChainId linkChain;             /* … in this chain */
     char     root[EBPFMON_NAME_SIZE];     /* record that the chain began with; empty: none, or not known */
-    char     cause[96];   /* what started that: "scan .1 second", "I/O Intr", "put by U@H", … */
+    char     cause[200];  /* what started that: "scan .1 second", "I/O Intr", "put by U@H", "Event, chain of R, put by U@H", … */
     ebpfMonThrough through;
     char     who[EBPFMON_WHO_SIZE];       /* user@host, and what we verified of it; made of the above */
     char     origin[EBPFMON_ORIGIN_SIZE]; /* through what and why; made of the above */

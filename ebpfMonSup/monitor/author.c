@@ -8,6 +8,7 @@
 
 #include "monitor/author.h"
 #include "monitor/caLinks.h"
+#include "monitor/lastPuts.h"
 #include "monitor/value.h"
 #include "target/layout.h"
 #include "target/procNetns.h"
@@ -151,8 +152,7 @@ static int isMain(const struct ebpfMonHead *head)
     return head->tid == head->tgid;
 }
 
-/* SCAN of a record, as its menu calls it. */
-static void scanOf(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size)
+void ebpfMonAuthorScan(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size)
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
     const ebpfMonField *f;
@@ -199,7 +199,7 @@ void ebpfMonAuthorThread(ebpfMonTarget *t, const char *comm, int isMainThread, u
     if (strncmp(comm, "scan-", 5) == 0) {
         snprintf(buf, size, "scan %.10s second", comm + 5);
     } else if (strncmp(comm, "cb", 2) == 0) {
-        scanOf(t, root, scan, sizeof(scan));
+        ebpfMonAuthorScan(t, root, scan, sizeof(scan));
         if (strcmp(scan, "I/O Intr") == 0 || strcmp(scan, "Event") == 0)
             snprintf(buf, size, "%s", scan);
         else
@@ -255,6 +255,32 @@ void ebpfMonAuthorLate(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put)
         ebpfMonAuthorThread(t, put->thread, 0, 0, put->cause, sizeof(put->cause));
 }
 
+void ebpfMonAuthorPutBy(const ebpfMonPut *put, char *buf, size_t size)
+{
+    buf[0] = 0;
+    if (put->peer[0])
+        snprintf(buf, size, "put by %.39s@%.40s", put->user, put->host);
+}
+
+/* What started the chain that the put is made in: the thread's job, and what gave it that. */
+static void why(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, uint64_t root, ebpfMonPut *put)
+{
+    const struct ebpfMonGiver *giver = &ev->giver;
+    char begun[96] = "", comm[EBPFMON_COMM_MAX], job[40] = "";
+    const char *given = giver->begin ? recordName(t, giver->root) : "";
+
+    ebpfMonAuthorThread(t, put->thread, isMain(&ev->head), root, put->cause, sizeof(put->cause));
+    if (!given[0])
+        return;
+    snprintf(begun, sizeof(begun), "%s", ebpfMonLastPutBy(t->iocId, giver));
+    if (!begun[0]) {
+        snprintf(comm, sizeof(comm), "%.*s", EBPFMON_COMM_MAX - 1, giver->comm);
+        ebpfMonAuthorThread(t, comm, (int)giver->isMain, giver->root, begun, sizeof(begun));
+    }
+    snprintf(job, sizeof(job), "%.39s", put->cause);
+    snprintf(put->cause, sizeof(put->cause), "%s, chain of %s, %s", job, given, begun);
+}
+
 void ebpfMonAuthor(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const struct ebpfMonCauseEvent *cause,
                    ebpfMonPut *put)
 {
@@ -292,7 +318,7 @@ void ebpfMonAuthor(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const str
 
         if (cause->who.isCA || (cause->who.peer.addr && isServer(t, cause->who.peer.sport, ev->head.ktime))) {
             client(&cause->who, put);
-            snprintf(put->cause, sizeof(put->cause), "put by %.39s@%.40s", put->user, put->host);
+            ebpfMonAuthorPutBy(put, put->cause, sizeof(put->cause));
         } else {
             char comm[EBPFMON_COMM_MAX];
 
@@ -304,9 +330,9 @@ void ebpfMonAuthor(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const str
     }
     snprintf(put->root, sizeof(put->root), "%s", recordName(t, root));
     if (fromClient)
-        snprintf(put->cause, sizeof(put->cause), "put by %.39s@%.40s", put->user, put->host);
+        ebpfMonAuthorPutBy(put, put->cause, sizeof(put->cause));
     else if (put->root[0] || put->through == ebpfMonByLink)
-        ebpfMonAuthorThread(t, put->thread, isMain(&ev->head), root, put->cause, sizeof(put->cause));
+        why(t, ev, root, put);
 }
 
 int ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev, ebpfMonCaLink *l)
@@ -327,7 +353,7 @@ int ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev, eb
     snprintf(l->root, sizeof(l->root), "%s", recordName(t, ev->root));
     if (ev->who.isCA || (ev->who.peer.addr && isServer(t, ev->who.peer.sport, ev->head.ktime))) {
         client(&ev->who, &who);
-        snprintf(l->cause, sizeof(l->cause), "put by %.39s@%.40s", who.user, who.host);
+        ebpfMonAuthorPutBy(&who, l->cause, sizeof(l->cause));
     } else {
         char comm[EBPFMON_COMM_MAX];
 
@@ -341,7 +367,7 @@ int ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev, eb
  * own process' user and command stand beside the claim. */
 void ebpfMonAuthorText(ebpfMonPut *put)
 {
-    char local[160] = "", why[200] = "";
+    char local[160] = "", why[360] = "";
     int n = 0;
 
     if (put->peer[0]) {

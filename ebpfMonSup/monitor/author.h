@@ -20,6 +20,12 @@ int ebpfMonAuthorCaLink(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev, eb
 void ebpfMonAuthorPeer(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner, const char *user,
                        const char *host, ebpfMonPut *put);
 
+/* "put by U@H"; empty: by no client. */
+void ebpfMonAuthorPutBy(const ebpfMonPut *put, char *buf, size_t size);
+
+/* SCAN of a record, as its menu calls it; empty: not known. */
+void ebpfMonAuthorScan(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size);
+
 /* What set a thread of the IOC going that is no client's, when it processes the chain of the record "root". */
 void ebpfMonAuthorThread(ebpfMonTarget *t, const char *comm, int isMainThread, uint64_t root, char *buf, size_t size);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include <epicsAtomic.h>
+
 #include "monitor/chains.h"
 #include "monitor/decode.h"
 #include "monitor/traces.h"
@@ -8,7 +10,8 @@
 #define RECORDS     2048  /* of one chain that are kept */
 #define CLOCKS_NS   20000 /* two readings of two clocks differ by less */
 #define LATE_CHAINS 10    /* in a row: the IOC's clock is late */
-#define OPEN_CHAINS 8     /* chains of different threads can arrive part by part at a time */
+#define OPEN_CHAINS 32    /* chains of different threads can arrive part by part at a time */
+#define STALE_NS    1000000000ull /* what did not come by then was lost in the ring, and counted there */
 
 typedef struct {
     uint32_t tid, count;
@@ -18,6 +21,7 @@ typedef struct {
 
 static parts open[OPEN_CHAINS];
 static parts single; /* one that comes in one part takes no place */
+static size_t lost;
 
 /* A stamp of a device's, or another record's, may be of any time. */
 static int tells(const ebpfMonTarget *t, const struct ebpfMonChainRec *rec)
@@ -87,6 +91,8 @@ void ebpfMonChainPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size
         for (unsigned i = 1; i < OPEN_CHAINS; i++)
             if (open[i].end < c->end)
                 c = &open[i];
+        if (c->end && c->end + STALE_NS > chain->head.ktime)
+            epicsAtomicIncrSizeT(&lost);
         c->tid = chain->head.tid;
         c->end = chain->head.ktime;
         c->count = 0;
@@ -97,4 +103,9 @@ void ebpfMonChainPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size
         tell(t, chain, c);
         c->end = 0;
     }
+}
+
+uint64_t ebpfMonChainsLost(void)
+{
+    return epicsAtomicGetSizeT(&lost);
 }

@@ -12,6 +12,8 @@
 #include "monitor/chains.h"
 #include "monitor/decode.h"
 #include "monitor/events.h"
+#include "monitor/handed.h"
+#include "monitor/lastPuts.h"
 #include "monitor/pending.h"
 #include "monitor/sends.h"
 #include "monitor/slow.h"
@@ -71,6 +73,7 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     ebpfMonPending *p;
     ebpfMonTarget *t;
     int ok = 0, links = 0, wait = 0, early = 0;
+    char putBy[80] = "";
 
     if (size < sizeof(*ev))
         return;
@@ -96,8 +99,9 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     }
     if (links)
         ebpfMonAskedLinks(ev->head.iocId, ev->precord);
+    ebpfMonAuthorPutBy(&p->put, putBy, sizeof(putBy));
     if (p->put.through != ebpfMonByLink) /* which a chain does, and which begins none */
-        ebpfMonTracesPutSeen(ev);
+        ebpfMonLastPutSeen(ev, putBy);
     p->tid = ev->head.tid;
     p->id = ev->id;
     p->since = ev->head.ktime;
@@ -163,6 +167,14 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
             ebpfMonChainPart(t, (const struct ebpfMonChainEvent *)head, size);
         ebpfMonTargetsUnlock();
         break;
+    case EBPFMON_EV_TAKEN:
+        if (size >= sizeof(struct ebpfMonHandEvent))
+            ebpfMonHandedTaken((const struct ebpfMonHandEvent *)head);
+        break;
+    case EBPFMON_EV_DONE:
+        if (size >= sizeof(struct ebpfMonHandEvent))
+            ebpfMonTracesDone((const struct ebpfMonHandEvent *)head);
+        break;
     case EBPFMON_EV_EXEC:
         ebpfMonTargetsExec((pid_t)head->tgid);
         break;
@@ -182,8 +194,11 @@ static void eventThread(void *arg)
 {
     (void)arg;
     while (!stopping) {
+        uint64_t upTo = nowNs();
+
         if (ebpfMonPoll(POLL_MS, onEvent, NULL) < 0)
             epicsThreadSleep(0.1);
+        ebpfMonSendsLooked(upTo);
         ebpfMonPendingTick(nowNs(), 0);
         ebpfMonTracesTick(nowNs(), 0);
     }

@@ -12,7 +12,7 @@
 
 #include "model/board.h"
 #include "monitor/delays.h"
-#include "monitor/hangStack.h"
+#include "monitor/hangs.h"
 #include "monitor/healthCollect.h"
 #include "monitor/target.h"
 #include "probe/loader.h"
@@ -60,10 +60,7 @@ static unsigned placeCount;
 static usage used[EBPFMON_HEALTH_IOCS], usedCas[EBPFMON_HEALTH_IOCS]; /* all of it, and its CA server */
 static scan scans[EBPFMON_HEALTH_SCANS];
 static unsigned scanCount;
-static struct {
-    uint32_t tid;
-    struct ebpfMonThread seen;
-} threads[THREADS_MAX]; /* those that scan, or hold a lock set */
+static ebpfMonSeenThread threads[THREADS_MAX]; /* those that scan, hold a lock set, or are at a callback */
 static unsigned threadCount;
 static ebpfMonLives lives;
 static ebpfMonHangs hangs;
@@ -183,16 +180,17 @@ static void resources(ebpfMonLife *life)
 
 static void eachThread(void *arg, uint32_t tid, const struct ebpfMonThread *seen)
 {
+    int busy = seen->heldCount || seen->busySince;
     place *p;
 
-    if (!seen->heldCount && !seen->scan.period && !seen->holds)
+    if (!busy && !seen->scan.period && !seen->holds)
         return;
     p = placeOfPid(seen->tgid);
     if (!p || !p->timed) /* what was noted when its level was higher is stale */
         return;
     if (p->row >= 0)
         ebpfMonDelaysHold(seen, *(const uint64_t *)arg, &health.ioc[p->row], &p->held);
-    if ((!seen->heldCount && !seen->scan.period) || threadCount == THREADS_MAX)
+    if ((!busy && !seen->scan.period) || threadCount == THREADS_MAX)
         return;
     threads[threadCount].tid = tid;
     threads[threadCount++].seen = *seen;
@@ -328,72 +326,6 @@ static void scanThreads(uint64_t now)
     health.scans = scanCount;
 }
 
-static int waitsForLock(unsigned i)
-{
-    char name[16], what[128];
-
-    return ebpfMonProcThread((pid_t)threads[i].seen.tgid, (pid_t)threads[i].tid, name, what, sizeof(what)) == 0 &&
-           strstr(what, " futex") != NULL;
-}
-
-/* Since when this thread has held its lock set, 0: it does not. The thread table has those that wait for it as well:
- * the holder is the one that does not wait in the kernel for a mutex; if all do, the one that asked first. It had to
- * wait, too, when somebody released the set after it had asked. */
-static uint64_t heldSince(unsigned i)
-{
-    const struct ebpfMonThread *t = &threads[i].seen;
-    uint64_t since = t->held[0].begin, released = ebpfMonReleasedGet(t->tgid, t->held[0].lockSet);
-    int waits = waitsForLock(i);
-
-    for (unsigned k = 0; k < threadCount; k++) {
-        const struct ebpfMonThread *o = &threads[k].seen;
-        int first = o->held[0].begin < t->held[0].begin;
-
-        if (k == i || o->tgid != t->tgid || !o->heldCount || o->held[0].lockSet != t->held[0].lockSet)
-            continue;
-        if ((waits && !waitsForLock(k)) || (first && (waits || !waitsForLock(k))))
-            return 0;
-    }
-    return released > since ? released : since;
-}
-
-static unsigned findHangs(uint64_t now, ebpfMonHang *found)
-{
-    uint64_t limit = (uint64_t)(ebpfMonHangLimit * 1e9);
-    unsigned n = 0;
-
-    health.hangLines = 0;
-    for (unsigned i = 0; ebpfMonHangLimit > 0 && i < threadCount && n < EBPFMON_HEALTH_HANGS; i++) {
-        const struct ebpfMonThread *t = &threads[i].seen;
-        const place *p = placeOfPid(t->tgid);
-        char name[16], record[EBPFMON_HEALTH_NAME];
-        ebpfMonHang *h = &found[n];
-        uint64_t since;
-        int another;
-
-        if (!p || !t->heldCount || now < t->held[0].begin || now - t->held[0].begin < limit)
-            continue;
-        since = heldSince(i);
-        if (!since || now < since || now - since < limit ||
-            ebpfMonProcThread(p->pid, (pid_t)threads[i].tid, name, h->what, sizeof(h->what)))
-            continue;
-        ebpfMonTargetsLock();
-        recordName(p->id, t->held[0].root, record, sizeof(record));
-        ebpfMonTargetsUnlock();
-        h->id = p->id;
-        h->tid = threads[i].tid;
-        h->begin = t->held[0].begin;
-        h->since = (double)(now - since) / 1e9;
-        ebpfMonHangStack(p->pid, h);
-        another = h->now[0] && strcmp(h->now, record) != 0;
-        snprintf(h->who, sizeof(h->who), "IOC %s (pid %d): thread %s (%u) in record %s%s%s", p->name, (int)p->pid, name,
-                 threads[i].tid, record[0] ? record : "?", another ? ", at " : "", another ? h->now : "");
-        ebpfMonHangStackLines(h, p->pid, &health);
-        n++;
-    }
-    return n;
-}
-
 void ebpfMonHealthCollect(void)
 {
     static ebpfMonLife life[EBPFMON_HEALTH_IOCS];
@@ -413,7 +345,7 @@ void ebpfMonHealthCollect(void)
     scanThreads(now);
     holders();
     ebpfMonTargetsUnlock();
-    hanging = findHangs(now, found);
+    hanging = ebpfMonHangsFind(threads, threadCount, now, found, &health);
     epicsTimeGetCurrent(&at);
     ebpfMonLivesUpdate(&lives, life, placeCount, &at, &health);
     ebpfMonHangsUpdate(&hangs, found, hanging, &lives, &at, &health);

@@ -14,6 +14,7 @@
 #include <errlog.h>
 
 #include "model/search.h"
+#include "monitor/chains.h"
 #include "monitor/events.h"
 #include "monitor/healthCollect.h"
 #include "monitor/publish.h"
@@ -24,15 +25,18 @@
 #define PERIOD 1.0
 #define SMOOTH 0.3 /* of the last second in PUT_RATE */
 
-static const char *const lostReason[EBPFMON_LOST_KERNEL] = {
+/* The kernel's reasons, and our own. */
+enum { lostGone = EBPFMON_LOST_KERNEL, lostParts, lostKinds };
+
+static const char *const lostReason[lostKinds] = {
     [EBPFMON_LOST_RING] = "event ring full", [EBPFMON_LOST_THREADS] = "thread table full",
     [EBPFMON_LOST_ROOTS] = "chain table full", [EBPFMON_LOST_NESTED] = "locks nested too deep",
-    [EBPFMON_LOST_FAULT] = "memory not readable",
+    [EBPFMON_LOST_FAULT] = "memory not readable", [lostGone] = "IOC gone", [lostParts] = "too many chains at once",
 };
 
 static epicsEventId wake, ended;
 static volatile int stopping;
-static uint64_t lostBase[EBPFMON_LOST_KERNEL + 1];
+static uint64_t lostBase[lostKinds];
 static char trouble[200]; /* under ebpfMonTargetsLock */
 
 static uint64_t nowNs(void)
@@ -72,10 +76,11 @@ void ebpfMonPublishSoon(void)
     epicsEventMustTrigger(wake);
 }
 
-static void lostNow(uint64_t lost[EBPFMON_LOST_KERNEL + 1])
+static void lostNow(uint64_t lost[lostKinds])
 {
     ebpfMonLostGet(lost);
-    lost[EBPFMON_LOST_KERNEL] = ebpfMonEventsUnnamed();
+    lost[lostGone] = ebpfMonEventsUnnamed();
+    lost[lostParts] = ebpfMonChainsLost();
 }
 
 void ebpfMonPublishResetLost(void)
@@ -147,16 +152,16 @@ static void iocs(void)
 
 static void lost(void)
 {
-    uint64_t now[EBPFMON_LOST_KERNEL + 1], sum = 0;
+    uint64_t now[lostKinds], sum = 0;
     static uint64_t told;
     ebpfMonBoard *board;
     char which[160] = "";
 
     lostNow(now);
     board = ebpfMonBoardLock();
-    for (unsigned i = 0; i <= EBPFMON_LOST_KERNEL; i++) {
+    for (unsigned i = 0; i < lostKinds; i++) {
         uint64_t n = now[i] - lostBase[i];
-        const char *reason = i < EBPFMON_LOST_KERNEL ? lostReason[i] : "IOC gone";
+        const char *reason = lostReason[i];
 
         snprintf(board->lost[i].reason, sizeof(board->lost[i].reason), "%s", reason);
         board->lost[i].count = n;
@@ -165,7 +170,7 @@ static void lost(void)
             epicsSnprintf(which + strlen(which), sizeof(which) - strlen(which), " %s %llu;", reason,
                           (unsigned long long)n);
     }
-    board->lostKinds = EBPFMON_LOST_KERNEL + 1;
+    board->lostKinds = lostKinds;
     board->lostCount = sum;
     ebpfMonBoardUnlock();
     /* on a change of state only: losses began, or were reset */

@@ -198,7 +198,9 @@ static void eachRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *s)
 void ebpfMonRankChains(void)
 {
     ebpfMonBoard *board;
+    epicsTimeStamp begun;
 
+    epicsTimeGetCurrent(&begun); /* what ended before is in it */
     ranking.n = 0;
     ranking.found = 0;
     memset(ranking.hist, 0, sizeof(ranking.hist));
@@ -242,7 +244,7 @@ void ebpfMonRankChains(void)
     for (unsigned o = 0; o < EBPFMON_HIST_MAX; o++)
         board->histEdge[o] = ebpfMonHistOctaveEdge(o) / 1000;
     board->histFound = ranking.found;
-    epicsTimeGetCurrent(&board->time[ebpfMonGroupChains]);
+    board->time[ebpfMonGroupChains] = begun;
     ebpfMonBoardUnlock();
     ebpfMonTargetsUnlock();
 }

@@ -8,12 +8,23 @@
 #include "monitor/sends.h"
 
 #define SENDS      512
+#define OUT        512        /* messages that wait for the inside; it looks every few ms */
 #define ON_ITS_WAY 1000000000ull /* ns */
 
-static epicsMutexId lock; /* of the ring */
+/* A message whose packet came. */
+typedef struct {
+    uint32_t pid, seq;
+    uint64_t at;
+    struct ebpfMonPeer peer;
+    char     channel[96];
+} message;
+
+static epicsMutexId lock; /* of the rings */
 static ebpfMonSend ring[SENDS];
 static uint64_t begins[SENDS]; /* of their chains: every chain is looked for, and hardly one is here */
 static unsigned head;     /* the oldest one, and the next to be overwritten */
+static message out[OUT];
+static unsigned firstOut, nextOut; /* [firstOut, nextOut) modulo OUT wait */
 
 static void init(void *unused)
 {
@@ -52,6 +63,18 @@ void ebpfMonSendsAdd(const ebpfMonCaLink *link)
     epicsMutexUnlock(lock);
 }
 
+static void seen(ebpfMonSend *s, const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at, int inside)
+{
+    s->seen = 1;
+    s->inside = inside;
+    s->seenAt = at;
+    s->isMessage = peer != NULL;
+    if (peer) {
+        s->peer = *peer;
+        s->seq = seq;
+    }
+}
+
 void ebpfMonSendsMessage(const ebpfMonChainId *chain, const char *link, const struct ebpfMonPeer *peer, uint32_t seq,
                          uint64_t at, int inside)
 {
@@ -61,27 +84,20 @@ void ebpfMonSendsMessage(const ebpfMonChainId *chain, const char *link, const st
 
         if (!isOf(s, chain) || s->seen || strcmp(s->link, link) != 0)
             continue;
-        s->seen = 1;
-        s->inside = inside;
-        s->seenAt = at;
-        s->isMessage = peer != NULL;
-        if (peer) {
-            s->peer = *peer;
-            s->seq = seq;
-        }
+        seen(s, peer, seq, at, inside);
         break;
     }
     epicsMutexUnlock(lock);
 }
 
-int ebpfMonSendsAt(uint32_t pid, const char *channel, uint64_t at, ebpfMonSend *send)
+/* The chain that wrote last before that: a later one may have written meanwhile. */
+static ebpfMonSend *sentAt(uint32_t pid, const char *channel, uint64_t at)
 {
-    const ebpfMonSend *found = NULL;
+    ebpfMonSend *found = NULL;
     unsigned links = 0;
 
-    take();
     for (unsigned i = 0; i < SENDS; i++) {
-        const ebpfMonSend *s = &ring[(head + i) % SENDS];
+        ebpfMonSend *s = &ring[(head + i) % SENDS];
 
         if (!s->chain.iocId || s->pid != pid || s->seen || s->at > at || at - s->at > ON_ITS_WAY ||
             (channel[0] && strcmp(s->channel, channel) != 0))
@@ -89,12 +105,40 @@ int ebpfMonSendsAt(uint32_t pid, const char *channel, uint64_t at, ebpfMonSend *
         links += !found || strcmp(found->link, s->link) != 0;
         found = s; /* of several values of one link the last one is sent (dbCa.c) */
     }
-    if (links > 1 && !channel[0])
-        found = NULL;
-    if (found)
-        *send = *found;
+    return links > 1 && !channel[0] ? NULL : found;
+}
+
+void ebpfMonSendsOut(uint32_t pid, const char *channel, const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at)
+{
+    message *m;
+
+    take();
+    if (nextOut - firstOut == OUT)
+        firstOut++;
+    m = &out[nextOut++ % OUT];
+    m->pid = pid;
+    m->seq = seq;
+    m->at = at;
+    m->peer = *peer;
+    snprintf(m->channel, sizeof(m->channel), "%s", channel);
     epicsMutexUnlock(lock);
-    return found != NULL;
+}
+
+void ebpfMonSendsLooked(uint64_t upTo)
+{
+    take();
+    for (; firstOut != nextOut && out[firstOut % OUT].at < upTo; firstOut++) {
+        const message *m = &out[firstOut % OUT];
+        ebpfMonSend *s = sentAt(m->pid, m->channel, m->at);
+
+        if (!s)
+            continue;
+        seen(s, &m->peer, m->seq, m->at, 0);
+        for (unsigned i = 0; i < SENDS; i++) /* what the same link wrote before will not go out any more */
+            if (ring[i].pid == s->pid && !ring[i].seen && ring[i].at < s->at && strcmp(ring[i].link, s->link) == 0)
+                seen(&ring[i], NULL, 0, m->at, 0);
+    }
+    epicsMutexUnlock(lock);
 }
 
 unsigned ebpfMonSendsOf(const ebpfMonChainId *chain, ebpfMonSend *list, unsigned max)

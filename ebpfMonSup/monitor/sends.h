@@ -15,7 +15,7 @@ typedef struct {
     uint64_t at;           /* monotonic ns; the link was written to */
     char     channel[96];
     char     link[EBPFMON_NAME_SIZE + 8];
-    int      seen;         /* it arrived, or went out */
+    int      seen;         /* it arrived, or went out; or never will, for a later one of its link did */
     int      isMessage;    /* … by TCP; else through a channel of the IOC itself */
     int      inside;       /* … at an IOC that we watch */
     struct ebpfMonPeer peer;
@@ -29,10 +29,13 @@ void ebpfMonSendsAdd(const ebpfMonCaLink *link);
 void ebpfMonSendsMessage(const ebpfMonChainId *chain, const char *link, const struct ebpfMonPeer *peer, uint32_t seq,
                          uint64_t at, int inside);
 
-/* What a message of a process is that was sent at "at". The chain that wrote last before that: a later one may have
- * written meanwhile. "channel" empty: it was created before we looked, and its name is not known; then nonzero only if
- * one link alone can have sent it, for no other one's value is on its way. */
-int ebpfMonSendsAt(uint32_t pid, const char *channel, uint64_t at, ebpfMonSend *send);
+/* A message that a process sent at "at", as its packet told of it. A packet may be faster than the event of what was
+ * written, so it is looked up once the inside has told of all before it. "channel" empty: it was created before we
+ * looked, and its name is not known; then it is a link's only if no other one's value is on its way. */
+void ebpfMonSendsOut(uint32_t pid, const char *channel, const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at);
+
+/* The inside has told of all up to then (monotonic ns). */
+void ebpfMonSendsLooked(uint64_t upTo);
 
 /* Those of a chain, as far as they are remembered, in the order in which they were sent. Returns how many. */
 unsigned ebpfMonSendsOf(const ebpfMonChainId *chain, ebpfMonSend *list, unsigned max);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "monitor/decode.h"
 #include "monitor/sends.h"
 #include "monitor/spans.h"
+#include "monitor/told.h"
 #include "monitor/traceShape.h"
 #include "monitor/traceText.h"
 #include "target/syscallName.h"
@@ -85,24 +87,24 @@ static int firstMessage(const ebpfMonTrace *trace, uint8_t id[16])
 static void choose(ebpfMonTrace *trace, unsigned depth)
 {
     const ebpfMonTracePut *put = trace->put;
+    ebpfMonChainId chain = ebpfMonSentBy(trace);
     ebpfMonTrace *sender = NULL;
     const uint8_t *known = NULL;
-    ebpfMonChainId chain;
 
     if (trace->hasId)
         return;
-    if (put && put->linkChain.iocId && depth < DEPTH) {
-        sender = ebpfMonTracesFind(&put->linkChain);
+    if (chain.iocId && depth < DEPTH) {
+        sender = ebpfMonTracesFind(&chain);
         if (sender)
             choose(sender, depth + 1);
-        known = sender ? sender->id : ebpfMonTracesTold(&put->linkChain);
+        known = sender ? sender->id : ebpfMonTold(&chain);
     }
     if (trace->hasId) /* it is its own sender's sender */
         return;
     trace->hasId = 1;
     if (!put && trace->first->chain.causeBegin) {
         chain = ebpfMonBegunBy(trace->first);
-        known = ebpfMonTracesTold(&chain);
+        known = ebpfMonTold(&chain);
     }
     chain = ebpfMonHalfId(trace->first);
     if (known)
@@ -148,6 +150,19 @@ static void ofProgram(ebpfMonSpan *s, uint32_t pid, const char *command)
     s->service.pid = pid;
 }
 
+/* Both ends of the message: with a translator in between, all that a user can find the other half by. */
+static void ends(ebpfMonSpan *s, const struct ebpfMonPeer *p)
+{
+    char text[INET_ADDRSTRLEN] = "";
+
+    inet_ntop(AF_INET, &p->addr, text, sizeof(text));
+    ebpfMonSpanAddText(s, "client.address", text);
+    ebpfMonSpanAddInteger(s, "client.port", ntohs(p->port));
+    inet_ntop(AF_INET, &p->saddr, text, sizeof(text));
+    ebpfMonSpanAddText(s, "server.address", text);
+    ebpfMonSpanAddInteger(s, "server.port", ntohs(p->sport));
+}
+
 /* A put as its sender sees it: from when it wrote, if that is known, until the message was seen. */
 static void tellClient(ebpfMonSpan *s, const struct ebpfMonPeer *peer, uint32_t seq, const char *channel,
                        uint64_t from, uint64_t to)
@@ -157,6 +172,7 @@ static void tellClient(ebpfMonSpan *s, const struct ebpfMonPeer *peer, uint32_t 
     s->start = from;
     s->end = to > from ? to : from;
     ebpfMonSpanAddText(s, "epics.pv", channel);
+    ends(s, peer);
     ebpfMonExportSpan(s);
 }
 
@@ -197,15 +213,18 @@ static void tellSender(const ebpfMonTrace *trace)
     const ebpfMonTracePut *put = trace->put;
     static ebpfMonSpan s;
     char name[sizeof(s.name)];
+    uint64_t at;
 
     if (!hasMessage(trace) || !put->pid ||
-        (put->linkChain.iocId && (ebpfMonTracesFind(&put->linkChain) || ebpfMonTracesTold(&put->linkChain))))
+        (put->linkChain.iocId && (ebpfMonTracesFind(&put->linkChain) || ebpfMonTold(&put->linkChain))))
         return;
     snprintf(name, sizeof(name), "put %.80s", put->pv);
     start(&s, trace->id, name);
     ofProgram(&s, put->pid, put->command);
     ebpfMonSpanAddText(&s, "user.name", put->user);
-    tellClient(&s, &put->key.peer, put->key.seq, put->pv, put->key.at + offset, put->key.at + offset);
+    /* dbPut is entered after the lock was asked for, with which the chain began */
+    at = (put->key.at < trace->first->chain.begin ? put->key.at : trace->first->chain.begin) + offset;
+    tellClient(&s, &put->key.peer, put->key.seq, put->pv, at, at);
 }
 
 typedef struct {
@@ -259,7 +278,44 @@ static void times(const ebpfMonHalf *half, const ebpfMonShape *sh, uint64_t *fro
     }
 }
 
-/* The records of a half below "above", and of what completes them. */
+static void account(ebpfMonSpan *s, const struct ebpfMonChain *c);
+static void tellRecords(teller *x, const ebpfMonHalf *half, const uint8_t above[8], unsigned level);
+
+/* What a half handed over, below its record of this index or, UINT32_MAX, below itself: a span for it, the records below
+ * that. */
+static void tellHanded(teller *x, const ebpfMonHalf *half, const ebpfMonShape *sh, uint32_t index,
+                       const uint8_t above[8], unsigned level)
+{
+    const ebpfMonHalf *next = NULL;
+    static ebpfMonSpan s;
+    char how[40];
+
+    while ((next = ebpfMonTraceHanded(half, sh, index, next))) {
+        ebpfMonChainId chain = ebpfMonHalfId(next);
+        uint8_t id[8];
+
+        if (x->spans++ >= SPANS_MAX)
+            return;
+        ebpfMonTraceHow(x->t, next, how, sizeof(how));
+        start(&s, x->trace->id, ebpfMonCatalogueName(x->t->cat, next->chain.rootSlot));
+        ofIoc(&s, x->t);
+        ebpfMonChainSpan(salt, &chain, 0, id);
+        memcpy(s.id, id, sizeof(s.id));
+        memcpy(s.parent, above, sizeof(s.parent));
+        s.start = next->chain.begin + offset;
+        s.end = next->chain.head.ktime + offset;
+        ebpfMonSpanAddText(&s, "epics.record.name", ebpfMonCatalogueName(x->t->cat, next->chain.rootSlot));
+        ebpfMonSpanAddText(&s, "epics.chain.cause", how);
+        ebpfMonSpanAddInteger(&s, "epics.chain.records", next->chain.total);
+        if (next->delay)
+            ebpfMonSpanAddDouble(&s, "epics.chain.delay", (double)next->delay / 1000);
+        account(&s, &next->chain);
+        ebpfMonExportSpan(&s);
+        tellRecords(x, next, id, level);
+    }
+}
+
+/* The records of a half below "above", what completes them, and what was handed over. */
 static void tellRecords(teller *x, const ebpfMonHalf *half, const uint8_t above[8], unsigned level)
 {
     static ebpfMonShape *shapes[HALVES];
@@ -311,7 +367,10 @@ static void tellRecords(teller *x, const ebpfMonHalf *half, const uint8_t above[
             ebpfMonChainSpan(salt, &chain, i + 1, span);
             tellRecords(x, next, span, level + 1);
         }
+        ebpfMonChainSpan(salt, &chain, i + 1, span);
+        tellHanded(x, half, sh, sh->record[i], span, level + 1);
     }
+    tellHanded(x, half, sh, UINT32_MAX, above, level + 1);
 }
 
 /* Where a chain's time went. */
@@ -355,7 +414,10 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     tellSender(trace);
     start(&s, trace->id, root);
     ofIoc(&s, t);
-    snprintf(s.root, sizeof(s.root), "%s", root);
+    if (c->total && !(c->flags & EBPFMON_CHAIN_LATE)) { /* else no histogram has it */
+        snprintf(s.root, sizeof(s.root), "%s", root);
+        s.latency = c->head.ktime - c->begin - c->wait;
+    }
     ebpfMonChainSpan(salt, &chain, 0, s.id);
     memcpy(above, s.id, sizeof(above));
     if (hasMessage(trace)) {
@@ -363,7 +425,9 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
         messageSpan(&trace->put->key.peer, trace->put->key.seq, s.parent);
     } else if (trace->put && trace->put->linkChain.iocId) {
         ebpfMonChainSpan(salt, &trace->put->linkChain, 0, s.parent);
-    } else if (!trace->put && c->causeBegin && ebpfMonTracesTold(&cause)) {
+    } else if (trace->source.chain.iocId) {
+        ebpfMonChainSpan(salt, &trace->source.chain, trace->source.place < SPANS_MAX ? trace->source.place + 1 : 0, s.parent);
+    } else if (!trace->put && c->causeBegin && ebpfMonTold(&cause)) {
         ebpfMonChainSpan(salt, &cause, 0, s.parent);
     }
     s.start = c->begin + offset;
@@ -372,6 +436,8 @@ void ebpfMonSpansTell(ebpfMonTarget *t, ebpfMonTrace *trace)
     ebpfMonSpanAddText(&s, "epics.record.name", root);
     ebpfMonSpanAddText(&s, "epics.chain.cause", why);
     ebpfMonSpanAddInteger(&s, "epics.chain.records", total);
+    if (hasMessage(trace))
+        ends(&s, &trace->put->key.peer);
     ebpfMonSpanAddBool(&s, "epics.chain.incomplete", trace->cut || c->flags & EBPFMON_CHAIN_LATE);
     account(&s, c);
     ebpfMonExportSpan(&s);
@@ -403,7 +469,6 @@ void ebpfMonSpansMessage(const ebpfMonPut *put, const struct ebpfMonPeer *peer, 
     start(&s, id, name);
     ofProgram(&s, put->peerPid, put->command);
     ebpfMonSpanAddText(&s, "user.name", put->user);
-    ebpfMonSpanAddText(&s, "server.address", put->server);
     from = at + offsetNow(at);
     tellClient(&s, peer, seq, put->pv, from, from);
 }

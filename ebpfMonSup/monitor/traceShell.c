@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include <epicsEvent.h>
 #include <epicsMutex.h>
 #include <epicsString.h>
 #include <epicsThread.h>
@@ -9,14 +12,52 @@
 #include "model/filter.h"
 #include "monitor/traceShell.h"
 
+#define WAITING 64 /* traces that wait for a terminal which takes its time: its user may have stopped it */
+
 static epicsMutexId lock; /* of what follows */
 static char wanted[EBPFMON_PATTERN_SIZE];
 static unsigned left;
+static char *waiting[WAITING];
+static unsigned oldest, waitingCount;
+static epicsEventId more;
+
+static char *next(void)
+{
+    char *text = NULL;
+
+    epicsMutexMustLock(lock);
+    if (waitingCount) {
+        text = waiting[oldest];
+        oldest = (oldest + 1) % WAITING;
+        waitingCount--;
+    }
+    epicsMutexUnlock(lock);
+    return text;
+}
+
+/* A shell that is not read must hold up nobody but this thread. */
+static void printThread(void *unused)
+{
+    char *text;
+
+    (void)unused;
+    for (;;) {
+        epicsEventMustWait(more);
+        while ((text = next())) {
+            printf("%s", text);
+            fflush(stdout);
+            free(text);
+        }
+    }
+}
 
 static void init(void *unused)
 {
     (void)unused;
     lock = epicsMutexMustCreate();
+    more = epicsEventMustCreate(epicsEventEmpty);
+    epicsThreadMustCreate("ebpfMonPrint", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackSmall),
+                          printThread, NULL);
 }
 
 static void take(void)
@@ -103,13 +144,18 @@ int ebpfMonTraceMatches(const char *record)
 
 void ebpfMonTracePrint(const char *text)
 {
-    unsigned rest;
+    static const char done[] = "ebpfMonTrace: done\n";
+    size_t size = strlen(text) + sizeof(done);
+    char *copy = malloc(size);
 
     take();
-    rest = left ? --left : 0;
+    if (copy && left && waitingCount < WAITING) {
+        snprintf(copy, size, "%s%s", text, left == 1 ? done : "");
+        waiting[(oldest + waitingCount++) % WAITING] = copy;
+        copy = NULL;
+        left--;
+    }
     epicsMutexUnlock(lock);
-    printf("%s", text);
-    if (!rest)
-        printf("ebpfMonTrace: done\n");
-    fflush(stdout);
+    free(copy);
+    epicsEventMustTrigger(more);
 }

@@ -11,7 +11,7 @@ long ebpfMonTraceStart(const char *pattern, unsigned count);
 /* Event thread. Nonzero while chains are asked for. */
 int ebpfMonTraceOn(void);
 int ebpfMonTraceMatches(const char *record);
-/* Prints one that matched, and counts it. */
+/* Prints one that matched, and counts it; by a thread of its own. While many wait for the terminal more are passed over. */
 void ebpfMonTracePrint(const char *text);
 
 #endif

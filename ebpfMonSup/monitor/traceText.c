@@ -58,6 +58,36 @@ const ebpfMonHalf *ebpfMonTraceNext(const ebpfMonHalf *half, uint32_t index, con
     return next;
 }
 
+static int hasRecord(const ebpfMonShape *s, uint32_t index)
+{
+    for (uint32_t i = 0; i < s->nodes; i++)
+        if (s->record[i] == index)
+            return 1;
+    return 0;
+}
+
+const ebpfMonHalf *ebpfMonTraceHanded(const ebpfMonHalf *half, const ebpfMonShape *shape, uint32_t index,
+                                      const ebpfMonHalf *after)
+{
+    for (const ebpfMonHalf *next = after ? after->next : half->next; next; next = next->next)
+        if (next->by.iocId && !next->chain.causeBegin && next->by.begin == half->chain.begin &&
+            next->by.tid == half->chain.head.tid &&
+            (index == UINT32_MAX ? !hasRecord(shape, next->chain.rootSlot) : next->chain.rootSlot == index))
+            return next;
+    return NULL;
+}
+
+void ebpfMonTraceHow(ebpfMonTarget *t, const ebpfMonHalf *half, char *buf, size_t size)
+{
+    if (strncmp(half->chain.comm, "scanOnce", sizeof(half->chain.comm)) == 0) {
+        snprintf(buf, size, "scanOnce");
+        return;
+    }
+    ebpfMonAuthorScan(t, t->cat->rec[half->chain.rootSlot].addr, buf, size);
+    if (half->delay || (strcmp(buf, "I/O Intr") != 0 && strcmp(buf, "Event") != 0))
+        snprintf(buf, size, "callback");
+}
+
 int ebpfMonTraceHas(const ebpfMonTrace *trace, int (*wanted)(void *arg, uint32_t index), void *arg)
 {
     for (const ebpfMonHalf *half = trace->first; half; half = half->next) {
@@ -74,15 +104,24 @@ int ebpfMonTraceHas(const ebpfMonTrace *trace, int (*wanted)(void *arg, uint32_t
 void ebpfMonTraceCause(ebpfMonTarget *t, const ebpfMonTrace *trace, char *buf, size_t size)
 {
     const struct ebpfMonChain *c = &trace->first->chain;
-    char comm[EBPFMON_COMM_MAX];
+    char comm[EBPFMON_COMM_MAX], how[40];
 
     if (trace->put) {
         snprintf(buf, size, "put by %s (%s)", trace->put->who, trace->put->origin);
+    } else if (trace->source.chain.iocId) {
+        const ebpfMonCpSource *s = &trace->source;
+
+        snprintf(buf, size, "CP link from %s%s%s%s%s", s->record, s->ioc[0] ? " of " : "", s->ioc,
+                 strcmp(s->record, s->root) ? ", chain of " : "", strcmp(s->record, s->root) ? s->root : "");
     } else if (c->outer) {
         snprintf(buf, size, "the chain of %s, in its course", ebpfMonCatalogueName(t->cat, c->outer - 1));
     } else if (c->causeBegin) {
         snprintf(buf, size, "completing what thread %u began %.1f ms before", c->causeTid,
                  (double)(c->begin - c->causeBegin) / 1e6);
+    } else if (trace->first->byRoot) {
+        ebpfMonTraceHow(t, trace->first, how, sizeof(how));
+        snprintf(buf, size, "%s, asked for in the chain of %s", how,
+                 ebpfMonCatalogueName(t->cat, trace->first->byRoot - 1));
     } else {
         snprintf(comm, sizeof(comm), "%.*s", EBPFMON_COMM_MAX - 1, c->comm);
         ebpfMonAuthorThread(t, comm, !!(c->flags & EBPFMON_CHAIN_MAIN), t->cat->rec[c->rootSlot].addr, buf, size);
@@ -153,10 +192,25 @@ static void account(text *x, const struct ebpfMonChain *c)
     add(x, "\n");
 }
 
+static void tellHalf(text *x, const ebpfMonHalf *half, unsigned base, unsigned level);
+
+/* What a half handed over, below its record of this index or, UINT32_MAX, below itself. */
+static void tellHanded(text *x, const ebpfMonHalf *half, const ebpfMonShape *s, uint32_t index, unsigned base,
+                       unsigned level)
+{
+    const ebpfMonHalf *next = NULL;
+
+    while ((next = ebpfMonTraceHanded(half, s, index, next)))
+        tellHalf(x, next, base, level);
+}
+
 static void tellHalf(text *x, const ebpfMonHalf *half, unsigned base, unsigned level)
 {
     static ebpfMonShape *shapes[DEPTH]; /* each is large, and few are ever needed */
+    int completes = level && half->chain.causeBegin;
+    uint64_t since = completes ? half->chain.causeBegin : half->by.begin;
     ebpfMonShape *s;
+    char how[40];
 
     if (level < DEPTH && !shapes[level])
         shapes[level] = malloc(sizeof(*s));
@@ -165,28 +219,37 @@ static void tellHalf(text *x, const ebpfMonHalf *half, unsigned base, unsigned l
         add(x, "  … deeper than can be told\n");
         return;
     }
-    if (level && half->chain.flags & EBPFMON_CHAIN_BUSY)
+    if (completes)
+        snprintf(how, sizeof(how), "async");
+    else
+        ebpfMonTraceHow(x->t, half, how, sizeof(how));
+    if (completes && half->chain.flags & EBPFMON_CHAIN_BUSY)
         base--; /* its root was told of, and goes on */
     for (uint32_t k = 0; k < s->nodes; k++) {
         uint32_t i = s->order[k], index = s->record[i];
         const ebpfMonTreeNode *n = &s->node[i];
         const ebpfMonHalf *next = NULL;
         const char *via = n->parent != EBPFMON_NO_PARENT ? x->t->cat->field[n->via].name : n->depth ? "?" :
-                          level ? "async" : "";
+                          level ? how : "";
 
         if (x->shown == TEXT_RECORDS)
             return;
-        if (s->rec[i] || n->depth || !level) {
+        if (s->rec[i] || n->depth || !completes) {
             line(x, index, s->rec[i], base + n->depth, via);
             if (level && !n->depth)
-                add(x, "  %.1f ms later, in %.*s", (double)(half->chain.begin - half->chain.causeBegin) / 1e6,
+                add(x, "  %.1f ms later, in %.*s", (double)(half->chain.begin - since) / 1e6,
                     EBPFMON_COMM_MAX - 1, half->chain.comm);
             add(x, "\n");
             x->shown++;
         }
         while (!s->rec[i] && (next = ebpfMonTraceNext(half, index, next)))
             tellHalf(x, next, base + n->depth + 1, level + 1);
+        /* below those that end here */
+        for (uint32_t deep = k + 1 < s->nodes ? s->node[s->order[k + 1]].depth : 0;
+             i != EBPFMON_NO_PARENT && s->node[i].depth >= deep; i = s->node[i].parent)
+            tellHanded(x, half, s, s->record[i], base + s->node[i].depth + 1, level + 1);
     }
+    tellHanded(x, half, s, UINT32_MAX, base + 1, level + 1);
 }
 
 size_t ebpfMonTraceText(ebpfMonTarget *t, const ebpfMonTrace *trace, char *buf, size_t size)
@@ -216,7 +279,9 @@ size_t ebpfMonTraceText(ebpfMonTarget *t, const ebpfMonTrace *trace, char *buf, 
             add(&x, "  incomplete: %s processes still\n", ebpfMonCatalogueName(t->cat, trace->busy[i] - 1));
     if (c->flags & EBPFMON_CHAIN_LATE)
         add(&x, "  incomplete: it was under way when it was looked at first\n");
-    if (trace->cut)
+    if (trace->handed)
+        add(&x, "  incomplete: of what it handed over to other threads %u did not come\n", trace->handed);
+    if (trace->cut && !trace->handed)
         add(&x, "  incomplete: not all that belongs to it was kept\n");
     for (const ebpfMonHalf *half = trace->first; half; half = half->next)
         account(&x, &half->chain);

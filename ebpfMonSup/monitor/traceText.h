@@ -3,13 +3,21 @@
 #ifndef EBPFMON_TRACETEXT_H
 #define EBPFMON_TRACETEXT_H
 
-#include "monitor/traces.h"
+#include "monitor/traceShape.h"
 
 /* Wall-clock time of the end of a half. */
 epicsTimeStamp ebpfMonTraceEnd(const ebpfMonHalf *half);
 
 /* What set it going: "scan .1 second", "put by …". */
 void ebpfMonTraceCause(ebpfMonTarget *t, const ebpfMonTrace *trace, char *buf, size_t size);
+
+/* What the half was handed over as: "scanOnce", "I/O Intr", "Event", "callback". */
+void ebpfMonTraceHow(ebpfMonTarget *t, const ebpfMonHalf *half, char *buf, size_t size);
+
+/* The first half, or the next after "after", that "half" handed over; NULL: none. Those of which a record of "half" is
+ * the root have its index, the others UINT32_MAX. */
+const ebpfMonHalf *ebpfMonTraceHanded(const ebpfMonHalf *half, const ebpfMonShape *shape, uint32_t index,
+                                      const ebpfMonHalf *after);
 
 /* The half that completes what "half" left the record of this index processing; NULL: none that is known. */
 const ebpfMonHalf *ebpfMonTraceNext(const ebpfMonHalf *half, uint32_t index, const ebpfMonHalf *after);

@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "export/span.h"
+#include "monitor/handed.h"
+#include "monitor/lastPuts.h"
 #include "monitor/sends.h"
+#include "monitor/told.h"
 #include "monitor/traces.h"
 
 #define OPEN_MAX    256
@@ -14,39 +17,15 @@
 #define PUT_NS      1000000000ull
 #define SEND_NS     1000000000ull /* … or its link is not connected */
 #define SENDER_NS   100000000ull
+#define SENDERS     8             /* IOCs that a trace came through while it is open */
 #define SENDS_MAX   8             /* of one half */
-#define TOLD        1024          /* chains whose trace is remembered */
-#define THREADS     256           /* whose last put is remembered, by tid */
-
-typedef struct {
-    uint32_t iocId, tid;
-    uint64_t at, id, precord;
-    int      done;                /* "put" is valid */
-    ebpfMonTracePut put;
-} lastPut;
-
-/* For those that it sent something to, and for what it left processing. */
-typedef struct {
-    ebpfMonChainId chain;
-    uint8_t id[16];
-} toldTrace;
 
 static ebpfMonTraceFn teller;
-static toldTrace told[TOLD];
-static unsigned nextTold;
 static ebpfMonTrace *first, *last; /* the oldest first */
 static unsigned open;
 static uint32_t records;
 static unsigned wanted;            /* puts */
-static lastPut puts[THREADS];
-
-static int byTime(const void *a, const void *b)
-{
-    const struct ebpfMonChainRec *x = a, *y = b;
-    int64_t tx = ebpfMonStampNs(x->time), ty = ebpfMonStampNs(y->time);
-
-    return tx < ty ? -1 : tx > ty;
-}
+static unsigned early;
 
 static void release(ebpfMonTrace *trace)
 {
@@ -57,32 +36,17 @@ static void release(ebpfMonTrace *trace)
         free(half);
     }
     wanted -= (unsigned)!!trace->wantsPut;
+    early -= (unsigned)!!trace->early;
     records -= trace->records;
     ebpfMonCatalogueRelease(trace->cat);
     free(trace->put);
+    free(trace->caLink);
     free(trace);
 }
 
 void ebpfMonTracesStart(ebpfMonTraceFn tell)
 {
     teller = tell;
-}
-
-ebpfMonChainId ebpfMonHalfId(const ebpfMonHalf *half)
-{
-    return (ebpfMonChainId){
-        .iocId = half->chain.head.iocId, .tid = half->chain.head.tid, .begin = half->chain.begin,
-    };
-}
-
-static void remember(const ebpfMonTrace *trace)
-{
-    for (const ebpfMonHalf *half = trace->first; half; half = half->next) {
-        toldTrace *x = &told[nextTold++ % TOLD];
-
-        x->chain = ebpfMonHalfId(half);
-        memcpy(x->id, trace->id, sizeof(x->id));
-    }
 }
 
 static void tell(ebpfMonTrace *trace, ebpfMonTrace *before)
@@ -95,24 +59,20 @@ static void tell(ebpfMonTrace *trace, ebpfMonTrace *before)
     open--;
     for (unsigned i = 0; i < EBPFMON_TRACE_BUSY; i++)
         trace->cut |= trace->busy[i] != 0;
+    trace->cut |= trace->handed != 0 || trace->early;
     ebpfMonTargetsLock();
     t = ebpfMonTargetById(trace->iocId);
     if (t && t->cat == trace->cat) /* else its records were read anew since, and the indexes are of other ones */
         teller(t, trace);
     ebpfMonTargetsUnlock();
-    if (trace->hasId && (trace->sends || trace->cut))
-        remember(trace);
+    if (trace->hasId)
+        ebpfMonToldAdd(trace);
     release(trace);
 }
 
-static ebpfMonChainId begunBy(uint32_t iocId, const struct ebpfMonChain *chain)
+ebpfMonChainId ebpfMonSentBy(const ebpfMonTrace *trace)
 {
-    return (ebpfMonChainId){ .iocId = iocId, .tid = chain->causeTid, .begin = chain->causeBegin };
-}
-
-ebpfMonChainId ebpfMonBegunBy(const ebpfMonHalf *half)
-{
-    return begunBy(half->chain.head.iocId, &half->chain);
+    return trace->put ? trace->put->linkChain : trace->source.chain;
 }
 
 /* What it wrote through CA links goes out a little later: without its message nobody knows its trace elsewhere. */
@@ -132,22 +92,30 @@ static int sends(const ebpfMonTrace *trace, uint64_t now)
     return 0;
 }
 
-const uint8_t *ebpfMonTracesTold(const ebpfMonChainId *chain)
+/* Whose trace it will be depends on puts further up, which may be known later than its own. */
+static int undecided(const ebpfMonTrace *trace)
 {
-    for (unsigned i = 0; i < TOLD; i++)
-        if (told[i].chain.iocId == chain->iocId && told[i].chain.tid == chain->tid &&
-            told[i].chain.begin == chain->begin)
-            return told[i].id;
-    return NULL;
+    for (unsigned i = 0; trace && i < SENDERS; i++) {
+        ebpfMonChainId chain = ebpfMonSentBy(trace);
+
+        trace = chain.iocId ? ebpfMonTracesFind(&chain) : NULL;
+        if (trace && trace->wantsPut && !trace->hasId)
+            return 1;
+    }
+    return 0;
 }
 
-/* The chain that sent the put may end after the one that the put set going. */
+/* The chain that sent the put, or whose record the CP link watches, may end after the one that it set going. */
 static int sender(const ebpfMonTrace *trace, uint64_t now)
 {
-    const ebpfMonChainId *chain = trace->put ? &trace->put->linkChain : NULL;
+    ebpfMonChainId chain = ebpfMonSentBy(trace);
 
-    return chain && chain->iocId && now - trace->since < SENDER_NS && ebpfMonExportsSpans() &&
-           !ebpfMonTracesFind(chain) && !ebpfMonTracesTold(chain);
+    if (chain.iocId && ebpfMonExportsSpans() && undecided(trace))
+        return 1;
+    if (now - trace->since >= SENDER_NS)
+        return 0;
+    return trace->caLink || (chain.iocId && ebpfMonExportsSpans() && !ebpfMonTracesFind(&chain) &&
+                             !ebpfMonTold(&chain));
 }
 
 /* "now" may be a little before the trace's end, by another clock reading. */
@@ -158,7 +126,7 @@ static int isComplete(const ebpfMonTrace *trace, uint64_t now)
             return 0;
     if (now < trace->since)
         now = trace->since;
-    return !trace->wantsPut && !sends(trace, now) && !sender(trace, now);
+    return !trace->wantsPut && !trace->handed && !trace->early && !sends(trace, now) && !sender(trace, now);
 }
 
 static void busy(ebpfMonTrace *trace, uint32_t number)
@@ -178,7 +146,7 @@ static void busy(ebpfMonTrace *trace, uint32_t number)
 /* The open trace that has the half which left this chain's root processing. */
 static ebpfMonTrace *traceOf(uint32_t iocId, const struct ebpfMonChain *chain)
 {
-    ebpfMonChainId id = begunBy(iocId, chain);
+    ebpfMonChainId id = { .iocId = iocId, .tid = chain->causeTid, .begin = chain->causeBegin };
 
     return chain->causeBegin ? ebpfMonTracesFind(&id) : NULL;
 }
@@ -199,14 +167,9 @@ static void keepPut(ebpfMonTrace *trace, const ebpfMonTracePut *put)
         *trace->put = *put;
 }
 
-/* Whether the put that this thread made last began the chain. */
-static void lookForPut(ebpfMonTrace *trace, uint64_t root)
+static void lookForPut(ebpfMonTrace *trace, const ebpfMonLastPut *p)
 {
-    const struct ebpfMonChain *c = &trace->first->chain;
-    const lastPut *p = &puts[c->head.tid % THREADS];
-
-    if (p->tid != c->head.tid || p->iocId != trace->iocId || p->precord != root || p->at < c->begin ||
-        p->at > c->head.ktime)
+    if (!p)
         return;
     trace->putId = p->id;
     if (p->done) {
@@ -217,41 +180,134 @@ static void lookForPut(ebpfMonTrace *trace, uint64_t root)
     wanted++;
 }
 
-static ebpfMonHalf *halfOf(const ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
-                           uint32_t count)
+static void append(ebpfMonTrace *trace, ebpfMonHalf *half)
 {
-    ebpfMonHalf *half = malloc(sizeof(*half) + count * sizeof(*rec));
-    uint32_t n = 0;
+    *(trace->last ? &trace->last->next : &trace->first) = half;
+    trace->last = half;
+    trace->halves++;
+    trace->records += half->count;
+    if (half->chain.head.ktime > trace->since)
+        trace->since = half->chain.head.ktime;
+}
 
-    if (!half)
-        return NULL;
-    half->next = NULL;
-    half->chain = *chain;
-    half->chain.rootSlot -= t->slot;
-    half->chain.outer = chain->outer && chain->outer - 1 - t->slot < t->cat->count ? chain->outer - t->slot : 0;
-    for (unsigned i = 0; i < EBPFMON_ASYNC; i++) {
-        uint32_t index = chain->async[i] - 1 - t->slot;
+static ebpfMonTrace *beforeOf(const ebpfMonTrace *trace)
+{
+    ebpfMonTrace *before = NULL;
 
-        half->chain.async[i] = chain->async[i] && index < t->cat->count ? index + 1 : 0;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        if (rec[i].slot - t->slot < t->cat->count) {
-            half->rec[n] = rec[i];
-            half->rec[n++].slot -= t->slot;
+    for (ebpfMonTrace *p = first; p != trace; p = p->next)
+        before = p;
+    return before;
+}
+
+static void drop(ebpfMonTrace *trace)
+{
+    ebpfMonTrace *before = beforeOf(trace);
+
+    *(before ? &before->next : &first) = trace->next;
+    if (last == trace)
+        last = before;
+    open--;
+    release(trace);
+}
+
+/* What was handed over can be done before the chain that did it is: such a trace has waited for its beginning. */
+static void adopt(ebpfMonTrace *trace, const ebpfMonChainId *id)
+{
+    ebpfMonTrace *next;
+
+    for (ebpfMonTrace *child = early ? first : NULL; child; child = next) {
+        const ebpfMonChainId *by = &child->first->by;
+
+        next = child->next;
+        if (!child->early || by->begin != id->begin || by->tid != id->tid || by->iocId != id->iocId ||
+            child->cat != trace->cat || trace->halves + child->halves > HALVES_MAX)
+            continue;
+        while (child->first) {
+            ebpfMonHalf *half = child->first;
+
+            child->first = half->next;
+            half->next = NULL;
+            append(trace, half);
         }
-    half->count = n;
-    qsort(half->rec, n, sizeof(half->rec[0]), byTime);
-    return half;
+        for (unsigned i = 0; i < EBPFMON_TRACE_BUSY; i++)
+            busy(trace, child->busy[i]);
+        trace->handed += child->handed;
+        trace->sends += child->sends;
+        trace->cut |= child->cut;
+        child->records = 0; /* they are the other one's now */
+        drop(child);
+    }
+}
+
+/* The trace that a chain is of which another one handed over. A client's own put that went on in a callback's thread,
+ * because the record was busy (dbNotify.c), is not of what the record was busy with. */
+static ebpfMonTrace *handedTo(uint32_t iocId, const struct ebpfMonHanded *from, const ebpfMonLastPut *put)
+{
+    ebpfMonChainId id = { .iocId = iocId };
+    ebpfMonTrace *trace;
+
+    if (!from || !from->by.begin || (put && put->byClient))
+        return NULL;
+    id.tid = from->by.tid;
+    id.begin = from->by.begin;
+    trace = ebpfMonTracesFind(&id);
+    if (trace && trace->halves == HALVES_MAX) { /* what keeps itself going begins anew */
+        trace->cut = 1;
+        return NULL;
+    }
+    return trace;
+}
+
+/* Called while the targets' lock is held. */
+static void lookForSource(ebpfMonTarget *t, ebpfMonTrace *trace)
+{
+    if (ebpfMonCpFind(t, trace->first->chain.rootSlot, trace->caLink, &trace->source))
+        return;
+    free(trace->caLink);
+    trace->caLink = NULL;
+}
+
+static ebpfMonTrace *newTrace(ebpfMonTarget *t)
+{
+    ebpfMonTrace *trace = calloc(1, sizeof(*trace));
+
+    if (!trace)
+        return NULL;
+    trace->iocId = t->iocId;
+    trace->cat = ebpfMonCatalogueHold(t->cat);
+    *(last ? &last->next : &first) = trace;
+    last = trace;
+    open++;
+    return trace;
+}
+
+/* The first half of a trace says what set it going. */
+static void begins(ebpfMonTarget *t, ebpfMonTrace *trace, const struct ebpfMonHanded *from, const ebpfMonLastPut *put)
+{
+    lookForPut(trace, put);
+    if (trace->first->by.iocId && trace->first->chain.flags & EBPFMON_CHAIN_EARLY) {
+        trace->early = 1;
+        early++;
+    }
+    if (!put && from && from->isLink && (trace->caLink = malloc(sizeof(from->link)))) {
+        memcpy(trace->caLink, from->link, sizeof(from->link));
+        lookForSource(t, trace);
+    }
 }
 
 void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
                         uint32_t count)
 {
-    ebpfMonTrace *trace = traceOf(t->iocId, chain), *before = NULL;
+    const struct ebpfMonHanded *from = chain->outer ? NULL : ebpfMonHandedOf(chain);
+    uint32_t root = chain->rootSlot - t->slot, gave = chain->gave;
+    const ebpfMonLastPut *put = ebpfMonLastPutOf(chain, t->cat->rec[root].addr);
+    ebpfMonTrace *trace = traceOf(t->iocId, chain);
     ebpfMonSend list[SENDS_MAX];
     ebpfMonChainId id;
     ebpfMonHalf *half;
 
+    if (!trace)
+        trace = handedTo(t->iocId, from, put);
     if (trace && trace->cat != t->cat)
         trace = NULL;
     while (first && (records + count > RECORDS_MAX || (!trace && open >= OPEN_MAX))) {
@@ -263,53 +319,52 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
         trace->cut = 1;
         return;
     }
-    half = halfOf(t, chain, rec, count);
-    if (half && !trace && (trace = calloc(1, sizeof(*trace)))) {
-        trace->iocId = t->iocId;
-        trace->cat = ebpfMonCatalogueHold(t->cat);
-        *(last ? &last->next : &first) = trace;
-        last = trace;
-        open++;
-    }
+    half = ebpfMonHalfNew(t, chain, rec, count);
+    if (half && !trace)
+        trace = newTrace(t);
     if (!half || !trace) {
         free(half);
         return;
     }
-    *(trace->last ? &trace->last->next : &trace->first) = half;
-    trace->last = half;
-    trace->since = chain->head.ktime;
-    trace->records += half->count;
+    if (from && from->by.begin && !(put && put->byClient))
+        ebpfMonHalfOrigin(t, half, from);
+    append(trace, half);
     records += half->count;
-    if (trace->halves++ == 0)
-        lookForPut(trace, t->cat->rec[half->chain.rootSlot].addr);
+    ebpfMonHalfNote(half);
+    if (trace->halves == 1)
+        begins(t, trace, from, put);
     for (unsigned i = 0; i < EBPFMON_TRACE_BUSY && !(chain->flags & EBPFMON_CHAIN_BUSY); i++)
         if (trace->busy[i] == half->chain.rootSlot + 1)
             trace->busy[i] = 0;
     for (unsigned i = 0; i < EBPFMON_ASYNC; i++)
         busy(trace, half->chain.async[i]);
     id = ebpfMonHalfId(half);
+    if (gave) {
+        uint32_t done = ebpfMonHandedWasDone(&id);
+
+        trace->handed += gave > done ? gave - done : 0;
+        adopt(trace, &id);
+    }
     if (ebpfMonExportsSpans())
         trace->sends += ebpfMonSendsOf(&id, list, SENDS_MAX);
     trace->cut |= !!(chain->flags & EBPFMON_CHAIN_MORE) || half->count < chain->total;
-    if (trace->sends || !isComplete(trace, trace->since))
-        return;
-    for (ebpfMonTrace *p = first; p != trace; p = p->next)
-        before = p;
-    tell(trace, before);
+    if (!trace->sends && isComplete(trace, trace->since))
+        tell(trace, beforeOf(trace));
 }
 
-void ebpfMonTracesPutSeen(const struct ebpfMonPutEvent *ev)
+void ebpfMonTracesDone(const struct ebpfMonHandEvent *ev)
 {
-    lastPut *p = &puts[ev->head.tid % THREADS];
+    ebpfMonChainId id = { .iocId = ev->head.iocId, .tid = ev->what.by.tid, .begin = ev->what.by.begin };
+    ebpfMonTrace *trace = ebpfMonTracesFind(&id);
 
-    if (ev->site != EBPFMON_SITE_PUT || (ev->root && ev->root != ev->precord))
+    if (!trace) {
+        ebpfMonHandedDoneEarly(&id);
         return;
-    p->iocId = ev->head.iocId;
-    p->tid = ev->head.tid;
-    p->at = ev->head.ktime;
-    p->id = ev->id;
-    p->precord = ev->precord;
-    p->done = 0;
+    }
+    if (trace->handed)
+        trace->handed--;
+    if (!trace->sends && isComplete(trace, trace->since))
+        tell(trace, beforeOf(trace));
 }
 
 static void copy(ebpfMonTracePut *to, const ebpfMonPut *put, const ebpfMonJoinKey *key)
@@ -330,19 +385,15 @@ static void copy(ebpfMonTracePut *to, const ebpfMonPut *put, const ebpfMonJoinKe
 
 void ebpfMonTracesPutDone(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPut *put, const ebpfMonJoinKey *key)
 {
-    lastPut *p = &puts[tid % THREADS];
     ebpfMonTracePut mine;
 
-    if (p->tid == tid && p->iocId == iocId && p->id == id) {
-        copy(&p->put, put, key);
-        p->done = 1;
-    }
+    copy(&mine, put, key);
+    ebpfMonLastPutDone(iocId, tid, id, &mine);
     for (ebpfMonTrace *trace = wanted ? first : NULL, *before = NULL; trace; before = trace, trace = trace->next) {
         if (!trace->wantsPut || trace->iocId != iocId || trace->putId != id || trace->first->chain.head.tid != tid)
             continue;
         trace->wantsPut = 0;
         wanted--;
-        copy(&mine, put, key);
         keepPut(trace, &mine);
         if (!trace->sends && isComplete(trace, trace->since))
             tell(trace, before);
@@ -352,14 +403,18 @@ void ebpfMonTracesPutDone(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfM
 
 static int isGone(const ebpfMonTrace *trace)
 {
-    ebpfMonTarget *t;
-    int gone;
+    ebpfMonTarget *t = ebpfMonTargetById(trace->iocId);
 
-    ebpfMonTargetsLock();
-    t = ebpfMonTargetById(trace->iocId);
-    gone = !t || t->gone;
-    ebpfMonTargetsUnlock();
-    return gone;
+    return !t || t->gone;
+}
+
+/* A CP link's source may have ended later than what it set going. */
+static void lookAgain(ebpfMonTrace *trace)
+{
+    ebpfMonTarget *t = ebpfMonTargetById(trace->iocId);
+
+    if (t && t->cat == trace->cat)
+        lookForSource(t, trace);
 }
 
 void ebpfMonTracesTick(uint64_t now, int all)
@@ -368,13 +423,21 @@ void ebpfMonTracesTick(uint64_t now, int all)
 
     for (ebpfMonTrace *trace = first; trace; trace = next) {
         uint64_t age = now > trace->since ? now - trace->since : 0;
+        int gone = 0;
 
         next = trace->next;
         if (trace->wantsPut && age > PUT_NS) { /* it was lost */
             trace->wantsPut = 0;
             wanted--;
         }
-        if (!all && !isComplete(trace, now) && age < BUSY_NS && (age < GONE_NS || !isGone(trace)))
+        if (age >= GONE_NS || trace->caLink) {
+            ebpfMonTargetsLock();
+            gone = age >= GONE_NS && isGone(trace);
+            if (trace->caLink)
+                lookAgain(trace);
+            ebpfMonTargetsUnlock();
+        }
+        if (!all && !isComplete(trace, now) && age < BUSY_NS && !gone)
             before = trace;
         else
             tell(trace, before);

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Chains that were kept whole, each with all that belongs to it: the halves that asynchronous records completed later,
- * and the put that set it going. Told once everything has come, or does not come any more. Event thread only.
+ * what was handed over to other threads, and the put that set it going. Told once everything has come, or does not come any more. Event thread only.
  */
 #ifndef EBPFMON_TRACES_H
 #define EBPFMON_TRACES_H
 
 #include "ebpfMonEvent.h"
+#include "monitor/cpSource.h"
+#include "monitor/half.h"
 #include "monitor/join.h"
 #include "monitor/target.h"
 
 #define EBPFMON_TRACE_BUSY 32 /* records of one trace whose completion is waited for */
-
-/* What one thread did with a lock set held. Records are given by their index in the catalogue. */
-typedef struct ebpfMonHalf {
-    struct ebpfMonHalf *next;
-    struct ebpfMonChain chain; /* rootSlot an index, async and outer 1 + index */
-    uint32_t count;
-    struct ebpfMonChainRec rec[]; /* in the order of their time stamps; slot an index */
-} ebpfMonHalf;
 
 /* What a trace tells of the put that set it going. */
 typedef struct {
@@ -40,6 +34,10 @@ typedef struct ebpfMonTrace {
     unsigned halves;
     uint32_t records;      /* kept, in all halves */
     uint32_t busy[EBPFMON_TRACE_BUSY]; /* 1 + index; 0: free */
+    uint32_t handed;       /* what its chains handed over and is not done */
+    int      early;        /* the chain that handed over its first half is not known yet */
+    uint8_t *caLink;       /* a CP link set it going: as in struct ebpfMonHanded, until the source is found */
+    ebpfMonCpSource source;
     int      cut;          /* something belongs to it that is not in it */
     uint64_t since;        /* ns; the end of the last half */
     unsigned sends;        /* written through CA links */
@@ -50,22 +48,12 @@ typedef struct ebpfMonTrace {
     ebpfMonTracePut *put;  /* NULL: no put set it going */
 } ebpfMonTrace;
 
-/* A record's time stamp as one number: ns since 1990. */
-static inline int64_t ebpfMonStampNs(uint64_t time)
-{
-    return (int64_t)((time & 0xffffffff) * 1000000000u + (time >> 32));
-}
-
-ebpfMonChainId ebpfMonHalfId(const ebpfMonHalf *half);
-/* The one that left its root processing. */
-ebpfMonChainId ebpfMonBegunBy(const ebpfMonHalf *half);
+/* The one that wrote through a link to another channel, or whose record a CP link watches; iocId 0: none that is known. */
+ebpfMonChainId ebpfMonSentBy(const ebpfMonTrace *trace);
 
 /* Called for each trace that is complete, or never will be; under ebpfMonTargetsLock. May choose its id. */
 typedef void (*ebpfMonTraceFn)(ebpfMonTarget *t, ebpfMonTrace *trace);
 void ebpfMonTracesStart(ebpfMonTraceFn tell);
-
-/* The id of the trace that this chain was told in, if that was a moment ago and it had one; else NULL. */
-const uint8_t *ebpfMonTracesTold(const ebpfMonChainId *chain);
 
 /* The one that this chain is a half of, while it is open; NULL: none. */
 ebpfMonTrace *ebpfMonTracesFind(const ebpfMonChainId *chain);
@@ -74,11 +62,12 @@ ebpfMonTrace *ebpfMonTracesFind(const ebpfMonChainId *chain);
 void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
                         uint32_t count);
 
-/* A put that a thread makes: the chain that it reports next may be this put's. */
-void ebpfMonTracesPutSeen(const struct ebpfMonPutEvent *ev);
-/* … and that has been published. */
+/* A put that a chain may have begun with was published. */
 void ebpfMonTracesPutDone(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPut *put,
                           const ebpfMonJoinKey *key);
+
+/* Something that a chain handed over is done. */
+void ebpfMonTracesDone(const struct ebpfMonHandEvent *ev);
 
 /* Tells those that waited long enough; "all": everything. */
 void ebpfMonTracesTick(uint64_t now, int all);

@@ -123,13 +123,12 @@ void ebpfMonWirePutRefused(const ebpfMonWireEvent *reply, const ebpfMonOld *old)
 void ebpfMonWirePutSent(const ebpfMonWireEvent *ev, uint64_t at)
 {
     struct ebpfMonOwner owner = { .pid = 0 };
-    ebpfMonSend send;
 
     if (!ebpfMonExportsSpans() || ev->protocol != ebpfMonWireCa)
         return;
     ebpfMonOwnerGet(&ev->peer, &owner);
-    if (owner.pid && ebpfMonSendsAt(owner.pid, ev->name, at, &send))
-        ebpfMonSendsMessage(&send.chain, send.link, &ev->peer, ev->seq, at, 0);
+    if (owner.pid)
+        ebpfMonSendsOut(owner.pid, ev->name, &ev->peer, ev->seq, at);
 }
 
 static epicsTimeStamp stamp(uint64_t ns)

@@ -29,6 +29,7 @@ static const struct {
     [ebpfMonProgCompleted]  = { ebpfMonFnFwdLink, 0, ON_REQUEST },
     [ebpfMonProgProcess]    = { ebpfMonFnProcess, 0, ON_REQUEST },
     [ebpfMonProgCallback]   = { ebpfMonFnCallback, 0, EBPFMON_CHAINS },
+    [ebpfMonProgDelayed]    = { ebpfMonFnCallbackDelayed, 0, EBPFMON_CHAINS },
     [ebpfMonProgOnce]       = { ebpfMonFnScanOnce, 0, EBPFMON_CHAINS },
     [ebpfMonProgPop]        = { ebpfMonFnRingPop, 0, EBPFMON_CHAINS },
 };

@@ -117,6 +117,7 @@ static struct bpf_program **programs(void)
     p[ebpfMonProgCompleted] = skel->progs.ebpfmon_completed;
     p[ebpfMonProgProcess] = skel->progs.ebpfmon_process;
     p[ebpfMonProgCallback] = skel->progs.ebpfmon_callback;
+    p[ebpfMonProgDelayed] = skel->progs.ebpfmon_delayed;
     p[ebpfMonProgOnce] = skel->progs.ebpfmon_once;
     p[ebpfMonProgPop] = skel->progs.ebpfmon_pop;
     return p;

@@ -17,7 +17,7 @@
 typedef enum {
     ebpfMonProgPut, ebpfMonProgPutReturn, ebpfMonProgPutField, ebpfMonProgNotify, ebpfMonProgCheckPut,
     ebpfMonProgCamessage, ebpfMonProgCaLink, ebpfMonProgLock, ebpfMonProgUnlock, ebpfMonProgUnlockMany, ebpfMonProgCompleted,
-    ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgCount
+    ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgDelayed, ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgCount
 } ebpfMonProg;
 
 typedef struct {

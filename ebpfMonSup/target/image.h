@@ -27,6 +27,7 @@ typedef enum {
     ebpfMonFnFwdLink,      /* recGblFwdLink: arg 1 */
     ebpfMonFnProcess,      /* dbProcess: arg 1 */
     ebpfMonFnCallback,     /* callbackRequest: arg 1 */
+    ebpfMonFnCallbackDelayed, /* callbackRequestDelayed: arg 1 */
     ebpfMonFnScanOnce,     /* scanOnceCallback: arg 1 */
     ebpfMonFnRingPop,      /* epicsRingPointerPop, in libCom: arg 1 */
     ebpfMonFnCount

@@ -22,7 +22,7 @@
 const char *const ebpfMonFnNames[ebpfMonFnCount] = {
     "dbPut", "dbPutField", "dbProcessNotify", "rsrvCheckPut", "camessage", "dbScanLock", "dbScanUnlock",
     "dbScanUnlockMany", "dbCaPutLinkCallback", "recGblFwdLink", "dbProcess",
-    "callbackRequest", "scanOnceCallback", "epicsRingPointerPop",
+    "callbackRequest", "callbackRequestDelayed", "scanOnceCallback", "epicsRingPointerPop",
 };
 
 static const unsigned fnArgs[ebpfMonFnCount] = {
@@ -32,7 +32,8 @@ static const unsigned fnArgs[ebpfMonFnCount] = {
     [ebpfMonFnCamessage] = EBPFMON_ARG1, [ebpfMonFnScanLock] = EBPFMON_ARG1,
     [ebpfMonFnScanUnlock] = EBPFMON_ARG1, [ebpfMonFnScanUnlockMany] = EBPFMON_ARG1,
     [ebpfMonFnCaPutLink] = EBPFMON_ARG1, [ebpfMonFnFwdLink] = EBPFMON_ARG1, [ebpfMonFnProcess] = EBPFMON_ARG1,
-    [ebpfMonFnCallback] = EBPFMON_ARG1, [ebpfMonFnScanOnce] = EBPFMON_ARG1, [ebpfMonFnRingPop] = EBPFMON_ARG1,
+    [ebpfMonFnCallback] = EBPFMON_ARG1, [ebpfMonFnCallbackDelayed] = EBPFMON_ARG1,
+    [ebpfMonFnScanOnce] = EBPFMON_ARG1 | EBPFMON_ARG3, [ebpfMonFnRingPop] = EBPFMON_ARG1,
 };
 
 static const char *const varNames[ebpfMonVarCount] = {

@@ -18,7 +18,7 @@ static unsigned bucketOf(const ebpfMonWire *w, const ebpfMonCircuitKey *k)
     return (unsigned)(h & (w->buckets - 1));
 }
 
-static int sameKey(const ebpfMonCircuitKey *a, const ebpfMonCircuitKey *b)
+int ebpfMonCircuitSameKey(const ebpfMonCircuitKey *a, const ebpfMonCircuitKey *b)
 {
     return a->addr[0] == b->addr[0] && a->addr[1] == b->addr[1] && a->port[0] == b->port[0]
         && a->port[1] == b->port[1] && a->netns == b->netns;
@@ -62,7 +62,7 @@ ebpfMonCircuit *ebpfMonCircuitFind(ebpfMonWire *w, const ebpfMonCircuitKey *key)
 {
     ebpfMonCircuit *c = w->byKey[bucketOf(w, key)];
 
-    while (c && !sameKey(&c->key, key))
+    while (c && !ebpfMonCircuitSameKey(&c->key, key))
         c = c->next;
     return c;
 }

@@ -42,14 +42,18 @@ typedef struct {
     unsigned count;
 } ebpfMonCircuitList;
 
+typedef struct ebpfMonEnded ebpfMonEnded;
+
 struct ebpfMonWire {
     ebpfMonAccount account;
     ebpfMonCircuitList open, others;
     ebpfMonCircuit **byKey, **byNumber;
     unsigned buckets;                  /* of each, a power of two */
     uint64_t number;                   /* the last one given */
+    ebpfMonEnded *ended;
 };
 
+int  ebpfMonCircuitSameKey(const ebpfMonCircuitKey *a, const ebpfMonCircuitKey *b);
 ebpfMonCircuit *ebpfMonCircuitFind(ebpfMonWire *wire, const ebpfMonCircuitKey *key);
 ebpfMonCircuit *ebpfMonCircuitByNumber(ebpfMonWire *wire, uint64_t number);
 ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *wire, const ebpfMonCircuitKey *key, uint64_t time);

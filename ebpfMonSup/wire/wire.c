@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "wire/detect.h"
+#include "wire/ended.h"
 #include "wire/messages.h"
 #include "wire/wire.h"
 
@@ -25,7 +26,8 @@ ebpfMonWire *ebpfMonWireNew(const ebpfMonWireLimits *limits, ebpfMonWireSink sin
         w->buckets *= 2;
     w->byKey = calloc(w->buckets, sizeof *w->byKey);
     w->byNumber = calloc(w->buckets, sizeof *w->byNumber);
-    if (!w->byKey || !w->byNumber) {
+    w->ended = ebpfMonEndedNew();
+    if (!w->byKey || !w->byNumber || !w->ended) {
         ebpfMonWireFree(w);
         return NULL;
     }
@@ -43,6 +45,7 @@ void ebpfMonWireFree(ebpfMonWire *w)
         ebpfMonCircuitEnd(w->others.oldest, 0);
     free(w->byKey);
     free(w->byNumber);
+    free(w->ended);
     free(w);
 }
 
@@ -99,12 +102,15 @@ static ebpfMonCircuit *circuitOf(ebpfMonWire *w, uint64_t time, uint32_t netns, 
     key.port[*side] = s->fromPort;
     key.addr[!*side] = s->to;
     key.port[!*side] = s->toPort;
+    if (ebpfMonEndedHas(w->ended, &key, *side, s, time))
+        return NULL;
     c = ebpfMonCircuitFind(w, &key);
     if (c && s->flags & EBPFMON_TCP_SYN) {
         const ebpfMonStream *st = &c->stream[*side];
 
         /* Repeated, or the answer to the one that we saw: else the ports are used again. */
         if (st->syn ? st->isn != s->seq : st->started) {
+            ebpfMonEndedNote(w->ended, c, time);
             ebpfMonCircuitEnd(c, time);
             c = NULL;
         }
@@ -154,8 +160,10 @@ static void tcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegm
     if (s->flags & EBPFMON_TCP_RST)
         flush(c, UINT64_MAX);
     if (s->flags & EBPFMON_TCP_RST || (ebpfMonStreamEnded(&c->stream[0]) && ebpfMonStreamEnded(&c->stream[1]))
-        || (s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign))
+        || (s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign)) {
+        ebpfMonEndedNote(w->ended, c, time);
         ebpfMonCircuitEnd(c, time);
+    }
 }
 
 void ebpfMonWirePacket(ebpfMonWire *w, uint64_t time, uint32_t netns, const uint8_t *ip, size_t len, size_t wireLen)

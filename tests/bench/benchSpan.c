@@ -59,8 +59,9 @@ static void chain(uint8_t trace[EBPFMON_TRACE_ID])
         strcpy(s.service.name, "benchIoc");
         s.service.pid = 4711;
         strcpy(s.service.version, "7.0.8.1");
-        s.end = now + (CHAIN - i) * 1000;
-        s.start = now - 20000 + i * 1000;
+        s.end = now - i * 1000;
+        s.start = now - 30000 + i * 1000;
+        s.latency = s.end - s.start;
         snprintf(s.name, sizeof(s.name), "process BENCH:CALC%u", i);
         snprintf(s.root, sizeof(s.root), "%s", i ? "" : "BENCH:CALC0");
         ebpfMonSpanAddText(&s, "epics.record.name", s.name + strlen("process "));
@@ -77,6 +78,12 @@ static void chain(uint8_t trace[EBPFMON_TRACE_ID])
         }
         ebpfMonExportSpan(&s);
     }
+}
+
+static void counted(void)
+{
+    epicsTimeGetCurrent(&ebpfMonBoardLock()->time[ebpfMonGroupChains]);
+    ebpfMonBoardUnlock();
 }
 
 /* The histogram of the root record, of which the trace is an exemplar. */
@@ -146,6 +153,7 @@ int main(int argc, char **argv)
     if (!zipkin) /* what is told at last: the metrics, of which the chains before are exemplars */
         ebpfMonLogControl()->otlp(argv[1], "traces,metrics", "");
     chain(trace);
+    counted();
     ebpfMonExportStop(5);
     printf("trace ");
     for (unsigned i = 0; i < EBPFMON_TRACE_ID; i++)

@@ -15,31 +15,34 @@ SERVER = """
 import hashlib, socket, sys
 listener = socket.create_server((sys.argv[1], 0))
 print(listener.getsockname()[1], flush=True)
-connection, _ = listener.accept()
+connection, peer = listener.accept()
 connection.settimeout(60)
 digest, size = hashlib.sha256(), 0
 while data := connection.recv(65536):
     digest.update(data)
     size += len(data)
-print(size, digest.hexdigest(), flush=True)
+print(size, digest.hexdigest(), *peer, flush=True)
 """
 
 CLIENT = """
 import socket, sys
 with socket.create_connection((sys.argv[1], int(sys.argv[2])), 60) as connection:
+    print(*connection.getsockname(), flush=True)
     connection.sendall(sys.stdin.buffer.read())
 """
 
 
-def transfer(link):
-    """Moves SIZE random bytes from a to b; nothing but that may come out."""
+def transfer(link, to=None):
+    """Moves SIZE random bytes from a to b; nothing but that may come out. The client's address as both ends have it."""
     data = os.urandom(SIZE)
     server = link.run_in(link.b, [sys.executable, "-c", SERVER, link.addrB], stdout=subprocess.PIPE, text=True)
     port = server.stdout.readline().strip()
-    client = link.run_in(link.a, [sys.executable, "-c", CLIENT, link.addrB, port], stdin=subprocess.PIPE)
-    client.communicate(data, timeout=90)
-    size, digest = server.communicate(timeout=90)[0].split()
+    client = link.run_in(link.a, [sys.executable, "-c", CLIENT, to or link.addrB, port], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE)
+    own = client.communicate(data, timeout=90)[0].decode().split()
+    size, digest, *seen = server.communicate(timeout=90)[0].split()
     assert (int(size), digest) == (SIZE, hashlib.sha256(data).hexdigest())
+    return own, seen
 
 
 def test_bad():
@@ -55,6 +58,16 @@ def test_good():
         transfer(link)
         counts = link.counts()
     assert counts["dropped"] == counts["reordered"] == counts["duplicated"] == 0, counts
+
+
+@pytest.mark.parametrize("way", ["nat", "moved"])
+def test_translated(way):
+    with badlink.BadLink(nat=True) as link:
+        own, seen = transfer(link, getattr(link, way + "B"))
+        assert link.counts()["translated"] > SIZE / 1500
+        assert own[0] == link.addrA and seen[0] == getattr(link, way + "A") and own[1] != seen[1], (own, seen)
+        own, seen = transfer(link)
+        assert own == seen and own[0] == link.addrA, "others pass as they are"
 
 
 def test_nothing_stays():

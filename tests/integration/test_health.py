@@ -308,6 +308,19 @@ def test_ca_server_threads(new_ioc, monitor):
     until(lambda: monitor.get("IOC_CAS_CPU_MAX") == delays(monitor, ioc)["CAS_CPUS"], 5, "the highest")
 
 
+def test_hang_in_a_callback(new_ioc, monitor):
+    """With no lock held; who waits for the thread is not in it."""
+    ioc = latency_ioc(new_ioc, (HANG + 3) * 1e6)
+    monitor.wait_ioc(ioc)
+    ioc.put("IDLE.PROC", 1)
+    text = monitor.wait_text("IOC_EVENT", lambda t: "hangs since" in t, HANG + 6)
+    assert re.search(rf"IOC {ioc.name} \(pid {ioc.pid}\): thread cbHigh \(\d+\) in a callback(, at {ioc.prefix}IDLE)? hangs since", text), text
+    assert "epicsThreadSleep < idle" in text, text
+    assert monitor.get("IOC_HANG_CNT") == 1
+    monitor.wait_text("IOC_EVENT", lambda t: "hangs no more" in t)
+    monitor.wait("IOC_HANG_CNT", lambda n: n == 0)
+
+
 def test_hang_is_over(new_ioc, monitor):
     ioc = latency_ioc(new_ioc, 1000)
     monitor.wait_ioc(ioc)

@@ -1,82 +1,126 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two network namespaces for two hosts, a monitor for each, which share nothing but a collector."""
-import os
-import subprocess
+"""Two network namespaces for two hosts, a monitor for each: what is one trace, and what is none."""
+import sys
 
 import pytest
-from harness import badlink, db, env
-from harness.far import FarIoc
-from harness.rotel import Rotel
+from harness import badlink
+from harness.far import there
+from harness.hosts import Hosts, begins, message_span, trace_of
+from harness.putlog import PutLog
 from harness.wait import until
+
+PUTS = 12
+RELAY_ADDRESS = "192.0.2.3"
+
+# Connections to the first address go on as others to the second one.
+RELAY = """
+import socket, sys, threading
+address, to, port = sys.argv[1:]
+listener = socket.create_server((address, int(port)))
+print("ready", flush=True)
+def carry(a, b):
+    while data := a.recv(65536):
+        b.sendall(data)
+    b.shutdown(socket.SHUT_WR)
+while True:
+    near, _ = listener.accept()
+    far = socket.create_connection((to, int(port)))
+    for way in (near, far), (far, near):
+        threading.Thread(target=carry, args=way, daemon=True).start()
+"""
 
 
 @pytest.fixture(scope="module")
-def link():
-    with badlink.BadLink() as made:
+def hosts(tmp_path_factory):
+    with Hosts(tmp_path_factory.mktemp("hosts")) as made:
+        made.start_receiver("DIRECT", "TRANSLATED", "MOVED", "RELAYED", "REUSED", "WRAPPED")
         yield made
 
 
 @pytest.fixture(scope="module")
-def rotel():
-    r = Rotel().start()
-    yield r
-    r.discard()
+def relay(hosts):
+    badlink.ip("-n", hosts.link.b, "addr", "add", RELAY_ADDRESS + "/24", "dev", badlink.INTERFACE)
+    process = there(hosts.link.b, [sys.executable, "-c", RELAY, RELAY_ADDRESS, hosts.link.addrB, hosts.receiver.port])
+    until(lambda: "ready" in process.lines or not process.running, 10, process.output)
+    yield process
+    process.kill()
 
 
 @pytest.fixture(scope="module")
-def iocs(tmp_path_factory, link):
-    """At A one that writes to the one at B by a CA link."""
-    tmp = tmp_path_factory.mktemp("far")
-    below = FarIoc(tmp, link, db=db.READY + db.record("ao", "IN", FLNK="$(P)END") + db.counter("END")).start()
-    above = FarIoc(tmp, link, end=link.a, db=db.READY + db.record("calc", "ROOT", CALC="VAL+1", FLNK="$(P)SEND") +
-                   db.record("calcout", "SEND", CALC="VAL+1", OUT=f"{below.prefix}IN CA PP"),
-                   environ={"EPICS_CA_ADDR_LIST": f"{link.addrB}:{below.port}", "EPICS_CA_AUTO_ADDR_LIST": "NO"}).start()
-    yield above, below
-    for ioc in (above, below):
-        ioc.discard()
-
-
-@pytest.fixture(scope="module")
-def monitors(module_monitor, iocs, rotel):
-    """Each sees its own IOC, and takes the other one for a stranger."""
-    made = []
-    for ioc in iocs:
-        m = module_monitor(before=[f'ebpfMonOtlp "{rotel.url}" "traces"'], iocs=ioc.name).start()
-        m.wait_ioc(ioc)
-        m.set_filter(LEVEL="trace")
-        until(lambda: m.iocs()[ioc.pid][3] == "trace", 20, "level trace")
-        made.append(m)
+def senders(hosts, relay):
+    link = hosts.link
+    made = {record: hosts.start_sender(record, address) for record, address in
+            (("DIRECT", link.addrB), ("TRANSLATED", link.natB), ("MOVED", link.movedB))}
+    made["RELAYED"] = hosts.start_sender("RELAYED", EPICS_CA_NAME_SERVERS=f"{RELAY_ADDRESS}:{hosts.receiver.port}")
     return made
 
 
-def caput(end, address, ioc, record):
-    environ = {**os.environ, "EPICS_CA_ADDR_LIST": f"{address}:{ioc.port}", "EPICS_CA_AUTO_ADDR_LIST": "NO"}
-    subprocess.run(badlink.in_namespace(end, [env.BASE_BIN / "caput", "-c", "-w", "5", ioc.prefix + record, "1"]),
-                   env=environ, check=True, capture_output=True, timeout=30)
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    return PutLog(tmp_path_factory.mktemp("logs") / "puts.json")
 
 
-def test_two_halves_join(link, iocs, monitors, rotel):
+@pytest.fixture(scope="module", autouse=True)
+def monitors(hosts, senders, module_monitor, log):
+    return [hosts.start_monitor(module_monitor, "A"), hosts.start_monitor(module_monitor, "B", before=[log.command()])]
+
+
+def test_two_halves_join(hosts, senders):
     """The chain at A, the message that it sends, the chain at B: told by two monitors, one trace."""
-    above, below = iocs
-    seen = set()
+    hosts.check_joined(senders["DIRECT"], hosts.send(senders["DIRECT"], PUTS))
 
-    def joined():
-        caput(link.a, link.addrA, above, "ROOT.PROC")  # the link may not be connected yet
-        spans = rotel.spans()
-        for s in spans:
-            if s["service"] == below.name and s["name"] == below.prefix + "IN" and "epics.chain.cause" in s["attributes"]:
-                trace = [x for x in spans if x["trace"] == s["trace"]]
-                seen.add(tuple(sorted({x["service"] for x in trace})))
-                if {above.name, below.name} <= {x["service"] for x in trace}:
-                    return trace
-        return None
 
-    spans = until(joined, 30, lambda: f"{above.name} and {below.name} in one trace: {seen}")
-    by_id = {s["id"]: s for s in spans if s["service"] in (above.name, below.name)}
-    chain = next(s for s in spans if s["service"] == below.name and "epics.chain.cause" in s["attributes"])
-    # that monitor sees the sender's process too, for it is not on another host really, and tells of it in its own way
-    message = by_id[chain["parent"]]
-    assert message["service"] == above.name and message["kind"] == "SPAN_KIND_CLIENT", message
-    assert message["attributes"]["epics.put.link"] == above.prefix + "SEND.OUT"
-    root = by_id[message["parent"]]
-    assert root["name"] == above.prefix + "ROOT" and root["attributes"]["epics.chain.records"] == "2"
+def test_addresses_translated(hosts, senders):
+    """Another address and port at B: two traces, each whole."""
+    hosts.check_apart(senders["TRANSLATED"], hosts.send(senders["TRANSLATED"], PUTS), hosts.link.natA)
+
+
+def test_numbers_translated(hosts, senders):
+    """Other sequence numbers too, which pass 2**32 at B alone."""
+    numbers = hosts.send(senders["MOVED"], PUTS)
+    hosts.check_apart(senders["MOVED"], numbers, hosts.link.movedA)
+
+
+def test_relayed(hosts, senders, relay):
+    """Another connection: B's trace begins with the relay's put, for that is a program of its host."""
+    ioc = senders["RELAYED"]
+    numbers = hosts.send(ioc, PUTS)
+    for n, a, b, spans in hosts._both(ioc, numbers):
+        hosts._sender_alone(ioc, n, a, spans)
+        trace = trace_of(b, spans)
+        message = begins(trace)
+        assert len(trace) == 4 and {s["host"] for s in trace} == {"B"}, (n, trace)
+        assert message["id"] == b["parent"] and message["parent"] == "" and "python" in message["service"], trace
+        assert message["attributes"]["client.address"] == hosts.link.addrB, message
+
+
+def check_messages(hosts, log, record, port, seqs):
+    """Each put of a program, seen inside and on the wire, is a trace of its own, under the id that follows from its
+    connection and number."""
+    spans = hosts.told(seqs, ("B", hosts.receiver, record))
+    lines = log.of(hosts.receiver.prefix + record)
+    print(*lines, sep="\n")
+    assert [(int(o["value"]), o["seen"]) for o in lines] == [(n, "both") for n in seqs], lines
+    chains = hosts.chains("B", hosts.receiver, record, spans)
+    assert {n: len(chains[n]) for n in seqs} == dict.fromkeys(seqs, 1)
+    for n, seq in seqs.items():
+        trace = trace_of(chains[n][0], spans)
+        assert len(trace) == 4 and begins(trace)["id"] == chains[n][0]["parent"], (n, trace)
+        assert chains[n][0]["parent"] == \
+            message_span(hosts.link.addrA, port, hosts.link.addrB, hosts.receiver.port, seq), (n, seq)
+
+
+def test_port_used_again(hosts, log):
+    """Connections with the same four-tuple, the later one's numbers wherever the kernel has them, or before."""
+    port, seqs = 47001, {}
+    for first in (None, None, 3000000000, 2999999000):
+        seqs |= hosts.put("REUSED", range(len(seqs) + 1, len(seqs) + 5), port, first)
+    assert len(set(seqs.values())) == len(seqs)
+    check_messages(hosts, log, "REUSED", port, seqs)
+
+
+def test_numbers_pass_2_32(hosts, log):
+    """Inside and on the wire alike: each put was seen both ways, and they were joined by that number."""
+    seqs = hosts.put("WRAPPED", range(1, 31), 47002, (1 << 32) - 500)
+    assert seqs[1] > 1 << 31 and seqs[30] < 1000, seqs
+    check_messages(hosts, log, "WRAPPED", 47002, seqs)

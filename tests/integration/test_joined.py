@@ -19,7 +19,8 @@ def rotel():
 @pytest.fixture(scope="module")
 def iocs(module_ioc):
     """A writes to B by a CA link, B to C."""
-    last = module_ioc(db.READY + db.record("ao", "IN", FLNK="$(P)END") + db.counter("END")).start()
+    last = module_ioc(db.READY + db.record("ao", "IN", FLNK="$(P)END") + db.counter("END") +
+                      db.counter("BEAT", FLNK="$(P)BEAT2") + db.counter("BEAT2")).start()
     near = {"EPICS_CA_ADDR_LIST": "127.0.0.1", "EPICS_CA_AUTO_ADDR_LIST": "NO"}
     middle = module_ioc(
         db.READY + db.record("calcout", "IN", CALC="VAL+1", OUT=f"{last.prefix}IN CA PP"),
@@ -33,7 +34,9 @@ def iocs(module_ioc):
         db.record("calc", "LATE", CALC="VAL+1", FLNK="$(P)DELAYED") +
         db.record("calcout", "DELAYED", CALC="VAL+1", ODLY="0.05", FLNK="$(P)DONE") + db.counter("DONE") +
         db.record("calc", "MOVE", CALC="VAL+1", FLNK="$(P)MOTOR") +
-        db.record("calcout", "MOTOR", CALC="VAL+1", ODLY="11", FLNK="$(P)MOVED") + db.counter("MOVED"),
+        db.record("calcout", "MOTOR", CALC="VAL+1", ODLY="11", FLNK="$(P)MOVED") + db.counter("MOVED") +
+        db.record("calc", "ECHO", CALC="VAL+1", INPA=f"{last.prefix}BEAT2 CP", FLNK="$(P)ECHO2") +
+        db.record("calcout", "ECHO2", CALC="1", OUT="$(P)PULSE PP") + db.record("bo", "PULSE", HIGH="0.1"),
         environ={**near, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{middle.port} 127.0.0.1:{last.port}"}).start()
     return first, middle, last
 
@@ -60,7 +63,7 @@ def monitor(module_monitor, iocs, rotel, real_zipkin):
 def caput(ioc, record, value="1"):
     """By Base's own client, whose pid nobody else has."""
     environ = {**os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
-    subprocess.run([env.BASE_BIN / "caput", "-c", ioc.prefix + record, value], env=environ, check=True,
+    subprocess.run([env.BASE_BIN / "caput", "-w", "10", "-c", ioc.prefix + record, value], env=environ, check=True,
                    capture_output=True, timeout=20)
 
 
@@ -81,15 +84,15 @@ def trace_of(rotel, record, number, wanted=lambda spans: True):
 
 
 def within(spans):
-    """Each begins and ends within the one that made it, but for messages, what they set going elsewhere, and
-    what goes on asynchronously."""
+    """Each begins and ends within the one that made it, but for messages, what they set going elsewhere, what goes on
+    asynchronously and what was handed over."""
     by_id = {s["id"]: s for s in spans}
     assert len(by_id) == len(spans), "two spans of one id"
     for s in spans:
         parent = by_id.get(s["parent"])
         if parent and s["service"] == parent["service"] and s["kind"] != "SPAN_KIND_CLIENT":  # that goes out later
             assert parent["start"] <= s["start"] <= s["end"], (s, parent)
-            if "epics.record.asynchronous" not in s["attributes"]:
+            if not {"epics.record.asynchronous", "epics.chain.cause"} & set(s["attributes"]):
                 assert s["end"] <= parent["end"], (s, parent)
 
 
@@ -156,6 +159,28 @@ def test_three_iocs(rotel, iocs, monitor):
     client = above(chain[first.name])
     assert client["service"] == "caput" and client["parent"] == "" and client["name"] == f"put {first.prefix}ROOT.PROC"
     assert len([s for s in spans if s["parent"] == ""]) == 1
+
+
+def test_cp_link(rotel, iocs, monitor):
+    """A record of another IOC that watches: below the one that it watches. And what it hands over, below itself."""
+    first, _, last = iocs
+    until(lambda: first.get("ECHO") > 0, 10, "the link is connected")
+    before = len(chains(rotel, last.prefix + "BEAT"))
+    caput(last, "BEAT.PROC")
+    until(lambda: len(chains(rotel, last.prefix + "BEAT")) > before, 15, "its chain")
+    spans = trace_of(rotel, last.prefix + "BEAT", 10)
+    within(spans)
+    by_id = {s["id"]: s for s in spans}
+    assert {s["service"] for s in spans} == {"caput", last.name, first.name}
+    echo = next(s for s in spans if s["name"] == first.prefix + "ECHO" and "epics.chain.cause" in s["attributes"])
+    assert echo["attributes"]["epics.chain.cause"] == \
+        f"CP link from {last.prefix}BEAT2 of {last.name}, chain of {last.prefix}BEAT"
+    assert by_id[echo["parent"]]["name"] == last.prefix + "BEAT2", by_id[echo["parent"]]
+    pulse = next(s for s in spans if s["name"] == first.prefix + "PULSE" and "epics.chain.cause" in s["attributes"])
+    assert pulse["attributes"]["epics.chain.cause"] == "callback" and pulse["attributes"]["thread.name"] == "cbLow"
+    assert float(pulse["attributes"]["epics.chain.delay"]) == pytest.approx(1e5, rel=0.1)
+    above = by_id[pulse["parent"]]
+    assert above["name"] == first.prefix + "PULSE" and by_id[above["parent"]]["name"] == first.prefix + "ECHO2"
 
 
 def test_the_same_in_zipkin(rotel, iocs, monitor, real_zipkin):

@@ -87,7 +87,7 @@ def test_metrics(ioc, monitor, rotel):
     until(lambda: f"Value: {int(puts)}" in rotel.metric("epics.puts"), 10, lambda: str(rotel.metric("epics.puts")))
     assert "     -> IsMonotonic: true" in rotel.metric("epics.puts")
     assert f"     -> epics.ioc: Str({ioc.name})" in rotel.metric("epics.records")
-    assert "     -> reason: Str(queue full)" in rotel.metric("ebpfmon.otlp.lost")
+    assert "     -> ebpfmon.reason: Str(queue full)" in rotel.metric("ebpfmon.otlp.lost")
     until(lambda: any(re.match(r"Count: [1-9]", l) for l in rotel.metric("epics.chain.latency")), 10,
           lambda: str(rotel.metric("epics.chain.latency")))
     starts = {l for b in rotel.blocks("Metric #") if "     -> Name: epics.puts" in b

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from harness import ca, db, env
+from harness.traces import traced
 from harness.wait import settled, until
 
 US = 5000
@@ -54,17 +55,6 @@ def monitor(module_monitor, ioc, latency):
     m.set_filter(LEVEL="trace")
     until(lambda: m.iocs()[ioc.pid][3] == m.iocs()[latency.pid][3] == "trace", 20, "level trace")
     return m
-
-
-def traces(monitor, root):
-    """Those of CHAIN_SLOW that begin with this record, newest first, each a list of lines."""
-    blocks = re.split(r"(?m)^(?=\d{4}-)", monitor.lines("CHAIN_SLOW"))
-    return [b.splitlines() for b in blocks if f": {root} " in b.partition("\n")[0]]
-
-
-def traced(monitor, root, wanted=lambda lines: True, seconds=10):
-    return until(lambda: next((t for t in traces(monitor, root) if wanted(t)), None), seconds,
-                 lambda: f"a trace of {root}: {monitor.lines('CHAIN_SLOW')[:3000]}")
 
 
 def us(pattern, lines):

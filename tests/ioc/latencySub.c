@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aSub routines that take a known time. Input A says how long, in µs; output VALA is what it took by our
- * own clock (µs), so that a test compares with what was, not with what was asked for.
+ * own clock (µs), so that a test compares with what was, not with what was asked for. And routines that hand the record
+ * which input A names over to another thread.
  */
 #include <time.h>
 
 #include <aSubRecord.h>
 #include <callback.h>
 #include <cantProceed.h>
+#include <dbAccess.h>
 #include <dbDefs.h>
+#include <dbScan.h>
 #include <epicsExport.h>
 #include <epicsThread.h>
 #include <registryFunction.h>
@@ -67,6 +70,59 @@ static long completeAfter(aSubRecord *prec)
     return 0;
 }
 
+static dbCommon *named(const aSubRecord *prec)
+{
+    DBADDR addr;
+
+    return dbNameToAddr(prec->a, &addr) ? NULL : addr.precord;
+}
+
+static long processByCallback(aSubRecord *prec)
+{
+    dbCommon *other = named(prec);
+
+    if (!other)
+        return -1;
+    if (!prec->dpvt)
+        prec->dpvt = callocMustSucceed(1, sizeof(epicsCallback), "processByCallback");
+    callbackRequestProcessCallback(prec->dpvt, prec->prio, other);
+    return 0;
+}
+
+/* A callback that takes its time with no record in hand. */
+static void idle(epicsCallback *callback)
+{
+    double begin = now();
+    aSubRecord *prec;
+
+    callbackGetUser(prec, callback);
+    epicsThreadSleep(*(double *)prec->a / 1e6);
+    *(double *)prec->vala = now() - begin;
+}
+
+static long sleepInCallback(aSubRecord *prec)
+{
+    if (!prec->dpvt) {
+        epicsCallback *callback = callocMustSucceed(1, sizeof(*callback), "sleepInCallback");
+
+        callbackSetCallback(idle, callback);
+        callbackSetPriority(prec->prio, callback);
+        callbackSetUser(prec, callback);
+        prec->dpvt = callback;
+    }
+    return callbackRequest(prec->dpvt);
+}
+
+static long processOnce(aSubRecord *prec)
+{
+    dbCommon *other = named(prec);
+
+    return other && !scanOnce(other) ? 0 : -1;
+}
+
+epicsRegisterFunction(processByCallback);
+epicsRegisterFunction(sleepInCallback);
+epicsRegisterFunction(processOnce);
 epicsRegisterFunction(spinFor);
 epicsRegisterFunction(sleepFor);
 epicsRegisterFunction(completeAfter);

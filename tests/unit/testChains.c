@@ -102,7 +102,7 @@ static void part(uint32_t tid, uint64_t end, unsigned number, uint32_t count, in
 
 MAIN(testChains)
 {
-    testPlan(18);
+    testPlan(20);
     part(1, 2000, 0, 3, 1);
     testOk1(told.count == 1 && told.records == 3 && told.inOrder);
 
@@ -120,19 +120,23 @@ MAIN(testChains)
     testOk1(told.count == 22 + OPEN_CHAINS - 1 && told.records == EBPFMON_CHUNK + 1);
 
     part(1, 4000, 1, 4, 1);
-    testOk(told.count == 29, "the beginning was lost");
+    testOk(told.count == 21 + OPEN_CHAINS, "the beginning was lost");
     for (unsigned i = 0; i < OPEN_CHAINS; i++)
         part(1, 5000 + i, 0, EBPFMON_CHUNK, 0);
     part(2, 6000, 0, EBPFMON_CHUNK, 0);
     part(2, 6000, 1, 1, 1);
-    testOk(told.count == 30 && told.tid == 2, "the end of many was lost: there is room all the same");
+    testOk(told.count == 22 + OPEN_CHAINS && told.tid == 2, "the end of many was lost: there is room all the same,");
+    testOk(ebpfMonChainsLost() == 1, "and the one that gave its place is counted");
+    part(2, 6100 + STALE_NS, 0, EBPFMON_CHUNK, 0);
+    part(2, 6100 + STALE_NS, 1, 1, 1);
+    testOk(told.count == 23 + OPEN_CHAINS && ebpfMonChainsLost() == 1, "later they are those that the ring lost");
 
     for (unsigned i = 0; i < 100; i++)
         part(3, 7000, i, EBPFMON_CHUNK, i == 99);
-    testOk(told.count == 31 && told.records == RECORDS && told.inOrder, "more records than are kept");
+    testOk(told.count == 24 + OPEN_CHAINS && told.records == RECORDS && told.inOrder, "more records than are kept");
 
     part(1, 999, 0, 1, 1);
-    testOk(told.count == 31, "one from before its records were read");
+    testOk(told.count == 24 + OPEN_CHAINS, "one from before its records were read");
     clocks();
     told.count = 31;
     part(1, 8000, 0, EBPFMON_CHUNK + 1, 1);

@@ -17,7 +17,7 @@
 #include "target/image.h"
 #include "target/procInfo.h"
 
-#define IOC_TESTS 27
+#define IOC_TESTS 28
 
 /* In the environment of a child that is this program under other arguments: it waits and does nothing. */
 #define WAITER "EBPFMON_TEST_WAITER"

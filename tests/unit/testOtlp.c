@@ -219,16 +219,16 @@ static void testJson(void)
     size_t len, head;
 
     testDiag("a log record");
-    len = ebpfMonOtlpLogRecord(&p, text, sizeof(text));
+    len = ebpfMonOtlpLogRecord(&p, 9, text, sizeof(text));
     expect("a put",
-        "{\"timeUnixNano\":\"1794727683123456789\",\"severityNumber\":9,\"severityText\":\"INFO\",\"body\":{"
-        "\"stringValue\":\"" LINE "\"},\"attributes\":["
+        "{\"timeUnixNano\":\"1794727683123456789\",\"observedTimeUnixNano\":\"9\",\"severityNumber\":9,"
+        "\"severityText\":\"INFO\",\"body\":{\"stringValue\":\"" LINE "\"},\"eventName\":\"epics.put\",\"attributes\":["
         S("epics.pv", "P7") "," S("epics.ioc", "vac1") "," S("epics.value", "7") ","
         "{\"key\":\"epics.value_number\",\"value\":{\"doubleValue\":7}}," S("epics.value_old", "a") ","
         S("epics.put.through", "CA") "," S("epics.put.result", "ok") "," S("epics.put.seen", "inside") ","
         S("user.name", "alice") "," S("client.address", "10.0.0.5") "," I("client.port", "40312") "]}", len);
     p.result = ebpfMonPutDenied;
-    len = ebpfMonOtlpLogRecord(&p, text, sizeof(text) - 1);
+    len = ebpfMonOtlpLogRecord(&p, 9, text, sizeof(text) - 1);
     text[len] = 0;
     testOk1(strstr(text, "\"severityNumber\":13,\"severityText\":\"WARN\"") != NULL);
     p.unexpected = 1;
@@ -243,7 +243,7 @@ static void testJson(void)
     strcpy(p.cause, "scan 1 second");
     strcpy(p.after, "6.5");
     p.number = NAN;
-    len = ebpfMonOtlpLogRecord(&p, text, sizeof(text) - 1);
+    len = ebpfMonOtlpLogRecord(&p, 9, text, sizeof(text) - 1);
     text[len] = 0;
     testOk1(strstr(text, "\"severityNumber\":17,\"severityText\":\"ERROR\"") != NULL);
     testOk1(strstr(text, "{\"key\":\"epics.put.unexpected\",\"value\":{\"boolValue\":true}},"
@@ -256,12 +256,12 @@ static void testJson(void)
     testOk1(strstr(text, S("epics.value_after", "6.5")) && strstr(text, "{\"doubleValue\":\"NaN\"}"));
     testOk1(isJson(text, len));
     for (size_t size = 0; size <= len; size += 7)
-        if (ebpfMonOtlpLogRecord(&p, text, size))
+        if (ebpfMonOtlpLogRecord(&p, 9, text, size))
             testFail("%u bytes are enough?", (unsigned)size);
     memset(p.val, 0xff, sizeof(p.val) - 1);
     memset(p.old, 1, sizeof(p.old) - 1);
     memset(p.after, '"', sizeof(p.after) - 1);
-    len = ebpfMonOtlpLogRecord(&p, text, sizeof(text));
+    len = ebpfMonOtlpLogRecord(&p, 9, text, sizeof(text));
     testOk1(isJson(text, len));
 
     testDiag("its surroundings");
@@ -291,7 +291,7 @@ static uint64_t after(const char *from, const char *key)
     return at ? strtoull(at + strlen(key), NULL, 10) : UINT64_MAX;
 }
 
-#define EXEMPLAR "\"exemplars\":[{\"timeUnixNano\":8000,\"filteredAttributes\":[],\"asDouble\":7," \
+#define EXEMPLAR "\"exemplars\":[{\"timeUnixNano\":8000,\"filteredAttributes\":[],\"asDouble\":7e-06," \
     "\"traceId\":\"ab000000000000000000000000000000\",\"spanId\":\"cd00000000000000\"}]"
 
 static void testMetrics(void)
@@ -299,13 +299,15 @@ static void testMetrics(void)
     static ebpfMonOtlpNumbers n;
     static ebpfMonOtlpSinces since;
     static ebpfMonExemplars exemplars;
-    ebpfMonSpan chain = {.trace = {0xab}, .id = {0xcd}, .start = 1000, .end = 8000, .root = "R", .service = {"vac1"}};
+    ebpfMonSpan chain = {.trace = {0xab}, .id = {0xcd}, .start = 1000, .end = 8000, .latency = 7000,
+                         .root = "R", .service = {"vac1"}};
     const char *root;
     unsigned points;
     size_t len;
 
     testDiag("metrics");
     n.now = 1000;
+    n.counted = 8000;
     n.putIocs = 2;
     strcpy(n.putIoc[0].name, "vac1");
     n.putIoc[0].puts = 5;
@@ -343,12 +345,13 @@ static void testMetrics(void)
     testOk1(root && strstr(root, "\"attributes\":[" S("epics.ioc", "vac1") "," S("epics.record.name", "R")
                            "],\"count\":4,\"bucketCounts\":[1,3,0,"));
     testOk1(root && strstr(root, EXEMPLAR) && !strstr(strstr(root, S("epics.record.name", "Q")), EXEMPLAR));
-    testOk1(strstr(root, "\"sum\":10,\"max\":9") != NULL);
+    testOk1(strstr(root, "\"sum\":1e-05,\"max\":9e-06") != NULL);
     testOk(strstr(text, EXEMPLAR) < root, "all chains have the slowest one");
-    testOk1(strstr(text, "\"attributes\":[" S("reason", "ring full") "],\"asInt\":3") != NULL);
+    testOk1(strstr(text, "\"attributes\":[" S("ebpfmon.reason", "ring full") "],\"asInt\":3") != NULL);
     testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asInt\":12") != NULL);
-    testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asDouble\":0.25") != NULL);
-    testOk1(strstr(text, "\"count\":6,\"bucketCounts\":[2,0,") && strstr(text, ",0,4],\"explicitBounds\":[0.5,1,1.5,"));
+    testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asDouble\":0.0025") != NULL);
+    testOk1(strstr(text, "\"count\":6,\"bucketCounts\":[2,0,") &&
+            strstr(text, ",0,4],\"explicitBounds\":[5e-07,1e-06,1.5e-06,"));
     testOk1(strstr(text, "\"asDouble\":\"NaN\"") != NULL);
 
     testDiag("since when they count");
@@ -357,7 +360,7 @@ static void testMetrics(void)
     n.putIoc[1].puts = 1;
     n.chain[0].count = 5;
     n.ioc[0].processings = 78;
-    ebpfMonExemplarClear(&exemplars);
+    ebpfMonExemplarClear(&exemplars, n.counted);
     len = ebpfMonOtlpMetricItems(&n, &exemplars, &since, text, sizeof(text) - 1, &points);
     text[len] = 0;
     testOk1(after(strstr(text, "\"epics.puts\""), "startTimeUnixNano\":\"") == 1000);

@@ -69,7 +69,7 @@ static ebpfMonSpan someSpan(void)
 static void testMaking(void)
 {
     static ebpfMonSpan s;
-    static char longer[1000];
+    static char address[EBPFMON_ADDRESS_SIZE], longer[1000];
     uint8_t a[EBPFMON_TRACE_ID], b[EBPFMON_TRACE_ID], none[EBPFMON_SPAN_ID] = {0};
     ebpfMonSpan some = someSpan();
 
@@ -82,6 +82,8 @@ static void testMaking(void)
     testOk1(s.attributes == EBPFMON_SPAN_ATTRIBUTES && s.dropped == 1);
     testOk1(strlen(s.attribute[0].text) == sizeof(s.attribute[0].text) - 1 &&
             strcmp(s.attribute[0].text + sizeof(s.attribute[0].text) - 4, "...") == 0);
+    testOk1(ebpfMonAddressSplit("10.0.0.5:5064", address) == 5064 && strcmp(address, "10.0.0.5") == 0);
+    testOk1(ebpfMonAddressSplit("", address) == -1 && ebpfMonAddressSplit(longer, address) == -1);
     ebpfMonSpanNewId(a, sizeof(a));
     for (unsigned i = 0; i < EBPFMON_SPAN_LINKS + 2; i++)
         ebpfMonSpanAddLink(&s, a, none);
@@ -203,7 +205,7 @@ static void testZipkin(void)
 
 static void exemplar(ebpfMonExemplars *all, const char *ioc, const char *root, unsigned us, uint8_t id)
 {
-    ebpfMonSpan s = {.start = 1000, .end = 1000 + 1000u * us, .trace = {id}, .id = {id}};
+    ebpfMonSpan s = {.start = 1000, .end = 1000 + 1000u * us, .latency = 1000u * us, .trace = {id}, .id = {id}};
 
     strcpy(s.service.name, ioc);
     strcpy(s.root, root);
@@ -218,22 +220,26 @@ static void testExemplars(void)
     char root[20];
 
     testDiag("exemplars");
-    testOk1(!ebpfMonExemplarFind(&all, "", "") && !ebpfMonExemplarFind(&all, "a", "R"));
+    testOk1(!ebpfMonExemplarFind(&all, "", "", 10000) && !ebpfMonExemplarFind(&all, "a", "R", 10000));
     exemplar(&all, "a", "", 100, 9); /* no chain */
-    testOk1(!ebpfMonExemplarFind(&all, "", ""));
+    testOk1(!ebpfMonExemplarFind(&all, "", "", 10000));
     exemplar(&all, "a", "R", 5, 1);
     exemplar(&all, "a", "R", 7, 2);
     exemplar(&all, "a", "R", 6, 3);
     exemplar(&all, "b", "R", 8, 4);
     exemplar(&all, "b", "Q", 9, 5);
-    e = ebpfMonExemplarFind(&all, "a", "R");
+    e = ebpfMonExemplarFind(&all, "a", "R", 10000);
     testOk(e && e->id[0] == 2 && e->trace[0] == 2 && e->value == 7 && e->time == 8000, "the slowest of a root record");
-    testOk1((e = ebpfMonExemplarFind(&all, "b", "R")) && e->id[0] == 4);
-    testOk1((e = ebpfMonExemplarFind(&all, "", "R")) && e->id[0] == 4);
-    testOk1((e = ebpfMonExemplarFind(&all, "", "")) && e->id[0] == 5);
-    testOk1(!ebpfMonExemplarFind(&all, "c", "R"));
-    ebpfMonExemplarClear(&all);
-    testOk1(!ebpfMonExemplarFind(&all, "", "") && !ebpfMonExemplarFind(&all, "a", "R"));
+    testOk1((e = ebpfMonExemplarFind(&all, "b", "R", 10000)) && e->id[0] == 4);
+    testOk1((e = ebpfMonExemplarFind(&all, "", "R", 10000)) && e->id[0] == 4);
+    testOk1((e = ebpfMonExemplarFind(&all, "", "", 10000)) && e->id[0] == 5);
+    testOk1(!ebpfMonExemplarFind(&all, "c", "R", 10000));
+    testOk((e = ebpfMonExemplarFind(&all, "", "", 9000)) && e->id[0] == 4 && !ebpfMonExemplarFind(&all, "b", "Q", 9000),
+           "not before it was counted");
+    ebpfMonExemplarClear(&all, 9000);
+    testOk((e = ebpfMonExemplarFind(&all, "", "", 10000)) && e->id[0] == 5 && all.used == 1, "but the next time");
+    ebpfMonExemplarClear(&all, 10000);
+    testOk1(!ebpfMonExemplarFind(&all, "", "", 10000) && !ebpfMonExemplarFind(&all, "a", "R", 10000));
 
     for (unsigned i = 0; i < 3 * EBPFMON_EXEMPLARS; i++) {
         sprintf(root, "R%u", i);
@@ -241,7 +247,7 @@ static void testExemplars(void)
     }
     for (unsigned i = 0; i < 3 * EBPFMON_EXEMPLARS; i++) {
         sprintf(root, "R%u", i);
-        e = ebpfMonExemplarFind(&all, "a", root);
+        e = ebpfMonExemplarFind(&all, "a", root, 10000);
         kept += e && strcmp(e->root, root) == 0;
     }
     testOk(kept > EBPFMON_EXEMPLARS * 9 / 10 && kept <= EBPFMON_EXEMPLARS && all.used == kept,

@@ -145,6 +145,101 @@ static void ended(void)
     target.gone = 0;
 }
 
+/* What "chain" hands over is taken out by the thread of "next", which the kernel tells just before it. */
+static void takes(struct ebpfMonChain chain, struct ebpfMonChain next)
+{
+    struct ebpfMonHandEvent ev = { .head = next.head, .what.by = { .begin = chain.begin, .tid = chain.head.tid } };
+
+    ev.what.by.root = catalogue->rec[chain.rootSlot - target.slot].addr;
+    ebpfMonHandedTaken(&ev);
+}
+
+static void isDone(struct ebpfMonChain chain)
+{
+    struct ebpfMonHandEvent ev = { .head = { .iocId = IOC }, .what.by = { .begin = chain.begin, .tid = chain.head.tid } };
+
+    ebpfMonTracesDone(&ev);
+}
+
+static struct ebpfMonPutEvent putOf(uint32_t tid, uint64_t at, uint64_t id, uint32_t record);
+
+static void handedOver(void)
+{
+    struct ebpfMonPutEvent put;
+    struct ebpfMonChain a, b, c;
+
+    setUp(20);
+    a = chainOf(1, 1000 * MS, 0, UINT32_MAX);
+    a.gave = 2;
+    give(a, 1);
+    testOk(!heard.count && open == 1, "it waits for what it handed over");
+    b = chainOf(2, 1010 * MS, 7, UINT32_MAX);
+    takes(a, b);
+    give(b, 1);
+    c = chainOf(2, 1012 * MS, 8, UINT32_MAX);
+    takes(a, c);
+    give(c, 1);
+    isDone(a);
+    testOk(!heard.count && open == 1, "one of two is done");
+    give(chainOf(3, 1013 * MS, 9, UINT32_MAX), 1);
+    testOk(heard.count == 1 && heard.halves == 1, "another thread's chain is none of it");
+    isDone(a);
+    testOk(heard.count == 2 && heard.halves == 3 && heard.begin == a.begin && !heard.cut && !open,
+           "complete when all is done: a callback can make several chains, or none");
+
+    setUp(20);
+    a.gave = 1;
+    isDone(a);
+    give(a, 1);
+    testOk(heard.count == 1 && !heard.cut, "what was done before the chain's end is not waited for");
+    give(a, 1);
+    testOk(heard.count == 1 && open == 1, "and counts once");
+    ebpfMonTracesTick(1001 * MS + BUSY_NS, 0);
+    testOk(heard.count == 2 && heard.cut, "what is never done is told as incomplete");
+
+    setUp(20);
+    b = chainOf(2, 1000 * MS, 7, UINT32_MAX);
+    b.flags = EBPFMON_CHAIN_EARLY;
+    b.gave = 1;
+    takes(a, b);
+    give(b, 1);
+    testOk(!heard.count && open == 1 && early == 1, "what ends before the chain that it comes from waits for that");
+    isDone(a);
+    give(a, 1);
+    testOk(!heard.count && open == 1 && !early, "and is a part of it then,");
+    isDone(b);
+    testOk(heard.count == 1 && heard.halves == 2 && heard.begin == a.begin && !heard.cut, "with what it left itself");
+    takes(a, b);
+    give(b, 1);
+    ebpfMonTracesTick(1001 * MS + BUSY_NS, 0);
+    testOk(heard.count == 2 && heard.cut && !early, "or is told alone, if that never comes");
+
+    setUp(20);
+    give(a, 1);
+    b = chainOf(2, 1010 * MS, 7, UINT32_MAX);
+    takes(a, b);
+    put = putOf(2, 1010 * MS + 5, 90, 7);
+    put.who.isCA = 1;
+    ebpfMonLastPutSeen(&put, "");
+    give(b, 1);
+    testOk(!heard.count && open == 2, "a client's put that waited for a busy record is its own");
+    ebpfMonTracesTick(0, 1);
+
+    setUp(20);
+    give(a, 1);
+    c = a;
+    for (unsigned i = 0; i < HALVES_MAX + 10; i++) {
+        b = chainOf(2, (5000 + i) * MS, 7, UINT32_MAX);
+        b.gave = 1;
+        takes(c, b);
+        give(b, 1);
+        isDone(c);
+        c = b;
+    }
+    testOk(heard.count == 1 && heard.halves == HALVES_MAX && heard.cut && open == 1,
+           "what keeps itself going becomes several traces");
+}
+
 static struct ebpfMonPutEvent putOf(uint32_t tid, uint64_t at, uint64_t id, uint32_t record)
 {
     return (struct ebpfMonPutEvent){
@@ -161,7 +256,7 @@ static void putsOf(void)
 
     setUp(20);
     ev = putOf(3, 1000 * MS + 5, 77, 4);
-    ebpfMonTracesPutSeen(&ev);
+    ebpfMonLastPutSeen(&ev, "");
     give(chainOf(3, 1000 * MS, 4, UINT32_MAX), 1);
     testOk(!heard.count && wanted == 1, "it waits for its put");
     ebpfMonTracesPutDone(IOC, 3, 76, &put, &key);
@@ -171,22 +266,38 @@ static void putsOf(void)
     testOk1(heard.count == 1 && heard.hasPut && !wanted);
 
     ev = putOf(3, 2000 * MS + 5, 78, 4);
-    ebpfMonTracesPutSeen(&ev);
+    ebpfMonLastPutSeen(&ev, "");
     ebpfMonTracesPutDone(IOC, 3, 78, &put, &key);
     give(chainOf(3, 2000 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 2 && heard.hasPut, "a put that was published before");
     give(chainOf(3, 2010 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 3 && !heard.hasPut, "the next chain is not its");
     ev = putOf(3, 3000 * MS + 5, 79, 5);
-    ebpfMonTracesPutSeen(&ev);
+    ebpfMonLastPutSeen(&ev, "");
     give(chainOf(3, 3000 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 4 && !heard.hasPut, "nor one of another record");
 
     ev = putOf(3, 4000 * MS + 5, 80, 4);
-    ebpfMonTracesPutSeen(&ev);
+    ebpfMonLastPutSeen(&ev, "");
     give(chainOf(3, 4000 * MS, 4, UINT32_MAX), 1);
     ebpfMonTracesTick(4001 * MS + PUT_NS + 1, 0);
     testOk(heard.count == 5 && !heard.hasPut && !wanted, "one that never comes");
+
+    exports = 1;
+    ev = putOf(3, 5000 * MS + 5, 81, 4);
+    ebpfMonLastPutSeen(&ev, "");
+    give(chainOf(3, 5000 * MS, 4, UINT32_MAX), 1);
+    ev = putOf(4, 5002 * MS + 5, 82, 5);
+    ebpfMonLastPutSeen(&ev, "");
+    give(chainOf(4, 5002 * MS, 5, UINT32_MAX), 1);
+    put.linkChain = (ebpfMonChainId){ .iocId = IOC, .tid = 3, .begin = 5000 * MS };
+    ebpfMonTracesPutDone(IOC, 4, 82, &put, &key);
+    ebpfMonTracesTick(5003 * MS, 0);
+    testOk(heard.count == 5 && open == 2, "whose trace it is depends on a put that its sender waits for");
+    memset(&put, 0, sizeof(put));
+    ebpfMonTracesPutDone(IOC, 3, 81, &put, &key);
+    ebpfMonTracesTick(5004 * MS + SENDER_NS, 0);
+    testOk(heard.count == 7 && !open, "then both are told");
 }
 
 /* The monitor read the IOC's records anew: an index of before is another record now, or none. */
@@ -247,32 +358,70 @@ static ebpfMonCaLink linkOf(uint32_t pid, const char *name, const char *channel,
     return l;
 }
 
+/* The message that this chain's value went out as; 0: none that is known. */
+static uint32_t messageOf(uint64_t begin)
+{
+    ebpfMonSend list[2];
+    ebpfMonChainId chain = { IOC, 1, begin };
+
+    return ebpfMonSendsOf(&chain, list, 2) == 1 && list[0].seen && list[0].isMessage ? list[0].seq : 0;
+}
+
+static void writes(uint32_t pid, const char *link, const char *channel, uint64_t at)
+{
+    ebpfMonCaLink l = linkOf(pid, link, channel, at);
+
+    ebpfMonSendsAdd(&l);
+}
+
+static void messages(void)
+{
+    struct ebpfMonPeer peer = { .addr = 1 };
+
+    ebpfMonSendsOut(60, "pv", &peer, 1, 901 * MS);
+    ebpfMonSendsOut(60, "", &peer, 2, 911 * MS);
+    writes(60, "a.OUT", "pv", 900 * MS);
+    ebpfMonSendsLooked(905 * MS);
+    writes(60, "a.OUT", "pv", 910 * MS);
+    ebpfMonSendsLooked(911 * MS);
+    testOk(messageOf(900 * MS) == 1 && !messageOf(910 * MS), "packets are looked up when the inside has come as far");
+    writes(60, "a.OUT", "pv", 912 * MS);
+    ebpfMonSendsLooked(920 * MS);
+    testOk(messageOf(910 * MS) == 2 && !messageOf(912 * MS),
+           "a message is of the chain that wrote before it, not of a later one; by a name that is not known too");
+    writes(60, "a.OUT", "pv", 930 * MS);
+    ebpfMonSendsOut(61, "pv", &peer, 3, 931 * MS);
+    ebpfMonSendsOut(60, "other", &peer, 4, 931 * MS);
+    ebpfMonSendsLooked(932 * MS);
+    testOk(!messageOf(912 * MS) && !messageOf(930 * MS), "another process's, or to another PV, is not");
+    writes(60, "b.OUT", "other", 940 * MS);
+    ebpfMonSendsOut(60, "", &peer, 5, 941 * MS);
+    ebpfMonSendsLooked(942 * MS);
+    testOk(!messageOf(930 * MS) && !messageOf(940 * MS), "of two links it may be either's");
+    ebpfMonSendsOut(60, "pv", &peer, 6, 950 * MS);
+    ebpfMonSendsOut(60, "pv", &peer, 7, 951 * MS);
+    ebpfMonSendsLooked(960 * MS);
+    testOk(messageOf(930 * MS) == 6 && !messageOf(912 * MS), "of two values of a link the last one goes out");
+    for (uint32_t i = 0; i <= 512; i++)
+        ebpfMonSendsOut(60, "other", &peer, 100 + i, 970 * MS);
+    ebpfMonSendsLooked(980 * MS);
+    testOk(messageOf(940 * MS) == 101, "as many messages wait as there is room for");
+}
+
 static void sent(void)
 {
     struct ebpfMonPeer peer = { .addr = 1 };
-    ebpfMonSend s, list[2];
-    ebpfMonCaLink l;
 
     setUp(20);
     exports = 1;
-    for (unsigned i = 0; i < 3; i++) {
-        l = linkOf(50, "a.OUT", "pv", (1000 + 10 * i) * MS);
-        ebpfMonSendsAdd(&l);
-    }
-    testOk(ebpfMonSendsAt(50, "pv", 1015 * MS, &s) && s.chain.begin == 1010 * MS,
-           "a message is of the chain that wrote before it, not of a later one");
-    testOk(ebpfMonSendsAt(50, "", 1015 * MS, &s) && s.chain.begin == 1010 * MS, "by a name that is not known too");
-    testOk1(!ebpfMonSendsAt(51, "pv", 1015 * MS, &s) && !ebpfMonSendsAt(50, "other", 1015 * MS, &s));
-    l = linkOf(50, "b.OUT", "other", 1012 * MS);
-    ebpfMonSendsAdd(&l);
-    testOk(!ebpfMonSendsAt(50, "", 1015 * MS, &s), "of two links it may be either's");
-
+    writes(50, "a.OUT", "pv", 1010 * MS);
+    writes(50, "a.OUT", "pv", 1020 * MS);
     give(chainOf(1, 1010 * MS, 0, UINT32_MAX), 1);
     testOk(!heard.count && open == 1, "it waits for its message");
     ebpfMonSendsMessage(&(ebpfMonChainId){ IOC, 1, 1010 * MS }, "a.OUT", &peer, 5, 1016 * MS, 0);
     ebpfMonTracesTick(1017 * MS, 0);
     testOk(heard.count == 1, "which is seen");
-    testOk1(ebpfMonSendsOf(&(ebpfMonChainId){ IOC, 1, 1010 * MS }, list, 2) == 1 && list[0].seen && list[0].seq == 5);
+    testOk1(messageOf(1010 * MS) == 5);
     give(chainOf(1, 1020 * MS, 0, UINT32_MAX), 1);
     ebpfMonTracesTick(1021 * MS + SEND_NS + 1, 0);
     testOk(heard.count == 2, "or is not");
@@ -280,12 +429,14 @@ static void sent(void)
 
 MAIN(testTraces)
 {
-    testPlan(30);
+    testPlan(47);
     halves();
+    handedOver();
     ended();
     putsOf();
     readAnew();
     bounds();
+    messages();
     sent();
     setUp(1);
     return testDone();

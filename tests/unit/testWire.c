@@ -317,6 +317,67 @@ static void testWrongGuess(void)
     bytesFree(&b);
 }
 
+/* --- ended, and once more ---------------------------------------------------------------------------- */
+
+static void session(ebpfMonWire *w, talk *k, unsigned puts, int byReset)
+{
+    bytes b = { 0 };
+
+    shake(w, k);
+    add32(&b, 0); /* VERSION */
+    add32(&b, 13);
+    add32(&b, 0);
+    add32(&b, 0);
+    for (unsigned i = 0; i < puts; i++)
+        put(&b, 7, i, i);
+    say(w, k, 0, b.p, b.len);
+    if (byReset)
+        sendAt(w, k, 0, k->seq[0], RST | ACK, NULL, 0, 0);
+    else
+        bye(w, k);
+    bytesFree(&b);
+}
+
+/* The other namespace's copies of a connection come after its end. */
+static void testEnded(void)
+{
+    eventLog log = { 0 };
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+    talk k = talkNew(45000, 5064), copy, later;
+
+    for (int byReset = 0; byReset < 2; byReset++) {
+        copy = k;
+        session(w, &k, 5, byReset);
+        session(w, &copy, 5, byReset);
+        testOk(log.count[ebpfMonWirePut] == 5 * (1u + (unsigned)byReset) &&
+            log.count[ebpfMonWireOpened] == 1u + (unsigned)byReset, "copies are not heard, after a %s",
+            byReset ? "RST" : "FIN");
+        k.seq[0] += 100000;
+        k.seq[1] += 100000;
+        k.time += MS;
+    }
+    copy = k;
+    session(w, &k, 3, 1);
+    later = k;
+    later.seq[0] = copy.seq[0] - 1000; /* before those of the one before, if it likes */
+    shake(w, &later);
+    session(w, &copy, 3, 1);
+    testOk(log.count[ebpfMonWirePut] == 13 && log.count[ebpfMonWireClosed] == 3, "nor while there is the next one");
+    later.seq[0]--;
+    later.seq[1]--;
+    session(w, &later, 4, 0);
+    testOk(log.count[ebpfMonWirePut] == 17 && log.count[ebpfMonWireGap] == 0, "which is heard");
+    copy.seq[0] = k.seq[0] - 3 * 24 - 17;
+    copy.seq[1] = k.seq[1] - 1;
+    copy.time = later.time + 2000 * MS;
+    session(w, &copy, 3, 0);
+    testOk(log.count[ebpfMonWirePut] == 20, "and later on any");
+    ebpfMonWireTick(w, UINT64_MAX);
+    testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
+    ebpfMonWireFree(w);
+    logClear(&log);
+}
+
 /* --- a PVA name server ------------------------------------------------------------------------------- */
 
 static void testNameServer(void)
@@ -528,6 +589,7 @@ MAIN(testWire)
     testOverlap();
     testMiddle(t, n);
     testWrongGuess();
+    testEnded();
     testNameServer();
     testForeign();
     testPacket();

@@ -6,6 +6,9 @@
         client = link.run_in(link.a, ["caput", …])        # a Popen; ended with the link at the latest
         link.counts()                                     # {"forwarded": …, "dropped": …, …}
 
+With nat=True there is a translator in between (translate.py): what a sends to natB comes to b as from natA, with other
+ports; what it sends to movedB as from movedA, with other TCP sequence numbers too. addrB stays what it was.
+
 What netem does where the kernel has it. A third namespace holds the other ends of both interfaces and a process (this
 file, run as a program) that carries each frame from one to the other. Segmentation and checksum offload are off: what
 goes over the link are frames as on a cable, and losing one loses one segment. The faults are drawn from a generator
@@ -40,6 +43,7 @@ def ip(*args):
     done = subprocess.run(["ip", *args], check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"ip {' '.join(args)}: {done.stderr.strip()}")
+    return done.stdout
 
 
 def in_namespace(name, argv):
@@ -58,9 +62,12 @@ def remove_left():
 class BadLink:
     numbers = itertools.count()
     addrA, addrB = "192.0.2.1", "192.0.2.2"  # RFC 5737: never anybody's
+    natA, natB, movedA, movedB = "192.0.2.101", "192.0.2.102", "192.0.2.103", "192.0.2.104"
+    moved_first = 0xffffff00  # the first one as b sees it: past 2**32 after some messages of CA
 
-    def __init__(self, loss=0.0, reorder=0.0, dup=0.0, seed=1, mtu=1500):
+    def __init__(self, loss=0.0, reorder=0.0, dup=0.0, seed=1, mtu=1500, nat=False):
         self.faults = ["--loss", loss, "--reorder", reorder, "--dup", dup, "--seed", seed]
+        self.nat = nat
         self.mtu = mtu
         base = f"{PREFIX}-{os.getpid()}-{next(self.numbers)}"
         self.a, self.b, self.middle = (f"{base}-{end}" for end in "abc")
@@ -81,7 +88,9 @@ class BadLink:
                 self._python(name, "--no-offload", INTERFACE).communicate()
                 ip("-n", name, "link", "set", INTERFACE, "up")
                 ip("-n", self.middle, "link", "set", end, "up")
-            self._forwarder = self._python(self.middle, *self.faults)
+            if self.nat:
+                self._neighbours()
+            self._forwarder = self._python(self.middle, *self.faults, *self._rules())
             if self._forwarder.stdout.readline() != "ready\n":
                 raise RuntimeError("the link does not begin to forward")
         except BaseException:
@@ -101,6 +110,19 @@ class BadLink:
         for name in self._made:
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
         self._made.clear()
+
+    def _rules(self):
+        for outward, inward, first in ((self.natB, self.natA, ""), (self.movedB, self.movedA, self.moved_first)):
+            if self.nat:
+                yield f"--nat={self.addrA},{outward},{inward},{self.addrB},{first}"
+
+    def _neighbours(self):
+        """Nobody answers for the translator's addresses: they lead to the other end."""
+        for name, other, addresses in ((self.a, self.b, (self.natB, self.movedB)),
+                                       (self.b, self.a, (self.natA, self.movedA))):
+            mac = json.loads(ip("-n", other, "-j", "link", "show", INTERFACE))[0]["address"]
+            for address in addresses:
+                ip("-n", name, "neigh", "add", address, "lladdr", mac, "dev", INTERFACE, "nud", "permanent")
 
     def _python(self, name, *args):
         return subprocess.Popen(in_namespace(name, [sys.executable, "-B", __file__, *args]), text=True,
@@ -148,8 +170,9 @@ def packet_socket(interface):
 
 
 class Direction:
-    def __init__(self, source, sink, faults, seed, counts):
+    def __init__(self, source, sink, faults, seed, counts, translations):
         self.source, self.sink, self.faults, self.counts = source, sink, faults, counts
+        self.translations = translations
         self.random = random.Random(seed)
         self.held = collections.deque()  # [frames that may still overtake, latest time, frame]
 
@@ -166,6 +189,8 @@ class Direction:
         if struct.unpack_from("!H", frame, 12)[0] != ETH_P_IP:
             self.send(frame)
             return
+        for translate in self.translations:
+            frame = translate(frame)
         lost, twice, late = (self.random.random() < p for p in self.faults)
         if lost:
             self.counts["dropped"] += 1
@@ -205,7 +230,8 @@ def forward(args):
     a, b = packet_socket("linkA"), packet_socket("linkB")
     counts = {"forwarded": 0, "dropped": 0, "duplicated": 0, "reordered": 0}
     faults = (args.loss, args.dup, args.reorder)
-    ways = [Direction(a, b, faults, 2 * args.seed, counts), Direction(b, a, faults, 2 * args.seed + 1, counts)]
+    ways = [Direction(a, b, faults, 2 * args.seed, counts, [t.out for t in args.nat]),
+            Direction(b, a, faults, 2 * args.seed + 1, counts, [t.back for t in args.nat])]
     print("ready", flush=True)
     while True:
         waits = [w for w in (way.release() for way in ways) if w is not None]
@@ -216,7 +242,13 @@ def forward(args):
         if sys.stdin in ready:
             if not sys.stdin.readline():
                 return
-            print(json.dumps(counts), flush=True)
+            print(json.dumps({**counts, "translated": sum(t.translated for t in args.nat)}), flush=True)
+
+
+def rule(text):
+    from translate import Translator  # it lies beside this program; the tests have it in a package
+    *addresses, first = text.split(",")
+    return Translator(*addresses, int(first) if first else None)
 
 
 def main():
@@ -225,6 +257,7 @@ def main():
     for fault in ("loss", "reorder", "dup"):
         arguments.add_argument(f"--{fault}", type=float, default=0)
     arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--nat", type=rule, action="append", default=[])
     args = arguments.parse_args()
     if args.no_offload:
         no_offload(args.no_offload)

@@ -58,18 +58,20 @@ class Rotel:
         return found[-1] if found else []
 
     def spans(self):
-        """All spans: service, trace, id, parent ("": none), name, kind, start and end in ns, attributes."""
-        found, service, span = [], "", None
+        """All spans: service, host, trace, id, parent ("": none), name, kind, start and end in ns, attributes."""
+        found, service, host, span = [], "", "", None
         for line in list(self.process.lines):
             if line.startswith("ResourceSpans #"):
-                service, span = "", None
+                service, host, span = "", "", None
             elif re.match(r"Span #\d", line):
-                found.append(span := {"service": service, "attributes": {}, "links": []})
+                found.append(span := {"service": service, "host": host, "attributes": {}, "links": []})
             elif m := re.match(r" +-> ([\w.]+): (Str|Int|Double|Bool)\((.*)\)$", line):
                 if span is not None:
                     span["attributes"][m[1]] = m[3]
                 elif m[1] == "service.name":
                     service = m[3]
+                elif m[1] == "host.name":
+                    host = m[3]
             elif span is not None and (m := re.match(r" {4}(Trace ID|Parent ID|ID|Name|Kind) +: (.*)$", line)):
                 span[{"Trace ID": "trace", "Parent ID": "parent"}.get(m[1], m[1].lower())] = m[2]
             elif span is not None and (m := re.match(r"(Start|End) time: (\d+)$", line)):

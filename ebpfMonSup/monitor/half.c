@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "monitor/cpSource.h"
+#include "monitor/half.h"
+
+static int byTime(const void *a, const void *b)
+{
+    const struct ebpfMonChainRec *x = a, *y = b;
+    int64_t tx = ebpfMonStampNs(x->time), ty = ebpfMonStampNs(y->time);
+
+    return tx < ty ? -1 : tx > ty;
+}
+
+ebpfMonChainId ebpfMonHalfId(const ebpfMonHalf *half)
+{
+    return (ebpfMonChainId){
+        .iocId = half->chain.head.iocId, .tid = half->chain.head.tid, .begin = half->chain.begin,
+    };
+}
+
+ebpfMonChainId ebpfMonBegunBy(const ebpfMonHalf *half)
+{
+    return (ebpfMonChainId){
+        .iocId = half->chain.head.iocId, .tid = half->chain.causeTid, .begin = half->chain.causeBegin,
+    };
+}
+
+ebpfMonHalf *ebpfMonHalfNew(const ebpfMonTarget *t, const struct ebpfMonChain *chain,
+                            const struct ebpfMonChainRec *rec, uint32_t count)
+{
+    ebpfMonHalf *half = malloc(sizeof(*half) + count * sizeof(*rec));
+    uint32_t n = 0;
+
+    if (!half)
+        return NULL;
+    half->next = NULL;
+    half->chain = *chain;
+    half->chain.rootSlot -= t->slot;
+    half->chain.outer = chain->outer && chain->outer - 1 - t->slot < t->cat->count ? chain->outer - t->slot : 0;
+    for (unsigned i = 0; i < EBPFMON_ASYNC; i++) {
+        uint32_t index = chain->async[i] - 1 - t->slot;
+
+        half->chain.async[i] = chain->async[i] && index < t->cat->count ? index + 1 : 0;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (rec[i].slot - t->slot < t->cat->count) {
+            half->rec[n] = rec[i];
+            half->rec[n++].slot -= t->slot;
+        }
+    half->count = n;
+    qsort(half->rec, n, sizeof(half->rec[0]), byTime);
+    memset(&half->by, 0, sizeof(half->by));
+    half->byRoot = 0;
+    half->delay = 0;
+    return half;
+}
+
+void ebpfMonHalfOrigin(const ebpfMonTarget *t, ebpfMonHalf *half, const struct ebpfMonHanded *from)
+{
+    long root = ebpfMonCatalogueFindAddr(t->cat, from->by.root);
+
+    half->by = (ebpfMonChainId){ .iocId = t->iocId, .tid = from->by.tid, .begin = from->by.begin };
+    half->byRoot = root >= 0 ? (uint32_t)root + 1 : 0;
+    half->delay = from->delay;
+}
+
+void ebpfMonHalfNote(const ebpfMonHalf *half)
+{
+    ebpfMonChainId id = ebpfMonHalfId(half);
+
+    for (uint32_t i = 0; i < half->count; i++)
+        ebpfMonCpNote(&id, half->chain.rootSlot, i, half->rec[i].slot, half->rec[i].time);
+}

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a chain leaves to other threads belongs to it: callbacks, scanOnce, events, delays, and what CP links make of it."""
+import re
+import subprocess
+
+import pytest
+from harness import db, env
+from harness.traces import traced
+from harness.wait import until
+
+DATABASE = "".join([
+    db.READY,
+    # an event, for two records with different lock sets
+    db.counter("FIRE", FLNK="$(P)EVENT"), db.record("event", "EVENT", VAL="fired"),
+    db.counter("HEARD1", SCAN="Event", EVNT="fired", FLNK="$(P)HEARD1B"), db.counter("HEARD1B"),
+    db.counter("HEARD2", SCAN="Event", EVNT="fired"),
+    db.counter("TELL", FLNK="$(P)TELLING"), db.record("event", "TELLING", VAL="told"),
+    db.out_counter("WRITE", SCAN="Event", EVNT="told", OUT="$(P)WRITTEN PP"), db.record("ao", "WRITTEN"),
+    # routines that give records to a callback's thread, and to scanOnce's
+    'record(calc, "$(P)GIVE") { field(CALC, "VAL+1") field(FLNK, "$(P)GIVE1") }\n'
+    'record(aSub, "$(P)GIVE1") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)BACK"])'
+    ' field(FLNK, "$(P)GIVE2") }\n'
+    'record(aSub, "$(P)GIVE2") { field(SNAM, "processOnce") field(FTA, "STRING") field(INPA, ["$(P)ONCE"]) }\n',
+    db.counter("BACK", FLNK="$(P)BACK2"), db.counter("BACK2"), db.counter("ONCE"),
+    # a pulse: it goes on a while after its chain
+    db.counter("PULSE", FLNK="$(P)SWITCH"),
+    db.record("bo", "SWITCH", DOL="1", OMSL="closed_loop", HIGH="0.2", FLNK="$(P)SWITCHED"), db.counter("SWITCHED"),
+    # busy when it is to process again
+    db.counter("WORK", FLNK="$(P)SLOWLY"), db.out_counter("SLOWLY", ODLY="0.5", FLNK="$(P)WORKED"), db.counter("WORKED"),
+    # a callback that ends before the chain it comes from
+    'record(aSub, "$(P)LONG") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)QUICK"])'
+    ' field(FLNK, "$(P)LONG2") }\n'
+    'record(aSub, "$(P)LONG2") { field(SNAM, "sleepFor") field(FTA, "DOUBLE") field(INPA, "30000") field(FTVA, "DOUBLE") }\n',
+    db.counter("QUICK"),
+    # the same the other way round: it begins when the slow part is over
+    'record(aSub, "$(P)LATE") { field(SNAM, "sleepFor") field(FTA, "DOUBLE") field(INPA, "30000") field(FTVA, "DOUBLE")'
+    ' field(FLNK, "$(P)LATE2") }\n'
+    'record(aSub, "$(P)LATE2") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)AFTER"]) }\n',
+    db.counter("AFTER"),
+    # CP links: which of two, and what its chain began with
+    db.counter("FROM", FLNK="$(P)SEEN"), db.counter("SEEN"), db.counter("OTHER"),
+    db.record("calc", "WATCH", CALC="VAL+1", INPA="$(P)SEEN CP", INPB="$(P)OTHER CP"),
+    # it hands itself over, and on, and on
+    'record(aSub, "$(P)AGAIN") { field(SNAM, "processOnce") field(FTA, "STRING") field(INPA, "$(P)SELF") field(SDIS, "$(P)STOP") }\n'
+    'record(stringin, "$(P)SELF") { field(VAL, "$(P)AGAIN") field(PINI, "YES") }\n'
+    'record(longout, "$(P)STOP") { field(VAL, "1") }\n',
+])
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(DATABASE, kind="latencyIoc").start()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc):
+    m = module_monitor().start()
+    m.wait_ioc(ioc)
+    m.set_filter(LEVEL="trace")
+    until(lambda: m.iocs()[ioc.pid][3] == "trace", 20, "level trace")
+    return m
+
+
+def tree(lines):
+    """(depth, link, record) of each line of the tree."""
+    found = [re.match(r" +(?:[\d.-]+) us ( +)(?:(\S+(?: Intr)?) > )?(\S+) \(", line) for line in lines[1:]]
+    return [(len(m[1]) // 2, m[2] or "", m[3]) for m in found if m]
+
+
+def test_event(ioc, monitor):
+    p = ioc.prefix
+    ioc.put("FIRE.PROC", 1)
+    t = traced(monitor, p + "FIRE")
+    assert ", 5 records in 3 steps, by put by" in t[0], t
+    assert tree(t) == [(0, "", p + "FIRE"), (1, "FLNK", p + "EVENT"), (1, "Event", p + "HEARD1"),
+                       (2, "FLNK", p + "HEARD1B"), (1, "Event", p + "HEARD2")], t
+    assert re.search(r"^  cb\w+ on CPU .* after [\d.]+ us in the queue", "\n".join(t), re.M), t
+    assert not any("incomplete" in line for line in t), t
+
+
+def test_who_wrote(ioc, monitor):
+    """What a chain that was handed over writes is by whoever began the first one."""
+    p = ioc.prefix
+
+    def written(by):
+        return re.search(rf" {p}WRITTEN .*link {p}WRITE.OUT, chain of {p}WRITE, Event, chain of {p}TELL, {by}",
+                         monitor.lines("PUT_LOG"))
+
+    ioc.put("TELL.PROC", 1)
+    until(lambda: written("put by [^@ ]+@"), 10, lambda: monitor.lines("PUT_LOG")[:2000])
+    ioc.put("TELL.SCAN", ".5 second")
+    until(lambda: written("scan 0.5 second"), 10, lambda: monitor.lines("PUT_LOG")[:2000])
+    ioc.put("TELL.SCAN", "Passive")
+
+
+def test_callback_and_once(ioc, monitor):
+    p = ioc.prefix
+    ioc.put("GIVE.PROC", 1)
+    t = traced(monitor, p + "GIVE")
+    assert tree(t)[:3] == [(0, "", p + "GIVE"), (1, "FLNK", p + "GIVE1"), (2, "FLNK", p + "GIVE2")], t
+    assert sorted(tree(t)[3:]) == sorted([(1, "callback", p + "BACK"), (2, "FLNK", p + "BACK2"),
+                                          (1, "scanOnce", p + "ONCE")]), t
+    assert sum("in the queue" in line for line in t) == 2, t
+
+
+def test_pulse(ioc, monitor):
+    """HIGH of a bo: the record itself, some time later."""
+    p = ioc.prefix
+    ioc.put("PULSE.PROC", 1)
+    t = traced(monitor, p + "PULSE")
+    assert tree(t) == [(0, "", p + "PULSE"), (1, "FLNK", p + "SWITCH"), (2, "FLNK", p + "SWITCHED"),
+                       (2, "callback", p + "SWITCH"), (3, "FLNK", p + "SWITCHED")], t
+    assert " = 1" in t[2] and " = 0" in t[4], t
+    assert float(re.search(r"([\d.]+) ms later, in cb", t[4])[1]) == pytest.approx(200, abs=20), t
+
+
+def test_busy_when_put_to(ioc, monitor):
+    """A record that was put to while it was busy processes once more (RPRO)."""
+    p = ioc.prefix
+    ioc.put("WORK.PROC", 1, wait=False)
+    until(lambda: ioc.get("SLOWLY.PACT") == 1, 5, "it is busy")
+    ioc.put("SLOWLY.PROC", 1, wait=False)
+    t = traced(monitor, p + "WORK")
+    assert tree(t) == [(0, "", p + "WORK"), (1, "FLNK", p + "SLOWLY"), (2, "async", p + "SLOWLY"), (3, "FLNK", p + "WORKED"),
+                       (3, "scanOnce", p + "SLOWLY"), (4, "async", p + "SLOWLY"), (5, "FLNK", p + "WORKED")], t
+
+
+def test_done_before_its_chain(ioc, monitor):
+    p = ioc.prefix
+    ioc.put("LONG.PROC", 1)
+    t = traced(monitor, p + "LONG")
+    assert tree(t) == [(0, "", p + "LONG"), (1, "FLNK", p + "LONG2"), (1, "callback", p + "QUICK")], t
+    assert not any("incomplete" in line for line in t), t
+
+
+def test_put_callback(ioc, monitor):
+    """Its notification is a callback too: the trace comes without a wait."""
+    environ = {**env.os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
+    subprocess.run([env.BASE_BIN / "caput", "-w", "10", "-c", ioc.prefix + "ONCE.PROC", "1"], env=environ, check=True,
+                   capture_output=True, timeout=20)
+    t = traced(monitor, ioc.prefix + "ONCE", lambda t: "put by" in t[0], seconds=5)
+    assert tree(t) == [(0, "", ioc.prefix + "ONCE")] and len(t) == 3, t
+
+
+def test_cp_links(ioc, monitor):
+    p = ioc.prefix
+    ioc.put("FROM.PROC", 1)
+    t = traced(monitor, p + "WATCH", lambda t: "SEEN" in t[0])
+    assert t[0].endswith(f"by CP link from {p}SEEN, chain of {p}FROM"), t
+    ioc.put("OTHER.PROC", 1)
+    t = traced(monitor, p + "WATCH", lambda t: "OTHER" in t[0])
+    assert t[0].endswith(f"by CP link from {p}OTHER"), t
+
+
+def test_without_an_end(ioc, monitor):
+    """It becomes several traces, each of which says where it comes from."""
+    p = ioc.prefix
+    ioc.put("STOP", 0)
+    try:
+        ioc.put("AGAIN.PROC", 1, wait=False)
+        t = traced(monitor, p + "AGAIN", lambda t: "by scanOnce, asked for" in t[0])
+    finally:
+        ioc.put("STOP", 1)
+    assert " in 64 steps, " in t[0] and t[0].endswith(f"by scanOnce, asked for in the chain of {p}AGAIN"), t
+    assert "  incomplete: not all that belongs to it was kept" in t, t
+
+
+def test_slow_ones_alone(ioc, monitor):
+    """What a slow chain hands over is kept with it, however fast that is."""
+    p = ioc.prefix
+    monitor.set_filter(LEVEL="chains", SLOW=20000)
+    try:
+        until(lambda: monitor.iocs()[ioc.pid][3] == "chains", 20, "level chains")
+        ioc.put("LATE.PROC", 1)
+        t = traced(monitor, p + "LATE")
+        assert tree(t) == [(0, "", p + "LATE"), (1, "FLNK", p + "LATE2"), (1, "callback", p + "AFTER")], t
+        count = monitor.get("CHAIN_SLOW_CNT")
+        ioc.put("GIVE.PROC", 1)
+        ioc.put("LATE.PROC", 1)
+        until(lambda: monitor.get("CHAIN_SLOW_CNT") > count, 10, "the slow one")
+        assert monitor.get("CHAIN_SLOW_CNT") == count + 1
+    finally:
+        monitor.set_filter(LEVEL="trace", SLOW=10000)
