@@ -3,7 +3,7 @@
 # ebpfMon on other kernels, each in an emulated machine (tests/kernels/run.py). Installs what is missing first. Not part
 # of make check: it fetches 100 MB and takes some minutes a kernel.
 #
-#   tools/kernels.sh [SUITE...]    e.g. bookworm-security
+#   tools/kernels.sh [-v] [-s] [SUITE...]    -s: only whether it starts; SUITE: e.g. bookworm-security
 set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 

@@ -56,14 +56,20 @@ def puts(c, known):
     c.has("put: by PVA", "PUT_LOG", r"P:SET .*7\.5 by " + (r"root@\S+ pvput\[\d+\] \(PVA 127" if known else ""))
 
 
-def check(said):
+def check(said, start_only):
     c = Checks(said)
     late = [k for k in said if k.startswith("late")]
     c.add("nothing took too long", not late and "done" in said, late or "it did not come to its end")
     if version(said) >= (5, 17):
-        full(c)
+        c.has("state", "STATE", "^Running$")
+        if not start_only:
+            full(c)
     else:
-        puts_only(c)
+        c.has("state", "STATE", "^Degraded$")
+        c.has("it says why", "STATE_MSG",
+              r"puts only, nothing is counted: kernel 5\.\d+\S* has no bpf_loop, 5\.17 or later does")
+        if not start_only:
+            puts_only(c)
     c.has("state in the end", "end STATE", "^(Running|Degraded)$")
     c.has("nothing is lost", "end LOST_CNT", r"^0$")
     c.has("packets are read", "end WIRE_STATE", "^On$")
@@ -76,7 +82,6 @@ def check(said):
 
 
 def full(c):
-    c.has("state", "STATE", "^Running$")
     c.has("IOCs", "IOC_NAMES", "machine", "pva")
     c.same("level trace", "before", "after")
     puts(c, known=True)
@@ -106,9 +111,6 @@ def full(c):
 
 
 def puts_only(c):
-    c.has("state", "STATE", "^Degraded$")
-    c.has("it says why", "STATE_MSG",
-          r"puts only, nothing is counted: kernel 5\.\d+\S* has no bpf_loop, 5\.17 or later does")
     c.has("levels", "IOC_LEVELS", r"puts\|puts")
     puts(c, known=False)
     before, after = table(c.said, "counted before"), table(c.said, "counted after")
