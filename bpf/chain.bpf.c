@@ -245,29 +245,17 @@ static __always_inline int wholeStretch(struct walk *w, struct ebpfMonRecState *
 
 /* Compares one record's time stamp with the last seen. An asynchronous record may move its time stamp
  * when it begins (output records do, so that TSEL readers see it) and again when it completes: the
- * processing counts when PACT is clear again. */
-static long look(__u32 i, struct walk *w)
+ * processing counts when PACT is clear again. "n" is its place in the closure. */
+static __always_inline void judge(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n, struct window *win)
 {
-    struct ebpfMonRecState *st;
-    struct window win;
-    __u32 n = w->next, before = w->pactBefore, entry, slot, ahead;
+    __u32 before = w->pactBefore, slot = EBPFMON_ENTRY_SLOT(entry), ahead = EBPFMON_ENTRY_AHEAD(entry);
     int changed;
 
-    if (n >= w->len || !closureEntry(w->first + n, &entry))
-        return 1;
-    w->next = n + 1;
-    slot = EBPFMON_ENTRY_SLOT(entry);
-    ahead = EBPFMON_ENTRY_AHEAD(entry);
-    st = bpf_map_lookup_elem(&recState, &slot);
-    if (!st || !st->addr)
-        return 0;
-    if (before >= WINDOW_TIME || readWindow(&win, st->addr, w->time)) {
-        countLost(EBPFMON_LOST_FAULT);
-        return 0;
-    }
+    if (before >= WINDOW_TIME)
+        return;
     w->looked++;
     /* Whoever set PACT holds the lock until its own look: so the first look that finds it set is that chain's. */
-    if (!win.before[before]) {
+    if (!win->before[before]) {
         st->noted = 0;
     } else if (!st->noted) {
         st->noted = EBPFMON_NOTED_BUSY; /* whatever "causes" has is of an earlier processing */
@@ -277,26 +265,69 @@ static long look(__u32 i, struct walk *w)
             w->left.async[k] = w->left.async[k - 1];
         w->left.async[0] = slot + 1;
     }
-    changed = isLater(st, slot, win.time);
+    changed = isLater(st, slot, win->time);
     if (!st->seen || (!changed && !st->pending)) {
-        st->time = win.time;
+        st->time = win->time;
         st->seen = 1;
         if (ahead && !w->many && n + ahead < w->len)
             w->next = n + ahead; /* nor did those that only it could have processed */
-        return 0;
+        return;
     }
-    st->time = win.time;
-    if (win.before[before]) { /* PACT */
+    st->time = win->time;
+    if (win->before[before]) { /* PACT */
         if (changed)
             st->pending = 1;
-        return 0;
+        return;
     }
     st->pending = 0;
-    if (ahead && !w->many && n >= w->end && n + ahead < w->len && wholeStretch(w, st, entry, n, &win))
-        return 0;
+    if (ahead && !w->many && n >= w->end && n + ahead < w->len && wholeStretch(w, st, entry, n, win))
+        return;
     st->count++;
     st->stamp = w->stamp;
     w->counted++;
+}
+
+static long look(__u32 i, struct walk *w)
+{
+    struct ebpfMonRecState *st;
+    struct window win;
+    __u32 n = w->next, entry, slot;
+
+    if (n >= w->len || !closureEntry(w->first + n, &entry))
+        return 1;
+    w->next = n + 1;
+    slot = EBPFMON_ENTRY_SLOT(entry);
+    st = bpf_map_lookup_elem(&recState, &slot);
+    if (!st || !st->addr)
+        return 0;
+    if (readWindow(&win, st->addr, w->time))
+        countLost(EBPFMON_LOST_FAULT);
+    else
+        judge(w, st, entry, n, &win);
+    return 0;
+}
+
+/* The root's own look tells whether there is a chain; if it is one record, that was it. 0: there is nothing to walk.
+ * Global as ebpfmon_note_cause is; and the stack of its caller has no room for it. */
+__attribute__((noinline)) int ebpfmon_look_at_root(struct walk *w, __u32 slot, __u32 evenUnchanged)
+{
+    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
+    struct window win;
+    __u32 before;
+
+    if (!w || !st || !st->addr)
+        return 0;
+    before = w->pactBefore;
+    if (before >= WINDOW_TIME || readWindow(&win, st->addr, w->time)) {
+        countLost(EBPFMON_LOST_FAULT);
+        return 0;
+    }
+    /* a read or a plain put; a record that is busy may be a seq in the middle of its links */
+    if (!evenUnchanged && st->seen && win.time == st->time && !st->pending && !win.before[before])
+        return 0;
+    if (w->len > 1)
+        return 1;
+    judge(w, st, EBPFMON_ENTRY(slot, 0, 0), 0, &win);
     return 0;
 }
 
@@ -309,8 +340,41 @@ struct emit {
     __u32 through; /* before this one all belong to a stretch that was passed as a whole */
     __u16 sevr, stat, time;
     struct ebpfMonChain *chain; /* for every part; in the thread's entry, because the stack has no room */
+    __u16 from; /* SEVR or STAT, whichever comes first */
+    __u8 *span; /* the thread's buffer: room for twice SPAN */
 };
 
+/* SEVR, STAT and TIME, the last of them, lie within so many bytes (catalogue.c sees to it), and mostly the value does so,
+ * too. All that is between is read with them: a read of user memory takes some 90 ns, and 300 bytes 25 more. */
+#define SPAN 512
+
+static __always_inline int readSpan(const struct emit *e, __u64 addr, __u64 len)
+{
+    len &= 2 * SPAN - 1; /* for the verifier, as the masks below: nothing is beyond SPAN */
+    barrier_var(len);
+    return !bpf_probe_read_user(e->span, len, (void *)(addr + e->from));
+}
+
+static __always_inline void readRecord(const struct emit *e, const struct ebpfMonRecConf *rc, __u64 addr,
+                                       struct ebpfMonChainRec *r)
+{
+    __u64 from = e->from, val = rc->valOff - from, len = e->time + sizeof(r->time) - from;
+    __u64 wide = rc->valSize > 8 ? 16 : 8;
+
+    if (val <= SPAN - 16 && readSpan(e, addr, val + wide > len ? val + wide : len)) {
+        val &= SPAN - 1;
+        *(__u64 *)&r->val[0] = *(__u64 *)(e->span + val);
+        *(__u64 *)&r->val[8] = *(__u64 *)(e->span + val + 8);
+    } else { /* it is far off, or in a page that nobody has touched */
+        if (!readSpan(e, addr, len))
+            countLost(EBPFMON_LOST_FAULT);
+        if (rc->valOff)
+            bpf_probe_read_user(r->val, wide, (void *)(addr + rc->valOff));
+    }
+    r->sevr = *(__u16 *)(e->span + ((e->sevr - from) & (SPAN - 1)));
+    r->stat = *(__u16 *)(e->span + ((e->stat - from) & (SPAN - 1)));
+    r->time = *(__u64 *)(e->span + ((e->time - from) & (SPAN - 1)));
+}
 
 static long emitRecord(__u32 i, struct emit *e)
 {
@@ -336,14 +400,7 @@ static long emitRecord(__u32 i, struct emit *e)
         return 0;
     r = &ev->rec[n];
     r->slot = slot;
-    r->time = 0;
-    bpf_probe_read_user(&r->time, 8, (void *)(st->addr + e->time));
-    bpf_probe_read_user(&r->sevr, 2, (void *)(st->addr + e->sevr));
-    bpf_probe_read_user(&r->stat, 2, (void *)(st->addr + e->stat));
-    if (rc->valSize > 8)
-        bpf_probe_read_user(r->val, 16, (void *)(st->addr + rc->valOff));
-    else
-        bpf_probe_read_user(r->val, 8, (void *)(st->addr + rc->valOff));
+    readRecord(e, rc, st->addr, r);
     ev->chain.count = n + 1;
     return 0;
 }
@@ -406,24 +463,10 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
                                       int late, struct left *left)
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
-    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
     struct walk w = {};
-    __u64 time;
-    __u8 pact = 0;
 
-    if (!rc || !st || !st->addr || !rc->len)
+    if (!rc || !rc->len)
         return 0;
-    /* With many locks held not even a NOTIME root is walked for nothing: the same chain would be, for each of them. */
-    if ((many || !(rc->flags & EBPFMON_REC_NOTIME)) && st->seen && !late) {
-        if (bpf_probe_read_user(&time, sizeof(time), (void *)(st->addr + conf->time))) {
-            countLost(EBPFMON_LOST_FAULT);
-            return 0;
-        }
-        bpf_probe_read_user(&pact, sizeof(pact), (void *)(st->addr + conf->pact));
-        /* a read or a plain put; a record that is busy may be a seq in the middle of its links */
-        if (time == st->time && !st->pending && !pact)
-            return 0;
-    }
     w.stamp = now;
     w.first = rc->first;
     w.time = conf->time;
@@ -431,11 +474,11 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
     w.next = w.end = rc->zero;
     w.many = many;
     w.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
-    if (w.len == 1)
-        look(0, &w);
-    else
+    /* With many locks held not even a NOTIME root is walked for nothing: the same chain would be, for each of them. */
+    if (ebpfmon_look_at_root(&w, slot, late || (!many && (rc->flags & EBPFMON_REC_NOTIME))))
         bpf_loop(w.len, look, &w, 0);
-    countHit(tgid, EBPFMON_HIT_WALKED, w.looked);
+    if (w.looked)
+        countHit(tgid, EBPFMON_HIT_WALKED, w.looked);
     *left = w.left;
     return w.counted;
 }
@@ -583,6 +626,8 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
     e.time = conf->time;
     e.sevr = conf->sevr;
     e.stat = conf->stat;
+    e.from = e.sevr < e.stat ? e.sevr : e.stat;
+    e.span = th->data;
     bpf_loop(EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, emitPart, &e, 0);
 }
 

@@ -228,6 +228,8 @@ static int readType(reader *r, uint64_t at)
 
 /* The kernel half reads PACT and TIME of a record at once: WINDOW_TIME of chain.bpf.c. */
 #define COMMON_WINDOW 88
+/* … and of a traced one SEVR, STAT and TIME: SPAN of chain.bpf.c, without TIME's own 8 bytes. */
+#define COMMON_SPAN 504
 
 static int common(reader *r)
 {
@@ -239,6 +241,7 @@ static int common(reader *r)
         { "TSEL", offsetof(ebpfMonCommon, tsel) },
     };
     ebpfMonCatalogue *cat = r->cat;
+    const ebpfMonCommon *c = &cat->common;
 
     for (uint32_t t = 0; t < cat->rtypes; t++) {
         if (!cat->rtype[t].fieldCount)
@@ -254,6 +257,9 @@ static int common(reader *r)
         if (cat->common.time < COMMON_WINDOW || cat->common.pact >= cat->common.time ||
             cat->common.time - cat->common.pact > COMMON_WINDOW)
             return bad(r, "TIME and PACT lie too far apart in its dbCommon: not an EPICS 7 IOC?");
+        if (c->sevr >= c->time || c->stat >= c->time || c->time - c->sevr > COMMON_SPAN ||
+            c->time - c->stat > COMMON_SPAN)
+            return bad(r, "STAT, SEVR and TIME lie too far apart in its dbCommon: not an EPICS 7 IOC?");
         return 0;
     }
     return bad(r, "no record type is registered");

@@ -313,6 +313,7 @@ static void testDamage(void)
     REFUSED("a field has no type", "cannot be read", f->field[1][4].field_type = 99999);
     REFUSED("a field's name is long", "has no readable name", memset(f->fieldName[0], 'X', 64));
     REFUSED("no TIME", "has no field TIME", strcpy(f->fieldName[FIELDS - 1], "TOME"));
+    REFUSED("SEVR behind TIME", "lie too far apart", f->field[0][5].offset = LINK_AT + 8);
     REFUSED("the database is unmapped", "does not point to a database", f->base = NOWHERE);
 
     NOT_YET("no database", f->base = 0);

@@ -143,22 +143,22 @@ class Hosts:
 
     def check_joined(self, ioc, numbers):
         """What A wrote and what B did then are one trace, for each number."""
-        for n, a, b, spans in self._both(ioc, numbers):
+        for n, a, b, spans in self.both(ioc, numbers):
             trace = trace_of(a, spans)
             assert len(trace) == 7 and begins(trace) is a and a["parent"] == "", (n, trace)
             assert self._message(ioc, a, trace)["id"] == b["parent"], (n, trace)
 
     def check_apart(self, ioc, numbers, client):
         """Two traces. B knows the client's address as it came, and names a parent that nobody told."""
-        for n, a, b, spans in self._both(ioc, numbers):
-            self._sender_alone(ioc, n, a, spans)
+        for n, a, b, spans in self.both(ioc, numbers):
+            self.sender_alone(ioc, n, a, spans)
             self._stranger(b, spans, client)
 
     def check_sender_alone(self, ioc, numbers):
         spans = self.told(numbers, ("A", ioc, "ROOT"))
         assert not set(self.chains("B", self.receiver, ioc.to, spans)) & set(numbers)
         for n, (a,) in self._some(self.chains("A", ioc, "ROOT", spans), numbers):
-            self._sender_alone(ioc, n, a, spans)
+            self.sender_alone(ioc, n, a, spans)
 
     def check_receiver_alone(self, ioc, numbers):
         """Where B knows whose message it is, which belongs to no chain that is known."""
@@ -183,7 +183,8 @@ class Hosts:
         assert b["kind"] == "SPAN_KIND_SERVER" and b["attributes"]["client.address"] == client, b
         assert f"(CA {client}:{b['attributes']['client.port']})" in b["attributes"]["epics.chain.cause"], b
 
-    def _both(self, ioc, numbers):
+    def both(self, ioc, numbers):
+        """Number, A's chain, B's chain, all spans; each told once."""
         spans = self.told(numbers, ("A", ioc, "ROOT"), ("B", self.receiver, ioc.to))
         sent, got = (dict(self._some(self.chains(*end, spans), numbers))
                      for end in (("A", ioc, "ROOT"), ("B", self.receiver, ioc.to)))
@@ -201,7 +202,8 @@ class Hosts:
         assert message["attributes"]["client.address"] == self.link.addrA, message
         return message
 
-    def _sender_alone(self, ioc, n, chain, spans):
+    def sender_alone(self, ioc, n, chain, spans):
+        """A's trace has nothing of B's, and is whole."""
         trace = trace_of(chain, spans)
         assert len(trace) == 4 and {s["host"] for s in trace} == {"A"}, (n, trace)
         assert begins(trace) is chain and chain["parent"] == "", (n, trace)
