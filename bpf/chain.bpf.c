@@ -35,6 +35,13 @@ static __always_inline int readWindow(struct window *w, __u64 addr, __u16 timeOf
     return bpf_probe_read_user(w, sizeof(*w), (void *)(addr + timeOff - WINDOW_TIME));
 }
 
+/* The bound is tested where it is used: verifiers before 6.8 forget it with the register. */
+static __always_inline int isBusy(const struct window *w, __u32 pactBefore)
+{
+    barrier_var(pactBefore);
+    return pactBefore < WINDOW_TIME && w->before[pactBefore];
+}
+
 static __always_inline __u64 lockSetOf(const struct ebpfMonTargetConf *conf, __u64 precord)
 {
     return readPtr(readPtr(precord + conf->lset) + LOCKRECORD_SET);
@@ -220,7 +227,7 @@ static __always_inline int isLater(const struct ebpfMonRecState *st, __u32 slot,
 static __always_inline int wholeStretch(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n,
                                         struct window *win)
 {
-    __u32 ahead = EBPFMON_ENTRY_AHEAD(entry), before = w->pactBefore, last;
+    __u32 ahead = EBPFMON_ENTRY_AHEAD(entry), last;
     struct ebpfMonRecState *ls;
 
     w->end = n + ahead;
@@ -228,10 +235,10 @@ static __always_inline int wholeStretch(struct walk *w, struct ebpfMonRecState *
         return 0;
     last = EBPFMON_ENTRY_SLOT(last);
     ls = bpf_map_lookup_elem(&recState, &last);
-    if (!ls || !ls->addr || !ls->seen || before >= WINDOW_TIME || readWindow(win, ls->addr, w->time))
+    if (!ls || !ls->addr || !ls->seen || readWindow(win, ls->addr, w->time))
         return 0;
     w->looked++;
-    if (order(win->time) <= order(ls->time) || ls->pending || win->before[before])
+    if (order(win->time) <= order(ls->time) || ls->pending || isBusy(win, w->pactBefore))
         return 0;
     st->pass[EBPFMON_ENTRY_BANK(entry)]++;
     st->passStamp = w->stamp;
@@ -248,14 +255,12 @@ static __always_inline int wholeStretch(struct walk *w, struct ebpfMonRecState *
  * processing counts when PACT is clear again. "n" is its place in the closure. */
 static __always_inline void judge(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n, struct window *win)
 {
-    __u32 before = w->pactBefore, slot = EBPFMON_ENTRY_SLOT(entry), ahead = EBPFMON_ENTRY_AHEAD(entry);
-    int changed;
+    __u32 slot = EBPFMON_ENTRY_SLOT(entry), ahead = EBPFMON_ENTRY_AHEAD(entry);
+    int changed, busy = isBusy(win, w->pactBefore);
 
-    if (before >= WINDOW_TIME)
-        return;
     w->looked++;
     /* Whoever set PACT holds the lock until its own look: so the first look that finds it set is that chain's. */
-    if (!win->before[before]) {
+    if (!busy) {
         st->noted = 0;
     } else if (!st->noted) {
         st->noted = EBPFMON_NOTED_BUSY; /* whatever "causes" has is of an earlier processing */
@@ -274,7 +279,7 @@ static __always_inline void judge(struct walk *w, struct ebpfMonRecState *st, __
         return;
     }
     st->time = win->time;
-    if (win->before[before]) { /* PACT */
+    if (busy) {
         if (changed)
             st->pending = 1;
         return;
@@ -313,17 +318,15 @@ __attribute__((noinline)) int ebpfmon_look_at_root(struct walk *w, __u32 slot, _
 {
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
     struct window win;
-    __u32 before;
 
     if (!w || !st || !st->addr)
         return 0;
-    before = w->pactBefore;
-    if (before >= WINDOW_TIME || readWindow(&win, st->addr, w->time)) {
+    if (readWindow(&win, st->addr, w->time)) {
         countLost(EBPFMON_LOST_FAULT);
         return 0;
     }
     /* a read or a plain put; a record that is busy may be a seq in the middle of its links */
-    if (!evenUnchanged && st->seen && win.time == st->time && !st->pending && !win.before[before])
+    if (!evenUnchanged && st->seen && win.time == st->time && !st->pending && !isBusy(&win, w->pactBefore))
         return 0;
     if (w->len > 1)
         return 1;
@@ -398,6 +401,9 @@ static long emitRecord(__u32 i, struct emit *e)
         e->through = at + EBPFMON_ENTRY_AHEAD(entry);
     if (at >= e->through && st->stamp != e->stamp)
         return 0;
+    barrier_var(n);
+    if (n >= EBPFMON_CHUNK) /* again: as in isBusy */
+        return 1;
     r = &ev->rec[n];
     r->slot = slot;
     readRecord(e, rc, st->addr, r);

@@ -16,6 +16,7 @@
 /* One dbPut under way. */
 struct inPut {
     __u64 id;
+    __u64 sp;     /* the stack pointer at its entry */
     __u64 pfield;
     __u32 size;   /* bytes of a single value, 0: an array */
     __u32 locked; /* its result waits for the lock's release */

@@ -102,7 +102,7 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
         snprintf(note, sizeof(note), "over its budget of %g %%: %u records counted at least", filter->budget,
                  t->trapped);
     if (!ebpfMonFeature.loop && t->asked > ebpfMonLevelPuts)
-        snprintf(note, sizeof(note), "kernel %s has no bpf_loop, 5.17 or later does: puts are watched, nothing is counted",
+        snprintf(note, sizeof(note), "puts only, nothing is counted: kernel %s has no bpf_loop, 5.17 or later does",
                  ebpfMonKernelRelease());
     remark = !note[0] && t->att.stepped && (t->slot != UINT32_MAX || level == ebpfMonLevelOff);
     if (remark)

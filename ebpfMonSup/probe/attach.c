@@ -102,7 +102,10 @@ static int attachOne(ebpfMonAttached *att, int prog, char *note, size_t size)
     err = ebpfMonProbeOn(&att->probe[prog], (ebpfMonProg)prog, path, site->offset, att->pid, isReturn);
     if (err) {
         if (!note[0])
-            snprintf(note, size, "%s cannot be probed: %s", name, strerror(err));
+            /* A probe that is a perf event takes more than CAP_PERFMON, whatever perf_event_paranoid says. */
+            snprintf(note, size, "%s cannot be probed: %s%s", name, strerror(err),
+                     err == EACCES && !ebpfMonFeature.uprobeMulti ?
+                     ": this kernel asks for CAP_SYS_ADMIN; start ebpfMon as root, or with that" : "");
         return -1;
     }
     att->on |= EBPFMON_BIT(prog);
