@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include <epicsAtomic.h>
-
 #include "monitor/chains.h"
 #include "monitor/decode.h"
+#include "monitor/losses.h"
 #include "monitor/traces.h"
 
 #define RECORDS     2048  /* of one chain that are kept */
@@ -21,7 +20,6 @@ typedef struct {
 
 static parts open[OPEN_CHAINS];
 static parts single; /* one that comes in one part takes no place */
-static size_t lost;
 
 /* A stamp of a device's, or another record's, may be of any time. */
 static int tells(const ebpfMonTarget *t, const struct ebpfMonChainRec *rec)
@@ -92,7 +90,7 @@ void ebpfMonChainPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size
             if (open[i].end < c->end)
                 c = &open[i];
         if (c->end && c->end + STALE_NS > chain->head.ktime)
-            epicsAtomicIncrSizeT(&lost);
+            ebpfMonLossAdd(ebpfMonLossParts);
         c->tid = chain->head.tid;
         c->end = chain->head.ktime;
         c->count = 0;
@@ -103,9 +101,4 @@ void ebpfMonChainPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size
         tell(t, chain, c);
         c->end = 0;
     }
-}
-
-uint64_t ebpfMonChainsLost(void)
-{
-    return epicsAtomicGetSizeT(&lost);
 }
