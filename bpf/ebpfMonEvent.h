@@ -252,6 +252,7 @@ struct ebpfMonTargetConf {
     __u16 ciuClient, ciuDbch, ciuAs;
     __u16 asAccess;  /* asLib.h: struct asgClient.access */
     __u16 ppnChan, ppnUsr; /* dbNotify.h: struct processNotify */
+    __u16 parallel;  /* several threads take callbacks out of one queue */
 };
 
 /* Map "recIndex": which slot a record has. */

@@ -2,7 +2,8 @@
 /*
  * How long callbacks wait for a thread of their priority. callbackRequest puts a callback into a ring, a callback thread
  * takes it out by epicsRingPointerPop (callback.c, callbackTask). At the entry of that the callback is still at the ring's
- * head: no return probe is needed. Should two threads of one priority look at the same one, the first has it.
+ * head: no return probe is needed, unless several threads share a ring (callbackParallelThreads): there two can look at
+ * the same one, and which of them gets it is known at the return alone.
  * scanOnce is the same with a ring of its own, and its thread locks the record next (ebpfmon_lock).
  * What is asked for in the course of a chain belongs to it: that chain goes along, until the callback is done.
  */
@@ -96,11 +97,22 @@ int ebpfmon_once(struct pt_regs *ctx)
     return 0;
 }
 
+static __always_inline void takes(struct thread *th, __u32 tgid, __u64 item)
+{
+    __u32 priority;
+
+    if (bpf_probe_read_user(&priority, sizeof(priority), (void *)(item + CALLBACK_PRIORITY)) ||
+        priority >= EBPFMON_QUEUE_ONCE)
+        return;
+    th->seen.busySince = bpf_ktime_get_ns();
+    th->handed = takenOut(tgid, item, priority, th->seen.busySince, &th->from);
+}
+
 SEC("uprobe")
 int ebpfmon_pop(struct pt_regs *ctx)
 {
     __u64 id = bpf_get_current_pid_tgid(), item = 0;
-    __u32 tgid = id >> 32, tid = (__u32)id, priority = 0;
+    __u32 tgid = id >> 32, tid = (__u32)id;
     struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
     struct ringHead ring = {};
     struct thread *th;
@@ -114,14 +126,26 @@ int ebpfmon_pop(struct pt_regs *ctx)
     tellDone(conf, &th->from.by); /* it looks for the next one: the last is done */
     th->from.by.begin = 0;
     th->seen.busySince = 0;
-    if (bpf_probe_read_user(&ring, sizeof(ring), (void *)(PT_REGS_PARM1(ctx) + RING_HEAD)) ||
+    if (conf->parallel ||
+        bpf_probe_read_user(&ring, sizeof(ring), (void *)(PT_REGS_PARM1(ctx) + RING_HEAD)) ||
         ring.nextPush == ring.nextPop ||
-        bpf_probe_read_user(&item, sizeof(item), (void *)(ring.buffer + 8 * (__u64)(__u32)ring.nextPop)) ||
-        bpf_probe_read_user(&priority, sizeof(priority), (void *)(item + CALLBACK_PRIORITY)))
+        bpf_probe_read_user(&item, sizeof(item), (void *)(ring.buffer + 8 * (__u64)(__u32)ring.nextPop)))
         return 0;
-    if (priority >= EBPFMON_QUEUE_ONCE)
+    takes(th, tgid, item);
+    return 0;
+}
+
+SEC("uprobe")
+int ebpfmon_popped(struct pt_regs *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tgid = id >> 32, tid = (__u32)id;
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+
+    if (!bpf_map_lookup_elem(&targets, &tgid))
         return 0;
-    th->seen.busySince = bpf_ktime_get_ns();
-    th->handed = takenOut(tgid, item, priority, th->seen.busySince, &th->from);
+    countHit(tgid, EBPFMON_HIT_RETURN, 1);
+    if (th && PT_REGS_RC(ctx))
+        takes(th, tgid, PT_REGS_RC(ctx));
     return 0;
 }

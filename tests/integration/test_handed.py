@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from harness import db, env
-from harness.traces import traced
+from harness.traces import traced, traces
 from harness.wait import until
 
 DATABASE = "".join([
@@ -163,6 +163,33 @@ def test_without_an_end(ioc, monitor):
         ioc.put("STOP", 1)
     assert " in 64 steps, " in t[0] and t[0].endswith(f"by scanOnce, asked for in the chain of {p}AGAIN"), t
     assert "  incomplete: not all that belongs to it was kept" in t, t
+
+
+def test_parallel_threads(new_ioc, monitor):
+    """Several threads that look at one queue: each callback is of the chain that asked for it, in whichever it runs."""
+    events = 8
+    ioc = new_ioc("".join([db.READY] + [
+        db.counter(x, FLNK=f"$(P){x}E0") + "".join(
+            db.record("event", f"{x}E{i}", VAL=f"{x}{i}", FLNK=f"$(P){x}E{i + 1}" if i + 1 < events else "") +
+            db.counter(f"{x}H{i}", SCAN="Event", EVNT=f"{x}{i}") for i in range(events)) for x in "AB"]),
+        kind="latencyIoc", environ={"CALLBACK_THREADS": "3"}).start()
+    monitor.wait_ioc(ioc, "trace")
+    p = ioc.prefix
+    for x in "AB":
+        ioc.put(f"{x}.SCAN", ".1 second")
+    seen = {}
+
+    def enough():
+        for x in "AB":
+            for t in traces(monitor, p + x)[:-1]:  # the last may be cut
+                if "scan 0.1" in t[0]:
+                    seen[t[0]] = t
+        return len(seen) >= 40
+
+    until(enough, 30, lambda: f"{len(seen)} traces")
+    for t in seen.values():
+        x = t[0].partition(f": {p}")[2][0]
+        assert sorted(r for _, via, r in tree(t) if via == "Event") == [f"{p}{x}H{i}" for i in range(events)], t
 
 
 def test_slow_ones_alone(ioc, monitor):
