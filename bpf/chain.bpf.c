@@ -170,7 +170,7 @@ int ebpfmon_lock(struct pt_regs *ctx)
     if (n == 0 && isScanThread(&th->seen))
         scanBegins(&th->seen.scan, precord, now);
     else if (n == 0 && th->seen.isOnce)
-        th->off.handed = takenOut(tgid, precord, EBPFMON_QUEUE_ONCE, now, &th->from);
+        th->off.handed = takenOut(conf, tgid, precord, EBPFMON_QUEUE_ONCE, now, &th->from);
     return 0;
 }
 

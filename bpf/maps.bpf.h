@@ -319,14 +319,15 @@ static __always_inline void tellDone(const struct ebpfMonTargetConf *conf, const
 }
 
 /* It left its queue. Returns how long it was there (ns), and who put it there. */
-static __always_inline __u64 takenOut(__u32 tgid, __u64 item, __u32 queue, __u64 now, struct ebpfMonHanded *what)
+static __always_inline __u64 takenOut(const struct ebpfMonTargetConf *conf, __u32 tgid, __u64 item, __u32 queue,
+                                      __u64 now, struct ebpfMonHanded *what)
 {
     struct queueKey key = { item, tgid };
     struct inQueue *in = bpf_map_lookup_elem(&queued, &key);
     struct ebpfMonQueues *qs;
     __u64 wait;
 
-    if (!in || in->delayed || queue >= EBPFMON_QUEUES)
+    if (!in || in->delayed || in->since < conf->queuesSince || queue >= EBPFMON_QUEUES)
         return 0;
     wait = now > in->since ? now - in->since : 0;
     *what = in->what;

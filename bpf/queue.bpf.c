@@ -64,7 +64,7 @@ static __always_inline void note(__u64 item, __u64 caLink, int delayed)
     if (caLink && !bpf_probe_read_user(in.what.link, sizeof(in.what.link), (void *)caLink))
         in.what.isLink = 1;
     before = bpf_map_lookup_elem(&queued, &key);
-    if (before && before->what.by.begin) {
+    if (before && before->since >= conf->queuesSince && before->what.by.begin) {
         if (before->delayed && !delayed && !in.what.by.begin && isTimer()) {
             in.what = before->what;
             in.what.delay = now - before->since;
@@ -97,7 +97,7 @@ int ebpfmon_once(struct pt_regs *ctx)
     return 0;
 }
 
-static __always_inline void takes(struct thread *th, __u32 tgid, __u64 item)
+static __always_inline void takes(const struct ebpfMonTargetConf *conf, struct thread *th, __u32 tgid, __u64 item)
 {
     __u32 priority;
 
@@ -105,7 +105,7 @@ static __always_inline void takes(struct thread *th, __u32 tgid, __u64 item)
         priority >= EBPFMON_QUEUE_ONCE)
         return;
     th->seen.busySince = bpf_ktime_get_ns();
-    th->handed = takenOut(tgid, item, priority, th->seen.busySince, &th->from);
+    th->handed = takenOut(conf, tgid, item, priority, th->seen.busySince, &th->from);
 }
 
 SEC("uprobe")
@@ -131,7 +131,7 @@ int ebpfmon_pop(struct pt_regs *ctx)
         ring.nextPush == ring.nextPop ||
         bpf_probe_read_user(&item, sizeof(item), (void *)(ring.buffer + 8 * (__u64)(__u32)ring.nextPop)))
         return 0;
-    takes(th, tgid, item);
+    takes(conf, th, tgid, item);
     return 0;
 }
 
@@ -140,12 +140,13 @@ int ebpfmon_popped(struct pt_regs *ctx)
 {
     __u64 id = bpf_get_current_pid_tgid();
     __u32 tgid = id >> 32, tid = (__u32)id;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
 
-    if (!bpf_map_lookup_elem(&targets, &tgid))
+    if (!conf)
         return 0;
     countHit(tgid, EBPFMON_HIT_RETURN, 1);
     if (th && PT_REGS_RC(ctx))
-        takes(th, tgid, PT_REGS_RC(ctx));
+        takes(conf, th, tgid, PT_REGS_RC(ctx));
     return 0;
 }

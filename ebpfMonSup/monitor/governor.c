@@ -13,6 +13,14 @@
 #define RETRY_MAX     3600.0
 #define SMOOTH        0.2  /* of the last second in the published cost */
 
+static uint64_t nowNs(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static void setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter, int parallel)
 {
     const ebpfMonBaseOffsets *o = ebpfMonBaseOffsetsOf(t->version);
@@ -25,7 +33,7 @@ static void setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *f
         .clAddr = o->clAddr, .clUser = o->clUser, .clHost = o->clHost, .clRecvBuf = o->clRecvBuf,
         .clRecvStk = o->clRecvStk, .clRecvCnt = o->clRecvCnt, .ciuClient = o->ciuClient, .ciuDbch = o->ciuDbch, .ciuAs = o->ciuAs,
         .asAccess = o->asAccess, .ppnChan = o->ppnChan, .ppnUsr = o->ppnUsr,
-        .parallel = (uint16_t)parallel,
+        .parallel = (uint16_t)parallel, .queuesSince = t->queuesSince,
     };
 
     if (ebpfMonTargetSet((uint32_t)t->pid, &conf))
@@ -82,17 +90,16 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
         }
         ebpfMonMemFlush(t->mem);
     }
+    if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
+        t->queuesSince = nowNs();
     if (level > ebpfMonLevelOff)
         setConf(t, level, filter, parallel);
     if ((want & EBPFMON_BIT(ebpfMonProgLock)) && !(was & EBPFMON_BIT(ebpfMonProgLock)))
         ebpfMonThreadsDel(t->pid); /* locks that were taken when we looked last are long released */
     ebpfMonAttachSet(&t->att, want, note, sizeof(note));
     if ((t->att.on & ~was) & (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField))) {
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
         ebpfMonTargetsLock();
-        t->putsSince = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+        t->putsSince = nowNs();
         ebpfMonTargetsUnlock();
     }
     if (level == ebpfMonLevelOff && t->att.on == 0)

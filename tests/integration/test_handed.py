@@ -25,6 +25,9 @@ DATABASE = "".join([
     # a pulse: it goes on a while after its chain
     db.counter("PULSE", FLNK="$(P)SWITCH"),
     db.record("bo", "SWITCH", DOL="1", OMSL="closed_loop", HIGH="0.2", FLNK="$(P)SWITCHED"), db.counter("SWITCHED"),
+    # two that can begin a longer one
+    db.counter("PRESS1", FLNK="$(P)LAMP"), db.counter("PRESS2", FLNK="$(P)LAMP"),
+    db.record("bo", "LAMP", DOL="1", OMSL="closed_loop", HIGH="6"),
     # busy when it is to process again
     db.counter("WORK", FLNK="$(P)SLOWLY"), db.out_counter("SLOWLY", ODLY="0.5", FLNK="$(P)WORKED"), db.counter("WORKED"),
     # a callback that ends before the chain it comes from
@@ -190,6 +193,22 @@ def test_parallel_threads(new_ioc, monitor):
     for t in seen.values():
         x = t[0].partition(f": {p}")[2][0]
         assert sorted(r for _, via, r in tree(t) if via == "Event") == [f"{p}{x}H{i}" for i in range(events)], t
+
+
+def test_asked_again_unseen(ioc, monitor):
+    """A delay begins anew while nobody looks: what was known of the one before it says nothing any more."""
+    p = ioc.prefix
+    ioc.put("PRESS1.PROC", 1)
+    try:
+        monitor.set_filter(LEVEL="counts")
+        until(lambda: monitor.iocs()[ioc.pid][3] == "counts", 20, "level counts")
+        ioc.put("PRESS2.PROC", 1)
+    finally:
+        monitor.set_filter(LEVEL="trace")
+    until(lambda: monitor.iocs()[ioc.pid][3] == "trace", 20, "level trace")
+    assert ioc.get("LAMP") == 1
+    t = traced(monitor, p + "LAMP", seconds=15)
+    assert t[0].endswith("by callback in cbLow"), t
 
 
 def test_slow_ones_alone(ioc, monitor):
