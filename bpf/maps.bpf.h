@@ -59,6 +59,7 @@ struct thread {
     __u64 handed;            /* ns that the callback which this thread took out last was in its queue */
     struct ebpfMonHanded from; /* … and who put it there */
     __u64 ending;            /* "begin" of a chain that is over and not told of yet; 0: none */
+    __u64 awaited;           /* … of one that must be kept: what it handed over was told of. Other threads write it */
     struct ebpfMonPeer peer; /* of the last receive */
     __u32 copied;            /* TCP sequence number of the byte after it */
     __u32 received;          /* "copied" is valid; 2: this thread receives from several connections */

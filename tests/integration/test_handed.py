@@ -136,6 +136,20 @@ def test_done_before_its_chain(ioc, monitor):
     assert not any("incomplete" in line for line in t), t
 
 
+def test_done_before_one_that_nobody_wants(ioc, monitor):
+    """The filter wants what was handed over: it has not to wait for ever for what handed it over."""
+    p = ioc.prefix
+    monitor.set_filter(REC="*QUICK", SLOW=1000000)
+    try:
+        until(lambda: monitor.iocs()[ioc.pid][3] == "trace", 20, "level trace")
+        ioc.put("LONG.PROC", 1)
+        t = traced(monitor, p + "LONG", seconds=5)
+        assert tree(t) == [(0, "", p + "LONG"), (1, "FLNK", p + "LONG2"), (1, "callback", p + "QUICK")], t
+        assert not any("incomplete" in line for line in t), t
+    finally:
+        monitor.set_filter(REC="*", SLOW=10000)
+
+
 def test_put_callback(ioc, monitor):
     """Its notification is a callback too: the trace comes without a wait."""
     environ = {**env.os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
