@@ -300,6 +300,32 @@ static void putsOf(void)
     testOk(heard.count == 7 && !open, "then both are told");
 }
 
+/* Who made the put that began a chain, asked for later: one thread may serve many clients. */
+static void putBy(void)
+{
+    struct ebpfMonGiver giver = { .begin = 100 * MS, .tid = 9 };
+    struct ebpfMonPutEvent ev;
+
+    setUp(20);
+    giver.root = catalogue->rec[4].addr;
+    ev = putOf(9, 90 * MS, 1, 4);
+    ebpfMonLastPutSeen(&ev, "A");
+    testOk(!ebpfMonLastPutBy(IOC, &giver)[0], "a put of before the chain did not begin it");
+    ev = putOf(9, 101 * MS, 2, 4);
+    ebpfMonLastPutSeen(&ev, "B");
+    ev = putOf(9, 110 * MS, 3, 4);
+    ebpfMonLastPutSeen(&ev, "C");
+    testOk(strcmp(ebpfMonLastPutBy(IOC, &giver), "B") == 0, "nor one by another client since");
+    ev = putOf(9, 111 * MS, 4, 5);
+    for (unsigned i = 0; i < EBPFMON_PUTS_BEFORE; i++)
+        ebpfMonLastPutSeen(&ev, "D");
+    testOk(!ebpfMonLastPutBy(IOC, &giver)[0], "after many it is not known any more,");
+    ev = putOf(9, 112 * MS, 5, 4);
+    for (unsigned i = 0; i < EBPFMON_PUTS_BEFORE + 1; i++)
+        ebpfMonLastPutSeen(&ev, "B");
+    testOk(strcmp(ebpfMonLastPutBy(IOC, &giver), "B") == 0, "if they are not all the same one's");
+}
+
 /* The monitor read the IOC's records anew: an index of before is another record now, or none. */
 static void readAnew(void)
 {
@@ -429,11 +455,12 @@ static void sent(void)
 
 MAIN(testTraces)
 {
-    testPlan(47);
+    testPlan(51);
     halves();
     handedOver();
     ended();
     putsOf();
+    putBy();
     readAnew();
     bounds();
     messages();
