@@ -42,6 +42,8 @@ DATABASE = "".join([
     db.counter("AFTER"),
     # CP links: which of two, and what its chain began with
     db.counter("FROM", FLNK="$(P)SEEN"), db.counter("SEEN"), db.counter("OTHER"),
+    db.counter("EVR", FLNK="$(P)STAMPED"), db.counter("STAMPED", FLNK="$(P)COPY"), db.counter("COPY", TSEL="$(P)STAMPED.TIME"),
+    db.record("calc", "WATCH3", CALC="VAL+1", INPA="$(P)STAMPED CP", INPB="$(P)OTHER CP"),
     db.record("calc", "WATCH", CALC="VAL+1", INPA="$(P)SEEN CP", INPB="$(P)OTHER CP"),
     # it hands itself over, and on, and on
     'record(aSub, "$(P)AGAIN") { field(SNAM, "processOnce") field(FTA, "STRING") field(INPA, "$(P)SELF") field(SDIS, "$(P)STOP") }\n'
@@ -167,6 +169,14 @@ def test_cp_links(ioc, monitor):
     ioc.put("OTHER.PROC", 1)
     t = traced(monitor, p + "WATCH", lambda t: "OTHER" in t[0])
     assert t[0].endswith(f"by CP link from {p}OTHER"), t
+
+
+def test_same_stamp(ioc, monitor):
+    """Two records that have the same time stamp, as all that take an event's: the one that the link leads to."""
+    p = ioc.prefix
+    ioc.put("EVR.PROC", 1)
+    t = traced(monitor, p + "WATCH3", lambda t: "STAMPED" in t[0])
+    assert t[0].endswith(f"by CP link from {p}STAMPED, chain of {p}EVR"), t
 
 
 def test_without_an_end(ioc, monitor):

@@ -32,6 +32,11 @@ ebpfMonTarget *ebpfMonTargetById(uint32_t iocId)
     return iocId == IOC ? &target : NULL;
 }
 
+ebpfMonTarget *ebpfMonTargetsFirst(void)
+{
+    return &target;
+}
+
 static void hear(ebpfMonTarget *t, ebpfMonTrace *trace)
 {
     (void)t;
