@@ -33,6 +33,8 @@ struct offCpu {
     __u32 pad;
 };
 
+#define NO_CALLBACKS 1
+
 /* Who asked for a put that is made later, when its record is no longer busy. */
 struct notified {
     struct ebpfMonWho who;
@@ -58,6 +60,8 @@ struct thread {
     struct offCpu off;
     __u64 handed;            /* ns that the callback which this thread took out last was in its queue */
     struct ebpfMonHanded from; /* … and who put it there */
+    __u64 callbacks;         /* the ring that it takes them out of; NO_CALLBACKS: it is no thread for that; 0: not known */
+    __u64 popping;           /* it is at that ring */
     __u64 ending;            /* "begin" of a chain that is over and not told of yet; 0: none */
     __u64 awaited;           /* … of one that must be kept: what it handed over was told of. Other threads write it */
     struct ebpfMonPeer peer; /* of the last receive */

@@ -97,6 +97,19 @@ int ebpfmon_once(struct pt_regs *ctx)
     return 0;
 }
 
+/* Drivers may have such rings as well. A callbacks' thread has a name (callback.c, callbackInit: "cbLow"), and looks into
+ * the callbacks' ring first. */
+static __always_inline int isCallbacksRing(struct thread *th, __u64 ring)
+{
+    char comm[EBPFMON_COMM_MAX] = {};
+
+    if (!th->callbacks) {
+        bpf_get_current_comm(comm, sizeof(comm));
+        th->callbacks = comm[0] == 'c' && comm[1] == 'b' ? ring : NO_CALLBACKS;
+    }
+    return th->callbacks == ring;
+}
+
 static __always_inline void takes(const struct ebpfMonTargetConf *conf, struct thread *th, __u32 tgid, __u64 item)
 {
     __u32 priority;
@@ -123,6 +136,9 @@ int ebpfmon_pop(struct pt_regs *ctx)
     th = threadOf(tid);
     if (!th)
         return 0;
+    th->popping = isCallbacksRing(th, PT_REGS_PARM1(ctx));
+    if (!th->popping)
+        return 0;
     tellDone(conf, &th->from.by); /* it looks for the next one: the last is done */
     th->from.by.begin = 0;
     th->seen.busySince = 0;
@@ -146,7 +162,7 @@ int ebpfmon_popped(struct pt_regs *ctx)
     if (!conf)
         return 0;
     countHit(tgid, EBPFMON_HIT_RETURN, 1);
-    if (th && PT_REGS_RC(ctx))
+    if (th && th->popping && PT_REGS_RC(ctx))
         takes(conf, th, tgid, PT_REGS_RC(ctx));
     return 0;
 }

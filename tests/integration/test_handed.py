@@ -22,6 +22,9 @@ DATABASE = "".join([
     ' field(FLNK, "$(P)GIVE2") }\n'
     'record(aSub, "$(P)GIVE2") { field(SNAM, "processOnce") field(FTA, "STRING") field(INPA, ["$(P)ONCE"]) }\n',
     db.counter("BACK", FLNK="$(P)BACK2"), db.counter("BACK2"), db.counter("ONCE"),
+    # a driver with a ring of its own
+    'record(aSub, "$(P)DRIVE") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)OWN"]) }\n'
+    'record(aSub, "$(P)OWN") { field(SNAM, "popOwn") }\n',
     # a pulse: it goes on a while after its chain
     db.counter("PULSE", FLNK="$(P)SWITCH"),
     db.record("bo", "SWITCH", DOL="1", OMSL="closed_loop", HIGH="0.2", FLNK="$(P)SWITCHED"), db.counter("SWITCHED"),
@@ -106,6 +109,14 @@ def test_callback_and_once(ioc, monitor):
     assert sorted(tree(t)[3:]) == sorted([(1, "callback", p + "BACK"), (2, "FLNK", p + "BACK2"),
                                           (1, "scanOnce", p + "ONCE")]), t
     assert sum("in the queue" in line for line in t) == 2, t
+
+
+def test_ring_of_its_own(ioc, monitor):
+    """A callback that takes something out of another ring is not done with that."""
+    p = ioc.prefix
+    ioc.put("DRIVE.PROC", 1)
+    t = traced(monitor, p + "DRIVE", seconds=5)
+    assert tree(t) == [(0, "", p + "DRIVE"), (1, "callback", p + "OWN")], t
 
 
 def test_pulse(ioc, monitor):
