@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <epicsTime.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
@@ -355,6 +356,8 @@ static void bounds(void)
 {
     struct ebpfMonChain a;
     uint32_t most = 0;
+    epicsUInt64 began;
+    double took;
 
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX + 10; i++)
@@ -376,6 +379,22 @@ static void bounds(void)
         }
     }
     testOk(most <= RECORDS_MAX, "%u records are kept at most", most);
+
+    setUp(20);
+    for (unsigned i = 0; i < OPEN_MAX; i++)
+        give(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
+    for (unsigned k = 1; k < HALVES_MAX; k++)
+        for (unsigned i = 0; i < OPEN_MAX; i++) {
+            a = second(chainOf(100 + i, 1000 * MS + i, 0, 5), 900 + i, (1000 + k) * MS, 5);
+            a.flags = EBPFMON_CHAIN_BUSY;
+            give(a, 1);
+        }
+    began = epicsMonotonicGet();
+    for (unsigned i = 0; i < 20000; i++)
+        isDone(chainOf(1, i, 0, UINT32_MAX));
+    took = (double)(epicsMonotonicGet() - began) / 1e9;
+    testOk(open == OPEN_MAX && took < 0.5,
+           "20000 are looked for among %u in %.3f s", OPEN_MAX * HALVES_MAX, took);
     ebpfMonTracesTick(0, 1);
     testOk1(!open && !records && !first && !last);
 }
@@ -460,7 +479,7 @@ static void sent(void)
 
 MAIN(testTraces)
 {
-    testPlan(51);
+    testPlan(52);
     halves();
     handedOver();
     ended();
