@@ -204,6 +204,17 @@ static void handedOver(void)
     testOk(heard.count == 2 && heard.cut, "what is never done is told as incomplete");
 
     setUp(20);
+    a = chainOf(1, 1000 * MS, 0, UINT32_MAX);
+    a.gave = 300;
+    for (unsigned i = 0; i < a.gave; i++) {
+        isDone(a);
+        isDone(chainOf(20, i + 1, 0, UINT32_MAX));
+    }
+    give(a, 1);
+    testOk(heard.count == 1 && !heard.cut, "however much that was, its own and others'");
+    a.gave = 1;
+
+    setUp(20);
     b = chainOf(2, 1000 * MS, 7, UINT32_MAX);
     b.flags = EBPFMON_CHAIN_EARLY;
     b.gave = 1;
@@ -479,7 +490,7 @@ static void sent(void)
 
 MAIN(testTraces)
 {
-    testPlan(52);
+    testPlan(53);
     halves();
     handedOver();
     ended();
