@@ -177,7 +177,7 @@ int ebpfmon_lock(struct pt_regs *ctx)
     if (n == 0 && isScanThread(&th->seen))
         scanBegins(&th->seen.scan, precord, now);
     else if (n == 0 && th->seen.isOnce)
-        th->off.handed = takenOut(tgid, precord, EBPFMON_QUEUE_ONCE, now, &th->from);
+        th->off.handed = takenOut(conf, tgid, precord, EBPFMON_QUEUE_ONCE, now, &th->from);
     return 0;
 }
 
@@ -550,7 +550,7 @@ __attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
 {
     __u64 id = bpf_get_current_pid_tgid();
     __u32 tid = (__u32)id;
-    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid), *giver;
     struct ebpfMonHandEvent *ev;
 
     if (!th || (!th->from.by.begin && !th->from.isLink))
@@ -567,7 +567,13 @@ __attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
     ev->head.ktime = now; /* the chain has the same */
     ev->what = th->from;
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
-    return th->from.by.begin && isEarly(&th->from.by) ? EBPFMON_CHAIN_EARLY : 0;
+    if (!th->from.by.begin)
+        return 0;
+    tid = th->from.by.tid;
+    giver = bpf_map_lookup_elem(&threads, &tid);
+    if (giver)
+        giver->awaited = th->from.by.begin;
+    return isEarly(&th->from.by) ? EBPFMON_CHAIN_EARLY : 0;
 }
 
 static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, struct thread *th,
@@ -714,7 +720,9 @@ static __always_inline void chainEnds(const struct ebpfMonTargetConf *conf, stru
     if (cause && cause->head.tgid != tgid)
         cause = 0;
     if ((cause && cause->kept) || (rs && n == 1 && th->from.by.begin && isOfKept(conf, &th->from.by, now)))
-        whole = 1; /* its other half was, or what handed it over */
+        whole = 1; /* its other half was, or what handed it over … */
+    if (th->awaited == begin)
+        whole = 1; /* … or what it handed over */
     if (whole)
         emitChain(conf, th, cause, slot, x->counted, wait, begin, now, &x->left, 0);
 }

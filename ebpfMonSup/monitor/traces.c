@@ -33,6 +33,7 @@ static void release(ebpfMonTrace *trace)
         ebpfMonHalf *half = trace->first;
 
         trace->first = half->next;
+        ebpfMonHalfForget(half);
         free(half);
     }
     wanted -= (unsigned)!!trace->wantsPut;
@@ -154,11 +155,9 @@ static ebpfMonTrace *traceOf(uint32_t iocId, const struct ebpfMonChain *chain)
 
 ebpfMonTrace *ebpfMonTracesFind(const ebpfMonChainId *chain)
 {
-    for (ebpfMonTrace *trace = first; trace; trace = trace->next)
-        for (ebpfMonHalf *half = trace->iocId == chain->iocId ? trace->first : NULL; half; half = half->next)
-            if (half->chain.begin == chain->begin && half->chain.head.tid == chain->tid)
-                return trace;
-    return NULL;
+    const ebpfMonHalf *half = ebpfMonHalfFind(chain);
+
+    return half ? half->trace : NULL;
 }
 
 static void keepPut(ebpfMonTrace *trace, const ebpfMonTracePut *put)
@@ -185,6 +184,7 @@ static void append(ebpfMonTrace *trace, ebpfMonHalf *half)
 {
     *(trace->last ? &trace->last->next : &trace->first) = half;
     trace->last = half;
+    half->trace = trace;
     trace->halves++;
     trace->records += half->count;
     if (half->chain.head.ktime > trace->since)
@@ -330,6 +330,7 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
     if (from && from->by.begin && !(put && put->byClient))
         ebpfMonHalfOrigin(t, half, from);
     append(trace, half);
+    ebpfMonHalfRemember(half);
     records += half->count;
     ebpfMonHalfNote(half);
     if (trace->halves == 1)

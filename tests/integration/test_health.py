@@ -321,6 +321,17 @@ def test_hang_in_a_callback(new_ioc, monitor):
     monitor.wait("IOC_HANG_CNT", lambda n: n == 0)
 
 
+def test_ring_of_its_own(new_ioc, monitor):
+    """A thread that took something out of a ring, and waits for the next, is at no callback."""
+    ioc = latency_ioc(new_ioc, (HANG + 3) * 1e6)
+    monitor.wait_ioc(ioc)
+    ioc.put("RING.PROC", 1)
+    ioc.put("IDLE.PROC", 1)  # one that does hang, after it
+    text = monitor.wait_text("IOC_EVENT", lambda t: "hangs since" in t, HANG + 6)
+    assert "thread cbHigh" in text, text
+    assert monitor.get("IOC_HANG_CNT") == 1
+
+
 def test_hang_is_over(new_ioc, monitor):
     ioc = latency_ioc(new_ioc, 1000)
     monitor.wait_ioc(ioc)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <epicsTime.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
@@ -30,6 +31,11 @@ int ebpfMonExportsSpans(void) { return exports; }
 ebpfMonTarget *ebpfMonTargetById(uint32_t iocId)
 {
     return iocId == IOC ? &target : NULL;
+}
+
+ebpfMonTarget *ebpfMonTargetsFirst(void)
+{
+    return &target;
 }
 
 static void hear(ebpfMonTarget *t, ebpfMonTrace *trace)
@@ -199,6 +205,17 @@ static void handedOver(void)
     testOk(heard.count == 2 && heard.cut, "what is never done is told as incomplete");
 
     setUp(20);
+    a = chainOf(1, 1000 * MS, 0, UINT32_MAX);
+    a.gave = 300;
+    for (unsigned i = 0; i < a.gave; i++) {
+        isDone(a);
+        isDone(chainOf(20, i + 1, 0, UINT32_MAX));
+    }
+    give(a, 1);
+    testOk(heard.count == 1 && !heard.cut, "however much that was, its own and others'");
+    a.gave = 1;
+
+    setUp(20);
     b = chainOf(2, 1000 * MS, 7, UINT32_MAX);
     b.flags = EBPFMON_CHAIN_EARLY;
     b.gave = 1;
@@ -317,6 +334,32 @@ static void putsOf(void)
     testOk(heard.count == 10 && !open, "then all three");
 }
 
+/* Who made the put that began a chain, asked for later: one thread may serve many clients. */
+static void putBy(void)
+{
+    struct ebpfMonGiver giver = { .begin = 100 * MS, .tid = 9 };
+    struct ebpfMonPutEvent ev;
+
+    setUp(20);
+    giver.root = catalogue->rec[4].addr;
+    ev = putOf(9, 90 * MS, 1, 4);
+    ebpfMonLastPutSeen(&ev, "A");
+    testOk(!ebpfMonLastPutBy(IOC, &giver)[0], "a put of before the chain did not begin it");
+    ev = putOf(9, 101 * MS, 2, 4);
+    ebpfMonLastPutSeen(&ev, "B");
+    ev = putOf(9, 110 * MS, 3, 4);
+    ebpfMonLastPutSeen(&ev, "C");
+    testOk(strcmp(ebpfMonLastPutBy(IOC, &giver), "B") == 0, "nor one by another client since");
+    ev = putOf(9, 111 * MS, 4, 5);
+    for (unsigned i = 0; i < EBPFMON_PUTS_BEFORE; i++)
+        ebpfMonLastPutSeen(&ev, "D");
+    testOk(!ebpfMonLastPutBy(IOC, &giver)[0], "after many it is not known any more,");
+    ev = putOf(9, 112 * MS, 5, 4);
+    for (unsigned i = 0; i < EBPFMON_PUTS_BEFORE + 1; i++)
+        ebpfMonLastPutSeen(&ev, "B");
+    testOk(strcmp(ebpfMonLastPutBy(IOC, &giver), "B") == 0, "if they are not all the same one's");
+}
+
 /* The monitor read the IOC's records anew: an index of before is another record now, or none. */
 static void readAnew(void)
 {
@@ -341,6 +384,8 @@ static void bounds(void)
 {
     struct ebpfMonChain a;
     uint32_t most = 0;
+    epicsUInt64 began;
+    double took;
 
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX + 10; i++)
@@ -362,6 +407,22 @@ static void bounds(void)
         }
     }
     testOk(most <= RECORDS_MAX, "%u records are kept at most", most);
+
+    setUp(20);
+    for (unsigned i = 0; i < OPEN_MAX; i++)
+        give(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
+    for (unsigned k = 1; k < HALVES_MAX; k++)
+        for (unsigned i = 0; i < OPEN_MAX; i++) {
+            a = second(chainOf(100 + i, 1000 * MS + i, 0, 5), 900 + i, (1000 + k) * MS, 5);
+            a.flags = EBPFMON_CHAIN_BUSY;
+            give(a, 1);
+        }
+    began = epicsMonotonicGet();
+    for (unsigned i = 0; i < 20000; i++)
+        isDone(chainOf(1, i, 0, UINT32_MAX));
+    took = (double)(epicsMonotonicGet() - began) / 1e9;
+    testOk(open == OPEN_MAX && took < 0.5,
+           "20000 are looked for among %u in %.3f s", OPEN_MAX * HALVES_MAX, took);
     ebpfMonTracesTick(0, 1);
     testOk1(!open && !records && !first && !last);
 }
@@ -446,11 +507,12 @@ static void sent(void)
 
 MAIN(testTraces)
 {
-    testPlan(49);
+    testPlan(55);
     halves();
     handedOver();
     ended();
     putsOf();
+    putBy();
     readAnew();
     bounds();
     messages();
