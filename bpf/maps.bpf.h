@@ -341,6 +341,8 @@ static __always_inline __u64 takenOut(const struct ebpfMonTargetConf *conf, __u3
     qs = bpf_map_lookup_elem(&queues, &tgid);
     if (!qs)
         return wait;
+    barrier_var(queue); /* as in heldAt */
+    queue &= EBPFMON_QUEUES - 1;
     __sync_fetch_and_add(&qs->q[queue].count, 1);
     __sync_fetch_and_add(&qs->q[queue].sum, wait);
     ebpfMonRecentAdd(&qs->q[queue].wait, now, wait, item);
