@@ -211,6 +211,12 @@ static void drop(ebpfMonTrace *trace)
     release(trace);
 }
 
+/* Who began its root is not in the trace, so its place is below the chain that handed it over. */
+static void below(ebpfMonHalf *half)
+{
+    half->chain.causeBegin = half->chain.causeTid = 0;
+}
+
 /* What was handed over can be done before the chain that did it is: such a trace has waited for its beginning. */
 static void adopt(ebpfMonTrace *trace, const ebpfMonChainId *id)
 {
@@ -223,6 +229,7 @@ static void adopt(ebpfMonTrace *trace, const ebpfMonChainId *id)
         if (!child->early || by->begin != id->begin || by->tid != id->tid || by->iocId != id->iocId ||
             child->cat != trace->cat || trace->halves + child->halves > HALVES_MAX)
             continue;
+        below(child->first);
         while (child->first) {
             ebpfMonHalf *half = child->first;
 
@@ -306,6 +313,7 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
     ebpfMonSend list[SENDS_MAX];
     ebpfMonChainId id;
     ebpfMonHalf *half;
+    int completes = trace != NULL;
 
     if (!trace)
         trace = handedTo(t->iocId, from, put);
@@ -329,6 +337,8 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
     }
     if (from && from->by.begin && !(put && put->byClient))
         ebpfMonHalfOrigin(t, half, from);
+    if (!completes && trace->halves)
+        below(half);
     append(trace, half);
     ebpfMonHalfRemember(half);
     records += half->count;

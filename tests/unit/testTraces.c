@@ -196,6 +196,22 @@ static void handedOver(void)
 
     setUp(20);
     a.gave = 1;
+    give(a, 1);
+    b = second(chainOf(5, 10 * MS, 7, UINT32_MAX), 2, 1010 * MS, 7);
+    takes(a, b);
+    give(b, 1);
+    testOk(open == 1 && last->halves == 2 && !last->last->chain.causeBegin,
+           "what it completes was begun by a chain that is not known: it is below the one that handed it over");
+    ebpfMonTracesTick(0, 1);
+    setUp(20);
+    b.flags = EBPFMON_CHAIN_EARLY;
+    give(b, 1);
+    give(a, 1);
+    testOk(open == 1 && last->halves == 2 && !last->last->chain.causeBegin, "if it was done earlier than that one, too");
+    ebpfMonTracesTick(0, 1);
+
+    setUp(20);
+    a.gave = 1;
     isDone(a);
     give(a, 1);
     testOk(heard.count == 1 && !heard.cut, "what was done before the chain's end is not waited for");
