@@ -30,7 +30,7 @@ static int tells(const ebpfMonTarget *t, const struct ebpfMonChainRec *rec)
 }
 
 /* What processed while nobody looked, as when the probes are attached, is counted with the next chain that could have
- * done it (bpf/chain.bpf.c, look), but is none of it: its stamp is older. An IOC may have a clock of its own (an event
+ * done it (bpf/walk.bpf.h, look), but is none of it: its stamp is older. An IOC may have a clock of its own (an event
  * receiver's, say): the newest stamp tells where the chain's begin is in that. If even that one is of before, by our
  * clock, either nothing is of this chain, or that is a clock which is late: then it is so each time. */
 static uint32_t dropEarlier(ebpfMonTarget *t, const struct ebpfMonChain *chain, parts *c)
