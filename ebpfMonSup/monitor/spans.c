@@ -16,7 +16,6 @@
 #include "target/syscallName.h"
 
 #define SPANS_MAX 1000 /* of one trace */
-#define HALVES    32   /* halves below halves */
 
 static uint64_t offset; /* of the trace that is being told */
 
@@ -111,15 +110,15 @@ static void tellHanded(teller *x, const ebpfMonHalf *half, const ebpfMonShape *s
 /* The records of a half below "above", what completes them, and what was handed over. */
 static void tellRecords(teller *x, const ebpfMonHalf *half, const uint8_t above[8], unsigned level)
 {
-    static ebpfMonShape *shapes[HALVES];
+    static ebpfMonShape *shapes[EBPFMON_TRACE_HALVES];
     static uint64_t from[EBPFMON_SHAPE_NODES], to[EBPFMON_SHAPE_NODES];
     static ebpfMonSpan s;
     ebpfMonChainId chain = ebpfMonHalfId(half);
     ebpfMonShape *sh;
 
-    if (level < HALVES && !shapes[level])
+    if (level < EBPFMON_TRACE_HALVES && !shapes[level])
         shapes[level] = malloc(sizeof(*sh));
-    sh = level < HALVES ? shapes[level] : NULL;
+    sh = level < EBPFMON_TRACE_HALVES ? shapes[level] : NULL;
     if (!sh || ebpfMonShapeOf(x->t, half, sh))
         return;
     times(half, sh, from, to);

@@ -11,7 +11,6 @@
 
 #define OPEN_MAX    256
 #define RECORDS_MAX 65536         /* of all open traces */
-#define HALVES_MAX  64            /* of one */
 #define BUSY_NS     10000000000ull /* a motor moves for longer: then it is told that it still does */
 #define GONE_NS     1000000000ull /* of an IOC that ended nothing more comes, and soon its names are gone */
 #define PUT_NS      1000000000ull
@@ -227,7 +226,7 @@ static void adopt(ebpfMonTrace *trace, const ebpfMonChainId *id)
 
         next = child->next;
         if (!child->early || by->begin != id->begin || by->tid != id->tid || by->iocId != id->iocId ||
-            child->cat != trace->cat || trace->halves + child->halves > HALVES_MAX)
+            child->cat != trace->cat || trace->halves + child->halves > EBPFMON_TRACE_HALVES)
             continue;
         below(child->first);
         while (child->first) {
@@ -259,7 +258,7 @@ static ebpfMonTrace *handedTo(uint32_t iocId, const struct ebpfMonHanded *from, 
     id.tid = from->by.tid;
     id.begin = from->by.begin;
     trace = ebpfMonTracesFind(&id);
-    if (trace && trace->halves == HALVES_MAX) { /* what keeps itself going begins anew */
+    if (trace && trace->halves == EBPFMON_TRACE_HALVES) { /* what keeps itself going begins anew */
         trace->cut = 1;
         return NULL;
     }
@@ -324,7 +323,7 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
             trace = NULL;
         tell(first, NULL);
     }
-    if (trace && trace->halves == HALVES_MAX) {
+    if (trace && trace->halves == EBPFMON_TRACE_HALVES) {
         trace->cut = 1;
         return;
     }

@@ -197,6 +197,7 @@ def test_without_an_end(ioc, monitor):
         ioc.put("STOP", 1)
     assert " in 64 steps, " in t[0] and t[0].endswith(f"by scanOnce, asked for in the chain of {p}AGAIN"), t
     assert "  incomplete: not all that belongs to it was kept" in t, t
+    assert tree(t) == [(min(i, 20), "scanOnce" if i else "", p + "AGAIN") for i in range(64)], t
 
 
 def test_parallel_threads(new_ioc, monitor):

@@ -262,7 +262,7 @@ static void handedOver(void)
     setUp(20);
     give(a, 1);
     c = a;
-    for (unsigned i = 0; i < HALVES_MAX + 10; i++) {
+    for (unsigned i = 0; i < EBPFMON_TRACE_HALVES + 10; i++) {
         b = chainOf(2, (5000 + i) * MS, 7, UINT32_MAX);
         b.gave = 1;
         takes(c, b);
@@ -270,7 +270,7 @@ static void handedOver(void)
         isDone(c);
         c = b;
     }
-    testOk(heard.count == 1 && heard.halves == HALVES_MAX && heard.cut && open == 1,
+    testOk(heard.count == 1 && heard.halves == EBPFMON_TRACE_HALVES && heard.cut && open == 1,
            "what keeps itself going becomes several traces");
 }
 
@@ -413,7 +413,7 @@ static void bounds(void)
         give(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
     for (unsigned i = 0; i < OPEN_MAX; i++) {
         a = chainOf(100 + i, 1000 * MS + i, 0, 5);
-        for (unsigned k = 0; k < HALVES_MAX + 2; k++) {
+        for (unsigned k = 0; k < EBPFMON_TRACE_HALVES + 2; k++) {
             struct ebpfMonChain b = second(a, 100 + i, 2000 * MS + 100 * k + i, 5);
 
             b.flags = EBPFMON_CHAIN_BUSY;
@@ -427,7 +427,7 @@ static void bounds(void)
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX; i++)
         give(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
-    for (unsigned k = 1; k < HALVES_MAX; k++)
+    for (unsigned k = 1; k < EBPFMON_TRACE_HALVES; k++)
         for (unsigned i = 0; i < OPEN_MAX; i++) {
             a = second(chainOf(100 + i, 1000 * MS + i, 0, 5), 900 + i, (1000 + k) * MS, 5);
             a.flags = EBPFMON_CHAIN_BUSY;
@@ -438,7 +438,7 @@ static void bounds(void)
         isDone(chainOf(1, i, 0, UINT32_MAX));
     took = (double)(epicsMonotonicGet() - began) / 1e9;
     testOk(open == OPEN_MAX && took < 0.5,
-           "20000 are looked for among %u in %.3f s", OPEN_MAX * HALVES_MAX, took);
+           "20000 are looked for among %u in %.3f s", OPEN_MAX * EBPFMON_TRACE_HALVES, took);
     ebpfMonTracesTick(0, 1);
     testOk1(!open && !records && !first && !last);
 }
