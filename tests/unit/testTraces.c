@@ -523,7 +523,7 @@ static void sent(void)
 
 MAIN(testTraces)
 {
-    testPlan(55);
+    testPlan(57);
     halves();
     handedOver();
     ended();
