@@ -1,10 +1,10 @@
 # The EPICS way: make, make runtests, make clean, make distclean with EPICS_BASE set in
-# configure/RELEASE.local or in the environment. On a bare machine: make demo, make check.
+# configure/RELEASE.local or in the environment. On a bare machine: make demo, make check, make kernels.
 
-ifneq ($(filter demo check bench setup,$(MAKECMDGOALS)),)
+ifneq ($(filter demo check bench kernels setup,$(MAKECMDGOALS)),)
 
 # These find or build EPICS Base first and then come back here with EPICS_BASE set.
-.PHONY: demo check bench setup
+.PHONY: demo check bench kernels setup
 setup:
 	@tools/setup.sh
 demo:
@@ -13,6 +13,8 @@ check:
 	@tools/check.sh
 bench:
 	@tools/bench.sh
+kernels:
+	@tools/kernels.sh
 
 else
 

@@ -242,6 +242,7 @@ struct ebpfMonChainEvent {
 struct ebpfMonTargetConf {
     __u64 asActive;  /* address of the target's asActive, 0: none */
     __u64 slowNs;    /* chains that take this long are kept whole, 0: none */
+    __u64 queuesSince; /* what was put into a queue before may have been taken out, and put in again, unseen */
     __u32 iocId;
     __u32 sample;    /* level trace: keep one chain in this many */
     __u16 level;     /* enum ebpfMonKernelLevel */
@@ -252,6 +253,7 @@ struct ebpfMonTargetConf {
     __u16 ciuClient, ciuDbch, ciuAs;
     __u16 asAccess;  /* asLib.h: struct asgClient.access */
     __u16 ppnChan, ppnUsr; /* dbNotify.h: struct processNotify */
+    __u16 parallel;  /* several threads take callbacks out of one queue */
 };
 
 /* Map "recIndex": which slot a record has. */

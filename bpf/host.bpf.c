@@ -99,7 +99,7 @@ int ebpfmon_recv(struct bpf_raw_tracepoint_args *ctx)
     return received((struct sock *)ctx->args[0], (int)ctx->args[1]);
 }
 
-/* Before that: tcp_recvmsg(sk, …), which serves IPv6 sockets as well. Its arguments changed in 5.19 (ec095263a965), so
+/* Before that: tcp_recvmsg(sk, …), which serves IPv6 sockets as well. It lost an argument in 5.19 (ec095263a965), so
  * what it returned is asked for by name. */
 SEC("fexit/tcp_recvmsg")
 int ebpfmon_recv_tcp(__u64 *ctx)

@@ -16,6 +16,7 @@
 /* One dbPut under way. */
 struct inPut {
     __u64 id;
+    __u64 sp;     /* the stack pointer at its entry */
     __u64 pfield;
     __u32 size;   /* bytes of a single value, 0: an array */
     __u32 locked; /* its result waits for the lock's release */
@@ -32,6 +33,8 @@ struct offCpu {
     __u32 slept;   /* it did not leave because another thread should run */
     __u32 pad;
 };
+
+#define NO_CALLBACKS 1
 
 /* Who asked for a put that is made later, when its record is no longer busy. */
 struct notified {
@@ -58,7 +61,10 @@ struct thread {
     struct offCpu off;
     __u64 handed;            /* ns that the callback which this thread took out last was in its queue */
     struct ebpfMonHanded from; /* … and who put it there */
+    __u64 callbacks;         /* the ring that it takes them out of; NO_CALLBACKS: it is no thread for that; 0: not known */
+    __u64 popping;           /* it is at that ring */
     __u64 ending;            /* "begin" of a chain that is over and not told of yet; 0: none */
+    __u64 awaited;           /* … of one that must be kept: what it handed over was told of. Other threads write it */
     struct ebpfMonPeer peer; /* of the last receive */
     __u32 copied;            /* TCP sequence number of the byte after it */
     __u32 received;          /* "copied" is valid; 2: this thread receives from several connections */
@@ -319,14 +325,15 @@ static __always_inline void tellDone(const struct ebpfMonTargetConf *conf, const
 }
 
 /* It left its queue. Returns how long it was there (ns), and who put it there. */
-static __always_inline __u64 takenOut(__u32 tgid, __u64 item, __u32 queue, __u64 now, struct ebpfMonHanded *what)
+static __always_inline __u64 takenOut(const struct ebpfMonTargetConf *conf, __u32 tgid, __u64 item, __u32 queue,
+                                      __u64 now, struct ebpfMonHanded *what)
 {
     struct queueKey key = { item, tgid };
     struct inQueue *in = bpf_map_lookup_elem(&queued, &key);
     struct ebpfMonQueues *qs;
     __u64 wait;
 
-    if (!in || in->delayed || queue >= EBPFMON_QUEUES)
+    if (!in || in->delayed || in->since < conf->queuesSince || queue >= EBPFMON_QUEUES)
         return 0;
     wait = now > in->since ? now - in->since : 0;
     *what = in->what;
@@ -334,6 +341,8 @@ static __always_inline __u64 takenOut(__u32 tgid, __u64 item, __u32 queue, __u64
     qs = bpf_map_lookup_elem(&queues, &tgid);
     if (!qs)
         return wait;
+    barrier_var(queue); /* as in heldAt */
+    queue &= EBPFMON_QUEUES - 1;
     __sync_fetch_and_add(&qs->q[queue].count, 1);
     __sync_fetch_and_add(&qs->q[queue].sum, wait);
     ebpfMonRecentAdd(&qs->q[queue].wait, now, wait, item);

@@ -249,6 +249,7 @@ int ebpfmon_put(struct pt_regs *ctx)
     if (depth >= EBPFMON_NESTED)
         depth = 0; /* returns that were missed while the probe was being detached */
     in = &th->pending[depth & (EBPFMON_NESTED - 1)];
+    in->sp = PT_REGS_SP(ctx);
     if (readAddr(&a, PT_REGS_PARM1(ctx))) {
         countLost(EBPFMON_LOST_FAULT);
         in->id = 0; /* its return is not to be taken for that of the put around it */
@@ -305,11 +306,16 @@ int ebpfmon_put_return(struct pt_regs *ctx)
 
     if (!conf || !th || th->putDepth == 0)
         return 0;
+    depth = th->putDepth - 1;
+    in = &th->pending[depth & (EBPFMON_NESTED - 1)];
+    /* A return probe that is a perf event is called for each process that has one on this file: with two IOCs twice
+     * for one return (seen on 5.10, 6.1 and 6.12, not on 7.3). The second is not the return of the put around it. */
+    if (depth < EBPFMON_NESTED && PT_REGS_SP(ctx) < in->sp)
+        return 0;
     countHit(tgid, EBPFMON_HIT_RETURN, 1);
-    depth = --th->putDepth;
+    th->putDepth = depth;
     if (depth >= EBPFMON_NESTED)
         return 0;
-    in = &th->pending[depth & (EBPFMON_NESTED - 1)];
     if (!in->id)
         return 0;
     if (in->locked && !PT_REGS_RC(ctx)) {

@@ -2,7 +2,8 @@
 /*
  * How long callbacks wait for a thread of their priority. callbackRequest puts a callback into a ring, a callback thread
  * takes it out by epicsRingPointerPop (callback.c, callbackTask). At the entry of that the callback is still at the ring's
- * head: no return probe is needed. Should two threads of one priority look at the same one, the first has it.
+ * head: no return probe is needed, unless several threads share a ring (callbackParallelThreads): there two can look at
+ * the same one, and which of them gets it is known at the return alone.
  * scanOnce is the same with a ring of its own, and its thread locks the record next (ebpfmon_lock).
  * What is asked for in the course of a chain belongs to it: that chain goes along, until the callback is done.
  */
@@ -63,7 +64,7 @@ static __always_inline void note(__u64 item, __u64 caLink, int delayed)
     if (caLink && !bpf_probe_read_user(in.what.link, sizeof(in.what.link), (void *)caLink))
         in.what.isLink = 1;
     before = bpf_map_lookup_elem(&queued, &key);
-    if (before && before->what.by.begin) {
+    if (before && before->since >= conf->queuesSince && before->what.by.begin) {
         if (before->delayed && !delayed && !in.what.by.begin && isTimer()) {
             in.what = before->what;
             in.what.delay = now - before->since;
@@ -96,11 +97,35 @@ int ebpfmon_once(struct pt_regs *ctx)
     return 0;
 }
 
+/* Drivers may have such rings as well. A callbacks' thread has a name (callback.c, callbackInit: "cbLow"), and looks into
+ * the callbacks' ring first. */
+static __always_inline int isCallbacksRing(struct thread *th, __u64 ring)
+{
+    char comm[EBPFMON_COMM_MAX] = {};
+
+    if (!th->callbacks) {
+        bpf_get_current_comm(comm, sizeof(comm));
+        th->callbacks = comm[0] == 'c' && comm[1] == 'b' ? ring : NO_CALLBACKS;
+    }
+    return th->callbacks == ring;
+}
+
+static __always_inline void takes(const struct ebpfMonTargetConf *conf, struct thread *th, __u32 tgid, __u64 item)
+{
+    __u32 priority;
+
+    if (bpf_probe_read_user(&priority, sizeof(priority), (void *)(item + CALLBACK_PRIORITY)) ||
+        priority >= EBPFMON_QUEUE_ONCE)
+        return;
+    th->seen.busySince = bpf_ktime_get_ns();
+    th->handed = takenOut(conf, tgid, item, priority, th->seen.busySince, &th->from);
+}
+
 SEC("uprobe")
 int ebpfmon_pop(struct pt_regs *ctx)
 {
     __u64 id = bpf_get_current_pid_tgid(), item = 0;
-    __u32 tgid = id >> 32, tid = (__u32)id, priority = 0;
+    __u32 tgid = id >> 32, tid = (__u32)id;
     struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
     struct ringHead ring = {};
     struct thread *th;
@@ -111,17 +136,33 @@ int ebpfmon_pop(struct pt_regs *ctx)
     th = threadOf(tid);
     if (!th)
         return 0;
+    th->popping = isCallbacksRing(th, PT_REGS_PARM1(ctx));
+    if (!th->popping)
+        return 0;
     tellDone(conf, &th->from.by); /* it looks for the next one: the last is done */
     th->from.by.begin = 0;
     th->seen.busySince = 0;
-    if (bpf_probe_read_user(&ring, sizeof(ring), (void *)(PT_REGS_PARM1(ctx) + RING_HEAD)) ||
+    if (conf->parallel ||
+        bpf_probe_read_user(&ring, sizeof(ring), (void *)(PT_REGS_PARM1(ctx) + RING_HEAD)) ||
         ring.nextPush == ring.nextPop ||
-        bpf_probe_read_user(&item, sizeof(item), (void *)(ring.buffer + 8 * (__u64)(__u32)ring.nextPop)) ||
-        bpf_probe_read_user(&priority, sizeof(priority), (void *)(item + CALLBACK_PRIORITY)))
+        bpf_probe_read_user(&item, sizeof(item), (void *)(ring.buffer + 8 * (__u64)(__u32)ring.nextPop)))
         return 0;
-    if (priority >= EBPFMON_QUEUE_ONCE)
+    takes(conf, th, tgid, item);
+    return 0;
+}
+
+SEC("uprobe")
+int ebpfmon_popped(struct pt_regs *ctx)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tgid = id >> 32, tid = (__u32)id;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+
+    if (!conf)
         return 0;
-    th->seen.busySince = bpf_ktime_get_ns();
-    th->handed = takenOut(tgid, item, priority, th->seen.busySince, &th->from);
+    countHit(tgid, EBPFMON_HIT_RETURN, 1);
+    if (th && th->popping && PT_REGS_RC(ctx))
+        takes(conf, th, tgid, PT_REGS_RC(ctx));
     return 0;
 }

@@ -93,7 +93,7 @@ static __always_inline void tellResult(const struct ebpfMonTargetConf *conf, __u
     ev->status = status;
     ev->pad = 0;
     ev->afterLen = 0;
-    /* Two tests in one expression become one on a copy, and verifiers before 6.18 do not know that n is bounded then. */
+    /* Two tests in one expression become one on a copy, and verifiers up to 6.12 do not know that n is bounded then. */
     if (n > EBPFMON_AFTER_MAX)
         n = 0;
     barrier_var(n);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include <epicsAtomic.h>
-
 #include "monitor/chains.h"
 #include "monitor/decode.h"
+#include "monitor/losses.h"
 #include "monitor/traces.h"
 
 #define RECORDS     2048  /* of one chain that are kept */
@@ -21,7 +20,6 @@ typedef struct {
 
 static parts open[OPEN_CHAINS];
 static parts single; /* one that comes in one part takes no place */
-static size_t lost;
 
 /* A stamp of a device's, or another record's, may be of any time. */
 static int tells(const ebpfMonTarget *t, const struct ebpfMonChainRec *rec)
@@ -32,7 +30,7 @@ static int tells(const ebpfMonTarget *t, const struct ebpfMonChainRec *rec)
 }
 
 /* What processed while nobody looked, as when the probes are attached, is counted with the next chain that could have
- * done it (bpf/chain.bpf.c, look), but is none of it: its stamp is older. An IOC may have a clock of its own (an event
+ * done it (bpf/walk.bpf.h, look), but is none of it: its stamp is older. An IOC may have a clock of its own (an event
  * receiver's, say): the newest stamp tells where the chain's begin is in that. If even that one is of before, by our
  * clock, either nothing is of this chain, or that is a clock which is late: then it is so each time. */
 static uint32_t dropEarlier(ebpfMonTarget *t, const struct ebpfMonChain *chain, parts *c)
@@ -92,7 +90,7 @@ void ebpfMonChainPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size
             if (open[i].end < c->end)
                 c = &open[i];
         if (c->end && c->end + STALE_NS > chain->head.ktime)
-            epicsAtomicIncrSizeT(&lost);
+            ebpfMonLossAdd(ebpfMonLossParts);
         c->tid = chain->head.tid;
         c->end = chain->head.ktime;
         c->count = 0;
@@ -103,9 +101,4 @@ void ebpfMonChainPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size
         tell(t, chain, c);
         c->end = 0;
     }
-}
-
-uint64_t ebpfMonChainsLost(void)
-{
-    return epicsAtomicGetSizeT(&lost);
 }

@@ -9,7 +9,4 @@
 /* Takes one part; with the last one the chain goes to the traces. Under ebpfMonTargetsLock. */
 void ebpfMonChainPart(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size_t size);
 
-/* How many were left out because more came part by part at a time than there is room for. Any thread. */
-uint64_t ebpfMonChainsLost(void);
-
 #endif

@@ -14,14 +14,15 @@ static struct {
     uint32_t root, place, index;
 } noted[STAMPS];
 
-static unsigned hash(uint64_t stamp)
+/* By the record as well: many can have one stamp, an event's or another record's (TSE, TSEL). */
+static unsigned hash(uint32_t iocId, uint32_t index, uint64_t stamp)
 {
-    return (unsigned)((stamp * 0x9e3779b97f4a7c15ull) >> 40) % STAMPS;
+    return (unsigned)(((stamp ^ (uint64_t)index << 20 ^ (uint64_t)iocId << 44) * 0x9e3779b97f4a7c15ull) >> 40) % STAMPS;
 }
 
 void ebpfMonCpNote(const ebpfMonChainId *chain, uint32_t root, uint32_t place, uint32_t index, uint64_t stamp)
 {
-    unsigned at = hash(stamp);
+    unsigned at = hash(chain->iocId, index, stamp);
 
     noted[at].stamp = stamp;
     noted[at].chain = *chain;
@@ -53,23 +54,34 @@ static int recordOf(ebpfMonTarget *t, uint32_t root, const uint8_t *caLink, char
     return -1;
 }
 
+/* The chain that stamped this record as the link has it. */
+static int find(const ebpfMonTarget *from, uint32_t index, const uint8_t *link, unsigned *place)
+{
+    for (unsigned at = 0; at + 8 <= EBPFMON_CALINK_SIZE; at += 4) {
+        uint64_t stamp;
+        unsigned i;
+
+        memcpy(&stamp, link + at, sizeof(stamp));
+        i = hash(from->iocId, index, stamp);
+        if (stamp && noted[i].stamp == stamp && noted[i].index == index && noted[i].chain.iocId == from->iocId) {
+            *place = i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int ebpfMonCpFind(ebpfMonTarget *t, uint32_t root, const uint8_t *link, ebpfMonCpSource *source)
 {
     char name[EBPFMON_NAME_SIZE + 8];
 
     if (recordOf(t, root, link, name, sizeof(name)))
         return -1;
-    for (unsigned at = 0; at + 8 <= EBPFMON_CALINK_SIZE; at += 4) {
-        const ebpfMonTarget *from;
-        uint64_t stamp;
+    for (const ebpfMonTarget *from = ebpfMonTargetsFirst(); from; from = from->next) {
+        long index = from->cat ? ebpfMonCatalogueFind(from->cat, name) : -1;
         unsigned i;
 
-        memcpy(&stamp, link + at, sizeof(stamp));
-        i = hash(stamp);
-        if (!stamp || noted[i].stamp != stamp)
-            continue;
-        from = ebpfMonTargetById(noted[i].chain.iocId);
-        if (!from || !from->cat || ebpfMonCatalogueFind(from->cat, name) != (long)noted[i].index)
+        if (index < 0 || !find(from, (uint32_t)index, link, &i))
             continue;
         source->chain = noted[i].chain;
         source->place = noted[i].place;

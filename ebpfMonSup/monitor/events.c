@@ -3,7 +3,6 @@
 #include <string.h>
 #include <time.h>
 
-#include <epicsAtomic.h>
 #include <epicsEvent.h>
 #include <epicsThread.h>
 
@@ -14,6 +13,7 @@
 #include "monitor/events.h"
 #include "monitor/handed.h"
 #include "monitor/lastPuts.h"
+#include "monitor/losses.h"
 #include "monitor/pending.h"
 #include "monitor/sends.h"
 #include "monitor/slow.h"
@@ -33,7 +33,6 @@
 static struct ebpfMonCauseEvent cause[CAUSES];
 static epicsEventId ended;
 static volatile int stopping;
-static size_t unnamed;
 
 static uint64_t nowNs(void)
 {
@@ -93,7 +92,7 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
     if (why)
         why->head.tid = 0;
     if (!ok) {
-        epicsAtomicIncrSizeT(&unnamed);
+        ebpfMonLossAdd(ebpfMonLossGone);
         ebpfMonPendingDrop(p);
         return;
     }
@@ -221,9 +220,4 @@ void ebpfMonEventsStop(void)
         return;
     stopping = 1;
     epicsEventWaitWithTimeout(ended, 5.0);
-}
-
-uint64_t ebpfMonEventsUnnamed(void)
-{
-    return epicsAtomicGetSizeT(&unnamed);
 }

@@ -3,12 +3,7 @@
 #ifndef EBPFMON_EVENTS_H
 #define EBPFMON_EVENTS_H
 
-#include <stdint.h>
-
 void ebpfMonEventsStart(void);
 void ebpfMonEventsStop(void);
-
-/* Put events whose target or record was not to be found: lost. */
-uint64_t ebpfMonEventsUnnamed(void);
 
 #endif

@@ -6,13 +6,22 @@
 #include "monitor/governor.h"
 #include "monitor/install.h"
 #include "target/baseOffsets.h"
+#include "target/procStat.h"
 
 #define OVER_SECONDS  10.0 /* this long above the budget before something is done */
 #define RETRY_SECONDS 60.0 /* this long below, and it is tried again; doubles each time that failed */
 #define RETRY_MAX     3600.0
 #define SMOOTH        0.2  /* of the last second in the published cost */
 
-static void setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+static uint64_t nowNs(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter, int parallel)
 {
     const ebpfMonBaseOffsets *o = ebpfMonBaseOffsetsOf(t->version);
     const ebpfMonCommon *c = &t->cat->common;
@@ -24,6 +33,7 @@ static void setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *f
         .clAddr = o->clAddr, .clUser = o->clUser, .clHost = o->clHost, .clRecvBuf = o->clRecvBuf,
         .clRecvStk = o->clRecvStk, .clRecvCnt = o->clRecvCnt, .ciuClient = o->ciuClient, .ciuDbch = o->ciuDbch, .ciuAs = o->ciuAs,
         .asAccess = o->asAccess, .ppnChan = o->ppnChan, .ppnUsr = o->ppnUsr,
+        .parallel = (uint16_t)parallel, .queuesSince = t->queuesSince,
     };
 
     if (ebpfMonTargetSet((uint32_t)t->pid, &conf))
@@ -45,7 +55,7 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
     ebpfMonLevel level = t->asked < t->ceiling ? t->asked : t->ceiling;
     uint32_t want, was = t->att.on;
     char note[sizeof(t->note)] = "";
-    int remark;
+    int remark, parallel;
 
     if (!t->cat || t->gone)
         level = ebpfMonLevelOff;
@@ -54,6 +64,10 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
     if (!ebpfMonFeature.loop && level > ebpfMonLevelPuts)
         level = ebpfMonLevelPuts;
     want = ebpfMonAttachLevel((int)level);
+    /* callback.c, callbackInit: "cbLow-1" where callbackParallelThreads wants several, else "cbLow" */
+    parallel = want & EBPFMON_BIT(ebpfMonProgPop) && ebpfMonProcHasThread(t->pid, "cb*-[0-9]*");
+    if (parallel)
+        want |= EBPFMON_BIT(ebpfMonProgPopReturn);
     if (level >= ebpfMonLevelCounts && t->trapped && !t->noTrap)
         want |= EBPFMON_BIT(ebpfMonProgCompleted);
     if (t->reference && level >= ebpfMonLevelCounts)
@@ -76,17 +90,16 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
         }
         ebpfMonMemFlush(t->mem);
     }
+    if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
+        t->queuesSince = nowNs();
     if (level > ebpfMonLevelOff)
-        setConf(t, level, filter);
+        setConf(t, level, filter, parallel);
     if ((want & EBPFMON_BIT(ebpfMonProgLock)) && !(was & EBPFMON_BIT(ebpfMonProgLock)))
         ebpfMonThreadsDel(t->pid); /* locks that were taken when we looked last are long released */
     ebpfMonAttachSet(&t->att, want, note, sizeof(note));
     if ((t->att.on & ~was) & (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField))) {
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
         ebpfMonTargetsLock();
-        t->putsSince = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+        t->putsSince = nowNs();
         ebpfMonTargetsUnlock();
     }
     if (level == ebpfMonLevelOff && t->att.on == 0)
@@ -102,7 +115,7 @@ void ebpfMonGovernApply(ebpfMonTarget *t, const ebpfMonFilter *filter)
         snprintf(note, sizeof(note), "over its budget of %g %%: %u records counted at least", filter->budget,
                  t->trapped);
     if (!ebpfMonFeature.loop && t->asked > ebpfMonLevelPuts)
-        snprintf(note, sizeof(note), "kernel %s has no bpf_loop, 5.17 or later does: puts are watched, nothing is counted",
+        snprintf(note, sizeof(note), "puts only, nothing is counted: kernel %s has no bpf_loop, 5.17 or later does",
                  ebpfMonKernelRelease());
     remark = !note[0] && t->att.stepped && (t->slot != UINT32_MAX || level == ebpfMonLevelOff);
     if (remark)

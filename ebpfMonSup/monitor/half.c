@@ -5,6 +5,44 @@
 #include "monitor/cpSource.h"
 #include "monitor/half.h"
 
+#define HASH 4096 /* a power of two */
+
+static ebpfMonHalf *known[HASH];
+
+static ebpfMonHalf **bucket(uint32_t tid, uint64_t begin)
+{
+    return &known[((begin + tid) * 0x9e3779b97f4a7c15ull >> 40) % HASH];
+}
+
+void ebpfMonHalfRemember(ebpfMonHalf *half)
+{
+    ebpfMonHalf **p = bucket(half->chain.head.tid, half->chain.begin);
+
+    while (*p)
+        p = &(*p)->same;
+    *p = half;
+}
+
+void ebpfMonHalfForget(const ebpfMonHalf *half)
+{
+    ebpfMonHalf **p = bucket(half->chain.head.tid, half->chain.begin);
+
+    while (*p && *p != half)
+        p = &(*p)->same;
+    if (*p)
+        *p = half->same;
+}
+
+ebpfMonHalf *ebpfMonHalfFind(const ebpfMonChainId *chain)
+{
+    ebpfMonHalf *half = *bucket(chain->tid, chain->begin);
+
+    while (half && (half->chain.begin != chain->begin || half->chain.head.tid != chain->tid ||
+                    half->chain.head.iocId != chain->iocId))
+        half = half->same;
+    return half;
+}
+
 static int byTime(const void *a, const void *b)
 {
     const struct ebpfMonChainRec *x = a, *y = b;
@@ -35,7 +73,8 @@ ebpfMonHalf *ebpfMonHalfNew(const ebpfMonTarget *t, const struct ebpfMonChain *c
 
     if (!half)
         return NULL;
-    half->next = NULL;
+    half->next = half->same = NULL;
+    half->trace = NULL;
     half->chain = *chain;
     half->chain.rootSlot -= t->slot;
     half->chain.outer = chain->outer && chain->outer - 1 - t->slot < t->cat->count ? chain->outer - t->slot : 0;

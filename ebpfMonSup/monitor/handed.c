@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-
 #include "monitor/handed.h"
 
 #define TAKEN 64  /* whose chain has not come yet: it follows at once, but for what other threads say in between */
-#define DONE  256
+#define DONE  16384 /* a power of two. Also what is done for chains that sampling leaves out comes here */
 
 static struct ebpfMonHandEvent taken[TAKEN];
 static unsigned nextTaken;
-static ebpfMonChainId done[DONE];
-static unsigned nextDone;
+/* The newest chain of its hash. */
+static struct {
+    ebpfMonChainId chain;
+    uint32_t count;
+} done[DONE];
 
 void ebpfMonHandedTaken(const struct ebpfMonHandEvent *ev)
 {
@@ -25,19 +26,32 @@ const struct ebpfMonHanded *ebpfMonHandedOf(const struct ebpfMonChain *chain)
     return NULL;
 }
 
+static unsigned hash(const ebpfMonChainId *chain)
+{
+    return (unsigned)((chain->begin + chain->tid) * 0x9e3779b97f4a7c15ull >> 40) % DONE;
+}
+
+static int isSame(const ebpfMonChainId *a, const ebpfMonChainId *b)
+{
+    return a->begin == b->begin && a->tid == b->tid && a->iocId == b->iocId;
+}
+
 void ebpfMonHandedDoneEarly(const ebpfMonChainId *chain)
 {
-    done[nextDone++ % DONE] = *chain;
+    unsigned i = hash(chain);
+
+    if (!isSame(&done[i].chain, chain))
+        done[i].count = 0;
+    done[i].chain = *chain;
+    done[i].count++;
 }
 
 uint32_t ebpfMonHandedWasDone(const ebpfMonChainId *chain)
 {
-    uint32_t n = 0;
+    unsigned i = hash(chain);
+    uint32_t n = isSame(&done[i].chain, chain) ? done[i].count : 0;
 
-    for (unsigned i = 0; i < DONE; i++)
-        if (done[i].begin == chain->begin && done[i].tid == chain->tid && done[i].iocId == chain->iocId) {
-            memset(&done[i], 0, sizeof(done[i]));
-            n++;
-        }
+    if (n)
+        done[i].count = 0;
     return n;
 }

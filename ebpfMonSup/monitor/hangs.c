@@ -37,15 +37,20 @@ static uint64_t heldSince(const ebpfMonSeenThread *threads, unsigned count, unsi
     return released > since ? released : since;
 }
 
+static int isLong(uint64_t since, uint64_t now, uint64_t limit)
+{
+    return since && now > since && now - since >= limit;
+}
+
 /* Since when this thread has hung, 0: it does not. What only waits for a lock set hangs because another one does. */
 static uint64_t hangsSince(const ebpfMonSeenThread *threads, unsigned count, unsigned i, uint64_t now, uint64_t limit)
 {
     const struct ebpfMonThread *t = &threads[i].seen;
     uint64_t since = t->busySince;
 
-    if (t->heldCount && now > t->held[0].begin && now - t->held[0].begin >= limit)
+    if (t->heldCount && isLong(t->held[0].begin, now, limit))
         since = heldSince(threads, count, i);
-    return since && now > since && now - since >= limit ? since : 0;
+    return isLong(since, now, limit) ? since : 0;
 }
 
 /* Copies what names the IOC and the record. 0, or -1: it is not watched any more. */
@@ -79,18 +84,19 @@ unsigned ebpfMonHangsFind(const ebpfMonSeenThread *threads, unsigned count, uint
         char name[16], ioc[EBPFMON_HEALTH_NAME], record[EBPFMON_HEALTH_NAME];
         uint64_t since = hangsSince(threads, count, i, now, limit);
         ebpfMonHang *h = &found[n];
-        int another;
+        int inRecord = t->heldCount && isLong(t->held[0].begin, now, limit), another;
 
         if (!since || nameOf(t, h, ioc, sizeof(ioc), record, sizeof(record)) ||
             ebpfMonProcThread((pid_t)t->tgid, (pid_t)threads[i].tid, name, h->what, sizeof(h->what)))
             continue;
         h->tid = threads[i].tid;
-        h->begin = t->heldCount ? t->held[0].begin : t->busySince;
+        /* one, whatever it locks meanwhile */
+        h->begin = isLong(t->busySince, now, limit) ? t->busySince : t->held[0].begin;
         h->since = (double)(now - since) / 1e9;
         ebpfMonHangStack((pid_t)t->tgid, h);
-        another = h->now[0] && strcmp(h->now, record) != 0;
+        another = h->now[0] && (!inRecord || strcmp(h->now, record) != 0);
         snprintf(h->who, sizeof(h->who), "IOC %s (pid %u): thread %s (%u) in %s%s%s%s", ioc, t->tgid, name,
-                 threads[i].tid, t->heldCount ? "record " : "a callback", t->heldCount ? record : "",
+                 threads[i].tid, inRecord ? "record " : "a callback", inRecord ? record : "",
                  another ? ", at " : "", another ? h->now : "");
         ebpfMonHangStackLines(h, (pid_t)t->tgid, health);
         n++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <string.h>
 
 #include "monitor/lastPuts.h"
 
@@ -22,14 +23,30 @@ const ebpfMonLastPut *ebpfMonLastPutOf(const struct ebpfMonChain *chain, uint64_
 {
     const ebpfMonLastPut *p = find(chain->head.iocId, chain->head.tid);
 
-    return p && p->precord == root && p->at >= chain->begin && p->at <= chain->head.ktime ? p : NULL;
+    return p && p->seen.precord == root && p->seen.at >= chain->begin && p->seen.at <= chain->head.ktime ? p : NULL;
 }
 
+/* The first one from the chain's begin on: a thread may serve many clients (pvxs), and have made puts since. */
 const char *ebpfMonLastPutBy(uint32_t iocId, const struct ebpfMonGiver *giver)
 {
     const ebpfMonLastPut *p = find(iocId, giver->tid);
+    const ebpfMonPutSeen *first = p ? &p->seen : NULL;
+    int all = 1, same = 1;
 
-    return p && p->precord == giver->root && p->at >= giver->begin ? p->who : "";
+    if (!first || first->at < giver->begin)
+        return "";
+    for (unsigned i = 0; i < EBPFMON_PUTS_BEFORE; i++) {
+        const ebpfMonPutSeen *b = &p->before[i];
+
+        if (b->at < giver->begin) {
+            all = 0;
+            continue;
+        }
+        same &= b->precord == first->precord && strcmp(b->who, first->who) == 0;
+        if (b->at < first->at)
+            first = b;
+    }
+    return first->precord == giver->root && (!all || same) ? first->who : "";
 }
 
 void ebpfMonLastPutSeen(const struct ebpfMonPutEvent *ev, const char *who)
@@ -45,16 +62,20 @@ void ebpfMonLastPutSeen(const struct ebpfMonPutEvent *ev, const char *who)
     if (!p) {
         p = &set[0];
         for (unsigned i = 1; i < WAYS; i++)
-            if (set[i].at < p->at)
+            if (set[i].seen.at < p->seen.at)
                 p = &set[i];
     }
+    if (p->tid != ev->head.tid || p->iocId != ev->head.iocId)
+        memset(p, 0, sizeof(*p));
+    else
+        p->before[p->next++ % EBPFMON_PUTS_BEFORE] = p->seen;
     p->iocId = ev->head.iocId;
     p->tid = ev->head.tid;
-    p->at = ev->head.ktime;
     p->id = ev->id;
-    p->precord = ev->precord;
+    p->seen.at = ev->head.ktime;
+    p->seen.precord = ev->precord;
     p->byClient = ev->who.isCA || ev->who.peer.addr;
-    snprintf(p->who, sizeof(p->who), "%s", who);
+    snprintf(p->seen.who, sizeof(p->seen.who), "%s", who);
     p->done = 0;
 }
 

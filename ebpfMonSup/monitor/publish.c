@@ -14,9 +14,8 @@
 #include <errlog.h>
 
 #include "model/search.h"
-#include "monitor/chains.h"
-#include "monitor/events.h"
 #include "monitor/healthCollect.h"
+#include "monitor/losses.h"
 #include "monitor/publish.h"
 #include "monitor/rank.h"
 #include "monitor/target.h"
@@ -26,12 +25,13 @@
 #define SMOOTH 0.3 /* of the last second in PUT_RATE */
 
 /* The kernel's reasons, and our own. */
-enum { lostGone = EBPFMON_LOST_KERNEL, lostParts, lostKinds };
+enum { lostKinds = EBPFMON_LOST_KERNEL + ebpfMonLossKinds };
 
 static const char *const lostReason[lostKinds] = {
     [EBPFMON_LOST_RING] = "event ring full", [EBPFMON_LOST_THREADS] = "thread table full",
     [EBPFMON_LOST_ROOTS] = "chain table full", [EBPFMON_LOST_NESTED] = "locks nested too deep",
-    [EBPFMON_LOST_FAULT] = "memory not readable", [lostGone] = "IOC gone", [lostParts] = "too many chains at once",
+    [EBPFMON_LOST_FAULT] = "memory not readable", [EBPFMON_LOST_KERNEL + ebpfMonLossGone] = "IOC gone",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossParts] = "too many chains at once",
 };
 
 static epicsEventId wake, ended;
@@ -79,8 +79,8 @@ void ebpfMonPublishSoon(void)
 static void lostNow(uint64_t lost[lostKinds])
 {
     ebpfMonLostGet(lost);
-    lost[lostGone] = ebpfMonEventsUnnamed();
-    lost[lostParts] = ebpfMonChainsLost();
+    for (int i = 0; i < ebpfMonLossKinds; i++)
+        lost[EBPFMON_LOST_KERNEL + i] = ebpfMonLossGet((ebpfMonLoss)i);
 }
 
 void ebpfMonPublishResetLost(void)

@@ -65,6 +65,7 @@ typedef struct ebpfMonTarget {
     uint64_t  portsAt;     /* ns; when that was read */
 
     uint64_t  putsSince;   /* ns: all ways to write have been watched from then on */
+    uint64_t  queuesSince; /* ns: so have callbacks and scanOnce */
     ebpfMonLevel asked;    /* by the filter or by command */
     ebpfMonLevel level;    /* in force */
     int       reference;   /* dbProcess is trapped too, to compare */

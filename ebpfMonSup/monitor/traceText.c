@@ -17,7 +17,6 @@
 
 #define TEXT_RECORDS 100
 #define INDENT       20 /* levels that are moved to the right */
-#define DEPTH        32 /* halves below halves: a chain of asynchronous records */
 
 typedef struct {
     ebpfMonTarget *t;
@@ -206,15 +205,15 @@ static void tellHanded(text *x, const ebpfMonHalf *half, const ebpfMonShape *s, 
 
 static void tellHalf(text *x, const ebpfMonHalf *half, unsigned base, unsigned level)
 {
-    static ebpfMonShape *shapes[DEPTH]; /* each is large, and few are ever needed */
+    static ebpfMonShape *shapes[EBPFMON_TRACE_HALVES]; /* each is large, and few are ever needed */
     int completes = level && half->chain.causeBegin;
     uint64_t since = completes ? half->chain.causeBegin : half->by.begin;
     ebpfMonShape *s;
     char how[40];
 
-    if (level < DEPTH && !shapes[level])
+    if (level < EBPFMON_TRACE_HALVES && !shapes[level])
         shapes[level] = malloc(sizeof(*s));
-    s = level < DEPTH ? shapes[level] : NULL;
+    s = level < EBPFMON_TRACE_HALVES ? shapes[level] : NULL;
     if (!s || ebpfMonShapeOf(x->t, half, s)) {
         add(x, "  … deeper than can be told\n");
         return;

@@ -11,7 +11,6 @@
 
 #define OPEN_MAX    256
 #define RECORDS_MAX 65536         /* of all open traces */
-#define HALVES_MAX  64            /* of one */
 #define BUSY_NS     10000000000ull /* a motor moves for longer: then it is told that it still does */
 #define GONE_NS     1000000000ull /* of an IOC that ended nothing more comes, and soon its names are gone */
 #define PUT_NS      1000000000ull
@@ -33,6 +32,7 @@ static void release(ebpfMonTrace *trace)
         ebpfMonHalf *half = trace->first;
 
         trace->first = half->next;
+        ebpfMonHalfForget(half);
         free(half);
     }
     wanted -= (unsigned)!!trace->wantsPut;
@@ -92,30 +92,31 @@ static int sends(const ebpfMonTrace *trace, uint64_t now)
     return 0;
 }
 
-/* Whose trace it will be depends on puts further up, which may be known later than its own. */
-static int undecided(const ebpfMonTrace *trace)
+static int isYoung(const ebpfMonTrace *trace, uint64_t now)
 {
-    for (unsigned i = 0; trace && i < SENDERS; i++) {
-        ebpfMonChainId chain = ebpfMonSentBy(trace);
+    return now < trace->since + SENDER_NS;
+}
 
-        trace = chain.iocId ? ebpfMonTracesFind(&chain) : NULL;
-        if (trace && trace->wantsPut && !trace->hasId)
+/* Whose trace it will be depends on those further up: on puts that may be known later than its own, and on chains that
+ * may end later than what they set going. */
+static int undecided(const ebpfMonTrace *trace, uint64_t now)
+{
+    for (unsigned i = 0; trace && !trace->hasId && i < SENDERS; i++) {
+        ebpfMonChainId chain = ebpfMonSentBy(trace);
+        const ebpfMonTrace *above = chain.iocId ? ebpfMonTracesFind(&chain) : NULL;
+
+        if (trace->wantsPut || (trace->caLink && isYoung(trace, now)))
             return 1;
+        if (chain.iocId && !above)
+            return isYoung(trace, now) && !ebpfMonTold(&chain);
+        trace = above;
     }
     return 0;
 }
 
-/* The chain that sent the put, or whose record the CP link watches, may end after the one that it set going. */
 static int sender(const ebpfMonTrace *trace, uint64_t now)
 {
-    ebpfMonChainId chain = ebpfMonSentBy(trace);
-
-    if (chain.iocId && ebpfMonExportsSpans() && undecided(trace))
-        return 1;
-    if (now - trace->since >= SENDER_NS)
-        return 0;
-    return trace->caLink || (chain.iocId && ebpfMonExportsSpans() && !ebpfMonTracesFind(&chain) &&
-                             !ebpfMonTold(&chain));
+    return (trace->caLink && isYoung(trace, now)) || (ebpfMonExportsSpans() && undecided(trace, now));
 }
 
 /* "now" may be a little before the trace's end, by another clock reading. */
@@ -153,11 +154,9 @@ static ebpfMonTrace *traceOf(uint32_t iocId, const struct ebpfMonChain *chain)
 
 ebpfMonTrace *ebpfMonTracesFind(const ebpfMonChainId *chain)
 {
-    for (ebpfMonTrace *trace = first; trace; trace = trace->next)
-        for (ebpfMonHalf *half = trace->iocId == chain->iocId ? trace->first : NULL; half; half = half->next)
-            if (half->chain.begin == chain->begin && half->chain.head.tid == chain->tid)
-                return trace;
-    return NULL;
+    const ebpfMonHalf *half = ebpfMonHalfFind(chain);
+
+    return half ? half->trace : NULL;
 }
 
 static void keepPut(ebpfMonTrace *trace, const ebpfMonTracePut *put)
@@ -184,6 +183,7 @@ static void append(ebpfMonTrace *trace, ebpfMonHalf *half)
 {
     *(trace->last ? &trace->last->next : &trace->first) = half;
     trace->last = half;
+    half->trace = trace;
     trace->halves++;
     trace->records += half->count;
     if (half->chain.head.ktime > trace->since)
@@ -210,6 +210,12 @@ static void drop(ebpfMonTrace *trace)
     release(trace);
 }
 
+/* Who began its root is not in the trace, so its place is below the chain that handed it over. */
+static void below(ebpfMonHalf *half)
+{
+    half->chain.causeBegin = half->chain.causeTid = 0;
+}
+
 /* What was handed over can be done before the chain that did it is: such a trace has waited for its beginning. */
 static void adopt(ebpfMonTrace *trace, const ebpfMonChainId *id)
 {
@@ -220,8 +226,9 @@ static void adopt(ebpfMonTrace *trace, const ebpfMonChainId *id)
 
         next = child->next;
         if (!child->early || by->begin != id->begin || by->tid != id->tid || by->iocId != id->iocId ||
-            child->cat != trace->cat || trace->halves + child->halves > HALVES_MAX)
+            child->cat != trace->cat || trace->halves + child->halves > EBPFMON_TRACE_HALVES)
             continue;
+        below(child->first);
         while (child->first) {
             ebpfMonHalf *half = child->first;
 
@@ -251,7 +258,7 @@ static ebpfMonTrace *handedTo(uint32_t iocId, const struct ebpfMonHanded *from, 
     id.tid = from->by.tid;
     id.begin = from->by.begin;
     trace = ebpfMonTracesFind(&id);
-    if (trace && trace->halves == HALVES_MAX) { /* what keeps itself going begins anew */
+    if (trace && trace->halves == EBPFMON_TRACE_HALVES) { /* what keeps itself going begins anew */
         trace->cut = 1;
         return NULL;
     }
@@ -305,6 +312,7 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
     ebpfMonSend list[SENDS_MAX];
     ebpfMonChainId id;
     ebpfMonHalf *half;
+    int completes = trace != NULL;
 
     if (!trace)
         trace = handedTo(t->iocId, from, put);
@@ -315,7 +323,7 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
             trace = NULL;
         tell(first, NULL);
     }
-    if (trace && trace->halves == HALVES_MAX) {
+    if (trace && trace->halves == EBPFMON_TRACE_HALVES) {
         trace->cut = 1;
         return;
     }
@@ -328,7 +336,10 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
     }
     if (from && from->by.begin && !(put && put->byClient))
         ebpfMonHalfOrigin(t, half, from);
+    if (!completes && trace->halves)
+        below(half);
     append(trace, half);
+    ebpfMonHalfRemember(half);
     records += half->count;
     ebpfMonHalfNote(half);
     if (trace->halves == 1)

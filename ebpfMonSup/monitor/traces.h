@@ -12,6 +12,7 @@
 #include "monitor/join.h"
 #include "monitor/target.h"
 
+#define EBPFMON_TRACE_HALVES 64 /* of one trace; each may be below the one before */
 #define EBPFMON_TRACE_BUSY 32 /* records of one trace whose completion is waited for */
 
 /* What a trace tells of the put that set it going. */

@@ -12,7 +12,7 @@
 #include "monitor/decode.h"
 #include "monitor/puts.h"
 #include "monitor/sends.h"
-#include "monitor/spans.h"
+#include "monitor/spanPuts.h"
 #include "monitor/value.h"
 #include "monitor/wirePut.h"
 #include "probe/loader.h"

@@ -18,8 +18,8 @@
 #include "model/board.h"
 #include "model/search.h"
 #include "monitor/asked.h"
-#include "monitor/events.h"
 #include "monitor/join.h"
+#include "monitor/losses.h"
 #include "monitor/owners.h"
 #include "monitor/servers.h"
 #include "monitor/wirePut.h"
@@ -72,7 +72,7 @@ static void lookMissed(uint64_t now)
     uint64_t lost[EBPFMON_LOST_KERNEL], sum;
 
     ebpfMonLostGet(lost);
-    sum = lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT] + ebpfMonEventsUnnamed();
+    sum = lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT] + ebpfMonLossGet(ebpfMonLossGone);
     if (sum != before)
         missedAt = now;
     before = sum;

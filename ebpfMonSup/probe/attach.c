@@ -9,7 +9,7 @@
 #include "probe/attach.h"
 #include "probe/multi.h"
 
-#define ON_REQUEST 100 /* one trap for each record: no level has it for all */
+#define ON_REQUEST 100 /* too dear, or not needed: no level has it for all */
 
 static const struct {
     ebpfMonFn fn;
@@ -32,6 +32,7 @@ static const struct {
     [ebpfMonProgDelayed]    = { ebpfMonFnCallbackDelayed, 0, EBPFMON_CHAINS },
     [ebpfMonProgOnce]       = { ebpfMonFnScanOnce, 0, EBPFMON_CHAINS },
     [ebpfMonProgPop]        = { ebpfMonFnRingPop, 0, EBPFMON_CHAINS },
+    [ebpfMonProgPopReturn]  = { ebpfMonFnRingPop, 1, ON_REQUEST },
 };
 
 uint32_t ebpfMonAttachLevel(int level)
@@ -93,7 +94,7 @@ static int attachOne(ebpfMonAttached *att, int prog, char *note, size_t size)
         return -1;
     }
     if (isReturn && (att->noReturn || !site->canReturn)) {
-        if (!note[0])
+        if (!note[0] && prog == ebpfMonProgPutReturn)
             snprintf(note, size, "results of puts not seen: %s", att->noReturn ?
                      "the IOC runs under seccomp, which may forbid return probes" :
                      "no cheap place for a return probe");
@@ -102,7 +103,10 @@ static int attachOne(ebpfMonAttached *att, int prog, char *note, size_t size)
     err = ebpfMonProbeOn(&att->probe[prog], (ebpfMonProg)prog, path, site->offset, att->pid, isReturn);
     if (err) {
         if (!note[0])
-            snprintf(note, size, "%s cannot be probed: %s", name, strerror(err));
+            /* A probe that is a perf event takes more than CAP_PERFMON, whatever perf_event_paranoid says. */
+            snprintf(note, size, "%s cannot be probed: %s%s", name, strerror(err),
+                     err == EACCES && !ebpfMonFeature.uprobeMulti ?
+                     ": this kernel asks for CAP_SYS_ADMIN; start ebpfMon as root, or with that" : "");
         return -1;
     }
     att->on |= EBPFMON_BIT(prog);

@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,7 +51,8 @@ static double perCall(void (*fn)(void))
     return best;
 }
 
-/* Our own code's place in its file: what a uprobe is attached to. */
+/* Our own code's place in its file: what a uprobe is attached to. Only root may go by map_files; the name is as good
+ * unless the file was replaced. */
 static int placeOf(uint64_t addr, char *path, size_t size, uint64_t *offset)
 {
     FILE *f = fopen("/proc/self/maps", "r");
@@ -57,13 +60,22 @@ static int placeOf(uint64_t addr, char *path, size_t size, uint64_t *offset)
     int found = -1;
 
     while (f && found < 0 && fgets(line, sizeof(line), f)) {
-        uint64_t start, end, off;
+        uint64_t start, end, off, inode;
+        struct stat st;
+        int name = 0;
 
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &off) != 3)
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64 " %n", &start, &end, &off, &inode,
+                   &name) != 4 || !name)
             continue;
         if (addr < start || addr >= end)
             continue;
         snprintf(path, size, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, start, end);
+        if (access(path, R_OK)) {
+            line[strcspn(line, "\n")] = 0;
+            if (stat(line + name, &st) || st.st_ino != inode)
+                break;
+            snprintf(path, size, "%s", line + name);
+        }
         *offset = addr - start + off;
         found = 0;
     }
@@ -74,14 +86,15 @@ static int placeOf(uint64_t addr, char *path, size_t size, uint64_t *offset)
 
 static double probed(void (*fn)(void), int isReturn)
 {
-    char path[128];
+    char path[512];
     uint64_t offset;
     ebpfMonProbe probe;
     double ns;
 
     if (placeOf((uint64_t)(uintptr_t)fn, path, sizeof(path), &offset))
         return 0;
-    if (ebpfMonProbeOn(&probe, isReturn ? ebpfMonProgPutReturn : ebpfMonProgCamessage, path, offset, getpid(), isReturn))
+    if (ebpfMonProbeOn(&probe, isReturn ? ebpfMonProgPutReturn : ebpfMonProgCamessage, path, offset, getpid(),
+                       isReturn))
         return 0;
     ns = perCall(fn);
     ebpfMonProbeOff(&probe);

@@ -120,6 +120,7 @@ static struct bpf_program **programs(void)
     p[ebpfMonProgDelayed] = skel->progs.ebpfmon_delayed;
     p[ebpfMonProgOnce] = skel->progs.ebpfmon_once;
     p[ebpfMonProgPop] = skel->progs.ebpfmon_pop;
+    p[ebpfMonProgPopReturn] = skel->progs.ebpfmon_popped;
     return p;
 }
 

@@ -17,7 +17,8 @@
 typedef enum {
     ebpfMonProgPut, ebpfMonProgPutReturn, ebpfMonProgPutField, ebpfMonProgNotify, ebpfMonProgCheckPut,
     ebpfMonProgCamessage, ebpfMonProgCaLink, ebpfMonProgLock, ebpfMonProgUnlock, ebpfMonProgUnlockMany, ebpfMonProgCompleted,
-    ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgDelayed, ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgCount
+    ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgDelayed, ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgPopReturn,
+    ebpfMonProgCount
 } ebpfMonProg;
 
 typedef struct {

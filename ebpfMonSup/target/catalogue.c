@@ -226,9 +226,9 @@ static int readType(reader *r, uint64_t at)
     return 0;
 }
 
-/* The kernel half reads PACT and TIME of a record at once: WINDOW_TIME of chain.bpf.c. */
+/* The kernel half reads PACT and TIME of a record at once: WINDOW_TIME of walk.bpf.h. */
 #define COMMON_WINDOW 88
-/* … and of a traced one SEVR, STAT and TIME: SPAN of chain.bpf.c, without TIME's own 8 bytes. */
+/* … and of a traced one SEVR, STAT and TIME: SPAN of tell.bpf.h, without TIME's own 8 bytes. */
 #define COMMON_SPAN 504
 
 static int common(reader *r)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See procStat.h. All files are those of proc(5). */
 #include <dirent.h>
+#include <fnmatch.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -196,4 +197,26 @@ double ebpfMonProcThreadsRun(pid_t pid, const char *prefix)
     if (d)
         closedir(d);
     return sum;
+}
+
+int ebpfMonProcHasThread(pid_t pid, const char *pattern)
+{
+    char path[300], name[64];
+    struct dirent *e;
+    unsigned n = 0;
+    int found = 0;
+    DIR *d;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    d = opendir(path);
+    while (d && !found && n++ < THREADS_MAX && (e = readdir(d)) != NULL) {
+        snprintf(path, sizeof(path), "/proc/%d/task/%.20s/comm", (int)pid, e->d_name);
+        if (e->d_name[0] == '.' || readText(path, name, sizeof(name)) <= 0)
+            continue;
+        name[strcspn(name, "\n")] = 0;
+        found = fnmatch(pattern, name, 0) == 0;
+    }
+    if (d)
+        closedir(d);
+    return found;
 }

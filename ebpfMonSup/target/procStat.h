@@ -27,6 +27,9 @@ int ebpfMonProcThread(pid_t pid, pid_t tid, char name[16], char *what, size_t si
 /* The time (s) that the threads of a process have run whose names begin with "prefix", of those alive. */
 double ebpfMonProcThreadsRun(pid_t pid, const char *prefix);
 
+/* Whether it has a thread with a name like this one (fnmatch). */
+int ebpfMonProcHasThread(pid_t pid, const char *pattern);
+
 /* The functions of the kernel that a thread waits in, innermost first: "a < b". Empty: it runs, or we may not know. */
 void ebpfMonProcKernelStack(pid_t pid, pid_t tid, char *text, size_t size);
 

@@ -36,15 +36,10 @@ def rotel(tmp_path_factory, jaeger):
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, rotel, iocs):
-    m = module_monitor(before=['epicsEnvSet OTEL_METRIC_EXPORT_INTERVAL 1000',
-                               'epicsEnvSet OTEL_EXPORTER_OTLP_TIMEOUT 1000',
-                               'epicsEnvSet OTEL_RESOURCE_ATTRIBUTES "deployment.environment.name=lab%201,ip=10.1.2.3"',
-                               f'ebpfMonOtlp "{rotel.url}" "logs,metrics,traces"']).start()
-    for i in iocs:
-        m.wait_ioc(i)
-    m.set_filter(LEVEL="trace")
-    until(lambda: all(m.iocs()[i.pid][3] == "trace" for i in iocs), 20, "level trace")
-    return m
+    return module_monitor(before=['epicsEnvSet OTEL_METRIC_EXPORT_INTERVAL 1000',
+                                  'epicsEnvSet OTEL_EXPORTER_OTLP_TIMEOUT 1000',
+                                  'epicsEnvSet OTEL_RESOURCE_ATTRIBUTES "deployment.environment.name=lab%201,ip=10.1.2.3"',
+                                  f'ebpfMonOtlp "{rotel.url}" "logs,metrics,traces"']).start().at_level("trace", *iocs)
 
 
 def found(rotel, pv, val=None):

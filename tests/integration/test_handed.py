@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from harness import db, env
-from harness.traces import traced
+from harness.traces import traced, traces
 from harness.wait import until
 
 DATABASE = "".join([
@@ -22,9 +22,15 @@ DATABASE = "".join([
     ' field(FLNK, "$(P)GIVE2") }\n'
     'record(aSub, "$(P)GIVE2") { field(SNAM, "processOnce") field(FTA, "STRING") field(INPA, ["$(P)ONCE"]) }\n',
     db.counter("BACK", FLNK="$(P)BACK2"), db.counter("BACK2"), db.counter("ONCE"),
+    # a driver with a ring of its own
+    'record(aSub, "$(P)DRIVE") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)OWN"]) }\n'
+    'record(aSub, "$(P)OWN") { field(SNAM, "popOwn") }\n',
     # a pulse: it goes on a while after its chain
     db.counter("PULSE", FLNK="$(P)SWITCH"),
     db.record("bo", "SWITCH", DOL="1", OMSL="closed_loop", HIGH="0.2", FLNK="$(P)SWITCHED"), db.counter("SWITCHED"),
+    # two that can begin a longer one
+    db.counter("PRESS1", FLNK="$(P)LAMP"), db.counter("PRESS2", FLNK="$(P)LAMP"),
+    db.record("bo", "LAMP", DOL="1", OMSL="closed_loop", HIGH="6"),
     # busy when it is to process again
     db.counter("WORK", FLNK="$(P)SLOWLY"), db.out_counter("SLOWLY", ODLY="0.5", FLNK="$(P)WORKED"), db.counter("WORKED"),
     # a callback that ends before the chain it comes from
@@ -39,6 +45,8 @@ DATABASE = "".join([
     db.counter("AFTER"),
     # CP links: which of two, and what its chain began with
     db.counter("FROM", FLNK="$(P)SEEN"), db.counter("SEEN"), db.counter("OTHER"),
+    db.counter("EVR", FLNK="$(P)STAMPED"), db.counter("STAMPED", FLNK="$(P)COPY"), db.counter("COPY", TSEL="$(P)STAMPED.TIME"),
+    db.record("calc", "WATCH3", CALC="VAL+1", INPA="$(P)STAMPED CP", INPB="$(P)OTHER CP"),
     db.record("calc", "WATCH", CALC="VAL+1", INPA="$(P)SEEN CP", INPB="$(P)OTHER CP"),
     # it hands itself over, and on, and on
     'record(aSub, "$(P)AGAIN") { field(SNAM, "processOnce") field(FTA, "STRING") field(INPA, "$(P)SELF") field(SDIS, "$(P)STOP") }\n'
@@ -54,11 +62,7 @@ def ioc(module_ioc):
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc):
-    m = module_monitor().start()
-    m.wait_ioc(ioc)
-    m.set_filter(LEVEL="trace")
-    until(lambda: m.iocs()[ioc.pid][3] == "trace", 20, "level trace")
-    return m
+    return module_monitor().start().at_level("trace", ioc)
 
 
 def tree(lines):
@@ -103,6 +107,14 @@ def test_callback_and_once(ioc, monitor):
     assert sum("in the queue" in line for line in t) == 2, t
 
 
+def test_ring_of_its_own(ioc, monitor):
+    """A callback that takes something out of another ring is not done with that."""
+    p = ioc.prefix
+    ioc.put("DRIVE.PROC", 1)
+    t = traced(monitor, p + "DRIVE", seconds=5)
+    assert tree(t) == [(0, "", p + "DRIVE"), (1, "callback", p + "OWN")], t
+
+
 def test_pulse(ioc, monitor):
     """HIGH of a bo: the record itself, some time later."""
     p = ioc.prefix
@@ -133,6 +145,20 @@ def test_done_before_its_chain(ioc, monitor):
     assert not any("incomplete" in line for line in t), t
 
 
+def test_done_before_one_that_nobody_wants(ioc, monitor):
+    """The filter wants what was handed over: it has not to wait for ever for what handed it over."""
+    p = ioc.prefix
+    monitor.set_filter(REC="*QUICK", SLOW=1000000)
+    try:
+        until(lambda: monitor.iocs()[ioc.pid][3] == "trace", 20, "level trace")
+        ioc.put("LONG.PROC", 1)
+        t = traced(monitor, p + "LONG", seconds=5)
+        assert tree(t) == [(0, "", p + "LONG"), (1, "FLNK", p + "LONG2"), (1, "callback", p + "QUICK")], t
+        assert not any("incomplete" in line for line in t), t
+    finally:
+        monitor.set_filter(REC="*", SLOW=10000)
+
+
 def test_put_callback(ioc, monitor):
     """Its notification is a callback too: the trace comes without a wait."""
     environ = {**env.os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
@@ -152,6 +178,14 @@ def test_cp_links(ioc, monitor):
     assert t[0].endswith(f"by CP link from {p}OTHER"), t
 
 
+def test_same_stamp(ioc, monitor):
+    """Two records that have the same time stamp, as all that take an event's: the one that the link leads to."""
+    p = ioc.prefix
+    ioc.put("EVR.PROC", 1)
+    t = traced(monitor, p + "WATCH3", lambda t: "STAMPED" in t[0])
+    assert t[0].endswith(f"by CP link from {p}STAMPED, chain of {p}EVR"), t
+
+
 def test_without_an_end(ioc, monitor):
     """It becomes several traces, each of which says where it comes from."""
     p = ioc.prefix
@@ -163,6 +197,50 @@ def test_without_an_end(ioc, monitor):
         ioc.put("STOP", 1)
     assert " in 64 steps, " in t[0] and t[0].endswith(f"by scanOnce, asked for in the chain of {p}AGAIN"), t
     assert "  incomplete: not all that belongs to it was kept" in t, t
+    assert tree(t) == [(min(i, 20), "scanOnce" if i else "", p + "AGAIN") for i in range(64)], t
+
+
+def test_parallel_threads(new_ioc, monitor):
+    """Several threads that look at one queue: each callback is of the chain that asked for it, in whichever it runs."""
+    events = 8
+    ioc = new_ioc("".join([db.READY] + [
+        db.counter(x, FLNK=f"$(P){x}E0") + "".join(
+            db.record("event", f"{x}E{i}", VAL=f"{x}{i}", FLNK=f"$(P){x}E{i + 1}" if i + 1 < events else "") +
+            db.counter(f"{x}H{i}", SCAN="Event", EVNT=f"{x}{i}") for i in range(events)) for x in "AB"]),
+        kind="latencyIoc", environ={"CALLBACK_THREADS": "3"}).start()
+    monitor.wait_ioc(ioc, "trace")
+    p = ioc.prefix
+    for x in "AB":
+        ioc.put(f"{x}.SCAN", ".1 second")
+    seen = {}
+
+    def enough():
+        for x in "AB":
+            for t in traces(monitor, p + x)[:-1]:  # the last may be cut
+                if "scan 0.1" in t[0]:
+                    seen[t[0]] = t
+        return len(seen) >= 40
+
+    until(enough, 30, lambda: f"{len(seen)} traces")
+    for t in seen.values():
+        x = t[0].partition(f": {p}")[2][0]
+        assert sorted(r for _, via, r in tree(t) if via == "Event") == [f"{p}{x}H{i}" for i in range(events)], t
+
+
+def test_asked_again_unseen(ioc, monitor):
+    """A delay begins anew while nobody looks: what was known of the one before it says nothing any more."""
+    p = ioc.prefix
+    ioc.put("PRESS1.PROC", 1)
+    try:
+        monitor.set_filter(LEVEL="counts")
+        until(lambda: monitor.iocs()[ioc.pid][3] == "counts", 20, "level counts")
+        ioc.put("PRESS2.PROC", 1)
+    finally:
+        monitor.set_filter(LEVEL="trace")
+    until(lambda: monitor.iocs()[ioc.pid][3] == "trace", 20, "level trace")
+    assert ioc.get("LAMP") == 1
+    t = traced(monitor, p + "LAMP", seconds=15)
+    assert t[0].endswith("by callback in cbLow"), t
 
 
 def test_slow_ones_alone(ioc, monitor):

@@ -321,6 +321,30 @@ def test_hang_in_a_callback(new_ioc, monitor):
     monitor.wait("IOC_HANG_CNT", lambda n: n == 0)
 
 
+def test_hang_in_a_long_callback(new_ioc, monitor):
+    """It goes from record to record: that is one hang, and not one for each."""
+    ioc = latency_ioc(new_ioc, 100000, db.record("event", "FIRE", VAL="go") + "".join(
+        f'record(aSub, "$(P)SLOW{i}") {{ field(SNAM, "sleepFor") field(FTA, "DOUBLE") field(INPA, "100000")'
+        f' field(FTVA, "DOUBLE") field(SCAN, "Event") field(EVNT, "go") }}\n' for i in range(10 * HANG + 40)))
+    monitor.wait_ioc(ioc)
+    ioc.put("FIRE.PROC", 1)
+    monitor.wait_text("IOC_EVENT", lambda t: "hangs since" in t, HANG + 6)
+    monitor.wait_text("IOC_EVENT", lambda t: "hangs no more" in t, HANG + 10)
+    hangs = [line for line in monitor.lines("IOC_EVENTS").splitlines() if " hangs " in line]
+    assert len(hangs) == 2 and all("thread cbLow (" in h and ") in a callback, at " in h for h in hangs), hangs
+
+
+def test_ring_of_its_own(new_ioc, monitor):
+    """A thread that took something out of a ring, and waits for the next, is at no callback."""
+    ioc = latency_ioc(new_ioc, (HANG + 3) * 1e6)
+    monitor.wait_ioc(ioc)
+    ioc.put("RING.PROC", 1)
+    ioc.put("IDLE.PROC", 1)  # one that does hang, after it
+    text = monitor.wait_text("IOC_EVENT", lambda t: "hangs since" in t, HANG + 6)
+    assert "thread cbHigh" in text, text
+    assert monitor.get("IOC_HANG_CNT") == 1
+
+
 def test_hang_is_over(new_ioc, monitor):
     ioc = latency_ioc(new_ioc, 1000)
     monitor.wait_ioc(ioc)

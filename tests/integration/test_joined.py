@@ -51,13 +51,8 @@ def real_zipkin():
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, iocs, rotel, real_zipkin):
-    m = module_monitor(before=[f'ebpfMonOtlp "{rotel.url}" "traces"'] +
-                       [f'ebpfMonZipkin "{real_zipkin.url}"'] * bool(real_zipkin)).start()
-    for i in iocs:
-        m.wait_ioc(i)
-    m.set_filter(LEVEL="trace")
-    until(lambda: all(m.iocs()[i.pid][3] == "trace" for i in iocs), 20, "level trace")
-    return m
+    return module_monitor(before=[f'ebpfMonOtlp "{rotel.url}" "traces"'] +
+                          [f'ebpfMonZipkin "{real_zipkin.url}"'] * bool(real_zipkin)).start().at_level("trace", *iocs)
 
 
 def caput(ioc, record, value="1"):

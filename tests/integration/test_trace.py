@@ -49,12 +49,7 @@ def ioc(module_ioc):
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc, latency):
-    m = module_monitor().start()
-    for i in (ioc, latency):
-        m.wait_ioc(i)
-    m.set_filter(LEVEL="trace")
-    until(lambda: m.iocs()[ioc.pid][3] == m.iocs()[latency.pid][3] == "trace", 20, "level trace")
-    return m
+    return module_monitor().start().at_level("trace", ioc, latency)
 
 
 def us(pattern, lines):

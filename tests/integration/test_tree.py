@@ -66,11 +66,7 @@ def ioc(module_ioc, trees):
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc):
-    m = module_monitor().start()
-    m.wait_ioc(ioc)
-    m.set_filter(LEVEL="trace")
-    until(lambda: m.iocs()[ioc.pid][3] == "trace", 20, "level trace")
-    return m
+    return module_monitor().start().at_level("trace", ioc)
 
 
 def told(text, prefix):

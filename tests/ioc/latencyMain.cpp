@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* latencyIoc DBD MACROS DB...: loads the databases, starts, and goes on with the shell until it is closed. */
+/* latencyIoc DBD MACROS DB...: loads the databases, starts, and goes on with the shell until it is closed. With as many
+ * threads for callbacks of each priority as CALLBACK_THREADS says. */
 #include <stdio.h>
+#include <stdlib.h>
 
+#include <callback.h>
 #include <dbAccess.h>
 #include <epicsExit.h>
 #include <iocInit.h>
@@ -18,6 +21,8 @@ int main(int argc, char *argv[])
     if (dbLoadDatabase(argv[1], NULL, NULL))
         return 1;
     latencyIoc_registerRecordDeviceDriver(pdbbase);
+    if (getenv("CALLBACK_THREADS"))
+        callbackParallelThreads(atoi(getenv("CALLBACK_THREADS")), "");
     for (int i = 3; i < argc; i++)
         if (dbLoadRecords(argv[i], argv[2]))
             return 1;

@@ -13,6 +13,7 @@
 #include <dbDefs.h>
 #include <dbScan.h>
 #include <epicsExport.h>
+#include <epicsRingPointer.h>
 #include <epicsThread.h>
 #include <registryFunction.h>
 
@@ -120,6 +121,17 @@ static long processOnce(aSubRecord *prec)
     return other && !scanOnce(other) ? 0 : -1;
 }
 
+/* Takes something out of a ring that is not one of the callbacks'. */
+static long popOwn(aSubRecord *prec)
+{
+    static epicsCallback callback;
+
+    if (!prec->dpvt)
+        prec->dpvt = epicsRingPointerCreate(4);
+    return epicsRingPointerPush(prec->dpvt, &callback) && epicsRingPointerPop(prec->dpvt) == &callback ? 0 : -1;
+}
+
+epicsRegisterFunction(popOwn);
 epicsRegisterFunction(processByCallback);
 epicsRegisterFunction(sleepInCallback);
 epicsRegisterFunction(processOnce);

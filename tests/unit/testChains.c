@@ -126,10 +126,10 @@ MAIN(testChains)
     part(2, 6000, 0, EBPFMON_CHUNK, 0);
     part(2, 6000, 1, 1, 1);
     testOk(told.count == 22 + OPEN_CHAINS && told.tid == 2, "the end of many was lost: there is room all the same,");
-    testOk(ebpfMonChainsLost() == 1, "and the one that gave its place is counted");
+    testOk(ebpfMonLossGet(ebpfMonLossParts) == 1, "and the one that gave its place is counted");
     part(2, 6100 + STALE_NS, 0, EBPFMON_CHUNK, 0);
     part(2, 6100 + STALE_NS, 1, 1, 1);
-    testOk(told.count == 23 + OPEN_CHAINS && ebpfMonChainsLost() == 1, "later they are those that the ring lost");
+    testOk(told.count == 23 + OPEN_CHAINS && ebpfMonLossGet(ebpfMonLossParts) == 1, "later they are those that the ring lost");
 
     for (unsigned i = 0; i < 100; i++)
         part(3, 7000, i, EBPFMON_CHUNK, i == 99);

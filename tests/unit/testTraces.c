@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <epicsTime.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
@@ -32,6 +33,11 @@ ebpfMonTarget *ebpfMonTargetById(uint32_t iocId)
     return iocId == IOC ? &target : NULL;
 }
 
+ebpfMonTarget *ebpfMonTargetsFirst(void)
+{
+    return &target;
+}
+
 static void hear(ebpfMonTarget *t, ebpfMonTrace *trace)
 {
     (void)t;
@@ -41,6 +47,7 @@ static void hear(ebpfMonTarget *t, ebpfMonTrace *trace)
     heard.cut = trace->cut;
     heard.hasPut = trace->put != NULL;
     heard.begin = trace->first->chain.begin;
+    trace->hasId = exports; /* as the spans do */
 }
 
 static ebpfMonCatalogue *newCatalogue(uint32_t count)
@@ -189,6 +196,22 @@ static void handedOver(void)
 
     setUp(20);
     a.gave = 1;
+    give(a, 1);
+    b = second(chainOf(5, 10 * MS, 7, UINT32_MAX), 2, 1010 * MS, 7);
+    takes(a, b);
+    give(b, 1);
+    testOk(open == 1 && last->halves == 2 && !last->last->chain.causeBegin,
+           "what it completes was begun by a chain that is not known: it is below the one that handed it over");
+    ebpfMonTracesTick(0, 1);
+    setUp(20);
+    b.flags = EBPFMON_CHAIN_EARLY;
+    give(b, 1);
+    give(a, 1);
+    testOk(open == 1 && last->halves == 2 && !last->last->chain.causeBegin, "if it was done earlier than that one, too");
+    ebpfMonTracesTick(0, 1);
+
+    setUp(20);
+    a.gave = 1;
     isDone(a);
     give(a, 1);
     testOk(heard.count == 1 && !heard.cut, "what was done before the chain's end is not waited for");
@@ -196,6 +219,17 @@ static void handedOver(void)
     testOk(heard.count == 1 && open == 1, "and counts once");
     ebpfMonTracesTick(1001 * MS + BUSY_NS, 0);
     testOk(heard.count == 2 && heard.cut, "what is never done is told as incomplete");
+
+    setUp(20);
+    a = chainOf(1, 1000 * MS, 0, UINT32_MAX);
+    a.gave = 300;
+    for (unsigned i = 0; i < a.gave; i++) {
+        isDone(a);
+        isDone(chainOf(20, i + 1, 0, UINT32_MAX));
+    }
+    give(a, 1);
+    testOk(heard.count == 1 && !heard.cut, "however much that was, its own and others'");
+    a.gave = 1;
 
     setUp(20);
     b = chainOf(2, 1000 * MS, 7, UINT32_MAX);
@@ -228,7 +262,7 @@ static void handedOver(void)
     setUp(20);
     give(a, 1);
     c = a;
-    for (unsigned i = 0; i < HALVES_MAX + 10; i++) {
+    for (unsigned i = 0; i < EBPFMON_TRACE_HALVES + 10; i++) {
         b = chainOf(2, (5000 + i) * MS, 7, UINT32_MAX);
         b.gave = 1;
         takes(c, b);
@@ -236,7 +270,7 @@ static void handedOver(void)
         isDone(c);
         c = b;
     }
-    testOk(heard.count == 1 && heard.halves == HALVES_MAX && heard.cut && open == 1,
+    testOk(heard.count == 1 && heard.halves == EBPFMON_TRACE_HALVES && heard.cut && open == 1,
            "what keeps itself going becomes several traces");
 }
 
@@ -298,6 +332,48 @@ static void putsOf(void)
     ebpfMonTracesPutDone(IOC, 3, 81, &put, &key);
     ebpfMonTracesTick(5004 * MS + SENDER_NS, 0);
     testOk(heard.count == 7 && !open, "then both are told");
+
+    put.linkChain = (ebpfMonChainId){ .iocId = IOC, .tid = 3, .begin = 6000 * MS };
+    ev = putOf(4, 6001 * MS + 5, 83, 5);
+    ebpfMonLastPutSeen(&ev, "");
+    ebpfMonTracesPutDone(IOC, 4, 83, &put, &key);
+    give(chainOf(4, 6001 * MS, 5, UINT32_MAX), 1);
+    put.linkChain = (ebpfMonChainId){ .iocId = IOC, .tid = 4, .begin = 6001 * MS };
+    ev = putOf(5, 6002 * MS + 5, 84, 6);
+    ebpfMonLastPutSeen(&ev, "");
+    ebpfMonTracesPutDone(IOC, 5, 84, &put, &key);
+    give(chainOf(5, 6002 * MS, 6, UINT32_MAX), 1);
+    ebpfMonTracesTick(6004 * MS, 0);
+    testOk(heard.count == 7 && open == 2, "a chain that ends later than what it set going, and that than what it did");
+    give(chainOf(3, 6000 * MS, 4, UINT32_MAX), 1);
+    ebpfMonTracesTick(6005 * MS, 0);
+    testOk(heard.count == 10 && !open, "then all three");
+}
+
+/* Who made the put that began a chain, asked for later: one thread may serve many clients. */
+static void putBy(void)
+{
+    struct ebpfMonGiver giver = { .begin = 100 * MS, .tid = 9 };
+    struct ebpfMonPutEvent ev;
+
+    setUp(20);
+    giver.root = catalogue->rec[4].addr;
+    ev = putOf(9, 90 * MS, 1, 4);
+    ebpfMonLastPutSeen(&ev, "A");
+    testOk(!ebpfMonLastPutBy(IOC, &giver)[0], "a put of before the chain did not begin it");
+    ev = putOf(9, 101 * MS, 2, 4);
+    ebpfMonLastPutSeen(&ev, "B");
+    ev = putOf(9, 110 * MS, 3, 4);
+    ebpfMonLastPutSeen(&ev, "C");
+    testOk(strcmp(ebpfMonLastPutBy(IOC, &giver), "B") == 0, "nor one by another client since");
+    ev = putOf(9, 111 * MS, 4, 5);
+    for (unsigned i = 0; i < EBPFMON_PUTS_BEFORE; i++)
+        ebpfMonLastPutSeen(&ev, "D");
+    testOk(!ebpfMonLastPutBy(IOC, &giver)[0], "after many it is not known any more,");
+    ev = putOf(9, 112 * MS, 5, 4);
+    for (unsigned i = 0; i < EBPFMON_PUTS_BEFORE + 1; i++)
+        ebpfMonLastPutSeen(&ev, "B");
+    testOk(strcmp(ebpfMonLastPutBy(IOC, &giver), "B") == 0, "if they are not all the same one's");
 }
 
 /* The monitor read the IOC's records anew: an index of before is another record now, or none. */
@@ -324,6 +400,8 @@ static void bounds(void)
 {
     struct ebpfMonChain a;
     uint32_t most = 0;
+    epicsUInt64 began;
+    double took;
 
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX + 10; i++)
@@ -335,7 +413,7 @@ static void bounds(void)
         give(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
     for (unsigned i = 0; i < OPEN_MAX; i++) {
         a = chainOf(100 + i, 1000 * MS + i, 0, 5);
-        for (unsigned k = 0; k < HALVES_MAX + 2; k++) {
+        for (unsigned k = 0; k < EBPFMON_TRACE_HALVES + 2; k++) {
             struct ebpfMonChain b = second(a, 100 + i, 2000 * MS + 100 * k + i, 5);
 
             b.flags = EBPFMON_CHAIN_BUSY;
@@ -345,6 +423,22 @@ static void bounds(void)
         }
     }
     testOk(most <= RECORDS_MAX, "%u records are kept at most", most);
+
+    setUp(20);
+    for (unsigned i = 0; i < OPEN_MAX; i++)
+        give(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
+    for (unsigned k = 1; k < EBPFMON_TRACE_HALVES; k++)
+        for (unsigned i = 0; i < OPEN_MAX; i++) {
+            a = second(chainOf(100 + i, 1000 * MS + i, 0, 5), 900 + i, (1000 + k) * MS, 5);
+            a.flags = EBPFMON_CHAIN_BUSY;
+            give(a, 1);
+        }
+    began = epicsMonotonicGet();
+    for (unsigned i = 0; i < 20000; i++)
+        isDone(chainOf(1, i, 0, UINT32_MAX));
+    took = (double)(epicsMonotonicGet() - began) / 1e9;
+    testOk(open == OPEN_MAX && took < 0.5,
+           "20000 are looked for among %u in %.3f s", OPEN_MAX * EBPFMON_TRACE_HALVES, took);
     ebpfMonTracesTick(0, 1);
     testOk1(!open && !records && !first && !last);
 }
@@ -429,11 +523,12 @@ static void sent(void)
 
 MAIN(testTraces)
 {
-    testPlan(47);
+    testPlan(57);
     halves();
     handedOver();
     ended();
     putsOf();
+    putBy();
     readAnew();
     bounds();
     messages();

@@ -88,15 +88,10 @@ class Hosts:
 
     def start_monitor(self, new_monitor, host, before=()):
         """Sees the IOCs of its host, and takes the others for strangers."""
-        m = new_monitor(iocs=NAMES[host] + "*", before=[
-            f'epicsEnvSet OTEL_RESOURCE_ATTRIBUTES "host.name={host}"', f'ebpfMonOtlp "{self.rotel.url}" "traces"',
-            *before]).start()
         iocs = [i for i in self.made if i.name.startswith(NAMES[host])]
-        for ioc in iocs:
-            m.wait_ioc(ioc)
-        m.set_filter(LEVEL="trace")
-        until(lambda: all(m.iocs()[i.pid][3] == "trace" for i in iocs), 20, "level trace")
-        return m
+        return new_monitor(iocs=NAMES[host] + "*", before=[
+            f'epicsEnvSet OTEL_RESOURCE_ATTRIBUTES "host.name={host}"', f'ebpfMonOtlp "{self.rotel.url}" "traces"',
+            *before]).start().at_level("trace", *iocs)
 
     def send(self, ioc, count):
         """One after another; returns the numbers that were written."""

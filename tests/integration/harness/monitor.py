@@ -129,6 +129,15 @@ class Monitor:
         return until(watched, seconds,
                      lambda: f"{ioc.name} (pid {ioc.pid}) at level {level}: {self.iocs()}\n{self.process.output()}")
 
+    def at_level(self, level, *iocs):
+        """All that the filter lets through, once these IOCs are. Returns itself."""
+        for ioc in iocs:
+            self.wait_ioc(ioc)
+        self.set_filter(LEVEL=level)
+        for ioc in iocs:
+            self.wait_ioc(ioc, level=level)
+        return self
+
     def wait_gone(self, pid, seconds=10):
         until(lambda: pid not in self.iocs(), seconds, lambda: f"pid {pid} gone: {self.iocs()}")
 

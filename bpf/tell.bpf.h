@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/* A chain that is kept whole goes to the user half, part by part, and what says where it comes from before it. */
+#ifndef EBPFMON_TELL_BPF_H
+#define EBPFMON_TELL_BPF_H
+
+#include "walk.bpf.h"
+
+struct emit {
+    struct ebpfMonChainEvent *ev;
+    __u64 stamp;
+    __u32 first;
+    __u32 len;
+    __u32 next;  /* closure index to go on from */
+    __u32 through; /* before this one all belong to a stretch that was passed as a whole */
+    __u16 sevr, stat, time;
+    struct ebpfMonChain *chain; /* for every part; in the thread's entry, because the stack has no room */
+    __u16 from; /* SEVR or STAT, whichever comes first */
+    __u8 *span; /* the thread's buffer: room for twice SPAN */
+};
+
+/* SEVR, STAT and TIME, the last of them, lie within so many bytes (catalogue.c sees to it), and mostly the value does so,
+ * too. All that is between is read with them: a read of user memory takes some 90 ns, and 300 bytes 25 more. */
+#define SPAN 512
+
+static __always_inline int readSpan(const struct emit *e, __u64 addr, __u64 len)
+{
+    len &= 2 * SPAN - 1; /* for the verifier, as the masks below: nothing is beyond SPAN */
+    barrier_var(len);
+    return !bpf_probe_read_user(e->span, len, (void *)(addr + e->from));
+}
+
+static __always_inline void readRecord(const struct emit *e, const struct ebpfMonRecConf *rc, __u64 addr,
+                                       struct ebpfMonChainRec *r)
+{
+    __u64 from = e->from, val = rc->valOff - from, len = e->time + sizeof(r->time) - from;
+    __u64 wide = rc->valSize > 8 ? 16 : 8;
+
+    if (val <= SPAN - 16 && readSpan(e, addr, val + wide > len ? val + wide : len)) {
+        val &= SPAN - 1;
+        *(__u64 *)&r->val[0] = *(__u64 *)(e->span + val);
+        *(__u64 *)&r->val[8] = *(__u64 *)(e->span + val + 8);
+    } else { /* it is far off, or in a page that nobody has touched */
+        if (!readSpan(e, addr, len))
+            countLost(EBPFMON_LOST_FAULT);
+        if (rc->valOff)
+            bpf_probe_read_user(r->val, wide, (void *)(addr + rc->valOff));
+    }
+    r->sevr = *(__u16 *)(e->span + ((e->sevr - from) & (SPAN - 1)));
+    r->stat = *(__u16 *)(e->span + ((e->stat - from) & (SPAN - 1)));
+    r->time = *(__u64 *)(e->span + ((e->time - from) & (SPAN - 1)));
+}
+
+static long emitRecord(__u32 i, struct emit *e)
+{
+    struct ebpfMonChainEvent *ev = e->ev;
+    __u32 entry, slot, at, n = ev->chain.count;
+    struct ebpfMonRecConf *rc;
+    struct ebpfMonRecState *st;
+    struct ebpfMonChainRec *r;
+
+    if (e->next >= e->len || n >= EBPFMON_CHUNK)
+        return 1;
+    at = e->next++;
+    if (!closureEntry(e->first + at, &entry))
+        return 1;
+    slot = EBPFMON_ENTRY_SLOT(entry);
+    rc = bpf_map_lookup_elem(&recConf, &slot);
+    st = bpf_map_lookup_elem(&recState, &slot);
+    if (!rc || !st)
+        return 0;
+    if (EBPFMON_ENTRY_AHEAD(entry) && st->passStamp == e->stamp)
+        e->through = at + EBPFMON_ENTRY_AHEAD(entry);
+    if (at >= e->through && st->stamp != e->stamp)
+        return 0;
+    barrier_var(n);
+    if (n >= EBPFMON_CHUNK) /* again: as in isBusy */
+        return 1;
+    r = &ev->rec[n];
+    r->slot = slot;
+    readRecord(e, rc, st->addr, r);
+    ev->chain.count = n + 1;
+    return 0;
+}
+
+static long emitPart(__u32 i, struct emit *e)
+{
+    struct ebpfMonChainEvent *ev = bpf_ringbuf_reserve(&ring, sizeof(*ev), 0);
+
+    if (!ev) {
+        countLost(EBPFMON_LOST_RING);
+        return 1;
+    }
+    __builtin_memcpy(&ev->chain, e->chain, sizeof(ev->chain));
+    ev->chain.part = i;
+    e->ev = ev;
+    bpf_loop(EBPFMON_CLOSURE_MAX, emitRecord, e, 0);
+    ev = e->ev;
+    ev->chain.last = e->next >= e->len;
+    i = ev->chain.last;
+    bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
+    return i;
+}
+
+/* Who waits for this record's completion is to know that there is a tree that it belongs to. */
+__attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
+{
+    __u32 slot = async - 1;
+    struct ebpfMonCauseEvent *cause = bpf_map_lookup_elem(&causes, &slot);
+
+    if (cause)
+        cause->kept = 1;
+    return 0;
+}
+
+/* Whether the chain is under way still that handed this one over. */
+static __always_inline int isEarly(const struct ebpfMonGiver *by)
+{
+    __u32 tid = by->tid, n;
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+
+    if (!th)
+        return 0;
+    if (th->ending == by->begin)
+        return 1;
+    n = th->seen.heldCount;
+#pragma unroll
+    for (__u32 i = 0; i < EBPFMON_NESTED; i++)
+        if (i < n && th->seen.held[i].begin == by->begin)
+            return 1;
+    return 0;
+}
+
+/* The chain that handed this one over was kept, or is so slow already that it will be. */
+static __always_inline int isOfKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonGiver *by, __u64 now)
+{
+    return isKept(by) || (conf->slowNs && now - by->begin >= conf->slowNs && isEarly(by));
+}
+
+/* Where the chain comes from that is told of next. Returns flags for it. Global, as ebpfmon_note_cause. */
+__attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tid = (__u32)id;
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid), *giver;
+    struct ebpfMonHandEvent *ev;
+
+    if (!th || (!th->from.by.begin && !th->from.isLink))
+        return 0;
+    ev = bpf_ringbuf_reserve(&ring, sizeof(*ev), 0);
+    if (!ev) {
+        countLost(EBPFMON_LOST_RING);
+        return 0;
+    }
+    ev->head.kind = EBPFMON_EV_TAKEN;
+    ev->head.tgid = id >> 32;
+    ev->head.tid = tid;
+    ev->head.iocId = iocId;
+    ev->head.ktime = now; /* the chain has the same */
+    ev->what = th->from;
+    bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
+    if (!th->from.by.begin)
+        return 0;
+    tid = th->from.by.tid;
+    giver = bpf_map_lookup_elem(&threads, &tid);
+    if (giver)
+        giver->awaited = th->from.by.begin;
+    return isEarly(&th->from.by) ? EBPFMON_CHAIN_EARLY : 0;
+}
+
+static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, struct thread *th,
+                                      const struct ebpfMonCauseEvent *cause, __u32 slot, __u32 counted, __u64 wait,
+                                      __u64 begin, __u64 now, const struct left *left, __u32 flags)
+{
+    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
+    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 n, outer = 0;
+    struct ebpfMonChain *chain = &th->chain;
+    struct emit e = { .chain = chain };
+
+    if (!rc || !st)
+        return;
+    __builtin_memset(chain, 0, sizeof(*chain));
+    chain->head.kind = EBPFMON_EV_CHAIN;
+    chain->head.tgid = id >> 32;
+    chain->head.tid = (__u32)id;
+    chain->head.iocId = conf->iocId;
+    chain->head.ktime = now;
+    chain->begin = begin;
+    chain->wait = wait;
+    chain->rootSlot = slot;
+    chain->total = counted;
+    chain->flags = flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | ((__u32)id == id >> 32 ? EBPFMON_CHAIN_MAIN : 0) |
+                    (left->more ? EBPFMON_CHAIN_MORE : 0);
+    chain->cpu = bpf_get_smp_processor_id();
+    __builtin_memcpy(chain->async, left->async, sizeof(left->async));
+    n = th->seen.heldCount; /* without this lock, which is about to be released */
+    if (n > 0 && n <= EBPFMON_NESTED && recordSlot(id >> 32, th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)].root, &outer))
+        chain->outer = outer + 1;
+    chain->syscall = EBPFMON_NO_SYSCALL;
+    if (!n) { /* else it was counted since the outer chain's begin */
+        chain->blocked = th->off.blocked;
+        chain->queued = th->off.queued;
+        chain->handed = th->off.handed;
+        chain->longest = th->off.longest;
+        chain->syscall = th->off.longestSyscall;
+        chain->flags |= ebpfmon_tell_taken(conf->iocId, now);
+    }
+    if (!(flags & EBPFMON_CHAIN_LATE))
+        chain->gave = heldAt(th, n)->gave;
+    if (chain->gave) {
+        struct chainKey key = { begin, (__u32)id };
+
+        bpf_map_update_elem(&kept, &key, &slot, BPF_ANY);
+    }
+    bpf_get_current_comm(chain->comm, sizeof(chain->comm));
+    if (cause) {
+        chain->causeBegin = cause->begin;
+        chain->causeTid = cause->head.tid;
+    }
+#pragma unroll
+    for (int i = 0; i < EBPFMON_ASYNC; i++)
+        if (left->async[i])
+            ebpfmon_mark_kept(left->async[i]);
+    e.next = e.through = rc->zero;
+    e.stamp = now;
+    e.first = rc->first;
+    e.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
+    e.time = conf->time;
+    e.sevr = conf->sevr;
+    e.stat = conf->stat;
+    e.from = e.sevr < e.stat ? e.sevr : e.stat;
+    e.span = th->data;
+    bpf_loop(EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, emitPart, &e, 0);
+}
+
+#endif

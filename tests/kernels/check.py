@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the emulated machine said against what it should have said."""
+import re
+
+
+def version(said):
+    found = re.match(r"(\d+)\.(\d+)", said.get("uname", ""))
+    return tuple(int(n) for n in found.groups()) if found else (0, 0)
+
+
+def row(text):
+    """caget -t -F'|' of a waveform: how many, then the elements."""
+    return text.split("|")[1:]
+
+
+def table(said, name):
+    lines = said.get(name, "").split("\n")
+    return dict(zip(row(lines[0]), (float(n) for n in row(lines[1])))) if len(lines) == 2 else {}
+
+
+def own(said, name):
+    return {r: float(n) for r, n in re.findall(r"(?m)^(\S+)\s+(\d+)$", said.get(name, ""))}
+
+
+class Checks:
+    def __init__(self, said):
+        self.said = said
+        self.results = []
+
+    def add(self, name, ok, text=""):
+        self.results.append((name, bool(ok), str(text)[:400]))
+
+    def has(self, name, key, *patterns):
+        text = self.said.get(key, "(nothing)")
+        missing = [p for p in patterns if not re.search(p, text)]
+        self.add(name, not missing, f"no {missing} in {text}")
+
+    def same(self, name, before, after):
+        """Each record was counted as often as it counted itself."""
+        was, now = own(self.said, f"counters {before}"), own(self.said, f"counters {after}")
+        seen0, seen = table(self.said, f"counted {before}"), table(self.said, f"counted {after}")
+        wrong = [f"{r} {now[r] - was.get(r, 0):.0f} times, counted {seen.get(r, 0) - seen0.get(r, 0):.0f}"
+                 for r in now if now[r] - was.get(r, 0) != seen.get(r, 0) - seen0.get(r, 0)]
+        self.add(f"counts: {name}", now and now["K:CNT"] > was.get("K:CNT", 0) and not wrong, "; ".join(wrong) or now)
+
+
+
+def puts(c, known):
+    """known: which connection a thread reads, and so which process a client is."""
+    client = r"root@kernels caput\[\d+\] \(CA 127\.0\.0\.1:\d+ uid root\)" if known else \
+        r"root@kernels \(CA 127\.0\.0\.1:\d+\)"
+    c.has("put: author, values", "PUT_LOG", r"K:SET 42 \S+ 43 by " + client, "K:TEXT .*hello by " + client)
+    c.has("put: callback", "PUT_LOG", r"K:SET 43 \S+ 200 (\(became 100\) )?by " + client)
+    c.has("put: by a link, on behalf of the client", "PUT_LOG",
+          r"K:SET:D 85 \S+ 87 by root@kernels .*link K:SET:C\.OUT, ")
+    c.has("put: by PVA", "PUT_LOG", r"P:SET .*7\.5 by " + (r"root@\S+ pvput\[\d+\] \(PVA 127" if known else ""))
+
+
+def check(said, start_only):
+    c = Checks(said)
+    late = [k for k in said if k.startswith("late")]
+    c.add("nothing took too long", not late and "done" in said, late or "it did not come to its end")
+    if version(said) >= (5, 17):
+        c.has("state", "STATE", "^Running$")
+        if not start_only:
+            full(c)
+    else:
+        c.has("state", "STATE", "^Degraded$")
+        c.has("it says why", "STATE_MSG",
+              r"puts only, nothing is counted: kernel 5\.\d+\S* has no bpf_loop, 5\.17 or later does")
+        if not start_only:
+            puts_only(c)
+    c.has("state in the end", "end STATE", "^(Running|Degraded)$")
+    c.has("nothing is lost", "end LOST_CNT", r"^0$")
+    c.has("packets are read", "end WIRE_STATE", "^On$")
+    c.has("it ends", "exit", "^0$")
+    c.has("IOCs live on", "alive", r"^\d+\s+\d+$")
+    bad = re.search(r"(?m)^.*(BUG:|WARNING:|Oops|Call Trace|general protection|segfault|stall).*$",
+                    said.get("dmesg", ""))
+    c.add("the kernel has no complaints", not bad, bad and bad.group())
+    return c.results
+
+
+def full(c):
+    c.has("IOCs", "IOC_NAMES", "machine", "pva")
+    c.same("level trace", "before", "after")
+    puts(c, known=True)
+    c.has("put: value after processing", "PUT_LOG", r"K:SET 43 \S+ 200 \(became 100\) by ")
+    c.has("trace of a put", "CHAIN_SLOW", r"machine: K:SET .*by put by root@kernels caput", "FLNK > K:SET:B",
+          "OUT > K:SET:D")
+    c.has("trace of an asynchronous record", "CHAIN_SLOW", r"machine: K:ODLY .*3 records in 2 steps",
+          "async > K:ODLY:B")
+    mean = dict(zip(row(c.said.get("CHAIN_TOP_NAMES", "")), row(c.said.get("CHAIN_TOP_MEANS", ""))))
+    c.add("latency", 15e6 <= float(mean.get("K:SLEEP", 0) or 0) < 16e6, f"15 s asleep, told {mean.get('K:SLEEP')} us")
+    c.has("scan threads", "SCAN_NAMES", r"\.2 second")
+    c.has("a hang", "IOC_EVENT", r"K:SLEEP:BUSY hangs since \d+ s: sleeping in clock_nanosleep",
+          "epicsThreadSleep < sleepFor")
+    c.has("its stack, with the kernel's", "HANG_STACKS", "in the kernel: hrtimer_nanosleep", r"#3 sleepFor")
+    for level in ("chains", "counts"):
+        c.same(f"level {level}", level, f"{level} after")
+    c.has("level puts", "PUT_LAST", r"K:SET:D .* by root@kernels caput\[\d+\] \(link K:SET:C\.OUT, put by root@kernels")
+    off, still = table(c.said, "counted counts after"), table(c.said, "counted again")
+    moved = own(c.said, "counters again").get("K:CNT", 0) - own(c.said, "counters counts after").get("K:CNT", 0)
+    c.add("level off: nothing is counted", moved > 0 and off.get("K:CNT") == still.get("K:CNT"),
+          f"{moved} processings, {off.get('K:CNT')}, then {still.get('K:CNT')}")
+    c.same("counts again after off", "again", "again after")
+    c.same("trace again", "trace", "trace after")
+    c.has("an IOC that was killed", "gone", r"machine \(pid \d+\) ended")
+    c.same("restarted", "restarted", "restarted after")
+    c.has("cost of a trap is measured", "end HIT_COST", r"^(?!850$)\d")
+
+
+def puts_only(c):
+    c.has("levels", "IOC_LEVELS", r"puts\|puts")
+    puts(c, known=False)
+    before, after = table(c.said, "counted before"), table(c.said, "counted after")
+    c.add("nothing is counted", not any(before.values()) and not any(after.values()), after)

@@ -1,0 +1,150 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: BSD-3-Clause
+# What the emulated machine does: watched IOCs, the monitor, some puts. Each answer follows a line "@@NAME"; what it
+# should be is known to run.py.
+/bin/busybox mount -t proc proc /proc
+/bin/busybox --install -s /bin
+export PATH=/bin:/m
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+echo root:x:0:0:root:/tmp:/bin/sh >/etc/passwd
+mkdir -p /dev/shm /tmp /sys/fs/bpf
+mount -t tracefs tracefs /sys/kernel/tracing
+mount -t debugfs debugfs /sys/kernel/debug
+mount -t bpf bpf /sys/fs/bpf
+ip link set lo up
+hostname kernels
+# A datagram to 127.0.0.1 reaches one server only: each has a port of its own
+export HOME=/tmp EPICS_CA_ADDR_LIST="127.0.0.1:5064 127.0.0.1:5070 127.0.0.1:5072" EPICS_CA_AUTO_ADDR_LIST=NO \
+    EPICS_CAS_INTF_ADDR_LIST=127.0.0.1 \
+    EPICS_CAS_BEACON_ADDR_LIST=127.0.0.1 EPICS_PVA_ADDR_LIST=127.0.0.1 EPICS_PVA_AUTO_ADDR_LIST=NO \
+    EPICS_PVAS_INTF_ADDR_LIST=127.0.0.1 EPICS_PVAS_BEACON_ADDR_LIST=127.0.0.1 EPICS_PVAS_AUTO_BEACON_ADDR_LIST=NO
+
+say() { echo "@@$1"; }
+get() { caget -w 3 "$@" 2>&1; }
+put() { caput -w 3 "$@" >/dev/null 2>&1; }
+val() { caget -w 3 -t "$@" 2>/dev/null; }
+# show NAME...: PVs of the monitor
+show() { for n; do say "$n"; get -t -F'|' "M:$n"; done; }
+# Texts: waveforms of CHAR; lsi as if it were one
+text() { for n; do say "$n"; get -t -S "M:$n"; done; }
+line() { for n; do say "$n"; get -t -S "M:$n.VAL\$"; done; }
+# until SECONDS COMMAND...: waits for its success
+until_() {
+    late=$(($(cut -d. -f1 /proc/uptime) + $1)); shift
+    while ! "$@"; do
+        if [ "$(cut -d. -f1 /proc/uptime)" -ge "$late" ]; then say "late $*"; return 1; fi
+        usleep 250000
+    done
+}
+has() { [ "$(val "$1")" = "$2" ]; }
+like() { case $(val "$1") in *$2*) return 0; esac; return 1; }
+more() { [ "$(val "$1" | cut -d. -f1)" -ge "$2" ] 2>/dev/null; }
+# The monitor publishes once a second: a count that stood still for two looks a second and a half apart
+settle() {
+    a=x; b=y; n=0
+    while [ "$a" != "$b" ] && [ $n -lt 10 ]; do
+        a=$b; sleep 1; usleep 500000; b=$(val "$1"); n=$((n + 1))
+    done
+}
+COUNTERS="K:CNT K:C1 K:C2 K:C3 K:C4 K:F1 K:F2 K:OUT K:O1 K:TWICE K:DEVTIME K:ODLY K:ODLY:B K:ODLY:C K:ASYN K:ASYN:END"
+counters() {
+    settle M:PROC_CNT
+    say "counters $1"; get $COUNTERS
+    say "counted $1"; get -t -F'|' M:PROC_TOP_NAMES M:PROC_TOP_CNTS
+}
+scans() { for r in CNT TWO DEVTIME ODLY ASYN; do put K:$r.SCAN "$1"; done; }
+work() { # one round: all scan until one of them came so many times
+    c=$(val K:CNT | cut -d. -f1)
+    scans ".2 second"; until_ 60 more K:CNT $((c + $1))
+    [ "$2" ] && show $2
+    scans Passive; usleep 300000
+}
+puts() {
+    put K:SET 42
+    put K:SET 43; put -c K:SET 200
+    put K:TEXT hello
+    EPICS_PVA_BROADCAST_PORT=5086 pvput P:SET 7.5 >/dev/null 2>&1
+    sleep 3
+    text PUT_LOG
+}
+level() { put M:FILTER_LEVEL "$1"; until_ 30 like M:IOC_LEVELS "$1"; say "level $1"; get -t M:IOC_LEVELS; }
+cmd() { echo "$*" >/tmp/monitor.in; }
+
+say uname; uname -r
+mkfifo /tmp/monitor.in /tmp/ioc.in
+sleep 100000 >/tmp/monitor.in & sleep 100000 >/tmp/ioc.in &
+ioc() { # restarts get the same name
+    IOC=machine EPICS_CAS_SERVER_PORT=5070 latencyIoc /m/latencyIoc.dbd "P=K:,US=15000000" /m/latency.db /m/kernels.db \
+        </tmp/ioc.in >/tmp/ioc.log 2>&1 &
+    IOCPID=$!
+}
+ioc
+IOC=pva EPICS_CAS_SERVER_PORT=5072 EPICS_PVAS_BROADCAST_PORT=5086 softIocPVA -D /m/softIocPVA.dbd -d /m/pva.db \
+    </tmp/ioc.in >/tmp/pva.log 2>&1 &
+PVAPID=$!
+until_ 60 more K:READY 1
+ebpfMon /m/monitor.cmd </tmp/monitor.in >/tmp/monitor.log 2>&1 &
+MONPID=$!
+until_ 90 eval 'case $(val M:STATE) in ""|Starting) false;; esac'
+say seconds; cut -d' ' -f1 /proc/uptime
+end() {
+    say log; cat /tmp/monitor.log
+    say iocs; cat /tmp/ioc.log /tmp/pva.log
+    kill $IOCPID $PVAPID $MONPID
+    say dmesg; dmesg | tail -n 60
+    say done
+    sync; poweroff -f
+}
+finish() {
+    say lost; get -t -F'|' M:LOST_NAMES M:LOST_BY
+    for n in STATE LOST_CNT COST HIT_COST CPU MEM WIRE_STATE WIRE_LOST_CNT; do say "end $n"; get -t M:$n; done
+    cmd "ebpfMonReport 2"; sleep 3
+    cmd "exit"; until_ 20 eval '! [ -d /proc/$MONPID ]'
+    wait $MONPID; say exit; echo $?
+    say alive; get -t K:CNT; get -t P:CNT
+    end
+}
+if [ "$(val M:STATE)" = Failed ] || ! [ -d /proc/$MONPID ]; then
+    show STATE; line STATE_MSG
+    cmd "ebpfMonReport 1"; sleep 2
+    end
+fi
+until_ 60 eval '[ "$(val M:IOC_CNT)" = 2 ]'
+until_ 60 eval 'case $(val M:IOC_LEVELS) in "256 trace trace "*|"256 puts puts "*) true;; *) false;; esac'
+if [ "$(val M:STATE)" = Degraded ]; then # puts is all that this kernel can
+    show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
+    grep -q ' start-only' /proc/cmdline && finish
+    puts; counters before; work 5; counters after
+    level off; level puts; put K:SET 51; sleep 2; line PUT_LAST
+    finish
+fi
+show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
+grep -q ' start-only' /proc/cmdline && finish
+
+# counts at level trace
+counters before; work 40 "SCAN_NAMES SCAN_PERIODS SCAN_BUSYS IOC_CB_LOWS"; counters after
+puts
+put K:ODLY.PROC 1; sleep 2; put K:SET 44; sleep 3
+text CHAIN_SLOW
+# a hang
+put K:SLEEP.PROC 1 &
+until_ 20 more M:IOC_HANG_CNT 1
+sleep 6
+line IOC_EVENT; text HANG_STACKS
+until_ 20 has M:IOC_HANG_CNT 0
+sleep 2
+show CHAIN_TOP_NAMES CHAIN_TOP_CNTS CHAIN_TOP_MEANS
+# each level, and counts with it
+for l in chains counts; do level $l; counters "$l"; work 5; counters "$l after"; done
+level puts; put K:SET 51; sleep 2; line PUT_LAST
+level off; work 5
+level counts; counters again; work 5; counters "again after"
+level trace; counters "trace"; work 5; counters "trace after"
+# an IOC that ends and comes back
+kill -9 $IOCPID; until_ 20 more M:IOC_GONE_CNT 1; say gone; get -t -S "M:IOC_EVENT.VAL\$"
+ioc; until_ 40 more K:READY 1; until_ 30 eval '[ "$(val M:IOC_GONE_CNT)" = 0 ]'
+until_ 30 eval 'case "$(val M:IOC_LEVELS)" in *trace*) true;; *) false;; esac'
+counters "restarted"; work 5; counters "restarted after"
+show IOC_GONE_CNT IOC_RESTART_CNT
+finish

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""ebpfMon on other kernels: Debian's cloud kernels, each booted in an emulated machine with IOCs, the monitor and
+clients in it (guest.sh), and what it says compared with what it should say.
+
+  tests/kernels/run.py [-v] [-s] [SUITE...]    e.g. bookworm-security; without: all
+
+Needs qemu-system-x86, busybox-static, and EPICS_BASE in the environment. One line a kernel, what was not as expected
+below it, and a summary; exit code 1 unless all was.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from check import check
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOP = HERE.parents[1]
+ARCH = "linux-x86_64"
+SUITES = ["bullseye-security", "bookworm-security", "trixie-security", "trixie-backports"]
+BOOT_SECONDS = 600
+
+
+def die(text):
+    sys.exit(f"kernels: {text}")
+
+
+# --- kernels ---------------------------------------------------------------------------------------------
+def archives():
+    """The URIs of Debian's archive and of its security archive, as this machine has them."""
+    entries = []
+    for f in [pathlib.Path("/etc/apt/sources.list"), *pathlib.Path("/etc/apt/sources.list.d").glob("*")]:
+        text = f.read_text() if f.is_file() else ""
+        if f.suffix == ".sources":
+            for stanza in re.split(r"\n\s*\n", text):
+                field = dict(re.findall(r"(?m)^(\w[\w-]*):[ \t]*(.*)$", stanza))
+                entries += [(u, s) for u in field.get("URIs", "").split() for s in field.get("Suites", "").split()]
+        else:
+            entries += re.findall(r"(?m)^deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+(\S+)", text)
+    code = re.search(r"(?m)^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())
+    release = code.group(1) if code else ""
+    main = [u for u, s in entries if s == release]
+    security = [u for u, s in entries if s == f"{release}-security"]
+    if not main or not security:
+        die(f"no URIs for {release} and {release}-security in apt's sources: is this a Debian?")
+    return main[0], security[0]
+
+
+class Apt:
+    """An apt of its own for one suite: nothing of the machine's is changed."""
+
+    def __init__(self, cache, suite):
+        self.dir = cache / "apt" / suite
+        for d in ("lists/partial", "cache/archives/partial", "parts"):
+            (self.dir / d).mkdir(parents=True, exist_ok=True)
+        main, security = archives()
+        (self.dir / "sources.list").write_text(
+            "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
+            f"{security if suite.endswith('-security') else main} {suite} main\n")
+        self.options = [o for k, v in {
+            "Dir::State::Lists": self.dir / "lists", "Dir::Cache": self.dir / "cache",
+            "Dir::Etc::SourceList": self.dir / "sources.list", "Dir::Etc::SourceParts": self.dir / "parts",
+            "Dir::State::status": "/dev/null", "Acquire::Languages": "none", "Acquire::Retries": "3",
+            "APT::Sandbox::User": "root"}.items() for o in ("-o", f"{k}={v}")]
+
+    def run(self, tool, *args, cwd=None):
+        r = subprocess.run([tool, *self.options, *args], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           text=True)
+        if r.returncode:
+            die(f"{tool} {args[0]}: {r.stderr.strip()[-400:]}")
+        return r.stdout
+
+    def depends(self, package, pattern):
+        return re.search(rf"Depends: ({pattern}\S*)", self.run("apt-cache", "depends", package))
+
+    def kernel(self):
+        """The package with the kernel's file. From 7.x on linux-image-* only names others."""
+        self.run("apt-get", "update")
+        image = self.depends("linux-image-cloud-amd64", "linux-image-").group(1)
+        binary = self.depends(image, "linux-binary-")
+        return binary.group(1) if binary else image
+
+
+def kernel(cache, suite):
+    """Path of its vmlinuz, fetched if it is not here yet."""
+    apt = Apt(cache, suite)
+    package = apt.kernel()
+    vmlinuz = cache / f"{package}.vmlinuz"
+    if not vmlinuz.exists():
+        with tempfile.TemporaryDirectory(dir=cache) as tmp:
+            apt.run("apt-get", "download", package, cwd=tmp)
+            deb = next(pathlib.Path(tmp).glob("*.deb"))
+            tar = subprocess.run(["dpkg-deb", "--fsys-tarfile", deb], stdout=subprocess.PIPE, check=True).stdout
+            data = subprocess.run(["tar", "xO", "--wildcards", "*/vmlinuz*"], input=tar, stdout=subprocess.PIPE,
+                                  check=True).stdout
+            part = vmlinuz.with_suffix(".part")
+            part.write_bytes(data)
+            part.rename(vmlinuz)
+    return vmlinuz
+
+
+# --- what runs inside ------------------------------------------------------------------------------------
+def libraries(program):
+    out = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    if "not found" in out:
+        die(f"{program}: {out}")
+    return [pathlib.Path(p) for p in re.findall(r"(?:=> )?(/\S+) \(0x", out)]
+
+
+def initramfs(base, where):
+    """Programs in /m, libraries at their own paths."""
+    tree = where / "root"
+    (tree / "m").mkdir(parents=True)
+    for d in ("bin", "proc", "sys", "dev", "tmp", "etc"):
+        (tree / d).mkdir()
+    tools = base / "bin" / ARCH
+    programs = [TOP / "bin" / ARCH / "ebpfMon", HERE.parent / "ioc" / f"O.{ARCH}" / "latencyIoc"] + \
+        [tools / t for t in ("softIocPVA", "caget", "caput", "pvput")]
+    for program in programs:
+        if not program.exists():
+            die(f"{program} is not there: build first")
+        shutil.copy(program, tree / "m")
+        for lib in libraries(program):
+            to = tree / str(lib).lstrip("/")
+            if not to.exists():
+                to.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(lib, to)
+    for f in (TOP / "dbd" / "ebpfMon.dbd", TOP / "db" / "ebpfMon.db", HERE / "monitor.cmd", HERE / "kernels.db",
+              HERE / "pva.db", HERE.parent / "ioc" / "latency.db",
+              HERE.parent / "ioc" / "O.Common" / "latencyIoc.dbd", base / "dbd" / "softIocPVA.dbd"):
+        shutil.copy(f, tree / "m")
+    busybox = shutil.which("busybox") or die("busybox is missing: apt-get install busybox-static")
+    shutil.copy(busybox, tree / "bin" / "busybox")
+    shutil.copy(HERE / "guest.sh", tree / "init")
+    (tree / "init").chmod(0o755)
+    image = where / "initramfs.gz"
+    names = "\n".join(str(p.relative_to(tree)) for p in sorted(tree.rglob("*")))
+    with open(image, "wb") as out:
+        cpio = subprocess.Popen([busybox, "cpio", "-o", "-H", "newc"], cwd=tree, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        gzip = subprocess.Popen(["gzip", "-1"], stdin=cpio.stdout, stdout=out)
+        cpio.stdin.write(names.encode())
+        cpio.stdin.close()
+        if cpio.wait() or gzip.wait():
+            die("the initramfs could not be packed")
+    return image
+
+
+def boot(vmlinuz, image, log, more):
+    """Emulated: no /dev/kvm is needed. Without cx16 off, some kernels crash in emulation."""
+    qemu = shutil.which("qemu-system-x86_64") or die("QEMU is missing: apt-get install qemu-system-x86")
+    with open(log, "wb") as out:
+        try:
+            # One thread for both CPUs: with two a CPU can meet an instruction that the other one is just changing, as
+            # Linux does for its tracepoints, and 6.12 then died of it (int3 in __schedule).
+            subprocess.run([qemu, "-accel", "tcg,thread=single", "-cpu", "qemu64,-cx16", "-smp", "2", "-m", "1024",
+                            "-nodefaults",
+                            "-display", "none", "-no-reboot", "-serial", "stdio", "-kernel", vmlinuz, "-initrd", image,
+                            "-append", f"console=ttyS0 quiet panic=-1{more}"],
+                           stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=BOOT_SECONDS)
+        except subprocess.TimeoutExpired:
+            out.write(b"\n@@late\n")
+
+
+def answers(log):
+    """What stands behind each line @@NAME."""
+    said, name = {}, "boot"
+    for line in log.read_text(errors="replace").replace("\r", "").split("\n"):
+        if line.startswith("@@"):
+            name = line[2:]
+            said[name] = []
+        else:
+            said.setdefault(name, []).append(line)
+    return {k: "\n".join(v).strip() for k, v in said.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("-v", "--verbose", action="store_true", help="each check")
+    parser.add_argument("-s", "--start", action="store_true", help="only whether it starts: the verifier's word")
+    parser.add_argument("suites", nargs="*", default=SUITES)
+    args = parser.parse_args()
+    base = os.environ.get("EPICS_BASE") or die("EPICS_BASE is not set")
+    cache = pathlib.Path(os.environ.get("EBPFMON_CACHE") or pathlib.Path(
+        os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "ebpfmon") / "kernels"
+    cache.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    with tempfile.TemporaryDirectory() as tmp:
+        image = initramfs(pathlib.Path(base).resolve(), pathlib.Path(tmp))
+        for suite in args.suites:
+            began = time.monotonic()
+            log = cache / f"{suite}.log"
+            boot(kernel(cache, suite), image, log, " start-only" if args.start else "")
+            said = answers(log)
+            results = check(said, args.start)
+            bad = [r for r in results if not r[1]]
+            failed += len(bad)
+            print(f"{suite:20} {said.get('uname', '?'):28} {said.get('STATE', '?'):9} "
+                  f"{len(results) - len(bad)} of {len(results)} as expected, {time.monotonic() - began:.0f} s: {log}")
+            for name, ok, text in results if args.verbose else bad:
+                print(f"  {'ok    ' if ok else 'not ok'} {name}{'' if ok else ': ' + text}")
+            sys.stdout.flush()
+    print(f"kernels: {failed} not as expected" if failed else "kernels: all as expected")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

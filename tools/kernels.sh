@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# ebpfMon on other kernels, each in an emulated machine (tests/kernels/run.py). Installs what is missing first. Not part
+# of make check: it fetches 100 MB and takes some minutes a kernel.
+#
+#   tools/kernels.sh [-v] [-s] [SUITE...]    -s: only whether it starts; SUITE: e.g. bookworm-security
+set -eu
+unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
+
+die() { printf 'kernels: %s\n' "$*" >&2; exit 1; }
+has() { command -v "$1" >/dev/null 2>&1; }
+
+has apt-get || die "the kernels are Debian's: this needs apt-get and dpkg-deb."
+need=
+has qemu-system-x86_64 || need="$need qemu-system-x86"
+has busybox || need="$need busybox-static"
+if [ -n "$need" ]; then
+    install="apt-get install --yes --no-install-recommends$need"
+    [ "$(id -u)" = 0 ] || die "missing:$need. As root, run: apt-get update && $install"
+    printf 'kernels: installing%s\n' "$need" >&2
+    mkdir -p "$EBPFMON_CACHE"
+    log=$EBPFMON_CACHE/kernels-apt.log
+    DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND
+    apt-get -o Acquire::Retries=3 update >"$log" 2>&1 || :
+    $install -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 >>"$log" 2>&1 </dev/null ||
+        die "apt-get could not install$need. Is the network there? The whole story: $log"
+fi
+
+base=$("$top/tools/setup.sh")
+export EPICS_BASE="$base"
+PYTHONDONTWRITEBYTECODE=1 exec /usr/bin/python3 "$top/tests/kernels/run.py" "$@"
