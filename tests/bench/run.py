@@ -314,7 +314,7 @@ def table(cells, markdown):
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--rounds", type=int, default=5)
-    arguments.add_argument("--ms", type=int, default=200)
+    arguments.add_argument("--ms", type=int, default=40)
     arguments.add_argument("--length", type=int, default=100)
     arguments.add_argument("--shape", choices=("chain", "tree"), default="chain",
                            help="tree: each record but the last ones processes two others")
