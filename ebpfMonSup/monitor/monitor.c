@@ -15,18 +15,18 @@
 #include <errlog.h>
 
 #include "export/export.h"
-#include "model/board.h"
+#include "model/published.h"
 #include "model/control.h"
-#include "monitor/asked.h"
-#include "monitor/events.h"
-#include "monitor/install.h"
-#include "monitor/owners.h"
-#include "monitor/publish.h"
-#include "monitor/report.h"
-#include "monitor/target.h"
-#include "monitor/targets.h"
-#include "monitor/traceShell.h"
-#include "monitor/wires.h"
+#include "watch/requests.h"
+#include "monitor/eventThread.h"
+#include "watch/recordTable.h"
+#include "watch/connectionOwners.h"
+#include "publish/publisher.h"
+#include "publish/report.h"
+#include "watch/target.h"
+#include "watch/follower.h"
+#include "publish/tracePrinter.h"
+#include "monitor/packetThread.h"
 #include "probe/loader.h"
 
 #define RECORDS_MIN 1000u
@@ -72,12 +72,12 @@ static void stop(void *arg)
     if (!running)
         return;
     running = 0;
-    ebpfMonPublishStop();
-    ebpfMonEventsStop();
-    ebpfMonWiresStop();
+    ebpfMonPublisherStop();
+    ebpfMonEventThreadStop();
+    ebpfMonPacketThreadStop();
     ebpfMonExportStop(3.0);
-    ebpfMonTargetsStop();
-    ebpfMonUnload();
+    ebpfMonFollowerStop();
+    ebpfMonKernelUnload();
 }
 
 /* The kernel half and the threads. 0, or -1 with the state Failed. */
@@ -89,26 +89,26 @@ static int begin(const ebpfMonFilter *first)
     };
     char why[256];
 
-    ebpfMonPublishState(ebpfMonStarting, "loading the eBPF programs");
-    if (ebpfMonLoad(&sizes, why, sizeof(why))) {
-        ebpfMonPublishState(ebpfMonFailed, why);
+    ebpfMonPublisherSetState(ebpfMonStarting, "loading the eBPF programs");
+    if (ebpfMonKernelLoad(&sizes, why, sizeof(why))) {
+        ebpfMonPublisherSetState(ebpfMonFailed, why);
         return -1;
     }
-    if (ebpfMonInstallInit(sizes.maxRecords, sizes.maxClosure)) {
-        ebpfMonPublishState(ebpfMonFailed,
+    if (ebpfMonRecordTableInit(sizes.maxRecords, sizes.maxClosure)) {
+        ebpfMonPublisherSetState(ebpfMonFailed,
                             "out of memory: ask for less by ebpfMonConfigure, then call ebpfMonStart");
-        ebpfMonUnload();
+        ebpfMonKernelUnload();
         return -1;
     }
     ebpfMonCalibrate(&ebpfMonCost);
-    ebpfMonOwnersRead(0, ebpfMonReportNetns());
-    ebpfMonPublishInit();
+    ebpfMonConnectionOwnersRead(0, ebpfMonReportNetns());
+    ebpfMonPublisherInit();
     ebpfMonExportStart();
-    ebpfMonTargetsStart(settings.watchSelf, first);
-    ebpfMonEventsStart();
+    ebpfMonFollowerStart(settings.watchSelf, first);
+    ebpfMonEventThreadStart();
     if (settings.wireKiB > 0)
-        ebpfMonWiresStart((unsigned)settings.wireKiB * 1024);
-    ebpfMonPublishStart();
+        ebpfMonPacketThreadStart((unsigned)settings.wireKiB * 1024);
+    ebpfMonPublisherStart();
     epicsAtExit(stop, NULL);
     return 0;
 }
@@ -131,7 +131,7 @@ static long start(void)
     ok = begin(&first) == 0;
     epicsMutexMustLock(lock);
     if (ok && memcmp(&first, &early, sizeof(first)) != 0) /* set meanwhile */
-        ebpfMonAskedFilter(&early);
+        ebpfMonRequestsSetFilter(&early);
     starting = 0;
     failed = !ok;
     running = ok;
@@ -143,14 +143,14 @@ static unsigned matching(const char *pattern)
 {
     unsigned n = 0;
 
-    ebpfMonTargetsLock();
-    for (ebpfMonTarget *t = ebpfMonTargetsFirst(); t; t = t->next) {
+    ebpfMonTargetsLock(ebpfMonTheTargets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(ebpfMonTheTargets); t; t = t->next) {
         if (t->gone || !t->cat)
             continue;
         for (uint32_t i = 0; i < t->cat->count; i++)
             n += (unsigned)epicsStrGlobMatch(ebpfMonCatalogueName(t->cat, i), pattern);
     }
-    ebpfMonTargetsUnlock();
+    ebpfMonTargetsUnlock(ebpfMonTheTargets);
     return n;
 }
 
@@ -168,7 +168,7 @@ static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsi
     epicsMutexMustLock(lock);
     asked = running;
     if (asked) {
-        number = ebpfMonAskedFilter(&f);
+        number = ebpfMonRequestsSetFilter(&f);
         generation++;
     } else {
         early = f;
@@ -179,7 +179,7 @@ static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsi
         *records = matching(f.record);
     if (!asked)
         what = "accepted, in force as soon as ebpfMon runs";
-    else if (ebpfMonAskedWait(number, FILTER_WAIT))
+    else if (ebpfMonRequestsWait(number, FILTER_WAIT))
         what = "accepted, being applied";
     else
         what = "in force";
@@ -192,7 +192,7 @@ static void getFilter(ebpfMonFilter *filter)
 {
     epicsMutexMustLock(lock);
     if (running)
-        ebpfMonAskedFilterGet(filter);
+        ebpfMonRequestsGetFilter(filter);
     else
         *filter = early;
     epicsMutexUnlock(lock);
@@ -224,24 +224,24 @@ static long rule(const char *command, const char *given, int (*ask)(const char *
         return 0;
     errlogSevPrintf(errlogMajor, "%s: there are %d rules already. ebpfMonReport 1 lists them; cancel one by "
                     "ebpfMonLevel PATTERN filter or ebpfMonReference PATTERN 0, or take one pattern for "
-                    "several IOCs\n", command, EBPFMON_RULES_MAX);
+                    "several IOCs\n", command, EBPFMON_LEVEL_RULES_MAX);
     return -1;
 }
 
 static long setLevel(const char *pattern, int level)
 {
-    return rule("ebpfMonLevel", pattern, ebpfMonAskedLevel, level);
+    return rule("ebpfMonLevel", pattern, ebpfMonRequestsSetLevel, level);
 }
 
 static long setReference(const char *pattern, int on)
 {
-    return rule("ebpfMonReference", pattern, ebpfMonAskedReference, on);
+    return rule("ebpfMonReference", pattern, ebpfMonRequestsSetReference, on);
 }
 
 static void resetLost(void)
 {
     if (running)
-        ebpfMonPublishResetLost();
+        ebpfMonPublisherResetLost();
 }
 
 static long listIocs(void)
@@ -261,7 +261,7 @@ static long listChains(const char *root)
 
 static long trace(const char *record, unsigned count)
 {
-    return needRunning("ebpfMonTrace") ? -1 : ebpfMonTraceStart(record, count);
+    return needRunning("ebpfMonTrace") ? -1 : ebpfMonTracePrinterStart(record, count);
 }
 
 static void report(int level)

@@ -6,103 +6,103 @@
 
 #include "record/pvTable.h"
 
-static const void *boardRow(const ebpfMonBoard *board, unsigned index)
+static const void *boardRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index ? NULL : board;
+    return index ? NULL : published;
 }
 
-static const void *iocRow(const ebpfMonBoard *board, unsigned index)
+static const void *iocRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->iocCount ? &board->ioc[index] : NULL;
+    return index < published->iocCount ? &published->ioc[index] : NULL;
 }
 
-static const void *putRow(const ebpfMonBoard *board, unsigned index)
+static const void *putRow(const ebpfMonPublished *published, unsigned index)
 {
-    return ebpfMonBoardPut(board, index);
+    return ebpfMonPublishedGetPut(published, index);
 }
 
-static const void *procRow(const ebpfMonBoard *board, unsigned index)
+static const void *procRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->procTop ? &board->proc[index] : NULL;
+    return index < published->procTop ? &published->proc[index] : NULL;
 }
 
-static const void *chainRow(const ebpfMonBoard *board, unsigned index)
+static const void *chainRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->chainTop ? &board->chain[index] : NULL;
+    return index < published->chainTop ? &published->chain[index] : NULL;
 }
 
-static const void *histRow(const ebpfMonBoard *board, unsigned index)
+static const void *histRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < EBPFMON_HIST_MAX ? &board->hist[index] : NULL;
+    return index < EBPFMON_HIST_MAX ? &published->hist[index] : NULL;
 }
 
-static const void *edgeRow(const ebpfMonBoard *board, unsigned index)
+static const void *edgeRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < EBPFMON_HIST_MAX ? &board->histEdge[index] : NULL;
+    return index < EBPFMON_HIST_MAX ? &published->histEdge[index] : NULL;
 }
 
-static const void *lostRow(const ebpfMonBoard *board, unsigned index)
+static const void *lostRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->lostKinds ? &board->lost[index] : NULL;
+    return index < published->lostKinds ? &published->lost[index] : NULL;
 }
 
-static const void *watchRow(const ebpfMonBoard *board, unsigned index)
+static const void *watchRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->watchCount ? &board->watch[index] : NULL;
+    return index < published->watchCount ? &published->watch[index] : NULL;
 }
 
-static const void *searchRow(const ebpfMonBoard *board, unsigned index)
+static const void *searchRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->searches.names ? &board->searches.name[index] : NULL;
+    return index < published->searches.names ? &published->searches.name[index] : NULL;
 }
 
-static const void *searchClientRow(const ebpfMonBoard *board, unsigned index)
+static const void *searchClientRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->searches.clients ? &board->searches.client[index] : NULL;
+    return index < published->searches.clients ? &published->searches.client[index] : NULL;
 }
 
-static const void *beaconRow(const ebpfMonBoard *board, unsigned index)
+static const void *beaconRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->searches.servers ? &board->searches.server[index] : NULL;
+    return index < published->searches.servers ? &published->searches.server[index] : NULL;
 }
 
-static const void *badRow(const ebpfMonBoard *board, unsigned index)
+static const void *badRow(const ebpfMonPublished *published, unsigned index)
 {
-    return ebpfMonBoardBadPut(board, index);
+    return ebpfMonPublishedGetBad(published, index);
 }
 
 /* The newest one, acknowledged or not. */
-static const void *badLastRow(const ebpfMonBoard *board, unsigned index)
+static const void *badLastRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index || !board->badCount ? NULL : &board->bad[(board->badCount - 1) % EBPFMON_BAD_MAX];
+    return index || !published->badCount ? NULL : &published->bad[(published->badCount - 1) % EBPFMON_BAD_MAX];
 }
 
-static const void *healthRow(const ebpfMonBoard *board, unsigned index)
+static const void *healthRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->health.iocs ? &board->health.ioc[index] : NULL;
+    return index < published->health.iocs ? &published->health.ioc[index] : NULL;
 }
 
-static const void *scanRow(const ebpfMonBoard *board, unsigned index)
+static const void *scanRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->health.scans ? &board->health.scan[index] : NULL;
+    return index < published->health.scans ? &published->health.scan[index] : NULL;
 }
 
-static const void *eventRow(const ebpfMonBoard *board, unsigned index)
+static const void *eventRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index || board->health.events ? ebpfMonHealthEvent(&board->health, index) : EBPFMON_NO_EVENT;
+    return index || published->health.events ? ebpfMonHealthEvent(&published->health, index) : EBPFMON_NO_EVENT;
 }
 
-static const void *hangRow(const ebpfMonBoard *board, unsigned index)
+static const void *hangRow(const ebpfMonPublished *published, unsigned index)
 {
-    if (!index && !board->health.hangLines)
+    if (!index && !published->health.hangLines)
         return EBPFMON_NO_HANG;
-    return index < board->health.hangLines ? board->health.hangLine[index] : NULL;
+    return index < published->health.hangLines ? published->health.hangLine[index] : NULL;
 }
 
 /* The rows of lost[] have no name of their own. */
-#define LOST_AT(member) (offsetof(ebpfMonBoard, lost[0].member) - offsetof(ebpfMonBoard, lost[0]))
+#define LOST_AT(member) (offsetof(ebpfMonPublished, lost[0].member) - offsetof(ebpfMonPublished, lost[0]))
 
-#define BOARD(member)  offsetof(ebpfMonBoard, member)
+#define BOARD(member)  offsetof(ebpfMonPublished, member)
 #define IOC(member)    offsetof(ebpfMonIocRow, member)
 #define PUT(member)    offsetof(ebpfMonPut, member)
 #define PROC(member)   offsetof(ebpfMonProcRow, member)
@@ -260,7 +260,7 @@ static const ebpfMonPv table[] = {
     {"SCAN_WORSTS",      ebpfMonGroupHealth, scanRow,  ebpfMonCellDouble,   SCANS(worst)},
     {"SCAN_LATES",       ebpfMonGroupHealth, scanRow,  ebpfMonCellCount,    SCANS(late)},
     {"SCAN_BUSYS",       ebpfMonGroupHealth, scanRow,  ebpfMonCellDouble,   SCANS(busy)},
-    {"SCAN_EATERS",      ebpfMonGroupHealth, scanRow,  ebpfMonCellText,     SCANS(eater)},
+    {"SCAN_EATERS",      ebpfMonGroupHealth, scanRow,  ebpfMonCellText,     SCANS(topRoot)},
     {"SCAN_LATE_CNT",    ebpfMonGroupHealth, boardRow, ebpfMonCellCount,    BOARD(health.lateCount)},
 };
 
@@ -330,33 +330,33 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
     }
 }
 
-epicsTimeStamp ebpfMonPvTime(const ebpfMonBoard *board, const ebpfMonPv *pv, const void *row)
+epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row)
 {
     if (row && pv->row == putRow)
         return ((const ebpfMonPut *)row)->time;
     if (row && pv->row == watchRow && pv->cell == ebpfMonCellText)
         return ((const ebpfMonWatchRow *)row)->putTime;
-    return board->time[pv->group];
+    return published->time[pv->group];
 }
 
-epicsEnum16 ebpfMonPvSeverity(const ebpfMonBoard *board, const ebpfMonPv *pv)
+epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv *pv)
 {
     if (pv->group == ebpfMonGroupBad)
-        return board->badOpen ? MAJOR_ALARM : NO_ALARM;
+        return published->badOpen ? MAJOR_ALARM : NO_ALARM;
     if (pv->row == eventRow)
-        return ebpfMonHealthBad(&board->health) ? MAJOR_ALARM : NO_ALARM;
+        return ebpfMonHealthBad(&published->health) ? MAJOR_ALARM : NO_ALARM;
     if (pv->row == hangRow)
-        return board->health.hangs ? MAJOR_ALARM : NO_ALARM;
+        return published->health.hangs ? MAJOR_ALARM : NO_ALARM;
     if (pv->group == ebpfMonGroupRules && pv->offset == BOARD(rulesMsg))
-        return board->rulesRefused ? MINOR_ALARM : NO_ALARM;
+        return published->rulesRefused ? MINOR_ALARM : NO_ALARM;
     return NO_ALARM;
 }
 
-int ebpfMonPvMissing(const ebpfMonBoard *board, const ebpfMonPv *pv, const void *row)
+int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row)
 {
     if (pv->row == watchRow)
         return !row || !((const ebpfMonWatchRow *)row)->found;
     if (pv->row == histRow)
-        return board->histSel[0] && !board->histFound;
+        return published->histSel[0] && !published->histFound;
     return 0;
 }
