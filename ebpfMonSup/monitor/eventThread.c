@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include <epicsEvent.h>
 #include <epicsThread.h>
 
 #include "common/clock.h"
+#include "common/worker.h"
 #include "watch/requests.h"
 #include "put/putWriter.h"
 #include "trace/chainParts.h"
@@ -28,19 +29,21 @@
 #define POLL_MS     4
 
 #define CAUSES  64
+#define STOP_SECONDS 5.0
 
-/* What a thread said of the put that it makes next. */
-static struct ebpfMonCauseEvent cause[CAUSES];
-static epicsEventId ended;
-static volatile int stopping;
+struct ebpfMonEventThread {
+    ebpfMonTargets *targets;
+    ebpfMonWorker  *worker;
+    struct ebpfMonCauseEvent cause[CAUSES]; /* what a thread of an IOC said of the put that it makes next */
+};
 
-static void onCause(const struct ebpfMonCauseEvent *ev, size_t size)
+static void onCause(ebpfMonEventThread *e, const struct ebpfMonCauseEvent *ev, size_t size)
 {
     if (size >= sizeof(*ev))
-        cause[ev->head.tid % CAUSES] = *ev;
+        e->cause[ev->head.tid % CAUSES] = *ev;
 }
 
-static void onCaLink(const struct ebpfMonCauseEvent *ev, size_t size)
+static void onCaLink(ebpfMonEventThread *e, const struct ebpfMonCauseEvent *ev, size_t size)
 {
     ebpfMonLinkWrite link;
     ebpfMonTarget *t;
@@ -48,17 +51,17 @@ static void onCaLink(const struct ebpfMonCauseEvent *ev, size_t size)
 
     if (size < sizeof(*ev))
         return;
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    t = ebpfMonTargetsFindById(ebpfMonTheTargets, ev->head.iocId);
+    ebpfMonTargetsLock(e->targets);
+    t = ebpfMonTargetsFindById(e->targets, ev->head.iocId);
     known = t && ebpfMonPutWriterFindLinkWrite(t, ev, &link);
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
+    ebpfMonTargetsUnlock(e->targets);
     if (!known)
         return;
     ebpfMonLinkWritesAdd(&link);
     ebpfMonLinkMessagesAdd(&link);
 }
 
-static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
+static void onPut(ebpfMonEventThread *e, const struct ebpfMonPutEvent *ev, size_t size)
 {
     struct ebpfMonCauseEvent *why;
     ebpfMonPendingPut *p;
@@ -68,19 +71,19 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
 
     if (size < sizeof(*ev))
         return;
-    why = &cause[ev->head.tid % CAUSES];
+    why = &e->cause[ev->head.tid % CAUSES];
     if (why->head.tid != ev->head.tid || why->head.iocId != ev->head.iocId || why->put != (uint32_t)ev->id)
         why = NULL;
     p = ebpfMonPendingPutsNew();
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    t = ebpfMonTargetsFindById(ebpfMonTheTargets, ev->head.iocId);
+    ebpfMonTargetsLock(e->targets);
+    t = ebpfMonTargetsFindById(e->targets, ev->head.iocId);
     if (t) {
         ok = ebpfMonPutDecode(t, ev, size, why, &p->put, &links);
         wait = (ev->site == EBPFMON_SITE_PUT && (t->att.on & EBPFMON_BIT(ebpfMonProgPutReturn))) ||
                ev->site == EBPFMON_SITE_LINK;
         early = !t->indexed && (p->put.through == ebpfMonByInit || p->put.through == ebpfMonByThread);
     }
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
+    ebpfMonTargetsUnlock(e->targets);
     if (why)
         why->head.tid = 0;
     if (!ok) {
@@ -114,7 +117,7 @@ static void onPut(const struct ebpfMonPutEvent *ev, size_t size)
         ebpfMonPendingPutsComplete(p);
 }
 
-static void onResult(const struct ebpfMonResultEvent *ev, size_t size)
+static void onResult(ebpfMonEventThread *e, const struct ebpfMonResultEvent *ev, size_t size)
 {
     ebpfMonPendingPut *p;
     ebpfMonTarget *t;
@@ -124,39 +127,39 @@ static void onResult(const struct ebpfMonResultEvent *ev, size_t size)
     p->put.result = ev->status ? ebpfMonPutFailed : ebpfMonPutOk;
     p->put.status = (long)ev->status;
     if (!ev->status) {
-        ebpfMonTargetsLock(ebpfMonTheTargets);
-        t = ebpfMonTargetsFindById(ebpfMonTheTargets, ev->head.iocId);
+        ebpfMonTargetsLock(e->targets);
+        t = ebpfMonTargetsFindById(e->targets, ev->head.iocId);
         if (t)
             ebpfMonPutDecodeResult(t, &p->at, ev, &p->put);
-        ebpfMonTargetsUnlock(ebpfMonTheTargets);
+        ebpfMonTargetsUnlock(e->targets);
     }
     ebpfMonPendingPutsComplete(p);
 }
 
 static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
 {
+    ebpfMonEventThread *e = arg;
     ebpfMonTarget *t;
 
-    (void)arg;
     switch (head->kind) {
     case EBPFMON_EV_PUT:
-        onPut((const struct ebpfMonPutEvent *)head, size);
+        onPut(e, (const struct ebpfMonPutEvent *)head, size);
         break;
     case EBPFMON_EV_RESULT:
-        onResult((const struct ebpfMonResultEvent *)head, size);
+        onResult(e, (const struct ebpfMonResultEvent *)head, size);
         break;
     case EBPFMON_EV_CAUSE:
-        onCause((const struct ebpfMonCauseEvent *)head, size);
+        onCause(e, (const struct ebpfMonCauseEvent *)head, size);
         break;
     case EBPFMON_EV_CALINK:
-        onCaLink((const struct ebpfMonCauseEvent *)head, size);
+        onCaLink(e, (const struct ebpfMonCauseEvent *)head, size);
         break;
     case EBPFMON_EV_CHAIN:
-        ebpfMonTargetsLock(ebpfMonTheTargets);
-        t = ebpfMonTargetsFindById(ebpfMonTheTargets, head->iocId);
+        ebpfMonTargetsLock(e->targets);
+        t = ebpfMonTargetsFindById(e->targets, head->iocId);
         if (t)
             ebpfMonChainPartsAdd(t, (const struct ebpfMonChainEvent *)head, size);
-        ebpfMonTargetsUnlock(ebpfMonTheTargets);
+        ebpfMonTargetsUnlock(e->targets);
         break;
     case EBPFMON_EV_HANDOVER_BEGIN:
         if (size >= sizeof(struct ebpfMonHandOverEvent))
@@ -181,35 +184,43 @@ static void onTrace(ebpfMonTarget *t, ebpfMonTrace *trace)
     ebpfMonTraceSpansExport(t, trace);
 }
 
-static void eventThread(void *arg)
+static void runEventThread(ebpfMonWorker *worker, void *arg)
 {
-    (void)arg;
-    while (!stopping) {
+    while (!ebpfMonWorkerIsStopping(worker)) {
         uint64_t upTo = ebpfMonClockMonotonic();
 
-        if (ebpfMonKernelReadEvents(POLL_MS, onEvent, NULL) < 0)
-            epicsThreadSleep(0.1);
+        if (ebpfMonKernelReadEvents(POLL_MS, onEvent, arg) < 0)
+            ebpfMonWorkerWait(worker, 0.1);
         ebpfMonLinkMessagesMatch(upTo);
         ebpfMonPendingPutsTick(ebpfMonClockMonotonic(), 0);
         ebpfMonTracesTick(ebpfMonClockMonotonic(), 0);
     }
     ebpfMonPendingPutsTick(ebpfMonClockMonotonic(), 1);
     ebpfMonTracesTick(ebpfMonClockMonotonic(), 1);
-    epicsEventMustTrigger(ended);
 }
 
-void ebpfMonEventThreadStart(void)
+ebpfMonEventThread *ebpfMonEventThreadStart(ebpfMonTargets *targets)
 {
-    ended = epicsEventMustCreate(epicsEventEmpty);
+    ebpfMonEventThread *e = calloc(1, sizeof(*e));
+
+    if (!e)
+        return NULL;
+    e->targets = targets;
     ebpfMonTracesStart(onTrace);
-    epicsThreadMustCreate("ebpfMonEvent", epicsThreadPriorityMedium,
-                          epicsThreadGetStackSize(epicsThreadStackBig), eventThread, NULL);
+    e->worker = ebpfMonWorkerStart("ebpfMonEvent", epicsThreadPriorityMedium, runEventThread, e);
+    if (!e->worker) {
+        free(e);
+        return NULL;
+    }
+    return e;
 }
 
-void ebpfMonEventThreadStop(void)
+int ebpfMonEventThreadStop(ebpfMonEventThread *e)
 {
-    if (!ended)
-        return;
-    stopping = 1;
-    epicsEventWaitWithTimeout(ended, 5.0);
+    if (!e)
+        return 0;
+    if (ebpfMonWorkerStop(&e->worker, STOP_SECONDS))
+        return -1;
+    free(e);
+    return 0;
 }

@@ -18,7 +18,7 @@
 #include "model/published.h"
 #include "model/control.h"
 #include "watch/requests.h"
-#include "monitor/eventThread.h"
+#include "monitor/monitor.h"
 #include "watch/recordTable.h"
 #include "watch/connectionOwners.h"
 #include "publish/publisher.h"
@@ -26,7 +26,6 @@
 #include "watch/target.h"
 #include "watch/follower.h"
 #include "publish/tracePrinter.h"
-#include "monitor/packetThread.h"
 #include "probe/loader.h"
 
 #define RECORDS_MIN 1000u
@@ -36,7 +35,7 @@
  * server's thread, which others wait for. */
 #define FILTER_WAIT 0.05 /* s */
 
-static ebpfMonSettings settings = { .maxRecords = 200000, .maxRoots = 8192, .ringKiB = 8192, .wireKiB = 8192 };
+static ebpfMonMonitor monitor = { .settings = { .maxRecords = 200000, .maxRoots = 8192, .ringKiB = 8192, .wireKiB = 8192 } };
 static epicsMutexId lock;    /* guards what follows */
 static int starting, failed; /* a start is under way; the last one failed */
 static volatile int running; /* the kernel half is loaded and the threads are there */
@@ -51,10 +50,10 @@ static long configure(const ebpfMonSettings *s)
         errlogSevPrintf(errlogMajor, "ebpfMonConfigure: already started; call it before iocInit\n");
         return -1;
     }
-    if (want.maxRecords == 0) want.maxRecords = settings.maxRecords;
-    if (want.maxRoots == 0) want.maxRoots = settings.maxRoots;
-    if (want.ringKiB == 0) want.ringKiB = settings.ringKiB;
-    if (want.wireKiB == 0) want.wireKiB = settings.wireKiB;
+    if (want.maxRecords == 0) want.maxRecords = monitor.settings.maxRecords;
+    if (want.maxRoots == 0) want.maxRoots = monitor.settings.maxRoots;
+    if (want.ringKiB == 0) want.ringKiB = monitor.settings.ringKiB;
+    if (want.wireKiB == 0) want.wireKiB = monitor.settings.wireKiB;
     if (want.maxRecords < RECORDS_MIN || want.maxRecords > RECORDS_MAX || want.maxRoots < 16 ||
         want.maxRoots > want.maxRecords || want.ringKiB < 64 || want.ringKiB > 1u << 20 ||
         (want.ringKiB & (want.ringKiB - 1)) || want.wireKiB < -1 || want.wireKiB > 1 << 20) {
@@ -62,30 +61,34 @@ static long configure(const ebpfMonSettings *s)
                         "ringKiB a power of two from 64 to 1048576, wireKiB -1 to 1048576\n", RECORDS_MIN, RECORDS_MAX);
         return -1;
     }
-    settings = want;
+    monitor.settings = want;
     return 0;
 }
 
+/* The kernel's tables stay mapped, and its programs loaded, while a thread of ours may still use them. */
 static void stop(void *arg)
 {
+    int left = 0;
+
     (void)arg;
     if (!running)
         return;
     running = 0;
-    ebpfMonPublisherStop();
-    ebpfMonEventThreadStop();
-    ebpfMonPacketThreadStop();
+    left |= ebpfMonPublisherStop();
+    left |= ebpfMonEventThreadStop(monitor.eventThread);
+    left |= ebpfMonPacketThreadStop(monitor.packetThread);
     ebpfMonExportStop(3.0);
-    ebpfMonFollowerStop();
-    ebpfMonKernelUnload();
+    left |= ebpfMonFollowerStop();
+    if (!left)
+        ebpfMonKernelUnload();
 }
 
 /* The kernel half and the threads. 0, or -1 with the state Failed. */
 static int begin(const ebpfMonFilter *first)
 {
     ebpfMonLoadSizes sizes = {
-        .maxRecords = settings.maxRecords, .maxClosure = settings.maxRecords * CLOSURE_FACTOR,
-        .maxRoots = settings.maxRoots, .ringBytes = settings.ringKiB * 1024,
+        .maxRecords = monitor.settings.maxRecords, .maxClosure = monitor.settings.maxRecords * CLOSURE_FACTOR,
+        .maxRoots = monitor.settings.maxRoots, .ringBytes = monitor.settings.ringKiB * 1024,
     };
     char why[256];
 
@@ -102,12 +105,12 @@ static int begin(const ebpfMonFilter *first)
     }
     ebpfMonCalibrate(&ebpfMonCost);
     ebpfMonConnectionOwnersRead(0, ebpfMonReportNetns());
-    ebpfMonPublisherInit();
     ebpfMonExportStart();
-    ebpfMonFollowerStart(settings.watchSelf, first);
-    ebpfMonEventThreadStart();
-    if (settings.wireKiB > 0)
-        ebpfMonPacketThreadStart((unsigned)settings.wireKiB * 1024);
+    ebpfMonFollowerStart(monitor.settings.watchSelf, first);
+    monitor.targets = ebpfMonTheTargets;
+    monitor.eventThread = ebpfMonEventThreadStart(monitor.targets);
+    if (monitor.settings.wireKiB > 0)
+        monitor.packetThread = ebpfMonPacketThreadStart(monitor.targets, (unsigned)monitor.settings.wireKiB * 1024);
     ebpfMonPublisherStart();
     epicsAtExit(stop, NULL);
     return 0;
@@ -267,8 +270,8 @@ static long trace(const char *record, unsigned count)
 static void report(int level)
 {
     printf("ebpfMon: %s\n", running ? "runs" : failed ? "failed to start" : "not started");
-    printf("  records at most %u, chain roots %u, event ring %u KiB%s\n", settings.maxRecords, settings.maxRoots,
-           settings.ringKiB, settings.watchSelf ? ", watches itself" : "");
+    printf("  records at most %u, chain roots %u, event ring %u KiB%s\n", monitor.settings.maxRecords, monitor.settings.maxRoots,
+           monitor.settings.ringKiB, monitor.settings.watchSelf ? ", watches itself" : "");
     if (running)
         ebpfMonReport(level);
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <epicsEvent.h>
 #include <epicsStdio.h>
 #include <epicsString.h>
 #include <epicsThread.h>
@@ -15,6 +14,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
+#include "common/worker.h"
 #include "model/published.h"
 #include "search/searches.h"
 #include "watch/requests.h"
@@ -32,7 +32,7 @@
 #define SOURCES     32
 #define POLL_MS     10          /* puts that wait for a reply are looked at this often */
 #define REFRESH_NS  2000000000ull
-#define SECOND_NS   1000000000ull
+#define STOP_SECONDS 5.0
 #define RETRY_NS    30000000000ull
 #define DELAY_MAX   60000000000ull /* from a packet to us */
 
@@ -41,33 +41,34 @@ typedef struct {
     ebpfMonPackets *packets;
 } source;
 
-static source sources[SOURCES];
-static unsigned sourceCount;
-static uint32_t refused[SOURCES]; /* namespaces that could not be opened, tried again every RETRY_NS */
-static unsigned refusedCount;
-static uint64_t refusedAt;
-static ebpfMonWire *wire;
-static unsigned ringSize;
-static uint32_t reading;          /* namespace of the packets that are being read */
-static char trouble[200];
-static uint64_t packetsDropped;   /* by sources that are closed */
-static volatile int stopping;
-static epicsEventId ended;
+struct ebpfMonPacketThread {
+    ebpfMonTargets *targets;
+    ebpfMonWorker  *worker;
+    ebpfMonWire    *wire;
+    unsigned ringBytes;
+    source   sources[SOURCES];
+    unsigned sourceCount;
+    uint32_t refused[SOURCES]; /* namespaces that could not be opened, tried again every RETRY_NS */
+    unsigned refusedCount;
+    uint64_t refusedAt;
+    uint32_t reading;          /* namespace of the packets that are being read */
+    char     trouble[200];
+    uint64_t packetsDropped;   /* by sources that are closed */
+    uint64_t packetsBefore;    /* that had passed when the rate was published last */
+    uint64_t missedAt;         /* monotonic ns: when events of the IOCs were found to be lost last */
+    uint64_t lostBefore;
+};
 
-/* When the inside was found to have missed something last. Looked for before puts are told of, once for all of them:
- * asking the kernel for each would cost more than it. */
-static uint64_t missedAt;
-
-static void lookMissed(uint64_t now)
+/* Looks once for all puts that are published next: asking the kernel for each would cost more than the put. */
+static void lookMissed(ebpfMonPacketThread *p, uint64_t now)
 {
-    static uint64_t before;
     uint64_t lost[EBPFMON_LOST_KERNEL], sum;
 
     ebpfMonKernelGetLost(lost);
     sum = lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT] + ebpfMonLossesGet(ebpfMonLossGone);
-    if (sum != before)
-        missedAt = now;
-    before = sum;
+    if (sum != p->lostBefore)
+        p->missedAt = now;
+    p->lostBefore = sum;
 }
 
 /* A server that is no IOC of Base, or whose puts are not watched from inside. */
@@ -100,13 +101,13 @@ static void put(const ebpfMonWireEvent *ev, uint32_t iocId)
 
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
 {
+    ebpfMonPacketThread *p = arg;
     ebpfMonSearchProtocol protocol = ev->protocol == ebpfMonWirePva ? ebpfMonSearchPva : ebpfMonSearchCa;
     ebpfMonSearchHost client = { .addr = ev->peer.addr, .port = ev->peer.port };
     ebpfMonSearchHost serverHost = { .addr = ev->peer.saddr, .port = ev->peer.sport };
     const ebpfMonServer *server;
     ebpfMonOldValue old;
 
-    (void)arg;
     switch (ev->kind) {
     case ebpfMonWirePut:
         server = ebpfMonServersFind(&ev->peer, ebpfMonClockMonotonic());
@@ -133,9 +134,9 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
         ebpfMonPutJoinCloseCircuit(&ev->peer);
         break;
     case ebpfMonWireForeign:
-        for (unsigned i = 0; i < sourceCount; i++)
-            if (!ev->peer.netns || sources[i].netns == ev->peer.netns)
-                ebpfMonPacketsVerdict(sources[i].packets, &ev->peer, 0);
+        for (unsigned i = 0; i < p->sourceCount; i++)
+            if (!ev->peer.netns || p->sources[i].netns == ev->peer.netns)
+                ebpfMonPacketsVerdict(p->sources[i].packets, &ev->peer, 0);
         break;
     case ebpfMonWireSearch:
         ebpfMonSearchAsked(ev->time, protocol, client, ev->cid, ev->name);
@@ -147,9 +148,9 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
         ebpfMonSearchBeacon(ev->time, protocol, serverHost);
         break;
     case ebpfMonWireOpened: /* a server on a port of its own is searched for there, too */
-        for (unsigned i = 0; i < sourceCount; i++)
-            if (!ev->peer.netns || sources[i].netns == ev->peer.netns)
-                ebpfMonPacketsPort(sources[i].packets, ntohs(ev->peer.sport), 1);
+        for (unsigned i = 0; i < p->sourceCount; i++)
+            if (!ev->peer.netns || p->sources[i].netns == ev->peer.netns)
+                ebpfMonPacketsPort(p->sources[i].packets, ntohs(ev->peer.sport), 1);
         break;
     case ebpfMonWireUser:
     case ebpfMonWireChannelGone:
@@ -160,18 +161,19 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
 
 static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
 {
-    (void)arg;
-    ebpfMonWirePacket(wire, time, reading, ip, len, wireLen);
+    ebpfMonPacketThread *p = arg;
+
+    ebpfMonWirePacket(p->wire, time, p->reading, ip, len, wireLen);
 }
 
-static void closeSource(unsigned i)
+static void closeSource(ebpfMonPacketThread *p, unsigned i)
 {
     ebpfMonPacketsStats s;
 
-    ebpfMonPacketsStat(sources[i].packets, &s);
-    packetsDropped += s.dropped;
-    ebpfMonPacketsClose(sources[i].packets);
-    sources[i] = sources[--sourceCount];
+    ebpfMonPacketsStat(p->sources[i].packets, &s);
+    p->packetsDropped += s.dropped;
+    ebpfMonPacketsClose(p->sources[i].packets);
+    p->sources[i] = p->sources[--p->sourceCount];
 }
 
 /* Where a site has its searches and beacons: as for any other IOC, our own environment tells. */
@@ -186,40 +188,41 @@ static void expectOurs(ebpfMonPackets *packets)
     ebpfMonPacketsPort(packets, envGetInetPortConfigParam(&EPICS_CAS_BEACON_PORT, repeater), 1);
 }
 
-static void openSource(pid_t pid, uint32_t netns)
+static void openSource(ebpfMonPacketThread *p, pid_t pid, uint32_t netns)
 {
-    char why[sizeof(trouble)];
+    char why[sizeof(p->trouble)];
 
-    for (unsigned i = 0; i < refusedCount; i++)
-        if (refused[i] == netns)
+    for (unsigned i = 0; i < p->refusedCount; i++)
+        if (p->refused[i] == netns)
             return;
-    if (sourceCount == SOURCES)
+    if (p->sourceCount == SOURCES)
         return;
-    sources[sourceCount].packets = ebpfMonPacketsOpen(pid, ringSize, why, sizeof(why));
-    if (sources[sourceCount].packets) {
-        expectOurs(sources[sourceCount].packets);
-        sources[sourceCount++].netns = netns;
+    p->sources[p->sourceCount].packets = ebpfMonPacketsOpen(pid, p->ringBytes, why, sizeof(why));
+    if (p->sources[p->sourceCount].packets) {
+        expectOurs(p->sources[p->sourceCount].packets);
+        p->sources[p->sourceCount++].netns = netns;
         if (pid && netns != ebpfMonProcNetns(getpid()))
             ebpfMonConnectionOwnersRead(pid, netns);
         return;
     }
-    if (refusedCount < SOURCES)
-        refused[refusedCount++] = netns;
-    if (strcmp(why, trouble) != 0)
+    if (p->refusedCount < SOURCES)
+        p->refused[p->refusedCount++] = netns;
+    if (strcmp(why, p->trouble) != 0)
         errlogSevPrintf(errlogMinor, "ebpfMon: puts, searches and beacons on the wire are not seen: %s\n", why);
-    snprintf(trouble, sizeof(trouble), "%s", why);
+    snprintf(p->trouble, sizeof(p->trouble), "%s", why);
 }
 
 static void expectPort(void *arg, uint32_t netns, uint16_t port)
 {
-    (void)arg;
-    for (unsigned i = 0; i < sourceCount; i++)
-        if (sources[i].netns == netns)
-            ebpfMonPacketsPort(sources[i].packets, port, 1);
+    ebpfMonPacketThread *p = arg;
+
+    for (unsigned i = 0; i < p->sourceCount; i++)
+        if (p->sources[i].netns == netns)
+            ebpfMonPacketsPort(p->sources[i].packets, port, 1);
 }
 
 /* A source for every network namespace that an IOC lives in, and for our own. */
-static void refresh(uint64_t now)
+static void refresh(ebpfMonPacketThread *p, uint64_t now)
 {
     pid_t pids[EBPFMON_IOCS_MAX + 1] = { 0 };
     ebpfMonNetns *list = NULL;
@@ -228,23 +231,23 @@ static void refresh(uint64_t now)
     int count;
 
     pids[0] = getpid();
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(ebpfMonTheTargets); t && n <= EBPFMON_IOCS_MAX; t = t->next)
+    ebpfMonTargetsLock(p->targets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t && n <= EBPFMON_IOCS_MAX; t = t->next)
         if (!t->gone)
             pids[n++] = t->pid;
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
-    if (now - refusedAt > RETRY_NS) {
-        refusedAt = now;
-        refusedCount = 0;
+    ebpfMonTargetsUnlock(p->targets);
+    if (now - p->refusedAt > RETRY_NS) {
+        p->refusedAt = now;
+        p->refusedCount = 0;
     }
     count = ebpfMonProcNetnsList(pids, n, &list);
-    for (unsigned i = 0; count >= 0 && i < sourceCount; i++) {
+    for (unsigned i = 0; count >= 0 && i < p->sourceCount; i++) {
         int k = 0;
 
-        while (k < count && list[k].netns != sources[i].netns)
+        while (k < count && list[k].netns != p->sources[i].netns)
             k++;
         if (k == count)
-            closeSource(i--);
+            closeSource(p, i--);
     }
     /* Covered before it is listened to: of a put that is made meanwhile the wire tells, too. */
     for (int k = 0; k < count && k < SOURCES; k++)
@@ -254,117 +257,131 @@ static void refresh(uint64_t now)
     for (int k = 0; k < count; k++) {
         unsigned i = 0;
 
-        while (i < sourceCount && sources[i].netns != list[k].netns)
+        while (i < p->sourceCount && p->sources[i].netns != list[k].netns)
             i++;
-        if (i == sourceCount)
-            openSource(list[k].pid == pids[0] ? 0 : list[k].pid, list[k].netns);
+        if (i == p->sourceCount)
+            openSource(p, list[k].pid == pids[0] ? 0 : list[k].pid, list[k].netns);
     }
     free(list);
-    if (!refusedCount)
-        trouble[0] = 0;
-    for (unsigned i = 0; i < sourceCount; i++)
-        netns[i] = sources[i].netns;
-    ebpfMonPutJoinSetCovered(netns, sourceCount);
-    ebpfMonServersRefresh(expectPort, NULL);
+    if (!p->refusedCount)
+        p->trouble[0] = 0;
+    for (unsigned i = 0; i < p->sourceCount; i++)
+        netns[i] = p->sources[i].netns;
+    ebpfMonPutJoinSetCovered(netns, p->sourceCount);
+    ebpfMonServersRefresh(expectPort, p);
 }
 
-static void publish(double seconds)
+static void publish(ebpfMonPacketThread *p, double seconds)
 {
-    static uint64_t before;
-    const ebpfMonWireStats *w = ebpfMonWireStat(wire);
-    uint64_t seen = 0, dropped = packetsDropped;
+    const ebpfMonWireStats *w = ebpfMonWireStat(p->wire);
+    uint64_t seen = 0, dropped = p->packetsDropped;
     ebpfMonPublished *published;
 
-    for (unsigned i = 0; i < sourceCount; i++) {
+    for (unsigned i = 0; i < p->sourceCount; i++) {
         ebpfMonPacketsStats s;
 
-        ebpfMonPacketsStat(sources[i].packets, &s);
+        ebpfMonPacketsStat(p->sources[i].packets, &s);
         seen += s.passed;
         dropped += s.dropped;
     }
     published = ebpfMonPublishedLock();
-    published->wireState = !sourceCount || refusedCount ? ebpfMonWireTrouble : ebpfMonWireOn;
-    published->wireRate = seen >= before ? (double)(seen - before) / seconds : 0; /* a source may have been closed */
+    published->wireState = !p->sourceCount || p->refusedCount ? ebpfMonWireTrouble : ebpfMonWireOn;
+    published->wireRate = seen >= p->packetsBefore ? (double)(seen - p->packetsBefore) / seconds : 0; /* a source may have been closed */
     published->wireGaps = w->gaps;
     published->wireLost = dropped + w->gaps + w->noMemory + ebpfMonPutJoinCountDropped();
     published->wireCircuits = w->circuits;
     ebpfMonPublishedUnlock();
-    before = seen;
+    p->packetsBefore = seen;
 }
 
-static void publishPuts(uint64_t now)
+static void publishPuts(ebpfMonPacketThread *p, uint64_t now)
 {
     ebpfMonPacketPut *list = ebpfMonPutJoinTakeUnmatched(now), *next;
     int missed;
 
     if (list)
-        lookMissed(now);
+        lookMissed(p, now);
     for (; list; list = next) {
         next = list->next;
-        missed = now == UINT64_MAX || missedAt >= list->at ||
+        missed = now == UINT64_MAX || p->missedAt >= list->at ||
                  (list->iocId && ebpfMonServersMayHaveMissed(list->iocId, list->at, !list->passed));
         ebpfMonPacketPutsPublish(list, ebpfMonServersFind(&list->peer, now)->name, missed);
         free(list);
     }
 }
 
-static void wireThread(void *arg)
+static void readPackets(ebpfMonPacketThread *p)
 {
+    struct pollfd fd[SOURCES];
+    uint64_t read;
+
+    for (unsigned i = 0; i < p->sourceCount; i++)
+        fd[i] = (struct pollfd){ .fd = ebpfMonPacketsFd(p->sources[i].packets), .events = POLLIN };
+    poll(fd, p->sourceCount, POLL_MS);
+    lookMissed(p, ebpfMonClockMonotonic());
+    read = ebpfMonClockMonotonic();
+    for (unsigned i = 0; i < p->sourceCount; i++) {
+        p->reading = p->sources[i].netns;
+        ebpfMonPacketsPoll(p->sources[i].packets, 0, onPacket, p);
+    }
+    ebpfMonPutJoinSetPacketsRead(read);
+}
+
+static void runPacketThread(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonPacketThread *p = arg;
     uint64_t refreshed = 0, second = ebpfMonClockMonotonic();
     size_t changes = 0;
 
-    (void)arg;
-    while (!stopping) {
-        struct pollfd fd[SOURCES];
-        uint64_t now = ebpfMonClockMonotonic(), looked;
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        uint64_t now = ebpfMonClockMonotonic();
 
-        if (!refreshed || now - refreshed > REFRESH_NS || changes != ebpfMonTargetsCountChanges(ebpfMonTheTargets)) {
-            changes = ebpfMonTargetsCountChanges(ebpfMonTheTargets);
+        if (!refreshed || now - refreshed > REFRESH_NS || changes != ebpfMonTargetsCountChanges(p->targets)) {
+            changes = ebpfMonTargetsCountChanges(p->targets);
             refreshed = now;
-            refresh(now);
+            refresh(p, now);
         }
-        for (unsigned i = 0; i < sourceCount; i++)
-            fd[i] = (struct pollfd){ .fd = ebpfMonPacketsFd(sources[i].packets), .events = POLLIN };
-        poll(fd, sourceCount, POLL_MS);
-        lookMissed(now);
-        looked = ebpfMonClockMonotonic();
-        for (unsigned i = 0; i < sourceCount; i++) {
-            reading = sources[i].netns;
-            ebpfMonPacketsPoll(sources[i].packets, 0, onPacket, NULL);
-        }
-        ebpfMonPutJoinSetPacketsRead(looked);
+        readPackets(p);
         now = ebpfMonClockMonotonic();
-        publishPuts(now);
-        if (now - second > SECOND_NS) {
-            ebpfMonWireTick(wire, ebpfMonClockReal());
-            publish((double)(now - second) / 1e9);
+        publishPuts(p, now);
+        if (now - second > EBPFMON_SECOND_NS) {
+            ebpfMonWireTick(p->wire, ebpfMonClockReal());
+            publish(p, (double)(now - second) / 1e9);
             second = now;
         }
     }
-    publishPuts(UINT64_MAX);
-    while (sourceCount)
-        closeSource(0);
-    ebpfMonWireFree(wire);
-    epicsEventMustTrigger(ended);
+    publishPuts(p, UINT64_MAX);
+    while (p->sourceCount)
+        closeSource(p, 0);
 }
 
-void ebpfMonPacketThreadStart(unsigned ringBytes)
+ebpfMonPacketThread *ebpfMonPacketThreadStart(ebpfMonTargets *targets, unsigned ringBytes)
 {
-    ringSize = ringBytes;
-    wire = ebpfMonWireNew(NULL, onEvent, NULL);
-    if (!wire) {
-        errlogSevPrintf(errlogMajor, "ebpfMon: no memory for puts on the wire\n");
-        return;
+    ebpfMonPacketThread *p = calloc(1, sizeof(*p));
+
+    if (p) {
+        p->targets = targets;
+        p->ringBytes = ringBytes;
+        p->wire = ebpfMonWireNew(NULL, onEvent, p);
     }
-    ended = epicsEventMustCreate(epicsEventEmpty);
-    epicsThreadMustCreate("ebpfMonWire", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackBig),
-                          wireThread, NULL);
+    if (p && p->wire)
+        p->worker = ebpfMonWorkerStart("ebpfMonPacket", epicsThreadPriorityLow, runPacketThread, p);
+    if (p && p->worker)
+        return p;
+    errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some, then start again\n");
+    if (p && p->wire)
+        ebpfMonWireFree(p->wire);
+    free(p);
+    return NULL;
 }
 
-void ebpfMonPacketThreadStop(void)
+int ebpfMonPacketThreadStop(ebpfMonPacketThread *p)
 {
-    if (!ended)
-        return;
-    stopping = 1;
-    epicsEventWaitWithTimeout(ended, 5.0);
+    if (!p)
+        return 0;
+    if (ebpfMonWorkerStop(&p->worker, STOP_SECONDS))
+        return -1;
+    ebpfMonWireFree(p->wire);
+    free(p);
+    return 0;
 }

@@ -6,7 +6,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <epicsEvent.h>
 #include <epicsStdio.h>
 #include <epicsString.h>
 #include <epicsThread.h>
@@ -14,6 +13,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
+#include "common/worker.h"
 #include "search/searches.h"
 #include "health/healthCollector.h"
 #include "model/losses.h"
@@ -35,8 +35,7 @@ static const char *const lostReason[lostKinds] = {
     [EBPFMON_LOST_KERNEL + ebpfMonLossParts] = "too many chains at once",
 };
 
-static epicsEventId wake, ended;
-static volatile int stopping;
+static ebpfMonWorker *worker;
 static uint64_t lostBase[lostKinds];
 static char trouble[200]; /* under ebpfMonTargetsLock */
 
@@ -66,7 +65,7 @@ void ebpfMonPublisherSetTrouble(const char *text)
 
 void ebpfMonPublisherWake(void)
 {
-    epicsEventMustTrigger(wake);
+    ebpfMonWorkerWake(worker);
 }
 
 static void lostNow(uint64_t lost[lostKinds])
@@ -210,16 +209,16 @@ static void putRate(double seconds)
     ebpfMonPublishedUnlock();
 }
 
-static void publishThread(void *arg)
+static void runPublisher(ebpfMonWorker *self, void *arg)
 {
     uint64_t last = ebpfMonClockMonotonic();
 
     (void)arg;
-    while (!stopping) {
+    while (!ebpfMonWorkerIsStopping(self)) {
         double left = PERIOD - (double)(ebpfMonClockMonotonic() - last) / 1e9, seconds;
         uint64_t now;
 
-        if (left > 0 && epicsEventWaitWithTimeout(wake, left) == epicsEventOK) {
+        if (left > 0 && ebpfMonWorkerWait(self, left)) {
             /* An IOC came, went or is watched otherwise, or losses were reset: that is not kept waiting. What
              * is counted by the second is. */
             iocs();
@@ -245,24 +244,14 @@ static void publishThread(void *arg)
             if (g != ebpfMonGroupSlow)
                 ebpfMonPublishedNotify((ebpfMonGroup)g);
     }
-    epicsEventMustTrigger(ended);
-}
-
-void ebpfMonPublisherInit(void)
-{
-    wake = epicsEventMustCreate(epicsEventEmpty);
-    ended = epicsEventMustCreate(epicsEventEmpty);
 }
 
 void ebpfMonPublisherStart(void)
 {
-    epicsThreadMustCreate("ebpfMonPublish", epicsThreadPriorityLow,
-                          epicsThreadGetStackSize(epicsThreadStackBig), publishThread, NULL);
+    worker = ebpfMonWorkerStart("ebpfMonPublish", epicsThreadPriorityLow, runPublisher, NULL);
 }
 
-void ebpfMonPublisherStop(void)
+int ebpfMonPublisherStop(void)
 {
-    stopping = 1;
-    epicsEventMustTrigger(wake);
-    epicsEventWaitWithTimeout(ended, 5.0);
+    return ebpfMonWorkerStop(&worker, 5.0);
 }

@@ -6,12 +6,10 @@
 
 #include "model/published.h"
 
-/* Before the other threads, which call ebpfMonPublisherWake. */
-void ebpfMonPublisherInit(void);
 void ebpfMonPublisherStart(void);
 /* The IOCs or the state changed: they are published at once. Any thread. */
 void ebpfMonPublisherWake(void);
-void ebpfMonPublisherStop(void);
+int ebpfMonPublisherStop(void); /* 0, or -1: it still runs */
 
 /* What runs badly besides the targets: shown as state Degraded. Empty: nothing. */
 void ebpfMonPublisherSetTrouble(const char *text);

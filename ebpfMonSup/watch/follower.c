@@ -11,11 +11,11 @@
 #include <linux/capability.h>
 
 #include <epicsAtomic.h>
-#include <epicsEvent.h>
 #include <epicsThread.h>
 #include <errlog.h>
 
 #include "common/clock.h"
+#include "common/worker.h"
 #include "watch/requests.h"
 #include "watch/iocFinder.h"
 #include "watch/governor.h"
@@ -34,9 +34,7 @@
 #define TICK_END    0.01           /* s between looks at one that is ending: that is told before it is done */
 #define END_NS      300000000ull
 
-static epicsEventId wake;
-static epicsEventId ended;
-static volatile int stopping;
+static ebpfMonWorker *worker;
 static int watchSelf;
 static int ending; /* a target is about to end; atomic */
 
@@ -45,14 +43,14 @@ static uint64_t relinkedAt; /* ns; when all links were read again */
 void ebpfMonFollowerNoteExec(pid_t pid)
 {
     ebpfMonIocFinderNoteExec(pid);
-    epicsEventMustTrigger(wake);
+    ebpfMonWorkerWake(worker);
 }
 
 void ebpfMonFollowerNoteExit(pid_t pid)
 {
     (void)pid; /* the next looks find it gone */
     epicsAtomicSetIntT(&ending, 1);
-    epicsEventMustTrigger(wake);
+    ebpfMonWorkerWake(worker);
 }
 
 /* --- the target thread ---------------------------------------------------------------------------- */
@@ -318,13 +316,13 @@ static ebpfMonTarget *targetOf(pid_t pid)
     return ebpfMonTargetsFindByPid(ebpfMonTheTargets, pid);
 }
 
-static void targetThread(void *arg)
+static void runFollower(ebpfMonWorker *self, void *arg)
 {
     ebpfMonIocFinder *finder = ebpfMonIocFinderNew(watchSelf);
     uint64_t lastBudget = 0, lastProbe = 0, endUntil = 0, may = ebpfMonProcCapabilities();
 
     (void)arg;
-    while (finder && !stopping) {
+    while (finder && !ebpfMonWorkerIsStopping(self)) {
         uint64_t now = ebpfMonClockMonotonic();
         double wait = TICK_IDLE, due;
         int relink, changed, budget = now - lastBudget > 1000000000u, probe = now - lastProbe > PROBE_NS;
@@ -392,36 +390,28 @@ static void targetThread(void *arg)
         if (due < wait)
             wait = due;
         if (wait > 0)
-            epicsEventWaitWithTimeout(wake, wait);
+            ebpfMonWorkerWait(self, wait);
     }
     while (ebpfMonTargetsGetFirst(ebpfMonTheTargets))
         forget(ebpfMonTargetsGetFirst(ebpfMonTheTargets));
     ebpfMonIocFinderFree(finder);
-    epicsEventMustTrigger(ended);
 }
 
 static void wakeUp(void)
 {
-    epicsEventMustTrigger(wake);
+    ebpfMonWorkerWake(worker);
 }
 
 void ebpfMonFollowerStart(int self, const ebpfMonFilter *first)
 {
     watchSelf = self;
-    wake = epicsEventMustCreate(epicsEventEmpty);
-    ended = epicsEventMustCreate(epicsEventEmpty);
     ebpfMonTheTargets = ebpfMonTargetsNew();
     ebpfMonRequestsInit(first, wakeUp);
     ebpfMonIocFinderInit();
-    epicsThreadMustCreate("ebpfMonTarget", epicsThreadPriorityLow,
-                          epicsThreadGetStackSize(epicsThreadStackBig), targetThread, NULL);
+    worker = ebpfMonWorkerStart("ebpfMonFollow", epicsThreadPriorityLow, runFollower, NULL);
 }
 
-void ebpfMonFollowerStop(void)
+int ebpfMonFollowerStop(void)
 {
-    if (!wake)
-        return;
-    stopping = 1;
-    epicsEventMustTrigger(wake);
-    epicsEventWaitWithTimeout(ended, 5.0);
+    return ebpfMonWorkerStop(&worker, 5.0);
 }

@@ -8,7 +8,7 @@
 #include "model/filter.h"
 
 void ebpfMonFollowerStart(int watchSelf, const ebpfMonFilter *first);
-void ebpfMonFollowerStop(void);
+int ebpfMonFollowerStop(void); /* 0, or -1: it still runs */
 void ebpfMonFollowerNoteExec(pid_t pid); /* a program was started */
 void ebpfMonFollowerNoteExit(pid_t pid); /* a target's first thread ended */
 
