@@ -7,9 +7,13 @@
 #define EBPFMON_MONITOR_H
 
 #include "common/worker.h"
-#include "model/control.h"
+#include "model/monitorOps.h"
 #include "monitor/eventThread.h"
 #include "monitor/packetThread.h"
+#include "publish/publisher.h"
+#include "publish/putPublisher.h"
+#include "publish/slowChains.h"
+#include "publish/tracePrinter.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonMonitor {
@@ -17,6 +21,10 @@ typedef struct ebpfMonMonitor {
     ebpfMonTargets *targets;         /* has a lock of its own */
     ebpfMonEventThread  *eventThread;
     ebpfMonPacketThread *packetThread; /* NULL: no packets are read */
+    ebpfMonPublisher    *publisher;
+    ebpfMonPutPublisher *putPublisher;
+    ebpfMonTracePrinter *tracePrinter;
+    ebpfMonSlowChains   *slowChains;
 } ebpfMonMonitor;
 
 #endif

@@ -13,8 +13,8 @@
 #include <errlog.h>
 #include <initHooks.h>
 
-#include "model/control.h"
-#include "model/logControl.h"
+#include "model/monitorOps.h"
+#include "model/logOps.h"
 #include "record/filterSub.h"
 #include "record/pvScan.h"
 
@@ -26,8 +26,8 @@ static long driverInit(void)
 
 static long driverReport(int level)
 {
-    ebpfMonControl()->report(level);
-    ebpfMonLogControl()->report(level);
+    ebpfMonMonitorOpsGet()->report(level);
+    ebpfMonLogOpsGet()->report(level);
     return 0;
 }
 
@@ -37,7 +37,7 @@ epicsExportAddress(drvet, drvEbpfMon);
 static void initHook(initHookState state)
 {
     if (state == initHookAfterIocRunning) {
-        ebpfMonControl()->start();
+        ebpfMonMonitorOpsGet()->start();
         ebpfMonFilterAgain();
     } else if (state == initHookAtShutdown) {
         ebpfMonScanStop();

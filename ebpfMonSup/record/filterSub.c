@@ -26,7 +26,7 @@
 #include <errlog.h>
 #include <registryFunction.h>
 
-#include "model/control.h"
+#include "model/monitorOps.h"
 #include "model/put.h"
 #include "record/filterSub.h"
 
@@ -268,7 +268,7 @@ static long ebpfMonFilterProcess(aSubRecord *prec)
     if (!status)
         status = ebpfMonFilterCheck(&filter, text, sizeof(text));
     if (!status)
-        status = ebpfMonControl()->setFilter(&filter, text, sizeof(text), &matching, &generation);
+        status = ebpfMonMonitorOpsGet()->setFilter(&filter, text, sizeof(text), &matching, &generation);
     if (!status) {
         *(epicsUInt32 *)prec->valb = matching;
         *(epicsUInt32 *)prec->valc = generation;
@@ -327,7 +327,7 @@ long ebpfMonFilterCommand(const ebpfMonFilter *filter, unsigned given, char *tex
     if (ready)
         return processFilter(text, size);
     /* No record, or not yet: it takes what is pending when it first processes. */
-    return ebpfMonControl()->setFilter(&checked, text, size, &matching, &generation);
+    return ebpfMonMonitorOpsGet()->setFilter(&checked, text, size, &matching, &generation);
 }
 
 epicsRegisterFunction(ebpfMonFilterInit);

@@ -8,7 +8,7 @@
 #include <epicsString.h>
 #include <errlog.h>
 
-#include "model/logControl.h"
+#include "model/logOps.h"
 #include "record/shellDef.h"
 
 #define MODES "  mode    changes (puts that change the value, and those that failed), all, burst (puts to one\n" \
@@ -66,7 +66,7 @@ static void jsonCall(const iocshArgBuf *args)
     }
     if (!(keep >= 0 && keep <= 1000)) /* what an int cannot have is refused as -1 is */
         keep = -1;
-    done(ebpfMonLogControl()->json(args[0].sval, maxMB, hours, (int)keep, (ebpfMonLogMode)mode));
+    done(ebpfMonLogOpsGet()->json(args[0].sval, maxMB, hours, (int)keep, (ebpfMonLogMode)mode));
 }
 
 static const iocshFuncDef caPutLogDef = {
@@ -95,7 +95,7 @@ static void caPutLogCall(const iocshArgBuf *args)
         return;
     }
     mode = modeOf("ebpfMonCaPutLog", args[2].sval, "changes");
-    done(mode < 0 ? -1 : ebpfMonLogControl()->caPutLog(args[0].sval, json, (ebpfMonLogMode)mode,
+    done(mode < 0 ? -1 : ebpfMonLogOpsGet()->caPutLog(args[0].sval, json, (ebpfMonLogMode)mode,
                                                        args[3].sval ? args[3].sval : ""));
 }
 
@@ -112,7 +112,7 @@ static void metadataCall(const iocshArgBuf *args)
         done(-1);
         return;
     }
-    done(ebpfMonLogControl()->metadata(args[0].sval, args[1].sval ? args[1].sval : ""));
+    done(ebpfMonLogOpsGet()->metadata(args[0].sval, args[1].sval ? args[1].sval : ""));
 }
 
 static const iocshFuncDef rotateDef = {
@@ -122,7 +122,7 @@ static const iocshFuncDef rotateDef = {
 static void rotateCall(const iocshArgBuf *args)
 {
     (void)args;
-    done(ebpfMonLogControl()->rotate());
+    done(ebpfMonLogOpsGet()->rotate());
 }
 
 static const iocshFuncDef showDef = {
@@ -132,7 +132,7 @@ static const iocshFuncDef showDef = {
 
 static void showCall(const iocshArgBuf *args)
 {
-    ebpfMonLogControl()->report(args[0].ival);
+    ebpfMonLogOpsGet()->report(args[0].ival);
 }
 
 static void ebpfMonLogShellRegistrar(void)

@@ -4,7 +4,7 @@
 #include <errlog.h>
 #include <iocsh.h>
 
-#include "model/logControl.h"
+#include "model/logOps.h"
 
 /* Base before 7.0.3 has no place for the usage text. */
 #ifdef IOCSHFUNCDEF_HAS_USAGE
@@ -36,7 +36,7 @@ static void otlpCall(const iocshArgBuf *args)
         iocshSetError(-1);
         return;
     }
-    iocshSetError(ebpfMonLogControl()->otlp(args[0].sval, signals && signals[0] ? signals : "logs,metrics",
+    iocshSetError(ebpfMonLogOpsGet()->otlp(args[0].sval, signals && signals[0] ? signals : "logs,metrics",
                                             args[2].sval ? args[2].sval : "") ? -1 : 0);
 }
 
@@ -54,7 +54,7 @@ static void zipkinCall(const iocshArgBuf *args)
         iocshSetError(-1);
         return;
     }
-    iocshSetError(ebpfMonLogControl()->zipkin(args[0].sval) ? -1 : 0);
+    iocshSetError(ebpfMonLogOpsGet()->zipkin(args[0].sval) ? -1 : 0);
 }
 
 static const iocshFuncDef showDef = {
@@ -64,7 +64,7 @@ static const iocshFuncDef showDef = {
 
 static void showCall(const iocshArgBuf *args)
 {
-    ebpfMonLogControl()->otlpReport(args[0].ival);
+    ebpfMonLogOpsGet()->otlpReport(args[0].ival);
 }
 
 static void ebpfMonOtlpShellRegistrar(void)

@@ -25,7 +25,7 @@ typedef struct {
     unsigned      busy;    /* priorities queued or processing, a bit each */
     int           waiting; /* the timer is running */
     int           dirty;   /* has changed since it was queued */
-    uint64_t      newest;  /* ebpfMonGroupBad: the unexpected put that all its records will have shown by then */
+    uint64_t      newest;  /* ebpfMonGroupUnexpected: the unexpected put that all its records will have shown by then */
 } scanGroup;
 
 static scanGroup groups[ebpfMonGroupCount];
@@ -43,8 +43,8 @@ static void groupWait(scanGroup *group, double delay)
 static void groupQueue(scanGroup *group)
 {
     group->dirty = 0;
-    if (group == &groups[ebpfMonGroupBad])
-        group->newest = ebpfMonPublishedGetBadNumber();
+    if (group == &groups[ebpfMonGroupUnexpected])
+        group->newest = ebpfMonPublishedCountUnexpected();
     group->busy = scanIoRequest(group->list);
     if (!group->busy && group->members) {
         group->dirty = 1;
@@ -66,7 +66,7 @@ static void groupComplete(void *user, IOSCANPVT list, int priority)
         groupWait(group, SPACING);
     epicsMutexUnlock(scanLock);
     if (shown)
-        ebpfMonPublishedSetBadShown(ebpfMonShownByPvs, shown);
+        ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, shown);
 }
 
 static void groupTimer(epicsCallback *callback)

@@ -6,14 +6,14 @@
 
 #include "record/pvTable.h"
 
-static const void *boardRow(const ebpfMonPublished *published, unsigned index)
+static const void *publishedRow(const ebpfMonPublished *published, unsigned index)
 {
     return index ? NULL : published;
 }
 
 static const void *iocRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < published->iocCount ? &published->ioc[index] : NULL;
+    return index < published->iocs.count ? &published->iocs.ioc[index] : NULL;
 }
 
 static const void *putRow(const ebpfMonPublished *published, unsigned index)
@@ -23,32 +23,32 @@ static const void *putRow(const ebpfMonPublished *published, unsigned index)
 
 static const void *procRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < published->procTop ? &published->proc[index] : NULL;
+    return index < published->processings.busiestCount ? &published->processings.busiest[index] : NULL;
 }
 
 static const void *chainRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < published->chainTop ? &published->chain[index] : NULL;
+    return index < published->chains.slowestCount ? &published->chains.slowest[index] : NULL;
 }
 
 static const void *histRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < EBPFMON_HIST_MAX ? &published->hist[index] : NULL;
+    return index < EBPFMON_HIST_MAX ? &published->chains.hist[index] : NULL;
 }
 
 static const void *edgeRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < EBPFMON_HIST_MAX ? &published->histEdge[index] : NULL;
+    return index < EBPFMON_HIST_MAX ? &published->chains.histEdge[index] : NULL;
 }
 
 static const void *lostRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < published->lostKinds ? &published->lost[index] : NULL;
+    return index < published->losses.kinds ? &published->losses.by[index] : NULL;
 }
 
 static const void *watchRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < published->watchCount ? &published->watch[index] : NULL;
+    return index < published->watched.count ? &published->watched.row[index] : NULL;
 }
 
 static const void *searchRow(const ebpfMonPublished *published, unsigned index)
@@ -66,15 +66,15 @@ static const void *beaconRow(const ebpfMonPublished *published, unsigned index)
     return index < published->searches.servers ? &published->searches.server[index] : NULL;
 }
 
-static const void *badRow(const ebpfMonPublished *published, unsigned index)
+static const void *unexpectedRow(const ebpfMonPublished *published, unsigned index)
 {
-    return ebpfMonPublishedGetBad(published, index);
+    return ebpfMonPublishedGetUnexpected(published, index);
 }
 
 /* The newest one, acknowledged or not. */
-static const void *badLastRow(const ebpfMonPublished *published, unsigned index)
+static const void *newestUnexpectedRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index || !published->badCount ? NULL : &published->bad[(published->badCount - 1) % EBPFMON_BAD_MAX];
+    return index ? NULL : ebpfMonPublishedGetNewestUnexpected(published);
 }
 
 static const void *healthRow(const ebpfMonPublished *published, unsigned index)
@@ -99,10 +99,8 @@ static const void *hangRow(const ebpfMonPublished *published, unsigned index)
     return index < published->health.hangLines ? published->health.hangLine[index] : NULL;
 }
 
-/* The rows of lost[] have no name of their own. */
-#define LOST_AT(member) (offsetof(ebpfMonPublished, lost[0].member) - offsetof(ebpfMonPublished, lost[0]))
-
-#define BOARD(member)  offsetof(ebpfMonPublished, member)
+#define LOSS(member)   offsetof(ebpfMonLossRow, member)
+#define PUBLISHED(member)  offsetof(ebpfMonPublished, member)
 #define IOC(member)    offsetof(ebpfMonIocRow, member)
 #define PUT(member)    offsetof(ebpfMonPut, member)
 #define PROC(member)   offsetof(ebpfMonProcRow, member)
@@ -115,18 +113,18 @@ static const void *hangRow(const ebpfMonPublished *published, unsigned index)
 #define SCANS(member)  offsetof(ebpfMonScanRow, member)
 
 static const ebpfMonPv table[] = {
-    {"STATE",            ebpfMonGroupState,  boardRow, ebpfMonCellInt,      BOARD(state), 1},
-    {"STATE_MSG",        ebpfMonGroupState,  boardRow, ebpfMonCellText,     BOARD(stateMsg), 1},
-    {"LOST_CNT",         ebpfMonGroupState,  boardRow, ebpfMonCellCount,    BOARD(lostCount)},
-    {"LOST_NAMES",       ebpfMonGroupState,  lostRow,  ebpfMonCellText,     LOST_AT(reason)},
-    {"LOST_BY",          ebpfMonGroupState,  lostRow,  ebpfMonCellCount,    LOST_AT(count)},
-    {"COST",             ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(cost)},
-    {"HIT_COST",         ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(hitCost)},
-    {"CPU",              ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(cpu)},
-    {"MEM",              ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(mem)},
+    {"STATE",            ebpfMonGroupState,  publishedRow, ebpfMonCellInt,      PUBLISHED(state), 1},
+    {"STATE_MSG",        ebpfMonGroupState,  publishedRow, ebpfMonCellText,     PUBLISHED(stateMessage), 1},
+    {"LOST_CNT",         ebpfMonGroupState,  publishedRow, ebpfMonCellCount,    PUBLISHED(losses.count)},
+    {"LOST_NAMES",       ebpfMonGroupState,  lostRow,  ebpfMonCellText,     LOSS(reason)},
+    {"LOST_BY",          ebpfMonGroupState,  lostRow,  ebpfMonCellCount,    LOSS(count)},
+    {"COST",             ebpfMonGroupState,  publishedRow, ebpfMonCellDouble,   PUBLISHED(costs.iocs)},
+    {"HIT_COST",         ebpfMonGroupState,  publishedRow, ebpfMonCellDouble,   PUBLISHED(costs.trapNs)},
+    {"CPU",              ebpfMonGroupState,  publishedRow, ebpfMonCellDouble,   PUBLISHED(costs.cpu)},
+    {"MEM",              ebpfMonGroupState,  publishedRow, ebpfMonCellDouble,   PUBLISHED(costs.memory)},
 
-    {"FILTER_MATCH_CNT", ebpfMonGroupIocs,   boardRow, ebpfMonCellUnsigned, BOARD(filterMatching)},
-    {"IOC_CNT",          ebpfMonGroupIocs,   boardRow, ebpfMonCellUnsigned, BOARD(iocCount)},
+    {"FILTER_MATCH_CNT", ebpfMonGroupIocs,   publishedRow, ebpfMonCellUnsigned, PUBLISHED(iocs.recordsShown)},
+    {"IOC_CNT",          ebpfMonGroupIocs,   publishedRow, ebpfMonCellUnsigned, PUBLISHED(iocs.count)},
     {"IOC_NAMES",        ebpfMonGroupIocs,   iocRow,   ebpfMonCellText,     IOC(name)},
     {"IOC_PIDS",         ebpfMonGroupIocs,   iocRow,   ebpfMonCellInt,      IOC(pid)},
     {"IOC_VERSIONS",     ebpfMonGroupIocs,   iocRow,   ebpfMonCellText,     IOC(version)},
@@ -135,9 +133,9 @@ static const ebpfMonPv table[] = {
     {"IOC_NOTES",        ebpfMonGroupIocs,   iocRow,   ebpfMonCellText,     IOC(note)},
     {"COST_BY_IOC",      ebpfMonGroupIocs,   iocRow,   ebpfMonCellDouble,   IOC(cost)},
 
-    {"PUT_CNT",          ebpfMonGroupPuts,   boardRow, ebpfMonCellCount,    BOARD(putCount)},
-    {"PUT_DENIED_CNT",   ebpfMonGroupPuts,   boardRow, ebpfMonCellCount,    BOARD(putDenied)},
-    {"PUT_RATE",         ebpfMonGroupPuts,   boardRow, ebpfMonCellDouble,   BOARD(putRate)},
+    {"PUT_CNT",          ebpfMonGroupPuts,   publishedRow, ebpfMonCellCount,    PUBLISHED(puts.count)},
+    {"PUT_DENIED_CNT",   ebpfMonGroupPuts,   publishedRow, ebpfMonCellCount,    PUBLISHED(puts.denied)},
+    {"PUT_RATE",         ebpfMonGroupPuts,   publishedRow, ebpfMonCellDouble,   PUBLISHED(puts.rate)},
     {"PUT_LOG",          ebpfMonGroupPuts,   putRow,   ebpfMonCellPutLine,  0},
     {"PUT_TIMES",        ebpfMonGroupPuts,   putRow,   ebpfMonCellTime,     PUT(time)},
     {"PUT_PVS",          ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(pv)},
@@ -146,38 +144,38 @@ static const ebpfMonPv table[] = {
     {"PUT_WHOS",         ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(who)},
     {"PUT_IOCS",         ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(ioc)},
 
-    {"PUT_CAPUTLOG",     ebpfMonGroupPuts,   boardRow, ebpfMonCellText,     BOARD(putCaPutLog)},
-    {"LOG_STATE",        ebpfMonGroupLog,    boardRow, ebpfMonCellInt,      BOARD(logState), 1},
-    {"LOG_MSG",          ebpfMonGroupLog,    boardRow, ebpfMonCellText,     BOARD(logMsg), 1},
-    {"LOG_CNT",          ebpfMonGroupLog,    boardRow, ebpfMonCellCount,    BOARD(logCount), 1},
-    {"LOG_LOST_CNT",     ebpfMonGroupLog,    boardRow, ebpfMonCellCount,    BOARD(logLost), 1},
-    {"LOG_QUEUE",        ebpfMonGroupLog,    boardRow, ebpfMonCellDouble,   BOARD(logQueue), 1},
-    {"OTLP_STATE",       ebpfMonGroupOtlp,   boardRow, ebpfMonCellInt,      BOARD(otlpState), 1},
-    {"OTLP_MSG",         ebpfMonGroupOtlp,   boardRow, ebpfMonCellText,     BOARD(otlpMsg), 1},
-    {"OTLP_SENT_CNT",    ebpfMonGroupOtlp,   boardRow, ebpfMonCellCount,    BOARD(otlpSent), 1},
-    {"OTLP_LOST_CNT",    ebpfMonGroupOtlp,   boardRow, ebpfMonCellCount,    BOARD(otlpLost), 1},
-    {"OTLP_RATE",        ebpfMonGroupOtlp,   boardRow, ebpfMonCellDouble,   BOARD(otlpRate), 1},
-    {"OTLP_QUEUE",       ebpfMonGroupOtlp,   boardRow, ebpfMonCellDouble,   BOARD(otlpQueue), 1},
+    {"PUT_CAPUTLOG",     ebpfMonGroupPuts,   publishedRow, ebpfMonCellText,     PUBLISHED(log.caPutLogLine)},
+    {"LOG_STATE",        ebpfMonGroupLog,    publishedRow, ebpfMonCellInt,      PUBLISHED(log.state), 1},
+    {"LOG_MSG",          ebpfMonGroupLog,    publishedRow, ebpfMonCellText,     PUBLISHED(log.message), 1},
+    {"LOG_CNT",          ebpfMonGroupLog,    publishedRow, ebpfMonCellCount,    PUBLISHED(log.written), 1},
+    {"LOG_LOST_CNT",     ebpfMonGroupLog,    publishedRow, ebpfMonCellCount,    PUBLISHED(log.lost), 1},
+    {"LOG_QUEUE",        ebpfMonGroupLog,    publishedRow, ebpfMonCellDouble,   PUBLISHED(log.queue), 1},
+    {"OTLP_STATE",       ebpfMonGroupOtlp,   publishedRow, ebpfMonCellInt,      PUBLISHED(otlp.state), 1},
+    {"OTLP_MSG",         ebpfMonGroupOtlp,   publishedRow, ebpfMonCellText,     PUBLISHED(otlp.message), 1},
+    {"OTLP_SENT_CNT",    ebpfMonGroupOtlp,   publishedRow, ebpfMonCellCount,    PUBLISHED(otlp.sent), 1},
+    {"OTLP_LOST_CNT",    ebpfMonGroupOtlp,   publishedRow, ebpfMonCellCount,    PUBLISHED(otlp.lost), 1},
+    {"OTLP_RATE",        ebpfMonGroupOtlp,   publishedRow, ebpfMonCellDouble,   PUBLISHED(otlp.rate), 1},
+    {"OTLP_QUEUE",       ebpfMonGroupOtlp,   publishedRow, ebpfMonCellDouble,   PUBLISHED(otlp.queue), 1},
     {"PUT_BADFLAGS",     ebpfMonGroupPuts,   putRow,   ebpfMonCellInt,      PUT(unexpected)},
     {"PUT_RULES",        ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(rule)},
 
     /* What is open stays in alarm when the monitor ends, or has none to watch. */
-    {"PUT_BAD_CNT",      ebpfMonGroupBad,    boardRow, ebpfMonCellCount,    BOARD(badCount), 1},
-    {"PUT_BAD_OPEN",     ebpfMonGroupBad,    boardRow, ebpfMonCellInt,      BOARD(badOpen), 1},
-    {"PUT_BAD_LAST",     ebpfMonGroupBad,    badLastRow, ebpfMonCellPutLine, 0, 1},
-    {"PUT_BAD_WHY",      ebpfMonGroupBad,    badLastRow, ebpfMonCellText,   PUT(rule), 1},
-    {"PUT_BAD_LOG",      ebpfMonGroupBad,    badRow,   ebpfMonCellPutLine,  0, 1},
-    {"PUT_BAD_TIMES",    ebpfMonGroupBad,    badRow,   ebpfMonCellTime,     PUT(time), 1},
-    {"PUT_BAD_PVS",      ebpfMonGroupBad,    badRow,   ebpfMonCellText,     PUT(pv), 1},
-    {"PUT_BAD_VALS",     ebpfMonGroupBad,    badRow,   ebpfMonCellText,     PUT(val), 1},
-    {"PUT_BAD_WHOS",     ebpfMonGroupBad,    badRow,   ebpfMonCellText,     PUT(who), 1},
-    {"PUT_BAD_RULES",    ebpfMonGroupBad,    badRow,   ebpfMonCellText,     PUT(rule), 1},
-    {"RULES_FILE",       ebpfMonGroupRules,  boardRow, ebpfMonCellText,     BOARD(rulesFile), 1},
-    {"RULES_CNT",        ebpfMonGroupRules,  boardRow, ebpfMonCellUnsigned, BOARD(rulesCount), 1},
-    {"RULES_MSG",        ebpfMonGroupRules,  boardRow, ebpfMonCellText,     BOARD(rulesMsg), 1},
+    {"PUT_BAD_CNT",      ebpfMonGroupUnexpected,    publishedRow, ebpfMonCellCount,    PUBLISHED(unexpected.count), 1},
+    {"PUT_BAD_OPEN",     ebpfMonGroupUnexpected,    publishedRow, ebpfMonCellInt,      PUBLISHED(unexpected.open), 1},
+    {"PUT_BAD_LAST",     ebpfMonGroupUnexpected,    newestUnexpectedRow, ebpfMonCellPutLine, 0, 1},
+    {"PUT_BAD_WHY",      ebpfMonGroupUnexpected,    newestUnexpectedRow, ebpfMonCellText,   PUT(rule), 1},
+    {"PUT_BAD_LOG",      ebpfMonGroupUnexpected,    unexpectedRow,   ebpfMonCellPutLine,  0, 1},
+    {"PUT_BAD_TIMES",    ebpfMonGroupUnexpected,    unexpectedRow,   ebpfMonCellTime,     PUT(time), 1},
+    {"PUT_BAD_PVS",      ebpfMonGroupUnexpected,    unexpectedRow,   ebpfMonCellText,     PUT(pv), 1},
+    {"PUT_BAD_VALS",     ebpfMonGroupUnexpected,    unexpectedRow,   ebpfMonCellText,     PUT(val), 1},
+    {"PUT_BAD_WHOS",     ebpfMonGroupUnexpected,    unexpectedRow,   ebpfMonCellText,     PUT(who), 1},
+    {"PUT_BAD_RULES",    ebpfMonGroupUnexpected,    unexpectedRow,   ebpfMonCellText,     PUT(rule), 1},
+    {"RULES_FILE",       ebpfMonGroupRules,  publishedRow, ebpfMonCellText,     PUBLISHED(rules.file), 1},
+    {"RULES_CNT",        ebpfMonGroupRules,  publishedRow, ebpfMonCellUnsigned, PUBLISHED(rules.count), 1},
+    {"RULES_MSG",        ebpfMonGroupRules,  publishedRow, ebpfMonCellText,     PUBLISHED(rules.message), 1},
 
-    {"PROC_CNT",         ebpfMonGroupProc,   boardRow, ebpfMonCellCount,    BOARD(procCount)},
-    {"PROC_RATE",        ebpfMonGroupProc,   boardRow, ebpfMonCellDouble,   BOARD(procRate)},
+    {"PROC_CNT",         ebpfMonGroupProc,   publishedRow, ebpfMonCellCount,    PUBLISHED(processings.count)},
+    {"PROC_RATE",        ebpfMonGroupProc,   publishedRow, ebpfMonCellDouble,   PUBLISHED(processings.rate)},
     {"PROC_TOP_NAMES",   ebpfMonGroupProc,   procRow,  ebpfMonCellText,     PROC(name)},
     {"PROC_TOP_CNTS",    ebpfMonGroupProc,   procRow,  ebpfMonCellCount,    PROC(count)},
     {"PROC_TOP_RATES",   ebpfMonGroupProc,   procRow,  ebpfMonCellDouble,   PROC(rate)},
@@ -191,8 +189,8 @@ static const ebpfMonPv table[] = {
     {"CHAIN_TOP_WAITS",  ebpfMonGroupChains, chainRow, ebpfMonCellDouble,   CHAIN(waitMean)},
     {"CHAIN_HIST",       ebpfMonGroupChains, histRow,  ebpfMonCellDouble,   0},
     {"CHAIN_HIST_EDGES", ebpfMonGroupChains, edgeRow,  ebpfMonCellDouble,   0},
-    {"CHAIN_SLOW",       ebpfMonGroupSlow,   boardRow, ebpfMonCellText,     BOARD(slow)},
-    {"CHAIN_SLOW_CNT",   ebpfMonGroupSlow,   boardRow, ebpfMonCellCount,    BOARD(slowCount)},
+    {"CHAIN_SLOW",       ebpfMonGroupSlow,   publishedRow, ebpfMonCellText,     PUBLISHED(chains.slowText)},
+    {"CHAIN_SLOW_CNT",   ebpfMonGroupSlow,   publishedRow, ebpfMonCellCount,    PUBLISHED(chains.slowCount)},
 
     {"PROC_CNT",         ebpfMonGroupWatch,  watchRow, ebpfMonCellCount,    WATCH(procCount)},
     {"PROC_RATE",        ebpfMonGroupWatch,  watchRow, ebpfMonCellDouble,   WATCH(procRate)},
@@ -203,10 +201,10 @@ static const ebpfMonPv table[] = {
     {"PUT_CNT",          ebpfMonGroupWatch,  watchRow, ebpfMonCellCount,    WATCH(putCount)},
     {"PUT_LAST",         ebpfMonGroupWatch,  watchRow, ebpfMonCellText,     WATCH(putLast)},
 
-    {"SEARCH_CNT",       ebpfMonGroupSearch, boardRow, ebpfMonCellCount,    BOARD(searches.count)},
-    {"SEARCH_RATE",      ebpfMonGroupSearch, boardRow, ebpfMonCellDouble,   BOARD(searches.rate)},
-    {"SEARCH_LOST_CNT",  ebpfMonGroupSearch, boardRow, ebpfMonCellCount,    BOARD(searches.replaced)},
-    {"SEARCH_NAME_CNT",  ebpfMonGroupSearch, boardRow, ebpfMonCellUnsigned, BOARD(searches.never)},
+    {"SEARCH_CNT",       ebpfMonGroupSearch, publishedRow, ebpfMonCellCount,    PUBLISHED(searches.count)},
+    {"SEARCH_RATE",      ebpfMonGroupSearch, publishedRow, ebpfMonCellDouble,   PUBLISHED(searches.rate)},
+    {"SEARCH_LOST_CNT",  ebpfMonGroupSearch, publishedRow, ebpfMonCellCount,    PUBLISHED(searches.replaced)},
+    {"SEARCH_NAME_CNT",  ebpfMonGroupSearch, publishedRow, ebpfMonCellUnsigned, PUBLISHED(searches.never)},
     {"SEARCH_NAMES",     ebpfMonGroupSearch, searchRow, ebpfMonCellText,    SEARCH(name)},
     {"SEARCH_CNTS",      ebpfMonGroupSearch, searchRow, ebpfMonCellCount,   SEARCH(count)},
     {"SEARCH_WHOS",      ebpfMonGroupSearch, searchRow, ebpfMonCellText,    SEARCH(who)},
@@ -214,17 +212,17 @@ static const ebpfMonPv table[] = {
     {"SEARCH_CLIENT_RATES", ebpfMonGroupSearch, searchClientRow, ebpfMonCellDouble, CLIENT(rate)},
     {"SEARCH_CLIENT_CNTS", ebpfMonGroupSearch, searchClientRow, ebpfMonCellCount,  CLIENT(count)},
     {"SEARCH_CLIENT_NEVERS", ebpfMonGroupSearch, searchClientRow, ebpfMonCellUnsigned, CLIENT(never)},
-    {"BEACON_CNT",       ebpfMonGroupSearch, boardRow, ebpfMonCellCount,    BOARD(searches.beacons)},
-    {"BEACON_RATE",      ebpfMonGroupSearch, boardRow, ebpfMonCellDouble,   BOARD(searches.beaconRate)},
-    {"BEACON_SERVER_CNT", ebpfMonGroupSearch, boardRow, ebpfMonCellUnsigned, BOARD(searches.heard)},
+    {"BEACON_CNT",       ebpfMonGroupSearch, publishedRow, ebpfMonCellCount,    PUBLISHED(searches.beacons)},
+    {"BEACON_RATE",      ebpfMonGroupSearch, publishedRow, ebpfMonCellDouble,   PUBLISHED(searches.beaconRate)},
+    {"BEACON_SERVER_CNT", ebpfMonGroupSearch, publishedRow, ebpfMonCellUnsigned, PUBLISHED(searches.heard)},
     {"BEACON_SERVERS",   ebpfMonGroupSearch, beaconRow, ebpfMonCellText,    BEACON(name)},
     {"BEACON_RESTARTS",  ebpfMonGroupSearch, beaconRow, ebpfMonCellCount,   BEACON(restarts)},
 
-    {"WIRE_STATE",       ebpfMonGroupState,  boardRow, ebpfMonCellInt,      BOARD(wireState)},
-    {"WIRE_PKT_RATE",    ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(wireRate)},
-    {"WIRE_LOST_CNT",    ebpfMonGroupState,  boardRow, ebpfMonCellCount,    BOARD(wireLost)},
-    {"WIRE_GAP_CNT",     ebpfMonGroupState,  boardRow, ebpfMonCellCount,    BOARD(wireGaps)},
-    {"WIRE_CIRCUITS",    ebpfMonGroupState,  boardRow, ebpfMonCellUnsigned, BOARD(wireCircuits)},
+    {"WIRE_STATE",       ebpfMonGroupState,  publishedRow, ebpfMonCellInt,      PUBLISHED(packets.state)},
+    {"WIRE_PKT_RATE",    ebpfMonGroupState,  publishedRow, ebpfMonCellDouble,   PUBLISHED(packets.rate)},
+    {"WIRE_LOST_CNT",    ebpfMonGroupState,  publishedRow, ebpfMonCellCount,    PUBLISHED(packets.lost)},
+    {"WIRE_GAP_CNT",     ebpfMonGroupState,  publishedRow, ebpfMonCellCount,    PUBLISHED(packets.gaps)},
+    {"WIRE_CIRCUITS",    ebpfMonGroupState,  publishedRow, ebpfMonCellUnsigned, PUBLISHED(packets.circuits)},
 
     {"IOC_HEALTH_NAMES", ebpfMonGroupHealth, healthRow, ebpfMonCellText,    HEALTH(name)},
     {"IOC_CPUS",         ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(cpu)},
@@ -235,9 +233,9 @@ static const ebpfMonPv table[] = {
     {"IOC_CLIENTS",      ebpfMonGroupHealth, healthRow, ebpfMonCellInt,     HEALTH(clients)},
     {"IOC_CHANNELS",     ebpfMonGroupHealth, healthRow, ebpfMonCellInt,     HEALTH(channels)},
     {"IOC_UPTIMES",      ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(uptime)},
-    {"IOC_CPU_MAX",      ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.cpuMax)},
-    {"IOC_MEM_MAX",      ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.memMax)},
-    {"IOC_FD_MAX",       ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.fdMax)},
+    {"IOC_CPU_MAX",      ebpfMonGroupHealth, publishedRow, ebpfMonCellDouble,   PUBLISHED(health.cpuMax)},
+    {"IOC_MEM_MAX",      ebpfMonGroupHealth, publishedRow, ebpfMonCellDouble,   PUBLISHED(health.memMax)},
+    {"IOC_FD_MAX",       ebpfMonGroupHealth, publishedRow, ebpfMonCellDouble,   PUBLISHED(health.fdMax)},
     {"IOC_CB_LOWS",       ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(callback[0])},
     {"IOC_CB_MEDIUMS",    ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(callback[1])},
     {"IOC_CB_HIGHS",      ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(callback[2])},
@@ -245,13 +243,13 @@ static const ebpfMonPv table[] = {
     {"IOC_HOLDS",         ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(hold)},
     {"IOC_HOLD_RECS",     ebpfMonGroupHealth, healthRow, ebpfMonCellText,    HEALTH(holder)},
     {"IOC_CAS_CPUS",      ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(cas)},
-    {"IOC_CB_MAX",        ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.callbackMax)},
-    {"IOC_ONCE_MAX",      ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.onceMax)},
-    {"IOC_HOLD_MAX",      ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.holdMax)},
-    {"IOC_CAS_CPU_MAX",   ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.casMax)},
-    {"IOC_GONE_CNT",     ebpfMonGroupHealth, boardRow, ebpfMonCellUnsigned, BOARD(health.gone)},
-    {"IOC_HANG_CNT",     ebpfMonGroupHealth, boardRow, ebpfMonCellUnsigned, BOARD(health.hangs)},
-    {"IOC_RESTART_CNT",  ebpfMonGroupHealth, boardRow, ebpfMonCellCount,    BOARD(health.restarts)},
+    {"IOC_CB_MAX",        ebpfMonGroupHealth, publishedRow, ebpfMonCellDouble,   PUBLISHED(health.callbackMax)},
+    {"IOC_ONCE_MAX",      ebpfMonGroupHealth, publishedRow, ebpfMonCellDouble,   PUBLISHED(health.onceMax)},
+    {"IOC_HOLD_MAX",      ebpfMonGroupHealth, publishedRow, ebpfMonCellDouble,   PUBLISHED(health.holdMax)},
+    {"IOC_CAS_CPU_MAX",   ebpfMonGroupHealth, publishedRow, ebpfMonCellDouble,   PUBLISHED(health.casMax)},
+    {"IOC_GONE_CNT",     ebpfMonGroupHealth, publishedRow, ebpfMonCellUnsigned, PUBLISHED(health.gone)},
+    {"IOC_HANG_CNT",     ebpfMonGroupHealth, publishedRow, ebpfMonCellUnsigned, PUBLISHED(health.hangs)},
+    {"IOC_RESTART_CNT",  ebpfMonGroupHealth, publishedRow, ebpfMonCellCount,    PUBLISHED(health.restarts)},
     {"IOC_EVENTS",       ebpfMonGroupHealth, eventRow, ebpfMonCellText,     0},
     {"HANG_STACKS",      ebpfMonGroupHealth, hangRow,  ebpfMonCellText,     0},
     {"SCAN_IOCS",        ebpfMonGroupHealth, scanRow,  ebpfMonCellText,     SCANS(ioc)},
@@ -261,7 +259,7 @@ static const ebpfMonPv table[] = {
     {"SCAN_LATES",       ebpfMonGroupHealth, scanRow,  ebpfMonCellCount,    SCANS(late)},
     {"SCAN_BUSYS",       ebpfMonGroupHealth, scanRow,  ebpfMonCellDouble,   SCANS(busy)},
     {"SCAN_EATERS",      ebpfMonGroupHealth, scanRow,  ebpfMonCellText,     SCANS(topRoot)},
-    {"SCAN_LATE_CNT",    ebpfMonGroupHealth, boardRow, ebpfMonCellCount,    BOARD(health.lateCount)},
+    {"SCAN_LATE_CNT",    ebpfMonGroupHealth, publishedRow, ebpfMonCellCount,    PUBLISHED(health.lateCount)},
 };
 
 const ebpfMonPv *ebpfMonPvFind(const char *name, int watch)
@@ -312,7 +310,7 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
     buf[0] = 0;
     if (!row) /* an empty line could as well be a fault */
         return pv->cell != ebpfMonCellPutLine ? 0 :
-               ebpfMonTextCopy(buf, size, pv->group == ebpfMonGroupBad ? EBPFMON_NO_BAD : EBPFMON_NO_PUT);
+               ebpfMonTextCopy(buf, size, pv->group == ebpfMonGroupUnexpected ? EBPFMON_NO_UNEXPECTED : EBPFMON_NO_PUT);
     at = (const char *)row + pv->offset;
     switch (pv->cell) {
     case ebpfMonCellText:
@@ -341,14 +339,14 @@ epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv 
 
 epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv *pv)
 {
-    if (pv->group == ebpfMonGroupBad)
-        return published->badOpen ? MAJOR_ALARM : NO_ALARM;
+    if (pv->group == ebpfMonGroupUnexpected)
+        return published->unexpected.open ? MAJOR_ALARM : NO_ALARM;
     if (pv->row == eventRow)
-        return ebpfMonHealthBad(&published->health) ? MAJOR_ALARM : NO_ALARM;
+        return ebpfMonHealthHasTrouble(&published->health) ? MAJOR_ALARM : NO_ALARM;
     if (pv->row == hangRow)
         return published->health.hangs ? MAJOR_ALARM : NO_ALARM;
-    if (pv->group == ebpfMonGroupRules && pv->offset == BOARD(rulesMsg))
-        return published->rulesRefused ? MINOR_ALARM : NO_ALARM;
+    if (pv->group == ebpfMonGroupRules && pv->offset == PUBLISHED(rules.message))
+        return published->rules.refused ? MINOR_ALARM : NO_ALARM;
     return NO_ALARM;
 }
 
@@ -357,6 +355,6 @@ int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, con
     if (pv->row == watchRow)
         return !row || !((const ebpfMonWatchRow *)row)->found;
     if (pv->row == histRow)
-        return published->histSel[0] && !published->histFound;
+        return published->chains.selectedRoot[0] && !published->chains.selectedFound;
     return 0;
 }

@@ -54,8 +54,8 @@ static void showRules(void)
 
 static void showCall(const iocshArgBuf *args)
 {
-    ebpfMonPut *puts = malloc(EBPFMON_BAD_MAX * sizeof(*puts));
-    char file[sizeof(((ebpfMonPublished *)0)->rulesFile)], message[sizeof(((ebpfMonPublished *)0)->rulesMsg)];
+    ebpfMonPut *puts = malloc(EBPFMON_UNEXPECTED_MAX * sizeof(*puts));
+    char file[sizeof(((ebpfMonPublished *)0)->rules.file)], message[sizeof(((ebpfMonPublished *)0)->rules.message)];
     char line[EBPFMON_LINE_SIZE];
     const ebpfMonPublished *published;
     unsigned kept = 0, open;
@@ -68,12 +68,12 @@ static void showCall(const iocshArgBuf *args)
         return;
     }
     published = ebpfMonPublishedLock(); /* copy, and print without the lock: a terminal may be slow */
-    strcpy(file, published->rulesFile);
-    strcpy(message, published->rulesMsg);
-    open = (unsigned)published->badOpen;
-    newest = published->badCount;
-    for (; ebpfMonPublishedGetBad(published, kept); kept++)
-        puts[kept] = *ebpfMonPublishedGetBad(published, kept);
+    strcpy(file, published->rules.file);
+    strcpy(message, published->rules.message);
+    open = (unsigned)published->unexpected.open;
+    newest = published->unexpected.count;
+    for (; ebpfMonPublishedGetUnexpected(published, kept); kept++)
+        puts[kept] = *ebpfMonPublishedGetUnexpected(published, kept);
     ebpfMonPublishedUnlock();
     printf("%s%s%s\n", file, file[0] ? ": " : "", message);
     showRules();
@@ -83,7 +83,7 @@ static void showCall(const iocshArgBuf *args)
         ebpfMonPutLine(&puts[kept], line, sizeof(line));
         printf("%s: %s\n", line, puts[kept].rule);
     }
-    ebpfMonPublishedSetBadShown(ebpfMonShownByShell, newest);
+    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByShell, newest);
     free(puts);
 }
 
@@ -96,7 +96,7 @@ static const iocshFuncDef ackDef = {
 static void ackCall(const iocshArgBuf *args)
 {
     (void)args;
-    printf("unexpected puts open: %u\n", ebpfMonPublishedAckBad(ebpfMonShownByShell));
+    printf("unexpected puts open: %u\n", ebpfMonPublishedAcknowledge(ebpfMonShownByShell));
 }
 
 static void ebpfMonRulesRegistrar(void)

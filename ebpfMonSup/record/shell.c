@@ -9,8 +9,8 @@
 #include <errlog.h>
 
 #include "model/published.h"
-#include "model/control.h"
-#include "model/logControl.h"
+#include "model/monitorOps.h"
+#include "model/logOps.h"
 #include "record/filterSub.h"
 #include "record/shellDef.h"
 
@@ -53,7 +53,7 @@ static void configureCall(const iocshArgBuf *args)
         settings.maxRoots = (unsigned)args[1].ival;
     if (args[2].ival)
         settings.ringKiB = (unsigned)args[2].ival;
-    done(ebpfMonControl()->configure(&settings));
+    done(ebpfMonMonitorOpsGet()->configure(&settings));
 }
 
 static const iocshFuncDef startDef = {
@@ -72,7 +72,7 @@ static void startCall(const iocshArgBuf *args)
         printf("ebpfMonStart: ebpfMon runs already\n");
         return;
     }
-    status = ebpfMonControl()->start();
+    status = ebpfMonMonitorOpsGet()->start();
     if (status) {
         errlogSevPrintf(errlogMajor, "ebpfMonStart: ebpfMon did not start, STATE_MSG says why\n");
     } else {
@@ -104,7 +104,7 @@ static void filterCall(const iocshArgBuf *args)
     unsigned in, inputs = 0;
     long status = 0;
 
-    ebpfMonControl()->getFilter(&filter);
+    ebpfMonMonitorOpsGet()->getFilter(&filter);
     for (in = 0; in < EBPFMON_FILTER_INPUTS && !status; in++) {
         if (!given(args[in].sval))
             continue;
@@ -140,7 +140,7 @@ static void levelCall(const iocshArgBuf *args)
         done(-1);
         return;
     }
-    done(ebpfMonControl()->setLevel(args[0].sval, level));
+    done(ebpfMonMonitorOpsGet()->setLevel(args[0].sval, level));
 }
 
 static const iocshFuncDef referenceDef = {
@@ -157,7 +157,7 @@ static void referenceCall(const iocshArgBuf *args)
         done(-1);
         return;
     }
-    done(ebpfMonControl()->setReference(args[0].sval, args[1].ival));
+    done(ebpfMonMonitorOpsGet()->setReference(args[0].sval, args[1].ival));
 }
 
 static const iocshFuncDef iocsDef = {
@@ -167,7 +167,7 @@ static const iocshFuncDef iocsDef = {
 static void iocsCall(const iocshArgBuf *args)
 {
     (void)args;
-    done(ebpfMonControl()->listIocs());
+    done(ebpfMonMonitorOpsGet()->listIocs());
 }
 
 static const iocshFuncDef recordsDef = {
@@ -178,7 +178,7 @@ static const iocshFuncDef recordsDef = {
 
 static void recordsCall(const iocshArgBuf *args)
 {
-    done(ebpfMonControl()->listRecords(pattern(args[0].sval), pattern(args[1].sval)));
+    done(ebpfMonMonitorOpsGet()->listRecords(pattern(args[0].sval), pattern(args[1].sval)));
 }
 
 static const iocshFuncDef putsDef = {
@@ -222,7 +222,7 @@ static const iocshFuncDef chainsDef = {
 
 static void chainsCall(const iocshArgBuf *args)
 {
-    done(ebpfMonControl()->listChains(pattern(args[0].sval)));
+    done(ebpfMonMonitorOpsGet()->listChains(pattern(args[0].sval)));
 }
 
 static const iocshFuncDef traceDef = {
@@ -241,7 +241,7 @@ static void traceCall(const iocshArgBuf *args)
         done(-1);
         return;
     }
-    done(ebpfMonControl()->trace(pattern(args[0].sval),
+    done(ebpfMonMonitorOpsGet()->trace(pattern(args[0].sval),
                                  given(args[0].sval) && !args[1].ival ? 1 : (unsigned)args[1].ival));
 }
 
@@ -308,8 +308,8 @@ static const iocshFuncDef resetDef = {
 static void resetCall(const iocshArgBuf *args)
 {
     (void)args;
-    ebpfMonControl()->resetLost();
-    ebpfMonLogControl()->resetLost();
+    ebpfMonMonitorOpsGet()->resetLost();
+    ebpfMonLogOpsGet()->resetLost();
 }
 
 static const iocshFuncDef reportDef = {
@@ -320,8 +320,8 @@ static const iocshFuncDef reportDef = {
 
 static void reportCall(const iocshArgBuf *args)
 {
-    ebpfMonControl()->report(args[0].ival);
-    ebpfMonLogControl()->report(args[0].ival);
+    ebpfMonMonitorOpsGet()->report(args[0].ival);
+    ebpfMonLogOpsGet()->report(args[0].ival);
 }
 
 static void ebpfMonShellRegistrar(void)

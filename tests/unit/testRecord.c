@@ -18,8 +18,8 @@
 #include <testMain.h>
 
 #include "model/published.h"
-#include "model/control.h"
-#include "model/logControl.h"
+#include "model/monitorOps.h"
+#include "model/logOps.h"
 
 #define PATH "../../../db:../../../../db"
 #define DEADLINE 5.0 /* s */
@@ -122,7 +122,7 @@ static void fakeReport(int level)
     testPass("report at level %d", level);
 }
 
-static const ebpfMonOps fake = {
+static const ebpfMonMonitorOps fake = {
     fakeConfigure, fakeStart, fakeSetFilter, fakeGetFilter, fakeSetLevel, fakeSetReference, fakeResetLost,
     fakeList, fakeListRecords, fakeListChains, fakeTrace, fakeReport
 };
@@ -188,10 +188,10 @@ static void addPut(unsigned n, const char *pv, const char *val)
     ebpfMonPublished *published = ebpfMonPublishedLock();
     ebpfMonPut *put;
 
-    published->putHead = (published->putHead + 1) % EBPFMON_PUTS_MAX;
-    if (published->putRecent < EBPFMON_PUTS_MAX)
-        published->putRecent++;
-    put = &published->put[published->putHead];
+    published->puts.newest = (published->puts.newest + 1) % EBPFMON_PUTS_MAX;
+    if (published->puts.kept < EBPFMON_PUTS_MAX)
+        published->puts.kept++;
+    put = &published->puts.put[published->puts.newest];
     memset(put, 0, sizeof(*put));
     put->time.secPastEpoch = 1163575683u + n;
     put->time.nsec = 123456000;
@@ -201,7 +201,7 @@ static void addPut(unsigned n, const char *pv, const char *val)
     strcpy(put->old, "old");
     strcpy(put->who, "alice@opi1");
     strcpy(put->origin, "CA");
-    published->putCount++;
+    published->puts.count++;
     ebpfMonPublishedUnlock();
     change(ebpfMonGroupPuts);
 }
@@ -224,33 +224,33 @@ static void testBefore(void)
     testdbGetFieldEqual("T:LOST_RESET.SEVR", DBR_STRING, "NO_ALARM");
 }
 
-static void fillBoard(void)
+static void fillPublished(void)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
     ebpfMonWatchRow *watch;
 
     published->state = ebpfMonRunning;
-    strcpy(published->stateMsg, "watching 2 IOCs");
-    published->iocCount = 2;
-    strcpy(published->ioc[0].name, "soft");
-    strcpy(published->ioc[1].name, "1234567890123456789012345678901234567890");
-    published->ioc[0].pid = 4711;
-    published->ioc[0].records = 5;
-    published->ioc[0].level = ebpfMonLevelChains;
-    published->ioc[0].cost = 0.25;
-    published->procCount = 9007199254740993u; /* no double has it */
-    published->procTop = 1;
-    strcpy(published->proc[0].name, "REC:A");
-    published->proc[0].count = 12;
-    published->proc[0].rate = 1.5;
-    published->chainTop = 1;
-    published->chain[0].p99 = 99.5;
-    published->hist[3] = 7;
-    published->lostKinds = 1;
-    strcpy(published->lost[0].reason, "ring full");
-    published->lost[0].count = 3;
-    published->cost = 0.75;
-    strcpy(published->slow, "REC:A 1 ms\n  REC:B 2 ms");
+    strcpy(published->stateMessage, "watching 2 IOCs");
+    published->iocs.count = 2;
+    strcpy(published->iocs.ioc[0].name, "soft");
+    strcpy(published->iocs.ioc[1].name, "1234567890123456789012345678901234567890");
+    published->iocs.ioc[0].pid = 4711;
+    published->iocs.ioc[0].records = 5;
+    published->iocs.ioc[0].level = ebpfMonLevelChains;
+    published->iocs.ioc[0].cost = 0.25;
+    published->processings.count = 9007199254740993u; /* no double has it */
+    published->processings.busiestCount = 1;
+    strcpy(published->processings.busiest[0].name, "REC:A");
+    published->processings.busiest[0].count = 12;
+    published->processings.busiest[0].rate = 1.5;
+    published->chains.slowestCount = 1;
+    published->chains.slowest[0].p99 = 99.5;
+    published->chains.hist[3] = 7;
+    published->losses.kinds = 1;
+    strcpy(published->losses.by[0].reason, "ring full");
+    published->losses.by[0].count = 3;
+    published->costs.iocs = 0.75;
+    strcpy(published->chains.slowText, "REC:A 1 ms\n  REC:B 2 ms");
     published->searches.never = 7;
     published->searches.names = 1;
     strcpy(published->searches.name[0].name, "NOT:THERE");
@@ -261,9 +261,9 @@ static void fillBoard(void)
     strcpy(published->searches.client[0].name, "10.0.0.2:40000 PVA");
     published->searches.client[0].never = 3;
     published->searches.server[0].restarts = 4;
-    published->wireState = ebpfMonWireTrouble;
-    published->wireGaps = 5;
-    watch = &published->watch[ebpfMonPublishedAddWatch("REC:A")];
+    published->packets.state = ebpfMonWireTrouble;
+    published->packets.gaps = 5;
+    watch = &published->watched.row[ebpfMonPublishedAddWatch("REC:A")];
     watch->found = 1;
     watch->procCount = 12;
     watch->latP99 = 5.5;
@@ -278,7 +278,7 @@ static void testValues(void)
     ebpfMonPublished *published;
 
     testDiag("the monitor runs: one change of state reaches all");
-    fillBoard();
+    fillPublished();
     change(ebpfMonGroupState);
     expect("T:STATE", "Running");
     expect("T:STATE_MSG.VAL$", "watching 2 IOCs");
@@ -321,7 +321,7 @@ static void testValues(void)
     expect("T:B:PROC_CNT.SEVR", "INVALID"); /* not found */
 
     testDiag("losses");
-    ebpfMonPublishedLock()->lostCount = 3;
+    ebpfMonPublishedLock()->losses.count = 3;
     ebpfMonPublishedUnlock();
     change(ebpfMonGroupState);
     expect("T:LOST_CNT", "3");
@@ -334,12 +334,12 @@ static void testValues(void)
     expect("T:OTLP_STATE", "Off");
     expect("T:OTLP_MSG.VAL$", EBPFMON_NO_OTLP);
     published = ebpfMonPublishedLock();
-    published->otlpState = ebpfMonLogTrouble;
-    strcpy(published->otlpMsg, "collector down");
-    published->otlpSent = 12;
-    published->otlpLost = 3;
-    published->otlpQueue = 60;
-    published->otlpRate = 2.5;
+    published->otlp.state = ebpfMonLogTrouble;
+    strcpy(published->otlp.message, "collector down");
+    published->otlp.sent = 12;
+    published->otlp.lost = 3;
+    published->otlp.queue = 60;
+    published->otlp.rate = 2.5;
     ebpfMonPublishedUnlock();
     change(ebpfMonGroupOtlp);
     expect("T:OTLP_STATE.SEVR", "MINOR");
@@ -352,11 +352,11 @@ static void testValues(void)
     testDiag("logs");
     expect("T:LOG_STATE", "Off");
     published = ebpfMonPublishedLock();
-    published->logState = ebpfMonLogTrouble;
-    strcpy(published->logMsg, "disk full");
-    published->logCount = 12;
-    published->logLost = 3;
-    published->logQueue = 60;
+    published->log.state = ebpfMonLogTrouble;
+    strcpy(published->log.message, "disk full");
+    published->log.written = 12;
+    published->log.lost = 3;
+    published->log.queue = 60;
     ebpfMonPublishedUnlock();
     change(ebpfMonGroupLog);
     expect("T:LOG_STATE.SEVR", "MINOR");
@@ -472,7 +472,7 @@ static void testFilter(void)
 
     testDiag("histogram");
     putText("T:CHAIN_SEL", "REC:A");
-    testOk1(strcmp(ebpfMonPublishedLock()->histSel, "REC:A") == 0);
+    testOk1(strcmp(ebpfMonPublishedLock()->chains.selectedRoot, "REC:A") == 0);
     ebpfMonPublishedUnlock();
     change(ebpfMonGroupChains);
     expect("T:CHAIN_HIST.SEVR", "INVALID"); /* not found */
@@ -532,7 +532,7 @@ static void addBad(const char *pv, const char *rule)
     put.number = 1;
     put.through = ebpfMonByPva;
     eltc(0);
-    ebpfMonPublishedAddBad(&put);
+    ebpfMonPublishedAddUnexpected(&put);
     eltc(1);
 }
 
@@ -553,8 +553,8 @@ static void badShown(void)
     for (waited = 0; waited < DEADLINE; waited += 0.001) {
         const ebpfMonPublished *published = ebpfMonPublishedLock();
 
-        shown = published->badShown[ebpfMonShownByPvs];
-        count = published->badCount;
+        shown = published->unexpected.shown[ebpfMonShownByPvs];
+        count = published->unexpected.count;
         ebpfMonPublishedUnlock();
         if (shown == count)
             break;
@@ -676,8 +676,8 @@ MAIN(testRecord)
     testdbPrepare();
     testdbReadDatabase("testRecord.dbd", NULL, NULL);
     testRecord_registerRecordDeviceDriver(pdbbase);
-    ebpfMonControlRegister(&fake); /* in place of the monitor, which has just registered */
-    ebpfMonLogControlRegister(&fakeLog);
+    ebpfMonMonitorOpsRegister(&fake); /* in place of the monitor, which has just registered */
+    ebpfMonLogOpsRegister(&fakeLog);
     testdbReadDatabase("ebpfMon.db", PATH, "P=T:,FILTER_HOST=ho*,FILTER_FIELD=X*");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:A");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:NOT:THERE,N=B");

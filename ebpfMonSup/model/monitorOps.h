@@ -41,10 +41,10 @@ typedef struct {
     /* The next chains that a matching record processes in, as they are kept; count 0: no more. */
     long (*trace)(const char *recordPattern, unsigned count);
     void (*report)(int level);
-} ebpfMonOps;
+} ebpfMonMonitorOps;
 
 /* Never NULL: before the monitor registered, every operation says so and fails. */
-const ebpfMonOps *ebpfMonControl(void);
-void ebpfMonControlRegister(const ebpfMonOps *ops);
+const ebpfMonMonitorOps *ebpfMonMonitorOpsGet(void);
+void ebpfMonMonitorOpsRegister(const ebpfMonMonitorOps *ops);
 
 #endif

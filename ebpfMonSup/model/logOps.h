@@ -39,7 +39,7 @@ typedef struct {
 } ebpfMonLogOps;
 
 /* Never NULL: before they are registered, every operation says so and fails. */
-const ebpfMonLogOps *ebpfMonLogControl(void);
-void ebpfMonLogControlRegister(const ebpfMonLogOps *ops);
+const ebpfMonLogOps *ebpfMonLogOpsGet(void);
+void ebpfMonLogOpsRegister(const ebpfMonLogOps *ops);
 
 #endif

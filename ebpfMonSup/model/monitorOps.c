@@ -6,7 +6,7 @@
 #include <epicsAtomic.h>
 #include <errlog.h>
 
-#include "model/control.h"
+#include "model/monitorOps.h"
 
 #define ABSENT "the monitor is not started (it is not linked in, or has not registered itself)"
 
@@ -93,21 +93,21 @@ static void report(int level)
     printf("  " ABSENT "\n");
 }
 
-static const ebpfMonOps absentOps = {
+static const ebpfMonMonitorOps absentOps = {
     configure, start, setFilter, getFilter, setLevel, setReference, resetLost, listIocs, listRecords,
     listChains, trace, report
 };
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */
 
-const ebpfMonOps *ebpfMonControl(void)
+const ebpfMonMonitorOps *ebpfMonMonitorOpsGet(void)
 {
-    const ebpfMonOps *ops = epicsAtomicGetPtrT(&registered);
+    const ebpfMonMonitorOps *ops = epicsAtomicGetPtrT(&registered);
 
     return ops ? ops : &absentOps;
 }
 
-void ebpfMonControlRegister(const ebpfMonOps *ops)
+void ebpfMonMonitorOpsRegister(const ebpfMonMonitorOps *ops)
 {
     epicsAtomicSetPtrT(&registered, (EpicsAtomicPtrT)ops);
 }
