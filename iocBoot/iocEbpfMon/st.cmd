@@ -29,7 +29,7 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 #dbLoadRecords "$(TOP)/db/ebpfMonWatch.db", "P=$(EBPFMON_P),REC=RING:CURRENT"
 #dbLoadRecords "$(TOP)/db/ebpfMonWatch.db", "P=$(EBPFMON_P),REC=RING:VACUUM:SECTOR12:GAUGE3:PRESSURE,N=G3"
 
-# With autosave: patterns and CHAIN_SEL are long strings and come back in pass 1, the rest in pass 0
+# With autosave: patterns and CHAIN_HIST_ROOT are long strings and come back in pass 1, the rest in pass 0
 # (info tags autosaveFields and autosaveFields_pass0).
 
 # What is given here of the filter goes before the FILTER_* PVs, autosaved or not, and sets them.
