@@ -58,7 +58,7 @@ int ebpfmon_lock(struct pt_regs *ctx)
     h->root = precord;
     h->begin = now;
     h->depth = 1;
-    h->gave = 0;
+    h->handOvers = 0;
     if (n == 0) {
         th->off.left = th->off.blocked = th->off.queued = th->off.longest = 0;
         th->off.longestSyscall = EBPFMON_NO_SYSCALL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
  * What the kernel half and the user half say to each other: the events on the ring, and the tables that
- * one side writes and the other reads. The only header that both halves include.
+ * one side writes and the other reads. The only header that both chains include.
  *
  * All times are CLOCK_MONOTONIC nanoseconds, but for record time stamps, which are as the record has
  * them (epicsTimeStamp: seconds since 1990 in the low 32 bits, nanoseconds in the high 32).
@@ -62,8 +62,8 @@ enum ebpfMonEventKind {
     EBPFMON_EV_CAUSE,   /* struct ebpfMonCauseEvent: who began the asynchronous processing whose completion makes
                            the next put of this thread */
     EBPFMON_EV_CALINK,  /* struct ebpfMonCauseEvent: a record writes through a CA link */
-    EBPFMON_EV_TAKEN,   /* struct ebpfMonHandEvent: where the chain comes from that this thread reports next */
-    EBPFMON_EV_DONE     /* struct ebpfMonHandEvent: what a chain handed over is done, or will never be */
+    EBPFMON_EV_HANDOVER_BEGIN,   /* struct ebpfMonHandOverEvent: where the chain comes from that this thread reports next */
+    EBPFMON_EV_HANDOVER_END     /* struct ebpfMonHandOverEvent: what a chain handed over is done, or will never be */
 };
 
 struct ebpfMonHead {
@@ -118,7 +118,7 @@ enum ebpfMonSeq {
 };
 
 /* The chain in which something was put into a queue: a callback, or a record for scanOnce. */
-struct ebpfMonGiver {
+struct ebpfMonSourceChain {
     __u64 begin;    /* with tid its identity; 0: in none */
     __u64 root;     /* record that it began with */
     __u32 tid;
@@ -127,8 +127,8 @@ struct ebpfMonGiver {
 };
 
 /* What a thread took out of a queue. */
-struct ebpfMonHanded {
-    struct ebpfMonGiver by;
+struct ebpfMonHandOver {
+    struct ebpfMonSourceChain by;
     __u64 delay;    /* ns that it was to wait before it came into the queue */
     __u64 isLink;   /* a CA link's monitor put it there, and "link" is valid */
     __u8  link[EBPFMON_CALINK_SIZE]; /* the beginning of its struct caLink (dbCaPvt.h) at that time */
@@ -159,7 +159,7 @@ struct ebpfMonPutEvent {
     __u32 oldLen;
     __u32 pad;
     struct ebpfMonWho who;
-    struct ebpfMonGiver giver;         /* who handed over the chain "root" */
+    struct ebpfMonSourceChain source;         /* who handed over the chain "root" */
     char channel[EBPFMON_CHANNEL_MAX]; /* empty: no client's; cut ones fill it without a terminator's room */
 };
 
@@ -217,7 +217,7 @@ struct ebpfMonChain {
     __u32 cpu;      /* at its end */
     __u32 outer;    /* 1 + slot of the record whose chain the thread was in already; 0: in none, or not watched */
     __u32 async[EBPFMON_ASYNC]; /* 1 + slot of records that it left processing asynchronously; 0: none */
-    __u32 gave;     /* what it handed over: callbacks, and records for scanOnce */
+    __u32 handOvers;     /* what it handed over: callbacks, and records for scanOnce */
     char  comm[EBPFMON_COMM_MAX]; /* the thread's name */
     __u32 rootSlot;
     __u32 total;    /* records processed by this chain */
@@ -226,9 +226,9 @@ struct ebpfMonChain {
     __u32 count;    /* entries in this event's rec */
 };
 
-struct ebpfMonHandEvent {
+struct ebpfMonHandOverEvent {
     struct ebpfMonHead head;
-    struct ebpfMonHanded what;
+    struct ebpfMonHandOver what;
 };
 
 struct ebpfMonChainEvent {
@@ -347,7 +347,7 @@ struct ebpfMonHeld {
     __u64 root;  /* argument of the outermost dbScanLock */
     __u64 begin; /* when it was asked for */
     __u32 depth; /* dbScanLock calls not yet undone */
-    __u32 gave;  /* as in struct ebpfMonChain */
+    __u32 handOvers;  /* as in struct ebpfMonChain */
 };
 
 /* What a periodic scan thread keeps of its period. A pass is all that it does in one period. */
@@ -363,8 +363,8 @@ struct ebpfMonScan {
     __u64 max;
     __u64 busy;      /* sum of what they took */
     __u64 late;      /* periods of more than 1.5 of the nominal one */
-    __u64 eater;     /* root of the longest chain in the last complete pass */
-    __u64 lateEater; /* … in the last pass that was late */
+    __u64 topRoot;     /* root of the longest chain in the last complete pass */
+    __u64 lateTopRoot; /* … in the last pass that was late */
 };
 
 /* The longest of something in a while: in the present window and in the one before. */

@@ -60,7 +60,7 @@ struct thread {
     __u32 pad;
     struct offCpu off;
     __u64 handed;            /* ns that the callback which this thread took out last was in its queue */
-    struct ebpfMonHanded from; /* … and who put it there */
+    struct ebpfMonHandOver from; /* … and who put it there */
     __u64 callbacks;         /* the ring that it takes them out of; NO_CALLBACKS: it is no thread for that; 0: not known */
     __u64 popping;           /* it is at that ring */
     __u64 ending;            /* "begin" of a chain that is over and not told of yet; 0: none */
@@ -174,7 +174,7 @@ struct queueKey {
 struct inQueue {
     __u64 since;
     __u64 delayed; /* nonzero: its time has not come, "since" is when that began */
-    struct ebpfMonHanded what;
+    struct ebpfMonHandOver what;
 };
 
 MAP struct {
@@ -295,7 +295,7 @@ static __always_inline void countHit(__u32 tgid, __u32 kind, __u64 add)
         h->n[kind] += add;
 }
 
-static __always_inline int isKept(const struct ebpfMonGiver *by)
+static __always_inline int isKept(const struct ebpfMonSourceChain *by)
 {
     struct chainKey key = { by->begin, by->tid };
 
@@ -303,9 +303,9 @@ static __always_inline int isKept(const struct ebpfMonGiver *by)
 }
 
 /* What "by" handed over is done. Nobody waits for it if that chain is over, and was not kept. */
-static __always_inline void tellDone(const struct ebpfMonTargetConf *conf, const struct ebpfMonGiver *by)
+static __always_inline void tellDone(const struct ebpfMonTargetConf *conf, const struct ebpfMonSourceChain *by)
 {
-    struct ebpfMonHandEvent *ev;
+    struct ebpfMonHandOverEvent *ev;
     __u64 id = bpf_get_current_pid_tgid();
 
     if (!by->begin || (conf->level < EBPFMON_TRACE && !isKept(by)))
@@ -315,7 +315,7 @@ static __always_inline void tellDone(const struct ebpfMonTargetConf *conf, const
         countLost(EBPFMON_LOST_RING);
         return;
     }
-    ev->head.kind = EBPFMON_EV_DONE;
+    ev->head.kind = EBPFMON_EV_HANDOVER_END;
     ev->head.tgid = id >> 32;
     ev->head.tid = (__u32)id;
     ev->head.iocId = conf->iocId;
@@ -326,7 +326,7 @@ static __always_inline void tellDone(const struct ebpfMonTargetConf *conf, const
 
 /* It left its queue. Returns how long it was there (ns), and who put it there. */
 static __always_inline __u64 takenOut(const struct ebpfMonTargetConf *conf, __u32 tgid, __u64 item, __u32 queue,
-                                      __u64 now, struct ebpfMonHanded *what)
+                                      __u64 now, struct ebpfMonHandOver *what)
 {
     struct queueKey key = { item, tgid };
     struct inQueue *in = bpf_map_lookup_elem(&queued, &key);

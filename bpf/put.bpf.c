@@ -159,9 +159,9 @@ static __always_inline void begin(struct thread *th, const struct ebpfMonTargetC
     ev->linkType = ev->linkMask = 0;
     ev->newLen = ev->oldLen = 0;
     ev->root = top ? th->seen.held[(top - 1) & (EBPFMON_NESTED - 1)].root : 0;
-    ev->giver.begin = 0;
+    ev->source.begin = 0;
     if (top == 1)
-        ev->giver = th->from.by;
+        ev->source = th->from.by;
     ev->locked = site == EBPFMON_SITE_PUT && top == 1 && ev->root == a->precord && !th->locked.id &&
                  !th->putDepth;
     if (!client && addrAt && (ppn = notifyOf(conf, a->precord, addrAt))) {

@@ -18,7 +18,7 @@ struct ringHead {
 #define CALLBACK_PRIORITY 8 /* callback.h */
 
 /* The chain that this thread is in hands something over. */
-static __always_inline void giveIn(struct ebpfMonGiver *by)
+static __always_inline void giveIn(struct ebpfMonSourceChain *by)
 {
     __u64 id = bpf_get_current_pid_tgid();
     __u32 tid = (__u32)id, n;
@@ -29,7 +29,7 @@ static __always_inline void giveIn(struct ebpfMonGiver *by)
     if (n == 0 || n > EBPFMON_NESTED)
         return;
     h = heldAt(th, n - 1);
-    h->gave++;
+    h->handOvers++;
     by->begin = h->begin;
     by->root = h->root;
     by->tid = tid;

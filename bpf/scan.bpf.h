@@ -70,10 +70,10 @@ static __always_inline void scanBegins(struct ebpfMonScan *s, __u64 root, __u64 
         s->busy += s->end - s->begin;
         if (period > s->max)
             s->max = period;
-        s->eater = s->root;
+        s->topRoot = s->root;
         if (period > s->period + s->period / 2) {
             s->late++;
-            s->lateEater = s->root;
+            s->lateTopRoot = s->root;
         }
     }
     s->begin = s->end = now;

@@ -113,7 +113,7 @@ __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
 }
 
 /* Whether the chain is under way still that handed this one over. */
-static __always_inline int isEarly(const struct ebpfMonGiver *by)
+static __always_inline int isEarly(const struct ebpfMonSourceChain *by)
 {
     __u32 tid = by->tid, n;
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
@@ -131,7 +131,7 @@ static __always_inline int isEarly(const struct ebpfMonGiver *by)
 }
 
 /* The chain that handed this one over was kept, or is so slow already that it will be. */
-static __always_inline int isOfKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonGiver *by, __u64 now)
+static __always_inline int isOfKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonSourceChain *by, __u64 now)
 {
     return isKept(by) || (conf->slowNs && now - by->begin >= conf->slowNs && isEarly(by));
 }
@@ -141,8 +141,8 @@ __attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
 {
     __u64 id = bpf_get_current_pid_tgid();
     __u32 tid = (__u32)id;
-    struct thread *th = bpf_map_lookup_elem(&threads, &tid), *giver;
-    struct ebpfMonHandEvent *ev;
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid), *source;
+    struct ebpfMonHandOverEvent *ev;
 
     if (!th || (!th->from.by.begin && !th->from.isLink))
         return 0;
@@ -151,7 +151,7 @@ __attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
         countLost(EBPFMON_LOST_RING);
         return 0;
     }
-    ev->head.kind = EBPFMON_EV_TAKEN;
+    ev->head.kind = EBPFMON_EV_HANDOVER_BEGIN;
     ev->head.tgid = id >> 32;
     ev->head.tid = tid;
     ev->head.iocId = iocId;
@@ -161,9 +161,9 @@ __attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
     if (!th->from.by.begin)
         return 0;
     tid = th->from.by.tid;
-    giver = bpf_map_lookup_elem(&threads, &tid);
-    if (giver)
-        giver->awaited = th->from.by.begin;
+    source = bpf_map_lookup_elem(&threads, &tid);
+    if (source)
+        source->awaited = th->from.by.begin;
     return isEarly(&th->from.by) ? EBPFMON_CHAIN_EARLY : 0;
 }
 
@@ -207,8 +207,8 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
         chain->flags |= ebpfmon_tell_taken(conf->iocId, now);
     }
     if (!(flags & EBPFMON_CHAIN_LATE))
-        chain->gave = heldAt(th, n)->gave;
-    if (chain->gave) {
+        chain->handOvers = heldAt(th, n)->handOvers;
+    if (chain->handOvers) {
         struct chainKey key = { begin, (__u32)id };
 
         bpf_map_update_elem(&kept, &key, &slot, BPF_ANY);

@@ -16,10 +16,10 @@
 #include <lsoRecord.h>
 #include <recGbl.h>
 
-#include "model/board.h"
+#include "model/published.h"
 #include "model/control.h"
 #include "model/logControl.h"
-#include "model/rulesFile.h"
+#include "rules/rulesFile.h"
 
 #define DONE_NO_CONVERT 2 /* bo: do not set VAL from RVAL */
 
@@ -52,7 +52,7 @@ static void rotateLogs(boRecord *prec)
 static void acknowledge(boRecord *prec)
 {
     (void)prec;
-    ebpfMonBoardBadAck(ebpfMonShownByPvs);
+    ebpfMonPublishedAckBad(ebpfMonShownByPvs);
 }
 
 static void loadRules(boRecord *prec)
@@ -102,7 +102,7 @@ static long writeLso(lsoRecord *prec)
                          EBPFMON_NAME_SIZE - 1);
         return -1;
     }
-    ebpfMonBoardHistSelect(prec->val);
+    ebpfMonPublishedSelectHist(prec->val);
     return 0;
 }
 

@@ -29,7 +29,7 @@ typedef struct {
 } scanGroup;
 
 static scanGroup groups[ebpfMonGroupCount];
-static epicsMutexId scanLock; /* of all groups; of our locks only the board's is taken under it */
+static epicsMutexId scanLock; /* of all groups; of our locks only the published's is taken under it */
 static int scanning;
 static int wasUseful;         /* the state let data through, when it was last looked at */
 
@@ -44,7 +44,7 @@ static void groupQueue(scanGroup *group)
 {
     group->dirty = 0;
     if (group == &groups[ebpfMonGroupBad])
-        group->newest = ebpfMonBoardBadNumber();
+        group->newest = ebpfMonPublishedGetBadNumber();
     group->busy = scanIoRequest(group->list);
     if (!group->busy && group->members) {
         group->dirty = 1;
@@ -66,7 +66,7 @@ static void groupComplete(void *user, IOSCANPVT list, int priority)
         groupWait(group, SPACING);
     epicsMutexUnlock(scanLock);
     if (shown)
-        ebpfMonBoardBadShown(ebpfMonShownByPvs, shown);
+        ebpfMonPublishedSetBadShown(ebpfMonShownByPvs, shown);
 }
 
 static void groupTimer(epicsCallback *callback)
@@ -99,8 +99,8 @@ static void boardChanged(ebpfMonGroup group)
 
     if (group == ebpfMonGroupState) {
         /* Every record is INVALID while the monitor does not run: all must be told when that turns. */
-        state = ebpfMonBoardLock()->state;
-        ebpfMonBoardUnlock();
+        state = ebpfMonPublishedLock()->state;
+        ebpfMonPublishedUnlock();
         useful = state == ebpfMonRunning || state == ebpfMonDegraded;
         epicsMutexMustLock(scanLock);
         turned = useful != wasUseful;
@@ -134,14 +134,14 @@ void ebpfMonScanInit(void)
     }
     wasUseful = 0;
     scanning = 1;
-    ebpfMonBoardListen(boardChanged);
+    ebpfMonPublishedSetListener(boardChanged);
 }
 
 void ebpfMonScanStop(void)
 {
     if (!scanLock)
         return;
-    ebpfMonBoardListen(NULL);
+    ebpfMonPublishedSetListener(NULL);
     epicsMutexMustLock(scanLock);
     scanning = 0;
     epicsMutexUnlock(scanLock);

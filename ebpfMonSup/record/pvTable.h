@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which PV shows what of the board. A PV is one line of the table in pvTable.c; its name is what stands in
- * INP after the "@". Getters are to be called under the board's lock.
+ * Which PV shows what of the published. A PV is one line of the table in pvTable.c; its name is what stands in
+ * INP after the "@". Getters are to be called under the published's lock.
  */
 #ifndef EBPFMON_PVTABLE_H
 #define EBPFMON_PVTABLE_H
@@ -11,7 +11,7 @@
 
 #include <epicsTypes.h>
 
-#include "model/board.h"
+#include "model/published.h"
 
 /* What lies at a PV's place in its row. Everything from ebpfMonCellText on is text. */
 typedef enum {
@@ -26,7 +26,7 @@ typedef enum {
 } ebpfMonCell;
 
 /* Row number "index", newest or largest first; NULL after the last one. */
-typedef const void *(*ebpfMonRowGet)(const ebpfMonBoard *board, unsigned index);
+typedef const void *(*ebpfMonRowGet)(const ebpfMonPublished *published, unsigned index);
 
 typedef struct {
     const char   *name;
@@ -51,14 +51,14 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size);
 
 /* Time stamp for a record of this PV, whose (first) row is "row": of the put for what shows puts, of the
  * group otherwise; secPastEpoch 0 when nothing has happened yet. */
-epicsTimeStamp ebpfMonPvTime(const ebpfMonBoard *board, const ebpfMonPv *pv, const void *row);
+epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row);
 
 /* The alarm that a PV has besides its limits: MAJOR for all of unexpected puts while one is open, MINOR for RULES_MSG
  * when the last rules were refused, MAJOR for IOC_EVENTS while an IOC is missing or hangs, for
  * HANG_STACKS while one hangs. */
-epicsEnum16 ebpfMonPvSeverity(const ebpfMonBoard *board, const ebpfMonPv *pv);
+epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv *pv);
 
 /* Nonzero when the PV asks for something that the monitor cannot find (a record, a chain root). */
-int ebpfMonPvMissing(const ebpfMonBoard *board, const ebpfMonPv *pv, const void *row);
+int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row);
 
 #endif

@@ -20,9 +20,9 @@
 #include <yajl_parse.h>
 
 #include "export/export.h"
-#include "export/otlp.h"
-#include "export/otlpJson.h"
-#include "model/board.h"
+#include "export/otlp/otlp.h"
+#include "export/otlp/otlpJson.h"
+#include "model/published.h"
 #include "model/logControl.h"
 
 #define DEADLINE 20.0 /* s */
@@ -595,11 +595,11 @@ typedef struct { uint64_t sent, lost; ebpfMonLogState state; char msg[256]; doub
 
 static shown look(void)
 {
-    ebpfMonBoard *board = ebpfMonBoardLock();
-    shown s = {board->otlpSent, board->otlpLost, board->otlpState, "", board->otlpQueue};
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    shown s = {published->otlpSent, published->otlpLost, published->otlpState, "", published->otlpQueue};
 
-    strcpy(s.msg, board->otlpMsg);
-    ebpfMonBoardUnlock();
+    strcpy(s.msg, published->otlpMsg);
+    ebpfMonPublishedUnlock();
     return s;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The shipped db files in an IOC without a monitor: the board is filled by hand, the monitor's operations
+ * The shipped db files in an IOC without a monitor: the published is filled by hand, the monitor's operations
  * are the test's own.
  */
 #include <math.h>
@@ -17,7 +17,7 @@
 #include <iocsh.h>
 #include <testMain.h>
 
-#include "model/board.h"
+#include "model/published.h"
 #include "model/control.h"
 #include "model/logControl.h"
 
@@ -178,20 +178,20 @@ static void change(ebpfMonGroup group)
     epicsTimeStamp now;
 
     epicsTimeGetCurrent(&now);
-    ebpfMonBoardLock()->time[group] = now;
-    ebpfMonBoardUnlock();
-    ebpfMonBoardChanged(group);
+    ebpfMonPublishedLock()->time[group] = now;
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedNotify(group);
 }
 
 static void addPut(unsigned n, const char *pv, const char *val)
 {
-    ebpfMonBoard *board = ebpfMonBoardLock();
+    ebpfMonPublished *published = ebpfMonPublishedLock();
     ebpfMonPut *put;
 
-    board->putHead = (board->putHead + 1) % EBPFMON_PUTS_MAX;
-    if (board->putRecent < EBPFMON_PUTS_MAX)
-        board->putRecent++;
-    put = &board->put[board->putHead];
+    published->putHead = (published->putHead + 1) % EBPFMON_PUTS_MAX;
+    if (published->putRecent < EBPFMON_PUTS_MAX)
+        published->putRecent++;
+    put = &published->put[published->putHead];
     memset(put, 0, sizeof(*put));
     put->time.secPastEpoch = 1163575683u + n;
     put->time.nsec = 123456000;
@@ -201,8 +201,8 @@ static void addPut(unsigned n, const char *pv, const char *val)
     strcpy(put->old, "old");
     strcpy(put->who, "alice@opi1");
     strcpy(put->origin, "CA");
-    board->putCount++;
-    ebpfMonBoardUnlock();
+    published->putCount++;
+    ebpfMonPublishedUnlock();
     change(ebpfMonGroupPuts);
 }
 
@@ -226,56 +226,56 @@ static void testBefore(void)
 
 static void fillBoard(void)
 {
-    ebpfMonBoard *board = ebpfMonBoardLock();
+    ebpfMonPublished *published = ebpfMonPublishedLock();
     ebpfMonWatchRow *watch;
 
-    board->state = ebpfMonRunning;
-    strcpy(board->stateMsg, "watching 2 IOCs");
-    board->iocCount = 2;
-    strcpy(board->ioc[0].name, "soft");
-    strcpy(board->ioc[1].name, "1234567890123456789012345678901234567890");
-    board->ioc[0].pid = 4711;
-    board->ioc[0].records = 5;
-    board->ioc[0].level = ebpfMonLevelChains;
-    board->ioc[0].cost = 0.25;
-    board->procCount = 9007199254740993u; /* no double has it */
-    board->procTop = 1;
-    strcpy(board->proc[0].name, "REC:A");
-    board->proc[0].count = 12;
-    board->proc[0].rate = 1.5;
-    board->chainTop = 1;
-    board->chain[0].p99 = 99.5;
-    board->hist[3] = 7;
-    board->lostKinds = 1;
-    strcpy(board->lost[0].reason, "ring full");
-    board->lost[0].count = 3;
-    board->cost = 0.75;
-    strcpy(board->slow, "REC:A 1 ms\n  REC:B 2 ms");
-    board->searches.never = 7;
-    board->searches.names = 1;
-    strcpy(board->searches.name[0].name, "NOT:THERE");
-    board->searches.name[0].count = 12;
-    strcpy(board->searches.name[0].who, "10.0.0.1:40000 CA");
-    board->searches.rate = 2.5;
-    board->searches.clients = board->searches.servers = 1;
-    strcpy(board->searches.client[0].name, "10.0.0.2:40000 PVA");
-    board->searches.client[0].never = 3;
-    board->searches.server[0].restarts = 4;
-    board->wireState = ebpfMonWireTrouble;
-    board->wireGaps = 5;
-    watch = &board->watch[ebpfMonBoardWatch("REC:A")];
+    published->state = ebpfMonRunning;
+    strcpy(published->stateMsg, "watching 2 IOCs");
+    published->iocCount = 2;
+    strcpy(published->ioc[0].name, "soft");
+    strcpy(published->ioc[1].name, "1234567890123456789012345678901234567890");
+    published->ioc[0].pid = 4711;
+    published->ioc[0].records = 5;
+    published->ioc[0].level = ebpfMonLevelChains;
+    published->ioc[0].cost = 0.25;
+    published->procCount = 9007199254740993u; /* no double has it */
+    published->procTop = 1;
+    strcpy(published->proc[0].name, "REC:A");
+    published->proc[0].count = 12;
+    published->proc[0].rate = 1.5;
+    published->chainTop = 1;
+    published->chain[0].p99 = 99.5;
+    published->hist[3] = 7;
+    published->lostKinds = 1;
+    strcpy(published->lost[0].reason, "ring full");
+    published->lost[0].count = 3;
+    published->cost = 0.75;
+    strcpy(published->slow, "REC:A 1 ms\n  REC:B 2 ms");
+    published->searches.never = 7;
+    published->searches.names = 1;
+    strcpy(published->searches.name[0].name, "NOT:THERE");
+    published->searches.name[0].count = 12;
+    strcpy(published->searches.name[0].who, "10.0.0.1:40000 CA");
+    published->searches.rate = 2.5;
+    published->searches.clients = published->searches.servers = 1;
+    strcpy(published->searches.client[0].name, "10.0.0.2:40000 PVA");
+    published->searches.client[0].never = 3;
+    published->searches.server[0].restarts = 4;
+    published->wireState = ebpfMonWireTrouble;
+    published->wireGaps = 5;
+    watch = &published->watch[ebpfMonPublishedAddWatch("REC:A")];
     watch->found = 1;
     watch->procCount = 12;
     watch->latP99 = 5.5;
     strcpy(watch->putLast, "a put to REC:A");
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
 }
 
 static void testValues(void)
 {
     static const double edges[] = {0, 0, 0, 7};
     static const epicsInt32 pids[] = {4711, 0};
-    ebpfMonBoard *board;
+    ebpfMonPublished *published;
 
     testDiag("the monitor runs: one change of state reaches all");
     fillBoard();
@@ -321,8 +321,8 @@ static void testValues(void)
     expect("T:B:PROC_CNT.SEVR", "INVALID"); /* not found */
 
     testDiag("losses");
-    ebpfMonBoardLock()->lostCount = 3;
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedLock()->lostCount = 3;
+    ebpfMonPublishedUnlock();
     change(ebpfMonGroupState);
     expect("T:LOST_CNT", "3");
     expect("T:LOST_CNT.SEVR", "MINOR");
@@ -333,14 +333,14 @@ static void testValues(void)
     testDiag("OTLP");
     expect("T:OTLP_STATE", "Off");
     expect("T:OTLP_MSG.VAL$", EBPFMON_NO_OTLP);
-    board = ebpfMonBoardLock();
-    board->otlpState = ebpfMonLogTrouble;
-    strcpy(board->otlpMsg, "collector down");
-    board->otlpSent = 12;
-    board->otlpLost = 3;
-    board->otlpQueue = 60;
-    board->otlpRate = 2.5;
-    ebpfMonBoardUnlock();
+    published = ebpfMonPublishedLock();
+    published->otlpState = ebpfMonLogTrouble;
+    strcpy(published->otlpMsg, "collector down");
+    published->otlpSent = 12;
+    published->otlpLost = 3;
+    published->otlpQueue = 60;
+    published->otlpRate = 2.5;
+    ebpfMonPublishedUnlock();
     change(ebpfMonGroupOtlp);
     expect("T:OTLP_STATE.SEVR", "MINOR");
     expect("T:OTLP_MSG.VAL$", "collector down");
@@ -351,13 +351,13 @@ static void testValues(void)
 
     testDiag("logs");
     expect("T:LOG_STATE", "Off");
-    board = ebpfMonBoardLock();
-    board->logState = ebpfMonLogTrouble;
-    strcpy(board->logMsg, "disk full");
-    board->logCount = 12;
-    board->logLost = 3;
-    board->logQueue = 60;
-    ebpfMonBoardUnlock();
+    published = ebpfMonPublishedLock();
+    published->logState = ebpfMonLogTrouble;
+    strcpy(published->logMsg, "disk full");
+    published->logCount = 12;
+    published->logLost = 3;
+    published->logQueue = 60;
+    ebpfMonPublishedUnlock();
     change(ebpfMonGroupLog);
     expect("T:LOG_STATE.SEVR", "MINOR");
     expect("T:LOG_MSG.VAL$", "disk full");
@@ -472,8 +472,8 @@ static void testFilter(void)
 
     testDiag("histogram");
     putText("T:CHAIN_SEL", "REC:A");
-    testOk1(strcmp(ebpfMonBoardLock()->histSel, "REC:A") == 0);
-    ebpfMonBoardUnlock();
+    testOk1(strcmp(ebpfMonPublishedLock()->histSel, "REC:A") == 0);
+    ebpfMonPublishedUnlock();
     change(ebpfMonGroupChains);
     expect("T:CHAIN_HIST.SEVR", "INVALID"); /* not found */
     dbNameToAddr("T:CHAIN_SEL.VAL$", &addr);
@@ -532,7 +532,7 @@ static void addBad(const char *pv, const char *rule)
     put.number = 1;
     put.through = ebpfMonByPva;
     eltc(0);
-    ebpfMonBoardBad(&put);
+    ebpfMonPublishedAddBad(&put);
     eltc(1);
 }
 
@@ -551,11 +551,11 @@ static void badShown(void)
     uint64_t shown, count;
 
     for (waited = 0; waited < DEADLINE; waited += 0.001) {
-        const ebpfMonBoard *board = ebpfMonBoardLock();
+        const ebpfMonPublished *published = ebpfMonPublishedLock();
 
-        shown = board->badShown[ebpfMonShownByPvs];
-        count = board->badCount;
-        ebpfMonBoardUnlock();
+        shown = published->badShown[ebpfMonShownByPvs];
+        count = published->badCount;
+        ebpfMonPublishedUnlock();
         if (shown == count)
             break;
         epicsThreadSleep(0.001);
@@ -656,8 +656,8 @@ static void testBad(void)
 static void testEnd(void)
 {
     testDiag("the monitor fails: every value is INVALID");
-    ebpfMonBoardLock()->state = ebpfMonFailed;
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedLock()->state = ebpfMonFailed;
+    ebpfMonPublishedUnlock();
     change(ebpfMonGroupState);
     expect("T:STATE", "Failed");
     expect("T:STATE.SEVR", "MAJOR");
@@ -695,7 +695,7 @@ MAIN(testRecord)
     testEnd();
 
     testIocShutdownOk();
-    ebpfMonBoardChanged(ebpfMonGroupPuts); /* nobody listens any more */
+    ebpfMonPublishedNotify(ebpfMonGroupPuts); /* nobody listens any more */
     testdbCleanup();
     return testDone();
 }
