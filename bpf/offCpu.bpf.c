@@ -3,7 +3,7 @@
  * What became of a thread's time while it held a lock set, or waited for one: asleep, and in which system call, or
  * ready to run and without a CPU. Attached while an IOC is at level trace only: it runs at each switch of every CPU.
  */
-#include "maps.bpf.h"
+#include "probe.bpf.h"
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs___kernel {
@@ -22,7 +22,7 @@ static __always_inline __s32 currentSyscall(void)
 #endif
 }
 
-static __always_inline struct thread *holder(struct task_struct *task)
+static __always_inline struct thread *findHolder(struct task_struct *task)
 {
     __u32 tid = (__u32)BPF_CORE_READ(task, pid);
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
@@ -35,7 +35,7 @@ SEC("raw_tp/sched_switch")
 int ebpfmon_switch(struct bpf_raw_tracepoint_args *ctx)
 {
     struct task_struct *prev = (void *)ctx->args[1], *next = (void *)ctx->args[2];
-    struct thread *th = holder(prev);
+    struct thread *th = findHolder(prev);
     __u64 now, slept, ran;
 
     if (th) {
@@ -44,7 +44,7 @@ int ebpfmon_switch(struct bpf_raw_tracepoint_args *ctx)
         th->off.woken = 0;
         th->off.left = bpf_ktime_get_ns();
     }
-    th = holder(next);
+    th = findHolder(next);
     if (!th || !th->off.left)
         return 0;
     now = bpf_ktime_get_ns();
@@ -67,7 +67,7 @@ int ebpfmon_switch(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/sched_wakeup")
 int ebpfmon_wakeup(struct bpf_raw_tracepoint_args *ctx)
 {
-    struct thread *th = holder((struct task_struct *)ctx->args[0]);
+    struct thread *th = findHolder((struct task_struct *)ctx->args[0]);
 
     if (th && th->off.left)
         th->off.woken = bpf_ktime_get_ns();

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* On whose behalf a thread of an IOC runs: the client of its circuit, as that claims and as the kernel knows. */
-#ifndef EBPFMON_WHO_BPF_H
-#define EBPFMON_WHO_BPF_H
+/* The client on whose behalf a thread of an IOC runs: as it claims to be, and as the kernel knows it. */
+#ifndef EBPFMON_CLIENT_BPF_H
+#define EBPFMON_CLIENT_BPF_H
 
-#include "maps.bpf.h"
+#include "probe.bpf.h"
 
 #define AF_INET 2
 
-static __always_inline __u64 readPtr(__u64 at)
-{
-    __u64 p = 0;
-
-    bpf_probe_read_user(&p, sizeof(p), (void *)at);
-    return p;
-}
-
 /* The CA circuit: claimed names, and the peer if no receive told it (kernels before 6.3). */
-static __always_inline void readClient(struct ebpfMonWho *who, const struct ebpfMonTargetConf *conf, __u64 client)
+static __always_inline void readCircuit(struct ebpfMonWho *who, const struct ebpfMonTargetConf *conf, __u64 client)
 {
     struct {
         __u16 family, port;
@@ -37,8 +29,8 @@ static __always_inline void readClient(struct ebpfMonWho *who, const struct ebpf
 }
 
 /* "client": struct client of the circuit, 0: none, the last receive tells. */
-static __always_inline void readWho(struct ebpfMonWho *who, const struct thread *th,
-                                    const struct ebpfMonTargetConf *conf, __u64 client)
+static __always_inline void readClient(struct ebpfMonWho *who, const struct thread *th,
+                                       const struct ebpfMonTargetConf *conf, __u64 client)
 {
     struct ebpfMonOwner *own;
 
@@ -47,7 +39,7 @@ static __always_inline void readWho(struct ebpfMonWho *who, const struct thread 
     bpf_get_current_comm(who->comm, sizeof(who->comm));
     who->peer = th->peer;
     if (client)
-        readClient(who, conf, client);
+        readCircuit(who, conf, client);
     own = bpf_map_lookup_elem(&owners, &who->peer);
     if (own)
         who->owner = *own;
@@ -55,40 +47,35 @@ static __always_inline void readWho(struct ebpfMonWho *who, const struct thread 
         who->owner.pid = 0;
 }
 
-/* For whom this thread processes the chain of this record: a put-callback that waited goes on in a callback's thread.
- * While it waits the record's ppn is its already, and what the record does is done for somebody else. */
-static __always_inline void readCaller(struct ebpfMonWho *who, const struct thread *th,
-                                       const struct ebpfMonTargetConf *conf, __u32 tgid, __u64 root)
+/*
+ * The client for whom this thread processes the chain of "root": a put-callback that waited for its record goes on in a
+ * callback's thread (dbNotify.c), and the record's ppn leads back to who asked. "root" 0: this thread's own client.
+ */
+static __always_inline void readChainClient(struct ebpfMonWho *who, const struct caller *c, const struct thread *th,
+                                            __u64 root)
 {
-    struct notifyKey nk = { 0, tgid };
+    struct notifyKey nk = { 0, c->tgid };
     struct notified *asked;
 
-    if (!th->client && root && (nk.ppn = readPtr(root + conf->ppn))) {
+    if (!th->client && root && (nk.ppn = readPtr(root + c->conf->ppn))) {
         asked = bpf_map_lookup_elem(&notifies, &nk);
         if (asked && asked->made) {
             *who = asked->who;
             return;
         }
     }
-    readWho(who, th, conf, th->client);
+    readClient(who, th, c->conf, th->client);
 }
 
 /* What came of a put, and what the field holds now. */
-static __always_inline void tellResult(const struct ebpfMonTargetConf *conf, __u32 tgid, __u32 tid,
-                                       const struct inPut *in, __s64 status)
+static __always_inline void sendResult(const struct caller *c, const struct inPut *in, __s64 status)
 {
-    struct ebpfMonResultEvent *ev = bpf_ringbuf_reserve(&ring, sizeof(*ev), 0);
+    struct ebpfMonResultEvent *ev = reserveEvent(sizeof(*ev));
     __u64 n = in->size;
 
-    if (!ev) {
-        countLost(EBPFMON_LOST_RING);
+    if (!ev)
         return;
-    }
-    ev->head.kind = EBPFMON_EV_RESULT;
-    ev->head.tgid = tgid;
-    ev->head.tid = tid;
-    ev->head.iocId = conf->iocId;
-    ev->head.ktime = bpf_ktime_get_ns();
+    fillHead(&ev->head, c, EBPFMON_EV_RESULT, bpf_ktime_get_ns());
     ev->id = in->id;
     ev->status = status;
     ev->pad = 0;

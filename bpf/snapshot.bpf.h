@@ -1,41 +1,48 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * What processed, by one look at the chain's end.
+ * The snapshot: what processed, by one look at the chain's end.
  *
- * At the entry of dbScanUnlock the lock set is still held, so every record that the chain processed lies
- * still. A record's time stamp (dbCommon.time) moves with each processing; the records that the root can
- * reach were put into "closure" by the user half. Comparing each one's time stamp with the last one seen
- * costs a tenth of a trap on dbProcess.
+ * At the entry of dbScanUnlock the lock set is still held, so no record of the chain changes. A record's time stamp
+ * (dbCommon.time) moves with each processing; the user part has put the records that the root can reach into "closure".
+ * To compare each one's time stamp with the last one seen costs a tenth of a trap on dbProcess.
  */
-#ifndef EBPFMON_WALK_BPF_H
-#define EBPFMON_WALK_BPF_H
+#ifndef EBPFMON_SNAPSHOT_BPF_H
+#define EBPFMON_SNAPSHOT_BPF_H
 
-#include "maps.bpf.h"
+#include "probe.bpf.h"
 
-/* What a snapshot wants of a record: TIME, and PACT, which lies some 90 bytes before it. One read for both:
- * each read from user memory costs as much as all the rest of a look. */
-#define WINDOW      96
-#define WINDOW_TIME (WINDOW - 8)
-
+/* TIME of a record and the bytes before it, of which PACT is one. */
 struct window {
-    __u8  before[WINDOW_TIME];
+    __u8  before[EBPFMON_TIME_WINDOW];
     __u64 time;
 };
 
+/* Place "at" of the table of closures; 0: there is none. */
+static __always_inline int closureEntry(__u32 at, __u32 *entry)
+{
+    __u32 pair = at / 2;
+    struct ebpfMonClosurePair *p = bpf_map_lookup_elem(&closure, &pair);
+
+    if (!p)
+        return 0;
+    *entry = at & 1 ? p->entry[1] : p->entry[0];
+    return 1;
+}
+
 static __always_inline int readWindow(struct window *w, __u64 addr, __u16 timeOff)
 {
-    return bpf_probe_read_user(w, sizeof(*w), (void *)(addr + timeOff - WINDOW_TIME));
+    return bpf_probe_read_user(w, sizeof(*w), (void *)(addr + timeOff - EBPFMON_TIME_WINDOW));
 }
 
 /* The bound is tested where it is used: verifiers before 6.8 forget it with the register. */
 static __always_inline int isBusy(const struct window *w, __u32 pactBefore)
 {
     barrier_var(pactBefore);
-    return pactBefore < WINDOW_TIME && w->before[pactBefore];
+    return pactBefore < EBPFMON_TIME_WINDOW && w->before[pactBefore];
 }
 
 /* Records that a chain left processing asynchronously. */
-struct left {
+struct leftBusy {
     __u32 async[EBPFMON_ASYNC]; /* 1 + slot */
     __u32 more;                 /* there were more, and of the first ones the cause is not known */
 };
@@ -50,34 +57,34 @@ struct walk {
     __u32 time;
     __u32 pactBefore; /* PACT's place in the window */
     __u32 many;       /* several locks are held: a record may have been processed by another than its forerunner */
-    struct left left;
+    struct leftBusy left;
 };
 
 /* epicsTimeStamp as a number that can be compared: seconds are in the low half. */
-static __always_inline __u64 order(__u64 time)
+static __always_inline __u64 stampOrder(__u64 time)
 {
     return time << 32 | time >> 32;
 }
 
-/* Did this record process since it was accounted for? It may have gone by with its whole stretch. */
-static __always_inline int isLater(const struct ebpfMonRecState *st, __u32 slot, __u64 time)
+/* Did this record process since it was counted last? It may have been counted with its whole stretch. */
+static __always_inline int hasProcessed(const struct ebpfMonRecState *st, __u32 slot, __u64 time)
 {
-    __u64 known = order(st->time);
+    __u64 known = stampOrder(st->time);
     __u32 last = st->last;
 
     if (last != slot) {
         struct ebpfMonRecState *ls = bpf_map_lookup_elem(&recState, &last);
 
-        if (ls && order(ls->time) > known)
-            known = order(ls->time);
+        if (ls && stampOrder(ls->time) > known)
+            known = stampOrder(ls->time);
     }
-    return order(time) > known;
+    return stampOrder(time) > known;
 }
 
 /* The record at place n processed; if the last one of its stretch did, all between them did, and are counted
  * with one look. 0: it did not, or is asynchronous, so the records are to be looked at one by one. "win" is room: what
  * it has is not needed any more, and a second one would not fit on the stack (512 bytes for all that call each other). */
-static __always_inline int wholeStretch(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n,
+static __always_inline int countStretch(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n,
                                         struct window *win)
 {
     __u32 ahead = EBPFMON_ENTRY_AHEAD(entry), last;
@@ -91,7 +98,7 @@ static __always_inline int wholeStretch(struct walk *w, struct ebpfMonRecState *
     if (!ls || !ls->addr || !ls->seen || readWindow(win, ls->addr, w->time))
         return 0;
     w->looked++;
-    if (order(win->time) <= order(ls->time) || ls->pending || isBusy(win, w->pactBefore))
+    if (stampOrder(win->time) <= stampOrder(ls->time) || ls->pending || isBusy(win, w->pactBefore))
         return 0;
     st->pass[EBPFMON_ENTRY_BANK(entry)]++;
     st->passStamp = w->stamp;
@@ -106,7 +113,7 @@ static __always_inline int wholeStretch(struct walk *w, struct ebpfMonRecState *
 /* Compares one record's time stamp with the last seen. An asynchronous record may move its time stamp
  * when it begins (output records do, so that TSEL readers see it) and again when it completes: the
  * processing counts when PACT is clear again. "n" is its place in the closure. */
-static __always_inline void judge(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n, struct window *win)
+static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n, struct window *win)
 {
     __u32 slot = EBPFMON_ENTRY_SLOT(entry), ahead = EBPFMON_ENTRY_AHEAD(entry);
     int changed, busy = isBusy(win, w->pactBefore);
@@ -123,7 +130,7 @@ static __always_inline void judge(struct walk *w, struct ebpfMonRecState *st, __
             w->left.async[k] = w->left.async[k - 1];
         w->left.async[0] = slot + 1;
     }
-    changed = isLater(st, slot, win->time);
+    changed = hasProcessed(st, slot, win->time);
     if (!st->seen || (!changed && !st->pending)) {
         st->time = win->time;
         st->seen = 1;
@@ -138,14 +145,14 @@ static __always_inline void judge(struct walk *w, struct ebpfMonRecState *st, __
         return;
     }
     st->pending = 0;
-    if (ahead && !w->many && n >= w->end && n + ahead < w->len && wholeStretch(w, st, entry, n, win))
+    if (ahead && !w->many && n >= w->end && n + ahead < w->len && countStretch(w, st, entry, n, win))
         return;
     st->count++;
     st->stamp = w->stamp;
     w->counted++;
 }
 
-static long look(__u32 i, struct walk *w)
+static long lookAtRecord(__u32 i, struct walk *w)
 {
     struct ebpfMonRecState *st;
     struct window win;
@@ -161,7 +168,7 @@ static long look(__u32 i, struct walk *w)
     if (readWindow(&win, st->addr, w->time))
         countLost(EBPFMON_LOST_FAULT);
     else
-        judge(w, st, entry, n, &win);
+        judgeRecord(w, st, entry, n, &win);
     return 0;
 }
 
@@ -183,13 +190,13 @@ __attribute__((noinline)) int ebpfmon_look_at_root(struct walk *w, __u32 slot, _
         return 0;
     if (w->len > 1)
         return 1;
-    judge(w, st, EBPFMON_ENTRY(slot, 0, 0), 0, &win);
+    judgeRecord(w, st, EBPFMON_ENTRY(slot, 0, 0), 0, &win);
     return 0;
 }
 
 /* The processings of one root's chain. Returns how many records were processed. */
-static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid, __u32 slot, __u64 now, int many,
-                                      int late, struct left *left)
+static __always_inline __u32 takeSnapshot(const struct caller *c, __u32 slot, __u64 now, int many, int late,
+                                          struct leftBusy *left)
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
     struct walk w = {};
@@ -198,16 +205,16 @@ static __always_inline __u32 snapshot(struct ebpfMonTargetConf *conf, __u32 tgid
         return 0;
     w.stamp = now;
     w.first = rc->first;
-    w.time = conf->time;
-    w.pactBefore = conf->pact - (conf->time - WINDOW_TIME);
+    w.time = c->conf->time;
+    w.pactBefore = c->conf->pact - (c->conf->time - EBPFMON_TIME_WINDOW);
     w.next = w.end = rc->zero;
     w.many = many;
     w.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
     /* With many locks held not even a NOTIME root is walked for nothing: the same chain would be, for each of them. */
     if (ebpfmon_look_at_root(&w, slot, late || (!many && (rc->flags & EBPFMON_REC_NOTIME))))
-        bpf_loop(w.len, look, &w, 0);
+        bpf_loop(w.len, lookAtRecord, &w, 0);
     if (w.looked)
-        countHit(tgid, EBPFMON_HIT_WALKED, w.looked);
+        countHits(c->tgid, EBPFMON_HIT_WALKED, w.looked);
     *left = w.left;
     return w.counted;
 }

@@ -3,11 +3,11 @@
 #ifndef EBPFMON_SCAN_BPF_H
 #define EBPFMON_SCAN_BPF_H
 
-#include "maps.bpf.h"
+#include "probe.bpf.h"
 
 /* Period of a periodic scan thread, from its name "scan-0.1" (dbScan.c, spawnPeriodic); 0: it is none. What
  * sprintf writes with an exponent is no period that a thread could keep. */
-static __always_inline __u64 scanPeriod(const char comm[EBPFMON_COMM_MAX])
+static __always_inline __u64 parseScanPeriod(const char comm[EBPFMON_COMM_MAX])
 {
     __u64 ns = 0, digit = 1000000000u;
     int i, point = 0;
@@ -48,7 +48,7 @@ static __always_inline int isScanThread(struct ebpfMonThread *seen)
     if (!seen->named) {
         seen->named = 1;
         if (!bpf_get_current_comm(comm, sizeof(comm))) {
-            seen->scan.period = scanPeriod(comm);
+            seen->scan.period = parseScanPeriod(comm);
             seen->isOnce = isOnceThread(comm);
         }
     }
@@ -57,7 +57,7 @@ static __always_inline int isScanThread(struct ebpfMonThread *seen)
 
 /* A pass of a scan thread begins: when the record comes again that the last one began with, or, should that have left
  * the list, after a rest. The rest alone does not tell: an overrun can leave next to none (dbScan.c, periodicTask). */
-static __always_inline void scanBegins(struct ebpfMonScan *s, __u64 root, __u64 now)
+static __always_inline void beginScanPass(struct ebpfMonScan *s, __u64 root, __u64 now)
 {
     __u64 idle = now - s->end, period = now - s->begin;
 
@@ -81,7 +81,7 @@ static __always_inline void scanBegins(struct ebpfMonScan *s, __u64 root, __u64 
     s->longest = 0;
 }
 
-static __always_inline void scanChain(struct ebpfMonScan *s, const struct ebpfMonHeld *h, __u64 now)
+static __always_inline void endScanChain(struct ebpfMonScan *s, const struct ebpfMonHeld *h, __u64 now)
 {
     s->end = now;
     if (now - h->begin > s->longest) {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* A chain that is kept whole goes to the user half, part by part, and what says where it comes from before it. */
-#ifndef EBPFMON_TELL_BPF_H
-#define EBPFMON_TELL_BPF_H
+/* A chain that is kept whole is sent to the user part, part by part. Before it goes the event that says which chain
+ * handed it over. */
+#ifndef EBPFMON_SENDCHAIN_BPF_H
+#define EBPFMON_SENDCHAIN_BPF_H
 
-#include "walk.bpf.h"
+#include "handOver.bpf.h"
+#include "snapshot.bpf.h"
 
-struct emit {
+struct sending {
     struct ebpfMonChainEvent *ev;
     __u64 stamp;
     __u32 first;
@@ -15,28 +17,26 @@ struct emit {
     __u16 sevr, stat, time;
     struct ebpfMonChain *chain; /* for every part; in the thread's entry, because the stack has no room */
     __u16 from; /* SEVR or STAT, whichever comes first */
-    __u8 *span; /* the thread's buffer: room for twice SPAN */
+    __u8 *span; /* the thread's buffer: room for twice EBPFMON_RECORD_SPAN */
 };
 
-/* SEVR, STAT and TIME, the last of them, lie within so many bytes (catalogue.c sees to it), and mostly the value does so,
- * too. All that is between is read with them: a read of user memory takes some 90 ns, and 300 bytes 25 more. */
-#define SPAN 512
-
-static __always_inline int readSpan(const struct emit *e, __u64 addr, __u64 len)
+/* SEVR, STAT and TIME, the last of them, lie within EBPFMON_RECORD_SPAN bytes, and mostly the value does so, too. All that
+ * is between is read with them: a read of user memory takes some 90 ns, and 300 bytes 25 more. */
+static __always_inline int readSpan(const struct sending *e, __u64 addr, __u64 len)
 {
-    len &= 2 * SPAN - 1; /* for the verifier, as the masks below: nothing is beyond SPAN */
+    len &= 2 * EBPFMON_RECORD_SPAN - 1; /* for the verifier, as the masks below: nothing is beyond EBPFMON_RECORD_SPAN */
     barrier_var(len);
     return !bpf_probe_read_user(e->span, len, (void *)(addr + e->from));
 }
 
-static __always_inline void readRecord(const struct emit *e, const struct ebpfMonRecConf *rc, __u64 addr,
+static __always_inline void readRecord(const struct sending *e, const struct ebpfMonRecConf *rc, __u64 addr,
                                        struct ebpfMonChainRec *r)
 {
     __u64 from = e->from, val = rc->valOff - from, len = e->time + sizeof(r->time) - from;
     __u64 wide = rc->valSize > 8 ? 16 : 8;
 
-    if (val <= SPAN - 16 && readSpan(e, addr, val + wide > len ? val + wide : len)) {
-        val &= SPAN - 1;
+    if (val <= EBPFMON_RECORD_SPAN - 16 && readSpan(e, addr, val + wide > len ? val + wide : len)) {
+        val &= EBPFMON_RECORD_SPAN - 1;
         *(__u64 *)&r->val[0] = *(__u64 *)(e->span + val);
         *(__u64 *)&r->val[8] = *(__u64 *)(e->span + val + 8);
     } else { /* it is far off, or in a page that nobody has touched */
@@ -45,12 +45,12 @@ static __always_inline void readRecord(const struct emit *e, const struct ebpfMo
         if (rc->valOff)
             bpf_probe_read_user(r->val, wide, (void *)(addr + rc->valOff));
     }
-    r->sevr = *(__u16 *)(e->span + ((e->sevr - from) & (SPAN - 1)));
-    r->stat = *(__u16 *)(e->span + ((e->stat - from) & (SPAN - 1)));
-    r->time = *(__u64 *)(e->span + ((e->time - from) & (SPAN - 1)));
+    r->sevr = *(__u16 *)(e->span + ((e->sevr - from) & (EBPFMON_RECORD_SPAN - 1)));
+    r->stat = *(__u16 *)(e->span + ((e->stat - from) & (EBPFMON_RECORD_SPAN - 1)));
+    r->time = *(__u64 *)(e->span + ((e->time - from) & (EBPFMON_RECORD_SPAN - 1)));
 }
 
-static long emitRecord(__u32 i, struct emit *e)
+static long addRecord(__u32 i, struct sending *e)
 {
     struct ebpfMonChainEvent *ev = e->ev;
     __u32 entry, slot, at, n = ev->chain.count;
@@ -82,18 +82,16 @@ static long emitRecord(__u32 i, struct emit *e)
     return 0;
 }
 
-static long emitPart(__u32 i, struct emit *e)
+static long sendChainPart(__u32 i, struct sending *e)
 {
-    struct ebpfMonChainEvent *ev = bpf_ringbuf_reserve(&ring, sizeof(*ev), 0);
+    struct ebpfMonChainEvent *ev = reserveEvent(sizeof(*ev));
 
-    if (!ev) {
-        countLost(EBPFMON_LOST_RING);
+    if (!ev)
         return 1;
-    }
     __builtin_memcpy(&ev->chain, e->chain, sizeof(ev->chain));
     ev->chain.part = i;
     e->ev = ev;
-    bpf_loop(EBPFMON_CLOSURE_MAX, emitRecord, e, 0);
+    bpf_loop(EBPFMON_CLOSURE_MAX, addRecord, e, 0);
     ev = e->ev;
     ev->chain.last = e->next >= e->len;
     i = ev->chain.last;
@@ -101,7 +99,7 @@ static long emitPart(__u32 i, struct emit *e)
     return i;
 }
 
-/* Who waits for this record's completion is to know that there is a tree that it belongs to. */
+/* The chain that completes this record is kept, too: it belongs to the same trace. */
 __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
 {
     __u32 slot = async - 1;
@@ -112,8 +110,8 @@ __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
     return 0;
 }
 
-/* Whether the chain is under way still that handed this one over. */
-static __always_inline int isEarly(const struct ebpfMonSourceChain *by)
+/* Whether the source chain is still under way. */
+static __always_inline int isUnderWay(const struct ebpfMonSourceChain *by)
 {
     __u32 tid = by->tid, n;
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
@@ -130,32 +128,29 @@ static __always_inline int isEarly(const struct ebpfMonSourceChain *by)
     return 0;
 }
 
-/* The chain that handed this one over was kept, or is so slow already that it will be. */
-static __always_inline int isOfKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonSourceChain *by, __u64 now)
+/* The source chain was kept, or is so slow already that it will be. */
+static __always_inline int isSourceKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonSourceChain *by, __u64 now)
 {
-    return isKept(by) || (conf->slowNs && now - by->begin >= conf->slowNs && isEarly(by));
+    return isKept(by) || (conf->slowNs && now - by->begin >= conf->slowNs && isUnderWay(by));
 }
 
-/* Where the chain comes from that is told of next. Returns flags for it. Global, as ebpfmon_note_cause. */
-__attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
+/* Which chain handed over the one that is sent next. Returns flags for it. Global, as ebpfmon_note_cause. */
+__attribute__((noinline)) int ebpfmon_send_source(__u64 now)
 {
-    __u64 id = bpf_get_current_pid_tgid();
-    __u32 tid = (__u32)id;
-    struct thread *th = bpf_map_lookup_elem(&threads, &tid), *source;
     struct ebpfMonHandOverEvent *ev;
+    struct thread *th, *source;
+    struct caller c;
+    __u32 tid;
 
+    if (!findCaller(&c))
+        return 0;
+    th = bpf_map_lookup_elem(&threads, &c.tid);
     if (!th || (!th->from.by.begin && !th->from.isLink))
         return 0;
-    ev = bpf_ringbuf_reserve(&ring, sizeof(*ev), 0);
-    if (!ev) {
-        countLost(EBPFMON_LOST_RING);
+    ev = reserveEvent(sizeof(*ev));
+    if (!ev)
         return 0;
-    }
-    ev->head.kind = EBPFMON_EV_HANDOVER_BEGIN;
-    ev->head.tgid = id >> 32;
-    ev->head.tid = tid;
-    ev->head.iocId = iocId;
-    ev->head.ktime = now; /* the chain has the same */
+    fillHead(&ev->head, &c, EBPFMON_EV_HANDOVER_BEGIN, now); /* the chain's event has the same time */
     ev->what = th->from;
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
     if (!th->from.by.begin)
@@ -164,38 +159,41 @@ __attribute__((noinline)) int ebpfmon_tell_taken(__u32 iocId, __u64 now)
     source = bpf_map_lookup_elem(&threads, &tid);
     if (source)
         source->awaited = th->from.by.begin;
-    return isEarly(&th->from.by) ? EBPFMON_CHAIN_EARLY : 0;
+    return isUnderWay(&th->from.by) ? EBPFMON_CHAIN_EARLY : 0;
 }
 
-static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, struct thread *th,
-                                      const struct ebpfMonCauseEvent *cause, __u32 slot, __u32 counted, __u64 wait,
-                                      __u64 begin, __u64 now, const struct left *left, __u32 flags)
+/* A chain that is to be sent. */
+struct keptChain {
+    const struct ebpfMonCauseEvent *cause; /* who began what it completes; NULL: nobody else */
+    const struct leftBusy *left;
+    __u64 wait, begin, now;
+    __u32 slot;    /* of its root */
+    __u32 counted; /* records that it processed */
+    __u32 flags;   /* EBPFMON_CHAIN_LATE or 0 */
+};
+
+static __always_inline void sendChain(const struct caller *c, struct thread *th, const struct keptChain *k)
 {
+    __u32 slot = k->slot, n, outer = 0;
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
-    __u64 id = bpf_get_current_pid_tgid();
-    __u32 n, outer = 0;
     struct ebpfMonChain *chain = &th->chain;
-    struct emit e = { .chain = chain };
+    struct sending e = { .chain = chain };
 
     if (!rc || !st)
         return;
     __builtin_memset(chain, 0, sizeof(*chain));
-    chain->head.kind = EBPFMON_EV_CHAIN;
-    chain->head.tgid = id >> 32;
-    chain->head.tid = (__u32)id;
-    chain->head.iocId = conf->iocId;
-    chain->head.ktime = now;
-    chain->begin = begin;
-    chain->wait = wait;
+    fillHead(&chain->head, c, EBPFMON_EV_CHAIN, k->now);
+    chain->begin = k->begin;
+    chain->wait = k->wait;
     chain->rootSlot = slot;
-    chain->total = counted;
-    chain->flags = flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | ((__u32)id == id >> 32 ? EBPFMON_CHAIN_MAIN : 0) |
-                    (left->more ? EBPFMON_CHAIN_MORE : 0);
+    chain->total = k->counted;
+    chain->flags = k->flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | (c->tid == c->tgid ? EBPFMON_CHAIN_MAIN : 0) |
+                    (k->left->more ? EBPFMON_CHAIN_MORE : 0);
     chain->cpu = bpf_get_smp_processor_id();
-    __builtin_memcpy(chain->async, left->async, sizeof(left->async));
+    __builtin_memcpy(chain->async, k->left->async, sizeof(k->left->async));
     n = th->seen.heldCount; /* without this lock, which is about to be released */
-    if (n > 0 && n <= EBPFMON_NESTED && recordSlot(id >> 32, th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)].root, &outer))
+    if (n > 0 && n <= EBPFMON_NESTED && findSlot(c->tgid, heldAt(th, n - 1)->root, &outer))
         chain->outer = outer + 1;
     chain->syscall = EBPFMON_NO_SYSCALL;
     if (!n) { /* else it was counted since the outer chain's begin */
@@ -204,34 +202,34 @@ static __always_inline void emitChain(const struct ebpfMonTargetConf *conf, stru
         chain->handed = th->off.handed;
         chain->longest = th->off.longest;
         chain->syscall = th->off.longestSyscall;
-        chain->flags |= ebpfmon_tell_taken(conf->iocId, now);
+        chain->flags |= ebpfmon_send_source(k->now);
     }
-    if (!(flags & EBPFMON_CHAIN_LATE))
+    if (!(k->flags & EBPFMON_CHAIN_LATE))
         chain->handOvers = heldAt(th, n)->handOvers;
     if (chain->handOvers) {
-        struct chainKey key = { begin, (__u32)id };
+        struct chainKey key = { k->begin, c->tid };
 
         bpf_map_update_elem(&kept, &key, &slot, BPF_ANY);
     }
     bpf_get_current_comm(chain->comm, sizeof(chain->comm));
-    if (cause) {
-        chain->causeBegin = cause->begin;
-        chain->causeTid = cause->head.tid;
+    if (k->cause) {
+        chain->causeBegin = k->cause->begin;
+        chain->causeTid = k->cause->head.tid;
     }
 #pragma unroll
     for (int i = 0; i < EBPFMON_ASYNC; i++)
-        if (left->async[i])
-            ebpfmon_mark_kept(left->async[i]);
+        if (k->left->async[i])
+            ebpfmon_mark_kept(k->left->async[i]);
     e.next = e.through = rc->zero;
-    e.stamp = now;
+    e.stamp = k->now;
     e.first = rc->first;
     e.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
-    e.time = conf->time;
-    e.sevr = conf->sevr;
-    e.stat = conf->stat;
+    e.time = c->conf->time;
+    e.sevr = c->conf->sevr;
+    e.stat = c->conf->stat;
     e.from = e.sevr < e.stat ? e.sevr : e.stat;
     e.span = th->data;
-    bpf_loop(EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, emitPart, &e, 0);
+    bpf_loop(EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, sendChainPart, &e, 0);
 }
 
 #endif

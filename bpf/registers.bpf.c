@@ -2,7 +2,7 @@
 /*
  * The user registers of one thread as the kernel saved them when the thread entered it last: of one that waits, those it
  * goes on with; of one that runs, those of its last interrupt. Read from outside, and the thread is not stopped, as
- * ptrace would. It is run when the user half reads the iterator, and costs nobody anything otherwise.
+ * ptrace would. It is run when the user part reads the iterator, and costs nobody anything otherwise.
  */
 #include "maps.bpf.h"
 
