@@ -4,7 +4,7 @@
 #ifndef EBPFMON_HANGFINDER_H
 #define EBPFMON_HANGFINDER_H
 
-#include "ebpfMonEvent.h"
+#include "ebpfMonTable.h"
 #include "health/hangs.h"
 #include "health/hangSources.h"
 #include "watch/target.h"

@@ -4,7 +4,7 @@
 #define EBPFMON_SCANTHREADS_H
 
 #include <sys/types.h>
-#include "ebpfMonEvent.h"
+#include "ebpfMonTable.h"
 #include "model/healthValues.h"
 #include "watch/target.h"
 

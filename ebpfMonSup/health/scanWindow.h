@@ -8,7 +8,7 @@
 
 #define EBPFMON_SCAN_SECONDS 10 /* the mean is taken over this time */
 
-/* What was counted of one thread so far; times in ns. As in struct ebpfMonScan of ebpfMonEvent.h. */
+/* What was counted of one thread so far; times in ns. As in struct ebpfMonScan of ebpfMonTable.h. */
 typedef struct {
     uint64_t passes, sum, max, busy, late;
 } ebpfMonScanSample;

@@ -89,6 +89,6 @@ void ebpfMonLossCountersPublish(ebpfMonLossCounters *counters)
     published->losses.count = sum;
     ebpfMonPublishedUnlock();
     if (!counters->hasLosses && sum)
-        errlogSevPrintf(errlogMinor, "ebpfMon: events were lost:%s LOST_BY counts on; LOST_RESET resets\n", which);
+        errlogSevPrintf(errlogMinor, "ebpfMon: events were lost:%s LOST_CNTS counts on; LOST_RESET resets\n", which);
     counters->hasLosses = sum != 0;
 }

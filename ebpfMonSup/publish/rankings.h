@@ -4,7 +4,7 @@
 #ifndef EBPFMON_RANKINGS_H
 #define EBPFMON_RANKINGS_H
 
-#include "ebpfMonEvent.h"
+#include "ebpfMonTable.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonRankings ebpfMonRankings;
