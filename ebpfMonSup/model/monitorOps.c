@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Until the monitor registers, and in programs that have none (tests of records), every operation fails
- * and says so: nobody has to ask for NULL. */
+/* Until the monitor registers, and in programs without one (tests of records), every operation fails and says so: no
+ * caller has to ask for NULL. */
 #include <stdio.h>
 
 #include <epicsAtomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an operator sets besides the filter, DTYP "ebpfMon": bo "@LOST_RESET", "@LOG_ROTATE", "@PUT_BAD_ACK",
  * "@RULES_LOAD", lso "@CHAIN_HIST_ROOT". */
-/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
 #include <string.h>

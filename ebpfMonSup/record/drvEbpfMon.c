@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The driver: begins and ends with the IOC, and reports to dbior. */
-/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_DRVET
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void initHook(initHookState state)
 {
     if (state == initHookAfterIocRunning) {
         ebpfMonMonitorOpsGet()->start();
-        ebpfMonFilterAgain();
+        ebpfMonFilterReprocess();
     } else if (state == initHookAtShutdown) {
         ebpfMonScanStop();
     }
@@ -49,10 +49,10 @@ static void initHook(initHookState state)
 static void nameHost(void)
 {
     char host[256] = "";
-    const char *given = getenv("HOSTNAME");
+    const char *name = getenv("HOSTNAME");
 
-    if (given && given[0]) {
-        snprintf(host, sizeof(host), "%s", given);
+    if (name && name[0]) {
+        snprintf(host, sizeof(host), "%s", name);
     } else {
         if (gethostname(host, sizeof(host) - 1) || !host[0])
             strcpy(host, "localhost");
@@ -64,11 +64,11 @@ static void nameHost(void)
 
 static void ebpfMonDriverRegistrar(void)
 {
-    static int done;
+    static int isRegistered; /* a registrar may run more than once */
 
-    if (done)
+    if (isRegistered)
         return;
-    done = 1;
+    isRegistered = 1;
     nameHost();
     if (initHookRegister(initHook))
         errlogSevPrintf(errlogMajor, "ebpfMon: out of memory, cannot begin with the IOC: "

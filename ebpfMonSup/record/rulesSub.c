@@ -13,7 +13,7 @@
  *
  * Numbers may be of any numeric type; what has no type that fits is left alone.
  */
-/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
 #include <math.h>
