@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lines and tables for a person, made in memory under whatever lock they need and printed afterwards without: a terminal
- * may be slow, or stopped by its user. One thread at a time per report.
+ * Lines and tables for a person. They are made in memory, under the locks that they need, and printed afterwards
+ * without: a terminal may be slow, or stopped by its user. One thread at a time per report.
  *
  *     static const ebpfMonReportColumn columns[] = {{"IOC", -24}, {"pid", 8}, {"note", 0}};
  *

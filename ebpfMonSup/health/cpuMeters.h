@@ -7,7 +7,8 @@
 
 typedef struct ebpfMonCpuMeters ebpfMonCpuMeters;
 
-/* For up to "size" things; if there are more, the one that was not read for longest gives its place. NULL without memory. */
+/* For up to "size" things; if there are more, the one that was not read for longest gives its place. NULL without
+ * memory. */
 ebpfMonCpuMeters *ebpfMonCpuMetersNew(unsigned size);
 void ebpfMonCpuMetersFree(ebpfMonCpuMeters *meters);
 

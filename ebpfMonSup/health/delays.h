@@ -9,7 +9,8 @@
 /* Sets the waits of callbacks and of scanOnce. "now": monotonic ns. */
 void ebpfMonDelaysSetQueues(const struct ebpfMonQueues *queues, uint64_t now, ebpfMonIocHealth *row);
 
-/* If this thread held a lock set longer than row->hold: sets that, and *root, the record whose chain it was (address). */
+/* If this thread held a lock set longer than row->hold: sets that, and *root, the record whose chain it was
+ * (address). */
 void ebpfMonDelaysAddHold(const struct ebpfMonThread *seen, uint64_t now, ebpfMonIocHealth *row, uint64_t *root);
 
 /* Raises the highest values of all IOCs to those of this one. */

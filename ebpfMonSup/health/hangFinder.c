@@ -126,8 +126,8 @@ static int describeHang(ebpfMonHangFinder *finder, const ebpfMonSeenThread *thre
     return 0;
 }
 
-unsigned ebpfMonHangFinderFind(ebpfMonHangFinder *finder, const ebpfMonSeenThread *threads, unsigned count, uint64_t now,
-                               ebpfMonHang found[EBPFMON_HANGS_MAX], ebpfMonHealth *health)
+unsigned ebpfMonHangFinderFind(ebpfMonHangFinder *finder, const ebpfMonSeenThread *threads, unsigned count,
+                               uint64_t now, ebpfMonHang found[EBPFMON_HANGS_MAX], ebpfMonHealth *health)
 {
     uint64_t limit = (uint64_t)(ebpfMonHangLimit * 1e9);
     unsigned n = 0;

@@ -21,13 +21,13 @@ typedef struct ebpfMonHangFinder ebpfMonHangFinder;
 ebpfMonHangFinder *ebpfMonHangFinderNew(ebpfMonTargets *targets, const ebpfMonHangSources *sources);
 void ebpfMonHangFinderFree(ebpfMonHangFinder *finder);
 
-/* "now": monotonic ns. Returns how many hang; health->hangLine gets their stacks. Takes the targets lock for names only:
- * call it without. */
-unsigned ebpfMonHangFinderFind(ebpfMonHangFinder *finder, const ebpfMonSeenThread *threads, unsigned count, uint64_t now,
-                               ebpfMonHang found[EBPFMON_HANGS_MAX], ebpfMonHealth *health);
+/* "now": monotonic ns. Returns how many hang; health->hangLine gets their stacks. Takes the targets lock for names
+ * only: call it without. */
+unsigned ebpfMonHangFinderFind(ebpfMonHangFinder *finder, const ebpfMonSeenThread *threads, unsigned count,
+                               uint64_t now, ebpfMonHang found[EBPFMON_HANGS_MAX], ebpfMonHealth *health);
 
-/* A thread that holds a lock set, or is in one callback, for this long (s) hangs; 0: none does. One per process, because it
- * is a variable of iocsh. */
+/* A thread that holds a lock set, or is in one callback, for this long (s) hangs; 0: none does. One per process,
+ * because it is a variable of iocsh. */
 extern double ebpfMonHangLimit;
 
 #endif

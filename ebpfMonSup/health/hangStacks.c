@@ -123,7 +123,8 @@ static char *addLine(ebpfMonHealth *health)
     return health->hangLines < EBPFMON_HANG_LINES ? health->hangLine[health->hangLines++] : NULL;
 }
 
-void ebpfMonHangStacksAddLines(const ebpfMonHangStacks *stacks, pid_t pid, const ebpfMonHang *hang, ebpfMonHealth *health)
+void ebpfMonHangStacksAddLines(const ebpfMonHangStacks *stacks, pid_t pid, const ebpfMonHang *hang,
+                               ebpfMonHealth *health)
 {
     unsigned at = findKept(stacks, hang->tid, hang->begin);
     const keptStack *k;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which threads began to hang and which hang no more, from a list of those that hang each second. Publishing thread only. */
+/* Which threads began to hang and which hang no more, from a list of those that hang each second. Publishing thread
+ * only. */
 #ifndef EBPFMON_HANGS_H
 #define EBPFMON_HANGS_H
 
@@ -26,8 +27,8 @@ typedef struct ebpfMonHangs ebpfMonHangs;
 ebpfMonHangs *ebpfMonHangsNew(void); /* NULL without memory */
 void ebpfMonHangsFree(ebpfMonHangs *hangs);
 
-/* Compares with the last time; "health" gets events and hangs. To be called after ebpfMonLivesUpdate: when an IOC ended,
- * its hangs end without an event. */
+/* Compares with the last time; "health" gets events and hangs. To be called after ebpfMonLivesUpdate: when an IOC
+ * ended, its hangs end without an event. */
 void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n, const ebpfMonLives *lives,
                         const epicsTimeStamp *at, ebpfMonHealth *health);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The IOCs are read without the targets lock, because to read many takes a while: first the collector lists the IOCs, then
- * it reads /proc, the IOCs' memory and the kernel part's thread table, and only names of records are looked up under the
- * lock again.
+ * The IOCs are read without the targets lock, because to read many takes a while: first the collector lists the IOCs,
+ * then it reads /proc, the IOCs' memory and the kernel part's thread table, and only names of records are looked up
+ * under the lock again.
  */
 #include <stdio.h>
 #include <stdlib.h>

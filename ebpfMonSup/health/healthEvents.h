@@ -8,8 +8,8 @@
 
 #include "model/healthValues.h"
 
-/* Adds a line with its time to "health", in place of the oldest when there are EBPFMON_HEALTH_EVENTS; the error log gets it
- * too. */
+/* Adds a line with its time to "health", in place of the oldest when there are EBPFMON_HEALTH_EVENTS; the error log
+ * gets it too. */
 void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, const char *format, ...)
     EPICS_PRINTF_STYLE(3, 4);
 

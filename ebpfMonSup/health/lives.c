@@ -49,7 +49,7 @@ static void endLife(ebpfMonLives *lives, unsigned i, const epicsTimeStamp *at, e
     ebpfMonHealthEventsAdd(health, at, "IOC %s (pid %d) ended; it ran %.0f s", l->name, (int)l->pid, l->uptime);
 }
 
-/* A place for a new life: if all are taken, that of the one which ended first. Fewer than there are places are alive. */
+/* A place for a new life; if all are taken, that of the one which ended first. Never are so many alive. */
 static unsigned findPlace(ebpfMonLives *lives)
 {
     unsigned oldest = 0;

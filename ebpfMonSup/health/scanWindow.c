@@ -4,7 +4,8 @@
 
 #include "health/scanWindow.h"
 
-void ebpfMonScanWindowAdd(ebpfMonScanWindow *w, const ebpfMonScanSample *now, uint64_t present, ebpfMonScanRow *row)
+void ebpfMonScanWindowAdd(ebpfMonScanWindow *w, const ebpfMonScanSample *now, uint64_t present,
+                          ebpfMonScanRow *row)
 {
     static const ebpfMonScanSample nothing;
     const unsigned size = EBPFMON_SCAN_SECONDS + 1;

@@ -19,9 +19,10 @@ typedef struct {
     unsigned n, newest;
 } ebpfMonScanWindow;
 
-/* Once a second. Sets period, worst, late and busy of "row". If no pass was counted in the window, the period stays as it
- * is. "present": how long the period under way takes already (ns); 0: do not look at it. */
-void ebpfMonScanWindowAdd(ebpfMonScanWindow *window, const ebpfMonScanSample *now, uint64_t present, ebpfMonScanRow *row);
+/* Once a second. Sets period, worst, late and busy of "row". If no pass was counted in the window, the period stays
+ * as it is. "present": how long the period under way takes already (ns); 0: do not look at it. */
+void ebpfMonScanWindowAdd(ebpfMonScanWindow *window, const ebpfMonScanSample *now, uint64_t present,
+                          ebpfMonScanRow *row);
 
 /* The period (s) that a choice of menuScan means, by the rules of dbScan.c (initPeriodic); 0: none. */
 double ebpfMonScanParsePeriod(const char *choice);

@@ -23,7 +23,7 @@ typedef struct {
 typedef struct {
     unsigned count;
     ebpfMonIocRow ioc[EBPFMON_IOCS_MAX];
-    unsigned recordsShown; /* records of watched IOCs that match the filter's pattern */
+    unsigned shown; /* records of watched IOCs that match the filter's pattern */
 } ebpfMonIocValues;
 
 #endif

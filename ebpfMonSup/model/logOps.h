@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What records and the shell may ask of the logs: a table of functions. The room export/ registers it, so that the record
- * room need not know export/. One per process, as the logs are.
+ * What records and the shell may ask of the logs: a table of functions. The room export/ registers it, so that the
+ * record room need not know export/. One per process, as the logs are.
  */
 #ifndef EBPFMON_LOGOPS_H
 #define EBPFMON_LOGOPS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What records and the shell may ask of the monitor: a table of functions. The monitor registers it, so that the record
- * room need not know the monitor, and can be tested without. One per process, because a process has one monitor.
+ * What records and the shell may ask of the monitor: a table of functions. The monitor registers it, so that the
+ * record room need not know the monitor, and can be tested without. One per process, because a process has one
+ * monitor.
  */
 #ifndef EBPFMON_MONITOROPS_H
 #define EBPFMON_MONITOROPS_H
@@ -24,8 +25,8 @@ typedef struct {
      * iocInit as well. 0 it runs, or -1: STATE_MSG says why. */
     long (*start)(void);
     /* Puts a filter in force, or refuses it and leaves the old one. Waits up to 50 ms until it is applied.
-     * "text": one line for the operator, which says whether it is in force. While the monitor does not run the filter is
-     * kept for the start. */
+     * "text": one line for the operator, which says whether it is in force. While the monitor does not run the filter
+     * is kept for the start. */
     long (*setFilter)(const ebpfMonFilter *filter, char *text, size_t size,
                       unsigned *matching, unsigned *generation);
     void (*getFilter)(ebpfMonFilter *filter);

@@ -22,7 +22,7 @@ static void initialise(void)
 {
     isInitialised = 1;
     thePublished.state = ebpfMonStarting;
-    snprintf(thePublished.stateMessage, sizeof(thePublished.stateMessage), "starting: the monitor begins after iocInit");
+    strcpy(thePublished.stateMessage, "starting: the monitor begins after iocInit");
     strcpy(thePublished.log.caPutLogLine, EBPFMON_NO_PUT);
     strcpy(thePublished.log.message, EBPFMON_NO_LOG);
     strcpy(thePublished.otlp.message, EBPFMON_NO_OTLP);

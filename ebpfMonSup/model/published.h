@@ -74,8 +74,8 @@ void ebpfMonPublishedNotify(ebpfMonGroup group);
 /* "changed" is called by whoever publishes, without the lock; NULL: nobody listens. */
 void ebpfMonPublishedSetListener(void (*changed)(ebpfMonGroup group));
 
-/* Sets the state and its message, and tells the listener. A message goes to the error log when it changed and the state is
- * ebpfMonDegraded or worse. */
+/* Sets the state and its message, and tells the listener. A message goes to the error log when it changed and the
+ * state is ebpfMonDegraded or worse. */
 void ebpfMonPublishedSetState(ebpfMonState state, const char *message);
 
 /* The i-th newest put, i = 0 the newest; NULL: there are not so many. Under the lock. */

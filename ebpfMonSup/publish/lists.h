@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ebpfMonIocs, ebpfMonRecords, ebpfMonChains and the health part of ebpfMonReport list. Each function adds a table to
- * "report"; it takes the locks that it needs, and nothing is printed meanwhile. Any thread.
+ * What ebpfMonIocs, ebpfMonRecords, ebpfMonChains and the health part of ebpfMonReport list. Each function adds a
+ * table to "report"; it takes the locks that it needs, and nothing is printed meanwhile. Any thread.
  */
 #ifndef EBPFMON_LISTS_H
 #define EBPFMON_LISTS_H

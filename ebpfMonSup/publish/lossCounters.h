@@ -23,8 +23,8 @@ void ebpfMonLossCountersFree(ebpfMonLossCounters *counters);
 /* All that is counted so far counts no more. Any thread. */
 void ebpfMonLossCountersReset(ebpfMonLossCounters *counters);
 
-/* Sets published->losses; tells nobody. A message goes to the error log when losses begin: the first time, and after a reset.
- * Publishing thread only. */
+/* Sets published->losses; tells nobody. A message goes to the error log when losses begin: the first time, and after
+ * a reset. Publishing thread only. */
 void ebpfMonLossCountersPublish(ebpfMonLossCounters *counters);
 
 #endif

@@ -140,7 +140,7 @@ static void publishIocs(ebpfMonPublisher *p)
     published = ebpfMonPublishedLock();
     memcpy(published->iocs.ioc, p->row, n * sizeof(p->row[0]));
     published->iocs.count = n;
-    published->iocs.recordsShown = shown;
+    published->iocs.shown = shown;
     published->costs.iocs = cost;
     epicsTimeGetCurrent(&published->time[ebpfMonGroupIocs]);
     ebpfMonPublishedUnlock();
@@ -224,7 +224,7 @@ static void runPublisher(ebpfMonWorker *worker, void *arg)
         double left = PERIOD - (double)(ebpfMonClockMonotonic() - last) / 1e9;
         uint64_t now;
 
-        /* An IOC that came, went or is watched otherwise, and a reset of the losses, do not wait for the next second. */
+        /* An IOC that came or went, a new level and a reset of the losses do not wait for the next second. */
         if (left > 0 && ebpfMonWorkerWait(worker, left)) {
             publishChanges(p);
             continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each ranking is made in this context under the targets lock, and then copied into the published values: to look up names,
- * and to read the kernel's table, takes longer than those may be locked.
+ * Each ranking is made in this context under the targets lock, and then copied into the published values: to look up
+ * names, and to read the kernel's table, takes longer than those may be locked.
  */
 #include <math.h>
 #include <stdio.h>
@@ -109,7 +109,8 @@ static void insertBusy(ebpfMonRankings *r, busyRecord b)
     busyRecord *top = r->busy;
     unsigned i = r->busyCount;
 
-    if (i == EBPFMON_TOP_MAX && (b.rate < top[i - 1].rate || (b.rate == top[i - 1].rate && b.count <= top[i - 1].count)))
+    if (i == EBPFMON_TOP_MAX &&
+        (b.rate < top[i - 1].rate || (b.rate == top[i - 1].rate && b.count <= top[i - 1].count)))
         return;
     i = i < EBPFMON_TOP_MAX ? r->busyCount++ : i - 1;
     for (; i > 0 && (top[i - 1].rate < b.rate || (top[i - 1].rate == b.rate && top[i - 1].count < b.count)); i--)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Busiest records, slowest chains, the histogram, and the scalars of watched records: from the kernel part's tables to the
- * published values. Publishing thread only. */
+/* Busiest records, slowest chains, the histogram, and the scalars of watched records: from the kernel part's tables
+ * to the published values. Publishing thread only. */
 #ifndef EBPFMON_RANKINGS_H
 #define EBPFMON_RANKINGS_H
 

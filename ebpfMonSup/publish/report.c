@@ -11,10 +11,10 @@ static void addFilter(ebpfMonTextReport *report)
     ebpfMonFilter f;
 
     ebpfMonRequestsGetFilter(&f);
-    ebpfMonTextReportAdd(report, "  filter: IOCs \"%s\" at level %s, records \"%s\", fields \"%s\", hosts \"%s\", users "
-                         "\"%s\"\n", f.ioc, ebpfMonLevelName(f.level), f.record, f.field, f.host, f.user);
-    ebpfMonTextReportAdd(report, "          slow chains from %g us, one in %u traced, budget %g %%\n", f.slowUs, f.sample,
-                         f.budget);
+    ebpfMonTextReportAdd(report, "  filter: IOCs \"%s\" at level %s, records \"%s\", fields \"%s\", hosts \"%s\", "
+                         "users \"%s\"\n", f.ioc, ebpfMonLevelName(f.level), f.record, f.field, f.host, f.user);
+    ebpfMonTextReportAdd(report, "          slow chains from %g us, one in %u traced, budget %g %%\n", f.slowUs,
+                         f.sample, f.budget);
 }
 
 static void addKernel(ebpfMonTextReport *report)
@@ -99,8 +99,9 @@ static void addSites(ebpfMonTextReport *report, const ebpfMonBinary *b)
 
     ebpfMonTextReportAdd(report, "    %s build-id %s\n", b->path, b->buildId[0] ? b->buildId : "none");
     for (int i = 0; i < ebpfMonFnCount; i++)
-        ebpfMonTextReportAdd(report, "      %-18s +%-3u %-6s %s%s\n", ebpfMonFnNames[i], b->site[i].skip, b->site[i].insn,
-                             classNames[b->site[i].cls], b->site[i].canReturn ? "" : ", no return probe");
+        ebpfMonTextReportAdd(report, "      %-18s +%-3u %-6s %s%s\n", ebpfMonFnNames[i], b->site[i].skip,
+                             b->site[i].insn, classNames[b->site[i].cls],
+                             b->site[i].canReturn ? "" : ", no return probe");
 }
 
 static void addBinaries(ebpfMonTextReport *report, ebpfMonTargets *targets)

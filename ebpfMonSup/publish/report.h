@@ -6,8 +6,8 @@
 #include "common/textReport.h"
 #include "watch/target.h"
 
-/* Adds state, filter, costs and losses; from level 1 on the use of tables, rules, IOCs and their health; from level 2 on
- * where the probes are. Takes the locks that it needs, and prints nothing. */
+/* Adds state, filter, costs and losses; from level 1 on the use of tables, rules, IOCs and their health; from level 2
+ * on where the probes are. Takes the locks that it needs, and prints nothing. */
 void ebpfMonReportAdd(ebpfMonTextReport *report, ebpfMonTargets *targets, int level);
 
 #endif

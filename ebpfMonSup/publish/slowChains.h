@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Traces for people: as text to the published values, and to the shell where ebpfMonTrace asks for them. Event thread only. */
+/* Traces for people: as text to the published values, and to the shell where ebpfMonTrace asks for them. Event thread
+ * only. */
 #ifndef EBPFMON_SLOWCHAINS_H
 #define EBPFMON_SLOWCHAINS_H
 
@@ -13,11 +14,12 @@ typedef struct ebpfMonSlowChains ebpfMonSlowChains;
 ebpfMonSlowChains *ebpfMonSlowChainsNew(ebpfMonTracePrinter *printer);
 void ebpfMonSlowChainsFree(ebpfMonSlowChains *slow);
 
-/* A trace that is complete, or never will be. Publishes the group ebpfMonGroupSlow, and tells the listener. Under the targets
- * lock. */
+/* A trace that is complete, or never will be. Publishes the group ebpfMonGroupSlow, and tells the listener. Under the
+ * targets lock. */
 void ebpfMonSlowChainsPublish(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace);
 
-/* Puts "length" characters of text, whole lines, before those in "buf". If there is no room for all, the last lines go. */
+/* Puts "length" characters of text, whole lines, before those in "buf". If there is no room for all, the last lines
+ * go. */
 void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t length);
 
 /* For the time of the change to contexts only. */

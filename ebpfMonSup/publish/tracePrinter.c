@@ -115,8 +115,8 @@ static int reportMatching(ebpfMonTracePrinter *p, const char *pattern)
                 hidden += t->how && !(t->how[i] & EBPFMON_SHOWN);
             }
         if (hidden)
-            ebpfMonTextReportAdd(report, "%s: the filter's record pattern leaves out %u of them, and chains without any "
-                                 "other record\n", t->name, hidden);
+            ebpfMonTextReportAdd(report, "%s: the filter's record pattern leaves out %u of them, and chains without "
+                                 "any other record\n", t->name, hidden);
         if (n && t->level < ebpfMonLevelTrace)
             ebpfMonTextReportAdd(report, "%s: %u record%s, watched at level %s, which keeps slow chains at most. All: "
                                  "ebpfMonLevel \"%s\" trace\n", t->name, n, n == 1 ? "" : "s",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ebpfMonTrace: prints chains at the shell as they are kept. A thread of its own prints, because a terminal that is not read
- * must not hold up any other thread. */
+/* ebpfMonTrace: prints chains at the shell as they are kept. A thread of its own prints, because a terminal that is
+ * not read must not hold up any other thread. */
 #ifndef EBPFMON_TRACEPRINTER_H
 #define EBPFMON_TRACEPRINTER_H
 
@@ -10,16 +10,16 @@
 
 typedef struct ebpfMonTracePrinter ebpfMonTracePrinter;
 
-/* Starts the thread; NULL without memory. "targets" stays the caller's. "print" writes a text to the terminal, by that thread;
- * it may take any time. */
+/* Starts the thread; NULL without memory. "targets" stays the caller's. "print" writes a text to the terminal, by
+ * that thread; it may take any time. */
 ebpfMonTracePrinter *ebpfMonTracePrinterNew(ebpfMonTargets *targets, void (*print)(const char *text));
 
 /* Ends the thread; what is added from now on is not printed. 0, or -1: it still waits for the terminal, and uses the
  * printer. */
 int ebpfMonTracePrinterStop(ebpfMonTracePrinter *printer);
 
-/* Stops the thread and frees the printer; nobody may use it any more. If the thread cannot be stopped, the printer stays in
- * memory for it. NULL does no harm. */
+/* Stops the thread and frees the printer; nobody may use it any more. If the thread cannot be stopped, the printer
+ * stays in memory for it. NULL does no harm. */
 void ebpfMonTracePrinterFree(ebpfMonTracePrinter *printer);
 
 /* The next "count" chains in which a record that matches processes; 0: no more. 0, or -1 with a message. Tells, by

@@ -34,8 +34,8 @@ static void printOtlp(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonOtlp", setOtlp, {{"url", iocshArgString}, {"signals", iocshArgString}, {"headers", iocshArgString}},
-     "Sends puts, counts and traces to a collector, by OTLP over HTTP in JSON. The OTEL_EXPORTER_OTLP_* endpoints of the\n"
-     "environment are not used then.\n"
+     "Sends puts, counts and traces to a collector, by OTLP over HTTP in JSON. The OTEL_EXPORTER_OTLP_*\n"
+     "endpoints of the environment are not used then.\n"
      "  url      of the collector, without /v1/logs and the like; off: sends nothing\n"
      "  signals  some of logs,metrics,traces (logs,metrics)\n"
      "  headers  Name=value,Name=value; %XX for other characters\n"

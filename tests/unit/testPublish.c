@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* publish/: the text of slow chains, the printer of ebpfMonTrace, the counts of losses, the state, and the publisher of puts. */
+/* publish/: the text of slow chains, the printer of ebpfMonTrace, the counts of losses, the state, and the publisher of
+ * puts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -214,6 +215,7 @@ static void publishPut(ebpfMonPutPublisher *p, const char *ioc, const char *pv, 
     snprintf(put.ioc, sizeof(put.ioc), "%s", ioc);
     snprintf(put.pv, sizeof(put.pv), "%s", pv);
     snprintf(put.thread, sizeof(put.thread), "seq");
+    snprintf(put.who, sizeof(put.who), "thread seq");
     ebpfMonPutPublisherPublish(p, &put);
 }
 
