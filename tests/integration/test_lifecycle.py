@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import db, env
-from harness.monitor import Monitor
-from harness.process import Process
-from harness.wait import until
+from tests.harness import db, loopback, paths
+from tests.harness.monitor import Monitor
+from tests.harness.process import Process
+from tests.harness.wait import until
 
 DB = db.READY + db.chain("C", 10) + db.record("ao", "AO")
 
@@ -97,7 +97,7 @@ def test_exec_of_another_program(new_ioc, monitor):
     a, b = new_ioc(DB), new_ioc(db.READY + db.chain("OTHER", 5))
     # the shell runs the first IOC in its own pid, which is replaced when that one's shell says so
     script = " ".join(["exec", *map(str, a.argv())])
-    a.process = Process(["/bin/sh", "-c", script], env.server_env(a.port, IOC=a.name), cwd=a.tmp)
+    a.process = Process(["/bin/sh", "-c", script], loopback.server(a.port, IOC=a.name), cwd=a.tmp)
     a.wait_ready()
     monitor.wait_ioc(a)
     counted(monitor, a)
@@ -107,7 +107,7 @@ def test_exec_of_another_program(new_ioc, monitor):
 
     # Not an IOC, then one, by exec, in a pid that is known from before.
     b.process = Process(["/bin/sh", "-c", "read go; exec " + " ".join(map(str, b.argv()))],
-                        env.server_env(b.port, IOC=b.name), cwd=b.tmp)
+                        loopback.server(b.port, IOC=b.name), cwd=b.tmp)
     assert b.pid not in monitor.iocs()
     b.process.send("go")
     b.wait_ready()
@@ -115,7 +115,7 @@ def test_exec_of_another_program(new_ioc, monitor):
     assert f"{b.prefix}OTHER4" in monitor.records(b.name)
 
     # An IOC becomes something else: python's IOC can do that to itself.
-    c = new_ioc(kind="pythonSoftIOC", files=[env.TESTS / "integration" / "exec_ioc.py"]).start(ready="AO")
+    c = new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")
     monitor.wait_ioc(c)
     c.process.send("exec")
     monitor.wait_gone(c.pid)
@@ -223,7 +223,7 @@ def test_two_monitors(new_ioc, new_monitor):
 def test_start_without_privileges(new_ioc, new_monitor, wrap, tmp_path):
     """Stays up, and says what to do."""
     if "--reuid" in wrap:
-        reach = subprocess.run([*wrap, "test", "-x", str(env.MONITOR), "-a", "-r", str(env.BASE_BIN / "softIoc")],
+        reach = subprocess.run([*wrap, "test", "-x", str(paths.MONITOR), "-a", "-r", str(paths.BASE_BIN / "softIoc")],
                                cwd="/", check=False).returncode
         if reach:
             pytest.skip("the tree or Base lies where other users cannot read it")

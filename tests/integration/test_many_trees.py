@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every one of two thousand traces has exactly the structure of its database."""
 import pytest
-from harness import db
-from harness.otlp import Sink
-from harness.wait import settled, until
-from test_tree import TREES, tree
+from tests.harness import db
+from tests.harness.otlp import Sink
+from tests.harness.wait import settled, until
+from .test_tree import TREES, tree
 
 CHAINS = 2000
 NUMBERS = range(TREES)

@@ -5,25 +5,27 @@ import os
 import re
 from pathlib import Path
 
-from . import env
+from . import loopback
 from .process import Process
 from .wait import until
 
 
 class Rotel:
-    def __init__(self, address="127.0.0.1", wrap=lambda argv: argv):
-        """"wrap": makes the command one that runs in another network namespace."""
-        self.address, self.wrap = address, wrap
-        self.port, self.grpc = env.take_port(), env.take_port()
+    def __init__(self, address="127.0.0.1", wrap=lambda argv: argv, printing=True):
+        """"wrap" changes the command, for example into one that runs in another network namespace. Without "printing" it
+        takes everything and prints nothing of it."""
+        self.address, self.wrap, self.printing = address, wrap, printing
+        self.port, self.grpc = loopback.take_port(), loopback.take_port()
         self.process = None
         self.url = f"http://{address}:{self.port}"
 
     def start(self):
         agent = Path(importlib.util.find_spec("rotel").origin).parent / "rotel-agent"
+        print_all = ["--debug-log", "logs", "--debug-log", "metrics", "--debug-log", "traces", "--debug-log-verbosity",
+                     "detailed"] if self.printing else []
         self.process = Process(self.wrap([
             agent, "start", "--otlp-http-endpoint", f"{self.address}:{self.port}", "--otlp-grpc-endpoint",
-            f"{self.address}:{self.grpc}", "--exporter", "blackhole", "--debug-log", "logs", "--debug-log", "metrics",
-            "--debug-log", "traces", "--debug-log-verbosity", "detailed"]), os.environ.copy())
+            f"{self.address}:{self.grpc}", "--exporter", "blackhole", *print_all]), os.environ.copy())
         until(lambda: "Starting Rotel" in self.process.output(), 10, lambda: self.process.output())
         return self
 
@@ -81,5 +83,5 @@ class Rotel:
     def discard(self):
         if self.process:
             self.process.kill()
-        env.give_port(self.port)
-        env.give_port(self.grpc)
+        loopback.give_port(self.port)
+        loopback.give_port(self.grpc)
