@@ -4,7 +4,7 @@ import struct
 import subprocess
 
 from . import loopback, paths, rawca
-from .wait import until
+from .wait import PATIENCE, until
 
 
 def write(port, name, payload, dtype, count=1, callback=False):
@@ -24,13 +24,16 @@ def _epics():
     return epics
 
 
-def pv(name, timeout=5):
+TIMEOUT = 5 * PATIENCE
+
+
+def pv(name, timeout=TIMEOUT):
     channel = _epics().get_pv(name, connect=True, timeout=timeout)
     assert channel.wait_for_connection(timeout), f"cannot connect to {name}"
     return channel
 
 
-def get(name, timeout=5, **how):
+def get(name, timeout=TIMEOUT, **how):
     how.setdefault("use_monitor", False)
     value = pv(name, timeout).get(timeout=timeout, **how)
     assert value is not None, f"no value of {name}"
@@ -42,7 +45,7 @@ def utf8(text):
     return text.rstrip("\0").encode("latin-1", "replace").decode("utf-8", "replace")
 
 
-def get_text(name, timeout=5):
+def get_text(name, timeout=TIMEOUT):
     """A long string, whatever carries it."""
     channel = name if name.endswith("$") else f"{name}.VAL$"
     # count=0: all there is; without it pyepics asks for as many characters as it got the last time
@@ -51,14 +54,14 @@ def get_text(name, timeout=5):
     return utf8(value)
 
 
-def get_many(names, timeout=10):
+def get_many(names, timeout=2 * TIMEOUT):
     values = _epics().caget_many(list(names), connection_timeout=timeout, timeout=timeout)
     missing = [n for n, v in zip(names, values) if v is None]
     assert not missing, f"no value of {missing[:5]} and {max(0, len(missing) - 5)} more"
     return dict(zip(names, values))
 
 
-def put(name, value, wait=True, timeout=10):
+def put(name, value, wait=True, timeout=2 * TIMEOUT):
     done = pv(name).put(value, wait=wait, timeout=timeout)
     assert done is not None and done >= 0, f"the put to {name} failed: {done}"
 
@@ -72,5 +75,5 @@ def connected(name, timeout=5):
 def run(program, *args, port, **kw):
     """Runs one of Base's client programs against one server; the completed process."""
     return subprocess.run([str(paths.BASE_BIN / program), *map(str, args)], env=loopback.client(port), text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30 * PATIENCE,
                           stdin=subprocess.DEVNULL, **kw)

@@ -18,6 +18,7 @@ class Process:
         self.argv = [str(a) for a in argv]
         self.lines = collections.deque(maxlen=20000)
         self._on_line = on_line
+        self._last = time.monotonic()
         self._marks = 0
         self._new = collections.deque(maxlen=20000)  # lines that wait_line() has not looked at
         self._came = threading.Condition()
@@ -33,6 +34,7 @@ class Process:
         for line in self._popen.stdout:
             line = line.rstrip("\n")
             self.lines.append(line)
+            self._last = time.monotonic()
             with self._came:
                 self._new.append(line)
                 self._came.notify_all()
@@ -49,6 +51,10 @@ class Process:
     @property
     def running(self):
         return self._popen.poll() is None
+
+    def silent(self):
+        """Seconds since its last line."""
+        return time.monotonic() - self._last
 
     def output(self, last=40):
         return "\n".join(list(self.lines)[-last:])

@@ -40,6 +40,8 @@ class Values:
         self._severities = {}
 
     def line(self, text):
+        if not text.startswith(MONITOR_P):
+            return  # a message of the client library
         name, _, *values = text.replace('\\"', '"').split("\t")  # camonitor escapes the quotes of long strings
         name = name.removeprefix(MONITOR_P)
         values = values[:-2]  # the last two are status and severity
