@@ -5,7 +5,7 @@
 #
 #   tools/check.sh [ARGUMENTS FOR PYTEST...]
 #   JOBS=N           so many suites side by side; default: three for each CPU, since they wait most of the time
-#   FUZZ_SECONDS=N   how long each fuzzer runs; default: 20
+#   FUZZ_SECONDS=N   how long the fuzzers run, on CPU time that nobody else wants; default: 60
 #
 # One test by its name: tools/test.sh.
 set -eu

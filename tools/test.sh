@@ -4,8 +4,8 @@
 #
 #   tools/test.sh NAME [ARGUMENTS FOR PYTEST...]
 #
-# NAME as pytest's -k has it: a test (test_budget), a module (test_health), a unit test program (testCa), a fuzzer
-# (fuzzCa), or "test_a or test_b". More than a few: add -n 4, then they run side by side.
+# NAME as pytest's -k has it: a test (test_budget), a module (test_health), a unit test program (testCa), test_fuzz,
+# or "test_a or test_b". More than a few: add -n 4, then they run side by side.
 set -eu
 [ $# -gt 0 ] || { sed -n '3,8s/^# \{0,1\}//p' "$0"; exit 2; }
 top=$(cd "$(dirname "$0")/.." && pwd)

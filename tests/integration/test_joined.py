@@ -52,11 +52,12 @@ def chains(rotel, record):
 
 
 def trace_of(rotel, record, number, wanted=lambda spans: True):
-    """All spans of the trace that has the newest chain of this record, once it has so many."""
+    """All spans of the trace that has the newest chain of this record, once there are so many and all parents."""
     def whole():
         roots = chains(rotel, record)
         spans = [s for s in rotel.spans() if roots and s["trace"] == roots[-1]["trace"]]
-        return spans if len(spans) >= number and wanted(spans) else None
+        known = {s["id"] for s in spans} | {""}
+        return spans if len(spans) >= number and wanted(spans) and all(s["parent"] in known for s in spans) else None
 
     return until(whole, 15, lambda: f"{number} spans with {record}:\n" + "\n".join(
         str(s) for s in rotel.spans() if chains(rotel, record) and s["trace"] == chains(rotel, record)[-1]["trace"]))

@@ -31,7 +31,7 @@ record(waveform, "$(P)WF")  { field(FTVL, "DOUBLE") field(NELM, "1000") }
 record(waveform, "$(P)WFS") { field(FTVL, "STRING") field(NELM, "10") }
 record(ao, "$(P)DISABLED")  { field(DISP, "1") }
 record(ao, "$(P)DENIED")    { field(ASG, "DENIED") }
-record(seq, "$(P)BUSY")     { field(DLY1, "0.3") field(DO1, "1") field(LNK1, "$(P)BUSY:DST PP") }
+record(seq, "$(P)BUSY")     { field(DLY1, "1.5") field(DO1, "1") field(LNK1, "$(P)BUSY:DST PP") }
 record(ao, "$(P)BUSY:DST")  { }
 record(ao, "$(P)G1")        { info(Q:group, {"$(P)GRP": {"a": {+channel: "VAL", +putorder: 1}}}) }
 record(ao, "$(P)G2")        { info(Q:group, {"$(P)GRP": {"b": {+channel: "VAL", +putorder: 2}}}) }
@@ -389,7 +389,7 @@ def test_within_the_ioc(world):
 
 def test_put_callback_to_a_busy_record(world):
     """Made later by a callback's thread: by whom it was asked for stands, for what the record then does too. Once."""
-    world.caput("a:ASYN.A", 300000)
+    world.caput("a:ASYN.A", 1500000)
     world.mark()
     pid = world.caput("a:ASYN.PROC", 1)
     me = {"user": USER, "host": paths.HOST, "pid": os.getpid(), "result": "ok"}
