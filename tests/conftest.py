@@ -85,9 +85,9 @@ def rotel():
     receiver.discard()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def real_zipkin():
-    """Zipkin, for all tests of a module; None where it cannot run."""
+    """Zipkin, for all tests of a process; None where it cannot run."""
     z = None if zipkin.missing() else zipkin.Zipkin()
     yield z
     if z:

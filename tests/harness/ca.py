@@ -40,6 +40,11 @@ def get(name, timeout=TIMEOUT, **how):
     return value
 
 
+def time_stamp(name):
+    """Of its value, in seconds."""
+    return pv(name).get_timevars(timeout=TIMEOUT)["timestamp"]
+
+
 def utf8(text):
     """pyepics takes characters for Latin-1."""
     return text.rstrip("\0").encode("latin-1", "replace").decode("utf-8", "replace")

@@ -20,7 +20,9 @@ class Monitor:
     test run alone, whatever else runs on the host."""
 
     def __init__(self, tmp, watch=(), iocs=OURS, budget=0, prefix=None, before=()):
-        self.prefix = prefix or f"M{os.getpid()}:{next(_serial)}:"
+        n = next(_serial)
+        self.prefix = prefix or f"M{os.getpid()}:{n}:"
+        self.name = f"mon{os.getpid()}x{n}"  # as other monitors see it
         self.port = loopback.take_port()
         self.tmp = tmp
         self.watch = list(watch)
@@ -43,7 +45,7 @@ class Monitor:
     def launch(self, wrap=()):
         """Starts it; ready when its STATE answers. "wrap": a command in front, to take rights away."""
         self.process = Process([*wrap, paths.MONITOR, self.script()], cwd=paths.MONITOR_BOOT,
-                               env=loopback.server(self.port, EBPFMON_P=self.prefix))
+                               env=loopback.server(self.port, EBPFMON_P=self.prefix, IOC=self.name))
         until(lambda: rawca.answers(self.port, self.prefix + "STATE") or not self.process.running, 30,
               lambda: f"the monitor IOC up\n{self.process.output()}")
         assert self.process.running, f"the monitor ended\n{self.process.output()}"
@@ -64,6 +66,9 @@ class Monitor:
     # --- PVs ---------------------------------------------------------------------------------------------
     def get(self, name, **how):
         return ca.get(self.prefix + name, **how)
+
+    def time_stamp(self, name):
+        return ca.time_stamp(self.prefix + name)
 
     def text(self, name):
         return ca.get_text(self.prefix + name)

@@ -10,8 +10,12 @@ from xdist.scheduler import LoadScopeScheduling
 
 APART = {"test_unit", "test_lifecycle", "test_health", "test_badlink"}
 
-# One measures the memory of a monitor, which follows all IOCs of the host; the other one starts an IOC with 64,000 records.
-NEVER_TOGETHER = [("test_bounded_memory_over_restarts", "test_unit[testCatalogue]")]
+# These run in one process, one after the other.
+TOGETHER = [
+    # One measures the memory of a monitor, which follows all IOCs of the host; the other starts one with 64,000 records.
+    ("test_bounded_memory_over_restarts", "test_unit[testCatalogue]"),
+    ("test_joined.py", "test_spans.py"),  # they share a Zipkin
+]
 
 # Longest first, so that at the end all processes have work.
 LONG = ["test_fuzz", "testOtlp", "test_counts", "test_half_hosts", "test_wire.py", "test_roads", "test_joined",
@@ -24,9 +28,8 @@ def _module(nodeid):
 
 
 def _group(nodeid):
-    """Tests of one group run in one process, one after the other."""
-    for names in NEVER_TOGETHER:
-        if nodeid.endswith(names):
+    for names in TOGETHER:
+        if any(name in nodeid for name in names):
             return names[0]
     return nodeid if _module(nodeid) in APART else nodeid.split("::")[0]
 

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -161,7 +160,8 @@ def test_many_quick_restarts(new_ioc, monitor):
 
 
 def test_bounded_memory_over_restarts(new_ioc, monitor):
-    ioc = new_ioc(DB)
+    """Each life of this IOC takes some 4 MB of the monitor. Other IOCs of the host take and free memory meanwhile."""
+    ioc = new_ioc(db.READY + "".join(db.counter(f"C{i}") for i in range(30000)))
     sizes = []
     for i in range(13):
         ioc.start()
@@ -170,7 +170,7 @@ def test_bounded_memory_over_restarts(new_ioc, monitor):
         monitor.wait_gone(ioc.pid)
         if i % 6 == 0:
             sizes.append(resident(monitor.process.pid))
-    assert sizes[2] - sizes[1] < 4 << 20, sizes
+    assert sizes[2] - sizes[1] < 18 << 20, sizes
 
 
 def resident(pid):
@@ -205,12 +205,14 @@ def test_the_monitors_end_leaves_nothing(new_ioc, new_monitor, how):
 
 
 def test_two_monitors(new_ioc, new_monitor):
-    """Neither watches itself, both watch the IOC."""
+    """Both watch the IOC and each other, neither watches itself."""
     ioc = new_ioc(DB).start()
-    a, b = new_monitor(iocs="*").start(), new_monitor(iocs="*").start()
-    for m in (a, b):
+    ours = f"???{os.getpid()}x*"  # the names of our IOCs and monitors
+    a, b = new_monitor(iocs=ours).start(), new_monitor(iocs=ours).start()
+    for m, other in ((a, b), (b, a)):
         m.wait_ioc(ioc)
         counted(m, ioc)
+        until(lambda: m.iocs().get(other.process.pid, ("", "", 0, ""))[3] == "chains", 10, lambda: str(m.iocs()))
         assert m.process.pid not in m.iocs()
 
 
@@ -275,20 +277,20 @@ def test_start_again(new_ioc, new_monitor):
 
 
 def test_an_end_is_told_at_once(new_ioc, monitor):
-    """Not with the next second; and an IOC that its parent has not waited for is gone, too."""
+    """The list of IOCs does not wait for what is published every second. An IOC is gone also when its parent has not
+    waited for it."""
     ioc = new_ioc(DB).start()
     monitor.wait_ioc(ioc)
-    delays = []
-    for _ in range(5):
+    apart = []
+    for _ in range(6):
         pid = ioc.pid
         ioc.process.signal(signal.SIGKILL)
-        began = time.monotonic()
         monitor.wait_gone(pid)
-        delays.append(time.monotonic() - began)
+        apart.append(abs(monitor.time_stamp("IOC_PIDS") - monitor.time_stamp("PROC_CNT")))
         ioc.process.wait()
         ioc.start()
         monitor.wait_ioc(ioc)
-    assert sorted(delays)[2] < 0.4, delays
+    assert any(0.05 < seconds < 0.95 for seconds in apart), apart
 
 
 def test_target_is_not_disturbed(new_ioc, monitor):

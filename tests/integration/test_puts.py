@@ -299,6 +299,4 @@ def test_time_of_a_put(ioc, monitor):
     ioc.put("AI", 99)
     after = time.time()
     monitor.wait_text("PUT_LAST", lambda t: "99" in t and "AI" in t, 5)
-    pv = ca.pv(monitor.prefix + "PUT_CNT")
-    stamp = pv.get_timevars()["timestamp"]
-    assert before - 0.05 <= stamp <= after + 0.05
+    assert before - 0.05 <= monitor.time_stamp("PUT_CNT") <= after + 0.05
