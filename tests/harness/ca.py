@@ -25,11 +25,17 @@ def _epics():
 
 
 TIMEOUT = 5 * PATIENCE
+TYPE_UNKNOWN = -1  # TYPENOTCONN of cadef.h
 
 
 def pv(name, timeout=TIMEOUT):
-    channel = _epics().get_pv(name, connect=True, timeout=timeout)
+    epics = _epics()
+    channel = epics.get_pv(name, connect=True, timeout=timeout)
     assert channel.wait_for_connection(timeout), f"cannot connect to {name}"
+    # On a busy machine pyepics may ask for the type before libca knows it, takes -1 for one, and keeps that for ever.
+    if channel.ftype == TYPE_UNKNOWN + epics.dbr.TIME_STRING:
+        until(lambda: epics.ca.field_type(channel.chid) != TYPE_UNKNOWN, 5, f"the type of {name}")
+        channel.ftype = epics.ca.promote_type(channel.chid, use_time=True)
     return channel
 
 

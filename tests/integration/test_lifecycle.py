@@ -272,7 +272,7 @@ def test_start_again(new_ioc, new_monitor):
     monitor.wait_ioc(ioc)
     monitor.wait_ioc(other, level="off")
     counted(monitor, ioc)
-    assert monitor.text("FILTER_STATUS").startswith("in force")
+    monitor.wait_text("FILTER_STATUS", lambda t: t.startswith("in force"))
     assert any("runs already" in line for line in monitor.command("ebpfMonStart"))
 
 
