@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
  * What the kernel half and the user half say to each other: the events on the ring, and the tables that
- * one side writes and the other reads. The only header that both halves include.
+ * one side writes and the other reads. The only header that both chains include.
  *
  * All times are CLOCK_MONOTONIC nanoseconds, but for record time stamps, which are as the record has
  * them (epicsTimeStamp: seconds since 1990 in the low 32 bits, nanoseconds in the high 32).
@@ -62,8 +62,8 @@ enum ebpfMonEventKind {
     EBPFMON_EV_CAUSE,   /* struct ebpfMonCauseEvent: who began the asynchronous processing whose completion makes
                            the next put of this thread */
     EBPFMON_EV_CALINK,  /* struct ebpfMonCauseEvent: a record writes through a CA link */
-    EBPFMON_EV_TAKEN,   /* struct ebpfMonHandEvent: where the chain comes from that this thread reports next */
-    EBPFMON_EV_DONE     /* struct ebpfMonHandEvent: what a chain handed over is done, or will never be */
+    EBPFMON_EV_HANDOVER_BEGIN,   /* struct ebpfMonHandOverEvent: where the chain comes from that this thread reports next */
+    EBPFMON_EV_HANDOVER_END     /* struct ebpfMonHandOverEvent: what a chain handed over is done, or will never be */
 };
 
 struct ebpfMonHead {
@@ -118,7 +118,7 @@ enum ebpfMonSeq {
 };
 
 /* The chain in which something was put into a queue: a callback, or a record for scanOnce. */
-struct ebpfMonGiver {
+struct ebpfMonSourceChain {
     __u64 begin;    /* with tid its identity; 0: in none */
     __u64 root;     /* record that it began with */
     __u32 tid;
@@ -127,8 +127,8 @@ struct ebpfMonGiver {
 };
 
 /* What a thread took out of a queue. */
-struct ebpfMonHanded {
-    struct ebpfMonGiver by;
+struct ebpfMonHandOver {
+    struct ebpfMonSourceChain by;
     __u64 delay;    /* ns that it was to wait before it came into the queue */
     __u64 isLink;   /* a CA link's monitor put it there, and "link" is valid */
     __u8  link[EBPFMON_CALINK_SIZE]; /* the beginning of its struct caLink (dbCaPvt.h) at that time */
@@ -159,7 +159,7 @@ struct ebpfMonPutEvent {
     __u32 oldLen;
     __u32 pad;
     struct ebpfMonWho who;
-    struct ebpfMonGiver giver;         /* who handed over the chain "root" */
+    struct ebpfMonSourceChain source;         /* who handed over the chain "root" */
     char channel[EBPFMON_CHANNEL_MAX]; /* empty: no client's; cut ones fill it without a terminator's room */
 };
 
@@ -217,7 +217,7 @@ struct ebpfMonChain {
     __u32 cpu;      /* at its end */
     __u32 outer;    /* 1 + slot of the record whose chain the thread was in already; 0: in none, or not watched */
     __u32 async[EBPFMON_ASYNC]; /* 1 + slot of records that it left processing asynchronously; 0: none */
-    __u32 gave;     /* what it handed over: callbacks, and records for scanOnce */
+    __u32 handOvers;     /* what it handed over: callbacks, and records for scanOnce */
     char  comm[EBPFMON_COMM_MAX]; /* the thread's name */
     __u32 rootSlot;
     __u32 total;    /* records processed by this chain */
@@ -226,9 +226,9 @@ struct ebpfMonChain {
     __u32 count;    /* entries in this event's rec */
 };
 
-struct ebpfMonHandEvent {
+struct ebpfMonHandOverEvent {
     struct ebpfMonHead head;
-    struct ebpfMonHanded what;
+    struct ebpfMonHandOver what;
 };
 
 struct ebpfMonChainEvent {
@@ -236,214 +236,14 @@ struct ebpfMonChainEvent {
     struct ebpfMonChainRec rec[EBPFMON_CHUNK];
 };
 
-/* --- tables that the user half writes ------------------------------------------------------------ */
+/* The event ring carries these structs as they are, so both compilers must lay them out alike. */
+_Static_assert(sizeof(struct ebpfMonHead) == 24, "ebpfMonHead");
+_Static_assert(sizeof(struct ebpfMonPeer) == 16, "ebpfMonPeer");
+_Static_assert(sizeof(struct ebpfMonWho) == 164, "ebpfMonWho");
+_Static_assert(sizeof(struct ebpfMonHandOver) == 184, "ebpfMonHandOver");
+_Static_assert(sizeof(struct ebpfMonResultEvent) == 88, "ebpfMonResultEvent");
+_Static_assert(sizeof(struct ebpfMonChainRec) == 32, "ebpfMonChainRec");
+_Static_assert(sizeof(struct ebpfMonChainEvent) ==
+               sizeof(struct ebpfMonChain) + EBPFMON_CHUNK * sizeof(struct ebpfMonChainRec), "ebpfMonChainEvent");
 
-/* Map "targets", by tgid. Offsets into structs of the target's EPICS Base, in bytes. */
-struct ebpfMonTargetConf {
-    __u64 asActive;  /* address of the target's asActive, 0: none */
-    __u64 slowNs;    /* chains that take this long are kept whole, 0: none */
-    __u64 queuesSince; /* what was put into a queue before may have been taken out, and put in again, unseen */
-    __u32 iocId;
-    __u32 sample;    /* level trace: keep one chain in this many */
-    __u16 level;     /* enum ebpfMonKernelLevel */
-    /* dbCommon, from the target's own dbFldDes */
-    __u16 time, pact, ppn, lset, disp, sevr, stat;
-    /* rsrv/server.h: struct client, struct channel_in_use */
-    __u16 clAddr, clUser, clHost, clRecvBuf, clRecvStk, clRecvCnt;
-    __u16 ciuClient, ciuDbch, ciuAs;
-    __u16 asAccess;  /* asLib.h: struct asgClient.access */
-    __u16 ppnChan, ppnUsr; /* dbNotify.h: struct processNotify */
-    __u16 parallel;  /* several threads take callbacks out of one queue */
-};
-
-/* Map "recIndex": which slot a record has. */
-struct ebpfMonRecKey {
-    __u32 tgid;
-    __u32 pad;
-    __u64 precord;
-};
-
-/* Map "arrays": where an array field keeps its elements and their number. By tgid and dbFldDes address. */
-struct ebpfMonArrayConf {
-    __u16 ptr;   /* offset of the pointer to the elements */
-    __u16 count; /* offset of the 32-bit number of elements in use */
-};
-
-#define EBPFMON_NOTED_BUSY  1 /* who began that is not known: before we looked, or one of too many */
-#define EBPFMON_NOTED_CAUSE 2 /* map "causes" has who */
-
-#define EBPFMON_REC_UNWANTED 2 /* level trace: the filter wants no record of its chain */
-#define EBPFMON_REC_NOTIME 1 /* its time stamp does not tell that it processed: always walk its chain */
-
-/* Map "recConf", by slot; mapped into the user half. */
-struct ebpfMonRecConf {
-    __u32 first;  /* its closure: closure[first … first+len-1], itself included */
-    __u32 len;    /* 0: not watched */
-    __u16 valOff;
-    __u8  valSize;
-    __u8  flags;  /* EBPFMON_REC_… */
-    __u32 zero;   /* 0, and the verifier does not know it: it would unroll a loop that begins at a number it knows */
-};
-
-/*
- * Map "closure": two entries to an element, because an array map rounds its elements up to 8 bytes and the
- * user half sees it mapped as it lies in memory: closure[i] is element i / 2, entry[i % 2].
- *
- * An entry is a slot and, in the high bits, how many of the following entries belong to the same stretch:
- * records each of which is processed by the forward link of the one before and by nothing else. If the last
- * one processed then so did all before it, and one look tells of them all. The bank says which of the two
- * counters of such passes is in use: it changes with the closures, so that every pass counts for the
- * stretch that it was seen in.
- */
-struct ebpfMonClosurePair {
-    __u32 entry[2];
-};
-
-#define EBPFMON_SLOT_BITS   25
-#define EBPFMON_STRETCH_MAX 63
-#define EBPFMON_ENTRY(slot, ahead, bank) \
-    ((__u32)(slot) | (__u32)(ahead) << EBPFMON_SLOT_BITS | (__u32)(bank) << 31)
-#define EBPFMON_ENTRY_SLOT(e)  ((e) & ((1u << EBPFMON_SLOT_BITS) - 1))
-#define EBPFMON_ENTRY_AHEAD(e) ((e) >> EBPFMON_SLOT_BITS & EBPFMON_STRETCH_MAX)
-#define EBPFMON_ENTRY_BANK(e)  ((e) >> 31)
-
-/* --- tables that the kernel half writes ---------------------------------------------------------- */
-
-/* Map "recState", by slot; mapped into the user half. Written with the record's lock set held, but for its
- * address, which the user half writes first: a look at a record touches this and the record alone. */
-struct ebpfMonRecState {
-    __u64 addr;    /* of the record; 0: none has this slot */
-    __u64 time;    /* the time stamp last seen, or a later one from before the record processed again */
-    __u64 count;   /* processings seen by snapshots, one by one */
-    __u64 pass[2]; /* chains seen to run from here to the end of its stretch, by bank: one processing of each
-                      record from this one to the last but one */
-    __u64 stamp;   /* end of the chain that processed it last */
-    __u64 passStamp; /* … that ran from here to the end of its stretch */
-    __u32 pending; /* asynchronous: begun and not yet completed */
-    __u16 seen;    /* nonzero once "time" is valid */
-    __u16 noted;   /* EBPFMON_NOTED_…: it is processing asynchronously */
-    __u32 last;    /* slot of the last record of its stretch, by the user half: when that was seen to process,
-                      so had this one. Its own slot: in no stretch, or the last */
-    __u32 pad;
-    __u64 trapped; /* processings seen by the trap, while it is attached */
-    __u64 entered; /* calls of dbProcess, while the reference trap is attached */
-};
-
-/* Map "roots", by slot. */
-struct ebpfMonRootStat {
-    __u64 chains; /* all */
-    __u64 count;  /* those that were timed: the sum of hist */
-    __u64 last;   /* ns with the lock held */
-    __u64 sum;
-    __u64 max;
-    __u64 waitSum;
-    __u64 waitMax;
-    __u32 hist[EBPFMON_BUCKETS];
-};
-
-/* One lock set that a thread holds, or waits for. */
-struct ebpfMonHeld {
-    __u64 lockSet;
-    __u64 root;  /* argument of the outermost dbScanLock */
-    __u64 begin; /* when it was asked for */
-    __u32 depth; /* dbScanLock calls not yet undone */
-    __u32 gave;  /* as in struct ebpfMonChain */
-};
-
-/* What a periodic scan thread keeps of its period. A pass is all that it does in one period. */
-struct ebpfMonScan {
-    __u64 period;    /* nominal, by the thread's name; 0: it is no periodic scan thread */
-    __u64 begin;     /* of the pass under way, or of the last */
-    __u64 end;       /* of its last chain so far */
-    __u64 first;     /* root of its first chain */
-    __u64 root;      /* … and of its longest */
-    __u64 longest;   /* … and how long that took, with what it waited for the lock */
-    __u64 passes;    /* complete: the next has begun */
-    __u64 sum;       /* of their periods, from begin to begin */
-    __u64 max;
-    __u64 busy;      /* sum of what they took */
-    __u64 late;      /* periods of more than 1.5 of the nominal one */
-    __u64 eater;     /* root of the longest chain in the last complete pass */
-    __u64 lateEater; /* … in the last pass that was late */
-};
-
-/* The longest of something in a while: in the present window and in the one before. */
-struct ebpfMonRecent {
-    __u64 window;  /* number of the present one: time >> EBPFMON_WINDOW_BITS */
-    __u64 max, maxBefore;
-    __u64 who, whoBefore; /* the record that it was */
-};
-
-#define EBPFMON_WINDOW_BITS 33 /* 8.6 s */
-
-static inline void ebpfMonRecentAdd(struct ebpfMonRecent *r, __u64 now, __u64 value, __u64 who)
-{
-    __u64 window = now >> EBPFMON_WINDOW_BITS;
-
-    if (r->window != window) {
-        r->maxBefore = r->window + 1 == window ? r->max : 0;
-        r->whoBefore = r->who;
-        r->max = 0;
-        r->window = window;
-    }
-    if (value >= r->max) {
-        r->max = value;
-        r->who = who;
-    }
-}
-
-/* What waits in queues of an IOC: the three priorities of callbacks (callback.h), and scanOnce. */
-#define EBPFMON_QUEUE_ONCE 3
-#define EBPFMON_QUEUES     4
-
-/* Map "queues", by tgid. */
-struct ebpfMonQueues {
-    struct {
-        __u64 count, sum; /* that were taken out, and ns that they had waited */
-        struct ebpfMonRecent wait;
-    } q[EBPFMON_QUEUES];
-};
-
-/* The head of an element of map "threads", by tid. The thread writes it while it is read. */
-struct ebpfMonThread {
-    __u32 tgid;
-    __u32 heldCount; /* may be above EBPFMON_NESTED: held has the first ones */
-    __u32 named;     /* its name was looked at */
-    __u32 isOnce;    /* it is scanOnce's */
-    __u64 busySince; /* it took out a callback then, and is at it still; 0: it waits for one, or is no callbacks' thread */
-    struct ebpfMonHeld held[EBPFMON_NESTED];
-    struct ebpfMonScan scan;
-    __u64 holds, holdSum;      /* lock sets released, and ns that they were held */
-    struct ebpfMonRecent hold; /* … by root */
-};
-
-/* The registers of a thread that a caller's frame can be found by, on x86-64. */
-struct ebpfMonTaskRegs {
-    __u64 ip, sp, bp, bx, r12, r13, r14, r15;
-};
-
-/* Map "hits", by tgid. */
-struct ebpfMonHits {
-    __u64 n[EBPFMON_HIT_KINDS];
-};
-
-/* Bucket of a latency: four to the octave. Bucket 0 holds all below 2^EBPFMON_OCTAVE0 ns. The logarithm
- * is by halving: BPF has no instruction for it, and clang 14 does not end on __builtin_clzll. */
-static inline __u32 ebpfMonBucket(__u64 ns)
-{
-    __u32 e = 0, b;
-    __u64 v = ns;
-
-    if (ns < (1ull << EBPFMON_OCTAVE0))
-        return 0;
-    if (v >> 32) { e += 32; v >>= 32; }
-    if (v >> 16) { e += 16; v >>= 16; }
-    if (v >> 8) { e += 8; v >>= 8; }
-    if (v >> 4) { e += 4; v >>= 4; }
-    if (v >> 2) { e += 2; v >>= 2; }
-    if (v >> 1) e += 1;
-    b = (e - EBPFMON_OCTAVE0) * 4 + ((ns >> (e - 2)) & 3) + 1;
-    return b < EBPFMON_BUCKETS ? b : EBPFMON_BUCKETS - 1;
-}
-
-#endif /* EBPFMON_EVENT_H */
+#endif

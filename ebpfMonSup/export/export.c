@@ -12,16 +12,16 @@
 #include <osiSock.h>
 
 #include "export/export.h"
-#include "export/otlp.h"
-#include "export/pack.h"
-#include "export/writer.h"
+#include "export/otlp/otlp.h"
+#include "export/putPack.h"
+#include "export/log/logThread.h"
 
 #define META_TOTAL 256  /* bytes: caPutLog's lines are to stay short */
 #define SERVER_PORT 7011
 #define COMMAND_JSON "ebpfMonJsonLog"
 #define COMMAND_CAPUT "ebpfMonCaPutLog"
 
-static ebpfMonWriterShare *const share = &ebpfMonWriter;
+static ebpfMonLogThreadShare *const share = &ebpfMonLogThread;
 static int active; /* puts are taken: atomic */
 
 void ebpfMonExportPut(const ebpfMonPut *put)
@@ -29,65 +29,65 @@ void ebpfMonExportPut(const ebpfMonPut *put)
     uint8_t packed[EBPFMON_PACK_MAX];
 
     if (epicsAtomicGetIntT(&active))
-        ebpfMonQueueAdd(share->queue, packed, ebpfMonPack(put, packed));
+        ebpfMonRecordQueueAdd(share->queue, packed, ebpfMonPutPack(put, packed));
     ebpfMonOtlpPut(put);
 }
 
-static long configure(const char *command, const ebpfMonSinkConf *conf)
+static long configure(const char *command, const ebpfMonPutLogConf *conf)
 {
     int found = -1, room = -1, logs = 0;
 
     epicsMutexMustLock(share->lock);
-    for (int i = EBPFMON_SINKS - 1; i >= 0; i--) {
+    for (int i = EBPFMON_PUT_LOGS - 1; i >= 0; i--) {
         if (!share->wanted[i].kind)
             room = i;
-        else if (ebpfMonSinkSame(&share->wanted[i], conf))
+        else if (ebpfMonPutLogIsSame(&share->wanted[i], conf))
             found = i;
         else if (share->wanted[i].kind == conf->kind && !strcmp(share->wanted[i].target, conf->target))
-            found = EBPFMON_SINKS + i;
+            found = EBPFMON_PUT_LOGS + i;
     }
     if (conf->mode == ebpfMonLogOff) {
-        if (found >= 0 && found < EBPFMON_SINKS)
+        if (found >= 0 && found < EBPFMON_PUT_LOGS)
             memset(&share->wanted[found], 0, sizeof(share->wanted[found]));
     } else {
-        if (found >= EBPFMON_SINKS || (found < 0 && room < 0)) {
+        if (found >= EBPFMON_PUT_LOGS || (found < 0 && room < 0)) {
             epicsMutexUnlock(share->lock);
-            if (found >= EBPFMON_SINKS)
+            if (found >= EBPFMON_PUT_LOGS)
                 errlogSevPrintf(errlogMajor, "%s: another log writes to %s in another format: switch that off first "
                                 "(mode off), or take another target\n", command, conf->target);
             else
                 errlogSevPrintf(errlogMajor, "%s: there are %d logs already: switch one off (mode off)\n", command,
-                                EBPFMON_SINKS);
+                                EBPFMON_PUT_LOGS);
             return -1;
         }
         share->wanted[found >= 0 ? found : room] = *conf;
         if (!share->ended) {
-            if (!share->queue && !(share->queue = ebpfMonQueueCreate(EBPFMON_QUEUE_SIZE))) {
+            if (!share->queue && !(share->queue = ebpfMonRecordQueueNew(EBPFMON_QUEUE_SIZE))) {
                 memset(share->wanted, 0, sizeof(share->wanted));
                 epicsMutexUnlock(share->lock);
                 errlogSevPrintf(errlogMajor, "%s: out of memory, nothing is logged\n", command);
                 return -1;
             }
-            ebpfMonQueueClear(share->queue);
+            ebpfMonRecordQueueClear(share->queue);
             epicsSignalInstallSigPipeIgnore(); /* a log may be a pipe */
             share->ended = epicsEventMustCreate(epicsEventEmpty);
             epicsThreadMustCreate("ebpfMonExport", epicsThreadPriorityLow,
-                                  epicsThreadGetStackSize(epicsThreadStackBig), ebpfMonWriterThread, NULL);
+                                  epicsThreadGetStackSize(epicsThreadStackBig), ebpfMonLogThreadRun, NULL);
         }
     }
-    for (int i = 0; i < EBPFMON_SINKS; i++)
-        logs += share->wanted[i].kind != ebpfMonSinkNone;
+    for (int i = 0; i < EBPFMON_PUT_LOGS; i++)
+        logs += share->wanted[i].kind != ebpfMonPutLogNone;
     epicsAtomicSetIntT(&active, logs > 0);
     share->generation++;
     if (share->ended)
-        ebpfMonQueueWake(share->queue);
+        ebpfMonRecordQueueWake(share->queue);
     epicsMutexUnlock(share->lock);
     return 0;
 }
 
 static long json(const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode)
 {
-    ebpfMonSinkConf c = {.kind = ebpfMonSinkFile, .format = ebpfMonFormatJson, .mode = mode};
+    ebpfMonPutLogConf c = {.kind = ebpfMonPutLogFile, .format = ebpfMonFormatJson, .mode = mode};
     struct stat st;
 
     if (strlen(file) >= sizeof(c.target) - 8) {
@@ -112,8 +112,8 @@ static long json(const char *file, double maxMB, double hours, int keep, ebpfMon
 
 static long caPutLog(const char *target, int asJson, ebpfMonLogMode mode, const char *prefix)
 {
-    ebpfMonSinkConf c = {
-        .kind = strchr(target, '/') ? ebpfMonSinkFile : strcmp(target, "PV") == 0 ? ebpfMonSinkPv : ebpfMonSinkServer,
+    ebpfMonPutLogConf c = {
+        .kind = strchr(target, '/') ? ebpfMonPutLogFile : strcmp(target, "PV") == 0 ? ebpfMonPutLogPv : ebpfMonPutLogServer,
         .format = asJson ? ebpfMonFormatCaPutJson : ebpfMonFormatCaPutText, .mode = mode,
         .limits = {.maxBytes = 100000000, .keep = 10},
     };
@@ -124,12 +124,12 @@ static long caPutLog(const char *target, int asJson, ebpfMonLogMode mode, const 
                         (int)sizeof(c.target) - 9, (int)sizeof(c.prefix) - 1);
         return -1;
     }
-    if (c.kind == ebpfMonSinkFile && stat(target, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (c.kind == ebpfMonPutLogFile && stat(target, &st) == 0 && S_ISDIR(st.st_mode)) {
         errlogSevPrintf(errlogMajor, COMMAND_CAPUT ": %s is a folder: give the name of a file\n", target);
         return -1;
     }
     /* here, not in the writer: asking for a name's address may take long */
-    if (c.kind == ebpfMonSinkServer && mode != ebpfMonLogOff && aToIPAddr(target, SERVER_PORT, &c.addr)) {
+    if (c.kind == ebpfMonPutLogServer && mode != ebpfMonLogOff && aToIPAddr(target, SERVER_PORT, &c.addr)) {
         errlogSevPrintf(errlogMajor, COMMAND_CAPUT ": no address is known for \"%s\": give HOST, HOST:PORT, a file "
                         "with a \"/\" in its name, or PV; one a command\n", target);
         return -1;
@@ -188,50 +188,50 @@ static long rotate(void)
     unsigned files = 0;
 
     epicsMutexMustLock(share->lock);
-    for (unsigned i = 0; i < EBPFMON_SINKS; i++)
-        files += share->wanted[i].kind == ebpfMonSinkFile;
+    for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++)
+        files += share->wanted[i].kind == ebpfMonPutLogFile;
     share->rotations++;
     epicsMutexUnlock(share->lock);
     if (!files) {
         errlogSevPrintf(errlogMajor, "ebpfMon: no log is a file: nothing to rotate\n");
         return -1;
     }
-    ebpfMonQueueWake(share->queue);
+    ebpfMonRecordQueueWake(share->queue);
     return 0;
 }
 
 static void resetLost(void)
 {
-    ebpfMonQueueState q = {0};
+    ebpfMonRecordQueueState q = {0};
 
     epicsMutexMustLock(share->lock);
     if (share->ended)
-        ebpfMonQueueLook(share->queue, &q);
+        ebpfMonRecordQueueGetState(share->queue, &q);
     share->lostBase = share->goneLost + q.dropped;
-    for (unsigned i = 0; i < EBPFMON_SINKS; i++)
+    for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++)
         share->lostBase += share->counts[i].lost;
     epicsMutexUnlock(share->lock);
     if (share->ended)
-        ebpfMonQueueWake(share->queue);
+        ebpfMonRecordQueueWake(share->queue);
     ebpfMonOtlpResetLost();
 }
 
 static void report(int level)
 {
     static const char *const formats[] = {"JSON", "caPutLog text", "caPutLog JSON"};
-    ebpfMonSinkConf conf[EBPFMON_SINKS];
-    ebpfMonSinkCounts count[EBPFMON_SINKS];
-    ebpfMonQueueState q = {0};
+    ebpfMonPutLogConf conf[EBPFMON_PUT_LOGS];
+    ebpfMonPutLogCounts count[EBPFMON_PUT_LOGS];
+    ebpfMonRecordQueueState q = {0};
     unsigned logs = 0;
 
     epicsMutexMustLock(share->lock);
     memcpy(conf, share->wanted, sizeof(conf));
     memcpy(count, share->counts, sizeof(count));
     if (share->ended)
-        ebpfMonQueueLook(share->queue, &q);
+        ebpfMonRecordQueueGetState(share->queue, &q);
     epicsMutexUnlock(share->lock);
-    for (unsigned i = 0; i < EBPFMON_SINKS; i++)
-        logs += conf[i].kind != ebpfMonSinkNone;
+    for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++)
+        logs += conf[i].kind != ebpfMonPutLogNone;
     if (!logs) {
         printf("  logs: none\n");
         ebpfMonOtlpReport(level);
@@ -239,8 +239,8 @@ static void report(int level)
     }
     printf("  logs: %u, %" PRIu64 " puts queued since the start, %" PRIu64 " lost with the queue full; queue at "
            "%.1f %%\n", logs, q.taken, q.dropped, 100.0 * (double)q.used / EBPFMON_QUEUE_SIZE);
-    for (unsigned i = 0; i < EBPFMON_SINKS; i++) {
-        const ebpfMonSinkCounts *c = &count[i];
+    for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++) {
+        const ebpfMonPutLogCounts *c = &count[i];
 
         if (!conf[i].kind)
             continue;
@@ -287,10 +287,10 @@ static void stopLogs(double seconds)
     if (!done)
         return;
     epicsMutexMustLock(share->lock);
-    share->stopBy = ebpfMonWriterNow() + seconds;
+    share->stopBy = ebpfMonLogThreadNow() + seconds;
     share->stopping = 1;
     epicsMutexUnlock(share->lock);
-    ebpfMonQueueWake(share->queue);
+    ebpfMonRecordQueueWake(share->queue);
     /* half a second to close what was not to be waited for */
     if (epicsEventWaitWithTimeout(done, seconds + 0.5) != epicsEventOK) {
         errlogSevPrintf(errlogMajor, "ebpfMon: a log does not take its lines (does a disk hang?): what is queued is "

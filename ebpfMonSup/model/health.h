@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether the IOCs are healthy: what is published of it (a part of the board), and how it follows from what is seen
+ * Whether the IOCs are healthy: what is published of it (a part of the published), and how it follows from what is seen
  * each second. Nothing here reads an IOC.
  */
 #ifndef EBPFMON_HEALTH_H
@@ -46,7 +46,7 @@ typedef struct {
     double   worst;     /* since the IOC is watched */
     uint64_t late;      /* periods of more than 1.5 of the nominal one */
     double   busy;      /* percent of the period */
-    char     eater[EBPFMON_HEALTH_NAME]; /* the record whose chain takes the most of it */
+    char     topRoot[EBPFMON_HEALTH_NAME]; /* the record whose chain takes the most of it */
 } ebpfMonScanRow;
 
 typedef struct {

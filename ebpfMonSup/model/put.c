@@ -6,40 +6,8 @@
 #include <errlog.h>
 #include <epicsTime.h>
 
+#include "common/text.h"
 #include "model/put.h"
-
-#define ELLIPSIS "..."
-
-/* Values, user and host names come from other people's programs: a line feed or an escape sequence in one
- * of them must not forge a second line of the log, nor reach a terminal. */
-static void printable(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = ' ';
-}
-
-int ebpfMonTextCopy(char *dst, size_t size, const char *src)
-{
-    size_t len, dots;
-
-    if (!size)
-        return *src != 0;
-    len = strlen(src);
-    if (len < size) {
-        memcpy(dst, src, len + 1);
-        return 0;
-    }
-    dots = size > sizeof(ELLIPSIS) - 1 ? sizeof(ELLIPSIS) - 1 : size - 1;
-    len = size - 1 - dots;
-    /* 10xxxxxx continues a UTF-8 sequence: step back to where the sequence starts (RFC 3629). */
-    while (len && ((unsigned char)src[len] & 0xc0) == 0x80)
-        len--;
-    memcpy(dst, src, len);
-    memcpy(dst + len, ELLIPSIS, dots);
-    dst[len + dots] = 0;
-    return 1;
-}
 
 const char *ebpfMonThroughName(ebpfMonThrough through)
 {
@@ -94,7 +62,7 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
              put->after[0] ? " (became " : "", put->after, put->after[0] ? ")" : "",
              put->who[0] ? " by " : "", put->who,
              put->origin[0] ? " (" : "", put->origin, put->origin[0] ? ")" : "", result);
-    printable(line);
+    ebpfMonTextRemoveControls(line);
     ebpfMonTextCopy(buf, size, line);
     return strlen(buf);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <epicsTime.h>
+#include "common/text.h"
 
 #define EBPFMON_NAME_SIZE 61   /* PVNAME_STRINGSZ: 60 characters */
 #define EBPFMON_TEXT_SIZE 512  /* a value as text; what is cut ends in "..." */
@@ -95,8 +96,5 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size);
 
 /* "ok", "failed", "denied", "unknown", "sent", "lost" */
 const char *ebpfMonPutResultName(ebpfMonPutResult result);
-
-/* Copies "src", what does not fit ends in "...". Nonzero when it was cut. */
-int ebpfMonTextCopy(char *dst, size_t size, const char *src);
 
 #endif

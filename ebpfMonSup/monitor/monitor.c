@@ -15,18 +15,17 @@
 #include <errlog.h>
 
 #include "export/export.h"
-#include "model/board.h"
+#include "model/published.h"
 #include "model/control.h"
-#include "monitor/asked.h"
-#include "monitor/events.h"
-#include "monitor/install.h"
-#include "monitor/owners.h"
-#include "monitor/publish.h"
-#include "monitor/report.h"
-#include "monitor/target.h"
-#include "monitor/targets.h"
-#include "monitor/traceShell.h"
-#include "monitor/wires.h"
+#include "watch/requests.h"
+#include "monitor/monitor.h"
+#include "watch/recordTable.h"
+#include "watch/connectionOwners.h"
+#include "publish/publisher.h"
+#include "publish/report.h"
+#include "watch/target.h"
+#include "watch/follower.h"
+#include "publish/tracePrinter.h"
 #include "probe/loader.h"
 
 #define RECORDS_MIN 1000u
@@ -36,7 +35,7 @@
  * server's thread, which others wait for. */
 #define FILTER_WAIT 0.05 /* s */
 
-static ebpfMonSettings settings = { .maxRecords = 200000, .maxRoots = 8192, .ringKiB = 8192, .wireKiB = 8192 };
+static ebpfMonMonitor monitor = { .settings = { .maxRecords = 200000, .maxRoots = 8192, .ringKiB = 8192, .wireKiB = 8192 } };
 static epicsMutexId lock;    /* guards what follows */
 static int starting, failed; /* a start is under way; the last one failed */
 static volatile int running; /* the kernel half is loaded and the threads are there */
@@ -51,10 +50,10 @@ static long configure(const ebpfMonSettings *s)
         errlogSevPrintf(errlogMajor, "ebpfMonConfigure: already started; call it before iocInit\n");
         return -1;
     }
-    if (want.maxRecords == 0) want.maxRecords = settings.maxRecords;
-    if (want.maxRoots == 0) want.maxRoots = settings.maxRoots;
-    if (want.ringKiB == 0) want.ringKiB = settings.ringKiB;
-    if (want.wireKiB == 0) want.wireKiB = settings.wireKiB;
+    if (want.maxRecords == 0) want.maxRecords = monitor.settings.maxRecords;
+    if (want.maxRoots == 0) want.maxRoots = monitor.settings.maxRoots;
+    if (want.ringKiB == 0) want.ringKiB = monitor.settings.ringKiB;
+    if (want.wireKiB == 0) want.wireKiB = monitor.settings.wireKiB;
     if (want.maxRecords < RECORDS_MIN || want.maxRecords > RECORDS_MAX || want.maxRoots < 16 ||
         want.maxRoots > want.maxRecords || want.ringKiB < 64 || want.ringKiB > 1u << 20 ||
         (want.ringKiB & (want.ringKiB - 1)) || want.wireKiB < -1 || want.wireKiB > 1 << 20) {
@@ -62,53 +61,57 @@ static long configure(const ebpfMonSettings *s)
                         "ringKiB a power of two from 64 to 1048576, wireKiB -1 to 1048576\n", RECORDS_MIN, RECORDS_MAX);
         return -1;
     }
-    settings = want;
+    monitor.settings = want;
     return 0;
 }
 
+/* The kernel's tables stay mapped, and its programs loaded, while a thread of ours may still use them. */
 static void stop(void *arg)
 {
+    int left = 0;
+
     (void)arg;
     if (!running)
         return;
     running = 0;
-    ebpfMonPublishStop();
-    ebpfMonEventsStop();
-    ebpfMonWiresStop();
+    left |= ebpfMonPublisherStop();
+    left |= ebpfMonEventThreadStop(monitor.eventThread);
+    left |= ebpfMonPacketThreadStop(monitor.packetThread);
     ebpfMonExportStop(3.0);
-    ebpfMonTargetsStop();
-    ebpfMonUnload();
+    left |= ebpfMonFollowerStop();
+    if (!left)
+        ebpfMonKernelUnload();
 }
 
 /* The kernel half and the threads. 0, or -1 with the state Failed. */
 static int begin(const ebpfMonFilter *first)
 {
     ebpfMonLoadSizes sizes = {
-        .maxRecords = settings.maxRecords, .maxClosure = settings.maxRecords * CLOSURE_FACTOR,
-        .maxRoots = settings.maxRoots, .ringBytes = settings.ringKiB * 1024,
+        .maxRecords = monitor.settings.maxRecords, .maxClosure = monitor.settings.maxRecords * CLOSURE_FACTOR,
+        .maxRoots = monitor.settings.maxRoots, .ringBytes = monitor.settings.ringKiB * 1024,
     };
     char why[256];
 
-    ebpfMonPublishState(ebpfMonStarting, "loading the eBPF programs");
-    if (ebpfMonLoad(&sizes, why, sizeof(why))) {
-        ebpfMonPublishState(ebpfMonFailed, why);
+    ebpfMonPublisherSetState(ebpfMonStarting, "loading the eBPF programs");
+    if (ebpfMonKernelLoad(&sizes, why, sizeof(why))) {
+        ebpfMonPublisherSetState(ebpfMonFailed, why);
         return -1;
     }
-    if (ebpfMonInstallInit(sizes.maxRecords, sizes.maxClosure)) {
-        ebpfMonPublishState(ebpfMonFailed,
+    if (ebpfMonRecordTableInit(sizes.maxRecords, sizes.maxClosure)) {
+        ebpfMonPublisherSetState(ebpfMonFailed,
                             "out of memory: ask for less by ebpfMonConfigure, then call ebpfMonStart");
-        ebpfMonUnload();
+        ebpfMonKernelUnload();
         return -1;
     }
     ebpfMonCalibrate(&ebpfMonCost);
-    ebpfMonOwnersRead(0, ebpfMonReportNetns());
-    ebpfMonPublishInit();
+    ebpfMonConnectionOwnersRead(0, ebpfMonReportNetns());
     ebpfMonExportStart();
-    ebpfMonTargetsStart(settings.watchSelf, first);
-    ebpfMonEventsStart();
-    if (settings.wireKiB > 0)
-        ebpfMonWiresStart((unsigned)settings.wireKiB * 1024);
-    ebpfMonPublishStart();
+    ebpfMonFollowerStart(monitor.settings.watchSelf, first);
+    monitor.targets = ebpfMonTheTargets;
+    monitor.eventThread = ebpfMonEventThreadStart(monitor.targets);
+    if (monitor.settings.wireKiB > 0)
+        monitor.packetThread = ebpfMonPacketThreadStart(monitor.targets, (unsigned)monitor.settings.wireKiB * 1024);
+    ebpfMonPublisherStart();
     epicsAtExit(stop, NULL);
     return 0;
 }
@@ -131,7 +134,7 @@ static long start(void)
     ok = begin(&first) == 0;
     epicsMutexMustLock(lock);
     if (ok && memcmp(&first, &early, sizeof(first)) != 0) /* set meanwhile */
-        ebpfMonAskedFilter(&early);
+        ebpfMonRequestsSetFilter(&early);
     starting = 0;
     failed = !ok;
     running = ok;
@@ -143,14 +146,14 @@ static unsigned matching(const char *pattern)
 {
     unsigned n = 0;
 
-    ebpfMonTargetsLock();
-    for (ebpfMonTarget *t = ebpfMonTargetsFirst(); t; t = t->next) {
+    ebpfMonTargetsLock(ebpfMonTheTargets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(ebpfMonTheTargets); t; t = t->next) {
         if (t->gone || !t->cat)
             continue;
         for (uint32_t i = 0; i < t->cat->count; i++)
             n += (unsigned)epicsStrGlobMatch(ebpfMonCatalogueName(t->cat, i), pattern);
     }
-    ebpfMonTargetsUnlock();
+    ebpfMonTargetsUnlock(ebpfMonTheTargets);
     return n;
 }
 
@@ -168,7 +171,7 @@ static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsi
     epicsMutexMustLock(lock);
     asked = running;
     if (asked) {
-        number = ebpfMonAskedFilter(&f);
+        number = ebpfMonRequestsSetFilter(&f);
         generation++;
     } else {
         early = f;
@@ -179,7 +182,7 @@ static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsi
         *records = matching(f.record);
     if (!asked)
         what = "accepted, in force as soon as ebpfMon runs";
-    else if (ebpfMonAskedWait(number, FILTER_WAIT))
+    else if (ebpfMonRequestsWait(number, FILTER_WAIT))
         what = "accepted, being applied";
     else
         what = "in force";
@@ -192,7 +195,7 @@ static void getFilter(ebpfMonFilter *filter)
 {
     epicsMutexMustLock(lock);
     if (running)
-        ebpfMonAskedFilterGet(filter);
+        ebpfMonRequestsGetFilter(filter);
     else
         *filter = early;
     epicsMutexUnlock(lock);
@@ -224,24 +227,24 @@ static long rule(const char *command, const char *given, int (*ask)(const char *
         return 0;
     errlogSevPrintf(errlogMajor, "%s: there are %d rules already. ebpfMonReport 1 lists them; cancel one by "
                     "ebpfMonLevel PATTERN filter or ebpfMonReference PATTERN 0, or take one pattern for "
-                    "several IOCs\n", command, EBPFMON_RULES_MAX);
+                    "several IOCs\n", command, EBPFMON_LEVEL_RULES_MAX);
     return -1;
 }
 
 static long setLevel(const char *pattern, int level)
 {
-    return rule("ebpfMonLevel", pattern, ebpfMonAskedLevel, level);
+    return rule("ebpfMonLevel", pattern, ebpfMonRequestsSetLevel, level);
 }
 
 static long setReference(const char *pattern, int on)
 {
-    return rule("ebpfMonReference", pattern, ebpfMonAskedReference, on);
+    return rule("ebpfMonReference", pattern, ebpfMonRequestsSetReference, on);
 }
 
 static void resetLost(void)
 {
     if (running)
-        ebpfMonPublishResetLost();
+        ebpfMonPublisherResetLost();
 }
 
 static long listIocs(void)
@@ -261,14 +264,14 @@ static long listChains(const char *root)
 
 static long trace(const char *record, unsigned count)
 {
-    return needRunning("ebpfMonTrace") ? -1 : ebpfMonTraceStart(record, count);
+    return needRunning("ebpfMonTrace") ? -1 : ebpfMonTracePrinterStart(record, count);
 }
 
 static void report(int level)
 {
     printf("ebpfMon: %s\n", running ? "runs" : failed ? "failed to start" : "not started");
-    printf("  records at most %u, chain roots %u, event ring %u KiB%s\n", settings.maxRecords, settings.maxRoots,
-           settings.ringKiB, settings.watchSelf ? ", watches itself" : "");
+    printf("  records at most %u, chain roots %u, event ring %u KiB%s\n", monitor.settings.maxRecords, monitor.settings.maxRoots,
+           monitor.settings.ringKiB, monitor.settings.watchSelf ? ", watches itself" : "");
     if (running)
         ebpfMonReport(level);
 }

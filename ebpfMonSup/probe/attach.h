@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "probe/loader.h"
-#include "target/image.h"
+#include "ioc/image.h"
 
 struct bpf_link;
 

@@ -197,7 +197,7 @@ static void leaveOut(void)
         bpf_program__set_autoload(skel->progs.ebpfmon_recv, false);
 }
 
-int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
+int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
 {
     static const char fromWhom[] = "who a server reads from (CA clients are known all the same)";
     struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY }, files;
@@ -230,7 +230,7 @@ int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
     err = ebpfMonBpf__load(skel);
     if (err) {
         explain(-err, why, size);
-        ebpfMonUnload();
+        ebpfMonKernelUnload();
         return -1;
     }
     tables.size = *sizes;
@@ -241,7 +241,7 @@ int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
     if (!tables.conf || !tables.state || !tables.closure || !ringBuf) {
         snprintf(why, size, "the eBPF tables cannot be mapped: %s. Less memory is asked for by ebpfMonConfigure",
                  strerror(errno));
-        ebpfMonUnload();
+        ebpfMonKernelUnload();
         return -1;
     }
     tables.bytes += sizes->ringBytes + otherTables();
@@ -258,7 +258,7 @@ int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
     return 0;
 }
 
-void ebpfMonSchedWatch(int on)
+void ebpfMonKernelWatchScheduler(int on)
 {
     static int refused; /* said once */
 
@@ -281,7 +281,7 @@ static void unmapTable(volatile void *p, size_t count, size_t each)
         munmap((void *)p, (count * each + page - 1) / page * page);
 }
 
-void ebpfMonUnload(void)
+void ebpfMonKernelUnload(void)
 {
     if (ringBuf)
         ring_buffer__free(ringBuf);
@@ -294,12 +294,12 @@ void ebpfMonUnload(void)
     skel = NULL;
 }
 
-const ebpfMonTables *ebpfMonLoaded(void)
+const ebpfMonTables *ebpfMonKernelTables(void)
 {
     return skel ? &tables : NULL;
 }
 
-int ebpfMonTargetSet(uint32_t tgid, const struct ebpfMonTargetConf *conf)
+int ebpfMonKernelSetTarget(uint32_t tgid, const struct ebpfMonTargetConf *conf)
 {
     int fd = bpf_map__fd(skel->maps.hits), cpus = libbpf_num_possible_cpus();
     struct ebpfMonHits *zero = calloc((size_t)cpus, sizeof(*zero));
@@ -313,7 +313,7 @@ int ebpfMonTargetSet(uint32_t tgid, const struct ebpfMonTargetConf *conf)
     return bpf_map_update_elem(bpf_map__fd(skel->maps.targets), &tgid, conf, BPF_ANY);
 }
 
-void ebpfMonTargetDel(uint32_t tgid)
+void ebpfMonKernelRemoveTarget(uint32_t tgid)
 {
     bpf_map_delete_elem(bpf_map__fd(skel->maps.targets), &tgid);
     bpf_map_delete_elem(bpf_map__fd(skel->maps.hits), &tgid);
@@ -322,7 +322,7 @@ void ebpfMonTargetDel(uint32_t tgid)
 
 #define BATCH 1024
 
-int ebpfMonRecIndexSet(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first)
+int ebpfMonKernelSetRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first)
 {
     LIBBPF_OPTS(bpf_map_batch_opts, opts, .elem_flags = BPF_ANY);
     struct ebpfMonRecKey key[BATCH];
@@ -343,7 +343,7 @@ int ebpfMonRecIndexSet(uint32_t tgid, const uint64_t *precord, uint32_t count, u
     return 0;
 }
 
-void ebpfMonRecIndexDel(uint32_t tgid, const uint64_t *precord, uint32_t count)
+void ebpfMonKernelRemoveRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct ebpfMonRecKey key = { .tgid = tgid, .precord = precord[i] };
@@ -357,26 +357,26 @@ struct fldKey {
     uint64_t pfldDes, tgid;
 };
 
-int ebpfMonArraySet(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf)
+int ebpfMonKernelSetArray(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf)
 {
     struct fldKey key = { pfldDes, tgid };
 
     return bpf_map_update_elem(bpf_map__fd(skel->maps.arrays), &key, conf, BPF_ANY);
 }
 
-void ebpfMonArrayDel(uint32_t tgid, uint64_t pfldDes)
+void ebpfMonKernelRemoveArray(uint32_t tgid, uint64_t pfldDes)
 {
     struct fldKey key = { pfldDes, tgid };
 
     bpf_map_delete_elem(bpf_map__fd(skel->maps.arrays), &key);
 }
 
-int ebpfMonOwnerGet(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner)
+int ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner)
 {
     return bpf_map_lookup_elem(bpf_map__fd(skel->maps.owners), peer, owner);
 }
 
-int ebpfMonOwnerSet(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
+int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
 {
     return bpf_map_update_elem(bpf_map__fd(skel->maps.owners), peer, owner, BPF_ANY);
 }
@@ -395,20 +395,20 @@ static void purgeEach(void *arg, uint32_t slot, const struct ebpfMonRootStat *st
         p->slot[p->n++] = slot;
 }
 
-void ebpfMonRootsDel(uint32_t first, uint32_t count)
+void ebpfMonKernelRemoveRoots(uint32_t first, uint32_t count)
 {
     struct purge p = { .first = first, .count = count };
 
     p.slot = malloc(tables.size.maxRoots * sizeof(*p.slot));
     if (!p.slot)
         return;
-    ebpfMonRootsEach(purgeEach, &p);
+    ebpfMonKernelEachRoot(purgeEach, &p);
     for (uint32_t i = 0; i < p.n; i++)
         bpf_map_delete_elem(bpf_map__fd(skel->maps.roots), &p.slot[i]);
     free(p.slot);
 }
 
-void ebpfMonThreadsDel(pid_t pid)
+void ebpfMonKernelRemoveThreads(pid_t pid)
 {
     char path[64];
     struct dirent *e;
@@ -428,7 +428,7 @@ void ebpfMonThreadsDel(pid_t pid)
 
 #define THREADS 512 /* at a time; more than a bucket of the table can hold */
 
-void ebpfMonThreadsEach(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg)
+void ebpfMonKernelEachThread(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg)
 {
     uint32_t tid[THREADS], at, rounds = bpf_map__max_entries(skel->maps.threads) / THREADS + 64;
     size_t size = bpf_map__value_size(skel->maps.threads);
@@ -451,19 +451,19 @@ void ebpfMonThreadsEach(void (*each)(void *arg, uint32_t tid, const struct ebpfM
     free(value);
 }
 
-uint64_t ebpfMonReleasedGet(uint32_t tgid, uint64_t lockSet)
+uint64_t ebpfMonKernelGetReleased(uint32_t tgid, uint64_t lockSet)
 {
     uint64_t key[2] = { lockSet, tgid }, at = 0; /* struct lockKey of maps.bpf.h */
 
     return bpf_map_lookup_elem(bpf_map__fd(skel->maps.released), key, &at) ? 0 : at;
 }
 
-int ebpfMonQueuesGet(uint32_t tgid, struct ebpfMonQueues *queues)
+int ebpfMonKernelGetQueues(uint32_t tgid, struct ebpfMonQueues *queues)
 {
     return bpf_map_lookup_elem(bpf_map__fd(skel->maps.queues), &tgid, queues);
 }
 
-int ebpfMonRegsGet(uint32_t tid, struct ebpfMonTaskRegs *regs)
+int ebpfMonKernelGetRegs(uint32_t tid, struct ebpfMonTaskRegs *regs)
 {
     uint32_t zero = 0;
     ssize_t n;
@@ -481,7 +481,7 @@ int ebpfMonRegsGet(uint32_t tid, struct ebpfMonTaskRegs *regs)
     return n == sizeof(*regs) ? 0 : -1;
 }
 
-void ebpfMonHitsGet(uint32_t tgid, struct ebpfMonHits *sum)
+void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *sum)
 {
     int cpus = libbpf_num_possible_cpus();
     struct ebpfMonHits *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
@@ -494,7 +494,7 @@ void ebpfMonHitsGet(uint32_t tgid, struct ebpfMonHits *sum)
     free(each);
 }
 
-void ebpfMonLostGet(uint64_t lost[EBPFMON_LOST_KERNEL])
+void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL])
 {
     for (uint32_t i = 0; i < EBPFMON_LOST_KERNEL; i++) {
         lost[i] = 0;
@@ -503,7 +503,7 @@ void ebpfMonLostGet(uint64_t lost[EBPFMON_LOST_KERNEL])
     }
 }
 
-void ebpfMonRootsEach(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg)
+void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg)
 {
     int fd = bpf_map__fd(skel->maps.roots);
     struct ebpfMonRootStat stat;
@@ -518,7 +518,7 @@ void ebpfMonRootsEach(void (*each)(void *arg, uint32_t slot, const struct ebpfMo
     }
 }
 
-int ebpfMonPoll(int ms, ebpfMonEventFn event, void *arg)
+int ebpfMonKernelReadEvents(int ms, ebpfMonEventFn event, void *arg)
 {
     int n;
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "ebpfMonEvent.h"
+#include "ebpfMonTable.h"
 
 /* The programs that are attached to functions of a target. */
 typedef enum {
@@ -49,50 +49,50 @@ typedef struct {
 
 /* Loads and attaches what belongs to the host (exec, exit, connections). 0, or -1 with what is wrong and
  * what to do in "why". */
-int ebpfMonLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size);
-void ebpfMonUnload(void); /* everything goes; nothing was pinned */
+int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size);
+void ebpfMonKernelUnload(void); /* everything goes; nothing was pinned */
 
-const ebpfMonTables *ebpfMonLoaded(void); /* NULL: not loaded */
+const ebpfMonTables *ebpfMonKernelTables(void); /* NULL: not loaded */
 int ebpfMonProgFd(ebpfMonProg prog);
 struct bpf_program *ebpfMonProgram(ebpfMonProg prog);
 
 /* Whether it is watched when threads sleep and wait for a CPU (level trace). Target thread. */
-void ebpfMonSchedWatch(int on);
+void ebpfMonKernelWatchScheduler(int on);
 
 /* Tables by key. 0 or -1 (errno). */
-int ebpfMonTargetSet(uint32_t tgid, const struct ebpfMonTargetConf *conf);
-void ebpfMonTargetDel(uint32_t tgid);
+int ebpfMonKernelSetTarget(uint32_t tgid, const struct ebpfMonTargetConf *conf);
+void ebpfMonKernelRemoveTarget(uint32_t tgid);
 /* Records by address: precord[i] has slot first+i. */
-int ebpfMonRecIndexSet(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first);
-void ebpfMonRecIndexDel(uint32_t tgid, const uint64_t *precord, uint32_t count);
-int ebpfMonArraySet(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf);
-void ebpfMonArrayDel(uint32_t tgid, uint64_t pfldDes);
-int ebpfMonOwnerGet(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner);
-int ebpfMonOwnerSet(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner);
-void ebpfMonRootsDel(uint32_t first, uint32_t count); /* histograms of these slots */
-void ebpfMonThreadsDel(pid_t pid);                    /* what is known of a process' threads */
+int ebpfMonKernelSetRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first);
+void ebpfMonKernelRemoveRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count);
+int ebpfMonKernelSetArray(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf);
+void ebpfMonKernelRemoveArray(uint32_t tgid, uint64_t pfldDes);
+int ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner);
+int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner);
+void ebpfMonKernelRemoveRoots(uint32_t first, uint32_t count); /* histograms of these slots */
+void ebpfMonKernelRemoveThreads(pid_t pid);                    /* what is known of a process' threads */
 
 /* Hits of one target, summed over the CPUs. */
-void ebpfMonHitsGet(uint32_t tgid, struct ebpfMonHits *hits);
-void ebpfMonLostGet(uint64_t lost[EBPFMON_LOST_KERNEL]);
+void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *hits);
+void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL]);
 
 /* Calls "each" for every root that has a chain. */
-void ebpfMonRootsEach(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
+void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
 
 /* Calls "each" for every thread of a target that was seen; perhaps twice for one. */
-void ebpfMonThreadsEach(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg);
+void ebpfMonKernelEachThread(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg);
 /* When a lock set was last released, 0: not seen. */
-uint64_t ebpfMonReleasedGet(uint32_t tgid, uint64_t lockSet);
+uint64_t ebpfMonKernelGetReleased(uint32_t tgid, uint64_t lockSet);
 
 /* What waited in the queues of a target. 0, or -1: none. */
-int ebpfMonQueuesGet(uint32_t tgid, struct ebpfMonQueues *queues);
+int ebpfMonKernelGetQueues(uint32_t tgid, struct ebpfMonQueues *queues);
 
 /* The registers of a thread as it entered the kernel last; it is not stopped for it. 0, or -1: gone, or not on this
  * kernel. One thread at a time. */
-int ebpfMonRegsGet(uint32_t tid, struct ebpfMonTaskRegs *regs);
+int ebpfMonKernelGetRegs(uint32_t tid, struct ebpfMonTaskRegs *regs);
 
 /* The ring. Waits at most "ms" for events, hands every one to "event", returns their number or -1. */
 typedef void (*ebpfMonEventFn)(void *arg, const struct ebpfMonHead *head, size_t size);
-int ebpfMonPoll(int ms, ebpfMonEventFn event, void *arg);
+int ebpfMonKernelReadEvents(int ms, ebpfMonEventFn event, void *arg);
 
 #endif

@@ -7,42 +7,42 @@
 #include <errlog.h>
 
 #include "ebpfMon.h"
-#include "model/board.h"
+#include "model/published.h"
 #include "model/control.h"
-#include "model/rulesFile.h"
+#include "rules/rulesFile.h"
 #include "record/filterSub.h"
 
 void ebpfMonHostGet(ebpfMonHostStatus *status)
 {
-    const ebpfMonBoard *board = ebpfMonBoardLock();
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
 
     memset(status, 0, sizeof(*status));
-    status->state = (int)board->state;
-    ebpfMonTextCopy(status->message, sizeof(status->message), board->stateMsg);
-    status->iocs = board->iocCount;
-    status->puts = board->putCount;
-    status->denied = board->putDenied;
-    status->processings = board->procCount;
-    status->lost = board->lostCount;
-    status->cost = board->cost;
-    ebpfMonBoardUnlock();
+    status->state = (int)published->state;
+    ebpfMonTextCopy(status->message, sizeof(status->message), published->stateMsg);
+    status->iocs = published->iocCount;
+    status->puts = published->putCount;
+    status->denied = published->putDenied;
+    status->processings = published->procCount;
+    status->lost = published->lostCount;
+    status->cost = published->cost;
+    ebpfMonPublishedUnlock();
 }
 
 int ebpfMonRecordWatch(const char *record)
 {
-    return ebpfMonBoardWatch(record) < 0 ? -1 : 0;
+    return ebpfMonPublishedAddWatch(record) < 0 ? -1 : 0;
 }
 
 int ebpfMonRecordGet(const char *record, ebpfMonRecordStatus *status)
 {
-    const ebpfMonBoard *board = ebpfMonBoardLock();
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
     const ebpfMonWatchRow *row = NULL;
     unsigned i;
 
     memset(status, 0, sizeof(*status));
-    for (i = 0; i < board->watchCount && !row; i++)
-        if (strcmp(board->watch[i].record, record) == 0)
-            row = &board->watch[i];
+    for (i = 0; i < published->watchCount && !row; i++)
+        if (strcmp(published->watch[i].record, record) == 0)
+            row = &published->watch[i];
     if (row) {
         status->found = row->found;
         status->atLeast = row->atLeast;
@@ -56,19 +56,19 @@ int ebpfMonRecordGet(const char *record, ebpfMonRecordStatus *status)
         status->putTime = row->putTime;
         ebpfMonTextCopy(status->putLine, sizeof(status->putLine), row->putLast);
     }
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     return row ? 0 : -1;
 }
 
 int ebpfMonPutGet(unsigned n, char *line, size_t size)
 {
-    const ebpfMonBoard *board = ebpfMonBoardLock();
-    const ebpfMonPut *put = ebpfMonBoardPut(board, n);
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    const ebpfMonPut *put = ebpfMonPublishedGetPut(published, n);
     ebpfMonPut copy;
 
     if (put)
         copy = *put;
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     if (!put)
         return -1;
     ebpfMonPutLine(&copy, line, size);
@@ -114,22 +114,22 @@ int ebpfMonRulesLoad(const char *file, char *text, size_t size)
 
 int ebpfMonBadGet(unsigned n, char *line, size_t size)
 {
-    const ebpfMonBoard *board = ebpfMonBoardLock();
-    const ebpfMonPut *put = ebpfMonBoardBadPut(board, n);
-    uint64_t number = board->badCount - n;
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    const ebpfMonPut *put = ebpfMonPublishedGetBad(published, n);
+    uint64_t number = published->badCount - n;
     ebpfMonPut copy;
 
     if (put)
         copy = *put;
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     if (!put)
         return -1;
     ebpfMonPutLine(&copy, line, size);
-    ebpfMonBoardBadShown(ebpfMonShownByCode, number);
+    ebpfMonPublishedSetBadShown(ebpfMonShownByCode, number);
     return 0;
 }
 
 unsigned ebpfMonBadAck(void)
 {
-    return ebpfMonBoardBadAck(ebpfMonShownByCode);
+    return ebpfMonPublishedAckBad(ebpfMonShownByCode);
 }

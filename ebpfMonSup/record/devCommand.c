@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an operator sets besides the filter, DTYP "ebpfMon": bo "@LOST_RESET", "@LOG_ROTATE", "@PUT_BAD_ACK",
- * "@RULES_LOAD", lso "@CHAIN_SEL". */
+ * "@RULES_LOAD", lso "@CHAIN_HIST_ROOT". */
 /* Type-safe support tables, as Base offers them: to be asked for before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
@@ -16,10 +16,10 @@
 #include <lsoRecord.h>
 #include <recGbl.h>
 
-#include "model/board.h"
+#include "model/published.h"
 #include "model/control.h"
 #include "model/logControl.h"
-#include "model/rulesFile.h"
+#include "rules/rulesFile.h"
 
 #define DONE_NO_CONVERT 2 /* bo: do not set VAL from RVAL */
 
@@ -52,7 +52,7 @@ static void rotateLogs(boRecord *prec)
 static void acknowledge(boRecord *prec)
 {
     (void)prec;
-    ebpfMonBoardBadAck(ebpfMonShownByPvs);
+    ebpfMonPublishedAckBad(ebpfMonShownByPvs);
 }
 
 static void loadRules(boRecord *prec)
@@ -92,7 +92,7 @@ static long writeBo(boRecord *prec)
 
 static long initLso(dbCommon *prec)
 {
-    return isCommand(prec, "CHAIN_SEL") ? 0 : unknown(prec, "\"@CHAIN_SEL\"");
+    return isCommand(prec, "CHAIN_HIST_ROOT") ? 0 : unknown(prec, "\"@CHAIN_HIST_ROOT\"");
 }
 
 static long writeLso(lsoRecord *prec)
@@ -102,7 +102,7 @@ static long writeLso(lsoRecord *prec)
                          EBPFMON_NAME_SIZE - 1);
         return -1;
     }
-    ebpfMonBoardHistSelect(prec->val);
+    ebpfMonPublishedSelectHist(prec->val);
     return 0;
 }
 

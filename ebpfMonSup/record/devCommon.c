@@ -48,7 +48,7 @@ long ebpfMonDevInit(dbCommon *prec, int text)
         return refuse(prec, inp, text ? "is a number: use ai, int64in, longin or a waveform of numbers"
                                       : "is text: use lsi, stringin or a waveform of STRING or CHAR");
     if (parts == 2) {
-        row = ebpfMonBoardWatch(record);
+        row = ebpfMonPublishedAddWatch(record);
         if (row < 0)
             return refuse(prec, inp, "cannot be watched: the name is longer than 60 characters, or there "
                           "are 1024 watched records already");
@@ -79,27 +79,27 @@ static void setTime(dbCommon *prec, epicsTimeStamp when)
     prec->time = when;
 }
 
-const ebpfMonBoard *ebpfMonDevBegin(dbCommon *prec)
+const ebpfMonPublished *ebpfMonDevBegin(dbCommon *prec)
 {
     ebpfMonDev *dev = prec->dpvt;
-    const ebpfMonBoard *board;
+    const ebpfMonPublished *published;
     const void *row;
 
     if (!dev) {
         recGblSetSevr(prec, READ_ALARM, INVALID_ALARM);
         return NULL;
     }
-    board = ebpfMonBoardLock();
-    row = dev->pv->row(board, dev->row);
-    if (!dev->pv->always && board->state != ebpfMonRunning && board->state != ebpfMonDegraded) {
-        setTime(prec, board->time[ebpfMonGroupState]);
+    published = ebpfMonPublishedLock();
+    row = dev->pv->row(published, dev->row);
+    if (!dev->pv->always && published->state != ebpfMonRunning && published->state != ebpfMonDegraded) {
+        setTime(prec, published->time[ebpfMonGroupState]);
     } else {
-        setTime(prec, ebpfMonPvTime(board, dev->pv, row));
-        recGblSetSevr(prec, STATE_ALARM, ebpfMonPvSeverity(board, dev->pv));
-        if (!ebpfMonPvMissing(board, dev->pv, row))
-            return board;
+        setTime(prec, ebpfMonPvTime(published, dev->pv, row));
+        recGblSetSevr(prec, STATE_ALARM, ebpfMonPvSeverity(published, dev->pv));
+        if (!ebpfMonPvMissing(published, dev->pv, row))
+            return published;
     }
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     recGblSetSevr(prec, READ_ALARM, INVALID_ALARM);
     return NULL;
 }

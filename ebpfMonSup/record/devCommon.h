@@ -20,8 +20,8 @@ long ebpfMonDevInit(dbCommon *prec, int text);
 
 long ebpfMonDevScanList(int leaves, dbCommon *prec, IOSCANPVT *list);
 
-/* Locks the board, sets the record's time stamp and, when there is no value to be had, its alarm.
- * Not NULL: read, then ebpfMonBoardUnlock(). NULL: nothing is locked, return -1. */
-const ebpfMonBoard *ebpfMonDevBegin(dbCommon *prec);
+/* Locks the published, sets the record's time stamp and, when there is no value to be had, its alarm.
+ * Not NULL: read, then ebpfMonPublishedUnlock(). NULL: nothing is locked, return -1. */
+const ebpfMonPublished *ebpfMonDevBegin(dbCommon *prec);
 
 #endif

@@ -24,14 +24,14 @@ static long init(dbCommon *prec)
 static const void *begin(dbCommon *prec)
 {
     const ebpfMonDev *dev = prec->dpvt;
-    const ebpfMonBoard *board = ebpfMonDevBegin(prec);
+    const ebpfMonPublished *published = ebpfMonDevBegin(prec);
     const void *row;
 
-    if (!board)
+    if (!published)
         return NULL;
-    row = dev->pv->row(board, dev->row);
+    row = dev->pv->row(published, dev->row);
     if (!row)
-        ebpfMonBoardUnlock();
+        ebpfMonPublishedUnlock();
     return row;
 }
 
@@ -43,7 +43,7 @@ static long readAi(aiRecord *prec)
     if (!row)
         return -1;
     prec->val = ebpfMonPvDouble(dev->pv, row);
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     return DONE_NO_CONVERT;
 }
 
@@ -55,7 +55,7 @@ static long readInt64in(int64inRecord *prec)
     if (!row)
         return -1;
     prec->val = ebpfMonPvInteger(dev->pv, row);
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     return 0;
 }
 
@@ -67,7 +67,7 @@ static long readLongin(longinRecord *prec)
     if (!row)
         return -1;
     prec->val = (epicsInt32)ebpfMonPvInteger(dev->pv, row);
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     return 0;
 }
 
@@ -79,7 +79,7 @@ static long readMbbi(mbbiRecord *prec)
     if (!row)
         return -1;
     prec->val = (epicsEnum16)ebpfMonPvInteger(dev->pv, row);
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     prec->udf = FALSE; /* the record does it only when it converts */
     return DONE_NO_CONVERT;
 }

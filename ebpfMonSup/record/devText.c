@@ -22,13 +22,13 @@ static long init(dbCommon *prec)
 
 static long readLsi(lsiRecord *prec)
 {
-    const ebpfMonBoard *board = ebpfMonDevBegin((dbCommon *)prec);
+    const ebpfMonPublished *published = ebpfMonDevBegin((dbCommon *)prec);
     const ebpfMonDev *dev = prec->dpvt;
 
-    if (!board)
+    if (!published)
         return -1;
-    ebpfMonPvText(dev->pv, dev->pv->row(board, dev->row), prec->val, prec->sizv);
-    ebpfMonBoardUnlock();
+    ebpfMonPvText(dev->pv, dev->pv->row(published, dev->row), prec->val, prec->sizv);
+    ebpfMonPublishedUnlock();
     prec->len = (epicsUInt32)strlen(prec->val) + 1;
     prec->udf = FALSE;
     return 0;
@@ -36,14 +36,14 @@ static long readLsi(lsiRecord *prec)
 
 static long readStringin(stringinRecord *prec)
 {
-    const ebpfMonBoard *board = ebpfMonDevBegin((dbCommon *)prec);
+    const ebpfMonPublished *published = ebpfMonDevBegin((dbCommon *)prec);
     const ebpfMonDev *dev = prec->dpvt;
     int cut;
 
-    if (!board)
+    if (!published)
         return -1;
-    cut = ebpfMonPvText(dev->pv, dev->pv->row(board, dev->row), prec->val, sizeof(prec->val));
-    ebpfMonBoardUnlock();
+    cut = ebpfMonPvText(dev->pv, dev->pv->row(published, dev->row), prec->val, sizeof(prec->val));
+    ebpfMonPublishedUnlock();
     prec->udf = FALSE;
     if (cut) /* the reader should know that this is not all; the lsi of the same name has it */
         recGblSetSevr(prec, READ_ALARM, MINOR_ALARM);

@@ -45,7 +45,7 @@ static long init(dbCommon *pcommon)
         prec->dpvt = NULL;
         return S_dev_badInpType;
     }
-    /* To format 200 time stamps takes longer than the board should be held (model/board.h). */
+    /* To format 200 time stamps takes longer than the published should be held (model/published.h). */
     if (dev->pv->cell == ebpfMonCellTime)
         dev->rawSize = sizeof(epicsTimeStamp);
     else if (dev->pv->cell == ebpfMonCellPutLine)
@@ -86,7 +86,7 @@ static int writeText(textWriter *writer, const ebpfMonPv *pv, const void *row)
     return prec->nelm - writer->used > 2; /* a line feed, a character, the NUL */
 }
 
-static void readText(waveformRecord *prec, const ebpfMonBoard *board)
+static void readText(waveformRecord *prec, const ebpfMonPublished *published)
 {
     const ebpfMonDev *dev = prec->dpvt;
     const ebpfMonPv *pv = dev->pv;
@@ -96,7 +96,7 @@ static void readText(waveformRecord *prec, const ebpfMonBoard *board)
     unsigned i, rawCount = 0;
 
     ((char *)prec->bptr)[0] = 0;
-    for (i = 0; (row = pv->row(board, i)) != NULL; i++) {
+    for (i = 0; (row = pv->row(published, i)) != NULL; i++) {
         if (!dev->raw) {
             if (!writeText(&writer, pv, row))
                 break;
@@ -105,7 +105,7 @@ static void readText(waveformRecord *prec, const ebpfMonBoard *board)
                    dev->rawSize);
         }
     }
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     rawPv.offset = 0;
     for (i = 0; i < rawCount; i++)
         if (!writeText(&writer, &rawPv, (char *)dev->raw + i * dev->rawSize))
@@ -113,13 +113,13 @@ static void readText(waveformRecord *prec, const ebpfMonBoard *board)
     prec->nord = isChar(prec) ? (epicsUInt32)writer.used + 1 : writer.rows;
 }
 
-static void readNumbers(waveformRecord *prec, const ebpfMonBoard *board)
+static void readNumbers(waveformRecord *prec, const ebpfMonPublished *published)
 {
     const ebpfMonPv *pv = ((const ebpfMonDev *)prec->dpvt)->pv;
     const void *row;
     unsigned i;
 
-    for (i = 0; i < prec->nelm && (row = pv->row(board, i)) != NULL; i++) {
+    for (i = 0; i < prec->nelm && (row = pv->row(published, i)) != NULL; i++) {
         if (prec->ftvl == DBF_DOUBLE)
             ((epicsFloat64 *)prec->bptr)[i] = ebpfMonPvDouble(pv, row);
         else if (prec->ftvl == DBF_FLOAT)
@@ -127,20 +127,20 @@ static void readNumbers(waveformRecord *prec, const ebpfMonBoard *board)
         else
             ((epicsInt32 *)prec->bptr)[i] = (epicsInt32)ebpfMonPvInteger(pv, row);
     }
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     prec->nord = i;
 }
 
 static long readWaveform(waveformRecord *prec)
 {
-    const ebpfMonBoard *board = ebpfMonDevBegin((dbCommon *)prec);
+    const ebpfMonPublished *published = ebpfMonDevBegin((dbCommon *)prec);
 
-    if (!board)
+    if (!published)
         return -1;
     if (isChar(prec) || prec->ftvl == DBF_STRING)
-        readText(prec, board);
+        readText(prec, published);
     else
-        readNumbers(prec, board);
+        readNumbers(prec, published);
     return 0;
 }
 

@@ -6,103 +6,103 @@
 
 #include "record/pvTable.h"
 
-static const void *boardRow(const ebpfMonBoard *board, unsigned index)
+static const void *hostRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index ? NULL : board;
+    return index ? NULL : published;
 }
 
-static const void *iocRow(const ebpfMonBoard *board, unsigned index)
+static const void *iocRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->iocCount ? &board->ioc[index] : NULL;
+    return index < published->iocCount ? &published->ioc[index] : NULL;
 }
 
-static const void *putRow(const ebpfMonBoard *board, unsigned index)
+static const void *putRow(const ebpfMonPublished *published, unsigned index)
 {
-    return ebpfMonBoardPut(board, index);
+    return ebpfMonPublishedGetPut(published, index);
 }
 
-static const void *procRow(const ebpfMonBoard *board, unsigned index)
+static const void *procRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->procTop ? &board->proc[index] : NULL;
+    return index < published->procTop ? &published->proc[index] : NULL;
 }
 
-static const void *chainRow(const ebpfMonBoard *board, unsigned index)
+static const void *chainRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->chainTop ? &board->chain[index] : NULL;
+    return index < published->chainTop ? &published->chain[index] : NULL;
 }
 
-static const void *histRow(const ebpfMonBoard *board, unsigned index)
+static const void *histRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < EBPFMON_HIST_MAX ? &board->hist[index] : NULL;
+    return index < EBPFMON_HIST_MAX ? &published->hist[index] : NULL;
 }
 
-static const void *edgeRow(const ebpfMonBoard *board, unsigned index)
+static const void *edgeRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < EBPFMON_HIST_MAX ? &board->histEdge[index] : NULL;
+    return index < EBPFMON_HIST_MAX ? &published->histEdge[index] : NULL;
 }
 
-static const void *lostRow(const ebpfMonBoard *board, unsigned index)
+static const void *lostRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->lostKinds ? &board->lost[index] : NULL;
+    return index < published->lostKinds ? &published->lost[index] : NULL;
 }
 
-static const void *watchRow(const ebpfMonBoard *board, unsigned index)
+static const void *watchRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->watchCount ? &board->watch[index] : NULL;
+    return index < published->watchCount ? &published->watch[index] : NULL;
 }
 
-static const void *searchRow(const ebpfMonBoard *board, unsigned index)
+static const void *searchRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->searches.names ? &board->searches.name[index] : NULL;
+    return index < published->searches.names ? &published->searches.name[index] : NULL;
 }
 
-static const void *searchClientRow(const ebpfMonBoard *board, unsigned index)
+static const void *searchClientRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->searches.clients ? &board->searches.client[index] : NULL;
+    return index < published->searches.clients ? &published->searches.client[index] : NULL;
 }
 
-static const void *beaconRow(const ebpfMonBoard *board, unsigned index)
+static const void *beaconRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->searches.servers ? &board->searches.server[index] : NULL;
+    return index < published->searches.servers ? &published->searches.server[index] : NULL;
 }
 
-static const void *badRow(const ebpfMonBoard *board, unsigned index)
+static const void *badRow(const ebpfMonPublished *published, unsigned index)
 {
-    return ebpfMonBoardBadPut(board, index);
+    return ebpfMonPublishedGetBad(published, index);
 }
 
 /* The newest one, acknowledged or not. */
-static const void *badLastRow(const ebpfMonBoard *board, unsigned index)
+static const void *badLastRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index || !board->badCount ? NULL : &board->bad[(board->badCount - 1) % EBPFMON_BAD_MAX];
+    return index || !published->badCount ? NULL : &published->bad[(published->badCount - 1) % EBPFMON_BAD_MAX];
 }
 
-static const void *healthRow(const ebpfMonBoard *board, unsigned index)
+static const void *healthRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->health.iocs ? &board->health.ioc[index] : NULL;
+    return index < published->health.iocs ? &published->health.ioc[index] : NULL;
 }
 
-static const void *scanRow(const ebpfMonBoard *board, unsigned index)
+static const void *scanRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < board->health.scans ? &board->health.scan[index] : NULL;
+    return index < published->health.scans ? &published->health.scan[index] : NULL;
 }
 
-static const void *eventRow(const ebpfMonBoard *board, unsigned index)
+static const void *eventRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index || board->health.events ? ebpfMonHealthEvent(&board->health, index) : EBPFMON_NO_EVENT;
+    return index || published->health.events ? ebpfMonHealthEvent(&published->health, index) : EBPFMON_NO_EVENT;
 }
 
-static const void *hangRow(const ebpfMonBoard *board, unsigned index)
+static const void *hangRow(const ebpfMonPublished *published, unsigned index)
 {
-    if (!index && !board->health.hangLines)
+    if (!index && !published->health.hangLines)
         return EBPFMON_NO_HANG;
-    return index < board->health.hangLines ? board->health.hangLine[index] : NULL;
+    return index < published->health.hangLines ? published->health.hangLine[index] : NULL;
 }
 
 /* The rows of lost[] have no name of their own. */
-#define LOST_AT(member) (offsetof(ebpfMonBoard, lost[0].member) - offsetof(ebpfMonBoard, lost[0]))
+#define LOST_AT(member) (offsetof(ebpfMonPublished, lost[0].member) - offsetof(ebpfMonPublished, lost[0]))
 
-#define BOARD(member)  offsetof(ebpfMonBoard, member)
+#define HOST(member)   offsetof(ebpfMonPublished, member)
 #define IOC(member)    offsetof(ebpfMonIocRow, member)
 #define PUT(member)    offsetof(ebpfMonPut, member)
 #define PROC(member)   offsetof(ebpfMonProcRow, member)
@@ -114,154 +114,165 @@ static const void *hangRow(const ebpfMonBoard *board, unsigned index)
 #define HEALTH(member) offsetof(ebpfMonIocHealth, member)
 #define SCANS(member)  offsetof(ebpfMonScanRow, member)
 
+/* In the order of the files Db/ebpfMonSUBJECT.substitutions, which make records of these names. */
 static const ebpfMonPv table[] = {
-    {"STATE",            ebpfMonGroupState,  boardRow, ebpfMonCellInt,      BOARD(state), 1},
-    {"STATE_MSG",        ebpfMonGroupState,  boardRow, ebpfMonCellText,     BOARD(stateMsg), 1},
-    {"LOST_CNT",         ebpfMonGroupState,  boardRow, ebpfMonCellCount,    BOARD(lostCount)},
-    {"LOST_NAMES",       ebpfMonGroupState,  lostRow,  ebpfMonCellText,     LOST_AT(reason)},
-    {"LOST_BY",          ebpfMonGroupState,  lostRow,  ebpfMonCellCount,    LOST_AT(count)},
-    {"COST",             ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(cost)},
-    {"HIT_COST",         ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(hitCost)},
-    {"CPU",              ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(cpu)},
-    {"MEM",              ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(mem)},
+    /* The monitor itself. */
+    {"STATE",                      ebpfMonGroupState,  hostRow,         ebpfMonCellInt,      HOST(state), 1},
+    {"STATE_MSG",                  ebpfMonGroupState,  hostRow,         ebpfMonCellText,     HOST(stateMsg), 1},
+    {"LOST_CNT",                   ebpfMonGroupState,  hostRow,         ebpfMonCellCount,    HOST(lostCount)},
+    {"LOST_REASONS",               ebpfMonGroupState,  lostRow,         ebpfMonCellText,     LOST_AT(reason)},
+    {"LOST_CNTS",                  ebpfMonGroupState,  lostRow,         ebpfMonCellCount,    LOST_AT(count)},
+    {"COST",                       ebpfMonGroupState,  hostRow,         ebpfMonCellDouble,   HOST(cost)},
+    {"TRAP_COST",                  ebpfMonGroupState,  hostRow,         ebpfMonCellDouble,   HOST(hitCost)},
+    {"CPU",                        ebpfMonGroupState,  hostRow,         ebpfMonCellDouble,   HOST(cpu)},
+    {"MEM",                        ebpfMonGroupState,  hostRow,         ebpfMonCellDouble,   HOST(mem)},
 
-    {"FILTER_MATCH_CNT", ebpfMonGroupIocs,   boardRow, ebpfMonCellUnsigned, BOARD(filterMatching)},
-    {"IOC_CNT",          ebpfMonGroupIocs,   boardRow, ebpfMonCellUnsigned, BOARD(iocCount)},
-    {"IOC_NAMES",        ebpfMonGroupIocs,   iocRow,   ebpfMonCellText,     IOC(name)},
-    {"IOC_PIDS",         ebpfMonGroupIocs,   iocRow,   ebpfMonCellInt,      IOC(pid)},
-    {"IOC_VERSIONS",     ebpfMonGroupIocs,   iocRow,   ebpfMonCellText,     IOC(version)},
-    {"IOC_RECS",         ebpfMonGroupIocs,   iocRow,   ebpfMonCellUnsigned, IOC(records)},
-    {"IOC_LEVELS",       ebpfMonGroupIocs,   iocRow,   ebpfMonCellLevel,    IOC(level)},
-    {"IOC_NOTES",        ebpfMonGroupIocs,   iocRow,   ebpfMonCellText,     IOC(note)},
-    {"COST_BY_IOC",      ebpfMonGroupIocs,   iocRow,   ebpfMonCellDouble,   IOC(cost)},
+    /* IOCs, and the filter. */
+    {"FILTER_MATCH_CNT",           ebpfMonGroupIocs,   hostRow,         ebpfMonCellUnsigned, HOST(filterMatching)},
+    {"IOC_CNT",                    ebpfMonGroupIocs,   hostRow,         ebpfMonCellUnsigned, HOST(iocCount)},
+    {"IOC_NAMES",                  ebpfMonGroupIocs,   iocRow,          ebpfMonCellText,     IOC(name)},
+    {"IOC_PIDS",                   ebpfMonGroupIocs,   iocRow,          ebpfMonCellInt,      IOC(pid)},
+    {"IOC_VERSIONS",               ebpfMonGroupIocs,   iocRow,          ebpfMonCellText,     IOC(version)},
+    {"IOC_RECORD_CNTS",            ebpfMonGroupIocs,   iocRow,          ebpfMonCellUnsigned, IOC(records)},
+    {"IOC_LEVELS",                 ebpfMonGroupIocs,   iocRow,          ebpfMonCellLevel,    IOC(level)},
+    {"IOC_NOTES",                  ebpfMonGroupIocs,   iocRow,          ebpfMonCellText,     IOC(note)},
+    {"IOC_COSTS",                  ebpfMonGroupIocs,   iocRow,          ebpfMonCellDouble,   IOC(cost)},
 
-    {"PUT_CNT",          ebpfMonGroupPuts,   boardRow, ebpfMonCellCount,    BOARD(putCount)},
-    {"PUT_DENIED_CNT",   ebpfMonGroupPuts,   boardRow, ebpfMonCellCount,    BOARD(putDenied)},
-    {"PUT_RATE",         ebpfMonGroupPuts,   boardRow, ebpfMonCellDouble,   BOARD(putRate)},
-    {"PUT_LOG",          ebpfMonGroupPuts,   putRow,   ebpfMonCellPutLine,  0},
-    {"PUT_TIMES",        ebpfMonGroupPuts,   putRow,   ebpfMonCellTime,     PUT(time)},
-    {"PUT_PVS",          ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(pv)},
-    {"PUT_VALS",         ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(val)},
-    {"PUT_OLDS",         ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(old)},
-    {"PUT_WHOS",         ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(who)},
-    {"PUT_IOCS",         ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(ioc)},
+    /* Puts. */
+    {"PUT_CNT",                    ebpfMonGroupPuts,   hostRow,         ebpfMonCellCount,    HOST(putCount)},
+    {"PUT_DENIED_CNT",             ebpfMonGroupPuts,   hostRow,         ebpfMonCellCount,    HOST(putDenied)},
+    {"PUT_RATE",                   ebpfMonGroupPuts,   hostRow,         ebpfMonCellDouble,   HOST(putRate)},
+    {"PUT_LOG",                    ebpfMonGroupPuts,   putRow,          ebpfMonCellPutLine,  0},
+    {"PUT_TIMES",                  ebpfMonGroupPuts,   putRow,          ebpfMonCellTime,     PUT(time)},
+    {"PUT_PVS",                    ebpfMonGroupPuts,   putRow,          ebpfMonCellText,     PUT(pv)},
+    {"PUT_VALUES",                 ebpfMonGroupPuts,   putRow,          ebpfMonCellText,     PUT(val)},
+    {"PUT_OLD_VALUES",             ebpfMonGroupPuts,   putRow,          ebpfMonCellText,     PUT(old)},
+    {"PUT_WRITERS",                ebpfMonGroupPuts,   putRow,          ebpfMonCellText,     PUT(who)},
+    {"PUT_IOCS",                   ebpfMonGroupPuts,   putRow,          ebpfMonCellText,     PUT(ioc)},
+    {"PUT_LAST_CAPUTLOG",          ebpfMonGroupPuts,   hostRow,         ebpfMonCellText,     HOST(putCaPutLog)},
+    {"PUT_BAD_FLAGS",              ebpfMonGroupPuts,   putRow,          ebpfMonCellInt,      PUT(unexpected)},
+    {"PUT_REASONS",                ebpfMonGroupPuts,   putRow,          ebpfMonCellText,     PUT(rule)},
 
-    {"PUT_CAPUTLOG",     ebpfMonGroupPuts,   boardRow, ebpfMonCellText,     BOARD(putCaPutLog)},
-    {"LOG_STATE",        ebpfMonGroupLog,    boardRow, ebpfMonCellInt,      BOARD(logState), 1},
-    {"LOG_MSG",          ebpfMonGroupLog,    boardRow, ebpfMonCellText,     BOARD(logMsg), 1},
-    {"LOG_CNT",          ebpfMonGroupLog,    boardRow, ebpfMonCellCount,    BOARD(logCount), 1},
-    {"LOG_LOST_CNT",     ebpfMonGroupLog,    boardRow, ebpfMonCellCount,    BOARD(logLost), 1},
-    {"LOG_QUEUE",        ebpfMonGroupLog,    boardRow, ebpfMonCellDouble,   BOARD(logQueue), 1},
-    {"OTLP_STATE",       ebpfMonGroupOtlp,   boardRow, ebpfMonCellInt,      BOARD(otlpState), 1},
-    {"OTLP_MSG",         ebpfMonGroupOtlp,   boardRow, ebpfMonCellText,     BOARD(otlpMsg), 1},
-    {"OTLP_SENT_CNT",    ebpfMonGroupOtlp,   boardRow, ebpfMonCellCount,    BOARD(otlpSent), 1},
-    {"OTLP_LOST_CNT",    ebpfMonGroupOtlp,   boardRow, ebpfMonCellCount,    BOARD(otlpLost), 1},
-    {"OTLP_RATE",        ebpfMonGroupOtlp,   boardRow, ebpfMonCellDouble,   BOARD(otlpRate), 1},
-    {"OTLP_QUEUE",       ebpfMonGroupOtlp,   boardRow, ebpfMonCellDouble,   BOARD(otlpQueue), 1},
-    {"PUT_BADFLAGS",     ebpfMonGroupPuts,   putRow,   ebpfMonCellInt,      PUT(unexpected)},
-    {"PUT_RULES",        ebpfMonGroupPuts,   putRow,   ebpfMonCellText,     PUT(rule)},
+    /* Unexpected puts, and rules. An open put stays in alarm when the monitor ends, or watches no IOC. */
+    {"PUT_BAD_CNT",                ebpfMonGroupBad,    hostRow,         ebpfMonCellCount,    HOST(badCount), 1},
+    {"PUT_BAD_OPEN_CNT",           ebpfMonGroupBad,    hostRow,         ebpfMonCellInt,      HOST(badOpen), 1},
+    {"PUT_BAD_LAST",               ebpfMonGroupBad,    badLastRow,      ebpfMonCellPutLine,  0, 1},
+    {"PUT_BAD_REASON",             ebpfMonGroupBad,    badLastRow,      ebpfMonCellText,     PUT(rule), 1},
+    {"PUT_BAD_LOG",                ebpfMonGroupBad,    badRow,          ebpfMonCellPutLine,  0, 1},
+    {"PUT_BAD_TIMES",              ebpfMonGroupBad,    badRow,          ebpfMonCellTime,     PUT(time), 1},
+    {"PUT_BAD_PVS",                ebpfMonGroupBad,    badRow,          ebpfMonCellText,     PUT(pv), 1},
+    {"PUT_BAD_VALUES",             ebpfMonGroupBad,    badRow,          ebpfMonCellText,     PUT(val), 1},
+    {"PUT_BAD_WRITERS",            ebpfMonGroupBad,    badRow,          ebpfMonCellText,     PUT(who), 1},
+    {"PUT_BAD_REASONS",            ebpfMonGroupBad,    badRow,          ebpfMonCellText,     PUT(rule), 1},
+    {"RULES_FILE",                 ebpfMonGroupRules,  hostRow,         ebpfMonCellText,     HOST(rulesFile), 1},
+    {"RULES_CNT",                  ebpfMonGroupRules,  hostRow,         ebpfMonCellUnsigned, HOST(rulesCount), 1},
+    {"RULES_MSG",                  ebpfMonGroupRules,  hostRow,         ebpfMonCellText,     HOST(rulesMsg), 1},
 
-    /* What is open stays in alarm when the monitor ends, or has none to watch. */
-    {"PUT_BAD_CNT",      ebpfMonGroupBad,    boardRow, ebpfMonCellCount,    BOARD(badCount), 1},
-    {"PUT_BAD_OPEN",     ebpfMonGroupBad,    boardRow, ebpfMonCellInt,      BOARD(badOpen), 1},
-    {"PUT_BAD_LAST",     ebpfMonGroupBad,    badLastRow, ebpfMonCellPutLine, 0, 1},
-    {"PUT_BAD_WHY",      ebpfMonGroupBad,    badLastRow, ebpfMonCellText,   PUT(rule), 1},
-    {"PUT_BAD_LOG",      ebpfMonGroupBad,    badRow,   ebpfMonCellPutLine,  0, 1},
-    {"PUT_BAD_TIMES",    ebpfMonGroupBad,    badRow,   ebpfMonCellTime,     PUT(time), 1},
-    {"PUT_BAD_PVS",      ebpfMonGroupBad,    badRow,   ebpfMonCellText,     PUT(pv), 1},
-    {"PUT_BAD_VALS",     ebpfMonGroupBad,    badRow,   ebpfMonCellText,     PUT(val), 1},
-    {"PUT_BAD_WHOS",     ebpfMonGroupBad,    badRow,   ebpfMonCellText,     PUT(who), 1},
-    {"PUT_BAD_RULES",    ebpfMonGroupBad,    badRow,   ebpfMonCellText,     PUT(rule), 1},
-    {"RULES_FILE",       ebpfMonGroupRules,  boardRow, ebpfMonCellText,     BOARD(rulesFile), 1},
-    {"RULES_CNT",        ebpfMonGroupRules,  boardRow, ebpfMonCellUnsigned, BOARD(rulesCount), 1},
-    {"RULES_MSG",        ebpfMonGroupRules,  boardRow, ebpfMonCellText,     BOARD(rulesMsg), 1},
+    /* Record processing. */
+    {"PROC_CNT",                   ebpfMonGroupProc,   hostRow,         ebpfMonCellCount,    HOST(procCount)},
+    {"PROC_RATE",                  ebpfMonGroupProc,   hostRow,         ebpfMonCellDouble,   HOST(procRate)},
+    {"PROC_TOP_NAMES",             ebpfMonGroupProc,   procRow,         ebpfMonCellText,     PROC(name)},
+    {"PROC_TOP_CNTS",              ebpfMonGroupProc,   procRow,         ebpfMonCellCount,    PROC(count)},
+    {"PROC_TOP_RATES",             ebpfMonGroupProc,   procRow,         ebpfMonCellDouble,   PROC(rate)},
+    {"PROC_TOP_AT_LEAST",          ebpfMonGroupProc,   procRow,         ebpfMonCellInt,      PROC(atLeast)},
 
-    {"PROC_CNT",         ebpfMonGroupProc,   boardRow, ebpfMonCellCount,    BOARD(procCount)},
-    {"PROC_RATE",        ebpfMonGroupProc,   boardRow, ebpfMonCellDouble,   BOARD(procRate)},
-    {"PROC_TOP_NAMES",   ebpfMonGroupProc,   procRow,  ebpfMonCellText,     PROC(name)},
-    {"PROC_TOP_CNTS",    ebpfMonGroupProc,   procRow,  ebpfMonCellCount,    PROC(count)},
-    {"PROC_TOP_RATES",   ebpfMonGroupProc,   procRow,  ebpfMonCellDouble,   PROC(rate)},
-    {"PROC_TOP_ATLEAST", ebpfMonGroupProc,   procRow,  ebpfMonCellInt,      PROC(atLeast)},
+    /* Chains. */
+    {"CHAIN_TOP_NAMES",            ebpfMonGroupChains, chainRow,        ebpfMonCellText,     CHAIN(name)},
+    {"CHAIN_TOP_CNTS",             ebpfMonGroupChains, chainRow,        ebpfMonCellCount,    CHAIN(count)},
+    {"CHAIN_TOP_MEANS",            ebpfMonGroupChains, chainRow,        ebpfMonCellDouble,   CHAIN(mean)},
+    {"CHAIN_TOP_P99S",             ebpfMonGroupChains, chainRow,        ebpfMonCellDouble,   CHAIN(p99)},
+    {"CHAIN_TOP_MAXS",             ebpfMonGroupChains, chainRow,        ebpfMonCellDouble,   CHAIN(max)},
+    {"CHAIN_TOP_LOCK_WAITS",       ebpfMonGroupChains, chainRow,        ebpfMonCellDouble,   CHAIN(waitMean)},
+    {"CHAIN_HIST",                 ebpfMonGroupChains, histRow,         ebpfMonCellDouble,   0},
+    {"CHAIN_HIST_EDGES",           ebpfMonGroupChains, edgeRow,         ebpfMonCellDouble,   0},
+    {"CHAIN_LOG",                  ebpfMonGroupSlow,   hostRow,         ebpfMonCellText,     HOST(slow)},
+    {"CHAIN_LOG_CNT",              ebpfMonGroupSlow,   hostRow,         ebpfMonCellCount,    HOST(slowCount)},
 
-    {"CHAIN_TOP_NAMES",  ebpfMonGroupChains, chainRow, ebpfMonCellText,     CHAIN(name)},
-    {"CHAIN_TOP_CNTS",   ebpfMonGroupChains, chainRow, ebpfMonCellCount,    CHAIN(count)},
-    {"CHAIN_TOP_MEANS",  ebpfMonGroupChains, chainRow, ebpfMonCellDouble,   CHAIN(mean)},
-    {"CHAIN_TOP_P99S",   ebpfMonGroupChains, chainRow, ebpfMonCellDouble,   CHAIN(p99)},
-    {"CHAIN_TOP_MAXS",   ebpfMonGroupChains, chainRow, ebpfMonCellDouble,   CHAIN(max)},
-    {"CHAIN_TOP_WAITS",  ebpfMonGroupChains, chainRow, ebpfMonCellDouble,   CHAIN(waitMean)},
-    {"CHAIN_HIST",       ebpfMonGroupChains, histRow,  ebpfMonCellDouble,   0},
-    {"CHAIN_HIST_EDGES", ebpfMonGroupChains, edgeRow,  ebpfMonCellDouble,   0},
-    {"CHAIN_SLOW",       ebpfMonGroupSlow,   boardRow, ebpfMonCellText,     BOARD(slow)},
-    {"CHAIN_SLOW_CNT",   ebpfMonGroupSlow,   boardRow, ebpfMonCellCount,    BOARD(slowCount)},
+    /* Health of the IOCs. */
+    {"IOC_HEALTH_NAMES",           ebpfMonGroupHealth, healthRow,       ebpfMonCellText,     HEALTH(name)},
+    {"IOC_CPU_LOADS",              ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(cpu)},
+    {"IOC_MEM_SIZES",              ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(mem)},
+    {"IOC_FILE_CNTS",              ebpfMonGroupHealth, healthRow,       ebpfMonCellUnsigned, HEALTH(fds)},
+    {"IOC_FILE_LIMITS",            ebpfMonGroupHealth, healthRow,       ebpfMonCellUnsigned, HEALTH(fdLimit)},
+    {"IOC_THREAD_CNTS",            ebpfMonGroupHealth, healthRow,       ebpfMonCellUnsigned, HEALTH(threads)},
+    {"IOC_CLIENT_CNTS",            ebpfMonGroupHealth, healthRow,       ebpfMonCellInt,      HEALTH(clients)},
+    {"IOC_CHANNEL_CNTS",           ebpfMonGroupHealth, healthRow,       ebpfMonCellInt,      HEALTH(channels)},
+    {"IOC_UPTIMES",                ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(uptime)},
+    {"IOC_CPU_MAX",                ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.cpuMax)},
+    {"IOC_MEM_MAX",                ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.memMax)},
+    {"IOC_FILE_MAX",               ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.fdMax)},
+    {"IOC_CBLOW_WAITS",            ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(callback[0])},
+    {"IOC_CBMEDIUM_WAITS",         ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(callback[1])},
+    {"IOC_CBHIGH_WAITS",           ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(callback[2])},
+    {"IOC_SCANONCE_WAITS",         ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(once)},
+    {"IOC_LOCK_HELD_TIMES",        ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(hold)},
+    {"IOC_LOCK_HELD_ROOTS",        ebpfMonGroupHealth, healthRow,       ebpfMonCellText,     HEALTH(holder)},
+    {"IOC_CAS_CPU_LOADS",          ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(cas)},
+    {"IOC_CALLBACK_WAIT_MAX",      ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.callbackMax)},
+    {"IOC_SCANONCE_WAIT_MAX",      ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.onceMax)},
+    {"IOC_LOCK_HELD_MAX",          ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.holdMax)},
+    {"IOC_CAS_CPU_MAX",            ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.casMax)},
+    {"IOC_GONE_CNT",               ebpfMonGroupHealth, hostRow,         ebpfMonCellUnsigned, HOST(health.gone)},
+    {"HANG_CNT",                   ebpfMonGroupHealth, hostRow,         ebpfMonCellUnsigned, HOST(health.hangs)},
+    {"IOC_RESTART_CNT",            ebpfMonGroupHealth, hostRow,         ebpfMonCellCount,    HOST(health.restarts)},
+    {"IOC_EVENTS",                 ebpfMonGroupHealth, eventRow,        ebpfMonCellText,     0},
+    {"HANG_STACKS",                ebpfMonGroupHealth, hangRow,         ebpfMonCellText,     0},
+    {"SCAN_IOCS",                  ebpfMonGroupHealth, scanRow,         ebpfMonCellText,     SCANS(ioc)},
+    {"SCAN_NAMES",                 ebpfMonGroupHealth, scanRow,         ebpfMonCellText,     SCANS(name)},
+    {"SCAN_PERIODS",               ebpfMonGroupHealth, scanRow,         ebpfMonCellDouble,   SCANS(period)},
+    {"SCAN_PERIOD_MAXS",           ebpfMonGroupHealth, scanRow,         ebpfMonCellDouble,   SCANS(worst)},
+    {"SCAN_LATE_CNTS",             ebpfMonGroupHealth, scanRow,         ebpfMonCellCount,    SCANS(late)},
+    {"SCAN_LOADS",                 ebpfMonGroupHealth, scanRow,         ebpfMonCellDouble,   SCANS(busy)},
+    {"SCAN_TOP_RECORDS",           ebpfMonGroupHealth, scanRow,         ebpfMonCellText,     SCANS(topRoot)},
+    {"SCAN_LATE_CNT",              ebpfMonGroupHealth, hostRow,         ebpfMonCellCount,    HOST(health.lateCount)},
 
-    {"PROC_CNT",         ebpfMonGroupWatch,  watchRow, ebpfMonCellCount,    WATCH(procCount)},
-    {"PROC_RATE",        ebpfMonGroupWatch,  watchRow, ebpfMonCellDouble,   WATCH(procRate)},
-    {"CHAIN_CNT",        ebpfMonGroupWatch,  watchRow, ebpfMonCellCount,    WATCH(chains)},
-    {"LAT_MEAN",         ebpfMonGroupWatch,  watchRow, ebpfMonCellDouble,   WATCH(latMean)},
-    {"LAT_P99",          ebpfMonGroupWatch,  watchRow, ebpfMonCellDouble,   WATCH(latP99)},
-    {"LAT_MAX",          ebpfMonGroupWatch,  watchRow, ebpfMonCellDouble,   WATCH(latMax)},
-    {"PUT_CNT",          ebpfMonGroupWatch,  watchRow, ebpfMonCellCount,    WATCH(putCount)},
-    {"PUT_LAST",         ebpfMonGroupWatch,  watchRow, ebpfMonCellText,     WATCH(putLast)},
+    /* Packets, searches and beacons. */
+    {"PACKET_STATE",               ebpfMonGroupState,  hostRow,         ebpfMonCellInt,      HOST(wireState)},
+    {"PACKET_RATE",                ebpfMonGroupState,  hostRow,         ebpfMonCellDouble,   HOST(wireRate)},
+    {"PACKET_LOST_CNT",            ebpfMonGroupState,  hostRow,         ebpfMonCellCount,    HOST(wireLost)},
+    {"PACKET_GAP_CNT",             ebpfMonGroupState,  hostRow,         ebpfMonCellCount,    HOST(wireGaps)},
+    {"PACKET_CIRCUIT_CNT",         ebpfMonGroupState,  hostRow,         ebpfMonCellUnsigned, HOST(wireCircuits)},
+    {"SEARCH_CNT",                 ebpfMonGroupSearch, hostRow,         ebpfMonCellCount,    HOST(searches.count)},
+    {"SEARCH_RATE",                ebpfMonGroupSearch, hostRow,         ebpfMonCellDouble,   HOST(searches.rate)},
+    {"SEARCH_LOST_CNT",            ebpfMonGroupSearch, hostRow,         ebpfMonCellCount,    HOST(searches.replaced)},
+    {"UNFOUND_CNT",                ebpfMonGroupSearch, hostRow,         ebpfMonCellUnsigned, HOST(searches.never)},
+    {"UNFOUND_NAMES",              ebpfMonGroupSearch, searchRow,       ebpfMonCellText,     SEARCH(name)},
+    {"UNFOUND_CNTS",               ebpfMonGroupSearch, searchRow,       ebpfMonCellCount,    SEARCH(count)},
+    {"UNFOUND_CLIENTS",            ebpfMonGroupSearch, searchRow,       ebpfMonCellText,     SEARCH(who)},
+    {"SEARCH_CLIENTS",             ebpfMonGroupSearch, searchClientRow, ebpfMonCellText,     CLIENT(name)},
+    {"SEARCH_CLIENT_RATES",        ebpfMonGroupSearch, searchClientRow, ebpfMonCellDouble,   CLIENT(rate)},
+    {"SEARCH_CLIENT_CNTS",         ebpfMonGroupSearch, searchClientRow, ebpfMonCellCount,    CLIENT(count)},
+    {"SEARCH_CLIENT_UNFOUND_CNTS", ebpfMonGroupSearch, searchClientRow, ebpfMonCellUnsigned, CLIENT(never)},
+    {"BEACON_CNT",                 ebpfMonGroupSearch, hostRow,         ebpfMonCellCount,    HOST(searches.beacons)},
+    {"BEACON_RATE",                ebpfMonGroupSearch, hostRow,         ebpfMonCellDouble,   HOST(searches.beaconRate)},
+    {"BEACON_SERVER_CNT",          ebpfMonGroupSearch, hostRow,         ebpfMonCellUnsigned, HOST(searches.heard)},
+    {"BEACON_SERVERS",             ebpfMonGroupSearch, beaconRow,       ebpfMonCellText,     BEACON(name)},
+    {"BEACON_RESTART_CNTS",        ebpfMonGroupSearch, beaconRow,       ebpfMonCellCount,    BEACON(restarts)},
 
-    {"SEARCH_CNT",       ebpfMonGroupSearch, boardRow, ebpfMonCellCount,    BOARD(searches.count)},
-    {"SEARCH_RATE",      ebpfMonGroupSearch, boardRow, ebpfMonCellDouble,   BOARD(searches.rate)},
-    {"SEARCH_LOST_CNT",  ebpfMonGroupSearch, boardRow, ebpfMonCellCount,    BOARD(searches.replaced)},
-    {"SEARCH_NAME_CNT",  ebpfMonGroupSearch, boardRow, ebpfMonCellUnsigned, BOARD(searches.never)},
-    {"SEARCH_NAMES",     ebpfMonGroupSearch, searchRow, ebpfMonCellText,    SEARCH(name)},
-    {"SEARCH_CNTS",      ebpfMonGroupSearch, searchRow, ebpfMonCellCount,   SEARCH(count)},
-    {"SEARCH_WHOS",      ebpfMonGroupSearch, searchRow, ebpfMonCellText,    SEARCH(who)},
-    {"SEARCH_CLIENTS",   ebpfMonGroupSearch, searchClientRow, ebpfMonCellText,     CLIENT(name)},
-    {"SEARCH_CLIENT_RATES", ebpfMonGroupSearch, searchClientRow, ebpfMonCellDouble, CLIENT(rate)},
-    {"SEARCH_CLIENT_CNTS", ebpfMonGroupSearch, searchClientRow, ebpfMonCellCount,  CLIENT(count)},
-    {"SEARCH_CLIENT_NEVERS", ebpfMonGroupSearch, searchClientRow, ebpfMonCellUnsigned, CLIENT(never)},
-    {"BEACON_CNT",       ebpfMonGroupSearch, boardRow, ebpfMonCellCount,    BOARD(searches.beacons)},
-    {"BEACON_RATE",      ebpfMonGroupSearch, boardRow, ebpfMonCellDouble,   BOARD(searches.beaconRate)},
-    {"BEACON_SERVER_CNT", ebpfMonGroupSearch, boardRow, ebpfMonCellUnsigned, BOARD(searches.heard)},
-    {"BEACON_SERVERS",   ebpfMonGroupSearch, beaconRow, ebpfMonCellText,    BEACON(name)},
-    {"BEACON_RESTARTS",  ebpfMonGroupSearch, beaconRow, ebpfMonCellCount,   BEACON(restarts)},
+    /* Put logs. */
+    {"LOG_STATE",                  ebpfMonGroupLog,    hostRow,         ebpfMonCellInt,      HOST(logState), 1},
+    {"LOG_MSG",                    ebpfMonGroupLog,    hostRow,         ebpfMonCellText,     HOST(logMsg), 1},
+    {"LOG_LINE_CNT",               ebpfMonGroupLog,    hostRow,         ebpfMonCellCount,    HOST(logCount), 1},
+    {"LOG_LOST_CNT",               ebpfMonGroupLog,    hostRow,         ebpfMonCellCount,    HOST(logLost), 1},
+    {"LOG_QUEUE_LOAD",             ebpfMonGroupLog,    hostRow,         ebpfMonCellDouble,   HOST(logQueue), 1},
 
-    {"WIRE_STATE",       ebpfMonGroupState,  boardRow, ebpfMonCellInt,      BOARD(wireState)},
-    {"WIRE_PKT_RATE",    ebpfMonGroupState,  boardRow, ebpfMonCellDouble,   BOARD(wireRate)},
-    {"WIRE_LOST_CNT",    ebpfMonGroupState,  boardRow, ebpfMonCellCount,    BOARD(wireLost)},
-    {"WIRE_GAP_CNT",     ebpfMonGroupState,  boardRow, ebpfMonCellCount,    BOARD(wireGaps)},
-    {"WIRE_CIRCUITS",    ebpfMonGroupState,  boardRow, ebpfMonCellUnsigned, BOARD(wireCircuits)},
+    /* OTLP and Zipkin. */
+    {"OTLP_STATE",                 ebpfMonGroupOtlp,   hostRow,         ebpfMonCellInt,      HOST(otlpState), 1},
+    {"OTLP_MSG",                   ebpfMonGroupOtlp,   hostRow,         ebpfMonCellText,     HOST(otlpMsg), 1},
+    {"OTLP_SENT_CNT",              ebpfMonGroupOtlp,   hostRow,         ebpfMonCellCount,    HOST(otlpSent), 1},
+    {"OTLP_LOST_CNT",              ebpfMonGroupOtlp,   hostRow,         ebpfMonCellCount,    HOST(otlpLost), 1},
+    {"OTLP_RATE",                  ebpfMonGroupOtlp,   hostRow,         ebpfMonCellDouble,   HOST(otlpRate), 1},
+    {"OTLP_QUEUE_LOAD",            ebpfMonGroupOtlp,   hostRow,         ebpfMonCellDouble,   HOST(otlpQueue), 1},
 
-    {"IOC_HEALTH_NAMES", ebpfMonGroupHealth, healthRow, ebpfMonCellText,    HEALTH(name)},
-    {"IOC_CPUS",         ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(cpu)},
-    {"IOC_MEMS",         ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(mem)},
-    {"IOC_FDS",          ebpfMonGroupHealth, healthRow, ebpfMonCellUnsigned, HEALTH(fds)},
-    {"IOC_FD_LIMITS",    ebpfMonGroupHealth, healthRow, ebpfMonCellUnsigned, HEALTH(fdLimit)},
-    {"IOC_THREADS",      ebpfMonGroupHealth, healthRow, ebpfMonCellUnsigned, HEALTH(threads)},
-    {"IOC_CLIENTS",      ebpfMonGroupHealth, healthRow, ebpfMonCellInt,     HEALTH(clients)},
-    {"IOC_CHANNELS",     ebpfMonGroupHealth, healthRow, ebpfMonCellInt,     HEALTH(channels)},
-    {"IOC_UPTIMES",      ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(uptime)},
-    {"IOC_CPU_MAX",      ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.cpuMax)},
-    {"IOC_MEM_MAX",      ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.memMax)},
-    {"IOC_FD_MAX",       ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.fdMax)},
-    {"IOC_CB_LOWS",       ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(callback[0])},
-    {"IOC_CB_MEDIUMS",    ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(callback[1])},
-    {"IOC_CB_HIGHS",      ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(callback[2])},
-    {"IOC_ONCES",         ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(once)},
-    {"IOC_HOLDS",         ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(hold)},
-    {"IOC_HOLD_RECS",     ebpfMonGroupHealth, healthRow, ebpfMonCellText,    HEALTH(holder)},
-    {"IOC_CAS_CPUS",      ebpfMonGroupHealth, healthRow, ebpfMonCellDouble,  HEALTH(cas)},
-    {"IOC_CB_MAX",        ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.callbackMax)},
-    {"IOC_ONCE_MAX",      ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.onceMax)},
-    {"IOC_HOLD_MAX",      ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.holdMax)},
-    {"IOC_CAS_CPU_MAX",   ebpfMonGroupHealth, boardRow, ebpfMonCellDouble,   BOARD(health.casMax)},
-    {"IOC_GONE_CNT",     ebpfMonGroupHealth, boardRow, ebpfMonCellUnsigned, BOARD(health.gone)},
-    {"IOC_HANG_CNT",     ebpfMonGroupHealth, boardRow, ebpfMonCellUnsigned, BOARD(health.hangs)},
-    {"IOC_RESTART_CNT",  ebpfMonGroupHealth, boardRow, ebpfMonCellCount,    BOARD(health.restarts)},
-    {"IOC_EVENTS",       ebpfMonGroupHealth, eventRow, ebpfMonCellText,     0},
-    {"HANG_STACKS",      ebpfMonGroupHealth, hangRow,  ebpfMonCellText,     0},
-    {"SCAN_IOCS",        ebpfMonGroupHealth, scanRow,  ebpfMonCellText,     SCANS(ioc)},
-    {"SCAN_NAMES",       ebpfMonGroupHealth, scanRow,  ebpfMonCellText,     SCANS(name)},
-    {"SCAN_PERIODS",     ebpfMonGroupHealth, scanRow,  ebpfMonCellDouble,   SCANS(period)},
-    {"SCAN_WORSTS",      ebpfMonGroupHealth, scanRow,  ebpfMonCellDouble,   SCANS(worst)},
-    {"SCAN_LATES",       ebpfMonGroupHealth, scanRow,  ebpfMonCellCount,    SCANS(late)},
-    {"SCAN_BUSYS",       ebpfMonGroupHealth, scanRow,  ebpfMonCellDouble,   SCANS(busy)},
-    {"SCAN_EATERS",      ebpfMonGroupHealth, scanRow,  ebpfMonCellText,     SCANS(eater)},
-    {"SCAN_LATE_CNT",    ebpfMonGroupHealth, boardRow, ebpfMonCellCount,    BOARD(health.lateCount)},
+    /* One record: ebpfMonWatch.db. */
+    {"PROC_CNT",                   ebpfMonGroupWatch,  watchRow,        ebpfMonCellCount,    WATCH(procCount)},
+    {"PROC_RATE",                  ebpfMonGroupWatch,  watchRow,        ebpfMonCellDouble,   WATCH(procRate)},
+    {"CHAIN_CNT",                  ebpfMonGroupWatch,  watchRow,        ebpfMonCellCount,    WATCH(chains)},
+    {"LAT_MEAN",                   ebpfMonGroupWatch,  watchRow,        ebpfMonCellDouble,   WATCH(latMean)},
+    {"LAT_P99",                    ebpfMonGroupWatch,  watchRow,        ebpfMonCellDouble,   WATCH(latP99)},
+    {"LAT_MAX",                    ebpfMonGroupWatch,  watchRow,        ebpfMonCellDouble,   WATCH(latMax)},
+    {"PUT_CNT",                    ebpfMonGroupWatch,  watchRow,        ebpfMonCellCount,    WATCH(putCount)},
+    {"PUT_LAST",                   ebpfMonGroupWatch,  watchRow,        ebpfMonCellText,     WATCH(putLast)},
 };
 
 const ebpfMonPv *ebpfMonPvFind(const char *name, int watch)
@@ -330,33 +341,33 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
     }
 }
 
-epicsTimeStamp ebpfMonPvTime(const ebpfMonBoard *board, const ebpfMonPv *pv, const void *row)
+epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row)
 {
     if (row && pv->row == putRow)
         return ((const ebpfMonPut *)row)->time;
     if (row && pv->row == watchRow && pv->cell == ebpfMonCellText)
         return ((const ebpfMonWatchRow *)row)->putTime;
-    return board->time[pv->group];
+    return published->time[pv->group];
 }
 
-epicsEnum16 ebpfMonPvSeverity(const ebpfMonBoard *board, const ebpfMonPv *pv)
+epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv *pv)
 {
     if (pv->group == ebpfMonGroupBad)
-        return board->badOpen ? MAJOR_ALARM : NO_ALARM;
+        return published->badOpen ? MAJOR_ALARM : NO_ALARM;
     if (pv->row == eventRow)
-        return ebpfMonHealthBad(&board->health) ? MAJOR_ALARM : NO_ALARM;
+        return ebpfMonHealthBad(&published->health) ? MAJOR_ALARM : NO_ALARM;
     if (pv->row == hangRow)
-        return board->health.hangs ? MAJOR_ALARM : NO_ALARM;
-    if (pv->group == ebpfMonGroupRules && pv->offset == BOARD(rulesMsg))
-        return board->rulesRefused ? MINOR_ALARM : NO_ALARM;
+        return published->health.hangs ? MAJOR_ALARM : NO_ALARM;
+    if (pv->group == ebpfMonGroupRules && pv->offset == HOST(rulesMsg))
+        return published->rulesRefused ? MINOR_ALARM : NO_ALARM;
     return NO_ALARM;
 }
 
-int ebpfMonPvMissing(const ebpfMonBoard *board, const ebpfMonPv *pv, const void *row)
+int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row)
 {
     if (pv->row == watchRow)
         return !row || !((const ebpfMonWatchRow *)row)->found;
     if (pv->row == histRow)
-        return board->histSel[0] && !board->histFound;
+        return published->histSel[0] && !published->histFound;
     return 0;
 }

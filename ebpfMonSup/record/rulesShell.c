@@ -7,9 +7,9 @@
 #include <epicsStdio.h>
 #include <errlog.h>
 
-#include "model/board.h"
-#include "model/rules.h"
-#include "model/rulesFile.h"
+#include "model/published.h"
+#include "rules/rules.h"
+#include "rules/rulesFile.h"
 #include "record/shellDef.h"
 
 static const iocshArg fileArg = {"file", iocshArgStringPath};
@@ -55,9 +55,9 @@ static void showRules(void)
 static void showCall(const iocshArgBuf *args)
 {
     ebpfMonPut *puts = malloc(EBPFMON_BAD_MAX * sizeof(*puts));
-    char file[sizeof(((ebpfMonBoard *)0)->rulesFile)], message[sizeof(((ebpfMonBoard *)0)->rulesMsg)];
+    char file[sizeof(((ebpfMonPublished *)0)->rulesFile)], message[sizeof(((ebpfMonPublished *)0)->rulesMsg)];
     char line[EBPFMON_LINE_SIZE];
-    const ebpfMonBoard *board;
+    const ebpfMonPublished *published;
     unsigned kept = 0, open;
     uint64_t newest;
 
@@ -67,14 +67,14 @@ static void showCall(const iocshArgBuf *args)
         iocshSetError(-1);
         return;
     }
-    board = ebpfMonBoardLock(); /* copy, and print without the lock: a terminal may be slow */
-    strcpy(file, board->rulesFile);
-    strcpy(message, board->rulesMsg);
-    open = (unsigned)board->badOpen;
-    newest = board->badCount;
-    for (; ebpfMonBoardBadPut(board, kept); kept++)
-        puts[kept] = *ebpfMonBoardBadPut(board, kept);
-    ebpfMonBoardUnlock();
+    published = ebpfMonPublishedLock(); /* copy, and print without the lock: a terminal may be slow */
+    strcpy(file, published->rulesFile);
+    strcpy(message, published->rulesMsg);
+    open = (unsigned)published->badOpen;
+    newest = published->badCount;
+    for (; ebpfMonPublishedGetBad(published, kept); kept++)
+        puts[kept] = *ebpfMonPublishedGetBad(published, kept);
+    ebpfMonPublishedUnlock();
     printf("%s%s%s\n", file, file[0] ? ": " : "", message);
     showRules();
     printf("unexpected puts: %llu, open %u%s\n", (unsigned long long)newest, open,
@@ -83,7 +83,7 @@ static void showCall(const iocshArgBuf *args)
         ebpfMonPutLine(&puts[kept], line, sizeof(line));
         printf("%s: %s\n", line, puts[kept].rule);
     }
-    ebpfMonBoardBadShown(ebpfMonShownByShell, newest);
+    ebpfMonPublishedSetBadShown(ebpfMonShownByShell, newest);
     free(puts);
 }
 
@@ -96,7 +96,7 @@ static const iocshFuncDef ackDef = {
 static void ackCall(const iocshArgBuf *args)
 {
     (void)args;
-    printf("unexpected puts open: %u\n", ebpfMonBoardBadAck(ebpfMonShownByShell));
+    printf("unexpected puts open: %u\n", ebpfMonPublishedAckBad(ebpfMonShownByShell));
 }
 
 static void ebpfMonRulesRegistrar(void)

@@ -27,8 +27,8 @@
 #include <epicsExport.h>
 #include <registryFunction.h>
 
-#include "model/board.h"
-#include "model/rulesFile.h"
+#include "model/published.h"
+#include "rules/rulesFile.h"
 
 #define TEXT_SIZE 512
 
@@ -92,16 +92,16 @@ static int command(const aSubRecord *prec, unsigned *rules, char *text, size_t s
     switch (getNumber(prec, 1)) {
     case 0:
         if (!file[0]) {
-            const ebpfMonBoard *board = ebpfMonBoardLock();
+            const ebpfMonPublished *published = ebpfMonPublishedLock();
 
-            strcpy(file, board->rulesFile);
-            ebpfMonBoardUnlock();
+            strcpy(file, published->rulesFile);
+            ebpfMonPublishedUnlock();
         }
         return ebpfMonRulesFileCheck(file, rules, text, size);
     case 1:
         return ebpfMonRulesFileLoad(file, text, size);
     case 2:
-        snprintf(text, size, "acknowledged, %u unexpected puts open", ebpfMonBoardBadAck(ebpfMonShownByPvs));
+        snprintf(text, size, "acknowledged, %u unexpected puts open", ebpfMonPublishedAckBad(ebpfMonShownByPvs));
         return 0;
     default:
         snprintf(text, size, "B must be 0 (check), 1 (load) or 2 (acknowledge)");
@@ -115,12 +115,12 @@ static long ebpfMonRulesSub(aSubRecord *prec)
     unsigned checked = 0, rules, open;
     uint64_t count;
     int status = command(prec, &checked, text, sizeof(text));
-    const ebpfMonBoard *board = ebpfMonBoardLock();
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
 
-    rules = checked ? checked : board->rulesCount;
-    open = (unsigned)board->badOpen;
-    count = board->badCount;
-    ebpfMonBoardUnlock();
+    rules = checked ? checked : published->rulesCount;
+    open = (unsigned)published->badOpen;
+    count = published->badCount;
+    ebpfMonPublishedUnlock();
     setText(prec, 0, text);
     setNumber(prec, 1, rules);
     setNumber(prec, 2, open);
@@ -130,17 +130,17 @@ static long ebpfMonRulesSub(aSubRecord *prec)
 
 static long ebpfMonPutSub(aSubRecord *prec)
 {
-    const ebpfMonBoard *board = ebpfMonBoardLock();
-    const ebpfMonPut *newest = ebpfMonBoardPut(board, 0);
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    const ebpfMonPut *newest = ebpfMonPublishedGetPut(published, 0);
     ebpfMonPut put;
 
     if (getNumber(prec, 0) == 1)
-        newest = board->badCount ? &board->bad[(board->badCount - 1) % EBPFMON_BAD_MAX] : NULL;
+        newest = published->badCount ? &published->bad[(published->badCount - 1) % EBPFMON_BAD_MAX] : NULL;
     if (newest)
         put = *newest;
     else
         memset(&put, 0, sizeof(put));
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     setText(prec, 0, put.pv);
     setText(prec, 1, put.val);
     setText(prec, 2, put.who);

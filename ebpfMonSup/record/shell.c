@@ -8,7 +8,7 @@
 #include <epicsString.h>
 #include <errlog.h>
 
-#include "model/board.h"
+#include "model/published.h"
 #include "model/control.h"
 #include "model/logControl.h"
 #include "record/filterSub.h"
@@ -63,11 +63,11 @@ static const iocshFuncDef startDef = {
 
 static void startCall(const iocshArgBuf *args)
 {
-    ebpfMonState state = ebpfMonBoardLock()->state;
+    ebpfMonState state = ebpfMonPublishedLock()->state;
     long status;
 
     (void)args;
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     if (state == ebpfMonRunning || state == ebpfMonDegraded) {
         printf("ebpfMonStart: ebpfMon runs already\n");
         return;
@@ -193,7 +193,7 @@ static void putsCall(const iocshArgBuf *args)
     unsigned count = 0;
     char line[EBPFMON_LINE_SIZE];
     ebpfMonPut *puts;
-    const ebpfMonBoard *board;
+    const ebpfMonPublished *published;
 
     if (wanted > EBPFMON_PUTS_MAX)
         wanted = EBPFMON_PUTS_MAX;
@@ -203,10 +203,10 @@ static void putsCall(const iocshArgBuf *args)
         done(-1);
         return;
     }
-    board = ebpfMonBoardLock(); /* copy, and print without the lock: a terminal may be slow */
-    for (; count < wanted && ebpfMonBoardPut(board, count); count++)
-        puts[count] = *ebpfMonBoardPut(board, count);
-    ebpfMonBoardUnlock();
+    published = ebpfMonPublishedLock(); /* copy, and print without the lock: a terminal may be slow */
+    for (; count < wanted && ebpfMonPublishedGetPut(published, count); count++)
+        puts[count] = *ebpfMonPublishedGetPut(published, count);
+    ebpfMonPublishedUnlock();
     while (count--) {
         ebpfMonPutLine(&puts[count], line, sizeof(line));
         printf("%s\n", line);
@@ -263,8 +263,8 @@ static void searchesCall(const iocshArgBuf *args)
         done(-1);
         return;
     }
-    *copy = ebpfMonBoardLock()->searches; /* copy, and print without the lock: a terminal may be slow */
-    ebpfMonBoardUnlock();
+    *copy = ebpfMonPublishedLock()->searches; /* copy, and print without the lock: a terminal may be slow */
+    ebpfMonPublishedUnlock();
 
     printf("%llu names asked for, %.1f a second; never found: %u\n", (unsigned long long)copy->count,
            copy->rate, copy->never);

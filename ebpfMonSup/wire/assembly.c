@@ -7,16 +7,16 @@
 #define FNV_PRIME 1099511628211ull
 #define ROOM_MIN  256
 
-void ebpfMonAssemblyClear(ebpfMonAccount *account, ebpfMonAssembly *a)
+void ebpfMonAssemblyClear(ebpfMonMemoryAccount *account, ebpfMonAssembly *a)
 {
-    ebpfMonAccountFree(account, a->buf, a->room);
+    ebpfMonMemoryAccountFree(account, a->buf, a->room);
     a->buf = NULL;
     a->have = a->room = 0;
     a->total = a->done = 0;
     a->holed = 0;
 }
 
-int ebpfMonAssemblyKeep(ebpfMonAccount *account, ebpfMonAssembly *a, const uint8_t *p, size_t n)
+int ebpfMonAssemblyKeep(ebpfMonMemoryAccount *account, ebpfMonAssembly *a, const uint8_t *p, size_t n)
 {
     if (a->have + n > a->room) {
         size_t room = a->room ? a->room * 2 : ROOM_MIN;
@@ -24,12 +24,12 @@ int ebpfMonAssemblyKeep(ebpfMonAccount *account, ebpfMonAssembly *a, const uint8
 
         if (room < a->have + n)
             room = a->have + n;
-        buf = ebpfMonAccountAlloc(account, room);
+        buf = ebpfMonMemoryAccountAlloc(account, room);
         if (!buf)
             return 0;
         if (a->buf)
             memcpy(buf, a->buf, a->have);
-        ebpfMonAccountFree(account, a->buf, a->room);
+        ebpfMonMemoryAccountFree(account, a->buf, a->room);
         a->buf = buf;
         a->room = room;
     }

@@ -4,7 +4,7 @@
 #ifndef EBPFMON_ASSEMBLY_H
 #define EBPFMON_ASSEMBLY_H
 
-#include "wire/account.h"
+#include "wire/memoryAccount.h"
 #include "wire/protocol.h"
 
 typedef struct {
@@ -25,9 +25,9 @@ typedef struct {
 } ebpfMonAssembly;
 
 /* The buffer is given back; what is known of the direction stays. */
-void ebpfMonAssemblyClear(ebpfMonAccount *account, ebpfMonAssembly *assembly);
+void ebpfMonAssemblyClear(ebpfMonMemoryAccount *account, ebpfMonAssembly *assembly);
 /* Appends to the buffer. 0: no memory for it. */
-int  ebpfMonAssemblyKeep(ebpfMonAccount *account, ebpfMonAssembly *assembly, const uint8_t *p, size_t n);
+int  ebpfMonAssemblyKeep(ebpfMonMemoryAccount *account, ebpfMonAssembly *assembly, const uint8_t *p, size_t n);
 /* The first bytes of a search's buffer. "segAt": where in it the last segment begins. */
 void ebpfMonAssemblyForget(ebpfMonAssembly *assembly, size_t n, size_t segAt);
 /* A message of which the buffer holds the first bytes. */

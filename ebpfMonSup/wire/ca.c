@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Channel Access over TCP, as EPICS Base's rsrv (camessage.c) and libca (tcpiiu.cpp, cac.cpp) speak it. A put names
- * its channel by the number that the server gave it (sid), so the names come from the channels' creation.
+ * its channel by the number that the server handOvers it (sid), so the names come from the channels' creation.
  */
 #include <string.h>
 

@@ -97,7 +97,7 @@ ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *w, const ebpfMonCircuitKey *key,
     while (stats->circuits
         && (stats->circuits >= limits->circuits || stats->memory > limits->total - limits->total / 8))
         forgetOne(w, time);
-    c = ebpfMonAccountAlloc(&w->account, sizeof *c);
+    c = ebpfMonMemoryAccountAlloc(&w->account, sizeof *c);
     if (!c) {
         stats->noMemory++;
         return NULL;
@@ -211,22 +211,22 @@ void ebpfMonCircuitEnd(ebpfMonCircuit *c, uint64_t time)
         ;
     *at = c->next;
     w->account.stats.circuits--;
-    ebpfMonAccountFree(&w->account, c, sizeof *c);
+    ebpfMonMemoryAccountFree(&w->account, c, sizeof *c);
 }
 
 void *ebpfMonCircuitAlloc(ebpfMonCircuit *c, size_t size)
 {
-    return ebpfMonAccountAlloc(&c->wire->account, size);
+    return ebpfMonMemoryAccountAlloc(&c->wire->account, size);
 }
 
 void ebpfMonCircuitFree(ebpfMonCircuit *c, void *p, size_t size)
 {
-    ebpfMonAccountFree(&c->wire->account, p, size);
+    ebpfMonMemoryAccountFree(&c->wire->account, p, size);
 }
 
 void ebpfMonWireEmit(ebpfMonWire *w, ebpfMonWireEvent *e)
 {
-    ebpfMonAccountEmit(&w->account, e);
+    ebpfMonMemoryAccountEmit(&w->account, e);
 }
 
 void ebpfMonCircuitEmit(ebpfMonCircuit *c, ebpfMonWireEvent *e)

@@ -45,7 +45,7 @@ typedef struct {
 typedef struct ebpfMonEnded ebpfMonEnded;
 
 struct ebpfMonWire {
-    ebpfMonAccount account;
+    ebpfMonMemoryAccount account;
     ebpfMonCircuitList open, others;
     ebpfMonCircuit **byKey, **byNumber;
     unsigned buckets;                  /* of each, a power of two */

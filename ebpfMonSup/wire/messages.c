@@ -174,7 +174,7 @@ void ebpfMonMessagesBegin(ebpfMonCircuit *c, int side, size_t offset, uint64_t t
     a->skipped = 0;
     a->tries = 0;
     inStep(c, side, seq + (uint32_t)offset, buf + offset, have - offset, time);
-    ebpfMonAccountFree(&c->wire->account, buf, room);
+    ebpfMonMemoryAccountFree(&c->wire->account, buf, room);
 }
 
 /* For a header of the protocol that is spoken here. */

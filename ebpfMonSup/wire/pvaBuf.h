@@ -4,8 +4,8 @@
  * message itself. Two ways to fail: "bad", it contradicts itself; "cut", it goes on behind what was kept of it.
  * After either everything reads as zero. (pvAccess Protocol Specification, Data Encoding.)
  */
-#ifndef EBPFMON_PVA_BUF_H
-#define EBPFMON_PVA_BUF_H
+#ifndef EBPFMON_PVABUF_H
+#define EBPFMON_PVABUF_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A value of which only what changed is sent, with a BitSet that says what that is. */
-#ifndef EBPFMON_PVA_CHANGED_H
-#define EBPFMON_PVA_CHANGED_H
+#ifndef EBPFMON_PVACHANGED_H
+#define EBPFMON_PVACHANGED_H
 
 #include "wire/pvaValue.h"
 

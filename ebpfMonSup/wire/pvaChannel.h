@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The channels of a pvAccess connection, by the numbers of both sides. */
-#ifndef EBPFMON_PVA_CHANNEL_H
-#define EBPFMON_PVA_CHANNEL_H
+#ifndef EBPFMON_PVACHANNEL_H
+#define EBPFMON_PVACHANNEL_H
 
 #include "wire/pvaOp.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who asks for which name, who answers, who lives: in datagrams, and as parts of a connection. */
-#ifndef EBPFMON_PVA_DATAGRAM_H
-#define EBPFMON_PVA_DATAGRAM_H
+#ifndef EBPFMON_PVADATAGRAM_H
+#define EBPFMON_PVADATAGRAM_H
 
 #include "wire/protocol.h"
 #include "wire/pvaBuf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A request of a pvAccess connection, from its making to its end. */
-#ifndef EBPFMON_PVA_OP_H
-#define EBPFMON_PVA_OP_H
+#ifndef EBPFMON_PVAOP_H
+#define EBPFMON_PVAOP_H
 
 #include "wire/pvaState.h"
 

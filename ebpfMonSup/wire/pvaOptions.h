@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a client asks for when it makes a request: its pvRequest. */
-#ifndef EBPFMON_PVA_OPTIONS_H
-#define EBPFMON_PVA_OPTIONS_H
+#ifndef EBPFMON_PVAOPTIONS_H
+#define EBPFMON_PVAOPTIONS_H
 
 #include "wire/pvaValue.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a client sends that has a request number. */
-#ifndef EBPFMON_PVA_REQUEST_H
-#define EBPFMON_PVA_REQUEST_H
+#ifndef EBPFMON_PVAREQUEST_H
+#define EBPFMON_PVAREQUEST_H
 
 #include "wire/pvaState.h"
 

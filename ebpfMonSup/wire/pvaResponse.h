@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a server sends that has a request number. */
-#ifndef EBPFMON_PVA_RESPONSE_H
-#define EBPFMON_PVA_RESPONSE_H
+#ifndef EBPFMON_PVARESPONSE_H
+#define EBPFMON_PVARESPONSE_H
 
 #include "wire/pvaState.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One pvAccess connection: what its two ends have agreed on so far, and a message of theirs. */
-#ifndef EBPFMON_PVA_STATE_H
-#define EBPFMON_PVA_STATE_H
+#ifndef EBPFMON_PVASTATE_H
+#define EBPFMON_PVASTATE_H
 
 #include "wire/pvaTable.h"
 #include "wire/pvaType.h"

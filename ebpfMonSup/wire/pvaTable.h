@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A table of things by a 32-bit number that the peers choose. */
-#ifndef EBPFMON_PVA_TABLE_H
-#define EBPFMON_PVA_TABLE_H
+#ifndef EBPFMON_PVATABLE_H
+#define EBPFMON_PVATABLE_H
 
 #include "wire/protocol.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Text of bounded length, from numbers and strings as pvAccess sends them. */
-#ifndef EBPFMON_PVA_TEXT_H
-#define EBPFMON_PVA_TEXT_H
+#ifndef EBPFMON_PVATEXT_H
+#define EBPFMON_PVATEXT_H
 
 #include "wire/pvaType.h"
 

@@ -4,8 +4,8 @@
  * connection that let a peer say a number in place of a description it sent before.
  * (pvAccess Protocol Specification, Introspection Data; introspectionRegistry.cpp of pvAccessCPP.)
  */
-#ifndef EBPFMON_PVA_TYPE_H
-#define EBPFMON_PVA_TYPE_H
+#ifndef EBPFMON_PVATYPE_H
+#define EBPFMON_PVATYPE_H
 
 #include "wire/protocol.h"
 #include "wire/pvaBuf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Type descriptions as they stand in messages. */
-#ifndef EBPFMON_PVA_TYPE_READ_H
-#define EBPFMON_PVA_TYPE_READ_H
+#ifndef EBPFMON_PVATYPEREAD_H
+#define EBPFMON_PVATYPEREAD_H
 
 #include "wire/pvaType.h"
 

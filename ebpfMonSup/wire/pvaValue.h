@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pvAccess values as people read them, or skipped for the descriptions in them. */
-#ifndef EBPFMON_PVA_VALUE_H
-#define EBPFMON_PVA_VALUE_H
+#ifndef EBPFMON_PVAVALUE_H
+#define EBPFMON_PVAVALUE_H
 
 #include "wire/pvaText.h"
 

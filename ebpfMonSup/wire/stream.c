@@ -17,7 +17,7 @@ static int32_t after(uint32_t a, uint32_t b)
     return (int32_t)(a - b);
 }
 
-void ebpfMonStreamInit(ebpfMonStream *s, ebpfMonAccount *account, const ebpfMonStreamSink *sink,
+void ebpfMonStreamInit(ebpfMonStream *s, ebpfMonMemoryAccount *account, const ebpfMonStreamSink *sink,
     ebpfMonCircuit *circuit, int side)
 {
     *s = (ebpfMonStream){ .sink = sink, .circuit = circuit, .side = side, .account = account };
@@ -44,7 +44,7 @@ static ebpfMonChunk *take(ebpfMonStream *s)
 
 static void drop(ebpfMonStream *s, ebpfMonChunk *chunk)
 {
-    ebpfMonAccountFree(s->account, chunk, sizeof *chunk + chunk->have);
+    ebpfMonMemoryAccountFree(s->account, chunk, sizeof *chunk + chunk->have);
 }
 
 void ebpfMonStreamClear(ebpfMonStream *s)
@@ -103,7 +103,7 @@ static void skipGap(ebpfMonStream *s, uint64_t now)
 static ebpfMonChunk *insert(ebpfMonStream *s, ebpfMonChunk *prev, uint32_t seq, const uint8_t *p, size_t have,
     size_t wire, uint64_t time)
 {
-    ebpfMonChunk *chunk = ebpfMonAccountAlloc(s->account, sizeof *chunk + have);
+    ebpfMonChunk *chunk = ebpfMonMemoryAccountAlloc(s->account, sizeof *chunk + have);
 
     if (!chunk) {
         s->account->stats.noMemory++;

@@ -3,7 +3,7 @@
 #ifndef EBPFMON_STREAM_H
 #define EBPFMON_STREAM_H
 
-#include "wire/account.h"
+#include "wire/memoryAccount.h"
 #include "wire/packet.h"
 #include "wire/protocol.h"
 
@@ -27,7 +27,7 @@ typedef struct {
     const ebpfMonStreamSink *sink;
     ebpfMonCircuit *circuit; /* for the sink, as is its side */
     int      side;
-    ebpfMonAccount *account;
+    ebpfMonMemoryAccount *account;
     int      started;
     uint32_t next;      /* sequence number of the byte that is wanted next */
     ebpfMonChunk *head, *tail; /* in order, without overlap */
@@ -42,7 +42,7 @@ typedef struct {
     unsigned far;       /* segments in a row that are nowhere near */
 } ebpfMonStream;
 
-void ebpfMonStreamInit(ebpfMonStream *stream, ebpfMonAccount *account, const ebpfMonStreamSink *sink,
+void ebpfMonStreamInit(ebpfMonStream *stream, ebpfMonMemoryAccount *account, const ebpfMonStreamSink *sink,
     ebpfMonCircuit *circuit, int side);
 /* Its SYN was seen. */
 void ebpfMonStreamStart(ebpfMonStream *stream, uint32_t isn);

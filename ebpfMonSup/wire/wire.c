@@ -21,7 +21,7 @@ ebpfMonWire *ebpfMonWireNew(const ebpfMonWireLimits *limits, ebpfMonWireSink sin
 
     if (!w)
         return NULL;
-    ebpfMonAccountStart(&w->account, limits, sink, arg);
+    ebpfMonMemoryAccountStart(&w->account, limits, sink, arg);
     for (w->buckets = 16; w->buckets < w->account.limits.circuits && w->buckets < 1u << 20;)
         w->buckets *= 2;
     w->byKey = calloc(w->buckets, sizeof *w->byKey);
@@ -38,7 +38,7 @@ void ebpfMonWireFree(ebpfMonWire *w)
 {
     if (!w)
         return;
-    ebpfMonAccountMute(&w->account);
+    ebpfMonMemoryAccountMute(&w->account);
     while (w->open.oldest)
         ebpfMonCircuitEnd(w->open.oldest, 0);
     while (w->others.oldest)

@@ -18,8 +18,8 @@
 #include <epicsThread.h>
 
 #include "export/export.h"
-#include "export/span.h"
-#include "model/board.h"
+#include "export/otlp/span.h"
+#include "model/published.h"
 #include "model/hist.h"
 #include "model/logControl.h"
 
@@ -82,36 +82,36 @@ static void chain(uint8_t trace[EBPFMON_TRACE_ID])
 
 static void counted(void)
 {
-    epicsTimeGetCurrent(&ebpfMonBoardLock()->time[ebpfMonGroupChains]);
-    ebpfMonBoardUnlock();
+    epicsTimeGetCurrent(&ebpfMonPublishedLock()->time[ebpfMonGroupChains]);
+    ebpfMonPublishedUnlock();
 }
 
 /* The histogram of the root record, of which the trace is an exemplar. */
 static void histogram(void)
 {
-    ebpfMonBoard *board = ebpfMonBoardLock();
-    ebpfMonChainRow *c = &board->chain[0];
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    ebpfMonChainRow *c = &published->chain[0];
 
-    board->chainTop = 1;
+    published->chainTop = 1;
     strcpy(c->root, "BENCH:CALC0");
     strcpy(c->ioc, "benchIoc");
     c->count = 1;
     c->mean = c->max = 30;
     c->hist[5] = 1;
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
-        board->histEdge[i] = ebpfMonHistOctaveEdge(i) / 1000;
-    ebpfMonBoardUnlock();
+        published->histEdge[i] = ebpfMonHistOctaveEdge(i) / 1000;
+    ebpfMonPublishedUnlock();
 }
 
 static uint64_t lost(double *queue, uint64_t *sent)
 {
-    ebpfMonBoard *board = ebpfMonBoardLock();
-    uint64_t n = board->otlpLost;
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    uint64_t n = published->otlpLost;
 
-    *sent = board->otlpSent;
-    if (board->otlpQueue > *queue)
-        *queue = board->otlpQueue;
-    ebpfMonBoardUnlock();
+    *sent = published->otlpSent;
+    if (published->otlpQueue > *queue)
+        *queue = published->otlpQueue;
+    ebpfMonPublishedUnlock();
     return n;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* target/catalogue.h on a real softIoc; testCatalogueHostile.c has the others. */
+/* ioc/catalogue.h on a real softIoc; testCatalogueHostile.c has the others. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@
 #include <epicsTime.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "target/catalogue.h"
-#include "target/image.h"
-#include "target/layout.h"
+#include "ioc/catalogue.h"
+#include "ioc/image.h"
+#include "ioc/layout.h"
 
 #define IOC_TESTS   46 /* those that need a softIoc */
 #define LARGE       100000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * target/catalogue.h on a process whose memory only looks like that of an IOC. The memory is shared with the
+ * ioc/catalogue.h on a process whose memory only looks like that of an IOC. The memory is shared with the
  * child that we read, at one address, so what is written here is there at once.
  */
 #include <signal.h>
@@ -13,8 +13,8 @@
 #include <epicsTime.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "target/catalogue.h"
-#include "target/layout.h"
+#include "ioc/catalogue.h"
+#include "ioc/layout.h"
 
 #define ARENA   (256 * 1024)
 #define PAGE    4096

@@ -6,7 +6,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "model/chainTree.h"
+#include "trace/chainTree.h"
 
 #define N 300
 

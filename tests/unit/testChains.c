@@ -5,7 +5,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "monitor/chains.c"
+#include "trace/chainParts.c"
 
 #define COUNT 9700
 
@@ -15,7 +15,7 @@ static ebpfMonTarget target = { .cat = &catalogue, .slot = 100, .slotAt = 1000 }
 
 static struct { unsigned count; uint32_t tid, records; int inOrder; } told;
 
-void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
+void ebpfMonTracesAddChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
                         uint32_t count)
 {
     told.count++;
@@ -28,7 +28,7 @@ void ebpfMonTracesChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, cons
 
 static int64_t offClock; /* the IOC's, against ours */
 
-epicsTimeStamp ebpfMonWallTime(uint64_t ktime)
+epicsTimeStamp ebpfMonClockWallTime(uint64_t ktime)
 {
     return (epicsTimeStamp){ .secPastEpoch = (epicsUInt32)(ktime / 1000000000u), .nsec = ktime % 1000000000u };
 }
@@ -55,7 +55,7 @@ static void clocked(uint64_t begin, uint64_t ago)
     ev.rec[0].time = stamp(begin + 10);
     ev.rec[1].time = stamp(begin + 999999);
     ev.rec[2].time = stamp(begin - ago);
-    ebpfMonChainPart(&target, &ev, sizeof(ev));
+    ebpfMonChainPartsAdd(&target, &ev, sizeof(ev));
 }
 
 /* What is older than the chain is none of it, whatever the IOC's clock says. */
@@ -97,7 +97,7 @@ static void part(uint32_t tid, uint64_t end, unsigned number, uint32_t count, in
         ev.rec[i].slot = 100 + number * EBPFMON_CHUNK + i;
         ev.rec[i].time = stamp(end);
     }
-    ebpfMonChainPart(&target, &ev, sizeof(ev));
+    ebpfMonChainPartsAdd(&target, &ev, sizeof(ev));
 }
 
 MAIN(testChains)
@@ -126,10 +126,10 @@ MAIN(testChains)
     part(2, 6000, 0, EBPFMON_CHUNK, 0);
     part(2, 6000, 1, 1, 1);
     testOk(told.count == 22 + OPEN_CHAINS && told.tid == 2, "the end of many was lost: there is room all the same,");
-    testOk(ebpfMonLossGet(ebpfMonLossParts) == 1, "and the one that gave its place is counted");
+    testOk(ebpfMonLossesGet(ebpfMonLossParts) == 1, "and the one that handOvers its place is counted");
     part(2, 6100 + STALE_NS, 0, EBPFMON_CHUNK, 0);
     part(2, 6100 + STALE_NS, 1, 1, 1);
-    testOk(told.count == 23 + OPEN_CHAINS && ebpfMonLossGet(ebpfMonLossParts) == 1, "later they are those that the ring lost");
+    testOk(told.count == 23 + OPEN_CHAINS && ebpfMonLossesGet(ebpfMonLossParts) == 1, "later they are those that the ring lost");
 
     for (unsigned i = 0; i < 100; i++)
         part(3, 7000, i, EBPFMON_CHUNK, i == 99);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* target/closure.h against plain searches: what a record reaches, and how often a chain processes it. */
+/* ioc/closure.h against plain searches: what a record reaches, and how often a chain processes it. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <epicsTime.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "target/closure.h"
+#include "ioc/closure.h"
 
 #define NODES   60     /* of a graph that is searched by brute force: one bit each in a 64-bit word */
 #define GRAPHS  1000   /* of each kind */

@@ -30,12 +30,12 @@
 #include <errlog.h>
 #include <testMain.h>
 
-#include "export/burst.h"
+#include "export/log/burst.h"
 #include "export/export.h"
-#include "export/format.h"
+#include "export/log/format.h"
 #include "export/jsonGen.h"
-#include "export/pack.h"
-#include "model/board.h"
+#include "export/putPack.h"
+#include "model/published.h"
 #include "model/logControl.h"
 
 #define DEADLINE 20.0 /* s */
@@ -277,12 +277,12 @@ static void testPack(void)
     ebpfMonPut small = somePut(1);
 
     memset(&p, 0x41, sizeof(p)); /* texts without an end, too */
-    len = ebpfMonPack(&p, buf);
-    ebpfMonUnpack(buf, len, &q);
+    len = ebpfMonPutPack(&p, buf);
+    ebpfMonPutUnpack(buf, len, &q);
     testOk(len <= sizeof(buf) && strlen(q.val) == sizeof(q.val) - 1 && strlen(q.rule) == sizeof(q.rule) - 1 &&
            q.number == p.number && q.peerUid == p.peerUid, "the largest put: %u bytes", (unsigned)len);
-    len = ebpfMonPack(&small, buf);
-    ebpfMonUnpack(buf, len, &q);
+    len = ebpfMonPutPack(&small, buf);
+    ebpfMonPutUnpack(buf, len, &q);
     testOk(len < 200 && strcmp(q.pv, small.pv) == 0 && strcmp(q.host, "opi1") == 0 && !q.rule[0] &&
            q.time.nsec == 123456789 && q.oldCount == 1, "a usual put: %u bytes", (unsigned)len);
 }
@@ -377,17 +377,17 @@ static uint64_t linesBefore, lostBefore;
 
 static uint64_t written(void)
 {
-    uint64_t n = ebpfMonBoardLock()->logCount;
+    uint64_t n = ebpfMonPublishedLock()->logCount;
 
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     return n - linesBefore;
 }
 
 static uint64_t lost(void)
 {
-    uint64_t n = ebpfMonBoardLock()->logLost;
+    uint64_t n = ebpfMonPublishedLock()->logLost;
 
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     return n - lostBefore;
 }
 
@@ -399,18 +399,18 @@ static void begin(void)
 
 static int inTrouble(const void *text)
 {
-    const ebpfMonBoard *board = ebpfMonBoardLock();
-    int is = board->logState == ebpfMonLogTrouble && strstr(board->logMsg, text);
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    int is = published->logState == ebpfMonLogTrouble && strstr(published->logMsg, text);
 
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     return is;
 }
 
 static int fine(const void *unused)
 {
-    int is = ebpfMonBoardLock()->logState == ebpfMonLogOk;
+    int is = ebpfMonPublishedLock()->logState == ebpfMonLogOk;
 
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     return is;
 }
 
@@ -858,10 +858,10 @@ static void testBurstLog(void)
     ebpfMonExportStop(5);
     n = written();
     testOk(n == 4, "%" PRIu64 " lines: two first puts, two summaries", n);
-    testOk(strcmp(ebpfMonBoardLock()->putCaPutLog, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\","
+    testOk(strcmp(ebpfMonPublishedLock()->putCaPutLog, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\","
                   "\"host\":\"opi1\",\"user\":\"alice\",\"lab\":\"B2\",\"pv\":\"A\",\"new\":99,\"old\":100}") == 0,
            "the PV");
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
     {
         size_t len;
         char *text = contents(at("burst.log"), &len);

@@ -14,9 +14,9 @@
 #include <testMain.h>
 
 #include "model/health.h"
-#include "target/caServer.h"
-#include "target/layout.h"
-#include "target/procStat.h"
+#include "ioc/caServer.h"
+#include "ioc/layout.h"
+#include "ioc/procStat.h"
 
 static ebpfMonHealth h;
 static ebpfMonLives lives;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model/hist.h against the bucket that the kernel half computes, and monitor/range.h against a bitmap. */
+/* model/hist.h against the bucket that the kernel half computes, and watch/slotAllocator.h against a bitmap. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "ebpfMonEvent.h"
+#include "ebpfMonTable.h"
 #include "model/hist.h"
-#include "monitor/range.h"
+#include "watch/slotAllocator.h"
 
 #define RANDOM  1000000
 #define SAMPLES 200000
@@ -169,13 +169,13 @@ static void testRangeRandom(void)
 {
     static unsigned char map[SLOTS];
     static held have[SLOTS];
-    ebpfMonRange *range = ebpfMonRangeNew(SLOTS);
+    ebpfMonSlotAllocator *range = ebpfMonSlotAllocatorNew(SLOTS);
     uint32_t n = 0, used = 0, overlaps = 0, notFirst = 0, miscount = 0, full = 0;
 
     for (int step = 0; step < STEPS; step++) {
         if (random64() % 16 < 9 || n == 0) {
             uint32_t count = 1 + (uint32_t)(random64() % (random64() % 4 ? 16 : 200));
-            uint32_t expected = firstFree(map, count), at = ebpfMonRangeTake(range, count);
+            uint32_t expected = firstFree(map, count), at = ebpfMonSlotAllocatorTake(range, count);
 
             notFirst += at != expected;
             if (at == UINT32_MAX) {
@@ -192,12 +192,12 @@ static void testRangeRandom(void)
         } else {
             uint32_t k = (uint32_t)(random64() % n);
 
-            ebpfMonRangeGive(range, have[k].first, have[k].count);
+            ebpfMonSlotAllocatorGive(range, have[k].first, have[k].count);
             memset(map + have[k].first, 0, have[k].count);
             used -= have[k].count;
             have[k] = have[--n];
         }
-        miscount += ebpfMonRangeUsed(range) != used;
+        miscount += ebpfMonSlotAllocatorCountUsed(range) != used;
         if (overlaps)
             break; /* from here on the bitmap says nothing */
     }
@@ -206,28 +206,28 @@ static void testRangeRandom(void)
     testOk(miscount == 0, "the count of used ones");
     testOk(full > STEPS / 1000, "it was full %u times", full);
     while (n--)
-        ebpfMonRangeGive(range, have[n].first, have[n].count);
-    testOk(ebpfMonRangeUsed(range) == 0 && ebpfMonRangeTake(range, SLOTS) == 0, "all of it again in the end");
-    ebpfMonRangeFree(range);
+        ebpfMonSlotAllocatorGive(range, have[n].first, have[n].count);
+    testOk(ebpfMonSlotAllocatorCountUsed(range) == 0 && ebpfMonSlotAllocatorTake(range, SLOTS) == 0, "all of it again in the end");
+    ebpfMonSlotAllocatorFree(range);
 }
 
 static void testRangeEdges(void)
 {
-    ebpfMonRange *range = ebpfMonRangeNew(10);
+    ebpfMonSlotAllocator *range = ebpfMonSlotAllocatorNew(10);
 
-    testOk(ebpfMonRangeTake(range, 11) == UINT32_MAX && ebpfMonRangeTake(range, UINT32_MAX) == UINT32_MAX
-        && ebpfMonRangeUsed(range) == 0, "more than there is");
-    testOk(ebpfMonRangeTake(range, 0) == 0 && ebpfMonRangeUsed(range) == 0, "none");
-    testOk(ebpfMonRangeTake(range, 10) == 0 && ebpfMonRangeTake(range, 1) == UINT32_MAX, "all, and no more");
-    ebpfMonRangeGive(range, 0, 5);
-    ebpfMonRangeGive(range, 3, 1);
-    testOk(ebpfMonRangeUsed(range) == 10, "what was not taken so is not given back");
-    ebpfMonRangeFree(range);
-    range = ebpfMonRangeNew(UINT32_MAX);
-    testOk(ebpfMonRangeTake(range, UINT32_MAX - 1) == 0 && ebpfMonRangeTake(range, 1) == UINT32_MAX - 1
-        && ebpfMonRangeTake(range, 1) == UINT32_MAX, "the largest");
-    ebpfMonRangeFree(range);
-    ebpfMonRangeFree(NULL);
+    testOk(ebpfMonSlotAllocatorTake(range, 11) == UINT32_MAX && ebpfMonSlotAllocatorTake(range, UINT32_MAX) == UINT32_MAX
+        && ebpfMonSlotAllocatorCountUsed(range) == 0, "more than there is");
+    testOk(ebpfMonSlotAllocatorTake(range, 0) == 0 && ebpfMonSlotAllocatorCountUsed(range) == 0, "none");
+    testOk(ebpfMonSlotAllocatorTake(range, 10) == 0 && ebpfMonSlotAllocatorTake(range, 1) == UINT32_MAX, "all, and no more");
+    ebpfMonSlotAllocatorGive(range, 0, 5);
+    ebpfMonSlotAllocatorGive(range, 3, 1);
+    testOk(ebpfMonSlotAllocatorCountUsed(range) == 10, "what was not taken so is not given back");
+    ebpfMonSlotAllocatorFree(range);
+    range = ebpfMonSlotAllocatorNew(UINT32_MAX);
+    testOk(ebpfMonSlotAllocatorTake(range, UINT32_MAX - 1) == 0 && ebpfMonSlotAllocatorTake(range, 1) == UINT32_MAX - 1
+        && ebpfMonSlotAllocatorTake(range, 1) == UINT32_MAX, "the largest");
+    ebpfMonSlotAllocatorFree(range);
+    ebpfMonSlotAllocatorFree(NULL);
 }
 
 MAIN(testHist)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* target/image.h and target/procInfo.h on a real softIoc, started here and stopped at the end. */
+/* ioc/image.h and ioc/procInfo.h on a real softIoc, started here and stopped at the end. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include <epicsThread.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "target/image.h"
-#include "target/procInfo.h"
+#include "ioc/image.h"
+#include "ioc/procInfo.h"
 
 #define IOC_TESTS 28
 

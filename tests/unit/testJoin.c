@@ -11,7 +11,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "monitor/join.h"
+#include "put/putJoin.h"
 
 #define MS     1000000ull
 #define SECOND (1000 * MS)
@@ -19,7 +19,7 @@
 
 static uint64_t now = 1000 * SECOND;
 static uint64_t ids;
-static const ebpfMonOld noOld;
+static const ebpfMonOldValue noOld;
 
 /* A connection of its own for each test. */
 static struct ebpfMonPeer connection(unsigned n)
@@ -39,7 +39,7 @@ static uint64_t wirePva(struct ebpfMonPeer peer, uint32_t seq, uint32_t end, con
         .have = 1, .count = 1, .hash = 42, .isNumber = sent != 0, .number = sent,
     };
 
-    ebpfMonJoinPut(&ev, iocId, &noOld, now);
+    ebpfMonPutJoinAddPacket(&ev, iocId, &noOld, now);
     return ids;
 }
 
@@ -52,9 +52,9 @@ static void reply(struct ebpfMonPeer peer, uint64_t id, int ok)
 {
     ebpfMonWireEvent ev = { .kind = ebpfMonWireReply, .peer = peer, .id = id, .ok = ok, .denied = !ok, .message = "" };
 
-    ebpfMonOld old;
+    ebpfMonOldValue old;
 
-    ebpfMonJoinReply(&ev, &old);
+    ebpfMonPutJoinAddReply(&ev, &old);
 }
 
 static ebpfMonPut putOf(const char *pv)
@@ -73,19 +73,19 @@ static ebpfMonPut putOf(const char *pv)
 
 static ebpfMonPut last; /* what inside() was given, and what it became */
 
-static ebpfMonJoinResult insideKind(struct ebpfMonPeer peer, uint32_t seq, int kind, const char *pv, int final)
+static ebpfMonPutJoinResult insideKind(struct ebpfMonPeer peer, uint32_t seq, int kind, const char *pv, int final)
 {
-    ebpfMonJoinKey key = { .peer = peer, .seq = seq, .seqKind = (uint8_t)kind, .at = now };
-    ebpfMonJoinResult r;
+    ebpfMonMessageKey key = { .peer = peer, .seq = seq, .seqKind = (uint8_t)kind, .at = now };
+    ebpfMonPutJoinResult r;
 
     last = putOf(pv);
-    r = ebpfMonJoinInside(&key, &last, final);
+    r = ebpfMonPutJoinMatchIoc(&key, &last, final);
     if (key.moved)
         snprintf(last.message, sizeof(last.message), "moved to %u", ntohl(key.peer.addr) & 0xffffff);
     return r;
 }
 
-static ebpfMonJoinResult inside(struct ebpfMonPeer peer, uint32_t seq, const char *pv, int final)
+static ebpfMonPutJoinResult inside(struct ebpfMonPeer peer, uint32_t seq, const char *pv, int final)
 {
     return insideKind(peer, seq, EBPFMON_SEQ_MESSAGE, pv, final);
 }
@@ -95,7 +95,7 @@ static int alonePassed, aloneClosed;
 
 static unsigned alone(void)
 {
-    ebpfMonJoinEntry *list = ebpfMonJoinAloneOnes(now), *next;
+    ebpfMonPacketPut *list = ebpfMonPutJoinTakeUnmatched(now), *next;
     unsigned n = 0;
 
     for (; list; list = next, n++) {
@@ -119,22 +119,22 @@ static void orders(void)
 
     testDiag("One put, two witnesses");
     wire(a, 100, "X");
-    testOk1(inside(a, 100, "X", 0) == ebpfMonJoinFound && last.seen == 3 && last.hash == 42);
-    testOk(inside(a, 200, "Y", 0) == ebpfMonJoinWait, "inside first: it waits");
+    testOk1(inside(a, 100, "X", 0) == ebpfMonPutJoinFound && last.seen == 3 && last.hash == 42);
+    testOk(inside(a, 200, "Y", 0) == ebpfMonPutJoinWait, "inside first: it waits");
     wire(a, 200, "Y");
-    testOk1(inside(a, 200, "Y", 0) == ebpfMonJoinFound);
-    testOk1(inside(a, 300, "Z.DESC", 1) == ebpfMonJoinWait);
+    testOk1(inside(a, 200, "Y", 0) == ebpfMonPutJoinFound);
+    testOk1(inside(a, 300, "Z.DESC", 1) == ebpfMonPutJoinWait);
     wire(a, 300, "Z.DESC");
     testOk(aloneAfter(120 * SECOND) == 0, "the wire came too late: it was published");
     wire(a, 400, "X");
     wire(a, 500, "X");
-    testOk(inside(a, 500, "X", 0) == ebpfMonJoinFound, "the second of two");
-    testOk(inside(a, 400, "X", 0) == ebpfMonJoinFound, "the first after it");
+    testOk(inside(a, 500, "X", 0) == ebpfMonPutJoinFound, "the second of two");
+    testOk(inside(a, 400, "X", 0) == ebpfMonPutJoinFound, "the first after it");
     wire(a, 600, "");
-    testOk(inside(a, 600, "X", 0) == ebpfMonJoinFound, "a channel without a name");
+    testOk(inside(a, 600, "X", 0) == ebpfMonPutJoinFound, "a channel without a name");
     wire(a, 700, "X");
-    testOk(inside(a, 650, "X", 0) == ebpfMonJoinAlone, "the wire is beyond it");
-    testOk1(inside(a, 700, "X", 0) == ebpfMonJoinFound);
+    testOk(inside(a, 650, "X", 0) == ebpfMonPutJoinAlone, "the wire is beyond it");
+    testOk1(inside(a, 700, "X", 0) == ebpfMonPutJoinFound);
     testOk(aloneAfter(120 * SECOND) == 0, "nothing is left");
 }
 
@@ -145,8 +145,8 @@ static void wraps(void)
     testDiag("Sequence numbers begin anew");
     wire(a, 0xfffffff0u, "X");
     wire(a, 8, "X");
-    testOk1(inside(a, 0xfffffff0u, "X", 0) == ebpfMonJoinFound && inside(a, 8, "X", 0) == ebpfMonJoinFound);
-    testOk1(inside(a, 0xfffffff8u, "X", 1) == ebpfMonJoinWait && inside(a, 0x10, "X", 1) == ebpfMonJoinWait);
+    testOk1(inside(a, 0xfffffff0u, "X", 0) == ebpfMonPutJoinFound && inside(a, 8, "X", 0) == ebpfMonPutJoinFound);
+    testOk1(inside(a, 0xfffffff8u, "X", 1) == ebpfMonPutJoinWait && inside(a, 0x10, "X", 1) == ebpfMonPutJoinWait);
     wire(a, 0xfffffff8u, "X");
     wire(a, 0x10, "X");
     testOk1(aloneAfter(120 * SECOND) == 0);
@@ -159,11 +159,11 @@ static void chains(void)
 
     testDiag("What a put sets going writes by the same message");
     wire(a, 100, "X");
-    testOk1(inside(a, 100, "OTHER", 0) != ebpfMonJoinFound && last.hash == 0 && !last.channel[0]);
-    testOk1(inside(a, 100, "X", 0) == ebpfMonJoinFound);
-    testOk1(inside(a, 200, "OTHER", 1) == ebpfMonJoinWait);
+    testOk1(inside(a, 100, "OTHER", 0) != ebpfMonPutJoinFound && last.hash == 0 && !last.channel[0]);
+    testOk1(inside(a, 100, "X", 0) == ebpfMonPutJoinFound);
+    testOk1(inside(a, 200, "OTHER", 1) == ebpfMonPutJoinWait);
     wire(a, 200, "X");
-    testOk(inside(a, 200, "X", 0) == ebpfMonJoinFound, "the other's number is not taken for this one's");
+    testOk(inside(a, 200, "X", 0) == ebpfMonPutJoinFound, "the other's number is not taken for this one's");
     testOk1(aloneAfter(120 * SECOND) == 0);
 }
 
@@ -176,9 +176,9 @@ static void pva(void)
     wirePva(a, 100, 150, "X", ebpfMonWirePva, 1, IOC);
     wirePva(a, 150, 200, "Y", ebpfMonWirePva, 1, IOC);
     wirePva(a, 200, 250, "X", ebpfMonWirePva, 1, IOC);
-    testOk1(insideKind(a, 250, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonJoinFound);
-    testOk1(insideKind(a, 250, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonJoinFound);
-    testOk1(insideKind(a, 250, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonJoinFound && strcmp(last.user, "wire") == 0);
+    testOk1(insideKind(a, 250, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound);
+    testOk1(insideKind(a, 250, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonPutJoinFound);
+    testOk1(insideKind(a, 250, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound && strcmp(last.user, "wire") == 0);
     testOk(aloneAfter(120 * SECOND) == 0, "three in one receive");
 
     insideKind(a, 450, EBPFMON_SEQ_RECEIVED, "X", 1);
@@ -188,11 +188,11 @@ static void pva(void)
     testOk(aloneAfter(120 * SECOND) == 0, "… of which the wire told late");
 
     wirePva(a, 500, 550, "GROUP", ebpfMonWirePva, 1, IOC);
-    testOk1(insideKind(a, 550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonJoinFound);
-    testOk1(insideKind(a, 550, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonJoinFound);
-    testOk(insideKind(a, 600, EBPFMON_SEQ_RECEIVED, "Z", 0) == ebpfMonJoinWait, "the next put is none of the group");
+    testOk1(insideKind(a, 550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound);
+    testOk1(insideKind(a, 550, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonPutJoinFound);
+    testOk(insideKind(a, 600, EBPFMON_SEQ_RECEIVED, "Z", 0) == ebpfMonPutJoinWait, "the next put is none of the group");
     wirePva(a, 550, 600, "Z", ebpfMonWirePva, 1, IOC);
-    testOk1(insideKind(a, 600, EBPFMON_SEQ_RECEIVED, "Z", 0) == ebpfMonJoinFound);
+    testOk1(insideKind(a, 600, EBPFMON_SEQ_RECEIVED, "Z", 0) == ebpfMonPutJoinFound);
     testOk(aloneAfter(120 * SECOND) == 0, "a group is told of by its members");
 
     insideKind(a, 750, EBPFMON_SEQ_RECEIVED, "X", 1);
@@ -208,12 +208,12 @@ static void pva(void)
     wirePva(a, 950, 1000, "Y", ebpfMonWirePva, 1, IOC);
     insideKind(a, 1000, EBPFMON_SEQ_RECEIVED, "X", 0);
     testOk(aloneAfter(30 * SECOND) == 0, "received is not served: the IOC may take its time");
-    testOk1(insideKind(a, 1000, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonJoinFound);
+    testOk1(insideKind(a, 1000, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonPutJoinFound);
     testOk1(aloneAfter(120 * SECOND) == 0);
     wirePva(a, 1100, 1200, "Y", ebpfMonWirePva, 1, IOC);
     insideKind(a, 1150, EBPFMON_SEQ_RECEIVED, "X", 1);
     testOk(aloneAfter(30 * SECOND) == 0, "… a part of it neither");
-    testOk1(insideKind(a, 1200, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonJoinFound);
+    testOk1(insideKind(a, 1200, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonPutJoinFound);
 }
 
 /* pvxs: one thread reads from A and from B, then serves A. */
@@ -224,25 +224,25 @@ static void shared(void)
     testDiag("A thread that serves several connections");
     wirePva(a, 100, 150, "X", ebpfMonWirePva, 1, IOC);
     wirePva(b, 700, 750, "Y", ebpfMonWirePva, 1, IOC);
-    testOk1(insideKind(b, 750, EBPFMON_SEQ_SHARED, "X", 0) == ebpfMonJoinWait);
-    testOk1(insideKind(b, 750, EBPFMON_SEQ_SHARED, "X", 1) == ebpfMonJoinFound);
+    testOk1(insideKind(b, 750, EBPFMON_SEQ_SHARED, "X", 0) == ebpfMonPutJoinWait);
+    testOk1(insideKind(b, 750, EBPFMON_SEQ_SHARED, "X", 1) == ebpfMonPutJoinFound);
     testOk(strcmp(last.message, "moved to 5") == 0, "the put is A's");
-    testOk1(insideKind(b, 750, EBPFMON_SEQ_SHARED, "Y", 0) == ebpfMonJoinFound && !last.message[0]);
+    testOk1(insideKind(b, 750, EBPFMON_SEQ_SHARED, "Y", 0) == ebpfMonPutJoinFound && !last.message[0]);
     wirePva(a, 200, 250, "X", ebpfMonWirePva, 1, IOC);
-    testOk1(insideKind(b, 800, EBPFMON_SEQ_RECEIVED, "X", 1) == ebpfMonJoinWait);
-    testOk(insideKind(a, 250, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonJoinFound, "others' connections are their own");
+    testOk1(insideKind(b, 800, EBPFMON_SEQ_RECEIVED, "X", 1) == ebpfMonPutJoinWait);
+    testOk(insideKind(a, 250, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound, "others' connections are their own");
     sent = 1;
     wirePva(a, 300, 350, "X", ebpfMonWirePva, 1, IOC);
     sent = 2;
     wirePva(b, 800, 850, "X", ebpfMonWirePva, 1, IOC);
     sent = 1;
-    testOk1(insideKind(b, 850, EBPFMON_SEQ_SHARED, "X", 0) == ebpfMonJoinWait);
-    testOk1(insideKind(b, 850, EBPFMON_SEQ_SHARED, "X", 1) == ebpfMonJoinFound);
+    testOk1(insideKind(b, 850, EBPFMON_SEQ_SHARED, "X", 0) == ebpfMonPutJoinWait);
+    testOk1(insideKind(b, 850, EBPFMON_SEQ_SHARED, "X", 1) == ebpfMonPutJoinFound);
     testOk(strcmp(last.message, "moved to 5") == 0, "both put to one PV: the value tells");
     sent = 2;
-    testOk1(insideKind(b, 850, EBPFMON_SEQ_SHARED, "X", 0) == ebpfMonJoinFound && !last.message[0]);
+    testOk1(insideKind(b, 850, EBPFMON_SEQ_SHARED, "X", 0) == ebpfMonPutJoinFound && !last.message[0]);
     sent = 0;
-    testOk1(insideKind(b, 900, EBPFMON_SEQ_SHARED, "X", 1) == ebpfMonJoinWait);
+    testOk1(insideKind(b, 900, EBPFMON_SEQ_SHARED, "X", 1) == ebpfMonPutJoinWait);
     wirePva(a, 400, 450, "X", ebpfMonWirePva, 1, IOC);
     testOk1(aloneAfter(120 * SECOND) == 0);
 }
@@ -260,7 +260,7 @@ static void notify(void)
         inside(a, seq, "X", 0);
     }
     testOk(aloneAfter(300 * SECOND) == 0, "served later ones: it is not lost");
-    testOk1(insideKind(part, 0, EBPFMON_SEQ_NONE, "MOTOR", 0) == ebpfMonJoinFound);
+    testOk1(insideKind(part, 0, EBPFMON_SEQ_NONE, "MOTOR", 0) == ebpfMonPutJoinFound);
     testOk(strcmp(last.message, "moved to 7") == 0, "its connection becomes known");
     reply(a, id, 1);
     testOk1(aloneAfter(120 * SECOND) == 0);
@@ -274,7 +274,7 @@ static void denied(void)
     testDiag("Refused, both or one of them telling");
     id = wire(a, 100, "X");
     reply(a, id, 0);
-    testOk1(inside(a, 100, "X", 0) == ebpfMonJoinFound && last.result == ebpfMonPutOk);
+    testOk1(inside(a, 100, "X", 0) == ebpfMonPutJoinFound && last.result == ebpfMonPutOk);
     id = wire(a, 200, "X");
     reply(a, id, 0);
     testOk1(alone() == 0);
@@ -290,16 +290,16 @@ static void lost(void)
     wire(a, 100, "X");
     testOk(aloneAfter(50 * SECOND) == 0, "the IOC may hang");
     wire(a, 200, "Y");
-    testOk1(inside(a, 200, "Y", 0) == ebpfMonJoinFound);
+    testOk1(inside(a, 200, "Y", 0) == ebpfMonPutJoinFound);
     testOk1(alone() == 1 && alonePassed);
     wire(a, 300, "X");
     testOk1(aloneAfter(61 * SECOND) == 1 && !alonePassed);
     wire(a, 400, "X");
-    ebpfMonJoinClosed(&a);
+    ebpfMonPutJoinCloseCircuit(&a);
     testOk1(aloneAfter(5 * SECOND) == 0);
-    testOk(inside(a, 400, "X", 0) == ebpfMonJoinFound, "closed, and read yet");
+    testOk(inside(a, 400, "X", 0) == ebpfMonPutJoinFound, "closed, and read yet");
     wire(a, 500, "X");
-    ebpfMonJoinClosed(&a);
+    ebpfMonPutJoinCloseCircuit(&a);
     testOk1(aloneAfter(11 * SECOND) == 1 && aloneClosed && !alonePassed);
     wirePva(a, 600, 624, "X", ebpfMonWireCa, 0, 0);
     testOk(aloneAfter(60 * MS) == 1, "of a server that nobody looks into");
@@ -318,19 +318,19 @@ static void again(void)
             inside(a, first + i * 24, "X", 1); /* which the wire never told of */
         wire(a, first + 240, "X");
         inside(a, second + 96, "X", 1);
-        ebpfMonJoinClosed(&a);
+        ebpfMonPutJoinCloseCircuit(&a);
         now += SECOND;
         wire(a, second, "X");
-        testOk1(inside(a, second, "X", 0) == ebpfMonJoinFound);
+        testOk1(inside(a, second, "X", 0) == ebpfMonPutJoinFound);
         inside(a, second + 24, "X", 1);
         wire(a, second + 24, "X");
         wire(a, second + 48, "X");
-        testOk1(inside(a, second + 48, "X", 0) == ebpfMonJoinFound);
-        testOk1(inside(a, second + 72, "X", 0) == ebpfMonJoinWait);
+        testOk1(inside(a, second + 48, "X", 0) == ebpfMonPutJoinFound);
+        testOk1(inside(a, second + 72, "X", 0) == ebpfMonPutJoinWait);
         wire(a, second + 96, "X");
-        testOk(inside(a, second + 96, "X", 0) == ebpfMonJoinFound, "a number that the old one had, too");
+        testOk(inside(a, second + 96, "X", 0) == ebpfMonPutJoinFound, "a number that the old one had, too");
         testOk(aloneAfter(120 * SECOND) == 1 && aloneClosed, "the old connection's is left alone");
-        ebpfMonJoinClosed(&a);
+        ebpfMonPutJoinCloseCircuit(&a);
     }
 }
 
@@ -347,17 +347,17 @@ static void overrun(void)
     n = aloneAfter(120 * SECOND);
     testOk(n == 0, "%u told twice", n);
     wire(a, 0x90000000u, "X");
-    testOk(inside(a, 0x90000000u, "X", 0) == ebpfMonJoinFound, "2 GB later");
+    testOk(inside(a, 0x90000000u, "X", 0) == ebpfMonPutJoinFound, "2 GB later");
 }
 
 static void forgotten(void)
 {
-    uint64_t dropped = ebpfMonJoinDropped();
+    uint64_t dropped = ebpfMonPutJoinCountDropped();
 
     testDiag("More connections than are remembered");
     for (unsigned i = 0; i < 9000; i++)
         wire(connection(100 + i), 100, "X");
-    testOk1(ebpfMonJoinDropped() - dropped == 9000 - 8192);
+    testOk1(ebpfMonPutJoinCountDropped() - dropped == 9000 - 8192);
     testOk1(aloneAfter(120 * SECOND) == 8192);
 }
 
@@ -402,15 +402,15 @@ static void insideThread(void *arg)
     (void)arg;
     for (uint32_t i = 0; i < PUTS; i++)
         for (unsigned lane = 0; lane < LANES; lane++) {
-            ebpfMonJoinKey key = { .peer = connection(20 + lane), .seq = lane & 1 ? i * 50 + 50 : i * 50, .at = now,
+            ebpfMonMessageKey key = { .peer = connection(20 + lane), .seq = lane & 1 ? i * 50 + 50 : i * 50, .at = now,
                                    .seqKind = lane & 1 ? EBPFMON_SEQ_RECEIVED : EBPFMON_SEQ_MESSAGE };
             ebpfMonPut put = putOf("X");
             int tries = chance(&state, 4);
 
-            while (tries-- && ebpfMonJoinInside(&key, &put, 0) == ebpfMonJoinWait)
+            while (tries-- && ebpfMonPutJoinMatchIoc(&key, &put, 0) == ebpfMonPutJoinWait)
                 epicsThreadSleep(0);
             if (tries < 0)
-                ebpfMonJoinInside(&key, &put, 1);
+                ebpfMonPutJoinMatchIoc(&key, &put, 1);
             epicsAtomicIncrSizeT(&published[lane][i]);
         }
     epicsEventMustTrigger(insideDone);
@@ -442,8 +442,8 @@ MAIN(testJoin)
     struct ebpfMonPeer a = connection(0);
 
     testPlan(0);
-    testOk(inside(a, 1, "X", 0) == ebpfMonJoinAlone, "nobody looks at the wire");
-    ebpfMonJoinCover(&none, 1);
+    testOk(inside(a, 1, "X", 0) == ebpfMonPutJoinAlone, "nobody looks at the wire");
+    ebpfMonPutJoinSetCovered(&none, 1);
     orders();
     wraps();
     chains();

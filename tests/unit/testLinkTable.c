@@ -3,7 +3,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "target/linkTable.h"
+#include "ioc/linkTable.h"
 
 #define LINKS 50000u
 #define CHAN(i) (0x7f0000001000ull + (uint64_t)(i) * 0x60)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Levels, filter, put lines, cutting of text, and the board without an IOC. */
+/* Levels, filter, put lines, cutting of text, and the published without an IOC. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include <errlog.h>
 #include <testMain.h>
 
-#include "model/board.h"
+#include "model/published.h"
 #include "model/control.h"
 #include "model/filter.h"
 #include "model/level.h"
@@ -153,44 +153,44 @@ static void hear(ebpfMonGroup group)
 
 static void testBoard(void)
 {
-    ebpfMonBoard *board;
+    ebpfMonPublished *published;
     int first, i, full;
     char name[32], selected[EBPFMON_NAME_SIZE];
 
-    testDiag("board");
-    board = ebpfMonBoardLock();
-    testOk1(board->state == ebpfMonStarting);
-    testOk1(ebpfMonBoardPut(board, 0) == NULL);
-    board->putRecent = 3;
-    board->putHead = 1;
-    testOk1(ebpfMonBoardPut(board, 0) == &board->put[1]);
-    testOk1(ebpfMonBoardPut(board, 1) == &board->put[0]);
-    testOk1(ebpfMonBoardPut(board, 2) == &board->put[EBPFMON_PUTS_MAX - 1]);
-    testOk1(ebpfMonBoardPut(board, 3) == NULL);
-    ebpfMonBoardUnlock();
+    testDiag("published");
+    published = ebpfMonPublishedLock();
+    testOk1(published->state == ebpfMonStarting);
+    testOk1(ebpfMonPublishedGetPut(published, 0) == NULL);
+    published->putRecent = 3;
+    published->putHead = 1;
+    testOk1(ebpfMonPublishedGetPut(published, 0) == &published->put[1]);
+    testOk1(ebpfMonPublishedGetPut(published, 1) == &published->put[0]);
+    testOk1(ebpfMonPublishedGetPut(published, 2) == &published->put[EBPFMON_PUTS_MAX - 1]);
+    testOk1(ebpfMonPublishedGetPut(published, 3) == NULL);
+    ebpfMonPublishedUnlock();
 
-    ebpfMonBoardChanged(ebpfMonGroupPuts);
-    ebpfMonBoardListen(hear);
-    ebpfMonBoardChanged(ebpfMonGroupPuts);
-    ebpfMonBoardListen(NULL);
-    ebpfMonBoardChanged(ebpfMonGroupPuts);
+    ebpfMonPublishedNotify(ebpfMonGroupPuts);
+    ebpfMonPublishedSetListener(hear);
+    ebpfMonPublishedNotify(ebpfMonGroupPuts);
+    ebpfMonPublishedSetListener(NULL);
+    ebpfMonPublishedNotify(ebpfMonGroupPuts);
     testOk1(heard[ebpfMonGroupPuts] == 1 && heard[ebpfMonGroupState] == 0);
 
-    first = ebpfMonBoardWatch("REC:A");
-    testOk1(first >= 0 && ebpfMonBoardWatch("REC:A") == first && ebpfMonBoardWatch("REC:B") != first);
-    testOk1(ebpfMonBoardWatch("") == -1);
-    testOk(strcmp(ebpfMonBoardLock()->watch[first].putLast, "no put yet") == 0, "no put yet");
-    ebpfMonBoardUnlock();
-    testOk1(ebpfMonBoardWatch("1234567890123456789012345678901234567890123456789012345678901") == -1);
+    first = ebpfMonPublishedAddWatch("REC:A");
+    testOk1(first >= 0 && ebpfMonPublishedAddWatch("REC:A") == first && ebpfMonPublishedAddWatch("REC:B") != first);
+    testOk1(ebpfMonPublishedAddWatch("") == -1);
+    testOk(strcmp(ebpfMonPublishedLock()->watch[first].putLast, "no put yet") == 0, "no put yet");
+    ebpfMonPublishedUnlock();
+    testOk1(ebpfMonPublishedAddWatch("1234567890123456789012345678901234567890123456789012345678901") == -1);
     for (i = 0, full = 0; i < EBPFMON_WATCH_MAX + 1 && full >= 0; i++) {
         sprintf(name, "MANY:%d", i);
-        full = ebpfMonBoardWatch(name);
+        full = ebpfMonPublishedAddWatch(name);
     }
-    testOk(full == -1 && ebpfMonBoardWatch("REC:A") == first, "full after %d", i);
+    testOk(full == -1 && ebpfMonPublishedAddWatch("REC:A") == first, "full after %d", i);
 
-    ebpfMonBoardHistSelect("ROOT");
-    strcpy(selected, ebpfMonBoardLock()->histSel);
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedSelectHist("ROOT");
+    strcpy(selected, ebpfMonPublishedLock()->histSel);
+    ebpfMonPublishedUnlock();
     testOk1(strcmp(selected, "ROOT") == 0);
 }
 

@@ -20,9 +20,9 @@
 #include <yajl_parse.h>
 
 #include "export/export.h"
-#include "export/otlp.h"
-#include "export/otlpJson.h"
-#include "model/board.h"
+#include "export/otlp/otlp.h"
+#include "export/otlp/otlpJson.h"
+#include "model/published.h"
 #include "model/logControl.h"
 
 #define DEADLINE 20.0 /* s */
@@ -383,7 +383,7 @@ static void testMetrics(void)
     testOk1(after(strstr(text, "\"ebpfmon.lost\""), "startTimeUnixNano\":\"") == 2000);
     testOk1(after(strstr(text, "\"epics.chain.latency\""), "startTimeUnixNano\":\"") == 2000);
     n.now = 4000;
-    strcpy(n.root, "A"); /* CHAIN_SEL */
+    strcpy(n.root, "A"); /* CHAIN_HIST_ROOT */
     len = ebpfMonOtlpMetricItems(&n, &exemplars, &since, text, sizeof(text) - 1, &points);
     text[len] = 0;
     testOk1(after(strstr(text, "\"epics.chain.latency\""), "startTimeUnixNano\":\"") == 3000);
@@ -595,11 +595,11 @@ typedef struct { uint64_t sent, lost; ebpfMonLogState state; char msg[256]; doub
 
 static shown look(void)
 {
-    ebpfMonBoard *board = ebpfMonBoardLock();
-    shown s = {board->otlpSent, board->otlpLost, board->otlpState, "", board->otlpQueue};
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    shown s = {published->otlpSent, published->otlpLost, published->otlpState, "", published->otlpQueue};
 
-    strcpy(s.msg, board->otlpMsg);
-    ebpfMonBoardUnlock();
+    strcpy(s.msg, published->otlpMsg);
+    ebpfMonPublishedUnlock();
     return s;
 }
 

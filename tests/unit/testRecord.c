@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The shipped db files in an IOC without a monitor: the board is filled by hand, the monitor's operations
+ * The shipped db files in an IOC without a monitor: the published is filled by hand, the monitor's operations
  * are the test's own.
  */
 #include <math.h>
@@ -17,7 +17,7 @@
 #include <iocsh.h>
 #include <testMain.h>
 
-#include "model/board.h"
+#include "model/published.h"
 #include "model/control.h"
 #include "model/logControl.h"
 
@@ -178,20 +178,20 @@ static void change(ebpfMonGroup group)
     epicsTimeStamp now;
 
     epicsTimeGetCurrent(&now);
-    ebpfMonBoardLock()->time[group] = now;
-    ebpfMonBoardUnlock();
-    ebpfMonBoardChanged(group);
+    ebpfMonPublishedLock()->time[group] = now;
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedNotify(group);
 }
 
 static void addPut(unsigned n, const char *pv, const char *val)
 {
-    ebpfMonBoard *board = ebpfMonBoardLock();
+    ebpfMonPublished *published = ebpfMonPublishedLock();
     ebpfMonPut *put;
 
-    board->putHead = (board->putHead + 1) % EBPFMON_PUTS_MAX;
-    if (board->putRecent < EBPFMON_PUTS_MAX)
-        board->putRecent++;
-    put = &board->put[board->putHead];
+    published->putHead = (published->putHead + 1) % EBPFMON_PUTS_MAX;
+    if (published->putRecent < EBPFMON_PUTS_MAX)
+        published->putRecent++;
+    put = &published->put[published->putHead];
     memset(put, 0, sizeof(*put));
     put->time.secPastEpoch = 1163575683u + n;
     put->time.nsec = 123456000;
@@ -201,8 +201,8 @@ static void addPut(unsigned n, const char *pv, const char *val)
     strcpy(put->old, "old");
     strcpy(put->who, "alice@opi1");
     strcpy(put->origin, "CA");
-    board->putCount++;
-    ebpfMonBoardUnlock();
+    published->putCount++;
+    ebpfMonPublishedUnlock();
     change(ebpfMonGroupPuts);
 }
 
@@ -220,62 +220,62 @@ static void testBefore(void)
     testdbGetFieldEqual("T:COST.STAT", DBR_STRING, "READ");
     testdbGetFieldEqual("T:STATE_MSG.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:FILTER_IOC.SEVR", DBR_STRING, "NO_ALARM");
-    testdbGetFieldEqual("T:CHAIN_SEL.SEVR", DBR_STRING, "NO_ALARM");
+    testdbGetFieldEqual("T:CHAIN_HIST_ROOT.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:LOST_RESET.SEVR", DBR_STRING, "NO_ALARM");
 }
 
 static void fillBoard(void)
 {
-    ebpfMonBoard *board = ebpfMonBoardLock();
+    ebpfMonPublished *published = ebpfMonPublishedLock();
     ebpfMonWatchRow *watch;
 
-    board->state = ebpfMonRunning;
-    strcpy(board->stateMsg, "watching 2 IOCs");
-    board->iocCount = 2;
-    strcpy(board->ioc[0].name, "soft");
-    strcpy(board->ioc[1].name, "1234567890123456789012345678901234567890");
-    board->ioc[0].pid = 4711;
-    board->ioc[0].records = 5;
-    board->ioc[0].level = ebpfMonLevelChains;
-    board->ioc[0].cost = 0.25;
-    board->procCount = 9007199254740993u; /* no double has it */
-    board->procTop = 1;
-    strcpy(board->proc[0].name, "REC:A");
-    board->proc[0].count = 12;
-    board->proc[0].rate = 1.5;
-    board->chainTop = 1;
-    board->chain[0].p99 = 99.5;
-    board->hist[3] = 7;
-    board->lostKinds = 1;
-    strcpy(board->lost[0].reason, "ring full");
-    board->lost[0].count = 3;
-    board->cost = 0.75;
-    strcpy(board->slow, "REC:A 1 ms\n  REC:B 2 ms");
-    board->searches.never = 7;
-    board->searches.names = 1;
-    strcpy(board->searches.name[0].name, "NOT:THERE");
-    board->searches.name[0].count = 12;
-    strcpy(board->searches.name[0].who, "10.0.0.1:40000 CA");
-    board->searches.rate = 2.5;
-    board->searches.clients = board->searches.servers = 1;
-    strcpy(board->searches.client[0].name, "10.0.0.2:40000 PVA");
-    board->searches.client[0].never = 3;
-    board->searches.server[0].restarts = 4;
-    board->wireState = ebpfMonWireTrouble;
-    board->wireGaps = 5;
-    watch = &board->watch[ebpfMonBoardWatch("REC:A")];
+    published->state = ebpfMonRunning;
+    strcpy(published->stateMsg, "watching 2 IOCs");
+    published->iocCount = 2;
+    strcpy(published->ioc[0].name, "soft");
+    strcpy(published->ioc[1].name, "1234567890123456789012345678901234567890");
+    published->ioc[0].pid = 4711;
+    published->ioc[0].records = 5;
+    published->ioc[0].level = ebpfMonLevelChains;
+    published->ioc[0].cost = 0.25;
+    published->procCount = 9007199254740993u; /* no double has it */
+    published->procTop = 1;
+    strcpy(published->proc[0].name, "REC:A");
+    published->proc[0].count = 12;
+    published->proc[0].rate = 1.5;
+    published->chainTop = 1;
+    published->chain[0].p99 = 99.5;
+    published->hist[3] = 7;
+    published->lostKinds = 1;
+    strcpy(published->lost[0].reason, "ring full");
+    published->lost[0].count = 3;
+    published->cost = 0.75;
+    strcpy(published->slow, "REC:A 1 ms\n  REC:B 2 ms");
+    published->searches.never = 7;
+    published->searches.names = 1;
+    strcpy(published->searches.name[0].name, "NOT:THERE");
+    published->searches.name[0].count = 12;
+    strcpy(published->searches.name[0].who, "10.0.0.1:40000 CA");
+    published->searches.rate = 2.5;
+    published->searches.clients = published->searches.servers = 1;
+    strcpy(published->searches.client[0].name, "10.0.0.2:40000 PVA");
+    published->searches.client[0].never = 3;
+    published->searches.server[0].restarts = 4;
+    published->wireState = ebpfMonWireTrouble;
+    published->wireGaps = 5;
+    watch = &published->watch[ebpfMonPublishedAddWatch("REC:A")];
     watch->found = 1;
     watch->procCount = 12;
     watch->latP99 = 5.5;
     strcpy(watch->putLast, "a put to REC:A");
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedUnlock();
 }
 
 static void testValues(void)
 {
     static const double edges[] = {0, 0, 0, 7};
     static const epicsInt32 pids[] = {4711, 0};
-    ebpfMonBoard *board;
+    ebpfMonPublished *published;
 
     testDiag("the monitor runs: one change of state reaches all");
     fillBoard();
@@ -286,24 +286,24 @@ static void testValues(void)
     expect("T:PROC_CNT", "9007199254740993");
     expect("T:COST", "0.750");
     expect("T:IOC_NAMES", "soft");
-    expect("T:CHAIN_SLOW", "REC:A 1 ms\n  REC:B 2 ms");
+    expect("T:CHAIN_LOG", "REC:A 1 ms\n  REC:B 2 ms");
     expect("T:PROC_TOP_RATES", "1.5");
     expect("T:CHAIN_TOP_P99S", "99.5");
-    expect("T:LOST_NAMES", "ring full");
+    expect("T:LOST_REASONS", "ring full");
     expect("T:LOST_CNT", "0");
     expect("T:IOC_LEVELS", "chains");
     expect("T:CHAIN_HIST.SEVR", "NO_ALARM");
-    expect("T:SEARCH_NAME_CNT", "7");
-    expect("T:SEARCH_NAMES", "NOT:THERE");
-    expect("T:SEARCH_CNTS", "12");
-    expect("T:SEARCH_WHOS", "10.0.0.1:40000 CA");
+    expect("T:UNFOUND_CNT", "7");
+    expect("T:UNFOUND_NAMES", "NOT:THERE");
+    expect("T:UNFOUND_CNTS", "12");
+    expect("T:UNFOUND_CLIENTS", "10.0.0.1:40000 CA");
     expect("T:SEARCH_RATE", "2.5");
     expect("T:SEARCH_CLIENTS", "10.0.0.2:40000 PVA");
-    expect("T:SEARCH_CLIENT_NEVERS", "3");
-    expect("T:BEACON_RESTARTS", "4");
-    expect("T:WIRE_STATE", "Trouble");
-    expect("T:WIRE_STATE.SEVR", "MINOR");
-    expect("T:WIRE_GAP_CNT", "5");
+    expect("T:SEARCH_CLIENT_UNFOUND_CNTS", "3");
+    expect("T:BEACON_RESTART_CNTS", "4");
+    expect("T:PACKET_STATE", "Trouble");
+    expect("T:PACKET_STATE.SEVR", "MINOR");
+    expect("T:PACKET_GAP_CNT", "5");
     testdbGetFieldEqual("T:STATE.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:COST.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:IOC_NAMES.NORD", DBR_LONG, 2);
@@ -321,50 +321,50 @@ static void testValues(void)
     expect("T:B:PROC_CNT.SEVR", "INVALID"); /* not found */
 
     testDiag("losses");
-    ebpfMonBoardLock()->lostCount = 3;
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedLock()->lostCount = 3;
+    ebpfMonPublishedUnlock();
     change(ebpfMonGroupState);
     expect("T:LOST_CNT", "3");
     expect("T:LOST_CNT.SEVR", "MINOR");
-    expect("T:LOST_BY", "3");
+    expect("T:LOST_CNTS", "3");
     testdbPutFieldOk("T:LOST_RESET", DBR_LONG, 1);
     testOk1(resets == 1 && logResets == 1);
 
     testDiag("OTLP");
     expect("T:OTLP_STATE", "Off");
     expect("T:OTLP_MSG.VAL$", EBPFMON_NO_OTLP);
-    board = ebpfMonBoardLock();
-    board->otlpState = ebpfMonLogTrouble;
-    strcpy(board->otlpMsg, "collector down");
-    board->otlpSent = 12;
-    board->otlpLost = 3;
-    board->otlpQueue = 60;
-    board->otlpRate = 2.5;
-    ebpfMonBoardUnlock();
+    published = ebpfMonPublishedLock();
+    published->otlpState = ebpfMonLogTrouble;
+    strcpy(published->otlpMsg, "collector down");
+    published->otlpSent = 12;
+    published->otlpLost = 3;
+    published->otlpQueue = 60;
+    published->otlpRate = 2.5;
+    ebpfMonPublishedUnlock();
     change(ebpfMonGroupOtlp);
     expect("T:OTLP_STATE.SEVR", "MINOR");
     expect("T:OTLP_MSG.VAL$", "collector down");
     expect("T:OTLP_SENT_CNT", "12");
     expect("T:OTLP_LOST_CNT.SEVR", "MINOR");
-    expect("T:OTLP_QUEUE.SEVR", "MINOR");
+    expect("T:OTLP_QUEUE_LOAD.SEVR", "MINOR");
     expect("T:OTLP_RATE", "2.5");
 
     testDiag("logs");
     expect("T:LOG_STATE", "Off");
-    board = ebpfMonBoardLock();
-    board->logState = ebpfMonLogTrouble;
-    strcpy(board->logMsg, "disk full");
-    board->logCount = 12;
-    board->logLost = 3;
-    board->logQueue = 60;
-    ebpfMonBoardUnlock();
+    published = ebpfMonPublishedLock();
+    published->logState = ebpfMonLogTrouble;
+    strcpy(published->logMsg, "disk full");
+    published->logCount = 12;
+    published->logLost = 3;
+    published->logQueue = 60;
+    ebpfMonPublishedUnlock();
     change(ebpfMonGroupLog);
     expect("T:LOG_STATE.SEVR", "MINOR");
     expect("T:LOG_MSG.VAL$", "disk full");
-    expect("T:LOG_CNT", "12");
+    expect("T:LOG_LINE_CNT", "12");
     expect("T:LOG_LOST_CNT.SEVR", "MINOR");
-    expect("T:LOG_QUEUE.SEVR", "MINOR");
-    expect("T:PUT_CAPUTLOG.VAL$", "no put yet");
+    expect("T:LOG_QUEUE_LOAD.SEVR", "MINOR");
+    expect("T:PUT_LAST_CAPUTLOG.VAL$", "no put yet");
     testdbPutFieldOk("T:LOG_ROTATE", DBR_LONG, 1);
     testOk1(rotations == 1 && logResets == 1);
 }
@@ -382,11 +382,11 @@ static void testPuts(void)
     expect("T:PUT_LOG", "");
     addPut(0, "REC:A", "1");
     expect("T:PUT_LAST.VAL$", "2026-11-15 07:28:03.123456 REC:A old \xe2\x86\x92 1 by alice@opi1 (CA)");
-    expect("T:PUT_LAST_VAL_S", "1");
+    expect("T:PUT_LAST_VALUE_S", "1");
     expect("T:PUT_CNT", "1");
     expect("T:PUT_TIMES", "2026-11-15 07:28:03.123456");
     expect("T:PUT_IOCS", "soft");
-    testdbGetFieldEqual("T:PUT_LAST_VAL_S.SEVR", DBR_STRING, "NO_ALARM");
+    testdbGetFieldEqual("T:PUT_LAST_VALUE_S.SEVR", DBR_STRING, "NO_ALARM");
     dbNameToAddr("T:PUT_LAST_PV", &addr);
     dbScanLock(addr.precord);
     stamp = addr.precord->time;
@@ -396,11 +396,11 @@ static void testPuts(void)
     memset(value, 'x', 100);
     value[100] = 0;
     addPut(1, "REC:B", value);
-    expect("T:PUT_LAST_VAL.VAL$", value);
+    expect("T:PUT_LAST_VALUE.VAL$", value);
     memcpy(cut, value, sizeof(cut));
     strcpy(cut + 36, "...");
-    expect("T:PUT_LAST_VAL_S", cut);
-    expect("T:PUT_LAST_VAL_S.SEVR", "MINOR");
+    expect("T:PUT_LAST_VALUE_S", cut);
+    expect("T:PUT_LAST_VALUE_S.SEVR", "MINOR");
     expect("T:PUT_PVS", "REC:B");
     testdbGetFieldEqual("T:PUT_PVS.NORD", DBR_LONG, 2);
 
@@ -409,10 +409,10 @@ static void testPuts(void)
         sprintf(value, "%u", i);
         addPut(i, "REC:C", value);
     }
-    expect("T:PUT_LAST_VAL.VAL$", "9999");
+    expect("T:PUT_LAST_VALUE.VAL$", "9999");
     expect("T:PUT_CNT", "10000");
     expect("T:PUT_PVS.NORD", "200");
-    testdbGetFieldEqual("T:PUT_VALS", DBR_STRING, "9999");
+    testdbGetFieldEqual("T:PUT_VALUES", DBR_STRING, "9999");
     addPut(i, "REC:D", "last");
     expect("T:PUT_LAST_PV.VAL$", "REC:D");
 }
@@ -435,13 +435,13 @@ static void testFilter(void)
     testdbGetFieldEqual("T:FILTER.VALB", DBR_LONG, 42);
     testdbGetFieldEqual("T:FILTER.VALC", DBR_LONG, 1);
 
-    putText("T:FILTER_REC", "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");
+    putText("T:FILTER_RECORD", "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");
     expect("T:FILTER_STATUS.VAL$", "in force: RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");
     testOk(strcmp(inForce.record, "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES") == 0,
            "long pattern: %s", inForce.record);
     testdbPutFieldOk("T:FILTER_USER", DBR_STRING, "op*"); /* as caput without -S does */
     testOk1(strcmp(inForce.user, "op*") == 0);
-    putText("T:FILTER_REC", "");
+    putText("T:FILTER_RECORD", "");
     testOk1(strcmp(inForce.record, "*") == 0);
     testdbPutFieldOk("T:FILTER_LEVEL", DBR_STRING, "trace");
     testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, 10);
@@ -456,29 +456,29 @@ static void testFilter(void)
     testOk1(inForce.sample == 10);
     testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, 0);
     testOk1(inForce.sample == 1);
-    putText("T:FILTER_REC", tooLong);
+    putText("T:FILTER_RECORD", tooLong);
     expect("T:FILTER_STATUS.VAL$", "record pattern is longer than 60 characters: shorten it with *");
-    putText("T:FILTER_REC", "A\nB");
+    putText("T:FILTER_RECORD", "A\nB");
     expect("T:FILTER_STATUS.VAL$",
            "record pattern has a control character (code 10) at position 2: type it again");
-    putText("T:FILTER_REC", "REFUSE");
+    putText("T:FILTER_RECORD", "REFUSE");
     expect("T:FILTER_STATUS.VAL$", "the monitor refuses");
     testdbGetFieldEqual("T:FILTER_STATUS.SEVR", DBR_STRING, "MAJOR");
     testOk1(strcmp(inForce.record, "*") == 0);
     testdbGetFieldEqual("T:FILTER.VALC", DBR_LONG, 8);
-    putText("T:FILTER_REC", "A*");
+    putText("T:FILTER_RECORD", "A*");
     testdbGetFieldEqual("T:FILTER.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:FILTER_STATUS.SEVR", DBR_STRING, "NO_ALARM");
 
     testDiag("histogram");
-    putText("T:CHAIN_SEL", "REC:A");
-    testOk1(strcmp(ebpfMonBoardLock()->histSel, "REC:A") == 0);
-    ebpfMonBoardUnlock();
+    putText("T:CHAIN_HIST_ROOT", "REC:A");
+    testOk1(strcmp(ebpfMonPublishedLock()->histSel, "REC:A") == 0);
+    ebpfMonPublishedUnlock();
     change(ebpfMonGroupChains);
     expect("T:CHAIN_HIST.SEVR", "INVALID"); /* not found */
-    dbNameToAddr("T:CHAIN_SEL.VAL$", &addr);
+    dbNameToAddr("T:CHAIN_HIST_ROOT.VAL$", &addr);
     testOk1(dbPutField(&addr, DBR_CHAR, tooLong, sizeof(tooLong)) != 0);
-    testdbGetFieldEqual("T:CHAIN_SEL.SEVR", DBR_STRING, "INVALID");
+    testdbGetFieldEqual("T:CHAIN_HIST_ROOT.SEVR", DBR_STRING, "INVALID");
 }
 
 static void testShell(void)
@@ -532,7 +532,7 @@ static void addBad(const char *pv, const char *rule)
     put.number = 1;
     put.through = ebpfMonByPva;
     eltc(0);
-    ebpfMonBoardBad(&put);
+    ebpfMonPublishedAddBad(&put);
     eltc(1);
 }
 
@@ -551,11 +551,11 @@ static void badShown(void)
     uint64_t shown, count;
 
     for (waited = 0; waited < DEADLINE; waited += 0.001) {
-        const ebpfMonBoard *board = ebpfMonBoardLock();
+        const ebpfMonPublished *published = ebpfMonPublishedLock();
 
-        shown = board->badShown[ebpfMonShownByPvs];
-        count = board->badCount;
-        ebpfMonBoardUnlock();
+        shown = published->badShown[ebpfMonShownByPvs];
+        count = published->badCount;
+        ebpfMonPublishedUnlock();
         if (shown == count)
             break;
         epicsThreadSleep(0.001);
@@ -579,11 +579,11 @@ static void testBad(void)
     expect("T:PUT_BAD_LAST.SEVR", "MAJOR");
     expect("T:PUT_BAD_CNT.SEVR", "MAJOR");
     expect("T:PUT_BAD_LOG.SEVR", "MAJOR");
-    expect("T:PUT_BAD_RULES.SEVR", "MAJOR");
-    expect("T:PUT_BAD_WHY.VAL$", "rule \"r\": no put is allowed");
+    expect("T:PUT_BAD_REASONS.SEVR", "MAJOR");
+    expect("T:PUT_BAD_REASON.VAL$", "rule \"r\": no put is allowed");
     expect("T:PUT_BAD_LAST_S.SEVR", "MAJOR");
     addBad("REC:B", "no rule is for this PV");
-    expect("T:PUT_BAD_OPEN", "2");
+    expect("T:PUT_BAD_OPEN_CNT", "2");
     expect("T:PUT_BAD_LAST.VAL$", text[1]);
     expect("T:PUT_BAD_PVS", "REC:B");
     testdbGetFieldEqual("T:PUT_BAD_PVS.NORD", DBR_LONG, 2);
@@ -605,8 +605,8 @@ static void testBad(void)
     testDiag("acknowledge");
     badShown();
     testdbPutFieldOk("T:PUT_BAD_ACK", DBR_LONG, 1);
-    expect("T:PUT_BAD_OPEN", "0");
-    expect("T:PUT_BAD_OPEN.SEVR", "NO_ALARM");
+    expect("T:PUT_BAD_OPEN_CNT", "0");
+    expect("T:PUT_BAD_OPEN_CNT.SEVR", "NO_ALARM");
     expect("T:PUT_BAD_LAST.SEVR", "NO_ALARM");
     expect("T:PUT_BAD_CNT.SEVR", "NO_ALARM");
     expect("T:PUT_BAD_LOG", "");
@@ -614,17 +614,17 @@ static void testBad(void)
     expect("T:PUT_BAD_CNT", "2");
     expect("T:PUT_BAD_LAST.VAL$", text[1]); /* it stays to be read */
     addBad("REC:A", "again");
-    expect("T:PUT_BAD_OPEN.SEVR", "MAJOR");
+    expect("T:PUT_BAD_OPEN_CNT.SEVR", "MAJOR");
     badShown();
     testdbPutFieldOk("T:SUB:RULES.B", DBR_LONG, 2);
     testdbPutFieldOk("T:SUB:RULES.PROC", DBR_LONG, 1);
     expect("T:SUB:RULES.VALA", "acknowledged, 0 unexpected puts open");
-    expect("T:PUT_BAD_OPEN", "0");
+    expect("T:PUT_BAD_OPEN_CNT", "0");
     addBad("REC:A", "and again");
-    expect("T:PUT_BAD_OPEN", "1");
+    expect("T:PUT_BAD_OPEN_CNT", "1");
     badShown();
     testOk1(iocshCmd("ebpfMonPutAck") == 0);
-    expect("T:PUT_BAD_OPEN", "0");
+    expect("T:PUT_BAD_OPEN_CNT", "0");
 
     testDiag("rules");
     expect("T:RULES_MSG.VAL$", "no rules: every put is expected");
@@ -656,8 +656,8 @@ static void testBad(void)
 static void testEnd(void)
 {
     testDiag("the monitor fails: every value is INVALID");
-    ebpfMonBoardLock()->state = ebpfMonFailed;
-    ebpfMonBoardUnlock();
+    ebpfMonPublishedLock()->state = ebpfMonFailed;
+    ebpfMonPublishedUnlock();
     change(ebpfMonGroupState);
     expect("T:STATE", "Failed");
     expect("T:STATE.SEVR", "MAJOR");
@@ -695,7 +695,7 @@ MAIN(testRecord)
     testEnd();
 
     testIocShutdownOk();
-    ebpfMonBoardChanged(ebpfMonGroupPuts); /* nobody listens any more */
+    ebpfMonPublishedNotify(ebpfMonGroupPuts); /* nobody listens any more */
     testdbCleanup();
     return testDone();
 }

@@ -12,10 +12,10 @@
 #include <errlog.h>
 #include <testMain.h>
 
-#include "model/board.h"
-#include "model/rules.h"
-#include "model/rulesFile.h"
-#include "model/rulesParse.h"
+#include "model/published.h"
+#include "rules/rules.h"
+#include "rules/rulesFile.h"
+#include "rules/rulesParse.h"
 
 #define FILE_NAME "testRules.json"
 
@@ -407,9 +407,9 @@ static void testLoad(void)
            "%s", text);
     testOk(ebpfMonRulesFileLoad("nosuch.json", text, sizeof(text)) &&
            strstr(text, "nosuch.json: No such file or directory"), "%s", text);
-    testOk1(ebpfMonBoardLock()->rulesRefused == 1 && !ebpfMonBoardLock()->rulesFile[0]);
-    ebpfMonBoardUnlock();
-    ebpfMonBoardUnlock();
+    testOk1(ebpfMonPublishedLock()->rulesRefused == 1 && !ebpfMonPublishedLock()->rulesFile[0]);
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedUnlock();
     testOk(ebpfMonRulesFileLoad("/dev/zero", text, sizeof(text)) && strstr(text, "not a regular file"), "%s", text);
     unlink("testRules.fifo");
     if (mkfifo("testRules.fifo", 0600) == 0)
@@ -426,11 +426,11 @@ static void testLoad(void)
     judged("A", 0); /* a check changes nothing */
     testOk(ebpfMonRulesFileLoad(FILE_NAME, text, sizeof(text)) == 0 && strstr(text, "1 rules in force since"), "%s",
            text);
-    testOk(ebpfMonBoardLock()->rulesRefused == 0 && ebpfMonBoardLock()->rulesFile[0] == '/',
-           "%s", ebpfMonBoardLock()->rulesFile);
-    ebpfMonBoardUnlock();
-    ebpfMonBoardUnlock();
-    ebpfMonBoardUnlock();
+    testOk(ebpfMonPublishedLock()->rulesRefused == 0 && ebpfMonPublishedLock()->rulesFile[0] == '/',
+           "%s", ebpfMonPublishedLock()->rulesFile);
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedUnlock();
     judged("A", 1);
     judged("B", 0);
     testOk1(ebpfMonRulesCounts(counts, 4) == 2 && counts[0].judged == 1 && counts[0].bad == 1 &&
@@ -439,9 +439,9 @@ static void testLoad(void)
     writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false},\n {\"nam\"");
     testOk(ebpfMonRulesFileLoad(NULL, text, sizeof(text)) && strstr(text, "the 1 rules before stay in force") &&
            strstr(text, FILE_NAME ":2:"), "%s", text);
-    testOk1(ebpfMonBoardLock()->rulesRefused == 1 && ebpfMonBoardLock()->rulesCount == 1);
-    ebpfMonBoardUnlock();
-    ebpfMonBoardUnlock();
+    testOk1(ebpfMonPublishedLock()->rulesRefused == 1 && ebpfMonPublishedLock()->rulesCount == 1);
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedUnlock();
     judged("A", 1);
     judged("B", 0);
     writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false}]}");
@@ -465,22 +465,22 @@ static void bad(unsigned n)
     begin("A", "1")->unexpected = 1;
     put.number = n;
     sprintf(put.val, "%u", n);
-    ebpfMonBoardBad(&put);
+    ebpfMonPublishedAddBad(&put);
 }
 
 /* Open ones, and which are kept: the newest and the oldest of those. */
 static void stillOpen(int number, const char *newest, const char *oldest)
 {
-    const ebpfMonBoard *board = ebpfMonBoardLock();
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
     unsigned kept = 0;
 
-    while (ebpfMonBoardBadPut(board, kept))
+    while (ebpfMonPublishedGetBad(published, kept))
         kept++;
-    testOk(board->badOpen == number && (!kept || (strcmp(ebpfMonBoardBadPut(board, 0)->val, newest) == 0 &&
-           strcmp(ebpfMonBoardBadPut(board, kept - 1)->val, oldest) == 0)), "%d open, %u kept: %s to %s",
-           board->badOpen, kept, kept ? ebpfMonBoardBadPut(board, 0)->val : "",
-           kept ? ebpfMonBoardBadPut(board, kept - 1)->val : "");
-    ebpfMonBoardUnlock();
+    testOk(published->badOpen == number && (!kept || (strcmp(ebpfMonPublishedGetBad(published, 0)->val, newest) == 0 &&
+           strcmp(ebpfMonPublishedGetBad(published, kept - 1)->val, oldest) == 0)), "%d open, %u kept: %s to %s",
+           published->badOpen, kept, kept ? ebpfMonPublishedGetBad(published, 0)->val : "",
+           kept ? ebpfMonPublishedGetBad(published, kept - 1)->val : "");
+    ebpfMonPublishedUnlock();
 }
 
 static void testAck(void)
@@ -490,35 +490,35 @@ static void testAck(void)
 
     testDiag("acknowledgement covers what was shown");
     memset(&put, 0, sizeof(put));
-    ebpfMonBoardBad(&put); /* an expected one */
+    ebpfMonPublishedAddBad(&put); /* an expected one */
     stillOpen(0, "", "");
     bad(1);
     bad(2);
     bad(3);
     stillOpen(3, "3", "1");
-    testOk1(ebpfMonBoardBadAck(ebpfMonShownByPvs) == 3); /* nobody has seen them */
-    shown = ebpfMonBoardBadNumber();
+    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByPvs) == 3); /* nobody has seen them */
+    shown = ebpfMonPublishedGetBadNumber();
     bad(4);
-    ebpfMonBoardBadShown(ebpfMonShownByPvs, shown);
+    ebpfMonPublishedSetBadShown(ebpfMonShownByPvs, shown);
     bad(5); /* between publication and acknowledgement */
-    testOk1(ebpfMonBoardBadAck(ebpfMonShownByPvs) == 2);
+    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByPvs) == 2);
     stillOpen(2, "5", "4");
-    testOk1(ebpfMonBoardBadAck(ebpfMonShownByPvs) == 2); /* again: nothing new was shown */
-    ebpfMonBoardBadShown(ebpfMonShownByShell, 4);
-    testOk1(ebpfMonBoardBadAck(ebpfMonShownByPvs) == 2 && ebpfMonBoardBadAck(ebpfMonShownByCode) == 2);
-    testOk1(ebpfMonBoardBadAck(ebpfMonShownByShell) == 1);
-    ebpfMonBoardBadShown(ebpfMonShownByPvs, 5);
-    ebpfMonBoardBadShown(ebpfMonShownByPvs, 3); /* never back */
-    testOk1(ebpfMonBoardBadAck(ebpfMonShownByPvs) == 0);
+    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByPvs) == 2); /* again: nothing new was shown */
+    ebpfMonPublishedSetBadShown(ebpfMonShownByShell, 4);
+    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByPvs) == 2 && ebpfMonPublishedAckBad(ebpfMonShownByCode) == 2);
+    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByShell) == 1);
+    ebpfMonPublishedSetBadShown(ebpfMonShownByPvs, 5);
+    ebpfMonPublishedSetBadShown(ebpfMonShownByPvs, 3); /* never back */
+    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByPvs) == 0);
     stillOpen(0, "", "");
     for (i = 6; i <= 105; i++)
         bad(i);
     stillOpen(100, "105", "42");
-    ebpfMonBoardBadShown(ebpfMonShownByPvs, 100);
-    testOk1(ebpfMonBoardBadAck(ebpfMonShownByPvs) == 5);
+    ebpfMonPublishedSetBadShown(ebpfMonShownByPvs, 100);
+    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByPvs) == 5);
     stillOpen(5, "105", "101");
-    testOk1(ebpfMonBoardLock()->badCount == 105);
-    ebpfMonBoardUnlock();
+    testOk1(ebpfMonPublishedLock()->badCount == 105);
+    ebpfMonPublishedUnlock();
 }
 
 static void testSpeed(void)

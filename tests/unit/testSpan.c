@@ -8,10 +8,10 @@
 #include <testMain.h>
 #include <yajl_parse.h>
 
-#include "export/exemplar.h"
-#include "export/otlpJson.h"
-#include "export/spanPack.h"
-#include "export/zipkinJson.h"
+#include "export/otlp/exemplar.h"
+#include "export/otlp/otlpJson.h"
+#include "export/otlp/spanPack.h"
+#include "export/otlp/zipkinJson.h"
 
 static ebpfMonOtlpConf conf;
 static char text[100000];

@@ -7,7 +7,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "model/spanId.h"
+#include "trace/spanId.h"
 
 #define ALL 3000
 

@@ -15,7 +15,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "target/stack.h"
+#include "ioc/stack.h"
 
 #define LIES 3000
 

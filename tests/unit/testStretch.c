@@ -6,8 +6,8 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "target/closure.h"
-#include "target/stretch.h"
+#include "ioc/closure.h"
+#include "ioc/stretch.h"
 
 #define MAX_N 64
 

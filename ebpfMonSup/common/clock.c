@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <time.h>
+
+#include "common/clock.h"
+
+static uint64_t readClock(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * EBPFMON_SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+uint64_t ebpfMonClockMonotonic(void)
+{
+    return readClock(CLOCK_MONOTONIC);
+}
+
+uint64_t ebpfMonClockReal(void)
+{
+    return readClock(CLOCK_REALTIME);
+}
+
+epicsTimeStamp ebpfMonClockStamp(uint64_t realNs)
+{
+    epicsTimeStamp stamp;
+
+    epicsTimeFromTime_t(&stamp, (time_t)(realNs / EBPFMON_SECOND_NS));
+    stamp.nsec = (epicsUInt32)(realNs % EBPFMON_SECOND_NS);
+    return stamp;
+}
+
+epicsTimeStamp ebpfMonClockWallTime(uint64_t monotonicNs)
+{
+    uint64_t monotonic = ebpfMonClockMonotonic(), real = ebpfMonClockReal();
+
+    return ebpfMonClockStamp(real - monotonic + monotonicNs);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The clocks of this host, in ns. Any thread. */
+#ifndef EBPFMON_CLOCK_H
+#define EBPFMON_CLOCK_H
+
+#include <stdint.h>
+#include <epicsTime.h>
+
+#define EBPFMON_SECOND_NS 1000000000ull
+
+/* CLOCK_MONOTONIC: the clock of the kernel part (bpf_ktime_get_ns). */
+uint64_t ebpfMonClockMonotonic(void);
+
+/* CLOCK_REALTIME: ns since 1970, UTC. Packets carry it. */
+uint64_t ebpfMonClockReal(void);
+
+/* EPICS time of a time since 1970, UTC. */
+epicsTimeStamp ebpfMonClockStamp(uint64_t realNs);
+
+/* EPICS time of a monotonic time. Both clocks are read anew in each call, so a step of the wall clock does no harm. */
+epicsTimeStamp ebpfMonClockWallTime(uint64_t monotonicNs);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/lazyMutex.h"
+
+static void createMutex(void *arg)
+{
+    ebpfMonLazyMutex *mutex = arg;
+
+    mutex->id = epicsMutexMustCreate();
+}
+
+void ebpfMonLazyMutexLock(ebpfMonLazyMutex *mutex)
+{
+    epicsThreadOnce(&mutex->once, createMutex, mutex);
+    epicsMutexMustLock(mutex->id);
+}
+
+void ebpfMonLazyMutexUnlock(ebpfMonLazyMutex *mutex)
+{
+    epicsMutexUnlock(mutex->id);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A mutex for the few things of which a process has one only, and which may be used before any code of ours has run
+ * (records, iocsh variables, tests). Base has no static initialiser for epicsMutex. Everything else has a context with
+ * an epicsMutexId.
+ */
+#ifndef EBPFMON_LAZYMUTEX_H
+#define EBPFMON_LAZYMUTEX_H
+
+#include <epicsMutex.h>
+#include <epicsThread.h>
+
+typedef struct {
+    epicsThreadOnceId once;
+    epicsMutexId      id;
+} ebpfMonLazyMutex;
+
+#define EBPFMON_LAZY_MUTEX { EPICS_THREAD_ONCE_INIT, NULL }
+
+/* Makes the mutex in the first call. */
+void ebpfMonLazyMutexLock(ebpfMonLazyMutex *mutex);
+void ebpfMonLazyMutexUnlock(ebpfMonLazyMutex *mutex);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A thread of the monitor: started once, woken, and stopped with a deadline. Everything that runs beside iocCore is one
+ * of these, so that there is one way to start and one to stop.
+ */
+#ifndef EBPFMON_WORKER_H
+#define EBPFMON_WORKER_H
+
+#include <epicsThread.h>
+
+typedef struct ebpfMonWorker ebpfMonWorker;
+
+/* The work: loops until ebpfMonWorkerIsStopping, then returns. */
+typedef void (*ebpfMonWorkerRun)(ebpfMonWorker *worker, void *arg);
+
+/* "name": as the thread is called (15 characters are seen in the kernel). NULL without memory. Memory of "arg" stays the
+ * caller's. */
+ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg);
+
+/* Nonzero: the work is to end. Any thread. */
+int ebpfMonWorkerIsStopping(const ebpfMonWorker *worker);
+
+/* The worker sleeps for at most "seconds". Nonzero: it was woken. Called by the work alone. */
+int ebpfMonWorkerWait(ebpfMonWorker *worker, double seconds);
+
+/* Any thread. One call is remembered while the worker does not sleep. NULL: nothing happens. */
+void ebpfMonWorkerWake(ebpfMonWorker *worker);
+
+/*
+ * Asks the work to end, and waits for that at most "seconds". 0: it has ended and *worker is NULL, its memory freed; so
+ * it is if *worker is NULL already. -1: it still runs. Then what it uses must not be freed or unmapped: a message says
+ * so, and the call may be repeated.
+ */
+int ebpfMonWorkerStop(ebpfMonWorker **worker, double seconds);
+
+#endif

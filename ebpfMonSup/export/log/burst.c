@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ellLib.h>
+#include <epicsString.h>
+
+#include "export/log/burst.h"
+
+typedef struct entry {
+    ELLNODE node;          /* in the list by last put; must be first */
+    struct entry *next;    /* of the same hash */
+    unsigned hash;
+    double begun, last;
+    ebpfMonPut put;        /* the newest, with the oldest one's old value */
+    ebpfMonBurstInfo info;
+} entry;
+
+struct ebpfMonBurst {
+    double idle, total;
+    unsigned pvs;
+    ebpfMonBurstEmit emit;
+    void *arg;
+    ELLLIST byLast;        /* the quietest first */
+    unsigned buckets;
+    entry *bucket[];
+};
+
+ebpfMonBurst *ebpfMonBurstCreate(unsigned pvs, double idle, double total, ebpfMonBurstEmit emit, void *arg)
+{
+    ebpfMonBurst *b = calloc(1, sizeof(*b) + pvs * sizeof(b->bucket[0]));
+
+    if (!b)
+        return NULL;
+    b->idle = idle;
+    b->total = total;
+    b->pvs = b->buckets = pvs;
+    b->emit = emit;
+    b->arg = arg;
+    ellInit(&b->byLast);
+    return b;
+}
+
+static void end(ebpfMonBurst *b, entry *e)
+{
+    entry **at = &b->bucket[e->hash % b->buckets];
+
+    if (e->info.puts > 1)
+        b->emit(b->arg, &e->put, &e->info);
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+    ellDelete(&b->byLast, &e->node);
+    free(e);
+}
+
+static entry *find(ebpfMonBurst *b, const ebpfMonPut *put, unsigned hash)
+{
+    entry *e = b->bucket[hash % b->buckets];
+
+    while (e && (e->hash != hash || strcmp(e->put.pv, put->pv) != 0 || strcmp(e->put.ioc, put->ioc) != 0))
+        e = e->next;
+    return e;
+}
+
+static void note(ebpfMonBurstInfo *info, const ebpfMonPut *put)
+{
+    unsigned i;
+
+    info->puts++;
+    info->hasRange = info->hasRange && put->isNumber;
+    if (put->isNumber) {
+        info->min = fmin(info->min, put->number);
+        info->max = fmax(info->max, put->number);
+    }
+    for (i = 0; i < info->writers; i++) {
+        if (strcmp(info->writer[i].user, put->user) == 0 && strcmp(info->writer[i].host, put->host) == 0) {
+            info->writer[i].count++;
+            return;
+        }
+    }
+    if (i == EBPFMON_BURST_WRITERS) {
+        info->others++;
+        return;
+    }
+    strcpy(info->writer[i].user, put->user);
+    strcpy(info->writer[i].host, put->host);
+    info->writer[i].count = 1;
+    info->writers++;
+}
+
+static void begin(ebpfMonBurst *b, const ebpfMonPut *put, unsigned hash, double now)
+{
+    entry *e;
+
+    b->emit(b->arg, put, NULL);
+    if ((unsigned)ellCount(&b->byLast) >= b->pvs)
+        end(b, (entry *)ellFirst(&b->byLast));
+    e = malloc(sizeof(*e));
+    if (!e) /* then the next one is a line of its own too */
+        return;
+    e->hash = hash;
+    e->begun = e->last = now;
+    e->put = *put;
+    memset(&e->info, 0, sizeof(e->info));
+    e->info.hasRange = 1;
+    e->info.min = e->info.max = NAN;
+    note(&e->info, put);
+    e->next = b->bucket[hash % b->buckets];
+    b->bucket[hash % b->buckets] = e;
+    ellAdd(&b->byLast, &e->node);
+}
+
+int ebpfMonBurstPut(ebpfMonBurst *b, const ebpfMonPut *put, double now)
+{
+    unsigned hash = epicsStrHash(put->ioc, epicsStrHash(put->pv, 0));
+    entry *e = find(b, put, hash);
+    ebpfMonPut *kept;
+    char old[EBPFMON_TEXT_SIZE];
+    int hasOld, oldIsNumber;
+    double oldNumber;
+    long oldCount;
+
+    if (e && (now - e->begun >= b->total || now - e->last >= b->idle)) {
+        end(b, e);
+        e = NULL;
+    }
+    if (!e) {
+        begin(b, put, hash, now);
+        return 1;
+    }
+    kept = &e->put;
+    strcpy(old, kept->old);
+    hasOld = kept->hasOld;
+    oldIsNumber = kept->oldIsNumber;
+    oldNumber = kept->oldNumber;
+    oldCount = kept->oldCount;
+    *kept = *put;
+    strcpy(kept->old, old);
+    kept->hasOld = hasOld;
+    kept->oldIsNumber = oldIsNumber;
+    kept->oldNumber = oldNumber;
+    kept->oldCount = oldCount;
+    note(&e->info, put);
+    e->last = now;
+    ellDelete(&b->byLast, &e->node);
+    ellAdd(&b->byLast, &e->node);
+    return 0;
+}
+
+void ebpfMonBurstTick(ebpfMonBurst *b, double now)
+{
+    entry *e;
+
+    while ((e = (entry *)ellFirst(&b->byLast)) && now - e->last >= b->idle)
+        end(b, e);
+}
+
+void ebpfMonBurstDestroy(ebpfMonBurst *b)
+{
+    entry *e;
+
+    while ((e = (entry *)ellFirst(&b->byLast)))
+        end(b, e);
+    free(b);
+}

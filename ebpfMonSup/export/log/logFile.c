@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "export/log/logFile.h"
+
+#define BATCH      16384u /* bytes that are written at once */
+#define DELAY      0.2    /* s: the longest that a line waits */
+#define LOOK_EVERY 1.0    /* s */
+#define RETRY_MOST 30.0   /* s */
+#define RENAME_RETRY 60.0 /* s */
+
+static void trouble(ebpfMonLogFile *f, double now, const char *what, int error)
+{
+    if (error == ENOSPC || error == EDQUOT)
+        ebpfMonDestinationSetTrouble(&f->out, now, RETRY_MOST, "disk full: make room, it goes on by itself");
+    else
+        ebpfMonDestinationSetTrouble(&f->out, now, RETRY_MOST, "cannot %s: %s; correct it, it goes on by itself", what,
+                             error == ENXIO ? "nobody reads from this pipe" : strerror(error));
+}
+
+/* Age of the file in seconds, from its birth where the file system knows it, for a monitor that starts again. */
+static double ageOf(int fd)
+{
+    struct statx x;
+    double age;
+
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &x) || !(x.stx_mask & STATX_BTIME))
+        return 0;
+    age = difftime(time(NULL), (time_t)x.stx_btime.tv_sec);
+    return age > 0 ? age : 0;
+}
+
+static void shut(ebpfMonLogFile *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+}
+
+/* A monitor that was killed in the middle of a line left one without its end. */
+static void endLine(ebpfMonLogFile *f)
+{
+    char path[64], last;
+    int fd;
+
+    if (!f->size)
+        return;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd); /* ours is open for writing only */
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (pread(fd, &last, 1, (off_t)f->size - 1) == 1 && last != '\n' && write(f->fd, "\n", 1) == 1)
+        f->size++;
+    close(fd);
+}
+
+static int begin(ebpfMonLogFile *f, double now)
+{
+    struct stat st;
+    /* O_NONBLOCK: a named pipe without a reader must not hold us. */
+    int fd = open(f->out.name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
+
+    if (fd < 0 || fstat(fd, &st)) {
+        trouble(f, now, "open it", errno);
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    f->fd = fd;
+    f->regular = S_ISREG(st.st_mode);
+    f->dev = st.st_dev;
+    f->ino = st.st_ino;
+    f->size = f->regular ? (uint64_t)st.st_size : 0;
+    f->begun = f->size ? now - ageOf(fd) : now;
+    f->lookAt = now + LOOK_EVERY;
+    if (f->regular)
+        endLine(f);
+    return 0;
+}
+
+ebpfMonLogFile *ebpfMonLogFileOpen(const char *path, const ebpfMonLogFileLimits *limits, double now)
+{
+    ebpfMonLogFile *f = calloc(1, sizeof(*f));
+
+    if (!f)
+        return NULL;
+    snprintf(f->out.name, sizeof(f->out.name), "%s", path);
+    f->limits = *limits;
+    f->fd = -1;
+    begin(f, now);
+    return f;
+}
+
+static void consume(ebpfMonLogFile *f, size_t n)
+{
+    f->out.lines += ebpfMonLineCount(f->buf, n);
+    memmove(f->buf, f->buf + n, f->len - n);
+    f->len -= n;
+}
+
+/* After a write that stopped at "done": takes back the line that was begun. A disk that is full lets us. */
+static size_t wholeLines(ebpfMonLogFile *f, size_t done)
+{
+    size_t whole = done;
+    struct stat st;
+
+    while (whole && f->buf[whole - 1] != '\n')
+        whole--;
+    if (whole == done || !f->regular || fstat(f->fd, &st) || (uint64_t)st.st_size != f->size + done)
+        return done; /* nothing begun; or a pipe, or others write here too: the rest of the line follows */
+    return ftruncate(f->fd, (off_t)(f->size + whole)) ? done : whole;
+}
+
+static void flush(ebpfMonLogFile *f, double now)
+{
+    size_t done = 0;
+    int error = 0;
+
+    if (f->out.trouble && now < f->out.retryAt)
+        return;
+    if (f->fd < 0 && begin(f, now))
+        return;
+    while (done < f->len) {
+        ssize_t n = write(f->fd, f->buf + done, f->len - done);
+
+        if (n > 0) {
+            done += (size_t)n;
+        } else if (n == 0 || errno != EINTR) {
+            error = n ? errno : ENOSPC;
+            break;
+        }
+    }
+    if (error)
+        done = wholeLines(f, done);
+    f->size += done;
+    consume(f, done);
+    f->since = now;
+    if (error) {
+        trouble(f, now, "write to it", error);
+        if (!f->regular && error == EPIPE)
+            shut(f);
+    } else {
+        ebpfMonDestinationSetWorking(&f->out);
+    }
+}
+
+static int rename1(ebpfMonLogFile *f, unsigned from, unsigned to)
+{
+    char a[300], b[300];
+
+    snprintf(a, sizeof(a), from ? "%s.%u" : "%s", f->out.name, from);
+    snprintf(b, sizeof(b), "%s.%u", f->out.name, to);
+    return rename(a, b) && errno != ENOENT ? -1 : 0;
+}
+
+void ebpfMonLogFileRotate(ebpfMonLogFile *f, double now)
+{
+    int status = 0;
+
+    flush(f, now);
+    if (f->fd < 0 || !f->regular || !f->size || f->len)
+        return;
+    if (!f->limits.keep)
+        status = unlink(f->out.name) && errno != ENOENT ? -1 : 0;
+    for (unsigned i = f->limits.keep; i > 0 && !status; i--)
+        status = rename1(f, i - 1, i); /* the oldest is replaced */
+    if (status) {
+        trouble(f, now, "rename it", errno);
+        f->rotateAt = now + RENAME_RETRY;
+        f->out.retryAt = now; /* writing goes on in the old one */
+        return;
+    }
+    shut(f);
+    begin(f, now);
+}
+
+int ebpfMonLogFileAdd(ebpfMonLogFile *f, const char *line, size_t len, double now)
+{
+    if (f->limits.maxBytes && f->size + f->len && f->size + f->len + len + 1 > f->limits.maxBytes &&
+        now >= f->rotateAt && !f->out.trouble)
+        ebpfMonLogFileRotate(f, now);
+    if (!f->out.lostNow && f->len + len + 1 > sizeof(f->buf))
+        flush(f, now);
+    if (f->out.lostNow || f->len + len + 1 > sizeof(f->buf)) {
+        ebpfMonDestinationAddLost(&f->out, 1);
+        return -1;
+    }
+    if (!f->len)
+        f->since = now;
+    memcpy(f->buf + f->len, line, len);
+    f->buf[f->len + len] = '\n';
+    f->len += len + 1;
+    if (f->len >= BATCH)
+        flush(f, now);
+    return 0;
+}
+
+/* logrotate and people move files away: the name must lead to what we write to. */
+static void look(ebpfMonLogFile *f, double now)
+{
+    struct stat st;
+
+    f->lookAt = now + LOOK_EVERY;
+    if (f->fd < 0 || !f->regular)
+        return;
+    if (stat(f->out.name, &st)) {
+        if (errno != ENOENT)
+            return;
+    } else if (st.st_dev == f->dev && st.st_ino == f->ino) {
+        f->size = (uint64_t)st.st_size; /* logrotate's copytruncate makes it smaller */
+        return;
+    }
+    shut(f);
+    begin(f, now);
+}
+
+void ebpfMonLogFileTick(ebpfMonLogFile *f, double now)
+{
+    if (now >= f->lookAt)
+        look(f, now);
+    if (f->limits.maxAge > 0 && f->size && now - f->begun >= f->limits.maxAge && now >= f->rotateAt &&
+        !f->out.trouble)
+        ebpfMonLogFileRotate(f, now);
+    if (f->out.trouble ? now >= f->out.retryAt : f->len && now - f->since >= DELAY)
+        flush(f, now);
+}
+
+void ebpfMonLogFileClose(ebpfMonLogFile *f, double now)
+{
+    f->out.retryAt = now;
+    flush(f, now);
+    ebpfMonDestinationAddLost(&f->out, ebpfMonLineCount(f->buf, f->len));
+    f->len = 0;
+    shut(f);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsStdlib.h>
+#include <epicsString.h>
+
+#include <curl/curl.h>
+
+#include "export/otlp/otlpConf.h"
+
+#define TIMEOUT  10000.0 /* ms, the specification's */
+#define INTERVAL 10000.0 /* ms; the specification has a minute, too long to look at while working */
+#define GIVE_UP  300.0   /* s */
+
+static const struct {
+    const char *name, *variable, *path;
+} signals[ebpfMonOtlpSignals] = {
+    {"logs", "LOGS", "v1/logs"}, {"metrics", "METRICS", "v1/metrics"}, {"traces", "TRACES", "v1/traces"},
+    {"zipkin", "ZIPKIN", NULL},
+};
+
+const char *ebpfMonOtlpSignalName(ebpfMonOtlpSignal signal)
+{
+    return signals[signal].name;
+}
+
+static int hex(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 :
+           c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* One key or value, without the blanks around it. What is no text, as a line feed that would begin another header, is
+ * refused. */
+static int addDecoded(ebpfMonOtlpPairs *p, const char *from, const char *end)
+{
+    while (from < end && isspace((unsigned char)*from))
+        from++;
+    while (end > from && isspace((unsigned char)end[-1]))
+        end--;
+    while (from < end) {
+        int c = (unsigned char)*from++;
+
+        if (c == '%') {
+            if (end - from < 2 || hex(from[0]) < 0 || hex(from[1]) < 0)
+                return -1;
+            c = hex(from[0]) << 4 | hex(from[1]);
+            from += 2;
+        }
+        if (c < 0x20 || c == 0x7f || p->len + 2 > sizeof(p->text))
+            return -1;
+        p->text[p->len++] = (char)c;
+    }
+    p->text[p->len++] = 0;
+    return 0;
+}
+
+int ebpfMonOtlpPairsParse(ebpfMonOtlpPairs *pairs, const char *text)
+{
+    memset(pairs, 0, sizeof(*pairs));
+    while (*text) {
+        size_t len = strcspn(text, ","), blank = strspn(text, " \t");
+        const char *equals = memchr(text, '=', len);
+        size_t key = pairs->len;
+
+        if (blank < len) { /* nothing between two commas is no fault */
+            if (!equals || pairs->len + 2 > sizeof(pairs->text) || addDecoded(pairs, text, equals) ||
+                !pairs->text[key] || pairs->len + 1 > sizeof(pairs->text) ||
+                addDecoded(pairs, equals + 1, text + len)) {
+                memset(pairs, 0, sizeof(*pairs));
+                return -1;
+            }
+            pairs->pairs++;
+        }
+        text += len + (text[len] == ',');
+    }
+    return 0;
+}
+
+const char *ebpfMonOtlpPairNext(const ebpfMonOtlpPairs *pairs, const char *at, const char **value)
+{
+    const char *key = at ? at + strlen(at) + 1 : pairs->text;
+
+    if (at) /* behind its value */
+        key += strlen(key) + 1;
+    if (key >= pairs->text + pairs->len)
+        return NULL;
+    *value = key + strlen(key) + 1;
+    return key;
+}
+
+/* RFC 9110, 5.6.2: what a header's name may have. */
+static int isToken(const char *name)
+{
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && !strchr("!#$%&'*+-.^_`|~", *name))
+            return 0;
+    return 1;
+}
+
+static int parseHeaders(ebpfMonOtlpPairs *headers, const char *text)
+{
+    const char *key = NULL, *value;
+
+    if (ebpfMonOtlpPairsParse(headers, text))
+        return -1;
+    while ((key = ebpfMonOtlpPairNext(headers, key, &value)))
+        if (!isToken(key))
+            return -1;
+    return 0;
+}
+
+/* OTEL_…, NULL when it is not set or empty: the specification has both the same. */
+static const char *variable(const char *before, const char *signal, const char *after, char *name, size_t size)
+{
+    const char *text;
+
+    snprintf(name, size, "OTEL_%s%s%s%s", before, signal, signal[0] ? "_" : "", after);
+    text = getenv(name);
+    return text && text[0] ? text : NULL;
+}
+
+/* Of one signal, else of all. */
+static const char *exporterVariable(unsigned signal, const char *after, char *name, size_t size)
+{
+    const char *text = variable("EXPORTER_OTLP_", signals[signal].variable, after, name, size);
+
+    return text ? text : variable("EXPORTER_OTLP_", "", after, name, size);
+}
+
+/* Whether one of the words of a list is this. */
+static int listed(const char *list, const char *word)
+{
+    while (*list) {
+        size_t len = strcspn(list, ", ");
+
+        if (len == strlen(word) && epicsStrnCaseCmp(list, word, len) == 0)
+            return 1;
+        list += len + strspn(list + len, ", ");
+    }
+    return 0;
+}
+
+/* OTEL_LOGS_EXPORTER and so on, where it is set, has to name it. */
+static int excluded(ebpfMonOtlpSignal signal)
+{
+    char name[80];
+    const char *list = variable("", signals[signal == ebpfMonOtlpZipkin ? ebpfMonOtlpTraces : signal].variable,
+                                "EXPORTER", name, sizeof(name));
+
+    return list && !listed(list, signal == ebpfMonOtlpZipkin ? "zipkin" : "otlp");
+}
+
+/* ms, to s. */
+static int parseTime(const char *name, const char *text, double otherwise, double *seconds, char *why, size_t size)
+{
+    double ms = otherwise;
+
+    if (text && (epicsParseDouble(text, &ms, NULL) || !(ms >= 1 && ms <= 86400e3))) {
+        snprintf(why, size, "%s is \"%.40s\": give milliseconds, 1 to 86400000", name, text);
+        return -1;
+    }
+    *seconds = ms / 1000;
+    return 0;
+}
+
+/* All but the endpoints. */
+static int common(ebpfMonOtlpConf *conf, char *why, size_t size)
+{
+    char name[80];
+    const char *text, *key = NULL, *value;
+
+    memset(conf, 0, sizeof(*conf));
+    conf->giveUp = GIVE_UP;
+    strcpy(conf->service, "ebpfMon");
+    text = variable("METRIC_EXPORT_INTERVAL", "", "", name, sizeof(name));
+    if (parseTime(name, text, INTERVAL, &conf->interval, why, size))
+        return -1;
+    text = variable("RESOURCE_ATTRIBUTES", "", "", name, sizeof(name));
+    if (text && ebpfMonOtlpPairsParse(&conf->resource, text)) {
+        snprintf(why, size, "%s is not key=value,key=value with %%XX for other characters (up to %d)", name,
+                 (int)sizeof(conf->resource.text));
+        return -1;
+    }
+    while ((key = ebpfMonOtlpPairNext(&conf->resource, key, &value)))
+        if (strcmp(key, "service.name") == 0)
+            snprintf(conf->service, sizeof(conf->service), "%s", value);
+    text = variable("SERVICE_NAME", "", "", name, sizeof(name));
+    if (text)
+        snprintf(conf->service, sizeof(conf->service), "%s", text);
+    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
+        text = i == ebpfMonOtlpZipkin ? variable("EXPORTER_ZIPKIN_TIMEOUT", "", "", name, sizeof(name)) :
+               exporterVariable(i, "TIMEOUT", name, sizeof(name));
+        if (parseTime(name, text, TIMEOUT, &conf->target[i].timeout, why, size))
+            return -1;
+    }
+    return 0;
+}
+
+static int checkUrl(const char *url)
+{
+    CURLU *u = curl_url();
+    char *scheme = NULL;
+    int bad = !u || curl_url_set(u, CURLUPART_URL, url, 0) || curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) ||
+              (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0);
+
+    curl_free(scheme);
+    curl_url_cleanup(u);
+    return bad ? -1 : 0;
+}
+
+/* path: what a base URL wants; NULL: the URL is whole. */
+static int setUrl(ebpfMonOtlpTarget *t, const char *url, const char *path, const char *name, char *why, size_t size)
+{
+    size_t len = strlen(url);
+    int slash = path && len && url[len - 1] != '/';
+
+    if (len + (path ? strlen(path) + 1 : 0) >= sizeof(t->url) || checkUrl(url)) {
+        snprintf(why, size, "%s is \"%.80s\": give http://HOST:PORT or https://HOST:PORT, as http://127.0.0.1:4318 "
+                 "or, for Zipkin, http://127.0.0.1:9411/api/v2/spans", name, url);
+        return -1;
+    }
+    snprintf(t->url, sizeof(t->url), "%s%s%s", url, slash ? "/" : "", path ? path : "");
+    return 0;
+}
+
+int ebpfMonOtlpConfEnvironment(ebpfMonOtlpConf *conf, char *why, size_t size)
+{
+    char name[80], all[80];
+    const char *base = variable("EXPORTER_OTLP_", "", "ENDPOINT", all, sizeof(all)), *own, *text;
+    const char *zipkin = variable("EXPORTER_ZIPKIN_ENDPOINT", "", "", name, sizeof(name));
+    const char *disabled = getenv("OTEL_SDK_DISABLED");
+    int some = 0;
+
+    memset(conf, 0, sizeof(*conf));
+    if (disabled && epicsStrCaseCmp(disabled, "true") == 0)
+        return 0;
+    some = zipkin != NULL;
+    for (unsigned i = 0; i < ebpfMonOtlpZipkin; i++)
+        some |= base || variable("EXPORTER_OTLP_", signals[i].variable, "ENDPOINT", name, sizeof(name));
+    if (!some)
+        return 0;
+    if (common(conf, why, size))
+        return -1;
+    some = 0;
+    if (zipkin && !excluded(ebpfMonOtlpZipkin)) {
+        if (setUrl(&conf->target[ebpfMonOtlpZipkin], zipkin, NULL, "OTEL_EXPORTER_ZIPKIN_ENDPOINT", why, size))
+            goto bad;
+        some = 1;
+    }
+    for (unsigned i = 0; i < ebpfMonOtlpZipkin; i++) {
+        ebpfMonOtlpTarget *t = &conf->target[i];
+
+        if (excluded((ebpfMonOtlpSignal)i))
+            continue;
+        own = variable("EXPORTER_OTLP_", signals[i].variable, "ENDPOINT", name, sizeof(name));
+        if (!own && !base)
+            continue;
+        if (setUrl(t, own ? own : base, own ? NULL : signals[i].path, own ? name : all, why, size))
+            goto bad;
+        text = exporterVariable(i, "PROTOCOL", name, sizeof(name));
+        if (text && strcmp(text, "http/json") != 0) {
+            snprintf(why, size, "%s is %.40s: only http/json is spoken here. Set it so, and give the collector's port "
+                     "for HTTP (4318)", name, text);
+            goto bad;
+        }
+        text = exporterVariable(i, "HEADERS", name, sizeof(name));
+        if (text && parseHeaders(&t->headers, text)) {
+            snprintf(why, size, "%s is not Header=value,Header=value with %%XX for other characters", name);
+            goto bad;
+        }
+        some = 1;
+    }
+    return some;
+bad:
+    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
+        conf->target[i].url[0] = 0;
+    return -1;
+}
+
+int ebpfMonOtlpConfCommand(ebpfMonOtlpConf *conf, const char *url, const char *which, const char *headers, char *why,
+                           size_t size)
+{
+    ebpfMonOtlpPairs pairs;
+
+    if (common(conf, why, size))
+        return -1;
+    if (strcmp(url, "off") == 0)
+        return 0;
+    if (parseHeaders(&pairs, headers)) {
+        snprintf(why, size, "the headers are not Header=value,Header=value with %%XX for other characters");
+        return -1;
+    }
+    while (*which) {
+        size_t blank = strspn(which, ", "), len = strcspn(which + blank, ", ");
+        unsigned i = 0;
+
+        which += blank;
+        if (!len)
+            break;
+        while (i < ebpfMonOtlpZipkin &&
+               (strlen(signals[i].name) != len || epicsStrnCaseCmp(which, signals[i].name, len) != 0))
+            i++;
+        if (i == ebpfMonOtlpZipkin) {
+            snprintf(why, size, "\"%.*s\" is not known: give some of logs,metrics,traces", len > 40 ? 40 : (int)len,
+                     which);
+            return -1;
+        }
+        if (setUrl(&conf->target[i], url, signals[i].path, "the address", why, size))
+            return -1;
+        conf->target[i].headers = pairs;
+        which += len;
+    }
+    return 0;
+}
+
+int ebpfMonOtlpConfZipkin(ebpfMonOtlpConf *conf, const char *url, char *why, size_t size)
+{
+    if (common(conf, why, size))
+        return -1;
+    return strcmp(url, "off") == 0 ? 0 :
+           setUrl(&conf->target[ebpfMonOtlpZipkin], url, NULL, "the address", why, size);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The same spans in Zipkin's JSON, version 2 (zipkin-api, zipkin2-api.yaml; OpenTelemetry specification,
+ * trace/sdk_exporters/zipkin.md). */
+#ifndef EBPFMON_ZIPKINJSON_H
+#define EBPFMON_ZIPKINJSON_H
+
+#include "export/otlp/otlpConf.h"
+#include "export/otlp/span.h"
+
+/* One object of the list that a request is. Length, no terminator; 0: too long. */
+size_t ebpfMonZipkinItem(const ebpfMonSpan *span, const ebpfMonOtlpConf *conf, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rsrv keeps its TCP clients in the list clientQ (caservertask.c, req_server; camsgtask.c takes them out), and each
+ * client its channels in one of two lists (server.h, enum rsrvChanState). casr counts the same: log_one_client adds
+ * the lengths of both. The server goes on meanwhile; what changes under our eyes is read again.
+ */
+#include <string.h>
+
+#include "ioc/caServer.h"
+#include "ioc/layout.h"
+#include "ioc/memory.h"
+
+#define CLIENTS_MAX  20000
+#define CHANNELS_MAX 50000000
+#define TRIES        3
+#define HEAD_MAX     256 /* of a struct client */
+
+static int walk(pid_t pid, uint64_t clientQ, const ebpfMonBaseOffsets *o, unsigned *clients, unsigned *channels)
+{
+    uint16_t far = o->clPending > o->clChans ? o->clPending : o->clChans;
+    size_t size = far + sizeof(struct layoutList);
+    struct layoutList q, chans, pending;
+    struct layoutNode node;
+    char head[HEAD_MAX];
+    uint64_t at, before = 0, sum = 0;
+    int32_t n;
+
+    if (size > sizeof(head) || ebpfMonMemReadNow(pid, clientQ, &q, sizeof(q)) || q.count < 0 || q.count > CLIENTS_MAX)
+        return -1;
+    at = q.first;
+    for (n = 0; at && n < q.count; n++) {
+        if (at % sizeof(uint64_t) || ebpfMonMemReadNow(pid, at, head, size))
+            return -1;
+        memcpy(&node, head, sizeof(node));
+        memcpy(&chans, head + o->clChans, sizeof(chans));
+        memcpy(&pending, head + o->clPending, sizeof(pending));
+        if (node.prev != before || chans.count < 0 || pending.count < 0 || chans.count > CHANNELS_MAX ||
+            pending.count > CHANNELS_MAX)
+            return -1;
+        sum += (uint64_t)chans.count + (uint64_t)pending.count;
+        before = at;
+        at = node.next;
+    }
+    if (at || n != q.count || before != q.last || sum > UINT32_MAX)
+        return -1;
+    *clients = (unsigned)n;
+    *channels = (unsigned)sum;
+    return 0;
+}
+
+int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseOffsets *offsets, unsigned *clients,
+                         unsigned *channels)
+{
+    for (int i = 0; clientQ && i < TRIES; i++)
+        if (walk(pid, clientQ, offsets, clients, channels) == 0)
+            return 0;
+    return -1;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which records an IOC has: names, aliases, types, addresses and field layout, read from its memory.
+ *
+ * The walk is dbBase.recordTypeList → dbRecordType.recList → dbRecordNode (dbBase.h), the same since EPICS
+ * 3.15 in what we use; where a field lies in a record comes from the IOC's own dbFldDes. Immutable once
+ * read, but for the links, which only the target thread reads again. Shared by reference count.
+ */
+#ifndef EBPFMON_CATALOGUE_H
+#define EBPFMON_CATALOGUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "ioc/linkTable.h"
+#include "ioc/memory.h"
+
+#define EBPFMON_RECORDS_LIMIT 2000000 /* more than this is not a database but garbage */
+#define EBPFMON_FIELDS_LIMIT  1024    /* of one record type; Base's largest, aSub, has some 400 */
+#define EBPFMON_FIELDS_ALL    65536   /* of all; those of Base are 3,000 */
+
+/* dbFldTypes.h: dbfType */
+enum {
+    ebpfMonDbfString, ebpfMonDbfChar, ebpfMonDbfUchar, ebpfMonDbfShort, ebpfMonDbfUshort, ebpfMonDbfLong,
+    ebpfMonDbfUlong, ebpfMonDbfInt64, ebpfMonDbfUint64, ebpfMonDbfFloat, ebpfMonDbfDouble, ebpfMonDbfEnum,
+    ebpfMonDbfMenu, ebpfMonDbfDevice, ebpfMonDbfInlink, ebpfMonDbfOutlink, ebpfMonDbfFwdlink,
+    ebpfMonDbfNoaccess
+};
+
+typedef struct {
+    uint64_t addr;   /* of its dbFldDes */
+    uint64_t ftPvt;  /* dbMenu or dbDeviceMenu */
+    char     name[16];
+    uint16_t type;   /* dbfType */
+    uint16_t offset; /* in the record */
+    uint16_t size;
+    int16_t  special;
+    uint16_t rtype;  /* index of its record type */
+    /* array fields: where the record keeps the elements and how many there are; 0/0: no array */
+    uint16_t arrayPtr, arrayCount;
+} ebpfMonField;
+
+typedef struct {
+    char     name[64];
+    uint32_t firstField, fieldCount; /* in catalogue.fields */
+    uint32_t recSize;
+    int      valField;  /* index in catalogue.fields, -1: none */
+    uint32_t links;     /* of its fields, how many are links */
+    uint32_t records;   /* without aliases */
+} ebpfMonRecType;
+
+#define EBPFMON_REC_TSE  1 /* its time stamp does not move with each processing: TSE or TSEL set */
+#define EBPFMON_REC_WALK 2 /* it can process others without moving its time stamp: its chain is always looked at */
+
+typedef struct {
+    uint64_t addr;
+    uint32_t name;      /* offset in catalogue.pool */
+    uint16_t rtype;
+    uint16_t flags;     /* EBPFMON_REC_… */
+    uint32_t *to;       /* records that it processes through database links; one entry a link, and behind them
+                         * as many entries again: the index of the link's field */
+    uint32_t toCount;
+    uint32_t fwd;       /* the target of its FLNK, UINT32_MAX: none in this IOC */
+} ebpfMonRecord;
+
+/* Offsets in dbCommon. */
+typedef struct {
+    uint16_t time, pact, ppn, lset, disp, sevr, stat, tse, tsel;
+} ebpfMonCommon;
+
+typedef struct ebpfMonCatalogue {
+    int       refs;
+    uint32_t  count, aliases;
+    ebpfMonRecord  *rec;      /* in the order of their addresses */
+    ebpfMonRecType *rtype;
+    uint32_t  rtypes;
+    ebpfMonField   *field;    /* by record type */
+    uint32_t *fieldByAddr;    /* indexes of field, in the order of the dbFldDes' addresses */
+    uint32_t  fields;
+    char     *pool;           /* names */
+    size_t    poolSize;
+    uint32_t *byName;         /* hash table: 1 + index in names */
+    uint32_t  byNameSize;
+    struct { uint32_t name, rec; } *names; /* records and aliases */
+    uint32_t  nameCount;
+    ebpfMonCommon common;
+    ebpfMonLinkTable *links;  /* the output links that write into this database */
+} ebpfMonCatalogue;
+
+/* Reads it all but the links. NULL with a diagnosis in "why" when there is none, or it is not to be
+ * believed. An IOC whose database is not there yet: NULL with "why" empty. */
+ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *why, size_t size);
+
+ebpfMonCatalogue *ebpfMonCatalogueHold(ebpfMonCatalogue *cat);
+void ebpfMonCatalogueRelease(ebpfMonCatalogue *cat);
+
+/* Cheap look whether records were added: number of nodes of all record types. -1: unreadable. */
+long ebpfMonCatalogueProbe(ebpfMonMem *mem, uint64_t pdbbase);
+
+/* Reads the links of one record (index), or of all (-1), into "to". Only sound once iocInit resolved them. */
+void ebpfMonCatalogueLinks(ebpfMonMem *mem, ebpfMonCatalogue *cat, long index);
+
+long ebpfMonCatalogueFind(const ebpfMonCatalogue *cat, const char *name); /* aliases too; -1: none */
+long ebpfMonCatalogueFindAddr(const ebpfMonCatalogue *cat, uint64_t precord);
+const ebpfMonField *ebpfMonCatalogueField(const ebpfMonCatalogue *cat, uint64_t pfldDes);
+const ebpfMonField *ebpfMonCatalogueFieldNamed(const ebpfMonCatalogue *cat, uint16_t rtype, const char *name);
+
+/* What lies at an address inside a record: its field, and the record's index. NULL: no field begins there. */
+const ebpfMonField *ebpfMonCatalogueFieldAt(const ebpfMonCatalogue *cat, uint64_t addr, uint32_t *index);
+
+static inline const char *ebpfMonCatalogueName(const ebpfMonCatalogue *cat, uint32_t index)
+{
+    return cat->pool + cat->rec[index].name;
+}
+
+#endif

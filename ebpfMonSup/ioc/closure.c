@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ioc/closure.h"
+
+/* How far back two ways to one record are traced before it is assumed that they have a beginning in
+ * common. Wrongly assumed, it costs a trap, never a count. */
+#define BACK_MAX 2000
+
+typedef struct {
+    uint32_t n, maxList, maxLen, listCap;
+    const uint32_t *start, *to;
+    uint32_t *backStart, *back;    /* the edges the other way round */
+    uint32_t *place;               /* by record: its place in the order */
+    uint32_t *end;                 /* by record: the place after its subtree */
+    uint32_t *mark;                /* by record: last search that visited it */
+    uint32_t *queue;
+    uint32_t  search;
+    ebpfMonClosures *c;
+} maker;
+
+static int reverse(maker *m)
+{
+    uint32_t edges = m->start[m->n];
+
+    m->backStart = calloc((size_t)m->n + 2, sizeof(uint32_t));
+    m->back = malloc(((size_t)edges + 1) * sizeof(uint32_t));
+    if (!m->backStart || !m->back)
+        return -1;
+    for (uint32_t e = 0; e < edges; e++)
+        m->backStart[m->to[e] + 2]++;
+    for (uint32_t i = 2; i < m->n + 2; i++)
+        m->backStart[i] += m->backStart[i - 1];
+    for (uint32_t i = 0; i < m->n; i++)
+        for (uint32_t e = m->start[i]; e < m->start[i + 1]; e++)
+            m->back[m->backStart[m->to[e] + 1]++] = i;
+    return 0;
+}
+
+/* Depth first from one record, without recursion: a chain can be as long as the database. */
+static void walkFrom(maker *m, uint32_t root, uint32_t *next, uint32_t *edge, uint32_t *stack)
+{
+    uint32_t depth = 0;
+
+    stack[depth++] = root;
+    m->place[root] = *next;
+    m->c->list[(*next)++] = root;
+    edge[root] = m->start[root];
+    while (depth) {
+        uint32_t v = stack[depth - 1];
+
+        if (edge[v] < m->start[v + 1]) {
+            uint32_t w = m->to[edge[v]++];
+
+            if (m->place[w] == UINT32_MAX) {
+                m->place[w] = *next;
+                m->c->list[(*next)++] = w;
+                edge[w] = m->start[w];
+                stack[depth++] = w;
+            }
+        } else {
+            m->end[v] = *next;
+            depth--;
+        }
+    }
+}
+
+static int order(maker *m)
+{
+    uint32_t next = 0;
+    uint32_t *edge = malloc((m->n + 1) * sizeof(*edge)), *stack = malloc((m->n + 1) * sizeof(*stack));
+
+    if (!edge || !stack) {
+        free(edge);
+        free(stack);
+        return -1;
+    }
+    memset(m->place, 0xff, m->n * sizeof(*m->place));
+    for (uint32_t i = 0; i < m->n; i++)
+        if (m->backStart[i] == m->backStart[i + 1])
+            walkFrom(m, i, &next, edge, stack);
+    for (uint32_t i = 0; i < m->n; i++) /* what only cycles reach */
+        if (m->place[i] == UINT32_MAX)
+            walkFrom(m, i, &next, edge, stack);
+    m->c->count = next;
+    free(edge);
+    free(stack);
+    return 0;
+}
+
+/* A closure that is no run of the order: breadth first, into a list of its own. */
+static int ownList(maker *m, uint32_t v)
+{
+    ebpfMonClosures *c = m->c;
+    uint32_t at = c->count, n = 0;
+
+    m->search++;
+    m->queue[n++] = v;
+    m->mark[v] = m->search;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t e = m->start[m->queue[i]]; e < m->start[m->queue[i] + 1]; e++) {
+            uint32_t w = m->to[e];
+
+            if (m->mark[w] == m->search)
+                continue;
+            if (n >= m->maxLen || at + n >= m->maxList) {
+                c->flags[v] |= EBPFMON_NODE_PARTIAL;
+                goto full;
+            }
+            m->mark[w] = m->search;
+            m->queue[n++] = w;
+        }
+full:
+    if (at + n > m->maxList) { /* not even that: its run is part of the truth */
+        c->flags[v] |= EBPFMON_NODE_PARTIAL;
+        return 0;
+    }
+    if (at + n > m->listCap) {
+        uint32_t want = m->listCap * 2 > at + n ? m->listCap * 2 : at + n;
+        uint32_t *p = realloc(c->list, (size_t)want * sizeof(*p));
+
+        if (!p)
+            return -1;
+        c->list = p;
+        m->listCap = want;
+    }
+    memcpy(c->list + at, m->queue, n * sizeof(*m->queue));
+    c->count += n;
+    c->first[v] = at;
+    c->len[v] = n;
+    return 0;
+}
+
+/* Two edges into a record whose sources have an ancestor in common, or are one record. Backwards from one
+ * source after the other, never through "v" itself: while v processes, PACT keeps it from doing so again.
+ * What one search visited another must not meet. */
+static int joined(maker *m, uint32_t v)
+{
+    uint32_t lo = m->backStart[v], hi = m->backStart[v + 1], round = m->search + 1;
+
+    if (hi - lo < 2)
+        return 0;
+    if (hi - lo > 64)
+        return 1;
+    for (uint32_t a = lo; a < hi; a++) {
+        uint32_t n = 0, id = ++m->search, from = m->back[a];
+
+        if (from == v)
+            continue;
+        if (m->mark[from] >= round)
+            return 1;
+        m->queue[n++] = from;
+        m->mark[from] = id;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t u = m->queue[i];
+
+            for (uint32_t e = m->backStart[u]; e < m->backStart[u + 1]; e++) {
+                uint32_t w = m->back[e];
+
+                if (w == v || m->mark[w] == id)
+                    continue;
+                if (m->mark[w] >= round || n >= BACK_MAX)
+                    return 1;
+                m->mark[w] = id;
+                m->queue[n++] = w;
+            }
+        }
+    }
+    return 0;
+}
+
+/* What is processed twice processes all that is below it twice. */
+static void flagTwice(maker *m, uint32_t v)
+{
+    ebpfMonClosures *c = m->c;
+    uint32_t n = 0;
+
+    if (c->flags[v] & EBPFMON_NODE_TWICE)
+        return;
+    c->flags[v] |= EBPFMON_NODE_TWICE;
+    m->queue[n++] = v;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t e = m->start[m->queue[i]]; e < m->start[m->queue[i] + 1]; e++) {
+            uint32_t w = m->to[e];
+
+            if (!(c->flags[w] & EBPFMON_NODE_TWICE)) {
+                c->flags[w] |= EBPFMON_NODE_TWICE;
+                m->queue[n++] = w;
+            }
+        }
+}
+
+static int fill(maker *m)
+{
+    ebpfMonClosures *c = m->c;
+    uint32_t *low = malloc((m->n + 1) * sizeof(*low)), *high = malloc((m->n + 1) * sizeof(*high));
+    int rc = -1;
+
+    if (!low || !high)
+        goto done;
+    /* From the end of the order: children come after their parent. A subtree from which no edge leaves
+     * its own run is its root's closure. */
+    for (uint32_t p = m->n; p-- > 0;) {
+        uint32_t v = c->list[p];
+
+        low[v] = high[v] = p;
+        for (uint32_t e = m->start[v]; e < m->start[v + 1]; e++) {
+            uint32_t w = m->to[e], q = m->place[w];
+
+            if (q < low[v]) low[v] = q;
+            if (q > high[v]) high[v] = q;
+            if (q > p && q < m->end[v]) { /* below v in the tree, so complete */
+                if (low[w] < low[v]) low[v] = low[w];
+                if (high[w] > high[v]) high[v] = high[w];
+            }
+        }
+        c->first[v] = p;
+        c->len[v] = m->end[v] - p;
+        if (c->len[v] > m->maxLen) {
+            c->len[v] = m->maxLen;
+            c->flags[v] |= EBPFMON_NODE_PARTIAL;
+        }
+    }
+    for (uint32_t v = 0; v < m->n; v++)
+        if ((low[v] < m->place[v] || high[v] >= m->end[v]) && ownList(m, v))
+            goto done;
+    /* What is below a closure that was cut may be missing from it. */
+    for (uint32_t v = 0; v < m->n; v++)
+        if (c->flags[v] & EBPFMON_NODE_PARTIAL)
+            for (uint32_t e = m->start[v]; e < m->start[v + 1]; e++)
+                flagTwice(m, m->to[e]);
+    /* In their order, so that the first join of a chain spares the search at those below it. */
+    for (uint32_t p = 0; p < m->n; p++)
+        if (!(c->flags[c->list[p]] & EBPFMON_NODE_TWICE) && joined(m, c->list[p]))
+            flagTwice(m, c->list[p]);
+    for (uint32_t v = 0; v < m->n; v++) {
+        c->twice += !!(c->flags[v] & EBPFMON_NODE_TWICE);
+        c->partial += !!(c->flags[v] & EBPFMON_NODE_PARTIAL);
+    }
+    rc = 0;
+done:
+    free(low);
+    free(high);
+    return rc;
+}
+
+ebpfMonClosures *ebpfMonClosuresMake(uint32_t n, const uint32_t *start, const uint32_t *to,
+                                     uint32_t maxList, uint32_t maxLen)
+{
+    maker m = { .n = n, .start = start, .to = to, .maxList = maxList, .maxLen = maxLen, .listCap = n + 1 };
+    ebpfMonClosures *c = calloc(1, sizeof(*c));
+    int ok = 0;
+
+    if (!c)
+        return NULL;
+    m.c = c;
+    c->list = malloc((size_t)(n + 1) * sizeof(*c->list));
+    c->first = calloc(n + 1, sizeof(*c->first));
+    c->len = calloc(n + 1, sizeof(*c->len));
+    c->flags = calloc(n + 1, 1);
+    m.place = malloc((n + 1) * sizeof(*m.place));
+    m.end = malloc((n + 1) * sizeof(*m.end));
+    m.mark = calloc(n + 1, sizeof(*m.mark));
+    m.queue = malloc(((size_t)n + BACK_MAX + 1) * sizeof(*m.queue));
+    if (c->list && c->first && c->len && c->flags && m.place && m.end && m.mark && m.queue &&
+        reverse(&m) == 0 && order(&m) == 0 && fill(&m) == 0)
+        ok = 1;
+    free(m.backStart);
+    free(m.back);
+    free(m.place);
+    free(m.end);
+    free(m.mark);
+    free(m.queue);
+    if (ok)
+        return c;
+    ebpfMonClosuresFree(c);
+    return NULL;
+}
+
+void ebpfMonClosuresFree(ebpfMonClosures *c)
+{
+    if (!c)
+        return;
+    free(c->list);
+    free(c->first);
+    free(c->len);
+    free(c->flags);
+    free(c);
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See elfFile.h. libelf reads the headers; the tables are read here, in pieces.
+ *
+ * A lookup goes over the string table first and notes where the names stand, then over the symbols that
+ * point there. Most files of a host hold none of the names, and their symbols are never read. That serves
+ * .symtab too, which has no hash table, and so there is no need for one in .dynsym.
+ */
+#ifndef _GNU_SOURCE
+#endif
+#include <gelf.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+#include "ioc/elfFile.h"
+
+#define PIECE      (64u * 1024u)
+#define KEEP       64u             /* carried over from piece to piece: longer than any name */
+#define MAX_TABLE  (1ull << 30)    /* bytes of one table: 44 million symbols */
+#define MAX_SEARCH (64ull << 20)   /* bytes of one segment searched for a text */
+#define MAX_PHDRS  256u
+#define MAX_NOTES  4096u
+#define MAX_SPOTS  16u             /* places of one name in a string table; linkers share tails of strings */
+#define MAX_NAMES  32u
+
+typedef struct {
+    uint32_t offset;               /* in the string table */
+    unsigned name;
+} Spot;
+
+typedef struct {
+    Spot     spot[MAX_NAMES * MAX_SPOTS];
+    unsigned count;
+    unsigned each[MAX_NAMES];
+} Spots;
+
+/* pread until "len" or the end; bytes read. */
+static size_t readAt(int fd, void *buf, size_t len, uint64_t offset)
+{
+    size_t done = 0;
+
+    while (done < len && offset + done <= INT64_MAX) {
+        ssize_t n = pread(fd, (char *)buf + done, len - done, (off_t)(offset + done));
+
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    return done;
+}
+
+/* The build-id from a PT_NOTE segment of "size" bytes at "offset". */
+static void readBuildId(ebpfMonElfFile *file, uint64_t offset, uint64_t size)
+{
+    unsigned char notes[MAX_NOTES];
+    size_t len = readAt(file->fd, notes, size < sizeof(notes) ? (size_t)size : sizeof(notes), offset);
+    size_t at = 0;
+
+    while (at + sizeof(Elf64_Nhdr) <= len) {
+        Elf64_Nhdr h;
+
+        memcpy(&h, notes + at, sizeof(h));
+        at += sizeof(h);
+        if (h.n_namesz > len || h.n_descsz > len)
+            return;
+
+        size_t desc = at + ((h.n_namesz + 3u) & ~3u), next = desc + ((h.n_descsz + 3u) & ~3u);
+
+        if (desc + h.n_descsz > len)
+            return;
+        if (h.n_type == NT_GNU_BUILD_ID && h.n_namesz == 4 && !memcmp(notes + at, "GNU", 4)) {
+            for (unsigned i = 0; i < h.n_descsz && i < (sizeof(file->buildId) - 1) / 2; i++) {
+                file->buildId[2 * i] = "0123456789abcdef"[notes[desc + i] >> 4];
+                file->buildId[2 * i + 1] = "0123456789abcdef"[notes[desc + i] & 15];
+            }
+            return;
+        }
+        at = next;
+    }
+}
+
+int ebpfMonElfOpen(ebpfMonElfFile *file, int fd)
+{
+    GElf_Ehdr ehdr;
+    size_t phdrs = 0;
+
+    memset(file, 0, sizeof(*file));
+    file->fd = fd;
+    if (elf_version(EV_CURRENT) == EV_NONE)
+        return -1;
+
+    Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+
+    file->elf = elf;
+    if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &ehdr)
+        || ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_ident[EI_DATA] != ELFDATA2LSB
+        || (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN)
+        || (ehdr.e_machine != EM_X86_64 && ehdr.e_machine != EM_AARCH64)
+        || elf_getphdrnum(elf, &phdrs) || phdrs > MAX_PHDRS) {
+        ebpfMonElfClose(file);
+        return -1;
+    }
+    file->machine = ehdr.e_machine;
+    for (size_t i = 0; i < phdrs; i++) {
+        GElf_Phdr p;
+
+        if (!gelf_getphdr(elf, (int)i, &p))
+            break;
+        if (p.p_type == PT_LOAD && file->nSegments < EBPFMON_ELF_SEGMENTS)
+            file->segment[file->nSegments++] = (ebpfMonElfSegment){
+                .offset = p.p_offset, .vaddr = p.p_vaddr, .fileSize = p.p_filesz, .memSize = p.p_memsz,
+                .flags = p.p_flags };
+        else if (p.p_type == PT_INTERP)
+            file->hasInterp = 1;
+        else if (p.p_type == PT_GNU_EH_FRAME)
+            file->ehFrameHdr = p.p_vaddr;
+        else if (p.p_type == PT_NOTE && !file->buildId[0])
+            readBuildId(file, p.p_offset, p.p_filesz);
+    }
+    return 0;
+}
+
+void ebpfMonElfClose(ebpfMonElfFile *file)
+{
+    elf_end(file->elf);
+    file->elf = NULL;
+}
+
+static int bySpot(const void *a, const void *b)
+{
+    uint32_t x = ((const Spot *)a)->offset, y = ((const Spot *)b)->offset;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Notes which of the names end at the NUL "end"; "offset" is the NUL's in the string table. */
+static void noteNames(Spots *spots, const char *const *names, const unsigned *lengths, unsigned count,
+    const char *begin, const char *end, uint64_t offset)
+{
+    for (unsigned i = 0; i < count; i++) {
+        unsigned n = lengths[i];
+
+        if (!n || (size_t)(end - begin) < n || end[-1] != names[i][n - 1] || memcmp(end - n, names[i], n)
+            || spots->each[i] >= MAX_SPOTS)
+            continue;
+        spots->each[i]++;
+        spots->spot[spots->count++] = (Spot){ .offset = (uint32_t)(offset - n), .name = i };
+    }
+}
+
+/* Finds the names in a string table, at the end of any string of it. Those already found have length 0. */
+static void findNames(int fd, const GElf_Shdr *strings, const char *const *names, const unsigned *lengths,
+    unsigned count, char *buf, Spots *spots)
+{
+    size_t kept = 0;
+
+    spots->count = 0;
+    memset(spots->each, 0, sizeof(spots->each));
+    for (uint64_t at = 0; at < strings->sh_size; ) {
+        uint64_t left = strings->sh_size - at;
+        size_t got = readAt(fd, buf + kept, left < PIECE ? (size_t)left : PIECE, strings->sh_offset + at);
+        const char *p = buf + kept, *stop = p + got, *nul;
+
+        if (!got)
+            break;
+        while (p < stop && (nul = memchr(p, 0, (size_t)(stop - p))) != NULL) {
+            noteNames(spots, names, lengths, count, buf, nul, at + (uint64_t)(nul - (buf + kept)));
+            p = nul + 1;
+        }
+        at += got;
+
+        size_t all = kept + got;
+
+        kept = all < KEEP ? all : KEEP;
+        memmove(buf, buf + all - kept, kept);
+    }
+    qsort(spots->spot, spots->count, sizeof(spots->spot[0]), bySpot);
+}
+
+/* The name that a symbol bears, -1: none that is looked for, or it does not define it. */
+static int symbolName(const Spots *spots, const Elf64_Sym *sym)
+{
+    Spot key = { .offset = sym->st_name };
+    unsigned type = ELF64_ST_TYPE(sym->st_info);
+    const Spot *spot = bsearch(&key, spots->spot, spots->count, sizeof(key), bySpot);
+
+    if (!spot || sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || !sym->st_value
+        || (type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE))
+        return -1;
+    return (int)spot->name;
+}
+
+/* Goes over one symbol table. A symbol found in an earlier table stays; within one, a global one wins. */
+static void findSymbols(ebpfMonElfFile *file, const GElf_Shdr *table, const Spots *spots, char *buf,
+    unsigned *lengths, ebpfMonElfSymbol *symbols)
+{
+    size_t per = PIECE / sizeof(Elf64_Sym);
+
+    for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size; at += per * sizeof(Elf64_Sym)) {
+        uint64_t left = (table->sh_size - at) / sizeof(Elf64_Sym);
+        size_t n = readAt(file->fd, buf, (left < per ? (size_t)left : per) * sizeof(Elf64_Sym),
+            table->sh_offset + at) / sizeof(Elf64_Sym);
+
+        if (!n)
+            return;
+        for (size_t i = 0; i < n; i++) {
+            Elf64_Sym sym;
+
+            memcpy(&sym, buf + i * sizeof(sym), sizeof(sym));
+
+            int name = symbolName(spots, &sym);
+
+            if (name < 0 || symbols[name].isGlobal)
+                continue;
+
+            int global = ELF64_ST_BIND(sym.st_info) != STB_LOCAL;
+
+            if (symbols[name].vaddr && !global)
+                continue;
+            symbols[name] = (ebpfMonElfSymbol){ sym.st_value, sym.st_size, global };
+            lengths[name] = 0;
+        }
+    }
+}
+
+/* Finds the first section of a type, and the string table that it names. */
+static int findTable(Elf *elf, uint32_t type, GElf_Shdr *table, GElf_Shdr *strings)
+{
+    for (Elf_Scn *scn = elf_nextscn(elf, NULL); scn; scn = elf_nextscn(elf, scn)) {
+        if (!gelf_getshdr(scn, table) || table->sh_type != type)
+            continue;
+        scn = elf_getscn(elf, table->sh_link);
+        return scn && gelf_getshdr(scn, strings) && strings->sh_type == SHT_STRTAB
+            && table->sh_size <= MAX_TABLE && strings->sh_size <= MAX_TABLE;
+    }
+    return 0;
+}
+
+unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned count,
+    ebpfMonElfSymbol *symbols)
+{
+    static const uint32_t types[] = { SHT_DYNSYM, SHT_SYMTAB };
+    unsigned lengths[MAX_NAMES], found = 0;
+    Spots *spots = malloc(sizeof(*spots));
+    char *buf = malloc(KEEP + PIECE);
+
+    memset(symbols, 0, count * sizeof(*symbols));
+    for (unsigned i = 0; i < count && i < MAX_NAMES; i++)
+        lengths[i] = strlen(names[i]) <= KEEP ? (unsigned)strlen(names[i]) : 0;
+    if (count > MAX_NAMES)
+        count = MAX_NAMES;
+    for (unsigned t = 0; spots && buf && t < 2; t++) {
+        GElf_Shdr table, strings;
+
+        if (!findTable(file->elf, types[t], &table, &strings))
+            continue;
+        findNames(file->fd, &strings, names, lengths, count, buf, spots);
+        if (spots->count)
+            findSymbols(file, &table, spots, buf, lengths, symbols);
+    }
+    for (unsigned i = 0; i < count; i++)
+        found += symbols[i].vaddr != 0;
+    free(buf);
+    free(spots);
+    return found;
+}
+
+/* The function of one symbol table that "vaddr" lies in; st_value 0: none. One whose size is not known reaches to the
+ * next; a global name goes before its local twin. */
+static Elf64_Sym nearest(const ebpfMonElfFile *file, const GElf_Shdr *table, uint64_t vaddr, char *buf)
+{
+    size_t per = PIECE / sizeof(Elf64_Sym);
+    Elf64_Sym best = { .st_value = 0 };
+
+    for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size; at += per * sizeof(Elf64_Sym)) {
+        uint64_t left = (table->sh_size - at) / sizeof(Elf64_Sym);
+        size_t n = readAt(file->fd, buf, (left < per ? (size_t)left : per) * sizeof(Elf64_Sym),
+            table->sh_offset + at) / sizeof(Elf64_Sym);
+
+        if (!n)
+            break;
+        for (size_t i = 0; i < n; i++) {
+            Elf64_Sym sym;
+
+            memcpy(&sym, buf + i * sizeof(sym), sizeof(sym));
+
+            unsigned type = ELF64_ST_TYPE(sym.st_info);
+
+            if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS || (type != STT_FUNC && type != STT_GNU_IFUNC)
+                || !sym.st_value || sym.st_value > vaddr || (sym.st_size && vaddr - sym.st_value >= sym.st_size)
+                || sym.st_value < best.st_value
+                || (sym.st_value == best.st_value && ELF64_ST_BIND(sym.st_info) == STB_LOCAL))
+                continue;
+            best = sym;
+        }
+    }
+    return best;
+}
+
+int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset)
+{
+    static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
+    char *buf = malloc(PIECE);
+    int rc = -1;
+
+    name[0] = 0;
+    for (unsigned t = 0; buf && rc && t < 2; t++) {
+        GElf_Shdr table, strings;
+        Elf64_Sym sym;
+
+        if (!findTable(file->elf, types[t], &table, &strings))
+            continue;
+        sym = nearest(file, &table, vaddr, buf);
+        if (!sym.st_value || sym.st_name >= strings.sh_size)
+            continue;
+
+        uint64_t left = strings.sh_size - sym.st_name;
+        size_t n = readAt(file->fd, name, left < size - 1 ? (size_t)left : size - 1, strings.sh_offset + sym.st_name);
+
+        name[n] = 0;
+        for (char *c = name; *c; c++)
+            if (*c < ' ' || *c > '~')
+                *c = '?';
+        *offset = vaddr - sym.st_value;
+        rc = name[0] ? 0 : -1;
+    }
+    free(buf);
+    return rc;
+}
+
+/* The segment whose part in the file holds "vaddr". */
+static const ebpfMonElfSegment *segmentOf(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags)
+{
+    for (unsigned i = 0; i < file->nSegments; i++) {
+        const ebpfMonElfSegment *s = &file->segment[i];
+
+        if ((s->flags & flags) == flags && vaddr >= s->vaddr && vaddr - s->vaddr < s->fileSize
+            && s->fileSize <= INT64_MAX && s->offset <= INT64_MAX - s->fileSize)
+            return s;
+    }
+    return NULL;
+}
+
+int ebpfMonElfOffset(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags, uint64_t *offset)
+{
+    const ebpfMonElfSegment *s = segmentOf(file, vaddr, flags);
+
+    if (!s)
+        return -1;
+    *offset = s->offset + (vaddr - s->vaddr);
+    return 0;
+}
+
+size_t ebpfMonElfRead(const ebpfMonElfFile *file, uint64_t vaddr, void *buf, size_t len)
+{
+    const ebpfMonElfSegment *s = segmentOf(file, vaddr, 0);
+
+    if (!s)
+        return 0;
+
+    uint64_t left = s->fileSize - (vaddr - s->vaddr);
+
+    return readAt(file->fd, buf, len < left ? len : (size_t)left, s->offset + (vaddr - s->vaddr));
+}
+
+uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text)
+{
+    size_t length = strlen(text);
+    char *buf = length && length <= KEEP ? malloc(KEEP + PIECE) : NULL;
+    uint64_t result = 0;
+
+    for (unsigned i = 0; buf && !result && i < file->nSegments; i++) {
+        const ebpfMonElfSegment *s = &file->segment[i];
+        uint64_t size = s->fileSize < MAX_SEARCH ? s->fileSize : MAX_SEARCH;
+        size_t kept = 0, got = 1;
+
+        for (uint64_t at = 0; !(s->flags & PF_W) && got && !result && at < size; at += got) {
+            size_t want = size - at < PIECE ? (size_t)(size - at) : PIECE;
+
+            got = readAt(file->fd, buf + kept, want, s->offset + at);
+
+            const char *hit = memmem(buf, kept + got, text, length);
+            size_t all = kept + got;
+
+            if (hit)
+                result = s->vaddr + at + (uint64_t)(hit - buf) - kept;
+            kept = all < length - 1 ? all : length - 1;
+            memmove(buf, buf + all - kept, kept);
+        }
+    }
+    free(buf);
+    return result;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a process has mapped, and whether that makes it an EPICS IOC: the binary that holds dbProcess and
+ * pdbbase, the probe sites in it, and the addresses of the variables that we read.
+ *
+ * A binary is keyed by device, inode and build-id, opened through /proc/PID/map_files (so containers and
+ * replaced files work), read once and shared by all processes that map it. Symbols come from .dynsym and
+ * .symtab. Not locked: to be used by one thread, the target thread.
+ */
+#ifndef EBPFMON_IMAGE_H
+#define EBPFMON_IMAGE_H
+
+#include <sys/types.h>
+#include "ioc/site.h"
+
+/* The functions that are probed: index into ebpfMonBinary.site. */
+typedef enum {
+    ebpfMonFnPut,          /* dbPut: args 1-4, return */
+    ebpfMonFnPutField,     /* dbPutField: args 1-4 */
+    ebpfMonFnProcessNotify,/* dbProcessNotify: arg 1 */
+    ebpfMonFnCheckPut,     /* rsrvCheckPut: arg 1 */
+    ebpfMonFnCamessage,    /* camessage: arg 1 */
+    ebpfMonFnScanLock,     /* dbScanLock: arg 1 */
+    ebpfMonFnScanUnlock,   /* dbScanUnlock: arg 1 */
+    ebpfMonFnScanUnlockMany,/* dbScanUnlockMany: arg 1 */
+    ebpfMonFnCaPutLink,    /* dbCaPutLinkCallback: arg 1 */
+    ebpfMonFnFwdLink,      /* recGblFwdLink: arg 1 */
+    ebpfMonFnProcess,      /* dbProcess: arg 1 */
+    ebpfMonFnCallback,     /* callbackRequest: arg 1 */
+    ebpfMonFnCallbackDelayed, /* callbackRequestDelayed: arg 1 */
+    ebpfMonFnScanOnce,     /* scanOnceCallback: arg 1 */
+    ebpfMonFnRingPop,      /* epicsRingPointerPop, in libCom: arg 1 */
+    ebpfMonFnCount
+} ebpfMonFn;
+
+extern const char *const ebpfMonFnNames[ebpfMonFnCount]; /* "dbPut", … */
+
+typedef struct ebpfMonBinary {
+    dev_t    dev;
+    ino_t    ino;
+    char     buildId[41];  /* hex, empty: none */
+    char     path[256];    /* as the process calls it; for reports only */
+    int      isIoc;        /* has dbProcess and pdbbase */
+    ebpfMonSite site[ebpfMonFnCount];
+} ebpfMonBinary;
+
+typedef struct ebpfMonImage {
+    const ebpfMonBinary *core;  /* the binary with dbProcess; owned by the cache */
+    const ebpfMonBinary *com;   /* … with epicsRingPointerPop, which may be the same; NULL: none */
+    char     comPath[128];      /* opens that, as openPath */
+    char     openPath[128];     /* opens that very file: /proc/PID/map_files/START-END; without the
+                                 * privilege for it /proc/PID/root/... or /proc/PID/exe; empty: none */
+    /* live addresses in the process, 0: not there. The executable's own copy (copy relocation) wins. */
+    uint64_t pdbbase;
+    uint64_t interruptAccept;
+    uint64_t asActive;
+    uint64_t epicsReleaseVersion; /* text "EPICS R7.0.8.1" (or "EPICS 7..."), or see releaseIsPointer */
+    int      releaseIsPointer;
+    uint64_t clientQ;             /* rsrv/server.h: the clients of its CA server */
+    uint64_t coreBias;            /* added to a vaddr of "core" */
+} ebpfMonImage;
+
+typedef struct ebpfMonImageCache ebpfMonImageCache;
+
+ebpfMonImageCache *ebpfMonImageCacheNew(void);
+void ebpfMonImageCacheFree(ebpfMonImageCache *cache);
+
+/* Looks at a process. 0: it is an IOC (has dbProcess and pdbbase mapped) and *image is filled;
+ * 1: it is not, or not yet; -1: it could not be looked at (errno: ESRCH gone, EACCES/EPERM not allowed,
+ * ENOMEM, EMFILE..., ENOSPC when the cache holds as many EPICS files as it may). */
+int ebpfMonImageLook(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image);
+
+/* Binaries known, for reports: calls "each" for every one that isIoc. */
+void ebpfMonImageEach(ebpfMonImageCache *cache, void (*each)(void *arg, const ebpfMonBinary *b), void *arg);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See imageCache.h. A file is opened and read when it is met for the first time, then looked at by stat. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+#include "ioc/imageCache.h"
+
+#define BUCKETS      1024u
+#define MAX_OTHERS   8192u     /* files known to be of no interest; beyond it they are all forgotten */
+#define MAX_KNOWN    2048u     /* files of interest, kept because targets point to them */
+#define MAX_FUNCTION 4096u     /* bytes of code read per function, to see its branches */
+#define CHECK_AFTER  10        /* seconds */
+#define NAMES        ((int)ebpfMonFnCount + (int)ebpfMonVarCount)
+
+const char *const ebpfMonFnNames[ebpfMonFnCount] = {
+    "dbPut", "dbPutField", "dbProcessNotify", "rsrvCheckPut", "camessage", "dbScanLock", "dbScanUnlock",
+    "dbScanUnlockMany", "dbCaPutLinkCallback", "recGblFwdLink", "dbProcess",
+    "callbackRequest", "callbackRequestDelayed", "scanOnceCallback", "epicsRingPointerPop",
+};
+
+static const unsigned fnArgs[ebpfMonFnCount] = {
+    [ebpfMonFnPut] = EBPFMON_ARG1 | EBPFMON_ARG2 | EBPFMON_ARG3 | EBPFMON_ARG4,
+    [ebpfMonFnPutField] = EBPFMON_ARG1 | EBPFMON_ARG2 | EBPFMON_ARG3 | EBPFMON_ARG4,
+    [ebpfMonFnProcessNotify] = EBPFMON_ARG1, [ebpfMonFnCheckPut] = EBPFMON_ARG1,
+    [ebpfMonFnCamessage] = EBPFMON_ARG1, [ebpfMonFnScanLock] = EBPFMON_ARG1,
+    [ebpfMonFnScanUnlock] = EBPFMON_ARG1, [ebpfMonFnScanUnlockMany] = EBPFMON_ARG1,
+    [ebpfMonFnCaPutLink] = EBPFMON_ARG1, [ebpfMonFnFwdLink] = EBPFMON_ARG1, [ebpfMonFnProcess] = EBPFMON_ARG1,
+    [ebpfMonFnCallback] = EBPFMON_ARG1, [ebpfMonFnCallbackDelayed] = EBPFMON_ARG1,
+    [ebpfMonFnScanOnce] = EBPFMON_ARG1 | EBPFMON_ARG3, [ebpfMonFnRingPop] = EBPFMON_ARG1,
+};
+
+static const char *const varNames[ebpfMonVarCount] = {
+    "pdbbase", "interruptAccept", "asActive", "epicsReleaseVersion", "clientQ",
+};
+
+/* Any file that was seen. */
+typedef struct Seen {
+    struct Seen *next;
+    dev_t    dev;
+    ino_t    ino;
+    off_t    size;
+    struct timespec modified;
+    time_t   checked;      /* monotonic */
+    uint32_t pathHash;
+    ebpfMonKnown *known;   /* NULL: of no interest */
+} Seen;
+
+struct ebpfMonImageCache {
+    Seen    *bucket[BUCKETS];
+    ebpfMonKnown *known;   /* all of them, also those whose file was replaced */
+    unsigned nOthers, nKnown;
+};
+
+ebpfMonImageCache *ebpfMonImageCacheNew(void)
+{
+    return calloc(1, sizeof(ebpfMonImageCache));
+}
+
+static void forgetOthers(ebpfMonImageCache *cache)
+{
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        for (Seen **at = &cache->bucket[i]; *at; ) {
+            Seen *seen = *at;
+
+            if (seen->known) {
+                at = &seen->next;
+            } else {
+                *at = seen->next;
+                free(seen);
+            }
+        }
+    }
+    cache->nOthers = 0;
+}
+
+void ebpfMonImageCacheFree(ebpfMonImageCache *cache)
+{
+    if (!cache)
+        return;
+    for (unsigned i = 0; i < BUCKETS; i++)
+        for (Seen *seen = cache->bucket[i]; seen; seen = seen->next)
+            seen->known = NULL;
+    forgetOthers(cache);
+    while (cache->known) {
+        ebpfMonKnown *known = cache->known;
+
+        cache->known = known->next;
+        free(known);
+    }
+    free(cache);
+}
+
+void ebpfMonImageEach(ebpfMonImageCache *cache, void (*each)(void *arg, const ebpfMonBinary *b), void *arg)
+{
+    for (const ebpfMonKnown *known = cache->known; known; known = known->next)
+        if (known->binary.isIoc)
+            each(arg, &known->binary);
+}
+
+/* Fills the site of one function. On aarch64 it is the entry, taken to be stepped. */
+static void findSite(const ebpfMonElfFile *file, const ebpfMonElfSymbol *sym, ebpfMonFn fn, ebpfMonSite *site)
+{
+    uint8_t code[MAX_FUNCTION];
+    uint64_t size = sym->size ? sym->size : 64, offset;
+
+    if (!sym->vaddr || ebpfMonElfOffset(file, sym->vaddr, PF_X, &offset))
+        return;
+    if (file->machine == EM_X86_64) {
+        size_t len = size < sizeof(code) ? (size_t)size : sizeof(code);
+
+        len = ebpfMonElfRead(file, sym->vaddr, code, len);
+        ebpfMonSitePickX86(code, len, fnArgs[fn], fn == ebpfMonFnPut, site);
+    } else {
+        *site = (ebpfMonSite){ .cls = ebpfMonSiteStepped, .canReturn = 1, .insn = "entry" };
+    }
+    site->offset = offset + site->skip;
+    site->vaddr = sym->vaddr + site->skip;
+}
+
+/* The release is a macro in Base 7, so there is no variable of that name; its text is what coreRelease,
+ * the neighbour of dbProcess, prints (epicsRelease.c, epicsVersion.h): "EPICS R7.0.8.1", and "EPICS 7.0..."
+ * in the Python builds of epicscorelibs. */
+static void findRelease(const ebpfMonElfFile *file, ebpfMonElfSymbol *var)
+{
+    char text[32];
+
+    for (int i = 0; i < 14 && !var->vaddr; i++) {
+        snprintf(text, sizeof(text), "EPICS %s%d.", i % 2 ? "" : "R", 9 - i / 2);
+        var->vaddr = ebpfMonElfSearch(file, text);
+    }
+}
+
+/* Reads the file open as "fd"; *known is NULL when it holds nothing of interest. 0, or -1: no memory. */
+static int readFile(int fd, ebpfMonKnown **known)
+{
+    ebpfMonElfFile file;
+    const char *names[NAMES];
+    ebpfMonElfSymbol found[NAMES];
+
+    *known = NULL;
+    if (ebpfMonElfOpen(&file, fd))
+        return 0;
+    memcpy(names, ebpfMonFnNames, sizeof(ebpfMonFnNames));
+    memcpy(names + ebpfMonFnCount, varNames, sizeof(varNames));
+    if (!ebpfMonElfFind(&file, names, NAMES, found)) {
+        ebpfMonElfClose(&file);
+        return 0;
+    }
+
+    ebpfMonKnown *k = *known = calloc(1, sizeof(*k));
+
+    if (k) {
+        ebpfMonBinary *b = &k->binary;
+
+        memcpy(b->buildId, file.buildId, sizeof(b->buildId));
+        memcpy(k->var, found + ebpfMonFnCount, sizeof(k->var));
+        memcpy(k->segment, file.segment, sizeof(k->segment));
+        k->nSegments = file.nSegments;
+        k->isProgram = file.hasInterp;
+        b->isIoc = found[ebpfMonFnProcess].vaddr && k->var[ebpfMonVarBase].vaddr;
+        for (int fn = b->isIoc ? 0 : ebpfMonFnRingPop; fn < ebpfMonFnCount; fn++)
+            findSite(&file, &found[fn], (ebpfMonFn)fn, &b->site[fn]);
+        if (b->isIoc && !k->var[ebpfMonVarRelease].vaddr)
+            findRelease(&file, &k->var[ebpfMonVarRelease]);
+    }
+    ebpfMonElfClose(&file);
+    return k ? 0 : -1;
+}
+
+/* The i-th way to the mapped file, from the surest to one that a deleted or long path does not allow. */
+static int wayTo(pid_t pid, const ebpfMonMapping *map, int i, char *way, size_t size)
+{
+    int n = i == 0 ? snprintf(way, size, "/proc/%d/map_files/%llx-%llx", (int)pid,
+                              (unsigned long long)map->start, (unsigned long long)map->end)
+          : i == 1 ? snprintf(way, size, "/proc/%d/root%s", (int)pid, map->path)
+          : snprintf(way, size, "/proc/%d/exe", (int)pid);
+
+    return i < 3 && n > 0 && (size_t)n < size;
+}
+
+/* Finds a way to the mapped file. What is not a map_files link is the file only if it has its inode; the
+ * device may differ, since maps shows that of the file system under an overlay or subvolume. 0, or -1. */
+static int findWay(pid_t pid, const ebpfMonMapping *map, char *way, size_t size, struct stat *st)
+{
+    int why = ENOENT;
+
+    for (int i = 0; i < 3; i++) {
+        if (!wayTo(pid, map, i, way, size))
+            continue;
+        if (stat(way, st) != 0) {
+            if (errno == EACCES || errno == EPERM)
+                why = errno;
+            continue;
+        }
+        if (S_ISREG(st->st_mode)
+            && (i == 0 || (st->st_ino == map->ino && (st->st_dev == map->dev || !major(st->st_dev)))))
+            return 0;
+    }
+    errno = why;
+    return -1;
+}
+
+static int isSame(const Seen *seen, const struct stat *st)
+{
+    return seen->size == st->st_size && seen->modified.tv_sec == st->st_mtim.tv_sec
+        && seen->modified.tv_nsec == st->st_mtim.tv_nsec;
+}
+
+static uint32_t hashPath(const char *path)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+
+    while (*path)
+        h = (h ^ (uint8_t)*path++) * 16777619u;
+    return h;
+}
+
+/* Opens and reads the file, and notes in "seen" what it is. 0, or -1 with errno. */
+static int learn(ebpfMonImageCache *cache, const ebpfMonMapping *map, const char *way, Seen *seen)
+{
+    struct stat st;
+    int fd = open(way, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st)) {
+        close(fd);
+        return -1;
+    }
+
+    ebpfMonKnown *known;
+    int failed = readFile(fd, &known);
+
+    close(fd);
+    if (failed || (known && cache->nKnown >= MAX_KNOWN)) {
+        free(known);
+        errno = failed ? ENOMEM : ENOSPC;
+        return -1;
+    }
+    if (known) {
+        known->binary.dev = map->dev;
+        known->binary.ino = map->ino;
+        snprintf(known->binary.path, sizeof(known->binary.path), "%s", map->path);
+        known->next = cache->known;
+        cache->known = known;
+        cache->nKnown++;
+    }
+    if (!seen->known)
+        cache->nOthers--;
+    if (!known)
+        cache->nOthers++;
+    seen->known = known;
+    seen->size = st.st_size;
+    seen->modified = st.st_mtim;
+    return 0;
+}
+
+int ebpfMonImageCacheFind(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map,
+    const ebpfMonKnown **known)
+{
+    Seen **bucket = &cache->bucket[(map->ino * 31u + map->dev) % BUCKETS], *seen = *bucket;
+    uint32_t pathHash = hashPath(map->path);
+    struct timespec now;
+    struct stat st;
+    char way[4352];
+
+    *known = NULL;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    while (seen && (seen->ino != map->ino || seen->dev != map->dev))
+        seen = seen->next;
+    if (seen && !seen->known && seen->pathHash == pathHash && now.tv_sec - seen->checked < CHECK_AFTER)
+        return 0;
+    if (findWay(pid, map, way, sizeof(way), &st))
+        return -1;
+    if (!seen) {
+        if (cache->nOthers >= MAX_OTHERS)
+            forgetOthers(cache);
+        seen = calloc(1, sizeof(*seen));
+        if (!seen)
+            return -1;
+        seen->dev = map->dev;
+        seen->ino = map->ino;
+        seen->size = -1; /* of no file: it is read below */
+        seen->next = *bucket;
+        *bucket = seen;
+        cache->nOthers++;
+    }
+    if (!isSame(seen, &st) && learn(cache, map, way, seen)) {
+        seen->size = -1;
+        return -1;
+    }
+    seen->pathHash = pathHash;
+    seen->checked = now.tv_sec;
+    *known = seen->known;
+    return 0;
+}
+
+int ebpfMonImageCacheWay(pid_t pid, const ebpfMonMapping *map, char *way, size_t size)
+{
+    struct stat st;
+
+    return findWay(pid, map, way, size, &st);
+}

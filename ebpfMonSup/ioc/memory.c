@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+#include "ioc/memory.h"
+
+#define BLOCK_BITS  15
+#define BLOCK_SIZE  ((size_t)1 << BLOCK_BITS)
+#define BLOCK_COUNT 8192 /* 256 MiB at most, a power of two; a catalogue of 100,000 records takes 100 */
+
+typedef struct {
+    uint64_t base;  /* 0: empty */
+    size_t   valid; /* bytes from base on */
+    char    *data;
+} block;
+
+struct ebpfMonMem {
+    pid_t pid;
+    block blocks[BLOCK_COUNT]; /* direct mapped */
+};
+
+ebpfMonMem *ebpfMonMemNew(pid_t pid)
+{
+    ebpfMonMem *mem = calloc(1, sizeof(*mem));
+
+    if (mem)
+        mem->pid = pid;
+    return mem;
+}
+
+void ebpfMonMemFree(ebpfMonMem *mem)
+{
+    if (!mem)
+        return;
+    ebpfMonMemFlush(mem);
+    free(mem);
+}
+
+void ebpfMonMemFlush(ebpfMonMem *mem)
+{
+    for (size_t i = 0; i < BLOCK_COUNT; i++) {
+        if (mem->blocks[i].data)
+            munmap(mem->blocks[i].data, BLOCK_SIZE);
+        memset(&mem->blocks[i], 0, sizeof(mem->blocks[i]));
+    }
+}
+
+int ebpfMonMemReadNow(pid_t pid, uint64_t addr, void *buf, size_t len)
+{
+    struct iovec to = { buf, len }, from = { (void *)(uintptr_t)addr, len };
+    ssize_t n;
+
+    if (addr < 4096 || addr > ((uint64_t)1 << 62)) {
+        errno = EFAULT;
+        return -1;
+    }
+    n = process_vm_readv(pid, &to, 1, &from, 1, 0);
+    if (n == (ssize_t)len)
+        return 0;
+    if (n >= 0)
+        errno = EFAULT;
+    return -1;
+}
+
+/* One call for all of it: what is read ends at the first page that is not there. */
+int ebpfMonMemTextNow(pid_t pid, uint64_t addr, char *buf, size_t size)
+{
+    struct iovec to = { buf, size - 1 }, from = { (void *)(uintptr_t)addr, size - 1 };
+    ssize_t n = addr < 4096 || addr > ((uint64_t)1 << 62) ? -1 : process_vm_readv(pid, &to, 1, &from, 1, 0);
+
+    buf[n > 0 ? n : 0] = 0;
+    return n > 0 ? (int)strlen(buf) : -1;
+}
+
+/* The block of an address, or NULL when its beginning cannot be read. */
+static block *blockOf(ebpfMonMem *mem, uint64_t addr)
+{
+    uint64_t base = addr & ~(uint64_t)(BLOCK_SIZE - 1);
+    block *b = &mem->blocks[(addr >> BLOCK_BITS) & (BLOCK_COUNT - 1)];
+    struct iovec to, from;
+    ssize_t n;
+
+    if (b->base == base && base)
+        return b;
+    if (!b->data) {
+        /* not malloc, which would keep the memory of a large catalogue for ever */
+        b->data = mmap(NULL, BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        if (b->data == MAP_FAILED) {
+            b->data = NULL;
+            return NULL;
+        }
+    }
+    b->base = 0;
+    to.iov_base = b->data;
+    from.iov_base = (void *)(uintptr_t)base;
+    to.iov_len = from.iov_len = BLOCK_SIZE;
+    n = process_vm_readv(mem->pid, &to, 1, &from, 1, 0);
+    if (n <= 0)
+        return NULL;
+    b->base = base;
+    b->valid = (size_t)n;
+    return b;
+}
+
+int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len)
+{
+    char *out = buf;
+
+    if (addr < 4096 || addr > ((uint64_t)1 << 62)) {
+        errno = EFAULT;
+        return -1;
+    }
+    while (len > 0) {
+        size_t at = addr & (BLOCK_SIZE - 1);
+        size_t n = BLOCK_SIZE - at < len ? BLOCK_SIZE - at : len;
+        block *b = blockOf(mem, addr);
+
+        if (b && at + n <= b->valid)
+            memcpy(out, b->data + at, n);
+        else if (ebpfMonMemReadNow(mem->pid, addr, out, n))
+            return -1;
+        addr += n;
+        out += n;
+        len -= n;
+    }
+    return 0;
+}
+
+uint64_t ebpfMonMemPtr(ebpfMonMem *mem, uint64_t addr)
+{
+    uint64_t p;
+
+    return ebpfMonMemRead(mem, addr, &p, sizeof(p)) ? 0 : p;
+}
+
+int ebpfMonMemStr(ebpfMonMem *mem, uint64_t addr, char *buf, size_t size)
+{
+    size_t have = 0;
+
+    while (have < size) {
+        size_t at = (addr + have) & 63, n = 64 - at; /* never over the end of a mapping by much */
+        char *end;
+
+        if (n > size - have)
+            n = size - have;
+        if (ebpfMonMemRead(mem, addr + have, buf + have, n))
+            break;
+        end = memchr(buf + have, 0, n);
+        if (end)
+            return 0;
+        have += n;
+    }
+    if (size)
+        buf[0] = 0;
+    return -1;
+}

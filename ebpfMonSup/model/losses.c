@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stddef.h>
+
+#include <epicsAtomic.h>
+
+#include "model/losses.h"
+
+static size_t counts[ebpfMonLossKinds];
+
+void ebpfMonLossesAdd(ebpfMonLoss kind)
+{
+    epicsAtomicIncrSizeT(&counts[kind]);
+}
+
+uint64_t ebpfMonLossesGet(ebpfMonLoss kind)
+{
+    return epicsAtomicGetSizeT(&counts[kind]);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The event thread: reads the events of the kernel part, and makes puts and traces of them. */
+#ifndef EBPFMON_EVENTTHREAD_H
+#define EBPFMON_EVENTTHREAD_H
+
+#include "watch/target.h"
+
+typedef struct ebpfMonEventThread ebpfMonEventThread;
+
+/* NULL without memory. */
+ebpfMonEventThread *ebpfMonEventThreadStart(ebpfMonTargets *targets);
+
+/* Publishes what waits, ends the thread and frees it. 0, or -1: it still runs, and nothing is freed. */
+int ebpfMonEventThreadStop(ebpfMonEventThread *thread);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The packet thread: packets of every network namespace that has a watched IOC, and of our own, become puts, searches
+ * and beacons.
+ */
+#ifndef EBPFMON_PACKETTHREAD_H
+#define EBPFMON_PACKETTHREAD_H
+
+#include "watch/target.h"
+
+typedef struct ebpfMonPacketThread ebpfMonPacketThread;
+
+/* "ringBytes": of the packet ring of each namespace. NULL without memory, with a message. */
+ebpfMonPacketThread *ebpfMonPacketThreadStart(ebpfMonTargets *targets, unsigned ringBytes);
+
+/* Publishes what waits, ends the thread and frees it; NULL does no harm. 0, or -1: it still runs, and nothing is
+ * freed. */
+int ebpfMonPacketThreadStop(ebpfMonPacketThread *thread);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USE_TYPED_RSET
+#include <dbAccessDefs.h>
+#include <dbStaticLib.h>
+#include <epicsTime.h>
+
+#include "common/clock.h"
+#include "put/putWriter.h"
+#include "put/putDecode.h"
+#include "put/valueText.h"
+#include "ioc/layout.h"
+
+static void linkText(const struct ebpfMonPutEvent *ev, const char *target, char *buf, size_t size)
+{
+    static const char *const maximize[] = { "NMS", "MS", "MSI", "MSS" };
+    const char *process = ev->linkMask & LAYOUT_PVL_CPP ? "CPP" : ev->linkMask & LAYOUT_PVL_CP ? "CP" :
+                          ev->linkMask & LAYOUT_PVL_CA ? "CA" : ev->linkMask & LAYOUT_PVL_PP ? "PP" : "NPP";
+
+    if (!target[0] || (ev->linkType != LAYOUT_LINK_PV && ev->linkType != LAYOUT_LINK_DB &&
+                       ev->linkType != LAYOUT_LINK_CA) || ev->fieldType == ebpfMonDbfFwdlink)
+        ebpfMonTextCopy(buf, size, target);
+    else
+        snprintf(buf, size, "%s %s %s", target, process, maximize[ev->linkMask & LAYOUT_PVL_MSMODE]);
+}
+
+void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *put)
+{
+    struct layoutPvLink link;
+    char now[EBPFMON_TEXT_SIZE] = "";
+    size_t want = strcspn(put->val, " \t");
+    uint64_t name;
+
+    if (ebpfMonMemReadNow(t->pid, linkAt, &link, sizeof(link)))
+        return;
+    /* value.pv_link.pvname, or value.constantStr, which is the first member of the union */
+    if (link.type == LAYOUT_LINK_CONSTANT)
+        name = link.backNext;
+    else if (link.type == LAYOUT_LINK_PV || link.type == LAYOUT_LINK_DB || link.type == LAYOUT_LINK_CA)
+        name = link.pvname;
+    else
+        return;
+    if (name)
+        ebpfMonMemTextNow(t->pid, name, now, sizeof(now));
+    if (strlen(now) == want && strncmp(now, put->val, want) == 0) {
+        put->result = ebpfMonPutOk;
+    } else {
+        put->result = ebpfMonPutFailed;
+        put->status = S_dbLib_badLink;
+    }
+}
+
+/* Names from the catalogue; before there is one, or for a record that is newer, from the record itself:
+ * its name is the first member of dbCommon. */
+static void names(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, ebpfMonPut *put)
+{
+    long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, ev->precord) : -1;
+    char record[EBPFMON_NAME_SIZE] = "?";
+    const char *name = record;
+    size_t base;
+
+    if (index >= 0)
+        name = ebpfMonCatalogueName(t->cat, (uint32_t)index);
+    else if (ebpfMonMemReadNow(t->pid, ev->precord, record, sizeof(record)) == 0)
+        record[sizeof(record) - 1] = 0;
+    if (f && strcmp(f->name, "VAL") == 0)
+        snprintf(put->pv, sizeof(put->pv), "%s", name);
+    else
+        snprintf(put->pv, sizeof(put->pv), "%s.%.6s", name, f ? f->name : "?");
+
+    /* What the client wrote: read from where its channel would be, so only believed if it names this record. */
+    snprintf(put->channel, sizeof(put->channel), "%.*s", EBPFMON_CHANNEL_MAX - 1, ev->channel);
+    base = strcspn(put->channel, ".{[");
+    if (!put->channel[0] || base >= sizeof(record)) {
+        put->channel[0] = 0;
+        return;
+    }
+    memcpy(record, put->channel, base); /* "name" is not needed any more, if it was this */
+    record[base] = 0;
+    if ((t->cat && index >= 0 && ebpfMonCatalogueFind(t->cat, record) != index) ||
+        strcmp(put->channel, put->pv) == 0)
+        put->channel[0] = 0;
+}
+
+/* The types of the CA protocol (db_access.h: DBR_STRING, SHORT, FLOAT, ENUM, CHAR, LONG, DOUBLE). */
+static const int caType[] = {
+    ebpfMonDbfString, ebpfMonDbfShort, ebpfMonDbfFloat, ebpfMonDbfEnum, ebpfMonDbfUchar, ebpfMonDbfLong,
+    ebpfMonDbfDouble,
+};
+
+int ebpfMonPutDecodeCaType(int dbrType)
+{
+    if (dbrType >= 0 && dbrType < (int)(sizeof(caType) / sizeof(caType[0])))
+        return caType[dbrType];
+    return ebpfMonDbfUshort; /* DBR_PUT_ACKT, DBR_PUT_ACKS: alarm acknowledgement */
+}
+
+/* A single number, by the field's type: a client may send it as text. An enum's index is none. */
+static int isNumber(const ebpfMonValue *v, int fieldType, const char *text, double *number)
+{
+    char *end;
+
+    if (v->count != 1 || fieldType < ebpfMonDbfChar || fieldType > ebpfMonDbfDouble || !text[0])
+        return 0;
+    if (ebpfMonValueNumber(v, number))
+        return 1;
+    *number = strtod(text, &end);
+    return !*end;
+}
+
+/* A text that goes as characters, "REC.DESC$", is a text as others: "" is no array of zeros, "7" no number.
+ * Nonzero: it is one, and all of it is there. */
+static int longString(const ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, ebpfMonValue *v)
+{
+    const char *rtype = f && t->cat ? t->cat->rtype[f->rtype].name : "";
+    const uint8_t *end;
+
+    if (!f || (v->type != ebpfMonDbfChar && v->type != ebpfMonDbfUchar) ||
+        (ev->fieldType != ebpfMonDbfChar && ev->site != EBPFMON_SITE_LINK))
+        return 0;
+    if (f->type != ebpfMonDbfString && (f->type < ebpfMonDbfInlink || f->type > ebpfMonDbfFwdlink) &&
+        (f->type != ebpfMonDbfNoaccess ||
+         (strcmp(rtype, "lsi") != 0 && strcmp(rtype, "lso") != 0 && strcmp(rtype, "printf") != 0)))
+        return 0;
+    end = memchr(v->data, 0, v->len);
+    if (!end && v->count > (long)v->len)
+        return 0;
+    v->size = (int)(end ? (uint32_t)(end - v->data) + 1 : v->len);
+    v->type = ebpfMonDbfString;
+    v->count = 1;
+    return 1;
+}
+
+static void oldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, const uint8_t *data,
+                     ebpfMonPut *put)
+{
+    ebpfMonValue old = {
+        .data = data, .len = ev->oldLen, .type = ev->fieldType, .size = ev->fieldSize,
+        .count = ev->oldCount >= 0 ? ev->oldCount : ev->nElements,
+    };
+    int isText;
+
+    put->hasOld = 1;
+    put->oldCount = (long)old.count;
+    if (ev->site == EBPFMON_SITE_LINK) {
+        put->oldCount = 1;
+        char target[EBPFMON_VAL_MAX + 1];
+
+        snprintf(target, sizeof(target), "%.*s", (int)old.len, (const char *)old.data);
+        linkText(ev, target, put->old, sizeof(put->old));
+        return;
+    }
+    isText = longString(t, ev, f, &old);
+    if (isText)
+        put->oldCount = old.size;
+    ebpfMonValueText(t, f, ev->precord, &old, put->old, sizeof(put->old));
+    put->oldIsNumber = !isText && isNumber(&old, ev->fieldType, put->old, &put->oldNumber);
+}
+
+int ebpfMonPutDecode(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size,
+                     const struct ebpfMonCauseEvent *cause, ebpfMonPut *put, int *linkChanged)
+{
+    const uint8_t *data = (const uint8_t *)(ev + 1);
+    const ebpfMonField *f = t->cat ? ebpfMonCatalogueField(t->cat, ev->pfldDes) : NULL;
+    ebpfMonValue new;
+    int isText;
+
+    if (size < sizeof(*ev) || ev->oldLen > EBPFMON_VAL_MAX || ev->newLen > EBPFMON_VAL_MAX ||
+        size < sizeof(*ev) + ev->oldLen + ev->newLen)
+        return 0;
+    memset(put, 0, sizeof(*put));
+    put->time = ebpfMonClockWallTime(ev->head.ktime);
+    snprintf(put->ioc, sizeof(put->ioc), "%s", t->name);
+    put->seen = EBPFMON_SEEN_INSIDE;
+    names(t, ev, f, put);
+    ebpfMonPutWriterFind(t, ev, cause, put);
+    oldValue(t, ev, f, data, put);
+
+    /* CA puts are converted in place before dbPut, but not those that were refused before. */
+    new = (ebpfMonValue){
+        .data = data + ev->oldLen, .len = ev->newLen, .size = 40, .count = ev->nRequest, .network = ev->network,
+        .type = ev->network || ev->dbrType > ebpfMonDbfEnum ? ebpfMonPutDecodeCaType(ev->dbrType) : ev->dbrType,
+    };
+    put->count = (long)ev->nRequest;
+    isText = longString(t, ev, f, &new);
+    ebpfMonValueText(t, f, ev->precord, &new, put->val, sizeof(put->val));
+    put->isNumber = !isText && isNumber(&new, ev->fieldType, put->val, &put->number);
+    put->result = ev->site == EBPFMON_SITE_DENIED ? ebpfMonPutDenied :
+                  ev->site == EBPFMON_SITE_DISABLED ? ebpfMonPutFailed : ebpfMonPutUnknown;
+    if (ev->site == EBPFMON_SITE_DISABLED)
+        put->status = S_db_putDisabled;
+    *linkChanged = ev->site == EBPFMON_SITE_LINK ||
+                   (f && (strcmp(f->name, "TSE") == 0 || strcmp(f->name, "TSEL") == 0));
+    return 1;
+}
+
+void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutPlace *at, const struct ebpfMonResultEvent *ev, ebpfMonPut *put)
+{
+    const ebpfMonField *f = t->cat ? ebpfMonCatalogueField(t->cat, at->pfldDes) : NULL;
+    ebpfMonValue v = {
+        .data = ev->after, .len = ev->afterLen, .type = at->fieldType, .size = at->fieldSize, .count = 1,
+    };
+    double number;
+
+    if (!ev->afterLen || ev->afterLen > EBPFMON_AFTER_MAX || put->count != 1)
+        return;
+    if (put->isNumber && ebpfMonValueNumber(&v, &number) &&
+        (number == put->number || (number != number && put->number != put->number) ||
+         (at->fieldType == ebpfMonDbfFloat && (float)number == (float)put->number)))
+        return;
+    ebpfMonValueText(t, f, at->precord, &v, put->after, sizeof(put->after));
+    if (strcmp(put->after, put->val) == 0)
+        put->after[0] = 0;
+}

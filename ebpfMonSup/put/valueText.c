@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/put.h"
+#include "put/valueText.h"
+#include "ioc/layout.h"
+
+#define FIRST_ELEMENTS 8 /* of an array */
+
+/* The fields that hold the texts of an enum's states, by state (mbbi, mbbo); bi and bo have two others. */
+static const char *const stateField[16] = {
+    "ZRST", "ONST", "TWST", "THST", "FRST", "FVST", "SXST", "SVST",
+    "EIST", "NIST", "TEST", "ELST", "TVST", "TTST", "FTST", "FFST",
+};
+
+/* One choice of a char *choices[] in the target. */
+static int choice(ebpfMonTarget *t, uint64_t choices, int32_t count, unsigned index, char *buf, size_t size)
+{
+    uint64_t at;
+
+    if (count < 0 || count > 65536 || index >= (unsigned)count ||
+        ebpfMonMemReadNow(t->pid, choices + 8u * index, &at, sizeof(at)))
+        return -1;
+    return ebpfMonMemTextNow(t->pid, at, buf, size) > 0 ? 0 : -1;
+}
+
+static int stateText(ebpfMonTarget *t, const ebpfMonField *f, uint64_t precord, unsigned index, char *buf,
+                     size_t size)
+{
+    if (f->type == ebpfMonDbfMenu && f->ftPvt) {
+        struct layoutMenu menu;
+
+        return ebpfMonMemReadNow(t->pid, f->ftPvt, &menu, sizeof(menu)) ? -1 :
+               choice(t, menu.papChoiceValue, menu.nChoice, index, buf, size);
+    }
+    if (f->type == ebpfMonDbfDevice && f->ftPvt) {
+        struct layoutDeviceMenu menu;
+
+        return ebpfMonMemReadNow(t->pid, f->ftPvt, &menu, sizeof(menu)) ? -1 :
+               choice(t, menu.papChoice, menu.nChoice, index, buf, size);
+    }
+    if (f->type == ebpfMonDbfEnum && index < 16) {
+        const ebpfMonField *s = NULL;
+        char text[27];
+
+        if (index < 2)
+            s = ebpfMonCatalogueFieldNamed(t->cat, f->rtype, index ? "ONAM" : "ZNAM");
+        if (!s)
+            s = ebpfMonCatalogueFieldNamed(t->cat, f->rtype, stateField[index]);
+        if (!s || ebpfMonMemReadNow(t->pid, precord + s->offset, text, sizeof(text) - 1))
+            return -1;
+        text[sizeof(text) - 1] = 0;
+        if (!text[0])
+            return -1;
+        ebpfMonTextCopy(buf, size, text);
+        return 0;
+    }
+    return -1;
+}
+
+static unsigned elementSize(const ebpfMonValue *v)
+{
+    switch (v->type) {
+    case ebpfMonDbfChar: case ebpfMonDbfUchar: return 1;
+    case ebpfMonDbfShort: case ebpfMonDbfUshort:
+    case ebpfMonDbfEnum: case ebpfMonDbfMenu: case ebpfMonDbfDevice: return 2;
+    case ebpfMonDbfLong: case ebpfMonDbfUlong: case ebpfMonDbfFloat: return 4;
+    case ebpfMonDbfInt64: case ebpfMonDbfUint64: case ebpfMonDbfDouble: return 8;
+    case ebpfMonDbfString: return v->size > 0 ? (unsigned)v->size : 40;
+    default: return 0;
+    }
+}
+
+/* The shortest form that reads back as the same number; nearly always the first that is tried is. */
+static void floating(double d, int isFloat, char *buf, size_t size)
+{
+    if (isnan(d)) {
+        snprintf(buf, size, "NaN");
+        return;
+    }
+    for (int p = isFloat ? 6 : 15; p <= 17; p++) {
+        snprintf(buf, size, "%.*g", p, d);
+        if (isFloat ? strtof(buf, NULL) == (float)d : strtod(buf, NULL) == d)
+            return;
+    }
+}
+
+/* Text as it was sent, what a terminal would obey made visible. */
+static size_t quoted(const char *s, size_t len, char *buf, size_t size)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < len && s[i] && n + 5 < size; i++) {
+        unsigned char c = (unsigned char)s[i];
+
+        if (c < ' ' || c == 0x7f)
+            n += (size_t)snprintf(buf + n, size - n, "\\x%02x", c);
+        else
+            buf[n++] = (char)c;
+    }
+    buf[n] = 0;
+    return n;
+}
+
+typedef union {
+    uint8_t b[8];
+    int8_t i8; uint8_t u8; int16_t i16; uint16_t u16; int32_t i32; uint32_t u32;
+    int64_t i64; uint64_t u64; float f; double d;
+} scalar;
+
+static scalar scalarAt(const ebpfMonValue *v, const uint8_t *at)
+{
+    scalar u = { .u64 = 0 };
+    unsigned n = elementSize(v);
+
+    for (unsigned i = 0; i < n && i < 8; i++)
+        u.b[i] = at[v->network ? n - 1 - i : i];
+    return u;
+}
+
+int ebpfMonValueNumber(const ebpfMonValue *v, double *number)
+{
+    unsigned each = elementSize(v);
+    scalar u;
+
+    if (!each || v->type == ebpfMonDbfString || v->count != 1 || v->len < each)
+        return 0;
+    u = scalarAt(v, v->data);
+    switch (v->type) {
+    case ebpfMonDbfChar: *number = u.i8; break;
+    case ebpfMonDbfUchar: *number = u.u8; break;
+    case ebpfMonDbfShort: *number = u.i16; break;
+    case ebpfMonDbfLong: *number = u.i32; break;
+    case ebpfMonDbfUlong: *number = u.u32; break;
+    case ebpfMonDbfInt64: *number = (double)u.i64; break;
+    case ebpfMonDbfUint64: *number = (double)u.u64; break;
+    case ebpfMonDbfFloat: *number = u.f; break;
+    case ebpfMonDbfDouble: *number = u.d; break;
+    default: *number = u.u16; break;
+    }
+    return 1;
+}
+
+static void element(const ebpfMonValue *v, const uint8_t *at, char *buf, size_t size)
+{
+    scalar u = scalarAt(v, at);
+
+    switch (v->type) {
+    case ebpfMonDbfChar: snprintf(buf, size, "%d", u.i8); break;
+    case ebpfMonDbfUchar: snprintf(buf, size, "%u", u.u8); break;
+    case ebpfMonDbfShort: snprintf(buf, size, "%d", u.i16); break;
+    case ebpfMonDbfUshort: case ebpfMonDbfEnum: case ebpfMonDbfMenu: case ebpfMonDbfDevice:
+        snprintf(buf, size, "%u", u.u16); break;
+    case ebpfMonDbfLong: snprintf(buf, size, "%" PRId32, u.i32); break;
+    case ebpfMonDbfUlong: snprintf(buf, size, "%" PRIu32, u.u32); break;
+    case ebpfMonDbfInt64: snprintf(buf, size, "%" PRId64, u.i64); break;
+    case ebpfMonDbfUint64: snprintf(buf, size, "%" PRIu64, u.u64); break;
+    case ebpfMonDbfFloat: floating(u.f, 1, buf, size); break;
+    case ebpfMonDbfDouble: floating(u.d, 0, buf, size); break;
+    default: buf[0] = 0;
+    }
+}
+
+/* A char array that is text, as long strings are sent: printable up to a terminator or the end. */
+static int looksLikeText(const uint8_t *s, uint32_t len)
+{
+    uint32_t i = 0;
+
+    for (; i < len && s[i]; i++)
+        if (s[i] < ' ' && s[i] != '\t' && s[i] != '\n' && s[i] != '\r')
+            return 0;
+    return i > 0;
+}
+
+/* A number that stands for a state, in whatever integer type it was sent. */
+static long stateIndex(const ebpfMonValue *v)
+{
+    char text[32];
+    long index;
+
+    if (v->type == ebpfMonDbfString || elementSize(v) > v->len || v->count != 1)
+        return -1;
+    element(v, v->data, text, sizeof(text));
+    if (sscanf(text, "%ld", &index) != 1 || strpbrk(text, ".enN") || index < 0 || index > 65535)
+        return -1;
+    return index;
+}
+
+void ebpfMonValueText(ebpfMonTarget *t, const ebpfMonField *field, uint64_t precord, const ebpfMonValue *v,
+                      char *buf, size_t size)
+{
+    unsigned each = elementSize(v);
+    uint32_t have, shown = 0;
+    size_t n = 0;
+    char one[EBPFMON_TEXT_SIZE];
+
+    buf[0] = 0;
+    if (!each) {
+        snprintf(buf, size, "?");
+        return;
+    }
+    if (t && field && field->type >= ebpfMonDbfEnum && field->type <= ebpfMonDbfDevice) {
+        long index = stateIndex(v);
+
+        if (index >= 0 && stateText(t, field, precord, (unsigned)index, buf, size) == 0)
+            return;
+    }
+    if (v->type == ebpfMonDbfString && v->count == 1) {
+        quoted((const char *)v->data, v->len < each ? v->len : each, one, sizeof(one));
+        ebpfMonTextCopy(buf, size, one);
+        return;
+    }
+    if ((v->type == ebpfMonDbfChar || v->type == ebpfMonDbfUchar) && v->count > 1 &&
+        looksLikeText(v->data, v->len)) {
+        quoted((const char *)v->data, v->len, one, sizeof(one));
+        if (v->count > (long)v->len && strlen(one) + 4 < sizeof(one) && !memchr(v->data, 0, v->len))
+            strcat(one, "...");
+        ebpfMonTextCopy(buf, size, one);
+        return;
+    }
+    have = v->len / each;
+    if (v->count == 1 && have) {
+        element(v, v->data, buf, size);
+        return;
+    }
+    if (v->count == 1 && !have) { /* it could not be read */
+        snprintf(buf, size, "?");
+        return;
+    }
+    n = (size_t)snprintf(buf, size, "[%ld]", v->count);
+    for (uint32_t i = 0; i < have && i < FIRST_ELEMENTS && (long)i < v->count; i++) {
+        if (v->type == ebpfMonDbfString)
+            quoted((const char *)v->data + i * each, each, one, sizeof(one));
+        else
+            element(v, v->data + i * each, one, sizeof(one));
+        if (n + strlen(one) + sizeof(" ...") >= size)
+            break; /* many escapes */
+        n += (size_t)snprintf(buf + n, size - n, " %s", one);
+        shown++;
+    }
+    if (v->count > (long)shown)
+        snprintf(buf + n, size - n, " ...");
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The list of targets, and what anybody may know of one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsAtomic.h>
+#include <epicsMutex.h>
+#include <epicsStdio.h>
+
+#include "watch/target.h"
+#include "probe/loader.h"
+
+struct ebpfMonTargets {
+    epicsMutexId   lock;    /* guards the list, and what other threads read of targets */
+    ebpfMonTarget *first;
+    uint32_t       lastId;
+    size_t         changes; /* atomic */
+};
+
+ebpfMonTargets *ebpfMonTheTargets;
+ebpfMonCosts ebpfMonCost;
+
+ebpfMonTargets *ebpfMonTargetsNew(void)
+{
+    ebpfMonTargets *targets = calloc(1, sizeof(*targets));
+
+    if (targets)
+        targets->lock = epicsMutexMustCreate();
+    return targets;
+}
+
+void ebpfMonTargetsNoteChange(ebpfMonTargets *targets)
+{
+    epicsAtomicIncrSizeT(&targets->changes);
+}
+
+size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets)
+{
+    return epicsAtomicGetSizeT(&targets->changes);
+}
+
+void ebpfMonTargetsLock(ebpfMonTargets *targets)
+{
+    epicsMutexMustLock(targets->lock);
+}
+
+void ebpfMonTargetsUnlock(ebpfMonTargets *targets)
+{
+    epicsMutexUnlock(targets->lock);
+}
+
+ebpfMonTarget *ebpfMonTargetsGetFirst(ebpfMonTargets *targets)
+{
+    return targets->first;
+}
+
+ebpfMonTarget *ebpfMonTargetsFindById(ebpfMonTargets *targets, uint32_t iocId)
+{
+    for (ebpfMonTarget *t = targets->first; t; t = t->next)
+        if (t->iocId == iocId)
+            return t;
+    return NULL;
+}
+
+ebpfMonTarget *ebpfMonTargetsFindByPid(ebpfMonTargets *targets, pid_t pid)
+{
+    for (ebpfMonTarget *t = targets->first; t; t = t->next)
+        if (t->pid == pid && !t->gone)
+            return t;
+    return NULL;
+}
+
+void ebpfMonTargetsAdd(ebpfMonTargets *targets, ebpfMonTarget *t)
+{
+    ebpfMonTargetsLock(targets);
+    t->iocId = ++targets->lastId;
+    t->next = targets->first;
+    targets->first = t;
+    ebpfMonTargetsUnlock(targets);
+}
+
+void ebpfMonTargetsRemove(ebpfMonTargets *targets, ebpfMonTarget *t)
+{
+    ebpfMonTarget **p;
+
+    ebpfMonTargetsLock(targets);
+    for (p = &targets->first; *p && *p != t; p = &(*p)->next)
+        ;
+    if (*p)
+        *p = t->next;
+    ebpfMonTargetsUnlock(targets);
+    ebpfMonTargetsNoteChange(targets);
+}
+
+uint64_t ebpfMonTargetCountPasses(const ebpfMonTarget *t, int bank, uint32_t i)
+{
+    const ebpfMonStretches *s = t->stretch[bank];
+    volatile struct ebpfMonRecState *state = ebpfMonKernelTables()->state;
+    uint64_t sum = 0;
+
+    if (!s || !s->ahead[i])
+        return 0; /* the last record of a stretch is counted by itself */
+    for (uint32_t r = i; r != EBPFMON_NO_RECORD; r = ebpfMonStretchBefore(s, r))
+        sum += state[t->slot + r].pass[bank];
+    return sum;
+}
+
+/* What was counted for this record alone. */
+static uint64_t ownCount(const ebpfMonTarget *t, uint32_t i)
+{
+    volatile struct ebpfMonRecState *st = &ebpfMonKernelTables()->state[t->slot + i];
+
+    if ((t->how[i] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST)) == EBPFMON_BY_TRAP)
+        return st->trapped + (uint64_t)t->adjust[i];
+    return st->count + (uint64_t)t->adjust[i];
+}
+
+uint64_t ebpfMonTargetCountRecord(const ebpfMonTarget *t, uint32_t i)
+{
+    if (!ebpfMonKernelTables() || t->slot == UINT32_MAX)
+        return 0;
+    return ownCount(t, i) + ebpfMonTargetCountPasses(t, 0, i) + ebpfMonTargetCountPasses(t, 1, i);
+}
+
+void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now)
+{
+    volatile struct ebpfMonRecState *state = ebpfMonKernelTables()->state;
+
+    for (uint32_t i = 0; i < t->cat->count; i++)
+        now[i] = ownCount(t, i);
+    for (int bank = 0; bank < 2; bank++) {
+        const ebpfMonStretches *s = t->stretch[bank];
+        uint64_t sum = 0;
+
+        for (uint32_t p = 0; s && p < s->n; p++) { /* in order, so that each stretch is gone through once */
+            uint32_t r = s->order[p];
+
+            if (ebpfMonStretchBefore(s, r) == EBPFMON_NO_RECORD)
+                sum = 0;
+            if (!s->ahead[r])
+                continue;
+            sum += state[t->slot + r].pass[bank];
+            now[r] += sum;
+        }
+    }
+}
+
+unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t size)
+{
+    unsigned n = 0;
+
+    buf[0] = 0;
+    for (ebpfMonTarget *t = targets->first; t; t = t->next)
+        if (!t->gone && t->note[0] && !t->remark && n++ == 0)
+            epicsSnprintf(buf, size, "%s: %s", t->name, t->note);
+    return n;
+}
