@@ -10,7 +10,7 @@
 void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns)
 {
     ebpfMonProcConn *conns = NULL;
-    int n = ebpfMonProcConns(pid, &conns);
+    int n = ebpfMonProcReadConns(pid, &conns);
 
     for (int i = 0; i < n; i++) {
         struct ebpfMonPeer peer = {

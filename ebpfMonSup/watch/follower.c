@@ -188,7 +188,7 @@ static void readCatalogue(ebpfMonTarget *t, uint64_t now)
     t->cat = cat;
     ebpfMonTargetsUnlock(ebpfMonTheTargets);
     ebpfMonRecordTableAddArrays(t);
-    t->nodes = ebpfMonCatalogueProbe(t->mem, t->image.pdbbase);
+    t->nodes = ebpfMonCatalogueCountNodes(t->mem, t->image.pdbbase);
     ebpfMonCatalogueRelease(old);
 }
 
@@ -213,7 +213,7 @@ static int follow(ebpfMonTarget *t, uint64_t now)
 
         t->probedAt = now;
         ebpfMonMemFlush(t->mem);
-        nodes = ebpfMonCatalogueProbe(t->mem, t->image.pdbbase);
+        nodes = ebpfMonCatalogueCountNodes(t->mem, t->image.pdbbase);
         if (!t->cat || nodes != t->nodes)
             readCatalogue(t, now);
     }
@@ -238,7 +238,7 @@ static void lookAgain(ebpfMonTarget *t, uint64_t now)
     long nodes;
 
     ebpfMonMemFlush(t->mem);
-    nodes = ebpfMonCatalogueProbe(t->mem, t->image.pdbbase);
+    nodes = ebpfMonCatalogueCountNodes(t->mem, t->image.pdbbase);
     if (nodes > 0 && nodes != t->nodes) {
         readCatalogue(t, now);
         if (t->cat && t->slot == UINT32_MAX) {

@@ -144,9 +144,9 @@ static int look(ebpfMonIocFinder *f, pid_t pid, ebpfMonTarget *(*known)(pid_t), 
     if ((pid == getpid() && !f->watchSelf) || known(pid))
         return 1;
     ebpfMonIocFinderTakeExec(pid); /* what is found now is the program that it runs now */
-    if (ebpfMonProcTranslated(pid))
+    if (ebpfMonProcIsUnderValgrind(pid))
         return 1;
-    return ebpfMonImageLook(f->cache, pid, image);
+    return ebpfMonImageRead(f->cache, pid, image);
 }
 
 double ebpfMonIocFinderFindNext(ebpfMonIocFinder *f, uint64_t now, ebpfMonTarget *(*known)(pid_t), pid_t *pid,

@@ -7,6 +7,7 @@
 #include <epicsString.h>
 
 #include "common/clock.h"
+#include "ioc/recordLinks.h"
 #include "watch/recordTable.h"
 #include "watch/closureTable.h"
 #include "watch/slotAllocator.h"
@@ -92,6 +93,19 @@ static uint64_t *addresses(const ebpfMonCatalogue *cat)
     return a;
 }
 
+/* Of a target that chains are told of already: the event thread reads its links for their trees. */
+static void readLinks(ebpfMonTarget *t, long index)
+{
+    ebpfMonRecordLinks *links = ebpfMonRecordLinksRead(t->mem, t->cat, index < 0 ? EBPFMON_ALL_RECORDS : (uint32_t)index);
+
+    if (!links)
+        return;
+    ebpfMonTargetsLock(ebpfMonTheTargets);
+    ebpfMonRecordLinksExchange(t->cat, links);
+    ebpfMonTargetsUnlock(ebpfMonTheTargets);
+    ebpfMonRecordLinksFree(links);
+}
+
 int ebpfMonRecordTableInstall(ebpfMonTarget *t)
 {
     const ebpfMonTables *tab = ebpfMonKernelTables();
@@ -101,7 +115,7 @@ int ebpfMonRecordTableInstall(ebpfMonTarget *t)
     uint32_t slot;
     int rc = -1;
 
-    ebpfMonCatalogueLinks(t->mem, cat, -1);
+    readLinks(t, -1);
     slot = ebpfMonSlotAllocatorTake(slots, cat->count);
     if (slot == UINT32_MAX) {
         snprintf(t->note, sizeof(t->note), "its %u records do not fit any more: raise maxRecords of "
@@ -207,14 +221,6 @@ static void catchUp(ebpfMonTarget *t, uint8_t *fresh)
                     t->adjust[r]++;
             }
         }
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
-}
-
-/* Of a target that chains are told of already: the event thread reads its links for their trees. */
-static void readLinks(ebpfMonTarget *t, long index)
-{
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    ebpfMonCatalogueLinks(t->mem, t->cat, index);
     ebpfMonTargetsUnlock(ebpfMonTheTargets);
 }
 
