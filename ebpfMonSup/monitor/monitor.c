@@ -17,14 +17,10 @@
 #include "export/export.h"
 #include "model/published.h"
 #include "model/control.h"
-#include "watch/requests.h"
 #include "monitor/monitor.h"
-#include "watch/recordTable.h"
 #include "watch/connectionOwners.h"
 #include "publish/publisher.h"
 #include "publish/report.h"
-#include "watch/target.h"
-#include "watch/follower.h"
 #include "publish/tracePrinter.h"
 #include "probe/loader.h"
 
@@ -78,7 +74,7 @@ static void stop(void *arg)
     left |= ebpfMonEventThreadStop(monitor.eventThread);
     left |= ebpfMonPacketThreadStop(monitor.packetThread);
     ebpfMonExportStop(3.0);
-    left |= ebpfMonFollowerStop();
+    left |= ebpfMonFollowerStop(monitor.watching.follower);
     if (!left)
         ebpfMonKernelUnload();
 }
@@ -97,20 +93,21 @@ static int begin(const ebpfMonFilter *first)
         ebpfMonPublisherSetState(ebpfMonFailed, why);
         return -1;
     }
-    if (ebpfMonRecordTableInit(sizes.maxRecords, sizes.maxClosure)) {
+    if (!monitor.targets)
+        monitor.targets = ebpfMonTheTargets = ebpfMonTargetsNew();
+    if (!monitor.targets ||
+        ebpfMonWatchingMake(&monitor.watching, monitor.targets, first, monitor.settings.watchSelf)) {
         ebpfMonPublisherSetState(ebpfMonFailed,
                             "out of memory: ask for less by ebpfMonConfigure, then call ebpfMonStart");
         ebpfMonKernelUnload();
         return -1;
     }
-    ebpfMonCalibrate(&ebpfMonCost);
-    ebpfMonConnectionOwnersRead(0, ebpfMonReportNetns());
+    ebpfMonConnectionOwnersRead(0, ebpfMonReportNetns(), ebpfMonKernelSetOwner);
     ebpfMonExportStart();
-    ebpfMonFollowerStart(monitor.settings.watchSelf, first);
-    monitor.targets = ebpfMonTheTargets;
-    monitor.eventThread = ebpfMonEventThreadStart(monitor.targets);
+    ebpfMonFollowerStart(monitor.watching.follower);
+    monitor.eventThread = ebpfMonEventThreadStart(&monitor);
     if (monitor.settings.wireKiB > 0)
-        monitor.packetThread = ebpfMonPacketThreadStart(monitor.targets, (unsigned)monitor.settings.wireKiB * 1024);
+        monitor.packetThread = ebpfMonPacketThreadStart(&monitor, (unsigned)monitor.settings.wireKiB * 1024);
     ebpfMonPublisherStart();
     epicsAtExit(stop, NULL);
     return 0;
@@ -134,7 +131,7 @@ static long start(void)
     ok = begin(&first) == 0;
     epicsMutexMustLock(lock);
     if (ok && memcmp(&first, &early, sizeof(first)) != 0) /* set meanwhile */
-        ebpfMonRequestsSetFilter(&early);
+        ebpfMonRequestsSetFilter(monitor.watching.requests, &early);
     starting = 0;
     failed = !ok;
     running = ok;
@@ -146,14 +143,14 @@ static unsigned matching(const char *pattern)
 {
     unsigned n = 0;
 
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(ebpfMonTheTargets); t; t = t->next) {
+    ebpfMonTargetsLock(monitor.targets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(monitor.targets); t; t = t->next) {
         if (t->gone || !t->cat)
             continue;
         for (uint32_t i = 0; i < t->cat->count; i++)
             n += (unsigned)epicsStrGlobMatch(ebpfMonCatalogueName(t->cat, i), pattern);
     }
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
+    ebpfMonTargetsUnlock(monitor.targets);
     return n;
 }
 
@@ -171,7 +168,7 @@ static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsi
     epicsMutexMustLock(lock);
     asked = running;
     if (asked) {
-        number = ebpfMonRequestsSetFilter(&f);
+        number = ebpfMonRequestsSetFilter(monitor.watching.requests, &f);
         generation++;
     } else {
         early = f;
@@ -182,7 +179,7 @@ static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsi
         *records = matching(f.record);
     if (!asked)
         what = "accepted, in force as soon as ebpfMon runs";
-    else if (ebpfMonRequestsWait(number, FILTER_WAIT))
+    else if (ebpfMonRequestsWait(monitor.watching.requests, number, FILTER_WAIT))
         what = "accepted, being applied";
     else
         what = "in force";
@@ -195,7 +192,7 @@ static void getFilter(ebpfMonFilter *filter)
 {
     epicsMutexMustLock(lock);
     if (running)
-        ebpfMonRequestsGetFilter(filter);
+        ebpfMonRequestsGetFilter(monitor.watching.requests, filter);
     else
         *filter = early;
     epicsMutexUnlock(lock);
@@ -210,7 +207,7 @@ static int needRunning(const char *command)
     return -1;
 }
 
-static long rule(const char *command, const char *given, int (*ask)(const char *pattern, int value),
+static long rule(const char *command, const char *given, int (*ask)(ebpfMonRequests *requests, const char *pattern, int value),
                  int value)
 {
     char pattern[EBPFMON_PATTERN_SIZE], why[160];
@@ -223,7 +220,7 @@ static long rule(const char *command, const char *given, int (*ask)(const char *
         errlogSevPrintf(errlogMajor, "%s: %s\n", command, why);
         return -1;
     }
-    if (ask(pattern, value) == 0)
+    if (ask(monitor.watching.requests, pattern, value) == 0)
         return 0;
     errlogSevPrintf(errlogMajor, "%s: there are %d rules already. ebpfMonReport 1 lists them; cancel one by "
                     "ebpfMonLevel PATTERN filter or ebpfMonReference PATTERN 0, or take one pattern for "

@@ -55,7 +55,7 @@ void ebpfMonPutPublisherPublish(ebpfMonPut *put)
     ebpfMonRulesJudge(put); /* every put, whatever the filter shows */
     ebpfMonPublishedAddBad(put);
     split(put, record, &field);
-    ebpfMonRequestsGetFilter(&f);
+    ebpfMonRequestsGetFilter(ebpfMonTheRequests, &f);
     if (!ebpfMonFilterWantsPut(&f, record, field, put->host, put->user))
         return;
     published = ebpfMonPublishedLock();

@@ -91,7 +91,7 @@ uint32_t ebpfMonReportNetns(void)
 static void rules(void)
 {
     ebpfMonLevelRule rule[EBPFMON_LEVEL_RULES_MAX];
-    unsigned n = ebpfMonRequestsGetLevelRules(rule);
+    unsigned n = ebpfMonRequestsGetLevelRules(ebpfMonTheRequests, rule);
 
     printf("  rules: %u of %d, the last that fits an IOC counts\n", n, EBPFMON_LEVEL_RULES_MAX);
     for (unsigned i = 0; i < n; i++)
@@ -189,7 +189,7 @@ void ebpfMonReport(int level)
     ebpfMonPublished *published;
     const ebpfMonBinary *last = NULL;
 
-    ebpfMonRequestsGetFilter(&f);
+    ebpfMonRequestsGetFilter(ebpfMonTheRequests, &f);
     printf("  filter: IOCs \"%s\" at level %s, records \"%s\", fields \"%s\", hosts \"%s\", users \"%s\"\n", f.ioc,
            ebpfMonLevelName(f.level), f.record, f.field, f.host, f.user);
     printf("          slow chains from %g us, one in %u traced, budget %g %%\n", f.slowUs, f.sample, f.budget);
