@@ -18,9 +18,9 @@ struct ebpfMonRecordLinks {
     ebpfMonLinkTable *table;
 };
 
-/* 1: the record that this link leads to is processed, and *to is its index; else 0. dbDbLink.c processes the target of a
- * forward link, of a link with PP, and of an output link that writes to PROC, while it holds the lock. Whether the target
- * is passive does not matter here: SCAN can change, and the snapshot sees which record did not process. */
+/* 1: the record that this link leads to is processed, and *to is its index; else 0. dbDbLink.c processes the target of
+ * a forward link, of a link with PP, and of an output link that writes to PROC, while it holds the lock. Whether the
+ * target is passive does not matter here: SCAN can change, and the snapshot sees which record did not process. */
 static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonField *f, const ebpfMonRecord *rec,
                     ebpfMonLinkTable *table, uint32_t *to)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See stack.h. x86-64 only: on others the numbers of the registers are different, and no stack can be told.
+ * See stack.h. x86-64 only: on others the numbers of the registers are different, and no stack is found.
  * The thread may go on meanwhile; then what is on its stack does not fit the registers any more, the call frame
  * information leads nowhere, and the frames end there.
  */

@@ -181,8 +181,8 @@ static uint64_t findFde(const ebpfMonElfFile *file, uint64_t pc)
     int32_t entry[2];
     uint32_t count, low = 0, high;
 
-    if (!file->ehFrameHdr || ebpfMonElfRead(file, file->ehFrameHdr, head, sizeof(head)) != sizeof(head) || head[0] != 1 ||
-        (head[1] & 0x0f) != PE_SDATA4 || head[2] != PE_UDATA4 || head[3] != (PE_DATAREL | PE_SDATA4))
+    if (!file->ehFrameHdr || ebpfMonElfRead(file, file->ehFrameHdr, head, sizeof(head)) != sizeof(head) ||
+        head[0] != 1 || (head[1] & 0x0f) != PE_SDATA4 || head[2] != PE_UDATA4 || head[3] != (PE_DATAREL | PE_SDATA4))
         return 0;
     memcpy(&count, head + 8, sizeof(count));
     high = count < TABLE_MAX ? count : TABLE_MAX;

@@ -13,8 +13,8 @@ typedef struct {
     ebpfMonFollower     *follower;
 } ebpfMonWatching;
 
-/* Makes them; the kernel part must be loaded. "first": the filter to begin with. 0, or -1 without memory: nothing is left
- * of it. */
+/* Makes them; the kernel part must be loaded. "first": the filter to begin with. 0, or -1 without memory: nothing is
+ * left of it. */
 int ebpfMonWatchingMake(ebpfMonWatching *watching, ebpfMonTargets *targets, const ebpfMonFilter *first, int watchSelf);
 
 /* Only while no thread uses them. */

@@ -125,9 +125,9 @@ static void detachOne(ebpfMonAttached *att, int prog)
 uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, char *note, size_t size)
 {
     note[0] = 0;
-    /* First the program that sees the end of a chain, then the one that sees its beginning: so no lock is seen taken and
-     * never released. A put's return comes before its entry for the same reason. They are detached the other way round,
-     * in the order of the enum. */
+    /* First the program that sees the end of a chain, then the one that sees its beginning: so no lock is seen taken
+     * and never released. A put's return comes before its entry for the same reason. They are detached the other way
+     * round, in the order of the enum. */
     for (int i = ebpfMonProgCount - 1; i >= 0; i--)
         if ((want & EBPFMON_BIT(i)) && !(att->on & EBPFMON_BIT(i)))
             attachOne(att, i, note, size);

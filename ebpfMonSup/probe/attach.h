@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The probes on one IOC: attached to that process alone, at the sites of its binary. The follower owns them; calibrate.c
- * probes a function of our own before the follower starts.
+ * The probes on one IOC: attached to that process alone, at the sites of its binary. The follower owns them;
+ * calibrate.c probes a function of our own before the follower starts.
  */
 #ifndef EBPFMON_ATTACH_H
 #define EBPFMON_ATTACH_H
@@ -39,8 +39,8 @@ typedef struct {
 
 void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *image, int noReturn);
 
-/* Attaches what is in "want" and not on, and detaches the rest. A probe that cannot be attached is left out; "note" says
- * why, of the first one. Returns the bits that are on. */
+/* Attaches what is in "want" and not on, and detaches the rest. A probe that cannot be attached is left out; "note"
+ * says why, of the first one. Returns the bits that are on. */
 uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, char *note, size_t size);
 
 /* The programs of a level (EBPFMON_PUTS …), a bit each. */

@@ -104,7 +104,8 @@ static double measureProbed(void (*fn)(void), int isReturn)
 void ebpfMonCalibrate(ebpfMonCosts *costs)
 {
     double bare = measureCall(ebpfMonCalibrateFast), fast = measureProbed(ebpfMonCalibrateFast, 0) - bare;
-    double ret = measureProbed(ebpfMonCalibrateFast, 1) - bare, stepped = measureProbed(ebpfMonCalibrateStepped, 0) - bare;
+    double ret = measureProbed(ebpfMonCalibrateFast, 1) - bare;
+    double stepped = measureProbed(ebpfMonCalibrateStepped, 0) - bare;
 
     costs->entryNs = 850;
     costs->returnNs = 650;

@@ -7,7 +7,8 @@
 #include "probe/kernelEvents.h"
 #include "probe/kernelLoaded.h"
 
-/* Whom the events go to; set for the time of one ebpfMonKernelReadEvents. */
+/* Where the events of the ebpfMonKernelReadEvents under way go. libbpf takes its argument when the ring is made, so they
+ * stand here; there is one ring, and one thread reads it. */
 static ebpfMonEventFn onEvent;
 static void *onEventArg;
 

@@ -134,12 +134,13 @@ static int hasTracepoint(const char *name)
     return has;
 }
 
-/* What this kernel has no place for is not loaded: one program that it refuses would be the end of all. */
+/* Programs that this kernel cannot run are not loaded: if it refused one, none would be loaded. */
 static void leaveOut(void)
 {
+    struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
     struct bpf_program *const walking[] = {
-        ebpfMonLoaded.skel->progs.ebpfmon_unlock, ebpfMonLoaded.skel->progs.ebpfmon_unlock_many, ebpfMonLoaded.skel->progs.ebpfmon_regs,
-        ebpfMonLoaded.skel->progs.ebpfmon_switch, ebpfMonLoaded.skel->progs.ebpfmon_wakeup,
+        skel->progs.ebpfmon_unlock, skel->progs.ebpfmon_unlock_many, skel->progs.ebpfmon_regs,
+        skel->progs.ebpfmon_switch, skel->progs.ebpfmon_wakeup,
     };
 
     ebpfMonFeature.loop = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) != 0;
@@ -147,9 +148,9 @@ static void leaveOut(void)
         bpf_program__set_autoload(walking[i], false);
     /* its helper came with the same kernel as bpf_loop */
     if (!ebpfMonFeature.loop || hasTracepoint("sock_recv_length"))
-        bpf_program__set_autoload(ebpfMonLoaded.skel->progs.ebpfmon_recv_tcp, false);
+        bpf_program__set_autoload(skel->progs.ebpfmon_recv_tcp, false);
     else
-        bpf_program__set_autoload(ebpfMonLoaded.skel->progs.ebpfmon_recv, false);
+        bpf_program__set_autoload(skel->progs.ebpfmon_recv, false);
 }
 
 /* The kernel checks the limits when a table or a file is made. */
@@ -236,7 +237,7 @@ int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
         return -1;
     }
     if (mapTables(sizes)) {
-        snprintf(why, size, "the eBPF tables cannot be mapped: %s. Less memory is asked for by ebpfMonConfigure",
+        snprintf(why, size, "the eBPF tables cannot be mapped: %s. Ask for less memory by ebpfMonConfigure",
                  strerror(errno));
         ebpfMonKernelUnload();
         return -1;

@@ -8,8 +8,8 @@
 
 struct ring_buffer;
 
-/* Written by ebpfMonKernelLoad and ebpfMonKernelUnload alone, while no other thread uses it. The links of the scheduler's
- * tracepoints in "skel": by the follower alone. */
+/* Written by ebpfMonKernelLoad and ebpfMonKernelUnload alone, while no other thread uses it. The links of the
+ * scheduler's tracepoints in "skel": by the follower alone. */
 struct ebpfMonLoaded {
     struct ebpfMonBpf  *skel;  /* NULL: nothing is loaded */
     struct ring_buffer *ring;

@@ -178,13 +178,14 @@ int ebpfMonKernelGetQueues(uint32_t tgid, struct ebpfMonQueues *queues)
 
 int ebpfMonKernelGetRegs(uint32_t tid, struct ebpfMonTaskRegs *regs)
 {
+    struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
     uint32_t zero = 0;
     ssize_t n;
     int fd;
 
-    if (!ebpfMonLoaded.skel->links.ebpfmon_regs || bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.regsOf), &zero, &tid, BPF_ANY))
+    if (!skel->links.ebpfmon_regs || bpf_map_update_elem(bpf_map__fd(skel->maps.regsOf), &zero, &tid, BPF_ANY))
         return -1;
-    fd = bpf_iter_create(bpf_link__fd(ebpfMonLoaded.skel->links.ebpfmon_regs));
+    fd = bpf_iter_create(bpf_link__fd(skel->links.ebpfmon_regs));
     if (fd < 0)
         return -1;
     do

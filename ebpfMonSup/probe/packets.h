@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Packets of one network namespace that may be Channel Access or pvAccess: a packet socket with a filter of
- * ours in the kernel. The filter passes only those packets, and learns which connections are neither. Nothing is changed,
- * delayed or sent. A packet that crosses several interfaces of a namespace (a bridge and its port) comes once from
- * each; one on lo comes once. One thread at a time may use a source.
+ * ours in the kernel. The filter passes only those packets, and learns which connections are neither. Nothing is
+ * changed, delayed or sent. A packet that crosses several interfaces of a namespace (a bridge and its port) comes once
+ * from each; one on lo comes once. One thread at a time may use a source.
  */
 #ifndef EBPFMON_PACKETS_H
 #define EBPFMON_PACKETS_H
@@ -33,8 +33,8 @@ void ebpfMonPacketsClose(ebpfMonPackets *packets);
 
 uint32_t ebpfMonPacketsNetns(const ebpfMonPackets *packets); /* inode of the namespace */
 
-/* Waits at most "ms" and calls "packet" for each that came: "ip" is the packet from its IPv4 header on, "len" of "wireLen"
- * bytes; "time" ns since 1970. Returns the number, or -1 (errno). */
+/* Waits at most "ms" and calls "packet" for each that came: "ip" is the packet from its IPv4 header on, "len" of
+ * "wireLen" bytes; "time" ns since 1970. Returns the number, or -1 (errno). */
 typedef void (*ebpfMonPacketFn)(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen);
 int ebpfMonPacketsPoll(ebpfMonPackets *packets, int ms, ebpfMonPacketFn packet, void *arg);
 int ebpfMonPacketsFd(const ebpfMonPackets *packets); /* to wait for several at once */

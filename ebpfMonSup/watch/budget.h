@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How closely one IOC may be watched, by what that costs it: the decision alone, made from samples of the cost. Knows no
- * IOC and no clock. Not locked: the follower's.
+ * How closely one IOC may be watched, by what that costs it: the decision alone, made from samples of the cost. Knows
+ * no IOC and no clock. Not locked: the follower's.
  *
  * Ten seconds above the limit: one step down. The trap of recGblFwdLink goes first, for it costs most; then one level
  * after the other, but never below puts: no write is missed to save time. A minute later, if the cost is below half the

@@ -90,8 +90,8 @@ static ebpfMonStretches *makeStretches(const ebpfMonCatalogue *cat, const ebpfMo
     return s;
 }
 
-/* Empties a bank: what it counted is added up for good. The kernel part has not counted there since the closures changed
- * the last time. Under the lock. */
+/* Empties a bank: what it counted is added up for good. The kernel part has not counted there since the closures
+ * changed the last time. Under the lock. */
 static void emptyBank(ebpfMonTarget *t, int bank)
 {
     ebpfMonTargetAddPasses(t, bank, (uint64_t *)t->adjust);
@@ -134,7 +134,8 @@ static void writePlaces(const ebpfMonClosureTable *table, const ebpfMonTarget *t
 }
 
 /* Lets every record point to its closure in the new part. */
-static void writePointers(const ebpfMonClosureTable *table, const ebpfMonTarget *t, const ebpfMonClosures *c, uint32_t at)
+static void writePointers(const ebpfMonClosureTable *table, const ebpfMonTarget *t, const ebpfMonClosures *c,
+                          uint32_t at)
 {
     for (uint32_t i = 0; i < t->cat->count; i++) {
         volatile struct ebpfMonRecConf *rc = &table->tables->conf[t->slot + i];
@@ -149,8 +150,8 @@ static void writePointers(const ebpfMonClosureTable *table, const ebpfMonTarget 
     }
 }
 
-/* First the new part is written, and only then the records point there. The part before stays until the next change: the
- * kernel part may be walking through it. */
+/* First the new part is written, and only then the records point there. The part before stays until the next change:
+ * the kernel part may be walking through it. */
 int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, const ebpfMonClosures *c)
 {
     uint32_t at = ebpfMonSlotAllocatorTake(table->places, c->count);

@@ -71,7 +71,8 @@ static int setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *fi
         .time = c->time, .pact = c->pact, .ppn = c->ppn, .lset = c->lset, .disp = c->disp, .sevr = c->sevr,
         .stat = c->stat,
         .clAddr = o->clAddr, .clUser = o->clUser, .clHost = o->clHost, .clRecvBuf = o->clRecvBuf,
-        .clRecvStk = o->clRecvStk, .clRecvCnt = o->clRecvCnt, .ciuClient = o->ciuClient, .ciuDbch = o->ciuDbch, .ciuAs = o->ciuAs,
+        .clRecvStk = o->clRecvStk, .clRecvCnt = o->clRecvCnt,
+        .ciuClient = o->ciuClient, .ciuDbch = o->ciuDbch, .ciuAs = o->ciuAs,
         .asAccess = o->asAccess, .ppnChan = o->ppnChan, .ppnUsr = o->ppnUsr,
         .parallel = (uint16_t)parallel, .queuesSince = t->follower.queuesSince,
     };
@@ -79,7 +80,8 @@ static int setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *fi
     return ebpfMonKernelSetTarget((uint32_t)t->pid, &conf);
 }
 
-/* Before the entry probe of dbPut: the event thread must know that a result will follow as soon as the first put comes. */
+/* Before the entry probe of dbPut: the event thread must know that a result will follow as soon as the first put comes.
+ * */
 static void announceResults(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want)
 {
     ebpfMonTargetsLock(g->targets);
@@ -118,7 +120,7 @@ static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter 
         snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: watched at level %s", filter->budget,
                  ebpfMonLevelName(b->ceiling));
     else if (b->noTrap && t->follower.trapped)
-        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: %u records counted at least", filter->budget,
+        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: the counts of %u records are lower bounds", filter->budget,
                  t->follower.trapped);
     if (!ebpfMonFeature.loop && t->asked > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: kernel %s has no bpf_loop, 5.17 or later does",
@@ -163,7 +165,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         ebpfMonRecordTablesSetTrap(g->tables, t, !!(on & EBPFMON_BIT(ebpfMonProgCompleted)));
     watchScheduler(g);
     if (full)
-        snprintf(note, sizeof(note), "no room for one more IOC in the kernel's table");
+        snprintf(note, sizeof(note), "no room for one more IOC in the kernel's table: watch fewer IOCs");
     writeNote(g, t, filter, note);
     if (was != on)
         ebpfMonTargetsNoteChange(g->targets);

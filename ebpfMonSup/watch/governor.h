@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How closely an IOC is watched now: what was asked for it, as far as its budget allows. Attaches and detaches the probes.
- * The follower's alone; what other threads read of a target it writes under their lock.
+ * How closely an IOC is watched now: what was asked for it, as far as its budget allows. Attaches and detaches the
+ * probes. The follower's alone; what other threads read of a target it writes under their lock.
  */
 #ifndef EBPFMON_GOVERNOR_H
 #define EBPFMON_GOVERNOR_H

@@ -26,8 +26,8 @@ void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *finder, pid_t pid);
 /* Nonzero: that was noted of a process since it was found, so it runs another program now. Says so once. */
 int ebpfMonIocFinderTakeExec(ebpfMonIocFinder *finder, pid_t pid);
 
-/* The next process that turned out to be an IOC and is not known, else *pid = 0. "now": monotonic ns. What *image points
- * to belongs to the finder. Returns in how many seconds to ask again. */
+/* The next process that turned out to be an IOC and is not known, else *pid = 0. "now": monotonic ns. What *image
+ * points to belongs to the finder. Returns in how many seconds to ask again. */
 double ebpfMonIocFinderFindNext(ebpfMonIocFinder *finder, uint64_t now, pid_t *pid, ebpfMonImage *image);
 
 /* How many processes we were not allowed to look at, in the last complete look at all; the first of them. */

@@ -4,8 +4,8 @@
  * recordTables, which alone uses it. The follower's.
  *
  * Records that the changed record reaches only now may have processed since the link was written: once, as far as their
- * time stamps tell. Only these are looked at: what was reached before is counted at the end of the chain that may be under
- * way now.
+ * time stamps tell. Only these are looked at: what was reached before is counted at the end of the chain that may be
+ * under way now.
  */
 #ifndef EBPFMON_LINKCHANGE_H
 #define EBPFMON_LINKCHANGE_H

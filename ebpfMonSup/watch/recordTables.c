@@ -116,8 +116,8 @@ static uint64_t *copyAddresses(const ebpfMonCatalogue *cat)
     return a;
 }
 
-/* Reads the links of one record, or of EBPFMON_ALL_RECORDS, into the catalogue. Nonzero: they are not what they were. The
- * event thread reads them for its traces, so what is read waits outside until it is whole. */
+/* Reads the links of one record, or of EBPFMON_ALL_RECORDS, into the catalogue. Nonzero: they are not what they were.
+ * The event thread reads them for its traces, so what is read waits outside until it is whole. */
 static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
 {
     ebpfMonRecordLinks *links = ebpfMonRecordLinksRead(t->follower.mem, t->cat, index);
@@ -225,8 +225,8 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
     readLinks(r, t, EBPFMON_ALL_RECORDS);
     slot = ebpfMonSlotAllocatorTake(r->slots, t->cat->count);
     if (slot == UINT32_MAX) {
-        snprintf(note, sizeof(note), "its %u records do not fit any more: raise maxRecords of ebpfMonConfigure; puts only",
-                 t->cat->count);
+        snprintf(note, sizeof(note), "its %u records do not fit any more: raise maxRecords of ebpfMonConfigure; puts "
+                 "only", t->cat->count);
         ebpfMonTargetSetNote(r->targets, t, note, 0);
         return -1;
     }
@@ -234,7 +234,7 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
     addr = copyAddresses(t->cat);
     if (!c || !addr || setSlots(r, t, slot)) {
         ebpfMonSlotAllocatorReturn(r->slots, slot, t->cat->count);
-        ebpfMonTargetSetNote(r->targets, t, "out of memory", 0);
+        ebpfMonTargetSetNote(r->targets, t, "no memory for its records: puts only", 0);
         ebpfMonClosuresFree(c);
         free(addr);
         return -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The records of the watched IOCs in the kernel part's tables: each record gets a slot, its closure, and an entry in the
- * index by address. The follower's alone; what other threads read of a target it writes under their lock.
+ * The records of the watched IOCs in the kernel part's tables: each record gets a slot, its closure, and an entry in
+ * the index by address. The follower's alone; what other threads read of a target it writes under their lock.
  */
 #ifndef EBPFMON_RECORDTABLES_H
 #define EBPFMON_RECORDTABLES_H
@@ -37,7 +37,8 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *tables, ebpfMonTarget *
 /* The same for all records, when it is not known whose links changed. */
 void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
-/* The trap of recGblFwdLink was attached or detached: the records that want it are counted the other way from now on. */
+/* The trap of recGblFwdLink was attached or detached: the records that want it are counted the other way from now on.
+ * */
 void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *tables, ebpfMonTarget *t, int attached);
 
 /* Notes which records match the filter's pattern. */

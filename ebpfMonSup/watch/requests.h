@@ -68,8 +68,8 @@ ebpfMonLevel ebpfMonRequestsFindLevel(ebpfMonRequests *requests, const char *ioc
 /* Nonzero: since the last call links of more records were written than the list holds. */
 int ebpfMonRequestsTakeLinksMissed(ebpfMonRequests *requests);
 
-/* Calls "each", without the lock, for the records whose links are to be read now (monotonic ns). Returns the seconds until
- * the next one is due. */
+/* Calls "each", without the lock, for the records whose links are to be read now (monotonic ns). Returns the seconds
+ * until the next one is due. */
 double ebpfMonRequestsTakeLinksDue(ebpfMonRequests *requests, uint64_t now,
                                    void (*each)(void *arg, uint32_t iocId, uint64_t precord), void *arg);
 

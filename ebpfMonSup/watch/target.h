@@ -130,8 +130,8 @@ unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t si
 void ebpfMonTargetsAdd(ebpfMonTargets *targets, ebpfMonTarget *t);
 void ebpfMonTargetsRemove(ebpfMonTargets *targets, ebpfMonTarget *t);
 
-/* The only way to change the note. "remark": it is no trouble. The follower's alone; it takes the lock. Nonzero: the text
- * is another one now. */
+/* The only way to change the note. "remark": it is no trouble. The follower's alone; it takes the lock. Nonzero: the
+ * text is another one now. */
 int ebpfMonTargetSetNote(ebpfMonTargets *targets, ebpfMonTarget *t, const char *note, int remark);
 
 #endif

@@ -50,7 +50,7 @@ static void readVersion(ebpfMonTarget *t)
     t->version[strcspn(t->version, " \n")] = 0;
 }
 
-/* Two IOCs with one name are told apart by their pid. */
+/* Of two IOCs with one name the second has its pid in the name. */
 static void findName(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     if (ebpfMonProcIocName(t->pid, t->name, sizeof(t->name)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One IOC from the moment it is found until it is forgotten: starting, running, ended. A part of the follower, which alone
- * calls these.
+ * One IOC from the moment it is found until it is forgotten: starting, running, ended. A part of the follower, which
+ * alone calls these.
  */
 #ifndef EBPFMON_TARGETLIFE_H
 #define EBPFMON_TARGETLIFE_H
