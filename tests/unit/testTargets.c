@@ -33,6 +33,7 @@ static void testList(void)
     testOk1(ebpfMonTargetsFindById(targets, a->iocId) == a && ebpfMonTargetsFindById(targets, b->iocId) == b);
     testOk1(ebpfMonTargetsFindByPid(targets, 10) == a && ebpfMonTargetsFindByPid(targets, 12) == NULL);
     a->gone = 1;
+    testOk1(ebpfMonTargetsFindByPid(targets, 10) == NULL);
     c = make(10, "a");
     testOk(ebpfMonTargetsFindByPid(targets, 10) == c, "the pid of one that is gone is another's");
     testOk(ebpfMonTargetsFindById(targets, a->iocId) == a, "but its id still names it");
@@ -128,7 +129,7 @@ static void testCounts(void)
 
 MAIN(testTargets)
 {
-    testPlan(19);
+    testPlan(20);
     targets = ebpfMonTargetsNew();
     testList();
     testTrouble();
