@@ -9,18 +9,13 @@
 #include "common/worker.h"
 #include "watch/requests.h"
 #include "put/putWriter.h"
-#include "trace/chainParts.h"
 #include "put/putDecode.h"
 #include "monitor/eventThread.h"
-#include "trace/handOvers.h"
+#include "monitor/monitor.h"
 #include "put/threadPuts.h"
 #include "model/losses.h"
 #include "put/pendingPuts.h"
-#include "trace/linkMessages.h"
-#include "publish/slowChains.h"
-#include "trace/traceSpans.h"
 #include "watch/target.h"
-#include "trace/traces.h"
 #include "watch/follower.h"
 #include "probe/loader.h"
 
@@ -32,7 +27,7 @@
 #define STOP_SECONDS 5.0
 
 struct ebpfMonEventThread {
-    ebpfMonTargets *targets;
+    ebpfMonMonitor *m;
     ebpfMonWorker  *worker;
     struct ebpfMonCauseEvent cause[CAUSES]; /* what a thread of an IOC said of the put that it makes next */
 };
@@ -51,14 +46,14 @@ static void onCaLink(ebpfMonEventThread *e, const struct ebpfMonCauseEvent *ev, 
 
     if (size < sizeof(*ev))
         return;
-    ebpfMonTargetsLock(e->targets);
-    t = ebpfMonTargetsFindById(e->targets, ev->head.iocId);
+    ebpfMonTargetsLock(e->m->targets);
+    t = ebpfMonTargetsFindById(e->m->targets, ev->head.iocId);
     known = t && ebpfMonPutWriterFindLinkWrite(t, ev, &link);
-    ebpfMonTargetsUnlock(e->targets);
+    ebpfMonTargetsUnlock(e->m->targets);
     if (!known)
         return;
     ebpfMonLinkWritesAdd(&link);
-    ebpfMonLinkMessagesAdd(&link);
+    ebpfMonLinkMessagesAdd(e->m->linkMessages, &link);
 }
 
 static void onPut(ebpfMonEventThread *e, const struct ebpfMonPutEvent *ev, size_t size)
@@ -75,15 +70,15 @@ static void onPut(ebpfMonEventThread *e, const struct ebpfMonPutEvent *ev, size_
     if (why->head.tid != ev->head.tid || why->head.iocId != ev->head.iocId || why->put != (uint32_t)ev->id)
         why = NULL;
     p = ebpfMonPendingPutsNew();
-    ebpfMonTargetsLock(e->targets);
-    t = ebpfMonTargetsFindById(e->targets, ev->head.iocId);
+    ebpfMonTargetsLock(e->m->targets);
+    t = ebpfMonTargetsFindById(e->m->targets, ev->head.iocId);
     if (t) {
         ok = ebpfMonPutDecode(t, ev, size, why, &p->put, &links);
         wait = (ev->site == EBPFMON_SITE_PUT && (t->att.on & EBPFMON_BIT(ebpfMonProgPutReturn))) ||
                ev->site == EBPFMON_SITE_LINK;
         early = !t->indexed && (p->put.through == ebpfMonByInit || p->put.through == ebpfMonByThread);
     }
-    ebpfMonTargetsUnlock(e->targets);
+    ebpfMonTargetsUnlock(e->m->targets);
     if (why)
         why->head.tid = 0;
     if (!ok) {
@@ -127,11 +122,11 @@ static void onResult(ebpfMonEventThread *e, const struct ebpfMonResultEvent *ev,
     p->put.result = ev->status ? ebpfMonPutFailed : ebpfMonPutOk;
     p->put.status = (long)ev->status;
     if (!ev->status) {
-        ebpfMonTargetsLock(e->targets);
-        t = ebpfMonTargetsFindById(e->targets, ev->head.iocId);
+        ebpfMonTargetsLock(e->m->targets);
+        t = ebpfMonTargetsFindById(e->m->targets, ev->head.iocId);
         if (t)
             ebpfMonPutDecodeResult(t, &p->at, ev, &p->put);
-        ebpfMonTargetsUnlock(e->targets);
+        ebpfMonTargetsUnlock(e->m->targets);
     }
     ebpfMonPendingPutsComplete(p);
 }
@@ -155,19 +150,20 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
         onCaLink(e, (const struct ebpfMonCauseEvent *)head, size);
         break;
     case EBPFMON_EV_CHAIN:
-        ebpfMonTargetsLock(e->targets);
-        t = ebpfMonTargetsFindById(e->targets, head->iocId);
+        ebpfMonTargetsLock(e->m->targets);
+        t = ebpfMonTargetsFindById(e->m->targets, head->iocId);
         if (t)
-            ebpfMonChainPartsAdd(t, (const struct ebpfMonChainEvent *)head, size);
-        ebpfMonTargetsUnlock(e->targets);
+            ebpfMonChainPartsAdd(e->m->chainParts, t, (const struct ebpfMonChainEvent *)head, size,
+                                 ebpfMonClockUnixOffset());
+        ebpfMonTargetsUnlock(e->m->targets);
         break;
     case EBPFMON_EV_HANDOVER_BEGIN:
         if (size >= sizeof(struct ebpfMonHandOverEvent))
-            ebpfMonHandOversBegin((const struct ebpfMonHandOverEvent *)head);
+            ebpfMonTracesBeginHandOver(e->m->traces, (const struct ebpfMonHandOverEvent *)head);
         break;
     case EBPFMON_EV_HANDOVER_END:
         if (size >= sizeof(struct ebpfMonHandOverEvent))
-            ebpfMonTracesEndHandOver((const struct ebpfMonHandOverEvent *)head);
+            ebpfMonTracesEndHandOver(e->m->traces, (const struct ebpfMonHandOverEvent *)head);
         break;
     case EBPFMON_EV_EXEC:
         ebpfMonFollowerNoteExec((pid_t)head->tgid);
@@ -178,35 +174,30 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
     }
 }
 
-static void onTrace(ebpfMonTarget *t, ebpfMonTrace *trace)
-{
-    ebpfMonSlowChainsPublish(t, trace);
-    ebpfMonTraceSpansExport(t, trace);
-}
-
 static void runEventThread(ebpfMonWorker *worker, void *arg)
 {
+    ebpfMonEventThread *e = arg;
+
     while (!ebpfMonWorkerIsStopping(worker)) {
         uint64_t upTo = ebpfMonClockMonotonic();
 
-        if (ebpfMonKernelReadEvents(POLL_MS, onEvent, arg) < 0)
+        if (ebpfMonKernelReadEvents(POLL_MS, onEvent, e) < 0)
             ebpfMonWorkerWait(worker, 0.1);
-        ebpfMonLinkMessagesMatch(upTo);
+        ebpfMonLinkMessagesMatch(e->m->linkMessages, upTo);
         ebpfMonPendingPutsTick(ebpfMonClockMonotonic(), 0);
-        ebpfMonTracesTick(ebpfMonClockMonotonic(), 0);
+        ebpfMonTracesTick(e->m->traces, ebpfMonClockMonotonic(), 0);
     }
     ebpfMonPendingPutsTick(ebpfMonClockMonotonic(), 1);
-    ebpfMonTracesTick(ebpfMonClockMonotonic(), 1);
+    ebpfMonTracesTick(e->m->traces, ebpfMonClockMonotonic(), 1);
 }
 
-ebpfMonEventThread *ebpfMonEventThreadStart(ebpfMonTargets *targets)
+ebpfMonEventThread *ebpfMonEventThreadStart(ebpfMonMonitor *m)
 {
     ebpfMonEventThread *e = calloc(1, sizeof(*e));
 
     if (!e)
         return NULL;
-    e->targets = targets;
-    ebpfMonTracesStart(onTrace);
+    e->m = m;
     e->worker = ebpfMonWorkerStart("ebpfMonEvent", epicsThreadPriorityMedium, runEventThread, e);
     if (!e->worker) {
         free(e);

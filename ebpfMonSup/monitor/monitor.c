@@ -19,6 +19,7 @@
 #include "model/control.h"
 #include "watch/requests.h"
 #include "monitor/monitor.h"
+#include "monitor/tracing.h"
 #include "watch/recordTable.h"
 #include "watch/connectionOwners.h"
 #include "publish/publisher.h"
@@ -34,6 +35,7 @@
 /* The target thread applies a filter within milliseconds unless it is just reading an IOC. Who set it may be a
  * server's thread, which others wait for. */
 #define FILTER_WAIT 0.05 /* s */
+#define NO_MEMORY   "out of memory: ask for less by ebpfMonConfigure, then call ebpfMonStart"
 
 static ebpfMonMonitor monitor = { .settings = { .maxRecords = 200000, .maxRoots = 8192, .ringKiB = 8192, .wireKiB = 8192 } };
 static epicsMutexId lock;    /* guards what follows */
@@ -79,8 +81,10 @@ static void stop(void *arg)
     left |= ebpfMonPacketThreadStop(monitor.packetThread);
     ebpfMonExportStop(3.0);
     left |= ebpfMonFollowerStop();
-    if (!left)
-        ebpfMonKernelUnload();
+    if (left)
+        return;
+    ebpfMonKernelUnload();
+    ebpfMonTracingFree(&monitor);
 }
 
 /* The kernel half and the threads. 0, or -1 with the state Failed. */
@@ -98,8 +102,7 @@ static int begin(const ebpfMonFilter *first)
         return -1;
     }
     if (ebpfMonRecordTableInit(sizes.maxRecords, sizes.maxClosure)) {
-        ebpfMonPublisherSetState(ebpfMonFailed,
-                            "out of memory: ask for less by ebpfMonConfigure, then call ebpfMonStart");
+        ebpfMonPublisherSetState(ebpfMonFailed, NO_MEMORY);
         ebpfMonKernelUnload();
         return -1;
     }
@@ -108,7 +111,13 @@ static int begin(const ebpfMonFilter *first)
     ebpfMonExportStart();
     ebpfMonFollowerStart(monitor.settings.watchSelf, first);
     monitor.targets = ebpfMonTheTargets;
-    monitor.eventThread = ebpfMonEventThreadStart(monitor.targets);
+    if (ebpfMonTracingNew(&monitor)) {
+        ebpfMonPublisherSetState(ebpfMonFailed, NO_MEMORY);
+        ebpfMonFollowerStop();
+        ebpfMonKernelUnload();
+        return -1;
+    }
+    monitor.eventThread = ebpfMonEventThreadStart(&monitor);
     if (monitor.settings.wireKiB > 0)
         monitor.packetThread = ebpfMonPacketThreadStart(monitor.targets, (unsigned)monitor.settings.wireKiB * 1024);
     ebpfMonPublisherStart();

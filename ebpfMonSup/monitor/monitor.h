@@ -10,11 +10,21 @@
 #include "model/control.h"
 #include "monitor/eventThread.h"
 #include "monitor/packetThread.h"
+#include "trace/chainParts.h"
+#include "trace/putSpans.h"
+#include "trace/traceSpans.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonMonitor {
     ebpfMonSettings settings;
     ebpfMonTargets *targets;         /* has a lock of its own */
+    ebpfMonLinkMessages *linkMessages; /* any thread */
+    ebpfMonTraces       *traces;     /* event thread, from here … */
+    ebpfMonChainParts   *chainParts;
+    ebpfMonTraceIds     *traceIds;
+    ebpfMonTraceWalk    *traceWalk;
+    ebpfMonTraceSpans   *traceSpans; /* … to here */
+    ebpfMonPutSpans     *putSpans;   /* packet thread */
     ebpfMonEventThread  *eventThread;
     ebpfMonPacketThread *packetThread; /* NULL: no packets are read */
 } ebpfMonMonitor;

@@ -4,6 +4,7 @@
 
 #include <epicsStdio.h>
 
+#include "common/clock.h"
 #include "model/published.h"
 #include "publish/slowChains.h"
 #include "publish/tracePrinter.h"
@@ -43,16 +44,16 @@ static void toBoard(const char *text, size_t length, const epicsTimeStamp *end)
     ebpfMonPublishedNotify(ebpfMonGroupSlow);
 }
 
-void ebpfMonSlowChainsPublish(ebpfMonTarget *t, const ebpfMonTrace *trace)
+void ebpfMonSlowChainsPublish(ebpfMonTraceWalk *walk, ebpfMonTarget *t, const ebpfMonTrace *trace, uint64_t unixOffset)
 {
     static char text[EBPFMON_SLOW_SIZE];
-    epicsTimeStamp end = ebpfMonTraceEnd(trace->last);
-    int traced = ebpfMonTracePrinterIsOn() && ebpfMonTraceHas(trace, isTraced, t);
+    epicsTimeStamp end = ebpfMonClockStamp(trace->last->chain.head.ktime + unixOffset);
+    int traced = ebpfMonTracePrinterIsOn() && ebpfMonTraceHasRecord(trace, isTraced, t);
     size_t length;
 
-    if (!traced && !ebpfMonTraceHas(trace, isShown, t))
+    if (!traced && !ebpfMonTraceHasRecord(trace, isShown, t))
         return;
-    length = ebpfMonTraceText(t, trace, text, sizeof(text));
+    length = ebpfMonTraceTextWrite(walk, t, trace, unixOffset, text, sizeof(text));
     if (traced)
         ebpfMonTracePrinterPrint(text);
     toBoard(text, length, &end);

@@ -3,9 +3,9 @@
 #ifndef EBPFMON_SLOWCHAINS_H
 #define EBPFMON_SLOWCHAINS_H
 
-#include "trace/traces.h"
+#include "trace/traceWalk.h"
 
-/* One that is complete, or never will be. Under ebpfMonTargetsLock. */
-void ebpfMonSlowChainsPublish(ebpfMonTarget *t, const ebpfMonTrace *trace);
+/* One that is finished. "unixOffset": from monotonic time to time since 1970, ns. Under ebpfMonTargetsLock. */
+void ebpfMonSlowChainsPublish(ebpfMonTraceWalk *walk, ebpfMonTarget *t, const ebpfMonTrace *trace, uint64_t unixOffset);
 
 #endif

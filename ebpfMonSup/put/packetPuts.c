@@ -12,8 +12,7 @@
 #include "put/linkWrites.h"
 #include "put/putDecode.h"
 #include "publish/putPublisher.h"
-#include "trace/linkMessages.h"
-#include "trace/putSpans.h"
+#include "trace/transitional.h"
 #include "put/valueText.h"
 #include "put/packetPuts.h"
 #include "probe/loader.h"
@@ -129,7 +128,7 @@ void ebpfMonPacketPutsNoteSent(const ebpfMonWireEvent *ev, uint64_t at)
         return;
     ebpfMonKernelGetOwner(&ev->peer, &owner);
     if (owner.pid)
-        ebpfMonLinkMessagesNotePacket(owner.pid, ev->name, &ev->peer, ev->seq, at);
+        ebpfMonLinkMessagesNotePacket(ebpfMonTheLinkMessages, owner.pid, ev->name, &ev->peer, ev->seq, at);
 }
 
 static void result(const ebpfMonPacketPut *e, int missed, ebpfMonPut *put)
@@ -191,6 +190,6 @@ void ebpfMonPacketPutsPublish(const ebpfMonPacketPut *e, const char *server, int
         ebpfMonLinkWritesSetWriter(owner.pid, e->channel, e->at, &put);
     result(e, missed, &put);
     if (owner.pid && !put.linkChain.iocId)
-        ebpfMonSpansMessage(&put, &e->peer, e->seq, e->at);
+        ebpfMonPutSpansExport(ebpfMonThePutSpans, &put, &e->peer, e->seq, e->at, ebpfMonClockUnixOffset());
     ebpfMonPutPublisherPublish(&put);
 }

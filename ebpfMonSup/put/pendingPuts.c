@@ -5,9 +5,9 @@
 #include "put/putWriter.h"
 #include "put/pendingPuts.h"
 #include "publish/putPublisher.h"
-#include "trace/linkMessages.h"
 #include "watch/target.h"
-#include "trace/traces.h"
+#include "put/threadPuts.h"
+#include "trace/transitional.h"
 #include "probe/loader.h"
 
 #define PENDING     4096
@@ -86,11 +86,15 @@ static int joined(ebpfMonPendingPut *p, int last)
 
 static void done(ebpfMonPendingPut *p)
 {
+    ebpfMonPutSummary summary;
+
     ebpfMonPutPublisherPublish(&p->put);
     if (p->put.linkChain.iocId)
-        ebpfMonLinkMessagesNoteArrival(&p->put.linkChain, p->put.link, p->key.seqKind == EBPFMON_SEQ_MESSAGE ? &p->key.peer : NULL,
+        ebpfMonLinkMessagesNoteArrival(ebpfMonTheLinkMessages, &p->put.linkChain, p->put.link, p->key.seqKind == EBPFMON_SEQ_MESSAGE ? &p->key.peer : NULL,
                             p->key.seq, p->key.at, 1);
-    ebpfMonTracesAddPut(p->iocId, p->tid, p->id, &p->put, &p->key);
+    ebpfMonPutSummaryMake(&p->put, &p->key, &summary);
+    ebpfMonThreadPutsComplete(p->iocId, p->tid, p->id, &summary);
+    ebpfMonTracesAddPut(ebpfMonTheTraces, p->iocId, p->tid, p->id, &summary);
     ebpfMonPendingPutsDrop(p);
 }
 

@@ -4,7 +4,7 @@
 #define EBPFMON_THREADPUTS_H
 
 #include "ebpfMonEvent.h"
-#include "trace/traces.h"
+#include "trace/trace.h"
 
 #define EBPFMON_PUTS_BEFORE 4
 

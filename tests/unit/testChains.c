@@ -1,37 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A chain that comes in parts is put together, whatever comes between them. The file is built into the test. */
+/* A chain that comes in parts is put together, whatever comes between them. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "trace/chainParts.c"
+#include "model/losses.h"
+#include "trace/chainParts.h"
+#include "trace/stamp.h"
 
-#define COUNT 9700
+#define COUNT       9700
+#define RECORDS     2048 /* of one chain that are kept */
+#define OPEN_CHAINS 32   /* whose parts can arrive at the same time */
+#define LATE_CHAINS 10   /* in a row: the IOC's clock is late */
+#define STALE_NS    1000000000ull
+#define UNIX_OFFSET (POSIX_TIME_AT_EPICS_EPOCH * 1000000000ull) /* monotonic time is time since 1990 here */
 
 static ebpfMonRecord record[COUNT];
 static ebpfMonCatalogue catalogue = { .count = COUNT, .rec = record };
 static ebpfMonTarget target = { .cat = &catalogue, .slot = 100, .slotAt = 1000 };
 
-static struct { unsigned count; uint32_t tid, records; int inOrder; } told;
+static ebpfMonChainParts *parts;
+static struct { unsigned count; uint32_t tid, records, total; int inOrder; } told;
 
-void ebpfMonTracesAddChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
-                        uint32_t count)
+static void onChain(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
+                    uint32_t count)
 {
+    if (arg != &told || t != &target)
+        testAbort("the sink gets another argument");
     told.count++;
     told.tid = chain->head.tid;
     told.records = count;
+    told.total = chain->total;
     told.inOrder = 1;
     for (uint32_t i = 0; i < count; i++)
         told.inOrder = told.inOrder && rec[i].slot == 100 + i;
 }
 
 static int64_t offClock; /* the IOC's, against ours */
-
-epicsTimeStamp ebpfMonClockWallTime(uint64_t ktime)
-{
-    return (epicsTimeStamp){ .secPastEpoch = (epicsUInt32)(ktime / 1000000000u), .nsec = ktime % 1000000000u };
-}
 
 static uint64_t stamp(uint64_t ktime)
 {
@@ -55,7 +61,7 @@ static void clocked(uint64_t begin, uint64_t ago)
     ev.rec[0].time = stamp(begin + 10);
     ev.rec[1].time = stamp(begin + 999999);
     ev.rec[2].time = stamp(begin - ago);
-    ebpfMonChainPartsAdd(&target, &ev, sizeof(ev));
+    ebpfMonChainPartsAdd(parts, &target, &ev, sizeof(ev), UNIX_OFFSET);
 }
 
 /* What is older than the chain is none of it, whatever the IOC's clock says. */
@@ -68,7 +74,7 @@ static void clocks(void)
         offClock = offset[i];
         for (unsigned k = 0; k < LATE_CHAINS + 1; k++) /* until it is known to be late */
             clocked((1000 + 20 * i + k) * second, second / 2);
-        testOk(told.records == 2, "a clock that is %g s off", (double)offClock / 1e9);
+        testOk(told.records == 2 && told.total == 2, "a clock that is %g s off", (double)offClock / 1e9);
     }
     offClock = 0;
     clocked(2000 * second, second);
@@ -97,12 +103,13 @@ static void part(uint32_t tid, uint64_t end, unsigned number, uint32_t count, in
         ev.rec[i].slot = 100 + number * EBPFMON_CHUNK + i;
         ev.rec[i].time = stamp(end);
     }
-    ebpfMonChainPartsAdd(&target, &ev, sizeof(ev));
+    ebpfMonChainPartsAdd(parts, &target, &ev, sizeof(ev), UNIX_OFFSET);
 }
 
 MAIN(testChains)
 {
-    testPlan(20);
+    testPlan(21);
+    parts = ebpfMonChainPartsNew(onChain, &told);
     part(1, 2000, 0, 3, 1);
     testOk1(told.count == 1 && told.records == 3 && told.inOrder);
 
@@ -126,7 +133,7 @@ MAIN(testChains)
     part(2, 6000, 0, EBPFMON_CHUNK, 0);
     part(2, 6000, 1, 1, 1);
     testOk(told.count == 22 + OPEN_CHAINS && told.tid == 2, "the end of many was lost: there is room all the same,");
-    testOk(ebpfMonLossesGet(ebpfMonLossParts) == 1, "and the one that handOvers its place is counted");
+    testOk(ebpfMonLossesGet(ebpfMonLossParts) == 1, "and the one that loses its place is counted");
     part(2, 6100 + STALE_NS, 0, EBPFMON_CHUNK, 0);
     part(2, 6100 + STALE_NS, 1, 1, 1);
     testOk(told.count == 23 + OPEN_CHAINS && ebpfMonLossesGet(ebpfMonLossParts) == 1, "later they are those that the ring lost");
@@ -146,5 +153,9 @@ MAIN(testChains)
     target.slot = 101; /* its root lies before */
     part(1, 8002, 0, 1, 1);
     testOk1(told.count == 31);
+    target.slot = 100;
+    part(1, 8003, 0, 1, 1);
+    testOk(told.count == 32, "and one that is right");
+    ebpfMonChainPartsFree(parts);
     return testDone();
 }
