@@ -134,6 +134,7 @@ MAIN(testChains)
     part(2, 6000, 1, 1, 1);
     testOk(told.count == 22 + OPEN_CHAINS && told.tid == 2, "the end of many was lost: there is room all the same,");
     testOk(ebpfMonLossesGet(ebpfMonLossParts) == 1, "and the one that loses its place is counted");
+    part(3, 6050, 0, EBPFMON_CHUNK, 0); /* no place is free */
     part(2, 6100 + STALE_NS, 0, EBPFMON_CHUNK, 0);
     part(2, 6100 + STALE_NS, 1, 1, 1);
     testOk(told.count == 23 + OPEN_CHAINS && ebpfMonLossesGet(ebpfMonLossParts) == 1, "later they are those that the ring lost");

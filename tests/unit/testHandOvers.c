@@ -51,10 +51,10 @@ static void earlyEnds(ebpfMonHandOvers *handOvers)
     testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a) == 3 && ebpfMonHandOversTakeEarlyEnds(handOvers, &b) == 1,
            "each source chain has its own");
     testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a) == 0, "they are told once");
-    a.iocId = 2;
     ebpfMonHandOversNoteEarlyEnd(handOvers, &a);
-    a.iocId = 1;
-    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a) == 0, "one of another IOC is none of its own");
+    a.iocId = 2; /* at the same place of the table */
+    ebpfMonHandOversNoteEarlyEnd(handOvers, &a);
+    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a) == 1, "one of another IOC is none of its own");
 }
 
 MAIN(testHandOvers)

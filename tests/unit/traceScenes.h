@@ -9,7 +9,6 @@
 #include "model/put.h"
 #include "put/linkWrites.h"
 #include "put/putJoin.h"
-#include "trace/trace.h"
 #include "traceIoc.h"
 
 /* The test program's own. */
@@ -285,6 +284,41 @@ static void scenePuts(void)
     sceneTick(90000 * MS, 0);
 }
 
+/* What completes a record hands something over itself, with a root that is none of its records. */
+static void sceneBelowCompleted(void)
+{
+    struct ebpfMonChain a, b, c;
+
+    sceneBegin("below completed");
+    a = sceneAsync(sceneChain("scan-1", 10, 71000 * MS, 0), 3, -1);
+    SEND(a, 0, 1);
+    b = sceneCompletes(a, sceneChain("cbHigh", 20, 71010 * MS, 3));
+    b.handOvers = 1;
+    SEND(b, 3, 4);
+    c = sceneChain("cbLow", 21, 71020 * MS, 20);
+    sceneHandOver(b, c, 0);
+    SEND(c, 20, 21);
+    sceneDone(b);
+}
+
+/* A trace takes its id from the first message that goes to an IOC that is not watched here. */
+static void sceneMessages(void)
+{
+    struct ebpfMonPeer peer = { .addr = htonl(0x7f000001), .saddr = htonl(0x0a000002), .port = htons(40002),
+                                .sport = htons(5064) };
+    struct ebpfMonChain a = sceneChain("scan-1", 10, 72000 * MS, 0);
+    ebpfMonChainId id = { .iocId = a.head.iocId, .tid = 10, .begin = a.begin };
+
+    sceneBegin("messages");
+    sceneSentWrite(a, "R1.OUT", "R10", 50 * US);
+    sceneSentWrite(a, "R2.OUT", "OTHER:PV", 60 * US);
+    SEND(a, 0, 1, 2);
+    sceneNoteArrival(&id, "R1.OUT", &peer, 2001, 72003 * MS, 1);
+    peer.port = htons(40003);
+    sceneNoteArrival(&id, "R2.OUT", &peer, 2002, 72004 * MS, 0);
+    sceneTick(72010 * MS, 0);
+}
+
 /* Long traces: what is too much for the text, and for the spans; what keeps itself going. */
 static void sceneLong(void)
 {
@@ -367,6 +401,8 @@ static void sceneAll(void)
     sceneAsynchronous();
     sceneHandedOver();
     sceneUnknownParent();
+    sceneBelowCompleted();
+    sceneMessages();
     scenePuts();
     sceneLong();
     sceneCpLink();
