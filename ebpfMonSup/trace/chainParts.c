@@ -61,12 +61,12 @@ static int64_t findNewestStamp(const ebpfMonTarget *t, const openChain *c)
 }
 
 /*
- * Removes the records that processed before the chain began, and returns how many. What processed while nobody looked, as
- * when the probes are attached, is counted with the next chain that could have processed it (bpf/walk.bpf.h, look), but
- * does not belong to that chain: its time stamp is older.
+ * Removes the records that processed before the chain began, and returns how many. What processed while nobody looked,
+ * as when the probes are attached, is counted with the next chain that could have processed it (bpf/walk.bpf.h, look),
+ * but does not belong to that chain: its time stamp is older.
  *
- * An IOC may have a clock of its own (that of an event receiver, for example): then the newest time stamp tells when the
- * chain ended by that clock. If even the newest one is older than the chain by our clock, either nothing belongs to the
+ * An IOC may have a clock of its own (that of an event receiver, for example): then the newest time stamp tells when
+ * the chain ended by that clock. If even the newest one is older than the chain by our clock, either nothing belongs to the
  * chain, or the IOC's clock is late; if it is late, all chains look like that.
  */
 static uint32_t removeEarlierRecords(ebpfMonTarget *t, const struct ebpfMonChain *chain, openChain *c,
@@ -100,8 +100,8 @@ static void passOn(ebpfMonChainParts *parts, ebpfMonTarget *t, const struct ebpf
         parts->onChain(parts->arg, t, &whole, c->rec, c->count);
 }
 
-/* The place of the chain that this is a part of, for a first part a new place. NULL: its first part was lost in the ring,
- * and counted there. */
+/* The place of the chain that this is a part of, for a first part a new place. NULL: its first part was lost in the
+ * ring, and counted there. */
 static openChain *findOpenChain(ebpfMonChainParts *parts, const struct ebpfMonChain *chain)
 {
     openChain *oldest = &parts->open[0];

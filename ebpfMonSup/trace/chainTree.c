@@ -12,7 +12,7 @@ static int isAbove(const ebpfMonTreeNode *node, uint32_t above, uint32_t from)
 }
 
 /* ns from the link to its effect; negative: the link cannot have done it. */
-static int64_t distance(const ebpfMonTreeNode *node, const ebpfMonTreeEdge *e)
+static int64_t getDistance(const ebpfMonTreeNode *node, const ebpfMonTreeEdge *e)
 {
     int64_t later = node[e->to].time - node[e->from].time;
 
@@ -55,7 +55,7 @@ static void chooseParents(ebpfMonTreeNode *node, uint32_t nodes, uint32_t root, 
 
         if (e->from >= nodes || e->to >= nodes || e->from == e->to || e->to == root)
             continue;
-        away = distance(node, e);
+        away = getDistance(node, e);
         /* two records can have links to each other: no record is above itself */
         if (away < 0 || away >= s->nearest[e->to] || isAbove(node, e->to, e->from))
             continue;

@@ -56,8 +56,8 @@ static int findFirstMessage(const ebpfMonTraceIds *ids, const ebpfMonTrace *trac
     return 0;
 }
 
-/* The id of the trace that caused this one, by its chain "chain", or of the trace of which this one is a late part. NULL:
- * none that is known. "cause": the first of these, if it is open. */
+/* The id of the trace that caused this one, by its chain "chain", or of the trace of which this one is a late part.
+ * NULL: none that is known. "cause": the first of these two traces, if it is open. */
 static const uint8_t *findCauseId(const ebpfMonTraceIds *ids, const ebpfMonTrace *trace, const ebpfMonTrace *cause,
                                   const ebpfMonChainId *chain)
 {

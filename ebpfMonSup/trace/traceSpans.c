@@ -73,7 +73,7 @@ static void getSpanOfRoots(const ebpfMonTraceSpans *x, const ebpfMonWalkChain *c
 }
 
 /* Where the time of a chain went. */
-static void addTimes(ebpfMonSpan *s, const ebpfMonTraceChain *chain)
+static void addWaits(ebpfMonSpan *s, const ebpfMonTraceChain *chain)
 {
     const struct ebpfMonChain *c = &chain->chain;
     uint64_t slept = ebpfMonTraceChainGetSlept(chain);
@@ -147,11 +147,11 @@ static void exportHandedOver(ebpfMonTraceSpans *x, const ebpfMonWalkChain *c)
     ebpfMonSpanAddInteger(s, "epics.chain.records", chain->chain.total);
     if (chain->delay)
         ebpfMonSpanAddDouble(s, "epics.chain.delay", (double)chain->delay / 1000);
-    addTimes(s, chain);
+    addWaits(s, chain);
     x->uses.sink.add(s);
 }
 
-static int enterChain(void *arg, const ebpfMonWalkChain *c)
+static int exportChain(void *arg, const ebpfMonWalkChain *c)
 {
     ebpfMonTraceSpans *x = arg;
 
@@ -168,7 +168,7 @@ static int enterChain(void *arg, const ebpfMonWalkChain *c)
     return 0;
 }
 
-static void addRecord(ebpfMonTraceSpans *x, const ebpfMonWalkRecord *r)
+static void describeRecord(ebpfMonTraceSpans *x, const ebpfMonWalkRecord *r)
 {
     ebpfMonSpan *s = &x->span;
     char value[256];
@@ -189,7 +189,7 @@ static void addRecord(ebpfMonTraceSpans *x, const ebpfMonWalkRecord *r)
     }
 }
 
-static int enterRecord(void *arg, const ebpfMonWalkChain *c, const ebpfMonWalkRecord *r)
+static int exportRecord(void *arg, const ebpfMonWalkChain *c, const ebpfMonWalkRecord *r)
 {
     ebpfMonTraceSpans *x = arg;
     const recordTimes *times = x->times[c->level];
@@ -211,7 +211,7 @@ static int enterRecord(void *arg, const ebpfMonWalkChain *c, const ebpfMonWalkRe
         s->end = r->completedBy->chain.head.ktime + x->offset;
     else
         s->end = x->trace->last->chain.head.ktime + x->offset;
-    addRecord(x, r);
+    describeRecord(x, r);
     x->uses.sink.add(s);
     return 0;
 }
@@ -270,7 +270,7 @@ static void exportFirstChain(ebpfMonTraceSpans *x)
     if (ebpfMonTraceHasMessage(trace))
         ebpfMonSpanAddConnection(s, &trace->put->key.peer);
     ebpfMonSpanAddBool(s, "epics.chain.incomplete", trace->isIncomplete || c->flags & EBPFMON_CHAIN_LATE);
-    addTimes(s, trace->first);
+    addWaits(s, trace->first);
     x->uses.sink.add(s);
 }
 
@@ -336,7 +336,7 @@ static void exportMessages(ebpfMonTraceSpans *x, const ebpfMonTraceChain *c)
 
 void ebpfMonTraceSpansExport(ebpfMonTraceSpans *x, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset)
 {
-    static const ebpfMonTraceVisitor visitor = { .enterChain = enterChain, .enterRecord = enterRecord };
+    static const ebpfMonTraceVisitor visitor = { .enterChain = exportChain, .enterRecord = exportRecord };
 
     if (!x->uses.sink.isWanted())
         return;

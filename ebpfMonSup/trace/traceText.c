@@ -25,9 +25,9 @@ typedef struct {
     unsigned shown;   /* records */
 } traceWriter;
 
-static void append(traceWriter *x, const char *fmt, ...) __attribute__((format(__printf__, 2, 3)));
+static void appendText(traceWriter *x, const char *fmt, ...) __attribute__((format(__printf__, 2, 3)));
 
-static void append(traceWriter *x, const char *fmt, ...)
+static void appendText(traceWriter *x, const char *fmt, ...)
 {
     va_list ap;
     int n;
@@ -44,9 +44,9 @@ static void append(traceWriter *x, const char *fmt, ...)
 static void writeTime(traceWriter *x, const struct ebpfMonChainRec *rec)
 {
     if (rec)
-        append(x, "  %10.1f us ", (double)(ebpfMonStampToUnix(rec->time) - (int64_t)x->begin) / 1000);
+        appendText(x, "  %10.1f us ", (double)(ebpfMonStampToUnix(rec->time) - (int64_t)x->begin) / 1000);
     else
-        append(x, "  %10s us ", "-");
+        appendText(x, "  %10s us ", "-");
 }
 
 static void writeState(traceWriter *x, const struct ebpfMonChainRec *rec)
@@ -54,13 +54,13 @@ static void writeState(traceWriter *x, const struct ebpfMonChainRec *rec)
     char value[80];
 
     if (!rec) {
-        append(x, " begun");
+        appendText(x, " begun");
         return;
     }
     ebpfMonTraceDescribeValue(x->t, rec, value, sizeof(value));
-    append(x, " = %s", value);
+    appendText(x, " = %s", value);
     if (rec->sevr && rec->sevr < ALARM_NSEV && rec->stat < ALARM_NSTATUS)
-        append(x, "  %s %s", epicsAlarmSeverityStrings[rec->sevr], epicsAlarmConditionStrings[rec->stat]);
+        appendText(x, "  %s %s", epicsAlarmSeverityStrings[rec->sevr], epicsAlarmConditionStrings[rec->stat]);
 }
 
 /* By what the record was made to process. */
@@ -84,8 +84,8 @@ static void writeDelay(traceWriter *x, const ebpfMonWalkChain *c)
 {
     uint64_t since = c->completes ? c->chain->chain.causeBegin : c->chain->source.begin;
 
-    append(x, "  %.1f ms later, in %.*s", (double)(c->chain->chain.begin - since) / 1e6, EBPFMON_COMM_MAX - 1,
-           c->chain->chain.comm);
+    appendText(x, "  %.1f ms later, in %.*s", (double)(c->chain->chain.begin - since) / 1e6, EBPFMON_COMM_MAX - 1,
+               c->chain->chain.comm);
 }
 
 static int writeRecord(void *arg, const ebpfMonWalkChain *c, const ebpfMonWalkRecord *r)
@@ -100,12 +100,12 @@ static int writeRecord(void *arg, const ebpfMonWalkChain *c, const ebpfMonWalkRe
         return 0;
     describeVia(x, c, r, via, sizeof(via));
     writeTime(x, r->rec);
-    append(x, "%*s%s%s%s (%s)", (int)(r->depth < INDENT ? 2 * r->depth : 2 * INDENT) + 1, "", via, via[0] ? " > " : "",
-           ebpfMonCatalogueName(cat, r->index), cat->rtype[cat->rec[r->index].rtype].name);
+    appendText(x, "%*s%s%s%s (%s)", (int)(r->depth < INDENT ? 2 * r->depth : 2 * INDENT) + 1, "", via,
+               via[0] ? " > " : "", ebpfMonCatalogueName(cat, r->index), cat->rtype[cat->rec[r->index].rtype].name);
     writeState(x, r->rec);
     if (c->level && r->isRoot)
         writeDelay(x, c);
-    append(x, "\n");
+    appendText(x, "\n");
     x->shown++;
     return 0;
 }
@@ -114,7 +114,7 @@ static void writeSkipped(void *arg, const ebpfMonTraceChain *c)
 {
     traceWriter *x = arg;
 
-    append(x, "  … no memory for the chain of %s\n", ebpfMonCatalogueName(x->t->cat, c->chain.rootSlot));
+    appendText(x, "  … no memory for the chain of %s\n", ebpfMonCatalogueName(x->t->cat, c->chain.rootSlot));
 }
 
 static void writeHeader(traceWriter *x, uint64_t unixOffset, uint32_t total)
@@ -126,12 +126,12 @@ static void writeHeader(traceWriter *x, uint64_t unixOffset, uint32_t total)
 
     ebpfMonTraceDescribeCause(x->t, x->trace, cause, sizeof(cause));
     epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S.%06f", &stamp);
-    append(x, "%s %s: %s %.1f us, waited %.1f us for the lock, %u record%s", when, x->t->name,
-           ebpfMonCatalogueName(x->t->cat, c->rootSlot), (double)(end - x->begin) / 1000, (double)c->wait / 1000,
-           total, total == 1 ? "" : "s");
+    appendText(x, "%s %s: %s %.1f us, waited %.1f us for the lock, %u record%s", when, x->t->name,
+               ebpfMonCatalogueName(x->t->cat, c->rootSlot), (double)(end - x->begin) / 1000, (double)c->wait / 1000,
+               total, total == 1 ? "" : "s");
     if (x->trace->chains > 1)
-        append(x, " in %u steps", x->trace->chains);
-    append(x, ", by %s\n", cause);
+        appendText(x, " in %u steps", x->trace->chains);
+    appendText(x, ", by %s\n", cause);
 }
 
 /* Why the trace is not all that belongs to it. */
@@ -141,13 +141,13 @@ static void writeIncomplete(traceWriter *x)
 
     for (unsigned i = 0; i < EBPFMON_TRACE_ASYNC; i++)
         if (trace->async[i] && trace->async[i] <= x->t->cat->count)
-            append(x, "  incomplete: %s processes still\n", ebpfMonCatalogueName(x->t->cat, trace->async[i] - 1));
+            appendText(x, "  incomplete: %s processes still\n", ebpfMonCatalogueName(x->t->cat, trace->async[i] - 1));
     if (trace->first->chain.flags & EBPFMON_CHAIN_LATE)
-        append(x, "  incomplete: it was under way when it was looked at first\n");
+        appendText(x, "  incomplete: it was under way when it was looked at first\n");
     if (trace->handOvers)
-        append(x, "  incomplete: of what it handed over to other threads %u did not come\n", trace->handOvers);
+        appendText(x, "  incomplete: of what it handed over to other threads %u did not come\n", trace->handOvers);
     else if (trace->isIncomplete)
-        append(x, "  incomplete: not all that belongs to it was kept\n");
+        appendText(x, "  incomplete: not all that belongs to it was kept\n");
 }
 
 /* Where the time of a chain went. */
@@ -157,18 +157,19 @@ static void writeTimes(traceWriter *x, const ebpfMonTraceChain *chain)
     uint64_t slept = ebpfMonTraceChainGetSlept(chain), held = c->head.ktime - c->begin - c->wait;
     char name[24];
 
-    append(x, "  %.*s on CPU %u: held the lock %.1f us", EBPFMON_COMM_MAX - 1, c->comm, c->cpu, (double)held / 1000);
+    appendText(x, "  %.*s on CPU %u: held the lock %.1f us", EBPFMON_COMM_MAX - 1, c->comm, c->cpu,
+               (double)held / 1000);
     if (c->handed)
-        append(x, ", after %.1f us in the queue", (double)c->handed / 1000);
+        appendText(x, ", after %.1f us in the queue", (double)c->handed / 1000);
     if (slept >= SHOW_NS)
-        append(x, ", slept %.1f us", (double)slept / 1000);
+        appendText(x, ", slept %.1f us", (double)slept / 1000);
     if (slept >= SHOW_NS && c->syscall >= 0) {
         ebpfMonSyscallName(c->syscall, name, sizeof(name));
-        append(x, " (at most %.1f in %s)", (double)c->longest / 1000, name);
+        appendText(x, " (at most %.1f in %s)", (double)c->longest / 1000, name);
     }
     if (c->queued >= SHOW_NS)
-        append(x, ", waited %.1f us for a CPU", (double)c->queued / 1000);
-    append(x, "\n");
+        appendText(x, ", waited %.1f us for a CPU", (double)c->queued / 1000);
+    appendText(x, "\n");
 }
 
 size_t ebpfMonTraceTextWrite(ebpfMonTraceWalk *walk, ebpfMonTarget *t, const ebpfMonTrace *trace, uint64_t unixOffset,
@@ -183,7 +184,7 @@ size_t ebpfMonTraceTextWrite(ebpfMonTraceWalk *walk, ebpfMonTarget *t, const ebp
     writeHeader(&x, unixOffset, total);
     ebpfMonTraceWalkRun(walk, trace, &visitor, &x);
     if (x.shown == RECORDS_MAX && total > x.shown)
-        append(&x, "  … %u more\n", total - x.shown);
+        appendText(&x, "  … %u more\n", total - x.shown);
     writeIncomplete(&x);
     for (const ebpfMonTraceChain *chain = trace->first; chain; chain = chain->next)
         writeTimes(&x, chain);

@@ -61,8 +61,8 @@ static uint32_t findNode(const ebpfMonTraceShape *s, uint32_t index)
     return EBPFMON_NO_PARENT;
 }
 
-/* Chains come after the one that led to them. A chain that was handed over hangs below its own root, if that is a record
- * of the source chain. */
+/* Chains come after the one that led to them. A chain that was handed over hangs below its own root, if that is a
+ * record of the source chain. */
 static void findChildren(frame *f)
 {
     const ebpfMonTraceShape *s = &f->shape;
@@ -128,7 +128,7 @@ static int walkChildren(ebpfMonTraceWalk *w, const frame *f, uint32_t node, int 
     return 0;
 }
 
-static int enterRecord(ebpfMonTraceWalk *w, const frame *f, uint32_t node)
+static int visitRecord(ebpfMonTraceWalk *w, const frame *f, uint32_t node)
 {
     const ebpfMonTreeNode *n = &f->shape.node[node];
     ebpfMonWalkRecord r = {
@@ -168,7 +168,7 @@ static int walkChain(ebpfMonTraceWalk *w, frame *f)
     for (uint32_t k = 0; k < s->nodes; k++) {
         uint32_t node = s->order[k], next = k + 1 < s->nodes ? s->order[k + 1] : EBPFMON_NO_PARENT;
 
-        if (enterRecord(w, f, node) ||
+        if (visitRecord(w, f, node) ||
             walkChildren(w, f, node, 1, f->baseDepth + s->node[node].depth + 1) || leaveRecords(w, f, node, next))
             return 1;
     }

@@ -411,7 +411,7 @@ void ebpfMonTracesAddPut(ebpfMonTraces *x, uint32_t iocId, uint32_t tid, uint64_
 
 /* Nonzero: its IOC has ended. Looks for the source of its CP link again, which may have ended later than what it
  * caused. */
-static int lookAgain(ebpfMonTraces *x, ebpfMonTrace *trace)
+static int lookForSourceAgain(ebpfMonTraces *x, ebpfMonTrace *trace)
 {
     ebpfMonTarget *t;
     int isGone;
@@ -439,7 +439,7 @@ void ebpfMonTracesTick(ebpfMonTraces *x, uint64_t now, int all)
             x->awaitPut--;
         }
         if (age >= GONE_NS || trace->caLink)
-            isGone = lookAgain(x, trace) && age >= GONE_NS;
+            isGone = lookForSourceAgain(x, trace) && age >= GONE_NS;
         if (all || age >= ASYNC_NS || isGone || isComplete(x, trace, now))
             finishTrace(x, trace);
     }
