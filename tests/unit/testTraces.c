@@ -475,10 +475,12 @@ static void cpLinks(void)
     struct ebpfMonChainRec rec = { .slot = SCENE_SLOT + 2, .time = sceneStamp(900 * MS) };
     uint64_t link = (uintptr_t)&sceneMemory[5].inp;
 
+    ebpfMonTracesFree(traces);
     ebpfMonTargetsRemove(targets, sceneTarget); /* one with names, to which the link leads */
+    ebpfMonCatalogueRelease(sceneTarget->cat);
+    free(sceneTarget);
     sceneNewIoc();
     ebpfMonTargetsAdd(targets, sceneTarget);
-    ebpfMonTracesFree(traces);
     traces = ebpfMonTracesNew(&(ebpfMonTracesUses){ targets, messages, isExporting }, onTrace, &heard);
     memset(&heard, 0, sizeof(heard));
     exports = 0;
