@@ -79,8 +79,10 @@ static void stop(void *arg)
     left |= ebpfMonPacketThreadStop(monitor.packetThread);
     ebpfMonExportStop(3.0);
     left |= ebpfMonFollowerStop();
-    if (!left)
-        ebpfMonKernelUnload();
+    if (left)
+        return;
+    ebpfMonPutsFree(&monitor.puts);
+    ebpfMonKernelUnload();
 }
 
 /* The kernel half and the threads. 0, or -1 with the state Failed. */
@@ -97,7 +99,12 @@ static int begin(const ebpfMonFilter *first)
         ebpfMonPublisherSetState(ebpfMonFailed, why);
         return -1;
     }
-    if (ebpfMonRecordTableInit(sizes.maxRecords, sizes.maxClosure)) {
+    if (!ebpfMonTheTargets)
+        ebpfMonTheTargets = ebpfMonTargetsNew();
+    monitor.targets = ebpfMonTheTargets;
+    if (!monitor.targets || ebpfMonPutsMake(&monitor.puts, monitor.targets) ||
+        ebpfMonRecordTableInit(sizes.maxRecords, sizes.maxClosure)) {
+        ebpfMonPutsFree(&monitor.puts);
         ebpfMonPublisherSetState(ebpfMonFailed,
                             "out of memory: ask for less by ebpfMonConfigure, then call ebpfMonStart");
         ebpfMonKernelUnload();
@@ -107,10 +114,9 @@ static int begin(const ebpfMonFilter *first)
     ebpfMonConnectionOwnersRead(0, ebpfMonReportNetns());
     ebpfMonExportStart();
     ebpfMonFollowerStart(monitor.settings.watchSelf, first);
-    monitor.targets = ebpfMonTheTargets;
-    monitor.eventThread = ebpfMonEventThreadStart(monitor.targets);
+    monitor.eventThread = ebpfMonEventThreadStart(&monitor);
     if (monitor.settings.wireKiB > 0)
-        monitor.packetThread = ebpfMonPacketThreadStart(monitor.targets, (unsigned)monitor.settings.wireKiB * 1024);
+        monitor.packetThread = ebpfMonPacketThreadStart(&monitor, (unsigned)monitor.settings.wireKiB * 1024);
     ebpfMonPublisherStart();
     epicsAtExit(stop, NULL);
     return 0;

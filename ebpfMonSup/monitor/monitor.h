@@ -10,11 +10,13 @@
 #include "model/control.h"
 #include "monitor/eventThread.h"
 #include "monitor/packetThread.h"
+#include "monitor/puts.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonMonitor {
     ebpfMonSettings settings;
     ebpfMonTargets *targets;         /* has a lock of its own */
+    ebpfMonPuts     puts;            /* what becomes of puts; each module tells whose it is */
     ebpfMonEventThread  *eventThread;
     ebpfMonPacketThread *packetThread; /* NULL: no packets are read */
 } ebpfMonMonitor;

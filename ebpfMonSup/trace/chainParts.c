@@ -3,7 +3,6 @@
 
 #include "common/clock.h"
 #include "trace/chainParts.h"
-#include "put/putDecode.h"
 #include "model/losses.h"
 #include "trace/traces.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "put/putDecode.h"
 #include "trace/linkMessages.h"
 #include "trace/traceIds.h"
 #include "trace/putSpans.h"

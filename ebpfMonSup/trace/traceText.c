@@ -8,8 +8,7 @@
 #include <alarmString.h>
 
 #include "common/clock.h"
-#include "put/putWriter.h"
-#include "put/putDecode.h"
+#include "put/threadJob.h"
 #include "trace/traceShape.h"
 #include "trace/traceText.h"
 #include "put/valueText.h"
@@ -83,7 +82,7 @@ void ebpfMonTraceHow(ebpfMonTarget *t, const ebpfMonTraceChain *half, char *buf,
         snprintf(buf, size, "scanOnce");
         return;
     }
-    ebpfMonPutWriterReadScan(t, t->cat->rec[half->chain.rootSlot].addr, buf, size);
+    ebpfMonThreadJobReadScan(t, t->cat->rec[half->chain.rootSlot].addr, buf, size);
     if (half->delay || (strcmp(buf, "I/O Intr") != 0 && strcmp(buf, "Event") != 0))
         snprintf(buf, size, "callback");
 }
@@ -124,7 +123,7 @@ void ebpfMonTraceCause(ebpfMonTarget *t, const ebpfMonTrace *trace, char *buf, s
                  ebpfMonCatalogueName(t->cat, trace->first->byRoot - 1));
     } else {
         snprintf(comm, sizeof(comm), "%.*s", EBPFMON_COMM_MAX - 1, c->comm);
-        ebpfMonPutWriterDescribeThread(t, comm, !!(c->flags & EBPFMON_CHAIN_MAIN), t->cat->rec[c->rootSlot].addr, buf, size);
+        ebpfMonThreadJobDescribe(t, comm, !!(c->flags & EBPFMON_CHAIN_MAIN), t->cat->rec[c->rootSlot].addr, buf, size);
     }
 }
 
@@ -138,7 +137,7 @@ void ebpfMonTraceValue(ebpfMonTarget *t, const struct ebpfMonChainRec *rec, char
     if (!f || f->arrayCount || f->type > ebpfMonDbfDevice || f->special == LAYOUT_SPC_DBADDR)
         return;
     v.type = f->type;
-    ebpfMonValueText(t, f, t->cat->rec[rec->slot].addr, &v, buf, size);
+    ebpfMonValueTextFormat(t, f, t->cat->rec[rec->slot].addr, &v, buf, size);
 }
 
 /* When the record was stamped, after the trace's begin; ns. Its clock is the IOC's, which is this host's. */

@@ -20,6 +20,7 @@
 #define SENDS_MAX   8             /* of one half */
 
 static ebpfMonTraceFn teller;
+static const ebpfMonThreadPuts *threadPuts; /* the root's */
 static ebpfMonTrace *first, *last; /* the oldest first */
 static unsigned open;
 static uint32_t records;
@@ -44,8 +45,9 @@ static void release(ebpfMonTrace *trace)
     free(trace);
 }
 
-void ebpfMonTracesStart(ebpfMonTraceFn tell)
+void ebpfMonTracesStart(const ebpfMonThreadPuts *puts, ebpfMonTraceFn tell)
 {
+    threadPuts = puts;
     teller = tell;
 }
 
@@ -171,7 +173,7 @@ static void lookForPut(ebpfMonTrace *trace, const ebpfMonThreadPut *p)
     if (!p)
         return;
     trace->putId = p->id;
-    if (p->done) {
+    if (p->isFinished) {
         keepPut(trace, &p->put);
         return;
     }
@@ -307,7 +309,7 @@ void ebpfMonTracesAddChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, c
 {
     const struct ebpfMonHandOver *from = chain->outer ? NULL : ebpfMonHandOversFind(chain);
     uint32_t root = chain->rootSlot - t->slot, handOvers = chain->handOvers;
-    const ebpfMonThreadPut *put = ebpfMonThreadPutsFindForChain(chain, t->cat->rec[root].addr);
+    const ebpfMonThreadPut *put = ebpfMonThreadPutsFindForChain(threadPuts, chain, t->cat->rec[root].addr);
     ebpfMonTrace *trace = traceOf(t->iocId, chain);
     ebpfMonLinkMessage list[SENDS_MAX];
     ebpfMonChainId id;
@@ -378,34 +380,14 @@ void ebpfMonTracesEndHandOver(const struct ebpfMonHandOverEvent *ev)
         tell(trace, beforeOf(trace));
 }
 
-static void copy(ebpfMonPutSummary *to, const ebpfMonPut *put, const ebpfMonMessageKey *key)
+void ebpfMonTracesAddPut(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPutSummary *put)
 {
-    memcpy(to->pv, put->pv, sizeof(to->pv));
-    memcpy(to->who, put->who, sizeof(to->who));
-    memcpy(to->origin, put->origin, sizeof(to->origin));
-    memcpy(to->user, put->user, sizeof(to->user));
-    memcpy(to->peer, put->peer, sizeof(to->peer));
-    memcpy(to->server, put->server, sizeof(to->server));
-    memcpy(to->command, put->command, sizeof(to->command));
-    to->pid = put->peerPid;
-    memcpy(to->linkIoc, put->linkIoc, sizeof(to->linkIoc));
-    to->linkChain = put->linkChain;
-    to->through = put->through;
-    to->key = *key;
-}
-
-void ebpfMonTracesAddPut(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPut *put, const ebpfMonMessageKey *key)
-{
-    ebpfMonPutSummary mine;
-
-    copy(&mine, put, key);
-    ebpfMonThreadPutsComplete(iocId, tid, id, &mine);
     for (ebpfMonTrace *trace = wanted ? first : NULL, *before = NULL; trace; before = trace, trace = trace->next) {
         if (!trace->wantsPut || trace->iocId != iocId || trace->putId != id || trace->first->chain.head.tid != tid)
             continue;
         trace->wantsPut = 0;
         wanted--;
-        keepPut(trace, &mine);
+        keepPut(trace, put);
         if (!trace->sends && isComplete(trace, trace->since))
             tell(trace, before);
         return;

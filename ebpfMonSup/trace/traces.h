@@ -9,23 +9,11 @@
 #include "ebpfMonEvent.h"
 #include "trace/cpLinkSources.h"
 #include "trace/traceChain.h"
-#include "put/putJoin.h"
+#include "put/threadPuts.h"
 #include "watch/target.h"
 
 #define EBPFMON_TRACE_CHAINS 64 /* of one trace; each may be below the one before */
 #define EBPFMON_TRACE_BUSY 32 /* records of one trace whose completion is waited for */
-
-/* What a trace tells of the put that set it going. */
-typedef struct {
-    char     pv[sizeof(((ebpfMonPut *)0)->pv)];
-    char     who[EBPFMON_WHO_SIZE], origin[EBPFMON_ORIGIN_SIZE];
-    char     user[40], peer[24], server[24], command[64];
-    uint32_t pid;          /* of the client, if it is on this host */
-    char     linkIoc[EBPFMON_NAME_SIZE]; /* it came through a CA link of this IOC … */
-    ebpfMonChainId linkChain;            /* … in this chain */
-    ebpfMonThrough through;
-    ebpfMonMessageKey key;    /* its message */
-} ebpfMonPutSummary;
 
 typedef struct ebpfMonTrace {
     struct ebpfMonTrace *next;
@@ -54,7 +42,7 @@ ebpfMonChainId ebpfMonTraceSender(const ebpfMonTrace *trace);
 
 /* Called for each trace that is complete, or never will be; under ebpfMonTargetsLock. May choose its id. */
 typedef void (*ebpfMonTraceFn)(ebpfMonTarget *t, ebpfMonTrace *trace);
-void ebpfMonTracesStart(ebpfMonTraceFn tell);
+void ebpfMonTracesStart(const ebpfMonThreadPuts *threadPuts, ebpfMonTraceFn tell);
 
 /* The one that this chain is a half of, while it is open; NULL: none. */
 ebpfMonTrace *ebpfMonTracesFindByChain(const ebpfMonChainId *chain);
@@ -64,8 +52,7 @@ void ebpfMonTracesAddChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, c
                         uint32_t count);
 
 /* A put that a chain may have begun with was published. */
-void ebpfMonTracesAddPut(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPut *put,
-                          const ebpfMonMessageKey *key);
+void ebpfMonTracesAddPut(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPutSummary *put);
 
 /* Something that a chain handed over is done. */
 void ebpfMonTracesEndHandOver(const struct ebpfMonHandOverEvent *ev);

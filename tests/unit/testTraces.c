@@ -16,6 +16,7 @@ ebpfMonTargets *ebpfMonTheTargets;
 #define IOC 7
 
 static ebpfMonTarget target;
+static ebpfMonThreadPuts *putsOfThreads;
 static ebpfMonCatalogue *catalogue;
 
 /* What was told last, and how often. */
@@ -68,7 +69,9 @@ static ebpfMonCatalogue *newCatalogue(uint32_t count)
 
 static void setUp(uint32_t count)
 {
-    ebpfMonTracesStart(hear);
+    if (!putsOfThreads)
+        putsOfThreads = ebpfMonThreadPutsNew();
+    ebpfMonTracesStart(putsOfThreads, hear);
     ebpfMonTracesTick(0, 1);
     ebpfMonCatalogueRelease(catalogue);
     target.cat = catalogue = newCatalogue(count);
@@ -258,7 +261,7 @@ static void handedOver(void)
     takes(a, b);
     put = putOf(2, 1010 * MS + 5, 90, 7);
     put.who.isCA = 1;
-    ebpfMonThreadPutsAdd(&put, "");
+    ebpfMonThreadPutsAdd(putsOfThreads, &put, "");
     give(b, 1);
     testOk(!heard.count && open == 2, "a client's put that waited for a busy record is its own");
     ebpfMonTracesTick(0, 1);
@@ -286,6 +289,16 @@ static struct ebpfMonPutEvent putOf(uint32_t tid, uint64_t at, uint64_t id, uint
     };
 }
 
+/* As the root does with a finished put. */
+static void addPut(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPut *put, const ebpfMonMessageKey *key)
+{
+    ebpfMonPutSummary summary;
+
+    ebpfMonPutSummaryMake(put, key, &summary);
+    ebpfMonThreadPutsFinish(putsOfThreads, iocId, tid, id, &summary);
+    ebpfMonTracesAddPut(iocId, tid, id, &summary);
+}
+
 static void putsOf(void)
 {
     static ebpfMonPut put;
@@ -294,90 +307,64 @@ static void putsOf(void)
 
     setUp(20);
     ev = putOf(3, 1000 * MS + 5, 77, 4);
-    ebpfMonThreadPutsAdd(&ev, "");
+    ebpfMonThreadPutsAdd(putsOfThreads, &ev, "");
     give(chainOf(3, 1000 * MS, 4, UINT32_MAX), 1);
     testOk(!heard.count && wanted == 1, "it waits for its put");
-    ebpfMonTracesAddPut(IOC, 3, 76, &put, &key);
-    ebpfMonTracesAddPut(IOC, 4, 77, &put, &key);
+    addPut(IOC, 3, 76, &put, &key);
+    addPut(IOC, 4, 77, &put, &key);
     testOk1(!heard.count);
-    ebpfMonTracesAddPut(IOC, 3, 77, &put, &key);
+    addPut(IOC, 3, 77, &put, &key);
     testOk1(heard.count == 1 && heard.hasPut && !wanted);
 
     ev = putOf(3, 2000 * MS + 5, 78, 4);
-    ebpfMonThreadPutsAdd(&ev, "");
-    ebpfMonTracesAddPut(IOC, 3, 78, &put, &key);
+    ebpfMonThreadPutsAdd(putsOfThreads, &ev, "");
+    addPut(IOC, 3, 78, &put, &key);
     give(chainOf(3, 2000 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 2 && heard.hasPut, "a put that was published before");
     give(chainOf(3, 2010 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 3 && !heard.hasPut, "the next chain is not its");
     ev = putOf(3, 3000 * MS + 5, 79, 5);
-    ebpfMonThreadPutsAdd(&ev, "");
+    ebpfMonThreadPutsAdd(putsOfThreads, &ev, "");
     give(chainOf(3, 3000 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 4 && !heard.hasPut, "nor one of another record");
 
     ev = putOf(3, 4000 * MS + 5, 80, 4);
-    ebpfMonThreadPutsAdd(&ev, "");
+    ebpfMonThreadPutsAdd(putsOfThreads, &ev, "");
     give(chainOf(3, 4000 * MS, 4, UINT32_MAX), 1);
     ebpfMonTracesTick(4001 * MS + PUT_NS + 1, 0);
     testOk(heard.count == 5 && !heard.hasPut && !wanted, "one that never comes");
 
     exports = 1;
     ev = putOf(3, 5000 * MS + 5, 81, 4);
-    ebpfMonThreadPutsAdd(&ev, "");
+    ebpfMonThreadPutsAdd(putsOfThreads, &ev, "");
     give(chainOf(3, 5000 * MS, 4, UINT32_MAX), 1);
     ev = putOf(4, 5002 * MS + 5, 82, 5);
-    ebpfMonThreadPutsAdd(&ev, "");
+    ebpfMonThreadPutsAdd(putsOfThreads, &ev, "");
     give(chainOf(4, 5002 * MS, 5, UINT32_MAX), 1);
     put.linkChain = (ebpfMonChainId){ .iocId = IOC, .tid = 3, .begin = 5000 * MS };
-    ebpfMonTracesAddPut(IOC, 4, 82, &put, &key);
+    addPut(IOC, 4, 82, &put, &key);
     ebpfMonTracesTick(5003 * MS, 0);
     testOk(heard.count == 5 && open == 2, "whose trace it is depends on a put that its sender waits for");
     memset(&put, 0, sizeof(put));
-    ebpfMonTracesAddPut(IOC, 3, 81, &put, &key);
+    addPut(IOC, 3, 81, &put, &key);
     ebpfMonTracesTick(5004 * MS + SENDER_NS, 0);
     testOk(heard.count == 7 && !open, "then both are told");
 
     put.linkChain = (ebpfMonChainId){ .iocId = IOC, .tid = 3, .begin = 6000 * MS };
     ev = putOf(4, 6001 * MS + 5, 83, 5);
-    ebpfMonThreadPutsAdd(&ev, "");
-    ebpfMonTracesAddPut(IOC, 4, 83, &put, &key);
+    ebpfMonThreadPutsAdd(putsOfThreads, &ev, "");
+    addPut(IOC, 4, 83, &put, &key);
     give(chainOf(4, 6001 * MS, 5, UINT32_MAX), 1);
     put.linkChain = (ebpfMonChainId){ .iocId = IOC, .tid = 4, .begin = 6001 * MS };
     ev = putOf(5, 6002 * MS + 5, 84, 6);
-    ebpfMonThreadPutsAdd(&ev, "");
-    ebpfMonTracesAddPut(IOC, 5, 84, &put, &key);
+    ebpfMonThreadPutsAdd(putsOfThreads, &ev, "");
+    addPut(IOC, 5, 84, &put, &key);
     give(chainOf(5, 6002 * MS, 6, UINT32_MAX), 1);
     ebpfMonTracesTick(6004 * MS, 0);
     testOk(heard.count == 7 && open == 2, "a chain that ends later than what it set going, and that than what it did");
     give(chainOf(3, 6000 * MS, 4, UINT32_MAX), 1);
     ebpfMonTracesTick(6005 * MS, 0);
     testOk(heard.count == 10 && !open, "then all three");
-}
-
-/* Who made the put that began a chain, asked for later: one thread may serve many clients. */
-static void putBy(void)
-{
-    struct ebpfMonSourceChain source = { .begin = 100 * MS, .tid = 9 };
-    struct ebpfMonPutEvent ev;
-
-    setUp(20);
-    source.root = catalogue->rec[4].addr;
-    ev = putOf(9, 90 * MS, 1, 4);
-    ebpfMonThreadPutsAdd(&ev, "A");
-    testOk(!ebpfMonThreadPutsFindWriter(IOC, &source)[0], "a put of before the chain did not begin it");
-    ev = putOf(9, 101 * MS, 2, 4);
-    ebpfMonThreadPutsAdd(&ev, "B");
-    ev = putOf(9, 110 * MS, 3, 4);
-    ebpfMonThreadPutsAdd(&ev, "C");
-    testOk(strcmp(ebpfMonThreadPutsFindWriter(IOC, &source), "B") == 0, "nor one by another client since");
-    ev = putOf(9, 111 * MS, 4, 5);
-    for (unsigned i = 0; i < EBPFMON_PUTS_BEFORE; i++)
-        ebpfMonThreadPutsAdd(&ev, "D");
-    testOk(!ebpfMonThreadPutsFindWriter(IOC, &source)[0], "after many it is not known any more,");
-    ev = putOf(9, 112 * MS, 5, 4);
-    for (unsigned i = 0; i < EBPFMON_PUTS_BEFORE + 1; i++)
-        ebpfMonThreadPutsAdd(&ev, "B");
-    testOk(strcmp(ebpfMonThreadPutsFindWriter(IOC, &source), "B") == 0, "if they are not all the same one's");
 }
 
 /* The monitor read the IOC's records anew: an index of before is another record now, or none. */
@@ -527,12 +514,11 @@ static void sent(void)
 
 MAIN(testTraces)
 {
-    testPlan(57);
+    testPlan(53);
     chains();
     handedOver();
     ended();
     putsOf();
-    putBy();
     readAnew();
     bounds();
     messages();
