@@ -3,7 +3,7 @@
 #ifndef EBPFMON_DELAYS_H
 #define EBPFMON_DELAYS_H
 
-#include "ebpfMonEvent.h"
+#include "ebpfMonTable.h"
 #include "model/health.h"
 
 /* Callbacks and scanOnce. */

@@ -3,7 +3,7 @@
 #ifndef EBPFMON_HANGFINDER_H
 #define EBPFMON_HANGFINDER_H
 
-#include "ebpfMonEvent.h"
+#include "ebpfMonTable.h"
 #include "model/health.h"
 
 typedef struct {

@@ -3,7 +3,7 @@
 #ifndef EBPFMON_CALIBRATE_H
 #define EBPFMON_CALIBRATE_H
 
-#include "ebpfMonEvent.h"
+#include "ebpfMonTable.h"
 
 typedef struct {
     double entryNs;  /* a trap on an emulated instruction, with a program that leaves at once */

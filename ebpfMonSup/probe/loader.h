@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "ebpfMonEvent.h"
+#include "ebpfMonTable.h"
 
 /* The programs that are attached to functions of a target. */
 typedef enum {

@@ -167,7 +167,7 @@ static void lost(void)
     ebpfMonPublishedUnlock();
     /* on a change of state only: losses began, or were reset */
     if (!told != !sum && sum)
-        errlogSevPrintf(errlogMinor, "ebpfMon: events were lost:%s LOST_BY counts on; LOST_RESET resets\n", which);
+        errlogSevPrintf(errlogMinor, "ebpfMon: events were lost:%s LOST_CNTS counts on; LOST_RESET resets\n", which);
     told = sum;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Traces for people: to CHAIN_SLOW, and to the shell where they are asked for. Event thread only. */
+/* Traces for people: to CHAIN_LOG, and to the shell where they are asked for. Event thread only. */
 #ifndef EBPFMON_SLOWCHAINS_H
 #define EBPFMON_SLOWCHAINS_H
 

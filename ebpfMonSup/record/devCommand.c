@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an operator sets besides the filter, DTYP "ebpfMon": bo "@LOST_RESET", "@LOG_ROTATE", "@PUT_BAD_ACK",
- * "@RULES_LOAD", lso "@CHAIN_SEL". */
+ * "@RULES_LOAD", lso "@CHAIN_HIST_ROOT". */
 /* Type-safe support tables, as Base offers them: to be asked for before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
@@ -92,7 +92,7 @@ static long writeBo(boRecord *prec)
 
 static long initLso(dbCommon *prec)
 {
-    return isCommand(prec, "CHAIN_SEL") ? 0 : unknown(prec, "\"@CHAIN_SEL\"");
+    return isCommand(prec, "CHAIN_HIST_ROOT") ? 0 : unknown(prec, "\"@CHAIN_HIST_ROOT\"");
 }
 
 static long writeLso(lsoRecord *prec)

@@ -75,7 +75,7 @@ static const iocshFuncDef caPutLogDef = {
          ARG("prefix", iocshArgString))
     USAGE("Writes puts as the module caPutLog does. Several commands: several logs.\n"
           "  target  HOST or HOST:PORT of a log server (port 7011); a file, with a \"/\" in its name;\n"
-          "          or PV: the newest line as PUT_CAPUTLOG\n"
+          "          or PV: the newest line as PUT_LAST_CAPUTLOG\n"
           "  format  text (the default) or json\n"
           MODES
           "          (the default is changes, as in caPutLog)\n"

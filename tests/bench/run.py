@@ -161,7 +161,7 @@ class Bench:
         return result
 
     def fate(self):
-        return [int(n) for n in self.client("caget", "-t", "-f0", P + "CHAIN_SLOW_CNT", P + "LOST_CNT").split()]
+        return [int(n) for n in self.client("caget", "-t", "-f0", P + "CHAIN_LOG_CNT", P + "LOST_CNT").split()]
 
     # --- the monitor, at each level ------------------------------------------------------------------------
     def client(self, program, *args):
@@ -185,7 +185,7 @@ class Bench:
         self.client("caput", P + "FILTER_BUDGET", 0)
 
     def level(self, name, slow=0, sample=1, record="*"):
-        for part, value in ("SLOW", slow), ("SAMPLE", sample), ("REC", record), ("LEVEL", name):
+        for part, value in ("SLOW", slow), ("SAMPLE", sample), ("RECORD", record), ("LEVEL", name):
             self.client("caput", P + "FILTER_" + part, value)
 
         def there():

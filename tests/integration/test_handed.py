@@ -148,7 +148,7 @@ def test_done_before_its_chain(ioc, monitor):
 def test_done_before_one_that_nobody_wants(ioc, monitor):
     """The filter wants what was handed over: it has not to wait for ever for what handed it over."""
     p = ioc.prefix
-    monitor.set_filter(REC="*QUICK", SLOW=1000000)
+    monitor.set_filter(RECORD="*QUICK", SLOW=1000000)
     try:
         until(lambda: monitor.iocs()[ioc.pid][3] == "trace", 20, "level trace")
         ioc.put("LONG.PROC", 1)
@@ -156,7 +156,7 @@ def test_done_before_one_that_nobody_wants(ioc, monitor):
         assert tree(t) == [(0, "", p + "LONG"), (1, "FLNK", p + "LONG2"), (1, "callback", p + "QUICK")], t
         assert not any("incomplete" in line for line in t), t
     finally:
-        monitor.set_filter(REC="*", SLOW=10000)
+        monitor.set_filter(RECORD="*", SLOW=10000)
 
 
 def test_put_callback(ioc, monitor):
@@ -252,10 +252,10 @@ def test_slow_ones_alone(ioc, monitor):
         ioc.put("LATE.PROC", 1)
         t = traced(monitor, p + "LATE")
         assert tree(t) == [(0, "", p + "LATE"), (1, "FLNK", p + "LATE2"), (1, "callback", p + "AFTER")], t
-        count = monitor.get("CHAIN_SLOW_CNT")
+        count = monitor.get("CHAIN_LOG_CNT")
         ioc.put("GIVE.PROC", 1)
         ioc.put("LATE.PROC", 1)
-        until(lambda: monitor.get("CHAIN_SLOW_CNT") > count, 10, "the slow one")
-        assert monitor.get("CHAIN_SLOW_CNT") == count + 1
+        until(lambda: monitor.get("CHAIN_LOG_CNT") > count, 10, "the slow one")
+        assert monitor.get("CHAIN_LOG_CNT") == count + 1
     finally:
         monitor.set_filter(LEVEL="trace", SLOW=10000)

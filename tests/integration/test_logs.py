@@ -148,7 +148,7 @@ def test_values_in_all_formats(ioc, monitor, files, server, record, values, told
     for o in theirs:
         assert list(o)[:6] == ["date", "time", "host", "user", "facility", "pv"]
         assert o["facility"] == "test 1" and o["host"] == env.HOST
-    monitor.wait_text("PUT_CAPUTLOG", lambda t: t.startswith("{") and json.loads(t)["pv"] == pv and
+    monitor.wait_text("PUT_LAST_CAPUTLOG", lambda t: t.startswith("{") and json.loads(t)["pv"] == pv and
                       json.loads(t)["new"] == told[-1])
     until(lambda: sum(f" {pv} " in l for l in read(files / "text.log")) == len(values), 5,
           lambda: str(read(files / "text.log")))
@@ -238,7 +238,7 @@ def test_a_server_that_is_killed_and_begun_again(ioc, monitor, files, server):
 
 
 def test_rotation_by_the_pv_and_the_report(ioc, monitor, files):
-    assert monitor.get("LOG_CNT") > 0 and monitor.get("LOG_QUEUE") < 50
+    assert monitor.get("LOG_LINE_CNT") > 0 and monitor.get("LOG_QUEUE_LOAD") < 50
     shown = "\n".join(monitor.command("ebpfMonLogShow 1"))
     assert f"{files}/puts.json: JSON, mode all:" in shown and "caPutLog text, mode burst" in shown
     assert "caPutLog text, mode changes" in "\n".join(monitor.command("dbior drvEbpfMon 0"))

@@ -27,7 +27,7 @@ def test_budget(new_ioc, new_monitor):
     puts = monitor.get("PUT_CNT")
     ioc.put("AO", 5)
     monitor.wait("PUT_CNT", lambda n: n == puts + 1)
-    assert monitor.text("PUT_LAST_VAL") == "5"
+    assert monitor.text("PUT_LAST_VALUE") == "5"
 
     monitor.set_filter(BUDGET=0)
     monitor.wait_ioc(ioc, level="chains")

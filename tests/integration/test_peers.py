@@ -14,7 +14,7 @@ def monitor(module_monitor):
 
 def put_of(monitor, pv, value, seconds=5):
     def seen():
-        columns = [monitor.list(c) for c in ("PUT_PVS", "PUT_VALS", "PUT_OLDS", "PUT_WHOS", "PUT_IOCS")]
+        columns = [monitor.list(c) for c in ("PUT_PVS", "PUT_VALUES", "PUT_OLD_VALUES", "PUT_WRITERS", "PUT_IOCS")]
         return next((row for row in zip(*columns) if row[0] == pv and row[1] == value), None)
 
     return until(seen, seconds, lambda: f"{pv} {value}:\n{monitor.lines('PUT_LOG')[:600]}")

@@ -64,7 +64,7 @@ def monitor(module_monitor, ioc, clients):
 
 def recent(monitor, number):
     """The newest puts, newest first: (PV, new, old, who)."""
-    columns = [monitor.list(c) for c in ("PUT_PVS", "PUT_VALS", "PUT_OLDS", "PUT_WHOS")]
+    columns = [monitor.list(c) for c in ("PUT_PVS", "PUT_VALUES", "PUT_OLD_VALUES", "PUT_WRITERS")]
     return list(zip(*(c[:number] for c in columns)))
 
 

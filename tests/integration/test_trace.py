@@ -160,30 +160,30 @@ def test_deep(ioc, monitor):
 
 def test_record_pattern(ioc, monitor):
     """The filter's records: a trace is shown if it has one of them."""
-    monitor.set_filter(REC=ioc.prefix + "SCANNED")
+    monitor.set_filter(RECORD=ioc.prefix + "SCANNED")
     try:
         traced(monitor, ioc.prefix + "SCAN")
-        before = monitor.get("CHAIN_SLOW_CNT")
+        before = monitor.get("CHAIN_LOG_CNT")
         for _ in range(5):
             ioc.put("OFF.PROC", 1)
-        until(lambda: monitor.get("CHAIN_SLOW_CNT") >= before + 5, 10, "traces go on")
+        until(lambda: monitor.get("CHAIN_LOG_CNT") >= before + 5, 10, "traces go on")
         traced(monitor, ioc.prefix + "SCAN", lambda t: "by scan" in t[0])
-        newest = re.findall(r"(?m)^\d{4}-\S+ \S+ \S+: (\S+) ", monitor.lines("CHAIN_SLOW"))[:5]
+        newest = re.findall(r"(?m)^\d{4}-\S+ \S+ \S+: (\S+) ", monitor.lines("CHAIN_LOG"))[:5]
         assert set(newest) == {ioc.prefix + "SCAN"}, newest
     finally:
-        monitor.set_filter(REC="*")
+        monitor.set_filter(RECORD="*")
 
 
 def test_one_in_many(ioc, monitor):
     p = ioc.prefix + "LOOP"
-    monitor.set_filter(REC=p, SAMPLE=10)
+    monitor.set_filter(RECORD=p, SAMPLE=10)
     try:
-        count = monitor.get("CHAIN_SLOW_CNT")
+        count = monitor.get("CHAIN_LOG_CNT")
         for _ in range(100):
             ca.put(p + ".PROC", 1)
-        assert settled(lambda: monitor.get("CHAIN_SLOW_CNT"), 10, quiet=1.5) == count + 10
+        assert settled(lambda: monitor.get("CHAIN_LOG_CNT"), 10, quiet=1.5) == count + 10
     finally:
-        monitor.set_filter(REC="*", SAMPLE=1)
+        monitor.set_filter(RECORD="*", SAMPLE=1)
 
 
 def test_under_way_when_looked_at(module_ioc, monitor):

@@ -353,7 +353,7 @@ def test_nothing_else_was_said(monitor, log):
     """None twice, none invented, in all of the above."""
     lines = settled(log.all, 20, quiet=1.5)
     assert len(lines) == log.expected and log.inside <= log.expected / 50, log.inside
-    assert monitor.losses() == {} and monitor.get("WIRE_LOST_CNT") == 0 and monitor.get("WIRE_STATE") == 1
+    assert monitor.losses() == {} and monitor.get("PACKET_LOST_CNT") == 0 and monitor.get("PACKET_STATE") == 1
 
 
 def test_searches(servers, monitor):
@@ -363,14 +363,14 @@ def test_searches(servers, monitor):
     port = servers["softIocPVA"].port
     client = Process([env.BASE_BIN / "caget", "-w", "5", name], env.client_env(port))
     # others on this host may ask for more: the list begins with what is asked for most
-    until(lambda: not ca.answers(port, name) and name in monitor.list("SEARCH_NAMES"), 20,
-          lambda: str(monitor.list("SEARCH_NAMES")))
+    until(lambda: not ca.answers(port, name) and name in monitor.list("UNFOUND_NAMES"), 20,
+          lambda: str(monitor.list("UNFOUND_NAMES")))
     client.wait()
     assert client.returncode != 0
-    at = monitor.list("SEARCH_NAMES").index(name)
-    assert monitor.list("SEARCH_CNTS")[at] >= 3 and "127.0.0.1" in monitor.list("SEARCH_WHOS")[at]
+    at = monitor.list("UNFOUND_NAMES").index(name)
+    assert monitor.list("UNFOUND_CNTS")[at] >= 3 and "127.0.0.1" in monitor.list("UNFOUND_CLIENTS")[at]
     assert monitor.get("SEARCH_CNT") >= before + 3
-    assert not any(n.startswith(servers["softIocPVA"].prefix) for n in monitor.list("SEARCH_NAMES"))
+    assert not any(n.startswith(servers["softIocPVA"].prefix) for n in monitor.list("UNFOUND_NAMES"))
 
 
 def test_beacons(module_ioc, monitor):

@@ -96,7 +96,7 @@ def test_over_a_bad_link(link, servers, monitor, log, kind):
         assert seen.count("both") >= 0.95 * len(seen) and set(seen) <= {"both", "inside"}, seen
     counts = link.counts()
     assert counts["dropped"] > 5 and counts["reordered"] > 20, counts
-    assert monitor.get("WIRE_LOST_CNT") == monitor.get("WIRE_GAP_CNT") == 0
+    assert monitor.get("PACKET_LOST_CNT") == monitor.get("PACKET_GAP_CNT") == 0
     assert settled(lambda: len(log.of(ioc.prefix)), 10, quiet=1.5) == len(lines)
     client.close()
 
@@ -180,5 +180,5 @@ def test_a_capture_replayed(link, new_ioc, new_monitor, servers, tmp_path):
         assert o["seen"] == "wire" and o["ioc"] == f"198.51.100.8:{ioc.port}", o
         assert o["user"] == "replayed" and o["peer"].startswith("198.51.100.7:") and "pid" not in o, o
         assert o["result"] == "ok" and o["hash"] == rawca.fnv(rawca.elements(rawca.LONG, [int(o["value"])])), o
-    monitor.wait("WIRE_GAP_CNT", lambda n: n == 1, 5)
+    monitor.wait("PACKET_GAP_CNT", lambda n: n == 1, 5)
     assert settled(lambda: len(log.of(ioc.prefix)), 10, quiet=1.5) == len(lines)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "ebpfMonEvent.h"
+#include "ebpfMonTable.h"
 #include "model/hist.h"
 #include "watch/slotAllocator.h"
 

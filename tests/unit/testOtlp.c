@@ -383,7 +383,7 @@ static void testMetrics(void)
     testOk1(after(strstr(text, "\"ebpfmon.lost\""), "startTimeUnixNano\":\"") == 2000);
     testOk1(after(strstr(text, "\"epics.chain.latency\""), "startTimeUnixNano\":\"") == 2000);
     n.now = 4000;
-    strcpy(n.root, "A"); /* CHAIN_SEL */
+    strcpy(n.root, "A"); /* CHAIN_HIST_ROOT */
     len = ebpfMonOtlpMetricItems(&n, &exemplars, &since, text, sizeof(text) - 1, &points);
     text[len] = 0;
     testOk1(after(strstr(text, "\"epics.chain.latency\""), "startTimeUnixNano\":\"") == 3000);

@@ -220,7 +220,7 @@ static void testBefore(void)
     testdbGetFieldEqual("T:COST.STAT", DBR_STRING, "READ");
     testdbGetFieldEqual("T:STATE_MSG.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:FILTER_IOC.SEVR", DBR_STRING, "NO_ALARM");
-    testdbGetFieldEqual("T:CHAIN_SEL.SEVR", DBR_STRING, "NO_ALARM");
+    testdbGetFieldEqual("T:CHAIN_HIST_ROOT.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:LOST_RESET.SEVR", DBR_STRING, "NO_ALARM");
 }
 
@@ -286,24 +286,24 @@ static void testValues(void)
     expect("T:PROC_CNT", "9007199254740993");
     expect("T:COST", "0.750");
     expect("T:IOC_NAMES", "soft");
-    expect("T:CHAIN_SLOW", "REC:A 1 ms\n  REC:B 2 ms");
+    expect("T:CHAIN_LOG", "REC:A 1 ms\n  REC:B 2 ms");
     expect("T:PROC_TOP_RATES", "1.5");
     expect("T:CHAIN_TOP_P99S", "99.5");
-    expect("T:LOST_NAMES", "ring full");
+    expect("T:LOST_REASONS", "ring full");
     expect("T:LOST_CNT", "0");
     expect("T:IOC_LEVELS", "chains");
     expect("T:CHAIN_HIST.SEVR", "NO_ALARM");
-    expect("T:SEARCH_NAME_CNT", "7");
-    expect("T:SEARCH_NAMES", "NOT:THERE");
-    expect("T:SEARCH_CNTS", "12");
-    expect("T:SEARCH_WHOS", "10.0.0.1:40000 CA");
+    expect("T:UNFOUND_CNT", "7");
+    expect("T:UNFOUND_NAMES", "NOT:THERE");
+    expect("T:UNFOUND_CNTS", "12");
+    expect("T:UNFOUND_CLIENTS", "10.0.0.1:40000 CA");
     expect("T:SEARCH_RATE", "2.5");
     expect("T:SEARCH_CLIENTS", "10.0.0.2:40000 PVA");
-    expect("T:SEARCH_CLIENT_NEVERS", "3");
-    expect("T:BEACON_RESTARTS", "4");
-    expect("T:WIRE_STATE", "Trouble");
-    expect("T:WIRE_STATE.SEVR", "MINOR");
-    expect("T:WIRE_GAP_CNT", "5");
+    expect("T:SEARCH_CLIENT_UNFOUND_CNTS", "3");
+    expect("T:BEACON_RESTART_CNTS", "4");
+    expect("T:PACKET_STATE", "Trouble");
+    expect("T:PACKET_STATE.SEVR", "MINOR");
+    expect("T:PACKET_GAP_CNT", "5");
     testdbGetFieldEqual("T:STATE.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:COST.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:IOC_NAMES.NORD", DBR_LONG, 2);
@@ -326,7 +326,7 @@ static void testValues(void)
     change(ebpfMonGroupState);
     expect("T:LOST_CNT", "3");
     expect("T:LOST_CNT.SEVR", "MINOR");
-    expect("T:LOST_BY", "3");
+    expect("T:LOST_CNTS", "3");
     testdbPutFieldOk("T:LOST_RESET", DBR_LONG, 1);
     testOk1(resets == 1 && logResets == 1);
 
@@ -346,7 +346,7 @@ static void testValues(void)
     expect("T:OTLP_MSG.VAL$", "collector down");
     expect("T:OTLP_SENT_CNT", "12");
     expect("T:OTLP_LOST_CNT.SEVR", "MINOR");
-    expect("T:OTLP_QUEUE.SEVR", "MINOR");
+    expect("T:OTLP_QUEUE_LOAD.SEVR", "MINOR");
     expect("T:OTLP_RATE", "2.5");
 
     testDiag("logs");
@@ -361,10 +361,10 @@ static void testValues(void)
     change(ebpfMonGroupLog);
     expect("T:LOG_STATE.SEVR", "MINOR");
     expect("T:LOG_MSG.VAL$", "disk full");
-    expect("T:LOG_CNT", "12");
+    expect("T:LOG_LINE_CNT", "12");
     expect("T:LOG_LOST_CNT.SEVR", "MINOR");
-    expect("T:LOG_QUEUE.SEVR", "MINOR");
-    expect("T:PUT_CAPUTLOG.VAL$", "no put yet");
+    expect("T:LOG_QUEUE_LOAD.SEVR", "MINOR");
+    expect("T:PUT_LAST_CAPUTLOG.VAL$", "no put yet");
     testdbPutFieldOk("T:LOG_ROTATE", DBR_LONG, 1);
     testOk1(rotations == 1 && logResets == 1);
 }
@@ -382,11 +382,11 @@ static void testPuts(void)
     expect("T:PUT_LOG", "");
     addPut(0, "REC:A", "1");
     expect("T:PUT_LAST.VAL$", "2026-11-15 07:28:03.123456 REC:A old \xe2\x86\x92 1 by alice@opi1 (CA)");
-    expect("T:PUT_LAST_VAL_S", "1");
+    expect("T:PUT_LAST_VALUE_S", "1");
     expect("T:PUT_CNT", "1");
     expect("T:PUT_TIMES", "2026-11-15 07:28:03.123456");
     expect("T:PUT_IOCS", "soft");
-    testdbGetFieldEqual("T:PUT_LAST_VAL_S.SEVR", DBR_STRING, "NO_ALARM");
+    testdbGetFieldEqual("T:PUT_LAST_VALUE_S.SEVR", DBR_STRING, "NO_ALARM");
     dbNameToAddr("T:PUT_LAST_PV", &addr);
     dbScanLock(addr.precord);
     stamp = addr.precord->time;
@@ -396,11 +396,11 @@ static void testPuts(void)
     memset(value, 'x', 100);
     value[100] = 0;
     addPut(1, "REC:B", value);
-    expect("T:PUT_LAST_VAL.VAL$", value);
+    expect("T:PUT_LAST_VALUE.VAL$", value);
     memcpy(cut, value, sizeof(cut));
     strcpy(cut + 36, "...");
-    expect("T:PUT_LAST_VAL_S", cut);
-    expect("T:PUT_LAST_VAL_S.SEVR", "MINOR");
+    expect("T:PUT_LAST_VALUE_S", cut);
+    expect("T:PUT_LAST_VALUE_S.SEVR", "MINOR");
     expect("T:PUT_PVS", "REC:B");
     testdbGetFieldEqual("T:PUT_PVS.NORD", DBR_LONG, 2);
 
@@ -409,10 +409,10 @@ static void testPuts(void)
         sprintf(value, "%u", i);
         addPut(i, "REC:C", value);
     }
-    expect("T:PUT_LAST_VAL.VAL$", "9999");
+    expect("T:PUT_LAST_VALUE.VAL$", "9999");
     expect("T:PUT_CNT", "10000");
     expect("T:PUT_PVS.NORD", "200");
-    testdbGetFieldEqual("T:PUT_VALS", DBR_STRING, "9999");
+    testdbGetFieldEqual("T:PUT_VALUES", DBR_STRING, "9999");
     addPut(i, "REC:D", "last");
     expect("T:PUT_LAST_PV.VAL$", "REC:D");
 }
@@ -435,13 +435,13 @@ static void testFilter(void)
     testdbGetFieldEqual("T:FILTER.VALB", DBR_LONG, 42);
     testdbGetFieldEqual("T:FILTER.VALC", DBR_LONG, 1);
 
-    putText("T:FILTER_REC", "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");
+    putText("T:FILTER_RECORD", "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");
     expect("T:FILTER_STATUS.VAL$", "in force: RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");
     testOk(strcmp(inForce.record, "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES") == 0,
            "long pattern: %s", inForce.record);
     testdbPutFieldOk("T:FILTER_USER", DBR_STRING, "op*"); /* as caput without -S does */
     testOk1(strcmp(inForce.user, "op*") == 0);
-    putText("T:FILTER_REC", "");
+    putText("T:FILTER_RECORD", "");
     testOk1(strcmp(inForce.record, "*") == 0);
     testdbPutFieldOk("T:FILTER_LEVEL", DBR_STRING, "trace");
     testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, 10);
@@ -456,29 +456,29 @@ static void testFilter(void)
     testOk1(inForce.sample == 10);
     testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, 0);
     testOk1(inForce.sample == 1);
-    putText("T:FILTER_REC", tooLong);
+    putText("T:FILTER_RECORD", tooLong);
     expect("T:FILTER_STATUS.VAL$", "record pattern is longer than 60 characters: shorten it with *");
-    putText("T:FILTER_REC", "A\nB");
+    putText("T:FILTER_RECORD", "A\nB");
     expect("T:FILTER_STATUS.VAL$",
            "record pattern has a control character (code 10) at position 2: type it again");
-    putText("T:FILTER_REC", "REFUSE");
+    putText("T:FILTER_RECORD", "REFUSE");
     expect("T:FILTER_STATUS.VAL$", "the monitor refuses");
     testdbGetFieldEqual("T:FILTER_STATUS.SEVR", DBR_STRING, "MAJOR");
     testOk1(strcmp(inForce.record, "*") == 0);
     testdbGetFieldEqual("T:FILTER.VALC", DBR_LONG, 8);
-    putText("T:FILTER_REC", "A*");
+    putText("T:FILTER_RECORD", "A*");
     testdbGetFieldEqual("T:FILTER.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:FILTER_STATUS.SEVR", DBR_STRING, "NO_ALARM");
 
     testDiag("histogram");
-    putText("T:CHAIN_SEL", "REC:A");
+    putText("T:CHAIN_HIST_ROOT", "REC:A");
     testOk1(strcmp(ebpfMonPublishedLock()->histSel, "REC:A") == 0);
     ebpfMonPublishedUnlock();
     change(ebpfMonGroupChains);
     expect("T:CHAIN_HIST.SEVR", "INVALID"); /* not found */
-    dbNameToAddr("T:CHAIN_SEL.VAL$", &addr);
+    dbNameToAddr("T:CHAIN_HIST_ROOT.VAL$", &addr);
     testOk1(dbPutField(&addr, DBR_CHAR, tooLong, sizeof(tooLong)) != 0);
-    testdbGetFieldEqual("T:CHAIN_SEL.SEVR", DBR_STRING, "INVALID");
+    testdbGetFieldEqual("T:CHAIN_HIST_ROOT.SEVR", DBR_STRING, "INVALID");
 }
 
 static void testShell(void)
@@ -579,11 +579,11 @@ static void testBad(void)
     expect("T:PUT_BAD_LAST.SEVR", "MAJOR");
     expect("T:PUT_BAD_CNT.SEVR", "MAJOR");
     expect("T:PUT_BAD_LOG.SEVR", "MAJOR");
-    expect("T:PUT_BAD_RULES.SEVR", "MAJOR");
-    expect("T:PUT_BAD_WHY.VAL$", "rule \"r\": no put is allowed");
+    expect("T:PUT_BAD_REASONS.SEVR", "MAJOR");
+    expect("T:PUT_BAD_REASON.VAL$", "rule \"r\": no put is allowed");
     expect("T:PUT_BAD_LAST_S.SEVR", "MAJOR");
     addBad("REC:B", "no rule is for this PV");
-    expect("T:PUT_BAD_OPEN", "2");
+    expect("T:PUT_BAD_OPEN_CNT", "2");
     expect("T:PUT_BAD_LAST.VAL$", text[1]);
     expect("T:PUT_BAD_PVS", "REC:B");
     testdbGetFieldEqual("T:PUT_BAD_PVS.NORD", DBR_LONG, 2);
@@ -605,8 +605,8 @@ static void testBad(void)
     testDiag("acknowledge");
     badShown();
     testdbPutFieldOk("T:PUT_BAD_ACK", DBR_LONG, 1);
-    expect("T:PUT_BAD_OPEN", "0");
-    expect("T:PUT_BAD_OPEN.SEVR", "NO_ALARM");
+    expect("T:PUT_BAD_OPEN_CNT", "0");
+    expect("T:PUT_BAD_OPEN_CNT.SEVR", "NO_ALARM");
     expect("T:PUT_BAD_LAST.SEVR", "NO_ALARM");
     expect("T:PUT_BAD_CNT.SEVR", "NO_ALARM");
     expect("T:PUT_BAD_LOG", "");
@@ -614,17 +614,17 @@ static void testBad(void)
     expect("T:PUT_BAD_CNT", "2");
     expect("T:PUT_BAD_LAST.VAL$", text[1]); /* it stays to be read */
     addBad("REC:A", "again");
-    expect("T:PUT_BAD_OPEN.SEVR", "MAJOR");
+    expect("T:PUT_BAD_OPEN_CNT.SEVR", "MAJOR");
     badShown();
     testdbPutFieldOk("T:SUB:RULES.B", DBR_LONG, 2);
     testdbPutFieldOk("T:SUB:RULES.PROC", DBR_LONG, 1);
     expect("T:SUB:RULES.VALA", "acknowledged, 0 unexpected puts open");
-    expect("T:PUT_BAD_OPEN", "0");
+    expect("T:PUT_BAD_OPEN_CNT", "0");
     addBad("REC:A", "and again");
-    expect("T:PUT_BAD_OPEN", "1");
+    expect("T:PUT_BAD_OPEN_CNT", "1");
     badShown();
     testOk1(iocshCmd("ebpfMonPutAck") == 0);
-    expect("T:PUT_BAD_OPEN", "0");
+    expect("T:PUT_BAD_OPEN_CNT", "0");
 
     testDiag("rules");
     expect("T:RULES_MSG.VAL$", "no rules: every put is expected");

@@ -21,11 +21,11 @@ from caClient import Panel
 from stage import ARCH, BIN, TOP, Failed, Stage
 
 MACHINE, MONITOR = "DEMO:", "DEMO:EBPF:"
-SCALARS = """STATE STATE_MSG.VAL$ PUT_CNT PROC_RATE COST HIT_COST CPU MEM LOST_CNT LOG_STATE PUT_BAD_OPEN
-             PUT_BAD_WHY.VAL$""".split()
-LISTS = """IOC_NAMES IOC_PIDS IOC_VERSIONS IOC_RECS IOC_LEVELS PUT_TIMES PUT_PVS PUT_OLDS PUT_VALS PUT_WHOS
+SCALARS = """STATE STATE_MSG.VAL$ PUT_CNT PROC_RATE COST TRAP_COST CPU MEM LOST_CNT LOG_STATE PUT_BAD_OPEN_CNT
+             PUT_BAD_REASON.VAL$""".split()
+LISTS = """IOC_NAMES IOC_PIDS IOC_VERSIONS IOC_RECORD_CNTS IOC_LEVELS PUT_TIMES PUT_PVS PUT_OLD_VALUES PUT_VALUES PUT_WRITERS
            PROC_TOP_NAMES PROC_TOP_CNTS PROC_TOP_RATES CHAIN_TOP_NAMES CHAIN_TOP_CNTS CHAIN_TOP_MEANS
-           CHAIN_TOP_P99S CHAIN_TOP_MAXS CHAIN_TOP_WAITS CHAIN_HIST CHAIN_HIST_EDGES""".split()
+           CHAIN_TOP_P99S CHAIN_TOP_MAXS CHAIN_TOP_LOCK_WAITS CHAIN_HIST CHAIN_HIST_EDGES""".split()
 OPERATOR = "DEMO:MAG:CURRENT:SET"
 RULES = TOP / "tools/demo/rules.json"
 BOOT = TOP / "iocBoot/iocEbpfMon"
@@ -163,8 +163,8 @@ def plain(values, monitor, seconds):
                 seen.add(row)
                 when, pv, old, new, who = row
                 print(f"{when}  {pv}  {old} → {new}  by {who}", flush=True)
-        if opened != values.get("PUT_BAD_OPEN"):
-            opened = values.get("PUT_BAD_OPEN")
+        if opened != values.get("PUT_BAD_OPEN_CNT"):
+            opened = values.get("PUT_BAD_OPEN_CNT")
             print(f"  {screen.unexpected(values)}", flush=True)
         still(monitor)
         time.sleep(0.25)

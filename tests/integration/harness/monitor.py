@@ -74,7 +74,7 @@ class Monitor:
 
     def losses(self):
         """Reason → number, of what was lost."""
-        return {r: n for r, n in zip(self.list("LOST_NAMES"), self.list("LOST_BY")) if n}
+        return {r: n for r, n in zip(self.list("LOST_REASONS"), self.list("LOST_CNTS")) if n}
 
     def put(self, name, value):
         ca.put(self.prefix + name, value)
@@ -116,7 +116,7 @@ class Monitor:
     # --- which IOCs --------------------------------------------------------------------------------------
     def iocs(self):
         """By pid: name, version, records, level."""
-        columns = [self.list(c) for c in ("IOC_PIDS", "IOC_NAMES", "IOC_VERSIONS", "IOC_RECS", "IOC_LEVELS")]
+        columns = [self.list(c) for c in ("IOC_PIDS", "IOC_NAMES", "IOC_VERSIONS", "IOC_RECORD_CNTS", "IOC_LEVELS")]
         return {int(pid): (str(name), str(version), int(recs), str(level))
                 for pid, name, version, recs, level in zip(*columns)}
 
