@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <epicsEvent.h>
+#include <epicsTime.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
@@ -227,6 +229,43 @@ static void testLock(void)
     ebpfMonPutJoinFree(join);
 }
 
+static epicsEventId goOn;
+
+static int readUserLate(uid_t uid, char *buf, size_t size)
+{
+    epicsEventMustWait(goOn);
+    return fakeReadUser(uid, buf, size);
+}
+
+/* The name of the user comes after the first put. */
+static void testLateName(void)
+{
+    ebpfMonPutJoin *join = ebpfMonPutJoinNew();
+    ebpfMonUserNames *users = ebpfMonUserNamesNew(readUserLate, 0.01);
+    ebpfMonPutClients *clients = ebpfMonPutClientsNew(users, fakeFindOwner);
+    ebpfMonLinkWrites *writes = ebpfMonLinkWritesNew();
+    ebpfMonIocPutSinks sinks = { .finished = onFinished, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged };
+    ebpfMonIocPuts *own = ebpfMonIocPutsNew(fake.targets, clients, join, writes, threadPuts, &sinks);
+    size_t size = makePut(FAKE_AO, "VAL", 1, 2);
+    epicsUInt64 begin;
+
+    testDiag("A name service that hangs");
+    goOn = epicsEventMustCreate(epicsEventEmpty);
+    put.ev.who = fakeCaClient(FAKE_LOCAL_PORT, "", "");
+    count = 0;
+    ebpfMonIocPutsAddPut(own, &put.ev, size);
+    testOk(count == 1 && strcmp(last.realUser, "1000") == 0, "the put has the uid: %s", last.realUser);
+    epicsEventMustTrigger(goOn);
+    for (begin = epicsMonotonicGet(); strcmp(last.realUser, "phil") && epicsMonotonicGet() - begin < 60000000000ull;)
+        ebpfMonIocPutsAddPut(own, &put.ev, size);
+    testOk(strcmp(last.realUser, "phil") == 0 && strcmp(last.user, "phil") == 0, "a later one the name: %s", last.realUser);
+    ebpfMonIocPutsFree(own);
+    ebpfMonLinkWritesFree(writes);
+    ebpfMonPutClientsFree(clients);
+    ebpfMonUserNamesFree(users, 60);
+    ebpfMonPutJoinFree(join);
+}
+
 MAIN(testIocPuts)
 {
     ebpfMonIocPutSinks sinks = { .finished = onFinished, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged };
@@ -234,7 +273,7 @@ MAIN(testIocPuts)
     ebpfMonLinkWrites *writes = ebpfMonLinkWritesNew();
     ebpfMonPutJoin *join = ebpfMonPutJoinNew();
 
-    testPlan(23);
+    testPlan(25);
     fakeMake();
     clients = fakeClientsMake(NULL);
     threadPuts = ebpfMonThreadPutsNew();
@@ -244,6 +283,7 @@ MAIN(testIocPuts)
     testCause();
     testLinks();
     testLock();
+    testLateName();
     ebpfMonIocPutsFree(iocPuts);
     ebpfMonThreadPutsFree(threadPuts);
     ebpfMonLinkWritesFree(writes);

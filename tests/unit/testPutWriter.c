@@ -72,7 +72,7 @@ static void testClients(void)
     testOk(strncmp(put.who, want, strlen(want)) == 0 && strcmp(put.realUser, "phil") == 0 && put.peerUid == 1000 &&
            strcmp(put.origin, "CA 10.0.0.1:1000 uid phil") == 0, "of this host: %s (%s)", put.who, put.origin);
     strcpy(command, put.command);
-    ev.who = fakeCaClient(FAKE_LOCAL_PORT, "", "");
+    ev.who = fakeCaClient(FAKE_LOCAL_PORT, "", "office1");
     findWriter(&ev, NULL);
     testOk(strcmp(put.user, "phil") == 0 && strcmp(put.command, command) == 0, "the same connection claims something else");
     ebpfMonPutClientsFind(clients, &ev.who.peer, "", "", &c);
