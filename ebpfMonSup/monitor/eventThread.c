@@ -7,14 +7,7 @@
 
 #include "common/clock.h"
 #include "common/worker.h"
-#include "watch/requests.h"
-#include "put/putWriter.h"
-#include "put/putDecode.h"
-#include "monitor/eventThread.h"
 #include "monitor/monitor.h"
-#include "put/threadPuts.h"
-#include "model/losses.h"
-#include "put/pendingPuts.h"
 #include "watch/target.h"
 #include "watch/follower.h"
 #include "probe/loader.h"
@@ -23,131 +16,31 @@
  * it is the delay of a put. */
 #define POLL_MS     4
 
-#define CAUSES  64
 #define STOP_SECONDS 5.0
 
 struct ebpfMonEventThread {
     ebpfMonMonitor *m;
     ebpfMonWorker  *worker;
-    struct ebpfMonCauseEvent cause[CAUSES]; /* what a thread of an IOC said of the put that it makes next */
 };
-
-static void onCause(ebpfMonEventThread *e, const struct ebpfMonCauseEvent *ev, size_t size)
-{
-    if (size >= sizeof(*ev))
-        e->cause[ev->head.tid % CAUSES] = *ev;
-}
-
-static void onCaLink(ebpfMonEventThread *e, const struct ebpfMonCauseEvent *ev, size_t size)
-{
-    ebpfMonLinkWrite link;
-    ebpfMonTarget *t;
-    int known;
-
-    if (size < sizeof(*ev))
-        return;
-    ebpfMonTargetsLock(e->m->targets);
-    t = ebpfMonTargetsFindById(e->m->targets, ev->head.iocId);
-    known = t && ebpfMonPutWriterFindLinkWrite(t, ev, &link);
-    ebpfMonTargetsUnlock(e->m->targets);
-    if (!known)
-        return;
-    ebpfMonLinkWritesAdd(&link);
-    ebpfMonLinkMessagesAdd(e->m->linkMessages, &link);
-}
-
-static void onPut(ebpfMonEventThread *e, const struct ebpfMonPutEvent *ev, size_t size)
-{
-    struct ebpfMonCauseEvent *why;
-    ebpfMonPendingPut *p;
-    ebpfMonTarget *t;
-    int ok = 0, links = 0, wait = 0, early = 0;
-    char putBy[80] = "";
-
-    if (size < sizeof(*ev))
-        return;
-    why = &e->cause[ev->head.tid % CAUSES];
-    if (why->head.tid != ev->head.tid || why->head.iocId != ev->head.iocId || why->put != (uint32_t)ev->id)
-        why = NULL;
-    p = ebpfMonPendingPutsNew();
-    ebpfMonTargetsLock(e->m->targets);
-    t = ebpfMonTargetsFindById(e->m->targets, ev->head.iocId);
-    if (t) {
-        ok = ebpfMonPutDecode(t, ev, size, why, &p->put, &links);
-        wait = (ev->site == EBPFMON_SITE_PUT && (t->att.on & EBPFMON_BIT(ebpfMonProgPutReturn))) ||
-               ev->site == EBPFMON_SITE_LINK;
-        early = !t->indexed && (p->put.through == ebpfMonByInit || p->put.through == ebpfMonByThread);
-    }
-    ebpfMonTargetsUnlock(e->m->targets);
-    if (why)
-        why->head.tid = 0;
-    if (!ok) {
-        ebpfMonLossesAdd(ebpfMonLossGone);
-        ebpfMonPendingPutsDrop(p);
-        return;
-    }
-    if (links)
-        ebpfMonRequestsAddLinks(ev->head.iocId, ev->precord);
-    ebpfMonPutWriterDescribeClient(&p->put, putBy, sizeof(putBy));
-    if (p->put.through != ebpfMonByLink) /* which a chain does, and which begins none */
-        ebpfMonThreadPutsAdd(ev, putBy);
-    p->tid = ev->head.tid;
-    p->id = ev->id;
-    p->since = ev->head.ktime;
-    p->iocId = ev->head.iocId;
-    p->early = early ? ev->addr : 0;
-    p->linkAt = ev->site == EBPFMON_SITE_LINK ? ev->pfield : 0;
-    p->at = (ebpfMonPutPlace){
-        .pfldDes = ev->pfldDes, .precord = ev->precord, .fieldType = ev->fieldType, .fieldSize = ev->fieldSize,
-    };
-    memset(&p->key, 0, sizeof(p->key));
-    if (!ev->root || ev->root == ev->precord) /* else it is made in another record's chain: no client's own */
-        p->key.peer = ev->who.peer;
-    p->key.at = ev->head.ktime;
-    p->key.seq = ev->seq;
-    p->key.seqKind = ev->seqKind;
-    if (wait)
-        ebpfMonPendingPutsAwaitResult(p);
-    else
-        ebpfMonPendingPutsComplete(p);
-}
-
-static void onResult(ebpfMonEventThread *e, const struct ebpfMonResultEvent *ev, size_t size)
-{
-    ebpfMonPendingPut *p;
-    ebpfMonTarget *t;
-
-    if (size < sizeof(*ev) || !(p = ebpfMonPendingPutsTake(ev->head.tid, ev->id)))
-        return;
-    p->put.result = ev->status ? ebpfMonPutFailed : ebpfMonPutOk;
-    p->put.status = (long)ev->status;
-    if (!ev->status) {
-        ebpfMonTargetsLock(e->m->targets);
-        t = ebpfMonTargetsFindById(e->m->targets, ev->head.iocId);
-        if (t)
-            ebpfMonPutDecodeResult(t, &p->at, ev, &p->put);
-        ebpfMonTargetsUnlock(e->m->targets);
-    }
-    ebpfMonPendingPutsComplete(p);
-}
 
 static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
 {
     ebpfMonEventThread *e = arg;
+    ebpfMonIocPuts *puts = e->m->puts.iocPuts;
     ebpfMonTarget *t;
 
     switch (head->kind) {
     case EBPFMON_EV_PUT:
-        onPut(e, (const struct ebpfMonPutEvent *)head, size);
+        ebpfMonIocPutsAddPut(puts, (const struct ebpfMonPutEvent *)head, size);
         break;
     case EBPFMON_EV_RESULT:
-        onResult(e, (const struct ebpfMonResultEvent *)head, size);
+        ebpfMonIocPutsAddResult(puts, (const struct ebpfMonResultEvent *)head, size);
         break;
     case EBPFMON_EV_CAUSE:
-        onCause(e, (const struct ebpfMonCauseEvent *)head, size);
+        ebpfMonIocPutsAddCause(puts, (const struct ebpfMonCauseEvent *)head, size);
         break;
     case EBPFMON_EV_CALINK:
-        onCaLink(e, (const struct ebpfMonCauseEvent *)head, size);
+        ebpfMonIocPutsAddLinkWrite(puts, (const struct ebpfMonCauseEvent *)head, size);
         break;
     case EBPFMON_EV_CHAIN:
         ebpfMonTargetsLock(e->m->targets);
@@ -184,10 +77,10 @@ static void runEventThread(ebpfMonWorker *worker, void *arg)
         if (ebpfMonKernelReadEvents(POLL_MS, onEvent, e) < 0)
             ebpfMonWorkerWait(worker, 0.1);
         ebpfMonLinkMessagesMatch(e->m->linkMessages, upTo);
-        ebpfMonPendingPutsTick(ebpfMonClockMonotonic(), 0);
+        ebpfMonIocPutsTick(e->m->puts.iocPuts, ebpfMonClockMonotonic(), 0);
         ebpfMonTracesTick(e->m->traces, ebpfMonClockMonotonic(), 0);
     }
-    ebpfMonPendingPutsTick(ebpfMonClockMonotonic(), 1);
+    ebpfMonIocPutsTick(e->m->puts.iocPuts, ebpfMonClockMonotonic(), 1);
     ebpfMonTracesTick(e->m->traces, ebpfMonClockMonotonic(), 1);
 }
 

@@ -7,8 +7,8 @@ struct ebpfMonMonitor;
 
 typedef struct ebpfMonEventThread ebpfMonEventThread;
 
-/* "monitor": all that the thread uses is there. NULL without memory. */
-ebpfMonEventThread *ebpfMonEventThreadStart(struct ebpfMonMonitor *monitor);
+/* The monitor stays the caller's. NULL without memory. */
+ebpfMonEventThread *ebpfMonEventThreadStart(struct ebpfMonMonitor *m);
 
 /* Publishes what waits, ends the thread and frees it. 0, or -1: it still runs, and nothing is freed. */
 int ebpfMonEventThreadStop(ebpfMonEventThread *thread);

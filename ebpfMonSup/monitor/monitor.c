@@ -85,6 +85,7 @@ static void stop(void *arg)
         return;
     ebpfMonKernelUnload();
     ebpfMonTracingFree(&monitor);
+    ebpfMonPutsFree(&monitor.puts);
 }
 
 /* The kernel half and the threads. 0, or -1 with the state Failed. */
@@ -101,7 +102,13 @@ static int begin(const ebpfMonFilter *first)
         ebpfMonPublisherSetState(ebpfMonFailed, why);
         return -1;
     }
-    if (ebpfMonRecordTableInit(sizes.maxRecords, sizes.maxClosure)) {
+    if (!ebpfMonTheTargets)
+        ebpfMonTheTargets = ebpfMonTargetsNew();
+    monitor.targets = ebpfMonTheTargets;
+    if (!monitor.targets || ebpfMonPutsMake(&monitor) || ebpfMonTracingNew(&monitor) ||
+        ebpfMonRecordTableInit(sizes.maxRecords, sizes.maxClosure)) {
+        ebpfMonTracingFree(&monitor);
+        ebpfMonPutsFree(&monitor.puts);
         ebpfMonPublisherSetState(ebpfMonFailed, NO_MEMORY);
         ebpfMonKernelUnload();
         return -1;
@@ -110,16 +117,9 @@ static int begin(const ebpfMonFilter *first)
     ebpfMonConnectionOwnersRead(0, ebpfMonReportNetns());
     ebpfMonExportStart();
     ebpfMonFollowerStart(monitor.settings.watchSelf, first);
-    monitor.targets = ebpfMonTheTargets;
-    if (ebpfMonTracingNew(&monitor)) {
-        ebpfMonPublisherSetState(ebpfMonFailed, NO_MEMORY);
-        ebpfMonFollowerStop();
-        ebpfMonKernelUnload();
-        return -1;
-    }
     monitor.eventThread = ebpfMonEventThreadStart(&monitor);
     if (monitor.settings.wireKiB > 0)
-        monitor.packetThread = ebpfMonPacketThreadStart(monitor.targets, (unsigned)monitor.settings.wireKiB * 1024);
+        monitor.packetThread = ebpfMonPacketThreadStart(&monitor, (unsigned)monitor.settings.wireKiB * 1024);
     ebpfMonPublisherStart();
     epicsAtExit(stop, NULL);
     return 0;

@@ -10,6 +10,7 @@
 #include "model/control.h"
 #include "monitor/eventThread.h"
 #include "monitor/packetThread.h"
+#include "monitor/puts.h"
 #include "trace/chainParts.h"
 #include "trace/putSpans.h"
 #include "trace/traceSpans.h"
@@ -18,6 +19,7 @@
 typedef struct ebpfMonMonitor {
     ebpfMonSettings settings;
     ebpfMonTargets *targets;         /* has a lock of its own */
+    ebpfMonPuts     puts;            /* what becomes of puts; each module tells whose it is */
     ebpfMonLinkMessages *linkMessages; /* any thread */
     ebpfMonTraces       *traces;     /* event thread, from here … */
     ebpfMonChainParts   *chainParts;

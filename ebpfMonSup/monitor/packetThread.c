@@ -18,12 +18,10 @@
 #include "model/published.h"
 #include "search/searches.h"
 #include "watch/requests.h"
-#include "put/putJoin.h"
 #include "model/losses.h"
 #include "watch/connectionOwners.h"
-#include "put/servers.h"
-#include "put/packetPuts.h"
-#include "monitor/packetThread.h"
+#include "export/otlp/span.h"
+#include "monitor/monitor.h"
 #include "probe/loader.h"
 #include "probe/packets.h"
 #include "ioc/procNetns.h"
@@ -42,7 +40,7 @@ typedef struct {
 } source;
 
 struct ebpfMonPacketThread {
-    ebpfMonTargets *targets;
+    ebpfMonMonitor *m;
     ebpfMonWorker  *worker;
     ebpfMonWire    *wire;
     unsigned ringBytes;
@@ -90,13 +88,25 @@ static uint64_t arrival(uint64_t time)
     return ebpfMonClockMonotonic() - (age < DELAY_MAX ? age : 0);
 }
 
-static void put(const ebpfMonWireEvent *ev, uint32_t iocId)
+static void addPut(ebpfMonPacketThread *p, const ebpfMonWireEvent *ev, uint32_t iocId)
 {
     ebpfMonOldValue old = { .known = 0 };
 
     if (!iocId) /* else the inside knows it for sure */
-        ebpfMonPacketPutsTakeOld(ev, &old);
-    ebpfMonPutJoinAddPacket(ev, iocId, &old, arrival(ev->time));
+        ebpfMonLastValuesExchange(p->m->puts.lastValues, ev, &old);
+    ebpfMonPutJoinAddPacket(p->m->puts.join, ev, iocId, &old, arrival(ev->time));
+}
+
+/* A put to a server that is no watched IOC: perhaps a CA link of a watched IOC sent it. */
+static void noteSent(ebpfMonPacketThread *p, const ebpfMonWireEvent *ev, uint64_t at)
+{
+    struct ebpfMonOwner owner = { .pid = 0 };
+
+    if (!ebpfMonExportsSpans() || ev->protocol != ebpfMonWireCa)
+        return;
+    ebpfMonKernelGetOwner(&ev->peer, &owner);
+    if (owner.pid)
+        ebpfMonLinkMessagesNotePacket(p->m->linkMessages, owner.pid, ev->name, &ev->peer, ev->seq, at);
 }
 
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
@@ -110,28 +120,28 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
 
     switch (ev->kind) {
     case ebpfMonWirePut:
-        server = ebpfMonServersFind(&ev->peer, ebpfMonClockMonotonic());
+        server = ebpfMonServersFind(p->m->puts.servers, &ev->peer, ebpfMonClockMonotonic());
         /* Without that tracepoint nothing tells which put inside it is: the inside alone tells of those. */
         if (wanted(server) && (!server->iocId || ebpfMonFeature.recvLength))
-            put(ev, server->iocId);
+            addPut(p, ev, server->iocId);
         if (!server->iocId)
-            ebpfMonPacketPutsNoteSent(ev, arrival(ev->time));
+            noteSent(p, ev, arrival(ev->time));
         break;
     case ebpfMonWireReply:
-        if (ebpfMonPutJoinAddReply(ev, &old) && !ev->ok)
-            ebpfMonPacketPutsRestore(ev, &old);
+        if (ebpfMonPutJoinAddReply(p->m->puts.join, ev, &old) && !ev->ok)
+            ebpfMonLastValuesRestore(p->m->puts.lastValues, ev, &old);
         break;
     case ebpfMonWireValue:
-        server = ebpfMonServersFind(&ev->peer, ebpfMonClockMonotonic());
+        server = ebpfMonServersFind(p->m->puts.servers, &ev->peer, ebpfMonClockMonotonic());
         if (!server->iocId)
-            ebpfMonPacketPutsNoteValue(ev);
+            ebpfMonLastValuesSet(p->m->puts.lastValues, ev);
         break;
     case ebpfMonWireChannel:
         if (ev->name[0])
-            ebpfMonPutJoinNameChannel(&ev->peer, ev->sid, ev->name);
+            ebpfMonPutJoinNameChannel(p->m->puts.join, &ev->peer, ev->sid, ev->name);
         break;
     case ebpfMonWireClosed:
-        ebpfMonPutJoinCloseCircuit(&ev->peer);
+        ebpfMonPutJoinCloseCircuit(p->m->puts.join, &ev->peer);
         break;
     case ebpfMonWireForeign:
         for (unsigned i = 0; i < p->sourceCount; i++)
@@ -237,11 +247,11 @@ static void refresh(ebpfMonPacketThread *p, uint64_t now)
     int count;
 
     pids[0] = getpid();
-    ebpfMonTargetsLock(p->targets);
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t && n <= EBPFMON_IOCS_MAX; t = t->next)
+    ebpfMonTargetsLock(p->m->targets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->m->targets); t && n <= EBPFMON_IOCS_MAX; t = t->next)
         if (!t->gone)
             pids[n++] = t->pid;
-    ebpfMonTargetsUnlock(p->targets);
+    ebpfMonTargetsUnlock(p->m->targets);
     if (now - p->refusedAt > RETRY_NS) {
         p->refusedAt = now;
         p->refusedCount = 0;
@@ -259,7 +269,7 @@ static void refresh(ebpfMonPacketThread *p, uint64_t now)
     for (int k = 0; k < count && k < SOURCES; k++)
         netns[k] = list[k].netns;
     if (count > 0)
-        ebpfMonPutJoinSetCovered(netns, count < SOURCES ? (unsigned)count : SOURCES);
+        ebpfMonPutJoinSetCovered(p->m->puts.join, netns, count < SOURCES ? (unsigned)count : SOURCES);
     for (int k = 0; k < count; k++) {
         unsigned i = 0;
 
@@ -273,8 +283,8 @@ static void refresh(ebpfMonPacketThread *p, uint64_t now)
         p->trouble[0] = 0;
     for (unsigned i = 0; i < p->sourceCount; i++)
         netns[i] = p->sources[i].netns;
-    ebpfMonPutJoinSetCovered(netns, p->sourceCount);
-    ebpfMonServersRefresh(expectPort, p);
+    ebpfMonPutJoinSetCovered(p->m->puts.join, netns, p->sourceCount);
+    ebpfMonServersRefresh(p->m->puts.servers, expectPort, p);
 }
 
 static void publish(ebpfMonPacketThread *p, double seconds)
@@ -294,7 +304,7 @@ static void publish(ebpfMonPacketThread *p, double seconds)
     published->wireState = !p->sourceCount || p->refusedCount ? ebpfMonWireTrouble : ebpfMonWireOn;
     published->wireRate = seen >= p->packetsBefore ? (double)(seen - p->packetsBefore) / seconds : 0; /* a source may have been closed */
     published->wireGaps = w->gaps;
-    published->wireLost = dropped + w->gaps + w->noMemory + ebpfMonPutJoinCountDropped();
+    published->wireLost = dropped + w->gaps + w->noMemory + ebpfMonPutJoinCountDropped(p->m->puts.join);
     published->wireCircuits = w->circuits;
     ebpfMonPublishedUnlock();
     p->packetsBefore = seen;
@@ -302,7 +312,8 @@ static void publish(ebpfMonPacketThread *p, double seconds)
 
 static void publishPuts(ebpfMonPacketThread *p, uint64_t now)
 {
-    ebpfMonPacketPut *list = ebpfMonPutJoinTakeUnmatched(now), *next;
+    const ebpfMonPuts *puts = &p->m->puts;
+    ebpfMonPacketPut *list = ebpfMonPutJoinTakeUnmatched(puts->join, now), *next;
     int missed;
 
     if (list)
@@ -310,8 +321,8 @@ static void publishPuts(ebpfMonPacketThread *p, uint64_t now)
     for (; list; list = next) {
         next = list->next;
         missed = now == UINT64_MAX || p->missedAt >= list->at ||
-                 (list->iocId && ebpfMonServersMayHaveMissed(list->iocId, list->at, !list->passed));
-        ebpfMonPacketPutsPublish(list, ebpfMonServersFind(&list->peer, now)->name, missed);
+                 (list->iocId && ebpfMonServersMayHaveMissed(puts->servers, list->iocId, list->at, !list->passed));
+        ebpfMonPacketPutsFinish(puts->packetPuts, list, ebpfMonServersFind(puts->servers, &list->peer, now)->name, missed);
         free(list);
     }
 }
@@ -330,7 +341,7 @@ static void readPackets(ebpfMonPacketThread *p)
         p->reading = p->sources[i].netns;
         ebpfMonPacketsPoll(p->sources[i].packets, 0, onPacket, p);
     }
-    ebpfMonPutJoinSetPacketsRead(read);
+    ebpfMonPutJoinSetPacketsRead(p->m->puts.join, read);
 }
 
 static void runPacketThread(ebpfMonWorker *worker, void *arg)
@@ -342,8 +353,8 @@ static void runPacketThread(ebpfMonWorker *worker, void *arg)
     while (!ebpfMonWorkerIsStopping(worker)) {
         uint64_t now = ebpfMonClockMonotonic();
 
-        if (!refreshed || now - refreshed > REFRESH_NS || changes != ebpfMonTargetsCountChanges(p->targets)) {
-            changes = ebpfMonTargetsCountChanges(p->targets);
+        if (!refreshed || now - refreshed > REFRESH_NS || changes != ebpfMonTargetsCountChanges(p->m->targets)) {
+            changes = ebpfMonTargetsCountChanges(p->m->targets);
             refreshed = now;
             refresh(p, now);
         }
@@ -361,12 +372,12 @@ static void runPacketThread(ebpfMonWorker *worker, void *arg)
         closeSource(p, 0);
 }
 
-ebpfMonPacketThread *ebpfMonPacketThreadStart(ebpfMonTargets *targets, unsigned ringBytes)
+ebpfMonPacketThread *ebpfMonPacketThreadStart(ebpfMonMonitor *m, unsigned ringBytes)
 {
     ebpfMonPacketThread *p = calloc(1, sizeof(*p));
 
     if (p) {
-        p->targets = targets;
+        p->m = m;
         p->ringBytes = ringBytes;
         p->wire = ebpfMonWireNew(NULL, onEvent, p);
     }

@@ -6,13 +6,8 @@
 #include "monitor/monitor.h"
 #include "monitor/tracing.h"
 #include "publish/slowChains.h"
-#include "trace/transitional.h"
 
 static const ebpfMonSpanSink exportSink = { .isWanted = ebpfMonExportsSpans, .add = ebpfMonExportSpan };
-
-ebpfMonTraces *ebpfMonTheTraces;
-ebpfMonLinkMessages *ebpfMonTheLinkMessages;
-ebpfMonPutSpans *ebpfMonThePutSpans;
 
 static void onChain(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
                     uint32_t count)
@@ -33,18 +28,20 @@ static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 
 int ebpfMonTracingNew(ebpfMonMonitor *m)
 {
-    ebpfMonTracesUses traces = { .targets = m->targets, .exportsSpans = ebpfMonExportsSpans };
+    ebpfMonTracesUses traces = {
+        .targets = m->targets, .threadPuts = m->puts.threadPuts, .exportsSpans = ebpfMonExportsSpans,
+    };
     ebpfMonTraceSpansUses spans = { .targets = m->targets, .sink = exportSink };
     uint64_t salt;
 
     ebpfMonSpanNewId((uint8_t *)&salt, sizeof(salt));
-    ebpfMonTheLinkMessages = m->linkMessages = traces.linkMessages = spans.linkMessages = ebpfMonLinkMessagesNew();
-    ebpfMonTheTraces = m->traces = spans.traces = ebpfMonTracesNew(&traces, onTrace, m);
+    m->linkMessages = traces.linkMessages = spans.linkMessages = ebpfMonLinkMessagesNew();
+    m->traces = spans.traces = ebpfMonTracesNew(&traces, onTrace, m);
     m->chainParts = ebpfMonChainPartsNew(onChain, m);
     m->traceIds = spans.ids = ebpfMonTraceIdsNew(salt, m->traces, m->linkMessages);
     m->traceWalk = spans.walk = ebpfMonTraceWalkNew();
     m->traceSpans = ebpfMonTraceSpansNew(&spans);
-    ebpfMonThePutSpans = m->putSpans = ebpfMonPutSpansNew(m->targets, &exportSink);
+    m->putSpans = ebpfMonPutSpansNew(m->targets, &exportSink);
     if (m->linkMessages && m->traces && m->chainParts && m->traceIds && m->traceWalk && m->traceSpans && m->putSpans)
         return 0;
     ebpfMonTracingFree(m);
@@ -60,11 +57,11 @@ void ebpfMonTracingFree(ebpfMonMonitor *m)
     ebpfMonChainPartsFree(m->chainParts);
     ebpfMonTracesFree(m->traces);
     ebpfMonLinkMessagesFree(m->linkMessages);
-    m->putSpans = ebpfMonThePutSpans = NULL;
+    m->putSpans = NULL;
     m->traceSpans = NULL;
     m->traceWalk = NULL;
     m->traceIds = NULL;
     m->chainParts = NULL;
-    m->traces = ebpfMonTheTraces = NULL;
-    m->linkMessages = ebpfMonTheLinkMessages = NULL;
+    m->traces = NULL;
+    m->linkMessages = NULL;
 }

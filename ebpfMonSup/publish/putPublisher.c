@@ -7,7 +7,6 @@
 #include "model/filter.h"
 #include "rules/rules.h"
 #include "watch/requests.h"
-#include "put/putWriter.h"
 #include "publish/putPublisher.h"
 
 /* RECORD.FIELD in two. */
@@ -51,7 +50,6 @@ void ebpfMonPutPublisherPublish(ebpfMonPut *put)
     const char *field;
     int watched = 0;
 
-    ebpfMonPutWriterMakeTexts(put);
     ebpfMonRulesJudge(put); /* every put, whatever the filter shows */
     ebpfMonPublishedAddBad(put);
     split(put, record, &field);

@@ -5,7 +5,7 @@
 
 #include "model/put.h"
 
-/* To the rules, and if it passes the filter to the published and the logs. Its texts are completed. */
+/* To the rules, and if it passes the filter to the published and the logs. */
 void ebpfMonPutPublisherPublish(ebpfMonPut *put);
 
 #endif

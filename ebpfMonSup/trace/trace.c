@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-#include <string.h>
 
 #include "trace/trace.h"
 
@@ -100,20 +99,4 @@ uint32_t ebpfMonTraceCountRecords(const ebpfMonTrace *trace)
     for (const ebpfMonTraceChain *c = trace->first; c; c = c->next)
         total += c->chain.total;
     return total;
-}
-
-void ebpfMonPutSummaryMake(const ebpfMonPut *put, const ebpfMonMessageKey *key, ebpfMonPutSummary *to)
-{
-    memcpy(to->pv, put->pv, sizeof(to->pv));
-    memcpy(to->who, put->who, sizeof(to->who));
-    memcpy(to->origin, put->origin, sizeof(to->origin));
-    memcpy(to->user, put->user, sizeof(to->user));
-    memcpy(to->peer, put->peer, sizeof(to->peer));
-    memcpy(to->server, put->server, sizeof(to->server));
-    memcpy(to->command, put->command, sizeof(to->command));
-    to->pid = put->peerPid;
-    memcpy(to->linkIoc, put->linkIoc, sizeof(to->linkIoc));
-    to->linkChain = put->linkChain;
-    to->through = put->through;
-    to->key = *key;
 }

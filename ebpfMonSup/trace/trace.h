@@ -4,27 +4,13 @@
 #define EBPFMON_TRACE_H
 
 #include "ebpfMonEvent.h"
-#include "put/putJoin.h"
+#include "put/finishedPut.h"
 #include "trace/cpLinkSources.h"
 #include "trace/traceChain.h"
 #include "watch/target.h"
 
 #define EBPFMON_TRACE_CHAINS 64 /* of one trace; each may have been caused by the one before */
 #define EBPFMON_TRACE_ASYNC  32 /* records of one trace that process asynchronously at the same time */
-
-/* What a trace tells about the put that caused it. */
-typedef struct {
-    char     pv[sizeof(((ebpfMonPut *)0)->pv)];
-    char     who[EBPFMON_WHO_SIZE], origin[EBPFMON_ORIGIN_SIZE];
-    char     user[40], peer[24], server[24], command[64];
-    uint32_t pid;          /* of the client, if it is on this host */
-    char     linkIoc[EBPFMON_NAME_SIZE]; /* it came through a CA link of this IOC … */
-    ebpfMonChainId linkChain;            /* … in this chain */
-    ebpfMonThrough through;
-    ebpfMonMessageKey key;    /* its message */
-} ebpfMonPutSummary;
-
-void ebpfMonPutSummaryMake(const ebpfMonPut *put, const ebpfMonMessageKey *key, ebpfMonPutSummary *summary);
 
 typedef struct ebpfMonTrace {
     struct ebpfMonTrace *next, *before; /* traces.c: the open ones, the oldest first */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ioc/layout.h"
-#include "put/putWriter.h"
+#include "put/threadJob.h"
 #include "put/valueText.h"
 #include "trace/traceWords.h"
 
@@ -13,7 +13,7 @@ void ebpfMonTraceDescribeHandOver(ebpfMonTarget *t, const ebpfMonTraceChain *c, 
         snprintf(buf, size, "scanOnce");
         return;
     }
-    ebpfMonPutWriterReadScan(t, t->cat->rec[c->chain.rootSlot].addr, buf, size);
+    ebpfMonThreadJobReadScan(t, t->cat->rec[c->chain.rootSlot].addr, buf, size);
     if (c->delay || (strcmp(buf, "I/O Intr") != 0 && strcmp(buf, "Event") != 0))
         snprintf(buf, size, "callback");
 }
@@ -46,8 +46,7 @@ void ebpfMonTraceDescribeCause(ebpfMonTarget *t, const ebpfMonTrace *trace, char
                  ebpfMonCatalogueName(t->cat, trace->first->sourceRoot - 1));
     } else {
         snprintf(comm, sizeof(comm), "%.*s", EBPFMON_COMM_MAX - 1, c->comm);
-        ebpfMonPutWriterDescribeThread(t, comm, !!(c->flags & EBPFMON_CHAIN_MAIN), t->cat->rec[c->rootSlot].addr, buf,
-                                       size);
+        ebpfMonThreadJobDescribe(t, comm, !!(c->flags & EBPFMON_CHAIN_MAIN), t->cat->rec[c->rootSlot].addr, buf, size);
     }
 }
 
@@ -61,7 +60,7 @@ void ebpfMonTraceDescribeValue(ebpfMonTarget *t, const struct ebpfMonChainRec *r
     if (!f || f->arrayCount || f->type > ebpfMonDbfDevice || f->special == LAYOUT_SPC_DBADDR)
         return;
     v.type = f->type;
-    ebpfMonValueText(t, f, t->cat->rec[rec->slot].addr, &v, buf, size);
+    ebpfMonValueTextFormat(t, f, t->cat->rec[rec->slot].addr, &v, buf, size);
 }
 
 uint64_t ebpfMonTraceChainGetSlept(const ebpfMonTraceChain *c)

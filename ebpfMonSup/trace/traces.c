@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "put/threadPuts.h"
 #include "trace/finishedTraces.h"
 #include "trace/handOvers.h"
 #include "trace/knownChains.h"
@@ -235,7 +234,7 @@ static void keepPut(ebpfMonTrace *trace, const ebpfMonPutSummary *put)
 static void setPut(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMonThreadPut *put)
 {
     trace->putId = put->id;
-    if (put->done) {
+    if (put->isFinished) {
         keepPut(trace, &put->put);
         return;
     }
@@ -339,7 +338,8 @@ void ebpfMonTracesAddChain(ebpfMonTraces *x, ebpfMonTarget *t, const struct ebpf
                            const struct ebpfMonChainRec *rec, uint32_t count)
 {
     const struct ebpfMonHandOver *from = chain->outer ? NULL : ebpfMonHandOversFind(x->handOvers, chain);
-    const ebpfMonThreadPut *put = ebpfMonThreadPutsFindForChain(chain, t->cat->rec[chain->rootSlot - t->slot].addr);
+    uint64_t root = t->cat->rec[chain->rootSlot - t->slot].addr;
+    const ebpfMonThreadPut *put = ebpfMonThreadPutsFindForChain(x->uses.threadPuts, chain, root);
     ebpfMonTraceChain *c;
     ebpfMonTrace *trace;
     int completes;

@@ -7,6 +7,7 @@
 #ifndef EBPFMON_TRACES_H
 #define EBPFMON_TRACES_H
 
+#include "put/threadPuts.h"
 #include "trace/linkMessages.h"
 #include "trace/trace.h"
 
@@ -15,6 +16,7 @@ typedef struct ebpfMonTraces ebpfMonTraces;
 /* What it uses; all of it outlives the traces. */
 typedef struct {
     ebpfMonTargets *targets;
+    const ebpfMonThreadPuts *threadPuts;
     ebpfMonLinkMessages *linkMessages;
     int (*exportsSpans)(void); /* nonzero: spans are exported; then a trace waits for what its id depends on, too */
 } ebpfMonTracesUses;

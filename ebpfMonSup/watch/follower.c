@@ -405,7 +405,6 @@ static void wakeUp(void)
 void ebpfMonFollowerStart(int self, const ebpfMonFilter *first)
 {
     watchSelf = self;
-    ebpfMonTheTargets = ebpfMonTargetsNew();
     ebpfMonRequestsInit(first, wakeUp);
     ebpfMonIocFinderInit();
     worker = ebpfMonWorkerStart("ebpfMonFollow", epicsThreadPriorityLow, runFollower, NULL);

@@ -60,8 +60,6 @@ typedef struct ebpfMonTarget {
     /* The event thread's own. */
     struct {
         unsigned lateChains; /* in a row, of which all stamps were older than the chain */
-        uint8_t  ports[EBPFMON_PORTS_BYTES]; /* what is listened on */
-        uint64_t portsAt;    /* ns; when that was read */
     } eventThread;
 
     /* The publisher's own; the arrays, by index of the catalogue, are made and freed by the follower under the lock. */

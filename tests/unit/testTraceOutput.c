@@ -20,6 +20,7 @@
 
 static ebpfMonTargets *targets;
 static ebpfMonLinkMessages *messages;
+static ebpfMonThreadPuts *threadPuts;
 static ebpfMonTraces *traces;
 static ebpfMonTraceWalk *walk;
 static ebpfMonTraceSpans *spans;
@@ -81,7 +82,7 @@ static void sceneEndHandOver(const struct ebpfMonHandOverEvent *ev)
 
 static void sceneAddThreadPut(const struct ebpfMonPutEvent *ev)
 {
-    ebpfMonThreadPutsAdd(ev, "");
+    ebpfMonThreadPutsAdd(threadPuts, ev, "");
 }
 
 static void sceneAddPut(uint32_t tid, uint64_t id, const ebpfMonPut *put, const ebpfMonMessageKey *key)
@@ -89,7 +90,7 @@ static void sceneAddPut(uint32_t tid, uint64_t id, const ebpfMonPut *put, const 
     ebpfMonPutSummary summary;
 
     ebpfMonPutSummaryMake(put, key, &summary);
-    ebpfMonThreadPutsComplete(sceneTarget->iocId, tid, id, &summary);
+    ebpfMonThreadPutsFinish(threadPuts, sceneTarget->iocId, tid, id, &summary);
     ebpfMonTracesAddPut(traces, sceneTarget->iocId, tid, id, &summary);
 }
 
@@ -221,6 +222,7 @@ MAIN(testTraceOutput)
     sceneMakeIoc();
     ebpfMonTargetsAdd(targets, sceneTarget);
     messages = ebpfMonLinkMessagesNew();
+    uses.threadPuts = threadPuts = ebpfMonThreadPutsNew();
     walk = ebpfMonTraceWalkNew();
     uses.targets = spanUses.targets = targets;
     uses.linkMessages = spanUses.linkMessages = messages;
@@ -241,6 +243,7 @@ MAIN(testTraceOutput)
     ebpfMonTraceIdsFree(spanUses.ids);
     ebpfMonTracesFree(traces);
     ebpfMonTraceWalkFree(walk);
+    ebpfMonThreadPutsFree(threadPuts);
     ebpfMonLinkMessagesFree(messages);
     return testDone();
 }

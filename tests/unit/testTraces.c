@@ -18,6 +18,7 @@
 
 static ebpfMonTargets *targets;
 static ebpfMonLinkMessages *messages;
+static ebpfMonThreadPuts *threadPuts;
 static ebpfMonTraces *traces;
 
 /* The trace that was finished last, and how many were. */
@@ -68,7 +69,8 @@ static void finishAll(void)
 /* Begins with "count" records and nothing else. */
 static void setUp(uint32_t count)
 {
-    ebpfMonTracesUses uses = { .targets = targets, .linkMessages = messages, .exportsSpans = isExporting };
+    ebpfMonTracesUses uses = { .targets = targets, .threadPuts = threadPuts, .linkMessages = messages,
+                               .exportsSpans = isExporting };
 
     ebpfMonTracesFree(traces);
     traces = ebpfMonTracesNew(&uses, onTrace, &heard);
@@ -262,7 +264,7 @@ static void handedOver(void)
     takes(a, b);
     put = putOf(2, 1010 * MS + 5, 90, 7);
     put.who.isCA = 1;
-    ebpfMonThreadPutsAdd(&put, "");
+    ebpfMonThreadPutsAdd(threadPuts, &put, "");
     addChain(b, 1);
     testOk(!heard.count && countOpen() == 2, "a client's put that waited for a busy record is its own");
     finishAll();
@@ -296,7 +298,7 @@ static void finishPut(uint32_t tid, uint64_t id, const ebpfMonPut *put)
     ebpfMonPutSummary summary;
 
     ebpfMonPutSummaryMake(put, &key, &summary);
-    ebpfMonThreadPutsComplete(sceneTarget->iocId, tid, id, &summary);
+    ebpfMonThreadPutsFinish(threadPuts, sceneTarget->iocId, tid, id, &summary);
     ebpfMonTracesAddPut(traces, sceneTarget->iocId, tid, id, &summary);
 }
 
@@ -307,7 +309,7 @@ static void putsOf(void)
 
     setUp(20);
     ev = putOf(3, 1000 * MS + 5, 77, 4);
-    ebpfMonThreadPutsAdd(&ev, "");
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
     addChain(chainOf(3, 1000 * MS, 4, UINT32_MAX), 1);
     testOk(!heard.count, "it waits for its put");
     finishPut(3, 76, &put);
@@ -317,29 +319,29 @@ static void putsOf(void)
     testOk1(heard.count == 1 && heard.hasPut);
 
     ev = putOf(3, 2000 * MS + 5, 78, 4);
-    ebpfMonThreadPutsAdd(&ev, "");
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
     finishPut(3, 78, &put);
     addChain(chainOf(3, 2000 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 2 && heard.hasPut, "a put that was published before");
     addChain(chainOf(3, 2010 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 3 && !heard.hasPut, "the next chain is not its");
     ev = putOf(3, 3000 * MS + 5, 79, 5);
-    ebpfMonThreadPutsAdd(&ev, "");
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
     addChain(chainOf(3, 3000 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 4 && !heard.hasPut, "nor one of another record");
 
     ev = putOf(3, 4000 * MS + 5, 80, 4);
-    ebpfMonThreadPutsAdd(&ev, "");
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
     addChain(chainOf(3, 4000 * MS, 4, UINT32_MAX), 1);
     tick(4001 * MS + PUT_NS + 1);
     testOk(heard.count == 5 && !heard.hasPut, "one that never comes");
 
     exports = 1;
     ev = putOf(3, 5000 * MS + 5, 81, 4);
-    ebpfMonThreadPutsAdd(&ev, "");
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
     addChain(chainOf(3, 5000 * MS, 4, UINT32_MAX), 1);
     ev = putOf(4, 5002 * MS + 5, 82, 5);
-    ebpfMonThreadPutsAdd(&ev, "");
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
     addChain(chainOf(4, 5002 * MS, 5, UINT32_MAX), 1);
     put.linkChain = (ebpfMonChainId){ .iocId = sceneTarget->iocId, .tid = 3, .begin = 5000 * MS };
     finishPut(4, 82, &put);
@@ -352,12 +354,12 @@ static void putsOf(void)
 
     put.linkChain = (ebpfMonChainId){ .iocId = sceneTarget->iocId, .tid = 3, .begin = 6000 * MS };
     ev = putOf(4, 6001 * MS + 5, 83, 5);
-    ebpfMonThreadPutsAdd(&ev, "");
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
     finishPut(4, 83, &put);
     addChain(chainOf(4, 6001 * MS, 5, UINT32_MAX), 1);
     put.linkChain = (ebpfMonChainId){ .iocId = sceneTarget->iocId, .tid = 4, .begin = 6001 * MS };
     ev = putOf(5, 6002 * MS + 5, 84, 6);
-    ebpfMonThreadPutsAdd(&ev, "");
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
     finishPut(5, 84, &put);
     addChain(chainOf(5, 6002 * MS, 6, UINT32_MAX), 1);
     tick(6004 * MS);
@@ -481,7 +483,7 @@ static void cpLinks(void)
     free(sceneTarget);
     sceneNewIoc();
     ebpfMonTargetsAdd(targets, sceneTarget);
-    traces = ebpfMonTracesNew(&(ebpfMonTracesUses){ targets, messages, isExporting }, onTrace, &heard);
+    traces = ebpfMonTracesNew(&(ebpfMonTracesUses){ targets, threadPuts, messages, isExporting }, onTrace, &heard);
     memset(&heard, 0, sizeof(heard));
     exports = 0;
     sceneMemory[5].inp = (struct layoutPvLink){ .precord = (uintptr_t)&sceneMemory[5], .type = LAYOUT_LINK_CA,
@@ -515,6 +517,7 @@ MAIN(testTraces)
     testPlan(52);
     targets = ebpfMonTargetsNew();
     messages = ebpfMonLinkMessagesNew();
+    threadPuts = ebpfMonThreadPutsNew();
     sceneNewIoc();
     ebpfMonTargetsAdd(targets, sceneTarget);
     chains();
@@ -526,6 +529,7 @@ MAIN(testTraces)
     linkWrites();
     cpLinks();
     ebpfMonTracesFree(traces);
+    ebpfMonThreadPutsFree(threadPuts);
     ebpfMonLinkMessagesFree(messages);
     return testDone();
 }

@@ -8,7 +8,7 @@
 
 #include "model/put.h"
 #include "put/linkWrites.h"
-#include "put/putJoin.h"
+#include "put/finishedPut.h"
 #include "traceIoc.h"
 
 /* The test program's own. */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "ioc/procInfo.h"
+#include "common/clock.h"
+#include "monitor/monitor.h"
+#include "probe/loader.h"
+#include "publish/putPublisher.h"
+#include "watch/requests.h"
+
+/* A name service answers within microseconds (files) or some milliseconds (LDAP). If it hangs the event thread waits this
+ * long, once; meanwhile the event ring has room for the events of all IOCs. */
+#define USER_NAME_DEADLINE 0.1 /* s */
+#define USER_NAME_STOP     1.0 /* s */
+
+/* A put that was seen in an IOC, and perhaps in packets too. Event thread. */
+static void onIocPut(void *arg, const ebpfMonFinishedPut *finished)
+{
+    ebpfMonMonitor *m = arg;
+    const ebpfMonPut *put = finished->put;
+    const ebpfMonMessageKey *key = finished->key;
+    ebpfMonPutSummary summary;
+
+    ebpfMonPutPublisherPublish(finished->put);
+    if (put->linkChain.iocId)
+        ebpfMonLinkMessagesNoteArrival(m->linkMessages, &put->linkChain, put->link,
+                                       key->seqKind == EBPFMON_SEQ_MESSAGE ? &key->peer : NULL, key->seq, key->at, 1);
+    ebpfMonPutSummaryMake(put, key, &summary);
+    ebpfMonThreadPutsFinish(m->puts.threadPuts, finished->iocId, finished->tid, finished->id, &summary);
+    ebpfMonTracesAddPut(m->traces, finished->iocId, finished->tid, finished->id, &summary);
+}
+
+static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonLinkMessagesAdd(m->linkMessages, write);
+}
+
+static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
+{
+    (void)arg;
+    ebpfMonRequestsAddLinks(iocId, precord);
+}
+
+/* A put that was seen in packets only. Packet thread. */
+static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
+{
+    const ebpfMonPut *put = finished->put;
+    ebpfMonMonitor *m = arg;
+
+    if (put->peerPid && !put->linkChain.iocId) /* a program here sent it: the monitor of the other host joins it */
+        ebpfMonPutSpansExport(m->putSpans, put, &finished->key->peer, finished->key->seq, finished->key->at,
+                              ebpfMonClockUnixOffset());
+    ebpfMonPutPublisherPublish(finished->put);
+}
+
+int ebpfMonPutsMake(ebpfMonMonitor *m)
+{
+    ebpfMonTargets *targets = m->targets;
+    ebpfMonPuts *puts = &m->puts;
+    const ebpfMonIocPutSinks sinks = {
+        .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged, .arg = m,
+    };
+
+    memset(puts, 0, sizeof(*puts));
+    puts->users = ebpfMonUserNamesNew(ebpfMonProcUser, USER_NAME_DEADLINE);
+    puts->clients = ebpfMonPutClientsNew(puts->users, ebpfMonKernelGetOwner);
+    puts->linkWrites = ebpfMonLinkWritesNew();
+    puts->join = ebpfMonPutJoinNew();
+    puts->threadPuts = ebpfMonThreadPutsNew();
+    puts->iocPuts = ebpfMonIocPutsNew(targets, puts->clients, puts->join, puts->linkWrites, puts->threadPuts, &sinks);
+    puts->servers = ebpfMonServersNew(targets, NULL);
+    puts->lastValues = ebpfMonLastValuesNew();
+    puts->packetPuts = ebpfMonPacketPutsNew(puts->clients, puts->linkWrites, onPacketPut, m);
+    if (puts->users && puts->clients && puts->linkWrites && puts->join && puts->threadPuts && puts->iocPuts &&
+        puts->servers && puts->lastValues && puts->packetPuts)
+        return 0;
+    ebpfMonPutsFree(puts);
+    return -1;
+}
+
+void ebpfMonPutsFree(ebpfMonPuts *puts)
+{
+    ebpfMonPacketPutsFree(puts->packetPuts);
+    ebpfMonLastValuesFree(puts->lastValues);
+    ebpfMonServersFree(puts->servers);
+    ebpfMonIocPutsFree(puts->iocPuts);
+    ebpfMonThreadPutsFree(puts->threadPuts);
+    ebpfMonPutJoinFree(puts->join);
+    ebpfMonLinkWritesFree(puts->linkWrites);
+    ebpfMonPutClientsFree(puts->clients);
+    ebpfMonUserNamesFree(puts->users, USER_NAME_STOP); /* if the name service hangs, its thread and memory stay */
+    memset(puts, 0, sizeof(*puts));
+}
