@@ -23,8 +23,6 @@
 #define SMOOTH 0.3 /* weight of the last second in PUT_RATE */
 #define STOP_SECONDS 5.0
 
-ebpfMonPublisher *ebpfMonThePublisher;
-
 struct ebpfMonPublisher {
     ebpfMonTargets  *targets;
     const ebpfMonCosts *costs; /* of our probes, calibrated */

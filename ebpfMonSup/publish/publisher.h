@@ -27,7 +27,4 @@ void ebpfMonPublisherSetTrouble(ebpfMonPublisher *publisher, const char *text);
 /* The counts of lost events begin at 0 again. Any thread. */
 void ebpfMonPublisherResetLost(ebpfMonPublisher *publisher);
 
-/* For the time of the change to contexts only. */
-extern ebpfMonPublisher *ebpfMonThePublisher;
-
 #endif
