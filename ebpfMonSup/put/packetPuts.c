@@ -7,7 +7,7 @@
 #include <epicsTime.h>
 
 #include "common/clock.h"
-#include "export/otlp/span.h"
+#include "export/export.h"
 #include "put/putWriter.h"
 #include "put/linkWrites.h"
 #include "put/putDecode.h"
@@ -125,7 +125,7 @@ void ebpfMonPacketPutsNoteSent(const ebpfMonWireEvent *ev, uint64_t at)
 {
     struct ebpfMonOwner owner = { .pid = 0 };
 
-    if (!ebpfMonExportsSpans() || ev->protocol != ebpfMonWireCa)
+    if (!ebpfMonExportWantsSpans() || ev->protocol != ebpfMonWireCa)
         return;
     ebpfMonKernelGetOwner(&ev->peer, &owner);
     if (owner.pid)

@@ -8,6 +8,7 @@
 #include "put/putDecode.h"
 #include "trace/linkMessages.h"
 #include "trace/traceIds.h"
+#include "export/export.h"
 #include "trace/putSpans.h"
 #include "trace/finishedTraces.h"
 
@@ -138,7 +139,7 @@ void ebpfMonSpansMessage(const ebpfMonPut *put, const struct ebpfMonPeer *peer, 
     char name[sizeof(s.name)];
     uint64_t from;
 
-    if (!ebpfMonExportsSpans())
+    if (!ebpfMonExportWantsSpans())
         return;
     if (at - second >= 1000000000u) {
         second = at;

@@ -6,7 +6,7 @@
 #include <alarm.h>
 #include <alarmString.h>
 
-#include "export/otlp/span.h"
+#include "export/export.h"
 #include "trace/traceIds.h"
 #include "trace/putSpans.h"
 #include "trace/traceSpans.h"
@@ -197,7 +197,7 @@ void ebpfMonTraceSpansExport(ebpfMonTarget *t, ebpfMonTrace *trace)
     const uint8_t *before;
     uint8_t above[8], id[8];
 
-    if (!ebpfMonExportsSpans())
+    if (!ebpfMonExportWantsSpans())
         return;
     offset = ebpfMonUnixOffset(c->begin);
     ebpfMonTraceChoose(trace);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/otlp/span.h"
+#include "export/export.h"
 #include "trace/handOvers.h"
 #include "put/threadPuts.h"
 #include "trace/linkMessages.h"
@@ -80,7 +80,7 @@ static int sends(const ebpfMonTrace *trace, uint64_t now)
 {
     ebpfMonLinkMessage list[SENDS_MAX];
 
-    if (!trace->sends || now - trace->since > SEND_NS || !ebpfMonExportsSpans())
+    if (!trace->sends || now - trace->since > SEND_NS || !ebpfMonExportWantsSpans())
         return 0;
     for (const ebpfMonTraceChain *half = trace->first; half; half = half->next) {
         ebpfMonChainId id = ebpfMonTraceChainId(half);
@@ -116,7 +116,7 @@ static int undecided(const ebpfMonTrace *trace, uint64_t now)
 
 static int sender(const ebpfMonTrace *trace, uint64_t now)
 {
-    return (trace->caLink && isYoung(trace, now)) || (ebpfMonExportsSpans() && undecided(trace, now));
+    return (trace->caLink && isYoung(trace, now)) || (ebpfMonExportWantsSpans() && undecided(trace, now));
 }
 
 /* "now" may be a little before the trace's end, by another clock reading. */
@@ -356,7 +356,7 @@ void ebpfMonTracesAddChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, c
         trace->handed += handOvers > done ? handOvers - done : 0;
         adopt(trace, &id);
     }
-    if (ebpfMonExportsSpans())
+    if (ebpfMonExportWantsSpans())
         trace->sends += ebpfMonLinkMessagesFind(&id, list, SENDS_MAX);
     trace->cut |= !!(chain->flags & EBPFMON_CHAIN_MORE) || half->count < chain->total;
     if (!trace->sends && isComplete(trace, trace->since))

@@ -28,7 +28,7 @@ static int exports;
 
 void ebpfMonTargetsLock(ebpfMonTargets *targets) { (void)targets; }
 void ebpfMonTargetsUnlock(ebpfMonTargets *targets) { (void)targets; }
-int ebpfMonExportsSpans(void) { return exports; }
+int ebpfMonExportWantsSpans(void) { return exports; }
 
 ebpfMonTarget *ebpfMonTargetsFindById(ebpfMonTargets *targets, uint32_t iocId)
 {
