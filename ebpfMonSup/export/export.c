@@ -6,9 +6,9 @@
 #include "export/otlp/otlp.h"
 
 /*
- * One of each per process, because there is one set of logs and collectors that shell and environment configure, and one
- * set of records that show them. Made before any thread of the monitor, and never freed: a put may be on its way in at
- * any time. NULL: without memory, or not registered (unit tests of other rooms).
+ * One of each per process, because there is one set of logs and collectors that shell and environment configure, and
+ * one set of records that show them. Made before any thread of the monitor, and never freed: a put may be on its way in
+ * at any time. NULL: without memory, or not registered (unit tests of other rooms).
  */
 static ebpfMonPutLogs *logs;
 static ebpfMonOtlp *otlp;

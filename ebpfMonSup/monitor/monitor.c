@@ -79,8 +79,11 @@ static void stop(void *arg)
     left |= ebpfMonPacketThreadStop(monitor.packetThread);
     ebpfMonExportStop(3.0);
     left |= ebpfMonFollowerStop();
-    if (!left)
+    if (!left) {
         ebpfMonKernelUnload();
+        ebpfMonSearchFree(monitor.search);
+        monitor.search = NULL;
+    }
 }
 
 /* The kernel half and the threads. 0, or -1 with the state Failed. */
@@ -97,7 +100,9 @@ static int begin(const ebpfMonFilter *first)
         ebpfMonPublisherSetState(ebpfMonFailed, why);
         return -1;
     }
-    if (ebpfMonRecordTableInit(sizes.maxRecords, sizes.maxClosure)) {
+    if (!monitor.search) /* kept when a start fails behind this */
+        monitor.search = ebpfMonSearchNew();
+    if (!monitor.search || ebpfMonRecordTableInit(sizes.maxRecords, sizes.maxClosure)) {
         ebpfMonPublisherSetState(ebpfMonFailed,
                             "out of memory: ask for less by ebpfMonConfigure, then call ebpfMonStart");
         ebpfMonKernelUnload();
@@ -110,8 +115,9 @@ static int begin(const ebpfMonFilter *first)
     monitor.targets = ebpfMonTheTargets;
     monitor.eventThread = ebpfMonEventThreadStart(monitor.targets);
     if (monitor.settings.wireKiB > 0)
-        monitor.packetThread = ebpfMonPacketThreadStart(monitor.targets, (unsigned)monitor.settings.wireKiB * 1024);
-    ebpfMonPublisherStart();
+        monitor.packetThread = ebpfMonPacketThreadStart(monitor.targets, monitor.search,
+                                                        (unsigned)monitor.settings.wireKiB * 1024);
+    ebpfMonPublisherStart(monitor.search);
     epicsAtExit(stop, NULL);
     return 0;
 }

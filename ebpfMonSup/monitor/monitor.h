@@ -10,11 +10,13 @@
 #include "model/control.h"
 #include "monitor/eventThread.h"
 #include "monitor/packetThread.h"
+#include "search/search.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonMonitor {
     ebpfMonSettings settings;
     ebpfMonTargets *targets;         /* has a lock of its own */
+    ebpfMonSearch  *search;          /* has a lock of its own */
     ebpfMonEventThread  *eventThread;
     ebpfMonPacketThread *packetThread; /* NULL: no packets are read */
 } ebpfMonMonitor;

@@ -16,7 +16,7 @@
 #include "common/clock.h"
 #include "common/worker.h"
 #include "model/published.h"
-#include "search/searches.h"
+#include "search/search.h"
 #include "watch/requests.h"
 #include "put/putJoin.h"
 #include "model/losses.h"
@@ -45,6 +45,7 @@ struct ebpfMonPacketThread {
     ebpfMonTargets *targets;
     ebpfMonWorker  *worker;
     ebpfMonWire    *wire;
+    ebpfMonSearch  *search;
     unsigned ringBytes;
     source   sources[SOURCES];
     unsigned sourceCount;
@@ -139,13 +140,13 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
                 ebpfMonPacketsVerdict(p->sources[i].packets, &ev->peer, 0);
         break;
     case ebpfMonWireSearch:
-        ebpfMonSearchAsked(ev->time, protocol, client, ev->cid, ev->name);
+        ebpfMonSearchAddQuestion(p->search, ev->time, protocol, client, ev->cid, ev->name);
         break;
     case ebpfMonWireFound:
-        ebpfMonSearchFound(protocol, client, ev->cid, ev->name);
+        ebpfMonSearchAddAnswer(p->search, protocol, client, ev->cid, ev->name);
         break;
     case ebpfMonWireBeacon:
-        ebpfMonSearchBeacon(ev->time, protocol, serverHost);
+        ebpfMonSearchAddBeacon(p->search, ev->time, protocol, serverHost);
         break;
     case ebpfMonWireOpened: /* a server on a port of its own is searched for there, too */
         for (unsigned i = 0; i < p->sourceCount; i++)
@@ -355,12 +356,13 @@ static void runPacketThread(ebpfMonWorker *worker, void *arg)
         closeSource(p, 0);
 }
 
-ebpfMonPacketThread *ebpfMonPacketThreadStart(ebpfMonTargets *targets, unsigned ringBytes)
+ebpfMonPacketThread *ebpfMonPacketThreadStart(ebpfMonTargets *targets, ebpfMonSearch *search, unsigned ringBytes)
 {
     ebpfMonPacketThread *p = calloc(1, sizeof(*p));
 
     if (p) {
         p->targets = targets;
+        p->search = search;
         p->ringBytes = ringBytes;
         p->wire = ebpfMonWireNew(NULL, onEvent, p);
     }

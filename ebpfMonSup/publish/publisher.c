@@ -14,7 +14,7 @@
 
 #include "common/clock.h"
 #include "common/worker.h"
-#include "search/searches.h"
+#include "search/search.h"
 #include "health/healthCollector.h"
 #include "model/losses.h"
 #include "publish/publisher.h"
@@ -211,9 +211,9 @@ static void putRate(double seconds)
 
 static void runPublisher(ebpfMonWorker *self, void *arg)
 {
+    ebpfMonSearch *search = arg;
     uint64_t last = ebpfMonClockMonotonic();
 
-    (void)arg;
     while (!ebpfMonWorkerIsStopping(self)) {
         double left = PERIOD - (double)(ebpfMonClockMonotonic() - last) / 1e9, seconds;
         uint64_t now;
@@ -235,7 +235,7 @@ static void runPublisher(ebpfMonWorker *self, void *arg)
         ebpfMonRankingsUpdateRecords(seconds);
         ebpfMonRankingsUpdateChains();
         ebpfMonHealthCollect();
-        ebpfMonSearchSnapshot(ebpfMonClockReal(), seconds);
+        ebpfMonSearchPublish(search, ebpfMonClockReal(), seconds);
         iocs();
         lost();
         own(seconds);
@@ -246,9 +246,9 @@ static void runPublisher(ebpfMonWorker *self, void *arg)
     }
 }
 
-void ebpfMonPublisherStart(void)
+void ebpfMonPublisherStart(ebpfMonSearch *search)
 {
-    worker = ebpfMonWorkerStart("ebpfMonPublish", epicsThreadPriorityLow, runPublisher, NULL);
+    worker = ebpfMonWorkerStart("ebpfMonPublish", epicsThreadPriorityLow, runPublisher, search);
 }
 
 int ebpfMonPublisherStop(void)

@@ -5,8 +5,9 @@
 #define EBPFMON_PUBLISHER_H
 
 #include "model/published.h"
+#include "search/search.h"
 
-void ebpfMonPublisherStart(void);
+void ebpfMonPublisherStart(ebpfMonSearch *search);
 /* The IOCs or the state changed: they are published at once. Any thread. */
 void ebpfMonPublisherWake(void);
 int ebpfMonPublisherStop(void); /* 0, or -1: it still runs */

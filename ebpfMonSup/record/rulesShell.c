@@ -42,7 +42,7 @@ static const iocshFuncDef showDef = {
 static void showRules(void)
 {
     ebpfMonRuleCount *counts = malloc((EBPFMON_RULE_SET_MAX + 1) * sizeof(*counts));
-    unsigned n = counts ? ebpfMonRulesCounts(counts, EBPFMON_RULE_SET_MAX + 1) : 0;
+    unsigned n = counts ? ebpfMonRulesGetCounts(counts, EBPFMON_RULE_SET_MAX + 1) : 0;
 
     if (n)
         printf("%-40s %12s %12s\n", "rule", "puts", "unexpected");

@@ -25,8 +25,8 @@ typedef struct {
     unsigned long others;  /* puts by further writers */
 } ebpfMonBurstInfo;
 
-/* Gets each line. info is NULL for a single put; else it is a summary, and "put" is the last put with the old value of the
- * first. */
+/* Gets each line. info is NULL for a single put; else it is a summary, and "put" is the last put with the old value of
+ * the first. */
 typedef void (*ebpfMonBurstSink)(void *arg, const ebpfMonPut *put, const ebpfMonBurstInfo *info);
 
 typedef struct ebpfMonBurst ebpfMonBurst;

@@ -57,7 +57,8 @@ static void addPrefix(line *l, const char *prefix, const char *ioc)
     }
 }
 
-/* caPutLog logs puts of clients only. Where there is no client, the user is the origin of the put, the host this one. */
+/* caPutLog logs puts of clients only. Where there is no client, the user is the origin of the put, the host is this
+ * one. */
 static const char *getUser(const ebpfMonPut *put)
 {
     return put->user[0] ? put->user : put->realUser[0] ? put->realUser :

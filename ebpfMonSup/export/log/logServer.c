@@ -59,7 +59,8 @@ static void setDown(ebpfMonLogServer *s, double now, const char *why)
         close(s->fd);
     s->fd = -1;
     s->up = 0;
-    ebpfMonDestinationSetTrouble(&s->out, now, RETRY_MOST, "server down (%s): start it, it is tried again by itself", why);
+    ebpfMonDestinationSetTrouble(&s->out, now, RETRY_MOST, "server down (%s): start it, it is tried again by itself",
+                                 why);
 }
 
 static void startConnect(ebpfMonLogServer *s, double now)
@@ -100,8 +101,8 @@ static int finishConnect(ebpfMonLogServer *s, double now)
     return 1;
 }
 
-/* iocLogServer shuts its side of the connection down at once (acceptNewClient of iocLogServer.c), so that we read its end
- * although it works. That it has died shows when we send, or by a probe of keep-alive. */
+/* iocLogServer shuts its side of the connection down at once (acceptNewClient of iocLogServer.c), so that we read its
+ * end although it works. That it has died shows when we send, or by a probe of keep-alive. */
 static int hasEnded(ebpfMonLogServer *s, double now)
 {
     struct pollfd p = {.fd = s->fd};
@@ -160,8 +161,8 @@ int ebpfMonLogServerAdd(ebpfMonLogServer *s, const char *line, size_t len, doubl
     if (s->out.lostNow || s->len + len + 1 > sizeof(s->buf)) {
         ebpfMonDestinationAddLost(&s->out, 1);
         if (s->up)
-            ebpfMonDestinationSetTrouble(&s->out, now, RETRY_MOST, "server too slow: log fewer puts (mode changes or burst), "
-                                 "or take a faster one");
+            ebpfMonDestinationSetTrouble(&s->out, now, RETRY_MOST, "server too slow: log fewer puts (mode changes or "
+                                         "burst), or take a faster one");
         return -1;
     }
     memcpy(s->buf + s->len, line, len);

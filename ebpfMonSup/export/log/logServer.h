@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lines to a log server by TCP, as Base's iocLogServer takes them. Never waits: what the
- * server's TCP has not acknowledged stays in a buffer, and is sent again over the next connection, whole lines only. One thread; times in
+ * Lines to a log server by TCP, as Base's iocLogServer takes them. Never waits: what the server's TCP has not
+ * acknowledged stays in a buffer, and is sent again over the next connection, whole lines only. One thread; times in
  * seconds, monotonic.
  */
 #ifndef EBPFMON_LOGSERVER_H

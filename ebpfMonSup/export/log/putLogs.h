@@ -17,7 +17,8 @@ typedef struct ebpfMonPutLogs ebpfMonPutLogs;
 /* NULL without memory. The thread starts with the first log. */
 ebpfMonPutLogs *ebpfMonPutLogsNew(void);
 
-/* After ebpfMonPutLogsStop, when no other thread uses it any more. If the thread has not ended yet, nothing is freed. */
+/* After ebpfMonPutLogsStop, when no other thread uses it any more. If its thread has not ended yet, nothing is
+ * freed. */
 void ebpfMonPutLogsFree(ebpfMonPutLogs *logs);
 
 /* Begins a log, changes it, or ends it (mode off). 0, or -1 with a message. */

@@ -25,8 +25,8 @@ typedef struct {
 /* Does nothing unless span->root is set. When there is no place, the span does not become an exemplar. */
 void ebpfMonExemplarAdd(ebpfMonExemplars *all, const ebpfMonSpan *span);
 
-/* NULL: there is none. root empty: the slowest of all; ioc empty: of all IOCs. Leaves out spans that ended after "counted"
- * (ns since 1970), when the histogram was made: it does not count those yet. */
+/* NULL: there is none. root empty: the slowest of all; ioc empty: of all IOCs. Leaves out spans that ended after
+ * "counted" (ns since 1970), when the histogram was made: it does not count those yet. */
 const ebpfMonExemplar *ebpfMonExemplarFind(const ebpfMonExemplars *all, const char *ioc, const char *root,
                                            uint64_t counted);
 

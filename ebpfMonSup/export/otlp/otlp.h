@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts, counts and spans to a collector, by OTLP over HTTP in JSON, and spans to Zipkin. A thread sends; nobody waits for
- * it. What could not be sent is counted, by reason. Any thread may call these functions, Free excepted. Counts and state
- * go to what is published (model/published.h).
+ * Puts, counts and spans to a collector, by OTLP over HTTP in JSON, and spans to Zipkin. A thread sends; nobody waits
+ * for it. What could not be sent is counted, by reason. Any thread may call these functions, Free excepted. Counts and
+ * state go to what is published (model/published.h).
  */
 #ifndef EBPFMON_OTLP_H
 #define EBPFMON_OTLP_H

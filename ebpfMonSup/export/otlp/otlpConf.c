@@ -285,8 +285,8 @@ bad:
     return -1;
 }
 
-int ebpfMonOtlpConfSetCommand(ebpfMonOtlpConf *conf, const char *url, const char *which, const char *headers, char *why,
-                           size_t size)
+int ebpfMonOtlpConfSetCommand(ebpfMonOtlpConf *conf, const char *url, const char *which, const char *headers,
+                              char *why, size_t size)
 {
     ebpfMonOtlpPairs pairs;
 

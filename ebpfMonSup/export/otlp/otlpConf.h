@@ -50,10 +50,10 @@ const char *ebpfMonOtlpPairsGetNext(const ebpfMonOtlpPairs *pairs, const char *a
 /* From the environment. 1: something is to be sent; 0: nothing is; -1: "why" says what is wrong with it. */
 int ebpfMonOtlpConfReadEnvironment(ebpfMonOtlpConf *conf, char *why, size_t size);
 
-/* From the command: the base URL or "off", signals ("logs,metrics"), headers. All else is taken from the environment, but
- * no endpoint. 0, or -1 and why. */
-int ebpfMonOtlpConfSetCommand(ebpfMonOtlpConf *conf, const char *url, const char *signals, const char *headers, char *why,
-                              size_t size);
+/* From the command: the base URL or "off", signals ("logs,metrics"), headers. All else is taken from the environment,
+ * but no endpoint. 0, or -1 and why. */
+int ebpfMonOtlpConfSetCommand(ebpfMonOtlpConf *conf, const char *url, const char *signals, const char *headers,
+                              char *why, size_t size);
 
 /* The same for Zipkin alone: the complete URL, or "off". */
 int ebpfMonOtlpConfSetZipkin(ebpfMonOtlpConf *conf, const char *url, char *why, size_t size);

@@ -114,7 +114,8 @@ static int setHeaders(transfer *t, const ebpfMonOtlpPairs *pairs)
               addHeader(&t->headers, "Expect:"); /* does not wait for "100 Continue" */
 
     while (!bad && (key = ebpfMonOtlpPairsGetNext(pairs, key, &value))) {
-        snprintf(line, sizeof(line), value[0] ? "%s: %s" : "%s;", key, value); /* ";": libcurl sends the header although it is empty */
+        /* ";": libcurl sends the header although it is empty */
+        snprintf(line, sizeof(line), value[0] ? "%s: %s" : "%s;", key, value);
         bad = addHeader(&t->headers, line);
     }
     return bad ? -1 : 0;

@@ -27,8 +27,8 @@ const char *ebpfMonOtlpGetTail(ebpfMonOtlpSignal signal);
 size_t ebpfMonOtlpWriteLogRecord(ebpfMonJson *json, const ebpfMonPut *put, uint64_t observed, char *buf, size_t size);
 
 /* Spans of several services can stand in one request: behind the request's head the head of a service, spans with
- * commas between, the service's tail, a comma, the next service's head, and so on. The tail of the request ends the last
- * service, too. */
+ * commas between, the service's tail, a comma, the next service's head, and so on. The tail of the request ends the
+ * last service, too. */
 #define EBPFMON_OTLP_SERVICE_TAIL "]}]}"
 size_t ebpfMonOtlpWriteServiceHead(ebpfMonJson *json, const ebpfMonSpanService *service, const ebpfMonOtlpConf *conf,
                                    char *buf, size_t size);

@@ -7,7 +7,8 @@
 
 #define CUMULATIVE 2 /* AggregationTemporality of metrics.proto */
 
-/* What is published has the units that people read; metrics have base units (semantic conventions, "Instrument units"). */
+/* What is published has the units that people read; metrics have base units (semantic conventions, "Instrument
+ * units"). */
 #define SECONDS(us)       ((us) / 1e6)
 #define FRACTION(percent) ((percent) / 100)
 #define BYTES(mb)         ((mb) * 1e6)
@@ -158,7 +159,8 @@ static uint64_t getSeriesSince(items *m, const char *metric, const char *ioc, co
             s = at;
             break;
         }
-        if (!s || (s->hash && (!at->hash || at->seen < s->seen))) /* a free place, else the one that was not used for longest */
+        /* a free place, else the one that was not used for longest */
+        if (!s || (s->hash && (!at->hash || at->seen < s->seen)))
             s = at;
     }
     if (s->hash != hash)

@@ -30,8 +30,8 @@ typedef struct {
     struct { const char *reason; uint64_t count; } drop[8];
 } ebpfMonOtlpNumbers;
 
-/* Since when a sum counts. A sum that has become less has begun anew, and has to say so (metrics data model, "Resets and
- * gaps"). Set to 0 before the first use. */
+/* Since when a sum counts. A sum that has become less has begun anew, and has to say so (metrics data model, "Resets
+ * and gaps"). Set to 0 before the first use. */
 typedef struct {
     uint64_t last, since;
 } ebpfMonOtlpSince;

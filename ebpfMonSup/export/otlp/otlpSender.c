@@ -187,7 +187,7 @@ void ebpfMonOtlpSenderReadQueue(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *con
 }
 
 void ebpfMonOtlpSenderSetBatch(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, const char *text, size_t len,
-                          unsigned items, double now)
+                               unsigned items, double now)
 {
     if (beginBatch(s, conf, now) || !len || len > EBPFMON_OTLP_BATCH) {
         addLost(s, ebpfMonOtlpUnfit, items);
@@ -233,7 +233,8 @@ static void noteAccepted(ebpfMonOtlpSender *s, const ebpfMonHttpResult *r, doubl
     s->counts.sent += s->items - rejected;
     if (rejected) {
         addLost(s, ebpfMonOtlpRefused, rejected);
-        ebpfMonDestinationSetTrouble(&s->out, now, 0, "the collector refused some: %s", why[0] ? why : "it does not say why");
+        ebpfMonDestinationSetTrouble(&s->out, now, 0, "the collector refused some: %s",
+                                     why[0] ? why : "it does not say why");
         s->out.backoff = 0;
     } else {
         ebpfMonDestinationSetWorking(&s->out);
@@ -253,8 +254,8 @@ static double getChance(ebpfMonOtlpSender *s)
     return erand48(s->random);
 }
 
-void ebpfMonOtlpSenderFinishRequest(ebpfMonOtlpSender *s, const ebpfMonHttpResult *r, const ebpfMonOtlpConf *conf, double endBy,
-                           double now)
+void ebpfMonOtlpSenderFinishRequest(ebpfMonOtlpSender *s, const ebpfMonHttpResult *r, const ebpfMonOtlpConf *conf,
+                                    double endBy, double now)
 {
     int known = s->out.trouble;
 

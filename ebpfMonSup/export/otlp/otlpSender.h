@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One signal on its way: from the queue to batches, requests, and back-off when they fail. One thread; any thread may add
- * to the queue. Times in seconds, monotonic.
+ * One signal on its way: from the queue to batches, requests, and back-off when they fail. One thread; any thread may
+ * add to the queue. Times in seconds, monotonic.
  */
 #ifndef EBPFMON_OTLPSENDER_H
 #define EBPFMON_OTLPSENDER_H
@@ -73,14 +73,14 @@ void ebpfMonOtlpSenderReadQueue(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *con
 
 /* A batch that the caller has made, in place of one that waits to be sent again. text: its items, with commas. */
 void ebpfMonOtlpSenderSetBatch(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, const char *text, size_t len,
-                          unsigned items, double now);
+                               unsigned items, double now);
 
 /* Sends the batch if it is large or old enough, and the time to try again has come. atOnce: of any size and age. */
 void ebpfMonOtlpSenderPostBatch(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http, int atOnce, double now);
 
 /* The result of the request. endBy: when the monitor ends, 0: it does not end. */
 void ebpfMonOtlpSenderFinishRequest(ebpfMonOtlpSender *s, const ebpfMonHttpResult *result, const ebpfMonOtlpConf *conf,
-                           double endBy, double now);
+                                    double endBy, double now);
 
 /* Everything that waits is lost. */
 void ebpfMonOtlpSenderDiscard(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http);

@@ -40,8 +40,9 @@ size_t ebpfMonSpanPack(const ebpfMonSpan *span, uint8_t *buf)
     unsigned n = span->attributes < EBPFMON_SPAN_ATTRIBUTES ? span->attributes : EBPFMON_SPAN_ATTRIBUTES;
     unsigned links = span->links < EBPFMON_SPAN_LINKS ? span->links : EBPFMON_SPAN_LINKS;
     fixedMembers f = {
-        .start = span->start, .end = span->end, .latency = span->latency, .pid = span->service.pid, .dropped = span->dropped,
-        .kind = (uint8_t)span->kind, .status = (uint8_t)span->status, .links = (uint8_t)links, .attributes = (uint8_t)n,
+        .start = span->start, .end = span->end, .latency = span->latency, .pid = span->service.pid,
+        .dropped = span->dropped, .kind = (uint8_t)span->kind, .status = (uint8_t)span->status,
+        .links = (uint8_t)links, .attributes = (uint8_t)n,
     };
     uint8_t *to = buf + sizeof(f);
 

@@ -22,8 +22,8 @@ typedef struct {
     double   backoff;   /* between the last two tries */
 } ebpfMonDestination;
 
-/* Logs a message when trouble begins, and when its reason changes. The time to the next try doubles with each call, from
- * 1 to at most "most" seconds. */
+/* Logs a message when trouble begins, and when its reason changes. The time to the next try doubles with each call,
+ * from 1 to at most "most" seconds. */
 void ebpfMonDestinationSetTrouble(ebpfMonDestination *destination, double now, double most, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

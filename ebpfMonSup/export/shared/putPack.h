@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A put without the unused ends of its texts: some 200 bytes instead of 3 KB. The put's "who" and "origin" are left out,
- * because they are made of the rest.
+ * A put without the unused ends of its texts: some 200 bytes instead of 3 KB. The put's "who" and "origin" are left
+ * out, because they are made of the rest.
  */
 #ifndef EBPFMON_PUTPACK_H
 #define EBPFMON_PUTPACK_H
