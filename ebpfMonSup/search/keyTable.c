@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "common/hash.h"
 #include "search/keyTable.h"
 
 static ebpfMonKeyHead *getHead(const ebpfMonKeyTable *table, uint32_t at)
@@ -13,17 +14,9 @@ static uint32_t getPlace(const ebpfMonKeyTable *table, const void *entry)
     return (uint32_t)((size_t)((const char *)entry - table->entries) / table->size);
 }
 
-uint64_t ebpfMonKeyTableMix(uint64_t v)
-{
-    /* The finalizer of MurmurHash3 (Appleby, public domain): two rounds of shift and multiply. */
-    v = (v ^ v >> 33) * 0xff51afd7ed558ccdu;
-    v = (v ^ v >> 33) * 0xc4ceb9fe1a85ec53u;
-    return v ^ v >> 33;
-}
-
 static uint32_t *getBucket(const ebpfMonKeyTable *table, uint64_t key)
 {
-    return &table->buckets[ebpfMonKeyTableMix(key ^ table->seed) & (table->number - 1)];
+    return &table->buckets[ebpfMonHashMix(key ^ table->seed) & (table->number - 1)];
 }
 
 void ebpfMonKeyTableInit(ebpfMonKeyTable *table, void *entries, size_t size, uint32_t number, uint32_t *buckets,

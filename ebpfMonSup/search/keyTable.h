@@ -55,7 +55,4 @@ void ebpfMonKeyTableExpire(ebpfMonKeyTable *table, uint64_t time, uint64_t age);
 /* Entries of one list, newest first: start with NULL. */
 void *ebpfMonKeyTableGetNext(const ebpfMonKeyTable *table, int raised, const void *entry);
 
-/* A bijection that spreads every bit of "value" over all of the result. */
-uint64_t ebpfMonKeyTableMix(uint64_t value);
-
 #endif

@@ -16,7 +16,7 @@
 ebpfMonSearch *ebpfMonSearchNew(void)
 {
     ebpfMonSearch *s = calloc(1, sizeof(*s));
-    uint64_t seed = ebpfMonKeyTableMix(ebpfMonClockMonotonic());
+    uint64_t seed = ebpfMonHashMix(ebpfMonClockMonotonic());
 
     if (!s)
         return NULL;
@@ -52,7 +52,7 @@ static uint64_t makeHostKey(ebpfMonSearchProtocol protocol, ebpfMonSearchHost ho
 
 static uint64_t makeQuestionKey(uint64_t client, uint32_t cid)
 {
-    return ebpfMonKeyTableMix(ebpfMonKeyTableMix(client) + cid);
+    return ebpfMonHashMix(ebpfMonHashMix(client) + cid);
 }
 
 /* With the protocol: a server of one protocol need not speak the other. */
@@ -109,7 +109,7 @@ void ebpfMonSearchAddQuestion(ebpfMonSearch *s, uint64_t time, ebpfMonSearchProt
         ebpfMonTextRemoveControls(name->text);
     }
     name->client = host;
-    name->clients |= 1ull << (ebpfMonKeyTableMix(who) & 63);
+    name->clients |= 1ull << (ebpfMonHashMix(who) & 63);
     ((ebpfMonSearchQuestion *)ebpfMonKeyTableGet(&s->questionTable, makeQuestionKey(who, cid), time))->name = key;
     asker = findAsker(name, who, cid, time);
     if (asker && getAge(time, asker->last) > SAME) {
