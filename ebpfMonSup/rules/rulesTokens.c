@@ -225,7 +225,7 @@ static int onNumber(void *context, const char *number, size_t length)
     snprintf(text, sizeof(text), "%.*s", length < sizeof(text) ? (int)length : (int)sizeof(text), number);
     if (length >= sizeof(text) || epicsParseDouble(text, &value, NULL) || !isfinite(value))
         return refuseToken(p, "\"%s\" is no finite number. Leave it out for no limit", p->now->name);
-    *(double *)((char *)&p->rule + p->now->offset) = value;
+    memcpy((char *)&p->rule + p->now->offset, &value, sizeof(value));
     *(int *)((char *)&p->rule + p->now->given) = 1;
     return 1;
 }

@@ -71,19 +71,19 @@ static void addCount(items *m, const char *key, uint64_t count)
     ebpfMonJsonAddInteger(m->j, key, (long long)count);
 }
 
-/* key2 NULL: one attribute only. */
+static void addAttribute(items *m, const char *key, const char *value)
+{
+    ebpfMonJsonOpenList(m->j, "attributes");
+    ebpfMonOtlpAddTextAttribute(m->j, key, value);
+    ebpfMonJsonCloseList(m->j);
+}
+
 static void addAttributes(items *m, const char *key, const char *value, const char *key2, const char *value2)
 {
     ebpfMonJsonOpenList(m->j, "attributes");
     ebpfMonOtlpAddTextAttribute(m->j, key, value);
-    if (key2)
-        ebpfMonOtlpAddTextAttribute(m->j, key2, value2);
+    ebpfMonOtlpAddTextAttribute(m->j, key2, value2);
     ebpfMonJsonCloseList(m->j);
-}
-
-static void addAttribute(items *m, const char *key, const char *value)
-{
-    addAttributes(m, key, value, NULL, NULL);
 }
 
 static void openGauge(items *m)
