@@ -100,7 +100,7 @@ int ebpfMonFormatLabelsSet(ebpfMonFormatLabels *labels, const char *key, const c
     unsigned at = EBPFMON_META_MAX;
 
     if (isKeyOfCaPutLog(key)) {
-        errlogSevPrintf(errlogMajor, "ebpfMonLogMetadata: \"%s\" is a key of caPutLog: take another\n", key);
+        errlogSevPrintf(errlogMajor, "ebpfMonLogMetadata: \"%s\" is one of caPutLog's own keys: take another\n", key);
         return -1;
     }
     for (unsigned i = 0; i < labels->metas; i++) {
