@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Chains: from the request for a lock to its release. What processed is found by one look at the end (walk.bpf.h); a
- * chain that is kept is told of (tell.bpf.h).
+ * Chains: from the request for a lock set to its release. What processed is found by one look at the end
+ * (snapshot.bpf.h); a chain that is kept is sent to the user part (sendChain.bpf.h).
  */
-#include "scan.bpf.h"
-#include "tell.bpf.h"
-#include "walk.bpf.h"
-#include "who.bpf.h"
+#include "client.bpf.h"
+#include "scanThread.bpf.h"
+#include "sendChain.bpf.h"
+#include "snapshot.bpf.h"
 
 /* struct dbLocker, lockRecord (dbLockPvt.h) of EPICS 7 */
 #define LOCKER_MAXREFS 32
@@ -24,83 +24,86 @@ static __always_inline __u64 lockSetOf(const struct ebpfMonTargetConf *conf, __u
     return readPtr(readPtr(precord + conf->lset) + LOCKRECORD_SET);
 }
 
-SEC("uprobe")
-int ebpfmon_lock(struct pt_regs *ctx)
+/* Notes one more lock set; its number is n. */
+static __always_inline void noteLock(const struct caller *c, struct thread *th, __u32 n, __u64 set, __u64 precord,
+                                     __u64 now)
 {
-    __u64 now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid(), precord = PT_REGS_PARM1(ctx), set;
-    __u32 tgid = id >> 32, tid = (__u32)id, n;
-    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
-    struct thread *th;
-    struct ebpfMonHeld *h;
+    struct ebpfMonHeld *h = heldAt(th, n);
 
-    if (!conf)
+    h->lockSet = set;
+    h->root = precord;
+    h->begin = now;
+    h->depth = 1;
+    h->handOvers = 0;
+    th->seen.heldCount = n + 1;
+    if (n)
+        return;
+    th->off.left = th->off.blocked = th->off.queued = th->off.longest = 0;
+    th->off.longestSyscall = EBPFMON_NO_SYSCALL;
+    th->off.handed = th->handed; /* the first chain that it makes */
+    th->handed = 0;
+    if (isScanThread(&th->seen))
+        beginScanPass(&th->seen.scan, precord, now);
+    else if (th->seen.isOnce)
+        th->off.handed = takeFromQueue(c, precord, EBPFMON_QUEUE_ONCE, now, &th->from);
+}
+
+/* dbScanLock(dbCommon *) */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_lock, __u64 precord)
+{
+    __u64 now = bpf_ktime_get_ns(), set;
+    struct ebpfMonHeld *h;
+    struct thread *th;
+    struct caller c;
+    __u32 n;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
         return 0;
-    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
-    th = threadOf(tid);
-    if (!th)
-        return 0;
-    set = lockSetOf(conf, precord);
+    set = lockSetOf(c.conf, precord);
     n = th->seen.heldCount;
-    if (n > 0 && n <= EBPFMON_NESTED) {
-        h = &th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)];
-        if (h->lockSet == set) { /* the lock is recursive */
-            h->depth++;
-            return 0;
-        }
+    h = heldLast(th);
+    if (h && h->lockSet == set) { /* the lock is recursive */
+        h->depth++;
+        return 0;
     }
     if (n >= EBPFMON_NESTED) {
         countLost(EBPFMON_LOST_NESTED);
         th->seen.heldCount = n < 1000 ? n + 1 : n;
         return 0;
     }
-    h = &th->seen.held[n & (EBPFMON_NESTED - 1)];
-    h->lockSet = set;
-    h->root = precord;
-    h->begin = now;
-    h->depth = 1;
-    h->handOvers = 0;
-    if (n == 0) {
-        th->off.left = th->off.blocked = th->off.queued = th->off.longest = 0;
-        th->off.longestSyscall = EBPFMON_NO_SYSCALL;
-        th->off.handed = th->handed; /* the first chain that it makes */
-        th->handed = 0;
-    }
-    th->seen.heldCount = n + 1;
-    if (n == 0 && isScanThread(&th->seen))
-        scanBegins(&th->seen.scan, precord, now);
-    else if (n == 0 && th->seen.isOnce)
-        th->off.handed = takenOut(conf, tgid, precord, EBPFMON_QUEUE_ONCE, now, &th->from);
+    noteLock(&c, th, n, set, precord, now);
     return 0;
 }
 
-/* Who began what now goes on asynchronously: the client that this thread serves; or, when this chain is such a
- * second half itself, who began that; else its root and thread. Global, so that the verifier goes through it once and
- * not again after each of the calls before. */
+/* Who began what now goes on asynchronously: the client that this thread serves; or, when this chain completes an
+ * asynchronous record itself, who began that; else its root and thread. Global, so that the verifier goes through it
+ * once, and not again after each of the calls before. */
 __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u32 wasAsync, __u32 async)
 {
     struct ebpfMonCauseEvent *known = wasAsync ? bpf_map_lookup_elem(&causes, &rootSlot) : 0;
-    __u64 id = bpf_get_current_pid_tgid();
-    __u32 tgid = id >> 32, tid = (__u32)id, slot = async - 1, n;
-    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    __u32 slot = async - 1;
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
-    struct thread *th = threadOf(tid);
+    struct ebpfMonHeld *h;
+    struct thread *th;
+    struct caller c;
 
-    if (!conf || !th || !st)
+    if (!findCaller(&c) || !st || !(th = threadOf(c.tid)))
         return 0;
-    if (known && !th->client && known->head.tgid == tgid) {
+    if (known && !th->client && known->head.tgid == c.tgid) {
         __builtin_memcpy(&th->cause, known, sizeof(th->cause));
     } else {
-        th->cause.head.tgid = tgid;
+        th->cause.head.tgid = c.tgid;
         th->cause.head.ktime = bpf_ktime_get_ns();
         th->cause.root = root;
-        th->cause.byMain = tid == tgid;
+        th->cause.byMain = c.tid == c.tgid;
         th->cause.link = 0;
         th->cause.name[0] = 0;
-        readCaller(&th->cause.who, th, conf, tgid, root);
+        readChainClient(&th->cause.who, &c, th, root);
     }
-    th->cause.head.tid = tid;
-    n = th->seen.heldCount;
-    th->cause.begin = n && n <= EBPFMON_NESTED ? th->seen.held[(n - 1) & (EBPFMON_NESTED - 1)].begin : 0;
+    th->cause.head.tid = c.tid;
+    h = heldLast(th);
+    th->cause.begin = h ? h->begin : 0;
     th->cause.kept = 0;
     if (!bpf_map_update_elem(&causes, &slot, &th->cause, BPF_ANY))
         st->noted = EBPFMON_NOTED_CAUSE;
@@ -128,132 +131,159 @@ static __always_inline int isWanted(__u32 slot)
     return rc && !(rc->flags & EBPFMON_REC_UNWANTED);
 }
 
-/* A lock set that is about to be released, and what was found then. */
+/* A lock set that is about to be released, and what the snapshot found. */
 struct ended {
     __u64 precord, now;
-    __u32 slot, counted, wasAsync;
-    struct left left;
+    __u32 slot;
+    __u32 counted;  /* records that processed */
+    __u32 wasAsync; /* the root was processing asynchronously */
+    struct leftBusy left;
 };
 
-static __always_inline void chainEnds(const struct ebpfMonTargetConf *conf, struct thread *th, struct ebpfMonHeld *h,
-                                      struct ebpfMonRootStat *rs, const struct ended *x)
+/* Whoever released this lock set while we asked for it is who we waited for. Returns when it became ours. */
+static __always_inline __u64 noteRelease(__u32 tgid, const struct ebpfMonHeld *h, __u64 now)
 {
-    __u64 id = bpf_get_current_pid_tgid(), begin = h->begin, start, lat, wait, nth, now = x->now, *rel;
-    __u32 tgid = id >> 32, tid = (__u32)id, slot = x->slot, n = th->seen.heldCount, bucket;
+    struct ebpfMonLockKey key = { h->lockSet, tgid };
+    __u64 start = h->begin, *before = bpf_map_lookup_elem(&released, &key);
+
+    if (!before) {
+        bpf_map_update_elem(&released, &key, &now, BPF_ANY);
+        return start;
+    }
+    if (*before > start)
+        start = *before;
+    *before = now;
+    return start;
+}
+
+/* Returns how many chains of this root there have been. */
+static __always_inline __u64 addLatency(struct ebpfMonRootStat *rs, __u64 latency, __u64 wait)
+{
+    rs->last = latency;
+    rs->sum += latency;
+    if (latency > rs->max)
+        rs->max = latency;
+    rs->waitSum += wait;
+    if (wait > rs->waitMax)
+        rs->waitMax = wait;
+    rs->hist[ebpfMonBucket(latency) & (EBPFMON_BUCKETS - 1)]++;
+    return ++rs->count;
+}
+
+static __always_inline void sendLockedResult(const struct caller *c, struct thread *th)
+{
+    if (!th->locked.id)
+        return;
+    sendResult(c, &th->locked, th->lockedStatus);
+    th->locked.id = 0;
+}
+
+/* The end of a timed chain: latency, lock wait, and whether it is kept whole. */
+static __always_inline void endChain(const struct caller *c, struct thread *th, struct ebpfMonHeld *h,
+                                     struct ebpfMonRootStat *rs, const struct ended *x)
+{
+    __u64 begin = h->begin, now = x->now, start, latency, nth;
+    __u32 slot = x->slot, n = th->seen.heldCount;
     struct ebpfMonCauseEvent *cause;
     int whole, begun;
 
-    if (n == 1 && th->locked.id) {
-        tellResult(conf, tgid, tid, &th->locked, th->lockedStatus);
-        th->locked.id = 0;
-    }
+    if (n == 1)
+        sendLockedResult(c, th);
     th->seen.heldCount = n - 1;
     if (n == 1 && th->seen.scan.period)
-        scanChain(&th->seen.scan, h, now);
-    if (h->root != x->precord) {
-        /* locks are not released in the order we think: forget them all rather than guess */
-        if (h->lockSet != lockSetOf(conf, x->precord)) {
-            th->seen.heldCount = 0;
-            if (th->locked.id) {
-                tellResult(conf, tgid, tid, &th->locked, th->lockedStatus);
-                th->locked.id = 0;
-            }
-            return;
-        }
+        endScanChain(&th->seen.scan, h, now);
+    /* locks that are released in another order than we think: forget them all rather than guess */
+    if (h->root != x->precord && h->lockSet != lockSetOf(c->conf, x->precord)) {
+        th->seen.heldCount = 0;
+        sendLockedResult(c, th);
+        return;
     }
-
-    /* Whoever released this lock set while we asked for it is who we waited for. */
-    {
-        struct lockKey key = { h->lockSet, tgid };
-
-        start = begin;
-        rel = bpf_map_lookup_elem(&released, &key);
-        if (rel) {
-            if (*rel > begin)
-                start = *rel;
-            *rel = now;
-        } else {
-            bpf_map_update_elem(&released, &key, &now, BPF_ANY);
-        }
-    }
+    start = noteRelease(c->tgid, h, now);
+    latency = now - start;
     th->seen.holds++;
-    th->seen.holdSum += now - start;
-    ebpfMonRecentAdd(&th->seen.hold, now, now - start, h->root);
-    /* a chain that only began something is told of, but it is no chain yet */
-    begun = !x->counted && x->left.async[0] && conf->level >= EBPFMON_TRACE;
+    th->seen.holdSum += latency;
+    ebpfMonRecentAdd(&th->seen.hold, now, latency, h->root);
+    /* a chain that only began something is sent, but it is no chain yet */
+    begun = !x->counted && x->left.async[0] && c->conf->level >= EBPFMON_TRACE;
     if ((!rs && !begun) || now - begin > CHAIN_MAX_NS)
         return;
-    wait = start - begin;
-    lat = now - start;
-    nth = bpf_get_prandom_u32();
-    if (rs) {
-        nth = ++rs->count;
-        rs->last = lat;
-        rs->sum += lat;
-        if (lat > rs->max)
-            rs->max = lat;
-        rs->waitSum += wait;
-        if (wait > rs->waitMax)
-            rs->waitMax = wait;
-        bucket = ebpfMonBucket(lat) & (EBPFMON_BUCKETS - 1);
-        rs->hist[bucket]++;
-    }
-    whole = rs && conf->slowNs && lat >= conf->slowNs;
-    if (conf->level >= EBPFMON_TRACE && (conf->sample <= 1 || nth % conf->sample == 0) && isWanted(slot))
+    nth = rs ? addLatency(rs, latency, start - begin) : bpf_get_prandom_u32();
+    whole = rs && c->conf->slowNs && latency >= c->conf->slowNs;
+    if (c->conf->level >= EBPFMON_TRACE && (c->conf->sample <= 1 || nth % c->conf->sample == 0) && isWanted(slot))
         whole = 1;
     cause = x->wasAsync && !th->client ? bpf_map_lookup_elem(&causes, &slot) : 0;
-    if (cause && cause->head.tgid != tgid)
+    if (cause && cause->head.tgid != c->tgid)
         cause = 0;
-    if ((cause && cause->kept) || (rs && n == 1 && th->from.by.begin && isOfKept(conf, &th->from.by, now)))
-        whole = 1; /* its other half was, or what handed it over … */
+    /* what it completes was kept, or what handed it over … */
+    if ((cause && cause->kept) || (rs && n == 1 && th->from.by.begin && isSourceKept(c->conf, &th->from.by, now)))
+        whole = 1;
     if (th->awaited == begin)
         whole = 1; /* … or what it handed over */
-    if (whole)
-        emitChain(conf, th, cause, slot, x->counted, wait, begin, now, &x->left, 0);
+    if (whole) {
+        struct keptChain k = { .cause = cause, .left = &x->left, .wait = start - begin, .begin = begin, .now = now,
+                               .slot = slot, .counted = x->counted };
+
+        sendChain(c, th, &k);
+    }
 }
 
-SEC("uprobe")
-int ebpfmon_unlock(struct pt_regs *ctx)
+/* What processed since the lock was taken. */
+static __always_inline void findProcessed(const struct caller *c, struct ended *x)
 {
-    __u64 id = bpf_get_current_pid_tgid();
-    __u32 tgid = id >> 32, tid = (__u32)id, n;
-    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
-    struct ended x = { .precord = PT_REGS_PARM1(ctx), .now = bpf_ktime_get_ns() };
-    struct ebpfMonRootStat *rs;
+    struct ebpfMonRecState *st;
     struct thread *th;
-    struct ebpfMonHeld *h;
     int late = 0;
 
-    if (!conf)
-        return 0;
-    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
-    if (recordSlot(tgid, x.precord, &x.slot)) {
-        struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &x.slot);
-
-        x.wasAsync = st && st->noted == EBPFMON_NOTED_CAUSE;
-        /* what was locked before we looked may have processed its root before, too */
-        if (conf->level >= EBPFMON_TRACE) {
-            th = bpf_map_lookup_elem(&threads, &tid);
-            late = !th || !th->seen.heldCount;
-        }
-        x.counted = snapshot(conf, tgid, x.slot, x.now, 0, late, &x.left);
-#pragma unroll
-        for (int i = 0; i < EBPFMON_ASYNC; i++)
-            if (x.left.async[i])
-                ebpfmon_note_cause(x.precord, x.slot, x.wasAsync, x.left.async[i]);
+    if (!findSlot(c->tgid, x->precord, &x->slot))
+        return;
+    st = bpf_map_lookup_elem(&recState, &x->slot);
+    x->wasAsync = st && st->noted == EBPFMON_NOTED_CAUSE;
+    /* a chain that was locked before our probes may have processed its root before them, too */
+    if (c->conf->level >= EBPFMON_TRACE) {
+        th = bpf_map_lookup_elem(&threads, &c->tid);
+        late = !th || !th->seen.heldCount;
     }
+    x->counted = takeSnapshot(c, x->slot, x->now, 0, late, &x->left);
+#pragma unroll
+    for (int i = 0; i < EBPFMON_ASYNC; i++)
+        if (x->left.async[i])
+            ebpfmon_note_cause(x->precord, x->slot, x->wasAsync, x->left.async[i]);
+}
+
+/* A chain that was locked before our probes: all that is known is that it ended. */
+static __always_inline void sendLateChain(const struct caller *c, const struct ended *x)
+{
+    struct keptChain k = { .left = &x->left, .begin = x->now, .now = x->now, .slot = x->slot,
+                           .counted = x->counted, .flags = EBPFMON_CHAIN_LATE };
+    struct thread *th;
+
+    if (x->counted && c->conf->level >= EBPFMON_TRACE && isWanted(x->slot) && (th = threadOf(c->tid)))
+        sendChain(c, th, &k);
+}
+
+/* dbScanUnlock(dbCommon *) */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_unlock, __u64 precord)
+{
+    struct ended x = { .precord = precord, .now = bpf_ktime_get_ns() };
+    struct ebpfMonRootStat *rs;
+    struct ebpfMonHeld *h;
+    struct thread *th;
+    struct caller c;
+    __u32 n;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
+        return 0;
+    findProcessed(&c, &x);
     rs = x.counted ? rootStat(x.slot) : 0;
     if (rs)
         rs->chains++;
-    if (conf->level < EBPFMON_CHAINS)
+    if (c.conf->level < EBPFMON_CHAINS)
         return 0;
-
-    th = bpf_map_lookup_elem(&threads, &tid);
+    th = bpf_map_lookup_elem(&threads, &c.tid);
     n = th ? th->seen.heldCount : 0;
-    if (n == 0) { /* locked before we looked */
-        th = x.counted && conf->level >= EBPFMON_TRACE && isWanted(x.slot) ? threadOf(tid) : 0;
-        if (th)
-            emitChain(conf, th, 0, x.slot, x.counted, 0, x.now, x.now, &x.left, EBPFMON_CHAIN_LATE);
+    if (n == 0) {
+        sendLateChain(&c, &x);
         return 0;
     }
     if (n > EBPFMON_NESTED) {
@@ -266,10 +296,10 @@ int ebpfmon_unlock(struct pt_regs *ctx)
         return 0;
     }
     th->ending = h->begin;
-    chainEnds(conf, th, h, rs, &x);
+    endChain(&c, th, h, rs, &x);
     th->ending = 0;
     if (n == 1 && th->seen.isOnce) { /* what scanOnce's thread took out is done */
-        tellDone(conf, &th->from.by);
+        sendHandOverEnd(&c, &th->from.by);
         th->from.by.begin = th->from.isLink = 0;
     }
     return 0;
@@ -278,21 +308,19 @@ int ebpfmon_unlock(struct pt_regs *ctx)
 struct many {
     __u64 refs;
     __u64 now;
-    __u32 tgid;
-    __u32 pad;
 };
 
-static long lookMany(__u32 i, struct many *m)
+static long lookAtLocked(__u32 i, struct many *m)
 {
     __u64 plr = readPtr(m->refs + (__u64)i * LOCKREF_SIZE);
-    __u32 tgid = m->tgid, slot, counted;
-    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
     struct ebpfMonRootStat *rs;
-    struct left left;
+    struct leftBusy left;
+    struct caller c;
+    __u32 slot, counted;
 
-    if (!conf || !plr || !recordSlot(tgid, readPtr(plr + LOCKRECORD_PRECORD), &slot))
+    if (!findCaller(&c) || !plr || !findSlot(c.tgid, readPtr(plr + LOCKRECORD_PRECORD), &slot))
         return 0;
-    counted = snapshot(conf, tgid, slot, m->now, 1, 0, &left);
+    counted = takeSnapshot(&c, slot, m->now, 1, 0, &left);
     rs = counted ? rootStat(slot) : 0;
     if (rs)
         rs->chains++;
@@ -301,20 +329,18 @@ static long lookMany(__u32 i, struct many *m)
 
 /* dbScanUnlockMany(dbLocker *): group puts of QSRV, and writes to links. Counted, but not timed. */
 SEC("uprobe")
-int ebpfmon_unlock_many(struct pt_regs *ctx)
+int BPF_UPROBE(ebpfmon_unlock_many, __u64 locker)
 {
-    __u64 id = bpf_get_current_pid_tgid(), locker = PT_REGS_PARM1(ctx), n = 0;
-    struct many m = {};
+    struct many m = { .refs = locker + LOCKER_REFS };
+    struct caller c;
+    __u64 n = 0;
 
-    m.tgid = id >> 32;
-    if (!bpf_map_lookup_elem(&targets, &m.tgid))
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
-    countHit(m.tgid, EBPFMON_HIT_ENTRY, 1);
     bpf_probe_read_user(&n, sizeof(n), (void *)(locker + LOCKER_MAXREFS));
     if (n > MANY_MAX)
         n = MANY_MAX;
-    m.refs = locker + LOCKER_REFS;
     m.now = bpf_ktime_get_ns();
-    bpf_loop(n, lookMany, &m, 0);
+    bpf_loop(n, lookAtLocked, &m, 0);
     return 0;
 }

@@ -4,7 +4,7 @@
  * thread of a target read last, and which process opened a local connection. No traps: these are
  * tracepoints, shared by all processes, so each program leaves as early as it can.
  */
-#include "maps.bpf.h"
+#include "probe.bpf.h"
 
 #define AF_INET  2
 #define AF_INET6 10
@@ -13,17 +13,16 @@
 #define TCP_CLOSE       7
 #define IPPROTO_TCP     6
 
-static __always_inline void tell(__u32 kind, __u32 tgid, __u32 tid, __u32 iocId)
+/* An event of its head alone. "iocId" 0: of no watched IOC. */
+static __always_inline void sendHead(__u32 kind, __u64 id, __u32 iocId)
 {
-    struct ebpfMonHead *h = bpf_ringbuf_reserve(&ring, sizeof(*h), 0);
+    struct ebpfMonHead *h = reserveEvent(sizeof(*h));
 
-    if (!h) {
-        countLost(EBPFMON_LOST_RING);
+    if (!h)
         return;
-    }
     h->kind = kind;
-    h->tgid = tgid;
-    h->tid = tid;
+    h->tgid = id >> 32;
+    h->tid = (__u32)id;
     h->iocId = iocId;
     h->ktime = bpf_ktime_get_ns();
     bpf_ringbuf_submit(h, BPF_RB_NO_WAKEUP);
@@ -32,23 +31,20 @@ static __always_inline void tell(__u32 kind, __u32 tgid, __u32 tid, __u32 iocId)
 SEC("raw_tp/sched_process_exec")
 int ebpfmon_exec(void *ctx)
 {
-    __u64 id = bpf_get_current_pid_tgid();
-
-    tell(EBPFMON_EV_EXEC, id >> 32, (__u32)id, 0);
+    sendHead(EBPFMON_EV_EXEC, bpf_get_current_pid_tgid(), 0);
     return 0;
 }
 
 SEC("raw_tp/sched_process_exit")
 int ebpfmon_exit(void *ctx)
 {
-    __u64 id = bpf_get_current_pid_tgid();
-    __u32 tgid = id >> 32, tid = (__u32)id;
-    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+    struct caller c;
+    int watched = findCaller(&c);
 
-    /* Thread ids are used again. A thread may outlive our interest in its process, so whoever ends is asked for. */
-    bpf_map_delete_elem(&threads, &tid);
-    if (conf && tid == tgid)
-        tell(EBPFMON_EV_EXIT, tgid, tid, conf->iocId);
+    /* Thread ids are used again. A thread may outlive our interest in its process, so each that ends is removed. */
+    bpf_map_delete_elem(&threads, &c.tid);
+    if (watched && c.tid == c.tgid)
+        sendHead(EBPFMON_EV_EXIT, bpf_get_current_pid_tgid(), c.conf->iocId);
     return 0;
 }
 
@@ -60,20 +56,19 @@ static __always_inline __u32 netnsOf(struct sock *sk, __u32 addr)
 }
 
 /* The socket that this thread just read. */
-static __always_inline int received(struct sock *sk, int length)
+static __always_inline int noteReceive(struct sock *sk, int length)
 {
-    __u64 id = bpf_get_current_pid_tgid();
-    __u32 tgid = id >> 32, tid = (__u32)id;
     struct ebpfMonPeer peer = {};
     struct thread *th;
+    struct caller c;
     __u16 family;
 
-    if (!bpf_map_lookup_elem(&targets, &tgid) || length <= 0)
+    if (!findCaller(&c) || length <= 0)
         return 0;
     family = BPF_CORE_READ(sk, __sk_common.skc_family);
     if ((family != AF_INET && family != AF_INET6) || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
         return 0;
-    th = threadOf(tid);
+    th = threadOf(c.tid);
     if (!th)
         return 0;
     /* for a v4-mapped AF_INET6 socket these hold the IPv4 addresses, else they are 0 */
@@ -96,7 +91,7 @@ static __always_inline int received(struct sock *sk, int length)
 SEC("raw_tp/sock_recv_length")
 int ebpfmon_recv(struct bpf_raw_tracepoint_args *ctx)
 {
-    return received((struct sock *)ctx->args[0], (int)ctx->args[1]);
+    return noteReceive((struct sock *)ctx->args[0], (int)ctx->args[1]);
 }
 
 /* Before that: tcp_recvmsg(sk, …), which serves IPv6 sockets as well. It lost an argument in 5.19 (ec095263a965), so
@@ -106,7 +101,7 @@ int ebpfmon_recv_tcp(__u64 *ctx)
 {
     __u64 length = 0;
 
-    return bpf_get_func_ret(ctx, &length) ? 0 : received((struct sock *)ctx[0], (int)length);
+    return bpf_get_func_ret(ctx, &length) ? 0 : noteReceive((struct sock *)ctx[0], (int)length);
 }
 
 /* inet_sock_set_state(sk, oldstate, newstate): connect() enters SYN_SENT in the caller's own context, but

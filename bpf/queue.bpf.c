@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * How long callbacks wait for a thread of their priority. callbackRequest puts a callback into a ring, a callback thread
- * takes it out by epicsRingPointerPop (callback.c, callbackTask). At the entry of that the callback is still at the ring's
- * head: no return probe is needed, unless several threads share a ring (callbackParallelThreads): there two can look at
- * the same one, and which of them gets it is known at the return alone.
- * scanOnce is the same with a ring of its own, and its thread locks the record next (ebpfmon_lock).
- * What is asked for in the course of a chain belongs to it: that chain goes along, until the callback is done.
+ * How long callbacks and records for scanOnce wait in their queues, and which chain put them there.
+ *
+ * callbackRequest puts a callback into a ring, and a callback thread takes it out by epicsRingPointerPop (callback.c,
+ * callbackTask). At the entry of that function the callback is still at the ring's head: no return probe is needed,
+ * unless several threads share a ring (callbackParallelThreads). There two threads can look at the same callback, and
+ * which of them gets it is known at the return alone. scanOnce is the same with a ring of its own, and its thread locks
+ * the record next (ebpfmon_lock).
  */
-#include "maps.bpf.h"
+#include "handOver.bpf.h"
+#include "ebpfMonBase.h"
 
 /* libCom/ring/epicsRingPointer.h, behind the spin lock */
 struct ringHead {
@@ -15,30 +17,25 @@ struct ringHead {
     __u64 buffer;
 };
 #define RING_HEAD 8
-#define CALLBACK_PRIORITY 8 /* callback.h */
 
-/* The chain that this thread is in hands something over. */
-static __always_inline void giveIn(struct ebpfMonSourceChain *by)
+/* The chain that this thread is in hands something over: it is the source. */
+static __always_inline void fillSource(const struct caller *c, struct ebpfMonSourceChain *source)
 {
-    __u64 id = bpf_get_current_pid_tgid();
-    __u32 tid = (__u32)id, n;
-    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
-    struct ebpfMonHeld *h;
+    struct thread *th = bpf_map_lookup_elem(&threads, &c->tid);
+    struct ebpfMonHeld *h = th ? heldLast(th) : 0;
 
-    n = th ? th->seen.heldCount : 0;
-    if (n == 0 || n > EBPFMON_NESTED)
+    if (!h)
         return;
-    h = heldAt(th, n - 1);
     h->handOvers++;
-    by->begin = h->begin;
-    by->root = h->root;
-    by->tid = tid;
-    by->isMain = tid == id >> 32;
-    bpf_get_current_comm(by->comm, sizeof(by->comm));
+    source->begin = h->begin;
+    source->root = h->root;
+    source->tid = c->tid;
+    source->isMain = c->tid == c->tgid;
+    bpf_get_current_comm(source->comm, sizeof(source->comm));
 }
 
-/* callbackRequestDelayed has a timer call callbackRequest (callback.c, notify): then the one who asked is who asked for
- * the delay. A timer may have been cancelled, and the same callback be requested by another thread. */
+/* callbackRequestDelayed has a timer call callbackRequest (callback.c, notify): then the source is who asked for the
+ * delay. A timer may have been cancelled, and the same callback be requested by another thread. */
 static __always_inline int isTimer(void)
 {
     char comm[EBPFMON_COMM_MAX] = {};
@@ -47,59 +44,61 @@ static __always_inline int isTimer(void)
     return comm[0] == 't' && comm[1] == 'i' && comm[2] == 'm' && comm[3] == 'e' && comm[4] == 'r' && comm[5] == 'Q';
 }
 
-static __always_inline void note(__u64 item, __u64 caLink, int delayed)
+static __always_inline void noteQueued(__u64 item, __u64 caLink, int delayed)
 {
     __u64 now = bpf_ktime_get_ns();
-    __u32 tgid = bpf_get_current_pid_tgid() >> 32;
-    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
-    struct queueKey key = { item, tgid };
     struct inQueue in = {}, *before;
+    struct queueKey key = { item, 0 };
+    struct caller c;
 
-    if (!conf)
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
         return;
-    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
+    key.tgid = c.tgid;
     in.since = now;
     in.delayed = delayed;
-    giveIn(&in.what.by);
+    fillSource(&c, &in.what.by);
     if (caLink && !bpf_probe_read_user(in.what.link, sizeof(in.what.link), (void *)caLink))
         in.what.isLink = 1;
     before = bpf_map_lookup_elem(&queued, &key);
-    if (before && before->since >= conf->queuesSince && before->what.by.begin) {
+    if (before && before->since >= c.conf->queuesSince && before->what.by.begin) {
         if (before->delayed && !delayed && !in.what.by.begin && isTimer()) {
             in.what = before->what;
             in.what.delay = now - before->since;
         } else {
-            tellDone(conf, &before->what.by); /* asked for twice: it is taken out for the one who asked last */
+            sendHandOverEnd(&c, &before->what.by); /* asked for twice: it is done for the one who asked last */
         }
     }
     bpf_map_update_elem(&queued, &key, &in, BPF_ANY);
 }
 
+/* callbackRequest(epicsCallback *) */
 SEC("uprobe")
-int ebpfmon_callback(struct pt_regs *ctx)
+int BPF_UPROBE(ebpfmon_callback, __u64 callback)
 {
-    note(PT_REGS_PARM1(ctx), 0, 0);
+    noteQueued(callback, 0, 0);
     return 0;
 }
 
+/* callbackRequestDelayed(epicsCallback *, double) */
 SEC("uprobe")
-int ebpfmon_delayed(struct pt_regs *ctx)
+int BPF_UPROBE(ebpfmon_delayed, __u64 callback)
 {
-    note(PT_REGS_PARM1(ctx), 0, 1);
+    noteQueued(callback, 0, 1);
     return 0;
 }
 
-/* Base calls it with a third argument in dbCa.c (scanLinkOnce) alone: struct caLink *. */
+/* scanOnceCallback(dbCommon *, once_complete cb, void *usr). Base gives a third argument in dbCa.c (scanLinkOnce) alone:
+ * struct caLink *. */
 SEC("uprobe")
-int ebpfmon_once(struct pt_regs *ctx)
+int BPF_UPROBE(ebpfmon_once, __u64 precord, __u64 complete, __u64 caLink)
 {
-    note(PT_REGS_PARM1(ctx), PT_REGS_PARM3(ctx), 0);
+    noteQueued(precord, caLink, 0);
     return 0;
 }
 
-/* Drivers may have such rings as well. A callbacks' thread has a name (callback.c, callbackInit: "cbLow"), and looks into
+/* Drivers may have such rings as well. A callback thread has a name (callback.c, callbackInit: "cbLow"), and looks into
  * the callbacks' ring first. */
-static __always_inline int isCallbacksRing(struct thread *th, __u64 ring)
+static __always_inline int isCallbackRing(struct thread *th, __u64 ring)
 {
     char comm[EBPFMON_COMM_MAX] = {};
 
@@ -110,59 +109,52 @@ static __always_inline int isCallbacksRing(struct thread *th, __u64 ring)
     return th->callbacks == ring;
 }
 
-static __always_inline void takes(const struct ebpfMonTargetConf *conf, struct thread *th, __u32 tgid, __u64 item)
+static __always_inline void beginCallback(const struct caller *c, struct thread *th, __u64 callback)
 {
     __u32 priority;
 
-    if (bpf_probe_read_user(&priority, sizeof(priority), (void *)(item + CALLBACK_PRIORITY)) ||
+    if (bpf_probe_read_user(&priority, sizeof(priority), (void *)(callback + EBPFMON_CALLBACK_PRIORITY)) ||
         priority >= EBPFMON_QUEUE_ONCE)
         return;
     th->seen.busySince = bpf_ktime_get_ns();
-    th->handed = takenOut(conf, tgid, item, priority, th->seen.busySince, &th->from);
+    th->handed = takeFromQueue(c, callback, priority, th->seen.busySince, &th->from);
 }
 
+/* epicsRingPointerPop(epicsRingPointerId) */
 SEC("uprobe")
-int ebpfmon_pop(struct pt_regs *ctx)
+int BPF_UPROBE(ebpfmon_pop, __u64 ring)
 {
-    __u64 id = bpf_get_current_pid_tgid(), item = 0;
-    __u32 tgid = id >> 32, tid = (__u32)id;
-    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
-    struct ringHead ring = {};
+    struct ringHead head = {};
+    __u64 callback = 0;
     struct thread *th;
+    struct caller c;
 
-    if (!conf)
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
         return 0;
-    countHit(tgid, EBPFMON_HIT_ENTRY, 1);
-    th = threadOf(tid);
-    if (!th)
-        return 0;
-    th->popping = isCallbacksRing(th, PT_REGS_PARM1(ctx));
+    th->popping = isCallbackRing(th, ring);
     if (!th->popping)
         return 0;
-    tellDone(conf, &th->from.by); /* it looks for the next one: the last is done */
+    sendHandOverEnd(&c, &th->from.by); /* the thread looks for the next one: the last is done */
     th->from.by.begin = 0;
     th->seen.busySince = 0;
-    if (conf->parallel ||
-        bpf_probe_read_user(&ring, sizeof(ring), (void *)(PT_REGS_PARM1(ctx) + RING_HEAD)) ||
-        ring.nextPush == ring.nextPop ||
-        bpf_probe_read_user(&item, sizeof(item), (void *)(ring.buffer + 8 * (__u64)(__u32)ring.nextPop)))
+    if (c.conf->parallel || bpf_probe_read_user(&head, sizeof(head), (void *)(ring + RING_HEAD)) ||
+        head.nextPush == head.nextPop ||
+        bpf_probe_read_user(&callback, sizeof(callback), (void *)(head.buffer + 8 * (__u64)(__u32)head.nextPop)))
         return 0;
-    takes(conf, th, tgid, item);
+    beginCallback(&c, th, callback);
     return 0;
 }
 
 SEC("uprobe")
-int ebpfmon_popped(struct pt_regs *ctx)
+int BPF_URETPROBE(ebpfmon_popped, __u64 callback)
 {
-    __u64 id = bpf_get_current_pid_tgid();
-    __u32 tgid = id >> 32, tid = (__u32)id;
-    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
-    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+    struct thread *th;
+    struct caller c;
 
-    if (!conf)
+    if (!enterProbe(&c, EBPFMON_HIT_RETURN))
         return 0;
-    countHit(tgid, EBPFMON_HIT_RETURN, 1);
-    if (th && th->popping && PT_REGS_RC(ctx))
-        takes(conf, th, tgid, PT_REGS_RC(ctx));
+    th = bpf_map_lookup_elem(&threads, &c.tid);
+    if (th && th->popping && callback)
+        beginCallback(&c, th, callback);
     return 0;
 }

@@ -26,6 +26,13 @@ uint64_t ebpfMonClockReal(void)
     return readClock(CLOCK_REALTIME);
 }
 
+uint64_t ebpfMonClockUnixOffset(void)
+{
+    uint64_t monotonic = ebpfMonClockMonotonic(), real = ebpfMonClockReal();
+
+    return real - monotonic;
+}
+
 epicsTimeStamp ebpfMonClockStamp(uint64_t realNs)
 {
     epicsTimeStamp stamp;
@@ -37,7 +44,5 @@ epicsTimeStamp ebpfMonClockStamp(uint64_t realNs)
 
 epicsTimeStamp ebpfMonClockWallTime(uint64_t monotonicNs)
 {
-    uint64_t monotonic = ebpfMonClockMonotonic(), real = ebpfMonClockReal();
-
-    return ebpfMonClockStamp(real - monotonic + monotonicNs);
+    return ebpfMonClockStamp(monotonicNs + ebpfMonClockUnixOffset());
 }

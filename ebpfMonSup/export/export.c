@@ -96,7 +96,7 @@ void ebpfMonExportRegister(void)
     if (!otlp)
         otlp = ebpfMonOtlpNew();
     if (logs && otlp)
-        ebpfMonLogControlRegister(&ops);
+        ebpfMonLogOpsRegister(&ops);
     else
         errlogSevPrintf(errlogMajor, "ebpfMon: out of memory: no logs, no OTLP. Free some, then start again\n");
 }

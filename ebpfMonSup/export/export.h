@@ -9,7 +9,7 @@
 #include "export/otlp/span.h"
 #include "model/put.h"
 
-/* Makes the commands and records of model/logControl.h work. Once, before the others; the threads start when there is
+/* Makes the commands and records of model/logOps.h work. Once, before the others; the threads start when there is
  * something to do. */
 void ebpfMonExportRegister(void);
 

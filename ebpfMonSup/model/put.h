@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <epicsTime.h>
 #include "common/text.h"
+#include "model/chainId.h"
 
 #define EBPFMON_NAME_SIZE 61   /* PVNAME_STRINGSZ: 60 characters */
 #define EBPFMON_TEXT_SIZE 512  /* a value as text; what is cut ends in "..." */
@@ -41,13 +42,6 @@ const char *ebpfMonThroughName(ebpfMonThrough through);
 #define EBPFMON_SEEN_INSIDE 1 /* by a probe in the IOC */
 #define EBPFMON_SEEN_WIRE   2 /* in packets */
 
-/* One chain of a watched IOC: what one thread did with a lock set held. */
-typedef struct {
-    uint32_t iocId; /* never used twice; 0: no chain */
-    uint32_t tid;
-    uint64_t begin; /* monotonic ns: the lock was asked for */
-} ebpfMonChainId;
-
 typedef struct {
     epicsTimeStamp time;
     char     ioc[EBPFMON_NAME_SIZE]; /* display name; for a server that is no watched IOC its address:port */
@@ -78,7 +72,7 @@ typedef struct {
     char     linkIoc[EBPFMON_NAME_SIZE];  /* ebpfMonByCaLink: its IOC */
     ebpfMonChainId linkChain;             /* … in this chain */
     char     root[EBPFMON_NAME_SIZE];     /* record that the chain began with; empty: none, or not known */
-    char     cause[200];  /* what started that: "scan .1 second", "I/O Intr", "put by U@H", "Event, chain of R, put by U@H", … */
+    char     cause[200];  /* what started that: "scan .1 second", "I/O Intr", "put by U@H" … */
     ebpfMonThrough through;
     char     who[EBPFMON_WHO_SIZE];       /* user@host, and what we verified of it; made of the above */
     char     origin[EBPFMON_ORIGIN_SIZE]; /* through what and why; made of the above */

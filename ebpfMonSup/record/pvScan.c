@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A group is never queued twice. While its records are being processed, and for SPACING after the last
- * priority has reported completion, a further change only marks it. So one put reaches its PVs at once, and
- * ten thousand a second cost as much as a hundred.
+ * A group is never queued twice. While its records process, and for SPACING after the last priority reported
+ * completion, a change only marks the group. So one put reaches its PVs at once, and ten thousand puts per second cost
+ * as much as a hundred.
  *
- * scanIoRequest (database/src/ioc/db/dbScan.c) returns the priorities that it has queued: 0 when the IOC is
- * not running, when the callback queue is full, and when no record is in the list. The last is no reason to
- * try again; for the others no completion will come, so a timer does.
+ * scanIoRequest (database/src/ioc/db/dbScan.c) returns the priorities that it queued. It returns 0 when the IOC does
+ * not run, when the callback queue is full, and when no record is in the list. In the first two cases no completion
+ * will come, so a timer tries again. In the third there is nothing to do.
  */
 #include <string.h>
 
@@ -21,17 +21,18 @@
 typedef struct {
     IOSCANPVT     list;
     epicsCallback timer;
-    unsigned      members;
-    unsigned      busy;    /* priorities queued or processing, a bit each */
-    int           waiting; /* the timer is running */
-    int           dirty;   /* has changed since it was queued */
-    uint64_t      newest;  /* ebpfMonGroupBad: the unexpected put that all its records will have shown by then */
+    unsigned      members; /* records in the list */
+    unsigned      busy;    /* one bit for each priority that is queued or processes */
+    int           waiting; /* the timer runs */
+    int           dirty;   /* a value changed after the group was queued */
+    uint64_t      newest;  /* ebpfMonGroupUnexpected: number of the newest unexpected put that its records will show */
 } scanGroup;
 
+/* One per process, because the scan lists and the callback queues of Base are. scanLock guards all of it. */
 static scanGroup groups[ebpfMonGroupCount];
-static epicsMutexId scanLock; /* of all groups; of our locks only the published's is taken under it */
+static epicsMutexId scanLock; /* under it we take no other lock than that of the published values */
 static int scanning;
-static int wasUseful;         /* the state let data through, when it was last looked at */
+static int wasUseful;         /* at the last change of the state the records had values */
 
 static void groupWait(scanGroup *group, double delay)
 {
@@ -39,12 +40,12 @@ static void groupWait(scanGroup *group, double delay)
     callbackRequestDelayed(&group->timer, delay);
 }
 
-/* Under the lock: a completion may come before scanIoRequest returns, and must find "busy" set. */
+/* Call it with the lock held: a completion may come before scanIoRequest returns, and must find "busy" set. */
 static void groupQueue(scanGroup *group)
 {
     group->dirty = 0;
-    if (group == &groups[ebpfMonGroupBad])
-        group->newest = ebpfMonPublishedGetBadNumber();
+    if (group == &groups[ebpfMonGroupUnexpected])
+        group->newest = ebpfMonPublishedCountUnexpected();
     group->busy = scanIoRequest(group->list);
     if (!group->busy && group->members) {
         group->dirty = 1;
@@ -66,7 +67,7 @@ static void groupComplete(void *user, IOSCANPVT list, int priority)
         groupWait(group, SPACING);
     epicsMutexUnlock(scanLock);
     if (shown)
-        ebpfMonPublishedSetBadShown(ebpfMonShownByPvs, shown);
+        ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, shown);
 }
 
 static void groupTimer(epicsCallback *callback)
@@ -92,13 +93,13 @@ static void groupChanged(scanGroup *group)
     epicsMutexUnlock(scanLock);
 }
 
-static void boardChanged(ebpfMonGroup group)
+static void publishedChanged(ebpfMonGroup group)
 {
     ebpfMonState state;
     int useful, turned, i;
 
     if (group == ebpfMonGroupState) {
-        /* Every record is INVALID while the monitor does not run: all must be told when that turns. */
+        /* Every record is INVALID while the monitor does not run, so all must process when that changes. */
         state = ebpfMonPublishedLock()->state;
         ebpfMonPublishedUnlock();
         useful = state == ebpfMonRunning || state == ebpfMonDegraded;
@@ -134,7 +135,7 @@ void ebpfMonScanInit(void)
     }
     wasUseful = 0;
     scanning = 1;
-    ebpfMonPublishedSetListener(boardChanged);
+    ebpfMonPublishedSetListener(publishedChanged);
 }
 
 void ebpfMonScanStop(void)

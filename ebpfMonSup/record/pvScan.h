@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From "this group of the published has changed" to processed records, without flooding the callback queue. */
+/*
+ * Processes the records of a group of published values when one of them changes, without flooding the callback queue.
+ * One per process, as the scan lists of Base are.
+ */
 #ifndef EBPFMON_PVSCAN_H
 #define EBPFMON_PVSCAN_H
 
@@ -7,11 +10,13 @@
 
 #include "model/published.h"
 
-/* Once per iocInit, before record initialisation; and at its end, before the scan lists go. */
+/* The thread of iocInit calls these. Init: before Base initialises the records. Stop: before Base frees the scan
+ * lists. */
 void ebpfMonScanInit(void);
 void ebpfMonScanStop(void);
 
-/* The scan list of a group, for a record that joins (or leaves) it. */
+/* The scan list of a group; Base owns it. Call it once for a record that joins the list, and once when it leaves.
+ * Any thread. */
 IOSCANPVT ebpfMonScanList(ebpfMonGroup group, int leaves);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which PV shows what of the published. A PV is one line of the table in pvTable.c; its name is what stands in
- * INP after the "@". Getters are to be called under the published's lock.
+ * Which PV shows which published value. A PV is one line of the table in pvTable.c. Its name is the text after the "@"
+ * in the field INP. Call these functions with the lock of the published values held; the rows are valid as long.
  */
 #ifndef EBPFMON_PVTABLE_H
 #define EBPFMON_PVTABLE_H
@@ -13,7 +13,7 @@
 
 #include "model/published.h"
 
-/* What lies at a PV's place in its row. Everything from ebpfMonCellText on is text. */
+/* The type of a PV's value in its row. All from ebpfMonCellText on are text. */
 typedef enum {
     ebpfMonCellInt,      /* int, enum */
     ebpfMonCellUnsigned,
@@ -34,10 +34,10 @@ typedef struct {
     ebpfMonRowGet row;
     ebpfMonCell   cell;
     size_t        offset; /* in the row */
-    int           always; /* has a meaning while the monitor does not run */
+    int           always; /* its value is valid also while the monitor does not run */
 } ebpfMonPv;
 
-/* "watch": of a record's own scalars, else of the host's PVs. NULL when there is none. */
+/* Finds a PV by its name: with "watch" one of ebpfMonWatch.db, else one of ebpfMon.db. NULL when there is none. */
 const ebpfMonPv *ebpfMonPvFind(const char *name, int watch);
 
 int ebpfMonPvIsText(const ebpfMonPv *pv);
@@ -46,19 +46,19 @@ int ebpfMonPvIsText(const ebpfMonPv *pv);
 int64_t ebpfMonPvInteger(const ebpfMonPv *pv, const void *row);
 double ebpfMonPvDouble(const ebpfMonPv *pv, const void *row);
 
-/* Nonzero when the text was cut. A NULL row is no text, or says that there was no put yet. */
+/* Returns nonzero when the text was cut. For a NULL row the text is empty, or says that there was no put yet. */
 int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size);
 
-/* Time stamp for a record of this PV, whose (first) row is "row": of the put for what shows puts, of the
- * group otherwise; secPastEpoch 0 when nothing has happened yet. */
+/* The time stamp for a record of this PV, whose (first) row is "row": that of the put for a PV that shows puts, that of
+ * the group for any other. secPastEpoch is 0 when nothing happened yet. */
 epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row);
 
-/* The alarm that a PV has besides its limits: MAJOR for all of unexpected puts while one is open, MINOR for RULES_MSG
- * when the last rules were refused, MAJOR for IOC_EVENTS while an IOC is missing or hangs, for
- * HANG_STACKS while one hangs. */
+/* The alarm that a PV has besides its limits: PUT_BAD_* are MAJOR while an unexpected put is open, RULES_MSG is MINOR
+ * when the monitor refused the newest rules, IOC_EVENTS is MAJOR while an IOC is gone or hangs, and HANG_STACKS while a
+ * thread hangs. */
 epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv *pv);
 
-/* Nonzero when the PV asks for something that the monitor cannot find (a record, a chain root). */
+/* Nonzero when the PV is about a record or a root that the monitor does not find. */
 int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row);
 
 #endif

@@ -20,7 +20,7 @@
 /* One load at a time: of two loads the later one stays in force. The name is one per process, as the rules in force are
  * (rules.c). */
 static ebpfMonLazyMutex loadLock = EBPFMON_LAZY_MUTEX;
-static char lastFile[sizeof(((ebpfMonPublished *)0)->rulesFile)]; /* under the lock */
+static char lastFile[sizeof(((ebpfMonPublished *)0)->rules.file)]; /* under the lock */
 
 /* The whole file, which the caller frees; NULL and why. */
 static char *readAll(const char *file, size_t *length, char *why, size_t size)
@@ -86,15 +86,15 @@ static void describeLoad(ebpfMonPublished *published, const char *refused)
     epicsTimeGetCurrent(&time);
     published->time[ebpfMonGroupRules] = time;
     epicsTimeToStrftime(now, sizeof(now), "%Y-%m-%d %H:%M:%S", &time);
-    published->rulesRefused = refused != NULL;
+    published->rules.refused = refused != NULL;
     if (!refused)
-        snprintf(text, sizeof(text), "%u rules in force since %s", published->rulesCount, now);
-    else if (published->rulesFile[0])
-        snprintf(text, sizeof(text), "refused %s, the %u rules before stay in force: %s", now, published->rulesCount,
+        snprintf(text, sizeof(text), "%u rules in force since %s", published->rules.count, now);
+    else if (published->rules.file[0])
+        snprintf(text, sizeof(text), "refused %s, the %u rules before stay in force: %s", now, published->rules.count,
                  refused);
     else
         snprintf(text, sizeof(text), "refused %s, no rules are in force: %s", now, refused);
-    ebpfMonTextCopy(published->rulesMsg, sizeof(published->rulesMsg), text);
+    ebpfMonTextCopy(published->rules.message, sizeof(published->rules.message), text);
 }
 
 int ebpfMonRulesFileLoad(const char *file, char *text, size_t size)
@@ -123,11 +123,11 @@ int ebpfMonRulesFileLoad(const char *file, char *text, size_t size)
     }
     published = ebpfMonPublishedLock();
     if (set) {
-        strcpy(published->rulesFile, lastFile);
-        published->rulesCount = count;
+        strcpy(published->rules.file, lastFile);
+        published->rules.count = count;
     }
     describeLoad(published, set ? NULL : why);
-    ebpfMonTextCopy(text, size, published->rulesMsg);
+    ebpfMonTextCopy(text, size, published->rules.message);
     ebpfMonPublishedUnlock();
     ebpfMonLazyMutexUnlock(&loadLock);
     ebpfMonPublishedNotify(ebpfMonGroupRules);

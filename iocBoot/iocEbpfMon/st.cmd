@@ -1,47 +1,49 @@
 #!../../bin/linux-x86_64/ebpfMon
 # The monitor IOC. Run it as root in this folder: ../../bin/linux-x86_64/ebpfMon st.cmd
 #
-# Environment: EBPFMON_P  prefix of the PVs; without it the name of the host and ":EBPF:".
-# Site settings: copy this file and change the copy; what is commented out below are examples.
+# Environment: EBPFMON_P, the prefix of the PVs. The default is the name of the host and ":EBPF:".
+# For your site copy this file and change the copy. The commands in comments are examples.
 
 < envPaths
 
 dbLoadDatabase "$(TOP)/dbd/ebpfMon.dbd"
 ebpfMon_registerRecordDeviceDriver pdbbase
 
-# EBPFMON_HOST, HOSTNAME: set by the registration above where the environment has no HOSTNAME.
+# The registration above sets EBPFMON_HOST: the name of this host up to the first dot.
 epicsEnvSet "EBPFMON_P", "$(EBPFMON_P=$(EBPFMON_HOST):EBPF:)"
 
-# Who may write: the operators of the .acf, from this host only. The server takes a client's address and
-# not the name that it claims.
+# Who may write: the operators in the .acf file, from this host only. With asCheckClientIP the server checks the
+# address of a client and not the host name that the client claims.
 var asCheckClientIP 1
 asSetSubstitutions "IOC_USER=$(USER=root)"
 asSetFilename "$(TOP)/iocBoot/$(IOC)/ebpfMon.acf"
 
-# Sizes: maxRecords, maxRoots, ringKiB, watchSelf, wireKiB (packets; -1: none are looked at). 0: the default.
+# Sizes: maxRecords, maxRoots, ringKiB, watchSelf, wireKiB (packets; -1: reads no packets). 0: the default.
 #ebpfMonConfigure 500000 16384 16384 0 32768
 
-# Alarm limits and the filter to begin with are macros: see "dbLoadRecords" in ebpfMon.substitutions.
+# Macros set the alarm limits (COST_HIGH) and the filter at the start (FILTER_IOC): documentation/reference.md.
 dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 #dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P),COST_HIGH=2,FILTER_IOC=vac*,FILTER_LEVEL=2"
 
-# Scalars of single records, for archive and alarm.
+# PVs of single records, for archive and alarm.
 #dbLoadRecords "$(TOP)/db/ebpfMonWatch.db", "P=$(EBPFMON_P),REC=RING:CURRENT"
 #dbLoadRecords "$(TOP)/db/ebpfMonWatch.db", "P=$(EBPFMON_P),REC=RING:VACUUM:SECTOR12:GAUGE3:PRESSURE,N=G3"
 
-# With autosave: patterns and CHAIN_SEL are long strings and come back in pass 1, the rest in pass 0
+# With autosave: the patterns and CHAIN_HIST_ROOT are long strings, and pass 1 restores them; pass 0 restores the rest
 # (info tags autosaveFields and autosaveFields_pass0).
 
-# What is given here of the filter goes before the FILTER_* PVs, autosaved or not, and sets them.
+# A filter that this command sets wins over the FILTER_* PVs, autosaved or not, and is written to them.
 #ebpfMonFilter "*" "*" "*" "*" "*" counts 10000 1 0.5
 
-# Which puts are expected (documentation/rules.md); the others raise PUT_BAD_* until they are acknowledged.
+# The rules say which puts are expected (documentation/rules.md). Any other put sets PUT_BAD_* to MAJOR until somebody
+# acknowledges it.
 #ebpfMonRules "$(TOP)/iocBoot/$(IOC)/rules.json"
 
-# Puts are kept (documentation/putLog.md): JSON lines, rotated at 100 MB or a day, 30 files; caPutLog's to a log server.
+# Put logs (documentation/putLog.md): lines of JSON, a new file after 100 MB or 24 h, 30 files; lines in the format of
+# caPutLog to a log server.
 #ebpfMonJsonLog "/var/log/ebpfMon/puts.json" 100 24 30 all
 #ebpfMonCaPutLog "logserver:7011" text changes
-# Puts and counts to an OpenTelemetry collector (documentation/otlp.md).
+# Puts, counts and traces to an OpenTelemetry collector or to Zipkin (documentation/otlp.md).
 #ebpfMonOtlp "http://127.0.0.1:4318"
 #ebpfMonZipkin "http://127.0.0.1:9411/api/v2/spans"
 

@@ -9,9 +9,9 @@ import uuid
 from pathlib import Path
 
 import pytest
-from harness import env
-from harness.process import Process
-from harness.wait import until
+from tests.harness import paths
+from tests.harness.process import Process
+from tests.harness.wait import until
 
 MARK = "EBPFMON_TEST_DEMO"
 
@@ -20,7 +20,7 @@ MARK = "EBPFMON_TEST_DEMO"
 def demo(tmp_path):
     """Started, with a mark in its environment by which whatever it starts is known."""
     mark = str(uuid.uuid4())
-    process = Process([sys.executable, env.TOP / "tools" / "demo"],
+    process = Process([sys.executable, paths.TOP / "tools" / "demo"],
                       {**os.environ, MARK: mark, "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"})
     process.mark = mark
     yield process
@@ -46,12 +46,12 @@ def test_demo(demo, tmp_path):
     for line in (r"DEMO:MAG:CURRENT:SET  \S+ → 450  by \S+@\S+ caput\[\d+\]",
                  r"DEMO:MAG:CURRENT:SET  \S+ → \S+  by operator@console python\S* demo\[\d+\]",  # it came before the monitor
                  r"DEMO:SHIFT:NOTE   → shift 3: all is well  by ",
-                 r'  PUT_BAD_OPEN 1 MAJOR: rule "currents": 450 is not 200 or less',
-                 r"  PUT_BAD_OPEN 0 NO_ALARM",
+                 r'  PUT_BAD_OPEN_CNT 1 MAJOR: rule "currents": 450 is not 200 or less',
+                 r"  PUT_BAD_OPEN_CNT 0 NO_ALARM",
                  r"Running: watching ", r"  machine\S*  pid \d+  EPICS ", r"PUTS   \d+ in all", r"BUSIEST RECORDS   ",
                  r"SLOWEST CHAINS ", r"LATENCY OF ALL CHAINS   [1-9]", r"COST   .* events lost 0$"):
         assert re.search(line, text, re.M), f"{line}\n{text}"
-    assert text.index("PUT_BAD_OPEN 1 MAJOR") < text.index("PUT_BAD_OPEN 0 NO_ALARM")
+    assert text.index("PUT_BAD_OPEN_CNT 1 MAJOR") < text.index("PUT_BAD_OPEN_CNT 0 NO_ALARM")
     bad, link = (json.loads(line) for line in demo.lines if line.startswith("{"))
     assert bad["value"] == 450 and bad["command"] == "caput" and bad["through"] == "CA" and bad["rule"]
     assert link["through"] in ("link", "CA link") and link["link"].startswith("DEMO:")

@@ -5,10 +5,12 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from harness import ca, db, env
+from tests.harness import ca, db, loopback, paths
 
-OP = env.TOP / "ebpfMonApp" / "op"
-DISPLAYS = sorted(p.name for p in (OP / "bob").glob("*.bob"))
+OP = paths.TOP / "ebpfMonApp" / "op"
+FILES = sorted(p.name for p in (OP / "bob").glob("*.bob"))
+EMBEDDED = [f for f in FILES if f.startswith("_")]  # these are part of others
+DISPLAYS = [f for f in FILES if f not in EMBEDDED]
 
 PLACE = {"name", "x", "y", "width", "height"}
 SHOWN = PLACE | {"pv_name", "font", "foreground_color", "border_alarm_sensitive"}
@@ -22,6 +24,7 @@ WIDGETS = {
     "led": ("2.0.0", SHOWN | {"bit", "off_color", "on_color"}),
     "progressbar": ("2.0.0", SHOWN | {"limits_from_pv", "minimum", "maximum"}),
     "action_button": ("3.0.0", SHOWN | {"actions", "text"}),
+    "embedded": ("2.0.0", PLACE | {"macros", "file", "resize"}),
     "xyplot": ("3.0.0", PLACE | {"show_legend", "x_axis", "y_axes", "traces"}),
 }
 
@@ -29,7 +32,7 @@ WIDGETS = {
 @pytest.fixture(scope="module")
 def records():
     """Name without prefix → type and text of the record."""
-    text = (env.DB / "ebpfMon.db").read_text()
+    text = (paths.DB / "ebpfMon.db").read_text()
     return {m[2]: (m[1], m[3]) for m in
             re.finditer(r'^record\((\w+), "\$\(P\)([^"]+)"\) \{$(.*?)^\}', text, re.S | re.M)}
 
@@ -45,9 +48,21 @@ def tables(records):
     return labels
 
 
-@pytest.fixture(params=DISPLAYS)
+def parse(name):
+    return ET.parse(OP / "bob" / name).getroot()
+
+
+def widgets(root):
+    """All that the display shows: its own widgets and those of the files that it embeds."""
+    for w in root.findall("widget"):
+        yield w
+        if w.get("type") == "embedded":
+            yield from widgets(parse(w.findtext("file")))
+
+
+@pytest.fixture(params=FILES)
 def display(request):
-    return request.param, ET.parse(OP / "bob" / request.param).getroot()
+    return request.param, parse(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +80,18 @@ def pvs(widget):
     return [e for e in widget.iter() if e.tag in ("pv_name", "x_pv", "y_pv") and e.text]
 
 
+def shown(name):
+    """Names of the PVs in the display, without prefix."""
+    return {re.search(r"\)(\w+)", e.text)[1] for w in widgets(parse(name)) for e in pvs(w)}
+
+
 def test_its_widgets_are_such_as_phoebus_reads(display):
-    _, root = display
+    me, root = display
     assert root.tag == "display" and root.get("version") == "2.0.0"
-    assert {e.tag for e in root} == {"name", "macros", "width", "height", "widget"}
-    assert [m.tag for m in root.find("macros")] == ["P"]
+    own = set() if me in EMBEDDED else {"macros"}  # a part has its macros from the display
+    assert {e.tag for e in root} == {"name", "width", "height", "widget"} | own
+    if own:
+        assert [m.tag for m in root.find("macros")] == ["P"]
     width, height = int(root.findtext("width")), int(root.findtext("height"))
     names = [w.findtext("name") for w in root.findall("widget")]
     assert len(names) == len(set(names))
@@ -82,6 +104,26 @@ def test_its_widgets_are_such_as_phoebus_reads(display):
         assert x + wide <= width and y + high <= height, name
         assert not [n for n, l, t, r, b in boxes if x < r and l < x + wide and y < b and t < y + high], name
         boxes.append((name, x, y, x + wide, y + high))
+
+
+def test_what_it_embeds_is_there_and_fits(display):
+    """Phoebus shows an error in the place of a file that it does not find, and crops one that is too large."""
+    _, root = display
+    for w in root.iterfind("widget[@type='embedded']"):
+        name = w.findtext("file")
+        assert name in EMBEDDED
+        part = parse(name)
+        assert [w.findtext(n) for n in ("width", "height")] == [part.findtext(n) for n in ("width", "height")], name
+        used = {m for e in part.iter() for m in re.findall(r"\$\((\w+)\)", e.text or "")}
+        assert {m.tag: m.text for m in w.find("macros")} == {m: f"$({m})" for m in used}, name
+
+
+def test_all_have_the_same_header():
+    for name in DISPLAYS:
+        header = parse(name).findall("widget")[0]
+        assert header.findtext("file") == "_ebpfMonHeader.bob", name
+        assert header.findtext("x") == header.findtext("y") == "0", name
+    assert EMBEDDED == ["_ebpfMonHeader.bob"]
 
 
 def test_its_pvs_exist(display, records, tables):
@@ -122,10 +164,10 @@ def test_what_is_written_may_be_written(display, records):
                 assert 'field(ASG,  "EBPFMON")' in records[re.search(r"\)(\w+)", e.text)[1]][1], e.text
 
 
-def test_each_opens_the_others(display):
-    me, root = display
-    assert sorted(f.text for f in root.iterfind("widget/actions/action[@type='open_display']/file")) == \
-        [d for d in DISPLAYS if d != me]
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_each_opens_all(name):
+    actions = [a for w in widgets(parse(name)) for a in w.findall("actions/action[@type='open_display']")]
+    assert sorted(a.findtext("file") for a in actions) == DISPLAYS
 
 
 def test_it_gets_its_values(display, live):
@@ -134,29 +176,28 @@ def test_it_gets_its_values(display, live):
     _, root = display
     names = {e.text.replace("$(P)", live.prefix) for w in root.findall("widget") for e in pvs(w)}
     ca.get_many([n for n in names if not n.startswith("pva://")])
-    with Context("pva", conf=env.pva_conf(live.port), nt=False, useenv=False) as context:
+    with Context("pva", conf=loopback.pva_conf(live.port), nt=False, useenv=False) as context:
         for w in root.iterfind("widget[@type='table']"):
             table = context.get(w.findtext("pv_name").replace("pva://$(P)", live.prefix), timeout=10)
             assert list(table.labels) == [c.findtext("name") for c in w.find("columns")]
 
 
-@pytest.mark.parametrize("name, shown", [
-    ("ebpfMonPuts.bob", "PUTS PUT_BADS PUT_BAD_ACK PUT_BAD_LAST LOSSES SEARCHES PUT_RATE LOG_STATE LOG_MSG "
-                        "LOG_LOST_CNT WIRE_STATE"),
-    ("ebpfMonChains.bob", "PROC_TOP CHAIN_TOP CHAIN_SEL CHAIN_HIST CHAIN_HIST_EDGES CHAIN_SLOW IOCS FILTER_LEVEL "
-                          "FILTER_STATUS OTLP_STATE OTLP_RATE OTLP_QUEUE OTLP_LOST_CNT OTLP_MSG"),
-    ("ebpfMonHealth.bob", "IOC_HEALTH IOC_DELAYS SCANS IOC_EVENT IOC_EVENTS HANG_STACKS IOC_GONE_CNT IOC_HANG_CNT "
+@pytest.mark.parametrize("name, wanted", [
+    ("ebpfMonPuts.bob", "PUTS BAD_PUTS PUT_BAD_ACK PUT_BAD_LAST LOSSES UNFOUND PUT_RATE LOG_STATE LOG_MSG "
+                        "LOG_LOST_CNT PACKET_STATE"),
+    ("ebpfMonChains.bob", "PROC_TOP CHAIN_TOP CHAIN_HIST_ROOT CHAIN_HIST CHAIN_HIST_EDGES CHAIN_LOG IOCS FILTER_LEVEL "
+                          "FILTER_STATUS OTLP_STATE OTLP_RATE OTLP_QUEUE_LOAD OTLP_LOST_CNT OTLP_MSG"),
+    ("ebpfMonHealth.bob", "IOC_HEALTH IOC_DELAYS SCANS IOC_EVENT_LAST IOC_EVENTS HANG_STACKS IOC_GONE_CNT HANG_CNT "
                           "STATE LOST_CNT COST"),
 ])
-def test_it_shows_what_it_is_for(name, shown):
-    root = ET.parse(OP / "bob" / name).getroot()
-    assert set(shown.split()) <= {re.search(r"\)(\w+)", e.text)[1] for e in pvs(root)}
+def test_it_shows_what_it_is_for(name, wanted):
+    assert set(wanted.split()) <= shown(name)
 
 
-@pytest.mark.parametrize("name, pv", [("ebpfMonChains.bob", "CHAIN_SLOW"), ("ebpfMonHealth.bob", "HANG_STACKS")])
+@pytest.mark.parametrize("name, pv", [("ebpfMonChains.bob", "CHAIN_LOG"), ("ebpfMonHealth.bob", "HANG_STACKS")])
 def test_a_tree_is_readable(name, pv):
     """In columns, its lines whole, with scroll bars."""
-    w = ET.parse(OP / "bob" / name).getroot().find(f"widget[pv_name='$(P){pv}']")
+    w = parse(name).find(f"widget[pv_name='$(P){pv}']")
     assert "Mono" in w.find("font/font").get("family")
     assert (w.findtext("wrap_words"), w.findtext("interactive")) == ("false", "true")
 
@@ -183,22 +224,22 @@ def test_alarm_tree(records):
                 if e.tag in ("delay", "count"):
                     assert int(e.text) >= 0
             assert child.findtext("description") and child.findtext("guidance/details")
-            shown = re.fullmatch(r"file:/OPI/(\w+\.bob)\?P=HOST:EBPF:", child.findtext("display/details"))
-            assert shown and shown[1] in DISPLAYS, child.findtext("display/details")
-            assert f"$(P){match[1]}" in (OP / "bob" / shown[1]).read_text(), f"{match[1]} is not in {shown[1]}"
+            opened = re.fullmatch(r"file:/OPI/(\w+\.bob)\?P=HOST:EBPF:", child.findtext("display/details"))
+            assert opened and opened[1] in DISPLAYS, child.findtext("display/details")
+            assert match[1] in shown(opened[1]), f"{match[1]} is not in {opened[1]}"
     for e in [*root.iter("guidance"), *root.iter("display")]:
         assert [c.tag for c in e] == ["title", "details"] and all(c.text for c in e)
     assert len(used) == len(set(used)) and set(used) <= set(records), set(used) - set(records)
-    assert {"STATE", "PUT_BAD_OPEN", "LOST_CNT", "RULES_MSG"} <= set(used)
+    assert {"STATE", "PUT_BAD_OPEN_CNT", "LOST_CNT", "RULES_MSG"} <= set(used)
 
 
 def test_archive_list(records):
     """The PVs of the host with the tag for the archive, and of one record those of ebpfMonWatch.db."""
-    lines = (env.MONITOR_BOOT / "ebpfMon.archive").read_text().splitlines()
+    lines = (paths.MONITOR_BOOT / "ebpfMon.archive").read_text().splitlines()
     listed = [l.removeprefix("HOST:EBPF:") for l in lines if not l.startswith("#")]
     assert len(listed) == len(set(listed))
     tagged = {n for n, (_, text) in records.items() if 'info(archive, "monitor")' in text}
     assert {n for n in listed if ":" not in n} == tagged
-    watch = set(re.findall(r'"\$\(P\)\$\(N=\$\(REC\)\):(\w+)"', (env.DB / "ebpfMonWatch.db").read_text()))
+    watch = set(re.findall(r'"\$\(P\)\$\(N=\$\(REC\)\):(\w+)"', (paths.DB / "ebpfMonWatch.db").read_text()))
     assert "LAT_P99" in watch
     assert {n.removeprefix("RING:CURRENT:") for n in listed if ":" in n} == watch - {"PUT_LAST"}

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a chain leaves to other threads belongs to it: callbacks, scanOnce, events, delays, and what CP links make of it."""
+import os
 import re
 import subprocess
 
 import pytest
-from harness import db, env
-from harness.traces import traced, traces
-from harness.wait import until
+from tests.harness import db, paths
+from tests.harness.traces import traced, traces
+from tests.harness.wait import until
 
 DATABASE = "".join([
     db.READY,
@@ -148,7 +149,7 @@ def test_done_before_its_chain(ioc, monitor):
 def test_done_before_one_that_nobody_wants(ioc, monitor):
     """The filter wants what was handed over: it has not to wait for ever for what handed it over."""
     p = ioc.prefix
-    monitor.set_filter(REC="*QUICK", SLOW=1000000)
+    monitor.set_filter(RECORD="*QUICK", SLOW=1000000)
     try:
         until(lambda: monitor.iocs()[ioc.pid][3] == "trace", 20, "level trace")
         ioc.put("LONG.PROC", 1)
@@ -156,13 +157,13 @@ def test_done_before_one_that_nobody_wants(ioc, monitor):
         assert tree(t) == [(0, "", p + "LONG"), (1, "FLNK", p + "LONG2"), (1, "callback", p + "QUICK")], t
         assert not any("incomplete" in line for line in t), t
     finally:
-        monitor.set_filter(REC="*", SLOW=10000)
+        monitor.set_filter(RECORD="*", SLOW=10000)
 
 
 def test_put_callback(ioc, monitor):
     """Its notification is a callback too: the trace comes without a wait."""
-    environ = {**env.os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
-    subprocess.run([env.BASE_BIN / "caput", "-w", "10", "-c", ioc.prefix + "ONCE.PROC", "1"], env=environ, check=True,
+    environ = {**os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
+    subprocess.run([paths.BASE_BIN / "caput", "-w", "10", "-c", ioc.prefix + "ONCE.PROC", "1"], env=environ, check=True,
                    capture_output=True, timeout=20)
     t = traced(monitor, ioc.prefix + "ONCE", lambda t: "put by" in t[0], seconds=5)
     assert tree(t) == [(0, "", ioc.prefix + "ONCE")] and len(t) == 3, t
@@ -252,10 +253,10 @@ def test_slow_ones_alone(ioc, monitor):
         ioc.put("LATE.PROC", 1)
         t = traced(monitor, p + "LATE")
         assert tree(t) == [(0, "", p + "LATE"), (1, "FLNK", p + "LATE2"), (1, "callback", p + "AFTER")], t
-        count = monitor.get("CHAIN_SLOW_CNT")
+        count = monitor.get("CHAIN_LOG_CNT")
         ioc.put("GIVE.PROC", 1)
         ioc.put("LATE.PROC", 1)
-        until(lambda: monitor.get("CHAIN_SLOW_CNT") > count, 10, "the slow one")
-        assert monitor.get("CHAIN_SLOW_CNT") == count + 1
+        until(lambda: monitor.get("CHAIN_LOG_CNT") > count, 10, "the slow one")
+        assert monitor.get("CHAIN_LOG_CNT") == count + 1
     finally:
         monitor.set_filter(LEVEL="trace", SLOW=10000)

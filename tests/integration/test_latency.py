@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Latencies against routines that know what they took."""
 import pytest
-from harness import env
-from harness.wait import settled, until
+from tests.harness import paths
+from tests.harness.wait import settled, until
 
 US = 5000
 ROUNDS = 60
@@ -10,7 +10,7 @@ ROUNDS = 60
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
-    return module_ioc(files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={US}").start()
+    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={US}").start()
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def monitor(module_monitor, ioc):
 
 
 def chains(monitor):
-    columns = ("CNTS", "MEANS", "P99S", "MAXS", "WAITS")
+    columns = ("CNTS", "MEANS", "P99S", "MAXS", "LOCK_WAITS")
     rows = zip(monitor.list("CHAIN_TOP_NAMES"), *(monitor.list(f"CHAIN_TOP_{c}") for c in columns))
     return {r[0]: dict(zip(columns, r[1:])) for r in rows}
 
@@ -61,7 +61,7 @@ def test_known_routine(ioc, monitor, root, drive):
     assert monitor.get(f"{name}:LAT_MEAN") == pytest.approx(row["MEANS"], rel=0.001)
     assert monitor.get(f"{name}:LAT_MAX") == pytest.approx(row["MAXS"], rel=0.001)
 
-    monitor.put("CHAIN_SEL.VAL$", name)
+    monitor.put("CHAIN_HIST_ROOT.VAL$", name)
 
     def histogram():
         hist, edges = monitor.list("CHAIN_HIST"), monitor.list("CHAIN_HIST_EDGES")
@@ -83,10 +83,10 @@ def test_slow_chain_kept_whole(ioc, monitor):
 
     def shown():
         nonlocal text
-        text = monitor.lines("CHAIN_SLOW")
+        text = monitor.lines("CHAIN_LOG")
         return all(n in text for n in order)
 
-    until(shown, 15, lambda: f"the chain in CHAIN_SLOW:\n{text}")
+    until(shown, 15, lambda: f"the chain in CHAIN_LOG:\n{text}")
     end = text.index(order[3])
     places = [text.rindex(n, 0, end) for n in order[:3]]
     names = [line for line in text[:end].splitlines() if any(n in line for n in order[1:3])]
@@ -106,10 +106,10 @@ def test_lock_wait(ioc, monitor):
         count += 1
         ioc.get("HOLD")  # comes back when the lock set is free
         row = chains(monitor).get(name)
-        return row if count >= 20 and row and row["CNTS"] >= 20 and row["WAITS"] > 1000 else None
+        return row if count >= 20 and row and row["CNTS"] >= 20 and row["LOCK_WAITS"] > 1000 else None
 
     row = until(waited, 30, lambda: f"a wait for the lock: {chains(monitor).get(name)}")
-    assert row["WAITS"] < 40000
+    assert row["LOCK_WAITS"] < 40000
     assert row["MEANS"] < 3000, f"waiting is not working: {row}"
 
 

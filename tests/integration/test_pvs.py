@@ -3,17 +3,17 @@
 import time
 
 import pytest
-from harness import ca, db, env
-from harness.ioc import OURS
-from harness.wait import settled, until
+from tests.harness import ca, db, loopback, paths
+from tests.harness.ioc import OURS
+from tests.harness.wait import settled, until
 
-NUMBERS = """IOC_CNT PUT_CNT PUT_RATE PUT_DENIED_CNT PROC_CNT PROC_RATE LOST_CNT COST HIT_COST CPU MEM""".split()
-LINES = "STATE_MSG PUT_LAST PUT_LAST_PV PUT_LAST_VAL PUT_LAST_OLD PUT_LAST_WHO".split()
-STRINGS = """IOC_NAMES IOC_VERSIONS IOC_LEVELS PUT_PVS PUT_VALS PUT_OLDS PUT_WHOS PUT_IOCS PROC_TOP_NAMES
+NUMBERS = """IOC_CNT PUT_CNT PUT_RATE PUT_DENIED_CNT PROC_CNT PROC_RATE LOST_CNT COST TRAP_COST CPU MEM""".split()
+LINES = "STATE_MSG PUT_LAST PUT_LAST_PV PUT_LAST_VALUE PUT_LAST_OLD_VALUE PUT_LAST_WRITER".split()
+STRINGS = """IOC_NAMES IOC_VERSIONS IOC_LEVELS PUT_PVS PUT_VALUES PUT_OLD_VALUES PUT_WRITERS PUT_IOCS PROC_TOP_NAMES
              CHAIN_TOP_NAMES""".split()
-ARRAYS = """IOC_PIDS IOC_RECS PROC_TOP_CNTS PROC_TOP_RATES CHAIN_TOP_CNTS CHAIN_TOP_MEANS CHAIN_TOP_P99S
-            CHAIN_TOP_MAXS CHAIN_TOP_WAITS CHAIN_HIST CHAIN_HIST_EDGES LOST_BY COST_BY_IOC PUT_TIMES""".split()
-TEXTS = "PUT_LOG CHAIN_SLOW".split()
+ARRAYS = """IOC_PIDS IOC_RECORD_CNTS PROC_TOP_CNTS PROC_TOP_RATES CHAIN_TOP_CNTS CHAIN_TOP_MEANS CHAIN_TOP_P99S
+            CHAIN_TOP_MAXS CHAIN_TOP_LOCK_WAITS CHAIN_HIST CHAIN_HIST_EDGES LOST_CNTS IOC_COSTS PUT_TIMES""".split()
+TEXTS = "PUT_LOG CHAIN_LOG".split()
 WATCH = "PROC_CNT PROC_RATE LAT_MEAN LAT_P99 LAT_MAX PUT_CNT PUT_LAST".split()
 
 
@@ -30,7 +30,7 @@ def monitor(module_monitor, ioc):
     return m
 
 
-@pytest.mark.parametrize("name", ["STATE", *NUMBERS, *LINES, *STRINGS, *ARRAYS, *TEXTS, "CHAIN_SEL", "FILTER"])
+@pytest.mark.parametrize("name", ["STATE", *NUMBERS, *LINES, *STRINGS, *ARRAYS, *TEXTS, "CHAIN_HIST_ROOT", "FILTER"])
 def test_is_there_and_described(monitor, name):
     assert ca.get(f"{monitor.prefix}{name}.DESC")
 
@@ -53,7 +53,7 @@ def test_lists_of_names(monitor, name):
     assert "string" in ca.pv(monitor.prefix + name).type
 
 
-@pytest.mark.parametrize("name", "IOC REC FIELD HOST USER LEVEL SLOW SAMPLE BUDGET STATUS".split())
+@pytest.mark.parametrize("name", "IOC RECORD FIELD HOST USER LEVEL SLOW SAMPLE BUDGET STATUS".split())
 def test_filter_pvs(monitor, name):
     assert ca.get(f"{monitor.prefix}FILTER_{name}.DESC")
 
@@ -70,11 +70,11 @@ def test_read_only(monitor, name):
 
 def test_columns_are_of_equal_length(monitor, ioc):
     ioc.put("AO", 1)
-    for group in (("IOC_NAMES", "IOC_PIDS", "IOC_VERSIONS", "IOC_RECS", "IOC_LEVELS"),
-                  ("PUT_TIMES", "PUT_PVS", "PUT_VALS", "PUT_OLDS", "PUT_WHOS", "PUT_IOCS"),
+    for group in (("IOC_NAMES", "IOC_PIDS", "IOC_VERSIONS", "IOC_RECORD_CNTS", "IOC_LEVELS"),
+                  ("PUT_TIMES", "PUT_PVS", "PUT_VALUES", "PUT_OLD_VALUES", "PUT_WRITERS", "PUT_IOCS"),
                   ("PROC_TOP_NAMES", "PROC_TOP_CNTS", "PROC_TOP_RATES"),
                   ("CHAIN_TOP_NAMES", "CHAIN_TOP_CNTS", "CHAIN_TOP_MEANS", "CHAIN_TOP_P99S", "CHAIN_TOP_MAXS",
-                   "CHAIN_TOP_WAITS")):
+                   "CHAIN_TOP_LOCK_WAITS")):
         until(lambda g=group: len({len(monitor.list(n)) for n in g}) == 1, 5,
               lambda g=group: str({n: len(monitor.list(n)) for n in g}))
 
@@ -83,10 +83,10 @@ def test_parts_of_the_last_put(monitor, ioc):
     ioc.put("AO", 21)
     ioc.put("AO", 22)
     pv = ioc.prefix + "AO"
-    monitor.wait_text("PUT_LAST_VAL", lambda t: t == "22")
+    monitor.wait_text("PUT_LAST_VALUE", lambda t: t == "22")
     assert monitor.text("PUT_LAST_PV") == pv
-    assert monitor.text("PUT_LAST_OLD") == "21"
-    assert env.HOST in monitor.text("PUT_LAST_WHO")
+    assert monitor.text("PUT_LAST_OLD_VALUE") == "21"
+    assert paths.HOST in monitor.text("PUT_LAST_WRITER")
     line = monitor.text("PUT_LAST")
     assert pv in line and "21" in line and "→" in line and "22" in line
     # the watch file's own
@@ -106,8 +106,8 @@ def test_puts_table(monitor, ioc):
     from p4p.client.thread import Context
 
     ioc.put("AO", 31)
-    monitor.wait_text("PUT_LAST_VAL", lambda t: t == "31")
-    with Context("pva", conf=env.pva_conf(monitor.port), nt=False, useenv=False) as context:
+    monitor.wait_text("PUT_LAST_VALUE", lambda t: t == "31")
+    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
         table = context.get(monitor.prefix + "PUTS", timeout=10)
         assert table.getID() == "epics:nt/NTTable:1.0"
         columns = dict(table.value.items())
@@ -164,13 +164,13 @@ def test_level_puts_only(monitor, ioc):
 
 
 def test_filter_of_records(monitor, ioc):
-    monitor.set_filter(REC="*:BO")
+    monitor.set_filter(RECORD="*:BO")
     before = monitor.get("PUT_CNT")
     ioc.put("AO", 60)
     ioc.put("BO", 61)
-    monitor.wait_text("PUT_LAST_VAL", lambda t: t == "61")
+    monitor.wait_text("PUT_LAST_VALUE", lambda t: t == "61")
     assert settled(lambda: monitor.get("PUT_CNT"), 5) == before + 1
-    monitor.set_filter(REC="*")
+    monitor.set_filter(RECORD="*")
 
 
 @pytest.mark.parametrize("name, other", [("USER", "nosuchuser"), ("HOST", "nosuchhost"), ("FIELD", "HIHI"),
@@ -186,7 +186,7 @@ def test_other_filters(monitor, ioc, name, other):
     monitor.wait_ioc(ioc)
     ioc.put("AO", 71)
     monitor.wait("PUT_CNT", lambda n: n == before + 1)
-    assert monitor.text("PUT_LAST_VAL") == "71"
+    assert monitor.text("PUT_LAST_VALUE") == "71"
 
 
 @pytest.mark.parametrize("bad", ["[unclosed", "x" * 80])
@@ -194,7 +194,7 @@ def test_bad_pattern_is_refused(monitor, ioc, bad):
     """The reason as text, the old filter in force."""
     generation = monitor.get("FILTER.VALC")
     good = monitor.text("FILTER_STATUS")
-    ca.put(monitor.prefix + "FILTER_REC.VAL$", bad)
+    ca.put(monitor.prefix + "FILTER_RECORD.VAL$", bad)
     text = monitor.wait_text("FILTER_STATUS", lambda t: t != good, 5)
     assert "record" in text.lower() or bad in text, text
     assert monitor.get("FILTER.SEVR", as_string=True) == "MAJOR"
@@ -202,7 +202,7 @@ def test_bad_pattern_is_refused(monitor, ioc, bad):
     before = monitor.get("PUT_CNT")
     ioc.put("AO", 80)
     monitor.wait("PUT_CNT", lambda n: n == before + 1)
-    monitor.put("FILTER_REC", "*")
+    monitor.put("FILTER_RECORD", "*")
     monitor.wait("FILTER.SEVR", lambda s: s == 0, 5)
 
 
@@ -212,7 +212,7 @@ def test_losses_are_named(monitor):
 
 
 def test_costs(monitor):
-    monitor.wait("HIT_COST", lambda ns: 10 < ns < 100000, 20)
+    monitor.wait("TRAP_COST", lambda ns: 10 < ns < 100000, 20)
     assert 0 <= monitor.get("COST") < 100
     assert 0 <= monitor.get("CPU") < 100
     assert 1 < monitor.get("MEM") < 2000

@@ -5,11 +5,11 @@ import pwd
 import re
 
 import pytest
-from harness import ca, db, env
-from harness.clients import Client
-from harness.wait import until
+from tests.harness import ca, db, loopback, paths
+from tests.harness.clients import Client
+from tests.harness.wait import until
 
-BAD = ["CNT", "OPEN", "LAST", "WHY", "LOG", "TIMES", "PVS", "VALS", "WHOS", "RULES"]
+BAD = ["CNT", "OPEN_CNT", "LAST", "REASON", "LOG", "TIMES", "PVS", "VALUES", "WRITERS", "REASONS"]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def file(rules, tmp_path_factory):
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc, file, tmp_path_factory):
     own = tmp_path_factory.mktemp("db") / "own.db"
-    text = (env.TOP / "documentation" / "rules.md").read_text()
+    text = (paths.TOP / "documentation" / "rules.md").read_text()
     own.write_text(re.search(r"```\n(record\(aSub.*?)```", text, re.S).group(1))
     m = module_monitor(before=[f'ebpfMonRules "{file}"'])
     m.before.append(f'dbLoadRecords("{own}", "P={m.prefix}")')
@@ -58,9 +58,9 @@ def acknowledged(monitor):
 def acknowledge(monitor):
     def done():
         monitor.put("PUT_BAD_ACK", 1)
-        return monitor.get("PUT_BAD_OPEN") == 0
+        return monitor.get("PUT_BAD_OPEN_CNT") == 0
 
-    until(done, 5, lambda: f"all acknowledged, {monitor.get('PUT_BAD_OPEN')} open")
+    until(done, 5, lambda: f"all acknowledged, {monitor.get('PUT_BAD_OPEN_CNT')} open")
 
 
 def severities(monitor):
@@ -73,7 +73,7 @@ def wait_severity(monitor, severity):
 
 def seen(monitor, pv, value):
     """Until this put, expected or not, is among the recent ones."""
-    monitor.wait("PUT_LAST_VAL_S", lambda t: t == str(value))
+    monitor.wait("PUT_LAST_VALUE_S", lambda t: t == str(value))
     assert monitor.text("PUT_LAST_PV") == pv
 
 
@@ -82,7 +82,7 @@ def test_expected(monitor, ioc):
     seen(monitor, ioc.prefix + "SET", 55)
     ioc.put("FREE", 1000)
     seen(monitor, ioc.prefix + "FREE", 1000)
-    assert monitor.get("PUT_BAD_OPEN") == 0
+    assert monitor.get("PUT_BAD_OPEN_CNT") == 0
     assert set(severities(monitor).values()) == {"NO_ALARM"}
     assert monitor.get("RULES_CNT") == 3
     assert "in force since" in monitor.text("RULES_MSG")
@@ -94,13 +94,13 @@ def test_out_of_range(monitor, ioc):
     wait_severity(monitor, "MAJOR")
     line = monitor.text("PUT_BAD_LAST")
     assert f"{ioc.prefix}SET" in line and "→ 150 by root@" in line, line
-    assert monitor.text("PUT_BAD_WHY") == 'rule "setpoint": 150 is not 100 or less'
+    assert monitor.text("PUT_BAD_REASON") == 'rule "setpoint": 150 is not 100 or less'
     assert monitor.get("PUT_BAD_CNT") == before + 1
     # in the list of recent puts, too
-    assert monitor.list("PUT_BADFLAGS")[0] == 1 and monitor.list("PUT_RULES")[0].startswith('rule "setpoint"')
+    assert monitor.list("PUT_BAD_FLAGS")[0] == 1 and monitor.list("PUT_REASONS")[0].startswith('rule "setpoint"')
     ioc.put("SET", 50)  # an expected one does not clear it
     seen(monitor, ioc.prefix + "SET", 50)
-    assert monitor.list("PUT_BADFLAGS")[:2] == [0, 1] and monitor.list("PUT_RULES")[0] == ""
+    assert monitor.list("PUT_BAD_FLAGS")[:2] == [0, 1] and monitor.list("PUT_REASONS")[0] == ""
     wait_severity(monitor, "MAJOR")
     acknowledge(monitor)
     wait_severity(monitor, "NO_ALARM")
@@ -119,17 +119,17 @@ def test_three_users_in_a_row(monitor, ioc):
             c.begin(10, 1)
             c.finish()
         ioc.put("CLOSED", 1)
-        monitor.wait("PUT_BAD_OPEN", lambda n: n == 3)
+        monitor.wait("PUT_BAD_OPEN_CNT", lambda n: n == 3)
         until(lambda: len(monitor.lines("PUT_BAD_LOG").splitlines()) == 3, 5, lambda: monitor.lines("PUT_BAD_LOG"))
         log = monitor.lines("PUT_BAD_LOG").splitlines()
         assert "CLOSED" in log[0] and clients[1].user in log[1] and clients[0].user in log[2], log
-        assert monitor.list("PUT_BAD_RULES") == ['rule "closed": no put is allowed'] + [
+        assert monitor.list("PUT_BAD_REASONS") == ['rule "closed": no put is allowed'] + [
             ca.utf8(f'rule "setpoint": user "{c.user}" is not allowed')[:36] + "..." for c in reversed(clients)]
         assert any("unexpected puts:" in l for l in monitor.command("ebpfMonRulesShow"))
         from p4p.client.thread import Context
-        with Context("pva", conf=env.pva_conf(monitor.port), nt=False, useenv=False) as context:
-            table = context.get(monitor.prefix + "PUT_BADS", timeout=10)
-        assert list(table.labels) == ["Time", "PV", "New", "By", "Why"]
+        with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
+            table = context.get(monitor.prefix + "BAD_PUTS", timeout=10)
+        assert list(table.labels) == ["Time", "PV", "New value", "Writer", "Why unexpected"]
         assert list(table.value.pv) == [ioc.prefix + n for n in ("CLOSED", "SET", "SET")]
     finally:
         for c in clients:
@@ -140,21 +140,21 @@ def test_through_what(monitor, ioc):
     """The same value by a client and by a link."""
     ioc.put("WIRED", 3)
     seen(monitor, ioc.prefix + "WIRED", 3)
-    assert monitor.get("PUT_BAD_OPEN") == 0
+    assert monitor.get("PUT_BAD_OPEN_CNT") == 0
     ioc.put("SRC.PROC", 1)
     wait_severity(monitor, "MAJOR")
-    assert monitor.text("PUT_BAD_WHY") == 'rule "wired": put through link is not allowed'
+    assert monitor.text("PUT_BAD_REASON") == 'rule "wired": put through link is not allowed'
 
 
 def test_the_filter_hides_nothing_unexpected(monitor, ioc):
-    monitor.set_filter(REC="nothing")
+    monitor.set_filter(RECORD="nothing")
     try:
         before = monitor.get("PUT_CNT")
         ioc.put("CLOSED", 5)
         wait_severity(monitor, "MAJOR")
         assert monitor.get("PUT_CNT") == before
     finally:
-        monitor.set_filter(REC="*")
+        monitor.set_filter(RECORD="*")
 
 
 def test_a_flood_is_counted(monitor, ioc):
@@ -162,9 +162,9 @@ def test_a_flood_is_counted(monitor, ioc):
     for i in range(100):
         ioc.put("CLOSED", i, wait=False)
     monitor.wait("PUT_BAD_CNT", lambda n: n == before + 100)
-    monitor.wait("PUT_BAD_OPEN", lambda n: n == 100)
-    until(lambda: monitor.list("PUT_BAD_VALS") == [str(i) for i in range(99, 35, -1)], 5,
-          lambda: str(monitor.list("PUT_BAD_VALS")))
+    monitor.wait("PUT_BAD_OPEN_CNT", lambda n: n == 100)
+    until(lambda: monitor.list("PUT_BAD_VALUES") == [str(i) for i in range(99, 35, -1)], 5,
+          lambda: str(monitor.list("PUT_BAD_VALUES")))
 
 
 def test_reload(monitor, ioc, rules, file):
@@ -179,7 +179,7 @@ def test_reload(monitor, ioc, rules, file):
         assert monitor.get("RULES_CNT") == 3
         ioc.put("FREE", 61)
         seen(monitor, ioc.prefix + "FREE", 61)
-        assert monitor.get("PUT_BAD_OPEN") == 0
+        assert monitor.get("PUT_BAD_OPEN_CNT") == 0
         ioc.put("CLOSED", 62)
         wait_severity(monitor, "MAJOR")
         acknowledge(monitor)
@@ -189,7 +189,7 @@ def test_reload(monitor, ioc, rules, file):
         assert monitor.get("RULES_MSG.SEVR", as_string=True) == "NO_ALARM"
         ioc.put("CLOSED", 63)
         seen(monitor, ioc.prefix + "CLOSED", 63)
-        assert monitor.get("PUT_BAD_OPEN") == 0
+        assert monitor.get("PUT_BAD_OPEN_CNT") == 0
         ioc.put("FREE", 64)
         wait_severity(monitor, "MAJOR")
     finally:
@@ -201,7 +201,7 @@ def test_reload(monitor, ioc, rules, file):
 
 def test_the_shipped_file_is_right(monitor, file):
     try:
-        assert any("0 rules in force" in l for l in monitor.command(f'ebpfMonRules "{env.MONITOR_BOOT}/rules.json"'))
+        assert any("0 rules in force" in l for l in monitor.command(f'ebpfMonRules "{paths.MONITOR_BOOT}/rules.json"'))
     finally:
         monitor.command(f'ebpfMonRules "{file}"')
 
@@ -216,7 +216,7 @@ def test_own_logic(monitor, ioc):
 def test_nobody_else_acknowledges(monitor, ioc):
     """The button is the operators'."""
     ioc.put("CLOSED", 81)
-    monitor.wait("PUT_BAD_OPEN", lambda n: n == 1)
+    monitor.wait("PUT_BAD_OPEN_CNT", lambda n: n == 1)
     uid = next(p.pw_uid for p in pwd.getpwall() if 0 < p.pw_uid < 50)
     stranger = Client("ca", uid, monitor, "PUT_BAD_ACK")
     try:
@@ -224,4 +224,4 @@ def test_nobody_else_acknowledges(monitor, ioc):
         until(lambda: not stranger.process.running or "done" in stranger.process.lines, 10, "the put refused")
     finally:
         stranger.discard()
-    assert monitor.get("PUT_BAD_OPEN") == 1
+    assert monitor.get("PUT_BAD_OPEN_CNT") == 1

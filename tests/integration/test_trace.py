@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Traces: what set a chain going, where its time went, and what came of what it left behind."""
+import os
 import re
 
 import pytest
-from harness import ca, db, env
-from harness.traces import traced
-from harness.wait import settled, until
+from tests.harness import ca, db, paths
+from tests.harness.traces import traced
+from tests.harness.wait import settled, until
 
 US = 5000
 DATABASE = "".join([
@@ -39,7 +40,7 @@ DATABASE = "".join([
 
 @pytest.fixture(scope="module")
 def latency(module_ioc):
-    return module_ioc(files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={US}").start()
+    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={US}").start()
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,7 @@ def test_asleep(latency, monitor):
     took = latency.get("SLEEP:BUSY.VALA")
     assert us(r"slept ([\d.]+) us", t) == pytest.approx(took, rel=0.1), t
     assert re.search(r"at most [\d.]+ in (clock_)?nanosleep\)", t[-1]), t
-    assert "put by" in t[0] and str(env.os.getpid()) in t[0], t
+    assert "put by" in t[0] and str(os.getpid()) in t[0], t
 
 
 def test_busy(latency, monitor):
@@ -160,35 +161,35 @@ def test_deep(ioc, monitor):
 
 def test_record_pattern(ioc, monitor):
     """The filter's records: a trace is shown if it has one of them."""
-    monitor.set_filter(REC=ioc.prefix + "SCANNED")
+    monitor.set_filter(RECORD=ioc.prefix + "SCANNED")
     try:
         traced(monitor, ioc.prefix + "SCAN")
-        before = monitor.get("CHAIN_SLOW_CNT")
+        before = monitor.get("CHAIN_LOG_CNT")
         for _ in range(5):
             ioc.put("OFF.PROC", 1)
-        until(lambda: monitor.get("CHAIN_SLOW_CNT") >= before + 5, 10, "traces go on")
+        until(lambda: monitor.get("CHAIN_LOG_CNT") >= before + 5, 10, "traces go on")
         traced(monitor, ioc.prefix + "SCAN", lambda t: "by scan" in t[0])
-        newest = re.findall(r"(?m)^\d{4}-\S+ \S+ \S+: (\S+) ", monitor.lines("CHAIN_SLOW"))[:5]
+        newest = re.findall(r"(?m)^\d{4}-\S+ \S+ \S+: (\S+) ", monitor.lines("CHAIN_LOG"))[:5]
         assert set(newest) == {ioc.prefix + "SCAN"}, newest
     finally:
-        monitor.set_filter(REC="*")
+        monitor.set_filter(RECORD="*")
 
 
 def test_one_in_many(ioc, monitor):
     p = ioc.prefix + "LOOP"
-    monitor.set_filter(REC=p, SAMPLE=10)
+    monitor.set_filter(RECORD=p, SAMPLE=10)
     try:
-        count = monitor.get("CHAIN_SLOW_CNT")
+        count = monitor.get("CHAIN_LOG_CNT")
         for _ in range(100):
             ca.put(p + ".PROC", 1)
-        assert settled(lambda: monitor.get("CHAIN_SLOW_CNT"), 10, quiet=1.5) == count + 10
+        assert settled(lambda: monitor.get("CHAIN_LOG_CNT"), 10, quiet=1.5) == count + 10
     finally:
-        monitor.set_filter(REC="*", SAMPLE=1)
+        monitor.set_filter(RECORD="*", SAMPLE=1)
 
 
 def test_under_way_when_looked_at(module_ioc, monitor):
     """A chain that began below level trace is shown, and said to be incomplete."""
-    slow = module_ioc(files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=4000000").start()
+    slow = module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=4000000").start()
     try:
         monitor.wait_ioc(slow, level="trace")
         monitor.set_filter(LEVEL="puts")

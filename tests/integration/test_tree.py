@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""CHAIN_SLOW tells who made whom process: trees of databases whose structure is known."""
+"""CHAIN_LOG tells who made whom process: trees of databases whose structure is known."""
 import random
 import re
 
 import pytest
-from harness import ca, db
-from harness.wait import until
+from tests.harness import ca, db
+from tests.harness.wait import until
 
 SIZE, TREES = 60, 12
 LATE = 8  # EBPFMON_ASYNC: so many of one chain are followed
@@ -89,14 +89,14 @@ def told(text, prefix):
 
 def run(monitor, root):
     """Its newest chain, as text."""
-    before = monitor.get("CHAIN_SLOW_CNT")
+    before = monitor.get("CHAIN_LOG_CNT")
     ca.put(root + ".PROC", 1)
 
     def newest():
-        text = monitor.lines("CHAIN_SLOW")
-        return text if monitor.get("CHAIN_SLOW_CNT") > before and f": {root} " in text.partition("\n")[0] else None
+        text = monitor.lines("CHAIN_LOG")
+        return text if monitor.get("CHAIN_LOG_CNT") > before and f": {root} " in text.partition("\n")[0] else None
 
-    return until(newest, 10, lambda: f"the chain of {root}:\n{monitor.lines('CHAIN_SLOW')[:500]}")
+    return until(newest, 10, lambda: f"the chain of {root}:\n{monitor.lines('CHAIN_LOG')[:500]}")
 
 
 @pytest.mark.parametrize("number", range(TREES))

@@ -72,7 +72,7 @@ def check(said, start_only):
             puts_only(c)
     c.has("state in the end", "end STATE", "^(Running|Degraded)$")
     c.has("nothing is lost", "end LOST_CNT", r"^0$")
-    c.has("packets are read", "end WIRE_STATE", "^On$")
+    c.has("packets are read", "end PACKET_STATE", "^On$")
     c.has("it ends", "exit", "^0$")
     c.has("IOCs live on", "alive", r"^\d+\s+\d+$")
     bad = re.search(r"(?m)^.*(BUG:|WARNING:|Oops|Call Trace|general protection|segfault|stall).*$",
@@ -86,14 +86,14 @@ def full(c):
     c.same("level trace", "before", "after")
     puts(c, known=True)
     c.has("put: value after processing", "PUT_LOG", r"K:SET 43 \S+ 200 \(became 100\) by ")
-    c.has("trace of a put", "CHAIN_SLOW", r"machine: K:SET .*by put by root@kernels caput", "FLNK > K:SET:B",
+    c.has("trace of a put", "CHAIN_LOG", r"machine: K:SET .*by put by root@kernels caput", "FLNK > K:SET:B",
           "OUT > K:SET:D")
-    c.has("trace of an asynchronous record", "CHAIN_SLOW", r"machine: K:ODLY .*3 records in 2 steps",
+    c.has("trace of an asynchronous record", "CHAIN_LOG", r"machine: K:ODLY .*3 records in 2 steps",
           "async > K:ODLY:B")
     mean = dict(zip(row(c.said.get("CHAIN_TOP_NAMES", "")), row(c.said.get("CHAIN_TOP_MEANS", ""))))
     c.add("latency", 15e6 <= float(mean.get("K:SLEEP", 0) or 0) < 16e6, f"15 s asleep, told {mean.get('K:SLEEP')} us")
     c.has("scan threads", "SCAN_NAMES", r"\.2 second")
-    c.has("a hang", "IOC_EVENT", r"K:SLEEP:BUSY hangs since \d+ s: sleeping in clock_nanosleep",
+    c.has("a hang", "IOC_EVENT_LAST", r"K:SLEEP:BUSY hangs since \d+ s: sleeping in clock_nanosleep",
           "epicsThreadSleep < sleepFor")
     c.has("its stack, with the kernel's", "HANG_STACKS", "in the kernel: hrtimer_nanosleep", r"#3 sleepFor")
     for level in ("chains", "counts"):
@@ -107,7 +107,7 @@ def full(c):
     c.same("trace again", "trace", "trace after")
     c.has("an IOC that was killed", "gone", r"machine \(pid \d+\) ended")
     c.same("restarted", "restarted", "restarted after")
-    c.has("cost of a trap is measured", "end HIT_COST", r"^(?!850$)\d")
+    c.has("cost of a trap is measured", "end TRAP_COST", r"^(?!850$)\d")
 
 
 def puts_only(c):

@@ -14,11 +14,9 @@ mount -t debugfs debugfs /sys/kernel/debug
 mount -t bpf bpf /sys/fs/bpf
 ip link set lo up
 hostname kernels
-# A datagram to 127.0.0.1 reaches one server only: each has a port of its own
-export HOME=/tmp EPICS_CA_ADDR_LIST="127.0.0.1:5064 127.0.0.1:5070 127.0.0.1:5072" EPICS_CA_AUTO_ADDR_LIST=NO \
-    EPICS_CAS_INTF_ADDR_LIST=127.0.0.1 \
-    EPICS_CAS_BEACON_ADDR_LIST=127.0.0.1 EPICS_PVA_ADDR_LIST=127.0.0.1 EPICS_PVA_AUTO_ADDR_LIST=NO \
-    EPICS_PVAS_INTF_ADDR_LIST=127.0.0.1 EPICS_PVAS_BEACON_ADDR_LIST=127.0.0.1 EPICS_PVAS_AUTO_BEACON_ADDR_LIST=NO
+# A datagram to 127.0.0.1 reaches one server only: each has a port of its own (run.py)
+. /m/loopback.sh
+export HOME=/tmp
 
 say() { echo "@@$1"; }
 get() { caget -w 3 "$@" 2>&1; }
@@ -97,8 +95,8 @@ end() {
     sync; poweroff -f
 }
 finish() {
-    say lost; get -t -F'|' M:LOST_NAMES M:LOST_BY
-    for n in STATE LOST_CNT COST HIT_COST CPU MEM WIRE_STATE WIRE_LOST_CNT; do say "end $n"; get -t M:$n; done
+    say lost; get -t -F'|' M:LOST_REASONS M:LOST_CNTS
+    for n in STATE LOST_CNT COST TRAP_COST CPU MEM PACKET_STATE PACKET_LOST_CNT; do say "end $n"; get -t M:$n; done
     cmd "ebpfMonReport 2"; sleep 3
     cmd "exit"; until_ 20 eval '! [ -d /proc/$MONPID ]'
     wait $MONPID; say exit; echo $?
@@ -123,16 +121,16 @@ show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
 grep -q ' start-only' /proc/cmdline && finish
 
 # counts at level trace
-counters before; work 40 "SCAN_NAMES SCAN_PERIODS SCAN_BUSYS IOC_CB_LOWS"; counters after
+counters before; work 40 "SCAN_NAMES SCAN_PERIODS SCAN_LOADS IOC_CBLOW_WAITS"; counters after
 puts
 put K:ODLY.PROC 1; sleep 2; put K:SET 44; sleep 3
-text CHAIN_SLOW
+text CHAIN_LOG
 # a hang
 put K:SLEEP.PROC 1 &
-until_ 20 more M:IOC_HANG_CNT 1
+until_ 20 more M:HANG_CNT 1
 sleep 6
-line IOC_EVENT; text HANG_STACKS
-until_ 20 has M:IOC_HANG_CNT 0
+line IOC_EVENT_LAST; text HANG_STACKS
+until_ 20 has M:HANG_CNT 0
 sleep 2
 show CHAIN_TOP_NAMES CHAIN_TOP_CNTS CHAIN_TOP_MEANS
 # each level, and counts with it
@@ -142,7 +140,7 @@ level off; work 5
 level counts; counters again; work 5; counters "again after"
 level trace; counters "trace"; work 5; counters "trace after"
 # an IOC that ends and comes back
-kill -9 $IOCPID; until_ 20 more M:IOC_GONE_CNT 1; say gone; get -t -S "M:IOC_EVENT.VAL\$"
+kill -9 $IOCPID; until_ 20 more M:IOC_GONE_CNT 1; say gone; get -t -S "M:IOC_EVENT_LAST.VAL\$"
 ioc; until_ 40 more K:READY 1; until_ 30 eval '[ "$(val M:IOC_GONE_CNT)" = 0 ]'
 until_ 30 eval 'case "$(val M:IOC_LEVELS)" in *trace*) true;; *) false;; esac'
 counters "restarted"; work 5; counters "restarted after"

@@ -32,7 +32,7 @@
 
 #include "common/clock.h"
 #include "export/export.h"
-#include "model/logControl.h"
+#include "model/logOps.h"
 #include "model/published.h"
 #include "putTest.h"
 
@@ -57,7 +57,7 @@ static inline int until(int (*condition)(const void *), const void *arg)
 
 static inline uint64_t written(void)
 {
-    uint64_t n = ebpfMonPublishedLock()->logCount;
+    uint64_t n = ebpfMonPublishedLock()->log.written;
 
     ebpfMonPublishedUnlock();
     return n - linesBefore;
@@ -65,7 +65,7 @@ static inline uint64_t written(void)
 
 static inline uint64_t lost(void)
 {
-    uint64_t n = ebpfMonPublishedLock()->logLost;
+    uint64_t n = ebpfMonPublishedLock()->log.lost;
 
     ebpfMonPublishedUnlock();
     return n - lostBefore;
@@ -80,7 +80,7 @@ static inline void begin(void)
 static inline int isInTrouble(const void *text)
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
-    int is = published->logState == ebpfMonLogTrouble && strstr(published->logMsg, text);
+    int is = published->log.state == ebpfMonLogTrouble && strstr(published->log.message, text);
 
     ebpfMonPublishedUnlock();
     return is;
@@ -88,7 +88,7 @@ static inline int isInTrouble(const void *text)
 
 static inline int isFine(const void *unused)
 {
-    int is = ebpfMonPublishedLock()->logState == ebpfMonLogOk;
+    int is = ebpfMonPublishedLock()->log.state == ebpfMonLogOk;
 
     ebpfMonPublishedUnlock();
     return is;
@@ -160,7 +160,7 @@ static inline void putNumber(unsigned number)
 
 static inline long startJsonLog(const char *file, double maxMB, double hours, int keep)
 {
-    return ebpfMonLogControl()->json(pathOf(file), maxMB, hours, keep, ebpfMonLogAll);
+    return ebpfMonLogOpsGet()->json(pathOf(file), maxMB, hours, keep, ebpfMonLogAll);
 }
 
 static inline int wroteMany(const void *number)

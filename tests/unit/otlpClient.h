@@ -26,9 +26,9 @@ typedef struct { uint64_t sent, lost; ebpfMonLogState state; char msg[256]; doub
 static inline shown readShown(void)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
-    shown s = {published->otlpSent, published->otlpLost, published->otlpState, "", published->otlpQueue};
+    shown s = {published->otlp.sent, published->otlp.lost, published->otlp.state, "", published->otlp.queue};
 
-    strcpy(s.msg, published->otlpMsg);
+    strcpy(s.msg, published->otlp.message);
     ebpfMonPublishedUnlock();
     return s;
 }

@@ -54,9 +54,9 @@ static void testBurstLog(void)
 
     testDiag("mode burst to the PV and a file; the end ends bursts");
     begin();
-    ebpfMonLogControl()->metadata("lab", "B2");
-    testOk1(ebpfMonLogControl()->caPutLog("PV", 1, ebpfMonLogAll, "") == 0);
-    testOk1(ebpfMonLogControl()->caPutLog(pathOf("burst.log"), 0, ebpfMonLogBurst, "%i ") == 0);
+    ebpfMonLogOpsGet()->metadata("lab", "B2");
+    testOk1(ebpfMonLogOpsGet()->caPutLog("PV", 1, ebpfMonLogAll, "") == 0);
+    testOk1(ebpfMonLogOpsGet()->caPutLog(pathOf("burst.log"), 0, ebpfMonLogBurst, "%i ") == 0);
     for (unsigned i = 0; i < 100; i++) {
         p = somePut(i);
         strcpy(p.pv, i % 2 ? "A" : "B");
@@ -65,7 +65,7 @@ static void testBurstLog(void)
     ebpfMonExportStop(5);
     n = written();
     testOk(n == 4, "%" PRIu64 " lines: two first puts, two summaries", n);
-    testOk(strcmp(ebpfMonPublishedLock()->putCaPutLog, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\","
+    testOk(strcmp(ebpfMonPublishedLock()->log.caPutLogLine, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\","
                   "\"host\":\"opi1\",\"user\":\"alice\",\"lab\":\"B2\",\"pv\":\"A\",\"new\":99,\"old\":100}") == 0,
            "the PV");
     ebpfMonPublishedUnlock();

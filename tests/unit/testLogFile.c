@@ -63,7 +63,7 @@ static void testRotation(void)
     for (unsigned i = 0; i < 4; i++) {
         putNumber(i);
         writeUntil(i + 1);
-        testOk1(ebpfMonLogControl()->rotate() == 0);
+        testOk1(ebpfMonLogOpsGet()->rotate() == 0);
         if (i < 2) {
             snprintf(name, sizeof(name), "asked.json.%u", i + 1);
             testOk(until(hasFile, pathOf(name)), "%s", name);
@@ -120,13 +120,13 @@ static void testRefused(void)
 {
     testDiag("refused");
     eltc(0);
-    testOk1(ebpfMonLogControl()->json(dir, 0, 0, 0, ebpfMonLogAll) != 0);
+    testOk1(ebpfMonLogOpsGet()->json(dir, 0, 0, 0, ebpfMonLogAll) != 0);
     testOk1(startJsonLog("x", -1, 0, 0) != 0 && startJsonLog("x", NAN, 0, 0) != 0 && startJsonLog("x", 0, 0, 5000) != 0);
-    testOk1(ebpfMonLogControl()->caPutLog("no such host", 0, ebpfMonLogAll, "") != 0);
-    testOk1(ebpfMonLogControl()->metadata("pv", "x") != 0);
-    testOk1(ebpfMonLogControl()->rotate() != 0);
+    testOk1(ebpfMonLogOpsGet()->caPutLog("no such host", 0, ebpfMonLogAll, "") != 0);
+    testOk1(ebpfMonLogOpsGet()->metadata("pv", "x") != 0);
+    testOk1(ebpfMonLogOpsGet()->rotate() != 0);
     startJsonLog("twice", 0, 0, 0);
-    testOk1(ebpfMonLogControl()->caPutLog(pathOf("twice"), 0, ebpfMonLogAll, "") != 0);
+    testOk1(ebpfMonLogOpsGet()->caPutLog(pathOf("twice"), 0, ebpfMonLogAll, "") != 0);
     ebpfMonExportStop(10);
     eltc(1);
 }
@@ -152,7 +152,7 @@ static void testDevFull(void)
     eltc(0);
     testDiag("/dev/full");
     begin();
-    testOk1(ebpfMonLogControl()->json("/dev/full", 0.001, 0, 3, ebpfMonLogAll) == 0);
+    testOk1(ebpfMonLogOpsGet()->json("/dev/full", 0.001, 0, 3, ebpfMonLogAll) == 0);
     for (unsigned i = 0; i < 100; i++)
         putNumber(i);
     testOk1(until(isInTrouble, "disk full"));

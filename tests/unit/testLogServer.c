@@ -58,7 +58,7 @@ static void startLog(int port)
     char target[64];
 
     snprintf(target, sizeof(target), "127.0.0.1:%d", port);
-    testOk1(ebpfMonLogControl()->caPutLog(target, port != serverPort, ebpfMonLogAll, "") == 0);
+    testOk1(ebpfMonLogOpsGet()->caPutLog(target, port != serverPort, ebpfMonLogAll, "") == 0);
 }
 
 static void testKilled(void)

@@ -124,7 +124,7 @@ static void testSince(void)
     testOk1(after(strstr(text, "\"ebpfmon.lost\""), "startTimeUnixNano\":\"") == 2000);
     testOk1(after(strstr(text, "\"epics.chain.latency\""), "startTimeUnixNano\":\"") == 2000);
     n.now = 4000;
-    strcpy(n.root, "A"); /* CHAIN_SEL */
+    strcpy(n.root, "A"); /* CHAIN_HIST_ROOT */
     len = ebpfMonOtlpWriteMetrics(&json, &n, &exemplars, &since, text, sizeof(text) - 1, &points);
     text[len] = 0;
     testOk1(after(strstr(text, "\"epics.chain.latency\""), "startTimeUnixNano\":\"") == 3000);

@@ -3,7 +3,7 @@
 #include "otlpClient.h"
 
 #include "export/export.h"
-#include "model/logControl.h"
+#include "model/logOps.h"
 
 static void testMetricsAndSpans(void)
 {
@@ -94,14 +94,14 @@ static void testCommands(void)
     ebpfMonExportStart();
     exportPuts(0, 5);
     WAIT(records() == 5);
-    testOk1(ebpfMonLogControl()->otlp(base, "metrics", "") == 0);
+    testOk1(ebpfMonLogOpsGet()->otlp(base, "metrics", "") == 0);
     exportPuts(5, 10);
-    testOk1(ebpfMonLogControl()->otlp("off", "", "") == 0);
+    testOk1(ebpfMonLogOpsGet()->otlp("off", "", "") == 0);
     WAIT(readShown().state == ebpfMonLogNone);
     ebpfMonExportStart(); /* the command has won */
     exportPuts(10, 15);
-    testOk1(ebpfMonLogControl()->otlp("nonsense", "logs", "") != 0);
-    ebpfMonLogControl()->otlpReport(1);
+    testOk1(ebpfMonLogOpsGet()->otlp("nonsense", "logs", "") != 0);
+    ebpfMonLogOpsGet()->otlpReport(1);
     ebpfMonExportStop(3);
     testOk1(records() == 5);
     clearEnvironment();

@@ -81,7 +81,7 @@ static void testLoss(void)
 
 static uint64_t published(void)
 {
-    uint64_t n = ebpfMonPublishedLock()->logCount;
+    uint64_t n = ebpfMonPublishedLock()->log.written;
 
     ebpfMonPublishedUnlock();
     return n;

@@ -39,7 +39,7 @@ static void testNoFile(void)
            "%s", text);
     testOk(ebpfMonRulesFileLoad("nosuch.json", text, sizeof(text)) &&
            strstr(text, "nosuch.json: No such file or directory"), "%s", text);
-    testOk1(ebpfMonPublishedLock()->rulesRefused == 1 && !ebpfMonPublishedLock()->rulesFile[0]);
+    testOk1(ebpfMonPublishedLock()->rules.refused == 1 && !ebpfMonPublishedLock()->rules.file[0]);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedUnlock();
     testOk(ebpfMonRulesFileLoad("/dev/zero", text, sizeof(text)) && strstr(text, "not a regular file"), "%s", text);
@@ -68,8 +68,8 @@ static void testLoad(void)
     judged("A", 0); /* a check changes nothing */
     testOk(ebpfMonRulesFileLoad(FILE_NAME, text, sizeof(text)) == 0 && strstr(text, "1 rules in force since"), "%s",
            text);
-    testOk(ebpfMonPublishedLock()->rulesRefused == 0 && ebpfMonPublishedLock()->rulesFile[0] == '/',
-           "%s", ebpfMonPublishedLock()->rulesFile);
+    testOk(ebpfMonPublishedLock()->rules.refused == 0 && ebpfMonPublishedLock()->rules.file[0] == '/',
+           "%s", ebpfMonPublishedLock()->rules.file);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedUnlock();
     ebpfMonPublishedUnlock();
@@ -81,7 +81,7 @@ static void testLoad(void)
     writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false},\n {\"nam\"");
     testOk(ebpfMonRulesFileLoad(NULL, text, sizeof(text)) && strstr(text, "the 1 rules before stay in force") &&
            strstr(text, FILE_NAME ":2:"), "%s", text);
-    testOk1(ebpfMonPublishedLock()->rulesRefused == 1 && ebpfMonPublishedLock()->rulesCount == 1);
+    testOk1(ebpfMonPublishedLock()->rules.refused == 1 && ebpfMonPublishedLock()->rules.count == 1);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedUnlock();
     judged("A", 1);

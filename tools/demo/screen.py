@@ -18,7 +18,7 @@ def micro(us):
 
 def state(pvs):
     names = pvs.list("IOC_NAMES")
-    rows = zip(names, pvs.list("IOC_PIDS"), pvs.list("IOC_VERSIONS"), pvs.list("IOC_RECS"), pvs.list("IOC_LEVELS"))
+    rows = zip(names, pvs.list("IOC_PIDS"), pvs.list("IOC_VERSIONS"), pvs.list("IOC_RECORD_CNTS"), pvs.list("IOC_LEVELS"))
     yield f"{pvs.get('STATE')}: {pvs.get('STATE_MSG.VAL$')}"
     for name, pid, version, records, level in sorted(rows, key=lambda row: row[4] == "off")[:4]:
         yield f"  {name}  pid {pid}  EPICS {version}  {records} records  level {level}"
@@ -31,12 +31,12 @@ def puts(pvs, rows):
 
 
 def unexpected(pvs):
-    text = f"PUT_BAD_OPEN {pvs.get('PUT_BAD_OPEN')} {pvs.severity('PUT_BAD_OPEN')}"
-    return f"{text}: {pvs.get('PUT_BAD_WHY.VAL$')}" if pvs.get("PUT_BAD_OPEN") != "0" else text
+    text = f"PUT_BAD_OPEN_CNT {pvs.get('PUT_BAD_OPEN_CNT')} {pvs.severity('PUT_BAD_OPEN_CNT')}"
+    return f"{text}: {pvs.get('PUT_BAD_REASON.VAL$')}" if pvs.get("PUT_BAD_OPEN_CNT") != "0" else text
 
 
 def recent(pvs):
-    return list(zip(*(pvs.list(n) for n in ("PUT_TIMES", "PUT_PVS", "PUT_OLDS", "PUT_VALS", "PUT_WHOS"))))
+    return list(zip(*(pvs.list(n) for n in ("PUT_TIMES", "PUT_PVS", "PUT_OLD_VALUES", "PUT_VALUES", "PUT_WRITERS"))))
 
 
 def busiest(pvs, rows):
@@ -50,7 +50,7 @@ def busiest(pvs, rows):
 
 def chains(pvs, rows):
     yield "SLOWEST CHAINS by their first record      number        mean         p99         max   lock wait"
-    columns = [pvs.list("CHAIN_TOP_" + c) for c in ("NAMES", "CNTS", "MEANS", "P99S", "MAXS", "WAITS")]
+    columns = [pvs.list("CHAIN_TOP_" + c) for c in ("NAMES", "CNTS", "MEANS", "P99S", "MAXS", "LOCK_WAITS")]
     for name, count, *latencies in list(zip(*columns))[:rows]:
         yield f"  {name:36.36} {number(count):9.0f}   " + "   ".join(micro(number(v)) for v in latencies)
 
@@ -70,7 +70,7 @@ def histogram(pvs, rows):
 
 def cost(pvs):
     yield (f"COST   {number(pvs.get('COST')):.3f} % of one core taken from the IOC"
-           f" ({number(pvs.get('HIT_COST')):.0f} ns a trap)"
+           f" ({number(pvs.get('TRAP_COST')):.0f} ns a trap)"
            f"   the monitor itself {number(pvs.get('CPU')):.1f} %, {number(pvs.get('MEM')):.0f} MB"
            f"   events lost {pvs.get('LOST_CNT')}")
 

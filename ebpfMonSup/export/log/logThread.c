@@ -88,7 +88,7 @@ static void publishNewestLine(ebpfMonLogWriter *w)
             continue;
         w->log[i].changed = 0;
         published = ebpfMonPublishedLock();
-        strcpy(published->putCaPutLog, w->log[i].last);
+        strcpy(published->log.caPutLogLine, w->log[i].last);
         ebpfMonPublishedUnlock();
         changed = 1;
     }
@@ -175,11 +175,11 @@ static void publishState(ebpfMonPutLogs *logs, double now, int force)
     }
     w->troubleBefore = bad > 0;
     published = ebpfMonPublishedLock();
-    published->logState = bad ? ebpfMonLogTrouble : count ? ebpfMonLogOk : ebpfMonLogNone;
-    ebpfMonTextCopy(published->logMsg, sizeof(published->logMsg), why);
-    published->logCount = lines;
-    published->logLost = lost;
-    published->logQueue = 100.0 * (double)q.peak / EBPFMON_PUT_LOG_QUEUE;
+    published->log.state = bad ? ebpfMonLogTrouble : count ? ebpfMonLogOk : ebpfMonLogNone;
+    ebpfMonTextCopy(published->log.message, sizeof(published->log.message), why);
+    published->log.written = lines;
+    published->log.lost = lost;
+    published->log.queue = 100.0 * (double)q.peak / EBPFMON_PUT_LOG_QUEUE;
     epicsTimeGetCurrent(&published->time[ebpfMonGroupLog]);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedNotify(ebpfMonGroupLog);

@@ -7,7 +7,7 @@
 
 #include "export/log/format.h"
 #include "export/log/logFile.h"
-#include "model/logControl.h"
+#include "model/logOps.h"
 
 typedef enum {
     ebpfMonPutLogNone,
@@ -26,7 +26,7 @@ typedef struct {
     struct sockaddr_in addr;
 } ebpfMonPutLogConf;
 
-/* From the arguments of the commands ebpfMonJsonLog and ebpfMonCaPutLog (model/logControl.h). 0, or -1 with a message.
+/* From the arguments of the commands ebpfMonJsonLog and ebpfMonCaPutLog (model/logOps.h). 0, or -1 with a message.
  * The second one may ask a name server for the server's address, which can take long. */
 int ebpfMonPutLogConfSetJson(ebpfMonPutLogConf *conf, const char *file, double maxMB, double hours, int keep,
                              ebpfMonLogMode mode);

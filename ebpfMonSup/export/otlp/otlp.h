@@ -26,7 +26,7 @@ int ebpfMonOtlpConfigure(ebpfMonOtlp *otlp, const ebpfMonOtlpConf *conf);
 /* Configures the signals for which no command was given, as the environment says. */
 void ebpfMonOtlpReadEnvironment(ebpfMonOtlp *otlp);
 
-/* The commands (model/logControl.h). 0, or -1 with a message. */
+/* The commands (model/logOps.h). 0, or -1 with a message. */
 int ebpfMonOtlpSetCommand(ebpfMonOtlp *otlp, const char *url, const char *signals, const char *headers);
 int ebpfMonOtlpSetZipkin(ebpfMonOtlp *otlp, const char *url);
 

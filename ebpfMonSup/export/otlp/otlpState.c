@@ -15,12 +15,12 @@ void ebpfMonOtlpPublish(const ebpfMonOtlpShown *shown)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
 
-    published->otlpState = shown->state;
-    ebpfMonTextCopy(published->otlpMsg, sizeof(published->otlpMsg), shown->why);
-    published->otlpSent = shown->sent;
-    published->otlpLost = shown->lost;
-    published->otlpRate = shown->rate;
-    published->otlpQueue = shown->queue;
+    published->otlp.state = shown->state;
+    ebpfMonTextCopy(published->otlp.message, sizeof(published->otlp.message), shown->why);
+    published->otlp.sent = shown->sent;
+    published->otlp.lost = shown->lost;
+    published->otlp.rate = shown->rate;
+    published->otlp.queue = shown->queue;
     epicsTimeGetCurrent(&published->time[ebpfMonGroupOtlp]);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedNotify(ebpfMonGroupOtlp);

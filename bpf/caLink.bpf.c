@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
+/*
+ * A record writes through a CA link. dbCaPutLinkCallback (dbCa.c) runs in the record's own chain; the value goes out
+ * later, from thread dbCaLink, which does not know any more whose it is.
+ */
+#include "putEvent.bpf.h"
+
+/* dbCaPutLinkCallback(struct link *, …) */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_calink, __u64 link)
+{
+    struct ebpfMonCauseEvent *ev, *known = 0;
+    struct ebpfMonHeld *h;
+    struct thread *th;
+    struct caller c;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
+        return 0;
+    ev = &th->cause;
+    h = c.conf->level >= EBPFMON_CHAINS ? heldLast(th) : 0;
+    ev->root = h ? h->root : 0;
+    if (!th->client && ev->root)
+        known = findCause(c.tgid, ev->root);
+    if (known) {
+        ev->who = known->who;
+        ev->root = known->root;
+        ev->byMain = known->byMain;
+    } else {
+        ev->byMain = c.tid == c.tgid;
+        readChainClient(&ev->who, &c, th, ev->root);
+    }
+    fillHead(&ev->head, &c, EBPFMON_EV_CALINK, bpf_ktime_get_ns());
+    ev->begin = h ? h->begin : 0;
+    ev->link = link;
+    ev->name[0] = 0;
+    bpf_probe_read_user_str(ev->name, sizeof(ev->name), (void *)readPtr(link + EBPFMON_LINK_PVNAME));
+    sendEvent(ev, sizeof(*ev), BPF_RB_NO_WAKEUP);
+    return 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/* The client on whose behalf a thread of an IOC runs: as it claims to be, and as the kernel knows it. */
+#ifndef EBPFMON_CLIENT_BPF_H
+#define EBPFMON_CLIENT_BPF_H
+
+#include "probe.bpf.h"
+
+#define AF_INET 2
+
+/* The CA circuit: claimed names, and the peer if no receive told it (kernels before 6.3). */
+static __always_inline void readCircuit(struct ebpfMonWho *who, const struct ebpfMonTargetConf *conf, __u64 client)
+{
+    struct {
+        __u16 family, port;
+        __u32 addr;
+    } sin = {};
+
+    who->isCA = 1;
+    bpf_probe_read_user(&sin, sizeof(sin), (void *)(client + conf->clAddr));
+    if (sin.family == AF_INET && (who->peer.addr != sin.addr || who->peer.port != sin.port)) {
+        who->peer.saddr = 0;
+        who->peer.sport = 0;
+        who->peer.netns = 0;
+        who->peer.addr = sin.addr;
+        who->peer.port = sin.port;
+    }
+    bpf_probe_read_user_str(who->user, sizeof(who->user), (void *)readPtr(client + conf->clUser));
+    bpf_probe_read_user_str(who->host, sizeof(who->host), (void *)readPtr(client + conf->clHost));
+}
+
+/* "client": struct client of the circuit, 0: none, the last receive tells. */
+static __always_inline void readClient(struct ebpfMonWho *who, const struct thread *th,
+                                       const struct ebpfMonTargetConf *conf, __u64 client)
+{
+    struct ebpfMonOwner *own;
+
+    who->isCA = 0;
+    who->user[0] = who->host[0] = 0;
+    bpf_get_current_comm(who->comm, sizeof(who->comm));
+    who->peer = th->peer;
+    if (client)
+        readCircuit(who, conf, client);
+    own = bpf_map_lookup_elem(&owners, &who->peer);
+    if (own)
+        who->owner = *own;
+    else
+        who->owner.pid = 0;
+}
+
+/*
+ * The client for whom this thread processes the chain of "root": a put-callback that waited for its record goes on in a
+ * callback's thread (dbNotify.c), and the record's ppn leads back to who asked. "root" 0: this thread's own client.
+ */
+static __always_inline void readChainClient(struct ebpfMonWho *who, const struct caller *c, const struct thread *th,
+                                            __u64 root)
+{
+    struct notifyKey nk = { 0, c->tgid };
+    struct notified *asked;
+
+    if (!th->client && root && (nk.ppn = readPtr(root + c->conf->ppn))) {
+        asked = bpf_map_lookup_elem(&notifies, &nk);
+        if (asked && asked->made) {
+            *who = asked->who;
+            return;
+        }
+    }
+    readClient(who, th, c->conf, th->client);
+}
+
+/* What came of a put, and what the field holds now. */
+static __always_inline void sendResult(const struct caller *c, const struct inPut *in, __s64 status)
+{
+    struct ebpfMonResultEvent *ev = reserveEvent(sizeof(*ev));
+    __u64 n = in->size;
+
+    if (!ev)
+        return;
+    fillHead(&ev->head, c, EBPFMON_EV_RESULT, bpf_ktime_get_ns());
+    ev->id = in->id;
+    ev->status = status;
+    ev->pad = 0;
+    ev->afterLen = 0;
+    /* Two tests in one expression become one on a copy, and verifiers up to 6.12 do not know that n is bounded then. */
+    if (n > EBPFMON_AFTER_MAX)
+        n = 0;
+    barrier_var(n);
+    if (n && !bpf_probe_read_user(ev->after, n, (void *)in->pfield))
+        ev->afterLen = n;
+    bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
+}
+
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
+/*
+ * Processings counted one by one, by a trap for each: for records that a snapshot cannot count, and to compare the
+ * snapshots with.
+ */
+#include "probe.bpf.h"
+
+/* The record that ran into the trap; NULL: it is not watched. */
+static __always_inline struct ebpfMonRecState *enterRecord(__u64 precord)
+{
+    struct caller c;
+    __u32 slot;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !findSlot(c.tgid, precord, &slot))
+        return 0;
+    return bpf_map_lookup_elem(&recState, &slot);
+}
+
+/* recGblFwdLink(dbCommon *): a completion, synchronous or not. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_completed, __u64 precord)
+{
+    struct ebpfMonRecState *st = enterRecord(precord);
+
+    if (st)
+        st->trapped++;
+    return 0;
+}
+
+/* dbProcess(dbCommon *): every attempt, also of a record that is busy or disabled. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_process, __u64 precord)
+{
+    struct ebpfMonRecState *st = enterRecord(precord);
+
+    if (st)
+        st->entered++;
+    return 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/*
+ * Where members lie in structs of EPICS Base that other programs may use, on a 64-bit machine, and numbers of Base. The
+ * kernel part reads a watched IOC by them; ioc/ describes the same structs in full and asserts that both agree. What is
+ * private to Base and moves between releases is in struct ebpfMonTargetConf instead.
+ */
+#ifndef EBPFMON_BASE_H
+#define EBPFMON_BASE_H
+
+/* dbAddr.h: DBADDR */
+#define EBPFMON_DBADDR_PRECORD   0
+#define EBPFMON_DBADDR_PFIELD    8
+#define EBPFMON_DBADDR_PFLDDES   16
+#define EBPFMON_DBADDR_NELEMENTS 24
+#define EBPFMON_DBADDR_FIELDTYPE 32 /* short field_type, field_size, special, dbr_field_type */
+#define EBPFMON_DBADDR_SIZE      40
+
+/* dbChannel.h: the DBADDR in a dbChannel */
+#define EBPFMON_DBCHANNEL_ADDR 8
+
+/* link.h: struct link */
+#define EBPFMON_LINK_TYPE    8
+#define EBPFMON_LINK_VALUE   32
+#define EBPFMON_LINK_PVNAME  48 /* value.pv_link.pvname */
+#define EBPFMON_LINK_PVLMASK 72 /* value.pv_link.pvlMask */
+
+/* link.h: types of a link whose value is a pv_link */
+#define EBPFMON_LINKTYPE_CONSTANT 0
+#define EBPFMON_LINKTYPE_PV       1
+#define EBPFMON_LINKTYPE_PN       9
+#define EBPFMON_LINKTYPE_DB       10
+#define EBPFMON_LINKTYPE_CA       11
+
+/* dbFldTypes.h of EPICS 7: DBF_INLINK … DBF_FWDLINK */
+#define EBPFMON_DBF_INLINK  14
+#define EBPFMON_DBF_FWDLINK 16
+
+#define EBPFMON_SPC_NOMOD  1  /* special.h */
+#define EBPFMON_AS_WRITE   2  /* asLib.h: asNOACCESS, asREAD, asWRITE */
+#define EBPFMON_MAX_STRING 40 /* epicsTypes.h: MAX_STRING_SIZE */
+
+/* callback.h: epicsCallback.priority */
+#define EBPFMON_CALLBACK_PRIORITY 8
+
+/* caProto.h */
+#define EBPFMON_CA_WRITE        4
+#define EBPFMON_CA_WRITE_NOTIFY 19
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/*
+ * The tables (BPF maps) that the kernel part and the user part share: keys, values, sizes. maps.bpf.h declares the maps;
+ * probe/ reads and writes them by the names and structs of this header.
+ */
+#ifndef EBPFMON_TABLE_H
+#define EBPFMON_TABLE_H
+
+#include "ebpfMonEvent.h"
+
+/* Places in the tables whose size is fixed. Those by slot, the closures, the roots and the event ring are sized by
+ * ebpfMonConfigure. */
+#define EBPFMON_TARGETS_MAX   1024  /* targets, hits, queues */
+#define EBPFMON_THREADS_MAX   8192
+#define EBPFMON_RELEASED_MAX  16384
+#define EBPFMON_QUEUED_MAX    8192
+#define EBPFMON_KEPT_MAX      4096
+#define EBPFMON_ARRAYS_MAX    16384
+#define EBPFMON_OWNERS_MAX    16384
+#define EBPFMON_CONNECTS_MAX  4096
+#define EBPFMON_CAUSES_MAX    8192
+#define EBPFMON_NOTIFIES_MAX  8192
+
+/* --- tables that the user part writes -------------------------------------------------------------------------- */
+
+/* Map "targets", by process id (tgid). Offsets into structs of the IOC's EPICS Base, in bytes. */
+struct ebpfMonTargetConf {
+    __u64 asActive;  /* address of the IOC's variable asActive, 0: none */
+    __u64 slowNs;    /* chains that take this long are kept whole, 0: none */
+    __u64 queuesSince; /* since when all queues are watched: older entries may have been taken out unseen */
+    __u32 iocId;
+    __u32 sample;    /* level trace: keep one chain in this many */
+    __u16 level;     /* enum ebpfMonKernelLevel */
+    /* dbCommon, from the IOC's own dbFldDes */
+    __u16 time, pact, ppn, lset, disp, sevr, stat;
+    /* rsrv/server.h: struct client, struct channel_in_use */
+    __u16 clAddr, clUser, clHost, clRecvBuf, clRecvStk, clRecvCnt;
+    __u16 ciuClient, ciuDbch, ciuAs;
+    __u16 asAccess;  /* asLib.h: struct asgClient.access */
+    __u16 ppnChan, ppnUsr; /* dbNotify.h: struct processNotify */
+    __u16 parallel;  /* several threads take callbacks out of one queue */
+};
+
+/* Map "recIndex": the slot of a record (__u32) by its address. */
+struct ebpfMonRecKey {
+    __u32 tgid;
+    __u32 pad;
+    __u64 precord;
+};
+
+/* Map "arrays": where an array field keeps its elements and their number, by the address of its dbFldDes. */
+struct ebpfMonFieldKey {
+    __u64 pfldDes;
+    __u64 tgid;
+};
+
+struct ebpfMonArrayConf {
+    __u16 ptr;   /* offset in the record of the pointer to the elements */
+    __u16 count; /* … of the 32-bit number of elements in use */
+};
+
+/* ebpfMonRecState.noted: the record is processing asynchronously */
+#define EBPFMON_NOTED_BUSY  1 /* who began that is not known: it was before the probes, or one of too many */
+#define EBPFMON_NOTED_CAUSE 2 /* map "causes" has who */
+
+/* ebpfMonRecConf.flags */
+#define EBPFMON_REC_NOTIME   1 /* the time stamp does not tell that it processed: always look at its whole chain */
+#define EBPFMON_REC_UNWANTED 2 /* level trace: the filter wants no record of its chain */
+
+/*
+ * A snapshot reads TIME and PACT of a record at once, since each read of user memory costs as much as all the rest:
+ * PACT must lie in the EBPFMON_TIME_WINDOW bytes before TIME. A chain that is kept has SEVR, STAT, TIME and mostly VAL
+ * of each record read at once: they must lie within EBPFMON_RECORD_SPAN bytes. The catalogue checks both.
+ */
+#define EBPFMON_TIME_WINDOW 88
+#define EBPFMON_RECORD_SPAN 512
+
+/* Map "recConf", by slot; mapped into the user part. */
+struct ebpfMonRecConf {
+    __u32 first;  /* its closure: closure[first … first+len-1], itself included */
+    __u32 len;    /* 0: not watched */
+    __u16 valOff;
+    __u8  valSize;
+    __u8  flags;  /* EBPFMON_REC_… */
+    __u32 zero;   /* 0, which the verifier must not know: it would unroll a loop that begins at a number it knows */
+};
+
+/*
+ * Map "closure": two entries an element, because an array map rounds its elements up to 8 bytes and the user part sees
+ * it mapped as it lies in memory: closure[i] is element i / 2, entry[i % 2].
+ *
+ * An entry is a slot and, in the high bits, how many of the following entries belong to the same stretch: records each
+ * of which is processed by the forward link of the one before and by nothing else. If the last one processed, so did all
+ * before it, and one look tells of them all. The bank says which of the two counters of such passes is in use: it
+ * changes with the closures, so that every pass counts for the stretch that it was seen in.
+ */
+struct ebpfMonClosurePair {
+    __u32 entry[2];
+};
+
+#define EBPFMON_SLOT_BITS   25
+#define EBPFMON_STRETCH_MAX 63
+#define EBPFMON_ENTRY(slot, ahead, bank) \
+    ((__u32)(slot) | (__u32)(ahead) << EBPFMON_SLOT_BITS | (__u32)(bank) << 31)
+#define EBPFMON_ENTRY_SLOT(e)  ((e) & ((1u << EBPFMON_SLOT_BITS) - 1))
+#define EBPFMON_ENTRY_AHEAD(e) ((e) >> EBPFMON_SLOT_BITS & EBPFMON_STRETCH_MAX)
+#define EBPFMON_ENTRY_BANK(e)  ((e) >> 31)
+
+/* --- tables that the kernel part writes ------------------------------------------------------------------------ */
+
+/*
+ * Map "recState", by slot; mapped into the user part. Written while the record's lock set is held, but for "addr" and
+ * "last", which the user part writes. A look at a record touches this and the record alone.
+ */
+struct ebpfMonRecState {
+    __u64 addr;    /* of the record; 0: none has this slot */
+    __u64 time;    /* the time stamp last seen, or a later one from before the record processed again */
+    __u64 count;   /* processings seen by snapshots, one by one */
+    __u64 pass[2]; /* chains seen to run from here to the end of its stretch, by bank: one processing of each
+                      record from this one to the last but one */
+    __u64 stamp;   /* end of the chain that processed it last */
+    __u64 passStamp; /* … that ran from here to the end of its stretch */
+    __u32 pending; /* asynchronous: begun and not yet completed */
+    __u16 seen;    /* nonzero once "time" is valid */
+    __u16 noted;   /* EBPFMON_NOTED_… */
+    __u32 last;    /* slot of the last record of its stretch: when that was seen to process, so had this one. Its own
+                      slot: it is in no stretch, or the last */
+    __u32 pad;
+    __u64 trapped; /* processings seen by the trap, while it is attached */
+    __u64 entered; /* calls of dbProcess, while the reference trap is attached */
+};
+
+/* Map "roots", by slot. */
+struct ebpfMonRootStat {
+    __u64 chains; /* all */
+    __u64 count;  /* those that were timed: the sum of hist */
+    __u64 last;   /* ns with the lock held */
+    __u64 sum;
+    __u64 max;
+    __u64 waitSum;
+    __u64 waitMax;
+    __u32 hist[EBPFMON_BUCKETS];
+};
+
+/* Map "released": when a lock set was last released (__u64, ns). */
+struct ebpfMonLockKey {
+    __u64 lockSet;
+    __u64 tgid;
+};
+
+/* One lock set that a thread holds, or waits for. */
+struct ebpfMonHeld {
+    __u64 lockSet;
+    __u64 root;  /* argument of the outermost dbScanLock */
+    __u64 begin; /* when it was asked for */
+    __u32 depth; /* dbScanLock calls that are not yet undone */
+    __u32 handOvers; /* as in struct ebpfMonChain */
+};
+
+/* What a periodic scan thread keeps of its period. A scan pass is all that it does in one period. */
+struct ebpfMonScan {
+    __u64 period;    /* nominal, by the thread's name; 0: it is no periodic scan thread */
+    __u64 begin;     /* of the pass under way, or of the last */
+    __u64 end;       /* of its last chain so far */
+    __u64 first;     /* root of its first chain */
+    __u64 root;      /* … and of its longest */
+    __u64 longest;   /* … and how long that took, with what it waited for the lock */
+    __u64 passes;    /* complete: the next has begun */
+    __u64 sum;       /* of their periods, from begin to begin */
+    __u64 max;
+    __u64 busy;      /* sum of what they took */
+    __u64 late;      /* periods of more than 1.5 of the nominal one */
+    __u64 topRoot;   /* root of the longest chain in the last complete pass */
+    __u64 lateTopRoot; /* … in the last pass that was late */
+};
+
+/* The longest of something in a while: in the present window and in the one before. */
+struct ebpfMonRecent {
+    __u64 window;  /* number of the present one: time >> EBPFMON_WINDOW_BITS */
+    __u64 max, maxBefore;
+    __u64 who, whoBefore; /* the record that it was */
+};
+
+#define EBPFMON_WINDOW_BITS 33 /* 8.6 s */
+
+static inline void ebpfMonRecentAdd(struct ebpfMonRecent *r, __u64 now, __u64 value, __u64 who)
+{
+    __u64 window = now >> EBPFMON_WINDOW_BITS;
+
+    if (r->window != window) {
+        r->maxBefore = r->window + 1 == window ? r->max : 0;
+        r->whoBefore = r->who;
+        r->max = 0;
+        r->window = window;
+    }
+    if (value >= r->max) {
+        r->max = value;
+        r->who = who;
+    }
+}
+
+/* What waits in queues of an IOC: the three priorities of callbacks (callback.h), and scanOnce. */
+#define EBPFMON_QUEUE_ONCE 3
+#define EBPFMON_QUEUES     4
+
+/* Map "queues", by tgid. */
+struct ebpfMonQueues {
+    struct {
+        __u64 count, sum; /* entries taken out, and the ns that they had waited */
+        struct ebpfMonRecent wait;
+    } q[EBPFMON_QUEUES];
+};
+
+/* The head of an element of map "threads", by thread id. The thread writes it while it is read. */
+struct ebpfMonThread {
+    __u32 tgid;
+    __u32 heldCount; /* may be above EBPFMON_NESTED: held has the first ones */
+    __u32 named;     /* its name was looked at */
+    __u32 isOnce;    /* it is scanOnce's */
+    __u64 busySince; /* it took out a callback then, and is at it still; 0: it waits for one, or serves no callbacks */
+    struct ebpfMonHeld held[EBPFMON_NESTED];
+    struct ebpfMonScan scan;
+    __u64 holds, holdSum;      /* lock sets released, and ns that they were held */
+    struct ebpfMonRecent hold; /* … by root */
+};
+
+/* The registers of a thread by which a caller's frame can be found, on x86-64. */
+struct ebpfMonTaskRegs {
+    __u64 ip, sp, bp, bx, r12, r13, r14, r15;
+};
+
+/* Map "hits", by tgid, for each CPU. */
+struct ebpfMonHits {
+    __u64 n[EBPFMON_HIT_KINDS];
+};
+
+/* Bucket of a latency: four to the octave. Bucket 0 holds all below 2^EBPFMON_OCTAVE0 ns. The logarithm is by halving:
+ * BPF has no instruction for it, and clang 14 does not end on __builtin_clzll. */
+static inline __u32 ebpfMonBucket(__u64 ns)
+{
+    __u32 e = 0, b;
+    __u64 v = ns;
+
+    if (ns < (1ull << EBPFMON_OCTAVE0))
+        return 0;
+    if (v >> 32) { e += 32; v >>= 32; }
+    if (v >> 16) { e += 16; v >>= 16; }
+    if (v >> 8) { e += 8; v >>= 8; }
+    if (v >> 4) { e += 4; v >>= 4; }
+    if (v >> 2) { e += 2; v >>= 2; }
+    if (v >> 1) e += 1;
+    b = (e - EBPFMON_OCTAVE0) * 4 + ((ns >> (e - 2)) & 3) + 1;
+    return b < EBPFMON_BUCKETS ? b : EBPFMON_BUCKETS - 1;
+}
+
+/* Both parts see these structs in shared memory, or pass them by address: both compilers must lay them out alike. */
+_Static_assert(sizeof(struct ebpfMonTargetConf) == 80, "ebpfMonTargetConf");
+_Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
+               sizeof(struct ebpfMonLockKey) == 16, "keys have no holes");
+_Static_assert(sizeof(struct ebpfMonRecConf) == 16 && __builtin_offsetof(struct ebpfMonRecConf, len) == 4,
+               "ebpfMonRecConf: first and len are written in one store");
+_Static_assert(sizeof(struct ebpfMonClosurePair) == 8, "an array map rounds its elements up to 8 bytes");
+_Static_assert(sizeof(struct ebpfMonRecState) == 88, "ebpfMonRecState");
+_Static_assert(sizeof(struct ebpfMonRootStat) == 56 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
+_Static_assert(sizeof(struct ebpfMonThread) == 312, "ebpfMonThread");
+_Static_assert(sizeof(struct ebpfMonQueues) == EBPFMON_QUEUES * 56, "ebpfMonQueues");
+_Static_assert(EBPFMON_SLOT_BITS + 6 + 1 == 32 && EBPFMON_STRETCH_MAX == (1 << 6) - 1, "an entry has 32 bits");
+_Static_assert((EBPFMON_NESTED & (EBPFMON_NESTED - 1)) == 0, "EBPFMON_NESTED - 1 is a mask");
+
+#endif

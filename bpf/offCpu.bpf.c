@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
+/*
+ * What became of a thread's time while it held a lock set, or waited for one: asleep, and in which system call, or
+ * ready to run and without a CPU. Attached while an IOC is at level trace only: it runs at each switch of every CPU.
+ */
+#include "probe.bpf.h"
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs___kernel {
+    unsigned long orig_ax; /* of a task in the kernel: the number of its system call, or -1 */
+} CORE;
+#endif
+
+static __always_inline __s32 currentSyscall(void)
+{
+#if defined(__TARGET_ARCH_x86)
+    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+    return (__s32)BPF_CORE_READ(regs, orig_ax);
+#else
+    return EBPFMON_NO_SYSCALL;
+#endif
+}
+
+static __always_inline struct thread *findHolder(struct task_struct *task)
+{
+    __u32 tid = (__u32)BPF_CORE_READ(task, pid);
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+
+    return th && th->seen.heldCount ? th : 0;
+}
+
+/* sched_switch(preempt, prev, next): "prev" is current still. */
+SEC("raw_tp/sched_switch")
+int ebpfmon_switch(struct bpf_raw_tracepoint_args *ctx)
+{
+    struct task_struct *prev = (void *)ctx->args[1], *next = (void *)ctx->args[2];
+    struct thread *th = findHolder(prev);
+    __u64 now, slept, ran;
+
+    if (th) {
+        th->off.slept = !ctx->args[0] && BPF_CORE_READ(prev, __state);
+        th->off.syscall = th->off.slept ? currentSyscall() : EBPFMON_NO_SYSCALL;
+        th->off.woken = 0;
+        th->off.left = bpf_ktime_get_ns();
+    }
+    th = findHolder(next);
+    if (!th || !th->off.left)
+        return 0;
+    now = bpf_ktime_get_ns();
+    ran = th->off.left; /* when it could have run again */
+    if (th->off.slept) {
+        ran = th->off.woken > th->off.left ? th->off.woken : now;
+        slept = ran - th->off.left;
+        th->off.blocked += slept;
+        if (slept > th->off.longest) {
+            th->off.longest = slept;
+            th->off.longestSyscall = th->off.syscall;
+        }
+    }
+    th->off.queued += now - ran;
+    th->off.left = 0;
+    return 0;
+}
+
+/* sched_wakeup(task) */
+SEC("raw_tp/sched_wakeup")
+int ebpfmon_wakeup(struct bpf_raw_tracepoint_args *ctx)
+{
+    struct thread *th = findHolder((struct task_struct *)ctx->args[0]);
+
+    if (th && th->off.left)
+        th->off.woken = bpf_ktime_get_ns();
+    return 0;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/*
+ * What every program begins with: is this thread one of a watched IOC, what is known of it, and the head of an event.
+ */
+#ifndef EBPFMON_PROBE_BPF_H
+#define EBPFMON_PROBE_BPF_H
+
+#include "maps.bpf.h"
+
+/* libbpf has these names since 1.2, Debian 12 has 1.1. */
+#ifndef BPF_UPROBE
+#define BPF_UPROBE(name, args...) BPF_KPROBE(name, ##args)
+#define BPF_URETPROBE(name, args...) BPF_KRETPROBE(name, ##args)
+#endif
+
+/* The thread that ran into a probe. */
+struct caller {
+    __u32 tgid, tid;
+    struct ebpfMonTargetConf *conf; /* of its IOC */
+};
+
+static __always_inline void countHits(__u32 tgid, __u32 kind, __u64 add)
+{
+    struct ebpfMonHits *h = bpf_map_lookup_elem(&hits, &tgid);
+
+    if (h && kind < EBPFMON_HIT_KINDS)
+        h->n[kind] += add;
+}
+
+/* 0: the process is not watched (any more). */
+static __always_inline int findCaller(struct caller *c)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+
+    c->tgid = id >> 32;
+    c->tid = (__u32)id;
+    c->conf = bpf_map_lookup_elem(&targets, &c->tgid);
+    return c->conf != 0;
+}
+
+/* The same for a trap, which is counted. "kind": EBPFMON_HIT_ENTRY or _RETURN. */
+static __always_inline int enterProbe(struct caller *c, __u32 kind)
+{
+    if (!findCaller(c))
+        return 0;
+    countHits(c->tgid, kind, 1);
+    return 1;
+}
+
+static __always_inline void countLost(__u32 reason)
+{
+    __u64 *n = bpf_map_lookup_elem(&lost, &reason);
+
+    if (n)
+        __sync_fetch_and_add(n, 1);
+}
+
+static __always_inline void fillHead(struct ebpfMonHead *head, const struct caller *c, __u32 kind, __u64 now)
+{
+    head->kind = kind;
+    head->tgid = c->tgid;
+    head->tid = c->tid;
+    head->iocId = c->conf->iocId;
+    head->ktime = now;
+}
+
+/* Room for an event in the ring; NULL: it is full, counted as lost. */
+static __always_inline void *reserveEvent(__u64 size)
+{
+    void *ev = bpf_ringbuf_reserve(&ring, size, 0);
+
+    if (!ev)
+        countLost(EBPFMON_LOST_RING);
+    return ev;
+}
+
+/* Copies an event into the ring. */
+static __always_inline void sendEvent(void *ev, __u64 size, __u64 wakeup)
+{
+    if (bpf_ringbuf_output(&ring, ev, size, wakeup))
+        countLost(EBPFMON_LOST_RING);
+}
+
+static __always_inline __u64 readPtr(__u64 at)
+{
+    __u64 p = 0;
+
+    bpf_probe_read_user(&p, sizeof(p), (void *)at);
+    return p;
+}
+
+/* The slot of a record; 0: it is not watched. */
+static __always_inline int findSlot(__u32 tgid, __u64 precord, __u32 *slot)
+{
+    struct ebpfMonRecKey key = { .tgid = tgid, .precord = precord };
+    __u32 *s = bpf_map_lookup_elem(&recIndex, &key);
+
+    if (!s)
+        return 0;
+    *slot = *s;
+    return 1;
+}
+
+/* What is known of this thread, made when it is first needed; NULL: the table is full, counted as lost. */
+static __always_inline struct thread *threadOf(__u32 tid)
+{
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+    struct thread *first;
+    __u32 zero = 0;
+
+    if (th)
+        return th;
+    first = bpf_map_lookup_elem(&blank, &zero);
+    if (!first)
+        return 0;
+    bpf_map_update_elem(&threads, &tid, first, BPF_NOEXIST);
+    th = bpf_map_lookup_elem(&threads, &tid);
+    if (th)
+        th->seen.tgid = bpf_get_current_pid_tgid() >> 32;
+    else
+        countLost(EBPFMON_LOST_THREADS);
+    return th;
+}
+
+/* The n-th lock set that a thread holds. The mask stays, whatever the compiler knows of n: the verifier may have lost
+ * it. */
+static __always_inline struct ebpfMonHeld *heldAt(struct thread *th, __u32 n)
+{
+    barrier_var(n);
+    return &th->seen.held[n & (EBPFMON_NESTED - 1)];
+}
+
+/* The lock set that was taken last; NULL: none, or one of too many. */
+static __always_inline struct ebpfMonHeld *heldLast(struct thread *th)
+{
+    __u32 n = th->seen.heldCount;
+
+    return n && n <= EBPFMON_NESTED ? heldAt(th, n - 1) : 0;
+}
+
+#endif

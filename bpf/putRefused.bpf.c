@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
+/* Puts of CA clients that are refused before they reach the database, and who asked for a put-callback. */
+#include "putEvent.bpf.h"
+
+/* The value of the CA message that this circuit is being served: caHdr (caProto.h), in network byte order.
+ * 0: it is not a write. */
+static __always_inline int readMessage(struct thread *th, const struct ebpfMonTargetConf *conf, __u64 client)
+{
+    struct ebpfMonPutEvent *ev = &th->ev;
+    __u64 buf = readPtr(client + conf->clRecvBuf);
+    __u32 stk = 0, len;
+    struct {
+        __u16 cmd, size, type, count;
+        __u32 cid, avail;
+        __u32 bigSize, bigCount;
+    } h = {};
+
+    bpf_probe_read_user(&stk, sizeof(stk), (void *)(client + conf->clRecvStk));
+    if (bpf_probe_read_user(&h, sizeof(h), (void *)(buf + stk)))
+        return 0;
+    if (h.cmd != __builtin_bswap16(EBPFMON_CA_WRITE) && h.cmd != __builtin_bswap16(EBPFMON_CA_WRITE_NOTIFY))
+        return 0;
+    ev->dbrType = __builtin_bswap16(h.type);
+    buf += stk + 16;
+    if (h.size == 0xffff) {
+        len = __builtin_bswap32(h.bigSize);
+        ev->nRequest = __builtin_bswap32(h.bigCount);
+        buf += 8;
+    } else {
+        len = __builtin_bswap16(h.size);
+        ev->nRequest = __builtin_bswap16(h.count);
+    }
+    ev->newLen = readData(th, ev->oldLen, buf, len);
+    return 1;
+}
+
+static __always_inline void sendRefused(const struct caller *c, struct thread *th, const struct addr *a, __u64 chan,
+                                        __u64 client, __u8 site)
+{
+    fillPutEvent(c, th, a, 0, chan, site);
+    readOldScalar(th, a);
+    if (!readMessage(th, c->conf, client))
+        return;
+    th->ev.network = 1;
+    sendPut(th, BPF_RB_NO_WAKEUP);
+}
+
+/* Access security, or a field that nobody may write. */
+static __always_inline int mayWrite(const struct ebpfMonTargetConf *conf, const struct addr *a, __u64 pciu)
+{
+    int active = 0, access = EBPFMON_AS_WRITE;
+
+    if (a->special == EBPFMON_SPC_NOMOD)
+        return 0;
+    if (conf->asActive)
+        bpf_probe_read_user(&active, sizeof(active), (void *)conf->asActive);
+    if (!active)
+        return 1;
+    bpf_probe_read_user(&access, sizeof(access), (void *)(readPtr(pciu + conf->ciuAs) + conf->asAccess));
+    return access >= EBPFMON_AS_WRITE;
+}
+
+/* rsrvCheckPut(struct channel_in_use *): what it is about to answer. Also called when a channel is created, to tell the
+ * client its rights: then no write is being served. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_checkput, __u64 pciu)
+{
+    struct thread *th;
+    struct caller c;
+    struct addr a;
+    __u64 client, chan;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
+        return 0;
+    chan = readPtr(pciu + c.conf->ciuDbch);
+    if (readAddr(&a, chan + EBPFMON_DBCHANNEL_ADDR) || mayWrite(c.conf, &a, pciu) || !(th = threadOf(c.tid)))
+        return 0;
+    client = readPtr(pciu + c.conf->ciuClient);
+    /* When access rights change, another thread asks this for each channel (casAccessRightsCB); the circuit's buffer
+     * then still has a message that was served long ago. */
+    if (th->client == client)
+        sendRefused(&c, th, &a, chan, client, EBPFMON_SITE_DENIED);
+    return 0;
+}
+
+/* dbProcessNotify(processNotify *): who asks, for the record may be busy. A put-callback to a record whose DISP is set is
+ * refused here (dbNotify.c). */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_notify, __u64 ppn)
+{
+    struct notifyKey nk = { ppn, 0 };
+    struct thread *th;
+    struct caller c;
+    struct addr a;
+    __u64 chan;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
+        return 0;
+    nk.tgid = c.tgid;
+    readClient(&th->notified.who, th, c.conf, th->client);
+    th->notified.seqKind = readSeq(th, c.conf, &th->notified.who.peer, &th->notified.seq);
+    th->notified.made = 0;
+    bpf_map_update_elem(&notifies, &nk, &th->notified, BPF_ANY);
+    if (!th->client)
+        return 0;
+    chan = readPtr(ppn + c.conf->ppnChan);
+    if (!readAddr(&a, chan + EBPFMON_DBCHANNEL_ADDR) && isDisabled(c.conf, &a))
+        sendRefused(&c, th, &a, chan, th->client, EBPFMON_SITE_DISABLED);
+    return 0;
+}
+
+/* camessage(struct client *): this thread serves that circuit, now and until it ends. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_camessage, __u64 client)
+{
+    struct thread *th;
+    struct caller c;
+
+    if (enterProbe(&c, EBPFMON_HIT_ENTRY) && (th = threadOf(c.tid)))
+        th->client = client;
+    return 0;
+}

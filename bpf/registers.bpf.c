@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
+/*
+ * The user registers of one thread as the kernel saved them when the thread entered it last: of one that waits, those it
+ * goes on with; of one that runs, those of its last interrupt. Read from outside, and the thread is not stopped, as
+ * ptrace would. It is run when the user part reads the iterator, and costs nobody anything otherwise.
+ */
+#include "maps.bpf.h"
+
+struct seq_file;
+
+struct bpf_iter_meta { struct seq_file *seq; } CORE;
+
+struct bpf_iter__task {
+    struct bpf_iter_meta *meta;
+    struct task_struct *task;
+} CORE;
+
+struct pt_regs___x86 { unsigned long r15, r14, r13, r12, bp, bx, ip, sp; } CORE;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, __u32);
+} regsOf SEC(".maps");
+
+SEC("iter/task")
+int ebpfmon_regs(struct bpf_iter__task *ctx)
+{
+    struct task_struct *task = ctx->task;
+    struct pt_regs___x86 *regs = 0;
+    struct ebpfMonTaskRegs r;
+    __u32 zero = 0, *wanted = bpf_map_lookup_elem(&regsOf, &zero);
+
+    if (!task || !wanted || task->pid != (int)*wanted || !bpf_core_field_exists(regs->ip))
+        return 0;
+    regs = (struct pt_regs___x86 *)bpf_task_pt_regs(task);
+    if (!regs)
+        return 0;
+    r.ip = regs->ip;
+    r.sp = regs->sp;
+    r.bp = regs->bp;
+    r.bx = regs->bx;
+    r.r12 = regs->r12;
+    r.r13 = regs->r13;
+    r.r14 = regs->r14;
+    r.r15 = regs->r15;
+    bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+    return 0;
+}

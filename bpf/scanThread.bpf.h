@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/* What a periodic scan thread keeps of its period, from the locks that it takes. */
+#ifndef EBPFMON_SCAN_BPF_H
+#define EBPFMON_SCAN_BPF_H
+
+#include "probe.bpf.h"
+
+/* Period of a periodic scan thread, from its name "scan-0.1" (dbScan.c, spawnPeriodic); 0: it is none. What
+ * sprintf writes with an exponent is no period that a thread could keep. */
+static __always_inline __u64 parseScanPeriod(const char comm[EBPFMON_COMM_MAX])
+{
+    __u64 ns = 0, digit = 1000000000u;
+    int i, point = 0;
+
+    if (comm[0] != 's' || comm[1] != 'c' || comm[2] != 'a' || comm[3] != 'n' || comm[4] != '-')
+        return 0;
+#pragma unroll
+    for (i = 5; i < EBPFMON_COMM_MAX - 1; i++) {
+        char c = comm[i];
+
+        if (!c)
+            break;
+        if (c == '.') {
+            point = 1;
+            continue;
+        }
+        if (c < '0' || c > '9')
+            return 0;
+        if (point)
+            digit /= 10;
+        else
+            ns *= 10;
+        ns += (__u64)(c - '0') * digit;
+    }
+    return ns;
+}
+
+static __always_inline int isOnceThread(const char comm[EBPFMON_COMM_MAX])
+{
+    return comm[0] == 's' && comm[1] == 'c' && comm[2] == 'a' && comm[3] == 'n' && comm[4] == 'O' && comm[5] == 'n' &&
+           comm[6] == 'c' && comm[7] == 'e' && !comm[8];
+}
+
+static __always_inline int isScanThread(struct ebpfMonThread *seen)
+{
+    char comm[EBPFMON_COMM_MAX];
+
+    if (!seen->named) {
+        seen->named = 1;
+        if (!bpf_get_current_comm(comm, sizeof(comm))) {
+            seen->scan.period = parseScanPeriod(comm);
+            seen->isOnce = isOnceThread(comm);
+        }
+    }
+    return seen->scan.period != 0;
+}
+
+/* A pass of a scan thread begins: when the record comes again that the last one began with, or, should that have left
+ * the list, after a rest. The rest alone does not tell: an overrun can leave next to none (dbScan.c, periodicTask). */
+static __always_inline void beginScanPass(struct ebpfMonScan *s, __u64 root, __u64 now)
+{
+    __u64 idle = now - s->end, period = now - s->begin;
+
+    if (s->begin && root != s->first && idle < s->period / 4)
+        return;
+    /* after a longer rest there was nothing to scan, or the IOC was paused */
+    if (s->begin && idle <= 4 * s->period + 1000000000u) {
+        s->passes++;
+        s->sum += period;
+        s->busy += s->end - s->begin;
+        if (period > s->max)
+            s->max = period;
+        s->topRoot = s->root;
+        if (period > s->period + s->period / 2) {
+            s->late++;
+            s->lateTopRoot = s->root;
+        }
+    }
+    s->begin = s->end = now;
+    s->first = s->root = root;
+    s->longest = 0;
+}
+
+static __always_inline void endScanChain(struct ebpfMonScan *s, const struct ebpfMonHeld *h, __u64 now)
+{
+    s->end = now;
+    if (now - h->begin > s->longest) {
+        s->longest = now - h->begin;
+        s->root = h->root;
+    }
+}
+
+#endif

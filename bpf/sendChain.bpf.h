@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/* A chain that is kept whole is sent to the user part, part by part. Before it goes the event that says which chain
+ * handed it over. */
+#ifndef EBPFMON_SENDCHAIN_BPF_H
+#define EBPFMON_SENDCHAIN_BPF_H
+
+#include "handOver.bpf.h"
+#include "snapshot.bpf.h"
+
+struct sending {
+    struct ebpfMonChainEvent *ev;
+    __u64 stamp;
+    __u32 first;
+    __u32 len;
+    __u32 next;  /* closure index to go on from */
+    __u32 through; /* before this one all belong to a stretch that was passed as a whole */
+    __u16 sevr, stat, time;
+    struct ebpfMonChain *chain; /* for every part; in the thread's entry, because the stack has no room */
+    __u16 from; /* SEVR or STAT, whichever comes first */
+    __u8 *span; /* the thread's buffer: room for twice EBPFMON_RECORD_SPAN */
+};
+
+/* SEVR, STAT and TIME, the last of them, lie within EBPFMON_RECORD_SPAN bytes, and mostly the value does so, too. All that
+ * is between is read with them: a read of user memory takes some 90 ns, and 300 bytes 25 more. */
+static __always_inline int readSpan(const struct sending *e, __u64 addr, __u64 len)
+{
+    len &= 2 * EBPFMON_RECORD_SPAN - 1; /* for the verifier, as the masks below: nothing is beyond EBPFMON_RECORD_SPAN */
+    barrier_var(len);
+    return !bpf_probe_read_user(e->span, len, (void *)(addr + e->from));
+}
+
+static __always_inline void readRecord(const struct sending *e, const struct ebpfMonRecConf *rc, __u64 addr,
+                                       struct ebpfMonChainRec *r)
+{
+    __u64 from = e->from, val = rc->valOff - from, len = e->time + sizeof(r->time) - from;
+    __u64 wide = rc->valSize > 8 ? 16 : 8;
+
+    if (val <= EBPFMON_RECORD_SPAN - 16 && readSpan(e, addr, val + wide > len ? val + wide : len)) {
+        val &= EBPFMON_RECORD_SPAN - 1;
+        *(__u64 *)&r->val[0] = *(__u64 *)(e->span + val);
+        *(__u64 *)&r->val[8] = *(__u64 *)(e->span + val + 8);
+    } else { /* it is far off, or in a page that nobody has touched */
+        if (!readSpan(e, addr, len))
+            countLost(EBPFMON_LOST_FAULT);
+        if (rc->valOff)
+            bpf_probe_read_user(r->val, wide, (void *)(addr + rc->valOff));
+    }
+    r->sevr = *(__u16 *)(e->span + ((e->sevr - from) & (EBPFMON_RECORD_SPAN - 1)));
+    r->stat = *(__u16 *)(e->span + ((e->stat - from) & (EBPFMON_RECORD_SPAN - 1)));
+    r->time = *(__u64 *)(e->span + ((e->time - from) & (EBPFMON_RECORD_SPAN - 1)));
+}
+
+static long addRecord(__u32 i, struct sending *e)
+{
+    struct ebpfMonChainEvent *ev = e->ev;
+    __u32 entry, slot, at, n = ev->chain.count;
+    struct ebpfMonRecConf *rc;
+    struct ebpfMonRecState *st;
+    struct ebpfMonChainRec *r;
+
+    if (e->next >= e->len || n >= EBPFMON_CHUNK)
+        return 1;
+    at = e->next++;
+    if (!closureEntry(e->first + at, &entry))
+        return 1;
+    slot = EBPFMON_ENTRY_SLOT(entry);
+    rc = bpf_map_lookup_elem(&recConf, &slot);
+    st = bpf_map_lookup_elem(&recState, &slot);
+    if (!rc || !st)
+        return 0;
+    if (EBPFMON_ENTRY_AHEAD(entry) && st->passStamp == e->stamp)
+        e->through = at + EBPFMON_ENTRY_AHEAD(entry);
+    if (at >= e->through && st->stamp != e->stamp)
+        return 0;
+    barrier_var(n);
+    if (n >= EBPFMON_CHUNK) /* again: as in isBusy */
+        return 1;
+    r = &ev->rec[n];
+    r->slot = slot;
+    readRecord(e, rc, st->addr, r);
+    ev->chain.count = n + 1;
+    return 0;
+}
+
+static long sendChainPart(__u32 i, struct sending *e)
+{
+    struct ebpfMonChainEvent *ev = reserveEvent(sizeof(*ev));
+
+    if (!ev)
+        return 1;
+    __builtin_memcpy(&ev->chain, e->chain, sizeof(ev->chain));
+    ev->chain.part = i;
+    e->ev = ev;
+    bpf_loop(EBPFMON_CLOSURE_MAX, addRecord, e, 0);
+    ev = e->ev;
+    ev->chain.last = e->next >= e->len;
+    i = ev->chain.last;
+    bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
+    return i;
+}
+
+/* The chain that completes this record is kept, too: it belongs to the same trace. */
+__attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
+{
+    __u32 slot = async - 1;
+    struct ebpfMonCauseEvent *cause = bpf_map_lookup_elem(&causes, &slot);
+
+    if (cause)
+        cause->kept = 1;
+    return 0;
+}
+
+/* Whether the source chain is still under way. */
+static __always_inline int isUnderWay(const struct ebpfMonSourceChain *by)
+{
+    __u32 tid = by->tid, n;
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+
+    if (!th)
+        return 0;
+    if (th->ending == by->begin)
+        return 1;
+    n = th->seen.heldCount;
+#pragma unroll
+    for (__u32 i = 0; i < EBPFMON_NESTED; i++)
+        if (i < n && th->seen.held[i].begin == by->begin)
+            return 1;
+    return 0;
+}
+
+/* The source chain was kept, or is so slow already that it will be. */
+static __always_inline int isSourceKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonSourceChain *by, __u64 now)
+{
+    return isKept(by) || (conf->slowNs && now - by->begin >= conf->slowNs && isUnderWay(by));
+}
+
+/* Which chain handed over the one that is sent next. Returns flags for it. Global, as ebpfmon_note_cause. */
+__attribute__((noinline)) int ebpfmon_send_source(__u64 now)
+{
+    struct ebpfMonHandOverEvent *ev;
+    struct thread *th, *source;
+    struct caller c;
+    __u32 tid;
+
+    if (!findCaller(&c))
+        return 0;
+    th = bpf_map_lookup_elem(&threads, &c.tid);
+    if (!th || (!th->from.by.begin && !th->from.isLink))
+        return 0;
+    ev = reserveEvent(sizeof(*ev));
+    if (!ev)
+        return 0;
+    fillHead(&ev->head, &c, EBPFMON_EV_HANDOVER_BEGIN, now); /* the chain's event has the same time */
+    ev->what = th->from;
+    bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
+    if (!th->from.by.begin)
+        return 0;
+    tid = th->from.by.tid;
+    source = bpf_map_lookup_elem(&threads, &tid);
+    if (source)
+        source->awaited = th->from.by.begin;
+    return isUnderWay(&th->from.by) ? EBPFMON_CHAIN_EARLY : 0;
+}
+
+/* A chain that is to be sent. */
+struct keptChain {
+    const struct ebpfMonCauseEvent *cause; /* who began what it completes; NULL: nobody else */
+    const struct leftBusy *left;
+    __u64 wait, begin, now;
+    __u32 slot;    /* of its root */
+    __u32 counted; /* records that it processed */
+    __u32 flags;   /* EBPFMON_CHAIN_LATE or 0 */
+};
+
+static __always_inline void sendChain(const struct caller *c, struct thread *th, const struct keptChain *k)
+{
+    __u32 slot = k->slot, n, outer = 0;
+    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
+    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
+    struct ebpfMonChain *chain = &th->chain;
+    struct sending e = { .chain = chain };
+
+    if (!rc || !st)
+        return;
+    __builtin_memset(chain, 0, sizeof(*chain));
+    fillHead(&chain->head, c, EBPFMON_EV_CHAIN, k->now);
+    chain->begin = k->begin;
+    chain->wait = k->wait;
+    chain->rootSlot = slot;
+    chain->total = k->counted;
+    chain->flags = k->flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | (c->tid == c->tgid ? EBPFMON_CHAIN_MAIN : 0) |
+                    (k->left->more ? EBPFMON_CHAIN_MORE : 0);
+    chain->cpu = bpf_get_smp_processor_id();
+    __builtin_memcpy(chain->async, k->left->async, sizeof(k->left->async));
+    n = th->seen.heldCount; /* without this lock, which is about to be released */
+    if (n > 0 && n <= EBPFMON_NESTED && findSlot(c->tgid, heldAt(th, n - 1)->root, &outer))
+        chain->outer = outer + 1;
+    chain->syscall = EBPFMON_NO_SYSCALL;
+    if (!n) { /* else it was counted since the outer chain's begin */
+        chain->blocked = th->off.blocked;
+        chain->queued = th->off.queued;
+        chain->handed = th->off.handed;
+        chain->longest = th->off.longest;
+        chain->syscall = th->off.longestSyscall;
+        chain->flags |= ebpfmon_send_source(k->now);
+    }
+    if (!(k->flags & EBPFMON_CHAIN_LATE))
+        chain->handOvers = heldAt(th, n)->handOvers;
+    if (chain->handOvers) {
+        struct chainKey key = { k->begin, c->tid };
+
+        bpf_map_update_elem(&kept, &key, &slot, BPF_ANY);
+    }
+    bpf_get_current_comm(chain->comm, sizeof(chain->comm));
+    if (k->cause) {
+        chain->causeBegin = k->cause->begin;
+        chain->causeTid = k->cause->head.tid;
+    }
+#pragma unroll
+    for (int i = 0; i < EBPFMON_ASYNC; i++)
+        if (k->left->async[i])
+            ebpfmon_mark_kept(k->left->async[i]);
+    e.next = e.through = rc->zero;
+    e.stamp = k->now;
+    e.first = rc->first;
+    e.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
+    e.time = c->conf->time;
+    e.sevr = c->conf->sevr;
+    e.stat = c->conf->stat;
+    e.from = e.sevr < e.stat ? e.sevr : e.stat;
+    e.span = th->data;
+    bpf_loop(EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, sendChainPart, &e, 0);
+}
+
+#endif

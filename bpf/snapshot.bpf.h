@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/*
+ * The snapshot: what processed, by one look at the chain's end.
+ *
+ * At the entry of dbScanUnlock the lock set is still held, so no record of the chain changes. A record's time stamp
+ * (dbCommon.time) moves with each processing; the user part has put the records that the root can reach into "closure".
+ * To compare each one's time stamp with the last one seen costs a tenth of a trap on dbProcess.
+ */
+#ifndef EBPFMON_SNAPSHOT_BPF_H
+#define EBPFMON_SNAPSHOT_BPF_H
+
+#include "probe.bpf.h"
+
+/* TIME of a record and the bytes before it, of which PACT is one. */
+struct window {
+    __u8  before[EBPFMON_TIME_WINDOW];
+    __u64 time;
+};
+
+/* Place "at" of the table of closures; 0: there is none. */
+static __always_inline int closureEntry(__u32 at, __u32 *entry)
+{
+    __u32 pair = at / 2;
+    struct ebpfMonClosurePair *p = bpf_map_lookup_elem(&closure, &pair);
+
+    if (!p)
+        return 0;
+    *entry = at & 1 ? p->entry[1] : p->entry[0];
+    return 1;
+}
+
+static __always_inline int readWindow(struct window *w, __u64 addr, __u16 timeOff)
+{
+    return bpf_probe_read_user(w, sizeof(*w), (void *)(addr + timeOff - EBPFMON_TIME_WINDOW));
+}
+
+/* The bound is tested where it is used: verifiers before 6.8 forget it with the register. */
+static __always_inline int isBusy(const struct window *w, __u32 pactBefore)
+{
+    barrier_var(pactBefore);
+    return pactBefore < EBPFMON_TIME_WINDOW && w->before[pactBefore];
+}
+
+/* Records that a chain left processing asynchronously. */
+struct leftBusy {
+    __u32 async[EBPFMON_ASYNC]; /* 1 + slot */
+    __u32 more;                 /* there were more, and of the first ones the cause is not known */
+};
+
+struct walk {
+    __u64 stamp;
+    __u32 first, len; /* the closure */
+    __u32 next;       /* place in it to go on from */
+    __u32 end;        /* place of the last record of a stretch that is looked through one by one */
+    __u32 counted;
+    __u32 looked;
+    __u32 time;
+    __u32 pactBefore; /* PACT's place in the window */
+    __u32 many;       /* several locks are held: a record may have been processed by another than its forerunner */
+    struct leftBusy left;
+};
+
+/* epicsTimeStamp as a number that can be compared: seconds are in the low half. */
+static __always_inline __u64 stampOrder(__u64 time)
+{
+    return time << 32 | time >> 32;
+}
+
+/* Did this record process since it was counted last? It may have been counted with its whole stretch. */
+static __always_inline int hasProcessed(const struct ebpfMonRecState *st, __u32 slot, __u64 time)
+{
+    __u64 known = stampOrder(st->time);
+    __u32 last = st->last;
+
+    if (last != slot) {
+        struct ebpfMonRecState *ls = bpf_map_lookup_elem(&recState, &last);
+
+        if (ls && stampOrder(ls->time) > known)
+            known = stampOrder(ls->time);
+    }
+    return stampOrder(time) > known;
+}
+
+/* The record at place n processed; if the last one of its stretch did, all between them did, and are counted
+ * with one look. 0: it did not, or is asynchronous, so the records are to be looked at one by one. "win" is room: what
+ * it has is not needed any more, and a second one would not fit on the stack (512 bytes for all that call each other). */
+static __always_inline int countStretch(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n,
+                                        struct window *win)
+{
+    __u32 ahead = EBPFMON_ENTRY_AHEAD(entry), last;
+    struct ebpfMonRecState *ls;
+
+    w->end = n + ahead;
+    if (!closureEntry(w->first + n + ahead, &last))
+        return 0;
+    last = EBPFMON_ENTRY_SLOT(last);
+    ls = bpf_map_lookup_elem(&recState, &last);
+    if (!ls || !ls->addr || !ls->seen || readWindow(win, ls->addr, w->time))
+        return 0;
+    w->looked++;
+    if (stampOrder(win->time) <= stampOrder(ls->time) || ls->pending || isBusy(win, w->pactBefore))
+        return 0;
+    st->pass[EBPFMON_ENTRY_BANK(entry)]++;
+    st->passStamp = w->stamp;
+    ls->time = win->time;
+    ls->count++;
+    ls->stamp = w->stamp;
+    w->counted += ahead + 1;
+    w->next = n + ahead + 1;
+    return 1;
+}
+
+/* Compares one record's time stamp with the last seen. An asynchronous record may move its time stamp
+ * when it begins (output records do, so that TSEL readers see it) and again when it completes: the
+ * processing counts when PACT is clear again. "n" is its place in the closure. */
+static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n, struct window *win)
+{
+    __u32 slot = EBPFMON_ENTRY_SLOT(entry), ahead = EBPFMON_ENTRY_AHEAD(entry);
+    int changed, busy = isBusy(win, w->pactBefore);
+
+    w->looked++;
+    /* Whoever set PACT holds the lock until its own look: so the first look that finds it set is that chain's. */
+    if (!busy) {
+        st->noted = 0;
+    } else if (!st->noted) {
+        st->noted = EBPFMON_NOTED_BUSY; /* whatever "causes" has is of an earlier processing */
+        w->left.more |= w->left.async[EBPFMON_ASYNC - 1] != 0;
+#pragma unroll
+        for (int k = EBPFMON_ASYNC - 1; k > 0; k--)
+            w->left.async[k] = w->left.async[k - 1];
+        w->left.async[0] = slot + 1;
+    }
+    changed = hasProcessed(st, slot, win->time);
+    if (!st->seen || (!changed && !st->pending)) {
+        st->time = win->time;
+        st->seen = 1;
+        if (ahead && !w->many && n + ahead < w->len)
+            w->next = n + ahead; /* nor did those that only it could have processed */
+        return;
+    }
+    st->time = win->time;
+    if (busy) {
+        if (changed)
+            st->pending = 1;
+        return;
+    }
+    st->pending = 0;
+    if (ahead && !w->many && n >= w->end && n + ahead < w->len && countStretch(w, st, entry, n, win))
+        return;
+    st->count++;
+    st->stamp = w->stamp;
+    w->counted++;
+}
+
+static long lookAtRecord(__u32 i, struct walk *w)
+{
+    struct ebpfMonRecState *st;
+    struct window win;
+    __u32 n = w->next, entry, slot;
+
+    if (n >= w->len || !closureEntry(w->first + n, &entry))
+        return 1;
+    w->next = n + 1;
+    slot = EBPFMON_ENTRY_SLOT(entry);
+    st = bpf_map_lookup_elem(&recState, &slot);
+    if (!st || !st->addr)
+        return 0;
+    if (readWindow(&win, st->addr, w->time))
+        countLost(EBPFMON_LOST_FAULT);
+    else
+        judgeRecord(w, st, entry, n, &win);
+    return 0;
+}
+
+/* The root's own look tells whether there is a chain; if it is one record, that was it. 0: there is nothing to walk.
+ * Global as ebpfmon_note_cause is; and the stack of its caller has no room for it. */
+__attribute__((noinline)) int ebpfmon_look_at_root(struct walk *w, __u32 slot, __u32 evenUnchanged)
+{
+    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
+    struct window win;
+
+    if (!w || !st || !st->addr)
+        return 0;
+    if (readWindow(&win, st->addr, w->time)) {
+        countLost(EBPFMON_LOST_FAULT);
+        return 0;
+    }
+    /* a read or a plain put; a record that is busy may be a seq in the middle of its links */
+    if (!evenUnchanged && st->seen && win.time == st->time && !st->pending && !isBusy(&win, w->pactBefore))
+        return 0;
+    if (w->len > 1)
+        return 1;
+    judgeRecord(w, st, EBPFMON_ENTRY(slot, 0, 0), 0, &win);
+    return 0;
+}
+
+/* The processings of one root's chain. Returns how many records were processed. */
+static __always_inline __u32 takeSnapshot(const struct caller *c, __u32 slot, __u64 now, int many, int late,
+                                          struct leftBusy *left)
+{
+    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
+    struct walk w = {};
+
+    if (!rc || !rc->len)
+        return 0;
+    w.stamp = now;
+    w.first = rc->first;
+    w.time = c->conf->time;
+    w.pactBefore = c->conf->pact - (c->conf->time - EBPFMON_TIME_WINDOW);
+    w.next = w.end = rc->zero;
+    w.many = many;
+    w.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
+    /* With many locks held not even a NOTIME root is walked for nothing: the same chain would be, for each of them. */
+    if (ebpfmon_look_at_root(&w, slot, late || (!many && (rc->flags & EBPFMON_REC_NOTIME))))
+        bpf_loop(w.len, lookAtRecord, &w, 0);
+    if (w.looked)
+        countHits(c->tgid, EBPFMON_HIT_WALKED, w.looked);
+    *left = w.left;
+    return w.counted;
+}
+
+#endif

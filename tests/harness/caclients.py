@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Real Channel Access clients that send a value in the type that they are told to."""
+import ctypes
+import getpass
+import os
+import subprocess
+
+from . import loopback, paths
+from .rawca import CHAR, DOUBLE, ENUM, FLOAT, FORMAT, LONG, SHORT, STRING, RawCa, elements
+
+NAMES = ["STRING", "SHORT", "FLOAT", "ENUM", "CHAR", "LONG", "DOUBLE"]
+__all__ = ["CHAR", "DOUBLE", "ENUM", "FLOAT", "LONG", "NAMES", "SHORT", "STRING", "Caproto", "Libca", "Raw", "caput",
+           "on_the_wire"]
+
+
+def on_the_wire(base, values, whole_strings):
+    """The bytes that were sent: a single string may go without the rest of its 40."""
+    data = elements(base, values)
+    if base == STRING and len(values) == 1 and not whole_strings:
+        n = len(values[0].encode()) + 1
+        data = data[:n + -n % 8]
+    return data
+
+
+class Libca:
+    """Base's client library, as pyepics loads it."""
+    user, host, whole_strings = getpass.getuser(), paths.HOST, False
+
+    def __init__(self):
+        import epics
+        self.ca = epics.ca
+        self._channels = {}
+
+    def channel(self, name):
+        if name not in self._channels:
+            chid = self.ca.create_channel(name, connect=True)
+            assert self.ca.connect_channel(chid, timeout=10), name
+            self._channels[name] = chid
+        return self._channels[name]
+
+    def put(self, ioc, record, base, values, notify):
+        chid = self.channel(ioc.prefix + record)
+        if base == STRING:
+            data = ctypes.create_string_buffer(elements(STRING, values), 40 * len(values))
+        else:
+            data = (dict(zip("hfHBid", (ctypes.c_short, ctypes.c_float, ctypes.c_ushort, ctypes.c_ubyte, ctypes.c_int,
+                                        ctypes.c_double)))[FORMAT[base]] * len(values))(*values)
+        lib = self.ca.libca
+        if notify:
+            done = []
+            callback = ctypes.CFUNCTYPE(None, self.ca.dbr.event_handler_args)(lambda args: done.append(args.status))
+            status = lib.ca_array_put_callback(base, len(values), chid, data, callback, None)
+            assert status == 1, status
+            self.ca.flush_io()
+            from .wait import until
+            until(lambda: self.ca.poll() and done, 10, "the callback")
+        else:
+            assert lib.ca_array_put(base, len(values), chid, data) == 1
+            self.ca.flush_io()
+
+    def close(self):
+        for chid in self._channels.values():
+            self.ca.clear_channel(chid)
+
+
+class Caproto:
+    """caproto's threading client."""
+    user, host, whole_strings = getpass.getuser(), paths.HOST, True
+
+    def __init__(self):
+        from caproto.threading.client import Context
+        self.context = Context()
+        self._pvs = {}
+
+    def put(self, ioc, record, base, values, notify):
+        from caproto import ChannelType
+        name = ioc.prefix + record
+        if name not in self._pvs:
+            self._pvs[name], = self.context.get_pvs(name)
+            self._pvs[name].wait_for_connection(timeout=10)
+        values = [v.encode() for v in values] if base == STRING else values
+        self._pvs[name].write(values, notify=notify, wait=notify, timeout=10, data_type=ChannelType(base))
+
+    def close(self):
+        self.context.disconnect()
+
+
+class Raw:
+    """The one of rawca.py."""
+    user, host, whole_strings = "raw", "rawhost", True
+
+    def __init__(self):
+        self._circuits = {}
+
+    def put(self, ioc, record, base, values, notify):
+        if ioc.port not in self._circuits:
+            self._circuits[ioc.port] = RawCa(ioc.port, self.user, self.host)
+        return self._circuits[ioc.port].put(ioc.prefix + record, base, values, notify)
+
+    def close(self):
+        for circuit in self._circuits.values():
+            circuit.close()
+
+
+def caput(ioc, *args):
+    """Base's program; its pid."""
+    with subprocess.Popen([paths.BASE_BIN / "caput", *map(str, args)], env=loopback.client(ioc.port),
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
+        out, _ = p.communicate(timeout=20)
+        assert p.returncode == 0, out
+        return p.pid
+
+
+assert os.environ.get("EPICS_CA_AUTO_ADDR_LIST") == "NO", "call loopback.use() first"

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Client programs, each of its own user, kept running while tests come and go."""
+import pwd
+import sys
+
+from . import loopback, paths
+from .process import Process
+from .wait import until
+
+PROGRAM = paths.PROGRAMS / "client.py"
+
+
+class Client:
+    def __init__(self, kind, uid, ioc, record):
+        self.kind, self.record = kind, record
+        self.user = pwd.getpwuid(uid).pw_name
+        # QSRV takes a PVA client's claim for the user, and for the host its address
+        self.who = f"{self.user}@{'127.0.0.1' if kind == 'pva' else paths.HOST} "
+        environ = loopback.client(ioc.port)
+        environ.update(USER=self.user, LOGNAME=self.user, HOME="/")
+        self.process = Process([sys.executable, PROGRAM, kind, uid, ioc.prefix + record, ioc.port + 2000], environ)
+        self._done = 0
+
+    def ready(self):
+        until(lambda: "ready" in self.process.lines or not self.process.running, 20,
+              lambda: f"{self.kind} client ready\n{self.process.output()}")
+        assert self.process.running, self.process.output()
+        return self
+
+    def begin(self, first, count):
+        """Puts first … first+count-1, without waiting for it."""
+        self._done += 1
+        self.process.send(f"{first} {count}")
+
+    def finish(self, seconds=30):
+        until(lambda: sum(1 for l in self.process.lines if l == "done") >= self._done or not self.process.running,
+              seconds, lambda: f"{self.kind} client done\n{self.process.output()}")
+        assert self.process.running, self.process.output()
+
+    def discard(self):
+        self.process.close()

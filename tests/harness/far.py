@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Processes at the ends of a link between network namespaces."""
+import os
+import subprocess
+import sys
+
+from . import badlink, loopback
+from .ioc import Ioc
+from .process import Process
+from .wait import until
+
+
+def there(end, argv, environ=None):
+    return Process(badlink.in_namespace(end, argv), environ or dict(os.environ))
+
+
+class FarIoc(Ioc):
+    """At one end of the link (link.b), at an address that can be reached from the other."""
+
+    def __init__(self, tmp, link, end=None, **how):
+        super().__init__(tmp, **how)
+        self.link = link
+        self.end = end or link.b
+        self.address = link.addrA if self.end == link.a else link.addrB
+
+    def start(self):
+        environ = loopback.server(self.port, IOC=self.name, **self.environ)
+        if self.kind == "softIoc":
+            environ["EPICS_CAS_INTF_ADDR_LIST"] = self.address
+        self.process = there(self.end, self.argv(), environ)
+        program = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 1)"
+        until(lambda: subprocess.run(badlink.in_namespace(
+            self.end, [sys.executable, "-c", program, self.address, self.port]),
+            stderr=subprocess.DEVNULL).returncode == 0 or not self.running, 20, self.process.output)
+        assert self.running, self.process.output()
+        return self

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""IOCs to watch. None of them knows of the monitor."""
+import itertools
+import os
+import signal
+import sys
+
+from . import ca, loopback, paths, rawca
+from .process import Process
+from .wait import until
+
+_serial = itertools.count(1)
+OURS = f"ioc{os.getpid()}x*"  # pattern of the names below
+
+
+class Ioc:
+    """Started by start(), ready when it answers for its first record."""
+
+    def __init__(self, tmp, db=None, kind="softIoc", name=None, prefix=None, acf=None, macros="", files=(),
+                 environ=None):
+        n = next(_serial)
+        self.kind = kind
+        self.name = name or f"ioc{os.getpid()}x{n}"
+        self.prefix = prefix if prefix is not None else f"T{os.getpid()}:{n}:"
+        self.port = loopback.take_port()
+        self.tmp = tmp
+        self.files = [str(f) for f in files]
+        self.macros = ",".join(filter(None, [f"P={self.prefix}", macros]))
+        self.acf = str(acf) if acf else None
+        self.environ = environ or {}
+        if db is not None:
+            path = tmp / f"{self.name}.db"
+            path.write_text(db)
+            self.files.append(str(path))
+        self.process = None
+
+    def argv(self):
+        if self.kind == "latencyIoc":
+            return [paths.LATENCY_IOC, paths.LATENCY_DBD, self.macros, *self.files]
+        if self.kind == "roadsIoc":
+            acf = self.acf or paths.TESTS / "ioc" / "roads.acf"
+            return [paths.ROADS_IOC, paths.ROADS_DBD, acf, self.macros, *self.files]
+        if self.kind == "pythonSoftIOC":
+            return [sys.executable, "-u", *self.files, self.prefix]
+        if self.kind == "pvxs":
+            return [sys.executable, "-m", "pvxslibs.ioc", "-m", self.macros, *(a for f in self.files for a in ("-d", f))]
+        argv = [paths.BASE_BIN / self.kind, "-m", self.macros]
+        if self.acf:
+            argv += ["-a", self.acf]
+        for f in self.files:
+            argv += ["-d", f]
+        return argv
+
+    def start(self, ready="READY", seconds=30, wait=True):
+        self.process = Process(self.argv(), loopback.server(self.port, IOC=self.name, **self.environ),
+                               cwd=self.tmp)
+        if wait:
+            self.wait_ready(ready, seconds)
+        return self
+
+    def wait_ready(self, ready="READY", seconds=30):
+        until(lambda: rawca.answers(self.port, self.prefix + ready) or not self.process.running, seconds,
+              lambda: f"{self.kind} {self.name} ready\n{self.process.output()}")
+        assert self.process.running, f"{self.kind} {self.name} ended\n{self.process.output()}"
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def running(self):
+        return self.process is not None and self.process.running
+
+    def command(self, line):
+        return self.process.command(line)
+
+    def get(self, record, **how):
+        return ca.get(self.prefix + record, **how)
+
+    def put(self, record, value, **how):
+        ca.put(self.prefix + record, value, **how)
+
+    def run(self, program, *args, **kw):
+        return ca.run(program, *args, port=self.port, **kw)
+
+    def stop(self):
+        if self.process:
+            self.process.close()
+
+    def kill(self):
+        self.process.signal(signal.SIGKILL)
+        self.process.wait()
+
+    def discard(self):
+        self.stop()
+        if self.port:
+            loopback.give_port(self.port)
+            self.port = None

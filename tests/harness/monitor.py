@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The monitor IOC, from the shipped start-up script, and its answers."""
+import itertools
+import os
+import re
+from collections import namedtuple
+
+from . import ca, loopback, paths, rawca
+from .ioc import OURS
+from .process import Process
+from .wait import Late, until
+
+_serial = itertools.count(1)
+
+Counts = namedtuple("Counts", "count trapped entered flags")
+
+
+class Monitor:
+    """Without a CPU budget, for the tests drive IOCs harder than it allows; and with eyes for the IOCs of this
+    test run alone, whatever else runs on the host."""
+
+    def __init__(self, tmp, watch=(), iocs=OURS, budget=0, prefix=None, before=()):
+        n = next(_serial)
+        self.prefix = prefix or f"M{os.getpid()}:{n}:"
+        self.name = f"mon{os.getpid()}x{n}"  # as other monitors see it
+        self.port = loopback.take_port()
+        self.tmp = tmp
+        self.watch = list(watch)
+        self.before = list(before)  # lines for the shell before iocInit
+        self.filter = f'ebpfMonFilter "{iocs}" "" "" "" "" "" "" "" {budget}'
+        self.process = None
+
+    def script(self):
+        """The shipped st.cmd, with the lines of this test before its iocInit."""
+        text = (paths.MONITOR_BOOT / "st.cmd").read_text()
+        db = paths.DB / "ebpfMonWatch.db"
+        add = [f'dbLoadRecords("{db}", "P={self.prefix},REC={r}")' for r in self.watch] + \
+            self.before + [self.filter]
+        new, n = re.subn(r"(?m)^iocInit\b", lambda m: "\n".join([*add, m.group()]), text, count=1)
+        assert n == 1, "st.cmd has no iocInit"
+        path = self.tmp / f"{self.prefix.replace(':', '_')}st.cmd"
+        path.write_text(new)
+        return path
+
+    def launch(self, wrap=()):
+        """Starts it; ready when its STATE answers. "wrap": a command in front, to take rights away."""
+        self.process = Process([*wrap, paths.MONITOR, self.script()], cwd=paths.MONITOR_BOOT,
+                               env=loopback.server(self.port, EBPFMON_P=self.prefix, IOC=self.name))
+        until(lambda: rawca.answers(self.port, self.prefix + "STATE") or not self.process.running, 30,
+              lambda: f"the monitor IOC up\n{self.process.output()}")
+        assert self.process.running, f"the monitor ended\n{self.process.output()}"
+        return self
+
+    def start(self):
+        self.launch()
+        self.wait_state("Running", 30)
+        return self
+
+    def wait_state(self, state, seconds=15):
+        try:
+            until(lambda: self.get("STATE", as_string=True) == state, seconds, "")
+        except Late:
+            raise Late(f"STATE is {self.get('STATE', as_string=True)}, not {state}: {self.text('STATE_MSG')}\n"
+                       f"{self.process.output()}") from None
+
+    # --- PVs ---------------------------------------------------------------------------------------------
+    def get(self, name, **how):
+        return ca.get(self.prefix + name, **how)
+
+    def time_stamp(self, name):
+        return ca.time_stamp(self.prefix + name)
+
+    def text(self, name):
+        return ca.get_text(self.prefix + name)
+
+    def lines(self, name):
+        """A char waveform as text."""
+        return ca.utf8(self.get(name, as_string=True, count=0))
+
+    def losses(self):
+        """Reason → number, of what was lost."""
+        return {r: n for r, n in zip(self.list("LOST_REASONS"), self.list("LOST_CNTS")) if n}
+
+    def put(self, name, value):
+        ca.put(self.prefix + name, value)
+
+    def list(self, name):
+        """A waveform as a list; only the elements in use."""
+        value = self.get(name)
+        value = [value] if isinstance(value, (str, float, int)) else list(value)
+        return [ca.utf8(v) if isinstance(v, str) else v for v in value]
+
+    def wait(self, name, predicate, seconds=10):
+        seen = []
+
+        def look():
+            seen[:] = [self.get(name)]
+            return predicate(seen[0])
+
+        until(look, seconds, lambda: f"{name}, which is {seen}")
+        return seen[0]
+
+    def wait_text(self, name, predicate, seconds=10):
+        seen = []
+
+        def look():
+            seen[:] = [self.text(name)]
+            return predicate(seen[0])
+
+        until(look, seconds, lambda: f"{name}, which is {seen}")
+        return seen[0]
+
+    def set_filter(self, **values):
+        """FILTER_<NAME>=value…; waits until the filter is in force (its generation has moved on)."""
+        before = self.get("FILTER.VALC")
+        for name, value in values.items():
+            self.put(f"FILTER_{name}", value)
+        until(lambda: self.get("FILTER.VALC") != before, 10,
+              lambda: f"the filter {values} in force: {self.get('FILTER.VALA')}")
+
+    # --- which IOCs --------------------------------------------------------------------------------------
+    def iocs(self):
+        """By pid: name, version, records, level."""
+        columns = [self.list(c) for c in ("IOC_PIDS", "IOC_NAMES", "IOC_VERSIONS", "IOC_RECORD_CNTS", "IOC_LEVELS")]
+        return {int(pid): (str(name), str(version), int(recs), str(level))
+                for pid, name, version, recs, level in zip(*columns)}
+
+    def wait_ioc(self, ioc, level="chains", records=1, seconds=20):
+        """Until the IOC is watched at this level."""
+        def watched():
+            row = self.iocs().get(ioc.pid)
+            return row if row and row[3] == level and row[2] >= records else None
+
+        return until(watched, seconds,
+                     lambda: f"{ioc.name} (pid {ioc.pid}) at level {level}: {self.iocs()}\n{self.process.output()}")
+
+    def at_level(self, level, *iocs):
+        """All that the filter lets through, once these IOCs are. Returns itself."""
+        for ioc in iocs:
+            self.wait_ioc(ioc)
+        self.set_filter(LEVEL=level)
+        for ioc in iocs:
+            self.wait_ioc(ioc, level=level)
+        return self
+
+    def wait_gone(self, pid, seconds=10):
+        until(lambda: pid not in self.iocs(), seconds, lambda: f"pid {pid} gone: {self.iocs()}")
+
+    # --- reports -----------------------------------------------------------------------------------------
+    def command(self, line):
+        return self.process.command(line)
+
+    def records(self, ioc, pattern="*"):
+        """What ebpfMonRecords says: name → Counts."""
+        found = {}
+        for line in self.command(f'ebpfMonRecords "{ioc}" "{pattern}"'):
+            words = line.split()
+            numbers = [i for i, w in enumerate(words) if i and w.isdigit()]
+            if len(numbers) < 3:
+                continue  # the header, "IOC name:"
+            count, trapped, entered = (int(words[i]) for i in numbers[:3])
+            found[words[0]] = Counts(count, trapped, entered, set(words[numbers[2] + 1:]) - {"-"})
+        return found
+
+    # --- its end -----------------------------------------------------------------------------------------
+    def stop(self):
+        if self.process:
+            self.process.close()
+
+    def discard(self):
+        self.stop()
+        if self.port:
+            loopback.give_port(self.port)
+            self.port = None

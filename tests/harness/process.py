@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A child process with a shell to type into, whose output is kept and whose end is certain."""
+import collections
+import os
+import signal
+import subprocess
+import threading
+import time
+
+from .wait import Late, until
+
+alive = set()  # whatever the tests started and did not end; conftest.py sees to it
+
+
+class Process:
+    def __init__(self, argv, env, cwd=None, on_line=None, **popen):
+        """"on_line" is called with each line of the output, in a thread of its own."""
+        self.argv = [str(a) for a in argv]
+        self.lines = collections.deque(maxlen=20000)
+        self._on_line = on_line
+        self._last = time.monotonic()
+        self._marks = 0
+        self._new = collections.deque(maxlen=20000)  # lines that wait_line() has not looked at
+        self._came = threading.Condition()
+        self._popen = subprocess.Popen(self.argv, env=env, cwd=cwd, stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                       errors="replace", bufsize=1, **popen)
+        self.pid = self._popen.pid
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        alive.add(self)
+
+    def _read(self):
+        for line in self._popen.stdout:
+            line = line.rstrip("\n")
+            self.lines.append(line)
+            self._last = time.monotonic()
+            with self._came:
+                self._new.append(line)
+                self._came.notify_all()
+            if self._on_line:
+                self._on_line(line)
+        with self._came:
+            self._new.append(None)
+            self._came.notify_all()
+
+    @property
+    def returncode(self):
+        return self._popen.poll()
+
+    @property
+    def running(self):
+        return self._popen.poll() is None
+
+    def silent(self):
+        """Seconds since its last line."""
+        return time.monotonic() - self._last
+
+    def output(self, last=40):
+        return "\n".join(list(self.lines)[-last:])
+
+    def wait_line(self, begin, seconds=30):
+        """Reads on until a line that begins so, and returns it."""
+        end = time.monotonic() + seconds
+        while True:
+            with self._came:
+                if not self._came.wait_for(lambda: self._new, max(0, end - time.monotonic())):
+                    raise Late(f"no line {begin!r} within {seconds} s\n{self.output()}")
+                line = self._new.popleft()
+            if line is None:
+                raise Late(f"{self.argv[0]} ended before a line {begin!r}\n{self.output()}")
+            if line.startswith(begin):
+                return line
+
+    def send(self, line):
+        self._popen.stdin.write(line + "\n")
+        self._popen.stdin.flush()
+
+    def command(self, line, seconds=20):
+        """Types an iocsh command and returns what it printed, as lines."""
+        self._marks += 1
+        begin, end = f"<<{self.pid} {self._marks}>>", f"<<{self.pid} {self._marks} end>>"
+        self.send(f'echo "{begin}"')
+        self.send(line)
+        self.send(f'echo "{end}"')
+
+        def answer():
+            lines = list(self.lines)
+            try:
+                first = next(i for i, l in enumerate(lines) if begin in l and "echo" not in l)
+                last = next(i for i, l in enumerate(lines) if i > first and end in l and "echo" not in l)
+            except StopIteration:
+                return None
+            return [l for l in lines[first + 1:last] if 'echo "<<' not in l] + [""]
+
+        return until(answer, seconds, lambda: f"an answer to {line!r}\n{self.output()}")[:-1]
+
+    def signal(self, number):
+        self._popen.send_signal(number)
+
+    def wait(self, seconds=10):
+        try:
+            self._popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.argv[0]} (pid {self.pid}) did not end\n{self.output()}") from None
+        self._gone()
+        return self._popen.returncode
+
+    def close(self, seconds=15):
+        """Ends it as an operator would, by closing its shell; by force if that does not help."""
+        if not self.running:
+            self._gone()
+            return self._popen.returncode
+        try:
+            self._popen.stdin.close()
+        except OSError:
+            pass
+        try:
+            self._popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._gone()
+        return self._popen.returncode
+
+    def kill(self):
+        if self.running:
+            self.signal(signal.SIGKILL)
+        self._popen.wait(10)
+        self._gone()
+
+    def _gone(self):
+        alive.discard(self)
+        self._reader.join(5)
+
+    def cpu_seconds(self):
+        with open(f"/proc/{self.pid}/stat") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* common/: clocks, hashes, texts, arrays that grow, threads of the monitor. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsAtomic.h>
+#include <epicsEvent.h>
+#include <epicsThread.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "common/array.h"
+#include "common/clock.h"
+#include "common/hash.h"
+#include "common/lazyMutex.h"
+#include "common/text.h"
+#include "common/worker.h"
+
+static void testClocks(void)
+{
+    uint64_t monotonic = ebpfMonClockMonotonic();
+    epicsTimeStamp now, stamp = ebpfMonClockStamp(POSIX_TIME_AT_EPICS_EPOCH * EBPFMON_SECOND_NS + 42), wall;
+
+    testOk(ebpfMonClockMonotonic() >= monotonic, "the monotonic clock does not go back");
+    testOk(stamp.secPastEpoch == 0 && stamp.nsec == 42, "42 ns after the EPICS epoch: %u s %u ns", stamp.secPastEpoch,
+           stamp.nsec);
+    epicsTimeGetCurrent(&now);
+    wall = ebpfMonClockWallTime(ebpfMonClockMonotonic());
+    testOk(epicsTimeDiffInSeconds(&wall, &now) < 1 && epicsTimeDiffInSeconds(&wall, &now) > -1,
+           "the wall time of now is the current time");
+    wall = ebpfMonClockWallTime(ebpfMonClockMonotonic() - 10 * EBPFMON_SECOND_NS);
+    testOk(epicsTimeDiffInSeconds(&now, &wall) > 9 && epicsTimeDiffInSeconds(&now, &wall) < 11,
+           "ten seconds ago is ten seconds earlier");
+}
+
+static void testHashes(void)
+{
+    /* draft-eastlake-fnv, test vectors of "foobar" */
+    testOk1(ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, "foobar", 6) == 0xbf9cf968u);
+    testOk1(ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, "foobar", 6) == 0x85944171f73967e8ull);
+    testOk(ebpfMonHashFnv64(ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, "foo", 3), "bar", 3) == 0x85944171f73967e8ull,
+           "in two parts as in one");
+}
+
+static void testTexts(void)
+{
+    char buf[8], line[] = "a\nb\x1b[31mc\x7f";
+
+    testOk(!ebpfMonTextCopy(buf, sizeof(buf), "1234567") && strcmp(buf, "1234567") == 0, "what fits is copied whole");
+    testOk(ebpfMonTextCopy(buf, sizeof(buf), "12345678") && strcmp(buf, "1234...") == 0, "what is cut ends in dots");
+    testOk(ebpfMonTextCopy(buf, sizeof(buf), "123\xc3\xa4" "5678") && strcmp(buf, "123...") == 0,
+           "no UTF-8 sequence is cut in two: \"%s\"", buf);
+    ebpfMonTextRemoveControls(line);
+    testOk(strcmp(line, "a b [31mc ") == 0, "no control character is left: \"%s\"", line);
+}
+
+static void testArrays(void)
+{
+    uint32_t *list = NULL;
+    size_t room = 0;
+    int ok = 1;
+
+    for (uint32_t i = 0; i < 1000; i++) {
+        ok = ok && ebpfMonArrayGrow(&list, &room, i + 1, 16, sizeof(*list)) == 0 && room > i;
+        if (ok)
+            list[i] = i;
+    }
+    for (uint32_t i = 0; ok && i < 1000; i++)
+        ok = list[i] == i;
+    testOk(ok && room == 1024, "1000 elements, room for %u", (unsigned)room);
+    testOk(ebpfMonArrayGrow(&list, &room, SIZE_MAX / 2, 16, sizeof(*list)) < 0 && room == 1024 && list[999] == 999,
+           "what is too large is refused, and all is as before");
+    free(list);
+}
+
+typedef struct {
+    int rounds, woken; /* atomic */
+    epicsEventId begun, go;
+    int deaf;          /* it does not see that it is to end before "go" */
+} work;
+
+static void run(ebpfMonWorker *worker, void *arg)
+{
+    work *w = arg;
+
+    epicsEventMustTrigger(w->begun);
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        epicsAtomicIncrIntT(&w->rounds);
+        if (ebpfMonWorkerWait(worker, 60)) {
+            epicsAtomicIncrIntT(&w->woken);
+            epicsEventMustTrigger(w->begun);
+        }
+    }
+    if (w->deaf)
+        epicsEventMustWait(w->go);
+}
+
+static void testWorkers(void)
+{
+    work w = { .begun = epicsEventMustCreate(epicsEventEmpty), .go = epicsEventMustCreate(epicsEventEmpty) };
+    ebpfMonWorker *worker = ebpfMonWorkerStart("testWorker", epicsThreadPriorityLow, run, &w), *none = NULL;
+
+    testOk(worker != NULL && epicsEventWaitWithTimeout(w.begun, 10) == epicsEventOK, "a worker begins");
+    ebpfMonWorkerWake(worker);
+    testOk(epicsEventWaitWithTimeout(w.begun, 10) == epicsEventOK && epicsAtomicGetIntT(&w.woken) == 1, "and wakes");
+    testOk(ebpfMonWorkerStop(&worker, 10) == 0 && !worker, "and ends when it is asked to, though it sleeps");
+    testOk(ebpfMonWorkerStop(&none, 0) == 0, "none is ended already");
+    ebpfMonWorkerWake(NULL);
+
+    w.deaf = 1;
+    worker = ebpfMonWorkerStart("testDeaf", epicsThreadPriorityLow, run, &w);
+    testOk(epicsEventWaitWithTimeout(w.begun, 10) == epicsEventOK && ebpfMonWorkerStop(&worker, 0.01) < 0 && worker,
+           "one that does not end is left alone");
+    epicsEventMustTrigger(w.go);
+    testOk(ebpfMonWorkerStop(&worker, 10) == 0 && !worker, "until it does");
+    epicsEventDestroy(w.begun);
+    epicsEventDestroy(w.go);
+}
+
+static ebpfMonLazyMutex lazy = EBPFMON_LAZY_MUTEX;
+static int sum;
+
+static void add(ebpfMonWorker *worker, void *arg)
+{
+    (void)worker;
+    for (int i = 0; i < 10000; i++) {
+        ebpfMonLazyMutexLock(&lazy);
+        sum++;
+        ebpfMonLazyMutexUnlock(&lazy);
+    }
+    epicsEventMustTrigger(arg);
+}
+
+static void testLazyMutex(void)
+{
+    epicsEventId done[2] = { epicsEventMustCreate(epicsEventEmpty), epicsEventMustCreate(epicsEventEmpty) };
+    ebpfMonWorker *worker[2];
+
+    for (int i = 0; i < 2; i++)
+        worker[i] = ebpfMonWorkerStart("testMutex", epicsThreadPriorityLow, add, done[i]);
+    for (int i = 0; i < 2; i++) {
+        epicsEventWaitWithTimeout(done[i], 30);
+        ebpfMonWorkerStop(&worker[i], 10);
+        epicsEventDestroy(done[i]);
+    }
+    testOk(sum == 20000, "two threads count to %d", sum);
+}
+
+MAIN(testCommon)
+{
+    testPlan(20);
+    testClocks();
+    testHashes();
+    testTexts();
+    testArrays();
+    testWorkers();
+    testLazyMutex();
+    return testDone();
+}
