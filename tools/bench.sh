@@ -23,8 +23,8 @@ if ! command -v bpftrace >/dev/null; then
     }
 fi
 python=$("$top/tools/venv.sh")
-bench=$top/tests/bench
-[ $# = 0 ] || exec "$python" "$bench/run.py" "$@"
+cd "$top" # the modules tests.bench.* are found from there
+[ $# = 0 ] || exec "$python" -m tests.bench.run "$@"
 
 # Each for a bounded time; one that fails does not keep the next ones from running.
 failed=0
@@ -35,8 +35,8 @@ table() {
     timeout --kill-after=30 "$@" </dev/null || { echo "bench: it failed, or took longer than $1 s" >&2; failed=1; }
 }
 arch=$(perl "$EPICS_BASE/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$EPICS_BASE/startup/EpicsHostArch")
-table "a saturated IOC" 900 "$python" "$bench/run.py"
-table "a flood of puts" 600 "$python" "$bench/storm.py"
-table "other traffic" 300 "$bench/O.$arch/benchWire"
-table "spans" 300 "$python" "$bench/spans.py"
+table "a saturated IOC" 900 "$python" -m tests.bench.run
+table "a flood of puts" 600 "$python" -m tests.bench.storm
+table "other traffic" 300 "tests/bench/O.$arch/benchWire"
+table "spans" 300 "$python" -m tests.bench.spans
 exit $failed

@@ -10,4 +10,5 @@ EPICS_BASE=$("$top/tools/setup.sh")
 export EPICS_BASE
 python=/usr/bin/python3
 [ -x "$python" ] || python=python3
-PYTHONDONTWRITEBYTECODE=1 exec "$python" "$top/tools/demo" "$@"
+# PYTHONPATH: for the package tests.harness. The folder as a program: so its clients show up as "python demo".
+PYTHONPATH="$top" PYTHONDONTWRITEBYTECODE=1 exec "$python" "$top/tools/demo" "$@"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# ebpfMon on other kernels, each in an emulated machine (tests/kernels/run.py). Installs what is missing first. Not part
+# ebpfMon on other kernels, each in an emulated machine (tests/kernels). Installs what is missing first. Not part
 # of make check: it fetches 100 MB and takes some minutes a kernel.
 #
 #   tools/kernels.sh [-v] [-s] [SUITE...]    -s: only whether it starts; SUITE: e.g. bookworm-security
@@ -31,4 +31,5 @@ fi
 
 base=$("$top/tools/setup.sh")
 export EPICS_BASE="$base"
-PYTHONDONTWRITEBYTECODE=1 exec /usr/bin/python3 "$top/tests/kernels/run.py" "$@"
+cd "$top"
+PYTHONDONTWRITEBYTECODE=1 exec /usr/bin/python3 -m tests.kernels.run "$@"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Python with the clients and peers from PyPI that tests and bench need, in the cache, once for each list of them.
-# Prints its path. Progress goes to stderr; nothing to do: silent.
+# Python with the clients and peers that the tests and the benchmarks need: those of tests/requirements.txt from PyPI, in
+# the cache, once for each list; and Zipkin from Maven Central, where java and mvn are installed. Prints the path of
+# Python. Progress goes to stderr.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 cache="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
@@ -25,5 +26,12 @@ if [ ! -f "$venv/.complete" ]; then
         }
         touch "$venv/.complete"
     fi
+fi
+
+# Tests that need Zipkin are skipped without it (tests/harness/zipkin.py).
+zipkin=zipkin-server-3.6.1-slim.jar
+if [ ! -f "$cache/$zipkin" ] && command -v java >/dev/null && command -v mvn >/dev/null; then
+    mvn -q -B dependency:copy -Dartifact=io.zipkin:zipkin-server:3.6.1:jar:slim -DoutputDirectory="$cache" \
+        >"$cache/mvn.log" 2>&1 </dev/null || echo "venv: mvn could not fetch Zipkin: see $cache/mvn.log" >&2
 fi
 echo "$venv/bin/python"

@@ -187,16 +187,22 @@ static void closeSource(ebpfMonPacketThread *p, unsigned i)
     p->sources[i] = p->sources[--p->sourceCount];
 }
 
+/* A port of Channel Access from the environment. Base sets no default for some, and reading those prints an error
+ * (envGetInetPortConfigParam; rsrv/caservertask.c asks first, too). */
+static unsigned short readPort(const ENV_PARAM *param, unsigned short otherwise)
+{
+    return envGetConfigParamPtr(param) ? envGetInetPortConfigParam(param, otherwise) : otherwise;
+}
+
 /* Where a site has its searches and beacons: as for any other IOC, our own environment tells. */
 static void expectOurs(ebpfMonPackets *packets)
 {
-    unsigned short server = envGetInetPortConfigParam(&EPICS_CA_SERVER_PORT, 5064);
-    unsigned short repeater = envGetInetPortConfigParam(&EPICS_CA_REPEATER_PORT, 5065);
+    unsigned short server = readPort(&EPICS_CA_SERVER_PORT, 5064), repeater = readPort(&EPICS_CA_REPEATER_PORT, 5065);
 
     ebpfMonPacketsPort(packets, server, 1);
-    ebpfMonPacketsPort(packets, envGetInetPortConfigParam(&EPICS_CAS_SERVER_PORT, server), 1);
+    ebpfMonPacketsPort(packets, readPort(&EPICS_CAS_SERVER_PORT, server), 1);
     ebpfMonPacketsPort(packets, repeater, 1);
-    ebpfMonPacketsPort(packets, envGetInetPortConfigParam(&EPICS_CAS_BEACON_PORT, repeater), 1);
+    ebpfMonPacketsPort(packets, readPort(&EPICS_CAS_BEACON_PORT, repeater), 1);
 }
 
 static void openSource(ebpfMonPacketThread *p, pid_t pid, uint32_t netns)

@@ -6,63 +6,32 @@ round, so that a slow minute of the machine falls on all of them. Shown is the b
 spread how far the median lies above it. "Switch" is two threads that have nothing to do with an IOC (benchSwitch).
 EPICS_BASE says where Base is. Started by tools/bench.sh.
 
-    run.py [--rounds N] [--ms MILLISECONDS] [--length RECORDS] [--shape chain|tree] [--work WORK]
+    python -m tests.bench.run [--rounds N] [--ms MILLISECONDS] [--length RECORDS] [--shape chain|tree] [--work WORK]
            [--only TEXT] [--cpu] [--markdown]
 """
 import argparse
 import contextlib
 import os
 import platform
-import random
-import re
 import signal
-import socket
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 import tty
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[2]
-BASE = Path(os.environ["EPICS_BASE"])
-ARCH = os.environ.get("EPICS_HOST_ARCH") or subprocess.check_output(
-    ["perl", str(BASE / "lib/perl/EpicsHostArch.pl")], text=True).strip()
-BENCH = Path(__file__).resolve().parent
+from tests.harness import loopback, paths
+from tests.harness.monitor import Monitor
+from tests.harness.process import Process
+from tests.harness.wait import until
+
 WORK = {"process": "record", "put": "put", "putproc": "put proc", "read": "read", "interrupt": "I/O Intr",
         "async": "async", "once": "scanOnce", "switch": "switch"}
 QUEUES = ("process", "interrupt", "async", "once")  # what TPRO tells of
 SLOW = 100, 400  # each 100th chain takes 400 us longer
 NONE, NOBODY = "none: ebpfMon, off", "no ebpfMon at all"
 P = "BENCH:EBPF:"
-
-
-def loopback(port):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("EPICS_CA", "EPICS_PVA"))}
-    env.update(EPICS_IOCSH_HISTFILE="",  # a shell with history would leave a file of it in the tree
-               EPICS_CA_ADDR_LIST=f"127.0.0.1:{port + 4}", EPICS_CA_AUTO_ADDR_LIST="NO",
-               EPICS_CA_SERVER_PORT=str(port), EPICS_CA_REPEATER_PORT=str(port + 1),
-               EPICS_CAS_INTF_ADDR_LIST="127.0.0.1", EPICS_CAS_BEACON_ADDR_LIST="127.0.0.1",
-               EPICS_CAS_AUTO_BEACON_ADDR_LIST="NO", EPICS_CAS_BEACON_PORT=str(port + 1),
-               EPICS_PVA_ADDR_LIST="127.0.0.1", EPICS_PVA_AUTO_ADDR_LIST="NO",
-               EPICS_PVAS_INTF_ADDR_LIST="127.0.0.1", EPICS_PVAS_BEACON_ADDR_LIST="127.0.0.1",
-               EPICS_PVAS_AUTO_BEACON_ADDR_LIST="NO", EPICS_PVA_SERVER_PORT=str(port + 2),
-               EPICS_PVA_BROADCAST_PORT=str(port + 3), EPICS_PVAS_SERVER_PORT=str(port + 2),
-               EPICS_PVAS_BROADCAST_PORT=str(port + 3))
-    return env
-
-
-def free_port():
-    for port in random.sample(range(20000, 30000), 200):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as u, socket.socket() as t:
-            try:
-                u.bind(("127.0.0.1", port))
-                t.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                pass
-    sys.exit("bench: no free port on 127.0.0.1")
 
 
 def database(length, shape):
@@ -84,53 +53,27 @@ def database(length, shape):
     return text
 
 
-class Child:
-    def __init__(self, argv, stdout=subprocess.PIPE, **popen):
-        self.process = subprocess.Popen([str(a) for a in argv], text=True, bufsize=1, stdin=subprocess.PIPE,
-                                        stdout=stdout, stderr=subprocess.STDOUT, **popen)
-
-    def wait_line(self, pattern):
-        seen = []
-        for line in self.process.stdout:
-            seen.append(line)
-            if re.match(pattern, line):
-                return line
-        raise RuntimeError(f"{self.process.args[0]} ended:\n{''.join(seen[-15:])}")
-
-    def end(self, number=None):
-        if number:
-            self.process.send_signal(number)
-        self.process.stdin.close()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-
 class Bench:
     def __init__(self, tmp, length, shape, works):
-        self.works = works
+        self.tmp, self.works = tmp, works
         (tmp / "bench.db").write_text(database(length, shape))
-        self.port = free_port()
-        self.env = loopback(self.port)
-        self.repeater = Child([BASE / "bin" / ARCH / "caRepeater"], stdout=subprocess.DEVNULL, env=self.env)
-        self.ioc = Child([BENCH / f"O.{ARCH}" / "benchIoc", BENCH / "O.Common/benchIoc.dbd", tmp / "bench.db"],
-                         env={**self.env, "IOC": "bench"}, cwd=tmp)
-        self.threads = Child([BENCH / f"O.{ARCH}" / "benchSwitch"])
-        for child in (self.ioc, self.threads):
-            child.wait_line("ready")
+        self.repeater = Process([paths.BASE_BIN / "caRepeater"], loopback.environment())
+        self.ioc = Process([paths.BENCH_BIN / "benchIoc", paths.TESTS / "bench/O.Common/benchIoc.dbd", tmp / "bench.db"],
+                           loopback.server(loopback.take_port(), IOC="bench"), cwd=tmp)
+        self.threads = Process([paths.BENCH_BIN / "benchSwitch"], loopback.environment())
+        for process in (self.ioc, self.threads):
+            process.wait_line("ready")
         self.monitor = None
         self.fates = {}  # of the chains of "process", by observer: all, kept, lost
         self.lib = self.core_file()
 
     def core_file(self):
         """What bpftrace attaches to: the file with dbProcess in it."""
-        for line in open(f"/proc/{self.ioc.process.pid}/maps"):
+        for line in open(f"/proc/{self.ioc.pid}/maps"):
             path = line.split()[-1]
             if "libdbCore" in path:
                 return path
-        return os.readlink(f"/proc/{self.ioc.process.pid}/exe")
+        return os.readlink(f"/proc/{self.ioc.pid}/exe")
 
     def outputs(self, tmp, stack):
         """Where an IOC may print to. Pipe and terminal, as of a console server, are read by another process."""
@@ -142,16 +85,13 @@ class Bench:
         for fd in master, os.open(tmp / "pipe", os.O_RDWR):
             stack.callback(subprocess.Popen(["cat"], stdin=fd, stdout=subprocess.DEVNULL).kill)
 
-    def tell(self, line):
-        self.ioc.process.stdin.write(line + "\n")
-
     def measure(self, name, observer, ms):
         result = {}
         before = self.fate() if observer.level else None
         for what in (w for w in observer.work if w in self.works):
-            child = self.threads if what == "switch" else self.ioc
-            child.process.stdin.write(f"{what} {ms}\n")
-            _, ns, count = child.wait_line(f"{what} ").split()
+            process = self.threads if what == "switch" else self.ioc
+            process.send(f"{what} {ms}")
+            _, ns, count = process.wait_line(f"{what} ", 60).split()
             result[what] = float(ns)
             if what == "process" and before:
                 time.sleep(1.2)  # LOST_CNT comes once a second
@@ -165,24 +105,20 @@ class Bench:
 
     # --- the monitor, at each level ------------------------------------------------------------------------
     def client(self, program, *args):
-        return subprocess.run([str(BASE / "bin" / ARCH / program), *map(str, args)], env=self.env, text=True,
+        """By programs that end: a client that stays would be busy itself during the measurements."""
+        return subprocess.run([paths.BASE_BIN / program, *map(str, args)], env=loopback.client(self.monitor.port), text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               check=False).stdout
 
     def until(self, condition, what, seconds=30):
-        end = time.monotonic() + seconds
-        while not condition():
-            if time.monotonic() > end or self.monitor.process.poll() is not None:
-                raise RuntimeError(f"{what}: {self.client('caget', '-St', P + 'STATE', P + 'STATE_MSG.VAL$')}")
-            time.sleep(0.05)
+        until(lambda: condition() or not self.monitor.process.running, seconds,
+              lambda: f"{what}: {self.client('caget', '-St', P + 'STATE', P + 'STATE_MSG.VAL$')}")
+        if not self.monitor.process.running:
+            raise RuntimeError(f"the monitor ended:\n{self.monitor.process.output()}")
 
     def start_monitor(self):
-        self.monitor = Child([TOP / "bin" / ARCH / "ebpfMon", "st.cmd"], cwd=TOP / "iocBoot/iocEbpfMon",
-                             stdout=subprocess.DEVNULL,
-                             env={**self.env, "EBPFMON_P": P, "EPICS_CA_SERVER_PORT": str(self.port + 4)})
-        self.until(lambda: self.client("caget", "-t", P + "STATE").strip() == "Running", "the monitor does not run")
-        self.client("caput", P + "FILTER_IOC", "bench")
-        self.client("caput", P + "FILTER_BUDGET", 0)
+        self.monitor = Monitor(self.tmp, iocs="bench", prefix=P).launch()
+        self.until(lambda: self.client("caget", "-t", P + "STATE").strip() == "Running", "the monitor runs")
 
     def level(self, name, slow=0, sample=1, record="*"):
         for part, value in ("SLOW", slow), ("SAMPLE", sample), ("RECORD", record), ("LEVEL", name):
@@ -193,12 +129,14 @@ class Bench:
             levels = self.client("caget", "-F", "\t", "-t", P + "IOC_LEVELS").strip().split("\t")
             return dict(zip(names, levels)).get("bench", "off") == name
 
-        self.until(there, f"level {name} does not come")
+        self.until(there, f"level {name}")
 
     def end(self):
-        for child in (self.monitor, self.ioc, self.threads, self.repeater):
-            if child:
-                child.end(signal.SIGTERM if child is self.repeater else None)
+        if self.monitor:
+            self.monitor.stop()
+        for process in (self.ioc, self.threads):
+            process.close()
+        self.repeater.kill()
 
 
 class Observer:
@@ -227,10 +165,10 @@ class Level(Observer):
 class Slow(Level):
     def __enter__(self):
         super().__enter__()
-        self.bench.tell("slow {} {}".format(*SLOW))
+        self.bench.ioc.send("slow {} {}".format(*SLOW))
 
     def __exit__(self, *_):
-        self.bench.tell("slow 0 0")
+        self.bench.ioc.send("slow 0 0")
         super().__exit__()
 
 
@@ -242,27 +180,27 @@ class Tpro(Observer):
         self.bench, self.file = bench, file
 
     def __enter__(self):
-        self.bench.tell(f"stdout {self.file}")
-        self.bench.tell("tpro 1")
+        self.bench.ioc.send(f"stdout {self.file}")
+        self.bench.ioc.send("tpro 1")
 
     def __exit__(self, *_):
-        self.bench.tell("tpro 0")
-        self.bench.tell("stdout /dev/null")
+        self.bench.ioc.send("tpro 0")
+        self.bench.ioc.send("stdout /dev/null")
 
 
 class Bpftrace(Observer):
     def __init__(self, bench, script):
-        # The tick is printed by the loop that runs when all probes are attached.
+        # The loop that prints the tick runs when all probes are attached.
         self.script = script.replace("LIB", bench.lib) + ' interval:ms:50 { printf("tick\\n"); }'
-        self.child = None
+        self.process = None
 
     def __enter__(self):
-        self.child = Child(["bpftrace", "-B", "line", "-e", self.script])
-        self.child.wait_line("tick")
+        self.process = Process(["bpftrace", "-B", "line", "-e", self.script], os.environ)
+        self.process.wait_line("tick", 60)
 
     def __exit__(self, *_):
-        self.child.process.send_signal(signal.SIGINT)
-        self.child.process.communicate(timeout=30)
+        self.process.signal(signal.SIGINT)
+        self.process.wait(30)
 
 
 def observers(bench):
@@ -329,7 +267,7 @@ def main():
         bench = Bench(Path(tmp), args.length, args.shape, args.work or tuple(WORK))
         stack.callback(bench.end)
         bench.outputs(Path(tmp), stack)
-        bench.tell(f"cpu {args.cpu:d}")
+        bench.ioc.send(f"cpu {args.cpu:d}")
         for _ in range(args.rounds):  # a row of its own: not in turn with the others
             results.setdefault(NOBODY, []).append(bench.measure(NOBODY, Observer(), args.ms))
         bench.start_monitor()

@@ -2,42 +2,20 @@
 """Spans a second to a collector, none lost: benchSpan makes chains of ten spans at a rate, to rotel (OTLP) and, where
 java is, to Zipkin. One table.
 
-    spans.py [--seconds S] [--rates N,N,...]
+    python -m tests.bench.spans [--seconds S] [--rates N,N,...]
 """
 import argparse
-import importlib.util
 import os
 import platform
 import re
 import subprocess
-import sys
-from pathlib import Path
 
-BENCH = Path(__file__).resolve().parent
-sys.path.insert(0, str(BENCH.parent / "integration"))
-from harness import env, zipkin  # noqa: E402
-from harness.process import Process  # noqa: E402
-from harness.wait import until  # noqa: E402
+from tests.harness import loopback, paths, zipkin
+from tests.harness.rotel import Rotel
 
-PROGRAM = BENCH / f"O.{env.ARCH}" / "benchSpan"
+PROGRAM = paths.BENCH_BIN / "benchSpan"
 LINE = re.compile(r"(\d+) made, (\d+) accepted, (\d+) lost, ([\d.]+) s, ([\d.]+) us to make, ([\d.]+) us to export, "
                   r"queue ([\d.]+) %")
-
-
-class Rotel:
-    """Takes everything and keeps nothing."""
-
-    def __init__(self):
-        self.port, grpc = env.take_port(), env.take_port()
-        agent = Path(importlib.util.find_spec("rotel").origin).parent / "rotel-agent"
-        self.process = Process([agent, "start", "--otlp-http-endpoint", f"127.0.0.1:{self.port}",
-                                "--otlp-grpc-endpoint", f"127.0.0.1:{grpc}", "--exporter", "blackhole"],
-                               os.environ.copy())
-        until(lambda: "Starting Rotel" in self.process.output(), 10, lambda: self.process.output())
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def discard(self):
-        self.process.kill()
 
 
 def run(name, kind, receiver, rates, seconds):
@@ -58,16 +36,18 @@ def main():
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--rates", default="1000,10000,50000,100000,200000")
     args = parser.parse_args()
+    loopback.use()
     rates = [int(r) for r in args.rates.split(",")]
     print(f"{platform.release()}, {os.cpu_count()} CPUs, receiver and exporter on them together\n")
     print("| receiver | spans a second | made | accepted | lost | s until the last | queue, % | µs to make | "
           "µs to export |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    run("rotel, OTLP", "otlp", Rotel(), rates, args.seconds)
+    run("rotel, OTLP", "otlp", Rotel(printing=False).start(), rates, args.seconds)
     if why := zipkin.missing():
         print(f"\nno Zipkin: {why}")
     else:
         run("Zipkin 3.6.1", "zipkin", zipkin.Zipkin(), [r for r in rates if r <= 50000], args.seconds)
 
 
-main()
+if __name__ == "__main__":
+    main()

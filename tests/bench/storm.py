@@ -6,32 +6,29 @@ levels, in turns, so that a slow minute of the machine falls on all. Then single
 the monitor has it. Needs pyepics: run it with the Python that tools/venv.sh prints, as root. EPICS_BASE says
 where Base is.
 
-    storm.py [--rounds N] [--puts N] [--clients N] [--single N]
+    python -m tests.bench.storm [--rounds N] [--puts N] [--clients N] [--single N]
 """
 import argparse
 import os
 import platform
 import statistics
-import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
-BENCH = Path(__file__).resolve().parent
-sys.path.insert(0, str(BENCH.parent / "integration"))
+from tests.harness import loopback, paths
 
-from harness import env  # noqa: E402
-
-env.setup()  # before a client library is imported
+loopback.use()  # before a client library is imported
 
 import epics  # noqa: E402
-from harness.ioc import Ioc  # noqa: E402
-from harness.monitor import Monitor  # noqa: E402
-from harness.process import Process, alive  # noqa: E402
-from harness.wait import settled, until  # noqa: E402
 
-STORM = BENCH / f"O.{env.ARCH}" / "storm"
+from tests.harness.ioc import Ioc  # noqa: E402
+from tests.harness.monitor import Monitor  # noqa: E402
+from tests.harness.process import Process, alive  # noqa: E402
+from tests.harness.wait import settled, until  # noqa: E402
+
+STORM = paths.BENCH_BIN / "storm"
 WAYS = ("put", "put-callback")
 
 
@@ -46,7 +43,7 @@ def database(records):
 def storm(ioc, clients, puts, way):
     """µs from put to put, µs of the IOC's own CPU time for each. Every record must have its client's last value."""
     more = ["notify"] if way == "put-callback" else []
-    running = [Process([STORM, f"{ioc.prefix}AO{i}", puts, *more], env.client_env(ioc.port)) for i in range(clients)]
+    running = [Process([STORM, f"{ioc.prefix}AO{i}", puts, *more], loopback.client(ioc.port)) for i in range(clients)]
     for p in running:
         until(lambda: "ready" in p.lines or not p.running, 20, lambda: f"storm ready\n{p.output()}")
     cpu = ioc.process.cpu_seconds()
@@ -141,7 +138,7 @@ def main():
     arguments.add_argument("--single", type=int, default=200)
     args = arguments.parse_args()
     results, times = {}, {}
-    repeater = Process([env.BASE_BIN / "caRepeater"], os.environ.copy())
+    repeater = Process([paths.BASE_BIN / "caRepeater"], os.environ.copy())
     try:
         with tempfile.TemporaryDirectory() as tmp:
             tmp = Path(tmp)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from harness import badlink
+from tests.harness import badlink
 
 SIZE = 1 << 20
 

@@ -6,13 +6,12 @@ import re
 import signal
 
 import pytest
-from harness import collector, env
-from harness.wait import until
+from tests.harness import ca, collector, paths
+from tests.harness.wait import until
 # the scenarios of test_joined, told to the collector (its fixture "rotel" is one here)
-from test_joined import (caput, iocs, test_begun_by_a_scan, test_channel_of_its_own, test_three_iocs,  # noqa: F401
-                         trace_of)
-from test_puts import raw_put
-from test_spans import send
+from .test_joined import (caput, iocs, test_begun_by_a_scan, test_channel_of_its_own, test_three_iocs,  # noqa: F401
+                          trace_of)
+from .test_spans import send
 
 UNITS = {"{put}", "{processing}", "{record}", "{event}", "{item}", "s", "1", "By"}
 
@@ -58,8 +57,8 @@ def test_a_put(rotel, iocs, monitor):
     ioc = iocs[0]
     ioc.put("SEND.A", 2.5)
     resource, scope, record, a = found(rotel, ioc.prefix + "SEND.A")
-    assert resource["service.name"] == "ebpfMon" and resource["host.name"] == env.HOST
-    assert resource["service.instance.id"] == f"{env.HOST}:{monitor.process.pid}"
+    assert resource["service.name"] == "ebpfMon" and resource["host.name"] == paths.HOST
+    assert resource["service.instance.id"] == f"{paths.HOST}:{monitor.process.pid}"
     assert resource["deployment.environment.name"] == "lab 1"
     assert scope["name"] == "ebpfMon" and scope["version"] == resource["service.version"]
     assert record["eventName"] == "epics.put" and record["severityNumber"] == 9 and record["severityText"] == "INFO"
@@ -73,7 +72,7 @@ def test_not_numbers(rotel, iocs, monitor):
     """Those that JSON has no digits for."""
     ioc = iocs[0]
     for value in math.nan, math.inf, -math.inf:
-        raw_put(ioc, ioc.prefix + "SEND.A", value, callback=False)
+        ca.raw_put(ioc, ioc.prefix + "SEND.A", value, callback=False)
         until(lambda: str(found(rotel, ioc.prefix + "SEND.A")[3]["epics.value_number"]) == str(value), 10,
               lambda: f"{value}: {found(rotel, ioc.prefix + 'SEND.A')}")
 
@@ -97,8 +96,8 @@ def test_spans(rotel, iocs, monitor):
         assert re.fullmatch("[0-9a-f]{32}", s["trace"]) and re.fullmatch("[0-9a-f]{16}", s["id"])
         assert s["scope"]["name"] == "ebpfMon" and s["start"] <= s["end"]
         r = s["resource"]
-        assert r["host.name"] == env.HOST and r["deployment.environment.name"] == "lab 1"
-        assert r["service.instance.id"] == f"{env.HOST}:{r['process.pid']}"
+        assert r["host.name"] == paths.HOST and r["deployment.environment.name"] == "lab 1"
+        assert r["service.instance.id"] == f"{paths.HOST}:{r['process.pid']}"
         if r["service.name"] in by_name:
             assert r["process.pid"] == by_name[r["service.name"]].pid and r["epics.base.version"].startswith("7.0.")
     chain = next(s["attributes"] for s in spans if "epics.chain.cause" in s["attributes"])

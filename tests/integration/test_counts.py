@@ -4,8 +4,8 @@ import random
 import threading
 
 import pytest
-from harness import ca, db, env
-from harness.wait import settled, until
+from tests.harness import ca, db, paths
+from tests.harness.wait import settled, until
 
 ROOTS = {"LONG0": ".1 second", "MID0": ".2 second", "SLOW0": ".5 second", "TREE": ".1 second",
          "PULL0": ".2 second", "PUSH0": ".2 second", "DELAY": ".2 second", "SEQ": ".5 second",
@@ -287,5 +287,5 @@ def test_busiest_records_and_rates(watched):
 def test_no_disturbance(watched):
     """The IOC is as it was: no more threads, no message, still alive."""
     assert watched.ioc.running
-    assert env.LATENCY_IOC.name in watched.ioc.process.argv[0]
+    assert paths.LATENCY_IOC.name in watched.ioc.process.argv[0]
     assert not [l for l in watched.ioc.process.lines if "rror" in l or "WARN" in l]

@@ -9,9 +9,9 @@ import uuid
 from pathlib import Path
 
 import pytest
-from harness import env
-from harness.process import Process
-from harness.wait import until
+from tests.harness import paths
+from tests.harness.process import Process
+from tests.harness.wait import until
 
 MARK = "EBPFMON_TEST_DEMO"
 
@@ -20,7 +20,7 @@ MARK = "EBPFMON_TEST_DEMO"
 def demo(tmp_path):
     """Started, with a mark in its environment by which whatever it starts is known."""
     mark = str(uuid.uuid4())
-    process = Process([sys.executable, env.TOP / "tools" / "demo"],
+    process = Process([sys.executable, paths.TOP / "tools" / "demo"],
                       {**os.environ, MARK: mark, "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"})
     process.mark = mark
     yield process

@@ -5,9 +5,9 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from harness import ca, db, env
+from tests.harness import ca, db, loopback, paths
 
-OP = env.TOP / "ebpfMonApp" / "op"
+OP = paths.TOP / "ebpfMonApp" / "op"
 FILES = sorted(p.name for p in (OP / "bob").glob("*.bob"))
 EMBEDDED = [f for f in FILES if f.startswith("_")]  # these are part of others
 DISPLAYS = [f for f in FILES if f not in EMBEDDED]
@@ -32,7 +32,7 @@ WIDGETS = {
 @pytest.fixture(scope="module")
 def records():
     """Name without prefix → type and text of the record."""
-    text = (env.DB / "ebpfMon.db").read_text()
+    text = (paths.DB / "ebpfMon.db").read_text()
     return {m[2]: (m[1], m[3]) for m in
             re.finditer(r'^record\((\w+), "\$\(P\)([^"]+)"\) \{$(.*?)^\}', text, re.S | re.M)}
 
@@ -176,7 +176,7 @@ def test_it_gets_its_values(display, live):
     _, root = display
     names = {e.text.replace("$(P)", live.prefix) for w in root.findall("widget") for e in pvs(w)}
     ca.get_many([n for n in names if not n.startswith("pva://")])
-    with Context("pva", conf=env.pva_conf(live.port), nt=False, useenv=False) as context:
+    with Context("pva", conf=loopback.pva_conf(live.port), nt=False, useenv=False) as context:
         for w in root.iterfind("widget[@type='table']"):
             table = context.get(w.findtext("pv_name").replace("pva://$(P)", live.prefix), timeout=10)
             assert list(table.labels) == [c.findtext("name") for c in w.find("columns")]
@@ -235,11 +235,11 @@ def test_alarm_tree(records):
 
 def test_archive_list(records):
     """The PVs of the host with the tag for the archive, and of one record those of ebpfMonWatch.db."""
-    lines = (env.MONITOR_BOOT / "ebpfMon.archive").read_text().splitlines()
+    lines = (paths.MONITOR_BOOT / "ebpfMon.archive").read_text().splitlines()
     listed = [l.removeprefix("HOST:EBPF:") for l in lines if not l.startswith("#")]
     assert len(listed) == len(set(listed))
     tagged = {n for n, (_, text) in records.items() if 'info(archive, "monitor")' in text}
     assert {n for n in listed if ":" not in n} == tagged
-    watch = set(re.findall(r'"\$\(P\)\$\(N=\$\(REC\)\):(\w+)"', (env.DB / "ebpfMonWatch.db").read_text()))
+    watch = set(re.findall(r'"\$\(P\)\$\(N=\$\(REC\)\):(\w+)"', (paths.DB / "ebpfMonWatch.db").read_text()))
     assert "LAT_P99" in watch
     assert {n.removeprefix("RING:CURRENT:") for n in listed if ":" in n} == watch - {"PUT_LAST"}

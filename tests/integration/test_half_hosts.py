@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two hosts of which one has no monitor, or none yet, or none for a while: what is told is well-formed and right."""
 import pytest
-from harness.hosts import Hosts
+from tests.harness.hosts import Hosts
 
 PUTS = 6
 

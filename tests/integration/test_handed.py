@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a chain leaves to other threads belongs to it: callbacks, scanOnce, events, delays, and what CP links make of it."""
+import os
 import re
 import subprocess
 
 import pytest
-from harness import db, env
-from harness.traces import traced, traces
-from harness.wait import until
+from tests.harness import db, paths
+from tests.harness.traces import traced, traces
+from tests.harness.wait import until
 
 DATABASE = "".join([
     db.READY,
@@ -161,8 +162,8 @@ def test_done_before_one_that_nobody_wants(ioc, monitor):
 
 def test_put_callback(ioc, monitor):
     """Its notification is a callback too: the trace comes without a wait."""
-    environ = {**env.os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
-    subprocess.run([env.BASE_BIN / "caput", "-w", "10", "-c", ioc.prefix + "ONCE.PROC", "1"], env=environ, check=True,
+    environ = {**os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
+    subprocess.run([paths.BASE_BIN / "caput", "-w", "10", "-c", ioc.prefix + "ONCE.PROC", "1"], env=environ, check=True,
                    capture_output=True, timeout=20)
     t = traced(monitor, ioc.prefix + "ONCE", lambda t: "put by" in t[0], seconds=5)
     assert tree(t) == [(0, "", ioc.prefix + "ONCE")] and len(t) == 3, t

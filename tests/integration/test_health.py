@@ -6,16 +6,16 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import ca, db, env
-from harness.process import Process
-from harness.wait import until
+from tests.harness import ca, db, loopback, paths
+from tests.harness.process import Process
+from tests.harness.wait import until
 
 DB = db.READY + db.chain("C", 5)
 HANG = 2  # s; the limit that the monitor is given here
 
 
 def latency_ioc(new, us, text=None):
-    return new(*([text] if text else []), files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={us}").start()
+    return new(*([text] if text else []), files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={us}").start()
 
 
 def fares(monitor, ioc):
@@ -90,7 +90,7 @@ def test_clients_and_channels_against_casr(new_ioc, monitor):
               lambda: f"{clients} clients, {channels} channels: casr {casr()}, {told()}")
 
     agree(0, 0)
-    started = [Process([env.BASE_BIN / "camonitor", *(f"{ioc.prefix}C{i}" for i in range(n))], env.client_env(ioc.port))
+    started = [Process([paths.BASE_BIN / "camonitor", *(f"{ioc.prefix}C{i}" for i in range(n))], loopback.client(ioc.port))
                for n in (1, 3, 5)]
     agree(3, 9)
     started[1].kill()
@@ -362,7 +362,7 @@ def test_tables(new_ioc, monitor):
     ioc = new_ioc(db.READY + db.chain("C", 3, SCAN=".5 second")).start()
     monitor.wait_ioc(ioc)
     until(lambda: scans(monitor, ioc), 10, "a scan")
-    with Context("pva", conf=env.pva_conf(monitor.port), nt=False, useenv=False) as context:
+    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
         for name, width in (("SCANS", 7), ("IOC_HEALTH", 8), ("IOC_DELAYS", 8)):
             table = context.get(monitor.prefix + name, timeout=10)
             columns = dict(table.value.items())

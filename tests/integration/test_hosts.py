@@ -3,11 +3,11 @@
 import sys
 
 import pytest
-from harness import badlink
-from harness.far import there
-from harness.hosts import Hosts, begins, message_span, trace_of
-from harness.putlog import PutLog
-from harness.wait import until
+from tests.harness import badlink
+from tests.harness.far import there
+from tests.harness.hosts import Hosts, begins, message_span, trace_of
+from tests.harness.putlog import PutLog
+from tests.harness.wait import until
 
 PUTS = 12
 RELAY_ADDRESS = "192.0.2.3"

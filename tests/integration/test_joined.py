@@ -4,16 +4,8 @@ import os
 import subprocess
 
 import pytest
-from harness import db, env, zipkin
-from harness.rotel import Rotel
-from harness.wait import until
-
-
-@pytest.fixture(scope="module")
-def rotel():
-    r = Rotel().start()
-    yield r
-    r.discard()
+from tests.harness import db, paths, zipkin
+from tests.harness.wait import until
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +34,6 @@ def iocs(module_ioc):
 
 
 @pytest.fixture(scope="module")
-def real_zipkin():
-    z = None if zipkin.missing() else zipkin.Zipkin()
-    yield z
-    if z:
-        z.discard()
-
-
-@pytest.fixture(scope="module")
 def monitor(module_monitor, iocs, rotel, real_zipkin):
     return module_monitor(before=[f'ebpfMonOtlp "{rotel.url}" "traces"'] +
                           [f'ebpfMonZipkin "{real_zipkin.url}"'] * bool(real_zipkin)).start().at_level("trace", *iocs)
@@ -58,7 +42,7 @@ def monitor(module_monitor, iocs, rotel, real_zipkin):
 def caput(ioc, record, value="1"):
     """By Base's own client, whose pid nobody else has."""
     environ = {**os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
-    subprocess.run([env.BASE_BIN / "caput", "-w", "10", "-c", ioc.prefix + record, value], env=environ, check=True,
+    subprocess.run([paths.BASE_BIN / "caput", "-w", "10", "-c", ioc.prefix + record, value], env=environ, check=True,
                    capture_output=True, timeout=20)
 
 
@@ -68,11 +52,12 @@ def chains(rotel, record):
 
 
 def trace_of(rotel, record, number, wanted=lambda spans: True):
-    """All spans of the trace that has the newest chain of this record, once it has so many."""
+    """All spans of the trace that has the newest chain of this record, once there are so many and all parents."""
     def whole():
         roots = chains(rotel, record)
         spans = [s for s in rotel.spans() if roots and s["trace"] == roots[-1]["trace"]]
-        return spans if len(spans) >= number and wanted(spans) else None
+        known = {s["id"] for s in spans} | {""}
+        return spans if len(spans) >= number and wanted(spans) and all(s["parent"] in known for s in spans) else None
 
     return until(whole, 15, lambda: f"{number} spans with {record}:\n" + "\n".join(
         str(s) for s in rotel.spans() if chains(rotel, record) and s["trace"] == chains(rotel, record)[-1]["trace"]))
@@ -220,7 +205,7 @@ def test_channel_of_its_own(rotel, iocs, monitor):
 def test_a_sequencer(rotel, iocs, monitor, module_ioc):
     """A thread of an IOC with a CA context of its own, as a sequencer program has: the IOC is the client, by its name."""
     last = iocs[2]
-    program = module_ioc(files=[env.TESTS / "ioc" / "roads.db"], kind="roadsIoc", environ={
+    program = module_ioc(files=[paths.TESTS / "ioc" / "roads.db"], kind="roadsIoc", environ={
         "EPICS_CA_ADDR_LIST": f"127.0.0.1:{last.port}", "EPICS_CA_AUTO_ADDR_LIST": "NO"}).start()
     monitor.wait_ioc(program, level="trace")
     program.command(f"roadsSeq {last.prefix}IN 42")

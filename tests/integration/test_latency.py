@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Latencies against routines that know what they took."""
 import pytest
-from harness import env
-from harness.wait import settled, until
+from tests.harness import paths
+from tests.harness.wait import settled, until
 
 US = 5000
 ROUNDS = 60
@@ -10,7 +10,7 @@ ROUNDS = 60
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
-    return module_ioc(files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={US}").start()
+    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={US}").start()
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,13 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from harness import db, env
-from harness.monitor import Monitor
-from harness.process import Process
-from harness.wait import until
+from tests.harness import db, loopback, paths
+from tests.harness.monitor import Monitor
+from tests.harness.process import Process
+from tests.harness.wait import until
 
 DB = db.READY + db.chain("C", 10) + db.record("ao", "AO")
 
@@ -97,7 +96,7 @@ def test_exec_of_another_program(new_ioc, monitor):
     a, b = new_ioc(DB), new_ioc(db.READY + db.chain("OTHER", 5))
     # the shell runs the first IOC in its own pid, which is replaced when that one's shell says so
     script = " ".join(["exec", *map(str, a.argv())])
-    a.process = Process(["/bin/sh", "-c", script], env.server_env(a.port, IOC=a.name), cwd=a.tmp)
+    a.process = Process(["/bin/sh", "-c", script], loopback.server(a.port, IOC=a.name), cwd=a.tmp)
     a.wait_ready()
     monitor.wait_ioc(a)
     counted(monitor, a)
@@ -107,7 +106,7 @@ def test_exec_of_another_program(new_ioc, monitor):
 
     # Not an IOC, then one, by exec, in a pid that is known from before.
     b.process = Process(["/bin/sh", "-c", "read go; exec " + " ".join(map(str, b.argv()))],
-                        env.server_env(b.port, IOC=b.name), cwd=b.tmp)
+                        loopback.server(b.port, IOC=b.name), cwd=b.tmp)
     assert b.pid not in monitor.iocs()
     b.process.send("go")
     b.wait_ready()
@@ -115,7 +114,7 @@ def test_exec_of_another_program(new_ioc, monitor):
     assert f"{b.prefix}OTHER4" in monitor.records(b.name)
 
     # An IOC becomes something else: python's IOC can do that to itself.
-    c = new_ioc(kind="pythonSoftIOC", files=[env.TESTS / "integration" / "exec_ioc.py"]).start(ready="AO")
+    c = new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")
     monitor.wait_ioc(c)
     c.process.send("exec")
     monitor.wait_gone(c.pid)
@@ -161,7 +160,8 @@ def test_many_quick_restarts(new_ioc, monitor):
 
 
 def test_bounded_memory_over_restarts(new_ioc, monitor):
-    ioc = new_ioc(DB)
+    """Each life of this IOC takes some 4 MB of the monitor. Other IOCs of the host take and free memory meanwhile."""
+    ioc = new_ioc(db.READY + "".join(db.counter(f"C{i}") for i in range(30000)))
     sizes = []
     for i in range(13):
         ioc.start()
@@ -170,7 +170,7 @@ def test_bounded_memory_over_restarts(new_ioc, monitor):
         monitor.wait_gone(ioc.pid)
         if i % 6 == 0:
             sizes.append(resident(monitor.process.pid))
-    assert sizes[2] - sizes[1] < 4 << 20, sizes
+    assert sizes[2] - sizes[1] < 18 << 20, sizes
 
 
 def resident(pid):
@@ -205,12 +205,14 @@ def test_the_monitors_end_leaves_nothing(new_ioc, new_monitor, how):
 
 
 def test_two_monitors(new_ioc, new_monitor):
-    """Neither watches itself, both watch the IOC."""
+    """Both watch the IOC and each other, neither watches itself."""
     ioc = new_ioc(DB).start()
-    a, b = new_monitor(iocs="*").start(), new_monitor(iocs="*").start()
-    for m in (a, b):
+    ours = f"???{os.getpid()}x*"  # the names of our IOCs and monitors
+    a, b = new_monitor(iocs=ours).start(), new_monitor(iocs=ours).start()
+    for m, other in ((a, b), (b, a)):
         m.wait_ioc(ioc)
         counted(m, ioc)
+        until(lambda: m.iocs().get(other.process.pid, ("", "", 0, ""))[3] == "chains", 10, lambda: str(m.iocs()))
         assert m.process.pid not in m.iocs()
 
 
@@ -223,7 +225,7 @@ def test_two_monitors(new_ioc, new_monitor):
 def test_start_without_privileges(new_ioc, new_monitor, wrap, tmp_path):
     """Stays up, and says what to do."""
     if "--reuid" in wrap:
-        reach = subprocess.run([*wrap, "test", "-x", str(env.MONITOR), "-a", "-r", str(env.BASE_BIN / "softIoc")],
+        reach = subprocess.run([*wrap, "test", "-x", str(paths.MONITOR), "-a", "-r", str(paths.BASE_BIN / "softIoc")],
                                cwd="/", check=False).returncode
         if reach:
             pytest.skip("the tree or Base lies where other users cannot read it")
@@ -270,25 +272,25 @@ def test_start_again(new_ioc, new_monitor):
     monitor.wait_ioc(ioc)
     monitor.wait_ioc(other, level="off")
     counted(monitor, ioc)
-    assert monitor.text("FILTER_STATUS").startswith("in force")
+    monitor.wait_text("FILTER_STATUS", lambda t: t.startswith("in force"))
     assert any("runs already" in line for line in monitor.command("ebpfMonStart"))
 
 
 def test_an_end_is_told_at_once(new_ioc, monitor):
-    """Not with the next second; and an IOC that its parent has not waited for is gone, too."""
+    """The list of IOCs does not wait for what is published every second. An IOC is gone also when its parent has not
+    waited for it."""
     ioc = new_ioc(DB).start()
     monitor.wait_ioc(ioc)
-    delays = []
-    for _ in range(5):
+    apart = []
+    for _ in range(6):
         pid = ioc.pid
         ioc.process.signal(signal.SIGKILL)
-        began = time.monotonic()
         monitor.wait_gone(pid)
-        delays.append(time.monotonic() - began)
+        apart.append(abs(monitor.time_stamp("IOC_PIDS") - monitor.time_stamp("PROC_CNT")))
         ioc.process.wait()
         ioc.start()
         monitor.wait_ioc(ioc)
-    assert sorted(delays)[2] < 0.4, delays
+    assert any(0.05 < seconds < 0.95 for seconds in apart), apart
 
 
 def test_target_is_not_disturbed(new_ioc, monitor):

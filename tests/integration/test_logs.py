@@ -6,11 +6,10 @@ import pwd
 import re
 
 import pytest
-from harness import ca, db, env
-from harness.clients import Client
-from harness.process import Process
-from harness.wait import until
-from test_puts import raw_put
+from tests.harness import ca, db, loopback, paths
+from tests.harness.clients import Client
+from tests.harness.process import Process
+from tests.harness.wait import until
 
 RECORDS = (
     db.READY + db.record("ao", "AO", VAL="1", DRVH="0") + db.record("longout", "LO") + db.record("stringout", "STR") +
@@ -35,11 +34,11 @@ class LogServer:
 
     def __init__(self, path):
         self.path = path
-        self.port = env.take_port()
+        self.port = loopback.take_port()
         self.process = None
 
     def start(self):
-        self.process = Process([env.BASE_BIN / "iocLogServer"], dict(
+        self.process = Process([paths.BASE_BIN / "iocLogServer"], dict(
             os.environ, EPICS_IOC_LOG_PORT=str(self.port), EPICS_IOC_LOG_FILE_NAME=str(self.path),
             EPICS_IOC_LOG_FILE_LIMIT="100000000"))
         return self
@@ -58,7 +57,7 @@ class LogServer:
 
     def discard(self):
         self.process.kill()
-        env.give_port(self.port)
+        loopback.give_port(self.port)
 
 
 def read(path):
@@ -135,7 +134,7 @@ def test_values_in_all_formats(ioc, monitor, files, server, record, values, told
     lines = until(lambda: len(json_lines()) >= len(values) and json_lines(), 5, lambda: str(json_lines()))
     assert [o["value"] for o in lines] == told
     for o in lines:
-        assert o["ioc"] == ioc.name and o["through"] == "CA" and o["result"] == "ok" and o["host"] == env.HOST
+        assert o["ioc"] == ioc.name and o["through"] == "CA" and o["result"] == "ok" and o["host"] == paths.HOST
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z", o["time"])
         assert isinstance(o["pid"], int) and o["uid"] == os.getuid()
     # the old value is the new one of the put before
@@ -147,7 +146,7 @@ def test_values_in_all_formats(ioc, monitor, files, server, record, values, told
     assert [o["new"] for o in theirs] == told and [o["old"] for o in theirs[1:]] == told[:-1]
     for o in theirs:
         assert list(o)[:6] == ["date", "time", "host", "user", "facility", "pv"]
-        assert o["facility"] == "test 1" and o["host"] == env.HOST
+        assert o["facility"] == "test 1" and o["host"] == paths.HOST
     monitor.wait_text("PUT_LAST_CAPUTLOG", lambda t: t.startswith("{") and json.loads(t)["pv"] == pv and
                       json.loads(t)["new"] == told[-1])
     until(lambda: sum(f" {pv} " in l for l in read(files / "text.log")) == len(values), 5,
@@ -170,7 +169,7 @@ def test_arrays_and_long_strings(ioc, monitor, files, server):
 
 
 def test_what_is_refused_is_told(ioc, monitor, files):
-    raw_put(ioc, ioc.prefix + "SECRET", 3, False)
+    ca.raw_put(ioc, ioc.prefix + "SECRET", 3, False)
     ioc.run("caput", ioc.prefix + "DISABLED", "3")
     assert find(lambda: objects(files / "puts.json"), ioc.prefix + "SECRET")[-1]["result"] == "denied"
     assert find(lambda: objects(files / "puts.json"), ioc.prefix + "DISABLED")[-1]["result"] == "failed"
@@ -213,7 +212,7 @@ def test_bursts_of_alternating_pvs(ioc, monitor, files):
     assert (m["new"], m["max"]) == ("39", "39")
     m = until(lambda: summary("B2"), 20, lambda: str(read(files / "burst.log")[-5:]))
     assert (m["new"], m["min"], m["max"], m["burst"]) == ("2", "0", "100", "43")
-    assert f"@{env.HOST} (40)" in m["by"] and f"daemon@{env.HOST} (3)" in m["by"]
+    assert f"@{paths.HOST} (40)" in m["by"] and f"daemon@{paths.HOST} (3)" in m["by"]
 
 
 def test_a_server_that_is_killed_and_begun_again(ioc, monitor, files, server):

@@ -4,10 +4,8 @@ import os
 import re
 
 import pytest
-from harness import db, env
-from harness.rotel import Rotel
-from harness.wait import until
-from test_puts import raw_put
+from tests.harness import ca, db
+from tests.harness.wait import until
 
 RECORDS = (
     db.READY + db.record("ao", "AO", VAL="1", DRVH="200") + db.record("stringout", "STR") +
@@ -25,13 +23,6 @@ def ioc(module_ioc, tmp_path_factory):
     acf = tmp_path_factory.mktemp("acf") / "test.acf"
     acf.write_text(ACF)
     return module_ioc(RECORDS, acf=acf).start()
-
-
-@pytest.fixture(scope="module")
-def rotel():
-    r = Rotel().start()
-    yield r
-    r.discard()
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +60,7 @@ def test_puts_arrive(ioc, monitor, rotel):
 
 
 def test_a_denied_put_is_a_warning(ioc, monitor, rotel):
-    raw_put(ioc, ioc.prefix + "SECRET", 5.0, callback=False)
+    ca.raw_put(ioc, ioc.prefix + "SECRET", 5.0, callback=False)
     r = find(rotel, ioc.prefix + "SECRET")
     assert r["epics.put.result"] == "denied" and r["SeverityText"] == "WARN"
 

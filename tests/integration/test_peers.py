@@ -3,8 +3,8 @@
 import getpass
 
 import pytest
-from harness import ca, db, env
-from harness.wait import until
+from tests.harness import ca, db, loopback, paths
+from tests.harness.wait import until
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def put_of(monitor, pv, value, seconds=5):
 
 def test_python_soft_ioc(module_ioc, monitor):
     """Found by what it is; its records by their names; puts by their authors."""
-    ioc = module_ioc(kind="pythonSoftIOC", files=[env.TESTS / "integration" / "exec_ioc.py"]).start(ready="AO")
+    ioc = module_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")
     name, version, records, _ = monitor.wait_ioc(ioc, level="chains", records=3)
     assert name == ioc.name
     assert version.startswith("7.0.10"), version
@@ -33,7 +33,7 @@ def test_python_soft_ioc(module_ioc, monitor):
     ioc.put("AO", 2.5)
     ioc.put("MODE", "Fast")
     row = put_of(monitor, ioc.prefix + "AO", "2.5")
-    assert row[2] == "0" and row[3].startswith(f"{getpass.getuser()}@{env.HOST}") and row[4] == ioc.name
+    assert row[2] == "0" and row[3].startswith(f"{getpass.getuser()}@{paths.HOST}") and row[4] == ioc.name
     put_of(monitor, ioc.prefix + "MODE", "Fast")
 
     before = monitor.records(ioc.name)[ioc.prefix + "AO"].count
@@ -56,9 +56,9 @@ def test_put_by_pva_to_pvxs(module_ioc, monitor):
     """pvxs serves many connections from one thread: the author must be the right one of them."""
     from p4p.client.thread import Context
 
-    ioc = module_ioc(kind="pythonSoftIOC", files=[env.TESTS / "integration" / "exec_ioc.py"]).start(ready="AO")
+    ioc = module_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")
     monitor.wait_ioc(ioc)
-    contexts = [Context("pva", conf=env.pva_conf(ioc.port), useenv=False) for _ in range(3)]
+    contexts = [Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False) for _ in range(3)]
     try:
         for c in contexts:
             c.get(ioc.prefix + "AO", timeout=10)

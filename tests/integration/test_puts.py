@@ -2,13 +2,12 @@
 """Every put is seen once, with its author, its old and its new value."""
 import pwd
 import re
-import struct
 import time
 
 import pytest
-from harness import ca, db, env
-from harness.clients import Client
-from harness.wait import until
+from tests.harness import ca, db, paths
+from tests.harness.clients import Client
+from tests.harness.wait import until
 
 KINDS = ["ca", "ca", "ca", "ca", "cacb", "cacb", "cacb", "pva", "pva", "pva"]
 BATCH, BATCHES = 10, 100  # 10 clients × 10 puts: half of what the recent list holds
@@ -193,7 +192,7 @@ def test_long_string(ioc, monitor):
     ca.put(pv + ".VAL$", text)
     line = until(lambda: next((l for l in log(monitor).splitlines() if pv in l and text in l), None), 5,
                  lambda: log(monitor)[:800])
-    assert env.HOST in line
+    assert paths.HOST in line
     assert text in monitor.wait_text("PUT_LAST", lambda t: pv in t, 5)
 
 
@@ -251,16 +250,12 @@ def test_denied_by_access_security(ioc, monitor, callback):
     before, all_before = monitor.get("PUT_DENIED_CNT"), monitor.get("PUT_CNT")
     pv = ioc.prefix + "SECRET"
     # caput itself heeds the access rights it is told, so a ruder client
-    raw_put(ioc, pv, 43.5, callback)
+    ca.raw_put(ioc, pv, 43.5, callback)
     monitor.wait("PUT_DENIED_CNT", lambda n: n >= before + 1, 5)
     line = newest(monitor, pv, "43.5")
     assert "denied" in line.lower(), line
     assert ioc.get("SECRET") == 0
     assert monitor.get("PUT_CNT") >= all_before + 1
-
-
-def raw_put(ioc, pv, value, callback):
-    ca.write(ioc.port, pv, struct.pack(">d", value), 6, callback=callback)
 
 
 def test_failed_by_a_bad_value(ioc, monitor):
@@ -304,6 +299,4 @@ def test_time_of_a_put(ioc, monitor):
     ioc.put("AI", 99)
     after = time.time()
     monitor.wait_text("PUT_LAST", lambda t: "99" in t and "AI" in t, 5)
-    pv = ca.pv(monitor.prefix + "PUT_CNT")
-    stamp = pv.get_timevars()["timestamp"]
-    assert before - 0.05 <= stamp <= after + 0.05
+    assert before - 0.05 <= monitor.time_stamp("PUT_CNT") <= after + 0.05

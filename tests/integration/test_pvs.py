@@ -3,9 +3,9 @@
 import time
 
 import pytest
-from harness import ca, db, env
-from harness.ioc import OURS
-from harness.wait import settled, until
+from tests.harness import ca, db, loopback, paths
+from tests.harness.ioc import OURS
+from tests.harness.wait import settled, until
 
 NUMBERS = """IOC_CNT PUT_CNT PUT_RATE PUT_DENIED_CNT PROC_CNT PROC_RATE LOST_CNT COST TRAP_COST CPU MEM""".split()
 LINES = "STATE_MSG PUT_LAST PUT_LAST_PV PUT_LAST_VALUE PUT_LAST_OLD_VALUE PUT_LAST_WRITER".split()
@@ -86,7 +86,7 @@ def test_parts_of_the_last_put(monitor, ioc):
     monitor.wait_text("PUT_LAST_VALUE", lambda t: t == "22")
     assert monitor.text("PUT_LAST_PV") == pv
     assert monitor.text("PUT_LAST_OLD_VALUE") == "21"
-    assert env.HOST in monitor.text("PUT_LAST_WRITER")
+    assert paths.HOST in monitor.text("PUT_LAST_WRITER")
     line = monitor.text("PUT_LAST")
     assert pv in line and "21" in line and "→" in line and "22" in line
     # the watch file's own
@@ -107,7 +107,7 @@ def test_puts_table(monitor, ioc):
 
     ioc.put("AO", 31)
     monitor.wait_text("PUT_LAST_VALUE", lambda t: t == "31")
-    with Context("pva", conf=env.pva_conf(monitor.port), nt=False, useenv=False) as context:
+    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
         table = context.get(monitor.prefix + "PUTS", timeout=10)
         assert table.getID() == "epics:nt/NTTable:1.0"
         columns = dict(table.value.items())

@@ -11,12 +11,12 @@ import re
 import struct
 
 import pytest
-from harness import ca, env
-from harness.process import Process
-from harness.wait import settled, until
+from tests.harness import ca, loopback, paths
+from tests.harness.process import Process
+from tests.harness.wait import settled, until
 
 USER = getpass.getuser()
-BY_CLIENT = f"put by {USER}@{env.HOST}"
+BY_CLIENT = f"put by {USER}@{paths.HOST}"
 PEER = re.compile(r"127\.0\.0\.1:\d+")
 FULL = "x" * 39  # what a STRING holds
 
@@ -31,7 +31,7 @@ record(waveform, "$(P)WF")  { field(FTVL, "DOUBLE") field(NELM, "1000") }
 record(waveform, "$(P)WFS") { field(FTVL, "STRING") field(NELM, "10") }
 record(ao, "$(P)DISABLED")  { field(DISP, "1") }
 record(ao, "$(P)DENIED")    { field(ASG, "DENIED") }
-record(seq, "$(P)BUSY")     { field(DLY1, "0.3") field(DO1, "1") field(LNK1, "$(P)BUSY:DST PP") }
+record(seq, "$(P)BUSY")     { field(DLY1, "1.5") field(DO1, "1") field(LNK1, "$(P)BUSY:DST PP") }
 record(ao, "$(P)BUSY:DST")  { }
 record(ao, "$(P)G1")        { info(Q:group, {"$(P)GRP": {"a": {+channel: "VAL", +putorder: 1}}}) }
 record(ao, "$(P)G2")        { info(Q:group, {"$(P)GRP": {"b": {+channel: "VAL", +putorder: 2}}}) }
@@ -84,8 +84,8 @@ class World:
         """A client program of Base; its pid."""
         ioc = self.ioc(name.split()[-1])
         options = name.split()[:-1]
-        p = Process([env.BASE_BIN / program, "-w", "5", *options, self.full(name.split()[-1]), *map(self.full, args)],
-                    env.client_env(ioc.port))
+        p = Process([paths.BASE_BIN / program, "-w", "5", *options, self.full(name.split()[-1]), *map(self.full, args)],
+                    loopback.client(ioc.port))
         p.wait(15)
         return p.pid
 
@@ -101,7 +101,7 @@ def same(got, want):
 
 
 def client(pid, command="caput"):
-    return {"user": USER, "host": env.HOST, "peer": PEER, "real_user": USER, "pid": pid, "command": command}
+    return {"user": USER, "host": paths.HOST, "peer": PEER, "real_user": USER, "pid": pid, "command": command}
 
 
 def link(name, root, cause=BY_CLIENT, **more):
@@ -116,14 +116,14 @@ def no_client(thread, through="thread", **more):
 def started(module_ioc, module_monitor, tmp_path_factory):
     path = tmp_path_factory.mktemp("log") / "puts.json"
     monitor = module_monitor(before=[f'ebpfMonJsonLog "{path}" 100 0 1 all']).start()
-    db = [env.TESTS / "ioc" / "roads.db"]
+    db = [paths.TESTS / "ioc" / "roads.db"]
     a = module_ioc(kind="roadsIoc", files=db, macros="SCAN=Passive", environ={"ROADS_WAIT": "1"})
     a.start(wait=False)
     monitor.wait_ioc(a, level="puts", records=60)  # before its iocInit
     a.process.send("go")
     a.wait_ready()
     b = module_ioc(kind="roadsIoc", files=db, macros=f"SCAN=Passive,OTHER={a.prefix}AO").start()
-    q = module_ioc(PVA_DB, kind="softIocPVA", acf=env.TESTS / "ioc" / "roads.acf").start()
+    q = module_ioc(PVA_DB, kind="softIocPVA", acf=paths.TESTS / "ioc" / "roads.acf").start()
     x = module_ioc(PVA_DB, kind="pvxs").start()
     for ioc in (a, b, q, x):
         monitor.wait_ioc(ioc)
@@ -316,7 +316,7 @@ def test_pva_group(world):
     from p4p.client.thread import Context
 
     for name in "qx":
-        with Context("pva", conf=env.pva_conf(world.ioc(name).port), useenv=False) as c:
+        with Context("pva", conf=loopback.pva_conf(world.ioc(name).port), useenv=False) as c:
             c.put(world.full(f"{name}:GRP"), {"a.value": 1.5, "b.value": 2.5}, timeout=10)
         world.expect(*({"pv": f"{name}:G{i}", "value": i + 0.5, "through": "PVA", "user": USER, "pid": os.getpid(),
                         "result": "ok"} for i in (1, 2)))
@@ -389,10 +389,10 @@ def test_within_the_ioc(world):
 
 def test_put_callback_to_a_busy_record(world):
     """Made later by a callback's thread: by whom it was asked for stands, for what the record then does too. Once."""
-    world.caput("a:ASYN.A", 300000)
+    world.caput("a:ASYN.A", 1500000)
     world.mark()
     pid = world.caput("a:ASYN.PROC", 1)
-    me = {"user": USER, "host": env.HOST, "pid": os.getpid(), "result": "ok"}
+    me = {"user": USER, "host": paths.HOST, "pid": os.getpid(), "result": "ok"}
     world.pv("a:ASYN.B")
     world.pv("a:ASYN.PROC").put(1, wait=True, timeout=10)
     dst = {"pv": "a:ASYN:DST", **link("a:ASYN:SRC.OUT", "a:ASYN", thread="cbLow")}

@@ -5,9 +5,9 @@ import pwd
 import re
 
 import pytest
-from harness import ca, db, env
-from harness.clients import Client
-from harness.wait import until
+from tests.harness import ca, db, loopback, paths
+from tests.harness.clients import Client
+from tests.harness.wait import until
 
 BAD = ["CNT", "OPEN_CNT", "LAST", "REASON", "LOG", "TIMES", "PVS", "VALUES", "WRITERS", "REASONS"]
 
@@ -39,7 +39,7 @@ def file(rules, tmp_path_factory):
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc, file, tmp_path_factory):
     own = tmp_path_factory.mktemp("db") / "own.db"
-    text = (env.TOP / "documentation" / "rules.md").read_text()
+    text = (paths.TOP / "documentation" / "rules.md").read_text()
     own.write_text(re.search(r"```\n(record\(aSub.*?)```", text, re.S).group(1))
     m = module_monitor(before=[f'ebpfMonRules "{file}"'])
     m.before.append(f'dbLoadRecords("{own}", "P={m.prefix}")')
@@ -127,7 +127,7 @@ def test_three_users_in_a_row(monitor, ioc):
             ca.utf8(f'rule "setpoint": user "{c.user}" is not allowed')[:36] + "..." for c in reversed(clients)]
         assert any("unexpected puts:" in l for l in monitor.command("ebpfMonRulesShow"))
         from p4p.client.thread import Context
-        with Context("pva", conf=env.pva_conf(monitor.port), nt=False, useenv=False) as context:
+        with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
             table = context.get(monitor.prefix + "BAD_PUTS", timeout=10)
         assert list(table.labels) == ["Time", "PV", "New value", "Writer", "Why unexpected"]
         assert list(table.value.pv) == [ioc.prefix + n for n in ("CLOSED", "SET", "SET")]
@@ -201,7 +201,7 @@ def test_reload(monitor, ioc, rules, file):
 
 def test_the_shipped_file_is_right(monitor, file):
     try:
-        assert any("0 rules in force" in l for l in monitor.command(f'ebpfMonRules "{env.MONITOR_BOOT}/rules.json"'))
+        assert any("0 rules in force" in l for l in monitor.command(f'ebpfMonRules "{paths.MONITOR_BOOT}/rules.json"'))
     finally:
         monitor.command(f'ebpfMonRules "{file}"')
 

@@ -4,11 +4,10 @@ import re
 import subprocess
 
 import pytest
-from harness import env, zipkin
-from harness.rotel import Rotel
-from harness.wait import until
+from tests.harness import paths, zipkin
+from tests.harness.wait import until
 
-BENCH_SPAN = env.TESTS / "bench" / f"O.{env.ARCH}" / "benchSpan"
+BENCH_SPAN = paths.TESTS / "bench" / f"O.{paths.ARCH}" / "benchSpan"
 
 
 def send(url, kind, rate=20, seconds=0.5):
@@ -17,22 +16,6 @@ def send(url, kind, rate=20, seconds=0.5):
     found = re.search(r"trace (\w+)\n(\d+) made, (\d+) accepted, (\d+) lost", out.stdout)
     assert found, out.stdout + out.stderr
     return found[1], *(int(n) for n in found.groups()[1:])
-
-
-@pytest.fixture(scope="module")
-def rotel():
-    r = Rotel().start()
-    yield r
-    r.discard()
-
-
-@pytest.fixture(scope="module")
-def real_zipkin():
-    if why := zipkin.missing():
-        pytest.skip(why)
-    z = zipkin.Zipkin()
-    yield z
-    z.discard()
 
 
 def test_a_chain_by_otlp(rotel):
@@ -64,6 +47,8 @@ def test_the_chain_is_an_exemplar_of_its_histogram(rotel):
 
 
 def test_a_chain_by_zipkin(real_zipkin):
+    if not real_zipkin:
+        pytest.skip(zipkin.missing())
     trace, made, accepted, lost = send(real_zipkin.url, "zipkin")
     assert made == accepted == 10 and lost == 0
     spans = until(lambda: (s := real_zipkin.trace(trace)) and len(s) == 10 and s, 10,

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Traces: what set a chain going, where its time went, and what came of what it left behind."""
+import os
 import re
 
 import pytest
-from harness import ca, db, env
-from harness.traces import traced
-from harness.wait import settled, until
+from tests.harness import ca, db, paths
+from tests.harness.traces import traced
+from tests.harness.wait import settled, until
 
 US = 5000
 DATABASE = "".join([
@@ -39,7 +40,7 @@ DATABASE = "".join([
 
 @pytest.fixture(scope="module")
 def latency(module_ioc):
-    return module_ioc(files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={US}").start()
+    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={US}").start()
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,7 @@ def test_asleep(latency, monitor):
     took = latency.get("SLEEP:BUSY.VALA")
     assert us(r"slept ([\d.]+) us", t) == pytest.approx(took, rel=0.1), t
     assert re.search(r"at most [\d.]+ in (clock_)?nanosleep\)", t[-1]), t
-    assert "put by" in t[0] and str(env.os.getpid()) in t[0], t
+    assert "put by" in t[0] and str(os.getpid()) in t[0], t
 
 
 def test_busy(latency, monitor):
@@ -188,7 +189,7 @@ def test_one_in_many(ioc, monitor):
 
 def test_under_way_when_looked_at(module_ioc, monitor):
     """A chain that began below level trace is shown, and said to be incomplete."""
-    slow = module_ioc(files=[env.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=4000000").start()
+    slow = module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=4000000").start()
     try:
         monitor.wait_ioc(slow, level="trace")
         monitor.set_filter(LEVEL="puts")

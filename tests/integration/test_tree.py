@@ -4,8 +4,8 @@ import random
 import re
 
 import pytest
-from harness import ca, db
-from harness.wait import until
+from tests.harness import ca, db
+from tests.harness.wait import until
 
 SIZE, TREES = 60, 12
 LATE = 8  # EBPFMON_ASYNC: so many of one chain are followed

@@ -5,14 +5,14 @@ import os
 import signal
 
 import pytest
-from harness import ca, db, env, rawca
-from harness.caclients import (CHAR, DOUBLE, ENUM, FLOAT, LONG, NAMES, SHORT, STRING, Caproto, Libca, Raw, caput,
+from tests.harness import ca, db, loopback, paths, rawca
+from tests.harness.caclients import (CHAR, DOUBLE, ENUM, FLOAT, LONG, NAMES, SHORT, STRING, Caproto, Libca, Raw, caput,
                                on_the_wire)
-from harness.process import Process
-from harness.putlog import PutLog, same, same_array
-from harness.wait import settled, until
+from tests.harness.process import Process
+from tests.harness.putlog import PutLog, same, same_array
+from tests.harness.wait import settled, until
 
-PROGRAM = env.TESTS / "integration" / "peer_ioc.py"
+PROGRAM = paths.PROGRAMS / "peer_ioc.py"
 STATES = ["Idle", "Moving", "Stopped"]
 NELM = 100000
 INF, NAN = float("inf"), float("nan")
@@ -160,7 +160,7 @@ def test_caput(servers, monitor, log, kind):
         o = lines[ioc.prefix + record]
         check(log, kind, ioc, o, record, "-c" in options)
         assert str(o["value"]) == ("[2] 5 7" if "-a" in options else value), o
-        assert (int(o["pid"]), o["user"], o["host"]) == (pid, getpass.getuser(), env.HOST), o
+        assert (int(o["pid"]), o["user"], o["host"]) == (pid, getpass.getuser(), paths.HOST), o
         assert o["command"].startswith("caput"), o
 
 
@@ -208,7 +208,7 @@ def test_pv_access(servers, monitor, log, kind):
     if kind == "softioc":
         puts = [p for p in puts if p[0] != "STRING"] + [("STRING", "x" * 39)]
     mark = len(log.of(ioc.prefix))
-    context = Context("pva", conf=env.pva_conf(ioc.port), useenv=False)
+    context = Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False)
     for record, value in puts:
         context.put(ioc.prefix + record, value, timeout=10)
     told = [(r, v, None) for r, v in puts]
@@ -259,7 +259,7 @@ def test_refused_by_p4p(servers, monitor, log):
 
     ioc = servers["p4p"]
     mark = len(log.of(ioc.prefix))
-    with Context("pva", conf=env.pva_conf(ioc.port), useenv=False) as context:
+    with Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False) as context:
         with pytest.raises(RemoteError):
             context.put(ioc.prefix + "BAD", 5.0, timeout=10)
     o, = log.next(1, ioc.prefix, mark)
@@ -361,9 +361,9 @@ def test_searches(servers, monitor):
     name = f"NOBODY:HAS:{os.getpid()}"
     before = monitor.get("SEARCH_CNT")
     port = servers["softIocPVA"].port
-    client = Process([env.BASE_BIN / "caget", "-w", "5", name], env.client_env(port))
+    client = Process([paths.BASE_BIN / "caget", "-w", "5", name], loopback.client(port))
     # others on this host may ask for more: the list begins with what is asked for most
-    until(lambda: not ca.answers(port, name) and name in monitor.list("UNFOUND_NAMES"), 20,
+    until(lambda: not rawca.answers(port, name) and name in monitor.list("UNFOUND_NAMES"), 20,
           lambda: str(monitor.list("UNFOUND_NAMES")))
     client.wait()
     assert client.returncode != 0

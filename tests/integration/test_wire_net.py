@@ -8,34 +8,14 @@ import subprocess
 import sys
 
 import pytest
-from harness import badlink, db, env, rawca
-from harness.far import FarIoc, there
-from harness.putlog import PutLog
-from harness.wait import settled, until
+from tests.harness import badlink, db, paths, rawca
+from tests.harness.far import FarIoc, there
+from tests.harness.putlog import PutLog
+from tests.harness.wait import settled, until
 
-PROGRAM = env.TESTS / "integration" / "peer_ioc.py"
+PROGRAM = paths.PROGRAMS / "peer_ioc.py"
 PUTS = 300
 FIN = 1
-
-# FIRST COUNT on stdin: puts FIRST … by turns as a write and as a write-notify, a large array now and then.
-CLIENT = f"""
-import sys
-sys.path.insert(0, {str(env.TESTS / "integration")!r})
-from harness import rawca
-addr, port, pv, array = sys.argv[1:5]
-client = rawca.RawCa(int(port), "far", "farhost", addr)
-client.sid(pv)
-client.sid(array)
-print("ready", flush=True)
-for line in sys.stdin:
-    first, count = map(int, line.split())
-    for i in range(first, first + count):
-        client.put(pv, rawca.LONG, [i], notify=i % 2 == 1, sync=i % 2 == 1)
-        if i % 50 == 0:
-            client.put(array, rawca.DOUBLE, [float(i + k) for k in range(2000)], notify=True)
-    client.put(pv, rawca.LONG, [-1], notify=True)
-    print("done", flush=True)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +51,8 @@ def monitor(module_monitor, servers, log):
 def test_over_a_bad_link(link, servers, monitor, log, kind):
     """All of them, each once, in order and joined; a gap is only counted where something was not seen."""
     ioc = servers[kind]
-    client = there(link.a, [sys.executable, "-B", "-c", CLIENT, link.addrB, ioc.port, ioc.prefix + "LONG",
-                                  ioc.prefix + "ADOUBLE"])
+    client = there(link.a, [sys.executable, "-m", "tests.programs.put_by_turns", link.addrB, ioc.port,
+                            ioc.prefix + "LONG", ioc.prefix + "ADOUBLE"])
     until(lambda: "ready" in client.lines or not client.running, 30, client.output)
     client.send(f"0 {PUTS}")
     until(lambda: "done" in client.lines or not client.running, 60, client.output)
@@ -123,15 +103,6 @@ def record_session(port, pv, values):
     return packets
 
 
-# One search for a name that nobody has: it shows who looks at this namespace.
-SEARCH = f"""
-import socket, sys
-sys.path.insert(0, {str(env.TESTS / "integration")!r})
-from harness import rawca
-socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(
-    rawca.message(0, count=13) + rawca.message(6, b"NOBODY:HAS:THIS\\0", 5, 13, 1, 1), (sys.argv[1], int(sys.argv[2])))
-"""
-
 # Frames from stdin, in JSON as hexadecimal; sent out of the interface.
 INJECT = """
 import json, socket, sys
@@ -153,7 +124,7 @@ def test_a_capture_replayed(link, new_ioc, new_monitor, servers, tmp_path):
     """Where nobody answers: what is on the wire alone is told of, with the replies that are in it."""
     log = PutLog(tmp_path / "puts.json")
     monitor = new_monitor(before=[log.command()], iocs="198.51.100.8:*").start()
-    ask = [sys.executable, "-c", SEARCH, link.addrB, servers["softIoc"].port]
+    ask = [sys.executable, "-m", "tests.programs.search", link.addrB, servers["softIoc"].port, "NOBODY:HAS:THIS"]
     until(lambda: subprocess.run(badlink.in_namespace(link.a, ask), check=True) and
           any(link.addrA in c for c in monitor.list("SEARCH_CLIENTS")), 20, lambda: str(monitor.iocs()))
     ioc = new_ioc(kind="pythonSoftIOC", files=[PROGRAM, "caproto"]).start()

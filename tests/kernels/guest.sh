@@ -14,11 +14,9 @@ mount -t debugfs debugfs /sys/kernel/debug
 mount -t bpf bpf /sys/fs/bpf
 ip link set lo up
 hostname kernels
-# A datagram to 127.0.0.1 reaches one server only: each has a port of its own
-export HOME=/tmp EPICS_CA_ADDR_LIST="127.0.0.1:5064 127.0.0.1:5070 127.0.0.1:5072" EPICS_CA_AUTO_ADDR_LIST=NO \
-    EPICS_CAS_INTF_ADDR_LIST=127.0.0.1 \
-    EPICS_CAS_BEACON_ADDR_LIST=127.0.0.1 EPICS_PVA_ADDR_LIST=127.0.0.1 EPICS_PVA_AUTO_ADDR_LIST=NO \
-    EPICS_PVAS_INTF_ADDR_LIST=127.0.0.1 EPICS_PVAS_BEACON_ADDR_LIST=127.0.0.1 EPICS_PVAS_AUTO_BEACON_ADDR_LIST=NO
+# A datagram to 127.0.0.1 reaches one server only: each has a port of its own (run.py)
+. /m/loopback.sh
+export HOME=/tmp
 
 say() { echo "@@$1"; }
 get() { caget -w 3 "$@" 2>&1; }

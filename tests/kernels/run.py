@@ -1,28 +1,28 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""ebpfMon on other kernels: Debian's cloud kernels, each booted in an emulated machine with IOCs, the monitor and
-clients in it (guest.sh), and what it says compared with what it should say.
+"""ebpfMon on other kernels. Each of Debian's cloud kernels boots in an emulated machine, which runs IOCs, clients and the
+monitor (guest.sh). check.py compares what the machine prints with what it should print.
 
-  tests/kernels/run.py [-v] [-s] [SUITE...]    e.g. bookworm-security; without: all
+  python -m tests.kernels.run [-v] [-s] [SUITE...]    e.g. bookworm-security; without: all
 
-Needs qemu-system-x86, busybox-static, and EPICS_BASE in the environment. One line a kernel, what was not as expected
-below it, and a summary; exit code 1 unless all was.
+Needs qemu-system-x86, busybox-static, and EPICS_BASE in the environment. Prints one line for each kernel, below it the
+checks that failed, and a summary. The exit code is 1 if a check failed.
 """
 import argparse
-import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-from check import check
+from tests.harness import loopback, paths
 
-HERE = pathlib.Path(__file__).resolve().parent
-TOP = HERE.parents[1]
-ARCH = "linux-x86_64"
+from .check import check
+
+HERE = paths.TESTS / "kernels"
+SERVER_PORTS = 5064, 5070, 5072  # in the emulated machine: of the monitor and of both IOCs (guest.sh)
 SUITES = ["bullseye-security", "bookworm-security", "trixie-security", "trixie-backports"]
 BOOT_SECONDS = 600
 
@@ -113,15 +113,20 @@ def libraries(program):
     return [pathlib.Path(p) for p in re.findall(r"(?:=> )?(/\S+) \(0x", out)]
 
 
-def initramfs(base, where):
+def environment():
+    """For guest.sh: lines of a shell."""
+    settings = {**loopback.SETTINGS, "EPICS_CA_ADDR_LIST": " ".join(f"127.0.0.1:{p}" for p in SERVER_PORTS)}
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in settings.items())
+
+
+def initramfs(where):
     """Programs in /m, libraries at their own paths."""
     tree = where / "root"
     (tree / "m").mkdir(parents=True)
     for d in ("bin", "proc", "sys", "dev", "tmp", "etc"):
         (tree / d).mkdir()
-    tools = base / "bin" / ARCH
-    programs = [TOP / "bin" / ARCH / "ebpfMon", HERE.parent / "ioc" / f"O.{ARCH}" / "latencyIoc"] + \
-        [tools / t for t in ("softIocPVA", "caget", "caput", "pvput")]
+    programs = [paths.MONITOR, paths.LATENCY_IOC] + \
+        [paths.BASE_BIN / t for t in ("softIocPVA", "caget", "caput", "pvput")]
     for program in programs:
         if not program.exists():
             die(f"{program} is not there: build first")
@@ -131,12 +136,13 @@ def initramfs(base, where):
             if not to.exists():
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(lib, to)
-    for f in (TOP / "dbd" / "ebpfMon.dbd", TOP / "db" / "ebpfMon.db", HERE / "monitor.cmd", HERE / "kernels.db",
-              HERE / "pva.db", HERE.parent / "ioc" / "latency.db",
-              HERE.parent / "ioc" / "O.Common" / "latencyIoc.dbd", base / "dbd" / "softIocPVA.dbd"):
+    for f in (paths.TOP / "dbd" / "ebpfMon.dbd", paths.DB / "ebpfMon.db", HERE / "monitor.cmd", HERE / "kernels.db",
+              HERE / "pva.db", paths.TESTS / "ioc" / "latency.db", paths.LATENCY_DBD,
+              paths.BASE / "dbd" / "softIocPVA.dbd"):
         shutil.copy(f, tree / "m")
     busybox = shutil.which("busybox") or die("busybox is missing: apt-get install busybox-static")
     shutil.copy(busybox, tree / "bin" / "busybox")
+    (tree / "m" / "loopback.sh").write_text(environment())
     shutil.copy(HERE / "guest.sh", tree / "init")
     (tree / "init").chmod(0o755)
     image = where / "initramfs.gz"
@@ -186,13 +192,11 @@ def main():
     parser.add_argument("-s", "--start", action="store_true", help="only whether it starts: the verifier's word")
     parser.add_argument("suites", nargs="*", default=SUITES)
     args = parser.parse_args()
-    base = os.environ.get("EPICS_BASE") or die("EPICS_BASE is not set")
-    cache = pathlib.Path(os.environ.get("EBPFMON_CACHE") or pathlib.Path(
-        os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "ebpfmon") / "kernels"
+    cache = paths.CACHE / "kernels"
     cache.mkdir(parents=True, exist_ok=True)
     failed = 0
     with tempfile.TemporaryDirectory() as tmp:
-        image = initramfs(pathlib.Path(base).resolve(), pathlib.Path(tmp))
+        image = initramfs(pathlib.Path(tmp))
         for suite in args.suites:
             began = time.monotonic()
             log = cache / f"{suite}.log"

@@ -17,10 +17,12 @@ import time
 import tty
 
 import screen
-from caClient import Panel
-from stage import ARCH, BIN, TOP, Failed, Stage
+from stage import Failed, Stage
 
-MACHINE, MONITOR = "DEMO:", "DEMO:EBPF:"
+from tests.harness import rawca
+from tests.harness.paths import BASE_BIN, MONITOR, MONITOR_BOOT, TOP
+
+MACHINE_P, MONITOR_P = "DEMO:", "DEMO:EBPF:"
 SCALARS = """STATE STATE_MSG.VAL$ PUT_CNT PROC_RATE COST TRAP_COST CPU MEM LOST_CNT LOG_STATE PUT_BAD_OPEN_CNT
              PUT_BAD_REASON.VAL$""".split()
 LISTS = """IOC_NAMES IOC_PIDS IOC_VERSIONS IOC_RECORD_CNTS IOC_LEVELS PUT_TIMES PUT_PVS PUT_OLD_VALUES PUT_VALUES PUT_WRITERS
@@ -28,7 +30,6 @@ LISTS = """IOC_NAMES IOC_PIDS IOC_VERSIONS IOC_RECORD_CNTS IOC_LEVELS PUT_TIMES 
            CHAIN_TOP_P99S CHAIN_TOP_MAXS CHAIN_TOP_LOCK_WAITS CHAIN_HIST CHAIN_HIST_EDGES""".split()
 OPERATOR = "DEMO:MAG:CURRENT:SET"
 RULES = TOP / "tools/demo/rules.json"
-BOOT = TOP / "iocBoot/iocEbpfMon"
 
 
 class Values:
@@ -39,8 +40,10 @@ class Values:
         self._severities = {}
 
     def line(self, text):
+        if not text.startswith(MONITOR_P):
+            return  # a message of the client library
         name, _, *values = text.replace('\\"', '"').split("\t")  # camonitor escapes the quotes of long strings
-        name = name.removeprefix(MONITOR)
+        name = name.removeprefix(MONITOR_P)
         values = values[:-2]  # the last two are status and severity
         if name in LISTS:
             # camonitor says how many elements there are where it is not one
@@ -78,7 +81,7 @@ class Operators(threading.Thread):
             lambda n: stage.run("caput", "-a", "DEMO:ORBIT:REF", 3, n, n + 0.5, n + 1),
             lambda n: stage.run("caput", OPERATOR, 450),  # more than the rules allow
             lambda n: None,
-            lambda n: stage.run("caput", MONITOR + "PUT_BAD_ACK", 1),  # … which somebody has looked at
+            lambda n: stage.run("caput", MONITOR_P + "PUT_BAD_ACK", 1),  # … which somebody has looked at
         ]
         while turn < 60 and not self._ending.wait(1.0):
             acts[turn % len(acts)](turn)
@@ -91,7 +94,7 @@ class Operators(threading.Thread):
 
 def script(stage):
     """The shipped st.cmd, for this demo: it leaves other IOCs of the host alone."""
-    text = (BOOT / "st.cmd").read_text().replace("\niocInit\n", f"""
+    text = (MONITOR_BOOT / "st.cmd").read_text().replace("\niocInit\n", f"""
 ebpfMonFilter "machine*"
 ebpfMonRules "{RULES}"
 ebpfMonJsonLog "{stage.tmp / "puts.json"}"
@@ -102,20 +105,34 @@ iocInit
     return path
 
 
+class Panel:
+    """An operator's panel: a client with one channel, which it opens before the monitor starts."""
+
+    def __init__(self, port, name):
+        self._name = name
+        self._client = rawca.RawCa(port, "operator", "console")
+        self._client.sid(name)
+
+    def put(self, value):
+        self._client.put(self._name, rawca.DOUBLE, [value], sync=False)
+
+    def close(self):
+        self._client.close()
+
+
 def set_up(stage, values):
     print("demo: starting softIoc, as it is, with a small machine")
-    machine = stage.start([BIN / "softIoc", "st.cmd"], cwd=TOP / "tools/demo", P=MACHINE, IOC="machine",
-                          EPICS_CA_SERVER_PORT=str(stage.machine_port))
-    stage.wait_for(machine, stage.machine_port, MACHINE + "BEAM:LIFETIME", "softIoc")
-    stage.start([BIN / "camonitor", *(MACHINE + n for n in ("BEAM", "MAG:CURRENT", "VALVE:STATUS"))])
-    panel = Panel(stage.machine_port, OPERATOR, "operator", "console")
+    machine = stage.start([BASE_BIN / "softIoc", "st.cmd"], stage.machine_port, cwd=TOP / "tools/demo", P=MACHINE_P,
+                          IOC="machine")
+    stage.wait_for(machine, stage.machine_port, MACHINE_P + "BEAM:LIFETIME", "softIoc")
+    stage.start([BASE_BIN / "camonitor", *(MACHINE_P + n for n in ("BEAM", "MAG:CURRENT", "VALVE:STATUS"))])
+    panel = Panel(stage.machine_port, OPERATOR)
     print("demo: clients are connected to it; only now the monitor starts")
-    monitor = stage.start([TOP / "bin" / ARCH / "ebpfMon", script(stage)], cwd=BOOT,
-                          EBPFMON_P=MONITOR, EPICS_CA_SERVER_PORT=str(stage.monitor_port),
+    monitor = stage.start([MONITOR, script(stage)], stage.monitor_port, cwd=MONITOR_BOOT, EBPFMON_P=MONITOR_P,
                           USER=pwd.getpwuid(os.geteuid()).pw_name)  # who may acknowledge
-    stage.wait_for(monitor, stage.monitor_port, MONITOR + "STATE", "the monitor IOC")
-    stage.start([BIN / "camonitor", "-F", "\t", "-S", *(MONITOR + n for n in SCALARS + LISTS)],
-                line=values.line)
+    stage.wait_for(monitor, stage.monitor_port, MONITOR_P + "STATE", "the monitor IOC")
+    stage.start([BASE_BIN / "camonitor", "-F", "\t", "-S", *(MONITOR_P + n for n in SCALARS + LISTS)],
+                on_line=values.line)
     wait_until_running(values, monitor)
     print(f"demo: it runs; rules of {RULES.relative_to(TOP)} are in force, puts go to a JSON log")
     return monitor, panel
@@ -126,7 +143,7 @@ def wait_until_running(values, monitor, seconds=30):
     end = time.monotonic() + seconds
     while (values.get("STATE") not in ("Running", "Degraded") or values.get("LOG_STATE") != "Ok" or
            not any(n.startswith("machine") for n in values.list("IOC_NAMES"))):
-        if values.get("STATE") == "Failed" or monitor.poll() is not None or time.monotonic() > end:
+        if values.get("STATE") == "Failed" or not monitor.running or time.monotonic() > end:
             raise Failed("\n".join([f"the monitor does not run: {values.get('STATE')} {values.get('STATE_MSG.VAL$')}",
                                     *list(monitor.lines)[-15:]]))
         time.sleep(0.05)
@@ -178,7 +195,7 @@ def logged(path):
 
 
 def still(monitor):
-    if monitor.poll() is not None:
+    if not monitor.running:
         raise Failed("\n".join(["the monitor IOC has ended:", *list(monitor.lines)[-15:]]))
 
 

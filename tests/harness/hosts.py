@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-from . import badlink, db, env
+from . import badlink, db
 from .far import FarIoc
 from .ioc import OURS
 from .rotel import Rotel
@@ -13,37 +13,6 @@ from .wait import settled, until
 
 NAMES = {"A": OURS.replace("*", "A"), "B": OURS.replace("*", "B")}  # of IOCs begin so
 M64 = (1 << 64) - 1
-
-# Puts numbers to a PV from a port of its own choice, with a first sequence number if one is given; prints the sequence
-# number of each put. Linux's TCP_REPAIR gives and takes them (tcp(7) does not tell: linux/tcp.h, tcp_v4_connect).
-CLIENT = """
-import socket, struct, sys
-sys.path.insert(0, sys.argv[1])
-from harness import rawca
-address, port, own, own_port, first, name, *numbers = sys.argv[2:]
-REPAIR, QUEUE, SEQ, SEND, OFF = 19, 20, 21, 2, -1
-made = socket.socket()
-made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # no TIME_WAIT: the port is free at once
-made.bind((own, int(own_port)))
-def sequence(number=None):
-    made.setsockopt(socket.IPPROTO_TCP, REPAIR, 1)
-    made.setsockopt(socket.IPPROTO_TCP, QUEUE, SEND)
-    if number is not None:
-        made.setsockopt(socket.IPPROTO_TCP, SEQ, struct.pack("I", number))
-    now = made.getsockopt(socket.IPPROTO_TCP, SEQ) & 0xffffffff
-    made.setsockopt(socket.IPPROTO_TCP, REPAIR, OFF)
-    return now
-if first:
-    sequence(int(first))
-made.connect((address, int(port)))
-rawca.socket.create_connection = lambda *_, **__: made
-client = rawca.RawCa(int(port), addr=address)
-client.sid(name)
-for n in numbers:
-    print(sequence(), flush=True)
-    assert client.put(name, rawca.DOUBLE, [float(n)], notify=True) == 1
-"""
 
 
 class Hosts:
@@ -104,7 +73,7 @@ class Hosts:
     def put(self, record, numbers, port, first=None):
         """By a program at A, from this port. Number → sequence number of its message."""
         done = subprocess.run(badlink.in_namespace(self.link.a, [
-            sys.executable, "-B", "-c", CLIENT, env.TESTS / "integration", self.link.addrB, self.receiver.port,
+            sys.executable, "-m", "tests.programs.put_from_port", self.link.addrB, self.receiver.port,
             self.link.addrA, port, "" if first is None else first, self.receiver.prefix + record, *numbers]),
             capture_output=True, text=True, timeout=30, check=False)
         assert done.returncode == 0, done.stderr

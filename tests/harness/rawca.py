@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A Channel Access client that sends what it is told to, byte by byte, whatever the server said of access rights.
+"""A small Channel Access client without a library. It sends exactly the bytes that a test asks for, also when the server
+has said that this client may not write.
 
-The layouts: db_access.h of EPICS Base; all that comes before the elements of a compound type is zeros here.
+Layouts: db_access.h of EPICS Base. What a compound type has before its elements is zeros here.
 """
 import collections
 import socket
@@ -12,7 +13,8 @@ FORMAT = {SHORT: "h", FLOAT: "f", ENUM: "H", CHAR: "B", LONG: "i", DOUBLE: "d"}
 STS, TIME, GR, CTRL = 7, 14, 21, 28  # DBR_STS_STRING …
 META = {STS: [4, 4, 4, 4, 5, 4, 8], TIME: [12, 14, 12, 14, 15, 12, 16], GR: [4, 24, 40, 422, 19, 36, 64],
         CTRL: [4, 28, 48, 422, 21, 44, 80]}  # bytes before the first element
-WRITE, CREATE, WRITE_NOTIFY, ECHO, ERROR = 4, 18, 19, 23, 11
+VERSION, WRITE, SEARCH, ERROR, CREATE, WRITE_NOTIFY, USER, HOST, ECHO = 0, 4, 6, 11, 18, 19, 20, 21, 23
+MINOR = 13  # of the protocol's version
 
 Message = collections.namedtuple("Message", "command type count cid extra payload")
 
@@ -37,6 +39,29 @@ def write(sid, dbr, values, notify=False, ioid=0):
                    ioid)
 
 
+def search(name):
+    """A datagram that asks for a name."""
+    return message(VERSION, count=MINOR) + message(SEARCH, name.encode() + b"\0", 5, MINOR, 1, 1)
+
+
+def answers(port, name):
+    """Whether the server at this port of 127.0.0.1 says that it has this name: one search, one look for the reply."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.settimeout(0.1)
+        s.connect(("127.0.0.1", port))
+        try:
+            s.send(search(name))
+            reply = s.recv(2048)
+        except OSError:  # nobody there yet, or no answer
+            return False
+    while len(reply) >= 16:
+        command, size = struct.unpack(">HH", reply[:4])
+        if command == SEARCH:
+            return True
+        reply = reply[16 + size:]
+    return False
+
+
 def fnv(data):
     """FNV-1a, 64 bits."""
     h = 0xcbf29ce484222325
@@ -46,12 +71,14 @@ def fnv(data):
 
 
 class RawCa:
-    def __init__(self, port, user="raw", host="rawhost", addr="127.0.0.1"):
-        self.socket = socket.create_connection((addr, port), timeout=10)
+    def __init__(self, port=None, user="raw", host="rawhost", addr="127.0.0.1", connection=None):
+        """Connects to the server at this port, or takes a connection that is there already."""
+        self.socket = connection or socket.create_connection((addr, port), timeout=10)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as libca; what is sent is on the wire
         self.address = "%s:%d" % self.socket.getsockname()
         self._left, self._ioid, self._sids = b"", 100, {}
-        self.send(message(0, count=13) + message(20, user.encode() + b"\0") + message(21, host.encode() + b"\0"))
+        self.send(message(VERSION, count=MINOR) + message(USER, user.encode() + b"\0") +
+                  message(HOST, host.encode() + b"\0"))
 
     def send(self, data):
         self.socket.sendall(data)
@@ -81,9 +108,14 @@ class RawCa:
 
     def sid(self, name):
         if name not in self._sids:
-            self.send(message(CREATE, name.encode() + b"\0", cid=len(self._sids) + 1, extra=13))
+            self.send(message(CREATE, name.encode() + b"\0", cid=len(self._sids) + 1, extra=MINOR))
             self._sids[name] = self.until(CREATE)[-1].extra
         return self._sids[name]
+
+    def put_bytes(self, name, payload, dtype, count=1, notify=False):
+        """Writes these bytes. Returns when the server has dealt with them."""
+        self.send(message(WRITE_NOTIFY if notify else WRITE, payload, dtype, count, self.sid(name), 7) + message(ECHO))
+        self.until(ECHO)
 
     def put(self, name, dbr, values, notify=False, sync=True):
         """The status of a write-notify; of a plain write that of the error it met, or 1."""

@@ -5,7 +5,7 @@ import os
 import re
 from collections import namedtuple
 
-from . import ca, env
+from . import ca, loopback, paths, rawca
 from .ioc import OURS
 from .process import Process
 from .wait import Late, until
@@ -20,8 +20,10 @@ class Monitor:
     test run alone, whatever else runs on the host."""
 
     def __init__(self, tmp, watch=(), iocs=OURS, budget=0, prefix=None, before=()):
-        self.prefix = prefix or f"M{os.getpid()}:{next(_serial)}:"
-        self.port = env.take_port()
+        n = next(_serial)
+        self.prefix = prefix or f"M{os.getpid()}:{n}:"
+        self.name = f"mon{os.getpid()}x{n}"  # as other monitors see it
+        self.port = loopback.take_port()
         self.tmp = tmp
         self.watch = list(watch)
         self.before = list(before)  # lines for the shell before iocInit
@@ -30,8 +32,8 @@ class Monitor:
 
     def script(self):
         """The shipped st.cmd, with the lines of this test before its iocInit."""
-        text = (env.MONITOR_BOOT / "st.cmd").read_text()
-        db = env.DB / "ebpfMonWatch.db"
+        text = (paths.MONITOR_BOOT / "st.cmd").read_text()
+        db = paths.DB / "ebpfMonWatch.db"
         add = [f'dbLoadRecords("{db}", "P={self.prefix},REC={r}")' for r in self.watch] + \
             self.before + [self.filter]
         new, n = re.subn(r"(?m)^iocInit\b", lambda m: "\n".join([*add, m.group()]), text, count=1)
@@ -42,9 +44,9 @@ class Monitor:
 
     def launch(self, wrap=()):
         """Starts it; ready when its STATE answers. "wrap": a command in front, to take rights away."""
-        self.process = Process([*wrap, env.MONITOR, self.script()], cwd=env.MONITOR_BOOT,
-                               env=env.server_env(self.port, EBPFMON_P=self.prefix))
-        until(lambda: ca.answers(self.port, self.prefix + "STATE") or not self.process.running, 30,
+        self.process = Process([*wrap, paths.MONITOR, self.script()], cwd=paths.MONITOR_BOOT,
+                               env=loopback.server(self.port, EBPFMON_P=self.prefix, IOC=self.name))
+        until(lambda: rawca.answers(self.port, self.prefix + "STATE") or not self.process.running, 30,
               lambda: f"the monitor IOC up\n{self.process.output()}")
         assert self.process.running, f"the monitor ended\n{self.process.output()}"
         return self
@@ -64,6 +66,9 @@ class Monitor:
     # --- PVs ---------------------------------------------------------------------------------------------
     def get(self, name, **how):
         return ca.get(self.prefix + name, **how)
+
+    def time_stamp(self, name):
+        return ca.time_stamp(self.prefix + name)
 
     def text(self, name):
         return ca.get_text(self.prefix + name)
@@ -165,5 +170,5 @@ class Monitor:
     def discard(self):
         self.stop()
         if self.port:
-            env.give_port(self.port)
+            loopback.give_port(self.port)
             self.port = None

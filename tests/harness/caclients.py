@@ -5,7 +5,7 @@ import getpass
 import os
 import subprocess
 
-from . import env
+from . import loopback, paths
 from .rawca import CHAR, DOUBLE, ENUM, FLOAT, FORMAT, LONG, SHORT, STRING, RawCa, elements
 
 NAMES = ["STRING", "SHORT", "FLOAT", "ENUM", "CHAR", "LONG", "DOUBLE"]
@@ -24,7 +24,7 @@ def on_the_wire(base, values, whole_strings):
 
 class Libca:
     """Base's client library, as pyepics loads it."""
-    user, host, whole_strings = getpass.getuser(), env.HOST, False
+    user, host, whole_strings = getpass.getuser(), paths.HOST, False
 
     def __init__(self):
         import epics
@@ -65,7 +65,7 @@ class Libca:
 
 class Caproto:
     """caproto's threading client."""
-    user, host, whole_strings = getpass.getuser(), env.HOST, True
+    user, host, whole_strings = getpass.getuser(), paths.HOST, True
 
     def __init__(self):
         from caproto.threading.client import Context
@@ -104,11 +104,11 @@ class Raw:
 
 def caput(ioc, *args):
     """Base's program; its pid."""
-    with subprocess.Popen([env.BASE_BIN / "caput", *map(str, args)], env=env.client_env(ioc.port),
+    with subprocess.Popen([paths.BASE_BIN / "caput", *map(str, args)], env=loopback.client(ioc.port),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
         out, _ = p.communicate(timeout=20)
         assert p.returncode == 0, out
         return p.pid
 
 
-assert os.environ.get("EPICS_CA_AUTO_ADDR_LIST") == "NO", "before harness.env.setup()"
+assert os.environ.get("EPICS_CA_AUTO_ADDR_LIST") == "NO", "call loopback.use() first"

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from . import badlink, env
+from . import badlink, loopback
 from .ioc import Ioc
 from .process import Process
 from .wait import until
@@ -24,7 +24,7 @@ class FarIoc(Ioc):
         self.address = link.addrA if self.end == link.a else link.addrB
 
     def start(self):
-        environ = env.server_env(self.port, IOC=self.name, **self.environ)
+        environ = loopback.server(self.port, IOC=self.name, **self.environ)
         if self.kind == "softIoc":
             environ["EPICS_CAS_INTF_ADDR_LIST"] = self.address
         self.process = there(self.end, self.argv(), environ)

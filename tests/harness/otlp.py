@@ -4,7 +4,7 @@ import http.server
 import json
 import threading
 
-from . import env
+from . import loopback
 
 
 class Sink:
@@ -25,7 +25,7 @@ class Sink:
             def log_message(self, *args):
                 pass
 
-        self.port = env.take_port()
+        self.port = loopback.take_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -46,4 +46,4 @@ class Sink:
     def discard(self):
         self.server.shutdown()
         self.server.server_close()
-        env.give_port(self.port)
+        loopback.give_port(self.port)

@@ -2,13 +2,12 @@
 """Client programs, each of its own user, kept running while tests come and go."""
 import pwd
 import sys
-from pathlib import Path
 
-from . import env
+from . import loopback, paths
 from .process import Process
 from .wait import until
 
-PROGRAM = Path(__file__).resolve().parents[1] / "client.py"
+PROGRAM = paths.PROGRAMS / "client.py"
 
 
 class Client:
@@ -16,8 +15,8 @@ class Client:
         self.kind, self.record = kind, record
         self.user = pwd.getpwuid(uid).pw_name
         # QSRV takes a PVA client's claim for the user, and for the host its address
-        self.who = f"{self.user}@{'127.0.0.1' if kind == 'pva' else env.HOST} "
-        environ = env.client_env(ioc.port)
+        self.who = f"{self.user}@{'127.0.0.1' if kind == 'pva' else paths.HOST} "
+        environ = loopback.client(ioc.port)
         environ.update(USER=self.user, LOGNAME=self.user, HOME="/")
         self.process = Process([sys.executable, PROGRAM, kind, uid, ioc.prefix + record, ioc.port + 2000], environ)
         self._done = 0

@@ -5,17 +5,23 @@ import os
 import signal
 import subprocess
 import threading
+import time
 
-from .wait import until
+from .wait import Late, until
 
 alive = set()  # whatever the tests started and did not end; conftest.py sees to it
 
 
 class Process:
-    def __init__(self, argv, env, cwd=None, **popen):
+    def __init__(self, argv, env, cwd=None, on_line=None, **popen):
+        """"on_line" is called with each line of the output, in a thread of its own."""
         self.argv = [str(a) for a in argv]
         self.lines = collections.deque(maxlen=20000)
+        self._on_line = on_line
+        self._last = time.monotonic()
         self._marks = 0
+        self._new = collections.deque(maxlen=20000)  # lines that wait_line() has not looked at
+        self._came = threading.Condition()
         self._popen = subprocess.Popen(self.argv, env=env, cwd=cwd, stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                        errors="replace", bufsize=1, **popen)
@@ -26,7 +32,17 @@ class Process:
 
     def _read(self):
         for line in self._popen.stdout:
-            self.lines.append(line.rstrip("\n"))
+            line = line.rstrip("\n")
+            self.lines.append(line)
+            self._last = time.monotonic()
+            with self._came:
+                self._new.append(line)
+                self._came.notify_all()
+            if self._on_line:
+                self._on_line(line)
+        with self._came:
+            self._new.append(None)
+            self._came.notify_all()
 
     @property
     def returncode(self):
@@ -36,8 +52,25 @@ class Process:
     def running(self):
         return self._popen.poll() is None
 
+    def silent(self):
+        """Seconds since its last line."""
+        return time.monotonic() - self._last
+
     def output(self, last=40):
         return "\n".join(list(self.lines)[-last:])
+
+    def wait_line(self, begin, seconds=30):
+        """Reads on until a line that begins so, and returns it."""
+        end = time.monotonic() + seconds
+        while True:
+            with self._came:
+                if not self._came.wait_for(lambda: self._new, max(0, end - time.monotonic())):
+                    raise Late(f"no line {begin!r} within {seconds} s\n{self.output()}")
+                line = self._new.popleft()
+            if line is None:
+                raise Late(f"{self.argv[0]} ended before a line {begin!r}\n{self.output()}")
+            if line.startswith(begin):
+                return line
 
     def send(self, line):
         self._popen.stdin.write(line + "\n")

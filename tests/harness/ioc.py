@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from . import ca, env
+from . import ca, loopback, paths, rawca
 from .process import Process
 from .wait import until
 
@@ -22,7 +22,7 @@ class Ioc:
         self.kind = kind
         self.name = name or f"ioc{os.getpid()}x{n}"
         self.prefix = prefix if prefix is not None else f"T{os.getpid()}:{n}:"
-        self.port = env.take_port()
+        self.port = loopback.take_port()
         self.tmp = tmp
         self.files = [str(f) for f in files]
         self.macros = ",".join(filter(None, [f"P={self.prefix}", macros]))
@@ -36,15 +36,15 @@ class Ioc:
 
     def argv(self):
         if self.kind == "latencyIoc":
-            return [env.LATENCY_IOC, env.LATENCY_DBD, self.macros, *self.files]
+            return [paths.LATENCY_IOC, paths.LATENCY_DBD, self.macros, *self.files]
         if self.kind == "roadsIoc":
-            acf = self.acf or env.TESTS / "ioc" / "roads.acf"
-            return [env.ROADS_IOC, env.ROADS_DBD, acf, self.macros, *self.files]
+            acf = self.acf or paths.TESTS / "ioc" / "roads.acf"
+            return [paths.ROADS_IOC, paths.ROADS_DBD, acf, self.macros, *self.files]
         if self.kind == "pythonSoftIOC":
             return [sys.executable, "-u", *self.files, self.prefix]
         if self.kind == "pvxs":
             return [sys.executable, "-m", "pvxslibs.ioc", "-m", self.macros, *(a for f in self.files for a in ("-d", f))]
-        argv = [env.BASE_BIN / self.kind, "-m", self.macros]
+        argv = [paths.BASE_BIN / self.kind, "-m", self.macros]
         if self.acf:
             argv += ["-a", self.acf]
         for f in self.files:
@@ -52,14 +52,14 @@ class Ioc:
         return argv
 
     def start(self, ready="READY", seconds=30, wait=True):
-        self.process = Process(self.argv(), env.server_env(self.port, IOC=self.name, **self.environ),
+        self.process = Process(self.argv(), loopback.server(self.port, IOC=self.name, **self.environ),
                                cwd=self.tmp)
         if wait:
             self.wait_ready(ready, seconds)
         return self
 
     def wait_ready(self, ready="READY", seconds=30):
-        until(lambda: ca.answers(self.port, self.prefix + ready) or not self.process.running, seconds,
+        until(lambda: rawca.answers(self.port, self.prefix + ready) or not self.process.running, seconds,
               lambda: f"{self.kind} {self.name} ready\n{self.process.output()}")
         assert self.process.running, f"{self.kind} {self.name} ended\n{self.process.output()}"
 
@@ -94,5 +94,5 @@ class Ioc:
     def discard(self):
         self.stop()
         if self.port:
-            env.give_port(self.port)
+            loopback.give_port(self.port)
             self.port = None

@@ -7,7 +7,7 @@ import shutil
 import urllib.error
 import urllib.request
 
-from . import env
+from . import loopback
 from .process import Process
 from .wait import until
 
@@ -45,7 +45,7 @@ class Collector:
     """forward: base URL of another receiver of traces, as of Jaeger."""
 
     def __init__(self, tmp, forward=None):
-        self.port = env.take_port()
+        self.port = loopback.take_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.file, self.conf = tmp / "collected.json", tmp / "collector.yaml"
         exporters = {"file": {"path": str(self.file), "append": True, "flush_interval": "100ms"}}
@@ -104,14 +104,14 @@ class Collector:
     def discard(self):
         if self.process:
             self.process.kill()
-        env.give_port(self.port)
+        loopback.give_port(self.port)
 
 
 class Jaeger:
     """With its correction of clocks on, which looks at parents, too."""
 
     def __init__(self):
-        self.otlp, self.zipkin, self.query = (env.take_port() for _ in range(3))
+        self.otlp, self.zipkin, self.query = (loopback.take_port() for _ in range(3))
         self.url = f"http://127.0.0.1:{self.otlp}"
         self.zipkin_url = f"http://127.0.0.1:{self.zipkin}/api/v2/spans"
         self.base = f"http://127.0.0.1:{self.query}"
@@ -163,4 +163,4 @@ class Jaeger:
         if self.process:
             self.process.kill()
         for port in (self.otlp, self.zipkin, self.query):
-            env.give_port(port)
+            loopback.give_port(port)

@@ -32,6 +32,8 @@ import sys
 import time
 from pathlib import Path
 
+from .translate import Translator
+
 PREFIX = "ebpfmon-link"
 RUN = Path("/run/netns")
 INTERFACE = "link0"
@@ -125,7 +127,7 @@ class BadLink:
                 ip("-n", name, "neigh", "add", address, "lladdr", mac, "dev", INTERFACE, "nud", "permanent")
 
     def _python(self, name, *args):
-        return subprocess.Popen(in_namespace(name, [sys.executable, "-B", __file__, *args]), text=True,
+        return subprocess.Popen(in_namespace(name, [sys.executable, "-m", __spec__.name, *args]), text=True,
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def run_in(self, name, argv, **popen):
@@ -246,7 +248,6 @@ def forward(args):
 
 
 def rule(text):
-    from translate import Translator  # it lies beside this program; the tests have it in a package
     *addresses, first = text.split(",")
     return Translator(*addresses, int(first) if first else None)
 

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fixtures, and how test suites run side by side.
+
+Each process of pytest-xdist has a network namespace of its own, and each test its own IOCs and its own monitor, which
+watches these IOCs only. So suites do not see each other, although all monitors see all processes of the host. Every
+process that a test starts ends here at the latest, by its own pid.
+"""
+import contextlib
+import os
+
+import pytest
+
+from tests.harness import loopback, netns, paths
+
+if os.geteuid():
+    pytest.exit("the tests watch other processes and make network namespaces: run them as root", 4)
+netns.enter_new()
+with contextlib.suppress(PermissionError):
+    os.nice(-10)  # some tests measure times, so other programs of the host wait for them
+loopback.use()  # before any client library is imported
+os.environ["EPICS_HOST_ARCH"] = paths.ARCH
+os.environ["PYTHONPATH"] = str(paths.TOP)  # for tests/programs
+
+from tests.harness import process, zipkin  # noqa: E402
+from tests.harness.ioc import Ioc  # noqa: E402
+from tests.harness.monitor import Monitor  # noqa: E402
+from tests.harness.process import Process  # noqa: E402
+from tests.harness.rotel import Rotel  # noqa: E402
+from tests.harness.wait import until  # noqa: E402
+
+pytest_plugins = ["tests.harness.schedule"]
+
+
+@pytest.fixture(scope="session")
+def repeater():
+    """A CA repeater of our own: clients that find none would start one that stays behind."""
+    p = Process([paths.BASE_BIN / "caRepeater"], os.environ.copy())
+    port = f":{loopback.REPEATER_PORT:04X} "
+    until(lambda: port in open("/proc/net/udp").read(), 10, "the CA repeater")
+    yield p
+    p.kill()
+    for left in list(process.alive):
+        left.kill()
+
+
+def _factory(make):
+    made = []
+
+    def new(*args, **kw):
+        made.append(make(*args, **kw))
+        return made[-1]
+
+    yield new
+    for thing in reversed(made):
+        thing.discard()
+
+
+@pytest.fixture
+def new_ioc(tmp_path):
+    yield from _factory(lambda *a, **kw: Ioc(tmp_path, *a, **kw))
+
+
+@pytest.fixture
+def new_monitor(tmp_path):
+    yield from _factory(lambda *a, **kw: Monitor(tmp_path, *a, **kw))
+
+
+@pytest.fixture(scope="module")
+def module_ioc(tmp_path_factory):
+    tmp = tmp_path_factory.mktemp("ioc")
+    yield from _factory(lambda *a, **kw: Ioc(tmp, *a, **kw))
+
+
+@pytest.fixture(scope="module")
+def module_monitor(tmp_path_factory):
+    tmp = tmp_path_factory.mktemp("monitor")
+    yield from _factory(lambda *a, **kw: Monitor(tmp, *a, **kw))
+
+
+@pytest.fixture(scope="module")
+def rotel():
+    """A receiver of OTLP, for all tests of a module."""
+    receiver = Rotel().start()
+    yield receiver
+    receiver.discard()
+
+
+@pytest.fixture(scope="session")
+def real_zipkin():
+    """Zipkin, for all tests of a process; None where it cannot run."""
+    z = None if zipkin.missing() else zipkin.Zipkin()
+    yield z
+    if z:
+        z.discard()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Channel Access: the few client calls that the tests need, by pyepics."""
+import struct
+import subprocess
+
+from . import loopback, paths, rawca
+from .wait import PATIENCE, until
+
+
+def write(port, name, payload, dtype, count=1, callback=False):
+    """Writes bytes as the client tester@testhost, which ignores the access rights that the server tells it."""
+    client = rawca.RawCa(port, "tester", "testhost")
+    client.put_bytes(name, payload, dtype, count, callback)
+    client.close()
+
+
+def raw_put(ioc, pv, value, callback):
+    """Puts a number as that client."""
+    write(ioc.port, pv, struct.pack(">d", value), rawca.DOUBLE, callback=callback)
+
+
+def _epics():
+    import epics  # only after loopback.use()
+    return epics
+
+
+TIMEOUT = 5 * PATIENCE
+TYPE_UNKNOWN = -1  # TYPENOTCONN of cadef.h
+
+
+def pv(name, timeout=TIMEOUT):
+    epics = _epics()
+    channel = epics.get_pv(name, connect=True, timeout=timeout)
+    assert channel.wait_for_connection(timeout), f"cannot connect to {name}"
+    # On a busy machine pyepics may ask for the type before libca knows it, takes -1 for one, and keeps that for ever.
+    if channel.ftype == TYPE_UNKNOWN + epics.dbr.TIME_STRING:
+        until(lambda: epics.ca.field_type(channel.chid) != TYPE_UNKNOWN, 5, f"the type of {name}")
+        channel.ftype = epics.ca.promote_type(channel.chid, use_time=True)
+    return channel
+
+
+def get(name, timeout=TIMEOUT, **how):
+    how.setdefault("use_monitor", False)
+    value = pv(name, timeout).get(timeout=timeout, **how)
+    assert value is not None, f"no value of {name}"
+    return value
+
+
+def time_stamp(name):
+    """Of its value, in seconds."""
+    return pv(name).get_timevars(timeout=TIMEOUT)["timestamp"]
+
+
+def utf8(text):
+    """pyepics takes characters for Latin-1."""
+    return text.rstrip("\0").encode("latin-1", "replace").decode("utf-8", "replace")
+
+
+def get_text(name, timeout=TIMEOUT):
+    """A long string, whatever carries it."""
+    channel = name if name.endswith("$") else f"{name}.VAL$"
+    # count=0: all there is; without it pyepics asks for as many characters as it got the last time
+    value = pv(channel, timeout).get(timeout=timeout, as_string=True, use_monitor=False, count=0)
+    assert value is not None, f"no value of {channel}"
+    return utf8(value)
+
+
+def get_many(names, timeout=2 * TIMEOUT):
+    values = _epics().caget_many(list(names), connection_timeout=timeout, timeout=timeout)
+    missing = [n for n, v in zip(names, values) if v is None]
+    assert not missing, f"no value of {missing[:5]} and {max(0, len(missing) - 5)} more"
+    return dict(zip(names, values))
+
+
+def put(name, value, wait=True, timeout=2 * TIMEOUT):
+    done = pv(name).put(value, wait=wait, timeout=timeout)
+    assert done is not None and done >= 0, f"the put to {name} failed: {done}"
+
+
+def connected(name, timeout=5):
+    channel = _epics().get_pv(name)
+    until(lambda: channel.connected, timeout, f"a connection to {name}")
+    return channel
+
+
+def run(program, *args, port, **kw):
+    """Runs one of Base's client programs against one server; the completed process."""
+    return subprocess.run([str(paths.BASE_BIN / program), *map(str, args)], env=loopback.client(port), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30 * PATIENCE,
+                          stdin=subprocess.DEVNULL, **kw)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where things are: this tree, EPICS Base, and the cache."""
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+TESTS = TOP / "tests"
+CACHE = Path(os.environ.get("EBPFMON_CACHE") or
+             Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ebpfmon")
+HOST = socket.gethostname()
+
+BASE = Path(os.environ["EPICS_BASE"]).resolve()  # set by the scripts in tools/
+ARCH = os.environ.get("EPICS_HOST_ARCH") or subprocess.check_output(
+    ["perl", str(BASE / "lib/perl/EpicsHostArch.pl")], text=True).strip()
+BASE_BIN = BASE / "bin" / ARCH
+
+MONITOR = TOP / "bin" / ARCH / "ebpfMon"
+MONITOR_BOOT = TOP / "iocBoot" / "iocEbpfMon"
+DB = TOP / "db"
+BENCH_BIN = TESTS / "bench" / f"O.{ARCH}"
+LATENCY_IOC = TESTS / "ioc" / f"O.{ARCH}" / "latencyIoc"
+LATENCY_DBD = TESTS / "ioc" / "O.Common" / "latencyIoc.dbd"
+ROADS_IOC = TESTS / "ioc" / f"O.{ARCH}" / "roadsIoc"
+ROADS_DBD = TESTS / "ioc" / "O.Common" / "roadsIoc.dbd"
+PROGRAMS = TESTS / "programs"
