@@ -10,8 +10,8 @@
 #include "trace/traces.h"
 #include "watch/requests.h"
 
-/* A name service answers within microseconds (files) or some milliseconds (LDAP). If it hangs the event thread waits this
- * long, once; meanwhile the event ring has room for the events of all IOCs. */
+/* A name service answers within microseconds (files) or some milliseconds (LDAP). If it hangs the event thread waits
+ * this long, once; meanwhile the event ring has room for the events of all IOCs. */
 #define USER_NAME_DEADLINE 0.1 /* s */
 #define USER_NAME_STOP     1.0 /* s */
 
@@ -25,8 +25,8 @@ static void onIocPut(void *arg, const ebpfMonFinishedPut *finished)
 
     ebpfMonPutPublisherPublish(finished->put);
     if (put->linkChain.iocId)
-        ebpfMonLinkMessagesNoteArrival(&put->linkChain, put->link, key->seqKind == EBPFMON_SEQ_MESSAGE ? &key->peer : NULL,
-                                       key->seq, key->at, 1);
+        ebpfMonLinkMessagesNoteArrival(&put->linkChain, put->link,
+                                       key->seqKind == EBPFMON_SEQ_MESSAGE ? &key->peer : NULL, key->seq, key->at, 1);
     ebpfMonPutSummaryMake(put, key, &summary);
     ebpfMonThreadPutsFinish(puts->threadPuts, finished->iocId, finished->tid, finished->id, &summary);
     ebpfMonTracesAddPut(finished->iocId, finished->tid, finished->id, &summary);

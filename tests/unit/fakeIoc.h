@@ -124,8 +124,9 @@ static void fakeMake(void)
     fake.t->running = fake.t->indexed = 1;
     strcpy(fake.t->name, "iocA");
     ebpfMonTargetsAdd(fake.targets, fake.t);
-    ebpfMonLinkTableAdd(cat->links, (uint64_t)(uintptr_t)&fake.link,
-                        (ebpfMonLinkOwner){ .rec = FAKE_SEQ, .field = (uint32_t)(fakeField(FAKE_SEQ, "OUT") - fake.field) });
+    ebpfMonLinkTableAdd(
+        cat->links, (uint64_t)(uintptr_t)&fake.link,
+        (ebpfMonLinkOwner){.rec = FAKE_SEQ, .field = (uint32_t)(fakeField(FAKE_SEQ, "OUT") - fake.field)});
 }
 
 #endif
