@@ -323,7 +323,8 @@ static void publishPuts(ebpfMonPacketThread *p, uint64_t now)
         next = list->next;
         missed = now == UINT64_MAX || p->missedAt >= list->at ||
                  (list->iocId && ebpfMonServersMayHaveMissed(puts->servers, list->iocId, list->at, !list->passed));
-        ebpfMonPacketPutsFinish(puts->packetPuts, list, ebpfMonServersFind(puts->servers, &list->peer, now)->name, missed);
+        ebpfMonPacketPutsFinish(puts->packetPuts, list, ebpfMonServersFind(puts->servers, &list->peer, now)->name,
+                                missed);
         free(list);
     }
 }
