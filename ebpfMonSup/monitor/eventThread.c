@@ -74,7 +74,7 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
 
 static void onTrace(ebpfMonTarget *t, ebpfMonTrace *trace)
 {
-    ebpfMonSlowChainsPublish(t, trace);
+    ebpfMonSlowChainsPublish(ebpfMonTheSlowChains, t, trace);
     ebpfMonTraceSpansExport(t, trace);
 }
 

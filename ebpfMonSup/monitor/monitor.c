@@ -16,17 +16,17 @@
 
 #include "export/export.h"
 #include "model/published.h"
-#include "model/control.h"
+#include "model/monitorOps.h"
 #include "watch/requests.h"
 #include "monitor/monitor.h"
 #include "watch/recordTable.h"
 #include "watch/connectionOwners.h"
-#include "publish/publisher.h"
+#include "publish/lists.h"
 #include "publish/report.h"
 #include "watch/target.h"
 #include "watch/follower.h"
-#include "publish/tracePrinter.h"
 #include "probe/loader.h"
+#include "ioc/procNetns.h"
 
 #define RECORDS_MIN 1000u
 #define RECORDS_MAX 4000000u
@@ -65,6 +65,53 @@ static long configure(const ebpfMonSettings *s)
     return 0;
 }
 
+static void getFilterInForce(void *arg, ebpfMonFilter *filter)
+{
+    (void)arg;
+    ebpfMonRequestsGetFilter(filter);
+}
+
+static void logPut(void *arg, const ebpfMonPut *put)
+{
+    (void)arg;
+    ebpfMonExportPut(put);
+}
+
+static void printText(const char *text)
+{
+    printf("%s", text);
+    fflush(stdout);
+}
+
+/* What publishes; without its threads. 0, or -1 without memory. */
+static int makePublishing(void)
+{
+    const ebpfMonPutPublisherCalls calls = { .getFilter = getFilterInForce, .log = logPut };
+
+    if (!monitor.targets)
+        monitor.targets = ebpfMonTargetsNew();
+    if (!monitor.targets)
+        return -1;
+    monitor.publisher = ebpfMonThePublisher = ebpfMonPublisherNew(monitor.targets);
+    monitor.putPublisher = ebpfMonPutPublisherNew(&calls);
+    monitor.tracePrinter = ebpfMonTracePrinterNew(monitor.targets, printText);
+    monitor.slowChains = ebpfMonTheSlowChains = ebpfMonSlowChainsNew(monitor.tracePrinter);
+    return monitor.publisher && monitor.putPublisher && monitor.tracePrinter && monitor.slowChains ? 0 : -1;
+}
+
+/* After a start that failed. At the end of the process nothing is freed: a record may be at a command still. */
+static void freePublishing(void)
+{
+    ebpfMonSlowChainsFree(monitor.slowChains);
+    ebpfMonTracePrinterFree(monitor.tracePrinter);
+    ebpfMonPutPublisherFree(monitor.putPublisher);
+    ebpfMonPublisherFree(monitor.publisher);
+    monitor.slowChains = NULL;
+    monitor.tracePrinter = NULL;
+    monitor.putPublisher = NULL;
+    monitor.publisher = NULL;
+}
+
 /* The kernel's tables stay mapped, and its programs loaded, while a thread of ours may still use them. */
 static void stop(void *arg)
 {
@@ -74,11 +121,12 @@ static void stop(void *arg)
     if (!running)
         return;
     running = 0;
-    left |= ebpfMonPublisherStop();
+    left |= ebpfMonPublisherStop(monitor.publisher);
     left |= ebpfMonEventThreadStop(monitor.eventThread);
     left |= ebpfMonPacketThreadStop(monitor.packetThread);
     ebpfMonExportStop(3.0);
     left |= ebpfMonFollowerStop();
+    ebpfMonTracePrinterStop(monitor.tracePrinter);
     if (left)
         return;
     ebpfMonPutsFree(&monitor.puts);
@@ -94,30 +142,29 @@ static int begin(const ebpfMonFilter *first)
     };
     char why[256];
 
-    ebpfMonPublisherSetState(ebpfMonStarting, "loading the eBPF programs");
+    ebpfMonPublishedSetState(ebpfMonStarting, "loading the eBPF programs");
     if (ebpfMonKernelLoad(&sizes, why, sizeof(why))) {
-        ebpfMonPublisherSetState(ebpfMonFailed, why);
+        ebpfMonPublishedSetState(ebpfMonFailed, why);
         return -1;
     }
-    if (!ebpfMonTheTargets)
-        ebpfMonTheTargets = ebpfMonTargetsNew();
-    monitor.targets = ebpfMonTheTargets;
-    if (!monitor.targets || ebpfMonPutsMake(&monitor.puts, monitor.targets) ||
+    if (makePublishing() || ebpfMonPutsMake(&monitor.puts, monitor.targets, monitor.putPublisher) ||
         ebpfMonRecordTableInit(sizes.maxRecords, sizes.maxClosure)) {
-        ebpfMonPutsFree(&monitor.puts);
-        ebpfMonPublisherSetState(ebpfMonFailed,
+        ebpfMonPublishedSetState(ebpfMonFailed,
                             "out of memory: ask for less by ebpfMonConfigure, then call ebpfMonStart");
+        ebpfMonPutsFree(&monitor.puts);
+        freePublishing();
         ebpfMonKernelUnload();
         return -1;
     }
     ebpfMonCalibrate(&ebpfMonCost);
-    ebpfMonConnectionOwnersRead(0, ebpfMonReportNetns());
+    ebpfMonConnectionOwnersRead(0, ebpfMonProcNetns(getpid()));
     ebpfMonExportStart();
+    ebpfMonTheTargets = monitor.targets;
     ebpfMonFollowerStart(monitor.settings.watchSelf, first);
     monitor.eventThread = ebpfMonEventThreadStart(&monitor);
     if (monitor.settings.wireKiB > 0)
         monitor.packetThread = ebpfMonPacketThreadStart(&monitor, (unsigned)monitor.settings.wireKiB * 1024);
-    ebpfMonPublisherStart();
+    ebpfMonPublisherStart(monitor.publisher);
     epicsAtExit(stop, NULL);
     return 0;
 }
@@ -250,39 +297,64 @@ static long setReference(const char *pattern, int on)
 static void resetLost(void)
 {
     if (running)
-        ebpfMonPublisherResetLost();
+        ebpfMonPublisherResetLost(monitor.publisher);
 }
 
 static long listIocs(void)
 {
-    return needRunning("ebpfMonIocs") ? -1 : ebpfMonReportIocs();
+    ebpfMonTextReport *text;
+
+    if (needRunning("ebpfMonIocs"))
+        return -1;
+    text = ebpfMonTextReportNew();
+    ebpfMonListsAddIocs(text, monitor.targets);
+    ebpfMonTextReportPrint(text);
+    return 0;
 }
 
 static long listRecords(const char *ioc, const char *record)
 {
-    return needRunning("ebpfMonRecords") ? -1 : ebpfMonReportRecords(ioc, record);
+    ebpfMonTextReport *text;
+
+    if (needRunning("ebpfMonRecords"))
+        return -1;
+    text = ebpfMonTextReportNew();
+    ebpfMonListsAddRecords(text, monitor.targets, ioc, record);
+    ebpfMonTextReportPrint(text);
+    return 0;
 }
 
 static long listChains(const char *root)
 {
-    return needRunning("ebpfMonChains") ? -1 : ebpfMonReportChains(root);
+    ebpfMonTextReport *text;
+
+    if (needRunning("ebpfMonChains"))
+        return -1;
+    text = ebpfMonTextReportNew();
+    ebpfMonListsAddChains(text, root);
+    ebpfMonTextReportPrint(text);
+    return 0;
 }
 
 static long trace(const char *record, unsigned count)
 {
-    return needRunning("ebpfMonTrace") ? -1 : ebpfMonTracePrinterStart(record, count);
+    return needRunning("ebpfMonTrace") ? -1 : ebpfMonTracePrinterSetPattern(monitor.tracePrinter, record, count);
 }
 
 static void report(int level)
 {
-    printf("ebpfMon: %s\n", running ? "runs" : failed ? "failed to start" : "not started");
-    printf("  records at most %u, chain roots %u, event ring %u KiB%s\n", monitor.settings.maxRecords, monitor.settings.maxRoots,
-           monitor.settings.ringKiB, monitor.settings.watchSelf ? ", watches itself" : "");
+    ebpfMonTextReport *text = ebpfMonTextReportNew();
+
+    ebpfMonTextReportAdd(text, "ebpfMon: %s\n", running ? "runs" : failed ? "failed to start" : "not started");
+    ebpfMonTextReportAdd(text, "  records at most %u, chain roots %u, event ring %u KiB%s\n",
+                         monitor.settings.maxRecords, monitor.settings.maxRoots, monitor.settings.ringKiB,
+                         monitor.settings.watchSelf ? ", watches itself" : "");
     if (running)
-        ebpfMonReport(level);
+        ebpfMonReportAdd(text, monitor.targets, level);
+    ebpfMonTextReportPrint(text);
 }
 
-static const ebpfMonOps ops = {
+static const ebpfMonMonitorOps ops = {
     .configure = configure, .start = start, .setFilter = setFilter, .getFilter = getFilter,
     .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost, .listIocs = listIocs,
     .listRecords = listRecords, .listChains = listChains, .trace = trace, .report = report,
@@ -292,7 +364,7 @@ static void ebpfMonMonitorRegistrar(void)
 {
     lock = epicsMutexMustCreate();
     early = ebpfMonFilterDefault;
-    ebpfMonControlRegister(&ops);
+    ebpfMonMonitorOpsRegister(&ops);
     ebpfMonExportRegister();
 }
 

@@ -7,10 +7,14 @@
 #define EBPFMON_MONITOR_H
 
 #include "common/worker.h"
-#include "model/control.h"
+#include "model/monitorOps.h"
 #include "monitor/eventThread.h"
 #include "monitor/packetThread.h"
 #include "monitor/puts.h"
+#include "publish/publisher.h"
+#include "publish/putPublisher.h"
+#include "publish/slowChains.h"
+#include "publish/tracePrinter.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonMonitor {
@@ -19,6 +23,10 @@ typedef struct ebpfMonMonitor {
     ebpfMonPuts     puts;            /* what becomes of puts; each module tells whose it is */
     ebpfMonEventThread  *eventThread;
     ebpfMonPacketThread *packetThread; /* NULL: no packets are read */
+    ebpfMonPublisher    *publisher;
+    ebpfMonPutPublisher *putPublisher;
+    ebpfMonTracePrinter *tracePrinter;
+    ebpfMonSlowChains   *slowChains;
 } ebpfMonMonitor;
 
 #endif

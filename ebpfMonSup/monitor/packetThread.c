@@ -302,11 +302,11 @@ static void publish(ebpfMonPacketThread *p, double seconds)
         dropped += s.dropped;
     }
     published = ebpfMonPublishedLock();
-    published->wireState = !p->sourceCount || p->refusedCount ? ebpfMonWireTrouble : ebpfMonWireOn;
-    published->wireRate = seen >= p->packetsBefore ? (double)(seen - p->packetsBefore) / seconds : 0; /* a source may have been closed */
-    published->wireGaps = w->gaps;
-    published->wireLost = dropped + w->gaps + w->noMemory + ebpfMonPutJoinCountDropped(p->m->puts.join);
-    published->wireCircuits = w->circuits;
+    published->packets.state = !p->sourceCount || p->refusedCount ? ebpfMonWireTrouble : ebpfMonWireOn;
+    published->packets.rate = seen >= p->packetsBefore ? (double)(seen - p->packetsBefore) / seconds : 0; /* a source may have been closed */
+    published->packets.gaps = w->gaps;
+    published->packets.lost = dropped + w->gaps + w->noMemory + ebpfMonPutJoinCountDropped(p->m->puts.join);
+    published->packets.circuits = w->circuits;
     ebpfMonPublishedUnlock();
     p->packetsBefore = seen;
 }

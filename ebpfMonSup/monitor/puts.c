@@ -4,7 +4,6 @@
 #include "ioc/procInfo.h"
 #include "monitor/puts.h"
 #include "probe/loader.h"
-#include "publish/putPublisher.h"
 #include "trace/linkMessages.h"
 #include "trace/putSpans.h"
 #include "trace/traces.h"
@@ -23,7 +22,7 @@ static void onIocPut(void *arg, const ebpfMonFinishedPut *finished)
     const ebpfMonMessageKey *key = finished->key;
     ebpfMonPutSummary summary;
 
-    ebpfMonPutPublisherPublish(finished->put);
+    ebpfMonPutPublisherPublish(puts->publisher, finished->put);
     if (put->linkChain.iocId)
         ebpfMonLinkMessagesNoteArrival(&put->linkChain, put->link,
                                        key->seqKind == EBPFMON_SEQ_MESSAGE ? &key->peer : NULL, key->seq, key->at, 1);
@@ -47,21 +46,22 @@ static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
 /* A put that was seen in packets only. Packet thread. */
 static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
 {
+    ebpfMonPuts *puts = arg;
     const ebpfMonPut *put = finished->put;
 
-    (void)arg;
     if (put->peerPid && !put->linkChain.iocId) /* a program here sent it: the monitor of the other host joins it */
         ebpfMonSpansMessage(put, &finished->key->peer, finished->key->seq, finished->key->at);
-    ebpfMonPutPublisherPublish(finished->put);
+    ebpfMonPutPublisherPublish(puts->publisher, finished->put);
 }
 
-int ebpfMonPutsMake(ebpfMonPuts *puts, ebpfMonTargets *targets)
+int ebpfMonPutsMake(ebpfMonPuts *puts, ebpfMonTargets *targets, ebpfMonPutPublisher *publisher)
 {
     const ebpfMonIocPutSinks sinks = {
         .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged, .arg = puts,
     };
 
     memset(puts, 0, sizeof(*puts));
+    puts->publisher = publisher;
     puts->users = ebpfMonUserNamesNew(ebpfMonProcUser, USER_NAME_DEADLINE);
     puts->clients = ebpfMonPutClientsNew(puts->users, ebpfMonKernelGetOwner);
     puts->linkWrites = ebpfMonLinkWritesNew();

@@ -7,8 +7,10 @@
 #include "put/lastValues.h"
 #include "put/packetPuts.h"
 #include "put/servers.h"
+#include "publish/putPublisher.h"
 
 typedef struct {
+    ebpfMonPutPublisher *publisher; /* the caller's; gets all puts */
     ebpfMonUserNames  *users;      /* any thread */
     ebpfMonPutClients *clients;    /* any thread, but for what its header says */
     ebpfMonLinkWrites *linkWrites; /* any thread */
@@ -20,8 +22,8 @@ typedef struct {
     ebpfMonPacketPuts *packetPuts;
 } ebpfMonPuts;
 
-/* 0, or -1 without memory: then nothing is left. */
-int ebpfMonPutsMake(ebpfMonPuts *puts, ebpfMonTargets *targets);
+/* Targets and publisher stay the caller's. 0, or -1 without memory: then nothing is left. */
+int ebpfMonPutsMake(ebpfMonPuts *puts, ebpfMonTargets *targets, ebpfMonPutPublisher *publisher);
 
 /* After the event thread and the packet thread have ended. */
 void ebpfMonPutsFree(ebpfMonPuts *puts);

@@ -20,6 +20,7 @@
 #include "watch/iocFinder.h"
 #include "watch/governor.h"
 #include "watch/recordTable.h"
+#include "model/iocValues.h"
 #include "publish/publisher.h"
 #include "watch/target.h"
 #include "watch/follower.h"
@@ -72,7 +73,7 @@ static void setNote(ebpfMonTarget *t, const char *note)
     ebpfMonTargetsLock(ebpfMonTheTargets);
     snprintf(t->note, sizeof(t->note), "%s", note);
     ebpfMonTargetsUnlock(ebpfMonTheTargets);
-    ebpfMonPublisherWake();
+    ebpfMonPublisherWake(ebpfMonThePublisher);
     if (note[0])
         errlogSevPrintf(errlogMinor, "ebpfMon: IOC %s (pid %d): %s\n", t->name, (int)t->pid, note);
 }
@@ -161,7 +162,7 @@ static void markGone(ebpfMonTarget *t, uint64_t now)
     ebpfMonAttachSet(&t->att, 0, note, sizeof(note)); /* its probes went with it; ours are only handles */
     if (!ebpfMonTargetsFindByPid(ebpfMonTheTargets, t->pid))
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
-    ebpfMonPublisherWake();
+    ebpfMonPublisherWake(ebpfMonThePublisher);
 }
 
 /* The same process, and still the same program? exec keeps pid and start time. */
@@ -228,7 +229,7 @@ static int follow(ebpfMonTarget *t, uint64_t now)
     if (!t->applied || running) {
         t->applied = 1;
         apply(t);
-        ebpfMonPublisherWake();
+        ebpfMonPublisherWake(ebpfMonThePublisher);
     }
     return !running;
 }
@@ -281,16 +282,16 @@ static void tellBlind(const ebpfMonIocFinder *finder, uint64_t may)
         return;
     wasBlind = blind;
     if (blind == 1) {
-        ebpfMonPublisherSetTrouble("no CAP_SYS_PTRACE: IOCs of others cannot be seen. Start ebpfMon as root, or "
+        ebpfMonPublisherSetTrouble(ebpfMonThePublisher, "no CAP_SYS_PTRACE: IOCs of others cannot be seen. Start ebpfMon as root, or "
                               "with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE");
     } else if (blind == 2) {
         char text[200];
 
         snprintf(text, sizeof(text), "program files of some processes (pid %d) cannot be read, they may be "
                  "IOCs: give ebpfMon CAP_DAC_READ_SEARCH, or let its user read them", (int)first);
-        ebpfMonPublisherSetTrouble(text);
+        ebpfMonPublisherSetTrouble(ebpfMonThePublisher, text);
     } else {
-        ebpfMonPublisherSetTrouble("");
+        ebpfMonPublisherSetTrouble(ebpfMonThePublisher, "");
     }
 }
 
@@ -368,7 +369,7 @@ static void runFollower(ebpfMonWorker *self, void *arg)
             }
             if (changed || (budget && ebpfMonGovernorCheckBudget(t, f.budget, now))) {
                 apply(t);
-                ebpfMonPublisherWake();
+                ebpfMonPublisherWake(ebpfMonThePublisher);
             }
         }
         if (changed)

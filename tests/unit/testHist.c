@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model/hist.h against the bucket that the kernel half computes, and watch/slotAllocator.h against a bitmap. */
+/* publish/hist.h against the bucket that the kernel part computes, and watch/slotAllocator.h against a bitmap. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 #include "ebpfMonTable.h"
-#include "model/hist.h"
+#include "publish/hist.h"
 #include "watch/slotAllocator.h"
 
 #define RANDOM  1000000

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Until the monitor registers, and in programs that have none (tests of records), every operation fails
- * and says so: nobody has to ask for NULL. */
+/* Until the monitor registers, and in programs without one (tests of records), every operation fails and says so: no
+ * caller has to ask for NULL. */
 #include <stdio.h>
 
 #include <epicsAtomic.h>
 #include <errlog.h>
 
-#include "model/control.h"
+#include "model/monitorOps.h"
 
 #define ABSENT "the monitor is not started (it is not linked in, or has not registered itself)"
 
@@ -93,21 +93,21 @@ static void report(int level)
     printf("  " ABSENT "\n");
 }
 
-static const ebpfMonOps absentOps = {
+static const ebpfMonMonitorOps absentOps = {
     configure, start, setFilter, getFilter, setLevel, setReference, resetLost, listIocs, listRecords,
     listChains, trace, report
 };
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */
 
-const ebpfMonOps *ebpfMonControl(void)
+const ebpfMonMonitorOps *ebpfMonMonitorOpsGet(void)
 {
-    const ebpfMonOps *ops = epicsAtomicGetPtrT(&registered);
+    const ebpfMonMonitorOps *ops = epicsAtomicGetPtrT(&registered);
 
     return ops ? ops : &absentOps;
 }
 
-void ebpfMonControlRegister(const ebpfMonOps *ops)
+void ebpfMonMonitorOpsRegister(const ebpfMonMonitorOps *ops)
 {
     epicsAtomicSetPtrT(&registered, (EpicsAtomicPtrT)ops);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What records and the shell may ask of the monitor. The monitor registers its operations here, so that
- * the record room need not know it.
+ * What records and the shell may ask of the monitor: a table of functions. The monitor registers it, so that the
+ * record room need not know the monitor, and can be tested without. One per process, because a process has one
+ * monitor.
  */
-#ifndef EBPFMON_CONTROL_H
-#define EBPFMON_CONTROL_H
+#ifndef EBPFMON_MONITOROPS_H
+#define EBPFMON_MONITOROPS_H
 
 #include <stddef.h>
 #include "model/filter.h"
@@ -24,11 +25,12 @@ typedef struct {
      * iocInit as well. 0 it runs, or -1: STATE_MSG says why. */
     long (*start)(void);
     /* Puts a filter in force, or refuses it and leaves the old one. Waits up to 50 ms until it is applied.
-     * "text": one line for the operator, which says how far that is. Not yet running: kept for the start. */
+     * "text": one line for the operator, which says whether it is in force. While the monitor does not run the filter
+     * is kept for the start. */
     long (*setFilter)(const ebpfMonFilter *filter, char *text, size_t size,
                       unsigned *matching, unsigned *generation);
     void (*getFilter)(ebpfMonFilter *filter);
-    /* Level of the IOCs that match, before the filter's; level -1: as the filter says again. */
+    /* Level of the IOCs that match, whatever the filter says; level -1: the filter's again. */
     long (*setLevel)(const char *iocPattern, int level);
     /* Counts processings of the IOCs that match by a trap on dbProcess as well, to compare. */
     long (*setReference)(const char *iocPattern, int on);
@@ -38,13 +40,13 @@ typedef struct {
     long (*listIocs)(void);
     long (*listRecords)(const char *iocPattern, const char *recordPattern);
     long (*listChains)(const char *rootPattern);
-    /* The next chains that a matching record processes in, as they are kept; count 0: no more. */
+    /* Prints the next "count" chains in which a matching record processes; 0: no more. */
     long (*trace)(const char *recordPattern, unsigned count);
     void (*report)(int level);
-} ebpfMonOps;
+} ebpfMonMonitorOps;
 
-/* Never NULL: before the monitor registered, every operation says so and fails. */
-const ebpfMonOps *ebpfMonControl(void);
-void ebpfMonControlRegister(const ebpfMonOps *ops);
+/* Never NULL: before the monitor has registered, every operation says so and fails. Any thread. */
+const ebpfMonMonitorOps *ebpfMonMonitorOpsGet(void);
+void ebpfMonMonitorOpsRegister(const ebpfMonMonitorOps *ops);
 
 #endif

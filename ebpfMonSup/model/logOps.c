@@ -5,7 +5,7 @@
 #include <epicsString.h>
 #include <errlog.h>
 
-#include "model/logControl.h"
+#include "model/logOps.h"
 
 static const struct {
     const char *name, *number;
@@ -78,14 +78,14 @@ static const ebpfMonLogOps absentOps = {
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */
 
-const ebpfMonLogOps *ebpfMonLogControl(void)
+const ebpfMonLogOps *ebpfMonLogOpsGet(void)
 {
     const ebpfMonLogOps *ops = epicsAtomicGetPtrT(&registered);
 
     return ops ? ops : &absentOps;
 }
 
-void ebpfMonLogControlRegister(const ebpfMonLogOps *ops)
+void ebpfMonLogOpsRegister(const ebpfMonLogOps *ops)
 {
     epicsAtomicSetPtrT(&registered, (EpicsAtomicPtrT)ops);
 }

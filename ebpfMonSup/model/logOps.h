@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What records and the shell may ask of the logs: the room "export" registers its operations here, so that the record
- * room need not know it.
+ * What records and the shell may ask of the logs: a table of functions. The room export/ registers it, so that the
+ * record room need not know export/. One per process, as the logs are.
  */
-#ifndef EBPFMON_LOGCONTROL_H
-#define EBPFMON_LOGCONTROL_H
+#ifndef EBPFMON_LOGOPS_H
+#define EBPFMON_LOGOPS_H
 
 #include <stddef.h>
 
@@ -38,8 +38,8 @@ typedef struct {
     void (*otlpReport)(int level);
 } ebpfMonLogOps;
 
-/* Never NULL: before they are registered, every operation says so and fails. */
-const ebpfMonLogOps *ebpfMonLogControl(void);
-void ebpfMonLogControlRegister(const ebpfMonLogOps *ops);
+/* Never NULL: before they are registered, every operation says so and fails. Any thread. */
+const ebpfMonLogOps *ebpfMonLogOpsGet(void);
+void ebpfMonLogOpsRegister(const ebpfMonLogOps *ops);
 
 #endif

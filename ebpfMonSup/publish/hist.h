@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Latency histograms with four buckets to the octave (ebpfMonBucket of ebpfMonEvent.h). Times in ns. */
+/* Latency histograms with four buckets to the octave (ebpfMonBucket of ebpfMonTable.h). Times in ns. */
 #ifndef EBPFMON_HIST_H
 #define EBPFMON_HIST_H
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
-#include "model/hist.h"
-
-#define OCTAVE0 8 /* bucket 0 holds everything below 2^8 ns: EBPFMON_OCTAVE0 of the kernel half */
+#include "ebpfMonEvent.h"
+#include "publish/hist.h"
 
 double ebpfMonHistEdge(unsigned bucket)
 {
     if (bucket == 0)
         return 0;
     bucket--;
-    return ldexp(1.0 + (bucket % 4) / 4.0, (int)(bucket / 4) + OCTAVE0);
+    return ldexp(1.0 + (bucket % 4) / 4.0, (int)(bucket / 4) + EBPFMON_OCTAVE0);
 }
 
 double ebpfMonHistQuantile(const uint32_t *hist, unsigned buckets, double q, double max)
@@ -36,7 +35,7 @@ double ebpfMonHistQuantile(const uint32_t *hist, unsigned buckets, double q, dou
 
 double ebpfMonHistOctaveEdge(unsigned octave)
 {
-    return octave == 0 ? 0 : ldexp(1.0, (int)octave - 1 + OCTAVE0);
+    return octave == 0 ? 0 : ldexp(1.0, (int)octave - 1 + EBPFMON_OCTAVE0);
 }
 
 void ebpfMonHistOctaves(const uint32_t *hist, unsigned buckets, double *out, unsigned octaves)
