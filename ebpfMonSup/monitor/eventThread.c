@@ -13,9 +13,7 @@
 #include "trace/linkMessages.h"
 #include "publish/slowChains.h"
 #include "trace/traceSpans.h"
-#include "watch/target.h"
 #include "trace/traces.h"
-#include "watch/follower.h"
 #include "probe/loader.h"
 
 /* But for changed links the kernel half does not wake us: a wake-up costs the target more than the event. So we look this often;
@@ -64,10 +62,10 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
             ebpfMonTracesEndHandOver((const struct ebpfMonHandOverEvent *)head);
         break;
     case EBPFMON_EV_EXEC:
-        ebpfMonFollowerNoteExec((pid_t)head->tgid);
+        ebpfMonFollowerNoteExec(e->m->watching.follower, (pid_t)head->tgid);
         break;
     case EBPFMON_EV_EXIT:
-        ebpfMonFollowerNoteExit((pid_t)head->tgid);
+        ebpfMonFollowerNoteExit(e->m->watching.follower);
         break;
     }
 }

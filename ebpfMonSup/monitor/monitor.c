@@ -17,14 +17,10 @@
 #include "export/export.h"
 #include "model/published.h"
 #include "model/monitorOps.h"
-#include "watch/requests.h"
 #include "monitor/monitor.h"
-#include "watch/recordTable.h"
 #include "watch/connectionOwners.h"
 #include "publish/lists.h"
 #include "publish/report.h"
-#include "watch/target.h"
-#include "watch/follower.h"
 #include "probe/loader.h"
 #include "ioc/procNetns.h"
 
@@ -68,7 +64,7 @@ static long configure(const ebpfMonSettings *s)
 static void getFilterInForce(void *arg, ebpfMonFilter *filter)
 {
     (void)arg;
-    ebpfMonRequestsGetFilter(filter);
+    ebpfMonRequestsGetFilter(monitor.watching.requests, filter);
 }
 
 static void logPut(void *arg, const ebpfMonPut *put)
@@ -89,10 +85,10 @@ static int makePublishing(void)
     const ebpfMonPutPublisherCalls calls = { .getFilter = getFilterInForce, .log = logPut };
 
     if (!monitor.targets)
-        monitor.targets = ebpfMonTargetsNew();
+        monitor.targets = ebpfMonTheTargets = ebpfMonTargetsNew();
     if (!monitor.targets)
         return -1;
-    monitor.publisher = ebpfMonThePublisher = ebpfMonPublisherNew(monitor.targets);
+    monitor.publisher = ebpfMonThePublisher = ebpfMonPublisherNew(monitor.targets, &monitor.watching.costs);
     monitor.putPublisher = ebpfMonPutPublisherNew(&calls);
     monitor.tracePrinter = ebpfMonTracePrinterNew(monitor.targets, printText);
     monitor.slowChains = ebpfMonTheSlowChains = ebpfMonSlowChainsNew(monitor.tracePrinter);
@@ -125,7 +121,7 @@ static void stop(void *arg)
     left |= ebpfMonEventThreadStop(monitor.eventThread);
     left |= ebpfMonPacketThreadStop(monitor.packetThread);
     ebpfMonExportStop(3.0);
-    left |= ebpfMonFollowerStop();
+    left |= ebpfMonFollowerStop(monitor.watching.follower);
     ebpfMonTracePrinterStop(monitor.tracePrinter);
     if (left)
         return;
@@ -147,20 +143,19 @@ static int begin(const ebpfMonFilter *first)
         ebpfMonPublishedSetState(ebpfMonFailed, why);
         return -1;
     }
-    if (makePublishing() || ebpfMonPutsMake(&monitor.puts, monitor.targets, monitor.putPublisher) ||
-        ebpfMonRecordTableInit(sizes.maxRecords, sizes.maxClosure)) {
+    if (makePublishing() || ebpfMonWatchingMake(&monitor, first) ||
+        ebpfMonPutsMake(&monitor.puts, monitor.targets, monitor.watching.requests, monitor.putPublisher)) {
         ebpfMonPublishedSetState(ebpfMonFailed,
                             "out of memory: ask for less by ebpfMonConfigure, then call ebpfMonStart");
         ebpfMonPutsFree(&monitor.puts);
+        ebpfMonWatchingFree(&monitor.watching);
         freePublishing();
         ebpfMonKernelUnload();
         return -1;
     }
-    ebpfMonCalibrate(&ebpfMonCost);
-    ebpfMonConnectionOwnersRead(0, ebpfMonProcNetns(getpid()));
+    ebpfMonConnectionOwnersRead(0, ebpfMonProcNetns(getpid()), ebpfMonKernelSetOwner);
     ebpfMonExportStart();
-    ebpfMonTheTargets = monitor.targets;
-    ebpfMonFollowerStart(monitor.settings.watchSelf, first);
+    ebpfMonFollowerStart(monitor.watching.follower);
     monitor.eventThread = ebpfMonEventThreadStart(&monitor);
     if (monitor.settings.wireKiB > 0)
         monitor.packetThread = ebpfMonPacketThreadStart(&monitor, (unsigned)monitor.settings.wireKiB * 1024);
@@ -187,7 +182,7 @@ static long start(void)
     ok = begin(&first) == 0;
     epicsMutexMustLock(lock);
     if (ok && memcmp(&first, &early, sizeof(first)) != 0) /* set meanwhile */
-        ebpfMonRequestsSetFilter(&early);
+        ebpfMonRequestsSetFilter(monitor.watching.requests, &early);
     starting = 0;
     failed = !ok;
     running = ok;
@@ -199,14 +194,14 @@ static unsigned matching(const char *pattern)
 {
     unsigned n = 0;
 
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(ebpfMonTheTargets); t; t = t->next) {
+    ebpfMonTargetsLock(monitor.targets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(monitor.targets); t; t = t->next) {
         if (t->gone || !t->cat)
             continue;
         for (uint32_t i = 0; i < t->cat->count; i++)
             n += (unsigned)epicsStrGlobMatch(ebpfMonCatalogueName(t->cat, i), pattern);
     }
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
+    ebpfMonTargetsUnlock(monitor.targets);
     return n;
 }
 
@@ -224,7 +219,7 @@ static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsi
     epicsMutexMustLock(lock);
     asked = running;
     if (asked) {
-        number = ebpfMonRequestsSetFilter(&f);
+        number = ebpfMonRequestsSetFilter(monitor.watching.requests, &f);
         generation++;
     } else {
         early = f;
@@ -235,7 +230,7 @@ static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsi
         *records = matching(f.record);
     if (!asked)
         what = "accepted, in force as soon as ebpfMon runs";
-    else if (ebpfMonRequestsWait(number, FILTER_WAIT))
+    else if (ebpfMonRequestsWait(monitor.watching.requests, number, FILTER_WAIT))
         what = "accepted, being applied";
     else
         what = "in force";
@@ -248,7 +243,7 @@ static void getFilter(ebpfMonFilter *filter)
 {
     epicsMutexMustLock(lock);
     if (running)
-        ebpfMonRequestsGetFilter(filter);
+        ebpfMonRequestsGetFilter(monitor.watching.requests, filter);
     else
         *filter = early;
     epicsMutexUnlock(lock);
@@ -263,7 +258,7 @@ static int needRunning(const char *command)
     return -1;
 }
 
-static long rule(const char *command, const char *given, int (*ask)(const char *pattern, int value),
+static long rule(const char *command, const char *given, int (*ask)(ebpfMonRequests *requests, const char *pattern, int value),
                  int value)
 {
     char pattern[EBPFMON_PATTERN_SIZE], why[160];
@@ -276,7 +271,7 @@ static long rule(const char *command, const char *given, int (*ask)(const char *
         errlogSevPrintf(errlogMajor, "%s: %s\n", command, why);
         return -1;
     }
-    if (ask(pattern, value) == 0)
+    if (ask(monitor.watching.requests, pattern, value) == 0)
         return 0;
     errlogSevPrintf(errlogMajor, "%s: there are %d rules already. ebpfMonReport 1 lists them; cancel one by "
                     "ebpfMonLevel PATTERN filter or ebpfMonReference PATTERN 0, or take one pattern for "
@@ -349,8 +344,11 @@ static void report(int level)
     ebpfMonTextReportAdd(text, "  records at most %u, chain roots %u, event ring %u KiB%s\n",
                          monitor.settings.maxRecords, monitor.settings.maxRoots, monitor.settings.ringKiB,
                          monitor.settings.watchSelf ? ", watches itself" : "");
-    if (running)
-        ebpfMonReportAdd(text, monitor.targets, level);
+    if (running) {
+        const ebpfMonReportSources from = { monitor.targets, monitor.watching.requests, &monitor.watching.costs };
+
+        ebpfMonReportAdd(text, &from, level);
+    }
     ebpfMonTextReportPrint(text);
 }
 

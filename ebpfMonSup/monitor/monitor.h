@@ -15,11 +15,13 @@
 #include "publish/putPublisher.h"
 #include "publish/slowChains.h"
 #include "publish/tracePrinter.h"
+#include "monitor/watching.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonMonitor {
     ebpfMonSettings settings;
     ebpfMonTargets *targets;         /* has a lock of its own */
+    ebpfMonWatching watching;
     ebpfMonPuts     puts;            /* what becomes of puts; each module tells whose it is */
     ebpfMonEventThread  *eventThread;
     ebpfMonPacketThread *packetThread; /* NULL: no packets are read */

@@ -17,7 +17,6 @@
 #include "common/worker.h"
 #include "model/published.h"
 #include "search/searches.h"
-#include "watch/requests.h"
 #include "model/losses.h"
 #include "watch/connectionOwners.h"
 #include "trace/linkMessages.h"
@@ -71,13 +70,13 @@ static void lookMissed(ebpfMonPacketThread *p, uint64_t now)
 }
 
 /* A server that is no IOC of Base, or whose puts are not watched from inside. */
-static int wanted(const ebpfMonServer *server)
+static int wanted(ebpfMonPacketThread *p, const ebpfMonServer *server)
 {
     ebpfMonFilter f;
 
     if (server->iocId)
         return 1;
-    ebpfMonRequestsGetFilter(&f);
+    ebpfMonRequestsGetFilter(p->m->watching.requests, &f);
     return !server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc);
 }
 
@@ -123,7 +122,7 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     case ebpfMonWirePut:
         server = ebpfMonServersFind(p->m->puts.servers, &ev->peer, ebpfMonClockMonotonic());
         /* Without that tracepoint nothing tells which put inside it is: the inside alone tells of those. */
-        if (wanted(server) && (!server->iocId || ebpfMonFeature.recvLength))
+        if (wanted(p, server) && (!server->iocId || ebpfMonFeature.recvLength))
             addPut(p, ev, server->iocId);
         if (!server->iocId)
             noteSent(ev, arrival(ev->time));
@@ -219,7 +218,7 @@ static void openSource(ebpfMonPacketThread *p, pid_t pid, uint32_t netns)
         expectOurs(p->sources[p->sourceCount].packets);
         p->sources[p->sourceCount++].netns = netns;
         if (pid && netns != ebpfMonProcNetns(getpid()))
-            ebpfMonConnectionOwnersRead(pid, netns);
+            ebpfMonConnectionOwnersRead(pid, netns, ebpfMonKernelSetOwner);
         return;
     }
     if (p->refusedCount < SOURCES)

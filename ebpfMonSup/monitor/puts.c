@@ -7,7 +7,6 @@
 #include "trace/linkMessages.h"
 #include "trace/putSpans.h"
 #include "trace/traces.h"
-#include "watch/requests.h"
 
 /* A name service answers within microseconds (files) or some milliseconds (LDAP). If it hangs the event thread waits
  * this long, once; meanwhile the event ring has room for the events of all IOCs. */
@@ -39,8 +38,9 @@ static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
 
 static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
 {
-    (void)arg;
-    ebpfMonRequestsAddLinks(iocId, precord);
+    ebpfMonPuts *puts = arg;
+
+    ebpfMonRequestsAddLinks(puts->requests, iocId, precord);
 }
 
 /* A put that was seen in packets only. Packet thread. */
@@ -54,13 +54,15 @@ static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
     ebpfMonPutPublisherPublish(puts->publisher, finished->put);
 }
 
-int ebpfMonPutsMake(ebpfMonPuts *puts, ebpfMonTargets *targets, ebpfMonPutPublisher *publisher)
+int ebpfMonPutsMake(ebpfMonPuts *puts, ebpfMonTargets *targets, ebpfMonRequests *requests,
+                    ebpfMonPutPublisher *publisher)
 {
     const ebpfMonIocPutSinks sinks = {
         .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged, .arg = puts,
     };
 
     memset(puts, 0, sizeof(*puts));
+    puts->requests = requests;
     puts->publisher = publisher;
     puts->users = ebpfMonUserNamesNew(ebpfMonProcUser, USER_NAME_DEADLINE);
     puts->clients = ebpfMonPutClientsNew(puts->users, ebpfMonKernelGetOwner);

@@ -8,8 +8,10 @@
 #include "put/packetPuts.h"
 #include "put/servers.h"
 #include "publish/putPublisher.h"
+#include "watch/requests.h"
 
 typedef struct {
+    ebpfMonRequests     *requests;  /* the caller's; links to be read again */
     ebpfMonPutPublisher *publisher; /* the caller's; gets all puts */
     ebpfMonUserNames  *users;      /* any thread */
     ebpfMonPutClients *clients;    /* any thread, but for what its header says */
@@ -22,8 +24,9 @@ typedef struct {
     ebpfMonPacketPuts *packetPuts;
 } ebpfMonPuts;
 
-/* Targets and publisher stay the caller's. 0, or -1 without memory: then nothing is left. */
-int ebpfMonPutsMake(ebpfMonPuts *puts, ebpfMonTargets *targets, ebpfMonPutPublisher *publisher);
+/* Targets, requests and publisher stay the caller's. 0, or -1 without memory: then nothing is left. */
+int ebpfMonPutsMake(ebpfMonPuts *puts, ebpfMonTargets *targets, ebpfMonRequests *requests,
+                    ebpfMonPutPublisher *publisher);
 
 /* After the event thread and the packet thread have ended. */
 void ebpfMonPutsFree(ebpfMonPuts *puts);

@@ -27,6 +27,7 @@ ebpfMonPublisher *ebpfMonThePublisher;
 
 struct ebpfMonPublisher {
     ebpfMonTargets  *targets;
+    const ebpfMonCosts *costs; /* of our probes, calibrated */
     ebpfMonRankings *rankings;
     ebpfMonHealthCollector *health;
     ebpfMonLossCounters    *losses;
@@ -39,13 +40,14 @@ struct ebpfMonPublisher {
     ebpfMonIocRow row[EBPFMON_IOCS_MAX];
 };
 
-ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets)
+ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, const ebpfMonCosts *costs)
 {
     ebpfMonPublisher *p = calloc(1, sizeof(*p));
 
     if (!p)
         return NULL;
     p->targets = targets;
+    p->costs = costs;
     p->cpuBefore = -1;
     p->lock = epicsMutexMustCreate();
     p->rankings = ebpfMonRankingsNew(targets, &ebpfMonRankingSourcesKernel);
@@ -174,7 +176,7 @@ static void publishOwnCosts(ebpfMonPublisher *p, double seconds)
     if (p->cpuBefore >= 0 && seconds > 0)
         published->costs.cpu = 100 * (used - p->cpuBefore) / seconds;
     published->costs.memory = memory;
-    published->costs.trapNs = ebpfMonCost.entryNs;
+    published->costs.trapNs = p->costs->entryNs;
     ebpfMonPublishedUnlock();
     p->cpuBefore = used;
 }

@@ -3,12 +3,13 @@
 #ifndef EBPFMON_PUBLISHER_H
 #define EBPFMON_PUBLISHER_H
 
+#include "probe/calibrate.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonPublisher ebpfMonPublisher;
 
-/* "targets" stays the caller's. The thread does not run yet. NULL without memory. */
-ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets);
+/* "targets" and "costs" stay the caller's. The thread does not run yet. NULL without memory. */
+ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, const ebpfMonCosts *costs);
 /* After a successful stop. NULL does no harm. */
 void ebpfMonPublisherFree(ebpfMonPublisher *publisher);
 

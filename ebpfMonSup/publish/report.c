@@ -4,27 +4,26 @@
 #include "probe/loader.h"
 #include "publish/lists.h"
 #include "publish/report.h"
-#include "watch/requests.h"
 
-static void addFilter(ebpfMonTextReport *report)
+static void addFilter(ebpfMonTextReport *report, ebpfMonRequests *requests)
 {
     ebpfMonFilter f;
 
-    ebpfMonRequestsGetFilter(&f);
+    ebpfMonRequestsGetFilter(requests, &f);
     ebpfMonTextReportAdd(report, "  filter: IOCs \"%s\" at level %s, records \"%s\", fields \"%s\", hosts \"%s\", "
                          "users \"%s\"\n", f.ioc, ebpfMonLevelName(f.level), f.record, f.field, f.host, f.user);
     ebpfMonTextReportAdd(report, "          slow chains from %g us, one in %u traced, budget %g %%\n", f.slowUs,
                          f.sample, f.budget);
 }
 
-static void addKernel(ebpfMonTextReport *report)
+static void addKernel(ebpfMonTextReport *report, const ebpfMonCosts *costs)
 {
     ebpfMonTextReportAdd(report, "  kernel %s: bpf_loop %s, uprobe_multi %s, receives %s, inet_sock_set_state %s\n",
                          ebpfMonKernelRelease(), ebpfMonFeature.loop ? "yes" : "no",
                          ebpfMonFeature.uprobeMulti ? "yes" : "no", ebpfMonFeature.recvLength ? "yes" : "no",
                          ebpfMonFeature.connectState ? "yes" : "no");
-    ebpfMonTextReportAdd(report, "  one trap costs %.0f ns (return %.0f, single-stepped %.0f)\n", ebpfMonCost.entryNs,
-                         ebpfMonCost.returnNs, ebpfMonCost.steppedNs);
+    ebpfMonTextReportAdd(report, "  one trap costs %.0f ns (return %.0f, single-stepped %.0f)\n", costs->entryNs,
+                         costs->returnNs, costs->steppedNs);
 }
 
 static void addState(ebpfMonTextReport *report)
@@ -44,10 +43,10 @@ static void addState(ebpfMonTextReport *report)
     ebpfMonPublishedUnlock();
 }
 
-static void addRules(ebpfMonTextReport *report)
+static void addRules(ebpfMonTextReport *report, ebpfMonRequests *requests)
 {
     ebpfMonLevelRule rule[EBPFMON_LEVEL_RULES_MAX];
-    unsigned n = ebpfMonRequestsGetLevelRules(rule);
+    unsigned n = ebpfMonRequestsGetLevelRules(requests, rule);
 
     ebpfMonTextReportAdd(report, "  rules: %u of %d, the last that fits an IOC counts\n", n, EBPFMON_LEVEL_RULES_MAX);
     for (unsigned i = 0; i < n; i++)
@@ -119,18 +118,18 @@ static void addBinaries(ebpfMonTextReport *report, ebpfMonTargets *targets)
     ebpfMonTargetsUnlock(targets);
 }
 
-void ebpfMonReportAdd(ebpfMonTextReport *report, ebpfMonTargets *targets, int level)
+void ebpfMonReportAdd(ebpfMonTextReport *report, const ebpfMonReportSources *from, int level)
 {
-    addFilter(report);
-    addKernel(report);
+    addFilter(report, from->requests);
+    addKernel(report, from->costs);
     addState(report);
     if (level < 1)
         return;
-    addSlots(report, targets);
-    addRules(report);
+    addSlots(report, from->targets);
+    addRules(report, from->requests);
     addWatchedRecords(report);
-    ebpfMonListsAddIocs(report, targets);
+    ebpfMonListsAddIocs(report, from->targets);
     ebpfMonListsAddHealth(report);
     if (level >= 2)
-        addBinaries(report, targets);
+        addBinaries(report, from->targets);
 }

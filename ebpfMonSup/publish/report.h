@@ -4,10 +4,19 @@
 #define EBPFMON_REPORT_H
 
 #include "common/textReport.h"
+#include "probe/calibrate.h"
+#include "watch/requests.h"
 #include "watch/target.h"
+
+/* What the report reads. */
+typedef struct {
+    ebpfMonTargets     *targets;
+    ebpfMonRequests    *requests;
+    const ebpfMonCosts *costs;
+} ebpfMonReportSources;
 
 /* Adds state, filter, costs and losses; from level 1 on the use of tables, rules, IOCs and their health; from level 2
  * on where the probes are. Takes the locks that it needs, and prints nothing. */
-void ebpfMonReportAdd(ebpfMonTextReport *report, ebpfMonTargets *targets, int level);
+void ebpfMonReportAdd(ebpfMonTextReport *report, const ebpfMonReportSources *from, int level);
 
 #endif

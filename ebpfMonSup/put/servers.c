@@ -60,7 +60,7 @@ void ebpfMonServersFree(ebpfMonServers *servers)
 /* Each put is seen in the IOC: dbPut, and dbPutField for link fields. */
 static int isSeenInIoc(const ebpfMonTarget *t)
 {
-    return (t->att.on & EBPFMON_BIT(ebpfMonProgPut)) && (t->att.on & EBPFMON_BIT(ebpfMonProgPutField));
+    return (t->probesOn & EBPFMON_BIT(ebpfMonProgPut)) && (t->probesOn & EBPFMON_BIT(ebpfMonProgPutField));
 }
 
 static void fillServer(ebpfMonServer *s, const ebpfMonTarget *t)

@@ -102,7 +102,7 @@ static void testPuts(void)
     size_t size = makePut(FAKE_AO, "VAL", 1.5, 2.5);
 
     testDiag("A put and its result");
-    fake.t->att.on = EBPFMON_BIT(ebpfMonProgPutReturn);
+    fake.t->probesOn = EBPFMON_BIT(ebpfMonProgPutReturn);
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
     testOk(count == 0, "it waits for its result");
     addResult(ids, 0, 2.5);
@@ -124,7 +124,7 @@ static void testPuts(void)
     testOk(count == 3 && last.result == ebpfMonPutFailed && last.status == 0x1f70001 && !last.after[0],
            "dbPut refused it");
 
-    fake.t->att.on = 0;
+    fake.t->probesOn = 0;
     size = makePut(FAKE_AO, "VAL", 1, 2);
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
     testOk(count == 4 && last.result == ebpfMonPutUnknown, "results are not watched: finished at once");

@@ -73,7 +73,7 @@ static ebpfMonTarget *addIoc(pid_t pid, const char *name, int isSeen)
     t->asked = ebpfMonLevelPuts;
     snprintf(t->name, sizeof(t->name), "%s", name);
     if (isSeen)
-        t->att.on = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
+        t->probesOn = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
     ebpfMonTargetsAdd(targets, t);
     return t;
 }
@@ -95,7 +95,7 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     s = ebpfMonServersFind(servers, &peer, SECOND);
     testOk(!s->iocId && strcmp(s->name, "iocB") == 0, "one in which not all puts are seen: %s", s->name);
     b->asked = ebpfMonLevelOff;
-    b->att.on = a->att.on;
+    b->probesOn = a->probesOn;
     testOk(!ebpfMonServersFind(servers, &peer, 2 * SECOND)->off, "remembered");
     ebpfMonServersRefresh(servers, onPort, NULL);
     s = ebpfMonServersFind(servers, &peer, 2 * SECOND);
@@ -131,7 +131,7 @@ static void testMissed(ebpfMonServers *servers, ebpfMonTarget *a)
     testOk1(!ebpfMonServersMayHaveMissed(servers, a->iocId, 11 * SECOND, 0));
     testOk(ebpfMonServersMayHaveMissed(servers, a->iocId, 9 * SECOND, 0), "before all probes were there");
     testOk(ebpfMonServersMayHaveMissed(servers, a->iocId, 11 * SECOND, 1), "it may make the put later");
-    a->att.on = 0;
+    a->probesOn = 0;
     testOk(ebpfMonServersMayHaveMissed(servers, a->iocId, 11 * SECOND, 0), "its probes are gone");
     a->gone = 1;
     testOk(!ebpfMonServersMayHaveMissed(servers, a->iocId, 11 * SECOND, 1), "it has ended");

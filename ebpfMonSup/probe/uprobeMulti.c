@@ -7,7 +7,7 @@
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 
-#include "probe/multi.h"
+#include "probe/uprobeMulti.h"
 
 #define MULTI_RETURN 1 /* BPF_F_UPROBE_MULTI_RETURN */
 
@@ -27,7 +27,7 @@ struct linkCreate {
     uint32_t pad[16];
 };
 
-int ebpfMonMultiAttach(int progFd, const char *path, uint64_t offset, pid_t pid, int isReturn)
+int ebpfMonUprobeMultiAttach(int progFd, const char *path, uint64_t offset, pid_t pid, int isReturn)
 {
     struct linkCreate attr;
 
@@ -44,7 +44,7 @@ int ebpfMonMultiAttach(int progFd, const char *path, uint64_t offset, pid_t pid,
 
 static int attachFails(int prog, pid_t pid)
 {
-    int link = ebpfMonMultiAttach(prog, "/", 0, pid, 0);
+    int link = ebpfMonUprobeMultiAttach(prog, "/", 0, pid, 0);
 
     if (link >= 0) {
         close(link);
@@ -53,7 +53,7 @@ static int attachFails(int prog, pid_t pid)
     return errno;
 }
 
-int ebpfMonMultiWorks(void)
+int ebpfMonUprobeMultiIsSupported(void)
 {
     /* r0 = 0; exit */
     struct bpf_insn insns[] = {
