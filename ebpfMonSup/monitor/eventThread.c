@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <epicsThread.h>
 
 #include "common/clock.h"
 #include "common/worker.h"
-#include "trace/chainParts.h"
 #include "monitor/monitor.h"
-#include "trace/handOvers.h"
-#include "trace/linkMessages.h"
-#include "publish/slowChains.h"
-#include "trace/traceSpans.h"
-#include "trace/traces.h"
-#include "probe/loader.h"
+#include "probe/kernelEvents.h"
 
-/* But for changed links the kernel half does not wake us: a wake-up costs the target more than the event. So we look this often;
- * it is the delay of a put. */
+/* The kernel part wakes this thread for changed links only: a wake-up costs the watched IOC more than the event. So the
+ * thread looks this often, and a put is published so much later. */
 #define POLL_MS     4
 
 #define STOP_SECONDS 5.0
@@ -30,7 +22,7 @@ struct ebpfMonEventThread {
 static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
 {
     ebpfMonEventThread *e = arg;
-    ebpfMonIocPuts *puts = e->m->puts.iocPuts;
+    ebpfMonIocPuts *puts = e->m->put.iocPuts;
     ebpfMonTarget *t;
 
     switch (head->kind) {
@@ -50,30 +42,25 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
         ebpfMonTargetsLock(e->m->targets);
         t = ebpfMonTargetsFindById(e->m->targets, head->iocId);
         if (t)
-            ebpfMonChainPartsAdd(t, (const struct ebpfMonChainEvent *)head, size);
+            ebpfMonChainPartsAdd(e->m->trace.chainParts, t, (const struct ebpfMonChainEvent *)head, size,
+                                 ebpfMonClockUnixOffset());
         ebpfMonTargetsUnlock(e->m->targets);
         break;
     case EBPFMON_EV_HANDOVER_BEGIN:
         if (size >= sizeof(struct ebpfMonHandOverEvent))
-            ebpfMonHandOversBegin((const struct ebpfMonHandOverEvent *)head);
+            ebpfMonTracesBeginHandOver(e->m->trace.traces, (const struct ebpfMonHandOverEvent *)head);
         break;
     case EBPFMON_EV_HANDOVER_END:
         if (size >= sizeof(struct ebpfMonHandOverEvent))
-            ebpfMonTracesEndHandOver((const struct ebpfMonHandOverEvent *)head);
+            ebpfMonTracesEndHandOver(e->m->trace.traces, (const struct ebpfMonHandOverEvent *)head);
         break;
     case EBPFMON_EV_EXEC:
-        ebpfMonFollowerNoteExec(e->m->watching.follower, (pid_t)head->tgid);
+        ebpfMonFollowerNoteExec(e->m->watch.follower, (pid_t)head->tgid);
         break;
     case EBPFMON_EV_EXIT:
-        ebpfMonFollowerNoteExit(e->m->watching.follower);
+        ebpfMonFollowerNoteExit(e->m->watch.follower);
         break;
     }
-}
-
-static void onTrace(ebpfMonTarget *t, ebpfMonTrace *trace)
-{
-    ebpfMonSlowChainsPublish(ebpfMonTheSlowChains, t, trace);
-    ebpfMonTraceSpansExport(t, trace);
 }
 
 static void runEventThread(ebpfMonWorker *worker, void *arg)
@@ -85,12 +72,12 @@ static void runEventThread(ebpfMonWorker *worker, void *arg)
 
         if (ebpfMonKernelReadEvents(POLL_MS, onEvent, e) < 0)
             ebpfMonWorkerWait(worker, 0.1);
-        ebpfMonLinkMessagesMatch(upTo);
-        ebpfMonIocPutsTick(e->m->puts.iocPuts, ebpfMonClockMonotonic(), 0);
-        ebpfMonTracesTick(ebpfMonClockMonotonic(), 0);
+        ebpfMonLinkMessagesMatch(e->m->trace.linkMessages, upTo);
+        ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 0);
+        ebpfMonTracesTick(e->m->trace.traces, ebpfMonClockMonotonic(), 0);
     }
-    ebpfMonIocPutsTick(e->m->puts.iocPuts, ebpfMonClockMonotonic(), 1);
-    ebpfMonTracesTick(ebpfMonClockMonotonic(), 1);
+    ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 1);
+    ebpfMonTracesTick(e->m->trace.traces, ebpfMonClockMonotonic(), 1);
 }
 
 ebpfMonEventThread *ebpfMonEventThreadStart(ebpfMonMonitor *m)
@@ -100,7 +87,6 @@ ebpfMonEventThread *ebpfMonEventThreadStart(ebpfMonMonitor *m)
     if (!e)
         return NULL;
     e->m = m;
-    ebpfMonTracesStart(m->puts.threadPuts, onTrace);
     e->worker = ebpfMonWorkerStart("ebpfMonEvent", epicsThreadPriorityMedium, runEventThread, e);
     if (!e->worker) {
         free(e);

@@ -10,8 +10,7 @@ struct ebpfMonMonitor;
 
 typedef struct ebpfMonPacketThread ebpfMonPacketThread;
 
-/* The monitor stays the caller's. "ringBytes": of the packet ring of each namespace. NULL without memory, with a
- * message. */
+/* The monitor stays the caller's. "ringBytes": of the packet ring of each namespace. NULL without memory, with a message. */
 ebpfMonPacketThread *ebpfMonPacketThreadStart(struct ebpfMonMonitor *m, unsigned ringBytes);
 
 /* Publishes what waits, ends the thread and frees it; NULL does no harm. 0, or -1: it still runs, and nothing is

@@ -21,8 +21,8 @@ typedef struct {
 ebpfMonPutPublisher *ebpfMonPutPublisherNew(const ebpfMonPutPublisherCalls *calls);
 void ebpfMonPutPublisherFree(ebpfMonPutPublisher *publisher);
 
-/* Lets the rules judge "put", whose texts are complete. If it is unexpected it is kept until somebody acknowledges it,
- * whatever the filter says. If it passes the filter, the published values and the log get it. Tells
+/* Lets the rules judge the put, whose texts are complete. If it is unexpected it is kept until somebody
+ * acknowledges it, whatever the filter says. If it passes the filter, the published values and the log get it. Tells
  * the listener. */
 void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put);
 

@@ -101,8 +101,6 @@ void ebpfMonTargetsFree(ebpfMonTargets *targets); /* must be empty; NULL does no
 void ebpfMonTargetsLock(ebpfMonTargets *targets);
 void ebpfMonTargetsUnlock(ebpfMonTargets *targets);
 
-/* For the time of the change to contexts only: the list of the monitor, and a copy of the measured costs. */
-extern ebpfMonTargets *ebpfMonTheTargets;
 
 /* Under the lock, but for the follower. */
 ebpfMonTarget *ebpfMonTargetsGetFirst(ebpfMonTargets *targets);
