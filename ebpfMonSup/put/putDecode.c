@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "put/putDecode.h"
 #include "put/valueText.h"
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 
 static void formatLink(const struct ebpfMonPutEvent *ev, const char *target, char *buf, size_t size)
 {

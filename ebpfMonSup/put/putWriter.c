@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 #include "put/putWriter.h"
 #include "put/threadJob.h"
 #include "put/writerText.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 #include "watch/target.h"
 
 typedef struct {
