@@ -16,6 +16,11 @@ uint64_t ebpfMonClockMonotonic(void)
     return readClock(CLOCK_MONOTONIC);
 }
 
+double ebpfMonClockSeconds(void)
+{
+    return (double)ebpfMonClockMonotonic() / (double)EBPFMON_SECOND_NS;
+}
+
 uint64_t ebpfMonClockReal(void)
 {
     return readClock(CLOCK_REALTIME);

@@ -11,6 +11,9 @@
 /* CLOCK_MONOTONIC: the clock of the kernel part (bpf_ktime_get_ns). */
 uint64_t ebpfMonClockMonotonic(void);
 
+/* The same in seconds, for deadlines and rates. */
+double ebpfMonClockSeconds(void);
+
 /* CLOCK_REALTIME: ns since 1970, UTC. Packets carry it. */
 uint64_t ebpfMonClockReal(void);
 

@@ -89,9 +89,12 @@ static void freeRooms(ebpfMonMonitor *m)
 /* In the order in which they need each other. 0, or -1 without memory: then nothing is left. */
 static int makeRooms(ebpfMonMonitor *m, const ebpfMonFilter *first)
 {
+    /* these are kept after a start that failed */
     if (!m->targets)
-        m->targets = ebpfMonTargetsNew(); /* kept after a start that failed: records may ask for it */
-    if (!m->targets)
+        m->targets = ebpfMonTargetsNew();
+    if (!m->search)
+        m->search = ebpfMonSearchNew();
+    if (!m->targets || !m->search)
         return -1;
     if (ebpfMonWatchRoomMake(m, first) == 0 && ebpfMonPutRoomMake(m) == 0 && ebpfMonTraceRoomMake(m) == 0 &&
         ebpfMonPublishRoomMake(m) == 0)

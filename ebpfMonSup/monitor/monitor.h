@@ -13,10 +13,12 @@
 #include "monitor/putRoom.h"
 #include "monitor/traceRoom.h"
 #include "monitor/watchRoom.h"
+#include "search/search.h"
 
 typedef struct ebpfMonMonitor {
     ebpfMonSettings     settings;     /* fixed once it runs */
     ebpfMonTargets     *targets;      /* has a lock of its own */
+    ebpfMonSearch      *search;       /* has a lock of its own */
     ebpfMonWatchRoom    watch;
     ebpfMonPutRoom      put;
     ebpfMonTraceRoom    trace;

@@ -16,11 +16,11 @@
 #include "common/clock.h"
 #include "common/worker.h"
 #include "model/published.h"
-#include "search/searches.h"
+#include "search/search.h"
 #include "watch/requests.h"
 #include "model/losses.h"
 #include "watch/connectionOwners.h"
-#include "export/otlp/span.h"
+#include "export/export.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
@@ -103,7 +103,7 @@ static void noteSent(ebpfMonPacketThread *p, const ebpfMonWireEvent *ev, uint64_
 {
     struct ebpfMonOwner owner = { .pid = 0 };
 
-    if (!ebpfMonExportsSpans() || ev->protocol != ebpfMonWireCa)
+    if (!ebpfMonExportWantsSpans() || ev->protocol != ebpfMonWireCa)
         return;
     ebpfMonKernelGetOwner(&ev->peer, &owner);
     if (owner.pid)
@@ -150,13 +150,13 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
                 ebpfMonPacketsVerdict(p->sources[i].packets, &ev->peer, 0);
         break;
     case ebpfMonWireSearch:
-        ebpfMonSearchAsked(ev->time, protocol, client, ev->cid, ev->name);
+        ebpfMonSearchAddQuestion(p->m->search, ev->time, protocol, client, ev->cid, ev->name);
         break;
     case ebpfMonWireFound:
-        ebpfMonSearchFound(protocol, client, ev->cid, ev->name);
+        ebpfMonSearchAddAnswer(p->m->search, protocol, client, ev->cid, ev->name);
         break;
     case ebpfMonWireBeacon:
-        ebpfMonSearchBeacon(ev->time, protocol, serverHost);
+        ebpfMonSearchAddBeacon(p->m->search, ev->time, protocol, serverHost);
         break;
     case ebpfMonWireOpened: /* a server on a port of its own is searched for there, too */
         for (unsigned i = 0; i < p->sourceCount; i++)

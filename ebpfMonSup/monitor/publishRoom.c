@@ -30,7 +30,7 @@ int ebpfMonPublishRoomMake(ebpfMonMonitor *m)
     ebpfMonPublishRoom *room = &m->publish;
 
     memset(room, 0, sizeof(*room));
-    room->publisher = ebpfMonPublisherNew(m->targets, &m->watch.costs);
+    room->publisher = ebpfMonPublisherNew(m->targets, m->search, &m->watch.costs);
     room->putPublisher = ebpfMonPutPublisherNew(&calls);
     room->tracePrinter = ebpfMonTracePrinterNew(m->targets, printText);
     if (room->tracePrinter)

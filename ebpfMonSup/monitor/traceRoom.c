@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "export/otlp/span.h"
+#include "export/export.h"
 #include "monitor/monitor.h"
 
-static const ebpfMonSpanSink exportSink = { .isWanted = ebpfMonExportsSpans, .add = ebpfMonExportSpan };
+static const ebpfMonSpanSink exportSink = { .isWanted = ebpfMonExportWantsSpans, .add = ebpfMonExportSpan };
 
 static void onChain(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
                     uint32_t count)
@@ -27,7 +27,7 @@ static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 int ebpfMonTraceRoomMake(ebpfMonMonitor *m)
 {
     ebpfMonTracesUses uses = {
-        .targets = m->targets, .threadPuts = m->put.threadPuts, .exportsSpans = ebpfMonExportsSpans,
+        .targets = m->targets, .threadPuts = m->put.threadPuts, .exportsSpans = ebpfMonExportWantsSpans,
     };
     ebpfMonTraceSpansUses spans = { .targets = m->targets, .sink = exportSink };
     ebpfMonTraceRoom *room = &m->trace;

@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
-#include "wire/ended.h"
+#include "common/hash.h"
+#include "wire/endedCircuits.h"
 
-#define PLACES  1024           /* by key: a later one may take an earlier one's */
+#define PLACES  1024           /* by key: a later connection may take the place of an earlier one */
 #define COPY_NS 1000000000ull
 #define LATELY  (1 << 20)      /* bytes before the end that are the connection's, where its beginning was not seen */
 
-struct ebpfMonEnded {
+struct ebpfMonEndedCircuits {
     ebpfMonCircuitKey key;
     uint64_t time;             /* 0: free */
     int      known[2], syn[2];
     uint32_t first[2], end[2]; /* sequence numbers of each side */
 };
 
-ebpfMonEnded *ebpfMonEndedNew(void)
+ebpfMonEndedCircuits *ebpfMonEndedCircuitsNew(void)
 {
-    return calloc(PLACES, sizeof(ebpfMonEnded));
+    return calloc(PLACES, sizeof(ebpfMonEndedCircuits));
 }
 
-static unsigned placeOf(const ebpfMonCircuitKey *k)
+static unsigned getPlace(const ebpfMonCircuitKey *k)
 {
-    uint32_t h = (k->addr[0] ^ k->addr[1] * 31) + ((uint32_t)k->port[0] << 16 | k->port[1]);
+    uint64_t addresses = (uint64_t)k->addr[0] << 32 | k->addr[1], ports = (uint32_t)k->port[0] << 16 | k->port[1];
 
-    return h * 2654435761u >> 22;
+    return (unsigned)(ebpfMonHashInteger(ebpfMonHashInteger(addresses) ^ ports) >> 32) % PLACES;
 }
 
-void ebpfMonEndedNote(ebpfMonEnded *ended, const ebpfMonCircuit *c, uint64_t time)
+void ebpfMonEndedCircuitsAdd(ebpfMonEndedCircuits *ended, const ebpfMonCircuit *c, uint64_t time)
 {
-    ebpfMonEnded *e = &ended[placeOf(&c->key)];
+    ebpfMonEndedCircuits *e = &ended[getPlace(&c->key)];
 
     e->key = c->key;
     e->time = time;
@@ -42,10 +43,10 @@ void ebpfMonEndedNote(ebpfMonEnded *ended, const ebpfMonCircuit *c, uint64_t tim
     }
 }
 
-int ebpfMonEndedHas(const ebpfMonEnded *ended, const ebpfMonCircuitKey *key, int side, const ebpfMonSegment *s,
-    uint64_t time)
+int ebpfMonEndedCircuitsHas(const ebpfMonEndedCircuits *ended, const ebpfMonCircuitKey *key, int side,
+    const ebpfMonSegment *s, uint64_t time)
 {
-    const ebpfMonEnded *e = &ended[placeOf(key)];
+    const ebpfMonEndedCircuits *e = &ended[getPlace(key)];
 
     if (!e->time || time > e->time + COPY_NS || !e->known[side] || !ebpfMonCircuitSameKey(&e->key, key))
         return 0;

@@ -5,16 +5,16 @@
 #include <epicsEvent.h>
 #include <epicsMutex.h>
 
-#include "export/recordQueue.h"
+#include "export/shared/recordQueue.h"
 
 struct ebpfMonRecordQueue {
-    epicsMutexId lock; /* of what follows; leaf */
-    size_t head, used, peak; /* head: first byte in use */
-    uint64_t taken, dropped;
-    int asleep;
+    size_t size;             /* of ring; fixed */
     epicsEventId wake;
-    size_t size;
-    uint8_t ring[];
+    epicsMutexId lock;       /* of what follows; no other lock is taken under it */
+    size_t head, used, peak; /* head: first byte in use */
+    uint64_t accepted, dropped;
+    int asleep;              /* the next record wakes the reader */
+    uint8_t ring[];          /* bytes in use are read by the reader, the others written under the lock */
 };
 
 ebpfMonRecordQueue *ebpfMonRecordQueueNew(size_t size)
@@ -30,6 +30,15 @@ ebpfMonRecordQueue *ebpfMonRecordQueueNew(size_t size)
     return q;
 }
 
+void ebpfMonRecordQueueFree(ebpfMonRecordQueue *q)
+{
+    if (!q)
+        return;
+    epicsMutexDestroy(q->lock);
+    epicsEventDestroy(q->wake);
+    free(q);
+}
+
 void ebpfMonRecordQueueClear(ebpfMonRecordQueue *q)
 {
     epicsMutexMustLock(q->lock);
@@ -37,7 +46,7 @@ void ebpfMonRecordQueueClear(ebpfMonRecordQueue *q)
     epicsMutexUnlock(q->lock);
 }
 
-static void in(ebpfMonRecordQueue *q, const void *data, size_t len)
+static void copyIn(ebpfMonRecordQueue *q, const void *data, size_t len)
 {
     size_t at = (q->head + q->used) % q->size;
     size_t first = q->size - at < len ? q->size - at : len;
@@ -47,7 +56,7 @@ static void in(ebpfMonRecordQueue *q, const void *data, size_t len)
     q->used += len;
 }
 
-static void look(const ebpfMonRecordQueue *q, size_t at, void *data, size_t len)
+static void copyOut(const ebpfMonRecordQueue *q, size_t at, void *data, size_t len)
 {
     size_t first = q->size - at < len ? q->size - at : len;
 
@@ -57,22 +66,22 @@ static void look(const ebpfMonRecordQueue *q, size_t at, void *data, size_t len)
 
 void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *q, const void *record, size_t len)
 {
-    int rouse = 0;
+    int wake = 0;
 
     epicsMutexMustLock(q->lock);
     if (q->used + sizeof(len) + len > q->size) {
         q->dropped++;
     } else {
-        in(q, &len, sizeof(len));
-        in(q, record, len);
-        q->taken++;
+        copyIn(q, &len, sizeof(len));
+        copyIn(q, record, len);
+        q->accepted++;
         if (q->used > q->peak)
             q->peak = q->used;
-        rouse = q->asleep;
+        wake = q->asleep;
         q->asleep = 0;
     }
     epicsMutexUnlock(q->lock);
-    if (rouse)
+    if (wake)
         epicsEventMustTrigger(q->wake);
 }
 
@@ -81,8 +90,8 @@ void ebpfMonRecordQueueWake(ebpfMonRecordQueue *q)
     epicsEventMustTrigger(q->wake);
 }
 
-/* What is in use is written by nobody, so it is copied without the lock: whoever adds never waits for that. */
-size_t ebpfMonRecordQueueTake(ebpfMonRecordQueue *q, uint8_t *buf, size_t size)
+/* Nobody writes to what is in use, so it is copied without the lock: whoever adds never waits for that. */
+size_t ebpfMonRecordQueueRead(ebpfMonRecordQueue *q, uint8_t *buf, size_t size)
 {
     size_t n = 0, len, at, have;
 
@@ -91,10 +100,10 @@ size_t ebpfMonRecordQueueTake(ebpfMonRecordQueue *q, uint8_t *buf, size_t size)
     have = q->used;
     epicsMutexUnlock(q->lock);
     while (n < have) {
-        look(q, at, &len, sizeof(len));
+        copyOut(q, at, &len, sizeof(len));
         if (n + sizeof(len) + len > size)
             break;
-        look(q, at, buf + n, sizeof(len) + len);
+        copyOut(q, at, buf + n, sizeof(len) + len);
         n += sizeof(len) + len;
         at = (at + sizeof(len) + len) % q->size;
     }
@@ -105,15 +114,15 @@ size_t ebpfMonRecordQueueTake(ebpfMonRecordQueue *q, uint8_t *buf, size_t size)
     return n;
 }
 
-void ebpfMonRecordQueueWait(ebpfMonRecordQueue *q, double seconds, int deep)
+void ebpfMonRecordQueueWait(ebpfMonRecordQueue *q, double seconds, int untilAdded)
 {
     int empty;
 
     epicsMutexMustLock(q->lock);
     empty = !q->used;
-    q->asleep = deep && empty;
+    q->asleep = untilAdded && empty;
     epicsMutexUnlock(q->lock);
-    if (!deep || empty)
+    if (!untilAdded || empty)
         epicsEventWaitWithTimeout(q->wake, seconds);
     epicsMutexMustLock(q->lock);
     q->asleep = 0;
@@ -123,7 +132,7 @@ void ebpfMonRecordQueueWait(ebpfMonRecordQueue *q, double seconds, int deep)
 void ebpfMonRecordQueueGetState(ebpfMonRecordQueue *q, ebpfMonRecordQueueState *state)
 {
     epicsMutexMustLock(q->lock);
-    state->taken = q->taken;
+    state->accepted = q->accepted;
     state->dropped = q->dropped;
     state->used = q->used;
     state->peak = q->peak;

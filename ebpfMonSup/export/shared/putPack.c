@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "export/putPack.h"
+#include "export/shared/putPack.h"
 
 typedef struct {
     epicsTimeStamp time;
@@ -10,7 +10,7 @@ typedef struct {
     uint64_t hash;
     uint32_t pid, uid;
     uint8_t  hasOld, isNumber, oldIsNumber, through, result, seen, unexpected;
-} fixedPart;
+} fixedMembers;
 
 #define TEXT(member) {offsetof(ebpfMonPut, member), sizeof(((ebpfMonPut *)0)->member)}
 
@@ -24,7 +24,7 @@ static const struct {
 
 size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf)
 {
-    fixedPart f = {
+    fixedMembers f = {
         .time = put->time, .number = put->number, .oldNumber = put->oldNumber, .count = put->count,
         .oldCount = put->oldCount, .status = put->status, .hash = put->hash, .pid = put->peerPid,
         .uid = put->peerUid, .hasOld = !!put->hasOld, .isNumber = !!put->isNumber,
@@ -48,8 +48,8 @@ size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf)
 
 void ebpfMonPutUnpack(const uint8_t *buf, size_t len, ebpfMonPut *put)
 {
-    const uint8_t *from = buf + sizeof(fixedPart), *end = buf + len;
-    fixedPart f;
+    const uint8_t *from = buf + sizeof(fixedMembers), *end = buf + len;
+    fixedMembers f;
 
     memcpy(&f, buf, sizeof(f));
     put->time = f.time;
