@@ -5,7 +5,6 @@ Each process of pytest-xdist has a network namespace of its own, and each test i
 watches these IOCs only. So suites do not see each other, although all monitors see all processes of the host. Every
 process that a test starts ends here at the latest, by its own pid.
 """
-import contextlib
 import os
 
 import pytest
@@ -15,8 +14,6 @@ from tests.harness import loopback, netns, paths
 if os.geteuid():
     pytest.exit("the tests watch other processes and make network namespaces: run them as root", 4)
 netns.enter_new()
-with contextlib.suppress(PermissionError):
-    os.nice(-10)  # some tests measure times, so other programs of the host wait for them
 loopback.use()  # before any client library is imported
 os.environ["EPICS_HOST_ARCH"] = paths.ARCH
 os.environ["PYTHONPATH"] = str(paths.TOP)  # for tests/programs

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -160,7 +161,7 @@ def test_many_quick_restarts(new_ioc, monitor):
 
 
 def test_bounded_memory_over_restarts(new_ioc, monitor):
-    """Each life of this IOC takes some 4 MB of the monitor. Other IOCs of the host take and free memory meanwhile."""
+    """The catalogue of this IOC takes some 4 MB of the monitor. Six more lives of the IOC take less than that."""
     ioc = new_ioc(db.READY + "".join(db.counter(f"C{i}") for i in range(30000)))
     sizes = []
     for i in range(13):
@@ -170,7 +171,7 @@ def test_bounded_memory_over_restarts(new_ioc, monitor):
         monitor.wait_gone(ioc.pid)
         if i % 6 == 0:
             sizes.append(resident(monitor.process.pid))
-    assert sizes[2] - sizes[1] < 18 << 20, sizes
+    assert sizes[2] - sizes[1] < 4 << 20, sizes
 
 
 def resident(pid):
@@ -276,21 +277,22 @@ def test_start_again(new_ioc, new_monitor):
     assert any("runs already" in line for line in monitor.command("ebpfMonStart"))
 
 
-def test_an_end_is_told_at_once(new_ioc, monitor):
-    """The list of IOCs does not wait for what is published every second. An IOC is gone also when its parent has not
-    waited for it."""
+def test_end_is_published_at_once(new_ioc, monitor):
+    """When an IOC ends, the list of IOCs does not wait for what the monitor publishes every second. An IOC has also ended
+    when its parent has not waited for it yet (a zombie)."""
     ioc = new_ioc(DB).start()
     monitor.wait_ioc(ioc)
-    apart = []
-    for _ in range(6):
+    delays = []
+    for _ in range(7):
         pid = ioc.pid
+        killed = time.time()
         ioc.process.signal(signal.SIGKILL)
         monitor.wait_gone(pid)
-        apart.append(abs(monitor.time_stamp("IOC_PIDS") - monitor.time_stamp("PROC_CNT")))
+        delays.append(monitor.time_stamp("IOC_PIDS") - killed)
         ioc.process.wait()
         ioc.start()
         monitor.wait_ioc(ioc)
-    assert any(0.05 < seconds < 0.95 for seconds in apart), apart
+    assert min(delays) > 0 and sorted(delays)[3] < 0.4, delays
 
 
 def test_target_is_not_disturbed(new_ioc, monitor):
