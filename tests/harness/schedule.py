@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A plugin of pytest: which process of pytest-xdist runs which tests, in which order, and which tests run alone.
 
-The tests of a module stay in one process, because they share IOCs and a monitor. In the modules of APART the tests share
-nothing, so each test can go to another process.
+The tests of a module stay in one process, because they share IOCs and a monitor. In the modules of APART the tests
+share nothing, so each test can go to another process.
 
 Tests of ALONE run last, one after the other, while no other test runs. They measure what other tests would disturb. The
 lock that they wait for is a lock of this file (flock): other tests hold it shared, they hold it exclusively.
@@ -23,13 +23,13 @@ ALONE = (
 # The tests of each line run in one process, one after the other.
 TOGETHER = [
     ALONE,
-    ("test_joined.py", "test_spans.py"),  # they share a Zipkin
+    ("test_traces_across_iocs.py", "test_spans.py"),  # they share a Zipkin
 ]
 
 # Longest first, so that at the end all processes have work.
-LONG = ["test_fuzz", "testOtlp", "test_counts", "test_half_hosts", "test_wire.py", "test_roads", "test_joined",
-        "test_many_trees", "test_hosts", "test_demo", "test_latency", "test_spans", "test_overload",
-        "test_trace", "test_handed", "testExport", "test_pvs", "test_otlp", "test_wire_net", "test_lifecycle", "test_health"]
+LONG = ["test_fuzz", "testOtlp", "test_counts", "test_hosts_partly_watched", "test_packets.py", "test_put_origins", "test_traces_across_iocs",
+        "test_many_traces", "test_hosts", "test_demo", "test_latency", "test_spans", "test_overload",
+        "test_trace", "test_hand_overs", "testExport", "test_pvs", "test_otlp", "test_packets_bad_link", "test_lifecycle", "test_health"]
 
 
 def _module(nodeid):

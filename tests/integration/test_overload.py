@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""More than it may take, more than it can keep: what is given up, that it is told, and that it comes back."""
+"""Too much for the budget, and too much for the event ring: what the monitor gives up, reports, and does again
+later."""
 import signal
 
 from tests.harness import ca, db
@@ -9,8 +10,8 @@ ROOTS, LENGTH = 240, 10
 
 
 def test_budget(new_ioc, new_monitor):
-    """2,400 chains a second take four times the budget: the monitor chooses a lower level and still sees puts. Without a
-    budget the level comes back."""
+    """2,400 chains a second take four times the budget: the monitor chooses a lower level and still sees puts.
+    Without a budget the level comes back."""
     text = db.READY + db.record("ao", "AO")
     for i in range(ROOTS):
         text += db.chain(f"C{i}x", LENGTH, SCAN=".1 second")
@@ -38,7 +39,8 @@ def test_budget(new_ioc, new_monitor):
 
 
 def test_full_ring(new_ioc, new_monitor):
-    """A monitor that gets no CPU time, with a small ring: events are lost and counted, counts are not."""
+    """A monitor with a small event ring gets no CPU time: events are lost and counted as lost. No count of
+    processings is lost."""
     ioc = new_ioc(db.READY + db.chain("C", 20) + db.record("ao", "AO")).start()
     monitor = new_monitor(before=["ebpfMonConfigure 0 0 64"]).start()
     monitor.wait_ioc(ioc)
@@ -55,8 +57,8 @@ def test_full_ring(new_ioc, new_monitor):
         for i in range(times):
             chain.put(1)
             put.put(i)
-        ioc.put("AO", times)  # with an answer: the server has done all before
-        assert ioc.get("C19") == times, "the IOC itself is not held up"
+        ioc.put("AO", times)  # this put waits for its answer: the server has done all puts before
+        assert ioc.get("C19") == times, "the IOC does not wait for the monitor"
     finally:
         monitor.process.signal(signal.SIGCONT)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each unit test program is one test here, so that they run beside the others. "make runtests" runs the same programs."""
+"""Each unit test program is one test here, so that they run beside the others. "make runtests" runs the same
+programs."""
 import subprocess
 
 import pytest
