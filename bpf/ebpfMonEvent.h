@@ -26,7 +26,7 @@
 #define EBPFMON_CLOSURE_MAX 16384 /* records that one chain is searched for */
 #define EBPFMON_CHUNK     96  /* records in one chain event */
 
-/* Must match ebpfMonLevel.h of the model. */
+/* As ebpfMonLevel of model/level.h; watch/governor.c asserts it. */
 enum ebpfMonKernelLevel {
     EBPFMON_OFF = 0,
     EBPFMON_PUTS = 1,

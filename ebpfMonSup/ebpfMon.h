@@ -67,11 +67,11 @@ int ebpfMonRulesLoad(const char *file, char *text, size_t size);
 
 /* The n-th newest unexpected put that is open, as a line, 0 the newest; up to 64 are kept. 0, or -1: there are not so
  * many. */
-int ebpfMonBadGet(unsigned n, char *line, size_t size);
+int ebpfMonUnexpectedGet(unsigned n, char *line, size_t size);
 
-/* Acknowledges the unexpected puts up to the newest one that ebpfMonBadGet or the PVs have shown, none that came
+/* Acknowledges the unexpected puts up to the newest one that ebpfMonUnexpectedGet or the PVs have shown, none that came
  * later. How many stay open. */
-unsigned ebpfMonBadAck(void);
+unsigned ebpfMonUnexpectedAck(void);
 
 #ifdef __cplusplus
 }

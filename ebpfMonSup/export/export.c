@@ -266,7 +266,7 @@ void ebpfMonExportRegister(void)
     if (!share->lock)
         share->lock = epicsMutexMustCreate();
     ebpfMonOtlpInit();
-    ebpfMonLogControlRegister(&ops);
+    ebpfMonLogOpsRegister(&ops);
 }
 
 void ebpfMonExportStart(void)

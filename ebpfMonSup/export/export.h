@@ -8,7 +8,7 @@
 
 #include "model/put.h"
 
-/* Makes the commands and records of model/logControl.h work. The thread starts with the first log. */
+/* Makes the commands and records of model/logOps.h work. The thread starts with the first log. */
 void ebpfMonExportRegister(void);
 
 /* What the environment asks for begins now. */

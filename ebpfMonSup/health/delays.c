@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "health/delays.h"
-#include "probe/loader.h"
 
-/* ms; the kernel half turns the window only when something comes. */
-static double longest(const struct ebpfMonRecent *r, uint64_t now, uint64_t *who)
+/* ms; the kernel part begins a new window only when something happens in it. */
+static double findLongest(const struct ebpfMonRecent *r, uint64_t now, uint64_t *who)
 {
     uint64_t window = now >> EBPFMON_WINDOW_BITS, max = 0;
 
@@ -19,22 +18,19 @@ static double longest(const struct ebpfMonRecent *r, uint64_t now, uint64_t *who
     return (double)max / 1e6;
 }
 
-void ebpfMonDelaysQueues(uint32_t tgid, uint64_t now, ebpfMonIocHealth *row)
+void ebpfMonDelaysSetQueues(const struct ebpfMonQueues *queues, uint64_t now, ebpfMonIocHealth *row)
 {
-    struct ebpfMonQueues q;
     uint64_t who;
 
-    if (ebpfMonKernelGetQueues(tgid, &q))
-        return;
     for (int i = 0; i < EBPFMON_QUEUE_ONCE; i++)
-        row->callback[i] = longest(&q.q[i].wait, now, &who);
-    row->once = longest(&q.q[EBPFMON_QUEUE_ONCE].wait, now, &who);
+        row->callback[i] = findLongest(&queues->q[i].wait, now, &who);
+    row->once = findLongest(&queues->q[EBPFMON_QUEUE_ONCE].wait, now, &who);
 }
 
-void ebpfMonDelaysHold(const struct ebpfMonThread *seen, uint64_t now, ebpfMonIocHealth *row, uint64_t *root)
+void ebpfMonDelaysAddHold(const struct ebpfMonThread *seen, uint64_t now, ebpfMonIocHealth *row, uint64_t *root)
 {
     uint64_t who;
-    double held = longest(&seen->hold, now, &who);
+    double held = findLongest(&seen->hold, now, &who);
 
     if (held > row->hold) {
         row->hold = held;
@@ -42,17 +38,17 @@ void ebpfMonDelaysHold(const struct ebpfMonThread *seen, uint64_t now, ebpfMonIo
     }
 }
 
-static void most(double *max, double value)
+static void raiseTo(double *highest, double value)
 {
-    if (value > *max)
-        *max = value;
+    if (value > *highest)
+        *highest = value;
 }
 
-void ebpfMonDelaysMost(const ebpfMonIocHealth *row, ebpfMonHealth *h)
+void ebpfMonDelaysAddToHighest(const ebpfMonIocHealth *row, ebpfMonHealth *health)
 {
     for (int i = 0; i < EBPFMON_QUEUE_ONCE; i++)
-        most(&h->callbackMax, row->callback[i]);
-    most(&h->onceMax, row->once);
-    most(&h->holdMax, row->hold);
-    most(&h->casMax, row->cas);
+        raiseTo(&health->callbackMax, row->callback[i]);
+    raiseTo(&health->onceMax, row->once);
+    raiseTo(&health->holdMax, row->hold);
+    raiseTo(&health->casMax, row->cas);
 }

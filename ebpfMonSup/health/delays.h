@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long things waited in an IOC a short while ago, from the tables of the kernel half. */
+/* How long things waited in an IOC during the last seconds, from the tables of the kernel part. No state of its own. */
 #ifndef EBPFMON_DELAYS_H
 #define EBPFMON_DELAYS_H
 
 #include "ebpfMonTable.h"
-#include "model/health.h"
+#include "model/healthValues.h"
 
-/* Callbacks and scanOnce. */
-void ebpfMonDelaysQueues(uint32_t tgid, uint64_t now, ebpfMonIocHealth *row);
+/* Sets the waits of callbacks and of scanOnce. "now": monotonic ns. */
+void ebpfMonDelaysSetQueues(const struct ebpfMonQueues *queues, uint64_t now, ebpfMonIocHealth *row);
 
-/* Takes one thread in: the longest that it held a lock set, and *root, whose chain it was. */
-void ebpfMonDelaysHold(const struct ebpfMonThread *seen, uint64_t now, ebpfMonIocHealth *row, uint64_t *root);
+/* If this thread held a lock set longer than row->hold: sets that, and *root, the record whose chain it was
+ * (address). */
+void ebpfMonDelaysAddHold(const struct ebpfMonThread *seen, uint64_t now, ebpfMonIocHealth *row, uint64_t *root);
 
-/* The highest of all into the scalars. */
-void ebpfMonDelaysMost(const ebpfMonIocHealth *row, ebpfMonHealth *h);
+/* Raises the highest values of all IOCs to those of this one. */
+void ebpfMonDelaysAddToHighest(const ebpfMonIocHealth *row, ebpfMonHealth *health);
 
 #endif

@@ -1,37 +1,73 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "health/hangFinder.h"
-#include "health/hangStack.h"
-#include "watch/target.h"
-#include "probe/loader.h"
-#include "ioc/procStat.h"
+#include <epicsExport.h>
 
-static int waitsForLock(const ebpfMonSeenThread *t)
+#include "health/hangFinder.h"
+#include "health/hangStacks.h"
+#include "health/recordName.h"
+
+struct ebpfMonHangFinder {
+    ebpfMonTargets *targets;
+    const ebpfMonHangSources *sources;
+    ebpfMonHangStacks *stacks;
+};
+
+double ebpfMonHangLimit = 5;
+epicsExportAddress(double, ebpfMonHangLimit);
+
+ebpfMonHangFinder *ebpfMonHangFinderNew(ebpfMonTargets *targets, const ebpfMonHangSources *sources)
+{
+    ebpfMonHangFinder *finder = calloc(1, sizeof(*finder));
+
+    if (!finder)
+        return NULL;
+    finder->targets = targets;
+    finder->sources = sources;
+    finder->stacks = ebpfMonHangStacksNew(targets, sources);
+    if (!finder->stacks) {
+        free(finder);
+        return NULL;
+    }
+    return finder;
+}
+
+void ebpfMonHangFinderFree(ebpfMonHangFinder *finder)
+{
+    if (!finder)
+        return;
+    ebpfMonHangStacksFree(finder->stacks);
+    free(finder);
+}
+
+static int waitsForLock(const ebpfMonHangFinder *finder, const ebpfMonSeenThread *t)
 {
     char name[16], what[128];
 
-    return ebpfMonProcThread((pid_t)t->seen.tgid, (pid_t)t->tid, name, what, sizeof(what)) == 0 &&
+    return finder->sources->readThread((pid_t)t->seen.tgid, (pid_t)t->tid, name, what, sizeof(what)) == 0 &&
            strstr(what, " futex") != NULL;
 }
 
 /* Since when this thread has held its lock set, 0: it does not. The thread table has those that wait for it as well:
  * the holder is the one that does not wait in the kernel for a mutex; if all do, the one that asked first. It had to
- * wait, too, when somebody released the set after it had asked. */
-static uint64_t heldSince(const ebpfMonSeenThread *threads, unsigned count, unsigned i)
+ * wait, too, when another thread released the set after it had asked. */
+static uint64_t findHeldSince(const ebpfMonHangFinder *finder, const ebpfMonSeenThread *threads, unsigned count,
+                              unsigned i)
 {
     const struct ebpfMonThread *t = &threads[i].seen;
-    uint64_t since = t->held[0].begin, released = ebpfMonKernelGetReleased(t->tgid, t->held[0].lockSet);
-    int waits = waitsForLock(&threads[i]);
+    uint64_t since = t->held[0].begin, released = finder->sources->getReleased(t->tgid, t->held[0].lockSet);
+    int waits = waitsForLock(finder, &threads[i]);
 
     for (unsigned k = 0; k < count; k++) {
-        const struct ebpfMonThread *o = &threads[k].seen;
-        int first = o->held[0].begin < t->held[0].begin;
+        const struct ebpfMonThread *other = &threads[k].seen;
+        int first = other->held[0].begin < t->held[0].begin;
 
-        if (k == i || o->tgid != t->tgid || !o->heldCount || o->held[0].lockSet != t->held[0].lockSet)
+        if (k == i || other->tgid != t->tgid || !other->heldCount || other->held[0].lockSet != t->held[0].lockSet)
             continue;
-        if ((waits && !waitsForLock(&threads[k])) || (first && (waits || !waitsForLock(&threads[k]))))
+        if ((waits && !waitsForLock(finder, &threads[k])) ||
+            (first && (waits || !waitsForLock(finder, &threads[k]))))
             return 0;
     }
     return released > since ? released : since;
@@ -43,62 +79,74 @@ static int isLong(uint64_t since, uint64_t now, uint64_t limit)
 }
 
 /* Since when this thread has hung, 0: it does not. What only waits for a lock set hangs because another one does. */
-static uint64_t hangsSince(const ebpfMonSeenThread *threads, unsigned count, unsigned i, uint64_t now, uint64_t limit)
+static uint64_t findHangsSince(const ebpfMonHangFinder *finder, const ebpfMonSeenThread *threads, unsigned count,
+                               unsigned i, uint64_t now, uint64_t limit)
 {
     const struct ebpfMonThread *t = &threads[i].seen;
     uint64_t since = t->busySince;
 
     if (t->heldCount && isLong(t->held[0].begin, now, limit))
-        since = heldSince(threads, count, i);
+        since = findHeldSince(finder, threads, count, i);
     return isLong(since, now, limit) ? since : 0;
 }
 
-/* Copies what names the IOC and the record. 0, or -1: it is not watched any more. */
-static int nameOf(const struct ebpfMonThread *t, ebpfMonHang *h, char *ioc, size_t iocSize, char *record, size_t size)
+/* Names of the IOC and of the root. 0, or -1: the IOC is not watched any more. */
+static int findNames(const ebpfMonHangFinder *finder, const struct ebpfMonThread *t, uint32_t *iocId,
+                     char ioc[EBPFMON_HEALTH_NAME], char record[EBPFMON_HEALTH_NAME])
 {
     const ebpfMonTarget *target;
-    long index = -1;
 
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    target = ebpfMonTargetsFindByPid(ebpfMonTheTargets, (pid_t)t->tgid);
+    ebpfMonTargetsLock(finder->targets);
+    target = ebpfMonTargetsFindByPid(finder->targets, (pid_t)t->tgid);
     if (target) {
-        h->id = target->iocId;
-        snprintf(ioc, iocSize, "%s", target->name);
-        if (t->heldCount && target->cat)
-            index = ebpfMonCatalogueFindAddr(target->cat, t->held[0].root);
-        snprintf(record, size, "%s", index >= 0 ? ebpfMonCatalogueName(target->cat, (uint32_t)index) : "?");
+        *iocId = target->iocId;
+        snprintf(ioc, EBPFMON_HEALTH_NAME, "%s", target->name);
+        if (!ebpfMonRecordNameFind(t->heldCount ? target : NULL, t->held[0].root, record, EBPFMON_HEALTH_NAME))
+            strcpy(record, "?");
     }
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
+    ebpfMonTargetsUnlock(finder->targets);
     return target ? 0 : -1;
 }
 
-unsigned ebpfMonHangsFind(const ebpfMonSeenThread *threads, unsigned count, uint64_t now, ebpfMonHang *found,
-                          ebpfMonHealth *health)
+/* 0, or -1: the thread or its IOC is gone. */
+static int describeHang(ebpfMonHangFinder *finder, const ebpfMonSeenThread *thread, int inRecord, ebpfMonHang *hang)
+{
+    const struct ebpfMonThread *t = &thread->seen;
+    char name[16], ioc[EBPFMON_HEALTH_NAME], record[EBPFMON_HEALTH_NAME];
+    int another;
+
+    if (findNames(finder, t, &hang->id, ioc, record) ||
+        finder->sources->readThread((pid_t)t->tgid, (pid_t)thread->tid, name, hang->what, sizeof(hang->what)))
+        return -1;
+    ebpfMonHangStacksDescribe(finder->stacks, (pid_t)t->tgid, hang);
+    another = hang->now[0] && (!inRecord || strcmp(hang->now, record) != 0);
+    snprintf(hang->who, sizeof(hang->who), "IOC %s (pid %u): thread %s (%u) in %s%s%s%s", ioc, t->tgid, name,
+             thread->tid, inRecord ? "record " : "a callback", inRecord ? record : "",
+             another ? ", at " : "", another ? hang->now : "");
+    return 0;
+}
+
+unsigned ebpfMonHangFinderFind(ebpfMonHangFinder *finder, const ebpfMonSeenThread *threads, unsigned count,
+                               uint64_t now, ebpfMonHang found[EBPFMON_HANGS_MAX], ebpfMonHealth *health)
 {
     uint64_t limit = (uint64_t)(ebpfMonHangLimit * 1e9);
     unsigned n = 0;
 
     health->hangLines = 0;
-    for (unsigned i = 0; ebpfMonHangLimit > 0 && i < count && n < EBPFMON_HEALTH_HANGS; i++) {
+    for (unsigned i = 0; ebpfMonHangLimit > 0 && i < count && n < EBPFMON_HANGS_MAX; i++) {
         const struct ebpfMonThread *t = &threads[i].seen;
-        char name[16], ioc[EBPFMON_HEALTH_NAME], record[EBPFMON_HEALTH_NAME];
-        uint64_t since = hangsSince(threads, count, i, now, limit);
-        ebpfMonHang *h = &found[n];
-        int inRecord = t->heldCount && isLong(t->held[0].begin, now, limit), another;
+        uint64_t since = findHangsSince(finder, threads, count, i, now, limit);
+        ebpfMonHang *hang = &found[n];
 
-        if (!since || nameOf(t, h, ioc, sizeof(ioc), record, sizeof(record)) ||
-            ebpfMonProcThread((pid_t)t->tgid, (pid_t)threads[i].tid, name, h->what, sizeof(h->what)))
+        if (!since)
             continue;
-        h->tid = threads[i].tid;
-        /* one, whatever it locks meanwhile */
-        h->begin = isLong(t->busySince, now, limit) ? t->busySince : t->held[0].begin;
-        h->since = (double)(now - since) / 1e9;
-        ebpfMonHangStack((pid_t)t->tgid, h);
-        another = h->now[0] && (!inRecord || strcmp(h->now, record) != 0);
-        snprintf(h->who, sizeof(h->who), "IOC %s (pid %u): thread %s (%u) in %s%s%s%s", ioc, t->tgid, name,
-                 threads[i].tid, inRecord ? "record " : "a callback", inRecord ? record : "",
-                 another ? ", at " : "", another ? h->now : "");
-        ebpfMonHangStackLines(h, (pid_t)t->tgid, health);
+        hang->tid = threads[i].tid;
+        /* one callback is one hang, whatever it locks meanwhile */
+        hang->begin = isLong(t->busySince, now, limit) ? t->busySince : t->held[0].begin;
+        hang->since = (double)(now - since) / 1e9;
+        if (describeHang(finder, &threads[i], t->heldCount && isLong(t->held[0].begin, now, limit), hang))
+            continue;
+        ebpfMonHangStacksAddLines(finder->stacks, (pid_t)t->tgid, hang, health);
         n++;
     }
     return n;

@@ -13,7 +13,7 @@ typedef struct {
     uint16_t ppnChan, ppnUsr;                              /* dbNotify.h: struct processNotify */
 } ebpfMonBaseOffsets;
 
-/* For a release as "7.0.8.1". The kernel half checks what it finds there: an address family, and that a
+/* For a release as "7.0.8.1". The kernel part checks what it finds there: an address family, and that a
  * channel leads to the record that is written. */
 const ebpfMonBaseOffsets *ebpfMonBaseOffsetsOf(const char *version);
 

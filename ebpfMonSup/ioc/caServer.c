@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ioc/caServer.h"
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 #include "ioc/memory.h"
 
 #define CLIENTS_MAX  20000

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How many clients and channels the CA server of an IOC has, as its own casr tells, read from its memory. */
+/* How many clients and channels the CA server of an IOC has, as its own command casr counts them; read from its memory. */
 #ifndef EBPFMON_CASERVER_H
 #define EBPFMON_CASERVER_H
 

@@ -6,38 +6,23 @@
 
 #include <epicsAtomic.h>
 
+#include "ebpfMonTable.h"
+#include "common/array.h"
+#include "ioc/baseLayout.h"
 #include "ioc/catalogue.h"
-#include "ioc/layout.h"
-
-/* Grows an array to hold one more. 0, or -1 without memory. */
-static int room(void **array, uint32_t *capacity, uint32_t count, size_t size)
-{
-    uint32_t want = *capacity ? *capacity * 2 : 256;
-    void *p;
-
-    if (count < *capacity)
-        return 0;
-    p = realloc(*array, (size_t)want * size);
-    if (!p)
-        return -1;
-    *array = p;
-    *capacity = want;
-    return 0;
-}
 
 typedef struct {
     ebpfMonMem *mem;
     ebpfMonCatalogue *cat;
     char *why;
     size_t whySize;
-    uint32_t recCap, typeCap, fieldCap, nameCap;
+    size_t recRoom, typeRoom, fieldRoom, nameRoom, poolRoom;
     uint32_t nodes; /* of all lists, those without a record too */
-    size_t poolCap;
 } reader;
 
-static int bad(reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int refuse(reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static int bad(reader *r, const char *fmt, ...)
+static int refuse(reader *r, const char *fmt, ...)
 {
     va_list ap;
 
@@ -47,27 +32,21 @@ static int bad(reader *r, const char *fmt, ...)
     return -1;
 }
 
-static long poolAdd(reader *r, const char *name)
+/* The offset of the copy, or -1 without memory. */
+static long addName(reader *r, const char *name)
 {
     ebpfMonCatalogue *cat = r->cat;
     size_t len = strlen(name) + 1;
 
-    if (cat->poolSize + len > r->poolCap) {
-        size_t want = r->poolCap ? r->poolCap * 2 : 65536;
-        char *p = realloc(cat->pool, want);
-
-        if (!p)
-            return -1;
-        cat->pool = p;
-        r->poolCap = want;
-    }
+    if (ebpfMonArrayGrow(&cat->pool, &r->poolRoom, cat->poolSize + len, 65536, 1))
+        return -1;
     memcpy(cat->pool + cat->poolSize, name, len);
     cat->poolSize += len;
     return (long)(cat->poolSize - len);
 }
 
 /* The name of a type or field: printable, no blank. */
-static int nameOk(const char *s)
+static int isName(const char *s)
 {
     if (!*s)
         return 0;
@@ -89,9 +68,9 @@ static int readFields(reader *r, ebpfMonRecType *rt, uint16_t rtIndex, uint64_t 
         ebpfMonField *f;
 
         if (!at || ebpfMonMemRead(r->mem, at, &fd, sizeof(fd)) || fd.field_type > ebpfMonDbfNoaccess)
-            return bad(r, "field %d of record type %s cannot be read", i, rt->name);
-        if (room((void **)&cat->field, &r->fieldCap, cat->fields, sizeof(*f)))
-            return bad(r, "out of memory");
+            return refuse(r, "field %d of record type %s cannot be read", i, rt->name);
+        if (ebpfMonArrayGrow(&cat->field, &r->fieldRoom, cat->fields + 1u, 256, sizeof(*f)))
+            return refuse(r, "out of memory");
         f = &cat->field[cat->fields];
         memset(f, 0, sizeof(*f));
         f->addr = at;
@@ -101,8 +80,8 @@ static int readFields(reader *r, ebpfMonRecType *rt, uint16_t rtIndex, uint64_t 
         f->size = (uint16_t)fd.size;
         f->special = fd.special;
         f->rtype = rtIndex;
-        if (ebpfMonMemStr(r->mem, fd.name, f->name, sizeof(f->name)) || !nameOk(f->name))
-            return bad(r, "field %d of record type %s has no readable name", i, rt->name);
+        if (ebpfMonMemStr(r->mem, fd.name, f->name, sizeof(f->name)) || !isName(f->name))
+            return refuse(r, "field %d of record type %s has no readable name", i, rt->name);
         if (strcmp(f->name, "VAL") == 0)
             rt->valField = (int)cat->fields;
         if (f->type >= ebpfMonDbfInlink && f->type <= ebpfMonDbfFwdlink)
@@ -155,31 +134,31 @@ static int readNodes(reader *r, ebpfMonRecType *rt, uint16_t rtIndex, uint64_t l
 
     if (ebpfMonMemRead(r->mem, listAt, &list, sizeof(list)) || list.count < 0 ||
         list.count > EBPFMON_RECORDS_LIMIT)
-        return bad(r, "the record list of type %s cannot be read", rt->name);
+        return refuse(r, "the record list of type %s cannot be read", rt->name);
     for (at = list.first, left = list.count; at && left > 0; left--) {
         struct layoutRecordNode node;
         char name[256];
         long pool;
 
         if (ebpfMonMemRead(r->mem, at, &node, sizeof(node)) || node.prev != prev)
-            return bad(r, "the record list of type %s changed while it was read", rt->name);
+            return refuse(r, "the record list of type %s changed while it was read", rt->name);
         if (r->nodes++ >= EBPFMON_RECORDS_LIMIT)
-            return bad(r, "more than %d records", EBPFMON_RECORDS_LIMIT);
+            return refuse(r, "more than %d records", EBPFMON_RECORDS_LIMIT);
         prev = at;
         at = node.next;
         if (!node.precord)
             continue; /* being loaded: dbCreateRecord links the node before it allocates the record */
         if (ebpfMonMemStr(r->mem, node.recordname, name, sizeof(name)) || !name[0])
-            return bad(r, "a record of type %s has no readable name", rt->name);
-        pool = poolAdd(r, name);
-        if (pool < 0 || room((void **)&cat->names, &r->nameCap, cat->nameCount, sizeof(*cat->names)))
-            return bad(r, "out of memory");
+            return refuse(r, "a record of type %s has no readable name", rt->name);
+        pool = addName(r, name);
+        if (pool < 0 || ebpfMonArrayGrow(&cat->names, &r->nameRoom, cat->nameCount + 1u, 256, sizeof(*cat->names)))
+            return refuse(r, "out of memory");
         cat->names[cat->nameCount].name = (uint32_t)pool;
         /* The index follows once the records are sorted; an alias finds its record by address. */
         cat->names[cat->nameCount].rec = UINT32_MAX;
         cat->nameCount++;
-        if (room((void **)&cat->rec, &r->recCap, cat->count, sizeof(*cat->rec)))
-            return bad(r, "out of memory");
+        if (ebpfMonArrayGrow(&cat->rec, &r->recRoom, cat->count + 1u, 256, sizeof(*cat->rec)))
+            return refuse(r, "out of memory");
         memset(&cat->rec[cat->count], 0, sizeof(*cat->rec));
         cat->rec[cat->count].addr = node.precord;
         cat->rec[cat->count].name = (uint32_t)pool;
@@ -188,7 +167,7 @@ static int readNodes(reader *r, ebpfMonRecType *rt, uint16_t rtIndex, uint64_t l
         cat->count++;
     }
     if (left > 0 || at)
-        return bad(r, "the record list of type %s changed while it was read", rt->name);
+        return refuse(r, "the record list of type %s changed while it was read", rt->name);
     return 0;
 }
 
@@ -201,17 +180,17 @@ static int readType(reader *r, uint64_t at)
     uint32_t before = cat->count;
 
     if (ebpfMonMemRead(r->mem, at, &lt, sizeof(lt)))
-        return bad(r, "a record type cannot be read");
-    if (cat->rtypes >= 4096 || room((void **)&cat->rtype, &r->typeCap, cat->rtypes, sizeof(*rt)))
-        return bad(r, "too many record types");
+        return refuse(r, "a record type cannot be read");
+    if (cat->rtypes >= 4096 || ebpfMonArrayGrow(&cat->rtype, &r->typeRoom, cat->rtypes + 1u, 256, sizeof(*rt)))
+        return refuse(r, "too many record types");
     rt = &cat->rtype[cat->rtypes];
     memset(rt, 0, sizeof(*rt));
-    if (ebpfMonMemStr(r->mem, lt.name, rt->name, sizeof(rt->name)) || !nameOk(rt->name))
-        return bad(r, "a record type has no readable name");
+    if (ebpfMonMemStr(r->mem, lt.name, rt->name, sizeof(rt->name)) || !isName(rt->name))
+        return refuse(r, "a record type has no readable name");
     if (lt.no_fields < 0 || lt.no_fields > EBPFMON_FIELDS_LIMIT || lt.rec_size < 0)
-        return bad(r, "record type %s cannot be believed: %d fields", rt->name, lt.no_fields);
+        return refuse(r, "record type %s cannot be believed: %d fields", rt->name, lt.no_fields);
     if (cat->fields + (uint32_t)lt.no_fields > EBPFMON_FIELDS_ALL)
-        return bad(r, "more than %d fields", EBPFMON_FIELDS_ALL);
+        return refuse(r, "more than %d fields", EBPFMON_FIELDS_ALL);
     rt->recSize = (uint32_t)lt.rec_size;
     rt->valField = -1;
     cat->rtypes++;
@@ -226,12 +205,9 @@ static int readType(reader *r, uint64_t at)
     return 0;
 }
 
-/* The kernel half reads PACT and TIME of a record at once: WINDOW_TIME of walk.bpf.h. */
-#define COMMON_WINDOW 88
-/* … and of a traced one SEVR, STAT and TIME: SPAN of tell.bpf.h, without TIME's own 8 bytes. */
-#define COMMON_SPAN 504
+#define COMMON_SPAN (EBPFMON_RECORD_SPAN - 8) /* without TIME's own bytes */
 
-static int common(reader *r)
+static int findCommonFields(reader *r)
 {
     static const struct { const char *name; size_t at; } want[] = {
         { "TIME", offsetof(ebpfMonCommon, time) }, { "PACT", offsetof(ebpfMonCommon, pact) },
@@ -250,19 +226,19 @@ static int common(reader *r)
             const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, (uint16_t)t, want[i].name);
 
             if (!f)
-                return bad(r, "record type %s has no field %s: not an EPICS 7 IOC?", cat->rtype[t].name,
+                return refuse(r, "record type %s has no field %s: not an EPICS 7 IOC?", cat->rtype[t].name,
                            want[i].name);
             *(uint16_t *)((char *)&cat->common + want[i].at) = f->offset;
         }
-        if (cat->common.time < COMMON_WINDOW || cat->common.pact >= cat->common.time ||
-            cat->common.time - cat->common.pact > COMMON_WINDOW)
-            return bad(r, "TIME and PACT lie too far apart in its dbCommon: not an EPICS 7 IOC?");
+        if (cat->common.time < EBPFMON_TIME_WINDOW || cat->common.pact >= cat->common.time ||
+            cat->common.time - cat->common.pact > EBPFMON_TIME_WINDOW)
+            return refuse(r, "TIME and PACT lie too far apart in its dbCommon: not an EPICS 7 IOC?");
         if (c->sevr >= c->time || c->stat >= c->time || c->time - c->sevr > COMMON_SPAN ||
             c->time - c->stat > COMMON_SPAN)
-            return bad(r, "STAT, SEVR and TIME lie too far apart in its dbCommon: not an EPICS 7 IOC?");
+            return refuse(r, "STAT, SEVR and TIME lie too far apart in its dbCommon: not an EPICS 7 IOC?");
         return 0;
     }
-    return bad(r, "no record type is registered");
+    return refuse(r, "no record type is registered");
 }
 
 static int byAddr(const void *a, const void *b)
@@ -282,24 +258,15 @@ static int byFieldAddr(const void *a, const void *b, void *arg)
     return x < y ? -1 : x > y;
 }
 
-static uint32_t hashName(const char *s)
-{
-    uint32_t h = 2166136261u;
-
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    return h;
-}
-
 /* Sorts, folds aliases into their records, and makes the table of names. */
-static int finish(reader *r)
+static int indexRecords(reader *r)
 {
     ebpfMonCatalogue *cat = r->cat;
     uint32_t kept = 0, names = 0;
 
     cat->fieldByAddr = malloc((cat->fields ? cat->fields : 1) * sizeof(*cat->fieldByAddr));
     if (!cat->fieldByAddr)
-        return bad(r, "out of memory");
+        return refuse(r, "out of memory");
     for (uint32_t i = 0; i < cat->fields; i++)
         cat->fieldByAddr[i] = i;
     qsort_r(cat->fieldByAddr, cat->fields, sizeof(*cat->fieldByAddr), byFieldAddr, cat->field);
@@ -323,18 +290,8 @@ static int finish(reader *r)
     }
     cat->count = kept;
     cat->nameCount = names;
-    for (cat->byNameSize = 16; cat->byNameSize < names * 2; cat->byNameSize *= 2)
-        ;
-    cat->byName = calloc(cat->byNameSize, sizeof(*cat->byName));
-    if (!cat->byName)
-        return bad(r, "out of memory");
-    for (uint32_t i = 0; i < names; i++) {
-        uint32_t h = hashName(cat->pool + cat->names[i].name) & (cat->byNameSize - 1);
-
-        while (cat->byName[h])
-            h = (h + 1) & (cat->byNameSize - 1);
-        cat->byName[h] = i + 1;
-    }
+    if (ebpfMonCatalogueIndexNames(cat))
+        return refuse(r, "out of memory");
     return 0;
 }
 
@@ -351,7 +308,7 @@ ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *
         return NULL;
     if (ebpfMonMemRead(mem, base + LAYOUT_RECORDTYPELIST, &list, sizeof(list)) || list.count < 0 ||
         list.count > 4096) {
-        bad(&r, "pdbbase does not point to a database");
+        refuse(&r, "pdbbase does not point to a database");
         return NULL;
     }
     if (list.count == 0)
@@ -362,12 +319,12 @@ ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *
     r.cat->refs = 1;
     r.cat->links = ebpfMonLinkTableNew();
     if (!r.cat->links)
-        bad(&r, "out of memory");
+        refuse(&r, "out of memory");
     for (at = list.first, left = list.count; at && left > 0; left--) {
         struct layoutNode node;
 
         if (ebpfMonMemRead(mem, at, &node, sizeof(node)) || node.prev != prev) {
-            bad(&r, "the list of record types changed while it was read");
+            refuse(&r, "the list of record types changed while it was read");
             break;
         }
         if (readType(&r, at))
@@ -376,8 +333,8 @@ ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *
         at = node.next;
     }
     if (!why[0] && (left > 0 || at))
-        bad(&r, "the list of record types changed while it was read");
-    if (!why[0] && common(&r) == 0 && finish(&r) == 0)
+        refuse(&r, "the list of record types changed while it was read");
+    if (!why[0] && findCommonFields(&r) == 0 && indexRecords(&r) == 0)
         return r.cat;
     ebpfMonCatalogueRelease(r.cat);
     return NULL;
@@ -407,7 +364,7 @@ void ebpfMonCatalogueRelease(ebpfMonCatalogue *cat)
     free(cat);
 }
 
-long ebpfMonCatalogueProbe(ebpfMonMem *mem, uint64_t pdbbase)
+long ebpfMonCatalogueCountNodes(ebpfMonMem *mem, uint64_t pdbbase)
 {
     uint64_t base = ebpfMonMemPtr(mem, pdbbase), at;
     struct layoutList list, recs;
@@ -426,86 +383,4 @@ long ebpfMonCatalogueProbe(ebpfMonMem *mem, uint64_t pdbbase)
         at = ebpfMonMemPtr(mem, at);
     }
     return sum;
-}
-
-long ebpfMonCatalogueFind(const ebpfMonCatalogue *cat, const char *name)
-{
-    uint32_t h;
-
-    if (!cat->byNameSize)
-        return -1;
-    h = hashName(name) & (cat->byNameSize - 1);
-    while (cat->byName[h]) {
-        uint32_t i = cat->byName[h] - 1;
-
-        if (strcmp(cat->pool + cat->names[i].name, name) == 0)
-            return cat->names[i].rec;
-        h = (h + 1) & (cat->byNameSize - 1);
-    }
-    return -1;
-}
-
-long ebpfMonCatalogueFindAddr(const ebpfMonCatalogue *cat, uint64_t precord)
-{
-    uint32_t lo = 0, hi = cat->count;
-
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-
-        if (cat->rec[mid].addr < precord)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < cat->count && cat->rec[lo].addr == precord ? (long)lo : -1;
-}
-
-const ebpfMonField *ebpfMonCatalogueFieldAt(const ebpfMonCatalogue *cat, uint64_t addr, uint32_t *index)
-{
-    uint32_t lo = 0, hi = cat->count;
-    const ebpfMonRecType *rt;
-
-    while (lo < hi) { /* the first record behind the address */
-        uint32_t mid = lo + (hi - lo) / 2;
-
-        if (cat->rec[mid].addr <= addr)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (!lo)
-        return NULL;
-    *index = lo - 1;
-    rt = &cat->rtype[cat->rec[lo - 1].rtype];
-    for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++)
-        if (cat->rec[lo - 1].addr + cat->field[i].offset == addr)
-            return &cat->field[i];
-    return NULL;
-}
-
-const ebpfMonField *ebpfMonCatalogueField(const ebpfMonCatalogue *cat, uint64_t pfldDes)
-{
-    uint32_t lo = 0, hi = cat->fields;
-
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-
-        if (cat->field[cat->fieldByAddr[mid]].addr < pfldDes)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo < cat->fields && cat->field[cat->fieldByAddr[lo]].addr == pfldDes)
-        return &cat->field[cat->fieldByAddr[lo]];
-    return NULL;
-}
-
-const ebpfMonField *ebpfMonCatalogueFieldNamed(const ebpfMonCatalogue *cat, uint16_t rtype, const char *name)
-{
-    const ebpfMonRecType *rt = &cat->rtype[rtype];
-
-    for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++)
-        if (strcmp(cat->field[i].name, name) == 0)
-            return &cat->field[i];
-    return NULL;
 }

@@ -3,14 +3,16 @@
  * Which records an IOC has: names, aliases, types, addresses and field layout, read from its memory.
  *
  * The walk is dbBase.recordTypeList → dbRecordType.recList → dbRecordNode (dbBase.h), the same since EPICS
- * 3.15 in what we use; where a field lies in a record comes from the IOC's own dbFldDes. Immutable once
- * read, but for the links, which only the target thread reads again. Shared by reference count.
+ * 3.15 in what we use; where a field lies in a record comes from the IOC's own dbFldDes. Nothing of it changes once it
+ * is read but the links (recordLinks.h), and those change under the lock of all who read them. Shared by reference
+ * count: Hold and Release are for any thread.
  */
 #ifndef EBPFMON_CATALOGUE_H
 #define EBPFMON_CATALOGUE_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include "ebpfMonBase.h"
 #include "ioc/linkTable.h"
 #include "ioc/memory.h"
 
@@ -25,6 +27,9 @@ enum {
     ebpfMonDbfMenu, ebpfMonDbfDevice, ebpfMonDbfInlink, ebpfMonDbfOutlink, ebpfMonDbfFwdlink,
     ebpfMonDbfNoaccess
 };
+
+_Static_assert((int)ebpfMonDbfInlink == EBPFMON_DBF_INLINK && (int)ebpfMonDbfFwdlink == EBPFMON_DBF_FWDLINK,
+               "the kernel part numbers the types alike");
 
 typedef struct {
     uint64_t addr;   /* of its dbFldDes */
@@ -56,8 +61,8 @@ typedef struct {
     uint32_t name;      /* offset in catalogue.pool */
     uint16_t rtype;
     uint16_t flags;     /* EBPFMON_REC_… */
-    uint32_t *to;       /* records that it processes through database links; one entry a link, and behind them
-                         * as many entries again: the index of the link's field */
+    uint32_t *to;       /* records that it processes through database links, one entry a link; behind them as
+                         * many entries again: the index of the link's field */
     uint32_t toCount;
     uint32_t fwd;       /* the target of its FLNK, UINT32_MAX: none in this IOC */
 } ebpfMonRecord;
@@ -90,26 +95,33 @@ typedef struct ebpfMonCatalogue {
  * believed. An IOC whose database is not there yet: NULL with "why" empty. */
 ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *why, size_t size);
 
+/* One reference more; returns "cat", which may be NULL. */
 ebpfMonCatalogue *ebpfMonCatalogueHold(ebpfMonCatalogue *cat);
+/* One less; the last one frees it. NULL does no harm. */
 void ebpfMonCatalogueRelease(ebpfMonCatalogue *cat);
 
-/* Cheap look whether records were added: number of nodes of all record types. -1: unreadable. */
-long ebpfMonCatalogueProbe(ebpfMonMem *mem, uint64_t pdbbase);
+/* How many nodes the lists of all record types have; another number than before: records were added. Much cheaper than
+ * to read the catalogue. 0: no database yet, -1: it cannot be read. */
+long ebpfMonCatalogueCountNodes(ebpfMonMem *mem, uint64_t pdbbase);
 
-/* Reads the links of one record (index), or of all (-1), into "to". Only sound once iocInit resolved them. */
-void ebpfMonCatalogueLinks(ebpfMonMem *mem, ebpfMonCatalogue *cat, long index);
+/* --- Finding; any thread that holds a reference. Indexes are those of "rec". --- */
 
 long ebpfMonCatalogueFind(const ebpfMonCatalogue *cat, const char *name); /* aliases too; -1: none */
-long ebpfMonCatalogueFindAddr(const ebpfMonCatalogue *cat, uint64_t precord);
+long ebpfMonCatalogueFindAddr(const ebpfMonCatalogue *cat, uint64_t precord); /* -1: none */
+
+/* The field that this dbFldDes describes; the field of this name of a record type. NULL: none. */
 const ebpfMonField *ebpfMonCatalogueField(const ebpfMonCatalogue *cat, uint64_t pfldDes);
 const ebpfMonField *ebpfMonCatalogueFieldNamed(const ebpfMonCatalogue *cat, uint16_t rtype, const char *name);
 
-/* What lies at an address inside a record: its field, and the record's index. NULL: no field begins there. */
+/* The field that begins at an address inside a record, and the record's index. NULL: none does. */
 const ebpfMonField *ebpfMonCatalogueFieldAt(const ebpfMonCatalogue *cat, uint64_t addr, uint32_t *index);
 
 static inline const char *ebpfMonCatalogueName(const ebpfMonCatalogue *cat, uint32_t index)
 {
     return cat->pool + cat->rec[index].name;
 }
+
+/* Makes the table of names once all are read: catalogue.c alone calls it. 0, or -1 without memory. */
+int ebpfMonCatalogueIndexNames(ebpfMonCatalogue *cat);
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "ioc/closure.h"
 
 /* How far back two ways to one record are traced before it is assumed that they have a beginning in
@@ -9,7 +10,8 @@
 #define BACK_MAX 2000
 
 typedef struct {
-    uint32_t n, maxList, maxLen, listCap;
+    uint32_t n, maxList, maxLen;
+    size_t    listRoom;
     const uint32_t *start, *to;
     uint32_t *backStart, *back;    /* the edges the other way round */
     uint32_t *place;               /* by record: its place in the order */
@@ -116,15 +118,8 @@ full:
         c->flags[v] |= EBPFMON_NODE_PARTIAL;
         return 0;
     }
-    if (at + n > m->listCap) {
-        uint32_t want = m->listCap * 2 > at + n ? m->listCap * 2 : at + n;
-        uint32_t *p = realloc(c->list, (size_t)want * sizeof(*p));
-
-        if (!p)
-            return -1;
-        c->list = p;
-        m->listCap = want;
-    }
+    if (ebpfMonArrayGrow(&c->list, &m->listRoom, (size_t)at + n, m->n + 1u, sizeof(*c->list)))
+        return -1;
     memcpy(c->list + at, m->queue, n * sizeof(*m->queue));
     c->count += n;
     c->first[v] = at;
@@ -248,7 +243,7 @@ done:
 ebpfMonClosures *ebpfMonClosuresMake(uint32_t n, const uint32_t *start, const uint32_t *to,
                                      uint32_t maxList, uint32_t maxLen)
 {
-    maker m = { .n = n, .start = start, .to = to, .maxList = maxList, .maxLen = maxLen, .listCap = n + 1 };
+    maker m = { .n = n, .start = start, .to = to, .maxList = maxList, .maxLen = maxLen, .listRoom = (size_t)n + 1 };
     ebpfMonClosures *c = calloc(1, sizeof(*c));
     int ok = 0;
 

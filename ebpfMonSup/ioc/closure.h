@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For every record, which records its chain can reach: what the kernel half walks at a chain's end.
+ * For every record, which records its chain can reach: what the kernel part walks at a chain's end.
  *
  * The records are numbered in the order of a depth-first walk from the records that nothing else
  * processes. Then a chain, and every tree, is one run of that order, shared by all its sub-chains: memory

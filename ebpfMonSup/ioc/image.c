@@ -112,7 +112,7 @@ static int addPart(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *ma
     return 1;
 }
 
-int ebpfMonImageLook(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image)
+int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image)
 {
     Part parts[MAX_PARTS];
     const Part *core = NULL;
@@ -145,11 +145,11 @@ int ebpfMonImageLook(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image)
         const Part *part = &parts[nParts++];
 
         if (!image->com && part->known->binary.site[ebpfMonFnRingPop].cls != ebpfMonSiteNone &&
-            !ebpfMonImageCacheWay(pid, &map, image->comPath, sizeof(image->comPath)))
+            !ebpfMonImageCacheFindPath(pid, &map, image->comPath, sizeof(image->comPath)))
             image->com = &part->known->binary;
         if (!core && part->known->binary.isIoc) {
             core = part;
-            if (ebpfMonImageCacheWay(pid, &map, image->openPath, sizeof(image->openPath)))
+            if (ebpfMonImageCacheFindPath(pid, &map, image->openPath, sizeof(image->openPath)))
                 image->openPath[0] = 0;
         }
     }

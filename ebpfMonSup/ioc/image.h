@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a process has mapped, and whether that makes it an EPICS IOC: the binary that holds dbProcess and
- * pdbbase, the probe sites in it, and the addresses of the variables that we read.
+ * The program image of a process: which files it has mapped as code, and whether they make it an EPICS IOC. It is one
+ * when a file has dbProcess and pdbbase; the image then has the probe sites in that file, and the addresses of the
+ * variables that we read.
  *
  * A binary is keyed by device, inode and build-id, opened through /proc/PID/map_files (so containers and
  * replaced files work), read once and shared by all processes that map it. Symbols come from .dynsym and
- * .symtab. Not locked: to be used by one thread, the target thread.
+ * .symtab. A cache has no lock: one thread at a time. The follower owns the monitor's.
  */
 #ifndef EBPFMON_IMAGE_H
 #define EBPFMON_IMAGE_H
@@ -65,10 +66,10 @@ typedef struct ebpfMonImageCache ebpfMonImageCache;
 ebpfMonImageCache *ebpfMonImageCacheNew(void);
 void ebpfMonImageCacheFree(ebpfMonImageCache *cache);
 
-/* Looks at a process. 0: it is an IOC (has dbProcess and pdbbase mapped) and *image is filled;
- * 1: it is not, or not yet; -1: it could not be looked at (errno: ESRCH gone, EACCES/EPERM not allowed,
- * ENOMEM, EMFILE..., ENOSPC when the cache holds as many EPICS files as it may). */
-int ebpfMonImageLook(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image);
+/* Reads the image of a process. 0: it is an IOC (has dbProcess and pdbbase mapped) and *image is filled; 1: it is none,
+ * or not yet; -1: it cannot be read (errno: ESRCH gone, EACCES/EPERM not allowed, ENOMEM, EMFILE..., ENOSPC when the
+ * cache holds as many EPICS files as it may). What *image points to belongs to the cache. */
+int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image);
 
 /* Binaries known, for reports: calls "each" for every one that isIoc. */
 void ebpfMonImageEach(ebpfMonImageCache *cache, void (*each)(void *arg, const ebpfMonBinary *b), void *arg);

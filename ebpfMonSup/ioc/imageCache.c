@@ -8,15 +8,16 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
+#include "common/clock.h"
+#include "common/hash.h"
 #include "ioc/imageCache.h"
 
 #define BUCKETS      1024u
 #define MAX_OTHERS   8192u     /* files known to be of no interest; beyond it they are all forgotten */
-#define MAX_KNOWN    2048u     /* files of interest, kept because targets point to them */
+#define MAX_KNOWN    2048u     /* files of interest, kept because watched IOCs point to them */
 #define MAX_FUNCTION 4096u     /* bytes of code read per function, to see its branches */
-#define CHECK_AFTER  10        /* seconds */
+#define CHECK_AFTER  (10 * EBPFMON_SECOND_NS)
 #define NAMES        ((int)ebpfMonFnCount + (int)ebpfMonVarCount)
 
 const char *const ebpfMonFnNames[ebpfMonFnCount] = {
@@ -47,7 +48,7 @@ typedef struct Seen {
     ino_t    ino;
     off_t    size;
     struct timespec modified;
-    time_t   checked;      /* monotonic */
+    uint64_t checked;      /* monotonic ns */
     uint32_t pathHash;
     ebpfMonKnown *known;   /* NULL: of no interest */
 } Seen;
@@ -174,27 +175,28 @@ static int readFile(int fd, ebpfMonKnown **known)
     return k ? 0 : -1;
 }
 
-/* The i-th way to the mapped file, from the surest to one that a deleted or long path does not allow. */
-static int wayTo(pid_t pid, const ebpfMonMapping *map, int i, char *way, size_t size)
+/* The i-th path that may open the mapped file: the first one always does, if we may use it; the others do not once the
+ * file is deleted, or its name is too long. */
+static int makePath(pid_t pid, const ebpfMonMapping *map, int i, char *path, size_t size)
 {
-    int n = i == 0 ? snprintf(way, size, "/proc/%d/map_files/%llx-%llx", (int)pid,
+    int n = i == 0 ? snprintf(path, size, "/proc/%d/map_files/%llx-%llx", (int)pid,
                               (unsigned long long)map->start, (unsigned long long)map->end)
-          : i == 1 ? snprintf(way, size, "/proc/%d/root%s", (int)pid, map->path)
-          : snprintf(way, size, "/proc/%d/exe", (int)pid);
+          : i == 1 ? snprintf(path, size, "/proc/%d/root%s", (int)pid, map->path)
+          : snprintf(path, size, "/proc/%d/exe", (int)pid);
 
     return i < 3 && n > 0 && (size_t)n < size;
 }
 
-/* Finds a way to the mapped file. What is not a map_files link is the file only if it has its inode; the
+/* Finds a path that opens the mapped file. What is not a map_files link is the file only if it has its inode; the
  * device may differ, since maps shows that of the file system under an overlay or subvolume. 0, or -1. */
-static int findWay(pid_t pid, const ebpfMonMapping *map, char *way, size_t size, struct stat *st)
+static int findPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size, struct stat *st)
 {
     int why = ENOENT;
 
     for (int i = 0; i < 3; i++) {
-        if (!wayTo(pid, map, i, way, size))
+        if (!makePath(pid, map, i, path, size))
             continue;
-        if (stat(way, st) != 0) {
+        if (stat(path, st) != 0) {
             if (errno == EACCES || errno == EPERM)
                 why = errno;
             continue;
@@ -213,20 +215,11 @@ static int isSame(const Seen *seen, const struct stat *st)
         && seen->modified.tv_nsec == st->st_mtim.tv_nsec;
 }
 
-static uint32_t hashPath(const char *path)
-{
-    uint32_t h = 2166136261u; /* FNV-1a */
-
-    while (*path)
-        h = (h ^ (uint8_t)*path++) * 16777619u;
-    return h;
-}
-
 /* Opens and reads the file, and notes in "seen" what it is. 0, or -1 with errno. */
-static int learn(ebpfMonImageCache *cache, const ebpfMonMapping *map, const char *way, Seen *seen)
+static int readMapped(ebpfMonImageCache *cache, const ebpfMonMapping *map, const char *path, Seen *seen)
 {
     struct stat st;
-    int fd = open(way, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
     if (fd < 0)
         return -1;
@@ -266,18 +259,17 @@ int ebpfMonImageCacheFind(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapp
     const ebpfMonKnown **known)
 {
     Seen **bucket = &cache->bucket[(map->ino * 31u + map->dev) % BUCKETS], *seen = *bucket;
-    uint32_t pathHash = hashPath(map->path);
-    struct timespec now;
+    uint32_t pathHash = ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, map->path, strlen(map->path));
+    uint64_t now = ebpfMonClockMonotonic();
     struct stat st;
-    char way[4352];
+    char path[4352];
 
     *known = NULL;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     while (seen && (seen->ino != map->ino || seen->dev != map->dev))
         seen = seen->next;
-    if (seen && !seen->known && seen->pathHash == pathHash && now.tv_sec - seen->checked < CHECK_AFTER)
+    if (seen && !seen->known && seen->pathHash == pathHash && now - seen->checked < CHECK_AFTER)
         return 0;
-    if (findWay(pid, map, way, sizeof(way), &st))
+    if (findPath(pid, map, path, sizeof(path), &st))
         return -1;
     if (!seen) {
         if (cache->nOthers >= MAX_OTHERS)
@@ -292,19 +284,19 @@ int ebpfMonImageCacheFind(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapp
         *bucket = seen;
         cache->nOthers++;
     }
-    if (!isSame(seen, &st) && learn(cache, map, way, seen)) {
+    if (!isSame(seen, &st) && readMapped(cache, map, path, seen)) {
         seen->size = -1;
         return -1;
     }
     seen->pathHash = pathHash;
-    seen->checked = now.tv_sec;
+    seen->checked = now;
     *known = seen->known;
     return 0;
 }
 
-int ebpfMonImageCacheWay(pid_t pid, const ebpfMonMapping *map, char *way, size_t size)
+int ebpfMonImageCacheFindPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size)
 {
     struct stat st;
 
-    return findWay(pid, map, way, size, &st);
+    return findPath(pid, map, path, size, &st);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The files behind image.h, private to target: what is mapped, and what each mapped file holds.
+ * The files behind image.h, private to ioc/: what is mapped, and what each mapped file holds.
  *
  * An inode number is used again soon after a file was deleted, so a file is the same one only while its
  * time and size are. Files that matter are checked at every look, since a probe set by another file's
@@ -49,6 +49,6 @@ int ebpfMonImageCacheFind(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapp
     const ebpfMonKnown **known);
 
 /* A path that opens the mapped file as long as the process lives. 0, or -1 (errno). */
-int ebpfMonImageCacheWay(pid_t pid, const ebpfMonMapping *map, char *way, size_t size);
+int ebpfMonImageCacheFindPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size);
 
 #endif

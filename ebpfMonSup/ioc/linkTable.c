@@ -4,6 +4,7 @@
 
 #include <epicsMutex.h>
 
+#include "common/hash.h"
 #include "ioc/linkTable.h"
 
 #define FIRST_SIZE 64 /* power of two */
@@ -42,14 +43,14 @@ void ebpfMonLinkTableFree(ebpfMonLinkTable *table)
     free(table);
 }
 
-static uint32_t place(const ebpfMonLinkTable *table, uint64_t chan)
+static uint32_t findPlace(const ebpfMonLinkTable *table, uint64_t chan)
 {
-    return (uint32_t)(chan * 0x9e3779b97f4a7c15ull >> 32) & (table->size - 1);
+    return (uint32_t)(ebpfMonHashInteger(chan) >> 32) & (table->size - 1);
 }
 
-static void put(ebpfMonLinkTable *table, uint64_t chan, ebpfMonLinkOwner owner)
+static void setEntry(ebpfMonLinkTable *table, uint64_t chan, ebpfMonLinkOwner owner)
 {
-    uint32_t i = place(table, chan);
+    uint32_t i = findPlace(table, chan);
 
     while (table->entry[i].chan && table->entry[i].chan != chan)
         i = (i + 1) & (table->size - 1);
@@ -60,7 +61,7 @@ static void put(ebpfMonLinkTable *table, uint64_t chan, ebpfMonLinkOwner owner)
 }
 
 /* Room for one more, at most half full. 0, or -1 without memory. */
-static int grow(ebpfMonLinkTable *table)
+static int makeRoom(ebpfMonLinkTable *table)
 {
     Entry *old = table->entry;
     uint32_t n = table->size, live = 0;
@@ -80,25 +81,50 @@ static int grow(ebpfMonLinkTable *table)
     table->used = 0;
     for (uint32_t i = 0; i < n; i++)
         if (old[i].chan > DELETED)
-            put(table, old[i].chan, old[i].owner);
+            setEntry(table, old[i].chan, old[i].owner);
     free(old);
     return 0;
-}
-
-void ebpfMonLinkTableClear(ebpfMonLinkTable *table, uint32_t rec)
-{
-    epicsMutexMustLock(table->lock);
-    for (uint32_t i = 0; i < table->size; i++)
-        if (table->entry[i].chan > DELETED && (rec == UINT32_MAX || table->entry[i].owner.rec == rec))
-            table->entry[i].chan = DELETED;
-    epicsMutexUnlock(table->lock);
 }
 
 void ebpfMonLinkTableAdd(ebpfMonLinkTable *table, uint64_t chan, ebpfMonLinkOwner owner)
 {
     epicsMutexMustLock(table->lock);
-    if (chan > DELETED && grow(table) == 0)
-        put(table, chan, owner);
+    if (chan > DELETED && makeRoom(table) == 0)
+        setEntry(table, chan, owner);
+    epicsMutexUnlock(table->lock);
+}
+
+/* Both under the lock. */
+static void exchangeAll(ebpfMonLinkTable *table, ebpfMonLinkTable *from)
+{
+    Entry *entry = table->entry;
+    uint32_t size = table->size, used = table->used;
+
+    table->entry = from->entry;
+    table->size = from->size;
+    table->used = from->used;
+    from->entry = entry;
+    from->size = size;
+    from->used = used;
+}
+
+static void replaceOne(ebpfMonLinkTable *table, uint32_t rec, const ebpfMonLinkTable *from)
+{
+    for (uint32_t i = 0; i < table->size; i++)
+        if (table->entry[i].chan > DELETED && table->entry[i].owner.rec == rec)
+            table->entry[i].chan = DELETED;
+    for (uint32_t i = 0; i < from->size; i++)
+        if (from->entry[i].chan > DELETED && makeRoom(table) == 0)
+            setEntry(table, from->entry[i].chan, from->entry[i].owner);
+}
+
+void ebpfMonLinkTableReplace(ebpfMonLinkTable *table, uint32_t rec, ebpfMonLinkTable *from)
+{
+    epicsMutexMustLock(table->lock);
+    if (rec == UINT32_MAX)
+        exchangeAll(table, from);
+    else
+        replaceOne(table, rec, from);
     epicsMutexUnlock(table->lock);
 }
 
@@ -108,7 +134,7 @@ int ebpfMonLinkTableFind(ebpfMonLinkTable *table, uint64_t chan, ebpfMonLinkOwne
 
     epicsMutexMustLock(table->lock);
     if (table->size && chan > DELETED) {
-        uint32_t i = place(table, chan);
+        uint32_t i = findPlace(table, chan);
 
         while (table->entry[i].chan && table->entry[i].chan != chan)
             i = (i + 1) & (table->size - 1);

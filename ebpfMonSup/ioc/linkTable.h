@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which link a write came through: every database link has a dbChannel of its own, and writes by the DBADDR in
- * it (dbDbPutValue, dbDbLink.c), whose address therefore names the link. Written by the target thread while it
- * reads links, asked by others.
+ * Which link made a write: every database link has a dbChannel of its own, and writes by the DBADDR in it
+ * (dbDbPutValue, dbDbLink.c), so the address of that DBADDR names the link. The table has a lock of its own: any thread
+ * may call these.
  */
 #ifndef EBPFMON_LINKTABLE_H
 #define EBPFMON_LINKTABLE_H
@@ -19,9 +19,12 @@ typedef struct ebpfMonLinkTable ebpfMonLinkTable;
 ebpfMonLinkTable *ebpfMonLinkTableNew(void); /* NULL without memory */
 void ebpfMonLinkTableFree(ebpfMonLinkTable *table);
 
-/* Forgets the links of a record; all with UINT32_MAX. */
-void ebpfMonLinkTableClear(ebpfMonLinkTable *table, uint32_t rec);
+/* Notes whose link has this channel, in place of the link that had it before. Without memory nothing is noted. */
 void ebpfMonLinkTableAdd(ebpfMonLinkTable *table, uint64_t chan, ebpfMonLinkOwner owner);
+
+/* Puts the links of "from" in place of those of record "rec"; UINT32_MAX: of all records, and then "from" gets those
+ * that were there before. "from" belongs to the caller alone. A reader never sees a part of the change. */
+void ebpfMonLinkTableReplace(ebpfMonLinkTable *table, uint32_t rec, ebpfMonLinkTable *from);
 
 /* 0, or -1: no link has this channel. */
 int ebpfMonLinkTableFind(ebpfMonLinkTable *table, uint64_t chan, ebpfMonLinkOwner *owner);

@@ -24,7 +24,7 @@ int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len);
 /* The same past the cache, and without a reader. */
 int ebpfMonMemReadNow(pid_t pid, uint64_t addr, void *buf, size_t len);
 
-/* A text as far as it can be read and has room, terminated: its length, or -1 when nothing can be read. Past the cache. */
+/* A text as far as it can be read and has room, terminated. Its length, or -1: nothing can be read. Past the cache. */
 int ebpfMonMemTextNow(pid_t pid, uint64_t addr, char *buf, size_t size);
 
 /* A pointer; 0 when it cannot be read. */

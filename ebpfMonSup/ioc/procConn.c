@@ -2,13 +2,14 @@
 /*
  * TCP connections, and who owns their client ends; see procInfo.h.
  *
- * Going through all descriptors of a host is the dear part: it ends with the last inode found.
+ * To go through all descriptors of a host takes most of the time: it ends with the last inode found.
  */
 #include <arpa/inet.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/array.h"
 #include "ioc/procInfo.h"
 #include "ioc/procTcp.h"
 
@@ -30,15 +31,8 @@ typedef struct {
 
 static int addEnd(Ends *ends, const End *end)
 {
-    if (ends->count == ends->room) {
-        size_t room = ends->room ? 2 * ends->room : 256;
-        End *more = room <= MAX_ENDS ? realloc(ends->end, room * sizeof(*more)) : NULL;
-
-        if (!more)
-            return -1;
-        ends->end = more;
-        ends->room = room;
-    }
+    if (ends->count >= MAX_ENDS || ebpfMonArrayGrow(&ends->end, &ends->room, ends->count + 1, 256, sizeof(*ends->end)))
+        return -1;
     ends->end[ends->count++] = *end;
     return 0;
 }
@@ -144,7 +138,7 @@ static int copyOut(Ends *clients, ebpfMonProcConn **conns)
     return (int)clients->count;
 }
 
-int ebpfMonProcConns(pid_t pid, ebpfMonProcConn **conns)
+int ebpfMonProcReadConns(pid_t pid, ebpfMonProcConn **conns)
 {
     Ends ends = { .end = NULL }, clients = { .end = NULL };
     int result = -1;

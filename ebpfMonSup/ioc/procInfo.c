@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common/array.h"
 #include "ioc/procInfo.h"
 
 #define MAX_PROCS   (1u << 22)     /* PID_MAX_LIMIT of the kernel */
@@ -66,16 +67,11 @@ int ebpfMonProcList(pid_t **pids)
 
         if (pid <= 0 || pid > INT_MAX || *end)
             continue;
-        if (n == room) {
-            pid_t *more = realloc(*pids, (room = room ? 2 * room : 512) * sizeof(**pids));
-
-            if (!more) {
-                free(*pids);
-                *pids = NULL;
-                closedir(dir);
-                return -1;
-            }
-            *pids = more;
+        if (ebpfMonArrayGrow(pids, &room, n + 1, 512, sizeof(**pids))) {
+            free(*pids);
+            *pids = NULL;
+            closedir(dir);
+            return -1;
         }
         (*pids)[n++] = (pid_t)pid;
     }
@@ -128,7 +124,7 @@ uint64_t ebpfMonProcCapabilities(void)
     return p ? strtoull(p + sizeof("\nCapEff:") - 1, NULL, 16) : 0;
 }
 
-int ebpfMonProcTranslated(pid_t pid)
+int ebpfMonProcIsUnderValgrind(pid_t pid)
 {
     char path[64], exe[512];
     ssize_t n;

@@ -29,8 +29,8 @@ int ebpfMonProcIocName(pid_t pid, char *buf, size_t size);
  * Never empty: falls back to comm. 0, or -1 when the process is gone. */
 int ebpfMonProcCommand(pid_t pid, char *buf, size_t size);
 
-/* Nonzero: the process runs under valgrind, which reads our breakpoints as its own program and dies of them. */
-int ebpfMonProcTranslated(pid_t pid);
+/* Nonzero: the process runs under valgrind, which would take our breakpoints for the program's own code and end. */
+int ebpfMonProcIsUnderValgrind(pid_t pid);
 
 /* "Seccomp:" of /proc/PID/status: 0 none, 1 strict, 2 filter; -1: gone. */
 int ebpfMonProcSeccomp(pid_t pid);
@@ -49,8 +49,8 @@ typedef struct {
 
 /* Established IPv4 (and v4-mapped) TCP connections in the network namespace of a process (0: ours) that were opened
  * from there: whose port is not a listening one. With the owner of that end. Reads /proc/PID/net/tcp, tcp6 and all
- * /proc/PID/fd. Returns their number, -1 on error; *conns is malloc'ed. */
-int ebpfMonProcConns(pid_t pid, ebpfMonProcConn **conns);
+ * /proc/PID/fd. Returns their number, -1 on error; *conns is malloc'ed for the caller. */
+int ebpfMonProcReadConns(pid_t pid, ebpfMonProcConn **conns);
 
 #define EBPFMON_PORTS_BYTES (65536 / 8)
 

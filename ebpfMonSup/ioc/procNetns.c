@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "common/array.h"
 #include "ioc/procNetns.h"
 #include "ioc/procTcp.h"
 
@@ -52,16 +53,9 @@ static void addInode(void *arg, unsigned long inode)
 {
     Search *search = arg;
 
-    if (search->count == search->room) {
-        size_t room = search->room ? 2 * search->room : 64;
-        unsigned long *more = realloc(search->inode, room * sizeof(*more));
-
-        if (!more) {
-            search->failed = 1;
-            return;
-        }
-        search->inode = more;
-        search->room = room;
+    if (ebpfMonArrayGrow(&search->inode, &search->room, search->count + 1, 64, sizeof(*search->inode))) {
+        search->failed = 1;
+        return;
     }
     search->inode[search->count++] = inode;
 }

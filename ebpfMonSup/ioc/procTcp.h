@@ -20,11 +20,11 @@ typedef struct {
     unsigned long inode;
 } ebpfMonTcpRow;
 
-/* Hands over the sockets in the network namespace of process "pid", 0: our own; until "each" returns nonzero,
+/* Calls "each" for the sockets in the network namespace of process "pid", 0: our own; until "each" returns nonzero,
  * which is returned. A table that is not there is an empty one. */
 int ebpfMonTcpRows(pid_t pid, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg);
 
-/* Hands over the inodes of the sockets that the process has open. 0, or -1 when it is gone. */
+/* Calls "each" for the inodes of the sockets that the process has open. 0, or -1 when it is gone. */
 int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned long inode), void *arg);
 
 #endif

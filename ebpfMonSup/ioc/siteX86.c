@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The x86-64 half of site.h: instruction lengths, and what the first instructions of a function do to the
+ * What site.h has for x86-64: instruction lengths, and what the first instructions of a function do to the
  * registers that a probe wants to read.
  *
  * Lengths come from tables, one letter an opcode, after the opcode maps of the Intel SDM, volume 2,
@@ -36,7 +36,7 @@ typedef struct {
     unsigned length;
     unsigned map;      /* 0 one byte, 1 0F, 2 0F38, 3 0F3A, 5 and 6 EVEX only */
     uint8_t  op, modrm, rex;
-    int      vex;      /* VEX or EVEX encoded: no general register is told from the tables */
+    int      vex;      /* VEX or EVEX encoded: the tables do not say which general register it writes */
     int      size16;   /* 66 */
     int      addr32;   /* 67 */
     uint8_t  rep;      /* F2, F3 or 0 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See stack.h. x86-64 only: on others the numbers of the registers are different, and there is no stack to be told.
+ * See stack.h. x86-64 only: on others the numbers of the registers are different, and no stack is found.
  * The thread may go on meanwhile; then what is on its stack does not fit the registers any more, the call frame
  * information leads nowhere, and the frames end there.
  */
@@ -80,10 +80,10 @@ static int openVdso(pid_t pid, const ebpfMonMapping *map)
 
 static int openFile(pid_t pid, const ebpfMonMapping *map)
 {
-    char way[4352];
+    char path[4352];
 
-    return ebpfMonImageCacheWay(pid, map, way, sizeof(way)) ? -1
-         : open(way, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return ebpfMonImageCacheFindPath(pid, map, path, sizeof(path)) ? -1
+         : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
 static Module *openModule(Process *p, const ebpfMonMapping *map)

@@ -19,7 +19,7 @@ typedef struct {
 } ebpfMonFrame;
 
 /* "regs": what is known of the thread's registers; without pc and sp those that /proc tells of a thread that waits in a
- * system call are taken. Returns how many frames there are, innermost first; 0: it cannot be told. */
+ * system call are taken. Returns how many frames there are, innermost first; 0: none is known. */
 unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX]);
 
 #endif

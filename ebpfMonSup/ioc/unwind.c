@@ -46,7 +46,7 @@ typedef struct {
     uint8_t  bytes[ENTRY_MAX];
 } Cie;
 
-static uint64_t fixed(Cursor *c, unsigned size)
+static uint64_t readFixed(Cursor *c, unsigned size)
 {
     uint64_t v = 0;
 
@@ -61,14 +61,14 @@ static uint64_t fixed(Cursor *c, unsigned size)
     return v;
 }
 
-static uint64_t leb(Cursor *c, int isSigned)
+static uint64_t readLeb(Cursor *c, int isSigned)
 {
     uint64_t v = 0;
     unsigned shift = 0;
     uint8_t byte;
 
     do {
-        byte = (uint8_t)fixed(c, 1);
+        byte = (uint8_t)readFixed(c, 1);
         if (shift < 64)
             v |= (uint64_t)(byte & 0x7f) << shift;
         shift += 7;
@@ -78,7 +78,7 @@ static uint64_t leb(Cursor *c, int isSigned)
     return v;
 }
 
-static void skip(Cursor *c, uint64_t n)
+static void skipBytes(Cursor *c, uint64_t n)
 {
     if (n > (uint64_t)(c->end - c->at)) {
         c->bad = 1;
@@ -88,7 +88,7 @@ static void skip(Cursor *c, uint64_t n)
     c->vaddr += n;
 }
 
-static uint64_t pointer(Cursor *c, uint8_t encoding, uint64_t dataBase)
+static uint64_t readPointer(Cursor *c, uint8_t encoding, uint64_t dataBase)
 {
     uint64_t base = 0, v;
 
@@ -100,13 +100,13 @@ static uint64_t pointer(Cursor *c, uint8_t encoding, uint64_t dataBase)
         c->bad = 1;
     switch (encoding & 0x0f) {
     case PE_ABSPTR: case PE_SDATA8: case 0x04:
-        v = fixed(c, 8);
+        v = readFixed(c, 8);
         break;
     case PE_UDATA4:
-        v = fixed(c, 4);
+        v = readFixed(c, 4);
         break;
     case PE_SDATA4:
-        v = (uint64_t)(int64_t)(int32_t)(uint32_t)fixed(c, 4);
+        v = (uint64_t)(int64_t)(int32_t)(uint32_t)readFixed(c, 4);
         break;
     default:
         c->bad = 1;
@@ -133,33 +133,33 @@ static int readCie(const ebpfMonElfFile *file, uint64_t vaddr, Cie *cie)
     Cursor c;
     uint8_t version;
 
-    if (readEntry(file, vaddr, cie->bytes, &c) || fixed(&c, 4) != 0)
+    if (readEntry(file, vaddr, cie->bytes, &c) || readFixed(&c, 4) != 0)
         return -1;
-    version = (uint8_t)fixed(&c, 1);
+    version = (uint8_t)readFixed(&c, 1);
     augmentation = (const char *)c.at;
     if ((version != 1 && version != 3) || !memchr(c.at, 0, (size_t)(c.end - c.at)))
         return -1;
-    skip(&c, strlen(augmentation) + 1);
-    cie->codeAlign = leb(&c, 0);
-    cie->dataAlign = (int64_t)leb(&c, 1);
-    cie->returnReg = version == 1 ? fixed(&c, 1) : leb(&c, 0);
+    skipBytes(&c, strlen(augmentation) + 1);
+    cie->codeAlign = readLeb(&c, 0);
+    cie->dataAlign = (int64_t)readLeb(&c, 1);
+    cie->returnReg = version == 1 ? readFixed(&c, 1) : readLeb(&c, 0);
     cie->encoding = PE_ABSPTR;
     cie->hasData = cie->isSignal = 0;
     if (*augmentation == 'z') {
-        uint64_t size = leb(&c, 0);
+        uint64_t size = readLeb(&c, 0);
         Cursor data = c;
 
         cie->hasData = 1;
-        skip(&c, size);
+        skipBytes(&c, size);
         for (augmentation++; *augmentation; augmentation++) {
             if (*augmentation == 'R') {
-                cie->encoding = (uint8_t)fixed(&data, 1);
+                cie->encoding = (uint8_t)readFixed(&data, 1);
             } else if (*augmentation == 'L') {
-                skip(&data, 1);
+                skipBytes(&data, 1);
             } else if (*augmentation == 'P') {
-                uint8_t encoding = (uint8_t)fixed(&data, 1);
+                uint8_t encoding = (uint8_t)readFixed(&data, 1);
 
-                pointer(&data, encoding & 0x7f, 0);
+                readPointer(&data, encoding & 0x7f, 0);
             } else if (*augmentation == 'S') {
                 cie->isSignal = 1;
             } else {
@@ -181,8 +181,8 @@ static uint64_t findFde(const ebpfMonElfFile *file, uint64_t pc)
     int32_t entry[2];
     uint32_t count, low = 0, high;
 
-    if (!file->ehFrameHdr || ebpfMonElfRead(file, file->ehFrameHdr, head, sizeof(head)) != sizeof(head) || head[0] != 1 ||
-        (head[1] & 0x0f) != PE_SDATA4 || head[2] != PE_UDATA4 || head[3] != (PE_DATAREL | PE_SDATA4))
+    if (!file->ehFrameHdr || ebpfMonElfRead(file, file->ehFrameHdr, head, sizeof(head)) != sizeof(head) ||
+        head[0] != 1 || (head[1] & 0x0f) != PE_SDATA4 || head[2] != PE_UDATA4 || head[3] != (PE_DATAREL | PE_SDATA4))
         return 0;
     memcpy(&count, head + 8, sizeof(count));
     high = count < TABLE_MAX ? count : TABLE_MAX;
@@ -202,7 +202,7 @@ static uint64_t findFde(const ebpfMonElfFile *file, uint64_t pc)
     return file->ehFrameHdr + (uint64_t)(int64_t)entry[1];
 }
 
-static void rule(Row *row, uint64_t reg, How how, int64_t offset)
+static void setRule(Row *row, uint64_t reg, How how, int64_t offset)
 {
     if (reg < EBPFMON_REGS) {
         row->how[reg] = (uint8_t)how;
@@ -211,19 +211,20 @@ static void rule(Row *row, uint64_t reg, How how, int64_t offset)
 }
 
 /* The file's word may overflow. */
-static int64_t factored(Cursor *c, int isSigned, const Cie *cie)
+static int64_t readFactored(Cursor *c, int isSigned, const Cie *cie)
 {
-    return (int64_t)(leb(c, isSigned) * (uint64_t)cie->dataAlign);
+    return (int64_t)(readLeb(c, isSigned) * (uint64_t)cie->dataAlign);
 }
 
-/* Runs the rules up to "pc"; "loc" is where the function begins. 0, or -1. */
-static int run(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const Row *first, Row *row)
+/* Runs the rules up to "pc"; "loc" is where the function begins. 0, or -1. One case for each instruction of DWARF 4,
+ * section 6.4.2: to cut it would only hide which ones are missing. */
+static int runRules(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const Row *first, Row *row)
 {
     Row kept[REMEMBER];
     unsigned depth = 0;
 
     while (c.at < c.end && !c.bad) {
-        uint8_t op = (uint8_t)fixed(&c, 1), low = op & 0x3f;
+        uint8_t op = (uint8_t)readFixed(&c, 1), low = op & 0x3f;
         uint64_t reg, step = 0;
 
         switch (op >> 6 ? op & 0xc0 : op) {
@@ -231,43 +232,43 @@ static int run(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const Row *f
             step = low;
             break;
         case 0x80: /* DW_CFA_offset */
-            rule(row, low, AT_CFA, factored(&c, 0, cie));
+            setRule(row, low, AT_CFA, readFactored(&c, 0, cie));
             break;
         case 0xc0: /* DW_CFA_restore */
         case 0x06: /* DW_CFA_restore_extended */
-            reg = op == 0x06 ? leb(&c, 0) : low;
+            reg = op == 0x06 ? readLeb(&c, 0) : low;
             if (!first)
                 return -1;
             if (reg < EBPFMON_REGS)
-                rule(row, reg, first->how[reg], first->offset[reg]);
+                setRule(row, reg, first->how[reg], first->offset[reg]);
             break;
         case 0x00: /* DW_CFA_nop */
             break;
         case 0x01: /* DW_CFA_set_loc */
-            loc = pointer(&c, cie->encoding & 0x7f, 0);
+            loc = readPointer(&c, cie->encoding & 0x7f, 0);
             if (loc > pc)
                 return c.bad ? -1 : 0;
             break;
         case 0x02: case 0x03: case 0x04: /* DW_CFA_advance_loc1, 2, 4 */
-            step = fixed(&c, 1u << (op - 2));
+            step = readFixed(&c, 1u << (op - 2));
             break;
         case 0x05: /* DW_CFA_offset_extended */
-            reg = leb(&c, 0);
-            rule(row, reg, AT_CFA, factored(&c, 0, cie));
+            reg = readLeb(&c, 0);
+            setRule(row, reg, AT_CFA, readFactored(&c, 0, cie));
             break;
         case 0x11: /* DW_CFA_offset_extended_sf */
-            reg = leb(&c, 0);
-            rule(row, reg, AT_CFA, factored(&c, 1, cie));
+            reg = readLeb(&c, 0);
+            setRule(row, reg, AT_CFA, readFactored(&c, 1, cie));
             break;
         case 0x07: /* DW_CFA_undefined */
-            rule(row, leb(&c, 0), UNDEFINED, 0);
+            setRule(row, readLeb(&c, 0), UNDEFINED, 0);
             break;
         case 0x08: /* DW_CFA_same_value */
-            rule(row, leb(&c, 0), SAME, 0);
+            setRule(row, readLeb(&c, 0), SAME, 0);
             break;
         case 0x09: /* DW_CFA_register */
-            rule(row, leb(&c, 0), ELSEWHERE, 0);
-            leb(&c, 0);
+            setRule(row, readLeb(&c, 0), ELSEWHERE, 0);
+            readLeb(&c, 0);
             break;
         case 0x0a: /* DW_CFA_remember_state */
             if (depth == REMEMBER)
@@ -281,38 +282,38 @@ static int run(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const Row *f
             break;
         case 0x0c: /* DW_CFA_def_cfa */
         case 0x12: /* DW_CFA_def_cfa_sf */
-            row->cfaReg = leb(&c, 0);
-            row->cfaOffset = op == 0x0c ? (int64_t)leb(&c, 0) : factored(&c, 1, cie);
+            row->cfaReg = readLeb(&c, 0);
+            row->cfaOffset = op == 0x0c ? (int64_t)readLeb(&c, 0) : readFactored(&c, 1, cie);
             row->cfaKnown = 1;
             break;
         case 0x0d: /* DW_CFA_def_cfa_register */
-            row->cfaReg = leb(&c, 0);
+            row->cfaReg = readLeb(&c, 0);
             break;
         case 0x0e: /* DW_CFA_def_cfa_offset */
-            row->cfaOffset = (int64_t)leb(&c, 0);
+            row->cfaOffset = (int64_t)readLeb(&c, 0);
             break;
         case 0x13: /* DW_CFA_def_cfa_offset_sf */
-            row->cfaOffset = factored(&c, 1, cie);
+            row->cfaOffset = readFactored(&c, 1, cie);
             break;
         case 0x0f: /* DW_CFA_def_cfa_expression */
             row->cfaKnown = 0;
-            skip(&c, leb(&c, 0));
+            skipBytes(&c, readLeb(&c, 0));
             break;
         case 0x10: /* DW_CFA_expression */
         case 0x16: /* DW_CFA_val_expression */
-            rule(row, leb(&c, 0), ELSEWHERE, 0);
-            skip(&c, leb(&c, 0));
+            setRule(row, readLeb(&c, 0), ELSEWHERE, 0);
+            skipBytes(&c, readLeb(&c, 0));
             break;
         case 0x14: /* DW_CFA_val_offset */
-            reg = leb(&c, 0);
-            rule(row, reg, IS_CFA, factored(&c, 0, cie));
+            reg = readLeb(&c, 0);
+            setRule(row, reg, IS_CFA, readFactored(&c, 0, cie));
             break;
         case 0x15: /* DW_CFA_val_offset_sf */
-            reg = leb(&c, 0);
-            rule(row, reg, IS_CFA, factored(&c, 1, cie));
+            reg = readLeb(&c, 0);
+            setRule(row, reg, IS_CFA, readFactored(&c, 1, cie));
             break;
         case 0x2e: /* DW_CFA_GNU_args_size */
-            leb(&c, 0);
+            readLeb(&c, 0);
             break;
         default:
             return -1;
@@ -325,7 +326,7 @@ static int run(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const Row *f
 }
 
 /* What was in the registers when the function was called. */
-static int apply(const Row *row, ebpfMonStackRead read, void *arg, ebpfMonRegs *regs)
+static int restoreRegs(const Row *row, ebpfMonStackRead read, void *arg, ebpfMonRegs *regs)
 {
     ebpfMonRegs up = { .known = 0 };
     uint64_t cfa;
@@ -371,20 +372,20 @@ int ebpfMonUnwindStep(const ebpfMonElfFile *file, uint64_t bias, int isCall, ebp
     if (!fde || readEntry(file, fde, bytes, &c))
         return -1;
     cieAt = c.vaddr;
-    cieAt -= fixed(&c, 4);
+    cieAt -= readFixed(&c, 4);
     if (cieAt == fde + 4 || readCie(file, cieAt, &cie))
         return -1;
-    begin = pointer(&c, cie.encoding & 0x7f, 0);
-    size = pointer(&c, cie.encoding & 0x0f, 0);
+    begin = readPointer(&c, cie.encoding & 0x7f, 0);
+    size = readPointer(&c, cie.encoding & 0x0f, 0);
     if (cie.hasData)
-        skip(&c, leb(&c, 0));
+        skipBytes(&c, readLeb(&c, 0));
     if (c.bad || cie.encoding == PE_OMIT || pc < begin || pc - begin >= size)
         return -1;
     memset(&row, 0, sizeof(row));
-    if (run(cie.rules, &cie, 0, UINT64_MAX, NULL, &row))
+    if (runRules(cie.rules, &cie, 0, UINT64_MAX, NULL, &row))
         return -1;
     first = row;
-    if (run(c, &cie, begin, pc, &first, &row) || apply(&row, read, arg, regs))
+    if (runRules(c, &cie, begin, pc, &first, &row) || restoreRegs(&row, read, arg, regs))
         return -1;
     return cie.isSignal;
 }

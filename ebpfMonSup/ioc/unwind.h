@@ -21,8 +21,9 @@ typedef struct {
 /* Reads 8 bytes of the process' stack; 0, or -1. */
 typedef int (*ebpfMonStackRead)(void *arg, uint64_t addr, uint64_t *value);
 
-/* Goes to the caller. "bias": added to the file's addresses in the process; "isCall": the pc is behind a call, not where
- * it was interrupted. Returns 0; 1: the same, and the caller was interrupted by a signal; -1: it cannot be told. */
+/* Goes to the caller. "bias": added to the file's addresses in the process; "isCall": the pc is behind a call, not
+ * where it was interrupted. Returns 0; 1: the same, and the caller was interrupted by a signal; -1: the file does not
+ * say. */
 int ebpfMonUnwindStep(const ebpfMonElfFile *file, uint64_t bias, int isCall, ebpfMonStackRead read, void *arg,
                       ebpfMonRegs *regs);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the user half lost itself; what the kernel half lost is in its map. Any thread. */
+/* Events that the user part lost; the kernel part counts its own (map "lost"). Any thread. One per process: a counter
+ * of lost events must be there whatever else is. */
 #ifndef EBPFMON_LOSSES_H
 #define EBPFMON_LOSSES_H
 

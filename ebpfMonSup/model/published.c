@@ -1,63 +1,58 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one published and its lock. */
+/* The published values and their lock. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <epicsMutex.h>
 #include <epicsThread.h>
 #include <errlog.h>
 
+#include "common/lazyMutex.h"
 #include "model/published.h"
 
-static ebpfMonPublished theBoard; /* some 2 MB, most of it never touched: pages come when they are used */
-static epicsMutexId boardLock;
-static void (*boardListener)(ebpfMonGroup group);
+/* One per process: published.h says why. Some 2 MB, most of it never touched: pages come when they are used. */
+static ebpfMonPublished thePublished;
+static ebpfMonLazyMutex publishedLock = EBPFMON_LAZY_MUTEX; /* records and tests may come before any code of ours */
+static int isInitialised;                                   /* under the lock, as all of it */
+static void (*publishedListener)(ebpfMonGroup group);
 
-static void boardInit(void *unused)
+/* Not an initialiser: with one, all of the struct would be a part of the program's file. */
+static void initialise(void)
 {
-    (void)unused;
-    boardLock = epicsMutexMustCreate();
-    theBoard.state = ebpfMonStarting;
-    snprintf(theBoard.stateMsg, sizeof(theBoard.stateMsg), "starting: the monitor begins after iocInit");
-    strcpy(theBoard.putCaPutLog, EBPFMON_NO_PUT);
-    strcpy(theBoard.logMsg, EBPFMON_NO_LOG);
-    strcpy(theBoard.otlpMsg, EBPFMON_NO_OTLP);
-    snprintf(theBoard.rulesMsg, sizeof(theBoard.rulesMsg), "no rules: every put is expected");
-}
-
-/* Records and tests may be first, before any start-up code of ours has run. */
-static void boardOnce(void)
-{
-    static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
-
-    epicsThreadOnce(&once, boardInit, NULL);
+    isInitialised = 1;
+    thePublished.state = ebpfMonStarting;
+    strcpy(thePublished.stateMessage, "starting: the monitor begins after iocInit");
+    strcpy(thePublished.log.caPutLogLine, EBPFMON_NO_PUT);
+    strcpy(thePublished.log.message, EBPFMON_NO_LOG);
+    strcpy(thePublished.otlp.message, EBPFMON_NO_OTLP);
+    strcpy(thePublished.rules.message, "no rules: every put is expected");
 }
 
 ebpfMonPublished *ebpfMonPublishedLock(void)
 {
-    boardOnce();
-    epicsMutexMustLock(boardLock);
-    return &theBoard;
+    ebpfMonLazyMutexLock(&publishedLock);
+    if (!isInitialised)
+        initialise();
+    return &thePublished;
 }
 
 void ebpfMonPublishedUnlock(void)
 {
-    epicsMutexUnlock(boardLock);
+    ebpfMonLazyMutexUnlock(&publishedLock);
 }
 
 const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i)
 {
-    if (i >= published->putRecent || i >= EBPFMON_PUTS_MAX)
+    if (i >= published->puts.kept || i >= EBPFMON_PUTS_MAX)
         return NULL;
-    return &published->put[(published->putHead + EBPFMON_PUTS_MAX - i) % EBPFMON_PUTS_MAX];
+    return &published->puts.put[(published->puts.newest + EBPFMON_PUTS_MAX - i) % EBPFMON_PUTS_MAX];
 }
 
 void ebpfMonPublishedSetListener(void (*changed)(ebpfMonGroup group))
 {
     ebpfMonPublishedLock();
-    boardListener = changed;
+    publishedListener = changed;
     ebpfMonPublishedUnlock();
 }
 
@@ -65,12 +60,28 @@ void ebpfMonPublishedNotify(ebpfMonGroup group)
 {
     void (*changed)(ebpfMonGroup group);
 
-    /* Called outside of the lock: the listener takes locks of its own. */
+    /* Called without the lock: the listener takes locks of its own. */
     ebpfMonPublishedLock();
-    changed = boardListener;
+    changed = publishedListener;
     ebpfMonPublishedUnlock();
     if (changed)
         changed(group);
+}
+
+void ebpfMonPublishedSetState(ebpfMonState state, const char *message)
+{
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    int changed = published->state != state || strcmp(published->stateMessage, message) != 0;
+
+    published->state = state;
+    snprintf(published->stateMessage, sizeof(published->stateMessage), "%s", message);
+    epicsTimeGetCurrent(&published->time[ebpfMonGroupState]);
+    ebpfMonPublishedUnlock();
+    if (changed && state >= ebpfMonDegraded)
+        errlogSevPrintf(state == ebpfMonFailed ? errlogMajor : errlogMinor, "ebpfMon: %s\n", message);
+    if (changed)
+        for (int g = 0; g < ebpfMonGroupCount; g++) /* severities of all records follow the state */
+            ebpfMonPublishedNotify((ebpfMonGroup)g);
 }
 
 int ebpfMonPublishedAddWatch(const char *record)
@@ -83,40 +94,40 @@ int ebpfMonPublishedAddWatch(const char *record)
     if (!record[0] || strlen(record) >= EBPFMON_NAME_SIZE)
         return -1;
     published = ebpfMonPublishedLock();
-    for (i = 0; i < published->watchCount && strcmp(published->watch[i].record, record) != 0; i++)
+    for (i = 0; i < published->watched.count && strcmp(published->watched.row[i].record, record) != 0; i++)
         ;
-    if (i < published->watchCount) {
+    if (i < published->watched.count) {
         found = (int)i;
     } else if (i < EBPFMON_WATCH_MAX) {
-        row = &published->watch[i];
+        row = &published->watched.row[i];
         memset(row, 0, sizeof(*row));
         strcpy(row->record, record);
         strcpy(row->putLast, EBPFMON_NO_PUT);
         row->latMean = row->latP99 = row->latMax = NAN;
-        published->watchCount++;
+        published->watched.count++;
         found = (int)i;
     }
     ebpfMonPublishedUnlock();
     return found;
 }
 
-void ebpfMonPublishedSelectHist(const char *record)
+void ebpfMonPublishedSelectRoot(const char *record)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
 
-    ebpfMonTextCopy(published->histSel, sizeof(published->histSel), record);
+    ebpfMonTextCopy(published->chains.selectedRoot, sizeof(published->chains.selectedRoot), record);
     ebpfMonPublishedUnlock();
 }
 
 /* Under the lock. */
-static void badChanged(ebpfMonPublished *published)
+static void countOpen(ebpfMonPublished *published)
 {
-    uint64_t open = published->badCount - published->badAcked;
+    uint64_t open = published->unexpected.count - published->unexpected.acknowledged;
 
-    published->badOpen = open < INT_MAX ? (int)open : INT_MAX;
+    published->unexpected.open = open < INT_MAX ? (int)open : INT_MAX;
 }
 
-void ebpfMonPublishedAddBad(const ebpfMonPut *put)
+void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
 {
     char line[EBPFMON_LINE_SIZE];
     ebpfMonPublished *published;
@@ -125,12 +136,12 @@ void ebpfMonPublishedAddBad(const ebpfMonPut *put)
     if (!put->unexpected)
         return;
     published = ebpfMonPublishedLock();
-    published->bad[published->badCount++ % EBPFMON_BAD_MAX] = *put;
-    first = !published->badOpen;
-    badChanged(published);
-    published->time[ebpfMonGroupBad] = put->time;
+    published->unexpected.put[published->unexpected.count++ % EBPFMON_UNEXPECTED_MAX] = *put;
+    first = !published->unexpected.open;
+    countOpen(published);
+    published->time[ebpfMonGroupUnexpected] = put->time;
     ebpfMonPublishedUnlock();
-    ebpfMonPublishedNotify(ebpfMonGroupBad);
+    ebpfMonPublishedNotify(ebpfMonGroupUnexpected);
     if (first) {
         ebpfMonPutLine(put, line, sizeof(line));
         errlogSevPrintf(errlogMajor, "ebpfMon: unexpected put (%s): %.600s. See PUT_BAD_LOG for it and all that "
@@ -138,49 +149,55 @@ void ebpfMonPublishedAddBad(const ebpfMonPut *put)
     }
 }
 
-const ebpfMonPut *ebpfMonPublishedGetBad(const ebpfMonPublished *published, unsigned i)
+const ebpfMonPut *ebpfMonPublishedGetUnexpected(const ebpfMonPublished *published, unsigned i)
 {
-    if (i >= EBPFMON_BAD_MAX || i >= published->badCount - published->badAcked)
+    if (i >= EBPFMON_UNEXPECTED_MAX || i >= published->unexpected.count - published->unexpected.acknowledged)
         return NULL;
-    return &published->bad[(published->badCount - 1 - i) % EBPFMON_BAD_MAX];
+    return &published->unexpected.put[(published->unexpected.count - 1 - i) % EBPFMON_UNEXPECTED_MAX];
 }
 
-uint64_t ebpfMonPublishedGetBadNumber(void)
+const ebpfMonPut *ebpfMonPublishedGetNewestUnexpected(const ebpfMonPublished *published)
 {
-    uint64_t number = ebpfMonPublishedLock()->badCount;
+    return published->unexpected.count ?
+           &published->unexpected.put[(published->unexpected.count - 1) % EBPFMON_UNEXPECTED_MAX] : NULL;
+}
+
+uint64_t ebpfMonPublishedCountUnexpected(void)
+{
+    uint64_t number = ebpfMonPublishedLock()->unexpected.count;
 
     ebpfMonPublishedUnlock();
     return number;
 }
 
-void ebpfMonPublishedSetBadShown(ebpfMonShown where, uint64_t number)
+void ebpfMonPublishedSetUnexpectedShown(ebpfMonShown where, uint64_t number)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
 
-    if (number > published->badShown[where])
-        published->badShown[where] = number;
+    if (number > published->unexpected.shown[where])
+        published->unexpected.shown[where] = number;
     ebpfMonPublishedUnlock();
 }
 
-unsigned ebpfMonPublishedAckBad(ebpfMonShown where)
+unsigned ebpfMonPublishedAcknowledge(ebpfMonShown where)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
-    uint64_t upTo = published->badShown[where], before = published->badAcked;
+    uint64_t upTo = published->unexpected.shown[where], before = published->unexpected.acknowledged;
     int changed;
     unsigned left;
 
-    if (published->badShown[ebpfMonShownByPvs] > upTo)
-        upTo = published->badShown[ebpfMonShownByPvs];
-    changed = upTo > published->badAcked;
+    if (published->unexpected.shown[ebpfMonShownByPvs] > upTo)
+        upTo = published->unexpected.shown[ebpfMonShownByPvs];
+    changed = upTo > published->unexpected.acknowledged;
     if (changed) {
-        published->badAcked = upTo;
-        badChanged(published);
-        epicsTimeGetCurrent(&published->time[ebpfMonGroupBad]);
+        published->unexpected.acknowledged = upTo;
+        countOpen(published);
+        epicsTimeGetCurrent(&published->time[ebpfMonGroupUnexpected]);
     }
-    left = (unsigned)published->badOpen;
+    left = (unsigned)published->unexpected.open;
     ebpfMonPublishedUnlock();
     if (changed) {
-        ebpfMonPublishedNotify(ebpfMonGroupBad);
+        ebpfMonPublishedNotify(ebpfMonGroupUnexpected);
         errlogSevPrintf(errlogInfo, "ebpfMon: %llu unexpected puts acknowledged, %u open\n",
                         (unsigned long long)(upTo - before), left);
     }

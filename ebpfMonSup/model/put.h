@@ -78,7 +78,7 @@ typedef struct {
     char     linkIoc[EBPFMON_NAME_SIZE];  /* ebpfMonByCaLink: its IOC */
     ebpfMonChainId linkChain;             /* … in this chain */
     char     root[EBPFMON_NAME_SIZE];     /* record that the chain began with; empty: none, or not known */
-    char     cause[200];  /* what started that: "scan .1 second", "I/O Intr", "put by U@H", "Event, chain of R, put by U@H", … */
+    char     cause[200];  /* what started that: "scan .1 second", "I/O Intr", "put by U@H" … */
     ebpfMonThrough through;
     char     who[EBPFMON_WHO_SIZE];       /* user@host, and what we verified of it; made of the above */
     char     origin[EBPFMON_ORIGIN_SIZE]; /* through what and why; made of the above */

@@ -7,11 +7,10 @@
 
 #include "common/clock.h"
 #include "common/worker.h"
-#include "watch/requests.h"
 #include "put/putWriter.h"
 #include "trace/chainParts.h"
 #include "put/putDecode.h"
-#include "monitor/eventThread.h"
+#include "monitor/monitor.h"
 #include "trace/handOvers.h"
 #include "put/threadPuts.h"
 #include "model/losses.h"
@@ -19,9 +18,7 @@
 #include "trace/linkMessages.h"
 #include "publish/slowChains.h"
 #include "trace/traceSpans.h"
-#include "watch/target.h"
 #include "trace/traces.h"
-#include "watch/follower.h"
 #include "probe/loader.h"
 
 /* But for changed links the kernel half does not wake us: a wake-up costs the target more than the event. So we look this often;
@@ -32,7 +29,7 @@
 #define STOP_SECONDS 5.0
 
 struct ebpfMonEventThread {
-    ebpfMonTargets *targets;
+    ebpfMonMonitor *m;
     ebpfMonWorker  *worker;
     struct ebpfMonCauseEvent cause[CAUSES]; /* what a thread of an IOC said of the put that it makes next */
 };
@@ -51,10 +48,10 @@ static void onCaLink(ebpfMonEventThread *e, const struct ebpfMonCauseEvent *ev, 
 
     if (size < sizeof(*ev))
         return;
-    ebpfMonTargetsLock(e->targets);
-    t = ebpfMonTargetsFindById(e->targets, ev->head.iocId);
+    ebpfMonTargetsLock(e->m->targets);
+    t = ebpfMonTargetsFindById(e->m->targets, ev->head.iocId);
     known = t && ebpfMonPutWriterFindLinkWrite(t, ev, &link);
-    ebpfMonTargetsUnlock(e->targets);
+    ebpfMonTargetsUnlock(e->m->targets);
     if (!known)
         return;
     ebpfMonLinkWritesAdd(&link);
@@ -75,15 +72,15 @@ static void onPut(ebpfMonEventThread *e, const struct ebpfMonPutEvent *ev, size_
     if (why->head.tid != ev->head.tid || why->head.iocId != ev->head.iocId || why->put != (uint32_t)ev->id)
         why = NULL;
     p = ebpfMonPendingPutsNew();
-    ebpfMonTargetsLock(e->targets);
-    t = ebpfMonTargetsFindById(e->targets, ev->head.iocId);
+    ebpfMonTargetsLock(e->m->targets);
+    t = ebpfMonTargetsFindById(e->m->targets, ev->head.iocId);
     if (t) {
         ok = ebpfMonPutDecode(t, ev, size, why, &p->put, &links);
-        wait = (ev->site == EBPFMON_SITE_PUT && (t->att.on & EBPFMON_BIT(ebpfMonProgPutReturn))) ||
+        wait = (ev->site == EBPFMON_SITE_PUT && (t->probesOn & EBPFMON_BIT(ebpfMonProgPutReturn))) ||
                ev->site == EBPFMON_SITE_LINK;
         early = !t->indexed && (p->put.through == ebpfMonByInit || p->put.through == ebpfMonByThread);
     }
-    ebpfMonTargetsUnlock(e->targets);
+    ebpfMonTargetsUnlock(e->m->targets);
     if (why)
         why->head.tid = 0;
     if (!ok) {
@@ -92,7 +89,7 @@ static void onPut(ebpfMonEventThread *e, const struct ebpfMonPutEvent *ev, size_
         return;
     }
     if (links)
-        ebpfMonRequestsAddLinks(ev->head.iocId, ev->precord);
+        ebpfMonRequestsAddLinks(e->m->watching.requests, ev->head.iocId, ev->precord);
     ebpfMonPutWriterDescribeClient(&p->put, putBy, sizeof(putBy));
     if (p->put.through != ebpfMonByLink) /* which a chain does, and which begins none */
         ebpfMonThreadPutsAdd(ev, putBy);
@@ -127,11 +124,11 @@ static void onResult(ebpfMonEventThread *e, const struct ebpfMonResultEvent *ev,
     p->put.result = ev->status ? ebpfMonPutFailed : ebpfMonPutOk;
     p->put.status = (long)ev->status;
     if (!ev->status) {
-        ebpfMonTargetsLock(e->targets);
-        t = ebpfMonTargetsFindById(e->targets, ev->head.iocId);
+        ebpfMonTargetsLock(e->m->targets);
+        t = ebpfMonTargetsFindById(e->m->targets, ev->head.iocId);
         if (t)
             ebpfMonPutDecodeResult(t, &p->at, ev, &p->put);
-        ebpfMonTargetsUnlock(e->targets);
+        ebpfMonTargetsUnlock(e->m->targets);
     }
     ebpfMonPendingPutsComplete(p);
 }
@@ -155,11 +152,11 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
         onCaLink(e, (const struct ebpfMonCauseEvent *)head, size);
         break;
     case EBPFMON_EV_CHAIN:
-        ebpfMonTargetsLock(e->targets);
-        t = ebpfMonTargetsFindById(e->targets, head->iocId);
+        ebpfMonTargetsLock(e->m->targets);
+        t = ebpfMonTargetsFindById(e->m->targets, head->iocId);
         if (t)
             ebpfMonChainPartsAdd(t, (const struct ebpfMonChainEvent *)head, size);
-        ebpfMonTargetsUnlock(e->targets);
+        ebpfMonTargetsUnlock(e->m->targets);
         break;
     case EBPFMON_EV_HANDOVER_BEGIN:
         if (size >= sizeof(struct ebpfMonHandOverEvent))
@@ -170,17 +167,17 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
             ebpfMonTracesEndHandOver((const struct ebpfMonHandOverEvent *)head);
         break;
     case EBPFMON_EV_EXEC:
-        ebpfMonFollowerNoteExec((pid_t)head->tgid);
+        ebpfMonFollowerNoteExec(e->m->watching.follower, (pid_t)head->tgid);
         break;
     case EBPFMON_EV_EXIT:
-        ebpfMonFollowerNoteExit((pid_t)head->tgid);
+        ebpfMonFollowerNoteExit(e->m->watching.follower);
         break;
     }
 }
 
 static void onTrace(ebpfMonTarget *t, ebpfMonTrace *trace)
 {
-    ebpfMonSlowChainsPublish(t, trace);
+    ebpfMonSlowChainsPublish(ebpfMonTheSlowChains, t, trace);
     ebpfMonTraceSpansExport(t, trace);
 }
 
@@ -199,13 +196,13 @@ static void runEventThread(ebpfMonWorker *worker, void *arg)
     ebpfMonTracesTick(ebpfMonClockMonotonic(), 1);
 }
 
-ebpfMonEventThread *ebpfMonEventThreadStart(ebpfMonTargets *targets)
+ebpfMonEventThread *ebpfMonEventThreadStart(ebpfMonMonitor *m)
 {
     ebpfMonEventThread *e = calloc(1, sizeof(*e));
 
     if (!e)
         return NULL;
-    e->targets = targets;
+    e->m = m;
     ebpfMonTracesStart(onTrace);
     e->worker = ebpfMonWorkerStart("ebpfMonEvent", epicsThreadPriorityMedium, runEventThread, e);
     if (!e->worker) {

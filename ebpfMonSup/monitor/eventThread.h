@@ -3,12 +3,12 @@
 #ifndef EBPFMON_EVENTTHREAD_H
 #define EBPFMON_EVENTTHREAD_H
 
-#include "watch/target.h"
+struct ebpfMonMonitor;
 
 typedef struct ebpfMonEventThread ebpfMonEventThread;
 
-/* NULL without memory. */
-ebpfMonEventThread *ebpfMonEventThreadStart(ebpfMonTargets *targets);
+/* The monitor stays the caller's. NULL without memory. */
+ebpfMonEventThread *ebpfMonEventThreadStart(struct ebpfMonMonitor *m);
 
 /* Publishes what waits, ends the thread and frees it. 0, or -1: it still runs, and nothing is freed. */
 int ebpfMonEventThreadStop(ebpfMonEventThread *thread);

@@ -16,17 +16,13 @@
 
 #include "export/export.h"
 #include "model/published.h"
-#include "model/control.h"
-#include "watch/requests.h"
+#include "model/monitorOps.h"
 #include "monitor/monitor.h"
-#include "watch/recordTable.h"
 #include "watch/connectionOwners.h"
-#include "publish/publisher.h"
+#include "publish/lists.h"
 #include "publish/report.h"
-#include "watch/target.h"
-#include "watch/follower.h"
-#include "publish/tracePrinter.h"
 #include "probe/loader.h"
+#include "ioc/procNetns.h"
 
 #define RECORDS_MIN 1000u
 #define RECORDS_MAX 4000000u
@@ -65,6 +61,53 @@ static long configure(const ebpfMonSettings *s)
     return 0;
 }
 
+static void getFilterInForce(void *arg, ebpfMonFilter *filter)
+{
+    (void)arg;
+    ebpfMonRequestsGetFilter(monitor.watching.requests, filter);
+}
+
+static void logPut(void *arg, const ebpfMonPut *put)
+{
+    (void)arg;
+    ebpfMonExportPut(put);
+}
+
+static void printText(const char *text)
+{
+    printf("%s", text);
+    fflush(stdout);
+}
+
+/* What publishes; without its threads. 0, or -1 without memory. */
+static int makePublishing(void)
+{
+    const ebpfMonPutPublisherCalls calls = { .getFilter = getFilterInForce, .log = logPut };
+
+    if (!monitor.targets)
+        monitor.targets = ebpfMonTheTargets = ebpfMonTargetsNew();
+    if (!monitor.targets)
+        return -1;
+    monitor.publisher = ebpfMonThePublisher = ebpfMonPublisherNew(monitor.targets, &monitor.watching.costs);
+    monitor.putPublisher = ebpfMonThePutPublisher = ebpfMonPutPublisherNew(&calls);
+    monitor.tracePrinter = ebpfMonTracePrinterNew(monitor.targets, printText);
+    monitor.slowChains = ebpfMonTheSlowChains = ebpfMonSlowChainsNew(monitor.tracePrinter);
+    return monitor.publisher && monitor.putPublisher && monitor.tracePrinter && monitor.slowChains ? 0 : -1;
+}
+
+/* After a start that failed. At the end of the process nothing is freed: a record may be at a command still. */
+static void freePublishing(void)
+{
+    ebpfMonSlowChainsFree(monitor.slowChains);
+    ebpfMonTracePrinterFree(monitor.tracePrinter);
+    ebpfMonPutPublisherFree(monitor.putPublisher);
+    ebpfMonPublisherFree(monitor.publisher);
+    monitor.slowChains = NULL;
+    monitor.tracePrinter = NULL;
+    monitor.putPublisher = NULL;
+    monitor.publisher = NULL;
+}
+
 /* The kernel's tables stay mapped, and its programs loaded, while a thread of ours may still use them. */
 static void stop(void *arg)
 {
@@ -74,11 +117,12 @@ static void stop(void *arg)
     if (!running)
         return;
     running = 0;
-    left |= ebpfMonPublisherStop();
+    left |= ebpfMonPublisherStop(monitor.publisher);
     left |= ebpfMonEventThreadStop(monitor.eventThread);
     left |= ebpfMonPacketThreadStop(monitor.packetThread);
     ebpfMonExportStop(3.0);
-    left |= ebpfMonFollowerStop();
+    left |= ebpfMonFollowerStop(monitor.watching.follower);
+    ebpfMonTracePrinterStop(monitor.tracePrinter);
     if (!left)
         ebpfMonKernelUnload();
 }
@@ -92,26 +136,25 @@ static int begin(const ebpfMonFilter *first)
     };
     char why[256];
 
-    ebpfMonPublisherSetState(ebpfMonStarting, "loading the eBPF programs");
+    ebpfMonPublishedSetState(ebpfMonStarting, "loading the eBPF programs");
     if (ebpfMonKernelLoad(&sizes, why, sizeof(why))) {
-        ebpfMonPublisherSetState(ebpfMonFailed, why);
+        ebpfMonPublishedSetState(ebpfMonFailed, why);
         return -1;
     }
-    if (ebpfMonRecordTableInit(sizes.maxRecords, sizes.maxClosure)) {
-        ebpfMonPublisherSetState(ebpfMonFailed,
+    if (makePublishing() || ebpfMonWatchingMake(&monitor, first)) {
+        ebpfMonPublishedSetState(ebpfMonFailed,
                             "out of memory: ask for less by ebpfMonConfigure, then call ebpfMonStart");
+        freePublishing();
         ebpfMonKernelUnload();
         return -1;
     }
-    ebpfMonCalibrate(&ebpfMonCost);
-    ebpfMonConnectionOwnersRead(0, ebpfMonReportNetns());
+    ebpfMonConnectionOwnersRead(0, ebpfMonProcNetns(getpid()), ebpfMonKernelSetOwner);
     ebpfMonExportStart();
-    ebpfMonFollowerStart(monitor.settings.watchSelf, first);
-    monitor.targets = ebpfMonTheTargets;
-    monitor.eventThread = ebpfMonEventThreadStart(monitor.targets);
+    ebpfMonFollowerStart(monitor.watching.follower);
+    monitor.eventThread = ebpfMonEventThreadStart(&monitor);
     if (monitor.settings.wireKiB > 0)
-        monitor.packetThread = ebpfMonPacketThreadStart(monitor.targets, (unsigned)monitor.settings.wireKiB * 1024);
-    ebpfMonPublisherStart();
+        monitor.packetThread = ebpfMonPacketThreadStart(&monitor, (unsigned)monitor.settings.wireKiB * 1024);
+    ebpfMonPublisherStart(monitor.publisher);
     epicsAtExit(stop, NULL);
     return 0;
 }
@@ -134,7 +177,7 @@ static long start(void)
     ok = begin(&first) == 0;
     epicsMutexMustLock(lock);
     if (ok && memcmp(&first, &early, sizeof(first)) != 0) /* set meanwhile */
-        ebpfMonRequestsSetFilter(&early);
+        ebpfMonRequestsSetFilter(monitor.watching.requests, &early);
     starting = 0;
     failed = !ok;
     running = ok;
@@ -146,14 +189,14 @@ static unsigned matching(const char *pattern)
 {
     unsigned n = 0;
 
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(ebpfMonTheTargets); t; t = t->next) {
+    ebpfMonTargetsLock(monitor.targets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(monitor.targets); t; t = t->next) {
         if (t->gone || !t->cat)
             continue;
         for (uint32_t i = 0; i < t->cat->count; i++)
             n += (unsigned)epicsStrGlobMatch(ebpfMonCatalogueName(t->cat, i), pattern);
     }
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
+    ebpfMonTargetsUnlock(monitor.targets);
     return n;
 }
 
@@ -171,7 +214,7 @@ static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsi
     epicsMutexMustLock(lock);
     asked = running;
     if (asked) {
-        number = ebpfMonRequestsSetFilter(&f);
+        number = ebpfMonRequestsSetFilter(monitor.watching.requests, &f);
         generation++;
     } else {
         early = f;
@@ -182,7 +225,7 @@ static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsi
         *records = matching(f.record);
     if (!asked)
         what = "accepted, in force as soon as ebpfMon runs";
-    else if (ebpfMonRequestsWait(number, FILTER_WAIT))
+    else if (ebpfMonRequestsWait(monitor.watching.requests, number, FILTER_WAIT))
         what = "accepted, being applied";
     else
         what = "in force";
@@ -195,7 +238,7 @@ static void getFilter(ebpfMonFilter *filter)
 {
     epicsMutexMustLock(lock);
     if (running)
-        ebpfMonRequestsGetFilter(filter);
+        ebpfMonRequestsGetFilter(monitor.watching.requests, filter);
     else
         *filter = early;
     epicsMutexUnlock(lock);
@@ -210,7 +253,7 @@ static int needRunning(const char *command)
     return -1;
 }
 
-static long rule(const char *command, const char *given, int (*ask)(const char *pattern, int value),
+static long rule(const char *command, const char *given, int (*ask)(ebpfMonRequests *requests, const char *pattern, int value),
                  int value)
 {
     char pattern[EBPFMON_PATTERN_SIZE], why[160];
@@ -223,7 +266,7 @@ static long rule(const char *command, const char *given, int (*ask)(const char *
         errlogSevPrintf(errlogMajor, "%s: %s\n", command, why);
         return -1;
     }
-    if (ask(pattern, value) == 0)
+    if (ask(monitor.watching.requests, pattern, value) == 0)
         return 0;
     errlogSevPrintf(errlogMajor, "%s: there are %d rules already. ebpfMonReport 1 lists them; cancel one by "
                     "ebpfMonLevel PATTERN filter or ebpfMonReference PATTERN 0, or take one pattern for "
@@ -244,39 +287,67 @@ static long setReference(const char *pattern, int on)
 static void resetLost(void)
 {
     if (running)
-        ebpfMonPublisherResetLost();
+        ebpfMonPublisherResetLost(monitor.publisher);
 }
 
 static long listIocs(void)
 {
-    return needRunning("ebpfMonIocs") ? -1 : ebpfMonReportIocs();
+    ebpfMonTextReport *text;
+
+    if (needRunning("ebpfMonIocs"))
+        return -1;
+    text = ebpfMonTextReportNew();
+    ebpfMonListsAddIocs(text, monitor.targets);
+    ebpfMonTextReportPrint(text);
+    return 0;
 }
 
 static long listRecords(const char *ioc, const char *record)
 {
-    return needRunning("ebpfMonRecords") ? -1 : ebpfMonReportRecords(ioc, record);
+    ebpfMonTextReport *text;
+
+    if (needRunning("ebpfMonRecords"))
+        return -1;
+    text = ebpfMonTextReportNew();
+    ebpfMonListsAddRecords(text, monitor.targets, ioc, record);
+    ebpfMonTextReportPrint(text);
+    return 0;
 }
 
 static long listChains(const char *root)
 {
-    return needRunning("ebpfMonChains") ? -1 : ebpfMonReportChains(root);
+    ebpfMonTextReport *text;
+
+    if (needRunning("ebpfMonChains"))
+        return -1;
+    text = ebpfMonTextReportNew();
+    ebpfMonListsAddChains(text, root);
+    ebpfMonTextReportPrint(text);
+    return 0;
 }
 
 static long trace(const char *record, unsigned count)
 {
-    return needRunning("ebpfMonTrace") ? -1 : ebpfMonTracePrinterStart(record, count);
+    return needRunning("ebpfMonTrace") ? -1 : ebpfMonTracePrinterSetPattern(monitor.tracePrinter, record, count);
 }
 
 static void report(int level)
 {
-    printf("ebpfMon: %s\n", running ? "runs" : failed ? "failed to start" : "not started");
-    printf("  records at most %u, chain roots %u, event ring %u KiB%s\n", monitor.settings.maxRecords, monitor.settings.maxRoots,
-           monitor.settings.ringKiB, monitor.settings.watchSelf ? ", watches itself" : "");
-    if (running)
-        ebpfMonReport(level);
+    ebpfMonTextReport *text = ebpfMonTextReportNew();
+
+    ebpfMonTextReportAdd(text, "ebpfMon: %s\n", running ? "runs" : failed ? "failed to start" : "not started");
+    ebpfMonTextReportAdd(text, "  records at most %u, chain roots %u, event ring %u KiB%s\n",
+                         monitor.settings.maxRecords, monitor.settings.maxRoots, monitor.settings.ringKiB,
+                         monitor.settings.watchSelf ? ", watches itself" : "");
+    if (running) {
+        const ebpfMonReportSources from = { monitor.targets, monitor.watching.requests, &monitor.watching.costs };
+
+        ebpfMonReportAdd(text, &from, level);
+    }
+    ebpfMonTextReportPrint(text);
 }
 
-static const ebpfMonOps ops = {
+static const ebpfMonMonitorOps ops = {
     .configure = configure, .start = start, .setFilter = setFilter, .getFilter = getFilter,
     .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost, .listIocs = listIocs,
     .listRecords = listRecords, .listChains = listChains, .trace = trace, .report = report,
@@ -286,7 +357,7 @@ static void ebpfMonMonitorRegistrar(void)
 {
     lock = epicsMutexMustCreate();
     early = ebpfMonFilterDefault;
-    ebpfMonControlRegister(&ops);
+    ebpfMonMonitorOpsRegister(&ops);
     ebpfMonExportRegister();
 }
 

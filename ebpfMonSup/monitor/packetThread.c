@@ -17,13 +17,12 @@
 #include "common/worker.h"
 #include "model/published.h"
 #include "search/searches.h"
-#include "watch/requests.h"
 #include "put/putJoin.h"
 #include "model/losses.h"
 #include "watch/connectionOwners.h"
 #include "put/servers.h"
 #include "put/packetPuts.h"
-#include "monitor/packetThread.h"
+#include "monitor/monitor.h"
 #include "probe/loader.h"
 #include "probe/packets.h"
 #include "ioc/procNetns.h"
@@ -42,7 +41,7 @@ typedef struct {
 } source;
 
 struct ebpfMonPacketThread {
-    ebpfMonTargets *targets;
+    ebpfMonMonitor *m;
     ebpfMonWorker  *worker;
     ebpfMonWire    *wire;
     unsigned ringBytes;
@@ -72,13 +71,13 @@ static void lookMissed(ebpfMonPacketThread *p, uint64_t now)
 }
 
 /* A server that is no IOC of Base, or whose puts are not watched from inside. */
-static int wanted(const ebpfMonServer *server)
+static int wanted(ebpfMonPacketThread *p, const ebpfMonServer *server)
 {
     ebpfMonFilter f;
 
     if (server->iocId)
         return 1;
-    ebpfMonRequestsGetFilter(&f);
+    ebpfMonRequestsGetFilter(p->m->watching.requests, &f);
     return !server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc);
 }
 
@@ -112,7 +111,7 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     case ebpfMonWirePut:
         server = ebpfMonServersFind(&ev->peer, ebpfMonClockMonotonic());
         /* Without that tracepoint nothing tells which put inside it is: the inside alone tells of those. */
-        if (wanted(server) && (!server->iocId || ebpfMonFeature.recvLength))
+        if (wanted(p, server) && (!server->iocId || ebpfMonFeature.recvLength))
             put(ev, server->iocId);
         if (!server->iocId)
             ebpfMonPacketPutsNoteSent(ev, arrival(ev->time));
@@ -208,7 +207,7 @@ static void openSource(ebpfMonPacketThread *p, pid_t pid, uint32_t netns)
         expectOurs(p->sources[p->sourceCount].packets);
         p->sources[p->sourceCount++].netns = netns;
         if (pid && netns != ebpfMonProcNetns(getpid()))
-            ebpfMonConnectionOwnersRead(pid, netns);
+            ebpfMonConnectionOwnersRead(pid, netns, ebpfMonKernelSetOwner);
         return;
     }
     if (p->refusedCount < SOURCES)
@@ -237,11 +236,11 @@ static void refresh(ebpfMonPacketThread *p, uint64_t now)
     int count;
 
     pids[0] = getpid();
-    ebpfMonTargetsLock(p->targets);
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t && n <= EBPFMON_IOCS_MAX; t = t->next)
+    ebpfMonTargetsLock(p->m->targets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->m->targets); t && n <= EBPFMON_IOCS_MAX; t = t->next)
         if (!t->gone)
             pids[n++] = t->pid;
-    ebpfMonTargetsUnlock(p->targets);
+    ebpfMonTargetsUnlock(p->m->targets);
     if (now - p->refusedAt > RETRY_NS) {
         p->refusedAt = now;
         p->refusedCount = 0;
@@ -291,11 +290,11 @@ static void publish(ebpfMonPacketThread *p, double seconds)
         dropped += s.dropped;
     }
     published = ebpfMonPublishedLock();
-    published->wireState = !p->sourceCount || p->refusedCount ? ebpfMonWireTrouble : ebpfMonWireOn;
-    published->wireRate = seen >= p->packetsBefore ? (double)(seen - p->packetsBefore) / seconds : 0; /* a source may have been closed */
-    published->wireGaps = w->gaps;
-    published->wireLost = dropped + w->gaps + w->noMemory + ebpfMonPutJoinCountDropped();
-    published->wireCircuits = w->circuits;
+    published->packets.state = !p->sourceCount || p->refusedCount ? ebpfMonWireTrouble : ebpfMonWireOn;
+    published->packets.rate = seen >= p->packetsBefore ? (double)(seen - p->packetsBefore) / seconds : 0; /* a source may have been closed */
+    published->packets.gaps = w->gaps;
+    published->packets.lost = dropped + w->gaps + w->noMemory + ebpfMonPutJoinCountDropped();
+    published->packets.circuits = w->circuits;
     ebpfMonPublishedUnlock();
     p->packetsBefore = seen;
 }
@@ -342,8 +341,8 @@ static void runPacketThread(ebpfMonWorker *worker, void *arg)
     while (!ebpfMonWorkerIsStopping(worker)) {
         uint64_t now = ebpfMonClockMonotonic();
 
-        if (!refreshed || now - refreshed > REFRESH_NS || changes != ebpfMonTargetsCountChanges(p->targets)) {
-            changes = ebpfMonTargetsCountChanges(p->targets);
+        if (!refreshed || now - refreshed > REFRESH_NS || changes != ebpfMonTargetsCountChanges(p->m->targets)) {
+            changes = ebpfMonTargetsCountChanges(p->m->targets);
             refreshed = now;
             refresh(p, now);
         }
@@ -361,12 +360,12 @@ static void runPacketThread(ebpfMonWorker *worker, void *arg)
         closeSource(p, 0);
 }
 
-ebpfMonPacketThread *ebpfMonPacketThreadStart(ebpfMonTargets *targets, unsigned ringBytes)
+ebpfMonPacketThread *ebpfMonPacketThreadStart(ebpfMonMonitor *m, unsigned ringBytes)
 {
     ebpfMonPacketThread *p = calloc(1, sizeof(*p));
 
     if (p) {
-        p->targets = targets;
+        p->m = m;
         p->ringBytes = ringBytes;
         p->wire = ebpfMonWireNew(NULL, onEvent, p);
     }

@@ -6,12 +6,12 @@
 #ifndef EBPFMON_PACKETTHREAD_H
 #define EBPFMON_PACKETTHREAD_H
 
-#include "watch/target.h"
+struct ebpfMonMonitor;
 
 typedef struct ebpfMonPacketThread ebpfMonPacketThread;
 
-/* "ringBytes": of the packet ring of each namespace. NULL without memory, with a message. */
-ebpfMonPacketThread *ebpfMonPacketThreadStart(ebpfMonTargets *targets, unsigned ringBytes);
+/* The monitor stays the caller's. "ringBytes": of the packet ring of each namespace. NULL without memory, with a message. */
+ebpfMonPacketThread *ebpfMonPacketThreadStart(struct ebpfMonMonitor *m, unsigned ringBytes);
 
 /* Publishes what waits, ends the thread and frees it; NULL does no harm. 0, or -1: it still runs, and nothing is
  * freed. */

@@ -7,9 +7,9 @@
 #include <bpf/libbpf.h>
 
 #include "probe/attach.h"
-#include "probe/multi.h"
+#include "probe/uprobeMulti.h"
 
-#define ON_REQUEST 100 /* too dear, or not needed: no level has it for all */
+#define ON_REQUEST 100 /* no level has it for all IOCs: it costs too much, or is not always needed */
 
 static const struct {
     ebpfMonFn fn;
@@ -61,10 +61,10 @@ int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, uint
     LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
 
     if (ebpfMonFeature.uprobeMulti) {
-        probe->fd = ebpfMonMultiAttach(ebpfMonProgFd(prog), path, offset, pid, isReturn);
+        probe->fd = ebpfMonUprobeMultiAttach(ebpfMonKernelGetProgramFd(prog), path, offset, pid, isReturn);
         return probe->fd < 0 ? errno : 0;
     }
-    probe->link = bpf_program__attach_uprobe_opts(ebpfMonProgram(prog), pid, path, offset, &opts);
+    probe->link = bpf_program__attach_uprobe_opts(ebpfMonKernelGetProgram(prog), pid, path, offset, &opts);
     return probe->link ? 0 : errno;
 }
 
@@ -88,7 +88,7 @@ static int attachOne(ebpfMonAttached *att, int prog, char *note, size_t size)
     }
     if (site->cls == ebpfMonSiteNone) {
         if (prog >= ebpfMonProgCallback)
-            return -1; /* an older Base: nothing is missed but how long things wait */
+            return -1; /* an older Base: the monitor only cannot tell how long things wait */
         if (!note[0])
             snprintf(note, size, "%s is not in this IOC's binary", name);
         return -1;
@@ -125,8 +125,9 @@ static void detachOne(ebpfMonAttached *att, int prog)
 uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, char *note, size_t size)
 {
     note[0] = 0;
-    /* The end of a chain before its beginning, so that a lock is never seen taken and not released; a
-     * put's return before its entry, for the same reason. Detached in the order of the enum: lock first. */
+    /* First the program that sees the end of a chain, then the one that sees its beginning: so no lock is seen taken
+     * and never released. A put's return comes before its entry for the same reason. They are detached the other way
+     * round, in the order of the enum. */
     for (int i = ebpfMonProgCount - 1; i >= 0; i--)
         if ((want & EBPFMON_BIT(i)) && !(att->on & EBPFMON_BIT(i)))
             attachOne(att, i, note, size);

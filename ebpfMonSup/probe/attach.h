@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The probes on one target: attached to that process alone, at the sites of its binary. Used by the target
- * thread only.
+ * The probes on one IOC: attached to that process alone, at the sites of its binary. The follower owns them;
+ * calibrate.c probes a function of our own before the follower starts.
  */
 #ifndef EBPFMON_ATTACH_H
 #define EBPFMON_ATTACH_H
@@ -21,7 +21,7 @@ typedef struct {
     struct bpf_link *link;
 } ebpfMonProbe;
 
-/* 0 or errno. "offset" in the file. */
+/* 0 or errno. "offset": in the file. */
 int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, uint64_t offset, pid_t pid, int isReturn);
 void ebpfMonProbeOff(ebpfMonProbe *probe);
 
@@ -39,11 +39,11 @@ typedef struct {
 
 void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *image, int noReturn);
 
-/* Attaches what is in "want" and not on, detaches the rest. What cannot be had is left out and said in
- * "note" (the first of it). Returns the bits that are on. */
+/* Attaches what is in "want" and not on, and detaches the rest. A probe that cannot be attached is left out; "note"
+ * says why, of the first one. Returns the bits that are on. */
 uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, char *note, size_t size);
 
-/* The programs of a level. */
+/* The programs of a level (EBPFMON_PUTS …), a bit each. */
 uint32_t ebpfMonAttachLevel(int kernelLevel);
 
 #endif

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "probe/attach.h"
 #include "probe/calibrate.h"
 
@@ -32,19 +32,18 @@ __asm__(".text\n"
 void ebpfMonCalibrateFast(void);
 void ebpfMonCalibrateStepped(void);
 
-static double perCall(void (*fn)(void))
+/* ns of one call: the best of RUNS, for whatever else runs here only adds to it. */
+static double measureCall(void (*fn)(void))
 {
     double best = 0;
 
     for (int r = 0; r < RUNS; r++) {
-        struct timespec a, b;
+        uint64_t begin = ebpfMonClockMonotonic();
         double ns;
 
-        clock_gettime(CLOCK_MONOTONIC, &a);
         for (int i = 0; i < CALLS; i++)
             fn();
-        clock_gettime(CLOCK_MONOTONIC, &b);
-        ns = ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / CALLS;
+        ns = (double)(ebpfMonClockMonotonic() - begin) / CALLS;
         if (r == 0 || ns < best)
             best = ns;
     }
@@ -53,7 +52,7 @@ static double perCall(void (*fn)(void))
 
 /* Our own code's place in its file: what a uprobe is attached to. Only root may go by map_files; the name is as good
  * unless the file was replaced. */
-static int placeOf(uint64_t addr, char *path, size_t size, uint64_t *offset)
+static int findFile(uint64_t addr, char *path, size_t size, uint64_t *offset)
 {
     FILE *f = fopen("/proc/self/maps", "r");
     char line[512];
@@ -84,27 +83,29 @@ static int placeOf(uint64_t addr, char *path, size_t size, uint64_t *offset)
     return found;
 }
 
-static double probed(void (*fn)(void), int isReturn)
+/* The same with a probe on it; 0: there can be none. */
+static double measureProbed(void (*fn)(void), int isReturn)
 {
     char path[512];
     uint64_t offset;
     ebpfMonProbe probe;
     double ns;
 
-    if (placeOf((uint64_t)(uintptr_t)fn, path, sizeof(path), &offset))
+    if (findFile((uint64_t)(uintptr_t)fn, path, sizeof(path), &offset))
         return 0;
     if (ebpfMonProbeOn(&probe, isReturn ? ebpfMonProgPutReturn : ebpfMonProgCamessage, path, offset, getpid(),
                        isReturn))
         return 0;
-    ns = perCall(fn);
+    ns = measureCall(fn);
     ebpfMonProbeOff(&probe);
     return ns;
 }
 
 void ebpfMonCalibrate(ebpfMonCosts *costs)
 {
-    double bare = perCall(ebpfMonCalibrateFast), fast = probed(ebpfMonCalibrateFast, 0) - bare;
-    double ret = probed(ebpfMonCalibrateFast, 1) - bare, stepped = probed(ebpfMonCalibrateStepped, 0) - bare;
+    double bare = measureCall(ebpfMonCalibrateFast), fast = measureProbed(ebpfMonCalibrateFast, 0) - bare;
+    double ret = measureProbed(ebpfMonCalibrateFast, 1) - bare;
+    double stepped = measureProbed(ebpfMonCalibrateStepped, 0) - bare;
 
     costs->entryNs = 850;
     costs->returnNs = 650;

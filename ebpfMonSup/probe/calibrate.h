@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a trap costs on this machine, measured on a function of our own before any target is touched. */
+/* What a trap costs on this machine, measured on a function of our own before any IOC is touched. */
 #ifndef EBPFMON_CALIBRATE_H
 #define EBPFMON_CALIBRATE_H
 
@@ -12,10 +12,12 @@ typedef struct {
     double walkNs;   /* one record looked at by a snapshot */
 } ebpfMonCosts;
 
-/* Some milliseconds. Where it cannot be measured, the values of documentation/OVERHEAD.md stand in. */
+/* Takes some milliseconds. What cannot be measured gets the value of documentation/OVERHEAD.md. The kernel part must be
+ * loaded. */
 void ebpfMonCalibrate(ebpfMonCosts *costs);
 
-/* ns that these hits took from the target. "stepped": of its entry probes, which part is single-stepped. */
+/* ns that these traps took from the IOC. "stepped": which part of its entry probes is single-stepped, 0 to 1. Any
+ * thread. */
 double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, double stepped);
 
 #endif

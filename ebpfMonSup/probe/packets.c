@@ -7,11 +7,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
@@ -24,6 +22,8 @@
 #include <bpf/libbpf.h>
 #include <cantProceed.h>
 
+#include "common/clock.h"
+#include "probe/libbpfText.h"
 #include "probe/packets.h"
 #include "ebpfMonPacket.h"
 #include "ebpfMonWireBpf.skel.h"
@@ -44,24 +44,15 @@ struct ebpfMonPackets {
     struct ebpfMonWireBpf *skel;
 };
 
-static char libbpfSaid[160];
-
-static int keepFirst(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-    if (level == LIBBPF_WARN && !libbpfSaid[0]) {
-        vsnprintf(libbpfSaid, sizeof(libbpfSaid), fmt, ap);
-        libbpfSaid[strcspn(libbpfSaid, "\n")] = 0;
-    }
-    return 0;
-}
-
 static void explain(int err, const char *what, char *why, size_t size)
 {
+    const char *warning = ebpfMonLibbpfTextGetWarning();
+
     if (err == EPERM || err == EACCES)
         snprintf(why, size, "%s: no privileges. It needs CAP_NET_RAW and CAP_BPF, and CAP_SYS_ADMIN and CAP_SYS_PTRACE "
                  "for other network namespaces: run as root, or grant them", what);
     else
-        snprintf(why, size, "%s: %s%s%s", what, strerror(err), libbpfSaid[0] ? "; " : "", libbpfSaid);
+        snprintf(why, size, "%s: %s%s%s", what, strerror(err), warning[0] ? "; " : "", warning);
 }
 
 /* The socket of the namespace "ns", -1: of our own. -1 with errno. */
@@ -113,14 +104,8 @@ static int openSocket(ebpfMonPackets *packets, pid_t pid)
 static int loadFilter(ebpfMonPackets *packets)
 {
     static const uint16_t ports[] = { 5064, 5065, 5075, 5076 }; /* CA server, repeater; PVA server, broadcast */
-    libbpf_print_fn_t before;
 
-    libbpfSaid[0] = 0;
-    before = libbpf_set_print(keepFirst);
     packets->skel = ebpfMonWireBpf__open_and_load();
-    int err = errno;
-    libbpf_set_print(before);
-    errno = err;
     if (!packets->skel)
         return -1;
     for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++)
@@ -152,13 +137,10 @@ static int mapRing(ebpfMonPackets *packets, unsigned bytes)
     return bind(packets->fd, (struct sockaddr *)&all, sizeof(all));
 }
 
-/* Seconds for the kernel half; the year does not matter, only that it goes on. */
-static void tick(ebpfMonPackets *packets)
+/* Seconds for the kernel part; the year does not matter, only that it goes on. */
+static void setClock(ebpfMonPackets *packets)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    packets->skel->bss->nowSecs = (uint32_t)now.tv_sec;
+    packets->skel->bss->nowSecs = (uint32_t)(ebpfMonClockMonotonic() / EBPFMON_SECOND_NS);
 }
 
 ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, size_t size)
@@ -166,7 +148,7 @@ ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, siz
     ebpfMonPackets *packets = calloc(1, sizeof(*packets));
     char what[80];
 
-    libbpfSaid[0] = 0;
+    ebpfMonLibbpfTextBegin();
     if (!packets) {
         explain(ENOMEM, "packets", why, size);
         return NULL;
@@ -178,7 +160,7 @@ ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, siz
         explain(errno, pid ? what : "packets of this network namespace", why, size);
     } else if (loadFilter(packets)) {
         explain(errno, "the packet filter", why, size);
-    } else if (tick(packets), mapRing(packets, ringBytes ? ringBytes : EBPFMON_PACKETS_RING)) {
+    } else if (setClock(packets), mapRing(packets, ringBytes ? ringBytes : EBPFMON_PACKETS_RING)) {
         snprintf(what, sizeof(what), "the packet ring of %u KiB", packets->blocks * (BLOCK_BYTES >> 10));
         explain(errno, what, why, size);
     } else {
@@ -212,7 +194,7 @@ int ebpfMonPacketsFd(const ebpfMonPackets *packets)
 
 /* The packets of one block. Its numbers are the kernel's own; they are checked all the same, for a wrong one would
  * lead out of the ring. */
-static int walk(const struct tpacket_block_desc *block, ebpfMonPacketFn packet, void *arg)
+static int readBlock(const struct tpacket_block_desc *block, ebpfMonPacketFn packet, void *arg)
 {
     const uint8_t *base = (const uint8_t *)block;
     size_t at = block->hdr.bh1.offset_to_first_pkt;
@@ -224,7 +206,7 @@ static int walk(const struct tpacket_block_desc *block, ebpfMonPacketFn packet, 
 
         if (frame->tp_net > left || frame->tp_snaplen > left - frame->tp_net)
             break;
-        packet(arg, frame->tp_sec * 1000000000ull + frame->tp_nsec, base + at + frame->tp_net, frame->tp_snaplen,
+        packet(arg, frame->tp_sec * EBPFMON_SECOND_NS + frame->tp_nsec, base + at + frame->tp_net, frame->tp_snaplen,
                frame->tp_len);
         if (!frame->tp_next_offset) {
             n++;
@@ -241,7 +223,7 @@ int ebpfMonPacketsPoll(ebpfMonPackets *packets, int ms, ebpfMonPacketFn packet, 
     int n = 0, err = 0;
     socklen_t size = sizeof(err);
 
-    tick(packets);
+    setClock(packets);
     if (poll(&wait, 1, ms) < 0)
         return errno == EINTR ? 0 : -1;
     if (wait.revents & POLLERR) {
@@ -257,7 +239,7 @@ int ebpfMonPacketsPoll(ebpfMonPackets *packets, int ms, ebpfMonPacketFn packet, 
 
         if (!(__atomic_load_n(&block->hdr.bh1.block_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
             break;
-        n += walk(block, packet, arg);
+        n += readBlock(block, packet, arg);
         __atomic_store_n(&block->hdr.bh1.block_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
         packets->at = (packets->at + 1) % packets->blocks;
     }
@@ -281,7 +263,7 @@ void ebpfMonPacketsVerdict(ebpfMonPackets *packets, const struct ebpfMonPeer *co
     struct ebpfMonConnKey key;
     struct ebpfMonConn conn = { .state = EBPFMON_CONN_MIDDLE };
 
-    tick(packets);
+    setClock(packets);
     ebpfMonConnKeySet(&key, connection->addr, connection->port, connection->saddr, connection->sport);
     bpf_map_lookup_elem(fd, &key, &conn);
     conn.state = wanted ? EBPFMON_CONN_WANTED : EBPFMON_CONN_FOREIGN;

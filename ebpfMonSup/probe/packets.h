@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Packets of one network namespace that may be Channel Access or pvAccess: a packet socket with a filter of
- * ours in the kernel, which hands up only those and learns which connections are not. Nothing is changed,
- * delayed or sent. A packet that crosses several interfaces of a namespace (a bridge and its port) comes once from
- * each; one on lo comes once. One thread at a time may use a source.
+ * ours in the kernel. The filter passes only those packets, and learns which connections are neither. Nothing is
+ * changed, delayed or sent. A packet that crosses several interfaces of a namespace (a bridge and its port) comes once
+ * from each; one on lo comes once. One thread at a time may use a source.
  */
 #ifndef EBPFMON_PACKETS_H
 #define EBPFMON_PACKETS_H
@@ -17,9 +17,9 @@ typedef struct ebpfMonPackets ebpfMonPackets;
 
 typedef struct {
     uint64_t seen;       /* packets that the filter looked at */
-    uint64_t passed;     /* … and handed up */
-    uint64_t dropped;    /* of those, for want of room in the ring */
-    uint64_t foreign;    /* connections learned to be neither CA nor PVA */
+    uint64_t passed;     /* … and passed to us */
+    uint64_t dropped;    /* of those, lost because the ring was full */
+    uint64_t foreign;    /* connections found to be neither CA nor PVA */
     uint64_t ns;         /* time spent in the filter, if the kernel counts it (kernel.bpf_stats_enabled), else 0 */
     uint64_t runs;       /* … in so many calls: on lo it runs twice a packet, though it has one look */
 } ebpfMonPacketsStats;
@@ -33,17 +33,17 @@ void ebpfMonPacketsClose(ebpfMonPackets *packets);
 
 uint32_t ebpfMonPacketsNetns(const ebpfMonPackets *packets); /* inode of the namespace */
 
-/* Waits at most "ms" and hands over what came: "ip" is the packet from its IPv4 header on, "len" of "wireLen" bytes.
- * Returns the number, or -1 (errno). */
+/* Waits at most "ms" and calls "packet" for each that came: "ip" is the packet from its IPv4 header on, "len" of
+ * "wireLen" bytes; "time" ns since 1970. Returns the number, or -1 (errno). */
 typedef void (*ebpfMonPacketFn)(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen);
 int ebpfMonPacketsPoll(ebpfMonPackets *packets, int ms, ebpfMonPacketFn packet, void *arg);
 int ebpfMonPacketsFd(const ebpfMonPackets *packets); /* to wait for several at once */
 
-/* A port of CA or PVA, host byte order, UDP or TCP: its datagrams are handed up, its connections get more patience.
- * At first those are 5064, 5065, 5075 and 5076. */
+/* A port of CA or PVA, host byte order, UDP or TCP: all its datagrams pass, and its connections are
+ * looked at for longer before they are taken to be foreign. At first those are 5064, 5065, 5075 and 5076. */
 void ebpfMonPacketsPort(ebpfMonPackets *packets, uint16_t port, int expected);
 
-/* What user space found out of a connection (either end first): its packets are wanted, or not. */
+/* What the user part found out about a connection (either end first): whether its packets are wanted. */
 void ebpfMonPacketsVerdict(ebpfMonPackets *packets, const struct ebpfMonPeer *connection, int wanted);
 
 void ebpfMonPacketsStat(ebpfMonPackets *packets, ebpfMonPacketsStats *stats);

@@ -1,257 +1,268 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include <epicsStdio.h>
-#include <epicsString.h>
+#include <epicsMutex.h>
 #include <epicsThread.h>
 #include <epicsTime.h>
-#include <errlog.h>
 
 #include "common/clock.h"
 #include "common/worker.h"
-#include "search/searches.h"
 #include "health/healthCollector.h"
-#include "model/losses.h"
+#include "model/published.h"
+#include "probe/loader.h"
+#include "publish/lossCounters.h"
 #include "publish/publisher.h"
 #include "publish/rankings.h"
-#include "watch/target.h"
-#include "probe/loader.h"
+#include "publish/stateText.h"
+#include "search/searches.h"
 
 #define PERIOD 1.0
-#define SMOOTH 0.3 /* of the last second in PUT_RATE */
+#define SMOOTH 0.3 /* weight of the last second in PUT_RATE */
+#define STOP_SECONDS 5.0
 
-/* The kernel's reasons, and our own. */
-enum { lostKinds = EBPFMON_LOST_KERNEL + ebpfMonLossKinds };
+ebpfMonPublisher *ebpfMonThePublisher;
 
-static const char *const lostReason[lostKinds] = {
-    [EBPFMON_LOST_RING] = "event ring full", [EBPFMON_LOST_THREADS] = "thread table full",
-    [EBPFMON_LOST_ROOTS] = "chain table full", [EBPFMON_LOST_NESTED] = "locks nested too deep",
-    [EBPFMON_LOST_FAULT] = "memory not readable", [EBPFMON_LOST_KERNEL + ebpfMonLossGone] = "IOC gone",
-    [EBPFMON_LOST_KERNEL + ebpfMonLossParts] = "too many chains at once",
+struct ebpfMonPublisher {
+    ebpfMonTargets  *targets;
+    const ebpfMonCosts *costs; /* of our probes, calibrated */
+    ebpfMonRankings *rankings;
+    ebpfMonHealthCollector *health;
+    ebpfMonLossCounters    *losses;
+    epicsMutexId lock;        /* of what follows */
+    ebpfMonWorker *worker;    /* NULL: nobody is to be woken */
+    char     trouble[200];
+    /* publishing thread only */
+    double   cpuBefore;       /* our CPU time (s) a second ago, < 0: not known */
+    uint64_t putsBefore;
+    ebpfMonIocRow row[EBPFMON_IOCS_MAX];
 };
 
-static ebpfMonWorker *worker;
-static uint64_t lostBase[lostKinds];
-static char trouble[200]; /* under ebpfMonTargetsLock */
-
-void ebpfMonPublisherSetState(ebpfMonState state, const char *text)
+ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, const ebpfMonCosts *costs)
 {
-    ebpfMonPublished *published = ebpfMonPublishedLock();
-    int changed = published->state != state || strcmp(published->stateMsg, text) != 0;
+    ebpfMonPublisher *p = calloc(1, sizeof(*p));
 
-    published->state = state;
-    snprintf(published->stateMsg, sizeof(published->stateMsg), "%s", text);
-    epicsTimeGetCurrent(&published->time[ebpfMonGroupState]);
-    ebpfMonPublishedUnlock();
-    if (changed && state >= ebpfMonDegraded)
-        errlogSevPrintf(state == ebpfMonFailed ? errlogMajor : errlogMinor, "ebpfMon: %s\n", text);
-    if (changed)
-        for (int g = 0; g < ebpfMonGroupCount; g++) /* severities of all records follow the state */
-            ebpfMonPublishedNotify((ebpfMonGroup)g);
+    if (!p)
+        return NULL;
+    p->targets = targets;
+    p->costs = costs;
+    p->cpuBefore = -1;
+    p->lock = epicsMutexMustCreate();
+    p->rankings = ebpfMonRankingsNew(targets, &ebpfMonRankingSourcesKernel);
+    p->health = ebpfMonHealthCollectorNew(targets);
+    p->losses = ebpfMonLossCountersNew(ebpfMonLossReadMonitor);
+    if (p->rankings && p->health && p->losses)
+        return p;
+    ebpfMonPublisherFree(p);
+    return NULL;
 }
 
-void ebpfMonPublisherSetTrouble(const char *text)
+void ebpfMonPublisherFree(ebpfMonPublisher *p)
 {
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    snprintf(trouble, sizeof(trouble), "%s", text);
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
-    ebpfMonPublisherWake();
+    if (!p)
+        return;
+    ebpfMonRankingsFree(p->rankings);
+    ebpfMonHealthCollectorFree(p->health);
+    ebpfMonLossCountersFree(p->losses);
+    epicsMutexDestroy(p->lock);
+    free(p);
 }
 
-void ebpfMonPublisherWake(void)
+void ebpfMonPublisherWake(ebpfMonPublisher *p)
 {
-    ebpfMonWorkerWake(worker);
+    epicsMutexMustLock(p->lock);
+    ebpfMonWorkerWake(p->worker);
+    epicsMutexUnlock(p->lock);
 }
 
-static void lostNow(uint64_t lost[lostKinds])
+void ebpfMonPublisherSetTrouble(ebpfMonPublisher *p, const char *text)
 {
-    ebpfMonKernelGetLost(lost);
-    for (int i = 0; i < ebpfMonLossKinds; i++)
-        lost[EBPFMON_LOST_KERNEL + i] = ebpfMonLossesGet((ebpfMonLoss)i);
+    epicsMutexMustLock(p->lock);
+    snprintf(p->trouble, sizeof(p->trouble), "%s", text);
+    epicsMutexUnlock(p->lock);
+    ebpfMonPublisherWake(p);
 }
 
-void ebpfMonPublisherResetLost(void)
+void ebpfMonPublisherResetLost(ebpfMonPublisher *p)
 {
-    lostNow(lostBase);
-    ebpfMonPublisherWake();
+    ebpfMonLossCountersReset(p->losses);
+    ebpfMonPublisherWake(p);
 }
 
-static void state(void)
+static void publishState(ebpfMonPublisher *p)
 {
-    char text[256], first[200], ours[sizeof(trouble)];
-    unsigned n, iocs = 0, watched = 0;
+    char text[256], first[200], trouble[sizeof(p->trouble)];
+    ebpfMonStateInput input = { .trouble = trouble, .firstTrouble = first };
+    ebpfMonState state;
 
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    memcpy(ours, trouble, sizeof(ours));
-    n = ebpfMonTargetsFindTrouble(ebpfMonTheTargets, first, sizeof(first));
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(ebpfMonTheTargets); t; t = t->next)
+    epicsMutexMustLock(p->lock);
+    memcpy(trouble, p->trouble, sizeof(trouble));
+    epicsMutexUnlock(p->lock);
+    ebpfMonTargetsLock(p->targets);
+    input.troubledIocs = ebpfMonTargetsFindTrouble(p->targets, first, sizeof(first));
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t; t = t->next)
         if (!t->gone) {
-            iocs++;
-            watched += t->level > ebpfMonLevelOff;
+            input.iocs++;
+            input.watched += t->level > ebpfMonLevelOff;
         }
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
-    if (ours[0]) {
-        ebpfMonPublisherSetState(ebpfMonDegraded, ours);
-    } else if (n) {
-        if (n > 1)
-            epicsSnprintf(text, sizeof(text), "%s (and %u more: ebpfMonIocs)", first, n - 1);
-        else
-            epicsSnprintf(text, sizeof(text), "%s", first);
-        ebpfMonPublisherSetState(ebpfMonDegraded, text);
-    } else {
-        epicsSnprintf(text, sizeof(text), "watching %u of %u IOC%s", watched, iocs, iocs == 1 ? "" : "s");
-        ebpfMonPublisherSetState(ebpfMonRunning, text);
-    }
+    ebpfMonTargetsUnlock(p->targets);
+    state = ebpfMonStateFind(&input, text, sizeof(text));
+    ebpfMonPublishedSetState(state, text);
 }
 
-static void iocs(void)
+static void makeIocRow(const ebpfMonTarget *t, ebpfMonIocRow *row)
+{
+    snprintf(row->name, sizeof(row->name), "%s", t->name);
+    row->pid = (int32_t)t->pid;
+    snprintf(row->version, sizeof(row->version), "%s", t->version);
+    row->records = t->cat ? t->cat->count : 0;
+    row->level = t->level;
+    snprintf(row->note, sizeof(row->note), "%s", t->note);
+    row->cost = t->cost;
+    row->procCount = t->publisher.procCount;
+}
+
+static void publishIocs(ebpfMonPublisher *p)
 {
     ebpfMonPublished *published;
     unsigned n = 0, shown = 0;
     double cost = 0;
 
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    published = ebpfMonPublishedLock();
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(ebpfMonTheTargets); t && n < EBPFMON_IOCS_MAX; t = t->next) {
-        ebpfMonIocRow *row = &published->ioc[n];
-
+    ebpfMonTargetsLock(p->targets);
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t && n < EBPFMON_IOCS_MAX; t = t->next) {
         if (t->gone)
             continue;
-        snprintf(row->name, sizeof(row->name), "%s", t->name);
-        row->pid = (int32_t)t->pid;
-        snprintf(row->version, sizeof(row->version), "%s", t->version);
-        row->records = t->cat ? t->cat->count : 0;
-        row->level = t->level;
-        snprintf(row->note, sizeof(row->note), "%s", t->note);
-        row->cost = t->cost;
-        row->procCount = t->publisher.procCount;
+        makeIocRow(t, &p->row[n++]);
         cost += t->cost;
         shown += t->shown;
-        n++;
     }
-    published->iocCount = n;
-    published->filterMatching = shown;
-    published->cost = cost;
+    ebpfMonTargetsUnlock(p->targets);
+    published = ebpfMonPublishedLock();
+    memcpy(published->iocs.ioc, p->row, n * sizeof(p->row[0]));
+    published->iocs.count = n;
+    published->iocs.shown = shown;
+    published->costs.iocs = cost;
     epicsTimeGetCurrent(&published->time[ebpfMonGroupIocs]);
     ebpfMonPublishedUnlock();
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
 }
 
-static void lost(void)
+/* MB that we allocated; not the program's files, which others may share. */
+static double readOurMemory(void)
 {
-    uint64_t now[lostKinds], sum = 0;
-    static uint64_t told;
-    ebpfMonPublished *published;
-    char which[160] = "";
-
-    lostNow(now);
-    published = ebpfMonPublishedLock();
-    for (unsigned i = 0; i < lostKinds; i++) {
-        uint64_t n = now[i] - lostBase[i];
-        const char *reason = lostReason[i];
-
-        snprintf(published->lost[i].reason, sizeof(published->lost[i].reason), "%s", reason);
-        published->lost[i].count = n;
-        sum += n;
-        if (n)
-            epicsSnprintf(which + strlen(which), sizeof(which) - strlen(which), " %s %llu;", reason,
-                          (unsigned long long)n);
-    }
-    published->lostKinds = lostKinds;
-    published->lostCount = sum;
-    ebpfMonPublishedUnlock();
-    /* on a change of state only: losses began, or were reset */
-    if (!told != !sum && sum)
-        errlogSevPrintf(errlogMinor, "ebpfMon: events were lost:%s LOST_CNTS counts on; LOST_RESET resets\n", which);
-    told = sum;
-}
-
-/* The monitor's own use of the machine. Memory: what we allocated and the kernel's tables; not the files that
- * we share with others. */
-static void own(double seconds)
-{
-    static double before = -1;
-    struct timespec cpu;
-    double used, anon = 0;
     FILE *f = fopen("/proc/self/status", "r");
-    ebpfMonPublished *published;
     char line[128];
+    double kB = 0;
 
     while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "RssAnon: %lf", &anon) == 1)
+        if (sscanf(line, "RssAnon: %lf", &kB) == 1)
             break;
     if (f)
         fclose(f);
+    return kB / 1e3;
+}
+
+/* The monitor's own use of the machine. */
+static void publishOwnCosts(ebpfMonPublisher *p, double seconds)
+{
+    struct timespec cpu;
+    double used, memory = readOurMemory() + (double)ebpfMonKernelTables()->bytes / 1e6;
+    ebpfMonPublished *published;
+
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
     used = (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
     published = ebpfMonPublishedLock();
-    if (before >= 0 && seconds > 0)
-        published->cpu = 100 * (used - before) / seconds;
-    published->mem = anon / 1e3 + (double)ebpfMonKernelTables()->bytes / 1e6;
-    published->hitCost = ebpfMonCost.entryNs;
+    if (p->cpuBefore >= 0 && seconds > 0)
+        published->costs.cpu = 100 * (used - p->cpuBefore) / seconds;
+    published->costs.memory = memory;
+    published->costs.trapNs = p->costs->entryNs;
     ebpfMonPublishedUnlock();
-    before = used;
+    p->cpuBefore = used;
 }
 
-static void putRate(double seconds)
+static void publishPutRate(ebpfMonPublisher *p, double seconds)
 {
-    static uint64_t before;
     ebpfMonPublished *published = ebpfMonPublishedLock();
-    double rate = (double)(published->putCount - before) / seconds;
+    ebpfMonPutValues *puts = &published->puts;
+    double rate = (double)(puts->count - p->putsBefore) / seconds;
 
-    before = published->putCount;
-    published->putRate = rate == 0 && published->putRate < 0.01 ? 0 : published->putRate + SMOOTH * (rate - published->putRate);
+    p->putsBefore = puts->count;
+    puts->rate = rate == 0 && puts->rate < 0.01 ? 0 : puts->rate + SMOOTH * (rate - puts->rate);
     ebpfMonPublishedUnlock();
 }
 
-static void runPublisher(ebpfMonWorker *self, void *arg)
+static void publishChanges(ebpfMonPublisher *p)
 {
+    publishIocs(p);
+    ebpfMonLossCountersPublish(p->losses);
+    publishState(p);
+    ebpfMonPublishedNotify(ebpfMonGroupIocs);
+    ebpfMonPublishedNotify(ebpfMonGroupState);
+}
+
+static void publishSecond(ebpfMonPublisher *p, double seconds)
+{
+    publishPutRate(p, seconds);
+    ebpfMonRankingsPublishRecords(p->rankings, seconds);
+    ebpfMonRankingsPublishChains(p->rankings);
+    ebpfMonHealthCollectorPublish(p->health);
+    ebpfMonSearchSnapshot(ebpfMonClockReal(), seconds);
+    publishIocs(p);
+    ebpfMonLossCountersPublish(p->losses);
+    publishOwnCosts(p, seconds);
+    publishState(p);
+    for (int g = 0; g < ebpfMonGroupCount; g++)
+        if (g != ebpfMonGroupSlow)
+            ebpfMonPublishedNotify((ebpfMonGroup)g);
+}
+
+static void runPublisher(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonPublisher *p = arg;
     uint64_t last = ebpfMonClockMonotonic();
 
-    (void)arg;
-    while (!ebpfMonWorkerIsStopping(self)) {
-        double left = PERIOD - (double)(ebpfMonClockMonotonic() - last) / 1e9, seconds;
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        double left = PERIOD - (double)(ebpfMonClockMonotonic() - last) / 1e9;
         uint64_t now;
 
-        if (left > 0 && ebpfMonWorkerWait(self, left)) {
-            /* An IOC came, went or is watched otherwise, or losses were reset: that is not kept waiting. What
-             * is counted by the second is. */
-            iocs();
-            lost();
-            state();
-            ebpfMonPublishedNotify(ebpfMonGroupIocs);
-            ebpfMonPublishedNotify(ebpfMonGroupState);
+        /* An IOC that came or went, a new level and a reset of the losses do not wait for the next second. */
+        if (left > 0 && ebpfMonWorkerWait(worker, left)) {
+            publishChanges(p);
             continue;
         }
         now = ebpfMonClockMonotonic();
-        seconds = (double)(now - last) / 1e9;
+        publishSecond(p, (double)(now - last) / 1e9);
         last = now;
-        putRate(seconds);
-        ebpfMonRankingsUpdateRecords(seconds);
-        ebpfMonRankingsUpdateChains();
-        ebpfMonHealthCollect();
-        ebpfMonSearchSnapshot(ebpfMonClockReal(), seconds);
-        iocs();
-        lost();
-        own(seconds);
-        state();
-        for (int g = 0; g < ebpfMonGroupCount; g++)
-            if (g != ebpfMonGroupSlow)
-                ebpfMonPublishedNotify((ebpfMonGroup)g);
     }
 }
 
-void ebpfMonPublisherStart(void)
+static void setWorker(ebpfMonPublisher *p, ebpfMonWorker *worker)
 {
-    worker = ebpfMonWorkerStart("ebpfMonPublish", epicsThreadPriorityLow, runPublisher, NULL);
+    epicsMutexMustLock(p->lock);
+    p->worker = worker;
+    epicsMutexUnlock(p->lock);
 }
 
-int ebpfMonPublisherStop(void)
+int ebpfMonPublisherStart(ebpfMonPublisher *p)
 {
-    return ebpfMonWorkerStop(&worker, 5.0);
+    ebpfMonWorker *worker = ebpfMonWorkerStart("ebpfMonPublish", epicsThreadPriorityLow, runPublisher, p);
+
+    setWorker(p, worker);
+    return worker ? 0 : -1;
+}
+
+int ebpfMonPublisherStop(ebpfMonPublisher *p)
+{
+    ebpfMonWorker *worker;
+
+    epicsMutexMustLock(p->lock);
+    worker = p->worker;
+    epicsMutexUnlock(p->lock);
+    setWorker(p, NULL); /* others may wake the publisher still: they must not find a worker that is freed */
+    if (ebpfMonWorkerStop(&worker, STOP_SECONDS)) {
+        setWorker(p, worker);
+        return -1;
+    }
+    return 0;
 }

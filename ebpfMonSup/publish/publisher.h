@@ -1,19 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The publishing thread: once a second, the counts and latencies of the kernel's tables to the published; IOCs
- * and state as they change. */
+/* The publishing thread: once a second, what is counted goes to the published values; IOCs and state as they change. */
 #ifndef EBPFMON_PUBLISHER_H
 #define EBPFMON_PUBLISHER_H
 
-#include "model/published.h"
+#include "probe/calibrate.h"
+#include "watch/target.h"
 
-void ebpfMonPublisherStart(void);
-/* The IOCs or the state changed: they are published at once. Any thread. */
-void ebpfMonPublisherWake(void);
-int ebpfMonPublisherStop(void); /* 0, or -1: it still runs */
+typedef struct ebpfMonPublisher ebpfMonPublisher;
 
-/* What runs badly besides the targets: shown as state Degraded. Empty: nothing. */
-void ebpfMonPublisherSetTrouble(const char *text);
-void ebpfMonPublisherSetState(ebpfMonState state, const char *text);
-void ebpfMonPublisherResetLost(void);
+/* "targets" and "costs" stay the caller's. The thread does not run yet. NULL without memory. */
+ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, const ebpfMonCosts *costs);
+/* After a successful stop. NULL does no harm. */
+void ebpfMonPublisherFree(ebpfMonPublisher *publisher);
+
+/* Starts the thread. 0, or -1 without memory. */
+int ebpfMonPublisherStart(ebpfMonPublisher *publisher);
+/* 0, or -1: it still runs, and uses the targets and the kernel part's tables. */
+int ebpfMonPublisherStop(ebpfMonPublisher *publisher);
+
+/* The IOCs or the state changed: they are published at once. Any thread, also before the start. */
+void ebpfMonPublisherWake(ebpfMonPublisher *publisher);
+
+/* A trouble of the monitor itself, not of one IOC: shown as state Degraded; empty: none. Any thread. */
+void ebpfMonPublisherSetTrouble(ebpfMonPublisher *publisher, const char *text);
+
+/* The counts of lost events begin at 0 again. Any thread. */
+void ebpfMonPublisherResetLost(ebpfMonPublisher *publisher);
+
+/* For the time of the change to contexts only. */
+extern ebpfMonPublisher *ebpfMonThePublisher;
 
 #endif

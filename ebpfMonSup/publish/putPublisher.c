@@ -1,17 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
 #include "model/published.h"
-#include "model/filter.h"
-#include "rules/rules.h"
-#include "watch/requests.h"
-#include "put/putWriter.h"
 #include "publish/putPublisher.h"
+#include "put/putWriter.h"
+#include "rules/rules.h"
+
+ebpfMonPutPublisher *ebpfMonThePutPublisher;
+
+struct ebpfMonPutPublisher {
+    ebpfMonPutPublisherCalls calls;
+};
+
+ebpfMonPutPublisher *ebpfMonPutPublisherNew(const ebpfMonPutPublisherCalls *calls)
+{
+    ebpfMonPutPublisher *publisher = calloc(1, sizeof(*publisher));
+
+    if (publisher)
+        publisher->calls = *calls;
+    return publisher;
+}
+
+void ebpfMonPutPublisherFree(ebpfMonPutPublisher *publisher)
+{
+    free(publisher);
+}
 
 /* RECORD.FIELD in two. */
-static void split(const ebpfMonPut *put, char record[sizeof(put->pv)], const char **field)
+static void splitName(const ebpfMonPut *put, char record[sizeof(put->pv)], const char **field)
 {
     char *dot;
 
@@ -24,61 +42,76 @@ static void split(const ebpfMonPut *put, char record[sizeof(put->pv)], const cha
     }
 }
 
-static void count(ebpfMonPublished *published, const ebpfMonPut *put)
+static void countPut(ebpfMonPutValues *values, const ebpfMonPut *put)
 {
     unsigned i = 0;
 
-    while (i < published->putIocs && strcmp(published->putIoc[i].name, put->ioc) != 0)
+    while (i < values->iocCount && strcmp(values->ioc[i].name, put->ioc) != 0)
         i++;
     if (i == EBPFMON_IOCS_MAX)
         i--;
-    if (i == published->putIocs) {
-        published->putIocs++;
-        snprintf(published->putIoc[i].name, sizeof(published->putIoc[i].name), "%s",
+    if (i == values->iocCount) {
+        values->iocCount++;
+        snprintf(values->ioc[i].name, sizeof(values->ioc[i].name), "%s",
                  i == EBPFMON_IOCS_MAX - 1 ? "others" : put->ioc);
     }
-    published->putIoc[i].puts++;
-    published->putIoc[i].denied += put->result == ebpfMonPutDenied;
-    published->putCount++;
-    published->putDenied += put->result == ebpfMonPutDenied;
+    values->ioc[i].puts++;
+    values->ioc[i].denied += put->result == ebpfMonPutDenied;
+    values->count++;
+    values->denied += put->result == ebpfMonPutDenied;
 }
 
-void ebpfMonPutPublisherPublish(ebpfMonPut *put)
+static void keepPut(ebpfMonPutValues *values, const ebpfMonPut *put)
+{
+    values->newest = (values->newest + 1) % EBPFMON_PUTS_MAX;
+    if (values->kept < EBPFMON_PUTS_MAX)
+        values->kept++;
+    values->put[values->newest] = *put;
+}
+
+/* Nonzero: the record is one with scalars of its own. */
+static int updateWatched(ebpfMonWatchValues *values, const char *record, const ebpfMonPut *put)
+{
+    int isWatched = 0;
+
+    for (unsigned i = 0; i < values->count; i++) {
+        ebpfMonWatchRow *row = &values->row[i];
+
+        if (strcmp(row->record, record) != 0 && strcmp(row->real, record) != 0)
+            continue;
+        row->putCount++;
+        ebpfMonPutLine(put, row->putLast, sizeof(row->putLast));
+        row->putTime = put->time;
+        isWatched = 1;
+    }
+    return isWatched;
+}
+
+void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put)
 {
     ebpfMonFilter f;
     ebpfMonPublished *published;
     char record[sizeof(put->pv)];
     const char *field;
-    int watched = 0;
+    int isWatched;
 
     ebpfMonPutWriterMakeTexts(put);
     ebpfMonRulesJudge(put); /* every put, whatever the filter shows */
-    ebpfMonPublishedAddBad(put);
-    split(put, record, &field);
-    ebpfMonRequestsGetFilter(&f);
+    ebpfMonPublishedAddUnexpected(put);
+    splitName(put, record, &field);
+    publisher->calls.getFilter(publisher->calls.arg, &f);
     if (!ebpfMonFilterWantsPut(&f, record, field, put->host, put->user))
         return;
     published = ebpfMonPublishedLock();
-    count(published, put);
-    published->putHead = (published->putHead + 1) % EBPFMON_PUTS_MAX;
-    if (published->putRecent < EBPFMON_PUTS_MAX)
-        published->putRecent++;
-    published->put[published->putHead] = *put;
+    countPut(&published->puts, put);
+    keepPut(&published->puts, put);
     published->time[ebpfMonGroupPuts] = put->time;
-    for (unsigned i = 0; i < published->watchCount; i++) {
-        ebpfMonWatchRow *w = &published->watch[i];
-
-        if (strcmp(w->record, record) != 0 && strcmp(w->real, record) != 0)
-            continue;
-        w->putCount++;
-        ebpfMonPutLine(put, w->putLast, sizeof(w->putLast));
-        w->putTime = put->time;
+    isWatched = updateWatched(&published->watched, record, put);
+    if (isWatched)
         published->time[ebpfMonGroupWatch] = put->time;
-        watched = 1;
-    }
     ebpfMonPublishedUnlock();
-    ebpfMonExportPut(put);
+    publisher->calls.log(publisher->calls.arg, put);
     ebpfMonPublishedNotify(ebpfMonGroupPuts);
-    if (watched)
+    if (isWatched)
         ebpfMonPublishedNotify(ebpfMonGroupWatch);
 }

@@ -1,11 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a put goes once all is known of it. Any thread. */
+/* Where a put goes when all is known of it: to the rules, the published values and the logs. Any thread. */
 #ifndef EBPFMON_PUTPUBLISHER_H
 #define EBPFMON_PUTPUBLISHER_H
 
+#include "model/filter.h"
 #include "model/put.h"
 
-/* To the rules, and if it passes the filter to the published and the logs. Its texts are completed. */
-void ebpfMonPutPublisherPublish(ebpfMonPut *put);
+typedef struct ebpfMonPutPublisher ebpfMonPutPublisher;
+
+/* What the publisher needs of others; called by the threads that publish, without locks. */
+typedef struct {
+    /* Copies the filter in force. */
+    void (*getFilter)(void *arg, ebpfMonFilter *filter);
+    /* Gets each put that passed the filter. */
+    void (*log)(void *arg, const ebpfMonPut *put);
+    void *arg;
+} ebpfMonPutPublisherCalls;
+
+/* "calls" is copied. NULL without memory. */
+ebpfMonPutPublisher *ebpfMonPutPublisherNew(const ebpfMonPutPublisherCalls *calls);
+void ebpfMonPutPublisherFree(ebpfMonPutPublisher *publisher);
+
+/* Completes the texts of "put" and lets the rules judge it. If it is unexpected it is kept until somebody
+ * acknowledges it, whatever the filter says. If it passes the filter, the published values and the log get it. Tells
+ * the listener. */
+void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put);
+
+/* For the time of the change to contexts only. */
+extern ebpfMonPutPublisher *ebpfMonThePutPublisher;
 
 #endif

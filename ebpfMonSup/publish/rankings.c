@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Each ranking is made in this context under the targets lock, and then copied into the published values: to look up
+ * names, and to read the kernel's table, takes longer than those may be locked.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,245 +10,343 @@
 
 #include <epicsTime.h>
 
+#include "common/array.h"
 #include "model/published.h"
-#include "model/hist.h"
-#include "publish/rankings.h"
-#include "watch/target.h"
 #include "probe/loader.h"
+#include "publish/hist.h"
+#include "publish/rankings.h"
 
-/* A record's name; with its IOC where another watched IOC has one of the same name. */
-static void displayName(const ebpfMonTarget *t, uint32_t index, char *buf, size_t size)
+typedef struct {
+    const ebpfMonTarget *t;
+    uint32_t index;
+    float    rate;
+    uint64_t count;
+} busyRecord;
+
+typedef struct {
+    const ebpfMonTarget *t;
+    uint32_t index;
+    double   mean;       /* ns */
+    struct ebpfMonRootStat stat;
+} slowRoot;
+
+/* A record with scalars of its own; its index is that of the row in the published values. */
+typedef struct {
+    char     record[EBPFMON_NAME_SIZE]; /* as asked for */
+    char     real[EBPFMON_NAME_SIZE];   /* empty: not found yet */
+    int      found, atLeast;
+    uint64_t procCount, chains;
+    double   procRate, latMean, latP99, latMax;
+} watchedRecord;
+
+struct ebpfMonRankings {
+    ebpfMonTargets *targets;
+    const ebpfMonRankingSources *sources;
+    uint64_t *counts;    /* of the records of one IOC */
+    size_t   countRoom;
+    uint64_t processed;  /* processings so far; goes on when IOCs come and go */
+    busyRecord busy[EBPFMON_TOP_MAX];
+    ebpfMonProcRow procRow[EBPFMON_TOP_MAX];
+    unsigned busyCount;
+    slowRoot slow[EBPFMON_TOP_MAX];
+    ebpfMonChainRow chainRow[EBPFMON_TOP_MAX];
+    unsigned slowCount;
+    uint32_t hist[EBPFMON_BUCKETS];
+    char     selectedRoot[EBPFMON_NAME_SIZE];
+    int      selectedFound;
+    watchedRecord watched[EBPFMON_WATCH_MAX];
+    unsigned watchedCount;
+};
+
+const ebpfMonRankingSources ebpfMonRankingSourcesKernel = { ebpfMonTargetCountRecords, ebpfMonKernelEachRoot };
+
+ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, const ebpfMonRankingSources *sources)
 {
-    const char *name = ebpfMonCatalogueName(t->cat, index);
+    ebpfMonRankings *r = calloc(1, sizeof(*r));
 
-    for (ebpfMonTarget *o = ebpfMonTargetsGetFirst(ebpfMonTheTargets); o; o = o->next)
-        if (o != t && !o->gone && o->cat && o->slot != UINT32_MAX && ebpfMonCatalogueFind(o->cat, name) >= 0) {
-            snprintf(buf, size, "%.40s@%.18s", name, t->name);
+    if (r) {
+        r->targets = targets;
+        r->sources = sources;
+    }
+    return r;
+}
+
+void ebpfMonRankingsFree(ebpfMonRankings *r)
+{
+    if (!r)
+        return;
+    free(r->counts);
+    free(r);
+}
+
+/* A record's name; with its IOC where another watched IOC has one of the same name. Under the targets lock. */
+static void findDisplayName(const ebpfMonRankings *r, const ebpfMonTarget *t, uint32_t index, char *name, size_t size)
+{
+    const char *plain = ebpfMonCatalogueName(t->cat, index);
+
+    for (const ebpfMonTarget *o = ebpfMonTargetsGetFirst(r->targets); o; o = o->next)
+        if (o != t && !o->gone && o->cat && o->slot != UINT32_MAX && ebpfMonCatalogueFind(o->cat, plain) >= 0) {
+            snprintf(name, size, "%.40s@%.18s", plain, t->name);
             return;
         }
-    snprintf(buf, size, "%s", name);
+    snprintf(name, size, "%s", plain);
+}
+
+static void copyWatched(ebpfMonRankings *r, const ebpfMonPublished *published)
+{
+    r->watchedCount = published->watched.count;
+    for (unsigned i = 0; i < r->watchedCount; i++) {
+        memcpy(r->watched[i].record, published->watched.row[i].record, EBPFMON_NAME_SIZE);
+        memcpy(r->watched[i].real, published->watched.row[i].real, EBPFMON_NAME_SIZE);
+    }
 }
 
 /* --- records ---------------------------------------------------------------------------------------- */
 
-typedef struct {
-    const ebpfMonTarget *t;
-    uint32_t index;
-    float rate;
-    uint64_t count;
-} busy;
-
-/* A list of the largest, kept in order by insertion: most records do not get past its end. */
-static unsigned insertBusy(busy *top, unsigned n, busy b)
+/* The list has the largest first. Most records do not get past its end. */
+static void insertBusy(ebpfMonRankings *r, busyRecord b)
 {
-    unsigned i;
+    busyRecord *top = r->busy;
+    unsigned i = r->busyCount;
 
-    if (n == EBPFMON_TOP_MAX &&
-        (b.rate < top[n - 1].rate || (b.rate == top[n - 1].rate && b.count <= top[n - 1].count)))
-        return n;
-    i = n < EBPFMON_TOP_MAX ? n++ : n - 1;
+    if (i == EBPFMON_TOP_MAX &&
+        (b.rate < top[i - 1].rate || (b.rate == top[i - 1].rate && b.count <= top[i - 1].count)))
+        return;
+    i = i < EBPFMON_TOP_MAX ? r->busyCount++ : i - 1;
     for (; i > 0 && (top[i - 1].rate < b.rate || (top[i - 1].rate == b.rate && top[i - 1].count < b.count)); i--)
         top[i] = top[i - 1];
     top[i] = b;
-    return n;
 }
 
-static void watchRecords(ebpfMonPublished *published)
+/* Returns the processings a second of all records of this IOC that are shown. */
+static double countIoc(ebpfMonRankings *r, ebpfMonTarget *t, double seconds)
 {
-    for (unsigned i = 0; i < published->watchCount; i++) {
-        ebpfMonWatchRow *w = &published->watch[i];
+    double rate = 0;
+
+    r->sources->countRecords(t, r->counts);
+    for (uint32_t i = 0; i < t->cat->count; i++) {
+        uint64_t count = r->counts[i], before = t->publisher.counts[i], delta = count >= before ? count - before : 0;
+
+        t->publisher.counts[i] = count;
+        t->publisher.rate[i] += 0.5f * ((float)((double)delta / seconds) - t->publisher.rate[i]);
+        if (delta == 0 && t->publisher.rate[i] < 1e-3f)
+            t->publisher.rate[i] = 0;
+        if (!(t->how[i] & EBPFMON_SHOWN))
+            continue;
+        r->processed += delta;
+        t->publisher.procCount += delta;
+        rate += (double)delta / seconds;
+        if (count && !t->gone && t->level >= ebpfMonLevelCounts)
+            insertBusy(r, (busyRecord){ t, i, t->publisher.rate[i], count });
+    }
+    return rate;
+}
+
+static void makeProcRows(ebpfMonRankings *r)
+{
+    for (unsigned i = 0; i < r->busyCount; i++) {
+        const busyRecord *b = &r->busy[i];
+        ebpfMonProcRow *row = &r->procRow[i];
+
+        findDisplayName(r, b->t, b->index, row->name, sizeof(row->name));
+        row->count = b->count;
+        row->rate = (double)b->rate;
+        row->atLeast = !!(b->t->how[b->index] & EBPFMON_AT_LEAST);
+    }
+}
+
+static void findWatched(ebpfMonRankings *r)
+{
+    for (unsigned i = 0; i < r->watchedCount; i++) {
+        watchedRecord *w = &r->watched[i];
 
         w->found = 0;
-        for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(ebpfMonTheTargets); t && !w->found; t = t->next) {
-            long r = t->cat && t->slot != UINT32_MAX && !t->gone ? ebpfMonCatalogueFind(t->cat, w->record) : -1;
+        for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(r->targets); t && !w->found; t = t->next) {
+            long k = t->cat && t->slot != UINT32_MAX && !t->gone ? ebpfMonCatalogueFind(t->cat, w->record) : -1;
 
-            if (r < 0)
+            if (k < 0)
                 continue;
             w->found = 1;
-            snprintf(w->real, sizeof(w->real), "%s", ebpfMonCatalogueName(t->cat, (uint32_t)r));
-            w->procCount = ebpfMonTargetCountRecord(t, (uint32_t)r);
-            w->procRate = (double)t->publisher.rate[r];
-            w->atLeast = !!(t->how[r] & EBPFMON_AT_LEAST);
+            snprintf(w->real, sizeof(w->real), "%s", ebpfMonCatalogueName(t->cat, (uint32_t)k));
+            w->procCount = t->publisher.counts[k];
+            w->procRate = (double)t->publisher.rate[k];
+            w->atLeast = !!(t->how[k] & EBPFMON_AT_LEAST);
         }
     }
 }
 
-void ebpfMonRankingsUpdateRecords(double seconds)
+static void publishRecords(const ebpfMonRankings *r, double rate, const epicsTimeStamp *at)
 {
-    static busy top[EBPFMON_TOP_MAX];
-    unsigned n = 0;
-    static uint64_t done; /* counted on over IOCs that come and go */
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    ebpfMonProcValues *values = &published->processings;
+
+    values->count = r->processed;
+    values->rate += 0.5 * (rate - values->rate);
+    if (rate == 0 && values->rate < 1e-3)
+        values->rate = 0;
+    values->busiestCount = r->busyCount;
+    memcpy(values->busiest, r->procRow, r->busyCount * sizeof(values->busiest[0]));
+    for (unsigned i = 0; i < r->watchedCount; i++) {
+        const watchedRecord *w = &r->watched[i];
+        ebpfMonWatchRow *row = &published->watched.row[i];
+
+        row->found = w->found;
+        if (!w->found)
+            continue;
+        memcpy(row->real, w->real, sizeof(row->real));
+        row->procCount = w->procCount;
+        row->procRate = w->procRate;
+        row->atLeast = w->atLeast;
+    }
+    published->time[ebpfMonGroupProc] = *at;
+    published->time[ebpfMonGroupWatch] = *at;
+    ebpfMonPublishedUnlock();
+}
+
+void ebpfMonRankingsPublishRecords(ebpfMonRankings *r, double seconds)
+{
     double rate = 0;
-    ebpfMonPublished *published;
     epicsTimeStamp at;
-    uint64_t *now = NULL;
 
     epicsTimeGetCurrent(&at);
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(ebpfMonTheTargets); t; t = t->next) {
+    copyWatched(r, ebpfMonPublishedLock());
+    ebpfMonPublishedUnlock();
+    r->busyCount = 0;
+    ebpfMonTargetsLock(r->targets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(r->targets); t; t = t->next) {
         if (t->slot == UINT32_MAX || !t->cat)
             continue;
-        now = realloc(now, ((size_t)t->cat->count + 1) * sizeof(*now));
-        if (!now)
+        if (ebpfMonArrayGrow(&r->counts, &r->countRoom, (size_t)t->cat->count + 1, 1024, sizeof(*r->counts)))
             break;
-        ebpfMonTargetCountRecords(t, now);
-        for (uint32_t i = 0; i < t->cat->count; i++) {
-            uint64_t count = now[i], delta = count >= t->publisher.counts[i] ? count - t->publisher.counts[i] : 0;
-
-            t->publisher.counts[i] = count;
-            t->publisher.rate[i] += 0.5f * ((float)((double)delta / seconds) - t->publisher.rate[i]);
-            if (delta == 0 && t->publisher.rate[i] < 1e-3f)
-                t->publisher.rate[i] = 0;
-            if (!(t->how[i] & EBPFMON_SHOWN))
-                continue;
-            done += delta;
-            t->publisher.procCount += delta;
-            rate += (double)delta / seconds;
-            if (count && !t->gone && t->level >= ebpfMonLevelCounts)
-                n = insertBusy(top, n, (busy){ t, i, t->publisher.rate[i], count });
-        }
+        rate += countIoc(r, t, seconds);
     }
-    published = ebpfMonPublishedLock();
-    published->procCount = done;
-    published->procRate += 0.5 * (rate - published->procRate);
-    if (rate == 0 && published->procRate < 1e-3)
-        published->procRate = 0;
-    published->procTop = n;
-    for (unsigned i = 0; i < n; i++) {
-        ebpfMonProcRow *row = &published->proc[i];
-
-        displayName(top[i].t, top[i].index, row->name, sizeof(row->name));
-        row->count = top[i].count;
-        row->rate = (double)top[i].rate;
-        row->atLeast = !!(top[i].t->how[top[i].index] & EBPFMON_AT_LEAST);
-    }
-    watchRecords(published);
-    published->time[ebpfMonGroupProc] = at;
-    published->time[ebpfMonGroupWatch] = at;
-    ebpfMonPublishedUnlock();
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
-    free(now);
+    makeProcRows(r);
+    findWatched(r);
+    ebpfMonTargetsUnlock(r->targets);
+    publishRecords(r, rate, &at);
 }
 
 /* --- chains ----------------------------------------------------------------------------------------- */
 
-typedef struct {
-    const ebpfMonTarget *t;
-    uint32_t index;
-    double mean;
-    struct ebpfMonRootStat stat;
-} slowRoot;
-
-static struct {
-    slowRoot top[EBPFMON_TOP_MAX];
-    unsigned n;
-    uint32_t hist[EBPFMON_BUCKETS];
-    char sel[EBPFMON_NAME_SIZE];
-    int found;
-    /* watched records: their names, and what was found; a copy, because reading the kernel's table takes
-     * longer than the published may be held */
-    unsigned watches;
-    struct {
-        char record[EBPFMON_NAME_SIZE];
-        uint64_t chains;
-        double mean, p99, max;
-    } watch[EBPFMON_WATCH_MAX];
-} ranking;
-
-static void addHist(const struct ebpfMonRootStat *s)
+static const ebpfMonTarget *findSlot(const ebpfMonRankings *r, uint32_t slot, uint32_t *index)
 {
-    for (unsigned b = 0; b < EBPFMON_BUCKETS; b++)
-        ranking.hist[b] += s->hist[b];
-    ranking.found = 1;
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(r->targets); t; t = t->next)
+        if (t->slot != UINT32_MAX && t->cat && slot - t->slot < t->cat->count) {
+            *index = slot - t->slot;
+            return t;
+        }
+    return NULL;
 }
 
-static void eachRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *s)
+static void insertSlow(ebpfMonRankings *r, const ebpfMonTarget *t, uint32_t index, const struct ebpfMonRootStat *s)
 {
-    ebpfMonTarget *t;
-    uint32_t index = 0;
-    slowRoot r;
-    unsigned i;
-    const char *name;
+    double mean = (double)s->sum / (double)s->count;
+    unsigned i = r->slowCount;
 
-    (void)arg;
-    for (t = ebpfMonTargetsGetFirst(ebpfMonTheTargets); t; t = t->next)
-        if (t->slot != UINT32_MAX && t->cat && slot - t->slot < t->cat->count) {
-            index = slot - t->slot;
-            break;
-        }
+    if (i == EBPFMON_TOP_MAX && mean <= r->slow[i - 1].mean)
+        return;
+    i = i < EBPFMON_TOP_MAX ? r->slowCount++ : i - 1;
+    for (; i > 0 && r->slow[i - 1].mean < mean; i--)
+        r->slow[i] = r->slow[i - 1];
+    r->slow[i] = (slowRoot){ t, index, mean, *s };
+}
+
+static void addRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *s)
+{
+    ebpfMonRankings *r = arg;
+    uint32_t index = 0;
+    const ebpfMonTarget *t = findSlot(r, slot, &index);
+    const char *name;
+    int isShown;
+
     if (!t || t->gone)
         return;
     name = ebpfMonCatalogueName(t->cat, index);
-    for (i = 0; s->count && i < ranking.watches; i++)
-        if (strcmp(ranking.watch[i].record, name) == 0) {
-            ranking.watch[i].chains = s->count;
-            ranking.watch[i].mean = (double)s->sum / (double)s->count / 1000;
-            ranking.watch[i].p99 = ebpfMonHistQuantile(s->hist, EBPFMON_BUCKETS, 0.99, (double)s->max) / 1000;
-            ranking.watch[i].max = (double)s->max / 1000;
-        }
-    if (ranking.sel[0] ? strcmp(name, ranking.sel) == 0 : !!(t->how[index] & EBPFMON_SHOWN))
-        addHist(s);
-    if (!s->count || !(t->how[index] & EBPFMON_SHOWN))
-        return;
-    r = (slowRoot){ t, index, (double)s->sum / (double)s->count, *s };
-    if (ranking.n == EBPFMON_TOP_MAX && r.mean <= ranking.top[ranking.n - 1].mean)
-        return;
-    i = ranking.n < EBPFMON_TOP_MAX ? ranking.n++ : ranking.n - 1;
-    for (; i > 0 && ranking.top[i - 1].mean < r.mean; i--)
-        ranking.top[i] = ranking.top[i - 1];
-    ranking.top[i] = r;
+    isShown = !!(t->how[index] & EBPFMON_SHOWN);
+    for (unsigned i = 0; s->count && i < r->watchedCount; i++) {
+        watchedRecord *w = &r->watched[i];
+
+        if (strcmp(w->real, name) != 0)
+            continue;
+        w->chains = s->count;
+        w->latMean = (double)s->sum / (double)s->count / 1000;
+        w->latP99 = ebpfMonHistQuantile(s->hist, EBPFMON_BUCKETS, 0.99, (double)s->max) / 1000;
+        w->latMax = (double)s->max / 1000;
+    }
+    if (r->selectedRoot[0] ? strcmp(name, r->selectedRoot) == 0 : isShown) {
+        for (unsigned b = 0; b < EBPFMON_BUCKETS; b++)
+            r->hist[b] += s->hist[b];
+        r->selectedFound = 1;
+    }
+    if (s->count && isShown)
+        insertSlow(r, t, index, s);
 }
 
-void ebpfMonRankingsUpdateChains(void)
+static void makeChainRow(const ebpfMonRankings *r, const slowRoot *s, ebpfMonChainRow *row)
 {
-    ebpfMonPublished *published;
-    epicsTimeStamp begun;
+    const struct ebpfMonRootStat *stat = &s->stat;
 
-    epicsTimeGetCurrent(&begun); /* what ended before is in it */
-    ranking.n = 0;
-    ranking.found = 0;
-    memset(ranking.hist, 0, sizeof(ranking.hist));
-    published = ebpfMonPublishedLock();
-    memcpy(ranking.sel, published->histSel, sizeof(ranking.sel));
-    ranking.watches = published->watchCount;
-    for (unsigned i = 0; i < ranking.watches; i++) {
-        memcpy(ranking.watch[i].record, published->watch[i].real, EBPFMON_NAME_SIZE);
-        ranking.watch[i].chains = 0;
-        ranking.watch[i].mean = ranking.watch[i].p99 = ranking.watch[i].max = NAN;
-    }
+    findDisplayName(r, s->t, s->index, row->name, sizeof(row->name));
+    snprintf(row->root, sizeof(row->root), "%s", ebpfMonCatalogueName(s->t->cat, s->index));
+    snprintf(row->ioc, sizeof(row->ioc), "%s", s->t->name);
+    ebpfMonHistOctaves(stat->hist, EBPFMON_BUCKETS, row->hist, EBPFMON_HIST_MAX);
+    row->count = stat->count;
+    row->last = (double)stat->last / 1000;
+    row->mean = s->mean / 1000;
+    row->p50 = ebpfMonHistQuantile(stat->hist, EBPFMON_BUCKETS, 0.5, (double)stat->max) / 1000;
+    row->p99 = ebpfMonHistQuantile(stat->hist, EBPFMON_BUCKETS, 0.99, (double)stat->max) / 1000;
+    row->max = (double)stat->max / 1000;
+    row->waitMean = (double)stat->waitSum / (double)stat->count / 1000;
+    row->waitMax = (double)stat->waitMax / 1000;
+}
+
+static void beginChains(ebpfMonRankings *r)
+{
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+
+    memcpy(r->selectedRoot, published->chains.selectedRoot, sizeof(r->selectedRoot));
+    copyWatched(r, published);
     ebpfMonPublishedUnlock();
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    ebpfMonKernelEachRoot(eachRoot, NULL);
-    published = ebpfMonPublishedLock();
-    for (unsigned i = 0; i < ranking.watches; i++) {
-        published->watch[i].chains = ranking.watch[i].chains;
-        published->watch[i].latMean = ranking.watch[i].mean;
-        published->watch[i].latP99 = ranking.watch[i].p99;
-        published->watch[i].latMax = ranking.watch[i].max;
+    for (unsigned i = 0; i < r->watchedCount; i++) {
+        r->watched[i].chains = 0;
+        r->watched[i].latMean = r->watched[i].latP99 = r->watched[i].latMax = NAN;
     }
-    published->chainTop = ranking.n;
-    for (unsigned i = 0; i < ranking.n; i++) {
-        const slowRoot *r = &ranking.top[i];
-        ebpfMonChainRow *row = &published->chain[i];
+    r->slowCount = 0;
+    r->selectedFound = 0;
+    memset(r->hist, 0, sizeof(r->hist));
+}
 
-        displayName(r->t, r->index, row->name, sizeof(row->name));
-        snprintf(row->root, sizeof(row->root), "%s", ebpfMonCatalogueName(r->t->cat, r->index));
-        snprintf(row->ioc, sizeof(row->ioc), "%s", r->t->name);
-        ebpfMonHistOctaves(r->stat.hist, EBPFMON_BUCKETS, row->hist, EBPFMON_HIST_MAX);
-        row->count = r->stat.count;
-        row->last = (double)r->stat.last / 1000;
-        row->mean = r->mean / 1000;
-        row->p50 = ebpfMonHistQuantile(r->stat.hist, EBPFMON_BUCKETS, 0.5, (double)r->stat.max) / 1000;
-        row->p99 = ebpfMonHistQuantile(r->stat.hist, EBPFMON_BUCKETS, 0.99, (double)r->stat.max) / 1000;
-        row->max = (double)r->stat.max / 1000;
-        row->waitMean = (double)r->stat.waitSum / (double)r->stat.count / 1000;
-        row->waitMax = (double)r->stat.waitMax / 1000;
+static void publishChains(const ebpfMonRankings *r, const epicsTimeStamp *at)
+{
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    ebpfMonChainValues *values = &published->chains;
+
+    for (unsigned i = 0; i < r->watchedCount; i++) {
+        published->watched.row[i].chains = r->watched[i].chains;
+        published->watched.row[i].latMean = r->watched[i].latMean;
+        published->watched.row[i].latP99 = r->watched[i].latP99;
+        published->watched.row[i].latMax = r->watched[i].latMax;
     }
-    ebpfMonHistOctaves(ranking.hist, EBPFMON_BUCKETS, published->hist, EBPFMON_HIST_MAX);
+    values->slowestCount = r->slowCount;
+    memcpy(values->slowest, r->chainRow, r->slowCount * sizeof(values->slowest[0]));
+    ebpfMonHistOctaves(r->hist, EBPFMON_BUCKETS, values->hist, EBPFMON_HIST_MAX);
     for (unsigned o = 0; o < EBPFMON_HIST_MAX; o++)
-        published->histEdge[o] = ebpfMonHistOctaveEdge(o) / 1000;
-    published->histFound = ranking.found;
-    published->time[ebpfMonGroupChains] = begun;
+        values->histEdge[o] = ebpfMonHistOctaveEdge(o) / 1000;
+    values->selectedFound = r->selectedFound;
+    published->time[ebpfMonGroupChains] = *at;
     ebpfMonPublishedUnlock();
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
+}
+
+void ebpfMonRankingsPublishChains(ebpfMonRankings *r)
+{
+    epicsTimeStamp at;
+
+    epicsTimeGetCurrent(&at); /* chains that ended before are in it */
+    beginChains(r);
+    ebpfMonTargetsLock(r->targets);
+    r->sources->eachRoot(addRoot, r);
+    for (unsigned i = 0; i < r->slowCount; i++)
+        makeChainRow(r, &r->slow[i], &r->chainRow[i]);
+    ebpfMonTargetsUnlock(r->targets);
+    publishChains(r, &at);
 }

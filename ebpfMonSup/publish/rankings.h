@@ -1,9 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Busiest records, slowest chains, the histogram, and the watched records. Publishing thread only. */
+/* Busiest records, slowest chains, the histogram, and the scalars of watched records: from the kernel part's tables
+ * to the published values. Publishing thread only. */
 #ifndef EBPFMON_RANKINGS_H
 #define EBPFMON_RANKINGS_H
 
-void ebpfMonRankingsUpdateRecords(double seconds); /* since the last call */
-void ebpfMonRankingsUpdateChains(void);
+#include "ebpfMonTable.h"
+#include "watch/target.h"
+
+typedef struct ebpfMonRankings ebpfMonRankings;
+
+/* How the counts are read, so that a test can do without a kernel part. Both are called under the targets lock. */
+typedef struct {
+    /* As ebpfMonTargetCountRecords (watch/target.h). */
+    void (*countRecords)(const ebpfMonTarget *t, uint64_t *now);
+    /* As ebpfMonKernelEachRoot (probe/loader.h). */
+    void (*eachRoot)(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
+} ebpfMonRankingSources;
+
+/* The kernel part's tables. */
+extern const ebpfMonRankingSources ebpfMonRankingSourcesKernel;
+
+/* "targets" and "sources" stay the caller's. NULL without memory. */
+ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, const ebpfMonRankingSources *sources);
+void ebpfMonRankingsFree(ebpfMonRankings *rankings);
+
+/* Both take the targets lock, then that of the published values, each for itself; they tell nobody. */
+void ebpfMonRankingsPublishRecords(ebpfMonRankings *rankings, double seconds); /* "seconds": since the last call */
+void ebpfMonRankingsPublishChains(ebpfMonRankings *rankings);
 
 #endif

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the shell prints. */
+/* What the monitor tells of itself: ebpfMonReport, dbior drvEbpfMon. Any thread. */
 #ifndef EBPFMON_REPORT_H
 #define EBPFMON_REPORT_H
 
-#include <stdint.h>
+#include "common/textReport.h"
+#include "probe/calibrate.h"
+#include "watch/requests.h"
+#include "watch/target.h"
 
-long ebpfMonReportIocs(void);
-long ebpfMonReportRecords(const char *iocPattern, const char *recordPattern);
-long ebpfMonReportChains(const char *rootPattern);
-void ebpfMonReport(int level);
+/* What the report reads. */
+typedef struct {
+    ebpfMonTargets     *targets;
+    ebpfMonRequests    *requests;
+    const ebpfMonCosts *costs;
+} ebpfMonReportSources;
 
-/* Inode of our network namespace: the key of loopback connections. */
-uint32_t ebpfMonReportNetns(void);
+/* Adds state, filter, costs and losses; from level 1 on the use of tables, rules, IOCs and their health; from level 2
+ * on where the probes are. Takes the locks that it needs, and prints nothing. */
+void ebpfMonReportAdd(ebpfMonTextReport *report, const ebpfMonReportSources *from, int level);
 
 #endif

@@ -1,59 +1,85 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include <epicsStdio.h>
 
 #include "model/published.h"
 #include "publish/slowChains.h"
-#include "publish/tracePrinter.h"
 #include "trace/traceText.h"
 
-static int isTraced(void *arg, uint32_t index)
-{
-    const ebpfMonTarget *t = arg;
+ebpfMonSlowChains *ebpfMonTheSlowChains;
 
-    return ebpfMonTracePrinterMatches(ebpfMonCatalogueName(t->cat, index));
+struct ebpfMonSlowChains {
+    ebpfMonTracePrinter *printer;
+    char text[EBPFMON_SLOW_SIZE]; /* of one trace */
+};
+
+/* For the walk through a trace. */
+typedef struct {
+    const ebpfMonTarget *t;
+    ebpfMonTracePrinter *printer;
+} recordTest;
+
+ebpfMonSlowChains *ebpfMonSlowChainsNew(ebpfMonTracePrinter *printer)
+{
+    ebpfMonSlowChains *slow = calloc(1, sizeof(*slow));
+
+    if (slow)
+        slow->printer = printer;
+    return slow;
+}
+
+void ebpfMonSlowChainsFree(ebpfMonSlowChains *slow)
+{
+    free(slow);
+}
+
+static int isPrinted(void *arg, uint32_t index)
+{
+    const recordTest *test = arg;
+
+    return ebpfMonTracePrinterMatches(test->printer, ebpfMonCatalogueName(test->t->cat, index));
 }
 
 static int isShown(void *arg, uint32_t index)
 {
-    const ebpfMonTarget *t = arg;
+    const recordTest *test = arg;
 
-    return !t->how || t->how[index] & EBPFMON_SHOWN;
+    return !test->t->how || test->t->how[index] & EBPFMON_SHOWN;
 }
 
-/* Newest first; what falls off the end falls off at a line. */
-static void toBoard(const char *text, size_t length, const epicsTimeStamp *end)
+void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t length)
 {
-    ebpfMonPublished *published = ebpfMonPublishedLock();
-    size_t keep = strlen(published->slow);
+    size_t keep = strlen(buf);
 
-    if (length + keep >= sizeof(published->slow)) {
-        keep = sizeof(published->slow) - 1 - length;
-        while (keep > 0 && published->slow[keep - 1] != '\n')
+    if (length >= size)
+        length = size - 1;
+    if (length + keep >= size) {
+        keep = size - 1 - length;
+        while (keep > 0 && buf[keep - 1] != '\n')
             keep--;
     }
-    memmove(published->slow + length, published->slow, keep);
-    memcpy(published->slow, text, length);
-    published->slow[length + keep] = 0;
-    published->slowCount++;
-    published->time[ebpfMonGroupSlow] = *end;
-    ebpfMonPublishedUnlock();
-    ebpfMonPublishedNotify(ebpfMonGroupSlow);
+    memmove(buf + length, buf, keep);
+    memcpy(buf, text, length);
+    buf[length + keep] = 0;
 }
 
-void ebpfMonSlowChainsPublish(ebpfMonTarget *t, const ebpfMonTrace *trace)
+void ebpfMonSlowChainsPublish(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace)
 {
-    static char text[EBPFMON_SLOW_SIZE];
+    recordTest test = { t, slow->printer };
+    int printed = ebpfMonTracePrinterIsOn(slow->printer) && ebpfMonTraceHas(trace, isPrinted, &test);
     epicsTimeStamp end = ebpfMonTraceEnd(trace->last);
-    int traced = ebpfMonTracePrinterIsOn() && ebpfMonTraceHas(trace, isTraced, t);
+    ebpfMonPublished *published;
     size_t length;
 
-    if (!traced && !ebpfMonTraceHas(trace, isShown, t))
+    if (!printed && !ebpfMonTraceHas(trace, isShown, &test))
         return;
-    length = ebpfMonTraceText(t, trace, text, sizeof(text));
-    if (traced)
-        ebpfMonTracePrinterPrint(text);
-    toBoard(text, length, &end);
+    length = ebpfMonTraceText(t, trace, slow->text, sizeof(slow->text));
+    if (printed)
+        ebpfMonTracePrinterAdd(slow->printer, slow->text);
+    published = ebpfMonPublishedLock();
+    ebpfMonSlowChainsPrepend(published->chains.slowText, sizeof(published->chains.slowText), slow->text, length);
+    published->chains.slowCount++;
+    published->time[ebpfMonGroupSlow] = end;
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedNotify(ebpfMonGroupSlow);
 }

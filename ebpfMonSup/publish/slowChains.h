@@ -1,11 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Traces for people: to CHAIN_LOG, and to the shell where they are asked for. Event thread only. */
+/* Traces for people: as text to the published values, and to the shell where ebpfMonTrace asks for them. Event thread
+ * only. */
 #ifndef EBPFMON_SLOWCHAINS_H
 #define EBPFMON_SLOWCHAINS_H
 
+#include <stddef.h>
+#include "publish/tracePrinter.h"
 #include "trace/traces.h"
 
-/* One that is complete, or never will be. Under ebpfMonTargetsLock. */
-void ebpfMonSlowChainsPublish(ebpfMonTarget *t, const ebpfMonTrace *trace);
+typedef struct ebpfMonSlowChains ebpfMonSlowChains;
+
+/* "printer" stays the caller's. NULL without memory. */
+ebpfMonSlowChains *ebpfMonSlowChainsNew(ebpfMonTracePrinter *printer);
+void ebpfMonSlowChainsFree(ebpfMonSlowChains *slow);
+
+/* A trace that is complete, or never will be. Publishes the group ebpfMonGroupSlow, and tells the listener. Under the
+ * targets lock. */
+void ebpfMonSlowChainsPublish(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace);
+
+/* Puts "length" characters of text, whole lines, before those in "buf". If there is no room for all, the last lines
+ * go. */
+void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t length);
+
+/* For the time of the change to contexts only. */
+extern ebpfMonSlowChains *ebpfMonTheSlowChains;
 
 #endif

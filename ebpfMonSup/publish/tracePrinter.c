@@ -3,78 +3,110 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <epicsEvent.h>
 #include <epicsMutex.h>
 #include <epicsString.h>
 #include <epicsThread.h>
 #include <errlog.h>
 
+#include "common/textReport.h"
+#include "common/worker.h"
 #include "model/filter.h"
 #include "publish/tracePrinter.h"
 
-#define WAITING 64 /* traces that wait for a terminal which takes its time: its user may have stopped it */
+#define STOP_SECONDS 1.0
+#define IDLE_SECONDS 3600.0 /* the thread is woken when there is something to print */
 
-static epicsMutexId lock; /* of what follows */
-static char wanted[EBPFMON_PATTERN_SIZE];
-static unsigned left;
-static char *waiting[WAITING];
-static unsigned oldest, waitingCount;
-static epicsEventId more;
+struct ebpfMonTracePrinter {
+    ebpfMonTargets *targets;
+    void (*print)(const char *text);
+    epicsMutexId lock;     /* of what follows */
+    ebpfMonWorker *worker; /* NULL: the thread is stopped, or about to be */
+    char     wanted[EBPFMON_PATTERN_SIZE];
+    unsigned left;         /* chains still to be printed */
+    char    *waiting[EBPFMON_TRACES_WAITING]; /* a ring */
+    unsigned oldest, waitingCount;
+};
 
-static char *next(void)
+static char *takeOldest(ebpfMonTracePrinter *p)
 {
     char *text = NULL;
 
-    epicsMutexMustLock(lock);
-    if (waitingCount) {
-        text = waiting[oldest];
-        oldest = (oldest + 1) % WAITING;
-        waitingCount--;
+    epicsMutexMustLock(p->lock);
+    if (p->waitingCount) {
+        text = p->waiting[p->oldest];
+        p->oldest = (p->oldest + 1) % EBPFMON_TRACES_WAITING;
+        p->waitingCount--;
     }
-    epicsMutexUnlock(lock);
+    epicsMutexUnlock(p->lock);
     return text;
 }
 
-/* A shell that is not read must hold up nobody but this thread. */
-static void printThread(void *unused)
+static void runPrinter(ebpfMonWorker *worker, void *arg)
 {
+    ebpfMonTracePrinter *p = arg;
     char *text;
 
-    (void)unused;
-    for (;;) {
-        epicsEventMustWait(more);
-        while ((text = next())) {
-            printf("%s", text);
-            fflush(stdout);
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        while (!ebpfMonWorkerIsStopping(worker) && (text = takeOldest(p))) {
+            p->print(text);
             free(text);
         }
+        ebpfMonWorkerWait(worker, IDLE_SECONDS);
     }
 }
 
-static void init(void *unused)
+ebpfMonTracePrinter *ebpfMonTracePrinterNew(ebpfMonTargets *targets, void (*print)(const char *text))
 {
-    (void)unused;
-    lock = epicsMutexMustCreate();
-    more = epicsEventMustCreate(epicsEventEmpty);
-    epicsThreadMustCreate("ebpfMonPrint", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackSmall),
-                          printThread, NULL);
+    ebpfMonTracePrinter *p = calloc(1, sizeof(*p));
+
+    if (!p)
+        return NULL;
+    p->targets = targets;
+    p->print = print;
+    p->lock = epicsMutexMustCreate();
+    p->worker = ebpfMonWorkerStart("ebpfMonPrint", epicsThreadPriorityLow, runPrinter, p);
+    if (p->worker)
+        return p;
+    ebpfMonTracePrinterFree(p);
+    return NULL;
 }
 
-static void take(void)
+int ebpfMonTracePrinterStop(ebpfMonTracePrinter *p)
 {
-    static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
+    ebpfMonWorker *worker;
+    int status;
 
-    epicsThreadOnce(&once, init, NULL);
-    epicsMutexMustLock(lock);
+    epicsMutexMustLock(p->lock);
+    worker = p->worker;
+    p->worker = NULL; /* others may add still: they must not find a worker that is freed */
+    epicsMutexUnlock(p->lock);
+    status = ebpfMonWorkerStop(&worker, STOP_SECONDS);
+    epicsMutexMustLock(p->lock);
+    p->worker = worker;
+    epicsMutexUnlock(p->lock);
+    return status;
 }
 
-/* Which IOCs have such records; says where not every chain is kept. Nonzero: some. */
-static int lookFor(const char *pattern)
+void ebpfMonTracePrinterFree(ebpfMonTracePrinter *p)
 {
+    char *text;
+
+    if (!p || ebpfMonTracePrinterStop(p))
+        return;
+    while ((text = takeOldest(p)))
+        free(text);
+    epicsMutexDestroy(p->lock);
+    free(p);
+}
+
+/* Which IOCs have such records; tells where not every chain is kept. Nonzero: some. */
+static int reportMatching(ebpfMonTracePrinter *p, const char *pattern)
+{
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
     int found = 0;
 
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(ebpfMonTheTargets); t; t = t->next) {
+    ebpfMonTargetsLock(p->targets);
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t; t = t->next) {
         uint32_t n = 0, hidden = 0;
 
         for (uint32_t i = 0; !t->gone && t->cat && t->level > ebpfMonLevelOff && i < t->cat->count; i++)
@@ -83,18 +115,20 @@ static int lookFor(const char *pattern)
                 hidden += t->how && !(t->how[i] & EBPFMON_SHOWN);
             }
         if (hidden)
-            printf("%s: the filter's record pattern leaves out %u of them, and chains without any other record\n",
-                   t->name, hidden);
+            ebpfMonTextReportAdd(report, "%s: the filter's record pattern leaves out %u of them, and chains without "
+                                 "any other record\n", t->name, hidden);
         if (n && t->level < ebpfMonLevelTrace)
-            printf("%s: %u record%s, watched at level %s, which keeps slow chains at most. All: ebpfMonLevel \"%s\" trace\n",
-                   t->name, n, n == 1 ? "" : "s", ebpfMonLevelName(t->level), t->name);
+            ebpfMonTextReportAdd(report, "%s: %u record%s, watched at level %s, which keeps slow chains at most. All: "
+                                 "ebpfMonLevel \"%s\" trace\n", t->name, n, n == 1 ? "" : "s",
+                                 ebpfMonLevelName(t->level), t->name);
         found |= n > 0;
     }
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
+    ebpfMonTargetsUnlock(p->targets);
+    ebpfMonTextReportPrint(report);
     return found;
 }
 
-long ebpfMonTracePrinterStart(const char *pattern, unsigned count)
+long ebpfMonTracePrinterSetPattern(ebpfMonTracePrinter *p, const char *pattern, unsigned count)
 {
     char checked[EBPFMON_PATTERN_SIZE] = "", why[128];
 
@@ -109,53 +143,53 @@ long ebpfMonTracePrinterStart(const char *pattern, unsigned count)
             errlogSevPrintf(errlogMajor, "ebpfMonTrace: %s\n", why);
             return -1;
         }
-        if (!lookFor(checked)) {
+        if (!reportMatching(p, checked)) {
             errlogSevPrintf(errlogMajor, "ebpfMonTrace: no watched IOC has a record \"%s\": see ebpfMonRecords\n",
                             checked);
             return -1;
         }
     }
-    take();
-    snprintf(wanted, sizeof(wanted), "%s", checked);
-    left = count;
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(p->lock);
+    snprintf(p->wanted, sizeof(p->wanted), "%s", checked);
+    p->left = count;
+    epicsMutexUnlock(p->lock);
     return 0;
 }
 
-int ebpfMonTracePrinterIsOn(void)
+int ebpfMonTracePrinterIsOn(ebpfMonTracePrinter *p)
 {
     int on;
 
-    take();
-    on = left > 0;
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(p->lock);
+    on = p->left > 0;
+    epicsMutexUnlock(p->lock);
     return on;
 }
 
-int ebpfMonTracePrinterMatches(const char *record)
+int ebpfMonTracePrinterMatches(ebpfMonTracePrinter *p, const char *record)
 {
     int matches;
 
-    take();
-    matches = left && epicsStrGlobMatch(record, wanted);
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(p->lock);
+    matches = p->left && epicsStrGlobMatch(record, p->wanted);
+    epicsMutexUnlock(p->lock);
     return matches;
 }
 
-void ebpfMonTracePrinterPrint(const char *text)
+void ebpfMonTracePrinterAdd(ebpfMonTracePrinter *p, const char *text)
 {
-    static const char done[] = "ebpfMonTrace: done\n";
-    size_t size = strlen(text) + sizeof(done);
+    static const char end[] = "ebpfMonTrace: done\n";
+    size_t size = strlen(text) + sizeof(end);
     char *copy = malloc(size);
 
-    take();
-    if (copy && left && waitingCount < WAITING) {
-        snprintf(copy, size, "%s%s", text, left == 1 ? done : "");
-        waiting[(oldest + waitingCount++) % WAITING] = copy;
+    epicsMutexMustLock(p->lock);
+    if (copy && p->left && p->waitingCount < EBPFMON_TRACES_WAITING) {
+        snprintf(copy, size, "%s%s", text, p->left == 1 ? end : "");
+        p->waiting[(p->oldest + p->waitingCount++) % EBPFMON_TRACES_WAITING] = copy;
         copy = NULL;
-        left--;
+        p->left--;
+        ebpfMonWorkerWake(p->worker);
     }
-    epicsMutexUnlock(lock);
+    epicsMutexUnlock(p->lock);
     free(copy);
-    epicsEventMustTrigger(more);
 }

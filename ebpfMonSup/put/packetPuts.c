@@ -192,5 +192,5 @@ void ebpfMonPacketPutsPublish(const ebpfMonPacketPut *e, const char *server, int
     result(e, missed, &put);
     if (owner.pid && !put.linkChain.iocId)
         ebpfMonSpansMessage(&put, &e->peer, e->seq, e->at);
-    ebpfMonPutPublisherPublish(&put);
+    ebpfMonPutPublisherPublish(ebpfMonThePutPublisher, &put);
 }

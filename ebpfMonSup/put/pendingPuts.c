@@ -86,7 +86,7 @@ static int joined(ebpfMonPendingPut *p, int last)
 
 static void done(ebpfMonPendingPut *p)
 {
-    ebpfMonPutPublisherPublish(&p->put);
+    ebpfMonPutPublisherPublish(ebpfMonThePutPublisher, &p->put);
     if (p->put.linkChain.iocId)
         ebpfMonLinkMessagesNoteArrival(&p->put.linkChain, p->put.link, p->key.seqKind == EBPFMON_SEQ_MESSAGE ? &p->key.peer : NULL,
                             p->key.seq, p->key.at, 1);

@@ -43,7 +43,7 @@ typedef struct {
 /* A write is only sure to be seen inside with all the ways in watched. */
 static int watched(const ebpfMonTarget *t)
 {
-    return (t->att.on & EBPFMON_BIT(ebpfMonProgPut)) && (t->att.on & EBPFMON_BIT(ebpfMonProgPutField));
+    return (t->probesOn & EBPFMON_BIT(ebpfMonProgPut)) && (t->probesOn & EBPFMON_BIT(ebpfMonProgPutField));
 }
 
 /* All sockets of all IOCs. A namespace's table is read once: the kernel goes through its whole hash for it, which takes

@@ -8,7 +8,7 @@
 
 #include "ebpfMon.h"
 #include "model/published.h"
-#include "model/control.h"
+#include "model/monitorOps.h"
 #include "rules/rulesFile.h"
 #include "record/filterSub.h"
 
@@ -18,13 +18,13 @@ void ebpfMonHostGet(ebpfMonHostStatus *status)
 
     memset(status, 0, sizeof(*status));
     status->state = (int)published->state;
-    ebpfMonTextCopy(status->message, sizeof(status->message), published->stateMsg);
-    status->iocs = published->iocCount;
-    status->puts = published->putCount;
-    status->denied = published->putDenied;
-    status->processings = published->procCount;
-    status->lost = published->lostCount;
-    status->cost = published->cost;
+    ebpfMonTextCopy(status->message, sizeof(status->message), published->stateMessage);
+    status->iocs = published->iocs.count;
+    status->puts = published->puts.count;
+    status->denied = published->puts.denied;
+    status->processings = published->processings.count;
+    status->lost = published->losses.count;
+    status->cost = published->costs.iocs;
     ebpfMonPublishedUnlock();
 }
 
@@ -40,9 +40,9 @@ int ebpfMonRecordGet(const char *record, ebpfMonRecordStatus *status)
     unsigned i;
 
     memset(status, 0, sizeof(*status));
-    for (i = 0; i < published->watchCount && !row; i++)
-        if (strcmp(published->watch[i].record, record) == 0)
-            row = &published->watch[i];
+    for (i = 0; i < published->watched.count && !row; i++)
+        if (strcmp(published->watched.row[i].record, record) == 0)
+            row = &published->watched.row[i];
     if (row) {
         status->found = row->found;
         status->atLeast = row->atLeast;
@@ -89,7 +89,7 @@ int ebpfMonFilterSet(const char *part, const char *value, char *text, size_t siz
         snprintf(text, size, "the filter has no part \"%s\"", part);
         return -1;
     }
-    ebpfMonControl()->getFilter(&filter);
+    ebpfMonMonitorOpsGet()->getFilter(&filter);
     if (ebpfMonFilterParse(&filter, in, value, text, size))
         return -1;
     return ebpfMonFilterCommand(&filter, 1u << in, text, size) ? -1 : 0;
@@ -104,7 +104,7 @@ int ebpfMonLevelSet(const char *iocPattern, const char *level)
                         "trace or filter\n", level ? level : "");
         return -1;
     }
-    return ebpfMonControl()->setLevel(iocPattern, number) ? -1 : 0;
+    return ebpfMonMonitorOpsGet()->setLevel(iocPattern, number) ? -1 : 0;
 }
 
 int ebpfMonRulesLoad(const char *file, char *text, size_t size)
@@ -112,11 +112,11 @@ int ebpfMonRulesLoad(const char *file, char *text, size_t size)
     return ebpfMonRulesFileLoad(file, text, size);
 }
 
-int ebpfMonBadGet(unsigned n, char *line, size_t size)
+int ebpfMonUnexpectedGet(unsigned n, char *line, size_t size)
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
-    const ebpfMonPut *put = ebpfMonPublishedGetBad(published, n);
-    uint64_t number = published->badCount - n;
+    const ebpfMonPut *put = ebpfMonPublishedGetUnexpected(published, n);
+    uint64_t number = published->unexpected.count - n;
     ebpfMonPut copy;
 
     if (put)
@@ -125,11 +125,11 @@ int ebpfMonBadGet(unsigned n, char *line, size_t size)
     if (!put)
         return -1;
     ebpfMonPutLine(&copy, line, size);
-    ebpfMonPublishedSetBadShown(ebpfMonShownByCode, number);
+    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByCode, number);
     return 0;
 }
 
-unsigned ebpfMonBadAck(void)
+unsigned ebpfMonUnexpectedAck(void)
 {
-    return ebpfMonPublishedAckBad(ebpfMonShownByCode);
+    return ebpfMonPublishedAcknowledge(ebpfMonShownByCode);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an operator sets besides the filter, DTYP "ebpfMon": bo "@LOST_RESET", "@LOG_ROTATE", "@PUT_BAD_ACK",
  * "@RULES_LOAD", lso "@CHAIN_HIST_ROOT". */
-/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
 #include <string.h>
@@ -17,8 +17,8 @@
 #include <recGbl.h>
 
 #include "model/published.h"
-#include "model/control.h"
-#include "model/logControl.h"
+#include "model/monitorOps.h"
+#include "model/logOps.h"
 #include "rules/rulesFile.h"
 
 #define DONE_NO_CONVERT 2 /* bo: do not set VAL from RVAL */
@@ -39,20 +39,20 @@ static long unknown(dbCommon *prec, const char *names)
 static void resetLost(boRecord *prec)
 {
     (void)prec;
-    ebpfMonControl()->resetLost();
-    ebpfMonLogControl()->resetLost();
+    ebpfMonMonitorOpsGet()->resetLost();
+    ebpfMonLogOpsGet()->resetLost();
 }
 
 static void rotateLogs(boRecord *prec)
 {
     (void)prec;
-    ebpfMonLogControl()->rotate();
+    ebpfMonLogOpsGet()->rotate();
 }
 
 static void acknowledge(boRecord *prec)
 {
     (void)prec;
-    ebpfMonPublishedAckBad(ebpfMonShownByPvs);
+    ebpfMonPublishedAcknowledge(ebpfMonShownByPvs);
 }
 
 static void loadRules(boRecord *prec)
@@ -102,7 +102,7 @@ static long writeLso(lsoRecord *prec)
                          EBPFMON_NAME_SIZE - 1);
         return -1;
     }
-    ebpfMonPublishedSelectHist(prec->val);
+    ebpfMonPublishedSelectRoot(prec->val);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lsi and stringin, DTYP "ebpfMon". */
-/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
 #include <string.h>

@@ -3,7 +3,7 @@
  * waveform, DTYP "ebpfMon": numbers as DOUBLE, FLOAT or LONG, text as STRING (one row an element) or CHAR
  * (the rows as lines of one text).
  */
-/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
 #include <stdlib.h>

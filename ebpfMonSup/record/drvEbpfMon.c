@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The driver: begins and ends with the IOC, and reports to dbior. */
-/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_DRVET
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include <errlog.h>
 #include <initHooks.h>
 
-#include "model/control.h"
-#include "model/logControl.h"
+#include "model/monitorOps.h"
+#include "model/logOps.h"
 #include "record/filterSub.h"
 #include "record/pvScan.h"
 
@@ -26,8 +26,8 @@ static long driverInit(void)
 
 static long driverReport(int level)
 {
-    ebpfMonControl()->report(level);
-    ebpfMonLogControl()->report(level);
+    ebpfMonMonitorOpsGet()->report(level);
+    ebpfMonLogOpsGet()->report(level);
     return 0;
 }
 
@@ -37,8 +37,8 @@ epicsExportAddress(drvet, drvEbpfMon);
 static void initHook(initHookState state)
 {
     if (state == initHookAfterIocRunning) {
-        ebpfMonControl()->start();
-        ebpfMonFilterAgain();
+        ebpfMonMonitorOpsGet()->start();
+        ebpfMonFilterReprocess();
     } else if (state == initHookAtShutdown) {
         ebpfMonScanStop();
     }
@@ -49,10 +49,10 @@ static void initHook(initHookState state)
 static void nameHost(void)
 {
     char host[256] = "";
-    const char *given = getenv("HOSTNAME");
+    const char *name = getenv("HOSTNAME");
 
-    if (given && given[0]) {
-        snprintf(host, sizeof(host), "%s", given);
+    if (name && name[0]) {
+        snprintf(host, sizeof(host), "%s", name);
     } else {
         if (gethostname(host, sizeof(host) - 1) || !host[0])
             strcpy(host, "localhost");
@@ -64,11 +64,11 @@ static void nameHost(void)
 
 static void ebpfMonDriverRegistrar(void)
 {
-    static int done;
+    static int isRegistered; /* a registrar may run more than once */
 
-    if (done)
+    if (isRegistered)
         return;
-    done = 1;
+    isRegistered = 1;
     nameHost();
     if (initHookRegister(initHook))
         errlogSevPrintf(errlogMajor, "ebpfMon: out of memory, cannot begin with the IOC: "

@@ -6,7 +6,7 @@
  *   VALA status text, CHAR array    VALB records that match    VALC generation of the filter in force
  * A refused filter leaves the old one in force; the record then has the severity of BRSV.
  */
-/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
 #include <math.h>
@@ -20,13 +20,12 @@
 #include <dbFldTypes.h>
 #include <dbLock.h>
 #include <epicsExport.h>
-#include <epicsMutex.h>
 #include <epicsStdlib.h>
-#include <epicsThread.h>
 #include <errlog.h>
 #include <registryFunction.h>
 
-#include "model/control.h"
+#include "common/lazyMutex.h"
+#include "model/monitorOps.h"
 #include "model/put.h"
 #include "record/filterSub.h"
 
@@ -44,25 +43,12 @@ static const size_t patternAt[PATTERNS] = {
     offsetof(ebpfMonFilter, host), offsetof(ebpfMonFilter, user)
 };
 
+/* One per process, because there is one filter, and one record and one command set it. */
 static aSubRecord *filterRecord; /* the last one loaded; set before the IOC runs */
-static int filterReady;          /* it has processed once: the record may be processed by the command */
-static unsigned commandPending;  /* inputs (a bit each) whose value by command goes before the records' */
+static ebpfMonLazyMutex filterLock = EBPFMON_LAZY_MUTEX; /* of what follows */
+static int filterReady;          /* the record has processed once: the command may process it */
+static unsigned commandPending;  /* inputs (a bit each) of which the command's value counts, not the record's */
 static ebpfMonFilter commandFilter;
-static epicsMutexId filterLock;
-
-static void filterOnce(void *unused)
-{
-    (void)unused;
-    filterLock = epicsMutexMustCreate();
-}
-
-static void lockFilter(void)
-{
-    static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
-
-    epicsThreadOnce(&once, filterOnce, NULL);
-    epicsMutexMustLock(filterLock);
-}
 
 static int readPattern(const aSubRecord *prec, int in, char *pattern, char *why, size_t size)
 {
@@ -185,21 +171,21 @@ int ebpfMonFilterParse(ebpfMonFilter *filter, unsigned in, const char *value, ch
     }
 }
 
-/* Puts the inputs that are given over those of another filter. */
-static void overlay(ebpfMonFilter *filter, const ebpfMonFilter *from, unsigned given)
+/* Copies these inputs (a bit each) of another filter. */
+static void copyInputs(ebpfMonFilter *filter, const ebpfMonFilter *from, unsigned inputs)
 {
     int in;
 
     for (in = 0; in < PATTERNS; in++)
-        if (given & 1u << in)
+        if (inputs & 1u << in)
             memcpy((char *)filter + patternAt[in], (const char *)from + patternAt[in], EBPFMON_PATTERN_SIZE);
-    if (given & 1u << inLevel)
+    if (inputs & 1u << inLevel)
         filter->level = from->level;
-    if (given & 1u << inSlow)
+    if (inputs & 1u << inSlow)
         filter->slowUs = from->slowUs;
-    if (given & 1u << inSample)
+    if (inputs & 1u << inSample)
         filter->sample = from->sample;
-    if (given & 1u << inBudget)
+    if (inputs & 1u << inBudget)
         filter->budget = from->budget;
 }
 
@@ -248,31 +234,31 @@ static long ebpfMonFilterProcess(aSubRecord *prec)
 {
     ebpfMonFilter filter = ebpfMonFilterDefault, command = ebpfMonFilterDefault;
     char text[TEXT_SIZE] = "";
-    unsigned matching = 0, generation = 0, given;
+    unsigned matching = 0, generation = 0, byCommand;
     long status;
 
     if (prec->ftvb != DBF_ULONG || prec->ftvc != DBF_ULONG) {
         showText(prec, "not in force: FTVB and FTVC must be ULONG");
         return -1;
     }
-    lockFilter();
+    ebpfMonLazyMutexLock(&filterLock);
     filterReady = 1;
-    given = commandPending;
+    byCommand = commandPending;
     commandPending = 0;
-    if (given)
+    if (byCommand)
         command = commandFilter;
-    epicsMutexUnlock(filterLock);
+    ebpfMonLazyMutexUnlock(&filterLock);
 
-    status = given == ALL ? 0 : readFilter(prec, &filter, text, sizeof(text));
-    overlay(&filter, &command, given);
+    status = byCommand == ALL ? 0 : readFilter(prec, &filter, text, sizeof(text));
+    copyInputs(&filter, &command, byCommand);
     if (!status)
         status = ebpfMonFilterCheck(&filter, text, sizeof(text));
     if (!status)
-        status = ebpfMonControl()->setFilter(&filter, text, sizeof(text), &matching, &generation);
+        status = ebpfMonMonitorOpsGet()->setFilter(&filter, text, sizeof(text), &matching, &generation);
     if (!status) {
         *(epicsUInt32 *)prec->valb = matching;
         *(epicsUInt32 *)prec->valc = generation;
-        if (given)
+        if (byCommand)
             writeSources(prec, &filter);
     }
     showText(prec, text);
@@ -299,19 +285,19 @@ static long processFilter(char *text, size_t size)
     return status;
 }
 
-void ebpfMonFilterAgain(void)
+void ebpfMonFilterReprocess(void)
 {
     char text[TEXT_SIZE];
     int ready;
 
-    lockFilter();
+    ebpfMonLazyMutexLock(&filterLock);
     ready = filterReady;
-    epicsMutexUnlock(filterLock);
+    ebpfMonLazyMutexUnlock(&filterLock);
     if (ready)
         processFilter(text, sizeof(text));
 }
 
-long ebpfMonFilterCommand(const ebpfMonFilter *filter, unsigned given, char *text, size_t size)
+long ebpfMonFilterCommand(const ebpfMonFilter *filter, unsigned inputs, char *text, size_t size)
 {
     ebpfMonFilter checked = *filter;
     unsigned matching, generation;
@@ -319,15 +305,15 @@ long ebpfMonFilterCommand(const ebpfMonFilter *filter, unsigned given, char *tex
 
     if (ebpfMonFilterCheck(&checked, text, size))
         return -1;
-    lockFilter();
+    ebpfMonLazyMutexLock(&filterLock);
     ready = filterReady;
     commandFilter = checked;
-    commandPending = ready ? ALL : commandPending | given; /* of several commands before iocInit all count */
-    epicsMutexUnlock(filterLock);
+    commandPending = ready ? ALL : commandPending | inputs; /* of several commands before iocInit all count */
+    ebpfMonLazyMutexUnlock(&filterLock);
     if (ready)
         return processFilter(text, size);
     /* No record, or not yet: it takes what is pending when it first processes. */
-    return ebpfMonControl()->setFilter(&checked, text, size, &matching, &generation);
+    return ebpfMonMonitorOpsGet()->setFilter(&checked, text, size, &matching, &generation);
 }
 
 epicsRegisterFunction(ebpfMonFilterInit);

@@ -10,12 +10,12 @@
 /* One input from text, "why" not. 0 or -1. */
 int ebpfMonFilterParse(ebpfMonFilter *filter, unsigned input, const char *value, char *why, size_t size);
 
-/* Puts a filter in force and into the records that the filter record takes it from. Before iocInit that is
- * when the filter record processes for the first time, and the records keep what is not "given" (a bit an
- * input). 0, or -1; "text" for the operator. */
-long ebpfMonFilterCommand(const ebpfMonFilter *filter, unsigned given, char *text, size_t size);
+/* Puts a filter in force, and into the records that the filter record reads. Before iocInit this waits until the filter
+ * record processes for the first time; then only these "inputs" (a bit each) are set, and the records keep the others.
+ * 0, or -1; "text" for the operator. */
+long ebpfMonFilterCommand(const ebpfMonFilter *filter, unsigned inputs, char *text, size_t size);
 
-/* The monitor has started: its filter record says so. */
-void ebpfMonFilterAgain(void);
+/* The monitor has started: the filter record processes, and shows what is in force. */
+void ebpfMonFilterReprocess(void);
 
 #endif

@@ -25,7 +25,7 @@ typedef struct {
     unsigned      busy;    /* one bit for each priority that is queued or processes */
     int           waiting; /* the timer runs */
     int           dirty;   /* a value changed after the group was queued */
-    uint64_t      newest;  /* ebpfMonGroupBad: number of the newest unexpected put that its records will show */
+    uint64_t      newest;  /* ebpfMonGroupUnexpected: number of the newest unexpected put that its records will show */
 } scanGroup;
 
 /* One per process, because the scan lists and the callback queues of Base are. scanLock guards all of it. */
@@ -44,8 +44,8 @@ static void groupWait(scanGroup *group, double delay)
 static void groupQueue(scanGroup *group)
 {
     group->dirty = 0;
-    if (group == &groups[ebpfMonGroupBad])
-        group->newest = ebpfMonPublishedGetBadNumber();
+    if (group == &groups[ebpfMonGroupUnexpected])
+        group->newest = ebpfMonPublishedCountUnexpected();
     group->busy = scanIoRequest(group->list);
     if (!group->busy && group->members) {
         group->dirty = 1;
@@ -67,7 +67,7 @@ static void groupComplete(void *user, IOSCANPVT list, int priority)
         groupWait(group, SPACING);
     epicsMutexUnlock(scanLock);
     if (shown)
-        ebpfMonPublishedSetBadShown(ebpfMonShownByPvs, shown);
+        ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, shown);
 }
 
 static void groupTimer(epicsCallback *callback)

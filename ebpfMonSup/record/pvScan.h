@@ -10,7 +10,8 @@
 
 #include "model/published.h"
 
-/* The thread of iocInit calls these. Init: before Base initialises the records. Stop: before Base frees the scan lists. */
+/* The thread of iocInit calls these. Init: before Base initialises the records. Stop: before Base frees the scan
+ * lists. */
 void ebpfMonScanInit(void);
 void ebpfMonScanStop(void);
 

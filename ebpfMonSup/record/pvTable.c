@@ -13,7 +13,7 @@ static const void *hostRow(const ebpfMonPublished *published, unsigned index)
 
 static const void *iocRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < published->iocCount ? &published->ioc[index] : NULL;
+    return index < published->iocs.count ? &published->iocs.ioc[index] : NULL;
 }
 
 static const void *putRow(const ebpfMonPublished *published, unsigned index)
@@ -23,32 +23,32 @@ static const void *putRow(const ebpfMonPublished *published, unsigned index)
 
 static const void *procRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < published->procTop ? &published->proc[index] : NULL;
+    return index < published->processings.busiestCount ? &published->processings.busiest[index] : NULL;
 }
 
 static const void *chainRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < published->chainTop ? &published->chain[index] : NULL;
+    return index < published->chains.slowestCount ? &published->chains.slowest[index] : NULL;
 }
 
 static const void *histRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < EBPFMON_HIST_MAX ? &published->hist[index] : NULL;
+    return index < EBPFMON_HIST_MAX ? &published->chains.hist[index] : NULL;
 }
 
 static const void *edgeRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < EBPFMON_HIST_MAX ? &published->histEdge[index] : NULL;
+    return index < EBPFMON_HIST_MAX ? &published->chains.histEdge[index] : NULL;
 }
 
 static const void *lostRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < published->lostKinds ? &published->lost[index] : NULL;
+    return index < published->losses.kinds ? &published->losses.by[index] : NULL;
 }
 
 static const void *watchRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < published->watchCount ? &published->watch[index] : NULL;
+    return index < published->watched.count ? &published->watched.row[index] : NULL;
 }
 
 static const void *searchRow(const ebpfMonPublished *published, unsigned index)
@@ -56,7 +56,7 @@ static const void *searchRow(const ebpfMonPublished *published, unsigned index)
     return index < published->searches.names ? &published->searches.name[index] : NULL;
 }
 
-static const void *searchClientRow(const ebpfMonPublished *published, unsigned index)
+static const void *clientRow(const ebpfMonPublished *published, unsigned index)
 {
     return index < published->searches.clients ? &published->searches.client[index] : NULL;
 }
@@ -66,15 +66,15 @@ static const void *beaconRow(const ebpfMonPublished *published, unsigned index)
     return index < published->searches.servers ? &published->searches.server[index] : NULL;
 }
 
-static const void *badRow(const ebpfMonPublished *published, unsigned index)
+static const void *openRow(const ebpfMonPublished *published, unsigned index)
 {
-    return ebpfMonPublishedGetBad(published, index);
+    return ebpfMonPublishedGetUnexpected(published, index);
 }
 
 /* The newest one, acknowledged or not. */
-static const void *badLastRow(const ebpfMonPublished *published, unsigned index)
+static const void *unexpectedRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index || !published->badCount ? NULL : &published->bad[(published->badCount - 1) % EBPFMON_BAD_MAX];
+    return index ? NULL : ebpfMonPublishedGetNewestUnexpected(published);
 }
 
 static const void *healthRow(const ebpfMonPublished *published, unsigned index)
@@ -99,9 +99,7 @@ static const void *hangRow(const ebpfMonPublished *published, unsigned index)
     return index < published->health.hangLines ? published->health.hangLine[index] : NULL;
 }
 
-/* The rows of lost[] have no name of their own. */
-#define LOST_AT(member) (offsetof(ebpfMonPublished, lost[0].member) - offsetof(ebpfMonPublished, lost[0]))
-
+#define LOST(member)   offsetof(ebpfMonLossRow, member)
 #define HOST(member)   offsetof(ebpfMonPublished, member)
 #define IOC(member)    offsetof(ebpfMonIocRow, member)
 #define PUT(member)    offsetof(ebpfMonPut, member)
@@ -117,162 +115,162 @@ static const void *hangRow(const ebpfMonPublished *published, unsigned index)
 /* In the order of the files Db/ebpfMonSUBJECT.substitutions, which make records of these names. */
 static const ebpfMonPv table[] = {
     /* The monitor itself. */
-    {"STATE",                      ebpfMonGroupState,  hostRow,         ebpfMonCellInt,      HOST(state), 1},
-    {"STATE_MSG",                  ebpfMonGroupState,  hostRow,         ebpfMonCellText,     HOST(stateMsg), 1},
-    {"LOST_CNT",                   ebpfMonGroupState,  hostRow,         ebpfMonCellCount,    HOST(lostCount)},
-    {"LOST_REASONS",               ebpfMonGroupState,  lostRow,         ebpfMonCellText,     LOST_AT(reason)},
-    {"LOST_CNTS",                  ebpfMonGroupState,  lostRow,         ebpfMonCellCount,    LOST_AT(count)},
-    {"COST",                       ebpfMonGroupState,  hostRow,         ebpfMonCellDouble,   HOST(cost)},
-    {"TRAP_COST",                  ebpfMonGroupState,  hostRow,         ebpfMonCellDouble,   HOST(hitCost)},
-    {"CPU",                        ebpfMonGroupState,  hostRow,         ebpfMonCellDouble,   HOST(cpu)},
-    {"MEM",                        ebpfMonGroupState,  hostRow,         ebpfMonCellDouble,   HOST(mem)},
+    {"STATE",                      ebpfMonGroupState,      hostRow,       ebpfMonCellInt,    HOST(state), 1},
+    {"STATE_MSG",                  ebpfMonGroupState,      hostRow,       ebpfMonCellText,   HOST(stateMessage), 1},
+    {"LOST_CNT",                   ebpfMonGroupState,      hostRow,       ebpfMonCellCount,  HOST(losses.count)},
+    {"LOST_REASONS",               ebpfMonGroupState,      lostRow,       ebpfMonCellText,   LOST(reason)},
+    {"LOST_CNTS",                  ebpfMonGroupState,      lostRow,       ebpfMonCellCount,  LOST(count)},
+    {"COST",                       ebpfMonGroupState,      hostRow,       ebpfMonCellDouble, HOST(costs.iocs)},
+    {"TRAP_COST",                  ebpfMonGroupState,      hostRow,       ebpfMonCellDouble, HOST(costs.trapNs)},
+    {"CPU",                        ebpfMonGroupState,      hostRow,       ebpfMonCellDouble, HOST(costs.cpu)},
+    {"MEM",                        ebpfMonGroupState,      hostRow,       ebpfMonCellDouble, HOST(costs.memory)},
 
     /* IOCs, and the filter. */
-    {"FILTER_MATCH_CNT",           ebpfMonGroupIocs,   hostRow,         ebpfMonCellUnsigned, HOST(filterMatching)},
-    {"IOC_CNT",                    ebpfMonGroupIocs,   hostRow,         ebpfMonCellUnsigned, HOST(iocCount)},
-    {"IOC_NAMES",                  ebpfMonGroupIocs,   iocRow,          ebpfMonCellText,     IOC(name)},
-    {"IOC_PIDS",                   ebpfMonGroupIocs,   iocRow,          ebpfMonCellInt,      IOC(pid)},
-    {"IOC_VERSIONS",               ebpfMonGroupIocs,   iocRow,          ebpfMonCellText,     IOC(version)},
-    {"IOC_RECORD_CNTS",            ebpfMonGroupIocs,   iocRow,          ebpfMonCellUnsigned, IOC(records)},
-    {"IOC_LEVELS",                 ebpfMonGroupIocs,   iocRow,          ebpfMonCellLevel,    IOC(level)},
-    {"IOC_NOTES",                  ebpfMonGroupIocs,   iocRow,          ebpfMonCellText,     IOC(note)},
-    {"IOC_COSTS",                  ebpfMonGroupIocs,   iocRow,          ebpfMonCellDouble,   IOC(cost)},
+    {"FILTER_MATCH_CNT",           ebpfMonGroupIocs,       hostRow,       ebpfMonCellUnsigned, HOST(iocs.shown)},
+    {"IOC_CNT",                    ebpfMonGroupIocs,       hostRow,       ebpfMonCellUnsigned, HOST(iocs.count)},
+    {"IOC_NAMES",                  ebpfMonGroupIocs,       iocRow,        ebpfMonCellText,   IOC(name)},
+    {"IOC_PIDS",                   ebpfMonGroupIocs,       iocRow,        ebpfMonCellInt,    IOC(pid)},
+    {"IOC_VERSIONS",               ebpfMonGroupIocs,       iocRow,        ebpfMonCellText,   IOC(version)},
+    {"IOC_RECORD_CNTS",            ebpfMonGroupIocs,       iocRow,        ebpfMonCellUnsigned, IOC(records)},
+    {"IOC_LEVELS",                 ebpfMonGroupIocs,       iocRow,        ebpfMonCellLevel,  IOC(level)},
+    {"IOC_NOTES",                  ebpfMonGroupIocs,       iocRow,        ebpfMonCellText,   IOC(note)},
+    {"IOC_COSTS",                  ebpfMonGroupIocs,       iocRow,        ebpfMonCellDouble, IOC(cost)},
 
     /* Puts. */
-    {"PUT_CNT",                    ebpfMonGroupPuts,   hostRow,         ebpfMonCellCount,    HOST(putCount)},
-    {"PUT_DENIED_CNT",             ebpfMonGroupPuts,   hostRow,         ebpfMonCellCount,    HOST(putDenied)},
-    {"PUT_RATE",                   ebpfMonGroupPuts,   hostRow,         ebpfMonCellDouble,   HOST(putRate)},
-    {"PUT_LOG",                    ebpfMonGroupPuts,   putRow,          ebpfMonCellPutLine,  0},
-    {"PUT_TIMES",                  ebpfMonGroupPuts,   putRow,          ebpfMonCellTime,     PUT(time)},
-    {"PUT_PVS",                    ebpfMonGroupPuts,   putRow,          ebpfMonCellText,     PUT(pv)},
-    {"PUT_VALUES",                 ebpfMonGroupPuts,   putRow,          ebpfMonCellText,     PUT(val)},
-    {"PUT_OLD_VALUES",             ebpfMonGroupPuts,   putRow,          ebpfMonCellText,     PUT(old)},
-    {"PUT_WRITERS",                ebpfMonGroupPuts,   putRow,          ebpfMonCellText,     PUT(who)},
-    {"PUT_IOCS",                   ebpfMonGroupPuts,   putRow,          ebpfMonCellText,     PUT(ioc)},
-    {"PUT_LAST_CAPUTLOG",          ebpfMonGroupPuts,   hostRow,         ebpfMonCellText,     HOST(putCaPutLog)},
-    {"PUT_BAD_FLAGS",              ebpfMonGroupPuts,   putRow,          ebpfMonCellInt,      PUT(unexpected)},
-    {"PUT_REASONS",                ebpfMonGroupPuts,   putRow,          ebpfMonCellText,     PUT(rule)},
+    {"PUT_CNT",                    ebpfMonGroupPuts,       hostRow,       ebpfMonCellCount,  HOST(puts.count)},
+    {"PUT_DENIED_CNT",             ebpfMonGroupPuts,       hostRow,       ebpfMonCellCount,  HOST(puts.denied)},
+    {"PUT_RATE",                   ebpfMonGroupPuts,       hostRow,       ebpfMonCellDouble, HOST(puts.rate)},
+    {"PUT_LOG",                    ebpfMonGroupPuts,       putRow,        ebpfMonCellPutLine, 0},
+    {"PUT_TIMES",                  ebpfMonGroupPuts,       putRow,        ebpfMonCellTime,   PUT(time)},
+    {"PUT_PVS",                    ebpfMonGroupPuts,       putRow,        ebpfMonCellText,   PUT(pv)},
+    {"PUT_VALUES",                 ebpfMonGroupPuts,       putRow,        ebpfMonCellText,   PUT(val)},
+    {"PUT_OLD_VALUES",             ebpfMonGroupPuts,       putRow,        ebpfMonCellText,   PUT(old)},
+    {"PUT_WRITERS",                ebpfMonGroupPuts,       putRow,        ebpfMonCellText,   PUT(who)},
+    {"PUT_IOCS",                   ebpfMonGroupPuts,       putRow,        ebpfMonCellText,   PUT(ioc)},
+    {"PUT_LAST_CAPUTLOG",          ebpfMonGroupPuts,       hostRow,       ebpfMonCellText,   HOST(log.caPutLogLine)},
+    {"PUT_BAD_FLAGS",              ebpfMonGroupPuts,       putRow,        ebpfMonCellInt,    PUT(unexpected)},
+    {"PUT_REASONS",                ebpfMonGroupPuts,       putRow,        ebpfMonCellText,   PUT(rule)},
 
     /* Unexpected puts, and rules. An open put stays in alarm when the monitor ends, or watches no IOC. */
-    {"PUT_BAD_CNT",                ebpfMonGroupBad,    hostRow,         ebpfMonCellCount,    HOST(badCount), 1},
-    {"PUT_BAD_OPEN_CNT",           ebpfMonGroupBad,    hostRow,         ebpfMonCellInt,      HOST(badOpen), 1},
-    {"PUT_BAD_LAST",               ebpfMonGroupBad,    badLastRow,      ebpfMonCellPutLine,  0, 1},
-    {"PUT_BAD_REASON",             ebpfMonGroupBad,    badLastRow,      ebpfMonCellText,     PUT(rule), 1},
-    {"PUT_BAD_LOG",                ebpfMonGroupBad,    badRow,          ebpfMonCellPutLine,  0, 1},
-    {"PUT_BAD_TIMES",              ebpfMonGroupBad,    badRow,          ebpfMonCellTime,     PUT(time), 1},
-    {"PUT_BAD_PVS",                ebpfMonGroupBad,    badRow,          ebpfMonCellText,     PUT(pv), 1},
-    {"PUT_BAD_VALUES",             ebpfMonGroupBad,    badRow,          ebpfMonCellText,     PUT(val), 1},
-    {"PUT_BAD_WRITERS",            ebpfMonGroupBad,    badRow,          ebpfMonCellText,     PUT(who), 1},
-    {"PUT_BAD_REASONS",            ebpfMonGroupBad,    badRow,          ebpfMonCellText,     PUT(rule), 1},
-    {"RULES_FILE",                 ebpfMonGroupRules,  hostRow,         ebpfMonCellText,     HOST(rulesFile), 1},
-    {"RULES_CNT",                  ebpfMonGroupRules,  hostRow,         ebpfMonCellUnsigned, HOST(rulesCount), 1},
-    {"RULES_MSG",                  ebpfMonGroupRules,  hostRow,         ebpfMonCellText,     HOST(rulesMsg), 1},
+    {"PUT_BAD_CNT",                ebpfMonGroupUnexpected, hostRow,       ebpfMonCellCount,  HOST(unexpected.count), 1},
+    {"PUT_BAD_OPEN_CNT",           ebpfMonGroupUnexpected, hostRow,       ebpfMonCellInt,    HOST(unexpected.open), 1},
+    {"PUT_BAD_LAST",               ebpfMonGroupUnexpected, unexpectedRow, ebpfMonCellPutLine, 0, 1},
+    {"PUT_BAD_REASON",             ebpfMonGroupUnexpected, unexpectedRow, ebpfMonCellText,   PUT(rule), 1},
+    {"PUT_BAD_LOG",                ebpfMonGroupUnexpected, openRow,       ebpfMonCellPutLine, 0, 1},
+    {"PUT_BAD_TIMES",              ebpfMonGroupUnexpected, openRow,       ebpfMonCellTime,   PUT(time), 1},
+    {"PUT_BAD_PVS",                ebpfMonGroupUnexpected, openRow,       ebpfMonCellText,   PUT(pv), 1},
+    {"PUT_BAD_VALUES",             ebpfMonGroupUnexpected, openRow,       ebpfMonCellText,   PUT(val), 1},
+    {"PUT_BAD_WRITERS",            ebpfMonGroupUnexpected, openRow,       ebpfMonCellText,   PUT(who), 1},
+    {"PUT_BAD_REASONS",            ebpfMonGroupUnexpected, openRow,       ebpfMonCellText,   PUT(rule), 1},
+    {"RULES_FILE",                 ebpfMonGroupRules,      hostRow,       ebpfMonCellText,   HOST(rules.file), 1},
+    {"RULES_CNT",                  ebpfMonGroupRules,      hostRow,       ebpfMonCellUnsigned, HOST(rules.count), 1},
+    {"RULES_MSG",                  ebpfMonGroupRules,      hostRow,       ebpfMonCellText,   HOST(rules.message), 1},
 
     /* Record processing. */
-    {"PROC_CNT",                   ebpfMonGroupProc,   hostRow,         ebpfMonCellCount,    HOST(procCount)},
-    {"PROC_RATE",                  ebpfMonGroupProc,   hostRow,         ebpfMonCellDouble,   HOST(procRate)},
-    {"PROC_TOP_NAMES",             ebpfMonGroupProc,   procRow,         ebpfMonCellText,     PROC(name)},
-    {"PROC_TOP_CNTS",              ebpfMonGroupProc,   procRow,         ebpfMonCellCount,    PROC(count)},
-    {"PROC_TOP_RATES",             ebpfMonGroupProc,   procRow,         ebpfMonCellDouble,   PROC(rate)},
-    {"PROC_TOP_AT_LEAST",          ebpfMonGroupProc,   procRow,         ebpfMonCellInt,      PROC(atLeast)},
+    {"PROC_CNT",                   ebpfMonGroupProc,       hostRow,       ebpfMonCellCount,  HOST(processings.count)},
+    {"PROC_RATE",                  ebpfMonGroupProc,       hostRow,       ebpfMonCellDouble, HOST(processings.rate)},
+    {"PROC_TOP_NAMES",             ebpfMonGroupProc,       procRow,       ebpfMonCellText,   PROC(name)},
+    {"PROC_TOP_CNTS",              ebpfMonGroupProc,       procRow,       ebpfMonCellCount,  PROC(count)},
+    {"PROC_TOP_RATES",             ebpfMonGroupProc,       procRow,       ebpfMonCellDouble, PROC(rate)},
+    {"PROC_TOP_AT_LEAST",          ebpfMonGroupProc,       procRow,       ebpfMonCellInt,    PROC(atLeast)},
 
     /* Chains. */
-    {"CHAIN_TOP_NAMES",            ebpfMonGroupChains, chainRow,        ebpfMonCellText,     CHAIN(name)},
-    {"CHAIN_TOP_CNTS",             ebpfMonGroupChains, chainRow,        ebpfMonCellCount,    CHAIN(count)},
-    {"CHAIN_TOP_MEANS",            ebpfMonGroupChains, chainRow,        ebpfMonCellDouble,   CHAIN(mean)},
-    {"CHAIN_TOP_P99S",             ebpfMonGroupChains, chainRow,        ebpfMonCellDouble,   CHAIN(p99)},
-    {"CHAIN_TOP_MAXS",             ebpfMonGroupChains, chainRow,        ebpfMonCellDouble,   CHAIN(max)},
-    {"CHAIN_TOP_LOCK_WAITS",       ebpfMonGroupChains, chainRow,        ebpfMonCellDouble,   CHAIN(waitMean)},
-    {"CHAIN_HIST",                 ebpfMonGroupChains, histRow,         ebpfMonCellDouble,   0},
-    {"CHAIN_HIST_EDGES",           ebpfMonGroupChains, edgeRow,         ebpfMonCellDouble,   0},
-    {"CHAIN_LOG",                  ebpfMonGroupSlow,   hostRow,         ebpfMonCellText,     HOST(slow)},
-    {"CHAIN_LOG_CNT",              ebpfMonGroupSlow,   hostRow,         ebpfMonCellCount,    HOST(slowCount)},
+    {"CHAIN_TOP_NAMES",            ebpfMonGroupChains,     chainRow,      ebpfMonCellText,   CHAIN(name)},
+    {"CHAIN_TOP_CNTS",             ebpfMonGroupChains,     chainRow,      ebpfMonCellCount,  CHAIN(count)},
+    {"CHAIN_TOP_MEANS",            ebpfMonGroupChains,     chainRow,      ebpfMonCellDouble, CHAIN(mean)},
+    {"CHAIN_TOP_P99S",             ebpfMonGroupChains,     chainRow,      ebpfMonCellDouble, CHAIN(p99)},
+    {"CHAIN_TOP_MAXS",             ebpfMonGroupChains,     chainRow,      ebpfMonCellDouble, CHAIN(max)},
+    {"CHAIN_TOP_LOCK_WAITS",       ebpfMonGroupChains,     chainRow,      ebpfMonCellDouble, CHAIN(waitMean)},
+    {"CHAIN_HIST",                 ebpfMonGroupChains,     histRow,       ebpfMonCellDouble, 0},
+    {"CHAIN_HIST_EDGES",           ebpfMonGroupChains,     edgeRow,       ebpfMonCellDouble, 0},
+    {"CHAIN_LOG",                  ebpfMonGroupSlow,       hostRow,       ebpfMonCellText,   HOST(chains.slowText)},
+    {"CHAIN_LOG_CNT",              ebpfMonGroupSlow,       hostRow,       ebpfMonCellCount,  HOST(chains.slowCount)},
 
     /* Health of the IOCs. */
-    {"IOC_HEALTH_NAMES",           ebpfMonGroupHealth, healthRow,       ebpfMonCellText,     HEALTH(name)},
-    {"IOC_CPU_LOADS",              ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(cpu)},
-    {"IOC_MEM_SIZES",              ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(mem)},
-    {"IOC_FILE_CNTS",              ebpfMonGroupHealth, healthRow,       ebpfMonCellUnsigned, HEALTH(fds)},
-    {"IOC_FILE_LIMITS",            ebpfMonGroupHealth, healthRow,       ebpfMonCellUnsigned, HEALTH(fdLimit)},
-    {"IOC_THREAD_CNTS",            ebpfMonGroupHealth, healthRow,       ebpfMonCellUnsigned, HEALTH(threads)},
-    {"IOC_CLIENT_CNTS",            ebpfMonGroupHealth, healthRow,       ebpfMonCellInt,      HEALTH(clients)},
-    {"IOC_CHANNEL_CNTS",           ebpfMonGroupHealth, healthRow,       ebpfMonCellInt,      HEALTH(channels)},
-    {"IOC_UPTIMES",                ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(uptime)},
-    {"IOC_CPU_MAX",                ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.cpuMax)},
-    {"IOC_MEM_MAX",                ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.memMax)},
-    {"IOC_FILE_MAX",               ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.fdMax)},
-    {"IOC_CBLOW_WAITS",            ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(callback[0])},
-    {"IOC_CBMEDIUM_WAITS",         ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(callback[1])},
-    {"IOC_CBHIGH_WAITS",           ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(callback[2])},
-    {"IOC_SCANONCE_WAITS",         ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(once)},
-    {"IOC_LOCK_HELD_TIMES",        ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(hold)},
-    {"IOC_LOCK_HELD_ROOTS",        ebpfMonGroupHealth, healthRow,       ebpfMonCellText,     HEALTH(holder)},
-    {"IOC_CAS_CPU_LOADS",          ebpfMonGroupHealth, healthRow,       ebpfMonCellDouble,   HEALTH(cas)},
-    {"IOC_CALLBACK_WAIT_MAX",      ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.callbackMax)},
-    {"IOC_SCANONCE_WAIT_MAX",      ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.onceMax)},
-    {"IOC_LOCK_HELD_MAX",          ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.holdMax)},
-    {"IOC_CAS_CPU_MAX",            ebpfMonGroupHealth, hostRow,         ebpfMonCellDouble,   HOST(health.casMax)},
-    {"IOC_GONE_CNT",               ebpfMonGroupHealth, hostRow,         ebpfMonCellUnsigned, HOST(health.gone)},
-    {"HANG_CNT",                   ebpfMonGroupHealth, hostRow,         ebpfMonCellUnsigned, HOST(health.hangs)},
-    {"IOC_RESTART_CNT",            ebpfMonGroupHealth, hostRow,         ebpfMonCellCount,    HOST(health.restarts)},
-    {"IOC_EVENTS",                 ebpfMonGroupHealth, eventRow,        ebpfMonCellText,     0},
-    {"HANG_STACKS",                ebpfMonGroupHealth, hangRow,         ebpfMonCellText,     0},
-    {"SCAN_IOCS",                  ebpfMonGroupHealth, scanRow,         ebpfMonCellText,     SCANS(ioc)},
-    {"SCAN_NAMES",                 ebpfMonGroupHealth, scanRow,         ebpfMonCellText,     SCANS(name)},
-    {"SCAN_PERIODS",               ebpfMonGroupHealth, scanRow,         ebpfMonCellDouble,   SCANS(period)},
-    {"SCAN_PERIOD_MAXS",           ebpfMonGroupHealth, scanRow,         ebpfMonCellDouble,   SCANS(worst)},
-    {"SCAN_LATE_CNTS",             ebpfMonGroupHealth, scanRow,         ebpfMonCellCount,    SCANS(late)},
-    {"SCAN_LOADS",                 ebpfMonGroupHealth, scanRow,         ebpfMonCellDouble,   SCANS(busy)},
-    {"SCAN_TOP_RECORDS",           ebpfMonGroupHealth, scanRow,         ebpfMonCellText,     SCANS(topRoot)},
-    {"SCAN_LATE_CNT",              ebpfMonGroupHealth, hostRow,         ebpfMonCellCount,    HOST(health.lateCount)},
+    {"IOC_HEALTH_NAMES",           ebpfMonGroupHealth,     healthRow,     ebpfMonCellText,   HEALTH(name)},
+    {"IOC_CPU_LOADS",              ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(cpu)},
+    {"IOC_MEM_SIZES",              ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(mem)},
+    {"IOC_FILE_CNTS",              ebpfMonGroupHealth,     healthRow,     ebpfMonCellUnsigned, HEALTH(fds)},
+    {"IOC_FILE_LIMITS",            ebpfMonGroupHealth,     healthRow,     ebpfMonCellUnsigned, HEALTH(fdLimit)},
+    {"IOC_THREAD_CNTS",            ebpfMonGroupHealth,     healthRow,     ebpfMonCellUnsigned, HEALTH(threads)},
+    {"IOC_CLIENT_CNTS",            ebpfMonGroupHealth,     healthRow,     ebpfMonCellInt,    HEALTH(clients)},
+    {"IOC_CHANNEL_CNTS",           ebpfMonGroupHealth,     healthRow,     ebpfMonCellInt,    HEALTH(channels)},
+    {"IOC_UPTIMES",                ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(uptime)},
+    {"IOC_CPU_MAX",                ebpfMonGroupHealth,     hostRow,       ebpfMonCellDouble, HOST(health.cpuMax)},
+    {"IOC_MEM_MAX",                ebpfMonGroupHealth,     hostRow,       ebpfMonCellDouble, HOST(health.memMax)},
+    {"IOC_FILE_MAX",               ebpfMonGroupHealth,     hostRow,       ebpfMonCellDouble, HOST(health.fdMax)},
+    {"IOC_CBLOW_WAITS",            ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(callback[0])},
+    {"IOC_CBMEDIUM_WAITS",         ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(callback[1])},
+    {"IOC_CBHIGH_WAITS",           ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(callback[2])},
+    {"IOC_SCANONCE_WAITS",         ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(once)},
+    {"IOC_LOCK_HELD_TIMES",        ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(hold)},
+    {"IOC_LOCK_HELD_ROOTS",        ebpfMonGroupHealth,     healthRow,     ebpfMonCellText,   HEALTH(holder)},
+    {"IOC_CAS_CPU_LOADS",          ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(cas)},
+    {"IOC_CALLBACK_WAIT_MAX",      ebpfMonGroupHealth,     hostRow,       ebpfMonCellDouble, HOST(health.callbackMax)},
+    {"IOC_SCANONCE_WAIT_MAX",      ebpfMonGroupHealth,     hostRow,       ebpfMonCellDouble, HOST(health.onceMax)},
+    {"IOC_LOCK_HELD_MAX",          ebpfMonGroupHealth,     hostRow,       ebpfMonCellDouble, HOST(health.holdMax)},
+    {"IOC_CAS_CPU_MAX",            ebpfMonGroupHealth,     hostRow,       ebpfMonCellDouble, HOST(health.casMax)},
+    {"IOC_GONE_CNT",               ebpfMonGroupHealth,     hostRow,       ebpfMonCellUnsigned, HOST(health.gone)},
+    {"HANG_CNT",                   ebpfMonGroupHealth,     hostRow,       ebpfMonCellUnsigned, HOST(health.hangs)},
+    {"IOC_RESTART_CNT",            ebpfMonGroupHealth,     hostRow,       ebpfMonCellCount,  HOST(health.restarts)},
+    {"IOC_EVENTS",                 ebpfMonGroupHealth,     eventRow,      ebpfMonCellText,   0},
+    {"HANG_STACKS",                ebpfMonGroupHealth,     hangRow,       ebpfMonCellText,   0},
+    {"SCAN_IOCS",                  ebpfMonGroupHealth,     scanRow,       ebpfMonCellText,   SCANS(ioc)},
+    {"SCAN_NAMES",                 ebpfMonGroupHealth,     scanRow,       ebpfMonCellText,   SCANS(name)},
+    {"SCAN_PERIODS",               ebpfMonGroupHealth,     scanRow,       ebpfMonCellDouble, SCANS(period)},
+    {"SCAN_PERIOD_MAXS",           ebpfMonGroupHealth,     scanRow,       ebpfMonCellDouble, SCANS(worst)},
+    {"SCAN_LATE_CNTS",             ebpfMonGroupHealth,     scanRow,       ebpfMonCellCount,  SCANS(late)},
+    {"SCAN_LOADS",                 ebpfMonGroupHealth,     scanRow,       ebpfMonCellDouble, SCANS(busy)},
+    {"SCAN_TOP_RECORDS",           ebpfMonGroupHealth,     scanRow,       ebpfMonCellText,   SCANS(topRoot)},
+    {"SCAN_LATE_CNT",              ebpfMonGroupHealth,     hostRow,       ebpfMonCellCount,  HOST(health.lateCount)},
 
     /* Packets, searches and beacons. */
-    {"PACKET_STATE",               ebpfMonGroupState,  hostRow,         ebpfMonCellInt,      HOST(wireState)},
-    {"PACKET_RATE",                ebpfMonGroupState,  hostRow,         ebpfMonCellDouble,   HOST(wireRate)},
-    {"PACKET_LOST_CNT",            ebpfMonGroupState,  hostRow,         ebpfMonCellCount,    HOST(wireLost)},
-    {"PACKET_GAP_CNT",             ebpfMonGroupState,  hostRow,         ebpfMonCellCount,    HOST(wireGaps)},
-    {"PACKET_CIRCUIT_CNT",         ebpfMonGroupState,  hostRow,         ebpfMonCellUnsigned, HOST(wireCircuits)},
-    {"SEARCH_CNT",                 ebpfMonGroupSearch, hostRow,         ebpfMonCellCount,    HOST(searches.count)},
-    {"SEARCH_RATE",                ebpfMonGroupSearch, hostRow,         ebpfMonCellDouble,   HOST(searches.rate)},
-    {"SEARCH_LOST_CNT",            ebpfMonGroupSearch, hostRow,         ebpfMonCellCount,    HOST(searches.replaced)},
-    {"UNFOUND_CNT",                ebpfMonGroupSearch, hostRow,         ebpfMonCellUnsigned, HOST(searches.never)},
-    {"UNFOUND_NAMES",              ebpfMonGroupSearch, searchRow,       ebpfMonCellText,     SEARCH(name)},
-    {"UNFOUND_CNTS",               ebpfMonGroupSearch, searchRow,       ebpfMonCellCount,    SEARCH(count)},
-    {"UNFOUND_CLIENTS",            ebpfMonGroupSearch, searchRow,       ebpfMonCellText,     SEARCH(who)},
-    {"SEARCH_CLIENTS",             ebpfMonGroupSearch, searchClientRow, ebpfMonCellText,     CLIENT(name)},
-    {"SEARCH_CLIENT_RATES",        ebpfMonGroupSearch, searchClientRow, ebpfMonCellDouble,   CLIENT(rate)},
-    {"SEARCH_CLIENT_CNTS",         ebpfMonGroupSearch, searchClientRow, ebpfMonCellCount,    CLIENT(count)},
-    {"SEARCH_CLIENT_UNFOUND_CNTS", ebpfMonGroupSearch, searchClientRow, ebpfMonCellUnsigned, CLIENT(never)},
-    {"BEACON_CNT",                 ebpfMonGroupSearch, hostRow,         ebpfMonCellCount,    HOST(searches.beacons)},
-    {"BEACON_RATE",                ebpfMonGroupSearch, hostRow,         ebpfMonCellDouble,   HOST(searches.beaconRate)},
-    {"BEACON_SERVER_CNT",          ebpfMonGroupSearch, hostRow,         ebpfMonCellUnsigned, HOST(searches.heard)},
-    {"BEACON_SERVERS",             ebpfMonGroupSearch, beaconRow,       ebpfMonCellText,     BEACON(name)},
-    {"BEACON_RESTART_CNTS",        ebpfMonGroupSearch, beaconRow,       ebpfMonCellCount,    BEACON(restarts)},
+    {"PACKET_STATE",               ebpfMonGroupState,      hostRow,       ebpfMonCellInt,    HOST(packets.state)},
+    {"PACKET_RATE",                ebpfMonGroupState,      hostRow,       ebpfMonCellDouble, HOST(packets.rate)},
+    {"PACKET_LOST_CNT",            ebpfMonGroupState,      hostRow,       ebpfMonCellCount,  HOST(packets.lost)},
+    {"PACKET_GAP_CNT",             ebpfMonGroupState,      hostRow,       ebpfMonCellCount,  HOST(packets.gaps)},
+    {"PACKET_CIRCUIT_CNT",         ebpfMonGroupState,      hostRow,       ebpfMonCellUnsigned, HOST(packets.circuits)},
+    {"SEARCH_CNT",                 ebpfMonGroupSearch,     hostRow,       ebpfMonCellCount,  HOST(searches.count)},
+    {"SEARCH_RATE",                ebpfMonGroupSearch,     hostRow,       ebpfMonCellDouble, HOST(searches.rate)},
+    {"SEARCH_LOST_CNT",            ebpfMonGroupSearch,     hostRow,       ebpfMonCellCount,  HOST(searches.replaced)},
+    {"UNFOUND_CNT",                ebpfMonGroupSearch,     hostRow,       ebpfMonCellUnsigned, HOST(searches.never)},
+    {"UNFOUND_NAMES",              ebpfMonGroupSearch,     searchRow,     ebpfMonCellText,   SEARCH(name)},
+    {"UNFOUND_CNTS",               ebpfMonGroupSearch,     searchRow,     ebpfMonCellCount,  SEARCH(count)},
+    {"UNFOUND_CLIENTS",            ebpfMonGroupSearch,     searchRow,     ebpfMonCellText,   SEARCH(who)},
+    {"SEARCH_CLIENTS",             ebpfMonGroupSearch,     clientRow,     ebpfMonCellText,   CLIENT(name)},
+    {"SEARCH_CLIENT_RATES",        ebpfMonGroupSearch,     clientRow,     ebpfMonCellDouble, CLIENT(rate)},
+    {"SEARCH_CLIENT_CNTS",         ebpfMonGroupSearch,     clientRow,     ebpfMonCellCount,  CLIENT(count)},
+    {"SEARCH_CLIENT_UNFOUND_CNTS", ebpfMonGroupSearch,     clientRow,     ebpfMonCellUnsigned, CLIENT(never)},
+    {"BEACON_CNT",                 ebpfMonGroupSearch,     hostRow,       ebpfMonCellCount,  HOST(searches.beacons)},
+    {"BEACON_RATE",                ebpfMonGroupSearch,     hostRow,       ebpfMonCellDouble, HOST(searches.beaconRate)},
+    {"BEACON_SERVER_CNT",          ebpfMonGroupSearch,     hostRow,       ebpfMonCellUnsigned, HOST(searches.heard)},
+    {"BEACON_SERVERS",             ebpfMonGroupSearch,     beaconRow,     ebpfMonCellText,   BEACON(name)},
+    {"BEACON_RESTART_CNTS",        ebpfMonGroupSearch,     beaconRow,     ebpfMonCellCount,  BEACON(restarts)},
 
     /* Put logs. */
-    {"LOG_STATE",                  ebpfMonGroupLog,    hostRow,         ebpfMonCellInt,      HOST(logState), 1},
-    {"LOG_MSG",                    ebpfMonGroupLog,    hostRow,         ebpfMonCellText,     HOST(logMsg), 1},
-    {"LOG_LINE_CNT",               ebpfMonGroupLog,    hostRow,         ebpfMonCellCount,    HOST(logCount), 1},
-    {"LOG_LOST_CNT",               ebpfMonGroupLog,    hostRow,         ebpfMonCellCount,    HOST(logLost), 1},
-    {"LOG_QUEUE_LOAD",             ebpfMonGroupLog,    hostRow,         ebpfMonCellDouble,   HOST(logQueue), 1},
+    {"LOG_STATE",                  ebpfMonGroupLog,        hostRow,       ebpfMonCellInt,    HOST(log.state), 1},
+    {"LOG_MSG",                    ebpfMonGroupLog,        hostRow,       ebpfMonCellText,   HOST(log.message), 1},
+    {"LOG_LINE_CNT",               ebpfMonGroupLog,        hostRow,       ebpfMonCellCount,  HOST(log.written), 1},
+    {"LOG_LOST_CNT",               ebpfMonGroupLog,        hostRow,       ebpfMonCellCount,  HOST(log.lost), 1},
+    {"LOG_QUEUE_LOAD",             ebpfMonGroupLog,        hostRow,       ebpfMonCellDouble, HOST(log.queue), 1},
 
     /* OTLP and Zipkin. */
-    {"OTLP_STATE",                 ebpfMonGroupOtlp,   hostRow,         ebpfMonCellInt,      HOST(otlpState), 1},
-    {"OTLP_MSG",                   ebpfMonGroupOtlp,   hostRow,         ebpfMonCellText,     HOST(otlpMsg), 1},
-    {"OTLP_SENT_CNT",              ebpfMonGroupOtlp,   hostRow,         ebpfMonCellCount,    HOST(otlpSent), 1},
-    {"OTLP_LOST_CNT",              ebpfMonGroupOtlp,   hostRow,         ebpfMonCellCount,    HOST(otlpLost), 1},
-    {"OTLP_RATE",                  ebpfMonGroupOtlp,   hostRow,         ebpfMonCellDouble,   HOST(otlpRate), 1},
-    {"OTLP_QUEUE_LOAD",            ebpfMonGroupOtlp,   hostRow,         ebpfMonCellDouble,   HOST(otlpQueue), 1},
+    {"OTLP_STATE",                 ebpfMonGroupOtlp,       hostRow,       ebpfMonCellInt,    HOST(otlp.state), 1},
+    {"OTLP_MSG",                   ebpfMonGroupOtlp,       hostRow,       ebpfMonCellText,   HOST(otlp.message), 1},
+    {"OTLP_SENT_CNT",              ebpfMonGroupOtlp,       hostRow,       ebpfMonCellCount,  HOST(otlp.sent), 1},
+    {"OTLP_LOST_CNT",              ebpfMonGroupOtlp,       hostRow,       ebpfMonCellCount,  HOST(otlp.lost), 1},
+    {"OTLP_RATE",                  ebpfMonGroupOtlp,       hostRow,       ebpfMonCellDouble, HOST(otlp.rate), 1},
+    {"OTLP_QUEUE_LOAD",            ebpfMonGroupOtlp,       hostRow,       ebpfMonCellDouble, HOST(otlp.queue), 1},
 
     /* One record: ebpfMonWatch.db. */
-    {"PROC_CNT",                   ebpfMonGroupWatch,  watchRow,        ebpfMonCellCount,    WATCH(procCount)},
-    {"PROC_RATE",                  ebpfMonGroupWatch,  watchRow,        ebpfMonCellDouble,   WATCH(procRate)},
-    {"CHAIN_CNT",                  ebpfMonGroupWatch,  watchRow,        ebpfMonCellCount,    WATCH(chains)},
-    {"LAT_MEAN",                   ebpfMonGroupWatch,  watchRow,        ebpfMonCellDouble,   WATCH(latMean)},
-    {"LAT_P99",                    ebpfMonGroupWatch,  watchRow,        ebpfMonCellDouble,   WATCH(latP99)},
-    {"LAT_MAX",                    ebpfMonGroupWatch,  watchRow,        ebpfMonCellDouble,   WATCH(latMax)},
-    {"PUT_CNT",                    ebpfMonGroupWatch,  watchRow,        ebpfMonCellCount,    WATCH(putCount)},
-    {"PUT_LAST",                   ebpfMonGroupWatch,  watchRow,        ebpfMonCellText,     WATCH(putLast)},
+    {"PROC_CNT",                   ebpfMonGroupWatch,      watchRow,      ebpfMonCellCount,  WATCH(procCount)},
+    {"PROC_RATE",                  ebpfMonGroupWatch,      watchRow,      ebpfMonCellDouble, WATCH(procRate)},
+    {"CHAIN_CNT",                  ebpfMonGroupWatch,      watchRow,      ebpfMonCellCount,  WATCH(chains)},
+    {"LAT_MEAN",                   ebpfMonGroupWatch,      watchRow,      ebpfMonCellDouble, WATCH(latMean)},
+    {"LAT_P99",                    ebpfMonGroupWatch,      watchRow,      ebpfMonCellDouble, WATCH(latP99)},
+    {"LAT_MAX",                    ebpfMonGroupWatch,      watchRow,      ebpfMonCellDouble, WATCH(latMax)},
+    {"PUT_CNT",                    ebpfMonGroupWatch,      watchRow,      ebpfMonCellCount,  WATCH(putCount)},
+    {"PUT_LAST",                   ebpfMonGroupWatch,      watchRow,      ebpfMonCellText,   WATCH(putLast)},
 };
 
 const ebpfMonPv *ebpfMonPvFind(const char *name, int watch)
@@ -323,7 +321,7 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
     buf[0] = 0;
     if (!row) /* an empty line could as well be a fault */
         return pv->cell != ebpfMonCellPutLine ? 0 :
-               ebpfMonTextCopy(buf, size, pv->group == ebpfMonGroupBad ? EBPFMON_NO_BAD : EBPFMON_NO_PUT);
+               ebpfMonTextCopy(buf, size, pv->group == ebpfMonGroupUnexpected ? EBPFMON_NO_UNEXPECTED : EBPFMON_NO_PUT);
     at = (const char *)row + pv->offset;
     switch (pv->cell) {
     case ebpfMonCellText:
@@ -352,14 +350,14 @@ epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv 
 
 epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv *pv)
 {
-    if (pv->group == ebpfMonGroupBad)
-        return published->badOpen ? MAJOR_ALARM : NO_ALARM;
+    if (pv->group == ebpfMonGroupUnexpected)
+        return published->unexpected.open ? MAJOR_ALARM : NO_ALARM;
     if (pv->row == eventRow)
-        return ebpfMonHealthBad(&published->health) ? MAJOR_ALARM : NO_ALARM;
+        return ebpfMonHealthHasTrouble(&published->health) ? MAJOR_ALARM : NO_ALARM;
     if (pv->row == hangRow)
         return published->health.hangs ? MAJOR_ALARM : NO_ALARM;
-    if (pv->group == ebpfMonGroupRules && pv->offset == HOST(rulesMsg))
-        return published->rulesRefused ? MINOR_ALARM : NO_ALARM;
+    if (pv->group == ebpfMonGroupRules && pv->offset == HOST(rules.message))
+        return published->rules.refused ? MINOR_ALARM : NO_ALARM;
     return NO_ALARM;
 }
 
@@ -368,6 +366,6 @@ int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, con
     if (pv->row == watchRow)
         return !row || !((const ebpfMonWatchRow *)row)->found;
     if (pv->row == histRow)
-        return published->histSel[0] && !published->histFound;
+        return published->chains.selectedRoot[0] && !published->chains.selectedFound;
     return 0;
 }

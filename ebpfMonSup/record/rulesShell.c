@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The iocsh commands of rules and unexpected puts. */
 #include <stdlib.h>
-#include <string.h>
 
-#include <epicsExport.h>
 #include <epicsStdio.h>
 #include <errlog.h>
 
+#include "common/textReport.h"
 #include "model/published.h"
 #include "rules/rules.h"
 #include "rules/rulesFile.h"
-#include "record/shellDef.h"
+#include "record/shell.h"
+#include "record/shellCommand.h"
 
-static const iocshArg fileArg = {"file", iocshArgStringPath};
-static const iocshArg * const rulesArgs[] = {&fileArg};
-static const iocshFuncDef rulesDef = {
-    "ebpfMonRules", 1, rulesArgs
-    USAGE("Puts the rules of a file in force: which puts are expected. Without a file: reads the one that\n"
-          "was named last again. A file with a mistake is refused as a whole, the rules before stay.\n"
-          "Example: ebpfMonRules \"rules.json\"\n")
-};
-
-static void rulesCall(const iocshArgBuf *args)
+static void loadRules(const iocshArgBuf *args)
 {
     char text[512];
     int status = ebpfMonRulesFileLoad(args[0].sval, text, sizeof(text));
@@ -30,32 +21,29 @@ static void rulesCall(const iocshArgBuf *args)
         errlogSevPrintf(errlogMajor, "ebpfMonRules: %s\n", text);
     else
         printf("%s\n", text);
-    iocshSetError(status);
+    ebpfMonShellSetStatus(status);
 }
 
-static const iocshFuncDef showDef = {
-    "ebpfMonRulesShow", 0, NULL
-    USAGE("Prints the rules in force with how often each decided, and the unexpected puts that are open,\n"
-          "the newest last. ebpfMonPutAck then acknowledges those.\n")
-};
-
-static void showRules(void)
+static void addRules(ebpfMonTextReport *report)
 {
+    static const ebpfMonReportColumn columns[] = {{"rule", -40}, {"puts", 12}, {"unexpected", 12}};
     ebpfMonRuleCount *counts = malloc((EBPFMON_RULE_SET_MAX + 1) * sizeof(*counts));
     unsigned n = counts ? ebpfMonRulesCounts(counts, EBPFMON_RULE_SET_MAX + 1) : 0;
 
     if (n)
-        printf("%-40s %12s %12s\n", "rule", "puts", "unexpected");
-    for (unsigned i = 0; i < n; i++)
-        printf("%-40s %12llu %12llu\n", counts[i].name[0] ? counts[i].name : "(no rule: default)",
-               (unsigned long long)counts[i].judged, (unsigned long long)counts[i].bad);
+        ebpfMonTextReportBeginTable(report, columns, 3);
+    for (unsigned i = 0; i < n; i++) {
+        ebpfMonTextReportAddCell(report, "%s", counts[i].name[0] ? counts[i].name : "(no rule: default)");
+        ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)counts[i].judged);
+        ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)counts[i].bad);
+    }
     free(counts);
 }
 
-static void showCall(const iocshArgBuf *args)
+static void printRules(const iocshArgBuf *args)
 {
-    ebpfMonPut *puts = malloc(EBPFMON_BAD_MAX * sizeof(*puts));
-    char file[sizeof(((ebpfMonPublished *)0)->rulesFile)], message[sizeof(((ebpfMonPublished *)0)->rulesMsg)];
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    ebpfMonPut *puts = malloc(EBPFMON_UNEXPECTED_MAX * sizeof(*puts));
     char line[EBPFMON_LINE_SIZE];
     const ebpfMonPublished *published;
     unsigned kept = 0, open;
@@ -64,45 +52,50 @@ static void showCall(const iocshArgBuf *args)
     (void)args;
     if (!puts) {
         errlogSevPrintf(errlogMajor, "ebpfMonRulesShow: out of memory\n");
-        iocshSetError(-1);
+        ebpfMonTextReportFree(report);
+        ebpfMonShellSetStatus(-1);
         return;
     }
-    published = ebpfMonPublishedLock(); /* copy, and print without the lock: a terminal may be slow */
-    strcpy(file, published->rulesFile);
-    strcpy(message, published->rulesMsg);
-    open = (unsigned)published->badOpen;
-    newest = published->badCount;
-    for (; ebpfMonPublishedGetBad(published, kept); kept++)
-        puts[kept] = *ebpfMonPublishedGetBad(published, kept);
+    published = ebpfMonPublishedLock();
+    ebpfMonTextReportAdd(report, "%s%s%s\n", published->rules.file, published->rules.file[0] ? ": " : "",
+                         published->rules.message);
+    open = (unsigned)published->unexpected.open;
+    newest = published->unexpected.count;
+    for (; ebpfMonPublishedGetUnexpected(published, kept); kept++)
+        puts[kept] = *ebpfMonPublishedGetUnexpected(published, kept);
     ebpfMonPublishedUnlock();
-    printf("%s%s%s\n", file, file[0] ? ": " : "", message);
-    showRules();
-    printf("unexpected puts: %llu, open %u%s\n", (unsigned long long)newest, open,
-           kept < open ? ", the newest of them:" : "");
+    addRules(report);
+    ebpfMonTextReportAdd(report, "unexpected puts: %llu, open %u%s\n", (unsigned long long)newest, open,
+                         kept < open ? ", the newest of them:" : "");
     while (kept--) {
         ebpfMonPutLine(&puts[kept], line, sizeof(line));
-        printf("%s: %s\n", line, puts[kept].rule);
+        ebpfMonTextReportAdd(report, "%s: %s\n", line, puts[kept].rule);
     }
-    ebpfMonPublishedSetBadShown(ebpfMonShownByShell, newest);
+    ebpfMonTextReportPrint(report);
+    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByShell, newest);
     free(puts);
 }
 
-static const iocshFuncDef ackDef = {
-    "ebpfMonPutAck", 0, NULL
-    USAGE("Acknowledges the unexpected puts that the PVs or ebpfMonRulesShow have shown, none that came\n"
-          "later. The same as the PV PUT_BAD_ACK.\n")
-};
-
-static void ackCall(const iocshArgBuf *args)
+static void acknowledgePuts(const iocshArgBuf *args)
 {
     (void)args;
-    printf("unexpected puts open: %u\n", ebpfMonPublishedAckBad(ebpfMonShownByShell));
+    printf("unexpected puts open: %u\n", ebpfMonPublishedAcknowledge(ebpfMonShownByShell));
 }
 
-static void ebpfMonRulesRegistrar(void)
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonRules", loadRules, {{"file", iocshArgStringPath}},
+     "Puts the rules of a file in force: which puts are expected. Without a file: reads the one that\n"
+     "was named last again. A file with a mistake is refused as a whole, the rules before stay.\n"
+     "Example: ebpfMonRules \"rules.json\"\n"},
+    {"ebpfMonRulesShow", printRules, EBPFMON_NO_ARGS,
+     "Prints the rules in force with how often each decided, and the unexpected puts that are open,\n"
+     "the newest last. ebpfMonPutAck then acknowledges those.\n"},
+    {"ebpfMonPutAck", acknowledgePuts, EBPFMON_NO_ARGS,
+     "Acknowledges the unexpected puts that the PVs or ebpfMonRulesShow have shown, none that came\n"
+     "later. The same as the PV PUT_BAD_ACK.\n"}
+};
+
+void ebpfMonRulesShellRegister(void)
 {
-    iocshRegister(&rulesDef, rulesCall);
-    iocshRegister(&showDef, showCall);
-    iocshRegister(&ackDef, ackCall);
+    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
 }
-epicsExportRegistrar(ebpfMonRulesRegistrar);

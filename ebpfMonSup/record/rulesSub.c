@@ -13,7 +13,7 @@
  *
  * Numbers may be of any numeric type; what has no type that fits is left alone.
  */
-/* Type-safe support tables, as Base offers them: to be asked for before its headers. */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
 #include <math.h>
@@ -94,14 +94,14 @@ static int command(const aSubRecord *prec, unsigned *rules, char *text, size_t s
         if (!file[0]) {
             const ebpfMonPublished *published = ebpfMonPublishedLock();
 
-            strcpy(file, published->rulesFile);
+            strcpy(file, published->rules.file);
             ebpfMonPublishedUnlock();
         }
         return ebpfMonRulesFileCheck(file, rules, text, size);
     case 1:
         return ebpfMonRulesFileLoad(file, text, size);
     case 2:
-        snprintf(text, size, "acknowledged, %u unexpected puts open", ebpfMonPublishedAckBad(ebpfMonShownByPvs));
+        snprintf(text, size, "acknowledged, %u unexpected puts open", ebpfMonPublishedAcknowledge(ebpfMonShownByPvs));
         return 0;
     default:
         snprintf(text, size, "B must be 0 (check), 1 (load) or 2 (acknowledge)");
@@ -117,9 +117,9 @@ static long ebpfMonRulesSub(aSubRecord *prec)
     int status = command(prec, &checked, text, sizeof(text));
     const ebpfMonPublished *published = ebpfMonPublishedLock();
 
-    rules = checked ? checked : published->rulesCount;
-    open = (unsigned)published->badOpen;
-    count = published->badCount;
+    rules = checked ? checked : published->rules.count;
+    open = (unsigned)published->unexpected.open;
+    count = published->unexpected.count;
     ebpfMonPublishedUnlock();
     setText(prec, 0, text);
     setNumber(prec, 1, rules);
@@ -135,7 +135,7 @@ static long ebpfMonPutSub(aSubRecord *prec)
     ebpfMonPut put;
 
     if (getNumber(prec, 0) == 1)
-        newest = published->badCount ? &published->bad[(published->badCount - 1) % EBPFMON_BAD_MAX] : NULL;
+        newest = ebpfMonPublishedGetNewestUnexpected(published);
     if (newest)
         put = *newest;
     else

@@ -20,7 +20,7 @@
 #define FILE_MAX (1024u * 1024u)
 
 static epicsMutexId loadLock; /* one load at a time: of two the later one stays in force */
-static char lastFile[sizeof(((ebpfMonPublished *)0)->rulesFile)];
+static char lastFile[sizeof(((ebpfMonPublished *)0)->rules.file)];
 
 static void loadInit(void *unused)
 {
@@ -100,15 +100,15 @@ static void describe(ebpfMonPublished *published, const char *refused)
     epicsTimeGetCurrent(&time);
     published->time[ebpfMonGroupRules] = time;
     epicsTimeToStrftime(now, sizeof(now), "%Y-%m-%d %H:%M:%S", &time);
-    published->rulesRefused = refused != NULL;
+    published->rules.refused = refused != NULL;
     if (!refused)
-        snprintf(text, sizeof(text), "%u rules in force since %s", published->rulesCount, now);
-    else if (published->rulesFile[0])
-        snprintf(text, sizeof(text), "refused %s, the %u rules before stay in force: %s", now, published->rulesCount,
+        snprintf(text, sizeof(text), "%u rules in force since %s", published->rules.count, now);
+    else if (published->rules.file[0])
+        snprintf(text, sizeof(text), "refused %s, the %u rules before stay in force: %s", now, published->rules.count,
                  refused);
     else
         snprintf(text, sizeof(text), "refused %s, no rules are in force: %s", now, refused);
-    ebpfMonTextCopy(published->rulesMsg, sizeof(published->rulesMsg), text);
+    ebpfMonTextCopy(published->rules.message, sizeof(published->rules.message), text);
 }
 
 int ebpfMonRulesFileLoad(const char *file, char *text, size_t size)
@@ -137,11 +137,11 @@ int ebpfMonRulesFileLoad(const char *file, char *text, size_t size)
     }
     published = ebpfMonPublishedLock();
     if (set) {
-        strcpy(published->rulesFile, lastFile);
-        published->rulesCount = count;
+        strcpy(published->rules.file, lastFile);
+        published->rules.count = count;
     }
     describe(published, set ? NULL : why);
-    ebpfMonTextCopy(text, size, published->rulesMsg);
+    ebpfMonTextCopy(text, size, published->rules.message);
     ebpfMonPublishedUnlock();
     epicsMutexUnlock(loadLock);
     ebpfMonPublishedNotify(ebpfMonGroupRules);

@@ -5,15 +5,36 @@
 #include "watch/closureTable.h"
 #include "watch/slotAllocator.h"
 
-static ebpfMonSlotAllocator *places;
+struct ebpfMonClosureTable {
+    ebpfMonTargets *targets;
+    const ebpfMonTables *tables;
+    ebpfMonSlotAllocator *places;
+};
 
-int ebpfMonClosureTableInit(unsigned maxClosure)
+ebpfMonClosureTable *ebpfMonClosureTableNew(ebpfMonTargets *targets, const ebpfMonTables *tables)
 {
-    places = ebpfMonSlotAllocatorNew(maxClosure);
-    return places ? 0 : -1;
+    ebpfMonClosureTable *table = calloc(1, sizeof(*table));
+
+    if (!table)
+        return NULL;
+    table->targets = targets;
+    table->tables = tables;
+    table->places = ebpfMonSlotAllocatorNew(tables->size.maxClosure);
+    if (table->places)
+        return table;
+    free(table);
+    return NULL;
 }
 
-ebpfMonClosures *ebpfMonClosureTableMake(const ebpfMonCatalogue *cat)
+void ebpfMonClosureTableFree(ebpfMonClosureTable *table)
+{
+    if (!table)
+        return;
+    ebpfMonSlotAllocatorFree(table->places);
+    free(table);
+}
+
+ebpfMonClosures *ebpfMonClosureTableMakeClosures(const ebpfMonCatalogue *cat)
 {
     uint32_t *start = malloc(((size_t)cat->count + 1) * sizeof(*start)), *to, edges = 0;
     ebpfMonClosures *c;
@@ -39,8 +60,8 @@ ebpfMonClosures *ebpfMonClosureTableMake(const ebpfMonCatalogue *cat)
     return c;
 }
 
-/* The stretches of these closures. */
-static ebpfMonStretches *stretchesOf(const ebpfMonCatalogue *cat, const ebpfMonClosures *c)
+/* The stretches of these closures. NULL without memory: then each record is looked at by itself. */
+static ebpfMonStretches *makeStretches(const ebpfMonCatalogue *cat, const ebpfMonClosures *c)
 {
     uint32_t n = cat->count, edges = 0;
     uint32_t *start = malloc(((size_t)n + 1) * sizeof(*start)), *fwd = malloc(((size_t)n + 1) * sizeof(*fwd)), *to;
@@ -69,34 +90,21 @@ static ebpfMonStretches *stretchesOf(const ebpfMonCatalogue *cat, const ebpfMonC
     return s;
 }
 
-/* Makes room in the other bank: what it counted is added up for good. Nobody has counted there since the
- * closures changed the last time. */
-static void foldBank(ebpfMonTarget *t, int bank)
+/* Empties a bank: what it counted is added up for good. The kernel part has not counted there since the closures
+ * changed the last time. Under the lock. */
+static void emptyBank(ebpfMonTarget *t, int bank)
 {
-    const ebpfMonTables *tab = ebpfMonKernelTables();
-
-    if (t->stretch[bank])
-        for (uint32_t i = 0; i < t->cat->count; i++)
-            t->adjust[i] += (int64_t)ebpfMonTargetCountPasses(t, bank, i);
+    ebpfMonTargetAddPasses(t, bank, (uint64_t *)t->adjust);
     for (uint32_t i = 0; i < t->cat->count; i++)
-        tab->state[t->slot + i].pass[bank] = 0;
-    ebpfMonStretchesFree(t->stretch[bank]);
-    t->stretch[bank] = NULL;
+        t->recState[i].pass[bank] = 0;
 }
 
-uint64_t ebpfMonClosureTableStampOrder(uint64_t time)
+/* Sets the last record of every record's stretch. The time of a record in a stretch is known by that stretch's last
+ * record: one that leaves the stretch takes it along. The kernel part may be writing its time at this moment. */
+static void setLast(const ebpfMonClosureTable *table, ebpfMonTarget *t, const ebpfMonStretches *stretch)
 {
-    return time << 32 | time >> 32; /* epicsTimeStamp: the seconds are in the low half */
-}
-
-/* The last record of every record's stretch. A record that leaves a stretch takes along what was known of it
- * by that stretch's last record; the kernel half may be writing its time at this moment. */
-static void nameLast(ebpfMonTarget *t, const ebpfMonStretches *stretch)
-{
-    const ebpfMonTables *tab = ebpfMonKernelTables();
-
     for (uint32_t i = 0; i < t->cat->count; i++) {
-        volatile struct ebpfMonRecState *st = &tab->state[t->slot + i];
+        volatile struct ebpfMonRecState *st = &t->recState[i];
         uint32_t last = t->slot + i;
         uint64_t was = st->time, known;
 
@@ -104,7 +112,7 @@ static void nameLast(ebpfMonTarget *t, const ebpfMonStretches *stretch)
             last = t->slot + stretch->order[stretch->place[i] + stretch->ahead[i]];
         if (st->last == last)
             continue;
-        known = tab->state[st->last].time;
+        known = table->tables->state[st->last].time;
         if (ebpfMonClosureTableStampOrder(known) > ebpfMonClosureTableStampOrder(was))
             __atomic_compare_exchange_n((uint64_t *)&st->time, &was, known, 0, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED);
@@ -112,32 +120,25 @@ static void nameLast(ebpfMonTarget *t, const ebpfMonStretches *stretch)
     }
 }
 
-/* Into a new part of the table, and only then every record's pointer there. The part before stays until the
- * next change: a walk may be under way in it. */
-int ebpfMonClosureTableInstall(ebpfMonTarget *t, const ebpfMonClosures *c)
+/* Writes a new part of the table. */
+static void writePlaces(const ebpfMonClosureTable *table, const ebpfMonTarget *t, const ebpfMonClosures *c, uint32_t at,
+                        const ebpfMonStretches *stretch, int bank)
 {
-    const ebpfMonTables *tab = ebpfMonKernelTables();
-    uint32_t at = ebpfMonSlotAllocatorTake(places, c->count);
-    ebpfMonStretches *stretch;
-    int bank = !t->bank;
-
-    if (at == UINT32_MAX)
-        return -1;
-    stretch = stretchesOf(t->cat, c);
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    foldBank(t, bank);
-    t->stretch[bank] = stretch;
-    t->bank = bank;
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
     for (uint32_t i = 0; i < c->count; i++) {
         /* stretches lie together in the order alone, not in the lists of their own behind it */
         unsigned ahead = stretch && i < t->cat->count ? stretch->ahead[c->list[i]] : 0;
 
-        tab->closure[at + i] = EBPFMON_ENTRY(t->slot + c->list[i], ahead, bank);
+        table->tables->closure[at + i] = EBPFMON_ENTRY(t->slot + c->list[i], ahead, bank);
     }
     __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+/* Lets every record point to its closure in the new part. */
+static void writePointers(const ebpfMonClosureTable *table, const ebpfMonTarget *t, const ebpfMonClosures *c,
+                          uint32_t at)
+{
     for (uint32_t i = 0; i < t->cat->count; i++) {
-        volatile struct ebpfMonRecConf *rc = &tab->conf[t->slot + i];
+        volatile struct ebpfMonRecConf *rc = &table->tables->conf[t->slot + i];
         union {
             uint64_t both;
             uint32_t part[2];
@@ -147,19 +148,43 @@ int ebpfMonClosureTableInstall(ebpfMonTarget *t, const ebpfMonClosures *c)
         __atomic_store_n((uint64_t *)&rc->first, v.both, __ATOMIC_RELEASE);
         rc->flags = t->cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_WALK) ? EBPFMON_REC_NOTIME : 0;
     }
-    ebpfMonClosureTableMarkWanted(t);
-    nameLast(t, stretch);
+}
+
+/* First the new part is written, and only then the records point there. The part before stays until the next change:
+ * the kernel part may be walking through it. */
+int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, const ebpfMonClosures *c)
+{
+    uint32_t at = ebpfMonSlotAllocatorTake(table->places, c->count);
+    int bank = !t->follower.bank;
+    ebpfMonStretches *stretch, *before;
+
+    if (at == UINT32_MAX)
+        return -1;
+    stretch = makeStretches(t->cat, c);
+    ebpfMonTargetsLock(table->targets);
+    emptyBank(t, bank);
+    before = t->stretch[bank];
+    t->stretch[bank] = stretch;
+    ebpfMonTargetsUnlock(table->targets);
+    ebpfMonStretchesFree(before);
+    t->follower.bank = bank;
+    writePlaces(table, t, c, at, stretch, bank);
+    writePointers(table, t, c, at);
+    ebpfMonClosureTableMarkWanted(table, t);
+    setLast(table, t, stretch);
     if (t->oldClosureAt != UINT32_MAX)
-        ebpfMonSlotAllocatorGive(places, t->oldClosureAt, t->oldClosureCount);
+        ebpfMonSlotAllocatorReturn(table->places, t->oldClosureAt, t->oldClosureCount);
+    ebpfMonTargetsLock(table->targets);
     t->oldClosureAt = t->closureAt;
     t->oldClosureCount = t->closureCount;
     t->closureAt = at;
     t->closureCount = c->count;
+    ebpfMonTargetsUnlock(table->targets);
     return 0;
 }
 
-/* From each record that the filter shows back to those whose chains have it. NULL: no memory. */
-static uint8_t *wantedOf(const ebpfMonTarget *t)
+/* A byte for each record, nonzero: its chain can have a record that the filter shows. NULL without memory. */
+static uint8_t *findWanted(const ebpfMonTarget *t)
 {
     const ebpfMonCatalogue *cat = t->cat;
     uint32_t n = cat->count, edges = 0, queued = 0;
@@ -177,7 +202,7 @@ static uint8_t *wantedOf(const ebpfMonTarget *t)
     }
     for (uint32_t i = 0; i < n; i++)
         start[i + 2] += start[i + 1];
-    /* where a target's part begins moves on to where it ends, and that is where the next one's began */
+    /* where the part of one record begins moves on to where it ends, and there the next one's part began */
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < cat->rec[i].toCount; k++)
             from[start[cat->rec[i].to[k] + 1]++] = i;
@@ -199,13 +224,12 @@ done:
     return wanted;
 }
 
-void ebpfMonClosureTableMarkWanted(ebpfMonTarget *t)
+void ebpfMonClosureTableMarkWanted(ebpfMonClosureTable *table, const ebpfMonTarget *t)
 {
-    const ebpfMonTables *tab = ebpfMonKernelTables();
-    uint8_t *wanted = t->how && t->shown < t->cat->count ? wantedOf(t) : NULL;
+    uint8_t *wanted = t->how && t->shown < t->cat->count ? findWanted(t) : NULL;
 
     for (uint32_t i = 0; i < t->cat->count; i++) {
-        volatile struct ebpfMonRecConf *rc = &tab->conf[t->slot + i];
+        volatile struct ebpfMonRecConf *rc = &table->tables->conf[t->slot + i];
 
         rc->flags = (uint8_t)((rc->flags & ~EBPFMON_REC_UNWANTED) |
                               (wanted && !wanted[i] ? EBPFMON_REC_UNWANTED : 0));
@@ -213,11 +237,13 @@ void ebpfMonClosureTableMarkWanted(ebpfMonTarget *t)
     free(wanted);
 }
 
-void ebpfMonClosureTableRemove(ebpfMonTarget *t)
+void ebpfMonClosureTableRemove(ebpfMonClosureTable *table, ebpfMonTarget *t)
 {
     if (t->closureAt != UINT32_MAX)
-        ebpfMonSlotAllocatorGive(places, t->closureAt, t->closureCount);
+        ebpfMonSlotAllocatorReturn(table->places, t->closureAt, t->closureCount);
     if (t->oldClosureAt != UINT32_MAX)
-        ebpfMonSlotAllocatorGive(places, t->oldClosureAt, t->oldClosureCount);
+        ebpfMonSlotAllocatorReturn(table->places, t->oldClosureAt, t->oldClosureCount);
+    ebpfMonTargetsLock(table->targets);
     t->closureAt = t->oldClosureAt = UINT32_MAX;
+    ebpfMonTargetsUnlock(table->targets);
 }

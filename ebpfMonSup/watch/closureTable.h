@@ -1,25 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A target's closures and stretches in the kernel half's tables. Target thread only. */
+/*
+ * The closures and stretches of the watched IOCs in the kernel part's tables. A part of recordTables, which alone uses
+ * it. The follower's.
+ */
 #ifndef EBPFMON_CLOSURETABLE_H
 #define EBPFMON_CLOSURETABLE_H
 
+#include "ioc/closure.h"
 #include "watch/target.h"
 
-int ebpfMonClosureTableInit(unsigned maxClosure);
+typedef struct ebpfMonClosureTable ebpfMonClosureTable;
 
-/* Made from the links as they were read last. NULL without memory. */
-ebpfMonClosures *ebpfMonClosureTableMake(const ebpfMonCatalogue *cat);
+/* "tables": as mapped; it must outlive this. NULL without memory. */
+ebpfMonClosureTable *ebpfMonClosureTableNew(ebpfMonTargets *targets, const ebpfMonTables *tables);
+void ebpfMonClosureTableFree(ebpfMonClosureTable *table); /* NULL does no harm */
 
-/* Puts closures in force, in place of those before. 0, or -1: no room. */
-int ebpfMonClosureTableInstall(ebpfMonTarget *t, const ebpfMonClosures *c);
+/* The closures of a catalogue, by the links that it has now. NULL without memory. */
+ebpfMonClosures *ebpfMonClosureTableMakeClosures(const ebpfMonCatalogue *cat);
 
-/* Which chains level trace keeps: those with a record that the filter shows. For when that has changed. */
-void ebpfMonClosureTableMarkWanted(ebpfMonTarget *t);
+/* Puts closures in force, in place of those before; "t" has slots. 0, or -1: no room. */
+int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, const ebpfMonClosures *c);
 
-/* Gives back the target's part of the table. */
-void ebpfMonClosureTableRemove(ebpfMonTarget *t);
+/* Marks which chains level trace keeps: those with a record that the filter shows. For when that has changed. */
+void ebpfMonClosureTableMarkWanted(ebpfMonClosureTable *table, const ebpfMonTarget *t);
 
-/* An epicsTimeStamp, as a record has it in memory, as a number that grows with time. */
-uint64_t ebpfMonClosureTableStampOrder(uint64_t time);
+/* Makes the IOC's part of the table free. */
+void ebpfMonClosureTableRemove(ebpfMonClosureTable *table, ebpfMonTarget *t);
+
+/* An epicsTimeStamp, as a record has it in memory, as a number that grows with time: it has the seconds in its first 32
+ * bits (epicsTime.h). */
+static inline uint64_t ebpfMonClosureTableStampOrder(uint64_t time)
+{
+    return time << 32 | time >> 32;
+}
 
 #endif

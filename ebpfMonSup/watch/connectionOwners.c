@@ -3,27 +3,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "watch/connectionOwners.h"
-#include "probe/loader.h"
 #include "ioc/procInfo.h"
+#include "watch/connectionOwners.h"
 
-void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns)
+#define LOOPBACK 127 /* first byte of its addresses */
+
+void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns, ebpfMonConnectionOwnersSet set)
 {
     ebpfMonProcConn *conns = NULL;
-    int n = ebpfMonProcConns(pid, &conns);
+    int n = ebpfMonProcReadConns(pid, &conns);
 
     for (int i = 0; i < n; i++) {
         struct ebpfMonPeer peer = {
             .addr = conns[i].addr, .saddr = conns[i].saddr, .port = conns[i].port, .sport = conns[i].sport,
         };
-        struct ebpfMonOwner own = { .pid = (uint32_t)conns[i].pid, .uid = conns[i].uid };
+        struct ebpfMonOwner owner = { .pid = (uint32_t)conns[i].pid, .uid = conns[i].uid };
 
         if (!conns[i].pid)
             continue;
-        memcpy(own.comm, conns[i].comm, sizeof(own.comm));
-        if ((ntohl(peer.addr) >> 24) == 127)
+        memcpy(owner.comm, conns[i].comm, sizeof(owner.comm));
+        if (ntohl(peer.addr) >> 24 == LOOPBACK) /* each namespace has these addresses */
             peer.netns = netns;
-        ebpfMonKernelSetOwner(&peer, &own);
+        set(&peer, &owner);
     }
     free(conns);
 }

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections that were open before us: whose they are is read once from /proc. Later ones tell themselves as they are
- * made. */
+/*
+ * Who opened the connections that were there before the monitor: that is read once from /proc. Of later ones the kernel
+ * part notes it as they are made.
+ */
 #ifndef EBPFMON_CONNECTIONOWNERS_H
 #define EBPFMON_CONNECTIONOWNERS_H
 
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Those of the network namespace (inode) of a process; 0: ours. Takes as long as a look at all files of all processes. */
-void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns);
+#include "ebpfMonTable.h"
+
+/* Notes who opened a connection: ebpfMonKernelSetOwner. */
+typedef int (*ebpfMonConnectionOwnersSet)(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner);
+
+/* Calls "set" for each connection in the network namespace of process "pid" (0: ours) whose owner is found. "netns":
+ * inode of that namespace. Takes as long as a look at all files of all processes, so no lock may be held. */
+void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns, ebpfMonConnectionOwnersSet set);
 
 #endif

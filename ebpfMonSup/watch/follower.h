@@ -1,15 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The target thread. Any thread may call these. */
+/*
+ * The follower: the thread that finds IOCs when they start, when the monitor starts and by looking again; follows them
+ * from start to end; and does what other threads request.
+ */
 #ifndef EBPFMON_FOLLOWER_H
 #define EBPFMON_FOLLOWER_H
 
 #include <sys/types.h>
 
-#include "model/filter.h"
+#include "watch/governor.h"
+#include "watch/recordTables.h"
+#include "watch/requests.h"
 
-void ebpfMonFollowerStart(int watchSelf, const ebpfMonFilter *first);
-int ebpfMonFollowerStop(void); /* 0, or -1: it still runs */
-void ebpfMonFollowerNoteExec(pid_t pid); /* a program was started */
-void ebpfMonFollowerNoteExit(pid_t pid); /* a target's first thread ended */
+typedef struct ebpfMonFollower ebpfMonFollower;
+
+/* Whom the follower calls, in its own thread and without a lock. */
+typedef struct {
+    void (*iocsChanged)(void *arg);               /* an IOC came, went, or is watched otherwise, or has another note */
+    void (*trouble)(void *arg, const char *text); /* why IOCs may be missed; "": there is no reason any more */
+    void *arg;
+} ebpfMonFollowerSink;
+
+/* All that it is made with must outlive it. "watchSelf": our own IOC is watched, too. NULL without memory. */
+ebpfMonFollower *ebpfMonFollowerNew(ebpfMonTargets *targets, ebpfMonRequests *requests, ebpfMonRecordTables *tables,
+                                    ebpfMonGovernor *governor, int watchSelf, const ebpfMonFollowerSink *sink);
+
+/* Starts the thread. 0, or -1 without memory. */
+int ebpfMonFollowerStart(ebpfMonFollower *follower);
+
+/* Ends the thread, which detaches all probes and forgets all IOCs. 0, or -1: it still runs. */
+int ebpfMonFollowerStop(ebpfMonFollower *follower);
+
+/* Only when the thread does not run, and no other thread makes requests any more. NULL does no harm. */
+void ebpfMonFollowerFree(ebpfMonFollower *follower);
+
+/* A program was started in this process (exec). Any thread, while the follower is there. */
+void ebpfMonFollowerNoteExec(ebpfMonFollower *follower, pid_t pid);
+
+/* The first thread of a watched IOC ended: for a short time the follower looks often which one is gone. Any thread. */
+void ebpfMonFollowerNoteExit(ebpfMonFollower *follower);
 
 #endif

@@ -1,19 +1,71 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
-#include "watch/governor.h"
-#include "watch/recordTable.h"
 #include "ioc/baseOffsets.h"
 #include "ioc/procStat.h"
+#include "probe/kernelTables.h"
+#include "watch/governor.h"
 
-#define OVER_SECONDS  10.0 /* this long above the budget before something is done */
-#define RETRY_SECONDS 60.0 /* this long below, and it is tried again; doubles each time that failed */
-#define RETRY_MAX     3600.0
-#define SMOOTH        0.2  /* of the last second in the published cost */
+struct ebpfMonGovernor {
+    ebpfMonTargets *targets;
+    ebpfMonRecordTables *tables;
+    const ebpfMonCosts *costs;
+};
 
-static void setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter, int parallel)
+ebpfMonGovernor *ebpfMonGovernorNew(ebpfMonTargets *targets, ebpfMonRecordTables *tables, const ebpfMonCosts *costs)
+{
+    ebpfMonGovernor *g = calloc(1, sizeof(*g));
+
+    if (g)
+        *g = (ebpfMonGovernor){ targets, tables, costs };
+    return g;
+}
+
+void ebpfMonGovernorFree(ebpfMonGovernor *g)
+{
+    free(g);
+}
+
+/* The level that can be had: what was asked, as far as budget, kernel and the IOC's state allow. */
+static ebpfMonLevel findLevel(const ebpfMonTarget *t)
+{
+    const ebpfMonBudget *b = &t->follower.budget;
+    ebpfMonLevel level = t->asked < b->ceiling ? t->asked : b->ceiling;
+
+    if (!t->cat || t->gone)
+        level = ebpfMonLevelOff;
+    if (t->slot == UINT32_MAX && level > ebpfMonLevelPuts)
+        level = ebpfMonLevelPuts; /* iocInit is not done, or its records found no room */
+    if (!ebpfMonFeature.loop && level > ebpfMonLevelPuts)
+        level = ebpfMonLevelPuts;
+    return level;
+}
+
+/* The probes of a level. *parallel: several threads take callbacks from one queue. */
+static uint32_t findProbes(const ebpfMonTarget *t, ebpfMonLevel level, int *parallel)
+{
+    uint32_t want = ebpfMonAttachLevel((int)level);
+
+    /* callback.c, callbackInit: "cbLow-1" where callbackParallelThreads wants several, else "cbLow" */
+    *parallel = want & EBPFMON_BIT(ebpfMonProgPop) && ebpfMonProcHasThread(t->pid, "cb*-[0-9]*");
+    if (*parallel)
+        want |= EBPFMON_BIT(ebpfMonProgPopReturn);
+    if (level >= ebpfMonLevelCounts && t->follower.trapped && !t->follower.budget.noTrap)
+        want |= EBPFMON_BIT(ebpfMonProgCompleted);
+    if (t->follower.reference && level >= ebpfMonLevelCounts)
+        want |= EBPFMON_BIT(ebpfMonProgProcess);
+    return want;
+}
+
+_Static_assert((int)EBPFMON_OFF == (int)ebpfMonLevelOff && (int)EBPFMON_PUTS == (int)ebpfMonLevelPuts &&
+               (int)EBPFMON_COUNTS == (int)ebpfMonLevelCounts && (int)EBPFMON_CHAINS == (int)ebpfMonLevelChains &&
+               (int)EBPFMON_TRACE == (int)ebpfMonLevelTrace, "the kernel part numbers the levels alike");
+
+/* What the kernel part has to know of an IOC. 0, or -1: its table is full. */
+static int setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter, int parallel)
 {
     const ebpfMonBaseOffsets *o = ebpfMonBaseOffsetsOf(t->version);
     const ebpfMonCommon *c = &t->cat->common;
@@ -23,167 +75,136 @@ static void setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *f
         .time = c->time, .pact = c->pact, .ppn = c->ppn, .lset = c->lset, .disp = c->disp, .sevr = c->sevr,
         .stat = c->stat,
         .clAddr = o->clAddr, .clUser = o->clUser, .clHost = o->clHost, .clRecvBuf = o->clRecvBuf,
-        .clRecvStk = o->clRecvStk, .clRecvCnt = o->clRecvCnt, .ciuClient = o->ciuClient, .ciuDbch = o->ciuDbch, .ciuAs = o->ciuAs,
+        .clRecvStk = o->clRecvStk, .clRecvCnt = o->clRecvCnt,
+        .ciuClient = o->ciuClient, .ciuDbch = o->ciuDbch, .ciuAs = o->ciuAs,
         .asAccess = o->asAccess, .ppnChan = o->ppnChan, .ppnUsr = o->ppnUsr,
-        .parallel = (uint16_t)parallel, .queuesSince = t->queuesSince,
+        .parallel = (uint16_t)parallel, .queuesSince = t->follower.queuesSince,
     };
 
-    if (ebpfMonKernelSetTarget((uint32_t)t->pid, &conf))
-        snprintf(t->note, sizeof(t->note), "no room for one more IOC in the kernel's table");
+    return ebpfMonKernelSetTarget((uint32_t)t->pid, &conf);
+}
+
+/* Before the entry probe of dbPut: the event thread must know that a result will follow as soon as the first put comes.
+ * */
+static void announceResults(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want)
+{
+    ebpfMonTargetsLock(g->targets);
+    t->probesOn |= want & EBPFMON_BIT(ebpfMonProgPutReturn);
+    ebpfMonTargetsUnlock(g->targets);
+}
+
+/* What other threads are to know of it. */
+static void publishLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, uint32_t added)
+{
+    ebpfMonTargetsLock(g->targets);
+    t->probesOn = t->follower.att.on;
+    if (added & (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField)))
+        t->putsSince = ebpfMonClockMonotonic();
+    t->level = level;
+    ebpfMonTargetsUnlock(g->targets);
 }
 
 /* The scheduler's tracepoints cost the whole host a little: only while somebody traces. */
-static void watchSched(void)
+static void watchScheduler(ebpfMonGovernor *g)
 {
     int on = 0;
 
-    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(ebpfMonTheTargets); t; t = t->next)
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(g->targets); t; t = t->next)
         on |= !t->gone && t->level == ebpfMonLevelTrace;
     ebpfMonKernelWatchScheduler(on);
 }
 
-void ebpfMonGovernorApplyLevel(ebpfMonTarget *t, const ebpfMonFilter *filter)
+/* "note": what attaching had to say. What the operator can do more about goes before it. */
+static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, char note[EBPFMON_NOTE_SIZE])
 {
-    ebpfMonLevel level = t->asked < t->ceiling ? t->asked : t->ceiling;
-    uint32_t want, was = t->att.on;
-    char note[sizeof(t->note)] = "";
-    int remark, parallel;
+    const ebpfMonBudget *b = &t->follower.budget;
+    int hasPlace = t->slot != UINT32_MAX || t->level == ebpfMonLevelOff, remark;
 
-    if (!t->cat || t->gone)
-        level = ebpfMonLevelOff;
-    if (t->slot == UINT32_MAX && level > ebpfMonLevelPuts)
-        level = ebpfMonLevelPuts; /* iocInit is not done, or its records found no room */
-    if (!ebpfMonFeature.loop && level > ebpfMonLevelPuts)
-        level = ebpfMonLevelPuts;
-    want = ebpfMonAttachLevel((int)level);
-    /* callback.c, callbackInit: "cbLow-1" where callbackParallelThreads wants several, else "cbLow" */
-    parallel = want & EBPFMON_BIT(ebpfMonProgPop) && ebpfMonProcHasThread(t->pid, "cb*-[0-9]*");
-    if (parallel)
-        want |= EBPFMON_BIT(ebpfMonProgPopReturn);
-    if (level >= ebpfMonLevelCounts && t->trapped && !t->noTrap)
-        want |= EBPFMON_BIT(ebpfMonProgCompleted);
-    if (t->reference && level >= ebpfMonLevelCounts)
-        want |= EBPFMON_BIT(ebpfMonProgProcess);
-    /* Processed while nobody looked: not ours to count. */
-    if ((want & EBPFMON_BIT(ebpfMonProgUnlock)) && !(was & EBPFMON_BIT(ebpfMonProgUnlock)) &&
-        t->slot != UINT32_MAX) {
-        const ebpfMonTables *tab = ebpfMonKernelTables();
-
-        ebpfMonMemFlush(t->mem);
-        for (uint32_t i = 0; i < t->cat->count; i++) {
-            uint64_t time;
-            uint8_t pact = 0;
-
-            if (ebpfMonMemRead(t->mem, t->cat->rec[i].addr + t->cat->common.time, &time, sizeof(time)) == 0)
-                tab->state[t->slot + i].time = time;
-            tab->state[t->slot + i].pending = 0;
-            ebpfMonMemRead(t->mem, t->cat->rec[i].addr + t->cat->common.pact, &pact, sizeof(pact));
-            tab->state[t->slot + i].noted = pact ? EBPFMON_NOTED_BUSY : 0;
-        }
-        ebpfMonMemFlush(t->mem);
-    }
-    if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
-        t->queuesSince = ebpfMonClockMonotonic();
-    if (level > ebpfMonLevelOff)
-        setConf(t, level, filter, parallel);
-    if ((want & EBPFMON_BIT(ebpfMonProgLock)) && !(was & EBPFMON_BIT(ebpfMonProgLock)))
-        ebpfMonKernelRemoveThreads(t->pid); /* locks that were taken when we looked last are long released */
-    ebpfMonAttachSet(&t->att, want, note, sizeof(note));
-    if ((t->att.on & ~was) & (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField))) {
-        ebpfMonTargetsLock(ebpfMonTheTargets);
-        t->putsSince = ebpfMonClockMonotonic();
-        ebpfMonTargetsUnlock(ebpfMonTheTargets);
-    }
-    if (level == ebpfMonLevelOff && t->att.on == 0)
-        ebpfMonKernelRemoveTarget((uint32_t)t->pid);
-    if ((was ^ t->att.on) & EBPFMON_BIT(ebpfMonProgCompleted))
-        ebpfMonRecordTableSetTrap(t, !!(t->att.on & EBPFMON_BIT(ebpfMonProgCompleted)));
-    t->level = level;
-    watchSched();
-    if (t->ceiling < t->asked)
-        snprintf(note, sizeof(note), "over its budget of %g %%: watched at level %s", filter->budget,
-                 ebpfMonLevelName(t->ceiling));
-    else if (t->noTrap && t->trapped)
-        snprintf(note, sizeof(note), "over its budget of %g %%: %u records counted at least", filter->budget,
-                 t->trapped);
+    if (b->ceiling < t->asked)
+        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: watched at level %s", filter->budget,
+                 ebpfMonLevelName(b->ceiling));
+    else if (b->noTrap && t->follower.trapped)
+        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: the counts of %u records are lower bounds", filter->budget,
+                 t->follower.trapped);
     if (!ebpfMonFeature.loop && t->asked > ebpfMonLevelPuts)
-        snprintf(note, sizeof(note), "puts only, nothing is counted: kernel %s has no bpf_loop, 5.17 or later does",
+        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: kernel %s has no bpf_loop, 5.17 or later does",
                  ebpfMonKernelRelease());
-    remark = !note[0] && t->att.stepped && (t->slot != UINT32_MAX || level == ebpfMonLevelOff);
+    remark = !note[0] && t->follower.att.stepped && hasPlace;
     if (remark)
-        snprintf(note, sizeof(note), "some functions have no cheap place for a probe");
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    t->remark = remark;
-    if (t->slot != UINT32_MAX || level == ebpfMonLevelOff || note[0])
-        snprintf(t->note, sizeof(t->note), "%s", note); /* else it says why its records found no room */
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
-    if (was != t->att.on)
-        ebpfMonTargetsNoteChange(ebpfMonTheTargets);
+        snprintf(note, EBPFMON_NOTE_SIZE, "some functions have no cheap place for a probe");
+    if (hasPlace || note[0]) /* else the note says why its records found no room, and stays */
+        ebpfMonTargetSetNote(g->targets, t, note, remark);
+    else
+        ebpfMonTargetSetNote(g->targets, t, t->note, 0);
 }
 
-static double steppedPart(const ebpfMonAttached *att)
+void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel asked, int reference,
+                               const ebpfMonFilter *filter)
 {
-    /* The hot ones decide: lock, unlock, completed. */
-    uint32_t hot = EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgUnlock) |
-                   EBPFMON_BIT(ebpfMonProgCompleted);
-    int on = __builtin_popcount(att->on & hot), stepped = __builtin_popcount(att->stepped & hot);
+    uint32_t was = t->follower.att.on, want, on;
+    char note[EBPFMON_NOTE_SIZE] = "";
+    ebpfMonLevel level;
+    int parallel, full = 0;
+
+    ebpfMonTargetsLock(g->targets);
+    t->asked = asked;
+    ebpfMonTargetsUnlock(g->targets);
+    t->follower.reference = reference;
+    level = findLevel(t);
+    want = findProbes(t, level, &parallel);
+    if (want & ~was & EBPFMON_BIT(ebpfMonProgUnlock))
+        ebpfMonRecordTablesBeginCounting(g->tables, t);
+    if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
+        t->follower.queuesSince = ebpfMonClockMonotonic();
+    if (level > ebpfMonLevelOff)
+        full = setConf(t, level, filter, parallel);
+    if (want & ~was & EBPFMON_BIT(ebpfMonProgLock))
+        ebpfMonKernelRemoveThreads(t->pid); /* locks that were taken when we looked last are long released */
+    announceResults(g, t, want);
+    on = ebpfMonAttachSet(&t->follower.att, want, note, sizeof(note));
+    publishLevel(g, t, level, on & ~was);
+    if (level == ebpfMonLevelOff && on == 0)
+        ebpfMonKernelRemoveTarget((uint32_t)t->pid);
+    if ((was ^ on) & EBPFMON_BIT(ebpfMonProgCompleted))
+        ebpfMonRecordTablesSetTrap(g->tables, t, !!(on & EBPFMON_BIT(ebpfMonProgCompleted)));
+    watchScheduler(g);
+    if (full)
+        snprintf(note, sizeof(note), "no room for one more IOC in the kernel's table: watch fewer IOCs");
+    writeNote(g, t, filter, note);
+    if (was != on)
+        ebpfMonTargetsNoteChange(g->targets);
+}
+
+/* Which part of the entry probes is single-stepped. The often hit ones decide: lock, unlock, completed. */
+static double findSteppedPart(const ebpfMonAttached *att)
+{
+    uint32_t often = EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgUnlock) | EBPFMON_BIT(ebpfMonProgCompleted);
+    int on = __builtin_popcount(att->on & often), stepped = __builtin_popcount(att->stepped & often);
 
     return on ? (double)stepped / on : 0;
 }
 
-int ebpfMonGovernorCheckBudget(ebpfMonTarget *t, double budget, uint64_t now)
+int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, double limit, uint64_t now)
 {
-    struct ebpfMonHits hits, delta;
-    double seconds = (double)(now - t->costAt) / 1e9, cost;
-    int change = 0;
+    struct ebpfMonHits hits, delta, *before = &t->follower.hits;
+    uint64_t since = t->follower.hitsAt;
+    ebpfMonCostSample sample = {
+        .now = now, .seconds = (double)(now - since) / 1e9, .limit = limit, .asked = t->asked, .level = t->level,
+        .trapOn = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted)),
+    };
+    int changed;
 
     ebpfMonKernelGetHits((uint32_t)t->pid, &hits);
     for (int i = 0; i < EBPFMON_HIT_KINDS; i++)
-        delta.n[i] = hits.n[i] >= t->hitsBefore.n[i] ? hits.n[i] - t->hitsBefore.n[i] : 0;
-    t->hitsBefore = hits;
-    if (t->costAt == 0 || seconds <= 0) {
-        t->costAt = now;
+        delta.n[i] = hits.n[i] >= before->n[i] ? hits.n[i] - before->n[i] : 0;
+    *before = hits;
+    t->follower.hitsAt = now;
+    if (since == 0 || sample.seconds <= 0)
         return 0;
-    }
-    t->costAt = now;
-    cost = ebpfMonCostOf(&ebpfMonCost, &delta, steppedPart(&t->att)) / 1e7 / seconds;
-    t->cost += SMOOTH * (cost - t->cost);
-    if (budget <= 0) {
-        if (t->ceiling != ebpfMonLevelTrace || t->noTrap) {
-            t->ceiling = ebpfMonLevelTrace;
-            t->noTrap = 0;
-            change = 1;
-        }
-        t->over = 0;
-        return change;
-    }
-    if (t->cost > budget)
-        t->over += seconds;
-    else
-        t->over = 0;
-    if (t->over >= OVER_SECONDS) {
-        /* The trap first: it is the dearest. Never below puts: no write is missed for the sake of a figure. */
-        if (t->att.on & EBPFMON_BIT(ebpfMonProgCompleted)) {
-            t->noTrap = 1;
-            change = 1;
-        } else if (t->level > ebpfMonLevelPuts) {
-            t->ceiling = (ebpfMonLevel)(t->level - 1);
-            change = 1;
-        }
-        t->over = 0;
-        if (change) {
-            t->retryAfter = t->retryAfter ? t->retryAfter * 2 : RETRY_SECONDS;
-            if (t->retryAfter > RETRY_MAX)
-                t->retryAfter = RETRY_MAX;
-            t->retryAt = now + (uint64_t)(t->retryAfter * 1e9);
-        }
-    } else if ((t->ceiling < t->asked || t->noTrap) && now >= t->retryAt && t->cost < budget / 2) {
-        if (t->ceiling < t->asked)
-            t->ceiling++;
-        else
-            t->noTrap = 0;
-        t->retryAt = now + (uint64_t)(t->retryAfter * 1e9);
-        change = 1;
-    }
-    return change;
+    sample.cost = ebpfMonCostOf(g->costs, &delta, findSteppedPart(&t->follower.att)) / 1e7 / sample.seconds;
+    changed = ebpfMonBudgetAddSample(&t->follower.budget, &sample);
+    ebpfMonTargetsLock(g->targets);
+    t->cost = t->follower.budget.cost;
+    ebpfMonTargetsUnlock(g->targets);
+    return changed;
 }

@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How closely a target is watched now: what was asked, as far as its budget allows. Target thread only. */
+/*
+ * How closely an IOC is watched now: what was asked for it, as far as its budget allows. Attaches and detaches the
+ * probes. The follower's alone; what other threads read of a target it writes under their lock.
+ */
 #ifndef EBPFMON_GOVERNOR_H
 #define EBPFMON_GOVERNOR_H
 
-#include "watch/target.h"
+#include "probe/calibrate.h"
+#include "watch/recordTables.h"
 
-/* Attaches and detaches as t->asked, t->ceiling and t->running say. */
-void ebpfMonGovernorApplyLevel(ebpfMonTarget *t, const ebpfMonFilter *filter);
+typedef struct ebpfMonGovernor ebpfMonGovernor;
 
-/* Once a second: measures what we took from the target, and steps down or up. Nonzero: apply. */
-int ebpfMonGovernorCheckBudget(ebpfMonTarget *t, double budget, uint64_t now);
+/* "costs": what a trap costs here; all three must outlive the governor. NULL without memory. */
+ebpfMonGovernor *ebpfMonGovernorNew(ebpfMonTargets *targets, ebpfMonRecordTables *tables, const ebpfMonCosts *costs);
+void ebpfMonGovernorFree(ebpfMonGovernor *governor); /* NULL does no harm */
+
+/* Sets what was asked for the IOC, then attaches and detaches as that, its budget and its state say. */
+void ebpfMonGovernorApplyLevel(ebpfMonGovernor *governor, ebpfMonTarget *t, ebpfMonLevel asked, int reference,
+                               const ebpfMonFilter *filter);
+
+/* Measures what watching took from the IOC since the last call (once a second). "limit": percent of one core, 0: none.
+ * Nonzero: another level is allowed now, and is to be applied. */
+int ebpfMonGovernorCheckBudget(ebpfMonGovernor *governor, ebpfMonTarget *t, double limit, uint64_t now);
 
 #endif

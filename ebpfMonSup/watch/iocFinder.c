@@ -6,10 +6,11 @@
 
 #include <epicsMutex.h>
 
+#include "ioc/procInfo.h"
 #include "watch/iocFinder.h"
 
 #define NEW_MAX    1024 /* programs just started that are still looked at */
-#define EXECD_MAX  1024
+#define EXECS_MAX  1024
 #define OLD_MAX    8192 /* processes known not to be IOCs, a power of two */
 #define RESCAN_NS  2000000000ull
 #define OLD_NS     30000000000ull /* a process this long no IOC is looked at only that often */
@@ -22,21 +23,30 @@ typedef struct {
     pid_t    pid;
     int      tries;
     uint64_t due;
-} fresh;
+} newProcess;
 
 typedef struct {
     pid_t    pid;
     uint64_t start;
     uint64_t seen, looked; /* ns */
     int      denied;       /* at the last look */
-} old;
+} oldProcess;
 
 struct ebpfMonIocFinder {
-    ebpfMonImageCache *cache;
+    /* fixed */
     int    watchSelf;
-    fresh  fresh[NEW_MAX];
-    unsigned freshCount;
-    old    old[OLD_MAX]; /* by pid, one place each: a collision costs a look more */
+    ebpfMonIocFinderIsKnown isKnown;
+    void  *arg;
+
+    epicsMutexId lock;   /* guards what NoteExec writes: the next two lists */
+    pid_t  started[NEW_MAX], execs[EXECS_MAX];
+    unsigned startedCount, execCount;
+
+    /* the follower's */
+    ebpfMonImageCache *cache;
+    newProcess new[NEW_MAX];
+    unsigned newCount;
+    oldProcess old[OLD_MAX]; /* by pid, one place each: a collision costs one look more */
     uint64_t scanned;
     pid_t *scan;         /* the rescan under way */
     int    scanCount, scanAt;
@@ -44,24 +54,21 @@ struct ebpfMonIocFinder {
     pid_t  deniedFirst, deniedFirstSoFar;
 };
 
-static epicsMutexId lock; /* guards the two lists below */
-static pid_t added[NEW_MAX], execd[EXECD_MAX];
-static unsigned addedCount, execdCount;
-
-void ebpfMonIocFinderInit(void)
-{
-    lock = epicsMutexMustCreate();
-}
-
-ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf)
+ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isKnown, void *arg)
 {
     ebpfMonIocFinder *f = calloc(1, sizeof(*f));
 
     if (!f)
         return NULL;
     f->watchSelf = watchSelf;
+    f->isKnown = isKnown;
+    f->arg = arg;
+    f->lock = epicsMutexMustCreate();
     f->cache = ebpfMonImageCacheNew();
-    return f;
+    if (f->cache)
+        return f;
+    ebpfMonIocFinderFree(f);
+    return NULL;
 }
 
 void ebpfMonIocFinderFree(ebpfMonIocFinder *f)
@@ -69,59 +76,118 @@ void ebpfMonIocFinderFree(ebpfMonIocFinder *f)
     if (!f)
         return;
     ebpfMonImageCacheFree(f->cache);
+    epicsMutexDestroy(f->lock);
     free(f->scan);
     free(f);
 }
 
-void ebpfMonIocFinderNoteExec(pid_t pid)
+void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *f, pid_t pid)
 {
-    epicsMutexMustLock(lock);
-    if (addedCount < NEW_MAX)
-        added[addedCount++] = pid;
-    /* remembered for targets only, so the oldest may go */
-    execd[execdCount++ % EXECD_MAX] = pid;
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(f->lock);
+    if (f->startedCount < NEW_MAX)
+        f->started[f->startedCount++] = pid;
+    /* remembered for watched IOCs only, so the oldest may go */
+    f->execs[f->execCount++ % EXECS_MAX] = pid;
+    epicsMutexUnlock(f->lock);
 }
 
-int ebpfMonIocFinderTakeExec(pid_t pid)
+int ebpfMonIocFinderTakeExec(ebpfMonIocFinder *f, pid_t pid)
 {
     int found = 0;
 
-    epicsMutexMustLock(lock);
-    for (unsigned i = 0; i < EXECD_MAX; i++)
-        if (execd[i] == pid) {
-            execd[i] = 0;
+    epicsMutexMustLock(f->lock);
+    for (unsigned i = 0; i < EXECS_MAX; i++)
+        if (f->execs[i] == pid) {
+            f->execs[i] = 0;
             found = 1;
         }
-    epicsMutexUnlock(lock);
+    epicsMutexUnlock(f->lock);
     return found;
 }
 
-static void takeAdded(ebpfMonIocFinder *f, uint64_t now)
+static void takeStarted(ebpfMonIocFinder *f, uint64_t now)
 {
-    epicsMutexMustLock(lock);
-    for (unsigned i = 0; i < addedCount && f->freshCount < NEW_MAX; i++) {
+    epicsMutexMustLock(f->lock);
+    for (unsigned i = 0; i < f->startedCount && f->newCount < NEW_MAX; i++) {
         unsigned k;
 
-        for (k = 0; k < f->freshCount && f->fresh[k].pid != added[i]; k++)
+        for (k = 0; k < f->newCount && f->new[k].pid != f->started[i]; k++)
             ;
-        f->fresh[k] = (fresh){ .pid = added[i], .due = now + FIRST_NS };
-        if (k == f->freshCount)
-            f->freshCount++;
+        f->new[k] = (newProcess){ .pid = f->started[i], .due = now + FIRST_NS };
+        if (k == f->newCount)
+            f->newCount++;
     }
-    addedCount = 0;
-    epicsMutexUnlock(lock);
+    f->startedCount = 0;
+    epicsMutexUnlock(f->lock);
 }
 
-static old *oldOf(ebpfMonIocFinder *f, pid_t pid)
+/* As ebpfMonImageRead: 0: an IOC that is to be watched; 1: none; -1 with errno. */
+static int readImage(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
 {
-    return &f->old[(unsigned)pid & (OLD_MAX - 1)];
+    if ((pid == getpid() && !f->watchSelf) || f->isKnown(f->arg, pid))
+        return 1;
+    ebpfMonIocFinderTakeExec(f, pid); /* what is found now is the program that it runs now */
+    if (ebpfMonProcIsUnderValgrind(pid))
+        return 1;
+    return ebpfMonImageRead(f->cache, pid, image);
 }
 
-/* Worth a look in this rescan? */
-static int wanted(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
+/* Looks at the new processes that are due. Returns the one that is an IOC, or 0 and lowers *wait to the next that is
+ * due. */
+static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, double *wait)
 {
-    old *o = oldOf(f, pid);
+    for (unsigned i = 0; i < f->newCount;) {
+        newProcess *p = &f->new[i];
+        pid_t pid = p->pid;
+        int found;
+
+        if (p->due > now) {
+            if ((double)(p->due - now) / 1e9 < *wait)
+                *wait = (double)(p->due - now) / 1e9;
+            i++;
+            continue;
+        }
+        found = readImage(f, pid, image);
+        if (found == 0 || (found < 0 && errno == ESRCH) || ++p->tries >= TRIES) {
+            *p = f->new[--f->newCount];
+            if (found == 0)
+                return pid;
+            continue;
+        }
+        p->due = now + (FIRST_NS << p->tries);
+        i++;
+    }
+    return 0;
+}
+
+static void beginScan(ebpfMonIocFinder *f, uint64_t now)
+{
+    if (f->scan || now - f->scanned <= RESCAN_NS)
+        return;
+    f->scanned = now;
+    f->scanAt = 0;
+    f->scanCount = ebpfMonProcList(&f->scan);
+    if (f->scanCount < 0) {
+        f->scan = NULL;
+        f->scanCount = 0;
+    }
+}
+
+static void endScan(ebpfMonIocFinder *f)
+{
+    if (f->scan) {
+        f->denied = f->deniedSoFar;
+        f->deniedFirst = f->deniedFirstSoFar;
+        f->deniedSoFar = 0;
+    }
+    free(f->scan);
+    f->scan = NULL;
+    f->scanCount = f->scanAt = 0;
+}
+
+/* Nonzero: this process is worth a look in this scan. */
+static int isDue(oldProcess *o, pid_t pid, uint64_t now)
+{
     uint64_t start;
 
     if (o->pid == pid && now - o->seen > OLD_NS && now - o->looked < OLD_NS)
@@ -139,80 +205,41 @@ static int wanted(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
     return 1;
 }
 
-static int look(ebpfMonIocFinder *f, pid_t pid, ebpfMonTarget *(*known)(pid_t), ebpfMonImage *image)
+/* Goes on with the scan. Returns the next process that is an IOC, or 0: the scan is over. */
+static pid_t findInScan(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image)
 {
-    if ((pid == getpid() && !f->watchSelf) || known(pid))
-        return 1;
-    ebpfMonIocFinderTakeExec(pid); /* what is found now is the program that it runs now */
-    if (ebpfMonProcTranslated(pid))
-        return 1;
-    return ebpfMonImageLook(f->cache, pid, image);
+    while (f->scanAt < f->scanCount) {
+        pid_t pid = f->scan[f->scanAt++];
+        oldProcess *o = &f->old[(unsigned)pid & (OLD_MAX - 1)];
+
+        if (f->isKnown(f->arg, pid))
+            continue;
+        if (isDue(o, pid, now)) {
+            int found = readImage(f, pid, image);
+
+            o->denied = found < 0 && (errno == EACCES || errno == EPERM);
+            if (found == 0)
+                return pid;
+        }
+        if (o->pid == pid && o->denied && f->deniedSoFar++ == 0)
+            f->deniedFirstSoFar = pid;
+    }
+    return 0;
 }
 
-double ebpfMonIocFinderFindNext(ebpfMonIocFinder *f, uint64_t now, ebpfMonTarget *(*known)(pid_t), pid_t *pid,
-                         ebpfMonImage *image)
+double ebpfMonIocFinderFindNext(ebpfMonIocFinder *f, uint64_t now, pid_t *pid, ebpfMonImage *image)
 {
     double wait = (double)RESCAN_NS / 1e9;
 
-    *pid = 0;
-    takeAdded(f, now);
-    for (unsigned i = 0; i < f->freshCount;) {
-        fresh *p = &f->fresh[i];
-        int found;
-
-        if (p->due > now) {
-            if ((double)(p->due - now) / 1e9 < wait)
-                wait = (double)(p->due - now) / 1e9;
-            i++;
-            continue;
-        }
-        found = look(f, p->pid, known, image);
-        if (found == 0)
-            *pid = p->pid;
-        if (found == 0 || (found < 0 && errno == ESRCH) || ++p->tries >= TRIES) {
-            *p = f->fresh[--f->freshCount];
-            if (found == 0)
-                return 0;
-            continue;
-        }
-        p->due = now + (FIRST_NS << p->tries);
-        i++;
-    }
-    if (!f->scan && now - f->scanned > RESCAN_NS) {
-        f->scanned = now;
-        f->scanAt = 0;
-        f->scanCount = ebpfMonProcList(&f->scan);
-        if (f->scanCount < 0) {
-            f->scan = NULL;
-            f->scanCount = 0;
-        }
-    }
-    while (f->scanAt < f->scanCount) {
-        pid_t p = f->scan[f->scanAt++];
-        old *o = oldOf(f, p);
-
-        if (known(p))
-            continue;
-        if (wanted(f, p, now)) {
-            int found = look(f, p, known, image);
-
-            o->denied = found < 0 && (errno == EACCES || errno == EPERM);
-            if (found == 0) {
-                *pid = p;
-                return 0;
-            }
-        }
-        if (o->pid == p && o->denied && f->deniedSoFar++ == 0)
-            f->deniedFirstSoFar = p;
-    }
-    if (f->scan) {
-        f->denied = f->deniedSoFar;
-        f->deniedFirst = f->deniedFirstSoFar;
-        f->deniedSoFar = 0;
-    }
-    free(f->scan);
-    f->scan = NULL;
-    f->scanCount = f->scanAt = 0;
+    takeStarted(f, now);
+    *pid = findNew(f, now, image, &wait);
+    if (*pid)
+        return 0;
+    beginScan(f, now);
+    *pid = findInScan(f, now, image);
+    if (*pid)
+        return 0;
+    endScan(f);
     return wait;
 }
 

@@ -1,30 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which processes may be IOCs: those that were just started, looked at again and again while they load
- * their libraries, and all others, now and then. Target thread, but for Add and Execd.
+ * Finds processes that are IOCs. A program that was just started is looked at again and again while it loads its
+ * libraries; all other processes are looked at now and then. The follower's, but for ebpfMonIocFinderNoteExec.
  */
 #ifndef EBPFMON_IOCFINDER_H
 #define EBPFMON_IOCFINDER_H
 
-#include "watch/target.h"
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ioc/image.h"
 
 typedef struct ebpfMonIocFinder ebpfMonIocFinder;
 
-void ebpfMonIocFinderInit(void);
-ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf);
-void ebpfMonIocFinderFree(ebpfMonIocFinder *finder);
+/* Nonzero: this process is watched already, and is not looked at. */
+typedef int (*ebpfMonIocFinderIsKnown)(void *arg, pid_t pid);
+
+/* "watchSelf": our own process may be found, too. NULL without memory. */
+ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isKnown, void *arg);
+void ebpfMonIocFinderFree(ebpfMonIocFinder *finder); /* NULL does no harm */
 
 /* A program was started in this process (exec). Any thread. */
-void ebpfMonIocFinderNoteExec(pid_t pid);
-/* Whether that was so for a process that is a target already; asked once each. */
-int ebpfMonIocFinderTakeExec(pid_t pid);
+void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *finder, pid_t pid);
 
-/* The next process that turned out to be an IOC and that "known" does not know, else *pid = 0.
- * Returns in how many seconds to ask again. */
-double ebpfMonIocFinderFindNext(ebpfMonIocFinder *finder, uint64_t now, ebpfMonTarget *(*known)(pid_t), pid_t *pid,
-                         ebpfMonImage *image);
+/* Nonzero: that was noted of a process since it was found, so it runs another program now. Says so once. */
+int ebpfMonIocFinderTakeExec(ebpfMonIocFinder *finder, pid_t pid);
 
-/* Processes that we were not allowed to look at, in the last complete look at all; the first of them. */
+/* The next process that turned out to be an IOC and is not known, else *pid = 0. "now": monotonic ns. What *image
+ * points to belongs to the finder. Returns in how many seconds to ask again. */
+double ebpfMonIocFinderFindNext(ebpfMonIocFinder *finder, uint64_t now, pid_t *pid, ebpfMonImage *image);
+
+/* How many processes we were not allowed to look at, in the last complete look at all; the first of them. */
 unsigned ebpfMonIocFinderCountDenied(const ebpfMonIocFinder *finder, pid_t *first);
 
 #endif

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <epicsEvent.h>
 #include <epicsMutex.h>
 #include <epicsString.h>
-#include <epicsTime.h>
 
+#include "common/clock.h"
 #include "watch/requests.h"
 
 #define LINKS_MAX 1024
 #define LINKS_AT_ONCE 64
-#define IDLE 0.5 /* s: the longest that a caller is told to wait */
+#define IDLE 0.5 /* s: the longest time until the caller is to ask again */
 
 typedef struct {
     uint32_t iocId;
@@ -20,249 +21,280 @@ typedef struct {
     unsigned tries;
 } linkPut;
 
-/* A put to a link is seen before it is done, so the links are read several times: ns after each look. */
-static const uint64_t again[] = { 0, 500000, 2000000, 10000000, 100000000, 1000000000 };
+/* A put to a link is seen before it is done, so the links are read several times: ns from one time to the next. */
+static const uint64_t readAgain[] = { 0, 500000, 2000000, 10000000, 100000000, 1000000000 };
 
-static epicsMutexId lock; /* guards all that follows */
-static void (*wakeUp)(void);
-static ebpfMonFilter filter;
-static unsigned asked, taken, applied; /* how often something was asked; up to where it was taken, and done */
-static epicsEventId done;              /* "applied" moved on */
-static ebpfMonLevelRule rules[EBPFMON_LEVEL_RULES_MAX]; /* the newest last: it goes before the others */
-static unsigned ruleCount;
-static linkPut links[LINKS_MAX];
-static unsigned linkCount;
-static int linksMissed; /* more than the list holds */
+struct ebpfMonRequests {
+    void (*wake)(void *arg);   /* set before other threads are there */
+    void *wakeArg;
+    epicsMutexId lock;         /* guards all that follows */
+    ebpfMonFilter filter;
+    unsigned asked, taken, applied; /* how often something was asked; up to where it was taken, and applied */
+    epicsEventId appliedMore;  /* "applied" moved on */
+    ebpfMonLevelRule rules[EBPFMON_LEVEL_RULES_MAX]; /* the newest last: it counts before the others */
+    unsigned ruleCount;
+    linkPut links[LINKS_MAX];
+    unsigned linkCount;
+    int linksMissed;           /* more than the list holds */
+};
 
-void ebpfMonRequestsInit(const ebpfMonFilter *first, void (*wake)(void))
+ebpfMonRequests *ebpfMonTheRequests;
+
+ebpfMonRequests *ebpfMonRequestsNew(const ebpfMonFilter *first)
 {
-    lock = epicsMutexMustCreate();
-    done = epicsEventMustCreate(epicsEventEmpty);
-    filter = *first;
-    wakeUp = wake;
+    ebpfMonRequests *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    r->lock = epicsMutexMustCreate();
+    r->appliedMore = epicsEventMustCreate(epicsEventEmpty);
+    r->filter = *first;
+    return r;
 }
 
-unsigned ebpfMonRequestsSetFilter(const ebpfMonFilter *f)
+void ebpfMonRequestsFree(ebpfMonRequests *r)
+{
+    if (!r)
+        return;
+    epicsEventDestroy(r->appliedMore);
+    epicsMutexDestroy(r->lock);
+    free(r);
+}
+
+void ebpfMonRequestsSetWake(ebpfMonRequests *r, void (*wake)(void *arg), void *arg)
+{
+    r->wake = wake;
+    r->wakeArg = arg;
+}
+
+static void wakeFollower(ebpfMonRequests *r)
+{
+    if (r->wake)
+        r->wake(r->wakeArg);
+}
+
+unsigned ebpfMonRequestsSetFilter(ebpfMonRequests *r, const ebpfMonFilter *f)
 {
     unsigned number;
 
-    epicsMutexMustLock(lock);
-    filter = *f;
-    number = ++asked;
-    epicsMutexUnlock(lock);
-    wakeUp();
+    epicsMutexMustLock(r->lock);
+    r->filter = *f;
+    number = ++r->asked;
+    epicsMutexUnlock(r->lock);
+    wakeFollower(r);
     return number;
 }
 
-int ebpfMonRequestsWait(unsigned number, double seconds)
+int ebpfMonRequestsWait(ebpfMonRequests *r, unsigned number, double seconds)
 {
-    epicsUInt64 begin = epicsMonotonicGet();
+    uint64_t begin = ebpfMonClockMonotonic();
     int reached;
 
     for (;;) {
-        double left = seconds - (double)(epicsMonotonicGet() - begin) / 1e9;
+        double left = seconds - (double)(ebpfMonClockMonotonic() - begin) / 1e9;
 
-        epicsMutexMustLock(lock);
-        reached = (int)(applied - number) >= 0;
-        epicsMutexUnlock(lock);
+        epicsMutexMustLock(r->lock);
+        reached = (int)(r->applied - number) >= 0;
+        epicsMutexUnlock(r->lock);
         if (reached || left <= 0)
             break;
-        epicsEventWaitWithTimeout(done, left);
+        epicsEventWaitWithTimeout(r->appliedMore, left);
     }
     if (reached)
-        epicsEventMustTrigger(done); /* it wakes one at a time, and another may wait for the same */
+        epicsEventMustTrigger(r->appliedMore); /* it wakes one at a time, and another may wait for the same */
     return reached ? 0 : -1;
 }
 
-void ebpfMonRequestsGetFilter(ebpfMonFilter *f)
+void ebpfMonRequestsGetFilter(ebpfMonRequests *r, ebpfMonFilter *f)
 {
-    epicsMutexMustLock(lock);
-    *f = filter;
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(r->lock);
+    *f = r->filter;
+    epicsMutexUnlock(r->lock);
 }
 
-int ebpfMonRequestsTakeFilter(ebpfMonFilter *f)
+int ebpfMonRequestsTakeFilter(ebpfMonRequests *r, ebpfMonFilter *f)
 {
     int was;
 
-    epicsMutexMustLock(lock);
-    *f = filter;
-    was = taken != asked;
-    taken = asked;
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(r->lock);
+    *f = r->filter;
+    was = r->taken != r->asked;
+    r->taken = r->asked;
+    epicsMutexUnlock(r->lock);
     return was;
 }
 
-void ebpfMonRequestsSetApplied(void)
+void ebpfMonRequestsSetApplied(ebpfMonRequests *r)
 {
-    epicsMutexMustLock(lock);
-    applied = taken;
-    epicsMutexUnlock(lock);
-    epicsEventMustTrigger(done);
+    epicsMutexMustLock(r->lock);
+    r->applied = r->taken;
+    epicsMutexUnlock(r->lock);
+    epicsEventMustTrigger(r->appliedMore);
 }
 
-/* --- rules, all under the lock --- */
+/* --- Rules, all under the lock --- */
 
-static void dropRule(unsigned i)
+static void dropRule(ebpfMonRequests *r, unsigned i)
 {
-    memmove(&rules[i], &rules[i + 1], (--ruleCount - i) * sizeof(rules[0]));
+    memmove(&r->rules[i], &r->rules[i + 1], (--r->ruleCount - i) * sizeof(r->rules[0]));
 }
 
 /* Drops the rules of this pattern; of one kind, or of both. */
-static void dropPattern(const char *pattern, int levels, int references)
+static void dropPattern(ebpfMonRequests *r, const char *pattern, int levels, int references)
 {
-    for (unsigned i = 0; i < ruleCount;) {
-        int isLevel = rules[i].level >= 0;
+    for (unsigned i = 0; i < r->ruleCount;) {
+        int isLevel = r->rules[i].level >= 0;
 
-        if (strcmp(rules[i].pattern, pattern) == 0 && (isLevel ? levels : references))
-            dropRule(i);
+        if (strcmp(r->rules[i].pattern, pattern) == 0 && (isLevel ? levels : references))
+            dropRule(r, i);
         else
             i++;
     }
 }
 
-/* "No reference" says something only after a rule that asks for one. Nonzero: there is one that does. */
-static int dropIdle(void)
+/* A rule "no reference" has an effect only after one that asks for it. Nonzero: there is one that asks. */
+static int dropIdle(ebpfMonRequests *r)
 {
     int on = 0;
 
-    for (unsigned i = 0; i < ruleCount;) {
-        if (rules[i].reference == 0 && !on) {
-            dropRule(i);
+    for (unsigned i = 0; i < r->ruleCount;) {
+        if (r->rules[i].reference == 0 && !on) {
+            dropRule(r, i);
             continue;
         }
-        on |= rules[i].reference > 0;
+        on |= r->rules[i].reference > 0;
         i++;
     }
     return on;
 }
 
-static int addRule(const char *pattern, int level, int reference)
+static int addRule(ebpfMonRequests *r, const char *pattern, int level, int reference)
 {
-    ebpfMonLevelRule *r;
+    ebpfMonLevelRule *rule;
 
-    if (ruleCount == EBPFMON_LEVEL_RULES_MAX)
+    if (r->ruleCount == EBPFMON_LEVEL_RULES_MAX)
         return -1;
-    r = &rules[ruleCount++];
-    snprintf(r->pattern, sizeof(r->pattern), "%s", pattern);
-    r->level = level;
-    r->reference = reference;
+    rule = &r->rules[r->ruleCount++];
+    snprintf(rule->pattern, sizeof(rule->pattern), "%s", pattern);
+    rule->level = level;
+    rule->reference = reference;
     return 0;
 }
 
-int ebpfMonRequestsSetLevel(const char *pattern, int level)
+int ebpfMonRequestsSetLevel(ebpfMonRequests *r, const char *pattern, int level)
 {
     int rc = 0;
 
-    epicsMutexMustLock(lock);
-    dropPattern(pattern, 1, level < 0);
+    epicsMutexMustLock(r->lock);
+    dropPattern(r, pattern, 1, level < 0);
     if (level >= 0)
-        rc = addRule(pattern, level, -1);
-    dropIdle();
-    asked++;
-    epicsMutexUnlock(lock);
-    wakeUp();
+        rc = addRule(r, pattern, level, -1);
+    dropIdle(r);
+    r->asked++;
+    epicsMutexUnlock(r->lock);
+    wakeFollower(r);
     return rc;
 }
 
-int ebpfMonRequestsSetReference(const char *pattern, int on)
+int ebpfMonRequestsSetReference(ebpfMonRequests *r, const char *pattern, int on)
 {
     int rc = 0;
 
-    epicsMutexMustLock(lock);
-    dropPattern(pattern, 0, 1);
-    if (dropIdle() || on)
-        rc = addRule(pattern, -1, !!on);
-    asked++;
-    epicsMutexUnlock(lock);
-    wakeUp();
+    epicsMutexMustLock(r->lock);
+    dropPattern(r, pattern, 0, 1);
+    if (dropIdle(r) || on)
+        rc = addRule(r, pattern, -1, !!on);
+    r->asked++;
+    epicsMutexUnlock(r->lock);
+    wakeFollower(r);
     return rc;
 }
 
-unsigned ebpfMonRequestsGetLevelRules(ebpfMonLevelRule copy[EBPFMON_LEVEL_RULES_MAX])
+unsigned ebpfMonRequestsGetLevelRules(ebpfMonRequests *r, ebpfMonLevelRule copy[EBPFMON_LEVEL_RULES_MAX])
 {
     unsigned n;
 
-    epicsMutexMustLock(lock);
-    n = ruleCount;
-    memcpy(copy, rules, n * sizeof(rules[0]));
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(r->lock);
+    n = r->ruleCount;
+    memcpy(copy, r->rules, n * sizeof(r->rules[0]));
+    epicsMutexUnlock(r->lock);
     return n;
 }
 
-ebpfMonLevel ebpfMonRequestsFindLevel(const char *ioc, const ebpfMonFilter *f, int *reference)
+ebpfMonLevel ebpfMonRequestsFindLevel(ebpfMonRequests *r, const char *ioc, const ebpfMonFilter *f, int *reference)
 {
     int level = epicsStrGlobMatch(ioc, f->ioc) ? (int)f->level : ebpfMonLevelOff;
 
     *reference = 0;
-    epicsMutexMustLock(lock);
-    for (unsigned i = 0; i < ruleCount; i++) {
-        if (!epicsStrGlobMatch(ioc, rules[i].pattern))
+    epicsMutexMustLock(r->lock);
+    for (unsigned i = 0; i < r->ruleCount; i++) {
+        if (!epicsStrGlobMatch(ioc, r->rules[i].pattern))
             continue;
-        if (rules[i].level >= 0)
-            level = rules[i].level;
-        if (rules[i].reference >= 0)
-            *reference = rules[i].reference;
+        if (r->rules[i].level >= 0)
+            level = r->rules[i].level;
+        if (r->rules[i].reference >= 0)
+            *reference = r->rules[i].reference;
     }
-    epicsMutexUnlock(lock);
+    epicsMutexUnlock(r->lock);
     return (ebpfMonLevel)level;
 }
 
-void ebpfMonRequestsAddLinks(uint32_t iocId, uint64_t precord)
+void ebpfMonRequestsAddLinks(ebpfMonRequests *r, uint32_t iocId, uint64_t precord)
 {
     unsigned i;
 
-    epicsMutexMustLock(lock);
-    for (i = 0; i < linkCount && (links[i].iocId != iocId || links[i].precord != precord); i++)
+    epicsMutexMustLock(r->lock);
+    for (i = 0; i < r->linkCount && (r->links[i].iocId != iocId || r->links[i].precord != precord); i++)
         ;
     if (i < LINKS_MAX) {
-        links[i] = (linkPut){ .iocId = iocId, .precord = precord };
-        if (i == linkCount)
-            linkCount++;
+        r->links[i] = (linkPut){ .iocId = iocId, .precord = precord };
+        if (i == r->linkCount)
+            r->linkCount++;
     } else {
-        linksMissed = 1;
+        r->linksMissed = 1;
     }
-    epicsMutexUnlock(lock);
-    wakeUp();
+    epicsMutexUnlock(r->lock);
+    wakeFollower(r);
 }
 
-int ebpfMonRequestsTakeLinksMissed(void)
+int ebpfMonRequestsTakeLinksMissed(ebpfMonRequests *r)
 {
     int was;
 
-    epicsMutexMustLock(lock);
-    was = linksMissed;
-    linksMissed = 0;
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(r->lock);
+    was = r->linksMissed;
+    r->linksMissed = 0;
+    epicsMutexUnlock(r->lock);
     return was;
 }
 
-double ebpfMonRequestsTakeLinksDue(uint64_t now, void (*each)(uint32_t iocId, uint64_t precord))
+double ebpfMonRequestsTakeLinksDue(ebpfMonRequests *r, uint64_t now,
+                                   void (*each)(void *arg, uint32_t iocId, uint64_t precord), void *arg)
 {
     linkPut due[LINKS_AT_ONCE];
     unsigned n = 0;
     double wait = IDLE;
 
-    epicsMutexMustLock(lock);
-    for (unsigned i = 0; i < linkCount;) {
-        linkPut *l = &links[i];
+    epicsMutexMustLock(r->lock);
+    for (unsigned i = 0; i < r->linkCount;) {
+        linkPut *l = &r->links[i];
         double s;
 
         if (l->due <= now && n < LINKS_AT_ONCE) {
             due[n++] = *l;
-            if (++l->tries == sizeof(again) / sizeof(again[0])) {
-                *l = links[--linkCount];
+            if (++l->tries == sizeof(readAgain) / sizeof(readAgain[0])) {
+                *l = r->links[--r->linkCount];
                 continue;
             }
-            l->due = now + again[l->tries];
+            l->due = now + readAgain[l->tries];
         }
         s = l->due > now ? (double)(l->due - now) / 1e9 : 0;
         if (s < wait)
             wait = s;
         i++;
     }
-    epicsMutexUnlock(lock);
+    epicsMutexUnlock(r->lock);
     for (unsigned i = 0; i < n; i++)
-        each(due[i].iocId, due[i].precord);
+        each(arg, due[i].iocId, due[i].precord);
     return wait;
 }

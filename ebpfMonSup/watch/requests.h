@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What other threads ask of the target thread: the filter, levels of single IOCs, records whose links were
- * written. Any thread.
+ * What other threads ask of the follower: the filter, levels of single IOCs, records whose links were written. Has a
+ * lock of its own, which is held for short; the follower is woken by a callback.
  */
 #ifndef EBPFMON_REQUESTS_H
 #define EBPFMON_REQUESTS_H
 
+#include <stdint.h>
+
 #include "model/filter.h"
-#include "watch/target.h"
 
 #define EBPFMON_LEVEL_RULES_MAX 64
+
+typedef struct ebpfMonRequests ebpfMonRequests;
 
 /* What a command asked for the IOCs that match; of several the newest counts. */
 typedef struct {
@@ -18,36 +21,56 @@ typedef struct {
     int  reference; /* -1: this rule is about the level */
 } ebpfMonLevelRule;
 
-/* "wake" is called whenever something new was asked. */
-void ebpfMonRequestsInit(const ebpfMonFilter *first, void (*wake)(void));
+/* For the time of the change to contexts only: those of the monitor. */
+extern ebpfMonRequests *ebpfMonTheRequests;
+
+/* NULL without memory. */
+ebpfMonRequests *ebpfMonRequestsNew(const ebpfMonFilter *first);
+void ebpfMonRequestsFree(ebpfMonRequests *requests); /* NULL does no harm */
+
+/* "wake" is called, by the thread that asks and without the lock, whenever something new was asked. To be set before
+ * other threads use the requests. */
+void ebpfMonRequestsSetWake(ebpfMonRequests *requests, void (*wake)(void *arg), void *arg);
+
+/* --- Any thread --- */
 
 /* Returns a number to wait for. */
-unsigned ebpfMonRequestsSetFilter(const ebpfMonFilter *filter);
-/* Until what has this number is applied to every IOC. 0, or -1: not within that time. */
-int ebpfMonRequestsWait(unsigned number, double seconds);
-void ebpfMonRequestsGetFilter(ebpfMonFilter *filter);
+unsigned ebpfMonRequestsSetFilter(ebpfMonRequests *requests, const ebpfMonFilter *filter);
 
-/* Both take the place of the rule that this pattern had. Level -1: as the filter says, which cancels every
- * rule of the pattern. 0, or -1: EBPFMON_LEVEL_RULES_MAX are there. */
-int ebpfMonRequestsSetLevel(const char *iocPattern, int level);
-int ebpfMonRequestsSetReference(const char *iocPattern, int on);
-/* The rules in force, oldest first; their number. */
-unsigned ebpfMonRequestsGetLevelRules(ebpfMonLevelRule copy[EBPFMON_LEVEL_RULES_MAX]);
+/* Waits until the filter with this number is applied to every IOC. 0, or -1: not within "seconds". */
+int ebpfMonRequestsWait(ebpfMonRequests *requests, unsigned number, double seconds);
 
-void ebpfMonRequestsAddLinks(uint32_t iocId, uint64_t precord); /* links or TSE of a record are being written */
+void ebpfMonRequestsGetFilter(ebpfMonRequests *requests, ebpfMonFilter *filter);
 
-/* --- the target thread's side --- */
+/* Both take the place of the rule that this pattern had. Level -1: as the filter says; that cancels every rule of the
+ * pattern. 0, or -1: EBPFMON_LEVEL_RULES_MAX are there. */
+int ebpfMonRequestsSetLevel(ebpfMonRequests *requests, const char *iocPattern, int level);
+int ebpfMonRequestsSetReference(ebpfMonRequests *requests, const char *iocPattern, int on);
 
-/* The filter now; nonzero: it, or a rule, changed since the last call. */
-int ebpfMonRequestsTakeFilter(ebpfMonFilter *filter);
-/* What was taken last is applied. */
-void ebpfMonRequestsSetApplied(void);
-ebpfMonLevel ebpfMonRequestsFindLevel(const char *ioc, const ebpfMonFilter *filter, int *reference);
+/* Copies the rules in force, oldest first; returns their number. */
+unsigned ebpfMonRequestsGetLevelRules(ebpfMonRequests *requests, ebpfMonLevelRule copy[EBPFMON_LEVEL_RULES_MAX]);
 
-/* Nonzero: links of more records were written, since the last call, than can be remembered. */
-int ebpfMonRequestsTakeLinksMissed(void);
+/* Links or TSE of a record are being written: its links are to be read again. */
+void ebpfMonRequestsAddLinks(ebpfMonRequests *requests, uint32_t iocId, uint64_t precord);
 
-/* Calls "each" for the records whose links are to be read now. Returns seconds until the next one is due. */
-double ebpfMonRequestsTakeLinksDue(uint64_t now, void (*each)(uint32_t iocId, uint64_t precord));
+/* --- The follower's side --- */
+
+/* The filter now. Nonzero: it, or a rule, changed since the last call. */
+int ebpfMonRequestsTakeFilter(ebpfMonRequests *requests, ebpfMonFilter *filter);
+
+/* What was taken last is applied to every IOC. */
+void ebpfMonRequestsSetApplied(ebpfMonRequests *requests);
+
+/* The level of an IOC by this filter and the rules, and whether its dbProcess is to be trapped too. */
+ebpfMonLevel ebpfMonRequestsFindLevel(ebpfMonRequests *requests, const char *ioc, const ebpfMonFilter *filter,
+                                      int *reference);
+
+/* Nonzero: since the last call links of more records were written than the list holds. */
+int ebpfMonRequestsTakeLinksMissed(ebpfMonRequests *requests);
+
+/* Calls "each", without the lock, for the records whose links are to be read now (monotonic ns). Returns the seconds
+ * until the next one is due. */
+double ebpfMonRequestsTakeLinksDue(ebpfMonRequests *requests, uint64_t now,
+                                   void (*each)(void *arg, uint32_t iocId, uint64_t precord), void *arg);
 
 #endif

@@ -2,16 +2,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "watch/slotAllocator.h"
 
-/* Runs in use, in order: few, two or three a target. First fit. */
+/* Runs in use, in order: few, two or three for each IOC. First fit. */
 typedef struct {
     uint32_t first, count;
 } run;
 
 struct ebpfMonSlotAllocator {
-    uint32_t size, used, runs, capacity;
-    run *run;
+    uint32_t size, used, runs;
+    size_t   room;
+    run     *run;
 };
 
 ebpfMonSlotAllocator *ebpfMonSlotAllocatorNew(uint32_t size)
@@ -41,15 +43,8 @@ uint32_t ebpfMonSlotAllocatorTake(ebpfMonSlotAllocator *r, uint32_t count)
         at = r->run[i].first + r->run[i].count;
     if (i == r->runs && r->size - at < count)
         return UINT32_MAX;
-    if (r->runs == r->capacity) {
-        uint32_t want = r->capacity ? r->capacity * 2 : 64;
-        run *p = realloc(r->run, want * sizeof(*p));
-
-        if (!p)
-            return UINT32_MAX;
-        r->run = p;
-        r->capacity = want;
-    }
+    if (ebpfMonArrayGrow(&r->run, &r->room, (size_t)r->runs + 1, 64, sizeof(*r->run)))
+        return UINT32_MAX;
     memmove(&r->run[i + 1], &r->run[i], (r->runs - i) * sizeof(*r->run));
     r->run[i].first = at;
     r->run[i].count = count;
@@ -58,7 +53,7 @@ uint32_t ebpfMonSlotAllocatorTake(ebpfMonSlotAllocator *r, uint32_t count)
     return at;
 }
 
-void ebpfMonSlotAllocatorGive(ebpfMonSlotAllocator *r, uint32_t first, uint32_t count)
+void ebpfMonSlotAllocatorReturn(ebpfMonSlotAllocator *r, uint32_t first, uint32_t count)
 {
     if (count == 0)
         return;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of targets, and what anybody may know of one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,17 +7,15 @@
 #include <epicsStdio.h>
 
 #include "watch/target.h"
-#include "probe/loader.h"
 
 struct ebpfMonTargets {
-    epicsMutexId   lock;    /* guards the list, and what other threads read of targets */
+    epicsMutexId   lock;    /* guards the list, and the shared members of all targets */
     ebpfMonTarget *first;
-    uint32_t       lastId;
+    uint32_t       lastId;  /* under the lock */
     size_t         changes; /* atomic */
 };
 
 ebpfMonTargets *ebpfMonTheTargets;
-ebpfMonCosts ebpfMonCost;
 
 ebpfMonTargets *ebpfMonTargetsNew(void)
 {
@@ -27,6 +24,14 @@ ebpfMonTargets *ebpfMonTargetsNew(void)
     if (targets)
         targets->lock = epicsMutexMustCreate();
     return targets;
+}
+
+void ebpfMonTargetsFree(ebpfMonTargets *targets)
+{
+    if (!targets)
+        return;
+    epicsMutexDestroy(targets->lock);
+    free(targets);
 }
 
 void ebpfMonTargetsNoteChange(ebpfMonTargets *targets)
@@ -92,57 +97,72 @@ void ebpfMonTargetsRemove(ebpfMonTargets *targets, ebpfMonTarget *t)
     ebpfMonTargetsNoteChange(targets);
 }
 
-uint64_t ebpfMonTargetCountPasses(const ebpfMonTarget *t, int bank, uint32_t i)
+int ebpfMonTargetSetNote(ebpfMonTargets *targets, ebpfMonTarget *t, const char *note, int remark)
 {
-    const ebpfMonStretches *s = t->stretch[bank];
-    volatile struct ebpfMonRecState *state = ebpfMonKernelTables()->state;
-    uint64_t sum = 0;
+    int changed;
 
-    if (!s || !s->ahead[i])
-        return 0; /* the last record of a stretch is counted by itself */
-    for (uint32_t r = i; r != EBPFMON_NO_RECORD; r = ebpfMonStretchBefore(s, r))
-        sum += state[t->slot + r].pass[bank];
-    return sum;
+    ebpfMonTargetsLock(targets);
+    changed = strcmp(t->note, note) != 0;
+    if (changed)
+        epicsSnprintf(t->note, sizeof(t->note), "%s", note);
+    t->remark = remark;
+    ebpfMonTargetsUnlock(targets);
+    return changed;
 }
 
 /* What was counted for this record alone. */
-static uint64_t ownCount(const ebpfMonTarget *t, uint32_t i)
+static uint64_t countAlone(const ebpfMonTarget *t, uint32_t i)
 {
-    volatile struct ebpfMonRecState *st = &ebpfMonKernelTables()->state[t->slot + i];
+    const volatile struct ebpfMonRecState *st = &t->recState[i];
 
     if ((t->how[i] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST)) == EBPFMON_BY_TRAP)
         return st->trapped + (uint64_t)t->adjust[i];
     return st->count + (uint64_t)t->adjust[i];
 }
 
+/* The part of a record's count that the passes of its stretches make up, in one bank. */
+static uint64_t countPasses(const ebpfMonTarget *t, int bank, uint32_t i)
+{
+    const ebpfMonStretches *s = t->stretch[bank];
+    uint64_t sum = 0;
+
+    if (!s || !s->ahead[i])
+        return 0; /* the last record of a stretch is counted by itself */
+    for (uint32_t r = i; r != EBPFMON_NO_RECORD; r = ebpfMonStretchBefore(s, r))
+        sum += t->recState[r].pass[bank];
+    return sum;
+}
+
 uint64_t ebpfMonTargetCountRecord(const ebpfMonTarget *t, uint32_t i)
 {
-    if (!ebpfMonKernelTables() || t->slot == UINT32_MAX)
+    if (!t->recState)
         return 0;
-    return ownCount(t, i) + ebpfMonTargetCountPasses(t, 0, i) + ebpfMonTargetCountPasses(t, 1, i);
+    return countAlone(t, i) + countPasses(t, 0, i) + countPasses(t, 1, i);
+}
+
+void ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts)
+{
+    const ebpfMonStretches *s = t->stretch[bank];
+    uint64_t sum = 0;
+
+    for (uint32_t p = 0; s && p < s->n; p++) { /* in order, so that each stretch is gone through once */
+        uint32_t r = s->order[p];
+
+        if (ebpfMonStretchBefore(s, r) == EBPFMON_NO_RECORD)
+            sum = 0;
+        if (!s->ahead[r])
+            continue;
+        sum += t->recState[r].pass[bank];
+        counts[r] += sum;
+    }
 }
 
 void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now)
 {
-    volatile struct ebpfMonRecState *state = ebpfMonKernelTables()->state;
-
     for (uint32_t i = 0; i < t->cat->count; i++)
-        now[i] = ownCount(t, i);
-    for (int bank = 0; bank < 2; bank++) {
-        const ebpfMonStretches *s = t->stretch[bank];
-        uint64_t sum = 0;
-
-        for (uint32_t p = 0; s && p < s->n; p++) { /* in order, so that each stretch is gone through once */
-            uint32_t r = s->order[p];
-
-            if (ebpfMonStretchBefore(s, r) == EBPFMON_NO_RECORD)
-                sum = 0;
-            if (!s->ahead[r])
-                continue;
-            sum += state[t->slot + r].pass[bank];
-            now[r] += sum;
-        }
-    }
+        now[i] = countAlone(t, i);
+    ebpfMonTargetAddPasses(t, 0, now);
+    ebpfMonTargetAddPasses(t, 1, now);
 }
 
 unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One watched IOC, from the moment it is found until it is forgotten. The target thread makes, changes
- * and forgets targets; other threads read them under ebpfMonTargetsLock.
+ * One watched IOC, from the moment it is found until it is forgotten, and the list of all of them. The follower alone
+ * adds, changes and removes targets; each member of ebpfMonTarget says which threads may use it.
  */
 #ifndef EBPFMON_TARGET_H
 #define EBPFMON_TARGET_H
@@ -9,52 +9,55 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "model/filter.h"
-#include "probe/attach.h"
-#include "probe/calibrate.h"
 #include "ioc/catalogue.h"
-#include "ioc/closure.h"
 #include "ioc/image.h"
 #include "ioc/procInfo.h"
 #include "ioc/stretch.h"
+#include "model/filter.h"
+#include "probe/attach.h"
+#include "probe/calibrate.h"
+#include "watch/budget.h"
 
 /* How a record's count is known. */
-#define EBPFMON_BY_TRAP   1 /* counted by the trap: a snapshot cannot see it rightly */
-#define EBPFMON_AT_LEAST  2 /* … but the trap is not attached: a lower bound */
+#define EBPFMON_BY_TRAP   1 /* counted by the trap: a snapshot cannot count it rightly */
+#define EBPFMON_AT_LEAST  2 /* … but the trap is not attached: its count is a lower bound */
 #define EBPFMON_SHOWN     4 /* matches the filter's record pattern */
 
+#define EBPFMON_NOTE_SIZE 160
+
 typedef struct ebpfMonTarget {
-    struct ebpfMonTarget *next;
+    /* Fixed since it was added: any thread, while it holds the lock under which it found this target. */
     pid_t     pid;
     uint64_t  start;       /* with the pid its identity */
     uint32_t  iocId;       /* never used twice */
     char      name[EBPFMON_IOCNAME_SIZE];
     char      version[40];
-    char      note[160];   /* diagnosis, or why the level is not the one asked for */
+    ebpfMonImage image;
+
+    /* Shared: the follower writes these under the lock, and other threads read them under the lock. The follower reads
+     * them without, for nobody else writes. */
+    struct ebpfMonTarget *next;
+    char      note[EBPFMON_NOTE_SIZE]; /* what is wrong, or why the level is not the one asked for; set by
+                                        * ebpfMonTargetSetNote alone */
     int       remark;      /* the note is no trouble */
-    ebpfMonImage    image;
-    ebpfMonMem     *mem;
-    ebpfMonAttached att;
-    ebpfMonCatalogue *cat; /* NULL: no database yet, or not to be believed */
-    long      nodes;       /* record nodes when it was read */
     int       running;     /* iocInit is done: links are resolved, closures made */
     int       gone;        /* ended; kept a while so that its last events still get their names */
-    uint64_t  goneAt;      /* ns */
-    uint64_t  bornAt;      /* ns; it was found */
-    uint64_t  probedAt;    /* ns; last look for new records while it starts */
-    int       applied;     /* its level was set since the filter changed */
-
-    /* records in the kernel's tables; by index of the catalogue */
-    uint32_t  slot;        /* first one, UINT32_MAX: none */
-    uint64_t  slotAt;      /* ns; since when: what is on the ring from before may have the slots of others */
-    int       indexed;     /* they are found by address */
-    uint32_t  closureAt, closureCount;   /* its part of the closure table, UINT32_MAX: none */
-    uint32_t  oldClosureAt, oldClosureCount; /* the part before, given back at the next change */
-    ebpfMonStretches *stretch[2]; /* by bank of the kernel's pass counters; NULL: none */
-    int       bank;        /* the one that the closures in force use */
+    ebpfMonCatalogue *cat; /* NULL: no database yet, or one that cannot be believed. Its links change under this lock */
+    ebpfMonLevel asked;    /* by the filter or by a command */
+    ebpfMonLevel level;    /* in force */
+    uint32_t  probesOn;    /* EBPFMON_BIT of each probe that is attached */
+    uint64_t  putsSince;   /* monotonic ns: all ways to write have been watched from then on */
+    double    cost;        /* percent of one core, over the last seconds */
+    /* its records in the kernel part's tables; the arrays are by index of the catalogue */
+    uint32_t  slot;        /* of the first record, UINT32_MAX: none has one */
+    uint64_t  slotAt;      /* monotonic ns; since when: what is on the ring from before may have the slots of others */
+    volatile struct ebpfMonRecState *recState; /* of the first record, in the mapped table; NULL: none has a slot */
+    int       indexed;     /* the kernel part finds them by address */
+    uint32_t  closureAt, closureCount; /* its part of the closure table, UINT32_MAX: none */
+    uint32_t  oldClosureAt, oldClosureCount; /* its part before; free at the next change */
+    ebpfMonStretches *stretch[2]; /* by bank of the kernel part's pass counters; NULL: none */
     uint8_t  *how;         /* EBPFMON_BY_TRAP … */
-    int64_t  *adjust;      /* added to the kernel's counter when the way of counting changed */
-    uint32_t  trapped;     /* records that want the trap */
+    int64_t  *adjust;      /* added to the kernel part's counter when the way of counting changed */
     uint32_t  shown;       /* records that match the filter */
 
     /* The event thread's own. */
@@ -71,55 +74,63 @@ typedef struct ebpfMonTarget {
         uint64_t procCount;  /* of those that are shown, since it was found */
     } publisher;
 
-    uint64_t  putsSince;   /* ns: all ways to write have been watched from then on */
-    uint64_t  queuesSince; /* ns: so have callbacks and scanOnce */
-    ebpfMonLevel asked;    /* by the filter or by command */
-    ebpfMonLevel level;    /* in force */
-    int       reference;   /* dbProcess is trapped too, to compare */
-    /* budget */
-    ebpfMonLevel ceiling;  /* the governor's */
-    int       noTrap;      /* the governor took the trap away first */
-    double    cost;        /* percent of one core, over the last seconds */
-    struct ebpfMonHits hitsBefore;
-    uint64_t  costAt;      /* ns of hitsBefore */
-    double    over;        /* seconds above the budget */
-    uint64_t  retryAt;     /* ns: when the governor tries a level more again */
-    double    retryAfter;  /* s; doubles each time it had to step down again */
+    /* The follower's own: no lock. */
+    struct {
+        ebpfMonMem *mem;
+        ebpfMonAttached att;
+        long      nodes;       /* record nodes when the catalogue was read */
+        uint64_t  foundAt;     /* monotonic ns, as all times here */
+        uint64_t  endedAt;
+        uint64_t  lookedAt;    /* last look for new records while it starts */
+        int       levelApplied; /* since the filter changed */
+        int       reference;   /* dbProcess is trapped too, to compare */
+        uint32_t  trapped;     /* records that want the trap */
+        uint64_t  queuesSince; /* callbacks and scanOnce have been watched from then on */
+        int       bank;        /* of the pass counters, that the closures in force use */
+        ebpfMonBudget budget;
+        struct ebpfMonHits hits; /* at the last look at its cost */
+        uint64_t  hitsAt;      /* 0: never */
+    } follower;
 } ebpfMonTarget;
 
 /* The IOCs that are watched or could be. */
 typedef struct ebpfMonTargets ebpfMonTargets;
 
 ebpfMonTargets *ebpfMonTargetsNew(void); /* NULL without memory */
+void ebpfMonTargetsFree(ebpfMonTargets *targets); /* must be empty; NULL does no harm */
+
+/* Held for short: no file, no system call but those that read a few bytes of an IOC. */
 void ebpfMonTargetsLock(ebpfMonTargets *targets);
 void ebpfMonTargetsUnlock(ebpfMonTargets *targets);
 
-/* For the time of the change to contexts only: the list of the monitor. */
+/* For the time of the change to contexts only: the list of the monitor, and a copy of the measured costs. */
 extern ebpfMonTargets *ebpfMonTheTargets;
 
-/* Under the lock, but for the target thread. */
+/* Under the lock, but for the follower. */
 ebpfMonTarget *ebpfMonTargetsGetFirst(ebpfMonTargets *targets);
 ebpfMonTarget *ebpfMonTargetsFindById(ebpfMonTargets *targets, uint32_t iocId);
 ebpfMonTarget *ebpfMonTargetsFindByPid(ebpfMonTargets *targets, pid_t pid); /* not one that is gone */
 
-/* Counts the changes of which targets there are and what is attached to them. Any thread. */
+/* Counts the changes of which targets there are and what is attached to them. Any thread, no lock. */
 void ebpfMonTargetsNoteChange(ebpfMonTargets *targets);
 size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets);
 
-/* Processings of one record as far as they are known; of all records: now[index]. */
+/* Processings of one record as far as they are known; of all records: now[index]. Under the lock. */
 uint64_t ebpfMonTargetCountRecord(const ebpfMonTarget *t, uint32_t index);
 void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now);
 
-/* The part of a record's count that the passes of its stretches make up, in one bank. */
-uint64_t ebpfMonTargetCountPasses(const ebpfMonTarget *t, int bank, uint32_t index);
+/* Adds to each record's number what the passes of its stretches in one bank count. Under the lock. */
+void ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts);
 
-/* For the state line: how many targets have something to say, and the first that does. */
+/* For the state line: how many targets have something to say, and what the first of them says. Under the lock. */
 unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t size);
 
-/* The target thread's alone; they take the lock. */
+/* The follower's alone; they take the lock. Add sets the iocId. Memory stays the caller's. */
 void ebpfMonTargetsAdd(ebpfMonTargets *targets, ebpfMonTarget *t);
 void ebpfMonTargetsRemove(ebpfMonTargets *targets, ebpfMonTarget *t);
 
-extern ebpfMonCosts ebpfMonCost;
+/* The only way to change the note. "remark": it is no trouble. The follower's alone; it takes the lock. Nonzero: the
+ * text is another one now. */
+int ebpfMonTargetSetNote(ebpfMonTargets *targets, ebpfMonTarget *t, const char *note, int remark);
 
 #endif

@@ -20,8 +20,8 @@
 #include "export/export.h"
 #include "export/otlp/span.h"
 #include "model/published.h"
-#include "model/hist.h"
-#include "model/logControl.h"
+#include "publish/hist.h"
+#include "model/logOps.h"
 
 #define CHAIN    10   /* spans */
 #define DEADLINE 30.0 /* s */
@@ -90,27 +90,27 @@ static void counted(void)
 static void histogram(void)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
-    ebpfMonChainRow *c = &published->chain[0];
+    ebpfMonChainRow *c = &published->chains.slowest[0];
 
-    published->chainTop = 1;
+    published->chains.slowestCount = 1;
     strcpy(c->root, "BENCH:CALC0");
     strcpy(c->ioc, "benchIoc");
     c->count = 1;
     c->mean = c->max = 30;
     c->hist[5] = 1;
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
-        published->histEdge[i] = ebpfMonHistOctaveEdge(i) / 1000;
+        published->chains.histEdge[i] = ebpfMonHistOctaveEdge(i) / 1000;
     ebpfMonPublishedUnlock();
 }
 
 static uint64_t lost(double *queue, uint64_t *sent)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
-    uint64_t n = published->otlpLost;
+    uint64_t n = published->otlp.lost;
 
-    *sent = published->otlpSent;
-    if (published->otlpQueue > *queue)
-        *queue = published->otlpQueue;
+    *sent = published->otlp.sent;
+    if (published->otlp.queue > *queue)
+        *queue = published->otlp.queue;
     ebpfMonPublishedUnlock();
     return n;
 }
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     }
     ebpfMonExportRegister();
     histogram();
-    if (zipkin ? ebpfMonLogControl()->zipkin(argv[1]) : ebpfMonLogControl()->otlp(argv[1], "traces", ""))
+    if (zipkin ? ebpfMonLogOpsGet()->zipkin(argv[1]) : ebpfMonLogOpsGet()->otlp(argv[1], "traces", ""))
         return 1;
     begin = clockOf(CLOCK_MONOTONIC);
     cpu = processCpu();
@@ -151,7 +151,7 @@ int main(int argc, char **argv)
     took = sentAt - begin;
     cpu = processCpu() - cpu - own;
     if (!zipkin) /* what is told at last: the metrics, of which the chains before are exemplars */
-        ebpfMonLogControl()->otlp(argv[1], "traces,metrics", "");
+        ebpfMonLogOpsGet()->otlp(argv[1], "traces,metrics", "");
     chain(trace);
     counted();
     ebpfMonExportStop(5);

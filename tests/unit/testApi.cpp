@@ -36,7 +36,7 @@ MAIN(testApi)
     testOk1(ebpfMonLevelSet("vac*", "nonsense") == -1);
     testOk1(ebpfMonLevelSet("vac*", "trace") == -1);
     testOk(ebpfMonRulesLoad("nosuch.json", text, sizeof(text)) == -1, "%s", text);
-    testOk1(ebpfMonBadGet(0, text, sizeof(text)) == -1 && ebpfMonBadAck() == 0);
+    testOk1(ebpfMonUnexpectedGet(0, text, sizeof(text)) == -1 && ebpfMonUnexpectedAck() == 0);
     eltc(1);
     return testDone();
 }

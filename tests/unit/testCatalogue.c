@@ -19,9 +19,10 @@
 #include <testMain.h>
 #include "ioc/catalogue.h"
 #include "ioc/image.h"
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
+#include "ioc/recordLinks.h"
 
-#define IOC_TESTS   46 /* those that need a softIoc */
+#define IOC_TESTS   50 /* those that need a softIoc */
 #define LARGE       100000
 #define LARGE_LIMIT 2.0 /* s; it takes a tenth, but the machine may be busy */
 #define DEADLINE    30.0
@@ -90,7 +91,7 @@ static ebpfMonImage waitForImage(void)
     ebpfMonImage image = { 0 };
     double end = now() + DEADLINE;
 
-    while (ebpfMonImageLook(cache, ioc, &image) && now() < end)
+    while (ebpfMonImageRead(cache, ioc, &image) && now() < end)
         epicsThreadSleep(0.02);
     if (!image.pdbbase)
         testAbort("the softIoc does not come up");
@@ -115,7 +116,7 @@ static long waitForNodes(ebpfMonMem *mem, const ebpfMonImage *image, long nodes)
     double end = now() + DEADLINE;
     long n;
 
-    while ((ebpfMonMemFlush(mem), n = ebpfMonCatalogueProbe(mem, image->pdbbase)) != nodes && now() < end)
+    while ((ebpfMonMemFlush(mem), n = ebpfMonCatalogueCountNodes(mem, image->pdbbase)) != nodes && now() < end)
         epicsThreadSleep(0.02);
     return n;
 }
@@ -263,6 +264,31 @@ static void testFind(const ebpfMonCatalogue *cat)
         && ebpfMonCatalogueFindAddr(cat, UINT64_MAX) == -1, "all are found by address and by name");
 }
 
+static void readLinks(ebpfMonMem *mem, ebpfMonCatalogue *cat, uint32_t index)
+{
+    ebpfMonRecordLinks *links = ebpfMonRecordLinksRead(mem, cat, index);
+
+    if (!links)
+        testAbort("out of memory");
+    ebpfMonRecordLinksExchange(cat, links);
+    ebpfMonRecordLinksFree(links);
+}
+
+/* Until they are exchanged, the catalogue has its own. */
+static void testExchange(ebpfMonMem *mem, ebpfMonCatalogue *cat)
+{
+    long fan = ebpfMonCatalogueFind(cat, "t:fan");
+    ebpfMonRecordLinks *links = ebpfMonRecordLinksRead(mem, cat, (uint32_t)fan);
+    uint32_t *to = cat->rec[fan].to;
+
+    testOk(links && !ebpfMonRecordLinksDiffer(cat, links), "links that did not change do not differ");
+    cat->rec[fan].toCount--;
+    testOk(links && ebpfMonRecordLinksDiffer(cat, links) && cat->rec[fan].to == to, "one that is missing is a difference");
+    ebpfMonRecordLinksExchange(cat, links);
+    testOk(cat->rec[fan].to != to && cat->rec[fan].toCount == 3, "after the exchange the catalogue has what was read");
+    ebpfMonRecordLinksFree(links);
+}
+
 static void testSmall(void)
 {
     ebpfMonImage image = waitForImage();
@@ -284,13 +310,14 @@ static void testSmall(void)
     testOk(cat && !why[0], "the catalogue is read%s%s", why[0] ? ": " : "", why);
     if (!cat)
         testAbort("nothing to look at");
-    ebpfMonCatalogueLinks(mem, cat, -1);
+    readLinks(mem, cat, EBPFMON_ALL_RECORDS);
     testFind(cat);
     testFields(cat);
     testEdges(cat);
-    ebpfMonCatalogueLinks(mem, cat, ebpfMonCatalogueFind(cat, "t:fan"));
-    ebpfMonCatalogueLinks(mem, cat, cat->count); /* there is none */
+    readLinks(mem, cat, (uint32_t)ebpfMonCatalogueFind(cat, "t:fan"));
+    testOk(!ebpfMonRecordLinksRead(mem, cat, cat->count), "no links of a record that is not there");
     testOk(cat->rec[ebpfMonCatalogueFind(cat, "t:fan")].toCount == 3, "the links of one, again");
+    testExchange(mem, cat);
     ebpfMonCatalogueHold(cat);
     ebpfMonCatalogueRelease(cat);
     testOk(ebpfMonCatalogueFind(cat, "t:ai") >= 0, "it is there as long as it is held");
@@ -328,7 +355,7 @@ static void testLarge(void)
         t1 = now();
         if (!cat)
             testAbort("not read: %s", why);
-        ebpfMonCatalogueLinks(mem, cat, -1);
+        readLinks(mem, cat, EBPFMON_ALL_RECORDS);
         testDiag("%d records: catalogue %.0f ms, links %.0f ms", LARGE, (t1 - t0) * 1e3, (now() - t1) * 1e3);
         links = now() - t1 < links ? now() - t1 : links;
         best = t1 - t0 < best ? t1 - t0 : best;

@@ -14,7 +14,8 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 #include "ioc/catalogue.h"
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
+#include "ioc/recordLinks.h"
 
 #define ARENA   (256 * 1024)
 #define PAGE    4096
@@ -198,8 +199,11 @@ static long readIt(void)
     cat = ebpfMonCatalogueRead(mem, at(&f->base), why, sizeof(why));
     edges = 0;
     if (cat) {
+        ebpfMonRecordLinks *links = ebpfMonRecordLinksRead(mem, cat, EBPFMON_ALL_RECORDS);
+
         n = cat->count;
-        ebpfMonCatalogueLinks(mem, cat, -1);
+        ebpfMonRecordLinksExchange(cat, links);
+        ebpfMonRecordLinksFree(links);
         for (uint32_t i = 0; i < cat->count; i++) {
             if (ebpfMonCatalogueFindAddr(cat, cat->rec[i].addr) != (long)i)
                 n = -2;
@@ -211,7 +215,7 @@ static long readIt(void)
         }
         ebpfMonCatalogueRelease(cat);
     }
-    ebpfMonCatalogueProbe(mem, at(&f->base));
+    ebpfMonCatalogueCountNodes(mem, at(&f->base));
     took = (double)epicsMonotonicGet() * 1e-9 - begin;
     longest = took > longest ? took : longest;
     return n;
@@ -265,7 +269,7 @@ static void testDamage(void)
     flnk->type = LAYOUT_LINK_CA;
     testOk(readIt() > 0 && edges == TYPES * RECS - 3, "nor is one that is no database link");
     flnk->type = LAYOUT_LINK_DB;
-    testOk(ebpfMonCatalogueProbe(mem, at(&f->base)) == TYPES * RECS, "and probed");
+    testOk(ebpfMonCatalogueCountNodes(mem, at(&f->base)) == TYPES * RECS, "and probed");
 
     REFUSED("a list that loops", "changed while it was read", node[RECS - 1].next = at(&node[0]));
     REFUSED("a node after itself", "changed while it was read", node[5].next = at(&node[5]));

@@ -36,7 +36,7 @@
 #include "export/jsonGen.h"
 #include "export/putPack.h"
 #include "model/published.h"
-#include "model/logControl.h"
+#include "model/logOps.h"
 
 #define DEADLINE 20.0 /* s */
 
@@ -377,7 +377,7 @@ static uint64_t linesBefore, lostBefore;
 
 static uint64_t written(void)
 {
-    uint64_t n = ebpfMonPublishedLock()->logCount;
+    uint64_t n = ebpfMonPublishedLock()->log.written;
 
     ebpfMonPublishedUnlock();
     return n - linesBefore;
@@ -385,7 +385,7 @@ static uint64_t written(void)
 
 static uint64_t lost(void)
 {
-    uint64_t n = ebpfMonPublishedLock()->logLost;
+    uint64_t n = ebpfMonPublishedLock()->log.lost;
 
     ebpfMonPublishedUnlock();
     return n - lostBefore;
@@ -400,7 +400,7 @@ static void begin(void)
 static int inTrouble(const void *text)
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
-    int is = published->logState == ebpfMonLogTrouble && strstr(published->logMsg, text);
+    int is = published->log.state == ebpfMonLogTrouble && strstr(published->log.message, text);
 
     ebpfMonPublishedUnlock();
     return is;
@@ -408,7 +408,7 @@ static int inTrouble(const void *text)
 
 static int fine(const void *unused)
 {
-    int is = ebpfMonPublishedLock()->logState == ebpfMonLogOk;
+    int is = ebpfMonPublishedLock()->log.state == ebpfMonLogOk;
 
     ebpfMonPublishedUnlock();
     return is;
@@ -490,7 +490,7 @@ static void putNumber(unsigned number)
 
 static long jsonLog(const char *file, double maxMB, double hours, int keep)
 {
-    return ebpfMonLogControl()->json(at(file), maxMB, hours, keep, ebpfMonLogAll);
+    return ebpfMonLogOpsGet()->json(at(file), maxMB, hours, keep, ebpfMonLogAll);
 }
 
 static int hasFile(const void *path)
@@ -544,7 +544,7 @@ static void testFiles(void)
     for (unsigned i = 0; i < 4; i++) {
         putNumber(i);
         writeUntil(i + 1);
-        testOk1(ebpfMonLogControl()->rotate() == 0);
+        testOk1(ebpfMonLogOpsGet()->rotate() == 0);
         if (i < 2) {
             snprintf(name, sizeof(name), "asked.json.%u", i + 1);
             testOk(until(hasFile, at(name)), "%s", name);
@@ -601,13 +601,13 @@ static void testFiles(void)
 
     testDiag("refused");
     eltc(0);
-    testOk1(ebpfMonLogControl()->json(dir, 0, 0, 0, ebpfMonLogAll) != 0);
+    testOk1(ebpfMonLogOpsGet()->json(dir, 0, 0, 0, ebpfMonLogAll) != 0);
     testOk1(jsonLog("x", -1, 0, 0) != 0 && jsonLog("x", NAN, 0, 0) != 0 && jsonLog("x", 0, 0, 5000) != 0);
-    testOk1(ebpfMonLogControl()->caPutLog("no such host", 0, ebpfMonLogAll, "") != 0);
-    testOk1(ebpfMonLogControl()->metadata("pv", "x") != 0);
-    testOk1(ebpfMonLogControl()->rotate() != 0);
+    testOk1(ebpfMonLogOpsGet()->caPutLog("no such host", 0, ebpfMonLogAll, "") != 0);
+    testOk1(ebpfMonLogOpsGet()->metadata("pv", "x") != 0);
+    testOk1(ebpfMonLogOpsGet()->rotate() != 0);
     jsonLog("twice", 0, 0, 0);
-    testOk1(ebpfMonLogControl()->caPutLog(at("twice"), 0, ebpfMonLogAll, "") != 0);
+    testOk1(ebpfMonLogOpsGet()->caPutLog(at("twice"), 0, ebpfMonLogAll, "") != 0);
     ebpfMonExportStop(10);
     eltc(1);
 }
@@ -637,7 +637,7 @@ static void testTrouble(void)
 
     testDiag("/dev/full");
     begin();
-    testOk1(ebpfMonLogControl()->json("/dev/full", 0.001, 0, 3, ebpfMonLogAll) == 0);
+    testOk1(ebpfMonLogOpsGet()->json("/dev/full", 0.001, 0, 3, ebpfMonLogAll) == 0);
     for (unsigned i = 0; i < 100; i++)
         putNumber(i);
     testOk1(until(inTrouble, "disk full"));
@@ -750,7 +750,7 @@ static void testServer(void)
     snprintf(target, sizeof(target), "127.0.0.1:%d", serverPort);
     begin();
     eltc(0);
-    testOk1(ebpfMonLogControl()->caPutLog(target, 0, ebpfMonLogAll, "") == 0);
+    testOk1(ebpfMonLogOpsGet()->caPutLog(target, 0, ebpfMonLogAll, "") == 0);
     for (; n < 200; n++)
         putNumber(n);
     testOk(until(inTrouble, "server down"), "down is a state");
@@ -771,7 +771,7 @@ static void testServer(void)
 
     testDiag("a server that does not read holds nobody up");
     snprintf(target, sizeof(target), "127.0.0.1:%d", ntohs(addr.sin_port));
-    testOk1(ebpfMonLogControl()->caPutLog(target, 1, ebpfMonLogAll, "") == 0);
+    testOk1(ebpfMonLogOpsGet()->caPutLog(target, 1, ebpfMonLogAll, "") == 0);
     testOk1(jsonLog("beside.json", 0, 0, 0) == 0);
     serverFrom = n;
     for (unsigned end = n + 60000; n < end; n++) {
@@ -847,9 +847,9 @@ static void testBurstLog(void)
 
     testDiag("mode burst to the PV and a file; the end ends bursts");
     begin();
-    ebpfMonLogControl()->metadata("lab", "B2");
-    testOk1(ebpfMonLogControl()->caPutLog("PV", 1, ebpfMonLogAll, "") == 0);
-    testOk1(ebpfMonLogControl()->caPutLog(at("burst.log"), 0, ebpfMonLogBurst, "%i ") == 0);
+    ebpfMonLogOpsGet()->metadata("lab", "B2");
+    testOk1(ebpfMonLogOpsGet()->caPutLog("PV", 1, ebpfMonLogAll, "") == 0);
+    testOk1(ebpfMonLogOpsGet()->caPutLog(at("burst.log"), 0, ebpfMonLogBurst, "%i ") == 0);
     for (unsigned i = 0; i < 100; i++) {
         p = somePut(i);
         strcpy(p.pv, i % 2 ? "A" : "B");
@@ -858,7 +858,7 @@ static void testBurstLog(void)
     ebpfMonExportStop(5);
     n = written();
     testOk(n == 4, "%" PRIu64 " lines: two first puts, two summaries", n);
-    testOk(strcmp(ebpfMonPublishedLock()->putCaPutLog, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\","
+    testOk(strcmp(ebpfMonPublishedLock()->log.caPutLogLine, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\","
                   "\"host\":\"opi1\",\"user\":\"alice\",\"lab\":\"B2\",\"pv\":\"A\",\"new\":99,\"old\":100}") == 0,
            "the PV");
     ebpfMonPublishedUnlock();

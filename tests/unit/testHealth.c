@@ -13,14 +13,17 @@
 #include <errlog.h>
 #include <testMain.h>
 
-#include "model/health.h"
+#include "health/hangs.h"
+#include "health/lives.h"
+#include "health/scanWindow.h"
+#include "model/healthValues.h"
 #include "ioc/caServer.h"
 #include "ioc/layout.h"
 #include "ioc/procStat.h"
 
 static ebpfMonHealth h;
-static ebpfMonLives lives;
-static ebpfMonHangs hangs;
+static ebpfMonLives *lives;
+static ebpfMonHangs *hangs;
 static epicsTimeStamp now = { 1000000, 0 };
 
 static int last(const char *text)
@@ -58,35 +61,35 @@ static void testScan(void)
     int i;
 
     testDiag("period of a scan thread");
-    testOk1(near(ebpfMonScanPeriod(".1 second"), 0.1) && near(ebpfMonScanPeriod("10 second"), 10));
-    testOk1(near(ebpfMonScanPeriod("2 minutes"), 120) && near(ebpfMonScanPeriod("1 Hour"), 3600));
-    testOk1(near(ebpfMonScanPeriod("60 Hz"), 1.0 / 60) && near(ebpfMonScanPeriod("0.5"), 0.5));
-    testOk1(ebpfMonScanPeriod("Passive") == 0 && ebpfMonScanPeriod("I/O Intr") == 0 && ebpfMonScanPeriod("0 second") == 0);
+    testOk1(near(ebpfMonScanParsePeriod(".1 second"), 0.1) && near(ebpfMonScanParsePeriod("10 second"), 10));
+    testOk1(near(ebpfMonScanParsePeriod("2 minutes"), 120) && near(ebpfMonScanParsePeriod("1 Hour"), 3600));
+    testOk1(near(ebpfMonScanParsePeriod("60 Hz"), 1.0 / 60) && near(ebpfMonScanParsePeriod("0.5"), 0.5));
+    testOk1(ebpfMonScanParsePeriod("Passive") == 0 && ebpfMonScanParsePeriod("I/O Intr") == 0 && ebpfMonScanParsePeriod("0 second") == 0);
 
-    ebpfMonScanAdd(&w, &s, 0, &row);
+    ebpfMonScanWindowAdd(&w, &s, 0, &row);
     testOk(near(row.period, 0.1) && row.busy == 0, "nothing known yet: %g", row.period);
     for (i = 0; i < 20; i++) {
         s = after(s, 10, 0.1, 0.02);
-        ebpfMonScanAdd(&w, &s, 0, &row);
+        ebpfMonScanWindowAdd(&w, &s, 0, &row);
     }
     testOk(near(row.period, 0.1) && near(row.busy, 20) && near(row.worst, 0.1), "in time: %g, %g %%", row.period, row.busy);
     for (i = 0; i < 5; i++) {
         s = after(s, 5, 0.2, 0.15);
         s.late += 5;
-        ebpfMonScanAdd(&w, &s, 0, &row);
+        ebpfMonScanWindowAdd(&w, &s, 0, &row);
     }
     /* 50 passes of 0.1 and 25 of 0.2 s in the last ten seconds */
     testOk(near(row.period, 10.0 / 75) && row.late == 25 && near(row.worst, 0.2), "half of it late: %g", row.period);
     for (i = 0; i < 11; i++) {
         s = after(s, 10, 0.1, 0.02);
-        ebpfMonScanAdd(&w, &s, 0, &row);
+        ebpfMonScanWindowAdd(&w, &s, 0, &row);
     }
     testOk(near(row.period, 0.1) && near(row.worst, 0.2) && row.late == 25, "mended: %g, at worst %g", row.period, row.worst);
-    ebpfMonScanAdd(&w, &s, 3000000000u, &row);
+    ebpfMonScanWindowAdd(&w, &s, 3000000000u, &row);
     testOk(near(row.period, 3) && near(row.worst, 3), "one that does not end: %g", row.period);
 
     s = after((ebpfMonScanSample){ 0, 0, 0, 0, 0 }, 4, 0.1, 0);
-    ebpfMonScanAdd(&w, &s, 0, &row);
+    ebpfMonScanWindowAdd(&w, &s, 0, &row);
     testOk(near(row.period, 0.1) && row.late == 0, "counted anew: %g", row.period);
 
     memset(&w, 0, sizeof(w));
@@ -95,7 +98,7 @@ static void testScan(void)
     for (i = 0; i < 40; i++) {
         if (i % 10 == 9)
             s = after(s, 1, 10.5, 1);
-        ebpfMonScanAdd(&w, &s, 0, &row);
+        ebpfMonScanWindowAdd(&w, &s, 0, &row);
     }
     testOk(near(row.period, 10.5), "one pass in ten seconds: %g", row.period);
 }
@@ -113,7 +116,7 @@ static ebpfMonLife life(uint32_t id, const char *name, int gone, int watched, in
 static void update(const ebpfMonLife *l, unsigned n)
 {
     epicsTimeAddSeconds(&now, 1);
-    ebpfMonLivesUpdate(&lives, l, n, &now, &h);
+    ebpfMonLivesUpdate(lives, l, n, &now, &h);
 }
 
 static void testLives(void)
@@ -122,7 +125,7 @@ static void testLives(void)
     unsigned i, before;
 
     testDiag("lives");
-    testOk1(ebpfMonHealthEvent(&h, 0) == NULL && !ebpfMonHealthBad(&h));
+    testOk1(ebpfMonHealthEvent(&h, 0) == NULL && !ebpfMonHealthHasTrouble(&h));
     l[0] = life(1, "a", 0, 1, 0);
     l[1] = life(2, "b", 0, 0, 1);
     update(l, 2);
@@ -132,7 +135,7 @@ static void testLives(void)
     testOk1(h.events == 1 && last("IOC b (pid 1002) started"));
     l[0].gone = 1;
     update(l, 2);
-    testOk1(h.events == 2 && last("IOC a (pid 1001) ended; it ran 60 s") && h.gone == 1 && ebpfMonHealthBad(&h));
+    testOk1(h.events == 2 && last("IOC a (pid 1001) ended; it ran 60 s") && h.gone == 1 && ebpfMonHealthHasTrouble(&h));
     update(l, 2);
     testOk1(h.events == 2 && h.gone == 1);
     l[2] = life(3, "a", 0, 0, 1);
@@ -159,7 +162,7 @@ static void testLives(void)
     testOk1(h.gone == 2 && last("IOC a (pid 1003) ended"));
     epicsTimeAddSeconds(&now, EBPFMON_GONE_SECONDS + 1);
     update(NULL, 0);
-    testOk(h.gone == 0 && !ebpfMonHealthBad(&h), "not missed any longer");
+    testOk(h.gone == 0 && !ebpfMonHealthHasTrouble(&h), "not missed any longer");
 
     before = h.events;
     for (i = 0; i < 3000; i++) {
@@ -167,7 +170,7 @@ static void testLives(void)
 
         snprintf(name, sizeof(name), "many%u", i);
         l[0] = life(100 + i, name, 1, 1, 1);
-        ebpfMonLivesUpdate(&lives, l, 1, &now, &h);
+        ebpfMonLivesUpdate(lives, l, 1, &now, &h);
     }
     testOk(h.gone <= 2 * EBPFMON_HEALTH_IOCS && h.gone >= EBPFMON_HEALTH_IOCS, "thousands that end: %u kept (%u)", h.gone, before);
     testOk1(h.events == EBPFMON_HEALTH_EVENTS && ebpfMonHealthEvent(&h, EBPFMON_HEALTH_EVENTS) == NULL);
@@ -180,30 +183,30 @@ static void testHangs(void)
 {
     ebpfMonLife l = life(9001, "h", 0, 1, 0);
     ebpfMonHang a = { 9001, 17, 5, 6, "", "IOC h (pid 1): thread scan-1 (17) in record R", "sleeping in futex" };
-    static ebpfMonHang many[EBPFMON_HEALTH_HANGS + 10];
+    static ebpfMonHang many[EBPFMON_HANGS_MAX + 10];
     unsigned events;
 
     testDiag("hangs");
     update(&l, 1);
-    ebpfMonHangsUpdate(&hangs, &a, 1, &lives, &now, &h);
-    testOk1(h.hangs == 1 && ebpfMonHealthBad(&h) && last("thread scan-1 (17) in record R hangs since 6 s: sleeping in futex"));
+    ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
+    testOk1(h.hangs == 1 && ebpfMonHealthHasTrouble(&h) && last("thread scan-1 (17) in record R hangs since 6 s: sleeping in futex"));
     events = h.eventHead;
     a.since = 9;
-    ebpfMonHangsUpdate(&hangs, &a, 1, &lives, &now, &h);
+    ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
     testOk(h.hangs == 1 && h.eventHead == events, "told of once");
     a.begin = 6;
     a.since = 6;
-    ebpfMonHangsUpdate(&hangs, &a, 1, &lives, &now, &h);
+    ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
     testOk(h.hangs == 1 && last("hangs since 6 s") && h.eventHead == (events + 2) % EBPFMON_HEALTH_EVENTS, "another time");
-    ebpfMonHangsUpdate(&hangs, NULL, 0, &lives, &now, &h);
-    testOk1(h.hangs == 0 && last("hangs no more, after 6 s") && !ebpfMonHealthBad(&h));
-    ebpfMonHangsUpdate(&hangs, &a, 1, &lives, &now, &h);
+    ebpfMonHangsUpdate(hangs, NULL, 0, lives, &now, &h);
+    testOk1(h.hangs == 0 && last("hangs no more, after 6 s") && !ebpfMonHealthHasTrouble(&h));
+    ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
     l.gone = 1;
     update(&l, 1);
-    ebpfMonHangsUpdate(&hangs, NULL, 0, &lives, &now, &h);
+    ebpfMonHangsUpdate(hangs, NULL, 0, lives, &now, &h);
     testOk(h.hangs == 0 && last("ended"), "an IOC that ended does not go on");
-    ebpfMonHangsUpdate(&hangs, many, EBPFMON_HEALTH_HANGS + 10, &lives, &now, &h);
-    testOk1(h.hangs == EBPFMON_HEALTH_HANGS);
+    ebpfMonHangsUpdate(hangs, many, EBPFMON_HANGS_MAX + 10, lives, &now, &h);
+    testOk1(h.hangs == EBPFMON_HANGS_MAX);
 }
 
 /* --- /proc ----------------------------------------------------------------------------------------------------- */
@@ -328,9 +331,13 @@ MAIN(testHealth)
 {
     testPlan(0);
     eltc(0); /* events are printed, too */
+    lives = ebpfMonLivesNew();
+    hangs = ebpfMonHangsNew();
     testScan();
     testLives();
     testHangs();
+    ebpfMonHangsFree(hangs);
+    ebpfMonLivesFree(lives);
     testProc();
     testClients();
     return testDone();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model/hist.h against the bucket that the kernel half computes, and watch/slotAllocator.h against a bitmap. */
+/* publish/hist.h against the bucket that the kernel part computes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,15 +7,11 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 #include "ebpfMonTable.h"
-#include "model/hist.h"
-#include "watch/slotAllocator.h"
+#include "publish/hist.h"
 
 #define RANDOM  1000000
 #define SAMPLES 200000
 #define OCTAVES ((EBPFMON_BUCKETS - 2) / 4 + 2) /* of all buckets */
-
-#define SLOTS 1024   /* of the range */
-#define STEPS 100000
 
 static uint64_t seed = 88172645463325252ull; /* fixed: a failure is to be seen again */
 
@@ -148,88 +144,6 @@ static void testOctaves(void)
     testOk(wrong == 0, "the octaves' edges are edges of buckets");
 }
 
-typedef struct {
-    uint32_t first, count;
-} held;
-
-/* Where a run of this length is first free. */
-static uint32_t firstFree(const unsigned char *map, uint32_t count)
-{
-    uint32_t run = 0;
-
-    for (uint32_t i = 0; i < SLOTS; i++) {
-        run = map[i] ? 0 : run + 1;
-        if (run == count)
-            return i + 1 - count;
-    }
-    return UINT32_MAX;
-}
-
-static void testRangeRandom(void)
-{
-    static unsigned char map[SLOTS];
-    static held have[SLOTS];
-    ebpfMonSlotAllocator *range = ebpfMonSlotAllocatorNew(SLOTS);
-    uint32_t n = 0, used = 0, overlaps = 0, notFirst = 0, miscount = 0, full = 0;
-
-    for (int step = 0; step < STEPS; step++) {
-        if (random64() % 16 < 9 || n == 0) {
-            uint32_t count = 1 + (uint32_t)(random64() % (random64() % 4 ? 16 : 200));
-            uint32_t expected = firstFree(map, count), at = ebpfMonSlotAllocatorTake(range, count);
-
-            notFirst += at != expected;
-            if (at == UINT32_MAX) {
-                full++;
-                continue;
-            }
-            for (uint32_t i = at; i < at + count; i++) {
-                overlaps += i >= SLOTS || map[i];
-                if (i < SLOTS)
-                    map[i] = 1;
-            }
-            have[n++] = (held){ at, count };
-            used += count;
-        } else {
-            uint32_t k = (uint32_t)(random64() % n);
-
-            ebpfMonSlotAllocatorGive(range, have[k].first, have[k].count);
-            memset(map + have[k].first, 0, have[k].count);
-            used -= have[k].count;
-            have[k] = have[--n];
-        }
-        miscount += ebpfMonSlotAllocatorCountUsed(range) != used;
-        if (overlaps)
-            break; /* from here on the bitmap says nothing */
-    }
-    testOk(overlaps == 0, "%d steps, no number handed out twice", STEPS);
-    testOk(notFirst == 0, "always the first run that is free; %u times not", notFirst);
-    testOk(miscount == 0, "the count of used ones");
-    testOk(full > STEPS / 1000, "it was full %u times", full);
-    while (n--)
-        ebpfMonSlotAllocatorGive(range, have[n].first, have[n].count);
-    testOk(ebpfMonSlotAllocatorCountUsed(range) == 0 && ebpfMonSlotAllocatorTake(range, SLOTS) == 0, "all of it again in the end");
-    ebpfMonSlotAllocatorFree(range);
-}
-
-static void testRangeEdges(void)
-{
-    ebpfMonSlotAllocator *range = ebpfMonSlotAllocatorNew(10);
-
-    testOk(ebpfMonSlotAllocatorTake(range, 11) == UINT32_MAX && ebpfMonSlotAllocatorTake(range, UINT32_MAX) == UINT32_MAX
-        && ebpfMonSlotAllocatorCountUsed(range) == 0, "more than there is");
-    testOk(ebpfMonSlotAllocatorTake(range, 0) == 0 && ebpfMonSlotAllocatorCountUsed(range) == 0, "none");
-    testOk(ebpfMonSlotAllocatorTake(range, 10) == 0 && ebpfMonSlotAllocatorTake(range, 1) == UINT32_MAX, "all, and no more");
-    ebpfMonSlotAllocatorGive(range, 0, 5);
-    ebpfMonSlotAllocatorGive(range, 3, 1);
-    testOk(ebpfMonSlotAllocatorCountUsed(range) == 10, "what was not taken so is not given back");
-    ebpfMonSlotAllocatorFree(range);
-    range = ebpfMonSlotAllocatorNew(UINT32_MAX);
-    testOk(ebpfMonSlotAllocatorTake(range, UINT32_MAX - 1) == 0 && ebpfMonSlotAllocatorTake(range, 1) == UINT32_MAX - 1
-        && ebpfMonSlotAllocatorTake(range, 1) == UINT32_MAX, "the largest");
-    ebpfMonSlotAllocatorFree(range);
-    ebpfMonSlotAllocatorFree(NULL);
-}
-
 MAIN(testHist)
 {
     testPlan(0);
@@ -239,7 +153,5 @@ MAIN(testHist)
     testQuantiles("exponential", falling);
     testFew();
     testOctaves();
-    testRangeRandom();
-    testRangeEdges();
     return testDone();
 }

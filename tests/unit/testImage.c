@@ -87,7 +87,7 @@ static int waitForIoc(ebpfMonImageCache *cache, ebpfMonImage *image)
     for (int i = 0; i < 200; i++, epicsThreadSleep(0.05)) {
         int up = 0;
 
-        if (ebpfMonImageLook(cache, ioc, image) == 0
+        if (ebpfMonImageRead(cache, ioc, image) == 0
             && readTarget(image->interruptAccept, &up, sizeof(up)) == sizeof(up) && up)
             return 0;
     }
@@ -123,7 +123,7 @@ static void testIoc(ebpfMonImageCache *cache)
     testOk(image.asActive != 0, "asActive, from another library");
     testOk(readTarget(image.epicsReleaseVersion, release, sizeof(release) - 1) > 0
         && !strncmp(release, "EPICS R", 7) && !image.releaseIsPointer, "release \"%s\"", release);
-    testOk(ebpfMonImageLook(cache, ioc, &again) == 0 && again.core == image.core, "again, from the cache");
+    testOk(ebpfMonImageRead(cache, ioc, &again) == 0 && again.core == image.core, "again, from the cache");
     ebpfMonImageEach(cache, countIocs, &n);
     testOk(n == 1, "%u IOC binary known", n);
 
@@ -188,9 +188,9 @@ static void testOthers(ebpfMonImageCache *cache)
         _exit(0);
     waitpid(gone, NULL, 0);
     /* not this process: linked to Base's libraries, it has all that an IOC has */
-    testOk(ebpfMonImageLook(cache, getppid(), &image) == 1, "whoever started this test is no IOC");
+    testOk(ebpfMonImageRead(cache, getppid(), &image) == 1, "whoever started this test is no IOC");
     errno = 0;
-    testOk(ebpfMonImageLook(cache, gone, &image) == -1 && errno == ESRCH, "a process that is gone");
+    testOk(ebpfMonImageRead(cache, gone, &image) == -1 && errno == ESRCH, "a process that is gone");
     testOk(ebpfMonProcIocName(gone, name, sizeof(name)) == -1 && ebpfMonProcStart(gone) == 0
         && ebpfMonProcSeccomp(gone) == -1, "nothing is said of it");
     for (int i = 0; i < n; i++)
@@ -214,7 +214,7 @@ static void testConns(void)
         || getsockname(client, (struct sockaddr *)&mine, &sizeMine))
         testAbort("no TCP on the loopback");
 
-    int accepted = accept(server, NULL, NULL), n = ebpfMonProcConns(0, &conns);
+    int accepted = accept(server, NULL, NULL), n = ebpfMonProcReadConns(0, &conns);
 
     for (int i = 0; i < n; i++)
         if (conns[i].addr == mine.sin_addr.s_addr && conns[i].port == mine.sin_port)

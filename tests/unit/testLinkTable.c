@@ -23,9 +23,20 @@ static unsigned wrong(uint32_t gone)
     return n;
 }
 
-static void add(uint32_t i)
+static void add(ebpfMonLinkTable *to, uint32_t i)
 {
-    ebpfMonLinkTableAdd(table, CHAN(i), (ebpfMonLinkOwner){ .rec = i / 10, .field = i % 10 });
+    ebpfMonLinkTableAdd(to, CHAN(i), (ebpfMonLinkOwner){ .rec = i / 10, .field = i % 10 });
+}
+
+/* Puts the links first … end - 1 in place of those of record "rec". */
+static void replace(uint32_t rec, uint32_t first, uint32_t end)
+{
+    ebpfMonLinkTable *from = ebpfMonLinkTableNew();
+
+    for (uint32_t i = first; i < end; i++)
+        add(from, i);
+    ebpfMonLinkTableReplace(table, rec, from);
+    ebpfMonLinkTableFree(from);
 }
 
 MAIN(testLinkTable)
@@ -36,23 +47,21 @@ MAIN(testLinkTable)
     table = ebpfMonLinkTableNew();
     testOk(ebpfMonLinkTableFind(table, CHAN(1), &o) == -1, "nothing in an empty one");
     for (uint32_t i = 0; i < LINKS; i++)
-        add(i);
+        add(table, i);
     testOk1(wrong(UINT32_MAX) == 0);
     ebpfMonLinkTableAdd(table, 0, o = (ebpfMonLinkOwner){ 1, 1 });
     ebpfMonLinkTableAdd(table, 1, o);
     testOk(ebpfMonLinkTableFind(table, 0, &o) == -1 && ebpfMonLinkTableFind(table, 1, &o) == -1, "no addresses");
-    ebpfMonLinkTableClear(table, 77);
+    replace(77, 0, 0);
     testOk(wrong(77) == 0, "one record's links");
-    for (unsigned round = 0; round < 2000; round++) {
-        ebpfMonLinkTableClear(table, 77);
-        for (uint32_t i = 770; i < 780; i++)
-            add(i);
-    }
+    for (unsigned round = 0; round < 2000; round++)
+        replace(77, 770, 780);
     testOk(wrong(UINT32_MAX) == 0, "read anew many times");
     ebpfMonLinkTableAdd(table, CHAN(5), (ebpfMonLinkOwner){ .rec = 9, .field = 3 });
     testOk(ebpfMonLinkTableFind(table, CHAN(5), &o) == 0 && o.rec == 9, "a channel's memory is another link's now");
-    ebpfMonLinkTableClear(table, UINT32_MAX);
-    testOk1(ebpfMonLinkTableFind(table, CHAN(5), &o) == -1);
+    replace(UINT32_MAX, 0, 10);
+    testOk(ebpfMonLinkTableFind(table, CHAN(5), &o) == 0 && o.rec == 0 &&
+           ebpfMonLinkTableFind(table, CHAN(10), &o) == -1, "others in place of all");
     ebpfMonLinkTableFree(table);
     return testDone();
 }

@@ -11,7 +11,7 @@
 #include <testMain.h>
 
 #include "model/published.h"
-#include "model/control.h"
+#include "model/monitorOps.h"
 #include "model/filter.h"
 #include "model/level.h"
 #include "model/put.h"
@@ -151,7 +151,7 @@ static void hear(ebpfMonGroup group)
     heard[group]++;
 }
 
-static void testBoard(void)
+static void testPublished(void)
 {
     ebpfMonPublished *published;
     int first, i, full;
@@ -161,11 +161,11 @@ static void testBoard(void)
     published = ebpfMonPublishedLock();
     testOk1(published->state == ebpfMonStarting);
     testOk1(ebpfMonPublishedGetPut(published, 0) == NULL);
-    published->putRecent = 3;
-    published->putHead = 1;
-    testOk1(ebpfMonPublishedGetPut(published, 0) == &published->put[1]);
-    testOk1(ebpfMonPublishedGetPut(published, 1) == &published->put[0]);
-    testOk1(ebpfMonPublishedGetPut(published, 2) == &published->put[EBPFMON_PUTS_MAX - 1]);
+    published->puts.kept = 3;
+    published->puts.newest = 1;
+    testOk1(ebpfMonPublishedGetPut(published, 0) == &published->puts.put[1]);
+    testOk1(ebpfMonPublishedGetPut(published, 1) == &published->puts.put[0]);
+    testOk1(ebpfMonPublishedGetPut(published, 2) == &published->puts.put[EBPFMON_PUTS_MAX - 1]);
     testOk1(ebpfMonPublishedGetPut(published, 3) == NULL);
     ebpfMonPublishedUnlock();
 
@@ -179,7 +179,7 @@ static void testBoard(void)
     first = ebpfMonPublishedAddWatch("REC:A");
     testOk1(first >= 0 && ebpfMonPublishedAddWatch("REC:A") == first && ebpfMonPublishedAddWatch("REC:B") != first);
     testOk1(ebpfMonPublishedAddWatch("") == -1);
-    testOk(strcmp(ebpfMonPublishedLock()->watch[first].putLast, "no put yet") == 0, "no put yet");
+    testOk(strcmp(ebpfMonPublishedLock()->watched.row[first].putLast, "no put yet") == 0, "no put yet");
     ebpfMonPublishedUnlock();
     testOk1(ebpfMonPublishedAddWatch("1234567890123456789012345678901234567890123456789012345678901") == -1);
     for (i = 0, full = 0; i < EBPFMON_WATCH_MAX + 1 && full >= 0; i++) {
@@ -188,8 +188,8 @@ static void testBoard(void)
     }
     testOk(full == -1 && ebpfMonPublishedAddWatch("REC:A") == first, "full after %d", i);
 
-    ebpfMonPublishedSelectHist("ROOT");
-    strcpy(selected, ebpfMonPublishedLock()->histSel);
+    ebpfMonPublishedSelectRoot("ROOT");
+    strcpy(selected, ebpfMonPublishedLock()->chains.selectedRoot);
     ebpfMonPublishedUnlock();
     testOk1(strcmp(selected, "ROOT") == 0);
 }
@@ -201,8 +201,8 @@ static void testAbsent(void)
     char text[100] = "";
 
     testDiag("no monitor");
-    testOk1(ebpfMonControl() != NULL);
-    testOk1(ebpfMonControl()->setFilter(&filter, text, sizeof(text), &matching, &generation) == -1);
+    testOk1(ebpfMonMonitorOpsGet() != NULL);
+    testOk1(ebpfMonMonitorOpsGet()->setFilter(&filter, text, sizeof(text), &matching, &generation) == -1);
     testOk(strstr(text, "not started") != NULL, "says so: %s", text);
 }
 
@@ -215,7 +215,7 @@ MAIN(testModel)
     testCut();
     testLine();
     testFilter();
-    testBoard();
+    testPublished();
     testAbsent();
     return testDone();
 }

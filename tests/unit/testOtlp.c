@@ -23,7 +23,7 @@
 #include "export/otlp/otlp.h"
 #include "export/otlp/otlpJson.h"
 #include "model/published.h"
-#include "model/logControl.h"
+#include "model/logOps.h"
 
 #define DEADLINE 20.0 /* s */
 
@@ -596,9 +596,9 @@ typedef struct { uint64_t sent, lost; ebpfMonLogState state; char msg[256]; doub
 static shown look(void)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
-    shown s = {published->otlpSent, published->otlpLost, published->otlpState, "", published->otlpQueue};
+    shown s = {published->otlp.sent, published->otlp.lost, published->otlp.state, "", published->otlp.queue};
 
-    strcpy(s.msg, published->otlpMsg);
+    strcpy(s.msg, published->otlp.message);
     ebpfMonPublishedUnlock();
     return s;
 }
@@ -804,16 +804,16 @@ static void testSignals(void)
     begin(accepts, "traces");
     snprintf(zipkin, sizeof(zipkin), "http://127.0.0.1:%d/api/v2/spans", server.port);
     testOk1(!ebpfMonExportsSpans());
-    testOk1(ebpfMonLogControl()->zipkin("nonsense") != 0 && ebpfMonLogControl()->zipkin(zipkin) == 0);
+    testOk1(ebpfMonLogOpsGet()->zipkin("nonsense") != 0 && ebpfMonLogOpsGet()->zipkin(zipkin) == 0);
     testOk1(ebpfMonExportsSpans());
     ebpfMonExportSpan(&s);
     WAIT(requests() >= 1);
     WAIT(look().sent == before.sent + 1);
     snprintf(base, sizeof(base), "http://127.0.0.1:%d", server.port);
-    testOk1(ebpfMonLogControl()->otlp(base, "traces", "") == 0); /* Zipkin stays */
+    testOk1(ebpfMonLogOpsGet()->otlp(base, "traces", "") == 0); /* Zipkin stays */
     ebpfMonExportSpan(&s);
     WAIT(look().sent == before.sent + 3);
-    testOk1(ebpfMonLogControl()->zipkin("off") == 0);
+    testOk1(ebpfMonLogOpsGet()->zipkin("off") == 0);
     ebpfMonExportSpan(&s);
     WAIT(look().sent == before.sent + 4);
     ebpfMonExportStop(3);
@@ -842,14 +842,14 @@ static void testSignals(void)
     ebpfMonExportStart();
     put(0, 5);
     WAIT(records() == 5);
-    testOk1(ebpfMonLogControl()->otlp(base, "metrics", "") == 0);
+    testOk1(ebpfMonLogOpsGet()->otlp(base, "metrics", "") == 0);
     put(5, 10);
-    testOk1(ebpfMonLogControl()->otlp("off", "", "") == 0);
+    testOk1(ebpfMonLogOpsGet()->otlp("off", "", "") == 0);
     WAIT(look().state == ebpfMonLogNone);
     ebpfMonExportStart(); /* the command has won */
     put(10, 15);
-    testOk1(ebpfMonLogControl()->otlp("nonsense", "logs", "") != 0);
-    ebpfMonLogControl()->otlpReport(1);
+    testOk1(ebpfMonLogOpsGet()->otlp("nonsense", "logs", "") != 0);
+    ebpfMonLogOpsGet()->otlpReport(1);
     ebpfMonExportStop(3);
     testOk1(records() == 5);
     clearEnvironment();
@@ -859,7 +859,7 @@ static void testSignals(void)
     ebpfMonOtlpConfigure(&conf);
     put(0, 1);
     WAIT(look().lost > before.lost);
-    ebpfMonLogControl()->resetLost();
+    ebpfMonLogOpsGet()->resetLost();
     WAIT(look().lost == 0);
     put(1, 3);
     WAIT(look().lost == 2);

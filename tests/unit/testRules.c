@@ -407,7 +407,7 @@ static void testLoad(void)
            "%s", text);
     testOk(ebpfMonRulesFileLoad("nosuch.json", text, sizeof(text)) &&
            strstr(text, "nosuch.json: No such file or directory"), "%s", text);
-    testOk1(ebpfMonPublishedLock()->rulesRefused == 1 && !ebpfMonPublishedLock()->rulesFile[0]);
+    testOk1(ebpfMonPublishedLock()->rules.refused == 1 && !ebpfMonPublishedLock()->rules.file[0]);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedUnlock();
     testOk(ebpfMonRulesFileLoad("/dev/zero", text, sizeof(text)) && strstr(text, "not a regular file"), "%s", text);
@@ -426,8 +426,8 @@ static void testLoad(void)
     judged("A", 0); /* a check changes nothing */
     testOk(ebpfMonRulesFileLoad(FILE_NAME, text, sizeof(text)) == 0 && strstr(text, "1 rules in force since"), "%s",
            text);
-    testOk(ebpfMonPublishedLock()->rulesRefused == 0 && ebpfMonPublishedLock()->rulesFile[0] == '/',
-           "%s", ebpfMonPublishedLock()->rulesFile);
+    testOk(ebpfMonPublishedLock()->rules.refused == 0 && ebpfMonPublishedLock()->rules.file[0] == '/',
+           "%s", ebpfMonPublishedLock()->rules.file);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedUnlock();
     ebpfMonPublishedUnlock();
@@ -439,7 +439,7 @@ static void testLoad(void)
     writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false},\n {\"nam\"");
     testOk(ebpfMonRulesFileLoad(NULL, text, sizeof(text)) && strstr(text, "the 1 rules before stay in force") &&
            strstr(text, FILE_NAME ":2:"), "%s", text);
-    testOk1(ebpfMonPublishedLock()->rulesRefused == 1 && ebpfMonPublishedLock()->rulesCount == 1);
+    testOk1(ebpfMonPublishedLock()->rules.refused == 1 && ebpfMonPublishedLock()->rules.count == 1);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedUnlock();
     judged("A", 1);
@@ -465,7 +465,7 @@ static void bad(unsigned n)
     begin("A", "1")->unexpected = 1;
     put.number = n;
     sprintf(put.val, "%u", n);
-    ebpfMonPublishedAddBad(&put);
+    ebpfMonPublishedAddUnexpected(&put);
 }
 
 /* Open ones, and which are kept: the newest and the oldest of those. */
@@ -474,12 +474,12 @@ static void stillOpen(int number, const char *newest, const char *oldest)
     const ebpfMonPublished *published = ebpfMonPublishedLock();
     unsigned kept = 0;
 
-    while (ebpfMonPublishedGetBad(published, kept))
+    while (ebpfMonPublishedGetUnexpected(published, kept))
         kept++;
-    testOk(published->badOpen == number && (!kept || (strcmp(ebpfMonPublishedGetBad(published, 0)->val, newest) == 0 &&
-           strcmp(ebpfMonPublishedGetBad(published, kept - 1)->val, oldest) == 0)), "%d open, %u kept: %s to %s",
-           published->badOpen, kept, kept ? ebpfMonPublishedGetBad(published, 0)->val : "",
-           kept ? ebpfMonPublishedGetBad(published, kept - 1)->val : "");
+    testOk(published->unexpected.open == number && (!kept || (strcmp(ebpfMonPublishedGetUnexpected(published, 0)->val, newest) == 0 &&
+           strcmp(ebpfMonPublishedGetUnexpected(published, kept - 1)->val, oldest) == 0)), "%d open, %u kept: %s to %s",
+           published->unexpected.open, kept, kept ? ebpfMonPublishedGetUnexpected(published, 0)->val : "",
+           kept ? ebpfMonPublishedGetUnexpected(published, kept - 1)->val : "");
     ebpfMonPublishedUnlock();
 }
 
@@ -490,34 +490,34 @@ static void testAck(void)
 
     testDiag("acknowledgement covers what was shown");
     memset(&put, 0, sizeof(put));
-    ebpfMonPublishedAddBad(&put); /* an expected one */
+    ebpfMonPublishedAddUnexpected(&put); /* an expected one */
     stillOpen(0, "", "");
     bad(1);
     bad(2);
     bad(3);
     stillOpen(3, "3", "1");
-    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByPvs) == 3); /* nobody has seen them */
-    shown = ebpfMonPublishedGetBadNumber();
+    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 3); /* nobody has seen them */
+    shown = ebpfMonPublishedCountUnexpected();
     bad(4);
-    ebpfMonPublishedSetBadShown(ebpfMonShownByPvs, shown);
+    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, shown);
     bad(5); /* between publication and acknowledgement */
-    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByPvs) == 2);
+    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 2);
     stillOpen(2, "5", "4");
-    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByPvs) == 2); /* again: nothing new was shown */
-    ebpfMonPublishedSetBadShown(ebpfMonShownByShell, 4);
-    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByPvs) == 2 && ebpfMonPublishedAckBad(ebpfMonShownByCode) == 2);
-    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByShell) == 1);
-    ebpfMonPublishedSetBadShown(ebpfMonShownByPvs, 5);
-    ebpfMonPublishedSetBadShown(ebpfMonShownByPvs, 3); /* never back */
-    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByPvs) == 0);
+    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 2); /* again: nothing new was shown */
+    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByShell, 4);
+    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 2 && ebpfMonPublishedAcknowledge(ebpfMonShownByCode) == 2);
+    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByShell) == 1);
+    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 5);
+    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 3); /* never back */
+    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 0);
     stillOpen(0, "", "");
     for (i = 6; i <= 105; i++)
         bad(i);
     stillOpen(100, "105", "42");
-    ebpfMonPublishedSetBadShown(ebpfMonShownByPvs, 100);
-    testOk1(ebpfMonPublishedAckBad(ebpfMonShownByPvs) == 5);
+    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 100);
+    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 5);
     stillOpen(5, "105", "101");
-    testOk1(ebpfMonPublishedLock()->badCount == 105);
+    testOk1(ebpfMonPublishedLock()->unexpected.count == 105);
     ebpfMonPublishedUnlock();
 }
 

@@ -98,7 +98,7 @@ static void showNewest(void)
             continue;
         sinks[i].changed = 0;
         published = ebpfMonPublishedLock();
-        strcpy(published->putCaPutLog, sinks[i].last);
+        strcpy(published->log.caPutLogLine, sinks[i].last);
         ebpfMonPublishedUnlock();
         changed = 1;
     }
@@ -166,11 +166,11 @@ static void tell(double t, int force)
     state = bad ? ebpfMonLogTrouble : logs ? ebpfMonLogOk : ebpfMonLogNone;
     stateBefore = (int)state;
     published = ebpfMonPublishedLock();
-    published->logState = state;
-    ebpfMonTextCopy(published->logMsg, sizeof(published->logMsg), why);
-    published->logCount = lines;
-    published->logLost = lost;
-    published->logQueue = 100.0 * (double)q.peak / EBPFMON_QUEUE_SIZE;
+    published->log.state = state;
+    ebpfMonTextCopy(published->log.message, sizeof(published->log.message), why);
+    published->log.written = lines;
+    published->log.lost = lost;
+    published->log.queue = 100.0 * (double)q.peak / EBPFMON_QUEUE_SIZE;
     epicsTimeGetCurrent(&published->time[ebpfMonGroupLog]);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedNotify(ebpfMonGroupLog);

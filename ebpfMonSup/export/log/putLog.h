@@ -9,7 +9,7 @@
 #include "export/log/format.h"
 #include "export/log/logFile.h"
 #include "export/log/logServer.h"
-#include "model/logControl.h"
+#include "model/logOps.h"
 
 typedef enum {
     ebpfMonPutLogNone,

@@ -18,7 +18,7 @@ int ebpfMonOtlpConfigure(const ebpfMonOtlpConf *conf);
 
 /* As the environment says, unless a command was given. */
 void ebpfMonOtlpStart(void);
-/* The commands: model/logControl.h. */
+/* The commands: model/logOps.h. */
 long ebpfMonOtlpCommand(const char *url, const char *signals, const char *headers);
 long ebpfMonZipkinCommand(const char *url);
 

@@ -39,7 +39,7 @@ typedef struct {
     unsigned putIocs;
     ebpfMonPutIoc putIoc[EBPFMON_IOCS_MAX];
     unsigned losses;
-    struct { char reason[40]; uint64_t count; } lost[EBPFMON_LOSTS_MAX];
+    struct { char reason[40]; uint64_t count; } lost[EBPFMON_LOSSES_MAX];
     double   cost, cpu, mem;
     unsigned iocs;
     struct { char name[EBPFMON_NAME_SIZE]; uint32_t records; double cost; uint64_t processings; } ioc[EBPFMON_IOCS_MAX];

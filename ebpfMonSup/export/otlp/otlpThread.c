@@ -31,12 +31,12 @@ void ebpfMonOtlpPublish(const ebpfMonOtlpShown *shown)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
 
-    published->otlpState = shown->state;
-    ebpfMonTextCopy(published->otlpMsg, sizeof(published->otlpMsg), shown->why);
-    published->otlpSent = shown->sent;
-    published->otlpLost = shown->lost;
-    published->otlpRate = shown->rate;
-    published->otlpQueue = shown->queue;
+    published->otlp.state = shown->state;
+    ebpfMonTextCopy(published->otlp.message, sizeof(published->otlp.message), shown->why);
+    published->otlp.sent = shown->sent;
+    published->otlp.lost = shown->lost;
+    published->otlp.rate = shown->rate;
+    published->otlp.queue = shown->queue;
     epicsTimeGetCurrent(&published->time[ebpfMonGroupOtlp]);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedNotify(ebpfMonGroupOtlp);
@@ -123,28 +123,28 @@ static void look(ebpfMonOtlpNumbers *n)
     clock_gettime(CLOCK_REALTIME, &t);
     n->now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
     published = ebpfMonPublishedLock();
-    n->putIocs = published->putIocs;
-    memcpy(n->putIoc, published->putIoc, published->putIocs * sizeof(n->putIoc[0]));
-    n->losses = published->lostKinds < EBPFMON_LOSTS_MAX ? published->lostKinds : EBPFMON_LOSTS_MAX;
+    n->putIocs = published->puts.iocCount;
+    memcpy(n->putIoc, published->puts.ioc, published->puts.iocCount * sizeof(n->putIoc[0]));
+    n->losses = published->losses.kinds < EBPFMON_LOSSES_MAX ? published->losses.kinds : EBPFMON_LOSSES_MAX;
     for (unsigned i = 0; i < n->losses; i++) {
-        strcpy(n->lost[i].reason, published->lost[i].reason);
-        n->lost[i].count = published->lost[i].count;
+        strcpy(n->lost[i].reason, published->losses.by[i].reason);
+        n->lost[i].count = published->losses.by[i].count;
     }
-    n->cost = published->cost;
-    n->cpu = published->cpu;
-    n->mem = published->mem;
-    n->iocs = published->iocCount;
+    n->cost = published->costs.iocs;
+    n->cpu = published->costs.cpu;
+    n->mem = published->costs.memory;
+    n->iocs = published->iocs.count;
     for (unsigned i = 0; i < n->iocs; i++) {
-        strcpy(n->ioc[i].name, published->ioc[i].name);
-        n->ioc[i].records = published->ioc[i].records;
-        n->ioc[i].cost = published->ioc[i].cost;
-        n->ioc[i].processings = published->ioc[i].procCount;
+        strcpy(n->ioc[i].name, published->iocs.ioc[i].name);
+        n->ioc[i].records = published->iocs.ioc[i].records;
+        n->ioc[i].cost = published->iocs.ioc[i].cost;
+        n->ioc[i].processings = published->iocs.ioc[i].procCount;
     }
-    n->roots = published->chainTop;
-    memcpy(n->chain, published->chain, published->chainTop * sizeof(n->chain[0]));
-    strcpy(n->root, published->histSel);
-    memcpy(n->hist, published->hist, sizeof(n->hist));
-    memcpy(n->edge, published->histEdge, sizeof(n->edge));
+    n->roots = published->chains.slowestCount;
+    memcpy(n->chain, published->chains.slowest, published->chains.slowestCount * sizeof(n->chain[0]));
+    strcpy(n->root, published->chains.selectedRoot);
+    memcpy(n->hist, published->chains.hist, sizeof(n->hist));
+    memcpy(n->edge, published->chains.histEdge, sizeof(n->edge));
     epicsTimeToTimespec(&t, &published->time[ebpfMonGroupChains]);
     n->counted = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
     ebpfMonPublishedUnlock();

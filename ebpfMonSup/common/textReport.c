@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsStdio.h>
+#include <errlog.h>
+
+#include "common/array.h"
+#include "common/textReport.h"
+
+#define FIRST_ROOM 4096
+
+struct ebpfMonTextReport {
+    char    *text;
+    size_t   used, room; /* text[used] is 0 once there is a text */
+    int      isCut;      /* memory ran out */
+    const ebpfMonReportColumn *column;
+    unsigned columns, next;
+};
+
+ebpfMonTextReport *ebpfMonTextReportNew(void)
+{
+    return calloc(1, sizeof(ebpfMonTextReport));
+}
+
+void ebpfMonTextReportFree(ebpfMonTextReport *report)
+{
+    if (!report)
+        return;
+    free(report->text);
+    free(report);
+}
+
+static void addFormatted(ebpfMonTextReport *report, const char *format, va_list ap)
+{
+    va_list again;
+    int length;
+
+    if (!report || report->isCut)
+        return;
+    va_copy(again, ap);
+    length = vsnprintf(report->text ? report->text + report->used : NULL, report->room - report->used, format, ap);
+    if (length >= 0 && report->used + (size_t)length >= report->room) {
+        if (ebpfMonArrayGrow(&report->text, &report->room, report->used + (size_t)length + 1, FIRST_ROOM, 1) == 0)
+            vsnprintf(report->text + report->used, report->room - report->used, format, again);
+        else
+            length = -1;
+    }
+    va_end(again);
+    if (length >= 0)
+        report->used += (size_t)length;
+    else
+        report->isCut = 1;
+    if (report->text)
+        report->text[report->used] = 0; /* also behind what is cut */
+}
+
+void ebpfMonTextReportAdd(ebpfMonTextReport *report, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    addFormatted(report, format, ap);
+    va_end(ap);
+}
+
+/* Fills the column up: what was added since "begin" is its text. Ends the line after the last column. */
+static void endCell(ebpfMonTextReport *report, size_t begin)
+{
+    const ebpfMonReportColumn *column = &report->column[report->next];
+    size_t width = (size_t)abs(column->width), length = report->used - begin;
+    int isLast = ++report->next == report->columns;
+
+    if (length < width) {
+        size_t blanks = width - length;
+
+        ebpfMonTextReportAdd(report, "%*s", (int)blanks, "");
+        if (column->width > 0 && !report->isCut) {
+            memmove(report->text + begin + blanks, report->text + begin, length);
+            memset(report->text + begin, ' ', blanks);
+        }
+    }
+    ebpfMonTextReportAdd(report, isLast ? "\n" : " ");
+    if (isLast)
+        report->next = 0;
+}
+
+void ebpfMonTextReportAddCell(ebpfMonTextReport *report, const char *format, ...)
+{
+    size_t begin = report ? report->used : 0;
+    va_list ap;
+
+    if (!report || !report->columns)
+        return;
+    va_start(ap, format);
+    addFormatted(report, format, ap);
+    va_end(ap);
+    endCell(report, begin);
+}
+
+void ebpfMonTextReportBeginTable(ebpfMonTextReport *report, const ebpfMonReportColumn *columns, unsigned count)
+{
+    if (!report)
+        return;
+    report->column = columns;
+    report->columns = count;
+    report->next = 0;
+    for (unsigned i = 0; i < count; i++)
+        ebpfMonTextReportAddCell(report, "%s", columns[i].title);
+}
+
+const char *ebpfMonTextReportGetText(const ebpfMonTextReport *report)
+{
+    return report && report->text ? report->text : "";
+}
+
+void ebpfMonTextReportPrint(ebpfMonTextReport *report)
+{
+    fputs(ebpfMonTextReportGetText(report), stdout);
+    if (!report || report->isCut)
+        errlogSevPrintf(errlogMinor, "ebpfMon: no memory for the rest of the report. Try again when there is some\n");
+    ebpfMonTextReportFree(report);
+}

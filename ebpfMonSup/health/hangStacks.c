@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A stack is kept for some seconds: to read one means to search the symbols of half a dozen files. The record that the
+ * thread works on follows from the registers that a function must keep for its caller: it is in one that the innermost
+ * function set, because process(precord), readValue(precord) and so on need the address after each call.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "health/hangStacks.h"
+#include "health/recordName.h"
+
+#define KEPT    8 /* hangs whose stack is shown */
+#define REFRESH (5 * EBPFMON_SECOND_NS)
+
+typedef struct {
+    uint32_t tid;
+    uint64_t begin, taken, used; /* taken, used: monotonic ns, 0: never */
+    unsigned n;
+    ebpfMonFrame frame[EBPFMON_STACK_MAX];
+    char     record[EBPFMON_HEALTH_NAME];
+} keptStack;
+
+struct ebpfMonHangStacks {
+    ebpfMonTargets *targets;
+    const ebpfMonHangSources *sources;
+    keptStack kept[KEPT];
+};
+
+ebpfMonHangStacks *ebpfMonHangStacksNew(ebpfMonTargets *targets, const ebpfMonHangSources *sources)
+{
+    ebpfMonHangStacks *stacks = calloc(1, sizeof(*stacks));
+
+    if (stacks) {
+        stacks->targets = targets;
+        stacks->sources = sources;
+    }
+    return stacks;
+}
+
+void ebpfMonHangStacksFree(ebpfMonHangStacks *stacks)
+{
+    free(stacks);
+}
+
+/* Index in kept; KEPT: it is not there. */
+static unsigned findKept(const ebpfMonHangStacks *stacks, uint32_t tid, uint64_t begin)
+{
+    unsigned i;
+
+    for (i = 0; i < KEPT; i++)
+        if (stacks->kept[i].used && stacks->kept[i].tid == tid && stacks->kept[i].begin == begin)
+            break;
+    return i;
+}
+
+/* NULL: this hang has no place, because more than KEPT threads hang. */
+static keptStack *takePlace(ebpfMonHangStacks *stacks, uint32_t tid, uint64_t begin, uint64_t now)
+{
+    keptStack *oldest = &stacks->kept[0];
+    unsigned i = findKept(stacks, tid, begin);
+
+    if (i < KEPT) {
+        stacks->kept[i].used = now;
+        return &stacks->kept[i];
+    }
+    for (i = 1; i < KEPT; i++)
+        if (stacks->kept[i].used < oldest->used)
+            oldest = &stacks->kept[i];
+    if (oldest->used && now - oldest->used < REFRESH)
+        return NULL;
+    *oldest = (keptStack){ .tid = tid, .begin = begin, .used = now };
+    return oldest;
+}
+
+static void findRecord(ebpfMonHangStacks *stacks, uint32_t iocId, keptStack *k)
+{
+    const ebpfMonTarget *t;
+    int found = 0;
+
+    k->record[0] = 0;
+    ebpfMonTargetsLock(stacks->targets);
+    t = ebpfMonTargetsFindById(stacks->targets, iocId);
+    /* The caller of the outermost frame is not known, so neither is what that frame put into a register itself. */
+    for (unsigned f = 0; f + 1 < k->n && !found; f++)
+        for (int r = 0; r < EBPFMON_SAVED && !found; r++)
+            if (k->frame[f].saved[r] && k->frame[f].saved[r] != k->frame[f + 1].saved[r])
+                found = ebpfMonRecordNameFind(t, k->frame[f].saved[r], k->record, sizeof(k->record));
+    ebpfMonTargetsUnlock(stacks->targets);
+}
+
+void ebpfMonHangStacksDescribe(ebpfMonHangStacks *stacks, pid_t pid, ebpfMonHang *hang)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+    keptStack *k = takePlace(stacks, hang->tid, hang->begin, now);
+    size_t used = strlen(hang->what);
+    const char *separator = ", at ";
+
+    hang->now[0] = 0;
+    if (!k)
+        return;
+    if (!k->taken || now - k->taken > REFRESH) {
+        k->n = stacks->sources->readStack(pid, (pid_t)k->tid, k->frame);
+        findRecord(stacks, hang->id, k);
+        k->taken = now;
+    }
+    snprintf(hang->now, sizeof(hang->now), "%s", k->record);
+    for (unsigned i = 0; i < k->n; i++) {
+        const char *name = k->frame[i].name[0] ? k->frame[i].name : k->frame[i].file;
+
+        if (used + strlen(separator) + strlen(name) >= sizeof(hang->what))
+            break;
+        used += (size_t)snprintf(hang->what + used, sizeof(hang->what) - used, "%s%s", separator, name);
+        separator = " < ";
+    }
+}
+
+/* NULL: no more lines. */
+static char *addLine(ebpfMonHealth *health)
+{
+    return health->hangLines < EBPFMON_HANG_LINES ? health->hangLine[health->hangLines++] : NULL;
+}
+
+void ebpfMonHangStacksAddLines(const ebpfMonHangStacks *stacks, pid_t pid, const ebpfMonHang *hang,
+                               ebpfMonHealth *health)
+{
+    unsigned at = findKept(stacks, hang->tid, hang->begin);
+    const keptStack *k;
+    char kernel[200] = "", *line = addLine(health);
+
+    if (line)
+        snprintf(line, EBPFMON_HANG_LINE, "%s since %.0f s", hang->who, hang->since);
+    if (at == KEPT)
+        return;
+    k = &stacks->kept[at];
+    stacks->sources->readKernelStack(pid, (pid_t)hang->tid, kernel, sizeof(kernel));
+    if (kernel[0] && (line = addLine(health)) != NULL)
+        snprintf(line, EBPFMON_HANG_LINE, "  in the kernel: %s", kernel);
+    for (unsigned i = 0; i < k->n && (line = addLine(health)) != NULL; i++)
+        snprintf(line, EBPFMON_HANG_LINE, "  #%u %s+0x%x (%s)", i, k->frame[i].name, k->frame[i].offset,
+                 k->frame[i].file);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where threads hang: the frames of their stacks, and the record that the innermost function works on. Publishing
+ * thread only. */
+#ifndef EBPFMON_HANGSTACKS_H
+#define EBPFMON_HANGSTACKS_H
+
+#include <sys/types.h>
+#include "health/hangs.h"
+#include "health/hangSources.h"
+#include "watch/target.h"
+
+typedef struct ebpfMonHangStacks ebpfMonHangStacks;
+
+/* "targets" and "sources" stay the caller's. NULL without memory. */
+ebpfMonHangStacks *ebpfMonHangStacksNew(ebpfMonTargets *targets, const ebpfMonHangSources *sources);
+void ebpfMonHangStacksFree(ebpfMonHangStacks *stacks);
+
+/* Once a second for each hang. hang->id, tid and begin are set; sets hang->now, and adds the frames to hang->what.
+ * Takes the targets lock. */
+void ebpfMonHangStacksDescribe(ebpfMonHangStacks *stacks, pid_t pid, ebpfMonHang *hang);
+
+/* Adds the hang to health->hangLine: hang->who as title, then its frames. After ebpfMonHangStacksDescribe. */
+void ebpfMonHangStacksAddLines(const ebpfMonHangStacks *stacks, pid_t pid, const ebpfMonHang *hang,
+                               ebpfMonHealth *health);
+
+#endif

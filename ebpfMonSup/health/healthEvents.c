@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <epicsStdio.h>
+#include <errlog.h>
+
+#include "health/healthEvents.h"
+
+void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, const char *format, ...)
+{
+    char *line;
+    size_t used;
+    va_list ap;
+
+    health->eventHead = (health->eventHead + 1) % EBPFMON_HEALTH_EVENTS;
+    if (health->events < EBPFMON_HEALTH_EVENTS)
+        health->events++;
+    line = health->event[health->eventHead];
+    used = epicsTimeToStrftime(line, EBPFMON_HEALTH_LINE, "%Y-%m-%d %H:%M:%S.%03f ", at);
+    va_start(ap, format);
+    epicsVsnprintf(line + used, EBPFMON_HEALTH_LINE - used, format, ap);
+    va_end(ap);
+    errlogSevPrintf(errlogInfo, "ebpfMon: %s\n", line + used);
+}

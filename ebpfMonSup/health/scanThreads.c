@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "health/recordName.h"
+#include "health/scanThreads.h"
+#include "health/scanWindow.h"
+#include "ioc/layout.h"
+#include "ioc/memory.h"
+
+#define MENU_MAX 100
+
+typedef struct {
+    uint32_t id, tid;
+    int      seen;    /* this second */
+    uint64_t late;    /* counted in lateCount */
+    uint64_t lateAt;  /* ns */
+    uint64_t topRoot; /* address of the record whose chain takes the most time */
+    ebpfMonScanWindow window;
+    ebpfMonScanRow row;
+} scanThread;
+
+struct ebpfMonScanThreads {
+    unsigned   count;
+    scanThread scan[EBPFMON_HEALTH_SCANS];
+    uint64_t   lateCount; /* of all that ever were */
+};
+
+ebpfMonScanThreads *ebpfMonScanThreadsNew(void)
+{
+    return calloc(1, sizeof(ebpfMonScanThreads));
+}
+
+void ebpfMonScanThreadsFree(ebpfMonScanThreads *scans)
+{
+    free(scans);
+}
+
+void ebpfMonScanThreadsBegin(ebpfMonScanThreads *scans)
+{
+    for (unsigned i = 0; i < scans->count; i++)
+        scans->scan[i].seen = 0;
+}
+
+/* The choice of menuScan that has this period, from the IOC's memory. */
+static void readScanName(const ebpfMonScanIoc *ioc, double period, char *name, size_t size)
+{
+    struct layoutMenu menu;
+
+    snprintf(name, size, "%g second", period);
+    if (!ioc->scanMenu || ebpfMonMemReadNow(ioc->pid, ioc->scanMenu, &menu, sizeof(menu)))
+        return;
+    for (int32_t i = 0; i < menu.nChoice && i < MENU_MAX; i++) {
+        char text[40];
+        uint64_t at;
+        double value;
+
+        if (ebpfMonMemReadNow(ioc->pid, menu.papChoiceValue + 8 * (uint64_t)i, &at, sizeof(at)) ||
+            ebpfMonMemReadNow(ioc->pid, at, text, sizeof(text)))
+            return;
+        text[sizeof(text) - 1] = 0;
+        value = ebpfMonScanParsePeriod(text);
+        if (value > 0.999 * period && value < 1.001 * period) { /* the thread's name has six digits of it */
+            snprintf(name, size, "%s", text);
+            return;
+        }
+    }
+}
+
+/* NULL: there are too many. */
+static scanThread *findScan(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc, uint32_t tid, double period)
+{
+    scanThread *s;
+
+    for (unsigned i = 0; i < scans->count; i++)
+        if (scans->scan[i].id == ioc->id && scans->scan[i].tid == tid)
+            return &scans->scan[i];
+    if (scans->count == EBPFMON_HEALTH_SCANS)
+        return NULL;
+    s = &scans->scan[scans->count++];
+    *s = (scanThread){ .id = ioc->id, .tid = tid };
+    s->row.period = period;
+    readScanName(ioc, period, s->row.name, sizeof(s->row.name));
+    return s;
+}
+
+void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc, uint32_t tid,
+                           const struct ebpfMonThread *seen, uint64_t now)
+{
+    const struct ebpfMonScan *k = &seen->scan;
+    ebpfMonScanSample sample = { k->passes, k->sum, k->max, k->busy, k->late };
+    uint64_t present = now > k->begin ? now - k->begin : 0;
+    scanThread *s;
+
+    if (!k->period || !k->begin)
+        return;
+    /* It has nothing to scan any more. The kernel part ends a pass by the same rule (scanBegins in bpf/scan.bpf.h). */
+    if (!seen->heldCount && now > k->end && now - k->end > 4 * k->period + EBPFMON_SECOND_NS)
+        return;
+    s = findScan(scans, ioc, tid, (double)k->period / 1e9);
+    if (!s)
+        return;
+    s->seen = 1;
+    snprintf(s->row.ioc, sizeof(s->row.ioc), "%s", ioc->name);
+    ebpfMonScanWindowAdd(&s->window, &sample, seen->heldCount && present > k->period + k->period / 2 ? present : 0,
+                         &s->row);
+    if (k->late > s->late) {
+        scans->lateCount += k->late - s->late;
+        s->lateAt = now;
+    }
+    s->late = k->late;
+    s->topRoot = k->topRoot;
+    if (s->lateAt && now - s->lateAt < EBPFMON_SCAN_SECONDS * EBPFMON_SECOND_NS)
+        s->topRoot = k->lateTopRoot;
+    if (seen->heldCount && now > seen->held[0].begin && now - seen->held[0].begin > k->period)
+        s->topRoot = seen->held[0].root; /* it is still at it */
+}
+
+/* By IOC, the fastest first: Base starts its threads from the slowest on. */
+static int compareScans(const void *a, const void *b)
+{
+    const scanThread *x = a, *y = b;
+
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return x->tid < y->tid ? 1 : x->tid > y->tid ? -1 : 0;
+}
+
+void ebpfMonScanThreadsPublish(ebpfMonScanThreads *scans, ebpfMonTargets *targets, ebpfMonHealth *health)
+{
+    unsigned i, n = 0;
+
+    for (i = 0; i < scans->count; i++)
+        if (scans->scan[i].seen)
+            scans->scan[n++] = scans->scan[i];
+    scans->count = n;
+    qsort(scans->scan, n, sizeof(scans->scan[0]), compareScans);
+    ebpfMonTargetsLock(targets);
+    for (i = 0; i < n; i++) {
+        scanThread *s = &scans->scan[i];
+
+        ebpfMonRecordNameFind(ebpfMonTargetsFindById(targets, s->id), s->topRoot, s->row.topRoot,
+                              sizeof(s->row.topRoot));
+    }
+    ebpfMonTargetsUnlock(targets);
+    for (i = 0; i < n; i++)
+        health->scan[i] = scans->scan[i].row;
+    health->scans = n;
+    health->lateCount = scans->lateCount;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How the structs of dbBase.h, ellLib.h, link.h and dbChannel.h lie in memory on a 64-bit machine. Read
+ * from another process, so pointers are numbers. The same from EPICS 3.15 to 7.0.10 in the members that
+ * are named here; members that came later, or that we do not use, are "skip".
+ */
+#ifndef EBPFMON_BASELAYOUT_H
+#define EBPFMON_BASELAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ebpfMonBase.h"
+
+#define LAYOUT_RECORDTYPELIST 24     /* dbBase.recordTypeList */
+#define LAYOUT_RECLIST        40     /* dbRecordType.recList */
+#define LAYOUT_SPC_DBADDR     2      /* special.h */
+#define LAYOUT_ISALIAS        2      /* dbStaticLib.h: DBRN_FLAGS_ISALIAS */
+#define LAYOUT_ALIAS_MARK     0x8000 /* ours, while a catalogue is read */
+
+struct layoutNode { /* ELLNODE */
+    uint64_t next, prev;
+};
+
+struct layoutList { /* ELLLIST: node.next is the first, node.previous the last */
+    uint64_t first, last;
+    int32_t  count, pad;
+};
+
+struct layoutRecordType { /* dbRecordType */
+    struct layoutNode node;
+    struct layoutList attributeList, recList, devList, cdefList;
+    uint64_t name;
+    int16_t  no_fields, no_prompt, no_links, no_aliases;
+    uint64_t link_ind, papsortFldName, sortFldInd, pvalFldDes;
+    int16_t  indvalFlddes, pad[3];
+    uint64_t papFldDes, prset;
+    int32_t  rec_size;
+};
+
+struct layoutRecordNode { /* dbRecordNode */
+    uint64_t next, prev;
+    uint64_t precord, recordname;
+    struct layoutList infoList;
+    int32_t  flags;
+};
+
+struct layoutFldDes { /* dbFldDes */
+    uint64_t prompt, name, extra, pdbRecordType;
+    int16_t  indRecordType, special;
+    uint32_t field_type;
+    uint32_t bits; /* process_passive:1, prop:1, isDevLink:1 */
+    uint32_t base;
+    int16_t  promptgroup, interest;
+    uint32_t as_level;
+    uint64_t initial, ftPvt;
+    int16_t  size;
+    uint16_t offset;
+};
+
+struct layoutPvLink { /* struct link with value.pv_link */
+    uint64_t precord;
+    int16_t  type;
+    uint16_t flags;
+    uint32_t pad;
+    uint64_t lset, text;
+    uint64_t backNext, backPrev; /* backlinknode */
+    uint64_t pvname, pvt, getCvt;
+    int16_t  pvlMask, lastGetdbrType;
+};
+
+struct layoutDbAddr { /* dbAddr */
+    uint64_t precord, pfield, pfldDes;
+    int64_t  no_elements;
+    int16_t  field_type, field_size, special, dbr_field_type;
+};
+
+struct layoutDbChannel { /* the head of dbChannel */
+    uint64_t name;
+    struct layoutDbAddr addr;
+};
+
+struct layoutMenu { /* dbMenu */
+    struct layoutNode node;
+    uint64_t name;
+    int32_t  nChoice, pad;
+    uint64_t papChoiceName, papChoiceValue;
+};
+
+struct layoutDeviceMenu { /* dbDeviceMenu */
+    int32_t  nChoice, pad;
+    uint64_t papChoice;
+};
+
+/* link.h */
+#define LAYOUT_LINK_CONSTANT EBPFMON_LINKTYPE_CONSTANT
+#define LAYOUT_LINK_PV EBPFMON_LINKTYPE_PV
+#define LAYOUT_LINK_PN EBPFMON_LINKTYPE_PN
+#define LAYOUT_LINK_DB EBPFMON_LINKTYPE_DB
+#define LAYOUT_LINK_CA EBPFMON_LINKTYPE_CA
+#define LAYOUT_PVL_MSMODE 0x3
+#define LAYOUT_PVL_PP     0x4
+#define LAYOUT_PVL_CA     0x8
+#define LAYOUT_PVL_CP     0x10
+#define LAYOUT_PVL_CPP    0x20
+
+/* The kernel part has the same offsets as numbers. */
+_Static_assert(offsetof(struct layoutDbAddr, precord) == EBPFMON_DBADDR_PRECORD &&
+               offsetof(struct layoutDbAddr, pfield) == EBPFMON_DBADDR_PFIELD &&
+               offsetof(struct layoutDbAddr, pfldDes) == EBPFMON_DBADDR_PFLDDES &&
+               offsetof(struct layoutDbAddr, no_elements) == EBPFMON_DBADDR_NELEMENTS &&
+               offsetof(struct layoutDbAddr, field_type) == EBPFMON_DBADDR_FIELDTYPE &&
+               sizeof(struct layoutDbAddr) == EBPFMON_DBADDR_SIZE, "dbAddr");
+_Static_assert(offsetof(struct layoutDbChannel, addr) == EBPFMON_DBCHANNEL_ADDR, "dbChannel");
+_Static_assert(offsetof(struct layoutPvLink, type) == EBPFMON_LINK_TYPE &&
+               offsetof(struct layoutPvLink, backNext) == EBPFMON_LINK_VALUE &&
+               offsetof(struct layoutPvLink, pvname) == EBPFMON_LINK_PVNAME &&
+               offsetof(struct layoutPvLink, pvlMask) == EBPFMON_LINK_PVLMASK, "struct link");
+
+#endif

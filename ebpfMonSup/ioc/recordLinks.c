@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ioc/baseLayout.h"
+#include "ioc/recordLinks.h"
+
+/* Members of ebpfMonRecord that are read again. */
+typedef struct {
+    uint32_t *to, toCount, fwd;
+    uint16_t flags;
+} oneRecord;
+
+struct ebpfMonRecordLinks {
+    uint32_t  index;  /* of the only record, or EBPFMON_ALL_RECORDS */
+    uint32_t  first, count;
+    oneRecord *rec;   /* of records first … first + count - 1 */
+    ebpfMonLinkTable *table;
+};
+
+/* 1: the record that this link leads to is processed, and *to is its index; else 0. dbDbLink.c processes the target of
+ * a forward link, of a link with PP, and of an output link that writes to PROC, while it holds the lock. Whether the
+ * target is passive does not matter here: SCAN can change, and the snapshot sees which record did not process. */
+static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonField *f, const ebpfMonRecord *rec,
+                    ebpfMonLinkTable *table, uint32_t *to)
+{
+    uint64_t linkAt = rec->addr + f->offset;
+    struct layoutPvLink link;
+    struct layoutDbChannel chan;
+    const ebpfMonField *target;
+    long index;
+
+    if (ebpfMonMemRead(mem, linkAt, &link, sizeof(link)) || link.type != LAYOUT_LINK_DB || !link.pvt)
+        return 0;
+    if (ebpfMonMemRead(mem, link.pvt, &chan, sizeof(chan)))
+        return 0;
+    index = ebpfMonCatalogueFindAddr(cat, chan.addr.precord);
+    if (index < 0)
+        return 0;
+    if (f->type == ebpfMonDbfOutlink)
+        ebpfMonLinkTableAdd(table, link.pvt, (ebpfMonLinkOwner){
+            .rec = (uint32_t)(rec - cat->rec), .field = (uint32_t)(f - cat->field) });
+    if (f->type != ebpfMonDbfFwdlink && !(link.pvlMask & LAYOUT_PVL_PP)) {
+        if (f->type != ebpfMonDbfOutlink)
+            return 0;
+        target = ebpfMonCatalogueField(cat, chan.addr.pfldDes);
+        if (!target || strcmp(target->name, "PROC") != 0)
+            return 0;
+    }
+    *to = (uint32_t)index;
+    return 1;
+}
+
+static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec, ebpfMonLinkTable *table,
+                       oneRecord *read)
+{
+    const ebpfMonRecType *rt = &cat->rtype[rec->rtype];
+    uint32_t to[EBPFMON_FIELDS_LIMIT], via[EBPFMON_FIELDS_LIMIT], n = 0;
+    int16_t tse = 0, tselType = LAYOUT_LINK_CONSTANT;
+
+    read->fwd = UINT32_MAX;
+    read->flags = rec->flags & (uint16_t)~(EBPFMON_REC_TSE | EBPFMON_REC_WALK);
+    if (strcmp(rt->name, "compress") == 0) /* stamped when its buffer is full, not each time it reads */
+        read->flags |= EBPFMON_REC_WALK;
+
+    for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++) {
+        const ebpfMonField *f = &cat->field[i];
+
+        if (f->type < ebpfMonDbfInlink || f->type > ebpfMonDbfFwdlink || !readLink(mem, cat, f, rec, table, &to[n]))
+            continue;
+        /* not every forward link: fanout's LNK1 … are followed before its own completion */
+        if (strcmp(f->name, "FLNK") == 0)
+            read->fwd = to[n];
+        /* dbProcess reads SDIS, and may process what it points to, before it finds the record disabled */
+        if (strcmp(f->name, "SDIS") == 0)
+            read->flags |= EBPFMON_REC_WALK;
+        via[n++] = i;
+    }
+    if (n && (read->to = malloc(2 * n * sizeof(*to))) != NULL) {
+        memcpy(read->to, to, n * sizeof(*to));
+        memcpy(read->to + n, via, n * sizeof(*via));
+        read->toCount = n;
+    }
+    ebpfMonMemRead(mem, rec->addr + cat->common.tse, &tse, sizeof(tse));
+    ebpfMonMemRead(mem, rec->addr + cat->common.tsel + offsetof(struct layoutPvLink, type), &tselType,
+                   sizeof(tselType));
+    if (tse != 0 || tselType != LAYOUT_LINK_CONSTANT)
+        read->flags |= EBPFMON_REC_TSE;
+}
+
+ebpfMonRecordLinks *ebpfMonRecordLinksRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t index)
+{
+    int all = index == EBPFMON_ALL_RECORDS;
+    ebpfMonRecordLinks *links;
+
+    if (!all && index >= cat->count)
+        return NULL;
+    links = calloc(1, sizeof(*links));
+    if (!links)
+        return NULL;
+    links->index = index;
+    links->first = all ? 0 : index;
+    links->count = all ? cat->count : 1;
+    links->rec = calloc((size_t)links->count + 1, sizeof(*links->rec));
+    links->table = ebpfMonLinkTableNew();
+    if (!links->rec || !links->table) {
+        ebpfMonRecordLinksFree(links);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < links->count; i++)
+        readRecord(mem, cat, &cat->rec[links->first + i], links->table, &links->rec[i]);
+    return links;
+}
+
+void ebpfMonRecordLinksFree(ebpfMonRecordLinks *links)
+{
+    if (!links)
+        return;
+    for (uint32_t i = 0; links->rec && i < links->count; i++)
+        free(links->rec[i].to);
+    free(links->rec);
+    ebpfMonLinkTableFree(links->table);
+    free(links);
+}
+
+int ebpfMonRecordLinksDiffer(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links)
+{
+    for (uint32_t i = 0; i < links->count; i++) {
+        const ebpfMonRecord *r = &cat->rec[links->first + i];
+        const oneRecord *n = &links->rec[i];
+
+        if (n->toCount != r->toCount || n->fwd != r->fwd || n->flags != r->flags ||
+            (n->toCount && memcmp(n->to, r->to, n->toCount * sizeof(*n->to)) != 0))
+            return 1;
+    }
+    return 0;
+}
+
+void ebpfMonRecordLinksExchange(ebpfMonCatalogue *cat, ebpfMonRecordLinks *links)
+{
+    for (uint32_t i = 0; i < links->count; i++) {
+        ebpfMonRecord *r = &cat->rec[links->first + i];
+        oneRecord *n = &links->rec[i], old = { r->to, r->toCount, r->fwd, r->flags };
+
+        r->to = n->to;
+        r->toCount = n->toCount;
+        r->fwd = n->fwd;
+        r->flags = n->flags;
+        *n = old;
+    }
+    ebpfMonLinkTableReplace(cat->links, links->index, links->table);
+}

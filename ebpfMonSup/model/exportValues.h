@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Published: the logs, and what is sent to collectors. */
+#ifndef EBPFMON_EXPORTVALUES_H
+#define EBPFMON_EXPORTVALUES_H
+
+#include <stdint.h>
+
+#define EBPFMON_NO_LOG   "no log: ebpfMonJsonLog and ebpfMonCaPutLog begin one"
+#define EBPFMON_NO_OTLP  "nothing is sent: ebpfMonOtlp or OTEL_EXPORTER_OTLP_ENDPOINT begins it"
+
+typedef enum {
+    ebpfMonLogNone,
+    ebpfMonLogOk,
+    ebpfMonLogTrouble /* the message says what, and what to do */
+} ebpfMonLogState;
+
+typedef struct {
+    char     caPutLogLine[1024]; /* newest line in caPutLog's format */
+    ebpfMonLogState state;
+    char     message[256];
+    uint64_t written;        /* lines */
+    uint64_t lost;           /* lines and puts, since the last reset */
+    double   queue;          /* percent in use, the most in the last second */
+} ebpfMonLogValues;
+
+typedef struct {
+    ebpfMonLogState state;
+    char     message[256];
+    uint64_t sent;           /* log records, data points and spans that were accepted */
+    uint64_t lost;           /* since the last reset */
+    double   rate;           /* of "sent", per second */
+    double   queue;          /* percent in use, the most in the last second */
+} ebpfMonOtlpValues;
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Published: the IOCs of this host. */
+#ifndef EBPFMON_IOCVALUES_H
+#define EBPFMON_IOCVALUES_H
+
+#include <stdint.h>
+#include "model/level.h"
+#include "model/put.h"
+
+#define EBPFMON_IOCS_MAX 256
+
+typedef struct {
+    char     name[EBPFMON_NAME_SIZE];
+    int32_t  pid;
+    char     version[40];  /* "7.0.8.1" */
+    uint32_t records;
+    ebpfMonLevel level;    /* in force */
+    char     note[160];    /* empty, or why the level is not the one asked for, or a diagnosis */
+    double   cost;         /* percent of one core taken from it */
+    uint64_t procCount;    /* processings of its records that match the filter */
+} ebpfMonIocRow;
+
+typedef struct {
+    unsigned count;
+    ebpfMonIocRow ioc[EBPFMON_IOCS_MAX];
+    unsigned shown; /* records of watched IOCs that match the filter's pattern */
+} ebpfMonIocValues;
+
+#endif

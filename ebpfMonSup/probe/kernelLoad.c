@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errlog.h>
+
+#include "probe/kernelLoad.h"
+#include "probe/kernelLoaded.h"
+#include "probe/libbpfText.h"
+#include "probe/uprobeMulti.h"
+
+ebpfMonFeatures ebpfMonFeature;
+struct ebpfMonLoaded ebpfMonLoaded;
+
+static struct utsname kernelName;
+static int schedulerRefused; /* by this kernel; said once. The follower's */
+
+static void *mapTable(struct bpf_map *map, size_t count, size_t each)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), len = (count * each + page - 1) / page * page;
+    void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+    ebpfMonLoaded.tables.bytes += len;
+    return p == MAP_FAILED ? NULL : p;
+}
+
+#define HASH_ELEMENT 64 /* what the kernel adds to key and value, its share of the buckets included */
+
+/* What the tables that nobody maps take: hash tables, made in full as they are loaded. */
+static size_t countOtherTables(void)
+{
+    size_t bytes = 0, cpus = (size_t)libbpf_num_possible_cpus();
+    struct bpf_map *map;
+
+    bpf_object__for_each_map(map, ebpfMonLoaded.skel->obj) {
+        enum bpf_map_type type = bpf_map__type(map);
+        size_t value = (bpf_map__value_size(map) + 7) / 8 * 8;
+
+        if (type == BPF_MAP_TYPE_PERCPU_HASH)
+            value *= cpus;
+        else if (type != BPF_MAP_TYPE_HASH && type != BPF_MAP_TYPE_LRU_HASH)
+            continue;
+        bytes += bpf_map__max_entries(map) * (HASH_ELEMENT + (bpf_map__key_size(map) + 7) / 8 * 8 + value);
+    }
+    return bytes;
+}
+
+struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog)
+{
+    const struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+
+    if (!skel)
+        return NULL;
+    switch (prog) {
+    case ebpfMonProgPut:        return skel->progs.ebpfmon_put;
+    case ebpfMonProgPutReturn:  return skel->progs.ebpfmon_put_return;
+    case ebpfMonProgPutField:   return skel->progs.ebpfmon_putfield;
+    case ebpfMonProgNotify:     return skel->progs.ebpfmon_notify;
+    case ebpfMonProgCheckPut:   return skel->progs.ebpfmon_checkput;
+    case ebpfMonProgCamessage:  return skel->progs.ebpfmon_camessage;
+    case ebpfMonProgCaLink:     return skel->progs.ebpfmon_calink;
+    case ebpfMonProgLock:       return skel->progs.ebpfmon_lock;
+    case ebpfMonProgUnlock:     return skel->progs.ebpfmon_unlock;
+    case ebpfMonProgUnlockMany: return skel->progs.ebpfmon_unlock_many;
+    case ebpfMonProgCompleted:  return skel->progs.ebpfmon_completed;
+    case ebpfMonProgProcess:    return skel->progs.ebpfmon_process;
+    case ebpfMonProgCallback:   return skel->progs.ebpfmon_callback;
+    case ebpfMonProgDelayed:    return skel->progs.ebpfmon_delayed;
+    case ebpfMonProgOnce:       return skel->progs.ebpfmon_once;
+    case ebpfMonProgPop:        return skel->progs.ebpfmon_pop;
+    case ebpfMonProgPopReturn:  return skel->progs.ebpfmon_popped;
+    case ebpfMonProgCount:      break;
+    }
+    return NULL;
+}
+
+int ebpfMonKernelGetProgramFd(ebpfMonProg prog)
+{
+    struct bpf_program *program = ebpfMonKernelGetProgram(prog);
+
+    return program ? bpf_program__fd(program) : -1;
+}
+
+const char *ebpfMonKernelRelease(void)
+{
+    return kernelName.release;
+}
+
+/* Why the kernel refused, in the words of somebody who can do something about it. */
+static void explain(int err, char *why, size_t size)
+{
+    const char *warning = ebpfMonLibbpfTextGetWarning(), *verdict = ebpfMonLibbpfTextGetVerdict();
+
+    if (err == EPERM || (err == EACCES && !verdict[0]))
+        snprintf(why, size, "no privileges: start ebpfMon as root, or with CAP_BPF, CAP_PERFMON and "
+                 "CAP_SYS_PTRACE");
+    else if (access("/sys/kernel/btf/vmlinux", R_OK))
+        snprintf(why, size, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one with "
+                 "CONFIG_DEBUG_INFO_BTF, as distributions build them");
+    else
+        snprintf(why, size, "kernel %s refused the eBPF programs (%s; %s): %s", ebpfMonKernelRelease(),
+                 verdict[0] ? verdict : strerror(err), warning[0] ? warning : "no more is known",
+                 ebpfMonFeature.loop ? "please report this" : "5.17 or later is needed");
+}
+
+static void attachHost(struct bpf_program *prog, struct bpf_link **link, int *feature, const char *what)
+{
+    *link = bpf_program__attach(prog);
+    if (*link) {
+        if (feature)
+            *feature = 1;
+        return;
+    }
+    errlogSevPrintf(errlogMinor, "ebpfMon: %s cannot be watched on this kernel: %s\n", what, strerror(errno));
+}
+
+static int hasTracepoint(const char *name)
+{
+    struct btf *btf = btf__load_vmlinux_btf();
+    char type[64];
+    int has;
+
+    snprintf(type, sizeof(type), "btf_trace_%s", name);
+    has = btf && btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
+    btf__free(btf);
+    return has;
+}
+
+/* Programs that this kernel cannot run are not loaded: if it refused one, none would be loaded. */
+static void leaveOut(void)
+{
+    struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+    struct bpf_program *const walking[] = {
+        skel->progs.ebpfmon_unlock, skel->progs.ebpfmon_unlock_many, skel->progs.ebpfmon_regs,
+        skel->progs.ebpfmon_switch, skel->progs.ebpfmon_wakeup,
+    };
+
+    ebpfMonFeature.loop = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) != 0;
+    for (size_t i = 0; !ebpfMonFeature.loop && i < sizeof(walking) / sizeof(walking[0]); i++)
+        bpf_program__set_autoload(walking[i], false);
+    /* its helper came with the same kernel as bpf_loop */
+    if (!ebpfMonFeature.loop || hasTracepoint("sock_recv_length"))
+        bpf_program__set_autoload(skel->progs.ebpfmon_recv_tcp, false);
+    else
+        bpf_program__set_autoload(skel->progs.ebpfmon_recv, false);
+}
+
+/* The kernel checks the limits when a table or a file is made. */
+static void raiseLimits(void)
+{
+    struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY }, files;
+
+    setrlimit(RLIMIT_MEMLOCK, &all); /* kernels before 5.11 account BPF memory there */
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max; /* a dozen links an IOC */
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
+static void setSizes(const ebpfMonLoadSizes *sizes)
+{
+    struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+
+    bpf_map__set_max_entries(skel->maps.recIndex, sizes->maxRecords);
+    bpf_map__set_max_entries(skel->maps.recConf, sizes->maxRecords);
+    bpf_map__set_max_entries(skel->maps.recState, sizes->maxRecords);
+    bpf_map__set_max_entries(skel->maps.closure, sizes->maxClosure / 2 + 1);
+    bpf_map__set_max_entries(skel->maps.roots, sizes->maxRoots);
+    bpf_map__set_max_entries(skel->maps.ring, sizes->ringBytes);
+}
+
+/* 0, or -1 with errno. */
+static int mapTables(const ebpfMonLoadSizes *sizes)
+{
+    struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+    ebpfMonTables *tables = &ebpfMonLoaded.tables;
+
+    tables->size = *sizes;
+    tables->conf = mapTable(skel->maps.recConf, sizes->maxRecords, sizeof(struct ebpfMonRecConf));
+    tables->state = mapTable(skel->maps.recState, sizes->maxRecords, sizeof(struct ebpfMonRecState));
+    tables->closure = mapTable(skel->maps.closure, sizes->maxClosure / 2 + 1, sizeof(struct ebpfMonClosurePair));
+    ebpfMonLoaded.ring = ebpfMonKernelOpenRing();
+    if (!tables->conf || !tables->state || !tables->closure || !ebpfMonLoaded.ring)
+        return -1;
+    tables->bytes += sizes->ringBytes + countOtherTables();
+    return 0;
+}
+
+static void attachHostPrograms(void)
+{
+    static const char peer[] = "who a server reads from (CA clients are known all the same)";
+    struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+
+    attachHost(skel->progs.ebpfmon_exec, &skel->links.ebpfmon_exec, NULL, "the start of programs");
+    attachHost(skel->progs.ebpfmon_exit, &skel->links.ebpfmon_exit, NULL, "the end of programs");
+    if (bpf_program__autoload(skel->progs.ebpfmon_recv))
+        attachHost(skel->progs.ebpfmon_recv, &skel->links.ebpfmon_recv, &ebpfMonFeature.recvLength, peer);
+    else
+        attachHost(skel->progs.ebpfmon_recv_tcp, &skel->links.ebpfmon_recv_tcp, &ebpfMonFeature.recvLength, peer);
+    attachHost(skel->progs.ebpfmon_connect, &skel->links.ebpfmon_connect, &ebpfMonFeature.connectState,
+               "who opens a connection");
+    if (ebpfMonFeature.loop) /* else no hang is seen */
+        attachHost(skel->progs.ebpfmon_regs, &skel->links.ebpfmon_regs, NULL, "where a thread that hangs is");
+}
+
+int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
+{
+    int err;
+
+    ebpfMonLibbpfTextBegin();
+    uname(&kernelName);
+    raiseLimits();
+    memset(&ebpfMonLoaded.tables, 0, sizeof(ebpfMonLoaded.tables));
+    ebpfMonLoaded.skel = ebpfMonBpf__open();
+    if (!ebpfMonLoaded.skel) {
+        explain(errno, why, size);
+        return -1;
+    }
+    setSizes(sizes);
+    ebpfMonFeature.uprobeMulti = ebpfMonUprobeMultiIsSupported();
+    for (int i = 0; ebpfMonFeature.uprobeMulti && i < ebpfMonProgCount; i++)
+        bpf_program__set_expected_attach_type(ebpfMonKernelGetProgram((ebpfMonProg)i),
+                                              (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
+    leaveOut();
+    err = ebpfMonBpf__load(ebpfMonLoaded.skel);
+    if (err) {
+        explain(-err, why, size);
+        ebpfMonKernelUnload();
+        return -1;
+    }
+    if (mapTables(sizes)) {
+        snprintf(why, size, "the eBPF tables cannot be mapped: %s. Ask for less memory by ebpfMonConfigure",
+                 strerror(errno));
+        ebpfMonKernelUnload();
+        return -1;
+    }
+    attachHostPrograms();
+    return 0;
+}
+
+void ebpfMonKernelWatchScheduler(int on)
+{
+    struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+
+    if (on && !skel->links.ebpfmon_switch && !schedulerRefused) {
+        attachHost(skel->progs.ebpfmon_wakeup, &skel->links.ebpfmon_wakeup, NULL, "who is woken");
+        attachHost(skel->progs.ebpfmon_switch, &skel->links.ebpfmon_switch, NULL, "what waits for a CPU");
+        schedulerRefused = !skel->links.ebpfmon_switch;
+    } else if (!on && skel->links.ebpfmon_switch) {
+        bpf_link__destroy(skel->links.ebpfmon_switch);
+        bpf_link__destroy(skel->links.ebpfmon_wakeup);
+        skel->links.ebpfmon_switch = skel->links.ebpfmon_wakeup = NULL;
+    }
+}
+
+static void unmapTable(volatile void *table, size_t count, size_t each)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    if (table)
+        munmap((void *)table, (count * each + page - 1) / page * page);
+}
+
+void ebpfMonKernelUnload(void)
+{
+    const ebpfMonTables *tables = &ebpfMonLoaded.tables;
+
+    if (ebpfMonLoaded.ring)
+        ring_buffer__free(ebpfMonLoaded.ring);
+    unmapTable(tables->conf, tables->size.maxRecords, sizeof(struct ebpfMonRecConf));
+    unmapTable(tables->state, tables->size.maxRecords, sizeof(struct ebpfMonRecState));
+    unmapTable(tables->closure, tables->size.maxClosure / 2 + 1, sizeof(struct ebpfMonClosurePair));
+    ebpfMonBpf__destroy(ebpfMonLoaded.skel);
+    memset(&ebpfMonLoaded, 0, sizeof(ebpfMonLoaded));
+}
+
+const ebpfMonTables *ebpfMonKernelTables(void)
+{
+    return ebpfMonLoaded.skel ? &ebpfMonLoaded.tables : NULL;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "probe/kernelLoaded.h"
+#include "probe/kernelTables.h"
+
+int ebpfMonKernelSetTarget(uint32_t tgid, const struct ebpfMonTargetConf *conf)
+{
+    int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.hits), cpus = libbpf_num_possible_cpus();
+    struct ebpfMonHits *zero = calloc((size_t)cpus, sizeof(*zero));
+    static const struct ebpfMonQueues empty;
+
+    if (!zero)
+        return -1;
+    bpf_map_update_elem(fd, &tgid, zero, BPF_NOEXIST);
+    free(zero);
+    bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.queues), &tgid, &empty, BPF_NOEXIST);
+    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.targets), &tgid, conf, BPF_ANY);
+}
+
+void ebpfMonKernelRemoveTarget(uint32_t tgid)
+{
+    bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.targets), &tgid);
+    bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.hits), &tgid);
+    bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.queues), &tgid);
+}
+
+#define BATCH 1024
+
+int ebpfMonKernelSetRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first)
+{
+    LIBBPF_OPTS(bpf_map_batch_opts, opts, .elem_flags = BPF_ANY);
+    struct ebpfMonRecKey key[BATCH];
+    uint32_t slot[BATCH];
+
+    for (uint32_t at = 0; at < count;) {
+        uint32_t n = 0, done;
+
+        for (; n < BATCH && at + n < count; n++) {
+            key[n] = (struct ebpfMonRecKey){ .tgid = tgid, .precord = precord[at + n] };
+            slot[n] = first + at + n;
+        }
+        done = n;
+        if (bpf_map_update_batch(bpf_map__fd(ebpfMonLoaded.skel->maps.recIndex), key, slot, &done, &opts))
+            return -1;
+        at += n;
+    }
+    return 0;
+}
+
+void ebpfMonKernelRemoveRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct ebpfMonRecKey key = { .tgid = tgid, .precord = precord[i] };
+
+        bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.recIndex), &key);
+    }
+}
+
+int ebpfMonKernelSetArray(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf)
+{
+    struct ebpfMonFieldKey key = { pfldDes, tgid };
+
+    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.arrays), &key, conf, BPF_ANY);
+}
+
+void ebpfMonKernelRemoveArray(uint32_t tgid, uint64_t pfldDes)
+{
+    struct ebpfMonFieldKey key = { pfldDes, tgid };
+
+    bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.arrays), &key);
+}
+
+int ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner)
+{
+    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.owners), peer, owner);
+}
+
+int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
+{
+    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.owners), peer, owner, BPF_ANY);
+}
+
+struct purge {
+    uint32_t first, count, n;
+    uint32_t *slot;
+};
+
+static void purgeEach(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat)
+{
+    struct purge *p = arg;
+
+    (void)stat;
+    if (slot - p->first < p->count && p->n < ebpfMonLoaded.tables.size.maxRoots)
+        p->slot[p->n++] = slot;
+}
+
+void ebpfMonKernelRemoveRoots(uint32_t first, uint32_t count)
+{
+    struct purge p = { .first = first, .count = count };
+
+    p.slot = malloc(ebpfMonLoaded.tables.size.maxRoots * sizeof(*p.slot));
+    if (!p.slot)
+        return;
+    ebpfMonKernelEachRoot(purgeEach, &p);
+    for (uint32_t i = 0; i < p.n; i++)
+        bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.roots), &p.slot[i]);
+    free(p.slot);
+}
+
+void ebpfMonKernelRemoveThreads(pid_t pid)
+{
+    char path[64];
+    struct dirent *e;
+    DIR *d;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    d = opendir(path);
+    while (d && (e = readdir(d)) != NULL) {
+        uint32_t tid = (uint32_t)strtoul(e->d_name, NULL, 10);
+
+        if (tid)
+            bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.threads), &tid);
+    }
+    if (d)
+        closedir(d);
+}
+
+#define THREADS 512 /* at a time; more than a bucket of the table can hold */
+
+void ebpfMonKernelEachThread(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg)
+{
+    uint32_t tid[THREADS], at, rounds = bpf_map__max_entries(ebpfMonLoaded.skel->maps.threads) / THREADS + 64;
+    size_t size = bpf_map__value_size(ebpfMonLoaded.skel->maps.threads);
+    char *value = malloc(THREADS * size);
+    int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.threads), more = value != NULL;
+
+    for (uint32_t i = 0; more && i < rounds; i++) {
+        uint32_t n = THREADS;
+
+        more = bpf_map_lookup_batch(fd, i ? &at : NULL, &at, tid, value, &n, NULL) == 0;
+        if (!more && errno != ENOENT) /* ENOENT: these were the last */
+            break;
+        for (uint32_t k = 0; k < n && k < THREADS; k++) {
+            struct ebpfMonThread seen;
+
+            memcpy(&seen, value + k * size, sizeof(seen));
+            each(arg, tid[k], &seen);
+        }
+    }
+    free(value);
+}
+
+uint64_t ebpfMonKernelGetReleased(uint32_t tgid, uint64_t lockSet)
+{
+    struct ebpfMonLockKey key = { lockSet, tgid };
+    uint64_t at = 0;
+
+    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.released), &key, &at) ? 0 : at;
+}
+
+int ebpfMonKernelGetQueues(uint32_t tgid, struct ebpfMonQueues *queues)
+{
+    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.queues), &tgid, queues);
+}
+
+int ebpfMonKernelGetRegs(uint32_t tid, struct ebpfMonTaskRegs *regs)
+{
+    struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+    uint32_t zero = 0;
+    ssize_t n;
+    int fd;
+
+    if (!skel->links.ebpfmon_regs || bpf_map_update_elem(bpf_map__fd(skel->maps.regsOf), &zero, &tid, BPF_ANY))
+        return -1;
+    fd = bpf_iter_create(bpf_link__fd(skel->links.ebpfmon_regs));
+    if (fd < 0)
+        return -1;
+    do
+        n = read(fd, regs, sizeof(*regs));
+    while (n < 0 && (errno == EINTR || errno == EAGAIN));
+    close(fd);
+    return n == sizeof(*regs) ? 0 : -1;
+}
+
+void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *sum)
+{
+    int cpus = libbpf_num_possible_cpus();
+    struct ebpfMonHits *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+
+    memset(sum, 0, sizeof(*sum));
+    if (each && bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.hits), &tgid, each) == 0)
+        for (int c = 0; c < cpus; c++)
+            for (int k = 0; k < EBPFMON_HIT_KINDS; k++)
+                sum->n[k] += each[c].n[k];
+    free(each);
+}
+
+void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL])
+{
+    for (uint32_t i = 0; i < EBPFMON_LOST_KERNEL; i++) {
+        lost[i] = 0;
+        if (ebpfMonLoaded.skel)
+            bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.lost), &i, &lost[i]);
+    }
+}
+
+void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg)
+{
+    int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.roots);
+    struct ebpfMonRootStat stat;
+    uint32_t key, next, *at = NULL;
+
+    /* bounded: roots can be added while we go round */
+    for (unsigned n = 0; n < ebpfMonLoaded.tables.size.maxRoots && bpf_map_get_next_key(fd, at, &next) == 0; n++) {
+        key = next;
+        at = &key;
+        if (bpf_map_lookup_elem(fd, &key, &stat) == 0)
+            each(arg, key, &stat);
+    }
+}

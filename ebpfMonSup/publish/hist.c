@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "ebpfMonEvent.h"
+#include "publish/hist.h"
+
+double ebpfMonHistEdge(unsigned bucket)
+{
+    if (bucket == 0)
+        return 0;
+    bucket--;
+    return ldexp(1.0 + (bucket % 4) / 4.0, (int)(bucket / 4) + EBPFMON_OCTAVE0);
+}
+
+double ebpfMonHistQuantile(const uint32_t *hist, unsigned buckets, double q, double max)
+{
+    double total = 0, before = 0, want;
+
+    for (unsigned i = 0; i < buckets; i++)
+        total += hist[i];
+    if (total == 0)
+        return NAN;
+    want = q * total;
+    for (unsigned i = 0; i < buckets; i++) {
+        if (hist[i] && before + hist[i] >= want) {
+            double lo = ebpfMonHistEdge(i), hi = ebpfMonHistEdge(i + 1);
+            double at = lo + (hi - lo) * (want - before) / hist[i];
+
+            return at < max ? at : max;
+        }
+        before += hist[i];
+    }
+    return max;
+}
+
+double ebpfMonHistOctaveEdge(unsigned octave)
+{
+    return octave == 0 ? 0 : ldexp(1.0, (int)octave - 1 + EBPFMON_OCTAVE0);
+}
+
+void ebpfMonHistOctaves(const uint32_t *hist, unsigned buckets, double *out, unsigned octaves)
+{
+    for (unsigned i = 0; i < octaves; i++)
+        out[i] = 0;
+    for (unsigned i = 0; i < buckets; i++) {
+        unsigned o = i == 0 ? 0 : (i - 1) / 4 + 1;
+
+        out[o < octaves ? o : octaves - 1] += hist[i];
+    }
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsMutex.h>
+#include <epicsStdio.h>
+#include <errlog.h>
+
+#include "model/published.h"
+#include "probe/loader.h"
+#include "publish/lossCounters.h"
+
+_Static_assert(EBPFMON_LOST_ALL <= EBPFMON_LOSSES_MAX, "published->losses has room for all reasons");
+
+static const char *const lostReason[EBPFMON_LOST_ALL] = {
+    [EBPFMON_LOST_RING] = "event ring full", [EBPFMON_LOST_THREADS] = "thread table full",
+    [EBPFMON_LOST_ROOTS] = "chain table full", [EBPFMON_LOST_NESTED] = "locks nested too deep",
+    [EBPFMON_LOST_FAULT] = "memory not readable", [EBPFMON_LOST_KERNEL + ebpfMonLossGone] = "IOC gone",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossParts] = "too many chains at once",
+};
+
+struct ebpfMonLossCounters {
+    ebpfMonLossRead read;
+    epicsMutexId lock;
+    uint64_t base[EBPFMON_LOST_ALL]; /* at the last reset; under the lock */
+    int      hasLosses;              /* at the last publication; publishing thread only */
+};
+
+void ebpfMonLossReadMonitor(uint64_t lost[EBPFMON_LOST_ALL])
+{
+    ebpfMonKernelGetLost(lost);
+    for (int i = 0; i < ebpfMonLossKinds; i++)
+        lost[EBPFMON_LOST_KERNEL + i] = ebpfMonLossesGet((ebpfMonLoss)i);
+}
+
+ebpfMonLossCounters *ebpfMonLossCountersNew(ebpfMonLossRead read)
+{
+    ebpfMonLossCounters *counters = calloc(1, sizeof(*counters));
+
+    if (counters) {
+        counters->read = read;
+        counters->lock = epicsMutexMustCreate();
+    }
+    return counters;
+}
+
+void ebpfMonLossCountersFree(ebpfMonLossCounters *counters)
+{
+    if (!counters)
+        return;
+    epicsMutexDestroy(counters->lock);
+    free(counters);
+}
+
+void ebpfMonLossCountersReset(ebpfMonLossCounters *counters)
+{
+    uint64_t now[EBPFMON_LOST_ALL];
+
+    counters->read(now);
+    epicsMutexMustLock(counters->lock);
+    memcpy(counters->base, now, sizeof(now));
+    epicsMutexUnlock(counters->lock);
+}
+
+void ebpfMonLossCountersPublish(ebpfMonLossCounters *counters)
+{
+    uint64_t since[EBPFMON_LOST_ALL], sum = 0;
+    ebpfMonPublished *published;
+    char which[160] = "";
+
+    counters->read(since);
+    epicsMutexMustLock(counters->lock);
+    for (unsigned i = 0; i < EBPFMON_LOST_ALL; i++) /* a reset may have read the counters after us */
+        since[i] -= since[i] > counters->base[i] ? counters->base[i] : since[i];
+    epicsMutexUnlock(counters->lock);
+    published = ebpfMonPublishedLock();
+    for (unsigned i = 0; i < EBPFMON_LOST_ALL; i++) {
+        ebpfMonLossRow *row = &published->losses.by[i];
+
+        snprintf(row->reason, sizeof(row->reason), "%s", lostReason[i]);
+        row->count = since[i];
+        sum += since[i];
+        if (since[i])
+            epicsSnprintf(which + strlen(which), sizeof(which) - strlen(which), " %s %llu;", lostReason[i],
+                          (unsigned long long)since[i]);
+    }
+    published->losses.kinds = EBPFMON_LOST_ALL;
+    published->losses.count = sum;
+    ebpfMonPublishedUnlock();
+    if (!counters->hasLosses && sum)
+        errlogSevPrintf(errlogMinor, "ebpfMon: events were lost:%s LOST_CNTS counts on; LOST_RESET resets\n", which);
+    counters->hasLosses = sum != 0;
+}

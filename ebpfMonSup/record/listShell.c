@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The iocsh commands that list what the monitor sees. */
+#include <stdlib.h>
+
+#include <epicsStdio.h>
+#include <errlog.h>
+
+#include "common/textReport.h"
+#include "model/published.h"
+#include "model/monitorOps.h"
+#include "record/shell.h"
+#include "record/shellCommand.h"
+
+static void listIocs(const iocshArgBuf *args)
+{
+    (void)args;
+    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->listIocs());
+}
+
+static void listRecords(const iocshArgBuf *args)
+{
+    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->listRecords(ebpfMonShellGetText(args[0].sval, "*"),
+                                                              ebpfMonShellGetText(args[1].sval, "*")));
+}
+
+static void printPuts(const iocshArgBuf *args)
+{
+    unsigned wanted = args[0].ival > 0 ? (unsigned)args[0].ival : 20;
+    unsigned count = 0;
+    char line[EBPFMON_LINE_SIZE];
+    ebpfMonPut *puts;
+    const ebpfMonPublished *published;
+
+    if (wanted > EBPFMON_PUTS_MAX)
+        wanted = EBPFMON_PUTS_MAX;
+    puts = malloc(wanted * sizeof(*puts));
+    if (!puts) {
+        errlogSevPrintf(errlogMajor, "ebpfMonPuts: out of memory, ask for fewer\n");
+        ebpfMonShellSetStatus(-1);
+        return;
+    }
+    published = ebpfMonPublishedLock(); /* copy, and print without the lock: a terminal may be slow */
+    for (; count < wanted && ebpfMonPublishedGetPut(published, count); count++)
+        puts[count] = *ebpfMonPublishedGetPut(published, count);
+    ebpfMonPublishedUnlock();
+    while (count--) {
+        ebpfMonPutLine(&puts[count], line, sizeof(line));
+        printf("%s\n", line);
+    }
+    free(puts);
+}
+
+static void listChains(const iocshArgBuf *args)
+{
+    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->listChains(ebpfMonShellGetText(args[0].sval, "*")));
+}
+
+static void traceChains(const iocshArgBuf *args)
+{
+    const char *pattern = ebpfMonShellGetText(args[0].sval, "*");
+    unsigned chains = ebpfMonShellHasText(args[0].sval) && !args[1].ival ? 1 : (unsigned)args[1].ival;
+
+    if (args[1].ival < 0) {
+        errlogSevPrintf(errlogMajor, "ebpfMonTrace: %d chains cannot be printed: give a number from 1 on\n",
+                        args[1].ival);
+        ebpfMonShellSetStatus(-1);
+        return;
+    }
+    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->trace(pattern, chains));
+}
+
+static void addNames(ebpfMonTextReport *report, const ebpfMonSearches *searches, unsigned wanted)
+{
+    static const ebpfMonReportColumn columns[] = {
+        {"never found", -60}, {"asked", 10}, {" first", -20}, {" last", -20}, {" by", 0}
+    };
+    char first[24], last[24];
+
+    ebpfMonTextReportAdd(report, "%llu names asked for, %.1f a second; never found: %u\n",
+                         (unsigned long long)searches->count, searches->rate, searches->never);
+    if (searches->names)
+        ebpfMonTextReportBeginTable(report, columns, 5);
+    for (unsigned i = 0; i < searches->names && i < wanted; i++) {
+        const ebpfMonSearchRow *row = &searches->name[i];
+
+        epicsTimeToStrftime(first, sizeof(first), "%Y-%m-%d %H:%M:%S", &row->first);
+        epicsTimeToStrftime(last, sizeof(last), "%Y-%m-%d %H:%M:%S", &row->last);
+        ebpfMonTextReportAddCell(report, "%s", row->name);
+        ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)row->count);
+        ebpfMonTextReportAddCell(report, " %s", first);
+        ebpfMonTextReportAddCell(report, " %s", last);
+        ebpfMonTextReportAddCell(report, " %s", row->who);
+    }
+}
+
+static void addClients(ebpfMonTextReport *report, const ebpfMonSearches *searches, unsigned wanted)
+{
+    static const ebpfMonReportColumn columns[] = {{"client", -30}, {"asked", 10}, {"1/s", 10}, {"never found", 12}};
+
+    if (searches->clients)
+        ebpfMonTextReportBeginTable(report, columns, 4);
+    for (unsigned i = 0; i < searches->clients && i < wanted; i++) {
+        const ebpfMonSearchClientRow *row = &searches->client[i];
+
+        ebpfMonTextReportAddCell(report, "%s", row->name);
+        ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)row->count);
+        ebpfMonTextReportAddCell(report, "%.1f", row->rate);
+        ebpfMonTextReportAddCell(report, "%u", row->never);
+    }
+}
+
+static void addServers(ebpfMonTextReport *report, const ebpfMonSearches *searches, unsigned wanted)
+{
+    static const ebpfMonReportColumn columns[] = {{"server", -30}, {"beacons", 10}, {"restarts", 10}, {" since", 0}};
+    char since[24];
+
+    ebpfMonTextReportAdd(report, "%llu beacons, %.1f a second, of %u servers\n", (unsigned long long)searches->beacons,
+                         searches->beaconRate, searches->heard);
+    if (searches->servers)
+        ebpfMonTextReportBeginTable(report, columns, 4);
+    for (unsigned i = 0; i < searches->servers && i < wanted; i++) {
+        const ebpfMonBeaconRow *row = &searches->server[i];
+
+        epicsTimeToStrftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &row->began);
+        ebpfMonTextReportAddCell(report, "%s", row->name);
+        ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)row->count);
+        ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)row->restarts);
+        ebpfMonTextReportAddCell(report, " %s", since);
+    }
+}
+
+static void listSearches(const iocshArgBuf *args)
+{
+    unsigned wanted = args[0].ival > 0 ? (unsigned)args[0].ival : 20;
+    ebpfMonSearches *copy = malloc(sizeof(*copy));
+    ebpfMonTextReport *report;
+
+    if (!copy) {
+        errlogSevPrintf(errlogMajor, "ebpfMonSearches: out of memory, try again when there is some\n");
+        ebpfMonShellSetStatus(-1);
+        return;
+    }
+    *copy = ebpfMonPublishedLock()->searches; /* copied: to format it takes longer than the lock may be held */
+    ebpfMonPublishedUnlock();
+    report = ebpfMonTextReportNew();
+    addNames(report, copy, wanted);
+    addClients(report, copy, wanted);
+    addServers(report, copy, wanted);
+    if (copy->replaced)
+        ebpfMonTextReportAdd(report, "%llu names, clients or servers were given up for others: the tables were full\n",
+                             (unsigned long long)copy->replaced);
+    ebpfMonTextReportPrint(report);
+    free(copy);
+}
+
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonIocs", listIocs, EBPFMON_NO_ARGS,
+     "Lists the IOCs seen on this host, and how closely each is watched.\n"},
+    {"ebpfMonRecords", listRecords, {{"iocPattern", iocshArgString}, {"recordPattern", iocshArgString}},
+     "Lists records of the IOCs that match, with their counts. Nothing: all.\n"
+     "Example: ebpfMonRecords vac1 \"VAC:*:PRESSURE\"\n"},
+    {"ebpfMonPuts", printPuts, {{"n", iocshArgInt}},
+     "Prints the newest n puts (20), the newest last.\n"
+     "Example: ebpfMonPuts 50\n"},
+    {"ebpfMonChains", listChains, {{"pattern", iocshArgString}},
+     "Lists the chains whose root record matches, with their latencies. Nothing: all.\n"
+     "Example: ebpfMonChains \"VAC:*\"\n"},
+    {"ebpfMonTrace", traceChains, {{"pattern", iocshArgString}, {"chains", iocshArgInt}},
+     "Prints the next chains in which a record that matches processes, as trees: what made it process,\n"
+     "by which link, when, and what it holds then. Of an IOC at level trace these are all of its chains\n"
+     "(or one in FILTER_SAMPLE), else the slow ones. Without a number one; nothing: no more.\n"
+     "Example: ebpfMonTrace \"VAC:*\" 5\n"},
+    {"ebpfMonSearches", listSearches, {{"n", iocshArgInt}},
+     "Lists names that clients ask for and nobody answers, the loudest clients, and the servers\n"
+     "whose beacons are heard, n (20) of each.\n"
+     "Example: ebpfMonSearches 100\n"}
+};
+
+void ebpfMonListShellRegister(void)
+{
+    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+}

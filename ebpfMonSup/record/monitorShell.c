@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The iocsh commands that set up the monitor: sizes, start, filter, levels; and what it tells of itself. */
+#include <epicsStdio.h>
+#include <epicsString.h>
+#include <errlog.h>
+
+#include "model/published.h"
+#include "model/monitorOps.h"
+#include "model/logOps.h"
+#include "record/filterSub.h"
+#include "record/shell.h"
+#include "record/shellCommand.h"
+
+static void configureMonitor(const iocshArgBuf *args)
+{
+    ebpfMonSettings settings = {
+        .maxRecords = 200000, .maxRoots = 8192, .ringKiB = 8192, .watchSelf = args[3].ival, .wireKiB = args[4].ival,
+    };
+    static const char *const sizes[] = {"maxRecords", "maxRoots", "ringKiB"};
+
+    for (int i = 0; i < 3; i++) {
+        if (args[i].ival < 0) {
+            errlogSevPrintf(errlogMajor, "ebpfMonConfigure: %s cannot be %d: give 0 for the default\n",
+                            sizes[i], args[i].ival);
+            ebpfMonShellSetStatus(-1);
+            return;
+        }
+    }
+    if (args[0].ival)
+        settings.maxRecords = (unsigned)args[0].ival;
+    if (args[1].ival)
+        settings.maxRoots = (unsigned)args[1].ival;
+    if (args[2].ival)
+        settings.ringKiB = (unsigned)args[2].ival;
+    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->configure(&settings));
+}
+
+static void startMonitor(const iocshArgBuf *args)
+{
+    ebpfMonState state = ebpfMonPublishedLock()->state;
+    long status;
+
+    (void)args;
+    ebpfMonPublishedUnlock();
+    if (state == ebpfMonRunning || state == ebpfMonDegraded) {
+        printf("ebpfMonStart: ebpfMon runs already\n");
+        return;
+    }
+    status = ebpfMonMonitorOpsGet()->start();
+    if (status) {
+        errlogSevPrintf(errlogMajor, "ebpfMonStart: ebpfMon did not start, STATE_MSG says why\n");
+    } else {
+        printf("ebpfMonStart: ebpfMon runs\n");
+        ebpfMonFilterReprocess();
+    }
+    ebpfMonShellSetStatus(status);
+}
+
+static void setFilter(const iocshArgBuf *args)
+{
+    ebpfMonFilter filter;
+    char text[256] = "";
+    unsigned in, inputs = 0;
+    long status = 0;
+
+    ebpfMonMonitorOpsGet()->getFilter(&filter);
+    for (in = 0; in < EBPFMON_FILTER_INPUTS && !status; in++) {
+        if (!ebpfMonShellHasText(args[in].sval))
+            continue;
+        inputs |= 1u << in;
+        status = ebpfMonFilterParse(&filter, in, args[in].sval, text, sizeof(text));
+    }
+    if (!status)
+        status = ebpfMonFilterCommand(&filter, inputs, text, sizeof(text));
+    if (status)
+        errlogSevPrintf(errlogMajor, "ebpfMonFilter: %s\n", text);
+    else
+        printf("%s\n", text);
+    ebpfMonShellSetStatus(status);
+}
+
+static void setLevel(const iocshArgBuf *args)
+{
+    int level = ebpfMonLevelParse(args[1].sval);
+
+    if (!ebpfMonShellHasText(args[0].sval) ||
+        (level < 0 && (!ebpfMonShellHasText(args[1].sval) || epicsStrCaseCmp(args[1].sval, "filter") != 0))) {
+        errlogSevPrintf(errlogMajor, "ebpfMonLevel: give a pattern of IOC names and one of off, puts, "
+                        "counts, chains, trace, filter\n");
+        ebpfMonShellSetStatus(-1);
+        return;
+    }
+    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->setLevel(args[0].sval, level));
+}
+
+static void setReference(const iocshArgBuf *args)
+{
+    if (!ebpfMonShellHasText(args[0].sval)) {
+        errlogSevPrintf(errlogMajor, "ebpfMonReference: give a pattern of IOC names, and 1 or 0\n");
+        ebpfMonShellSetStatus(-1);
+        return;
+    }
+    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->setReference(args[0].sval, args[1].ival));
+}
+
+static void resetLost(const iocshArgBuf *args)
+{
+    (void)args;
+    ebpfMonMonitorOpsGet()->resetLost();
+    ebpfMonLogOpsGet()->resetLost();
+}
+
+static void printReport(const iocshArgBuf *args)
+{
+    ebpfMonMonitorOpsGet()->report(args[0].ival);
+    ebpfMonLogOpsGet()->report(args[0].ival);
+}
+
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonConfigure", configureMonitor,
+     {{"maxRecords", iocshArgInt}, {"maxRoots", iocshArgInt}, {"ringKiB", iocshArgInt},
+      {"watchSelf", iocshArgInt}, {"wireKiB", iocshArgInt}},
+     "Sets sizes, before iocInit. 0: the default.\n"
+     "  maxRecords  records of all watched IOCs together (200000)\n"
+     "  maxRoots    chain roots with a histogram (8192)\n"
+     "  ringKiB     event ring, a power of two (8192)\n"
+     "  watchSelf   1: this IOC is watched too (0)\n"
+     "  wireKiB     ring for the packets of each network namespace (8192); -1: none are looked at\n"
+     "Example: ebpfMonConfigure 500000 0 16384\n"},
+    {"ebpfMonStart", startMonitor, EBPFMON_NO_ARGS,
+     "Starts the monitor again after a failure. The first start is done by iocInit.\n"},
+    {"ebpfMonFilter", setFilter,
+     {{"ioc", iocshArgString}, {"record", iocshArgString}, {"field", iocshArgString}, {"host", iocshArgString},
+      {"user", iocshArgString}, {"level", iocshArgString}, {"slowUs", iocshArgString},
+      {"sample", iocshArgString}, {"budget", iocshArgString}},
+     "Puts a filter in force, and sets the FILTER_* PVs. What is \"\" or left out stays as it is;\n"
+     "before iocInit: as the PVs have it.\n"
+     "  ioc record field host user  patterns with ? and *\n"
+     "  level   off, puts, counts, chains or trace; IOCs that do not match are off\n"
+     "  slowUs  a chain that takes so many us is kept whole; 0: none\n"
+     "  sample  level trace: one chain in so many is kept\n"
+     "  budget  CPU taken from each IOC, percent of one core; 0: no limit\n"
+     "Example: ebpfMonFilter \"*\" \"RING:*\" \"\" \"\" \"\" trace 5000 10 2\n"},
+    {"ebpfMonLevel", setLevel, {{"iocPattern", iocshArgString}, {"level", iocshArgString}},
+     "Sets the level of the IOCs that match, whatever the filter says; \"filter\": the filter's again.\n"
+     "  level  off, puts, counts, chains, trace or filter\n"
+     "Of several patterns that match, the newest counts. \"filter\" cancels all that was asked for\n"
+     "this very pattern, by ebpfMonReference too. ebpfMonReport 1 lists what is in force, at most 64.\n"
+     "Example: ebpfMonLevel \"vac*\" trace\n"},
+    {"ebpfMonReference", setReference, {{"iocPattern", iocshArgString}, {"on", iocshArgInt}},
+     "1: counts processings of the IOCs that match by a trap on dbProcess as well, to compare with\n"
+     "the count taken at the end of each chain. It costs the IOC much: for tests. 0: stops it.\n"
+     "Example: ebpfMonReference \"vac*\" 1\n"},
+    {"ebpfMonReset", resetLost, EBPFMON_NO_ARGS,
+     "Sets the loss counters to 0 and clears the alarm of LOST_CNT.\n"},
+    {"ebpfMonReport", printReport, {{"level", iocshArgInt}},
+     "Prints state, costs and losses; from level 1 on tables, rules, IOCs and their health, from\n"
+     "level 2 on where the probes are.\n"
+     "The same as: dbior drvEbpfMon level\n"}
+};
+
+void ebpfMonMonitorShellRegister(void)
+{
+    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+}

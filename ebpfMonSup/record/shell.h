@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The iocsh commands, by subject; shell.c registers all. */
+#ifndef EBPFMON_SHELL_H
+#define EBPFMON_SHELL_H
+
+void ebpfMonMonitorShellRegister(void); /* start, filter, levels, report */
+void ebpfMonListShellRegister(void);    /* IOCs, records, puts, chains, traces, searches */
+void ebpfMonRulesShellRegister(void);   /* rules and unexpected puts */
+void ebpfMonLogShellRegister(void);     /* logs */
+void ebpfMonOtlpShellRegister(void);    /* OTLP and Zipkin */
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "watch/budget.h"
+
+#define OVER_SECONDS  10.0 /* this long above the limit before something is done */
+#define RETRY_SECONDS 60.0 /* this long below, and it is tried again; doubles each time that failed */
+#define RETRY_MAX     3600.0
+#define SMOOTH        0.2  /* of the last sample in the cost */
+
+void ebpfMonBudgetInit(ebpfMonBudget *b)
+{
+    memset(b, 0, sizeof(*b));
+    b->ceiling = ebpfMonLevelTrace;
+}
+
+void ebpfMonBudgetReset(ebpfMonBudget *b)
+{
+    b->ceiling = ebpfMonLevelTrace;
+    b->noTrap = 0;
+    b->over = b->retryAfter = 0;
+}
+
+static int allowAll(ebpfMonBudget *b)
+{
+    int change = b->ceiling != ebpfMonLevelTrace || b->noTrap;
+
+    b->ceiling = ebpfMonLevelTrace;
+    b->noTrap = 0;
+    b->over = 0;
+    return change;
+}
+
+static int stepDown(ebpfMonBudget *b, const ebpfMonCostSample *s)
+{
+    b->over = 0;
+    if (s->trapOn)
+        b->noTrap = 1;
+    else if (s->level > ebpfMonLevelPuts)
+        b->ceiling = (ebpfMonLevel)(s->level - 1);
+    else
+        return 0;
+    b->retryAfter = b->retryAfter ? b->retryAfter * 2 : RETRY_SECONDS;
+    if (b->retryAfter > RETRY_MAX)
+        b->retryAfter = RETRY_MAX;
+    b->retryAt = s->now + (uint64_t)(b->retryAfter * 1e9);
+    return 1;
+}
+
+static int stepUp(ebpfMonBudget *b, const ebpfMonCostSample *s)
+{
+    if (b->ceiling < s->asked)
+        b->ceiling++;
+    else
+        b->noTrap = 0;
+    b->retryAt = s->now + (uint64_t)(b->retryAfter * 1e9);
+    return 1;
+}
+
+int ebpfMonBudgetAddSample(ebpfMonBudget *b, const ebpfMonCostSample *s)
+{
+    b->cost += SMOOTH * (s->cost - b->cost);
+    if (s->limit <= 0)
+        return allowAll(b);
+    b->over = b->cost > s->limit ? b->over + s->seconds : 0;
+    if (b->over >= OVER_SECONDS)
+        return stepDown(b, s);
+    if ((b->ceiling < s->asked || b->noTrap) && s->now >= b->retryAt && b->cost < s->limit / 2)
+        return stepUp(b, s);
+    return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How closely one IOC may be watched, by what that costs it: the decision alone, made from samples of the cost. Knows
+ * no IOC and no clock. Not locked: the follower's.
+ *
+ * Ten seconds above the limit: one step down. The trap of recGblFwdLink goes first, for it costs most; then one level
+ * after the other, but never below puts: no write is missed to save time. A minute later, if the cost is below half the
+ * limit, one step up again; each time that this fails the monitor waits twice as long, up to an hour.
+ */
+#ifndef EBPFMON_BUDGET_H
+#define EBPFMON_BUDGET_H
+
+#include <stdint.h>
+
+#include "model/level.h"
+
+typedef struct {
+    ebpfMonLevel ceiling;  /* no level above this one; ebpfMonLevelTrace: all are allowed */
+    int      noTrap;       /* nonzero: the trap of recGblFwdLink is not allowed */
+    double   cost;         /* percent of one core, over the last seconds */
+    double   over;         /* seconds above the limit, without a break */
+    uint64_t retryAt;      /* ns: not before then is a step up tried */
+    double   retryAfter;   /* s from a step down to that; 0: no step down yet */
+} ebpfMonBudget;
+
+typedef struct {
+    uint64_t now;          /* ns, any clock that only grows */
+    double   seconds;      /* since the sample before */
+    double   cost;         /* percent of one core that watching took in these seconds */
+    double   limit;        /* percent; 0: no limit */
+    ebpfMonLevel asked;    /* by filter or command */
+    ebpfMonLevel level;    /* in force now */
+    int      trapOn;       /* the trap of recGblFwdLink is attached */
+} ebpfMonCostSample;
+
+/* All is allowed, nothing was measured. */
+void ebpfMonBudgetInit(ebpfMonBudget *budget);
+
+/* All is allowed again: the operator decided anew. The measured cost stays. */
+void ebpfMonBudgetReset(ebpfMonBudget *budget);
+
+/* Nonzero: "ceiling" or "noTrap" changed. */
+int ebpfMonBudgetAddSample(ebpfMonBudget *budget, const ebpfMonCostSample *sample);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The records of the watched IOCs in the kernel part's tables: each record gets a slot, its closure, and an entry in
+ * the index by address. The follower's alone; what other threads read of a target it writes under their lock.
+ */
+#ifndef EBPFMON_RECORDTABLES_H
+#define EBPFMON_RECORDTABLES_H
+
+#include "watch/target.h"
+
+/* Where the tables are, and how those by key are changed: the functions of probe/kernelTables.h, or a test's own. */
+typedef struct {
+    const ebpfMonTables *tables; /* must outlive the record tables */
+    int  (*setRecordIndex)(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first);
+    void (*removeRecordIndex)(uint32_t tgid, const uint64_t *precord, uint32_t count);
+    int  (*setArray)(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf);
+    void (*removeArray)(uint32_t tgid, uint64_t pfldDes);
+    void (*removeRoots)(uint32_t first, uint32_t count);
+} ebpfMonRecordTablesKernel;
+
+typedef struct ebpfMonRecordTables ebpfMonRecordTables;
+
+/* Room for as many records and closures as kernel->tables->size says. NULL without memory. */
+ebpfMonRecordTables *ebpfMonRecordTablesNew(ebpfMonTargets *targets, const ebpfMonRecordTablesKernel *kernel);
+void ebpfMonRecordTablesFree(ebpfMonRecordTables *tables); /* NULL does no harm */
+
+/* Adds all records of an IOC whose iocInit is done: links, slots, closures, index. 0, or -1 with the reason in its
+ * note. */
+int  ebpfMonRecordTablesAdd(ebpfMonRecordTables *tables, ebpfMonTarget *t);
+
+/* Adds where its array fields have their elements, already while it starts: autosave writes to them then. */
+void ebpfMonRecordTablesAddArrays(ebpfMonRecordTables *tables, ebpfMonTarget *t);
+
+/* Reads the links of record "index" again; where they changed, the closures are made anew. Counts go on. */
+void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t, uint32_t index);
+
+/* The same for all records, when it is not known whose links changed. */
+void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t);
+
+/* The trap of recGblFwdLink was attached or detached: the records that want it are counted the other way from now on.
+ * */
+void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *tables, ebpfMonTarget *t, int attached);
+
+/* Notes which records match the filter's pattern. */
+void ebpfMonRecordTablesSetShown(ebpfMonRecordTables *tables, ebpfMonTarget *t, const char *pattern);
+
+/* Counting begins now, after a time in which the probes were off: what the IOC processed meanwhile is not counted. */
+void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *tables, ebpfMonTarget *t);
+
+/* Removes its records from the tables by pid and address: before another program gets this pid. */
+void ebpfMonRecordTablesRemoveIndex(ebpfMonRecordTables *tables, ebpfMonTarget *t);
+
+/* Removes it from all tables. */
+void ebpfMonRecordTablesRemove(ebpfMonRecordTables *tables, ebpfMonTarget *t);
+
+#endif

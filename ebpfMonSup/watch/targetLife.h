@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One IOC from the moment it is found until it is forgotten: starting, running, ended. A part of the follower, which
+ * alone calls these.
+ */
+#ifndef EBPFMON_TARGETLIFE_H
+#define EBPFMON_TARGETLIFE_H
+
+#include "watch/governor.h"
+#include "watch/recordTables.h"
+#include "watch/requests.h"
+
+typedef struct {
+    ebpfMonTargets *targets;
+    ebpfMonRequests *requests;
+    ebpfMonRecordTables *tables;
+    ebpfMonGovernor *governor;
+    void (*changed)(void *arg); /* the list of IOCs, or what it says of one, is another one now */
+    void *arg;
+} ebpfMonTargetLife;
+
+/* Adds the IOC that was found. When there is no room nothing happens: the next look finds it again. */
+void ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image);
+
+/* Brings an IOC that is starting forward. Nonzero: it is still starting. */
+int ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
+
+/* Looks for records that were added to a running IOC. */
+void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
+
+/* Reads the links again, of the record at this address or of all, and what follows from them. */
+void ebpfMonTargetLifeReadLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t precord);
+void ebpfMonTargetLifeReadAllLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t);
+
+/* Watches it as closely as filter, rules and budget say. */
+void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t);
+
+/* The process has ended: its probes go; the target stays for a while so that its last events still get their names. */
+void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
+
+/* Removes and frees it. */
+void ebpfMonTargetLifeForget(const ebpfMonTargetLife *life, ebpfMonTarget *t);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include <dbAccess.h>
+#include <dbUnitTest.h>
+#include <envDefs.h>
+#include <epicsThread.h>
+#include <epicsTime.h>
+#include <iocsh.h>
+
+#include "model/logOps.h"
+#include "model/monitorOps.h"
+#include "recordTest.h"
+
+#define PATH "../../../db:../../../../db"
+
+void testRecord_registerRecordDeviceDriver(struct dbBase *);
+
+recordTestMonitor fakeMonitor = { .levelSet = -2 };
+
+static long fakeConfigure(const ebpfMonSettings *settings)
+{
+    return settings->maxRecords == 200000 && settings->maxRoots == 77 && settings->watchSelf == 1 ? 0 : -1;
+}
+
+static long fakeStart(void)
+{
+    fakeMonitor.started++;
+    return 0;
+}
+
+static long fakeSetFilter(const ebpfMonFilter *filter, char *text, size_t size, unsigned *matching,
+                          unsigned *generation)
+{
+    if (strcmp(filter->record, "REFUSE") == 0) {
+        snprintf(text, size, "the monitor refuses");
+        return -1;
+    }
+    fakeMonitor.inForce = *filter;
+    *matching = 42;
+    *generation = fakeMonitor.generations += fakeMonitor.started > 0; /* before that it is kept, not in force */
+    snprintf(text, size, "in force: %s", filter->record);
+    return 0;
+}
+
+static void fakeGetFilter(ebpfMonFilter *filter)
+{
+    *filter = fakeMonitor.inForce;
+}
+
+static long fakeSetLevel(const char *iocPattern, int level)
+{
+    fakeMonitor.levelSet = level;
+    return strcmp(iocPattern, "soft*") == 0 ? 0 : -1;
+}
+
+static long fakeSetReference(const char *iocPattern, int on)
+{
+    return strcmp(iocPattern, "soft*") == 0 && on ? 0 : -1;
+}
+
+static void fakeResetLost(void)
+{
+    fakeMonitor.resets++;
+}
+
+static void fakeLogReset(void)
+{
+    fakeMonitor.logResets++;
+}
+
+static long fakeRotate(void)
+{
+    fakeMonitor.rotations++;
+    return 0;
+}
+
+static void fakeLogReport(int level)
+{
+    fakeMonitor.logReport = level;
+}
+
+static const ebpfMonLogOps fakeLog = {.rotate = fakeRotate, .resetLost = fakeLogReset, .report = fakeLogReport};
+
+static long fakeList(void)
+{
+    return 0;
+}
+
+static long fakeListRecords(const char *iocPattern, const char *recordPattern)
+{
+    return strcmp(iocPattern, "*") == 0 && strcmp(recordPattern, "*") == 0 ? 0 : -1;
+}
+
+static long fakeListChains(const char *rootPattern)
+{
+    return strcmp(rootPattern, "*") == 0 ? 0 : -1;
+}
+
+static long fakeTrace(const char *recordPattern, unsigned count)
+{
+    return strcmp(recordPattern, "*") == 0 && count == 0 ? 0 : -1;
+}
+
+static void fakeReport(int level)
+{
+    testPass("report at level %d", level);
+}
+
+static const ebpfMonMonitorOps fake = {
+    fakeConfigure, fakeStart, fakeSetFilter, fakeGetFilter, fakeSetLevel, fakeSetReference, fakeResetLost,
+    fakeList, fakeListRecords, fakeListChains, fakeTrace, fakeReport
+};
+
+/* Reads "pv" as text until it is "value", or the deadline has passed; how long that took, or -1. */
+static double reached(const char *pv, const char *value, char *seen, size_t size)
+{
+    epicsTimeStamp begin, now;
+    DBADDR addr;
+    long count;
+
+    seen[0] = 0;
+    if (dbNameToAddr(pv, &addr))
+        return -1;
+    epicsTimeGetCurrent(&begin);
+    do {
+        count = (long)size;
+        if (addr.dbr_field_type == DBR_CHAR) {
+            memset(seen, 0, size);
+            dbGetField(&addr, DBR_CHAR, seen, NULL, &count, NULL);
+        } else {
+            count = 1;
+            dbGetField(&addr, DBR_STRING, seen, NULL, &count, NULL);
+        }
+        epicsTimeGetCurrent(&now);
+        if (strcmp(seen, value) == 0)
+            return epicsTimeDiffInSeconds(&now, &begin);
+        epicsThreadSleep(0.001);
+    } while (epicsTimeDiffInSeconds(&now, &begin) < DEADLINE);
+    return -1;
+}
+
+void expect(const char *pv, const char *value)
+{
+    char seen[2048];
+    double took = reached(pv, value, seen, sizeof(seen));
+
+    testOk(took >= 0, "%s is \"%s\" after %.1f ms", pv, seen, took * 1e3);
+    if (took < 0)
+        testDiag("    expected \"%s\"", value);
+}
+
+void putText(const char *pv, const char *text)
+{
+    char name[80];
+
+    sprintf(name, "%s.VAL$", pv);
+    testdbPutArrFieldOk(name, DBR_CHAR, (unsigned long)strlen(text) + 1, text);
+}
+
+void change(ebpfMonGroup group)
+{
+    epicsTimeStamp now;
+
+    epicsTimeGetCurrent(&now);
+    ebpfMonPublishedLock()->time[group] = now;
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedNotify(group);
+}
+
+void addPut(unsigned n, const char *pv, const char *val)
+{
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    ebpfMonPut *put;
+
+    published->puts.newest = (published->puts.newest + 1) % EBPFMON_PUTS_MAX;
+    if (published->puts.kept < EBPFMON_PUTS_MAX)
+        published->puts.kept++;
+    put = &published->puts.put[published->puts.newest];
+    memset(put, 0, sizeof(*put));
+    put->time.secPastEpoch = 1163575683u + n;
+    put->time.nsec = 123456000;
+    strcpy(put->ioc, "soft");
+    strcpy(put->pv, pv);
+    strcpy(put->val, val);
+    strcpy(put->old, "old");
+    strcpy(put->who, "alice@opi1");
+    strcpy(put->origin, "CA");
+    published->puts.count++;
+    ebpfMonPublishedUnlock();
+    change(ebpfMonGroupPuts);
+}
+
+static void fillPublished(void)
+{
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    ebpfMonWatchRow *watch;
+
+    published->state = ebpfMonRunning;
+    strcpy(published->stateMessage, "watching 2 IOCs");
+    published->iocs.count = 2;
+    strcpy(published->iocs.ioc[0].name, "soft");
+    strcpy(published->iocs.ioc[1].name, "1234567890123456789012345678901234567890");
+    published->iocs.ioc[0].pid = 4711;
+    published->iocs.ioc[0].records = 5;
+    published->iocs.ioc[0].level = ebpfMonLevelChains;
+    published->iocs.ioc[0].cost = 0.25;
+    published->processings.count = 9007199254740993u; /* no double has it */
+    published->processings.busiestCount = 1;
+    strcpy(published->processings.busiest[0].name, "REC:A");
+    published->processings.busiest[0].count = 12;
+    published->processings.busiest[0].rate = 1.5;
+    published->chains.slowestCount = 1;
+    published->chains.slowest[0].p99 = 99.5;
+    published->chains.hist[3] = 7;
+    published->losses.kinds = 1;
+    strcpy(published->losses.by[0].reason, "ring full");
+    published->losses.by[0].count = 3;
+    published->costs.iocs = 0.75;
+    strcpy(published->chains.slowText, "REC:A 1 ms\n  REC:B 2 ms");
+    published->searches.never = 7;
+    published->searches.names = 1;
+    strcpy(published->searches.name[0].name, "NOT:THERE");
+    published->searches.name[0].count = 12;
+    strcpy(published->searches.name[0].who, "10.0.0.1:40000 CA");
+    published->searches.rate = 2.5;
+    published->searches.clients = published->searches.servers = 1;
+    strcpy(published->searches.client[0].name, "10.0.0.2:40000 PVA");
+    published->searches.client[0].never = 3;
+    published->searches.server[0].restarts = 4;
+    published->packets.state = ebpfMonWireTrouble;
+    published->packets.gaps = 5;
+    watch = &published->watched.row[ebpfMonPublishedAddWatch("REC:A")];
+    watch->found = 1;
+    watch->procCount = 12;
+    watch->latP99 = 5.5;
+    strcpy(watch->putLast, "a put to REC:A");
+    ebpfMonPublishedUnlock();
+}
+
+void recordTestRun(void)
+{
+    fillPublished();
+    change(ebpfMonGroupState);
+    expect("T:STATE", "Running");
+}
+
+void recordTestBegin(void)
+{
+    epicsEnvSet("TZ", "UTC");
+    fakeMonitor.inForce = ebpfMonFilterDefault;
+    testdbPrepare();
+    testdbReadDatabase("testRecord.dbd", NULL, NULL);
+    testRecord_registerRecordDeviceDriver(pdbbase);
+    ebpfMonMonitorOpsRegister(&fake); /* in place of the monitor, which has just registered */
+    ebpfMonLogOpsRegister(&fakeLog);
+    testdbReadDatabase("ebpfMon.db", PATH, "P=T:,FILTER_HOST=ho*,FILTER_FIELD=X*");
+    testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:A");
+    testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:NOT:THERE,N=B");
+    testdbReadDatabase("testRules.db", "..", "P=T:");
+    testOk1(iocshCmd("ebpfMonFilter \"\" \"\" VA*") == 0);
+    testOk1(iocshCmd("ebpfMonFilter \"\" \"\" \"\" \"\" o*") == 0);
+    testIocInitOk();
+}
+
+void recordTestEnd(void)
+{
+    testIocShutdownOk();
+    ebpfMonPublishedNotify(ebpfMonGroupPuts); /* nobody listens any more */
+    testdbCleanup();
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch/budget.h: from samples of the cost to a level; a second each. */
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "watch/budget.h"
+
+#define LIMIT  1.0
+#define SECOND 1000000000ull
+
+/* An IOC that is watched as closely as its budget allows, and what each step of that costs it. */
+typedef struct {
+    ebpfMonBudget budget;
+    uint64_t now;
+    double   limit;
+    ebpfMonLevel asked;
+    int      wantsTrap;
+    double   trapCost, levelCost[ebpfMonLevelCount];
+} ioc;
+
+static void begin(ioc *x, ebpfMonLevel asked)
+{
+    *x = (ioc){ .now = 1000 * SECOND, .limit = LIMIT, .asked = asked };
+    ebpfMonBudgetInit(&x->budget);
+}
+
+static ebpfMonLevel levelNow(const ioc *x)
+{
+    return x->asked < x->budget.ceiling ? x->asked : x->budget.ceiling;
+}
+
+static int trapNow(const ioc *x)
+{
+    return x->wantsTrap && !x->budget.noTrap && levelNow(x) >= ebpfMonLevelCounts;
+}
+
+static int addSecond(ioc *x)
+{
+    ebpfMonCostSample s = {
+        .now = x->now += SECOND, .seconds = 1, .limit = x->limit, .asked = x->asked, .level = levelNow(x),
+        .trapOn = trapNow(x), .cost = x->levelCost[levelNow(x)] + (trapNow(x) ? x->trapCost : 0),
+    };
+
+    return ebpfMonBudgetAddSample(&x->budget, &s);
+}
+
+/* Seconds until the decision changes; -1: not within "most". */
+static int untilChange(ioc *x, int most)
+{
+    for (int i = 1; i <= most; i++)
+        if (addSecond(x))
+            return i;
+    return -1;
+}
+
+static void testBelow(void)
+{
+    ioc x;
+
+    begin(&x, ebpfMonLevelTrace);
+    x.levelCost[ebpfMonLevelTrace] = 0.99 * LIMIT;
+    testOk(untilChange(&x, 1000) == -1, "below the limit nothing changes");
+    testOk(x.budget.cost > 0.98 * LIMIT && x.budget.cost < LIMIT, "the cost is that of the samples: %g", x.budget.cost);
+}
+
+static void testPeak(void)
+{
+    ioc x;
+
+    begin(&x, ebpfMonLevelChains);
+    x.levelCost[ebpfMonLevelChains] = 1.5 * LIMIT;
+    testOk(untilChange(&x, 12) == -1, "some seconds above the limit change nothing");
+    x.levelCost[ebpfMonLevelChains] = 0;
+    for (int i = 0; i < 5; i++)
+        addSecond(&x);
+    x.levelCost[ebpfMonLevelChains] = 1.5 * LIMIT;
+    testOk(untilChange(&x, 12) == -1, "and they are not added up with later ones");
+}
+
+static void testSteps(void)
+{
+    ioc x;
+    int seconds;
+
+    begin(&x, ebpfMonLevelTrace);
+    x.wantsTrap = 1;
+    x.trapCost = 100 * LIMIT;
+    x.levelCost[ebpfMonLevelTrace] = x.levelCost[ebpfMonLevelChains] = x.levelCost[ebpfMonLevelCounts] =
+        x.levelCost[ebpfMonLevelPuts] = 50 * LIMIT;
+    seconds = untilChange(&x, 100);
+    testOk(seconds == 10 && x.budget.noTrap && x.budget.ceiling == ebpfMonLevelTrace, "the trap goes first, after %d s",
+           seconds);
+    testOk1(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelChains);
+    testOk1(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelCounts);
+    testOk1(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelPuts);
+    testOk(untilChange(&x, 10000) == -1 && x.budget.ceiling == ebpfMonLevelPuts, "never below puts");
+}
+
+/* Over at chains, cheap at counts: it steps down, tries again, and waits twice as long each time. */
+static void testRetry(void)
+{
+    static const int expected[] = { 60, 120, 240, 480, 960, 1920, 3600, 3600 };
+    unsigned wrong = 0;
+    ioc x;
+
+    begin(&x, ebpfMonLevelChains);
+    x.levelCost[ebpfMonLevelChains] = 3 * LIMIT;
+    x.levelCost[ebpfMonLevelCounts] = 0.1 * LIMIT;
+    for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        int down = untilChange(&x, 100), up;
+
+        wrong += x.budget.ceiling != ebpfMonLevelCounts || down < 10 || down > 15;
+        up = untilChange(&x, 10000);
+        wrong += x.budget.ceiling != ebpfMonLevelChains || up != expected[i];
+        if (up != expected[i])
+            testDiag("step up after %d s, expected %d", up, expected[i]);
+    }
+    testOk(wrong == 0, "a step up after 60 s, then after twice as long, at most an hour");
+    ebpfMonBudgetReset(&x.budget);
+    testOk(untilChange(&x, 100) > 0 && untilChange(&x, 10000) == 60, "the operator decides anew: from the beginning");
+}
+
+static void testNotEnough(void)
+{
+    ioc x;
+
+    begin(&x, ebpfMonLevelChains);
+    x.levelCost[ebpfMonLevelChains] = 3 * LIMIT;
+    x.levelCost[ebpfMonLevelCounts] = 0.6 * LIMIT;
+    untilChange(&x, 100);
+    testOk(untilChange(&x, 10000) == -1 && x.budget.ceiling == ebpfMonLevelCounts,
+           "no step up while the cost is above half the limit");
+    x.levelCost[ebpfMonLevelCounts] = 0.4 * LIMIT;
+    testOk1(untilChange(&x, 100) > 0 && x.budget.ceiling == ebpfMonLevelChains);
+}
+
+static void testTrapBack(void)
+{
+    ioc x;
+
+    begin(&x, ebpfMonLevelCounts);
+    x.wantsTrap = 1;
+    x.trapCost = 6 * LIMIT;
+    testOk1(untilChange(&x, 100) == 10 && x.budget.noTrap);
+    x.trapCost = 0;
+    testOk1(untilChange(&x, 100) == 60 && !x.budget.noTrap && x.budget.ceiling == ebpfMonLevelTrace);
+}
+
+static void testNoLimit(void)
+{
+    ioc x;
+
+    begin(&x, ebpfMonLevelChains);
+    x.levelCost[ebpfMonLevelChains] = 3 * LIMIT;
+    untilChange(&x, 100);
+    x.limit = 0;
+    testOk(addSecond(&x) && x.budget.ceiling == ebpfMonLevelTrace && !x.budget.noTrap, "no limit: all is allowed at once");
+    testOk1(untilChange(&x, 1000) == -1);
+}
+
+MAIN(testBudget)
+{
+    testPlan(17);
+    testBelow();
+    testPeak();
+    testSteps();
+    testRetry();
+    testNotEnough();
+    testTrapBack();
+    testNoLimit();
+    return testDone();
+}

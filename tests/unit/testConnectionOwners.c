@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch/connectionOwners.h: a connection of our own on loopback, and whom it belongs to. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "watch/connectionOwners.h"
+
+#define NETNS 4711
+
+static uint16_t clientPort, serverPort; /* network byte order */
+static unsigned found, wrongWay;
+static struct ebpfMonPeer peerFound;
+static struct ebpfMonOwner ownerFound;
+
+static int onOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
+{
+    if (peer->port == clientPort && peer->sport == serverPort) {
+        found++;
+        peerFound = *peer;
+        ownerFound = *owner;
+    }
+    wrongWay += peer->port == serverPort && peer->sport == clientPort;
+    return 0;
+}
+
+MAIN(testConnectionOwners)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof(at);
+    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int accepted;
+
+    testPlan(6);
+    if (bind(server, (struct sockaddr *)&at, sizeof(at)) || listen(server, 1) ||
+        getsockname(server, (struct sockaddr *)&at, &size) || connect(client, (struct sockaddr *)&at, sizeof(at)))
+        testAbort("no connection on loopback");
+    serverPort = at.sin_port;
+    accepted = accept(server, NULL, NULL);
+    if (accepted < 0 || getsockname(client, (struct sockaddr *)&at, &size))
+        testAbort("no connection on loopback");
+    clientPort = at.sin_port;
+
+    ebpfMonConnectionOwnersRead(0, NETNS, onOwner);
+    testOk(found == 1 && wrongWay == 0, "once, as the client's, not as the server's");
+    testOk1(peerFound.addr == htonl(INADDR_LOOPBACK) && peerFound.saddr == htonl(INADDR_LOOPBACK));
+    testOk(peerFound.netns == NETNS, "on loopback the namespace belongs to the address");
+    testOk(ownerFound.pid == (uint32_t)getpid() && ownerFound.uid == getuid(), "ours: pid %u", ownerFound.pid);
+    testOk(strncmp(ownerFound.comm, "testConnectionOwners", sizeof(ownerFound.comm) - 1) == 0, "our command: %.16s",
+           ownerFound.comm);
+    close(client);
+    close(accepted);
+    close(server);
+    found = 0;
+    ebpfMonConnectionOwnersRead(0x7fffffff, NETNS, onOwner);
+    testOk(found == 0, "nothing of a process that is gone");
+    return testDone();
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* health/hangFinder.h: who hangs, who only waits for one that hangs, and what is said of it; threads are played. */
+#include <stdio.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "health/hangFinder.h"
+#include "targetTest.h"
+
+#define NOW (1000 * 1000000000ull)
+#define S   1000000000ull
+#define PID 77
+
+/* What the threads do, by tid from 1 on. */
+static const char *doing[10];
+static uint64_t released;
+static unsigned stacksRead;
+static uint64_t saved; /* what the innermost frame keeps for its caller */
+
+static int readThread(pid_t pid, pid_t tid, char name[16], char *what, size_t size)
+{
+    if (pid != PID || !doing[tid])
+        return -1;
+    snprintf(name, 16, "thread%d", (int)tid);
+    snprintf(what, size, "%s", doing[tid]);
+    return 0;
+}
+
+static void readKernelStack(pid_t pid, pid_t tid, char *text, size_t size)
+{
+    snprintf(text, size, "schedule < wait_%d_%d", (int)pid, (int)tid);
+}
+
+static unsigned readStack(pid_t pid, pid_t tid, ebpfMonFrame frame[EBPFMON_STACK_MAX])
+{
+    stacksRead++;
+    memset(frame, 0, 3 * sizeof(*frame));
+    snprintf(frame[0].name, sizeof(frame[0].name), "readValue");
+    snprintf(frame[1].name, sizeof(frame[1].name), "process");
+    snprintf(frame[2].file, sizeof(frame[2].file), "libdbCore.so");
+    frame[0].saved[1] = saved;
+    return 3;
+}
+
+static uint64_t getReleased(uint32_t tgid, uint64_t lockSet)
+{
+    return tgid == PID && lockSet == 5 ? released : 0;
+}
+
+static const ebpfMonHangSources sources = { readThread, readKernelStack, readStack, getReleased };
+static const char *const names[] = { "R:ROOT", "R:SLOW", NULL };
+static ebpfMonTargets *targets;
+static ebpfMonHangFinder *finder;
+static ebpfMonHang found[EBPFMON_HANGS_MAX];
+static ebpfMonHealth health;
+
+static ebpfMonSeenThread holder(uint32_t tid, uint64_t since)
+{
+    ebpfMonSeenThread t = { .tid = tid };
+
+    t.seen.tgid = PID;
+    t.seen.heldCount = 1;
+    t.seen.held[0].lockSet = 5;
+    t.seen.held[0].root = TARGETTEST_ADDR(0);
+    t.seen.held[0].begin = NOW - since;
+    return t;
+}
+
+static unsigned find(const ebpfMonSeenThread *threads, unsigned n)
+{
+    return ebpfMonHangFinderFind(finder, threads, n, NOW, found, &health);
+}
+
+static void testHolder(void)
+{
+    ebpfMonSeenThread t[3] = { holder(1, 4 * S), holder(2, 20 * S) };
+
+    testDiag("who holds the lock set hangs, who waits for it does not");
+    doing[1] = "sleeping in nanosleep (hrtimer_nanosleep)";
+    testOk(find(t, 1) == 0 && health.hangLines == 0, "4 s are not too long");
+    t[0] = holder(1, 6 * S);
+    testOk1(find(t, 1) == 1 && found[0].tid == 1 && found[0].since == 6 && found[0].begin == NOW - 6 * S);
+    testOk(strcmp(found[0].who, "IOC vac (pid 77): thread thread1 (1) in record R:ROOT") == 0, "%s", found[0].who);
+    testOk(strcmp(found[0].what, "sleeping in nanosleep (hrtimer_nanosleep), at readValue < process < libdbCore.so") == 0,
+           "%s", found[0].what);
+    doing[2] = "sleeping in futex (futex_wait_queue)";
+    testOk(find(t, 2) == 1 && found[0].tid == 1, "the other one asked earlier, but waits: %u", found[0].tid);
+    doing[1] = "sleeping in futex (futex_wait_queue)";
+    testOk(find(t, 2) == 1 && found[0].tid == 2, "both wait: the one that asked first: %u", found[0].tid);
+    released = NOW - 2 * S;
+    testOk(find(t, 2) == 0, "it holds the lock set for 2 s only: another thread released it then");
+    released = 0;
+    doing[1] = doing[2] = "running";
+    testOk(find(t, 2) == 1 && found[0].tid == 2, "both run: the one that asked first");
+    t[1].seen.held[0].lockSet = 6;
+    testOk(find(t, 2) == 2, "of two lock sets each has a holder");
+}
+
+static void testCallback(void)
+{
+    ebpfMonSeenThread t = { .tid = 3 };
+
+    testDiag("a callback");
+    t.seen.tgid = PID;
+    t.seen.busySince = NOW - 7 * S;
+    doing[3] = "running";
+    testOk1(find(&t, 1) == 1 && found[0].since == 7 && found[0].begin == NOW - 7 * S);
+    testOk(strcmp(found[0].who, "IOC vac (pid 77): thread thread3 (3) in a callback") == 0, "%s", found[0].who);
+    t.seen.heldCount = 1;
+    t.seen.held[0] = (struct ebpfMonHeld){ .lockSet = 5, .root = 0x1234, .begin = NOW - 6 * S };
+    testOk(find(&t, 1) == 1 && found[0].begin == NOW - 7 * S, "one hang, whatever it locks meanwhile");
+    testOk(strstr(found[0].who, "in record ?") != NULL, "a root that is not in the catalogue: %s", found[0].who);
+}
+
+static void testRecord(void)
+{
+    ebpfMonSeenThread t = holder(4, 9 * S);
+
+    testDiag("the record that the thread works on, and the lines");
+    doing[4] = "running";
+    saved = TARGETTEST_ADDR(1);
+    testOk1(find(&t, 1) == 1 && strcmp(found[0].now, "R:SLOW") == 0);
+    testOk(strcmp(found[0].who, "IOC vac (pid 77): thread thread4 (4) in record R:ROOT, at R:SLOW") == 0, "%s",
+           found[0].who);
+    testOk1(health.hangLines == 5 && strcmp(health.hangLine[1], "  in the kernel: schedule < wait_77_4") == 0);
+    testOk(strcmp(health.hangLine[0], "IOC vac (pid 77): thread thread4 (4) in record R:ROOT, at R:SLOW since 9 s") == 0,
+           "%s", health.hangLine[0]);
+    testOk1(strcmp(health.hangLine[2], "  #0 readValue+0x0 ()") == 0);
+    stacksRead = 0;
+    find(&t, 1);
+    testOk(stacksRead == 0, "the stack is kept, not read every second");
+}
+
+static void testLimits(void)
+{
+    ebpfMonSeenThread t = holder(1, 100 * S), many[EBPFMON_HANGS_MAX + 9];
+
+    testDiag("limits");
+    ebpfMonHangLimit = 0;
+    testOk(find(&t, 1) == 0, "limit 0: nothing hangs");
+    ebpfMonHangLimit = 5;
+    doing[1] = NULL;
+    testOk(find(&t, 1) == 0, "the thread has ended");
+    doing[1] = "running";
+    t.seen.tgid = PID + 1;
+    testOk(find(&t, 1) == 0, "the IOC is not watched");
+    for (unsigned i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
+        many[i] = holder(1, 100 * S);
+        many[i].seen.held[0].lockSet = 100 + i;
+        many[i].seen.held[0].begin += i;
+    }
+    stacksRead = 0;
+    testOk1(find(many, EBPFMON_HANGS_MAX + 9) == EBPFMON_HANGS_MAX);
+    testOk(stacksRead <= 8 && health.hangLines <= EBPFMON_HANG_LINES, "%u stacks are read, %u lines", stacksRead,
+           health.hangLines);
+}
+
+MAIN(testHangFinder)
+{
+    testPlan(0);
+    targets = ebpfMonTargetsNew();
+    targetTestNew(targets, "vac", PID, 0, names);
+    finder = ebpfMonHangFinderNew(targets, &sources);
+    testHolder();
+    testCallback();
+    testRecord();
+    testLimits();
+    ebpfMonHangFinderFree(finder);
+    ebpfMonHangFinderFree(NULL);
+    return testDone();
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch/iocFinder.h: this test program has dbProcess and pdbbase, so it is an IOC to the finder, and so are its children. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <dbAccess.h>
+#include <dbStaticLib.h>
+#include <epicsThread.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "common/clock.h"
+#include "ioc/procInfo.h"
+#include "watch/iocFinder.h"
+
+#define DEADLINE (10 * EBPFMON_SECOND_NS)
+#define KNOWN    1024
+
+/* Keeps both in this program, so that its image has them. */
+void *volatile keepLibraries[] = { (void *)dbProcess, (void *)&pdbbase };
+
+/* Others' IOCs run on this host, too: what was found once is known. */
+static pid_t known[KNOWN];
+static unsigned knownCount;
+
+static int isKnown(void *arg, pid_t pid)
+{
+    (void)arg;
+    for (unsigned i = 0; i < knownCount; i++)
+        if (known[i] == pid)
+            return 1;
+    return 0;
+}
+
+/* Nonzero: the finder found this process before the deadline. */
+static int finds(ebpfMonIocFinder *finder, pid_t wanted, uint64_t deadline, ebpfMonImage *image)
+{
+    uint64_t end = ebpfMonClockMonotonic() + deadline;
+    pid_t pid;
+
+    do {
+        double wait = ebpfMonIocFinderFindNext(finder, ebpfMonClockMonotonic(), &pid, image);
+
+        if (pid && knownCount < KNOWN)
+            known[knownCount++] = pid;
+        if (pid == wanted)
+            return 1;
+        if (!pid)
+            epicsThreadSleep(wait < 0.02 ? wait : 0.02);
+    } while (ebpfMonClockMonotonic() < end);
+    return 0;
+}
+
+static pid_t startChild(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0)
+        for (;;)
+            pause();
+    if (pid < 0)
+        testAbort("no child");
+    return pid;
+}
+
+/* A program that is no IOC. */
+static pid_t startSleep(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        execlp("sleep", "sleep", "1000", (char *)NULL);
+        _exit(1);
+    }
+    return pid;
+}
+
+static void endChild(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void testNew(void)
+{
+    pid_t child = startChild(), other = startSleep();
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL);
+    ebpfMonImage image;
+    uint64_t begin;
+
+    testDiag("programs that were just started");
+    knownCount = 0;
+    finds(finder, -1, 0, &image); /* the scan of all processes is over, and the next one is 2 s away */
+    while (finds(finder, child, 0, &image))
+        ;
+    knownCount = 0;
+    ebpfMonIocFinderNoteExec(finder, other);
+    ebpfMonIocFinderNoteExec(finder, child);
+    begin = ebpfMonClockMonotonic();
+    testOk(finds(finder, child, DEADLINE, &image), "the child is found");
+    testOk(ebpfMonClockMonotonic() - begin < EBPFMON_SECOND_NS, "soon: it was not waited for the next scan");
+    testOk1(image.pdbbase != 0 && image.core != NULL && image.openPath[0]);
+    testOk(!ebpfMonIocFinderTakeExec(finder, child), "its start is no new program any more");
+    ebpfMonIocFinderNoteExec(finder, child);
+    testOk(ebpfMonIocFinderTakeExec(finder, child) && !ebpfMonIocFinderTakeExec(finder, child),
+           "a later one is, and is told once");
+    testOk(!finds(finder, other, EBPFMON_SECOND_NS / 2, &image), "sleep is no IOC");
+    ebpfMonIocFinderFree(finder);
+    endChild(child);
+    endChild(other);
+}
+
+static int isDenied(pid_t pid)
+{
+    char path[32];
+    int fd, denied;
+
+    sprintf(path, "/proc/%d/maps", (int)pid);
+    fd = open(path, O_RDONLY);
+    denied = fd < 0 && (errno == EACCES || errno == EPERM);
+    if (fd >= 0)
+        close(fd);
+    return denied;
+}
+
+static unsigned countDenied(void)
+{
+    pid_t *pids;
+    int n = ebpfMonProcList(&pids);
+    unsigned denied = 0;
+
+    for (int i = 0; i < n; i++)
+        denied += (unsigned)isDenied(pids[i]);
+    free(pids);
+    return denied;
+}
+
+static void testScan(void)
+{
+    pid_t child = startChild(), late;
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL);
+    ebpfMonImage image;
+    unsigned count;
+    pid_t first;
+
+    testDiag("all processes");
+    knownCount = 0;
+    testOk(finds(finder, child, DEADLINE, &image), "one that was there before is found by a scan");
+    testOk(!finds(finder, child, EBPFMON_SECOND_NS / 2, &image), "and once only, for it is known now");
+    late = startChild(); /* nobody notes it */
+    testOk(finds(finder, late, DEADLINE, &image), "a later scan finds a later one");
+    testOk(!isKnown(NULL, getpid()), "we ourselves are not watched");
+    count = ebpfMonIocFinderCountDenied(finder, &first);
+    testOk(count == countDenied() && (!count || isDenied(first)), "%u processes are denied to us", count);
+    ebpfMonIocFinderFree(finder);
+    endChild(child);
+    endChild(late);
+}
+
+static void testSelf(void)
+{
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(1, isKnown, NULL);
+    ebpfMonImage image;
+
+    knownCount = 0;
+    testOk(finds(finder, getpid(), DEADLINE, &image) && image.pdbbase == (uint64_t)(uintptr_t)&pdbbase,
+           "we ourselves, if that is wanted, with the place of our own pdbbase");
+    ebpfMonIocFinderFree(finder);
+    ebpfMonIocFinderFree(NULL);
+}
+
+MAIN(testIocFinder)
+{
+    testPlan(12);
+    testNew();
+    testScan();
+    testSelf();
+    return testDone();
+}

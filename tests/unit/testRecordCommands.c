@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an operator sets, without a monitor: the filter by records and by command, and the other commands of iocsh. */
+#include <string.h>
+
+#include <dbAccess.h>
+#include <dbUnitTest.h>
+#include <epicsThread.h>
+#include <epicsTime.h>
+#include <errlog.h>
+#include <iocsh.h>
+#include <testMain.h>
+
+#include "recordTest.h"
+
+static void testFilter(void)
+{
+    static const char tooLong[] = "1234567890123456789012345678901234567890123456789012345678901";
+    DBADDR addr;
+
+    testDiag("filter: once at the start, then on each change");
+    testOk(fakeMonitor.generations == 1, "set %u times", fakeMonitor.generations);
+    testOk1(strcmp(fakeMonitor.inForce.record, "*") == 0 && fakeMonitor.inForce.level == ebpfMonLevelChains);
+    testOk(strcmp(fakeMonitor.inForce.host, "ho*") == 0 && strcmp(fakeMonitor.inForce.field, "VA*") == 0 &&
+           strcmp(fakeMonitor.inForce.user, "o*") == 0, "before iocInit commands go before macros, and leave the others: "
+           "%s %s %s", fakeMonitor.inForce.host, fakeMonitor.inForce.field, fakeMonitor.inForce.user);
+    expect("T:FILTER_FIELD.VAL$", "VA*");
+    expect("T:FILTER_HOST.VAL$", "ho*");
+    testOk1(fakeMonitor.inForce.slowUs == 10000 && fakeMonitor.inForce.sample == 1 && fakeMonitor.inForce.budget == 1);
+    expect("T:FILTER_STATUS.VAL$", "in force: *");
+    testdbGetFieldEqual("T:FILTER.VALB", DBR_LONG, 42);
+    testdbGetFieldEqual("T:FILTER.VALC", DBR_LONG, 1);
+
+    putText("T:FILTER_RECORD", "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");
+    expect("T:FILTER_STATUS.VAL$", "in force: RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");
+    testOk(strcmp(fakeMonitor.inForce.record, "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES") == 0,
+           "long pattern: %s", fakeMonitor.inForce.record);
+    testdbPutFieldOk("T:FILTER_USER", DBR_STRING, "op*"); /* as caput without -S does */
+    testOk1(strcmp(fakeMonitor.inForce.user, "op*") == 0);
+    putText("T:FILTER_RECORD", "");
+    testOk1(strcmp(fakeMonitor.inForce.record, "*") == 0);
+    testdbPutFieldOk("T:FILTER_LEVEL", DBR_STRING, "trace");
+    testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, 10);
+    testdbPutFieldOk("T:FILTER_BUDGET", DBR_DOUBLE, 2.5);
+    testOk1(fakeMonitor.inForce.level == ebpfMonLevelTrace && fakeMonitor.inForce.sample == 10 && fakeMonitor.inForce.budget == 2.5);
+    testdbGetFieldEqual("T:FILTER.VALC", DBR_LONG, 7);
+
+    testDiag("filter: refusals leave the old one");
+    testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, -1);
+    testdbGetFieldEqual("T:FILTER.SEVR", DBR_STRING, "MAJOR");
+    testdbGetFieldEqual("T:FILTER_STATUS.SEVR", DBR_STRING, "MAJOR");
+    testOk1(fakeMonitor.inForce.sample == 10);
+    testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, 0);
+    testOk1(fakeMonitor.inForce.sample == 1);
+    putText("T:FILTER_RECORD", tooLong);
+    expect("T:FILTER_STATUS.VAL$", "record pattern is longer than 60 characters: shorten it with *");
+    putText("T:FILTER_RECORD", "A\nB");
+    expect("T:FILTER_STATUS.VAL$",
+           "record pattern has a control character (code 10) at position 2: type it again");
+    putText("T:FILTER_RECORD", "REFUSE");
+    expect("T:FILTER_STATUS.VAL$", "the monitor refuses");
+    testdbGetFieldEqual("T:FILTER_STATUS.SEVR", DBR_STRING, "MAJOR");
+    testOk1(strcmp(fakeMonitor.inForce.record, "*") == 0);
+    testdbGetFieldEqual("T:FILTER.VALC", DBR_LONG, 8);
+    putText("T:FILTER_RECORD", "A*");
+    testdbGetFieldEqual("T:FILTER.SEVR", DBR_STRING, "NO_ALARM");
+    testdbGetFieldEqual("T:FILTER_STATUS.SEVR", DBR_STRING, "NO_ALARM");
+
+    testDiag("histogram");
+    putText("T:CHAIN_HIST_ROOT", "REC:A");
+    testOk1(strcmp(ebpfMonPublishedLock()->chains.selectedRoot, "REC:A") == 0);
+    ebpfMonPublishedUnlock();
+    change(ebpfMonGroupChains);
+    expect("T:CHAIN_HIST.SEVR", "INVALID"); /* not found */
+    dbNameToAddr("T:CHAIN_HIST_ROOT.VAL$", &addr);
+    testOk1(dbPutField(&addr, DBR_CHAR, tooLong, sizeof(tooLong)) != 0);
+    testdbGetFieldEqual("T:CHAIN_HIST_ROOT.SEVR", DBR_STRING, "INVALID");
+}
+
+static void testShell(void)
+{
+    testDiag("commands");
+    testOk1(iocshCmd("ebpfMonFilter \"soft*\" \"\" \"\" \"\" \"\" counts 0 \"\" 3") == 0);
+    testOk1(strcmp(fakeMonitor.inForce.ioc, "soft*") == 0 && strcmp(fakeMonitor.inForce.record, "A*") == 0 &&
+            strcmp(fakeMonitor.inForce.user, "op*") == 0);
+    testOk1(fakeMonitor.inForce.level == ebpfMonLevelCounts && fakeMonitor.inForce.slowUs == 0 && fakeMonitor.inForce.budget == 3);
+    testDiag("the command sets the PVs");
+    expect("T:FILTER_IOC.VAL$", "soft*");
+    testdbGetFieldEqual("T:FILTER_LEVEL", DBR_STRING, "counts");
+    testdbGetFieldEqual("T:FILTER_BUDGET", DBR_DOUBLE, 3.0);
+    expect("T:FILTER_STATUS.VAL$", "in force: A*");
+    testdbPutFieldOk("T:FILTER_SLOW", DBR_DOUBLE, 5.0);
+    testOk1(strcmp(fakeMonitor.inForce.ioc, "soft*") == 0 && fakeMonitor.inForce.slowUs == 5);
+
+    eltc(0);
+    testOk1(iocshCmd("ebpfMonFilter * * * * * nonsense") != 0);
+    testOk1(iocshCmd("ebpfMonFilter * [a") != 0);
+    testOk1(iocshCmd("ebpfMonFilter * * * * * \"\" x") != 0);
+    testOk1(iocshCmd("ebpfMonLevel soft* nonsense") != 0);
+    testOk1(iocshCmd("ebpfMonReference") != 0);
+    eltc(1);
+    testOk1(iocshCmd("ebpfMonLevel soft* trace") == 0 && fakeMonitor.levelSet == ebpfMonLevelTrace);
+    testOk1(iocshCmd("ebpfMonLevel soft* filter") == 0 && fakeMonitor.levelSet == -1);
+    testOk1(iocshCmd("ebpfMonReference soft* 1") == 0);
+    testOk1(iocshCmd("ebpfMonConfigure 0 77 0 1") == 0);
+    testOk1(iocshCmd("ebpfMonIocs") == 0 && iocshCmd("ebpfMonRecords") == 0);
+    testOk1(iocshCmd("ebpfMonChains") == 0 && iocshCmd("ebpfMonStart") == 0);
+    testOk1(iocshCmd("ebpfMonSearches") == 0);
+    testOk1(iocshCmd("ebpfMonReset") == 0 && fakeMonitor.resets == 1);
+    testOk1(iocshCmd("ebpfMonReport 1") == 0 && fakeMonitor.logReport == 1);
+    iocshCmd("dbior drvEbpfMon 2");
+}
+
+MAIN(testRecordCommands)
+{
+    testPlan(0);
+    recordTestBegin();
+    recordTestRun();
+    testFilter();
+    testShell();
+    recordTestEnd();
+    return testDone();
+}

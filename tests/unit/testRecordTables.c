@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * watch/recordTables.h, and with it closureTable.h and linkChange.h, without the kernel: the tables are plain memory, and
+ * the IOC is this process, with records and links that the test lays out as Base does.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "ioc/baseLayout.h"
+#include "ioc/closure.h"
+#include "watch/recordTables.h"
+
+#define RECORDS     6
+#define MAX_RECORDS 16
+#define MAX_CLOSURE 64
+
+/* A record of the IOC: a forward link, and what the monitor reads of dbCommon. */
+typedef struct {
+    struct layoutPvLink flnk, tsel;
+    int16_t  tse;
+    uint8_t  pact;
+    uint64_t time;     /* epicsTimeStamp */
+    uint32_t value;
+    struct layoutDbChannel chan; /* of its FLNK */
+} iocRecord;
+
+static iocRecord record[RECORDS];
+static char names[RECORDS][8];
+
+/* The kernel part's tables, and what is found by key. */
+static struct ebpfMonRecConf conf[MAX_RECORDS];
+static struct ebpfMonRecState state[MAX_RECORDS];
+static uint32_t closure[MAX_CLOSURE];
+static ebpfMonTables tables;
+static uint64_t indexed[MAX_RECORDS]; /* by slot: the record's address */
+static unsigned indexFails, rootsRemoved, arrays;
+
+static int setRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first)
+{
+    if (tgid != (uint32_t)getpid() || indexFails)
+        return -1;
+    for (uint32_t i = 0; i < count; i++)
+        indexed[first + i] = precord[i];
+    return 0;
+}
+
+static void removeRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count)
+{
+    (void)tgid;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t s = 0; s < MAX_RECORDS; s++)
+            if (indexed[s] == precord[i])
+                indexed[s] = 0;
+}
+
+static int setArray(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *c)
+{
+    (void)tgid; (void)pfldDes; (void)c;
+    arrays++;
+    return 0;
+}
+
+static void removeArray(uint32_t tgid, uint64_t pfldDes)
+{
+    (void)tgid; (void)pfldDes;
+    arrays--;
+}
+
+static void removeRoots(uint32_t first, uint32_t count)
+{
+    (void)first;
+    rootsRemoved += count;
+}
+
+static ebpfMonTargets *targets;
+static ebpfMonRecordTables *recordTables;
+
+static unsigned countIndexed(void)
+{
+    unsigned n = 0;
+
+    for (uint32_t s = 0; s < MAX_RECORDS; s++)
+        n += indexed[s] != 0;
+    return n;
+}
+
+static void setForward(unsigned from, int to)
+{
+    iocRecord *r = &record[from];
+
+    memset(&r->flnk, 0, sizeof(r->flnk));
+    if (to < 0)
+        return;
+    r->flnk.type = LAYOUT_LINK_DB;
+    r->flnk.pvt = (uint64_t)(uintptr_t)&r->chan;
+    r->chan.addr.precord = (uint64_t)(uintptr_t)&record[to];
+}
+
+static uint64_t stamp(uint32_t seconds)
+{
+    return seconds; /* its nanoseconds are 0 */
+}
+
+/* As the catalogue is read: three fields, one of them an array, one type, and the records in the order of their
+ * addresses. */
+static ebpfMonCatalogue *makeCatalogue(void)
+{
+    ebpfMonCatalogue *cat = calloc(1, sizeof(*cat));
+
+    cat->refs = 1;
+    cat->count = RECORDS;
+    cat->rtypes = 1;
+    cat->fields = 3;
+    cat->rec = calloc(RECORDS, sizeof(*cat->rec));
+    cat->rtype = calloc(1, sizeof(*cat->rtype));
+    cat->field = calloc(3, sizeof(*cat->field));
+    cat->fieldByAddr = calloc(3, sizeof(*cat->fieldByAddr));
+    cat->pool = malloc(sizeof(names));
+    cat->links = ebpfMonLinkTableNew();
+    memcpy(cat->pool, names, sizeof(names));
+    strcpy(cat->rtype[0].name, "test");
+    cat->rtype[0].fieldCount = 3;
+    cat->rtype[0].valField = 1;
+    strcpy(cat->field[0].name, "FLNK");
+    cat->field[0].type = ebpfMonDbfFwdlink;
+    cat->field[0].offset = offsetof(iocRecord, flnk);
+    strcpy(cat->field[1].name, "VAL");
+    cat->field[1].type = ebpfMonDbfUlong;
+    cat->field[1].offset = offsetof(iocRecord, value);
+    cat->field[1].size = sizeof(uint32_t);
+    strcpy(cat->field[2].name, "ARR");
+    cat->field[2].type = ebpfMonDbfNoaccess;
+    cat->field[2].arrayCount = 8;
+    cat->common.time = offsetof(iocRecord, time);
+    cat->common.pact = offsetof(iocRecord, pact);
+    cat->common.tse = offsetof(iocRecord, tse);
+    cat->common.tsel = offsetof(iocRecord, tsel);
+    for (unsigned i = 0; i < RECORDS; i++) {
+        cat->rec[i].addr = (uint64_t)(uintptr_t)&record[i];
+        cat->rec[i].name = i * sizeof(names[0]);
+        cat->rec[i].fwd = UINT32_MAX;
+    }
+    return cat;
+}
+
+/* 0 to 1 to 2, a stretch; 3 alone, with TSE set; 4 and 5 alone. */
+static ebpfMonTarget *makeIoc(void)
+{
+    ebpfMonTarget *t = calloc(1, sizeof(*t));
+
+    for (unsigned i = 0; i < RECORDS; i++) {
+        memset(&record[i], 0, sizeof(record[i]));
+        record[i].time = stamp(100 + i);
+        sprintf(names[i], "rec%u", i);
+    }
+    setForward(0, 1);
+    setForward(1, 2);
+    record[3].tse = -2;
+    t->pid = getpid();
+    strcpy(t->name, "test");
+    t->slot = t->closureAt = t->oldClosureAt = UINT32_MAX;
+    t->follower.mem = ebpfMonMemNew(getpid());
+    t->cat = makeCatalogue();
+    ebpfMonTargetsAdd(targets, t);
+    return t;
+}
+
+static void freeIoc(ebpfMonTarget *t)
+{
+    ebpfMonRecordTablesRemove(recordTables, t);
+    ebpfMonTargetsRemove(targets, t);
+    ebpfMonCatalogueRelease(t->cat);
+    ebpfMonMemFree(t->follower.mem);
+    free(t);
+}
+
+/* The closure of a record, as the kernel part reads it: "0 1 2". */
+static const char *closureOf(const ebpfMonTarget *t, unsigned index, char buf[64])
+{
+    const struct ebpfMonRecConf *rc = &conf[t->slot + index];
+
+    buf[0] = 0;
+    for (uint32_t k = 0; k < rc->len; k++)
+        sprintf(buf + strlen(buf), "%s%u", k ? " " : "", EBPFMON_ENTRY_SLOT(closure[rc->first + k]) - t->slot);
+    return buf;
+}
+
+static void testAdd(void)
+{
+    ebpfMonTarget *t = makeIoc();
+    unsigned wrong = 0;
+    char buf[64];
+
+    testDiag("an IOC is added");
+    ebpfMonRecordTablesAddArrays(recordTables, t);
+    testOk1(arrays == 1);
+    testOk1(ebpfMonRecordTablesAdd(recordTables, t) == 0 && t->slot == 0 && t->indexed && t->slotAt != 0);
+    for (unsigned i = 0; i < RECORDS; i++)
+        wrong += indexed[t->slot + i] != t->cat->rec[i].addr || state[t->slot + i].addr != t->cat->rec[i].addr ||
+                 state[t->slot + i].time != record[i].time || !state[t->slot + i].seen ||
+                 conf[t->slot + i].valOff != offsetof(iocRecord, value) || conf[t->slot + i].valSize != 4;
+    testOk(wrong == 0, "each record has its slot, its place in the index and its value's; %u do not", wrong);
+    testOk(strcmp(closureOf(t, 0, buf), "0 1 2") == 0, "closure of the first: %s", buf);
+    testOk(strcmp(closureOf(t, 1, buf), "1 2") == 0, "of the second: %s", buf);
+    testOk(strcmp(closureOf(t, 5, buf), "5") == 0, "of one that is alone: %s", buf);
+    testOk(state[t->slot].last == t->slot + 2 && state[t->slot + 2].last == t->slot + 2 &&
+           state[t->slot + 5].last == t->slot + 5, "the last one of its stretch");
+    testOk(t->follower.trapped == 1 && t->how[3] == (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST) && !t->how[0],
+           "the one with TSE wants the trap");
+    testOk1(conf[t->slot + 3].flags & EBPFMON_REC_NOTIME && !(conf[t->slot].flags & EBPFMON_REC_NOTIME));
+    ebpfMonRecordTablesRemoveIndex(recordTables, t);
+    testOk1(!t->indexed && countIndexed() == 0 && t->slot == 0);
+    ebpfMonRecordTablesRemove(recordTables, t);
+    for (unsigned i = 0; i < MAX_RECORDS; i++)
+        wrong += state[i].addr || conf[i].len;
+    testOk1(t->slot == UINT32_MAX && !t->recState && !t->how && wrong == 0 && rootsRemoved == RECORDS);
+    freeIoc(t);
+}
+
+static void testTwo(void)
+{
+    ebpfMonTarget *a = makeIoc(), *b = makeIoc(), *c = makeIoc();
+
+    testDiag("several IOCs, and no room");
+    testOk1(ebpfMonRecordTablesAdd(recordTables, a) == 0 && ebpfMonRecordTablesAdd(recordTables, b) == 0);
+    testOk1(a->slot == 0 && b->slot == RECORDS && a->closureAt != b->closureAt);
+    testOk(ebpfMonRecordTablesAdd(recordTables, c) == -1 && strstr(c->note, "raise maxRecords"), "\"%s\"", c->note);
+    testOk1(c->slot == UINT32_MAX && !c->indexed && !c->how);
+    ebpfMonRecordTablesRemove(recordTables, a);
+    indexFails = 1;
+    testOk(ebpfMonRecordTablesAdd(recordTables, c) == -1 && strstr(c->note, "table of records is full"), "\"%s\"",
+           c->note);
+    testOk1(c->slot == UINT32_MAX && !c->indexed);
+    indexFails = 0;
+    testOk(ebpfMonRecordTablesAdd(recordTables, c) == 0 && c->slot == 0, "the room of one that went is used again");
+    freeIoc(a);
+    freeIoc(b);
+    freeIoc(c);
+}
+
+/* Record 2 gets a forward link to 4, which processed in between; 5 does not belong to it. */
+static void testLinks(void)
+{
+    ebpfMonTarget *t = makeIoc();
+    uint32_t at;
+    char buf[64];
+
+    testDiag("links change");
+    ebpfMonRecordTablesAdd(recordTables, t);
+    state[t->slot].pass[t->follower.bank] = 7; /* seven chains passed the stretch 0 1 2 */
+    state[t->slot].count = 1;
+    testOk1(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7);
+    at = t->closureAt;
+    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2);
+    testOk(t->closureAt == at, "links that did not change change nothing");
+    setForward(2, 4);
+    record[4].time = stamp(1000);
+    record[5].time = stamp(1000);
+    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2);
+    testOk(strcmp(closureOf(t, 0, buf), "0 1 2 4") == 0, "the closure has what is reached now: %s", buf);
+    testOk(t->closureAt != at && t->oldClosureAt == at, "the part before stays for one change more");
+    testOk(ebpfMonTargetCountRecord(t, 4) == 1 && state[t->slot + 4].time == stamp(1000),
+           "what it processed meanwhile is counted once: %u", (unsigned)ebpfMonTargetCountRecord(t, 4));
+    testOk(ebpfMonTargetCountRecord(t, 5) == 0, "not that of a record that is not reached");
+    testOk(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7, "the passes of before still count");
+    testOk(t->cat->rec[2].toCount == 1 && t->cat->rec[2].fwd == 4, "and the catalogue has the link");
+    setForward(0, -1);
+    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonRecordTablesUpdateAllLinks(recordTables, t);
+    testOk(strcmp(closureOf(t, 0, buf), "0") == 0, "all links read again: %s", buf);
+    testOk(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7, "the counts go on");
+    freeIoc(t);
+}
+
+static void testBusy(void)
+{
+    ebpfMonTarget *t = makeIoc();
+
+    testDiag("a record that is busy while it is reached for the first time");
+    ebpfMonRecordTablesAdd(recordTables, t);
+    setForward(2, 4);
+    record[4].time = stamp(1000);
+    record[4].pact = 1;
+    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2);
+    testOk(ebpfMonTargetCountRecord(t, 4) == 0, "is not counted yet");
+    freeIoc(t);
+}
+
+static void testTrap(void)
+{
+    ebpfMonTarget *t = makeIoc();
+
+    testDiag("counted the other way");
+    ebpfMonRecordTablesAdd(recordTables, t);
+    state[t->slot + 3].count = 5;
+    testOk1(ebpfMonTargetCountRecord(t, 3) == 5);
+    state[t->slot + 3].trapped = 100;
+    ebpfMonRecordTablesSetTrap(recordTables, t, 1);
+    testOk(ebpfMonTargetCountRecord(t, 3) == 5 && t->how[3] == EBPFMON_BY_TRAP, "the trap takes over where the count was");
+    state[t->slot + 3].trapped += 2;
+    state[t->slot + 3].count += 50;
+    testOk1(ebpfMonTargetCountRecord(t, 3) == 7);
+    ebpfMonRecordTablesSetTrap(recordTables, t, 0);
+    testOk1(ebpfMonTargetCountRecord(t, 3) == 7 && t->how[3] == (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST));
+    freeIoc(t);
+}
+
+static void testShown(void)
+{
+    ebpfMonTarget *t = makeIoc();
+    unsigned unwanted = 0;
+
+    testDiag("the filter's pattern");
+    ebpfMonRecordTablesAdd(recordTables, t);
+    ebpfMonRecordTablesSetShown(recordTables, t, "*");
+    for (unsigned i = 0; i < RECORDS; i++)
+        unwanted += !!(conf[t->slot + i].flags & EBPFMON_REC_UNWANTED);
+    testOk1(t->shown == RECORDS && unwanted == 0);
+    ebpfMonRecordTablesSetShown(recordTables, t, "rec2");
+    testOk1(t->shown == 1 && (t->how[2] & EBPFMON_SHOWN) && !(t->how[1] & EBPFMON_SHOWN));
+    testOk(!(conf[t->slot].flags & EBPFMON_REC_UNWANTED) && !(conf[t->slot + 2].flags & EBPFMON_REC_UNWANTED) &&
+           (conf[t->slot + 4].flags & EBPFMON_REC_UNWANTED), "chains that reach it are wanted, others are not");
+    freeIoc(t);
+}
+
+static void testBegin(void)
+{
+    ebpfMonTarget *t = makeIoc();
+
+    testDiag("counting begins");
+    ebpfMonRecordTablesAdd(recordTables, t);
+    state[t->slot + 1].pending = 1;
+    record[1].time = stamp(5000);
+    record[2].pact = 1;
+    ebpfMonRecordTablesBeginCounting(recordTables, t);
+    testOk1(state[t->slot + 1].time == stamp(5000) && !state[t->slot + 1].pending && !state[t->slot + 1].noted);
+    testOk(state[t->slot + 2].noted == EBPFMON_NOTED_BUSY, "one that is busy is noted");
+    freeIoc(t);
+}
+
+MAIN(testRecordTables)
+{
+    ebpfMonRecordTablesKernel kernel = {
+        .tables = &tables, .setRecordIndex = setRecordIndex, .removeRecordIndex = removeRecordIndex,
+        .setArray = setArray, .removeArray = removeArray, .removeRoots = removeRoots,
+    };
+
+    testPlan(39);
+    tables = (ebpfMonTables){ .conf = conf, .state = state, .closure = closure,
+                              .size = { .maxRecords = MAX_RECORDS, .maxClosure = MAX_CLOSURE } };
+    targets = ebpfMonTargetsNew();
+    recordTables = ebpfMonRecordTablesNew(targets, &kernel);
+    if (!targets || !recordTables)
+        testAbort("out of memory");
+    testAdd();
+    testTwo();
+    testLinks();
+    testBusy();
+    testTrap();
+    testShown();
+    testBegin();
+    testOk(countIndexed() == 0 && arrays == 0 && ebpfMonTargetsGetFirst(targets) == NULL, "nothing is left");
+    ebpfMonRecordTablesFree(recordTables);
+    ebpfMonRecordTablesFree(NULL);
+    ebpfMonTargetsFree(targets);
+    return testDone();
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch/requests.h: which rule counts for an IOC, which one is dropped; waiting until a filter is applied; links. */
+#include <stdio.h>
+#include <string.h>
+
+#include <epicsAtomic.h>
+#include <epicsEvent.h>
+#include <epicsThread.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "watch/requests.h"
+
+static ebpfMonRequests *requests;
+static int woken; /* atomic: another thread sets filters, too */
+
+static void wake(void *arg)
+{
+    epicsAtomicIncrIntT(arg);
+}
+
+static int reference;
+
+static ebpfMonLevel levelOf(const char *ioc)
+{
+    ebpfMonFilter f;
+
+    ebpfMonRequestsGetFilter(requests, &f);
+    return ebpfMonRequestsFindLevel(requests, ioc, &f, &reference);
+}
+
+static unsigned rules(void)
+{
+    ebpfMonLevelRule copy[EBPFMON_LEVEL_RULES_MAX];
+
+    return ebpfMonRequestsGetLevelRules(requests, copy);
+}
+
+static void testLevels(void)
+{
+    testDiag("levels");
+    testOk1(levelOf("vac1") == ebpfMonLevelChains && levelOf("other") == ebpfMonLevelOff);
+    testOk1(ebpfMonRequestsSetLevel(requests, "vac*", ebpfMonLevelTrace) == 0 && levelOf("vac1") == ebpfMonLevelTrace);
+    testOk1(ebpfMonRequestsSetLevel(requests, "*", ebpfMonLevelPuts) == 0);
+    testOk1(levelOf("vac1") == ebpfMonLevelPuts && levelOf("other") == ebpfMonLevelPuts);
+    testOk1(ebpfMonRequestsSetLevel(requests, "vac*", ebpfMonLevelCounts) == 0 && rules() == 2);
+    testOk(levelOf("vac1") == ebpfMonLevelCounts, "the newest counts, one that was asked again too");
+    testOk1(ebpfMonRequestsSetReference(requests, "vac*", 1) == 0 && rules() == 3);
+    testOk1(levelOf("vac1") == ebpfMonLevelCounts && reference == 1);
+    testOk1(ebpfMonRequestsSetLevel(requests, "vac*", -1) == 0);
+    testOk(rules() == 1 && levelOf("vac1") == ebpfMonLevelPuts && !reference,
+           "all of the pattern is cancelled");
+    testOk1(ebpfMonRequestsSetLevel(requests, "*", -1) == 0 && rules() == 0 && levelOf("vac1") == ebpfMonLevelChains);
+}
+
+static void testReference(void)
+{
+    testDiag("reference");
+    testOk1(ebpfMonRequestsSetReference(requests, "vac1", 0) == 0 && rules() == 0);
+    testOk1(ebpfMonRequestsSetReference(requests, "*", 1) == 0 && ebpfMonRequestsSetReference(requests, "vac1", 0) == 0 && rules() == 2);
+    testOk1((levelOf("vac1"), reference == 0) && (levelOf("vac2"), reference == 1));
+    testOk(ebpfMonRequestsSetReference(requests, "*", 0) == 0 && rules() == 0, "what says nothing any more goes, too");
+}
+
+static void testFull(void)
+{
+    char pattern[16];
+    int i, failed = 0;
+
+    testDiag("as many as there may be");
+    for (i = 0; i < EBPFMON_LEVEL_RULES_MAX; i++) {
+        sprintf(pattern, "ioc%d", i);
+        failed += ebpfMonRequestsSetLevel(requests, pattern, ebpfMonLevelPuts) != 0;
+    }
+    testOk1(!failed && rules() == EBPFMON_LEVEL_RULES_MAX);
+    testOk1(ebpfMonRequestsSetLevel(requests, "more", ebpfMonLevelPuts) == -1 && ebpfMonRequestsSetReference(requests, "more", 1) == -1);
+    testOk1(ebpfMonRequestsSetLevel(requests, "ioc7", ebpfMonLevelTrace) == 0 && levelOf("ioc7") == ebpfMonLevelTrace);
+    testOk1(ebpfMonRequestsSetLevel(requests, "ioc8", -1) == 0 && ebpfMonRequestsSetLevel(requests, "more", ebpfMonLevelPuts) == 0);
+    testOk1(rules() == EBPFMON_LEVEL_RULES_MAX);
+}
+
+static epicsEventId applied;
+
+/* As the follower does it, once there is something to apply. */
+static void apply(void *arg)
+{
+    ebpfMonFilter f;
+
+    (void)arg;
+    while (!ebpfMonRequestsTakeFilter(requests, &f))
+        epicsThreadSleep(0.001);
+    ebpfMonRequestsSetApplied(requests);
+    epicsEventMustTrigger(applied);
+}
+
+static void testWait(void)
+{
+    ebpfMonFilter f = ebpfMonFilterDefault;
+    unsigned number;
+
+    testDiag("until it is applied");
+    ebpfMonRequestsTakeFilter(requests, &f);
+    testOk1(ebpfMonRequestsTakeFilter(requests, &f) == 0);
+    number = ebpfMonRequestsSetFilter(requests, &f);
+    testOk1(ebpfMonRequestsWait(requests, number, 0.01) == -1);
+    testOk1(ebpfMonRequestsTakeFilter(requests, &f) == 1 && ebpfMonRequestsWait(requests, number, 0) == -1);
+    ebpfMonRequestsSetApplied(requests);
+    testOk1(ebpfMonRequestsWait(requests, number, 0) == 0);
+    applied = epicsEventMustCreate(epicsEventEmpty);
+    epicsThreadMustCreate("apply", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackSmall),
+                          apply, NULL);
+    number = ebpfMonRequestsSetFilter(requests, &f);
+    testOk1(ebpfMonRequestsWait(requests, number, 5) == 0);
+    testOk1(ebpfMonRequestsWait(requests, number, 5) == 0 && epicsAtomicGetIntT(&woken) > 0);
+    epicsEventMustWait(applied); /* the thread uses the requests no more */
+    epicsEventDestroy(applied);
+}
+
+#define RECORDS 2000 /* more than the list of links holds */
+
+typedef struct {
+    unsigned count;
+    uint64_t last;
+} calls;
+
+static void onLinks(void *arg, uint32_t iocId, uint64_t precord)
+{
+    calls *c = arg;
+
+    c->count += iocId == 7;
+    c->last = precord;
+}
+
+static void testLinks(void)
+{
+    static const uint64_t ms = 1000000;
+    calls c = { 0 };
+    unsigned before = epicsAtomicGetIntT(&woken);
+    uint64_t now = 1000 * ms;
+    double wait;
+
+    testDiag("links that are read again");
+    wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
+    testOk(c.count == 0 && wait == 0.5, "none: back in %g s", wait);
+    ebpfMonRequestsAddLinks(requests, 7, 0x1000);
+    ebpfMonRequestsAddLinks(requests, 7, 0x1000);
+    wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
+    testOk(c.count == 1 && c.last == 0x1000 && wait > 0 && wait < 0.001, "one record once, and again in %g s", wait);
+    testOk((unsigned)epicsAtomicGetIntT(&woken) == before + 2, "each request wakes");
+    ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
+    testOk(c.count == 1, "not again at once");
+    for (int i = 0; i < 10000; i++)
+        wait = ebpfMonRequestsTakeLinksDue(requests, now += ms, onLinks, &c);
+    testOk(c.count == 6 && wait == 0.5, "read %u times, then never again", c.count);
+    testOk1(!ebpfMonRequestsTakeLinksMissed(requests));
+    for (int i = 0; i < RECORDS; i++)
+        ebpfMonRequestsAddLinks(requests, 7, 0x1000 + (uint64_t)i);
+    testOk1(ebpfMonRequestsTakeLinksMissed(requests) && !ebpfMonRequestsTakeLinksMissed(requests));
+    c.count = 0;
+    wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
+    testOk(c.count == 64 && wait == 0, "%u at a time", c.count);
+}
+
+MAIN(testRequests)
+{
+    ebpfMonFilter first = ebpfMonFilterDefault;
+
+    testPlan(34);
+    strcpy(first.ioc, "vac*");
+    requests = ebpfMonRequestsNew(&first);
+    if (!requests)
+        testAbort("out of memory");
+    ebpfMonRequestsSetWake(requests, wake, &woken);
+    testLevels();
+    testReference();
+    testFull();
+    testWait();
+    testLinks();
+    ebpfMonRequestsFree(requests);
+    ebpfMonRequestsFree(NULL);
+    return testDone();
+}

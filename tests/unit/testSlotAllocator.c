@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch/slotAllocator.h against a bitmap. */
+#include <string.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+#include "watch/slotAllocator.h"
+
+#define SLOTS 1024
+#define STEPS 100000
+
+static uint64_t seed = 88172645463325252ull; /* fixed: a failure is to be seen again */
+
+static uint64_t random64(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+typedef struct {
+    uint32_t first, count;
+} held;
+
+/* Where a run of this length is first free. */
+static uint32_t firstFree(const unsigned char *map, uint32_t count)
+{
+    uint32_t run = 0;
+
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        run = map[i] ? 0 : run + 1;
+        if (run == count)
+            return i + 1 - count;
+    }
+    return UINT32_MAX;
+}
+
+static void testRandom(void)
+{
+    static unsigned char map[SLOTS];
+    static held have[SLOTS];
+    ebpfMonSlotAllocator *slots = ebpfMonSlotAllocatorNew(SLOTS);
+    uint32_t n = 0, used = 0, overlaps = 0, notFirst = 0, miscount = 0, full = 0;
+
+    for (int step = 0; step < STEPS; step++) {
+        if (random64() % 16 < 9 || n == 0) {
+            uint32_t count = 1 + (uint32_t)(random64() % (random64() % 4 ? 16 : 200));
+            uint32_t expected = firstFree(map, count), at = ebpfMonSlotAllocatorTake(slots, count);
+
+            notFirst += at != expected;
+            if (at == UINT32_MAX) {
+                full++;
+                continue;
+            }
+            for (uint32_t i = at; i < at + count; i++) {
+                overlaps += i >= SLOTS || map[i];
+                if (i < SLOTS)
+                    map[i] = 1;
+            }
+            have[n++] = (held){ at, count };
+            used += count;
+        } else {
+            uint32_t k = (uint32_t)(random64() % n);
+
+            ebpfMonSlotAllocatorReturn(slots, have[k].first, have[k].count);
+            memset(map + have[k].first, 0, have[k].count);
+            used -= have[k].count;
+            have[k] = have[--n];
+        }
+        miscount += ebpfMonSlotAllocatorCountUsed(slots) != used;
+        if (overlaps)
+            break; /* from here on the bitmap says nothing */
+    }
+    testOk(overlaps == 0, "%d steps, no number handed out twice", STEPS);
+    testOk(notFirst == 0, "always the first run that is free; %u times not", notFirst);
+    testOk(miscount == 0, "the count of used ones");
+    testOk(full > STEPS / 1000, "it was full %u times", full);
+    while (n--)
+        ebpfMonSlotAllocatorReturn(slots, have[n].first, have[n].count);
+    testOk(ebpfMonSlotAllocatorCountUsed(slots) == 0 && ebpfMonSlotAllocatorTake(slots, SLOTS) == 0,
+        "all of it again in the end");
+    ebpfMonSlotAllocatorFree(slots);
+}
+
+static void testEdges(void)
+{
+    ebpfMonSlotAllocator *slots = ebpfMonSlotAllocatorNew(10);
+
+    testOk(ebpfMonSlotAllocatorTake(slots, 11) == UINT32_MAX && ebpfMonSlotAllocatorTake(slots, UINT32_MAX) == UINT32_MAX
+        && ebpfMonSlotAllocatorCountUsed(slots) == 0, "more than there is");
+    testOk(ebpfMonSlotAllocatorTake(slots, 0) == 0 && ebpfMonSlotAllocatorCountUsed(slots) == 0, "none");
+    testOk(ebpfMonSlotAllocatorTake(slots, 10) == 0 && ebpfMonSlotAllocatorTake(slots, 1) == UINT32_MAX,
+        "all, and no more");
+    ebpfMonSlotAllocatorReturn(slots, 0, 5);
+    ebpfMonSlotAllocatorReturn(slots, 3, 1);
+    testOk(ebpfMonSlotAllocatorCountUsed(slots) == 10, "a run that was not taken so is not returned");
+    ebpfMonSlotAllocatorFree(slots);
+    slots = ebpfMonSlotAllocatorNew(UINT32_MAX);
+    testOk(ebpfMonSlotAllocatorTake(slots, UINT32_MAX - 1) == 0 && ebpfMonSlotAllocatorTake(slots, 1) == UINT32_MAX - 1
+        && ebpfMonSlotAllocatorTake(slots, 1) == UINT32_MAX, "the largest");
+    ebpfMonSlotAllocatorFree(slots);
+    ebpfMonSlotAllocatorFree(NULL);
+}
+
+MAIN(testSlotAllocator)
+{
+    testPlan(10);
+    testRandom();
+    testEdges();
+    return testDone();
+}

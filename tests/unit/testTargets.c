@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch/target.h: the list of watched IOCs, their notes, and how a record's count is put together. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "watch/target.h"
+
+static ebpfMonTargets *targets;
+
+static ebpfMonTarget *make(pid_t pid, const char *name)
+{
+    ebpfMonTarget *t = calloc(1, sizeof(*t));
+
+    if (!t)
+        testAbort("out of memory");
+    t->pid = pid;
+    strcpy(t->name, name);
+    t->slot = UINT32_MAX;
+    ebpfMonTargetsAdd(targets, t);
+    return t;
+}
+
+static void testList(void)
+{
+    ebpfMonTarget *a = make(10, "a"), *b = make(11, "b"), *c;
+    size_t changes;
+
+    testDiag("add, find, remove");
+    testOk1(a->iocId && b->iocId && a->iocId != b->iocId);
+    testOk1(ebpfMonTargetsFindById(targets, a->iocId) == a && ebpfMonTargetsFindById(targets, b->iocId) == b);
+    testOk1(ebpfMonTargetsFindByPid(targets, 10) == a && ebpfMonTargetsFindByPid(targets, 12) == NULL);
+    a->gone = 1;
+    testOk1(ebpfMonTargetsFindByPid(targets, 10) == NULL);
+    c = make(10, "a");
+    testOk(ebpfMonTargetsFindByPid(targets, 10) == c, "the pid of one that is gone is another's");
+    testOk(ebpfMonTargetsFindById(targets, a->iocId) == a, "but its id still names it");
+    changes = ebpfMonTargetsCountChanges(targets);
+    ebpfMonTargetsRemove(targets, a);
+    testOk1(ebpfMonTargetsFindById(targets, a->iocId) == NULL && ebpfMonTargetsCountChanges(targets) == changes + 1);
+    ebpfMonTargetsRemove(targets, b);
+    testOk1(ebpfMonTargetsGetFirst(targets) == c && c->next == NULL);
+    testOk(c->iocId > a->iocId && c->iocId > b->iocId, "no id is used twice");
+    ebpfMonTargetsRemove(targets, c);
+    testOk1(ebpfMonTargetsGetFirst(targets) == NULL);
+    free(a);
+    free(b);
+    free(c);
+}
+
+static void testTrouble(void)
+{
+    ebpfMonTarget *a = make(10, "a"), *b = make(11, "b"), *c = make(12, "c");
+    char text[64], *end, longNote[2 * EBPFMON_NOTE_SIZE];
+
+    testDiag("trouble");
+    testOk1(ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 0 && !text[0]);
+    testOk1(ebpfMonTargetSetNote(targets, a, "no room", 0) && !ebpfMonTargetSetNote(targets, a, "no room", 0));
+    testOk1(ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 1 && strcmp(text, "a: no room") == 0);
+    ebpfMonTargetSetNote(targets, b, "some functions have no cheap place for a probe", 1);
+    testOk(ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 1, "a remark is no trouble");
+    ebpfMonTargetSetNote(targets, c, "over its budget", 0);
+    testOk1(ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 2);
+    c->gone = 1;
+    testOk(ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 1, "one that is gone has no trouble any more");
+    testOk(ebpfMonTargetSetNote(targets, a, "no room", 1) == 0 && ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 0,
+           "the same note may become a remark");
+    memset(longNote, 'x', sizeof(longNote) - 1);
+    longNote[sizeof(longNote) - 1] = 0;
+    ebpfMonTargetSetNote(targets, a, longNote, 0);
+    end = memchr(a->note, 0, sizeof(a->note));
+    testOk(end == a->note + sizeof(a->note) - 1, "a long note is cut");
+    ebpfMonTargetsRemove(targets, a);
+    ebpfMonTargetsRemove(targets, b);
+    ebpfMonTargetsRemove(targets, c);
+    free(a);
+    free(b);
+    free(c);
+}
+
+#define RECORDS 5
+
+/* Records 0 to 2 are a stretch in bank 0, 3 and 4 another in bank 1. Three chains began at record 0 and passed all of the
+ * stretch, two began at record 1. */
+static void testCounts(void)
+{
+    uint32_t order[RECORDS] = { 0, 1, 2, 3, 4 }, place[RECORDS] = { 0, 1, 2, 3, 4 };
+    uint8_t ahead0[RECORDS] = { 2, 1, 0, 0, 0 }, ahead1[RECORDS] = { 0, 0, 0, 1, 0 };
+    ebpfMonStretches stretch0 = { .n = RECORDS, .order = order, .place = place, .ahead = ahead0 };
+    ebpfMonStretches stretch1 = { .n = RECORDS, .order = order, .place = place, .ahead = ahead1 };
+    static struct ebpfMonRecState state[RECORDS];
+    uint8_t how[RECORDS] = { [2] = EBPFMON_BY_TRAP, [4] = EBPFMON_BY_TRAP | EBPFMON_AT_LEAST };
+    int64_t adjust[RECORDS] = { [0] = 100, [4] = -1 };
+    uint64_t now[RECORDS];
+    static const uint64_t expected[RECORDS] = { 100 + 1 + 3, 2 + 3 + 2, 50, 7 + 4, 9 - 1 };
+    ebpfMonCatalogue cat = { .count = RECORDS };
+    ebpfMonTarget t = { .cat = &cat, .slot = UINT32_MAX };
+    unsigned wrong = 0;
+
+    testDiag("counts");
+    testOk(ebpfMonTargetCountRecord(&t, 0) == 0, "without a slot nothing is counted");
+    state[0].count = 1;
+    state[0].pass[0] = 3;
+    state[1].count = 2;
+    state[1].pass[0] = 2;
+    state[2].count = 5;
+    state[2].trapped = 50;
+    state[3].count = 7;
+    state[3].pass[1] = 4;
+    state[4].count = 9;
+    state[4].trapped = 1000;
+    t.slot = 0;
+    t.recState = state;
+    t.how = how;
+    t.adjust = adjust;
+    t.stretch[0] = &stretch0;
+    t.stretch[1] = &stretch1;
+    ebpfMonTargetCountRecords(&t, now);
+    for (uint32_t i = 0; i < RECORDS; i++)
+        if (now[i] != expected[i] || ebpfMonTargetCountRecord(&t, i) != expected[i]) {
+            testDiag("record %u: %llu, %llu, expected %llu", i, (unsigned long long)now[i],
+                     (unsigned long long)ebpfMonTargetCountRecord(&t, i), (unsigned long long)expected[i]);
+            wrong++;
+        }
+    testOk(wrong == 0, "own count or trap, passes of both banks, and what was added when the way of counting changed");
+}
+
+MAIN(testTargets)
+{
+    testPlan(20);
+    targets = ebpfMonTargetsNew();
+    testList();
+    testTrouble();
+    testCounts();
+    ebpfMonTargetsFree(targets);
+    ebpfMonTargetsFree(NULL);
+    return testDone();
+}
