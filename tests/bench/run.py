@@ -58,7 +58,8 @@ class Bench:
         self.tmp, self.works = tmp, works
         (tmp / "bench.db").write_text(database(length, shape))
         self.repeater = Process([paths.BASE_BIN / "caRepeater"], loopback.environment())
-        self.ioc = Process([paths.BENCH_BIN / "benchIoc", paths.TESTS / "bench/O.Common/benchIoc.dbd", tmp / "bench.db"],
+        dbd = paths.TESTS / "bench/O.Common/benchIoc.dbd"
+        self.ioc = Process([paths.BENCH_BIN / "benchIoc", dbd, tmp / "bench.db"],
                            loopback.server(loopback.take_port(), IOC="bench"), cwd=tmp)
         self.threads = Process([paths.BENCH_BIN / "benchSwitch"], loopback.environment())
         for process in (self.ioc, self.threads):
@@ -106,7 +107,8 @@ class Bench:
     # --- the monitor, at each level ------------------------------------------------------------------------
     def client(self, program, *args):
         """Runs a client program that ends. A client that stays would be busy during the measurements."""
-        return subprocess.run([paths.BASE_BIN / program, *map(str, args)], env=loopback.client(self.monitor.port), text=True,
+        return subprocess.run([paths.BASE_BIN / program, *map(str, args)], env=loopback.client(self.monitor.port),
+                              text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               check=False).stdout
 

@@ -223,8 +223,8 @@ def test_snapshot_equals_the_trap(watched):
     monitor.command(f'ebpfMonReference "{ioc.name}" 0')
     total = compare(watched, before, after, plain(watched))
     assert total > 8000
-    # dbProcess is called more often than they process: asynchronous records twice or while they are busy, LOOP when it is
-    # disabled in the end. DIA:D and DIA:E may be lower bounds.
+    # dbProcess is called more often than they process: asynchronous records twice or while they are busy, LOOP when
+    # it is disabled in the end. DIA:D and DIA:E may be lower bounds.
     apart = ("DELAY:OUT", "SEQ:DO", "DEV:ASYN", "LOOP", "LOOP:BACK", "DIA:D", "DIA:E")
     wrong, compared = [], 0
     for name, now in after[1].items():

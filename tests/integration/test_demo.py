@@ -60,7 +60,8 @@ def test_demo(demo, tmp_path):
 
 
 def test_terminated(demo, tmp_path):
-    until(lambda: any(l.startswith("demo: the monitor runs") for l in demo.lines), 60, lambda: f"the monitor runs\n{demo.output()}")
+    until(lambda: any(l.startswith("demo: the monitor runs") for l in demo.lines), 60,
+          lambda: f"the monitor runs\n{demo.output()}")
     assert len(left(demo)) > 4
     demo.signal(signal.SIGTERM)
     until(lambda: not demo.running, 60, lambda: f"the end of the demo\n{demo.output()}")

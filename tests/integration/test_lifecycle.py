@@ -187,7 +187,7 @@ def test_monitor_end_leaves_nothing(new_ioc, new_monitor, how):
     monitor.wait_ioc(ioc)
     counted(monitor, ioc)
     ours = held(monitor.process.pid)
-    assert {kind for kind, _ in ours} == {"prog", "map", "link"} and ours <= in_kernel(), "the monitor holds BPF objects"
+    assert {kind for kind, _ in ours} == {"prog", "map", "link"} and ours <= in_kernel(), "BPF objects of the monitor"
     if how == "exit":
         monitor.process.send("exit")
     else:

@@ -12,8 +12,8 @@ LATE = 8  # EBPFMON_ASYNC: so many asynchronous records of one chain are followe
 LINE = re.compile(r"^ +[-0-9.]+ us ( +)(?:(\w+|\?) > )?(\S+) \((\w+)\)( = | begun)")
 
 
-# Per kind: record type, fields, and the links by which it makes others process. A record with a delay completes later, in
-# another thread, and then processes its forward link.
+# Per kind: record type, fields, and the links by which it makes others process. A record with a delay completes later,
+# in another thread, and then processes its forward link.
 KINDS = {
     "calc": ("calc", {"CALC": "VAL+1"}, ["INPA", "INPB", "FLNK"]),
     "calcout": ("calcout", {"CALC": "VAL+1"}, ["INPA", "OUT", "FLNK"]),

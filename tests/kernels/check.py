@@ -97,7 +97,8 @@ def full(c):
     c.has("trace of an asynchronous record", "CHAIN_LOG", r"machine: K:ODLY .*3 records in 2 steps",
           "async > K:ODLY:B")
     mean = dict(zip(row(c.said.get("CHAIN_TOP_NAMES", "")), row(c.said.get("CHAIN_TOP_MEANS", ""))))
-    c.add("latency", 15e6 <= float(mean.get("K:SLEEP", 0) or 0) < 16e6, f"asleep for 15 s, published: {mean.get('K:SLEEP')} us")
+    c.add("latency", 15e6 <= float(mean.get("K:SLEEP", 0) or 0) < 16e6,
+          f"asleep for 15 s, published: {mean.get('K:SLEEP')} us")
     c.has("scan threads", "SCAN_NAMES", r"\.2 second")
     c.has("a hang", "IOC_EVENT_LAST", r"K:SLEEP:BUSY hangs since \d+ s: sleeping in clock_nanosleep",
           "epicsThreadSleep < sleepFor")

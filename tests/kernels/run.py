@@ -164,8 +164,8 @@ def boot(vmlinuz, image, log, more):
     qemu = shutil.which("qemu-system-x86_64") or die("QEMU is missing: apt-get install qemu-system-x86")
     with open(log, "wb") as out:
         try:
-            # One thread emulates both CPUs. With two threads, one CPU can run an instruction while the other one changes it,
-            # as Linux does for its tracepoints. Linux 6.12 crashed of that (int3 in __schedule).
+            # One thread emulates both CPUs. With two threads, one CPU can run an instruction while the other one
+            # changes it, as Linux does for its tracepoints. Linux 6.12 crashed of that (int3 in __schedule).
             subprocess.run([qemu, "-accel", "tcg,thread=single", "-cpu", "qemu64,-cx16", "-smp", "2", "-m", "1024",
                             "-nodefaults",
                             "-display", "none", "-no-reboot", "-serial", "stdio", "-kernel", vmlinuz, "-initrd", image,
@@ -190,7 +190,8 @@ def answers(log):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("-v", "--verbose", action="store_true", help="each check")
-    parser.add_argument("-s", "--start", action="store_true", help="only start the monitor: does the verifier accept its programs?")
+    parser.add_argument("-s", "--start", action="store_true",
+                        help="only start the monitor: does the verifier accept its programs?")
     parser.add_argument("suites", nargs="*", default=SUITES)
     args = parser.parse_args()
     cache = paths.CACHE / "kernels"
