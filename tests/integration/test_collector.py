@@ -167,12 +167,12 @@ def test_exemplars(rotel, iocs, monitor):
 
 def in_jaeger(jaeger, spans):
     """Jaeger shows the same spans with the same parents and services, without a warning."""
-    def told(of):
+    def parents(of):
         return {(s["id"], s["parent"], s["service"], s["name"], s["kind"], s["start"] // 1000) for s in of}
 
     traces = {s["trace"] for s in spans}
-    until(lambda: told(spans) == told(s for t in traces for s in jaeger.trace(t)), 10,
-          lambda: str(told(spans) ^ told(s for t in traces for s in jaeger.trace(t))))
+    until(lambda: parents(spans) == parents(s for t in traces for s in jaeger.trace(t)), 10,
+          lambda: str(parents(spans) ^ parents(s for t in traces for s in jaeger.trace(t))))
     shown = [s for t in traces for s in jaeger.trace(t)]
     assert not [s for s in shown if s["warnings"]]
     return shown

@@ -82,13 +82,13 @@ def test_clients_and_channels_against_casr(new_ioc, monitor):
         clients = re.search(r"(\d+) clients? connected", text)
         return int(clients[1]) if clients else 0, sum(map(int, re.findall(r"(\d+) Channels?$", text, re.M)))
 
-    def told():
+    def published():
         row = fares(monitor, ioc)
         return row and (row["CLIENT_CNTS"], row["CHANNEL_CNTS"])
 
     def agree(clients, channels):
-        until(lambda: casr() == told() == (clients, channels), 20,
-              lambda: f"{clients} clients, {channels} channels: casr {casr()}, {told()}")
+        until(lambda: casr() == published() == (clients, channels), 20,
+              lambda: f"{clients} clients, {channels} channels: casr {casr()}, {published()}")
 
     agree(0, 0)
     started = [Process([paths.BASE_BIN / "camonitor", *(f"{ioc.prefix}C{i}" for i in range(n))],
@@ -304,11 +304,11 @@ def test_ca_server_threads(new_ioc, monitor):
         own.append((time.monotonic(), run()))
         begin = next(o for o in own if o[0] > own[-1][0] - 4)
         percent = 100 * (own[-1][1] - begin[1]) / max(own[-1][0] - begin[0], 0.1)
-        told = delays(monitor, ioc)["CAS_CPU_LOADS"]
-        return own[-1][0] - own[0][0] > 5 and percent > 2 and abs(told - percent) < 1 + 0.2 * percent and told
+        published = delays(monitor, ioc)["CAS_CPU_LOADS"]
+        return own[-1][0] - own[0][0] > 5 and percent > 2 and abs(published - percent) < 1 + 0.2 * percent and published
 
-    told = until(same, 30, lambda: f"{delays(monitor, ioc)}, {own[-5:]}")
-    assert told > 2
+    published = until(same, 30, lambda: f"{delays(monitor, ioc)}, {own[-5:]}")
+    assert published > 2
     until(lambda: monitor.get("IOC_CAS_CPU_MAX") == delays(monitor, ioc)["CAS_CPU_LOADS"], 5, "the highest")
 
 

@@ -69,8 +69,8 @@ def test_known_routine(ioc, monitor, root, drive):
 
     hist, edges = until(histogram, 10, lambda: f"a histogram of {count}: {monitor.list('CHAIN_HIST')}")
     n = min(len(hist), len(edges))
-    inside = sum(hist[i] for i in range(n - 1) if edges[i + 1] > US and edges[i] <= row["MAXS"])
-    assert inside == count, list(zip(edges, hist))
+    in_range = sum(hist[i] for i in range(n - 1) if edges[i + 1] > US and edges[i] <= row["MAXS"])
+    assert in_range == count, list(zip(edges, hist))
     assert list(edges[:n]) == sorted(edges[:n])
 
 

@@ -111,7 +111,7 @@ def find(lines, pv, seconds=5):
     return until(lambda: [o for o in lines() if o.get("pv") == pv], seconds, lambda: f"{pv}: {lines()[-3:]}")
 
 
-@pytest.mark.parametrize("record, values, told", [
+@pytest.mark.parametrize("record, values, expected", [
     ("AO", [115, 1e-12, -2.5, 0.1], [115, 1e-12, -2.5, 0.1]),
     ("AO.PREC", [3], [3]),
     ("LO", [2147483647, -7], [2147483647, -7]),
@@ -119,7 +119,7 @@ def find(lines, pv, seconds=5):
     ("BO", [1], ["Open"]),
     ("X", [float("nan"), float("inf"), float("-inf")], ["Nan", "Infinity", "-Infinity"]),
 ])
-def test_values_in_all_formats(ioc, monitor, files, server, record, values, told):
+def test_values_in_all_formats(ioc, monitor, files, server, record, values, expected):
     pv = ioc.prefix + record
     for v in values:
         done = ioc.run("caput", "-c", pv, v) if isinstance(v, str) else ioc.put(record, v)
@@ -132,23 +132,23 @@ def test_values_in_all_formats(ioc, monitor, files, server, record, values, told
         return [json.loads(l) for l in server.lines()]
 
     lines = until(lambda: len(json_lines()) >= len(values) and json_lines(), 5, lambda: str(json_lines()))
-    assert [o["value"] for o in lines] == told
+    assert [o["value"] for o in lines] == expected
     for o in lines:
         assert o["ioc"] == ioc.name and o["through"] == "CA" and o["result"] == "ok" and o["host"] == paths.HOST
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z", o["time"])
         assert isinstance(o["pid"], int) and o["uid"] == os.getuid()
     # the old value is the new value of the put before
-    assert [o["old"] for o in lines[1:]] == told[:-1]
+    assert [o["old"] for o in lines[1:]] == expected[:-1]
 
     theirs = until(lambda: [o for o in sent() if o["pv"] == pv][-len(values):], 5, "the lines at the server")
     until(lambda: len([o for o in sent() if o["pv"] == pv]) == len(values), 5, lambda: str(sent()[-5:]))
     theirs = [o for o in sent() if o["pv"] == pv]
-    assert [o["new"] for o in theirs] == told and [o["old"] for o in theirs[1:]] == told[:-1]
+    assert [o["new"] for o in theirs] == expected and [o["old"] for o in theirs[1:]] == expected[:-1]
     for o in theirs:
         assert list(o)[:6] == ["date", "time", "host", "user", "facility", "pv"]
         assert o["facility"] == "test 1" and o["host"] == paths.HOST
     monitor.wait_text("PUT_LAST_CAPUTLOG", lambda t: t.startswith("{") and json.loads(t)["pv"] == pv and
-                      json.loads(t)["new"] == told[-1])
+                      json.loads(t)["new"] == expected[-1])
     until(lambda: sum(f" {pv} " in l for l in read(files / "text.log")) == len(values), 5,
           lambda: str(read(files / "text.log")))
     for line in read(files / "text.log"):

@@ -115,20 +115,20 @@ def test_end_sends_the_queue(ioc, new_monitor, rotel):
     find(rotel, ioc.prefix + "STR", **{"epics.value": "the last one"})
 
 
-@pytest.mark.parametrize("variables, told", [
+@pytest.mark.parametrize("variables, expected", [
     (["OTEL_EXPORTER_OTLP_ENDPOINT http://127.0.0.1:1"], "start the collector"),
     (["OTEL_EXPORTER_OTLP_ENDPOINT {ioc}"], "does not speak HTTP|HTTP status|collector"),
     (["OTEL_EXPORTER_OTLP_ENDPOINT {rotel}/nowhere"], "the path is wrong"),
     (["OTEL_EXPORTER_OTLP_ENDPOINT {rotel}", "OTEL_EXPORTER_OTLP_PROTOCOL grpc"], "only http/json"),
 ])
-def test_wrong_endpoint_is_reported_and_blocks_nothing(ioc, new_monitor, rotel, variables, told):
+def test_wrong_endpoint_is_reported_and_blocks_nothing(ioc, new_monitor, rotel, variables, expected):
     m = new_monitor(before=["epicsEnvSet " + v.format(rotel=rotel.url, ioc=f"http://127.0.0.1:{ioc.port}")
                             for v in variables]).start()
     m.wait_ioc(ioc)
     ioc.put("AO", 77)
     m.wait("PUT_CNT", lambda n: n >= 1)
     m.wait("OTLP_STATE", lambda s: s == 2, 20)
-    m.wait_text("OTLP_MSG", lambda text: re.search(told, text))
+    m.wait_text("OTLP_MSG", lambda text: re.search(expected, text))
     assert m.get("STATE", as_string=True) == "Running"
 
 

@@ -212,15 +212,15 @@ def test_pv_access(servers, monitor, log, kind):
     context = Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False)
     for record, value in puts:
         context.put(ioc.prefix + record, value, timeout=10)
-    told = [(r, v, None) for r, v in puts]
+    expected = [(r, v, None) for r, v in puts]
     if kind == "p4p":
         for record, value, _ in PVA_P4P:
             context.put(ioc.prefix + record, value, timeout=10)
-        told += PVA_P4P
+        expected += PVA_P4P
     assert ioc.run("pvput", "-w", "5", ioc.prefix + "DOUBLE", 6.5).returncode == 0
     context.close()
-    told.append(("DOUBLE", 6.5, None))
-    for (record, value, shown), o in zip(told, log.next(len(told), ioc.prefix, mark)):
+    expected.append(("DOUBLE", 6.5, None))
+    for (record, value, shown), o in zip(expected, log.next(len(expected), ioc.prefix, mark)):
         assert o["pv"] == ioc.prefix + record and o["ioc"] == ioc.name and o["through"] == "PVA", o
         check_seen(log, kind, o)
         assert o["result"] == "ok" and (o["seen"] == "inside" or o["hash"]), o

@@ -61,9 +61,9 @@ def test_over_a_bad_link(link, servers, monitor, log, kind):
     lines = log.next(PUTS + len(arrays) + 1, ioc.prefix, 0)
     longs = [o for o in lines if o["pv"] == ioc.prefix + "LONG"]
     assert [int(o["value"]) for o in longs] == list(range(PUTS)) + [-1]
-    told = [o for o in lines if o["pv"] == ioc.prefix + "ADOUBLE"]
-    assert [int(o["count"]) for o in told] == [2000] * len(arrays)
-    for first, o in zip(arrays, told):
+    doubles = [o for o in lines if o["pv"] == ioc.prefix + "ADOUBLE"]
+    assert [int(o["count"]) for o in doubles] == [2000] * len(arrays)
+    for first, o in zip(arrays, doubles):
         values = [float(first + k) for k in range(2000)]
         assert o.get("hash", "inside") in ("inside", rawca.fnv(rawca.elements(rawca.DOUBLE, values))), o
     for o in lines:

@@ -75,7 +75,7 @@ def test_ten_thousand_puts(ioc, monitor, clients):
     """No put is missing, none is there twice. Each has its writer, old and new value."""
     before = monitor.get("PUT_CNT")
     watched = monitor.get(f"{ioc.prefix}N0:PUT_CNT")
-    author = {ioc.prefix + c.record: c.who for c in clients}
+    writer = {ioc.prefix + c.record: c.who for c in clients}
     for batch in range(BATCHES):
         first = 1 + batch * BATCH
         for c in clients:
@@ -95,7 +95,7 @@ def test_ten_thousand_puts(ioc, monitor, clients):
         assert len(got) == total  # with the line above: each put is there once
         for pv, new, old, who in got:
             assert float(old) == want[pv, float(new)], (pv, new, old)
-            assert who.startswith(author[pv]), (pv, who)
+            assert who.startswith(writer[pv]), (pv, who)
         # the puts of each client are in its order
         for c in clients:
             mine = [float(new) for pv, new, _, _ in got if pv == ioc.prefix + c.record]

@@ -175,11 +175,11 @@ def test_same_spans_in_zipkin(rotel, iocs, monitor, real_zipkin):
     spans = trace_of(rotel, last.prefix + "IN", 10, lambda s: len({x["service"] for x in s}) == 4)
     expected = {(s["id"], s["parent"], s["service"].lower(), s["name"].lower()) for s in spans}
 
-    def told():
+    def parents():
         return {(s["id"], s.get("parentId", ""), s["localEndpoint"]["serviceName"], s["name"])
                 for s in real_zipkin.trace(spans[0]["trace"]) or []}
 
-    until(lambda: told() == expected, 10, lambda: f"{expected}\n{told()}")
+    until(lambda: parents() == expected, 10, lambda: f"{expected}\n{parents()}")
 
 
 def test_trace_begins_with_a_scan(rotel, iocs, monitor):

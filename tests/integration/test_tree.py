@@ -69,7 +69,7 @@ def monitor(module_monitor, ioc):
     return module_monitor().start().at_level("trace", ioc)
 
 
-def told(text, prefix):
+def parents(text, prefix):
     """Name → (parent's name, link) of the newest chain of a text."""
     found, above = {}, []
     for line in text.splitlines()[1:]:
@@ -78,7 +78,7 @@ def told(text, prefix):
             break
         depth = (len(m[1]) - 1) // 2
         name = m[3].removeprefix(prefix)
-        if m[2] == "async":  # it was told of when it began
+        if m[2] == "async":  # the line of its begin is used
             assert above[depth - 1] == name, line
         elif depth:
             assert name not in found, line
@@ -105,7 +105,7 @@ def test_tree(ioc, monitor, trees, number):
     for _ in range(3):
         ca.put(root + ".PROC", 1)
         text = run(monitor, root)
-        assert told(text, ioc.prefix) == trees[number][2], text
+        assert parents(text, ioc.prefix) == trees[number][2], text
 
 
 @pytest.mark.parametrize("number", range(TREES // 2))

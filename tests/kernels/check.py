@@ -41,7 +41,7 @@ class Checks:
         self.add(name, not missing, f"no {missing} in {text}")
 
     def same(self, name, before, after):
-        """The monitor counted each record as often as the record counted itself. Lost events, if any, are told, too."""
+        """The monitor counted each record as often as the record counted itself. The text names lost events, too."""
         was, now = own(self.said, f"counters {before}"), own(self.said, f"counters {after}")
         seen0, seen = table(self.said, f"counted {before}"), table(self.said, f"counted {after}")
         wrong = [f"{r} {now[r] - was.get(r, 0):.0f} times, counted {seen.get(r, 0) - seen0.get(r, 0):.0f}"
