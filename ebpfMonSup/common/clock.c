@@ -16,9 +16,21 @@ uint64_t ebpfMonClockMonotonic(void)
     return readClock(CLOCK_MONOTONIC);
 }
 
+double ebpfMonClockSeconds(void)
+{
+    return (double)ebpfMonClockMonotonic() / (double)EBPFMON_SECOND_NS;
+}
+
 uint64_t ebpfMonClockReal(void)
 {
     return readClock(CLOCK_REALTIME);
+}
+
+uint64_t ebpfMonClockUnixOffset(void)
+{
+    uint64_t monotonic = ebpfMonClockMonotonic(), real = ebpfMonClockReal();
+
+    return real - monotonic;
 }
 
 epicsTimeStamp ebpfMonClockStamp(uint64_t realNs)
@@ -32,7 +44,5 @@ epicsTimeStamp ebpfMonClockStamp(uint64_t realNs)
 
 epicsTimeStamp ebpfMonClockWallTime(uint64_t monotonicNs)
 {
-    uint64_t monotonic = ebpfMonClockMonotonic(), real = ebpfMonClockReal();
-
-    return ebpfMonClockStamp(real - monotonic + monotonicNs);
+    return ebpfMonClockStamp(monotonicNs + ebpfMonClockUnixOffset());
 }

@@ -11,8 +11,14 @@
 /* CLOCK_MONOTONIC: the clock of the kernel part (bpf_ktime_get_ns). */
 uint64_t ebpfMonClockMonotonic(void);
 
+/* The same in seconds, for deadlines and rates. */
+double ebpfMonClockSeconds(void);
+
 /* CLOCK_REALTIME: ns since 1970, UTC. Packets carry it. */
 uint64_t ebpfMonClockReal(void);
+
+/* From monotonic time to time since 1970, UTC; ns. Both clocks are read anew in each call. */
+uint64_t ebpfMonClockUnixOffset(void);
 
 /* EPICS time of a time since 1970, UTC. */
 epicsTimeStamp ebpfMonClockStamp(uint64_t realNs);

@@ -36,4 +36,13 @@ static inline uint64_t ebpfMonHashInteger(uint64_t value)
     return value * 0x9e3779b97f4a7c15ull;
 }
 
+/* Spreads every bit of an integer over all 64 bits, and no two integers to the same: the finalizer of MurmurHash3
+ * (Appleby, public domain). */
+static inline uint64_t ebpfMonHashMix(uint64_t value)
+{
+    value = (value ^ value >> 33) * 0xff51afd7ed558ccdull;
+    value = (value ^ value >> 33) * 0xc4ceb9fe1a85ec53ull;
+    return value ^ value >> 33;
+}
+
 #endif

@@ -161,13 +161,15 @@ int ebpfMonProcListening(pid_t pid, uint8_t ports[EBPFMON_PORTS_BYTES])
     return status ? -1 : 0;
 }
 
-void ebpfMonProcUser(uid_t uid, char *buf, size_t size)
+int ebpfMonProcUser(uid_t uid, char *buf, size_t size)
 {
     char text[2048];
     struct passwd entry, *user = NULL;
 
-    if (getpwuid_r(uid, &entry, text, sizeof(text), &user) || !user)
+    if (getpwuid_r(uid, &entry, text, sizeof(text), &user) || !user) {
         snprintf(buf, size, "%u", (unsigned)uid);
-    else
-        snprintf(buf, size, "%s", user->pw_name);
+        return -1;
+    }
+    snprintf(buf, size, "%s", user->pw_name);
+    return 0;
 }

@@ -58,7 +58,7 @@ int ebpfMonProcReadConns(pid_t pid, ebpfMonProcConn **conns);
  * host byte order. 0, or -1 when the process is gone. */
 int ebpfMonProcListening(pid_t pid, uint8_t ports[EBPFMON_PORTS_BYTES]);
 
-/* User name of a uid, or the number as text. */
-void ebpfMonProcUser(uid_t uid, char *buf, size_t size);
+/* User name of a uid; 0. Without one the number as text; -1. Asks the name service, which may take any time. */
+int ebpfMonProcUser(uid_t uid, char *buf, size_t size);
 
 #endif

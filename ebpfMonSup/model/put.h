@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <epicsTime.h>
 #include "common/text.h"
+#include "model/chainId.h"
 
 #define EBPFMON_NAME_SIZE 61   /* PVNAME_STRINGSZ: 60 characters */
 #define EBPFMON_TEXT_SIZE 512  /* a value as text; what is cut ends in "..." */
@@ -40,13 +41,6 @@ const char *ebpfMonThroughName(ebpfMonThrough through);
 
 #define EBPFMON_SEEN_INSIDE 1 /* by a probe in the IOC */
 #define EBPFMON_SEEN_WIRE   2 /* in packets */
-
-/* One chain of a watched IOC: what one thread did with a lock set held. */
-typedef struct {
-    uint32_t iocId; /* never used twice; 0: no chain */
-    uint32_t tid;
-    uint64_t begin; /* monotonic ns: the lock was asked for */
-} ebpfMonChainId;
 
 typedef struct {
     epicsTimeStamp time;

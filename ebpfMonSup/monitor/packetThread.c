@@ -16,12 +16,11 @@
 #include "common/clock.h"
 #include "common/worker.h"
 #include "model/published.h"
-#include "search/searches.h"
-#include "put/putJoin.h"
+#include "search/search.h"
+#include "watch/requests.h"
 #include "model/losses.h"
 #include "watch/connectionOwners.h"
-#include "put/servers.h"
-#include "put/packetPuts.h"
+#include "export/export.h"
 #include "monitor/monitor.h"
 #include "probe/loader.h"
 #include "probe/packets.h"
@@ -71,31 +70,43 @@ static void lookMissed(ebpfMonPacketThread *p, uint64_t now)
 }
 
 /* A server that is no IOC of Base, or whose puts are not watched from inside. */
-static int wanted(ebpfMonPacketThread *p, const ebpfMonServer *server)
+static int isWanted(ebpfMonPacketThread *p, const ebpfMonServer *server)
 {
     ebpfMonFilter f;
 
     if (server->iocId)
         return 1;
-    ebpfMonRequestsGetFilter(p->m->watching.requests, &f);
+    ebpfMonRequestsGetFilter(p->m->watch.requests, &f);
     return !server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc);
 }
 
 /* When the packet came, by the clock that the inside uses; a stepped wall clock tells nothing. */
-static uint64_t arrival(uint64_t time)
+static uint64_t findArrival(uint64_t time)
 {
     uint64_t wall = ebpfMonClockReal(), age = wall > time ? wall - time : 0;
 
     return ebpfMonClockMonotonic() - (age < DELAY_MAX ? age : 0);
 }
 
-static void put(const ebpfMonWireEvent *ev, uint32_t iocId)
+static void addPut(ebpfMonPacketThread *p, const ebpfMonWireEvent *ev, uint32_t iocId)
 {
     ebpfMonOldValue old = { .known = 0 };
 
     if (!iocId) /* else the inside knows it for sure */
-        ebpfMonPacketPutsTakeOld(ev, &old);
-    ebpfMonPutJoinAddPacket(ev, iocId, &old, arrival(ev->time));
+        ebpfMonLastValuesExchange(p->m->put.lastValues, ev, &old);
+    ebpfMonPutJoinAddPacket(p->m->put.join, ev, iocId, &old, findArrival(ev->time));
+}
+
+/* A put to a server that is no watched IOC: perhaps a CA link of a watched IOC sent it. */
+static void noteSent(ebpfMonPacketThread *p, const ebpfMonWireEvent *ev, uint64_t at)
+{
+    struct ebpfMonOwner owner = { .pid = 0 };
+
+    if (!ebpfMonExportWantsSpans() || ev->protocol != ebpfMonWireCa)
+        return;
+    ebpfMonKernelGetOwner(&ev->peer, &owner);
+    if (owner.pid)
+        ebpfMonLinkMessagesNotePacket(p->m->trace.linkMessages, owner.pid, ev->name, &ev->peer, ev->seq, at);
 }
 
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
@@ -109,28 +120,28 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
 
     switch (ev->kind) {
     case ebpfMonWirePut:
-        server = ebpfMonServersFind(&ev->peer, ebpfMonClockMonotonic());
+        server = ebpfMonServersFind(p->m->put.servers, &ev->peer, ebpfMonClockMonotonic());
         /* Without that tracepoint nothing tells which put inside it is: the inside alone tells of those. */
-        if (wanted(p, server) && (!server->iocId || ebpfMonFeature.recvLength))
-            put(ev, server->iocId);
+        if (isWanted(p, server) && (!server->iocId || ebpfMonFeature.recvLength))
+            addPut(p, ev, server->iocId);
         if (!server->iocId)
-            ebpfMonPacketPutsNoteSent(ev, arrival(ev->time));
+            noteSent(p, ev, findArrival(ev->time));
         break;
     case ebpfMonWireReply:
-        if (ebpfMonPutJoinAddReply(ev, &old) && !ev->ok)
-            ebpfMonPacketPutsRestore(ev, &old);
+        if (ebpfMonPutJoinAddReply(p->m->put.join, ev, &old) && !ev->ok)
+            ebpfMonLastValuesRestore(p->m->put.lastValues, ev, &old);
         break;
     case ebpfMonWireValue:
-        server = ebpfMonServersFind(&ev->peer, ebpfMonClockMonotonic());
+        server = ebpfMonServersFind(p->m->put.servers, &ev->peer, ebpfMonClockMonotonic());
         if (!server->iocId)
-            ebpfMonPacketPutsNoteValue(ev);
+            ebpfMonLastValuesSet(p->m->put.lastValues, ev);
         break;
     case ebpfMonWireChannel:
         if (ev->name[0])
-            ebpfMonPutJoinNameChannel(&ev->peer, ev->sid, ev->name);
+            ebpfMonPutJoinNameChannel(p->m->put.join, &ev->peer, ev->sid, ev->name);
         break;
     case ebpfMonWireClosed:
-        ebpfMonPutJoinCloseCircuit(&ev->peer);
+        ebpfMonPutJoinCloseCircuit(p->m->put.join, &ev->peer);
         break;
     case ebpfMonWireForeign:
         for (unsigned i = 0; i < p->sourceCount; i++)
@@ -138,13 +149,13 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
                 ebpfMonPacketsVerdict(p->sources[i].packets, &ev->peer, 0);
         break;
     case ebpfMonWireSearch:
-        ebpfMonSearchAsked(ev->time, protocol, client, ev->cid, ev->name);
+        ebpfMonSearchAddQuestion(p->m->search, ev->time, protocol, client, ev->cid, ev->name);
         break;
     case ebpfMonWireFound:
-        ebpfMonSearchFound(protocol, client, ev->cid, ev->name);
+        ebpfMonSearchAddAnswer(p->m->search, protocol, client, ev->cid, ev->name);
         break;
     case ebpfMonWireBeacon:
-        ebpfMonSearchBeacon(ev->time, protocol, serverHost);
+        ebpfMonSearchAddBeacon(p->m->search, ev->time, protocol, serverHost);
         break;
     case ebpfMonWireOpened: /* a server on a port of its own is searched for there, too */
         for (unsigned i = 0; i < p->sourceCount; i++)
@@ -258,7 +269,7 @@ static void refresh(ebpfMonPacketThread *p, uint64_t now)
     for (int k = 0; k < count && k < SOURCES; k++)
         netns[k] = list[k].netns;
     if (count > 0)
-        ebpfMonPutJoinSetCovered(netns, count < SOURCES ? (unsigned)count : SOURCES);
+        ebpfMonPutJoinSetCovered(p->m->put.join, netns, count < SOURCES ? (unsigned)count : SOURCES);
     for (int k = 0; k < count; k++) {
         unsigned i = 0;
 
@@ -272,8 +283,8 @@ static void refresh(ebpfMonPacketThread *p, uint64_t now)
         p->trouble[0] = 0;
     for (unsigned i = 0; i < p->sourceCount; i++)
         netns[i] = p->sources[i].netns;
-    ebpfMonPutJoinSetCovered(netns, p->sourceCount);
-    ebpfMonServersRefresh(expectPort, p);
+    ebpfMonPutJoinSetCovered(p->m->put.join, netns, p->sourceCount);
+    ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
 }
 
 static void publish(ebpfMonPacketThread *p, double seconds)
@@ -291,9 +302,10 @@ static void publish(ebpfMonPacketThread *p, double seconds)
     }
     published = ebpfMonPublishedLock();
     published->packets.state = !p->sourceCount || p->refusedCount ? ebpfMonWireTrouble : ebpfMonWireOn;
-    published->packets.rate = seen >= p->packetsBefore ? (double)(seen - p->packetsBefore) / seconds : 0; /* a source may have been closed */
+    /* fewer than before: a source was closed */
+    published->packets.rate = seen >= p->packetsBefore ? (double)(seen - p->packetsBefore) / seconds : 0;
     published->packets.gaps = w->gaps;
-    published->packets.lost = dropped + w->gaps + w->noMemory + ebpfMonPutJoinCountDropped();
+    published->packets.lost = dropped + w->gaps + w->noMemory + ebpfMonPutJoinCountDropped(p->m->put.join);
     published->packets.circuits = w->circuits;
     ebpfMonPublishedUnlock();
     p->packetsBefore = seen;
@@ -301,7 +313,8 @@ static void publish(ebpfMonPacketThread *p, double seconds)
 
 static void publishPuts(ebpfMonPacketThread *p, uint64_t now)
 {
-    ebpfMonPacketPut *list = ebpfMonPutJoinTakeUnmatched(now), *next;
+    const ebpfMonPutRoom *puts = &p->m->put;
+    ebpfMonPacketPut *list = ebpfMonPutJoinTakeUnmatched(puts->join, now), *next;
     int missed;
 
     if (list)
@@ -309,8 +322,8 @@ static void publishPuts(ebpfMonPacketThread *p, uint64_t now)
     for (; list; list = next) {
         next = list->next;
         missed = now == UINT64_MAX || p->missedAt >= list->at ||
-                 (list->iocId && ebpfMonServersMayHaveMissed(list->iocId, list->at, !list->passed));
-        ebpfMonPacketPutsPublish(list, ebpfMonServersFind(&list->peer, now)->name, missed);
+                 (list->iocId && ebpfMonServersMayHaveMissed(puts->servers, list->iocId, list->at, !list->passed));
+        ebpfMonPacketPutsFinish(puts->packetPuts, list, ebpfMonServersFind(puts->servers, &list->peer, now)->name, missed);
         free(list);
     }
 }
@@ -329,7 +342,7 @@ static void readPackets(ebpfMonPacketThread *p)
         p->reading = p->sources[i].netns;
         ebpfMonPacketsPoll(p->sources[i].packets, 0, onPacket, p);
     }
-    ebpfMonPutJoinSetPacketsRead(read);
+    ebpfMonPutJoinSetPacketsRead(p->m->put.join, read);
 }
 
 static void runPacketThread(ebpfMonWorker *worker, void *arg)

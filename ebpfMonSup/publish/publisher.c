@@ -17,16 +17,14 @@
 #include "publish/publisher.h"
 #include "publish/rankings.h"
 #include "publish/stateText.h"
-#include "search/searches.h"
 
 #define PERIOD 1.0
 #define SMOOTH 0.3 /* weight of the last second in PUT_RATE */
 #define STOP_SECONDS 5.0
 
-ebpfMonPublisher *ebpfMonThePublisher;
-
 struct ebpfMonPublisher {
     ebpfMonTargets  *targets;
+    ebpfMonSearch   *search;
     const ebpfMonCosts *costs; /* of our probes, calibrated */
     ebpfMonRankings *rankings;
     ebpfMonHealthCollector *health;
@@ -40,13 +38,14 @@ struct ebpfMonPublisher {
     ebpfMonIocRow row[EBPFMON_IOCS_MAX];
 };
 
-ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, const ebpfMonCosts *costs)
+ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *search, const ebpfMonCosts *costs)
 {
     ebpfMonPublisher *p = calloc(1, sizeof(*p));
 
     if (!p)
         return NULL;
     p->targets = targets;
+    p->search = search;
     p->costs = costs;
     p->cpuBefore = -1;
     p->lock = epicsMutexMustCreate();
@@ -207,7 +206,7 @@ static void publishSecond(ebpfMonPublisher *p, double seconds)
     ebpfMonRankingsPublishRecords(p->rankings, seconds);
     ebpfMonRankingsPublishChains(p->rankings);
     ebpfMonHealthCollectorPublish(p->health);
-    ebpfMonSearchSnapshot(ebpfMonClockReal(), seconds);
+    ebpfMonSearchPublish(p->search, ebpfMonClockReal(), seconds);
     publishIocs(p);
     ebpfMonLossCountersPublish(p->losses);
     publishOwnCosts(p, seconds);

@@ -4,12 +4,13 @@
 #define EBPFMON_PUBLISHER_H
 
 #include "probe/calibrate.h"
+#include "search/search.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonPublisher ebpfMonPublisher;
 
-/* "targets" and "costs" stay the caller's. The thread does not run yet. NULL without memory. */
-ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, const ebpfMonCosts *costs);
+/* "targets", "search" and "costs" stay the caller's. The thread does not run yet. NULL without memory. */
+ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *search, const ebpfMonCosts *costs);
 /* After a successful stop. NULL does no harm. */
 void ebpfMonPublisherFree(ebpfMonPublisher *publisher);
 
@@ -26,8 +27,5 @@ void ebpfMonPublisherSetTrouble(ebpfMonPublisher *publisher, const char *text);
 
 /* The counts of lost events begin at 0 again. Any thread. */
 void ebpfMonPublisherResetLost(ebpfMonPublisher *publisher);
-
-/* For the time of the change to contexts only. */
-extern ebpfMonPublisher *ebpfMonThePublisher;
 
 #endif

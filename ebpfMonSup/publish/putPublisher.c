@@ -5,10 +5,7 @@
 
 #include "model/published.h"
 #include "publish/putPublisher.h"
-#include "put/putWriter.h"
 #include "rules/rules.h"
-
-ebpfMonPutPublisher *ebpfMonThePutPublisher;
 
 struct ebpfMonPutPublisher {
     ebpfMonPutPublisherCalls calls;
@@ -95,7 +92,6 @@ void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put)
     const char *field;
     int isWatched;
 
-    ebpfMonPutWriterMakeTexts(put);
     ebpfMonRulesJudge(put); /* every put, whatever the filter shows */
     ebpfMonPublishedAddUnexpected(put);
     splitName(put, record, &field);

@@ -21,12 +21,9 @@ typedef struct {
 ebpfMonPutPublisher *ebpfMonPutPublisherNew(const ebpfMonPutPublisherCalls *calls);
 void ebpfMonPutPublisherFree(ebpfMonPutPublisher *publisher);
 
-/* Completes the texts of "put" and lets the rules judge it. If it is unexpected it is kept until somebody
+/* Lets the rules judge the put, whose texts are complete. If it is unexpected it is kept until somebody
  * acknowledges it, whatever the filter says. If it passes the filter, the published values and the log get it. Tells
  * the listener. */
 void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put);
-
-/* For the time of the change to contexts only. */
-extern ebpfMonPutPublisher *ebpfMonThePutPublisher;
 
 #endif

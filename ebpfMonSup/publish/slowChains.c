@@ -2,14 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "model/published.h"
 #include "publish/slowChains.h"
 #include "trace/traceText.h"
 
-ebpfMonSlowChains *ebpfMonTheSlowChains;
-
 struct ebpfMonSlowChains {
     ebpfMonTracePrinter *printer;
+    ebpfMonTraceWalk    *walk;
     char text[EBPFMON_SLOW_SIZE]; /* of one trace */
 };
 
@@ -19,12 +19,14 @@ typedef struct {
     ebpfMonTracePrinter *printer;
 } recordTest;
 
-ebpfMonSlowChains *ebpfMonSlowChainsNew(ebpfMonTracePrinter *printer)
+ebpfMonSlowChains *ebpfMonSlowChainsNew(ebpfMonTracePrinter *printer, ebpfMonTraceWalk *walk)
 {
     ebpfMonSlowChains *slow = calloc(1, sizeof(*slow));
 
-    if (slow)
-        slow->printer = printer;
+    if (!slow)
+        return NULL;
+    slow->printer = printer;
+    slow->walk = walk;
     return slow;
 }
 
@@ -63,17 +65,18 @@ void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t l
     buf[length + keep] = 0;
 }
 
-void ebpfMonSlowChainsPublish(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace)
+void ebpfMonSlowChainsPublish(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace,
+                              uint64_t unixOffset)
 {
     recordTest test = { t, slow->printer };
-    int printed = ebpfMonTracePrinterIsOn(slow->printer) && ebpfMonTraceHas(trace, isPrinted, &test);
-    epicsTimeStamp end = ebpfMonTraceEnd(trace->last);
+    int printed = ebpfMonTracePrinterIsOn(slow->printer) && ebpfMonTraceHasRecord(trace, isPrinted, &test);
+    epicsTimeStamp end = ebpfMonClockStamp(trace->last->chain.head.ktime + unixOffset);
     ebpfMonPublished *published;
     size_t length;
 
-    if (!printed && !ebpfMonTraceHas(trace, isShown, &test))
+    if (!printed && !ebpfMonTraceHasRecord(trace, isShown, &test))
         return;
-    length = ebpfMonTraceText(t, trace, slow->text, sizeof(slow->text));
+    length = ebpfMonTraceTextWrite(slow->walk, t, trace, unixOffset, slow->text, sizeof(slow->text));
     if (printed)
         ebpfMonTracePrinterAdd(slow->printer, slow->text);
     published = ebpfMonPublishedLock();

@@ -6,23 +6,21 @@
 
 #include <stddef.h>
 #include "publish/tracePrinter.h"
-#include "trace/traces.h"
+#include "trace/traceWalk.h"
 
 typedef struct ebpfMonSlowChains ebpfMonSlowChains;
 
-/* "printer" stays the caller's. NULL without memory. */
-ebpfMonSlowChains *ebpfMonSlowChainsNew(ebpfMonTracePrinter *printer);
+/* "printer" and "walk" stay the caller's. NULL without memory. */
+ebpfMonSlowChains *ebpfMonSlowChainsNew(ebpfMonTracePrinter *printer, ebpfMonTraceWalk *walk);
 void ebpfMonSlowChainsFree(ebpfMonSlowChains *slow);
 
-/* A trace that is complete, or never will be. Publishes the group ebpfMonGroupSlow, and tells the listener. Under the
+/* A trace that is complete, or never will be. "unixOffset": from monotonic time to time since 1970, ns. Publishes the group ebpfMonGroupSlow, and tells the listener. Under the
  * targets lock. */
-void ebpfMonSlowChainsPublish(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace);
+void ebpfMonSlowChainsPublish(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace,
+                              uint64_t unixOffset);
 
 /* Puts "length" characters of text, whole lines, before those in "buf". If there is no room for all, the last lines
  * go. */
 void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t length);
-
-/* For the time of the change to contexts only. */
-extern ebpfMonSlowChains *ebpfMonTheSlowChains;
 
 #endif

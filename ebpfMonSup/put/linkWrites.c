@@ -1,100 +1,108 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <epicsMutex.h>
-#include <epicsThread.h>
 
+#include "common/clock.h"
+#include "common/hash.h"
 #include "put/linkWrites.h"
 
-#define SETS  512 /* of channels; by hash */
-#define WAYS  4   /* links that write to the channels of a set */
-#define LIFE  60000000000ull /* ns: a CA link that is not connected sends when it is */
-#define CLOSE 1000000000ull
+#define SETS  512 /* of channels, by hash */
+#define WAYS  4   /* links that write to the channels of one set */
+#define LIFE_NS  (60 * EBPFMON_SECOND_NS) /* a CA link that is not connected sends once it is */
+#define CLOSE_NS EBPFMON_SECOND_NS        /* two writes this close may be mistaken for each other */
 
-static epicsMutexId lock; /* of the table */
-static ebpfMonLinkWrite table[SETS][WAYS];
+struct ebpfMonLinkWrites {
+    epicsMutexId lock; /* guards the table */
+    ebpfMonLinkWrite table[SETS][WAYS];
+};
 
-static void init(void *unused)
+ebpfMonLinkWrites *ebpfMonLinkWritesNew(void)
 {
-    (void)unused;
-    lock = epicsMutexMustCreate();
+    ebpfMonLinkWrites *writes = calloc(1, sizeof(*writes));
+
+    if (writes)
+        writes->lock = epicsMutexMustCreate();
+    return writes;
 }
 
-static void take(void)
+void ebpfMonLinkWritesFree(ebpfMonLinkWrites *writes)
 {
-    static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
-
-    epicsThreadOnce(&once, init, NULL);
-    epicsMutexMustLock(lock);
+    if (!writes)
+        return;
+    epicsMutexDestroy(writes->lock);
+    free(writes);
 }
 
-static ebpfMonLinkWrite *setOf(uint32_t pid, const char *channel)
+static ebpfMonLinkWrite *findSet(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel)
 {
-    uint32_t h = pid * 2654435761u;
+    uint32_t h = ebpfMonHashFnv32(pid * 2654435761u, channel, strlen(channel));
 
-    for (; *channel; channel++)
-        h = (h ^ (unsigned char)*channel) * 16777619u;
-    return table[(h ^ h >> 16) % SETS];
+    return writes->table[(h ^ h >> 16) % SETS];
 }
 
-void ebpfMonLinkWritesAdd(const ebpfMonLinkWrite *link)
+void ebpfMonLinkWritesAdd(ebpfMonLinkWrites *writes, const ebpfMonLinkWrite *write)
 {
-    ebpfMonLinkWrite *set = setOf(link->pid, link->channel), *to = &set[0];
+    ebpfMonLinkWrite *set = findSet(writes, write->pid, write->channel), *to = &set[0];
 
-    take();
+    epicsMutexMustLock(writes->lock);
     for (int i = 0; i < WAYS; i++) {
-        if (set[i].pid == link->pid && strcmp(set[i].link, link->link) == 0 &&
-            strcmp(set[i].channel, link->channel) == 0) {
+        if (set[i].pid == write->pid && strcmp(set[i].link, write->link) == 0 &&
+            strcmp(set[i].channel, write->channel) == 0) {
             to = &set[i];
             break;
         }
         if (set[i].at < to->at)
             to = &set[i];
     }
-    *to = *link;
-    epicsMutexUnlock(lock);
+    *to = *write;
+    epicsMutexUnlock(writes->lock);
 }
 
-int ebpfMonLinkWritesFind(uint32_t pid, const char *channel, uint64_t now, ebpfMonLinkWrite *link, unsigned *others)
+/* The newest write of the process to "channel". *others: how many other links of it wrote there close to it in time.
+ * Nonzero: there is one. */
+static int findNewest(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now, ebpfMonLinkWrite *write,
+                      unsigned *others)
 {
-    const ebpfMonLinkWrite *set = setOf(pid, channel), *newest = NULL;
+    const ebpfMonLinkWrite *set = findSet(writes, pid, channel), *newest = NULL;
 
     *others = 0;
-    take();
+    epicsMutexMustLock(writes->lock);
     for (int i = 0; i < WAYS; i++) {
-        const ebpfMonLinkWrite *l = &set[i];
+        const ebpfMonLinkWrite *w = &set[i];
 
-        /* one that is sent while the put is being told of may be the later one by its time */
-        if (l->pid != pid || (l->at < now && now - l->at > LIFE) || strcmp(l->channel, channel) != 0)
+        /* A write may be later than "now": the link wrote again while the event of the put was on its way. */
+        if (w->pid != pid || (w->at < now && now - w->at > LIFE_NS) || strcmp(w->channel, channel) != 0)
             continue;
-        if (!newest || l->at > newest->at)
-            newest = l;
+        if (!newest || w->at > newest->at)
+            newest = w;
     }
     for (int i = 0; newest && i < WAYS; i++)
-        *others += &set[i] != newest && set[i].pid == pid && newest->at - set[i].at < CLOSE &&
+        *others += &set[i] != newest && set[i].pid == pid && newest->at - set[i].at < CLOSE_NS &&
                    strcmp(set[i].channel, channel) == 0;
     if (newest)
-        *link = *newest;
-    epicsMutexUnlock(lock);
+        *write = *newest;
+    epicsMutexUnlock(writes->lock);
     return newest != NULL;
 }
 
-int ebpfMonLinkWritesSetWriter(uint32_t pid, const char *channel, uint64_t now, ebpfMonPut *put)
+int ebpfMonLinkWritesSetWriter(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now, ebpfMonPut *put)
 {
     unsigned others;
-    ebpfMonLinkWrite l;
+    ebpfMonLinkWrite w;
 
-    if (!ebpfMonLinkWritesFind(pid, channel, now, &l, &others))
+    if (!findNewest(writes, pid, channel, now, &w, &others))
         return 0;
     put->through = ebpfMonByCaLink;
-    put->linkChain = l.chain;
-    snprintf(put->link, sizeof(put->link), "%s", l.link);
-    snprintf(put->linkIoc, sizeof(put->linkIoc), "%s", l.ioc);
-    snprintf(put->root, sizeof(put->root), "%s", l.root);
+    put->linkChain = w.chain;
+    snprintf(put->link, sizeof(put->link), "%s", w.link);
+    snprintf(put->linkIoc, sizeof(put->linkIoc), "%s", w.ioc);
+    snprintf(put->root, sizeof(put->root), "%s", w.root);
     if (others)
-        snprintf(put->cause, sizeof(put->cause), "%.60s; or one of %u other links", l.cause, others);
+        snprintf(put->cause, sizeof(put->cause), "%.60s; or one of %u other links", w.cause, others);
     else
-        snprintf(put->cause, sizeof(put->cause), "%s", l.cause);
+        snprintf(put->cause, sizeof(put->cause), "%s", w.cause);
     return 1;
 }

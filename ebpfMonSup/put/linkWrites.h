@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What records sent through CA links a moment ago. dbCaPutLinkCallback (dbCa.c) runs in the record's own chain and
- * knows the link; the value goes out later, from thread dbCaLink, and arrives as the put of a client that is the IOC.
- * The two are joined by process and channel name. Any thread.
+ * Which records wrote through CA links a moment ago.
+ *
+ * A record writes in its own chain, where dbCaPutLinkCallback (dbCa.c) is called and the link is known. The value goes
+ * out later, from thread dbCaLink, and arrives as the put of a client that is an IOC. The process and the name of the
+ * channel tell that both are the same. All functions: any thread.
  */
 #ifndef EBPFMON_LINKWRITES_H
 #define EBPFMON_LINKWRITES_H
@@ -11,24 +13,28 @@
 #include "model/put.h"
 
 typedef struct {
-    uint32_t pid;      /* 0: free */
-    uint64_t at;       /* ns */
+    uint32_t pid;      /* of the IOC that wrote; 0: none */
+    uint64_t at;       /* monotonic ns */
     ebpfMonChainId chain;
-    char     channel[96];
-    char     link[EBPFMON_NAME_SIZE + 8]; /* record.field */
+    char     channel[96]; /* that the link leads to, as the database has it */
+    char     link[EBPFMON_NAME_SIZE + 8]; /* RECORD.FIELD of the link */
     char     ioc[EBPFMON_NAME_SIZE];
     char     root[EBPFMON_NAME_SIZE];
     char     cause[96];
-    char     user[40], host[64]; /* of the client that began it, if one did */
 } ebpfMonLinkWrite;
 
-void ebpfMonLinkWritesAdd(const ebpfMonLinkWrite *link);
+typedef struct ebpfMonLinkWrites ebpfMonLinkWrites;
 
-/* The link that sent to "channel" last, in *link; *others: how many other links of that process did within the last
- * second, so that it may as well have been one of them. Nonzero: there is one. */
-int ebpfMonLinkWritesFind(uint32_t pid, const char *channel, uint64_t now, ebpfMonLinkWrite *link, unsigned *others);
+ebpfMonLinkWrites *ebpfMonLinkWritesNew(void); /* NULL without memory */
+void ebpfMonLinkWritesFree(ebpfMonLinkWrites *writes);
 
-/* The same, and what it tells of the put. */
-int ebpfMonLinkWritesSetWriter(uint32_t pid, const char *channel, uint64_t now, ebpfMonPut *put);
+void ebpfMonLinkWritesAdd(ebpfMonLinkWrites *writes, const ebpfMonLinkWrite *write);
+
+/*
+ * A process made "put" on "channel" at "now" (monotonic ns): if a CA link of that process wrote to this channel within
+ * the last minute, sets link, IOC, root, cause and origin of "put" to those of the newest such link. If other links of
+ * the process wrote there within a second of it, the cause says so. Nonzero: there is such a link.
+ */
+int ebpfMonLinkWritesSetWriter(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now, ebpfMonPut *put);
 
 #endif

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts that the wire alone told of, as people want to read them. Wire thread only. */
+/* Puts that were seen in packets only become finished puts. Packet thread only; no lock may be held, for /proc is read. */
 #ifndef EBPFMON_PACKETPUTS_H
 #define EBPFMON_PACKETPUTS_H
 
-#include "model/put.h"
-#include "put/putJoin.h"
+#include "put/finishedPut.h"
+#include "put/linkWrites.h"
+#include "put/packetPut.h"
+#include "put/putClients.h"
 
-/* What stands in a PV of a server that is no watched IOC, as far as somebody read it. */
-void ebpfMonPacketPutsNoteValue(const ebpfMonWireEvent *event);
+typedef struct ebpfMonPacketPuts ebpfMonPacketPuts;
 
-/* What it was before this put, which takes its place. */
-void ebpfMonPacketPutsTakeOld(const ebpfMonWireEvent *event, ebpfMonOldValue *old);
+/* "sink" receives each put, with its texts; iocId, tid and id are 0. Clients and links stay the caller's. NULL without
+ * memory. */
+ebpfMonPacketPuts *ebpfMonPacketPutsNew(ebpfMonPutClients *clients, ebpfMonLinkWrites *linkWrites, ebpfMonPutSink sink,
+                                        void *arg);
+void ebpfMonPacketPutsFree(ebpfMonPacketPuts *puts);
 
-/* The put that this replies to did not take its place after all. */
-void ebpfMonPacketPutsRestore(const ebpfMonWireEvent *reply, const ebpfMonOldValue *old);
-
-/* A put to a server that is no watched IOC: a CA link of one that is may have sent it. "at": monotonic ns. */
-void ebpfMonPacketPutsNoteSent(const ebpfMonWireEvent *event, uint64_t at);
-
-/* "server": what to call it. "missed": the inside may have made it unseen. */
-void ebpfMonPacketPutsPublish(const ebpfMonPacketPut *entry, const char *server, int missed);
+/* "packet": as ebpfMonPutJoinTakeUnmatched returns it; it stays the caller's. "server": how to call its server. "missed": a
+ * watched IOC may have made the put without our seeing it, so it is not said to be lost. */
+void ebpfMonPacketPutsFinish(ebpfMonPacketPuts *puts, const ebpfMonPacketPut *packet, const char *server, int missed);
 
 #endif

@@ -1,242 +1,275 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "put/putWriter.h"
 #include "put/pendingPuts.h"
-#include "publish/putPublisher.h"
-#include "trace/linkMessages.h"
-#include "watch/target.h"
-#include "trace/traces.h"
-#include "probe/loader.h"
+#include "put/putWriter.h"
+#include "put/writerText.h"
 
-#define PENDING     4096
-#define BUCKETS     256 /* by thread: each has few puts under way */
-#define PATIENCE_NS 2000000000ull
-#define LINK_NS     10000000ull /* dbPutFieldLink takes microseconds */
-#define EARLY_NS    1000000000ull /* a running IOC's links are read within this, or there is no room for them */
+#define PENDING_MAX 4096
+#define BUCKETS     256 /* of puts that wait for their result, by thread: each thread has few */
+#define RESULT_NS   2000000000ull  /* a put that takes longer is published without its result */
+#define LINK_NS     10000000ull    /* dbPutFieldLink (dbAccess.c) takes microseconds */
+#define RUNNING_NS  1000000000ull  /* the links of a running IOC are read within this, or there is no room for them */
 #define STARTING_NS 60000000000ull
-#define WIRE_NS     15000000ull /* the packet socket hands over a block after 4 ms and a tick of the kernel's timer */
-#define LATE_NS     500000000ull /* the wire's thread does not get its turn */
+#define PACKET_NS   15000000ull    /* the packet socket gives a block to us after 4 ms and a tick of the kernel's timer */
+#define PACKETS_LATE_NS 500000000ull /* … unless the packet thread does not get its turn */
 
 typedef struct {
     ebpfMonPendingPut *first, *last;
-} list;
+} putQueue;
 
-static ebpfMonPendingPut pool[PENDING];
-static ebpfMonPendingPut *freed;   /* places that were used before */
-static unsigned fresh = 0;      /* pool[fresh …] never were: their memory is not touched before */
-static list result[BUCKETS];    /* wait for their result, oldest first */
-static list wire;               /* are complete, and wait for the wire */
-static list early;              /* are complete, and wait for the links of their IOC, which starts */
-static unsigned results;
+struct ebpfMonPendingPuts {
+    ebpfMonTargets    *targets;  /* these three are the caller's */
+    ebpfMonPutJoin    *join;
+    ebpfMonPutClients *clients;
+    ebpfMonPutSink     sink;
+    void              *arg;
+    ebpfMonPendingPut *freed;    /* places that were used before */
+    unsigned           fresh;    /* place[fresh …] never were: their memory is not touched before it is needed */
+    unsigned           results;  /* puts that wait for their result */
+    putQueue           result[BUCKETS]; /* … oldest first */
+    putQueue           packet;   /* complete; they wait for their packet, oldest first */
+    putQueue           links;    /* complete; they wait for the links of their IOC, which starts */
+    ebpfMonPendingPut  place[PENDING_MAX];
+};
 
-static void append(list *l, ebpfMonPendingPut *p)
+ebpfMonPendingPuts *ebpfMonPendingPutsNew(ebpfMonTargets *targets, ebpfMonPutJoin *join, ebpfMonPutClients *clients,
+                                          ebpfMonPutSink sink, void *arg)
+{
+    ebpfMonPendingPuts *pending = calloc(1, sizeof(*pending));
+
+    if (!pending)
+        return NULL;
+    pending->targets = targets;
+    pending->join = join;
+    pending->clients = clients;
+    pending->sink = sink;
+    pending->arg = arg;
+    return pending;
+}
+
+void ebpfMonPendingPutsFree(ebpfMonPendingPuts *pending)
+{
+    free(pending);
+}
+
+static void appendPut(putQueue *queue, ebpfMonPendingPut *p)
 {
     p->next = NULL;
-    if (l->last)
-        l->last->next = p;
-    else
-        l->first = p;
-    l->last = p;
+    *(queue->last ? &queue->last->next : &queue->first) = p;
+    queue->last = p;
 }
 
-static void unlink(list *l, ebpfMonPendingPut *before, ebpfMonPendingPut *p)
+static void removePut(putQueue *queue, ebpfMonPendingPut *before, ebpfMonPendingPut *p)
 {
-    if (before)
-        before->next = p->next;
-    else
-        l->first = p->next;
-    if (l->last == p)
-        l->last = before;
+    *(before ? &before->next : &queue->first) = p->next;
+    if (queue->last == p)
+        queue->last = before;
 }
 
-void ebpfMonPendingPutsDrop(ebpfMonPendingPut *p)
+void ebpfMonPendingPutsDiscard(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
-    p->next = freed;
-    freed = p;
+    p->next = pending->freed;
+    pending->freed = p;
 }
 
-/* The wire knows better whose it is. */
-static void correctAuthor(ebpfMonPendingPut *p)
+/* The packet showed that another client made it. */
+static void correctClient(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
-    struct ebpfMonOwner owner = { .pid = 0 };
-    char user[sizeof(p->put.user)], host[sizeof(p->put.host)];
+    ebpfMonPutClient client;
 
-    memcpy(user, p->put.user, sizeof(user));
-    memcpy(host, p->put.host, sizeof(host));
-    ebpfMonKernelGetOwner(&p->key.peer, &owner);
-    p->put.peerPid = p->put.peerUid = 0;
-    p->put.command[0] = p->put.container[0] = p->put.realUser[0] = 0;
-    ebpfMonPutWriterSetClient(&p->key.peer, &owner, user, host, &p->put);
+    ebpfMonPutClientsFind(pending->clients, &p->key.peer, p->put.user, p->put.host, &client);
+    ebpfMonPutClientSet(&client, &p->put);
 }
 
-/* Nonzero: no need to wait for the wire (any longer). */
-static int joined(ebpfMonPendingPut *p, int last)
+/* Nonzero: there is no need to wait for its packet (any longer). */
+static int joinPacket(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, int last)
 {
-    ebpfMonPutJoinResult r = ebpfMonPutJoinMatchIoc(&p->key, &p->put, last);
+    ebpfMonPutJoinResult r = ebpfMonPutJoinMatchIoc(pending->join, &p->key, &p->put, last);
 
     if (r == ebpfMonPutJoinFound && p->key.moved)
-        correctAuthor(p);
+        correctClient(pending, p);
     if (r != ebpfMonPutJoinFound && (last || r == ebpfMonPutJoinAlone) && p->key.seqKind == EBPFMON_SEQ_SHARED &&
-        p->put.through == ebpfMonByPva && !p->put.cause[0]) /* without the wire nobody knows */
+        p->put.through == ebpfMonByPva && !p->put.cause[0]) /* only its packet could tell which */
         snprintf(p->put.cause, sizeof(p->put.cause), "or another client of this thread");
     return r != ebpfMonPutJoinWait;
 }
 
-static void done(ebpfMonPendingPut *p)
+static void finishPut(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
-    ebpfMonPutPublisherPublish(ebpfMonThePutPublisher, &p->put);
-    if (p->put.linkChain.iocId)
-        ebpfMonLinkMessagesNoteArrival(&p->put.linkChain, p->put.link, p->key.seqKind == EBPFMON_SEQ_MESSAGE ? &p->key.peer : NULL,
-                            p->key.seq, p->key.at, 1);
-    ebpfMonTracesAddPut(p->iocId, p->tid, p->id, &p->put, &p->key);
-    ebpfMonPendingPutsDrop(p);
+    ebpfMonFinishedPut finished = { .iocId = p->iocId, .tid = p->tid, .id = p->id, .put = &p->put, .key = &p->key };
+
+    ebpfMonWriterTextComplete(&p->put);
+    pending->sink(pending->arg, &finished);
+    ebpfMonPendingPutsDiscard(pending, p);
 }
 
-static void publish(ebpfMonPendingPut *p)
+static void finishWithoutPacket(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
-    joined(p, 1);
-    done(p);
+    joinPacket(pending, p, 1);
+    finishPut(pending, p);
 }
 
-/* Nonzero: its IOC has not told its links yet. */
-static int isEarly(ebpfMonPendingPut *p, uint64_t now)
+/* Nonzero: the links of its IOC are not read yet, but will be. */
+static int waitsForLinks(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, uint64_t now)
 {
     ebpfMonTarget *t;
-    int wait = 0;
+    int waits = 0;
 
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    t = ebpfMonTargetsFindById(ebpfMonTheTargets, p->iocId);
+    ebpfMonTargetsLock(pending->targets);
+    t = ebpfMonTargetsFindById(pending->targets, p->iocId);
     if (t && t->indexed)
-        ebpfMonPutWriterFindLateLink(t, p->early, &p->put);
+        ebpfMonPutWritersFindLateLink(t, p->lateAddr, &p->put);
     else if (t && !t->gone)
-        wait = now - p->since < (t->running ? EARLY_NS : STARTING_NS);
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
-    return wait;
+        waits = now - p->since < (t->running ? RUNNING_NS : STARTING_NS);
+    ebpfMonTargetsUnlock(pending->targets);
+    return waits;
 }
 
-/* Its result did not come: it was lost with the ring full, its IOC died in dbPut, or the put takes long; that of a
- * link is looked up in the link itself. */
-static void withoutResult(ebpfMonPendingPut *p)
+/* Its result did not come: the event was lost with the ring full, the IOC ended in dbPut, or the put takes long. No event
+ * tells the result of a put to a link field: that is read from the field. */
+static void finishWithoutResult(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
     ebpfMonTarget *t;
 
     if (p->linkAt) {
-        ebpfMonTargetsLock(ebpfMonTheTargets);
-        t = ebpfMonTargetsFindById(ebpfMonTheTargets, p->iocId);
+        ebpfMonTargetsLock(pending->targets);
+        t = ebpfMonTargetsFindById(pending->targets, p->iocId);
         if (t && !t->gone)
             ebpfMonPutDecodeLinkResult(t, p->linkAt, &p->put);
-        ebpfMonTargetsUnlock(ebpfMonTheTargets);
+        ebpfMonTargetsUnlock(pending->targets);
     }
-    publish(p);
+    finishWithoutPacket(pending, p);
 }
 
-static void giveUpOldestResult(void)
+/* The oldest of those that wait for their result. */
+static void finishOldestResult(ebpfMonPendingPuts *pending)
 {
-    list *oldest = NULL;
+    putQueue *oldest = NULL;
+    ebpfMonPendingPut *p;
 
     for (unsigned b = 0; b < BUCKETS; b++)
-        if (result[b].first && (!oldest || result[b].first->since < oldest->first->since))
-            oldest = &result[b];
-    if (oldest) {
-        ebpfMonPendingPut *p = oldest->first;
-
-        unlink(oldest, NULL, p);
-        results--;
-        withoutResult(p);
-    }
+        if (pending->result[b].first && (!oldest || pending->result[b].first->since < oldest->first->since))
+            oldest = &pending->result[b];
+    if (!oldest)
+        return;
+    p = oldest->first;
+    removePut(oldest, NULL, p);
+    pending->results--;
+    finishWithoutResult(pending, p);
 }
 
-ebpfMonPendingPut *ebpfMonPendingPutsNew(void)
+ebpfMonPendingPut *ebpfMonPendingPutsReserve(ebpfMonPendingPuts *pending)
 {
     ebpfMonPendingPut *p;
 
-    if (!freed && fresh < PENDING)
-        return &pool[fresh++];
-    if (!freed) {
-        list *l = wire.first ? &wire : &early;
+    if (!pending->freed && pending->fresh < PENDING_MAX)
+        return &pending->place[pending->fresh++];
+    if (!pending->freed) {
+        putQueue *queue = pending->packet.first ? &pending->packet : &pending->links;
 
-        p = l->first;
+        p = queue->first;
         if (p) {
-            unlink(l, NULL, p);
-            publish(p);
+            removePut(queue, NULL, p);
+            finishWithoutPacket(pending, p);
         } else {
-            giveUpOldestResult();
+            finishOldestResult(pending);
         }
     }
-    p = freed;
-    freed = p->next;
+    p = pending->freed;
+    pending->freed = p->next;
     return p;
 }
 
-void ebpfMonPendingPutsAwaitResult(ebpfMonPendingPut *p)
+void ebpfMonPendingPutsAwaitResult(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
-    append(&result[p->tid % BUCKETS], p);
-    results++;
+    appendPut(&pending->result[p->tid % BUCKETS], p);
+    pending->results++;
 }
 
-ebpfMonPendingPut *ebpfMonPendingPutsTake(uint32_t tid, uint64_t id)
+ebpfMonPendingPut *ebpfMonPendingPutsTake(ebpfMonPendingPuts *pending, uint32_t tid, uint64_t id)
 {
-    list *l = &result[tid % BUCKETS];
+    putQueue *queue = &pending->result[tid % BUCKETS];
 
-    for (ebpfMonPendingPut *p = l->first, *before = NULL; p; before = p, p = p->next)
+    for (ebpfMonPendingPut *p = queue->first, *before = NULL; p; before = p, p = p->next)
         if (p->tid == tid && p->id == id) {
-            unlink(l, before, p);
-            results--;
+            removePut(queue, before, p);
+            pending->results--;
             return p;
         }
     return NULL;
 }
 
-void ebpfMonPendingPutsComplete(ebpfMonPendingPut *p)
+void ebpfMonPendingPutsComplete(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
-    if (p->early) {
-        append(&early, p);
+    if (p->lateAddr) {
+        appendPut(&pending->links, p);
         return;
     }
-    /* none overtakes another */
-    if (!wire.first && joined(p, 0)) {
-        done(p);
+    /* behind one that waits it waits too: puts stay in order */
+    if (!pending->packet.first && joinPacket(pending, p, 0)) {
+        finishPut(pending, p);
         return;
     }
-    append(&wire, p);
+    appendPut(&pending->packet, p);
 }
 
-void ebpfMonPendingPutsTick(uint64_t now, int all)
+static void tickPackets(ebpfMonPendingPuts *pending, uint64_t now, int all)
 {
-    uint64_t looked = ebpfMonPutJoinGetPacketsRead();
-    ebpfMonPendingPut *p, *before, *next;
+    uint64_t packetsRead = ebpfMonPutJoinGetPacketsRead(pending->join);
+    ebpfMonPendingPut *p;
 
-    while ((p = wire.first)) {
-        if (joined(p, 0)) {
-            unlink(&wire, NULL, p);
-            done(p);
+    while ((p = pending->packet.first)) {
+        if (joinPacket(pending, p, 0)) {
+            removePut(&pending->packet, NULL, p);
+            finishPut(pending, p);
             continue;
         }
-        if (!all && looked < p->since + WIRE_NS && now - p->since < LATE_NS)
+        if (!all && packetsRead < p->since + PACKET_NS && now - p->since < PACKETS_LATE_NS)
             break; /* those behind it are younger */
-        unlink(&wire, NULL, p);
-        publish(p);
+        removePut(&pending->packet, NULL, p);
+        finishWithoutPacket(pending, p);
     }
-    for (p = early.first, before = NULL; p; p = next) {
+}
+
+static void tickLinks(ebpfMonPendingPuts *pending, uint64_t now, int all)
+{
+    ebpfMonPendingPut *before = NULL, *next;
+
+    for (ebpfMonPendingPut *p = pending->links.first; p; p = next) {
         next = p->next;
-        if (!all && isEarly(p, now)) {
+        if (!all && waitsForLinks(pending, p, now)) {
             before = p;
             continue;
         }
-        unlink(&early, before, p);
-        publish(p);
+        removePut(&pending->links, before, p);
+        finishWithoutPacket(pending, p);
     }
-    for (unsigned b = 0; b < BUCKETS && results; b++)
-        for (p = result[b].first, before = NULL; p; p = next) {
+}
+
+static void tickResults(ebpfMonPendingPuts *pending, uint64_t now, int all)
+{
+    for (unsigned b = 0; b < BUCKETS && pending->results; b++) {
+        ebpfMonPendingPut *before = NULL, *next;
+
+        for (ebpfMonPendingPut *p = pending->result[b].first; p; p = next) {
             next = p->next;
-            if (!all && now - p->since < (p->linkAt ? LINK_NS : PATIENCE_NS)) {
+            if (!all && now - p->since < (p->linkAt ? LINK_NS : RESULT_NS)) {
                 before = p;
                 continue;
             }
-            unlink(&result[b], before, p);
-            results--;
-            withoutResult(p);
+            removePut(&pending->result[b], before, p);
+            pending->results--;
+            finishWithoutResult(pending, p);
         }
+    }
+}
+
+void ebpfMonPendingPutsTick(ebpfMonPendingPuts *pending, uint64_t now, int all)
+{
+    tickPackets(pending, now, all);
+    tickLinks(pending, now, all);
+    tickResults(pending, now, all);
 }

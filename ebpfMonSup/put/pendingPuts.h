@@ -1,35 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts that were seen inside and wait: for their result, then for what the wire knows. Event thread only. */
+/*
+ * Puts that were seen in an IOC and wait: for their result, for the links of an IOC that starts, then for their packet. All
+ * functions: event thread only; no lock may be held, for the sink is called.
+ */
 #ifndef EBPFMON_PENDINGPUTS_H
 #define EBPFMON_PENDINGPUTS_H
 
+#include "put/finishedPut.h"
+#include "put/putClients.h"
 #include "put/putDecode.h"
 #include "put/putJoin.h"
+#include "watch/target.h"
 
 typedef struct ebpfMonPendingPut {
     struct ebpfMonPendingPut *next;
     uint32_t tid;
     uint64_t id;
-    uint64_t since;   /* ns */
+    uint64_t since;    /* monotonic ns */
     uint32_t iocId;
-    uint64_t early;   /* its IOC's links are not known yet: the DBADDR, to find the link with; 0: they are */
-    uint64_t linkAt;  /* a link field: its result is looked up, 0: it is told */
+    uint64_t lateAddr; /* the links of its IOC are not read yet: the DBADDR by which its link is found then; 0: they are */
+    uint64_t linkAt;   /* it wrote to a link field, at this address: no event tells its result; 0: to another field */
     ebpfMonPutPlace at;
     ebpfMonMessageKey key;
     ebpfMonPut put;
 } ebpfMonPendingPut;
 
-/* A place for one more; if there is none, the one that waits longest is published. To be handed back by one of the
- * following. */
-ebpfMonPendingPut *ebpfMonPendingPutsNew(void);
-void ebpfMonPendingPutsDrop(ebpfMonPendingPut *p);
-void ebpfMonPendingPutsAwaitResult(ebpfMonPendingPut *p);
-void ebpfMonPendingPutsComplete(ebpfMonPendingPut *p); /* all that the inside knows is there */
+typedef struct ebpfMonPendingPuts ebpfMonPendingPuts;
 
-/* The one whose result this is, no longer waiting for it; NULL: none. */
-ebpfMonPendingPut *ebpfMonPendingPutsTake(uint32_t tid, uint64_t id);
+/* "sink" receives each put once it is finished, with its texts. Targets, join and clients stay the caller's. NULL without
+ * memory. */
+ebpfMonPendingPuts *ebpfMonPendingPutsNew(ebpfMonTargets *targets, ebpfMonPutJoin *join, ebpfMonPutClients *clients,
+                                          ebpfMonPutSink sink, void *arg);
+void ebpfMonPendingPutsFree(ebpfMonPendingPuts *pending);
 
-/* Publishes what waited long enough; "all": everything. */
-void ebpfMonPendingPutsTick(uint64_t now, int all);
+/* A place for one put; if all are in use, the put that waits longest is published. The caller fills all but "next", and
+ * gives it back by one of the three functions that follow. */
+ebpfMonPendingPut *ebpfMonPendingPutsReserve(ebpfMonPendingPuts *pending);
+void ebpfMonPendingPutsDiscard(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p);
+void ebpfMonPendingPutsAwaitResult(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p);
+/* All that is seen in the IOC is known. */
+void ebpfMonPendingPutsComplete(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p);
+
+/* The put whose result has come, as its event names it; the caller completes it. NULL: none waits for that. */
+ebpfMonPendingPut *ebpfMonPendingPutsTake(ebpfMonPendingPuts *pending, uint32_t tid, uint64_t id);
+
+/* Publishes the puts that have waited long enough at "now" (monotonic ns); with "all" every one. */
+void ebpfMonPendingPutsTick(ebpfMonPendingPuts *pending, uint64_t now, int all);
 
 #endif

@@ -9,12 +9,11 @@
 #include <epicsTime.h>
 
 #include "common/clock.h"
-#include "put/putWriter.h"
 #include "put/putDecode.h"
 #include "put/valueText.h"
 #include "ioc/layout.h"
 
-static void linkText(const struct ebpfMonPutEvent *ev, const char *target, char *buf, size_t size)
+static void formatLink(const struct ebpfMonPutEvent *ev, const char *target, char *buf, size_t size)
 {
     static const char *const maximize[] = { "NMS", "MS", "MSI", "MSS" };
     const char *process = ev->linkMask & LAYOUT_PVL_CPP ? "CPP" : ev->linkMask & LAYOUT_PVL_CP ? "CP" :
@@ -53,9 +52,9 @@ void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *p
     }
 }
 
-/* Names from the catalogue; before there is one, or for a record that is newer, from the record itself:
- * its name is the first member of dbCommon. */
-static void names(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, ebpfMonPut *put)
+/* Names from the catalogue. Before there is one, or for a record that is newer than it, from the record itself: its name is
+ * the first member of dbCommon. */
+static void setNames(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, ebpfMonPut *put)
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, ev->precord) : -1;
     char record[EBPFMON_NAME_SIZE] = "?";
@@ -71,14 +70,15 @@ static void names(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpf
     else
         snprintf(put->pv, sizeof(put->pv), "%s.%.6s", name, f ? f->name : "?");
 
-    /* What the client wrote: read from where its channel would be, so only believed if it names this record. */
+    /* The name as the client wrote it. The kernel part read it where the channel of a client would be, without knowing
+     * that it is one; so it is believed only if it names this record. */
     snprintf(put->channel, sizeof(put->channel), "%.*s", EBPFMON_CHANNEL_MAX - 1, ev->channel);
     base = strcspn(put->channel, ".{[");
     if (!put->channel[0] || base >= sizeof(record)) {
         put->channel[0] = 0;
         return;
     }
-    memcpy(record, put->channel, base); /* "name" is not needed any more, if it was this */
+    memcpy(record, put->channel, base); /* "name", which may point here, is not needed any more */
     record[base] = 0;
     if ((t->cat && index >= 0 && ebpfMonCatalogueFind(t->cat, record) != index) ||
         strcmp(put->channel, put->pv) == 0)
@@ -98,22 +98,23 @@ int ebpfMonPutDecodeCaType(int dbrType)
     return ebpfMonDbfUshort; /* DBR_PUT_ACKT, DBR_PUT_ACKS: alarm acknowledgement */
 }
 
-/* A single number, by the field's type: a client may send it as text. An enum's index is none. */
-static int isNumber(const ebpfMonValue *v, int fieldType, const char *text, double *number)
+/* Nonzero: the value is a single number by the type of the field; a client may send it as text. The index of an enum is
+ * not taken for a number. */
+static int getNumber(const ebpfMonValue *v, int fieldType, const char *text, double *number)
 {
     char *end;
 
     if (v->count != 1 || fieldType < ebpfMonDbfChar || fieldType > ebpfMonDbfDouble || !text[0])
         return 0;
-    if (ebpfMonValueNumber(v, number))
+    if (ebpfMonValueTextGetNumber(v, number))
         return 1;
     *number = strtod(text, &end);
     return !*end;
 }
 
-/* A text that goes as characters, "REC.DESC$", is a text as others: "" is no array of zeros, "7" no number.
- * Nonzero: it is one, and all of it is there. */
-static int longString(const ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, ebpfMonValue *v)
+/* A text that is sent as an array of characters ("REC.DESC$") is shown as text: "" is not an array of zeros, and "7" not a
+ * number. Nonzero: it is such a text, all of it is there, and *v is a string now. */
+static int takeAsString(const ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, ebpfMonValue *v)
 {
     const char *rtype = f && t->cat ? t->cat->rtype[f->rtype].name : "";
     const uint8_t *end;
@@ -134,60 +135,64 @@ static int longString(const ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, 
     return 1;
 }
 
-static void oldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, const uint8_t *data,
+static void setOldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, const uint8_t *data,
                      ebpfMonPut *put)
 {
     ebpfMonValue old = {
         .data = data, .len = ev->oldLen, .type = ev->fieldType, .size = ev->fieldSize,
         .count = ev->oldCount >= 0 ? ev->oldCount : ev->nElements,
     };
-    int isText;
+    int isString;
 
     put->hasOld = 1;
     put->oldCount = (long)old.count;
     if (ev->site == EBPFMON_SITE_LINK) {
-        put->oldCount = 1;
         char target[EBPFMON_VAL_MAX + 1];
 
+        put->oldCount = 1;
         snprintf(target, sizeof(target), "%.*s", (int)old.len, (const char *)old.data);
-        linkText(ev, target, put->old, sizeof(put->old));
+        formatLink(ev, target, put->old, sizeof(put->old));
         return;
     }
-    isText = longString(t, ev, f, &old);
-    if (isText)
+    isString = takeAsString(t, ev, f, &old);
+    if (isString)
         put->oldCount = old.size;
-    ebpfMonValueText(t, f, ev->precord, &old, put->old, sizeof(put->old));
-    put->oldIsNumber = !isText && isNumber(&old, ev->fieldType, put->old, &put->oldNumber);
+    ebpfMonValueTextFormat(t, f, ev->precord, &old, put->old, sizeof(put->old));
+    put->oldIsNumber = !isString && getNumber(&old, ev->fieldType, put->old, &put->oldNumber);
 }
 
-int ebpfMonPutDecode(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size,
-                     const struct ebpfMonCauseEvent *cause, ebpfMonPut *put, int *linkChanged)
+static void setNewValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, const uint8_t *data,
+                        ebpfMonPut *put)
+{
+    /* The CA server converts a value in place before it calls dbPut, but not one that it refuses before (camessage.c). */
+    ebpfMonValue new = {
+        .data = data, .len = ev->newLen, .size = 40, .count = ev->nRequest, .network = ev->network,
+        .type = ev->network || ev->dbrType > ebpfMonDbfEnum ? ebpfMonPutDecodeCaType(ev->dbrType) : ev->dbrType,
+    };
+    int isString = takeAsString(t, ev, f, &new);
+
+    put->count = (long)ev->nRequest;
+    ebpfMonValueTextFormat(t, f, ev->precord, &new, put->val, sizeof(put->val));
+    put->isNumber = !isString && getNumber(&new, ev->fieldType, put->val, &put->number);
+}
+
+int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size, ebpfMonPut *put,
+                          int *linkChanged)
 {
     const uint8_t *data = (const uint8_t *)(ev + 1);
-    const ebpfMonField *f = t->cat ? ebpfMonCatalogueField(t->cat, ev->pfldDes) : NULL;
-    ebpfMonValue new;
-    int isText;
+    const ebpfMonField *f;
 
     if (size < sizeof(*ev) || ev->oldLen > EBPFMON_VAL_MAX || ev->newLen > EBPFMON_VAL_MAX ||
         size < sizeof(*ev) + ev->oldLen + ev->newLen)
         return 0;
+    f = t->cat ? ebpfMonCatalogueField(t->cat, ev->pfldDes) : NULL;
     memset(put, 0, sizeof(*put));
     put->time = ebpfMonClockWallTime(ev->head.ktime);
     snprintf(put->ioc, sizeof(put->ioc), "%s", t->name);
     put->seen = EBPFMON_SEEN_INSIDE;
-    names(t, ev, f, put);
-    ebpfMonPutWriterFind(t, ev, cause, put);
-    oldValue(t, ev, f, data, put);
-
-    /* CA puts are converted in place before dbPut, but not those that were refused before. */
-    new = (ebpfMonValue){
-        .data = data + ev->oldLen, .len = ev->newLen, .size = 40, .count = ev->nRequest, .network = ev->network,
-        .type = ev->network || ev->dbrType > ebpfMonDbfEnum ? ebpfMonPutDecodeCaType(ev->dbrType) : ev->dbrType,
-    };
-    put->count = (long)ev->nRequest;
-    isText = longString(t, ev, f, &new);
-    ebpfMonValueText(t, f, ev->precord, &new, put->val, sizeof(put->val));
-    put->isNumber = !isText && isNumber(&new, ev->fieldType, put->val, &put->number);
+    setNames(t, ev, f, put);
+    setOldValue(t, ev, f, data, put);
+    setNewValue(t, ev, f, data + ev->oldLen, put);
     put->result = ev->site == EBPFMON_SITE_DENIED ? ebpfMonPutDenied :
                   ev->site == EBPFMON_SITE_DISABLED ? ebpfMonPutFailed : ebpfMonPutUnknown;
     if (ev->site == EBPFMON_SITE_DISABLED)
@@ -207,11 +212,11 @@ void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutPlace *at, const s
 
     if (!ev->afterLen || ev->afterLen > EBPFMON_AFTER_MAX || put->count != 1)
         return;
-    if (put->isNumber && ebpfMonValueNumber(&v, &number) &&
+    if (put->isNumber && ebpfMonValueTextGetNumber(&v, &number) &&
         (number == put->number || (number != number && put->number != put->number) ||
          (at->fieldType == ebpfMonDbfFloat && (float)number == (float)put->number)))
         return;
-    ebpfMonValueText(t, f, at->precord, &v, put->after, sizeof(put->after));
+    ebpfMonValueTextFormat(t, f, at->precord, &v, put->after, sizeof(put->after));
     if (strcmp(put->after, put->val) == 0)
         put->after[0] = 0;
 }

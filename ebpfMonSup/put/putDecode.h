@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Put events become puts: names for addresses, texts for values, people for connections. Event thread only. */
+/*
+ * Events of puts become puts: names in place of addresses, texts in place of bytes. No state. These functions read the
+ * memory of the IOC, and no file. Event thread, under ebpfMonTargetsLock.
+ */
 #ifndef EBPFMON_PUTDECODE_H
 #define EBPFMON_PUTDECODE_H
 
@@ -7,25 +10,26 @@
 #include "model/put.h"
 #include "watch/target.h"
 
-/* Nonzero: *put is filled. Under ebpfMonTargetsLock. "cause": who began what this put is the second half of; NULL:
- * nobody else. "linkChanged": the links of the record may differ now. */
-int ebpfMonPutDecode(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size,
-                     const struct ebpfMonCauseEvent *cause, ebpfMonPut *put, int *linkChanged);
+/* Nonzero: "put" is filled, but for its writer (putWriter.h). 0: the event contradicts itself. "size": bytes of the event
+ * with its values. *linkChanged: the links of the record are perhaps different now. */
+int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size, ebpfMonPut *put,
+                          int *linkChanged);
 
-/* What is to be kept of a put until its result comes. */
+/* What must be kept of the event of a put until its result comes. */
 typedef struct {
     uint64_t pfldDes, precord;
     int16_t  fieldType, fieldSize;
 } ebpfMonPutPlace;
 
-/* put->after, if the field now holds another value than was sent. Under ebpfMonTargetsLock. */
+/* Sets put->after, if the field now has another value than was sent. */
 void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutPlace *at, const struct ebpfMonResultEvent *ev, ebpfMonPut *put);
 
-/* ebpfMonDbf… of a plain type of the CA protocol. */
-int ebpfMonPutDecodeCaType(int dbrType);
-
-/* Whether the link at this address of the target now is what "put" wrote: link fields are not written by
- * dbPut, whose result is seen. Sets put->result, and leaves it where the link is of a kind that has no name. */
+/* A link field was written: dbPut, whose result is seen, is not called for it (dbPutFieldLink, dbAccess.c). So compares the
+ * link at this address of the IOC with what "put" wrote, and sets put->result and put->status. Leaves them if the link is
+ * of a kind that has no name. */
 void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *put);
+
+/* ebpfMonDbf… of a plain type (DBR_…) of the CA protocol. Any thread. */
+int ebpfMonPutDecodeCaType(int dbrType);
 
 #endif

@@ -1,38 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who wrote, through what, and why. ebpfMonPutWriterFind…: event thread, under ebpfMonTargetsLock; Peer and Text: any thread. */
+/*
+ * Who made a put that was seen in an IOC, by which way it came, and what caused it. All functions: event thread only.
+ *
+ * It takes two steps, for the targets lock stops the whole monitor. ebpfMonPutWritersLookUp runs without that lock: it reads
+ * /proc, and waits a little for user names (putClients.h). The other functions run under ebpfMonTargetsLock: they read
+ * the memory of the IOC, and neither a file nor a name service.
+ */
 #ifndef EBPFMON_PUTWRITER_H
 #define EBPFMON_PUTWRITER_H
 
 #include "ebpfMonEvent.h"
 #include "model/put.h"
 #include "put/linkWrites.h"
+#include "put/putClients.h"
+#include "put/threadPuts.h"
 #include "watch/target.h"
 
-/* All of "put" that tells the author. "cause": who began what this put is the second half of; NULL: nobody else.
- * Afterwards put->pv and the values may still be missing: nothing here depends on them. */
-void ebpfMonPutWriterFind(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const struct ebpfMonCauseEvent *cause,
-                   ebpfMonPut *put);
+typedef struct ebpfMonPutWriters ebpfMonPutWriters;
 
-/* A record of "t" sends a value through a CA link. Nonzero: it is known which. */
-int ebpfMonPutWriterFindLinkWrite(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev, ebpfMonLinkWrite *link);
+/* The clients that an event names. */
+typedef struct {
+    int hasClient;      /* the thread serves "client" */
+    int hasCauseClient; /* "causeClient" started what the put is a part of */
+    ebpfMonPutClient client, causeClient;
+} ebpfMonPutEventClients;
 
-/* A client of which only the connection is known, as with puts that are seen on the wire alone. */
-void ebpfMonPutWriterSetClient(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner, const char *user,
-                       const char *host, ebpfMonPut *put);
+/* What it is made with stays the caller's. NULL without memory. */
+ebpfMonPutWriters *ebpfMonPutWritersNew(ebpfMonPutClients *clients, ebpfMonLinkWrites *linkWrites,
+                                        const ebpfMonThreadPuts *threadPuts);
+void ebpfMonPutWritersFree(ebpfMonPutWriters *writers);
 
-/* "put by U@H"; empty: by no client. */
-void ebpfMonPutWriterDescribeClient(const ebpfMonPut *put, char *buf, size_t size);
+/* "cause": who began the asynchronous processing that this put completes; NULL: none. No lock may be held. */
+void ebpfMonPutWritersLookUp(ebpfMonPutWriters *writers, const struct ebpfMonHead *head, const struct ebpfMonWho *who,
+                             const struct ebpfMonCauseEvent *cause, ebpfMonPutEventClients *clients);
 
-/* SCAN of a record, as its menu calls it; empty: not known. */
-void ebpfMonPutWriterReadScan(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size);
+/* Sets all members of "put" that tell the writer, the origin and the cause. It needs none of the others. */
+void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev,
+                           const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients, ebpfMonPut *put);
 
-/* What set a thread of the IOC going that is no client's, when it processes the chain of the record "root". */
-void ebpfMonPutWriterDescribeThread(ebpfMonTarget *t, const char *comm, int isMainThread, uint64_t root, char *buf, size_t size);
+/* A record of "t" writes through a CA link. Nonzero: it is known which, and *write is set. */
+int ebpfMonPutWritersFindLinkWrite(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev,
+                                   const ebpfMonPutEventClients *clients, ebpfMonLinkWrite *write);
 
-/* A put of an IOC that was starting, whose links were not read when it came: through which of them it was made. */
-void ebpfMonPutWriterFindLateLink(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put);
-
-/* put->who and put->origin, from the rest. */
-void ebpfMonPutWriterMakeTexts(ebpfMonPut *put);
+/* The links of an IOC that starts are read after its first puts. Corrects a put that was seen before: "addr" is the
+ * address of the DBADDR that it was made with. */
+void ebpfMonPutWritersFindLateLink(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put);
 
 #endif

@@ -1,25 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which process a server's address belongs to. Wire thread only. */
+/*
+ * Which server a connection leads to: a watched IOC, another process of this host, or an address elsewhere. Packet thread
+ * only. /proc is read, but never while the lock of the targets is held.
+ */
 #ifndef EBPFMON_SERVERS_H
 #define EBPFMON_SERVERS_H
 
 #include "ebpfMonEvent.h"
+#include "put/serverSockets.h"
 #include "watch/target.h"
 
 typedef struct {
-    uint32_t iocId;  /* of an IOC that is watched from inside; 0: none */
+    uint32_t iocId;  /* of an IOC in which we see each put; 0: no such IOC */
     int      off;    /* an IOC that the filter does not want */
-    char     name[EBPFMON_IOCNAME_SIZE]; /* of a local process; else ADDRESS:PORT */
+    char     name[EBPFMON_IOCNAME_SIZE]; /* of a process of this host; else ADDRESS:PORT */
 } ebpfMonServer;
 
-/* "peer": a connection, its netns the namespace's inode. Valid until the next call. */
-const ebpfMonServer *ebpfMonServersFind(const struct ebpfMonPeer *peer, uint64_t now);
+/* How this host is asked; a test gives answers of its own. */
+typedef struct {
+    unsigned (*readSockets)(const pid_t *pids, unsigned count, unsigned max, ebpfMonServerSocket **list);
+    int      (*accepts)(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
+    pid_t    (*findProcess)(const struct ebpfMonPeer *peer);
+    int      (*readName)(pid_t pid, char *buf, size_t size); /* 0, or -1: it has ended */
+} ebpfMonServerReaders;
 
-/* Whether an IOC may have made a put of that time (monotonic ns) while its probes were not all there; or, with "slow",
- * may make it yet, for it still runs. */
-int ebpfMonServersMayHaveMissed(uint32_t iocId, uint64_t at, int slow);
+typedef struct ebpfMonServers ebpfMonServers;
 
-/* Looks again: IOCs came or went, or are watched otherwise. "port": called for every port that an IOC listens on. */
-void ebpfMonServersRefresh(void (*port)(void *arg, uint32_t netns, uint16_t port), void *arg);
+/* "readers": NULL: /proc is asked. The targets stay the caller's. NULL without memory. */
+ebpfMonServers *ebpfMonServersNew(ebpfMonTargets *targets, const ebpfMonServerReaders *readers);
+void ebpfMonServersFree(ebpfMonServers *servers);
+
+/* The server of a connection. Valid until the next call. "now": monotonic ns. */
+const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint64_t now);
+
+/* Whether we may have missed a put that the IOC made at "at" (monotonic ns), because not all its probes were attached; or,
+ * with "isSlow", whether the IOC still runs and may make the put later. */
+int ebpfMonServersMayHaveMissed(ebpfMonServers *servers, uint32_t iocId, uint64_t at, int isSlow);
+
+/* IOCs came or went, or are watched at another level: reads their sockets again. Calls "port" for each port (host byte
+ * order) on which an IOC listens. */
+void ebpfMonServersRefresh(ebpfMonServers *servers, void (*port)(void *arg, uint32_t netns, uint16_t port), void *arg);
 
 #endif

@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "put/threadPuts.h"
 
-#define SETS 64
+#define SETS 64 /* of threads, by id */
 #define WAYS 4
 
-static ebpfMonThreadPut lastPuts[SETS][WAYS];
+struct ebpfMonThreadPuts {
+    ebpfMonThreadPut table[SETS][WAYS];
+};
 
-static ebpfMonThreadPut *find(uint32_t iocId, uint32_t tid)
+ebpfMonThreadPuts *ebpfMonThreadPutsNew(void)
 {
-    ebpfMonThreadPut *set = lastPuts[tid % SETS];
+    return calloc(1, sizeof(ebpfMonThreadPuts));
+}
+
+void ebpfMonThreadPutsFree(ebpfMonThreadPuts *puts)
+{
+    free(puts);
+}
+
+static ebpfMonThreadPut *findThread(const ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t tid)
+{
+    ebpfMonThreadPut *set = (ebpfMonThreadPut *)puts->table[tid % SETS]; /* some callers change it, others do not */
 
     for (unsigned i = 0; i < WAYS; i++)
         if (set[i].tid == tid && set[i].iocId == iocId)
@@ -19,72 +32,80 @@ static ebpfMonThreadPut *find(uint32_t iocId, uint32_t tid)
     return NULL;
 }
 
-const ebpfMonThreadPut *ebpfMonThreadPutsFindForChain(const struct ebpfMonChain *chain, uint64_t root)
+/* The place of a thread; a new thread gets a free one, or that of the thread whose last put is the oldest. */
+static ebpfMonThreadPut *getThread(ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t tid)
 {
-    const ebpfMonThreadPut *p = find(chain->head.iocId, chain->head.tid);
+    ebpfMonThreadPut *set = puts->table[tid % SETS], *place = findThread(puts, iocId, tid);
+
+    if (place)
+        return place;
+    for (unsigned i = 0; i < WAYS; i++)
+        if (!place || !set[i].tid || (place->tid && set[i].seen.at < place->seen.at))
+            place = &set[i];
+    memset(place, 0, sizeof(*place));
+    place->iocId = iocId;
+    place->tid = tid;
+    return place;
+}
+
+const ebpfMonThreadPut *ebpfMonThreadPutsFindForChain(const ebpfMonThreadPuts *puts, const struct ebpfMonChain *chain,
+                                                      uint64_t root)
+{
+    const ebpfMonThreadPut *p = findThread(puts, chain->head.iocId, chain->head.tid);
 
     return p && p->seen.precord == root && p->seen.at >= chain->begin && p->seen.at <= chain->head.ktime ? p : NULL;
 }
 
-/* The first one from the chain's begin on: a thread may serve many clients (pvxs), and have made puts since. */
-const char *ebpfMonThreadPutsFindWriter(uint32_t iocId, const struct ebpfMonSourceChain *source)
+/* It is the first put after the chain began: a thread may serve several clients (pvxs), and has perhaps made other puts
+ * since. If all the puts that are remembered came after that, an earlier one may be forgotten: then the answer is only
+ * known when all are equal. */
+const char *ebpfMonThreadPutsFindWriter(const ebpfMonThreadPuts *puts, uint32_t iocId,
+                                        const struct ebpfMonSourceChain *source)
 {
-    const ebpfMonThreadPut *p = find(iocId, source->tid);
-    const ebpfMonPutSeen *first = p ? &p->seen : NULL;
-    int all = 1, same = 1;
+    const ebpfMonThreadPut *p = findThread(puts, iocId, source->tid);
+    const ebpfMonThreadPutSeen *first = p ? &p->seen : NULL;
+    int allAfter = 1, allEqual = 1;
 
     if (!first || first->at < source->begin)
         return "";
-    for (unsigned i = 0; i < EBPFMON_PUTS_BEFORE; i++) {
-        const ebpfMonPutSeen *b = &p->before[i];
+    for (unsigned i = 0; i < EBPFMON_THREAD_PUTS_BEFORE; i++) {
+        const ebpfMonThreadPutSeen *b = &p->before[i];
 
         if (b->at < source->begin) {
-            all = 0;
+            allAfter = 0;
             continue;
         }
-        same &= b->precord == first->precord && strcmp(b->who, first->who) == 0;
+        allEqual &= b->precord == first->precord && strcmp(b->who, first->who) == 0;
         if (b->at < first->at)
             first = b;
     }
-    return first->precord == source->root && (!all || same) ? first->who : "";
+    return first->precord == source->root && (!allAfter || allEqual) ? first->who : "";
 }
 
-void ebpfMonThreadPutsAdd(const struct ebpfMonPutEvent *ev, const char *who)
+void ebpfMonThreadPutsAdd(ebpfMonThreadPuts *puts, const struct ebpfMonPutEvent *ev, const char *who)
 {
-    ebpfMonThreadPut *p, *set = lastPuts[ev->head.tid % SETS];
+    ebpfMonThreadPut *p;
 
     if (ev->site != EBPFMON_SITE_PUT || (ev->root && ev->root != ev->precord))
-        return;
-    p = find(ev->head.iocId, ev->head.tid);
-    for (unsigned i = 0; !p && i < WAYS; i++)
-        if (!set[i].tid)
-            p = &set[i];
-    if (!p) {
-        p = &set[0];
-        for (unsigned i = 1; i < WAYS; i++)
-            if (set[i].seen.at < p->seen.at)
-                p = &set[i];
-    }
-    if (p->tid != ev->head.tid || p->iocId != ev->head.iocId)
-        memset(p, 0, sizeof(*p));
-    else
-        p->before[p->next++ % EBPFMON_PUTS_BEFORE] = p->seen;
-    p->iocId = ev->head.iocId;
-    p->tid = ev->head.tid;
+        return; /* it never reached dbPut, or was made in the course of another record's chain */
+    p = getThread(puts, ev->head.iocId, ev->head.tid);
+    if (p->seen.at)
+        p->before[p->next++ % EBPFMON_THREAD_PUTS_BEFORE] = p->seen;
     p->id = ev->id;
     p->seen.at = ev->head.ktime;
     p->seen.precord = ev->precord;
     p->byClient = ev->who.isCA || ev->who.peer.addr;
     snprintf(p->seen.who, sizeof(p->seen.who), "%s", who);
-    p->done = 0;
+    p->isFinished = 0;
 }
 
-void ebpfMonThreadPutsComplete(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPutSummary *put)
+void ebpfMonThreadPutsFinish(ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t tid, uint64_t id,
+                             const ebpfMonPutSummary *put)
 {
-    ebpfMonThreadPut *p = find(iocId, tid);
+    ebpfMonThreadPut *p = findThread(puts, iocId, tid);
 
     if (!p || p->id != id)
         return;
     p->put = *put;
-    p->done = 1;
+    p->isFinished = 1;
 }

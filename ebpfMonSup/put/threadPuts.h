@@ -1,37 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The last put of each thread: the chain that the thread reports next may be its. Event thread only. */
+/*
+ * The last puts of each thread of the watched IOCs. The chain that a thread reports next may have begun with its last
+ * put, and what it handed over may be done for the client that made one of them. All functions: event thread only.
+ */
 #ifndef EBPFMON_THREADPUTS_H
 #define EBPFMON_THREADPUTS_H
 
 #include "ebpfMonEvent.h"
-#include "trace/traces.h"
+#include "put/finishedPut.h"
 
-#define EBPFMON_PUTS_BEFORE 4
+#define EBPFMON_THREAD_PUTS_BEFORE 4
 
 typedef struct {
-    uint64_t at, precord;
-    char     who[80]; /* "put by U@H", as in a put's cause; empty: not a client */
-} ebpfMonPutSeen;
+    uint64_t at;       /* monotonic ns; 0: none */
+    uint64_t precord;  /* address of the record in the IOC */
+    char     who[80];  /* "put by U@H"; empty: not made by a client */
+} ebpfMonThreadPutSeen;
 
 typedef struct {
     uint32_t iocId, tid;
-    uint64_t id;
-    ebpfMonPutSeen seen;
-    ebpfMonPutSeen before[EBPFMON_PUTS_BEFORE]; /* of the same thread, in any order; at 0: none */
-    unsigned next; /* of those the one that is overwritten next */
-    int      byClient;
-    int      done; /* "put" is valid */
-    ebpfMonPutSummary put;
+    uint64_t id;               /* of the last put, as its event has it */
+    ebpfMonThreadPutSeen seen; /* the last put */
+    ebpfMonThreadPutSeen before[EBPFMON_THREAD_PUTS_BEFORE]; /* those before it, in any order */
+    unsigned next;             /* counts writes into "before" */
+    int      byClient;         /* a client made the last put */
+    int      isFinished;       /* "put" is valid */
+    ebpfMonPutSummary put;     /* of the last put */
 } ebpfMonThreadPut;
 
-/* The put that began this chain of record "root"; NULL: none did. */
-const ebpfMonThreadPut *ebpfMonThreadPutsFindForChain(const struct ebpfMonChain *chain, uint64_t root);
+typedef struct ebpfMonThreadPuts ebpfMonThreadPuts;
 
-/* Who made the put that began the chain in which something was handed over; empty: not known. */
-const char *ebpfMonThreadPutsFindWriter(uint32_t iocId, const struct ebpfMonSourceChain *source);
+ebpfMonThreadPuts *ebpfMonThreadPutsNew(void); /* NULL without memory */
+void ebpfMonThreadPutsFree(ebpfMonThreadPuts *puts);
 
-/* "who": as in ebpfMonPutSeen. */
-void ebpfMonThreadPutsAdd(const struct ebpfMonPutEvent *ev, const char *who);
-void ebpfMonThreadPutsComplete(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPutSummary *put);
+/* A put was seen in an IOC. "who": as in ebpfMonThreadPutSeen. Puts that cannot begin a chain are left out. */
+void ebpfMonThreadPutsAdd(ebpfMonThreadPuts *puts, const struct ebpfMonPutEvent *ev, const char *who);
+
+/* The put of this event is finished. Nothing happens if its thread has made another one since. */
+void ebpfMonThreadPutsFinish(ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t tid, uint64_t id,
+                             const ebpfMonPutSummary *put);
+
+/* The put that this chain began with, "root" being the address of the chain's root. NULL: no put, or one that is
+ * forgotten. Valid until the next call that is not a Find. */
+const ebpfMonThreadPut *ebpfMonThreadPutsFindForChain(const ebpfMonThreadPuts *puts, const struct ebpfMonChain *chain,
+                                                      uint64_t root);
+
+/* The client ("put by U@H") whose put began the source chain of a hand-over. Empty: no client, or not known. */
+const char *ebpfMonThreadPutsFindWriter(const ebpfMonThreadPuts *puts, uint32_t iocId,
+                                        const struct ebpfMonSourceChain *source);
 
 #endif

@@ -11,14 +11,15 @@
 
 #define FIRST_ELEMENTS 8 /* of an array */
 
-/* The fields that hold the texts of an enum's states, by state (mbbi, mbbo); bi and bo have two others. */
+/* The fields that have the texts of an enum's states, by state (mbbiRecord.dbd, mbboRecord.dbd); those of bi and bo are
+ * ZNAM and ONAM. */
 static const char *const stateField[16] = {
     "ZRST", "ONST", "TWST", "THST", "FRST", "FVST", "SXST", "SVST",
     "EIST", "NIST", "TEST", "ELST", "TVST", "TTST", "FTST", "FFST",
 };
 
-/* One choice of a char *choices[] in the target. */
-static int choice(ebpfMonTarget *t, uint64_t choices, int32_t count, unsigned index, char *buf, size_t size)
+/* One choice of a "char *choices[]" in the memory of the IOC. 0, or -1: there is none. */
+static int readChoice(ebpfMonTarget *t, uint64_t choices, int32_t count, unsigned index, char *buf, size_t size)
 {
     uint64_t at;
 
@@ -28,20 +29,20 @@ static int choice(ebpfMonTarget *t, uint64_t choices, int32_t count, unsigned in
     return ebpfMonMemTextNow(t->pid, at, buf, size) > 0 ? 0 : -1;
 }
 
-static int stateText(ebpfMonTarget *t, const ebpfMonField *f, uint64_t precord, unsigned index, char *buf,
-                     size_t size)
+static int readStateText(ebpfMonTarget *t, const ebpfMonField *f, uint64_t precord, unsigned index, char *buf,
+                         size_t size)
 {
     if (f->type == ebpfMonDbfMenu && f->ftPvt) {
         struct layoutMenu menu;
 
         return ebpfMonMemReadNow(t->pid, f->ftPvt, &menu, sizeof(menu)) ? -1 :
-               choice(t, menu.papChoiceValue, menu.nChoice, index, buf, size);
+               readChoice(t, menu.papChoiceValue, menu.nChoice, index, buf, size);
     }
     if (f->type == ebpfMonDbfDevice && f->ftPvt) {
         struct layoutDeviceMenu menu;
 
         return ebpfMonMemReadNow(t->pid, f->ftPvt, &menu, sizeof(menu)) ? -1 :
-               choice(t, menu.papChoice, menu.nChoice, index, buf, size);
+               readChoice(t, menu.papChoice, menu.nChoice, index, buf, size);
     }
     if (f->type == ebpfMonDbfEnum && index < 16) {
         const ebpfMonField *s = NULL;
@@ -62,7 +63,7 @@ static int stateText(ebpfMonTarget *t, const ebpfMonField *f, uint64_t precord, 
     return -1;
 }
 
-static unsigned elementSize(const ebpfMonValue *v)
+static unsigned getElementSize(const ebpfMonValue *v)
 {
     switch (v->type) {
     case ebpfMonDbfChar: case ebpfMonDbfUchar: return 1;
@@ -75,8 +76,8 @@ static unsigned elementSize(const ebpfMonValue *v)
     }
 }
 
-/* The shortest form that reads back as the same number; nearly always the first that is tried is. */
-static void floating(double d, int isFloat, char *buf, size_t size)
+/* The shortest text from which the same number is read again. Nearly always that is the first one tried. */
+static void formatFloating(double d, int isFloat, char *buf, size_t size)
 {
     if (isnan(d)) {
         snprintf(buf, size, "NaN");
@@ -89,8 +90,8 @@ static void floating(double d, int isFloat, char *buf, size_t size)
     }
 }
 
-/* Text as it was sent, what a terminal would obey made visible. */
-static size_t quoted(const char *s, size_t len, char *buf, size_t size)
+/* A text as it was sent, with control characters made visible: a terminal would obey them. */
+static void formatString(const char *s, size_t len, char *buf, size_t size)
 {
     size_t n = 0;
 
@@ -103,7 +104,6 @@ static size_t quoted(const char *s, size_t len, char *buf, size_t size)
             buf[n++] = (char)c;
     }
     buf[n] = 0;
-    return n;
 }
 
 typedef union {
@@ -112,24 +112,24 @@ typedef union {
     int64_t i64; uint64_t u64; float f; double d;
 } scalar;
 
-static scalar scalarAt(const ebpfMonValue *v, const uint8_t *at)
+static scalar getScalar(const ebpfMonValue *v, const uint8_t *at)
 {
     scalar u = { .u64 = 0 };
-    unsigned n = elementSize(v);
+    unsigned n = getElementSize(v);
 
     for (unsigned i = 0; i < n && i < 8; i++)
         u.b[i] = at[v->network ? n - 1 - i : i];
     return u;
 }
 
-int ebpfMonValueNumber(const ebpfMonValue *v, double *number)
+int ebpfMonValueTextGetNumber(const ebpfMonValue *v, double *number)
 {
-    unsigned each = elementSize(v);
+    unsigned each = getElementSize(v);
     scalar u;
 
     if (!each || v->type == ebpfMonDbfString || v->count != 1 || v->len < each)
         return 0;
-    u = scalarAt(v, v->data);
+    u = getScalar(v, v->data);
     switch (v->type) {
     case ebpfMonDbfChar: *number = u.i8; break;
     case ebpfMonDbfUchar: *number = u.u8; break;
@@ -145,9 +145,9 @@ int ebpfMonValueNumber(const ebpfMonValue *v, double *number)
     return 1;
 }
 
-static void element(const ebpfMonValue *v, const uint8_t *at, char *buf, size_t size)
+static void formatElement(const ebpfMonValue *v, const uint8_t *at, char *buf, size_t size)
 {
-    scalar u = scalarAt(v, at);
+    scalar u = getScalar(v, at);
 
     switch (v->type) {
     case ebpfMonDbfChar: snprintf(buf, size, "%d", u.i8); break;
@@ -159,14 +159,14 @@ static void element(const ebpfMonValue *v, const uint8_t *at, char *buf, size_t 
     case ebpfMonDbfUlong: snprintf(buf, size, "%" PRIu32, u.u32); break;
     case ebpfMonDbfInt64: snprintf(buf, size, "%" PRId64, u.i64); break;
     case ebpfMonDbfUint64: snprintf(buf, size, "%" PRIu64, u.u64); break;
-    case ebpfMonDbfFloat: floating(u.f, 1, buf, size); break;
-    case ebpfMonDbfDouble: floating(u.d, 0, buf, size); break;
+    case ebpfMonDbfFloat: formatFloating(u.f, 1, buf, size); break;
+    case ebpfMonDbfDouble: formatFloating(u.d, 0, buf, size); break;
     default: buf[0] = 0;
     }
 }
 
-/* A char array that is text, as long strings are sent: printable up to a terminator or the end. */
-static int looksLikeText(const uint8_t *s, uint32_t len)
+/* Long strings are sent as char arrays: printable characters up to a terminator or the end. */
+static int isText(const uint8_t *s, uint32_t len)
 {
     uint32_t i = 0;
 
@@ -176,26 +176,64 @@ static int looksLikeText(const uint8_t *s, uint32_t len)
     return i > 0;
 }
 
-/* A number that stands for a state, in whatever integer type it was sent. */
-static long stateIndex(const ebpfMonValue *v)
+/* The number of a state, of whatever integer type it was sent. -1: it is none. */
+static long getStateIndex(const ebpfMonValue *v)
 {
     char text[32];
     long index;
 
-    if (v->type == ebpfMonDbfString || elementSize(v) > v->len || v->count != 1)
+    if (v->type == ebpfMonDbfString || getElementSize(v) > v->len || v->count != 1)
         return -1;
-    element(v, v->data, text, sizeof(text));
+    formatElement(v, v->data, text, sizeof(text));
     if (sscanf(text, "%ld", &index) != 1 || strpbrk(text, ".enN") || index < 0 || index > 65535)
         return -1;
     return index;
 }
 
-void ebpfMonValueText(ebpfMonTarget *t, const ebpfMonField *field, uint64_t precord, const ebpfMonValue *v,
-                      char *buf, size_t size)
+/* One element, or "?" for one that could not be read. */
+static void formatScalar(const ebpfMonValue *v, unsigned each, char *buf, size_t size)
 {
-    unsigned each = elementSize(v);
-    uint32_t have, shown = 0;
-    size_t n = 0;
+    if (v->len >= each)
+        formatElement(v, v->data, buf, size);
+    else
+        snprintf(buf, size, "?");
+}
+
+static void formatLongString(const ebpfMonValue *v, char *buf, size_t size)
+{
+    char text[EBPFMON_TEXT_SIZE];
+
+    formatString((const char *)v->data, v->len, text, sizeof(text));
+    if (v->count > (long)v->len && strlen(text) + 4 < sizeof(text) && !memchr(v->data, 0, v->len))
+        strcat(text, "...");
+    ebpfMonTextCopy(buf, size, text);
+}
+
+/* "[1000] 1 2 3 ...": the number of elements, then the first of them. */
+static void formatArray(const ebpfMonValue *v, unsigned each, char *buf, size_t size)
+{
+    uint32_t have = v->len / each, shown = 0;
+    char one[EBPFMON_TEXT_SIZE];
+    size_t n = (size_t)snprintf(buf, size, "[%ld]", v->count);
+
+    for (uint32_t i = 0; i < have && i < FIRST_ELEMENTS && (long)i < v->count; i++) {
+        if (v->type == ebpfMonDbfString)
+            formatString((const char *)v->data + i * each, each, one, sizeof(one));
+        else
+            formatElement(v, v->data + i * each, one, sizeof(one));
+        if (n + strlen(one) + sizeof(" ...") >= size)
+            break; /* many escapes */
+        n += (size_t)snprintf(buf + n, size - n, " %s", one);
+        shown++;
+    }
+    if (v->count > (long)shown)
+        snprintf(buf + n, size - n, " ...");
+}
+
+void ebpfMonValueTextFormat(ebpfMonTarget *t, const ebpfMonField *field, uint64_t precord, const ebpfMonValue *v,
+                            char *buf, size_t size)
+{
+    unsigned each = getElementSize(v);
     char one[EBPFMON_TEXT_SIZE];
 
     buf[0] = 0;
@@ -204,44 +242,19 @@ void ebpfMonValueText(ebpfMonTarget *t, const ebpfMonField *field, uint64_t prec
         return;
     }
     if (t && field && field->type >= ebpfMonDbfEnum && field->type <= ebpfMonDbfDevice) {
-        long index = stateIndex(v);
+        long index = getStateIndex(v);
 
-        if (index >= 0 && stateText(t, field, precord, (unsigned)index, buf, size) == 0)
+        if (index >= 0 && readStateText(t, field, precord, (unsigned)index, buf, size) == 0)
             return;
     }
     if (v->type == ebpfMonDbfString && v->count == 1) {
-        quoted((const char *)v->data, v->len < each ? v->len : each, one, sizeof(one));
+        formatString((const char *)v->data, v->len < each ? v->len : each, one, sizeof(one));
         ebpfMonTextCopy(buf, size, one);
-        return;
+    } else if ((v->type == ebpfMonDbfChar || v->type == ebpfMonDbfUchar) && v->count > 1 && isText(v->data, v->len)) {
+        formatLongString(v, buf, size);
+    } else if (v->count == 1) {
+        formatScalar(v, each, buf, size);
+    } else {
+        formatArray(v, each, buf, size);
     }
-    if ((v->type == ebpfMonDbfChar || v->type == ebpfMonDbfUchar) && v->count > 1 &&
-        looksLikeText(v->data, v->len)) {
-        quoted((const char *)v->data, v->len, one, sizeof(one));
-        if (v->count > (long)v->len && strlen(one) + 4 < sizeof(one) && !memchr(v->data, 0, v->len))
-            strcat(one, "...");
-        ebpfMonTextCopy(buf, size, one);
-        return;
-    }
-    have = v->len / each;
-    if (v->count == 1 && have) {
-        element(v, v->data, buf, size);
-        return;
-    }
-    if (v->count == 1 && !have) { /* it could not be read */
-        snprintf(buf, size, "?");
-        return;
-    }
-    n = (size_t)snprintf(buf, size, "[%ld]", v->count);
-    for (uint32_t i = 0; i < have && i < FIRST_ELEMENTS && (long)i < v->count; i++) {
-        if (v->type == ebpfMonDbfString)
-            quoted((const char *)v->data + i * each, each, one, sizeof(one));
-        else
-            element(v, v->data + i * each, one, sizeof(one));
-        if (n + strlen(one) + sizeof(" ...") >= size)
-            break; /* many escapes */
-        n += (size_t)snprintf(buf + n, size - n, " %s", one);
-        shown++;
-    }
-    if (v->count > (long)shown)
-        snprintf(buf + n, size - n, " ...");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Values as people read them: by the type they were sent or kept as, enums and menus by their text. */
+/* Values as people read them: formatted by their type, states of enums and menus by their text. No state. */
 #ifndef EBPFMON_VALUETEXT_H
 #define EBPFMON_VALUETEXT_H
 
@@ -7,18 +7,22 @@
 
 typedef struct {
     const uint8_t *data;
-    uint32_t len;       /* bytes of data that we have */
-    int      type;      /* dbfType; a string has "size" bytes an element */
-    int      size;
-    long     count;     /* elements there are; more than we have are shown by their number */
-    int      network;   /* big-endian, as on the wire */
+    uint32_t len;       /* bytes of "data" that we have */
+    int      type;      /* dbfType (ioc/catalogue.h) */
+    int      size;      /* bytes of one element of type string */
+    long     count;     /* elements of the value, perhaps more than we have: those are shown by their number */
+    int      network;   /* big-endian, as in a packet */
 } ebpfMonValue;
 
-/* "field" and "precord" give an enum's texts; field may be NULL. Too long ends in "...". */
-void ebpfMonValueText(ebpfMonTarget *t, const ebpfMonField *field, uint64_t precord, const ebpfMonValue *v,
-                      char *buf, size_t size);
+/*
+ * Texts of states are read from the memory of "t", in the field "field" of the record at "precord"; then the call is made
+ * under ebpfMonTargetsLock. Without "t" or "field" (NULL) a state is shown by its number. What does not fit ends in "...".
+ * A value that could not be read is "?".
+ */
+void ebpfMonValueTextFormat(ebpfMonTarget *t, const ebpfMonField *field, uint64_t precord, const ebpfMonValue *v,
+                            char *buf, size_t size);
 
-/* Nonzero: it is a single number (an enum's is its index), and *number has it. */
-int ebpfMonValueNumber(const ebpfMonValue *v, double *number);
+/* Nonzero: the value is a single number (of an enum: its index), and *number has it. */
+int ebpfMonValueTextGetNumber(const ebpfMonValue *v, double *number);
 
 #endif

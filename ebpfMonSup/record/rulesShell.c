@@ -28,7 +28,7 @@ static void addRules(ebpfMonTextReport *report)
 {
     static const ebpfMonReportColumn columns[] = {{"rule", -40}, {"puts", 12}, {"unexpected", 12}};
     ebpfMonRuleCount *counts = malloc((EBPFMON_RULE_SET_MAX + 1) * sizeof(*counts));
-    unsigned n = counts ? ebpfMonRulesCounts(counts, EBPFMON_RULE_SET_MAX + 1) : 0;
+    unsigned n = counts ? ebpfMonRulesGetCounts(counts, EBPFMON_RULE_SET_MAX + 1) : 0;
 
     if (n)
         ebpfMonTextReportBeginTable(report, columns, 3);

@@ -8,10 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <epicsMutex.h>
-#include <epicsThread.h>
-#include <errlog.h>
-
+#include "common/lazyMutex.h"
+#include "common/text.h"
 #include "model/published.h"
 #include "rules/rules.h"
 #include "rules/rulesFile.h"
@@ -19,30 +17,18 @@
 
 #define FILE_MAX (1024u * 1024u)
 
-static epicsMutexId loadLock; /* one load at a time: of two the later one stays in force */
-static char lastFile[sizeof(((ebpfMonPublished *)0)->rules.file)];
+/* One load at a time: of two loads the later one stays in force. The name is one per process, as the rules in force are
+ * (rules.c). */
+static ebpfMonLazyMutex loadLock = EBPFMON_LAZY_MUTEX;
+static char lastFile[sizeof(((ebpfMonPublished *)0)->rules.file)]; /* under the lock */
 
-static void loadInit(void *unused)
-{
-    (void)unused;
-    loadLock = epicsMutexMustCreate();
-}
-
-static void lockLoad(void)
-{
-    static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
-
-    epicsThreadOnce(&once, loadInit, NULL);
-    epicsMutexMustLock(loadLock);
-}
-
-/* The whole file, to be freed; NULL and why. */
+/* The whole file, which the caller frees; NULL and why. */
 static char *readAll(const char *file, size_t *length, char *why, size_t size)
 {
     struct stat info;
     char *text = NULL;
     ssize_t n = 1;
-    int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* not to wait for a pipe's other end */
+    int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* does not wait for the other end of a pipe */
 
     if (fd < 0 || fstat(fd, &info)) {
         snprintf(why, size, "%s: %s. Correct the name or the permissions", file, strerror(errno));
@@ -91,8 +77,8 @@ int ebpfMonRulesFileCheck(const char *file, unsigned *rules, char *text, size_t 
     return 0;
 }
 
-/* What is in force after a load. The published is locked. */
-static void describe(ebpfMonPublished *published, const char *refused)
+/* Says what is in force after a load. "published" is locked. */
+static void describeLoad(ebpfMonPublished *published, const char *refused)
 {
     char now[32], text[1024];
     epicsTimeStamp time;
@@ -118,7 +104,7 @@ int ebpfMonRulesFileLoad(const char *file, char *text, size_t size)
     ebpfMonPublished *published;
     unsigned count = 0;
 
-    lockLoad();
+    ebpfMonLazyMutexLock(&loadLock);
     if (!file || !file[0])
         file = lastFile;
     if (!file[0])
@@ -126,24 +112,24 @@ int ebpfMonRulesFileLoad(const char *file, char *text, size_t size)
     else if (strlen(file) >= sizeof(lastFile) || (realpath(file, path) && strlen(path) >= sizeof(lastFile)))
         snprintf(why, sizeof(why), "the name of the rules file has more than %u characters. Move it",
                  (unsigned)sizeof(lastFile) - 1);
-    else { /* its full name: it may be asked for again from another folder */
+    else { /* its full name: the next load may come from another folder */
         if (file != lastFile)
             strcpy(lastFile, realpath(file, path) ? path : file);
         set = readRules(lastFile, why, sizeof(why));
     }
     if (set) {
         count = set->ruleCount;
-        ebpfMonRulesUse(set);
+        ebpfMonRulesSet(set);
     }
     published = ebpfMonPublishedLock();
     if (set) {
         strcpy(published->rules.file, lastFile);
         published->rules.count = count;
     }
-    describe(published, set ? NULL : why);
+    describeLoad(published, set ? NULL : why);
     ebpfMonTextCopy(text, size, published->rules.message);
     ebpfMonPublishedUnlock();
-    epicsMutexUnlock(loadLock);
+    ebpfMonLazyMutexUnlock(&loadLock);
     ebpfMonPublishedNotify(ebpfMonGroupRules);
     return set ? 0 : -1;
 }

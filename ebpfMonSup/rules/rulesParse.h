@@ -4,9 +4,9 @@
 #define EBPFMON_RULESPARSE_H
 
 #include <stddef.h>
-#include "rules/rules.h"
+#include "rules/ruleSet.h"
 
-/* A new set, to be freed or put in force. NULL: "why" has "file:line:column: reason. what to do". */
+/* A new set, which the caller frees or puts in force. NULL: "why" has "file:line:column: reason. what to do". */
 ebpfMonRuleSet *ebpfMonRulesParse(const char *file, const char *text, size_t length, char *why, size_t size);
 
 #endif

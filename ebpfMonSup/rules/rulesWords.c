@@ -8,7 +8,7 @@
 #include "model/put.h"
 #include "rules/rulesWords.h"
 
-static int dayOf(const char **text)
+static int readDay(const char **text)
 {
     static const char days[7][4] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
 
@@ -21,17 +21,17 @@ static int dayOf(const char **text)
     return -1;
 }
 
-int ebpfMonRuleDays(const char *text, uint8_t *days)
+int ebpfMonRulesReadDays(const char *text, uint8_t *days)
 {
     *days = 0;
     for (;;) {
-        int first = dayOf(&text), last = first;
+        int first = readDay(&text), last = first;
 
         if (first < 0)
             return -1;
         if (*text == '-') {
             text++;
-            last = dayOf(&text);
+            last = readDay(&text);
             if (last < 0)
                 return -1;
         }
@@ -47,7 +47,7 @@ int ebpfMonRuleDays(const char *text, uint8_t *days)
     }
 }
 
-int ebpfMonRuleClock(const char *t, uint16_t *minute)
+int ebpfMonRulesReadClock(const char *t, uint16_t *minute)
 {
     int hours, minutes;
 
@@ -62,7 +62,7 @@ int ebpfMonRuleClock(const char *t, uint16_t *minute)
     return 0;
 }
 
-int ebpfMonRuleOrigin(const char *text, size_t length)
+int ebpfMonRulesReadOrigin(const char *text, size_t length)
 {
     for (int through = 0; through < ebpfMonByCount; through++) {
         const char *known = ebpfMonThroughName((ebpfMonThrough)through);
@@ -74,12 +74,12 @@ int ebpfMonRuleOrigin(const char *text, size_t length)
 }
 
 /* Of a number, or a key without quotes. */
-static int inWord(char c)
+static int isInWord(char c)
 {
     return isalnum((unsigned char)c) || (c && strchr("+-._$", c));
 }
 
-size_t ebpfMonTokenAt(const char *text, size_t length, size_t end)
+size_t ebpfMonRulesFindToken(const char *text, size_t length, size_t end)
 {
     size_t i;
     char last;
@@ -100,13 +100,13 @@ size_t ebpfMonTokenAt(const char *text, size_t length, size_t end)
                 break;
         }
     } else {
-        while (i > 0 && inWord(last) && inWord(text[i - 1]))
+        while (i > 0 && isInWord(last) && isInWord(text[i - 1]))
             i--;
     }
     return i;
 }
 
-void ebpfMonPosition(const char *file, const char *text, size_t length, size_t at, const char *why, char *buf,
+void ebpfMonRulesFormatPlace(const char *file, const char *text, size_t length, size_t at, const char *why, char *buf,
                      size_t size)
 {
     unsigned line = 1, column = 1;

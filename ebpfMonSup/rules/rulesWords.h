@@ -7,19 +7,19 @@
 #include <stdint.h>
 
 /* "Mon-Fri,Sun" to a bit a day, bit 0 Sunday; a range may go over the week's end. 0 or -1. */
-int ebpfMonRuleDays(const char *text, uint8_t *days);
+int ebpfMonRulesReadDays(const char *text, uint8_t *days);
 
 /* "HH:MM", 00:00 to 24:00, to minutes. 0 or -1. */
-int ebpfMonRuleClock(const char *text, uint16_t *minute);
+int ebpfMonRulesReadClock(const char *text, uint16_t *minute);
 
 /* The ebpfMonThrough of this name, not case sensitive, or -1. */
-int ebpfMonRuleOrigin(const char *text, size_t length);
+int ebpfMonRulesReadOrigin(const char *text, size_t length);
 
-/* Where the token begins that ends before "end". */
-size_t ebpfMonTokenAt(const char *text, size_t length, size_t end);
+/* The offset of the token that ends before "end". */
+size_t ebpfMonRulesFindToken(const char *text, size_t length, size_t end);
 
 /* "file:line:column: why"; when that is too long the file's name is left out. */
-void ebpfMonPosition(const char *file, const char *text, size_t length, size_t at, const char *why, char *buf,
+void ebpfMonRulesFormatPlace(const char *file, const char *text, size_t length, size_t at, const char *why, char *buf,
                      size_t size);
 
 #endif

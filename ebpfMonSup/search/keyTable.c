@@ -1,32 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "common/hash.h"
 #include "search/keyTable.h"
 
-static ebpfMonKeyHead *head(const ebpfMonKeyTable *table, uint32_t at)
+static ebpfMonKeyHead *getHead(const ebpfMonKeyTable *table, uint32_t at)
 {
     return (ebpfMonKeyHead *)(void *)(table->entries + at * table->size);
 }
 
-static uint32_t placeOf(const ebpfMonKeyTable *table, const void *entry)
+static uint32_t getPlace(const ebpfMonKeyTable *table, const void *entry)
 {
     return (uint32_t)((size_t)((const char *)entry - table->entries) / table->size);
 }
 
-uint64_t ebpfMonKeyMix(uint64_t v)
+static uint32_t *getBucket(const ebpfMonKeyTable *table, uint64_t key)
 {
-    /* The finalizer of MurmurHash3 (Appleby, public domain): two rounds of shift and multiply. */
-    v = (v ^ v >> 33) * 0xff51afd7ed558ccdu;
-    v = (v ^ v >> 33) * 0xc4ceb9fe1a85ec53u;
-    return v ^ v >> 33;
+    return &table->buckets[ebpfMonHashMix(key ^ table->seed) & (table->number - 1)];
 }
 
-static uint32_t *bucket(const ebpfMonKeyTable *table, uint64_t key)
-{
-    return &table->buckets[ebpfMonKeyMix(key ^ table->seed) & (table->number - 1)];
-}
-
-void ebpfMonKeyInit(ebpfMonKeyTable *table, void *entries, size_t size, uint32_t number, uint32_t *buckets,
+void ebpfMonKeyTableInit(ebpfMonKeyTable *table, void *entries, size_t size, uint32_t number, uint32_t *buckets,
                     uint64_t seed)
 {
     memset(table, 0, sizeof(*table));
@@ -36,128 +29,128 @@ void ebpfMonKeyInit(ebpfMonKeyTable *table, void *entries, size_t size, uint32_t
     table->buckets = buckets;
     table->seed = seed;
     for (uint32_t i = 0; i < number; i++) {
-        head(table, i)->used = 0;
-        head(table, i)->chain = i + 1 < number ? i + 1 : EBPFMON_KEY_NONE;
+        getHead(table, i)->used = 0;
+        getHead(table, i)->chain = i + 1 < number ? i + 1 : EBPFMON_KEY_NONE;
         buckets[i] = EBPFMON_KEY_NONE;
     }
     for (int i = 0; i < 2; i++)
         table->list[i].newest = table->list[i].oldest = EBPFMON_KEY_NONE;
 }
 
-static void listOut(ebpfMonKeyTable *table, uint32_t at)
+static void leaveList(ebpfMonKeyTable *table, uint32_t at)
 {
-    ebpfMonKeyHead *h = head(table, at);
+    ebpfMonKeyHead *h = getHead(table, at);
     ebpfMonKeyList *list = &table->list[h->raised];
 
     if (h->newer != EBPFMON_KEY_NONE)
-        head(table, h->newer)->older = h->older;
+        getHead(table, h->newer)->older = h->older;
     else
         list->newest = h->older;
     if (h->older != EBPFMON_KEY_NONE)
-        head(table, h->older)->newer = h->newer;
+        getHead(table, h->older)->newer = h->newer;
     else
         list->oldest = h->newer;
     list->members--;
 }
 
-static void listIn(ebpfMonKeyTable *table, uint32_t at, int raised)
+static void joinList(ebpfMonKeyTable *table, uint32_t at, int raised)
 {
-    ebpfMonKeyHead *h = head(table, at);
+    ebpfMonKeyHead *h = getHead(table, at);
     ebpfMonKeyList *list = &table->list[raised];
 
     h->raised = (uint8_t)raised;
     h->newer = EBPFMON_KEY_NONE;
     h->older = list->newest;
     if (list->newest != EBPFMON_KEY_NONE)
-        head(table, list->newest)->newer = at;
+        getHead(table, list->newest)->newer = at;
     else
         list->oldest = at;
     list->newest = at;
     list->members++;
 }
 
-static void drop(ebpfMonKeyTable *table, uint32_t at)
+static void removeEntry(ebpfMonKeyTable *table, uint32_t at)
 {
-    ebpfMonKeyHead *h = head(table, at);
-    uint32_t *link = bucket(table, h->key);
+    ebpfMonKeyHead *h = getHead(table, at);
+    uint32_t *link = getBucket(table, h->key);
 
     while (*link != at)
-        link = &head(table, *link)->chain;
+        link = &getHead(table, *link)->chain;
     *link = h->chain;
-    listOut(table, at);
+    leaveList(table, at);
     h->used = 0;
     h->chain = table->unused;
     table->unused = at;
 }
 
-void *ebpfMonKeyFind(const ebpfMonKeyTable *table, uint64_t key)
+void *ebpfMonKeyTableFind(const ebpfMonKeyTable *table, uint64_t key)
 {
-    for (uint32_t at = *bucket(table, key); at != EBPFMON_KEY_NONE; at = head(table, at)->chain)
-        if (head(table, at)->key == key)
-            return head(table, at);
+    for (uint32_t at = *getBucket(table, key); at != EBPFMON_KEY_NONE; at = getHead(table, at)->chain)
+        if (getHead(table, at)->key == key)
+            return getHead(table, at);
     return NULL;
 }
 
-void *ebpfMonKeyGet(ebpfMonKeyTable *table, uint64_t key, uint64_t time)
+void *ebpfMonKeyTableGet(ebpfMonKeyTable *table, uint64_t key, uint64_t time)
 {
-    ebpfMonKeyHead *h = ebpfMonKeyFind(table, key);
+    ebpfMonKeyHead *h = ebpfMonKeyTableFind(table, key);
     uint32_t at, *first;
 
     if (h) {
-        at = placeOf(table, h);
-        listOut(table, at);
-        listIn(table, at, h->raised);
+        at = getPlace(table, h);
+        leaveList(table, at);
+        joinList(table, at, h->raised);
     } else {
         if (table->unused == EBPFMON_KEY_NONE) {
             const ebpfMonKeyList *list = &table->list[table->list[1].members > table->number / 4 * 3];
 
             /* When more keys come round and round than there is room for, the oldest is always the next to
              * come: none would ever stay. So every other time it is the newest that goes. */
-            drop(table, table->replaced++ % 2 ? list->newest : list->oldest);
+            removeEntry(table, table->replaced++ % 2 ? list->newest : list->oldest);
         }
         at = table->unused;
-        h = head(table, at);
+        h = getHead(table, at);
         table->unused = h->chain;
         memset(h, 0, table->size);
         h->key = key;
         h->used = 1;
-        first = bucket(table, key);
+        first = getBucket(table, key);
         h->chain = *first;
         *first = at;
-        listIn(table, at, 0);
+        joinList(table, at, 0);
     }
     h->touched = time;
     return h;
 }
 
-void ebpfMonKeyRaise(ebpfMonKeyTable *table, void *entry)
+void ebpfMonKeyTableRaise(ebpfMonKeyTable *table, void *entry)
 {
-    uint32_t at = placeOf(table, entry);
+    uint32_t at = getPlace(table, entry);
 
-    if (head(table, at)->raised)
+    if (getHead(table, at)->raised)
         return;
-    listOut(table, at);
-    listIn(table, at, 1);
+    leaveList(table, at);
+    joinList(table, at, 1);
 }
 
-void ebpfMonKeyDrop(ebpfMonKeyTable *table, void *entry)
+void ebpfMonKeyTableRemove(ebpfMonKeyTable *table, void *entry)
 {
-    drop(table, placeOf(table, entry));
+    removeEntry(table, getPlace(table, entry));
 }
 
-void ebpfMonKeyExpire(ebpfMonKeyTable *table, uint64_t time, uint64_t age)
+void ebpfMonKeyTableExpire(ebpfMonKeyTable *table, uint64_t time, uint64_t age)
 {
     for (int i = 0; i < 2; i++) {
         uint32_t at;
 
-        while ((at = table->list[i].oldest) != EBPFMON_KEY_NONE && head(table, at)->touched + age < time)
-            drop(table, at);
+        while ((at = table->list[i].oldest) != EBPFMON_KEY_NONE && getHead(table, at)->touched + age < time)
+            removeEntry(table, at);
     }
 }
 
-void *ebpfMonKeyNext(const ebpfMonKeyTable *table, int raised, const void *entry)
+void *ebpfMonKeyTableGetNext(const ebpfMonKeyTable *table, int raised, const void *entry)
 {
     uint32_t at = entry ? ((const ebpfMonKeyHead *)entry)->older : table->list[raised].newest;
 
-    return at == EBPFMON_KEY_NONE ? NULL : head(table, at);
+    return at == EBPFMON_KEY_NONE ? NULL : getHead(table, at);
 }

@@ -1,105 +1,151 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "trace/chainParts.h"
-#include "put/putDecode.h"
 #include "model/losses.h"
-#include "trace/traces.h"
+#include "trace/stamp.h"
 
 #define RECORDS     2048  /* of one chain that are kept */
-#define CLOCKS_NS   20000 /* two readings of two clocks differ by less */
+#define CLOCKS_NS   20000 /* the difference between two readings of two clocks is less than this */
 #define LATE_CHAINS 10    /* in a row: the IOC's clock is late */
-#define OPEN_CHAINS 32    /* chains of different threads can arrive part by part at a time */
-#define STALE_NS    1000000000ull /* what did not come by then was lost in the ring, and counted there */
+#define OPEN_CHAINS 32    /* chains of different threads whose parts can arrive at the same time */
+#define STALE_NS    1000000000ull /* parts that have not come by then were lost in the ring, and counted there */
 
 typedef struct {
     uint32_t tid, count;
-    uint64_t end; /* 0: free */
+    uint64_t end; /* of the chain, monotonic ns; 0: free */
     struct ebpfMonChainRec rec[RECORDS];
-} parts;
+} openChain;
 
-static parts open[OPEN_CHAINS];
-static parts single; /* one that comes in one part takes no place */
+struct ebpfMonChainParts {
+    ebpfMonChainFn onChain;
+    void     *arg;
+    openChain open[OPEN_CHAINS];
+    openChain single; /* a chain of one part: it needs no place in "open" */
+};
 
-/* A stamp of a device's, or another record's, may be of any time. */
-static int tells(const ebpfMonTarget *t, const struct ebpfMonChainRec *rec)
+ebpfMonChainParts *ebpfMonChainPartsNew(ebpfMonChainFn onChain, void *arg)
+{
+    ebpfMonChainParts *parts = calloc(1, sizeof(*parts));
+
+    if (parts) {
+        parts->onChain = onChain;
+        parts->arg = arg;
+    }
+    return parts;
+}
+
+void ebpfMonChainPartsFree(ebpfMonChainParts *parts)
+{
+    free(parts);
+}
+
+/* The time stamp of a device, or of another record (TSE, TSEL), may be of any time. */
+static int isStampOwn(const ebpfMonTarget *t, const struct ebpfMonChainRec *rec)
 {
     uint32_t index = rec->slot - t->slot;
 
     return index < t->cat->count && !(t->cat->rec[index].flags & EBPFMON_REC_TSE);
 }
 
-/* What processed while nobody looked, as when the probes are attached, is counted with the next chain that could have
- * done it (bpf/walk.bpf.h, look), but is none of it: its stamp is older. An IOC may have a clock of its own (an event
- * receiver's, say): the newest stamp tells where the chain's begin is in that. If even that one is of before, by our
- * clock, either nothing is of this chain, or that is a clock which is late: then it is so each time. */
-static uint32_t dropEarlier(ebpfMonTarget *t, const struct ebpfMonChain *chain, parts *c)
+/* The newest time stamp of the chain, ns since 1970; INT64_MIN: none that tells anything. */
+static int64_t findNewestStamp(const ebpfMonTarget *t, const openChain *c)
 {
-    epicsTimeStamp begin = ebpfMonClockWallTime(chain->begin);
-    int64_t from = (int64_t)begin.secPastEpoch * 1000000000 + begin.nsec - CLOCKS_NS, newest = INT64_MIN;
+    int64_t newest = INT64_MIN;
+
+    for (uint32_t i = 0; i < c->count; i++)
+        if (isStampOwn(t, &c->rec[i]) && ebpfMonStampToUnix(c->rec[i].time) > newest)
+            newest = ebpfMonStampToUnix(c->rec[i].time);
+    return newest;
+}
+
+/*
+ * Removes the records that processed before the chain began, and returns how many. What processed while nobody looked,
+ * as when the probes are attached, is counted with the next chain that could have processed it (bpf/walk.bpf.h, look),
+ * but does not belong to that chain: its time stamp is older.
+ *
+ * An IOC may have a clock of its own (that of an event receiver, for example): then the newest time stamp tells when
+ * the chain ended by that clock. If even the newest one is older than the chain by our clock, either nothing belongs to the
+ * chain, or the IOC's clock is late; if it is late, all chains look like that.
+ */
+static uint32_t removeEarlierRecords(ebpfMonTarget *t, const struct ebpfMonChain *chain, openChain *c,
+                                     uint64_t unixOffset)
+{
+    int64_t from = (int64_t)(chain->begin + unixOffset) - CLOCKS_NS, newest;
     uint32_t n = 0, all = c->count;
 
     if (chain->flags & EBPFMON_CHAIN_LATE)
         return 0;
-    for (uint32_t i = 0; i < all; i++)
-        if (tells(t, &c->rec[i]) && ebpfMonStampNs(c->rec[i].time) > newest)
-            newest = ebpfMonStampNs(c->rec[i].time);
+    newest = findNewestStamp(t, c);
     if (newest == INT64_MIN)
         return 0;
     t->eventThread.lateChains = newest >= from ? 0 : t->eventThread.lateChains + 1;
     if (newest >= from || t->eventThread.lateChains > LATE_CHAINS)
         from = newest - (int64_t)(chain->head.ktime - chain->begin) - CLOCKS_NS;
     for (uint32_t i = 0; i < all; i++)
-        if (!tells(t, &c->rec[i]) || ebpfMonStampNs(c->rec[i].time) >= from)
+        if (!isStampOwn(t, &c->rec[i]) || ebpfMonStampToUnix(c->rec[i].time) >= from)
             c->rec[n++] = c->rec[i];
     c->count = n;
     return all - n;
 }
 
-static void tell(ebpfMonTarget *t, const struct ebpfMonChain *chain, parts *c)
+static void passOn(ebpfMonChainParts *parts, ebpfMonTarget *t, const struct ebpfMonChain *chain, openChain *c,
+                   uint64_t unixOffset)
 {
     struct ebpfMonChain whole = *chain;
 
-    whole.total -= dropEarlier(t, chain, c);
+    whole.total -= removeEarlierRecords(t, chain, c, unixOffset);
     if (c->count || whole.async[0])
-        ebpfMonTracesAddChain(t, &whole, c->rec, c->count);
+        parts->onChain(parts->arg, t, &whole, c->rec, c->count);
 }
 
-void ebpfMonChainPartsAdd(ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size_t size)
+/* The place of the chain that this is a part of, for a first part a new place. NULL: its first part was lost in the
+ * ring, and counted there. */
+static openChain *findOpenChain(ebpfMonChainParts *parts, const struct ebpfMonChain *chain)
+{
+    openChain *oldest = &parts->open[0];
+
+    for (unsigned i = 0; i < OPEN_CHAINS; i++) {
+        openChain *c = &parts->open[i];
+
+        if (c->tid == chain->head.tid && c->end == chain->head.ktime)
+            return c;
+        if (c->end < oldest->end)
+            oldest = c;
+    }
+    if (chain->part != 0)
+        return NULL;
+    if (oldest->end && oldest->end + STALE_NS > chain->head.ktime)
+        ebpfMonLossesAdd(ebpfMonLossParts);
+    oldest->tid = chain->head.tid;
+    oldest->end = chain->head.ktime;
+    oldest->count = 0;
+    return oldest;
+}
+
+void ebpfMonChainPartsAdd(ebpfMonChainParts *parts, ebpfMonTarget *t, const struct ebpfMonChainEvent *ev, size_t size,
+                          uint64_t unixOffset)
 {
     const struct ebpfMonChain *chain = &ev->chain;
-    parts *c = NULL;
+    openChain *c;
 
     if (size < sizeof(*ev) || chain->count > EBPFMON_CHUNK || t->slot == UINT32_MAX || !t->cat ||
         chain->head.ktime < t->slotAt || chain->rootSlot - t->slot >= t->cat->count)
         return;
     if (chain->part == 0 && chain->last) {
-        memcpy(single.rec, ev->rec, chain->count * sizeof(ev->rec[0]));
-        single.count = chain->count;
-        tell(t, chain, &single);
+        memcpy(parts->single.rec, ev->rec, chain->count * sizeof(ev->rec[0]));
+        parts->single.count = chain->count;
+        passOn(parts, t, chain, &parts->single, unixOffset);
         return;
     }
-    for (unsigned i = 0; i < OPEN_CHAINS; i++)
-        if (open[i].tid == chain->head.tid && open[i].end == chain->head.ktime)
-            c = &open[i];
-    if (!c) {
-        if (chain->part != 0)
-            return; /* its beginning was lost, and counted as such */
-        c = &open[0]; /* a free one, or the oldest: its other parts were lost */
-        for (unsigned i = 1; i < OPEN_CHAINS; i++)
-            if (open[i].end < c->end)
-                c = &open[i];
-        if (c->end && c->end + STALE_NS > chain->head.ktime)
-            ebpfMonLossesAdd(ebpfMonLossParts);
-        c->tid = chain->head.tid;
-        c->end = chain->head.ktime;
-        c->count = 0;
-    }
+    c = findOpenChain(parts, chain);
+    if (!c)
+        return;
     for (uint32_t i = 0; i < chain->count && c->count < RECORDS; i++)
         c->rec[c->count++] = ev->rec[i];
     if (chain->last) {
-        tell(t, chain, c);
+        passOn(parts, t, chain, c, unixOffset);
         c->end = 0;
     }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who made whom process: a tree out of the records that one chain processed, their time stamps, and the links between
- * them. FLNK makes its target process after its own record was stamped, an input link before; other links do it before
- * or after, as their record support likes (fanout is stamped when all its links are done). Works on numbers alone.
+ * Which record made which other one process: makes a tree of the records that one chain processed, from their time stamps
+ * and the links between them. FLNK makes its target process after its own record got its time stamp, an input link before
+ * that; other links do it before or after, which depends on the record type (fanout gets its time stamp when all its
+ * links are done). Works on numbers alone. Any thread.
  */
 #ifndef EBPFMON_CHAINTREE_H
 #define EBPFMON_CHAINTREE_H
@@ -12,22 +13,23 @@
 #define EBPFMON_NO_PARENT UINT32_MAX
 
 typedef struct {
-    int64_t  time;   /* ns; when the record was stamped */
-    uint32_t parent; /* node that made it process; EBPFMON_NO_PARENT: the root, or nobody that is known */
-    uint32_t via;    /* the edge's */
-    uint32_t depth;  /* of the root 0 */
+    int64_t  time;   /* ns: the time stamp of the record */
+    uint32_t parent; /* node that made it process; EBPFMON_NO_PARENT: it is the root, or it is not known which did */
+    uint32_t via;    /* of the link that made it process */
+    uint32_t depth;  /* of the root 0; of the others without parent 1 */
 } ebpfMonTreeNode;
 
 typedef struct {
     uint32_t from, to; /* nodes: "from" has the link */
-    uint32_t via;      /* the caller's mark */
-    enum { ebpfMonTreeAfter, ebpfMonTreeBefore, ebpfMonTreeEither } when; /* "to" is stamped, against "from" */
+    uint32_t via;      /* a number of the caller's, which becomes the node's */
+    enum { ebpfMonTreeAfter, ebpfMonTreeBefore, ebpfMonTreeEither } when; /* "to" gets its time stamp after or before
+                                                                             "from" does */
 } ebpfMonTreeEdge;
 
-/* Fills in parent, via and depth of the nodes, which are in the order of their times, and "order" with the nodes as they
- * are to be read: each before those that it made process, those by their times. Of several links that could have done
- * it the one that is nearest in time did. 0, or -1: no memory. */
-int ebpfMonTree(ebpfMonTreeNode *node, uint32_t nodes, uint32_t root, const ebpfMonTreeEdge *edge, uint32_t edges,
-                uint32_t *order);
+/* Sets parent, via and depth of the nodes, which are in the order of their times, and fills "order" with the nodes as they
+ * are to be read: each before those that it made process, and those by their times. Of several links that could have
+ * made a record process it takes the one that is nearest in time. 0, or -1: no memory. */
+int ebpfMonTreeMake(ebpfMonTreeNode *node, uint32_t nodes, uint32_t root, const ebpfMonTreeEdge *edge, uint32_t edges,
+                    uint32_t *order);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace/cpLinkSources.h"
@@ -7,33 +8,48 @@
 
 #define STAMPS 16384 /* a power of two */
 
-/* The newest one of its hash. */
-static struct {
+typedef struct {
     uint64_t stamp;
     ebpfMonChainId chain;
     uint32_t root, place, index;
-} noted[STAMPS];
+} stampedRecord;
 
-/* By the record as well: many can have one stamp, an event's or another record's (TSE, TSEL). */
-static unsigned hash(uint32_t iocId, uint32_t index, uint64_t stamp)
+struct ebpfMonCpLinkSources {
+    ebpfMonTargets *targets;
+    stampedRecord stamped[STAMPS]; /* by hash; the newest record of each hash */
+};
+
+ebpfMonCpLinkSources *ebpfMonCpLinkSourcesNew(ebpfMonTargets *targets)
 {
-    return (unsigned)(((stamp ^ (uint64_t)index << 20 ^ (uint64_t)iocId << 44) * 0x9e3779b97f4a7c15ull) >> 40) % STAMPS;
+    ebpfMonCpLinkSources *sources = calloc(1, sizeof(*sources));
+
+    if (sources)
+        sources->targets = targets;
+    return sources;
 }
 
-void ebpfMonCpLinkSourcesAdd(const ebpfMonChainId *chain, uint32_t root, uint32_t place, uint32_t index, uint64_t stamp)
+void ebpfMonCpLinkSourcesFree(ebpfMonCpLinkSources *sources)
 {
-    unsigned at = hash(chain->iocId, index, stamp);
-
-    noted[at].stamp = stamp;
-    noted[at].chain = *chain;
-    noted[at].root = root;
-    noted[at].place = place;
-    noted[at].index = index;
+    free(sources);
 }
 
-/* The PV that the link leads to, without its field. struct caLink is private to dbCa.c, and not the same in all versions:
- * of its pointers one is to a link field of that record. */
-static int recordOf(ebpfMonTarget *t, uint32_t root, const uint8_t *caLink, char *name, size_t size)
+/* The record is part of the hash: many records can have one time stamp, that of an event or of another record (TSE,
+ * TSEL). */
+static unsigned hashStamp(uint32_t iocId, uint32_t index, uint64_t stamp)
+{
+    return (unsigned)(ebpfMonHashInteger(stamp ^ (uint64_t)index << 20 ^ (uint64_t)iocId << 44) >> 40) % STAMPS;
+}
+
+void ebpfMonCpLinkSourcesAdd(ebpfMonCpLinkSources *sources, const ebpfMonChainId *chain, uint32_t root, uint32_t place,
+                             uint32_t index, uint64_t stamp)
+{
+    sources->stamped[hashStamp(chain->iocId, index, stamp)] =
+        (stampedRecord){ .stamp = stamp, .chain = *chain, .root = root, .place = place, .index = index };
+}
+
+/* The PV that the link leads to, without its field. struct caLink is private to dbCa.c and differs between versions of
+ * Base; in each of them one of its pointers leads to a link field of the record. */
+static int readLinkedRecord(ebpfMonTarget *t, uint32_t root, const uint8_t *caLink, char *name, size_t size)
 {
     for (unsigned at = 0; at + 8 <= EBPFMON_CALINK_SIZE; at += 8) {
         struct layoutPvLink link;
@@ -54,40 +70,40 @@ static int recordOf(ebpfMonTarget *t, uint32_t root, const uint8_t *caLink, char
     return -1;
 }
 
-/* The chain that stamped this record as the link has it. */
-static int find(const ebpfMonTarget *from, uint32_t index, const uint8_t *link, unsigned *place)
+/* The note of the record whose time stamp is somewhere in the struct caLink. NULL: none. */
+static const stampedRecord *findStamp(const ebpfMonCpLinkSources *sources, const ebpfMonTarget *from, uint32_t index,
+                                      const uint8_t *caLink)
 {
     for (unsigned at = 0; at + 8 <= EBPFMON_CALINK_SIZE; at += 4) {
+        const stampedRecord *s;
         uint64_t stamp;
-        unsigned i;
 
-        memcpy(&stamp, link + at, sizeof(stamp));
-        i = hash(from->iocId, index, stamp);
-        if (stamp && noted[i].stamp == stamp && noted[i].index == index && noted[i].chain.iocId == from->iocId) {
-            *place = i;
-            return 1;
-        }
+        memcpy(&stamp, caLink + at, sizeof(stamp));
+        s = &sources->stamped[hashStamp(from->iocId, index, stamp)];
+        if (stamp && s->stamp == stamp && s->index == index && s->chain.iocId == from->iocId)
+            return s;
     }
-    return 0;
+    return NULL;
 }
 
-int ebpfMonCpLinkSourcesFind(ebpfMonTarget *t, uint32_t root, const uint8_t *link, ebpfMonCpLinkSource *source)
+int ebpfMonCpLinkSourcesFind(const ebpfMonCpLinkSources *sources, ebpfMonTarget *t, uint32_t root, const uint8_t *link,
+                             ebpfMonCpLinkSource *source)
 {
     char name[EBPFMON_NAME_SIZE + 8];
 
-    if (recordOf(t, root, link, name, sizeof(name)))
+    if (readLinkedRecord(t, root, link, name, sizeof(name)))
         return -1;
-    for (const ebpfMonTarget *from = ebpfMonTargetsGetFirst(ebpfMonTheTargets); from; from = from->next) {
+    for (const ebpfMonTarget *from = ebpfMonTargetsGetFirst(sources->targets); from; from = from->next) {
         long index = from->cat ? ebpfMonCatalogueFind(from->cat, name) : -1;
-        unsigned i;
+        const stampedRecord *s = index >= 0 ? findStamp(sources, from, (uint32_t)index, link) : NULL;
 
-        if (index < 0 || !find(from, (uint32_t)index, link, &i))
+        if (!s)
             continue;
-        source->chain = noted[i].chain;
-        source->place = noted[i].place;
-        snprintf(source->record, sizeof(source->record), "%s", ebpfMonCatalogueName(from->cat, noted[i].index));
+        source->chain = s->chain;
+        source->place = s->place;
+        snprintf(source->record, sizeof(source->record), "%s", ebpfMonCatalogueName(from->cat, s->index));
         snprintf(source->root, sizeof(source->root), "%s",
-                 noted[i].root < from->cat->count ? ebpfMonCatalogueName(from->cat, noted[i].root) : source->record);
+                 s->root < from->cat->count ? ebpfMonCatalogueName(from->cat, s->root) : source->record);
         snprintf(source->ioc, sizeof(source->ioc), "%s", from == t ? "" : from->name);
         return 0;
     }

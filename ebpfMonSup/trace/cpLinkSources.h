@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which chain set a CP link going: the monitor that the link got has the time stamp of the record that it came from, and
- * a chain that was kept has the stamps of its records. Also from one IOC of this host to another. Event thread only,
- * under ebpfMonTargetsLock.
+ * Which chain caused a CP link to process its record. The monitor event that the link got has the time stamp of the
+ * record that it watches; chains that were kept have the time stamps of their records. The two records can be in
+ * different IOCs of this host. Event thread only.
  */
 #ifndef EBPFMON_CPLINKSOURCES_H
 #define EBPFMON_CPLINKSOURCES_H
@@ -10,17 +10,28 @@
 #include "model/put.h"
 #include "watch/target.h"
 
+/* The chain that caused a CP link to process its record. */
 typedef struct {
     ebpfMonChainId chain; /* iocId 0: not known */
-    uint32_t place;       /* of the record among the chain's, as they were noted */
-    char     record[EBPFMON_NAME_SIZE], root[EBPFMON_NAME_SIZE]; /* the record, and what its chain began with */
-    char     ioc[EBPFMON_NAME_SIZE]; /* empty: the same */
+    uint32_t place;       /* of the watched record among the chain's records, in the order of their time stamps */
+    char     record[EBPFMON_NAME_SIZE]; /* the watched record */
+    char     root[EBPFMON_NAME_SIZE];   /* the record that its chain began with */
+    char     ioc[EBPFMON_NAME_SIZE];    /* its IOC; empty: the IOC of the link */
 } ebpfMonCpLinkSource;
 
-/* A record of a chain that was kept was stamped. Root and record by their index in the catalogue. */
-void ebpfMonCpLinkSourcesAdd(const ebpfMonChainId *chain, uint32_t root, uint32_t place, uint32_t index, uint64_t stamp);
+typedef struct ebpfMonCpLinkSources ebpfMonCpLinkSources;
 
-/* "link": as in struct ebpfMonHandOver, of a link of record "root". 0, or -1: none is known (yet). */
-int ebpfMonCpLinkSourcesFind(ebpfMonTarget *t, uint32_t root, const uint8_t *link, ebpfMonCpLinkSource *source);
+ebpfMonCpLinkSources *ebpfMonCpLinkSourcesNew(ebpfMonTargets *targets); /* NULL without memory */
+void ebpfMonCpLinkSourcesFree(ebpfMonCpLinkSources *sources); /* NULL does no harm */
+
+/* A record of a kept chain has this time stamp (as struct ebpfMonChainRec has it). "root" and "index": the chain's
+ * root and the record in the catalogue of the chain's IOC. */
+void ebpfMonCpLinkSourcesAdd(ebpfMonCpLinkSources *sources, const ebpfMonChainId *chain, uint32_t root, uint32_t place,
+                             uint32_t index, uint64_t stamp);
+
+/* The chain that caused a CP link of record "root" of IOC "t". "link": the beginning of the link's struct caLink, as in
+ * struct ebpfMonHandOver. 0, or -1: none is known (yet). Reads memory of the IOC. Under ebpfMonTargetsLock. */
+int ebpfMonCpLinkSourcesFind(const ebpfMonCpLinkSources *sources, ebpfMonTarget *t, uint32_t root, const uint8_t *link,
+                             ebpfMonCpLinkSource *source);
 
 #endif

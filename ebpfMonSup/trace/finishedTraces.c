@@ -1,37 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace/finishedTraces.h"
 
-#define TOLD 16384 /* a power of two */
+#define CHAINS 16384 /* a power of two */
 
 typedef struct {
     ebpfMonChainId chain;
-    uint8_t id[16];
-} toldTrace;
+    uint8_t traceId[16];
+} finishedChain;
 
-static toldTrace told[TOLD];
+struct ebpfMonFinishedTraces {
+    finishedChain chain[CHAINS]; /* by hash; the newest chain of each hash */
+};
 
-/* The newest one of its hash. */
-static toldTrace *toldOf(const ebpfMonChainId *chain)
+ebpfMonFinishedTraces *ebpfMonFinishedTracesNew(void)
 {
-    return &told[((chain->begin + chain->tid) * 0x9e3779b97f4a7c15ull >> 40) % TOLD];
+    return calloc(1, sizeof(ebpfMonFinishedTraces));
 }
 
-void ebpfMonFinishedTracesAdd(const ebpfMonTrace *trace)
+void ebpfMonFinishedTracesFree(ebpfMonFinishedTraces *finished)
 {
-    for (const ebpfMonTraceChain *half = trace->first; half; half = half->next) {
-        ebpfMonChainId id = ebpfMonTraceChainId(half);
-        toldTrace *x = toldOf(&id);
-
-        x->chain = id;
-        memcpy(x->id, trace->id, sizeof(x->id));
-    }
+    free(finished);
 }
 
-const uint8_t *ebpfMonFinishedTracesFind(const ebpfMonChainId *chain)
+void ebpfMonFinishedTracesAdd(ebpfMonFinishedTraces *finished, const ebpfMonChainId *chain, const uint8_t traceId[16])
 {
-    const toldTrace *x = toldOf(chain);
+    finishedChain *place = &finished->chain[ebpfMonChainIdHash(chain) % CHAINS];
 
-    return x->chain.iocId == chain->iocId && x->chain.tid == chain->tid && x->chain.begin == chain->begin ? x->id : NULL;
+    place->chain = *chain;
+    memcpy(place->traceId, traceId, sizeof(place->traceId));
+}
+
+const uint8_t *ebpfMonFinishedTracesFind(const ebpfMonFinishedTraces *finished, const ebpfMonChainId *chain)
+{
+    const finishedChain *place = &finished->chain[ebpfMonChainIdHash(chain) % CHAINS];
+
+    return ebpfMonChainIdIsSame(&place->chain, chain) ? place->traceId : NULL;
 }

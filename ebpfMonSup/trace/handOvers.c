@@ -1,57 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
 #include "trace/handOvers.h"
 
-#define TAKEN 64  /* whose chain has not come yet: it follows at once, but for what other threads say in between */
-#define DONE  16384 /* a power of two. Also what is done for chains that sampling leaves out comes here */
+#define BEGINS     64    /* whose chain has not come: it comes next, but other threads report in between */
+#define EARLY_ENDS 16384 /* a power of two; also for source chains that sampling leaves out, which never come */
 
-static struct ebpfMonHandOverEvent taken[TAKEN];
-static unsigned nextTaken;
-/* The newest chain of its hash. */
-static struct {
-    ebpfMonChainId chain;
+typedef struct {
+    ebpfMonChainId source;
     uint32_t count;
-} done[DONE];
+} earlyEnd;
 
-void ebpfMonHandOversBegin(const struct ebpfMonHandOverEvent *ev)
+struct ebpfMonHandOvers {
+    struct ebpfMonHandOverEvent begin[BEGINS];
+    unsigned nextBegin;         /* modulo BEGINS the place that is overwritten next */
+    earlyEnd early[EARLY_ENDS]; /* by hash; the newest source chain of each hash */
+};
+
+ebpfMonHandOvers *ebpfMonHandOversNew(void)
 {
-    taken[nextTaken++ % TAKEN] = *ev;
+    return calloc(1, sizeof(ebpfMonHandOvers));
 }
 
-const struct ebpfMonHandOver *ebpfMonHandOversFind(const struct ebpfMonChain *chain)
+void ebpfMonHandOversFree(ebpfMonHandOvers *handOvers)
 {
-    for (unsigned i = 0; i < TAKEN; i++)
-        if (taken[i].head.tid == chain->head.tid && taken[i].head.ktime == chain->head.ktime &&
-            taken[i].head.iocId == chain->head.iocId)
-            return &taken[i].what;
+    free(handOvers);
+}
+
+void ebpfMonHandOversNoteBegin(ebpfMonHandOvers *handOvers, const struct ebpfMonHandOverEvent *ev)
+{
+    handOvers->begin[handOvers->nextBegin++ % BEGINS] = *ev;
+}
+
+const struct ebpfMonHandOver *ebpfMonHandOversFind(const ebpfMonHandOvers *handOvers, const struct ebpfMonChain *chain)
+{
+    for (unsigned i = 0; i < BEGINS; i++) {
+        const struct ebpfMonHead *head = &handOvers->begin[i].head;
+
+        if (head->tid == chain->head.tid && head->ktime == chain->head.ktime && head->iocId == chain->head.iocId)
+            return &handOvers->begin[i].what;
+    }
     return NULL;
 }
 
-static unsigned hash(const ebpfMonChainId *chain)
+void ebpfMonHandOversNoteEarlyEnd(ebpfMonHandOvers *handOvers, const ebpfMonChainId *source)
 {
-    return (unsigned)((chain->begin + chain->tid) * 0x9e3779b97f4a7c15ull >> 40) % DONE;
+    earlyEnd *e = &handOvers->early[ebpfMonChainIdHash(source) % EARLY_ENDS];
+
+    if (!ebpfMonChainIdIsSame(&e->source, source))
+        e->count = 0;
+    e->source = *source;
+    e->count++;
 }
 
-static int isSame(const ebpfMonChainId *a, const ebpfMonChainId *b)
+uint32_t ebpfMonHandOversTakeEarlyEnds(ebpfMonHandOvers *handOvers, const ebpfMonChainId *source)
 {
-    return a->begin == b->begin && a->tid == b->tid && a->iocId == b->iocId;
-}
+    earlyEnd *e = &handOvers->early[ebpfMonChainIdHash(source) % EARLY_ENDS];
+    uint32_t count;
 
-void ebpfMonHandOversEndEarly(const ebpfMonChainId *chain)
-{
-    unsigned i = hash(chain);
-
-    if (!isSame(&done[i].chain, chain))
-        done[i].count = 0;
-    done[i].chain = *chain;
-    done[i].count++;
-}
-
-uint32_t ebpfMonHandOversTakeEnded(const ebpfMonChainId *chain)
-{
-    unsigned i = hash(chain);
-    uint32_t n = isSame(&done[i].chain, chain) ? done[i].count : 0;
-
-    if (n)
-        done[i].count = 0;
-    return n;
+    if (!ebpfMonChainIdIsSame(&e->source, source))
+        return 0;
+    count = e->count;
+    e->count = 0;
+    return count;
 }

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What chains hand over to other threads: callbacks, and records for scanOnce. The kernel tells where a chain comes from
- * just before that chain, and when what was handed over is done. Event thread only.
+ * What chains hand over to other threads: callbacks, and records for scanOnce. Two events come from the kernel part. One
+ * comes just before each chain that a hand-over led to, and tells its source chain. The other one comes when all that
+ * was handed over at once is done; it can come before the event of the source chain. Event thread only.
  */
 #ifndef EBPFMON_HANDOVERS_H
 #define EBPFMON_HANDOVERS_H
 
 #include "ebpfMonEvent.h"
-#include "model/put.h"
+#include "model/chainId.h"
 
-void ebpfMonHandOversBegin(const struct ebpfMonHandOverEvent *ev);
+typedef struct ebpfMonHandOvers ebpfMonHandOvers;
 
-/* Where this chain comes from; NULL: of nowhere that is known. Valid until the next event. */
-const struct ebpfMonHandOver *ebpfMonHandOversFind(const struct ebpfMonChain *chain);
+ebpfMonHandOvers *ebpfMonHandOversNew(void); /* NULL without memory */
+void ebpfMonHandOversFree(ebpfMonHandOvers *handOvers); /* NULL does no harm */
 
-/* Something that this chain handed over was done, before the chain was told of. */
-void ebpfMonHandOversEndEarly(const ebpfMonChainId *chain);
-/* How often that was; asked once for each chain. */
-uint32_t ebpfMonHandOversTakeEnded(const ebpfMonChainId *chain);
+/* The thread of "ev" works on something that was handed over; its chain comes next. */
+void ebpfMonHandOversNoteBegin(ebpfMonHandOvers *handOvers, const struct ebpfMonHandOverEvent *ev);
+
+/* What led to this chain. NULL: no hand-over that is known. Valid until the next call of …NoteBegin. */
+const struct ebpfMonHandOver *ebpfMonHandOversFind(const ebpfMonHandOvers *handOvers, const struct ebpfMonChain *chain);
+
+/* One hand-over of this source chain is done, and the event of the source chain has not come yet. */
+void ebpfMonHandOversNoteEarlyEnd(ebpfMonHandOvers *handOvers, const ebpfMonChainId *source);
+
+/* How many there were, and forgets them: the source chain asks when its event comes. */
+uint32_t ebpfMonHandOversTakeEarlyEnds(ebpfMonHandOvers *handOvers, const ebpfMonChainId *source);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <epicsMutex.h>
-#include <epicsThread.h>
 
 #include "trace/linkMessages.h"
 
-#define SENDS      512
-#define OUT        512        /* messages that wait for the inside; it looks every few ms */
-#define ON_ITS_WAY 1000000000ull /* ns */
+#define WRITES     512
+#define PACKETS    512          /* that wait for the event of their link write, which comes within some ms */
+#define ON_ITS_WAY 1000000000ull /* ns from the link write to its packet at most */
 
 /* A message whose packet came. */
 typedef struct {
@@ -17,141 +17,153 @@ typedef struct {
     uint64_t at;
     struct ebpfMonPeer peer;
     char     channel[96];
-} message;
+} packetMessage;
 
-static epicsMutexId lock; /* of the rings */
-static ebpfMonLinkMessage ring[SENDS];
-static uint64_t begins[SENDS]; /* of their chains: every chain is looked for, and hardly one is here */
-static unsigned head;     /* the oldest one, and the next to be overwritten */
-static message out[OUT];
-static unsigned firstOut, nextOut; /* [firstOut, nextOut) modulo OUT wait */
+struct ebpfMonLinkMessages {
+    epicsMutexId lock; /* guards all that follows */
+    ebpfMonLinkMessage write[WRITES];
+    uint64_t begin[WRITES];    /* of their chains, close together: every chain is looked for, and few wrote to a link */
+    unsigned nextWrite;        /* modulo WRITES the oldest one, which is overwritten next */
+    packetMessage packet[PACKETS];
+    unsigned firstPacket, endOfPackets; /* those from first to end wait; modulo PACKETS */
+};
 
-static void init(void *unused)
+ebpfMonLinkMessages *ebpfMonLinkMessagesNew(void)
 {
-    (void)unused;
-    lock = epicsMutexMustCreate();
+    ebpfMonLinkMessages *m = calloc(1, sizeof(*m));
+
+    if (m)
+        m->lock = epicsMutexMustCreate();
+    return m;
 }
 
-static void take(void)
+void ebpfMonLinkMessagesFree(ebpfMonLinkMessages *m)
 {
-    static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
-
-    epicsThreadOnce(&once, init, NULL);
-    epicsMutexMustLock(lock);
+    if (!m)
+        return;
+    epicsMutexDestroy(m->lock);
+    free(m);
 }
 
-static int isOf(const ebpfMonLinkMessage *s, const ebpfMonChainId *chain)
+void ebpfMonLinkMessagesAdd(ebpfMonLinkMessages *m, const ebpfMonLinkWrite *link)
 {
-    return s->chain.iocId == chain->iocId && s->chain.tid == chain->tid && s->chain.begin == chain->begin;
-}
-
-void ebpfMonLinkMessagesAdd(const ebpfMonLinkWrite *link)
-{
-    ebpfMonLinkMessage *s;
+    ebpfMonLinkMessage *w;
 
     if (!link->chain.iocId)
         return;
-    take();
-    begins[head % SENDS] = link->chain.begin;
-    s = &ring[head++ % SENDS];
-    memset(s, 0, sizeof(*s));
-    s->chain = link->chain;
-    s->pid = link->pid;
-    s->at = link->at;
-    memcpy(s->channel, link->channel, sizeof(s->channel));
-    memcpy(s->link, link->link, sizeof(s->link));
-    epicsMutexUnlock(lock);
+    epicsMutexMustLock(m->lock);
+    m->begin[m->nextWrite % WRITES] = link->chain.begin;
+    w = &m->write[m->nextWrite++ % WRITES];
+    memset(w, 0, sizeof(*w));
+    w->chain = link->chain;
+    w->pid = link->pid;
+    w->at = link->at;
+    memcpy(w->channel, link->channel, sizeof(w->channel));
+    memcpy(w->link, link->link, sizeof(w->link));
+    epicsMutexUnlock(m->lock);
 }
 
-static void seen(ebpfMonLinkMessage *s, const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at, int inside)
+/* "peer" NULL: in no message. */
+static void setSeen(ebpfMonLinkMessage *w, const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at, int inside)
 {
-    s->seen = 1;
-    s->inside = inside;
-    s->seenAt = at;
-    s->isMessage = peer != NULL;
+    w->seen = 1;
+    w->inside = inside;
+    w->seenAt = at;
+    w->isMessage = peer != NULL;
     if (peer) {
-        s->peer = *peer;
-        s->seq = seq;
+        w->peer = *peer;
+        w->seq = seq;
     }
 }
 
-void ebpfMonLinkMessagesNoteArrival(const ebpfMonChainId *chain, const char *link, const struct ebpfMonPeer *peer, uint32_t seq,
-                         uint64_t at, int inside)
+void ebpfMonLinkMessagesNoteArrival(ebpfMonLinkMessages *m, const ebpfMonChainId *chain, const char *link,
+                                    const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at, int inside)
 {
-    take();
-    for (unsigned i = 0; i < SENDS; i++) {
-        ebpfMonLinkMessage *s = &ring[i];
+    epicsMutexMustLock(m->lock);
+    for (unsigned i = 0; i < WRITES; i++) {
+        ebpfMonLinkMessage *w = &m->write[i];
 
-        if (!isOf(s, chain) || s->seen || strcmp(s->link, link) != 0)
+        if (!ebpfMonChainIdIsSame(&w->chain, chain) || w->seen || strcmp(w->link, link) != 0)
             continue;
-        seen(s, peer, seq, at, inside);
+        setSeen(w, peer, seq, at, inside);
         break;
     }
-    epicsMutexUnlock(lock);
+    epicsMutexUnlock(m->lock);
 }
 
-/* The chain that wrote last before that: a later one may have written meanwhile. */
-static ebpfMonLinkMessage *sentAt(uint32_t pid, const char *channel, uint64_t at)
+/* The last link write before the packet: a later one cannot be in it. */
+static ebpfMonLinkMessage *findWriteOf(ebpfMonLinkMessages *m, const packetMessage *p)
 {
     ebpfMonLinkMessage *found = NULL;
     unsigned links = 0;
 
-    for (unsigned i = 0; i < SENDS; i++) {
-        ebpfMonLinkMessage *s = &ring[(head + i) % SENDS];
+    for (unsigned i = 0; i < WRITES; i++) {
+        ebpfMonLinkMessage *w = &m->write[(m->nextWrite + i) % WRITES];
 
-        if (!s->chain.iocId || s->pid != pid || s->seen || s->at > at || at - s->at > ON_ITS_WAY ||
-            (channel[0] && strcmp(s->channel, channel) != 0))
+        if (!w->chain.iocId || w->pid != p->pid || w->seen || w->at > p->at || p->at - w->at > ON_ITS_WAY ||
+            (p->channel[0] && strcmp(w->channel, p->channel) != 0))
             continue;
-        links += !found || strcmp(found->link, s->link) != 0;
-        found = s; /* of several values of one link the last one is sent (dbCa.c) */
+        links += !found || strcmp(found->link, w->link) != 0;
+        found = w; /* of several values of one link Base sends the last one (dbCa.c) */
     }
-    return links > 1 && !channel[0] ? NULL : found;
+    return links > 1 && !p->channel[0] ? NULL : found;
 }
 
-void ebpfMonLinkMessagesNotePacket(uint32_t pid, const char *channel, const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at)
+/* Base sends one value of a link only, the last one: those before it will not go out any more. */
+static void skipEarlierWrites(ebpfMonLinkMessages *m, const ebpfMonLinkMessage *sent, uint64_t at)
 {
-    message *m;
+    for (unsigned i = 0; i < WRITES; i++) {
+        ebpfMonLinkMessage *w = &m->write[i];
 
-    take();
-    if (nextOut - firstOut == OUT)
-        firstOut++;
-    m = &out[nextOut++ % OUT];
-    m->pid = pid;
-    m->seq = seq;
-    m->at = at;
-    m->peer = *peer;
-    snprintf(m->channel, sizeof(m->channel), "%s", channel);
-    epicsMutexUnlock(lock);
+        if (w->pid == sent->pid && !w->seen && w->at < sent->at && strcmp(w->link, sent->link) == 0)
+            setSeen(w, NULL, 0, at, 0);
+    }
 }
 
-void ebpfMonLinkMessagesMatch(uint64_t upTo)
+void ebpfMonLinkMessagesNotePacket(ebpfMonLinkMessages *m, uint32_t pid, const char *channel,
+                                   const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at)
 {
-    take();
-    for (; firstOut != nextOut && out[firstOut % OUT].at < upTo; firstOut++) {
-        const message *m = &out[firstOut % OUT];
-        ebpfMonLinkMessage *s = sentAt(m->pid, m->channel, m->at);
+    packetMessage *p;
 
-        if (!s)
+    epicsMutexMustLock(m->lock);
+    if (m->endOfPackets - m->firstPacket == PACKETS)
+        m->firstPacket++;
+    p = &m->packet[m->endOfPackets++ % PACKETS];
+    p->pid = pid;
+    p->seq = seq;
+    p->at = at;
+    p->peer = *peer;
+    snprintf(p->channel, sizeof(p->channel), "%s", channel);
+    epicsMutexUnlock(m->lock);
+}
+
+void ebpfMonLinkMessagesMatch(ebpfMonLinkMessages *m, uint64_t upTo)
+{
+    epicsMutexMustLock(m->lock);
+    for (; m->firstPacket != m->endOfPackets && m->packet[m->firstPacket % PACKETS].at < upTo; m->firstPacket++) {
+        const packetMessage *p = &m->packet[m->firstPacket % PACKETS];
+        ebpfMonLinkMessage *w = findWriteOf(m, p);
+
+        if (!w)
             continue;
-        seen(s, &m->peer, m->seq, m->at, 0);
-        for (unsigned i = 0; i < SENDS; i++) /* what the same link wrote before will not go out any more */
-            if (ring[i].pid == s->pid && !ring[i].seen && ring[i].at < s->at && strcmp(ring[i].link, s->link) == 0)
-                seen(&ring[i], NULL, 0, m->at, 0);
+        setSeen(w, &p->peer, p->seq, p->at, 0);
+        skipEarlierWrites(m, w, p->at);
     }
-    epicsMutexUnlock(lock);
+    epicsMutexUnlock(m->lock);
 }
 
-unsigned ebpfMonLinkMessagesFind(const ebpfMonChainId *chain, ebpfMonLinkMessage *list, unsigned max)
+unsigned ebpfMonLinkMessagesFind(ebpfMonLinkMessages *m, const ebpfMonChainId *chain, ebpfMonLinkMessage *list,
+                                 unsigned max)
 {
     unsigned n = 0;
 
-    take();
-    for (unsigned i = 0; i < SENDS && n < max; i++) {
-        unsigned at = (head + i) % SENDS;
+    epicsMutexMustLock(m->lock);
+    for (unsigned i = 0; i < WRITES && n < max; i++) {
+        unsigned at = (m->nextWrite + i) % WRITES;
 
-        if (begins[at] == chain->begin && isOf(&ring[at], chain))
-            list[n++] = ring[at];
+        if (m->begin[at] == chain->begin && ebpfMonChainIdIsSame(&m->write[at].chain, chain))
+            list[n++] = m->write[at];
     }
-    epicsMutexUnlock(lock);
+    epicsMutexUnlock(m->lock);
     return n;
 }

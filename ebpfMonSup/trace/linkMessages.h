@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What chains sent through CA links a moment ago, and as which messages it went out: what a trace of the one IOC has in
- * common with one of the other. Any thread.
+ * Link writes of a moment ago, and the message as which each went out. The message is what a trace of the writing IOC and
+ * a trace of the receiving IOC have in common. Any thread: the event thread adds writes and looks them up, the packet
+ * thread adds packets.
  */
 #ifndef EBPFMON_LINKMESSAGES_H
 #define EBPFMON_LINKMESSAGES_H
@@ -9,35 +10,46 @@
 #include "ebpfMonEvent.h"
 #include "put/linkWrites.h"
 
+/* A value that a chain wrote through a CA link. */
 typedef struct {
     ebpfMonChainId chain;  /* iocId 0: free */
-    uint32_t pid;
-    uint64_t at;           /* monotonic ns; the link was written to */
-    char     channel[96];
-    char     link[EBPFMON_NAME_SIZE + 8];
-    int      seen;         /* it arrived, or went out; or never will, for a later one of its link did */
-    int      isMessage;    /* … by TCP; else through a channel of the IOC itself */
+    uint32_t pid;          /* of the IOC that wrote */
+    uint64_t at;           /* monotonic ns: the record wrote to the link */
+    char     channel[96];  /* the PV that the link leads to */
+    char     link[EBPFMON_NAME_SIZE + 8]; /* RECORD.FIELD */
+    int      seen;         /* it arrived, or went out; or it never will, because a later value of the link did */
+    int      isMessage;    /* … in a TCP message, whose "peer" and "seq" are known; else through a channel inside the IOC */
     int      inside;       /* … at an IOC that we watch */
-    struct ebpfMonPeer peer;
-    uint32_t seq;
-    uint64_t seenAt;
+    struct ebpfMonPeer peer; /* the connection */
+    uint32_t seq;          /* TCP sequence number of the first byte of the message */
+    uint64_t seenAt;       /* monotonic ns */
 } ebpfMonLinkMessage;
 
-void ebpfMonLinkMessagesAdd(const ebpfMonLinkWrite *link);
+typedef struct ebpfMonLinkMessages ebpfMonLinkMessages;
 
-/* The put that a link (RECORD.FIELD) made, seen at the receiver's or on the wire. "peer" NULL: it was no message. */
-void ebpfMonLinkMessagesNoteArrival(const ebpfMonChainId *chain, const char *link, const struct ebpfMonPeer *peer, uint32_t seq,
-                         uint64_t at, int inside);
+ebpfMonLinkMessages *ebpfMonLinkMessagesNew(void); /* NULL without memory */
+void ebpfMonLinkMessagesFree(ebpfMonLinkMessages *messages); /* NULL does no harm */
 
-/* A message that a process sent at "at", as its packet told of it. A packet may be faster than the event of what was
- * written, so it is looked up once the inside has told of all before it. "channel" empty: it was created before we
- * looked, and its name is not known; then it is a link's only if no other one's value is on its way. */
-void ebpfMonLinkMessagesNotePacket(uint32_t pid, const char *channel, const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at);
+/* A chain wrote through a CA link. Does nothing if the chain is not known. */
+void ebpfMonLinkMessagesAdd(ebpfMonLinkMessages *messages, const ebpfMonLinkWrite *link);
 
-/* The inside has told of all up to then (monotonic ns). */
-void ebpfMonLinkMessagesMatch(uint64_t upTo);
+/* The put that a link (RECORD.FIELD) of this chain made was seen at the receiver. "peer" NULL: it came in no message.
+ * "at": monotonic ns. "inside": the receiver is an IOC that we watch. */
+void ebpfMonLinkMessagesNoteArrival(ebpfMonLinkMessages *messages, const ebpfMonChainId *chain, const char *link,
+                                    const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at, int inside);
 
-/* Those of a chain, as far as they are remembered, in the order in which they were sent. Returns how many. */
-unsigned ebpfMonLinkMessagesFind(const ebpfMonChainId *chain, ebpfMonLinkMessage *list, unsigned max);
+/* A packet of process "pid" carried this message at "at" (monotonic ns). The event of the link write may come after its
+ * packet, so ebpfMonLinkMessagesMatch looks for it later. "channel" empty: the channel was created before we looked,
+ * and its name is not known; then the message belongs to a link only if no other link of the process has a value on
+ * its way. */
+void ebpfMonLinkMessagesNotePacket(ebpfMonLinkMessages *messages, uint32_t pid, const char *channel,
+                                   const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at);
+
+/* All link writes up to "upTo" (monotonic ns) have been added: looks for those of the packets before it. */
+void ebpfMonLinkMessagesMatch(ebpfMonLinkMessages *messages, uint64_t upTo);
+
+/* Copies the link writes of a chain that are still known, in the order of writing; returns how many, "max" at most. */
+unsigned ebpfMonLinkMessagesFind(ebpfMonLinkMessages *messages, const ebpfMonChainId *chain, ebpfMonLinkMessage *list,
+                                 unsigned max);
 
 #endif

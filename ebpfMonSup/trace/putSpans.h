@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts as spans: each message between IOCs, and from programs. */
+/*
+ * Puts of programs on this host to servers that we do not watch, as spans: the monitor of the server's host joins each
+ * to what it caused there. Some hundred a second at most. Packet thread only.
+ */
 #ifndef EBPFMON_PUTSPANS_H
 #define EBPFMON_PUTSPANS_H
 
-#include "export/otlp/span.h"
-#include "trace/traces.h"
+#include "model/put.h"
+#include "trace/spanMake.h"
 
-/* From a monotonic time to one since 1970, UTC; ns. Once for a trace: two readings of two clocks are never the same. */
-uint64_t ebpfMonUnixOffset(uint64_t ktime);
+typedef struct ebpfMonPutSpans ebpfMonPutSpans;
 
-void ebpfMonSpanStart(ebpfMonSpan *s, const uint8_t trace[16], const char *name);
-void ebpfMonSpanOfIoc(ebpfMonSpan *s, const ebpfMonTarget *t);
-void ebpfMonSpanEnds(ebpfMonSpan *s, const struct ebpfMonPeer *p);
+/* "targets" outlives it. NULL without memory. */
+ebpfMonPutSpans *ebpfMonPutSpansNew(ebpfMonTargets *targets, const ebpfMonSpanSink *sink);
+void ebpfMonPutSpansFree(ebpfMonPutSpans *spans); /* NULL does no harm */
 
-/* What a half sent, and who sent the put that set the trace going. The trace has its id; "offset" as above. */
-void ebpfMonSpansSent(const ebpfMonTarget *t, const ebpfMonTrace *trace, const ebpfMonTraceChain *half, uint64_t offset);
-void ebpfMonSpansSender(const ebpfMonTrace *trace, uint64_t offset);
-
-/* A put that a program on this host sent to a server that we do not watch: the monitor of that host joins it to what it
- * set going there. Wire thread. Some hundred a second at most. */
-void ebpfMonSpansMessage(const ebpfMonPut *put, const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at);
+/* "seq": TCP sequence number of the message. "at": monotonic ns. "unixOffset": from monotonic time to time since 1970,
+ * ns. Does nothing unless spans are exported. Takes ebpfMonTargetsLock. */
+void ebpfMonPutSpansExport(ebpfMonPutSpans *spans, const ebpfMonPut *put, const struct ebpfMonPeer *peer, uint32_t seq,
+                           uint64_t at, uint64_t unixOffset);
 
 #endif

@@ -1,48 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One chain of a trace. Event thread only. */
+/* One chain of a trace; users see it as a step. Event thread only. */
 #ifndef EBPFMON_TRACECHAIN_H
 #define EBPFMON_TRACECHAIN_H
 
 #include "ebpfMonEvent.h"
-#include "model/put.h"
+#include "model/chainId.h"
 #include "watch/target.h"
 
-/* What one thread did with a lock set held. Records are given by their index in the catalogue. */
+/* Records are given by their index in the catalogue. */
 typedef struct ebpfMonTraceChain {
-    struct ebpfMonTraceChain *next;
-    struct ebpfMonTraceChain *same;  /* the next one of its hash … */
-    struct ebpfMonTrace *trace; /* … and what it is a part of; traces.c sets it */
-    struct ebpfMonChain chain; /* rootSlot an index, async and outer 1 + index */
-    ebpfMonChainId by;         /* the chain that handed it over, as a callback or for scanOnce; iocId 0: none */
-    uint32_t byRoot;           /* 1 + index of what that one began with; 0: not known */
-    uint64_t delay;            /* ns that it was to wait before it came into its queue */
+    struct ebpfMonTraceChain *next; /* of the same trace, in the order in which their events came */
+    struct ebpfMonTraceChain *nextOfHash; /* knownChains.c sets it */
+    struct ebpfMonTrace *trace; /* that it is a part of; NULL: not yet */
+    struct ebpfMonChain chain;  /* rootSlot is an index; async and outer are 1 + index, 0: none */
+    ebpfMonChainId source;      /* the chain that handed it over, as a callback or for scanOnce; iocId 0: none */
+    uint32_t sourceRoot;        /* 1 + index of the root of that chain; 0: not known */
+    uint64_t delay;             /* ns that the callback was to wait before it came into its queue */
     uint32_t count;
-    struct ebpfMonChainRec rec[]; /* in the order of their time stamps; slot an index */
+    struct ebpfMonChainRec rec[]; /* in the order of their time stamps; slot is an index */
 } ebpfMonTraceChain;
 
-/* A record's time stamp as one number: ns since 1990. */
-static inline int64_t ebpfMonStampNs(uint64_t time)
-{
-    return (int64_t)((time & 0xffffffff) * 1000000000u + (time >> 32));
-}
+ebpfMonChainId ebpfMonTraceChainGetId(const ebpfMonTraceChain *c);
 
-ebpfMonChainId ebpfMonTraceChainId(const ebpfMonTraceChain *half);
-/* The one that left its root processing. */
-ebpfMonChainId ebpfMonTraceChainBegunBy(const ebpfMonTraceChain *half);
+/* The chain that left its root processing, which this one completes; "begin" 0: none. */
+ebpfMonChainId ebpfMonTraceChainGetBeginner(const ebpfMonTraceChain *c);
 
-/* "rec" in any order, with slots. NULL: no memory; free() ends it. */
+/* Copies a chain as the kernel part reports it, with slots; "rec" in any order. NULL without memory; free() ends it. */
 ebpfMonTraceChain *ebpfMonTraceChainNew(const ebpfMonTarget *t, const struct ebpfMonChain *chain,
-                            const struct ebpfMonChainRec *rec, uint32_t count);
+                                        const struct ebpfMonChainRec *rec, uint32_t count);
 
-/* Those that are to be found: each chain, and each hand-over that is done, looks for one. Forget it before free(). */
-void ebpfMonTraceChainRemember(ebpfMonTraceChain *half);
-void ebpfMonTraceChainForget(const ebpfMonTraceChain *half);
-ebpfMonTraceChain *ebpfMonTraceChainFind(const ebpfMonChainId *chain);
+/* A hand-over led to the chain. */
+void ebpfMonTraceChainSetSource(const ebpfMonTarget *t, ebpfMonTraceChain *c, const struct ebpfMonHandOver *from);
 
-/* Another chain handed it over. */
-void ebpfMonTraceChainSetSource(const ebpfMonTarget *t, ebpfMonTraceChain *half, const struct ebpfMonHandOver *from);
+/* Nonzero: it completes a record that "source" left processing. */
+int ebpfMonTraceChainCompletes(const ebpfMonTraceChain *c, const ebpfMonTraceChain *source);
 
-/* For the CP links that watch its records. */
-void ebpfMonTraceChainNoteStamps(const ebpfMonTraceChain *half);
+/* Nonzero: "source" handed it over. */
+int ebpfMonTraceChainIsHandedOverBy(const ebpfMonTraceChain *c, const ebpfMonTraceChain *source);
 
 #endif

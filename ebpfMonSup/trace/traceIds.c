@@ -1,109 +1,112 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
 #include <string.h>
 
-#include <epicsThread.h>
-
-#include "export/otlp/span.h"
 #include "trace/spanId.h"
-#include "trace/linkMessages.h"
 #include "trace/traceIds.h"
-#include "trace/finishedTraces.h"
 
-#define SENDS_MAX 8 /* of one half */
-#define DEPTH     8 /* IOCs that one trace goes through while it is open */
+#define MESSAGES 8 /* of one chain */
+#define DEPTH    8 /* traces of which each caused the next while all are open */
 
-static uint64_t salt; /* else the same chain of another monitor's life had the same ids */
+struct ebpfMonTraceIds {
+    uint64_t salt;
+    ebpfMonTraces *traces;
+    ebpfMonLinkMessages *messages;
+};
 
-static void init(void *unused)
+ebpfMonTraceIds *ebpfMonTraceIdsNew(uint64_t salt, ebpfMonTraces *traces, ebpfMonLinkMessages *messages)
 {
-    (void)unused;
-    ebpfMonSpanNewId((uint8_t *)&salt, sizeof(salt));
+    ebpfMonTraceIds *ids = calloc(1, sizeof(*ids));
+
+    if (!ids)
+        return NULL;
+    ids->salt = salt;
+    ids->traces = traces;
+    ids->messages = messages;
+    return ids;
 }
 
-static uint64_t saltOf(void)
+void ebpfMonTraceIdsFree(ebpfMonTraceIds *ids)
 {
-    static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
-
-    epicsThreadOnce(&once, init, NULL);
-    return salt;
+    free(ids);
 }
 
-void ebpfMonSpanOfChain(const ebpfMonChainId *chain, uint32_t number, uint8_t span[8])
+void ebpfMonTraceIdsGetChainSpan(const ebpfMonTraceIds *ids, const ebpfMonChainId *chain, uint32_t number,
+                                 uint8_t span[8])
 {
-    ebpfMonChainSpan(saltOf(), chain, number, span);
+    ebpfMonChainGetSpanId(ids->salt, chain, number, span);
 }
 
-void ebpfMonSpanOfMessage(const struct ebpfMonPeer *p, uint32_t seq, uint8_t span[8])
+/* The id of the first message that went out to an IOC that we do not watch: the monitor there knows no more than that
+ * message. Nonzero: there is one. */
+static int findFirstMessage(const ebpfMonTraceIds *ids, const ebpfMonTrace *trace, uint8_t id[16])
 {
-    ebpfMonMessageSpan(p->addr, p->port, p->saddr, p->sport, seq, span);
-}
+    ebpfMonLinkMessage list[MESSAGES];
 
-void ebpfMonTraceOfMessage(const struct ebpfMonPeer *p, uint32_t seq, uint8_t trace[16])
-{
-    ebpfMonMessageTrace(p->addr, p->port, p->saddr, p->sport, seq, trace);
-}
-
-int ebpfMonHasMessage(const ebpfMonTrace *trace)
-{
-    return trace->put && trace->put->key.seqKind == EBPFMON_SEQ_MESSAGE && trace->put->key.peer.sport;
-}
-
-/* The first message that went out to an IOC that we do not watch: the monitor there knows no more than that. */
-static int firstMessage(const ebpfMonTrace *trace, uint8_t id[16])
-{
-    ebpfMonLinkMessage list[SENDS_MAX];
-
-    for (const ebpfMonTraceChain *half = trace->sends ? trace->first : NULL; half; half = half->next) {
-        ebpfMonChainId chain = ebpfMonTraceChainId(half);
-        unsigned n = ebpfMonLinkMessagesFind(&chain, list, SENDS_MAX);
+    for (const ebpfMonTraceChain *c = trace->linkWrites ? trace->first : NULL; c; c = c->next) {
+        ebpfMonChainId chain = ebpfMonTraceChainGetId(c);
+        unsigned n = ebpfMonLinkMessagesFind(ids->messages, &chain, list, MESSAGES);
 
         for (unsigned i = 0; i < n; i++)
             if (list[i].seen && list[i].isMessage && !list[i].inside) {
-                ebpfMonTraceOfMessage(&list[i].peer, list[i].seq, id);
+                ebpfMonMessageGetTraceId(&list[i].peer, list[i].seq, id);
                 return 1;
             }
     }
     return 0;
 }
 
-/* Chooses the trace's id: its sender's, as far as that is known here; else the message's that set it going, or that it
- * sent itself. Both ends of a message come to the same one. */
-static void choose(ebpfMonTrace *trace, unsigned depth)
+/* The id of the trace that caused this one, by its chain "chain", or of the trace of which this one is a late part.
+ * NULL: none that is known. "cause": the first of these two traces, if it is open. */
+static const uint8_t *findCauseId(const ebpfMonTraceIds *ids, const ebpfMonTrace *trace, const ebpfMonTrace *cause,
+                                  const ebpfMonChainId *chain)
+{
+    if (!trace->put && trace->first->chain.causeBegin) {
+        ebpfMonChainId beginner = ebpfMonTraceChainGetBeginner(trace->first);
+
+        return ebpfMonTracesFindFinishedId(ids->traces, &beginner);
+    }
+    if (cause)
+        return cause->id;
+    return chain->iocId ? ebpfMonTracesFindFinishedId(ids->traces, chain) : NULL;
+}
+
+/* The id of the trace that caused it, if that is known here; else the id of the message that caused it, or that it sent
+ * itself. Both ends of a message come to the same id. */
+static void chooseId(const ebpfMonTraceIds *ids, ebpfMonTrace *trace, unsigned depth)
 {
     const ebpfMonPutSummary *put = trace->put;
-    ebpfMonChainId chain = ebpfMonTraceSender(trace);
-    ebpfMonTrace *sender = NULL;
-    const uint8_t *known = NULL;
+    ebpfMonChainId chain = ebpfMonTraceGetCause(trace);
+    ebpfMonTrace *cause = NULL;
+    const uint8_t *known;
 
     if (trace->hasId)
         return;
-    if (chain.iocId && depth < DEPTH) {
-        sender = ebpfMonTracesFindByChain(&chain);
-        if (sender)
-            choose(sender, depth + 1);
-        known = sender ? sender->id : ebpfMonFinishedTracesFind(&chain);
-    }
-    if (trace->hasId) /* it is its own sender's sender */
+    if (depth == DEPTH)
+        chain.iocId = 0;
+    if (chain.iocId)
+        cause = ebpfMonTracesFindOpen(ids->traces, &chain);
+    if (cause)
+        chooseId(ids, cause, depth + 1);
+    if (trace->hasId) /* it is among its own causes */
         return;
     trace->hasId = 1;
-    if (!put && trace->first->chain.causeBegin) {
-        chain = ebpfMonTraceChainBegunBy(trace->first);
-        known = ebpfMonFinishedTracesFind(&chain);
-    }
-    chain = ebpfMonTraceChainId(trace->first);
-    if (known)
+    known = findCauseId(ids, trace, cause, &chain);
+    if (known) {
         memcpy(trace->id, known, sizeof(trace->id));
-    else if (ebpfMonHasMessage(trace) && !put->pid)
-        ebpfMonTraceOfMessage(&put->key.peer, put->key.seq, trace->id);
-    else if (firstMessage(trace, trace->id))
-        return; /* whoever sent the put is of this host, and is told of by us */
-    else if (ebpfMonHasMessage(trace))
-        ebpfMonTraceOfMessage(&put->key.peer, put->key.seq, trace->id);
-    else
-        ebpfMonChainTrace(saltOf(), &chain, trace->id);
+    } else if (ebpfMonTraceHasMessage(trace) && !put->pid) {
+        ebpfMonMessageGetTraceId(&put->key.peer, put->key.seq, trace->id);
+    } else if (findFirstMessage(ids, trace, trace->id)) {
+        /* the client that made the put is on this host, so its span is ours too */
+    } else if (ebpfMonTraceHasMessage(trace)) {
+        ebpfMonMessageGetTraceId(&put->key.peer, put->key.seq, trace->id);
+    } else {
+        chain = ebpfMonTraceChainGetId(trace->first);
+        ebpfMonChainGetTraceId(ids->salt, &chain, trace->id);
+    }
 }
 
-void ebpfMonTraceChoose(ebpfMonTrace *trace)
+void ebpfMonTraceIdsChoose(const ebpfMonTraceIds *ids, ebpfMonTrace *trace)
 {
-    choose(trace, 0);
+    chooseId(ids, trace, 0);
 }

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ids traces and spans have. Those of messages are the same at both ends. Event thread, but for those of messages. */
+/* Which ids the traces and the spans of their chains have. Event thread only. */
 #ifndef EBPFMON_TRACEIDS_H
 #define EBPFMON_TRACEIDS_H
 
 #include "trace/traces.h"
 
-/* Of a chain itself (0), or of its records from 1 on. */
-void ebpfMonSpanOfChain(const ebpfMonChainId *chain, uint32_t number, uint8_t span[8]);
+typedef struct ebpfMonTraceIds ebpfMonTraceIds;
 
-/* "seq": the TCP sequence number of its first byte. */
-void ebpfMonSpanOfMessage(const struct ebpfMonPeer *p, uint32_t seq, uint8_t span[8]);
-void ebpfMonTraceOfMessage(const struct ebpfMonPeer *p, uint32_t seq, uint8_t trace[16]);
+/* "salt": random, so that the chains of each life of the monitor get other ids. "traces" and "messages" outlive it. NULL
+ * without memory. */
+ebpfMonTraceIds *ebpfMonTraceIdsNew(uint64_t salt, ebpfMonTraces *traces, ebpfMonLinkMessages *messages);
+void ebpfMonTraceIdsFree(ebpfMonTraceIds *ids); /* NULL does no harm */
 
-/* A message set the trace going, and it is known which. */
-int ebpfMonHasMessage(const ebpfMonTrace *trace);
+/* Span id of a chain ("number" 0), or of its records (from 1 on). */
+void ebpfMonTraceIdsGetChainSpan(const ebpfMonTraceIds *ids, const ebpfMonChainId *chain, uint32_t number,
+                                 uint8_t span[8]);
 
-/* Sets the trace's id, and that of the open ones that it comes from, unless they have one. */
-void ebpfMonTraceChoose(ebpfMonTrace *trace);
+/* Chooses the id of the trace, and those of the open traces that caused it, unless they have one. */
+void ebpfMonTraceIdsChoose(const ebpfMonTraceIds *ids, ebpfMonTrace *trace);
 
 #endif

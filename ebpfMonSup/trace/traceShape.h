@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who made whom process in one half of a trace. Event thread only. */
+/* Which record made which other one process in one chain: a tree. Event thread only. */
 #ifndef EBPFMON_TRACESHAPE_H
 #define EBPFMON_TRACESHAPE_H
 
 #include "trace/chainTree.h"
-#include "trace/traces.h"
+#include "trace/traceChain.h"
 
-#define EBPFMON_TRACE_SHAPE_NODES (2048 + 1 + EBPFMON_ASYNC) /* records of one chain that are kept, and those that it left processing */
+/* Records of one chain that are kept, its root, and those that it left processing. */
+#define EBPFMON_TRACE_SHAPE_NODES (2048 + 1 + EBPFMON_ASYNC)
 
 typedef struct {
     uint32_t nodes;
-    ebpfMonTreeNode node[EBPFMON_TRACE_SHAPE_NODES];
-    uint32_t order[EBPFMON_TRACE_SHAPE_NODES];  /* as they are to be read */
-    uint32_t record[EBPFMON_TRACE_SHAPE_NODES]; /* by node: index in the catalogue */
-    const struct ebpfMonChainRec *rec[EBPFMON_TRACE_SHAPE_NODES]; /* NULL: it processes still, when this half ends */
+    ebpfMonTreeNode node[EBPFMON_TRACE_SHAPE_NODES]; /* time: ns since 1970 */
+    uint32_t order[EBPFMON_TRACE_SHAPE_NODES];  /* nodes as they are to be read: each before those that it made process */
+    uint32_t record[EBPFMON_TRACE_SHAPE_NODES]; /* by node: index in the catalogue; each record once */
+    const struct ebpfMonChainRec *rec[EBPFMON_TRACE_SHAPE_NODES]; /* by node; NULL: it still processes when the chain ends */
 } ebpfMonTraceShape;
 
-/* 0, or -1: no memory. */
-int ebpfMonTraceShapeMake(const ebpfMonTarget *t, const ebpfMonTraceChain *half, ebpfMonTraceShape *shape);
+/* Memory that making a shape needs; one for all shapes. */
+typedef struct ebpfMonTraceShaper ebpfMonTraceShaper;
+
+ebpfMonTraceShaper *ebpfMonTraceShaperNew(void); /* NULL without memory */
+void ebpfMonTraceShaperFree(ebpfMonTraceShaper *shaper); /* NULL does no harm */
+
+/* "cat": the catalogue that the chain's indexes are of. The shape points into the chain. 0, or -1: no memory. */
+int ebpfMonTraceShaperMake(ebpfMonTraceShaper *shaper, const ebpfMonCatalogue *cat, const ebpfMonTraceChain *c,
+                           ebpfMonTraceShape *shape);
 
 #endif

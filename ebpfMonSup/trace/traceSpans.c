@@ -6,169 +6,77 @@
 #include <alarm.h>
 #include <alarmString.h>
 
-#include "export/otlp/span.h"
-#include "trace/traceIds.h"
-#include "trace/putSpans.h"
-#include "trace/traceSpans.h"
-#include "trace/finishedTraces.h"
-#include "trace/traceShape.h"
-#include "trace/traceText.h"
 #include "ioc/syscallName.h"
+#include "trace/spanId.h"
+#include "trace/traceSpans.h"
+#include "trace/traceWords.h"
 
-#define SPANS_MAX 1000 /* of one trace */
+#define SPANS_MAX 1000 /* of the tree of one trace */
+#define MESSAGES  8    /* of one chain */
 
-static uint64_t offset; /* of the trace that is being told */
-
+/* When the records of a chain began and ended, by node; ns since 1970. */
 typedef struct {
+    uint64_t from[EBPFMON_TRACE_SHAPE_NODES], to[EBPFMON_TRACE_SHAPE_NODES];
+} recordTimes;
+
+struct ebpfMonTraceSpans {
+    ebpfMonTraceSpansUses uses;
+    ebpfMonSpan  span;     /* that is made; large */
+    recordTimes *times[EBPFMON_TRACE_CHAINS]; /* by level of the walk; made when it is needed first */
+    /* of the trace that is exported */
     ebpfMonTarget *t;
-    const ebpfMonTrace *trace;
-    unsigned spans;      /* told so far */
-    uint64_t end;        /* of the trace */
-} teller;
+    ebpfMonTrace  *trace;
+    uint64_t       offset; /* from monotonic time to time since 1970, ns */
+    unsigned       spans;  /* so far */
+};
 
-static void describe(ebpfMonTarget *t, ebpfMonSpan *s, uint32_t index, const struct ebpfMonChainRec *r)
+ebpfMonTraceSpans *ebpfMonTraceSpansNew(const ebpfMonTraceSpansUses *uses)
 {
-    char value[256];
+    ebpfMonTraceSpans *x = calloc(1, sizeof(*x));
 
-    ebpfMonSpanAddText(s, "epics.record.name", ebpfMonCatalogueName(t->cat, index));
-    ebpfMonSpanAddText(s, "epics.record.type", t->cat->rtype[t->cat->rec[index].rtype].name);
-    if (!r)
+    if (x)
+        x->uses = *uses;
+    return x;
+}
+
+void ebpfMonTraceSpansFree(ebpfMonTraceSpans *x)
+{
+    if (!x)
         return;
-    ebpfMonTraceValue(t, r, value, sizeof(value));
-    ebpfMonSpanAddText(s, "epics.record.value", value);
-    if (r->sevr && r->sevr < ALARM_NSEV && r->stat < ALARM_NSTATUS) {
-        ebpfMonSpanAddText(s, "epics.alarm.severity", epicsAlarmSeverityStrings[r->sevr]);
-        ebpfMonSpanAddText(s, "epics.alarm.status", epicsAlarmConditionStrings[r->stat]);
-    }
+    for (unsigned i = 0; i < EBPFMON_TRACE_CHAINS; i++)
+        free(x->times[i]);
+    free(x);
 }
 
-/* From the stamps: a record began when the one before it was stamped, unless one that it made process began earlier; it
- * ends with the last of those. */
-static void times(const ebpfMonTraceChain *half, const ebpfMonTraceShape *sh, uint64_t *from, uint64_t *to)
+static void getRecordSpan(const ebpfMonTraceSpans *x, const ebpfMonTraceChain *c, uint32_t node, uint8_t id[8])
 {
-    uint64_t first = half->chain.begin + half->chain.wait + offset;
-    uint64_t last = half->chain.head.ktime + offset, before = first;
+    ebpfMonChainId chain = ebpfMonTraceChainGetId(c);
 
-    for (uint32_t i = 0; i < sh->nodes; i++) {
-        uint64_t at = (uint64_t)sh->node[i].time + (uint64_t)POSIX_TIME_AT_EPICS_EPOCH * 1000000000u;
-
-        if (!sh->rec[i] || at < before || at > last) /* a device's own stamp (TSE) tells nothing */
-            at = sh->rec[i] && at > last ? last : before;
-        from[i] = before;
-        to[i] = at;
-        before = at;
-    }
-    for (uint32_t k = sh->nodes; k-- > 0;) {
-        uint32_t i = sh->order[k], p = sh->node[i].parent;
-
-        if (p == EBPFMON_NO_PARENT)
-            continue;
-        if (from[i] < from[p])
-            from[p] = from[i];
-        if (to[i] > to[p])
-            to[p] = to[i];
-    }
+    ebpfMonTraceIdsGetChainSpan(x->uses.ids, &chain, node + 1, id);
 }
 
-static void account(ebpfMonSpan *s, const struct ebpfMonChain *c);
-static void tellRecords(teller *x, const ebpfMonTraceChain *half, const uint8_t above[8], unsigned level);
-
-/* What a half handed over, below its record of this index or, UINT32_MAX, below itself: a span for it, the records below
- * that. */
-static void tellHanded(teller *x, const ebpfMonTraceChain *half, const ebpfMonTraceShape *sh, uint32_t index,
-                       const uint8_t above[8], unsigned level)
+static void getChainSpan(const ebpfMonTraceSpans *x, const ebpfMonTraceChain *c, uint8_t id[8])
 {
-    const ebpfMonTraceChain *next = NULL;
-    static ebpfMonSpan s;
-    char how[40];
+    ebpfMonChainId chain = ebpfMonTraceChainGetId(c);
 
-    while ((next = ebpfMonTraceHanded(half, sh, index, next))) {
-        ebpfMonChainId chain = ebpfMonTraceChainId(next);
-        uint8_t id[8];
-
-        if (x->spans++ >= SPANS_MAX)
-            return;
-        ebpfMonTraceHow(x->t, next, how, sizeof(how));
-        ebpfMonSpanStart(&s, x->trace->id, ebpfMonCatalogueName(x->t->cat, next->chain.rootSlot));
-        ebpfMonSpanOfIoc(&s, x->t);
-        ebpfMonSpanOfChain(&chain, 0, id);
-        memcpy(s.id, id, sizeof(s.id));
-        memcpy(s.parent, above, sizeof(s.parent));
-        s.start = next->chain.begin + offset;
-        s.end = next->chain.head.ktime + offset;
-        ebpfMonSpanAddText(&s, "epics.record.name", ebpfMonCatalogueName(x->t->cat, next->chain.rootSlot));
-        ebpfMonSpanAddText(&s, "epics.chain.cause", how);
-        ebpfMonSpanAddInteger(&s, "epics.chain.records", next->chain.total);
-        if (next->delay)
-            ebpfMonSpanAddDouble(&s, "epics.chain.delay", (double)next->delay / 1000);
-        account(&s, &next->chain);
-        ebpfMonExportSpan(&s);
-        tellRecords(x, next, id, level);
-    }
+    ebpfMonTraceIdsGetChainSpan(x->uses.ids, &chain, 0, id);
 }
 
-/* The records of a half below "above", what completes them, and what was handed over. */
-static void tellRecords(teller *x, const ebpfMonTraceChain *half, const uint8_t above[8], unsigned level)
+/* The parent of the records of the chain that no other record made process. A chain that completes a record has no span
+ * of its own. */
+static void getSpanOfRoots(const ebpfMonTraceSpans *x, const ebpfMonWalkChain *c, uint8_t id[8])
 {
-    static ebpfMonTraceShape *shapes[EBPFMON_TRACE_CHAINS];
-    static uint64_t from[EBPFMON_TRACE_SHAPE_NODES], to[EBPFMON_TRACE_SHAPE_NODES];
-    static ebpfMonSpan s;
-    ebpfMonChainId chain = ebpfMonTraceChainId(half);
-    ebpfMonTraceShape *sh;
-
-    if (level < EBPFMON_TRACE_CHAINS && !shapes[level])
-        shapes[level] = malloc(sizeof(*sh));
-    sh = level < EBPFMON_TRACE_CHAINS ? shapes[level] : NULL;
-    if (!sh || ebpfMonTraceShapeMake(x->t, half, sh))
-        return;
-    times(half, sh, from, to);
-    for (uint32_t k = 0; k < sh->nodes; k++) {
-        uint32_t i = sh->order[k], index = sh->record[i];
-        const ebpfMonTreeNode *n = &sh->node[i];
-
-        if (x->spans++ >= SPANS_MAX)
-            return;
-        ebpfMonSpanStart(&s, x->trace->id, ebpfMonCatalogueName(x->t->cat, index));
-        ebpfMonSpanOfIoc(&s, x->t);
-        ebpfMonSpanOfChain(&chain, i + 1, s.id);
-        if (n->parent == EBPFMON_NO_PARENT)
-            memcpy(s.parent, above, sizeof(s.parent));
-        else
-            ebpfMonSpanOfChain(&chain, n->parent + 1, s.parent);
-        s.start = from[i];
-        s.end = sh->rec[i] ? to[i] : x->end;
-        if (n->parent != EBPFMON_NO_PARENT)
-            ebpfMonSpanAddText(&s, "epics.link.field", x->t->cat->field[n->via].name);
-        describe(x->t, &s, index, sh->rec[i]);
-        if (!sh->rec[i]) {
-            const ebpfMonTraceChain *next = NULL, *final = NULL;
-
-            while ((next = ebpfMonTraceNext(half, index, next)))
-                final = next;
-            if (final && !(final->chain.flags & EBPFMON_CHAIN_BUSY))
-                s.end = final->chain.head.ktime + offset;
-            ebpfMonSpanAddBool(&s, "epics.record.asynchronous", 1);
-        }
-        ebpfMonExportSpan(&s);
-    }
-    for (uint32_t i = 0; i < sh->nodes; i++) {
-        const ebpfMonTraceChain *next = NULL;
-        uint8_t span[8];
-
-        while (!sh->rec[i] && (next = ebpfMonTraceNext(half, sh->record[i], next))) {
-            ebpfMonSpanOfChain(&chain, i + 1, span);
-            tellRecords(x, next, span, level + 1);
-        }
-        ebpfMonSpanOfChain(&chain, i + 1, span);
-        tellHanded(x, half, sh, sh->record[i], span, level + 1);
-    }
-    tellHanded(x, half, sh, UINT32_MAX, above, level + 1);
+    if (c->completes)
+        getRecordSpan(x, c->above->chain, c->nodeAbove, id);
+    else
+        getChainSpan(x, c->chain, id);
 }
 
-/* Where a chain's time went. */
-static void account(ebpfMonSpan *s, const struct ebpfMonChain *c)
+/* Where the time of a chain went. */
+static void addWaits(ebpfMonSpan *s, const ebpfMonTraceChain *chain)
 {
-    uint64_t slept = c->blocked > c->wait ? c->blocked - c->wait : 0;
+    const struct ebpfMonChain *c = &chain->chain;
+    uint64_t slept = ebpfMonTraceChainGetSlept(chain);
     char name[24];
 
     snprintf(name, sizeof(name), "%.*s", EBPFMON_COMM_MAX - 1, c->comm);
@@ -185,58 +93,261 @@ static void account(ebpfMonSpan *s, const struct ebpfMonChain *c)
     }
 }
 
-void ebpfMonTraceSpansExport(ebpfMonTarget *t, ebpfMonTrace *trace)
-{
-    const struct ebpfMonChain *c = &trace->first->chain;
-    teller x = { .t = t, .trace = trace };
-    const char *root = ebpfMonCatalogueName(t->cat, c->rootSlot);
-    static ebpfMonSpan s;
-    ebpfMonChainId chain = ebpfMonTraceChainId(trace->first), cause = ebpfMonTraceChainBegunBy(trace->first);
-    char why[512];
-    uint32_t total = 0;
-    const uint8_t *before;
-    uint8_t above[8], id[8];
+/* --- the tree --- */
 
-    if (!ebpfMonExportsSpans())
+/* From the time stamps: a record began when the one before it was stamped, unless one that it made process began
+ * earlier; it ended when the last one that it made process did. */
+static void findTimes(const ebpfMonTraceSpans *x, const ebpfMonWalkChain *c, recordTimes *times)
+{
+    const ebpfMonTraceShape *s = c->shape;
+    uint64_t first = c->chain->chain.begin + c->chain->chain.wait + x->offset;
+    uint64_t last = c->chain->chain.head.ktime + x->offset, before = first;
+
+    for (uint32_t i = 0; i < s->nodes; i++) {
+        uint64_t at = (uint64_t)s->node[i].time;
+
+        if (!s->rec[i] || at < before || at > last) /* the time stamp of a device (TSE) tells nothing */
+            at = s->rec[i] && at > last ? last : before;
+        times->from[i] = before;
+        times->to[i] = at;
+        before = at;
+    }
+    for (uint32_t k = s->nodes; k-- > 0;) {
+        uint32_t i = s->order[k], p = s->node[i].parent;
+
+        if (p == EBPFMON_NO_PARENT)
+            continue;
+        if (times->from[i] < times->from[p])
+            times->from[p] = times->from[i];
+        if (times->to[i] > times->to[p])
+            times->to[p] = times->to[i];
+    }
+}
+
+/* A chain that was handed over. */
+static void exportHandedOver(ebpfMonTraceSpans *x, const ebpfMonWalkChain *c)
+{
+    const ebpfMonTraceChain *chain = c->chain;
+    const char *root = ebpfMonCatalogueName(x->t->cat, chain->chain.rootSlot);
+    ebpfMonSpan *s = &x->span;
+    char how[40];
+
+    ebpfMonTraceDescribeHandOver(x->t, chain, how, sizeof(how));
+    ebpfMonSpanBegin(s, x->trace->id, root);
+    ebpfMonSpanSetIoc(s, x->t);
+    getChainSpan(x, chain, s->id);
+    if (c->nodeAbove == EBPFMON_NO_PARENT)
+        getSpanOfRoots(x, c->above, s->parent);
+    else
+        getRecordSpan(x, c->above->chain, c->nodeAbove, s->parent);
+    s->start = chain->chain.begin + x->offset;
+    s->end = chain->chain.head.ktime + x->offset;
+    ebpfMonSpanAddText(s, "epics.record.name", root);
+    ebpfMonSpanAddText(s, "epics.chain.cause", how);
+    ebpfMonSpanAddInteger(s, "epics.chain.records", chain->chain.total);
+    if (chain->delay)
+        ebpfMonSpanAddDouble(s, "epics.chain.delay", (double)chain->delay / 1000);
+    addWaits(s, chain);
+    x->uses.sink.add(s);
+}
+
+static int exportChain(void *arg, const ebpfMonWalkChain *c)
+{
+    ebpfMonTraceSpans *x = arg;
+
+    if (c->above && !c->completes) {
+        if (x->spans++ >= SPANS_MAX)
+            return 1;
+        exportHandedOver(x, c);
+    }
+    if (!x->times[c->level])
+        x->times[c->level] = malloc(sizeof(*x->times[c->level]));
+    if (!x->times[c->level])
+        return 1;
+    findTimes(x, c, x->times[c->level]);
+    return 0;
+}
+
+static void describeRecord(ebpfMonTraceSpans *x, const ebpfMonWalkRecord *r)
+{
+    ebpfMonSpan *s = &x->span;
+    char value[256];
+
+    if (r->via[0])
+        ebpfMonSpanAddText(s, "epics.link.field", r->via);
+    ebpfMonSpanAddText(s, "epics.record.name", ebpfMonCatalogueName(x->t->cat, r->index));
+    ebpfMonSpanAddText(s, "epics.record.type", x->t->cat->rtype[x->t->cat->rec[r->index].rtype].name);
+    if (!r->rec) {
+        ebpfMonSpanAddBool(s, "epics.record.asynchronous", 1);
         return;
-    offset = ebpfMonUnixOffset(c->begin);
-    ebpfMonTraceChoose(trace);
-    for (const ebpfMonTraceChain *half = trace->first; half; half = half->next)
-        total += half->chain.total;
-    ebpfMonSpansSender(trace, offset);
-    ebpfMonSpanStart(&s, trace->id, root);
-    ebpfMonSpanOfIoc(&s, t);
-    if (c->total && !(c->flags & EBPFMON_CHAIN_LATE)) { /* else no histogram has it */
-        snprintf(s.root, sizeof(s.root), "%s", root);
-        s.latency = c->head.ktime - c->begin - c->wait;
     }
-    ebpfMonSpanOfChain(&chain, 0, s.id);
-    memcpy(above, s.id, sizeof(above));
-    if (ebpfMonHasMessage(trace)) {
-        s.kind = ebpfMonSpanServer;
-        ebpfMonSpanOfMessage(&trace->put->key.peer, trace->put->key.seq, s.parent);
+    ebpfMonTraceDescribeValue(x->t, r->rec, value, sizeof(value));
+    ebpfMonSpanAddText(s, "epics.record.value", value);
+    if (r->rec->sevr && r->rec->sevr < ALARM_NSEV && r->rec->stat < ALARM_NSTATUS) {
+        ebpfMonSpanAddText(s, "epics.alarm.severity", epicsAlarmSeverityStrings[r->rec->sevr]);
+        ebpfMonSpanAddText(s, "epics.alarm.status", epicsAlarmConditionStrings[r->rec->stat]);
+    }
+}
+
+static int exportRecord(void *arg, const ebpfMonWalkChain *c, const ebpfMonWalkRecord *r)
+{
+    ebpfMonTraceSpans *x = arg;
+    const recordTimes *times = x->times[c->level];
+    ebpfMonSpan *s = &x->span;
+
+    if (x->spans++ >= SPANS_MAX)
+        return 1;
+    ebpfMonSpanBegin(s, x->trace->id, ebpfMonCatalogueName(x->t->cat, r->index));
+    ebpfMonSpanSetIoc(s, x->t);
+    getRecordSpan(x, c->chain, r->node, s->id);
+    if (r->parent == EBPFMON_NO_PARENT)
+        getSpanOfRoots(x, c, s->parent);
+    else
+        getRecordSpan(x, c->chain, r->parent, s->parent);
+    s->start = times->from[r->node];
+    if (r->rec)
+        s->end = times->to[r->node];
+    else if (r->completedBy && !(r->completedBy->chain.flags & EBPFMON_CHAIN_BUSY))
+        s->end = r->completedBy->chain.head.ktime + x->offset;
+    else
+        s->end = x->trace->last->chain.head.ktime + x->offset;
+    describeRecord(x, r);
+    x->uses.sink.add(s);
+    return 0;
+}
+
+/* --- the first chain --- */
+
+/* The span of what caused the trace; else a link to the trace from which it came, if that was full. */
+static void setParent(ebpfMonTraceSpans *x, ebpfMonSpan *s)
+{
+    const ebpfMonTrace *trace = x->trace;
+    const ebpfMonTraceChain *first = trace->first;
+    ebpfMonChainId beginner = ebpfMonTraceChainGetBeginner(first);
+    const ebpfMonTraceIds *ids = x->uses.ids;
+    const uint8_t *before;
+    uint8_t id[8];
+
+    if (ebpfMonTraceHasMessage(trace)) {
+        s->kind = ebpfMonSpanServer;
+        ebpfMonMessageGetSpanId(&trace->put->key.peer, trace->put->key.seq, s->parent);
     } else if (trace->put && trace->put->linkChain.iocId) {
-        ebpfMonSpanOfChain(&trace->put->linkChain, 0, s.parent);
+        ebpfMonTraceIdsGetChainSpan(ids, &trace->put->linkChain, 0, s->parent);
     } else if (trace->source.chain.iocId) {
-        ebpfMonSpanOfChain(&trace->source.chain, trace->source.place < SPANS_MAX ? trace->source.place + 1 : 0, s.parent);
-    } else if (!trace->put && c->causeBegin && ebpfMonFinishedTracesFind(&cause)) {
-        ebpfMonSpanOfChain(&cause, 0, s.parent);
-    } else if (!trace->put && trace->first->by.iocId && (before = ebpfMonFinishedTracesFind(&trace->first->by))) {
-        ebpfMonSpanOfChain(&trace->first->by, 0, id); /* that trace was full */
-        ebpfMonSpanAddLink(&s, before, id);
+        ebpfMonTraceIdsGetChainSpan(ids, &trace->source.chain,
+                                    trace->source.place < SPANS_MAX ? trace->source.place + 1 : 0, s->parent);
+    } else if (!trace->put && beginner.begin && ebpfMonTracesFindFinishedId(x->uses.traces, &beginner)) {
+        ebpfMonTraceIdsGetChainSpan(ids, &beginner, 0, s->parent);
+    } else if (!trace->put && first->source.iocId &&
+               (before = ebpfMonTracesFindFinishedId(x->uses.traces, &first->source))) {
+        ebpfMonTraceIdsGetChainSpan(ids, &first->source, 0, id);
+        ebpfMonSpanAddLink(s, before, id);
     }
-    s.start = c->begin + offset;
-    s.end = x.end = trace->last->chain.head.ktime + offset;
-    ebpfMonTraceCause(t, trace, why, sizeof(why));
-    ebpfMonSpanAddText(&s, "epics.record.name", root);
-    ebpfMonSpanAddText(&s, "epics.chain.cause", why);
-    ebpfMonSpanAddInteger(&s, "epics.chain.records", total);
-    if (ebpfMonHasMessage(trace))
-        ebpfMonSpanEnds(&s, &trace->put->key.peer);
-    ebpfMonSpanAddBool(&s, "epics.chain.incomplete", trace->cut || c->flags & EBPFMON_CHAIN_LATE);
-    account(&s, c);
-    ebpfMonExportSpan(&s);
-    tellRecords(&x, trace->first, above, 0);
-    for (const ebpfMonTraceChain *half = trace->first; half && trace->sends; half = half->next)
-        ebpfMonSpansSent(t, trace, half, offset);
+}
+
+static void exportFirstChain(ebpfMonTraceSpans *x)
+{
+    const ebpfMonTrace *trace = x->trace;
+    const struct ebpfMonChain *c = &trace->first->chain;
+    const char *root = ebpfMonCatalogueName(x->t->cat, c->rootSlot);
+    ebpfMonSpan *s = &x->span;
+    char cause[512];
+
+    ebpfMonSpanBegin(s, trace->id, root);
+    ebpfMonSpanSetIoc(s, x->t);
+    if (c->total && !(c->flags & EBPFMON_CHAIN_LATE)) { /* else no histogram has it */
+        snprintf(s->root, sizeof(s->root), "%s", root);
+        s->latency = c->head.ktime - c->begin - c->wait;
+    }
+    getChainSpan(x, trace->first, s->id);
+    setParent(x, s);
+    s->start = c->begin + x->offset;
+    s->end = trace->last->chain.head.ktime + x->offset;
+    ebpfMonTraceDescribeCause(x->t, trace, cause, sizeof(cause));
+    ebpfMonSpanAddText(s, "epics.record.name", root);
+    ebpfMonSpanAddText(s, "epics.chain.cause", cause);
+    ebpfMonSpanAddInteger(s, "epics.chain.records", ebpfMonTraceCountRecords(trace));
+    if (ebpfMonTraceHasMessage(trace))
+        ebpfMonSpanAddConnection(s, &trace->put->key.peer);
+    ebpfMonSpanAddBool(s, "epics.chain.incomplete", trace->isIncomplete || c->flags & EBPFMON_CHAIN_LATE);
+    addWaits(s, trace->first);
+    x->uses.sink.add(s);
+}
+
+/* --- messages --- */
+
+/* The put that caused the trace, if its client is a program on this host, or an IOC whose chain was not kept. */
+static void exportSender(ebpfMonTraceSpans *x)
+{
+    const ebpfMonTrace *trace = x->trace;
+    const ebpfMonPutSummary *put = trace->put;
+    uint64_t begin = trace->first->chain.begin, at;
+    ebpfMonSpan *s = &x->span;
+    char name[sizeof(s->name)];
+
+    if (!ebpfMonTraceHasMessage(trace) || !put->pid ||
+        (put->linkChain.iocId && (ebpfMonTracesFindOpen(x->uses.traces, &put->linkChain) ||
+                                  ebpfMonTracesFindFinishedId(x->uses.traces, &put->linkChain))))
+        return;
+    snprintf(name, sizeof(name), "put %.80s", put->pv);
+    ebpfMonSpanBegin(s, trace->id, name);
+    ebpfMonSpanSetProgram(s, x->uses.targets, put->pid, put->command);
+    ebpfMonSpanAddText(s, "user.name", put->user);
+    /* the chain begins when the thread asks for the lock, and it enters dbPut after that */
+    at = (put->key.at < begin ? put->key.at : begin) + x->offset;
+    ebpfMonSpanSetClient(s, &put->key.peer, put->key.seq, put->pv, at, at);
+    x->uses.sink.add(s);
+}
+
+/* A message that a chain sent. If its receiver is not watched here it begins a trace for the monitor there, unless the
+ * whole trace has the id of the message. */
+static void exportMessage(ebpfMonTraceSpans *x, const ebpfMonTraceChain *c, const ebpfMonLinkMessage *m)
+{
+    ebpfMonSpan *s = &x->span;
+    uint8_t id[16], parent[8];
+    char name[sizeof(s->name)];
+
+    snprintf(name, sizeof(name), "put %.80s", m->channel);
+    ebpfMonSpanBegin(s, x->trace->id, name);
+    ebpfMonSpanSetIoc(s, x->t);
+    ebpfMonMessageGetTraceId(&m->peer, m->seq, id);
+    getChainSpan(x, c, parent);
+    if (m->inside || memcmp(id, x->trace->id, sizeof(id)) == 0) {
+        memcpy(s->parent, parent, sizeof(parent));
+    } else {
+        memcpy(s->trace, id, sizeof(id));
+        ebpfMonSpanAddLink(s, x->trace->id, parent);
+    }
+    ebpfMonSpanAddText(s, "epics.put.link", m->link);
+    ebpfMonSpanSetClient(s, &m->peer, m->seq, m->channel, m->at + x->offset, m->seenAt + x->offset);
+    x->uses.sink.add(s);
+}
+
+static void exportMessages(ebpfMonTraceSpans *x, const ebpfMonTraceChain *c)
+{
+    ebpfMonChainId chain = ebpfMonTraceChainGetId(c);
+    ebpfMonLinkMessage list[MESSAGES];
+    unsigned n = ebpfMonLinkMessagesFind(x->uses.linkMessages, &chain, list, MESSAGES);
+
+    for (unsigned i = 0; i < n; i++)
+        if (list[i].seen && list[i].isMessage)
+            exportMessage(x, c, &list[i]);
+}
+
+void ebpfMonTraceSpansExport(ebpfMonTraceSpans *x, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset)
+{
+    static const ebpfMonTraceVisitor visitor = { .enterChain = exportChain, .enterRecord = exportRecord };
+
+    if (!x->uses.sink.isWanted())
+        return;
+    x->t = t;
+    x->trace = trace;
+    x->offset = unixOffset;
+    x->spans = 0;
+    ebpfMonTraceIdsChoose(x->uses.ids, trace);
+    exportSender(x);
+    exportFirstChain(x);
+    ebpfMonTraceWalkRun(x->uses.walk, trace, &visitor, x);
+    for (const ebpfMonTraceChain *c = trace->first; c && trace->linkWrites; c = c->next)
+        exportMessages(x, c);
 }

@@ -2,90 +2,149 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/otlp/span.h"
-#include "trace/handOvers.h"
-#include "put/threadPuts.h"
-#include "trace/linkMessages.h"
 #include "trace/finishedTraces.h"
+#include "trace/handOvers.h"
+#include "trace/knownChains.h"
 #include "trace/traces.h"
 
 #define OPEN_MAX    256
 #define RECORDS_MAX 65536         /* of all open traces */
-#define BUSY_NS     10000000000ull /* a motor moves for longer: then it is told that it still does */
+#define ASYNC_NS    10000000000ull /* a motor moves for longer; then the trace says that it still does */
 #define GONE_NS     1000000000ull /* of an IOC that ended nothing more comes, and soon its names are gone */
 #define PUT_NS      1000000000ull
-#define SEND_NS     1000000000ull /* … or its link is not connected */
-#define SENDER_NS   100000000ull
-#define SENDERS     8             /* IOCs that a trace came through while it is open */
-#define SENDS_MAX   8             /* of one half */
+#define MESSAGE_NS  1000000000ull /* from a link write to its message, unless the link is not connected */
+#define CAUSE_NS    100000000ull  /* until the chain that caused a trace in another one has come */
+#define CAUSES      8             /* traces of which each caused the next while all are open */
+#define MESSAGES    8             /* of one chain */
 
-static ebpfMonTraceFn teller;
-static ebpfMonTrace *first, *last; /* the oldest first */
-static unsigned open;
-static uint32_t records;
-static unsigned wanted;            /* puts */
-static unsigned early;
+struct ebpfMonTraces {
+    ebpfMonTracesUses uses;
+    ebpfMonTraceFn    onTrace;
+    void             *arg;
+    ebpfMonKnownChains    *known;
+    ebpfMonHandOvers      *handOvers;
+    ebpfMonFinishedTraces *finished;
+    ebpfMonCpLinkSources  *cpLinkSources;
+    ebpfMonTrace *first, *last;   /* open; the oldest first */
+    unsigned open;
+    uint32_t records;             /* of all open traces */
+    unsigned awaitPut, awaitSource; /* open traces that do */
+};
 
-static void release(ebpfMonTrace *trace)
+/* --- the list of open traces --- */
+
+ebpfMonTraces *ebpfMonTracesNew(const ebpfMonTracesUses *uses, ebpfMonTraceFn onTrace, void *arg)
 {
-    while (trace->first) {
-        ebpfMonTraceChain *half = trace->first;
+    ebpfMonTraces *x = calloc(1, sizeof(*x));
 
-        trace->first = half->next;
-        ebpfMonTraceChainForget(half);
-        free(half);
-    }
-    wanted -= (unsigned)!!trace->wantsPut;
-    early -= (unsigned)!!trace->early;
-    records -= trace->records;
-    ebpfMonCatalogueRelease(trace->cat);
-    free(trace->put);
-    free(trace->caLink);
-    free(trace);
+    if (!x)
+        return NULL;
+    x->uses = *uses;
+    x->onTrace = onTrace;
+    x->arg = arg;
+    x->known = ebpfMonKnownChainsNew();
+    x->handOvers = ebpfMonHandOversNew();
+    x->finished = ebpfMonFinishedTracesNew();
+    x->cpLinkSources = ebpfMonCpLinkSourcesNew(uses->targets);
+    if (x->known && x->handOvers && x->finished && x->cpLinkSources)
+        return x;
+    ebpfMonTracesFree(x);
+    return NULL;
 }
 
-void ebpfMonTracesStart(ebpfMonTraceFn tell)
+static ebpfMonTrace *startTrace(ebpfMonTraces *x, const ebpfMonTarget *t)
 {
-    teller = tell;
+    ebpfMonTrace *trace = ebpfMonTraceNew(t);
+
+    if (!trace)
+        return NULL;
+    trace->before = x->last;
+    *(x->last ? &x->last->next : &x->first) = trace;
+    x->last = trace;
+    x->open++;
+    return trace;
 }
 
-static void tell(ebpfMonTrace *trace, ebpfMonTrace *before)
+/* Takes it out of the list and frees it. */
+static void removeTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
+{
+    *(trace->before ? &trace->before->next : &x->first) = trace->next;
+    *(trace->next ? &trace->next->before : &x->last) = trace->before;
+    x->open--;
+    x->records -= trace->records;
+    x->awaitPut -= (unsigned)!!trace->awaitsPut;
+    x->awaitSource -= (unsigned)!!trace->awaitsSource;
+    for (const ebpfMonTraceChain *c = trace->first; c; c = c->next)
+        ebpfMonKnownChainsRemove(x->known, c);
+    ebpfMonTraceFree(trace);
+}
+
+void ebpfMonTracesFree(ebpfMonTraces *x)
+{
+    if (!x)
+        return;
+    while (x->first)
+        removeTrace(x, x->first);
+    ebpfMonKnownChainsFree(x->known);
+    ebpfMonHandOversFree(x->handOvers);
+    ebpfMonFinishedTracesFree(x->finished);
+    ebpfMonCpLinkSourcesFree(x->cpLinkSources);
+    free(x);
+}
+
+static void finishTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
 {
     ebpfMonTarget *t;
 
-    *(before ? &before->next : &first) = trace->next;
-    if (last == trace)
-        last = before;
-    open--;
-    for (unsigned i = 0; i < EBPFMON_TRACE_BUSY; i++)
-        trace->cut |= trace->busy[i] != 0;
-    trace->cut |= trace->handed != 0 || trace->early;
-    ebpfMonTargetsLock(ebpfMonTheTargets);
-    t = ebpfMonTargetsFindById(ebpfMonTheTargets, trace->iocId);
-    if (t && t->cat == trace->cat) /* else its records were read anew since, and the indexes are of other ones */
-        teller(t, trace);
-    ebpfMonTargetsUnlock(ebpfMonTheTargets);
-    if (trace->hasId)
-        ebpfMonFinishedTracesAdd(trace);
-    release(trace);
+    trace->isIncomplete |= ebpfMonTraceHasAsync(trace) || trace->handOvers || trace->awaitsSource;
+    ebpfMonTargetsLock(x->uses.targets);
+    t = ebpfMonTargetsFindById(x->uses.targets, trace->iocId);
+    if (t && t->cat == trace->cat) /* else its records were read again since, and the indexes mean other records */
+        x->onTrace(x->arg, t, trace);
+    ebpfMonTargetsUnlock(x->uses.targets);
+    for (const ebpfMonTraceChain *c = trace->hasId ? trace->first : NULL; c; c = c->next) {
+        ebpfMonChainId id = ebpfMonTraceChainGetId(c);
+
+        ebpfMonFinishedTracesAdd(x->finished, &id, trace->id);
+    }
+    removeTrace(x, trace);
 }
 
-ebpfMonChainId ebpfMonTraceSender(const ebpfMonTrace *trace)
+ebpfMonTrace *ebpfMonTracesFindOpen(const ebpfMonTraces *x, const ebpfMonChainId *chain)
 {
-    return trace->put ? trace->put->linkChain : trace->source.chain;
+    const ebpfMonTraceChain *c = ebpfMonKnownChainsFind(x->known, chain);
+
+    return c ? c->trace : NULL;
 }
 
-/* What it wrote through CA links goes out a little later: without its message nobody knows its trace elsewhere. */
-static int sends(const ebpfMonTrace *trace, uint64_t now)
+const uint8_t *ebpfMonTracesFindFinishedId(const ebpfMonTraces *x, const ebpfMonChainId *chain)
 {
-    ebpfMonLinkMessage list[SENDS_MAX];
+    return ebpfMonFinishedTracesFind(x->finished, chain);
+}
 
-    if (!trace->sends || now - trace->since > SEND_NS || !ebpfMonExportsSpans())
+unsigned ebpfMonTracesCountOpen(const ebpfMonTraces *x)
+{
+    return x->open;
+}
+
+uint32_t ebpfMonTracesCountRecords(const ebpfMonTraces *x)
+{
+    return x->records;
+}
+
+/* --- what a trace waits for --- */
+
+/* What it wrote through CA links goes out a little later. Another host knows the trace by its message only. */
+static int awaitsMessages(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_t now)
+{
+    ebpfMonLinkMessage list[MESSAGES];
+
+    if (!trace->linkWrites || now - trace->end > MESSAGE_NS || !x->uses.exportsSpans())
         return 0;
-    for (const ebpfMonTraceChain *half = trace->first; half; half = half->next) {
-        ebpfMonChainId id = ebpfMonTraceChainId(half);
+    for (const ebpfMonTraceChain *c = trace->first; c; c = c->next) {
+        ebpfMonChainId id = ebpfMonTraceChainGetId(c);
 
-        for (unsigned n = ebpfMonLinkMessagesFind(&id, list, SENDS_MAX); n-- > 0;)
+        for (unsigned n = ebpfMonLinkMessagesFind(x->uses.linkMessages, &id, list, MESSAGES); n-- > 0;)
             if (!list[n].seen)
                 return 1;
     }
@@ -94,69 +153,75 @@ static int sends(const ebpfMonTrace *trace, uint64_t now)
 
 static int isYoung(const ebpfMonTrace *trace, uint64_t now)
 {
-    return now < trace->since + SENDER_NS;
+    return now < trace->end + CAUSE_NS;
 }
 
-/* Whose trace it will be depends on those further up: on puts that may be known later than its own, and on chains that
- * may end later than what they set going. */
-static int undecided(const ebpfMonTrace *trace, uint64_t now)
+/* The id of a trace is that of the trace that caused it, and so on. Their puts may be known later than its own, and
+ * their chains may end later than what they caused. */
+static int awaitsId(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_t now)
 {
-    for (unsigned i = 0; trace && !trace->hasId && i < SENDERS; i++) {
-        ebpfMonChainId chain = ebpfMonTraceSender(trace);
-        const ebpfMonTrace *above = chain.iocId ? ebpfMonTracesFindByChain(&chain) : NULL;
+    for (unsigned i = 0; trace && !trace->hasId && i < CAUSES; i++) {
+        ebpfMonChainId cause = ebpfMonTraceGetCause(trace);
+        const ebpfMonTrace *above = cause.iocId ? ebpfMonTracesFindOpen(x, &cause) : NULL;
 
-        if (trace->wantsPut || (trace->caLink && isYoung(trace, now)))
+        if (trace->awaitsPut || (trace->caLink && isYoung(trace, now)))
             return 1;
-        if (chain.iocId && !above)
-            return isYoung(trace, now) && !ebpfMonFinishedTracesFind(&chain);
+        if (cause.iocId && !above)
+            return isYoung(trace, now) && !ebpfMonFinishedTracesFind(x->finished, &cause);
         trace = above;
     }
     return 0;
 }
 
-static int sender(const ebpfMonTrace *trace, uint64_t now)
+static int isComplete(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_t now)
 {
-    return (trace->caLink && isYoung(trace, now)) || (ebpfMonExportsSpans() && undecided(trace, now));
+    if (trace->awaitsPut || trace->handOvers || trace->awaitsSource || ebpfMonTraceHasAsync(trace))
+        return 0;
+    if (now < trace->end) /* two clock readings */
+        now = trace->end;
+    if (trace->caLink && isYoung(trace, now))
+        return 0;
+    return !awaitsMessages(x, trace, now) && !(x->uses.exportsSpans() && awaitsId(x, trace, now));
 }
 
-/* "now" may be a little before the trace's end, by another clock reading. */
-static int isComplete(const ebpfMonTrace *trace, uint64_t now)
+/* Called when something came that it waited for. Messages are left to the tick: they come one by one. */
+static void finishIfComplete(ebpfMonTraces *x, ebpfMonTrace *trace)
 {
-    for (unsigned i = 0; i < EBPFMON_TRACE_BUSY; i++)
-        if (trace->busy[i])
-            return 0;
-    if (now < trace->since)
-        now = trace->since;
-    return !trace->wantsPut && !trace->handed && !trace->early && !sends(trace, now) && !sender(trace, now);
+    if (!trace->linkWrites && isComplete(x, trace, trace->end))
+        finishTrace(x, trace);
 }
 
-static void busy(ebpfMonTrace *trace, uint32_t number)
-{
-    unsigned i = 0;
+/* --- a new chain --- */
 
-    if (!number)
-        return;
-    while (i < EBPFMON_TRACE_BUSY && trace->busy[i] && trace->busy[i] != number)
-        i++;
-    if (i < EBPFMON_TRACE_BUSY)
-        trace->busy[i] = number;
-    else
-        trace->cut = 1;
+/* The open trace to which the chain belongs. NULL: to none, it begins one. "from": what led to it, or NULL. */
+static ebpfMonTrace *findTraceOf(const ebpfMonTraces *x, const ebpfMonTarget *t, const struct ebpfMonChain *chain,
+                                 const struct ebpfMonHandOver *from, int *completes)
+{
+    ebpfMonChainId beginner = { .iocId = t->iocId, .tid = chain->causeTid, .begin = chain->causeBegin };
+    ebpfMonTrace *trace = chain->causeBegin ? ebpfMonTracesFindOpen(x, &beginner) : NULL;
+
+    *completes = trace != NULL;
+    if (!trace && from && from->by.begin) {
+        ebpfMonChainId source = { .iocId = t->iocId, .tid = from->by.tid, .begin = from->by.begin };
+
+        trace = ebpfMonTracesFindOpen(x, &source);
+        if (trace && trace->chains == EBPFMON_TRACE_CHAINS) { /* what keeps itself going begins a new trace */
+            trace->isIncomplete = 1;
+            trace = NULL;
+        }
+    }
+    return trace && trace->cat == t->cat ? trace : NULL;
 }
 
-/* The open trace that has the half which left this chain's root processing. */
-static ebpfMonTrace *traceOf(uint32_t iocId, const struct ebpfMonChain *chain)
+/* Finishes the oldest traces until there is room for the chain. Returns its trace; NULL: that was finished, too. */
+static ebpfMonTrace *makeRoom(ebpfMonTraces *x, ebpfMonTrace *trace, uint32_t records)
 {
-    ebpfMonChainId id = { .iocId = iocId, .tid = chain->causeTid, .begin = chain->causeBegin };
-
-    return chain->causeBegin ? ebpfMonTracesFindByChain(&id) : NULL;
-}
-
-ebpfMonTrace *ebpfMonTracesFindByChain(const ebpfMonChainId *chain)
-{
-    const ebpfMonTraceChain *half = ebpfMonTraceChainFind(chain);
-
-    return half ? half->trace : NULL;
+    while (x->first && (x->records + records > RECORDS_MAX || (!trace && x->open >= OPEN_MAX))) {
+        if (x->first == trace)
+            trace = NULL;
+        finishTrace(x, x->first);
+    }
+    return trace;
 }
 
 static void keepPut(ebpfMonTrace *trace, const ebpfMonPutSummary *put)
@@ -166,291 +231,216 @@ static void keepPut(ebpfMonTrace *trace, const ebpfMonPutSummary *put)
         *trace->put = *put;
 }
 
-static void lookForPut(ebpfMonTrace *trace, const ebpfMonThreadPut *p)
+static void setPut(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMonThreadPut *put)
 {
-    if (!p)
-        return;
-    trace->putId = p->id;
-    if (p->done) {
-        keepPut(trace, &p->put);
+    trace->putId = put->id;
+    if (put->isFinished) {
+        keepPut(trace, &put->put);
         return;
     }
-    trace->wantsPut = 1;
-    wanted++;
+    trace->awaitsPut = 1;
+    x->awaitPut++;
 }
 
-static void append(ebpfMonTrace *trace, ebpfMonTraceChain *half)
+/* Under ebpfMonTargetsLock. */
+static void findCpLinkSource(ebpfMonTraces *x, ebpfMonTarget *t, ebpfMonTrace *trace)
 {
-    *(trace->last ? &trace->last->next : &trace->first) = half;
-    trace->last = half;
-    half->trace = trace;
-    trace->chains++;
-    trace->records += half->count;
-    if (half->chain.head.ktime > trace->since)
-        trace->since = half->chain.head.ktime;
-}
-
-static ebpfMonTrace *beforeOf(const ebpfMonTrace *trace)
-{
-    ebpfMonTrace *before = NULL;
-
-    for (ebpfMonTrace *p = first; p != trace; p = p->next)
-        before = p;
-    return before;
-}
-
-static void drop(ebpfMonTrace *trace)
-{
-    ebpfMonTrace *before = beforeOf(trace);
-
-    *(before ? &before->next : &first) = trace->next;
-    if (last == trace)
-        last = before;
-    open--;
-    release(trace);
-}
-
-/* Who began its root is not in the trace, so its place is below the chain that handed it over. */
-static void below(ebpfMonTraceChain *half)
-{
-    half->chain.causeBegin = half->chain.causeTid = 0;
-}
-
-/* What was handed over can be done before the chain that did it is: such a trace has waited for its beginning. */
-static void adopt(ebpfMonTrace *trace, const ebpfMonChainId *id)
-{
-    ebpfMonTrace *next;
-
-    for (ebpfMonTrace *child = early ? first : NULL; child; child = next) {
-        const ebpfMonChainId *by = &child->first->by;
-
-        next = child->next;
-        if (!child->early || by->begin != id->begin || by->tid != id->tid || by->iocId != id->iocId ||
-            child->cat != trace->cat || trace->chains + child->chains > EBPFMON_TRACE_CHAINS)
-            continue;
-        below(child->first);
-        while (child->first) {
-            ebpfMonTraceChain *half = child->first;
-
-            child->first = half->next;
-            half->next = NULL;
-            append(trace, half);
-        }
-        for (unsigned i = 0; i < EBPFMON_TRACE_BUSY; i++)
-            busy(trace, child->busy[i]);
-        trace->handed += child->handed;
-        trace->sends += child->sends;
-        trace->cut |= child->cut;
-        child->records = 0; /* they are the other one's now */
-        drop(child);
-    }
-}
-
-/* The trace that a chain is of which another one handed over. A client's own put that went on in a callback's thread,
- * because the record was busy (dbNotify.c), is not of what the record was busy with. */
-static ebpfMonTrace *handedTo(uint32_t iocId, const struct ebpfMonHandOver *from, const ebpfMonThreadPut *put)
-{
-    ebpfMonChainId id = { .iocId = iocId };
-    ebpfMonTrace *trace;
-
-    if (!from || !from->by.begin || (put && put->byClient))
-        return NULL;
-    id.tid = from->by.tid;
-    id.begin = from->by.begin;
-    trace = ebpfMonTracesFindByChain(&id);
-    if (trace && trace->chains == EBPFMON_TRACE_CHAINS) { /* what keeps itself going begins anew */
-        trace->cut = 1;
-        return NULL;
-    }
-    return trace;
-}
-
-/* Called while the targets' lock is held. */
-static void lookForSource(ebpfMonTarget *t, ebpfMonTrace *trace)
-{
-    if (ebpfMonCpLinkSourcesFind(t, trace->first->chain.rootSlot, trace->caLink, &trace->source))
+    if (ebpfMonCpLinkSourcesFind(x->cpLinkSources, t, trace->first->chain.rootSlot, trace->caLink, &trace->source))
         return;
     free(trace->caLink);
     trace->caLink = NULL;
 }
 
-static ebpfMonTrace *newTrace(ebpfMonTarget *t)
+/* The first chain of a trace tells what caused the trace. */
+static void setCause(ebpfMonTraces *x, ebpfMonTarget *t, ebpfMonTrace *trace, const struct ebpfMonHandOver *from,
+                     const ebpfMonThreadPut *put)
 {
-    ebpfMonTrace *trace = calloc(1, sizeof(*trace));
-
-    if (!trace)
-        return NULL;
-    trace->iocId = t->iocId;
-    trace->cat = ebpfMonCatalogueHold(t->cat);
-    *(last ? &last->next : &first) = trace;
-    last = trace;
-    open++;
-    return trace;
-}
-
-/* The first half of a trace says what set it going. */
-static void begins(ebpfMonTarget *t, ebpfMonTrace *trace, const struct ebpfMonHandOver *from, const ebpfMonThreadPut *put)
-{
-    lookForPut(trace, put);
-    if (trace->first->by.iocId && trace->first->chain.flags & EBPFMON_CHAIN_EARLY) {
-        trace->early = 1;
-        early++;
+    if (put)
+        setPut(x, trace, put);
+    if (trace->first->source.iocId && trace->first->chain.flags & EBPFMON_CHAIN_EARLY) {
+        trace->awaitsSource = 1;
+        x->awaitSource++;
     }
     if (!put && from && from->isLink && (trace->caLink = malloc(sizeof(from->link)))) {
         memcpy(trace->caLink, from->link, sizeof(from->link));
-        lookForSource(t, trace);
+        findCpLinkSource(x, t, trace);
     }
 }
 
-void ebpfMonTracesAddChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
-                        uint32_t count)
+/* The chain that began to process its root is not in the trace; so its place is below the chain that handed it over. */
+static void placeBelowSource(ebpfMonTraceChain *c)
 {
-    const struct ebpfMonHandOver *from = chain->outer ? NULL : ebpfMonHandOversFind(chain);
-    uint32_t root = chain->rootSlot - t->slot, handOvers = chain->handOvers;
-    const ebpfMonThreadPut *put = ebpfMonThreadPutsFindForChain(chain, t->cat->rec[root].addr);
-    ebpfMonTrace *trace = traceOf(t->iocId, chain);
-    ebpfMonLinkMessage list[SENDS_MAX];
-    ebpfMonChainId id;
-    ebpfMonTraceChain *half;
-    int completes = trace != NULL;
+    c->chain.causeBegin = c->chain.causeTid = 0;
+}
 
-    if (!trace)
-        trace = handedTo(t->iocId, from, put);
-    if (trace && trace->cat != t->cat)
-        trace = NULL;
-    while (first && (records + count > RECORDS_MAX || (!trace && open >= OPEN_MAX))) {
-        if (first == trace)
-            trace = NULL;
-        tell(first, NULL);
+/* Moves all of a trace that waited for a chain of "trace" into that one. */
+static void adoptTrace(ebpfMonTraces *x, ebpfMonTrace *trace, ebpfMonTrace *child)
+{
+    placeBelowSource(child->first);
+    while (child->first) {
+        ebpfMonTraceChain *c = child->first;
+
+        child->first = c->next;
+        ebpfMonTraceAppend(trace, c);
     }
-    if (trace && trace->chains == EBPFMON_TRACE_CHAINS) {
-        trace->cut = 1;
-        return;
+    for (unsigned i = 0; i < EBPFMON_TRACE_ASYNC; i++)
+        ebpfMonTraceAddAsync(trace, child->async[i]);
+    trace->handOvers += child->handOvers;
+    trace->linkWrites += child->linkWrites;
+    trace->isIncomplete |= child->isIncomplete;
+    child->records = 0; /* they are the other one's now */
+    removeTrace(x, child);
+}
+
+/* What was handed over can be done before its source chain ends. Such a trace has waited for the source chain. */
+static void adoptEarlyTraces(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMonChainId *source)
+{
+    ebpfMonTrace *next;
+
+    for (ebpfMonTrace *child = x->awaitSource ? x->first : NULL; child; child = next) {
+        next = child->next;
+        if (child->awaitsSource && ebpfMonChainIdIsSame(&child->first->source, source) && child->cat == trace->cat &&
+            trace->chains + child->chains <= EBPFMON_TRACE_CHAINS)
+            adoptTrace(x, trace, child);
     }
-    half = ebpfMonTraceChainNew(t, chain, rec, count);
-    if (half && !trace)
-        trace = newTrace(t);
-    if (!half || !trace) {
-        free(half);
-        return;
-    }
-    if (from && from->by.begin && !(put && put->byClient))
-        ebpfMonTraceChainSetSource(t, half, from);
-    if (!completes && trace->chains)
-        below(half);
-    append(trace, half);
-    ebpfMonTraceChainRemember(half);
-    records += half->count;
-    ebpfMonTraceChainNoteStamps(half);
-    if (trace->chains == 1)
-        begins(t, trace, from, put);
-    for (unsigned i = 0; i < EBPFMON_TRACE_BUSY && !(chain->flags & EBPFMON_CHAIN_BUSY); i++)
-        if (trace->busy[i] == half->chain.rootSlot + 1)
-            trace->busy[i] = 0;
+}
+
+/* What the chain leaves to be done: asynchronous records, hand-overs, link writes. */
+static void noteOpenWork(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMonTraceChain *c)
+{
+    ebpfMonChainId id = ebpfMonTraceChainGetId(c);
+    ebpfMonLinkMessage list[MESSAGES];
+
+    if (!(c->chain.flags & EBPFMON_CHAIN_BUSY))
+        ebpfMonTraceRemoveAsync(trace, c->chain.rootSlot + 1);
     for (unsigned i = 0; i < EBPFMON_ASYNC; i++)
-        busy(trace, half->chain.async[i]);
-    id = ebpfMonTraceChainId(half);
-    if (handOvers) {
-        uint32_t done = ebpfMonHandOversTakeEnded(&id);
+        ebpfMonTraceAddAsync(trace, c->chain.async[i]);
+    if (c->chain.handOvers) {
+        uint32_t done = ebpfMonHandOversTakeEarlyEnds(x->handOvers, &id);
 
-        trace->handed += handOvers > done ? handOvers - done : 0;
-        adopt(trace, &id);
+        trace->handOvers += c->chain.handOvers > done ? c->chain.handOvers - done : 0;
+        adoptEarlyTraces(x, trace, &id);
     }
-    if (ebpfMonExportsSpans())
-        trace->sends += ebpfMonLinkMessagesFind(&id, list, SENDS_MAX);
-    trace->cut |= !!(chain->flags & EBPFMON_CHAIN_MORE) || half->count < chain->total;
-    if (!trace->sends && isComplete(trace, trace->since))
-        tell(trace, beforeOf(trace));
+    if (x->uses.exportsSpans())
+        trace->linkWrites += ebpfMonLinkMessagesFind(x->uses.linkMessages, &id, list, MESSAGES);
 }
 
-void ebpfMonTracesEndHandOver(const struct ebpfMonHandOverEvent *ev)
+/* For the CP links that watch its records. */
+static void noteStamps(ebpfMonTraces *x, const ebpfMonTraceChain *c)
 {
-    ebpfMonChainId id = { .iocId = ev->head.iocId, .tid = ev->what.by.tid, .begin = ev->what.by.begin };
-    ebpfMonTrace *trace = ebpfMonTracesFindByChain(&id);
+    ebpfMonChainId id = ebpfMonTraceChainGetId(c);
+
+    for (uint32_t i = 0; i < c->count; i++)
+        ebpfMonCpLinkSourcesAdd(x->cpLinkSources, &id, c->chain.rootSlot, i, c->rec[i].slot, c->rec[i].time);
+}
+
+void ebpfMonTracesAddChain(ebpfMonTraces *x, ebpfMonTarget *t, const struct ebpfMonChain *chain,
+                           const struct ebpfMonChainRec *rec, uint32_t count)
+{
+    const struct ebpfMonHandOver *from = chain->outer ? NULL : ebpfMonHandOversFind(x->handOvers, chain);
+    uint64_t root = t->cat->rec[chain->rootSlot - t->slot].addr;
+    const ebpfMonThreadPut *put = ebpfMonThreadPutsFindForChain(x->uses.threadPuts, chain, root);
+    ebpfMonTraceChain *c;
+    ebpfMonTrace *trace;
+    int completes;
+
+    /* The put of a client that found its record busy goes on in the thread of a callback (dbNotify.c); it does not
+     * belong to what the record was busy with. */
+    if (put && put->byClient)
+        from = NULL;
+    trace = makeRoom(x, findTraceOf(x, t, chain, from, &completes), count);
+    if (trace && trace->chains == EBPFMON_TRACE_CHAINS) {
+        trace->isIncomplete = 1;
+        return;
+    }
+    c = ebpfMonTraceChainNew(t, chain, rec, count);
+    if (c && !trace)
+        trace = startTrace(x, t);
+    if (!c || !trace) {
+        free(c);
+        return;
+    }
+    if (from && from->by.begin)
+        ebpfMonTraceChainSetSource(t, c, from);
+    if (!completes && trace->chains)
+        placeBelowSource(c);
+    ebpfMonTraceAppend(trace, c);
+    ebpfMonKnownChainsAdd(x->known, c);
+    x->records += c->count;
+    noteStamps(x, c);
+    if (trace->chains == 1)
+        setCause(x, t, trace, from, put);
+    noteOpenWork(x, trace, c);
+    trace->isIncomplete |= (chain->flags & EBPFMON_CHAIN_MORE) || c->count < chain->total;
+    finishIfComplete(x, trace);
+}
+
+/* --- other events --- */
+
+void ebpfMonTracesBeginHandOver(ebpfMonTraces *x, const struct ebpfMonHandOverEvent *ev)
+{
+    ebpfMonHandOversNoteBegin(x->handOvers, ev);
+}
+
+void ebpfMonTracesEndHandOver(ebpfMonTraces *x, const struct ebpfMonHandOverEvent *ev)
+{
+    ebpfMonChainId source = { .iocId = ev->head.iocId, .tid = ev->what.by.tid, .begin = ev->what.by.begin };
+    ebpfMonTrace *trace = ebpfMonTracesFindOpen(x, &source);
 
     if (!trace) {
-        ebpfMonHandOversEndEarly(&id);
+        ebpfMonHandOversNoteEarlyEnd(x->handOvers, &source);
         return;
     }
-    if (trace->handed)
-        trace->handed--;
-    if (!trace->sends && isComplete(trace, trace->since))
-        tell(trace, beforeOf(trace));
+    if (trace->handOvers)
+        trace->handOvers--;
+    finishIfComplete(x, trace);
 }
 
-static void copy(ebpfMonPutSummary *to, const ebpfMonPut *put, const ebpfMonMessageKey *key)
+void ebpfMonTracesAddPut(ebpfMonTraces *x, uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPutSummary *put)
 {
-    memcpy(to->pv, put->pv, sizeof(to->pv));
-    memcpy(to->who, put->who, sizeof(to->who));
-    memcpy(to->origin, put->origin, sizeof(to->origin));
-    memcpy(to->user, put->user, sizeof(to->user));
-    memcpy(to->peer, put->peer, sizeof(to->peer));
-    memcpy(to->server, put->server, sizeof(to->server));
-    memcpy(to->command, put->command, sizeof(to->command));
-    to->pid = put->peerPid;
-    memcpy(to->linkIoc, put->linkIoc, sizeof(to->linkIoc));
-    to->linkChain = put->linkChain;
-    to->through = put->through;
-    to->key = *key;
-}
-
-void ebpfMonTracesAddPut(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPut *put, const ebpfMonMessageKey *key)
-{
-    ebpfMonPutSummary mine;
-
-    copy(&mine, put, key);
-    ebpfMonThreadPutsComplete(iocId, tid, id, &mine);
-    for (ebpfMonTrace *trace = wanted ? first : NULL, *before = NULL; trace; before = trace, trace = trace->next) {
-        if (!trace->wantsPut || trace->iocId != iocId || trace->putId != id || trace->first->chain.head.tid != tid)
+    for (ebpfMonTrace *trace = x->awaitPut ? x->first : NULL; trace; trace = trace->next) {
+        if (!trace->awaitsPut || trace->iocId != iocId || trace->putId != id || trace->first->chain.head.tid != tid)
             continue;
-        trace->wantsPut = 0;
-        wanted--;
-        keepPut(trace, &mine);
-        if (!trace->sends && isComplete(trace, trace->since))
-            tell(trace, before);
+        trace->awaitsPut = 0;
+        x->awaitPut--;
+        keepPut(trace, put);
+        finishIfComplete(x, trace);
         return;
     }
 }
 
-static int isGone(const ebpfMonTrace *trace)
+/* Nonzero: its IOC has ended. Looks for the source of its CP link again, which may have ended later than what it
+ * caused. */
+static int lookForSourceAgain(ebpfMonTraces *x, ebpfMonTrace *trace)
 {
-    ebpfMonTarget *t = ebpfMonTargetsFindById(ebpfMonTheTargets, trace->iocId);
+    ebpfMonTarget *t;
+    int isGone;
 
-    return !t || t->gone;
+    ebpfMonTargetsLock(x->uses.targets);
+    t = ebpfMonTargetsFindById(x->uses.targets, trace->iocId);
+    isGone = !t || t->gone;
+    if (trace->caLink && t && t->cat == trace->cat)
+        findCpLinkSource(x, t, trace);
+    ebpfMonTargetsUnlock(x->uses.targets);
+    return isGone;
 }
 
-/* A CP link's source may have ended later than what it set going. */
-static void lookAgain(ebpfMonTrace *trace)
+void ebpfMonTracesTick(ebpfMonTraces *x, uint64_t now, int all)
 {
-    ebpfMonTarget *t = ebpfMonTargetsFindById(ebpfMonTheTargets, trace->iocId);
+    ebpfMonTrace *next;
 
-    if (t && t->cat == trace->cat)
-        lookForSource(t, trace);
-}
-
-void ebpfMonTracesTick(uint64_t now, int all)
-{
-    ebpfMonTrace *before = NULL, *next;
-
-    for (ebpfMonTrace *trace = first; trace; trace = next) {
-        uint64_t age = now > trace->since ? now - trace->since : 0;
-        int gone = 0;
+    for (ebpfMonTrace *trace = x->first; trace; trace = next) {
+        uint64_t age = now > trace->end ? now - trace->end : 0;
+        int isGone = 0;
 
         next = trace->next;
-        if (trace->wantsPut && age > PUT_NS) { /* it was lost */
-            trace->wantsPut = 0;
-            wanted--;
+        if (trace->awaitsPut && age > PUT_NS) { /* it was lost */
+            trace->awaitsPut = 0;
+            x->awaitPut--;
         }
-        if (age >= GONE_NS || trace->caLink) {
-            ebpfMonTargetsLock(ebpfMonTheTargets);
-            gone = age >= GONE_NS && isGone(trace);
-            if (trace->caLink)
-                lookAgain(trace);
-            ebpfMonTargetsUnlock(ebpfMonTheTargets);
-        }
-        if (!all && !isComplete(trace, now) && age < BUSY_NS && !gone)
-            before = trace;
-        else
-            tell(trace, before);
+        if (age >= GONE_NS || trace->caLink)
+            isGone = lookForSourceAgain(x, trace) && age >= GONE_NS;
+        if (all || age >= ASYNC_NS || isGone || isComplete(x, trace, now))
+            finishTrace(x, trace);
     }
 }

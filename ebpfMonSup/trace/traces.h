@@ -1,76 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chains that were kept whole, each with all that belongs to it: the chains that asynchronous records completed later,
- * what was handed over to other threads, and the put that set it going. Told once everything has come, or does not come any more. Event thread only.
+ * Makes traces of chains: each chain that was kept, with all that belongs to it: the chains that completed its
+ * asynchronous records, what it handed over to other threads, and the put that caused it. A trace is finished once all
+ * of that has come, or will not come any more. Event thread only.
  */
 #ifndef EBPFMON_TRACES_H
 #define EBPFMON_TRACES_H
 
-#include "ebpfMonEvent.h"
-#include "trace/cpLinkSources.h"
-#include "trace/traceChain.h"
-#include "put/putJoin.h"
-#include "watch/target.h"
+#include "put/threadPuts.h"
+#include "trace/linkMessages.h"
+#include "trace/trace.h"
 
-#define EBPFMON_TRACE_CHAINS 64 /* of one trace; each may be below the one before */
-#define EBPFMON_TRACE_BUSY 32 /* records of one trace whose completion is waited for */
+typedef struct ebpfMonTraces ebpfMonTraces;
 
-/* What a trace tells of the put that set it going. */
+/* What it uses; all of it outlives the traces. */
 typedef struct {
-    char     pv[sizeof(((ebpfMonPut *)0)->pv)];
-    char     who[EBPFMON_WHO_SIZE], origin[EBPFMON_ORIGIN_SIZE];
-    char     user[40], peer[24], server[24], command[64];
-    uint32_t pid;          /* of the client, if it is on this host */
-    char     linkIoc[EBPFMON_NAME_SIZE]; /* it came through a CA link of this IOC … */
-    ebpfMonChainId linkChain;            /* … in this chain */
-    ebpfMonThrough through;
-    ebpfMonMessageKey key;    /* its message */
-} ebpfMonPutSummary;
+    ebpfMonTargets *targets;
+    const ebpfMonThreadPuts *threadPuts;
+    ebpfMonLinkMessages *linkMessages;
+    int (*exportsSpans)(void); /* nonzero: spans are exported; then a trace waits for what its id depends on, too */
+} ebpfMonTracesUses;
 
-typedef struct ebpfMonTrace {
-    struct ebpfMonTrace *next;
-    uint32_t iocId;
-    ebpfMonCatalogue *cat; /* held: what the indexes are of */
-    ebpfMonTraceChain *first, *last;
-    unsigned chains;
-    uint32_t records;      /* kept, in all chains */
-    uint32_t busy[EBPFMON_TRACE_BUSY]; /* 1 + index; 0: free */
-    uint32_t handed;       /* what its chains handed over and is not done */
-    int      early;        /* the chain that handed over its first half is not known yet */
-    uint8_t *caLink;       /* a CP link set it going: as in struct ebpfMonHandOver, until the source is found */
-    ebpfMonCpLinkSource source;
-    int      cut;          /* something belongs to it that is not in it */
-    uint64_t since;        /* ns; the end of the last half */
-    unsigned sends;        /* written through CA links */
-    int      hasId;        /* "id" is chosen */
-    uint8_t  id[16];       /* OpenTelemetry's trace id */
-    int      wantsPut;     /* the put of this number, by the first half's thread, has not come yet */
-    uint64_t putId;
-    ebpfMonPutSummary *put;  /* NULL: no put set it going */
-} ebpfMonTrace;
+/* Gets each trace that is finished; may choose its id. The trace is freed afterwards. Under ebpfMonTargetsLock. */
+typedef void (*ebpfMonTraceFn)(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace);
 
-/* The one that wrote through a link to another channel, or whose record a CP link watches; iocId 0: none that is known. */
-ebpfMonChainId ebpfMonTraceSender(const ebpfMonTrace *trace);
+/* NULL without memory. */
+ebpfMonTraces *ebpfMonTracesNew(const ebpfMonTracesUses *uses, ebpfMonTraceFn onTrace, void *arg);
 
-/* Called for each trace that is complete, or never will be; under ebpfMonTargetsLock. May choose its id. */
-typedef void (*ebpfMonTraceFn)(ebpfMonTarget *t, ebpfMonTrace *trace);
-void ebpfMonTracesStart(ebpfMonTraceFn tell);
-
-/* The one that this chain is a half of, while it is open; NULL: none. */
-ebpfMonTrace *ebpfMonTracesFindByChain(const ebpfMonChainId *chain);
+/* Frees the open traces without finishing them; NULL does no harm. */
+void ebpfMonTracesFree(ebpfMonTraces *traces);
 
 /* A complete chain; "rec" in any order, with slots. Under ebpfMonTargetsLock. */
-void ebpfMonTracesAddChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
-                        uint32_t count);
+void ebpfMonTracesAddChain(ebpfMonTraces *traces, ebpfMonTarget *t, const struct ebpfMonChain *chain,
+                           const struct ebpfMonChainRec *rec, uint32_t count);
 
-/* A put that a chain may have begun with was published. */
-void ebpfMonTracesAddPut(uint32_t iocId, uint32_t tid, uint64_t id, const ebpfMonPut *put,
-                          const ebpfMonMessageKey *key);
+/* A put is finished: it may be the one that a chain began with. "tid", "id": the thread that made it, and its number
+ * among the puts of that thread (struct ebpfMonPutEvent). */
+void ebpfMonTracesAddPut(ebpfMonTraces *traces, uint32_t iocId, uint32_t tid, uint64_t id,
+                         const ebpfMonPutSummary *put);
 
-/* Something that a chain handed over is done. */
-void ebpfMonTracesEndHandOver(const struct ebpfMonHandOverEvent *ev);
+/* A thread begins to work on what a chain handed over: its chain comes next. */
+void ebpfMonTracesBeginHandOver(ebpfMonTraces *traces, const struct ebpfMonHandOverEvent *ev);
 
-/* Tells those that waited long enough; "all": everything. */
-void ebpfMonTracesTick(uint64_t now, int all);
+/* … and is done with it, or it never will be done. */
+void ebpfMonTracesEndHandOver(ebpfMonTraces *traces, const struct ebpfMonHandOverEvent *ev);
+
+/* Finishes the traces that have waited long enough; "all": every open one. "now": monotonic ns. */
+void ebpfMonTracesTick(ebpfMonTraces *traces, uint64_t now, int all);
+
+/* The open trace that has this chain. NULL: none. */
+ebpfMonTrace *ebpfMonTracesFindOpen(const ebpfMonTraces *traces, const ebpfMonChainId *chain);
+
+/* The id of the finished trace that had this chain; valid until the next trace is finished. NULL: none that is known. */
+const uint8_t *ebpfMonTracesFindFinishedId(const ebpfMonTraces *traces, const ebpfMonChainId *chain);
+
+/* Open traces, and the records that they keep. */
+unsigned ebpfMonTracesCountOpen(const ebpfMonTraces *traces);
+uint32_t ebpfMonTracesCountRecords(const ebpfMonTraces *traces);
 
 #endif

@@ -38,7 +38,6 @@ struct ebpfMonRequests {
     int linksMissed;           /* more than the list holds */
 };
 
-ebpfMonRequests *ebpfMonTheRequests;
 
 ebpfMonRequests *ebpfMonRequestsNew(const ebpfMonFilter *first)
 {

@@ -21,8 +21,6 @@ typedef struct {
     int  reference; /* -1: this rule is about the level */
 } ebpfMonLevelRule;
 
-/* For the time of the change to contexts only: those of the monitor. */
-extern ebpfMonRequests *ebpfMonTheRequests;
 
 /* NULL without memory. */
 ebpfMonRequests *ebpfMonRequestsNew(const ebpfMonFilter *first);

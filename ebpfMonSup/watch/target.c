@@ -15,7 +15,6 @@ struct ebpfMonTargets {
     size_t         changes; /* atomic */
 };
 
-ebpfMonTargets *ebpfMonTheTargets;
 
 ebpfMonTargets *ebpfMonTargetsNew(void)
 {

@@ -63,8 +63,6 @@ typedef struct ebpfMonTarget {
     /* The event thread's own. */
     struct {
         unsigned lateChains; /* in a row, of which all stamps were older than the chain */
-        uint8_t  ports[EBPFMON_PORTS_BYTES]; /* what is listened on */
-        uint64_t portsAt;    /* ns; when that was read */
     } eventThread;
 
     /* The publisher's own; the arrays, by index of the catalogue, are made and freed by the follower under the lock. */
@@ -103,8 +101,6 @@ void ebpfMonTargetsFree(ebpfMonTargets *targets); /* must be empty; NULL does no
 void ebpfMonTargetsLock(ebpfMonTargets *targets);
 void ebpfMonTargetsUnlock(ebpfMonTargets *targets);
 
-/* For the time of the change to contexts only: the list of the monitor, and a copy of the measured costs. */
-extern ebpfMonTargets *ebpfMonTheTargets;
 
 /* Under the lock, but for the follower. */
 ebpfMonTarget *ebpfMonTargetsGetFirst(ebpfMonTargets *targets);

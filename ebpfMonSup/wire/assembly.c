@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "common/hash.h"
 #include "wire/assembly.h"
 
-#define FNV_BASIS 14695981039346656037ull
-#define FNV_PRIME 1099511628211ull
-#define ROOM_MIN  256
+#define ROOM_MIN 256
 
 void ebpfMonAssemblyClear(ebpfMonMemoryAccount *account, ebpfMonAssembly *a)
 {
@@ -50,11 +49,9 @@ void ebpfMonAssemblyForget(ebpfMonAssembly *a, size_t n, size_t segAt)
     a->fresh = 0;
 }
 
-/* Of "n" bytes at "at" of a message those that lie within from … to. */
-static void hashOn(uint64_t *hash, const uint8_t *p, size_t at, size_t n, size_t from, size_t to)
+/* Hashes those of the "n" bytes at "at" of a message that lie within from … to. */
+static void addToHash(uint64_t *hash, const uint8_t *p, size_t at, size_t n, size_t from, size_t to)
 {
-    uint64_t h = *hash;
-
     if (!n)
         return;
     if (at < from) {
@@ -68,9 +65,7 @@ static void hashOn(uint64_t *hash, const uint8_t *p, size_t at, size_t n, size_t
         return;
     if (n > to - at)
         n = to - at;
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * FNV_PRIME;
-    *hash = h;
+    *hash = ebpfMonHashFnv64(*hash, p, n);
 }
 
 void ebpfMonAssemblyFramed(ebpfMonAssembly *a, const ebpfMonFrame *f)
@@ -78,22 +73,20 @@ void ebpfMonAssemblyFramed(ebpfMonAssembly *a, const ebpfMonFrame *f)
     a->total = f->total;
     a->hashFrom = f->hashFrom;
     a->hashTo = f->hashTo ? f->hashTo : f->total;
-    a->hash = FNV_BASIS;
+    a->hash = EBPFMON_FNV64_BEGIN;
     a->done = a->have;
-    hashOn(&a->hash, a->buf, 0, a->have, a->hashFrom, a->hashTo);
+    addToHash(&a->hash, a->buf, 0, a->have, a->hashFrom, a->hashTo);
 }
 
 void ebpfMonAssemblyHash(ebpfMonAssembly *a, const uint8_t *p, size_t n)
 {
-    hashOn(&a->hash, p, a->done, n, a->hashFrom, a->hashTo);
+    addToHash(&a->hash, p, a->done, n, a->hashFrom, a->hashTo);
 }
 
 uint64_t ebpfMonAssemblyHashWhole(const uint8_t *p, const ebpfMonFrame *f)
 {
     size_t to = f->hashTo ? f->hashTo : f->total;
-    uint64_t hash = FNV_BASIS;
 
-    for (size_t i = f->hashFrom; i < to; i++)
-        hash = (hash ^ p[i]) * FNV_PRIME;
-    return hash;
+    return f->hashFrom < to ? ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, p + f->hashFrom, to - f->hashFrom) :
+        EBPFMON_FNV64_BEGIN;
 }

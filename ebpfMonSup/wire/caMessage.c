@@ -97,7 +97,8 @@ static int fromClientPlausible(const ebpfMonCaHeader *h)
 {
     switch (h->cmd) {
     case EBPFMON_CA_VERSION: /* a count of 0 would let 16 zero bytes pass */
-        return !h->size && h->type <= PRIORITY_MAX && h->count && h->count <= MINOR_MAX && h->cid <= 1 && !h->extra; /* caproto: 1 */
+        /* caproto: cid 1 */
+        return !h->size && h->type <= PRIORITY_MAX && h->count && h->count <= MINOR_MAX && h->cid <= 1 && !h->extra;
     case EBPFMON_CA_EVENT_ADD:
         return h->size == 16 && h->type < EBPFMON_CA_TYPES;
     case EBPFMON_CA_EVENT_CANCEL:
@@ -125,7 +126,8 @@ static int fromServerPlausible(const ebpfMonCaHeader *h)
 {
     switch (h->cmd) {
     case EBPFMON_CA_VERSION:
-        return !h->size && h->type <= PRIORITY_MAX && h->count && h->count <= MINOR_MAX && h->cid <= 1 && !h->extra; /* caproto: 1 */
+        /* caproto: cid 1 */
+        return !h->size && h->type <= PRIORITY_MAX && h->count && h->count <= MINOR_MAX && h->cid <= 1 && !h->extra;
     case EBPFMON_CA_EVENT_ADD: /* without a payload it confirms a cancellation, and m_cid is no status */
         return h->size ? sizeFits(h) && status(h->cid) : h->type < EBPFMON_CA_TYPES;
     case EBPFMON_CA_EVENT_CANCEL:

@@ -17,7 +17,7 @@ static void expect(ebpfMonCaState *s, ebpfMonIdTable *t, uint32_t id, uint64_t v
         ebpfMonCircuitStats(s->circuit)->noMemory++;
 }
 
-static void write(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+static void noteWrite(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWirePut, m);
 
@@ -100,7 +100,7 @@ void ebpfMonCaRequest(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
     switch (h->cmd) {
     case EBPFMON_CA_WRITE:
     case EBPFMON_CA_WRITE_NOTIFY:
-        write(s, m, h);
+        noteWrite(s, m, h);
         break;
     case EBPFMON_CA_CREATE_CHAN:
         create(s, m, h);
@@ -122,7 +122,7 @@ void ebpfMonCaRequest(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
     case EBPFMON_CA_SEARCH:
         search(s, m, h);
         break;
-    default: /* nothing to tell */
+    default: /* no event */
         break;
     }
 }

@@ -12,7 +12,7 @@ static void created(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaH
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireChannel, m);
 
     if (ch)
-        strcpy(name, ch->name); /* no longer than that when it was made */
+        strcpy(name, ch->name); /* it fits: names are no longer */
     e.name = name;
     e.cid = h->cid;
     e.sid = h->extra;
@@ -36,7 +36,7 @@ static void gone(ebpfMonCaState *s, const ebpfMonMessage *m, ebpfMonCaChannel *c
     e.cid = cid;
     e.sid = sid;
     if (ch) {
-        strcpy(name, ch->name); /* no longer than that when it was made */
+        strcpy(name, ch->name); /* it fits: names are no longer */
         e.cid = ch->cid;
         e.sid = ch->sid;
         ebpfMonCaChannelRemove(s, ch);
@@ -79,7 +79,7 @@ static void written(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaH
 }
 
 /* An exception: the header of the request that failed, and a text. */
-static void error(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+static void noteError(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     const uint8_t *p = m->p + h->head;
     size_t have = m->have - h->head;
@@ -133,7 +133,7 @@ void ebpfMonCaResponse(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMon
         value(s, m, h);
         break;
     case EBPFMON_CA_ERROR:
-        error(s, m, h);
+        noteError(s, m, h);
         break;
     case EBPFMON_CA_CREATE_CHAN:
         created(s, m, h);
@@ -152,7 +152,7 @@ void ebpfMonCaResponse(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMon
     case EBPFMON_CA_SEARCH:
         found(s, m, h);
         break;
-    default: /* nothing to tell */
+    default: /* no event */
         break;
     }
 }

@@ -103,7 +103,7 @@ void ebpfMonCaWriteNote(ebpfMonCaState *s, const ebpfMonCaHeader *h, uint64_t ti
 
 static int same(const ebpfMonCaWrite *w, const ebpfMonCaHeader *h)
 {
-    /* A server that knows no extended headers gives back the low half of the count. */
+    /* A server that does not know extended headers returns the low half of the count. */
     return w->id && !w->settled && w->cmd == h->cmd && w->cid == h->cid && w->extra == h->extra && w->type == h->type
         && (w->count & 0xffff) == (h->count & 0xffff);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is known of one Channel Access circuit: who speaks, and its channels. */
+/* What is known of one Channel Access circuit: its client, and its channels. */
 #ifndef EBPFMON_CASTATE_H
 #define EBPFMON_CASTATE_H
 
@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
     ebpfMonCircuit *circuit;
     ebpfMonIdTable byCid, bySid;  /* channels */
-    ebpfMonIdTable reads, events; /* what was asked for, by ioid or subscription: extra is the sid */
+    ebpfMonIdTable reads, events; /* requests under way, by ioid or subscription: extra is the sid */
     ebpfMonIdTable notifies;      /* write-notifies, by ioid: value is the put's number, extra the sid */
     uint64_t puts;
     ebpfMonCaWrite *recent;       /* a ring, from the first plain write on */

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "common/hash.h"
 #include "wire/circuit.h"
 
-/* Connections that are nobody's may not drive out those that are ours; but to find new ones they need some room. */
+/* Connections whose protocol is not known yet must not drive out those of CA and PVA; but they need some room, so that
+ * new ones are found. */
 #define OTHERS_SHARE 8
 
-static unsigned bucketOf(const ebpfMonWire *w, const ebpfMonCircuitKey *k)
+static unsigned getBucket(const ebpfMonWire *w, const ebpfMonCircuitKey *k)
 {
-    uint64_t h = 14695981039346656037ull;
+    uint64_t h = 0;
     uint32_t part[] = { k->addr[0], k->addr[1], (uint32_t)k->port[0] << 16 | k->port[1], k->netns };
 
     for (unsigned i = 0; i < sizeof part / sizeof part[0]; i++) {
-        h = (h ^ part[i]) * 1099511628211ull;
-        h ^= h >> 29;
+        h = ebpfMonHashInteger(h ^ part[i]);
+        h ^= h >> 32;
     }
     return (unsigned)(h & (w->buckets - 1));
 }
@@ -60,7 +62,7 @@ void ebpfMonCircuitUsed(ebpfMonCircuit *c, uint64_t time)
 
 ebpfMonCircuit *ebpfMonCircuitFind(ebpfMonWire *w, const ebpfMonCircuitKey *key)
 {
-    ebpfMonCircuit *c = w->byKey[bucketOf(w, key)];
+    ebpfMonCircuit *c = w->byKey[getBucket(w, key)];
 
     while (c && !ebpfMonCircuitSameKey(&c->key, key))
         c = c->next;
@@ -90,7 +92,7 @@ ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *w, const ebpfMonCircuitKey *key,
 {
     const ebpfMonWireLimits *limits = &w->account.limits;
     ebpfMonWireStats *stats = &w->account.stats;
-    unsigned bucket = bucketOf(w, key);
+    unsigned bucket = getBucket(w, key);
     ebpfMonCircuit *c;
 
     /* The last eighth of the memory is for those that are here to go on, and for a new one to begin. */
@@ -207,7 +209,7 @@ void ebpfMonCircuitEnd(ebpfMonCircuit *c, uint64_t time)
         ebpfMonStreamClear(&c->stream[side]);
         ebpfMonAssemblyClear(&c->wire->account, &c->assembly[side]);
     }
-    for (at = &w->byKey[bucketOf(w, &c->key)]; *at != c; at = &(*at)->next)
+    for (at = &w->byKey[getBucket(w, &c->key)]; *at != c; at = &(*at)->next)
         ;
     *at = c->next;
     w->account.stats.circuits--;

@@ -42,7 +42,7 @@ typedef struct {
     unsigned count;
 } ebpfMonCircuitList;
 
-typedef struct ebpfMonEnded ebpfMonEnded;
+typedef struct ebpfMonEndedCircuits ebpfMonEndedCircuits;
 
 struct ebpfMonWire {
     ebpfMonMemoryAccount account;
@@ -50,7 +50,7 @@ struct ebpfMonWire {
     ebpfMonCircuit **byKey, **byNumber;
     unsigned buckets;                  /* of each, a power of two */
     uint64_t number;                   /* the last one given */
-    ebpfMonEnded *ended;
+    ebpfMonEndedCircuits *ended;
 };
 
 int  ebpfMonCircuitSameKey(const ebpfMonCircuitKey *a, const ebpfMonCircuitKey *b);

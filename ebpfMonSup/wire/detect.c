@@ -14,7 +14,7 @@ static int ours(uint16_t port)
     return p == 5064 || p == 5075;
 }
 
-/* Which side is the server if the ports alone tell. */
+/* The side that is the server, if the ports alone say so. */
 static int byPort(const ebpfMonCircuitKey *key)
 {
     const uint8_t *p0 = (const uint8_t *)&key->port[0], *p1 = (const uint8_t *)&key->port[1];
@@ -32,7 +32,7 @@ typedef struct {
     size_t offset[2];
 } guess;
 
-static void look(const ebpfMonCircuit *c, const size_t segAt[2], guess *g)
+static void rateGuess(const ebpfMonCircuit *c, const size_t segAt[2], guess *g)
 {
     int trusted = ours(c->key.port[0]) || ours(c->key.port[1]);
 
@@ -52,8 +52,8 @@ static void look(const ebpfMonCircuit *c, const size_t segAt[2], guess *g)
     }
 }
 
-/* -1, or the side whose bytes have to be looked at anew: the guess was wrong. */
-static int open(ebpfMonCircuit *c, const guess *g, int guessed, uint64_t time)
+/* -1, or the side whose bytes have to be read again, because the guess was wrong. */
+static int openCircuit(ebpfMonCircuit *c, const guess *g, int guessed, uint64_t time)
 {
     if (!ebpfMonCircuitOpened(c, g->protocol, g->server, time)) {
         ebpfMonCircuitStats(c)->noMemory++;
@@ -79,7 +79,7 @@ typedef struct {
     size_t need;     /* bytes of its buffer before this one are no message's */
 } verdict;
 
-/* Whether the ports tell who is the server. */
+/* Nonzero: the ports say which side is the server. */
 static int portsTell(const ebpfMonCircuit *c)
 {
     return ours(c->key.port[0]) != ours(c->key.port[1]);
@@ -99,7 +99,7 @@ static verdict judge(const ebpfMonCircuit *c, int side, size_t newAt)
                 continue; /* the handshake was seen */
             g.protocol = ebpfMonProtocols[i];
             g.server = server;
-            look(c, segAt, &g);
+            rateGuess(c, segAt, &g);
             if (g.result[side] != ebpfMonResyncNone && g.offset[side] < v.need)
                 v.need = g.offset[side];
             v.perhaps |= g.result[side] == ebpfMonResyncPerhaps;
@@ -121,12 +121,12 @@ static int detect(ebpfMonCircuit *c, int side, size_t newAt, uint64_t time)
     size_t need = v.need < a->have ? v.need : a->have, retain = EBPFMON_RETAIN;
 
     if (v.best.score > 0 && (!v.tie || portsTell(c) || c->segments >= SEGMENTS))
-        return open(c, &v.best, c->server < 0, time);
+        return openCircuit(c, &v.best, c->server < 0, time);
     if (c->segments >= (portsTell(c) || v.perhaps ? PATIENCE : SEGMENTS)) {
         ebpfMonCircuitDisown(c, time);
         return -1;
     }
-    if (v.best.score > 0) { /* waits for what tells the roles */
+    if (v.best.score > 0) { /* waits for a message that shows the roles */
         need = 0;
         retain = ebpfMonCircuitLimits(c)->keep;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whose connection it is, from what is said on it: which protocol is spoken, and by whom as the server. */
+/* Finds out from the bytes of a connection which protocol it has, and which side is the server. */
 #ifndef EBPFMON_DETECT_H
 #define EBPFMON_DETECT_H
 

@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "common/hash.h"
 #include "wire/idTable.h"
 
 #define ROOM_MIN 8u
 
-/* The table's address is in it: who chooses the numbers should not know which of them collide. */
-static unsigned home(const ebpfMonIdTable *t, uint32_t key)
+/* With the table's address: a peer chooses the numbers, and must not know which of them collide. */
+static unsigned getHome(const ebpfMonIdTable *t, uint32_t key)
 {
-    uint64_t h = key ^ (uint64_t)(uintptr_t)t->slot;
-
-    h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
-    h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
-    return (unsigned)(h ^ h >> 33) & (t->room - 1);
+    return (unsigned)ebpfMonHashMix(key ^ (uint64_t)(uintptr_t)t->slot) & (t->room - 1);
 }
 
 ebpfMonIdEntry *ebpfMonIdFind(const ebpfMonIdTable *t, uint32_t key)
 {
     if (!t->room)
         return NULL;
-    for (unsigned i = home(t, key); t->slot[i].value; i = (i + 1) & (t->room - 1))
+    for (unsigned i = getHome(t, key); t->slot[i].value; i = (i + 1) & (t->room - 1))
         if (t->slot[i].key == key)
             return &t->slot[i];
     return NULL;
@@ -27,7 +24,7 @@ ebpfMonIdEntry *ebpfMonIdFind(const ebpfMonIdTable *t, uint32_t key)
 
 static void put(ebpfMonIdTable *t, const ebpfMonIdEntry *entry)
 {
-    unsigned i = home(t, entry->key);
+    unsigned i = getHome(t, entry->key);
 
     while (t->slot[i].value)
         i = (i + 1) & (t->room - 1);
@@ -78,7 +75,7 @@ void ebpfMonIdRemove(ebpfMonIdTable *t, uint32_t key)
     hole = (unsigned)(at - t->slot);
     /* Those behind it move up, so that no search ends early. */
     for (unsigned i = (hole + 1) & mask; t->slot[i].value; i = (i + 1) & mask) {
-        if (((i - home(t, t->slot[i].key)) & mask) >= ((i - hole) & mask)) {
+        if (((i - getHome(t, t->slot[i].key)) & mask) >= ((i - hole) & mask)) {
             t->slot[hole] = t->slot[i];
             hole = i;
         }

@@ -5,7 +5,8 @@
 
 #define KEEP_MIN 256 /* bytes: any header, and a name */
 
-void ebpfMonMemoryAccountStart(ebpfMonMemoryAccount *a, const ebpfMonWireLimits *limits, ebpfMonWireSink sink, void *arg)
+void ebpfMonMemoryAccountStart(ebpfMonMemoryAccount *a, const ebpfMonWireLimits *limits, ebpfMonWireSink sink,
+    void *arg)
 {
     ebpfMonWireLimits *l = &a->limits;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a protocol is to the reassembler: how to tell where its messages end, and what to do with one.
- * The reassembler knows no more of CA or PVA than this; a protocol knows nothing of packets.
+ * What the reassembler knows of a protocol: where its messages end, and what to do with one. It knows no more
+ * of CA or PVA than this; a protocol knows nothing of packets.
  */
 #ifndef EBPFMON_PROTOCOL_H
 #define EBPFMON_PROTOCOL_H
@@ -52,7 +52,7 @@ typedef struct ebpfMonProtocol {
 extern const ebpfMonProtocol ebpfMonCaProtocol;  /* ca.c */
 extern const ebpfMonProtocol ebpfMonPvaProtocol; /* pva.c */
 
-/* For protocols. Counted against limits.total; NULL at the limit. "size" of Free is what was asked for. */
+/* For protocols. Counted against limits.total; NULL at the limit. "size" of Free is that of Alloc. */
 void *ebpfMonCircuitAlloc(ebpfMonCircuit *circuit, size_t size);
 void  ebpfMonCircuitFree(ebpfMonCircuit *circuit, void *p, size_t size);
 /* Fills in peer, circuit and protocol, and "" for each text that is NULL, and hands the event to the sink; a Found

@@ -3,6 +3,7 @@
  * pvAccess on one connection (pvAccess Protocol Specification, Protocol Messages). The byte order is that of each
  * message's own flags: all implementations send it so, whatever else was agreed.
  */
+#include "common/hash.h"
 #include "wire/pvaChannel.h"
 #include "wire/pvaDatagram.h"
 #include "wire/pvaOp.h"
@@ -29,7 +30,7 @@ static const struct { int8_t client, server; } least[pvaCommands] = {
 static int frame(void *state, int fromServer, const uint8_t *p, size_t have, ebpfMonFrame *frame)
 {
     (void)state;
-    /* As soon as can be: this is asked at every byte when a header is looked for. */
+    /* As early as possible: when a header is looked for, this is called at every byte. */
     if ((have > 0 && p[0] != 0xca) || (have > 1 && (!p[1] || p[1] > VERSION_MAX))) {
         return -1;
     }
@@ -77,7 +78,7 @@ static int frame(void *state, int fromServer, const uint8_t *p, size_t have, ebp
     return 1;
 }
 
-/* The client's answer: which way to prove itself, and for "ca" who it says it is. May come again. */
+/* The client's answer: how it authenticates itself, and for "ca" which user and host it claims. May come again. */
 static void validation(pvaState *pva, pvaMsg *msg)
 {
     pvaValue value = { .types = msg->types, .buf = &msg->buf };
@@ -209,14 +210,6 @@ static void addPiece(pvaState *pva, pvaPieces *pieces, const uint8_t *p, size_t 
     pieces->have += size;
 }
 
-static uint64_t fnv(uint64_t hash, const uint8_t *p, size_t size)
-{
-    for (; size; p++, size--) {
-        hash = (hash ^ *p) * 0x100000001b3u;
-    }
-    return hash;
-}
-
 /* Nonzero: the last piece is there, and "joined" says what they make. */
 static int piece(pvaState *pva, pvaPieces *pieces, const ebpfMonMessage *m, ebpfMonMessage *joined)
 {
@@ -233,10 +226,10 @@ static int piece(pvaState *pva, pvaPieces *pieces, const ebpfMonMessage *m, ebpf
         if (!pieces->hash || !m->hash) {
             pieces->hash = 0; /* some bytes were never seen */
         } else if (m->have == m->total) {
-            pieces->hash = fnv(pieces->hash, m->p + PVA_HEADER, m->have - PVA_HEADER);
+            pieces->hash = ebpfMonHashFnv64(pieces->hash, m->p + PVA_HEADER, m->have - PVA_HEADER);
         } else {
             /* Not all of it is here: its own hash stands for it. */
-            pieces->hash = fnv(pieces->hash, (const uint8_t *)&m->hash, sizeof(m->hash));
+            pieces->hash = ebpfMonHashFnv64(pieces->hash, &m->hash, sizeof(m->hash));
         }
         addPiece(pva, pieces, m->p + PVA_HEADER, m->have - PVA_HEADER);
         pieces->total += m->total - PVA_HEADER;
@@ -285,7 +278,7 @@ static void message(void *state, const ebpfMonMessage *m)
     }
 }
 
-static void *open(ebpfMonCircuit *circuit)
+static void *openState(ebpfMonCircuit *circuit)
 {
     pvaState *pva = ebpfMonCircuitAlloc(circuit, sizeof(*pva));
 
@@ -298,7 +291,7 @@ static void *open(ebpfMonCircuit *circuit)
     return pva;
 }
 
-static void close(void *state)
+static void closeState(void *state)
 {
     pvaState *pva = state;
     int i;
@@ -330,8 +323,8 @@ const ebpfMonProtocol ebpfMonPvaProtocol = {
     .id = ebpfMonWirePva,
     .headerMax = PVA_HEADER + 4 + 4 + 1 + 5 /* up to the size of a put's BitSet */,
     .frame = frame,
-    .open = open,
-    .close = close,
+    .open = openState,
+    .close = closeState,
     .message = message,
     .gap = gap,
     .name = name,

@@ -135,7 +135,7 @@ static void created(pvaState *pva, pvaMsg *msg)
         freeChannel(pva, channel);
         channel = NULL;
     } else if (!channel && (channel = ebpfMonPvaChannelBySid(pva, sid))) {
-        /* Asked for unseen: whatever had this number is gone. */
+        /* The request was not seen: the channel that had this number before is gone. */
         freeChannel(pva, channel);
         channel = NULL;
     }

@@ -66,7 +66,7 @@ void ebpfMonPvaSearchMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pva
 
 void ebpfMonPvaFoundMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
 {
-    /* The answer goes the other way: its sender serves, or speaks for who does. */
+    /* The answer goes the other way: its sender is the server, or answers for the server. */
     struct ebpfMonPeer peer = { .addr = from_to->saddr, .port = from_to->sport, .saddr = from_to->addr,
         .sport = from_to->port, .netns = from_to->netns };
     ebpfMonWireEvent found = event(ebpfMonWireFound, &peer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who asks for which name, who answers, who lives: in datagrams, and as parts of a connection. */
+/* Searches, answers and beacons of PVA: in datagrams, and as messages of a connection. */
 #ifndef EBPFMON_PVADATAGRAM_H
 #define EBPFMON_PVADATAGRAM_H
 

@@ -7,7 +7,7 @@
 
 typedef struct pvaChannel pvaChannel;
 
-/* A request that was made ready: from then on only its number is sent. */
+/* A request that was initialised: from then on only its number is sent. */
 typedef struct pvaOp {
     pvaLink  byId;
     pvaChannel *channel;    /* NULL: its beginning was not seen */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Only puts are told of; of the others just as much is read as is needed to know which numbers stand for
- * which type descriptions from then on.
+ * Only puts become events. Of other requests just so much is read as is needed to know which numbers stand for
+ * which type descriptions later.
  */
 #include "wire/pvaChanged.h"
 #include "wire/pvaChannel.h"
@@ -105,7 +105,7 @@ static void put(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int las
             decode(msg, op, &out, &event);
             event.text = out.text;
         }
-        op->put = op->waiting++ ? 0 : event.id; /* two under way: whose a reply is cannot be told */
+        op->put = op->waiting++ ? 0 : event.id; /* two under way: which of them a reply belongs to is not known */
         op->last = last;
     }
     ebpfMonPvaEmit(pva, msg, &event);

@@ -10,7 +10,7 @@ typedef struct pvaLink { struct pvaLink *next; uint32_t key; } pvaLink;
 typedef struct {
     pvaLink **bucket;
     unsigned  size, count; /* size: a power of two */
-    uint32_t  seed;        /* a peer cannot tell which numbers share a bucket */
+    uint32_t  seed;        /* so that a peer cannot know which numbers share a bucket */
 } pvaTable;
 
 pvaLink *ebpfMonPvaTableFind(const pvaTable *table, uint32_t key);

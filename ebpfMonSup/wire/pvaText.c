@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "common/text.h"
 #include "wire/pvaText.h"
 
 void ebpfMonPvaPut(pvaOut *out, const char *text, size_t length)
@@ -46,10 +47,11 @@ void ebpfMonPvaPutJson(pvaOut *out, const char *text, size_t length)
 
         if (c == '"' || c == '\\') {
             ebpfMonPvaPut(out, (char[]){ '\\', c }, 2);
-        } else if (c < ' ' || c == 0x7f) {
+        } else if (ebpfMonTextIsControl((char)c)) {
             char escape[8];
+            int size = snprintf(escape, sizeof(escape), "\\u%04x", c);
 
-            ebpfMonPvaPut(out, escape, snprintf(escape, sizeof(escape), "\\u%04x", c));
+            ebpfMonPvaPut(out, escape, (size_t)size);
         } else {
             ebpfMonPvaPut(out, (char *)&c, 1);
         }

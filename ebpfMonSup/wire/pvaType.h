@@ -15,7 +15,7 @@
 #define PVA_CACHED  1024 /* numbered types of one direction */
 #define PVA_TYPE_BYTES (1024 * 1024) /* all types of a connection */
 
-/* Codes as on the wire, without the bits that tell arrays. */
+/* Codes as on the wire, without the bits that mark arrays. */
 enum {
     pvaBool = 0x00, pvaI8 = 0x20, pvaI16, pvaI32, pvaI64, pvaU8, pvaU16, pvaU32, pvaU64, pvaF32 = 0x42, pvaF64,
     pvaText = 0x60, pvaStruct = 0x80, pvaUnion, pvaVariant,

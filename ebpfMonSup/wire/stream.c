@@ -30,7 +30,7 @@ void ebpfMonStreamStart(ebpfMonStream *s, uint32_t isn)
     s->next = isn + 1;
 }
 
-static ebpfMonChunk *take(ebpfMonStream *s)
+static ebpfMonChunk *removeFirst(ebpfMonStream *s)
 {
     ebpfMonChunk *chunk = s->head;
 
@@ -42,7 +42,7 @@ static ebpfMonChunk *take(ebpfMonStream *s)
     return chunk;
 }
 
-static void drop(ebpfMonStream *s, ebpfMonChunk *chunk)
+static void freeChunk(ebpfMonStream *s, ebpfMonChunk *chunk)
 {
     ebpfMonMemoryAccountFree(s->account, chunk, sizeof *chunk + chunk->have);
 }
@@ -50,12 +50,12 @@ static void drop(ebpfMonStream *s, ebpfMonChunk *chunk)
 void ebpfMonStreamClear(ebpfMonStream *s)
 {
     while (s->head)
-        drop(s, take(s));
+        freeChunk(s, removeFirst(s));
     s->acked = 0;
 }
 
 /* In order, from s->next on. */
-static void pass(ebpfMonStream *s, const uint8_t *p, size_t have, size_t wire, uint64_t time)
+static void deliverNext(ebpfMonStream *s, const uint8_t *p, size_t have, size_t wire, uint64_t time)
 {
     uint32_t seq = s->next;
 
@@ -69,7 +69,7 @@ static void pass(ebpfMonStream *s, const uint8_t *p, size_t have, size_t wire, u
 }
 
 /* Those that wait for nothing any more. */
-static void drain(ebpfMonStream *s, uint64_t now)
+static void deliverChunks(ebpfMonStream *s, uint64_t now)
 {
     while (s->head) {
         int32_t ahead = after(s->head->seq, s->next);
@@ -77,13 +77,13 @@ static void drain(ebpfMonStream *s, uint64_t now)
 
         if (ahead > 0)
             break;
-        chunk = take(s);
+        chunk = removeFirst(s);
         if ((uint32_t)-ahead < chunk->wire) {
             uint32_t cut = (uint32_t)-ahead, gone = cut < chunk->have ? cut : chunk->have;
 
-            pass(s, chunk->data + gone, chunk->have - gone, chunk->wire - cut, now);
+            deliverNext(s, chunk->data + gone, chunk->have - gone, chunk->wire - cut, now);
         }
-        drop(s, chunk);
+        freeChunk(s, chunk);
     }
     s->since = now;
 }
@@ -96,7 +96,7 @@ static void skipGap(ebpfMonStream *s, uint64_t now)
     if (s->acked && after(s->next, s->ackTo) >= 0)
         s->acked = 0;
     s->sink->lost(s->circuit, s->side, n, now);
-    drain(s, now);
+    deliverChunks(s, now);
 }
 
 /* A piece that overlaps with none that waits, behind "prev" (NULL: first). */
@@ -128,7 +128,7 @@ static ebpfMonChunk *insert(ebpfMonStream *s, ebpfMonChunk *prev, uint32_t seq, 
 }
 
 /* What of a segment is new goes into the list: the first copy of a byte wins. */
-static void wait(ebpfMonStream *s, uint32_t seq, const uint8_t *p, size_t have, size_t wire, uint64_t time)
+static void keepChunk(ebpfMonStream *s, uint32_t seq, const uint8_t *p, size_t have, size_t wire, uint64_t time)
 {
     ebpfMonChunk *prev = NULL;
 
@@ -203,14 +203,14 @@ void ebpfMonStreamSegment(ebpfMonStream *s, const ebpfMonSegment *segment, uint6
         ahead = 0;
     }
     if (ahead == 0) {
-        pass(s, p, have, wire, time);
-        drain(s, time);
+        deliverNext(s, p, have, wire, time);
+        deliverChunks(s, time);
         return;
     }
     s->account->stats.reordered++;
     if (!s->head)
         s->since = time;
-    wait(s, seq, p, have, wire, time);
+    keepChunk(s, seq, p, have, wire, time);
     while (s->head && (s->pending > s->account->limits.pending || s->chunks > CHUNK_MAX))
         skipGap(s, time);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "wire/detect.h"
-#include "wire/ended.h"
+#include "wire/endedCircuits.h"
 #include "wire/messages.h"
 #include "wire/wire.h"
 
@@ -26,7 +26,7 @@ ebpfMonWire *ebpfMonWireNew(const ebpfMonWireLimits *limits, ebpfMonWireSink sin
         w->buckets *= 2;
     w->byKey = calloc(w->buckets, sizeof *w->byKey);
     w->byNumber = calloc(w->buckets, sizeof *w->byNumber);
-    w->ended = ebpfMonEndedNew();
+    w->ended = ebpfMonEndedCircuitsNew();
     if (!w->byKey || !w->byNumber || !w->ended) {
         ebpfMonWireFree(w);
         return NULL;
@@ -102,7 +102,7 @@ static ebpfMonCircuit *circuitOf(ebpfMonWire *w, uint64_t time, uint32_t netns, 
     key.port[*side] = s->fromPort;
     key.addr[!*side] = s->to;
     key.port[!*side] = s->toPort;
-    if (ebpfMonEndedHas(w->ended, &key, *side, s, time))
+    if (ebpfMonEndedCircuitsHas(w->ended, &key, *side, s, time))
         return NULL;
     c = ebpfMonCircuitFind(w, &key);
     if (c && s->flags & EBPFMON_TCP_SYN) {
@@ -110,7 +110,7 @@ static ebpfMonCircuit *circuitOf(ebpfMonWire *w, uint64_t time, uint32_t netns, 
 
         /* Repeated, or the answer to the one that we saw: else the ports are used again. */
         if (st->syn ? st->isn != s->seq : st->started) {
-            ebpfMonEndedNote(w->ended, c, time);
+            ebpfMonEndedCircuitsAdd(w->ended, c, time);
             ebpfMonCircuitEnd(c, time);
             c = NULL;
         }
@@ -161,7 +161,7 @@ static void tcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegm
         flush(c, UINT64_MAX);
     if (s->flags & EBPFMON_TCP_RST || (ebpfMonStreamEnded(&c->stream[0]) && ebpfMonStreamEnded(&c->stream[1]))
         || (s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign)) {
-        ebpfMonEndedNote(w->ended, c, time);
+        ebpfMonEndedCircuitsAdd(w->ended, c, time);
         ebpfMonCircuitEnd(c, time);
     }
 }

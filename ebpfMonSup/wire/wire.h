@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From packets to what was said: Channel Access and pvAccess as they are spoken on the wire, whoever the
- * server is. Packets go in, in any order and twice if need be; decoded events come out to a sink, in the
- * order of each connection's bytes. Knows neither BPF nor records nor the monitor.
+ * From packets to messages of Channel Access and pvAccess, of any server. Packets go in, in any order, some
+ * perhaps twice; decoded events come out to a sink, in the order of each connection's bytes. Knows neither BPF
+ * nor records nor the monitor.
  *
  * One thread at a time may use a wire. Memory is bounded per connection and in total (ebpfMonWireLimits).
  * Addresses and ports are in network byte order, as in struct ebpfMonPeer; times are CLOCK_REALTIME
@@ -18,14 +18,14 @@ ebpfMonWire *ebpfMonWireNew(const ebpfMonWireLimits *limits, ebpfMonWireSink sin
 void ebpfMonWireFree(ebpfMonWire *wire);
 
 /* One IPv4 packet from its IP header on; "len" bytes of "wireLen" (a snapped packet is a gap behind "len").
- * "netns": inode of its network namespace, which tells equal loopback connections apart. */
+ * "netns": inode of its network namespace: loopback connections of two namespaces may have equal addresses. */
 void ebpfMonWirePacket(ebpfMonWire *wire, uint64_t time, uint32_t netns, const uint8_t *ip, size_t len, size_t wireLen);
 
-/* Which connections have ended or are silent, which gaps will not be filled any more: once in a second or so,
- * and with time UINT64_MAX for all. */
+/* Ends connections that are silent, and gives up gaps that nothing has filled. To be called about once a second; with
+ * time UINT64_MAX all of them end. */
 void ebpfMonWireTick(ebpfMonWire *wire, uint64_t time);
 
-/* A name that something else knows: for channel "sid" of a circuit. Later events carry it. 0, or -1: no such circuit. */
+/* Names channel "sid" of a circuit; the name comes from elsewhere. Later events carry it. 0, or -1: no such circuit. */
 int ebpfMonWireName(ebpfMonWire *wire, uint64_t circuit, uint32_t sid, const char *name);
 
 const ebpfMonWireStats *ebpfMonWireStat(const ebpfMonWire *wire);

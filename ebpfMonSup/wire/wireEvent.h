@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is told of a wire: its events, its limits, its counts. wire.h says how to get them. */
+/* The events, limits and counts of a wire. wire.h says how to get them. */
 #ifndef EBPFMON_WIREEVENT_H
 #define EBPFMON_WIREEVENT_H
 
@@ -14,7 +14,7 @@ typedef enum { ebpfMonWireCa, ebpfMonWirePva } ebpfMonWireProtocol;
 typedef enum {
     ebpfMonWireOpened,      /* a connection turned out to speak CA or PVA */
     ebpfMonWireClosed,      /* … and ended, or was forgotten to make room */
-    ebpfMonWireForeign,     /* it speaks neither: no more of it is wanted (peer) */
+    ebpfMonWireForeign,     /* neither CA nor PVA: its packets are not needed any more (peer) */
     ebpfMonWireUser,        /* claimed user or host became known or changed */
     ebpfMonWireChannel,     /* a channel has its server id: name, cid, sid; dbrType, count: its native ones (CA) */
     ebpfMonWireChannelGone, /* closed by either side */

@@ -58,7 +58,7 @@ ebpfMonWireStats *ebpfMonCircuitStats(ebpfMonCircuit *circuit)
     return &circuit->stats;
 }
 
-static void driverAddress(FILE *f, uint32_t addr, uint16_t port)
+static inline void driverAddress(FILE *f, uint32_t addr, uint16_t port)
 {
     uint8_t b[4], p[2];
 
@@ -135,7 +135,7 @@ void ebpfMonWireEmit(ebpfMonWire *wire, ebpfMonWireEvent *event)
     ebpfMonCircuitEmit(&wire->circuit, event);
 }
 
-static void driverOpen(struct ebpfMonCircuit *circuit, FILE *lines)
+static inline void driverOpen(struct ebpfMonCircuit *circuit, FILE *lines)
 {
     memset(circuit, 0, sizeof(*circuit));
     circuit->limits = (ebpfMonWireLimits){ .circuits = 1, .channels = 20000, .keep = 65536, .total = 64 << 20 };
@@ -143,14 +143,14 @@ static void driverOpen(struct ebpfMonCircuit *circuit, FILE *lines)
     circuit->state = ebpfMonPvaProtocol.open(circuit);
 }
 
-static void driverClose(struct ebpfMonCircuit *circuit)
+static inline void driverClose(struct ebpfMonCircuit *circuit)
 {
     ebpfMonPvaProtocol.close(circuit->state);
     free(circuit->stream[0].p);
     free(circuit->stream[1].p);
 }
 
-static uint64_t driverHash(const uint8_t *p, size_t size)
+static inline uint64_t driverHash(const uint8_t *p, size_t size)
 {
     uint64_t hash = 0xcbf29ce484222325u;
 
@@ -161,7 +161,7 @@ static uint64_t driverHash(const uint8_t *p, size_t size)
 }
 
 /* The messages that can be cut from what has come. Each is handed over in memory of just its size. */
-static void driverCut(struct ebpfMonCircuit *circuit, int side)
+static inline void driverCut(struct ebpfMonCircuit *circuit, int side)
 {
     for (;;) {
         uint8_t *p = circuit->stream[side].p + circuit->stream[side].at;
@@ -201,7 +201,7 @@ static void driverCut(struct ebpfMonCircuit *circuit, int side)
     }
 }
 
-static void driverBytes(struct ebpfMonCircuit *circuit, int side, const uint8_t *p, size_t size)
+static inline void driverBytes(struct ebpfMonCircuit *circuit, int side, const uint8_t *p, size_t size)
 {
     circuit->stream[side].p = realloc(circuit->stream[side].p, circuit->stream[side].size + size + 1);
     memcpy(circuit->stream[side].p + circuit->stream[side].size, p, size);
@@ -211,7 +211,7 @@ static void driverBytes(struct ebpfMonCircuit *circuit, int side, const uint8_t 
 
 /* A recording: a byte 0 client, 1 server, 2 datagram, 4 or 5 a gap in one of the two; two bytes, little-endian, how
  * many follow; those. */
-static void driverPlay(struct ebpfMonCircuit *circuit, const uint8_t *p, size_t size)
+static inline void driverPlay(struct ebpfMonCircuit *circuit, const uint8_t *p, size_t size)
 {
     while (size >= 3) {
         size_t length = p[1] | p[2] << 8;

@@ -28,21 +28,21 @@ static void knownForms(void)
     ebpfMonTreeEdge late[] = {{3, 1, 1, 0}};
     uint32_t order[4];
 
-    testOk1(ebpfMonTree(n, 4, 0, chain, 3, order) == 0);
+    testOk1(ebpfMonTreeMake(n, 4, 0, chain, 3, order) == 0);
     testOk(n[0].parent == EBPFMON_NO_PARENT && n[1].parent == 0 && n[2].parent == 1 && n[3].parent == 2, "a chain");
     testOk(n[3].depth == 3 && n[3].via == 9 && order[0] == 0 && order[3] == 3, "its depth, link and order");
-    ebpfMonTree(n, 4, 2, pull, 3, order);
+    ebpfMonTreeMake(n, 4, 2, pull, 3, order);
     testOk(n[0].parent == 2 && n[1].parent == 2 && n[3].parent == 2 && n[2].parent == EBPFMON_NO_PARENT,
            "what the root pulls comes before it");
     testOk(order[0] == 2 && order[1] == 0 && order[2] == 1 && order[3] == 3, "and is read after it, by time");
-    ebpfMonTree(n, 4, 0, diamond, 4, order);
+    ebpfMonTreeMake(n, 4, 0, diamond, 4, order);
     testOk(n[3].parent == 2 && n[3].via == 4, "of two ways the later one did it");
-    ebpfMonTree(n, 4, 0, mutual, 5, order);
+    ebpfMonTreeMake(n, 4, 0, mutual, 5, order);
     testOk(n[1].parent != EBPFMON_NO_PARENT && n[2].parent != EBPFMON_NO_PARENT && order[0] == 0,
            "records that link to each other do not become their own parents");
-    ebpfMonTree(n, 4, 0, late, 1, order);
+    ebpfMonTreeMake(n, 4, 0, late, 1, order);
     testOk(n[1].parent == EBPFMON_NO_PARENT && n[1].depth == 1, "a link cannot act before its record was stamped");
-    ebpfMonTree(n, 1, 0, NULL, 0, order);
+    ebpfMonTreeMake(n, 1, 0, NULL, 0, order);
     testOk(order[0] == 0 && n[0].depth == 0, "a root alone");
 }
 
@@ -64,7 +64,7 @@ static int randomTree(void)
         if (parent[i] > 0 && dice(3) == 0) /* an earlier record that links to it too, but for instance is not PP any more */
             e[edges++] = (ebpfMonTreeEdge){dice(parent[i]), i, 0, 0};
     }
-    ebpfMonTree(n, N, 0, e, edges, order);
+    ebpfMonTreeMake(n, N, 0, e, edges, order);
     for (uint32_t i = 1; i < N; i++)
         if (n[i].parent != parent[i] || n[i].via != i || n[i].depth != n[n[i].parent].depth + 1)
             return 0;
@@ -89,7 +89,7 @@ static int anything(void)
         n[i].time = dice(3) ? 10 * i : 10 * (i - i % 2);
     for (uint32_t k = 0; k < 4 * N; k++)
         e[k] = (ebpfMonTreeEdge){dice(N + 2), dice(N + 2), k, dice(3)};
-    ebpfMonTree(n, N, dice(N), e, 4 * N, order);
+    ebpfMonTreeMake(n, N, dice(N), e, 4 * N, order);
     for (uint32_t i = 0; i < N; i++) {
         uint32_t steps = 0;
 

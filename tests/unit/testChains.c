@@ -1,37 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A chain that comes in parts is put together, whatever comes between them. The file is built into the test. */
+/* A chain that comes in parts is put together, whatever comes between them. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "trace/chainParts.c"
+#include "model/losses.h"
+#include "trace/chainParts.h"
+#include "trace/stamp.h"
 
-#define COUNT 9700
+#define COUNT       9700
+#define RECORDS     2048 /* of one chain that are kept */
+#define OPEN_CHAINS 32   /* whose parts can arrive at the same time */
+#define LATE_CHAINS 10   /* in a row: the IOC's clock is late */
+#define STALE_NS    1000000000ull
+#define UNIX_OFFSET (POSIX_TIME_AT_EPICS_EPOCH * 1000000000ull) /* monotonic time is time since 1990 here */
 
 static ebpfMonRecord record[COUNT];
 static ebpfMonCatalogue catalogue = { .count = COUNT, .rec = record };
 static ebpfMonTarget target = { .cat = &catalogue, .slot = 100, .slotAt = 1000 };
 
-static struct { unsigned count; uint32_t tid, records; int inOrder; } told;
+static ebpfMonChainParts *parts;
+static struct { unsigned count; uint32_t tid, records, total; int inOrder; } received;
 
-void ebpfMonTracesAddChain(ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
-                        uint32_t count)
+static void onChain(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
+                    uint32_t count)
 {
-    told.count++;
-    told.tid = chain->head.tid;
-    told.records = count;
-    told.inOrder = 1;
+    if (arg != &received || t != &target)
+        testAbort("the sink gets another argument");
+    received.count++;
+    received.tid = chain->head.tid;
+    received.records = count;
+    received.total = chain->total;
+    received.inOrder = 1;
     for (uint32_t i = 0; i < count; i++)
-        told.inOrder = told.inOrder && rec[i].slot == 100 + i;
+        received.inOrder = received.inOrder && rec[i].slot == 100 + i;
 }
 
 static int64_t offClock; /* the IOC's, against ours */
-
-epicsTimeStamp ebpfMonClockWallTime(uint64_t ktime)
-{
-    return (epicsTimeStamp){ .secPastEpoch = (epicsUInt32)(ktime / 1000000000u), .nsec = ktime % 1000000000u };
-}
 
 static uint64_t stamp(uint64_t ktime)
 {
@@ -55,7 +61,7 @@ static void clocked(uint64_t begin, uint64_t ago)
     ev.rec[0].time = stamp(begin + 10);
     ev.rec[1].time = stamp(begin + 999999);
     ev.rec[2].time = stamp(begin - ago);
-    ebpfMonChainPartsAdd(&target, &ev, sizeof(ev));
+    ebpfMonChainPartsAdd(parts, &target, &ev, sizeof(ev), UNIX_OFFSET);
 }
 
 /* What is older than the chain is none of it, whatever the IOC's clock says. */
@@ -68,18 +74,18 @@ static void clocks(void)
         offClock = offset[i];
         for (unsigned k = 0; k < LATE_CHAINS + 1; k++) /* until it is known to be late */
             clocked((1000 + 20 * i + k) * second, second / 2);
-        testOk(told.records == 2, "a clock that is %g s off", (double)offClock / 1e9);
+        testOk(received.records == 2 && received.total == 2, "a clock that is %g s off", (double)offClock / 1e9);
     }
     offClock = 0;
     clocked(2000 * second, second);
-    told.records = 0;
+    received.records = 0;
     offClock = -2 * (int64_t)second; /* all of it is of before */
     clocked(2001 * second, second);
-    testOk(told.records == 0, "a chain that did nothing itself");
+    testOk(received.records == 0, "a chain that did nothing itself");
     offClock = 0;
     record[2].flags = EBPFMON_REC_TSE;
     clocked(2002 * second, second);
-    testOk(told.records == 3, "a device's stamp tells nothing");
+    testOk(received.records == 3, "a device's stamp tells nothing");
     record[2].flags = 0;
 }
 
@@ -97,54 +103,60 @@ static void part(uint32_t tid, uint64_t end, unsigned number, uint32_t count, in
         ev.rec[i].slot = 100 + number * EBPFMON_CHUNK + i;
         ev.rec[i].time = stamp(end);
     }
-    ebpfMonChainPartsAdd(&target, &ev, sizeof(ev));
+    ebpfMonChainPartsAdd(parts, &target, &ev, sizeof(ev), UNIX_OFFSET);
 }
 
 MAIN(testChains)
 {
-    testPlan(20);
+    testPlan(21);
+    parts = ebpfMonChainPartsNew(onChain, &received);
     part(1, 2000, 0, 3, 1);
-    testOk1(told.count == 1 && told.records == 3 && told.inOrder);
+    testOk1(received.count == 1 && received.records == 3 && received.inOrder);
 
     part(1, 3000, 0, EBPFMON_CHUNK, 0);
     for (unsigned i = 0; i < 20; i++)
         part(50 + i, 3001 + i, 0, 1, 1);
-    testOk(told.count == 21, "short ones in between");
+    testOk(received.count == 21, "short ones in between");
     for (unsigned i = 0; i < OPEN_CHAINS - 1; i++)
         part(2 + i, 3100 + i, 0, EBPFMON_CHUNK, 0);
     part(1, 3000, 1, 4, 1);
-    testOk(told.count == 22 && told.tid == 1 && told.records == EBPFMON_CHUNK + 4 && told.inOrder,
+    testOk(received.count == 22 && received.tid == 1 && received.records == EBPFMON_CHUNK + 4 && received.inOrder,
            "they do not take its place, nor do long ones");
     for (unsigned i = 0; i < OPEN_CHAINS - 1; i++)
         part(2 + i, 3100 + i, 1, 1, 1);
-    testOk1(told.count == 22 + OPEN_CHAINS - 1 && told.records == EBPFMON_CHUNK + 1);
+    testOk1(received.count == 22 + OPEN_CHAINS - 1 && received.records == EBPFMON_CHUNK + 1);
 
     part(1, 4000, 1, 4, 1);
-    testOk(told.count == 21 + OPEN_CHAINS, "the beginning was lost");
+    testOk(received.count == 21 + OPEN_CHAINS, "the beginning was lost");
     for (unsigned i = 0; i < OPEN_CHAINS; i++)
         part(1, 5000 + i, 0, EBPFMON_CHUNK, 0);
     part(2, 6000, 0, EBPFMON_CHUNK, 0);
     part(2, 6000, 1, 1, 1);
-    testOk(told.count == 22 + OPEN_CHAINS && told.tid == 2, "the end of many was lost: there is room all the same,");
-    testOk(ebpfMonLossesGet(ebpfMonLossParts) == 1, "and the one that handOvers its place is counted");
+    testOk(received.count == 22 + OPEN_CHAINS && received.tid == 2, "the end of many was lost: there is room all the same,");
+    testOk(ebpfMonLossesGet(ebpfMonLossParts) == 1, "and the one that loses its place is counted");
+    part(3, 6050, 0, EBPFMON_CHUNK, 0); /* no place is free */
     part(2, 6100 + STALE_NS, 0, EBPFMON_CHUNK, 0);
     part(2, 6100 + STALE_NS, 1, 1, 1);
-    testOk(told.count == 23 + OPEN_CHAINS && ebpfMonLossesGet(ebpfMonLossParts) == 1, "later they are those that the ring lost");
+    testOk(received.count == 23 + OPEN_CHAINS && ebpfMonLossesGet(ebpfMonLossParts) == 1, "later they are those that the ring lost");
 
     for (unsigned i = 0; i < 100; i++)
         part(3, 7000, i, EBPFMON_CHUNK, i == 99);
-    testOk(told.count == 24 + OPEN_CHAINS && told.records == RECORDS && told.inOrder, "more records than are kept");
+    testOk(received.count == 24 + OPEN_CHAINS && received.records == RECORDS && received.inOrder, "more records than are kept");
 
     part(1, 999, 0, 1, 1);
-    testOk(told.count == 24 + OPEN_CHAINS, "one from before its records were read");
+    testOk(received.count == 24 + OPEN_CHAINS, "one from before its records were read");
     clocks();
-    told.count = 31;
+    received.count = 31;
     part(1, 8000, 0, EBPFMON_CHUNK + 1, 1);
     target.slot = UINT32_MAX;
     part(1, 8001, 0, 1, 1);
-    testOk1(told.count == 31);
+    testOk1(received.count == 31);
     target.slot = 101; /* its root lies before */
     part(1, 8002, 0, 1, 1);
-    testOk1(told.count == 31);
+    testOk1(received.count == 31);
+    target.slot = 100;
+    part(1, 8003, 0, 1, 1);
+    testOk(received.count == 32, "and one that is right");
+    ebpfMonChainPartsFree(parts);
     return testDone();
 }

@@ -1,52 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rules: what a file may say, which rule decides and how, and what an acknowledgement covers. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+/* Which rule decides on a put, and how; how long that takes. */
+#include <time.h>
 
 #include <envDefs.h>
 #include <epicsTime.h>
-#include <epicsUnitTest.h>
-#include <errlog.h>
-#include <testMain.h>
 
-#include "model/published.h"
-#include "rules/rules.h"
-#include "rules/rulesFile.h"
-#include "rules/rulesParse.h"
-
-#define FILE_NAME "testRules.json"
-
-static ebpfMonPut put;
-
-/* A put by alice from opi1 over CA, at noon (UTC) of Wednesday, 18 November 2026. */
-static ebpfMonPut *begin(const char *pv, const char *val)
-{
-    memset(&put, 0, sizeof(put));
-    strcpy(put.ioc, "psc1");
-    strcpy(put.pv, pv);
-    strcpy(put.val, val);
-    strcpy(put.user, "alice");
-    strcpy(put.host, "opi1");
-    strcpy(put.peer, "10.1.2.3:50123");
-    put.count = 1;
-    put.isNumber = sscanf(val, "%lf", &put.number) == 1;
-    put.through = ebpfMonByCa;
-    put.time.secPastEpoch = 1163851200u;
-    return &put;
-}
-
-static ebpfMonRuleSet *parse(const char *text)
-{
-    char why[512] = "";
-    ebpfMonRuleSet *set = ebpfMonRulesParse("t", text, strlen(text), why, sizeof(why));
-
-    if (!set)
-        testAbort("%s", why);
-    return set;
-}
+#include "rulesTest.h"
 
 static void expect(ebpfMonRuleSet *set, ebpfMonPut *p, const char *why)
 {
@@ -64,149 +23,6 @@ static ebpfMonRuleSet *ruled(const char *constraints)
 
     snprintf(text, sizeof(text), "{\"rules\": [{\"name\": \"r\", \"pv\": \"*\", %s}]}", constraints);
     return parse(text);
-}
-
-#define RULE(text) "{\"rules\": [{\"name\": \"r\", \"pv\": \"A\", " text "}]}"
-#define LONG40 "1234567890123456789012345678901234567890"
-#define LONG128 LONG40 LONG40 LONG40 "12345678"
-
-static void testBadFiles(void)
-{
-    static const struct { const char *text, *where, *why; } bad[] = {
-        {"", ":1:1:", "premature EOF"},
-        {"\n\n", ":3:1:", "premature EOF"},
-        {"{\"rules\": [\n{\"name\": \"r\"", ":2:13:", "premature EOF"},
-        {"{\"rules\": []}\nx", ":2:1:", "no JSON"},
-        {"{\"rules\": []} {}", ":1:15:", "trailing garbage"},
-        {"{\"rules\": [}", ":1:12:", "unallowed token"},
-        {"{\n \"rules\" []}", ":2:10:", "colon"},
-        {"{\"rules\": [\"\xff\"]}", ":1:13:", "UTF8"},
-        {"[]", ":1:1:", "not an object"},
-        {"12", ":1:1:", "not an object"},
-        {"null", ":1:1:", "not an object"},
-        {"{}", ":1:2:", "no \"rules\""},
-        {"{\"rules\": [], \"rulez\": 1}", ":1:15:", "the file cannot have \"rulez\""},
-        {"{\"rules\": [],\n  \"rules\": []}", ":2:3:", "twice"},
-        {"{\"rules\": {}}", ":1:11:", "\"rules\" must be a list"},
-        {"{\"rules\": \"x\"}", ":1:11:", "\"rules\" must be a list"},
-        {"{\"default\": \"maybe\", \"rules\": []}", ":1:13:", "\"default\" cannot be \"maybe\""},
-        {"{\"default\": true, \"rules\": []}", ":1:13:", "\"allow\" or \"deny\""},
-        {"{\"default\": [], \"rules\": []}", ":1:13:", "\"allow\" or \"deny\""},
-        {"{\"rules\": [1]}", ":1:12:", "a rule must be an object"},
-        {"{\"rules\": [[]]}", ":1:12:", "a rule must be an object"},
-        {"{\"rules\": [\n {\"pv\": \"A\"}]}", ":2:2:", "no \"name\""},
-        {"{\"rules\": [\n {\"name\": \"r\"}]}", ":2:2:", "rule \"r\" has no \"pv\""},
-        {"{\"rules\": [{\"name\": \"\", \"pv\": \"A\"}]}", ":1:21:", "the name is empty"},
-        {"{\"rules\": [{\"name\": \"" LONG40 "x\", \"pv\": \"A\"}]}", ":1:21:", "more than 40 characters"},
-        {"{\"rules\": [{\"name\": \"a\\nb\", \"pv\": \"A\"}]}", ":1:21:", "control character (code 10)"},
-        {"{\"rules\": [{\"name\": \"a\\u0000b\", \"pv\": \"A\"}]}", ":1:21:", "control character (code 0)"},
-        {"{\"rules\": [{\"name\": 7, \"pv\": \"A\"}]}", ":1:21:", "\"name\" must be a text"},
-        {"{\"rules\": [{\"name\": \"r\", \"pv\": []}]}", ":1:33:", "\"pv\" is an empty list"},
-        {"{\"rules\": [{\"name\": \"r\", \"pv\": \"\"}]}", ":1:32:", "is empty. Write *"},
-        {"{\"rules\": [{\"name\": \"r\", \"pv\": [\"A\", 1]}]}", ":1:38:", "an element of \"pv\" must be a text"},
-        {"{\"rules\": [{\"name\": \"r\", \"pv\": [[\"A\"]]}]}", ":1:33:", "an element of \"pv\" must be a text"},
-        {"{\"rules\": [{\"name\": \"r\", \"pv\": \"A[12]\"}]}", ":1:32:", "sets are not supported"},
-        {"{\"rules\": [{\"name\": \"r\", \"pv\": \"" LONG128 "\"}]}", ":1:32:", "more than 127 characters"},
-        {RULE("\"users\": []"), ":1:47:", "\"users\" is an empty list"},
-        {RULE("\"users\": {}"), ":1:46:", "\"users\" must be a pattern or a list"},
-        {RULE("\"user\": \"a\""), ":1:37:", "a rule cannot have \"user\". Known are: name, pv,"},
-        {RULE("\"min\": \"3\""), ":1:44:", "\"min\" must be a number"},
-        {RULE("\"min\": 1e999"), ":1:44:", "\"min\" is no finite number"},
-        {RULE("\"max\": Infinity"), ":1:44:", "\"max\" is no finite number"},
-        {RULE("\"min\": 2, \"max\": 1"), ":1:12:", "min 2 is above max 1"},
-        {RULE("\"allow\": \"no\""), ":1:46:", "\"allow\" must be true or false"},
-        {RULE("\"allow\": null"), ":1:46:", "\"allow\" must be true or false"},
-        {RULE("\"origins\": [\"CA\", \"fax\"]"), ":1:55:", "there is no origin \"fax\""},
-        {RULE("\"origins\": true"), ":1:48:", "\"origins\" must be one of"},
-        {RULE("\"times\": \"night\""), ":1:46:", "\"times\" must be a window"},
-        {RULE("\"times\": {}"), ":1:46:", "an empty window"},
-        {RULE("\"times\": []"), ":1:47:", "\"times\" is an empty list"},
-        {RULE("\"times\": [\"x\"]"), ":1:47:", "must be an object"},
-        {RULE("\"times\": {\"days\": \"Mon-Fry\"}"), ":1:55:", "\"Mon-Fry\" are no days"},
-        {RULE("\"times\": {\"days\": \"Monday\"}"), ":1:55:", "no days"},
-        {RULE("\"times\": {\"days\": \"\"}"), ":1:55:", "no days"},
-        {RULE("\"times\": {\"days\": \"" LONG40 "\"}"), ":1:55:", "more than 39 characters"},
-        {RULE("\"times\": {\"from\": \"8:00\", \"to\": \"18:00\"}"), ":1:55:", "\"8:00\" is no time of day"},
-        {RULE("\"times\": {\"from\": \"8\\\"00\", \"to\": \"18:00\"}"), ":1:55:", "\"8\"00\" is no time of day"},
-        {RULE("\"times\": {\"from\": \"08:60\", \"to\": \"18:00\"}"), ":1:55:", "no time of day"},
-        {RULE("\"times\": {\"from\": \"08:00\", \"to\": \"24:01\"}"), ":1:70:", "no time of day"},
-        {RULE("\"times\": {\"from\": 8, \"to\": \"18:00\"}"), ":1:55:", "\"from\" must be a text"},
-        {RULE("\"times\": [{\"from\": \"08:00\"}]"), ":1:47:", "has \"from\" only"},
-        {RULE("\"times\": {\"from\": \"08:00\", \"to\": \"08:00\"}"), ":1:46:", "no length"},
-        {RULE("\"times\": {\"hours\": \"8\"}"), ":1:47:", "cannot have \"hours\""},
-        {RULE("// a comment\n \"x\": 1"), ":2:2:", "cannot have \"x\""},
-        {"{\"rules\": [{\"name\": \"a\", \"pv\": \"A\"}, {\"name\": \"b\", \"pv\": \"A\"},\n"
-         "{\"name\": \"b\", \"pv\": \"B\"}, {\"name\": \"a\", \"pv\": \"B\"}]}", ":2:10:", "two rules \"b\""},
-    };
-    char why[512];
-
-    testDiag("files that are refused");
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        why[0] = 0;
-        testOk(!ebpfMonRulesParse("f.json", bad[i].text, strlen(bad[i].text), why, sizeof(why)) &&
-               strncmp(why, "f.json", 6) == 0 && strncmp(why + 6, bad[i].where, strlen(bad[i].where)) == 0 &&
-               strstr(why, bad[i].why), "%s", why);
-        if (!strstr(why, bad[i].why) || strncmp(why + 6, bad[i].where, strlen(bad[i].where)) != 0)
-            testDiag("    expected %s %s in %s", bad[i].where, bad[i].why, bad[i].text);
-    }
-    testOk1(!ebpfMonRulesParse("0123456789", "[", 1, why, 40) && strlen(why) < 40 && strncmp(why, "...:1:1:", 8) == 0);
-}
-
-static void testManyRules(void)
-{
-    char *text = malloc(64 * (EBPFMON_RULE_SET_MAX + 2)), why[256] = "";
-    size_t n;
-
-    testDiag("ten thousand rules, and one more");
-    for (unsigned more = 0; more < 2; more++) {
-        epicsTimeStamp start, end;
-        ebpfMonRuleSet *set;
-
-        n = (size_t)sprintf(text, "{\"rules\": [");
-        for (unsigned i = 0; i < EBPFMON_RULE_SET_MAX + more; i++)
-            n += (size_t)sprintf(text + n, "%s{\"name\": \"%u\", \"pv\": \"P%u\"}", i ? ",\n" : "", i, i);
-        n += (size_t)sprintf(text + n, "]}");
-        epicsTimeGetCurrent(&start);
-        set = ebpfMonRulesParse("f", text, n, why, sizeof(why));
-        epicsTimeGetCurrent(&end);
-        testOk(more ? !set : set && set->ruleCount == EBPFMON_RULE_SET_MAX, "%u rules, %u bytes, %.1f ms: %s",
-               EBPFMON_RULE_SET_MAX + more, (unsigned)n, epicsTimeDiffInSeconds(&end, &start) * 1e3, why);
-        ebpfMonRuleSetFree(set);
-    }
-    testOk1(strstr(why, "f:10001:1: there are more than 10000 rules") != NULL);
-    free(text);
-}
-
-/* Cut, and with single bytes changed: nothing must be read beyond its end, nor loop. */
-static void testTorn(void)
-{
-    static const char good[] = "{ // comment\n\"default\": \"deny\", /* c */ \"rules\": [{\"name\": 'a\\\"b', \"pv\": "
-        "[\"A*\", \"B?\"], users: \"\", \"min\": -1.5e3, \"times\": [{\"days\": \"Sat\"}], },]}";
-    char why[256], *copy;
-    unsigned ok = 0;
-
-    testDiag("torn and changed files");
-    for (size_t n = 0; n <= strlen(good); n++) {
-        ebpfMonRuleSet *set;
-
-        copy = malloc(n + !n); /* its very size: a sanitizer sees a read beyond */
-        memcpy(copy, good, n);
-        set = ebpfMonRulesParse("f", copy, n, why, sizeof(why));
-        ok += set != NULL;
-        ebpfMonRuleSetFree(set);
-        free(copy);
-    }
-    testOk(ok == 1, "of all beginnings of a file one is right: %u", ok);
-    for (size_t n = 0; n < strlen(good); n++) {
-        for (int c = 0; c < 256; c += 3) {
-            copy = malloc(strlen(good));
-            memcpy(copy, good, strlen(good));
-            copy[n] = (char)c;
-            ebpfMonRuleSetFree(ebpfMonRulesParse("f", copy, strlen(good), why, sizeof(why)));
-            free(copy);
-        }
-    }
-    testPass("single bytes changed");
 }
 
 static void testMatching(void)
@@ -252,7 +68,7 @@ static void testMatching(void)
     ebpfMonRuleSetFree(set);
 }
 
-static void testConstraints(void)
+static void testUsersAndHosts(void)
 {
     ebpfMonRuleSet *set;
 
@@ -289,6 +105,13 @@ static void testConstraints(void)
     strcpy(put.host, "opi2");
     expect(set, &put, "");
     ebpfMonRuleSetFree(set);
+}
+
+static void testOrigins(void)
+{
+    ebpfMonRuleSet *set;
+
+    testDiag("origins");
     set = ruled("\"origins\": [\"ca\", \"CA link\", \"start-up\"]");
     expect(set, begin("A", "1"), "");
     begin("A", "1")->through = ebpfMonByPva;
@@ -298,6 +121,11 @@ static void testConstraints(void)
     put.through = ebpfMonByLink;
     expect(set, &put, "rule \"r\": put through link is not allowed");
     ebpfMonRuleSetFree(set);
+}
+
+static void testValues(void)
+{
+    ebpfMonRuleSet *set;
 
     testDiag("values");
     set = ruled("\"min\": -1, \"max\": 10");
@@ -377,150 +205,6 @@ static void testTimes(void)
     tzset();
 }
 
-static void writeFile(const char *text)
-{
-    FILE *f = fopen(FILE_NAME, "w");
-
-    if (!f || fputs(text, f) < 0 || fclose(f))
-        testAbort("cannot write " FILE_NAME);
-}
-
-static void judged(const char *pv, int unexpected)
-{
-    ebpfMonRulesJudge(begin(pv, "1"));
-    testOk(put.unexpected == unexpected, "%s: %s", pv, put.unexpected ? put.rule : "expected");
-}
-
-static void testLoad(void)
-{
-    char text[512];
-    unsigned rules = 0;
-    ebpfMonRuleCount counts[4];
-    FILE *f;
-    int i;
-
-    testDiag("load, reload, refuse");
-    begin("A", "1")->unexpected = 7;
-    ebpfMonRulesJudge(&put);
-    testOk1(put.unexpected == 0 && ebpfMonRulesCounts(counts, 4) == 0);
-    testOk(ebpfMonRulesFileLoad(NULL, text, sizeof(text)) && strstr(text, "no rules are in force: no rules file was"),
-           "%s", text);
-    testOk(ebpfMonRulesFileLoad("nosuch.json", text, sizeof(text)) &&
-           strstr(text, "nosuch.json: No such file or directory"), "%s", text);
-    testOk1(ebpfMonPublishedLock()->rules.refused == 1 && !ebpfMonPublishedLock()->rules.file[0]);
-    ebpfMonPublishedUnlock();
-    ebpfMonPublishedUnlock();
-    testOk(ebpfMonRulesFileLoad("/dev/zero", text, sizeof(text)) && strstr(text, "not a regular file"), "%s", text);
-    unlink("testRules.fifo");
-    if (mkfifo("testRules.fifo", 0600) == 0)
-        testOk(ebpfMonRulesFileLoad("testRules.fifo", text, sizeof(text)) && strstr(text, "not a regular file"), "%s",
-               text);
-    unlink("testRules.fifo");
-    testOk1(ebpfMonRulesFileLoad(".", text, sizeof(text)) == -1);
-    memset(text, 'x', 400);
-    text[400] = 0;
-    testOk(ebpfMonRulesFileLoad(text, text, sizeof(text)) && strstr(text, "more than 255 characters"), "%s", text);
-
-    writeFile("{\"rules\": [{\"name\": \"a\", \"pv\": \"A\", \"allow\": false}]}");
-    testOk(ebpfMonRulesFileCheck(FILE_NAME, &rules, text, sizeof(text)) == 0 && rules == 1, "%s", text);
-    judged("A", 0); /* a check changes nothing */
-    testOk(ebpfMonRulesFileLoad(FILE_NAME, text, sizeof(text)) == 0 && strstr(text, "1 rules in force since"), "%s",
-           text);
-    testOk(ebpfMonPublishedLock()->rules.refused == 0 && ebpfMonPublishedLock()->rules.file[0] == '/',
-           "%s", ebpfMonPublishedLock()->rules.file);
-    ebpfMonPublishedUnlock();
-    ebpfMonPublishedUnlock();
-    ebpfMonPublishedUnlock();
-    judged("A", 1);
-    judged("B", 0);
-    testOk1(ebpfMonRulesCounts(counts, 4) == 2 && counts[0].judged == 1 && counts[0].bad == 1 &&
-            counts[1].judged == 1 && !counts[1].name[0]);
-
-    writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false},\n {\"nam\"");
-    testOk(ebpfMonRulesFileLoad(NULL, text, sizeof(text)) && strstr(text, "the 1 rules before stay in force") &&
-           strstr(text, FILE_NAME ":2:"), "%s", text);
-    testOk1(ebpfMonPublishedLock()->rules.refused == 1 && ebpfMonPublishedLock()->rules.count == 1);
-    ebpfMonPublishedUnlock();
-    ebpfMonPublishedUnlock();
-    judged("A", 1);
-    judged("B", 0);
-    writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false}]}");
-    testOk(ebpfMonRulesFileLoad("", text, sizeof(text)) == 0, "%s", text);
-    judged("A", 0); /* nothing is remembered of the rules before */
-    judged("B", 1);
-
-    f = fopen(FILE_NAME, "w");
-    for (i = 0; f && i < 1024 * 1024 + 1; i++)
-        putc(' ', f);
-    if (f)
-        fclose(f);
-    testOk(ebpfMonRulesFileLoad(NULL, text, sizeof(text)) && strstr(text, "more than 1048576 bytes"), "%s", text);
-    judged("B", 1);
-    unlink(FILE_NAME);
-    ebpfMonRulesUse(NULL);
-}
-
-static void bad(unsigned n)
-{
-    begin("A", "1")->unexpected = 1;
-    put.number = n;
-    sprintf(put.val, "%u", n);
-    ebpfMonPublishedAddUnexpected(&put);
-}
-
-/* Open ones, and which are kept: the newest and the oldest of those. */
-static void stillOpen(int number, const char *newest, const char *oldest)
-{
-    const ebpfMonPublished *published = ebpfMonPublishedLock();
-    unsigned kept = 0;
-
-    while (ebpfMonPublishedGetUnexpected(published, kept))
-        kept++;
-    testOk(published->unexpected.open == number && (!kept || (strcmp(ebpfMonPublishedGetUnexpected(published, 0)->val, newest) == 0 &&
-           strcmp(ebpfMonPublishedGetUnexpected(published, kept - 1)->val, oldest) == 0)), "%d open, %u kept: %s to %s",
-           published->unexpected.open, kept, kept ? ebpfMonPublishedGetUnexpected(published, 0)->val : "",
-           kept ? ebpfMonPublishedGetUnexpected(published, kept - 1)->val : "");
-    ebpfMonPublishedUnlock();
-}
-
-static void testAck(void)
-{
-    uint64_t shown;
-    unsigned i;
-
-    testDiag("acknowledgement covers what was shown");
-    memset(&put, 0, sizeof(put));
-    ebpfMonPublishedAddUnexpected(&put); /* an expected one */
-    stillOpen(0, "", "");
-    bad(1);
-    bad(2);
-    bad(3);
-    stillOpen(3, "3", "1");
-    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 3); /* nobody has seen them */
-    shown = ebpfMonPublishedCountUnexpected();
-    bad(4);
-    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, shown);
-    bad(5); /* between publication and acknowledgement */
-    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 2);
-    stillOpen(2, "5", "4");
-    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 2); /* again: nothing new was shown */
-    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByShell, 4);
-    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 2 && ebpfMonPublishedAcknowledge(ebpfMonShownByCode) == 2);
-    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByShell) == 1);
-    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 5);
-    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 3); /* never back */
-    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 0);
-    stillOpen(0, "", "");
-    for (i = 6; i <= 105; i++)
-        bad(i);
-    stillOpen(100, "105", "42");
-    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 100);
-    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 5);
-    stillOpen(5, "105", "101");
-    testOk1(ebpfMonPublishedLock()->unexpected.count == 105);
-    ebpfMonPublishedUnlock();
-}
-
 static void testSpeed(void)
 {
     static char text[64 * 1024];
@@ -566,15 +250,11 @@ MAIN(testRules)
 {
     testPlan(0);
     epicsEnvSet("TZ", "UTC");
-    eltc(0);
-    testBadFiles();
-    testManyRules();
-    testTorn();
     testMatching();
-    testConstraints();
+    testUsersAndHosts();
+    testOrigins();
+    testValues();
     testTimes();
-    testLoad();
-    testAck();
     testSpeed();
     return testDone();
 }

@@ -9,12 +9,13 @@
 
 #include "model/published.h"
 #include "search/keyTable.h"
-#include "search/searches.h"
+#include "search/search.h"
 
 #define MS     1000000ull
 #define SECOND (1000 * MS)
 
 static uint64_t now = 1700000000ull * SECOND;
+static ebpfMonSearch *search;
 static ebpfMonSearches seen;
 
 static ebpfMonSearchHost at(unsigned client)
@@ -24,7 +25,7 @@ static ebpfMonSearchHost at(unsigned client)
 
 static void ask(unsigned client, uint32_t cid, const char *name)
 {
-    ebpfMonSearchAsked(now, ebpfMonSearchCa, at(client), cid, name);
+    ebpfMonSearchAddQuestion(search, now, ebpfMonSearchCa, at(client), cid, name);
 }
 
 /* As libca does: 30 ms after the first question, then twice as long each time. */
@@ -38,7 +39,7 @@ static void insist(unsigned client, uint32_t cid, const char *name)
 
 static void look(double seconds)
 {
-    ebpfMonSearchSnapshot(now, seconds);
+    ebpfMonSearchPublish(search, now, seconds);
     seen = ebpfMonPublishedLock()->searches;
     ebpfMonPublishedUnlock();
 }
@@ -129,19 +130,19 @@ static void testFound(void)
     insist(1, 1, "BY:NAME");
     insist(1, 2, "BY:NUMBER");
     insist(2, 1, "BY:NUMBER:TOO");
-    ebpfMonSearchAsked(now, ebpfMonSearchPva, at(1), 2, "BY:NUMBER");
+    ebpfMonSearchAddQuestion(search, now, ebpfMonSearchPva, at(1), 2, "BY:NUMBER");
     look(1);
     testOk1(seen.never == 3);
-    ebpfMonSearchFound(ebpfMonSearchCa, at(1), 99, "BY:NAME");
+    ebpfMonSearchAddAnswer(search, ebpfMonSearchCa, at(1), 99, "BY:NAME");
     look(1);
     testOk1(seen.never == 2 && !row("BY:NAME"));
-    ebpfMonSearchFound(ebpfMonSearchPva, at(1), 2, "");
-    ebpfMonSearchFound(ebpfMonSearchCa, at(3), 2, "");
-    ebpfMonSearchFound(ebpfMonSearchCa, at(1), 3, "");
-    ebpfMonSearchFound(ebpfMonSearchCa, at(1), 3, "NEVER:ASKED");
+    ebpfMonSearchAddAnswer(search, ebpfMonSearchPva, at(1), 2, "");
+    ebpfMonSearchAddAnswer(search, ebpfMonSearchCa, at(3), 2, "");
+    ebpfMonSearchAddAnswer(search, ebpfMonSearchCa, at(1), 3, "");
+    ebpfMonSearchAddAnswer(search, ebpfMonSearchCa, at(1), 3, "NEVER:ASKED");
     look(1);
     testOk(seen.never == 2, "another protocol, client or number answers nothing of them");
-    ebpfMonSearchFound(ebpfMonSearchCa, at(1), 2, "");
+    ebpfMonSearchAddAnswer(search, ebpfMonSearchCa, at(1), 2, "");
     look(1);
     testOk1(seen.never == 1 && row("BY:NUMBER:TOO"));
     insist(1, 2, "BY:NUMBER");
@@ -180,7 +181,7 @@ static void testClients(void)
 
 static void beacon(unsigned server)
 {
-    ebpfMonSearchBeacon(now, ebpfMonSearchCa, at(server));
+    ebpfMonSearchAddBeacon(search, now, ebpfMonSearchCa, at(server));
 }
 
 static void start(unsigned server)
@@ -199,7 +200,7 @@ static void testBeacons(void)
         beacon(1); /* to another address */
         now += (i == 10 ? 45 : 15) * SECOND; /* two lost */
     }
-    ebpfMonSearchBeacon(now, ebpfMonSearchPva, at(2));
+    ebpfMonSearchAddBeacon(search, now, ebpfMonSearchPva, at(2));
     look(1);
     testOk1(seen.servers == 2 && strcmp(seen.server[0].name, "10.0.0.3:40002 PVA") == 0);
     testOk(seen.server[1].restarts == 0 && seen.server[1].count == 50, "%llu beacons, %llu restarts",
@@ -225,7 +226,7 @@ static void testFull(void)
     for (unsigned i = 0; i < 3 * EBPFMON_SEARCH_NAMES; i++) {
         sprintf(name, "FLOOD:%u", i);
         ask(100 + i, i, name);
-        ebpfMonSearchBeacon(now, ebpfMonSearchCa, at(i));
+        ebpfMonSearchAddBeacon(search, now, ebpfMonSearchCa, at(i));
     }
     for (int i = 0; i < 20; i++, now += SECOND)
         ask(1, 1, "REAL");
@@ -275,38 +276,41 @@ static void testTable(void)
     unsigned n = 0;
 
     testDiag("the table");
-    ebpfMonKeyInit(&table, things, sizeof(*things), 8, buckets, 1);
-    testOk1(!ebpfMonKeyFind(&table, 0) && !ebpfMonKeyNext(&table, 0, NULL));
+    ebpfMonKeyTableInit(&table, things, sizeof(*things), 8, buckets, 1);
+    testOk1(!ebpfMonKeyTableFind(&table, 0) && !ebpfMonKeyTableGetNext(&table, 0, NULL));
     for (unsigned i = 0; i < 8; i++) {
-        thing = ebpfMonKeyGet(&table, i, i);
+        thing = ebpfMonKeyTableGet(&table, i, i);
         testOk(thing->value == 0, "new: %d", thing->value);
         thing->value = (int)i + 1;
     }
-    ebpfMonKeyRaise(&table, ebpfMonKeyFind(&table, 0));
-    ebpfMonKeyGet(&table, 1, 10);
-    thing = ebpfMonKeyGet(&table, 8, 11);
+    ebpfMonKeyTableRaise(&table, ebpfMonKeyTableFind(&table, 0));
+    ebpfMonKeyTableGet(&table, 1, 10);
+    thing = ebpfMonKeyTableGet(&table, 8, 11);
     testOk(thing->value == 0 && table.replaced == 1, "zero again");
-    testOk1(ebpfMonKeyFind(&table, 0) && ebpfMonKeyFind(&table, 1) && !ebpfMonKeyFind(&table, 2));
-    for (const Thing *t = NULL; (t = ebpfMonKeyNext(&table, 0, t)) != NULL; n++)
+    testOk1(ebpfMonKeyTableFind(&table, 0) && ebpfMonKeyTableFind(&table, 1) && !ebpfMonKeyTableFind(&table, 2));
+    for (const Thing *t = NULL; (t = ebpfMonKeyTableGetNext(&table, 0, t)) != NULL; n++)
         ;
     testOk1(n == 7);
-    ebpfMonKeyDrop(&table, thing);
-    testOk1(!ebpfMonKeyFind(&table, 8));
-    ebpfMonKeyExpire(&table, 15, 10);
-    testOk(!ebpfMonKeyFind(&table, 0) && !ebpfMonKeyFind(&table, 4) && ebpfMonKeyFind(&table, 5), "by age");
+    ebpfMonKeyTableRemove(&table, thing);
+    testOk1(!ebpfMonKeyTableFind(&table, 8));
+    ebpfMonKeyTableExpire(&table, 15, 10);
+    testOk(!ebpfMonKeyTableFind(&table, 0) && !ebpfMonKeyTableFind(&table, 4) && ebpfMonKeyTableFind(&table, 5),
+           "by age");
     for (unsigned i = 0; i < 100; i++)
-        ebpfMonKeyRaise(&table, ebpfMonKeyGet(&table, 100 + i, 20 + i));
-    testOk(table.list[0].members + table.list[1].members == 8 && ebpfMonKeyFind(&table, 199), "all raised");
+        ebpfMonKeyTableRaise(&table, ebpfMonKeyTableGet(&table, 100 + i, 20 + i));
+    testOk(table.list[0].members + table.list[1].members == 8 && ebpfMonKeyTableFind(&table, 199), "all raised");
 }
 
 MAIN(testSearch)
 {
     testPlan(0);
+    search = ebpfMonSearchNew();
     testTable();
     testNever();
     testFound();
     testClients();
     testBeacons();
     testFull();
+    ebpfMonSearchFree(search);
     return testDone();
 }

@@ -12,22 +12,11 @@
 #include "export/otlp/otlpJson.h"
 #include "export/otlp/spanPack.h"
 #include "export/otlp/zipkinJson.h"
+#include "otlpTest.h"
 
 static ebpfMonOtlpConf conf;
+static ebpfMonJson json;
 static char text[100000];
-
-#define S(key, value) "{\"key\":\"" key "\",\"value\":{\"stringValue\":\"" value "\"}}"
-#define I(key, value) "{\"key\":\"" key "\",\"value\":{\"intValue\":\"" value "\"}}"
-
-static int isJson(const char *json, size_t len)
-{
-    yajl_handle parser = yajl_alloc(NULL, NULL, NULL);
-    int ok = len && yajl_parse(parser, (const unsigned char *)json, len) == yajl_status_ok &&
-             yajl_complete_parse(parser) == yajl_status_ok;
-
-    yajl_free(parser);
-    return ok;
-}
 
 /* "HOST" in what is wanted is the name of this host. */
 static void expect(const char *what, const char *pattern, size_t len)
@@ -37,7 +26,7 @@ static void expect(const char *what, const char *pattern, size_t len)
 
     for (; *pattern; pattern++) {
         if (strncmp(pattern, "HOST", 4) == 0) {
-            at += (size_t)sprintf(wanted + at, "%s", ebpfMonOtlpHost());
+            at += (size_t)sprintf(wanted + at, "%s", conf.host);
             pattern += 3;
         } else {
             wanted[at++] = *pattern;
@@ -127,9 +116,9 @@ static void testPacking(void)
     ebpfMonSpanUnpack(packed, &u);
     testOk1(u.attributes == EBPFMON_SPAN_ATTRIBUTES && u.links == EBPFMON_SPAN_LINKS &&
             strlen(u.name) == sizeof(u.name) - 1);
-    len = ebpfMonOtlpSpan(&u, text, sizeof(text));
+    len = ebpfMonOtlpWriteSpan(&json, &u, text, sizeof(text));
     testOk1(isJson(text, len));
-    len = ebpfMonZipkinItem(&u, &conf, text, sizeof(text));
+    len = ebpfMonZipkinWriteSpan(&json, &u, &conf, text, sizeof(text));
     testOk1(isJson(text, len));
 }
 
@@ -140,16 +129,16 @@ static void testOtlp(void)
     size_t len;
 
     testDiag("as OTLP's JSON");
-    len = ebpfMonOtlpServiceHead(&s.service, &conf, text, sizeof(text));
+    len = ebpfMonOtlpWriteServiceHead(&json, &s.service, &conf, text, sizeof(text));
     expect("an IOC", "{\"resource\":{\"attributes\":[" S("service.name", "vac1") "," S("service.instance.id", "HOST:42")
            "," I("process.pid", "42") "," S("epics.base.version", "7.0.8.1") "," S("container.id", "abc") ","
            S("host.name", "h") "," S("site", "lab") "]},\"scopeSpans\":[{\"scope\":{\"name\":\"ebpfMon\",\"version\":\""
            EBPFMON_VERSION "\"},\"spans\":[", len);
-    len = ebpfMonOtlpServiceHead(&(ebpfMonSpanService){.pid = 42}, &conf, text, sizeof(text) - 1);
+    len = ebpfMonOtlpWriteServiceHead(&json, &(ebpfMonSpanService){.pid = 42}, &conf, text, sizeof(text) - 1);
     text[len] = 0;
     testOk1(strstr(text, S("service.name", "ebpfMon") "," S("service.version", EBPFMON_VERSION)) != NULL);
     testOk1(!strstr(text, "process.pid"));
-    len = ebpfMonOtlpSpan(&s, text, sizeof(text));
+    len = ebpfMonOtlpWriteSpan(&json, &s, text, sizeof(text));
     expect("root", "{\"traceId\":\"5b8e00000000000000000000000000d2\",\"spanId\":\"ee00000000000017\","
            "\"name\":\"put P\",\"kind\":2,\"startTimeUnixNano\":\"1544712660000000999\","
            "\"endTimeUnixNano\":\"1544712661000001000\","
@@ -158,13 +147,13 @@ static void testOtlp(void)
     s.parent[0] = 1;
     s.dropped = 3;
     ebpfMonSpanAddLink(&s, other, other);
-    len = ebpfMonOtlpSpan(&s, text, sizeof(text) - 1);
+    len = ebpfMonOtlpWriteSpan(&json, &s, text, sizeof(text) - 1);
     text[len] = 0;
     testOk1(isJson(text, len) && strstr(text, "\"parentSpanId\":\"0100000000000000\""));
     testOk1(strstr(text, "\"droppedAttributesCount\":3,\"links\":[{\"traceId\":\"09000000000000000000000000000001\","
                    "\"spanId\":\"0900000000000000\"}]") != NULL);
     for (size_t size = 0; size < len; size += 5)
-        if (ebpfMonOtlpSpan(&s, text, size))
+        if (ebpfMonOtlpWriteSpan(&json, &s, text, size))
             testFail("%u bytes are enough?", (unsigned)size);
 }
 
@@ -176,7 +165,7 @@ static void testZipkin(void)
 
     testDiag("as Zipkin's JSON");
     ebpfMonSpanAddLink(&s, other, other);
-    len = ebpfMonZipkinItem(&s, &conf, text, sizeof(text));
+    len = ebpfMonZipkinWriteSpan(&json, &s, &conf, text, sizeof(text));
     expect("root", "{\"traceId\":\"5b8e00000000000000000000000000d2\",\"id\":\"ee00000000000017\",\"name\":\"put P\","
            "\"kind\":\"SERVER\",\"timestamp\":1544712660000000,\"duration\":1000001,\"localEndpoint\":{"
            "\"serviceName\":\"vac1\"},\"tags\":{\"t\":\"x\",\"i\":\"-5\",\"d\":\"2.5\",\"b\":\"true\","
@@ -189,17 +178,17 @@ static void testZipkin(void)
     s.end = s.start + 10;
     s.service.name[0] = 0;
     ebpfMonSpanAddDouble(&s, "n", NAN);
-    len = ebpfMonZipkinItem(&s, &conf, text, sizeof(text) - 1);
+    len = ebpfMonZipkinWriteSpan(&json, &s, &conf, text, sizeof(text) - 1);
     text[len] = 0;
     testOk1(isJson(text, len) && strstr(text, "\"parentId\":\"0000000000000005\"") && strstr(text, "\"duration\":1,"));
     testOk1(!strstr(text, "\"kind\"") && !strstr(text, "\"error\"") && strstr(text, "\"serviceName\":\"ebpfMon\""));
     s.end = 0; /* a clock that was set back */
     s.kind = (ebpfMonSpanKind)1000;
-    len = ebpfMonZipkinItem(&s, &conf, text, sizeof(text) - 1);
+    len = ebpfMonZipkinWriteSpan(&json, &s, &conf, text, sizeof(text) - 1);
     text[len] = 0;
     testOk1(isJson(text, len) && strstr(text, "\"duration\":1,"));
     for (size_t size = 0; size < len; size += 5)
-        if (ebpfMonZipkinItem(&s, &conf, text, size))
+        if (ebpfMonZipkinWriteSpan(&json, &s, &conf, text, size))
             testFail("%u bytes are enough?", (unsigned)size);
 }
 
@@ -258,11 +247,13 @@ MAIN(testSpan)
 {
     testPlan(0);
     strcpy(conf.service, "ebpfMon");
+    strcpy(conf.host, "thishost");
     ebpfMonOtlpPairsParse(&conf.resource, "host.name=h,service.instance.id=i,site=lab,service.name=no");
     testMaking();
     testPacking();
     testOtlp();
     testZipkin();
     testExemplars();
+    ebpfMonJsonFree(&json);
     return testDone();
 }

@@ -48,11 +48,13 @@ static void knownOnes(void)
 {
     for (size_t i = 0; i < sizeof(vector) / sizeof(vector[0]); i++) {
         const known *k = &vector[i];
+        struct ebpfMonPeer peer = { .addr = inet_addr(k->addr), .port = htons(k->port), .saddr = inet_addr(k->saddr),
+                                    .sport = htons(k->sport), .netns = (uint32_t)i };
         uint8_t trace[16], span[8];
         char text[33];
 
-        ebpfMonMessageTrace(inet_addr(k->addr), htons(k->port), inet_addr(k->saddr), htons(k->sport), k->seq, trace);
-        ebpfMonMessageSpan(inet_addr(k->addr), htons(k->port), inet_addr(k->saddr), htons(k->sport), k->seq, span);
+        ebpfMonMessageGetTraceId(&peer, k->seq, trace);
+        ebpfMonMessageGetSpanId(&peer, k->seq, span);
         hex(trace, sizeof(trace), text);
         testOk(strcmp(text, k->trace) == 0, "trace of %s:%u is %s", k->addr, k->port, text);
         hex(span, sizeof(span), text);
@@ -67,12 +69,14 @@ static void bits(void)
     unsigned n = 0, same = 0, zero = 0;
 
     for (int bit = -1; bit < 128; bit++, n++) {
+        struct ebpfMonPeer peer;
         uint32_t w[4] = { 0x0100007f, 0x0200000a, 0x13c89c40, 77 };
 
         if (bit >= 0)
             w[bit / 32] ^= 1u << bit % 32;
-        ebpfMonMessageTrace(w[0], (uint16_t)w[2], w[1], (uint16_t)(w[2] >> 16), w[3], trace[n]);
-        ebpfMonMessageSpan(w[0], (uint16_t)w[2], w[1], (uint16_t)(w[2] >> 16), w[3], span[n]);
+        peer = (struct ebpfMonPeer){ .addr = w[0], .saddr = w[1], .port = (uint16_t)w[2], .sport = (uint16_t)(w[2] >> 16) };
+        ebpfMonMessageGetTraceId(&peer, w[3], trace[n]);
+        ebpfMonMessageGetSpanId(&peer, w[3], span[n]);
         zero += (unsigned)(isZero(trace[n], 16) || isZero(span[n], 8));
         for (unsigned i = 0; i < n; i++)
             same += (unsigned)(memcmp(trace[i], trace[n], 16) == 0 || memcmp(span[i], span[n], 8) == 0);
@@ -99,16 +103,16 @@ static void chains(void)
                 c.tid += i == 2;
                 c.begin += i == 3;
                 c.begin += (uint64_t)(i == 4) << 63;
-                ebpfMonChainSpan(salt[s], &c, part, span[n]);
+                ebpfMonChainGetSpanId(salt[s], &c, part, span[n]);
             }
     for (unsigned i = 0; i < n; i++)
         for (unsigned k = 0; k < i; k++)
             same += (unsigned)(memcmp(span[i], span[k], 8) == 0);
     testOk(same == 0, "%u spans of ten chains are different", n);
-    ebpfMonChainTrace(salt[0], &base, trace[0]);
-    ebpfMonChainTrace(salt[0], &base, trace[1]);
+    ebpfMonChainGetTraceId(salt[0], &base, trace[0]);
+    ebpfMonChainGetTraceId(salt[0], &base, trace[1]);
     testOk(memcmp(trace[0], trace[1], 16) == 0, "a chain has one trace id");
-    ebpfMonChainTrace(salt[1], &base, trace[1]);
+    ebpfMonChainGetTraceId(salt[1], &base, trace[1]);
     testOk(memcmp(trace[0], trace[1], 16) != 0, "another monitor's is another one");
 }
 

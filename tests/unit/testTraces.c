@@ -1,79 +1,82 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which chains make one trace, when it is told, and that what is kept has its bounds. The file is built into the test:
- * what it tells comes here. Times are invented. */
-#include <stdlib.h>
-#include <string.h>
-
+/* Which chains make one trace, when it is finished, and that what is kept has its limits. Times are invented. */
 #include <epicsTime.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "trace/traces.c"
+#include "put/threadPuts.h"
+#include "trace/traces.h"
+#include "traceIoc.h"
 
-ebpfMonTargets *ebpfMonTheTargets;
+#define OPEN_MAX    256
+#define RECORDS_MAX 65536
+#define ASYNC_NS    10000000000ull /* an asynchronous record is waited for */
+#define GONE_NS     1000000000ull  /* … of an IOC that ended */
+#define PUT_NS      1000000000ull
+#define MESSAGE_NS  1000000000ull
+#define CAUSE_NS    100000000ull
 
-#define MS  1000000ull
-#define IOC 7
+static ebpfMonTargets *targets;
+static ebpfMonLinkMessages *messages;
+static ebpfMonThreadPuts *threadPuts;
+static ebpfMonTraces *traces;
 
-static ebpfMonTarget target;
-static ebpfMonCatalogue *catalogue;
-
-/* What was told last, and how often. */
+/* The trace that was finished last, and how many were. */
 static struct {
     unsigned count, chains, records;
-    int cut, hasPut;
+    int isIncomplete, hasPut, isBelowSource;
     uint64_t begin;
+    ebpfMonChainId cause;
 } heard;
 static int exports;
 
-void ebpfMonTargetsLock(ebpfMonTargets *targets) { (void)targets; }
-void ebpfMonTargetsUnlock(ebpfMonTargets *targets) { (void)targets; }
-int ebpfMonExportsSpans(void) { return exports; }
-
-ebpfMonTarget *ebpfMonTargetsFindById(ebpfMonTargets *targets, uint32_t iocId)
+static int isExporting(void)
 {
-    (void)targets;
-    return iocId == IOC ? &target : NULL;
+    return exports;
 }
 
-ebpfMonTarget *ebpfMonTargetsGetFirst(ebpfMonTargets *targets)
+static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 {
-    (void)targets;
-    return &target;
-}
-
-static void hear(ebpfMonTarget *t, ebpfMonTrace *trace)
-{
-    (void)t;
+    if (arg != &heard || t != sceneTarget)
+        testAbort("the sink gets another argument");
     heard.count++;
     heard.chains = trace->chains;
     heard.records = trace->records;
-    heard.cut = trace->cut;
+    heard.isIncomplete = trace->isIncomplete;
     heard.hasPut = trace->put != NULL;
     heard.begin = trace->first->chain.begin;
+    heard.isBelowSource = trace->last->source.iocId && !trace->last->chain.causeBegin;
+    heard.cause = ebpfMonTraceGetCause(trace);
     trace->hasId = exports; /* as the spans do */
+    trace->id[0] = (uint8_t)heard.count;
 }
 
-static ebpfMonCatalogue *newCatalogue(uint32_t count)
+static unsigned countOpen(void)
 {
-    ebpfMonCatalogue *cat = calloc(1, sizeof(*cat));
-
-    cat->refs = 1;
-    cat->count = count;
-    cat->rec = calloc(count, sizeof(*cat->rec));
-    for (uint32_t i = 0; i < count; i++)
-        cat->rec[i].addr = 0x1000 + 0x100 * i;
-    return cat;
+    return ebpfMonTracesCountOpen(traces);
 }
 
+static void tick(uint64_t now)
+{
+    ebpfMonTracesTick(traces, now, 0);
+}
+
+static void finishAll(void)
+{
+    ebpfMonTracesTick(traces, 0, 1);
+}
+
+/* Begins with "count" records and nothing else. */
 static void setUp(uint32_t count)
 {
-    ebpfMonTracesStart(hear);
-    ebpfMonTracesTick(0, 1);
-    ebpfMonCatalogueRelease(catalogue);
-    target.cat = catalogue = newCatalogue(count);
-    target.iocId = IOC;
-    target.slot = 1000;
+    ebpfMonTracesUses uses = { .targets = targets, .threadPuts = threadPuts, .linkMessages = messages,
+                               .exportsSpans = isExporting };
+
+    ebpfMonTracesFree(traces);
+    traces = ebpfMonTracesNew(&uses, onTrace, &heard);
+    ebpfMonCatalogueRelease(sceneTarget->cat);
+    sceneTarget->cat = sceneNewCatalogue(count);
+    sceneTarget->slot = SCENE_SLOT;
     exports = 0;
     memset(&heard, 0, sizeof(heard));
 }
@@ -82,23 +85,23 @@ static void setUp(uint32_t count)
 static struct ebpfMonChain chainOf(uint32_t tid, uint64_t begin, uint32_t root, uint32_t async)
 {
     struct ebpfMonChain c = {
-        .head = { .kind = EBPFMON_EV_CHAIN, .tid = tid, .iocId = IOC, .ktime = begin + MS },
-        .begin = begin, .rootSlot = target.slot + root,
+        .head = { .kind = EBPFMON_EV_CHAIN, .tid = tid, .iocId = sceneTarget->iocId, .ktime = begin + MS },
+        .begin = begin, .rootSlot = sceneTarget->slot + root,
     };
 
     if (async != UINT32_MAX)
-        c.async[0] = target.slot + async + 1;
+        c.async[0] = sceneTarget->slot + async + 1;
     return c;
 }
 
-static void give(struct ebpfMonChain c, uint32_t count)
+static void addChain(struct ebpfMonChain c, uint32_t count)
 {
     static struct ebpfMonChainRec rec[2048];
 
     for (uint32_t i = 0; i < count; i++)
         rec[i] = (struct ebpfMonChainRec){ .slot = c.rootSlot, .time = (uint64_t)(count - i) << 32 };
     c.total = count;
-    ebpfMonTracesAddChain(&target, &c, rec, count);
+    ebpfMonTracesAddChain(traces, sceneTarget, &c, rec, count);
 }
 
 static struct ebpfMonChain second(struct ebpfMonChain first, uint32_t tid, uint64_t begin, uint32_t root)
@@ -115,61 +118,62 @@ static void chains(void)
     struct ebpfMonChain a, b;
 
     setUp(20);
-    give(chainOf(1, 1000 * MS, 0, UINT32_MAX), 3);
-    testOk(heard.count == 1 && heard.records == 3 && !heard.cut, "one that left nothing is told at once");
+    addChain(chainOf(1, 1000 * MS, 0, UINT32_MAX), 3);
+    testOk(heard.count == 1 && heard.records == 3 && !heard.isIncomplete, "one that left nothing is finished at once");
 
     a = chainOf(1, 2000 * MS, 0, 5);
-    give(a, 2);
-    testOk1(heard.count == 1 && open == 1);
+    addChain(a, 2);
+    testOk1(heard.count == 1 && countOpen() == 1);
     b = second(a, 2, 2500 * MS, 5);
     b.causeTid = 9;
-    give(b, 1);
-    testOk(heard.count == 2 && heard.chains == 1 && open == 1, "what another thread began is none of it");
+    addChain(b, 1);
+    testOk(heard.count == 2 && heard.chains == 1 && countOpen() == 1, "what another thread began is none of it");
     b = second(a, 2, 2600 * MS, 6);
-    give(b, 1);
-    testOk(heard.count == 2 && open == 1, "another record of the same chain: it waits on");
+    addChain(b, 1);
+    testOk(heard.count == 2 && countOpen() == 1, "another record of the same chain: it waits on");
     b = second(a, 2, 2700 * MS, 5);
     b.flags = EBPFMON_CHAIN_BUSY;
-    give(b, 1);
-    testOk(heard.count == 2 && open == 1, "its record processes still");
-    give(second(b, 2, 2800 * MS, 5), 1);
-    testOk(heard.count == 3 && heard.chains == 4 && heard.begin == a.begin && !heard.cut && !open,
-           "complete with what the half before it left");
+    addChain(b, 1);
+    testOk(heard.count == 2 && countOpen() == 1, "its record processes still");
+    addChain(second(b, 2, 2800 * MS, 5), 1);
+    testOk(heard.count == 3 && heard.chains == 4 && heard.begin == a.begin && !heard.isIncomplete && !countOpen(),
+           "complete with what the chain before it left");
 
     a = chainOf(1, 3000 * MS, 0, 5);
-    give(a, 2);
-    ebpfMonTracesTick(3001 * MS + BUSY_NS - 1, 0);
+    addChain(a, 2);
+    tick(3001 * MS + ASYNC_NS - 1);
     testOk1(heard.count == 3);
-    ebpfMonTracesTick(3001 * MS + BUSY_NS, 0);
-    testOk(heard.count == 4 && heard.cut, "one that does not complete is told as incomplete");
-    give(second(a, 2, 20000 * MS, 5), 1);
-    testOk(heard.count == 5 && heard.chains == 1, "and its other half on its own");
+    tick(3001 * MS + ASYNC_NS);
+    testOk(heard.count == 4 && heard.isIncomplete, "one that does not complete is finished as incomplete");
+    addChain(second(a, 2, 20000 * MS, 5), 1);
+    testOk(heard.count == 5 && heard.chains == 1, "and what completes it later becomes a trace of its own");
 }
 
 static void ended(void)
 {
     setUp(20);
-    give(chainOf(1, 1000 * MS, 0, 5), 1);
-    target.gone = 1;
-    ebpfMonTracesTick(1001 * MS + GONE_NS, 0);
-    testOk(heard.count == 1 && heard.cut && !open, "what an IOC left is told before its names are gone");
-    target.gone = 0;
+    addChain(chainOf(1, 1000 * MS, 0, 5), 1);
+    sceneTarget->gone = 1;
+    tick(1001 * MS + GONE_NS);
+    testOk(heard.count == 1 && heard.isIncomplete && !countOpen(), "what an IOC left is finished before its names are gone");
+    sceneTarget->gone = 0;
 }
 
-/* What "chain" hands over is taken out by the thread of "next", which the kernel tells just before it. */
+/* "next" comes from what "chain" handed over; the kernel part reports that just before it. */
 static void takes(struct ebpfMonChain chain, struct ebpfMonChain next)
 {
     struct ebpfMonHandOverEvent ev = { .head = next.head, .what.by = { .begin = chain.begin, .tid = chain.head.tid } };
 
-    ev.what.by.root = catalogue->rec[chain.rootSlot - target.slot].addr;
-    ebpfMonHandOversBegin(&ev);
+    ev.what.by.root = sceneTarget->cat->rec[chain.rootSlot - sceneTarget->slot].addr;
+    ebpfMonTracesBeginHandOver(traces, &ev);
 }
 
 static void isDone(struct ebpfMonChain chain)
 {
-    struct ebpfMonHandOverEvent ev = { .head = { .iocId = IOC }, .what.by = { .begin = chain.begin, .tid = chain.head.tid } };
+    struct ebpfMonHandOverEvent ev = { .head.iocId = sceneTarget->iocId,
+                                       .what.by = { .begin = chain.begin, .tid = chain.head.tid } };
 
-    ebpfMonTracesEndHandOver(&ev);
+    ebpfMonTracesEndHandOver(traces, &ev);
 }
 
 static struct ebpfMonPutEvent putOf(uint32_t tid, uint64_t at, uint64_t id, uint32_t record);
@@ -182,47 +186,49 @@ static void handedOver(void)
     setUp(20);
     a = chainOf(1, 1000 * MS, 0, UINT32_MAX);
     a.handOvers = 2;
-    give(a, 1);
-    testOk(!heard.count && open == 1, "it waits for what it handed over");
+    addChain(a, 1);
+    testOk(!heard.count && countOpen() == 1, "it waits for what it handed over");
     b = chainOf(2, 1010 * MS, 7, UINT32_MAX);
     takes(a, b);
-    give(b, 1);
+    addChain(b, 1);
     c = chainOf(2, 1012 * MS, 8, UINT32_MAX);
     takes(a, c);
-    give(c, 1);
+    addChain(c, 1);
     isDone(a);
-    testOk(!heard.count && open == 1, "one of two is done");
-    give(chainOf(3, 1013 * MS, 9, UINT32_MAX), 1);
+    testOk(!heard.count && countOpen() == 1, "one of two is done");
+    addChain(chainOf(3, 1013 * MS, 9, UINT32_MAX), 1);
     testOk(heard.count == 1 && heard.chains == 1, "another thread's chain is none of it");
     isDone(a);
-    testOk(heard.count == 2 && heard.chains == 3 && heard.begin == a.begin && !heard.cut && !open,
+    testOk(heard.count == 2 && heard.chains == 3 && heard.begin == a.begin && !heard.isIncomplete && !countOpen(),
            "complete when all is done: a callback can make several chains, or none");
 
     setUp(20);
     a.handOvers = 1;
-    give(a, 1);
+    addChain(a, 1);
     b = second(chainOf(5, 10 * MS, 7, UINT32_MAX), 2, 1010 * MS, 7);
     takes(a, b);
-    give(b, 1);
-    testOk(open == 1 && last->chains == 2 && !last->last->chain.causeBegin,
-           "what it completes was begun by a chain that is not known: it is below the one that handed it over");
-    ebpfMonTracesTick(0, 1);
+    addChain(b, 1);
+    testOk(!heard.count && countOpen() == 1, "it still waits");
+    isDone(a);
+    testOk(heard.count == 1 && heard.chains == 2 && heard.isBelowSource,
+           "what it completes was begun by a chain that is not known: its place is below the one that handed it over");
     setUp(20);
     b.flags = EBPFMON_CHAIN_EARLY;
-    give(b, 1);
-    give(a, 1);
-    testOk(open == 1 && last->chains == 2 && !last->last->chain.causeBegin, "if it was done earlier than that one, too");
-    ebpfMonTracesTick(0, 1);
+    takes(a, b);
+    addChain(b, 1);
+    addChain(a, 1);
+    isDone(a);
+    testOk(heard.count == 1 && heard.chains == 2 && heard.isBelowSource, "if it was done earlier than that one, too");
 
     setUp(20);
     a.handOvers = 1;
     isDone(a);
-    give(a, 1);
-    testOk(heard.count == 1 && !heard.cut, "what was done before the chain's end is not waited for");
-    give(a, 1);
-    testOk(heard.count == 1 && open == 1, "and counts once");
-    ebpfMonTracesTick(1001 * MS + BUSY_NS, 0);
-    testOk(heard.count == 2 && heard.cut, "what is never done is told as incomplete");
+    addChain(a, 1);
+    testOk(heard.count == 1 && !heard.isIncomplete, "what was done before the chain's end is not waited for");
+    addChain(a, 1);
+    testOk(heard.count == 1 && countOpen() == 1, "and counts once");
+    tick(1001 * MS + ASYNC_NS);
+    testOk(heard.count == 2 && heard.isIncomplete, "what is never done: it is finished as incomplete");
 
     setUp(20);
     a = chainOf(1, 1000 * MS, 0, UINT32_MAX);
@@ -231,8 +237,8 @@ static void handedOver(void)
         isDone(a);
         isDone(chainOf(20, i + 1, 0, UINT32_MAX));
     }
-    give(a, 1);
-    testOk(heard.count == 1 && !heard.cut, "however much that was, its own and others'");
+    addChain(a, 1);
+    testOk(heard.count == 1 && !heard.isIncomplete, "however much that was, its own and others'");
     a.handOvers = 1;
 
     setUp(20);
@@ -240,147 +246,130 @@ static void handedOver(void)
     b.flags = EBPFMON_CHAIN_EARLY;
     b.handOvers = 1;
     takes(a, b);
-    give(b, 1);
-    testOk(!heard.count && open == 1 && early == 1, "what ends before the chain that it comes from waits for that");
+    addChain(b, 1);
+    testOk(!heard.count && countOpen() == 1, "what ends before the chain that it comes from waits for that");
     isDone(a);
-    give(a, 1);
-    testOk(!heard.count && open == 1 && !early, "and is a part of it then,");
+    addChain(a, 1);
+    testOk(!heard.count && countOpen() == 1, "and is a part of it then,");
     isDone(b);
-    testOk(heard.count == 1 && heard.chains == 2 && heard.begin == a.begin && !heard.cut, "with what it left itself");
+    testOk(heard.count == 1 && heard.chains == 2 && heard.begin == a.begin && !heard.isIncomplete, "with what it left itself");
     takes(a, b);
-    give(b, 1);
-    ebpfMonTracesTick(1001 * MS + BUSY_NS, 0);
-    testOk(heard.count == 2 && heard.cut && !early, "or is told alone, if that never comes");
+    addChain(b, 1);
+    tick(1001 * MS + ASYNC_NS);
+    testOk(heard.count == 2 && heard.isIncomplete, "or is finished alone, if that never comes");
 
     setUp(20);
-    give(a, 1);
+    addChain(a, 1);
     b = chainOf(2, 1010 * MS, 7, UINT32_MAX);
     takes(a, b);
     put = putOf(2, 1010 * MS + 5, 90, 7);
     put.who.isCA = 1;
-    ebpfMonThreadPutsAdd(&put, "");
-    give(b, 1);
-    testOk(!heard.count && open == 2, "a client's put that waited for a busy record is its own");
-    ebpfMonTracesTick(0, 1);
+    ebpfMonThreadPutsAdd(threadPuts, &put, "");
+    addChain(b, 1);
+    testOk(!heard.count && countOpen() == 2, "a client's put that waited for a busy record is its own");
+    finishAll();
 
     setUp(20);
-    give(a, 1);
+    addChain(a, 1);
     c = a;
     for (unsigned i = 0; i < EBPFMON_TRACE_CHAINS + 10; i++) {
         b = chainOf(2, (5000 + i) * MS, 7, UINT32_MAX);
         b.handOvers = 1;
         takes(c, b);
-        give(b, 1);
+        addChain(b, 1);
         isDone(c);
         c = b;
     }
-    testOk(heard.count == 1 && heard.chains == EBPFMON_TRACE_CHAINS && heard.cut && open == 1,
+    testOk(heard.count == 1 && heard.chains == EBPFMON_TRACE_CHAINS && heard.isIncomplete && countOpen() == 1,
            "what keeps itself going becomes several traces");
 }
 
 static struct ebpfMonPutEvent putOf(uint32_t tid, uint64_t at, uint64_t id, uint32_t record)
 {
     return (struct ebpfMonPutEvent){
-        .head = { .tid = tid, .iocId = IOC, .ktime = at }, .id = id, .site = EBPFMON_SITE_PUT,
-        .precord = catalogue->rec[record].addr, .root = catalogue->rec[record].addr,
+        .head = { .tid = tid, .iocId = sceneTarget->iocId, .ktime = at }, .id = id, .site = EBPFMON_SITE_PUT,
+        .precord = sceneTarget->cat->rec[record].addr, .root = sceneTarget->cat->rec[record].addr,
     };
+}
+
+static void finishPut(uint32_t tid, uint64_t id, const ebpfMonPut *put)
+{
+    ebpfMonMessageKey key = { .at = 0 };
+    ebpfMonPutSummary summary;
+
+    ebpfMonPutSummaryMake(put, &key, &summary);
+    ebpfMonThreadPutsFinish(threadPuts, sceneTarget->iocId, tid, id, &summary);
+    ebpfMonTracesAddPut(traces, sceneTarget->iocId, tid, id, &summary);
 }
 
 static void putsOf(void)
 {
     static ebpfMonPut put;
     struct ebpfMonPutEvent ev;
-    ebpfMonMessageKey key = { .at = 0 };
 
     setUp(20);
     ev = putOf(3, 1000 * MS + 5, 77, 4);
-    ebpfMonThreadPutsAdd(&ev, "");
-    give(chainOf(3, 1000 * MS, 4, UINT32_MAX), 1);
-    testOk(!heard.count && wanted == 1, "it waits for its put");
-    ebpfMonTracesAddPut(IOC, 3, 76, &put, &key);
-    ebpfMonTracesAddPut(IOC, 4, 77, &put, &key);
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
+    addChain(chainOf(3, 1000 * MS, 4, UINT32_MAX), 1);
+    testOk(!heard.count, "it waits for its put");
+    finishPut(3, 76, &put);
+    finishPut(4, 77, &put);
     testOk1(!heard.count);
-    ebpfMonTracesAddPut(IOC, 3, 77, &put, &key);
-    testOk1(heard.count == 1 && heard.hasPut && !wanted);
+    finishPut(3, 77, &put);
+    testOk1(heard.count == 1 && heard.hasPut);
 
     ev = putOf(3, 2000 * MS + 5, 78, 4);
-    ebpfMonThreadPutsAdd(&ev, "");
-    ebpfMonTracesAddPut(IOC, 3, 78, &put, &key);
-    give(chainOf(3, 2000 * MS, 4, UINT32_MAX), 1);
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
+    finishPut(3, 78, &put);
+    addChain(chainOf(3, 2000 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 2 && heard.hasPut, "a put that was published before");
-    give(chainOf(3, 2010 * MS, 4, UINT32_MAX), 1);
+    addChain(chainOf(3, 2010 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 3 && !heard.hasPut, "the next chain is not its");
     ev = putOf(3, 3000 * MS + 5, 79, 5);
-    ebpfMonThreadPutsAdd(&ev, "");
-    give(chainOf(3, 3000 * MS, 4, UINT32_MAX), 1);
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
+    addChain(chainOf(3, 3000 * MS, 4, UINT32_MAX), 1);
     testOk(heard.count == 4 && !heard.hasPut, "nor one of another record");
 
     ev = putOf(3, 4000 * MS + 5, 80, 4);
-    ebpfMonThreadPutsAdd(&ev, "");
-    give(chainOf(3, 4000 * MS, 4, UINT32_MAX), 1);
-    ebpfMonTracesTick(4001 * MS + PUT_NS + 1, 0);
-    testOk(heard.count == 5 && !heard.hasPut && !wanted, "one that never comes");
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
+    addChain(chainOf(3, 4000 * MS, 4, UINT32_MAX), 1);
+    tick(4001 * MS + PUT_NS + 1);
+    testOk(heard.count == 5 && !heard.hasPut, "one that never comes");
 
     exports = 1;
     ev = putOf(3, 5000 * MS + 5, 81, 4);
-    ebpfMonThreadPutsAdd(&ev, "");
-    give(chainOf(3, 5000 * MS, 4, UINT32_MAX), 1);
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
+    addChain(chainOf(3, 5000 * MS, 4, UINT32_MAX), 1);
     ev = putOf(4, 5002 * MS + 5, 82, 5);
-    ebpfMonThreadPutsAdd(&ev, "");
-    give(chainOf(4, 5002 * MS, 5, UINT32_MAX), 1);
-    put.linkChain = (ebpfMonChainId){ .iocId = IOC, .tid = 3, .begin = 5000 * MS };
-    ebpfMonTracesAddPut(IOC, 4, 82, &put, &key);
-    ebpfMonTracesTick(5003 * MS, 0);
-    testOk(heard.count == 5 && open == 2, "whose trace it is depends on a put that its sender waits for");
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
+    addChain(chainOf(4, 5002 * MS, 5, UINT32_MAX), 1);
+    put.linkChain = (ebpfMonChainId){ .iocId = sceneTarget->iocId, .tid = 3, .begin = 5000 * MS };
+    finishPut(4, 82, &put);
+    tick(5003 * MS);
+    testOk(heard.count == 5 && countOpen() == 2, "its id depends on a put that its cause waits for");
     memset(&put, 0, sizeof(put));
-    ebpfMonTracesAddPut(IOC, 3, 81, &put, &key);
-    ebpfMonTracesTick(5004 * MS + SENDER_NS, 0);
-    testOk(heard.count == 7 && !open, "then both are told");
+    finishPut(3, 81, &put);
+    tick(5004 * MS + CAUSE_NS);
+    testOk(heard.count == 7 && !countOpen(), "then both are finished");
 
-    put.linkChain = (ebpfMonChainId){ .iocId = IOC, .tid = 3, .begin = 6000 * MS };
+    put.linkChain = (ebpfMonChainId){ .iocId = sceneTarget->iocId, .tid = 3, .begin = 6000 * MS };
     ev = putOf(4, 6001 * MS + 5, 83, 5);
-    ebpfMonThreadPutsAdd(&ev, "");
-    ebpfMonTracesAddPut(IOC, 4, 83, &put, &key);
-    give(chainOf(4, 6001 * MS, 5, UINT32_MAX), 1);
-    put.linkChain = (ebpfMonChainId){ .iocId = IOC, .tid = 4, .begin = 6001 * MS };
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
+    finishPut(4, 83, &put);
+    addChain(chainOf(4, 6001 * MS, 5, UINT32_MAX), 1);
+    put.linkChain = (ebpfMonChainId){ .iocId = sceneTarget->iocId, .tid = 4, .begin = 6001 * MS };
     ev = putOf(5, 6002 * MS + 5, 84, 6);
-    ebpfMonThreadPutsAdd(&ev, "");
-    ebpfMonTracesAddPut(IOC, 5, 84, &put, &key);
-    give(chainOf(5, 6002 * MS, 6, UINT32_MAX), 1);
-    ebpfMonTracesTick(6004 * MS, 0);
-    testOk(heard.count == 7 && open == 2, "a chain that ends later than what it set going, and that than what it did");
-    give(chainOf(3, 6000 * MS, 4, UINT32_MAX), 1);
-    ebpfMonTracesTick(6005 * MS, 0);
-    testOk(heard.count == 10 && !open, "then all three");
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
+    finishPut(5, 84, &put);
+    addChain(chainOf(5, 6002 * MS, 6, UINT32_MAX), 1);
+    tick(6004 * MS);
+    testOk(heard.count == 7 && countOpen() == 2, "a chain that ends later than what it caused, and that than what it caused");
+    addChain(chainOf(3, 6000 * MS, 4, UINT32_MAX), 1);
+    tick(6005 * MS);
+    testOk(heard.count == 10 && !countOpen(), "then all three");
 }
 
-/* Who made the put that began a chain, asked for later: one thread may serve many clients. */
-static void putBy(void)
-{
-    struct ebpfMonSourceChain source = { .begin = 100 * MS, .tid = 9 };
-    struct ebpfMonPutEvent ev;
-
-    setUp(20);
-    source.root = catalogue->rec[4].addr;
-    ev = putOf(9, 90 * MS, 1, 4);
-    ebpfMonThreadPutsAdd(&ev, "A");
-    testOk(!ebpfMonThreadPutsFindWriter(IOC, &source)[0], "a put of before the chain did not begin it");
-    ev = putOf(9, 101 * MS, 2, 4);
-    ebpfMonThreadPutsAdd(&ev, "B");
-    ev = putOf(9, 110 * MS, 3, 4);
-    ebpfMonThreadPutsAdd(&ev, "C");
-    testOk(strcmp(ebpfMonThreadPutsFindWriter(IOC, &source), "B") == 0, "nor one by another client since");
-    ev = putOf(9, 111 * MS, 4, 5);
-    for (unsigned i = 0; i < EBPFMON_PUTS_BEFORE; i++)
-        ebpfMonThreadPutsAdd(&ev, "D");
-    testOk(!ebpfMonThreadPutsFindWriter(IOC, &source)[0], "after many it is not known any more,");
-    ev = putOf(9, 112 * MS, 5, 4);
-    for (unsigned i = 0; i < EBPFMON_PUTS_BEFORE + 1; i++)
-        ebpfMonThreadPutsAdd(&ev, "B");
-    testOk(strcmp(ebpfMonThreadPutsFindWriter(IOC, &source), "B") == 0, "if they are not all the same one's");
-}
-
-/* The monitor read the IOC's records anew: an index of before is another record now, or none. */
+/* The monitor read the IOC's records again: an index of before is another record now, or none. */
 static void readAnew(void)
 {
     struct ebpfMonChain a;
@@ -388,15 +377,15 @@ static void readAnew(void)
 
     setUp(20);
     a = chainOf(1, 1000 * MS, 15, 16);
-    give(a, 1);
-    old = catalogue;
-    target.cat = catalogue = newCatalogue(3);
-    target.slot = 2000;
+    addChain(a, 1);
+    old = sceneTarget->cat;
+    sceneTarget->cat = sceneNewCatalogue(3);
+    sceneTarget->slot = 2000;
     ebpfMonCatalogueRelease(old);
-    give(second(a, 1, 1010 * MS, 2), 1);
-    testOk(heard.count == 1 && heard.chains == 1, "its other half is not joined to it");
-    ebpfMonTracesTick(0, 1);
-    testOk(heard.count == 1 && !open, "what has indexes of before is not told");
+    addChain(second(a, 1, 1010 * MS, 2), 1);
+    testOk(heard.count == 1 && heard.chains == 1, "a chain of after that is not joined to it");
+    finishAll();
+    testOk(heard.count == 1 && !countOpen(), "what has indexes of before is dropped");
 
 }
 
@@ -409,134 +398,138 @@ static void bounds(void)
 
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX + 10; i++)
-        give(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
-    testOk(open == OPEN_MAX && heard.count == 10 && heard.cut, "so many open ones, the oldest are told");
+        addChain(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
+    testOk(countOpen() == OPEN_MAX && heard.count == 10 && heard.isIncomplete, "so many open ones, the oldest are finished");
 
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX; i++)
-        give(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
+        addChain(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
     for (unsigned i = 0; i < OPEN_MAX; i++) {
         a = chainOf(100 + i, 1000 * MS + i, 0, 5);
         for (unsigned k = 0; k < EBPFMON_TRACE_CHAINS + 2; k++) {
             struct ebpfMonChain b = second(a, 100 + i, 2000 * MS + 100 * k + i, 5);
 
             b.flags = EBPFMON_CHAIN_BUSY;
-            give(b, 2048);
-            if (records > most)
-                most = records;
+            addChain(b, 2048);
+            if (ebpfMonTracesCountRecords(traces) > most)
+                most = ebpfMonTracesCountRecords(traces);
         }
     }
     testOk(most <= RECORDS_MAX, "%u records are kept at most", most);
 
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX; i++)
-        give(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
+        addChain(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
     for (unsigned k = 1; k < EBPFMON_TRACE_CHAINS; k++)
         for (unsigned i = 0; i < OPEN_MAX; i++) {
             a = second(chainOf(100 + i, 1000 * MS + i, 0, 5), 900 + i, (1000 + k) * MS, 5);
             a.flags = EBPFMON_CHAIN_BUSY;
-            give(a, 1);
+            addChain(a, 1);
         }
     began = epicsMonotonicGet();
     for (unsigned i = 0; i < 20000; i++)
         isDone(chainOf(1, i, 0, UINT32_MAX));
     took = (double)(epicsMonotonicGet() - began) / 1e9;
-    testOk(open == OPEN_MAX && took < 0.5,
+    testOk(countOpen() == OPEN_MAX && took < 0.5,
            "20000 are looked for among %u in %.3f s", OPEN_MAX * EBPFMON_TRACE_CHAINS, took);
-    ebpfMonTracesTick(0, 1);
-    testOk1(!open && !records && !first && !last);
+    finishAll();
+    testOk1(!countOpen() && !ebpfMonTracesCountRecords(traces));
 }
 
-static ebpfMonLinkWrite linkOf(uint32_t pid, const char *name, const char *channel, uint64_t begin)
+static void writes(const char *link, uint64_t begin)
 {
-    ebpfMonLinkWrite l = { .pid = pid, .at = begin + 10, .chain = { .iocId = IOC, .tid = 1, .begin = begin } };
+    ebpfMonLinkWrite l = { .pid = 50, .at = begin + 10,
+                           .chain = { .iocId = sceneTarget->iocId, .tid = 1, .begin = begin } };
 
-    strcpy(l.link, name);
-    strcpy(l.channel, channel);
-    return l;
+    strcpy(l.link, link);
+    strcpy(l.channel, "pv");
+    ebpfMonLinkMessagesAdd(messages, &l);
 }
 
-/* The message that this chain's value went out as; 0: none that is known. */
-static uint32_t messageOf(uint64_t begin)
-{
-    ebpfMonLinkMessage list[2];
-    ebpfMonChainId chain = { IOC, 1, begin };
-
-    return ebpfMonLinkMessagesFind(&chain, list, 2) == 1 && list[0].seen && list[0].isMessage ? list[0].seq : 0;
-}
-
-static void writes(uint32_t pid, const char *link, const char *channel, uint64_t at)
-{
-    ebpfMonLinkWrite l = linkOf(pid, link, channel, at);
-
-    ebpfMonLinkMessagesAdd(&l);
-}
-
-static void messages(void)
+static void linkWrites(void)
 {
     struct ebpfMonPeer peer = { .addr = 1 };
-
-    ebpfMonLinkMessagesNotePacket(60, "pv", &peer, 1, 901 * MS);
-    ebpfMonLinkMessagesNotePacket(60, "", &peer, 2, 911 * MS);
-    writes(60, "a.OUT", "pv", 900 * MS);
-    ebpfMonLinkMessagesMatch(905 * MS);
-    writes(60, "a.OUT", "pv", 910 * MS);
-    ebpfMonLinkMessagesMatch(911 * MS);
-    testOk(messageOf(900 * MS) == 1 && !messageOf(910 * MS), "packets are looked up when the inside has come as far");
-    writes(60, "a.OUT", "pv", 912 * MS);
-    ebpfMonLinkMessagesMatch(920 * MS);
-    testOk(messageOf(910 * MS) == 2 && !messageOf(912 * MS),
-           "a message is of the chain that wrote before it, not of a later one; by a name that is not known too");
-    writes(60, "a.OUT", "pv", 930 * MS);
-    ebpfMonLinkMessagesNotePacket(61, "pv", &peer, 3, 931 * MS);
-    ebpfMonLinkMessagesNotePacket(60, "other", &peer, 4, 931 * MS);
-    ebpfMonLinkMessagesMatch(932 * MS);
-    testOk(!messageOf(912 * MS) && !messageOf(930 * MS), "another process's, or to another PV, is not");
-    writes(60, "b.OUT", "other", 940 * MS);
-    ebpfMonLinkMessagesNotePacket(60, "", &peer, 5, 941 * MS);
-    ebpfMonLinkMessagesMatch(942 * MS);
-    testOk(!messageOf(930 * MS) && !messageOf(940 * MS), "of two links it may be either's");
-    ebpfMonLinkMessagesNotePacket(60, "pv", &peer, 6, 950 * MS);
-    ebpfMonLinkMessagesNotePacket(60, "pv", &peer, 7, 951 * MS);
-    ebpfMonLinkMessagesMatch(960 * MS);
-    testOk(messageOf(930 * MS) == 6 && !messageOf(912 * MS), "of two values of a link the last one goes out");
-    for (uint32_t i = 0; i <= 512; i++)
-        ebpfMonLinkMessagesNotePacket(60, "other", &peer, 100 + i, 970 * MS);
-    ebpfMonLinkMessagesMatch(980 * MS);
-    testOk(messageOf(940 * MS) == 101, "as many messages wait as there is room for");
-}
-
-static void sent(void)
-{
-    struct ebpfMonPeer peer = { .addr = 1 };
+    ebpfMonChainId chain = { sceneTarget->iocId, 1, 1010 * MS };
 
     setUp(20);
     exports = 1;
-    writes(50, "a.OUT", "pv", 1010 * MS);
-    writes(50, "a.OUT", "pv", 1020 * MS);
-    give(chainOf(1, 1010 * MS, 0, UINT32_MAX), 1);
-    testOk(!heard.count && open == 1, "it waits for its message");
-    ebpfMonLinkMessagesNoteArrival(&(ebpfMonChainId){ IOC, 1, 1010 * MS }, "a.OUT", &peer, 5, 1016 * MS, 0);
-    ebpfMonTracesTick(1017 * MS, 0);
+    writes("a.OUT", 1010 * MS);
+    writes("a.OUT", 1020 * MS);
+    addChain(chainOf(1, 1010 * MS, 0, UINT32_MAX), 1);
+    testOk(!heard.count && countOpen() == 1, "it waits for its message");
+    testOk(ebpfMonTracesFindOpen(traces, &chain) != NULL && !ebpfMonTracesFindFinishedId(traces, &chain), "it is open");
+    ebpfMonLinkMessagesNoteArrival(messages, &chain, "a.OUT", &peer, 5, 1016 * MS, 0);
+    tick(1017 * MS);
     testOk(heard.count == 1, "which is seen");
-    testOk1(messageOf(1010 * MS) == 5);
-    give(chainOf(1, 1020 * MS, 0, UINT32_MAX), 1);
-    ebpfMonTracesTick(1021 * MS + SEND_NS + 1, 0);
+    testOk(!ebpfMonTracesFindOpen(traces, &chain) && ebpfMonTracesFindFinishedId(traces, &chain) &&
+           ebpfMonTracesFindFinishedId(traces, &chain)[0] == 1, "its id is known afterwards");
+    addChain(chainOf(1, 1020 * MS, 0, UINT32_MAX), 1);
+    tick(1021 * MS + MESSAGE_NS + 1);
     testOk(heard.count == 2, "or is not");
+}
+
+/* The chain that caused a CP link may end later than what it caused. */
+static void cpLinks(void)
+{
+    static char name[80] = "R2.VAL";
+    struct ebpfMonChain a, b;
+    struct ebpfMonHandOverEvent ev;
+    struct ebpfMonChainRec rec = { .slot = SCENE_SLOT + 2, .time = sceneStamp(900 * MS) };
+    uint64_t link = (uintptr_t)&sceneMemory[5].inp;
+
+    ebpfMonTracesFree(traces);
+    ebpfMonTargetsRemove(targets, sceneTarget); /* one with names, to which the link leads */
+    ebpfMonCatalogueRelease(sceneTarget->cat);
+    free(sceneTarget);
+    sceneNewIoc();
+    ebpfMonTargetsAdd(targets, sceneTarget);
+    traces = ebpfMonTracesNew(&(ebpfMonTracesUses){ targets, threadPuts, messages, isExporting }, onTrace, &heard);
+    memset(&heard, 0, sizeof(heard));
+    exports = 0;
+    sceneMemory[5].inp = (struct layoutPvLink){ .precord = (uintptr_t)&sceneMemory[5], .type = LAYOUT_LINK_CA,
+                                                .pvname = (uintptr_t)name };
+    b = chainOf(2, 1010 * MS, 5, UINT32_MAX);
+    ev = (struct ebpfMonHandOverEvent){ .head = b.head, .what.isLink = 1 };
+    memcpy(ev.what.link + 24, &link, sizeof(link));
+    memcpy(ev.what.link + 64, &rec.time, sizeof(rec.time));
+    ebpfMonTracesBeginHandOver(traces, &ev);
+    addChain(b, 1);
+    tick(1012 * MS);
+    testOk(!heard.count && countOpen() == 1, "it waits for the chain that caused its CP link");
+    a = chainOf(1, 899 * MS, 0, UINT32_MAX);
+    a.total = 1;
+    ebpfMonTracesAddChain(traces, sceneTarget, &a, &rec, 1);
+    tick(1013 * MS);
+    testOk(heard.count == 2 && heard.begin == b.begin && heard.cause.iocId == sceneTarget->iocId &&
+           heard.cause.begin == a.begin, "which is found");
+    rec.time++;
+    b = chainOf(2, 2010 * MS, 5, UINT32_MAX);
+    ev.head = b.head;
+    memcpy(ev.what.link + 64, &rec.time, sizeof(rec.time));
+    ebpfMonTracesBeginHandOver(traces, &ev);
+    addChain(b, 1);
+    tick(2011 * MS + CAUSE_NS);
+    testOk(heard.count == 3 && !heard.cause.iocId, "or is not");
 }
 
 MAIN(testTraces)
 {
-    testPlan(57);
+    testPlan(52);
+    targets = ebpfMonTargetsNew();
+    messages = ebpfMonLinkMessagesNew();
+    threadPuts = ebpfMonThreadPutsNew();
+    sceneNewIoc();
+    ebpfMonTargetsAdd(targets, sceneTarget);
     chains();
     handedOver();
     ended();
     putsOf();
-    putBy();
     readAnew();
     bounds();
-    messages();
-    sent();
-    setUp(1);
+    linkWrites();
+    cpLinks();
+    ebpfMonTracesFree(traces);
+    ebpfMonThreadPutsFree(threadPuts);
+    ebpfMonLinkMessagesFree(messages);
     return testDone();
 }

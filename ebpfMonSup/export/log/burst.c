@@ -20,14 +20,14 @@ typedef struct entry {
 struct ebpfMonBurst {
     double idle, total;
     unsigned pvs;
-    ebpfMonBurstEmit emit;
+    ebpfMonBurstSink sink;
     void *arg;
     ELLLIST byLast;        /* the quietest first */
     unsigned buckets;
     entry *bucket[];
 };
 
-ebpfMonBurst *ebpfMonBurstCreate(unsigned pvs, double idle, double total, ebpfMonBurstEmit emit, void *arg)
+ebpfMonBurst *ebpfMonBurstNew(unsigned pvs, double idle, double total, ebpfMonBurstSink sink, void *arg)
 {
     ebpfMonBurst *b = calloc(1, sizeof(*b) + pvs * sizeof(b->bucket[0]));
 
@@ -36,18 +36,18 @@ ebpfMonBurst *ebpfMonBurstCreate(unsigned pvs, double idle, double total, ebpfMo
     b->idle = idle;
     b->total = total;
     b->pvs = b->buckets = pvs;
-    b->emit = emit;
+    b->sink = sink;
     b->arg = arg;
     ellInit(&b->byLast);
     return b;
 }
 
-static void end(ebpfMonBurst *b, entry *e)
+static void endBurst(ebpfMonBurst *b, entry *e)
 {
     entry **at = &b->bucket[e->hash % b->buckets];
 
     if (e->info.puts > 1)
-        b->emit(b->arg, &e->put, &e->info);
+        b->sink(b->arg, &e->put, &e->info);
     while (*at != e)
         at = &(*at)->next;
     *at = e->next;
@@ -55,7 +55,7 @@ static void end(ebpfMonBurst *b, entry *e)
     free(e);
 }
 
-static entry *find(ebpfMonBurst *b, const ebpfMonPut *put, unsigned hash)
+static entry *findBurst(ebpfMonBurst *b, const ebpfMonPut *put, unsigned hash)
 {
     entry *e = b->bucket[hash % b->buckets];
 
@@ -64,7 +64,7 @@ static entry *find(ebpfMonBurst *b, const ebpfMonPut *put, unsigned hash)
     return e;
 }
 
-static void note(ebpfMonBurstInfo *info, const ebpfMonPut *put)
+static void addToSummary(ebpfMonBurstInfo *info, const ebpfMonPut *put)
 {
     unsigned i;
 
@@ -90,15 +90,15 @@ static void note(ebpfMonBurstInfo *info, const ebpfMonPut *put)
     info->writers++;
 }
 
-static void begin(ebpfMonBurst *b, const ebpfMonPut *put, unsigned hash, double now)
+static void beginBurst(ebpfMonBurst *b, const ebpfMonPut *put, unsigned hash, double now)
 {
     entry *e;
 
-    b->emit(b->arg, put, NULL);
+    b->sink(b->arg, put, NULL);
     if ((unsigned)ellCount(&b->byLast) >= b->pvs)
-        end(b, (entry *)ellFirst(&b->byLast));
+        endBurst(b, (entry *)ellFirst(&b->byLast));
     e = malloc(sizeof(*e));
-    if (!e) /* then the next one is a line of its own too */
+    if (!e) /* then the next put becomes a line of its own, too */
         return;
     e->hash = hash;
     e->begun = e->last = now;
@@ -106,16 +106,16 @@ static void begin(ebpfMonBurst *b, const ebpfMonPut *put, unsigned hash, double 
     memset(&e->info, 0, sizeof(e->info));
     e->info.hasRange = 1;
     e->info.min = e->info.max = NAN;
-    note(&e->info, put);
+    addToSummary(&e->info, put);
     e->next = b->bucket[hash % b->buckets];
     b->bucket[hash % b->buckets] = e;
     ellAdd(&b->byLast, &e->node);
 }
 
-int ebpfMonBurstPut(ebpfMonBurst *b, const ebpfMonPut *put, double now)
+int ebpfMonBurstAddPut(ebpfMonBurst *b, const ebpfMonPut *put, double now)
 {
     unsigned hash = epicsStrHash(put->ioc, epicsStrHash(put->pv, 0));
-    entry *e = find(b, put, hash);
+    entry *e = findBurst(b, put, hash);
     ebpfMonPut *kept;
     char old[EBPFMON_TEXT_SIZE];
     int hasOld, oldIsNumber;
@@ -123,11 +123,11 @@ int ebpfMonBurstPut(ebpfMonBurst *b, const ebpfMonPut *put, double now)
     long oldCount;
 
     if (e && (now - e->begun >= b->total || now - e->last >= b->idle)) {
-        end(b, e);
+        endBurst(b, e);
         e = NULL;
     }
     if (!e) {
-        begin(b, put, hash, now);
+        beginBurst(b, put, hash, now);
         return 1;
     }
     kept = &e->put;
@@ -142,7 +142,7 @@ int ebpfMonBurstPut(ebpfMonBurst *b, const ebpfMonPut *put, double now)
     kept->oldIsNumber = oldIsNumber;
     kept->oldNumber = oldNumber;
     kept->oldCount = oldCount;
-    note(&e->info, put);
+    addToSummary(&e->info, put);
     e->last = now;
     ellDelete(&b->byLast, &e->node);
     ellAdd(&b->byLast, &e->node);
@@ -154,14 +154,14 @@ void ebpfMonBurstTick(ebpfMonBurst *b, double now)
     entry *e;
 
     while ((e = (entry *)ellFirst(&b->byLast)) && now - e->last >= b->idle)
-        end(b, e);
+        endBurst(b, e);
 }
 
-void ebpfMonBurstDestroy(ebpfMonBurst *b)
+void ebpfMonBurstFree(ebpfMonBurst *b)
 {
     entry *e;
 
     while ((e = (entry *)ellFirst(&b->byLast)))
-        end(b, e);
+        endBurst(b, e);
     free(b);
 }

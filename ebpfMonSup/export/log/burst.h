@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The burst filter: puts to one PV in quick succession become two lines, the first put at once and a summary of all of
- * them at the end. Each PV has a burst of its own, so others in between do not end it; every writer is named.
- * A pure data structure: time comes from the caller (seconds, monotonic), and one thread uses it.
+ * them at the end. Each PV has a burst of its own, so puts to other PVs in between do not end it; the summary names
+ * every writer. One thread. Times in seconds, monotonic; they come from the caller.
  */
 #ifndef EBPFMON_BURST_H
 #define EBPFMON_BURST_H
@@ -18,28 +18,33 @@ typedef struct {
 
 typedef struct {
     unsigned long puts;    /* of the whole burst, with the first */
-    int      hasRange;     /* all were single numbers */
-    double   min, max;     /* NaN is not counted */
+    int      hasRange;     /* all values were single numbers */
+    double   min, max;     /* without NaN */
     unsigned writers;      /* valid entries, the first to write first */
     ebpfMonBurstWriter writer[EBPFMON_BURST_WRITERS];
     unsigned long others;  /* puts by further writers */
 } ebpfMonBurstInfo;
 
-/* A line: info is NULL for a single put; else put is the last one, with the old value of the first. */
-typedef void (*ebpfMonBurstEmit)(void *arg, const ebpfMonPut *put, const ebpfMonBurstInfo *info);
+/* Gets each line. info is NULL for a single put; else it is a summary, and "put" is the last put with the old value of
+ * the first. */
+typedef void (*ebpfMonBurstSink)(void *arg, const ebpfMonPut *put, const ebpfMonBurstInfo *info);
 
 typedef struct ebpfMonBurst ebpfMonBurst;
 
-/* pvs: remembered at a time; when there are more, the burst of the PV that was quiet longest ends early.
- * A burst ends idle seconds after its last put, or with the first put that is total seconds after its first. */
-ebpfMonBurst *ebpfMonBurstCreate(unsigned pvs, double idle, double total, ebpfMonBurstEmit emit, void *arg);
+/*
+ * "pvs": how many PVs are remembered at a time; when there are more, the burst of the PV that was quiet longest ends
+ * early. A burst ends "idle" seconds after its last put, or with the first put that comes "total" seconds after its
+ * first. NULL without memory.
+ */
+ebpfMonBurst *ebpfMonBurstNew(unsigned pvs, double idle, double total, ebpfMonBurstSink sink, void *arg);
 
-/* Nonzero: it is a line of its own, emitted; 0: it is joined with others. */
-int ebpfMonBurstPut(ebpfMonBurst *b, const ebpfMonPut *put, double now);
+/* Nonzero: the put became a line of its own, at once; 0: it will be in a summary. */
+int ebpfMonBurstAddPut(ebpfMonBurst *b, const ebpfMonPut *put, double now);
 
+/* Ends the bursts that are over. */
 void ebpfMonBurstTick(ebpfMonBurst *b, double now);
 
-/* Ends all bursts, and with them the filter. */
-void ebpfMonBurstDestroy(ebpfMonBurst *b);
+/* Ends all bursts, then frees the filter. */
+void ebpfMonBurstFree(ebpfMonBurst *b);
 
 #endif

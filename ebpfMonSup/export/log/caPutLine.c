@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The formats of the module caPutLog (its docs/index.rst, "Original Log Format" and "JSON Log Format"): order, quoting
- * and spelling of the fields are its own, so that what reads its logs reads ours. What it has not comes last.
+ * and spelling of the fields are as there, so that programs that read caPutLog's logs can read ours. Fields that
+ * caPutLog does not have come last.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -14,7 +15,6 @@
 #include <epicsTime.h>
 
 #include "export/log/format.h"
-#include "export/jsonGen.h"
 
 typedef struct {
     char  *buf;
@@ -57,34 +57,33 @@ static void addPrefix(line *l, const char *prefix, const char *ioc)
     }
 }
 
-/* caPutLog has clients only. Where there is none, the user is what wrote, the host this one. */
-static const char *userOf(const ebpfMonPut *put)
+/* caPutLog logs puts of clients only. Where there is no client, the user is the origin of the put, the host is this
+ * one. */
+static const char *getUser(const ebpfMonPut *put)
 {
     return put->user[0] ? put->user : put->realUser[0] ? put->realUser :
            put->peer[0] ? "-" : ebpfMonThroughName(put->through);
 }
 
-static const char *hostOf(const ebpfMonPut *put)
+static const char *getHost(ebpfMonFormatter *f, const ebpfMonPut *put)
 {
-    static char here[64];
-
     if (put->host[0])
         return put->host;
     if (put->peer[0])
         return put->peer;
-    if (!here[0] && (gethostname(here, sizeof(here) - 1) || !here[0]))
-        strcpy(here, "localhost");
-    return here;
+    if (!f->host[0] && (gethostname(f->host, sizeof(f->host) - 1) || !f->host[0]))
+        strcpy(f->host, "localhost");
+    return f->host;
 }
 
-static const char *nameOf(const ebpfMonPut *put)
+static const char *getName(const ebpfMonPut *put)
 {
     return put->channel[0] ? put->channel : put->pv;
 }
 
 /* Elements of an array, and where its text begins; -1: a single value. "[3] 1 2 4" is made by the monitor for arrays
  * alone; a string that looks so has count 1. */
-static long arrayOf(const char *text, long count, const char **elements)
+static long findElements(const char *text, long count, const char **elements)
 {
     char *end;
     long n;
@@ -106,7 +105,7 @@ static void addValue(line *l, const char *text, int isNumber, double number, siz
 {
     char cut[EBPFMON_TEXT_SIZE], escaped[4 * EBPFMON_TEXT_SIZE];
 
-    if (isNumber && isfinite(number) && ebpfMonIsJsonNumber(text, strlen(text))) {
+    if (isNumber && isfinite(number) && ebpfMonJsonIsNumber(text, strlen(text))) {
         add(l, "%s", text);
     } else if (isNumber) {
         add(l, "%g", number);
@@ -117,20 +116,20 @@ static void addValue(line *l, const char *text, int isNumber, double number, siz
     }
 }
 
-/* What came of a put that was not simply done. */
-static const char *resultOf(const ebpfMonPut *put)
+/* The result of a put that was not simply done; NULL: it was. */
+static const char *getProblem(const ebpfMonPut *put)
 {
     return put->result == ebpfMonPutFailed || put->result == ebpfMonPutDenied || put->result == ebpfMonPutLost ?
            ebpfMonPutResultName(put->result) : NULL;
 }
 
-static unsigned writersShown(size_t limit)
+static unsigned getWritersShown(size_t limit)
 {
     return limit >= 400 ? EBPFMON_BURST_WRITERS : limit >= 200 ? 4 : limit >= 100 ? 2 : 1;
 }
 
-/* Puts by writers that are not named. */
-static unsigned long rest(const ebpfMonBurstInfo *b, unsigned shown)
+/* Puts by writers that the line does not name. */
+static unsigned long countOthers(const ebpfMonBurstInfo *b, unsigned shown)
 {
     unsigned long n = b->others;
 
@@ -139,165 +138,164 @@ static unsigned long rest(const ebpfMonBurstInfo *b, unsigned shown)
     return n;
 }
 
-size_t ebpfMonCaPutText(const ebpfMonPut *put, const ebpfMonBurstInfo *burst, const ebpfMonFormatMore *more,
-                        size_t limit, char *buf, size_t size)
+static void addBurst(line *l, ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfMonBurstInfo *burst, size_t limit)
+{
+    unsigned shown = getWritersShown(limit);
+
+    if (burst->hasRange) {
+        add(l, " min=");
+        addValue(l, "", 1, burst->min, limit);
+        add(l, " max=");
+        addValue(l, "", 1, burst->max, limit);
+    }
+    add(l, " burst=%lu by ", burst->puts);
+    for (unsigned i = 0; i < burst->writers && i < shown; i++) {
+        ebpfMonPut writer = {.through = put->through};
+
+        strcpy(writer.user, burst->writer[i].user);
+        strcpy(writer.host, burst->writer[i].host);
+        add(l, "%s", i ? ", " : "");
+        addWord(l, getUser(&writer));
+        add(l, "@");
+        addWord(l, getHost(f, &writer));
+        add(l, " (%lu)", burst->writer[i].count);
+    }
+    if (countOthers(burst, shown))
+        add(l, ", others (%lu)", countOthers(burst, shown));
+}
+
+size_t ebpfMonFormatCaPutTextLine(ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
+                                  size_t limit, char *buf, size_t size)
 {
     line l = {buf, size, 0};
     char when[40];
-    const char *result = resultOf(put);
+    const char *problem = getProblem(put);
 
-    addPrefix(&l, more->prefix, put->ioc);
+    addPrefix(&l, f->labels.prefix, put->ioc);
     epicsTimeToStrftime(when, sizeof(when), "%d-%b-%y %H:%M:%S", &put->time);
     add(&l, "%s ", when);
-    addWord(&l, hostOf(put));
+    addWord(&l, getHost(f, put));
     add(&l, " ");
-    addWord(&l, userOf(put));
+    addWord(&l, getUser(put));
     add(&l, " ");
-    addWord(&l, nameOf(put));
+    addWord(&l, getName(put));
     add(&l, " new=");
     addValue(&l, put->val, put->isNumber, put->number, limit);
     if (put->hasOld) {
         add(&l, " old=");
         addValue(&l, put->old, put->oldIsNumber, put->oldNumber, limit);
     }
-    if (burst) {
-        unsigned shown = writersShown(limit);
-
-        if (burst->hasRange) {
-            add(&l, " min=");
-            addValue(&l, "", 1, burst->min, limit);
-            add(&l, " max=");
-            addValue(&l, "", 1, burst->max, limit);
-        }
-        add(&l, " burst=%lu by ", burst->puts);
-        for (unsigned i = 0; i < burst->writers && i < shown; i++) {
-            ebpfMonPut who = {.through = put->through};
-
-            strcpy(who.user, burst->writer[i].user);
-            strcpy(who.host, burst->writer[i].host);
-            add(&l, "%s", i ? ", " : "");
-            addWord(&l, userOf(&who));
-            add(&l, "@");
-            addWord(&l, hostOf(&who));
-            add(&l, " (%lu)", burst->writer[i].count);
-        }
-        if (rest(burst, shown))
-            add(&l, ", others (%lu)", rest(burst, shown));
-    }
-    if (result)
-        add(&l, " result=%s", result);
+    if (burst)
+        addBurst(&l, f, put, burst, limit);
+    if (problem)
+        add(&l, " result=%s", problem);
     return l.len;
 }
 
 /* One element of an array, len characters. Nonzero when it is a number. */
-static int jsonElement(ebpfMonJson *j, const char *text, size_t len)
+static int writeJsonElement(ebpfMonJson *j, const char *text, size_t len)
 {
     if (len == 3 && strncmp(text, "NaN", 3) == 0)
-        ebpfMonJsonText(j, "Nan");
+        ebpfMonJsonWriteText(j, "Nan");
     else if (len == 3 && strncmp(text, "inf", 3) == 0)
-        ebpfMonJsonText(j, "Infinity");
+        ebpfMonJsonWriteText(j, "Infinity");
     else if (len == 4 && strncmp(text, "-inf", 4) == 0)
-        ebpfMonJsonText(j, "-Infinity");
-    else if (ebpfMonIsJsonNumber(text, len))
+        ebpfMonJsonWriteText(j, "-Infinity");
+    else if (ebpfMonJsonIsNumber(text, len))
         yajl_gen_number(j->g, text, len);
     else
         return 0;
     return 1;
 }
 
-static void jsonValue(ebpfMonJson *j, const char *key, const char *text, long count, int isNumber, double number,
-                      size_t limit)
+static void addJsonValue(ebpfMonJson *j, const char *key, const char *text, long count, int isNumber, double number,
+                         size_t limit)
 {
     const char *at;
-    long elements = isNumber ? -1 : arrayOf(text, count, &at);
+    long elements = isNumber ? -1 : findElements(text, count, &at);
     char cut[EBPFMON_TEXT_SIZE], sizeKey[16];
 
-    ebpfMonJsonKey(j, key);
     if (isNumber) {
-        ebpfMonJsonNumber(j, text, number);
+        ebpfMonJsonAddNumber(j, key, text, number);
         return;
     }
     if (elements < 0) {
         ebpfMonTextCopy(cut, limit < sizeof(cut) ? limit : sizeof(cut), text);
-        ebpfMonJsonText(j, cut);
+        ebpfMonJsonAddText(j, key, cut);
         return;
     }
-    yajl_gen_array_open(j->g);
+    ebpfMonJsonOpenList(j, key);
     while (*at && strcmp(at, "...") != 0) {
         size_t len = strcspn(at, " ");
 
-        if (!jsonElement(j, at, len)) { /* not numbers: texts may have blanks, so they stay together */
+        if (!writeJsonElement(j, at, len)) { /* not numbers: texts may have blanks, so they stay together */
             ebpfMonTextCopy(cut, limit < sizeof(cut) ? limit : sizeof(cut), at);
-            ebpfMonJsonText(j, cut);
+            ebpfMonJsonWriteText(j, cut);
             break;
         }
         at += len + (at[len] == ' ');
     }
-    yajl_gen_array_close(j->g);
+    ebpfMonJsonCloseList(j);
     snprintf(sizeKey, sizeof(sizeKey), "%s-size", key);
-    ebpfMonJsonKey(j, sizeKey);
-    ebpfMonJsonInteger(j, elements);
+    ebpfMonJsonAddInteger(j, sizeKey, elements);
 }
 
-size_t ebpfMonCaPutJson(const ebpfMonPut *put, const ebpfMonBurstInfo *burst, const ebpfMonFormatMore *more,
-                        size_t limit, char *buf, size_t size)
+static void addJsonBurst(ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfMonBurstInfo *burst, size_t limit)
+{
+    ebpfMonJson *j = &f->json;
+    unsigned shown = getWritersShown(limit);
+
+    if (burst->hasRange) {
+        ebpfMonJsonAddNumber(j, "min", NULL, burst->min);
+        ebpfMonJsonAddNumber(j, "max", NULL, burst->max);
+    }
+    ebpfMonJsonAddInteger(j, "burst", (long long)burst->puts);
+    ebpfMonJsonOpenList(j, "writers");
+    for (unsigned i = 0; i < burst->writers && i < shown; i++) {
+        ebpfMonPut writer = {.through = put->through};
+
+        strcpy(writer.user, burst->writer[i].user);
+        strcpy(writer.host, burst->writer[i].host);
+        ebpfMonJsonOpenObject(j, NULL);
+        ebpfMonJsonAddTextIfAny(j, "host", getHost(f, &writer));
+        ebpfMonJsonAddTextIfAny(j, "user", getUser(&writer));
+        ebpfMonJsonAddInteger(j, "count", (long long)burst->writer[i].count);
+        ebpfMonJsonCloseObject(j);
+    }
+    ebpfMonJsonCloseList(j);
+    if (countOthers(burst, shown))
+        ebpfMonJsonAddInteger(j, "others", (long long)countOthers(burst, shown));
+}
+
+size_t ebpfMonFormatCaPutJsonLine(ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
+                                  size_t limit, char *buf, size_t size)
 {
     line l = {buf, size, 0};
-    ebpfMonJson j;
+    ebpfMonJson *j = &f->json;
     char when[40];
-    const char *result = resultOf(put);
+    const char *problem = getProblem(put);
     size_t len;
 
-    addPrefix(&l, more->prefix, put->ioc);
-    ebpfMonJsonBegin(&j, buf + l.len, size - l.len);
-    if (!j.g)
+    addPrefix(&l, f->labels.prefix, put->ioc);
+    if (ebpfMonJsonBegin(j, buf + l.len, size - l.len))
         return 0;
     epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d", &put->time);
-    ebpfMonJsonPair(&j, "date", when);
+    ebpfMonJsonAddText(j, "date", when);
     epicsTimeToStrftime(when, sizeof(when), "%H:%M:%S.%03f", &put->time);
-    ebpfMonJsonPair(&j, "time", when);
-    ebpfMonJsonPair(&j, "host", hostOf(put));
-    ebpfMonJsonPair(&j, "user", userOf(put));
-    for (unsigned i = 0; i < more->metas; i++)
-        ebpfMonJsonPair(&j, more->meta[i].key, more->meta[i].value);
-    ebpfMonJsonPair(&j, "pv", nameOf(put));
-    jsonValue(&j, "new", put->val, put->count, put->isNumber, put->number, limit);
+    ebpfMonJsonAddText(j, "time", when);
+    ebpfMonJsonAddTextIfAny(j, "host", getHost(f, put));
+    ebpfMonJsonAddTextIfAny(j, "user", getUser(put));
+    for (unsigned i = 0; i < f->labels.metas; i++)
+        ebpfMonJsonAddTextIfAny(j, f->labels.meta[i].key, f->labels.meta[i].value);
+    ebpfMonJsonAddTextIfAny(j, "pv", getName(put));
+    addJsonValue(j, "new", put->val, put->count, put->isNumber, put->number, limit);
     if (put->hasOld)
-        jsonValue(&j, "old", put->old, put->oldCount >= 0 ? put->oldCount : put->count, put->oldIsNumber,
-                  put->oldNumber, limit);
-    if (burst) {
-        unsigned shown = writersShown(limit);
-
-        if (burst->hasRange) {
-            ebpfMonJsonKey(&j, "min");
-            ebpfMonJsonNumber(&j, NULL, burst->min);
-            ebpfMonJsonKey(&j, "max");
-            ebpfMonJsonNumber(&j, NULL, burst->max);
-        }
-        ebpfMonJsonKey(&j, "burst");
-        ebpfMonJsonInteger(&j, (long long)burst->puts);
-        ebpfMonJsonKey(&j, "writers");
-        yajl_gen_array_open(j.g);
-        for (unsigned i = 0; i < burst->writers && i < shown; i++) {
-            ebpfMonPut who = {.through = put->through};
-
-            strcpy(who.user, burst->writer[i].user);
-            strcpy(who.host, burst->writer[i].host);
-            yajl_gen_map_open(j.g);
-            ebpfMonJsonPair(&j, "host", hostOf(&who));
-            ebpfMonJsonPair(&j, "user", userOf(&who));
-            ebpfMonJsonKey(&j, "count");
-            ebpfMonJsonInteger(&j, (long long)burst->writer[i].count);
-            yajl_gen_map_close(j.g);
-        }
-        yajl_gen_array_close(j.g);
-        if (rest(burst, shown)) {
-            ebpfMonJsonKey(&j, "others");
-            ebpfMonJsonInteger(&j, (long long)rest(burst, shown));
-        }
-    }
-    if (result)
-        ebpfMonJsonPair(&j, "result", result);
-    len = ebpfMonJsonEnd(&j);
+        addJsonValue(j, "old", put->old, put->oldCount >= 0 ? put->oldCount : put->count, put->oldIsNumber,
+                     put->oldNumber, limit);
+    if (burst)
+        addJsonBurst(f, put, burst, limit);
+    if (problem)
+        ebpfMonJsonAddText(j, "result", problem);
+    len = ebpfMonJsonEnd(j);
     return len ? l.len + len : 0;
 }

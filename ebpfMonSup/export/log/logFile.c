@@ -12,11 +12,11 @@
 
 #define BATCH      16384u /* bytes that are written at once */
 #define DELAY      0.2    /* s: the longest that a line waits */
-#define LOOK_EVERY 1.0    /* s */
+#define CHECK_EVERY 1.0    /* s */
 #define RETRY_MOST 30.0   /* s */
 #define RENAME_RETRY 60.0 /* s */
 
-static void trouble(ebpfMonLogFile *f, double now, const char *what, int error)
+static void setTrouble(ebpfMonLogFile *f, double now, const char *what, int error)
 {
     if (error == ENOSPC || error == EDQUOT)
         ebpfMonDestinationSetTrouble(&f->out, now, RETRY_MOST, "disk full: make room, it goes on by itself");
@@ -26,7 +26,7 @@ static void trouble(ebpfMonLogFile *f, double now, const char *what, int error)
 }
 
 /* Age of the file in seconds, from its birth where the file system knows it, for a monitor that starts again. */
-static double ageOf(int fd)
+static double getAge(int fd)
 {
     struct statx x;
     double age;
@@ -37,15 +37,15 @@ static double ageOf(int fd)
     return age > 0 ? age : 0;
 }
 
-static void shut(ebpfMonLogFile *f)
+static void closeFile(ebpfMonLogFile *f)
 {
     if (f->fd >= 0)
         close(f->fd);
     f->fd = -1;
 }
 
-/* A monitor that was killed in the middle of a line left one without its end. */
-static void endLine(ebpfMonLogFile *f)
+/* A monitor that was killed while it wrote may have left a line without its end. */
+static void endTornLine(ebpfMonLogFile *f)
 {
     char path[64], last;
     int fd;
@@ -61,14 +61,14 @@ static void endLine(ebpfMonLogFile *f)
     close(fd);
 }
 
-static int begin(ebpfMonLogFile *f, double now)
+static int openFile(ebpfMonLogFile *f, double now)
 {
     struct stat st;
     /* O_NONBLOCK: a named pipe without a reader must not hold us. */
     int fd = open(f->out.name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
 
     if (fd < 0 || fstat(fd, &st)) {
-        trouble(f, now, "open it", errno);
+        setTrouble(f, now, "open it", errno);
         if (fd >= 0)
             close(fd);
         return -1;
@@ -78,10 +78,10 @@ static int begin(ebpfMonLogFile *f, double now)
     f->dev = st.st_dev;
     f->ino = st.st_ino;
     f->size = f->regular ? (uint64_t)st.st_size : 0;
-    f->begun = f->size ? now - ageOf(fd) : now;
-    f->lookAt = now + LOOK_EVERY;
+    f->begun = f->size ? now - getAge(fd) : now;
+    f->checkAt = now + CHECK_EVERY;
     if (f->regular)
-        endLine(f);
+        endTornLine(f);
     return 0;
 }
 
@@ -94,19 +94,20 @@ ebpfMonLogFile *ebpfMonLogFileOpen(const char *path, const ebpfMonLogFileLimits 
     snprintf(f->out.name, sizeof(f->out.name), "%s", path);
     f->limits = *limits;
     f->fd = -1;
-    begin(f, now);
+    openFile(f, now);
     return f;
 }
 
-static void consume(ebpfMonLogFile *f, size_t n)
+static void dropWritten(ebpfMonLogFile *f, size_t n)
 {
-    f->out.lines += ebpfMonLineCount(f->buf, n);
+    f->out.lines += ebpfMonDestinationCountLines(f->buf, n);
     memmove(f->buf, f->buf + n, f->len - n);
     f->len -= n;
 }
 
-/* After a write that stopped at "done": takes back the line that was begun. A disk that is full lets us. */
-static size_t wholeLines(ebpfMonLogFile *f, size_t done)
+/* After a write that stopped at "done": removes the line of which only the beginning was written. A full disk allows
+ * that. Returns what stays written. */
+static size_t takeBackTornLine(ebpfMonLogFile *f, size_t done)
 {
     size_t whole = done;
     struct stat st;
@@ -114,18 +115,18 @@ static size_t wholeLines(ebpfMonLogFile *f, size_t done)
     while (whole && f->buf[whole - 1] != '\n')
         whole--;
     if (whole == done || !f->regular || fstat(f->fd, &st) || (uint64_t)st.st_size != f->size + done)
-        return done; /* nothing begun; or a pipe, or others write here too: the rest of the line follows */
+        return done; /* no such line; or a pipe, or others write here too: then the rest of the line follows */
     return ftruncate(f->fd, (off_t)(f->size + whole)) ? done : whole;
 }
 
-static void flush(ebpfMonLogFile *f, double now)
+static void writeBuffer(ebpfMonLogFile *f, double now)
 {
     size_t done = 0;
     int error = 0;
 
     if (f->out.trouble && now < f->out.retryAt)
         return;
-    if (f->fd < 0 && begin(f, now))
+    if (f->fd < 0 && openFile(f, now))
         return;
     while (done < f->len) {
         ssize_t n = write(f->fd, f->buf + done, f->len - done);
@@ -138,20 +139,20 @@ static void flush(ebpfMonLogFile *f, double now)
         }
     }
     if (error)
-        done = wholeLines(f, done);
+        done = takeBackTornLine(f, done);
     f->size += done;
-    consume(f, done);
+    dropWritten(f, done);
     f->since = now;
     if (error) {
-        trouble(f, now, "write to it", error);
+        setTrouble(f, now, "write to it", error);
         if (!f->regular && error == EPIPE)
-            shut(f);
+            closeFile(f);
     } else {
         ebpfMonDestinationSetWorking(&f->out);
     }
 }
 
-static int rename1(ebpfMonLogFile *f, unsigned from, unsigned to)
+static int renameNumbered(ebpfMonLogFile *f, unsigned from, unsigned to)
 {
     char a[300], b[300];
 
@@ -164,21 +165,21 @@ void ebpfMonLogFileRotate(ebpfMonLogFile *f, double now)
 {
     int status = 0;
 
-    flush(f, now);
+    writeBuffer(f, now);
     if (f->fd < 0 || !f->regular || !f->size || f->len)
         return;
     if (!f->limits.keep)
         status = unlink(f->out.name) && errno != ENOENT ? -1 : 0;
     for (unsigned i = f->limits.keep; i > 0 && !status; i--)
-        status = rename1(f, i - 1, i); /* the oldest is replaced */
+        status = renameNumbered(f, i - 1, i); /* the oldest is replaced */
     if (status) {
-        trouble(f, now, "rename it", errno);
+        setTrouble(f, now, "rename it", errno);
         f->rotateAt = now + RENAME_RETRY;
         f->out.retryAt = now; /* writing goes on in the old one */
         return;
     }
-    shut(f);
-    begin(f, now);
+    closeFile(f);
+    openFile(f, now);
 }
 
 int ebpfMonLogFileAdd(ebpfMonLogFile *f, const char *line, size_t len, double now)
@@ -187,7 +188,7 @@ int ebpfMonLogFileAdd(ebpfMonLogFile *f, const char *line, size_t len, double no
         now >= f->rotateAt && !f->out.trouble)
         ebpfMonLogFileRotate(f, now);
     if (!f->out.lostNow && f->len + len + 1 > sizeof(f->buf))
-        flush(f, now);
+        writeBuffer(f, now);
     if (f->out.lostNow || f->len + len + 1 > sizeof(f->buf)) {
         ebpfMonDestinationAddLost(&f->out, 1);
         return -1;
@@ -198,16 +199,16 @@ int ebpfMonLogFileAdd(ebpfMonLogFile *f, const char *line, size_t len, double no
     f->buf[f->len + len] = '\n';
     f->len += len + 1;
     if (f->len >= BATCH)
-        flush(f, now);
+        writeBuffer(f, now);
     return 0;
 }
 
-/* logrotate and people move files away: the name must lead to what we write to. */
-static void look(ebpfMonLogFile *f, double now)
+/* logrotate and people move files away. If the name does not lead to our file any more, a new one is opened. */
+static void checkName(ebpfMonLogFile *f, double now)
 {
     struct stat st;
 
-    f->lookAt = now + LOOK_EVERY;
+    f->checkAt = now + CHECK_EVERY;
     if (f->fd < 0 || !f->regular)
         return;
     if (stat(f->out.name, &st)) {
@@ -217,26 +218,26 @@ static void look(ebpfMonLogFile *f, double now)
         f->size = (uint64_t)st.st_size; /* logrotate's copytruncate makes it smaller */
         return;
     }
-    shut(f);
-    begin(f, now);
+    closeFile(f);
+    openFile(f, now);
 }
 
 void ebpfMonLogFileTick(ebpfMonLogFile *f, double now)
 {
-    if (now >= f->lookAt)
-        look(f, now);
+    if (now >= f->checkAt)
+        checkName(f, now);
     if (f->limits.maxAge > 0 && f->size && now - f->begun >= f->limits.maxAge && now >= f->rotateAt &&
         !f->out.trouble)
         ebpfMonLogFileRotate(f, now);
     if (f->out.trouble ? now >= f->out.retryAt : f->len && now - f->since >= DELAY)
-        flush(f, now);
+        writeBuffer(f, now);
 }
 
 void ebpfMonLogFileClose(ebpfMonLogFile *f, double now)
 {
     f->out.retryAt = now;
-    flush(f, now);
-    ebpfMonDestinationAddLost(&f->out, ebpfMonLineCount(f->buf, f->len));
+    writeBuffer(f, now);
+    ebpfMonDestinationAddLost(&f->out, ebpfMonDestinationCountLines(f->buf, f->len));
     f->len = 0;
-    shut(f);
+    closeFile(f);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A file of lines. Written in batches, whole lines only; rotated by size, by age and on request (FILE, FILE.1 …
- * FILE.N); opened again when somebody else moved it away. A full disk is a state: what is in the buffer waits, the
- * rest is counted. One thread; times in seconds, monotonic.
+ * FILE.N); opened again when somebody else moved it away. A full disk is a state: what is in the buffer waits, what
+ * does not fit into the buffer is counted. One thread; times in seconds, monotonic.
  */
 #ifndef EBPFMON_LOGFILE_H
 #define EBPFMON_LOGFILE_H
 
-#include "export/destination.h"
+#include "export/shared/destination.h"
 
 #define EBPFMON_FILE_BUFFER (256u << 10)
 
@@ -25,25 +25,25 @@ typedef struct {
     uint64_t dev, ino;
     uint64_t size;
     double   begun;       /* when it was made */
-    double   lookAt;      /* when to see whether it is still there */
-    double   rotateAt;    /* not before: the last time it could not be renamed */
+    double   checkAt;     /* when to see whether the name still leads to it */
+    double   rotateAt;    /* not before: it could not be renamed the last time */
     double   since;       /* when the oldest line in buf came */
     size_t   len;         /* bytes of buf to be written */
     char     buf[EBPFMON_FILE_BUFFER];
 } ebpfMonLogFile;
 
-/* Opens it; if that fails it is in trouble and will try again. NULL without memory. */
+/* Opens it. If that fails, the destination is in trouble and is tried again later. NULL without memory. */
 ebpfMonLogFile *ebpfMonLogFileOpen(const char *path, const ebpfMonLogFileLimits *limits, double now);
 
-/* A line without its line feed. 0, or -1: it is lost, and counted. */
+/* A line without its line feed. 0, or -1: the line is lost, and counted. */
 int ebpfMonLogFileAdd(ebpfMonLogFile *f, const char *line, size_t len, double now);
 
-/* To be called every now and then: writes what has waited, tries again, looks at the age. */
+/* To be called several times a second: writes what has waited, tries again, rotates by age. */
 void ebpfMonLogFileTick(ebpfMonLogFile *f, double now);
 
 void ebpfMonLogFileRotate(ebpfMonLogFile *f, double now);
 
-/* Writes what can be written; counts the rest as lost. The caller reads what it counted, then frees it. */
+/* Writes what can be written; counts the rest as lost. The caller reads the counts, then frees the memory. */
 void ebpfMonLogFileClose(ebpfMonLogFile *f, double now);
 
 #endif

@@ -15,7 +15,7 @@
 #define CONNECT_MOST 5.0   /* s */
 #define RETRY_MOST   30.0  /* s */
 #define IDLE_S       30
-#define SILENT_MS    30000 /* a server that confirms nothing for so long is gone */
+#define SILENT_MS    30000 /* a server that acknowledges nothing for so long is gone */
 
 ebpfMonLogServer *ebpfMonLogServerOpen(const char *name, const struct sockaddr_in *addr)
 {
@@ -29,46 +29,47 @@ ebpfMonLogServer *ebpfMonLogServerOpen(const char *name, const struct sockaddr_i
     return s;
 }
 
-/* Lets go of the whole lines among the first n bytes. */
-static void confirm(ebpfMonLogServer *s, size_t n)
+/* Drops the whole lines among the first n bytes: they are written. */
+static void dropLines(ebpfMonLogServer *s, size_t n)
 {
     while (n && s->buf[n - 1] != '\n')
         n--;
     if (!n)
         return;
-    s->out.lines += ebpfMonLineCount(s->buf, n);
+    s->out.lines += ebpfMonDestinationCountLines(s->buf, n);
     memmove(s->buf, s->buf + n, s->len - n);
     s->len -= n;
     s->sent -= n;
 }
 
-/* What its TCP has. Nothing tells us what the server did with it. */
-static void confirmed(ebpfMonLogServer *s)
+/* What the server's TCP has acknowledged counts as written. Nothing tells what the server did with it. */
+static void dropAcknowledged(ebpfMonLogServer *s)
 {
     int queued = 0;
 
     if (!ioctl(s->fd, SIOCOUTQ, &queued) && queued >= 0 && (size_t)queued <= s->sent)
-        confirm(s, s->sent - (size_t)queued);
+        dropLines(s, s->sent - (size_t)queued);
 }
 
-static void down(ebpfMonLogServer *s, double now, const char *why)
+static void setDown(ebpfMonLogServer *s, double now, const char *why)
 {
     if (s->up)
-        confirmed(s);
+        dropAcknowledged(s);
     if (s->fd >= 0)
         close(s->fd);
     s->fd = -1;
     s->up = 0;
-    ebpfMonDestinationSetTrouble(&s->out, now, RETRY_MOST, "server down (%s): start it, it is tried again by itself", why);
+    ebpfMonDestinationSetTrouble(&s->out, now, RETRY_MOST, "server down (%s): start it, it is tried again by itself",
+                                 why);
 }
 
-static void connecting(ebpfMonLogServer *s, double now)
+static void startConnect(ebpfMonLogServer *s, double now)
 {
     int on = 1, silent = SILENT_MS, idle = IDLE_S;
 
     s->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (s->fd < 0) {
-        down(s, now, strerror(errno));
+        setDown(s, now, strerror(errno));
         return;
     }
     setsockopt(s->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
@@ -76,11 +77,11 @@ static void connecting(ebpfMonLogServer *s, double now)
     setsockopt(s->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof(silent));
     s->connectBy = now + CONNECT_MOST;
     if (connect(s->fd, (struct sockaddr *)&s->addr, sizeof(s->addr)) && errno != EINPROGRESS)
-        down(s, now, strerror(errno));
+        setDown(s, now, strerror(errno));
 }
 
 /* Nonzero when it is up. */
-static int connected(ebpfMonLogServer *s, double now)
+static int finishConnect(ebpfMonLogServer *s, double now)
 {
     struct pollfd p = {.fd = s->fd, .events = POLLOUT};
     int error = 0;
@@ -88,26 +89,26 @@ static int connected(ebpfMonLogServer *s, double now)
 
     if (poll(&p, 1, 0) <= 0) {
         if (now >= s->connectBy)
-            down(s, now, "no answer");
+            setDown(s, now, "no answer");
         return 0;
     }
     if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &size) || error) {
-        down(s, now, strerror(error ? error : errno));
+        setDown(s, now, strerror(error ? error : errno));
         return 0;
     }
     s->up = 1;
-    s->sent = 0; /* the line that was under way over the last one is sent again as a whole */
+    s->sent = 0; /* a line that was not acknowledged over the last connection is sent again as a whole */
     return 1;
 }
 
-/* iocLogServer ends its half of the connection at once (acceptNewClient: shutdown), so the end of what can be read says
- * nothing. Its death shows when we send, or by a probe of keep-alive. */
-static int ended(ebpfMonLogServer *s, double now)
+/* iocLogServer shuts its side of the connection down at once (acceptNewClient of iocLogServer.c), so that we read its
+ * end although it works. That it has died shows when we send, or by a probe of keep-alive. */
+static int hasEnded(ebpfMonLogServer *s, double now)
 {
     struct pollfd p = {.fd = s->fd};
     int error = 0;
     socklen_t size = sizeof(error);
-    char noise[512]; /* what it says, if it says something */
+    char noise[512]; /* what it sends, if it sends something, is dropped */
 
     if (recv(s->fd, noise, sizeof(noise), 0) < 0 && errno != EAGAIN && errno != EINTR)
         error = errno;
@@ -115,11 +116,11 @@ static int ended(ebpfMonLogServer *s, double now)
         return 0;
     if (!error)
         getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &size);
-    down(s, now, error && error != EPIPE ? strerror(error) : "it closed the connection");
+    setDown(s, now, error && error != EPIPE ? strerror(error) : "it closed the connection");
     return 1;
 }
 
-static void sending(ebpfMonLogServer *s, double now)
+static void sendLines(ebpfMonLogServer *s, double now)
 {
     while (s->sent < s->len) {
         ssize_t n = send(s->fd, s->buf + s->sent, s->len - s->sent, MSG_NOSIGNAL);
@@ -128,7 +129,7 @@ static void sending(ebpfMonLogServer *s, double now)
             s->sent += (size_t)n;
         } else {
             if (errno != EAGAIN && errno != EINTR)
-                down(s, now, errno == EPIPE ? "it closed the connection" : strerror(errno));
+                setDown(s, now, errno == EPIPE ? "it closed the connection" : strerror(errno));
             return;
         }
     }
@@ -139,16 +140,16 @@ void ebpfMonLogServerTick(ebpfMonLogServer *s, double now)
     if (s->fd < 0) {
         if (now < s->out.retryAt)
             return;
-        connecting(s, now);
+        startConnect(s, now);
     }
-    if (s->fd < 0 || (!s->up && !connected(s, now)))
+    if (s->fd < 0 || (!s->up && !finishConnect(s, now)))
         return;
-    if (ended(s, now))
+    if (hasEnded(s, now))
         return;
-    sending(s, now);
+    sendLines(s, now);
     if (s->fd < 0)
         return;
-    confirmed(s);
+    dropAcknowledged(s);
     if (!s->out.lostNow || s->len < sizeof(s->buf) / 2)
         ebpfMonDestinationSetWorking(&s->out);
 }
@@ -160,8 +161,8 @@ int ebpfMonLogServerAdd(ebpfMonLogServer *s, const char *line, size_t len, doubl
     if (s->out.lostNow || s->len + len + 1 > sizeof(s->buf)) {
         ebpfMonDestinationAddLost(&s->out, 1);
         if (s->up)
-            ebpfMonDestinationSetTrouble(&s->out, now, RETRY_MOST, "server too slow: log fewer puts (mode changes or burst), "
-                                 "or take a faster one");
+            ebpfMonDestinationSetTrouble(&s->out, now, RETRY_MOST, "server too slow: log fewer puts (mode changes or "
+                                         "burst), or take a faster one");
         return -1;
     }
     memcpy(s->buf + s->len, line, len);
@@ -170,7 +171,7 @@ int ebpfMonLogServerAdd(ebpfMonLogServer *s, const char *line, size_t len, doubl
     return 0;
 }
 
-int ebpfMonLogServerPending(const ebpfMonLogServer *s)
+int ebpfMonLogServerIsPending(const ebpfMonLogServer *s)
 {
     return s->len > 0 && !(s->fd < 0 && s->out.trouble);
 }
@@ -178,8 +179,8 @@ int ebpfMonLogServerPending(const ebpfMonLogServer *s)
 void ebpfMonLogServerClose(ebpfMonLogServer *s)
 {
     if (s->up)
-        confirmed(s);
-    ebpfMonDestinationAddLost(&s->out, ebpfMonLineCount(s->buf, s->len));
+        dropAcknowledged(s);
+    ebpfMonDestinationAddLost(&s->out, ebpfMonDestinationCountLines(s->buf, s->len));
     s->len = 0;
     if (s->fd >= 0)
         close(s->fd);

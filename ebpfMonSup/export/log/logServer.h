@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lines to a log server by TCP, as Base's iocLogServer takes them. Never waits: what the server has not confirmed
- * stays in a buffer of its own, and is sent again over the next connection, whole lines only. One thread; times in
+ * Lines to a log server by TCP, as Base's iocLogServer takes them. Never waits: what the server's TCP has not
+ * acknowledged stays in a buffer, and is sent again over the next connection, whole lines only. One thread; times in
  * seconds, monotonic.
  */
 #ifndef EBPFMON_LOGSERVER_H
@@ -9,7 +9,7 @@
 
 #include <netinet/in.h>
 
-#include "export/destination.h"
+#include "export/shared/destination.h"
 
 #define EBPFMON_SERVER_BUFFER (2u << 20)
 
@@ -19,24 +19,24 @@ typedef struct {
     int      fd;         /* -1: none */
     int      up;         /* else it is being connected */
     double   connectBy;
-    size_t   len;        /* bytes in buf; the first line was not confirmed yet */
-    size_t   sent;       /* of those, over this connection */
+    size_t   len;        /* bytes in buf; the first line is not acknowledged yet */
+    size_t   sent;       /* of those, given to this connection */
     char     buf[EBPFMON_SERVER_BUFFER];
 } ebpfMonLogServer;
 
 /* Connects at the next tick. NULL without memory. */
 ebpfMonLogServer *ebpfMonLogServerOpen(const char *name, const struct sockaddr_in *addr);
 
-/* A line without its line feed. 0, or -1: it is lost, and counted. */
+/* A line without its line feed. 0, or -1: the line is lost, and counted. */
 int ebpfMonLogServerAdd(ebpfMonLogServer *s, const char *line, size_t len, double now);
 
-/* To be called often: connects, sends, sees what was confirmed. */
+/* To be called often: connects, sends, drops what was acknowledged. */
 void ebpfMonLogServerTick(ebpfMonLogServer *s, double now);
 
 /* Nonzero while lines wait for the server. */
-int ebpfMonLogServerPending(const ebpfMonLogServer *s);
+int ebpfMonLogServerIsPending(const ebpfMonLogServer *s);
 
-/* Counts what was not sent as lost. The caller reads what it counted, then frees it. */
+/* Counts what was not acknowledged as lost. The caller reads the counts, then frees the memory. */
 void ebpfMonLogServerClose(ebpfMonLogServer *s);
 
 #endif

@@ -2,103 +2,93 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <epicsThread.h>
 #include <errlog.h>
 
-#include "export/putPack.h"
+#include "common/clock.h"
+#include "common/text.h"
 #include "export/log/logThread.h"
+#include "export/shared/putPack.h"
 #include "model/published.h"
 
-#define CHUNK      (256u << 10) /* bytes of puts between two looks at the sinks */
 #define TICK       0.02 /* s, while there is something to do */
 #define IDLE       1.0  /* s */
-#define BUSY_FOR   1.0  /* s after the last put the writer looks by itself, and nobody pays for waking it */
-#define TELL_EVERY 1.0  /* s, the PVs */
-#define QUEUE_TOLD 10.0 /* s that a full queue is told of */
+#define BUSY_FOR   1.0  /* s after the last put the thread looks by itself, and nobody pays for waking it */
+#define PUBLISH_EVERY 1.0 /* s */
+#define QUEUE_FULL_FOR 10.0 /* s that the state says that the queue was full */
 
-ebpfMonLogThreadShare ebpfMonLogThread;
-
-static ebpfMonLogThreadShare *const share = &ebpfMonLogThread;
-static ebpfMonPutLog sinks[EBPFMON_PUT_LOGS];
-static unsigned applied, rotated;
-
-double ebpfMonLogThreadNow(void)
+static void endLog(ebpfMonPutLogs *logs, unsigned i, double now)
 {
-    struct timespec t;
+    ebpfMonPutLog *log = &logs->writer.log[i];
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    ebpfMonPutLogClose(log, now);
+    epicsMutexMustLock(logs->lock);
+    logs->goneLines += log->counts.lines;
+    logs->goneLost += log->counts.lost;
+    memset(&logs->counts[i], 0, sizeof(logs->counts[i]));
+    epicsMutexUnlock(logs->lock);
 }
 
-static void apply(double t)
+/* Does what commands have asked for. */
+static void applyCommands(ebpfMonPutLogs *logs, double now)
 {
-    static ebpfMonPutLogConf want[EBPFMON_PUT_LOGS];
-    static ebpfMonFormatMore more;
-    unsigned gen, rot;
+    ebpfMonLogWriter *w = &logs->writer;
+    unsigned generation, rotations;
 
-    epicsMutexMustLock(share->lock);
-    gen = share->generation;
-    rot = share->rotations;
-    if (gen != applied) {
-        memcpy(want, share->wanted, sizeof(want));
-        more = share->meta;
+    epicsMutexMustLock(logs->lock);
+    generation = logs->generation;
+    rotations = logs->rotations;
+    if (generation != w->generation) {
+        memcpy(w->wanted, logs->wanted, sizeof(w->wanted));
+        w->labels = logs->labels;
     }
-    epicsMutexUnlock(share->lock);
-    for (unsigned i = 0; i < EBPFMON_PUT_LOGS && gen != applied; i++) {
-        ebpfMonPutLog *s = &sinks[i];
+    epicsMutexUnlock(logs->lock);
+    for (unsigned i = 0; i < EBPFMON_PUT_LOGS && generation != w->generation; i++) {
+        const ebpfMonPutLogConf *wanted = &w->wanted[i], *is = &w->log[i].conf;
 
-        if (s->conf.kind && (!want[i].kind || !ebpfMonPutLogIsSame(&s->conf, &want[i]))) {
-            ebpfMonPutLogClose(s, t);
-            epicsMutexMustLock(share->lock);
-            share->goneLines += s->counts.lines;
-            share->goneLost += s->counts.lost;
-            memset(&share->counts[i], 0, sizeof(share->counts[i]));
-            epicsMutexUnlock(share->lock);
-        }
-        if (want[i].kind) {
-            s->more = more;
-            ebpfMonPutLogConfigure(s, &want[i], t);
-        }
+        if (is->kind && (!wanted->kind || !ebpfMonPutLogConfIsSame(is, wanted)))
+            endLog(logs, i, now);
+        if (wanted->kind)
+            ebpfMonPutLogConfigure(&w->log[i], wanted, &w->labels, now);
     }
-    applied = gen;
-    for (unsigned i = 0; i < EBPFMON_PUT_LOGS && rot != rotated; i++)
-        ebpfMonPutLogRotate(&sinks[i], t);
-    rotated = rot;
+    w->generation = generation;
+    for (unsigned i = 0; i < EBPFMON_PUT_LOGS && rotations != w->rotations; i++)
+        ebpfMonPutLogRotate(&w->log[i], now);
+    w->rotations = rotations;
 }
 
-/* Nonzero when there was something. */
-static int drain(void)
+/* From the queue to the logs. Nonzero when there was something. */
+static int readQueue(ebpfMonPutLogs *logs)
 {
-    static uint8_t chunk[CHUNK];
-    static ebpfMonPut put;
-    size_t size = ebpfMonRecordQueueTake(share->queue, chunk, sizeof(chunk)), at = 0, len;
-    double t = ebpfMonLogThreadNow();
+    ebpfMonLogWriter *w = &logs->writer;
+    size_t size = ebpfMonRecordQueueRead(logs->queue, w->chunk, sizeof(w->chunk)), at = 0, len;
+    double now = ebpfMonClockSeconds();
 
-    apply(t); /* after the puts were taken: one that came after a command is for the log that it began */
+    /* after the puts were read: a put that came after a command is for the log that the command began */
+    applyCommands(logs, now);
     while (at < size) {
-        memcpy(&len, chunk + at, sizeof(len));
-        ebpfMonPutUnpack(chunk + at + sizeof(len), len, &put);
+        memcpy(&len, w->chunk + at, sizeof(len));
+        ebpfMonPutUnpack(w->chunk + at + sizeof(len), len, &w->put);
         at += sizeof(len) + len;
         for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++)
-            if (sinks[i].conf.kind)
-                ebpfMonPutLogAddPut(&sinks[i], &put, t);
+            if (w->log[i].conf.kind)
+                ebpfMonPutLogAddPut(&w->log[i], &w->put, now);
     }
     return size > 0;
 }
 
-static void showNewest(void)
+static void publishNewestLine(ebpfMonLogWriter *w)
 {
     int changed = 0;
     ebpfMonPublished *published;
 
     for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++) {
-        if (!sinks[i].changed)
+        if (!w->log[i].changed)
             continue;
-        sinks[i].changed = 0;
+        w->log[i].changed = 0;
         published = ebpfMonPublishedLock();
-        strcpy(published->log.caPutLogLine, sinks[i].last);
+        strcpy(published->log.caPutLogLine, w->log[i].last);
         ebpfMonPublishedUnlock();
         changed = 1;
     }
@@ -106,141 +96,156 @@ static void showNewest(void)
         ebpfMonPublishedNotify(ebpfMonGroupPuts);
 }
 
-/* Counts to the published, once a second and when a state changes. */
-static void tell(double t, int force)
+/* How many logs are in trouble; "first": the first of those, and why. */
+static unsigned findTrouble(ebpfMonLogWriter *w, unsigned *count, char *first, size_t size)
 {
-    static double next, queueTold;
-    static uint64_t droppedBefore;
-    static int stateBefore = -1;
+    unsigned bad = 0;
+
+    *count = 0;
+    first[0] = 0;
+    for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++) {
+        if (!w->log[i].conf.kind)
+            continue;
+        ++*count;
+        if (ebpfMonPutLogGetCounts(&w->log[i])->trouble && !bad++)
+            snprintf(first, size, "%.100s: %s", w->log[i].conf.target, w->log[i].counts.why);
+    }
+    return bad;
+}
+
+static void noteDropped(ebpfMonLogWriter *w, uint64_t dropped, double now)
+{
+    if (dropped > w->droppedBefore) {
+        if (!w->droppedBefore)
+            errlogSevPrintf(errlogMajor, "ebpfMon: puts come faster than the logs are written: some are lost, "
+                            "LOG_LOST_CNT counts them\n");
+        w->queueFullUntil = now + QUEUE_FULL_FOR;
+    }
+    w->droppedBefore = dropped;
+}
+
+/* Counts of all logs since the start, the losses since the last reset. */
+static void countAll(ebpfMonPutLogs *logs, uint64_t dropped, uint64_t *lines, uint64_t *lost)
+{
+    ebpfMonLogWriter *w = &logs->writer;
+
+    epicsMutexMustLock(logs->lock);
+    *lines = logs->goneLines;
+    *lost = logs->goneLost + dropped;
+    for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++) {
+        if (!w->log[i].conf.kind)
+            continue;
+        logs->counts[i] = w->log[i].counts;
+        *lines += w->log[i].counts.lines;
+        *lost += w->log[i].counts.lost;
+    }
+    *lost -= *lost > logs->lostBase ? logs->lostBase : *lost;
+    epicsMutexUnlock(logs->lock);
+}
+
+/* State and counts: once a second, and when the state changes. */
+static void publishState(ebpfMonPutLogs *logs, double now, int force)
+{
+    ebpfMonLogWriter *w = &logs->writer;
     ebpfMonRecordQueueState q;
-    ebpfMonLogState state = ebpfMonLogNone;
-    unsigned logs = 0, bad = 0;
+    unsigned count, bad;
     uint64_t lines, lost;
-    char why[512] = "", first[360] = "";
+    char why[512], first[360];
     ebpfMonPublished *published;
 
-    for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++) {
-        if (!sinks[i].conf.kind)
-            continue;
-        logs++;
-        if (ebpfMonPutLogGetCounts(&sinks[i])->trouble && !bad++)
-            snprintf(first, sizeof(first), "%.100s: %s", sinks[i].conf.target, sinks[i].counts.why);
-    }
-    if (!force && t < next && (bad > 0) == (stateBefore == (int)ebpfMonLogTrouble))
+    bad = findTrouble(w, &count, first, sizeof(first));
+    if (!force && now < w->publishAt && (bad > 0) == w->troubleBefore)
         return;
-    next = t + TELL_EVERY;
-    ebpfMonRecordQueueGetState(share->queue, &q);
-    if (q.dropped < droppedBefore) /* begun anew */
-        droppedBefore = 0;
-    if (q.dropped > droppedBefore)
-        queueTold = t + QUEUE_TOLD;
-    if (q.dropped > droppedBefore && !droppedBefore)
-        errlogSevPrintf(errlogMajor, "ebpfMon: puts come faster than the logs are written: some are lost, "
-                        "LOG_LOST_CNT counts them\n");
-    droppedBefore = q.dropped;
-    epicsMutexMustLock(share->lock);
-    lines = share->goneLines;
-    lost = share->goneLost + q.dropped;
-    for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++) {
-        if (!sinks[i].conf.kind)
-            continue;
-        share->counts[i] = sinks[i].counts;
-        lines += sinks[i].counts.lines;
-        lost += sinks[i].counts.lost;
-    }
-    lost -= lost > share->lostBase ? share->lostBase : lost;
-    epicsMutexUnlock(share->lock);
+    w->publishAt = now + PUBLISH_EVERY;
+    ebpfMonRecordQueueGetState(logs->queue, &q);
+    noteDropped(w, q.dropped, now);
+    countAll(logs, q.dropped, &lines, &lost);
     if (bad > 1) {
         snprintf(why, sizeof(why), "%s (and %u more: ebpfMonLogShow)", first, bad - 1);
     } else if (bad) {
         strcpy(why, first);
-    } else if (t < queueTold) {
+    } else if (now < w->queueFullUntil) {
         bad = 1;
         snprintf(why, sizeof(why), "queue full, %" PRIu64 " puts lost: log fewer (FILTER_*, mode changes or burst) or "
                  "to a faster disk", q.dropped);
-    } else if (logs) {
-        snprintf(why, sizeof(why), "%u log%s", logs, logs == 1 ? "" : "s");
+    } else if (count) {
+        snprintf(why, sizeof(why), "%u log%s", count, count == 1 ? "" : "s");
     } else {
         strcpy(why, EBPFMON_NO_LOG);
     }
-    state = bad ? ebpfMonLogTrouble : logs ? ebpfMonLogOk : ebpfMonLogNone;
-    stateBefore = (int)state;
+    w->troubleBefore = bad > 0;
     published = ebpfMonPublishedLock();
-    published->log.state = state;
+    published->log.state = bad ? ebpfMonLogTrouble : count ? ebpfMonLogOk : ebpfMonLogNone;
     ebpfMonTextCopy(published->log.message, sizeof(published->log.message), why);
     published->log.written = lines;
     published->log.lost = lost;
-    published->log.queue = 100.0 * (double)q.peak / EBPFMON_QUEUE_SIZE;
+    published->log.queue = 100.0 * (double)q.peak / EBPFMON_PUT_LOG_QUEUE;
     epicsTimeGetCurrent(&published->time[ebpfMonGroupLog]);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedNotify(ebpfMonGroupLog);
 }
 
-static void finish(double by)
+/* Nonzero while lines wait for a server. */
+static int tickAll(ebpfMonLogWriter *w, double now)
 {
-    int pending = 1;
+    int pending = 0;
 
-    for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++)
-        if (sinks[i].conf.kind)
-            ebpfMonPutLogEndBursts(&sinks[i], ebpfMonLogThreadNow());
-    while (pending && ebpfMonLogThreadNow() < by) {
-        pending = 0;
-        for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++) {
-            if (!sinks[i].conf.kind)
-                continue;
-            ebpfMonPutLogTick(&sinks[i], ebpfMonLogThreadNow());
-            pending |= ebpfMonPutLogIsPending(&sinks[i]);
-        }
-        if (pending)
-            epicsThreadSleep(TICK);
-    }
     for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++) {
-        if (!sinks[i].conf.kind)
+        if (!w->log[i].conf.kind)
             continue;
-        ebpfMonPutLogClose(&sinks[i], ebpfMonLogThreadNow());
-        if (sinks[i].counts.lost)
-            errlogSevPrintf(errlogMajor, "ebpfMon: log %s: %" PRIu64 " lines were lost in all\n",
-                            sinks[i].conf.target, sinks[i].counts.lost);
-        epicsMutexMustLock(share->lock);
-        share->goneLines += sinks[i].counts.lines;
-        share->goneLost += sinks[i].counts.lost;
-        share->counts[i] = sinks[i].counts;
-        epicsMutexUnlock(share->lock);
+        ebpfMonPutLogTick(&w->log[i], now);
+        pending |= ebpfMonPutLogIsPending(&w->log[i]);
     }
-    showNewest();
-    tell(ebpfMonLogThreadNow(), 1);
+    return pending;
 }
 
-void ebpfMonLogThreadRun(void *unused)
+/* The queue is empty: writes what waits, not later than "by", and closes. */
+static void finish(ebpfMonPutLogs *logs, double by)
 {
-    double busyTill = 0, by, t;
+    ebpfMonLogWriter *w = &logs->writer;
+
+    for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++)
+        if (w->log[i].conf.kind)
+            ebpfMonPutLogEndBursts(&w->log[i], ebpfMonClockSeconds());
+    while (ebpfMonClockSeconds() < by && tickAll(w, ebpfMonClockSeconds()))
+        epicsThreadSleep(TICK);
+    for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++) {
+        if (!w->log[i].conf.kind)
+            continue;
+        endLog(logs, i, ebpfMonClockSeconds());
+        if (w->log[i].counts.lost)
+            errlogSevPrintf(errlogMajor, "ebpfMon: log %s: %" PRIu64 " lines were lost in all\n",
+                            w->log[i].conf.target, w->log[i].counts.lost);
+    }
+    publishNewestLine(w);
+    publishState(logs, ebpfMonClockSeconds(), 1);
+}
+
+void ebpfMonLogThreadRun(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonPutLogs *logs = arg;
+    double busyUntil = 0, by, now;
     int more, last;
 
-    (void)unused;
+    (void)worker; /* "stopping" ends it, which has a time limit with it */
     for (;;) {
-        epicsMutexMustLock(share->lock);
-        last = share->stopping; /* before the queue is seen to be empty */
-        by = share->stopBy;
-        epicsMutexUnlock(share->lock);
-        more = drain();
-        t = ebpfMonLogThreadNow();
+        epicsMutexMustLock(logs->lock);
+        last = logs->stopping; /* before the queue is seen to be empty */
+        by = logs->stopBy;
+        epicsMutexUnlock(logs->lock);
+        more = readQueue(logs);
+        now = ebpfMonClockSeconds();
         if (more)
-            busyTill = t + BUSY_FOR;
-        for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++) {
-            if (!sinks[i].conf.kind)
-                continue;
-            ebpfMonPutLogTick(&sinks[i], t);
-            if (ebpfMonPutLogIsPending(&sinks[i]))
-                busyTill = t + TICK;
-        }
-        showNewest();
-        tell(t, 0);
-        if (more && !(last && t >= by))
+            busyUntil = now + BUSY_FOR;
+        if (tickAll(&logs->writer, now))
+            busyUntil = now + TICK;
+        publishNewestLine(&logs->writer);
+        publishState(logs, now, 0);
+        if (more && !(last && now >= by))
             continue;
         if (last)
             break;
-        ebpfMonRecordQueueWait(share->queue, t < busyTill ? TICK : IDLE, t >= busyTill);
+        ebpfMonRecordQueueWait(logs->queue, now < busyUntil ? TICK : IDLE, now >= busyUntil);
     }
-    finish(by);
-    epicsEventMustTrigger(share->ended);
+    finish(logs, by);
 }

@@ -10,15 +10,9 @@
 #define BURST_IDLE  5.0  /* s, as in caPutLog */
 #define BURST_TOTAL 30.0 /* s */
 
-static ebpfMonDestination *outlet(ebpfMonPutLog *s)
+static ebpfMonDestination *getDestination(ebpfMonPutLog *s)
 {
     return s->file ? &s->file->out : s->server ? &s->server->out : NULL;
-}
-
-int ebpfMonPutLogIsSame(const ebpfMonPutLogConf *a, const ebpfMonPutLogConf *b)
-{
-    return a->kind == b->kind && strcmp(a->target, b->target) == 0 &&
-           (a->kind == ebpfMonPutLogPv || (a->format == b->format));
 }
 
 static int addLine(ebpfMonPutLog *s, const char *line, size_t len)
@@ -37,44 +31,46 @@ static int addLine(ebpfMonPutLog *s, const char *line, size_t len)
     return 0;
 }
 
-/* It works again after a loss: a line says so, where the lost ones would stand. */
-static void tellLoss(ebpfMonPutLog *s, char *buf, size_t size)
+/* When it works again after a loss, a line says so, where the lost lines would stand. */
+static void addLossLine(ebpfMonPutLog *s)
 {
-    ebpfMonDestination *o = outlet(s);
+    ebpfMonDestination *d = getDestination(s);
     uint64_t lost;
     size_t len;
 
-    if (!o || !o->lostNow || o->trouble)
+    if (!d || !d->lostNow || d->trouble)
         return;
-    lost = o->lostNow;
-    len = ebpfMonFormatLost(s->conf.format, lost, o->why, &s->more, buf, size);
-    o->lostNow = 0;
-    if (len && addLine(s, buf, len) == 0)
+    lost = d->lostNow;
+    len = ebpfMonFormatLoss(&s->formatter, s->conf.format, lost, d->why, s->line, sizeof(s->line));
+    d->lostNow = 0;
+    if (len && addLine(s, s->line, len) == 0)
         s->counts.summaries++;
 }
 
-static void emit(void *arg, const ebpfMonPut *put, const ebpfMonBurstInfo *info)
+static void addPutLine(void *arg, const ebpfMonPut *put, const ebpfMonBurstInfo *info)
 {
-    static char buf[EBPFMON_LINE_MAX];
     ebpfMonPutLog *s = arg;
+    ebpfMonDestination *d = getDestination(s);
     size_t len;
 
-    tellLoss(s, buf, sizeof(buf));
-    len = ebpfMonFormatPut(s->conf.format, put, info, &s->more, buf, sizeof(buf));
-    if (!len) {
-        s->counts.lost++;
+    addLossLine(s);
+    len = ebpfMonFormatPut(&s->formatter, s->conf.format, put, info, s->line, sizeof(s->line));
+    if (!len) { /* no memory; the destination works all the same */
+        ++*(d ? &d->lost : &s->counts.lost);
         return;
     }
-    if (addLine(s, buf, len) == 0 && info)
+    if (addLine(s, s->line, len) == 0 && info)
         s->counts.summaries++;
 }
 
-void ebpfMonPutLogConfigure(ebpfMonPutLog *s, const ebpfMonPutLogConf *conf, double now)
+void ebpfMonPutLogConfigure(ebpfMonPutLog *s, const ebpfMonPutLogConf *conf, const ebpfMonFormatLabels *labels,
+                            double now)
 {
     s->now = now;
+    s->formatter.labels = *labels;
+    strcpy(s->formatter.labels.prefix, conf->prefix);
     if (s->conf.kind == ebpfMonPutLogNone) {
         memset(&s->counts, 0, sizeof(s->counts));
-        s->conf = *conf;
         if (conf->kind == ebpfMonPutLogFile)
             s->file = ebpfMonLogFileOpen(conf->target, &conf->limits, now);
         else if (conf->kind == ebpfMonPutLogServer)
@@ -87,30 +83,41 @@ void ebpfMonPutLogConfigure(ebpfMonPutLog *s, const ebpfMonPutLogConf *conf, dou
         s->file->limits = conf->limits;
     if (s->server)
         s->server->addr = conf->addr;
-    strcpy(s->more.prefix, conf->prefix);
-    if (conf->mode == ebpfMonLogBurst && !s->burst) {
-        s->burst = ebpfMonBurstCreate(BURST_PVS, BURST_IDLE, BURST_TOTAL, emit, s);
-    } else if (conf->mode != ebpfMonLogBurst && s->burst) {
-        ebpfMonBurstDestroy(s->burst);
-        s->burst = NULL;
-    }
+    if (conf->mode == ebpfMonLogBurst && !s->burst)
+        s->burst = ebpfMonBurstNew(BURST_PVS, BURST_IDLE, BURST_TOTAL, addPutLine, s);
+    else if (conf->mode != ebpfMonLogBurst)
+        ebpfMonPutLogEndBursts(s, now);
+}
+
+int ebpfMonPutLogIsUnchanged(const ebpfMonPut *put)
+{
+    size_t len;
+
+    if (!put->hasOld || put->result == ebpfMonPutFailed || put->result == ebpfMonPutDenied ||
+        put->result == ebpfMonPutLost)
+        return 0;
+    if (put->isNumber && put->oldIsNumber)
+        return put->number == put->oldNumber || strcmp(put->val, put->old) == 0; /* NaN is not equal to itself */
+    if (strcmp(put->val, put->old) != 0)
+        return 0;
+    len = strlen(put->val);
+    /* an array of which a part is shown may have changed in the other part */
+    return len < 3 || strcmp(put->val + len - 3, "...") != 0;
 }
 
 void ebpfMonPutLogAddPut(ebpfMonPutLog *s, const ebpfMonPut *put, double now)
 {
     s->now = now;
-    if (s->conf.mode == ebpfMonLogChanges && ebpfMonPutUnchanged(put))
+    if (s->conf.mode == ebpfMonLogChanges && ebpfMonPutLogIsUnchanged(put))
         s->counts.skipped++;
     else if (s->burst)
-        s->counts.joined += !ebpfMonBurstPut(s->burst, put, now);
+        s->counts.joined += !ebpfMonBurstAddPut(s->burst, put, now);
     else
-        emit(s, put, NULL);
+        addPutLine(s, put, NULL);
 }
 
 void ebpfMonPutLogTick(ebpfMonPutLog *s, double now)
 {
-    static char buf[EBPFMON_LINE_MAX];
-
     s->now = now;
     if (s->burst)
         ebpfMonBurstTick(s->burst, now);
@@ -118,7 +125,7 @@ void ebpfMonPutLogTick(ebpfMonPutLog *s, double now)
         ebpfMonLogFileTick(s->file, now);
     if (s->server)
         ebpfMonLogServerTick(s->server, now);
-    tellLoss(s, buf, sizeof(buf));
+    addLossLine(s);
 }
 
 void ebpfMonPutLogRotate(ebpfMonPutLog *s, double now)
@@ -131,24 +138,24 @@ void ebpfMonPutLogEndBursts(ebpfMonPutLog *s, double now)
 {
     s->now = now;
     if (s->burst)
-        ebpfMonBurstDestroy(s->burst);
+        ebpfMonBurstFree(s->burst);
     s->burst = NULL;
 }
 
 int ebpfMonPutLogIsPending(const ebpfMonPutLog *s)
 {
-    return s->server && ebpfMonLogServerPending(s->server);
+    return s->server && ebpfMonLogServerIsPending(s->server);
 }
 
 const ebpfMonPutLogCounts *ebpfMonPutLogGetCounts(ebpfMonPutLog *s)
 {
-    const ebpfMonDestination *o = outlet(s);
+    const ebpfMonDestination *d = getDestination(s);
 
-    if (o) {
-        s->counts.lines = o->lines;
-        s->counts.lost = o->lost;
-        s->counts.trouble = o->trouble;
-        memcpy(s->counts.why, o->why, sizeof(s->counts.why));
+    if (d) {
+        s->counts.lines = d->lines;
+        s->counts.lost = d->lost;
+        s->counts.trouble = d->trouble;
+        memcpy(s->counts.why, d->why, sizeof(s->counts.why));
     }
     return &s->counts;
 }
@@ -165,5 +172,6 @@ void ebpfMonPutLogClose(ebpfMonPutLog *s, double now)
     free(s->server);
     s->file = NULL;
     s->server = NULL;
+    ebpfMonFormatterFree(&s->formatter);
     s->conf.kind = ebpfMonPutLogNone;
 }

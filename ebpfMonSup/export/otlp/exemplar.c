@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "common/hash.h"
 #include "export/otlp/exemplar.h"
 
 #define PROBES 16
 
-static unsigned place(const char *ioc, const char *root)
+static unsigned getPlace(const char *ioc, const char *root)
 {
-    uint32_t h = 2166136261u; /* FNV-1a */
+    uint32_t hash = ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, root, strlen(root));
 
-    for (; *root; root++)
-        h = (h ^ (unsigned char)*root) * 16777619u;
-    for (; *ioc; ioc++)
-        h = (h ^ (unsigned char)*ioc) * 16777619u;
-    return h % EBPFMON_EXEMPLARS;
+    return ebpfMonHashFnv32(hash, ioc, strlen(ioc)) % EBPFMON_EXEMPLARS;
 }
 
-/* Its own, else a free one. NULL: neither. */
-static const ebpfMonExemplar *find(const ebpfMonExemplars *all, const char *ioc, const char *root)
+/* The place of this root record, else a free one. NULL: neither. */
+static const ebpfMonExemplar *findPlace(const ebpfMonExemplars *all, const char *ioc, const char *root)
 {
     const ebpfMonExemplar *empty = NULL;
-    unsigned at = place(ioc, root);
+    unsigned at = getPlace(ioc, root);
 
     for (unsigned i = 0; i < PROBES; i++, at = (at + 1) % EBPFMON_EXEMPLARS) {
         const ebpfMonExemplar *e = &all->of[at];
@@ -36,7 +33,7 @@ static const ebpfMonExemplar *find(const ebpfMonExemplars *all, const char *ioc,
 void ebpfMonExemplarAdd(ebpfMonExemplars *all, const ebpfMonSpan *span)
 {
     double value = (double)span->latency / 1000;
-    const ebpfMonExemplar *at = span->root[0] ? find(all, span->service.name, span->root) : NULL;
+    const ebpfMonExemplar *at = span->root[0] ? findPlace(all, span->service.name, span->root) : NULL;
     ebpfMonExemplar *e = at ? &all->of[at - all->of] : NULL;
 
     if (!e || (e->root[0] && value <= e->value))
@@ -58,7 +55,7 @@ const ebpfMonExemplar *ebpfMonExemplarFind(const ebpfMonExemplars *all, const ch
     if (!all->used)
         return NULL;
     if (root[0] && ioc[0]) {
-        const ebpfMonExemplar *e = find(all, ioc, root);
+        const ebpfMonExemplar *e = findPlace(all, ioc, root);
 
         return e && e->root[0] && e->time <= counted ? e : NULL;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which traces stand for a histogram of latencies: of each root record the slowest chain whose span was sent since the
- * last time that the metrics were. One thread.
+ * metrics were sent last. One thread.
  */
 #ifndef EBPFMON_EXEMPLAR_H
 #define EBPFMON_EXEMPLAR_H
@@ -22,15 +22,15 @@ typedef struct {
     ebpfMonExemplar of[EBPFMON_EXEMPLARS];
 } ebpfMonExemplars;
 
-/* Nothing, unless span->root is set. When there is no place, the span is none. */
+/* Does nothing unless span->root is set. When there is no place, the span does not become an exemplar. */
 void ebpfMonExemplarAdd(ebpfMonExemplars *all, const ebpfMonSpan *span);
 
-/* NULL: there is none. root empty: the slowest of all; ioc empty: of all IOCs. None that ended after "counted" (ns since
- * 1970), when the histogram was taken: it has not got it yet. */
+/* NULL: there is none. root empty: the slowest of all; ioc empty: of all IOCs. Leaves out spans that ended after
+ * "counted" (ns since 1970), when the histogram was made: it does not count those yet. */
 const ebpfMonExemplar *ebpfMonExemplarFind(const ebpfMonExemplars *all, const char *ioc, const char *root,
                                            uint64_t counted);
 
-/* Those that ended later are for the next time. */
+/* Spans that ended after "counted" stay for the next time. */
 void ebpfMonExemplarClear(ebpfMonExemplars *all, uint64_t counted);
 
 #endif

@@ -1,124 +1,132 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* OTLP as it is asked for, and the way of a put or span to its thread. */
+/* The commands, and the way of a put or span to the thread that sends. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <epicsAtomic.h>
 #include <errlog.h>
 
-#include "export/otlp/otlp.h"
+#include "common/clock.h"
 #include "export/otlp/otlpThread.h"
-#include "export/putPack.h"
 #include "export/otlp/spanPack.h"
-#include "export/log/logThread.h"
-
-static ebpfMonOtlpShare *const share = &ebpfMonOtlp;
+#include "export/shared/putPack.h"
 
 #define ALL    ((1u << ebpfMonOtlpSignals) - 1)
 #define ZIPKIN (1u << ebpfMonOtlpZipkin)
+#define CLOSE_SECONDS 0.5 /* to close what was not to be waited for */
 
-static int active[ebpfMonOtlpSignals]; /* puts, spans are taken: atomic */
-
-void ebpfMonOtlpInit(void)
+ebpfMonOtlp *ebpfMonOtlpNew(void)
 {
-    if (!share->lock)
-        share->lock = epicsMutexMustCreate();
+    ebpfMonOtlp *o = calloc(1, sizeof(*o));
+
+    if (o)
+        o->lock = epicsMutexMustCreate();
+    return o;
 }
 
-void ebpfMonOtlpPut(const ebpfMonPut *put)
+void ebpfMonOtlpFree(ebpfMonOtlp *o)
 {
-    uint8_t record[EBPFMON_PACK_MAX + EBPFMON_WHO_SIZE + EBPFMON_ORIGIN_SIZE];
+    if (!o || o->worker)
+        return;
+    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
+        ebpfMonRecordQueueFree(o->queue[i]);
+    epicsMutexDestroy(o->lock);
+    free(o);
+}
+
+void ebpfMonOtlpAddPut(ebpfMonOtlp *o, const ebpfMonPut *put)
+{
+    uint8_t record[EBPFMON_PUT_PACK_MAX + EBPFMON_WHO_SIZE + EBPFMON_ORIGIN_SIZE];
     size_t who = strlen(put->who) + 1, origin = strlen(put->origin) + 1;
 
-    if (!epicsAtomicGetIntT(&active[ebpfMonOtlpLogs]))
+    if (!epicsAtomicGetIntT(&o->active[ebpfMonOtlpLogs]))
         return;
     memcpy(record, put->who, who);
     memcpy(record + who, put->origin, origin);
-    ebpfMonRecordQueueAdd(share->queue[ebpfMonOtlpLogs], record, who + origin + ebpfMonPutPack(put, record + who + origin));
+    ebpfMonRecordQueueAdd(o->queue[ebpfMonOtlpLogs], record,
+                          who + origin + ebpfMonPutPack(put, record + who + origin));
 }
 
-int ebpfMonExportsSpans(void)
+int ebpfMonOtlpWantsSpans(ebpfMonOtlp *o)
 {
-    return epicsAtomicGetIntT(&active[ebpfMonOtlpTraces]) || epicsAtomicGetIntT(&active[ebpfMonOtlpZipkin]);
+    return epicsAtomicGetIntT(&o->active[ebpfMonOtlpTraces]) || epicsAtomicGetIntT(&o->active[ebpfMonOtlpZipkin]);
 }
 
-void ebpfMonExportSpan(const ebpfMonSpan *span)
+void ebpfMonOtlpAddSpan(ebpfMonOtlp *o, const ebpfMonSpan *span)
 {
     uint8_t record[EBPFMON_SPAN_PACK_MAX];
     size_t len;
 
-    if (!ebpfMonExportsSpans())
+    if (!ebpfMonOtlpWantsSpans(o))
         return;
     len = ebpfMonSpanPack(span, record);
     for (unsigned i = ebpfMonOtlpTraces; i <= ebpfMonOtlpZipkin; i++)
-        if (epicsAtomicGetIntT(&active[i]))
-            ebpfMonRecordQueueAdd(share->queue[i], record, len);
+        if (epicsAtomicGetIntT(&o->active[i]))
+            ebpfMonRecordQueueAdd(o->queue[i], record, len);
 }
 
-/* Under the lock: queues and the thread. */
-static int ready(const ebpfMonOtlpConf *c)
+/* Under the lock. Queues and thread. 0, or -1 without memory. */
+static int prepare(ebpfMonOtlp *o, const ebpfMonOtlpConf *c)
 {
-    int running = share->http != NULL, some = 0;
+    int some = 0;
 
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
         if (!c->target[i].url[0])
             continue;
         some = 1;
-        if (i != ebpfMonOtlpMetrics && !share->queue[i] && !(share->queue[i] = ebpfMonRecordQueueNew(EBPFMON_OTLP_QUEUE)))
+        if (i != ebpfMonOtlpMetrics && !o->queue[i] && !(o->queue[i] = ebpfMonRecordQueueNew(EBPFMON_OTLP_QUEUE)))
             return -1;
     }
-    if (running || !some)
-        return 0;
-    return ebpfMonOtlpThreadStart();
+    return o->http || !some ? 0 : ebpfMonOtlpThreadStart(o);
 }
 
-/* Sends so from now on; targets that are not of these signals (bits) stay as they are. */
-static int configure(const ebpfMonOtlpConf *c, unsigned which)
+/* Sends so from now on; the targets of signals that are not in "which" (bits) stay as they are. */
+static int configure(ebpfMonOtlp *o, const ebpfMonOtlpConf *c, unsigned which)
 {
-    static ebpfMonOtlpConf next; /* under the lock */
+    ebpfMonOtlpConf next = *c;
     int bad;
 
-    epicsMutexMustLock(share->lock);
-    next = *c;
+    epicsMutexMustLock(o->lock);
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
         if (!(which & 1u << i))
-            next.target[i] = share->wanted.target[i];
-    bad = ready(&next);
+            next.target[i] = o->wanted.target[i];
+    bad = prepare(o, &next);
     if (!bad) {
-        share->wanted = next;
-        share->generation++;
-        if (share->http)
-            ebpfMonOtlpHttpWake(share->http);
+        o->wanted = next;
+        o->generation++;
+        if (o->http)
+            ebpfMonOtlpHttpWake(o->http);
         for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-            epicsAtomicSetIntT(&active[i], share->http && next.target[i].url[0] && i != ebpfMonOtlpMetrics);
+            epicsAtomicSetIntT(&o->active[i], o->http && next.target[i].url[0] && i != ebpfMonOtlpMetrics);
     }
-    epicsMutexUnlock(share->lock);
+    epicsMutexUnlock(o->lock);
     if (bad)
         errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: out of memory, nothing is sent\n");
     return bad;
 }
 
-int ebpfMonOtlpConfigure(const ebpfMonOtlpConf *c)
+int ebpfMonOtlpConfigure(ebpfMonOtlp *o, const ebpfMonOtlpConf *c)
 {
-    return configure(c, ALL);
+    return configure(o, c, ALL);
 }
 
-void ebpfMonOtlpStart(void)
+void ebpfMonOtlpReadEnvironment(ebpfMonOtlp *o)
 {
     ebpfMonOtlpConf c;
     char why[256];
     unsigned commanded;
     int some;
 
-    epicsMutexMustLock(share->lock);
-    commanded = share->commanded;
-    epicsMutexUnlock(share->lock);
+    epicsMutexMustLock(o->lock);
+    commanded = o->commanded;
+    epicsMutexUnlock(o->lock);
     if (commanded == ALL)
         return;
-    some = ebpfMonOtlpConfEnvironment(&c, why, sizeof(why));
+    some = ebpfMonOtlpConfReadEnvironment(&c, why, sizeof(why));
     if (some > 0) {
-        configure(&c, ALL & ~commanded);
+        configure(o, &c, ALL & ~commanded);
     } else if (some < 0) {
         errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: %s. Nothing is sent\n", why);
         if (!commanded)
@@ -126,99 +134,95 @@ void ebpfMonOtlpStart(void)
     }
 }
 
-static long command(const ebpfMonOtlpConf *c, unsigned which)
+static int configureByCommand(ebpfMonOtlp *o, const ebpfMonOtlpConf *c, unsigned which)
 {
-    epicsMutexMustLock(share->lock);
-    share->commanded |= which;
-    epicsMutexUnlock(share->lock);
-    return configure(c, which);
+    epicsMutexMustLock(o->lock);
+    o->commanded |= which;
+    epicsMutexUnlock(o->lock);
+    return configure(o, c, which);
 }
 
-long ebpfMonOtlpCommand(const char *url, const char *signals, const char *headers)
+int ebpfMonOtlpSetCommand(ebpfMonOtlp *o, const char *url, const char *signals, const char *headers)
 {
     ebpfMonOtlpConf c;
     char why[256];
 
-    if (ebpfMonOtlpConfCommand(&c, url, signals, headers, why, sizeof(why))) {
+    if (ebpfMonOtlpConfSetCommand(&c, url, signals, headers, why, sizeof(why))) {
         errlogSevPrintf(errlogMajor, "ebpfMonOtlp: %s\n", why);
         return -1;
     }
-    return command(&c, ALL & ~ZIPKIN);
+    return configureByCommand(o, &c, ALL & ~ZIPKIN);
 }
 
-long ebpfMonZipkinCommand(const char *url)
+int ebpfMonOtlpSetZipkin(ebpfMonOtlp *o, const char *url)
 {
     ebpfMonOtlpConf c;
     char why[256];
 
-    if (ebpfMonOtlpConfZipkin(&c, url, why, sizeof(why))) {
+    if (ebpfMonOtlpConfSetZipkin(&c, url, why, sizeof(why))) {
         errlogSevPrintf(errlogMajor, "ebpfMonZipkin: %s\n", why);
         return -1;
     }
-    return command(&c, ZIPKIN);
+    return configureByCommand(o, &c, ZIPKIN);
 }
 
-void ebpfMonOtlpStopBegin(double seconds)
+void ebpfMonOtlpStop(ebpfMonOtlp *o, double seconds)
 {
-    if (!share->lock)
-        return;
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-        epicsAtomicSetIntT(&active[i], 0);
-    epicsMutexMustLock(share->lock);
-    if (share->http) {
-        share->stopBy = ebpfMonLogThreadNow() + seconds;
-        share->stopping = 1;
-        ebpfMonOtlpHttpWake(share->http);
+        epicsAtomicSetIntT(&o->active[i], 0);
+    epicsMutexMustLock(o->lock);
+    if (o->http) {
+        o->stopBy = ebpfMonClockSeconds() + seconds;
+        o->stopping = 1;
+        ebpfMonOtlpHttpWake(o->http);
     }
-    epicsMutexUnlock(share->lock);
+    epicsMutexUnlock(o->lock);
 }
 
-void ebpfMonOtlpStopWait(void)
+void ebpfMonOtlpWaitStopped(ebpfMonOtlp *o)
 {
+    ebpfMonWorker *worker;
     double left;
 
-    if (!share->lock)
+    epicsMutexMustLock(o->lock);
+    worker = o->stopping ? o->worker : NULL;
+    left = o->stopBy + CLOSE_SECONDS - ebpfMonClockSeconds();
+    epicsMutexUnlock(o->lock);
+    if (!worker)
         return;
-    epicsMutexMustLock(share->lock);
-    left = share->stopping ? share->stopBy + 0.5 - ebpfMonLogThreadNow() : -1;
-    epicsMutexUnlock(share->lock);
-    if (left < 0)
-        return;
-    if (epicsEventWaitWithTimeout(share->ended, left) != epicsEventOK) {
+    /* without the lock: the thread takes it */
+    if (ebpfMonWorkerStop(&worker, left > 0 ? left : 0)) {
         errlogSevPrintf(errlogMajor, "ebpfMon: OTLP does not end (does a name server hang?): what is queued is lost\n");
         return;
     }
-    epicsMutexMustLock(share->lock);
-    share->stopping = share->commanded = 0;
-    memset(&share->wanted, 0, sizeof(share->wanted));
-    epicsMutexUnlock(share->lock);
+    epicsMutexMustLock(o->lock);
+    o->worker = NULL;
+    o->stopping = o->commanded = 0;
+    memset(&o->wanted, 0, sizeof(o->wanted));
+    epicsMutexUnlock(o->lock);
 }
 
-void ebpfMonOtlpResetLost(void)
+void ebpfMonOtlpResetLost(ebpfMonOtlp *o)
 {
-    if (!share->lock)
-        return;
-    epicsMutexMustLock(share->lock);
-    share->lostBase = 0;
+    epicsMutexMustLock(o->lock);
+    o->lostBase = 0;
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-        share->lostBase += ebpfMonOtlpLostOf(&share->counts[i]);
-    epicsMutexUnlock(share->lock);
+        o->lostBase += ebpfMonOtlpCountsSumLost(&o->counts[i]);
+    epicsMutexUnlock(o->lock);
 }
 
-void ebpfMonOtlpReport(int level)
+void ebpfMonOtlpReport(ebpfMonOtlp *o, int level)
 {
     ebpfMonOtlpCounts count[ebpfMonOtlpSignals];
     ebpfMonOtlpConf c;
     double queue;
     unsigned on = 0;
 
-    if (!share->lock)
-        return;
-    epicsMutexMustLock(share->lock);
-    memcpy(count, share->counts, sizeof(count));
-    c = share->wanted;
-    queue = share->queuePeak;
-    epicsMutexUnlock(share->lock);
+    epicsMutexMustLock(o->lock);
+    memcpy(count, o->counts, sizeof(count));
+    c = o->wanted;
+    queue = o->queuePeak;
+    epicsMutexUnlock(o->lock);
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
         on += c.target[i].url[0] != 0;
     if (!on) {
@@ -230,8 +234,8 @@ void ebpfMonOtlpReport(int level)
         if (!c.target[i].url[0])
             continue;
         printf("    %s: %" PRIu64 " sent in %" PRIu64 " requests, %" PRIu64 " lost",
-               ebpfMonOtlpSignalName((ebpfMonOtlpSignal)i), count[i].sent, count[i].requests,
-               ebpfMonOtlpLostOf(&count[i]));
+               ebpfMonOtlpSignalGetName((ebpfMonOtlpSignal)i), count[i].sent, count[i].requests,
+               ebpfMonOtlpCountsSumLost(&count[i]));
         for (unsigned r = 0; r < ebpfMonOtlpReasons; r++)
             if (count[i].lost[r] || level > 0)
                 printf(", %s %" PRIu64, ebpfMonOtlpReasonNames[r], count[i].lost[r]);

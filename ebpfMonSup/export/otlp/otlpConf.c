@@ -3,15 +3,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <epicsStdlib.h>
 #include <epicsString.h>
 
 #include <curl/curl.h>
 
+#include "common/text.h"
 #include "export/otlp/otlpConf.h"
 
-#define TIMEOUT  10000.0 /* ms, the specification's */
+#define TIMEOUT  10000.0 /* ms, as the specification has it */
 #define INTERVAL 10000.0 /* ms; the specification has a minute, too long to look at while working */
 #define GIVE_UP  300.0   /* s */
 
@@ -22,19 +24,19 @@ static const struct {
     {"zipkin", "ZIPKIN", NULL},
 };
 
-const char *ebpfMonOtlpSignalName(ebpfMonOtlpSignal signal)
+const char *ebpfMonOtlpSignalGetName(ebpfMonOtlpSignal signal)
 {
     return signals[signal].name;
 }
 
-static int hex(char c)
+static int getHexDigit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 :
            c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* One key or value, without the blanks around it. What is no text, as a line feed that would begin another header, is
- * refused. */
+/* One key or value, without the blanks around it. Control characters are refused: a line feed would begin another
+ * header. */
 static int addDecoded(ebpfMonOtlpPairs *p, const char *from, const char *end)
 {
     while (from < end && isspace((unsigned char)*from))
@@ -45,12 +47,12 @@ static int addDecoded(ebpfMonOtlpPairs *p, const char *from, const char *end)
         int c = (unsigned char)*from++;
 
         if (c == '%') {
-            if (end - from < 2 || hex(from[0]) < 0 || hex(from[1]) < 0)
+            if (end - from < 2 || getHexDigit(from[0]) < 0 || getHexDigit(from[1]) < 0)
                 return -1;
-            c = hex(from[0]) << 4 | hex(from[1]);
+            c = getHexDigit(from[0]) << 4 | getHexDigit(from[1]);
             from += 2;
         }
-        if (c < 0x20 || c == 0x7f || p->len + 2 > sizeof(p->text))
+        if (ebpfMonTextIsControl((char)c) || p->len + 2 > sizeof(p->text))
             return -1;
         p->text[p->len++] = (char)c;
     }
@@ -80,7 +82,7 @@ int ebpfMonOtlpPairsParse(ebpfMonOtlpPairs *pairs, const char *text)
     return 0;
 }
 
-const char *ebpfMonOtlpPairNext(const ebpfMonOtlpPairs *pairs, const char *at, const char **value)
+const char *ebpfMonOtlpPairsGetNext(const ebpfMonOtlpPairs *pairs, const char *at, const char **value)
 {
     const char *key = at ? at + strlen(at) + 1 : pairs->text;
 
@@ -107,14 +109,14 @@ static int parseHeaders(ebpfMonOtlpPairs *headers, const char *text)
 
     if (ebpfMonOtlpPairsParse(headers, text))
         return -1;
-    while ((key = ebpfMonOtlpPairNext(headers, key, &value)))
+    while ((key = ebpfMonOtlpPairsGetNext(headers, key, &value)))
         if (!isToken(key))
             return -1;
     return 0;
 }
 
-/* OTEL_…, NULL when it is not set or empty: the specification has both the same. */
-static const char *variable(const char *before, const char *signal, const char *after, char *name, size_t size)
+/* The value of OTEL_…. NULL when it is not set or empty: the specification treats both alike. */
+static const char *getVariable(const char *before, const char *signal, const char *after, char *name, size_t size)
 {
     const char *text;
 
@@ -123,16 +125,16 @@ static const char *variable(const char *before, const char *signal, const char *
     return text && text[0] ? text : NULL;
 }
 
-/* Of one signal, else of all. */
-static const char *exporterVariable(unsigned signal, const char *after, char *name, size_t size)
+/* The variable for one signal, else the one for all. */
+static const char *getExporterVariable(unsigned signal, const char *after, char *name, size_t size)
 {
-    const char *text = variable("EXPORTER_OTLP_", signals[signal].variable, after, name, size);
+    const char *text = getVariable("EXPORTER_OTLP_", signals[signal].variable, after, name, size);
 
-    return text ? text : variable("EXPORTER_OTLP_", "", after, name, size);
+    return text ? text : getVariable("EXPORTER_OTLP_", "", after, name, size);
 }
 
-/* Whether one of the words of a list is this. */
-static int listed(const char *list, const char *word)
+/* Nonzero: "word" is one of the words of the list. */
+static int isListed(const char *list, const char *word)
 {
     while (*list) {
         size_t len = strcspn(list, ", ");
@@ -144,14 +146,14 @@ static int listed(const char *list, const char *word)
     return 0;
 }
 
-/* OTEL_LOGS_EXPORTER and so on, where it is set, has to name it. */
-static int excluded(ebpfMonOtlpSignal signal)
+/* Nonzero: OTEL_LOGS_EXPORTER (and so on) is set and does not name this exporter. */
+static int isExcluded(ebpfMonOtlpSignal signal)
 {
     char name[80];
-    const char *list = variable("", signals[signal == ebpfMonOtlpZipkin ? ebpfMonOtlpTraces : signal].variable,
+    const char *list = getVariable("", signals[signal == ebpfMonOtlpZipkin ? ebpfMonOtlpTraces : signal].variable,
                                 "EXPORTER", name, sizeof(name));
 
-    return list && !listed(list, signal == ebpfMonOtlpZipkin ? "zipkin" : "otlp");
+    return list && !isListed(list, signal == ebpfMonOtlpZipkin ? "zipkin" : "otlp");
 }
 
 /* ms, to s. */
@@ -168,32 +170,34 @@ static int parseTime(const char *name, const char *text, double otherwise, doubl
 }
 
 /* All but the endpoints. */
-static int common(ebpfMonOtlpConf *conf, char *why, size_t size)
+static int readCommon(ebpfMonOtlpConf *conf, char *why, size_t size)
 {
     char name[80];
     const char *text, *key = NULL, *value;
 
     memset(conf, 0, sizeof(*conf));
     conf->giveUp = GIVE_UP;
+    if (gethostname(conf->host, sizeof(conf->host) - 1) || !conf->host[0])
+        strcpy(conf->host, "localhost");
     strcpy(conf->service, "ebpfMon");
-    text = variable("METRIC_EXPORT_INTERVAL", "", "", name, sizeof(name));
+    text = getVariable("METRIC_EXPORT_INTERVAL", "", "", name, sizeof(name));
     if (parseTime(name, text, INTERVAL, &conf->interval, why, size))
         return -1;
-    text = variable("RESOURCE_ATTRIBUTES", "", "", name, sizeof(name));
+    text = getVariable("RESOURCE_ATTRIBUTES", "", "", name, sizeof(name));
     if (text && ebpfMonOtlpPairsParse(&conf->resource, text)) {
         snprintf(why, size, "%s is not key=value,key=value with %%XX for other characters (up to %d)", name,
                  (int)sizeof(conf->resource.text));
         return -1;
     }
-    while ((key = ebpfMonOtlpPairNext(&conf->resource, key, &value)))
+    while ((key = ebpfMonOtlpPairsGetNext(&conf->resource, key, &value)))
         if (strcmp(key, "service.name") == 0)
             snprintf(conf->service, sizeof(conf->service), "%s", value);
-    text = variable("SERVICE_NAME", "", "", name, sizeof(name));
+    text = getVariable("SERVICE_NAME", "", "", name, sizeof(name));
     if (text)
         snprintf(conf->service, sizeof(conf->service), "%s", text);
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        text = i == ebpfMonOtlpZipkin ? variable("EXPORTER_ZIPKIN_TIMEOUT", "", "", name, sizeof(name)) :
-               exporterVariable(i, "TIMEOUT", name, sizeof(name));
+        text = i == ebpfMonOtlpZipkin ? getVariable("EXPORTER_ZIPKIN_TIMEOUT", "", "", name, sizeof(name)) :
+               getExporterVariable(i, "TIMEOUT", name, sizeof(name));
         if (parseTime(name, text, TIMEOUT, &conf->target[i].timeout, why, size))
             return -1;
     }
@@ -212,7 +216,7 @@ static int checkUrl(const char *url)
     return bad ? -1 : 0;
 }
 
-/* path: what a base URL wants; NULL: the URL is whole. */
+/* path: what follows a base URL; NULL: the URL is complete. */
 static int setUrl(ebpfMonOtlpTarget *t, const char *url, const char *path, const char *name, char *why, size_t size)
 {
     size_t len = strlen(url);
@@ -227,11 +231,11 @@ static int setUrl(ebpfMonOtlpTarget *t, const char *url, const char *path, const
     return 0;
 }
 
-int ebpfMonOtlpConfEnvironment(ebpfMonOtlpConf *conf, char *why, size_t size)
+int ebpfMonOtlpConfReadEnvironment(ebpfMonOtlpConf *conf, char *why, size_t size)
 {
     char name[80], all[80];
-    const char *base = variable("EXPORTER_OTLP_", "", "ENDPOINT", all, sizeof(all)), *own, *text;
-    const char *zipkin = variable("EXPORTER_ZIPKIN_ENDPOINT", "", "", name, sizeof(name));
+    const char *base = getVariable("EXPORTER_OTLP_", "", "ENDPOINT", all, sizeof(all)), *own, *text;
+    const char *zipkin = getVariable("EXPORTER_ZIPKIN_ENDPOINT", "", "", name, sizeof(name));
     const char *disabled = getenv("OTEL_SDK_DISABLED");
     int some = 0;
 
@@ -240,13 +244,13 @@ int ebpfMonOtlpConfEnvironment(ebpfMonOtlpConf *conf, char *why, size_t size)
         return 0;
     some = zipkin != NULL;
     for (unsigned i = 0; i < ebpfMonOtlpZipkin; i++)
-        some |= base || variable("EXPORTER_OTLP_", signals[i].variable, "ENDPOINT", name, sizeof(name));
+        some |= base || getVariable("EXPORTER_OTLP_", signals[i].variable, "ENDPOINT", name, sizeof(name));
     if (!some)
         return 0;
-    if (common(conf, why, size))
+    if (readCommon(conf, why, size))
         return -1;
     some = 0;
-    if (zipkin && !excluded(ebpfMonOtlpZipkin)) {
+    if (zipkin && !isExcluded(ebpfMonOtlpZipkin)) {
         if (setUrl(&conf->target[ebpfMonOtlpZipkin], zipkin, NULL, "OTEL_EXPORTER_ZIPKIN_ENDPOINT", why, size))
             goto bad;
         some = 1;
@@ -254,20 +258,20 @@ int ebpfMonOtlpConfEnvironment(ebpfMonOtlpConf *conf, char *why, size_t size)
     for (unsigned i = 0; i < ebpfMonOtlpZipkin; i++) {
         ebpfMonOtlpTarget *t = &conf->target[i];
 
-        if (excluded((ebpfMonOtlpSignal)i))
+        if (isExcluded((ebpfMonOtlpSignal)i))
             continue;
-        own = variable("EXPORTER_OTLP_", signals[i].variable, "ENDPOINT", name, sizeof(name));
+        own = getVariable("EXPORTER_OTLP_", signals[i].variable, "ENDPOINT", name, sizeof(name));
         if (!own && !base)
             continue;
         if (setUrl(t, own ? own : base, own ? NULL : signals[i].path, own ? name : all, why, size))
             goto bad;
-        text = exporterVariable(i, "PROTOCOL", name, sizeof(name));
+        text = getExporterVariable(i, "PROTOCOL", name, sizeof(name));
         if (text && strcmp(text, "http/json") != 0) {
             snprintf(why, size, "%s is %.40s: only http/json is spoken here. Set it so, and give the collector's port "
                      "for HTTP (4318)", name, text);
             goto bad;
         }
-        text = exporterVariable(i, "HEADERS", name, sizeof(name));
+        text = getExporterVariable(i, "HEADERS", name, sizeof(name));
         if (text && parseHeaders(&t->headers, text)) {
             snprintf(why, size, "%s is not Header=value,Header=value with %%XX for other characters", name);
             goto bad;
@@ -281,12 +285,12 @@ bad:
     return -1;
 }
 
-int ebpfMonOtlpConfCommand(ebpfMonOtlpConf *conf, const char *url, const char *which, const char *headers, char *why,
-                           size_t size)
+int ebpfMonOtlpConfSetCommand(ebpfMonOtlpConf *conf, const char *url, const char *which, const char *headers,
+                              char *why, size_t size)
 {
     ebpfMonOtlpPairs pairs;
 
-    if (common(conf, why, size))
+    if (readCommon(conf, why, size))
         return -1;
     if (strcmp(url, "off") == 0)
         return 0;
@@ -317,9 +321,9 @@ int ebpfMonOtlpConfCommand(ebpfMonOtlpConf *conf, const char *url, const char *w
     return 0;
 }
 
-int ebpfMonOtlpConfZipkin(ebpfMonOtlpConf *conf, const char *url, char *why, size_t size)
+int ebpfMonOtlpConfSetZipkin(ebpfMonOtlpConf *conf, const char *url, char *why, size_t size)
 {
-    if (common(conf, why, size))
+    if (readCommon(conf, why, size))
         return -1;
     return strcmp(url, "off") == 0 ? 0 :
            setUrl(&conf->target[ebpfMonOtlpZipkin], url, NULL, "the address", why, size);

@@ -17,7 +17,7 @@ typedef enum {
 } ebpfMonOtlpSignal;
 
 /* "logs", "metrics", "traces", "zipkin" */
-const char *ebpfMonOtlpSignalName(ebpfMonOtlpSignal signal);
+const char *ebpfMonOtlpSignalGetName(ebpfMonOtlpSignal signal);
 
 /* Keys and values, each ended by a NUL. */
 typedef struct {
@@ -27,7 +27,7 @@ typedef struct {
 } ebpfMonOtlpPairs;
 
 typedef struct {
-    char     url[512];   /* the whole; empty: this signal is not sent */
+    char     url[512];   /* complete; empty: this signal is not sent */
     double   timeout;    /* s, of one request */
     ebpfMonOtlpPairs headers;
 } ebpfMonOtlpTarget;
@@ -35,26 +35,27 @@ typedef struct {
 typedef struct {
     ebpfMonOtlpTarget target[ebpfMonOtlpSignals];
     char     service[64];
+    char     host[256];  /* the name of this host */
     ebpfMonOtlpPairs resource; /* attributes besides ours */
     double   interval;   /* s, of the metrics */
-    double   giveUp;     /* s that one batch is tried */
+    double   giveUp;     /* s for which one batch is tried again */
 } ebpfMonOtlpConf;
 
 /* "k=v,k=v"; blanks around them go, %XX is decoded. 0, or -1 when it is not such a list. */
 int ebpfMonOtlpPairsParse(ebpfMonOtlpPairs *pairs, const char *text);
 
-/* The next pair, from at = NULL on; its key, and where the value is. NULL after the last. */
-const char *ebpfMonOtlpPairNext(const ebpfMonOtlpPairs *pairs, const char *at, const char **value);
+/* The pair after "at", which is NULL for the first one. Returns its key and sets *value; NULL after the last. */
+const char *ebpfMonOtlpPairsGetNext(const ebpfMonOtlpPairs *pairs, const char *at, const char **value);
 
-/* From the environment: 1 something is to be sent, 0 nothing is, -1 "why" says what is wrong with it. */
-int ebpfMonOtlpConfEnvironment(ebpfMonOtlpConf *conf, char *why, size_t size);
+/* From the environment. 1: something is to be sent; 0: nothing is; -1: "why" says what is wrong with it. */
+int ebpfMonOtlpConfReadEnvironment(ebpfMonOtlpConf *conf, char *why, size_t size);
 
-/* From the command: the base URL or "off", signals ("logs,metrics"), headers; what is not given there is taken from the
- * environment, but no endpoint. 0, or -1 and why. */
-int ebpfMonOtlpConfCommand(ebpfMonOtlpConf *conf, const char *url, const char *signals, const char *headers, char *why,
-                           size_t size);
+/* From the command: the base URL or "off", signals ("logs,metrics"), headers. All else is taken from the environment,
+ * but no endpoint. 0, or -1 and why. */
+int ebpfMonOtlpConfSetCommand(ebpfMonOtlpConf *conf, const char *url, const char *signals, const char *headers,
+                              char *why, size_t size);
 
-/* The same for Zipkin alone: the whole URL, or "off". */
-int ebpfMonOtlpConfZipkin(ebpfMonOtlpConf *conf, const char *url, char *why, size_t size);
+/* The same for Zipkin alone: the complete URL, or "off". */
+int ebpfMonOtlpConfSetZipkin(ebpfMonOtlpConf *conf, const char *url, char *why, size_t size);
 
 #endif

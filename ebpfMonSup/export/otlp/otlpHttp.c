@@ -10,7 +10,7 @@
 #include "export/otlp/otlpHttp.h"
 
 #define CONNECT_MOST 5000L /* ms */
-#define RETRY_MOST   300.0 /* s: what a server may ask for */
+#define RETRY_MOST   300.0 /* s: the longest pause that a server may ask for */
 
 typedef struct {
     CURL *easy;
@@ -26,7 +26,7 @@ struct ebpfMonOtlpHttp {
     transfer of[ebpfMonOtlpSignals];
 };
 
-ebpfMonOtlpHttp *ebpfMonOtlpHttpOpen(ebpfMonHttpDone done, void *arg)
+ebpfMonOtlpHttp *ebpfMonOtlpHttpNew(ebpfMonHttpDone done, void *arg)
 {
     ebpfMonOtlpHttp *h = calloc(1, sizeof(*h));
 
@@ -51,7 +51,7 @@ void ebpfMonOtlpHttpAbort(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal)
     t->busy = 0;
 }
 
-static void forget(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal)
+static void freeTransfer(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal)
 {
     transfer *t = &h->of[signal];
 
@@ -63,15 +63,15 @@ static void forget(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal)
     t->headers = NULL;
 }
 
-void ebpfMonOtlpHttpClose(ebpfMonOtlpHttp *h)
+void ebpfMonOtlpHttpFree(ebpfMonOtlpHttp *h)
 {
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-        forget(h, (ebpfMonOtlpSignal)i);
+        freeTransfer(h, (ebpfMonOtlpSignal)i);
     curl_multi_cleanup(h->multi);
     free(h);
 }
 
-/* A body of any length is taken, of which the beginning is kept. */
+/* Accepts a body of any length, and keeps its beginning. */
 static size_t receive(char *data, size_t one, size_t n, void *user)
 {
     ebpfMonHttpResult *r = user;
@@ -111,25 +111,26 @@ static int setHeaders(transfer *t, const ebpfMonOtlpPairs *pairs)
     char line[sizeof(pairs->text) + 4];
     const char *key = NULL, *value;
     int bad = addHeader(&t->headers, "Content-Type: application/json") ||
-              addHeader(&t->headers, "Expect:"); /* no waiting for "100 Continue" */
+              addHeader(&t->headers, "Expect:"); /* does not wait for "100 Continue" */
 
-    while (!bad && (key = ebpfMonOtlpPairNext(pairs, key, &value))) {
-        snprintf(line, sizeof(line), value[0] ? "%s: %s" : "%s;", key, value); /* ";": sent although it is empty */
+    while (!bad && (key = ebpfMonOtlpPairsGetNext(pairs, key, &value))) {
+        /* ";": libcurl sends the header although it is empty */
+        snprintf(line, sizeof(line), value[0] ? "%s: %s" : "%s;", key, value);
         bad = addHeader(&t->headers, line);
     }
     return bad ? -1 : 0;
 }
 
-int ebpfMonOtlpHttpTarget(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal, const ebpfMonOtlpTarget *target)
+int ebpfMonOtlpHttpSetTarget(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal, const ebpfMonOtlpTarget *target)
 {
     transfer *t = &h->of[signal];
 
-    forget(h, signal);
+    freeTransfer(h, signal);
     if (!target->url[0])
         return 0;
     t->easy = curl_easy_init();
     if (!t->easy || setHeaders(t, &target->headers) || curl_easy_setopt(t->easy, CURLOPT_URL, target->url)) {
-        forget(h, signal);
+        freeTransfer(h, signal);
         return -1;
     }
     curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
@@ -137,7 +138,7 @@ int ebpfMonOtlpHttpTarget(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal, const eb
     curl_easy_setopt(t->easy, CURLOPT_POST, 1L);
     curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L); /* other threads have signals of their own */
-    curl_easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, 0L); /* puts and headers go where they were told to */
+    curl_easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, 0L); /* puts and headers go to the configured address only */
     curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, (long)(target->timeout * 1000));
     curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MOST);
     curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, receive);
@@ -149,7 +150,7 @@ int ebpfMonOtlpHttpTarget(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal, const eb
     curl_easy_setopt(t->easy, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
 #endif
 #if LIBCURL_VERSION_NUM >= 0x075700
-    curl_easy_setopt(t->easy, CURLOPT_QUICK_EXIT, 1L); /* a name server that hangs does not hold up our end */
+    curl_easy_setopt(t->easy, CURLOPT_QUICK_EXIT, 1L); /* a name server that hangs does not delay our end */
 #endif
     if (isLoopback(target->url))
         curl_easy_setopt(t->easy, CURLOPT_PROXY, "");
@@ -171,8 +172,8 @@ int ebpfMonOtlpHttpPost(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal, const char
     return 0;
 }
 
-/* What to do about a status that is no success. */
-static const char *advice(long status)
+/* What to do about a status that means failure. */
+static const char *getAdvice(long status)
 {
     switch (status) {
     case 400: return "it does not understand what it got: does it take OTLP/HTTP, or Zipkin's spans, in JSON?";
@@ -188,7 +189,7 @@ static const char *advice(long status)
 }
 
 /* What to do when there was no answer. */
-static const char *failureAdvice(CURLcode code)
+static const char *getFailureAdvice(CURLcode code)
 {
     switch (code) {
     case CURLE_UNSUPPORTED_PROTOCOL: case CURLE_WEIRD_SERVER_REPLY:
@@ -206,7 +207,7 @@ static const char *failureAdvice(CURLcode code)
     }
 }
 
-static void judge(transfer *t, CURLcode code)
+static void setOutcome(transfer *t, CURLcode code)
 {
     ebpfMonHttpResult *r = &t->result;
     curl_off_t after = 0;
@@ -215,7 +216,7 @@ static void judge(transfer *t, CURLcode code)
 
     if (code != CURLE_OK) {
         r->outcome = ebpfMonHttpAgain;
-        snprintf(r->why, sizeof(r->why), "%.80s: %s", curl_easy_strerror(code), failureAdvice(code));
+        snprintf(r->why, sizeof(r->why), "%.80s: %s", curl_easy_strerror(code), getFailureAdvice(code));
         return;
     }
     curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -231,11 +232,11 @@ static void judge(transfer *t, CURLcode code)
         r->outcome = ebpfMonHttpRefused;
     }
     curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &where);
-    snprintf(r->why, sizeof(r->why), "HTTP status %ld: %.90s%s%.60s", status, advice(status), where ? " " : "",
+    snprintf(r->why, sizeof(r->why), "HTTP status %ld: %.90s%s%.60s", status, getAdvice(status), where ? " " : "",
              where ? where : "");
 }
 
-static void finished(ebpfMonOtlpHttp *h)
+static void finishTransfers(ebpfMonOtlpHttp *h)
 {
     CURLMsg *m;
     int left;
@@ -249,7 +250,7 @@ static void finished(ebpfMonOtlpHttp *h)
             continue;
         curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private);
         signal = (ebpfMonOtlpSignal)(uintptr_t)private;
-        judge(&h->of[signal], code);
+        setOutcome(&h->of[signal], code);
         ebpfMonOtlpHttpAbort(h, signal);
         h->done(h->arg, signal, &h->of[signal].result);
     }
@@ -260,10 +261,10 @@ void ebpfMonOtlpHttpWait(ebpfMonOtlpHttp *h, double seconds)
     int running;
 
     curl_multi_perform(h->multi, &running);
-    finished(h);
+    finishTransfers(h);
     curl_multi_poll(h->multi, NULL, 0, (int)(seconds * 1000), NULL);
     curl_multi_perform(h->multi, &running);
-    finished(h);
+    finishTransfers(h);
 }
 
 void ebpfMonOtlpHttpWake(ebpfMonOtlpHttp *h)

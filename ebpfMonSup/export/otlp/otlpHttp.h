@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of OTLP over HTTP, by libcurl: one at a time for each signal. One thread, but for the waking. */
+/* Requests of OTLP over HTTP, by libcurl: one at a time for each signal. One thread; any thread may wake it. */
 #ifndef EBPFMON_OTLPHTTP_H
 #define EBPFMON_OTLPHTTP_H
 
@@ -25,18 +25,19 @@ typedef struct {
 typedef struct ebpfMonOtlpHttp ebpfMonOtlpHttp;
 typedef void (*ebpfMonHttpDone)(void *arg, ebpfMonOtlpSignal signal, const ebpfMonHttpResult *result);
 
-/* NULL without memory. */
-ebpfMonOtlpHttp *ebpfMonOtlpHttpOpen(ebpfMonHttpDone done, void *arg);
-void ebpfMonOtlpHttpClose(ebpfMonOtlpHttp *http);
+/* done: gets the result of each request. NULL without memory. */
+ebpfMonOtlpHttp *ebpfMonOtlpHttpNew(ebpfMonHttpDone done, void *arg);
+void ebpfMonOtlpHttpFree(ebpfMonOtlpHttp *http);
 
-/* Where the requests of this signal go from now on; one under way is given up. 0, or -1 without memory. */
-int ebpfMonOtlpHttpTarget(ebpfMonOtlpHttp *http, ebpfMonOtlpSignal signal, const ebpfMonOtlpTarget *target);
+/* Where the requests of this signal go from now on; a request under way is given up. 0, or -1 without memory. */
+int ebpfMonOtlpHttpSetTarget(ebpfMonOtlpHttp *http, ebpfMonOtlpSignal signal, const ebpfMonOtlpTarget *target);
 
-/* The body must stay until done. 0, or -1 without memory: nothing is done then. */
+/* The body must stay until "done" is called for it. 0, or -1 without memory: nothing is sent then. */
 int ebpfMonOtlpHttpPost(ebpfMonOtlpHttp *http, ebpfMonOtlpSignal signal, const char *body, size_t len);
+/* Gives a request under way up; "done" is not called for it. */
 void ebpfMonOtlpHttpAbort(ebpfMonOtlpHttp *http, ebpfMonOtlpSignal signal);
 
-/* Sends and receives for so long; earlier when something is done or it is woken. */
+/* Sends and receives for so long; returns earlier when a request is done, or when it is woken. Calls "done". */
 void ebpfMonOtlpHttpWait(ebpfMonOtlpHttp *http, double seconds);
 
 /* Any thread. */

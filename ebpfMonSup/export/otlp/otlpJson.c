@@ -8,18 +8,18 @@
 #include <epicsTime.h>
 #include <yajl_parse.h>
 
+#include "common/clock.h"
+#include "common/text.h"
 #include "export/otlp/otlpField.h"
 #include "export/otlp/otlpJson.h"
-
-#define UNIX_AT 631152000u /* POSIX_TIME_AT_EPICS_EPOCH */
 
 /* SeverityNumber of logs.proto. */
 #define INFO  9
 #define WARN  13
 #define ERROR 17
 
-/* "ADDRESS:PORT" */
-static void attributeAddress(ebpfMonJson *j, const char *whose, const char *peer)
+/* "peer": "ADDRESS:PORT" */
+static void addAddressAttributes(ebpfMonJson *j, const char *whose, const char *peer)
 {
     char key[32], address[EBPFMON_ADDRESS_SIZE];
     long port = ebpfMonAddressSplit(peer, address);
@@ -27,257 +27,238 @@ static void attributeAddress(ebpfMonJson *j, const char *whose, const char *peer
     if (port < 0)
         return;
     snprintf(key, sizeof(key), "%s.address", whose);
-    attribute(j, key, address);
+    ebpfMonOtlpAddTextAttribute(j, key, address);
     snprintf(key, sizeof(key), "%s.port", whose);
-    attributeInteger(j, key, port);
+    ebpfMonOtlpAddIntegerAttribute(j, key, port);
 }
 
-static uint64_t unixNs(const epicsTimeStamp *t)
+static uint64_t getUnixNs(const epicsTimeStamp *t)
 {
-    return ((uint64_t)t->secPastEpoch + UNIX_AT) * 1000000000u + t->nsec;
+    return ((uint64_t)t->secPastEpoch + POSIX_TIME_AT_EPICS_EPOCH) * EBPFMON_SECOND_NS + t->nsec;
 }
 
-static void scope(ebpfMonJson *j)
+static void addScope(ebpfMonJson *j)
 {
-    mapOpen(j, "scope");
-    text(j, "name", EBPFMON_OTLP_SCOPE);
-    text(j, "version", EBPFMON_VERSION);
-    mapClose(j);
+    ebpfMonJsonOpenObject(j, "scope");
+    ebpfMonJsonAddText(j, "name", EBPFMON_OTLP_SCOPE);
+    ebpfMonJsonAddText(j, "version", EBPFMON_VERSION);
+    ebpfMonJsonCloseObject(j);
 }
 
-const char *ebpfMonOtlpHost(void)
-{
-    static _Thread_local char host[256];
+/* Attributes of a resource that the monitor sets. */
+enum { ownName, ownVersion, ownInstance, ownHost, ownCount };
 
-    if (!host[0] && (gethostname(host, sizeof(host) - 1) || !host[0]))
-        strcpy(host, "localhost");
-    return host;
+static const char *const ownKeys[ownCount] = {"service.name", "service.version", "service.instance.id", "host.name"};
+
+static unsigned findOwnKey(const char *key)
+{
+    unsigned i = 0;
+
+    while (i < ownCount && strcmp(key, ownKeys[i]) != 0)
+        i++;
+    return i;
 }
 
-/* service: NULL is the monitor. service.instance.id tells two monitors of one host apart, and of an IOC one run from
- * the next. Of what the user handOvers, that which is the monitor's alone is not said of an IOC. */
-static void resource(ebpfMonJson *j, const ebpfMonOtlpConf *conf, const ebpfMonSpanService *service)
+/*
+ * service: NULL is the monitor. service.instance.id distinguishes two monitors of one host, and one run of an IOC from
+ * the next. What the user sets for the monitor (its version and instance) is left out of an IOC's resource.
+ */
+static void addResource(ebpfMonJson *j, const ebpfMonOtlpConf *conf, const ebpfMonSpanService *service)
 {
-    static const char *const ours[] = {"service.name", "service.version", "service.instance.id", "host.name"};
-    const char *key = NULL, *value, *given[sizeof(ours) / sizeof(ours[0])] = {NULL};
-    char instance[320];
-    unsigned i;
+    const char *key = NULL, *value, *users[ownCount + 1] = {NULL};
+    char instance[sizeof(conf->host) + 24];
 
-    snprintf(instance, sizeof(instance), "%s:%ld", ebpfMonOtlpHost(), service ? (long)service->pid : (long)getpid());
-    while ((key = ebpfMonOtlpPairNext(&conf->resource, key, &value)))
-        for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-            if (strcmp(key, ours[i]) == 0)
-                given[i] = value;
-    mapOpen(j, "resource");
-    listOpen(j, "attributes");
-    attribute(j, ours[0], service ? service->name : conf->service);
+    snprintf(instance, sizeof(instance), "%s:%ld", conf->host, service ? (long)service->pid : (long)getpid());
+    while ((key = ebpfMonOtlpPairsGetNext(&conf->resource, key, &value)))
+        users[findOwnKey(key)] = value;
+    ebpfMonJsonOpenObject(j, "resource");
+    ebpfMonJsonOpenList(j, "attributes");
+    ebpfMonOtlpAddTextAttribute(j, ownKeys[ownName], service ? service->name : conf->service);
     if (!service) {
-        attribute(j, ours[1], given[1] ? given[1] : EBPFMON_VERSION);
-        attribute(j, ours[2], given[2] ? given[2] : instance);
+        ebpfMonOtlpAddTextAttribute(j, ownKeys[ownVersion], users[ownVersion] ? users[ownVersion] : EBPFMON_VERSION);
+        ebpfMonOtlpAddTextAttribute(j, ownKeys[ownInstance], users[ownInstance] ? users[ownInstance] : instance);
     } else {
         if (service->pid) {
-            attribute(j, ours[2], instance);
-            attributeInteger(j, "process.pid", service->pid);
+            ebpfMonOtlpAddTextAttribute(j, ownKeys[ownInstance], instance);
+            ebpfMonOtlpAddIntegerAttribute(j, "process.pid", service->pid);
         }
-        attribute(j, "epics.base.version", service->version);
-        attribute(j, "container.id", service->container);
+        ebpfMonOtlpAddTextAttribute(j, "epics.base.version", service->version);
+        ebpfMonOtlpAddTextAttribute(j, "container.id", service->container);
     }
-    attribute(j, ours[3], given[3] ? given[3] : ebpfMonOtlpHost());
-    for (key = NULL; (key = ebpfMonOtlpPairNext(&conf->resource, key, &value));) {
-        for (i = 0; i < sizeof(ours) / sizeof(ours[0]) && strcmp(key, ours[i]) != 0; i++)
-            ;
-        if (i == sizeof(ours) / sizeof(ours[0]))
-            attribute(j, key, value);
-    }
-    listClose(j);
-    mapClose(j);
+    ebpfMonOtlpAddTextAttribute(j, ownKeys[ownHost], users[ownHost] ? users[ownHost] : conf->host);
+    for (key = NULL; (key = ebpfMonOtlpPairsGetNext(&conf->resource, key, &value));)
+        if (findOwnKey(key) == ownCount)
+            ebpfMonOtlpAddTextAttribute(j, key, value);
+    ebpfMonJsonCloseList(j);
+    ebpfMonJsonCloseObject(j);
 }
 
-/* The text of an object that is not closed yet. */
-static size_t unfinished(const ebpfMonJson *j)
+size_t ebpfMonOtlpWriteHead(ebpfMonJson *j, ebpfMonOtlpSignal signal, const ebpfMonOtlpConf *conf, char *buf,
+                            size_t size)
 {
-    return j->cut ? 0 : j->len;
-}
-
-size_t ebpfMonOtlpHead(ebpfMonOtlpSignal signal, const ebpfMonOtlpConf *conf, char *buf, size_t size)
-{
-    ebpfMonJson j;
-
     if (signal == ebpfMonOtlpZipkin) {
         if (size)
             buf[0] = '[';
         return size > 0;
     }
-    ebpfMonJsonBegin(&j, buf, size);
-    if (!j.g)
+    if (ebpfMonJsonBegin(j, buf, size))
         return 0;
-    listOpen(&j, signal == ebpfMonOtlpLogs ? "resourceLogs" : signal == ebpfMonOtlpMetrics ? "resourceMetrics" :
-             "resourceSpans");
+    ebpfMonJsonOpenList(j, signal == ebpfMonOtlpLogs ? "resourceLogs" :
+                        signal == ebpfMonOtlpMetrics ? "resourceMetrics" : "resourceSpans");
     if (signal == ebpfMonOtlpTraces)
-        return unfinished(&j);
-    mapOpen(&j, NULL);
-    resource(&j, conf, NULL);
-    listOpen(&j, signal == ebpfMonOtlpLogs ? "scopeLogs" : "scopeMetrics");
-    mapOpen(&j, NULL);
-    scope(&j);
-    listOpen(&j, signal == ebpfMonOtlpLogs ? "logRecords" : "metrics");
-    return unfinished(&j);
+        return ebpfMonJsonEndOpen(j);
+    ebpfMonJsonOpenObject(j, NULL);
+    addResource(j, conf, NULL);
+    ebpfMonJsonOpenList(j, signal == ebpfMonOtlpLogs ? "scopeLogs" : "scopeMetrics");
+    ebpfMonJsonOpenObject(j, NULL);
+    addScope(j);
+    ebpfMonJsonOpenList(j, signal == ebpfMonOtlpLogs ? "logRecords" : "metrics");
+    return ebpfMonJsonEndOpen(j);
 }
 
-const char *ebpfMonOtlpTail(ebpfMonOtlpSignal signal)
+const char *ebpfMonOtlpGetTail(ebpfMonOtlpSignal signal)
 {
     return signal == ebpfMonOtlpZipkin ? "]" : "]}]}]}";
 }
 
-static void putAttributes(ebpfMonJson *j, const ebpfMonPut *put)
+static void addPutAttributes(ebpfMonJson *j, const ebpfMonPut *put)
 {
     static const char *const seen[] = {"", "inside", "wire", "both"};
     char hash[24];
 
-    attribute(j, "epics.pv", put->pv);
-    attribute(j, "epics.channel", put->channel);
-    attribute(j, "epics.ioc", put->ioc);
-    attributeOpen(j, "epics.value"); /* always a string: backends give one name one type */
-    text(j, "stringValue", put->val);
-    attributeClose(j);
+    ebpfMonOtlpAddTextAttribute(j, "epics.pv", put->pv);
+    ebpfMonOtlpAddTextAttribute(j, "epics.channel", put->channel);
+    ebpfMonOtlpAddTextAttribute(j, "epics.ioc", put->ioc);
+    /* always a text: backends give one name one type */
+    ebpfMonOtlpAddAnyTextAttribute(j, "epics.value", put->val);
     if (put->isNumber)
-        attributeReal(j, "epics.value_number", put->val, put->number);
-    if (put->hasOld) {
-        attributeOpen(j, "epics.value_old");
-        text(j, "stringValue", put->old);
-        attributeClose(j);
-    }
-    attribute(j, "epics.value_after", put->after);
+        ebpfMonOtlpAddDoubleAttribute(j, "epics.value_number", put->val, put->number);
+    if (put->hasOld)
+        ebpfMonOtlpAddAnyTextAttribute(j, "epics.value_old", put->old);
+    ebpfMonOtlpAddTextAttribute(j, "epics.value_after", put->after);
     if (put->count != 1)
-        attributeInteger(j, "epics.put.count", put->count);
+        ebpfMonOtlpAddIntegerAttribute(j, "epics.put.count", put->count);
     if (put->hash) {
         snprintf(hash, sizeof(hash), "%016" PRIx64, put->hash);
-        attribute(j, "epics.put.hash", hash);
+        ebpfMonOtlpAddTextAttribute(j, "epics.put.hash", hash);
     }
-    attribute(j, "epics.put.through", ebpfMonThroughName(put->through));
-    attribute(j, "epics.put.result", ebpfMonPutResultName(put->result));
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.through", ebpfMonThroughName(put->through));
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.result", ebpfMonPutResultName(put->result));
     if (put->status)
-        attributeInteger(j, "epics.put.status", put->status);
-    attribute(j, "epics.put.message", put->message);
-    attribute(j, "epics.put.link", put->link);
-    attribute(j, "epics.put.link_ioc", put->linkIoc);
-    attribute(j, "epics.put.root", put->root);
-    attribute(j, "epics.put.cause", put->cause);
-    attribute(j, "epics.put.thread", put->thread);
-    attribute(j, "epics.put.seen", seen[put->seen & 3]);
-    attribute(j, "epics.put.host", put->host);
+        ebpfMonOtlpAddIntegerAttribute(j, "epics.put.status", put->status);
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.message", put->message);
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.link", put->link);
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.link_ioc", put->linkIoc);
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.root", put->root);
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.cause", put->cause);
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.thread", put->thread);
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.seen", seen[put->seen & 3]);
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.host", put->host);
     if (put->unexpected) {
-        attributeTrue(j, "epics.put.unexpected", 1);
-        attribute(j, "epics.put.rule", put->rule);
+        ebpfMonOtlpAddBoolAttribute(j, "epics.put.unexpected", 1);
+        ebpfMonOtlpAddTextAttribute(j, "epics.put.rule", put->rule);
     }
-    attribute(j, "user.name", put->user);
-    attributeAddress(j, "client", put->peer);
-    attributeAddress(j, "server", put->server);
+    ebpfMonOtlpAddTextAttribute(j, "user.name", put->user);
+    addAddressAttributes(j, "client", put->peer);
+    addAddressAttributes(j, "server", put->server);
     if (put->peerPid) {
-        attributeInteger(j, "process.pid", put->peerPid);
-        attributeInteger(j, "process.real_user.id", put->peerUid);
+        ebpfMonOtlpAddIntegerAttribute(j, "process.pid", put->peerPid);
+        ebpfMonOtlpAddIntegerAttribute(j, "process.real_user.id", put->peerUid);
     }
-    attribute(j, "process.real_user.name", put->realUser);
-    attribute(j, "process.command", put->command);
-    attribute(j, "container.id", put->container);
+    ebpfMonOtlpAddTextAttribute(j, "process.real_user.name", put->realUser);
+    ebpfMonOtlpAddTextAttribute(j, "process.command", put->command);
+    ebpfMonOtlpAddTextAttribute(j, "container.id", put->container);
 }
 
-size_t ebpfMonOtlpLogRecord(const ebpfMonPut *put, uint64_t observed, char *buf, size_t size)
+size_t ebpfMonOtlpWriteLogRecord(ebpfMonJson *j, const ebpfMonPut *put, uint64_t observed, char *buf, size_t size)
 {
     int severity = put->unexpected ? ERROR :
                    put->result == ebpfMonPutFailed || put->result == ebpfMonPutDenied ||
                    put->result == ebpfMonPutLost ? WARN : INFO;
     char line[EBPFMON_LINE_SIZE];
-    ebpfMonJson j;
 
-    ebpfMonJsonBegin(&j, buf, size);
-    if (!j.g)
+    if (ebpfMonJsonBegin(j, buf, size))
         return 0;
-    wide(&j, "timeUnixNano", unixNs(&put->time));
-    wide(&j, "observedTimeUnixNano", observed);
-    small(&j, "severityNumber", severity);
-    text(&j, "severityText", severity == ERROR ? "ERROR" : severity == WARN ? "WARN" : "INFO");
+    ebpfMonOtlpAddInteger64(j, "timeUnixNano", getUnixNs(&put->time));
+    ebpfMonOtlpAddInteger64(j, "observedTimeUnixNano", observed);
+    ebpfMonJsonAddInteger(j, "severityNumber", severity);
+    ebpfMonJsonAddText(j, "severityText", severity == ERROR ? "ERROR" : severity == WARN ? "WARN" : "INFO");
     ebpfMonPutLine(put, line, sizeof(line));
-    mapOpen(&j, "body");
-    text(&j, "stringValue", line);
-    mapClose(&j);
-    text(&j, "eventName", "epics.put");
-    listOpen(&j, "attributes");
-    putAttributes(&j, put);
-    listClose(&j);
-    return ebpfMonJsonEnd(&j);
+    ebpfMonJsonOpenObject(j, "body");
+    ebpfMonJsonAddText(j, "stringValue", line);
+    ebpfMonJsonCloseObject(j);
+    ebpfMonJsonAddText(j, "eventName", "epics.put");
+    ebpfMonJsonOpenList(j, "attributes");
+    addPutAttributes(j, put);
+    ebpfMonJsonCloseList(j);
+    return ebpfMonJsonEnd(j);
 }
 
 /* --- spans --- */
 
-static void spanAttribute(ebpfMonJson *j, const ebpfMonSpanAttribute *a)
+static void addSpanAttribute(ebpfMonJson *j, const ebpfMonSpanAttribute *a)
 {
     switch (a->type) {
     case ebpfMonSpanText:
-        attribute(j, a->key, a->text);
+        ebpfMonOtlpAddTextAttribute(j, a->key, a->text);
         break;
     case ebpfMonSpanInteger:
-        attributeInteger(j, a->key, a->integer);
+        ebpfMonOtlpAddIntegerAttribute(j, a->key, a->integer);
         break;
     case ebpfMonSpanDouble:
-        attributeReal(j, a->key, NULL, a->number);
+        ebpfMonOtlpAddDoubleAttribute(j, a->key, NULL, a->number);
         break;
     case ebpfMonSpanBool:
-        attributeTrue(j, a->key, a->integer != 0);
+        ebpfMonOtlpAddBoolAttribute(j, a->key, a->integer != 0);
         break;
     }
 }
 
-size_t ebpfMonOtlpServiceHead(const ebpfMonSpanService *service, const ebpfMonOtlpConf *conf, char *buf, size_t size)
+size_t ebpfMonOtlpWriteServiceHead(ebpfMonJson *j, const ebpfMonSpanService *service, const ebpfMonOtlpConf *conf,
+                                   char *buf, size_t size)
 {
-    ebpfMonJson j;
-
-    ebpfMonJsonBegin(&j, buf, size);
-    if (!j.g)
+    if (ebpfMonJsonBegin(j, buf, size))
         return 0;
-    resource(&j, conf, service->name[0] ? service : NULL);
-    listOpen(&j, "scopeSpans");
-    mapOpen(&j, NULL);
-    scope(&j);
-    listOpen(&j, "spans");
-    return unfinished(&j);
+    addResource(j, conf, service->name[0] ? service : NULL);
+    ebpfMonJsonOpenList(j, "scopeSpans");
+    ebpfMonJsonOpenObject(j, NULL);
+    addScope(j);
+    ebpfMonJsonOpenList(j, "spans");
+    return ebpfMonJsonEndOpen(j);
 }
 
-size_t ebpfMonOtlpSpan(const ebpfMonSpan *span, char *buf, size_t size)
+size_t ebpfMonOtlpWriteSpan(ebpfMonJson *j, const ebpfMonSpan *span, char *buf, size_t size)
 {
-    ebpfMonJson j;
-
-    ebpfMonJsonBegin(&j, buf, size);
-    if (!j.g)
+    if (ebpfMonJsonBegin(j, buf, size))
         return 0;
-    identity(&j, "traceId", span->trace, sizeof(span->trace));
-    identity(&j, "spanId", span->id, sizeof(span->id));
-    identity(&j, "parentSpanId", span->parent, sizeof(span->parent));
-    text(&j, "name", span->name);
-    small(&j, "kind", (long)span->kind);
-    wide(&j, "startTimeUnixNano", span->start);
-    wide(&j, "endTimeUnixNano", span->end);
-    listOpen(&j, "attributes");
+    ebpfMonOtlpAddId(j, "traceId", span->trace, sizeof(span->trace));
+    ebpfMonOtlpAddId(j, "spanId", span->id, sizeof(span->id));
+    ebpfMonOtlpAddId(j, "parentSpanId", span->parent, sizeof(span->parent));
+    ebpfMonJsonAddText(j, "name", span->name);
+    ebpfMonJsonAddInteger(j, "kind", (long)span->kind);
+    ebpfMonOtlpAddInteger64(j, "startTimeUnixNano", span->start);
+    ebpfMonOtlpAddInteger64(j, "endTimeUnixNano", span->end);
+    ebpfMonJsonOpenList(j, "attributes");
     for (unsigned i = 0; i < span->attributes && i < EBPFMON_SPAN_ATTRIBUTES; i++)
-        spanAttribute(&j, &span->attribute[i]);
-    listClose(&j);
+        addSpanAttribute(j, &span->attribute[i]);
+    ebpfMonJsonCloseList(j);
     if (span->dropped)
-        small(&j, "droppedAttributesCount", (long)span->dropped);
+        ebpfMonJsonAddInteger(j, "droppedAttributesCount", (long)span->dropped);
     if (span->links) {
-        listOpen(&j, "links");
+        ebpfMonJsonOpenList(j, "links");
         for (unsigned i = 0; i < span->links && i < EBPFMON_SPAN_LINKS; i++) {
-            mapOpen(&j, NULL);
-            identity(&j, "traceId", span->link[i].trace, sizeof(span->link[i].trace));
-            identity(&j, "spanId", span->link[i].id, sizeof(span->link[i].id));
-            mapClose(&j);
+            ebpfMonJsonOpenObject(j, NULL);
+            ebpfMonOtlpAddId(j, "traceId", span->link[i].trace, sizeof(span->link[i].trace));
+            ebpfMonOtlpAddId(j, "spanId", span->link[i].id, sizeof(span->link[i].id));
+            ebpfMonJsonCloseObject(j);
         }
-        listClose(&j);
+        ebpfMonJsonCloseList(j);
     }
-    mapOpen(&j, "status");
-    small(&j, "code", (long)span->status);
-    ebpfMonJsonPair(&j, "message", span->message);
-    mapClose(&j);
-    return ebpfMonJsonEnd(&j);
+    ebpfMonJsonOpenObject(j, "status");
+    ebpfMonJsonAddInteger(j, "code", (long)span->status);
+    ebpfMonJsonAddTextIfAny(j, "message", span->message);
+    ebpfMonJsonCloseObject(j);
+    return ebpfMonJsonEnd(j);
 }
 
 /* --- the answer --- */
@@ -289,7 +270,7 @@ typedef struct {
     size_t size;
 } answer;
 
-static int answerKey(void *context, const unsigned char *key, size_t len)
+static int onKey(void *context, const unsigned char *key, size_t len)
 {
     answer *a = context;
 
@@ -298,7 +279,7 @@ static int answerKey(void *context, const unsigned char *key, size_t len)
     return 1;
 }
 
-static int answerText(void *context, const unsigned char *value, size_t len)
+static int onText(void *context, const unsigned char *value, size_t len)
 {
     answer *a = context;
     char word[256];
@@ -312,7 +293,7 @@ static int answerText(void *context, const unsigned char *value, size_t len)
     return 1;
 }
 
-static int answerInteger(void *context, long long value)
+static int onInteger(void *context, long long value)
 {
     answer *a = context;
 
@@ -322,10 +303,10 @@ static int answerInteger(void *context, long long value)
     return 1;
 }
 
-uint64_t ebpfMonOtlpRejected(const char *body, size_t len, char *why, size_t size)
+uint64_t ebpfMonOtlpReadRejected(const char *body, size_t len, char *why, size_t size)
 {
     static const yajl_callbacks callbacks = {
-        .yajl_integer = answerInteger, .yajl_string = answerText, .yajl_map_key = answerKey,
+        .yajl_integer = onInteger, .yajl_string = onText, .yajl_map_key = onKey,
     };
     answer a = {.why = why, .size = size};
     yajl_handle parser = yajl_alloc(&callbacks, NULL, &a);
@@ -335,7 +316,7 @@ uint64_t ebpfMonOtlpRejected(const char *body, size_t len, char *why, size_t siz
         return 0;
     if (yajl_parse(parser, (const unsigned char *)body, len) != yajl_status_ok ||
         yajl_complete_parse(parser) != yajl_status_ok)
-        a.rejected = 0; /* no JSON: it accepted, whatever it says besides */
+        a.rejected = 0; /* no JSON: the HTTP status says that it accepted */
     yajl_free(parser);
     return a.rejected;
 }

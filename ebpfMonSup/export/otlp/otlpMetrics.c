@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "common/hash.h"
 #include "export/otlp/otlpField.h"
-#include "export/otlp/otlpJson.h"
+#include "export/otlp/otlpMetrics.h"
 
 #define CUMULATIVE 2 /* AggregationTemporality of metrics.proto */
 
-/* The published has what people read; metrics have base units (semantic conventions, "Instrument units"). */
+/* What is published has the units that people read; metrics have base units (semantic conventions, "Instrument
+ * units"). */
 #define SECONDS(us)       ((us) / 1e6)
 #define FRACTION(percent) ((percent) / 100)
 #define BYTES(mb)         ((mb) * 1e6)
 
 typedef struct {
-    ebpfMonJson j;
+    ebpfMonJson *j;
     const ebpfMonOtlpNumbers *n;
     const ebpfMonExemplars *exemplars;
     ebpfMonOtlpSinces *starts;
@@ -22,7 +24,7 @@ typedef struct {
     unsigned points;
 } items;
 
-static int begin(items *m, const char *name, const char *unit, const char *description)
+static int beginItem(items *m, const char *name, const char *unit, const char *description)
 {
     size_t comma = m->len > 0;
 
@@ -30,20 +32,19 @@ static int begin(items *m, const char *name, const char *unit, const char *descr
         m->cut = 1;
         return -1;
     }
-    ebpfMonJsonBegin(&m->j, m->buf + m->len + comma, m->size - m->len - comma);
-    if (!m->j.g) {
+    if (ebpfMonJsonBegin(m->j, m->buf + m->len + comma, m->size - m->len - comma)) {
         m->cut = 1;
         return -1;
     }
-    text(&m->j, "name", name);
-    text(&m->j, "unit", unit);
-    text(&m->j, "description", description);
+    ebpfMonJsonAddText(m->j, "name", name);
+    ebpfMonJsonAddText(m->j, "unit", unit);
+    ebpfMonJsonAddText(m->j, "description", description);
     return 0;
 }
 
-static void end(items *m)
+static void endItem(items *m)
 {
-    size_t len = ebpfMonJsonEnd(&m->j);
+    size_t len = ebpfMonJsonEnd(m->j);
 
     if (!len) {
         m->cut = 1;
@@ -54,72 +55,70 @@ static void end(items *m)
     m->len += len;
 }
 
-static void pointOpen(items *m, uint64_t since)
+static void openPoint(items *m, uint64_t since)
 {
-    mapOpen(&m->j, NULL);
+    ebpfMonJsonOpenObject(m->j, NULL);
     if (since)
-        wide(&m->j, "startTimeUnixNano", since);
-    wide(&m->j, "timeUnixNano", m->n->now);
+        ebpfMonOtlpAddInteger64(m->j, "startTimeUnixNano", since);
+    ebpfMonOtlpAddInteger64(m->j, "timeUnixNano", m->n->now);
     m->points++;
 }
 
 /* Counts as JSON numbers, which protobuf's JSON mapping accepts for 64 bits as well as strings: receivers in Rust
  * silently drop the point otherwise (open-telemetry/opentelemetry-rust issues 2487 and 3527). */
-static void number(items *m, const char *key, uint64_t count)
+static void addCount(items *m, const char *key, uint64_t count)
 {
-    ebpfMonJsonKey(&m->j, key);
-    ebpfMonJsonInteger(&m->j, (long long)count);
+    ebpfMonJsonAddInteger(m->j, key, (long long)count);
 }
 
-/* The second one only if it is given. */
-static void pointAttributes(items *m, const char *key, const char *value, const char *key2, const char *value2)
+static void addAttribute(items *m, const char *key, const char *value)
 {
-    listOpen(&m->j, "attributes");
-    attribute(&m->j, key, value);
-    if (key2)
-        attribute(&m->j, key2, value2);
-    listClose(&m->j);
+    ebpfMonJsonOpenList(m->j, "attributes");
+    ebpfMonOtlpAddTextAttribute(m->j, key, value);
+    ebpfMonJsonCloseList(m->j);
 }
 
-static void pointAttribute(items *m, const char *key, const char *value)
+static void addAttributes(items *m, const char *key, const char *value, const char *key2, const char *value2)
 {
-    pointAttributes(m, key, value, NULL, NULL);
+    ebpfMonJsonOpenList(m->j, "attributes");
+    ebpfMonOtlpAddTextAttribute(m->j, key, value);
+    ebpfMonOtlpAddTextAttribute(m->j, key2, value2);
+    ebpfMonJsonCloseList(m->j);
 }
 
-static void gaugeOpen(items *m)
+static void openGauge(items *m)
 {
-    mapOpen(&m->j, "gauge");
-    listOpen(&m->j, "dataPoints");
+    ebpfMonJsonOpenObject(m->j, "gauge");
+    ebpfMonJsonOpenList(m->j, "dataPoints");
 }
 
-static void sumOpen(items *m)
+static void openSum(items *m)
 {
-    mapOpen(&m->j, "sum");
-    small(&m->j, "aggregationTemporality", CUMULATIVE);
-    ebpfMonJsonKey(&m->j, "isMonotonic");
-    yajl_gen_bool(m->j.g, 1);
-    listOpen(&m->j, "dataPoints");
+    ebpfMonJsonOpenObject(m->j, "sum");
+    ebpfMonJsonAddInteger(m->j, "aggregationTemporality", CUMULATIVE);
+    ebpfMonJsonAddBool(m->j, "isMonotonic", 1);
+    ebpfMonJsonOpenList(m->j, "dataPoints");
 }
 
-static void dataClose(items *m)
+static void closeData(items *m)
 {
-    listClose(&m->j);
-    mapClose(&m->j);
-    end(m);
+    ebpfMonJsonCloseList(m->j);
+    ebpfMonJsonCloseObject(m->j);
+    endItem(m);
 }
 
-static void gauge(items *m, const char *name, const char *unit, const char *description, double value)
+static void addGauge(items *m, const char *name, const char *unit, const char *description, double value)
 {
-    if (begin(m, name, unit, description))
+    if (beginItem(m, name, unit, description))
         return;
-    gaugeOpen(m);
-    pointOpen(m, 0);
-    real(&m->j, "asDouble", NULL, value);
-    mapClose(&m->j);
-    dataClose(m);
+    openGauge(m);
+    openPoint(m, 0);
+    ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, value);
+    ebpfMonJsonCloseObject(m->j);
+    closeData(m);
 }
 
-static uint64_t since(ebpfMonOtlpSince *s, const ebpfMonOtlpNumbers *n, uint64_t before, uint64_t value)
+static uint64_t getSince(ebpfMonOtlpSince *s, const ebpfMonOtlpNumbers *n, uint64_t before, uint64_t value)
 {
     if (!s->since)
         s->since = n->now;
@@ -129,36 +128,30 @@ static uint64_t since(ebpfMonOtlpSince *s, const ebpfMonOtlpNumbers *n, uint64_t
     return s->since;
 }
 
-static void sum(items *m, const char *name, const char *unit, const char *description, uint64_t value,
+static void addSum(items *m, const char *name, const char *unit, const char *description, uint64_t value,
                 ebpfMonOtlpSince *s, uint64_t before)
 {
-    uint64_t from = since(s, m->n, before, value);
+    uint64_t from = getSince(s, m->n, before, value);
 
-    if (begin(m, name, unit, description))
+    if (beginItem(m, name, unit, description))
         return;
-    sumOpen(m);
-    pointOpen(m, from);
-    number(m, "asInt", value);
-    mapClose(&m->j);
-    dataClose(m);
+    openSum(m);
+    openPoint(m, from);
+    addCount(m, "asInt", value);
+    ebpfMonJsonCloseObject(m->j);
+    closeData(m);
 }
 
-static uint64_t hashOf(uint64_t h, const char *text)
-{
-    do
-        h = (h ^ (unsigned char)*text) * 1099511628211u; /* FNV-1a, with the NUL */
-    while (*text++);
-    return h;
-}
-
-/* A series that is new counts from the first numbers on: nothing of it had been counted then. */
-static uint64_t seriesSince(items *m, const char *metric, const char *ioc, const char *record, uint64_t value)
+/* A new series counts from the first numbers on: at that time its count was 0. */
+static uint64_t getSeriesSince(items *m, const char *metric, const char *ioc, const char *record, uint64_t value)
 {
     enum { PROBES = 16 };
     ebpfMonOtlpSinces *starts = m->starts;
-    uint64_t hash = hashOf(hashOf(hashOf(14695981039346656037u, metric), ioc), record) | 1;
+    uint64_t hash = ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, metric, strlen(metric) + 1);
     ebpfMonOtlpSeries *s = NULL;
 
+    hash = ebpfMonHashFnv64(hash, ioc, strlen(ioc) + 1);
+    hash = ebpfMonHashFnv64(hash, record, strlen(record) + 1) | 1;
     for (unsigned i = 0; i < PROBES; i++) {
         ebpfMonOtlpSeries *at = &starts->series[(hash / 2 + i) % EBPFMON_OTLP_SERIES];
 
@@ -166,7 +159,8 @@ static uint64_t seriesSince(items *m, const char *metric, const char *ioc, const
             s = at;
             break;
         }
-        if (!s || (s->hash && (!at->hash || at->seen < s->seen))) /* a free place, else the one unused for longest */
+        /* a free place, else the one that was not used for longest */
+        if (!s || (s->hash && (!at->hash || at->seen < s->seen)))
             s = at;
     }
     if (s->hash != hash)
@@ -179,214 +173,214 @@ static uint64_t seriesSince(items *m, const char *metric, const char *ioc, const
 }
 
 /* By IOC. */
-static void iocPoint(items *m, const char *metric, const char *ioc, uint64_t value)
+static void addIocPoint(items *m, const char *metric, const char *ioc, uint64_t value)
 {
-    pointOpen(m, seriesSince(m, metric, ioc, "", value));
-    pointAttribute(m, "epics.ioc", ioc);
-    number(m, "asInt", value);
-    mapClose(&m->j);
+    openPoint(m, getSeriesSince(m, metric, ioc, "", value));
+    addAttribute(m, "epics.ioc", ioc);
+    addCount(m, "asInt", value);
+    ebpfMonJsonCloseObject(m->j);
 }
 
-static void counts(items *m)
+static void addPutCounts(items *m)
 {
     const ebpfMonOtlpNumbers *n = m->n;
 
-    if (n->putIocs && !begin(m, "epics.puts", "{put}", "Puts that passed the filter")) {
-        sumOpen(m);
+    if (n->putIocs && !beginItem(m, "epics.puts", "{put}", "Puts that passed the filter")) {
+        openSum(m);
         for (unsigned i = 0; i < n->putIocs; i++)
-            iocPoint(m, "puts", n->putIoc[i].name, n->putIoc[i].puts);
-        dataClose(m);
+            addIocPoint(m, "puts", n->putIoc[i].name, n->putIoc[i].puts);
+        closeData(m);
     }
-    if (n->putIocs && !begin(m, "epics.puts_denied", "{put}", "Puts that were denied")) {
-        sumOpen(m);
+    if (n->putIocs && !beginItem(m, "epics.puts_denied", "{put}", "Puts that were denied")) {
+        openSum(m);
         for (unsigned i = 0; i < n->putIocs; i++)
-            iocPoint(m, "denied", n->putIoc[i].name, n->putIoc[i].denied);
-        dataClose(m);
+            addIocPoint(m, "denied", n->putIoc[i].name, n->putIoc[i].denied);
+        closeData(m);
     }
-    if (n->iocs && !begin(m, "epics.processings", "{processing}", "Record processings")) {
-        sumOpen(m);
+    if (n->iocs && !beginItem(m, "epics.processings", "{processing}", "Record processings")) {
+        openSum(m);
         for (unsigned i = 0; i < n->iocs; i++)
-            iocPoint(m, "processings", n->ioc[i].name, n->ioc[i].processings);
-        dataClose(m);
+            addIocPoint(m, "processings", n->ioc[i].name, n->ioc[i].processings);
+        closeData(m);
     }
 }
 
-static void losses(items *m, ebpfMonOtlpSinces *starts)
+static void addLosses(items *m, ebpfMonOtlpSinces *starts)
 {
     const ebpfMonOtlpNumbers *n = m->n;
     uint64_t total = 0, from;
 
     for (unsigned i = 0; i < n->losses; i++)
         total += n->lost[i].count;
-    from = since(&starts->lost, n, starts->before, total);
-    if (n->losses && !begin(m, "ebpfmon.lost", "{event}", "Events that the monitor lost")) {
-        sumOpen(m);
+    from = getSince(&starts->lost, n, starts->before, total);
+    if (n->losses && !beginItem(m, "ebpfmon.lost", "{event}", "Events that the monitor lost")) {
+        openSum(m);
         for (unsigned i = 0; i < n->losses; i++) {
-            pointOpen(m, from);
-            pointAttribute(m, "ebpfmon.reason", n->lost[i].reason);
-            number(m, "asInt", n->lost[i].count);
-            mapClose(&m->j);
+            openPoint(m, from);
+            addAttribute(m, "ebpfmon.reason", n->lost[i].reason);
+            addCount(m, "asInt", n->lost[i].count);
+            ebpfMonJsonCloseObject(m->j);
         }
-        dataClose(m);
+        closeData(m);
     }
     total = 0;
     for (unsigned i = 0; i < n->drops; i++)
         total += n->drop[i].count;
-    from = since(&starts->drop, n, starts->before, total);
-    if (begin(m, "ebpfmon.otlp.lost", "{item}", "Log records and spans that could not be sent"))
+    from = getSince(&starts->drop, n, starts->before, total);
+    if (beginItem(m, "ebpfmon.otlp.lost", "{item}", "Log records and spans that could not be sent"))
         return;
-    sumOpen(m);
+    openSum(m);
     for (unsigned i = 0; i < n->drops; i++) {
-        pointOpen(m, from);
-        pointAttribute(m, "ebpfmon.reason", n->drop[i].reason);
-        number(m, "asInt", n->drop[i].count);
-        mapClose(&m->j);
+        openPoint(m, from);
+        addAttribute(m, "ebpfmon.reason", n->drop[i].reason);
+        addCount(m, "asInt", n->drop[i].count);
+        ebpfMonJsonCloseObject(m->j);
     }
-    dataClose(m);
+    closeData(m);
 }
 
-static void iocs(items *m)
+static void addIocs(items *m)
 {
     const ebpfMonOtlpNumbers *n = m->n;
 
     if (!n->iocs)
         return;
-    if (!begin(m, "epics.records", "{record}", "Records of an IOC")) {
-        gaugeOpen(m);
+    if (!beginItem(m, "epics.records", "{record}", "Records of an IOC")) {
+        openGauge(m);
         for (unsigned i = 0; i < n->iocs; i++) {
-            pointOpen(m, 0);
-            pointAttribute(m, "epics.ioc", n->ioc[i].name);
-            number(m, "asInt", n->ioc[i].records);
-            mapClose(&m->j);
+            openPoint(m, 0);
+            addAttribute(m, "epics.ioc", n->ioc[i].name);
+            addCount(m, "asInt", n->ioc[i].records);
+            ebpfMonJsonCloseObject(m->j);
         }
-        dataClose(m);
+        closeData(m);
     }
-    if (!begin(m, "epics.cost", "1", "CPU that watching takes from an IOC, of one core")) {
-        gaugeOpen(m);
+    if (!beginItem(m, "epics.cost", "1", "CPU that watching takes from an IOC, of one core")) {
+        openGauge(m);
         for (unsigned i = 0; i < n->iocs; i++) {
-            pointOpen(m, 0);
-            pointAttribute(m, "epics.ioc", n->ioc[i].name);
-            real(&m->j, "asDouble", NULL, FRACTION(n->ioc[i].cost));
-            mapClose(&m->j);
+            openPoint(m, 0);
+            addAttribute(m, "epics.ioc", n->ioc[i].name);
+            ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, FRACTION(n->ioc[i].cost));
+            ebpfMonJsonCloseObject(m->j);
         }
-        dataClose(m);
+        closeData(m);
     }
 }
 
 /* The time as a number and an empty list: else receivers in Rust drop the whole histogram, as "number" says. */
-static void exemplar(items *m, const char *ioc, const char *root)
+static void addExemplar(items *m, const char *ioc, const char *root)
 {
     const ebpfMonExemplar *e = ebpfMonExemplarFind(m->exemplars, ioc, root, m->n->counted);
 
     if (!e)
         return;
-    listOpen(&m->j, "exemplars");
-    mapOpen(&m->j, NULL);
-    number(m, "timeUnixNano", e->time);
-    listOpen(&m->j, "filteredAttributes");
-    listClose(&m->j);
-    real(&m->j, "asDouble", NULL, SECONDS(e->value));
-    identity(&m->j, "traceId", e->trace, sizeof(e->trace));
-    identity(&m->j, "spanId", e->id, sizeof(e->id));
-    mapClose(&m->j);
-    listClose(&m->j);
+    ebpfMonJsonOpenList(m->j, "exemplars");
+    ebpfMonJsonOpenObject(m->j, NULL);
+    addCount(m, "timeUnixNano", e->time);
+    ebpfMonJsonOpenList(m->j, "filteredAttributes");
+    ebpfMonJsonCloseList(m->j);
+    ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, SECONDS(e->value));
+    ebpfMonOtlpAddId(m->j, "traceId", e->trace, sizeof(e->trace));
+    ebpfMonOtlpAddId(m->j, "spanId", e->id, sizeof(e->id));
+    ebpfMonJsonCloseObject(m->j);
+    ebpfMonJsonCloseList(m->j);
 }
 
-static uint64_t countOf(double value)
+static uint64_t getCount(double value)
 {
     return value > 0 ? (uint64_t)value : 0;
 }
 
-/* The published has lower edges; a bucket of OTLP ends with the bound of its number, and the last one has none. */
-static void histogram(items *m, const double *hist)
+/* What is published has lower edges; a bucket of OTLP ends with the bound of its number, and the last one has none. */
+static void addHistogram(items *m, const double *hist)
 {
     uint64_t total = 0;
 
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
-        total += countOf(hist[i]);
-    number(m, "count", total);
-    listOpen(&m->j, "bucketCounts");
+        total += getCount(hist[i]);
+    addCount(m, "count", total);
+    ebpfMonJsonOpenList(m->j, "bucketCounts");
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
-        ebpfMonJsonInteger(&m->j, (long long)countOf(hist[i]));
-    listClose(&m->j);
-    listOpen(&m->j, "explicitBounds");
+        ebpfMonJsonWriteInteger(m->j, (long long)getCount(hist[i]));
+    ebpfMonJsonCloseList(m->j);
+    ebpfMonJsonOpenList(m->j, "explicitBounds");
     for (unsigned i = 1; i < EBPFMON_HIST_MAX; i++)
-        ebpfMonJsonNumber(&m->j, NULL, SECONDS(m->n->edge[i]));
-    listClose(&m->j);
+        ebpfMonJsonWriteNumber(m->j, NULL, SECONDS(m->n->edge[i]));
+    ebpfMonJsonCloseList(m->j);
 }
 
-static int histogramsOpen(items *m, const char *name, const char *description)
+static int openHistograms(items *m, const char *name, const char *description)
 {
-    if (!(m->n->edge[EBPFMON_HIST_MAX - 1] > 0) || begin(m, name, "s", description)) /* nothing was ranked yet */
+    if (!(m->n->edge[EBPFMON_HIST_MAX - 1] > 0) || beginItem(m, name, "s", description)) /* nothing was ranked yet */
         return -1;
-    mapOpen(&m->j, "histogram");
-    small(&m->j, "aggregationTemporality", CUMULATIVE);
-    listOpen(&m->j, "dataPoints");
+    ebpfMonJsonOpenObject(m->j, "histogram");
+    ebpfMonJsonAddInteger(m->j, "aggregationTemporality", CUMULATIVE);
+    ebpfMonJsonOpenList(m->j, "dataPoints");
     return 0;
 }
 
-static void latency(items *m)
+static void addLatency(items *m)
 {
     const ebpfMonOtlpNumbers *n = m->n;
     ebpfMonOtlpSinces *starts = m->starts;
     int fewer = strcmp(starts->root, n->root) != 0;
 
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++) {
-        fewer |= countOf(n->hist[i]) < starts->bucket[i];
-        starts->bucket[i] = countOf(n->hist[i]);
+        fewer |= getCount(n->hist[i]) < starts->bucket[i];
+        starts->bucket[i] = getCount(n->hist[i]);
     }
     if (!starts->hist.since)
         starts->hist.since = n->now;
     else if (fewer)
         starts->hist.since = starts->before;
     strcpy(starts->root, n->root);
-    if (histogramsOpen(m, "epics.chain.latency", "Latency of processing chains, from when they had the lock"))
+    if (openHistograms(m, "epics.chain.latency", "Latency of processing chains, from when they had the lock"))
         return;
-    pointOpen(m, starts->hist.since);
+    openPoint(m, starts->hist.since);
     if (n->root[0])
-        pointAttribute(m, "epics.record.name", n->root);
-    histogram(m, n->hist);
-    exemplar(m, "", n->root);
-    mapClose(&m->j);
-    dataClose(m);
+        addAttribute(m, "epics.record.name", n->root);
+    addHistogram(m, n->hist);
+    addExemplar(m, "", n->root);
+    ebpfMonJsonCloseObject(m->j);
+    closeData(m);
 }
 
-static void roots(items *m)
+static void addRoots(items *m)
 {
     const ebpfMonOtlpNumbers *n = m->n;
 
-    if (!n->roots || histogramsOpen(m, "epics.root.latency", "The same of each of the slowest root records"))
+    if (!n->roots || openHistograms(m, "epics.root.latency", "The same of each of the slowest root records"))
         return;
     for (unsigned i = 0; i < n->roots; i++) {
         const ebpfMonChainRow *c = &n->chain[i];
 
-        pointOpen(m, seriesSince(m, "root", c->ioc, c->root, c->count));
-        pointAttributes(m, "epics.ioc", c->ioc, "epics.record.name", c->root);
-        histogram(m, c->hist);
-        real(&m->j, "sum", NULL, SECONDS(c->mean * (double)c->count));
-        real(&m->j, "max", NULL, SECONDS(c->max));
-        exemplar(m, c->ioc, c->root);
-        mapClose(&m->j);
+        openPoint(m, getSeriesSince(m, "root", c->ioc, c->root, c->count));
+        addAttributes(m, "epics.ioc", c->ioc, "epics.record.name", c->root);
+        addHistogram(m, c->hist);
+        ebpfMonOtlpAddDouble(m->j, "sum", NULL, SECONDS(c->mean * (double)c->count));
+        ebpfMonOtlpAddDouble(m->j, "max", NULL, SECONDS(c->max));
+        addExemplar(m, c->ioc, c->root);
+        ebpfMonJsonCloseObject(m->j);
     }
-    dataClose(m);
+    closeData(m);
 }
 
-size_t ebpfMonOtlpMetricItems(const ebpfMonOtlpNumbers *n, const ebpfMonExemplars *exemplars, ebpfMonOtlpSinces *starts,
-                              char *buf, size_t size, unsigned *points)
+size_t ebpfMonOtlpWriteMetrics(ebpfMonJson *json, const ebpfMonOtlpNumbers *n, const ebpfMonExemplars *exemplars,
+                               ebpfMonOtlpSinces *starts, char *buf, size_t size, unsigned *points)
 {
-    items m = {.n = n, .exemplars = exemplars, .starts = starts, .buf = buf, .size = size};
+    items m = {.j = json, .n = n, .exemplars = exemplars, .starts = starts, .buf = buf, .size = size};
 
     if (!starts->first)
         starts->first = starts->before = n->now;
-    counts(&m);
-    latency(&m);
-    roots(&m);
-    iocs(&m);
-    gauge(&m, "ebpfmon.cost", "1", "CPU that watching takes from all IOCs, of one core", FRACTION(n->cost));
-    gauge(&m, "ebpfmon.cpu", "1", "The monitor's own CPU, of one core", FRACTION(n->cpu));
-    gauge(&m, "ebpfmon.mem", "By", "The monitor's own memory, with its maps", BYTES(n->mem));
-    sum(&m, "ebpfmon.otlp.sent", "{item}", "What was accepted", n->sent, &starts->sent, starts->before);
-    losses(&m, starts);
+    addPutCounts(&m);
+    addLatency(&m);
+    addRoots(&m);
+    addIocs(&m);
+    addGauge(&m, "ebpfmon.cost", "1", "CPU that watching takes from all IOCs, of one core", FRACTION(n->cost));
+    addGauge(&m, "ebpfmon.cpu", "1", "The monitor's own CPU, of one core", FRACTION(n->cpu));
+    addGauge(&m, "ebpfmon.mem", "By", "The monitor's own memory, with its maps", BYTES(n->mem));
+    addSum(&m, "ebpfmon.otlp.sent", "{item}", "What was accepted", n->sent, &starts->sent, starts->before);
+    addLosses(&m, starts);
     starts->before = n->now;
     *points = m.points;
     return m.cut ? 0 : m.len;

@@ -2,14 +2,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include <sys/random.h>
 
+#include "common/clock.h"
 #include "export/otlp/otlpJson.h"
 #include "export/otlp/otlpSender.h"
-#include "export/putPack.h"
 #include "export/otlp/spanPack.h"
 #include "export/otlp/zipkinJson.h"
+#include "export/shared/putPack.h"
 
 #define HEAD_MAX   (24u << 10)
 #define ITEM_MAX   (64u << 10)
@@ -19,7 +19,7 @@
 
 const char *const ebpfMonOtlpReasonNames[ebpfMonOtlpReasons] = {"queue full", "refused", "given up", "unfit"};
 
-int ebpfMonOtlpSenderReady(ebpfMonOtlpSender *s)
+int ebpfMonOtlpSenderAllocate(ebpfMonOtlpSender *s)
 {
     if (!s->text)
         s->text = malloc(EBPFMON_OTLP_BATCH + 2 * HEAD_MAX + ITEM_MAX + TAIL_MAX);
@@ -34,15 +34,16 @@ void ebpfMonOtlpSenderFree(ebpfMonOtlpSender *s)
     free(s->chunk);
     s->text = NULL;
     s->chunk = NULL;
+    ebpfMonJsonFree(&s->json);
 }
 
-static void lose(ebpfMonOtlpSender *s, ebpfMonOtlpReason reason, uint64_t items)
+static void addLost(ebpfMonOtlpSender *s, ebpfMonOtlpReason reason, uint64_t items)
 {
     s->counts.lost[reason] += items;
     ebpfMonDestinationAddLost(&s->out, items);
 }
 
-static void clear(ebpfMonOtlpSender *s)
+static void clearBatch(ebpfMonOtlpSender *s)
 {
     s->items = 0;
     s->len = 0;
@@ -50,12 +51,12 @@ static void clear(ebpfMonOtlpSender *s)
     s->closed = s->inFlight = 0;
 }
 
-/* Nonzero when there was one: records of the chunk, then of the queue. */
-static int next(ebpfMonOtlpSender *s, const uint8_t **record, size_t *len)
+/* The next record, of the chunk, then of the queue. Nonzero when there was one. */
+static int getNext(ebpfMonOtlpSender *s, const uint8_t **record, size_t *len)
 {
     if (s->at >= s->have) {
         s->at = 0;
-        s->have = s->queue ? ebpfMonRecordQueueTake(s->queue, s->chunk, EBPFMON_OTLP_CHUNK) : 0;
+        s->have = s->queue ? ebpfMonRecordQueueRead(s->queue, s->chunk, EBPFMON_OTLP_CHUNK) : 0;
         if (!s->have)
             return 0;
     }
@@ -73,15 +74,15 @@ void ebpfMonOtlpSenderDiscard(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http)
 
     if (s->inFlight)
         ebpfMonOtlpHttpAbort(http, s->signal);
-    while (s->chunk && next(s, &record, &len))
+    while (s->chunk && getNext(s, &record, &len))
         n++;
-    if (s->queue) /* values of metrics are no loss: the next ones have them in */
-        lose(s, ebpfMonOtlpGaveUp, n);
-    clear(s);
+    if (s->queue) /* values of metrics are no loss: the next ones include them */
+        addLost(s, ebpfMonOtlpGaveUp, n);
+    clearBatch(s);
 }
 
-/* Who may read at a collector need not be who reads our logs. */
-static void withoutPassword(char *dst, size_t size, const char *url)
+/* The URL without user and password: not everybody who reads our logs may know these. */
+static void copyWithoutPassword(char *dst, size_t size, const char *url)
 {
     const char *host = strstr(url, "://"), *at;
 
@@ -90,7 +91,7 @@ static void withoutPassword(char *dst, size_t size, const char *url)
     snprintf(dst, size, "%.*s%s", (int)(host - url), url, at ? at + 1 : host);
 }
 
-void ebpfMonOtlpSenderTarget(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http, const ebpfMonOtlpConf *conf)
+void ebpfMonOtlpSenderSetTarget(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http, const ebpfMonOtlpConf *conf)
 {
     const ebpfMonOtlpTarget *t = &conf->target[s->signal];
     char url[200];
@@ -99,38 +100,36 @@ void ebpfMonOtlpSenderTarget(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http, const 
     s->tried = 0;
     s->out.trouble = 0;
     s->out.retryAt = s->out.backoff = 0;
-    withoutPassword(url, sizeof(url), t->url);
+    copyWithoutPassword(url, sizeof(url), t->url);
     snprintf(s->out.name, sizeof(s->out.name), "%s%s %s", s->signal == ebpfMonOtlpZipkin ? "" : "OTLP ",
-             ebpfMonOtlpSignalName(s->signal), url);
-    if (ebpfMonOtlpHttpTarget(http, s->signal, t))
+             ebpfMonOtlpSignalGetName(s->signal), url);
+    if (ebpfMonOtlpHttpSetTarget(http, s->signal, t))
         ebpfMonDestinationSetTrouble(&s->out, 0, 0, "out of memory, nothing is sent");
     if (!t->url[0])
         ebpfMonOtlpSenderDiscard(s, http);
 }
 
 /* Nonzero when the head does not fit. */
-static int open(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, double now)
+static int beginBatch(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, double now)
 {
-    clear(s);
+    clearBatch(s);
     s->begun = now;
-    s->len = ebpfMonOtlpHead(s->signal, conf, s->text, HEAD_MAX);
+    s->len = ebpfMonOtlpWriteHead(&s->json, s->signal, conf, s->text, HEAD_MAX);
     return !s->len;
 }
 
-/* Behind what is there; length, 0: it does not fit. */
-static size_t addPut(const uint8_t *record, size_t len, char *to, int more)
+/* Appends at "to", with a comma before it if "more". Returns the length; 0: it does not fit. */
+static size_t addPut(ebpfMonOtlpSender *s, const uint8_t *record, size_t len, char *to, int more)
 {
-    static ebpfMonPut put;
+    ebpfMonPut *put = &s->put;
     const char *who = (const char *)record; /* "who" and "origin" stand before the packed put */
     size_t whoLen = strlen(who) + 1, n;
-    struct timespec t;
 
-    ebpfMonPutUnpack(record + whoLen + strlen(who + whoLen) + 1, len - whoLen - strlen(who + whoLen) - 1, &put);
-    strcpy(put.who, who);
-    strcpy(put.origin, who + whoLen);
+    ebpfMonPutUnpack(record + whoLen + strlen(who + whoLen) + 1, len - whoLen - strlen(who + whoLen) - 1, put);
+    strcpy(put->who, who);
+    strcpy(put->origin, who + whoLen);
     to[0] = ',';
-    clock_gettime(CLOCK_REALTIME, &t);
-    n = ebpfMonOtlpLogRecord(&put, (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec, to + more, ITEM_MAX);
+    n = ebpfMonOtlpWriteLogRecord(&s->json, put, ebpfMonClockReal(), to + more, ITEM_MAX);
     return n ? n + (size_t)more : 0;
 }
 
@@ -145,13 +144,13 @@ static size_t addSpan(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, const e
     } else {
         if (more)
             at = strlen(strcpy(to, EBPFMON_OTLP_SERVICE_TAIL ","));
-        n = ebpfMonOtlpServiceHead(&span->service, conf, to + at, HEAD_MAX - at);
+        n = ebpfMonOtlpWriteServiceHead(&s->json, &span->service, conf, to + at, HEAD_MAX - at);
         if (!n)
             return 0;
         at += n;
     }
-    n = s->signal == ebpfMonOtlpZipkin ? ebpfMonZipkinItem(span, conf, to + at, ITEM_MAX) :
-        ebpfMonOtlpSpan(span, to + at, ITEM_MAX);
+    n = s->signal == ebpfMonOtlpZipkin ? ebpfMonZipkinWriteSpan(&s->json, span, conf, to + at, ITEM_MAX) :
+        ebpfMonOtlpWriteSpan(&s->json, span, to + at, ITEM_MAX);
     if (!n)
         return 0;
     s->service = span->service;
@@ -160,26 +159,26 @@ static size_t addSpan(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, const e
     return at + n;
 }
 
-void ebpfMonOtlpSenderFill(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, double now)
+void ebpfMonOtlpSenderReadQueue(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, double now)
 {
-    static ebpfMonSpan span;
+    ebpfMonSpan *span = &s->span;
     const uint8_t *record;
     size_t len, n;
 
-    while (!s->closed && s->items < EBPFMON_OTLP_ITEMS && s->len < EBPFMON_OTLP_BATCH && next(s, &record, &len)) {
-        if (!s->items && open(s, conf, now)) {
-            lose(s, ebpfMonOtlpUnfit, 1);
+    while (!s->closed && s->items < EBPFMON_OTLP_ITEMS && s->len < EBPFMON_OTLP_BATCH && getNext(s, &record, &len)) {
+        if (!s->items && beginBatch(s, conf, now)) {
+            addLost(s, ebpfMonOtlpUnfit, 1);
             continue;
         }
         if (s->signal == ebpfMonOtlpLogs) {
-            n = addPut(record, len, s->text + s->len, s->items > 0);
+            n = addPut(s, record, len, s->text + s->len, s->items > 0);
         } else {
-            memset(&span.service, 0, sizeof(span.service)); /* so that equal ones are equal in all bytes */
-            ebpfMonSpanUnpack(record, &span);
-            n = addSpan(s, conf, &span, s->text + s->len);
+            memset(&span->service, 0, sizeof(span->service)); /* so that equal ones are equal in all bytes */
+            ebpfMonSpanUnpack(record, span);
+            n = addSpan(s, conf, span, s->text + s->len);
         }
         if (!n) {
-            lose(s, ebpfMonOtlpUnfit, 1);
+            addLost(s, ebpfMonOtlpUnfit, 1);
             continue;
         }
         s->items++;
@@ -187,12 +186,12 @@ void ebpfMonOtlpSenderFill(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, do
     }
 }
 
-void ebpfMonOtlpSenderSet(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, const char *text, size_t len,
-                          unsigned items, double now)
+void ebpfMonOtlpSenderSetBatch(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, const char *text, size_t len,
+                               unsigned items, double now)
 {
-    if (open(s, conf, now) || !len || len > EBPFMON_OTLP_BATCH) {
-        lose(s, ebpfMonOtlpUnfit, items);
-        clear(s);
+    if (beginBatch(s, conf, now) || !len || len > EBPFMON_OTLP_BATCH) {
+        addLost(s, ebpfMonOtlpUnfit, items);
+        clearBatch(s);
         return;
     }
     memcpy(s->text + s->len, text, len);
@@ -201,9 +200,9 @@ void ebpfMonOtlpSenderSet(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, con
     s->begun = now - BATCH_AGE;
 }
 
-void ebpfMonOtlpSenderPost(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http, int atOnce, double now)
+void ebpfMonOtlpSenderPostBatch(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http, int atOnce, double now)
 {
-    const char *tail = ebpfMonOtlpTail(s->signal);
+    const char *tail = ebpfMonOtlpGetTail(s->signal);
 
     if (!s->items || s->inFlight || now < s->out.retryAt)
         return;
@@ -224,66 +223,63 @@ void ebpfMonOtlpSenderPost(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http, int atOn
     s->inFlight = 1;
 }
 
-static void accepted(ebpfMonOtlpSender *s, const ebpfMonHttpResult *r, double now)
+static void noteAccepted(ebpfMonOtlpSender *s, const ebpfMonHttpResult *r, double now)
 {
     char why[120];
-    uint64_t rejected = ebpfMonOtlpRejected(r->answer, r->answerLen, why, sizeof(why));
+    uint64_t rejected = ebpfMonOtlpReadRejected(r->answer, r->answerLen, why, sizeof(why));
 
     if (rejected > s->items)
         rejected = s->items;
     s->counts.sent += s->items - rejected;
     if (rejected) {
-        lose(s, ebpfMonOtlpRefused, rejected);
-        ebpfMonDestinationSetTrouble(&s->out, now, 0, "the collector refused some: %s", why[0] ? why : "it does not say why");
+        addLost(s, ebpfMonOtlpRefused, rejected);
+        ebpfMonDestinationSetTrouble(&s->out, now, 0, "the collector refused some: %s",
+                                     why[0] ? why : "it does not say why");
         s->out.backoff = 0;
     } else {
         ebpfMonDestinationSetWorking(&s->out);
         s->out.lostNow = 0;
     }
-    clear(s);
+    clearBatch(s);
 }
 
-/* 0 … 1, different in each monitor: those that lost their collector together do not come back together. */
-static double chance(void)
+/* 0 … 1, different in each monitor: monitors that lost their collector together do not come back together. */
+static double getChance(ebpfMonOtlpSender *s)
 {
-    static unsigned short state[3];
-    struct timespec t;
+    uint64_t now = ebpfMonClockReal();
 
-    if (!state[0] && !state[1] && !state[2]) {
-        clock_gettime(CLOCK_REALTIME, &t);
-        state[0] = (unsigned short)t.tv_nsec;
-        state[1] = (unsigned short)(t.tv_nsec >> 16);
-        state[2] = (unsigned short)getpid();
-    }
-    return erand48(state);
+    if (!s->random[0] && !s->random[1] && !s->random[2] &&
+        getrandom(s->random, sizeof(s->random), GRND_NONBLOCK) != (ssize_t)sizeof(s->random))
+        memcpy(s->random, &now, sizeof(s->random));
+    return erand48(s->random);
 }
 
-void ebpfMonOtlpSenderDone(ebpfMonOtlpSender *s, const ebpfMonHttpResult *r, const ebpfMonOtlpConf *conf, double endBy,
-                           double now)
+void ebpfMonOtlpSenderFinishRequest(ebpfMonOtlpSender *s, const ebpfMonHttpResult *r, const ebpfMonOtlpConf *conf,
+                                    double endBy, double now)
 {
     int known = s->out.trouble;
 
     s->inFlight = 0;
     if (r->outcome == ebpfMonHttpAccepted) {
-        accepted(s, r, now);
+        noteAccepted(s, r, now);
         return;
     }
     ebpfMonDestinationSetTrouble(&s->out, now, RETRY_MOST, "%s", r->why);
-    s->out.retryAt = now + s->out.backoff * (0.5 + 0.5 * chance());
+    s->out.retryAt = now + s->out.backoff * (0.5 + 0.5 * getChance(s));
     if (r->retryAfter > 0 && s->out.retryAt < now + r->retryAfter)
         s->out.retryAt = now + r->retryAfter;
     if (r->outcome == ebpfMonHttpRefused) {
-        lose(s, ebpfMonOtlpRefused, s->items);
-        clear(s);
+        addLost(s, ebpfMonOtlpRefused, s->items);
+        clearBatch(s);
     } else if (s->queue && now - s->tried >= conf->giveUp) {
-        lose(s, ebpfMonOtlpGaveUp, s->items);
-        clear(s);
+        addLost(s, ebpfMonOtlpGaveUp, s->items);
+        clearBatch(s);
     }
     if (endBy && r->outcome == ebpfMonHttpAgain && (known || s->out.retryAt >= endBy))
         ebpfMonOtlpSenderDiscard(s, NULL);
 }
 
-int ebpfMonOtlpSenderIdle(const ebpfMonOtlpSender *s)
+int ebpfMonOtlpSenderIsIdle(const ebpfMonOtlpSender *s)
 {
     ebpfMonRecordQueueState q = {0};
 
@@ -292,7 +288,7 @@ int ebpfMonOtlpSenderIdle(const ebpfMonOtlpSender *s)
     return !s->items && s->at >= s->have && !q.used;
 }
 
-uint64_t ebpfMonOtlpLostOf(const ebpfMonOtlpCounts *c)
+uint64_t ebpfMonOtlpCountsSumLost(const ebpfMonOtlpCounts *c)
 {
     uint64_t n = 0;
 
@@ -301,14 +297,14 @@ uint64_t ebpfMonOtlpLostOf(const ebpfMonOtlpCounts *c)
     return n;
 }
 
-const ebpfMonOtlpCounts *ebpfMonOtlpSenderCount(ebpfMonOtlpSender *s, double *peak)
+const ebpfMonOtlpCounts *ebpfMonOtlpSenderGetCounts(ebpfMonOtlpSender *s, double *peak)
 {
     ebpfMonRecordQueueState q;
 
     *peak = 0;
     if (s->queue) {
         ebpfMonRecordQueueGetState(s->queue, &q);
-        lose(s, ebpfMonOtlpQueueFull, q.dropped - s->dropped);
+        addLost(s, ebpfMonOtlpQueueFull, q.dropped - s->dropped);
         s->dropped = q.dropped;
         *peak = 100.0 * (double)q.peak / EBPFMON_OTLP_QUEUE;
     }

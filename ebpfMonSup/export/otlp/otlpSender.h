@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One signal on its way: queue, batch, requests, back-off. Only the thread of OTLP, but the queue. */
+/*
+ * One signal on its way: from the queue to batches, requests, and back-off when they fail. One thread; any thread may
+ * add to the queue. Times in seconds, monotonic.
+ */
 #ifndef EBPFMON_OTLPSENDER_H
 #define EBPFMON_OTLPSENDER_H
 
 #include "export/otlp/exemplar.h"
 #include "export/otlp/otlpConf.h"
 #include "export/otlp/otlpHttp.h"
-#include "export/destination.h"
-#include "export/recordQueue.h"
+#include "export/shared/destination.h"
+#include "export/shared/jsonGen.h"
+#include "export/shared/recordQueue.h"
+#include "model/put.h"
 
 #define EBPFMON_OTLP_QUEUE (8u << 20)
 #define EBPFMON_OTLP_CHUNK (64u << 10)  /* bytes of records taken from the queue at a time */
@@ -33,53 +38,63 @@ typedef struct {
     char     why[256];
 } ebpfMonOtlpCounts;
 
+/* Set to 0, but for the signal, before the first use. It must not move afterwards. */
 typedef struct {
     ebpfMonOtlpSignal signal;
-    ebpfMonRecordQueue *queue;  /* NULL: of metrics, or never asked for */
+    ebpfMonRecordQueue *queue;  /* NULL: of metrics, or never configured */
     ebpfMonDestination out;    /* what is wrong, and when to try again */
     ebpfMonOtlpCounts counts;
-    uint64_t dropped;     /* by the queue, as counted last */
+    uint64_t dropped;     /* by the queue, as of the last call of GetCounts */
     uint8_t *chunk;       /* records that are in no batch yet */
     size_t   at, have;
     char    *text;        /* the batch */
     size_t   len;
     unsigned items;
     ebpfMonSpanService service; /* of the last span in it */
-    ebpfMonExemplars *exemplars; /* NULL: spans are none */
+    ebpfMonExemplars *exemplars; /* where slow spans are noted; NULL: nowhere */
     double   begun;       /* s: its first item */
     double   tried;       /* s: its first request; 0: it may still grow */
-    int      closed, inFlight;
+    int      closed;      /* the batch has its tail */
+    int      inFlight;    /* its request is under way */
+    unsigned short random[3]; /* of erand48; all 0: not seeded yet */
+    ebpfMonJson json;
+    ebpfMonPut  put;      /* these two: what was read from the queue last; here because they are large for a stack */
+    ebpfMonSpan span;
 } ebpfMonOtlpSender;
 
-/* Memory for a signal that is to be sent. 0, or -1 without. */
-int ebpfMonOtlpSenderReady(ebpfMonOtlpSender *s);
+/* Memory for the batch. 0, or -1 without. */
+int ebpfMonOtlpSenderAllocate(ebpfMonOtlpSender *s);
 
-/* Another target, or none: then what is waiting is lost. */
-void ebpfMonOtlpSenderTarget(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http, const ebpfMonOtlpConf *conf);
+/* Another target, or none: then what waits is lost. */
+void ebpfMonOtlpSenderSetTarget(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http, const ebpfMonOtlpConf *conf);
 
 /* From the queue to the batch. */
-void ebpfMonOtlpSenderFill(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, double now);
+void ebpfMonOtlpSenderReadQueue(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, double now);
 
-/* A batch that is given as a whole, in place of one that waits to be sent again. */
-void ebpfMonOtlpSenderSet(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, const char *text, size_t len,
-                          unsigned items, double now);
+/* A batch that the caller has made, in place of one that waits to be sent again. text: its items, with commas. */
+void ebpfMonOtlpSenderSetBatch(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, const char *text, size_t len,
+                               unsigned items, double now);
 
-/* Sends the batch if it is time; at once when "now or never". */
-void ebpfMonOtlpSenderPost(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http, int atOnce, double now);
+/* Sends the batch if it is large or old enough, and the time to try again has come. atOnce: of any size and age. */
+void ebpfMonOtlpSenderPostBatch(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http, int atOnce, double now);
 
-/* What came of it. endBy: s when all ends, 0: it goes on. */
-void ebpfMonOtlpSenderDone(ebpfMonOtlpSender *s, const ebpfMonHttpResult *result, const ebpfMonOtlpConf *conf,
-                           double endBy, double now);
+/* The result of the request. endBy: when the monitor ends, 0: it does not end. */
+void ebpfMonOtlpSenderFinishRequest(ebpfMonOtlpSender *s, const ebpfMonHttpResult *result, const ebpfMonOtlpConf *conf,
+                                    double endBy, double now);
 
 /* Everything that waits is lost. */
 void ebpfMonOtlpSenderDiscard(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http);
 
-int ebpfMonOtlpSenderIdle(const ebpfMonOtlpSender *s);
+/* Nonzero: nothing waits, neither in the batch nor in the queue. */
+int ebpfMonOtlpSenderIsIdle(const ebpfMonOtlpSender *s);
+
+/* Frees what is in it; after that it may be allocated again. The counts stay. */
 void ebpfMonOtlpSenderFree(ebpfMonOtlpSender *s);
 
-uint64_t ebpfMonOtlpLostOf(const ebpfMonOtlpCounts *counts);
+/* For all reasons. */
+uint64_t ebpfMonOtlpCountsSumLost(const ebpfMonOtlpCounts *counts);
 
-/* The counts as they are now, with what the queue dropped. peak: of the queue, percent. */
-const ebpfMonOtlpCounts *ebpfMonOtlpSenderCount(ebpfMonOtlpSender *s, double *peak);
+/* The counts as they are now, with what the queue has dropped. peak: of the queue since the last call, percent. */
+const ebpfMonOtlpCounts *ebpfMonOtlpSenderGetCounts(ebpfMonOtlpSender *s, double *peak);
 
 #endif

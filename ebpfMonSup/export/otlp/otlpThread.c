@@ -9,119 +9,19 @@
 #include <epicsThread.h>
 #include <errlog.h>
 
-#include "export/jsonGen.h"
-#include "export/otlp/otlpJson.h"
+#include "common/clock.h"
 #include "export/otlp/otlpThread.h"
-#include "export/log/logThread.h"
 
-#define TICK       0.2  /* s */
-#define TELL_EVERY 1.0  /* s, the PVs */
-#define QUEUE_TOLD 10.0 /* s that a full queue is told of */
-#define SMOOTH     0.3  /* of the last second in OTLP_RATE */
+#define TICK 0.2 /* s */
 
-ebpfMonOtlpShare ebpfMonOtlp;
-
-static ebpfMonOtlpShare *const share = &ebpfMonOtlp;
-static ebpfMonOtlpSender senders[ebpfMonOtlpSignals];
-static ebpfMonExemplars exemplars;
-static ebpfMonOtlpConf conf;
-static double endBy, queueTold;
-
-void ebpfMonOtlpPublish(const ebpfMonOtlpShown *shown)
+/* The published numbers, and those of the senders. */
+static void readNumbers(ebpfMonOtlpOwn *own)
 {
-    ebpfMonPublished *published = ebpfMonPublishedLock();
-
-    published->otlp.state = shown->state;
-    ebpfMonTextCopy(published->otlp.message, sizeof(published->otlp.message), shown->why);
-    published->otlp.sent = shown->sent;
-    published->otlp.lost = shown->lost;
-    published->otlp.rate = shown->rate;
-    published->otlp.queue = shown->queue;
-    epicsTimeGetCurrent(&published->time[ebpfMonGroupOtlp]);
-    ebpfMonPublishedUnlock();
-    ebpfMonPublishedNotify(ebpfMonGroupOtlp);
-}
-
-/* Items a second; told early because something changed, what it was. */
-static double rateOf(uint64_t sent, double now)
-{
-    static double at, rate;
-    static uint64_t before;
-    double current = now > at ? (double)(sent - before) / (now - at) : 0;
-
-    if (now - at < TELL_EVERY / 2)
-        return rate;
-    rate = current == 0 && rate < 0.01 ? 0 : at == 0 ? current : rate + SMOOTH * (current - rate);
-    at = now;
-    before = sent;
-    return rate;
-}
-
-static void tell(double now, int force)
-{
-    static double nextTell;
-    static int before = -1;
-    ebpfMonLogState state;
-    uint64_t sent = 0, lost = 0, full = 0, fullBefore = 0;
-    double most = 0;
-    unsigned on = 0, bad = 0;
-    char why[512] = "", line[360] = "";
-
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        on += conf.target[i].url[0] != 0;
-        if (senders[i].out.trouble && !bad++)
-            snprintf(line, sizeof(line), "%.150s: %s", senders[i].out.name, senders[i].out.why);
-    }
-    if (!force && now < nextTell && (bad > 0) == (before == (int)ebpfMonLogTrouble))
-        return;
-    nextTell = now + TELL_EVERY;
-    epicsMutexMustLock(share->lock);
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        double peak;
-
-        fullBefore += share->counts[i].lost[ebpfMonOtlpQueueFull];
-        share->counts[i] = *ebpfMonOtlpSenderCount(&senders[i], &peak);
-        full += share->counts[i].lost[ebpfMonOtlpQueueFull];
-        most = peak > most ? peak : most;
-        sent += share->counts[i].sent;
-        lost += ebpfMonOtlpLostOf(&share->counts[i]);
-    }
-    share->queuePeak = most;
-    lost -= lost > share->lostBase ? share->lostBase : lost;
-    epicsMutexUnlock(share->lock);
-    if (full > fullBefore) {
-        if (now >= queueTold)
-            errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: the queue is full, some are lost: OTLP_LOST_CNT counts "
-                            "them\n");
-        queueTold = now + QUEUE_TOLD;
-    }
-    if (bad) {
-        snprintf(why, sizeof(why), bad > 1 ? "%s (and %u more: ebpfMonOtlpShow)" : "%s", line, bad - 1);
-    } else if (now < queueTold) {
-        bad = 1;
-        strcpy(why, "queue full: send fewer puts (FILTER_*), or to a faster collector");
-    } else if (!on) {
-        strcpy(why, EBPFMON_NO_OTLP);
-    } else {
-        for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-            if (conf.target[i].url[0])
-                snprintf(why + strlen(why), sizeof(why) - strlen(why), "%s%.150s", why[0] ? ", " : "",
-                         senders[i].out.name + (i == ebpfMonOtlpZipkin ? 0 : strlen("OTLP ")));
-    }
-    state = bad ? ebpfMonLogTrouble : on ? ebpfMonLogOk : ebpfMonLogNone;
-    before = (int)state;
-    ebpfMonOtlpPublish(&(ebpfMonOtlpShown){
-        .state = state, .why = why, .sent = sent, .lost = lost, .rate = on ? rateOf(sent, now) : 0, .queue = most,
-    });
-}
-
-static void look(ebpfMonOtlpNumbers *n)
-{
-    ebpfMonPublished *published;
+    ebpfMonOtlpNumbers *n = &own->numbers;
+    const ebpfMonPublished *published;
     struct timespec t;
 
-    clock_gettime(CLOCK_REALTIME, &t);
-    n->now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    n->now = ebpfMonClockReal();
     published = ebpfMonPublishedLock();
     n->putIocs = published->puts.iocCount;
     memcpy(n->putIoc, published->puts.ioc, published->puts.iocCount * sizeof(n->putIoc[0]));
@@ -146,148 +46,159 @@ static void look(ebpfMonOtlpNumbers *n)
     memcpy(n->hist, published->chains.hist, sizeof(n->hist));
     memcpy(n->edge, published->chains.histEdge, sizeof(n->edge));
     epicsTimeToTimespec(&t, &published->time[ebpfMonGroupChains]);
-    n->counted = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    n->counted = (uint64_t)t.tv_sec * EBPFMON_SECOND_NS + (uint64_t)t.tv_nsec;
     ebpfMonPublishedUnlock();
     n->sent = 0;
     n->drops = ebpfMonOtlpReasons;
-    for (unsigned r = 0; r < ebpfMonOtlpReasons; r++)
+    for (unsigned r = 0; r < ebpfMonOtlpReasons; r++) {
+        n->drop[r].reason = ebpfMonOtlpReasonNames[r];
         n->drop[r].count = 0;
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        n->sent += senders[i].counts.sent;
-        for (unsigned r = 0; r < ebpfMonOtlpReasons; r++) {
-            n->drop[r].reason = ebpfMonOtlpReasonNames[r];
-            n->drop[r].count += senders[i].counts.lost[r];
-        }
+        for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
+            n->drop[r].count += own->sender[i].counts.lost[r];
     }
+    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
+        n->sent += own->sender[i].counts.sent;
 }
 
-static void measure(double now)
+static void makeMetrics(ebpfMonOtlpOwn *own, double now)
 {
-    static ebpfMonOtlpNumbers numbers;
-    static ebpfMonOtlpSinces starts;
-    static char text[EBPFMON_OTLP_BATCH];
     unsigned points = 0;
     size_t len;
 
-    look(&numbers);
-    len = ebpfMonOtlpMetricItems(&numbers, &exemplars, &starts, text, sizeof(text), &points);
-    ebpfMonExemplarClear(&exemplars, numbers.counted);
-    ebpfMonOtlpSenderSet(&senders[ebpfMonOtlpMetrics], &conf, text, len, points, now);
+    readNumbers(own);
+    len = ebpfMonOtlpWriteMetrics(&own->json, &own->numbers, &own->exemplars, &own->sinces, own->metrics,
+                                  sizeof(own->metrics), &points);
+    ebpfMonExemplarClear(&own->exemplars, own->numbers.counted);
+    ebpfMonOtlpSenderSetBatch(&own->sender[ebpfMonOtlpMetrics], &own->conf, own->metrics, len, points, now);
 }
 
-static void done(void *arg, ebpfMonOtlpSignal signal, const ebpfMonHttpResult *result)
+static void onDone(void *arg, ebpfMonOtlpSignal signal, const ebpfMonHttpResult *result)
 {
-    (void)arg;
-    ebpfMonOtlpSenderDone(&senders[signal], result, &conf, endBy, ebpfMonLogThreadNow());
+    ebpfMonOtlpOwn *own = &((ebpfMonOtlp *)arg)->own;
+
+    ebpfMonOtlpSenderFinishRequest(&own->sender[signal], result, &own->conf, own->endBy, ebpfMonClockSeconds());
 }
 
-static void apply(void)
+/* Does what commands have asked for. Nonzero when there was something. */
+static int applyCommands(ebpfMonOtlp *o)
 {
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        senders[i].signal = (ebpfMonOtlpSignal)i;
-        senders[i].queue = share->queue[i];
-        senders[i].exemplars = conf.target[ebpfMonOtlpMetrics].url[0] ? &exemplars : NULL;
-        ebpfMonOtlpSenderTarget(&senders[i], share->http, &conf);
+    ebpfMonOtlpOwn *own = &o->own;
+    int changed;
+
+    epicsMutexMustLock(o->lock);
+    changed = o->generation != own->generation;
+    own->generation = o->generation;
+    if (changed)
+        own->conf = o->wanted;
+    if (o->stopping && !own->endBy) { /* one last try of what waits, and the last values */
+        own->endBy = o->stopBy;
+        own->nextMetrics = 0;
+        for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
+            own->sender[i].out.retryAt = 0;
     }
+    epicsMutexUnlock(o->lock);
+    for (unsigned i = 0; i < ebpfMonOtlpSignals && changed; i++) {
+        ebpfMonOtlpSender *sender = &own->sender[i];
+
+        sender->signal = (ebpfMonOtlpSignal)i;
+        sender->queue = o->queue[i];
+        sender->exemplars = own->conf.target[ebpfMonOtlpMetrics].url[0] ? &own->exemplars : NULL;
+        ebpfMonOtlpSenderSetTarget(sender, o->http, &own->conf);
+        own->nextMetrics = 0;
+    }
+    return changed;
 }
 
-/* Nonzero when nothing waits any more. */
-static int turn(int last, double *nextMetrics)
+/* Makes batches and requests. Nonzero when nothing waits any more. */
+static int sendAll(ebpfMonOtlp *o)
 {
-    double now = ebpfMonLogThreadNow();
-    ebpfMonOtlpSender *metrics = &senders[ebpfMonOtlpMetrics];
+    ebpfMonOtlpOwn *own = &o->own;
+    double now = ebpfMonClockSeconds();
     int idle = 1;
 
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) /* spans before the metrics whose exemplars they are */
-        if (conf.target[i].url[0])
-            ebpfMonOtlpSenderFill(&senders[i], &conf, now);
-    if (conf.target[ebpfMonOtlpMetrics].url[0] && now >= *nextMetrics && !metrics->inFlight) {
-        measure(now);
-        *nextMetrics = now + conf.interval;
+        if (own->conf.target[i].url[0])
+            ebpfMonOtlpSenderReadQueue(&own->sender[i], &own->conf, now);
+    if (own->conf.target[ebpfMonOtlpMetrics].url[0] && now >= own->nextMetrics &&
+        !own->sender[ebpfMonOtlpMetrics].inFlight) {
+        makeMetrics(own, now);
+        own->nextMetrics = now + own->conf.interval;
     }
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        if (!conf.target[i].url[0])
+        if (!own->conf.target[i].url[0])
             continue;
-        ebpfMonOtlpSenderPost(&senders[i], share->http, last, now);
-        idle &= ebpfMonOtlpSenderIdle(&senders[i]);
+        ebpfMonOtlpSenderPostBatch(&own->sender[i], o->http, own->endBy > 0, now);
+        idle &= ebpfMonOtlpSenderIsIdle(&own->sender[i]);
     }
     return idle;
 }
 
-static void finish(void)
+/* What still waits is lost. */
+static void finish(ebpfMonOtlp *o)
 {
+    ebpfMonOtlpOwn *own = &o->own;
+
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {
-        uint64_t before = ebpfMonOtlpLostOf(&senders[i].counts), n;
+        ebpfMonOtlpSender *sender = &own->sender[i];
+        uint64_t before = ebpfMonOtlpCountsSumLost(&sender->counts), n;
 
-        ebpfMonOtlpSenderDiscard(&senders[i], share->http);
-        n = ebpfMonOtlpLostOf(&senders[i].counts) - before;
+        ebpfMonOtlpSenderDiscard(sender, o->http);
+        n = ebpfMonOtlpCountsSumLost(&sender->counts) - before;
         if (n)
-            errlogSevPrintf(errlogMajor, "ebpfMon: %s: %" PRIu64 " were not sent before the end\n",
-                            senders[i].out.name, n);
-        senders[i].out.trouble = 0;
+            errlogSevPrintf(errlogMajor, "ebpfMon: %s: %" PRIu64 " were not sent before the end\n", sender->out.name,
+                            n);
+        sender->out.trouble = 0;
     }
-    memset(&conf, 0, sizeof(conf));
-    tell(ebpfMonLogThreadNow(), 1); /* counts; what follows is the state */
-    queueTold = 0;
-    tell(ebpfMonLogThreadNow(), 1);
+    memset(&own->conf, 0, sizeof(own->conf));
+    ebpfMonOtlpPublishState(o, ebpfMonClockSeconds(), 1); /* the counts … */
+    own->queueFullUntil = 0;
+    ebpfMonOtlpPublishState(o, ebpfMonClockSeconds(), 1); /* … and the state that follows from them */
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-        ebpfMonOtlpSenderFree(&senders[i]);
-    ebpfMonJsonForget();
+        ebpfMonOtlpSenderFree(&own->sender[i]);
+    ebpfMonJsonFree(&own->json);
+    own->endBy = 0;
 }
 
-static void otlpThread(void *unused)
+static void runOtlpThread(ebpfMonWorker *worker, void *arg)
 {
-    unsigned applied = 0;
-    double nextMetrics = 0, wait;
-    int last = 0, changed, idle;
+    ebpfMonOtlp *o = arg;
+    double wait;
+    int changed, idle;
 
-    (void)unused;
+    (void)worker; /* "stopping" ends it, which has a time limit with it */
     for (;;) {
-        epicsMutexMustLock(share->lock);
-        changed = share->generation != applied;
-        applied = share->generation;
-        if (changed)
-            conf = share->wanted;
-        if (share->stopping && !last) { /* one last try of what waits, and the last values */
-            last = 1;
-            endBy = share->stopBy;
-            nextMetrics = 0;
-            for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-                senders[i].out.retryAt = 0;
-        }
-        epicsMutexUnlock(share->lock);
-        if (changed) {
-            apply();
-            nextMetrics = 0;
-        }
-        idle = turn(last, &nextMetrics);
-        if (last && (idle || ebpfMonLogThreadNow() >= endBy))
+        changed = applyCommands(o);
+        idle = sendAll(o);
+        if (o->own.endBy && (idle || ebpfMonClockSeconds() >= o->own.endBy))
             break;
-        wait = last ? endBy - ebpfMonLogThreadNow() : TICK;
-        ebpfMonOtlpHttpWait(share->http, wait < 0 ? 0 : wait < TICK ? wait : TICK);
-        tell(ebpfMonLogThreadNow(), changed);
+        wait = o->own.endBy ? o->own.endBy - ebpfMonClockSeconds() : TICK;
+        ebpfMonOtlpHttpWait(o->http, wait < 0 ? 0 : wait < TICK ? wait : TICK);
+        ebpfMonOtlpPublishState(o, ebpfMonClockSeconds(), changed);
     }
-    finish();
-    endBy = 0;
-    epicsMutexMustLock(share->lock);
-    ebpfMonOtlpHttpClose(share->http);
-    share->http = NULL;
-    epicsMutexUnlock(share->lock);
-    epicsEventMustTrigger(share->ended);
+    finish(o);
+    epicsMutexMustLock(o->lock);
+    ebpfMonOtlpHttpFree(o->http);
+    o->http = NULL;
+    epicsMutexUnlock(o->lock);
 }
 
-int ebpfMonOtlpThreadStart(void)
+int ebpfMonOtlpThreadStart(ebpfMonOtlp *o)
 {
+    if (o->worker && ebpfMonWorkerStop(&o->worker, 1.0)) /* it has not ended in time when it was stopped */
+        return -1;
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
-        if (ebpfMonOtlpSenderReady(&senders[i]))
+        if (ebpfMonOtlpSenderAllocate(&o->own.sender[i]))
             return -1;
     epicsSignalInstallSigPipeIgnore(); /* TLS in libcurl writes to connections that may be closed */
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(share->http = ebpfMonOtlpHttpOpen(done, NULL)))
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(o->http = ebpfMonOtlpHttpNew(onDone, o)))
         return -1;
-    if (!share->ended)
-        share->ended = epicsEventMustCreate(epicsEventEmpty);
-    share->stopping = 0;
-    epicsThreadMustCreate("ebpfMonOtlp", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackBig),
-                          otlpThread, NULL);
-    return 0;
+    o->stopping = 0;
+    o->own.generation = o->generation - 1; /* so that it applies what is wanted */
+    o->own.nextMetrics = 0;
+    o->worker = ebpfMonWorkerStart("ebpfMonOtlp", epicsThreadPriorityLow, runOtlpThread, o);
+    if (o->worker)
+        return 0;
+    ebpfMonOtlpHttpFree(o->http);
+    o->http = NULL;
+    return -1;
 }

@@ -1,40 +1,62 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Between the commands (any thread) and the thread of OTLP, which alone has the senders: commands leave what they want,
- * and read counts.
+ * What commands (otlp.c, any thread) and the thread that sends (otlpThread.c, otlpState.c) share. The thread alone has
+ * the senders; commands leave what they want in "wanted", and read "counts".
  */
 #ifndef EBPFMON_OTLPTHREAD_H
 #define EBPFMON_OTLPTHREAD_H
 
-#include <epicsEvent.h>
 #include <epicsMutex.h>
 
+#include "common/worker.h"
+#include "export/otlp/otlp.h"
+#include "export/otlp/otlpMetrics.h"
 #include "export/otlp/otlpSender.h"
+#include "export/shared/recordQueue.h"
 #include "model/published.h"
 
+/* The thread's own. */
 typedef struct {
-    ebpfMonRecordQueue *queue[ebpfMonOtlpSignals]; /* made before something is put in, and then for ever */
-    epicsMutexId lock; /* of the rest */
-    unsigned commanded;/* signals (bits) for which the environment is not asked any more */
+    ebpfMonOtlpConf conf;           /* in force */
+    unsigned generation;            /* of what was wanted: in force */
+    ebpfMonOtlpSender sender[ebpfMonOtlpSignals];
+    ebpfMonExemplars exemplars;
+    ebpfMonOtlpNumbers numbers;
+    ebpfMonOtlpSinces sinces;
+    ebpfMonJson json;               /* for the metrics */
+    char     metrics[EBPFMON_OTLP_BATCH];
+    double   nextMetrics;           /* this and all below: s, monotonic */
+    double   endBy;                 /* 0: it is not to end */
+    double   publishAt;
+    double   queueFullUntil;        /* so long the state says that the queue was full */
+    int      troubleBefore;         /* as published last */
+    struct { double at, rate; uint64_t sent; } rate; /* items a second, as published last */
+} ebpfMonOtlpOwn;
+
+struct ebpfMonOtlp {
+    int active[ebpfMonOtlpSignals]; /* atomic: puts, spans are queued */
+    ebpfMonRecordQueue *queue[ebpfMonOtlpSignals]; /* made before "active" is set, and then kept */
+    epicsMutexId lock;              /* of what follows, but "own" */
+    unsigned commanded;             /* signals (bits) that a command has set: the environment does not count for them */
     ebpfMonOtlpConf wanted;
-    unsigned generation;
-    ebpfMonOtlpHttp *http; /* to wake the thread; NULL: there is none */
-    epicsEventId ended;
-    int stopping;      /* the thread is to end, not later than stopBy (s, monotonic) */
-    double stopBy;
-    /* by the thread */
-    ebpfMonOtlpCounts counts[ebpfMonOtlpSignals];
-    double queuePeak;  /* percent */
-    /* by whoever resets */
-    uint64_t lostBase;
-} ebpfMonOtlpShare;
+    unsigned generation;            /* of wanted */
+    ebpfMonOtlpHttp *http;          /* for commands: to wake the thread; NULL: it does not run */
+    ebpfMonWorker *worker;          /* NULL: there is no thread */
+    int      stopping;              /* the thread is to end, not later than stopBy (s, monotonic) */
+    double   stopBy;
+    ebpfMonOtlpCounts counts[ebpfMonOtlpSignals]; /* written by the thread */
+    double   queuePeak;             /* written by the thread: percent */
+    uint64_t lostBase;              /* losses up to the last reset */
+    ebpfMonOtlpOwn own;
+};
 
-extern ebpfMonOtlpShare ebpfMonOtlp;
+/* Under the lock. 0, or -1 without memory, or while an earlier thread still runs. */
+int ebpfMonOtlpThreadStart(ebpfMonOtlp *otlp);
 
-/* Under the lock. 0, or -1 without memory. */
-int ebpfMonOtlpThreadStart(void);
+/* State and counts to what is published: once a second, when the state changes, or at once ("force"). The thread. */
+void ebpfMonOtlpPublishState(ebpfMonOtlp *otlp, double now, int force);
 
-/* To the PVs. */
+/* To what is published. Any thread. */
 typedef struct {
     ebpfMonLogState state;
     const char *why;

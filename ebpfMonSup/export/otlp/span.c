@@ -7,9 +7,10 @@
 
 #include "export/otlp/span.h"
 
-/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators): ids are to be different from all
- * others, not secret, and getrandom for each costs a system call. */
-static uint64_t next(void)
+/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators): an id must differ from all others,
+ * but need not be secret, and getrandom for each would cost a system call. One state a thread, so that any thread may
+ * make ids without a lock. */
+static uint64_t makeRandom(void)
 {
     static _Thread_local uint64_t state;
     struct timespec t;
@@ -28,15 +29,15 @@ static uint64_t next(void)
 void ebpfMonSpanNewId(uint8_t *id, size_t size)
 {
     for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
-        uint64_t number = next();
+        uint64_t number = makeRandom();
 
         while (!number)
-            number = next();
+            number = makeRandom();
         memcpy(id + at, &number, size - at < sizeof(number) ? size - at : sizeof(number));
     }
 }
 
-static ebpfMonSpanAttribute *add(ebpfMonSpan *span, const char *key, ebpfMonSpanType type)
+static ebpfMonSpanAttribute *addAttribute(ebpfMonSpan *span, const char *key, ebpfMonSpanType type)
 {
     ebpfMonSpanAttribute *a;
 
@@ -52,7 +53,7 @@ static ebpfMonSpanAttribute *add(ebpfMonSpan *span, const char *key, ebpfMonSpan
 
 void ebpfMonSpanAddText(ebpfMonSpan *span, const char *key, const char *value)
 {
-    ebpfMonSpanAttribute *a = value[0] ? add(span, key, ebpfMonSpanText) : NULL;
+    ebpfMonSpanAttribute *a = value[0] ? addAttribute(span, key, ebpfMonSpanText) : NULL;
 
     if (a)
         ebpfMonTextCopy(a->text, sizeof(a->text), value);
@@ -60,7 +61,7 @@ void ebpfMonSpanAddText(ebpfMonSpan *span, const char *key, const char *value)
 
 void ebpfMonSpanAddInteger(ebpfMonSpan *span, const char *key, int64_t value)
 {
-    ebpfMonSpanAttribute *a = add(span, key, ebpfMonSpanInteger);
+    ebpfMonSpanAttribute *a = addAttribute(span, key, ebpfMonSpanInteger);
 
     if (a)
         a->integer = value;
@@ -68,7 +69,7 @@ void ebpfMonSpanAddInteger(ebpfMonSpan *span, const char *key, int64_t value)
 
 void ebpfMonSpanAddDouble(ebpfMonSpan *span, const char *key, double value)
 {
-    ebpfMonSpanAttribute *a = add(span, key, ebpfMonSpanDouble);
+    ebpfMonSpanAttribute *a = addAttribute(span, key, ebpfMonSpanDouble);
 
     if (a)
         a->number = value;
@@ -76,7 +77,7 @@ void ebpfMonSpanAddDouble(ebpfMonSpan *span, const char *key, double value)
 
 void ebpfMonSpanAddBool(ebpfMonSpan *span, const char *key, int value)
 {
-    ebpfMonSpanAttribute *a = add(span, key, ebpfMonSpanBool);
+    ebpfMonSpanAttribute *a = addAttribute(span, key, ebpfMonSpanBool);
 
     if (a)
         a->integer = !!value;

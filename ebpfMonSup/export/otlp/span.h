@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A span as OpenTelemetry has it (opentelemetry-proto, trace.proto), of fixed size. Zero it, fill it in, export it.
- * documentation/otlp.md says which attributes a span has here.
+ * A span as OpenTelemetry has it (opentelemetry-proto, trace.proto), of fixed size. Set it to 0, fill it in, give it to
+ * ebpfMonExportSpan (export/export.h). documentation/otlp.md says which attributes our spans have.
  */
 #ifndef EBPFMON_SPAN_H
 #define EBPFMON_SPAN_H
@@ -79,7 +79,7 @@ typedef struct {
     ebpfMonSpanAttribute attribute[EBPFMON_SPAN_ATTRIBUTES];
 } ebpfMonSpan;
 
-/* "ADDRESS:PORT" taken apart. The port, -1: it is not that. */
+/* Splits "ADDRESS:PORT". Returns the port; -1: it is no such text. */
 long ebpfMonAddressSplit(const char *peer, char address[EBPFMON_ADDRESS_SIZE]);
 
 /* Random, never all 0: the ids of a new trace or span. Any thread. */
@@ -93,11 +93,5 @@ void ebpfMonSpanAddBool(ebpfMonSpan *span, const char *key, int value);
 
 /* The first EBPFMON_SPAN_LINKS are kept. */
 void ebpfMonSpanAddLink(ebpfMonSpan *span, const uint8_t trace[EBPFMON_TRACE_ID], const uint8_t id[EBPFMON_SPAN_ID]);
-
-/* Nonzero while spans go somewhere: else they need not be made. Any thread, takes no lock. */
-int ebpfMonExportsSpans(void);
-
-/* Any thread; copies, and never waits. Does nothing while no endpoint for traces is configured. */
-void ebpfMonExportSpan(const ebpfMonSpan *span);
 
 #endif

@@ -8,7 +8,7 @@ typedef struct {
     uint64_t start, end, latency;
     uint32_t pid, dropped;
     uint8_t  kind, status, links, attributes;
-} fixedPart;
+} fixedMembers;
 
 #define TEXT(member) {offsetof(ebpfMonSpan, member), sizeof(((ebpfMonSpan *)0)->member)}
 
@@ -39,9 +39,10 @@ size_t ebpfMonSpanPack(const ebpfMonSpan *span, uint8_t *buf)
 {
     unsigned n = span->attributes < EBPFMON_SPAN_ATTRIBUTES ? span->attributes : EBPFMON_SPAN_ATTRIBUTES;
     unsigned links = span->links < EBPFMON_SPAN_LINKS ? span->links : EBPFMON_SPAN_LINKS;
-    fixedPart f = {
-        .start = span->start, .end = span->end, .latency = span->latency, .pid = span->service.pid, .dropped = span->dropped,
-        .kind = (uint8_t)span->kind, .status = (uint8_t)span->status, .links = (uint8_t)links, .attributes = (uint8_t)n,
+    fixedMembers f = {
+        .start = span->start, .end = span->end, .latency = span->latency, .pid = span->service.pid,
+        .dropped = span->dropped, .kind = (uint8_t)span->kind, .status = (uint8_t)span->status,
+        .links = (uint8_t)links, .attributes = (uint8_t)n,
     };
     uint8_t *to = buf + sizeof(f);
 
@@ -70,8 +71,8 @@ size_t ebpfMonSpanPack(const ebpfMonSpan *span, uint8_t *buf)
 
 void ebpfMonSpanUnpack(const uint8_t *buf, ebpfMonSpan *span)
 {
-    const uint8_t *from = buf + sizeof(fixedPart);
-    fixedPart f;
+    const uint8_t *from = buf + sizeof(fixedMembers);
+    fixedMembers f;
 
     memcpy(&f, buf, sizeof(f));
     memcpy(span->trace, f.trace, sizeof(f.trace));

@@ -6,8 +6,10 @@
 
 #include "export/otlp/otlpConf.h"
 #include "export/otlp/span.h"
+#include "export/shared/jsonGen.h"
 
 /* One object of the list that a request is. Length, no terminator; 0: too long. */
-size_t ebpfMonZipkinItem(const ebpfMonSpan *span, const ebpfMonOtlpConf *conf, char *buf, size_t size);
+size_t ebpfMonZipkinWriteSpan(ebpfMonJson *json, const ebpfMonSpan *span, const ebpfMonOtlpConf *conf, char *buf,
+                              size_t size);
 
 #endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Metrics in OTLP's JSON. Counts are numbers, not texts: otlpMetrics.c says why. One thread. */
+#ifndef EBPFMON_OTLPMETRICS_H
+#define EBPFMON_OTLPMETRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "export/otlp/exemplar.h"
+#include "export/shared/jsonGen.h"
+#include "model/published.h"
+
+/* What the metrics are made of: a copy of the published numbers. */
+typedef struct {
+    uint64_t now;            /* ns since 1970 */
+    uint64_t counted;        /* the same: when the histograms were taken */
+    unsigned putIocs;
+    ebpfMonPutIoc putIoc[EBPFMON_IOCS_MAX];
+    unsigned losses;
+    struct { char reason[40]; uint64_t count; } lost[EBPFMON_LOSSES_MAX];
+    double   cost, cpu, mem;
+    unsigned iocs;
+    struct { char name[EBPFMON_NAME_SIZE]; uint32_t records; double cost; uint64_t processings; } ioc[EBPFMON_IOCS_MAX];
+    unsigned roots;
+    ebpfMonChainRow chain[EBPFMON_TOP_MAX];
+    char     root[EBPFMON_NAME_SIZE]; /* of the histogram; empty: all */
+    double   hist[EBPFMON_HIST_MAX], edge[EBPFMON_HIST_MAX]; /* µs */
+    uint64_t sent;           /* by OTLP itself */
+    unsigned drops;
+    struct { const char *reason; uint64_t count; } drop[8];
+} ebpfMonOtlpNumbers;
+
+/* Since when a sum counts. A sum that has become less has begun anew, and has to say so (metrics data model, "Resets
+ * and gaps"). Set to 0 before the first use. */
+typedef struct {
+    uint64_t last, since;
+} ebpfMonOtlpSince;
+
+/* The same for one of many series, which come and go. */
+typedef struct {
+    uint64_t hash;           /* of its name and attributes; 0: free */
+    uint64_t last, since, seen;
+} ebpfMonOtlpSeries;
+
+#define EBPFMON_OTLP_SERIES 2048
+
+typedef struct {
+    uint64_t first, before;  /* time of the first, of the last numbers */
+    ebpfMonOtlpSeries series[EBPFMON_OTLP_SERIES];
+    ebpfMonOtlpSince lost, hist, sent, drop;
+    uint64_t bucket[EBPFMON_HIST_MAX];
+    char     root[EBPFMON_NAME_SIZE];
+} ebpfMonOtlpSinces;
+
+/* The items of a request, with commas between. points: how many values there are. Returns the length; 0: too long. */
+size_t ebpfMonOtlpWriteMetrics(ebpfMonJson *json, const ebpfMonOtlpNumbers *numbers, const ebpfMonExemplars *exemplars,
+                               ebpfMonOtlpSinces *sinces, char *buf, size_t size, unsigned *points);
+
+#endif

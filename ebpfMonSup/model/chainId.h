@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What identifies one chain of a watched IOC: what one thread did while it held one lock set. */
+#ifndef EBPFMON_CHAINID_H
+#define EBPFMON_CHAINID_H
+
+#include <stdint.h>
+
+#include "common/hash.h"
+
+typedef struct {
+    uint32_t iocId; /* never used twice; 0: no chain */
+    uint32_t tid;
+    uint64_t begin; /* monotonic ns: the thread asked for the lock */
+} ebpfMonChainId;
+
+static inline int ebpfMonChainIdIsSame(const ebpfMonChainId *a, const ebpfMonChainId *b)
+{
+    return a->begin == b->begin && a->tid == b->tid && a->iocId == b->iocId;
+}
+
+/* For tables of up to 2^24 places, a power of two. */
+static inline uint32_t ebpfMonChainIdHash(const ebpfMonChainId *chain)
+{
+    return (uint32_t)(ebpfMonHashInteger(chain->begin + chain->tid) >> 40);
+}
+
+#endif

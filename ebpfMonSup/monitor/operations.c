@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include <epicsString.h>
+#include <errlog.h>
+
+#include "monitor/operations.h"
+#include "publish/lists.h"
+#include "publish/report.h"
+
+/* The follower applies a filter within milliseconds, unless it is just reading an IOC. Who sets it may be a server's
+ * thread, which others wait for. */
+#define FILTER_WAIT 0.05 /* s */
+
+/* Of the one monitor of this process: the operations have no context, because iocsh and record support have none. */
+static ebpfMonMonitor *monitor;
+static ebpfMonLife *life;
+static ebpfMonMonitorOps ops;
+
+static int countMatching(const char *pattern)
+{
+    int n = 0;
+
+    ebpfMonTargetsLock(monitor->targets);
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(monitor->targets); t; t = t->next) {
+        if (t->gone || !t->cat)
+            continue;
+        for (uint32_t i = 0; i < t->cat->count; i++)
+            n += epicsStrGlobMatch(ebpfMonCatalogueName(t->cat, i), pattern);
+    }
+    ebpfMonTargetsUnlock(monitor->targets);
+    return n;
+}
+
+static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsigned *records, unsigned *generation)
+{
+    const char *progress = "accepted, in force as soon as ebpfMon runs";
+    ebpfMonFilter f = *filter;
+    unsigned number = 0;
+    int running, wrong = ebpfMonFilterCheck(&f, text, size);
+
+    *records = 0;
+    epicsMutexMustLock(life->lock);
+    running = ebpfMonLifeIsRunning(life);
+    if (!wrong && running) {
+        number = ebpfMonRequestsSetFilter(monitor->watch.requests, &f);
+        life->generation++;
+    } else if (!wrong) {
+        life->early = f;
+    }
+    *generation = life->generation;
+    epicsMutexUnlock(life->lock);
+    if (wrong)
+        return -1;
+    if (running) {
+        *records = (unsigned)countMatching(f.record);
+        progress = ebpfMonRequestsWait(monitor->watch.requests, number, FILTER_WAIT) ? "accepted, being applied" :
+                   "in force";
+    }
+    snprintf(text, size, "%s: level %s for IOCs \"%s\", records \"%s\"", progress, ebpfMonLevelName(f.level), f.ioc,
+             f.record);
+    return 0;
+}
+
+static void getFilter(ebpfMonFilter *filter)
+{
+    epicsMutexMustLock(life->lock);
+    if (ebpfMonLifeIsRunning(life))
+        ebpfMonRequestsGetFilter(monitor->watch.requests, filter);
+    else
+        *filter = life->early;
+    epicsMutexUnlock(life->lock);
+}
+
+/* 0, or -1 with a message. */
+static int requireRunning(const char *command)
+{
+    int failed;
+
+    if (ebpfMonLifeIsRunning(life))
+        return 0;
+    epicsMutexMustLock(life->lock);
+    failed = life->failed;
+    epicsMutexUnlock(life->lock);
+    errlogSevPrintf(errlogMajor, "%s: ebpfMon does not run (%s)\n", command,
+                    failed ? "see the PV STATE_MSG; ebpfMonStart tries again" : "it starts with iocInit");
+    return -1;
+}
+
+/* A level, or the reference count, for the IOCs that match. */
+static long setRule(const char *command, const char *given,
+                    int (*set)(ebpfMonRequests *requests, const char *pattern, int value), int value)
+{
+    char pattern[EBPFMON_PATTERN_SIZE], why[160];
+
+    if (requireRunning(command))
+        return -1;
+    /* one that is too long is copied without its terminator, and is refused for that */
+    memcpy(pattern, given, strnlen(given, sizeof(pattern) - 1) + 1);
+    if (ebpfMonPatternCheck(pattern, "IOC", why, sizeof(why))) {
+        errlogSevPrintf(errlogMajor, "%s: %s\n", command, why);
+        return -1;
+    }
+    if (set(monitor->watch.requests, pattern, value) == 0)
+        return 0;
+    errlogSevPrintf(errlogMajor, "%s: there are %d rules already. ebpfMonReport 1 lists them; cancel one by "
+                    "ebpfMonLevel PATTERN filter or ebpfMonReference PATTERN 0, or take one pattern for "
+                    "several IOCs\n", command, EBPFMON_LEVEL_RULES_MAX);
+    return -1;
+}
+
+static long setLevel(const char *pattern, int level)
+{
+    return setRule("ebpfMonLevel", pattern, ebpfMonRequestsSetLevel, level);
+}
+
+static long setReference(const char *pattern, int on)
+{
+    return setRule("ebpfMonReference", pattern, ebpfMonRequestsSetReference, on);
+}
+
+static void resetLost(void)
+{
+    if (ebpfMonLifeIsRunning(life))
+        ebpfMonPublisherResetLost(monitor->publish.publisher);
+}
+
+static long listIocs(void)
+{
+    ebpfMonTextReport *text;
+
+    if (requireRunning("ebpfMonIocs"))
+        return -1;
+    text = ebpfMonTextReportNew();
+    ebpfMonListsAddIocs(text, monitor->targets);
+    ebpfMonTextReportPrint(text);
+    return 0;
+}
+
+static long listRecords(const char *ioc, const char *record)
+{
+    ebpfMonTextReport *text;
+
+    if (requireRunning("ebpfMonRecords"))
+        return -1;
+    text = ebpfMonTextReportNew();
+    ebpfMonListsAddRecords(text, monitor->targets, ioc, record);
+    ebpfMonTextReportPrint(text);
+    return 0;
+}
+
+static long listChains(const char *root)
+{
+    ebpfMonTextReport *text;
+
+    if (requireRunning("ebpfMonChains"))
+        return -1;
+    text = ebpfMonTextReportNew();
+    ebpfMonListsAddChains(text, root);
+    ebpfMonTextReportPrint(text);
+    return 0;
+}
+
+static long traceRecord(const char *record, unsigned count)
+{
+    if (requireRunning("ebpfMonTrace"))
+        return -1;
+    return ebpfMonTracePrinterSetPattern(monitor->publish.tracePrinter, record, count);
+}
+
+static void report(int level)
+{
+    const ebpfMonReportSources from = { monitor->targets, monitor->watch.requests, &monitor->watch.costs };
+    const ebpfMonSettings *s = &monitor->settings;
+    ebpfMonTextReport *text = ebpfMonTextReportNew();
+    int running = ebpfMonLifeIsRunning(life), failed;
+
+    epicsMutexMustLock(life->lock);
+    failed = life->failed;
+    epicsMutexUnlock(life->lock);
+    ebpfMonTextReportAdd(text, "ebpfMon: %s\n", running ? "runs" : failed ? "failed to start" : "not started");
+    ebpfMonTextReportAdd(text, "  records at most %u, chain roots %u, event ring %u KiB%s\n", s->maxRecords, s->maxRoots,
+                         s->ringKiB, s->watchSelf ? ", watches itself" : "");
+    if (running)
+        ebpfMonReportAdd(text, &from, level);
+    ebpfMonTextReportPrint(text);
+}
+
+void ebpfMonOperationsRegister(ebpfMonMonitor *m, ebpfMonLife *l, long (*configure)(const ebpfMonSettings *settings),
+                               long (*start)(void))
+{
+    monitor = m;
+    life = l;
+    ops = (ebpfMonMonitorOps){
+        .configure = configure, .start = start, .setFilter = setFilter, .getFilter = getFilter, .setLevel = setLevel,
+        .setReference = setReference, .resetLost = resetLost, .listIocs = listIocs, .listRecords = listRecords,
+        .listChains = listChains, .trace = traceRecord, .report = report,
+    };
+    ebpfMonMonitorOpsRegister(&ops);
+}

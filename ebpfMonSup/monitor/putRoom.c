@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "common/clock.h"
+#include "ioc/procInfo.h"
+#include "monitor/monitor.h"
+#include "probe/loader.h"
+
+/* A name service answers within microseconds (files) or some milliseconds (LDAP). If it hangs the event thread waits this
+ * long, once; meanwhile the event ring has room for the events of all IOCs. */
+#define USER_NAME_DEADLINE 0.1 /* s */
+#define USER_NAME_STOP     1.0 /* s */
+
+/* A put that was seen in an IOC, and perhaps in packets too. Event thread. */
+static void onIocPut(void *arg, const ebpfMonFinishedPut *finished)
+{
+    ebpfMonMonitor *m = arg;
+    const ebpfMonPut *put = finished->put;
+    const ebpfMonMessageKey *key = finished->key;
+    ebpfMonPutSummary summary;
+
+    ebpfMonPutPublisherPublish(m->publish.putPublisher, finished->put);
+    if (put->linkChain.iocId)
+        ebpfMonLinkMessagesNoteArrival(m->trace.linkMessages, &put->linkChain, put->link,
+                                       key->seqKind == EBPFMON_SEQ_MESSAGE ? &key->peer : NULL, key->seq, key->at, 1);
+    ebpfMonPutSummaryMake(put, key, &summary);
+    ebpfMonThreadPutsFinish(m->put.threadPuts, finished->iocId, finished->tid, finished->id, &summary);
+    ebpfMonTracesAddPut(m->trace.traces, finished->iocId, finished->tid, finished->id, &summary);
+}
+
+static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonLinkMessagesAdd(m->trace.linkMessages, write);
+}
+
+static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonRequestsAddLinks(m->watch.requests, iocId, precord);
+}
+
+/* A put that was seen in packets only. Packet thread. */
+static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
+{
+    const ebpfMonPut *put = finished->put;
+    ebpfMonMonitor *m = arg;
+
+    if (put->peerPid && !put->linkChain.iocId) /* a program here sent it: the monitor of the other host joins it */
+        ebpfMonPutSpansExport(m->trace.putSpans, put, &finished->key->peer, finished->key->seq, finished->key->at,
+                              ebpfMonClockUnixOffset());
+    ebpfMonPutPublisherPublish(m->publish.putPublisher, finished->put);
+}
+
+int ebpfMonPutRoomMake(ebpfMonMonitor *m)
+{
+    ebpfMonTargets *targets = m->targets;
+    ebpfMonPutRoom *room = &m->put;
+    const ebpfMonIocPutSinks sinks = {
+        .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged, .arg = m,
+    };
+
+    memset(room, 0, sizeof(*room));
+    room->users = ebpfMonUserNamesNew(ebpfMonProcUser, USER_NAME_DEADLINE);
+    room->clients = ebpfMonPutClientsNew(room->users, ebpfMonKernelGetOwner);
+    room->linkWrites = ebpfMonLinkWritesNew();
+    room->join = ebpfMonPutJoinNew();
+    room->threadPuts = ebpfMonThreadPutsNew();
+    room->iocPuts = ebpfMonIocPutsNew(targets, room->clients, room->join, room->linkWrites, room->threadPuts, &sinks);
+    room->servers = ebpfMonServersNew(targets, NULL);
+    room->lastValues = ebpfMonLastValuesNew();
+    room->packetPuts = ebpfMonPacketPutsNew(room->clients, room->linkWrites, onPacketPut, m);
+    if (room->users && room->clients && room->linkWrites && room->join && room->threadPuts && room->iocPuts &&
+        room->servers && room->lastValues && room->packetPuts)
+        return 0;
+    ebpfMonPutRoomFree(room);
+    return -1;
+}
+
+void ebpfMonPutRoomFree(ebpfMonPutRoom *room)
+{
+    ebpfMonPacketPutsFree(room->packetPuts);
+    ebpfMonLastValuesFree(room->lastValues);
+    ebpfMonServersFree(room->servers);
+    ebpfMonIocPutsFree(room->iocPuts);
+    ebpfMonThreadPutsFree(room->threadPuts);
+    ebpfMonPutJoinFree(room->join);
+    ebpfMonLinkWritesFree(room->linkWrites);
+    ebpfMonPutClientsFree(room->clients);
+    ebpfMonUserNamesFree(room->users, USER_NAME_STOP); /* if the name service hangs, its thread and memory stay */
+    memset(room, 0, sizeof(*room));
+}

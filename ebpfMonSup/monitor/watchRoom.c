@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "monitor/monitor.h"
+#include "probe/kernelTables.h"
+
+static void onIocsChanged(void *arg)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonPublisherWake(m->publish.publisher);
+}
+
+static void onTrouble(void *arg, const char *text)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonPublisherSetTrouble(m->publish.publisher, text);
+}
+
+int ebpfMonWatchRoomMake(ebpfMonMonitor *m, const ebpfMonFilter *first)
+{
+    ebpfMonWatchRoom *room = &m->watch;
+    ebpfMonTargets *targets = m->targets;
+    const ebpfMonRecordTablesKernel kernel = {
+        .tables = ebpfMonKernelTables(),
+        .setRecordIndex = ebpfMonKernelSetRecordIndex, .removeRecordIndex = ebpfMonKernelRemoveRecordIndex,
+        .setArray = ebpfMonKernelSetArray, .removeArray = ebpfMonKernelRemoveArray,
+        .removeRoots = ebpfMonKernelRemoveRoots,
+    };
+    const ebpfMonFollowerSink sink = { .iocsChanged = onIocsChanged, .trouble = onTrouble, .arg = m };
+
+    memset(room, 0, sizeof(*room));
+    ebpfMonCalibrate(&room->costs);
+    room->requests = ebpfMonRequestsNew(first);
+    room->recordTables = ebpfMonRecordTablesNew(targets, &kernel);
+    if (room->recordTables)
+        room->governor = ebpfMonGovernorNew(targets, room->recordTables, &room->costs);
+    if (room->requests && room->governor)
+        room->follower = ebpfMonFollowerNew(targets, room->requests, room->recordTables, room->governor,
+                                         m->settings.watchSelf, &sink);
+    if (room->follower)
+        return 0;
+    ebpfMonWatchRoomFree(room);
+    return -1;
+}
+
+void ebpfMonWatchRoomFree(ebpfMonWatchRoom *room)
+{
+    ebpfMonFollowerFree(room->follower);
+    ebpfMonGovernorFree(room->governor);
+    ebpfMonRecordTablesFree(room->recordTables);
+    ebpfMonRequestsFree(room->requests);
+    memset(room, 0, sizeof(*room));
+}

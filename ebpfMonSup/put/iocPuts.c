@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/losses.h"
+#include "put/iocPuts.h"
+#include "put/pendingPuts.h"
+#include "put/putDecode.h"
+#include "put/putWriter.h"
+#include "put/writerText.h"
+
+#define CAUSES 64
+
+struct ebpfMonIocPuts {
+    ebpfMonTargets     *targets;    /* these three are the caller's */
+    ebpfMonLinkWrites  *linkWrites;
+    ebpfMonThreadPuts  *threadPuts;
+    ebpfMonIocPutSinks  sinks;
+    ebpfMonPutWriters  *writers;
+    ebpfMonPendingPuts *pending;
+    struct ebpfMonCauseEvent cause[CAUSES]; /* by thread: the cause of the put that it makes next */
+};
+
+ebpfMonIocPuts *ebpfMonIocPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *clients, ebpfMonPutJoin *join,
+                                  ebpfMonLinkWrites *linkWrites, ebpfMonThreadPuts *threadPuts,
+                                  const ebpfMonIocPutSinks *sinks)
+{
+    ebpfMonIocPuts *puts = calloc(1, sizeof(*puts));
+
+    if (!puts)
+        return NULL;
+    puts->targets = targets;
+    puts->linkWrites = linkWrites;
+    puts->threadPuts = threadPuts;
+    puts->sinks = *sinks;
+    puts->writers = ebpfMonPutWritersNew(clients, linkWrites, threadPuts);
+    puts->pending = ebpfMonPendingPutsNew(targets, join, clients, sinks->finished, sinks->arg);
+    if (!puts->writers || !puts->pending) {
+        ebpfMonIocPutsFree(puts);
+        return NULL;
+    }
+    return puts;
+}
+
+void ebpfMonIocPutsFree(ebpfMonIocPuts *puts)
+{
+    if (!puts)
+        return;
+    ebpfMonPutWritersFree(puts->writers);
+    ebpfMonPendingPutsFree(puts->pending);
+    free(puts);
+}
+
+void ebpfMonIocPutsAddCause(ebpfMonIocPuts *puts, const struct ebpfMonCauseEvent *ev, size_t size)
+{
+    if (size >= sizeof(*ev))
+        puts->cause[ev->head.tid % CAUSES] = *ev;
+}
+
+/* The cause that the kernel part sent ahead of this put. NULL: none. */
+static struct ebpfMonCauseEvent *findCause(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev)
+{
+    struct ebpfMonCauseEvent *cause = &puts->cause[ev->head.tid % CAUSES];
+
+    return cause->head.tid == ev->head.tid && cause->head.iocId == ev->head.iocId && cause->put == (uint32_t)ev->id ?
+           cause : NULL;
+}
+
+void ebpfMonIocPutsAddLinkWrite(ebpfMonIocPuts *puts, const struct ebpfMonCauseEvent *ev, size_t size)
+{
+    ebpfMonPutEventClients clients;
+    ebpfMonLinkWrite write;
+    ebpfMonTarget *t;
+    int isKnown;
+
+    if (size < sizeof(*ev))
+        return;
+    ebpfMonPutWritersLookUp(puts->writers, &ev->head, &ev->who, NULL, &clients);
+    ebpfMonTargetsLock(puts->targets);
+    t = ebpfMonTargetsFindById(puts->targets, ev->head.iocId);
+    isKnown = t && ebpfMonPutWritersFindLinkWrite(t, ev, &clients, &write);
+    ebpfMonTargetsUnlock(puts->targets);
+    if (!isKnown)
+        return;
+    ebpfMonLinkWritesAdd(puts->linkWrites, &write);
+    puts->sinks.linkWritten(puts->sinks.arg, &write);
+}
+
+/* What is kept with a put until it is finished. */
+static void fillPending(ebpfMonPendingPut *p, const struct ebpfMonPutEvent *ev, int isLate)
+{
+    p->tid = ev->head.tid;
+    p->id = ev->id;
+    p->since = ev->head.ktime;
+    p->iocId = ev->head.iocId;
+    p->lateAddr = isLate ? ev->addr : 0;
+    p->linkAt = ev->site == EBPFMON_SITE_LINK ? ev->pfield : 0;
+    p->at = (ebpfMonPutPlace){
+        .pfldDes = ev->pfldDes, .precord = ev->precord, .fieldType = ev->fieldType, .fieldSize = ev->fieldSize,
+    };
+    memset(&p->key, 0, sizeof(p->key));
+    if (!ev->root || ev->root == ev->precord) /* else another record's chain made it, and no message */
+        p->key.peer = ev->who.peer;
+    p->key.at = ev->head.ktime;
+    p->key.seq = ev->seq;
+    p->key.seqKind = ev->seqKind;
+}
+
+/* Who made it, as the cause of what it starts. A put by a link is made by a chain and begins none. */
+static void addToThread(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, const ebpfMonPut *put)
+{
+    char who[80] = "";
+
+    if (put->through == ebpfMonByLink)
+        return;
+    if (put->peer[0])
+        ebpfMonWriterTextFormatCause(put->user, put->host, who, sizeof(who));
+    ebpfMonThreadPutsAdd(puts->threadPuts, ev, who);
+}
+
+void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, size_t size)
+{
+    struct ebpfMonCauseEvent *cause;
+    ebpfMonPutEventClients clients;
+    ebpfMonPendingPut *p;
+    ebpfMonTarget *t;
+    int isGood = 0, linkChanged = 0, hasResult = 0, isLate = 0;
+
+    if (size < sizeof(*ev))
+        return;
+    cause = findCause(puts, ev);
+    p = ebpfMonPendingPutsReserve(puts->pending);
+    ebpfMonPutWritersLookUp(puts->writers, &ev->head, &ev->who, cause, &clients);
+    ebpfMonTargetsLock(puts->targets);
+    t = ebpfMonTargetsFindById(puts->targets, ev->head.iocId);
+    if (t && (isGood = ebpfMonPutDecodeEvent(t, ev, size, &p->put, &linkChanged))) {
+        ebpfMonPutWritersFind(puts->writers, t, ev, cause, &clients, &p->put);
+        hasResult = (ev->site == EBPFMON_SITE_PUT && (t->probesOn & EBPFMON_BIT(ebpfMonProgPutReturn))) ||
+                    ev->site == EBPFMON_SITE_LINK;
+        isLate = !t->indexed && (p->put.through == ebpfMonByInit || p->put.through == ebpfMonByThread);
+    }
+    ebpfMonTargetsUnlock(puts->targets);
+    if (cause)
+        cause->head.tid = 0; /* it is used */
+    if (!isGood) {
+        ebpfMonLossesAdd(ebpfMonLossGone);
+        ebpfMonPendingPutsDiscard(puts->pending, p);
+        return;
+    }
+    if (linkChanged)
+        puts->sinks.linkChanged(puts->sinks.arg, ev->head.iocId, ev->precord);
+    addToThread(puts, ev, &p->put);
+    fillPending(p, ev, isLate);
+    if (hasResult)
+        ebpfMonPendingPutsAwaitResult(puts->pending, p);
+    else
+        ebpfMonPendingPutsComplete(puts->pending, p);
+}
+
+void ebpfMonIocPutsAddResult(ebpfMonIocPuts *puts, const struct ebpfMonResultEvent *ev, size_t size)
+{
+    ebpfMonPendingPut *p;
+    ebpfMonTarget *t;
+
+    if (size < sizeof(*ev) || !(p = ebpfMonPendingPutsTake(puts->pending, ev->head.tid, ev->id)))
+        return;
+    p->put.result = ev->status ? ebpfMonPutFailed : ebpfMonPutOk;
+    p->put.status = (long)ev->status;
+    if (!ev->status) {
+        ebpfMonTargetsLock(puts->targets);
+        t = ebpfMonTargetsFindById(puts->targets, ev->head.iocId);
+        if (t)
+            ebpfMonPutDecodeResult(t, &p->at, ev, &p->put);
+        ebpfMonTargetsUnlock(puts->targets);
+    }
+    ebpfMonPendingPutsComplete(puts->pending, p);
+}
+
+void ebpfMonIocPutsTick(ebpfMonIocPuts *puts, uint64_t now, int all)
+{
+    ebpfMonPendingPutsTick(puts->pending, now, all);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The events of puts that the kernel part sends become finished puts. All functions: event thread only. No lock may be held,
+ * for sinks are called, /proc is read, and user names are waited for a short time (userNames.h).
+ */
+#ifndef EBPFMON_IOCPUTS_H
+#define EBPFMON_IOCPUTS_H
+
+#include "put/finishedPut.h"
+#include "put/linkWrites.h"
+#include "put/putClients.h"
+#include "put/putJoin.h"
+#include "put/threadPuts.h"
+#include "watch/target.h"
+
+typedef struct ebpfMonIocPuts ebpfMonIocPuts;
+
+/* Where the results go. All are called on the event thread, with "arg". */
+typedef struct {
+    ebpfMonPutSink finished;
+    void (*linkWritten)(void *arg, const ebpfMonLinkWrite *write); /* a record wrote through a CA link */
+    void (*linkChanged)(void *arg, uint32_t iocId, uint64_t precord); /* the links of this record are to be read again */
+    void *arg;
+} ebpfMonIocPutSinks;
+
+/* All that it is made with stays the caller's; the sinks are copied. NULL without memory. */
+ebpfMonIocPuts *ebpfMonIocPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *clients, ebpfMonPutJoin *join,
+                                  ebpfMonLinkWrites *linkWrites, ebpfMonThreadPuts *threadPuts,
+                                  const ebpfMonIocPutSinks *sinks);
+void ebpfMonIocPutsFree(ebpfMonIocPuts *puts);
+
+/* One event each; "size": its bytes. One that is too short is left out. */
+void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, size_t size);
+void ebpfMonIocPutsAddResult(ebpfMonIocPuts *puts, const struct ebpfMonResultEvent *ev, size_t size);
+void ebpfMonIocPutsAddCause(ebpfMonIocPuts *puts, const struct ebpfMonCauseEvent *ev, size_t size);
+void ebpfMonIocPutsAddLinkWrite(ebpfMonIocPuts *puts, const struct ebpfMonCauseEvent *ev, size_t size);
+
+/* Publishes the puts that have waited long enough at "now" (monotonic ns); with "all" every one. */
+void ebpfMonIocPutsTick(ebpfMonIocPuts *puts, uint64_t now, int all);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The circuits that puts came through lately. Each has a queue of puts that were seen in packets and not yet in the IOC,
+ * and a list of puts that were published without their packet. Used by putJoin only, under its lock.
+ */
+#ifndef EBPFMON_JOINCIRCUITS_H
+#define EBPFMON_JOINCIRCUITS_H
+
+#include "put/finishedPut.h"
+#include "put/packetPut.h"
+
+#define EBPFMON_JOIN_BUCKETS 1024
+#define EBPFMON_JOIN_OTHERS  256        /* circuits of one server that are searched for a put */
+#define EBPFMON_JOIN_STALE_NS 100000000ull /* a put is made after its packet came, but two clocks tell when */
+
+/* A put that was seen in the IOC, and published before its packet was read. */
+typedef struct {
+    uint64_t at;       /* monotonic ns */
+    uint32_t seq;      /* as in ebpfMonMessageKey */
+    uint32_t name;     /* hash of its record's name */
+    int      isShared; /* it may have come through another circuit of the same thread */
+} ebpfMonJoinPublished;
+
+typedef struct ebpfMonJoinCircuit {
+    struct ebpfMonJoinCircuit *next;          /* of the same bucket */
+    struct ebpfMonJoinCircuit *newer, *older; /* by the time of the last put */
+    struct ebpfMonPeer peer;
+    uint64_t  used;                           /* monotonic ns of its last put */
+    ebpfMonPacketPut *first, *last;           /* seen in packets, and not yet in the IOC; in the order of the packets */
+    ebpfMonJoinPublished *published;          /* in the order of their publication */
+    unsigned  publishedRoom, publishedCount;
+    int       hasServed;                      /* "served" is valid */
+    uint32_t  served;                         /* sequence number of the latest message that the IOC served */
+    int       hasForgotten;                   /* "published" was full: those up to "forgottenUpTo" are forgotten */
+    uint32_t  forgottenUpTo;
+} ebpfMonJoinCircuit;
+
+typedef struct {
+    ebpfMonJoinCircuit *bucket[EBPFMON_JOIN_BUCKETS];
+    ebpfMonJoinCircuit *newest, *oldest;
+    unsigned count;
+    unsigned waiting;    /* puts in the queues of all circuits */
+    uint64_t dropped;    /* puts for which there was no room */
+    uint64_t lastShared; /* monotonic ns of the last entry with isShared */
+} ebpfMonJoinCircuits;
+
+/* a comes before b among TCP sequence numbers (RFC 9293, 3.4). */
+static inline int ebpfMonJoinIsBefore(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b) < 0;
+}
+
+/* Both are circuits of the same server. */
+static inline int ebpfMonJoinIsSameServer(const struct ebpfMonPeer *a, const struct ebpfMonPeer *b)
+{
+    return a->saddr == b->saddr && a->sport == b->sport && a->netns == b->netns;
+}
+
+/* "part" is this circuit, or its client is that of this circuit and its server is not known. */
+int ebpfMonJoinIsSamePeer(const struct ebpfMonPeer *peer, const struct ebpfMonPeer *part);
+
+/* NULL: no puts came through it lately. "peer" may lack the server. */
+ebpfMonJoinCircuit *ebpfMonJoinCircuitsFind(const ebpfMonJoinCircuits *circuits, const struct ebpfMonPeer *peer);
+
+/* The same, made if need be; it is the newest one now. Circuits without puts for a minute are forgotten. "now": monotonic
+ * ns. NULL without memory. */
+ebpfMonJoinCircuit *ebpfMonJoinCircuitsGet(ebpfMonJoinCircuits *circuits, const struct ebpfMonPeer *peer, uint64_t now);
+
+void ebpfMonJoinCircuitsForget(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit);
+void ebpfMonJoinCircuitsForgetAll(ebpfMonJoinCircuits *circuits);
+
+void ebpfMonJoinCircuitsAddPut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, ebpfMonPacketPut *put);
+/* "before": the put in front of it in the queue; NULL: it is the first. The caller frees "put". */
+void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, ebpfMonPacketPut *before,
+                                  ebpfMonPacketPut *put);
+
+/* The IOC has served the message with this sequence number. */
+void ebpfMonJoinCircuitSetServed(ebpfMonJoinCircuit *circuit, uint32_t seq);
+
+#endif

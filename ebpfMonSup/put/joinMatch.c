@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "put/joinMatch.h"
+
+/* Whether a channel of this name writes to this PV: RECORD, RECORD.FIELD, with modifiers and filters. The name is not known
+ * of a channel that was created before we looked: that may be any. */
+static int isChannelOf(const char *channel, const ebpfMonPut *put)
+{
+    size_t n = strcspn(channel, ".{["), m = strcspn(put->pv, ".");
+
+    return !channel[0] || (n == m && strncmp(channel, put->pv, n) == 0) || strcmp(channel, put->channel) == 0;
+}
+
+static int isReceived(const ebpfMonMessageKey *key)
+{
+    return key->seqKind == EBPFMON_SEQ_RECEIVED || key->seqKind == EBPFMON_SEQ_SHARED;
+}
+
+/* Several clients of one thread may put to the same PV, but seldom the same number. */
+static int isSameValue(const ebpfMonPacketPut *p, const ebpfMonPut *put)
+{
+    return !p->isNumber || !put->isNumber || p->number == put->number || (float)p->number == (float)put->number;
+}
+
+/* In the queue of match->circuit. The name counts in any case: what a put starts may write too, in the same thread and
+ * before the put is done, so it has the same message. */
+static void findInQueue(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebpfMonJoinMatch *match)
+{
+    match->before = NULL;
+    for (ebpfMonPacketPut *p = match->circuit->first; p; match->before = p, p = p->next) {
+        int isFound;
+
+        if (key->seqKind == EBPFMON_SEQ_MESSAGE) {
+            isFound = p->seq == key->seq && isChannelOf(p->channel, put);
+            if (!isFound && !p->closed && ebpfMonJoinIsBefore(key->seq, p->seq)) {
+                match->isPast = 1;
+                return;
+            }
+        } else if (isReceived(key)) {
+            if (!p->closed && ebpfMonJoinIsBefore(key->seq, p->end))
+                return;
+            isFound = p->pva && !ebpfMonJoinIsBefore(key->seq, p->end) && isChannelOf(p->channel, put) &&
+                      (key->seqKind != EBPFMON_SEQ_SHARED || isSameValue(p, put));
+        } else {
+            /* a write-notify that waited for its record: the put was made by another thread, in another message */
+            isFound = p->replyAsked && isChannelOf(p->channel, put);
+        }
+        if (isFound) {
+            match->put = p;
+            return;
+        }
+    }
+}
+
+/* A PVA group is one put in packets and several puts in the IOC. The bytes that the thread has received may end in another
+ * put, whose packet is not read yet; so a group that ends before is believed only at last. */
+static void findGroup(const ebpfMonMessageKey *key, int last, ebpfMonJoinMatch *match)
+{
+    if (!isReceived(key) || (key->seqKind == EBPFMON_SEQ_SHARED && !last))
+        return;
+    for (ebpfMonPacketPut *p = match->circuit->first; p; p = p->next)
+        if (p->pva && (p->end == key->seq || (last && ebpfMonJoinIsBefore(p->end, key->seq))))
+            match->put = p;
+    match->isGroup = match->put != NULL;
+}
+
+/* The first put in the queue of "c" that may be this one of another circuit. *before: the one in front of it. */
+static ebpfMonPacketPut *findSamePut(const ebpfMonJoinCircuit *c, const ebpfMonMessageKey *key, const ebpfMonPut *put,
+                                     ebpfMonPacketPut **before)
+{
+    *before = NULL;
+    for (ebpfMonPacketPut *p = c->first; p; *before = p, p = p->next)
+        if (p->pva && !p->made && p->channel[0] && p->at <= key->at + EBPFMON_JOIN_STALE_NS &&
+            isChannelOf(p->channel, put) && isSameValue(p, put))
+            return p;
+    return NULL;
+}
+
+/* A thread that serves several circuits may receive from all of them before it serves the first (libevent's
+ * BEV_OPT_DEFER_CALLBACKS, which pvxs uses): then the last receive was of another client. Finds the one circuit of this
+ * server with a put of this value to this PV; if there are two, none. */
+static void findInOtherCircuit(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put,
+                               ebpfMonJoinMatch *match)
+{
+    ebpfMonJoinMatch found = { .put = NULL };
+    unsigned n = 0;
+
+    for (ebpfMonJoinCircuit *c = circuits->newest; c && n < EBPFMON_JOIN_OTHERS; c = c->older, n++) {
+        ebpfMonPacketPut *p, *before;
+
+        if (!ebpfMonJoinIsSameServer(&c->peer, &key->peer) || ebpfMonJoinIsSamePeer(&c->peer, &key->peer) ||
+            !(p = findSamePut(c, key, put, &before)))
+            continue;
+        if (found.put)
+            return;
+        found = (ebpfMonJoinMatch){ .circuit = c, .put = p, .before = before };
+    }
+    if (found.put)
+        *match = found;
+}
+
+void ebpfMonJoinMatchFind(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put,
+                          int last, ebpfMonJoinMatch *match)
+{
+    memset(match, 0, sizeof(*match));
+    match->circuit = ebpfMonJoinCircuitsFind(circuits, &key->peer);
+    if (!match->circuit)
+        return;
+    findInQueue(key, put, match);
+    if (!match->put && last && key->seqKind == EBPFMON_SEQ_SHARED)
+        findInOtherCircuit(circuits, key, put, match);
+    if (!match->put)
+        findGroup(key, last, match);
+}
+
+void ebpfMonJoinMatchMerge(const ebpfMonPacketPut *p, ebpfMonPut *put)
+{
+    put->seen |= EBPFMON_SEEN_WIRE;
+    put->hash = p->hash;
+    if (!put->channel[0] && strcmp(p->channel, put->pv) != 0)
+        snprintf(put->channel, sizeof(put->channel), "%s", p->channel);
+    if (p->pva) { /* in the IOC only the address of a PVA client is seen */
+        if (p->user[0])
+            snprintf(put->user, sizeof(put->user), "%s", p->user);
+        if (p->host[0])
+            snprintf(put->host, sizeof(put->host), "%s", p->host);
+    }
+    if (put->result == ebpfMonPutUnknown && p->replied) {
+        put->result = p->ok ? ebpfMonPutOk : p->denied ? ebpfMonPutDenied : ebpfMonPutFailed;
+        snprintf(put->message, sizeof(put->message), "%s", p->message);
+    }
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which put of the packets is the same as one of the IOC, and the reverse. Used by putJoin only, under its lock. */
+#ifndef EBPFMON_JOINMATCH_H
+#define EBPFMON_JOINMATCH_H
+
+#include "put/joinCircuits.h"
+#include "wire/wireEvent.h"
+
+/* How a put that was seen in packets was found. */
+typedef struct {
+    ebpfMonJoinCircuit *circuit;
+    ebpfMonPacketPut *put;      /* NULL: none */
+    ebpfMonPacketPut *before;   /* in front of it in the queue of the circuit */
+    int isGroup;                /* a PVA group: the put stays in the queue for its other members */
+    int isPast;                 /* none, and packets behind its message were read already */
+} ebpfMonJoinMatch;
+
+/* Looks for the packet of a put that was seen in the IOC. "last": the put is published now in any case. */
+void ebpfMonJoinMatchFind(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put,
+                          int last, ebpfMonJoinMatch *match);
+
+/* Copies what only the packet tells of a put. */
+void ebpfMonJoinMatchMerge(const ebpfMonPacketPut *packet, ebpfMonPut *put);
+
+/* A put of the IOC is published without its packet: remembers that until the packet comes. */
+void ebpfMonJoinPublishedAdd(ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put);
+
+/* Nonzero: the put of this packet was published already, as one of the IOC. Forgets that. "at": monotonic ns when the packet
+ * came. */
+int ebpfMonJoinPublishedTake(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, const ebpfMonWireEvent *ev,
+                             uint64_t at);
+
+#endif

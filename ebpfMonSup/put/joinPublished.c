@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/hash.h"
+#include "put/joinMatch.h"
+
+#define PUBLISHED_MAX 4096 /* of one circuit */
+
+/* Of the record's name that a channel begins with. */
+static uint32_t hashRecordName(const char *channel)
+{
+    return ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, channel, strcspn(channel, ".{["));
+}
+
+static void removePublished(ebpfMonJoinCircuit *c, unsigned i)
+{
+    memmove(&c->published[i], &c->published[i + 1], (--c->publishedCount - i) * sizeof(*c->published));
+}
+
+static void growPublished(ebpfMonJoinCircuit *c)
+{
+    unsigned room = c->publishedRoom ? 4 * c->publishedRoom : 16;
+    ebpfMonJoinPublished *more = realloc(c->published, room * sizeof(*more));
+
+    if (more) {
+        c->published = more;
+        c->publishedRoom = room;
+    }
+}
+
+void ebpfMonJoinPublishedAdd(ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put)
+{
+    ebpfMonJoinCircuit *c = key->peer.sport ? ebpfMonJoinCircuitsGet(circuits, &key->peer, key->at) : NULL;
+
+    if (c && c->publishedCount == c->publishedRoom && c->publishedRoom < PUBLISHED_MAX)
+        growPublished(c);
+    if (!c || !c->publishedRoom)
+        return;
+    if (c->publishedCount == c->publishedRoom) {
+        c->hasForgotten = 1;
+        c->forgottenUpTo = c->published[0].seq;
+        removePublished(c, 0);
+    }
+    c->published[c->publishedCount++] = (ebpfMonJoinPublished){
+        .at = key->at, .seq = key->seq, .name = hashRecordName(put->channel[0] ? put->channel : put->pv),
+        .isShared = key->seqKind == EBPFMON_SEQ_SHARED,
+    };
+    if (key->seqKind == EBPFMON_SEQ_SHARED && key->at > circuits->lastShared)
+        circuits->lastShared = key->at;
+    if (key->seqKind == EBPFMON_SEQ_MESSAGE) /* else other messages may lie before this number */
+        ebpfMonJoinCircuitSetServed(c, key->seq);
+}
+
+/* In the list of this circuit. What the IOC did before this packet came is of another put, or of an earlier circuit from
+ * the same port. Of a PVA put the IOC tells where the received bytes ended; of a group it tells several puts, by the names
+ * of its members. */
+static int takeOwn(ebpfMonJoinCircuit *c, const ebpfMonWireEvent *ev, uint64_t at)
+{
+    int isPva = ev->protocol == ebpfMonWirePva, isGroup = 0;
+    uint32_t name = hashRecordName(ev->name);
+    unsigned kept = 0;
+
+    if (c->hasForgotten && !ebpfMonJoinIsBefore(c->forgottenUpTo, ev->seq))
+        return 1;
+    c->hasForgotten = 0;
+    for (unsigned i = 0; i < c->publishedCount; i++)
+        if (c->published[i].at + EBPFMON_JOIN_STALE_NS >= at &&
+            !ebpfMonJoinIsBefore(c->published[i].seq, isPva ? ev->end : ev->seq))
+            c->published[kept++] = c->published[i];
+    c->publishedCount = kept;
+    for (unsigned i = 0; i < c->publishedCount; i++)
+        if ((isPva || c->published[i].seq == ev->seq) && (!ev->name[0] || c->published[i].name == name)) {
+            removePublished(c, i);
+            return 1;
+        }
+    for (unsigned i = isPva ? c->publishedCount : 0; i-- > 0;) {
+        if (c->published[i].seq != ev->end)
+            continue;
+        removePublished(c, i);
+        isGroup = 1;
+    }
+    return isGroup;
+}
+
+/* It was published as a put of another circuit of the same thread. */
+static int takeShared(ebpfMonJoinCircuits *circuits, const ebpfMonWireEvent *ev, uint64_t at)
+{
+    uint32_t name = hashRecordName(ev->name);
+    unsigned n = 0;
+
+    if (ev->protocol != ebpfMonWirePva || circuits->lastShared + EBPFMON_JOIN_STALE_NS < at)
+        return 0;
+    for (ebpfMonJoinCircuit *c = circuits->newest; c && n < EBPFMON_JOIN_OTHERS; c = c->older, n++) {
+        if (!ebpfMonJoinIsSameServer(&c->peer, &ev->peer))
+            continue;
+        for (unsigned i = 0; i < c->publishedCount; i++)
+            if (c->published[i].isShared && c->published[i].name == name &&
+                c->published[i].at + EBPFMON_JOIN_STALE_NS >= at) {
+                removePublished(c, i);
+                return 1;
+            }
+    }
+    return 0;
+}
+
+int ebpfMonJoinPublishedTake(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, const ebpfMonWireEvent *ev,
+                             uint64_t at)
+{
+    return takeOwn(circuit, ev, at) || takeShared(circuits, ev, at);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "common/hash.h"
+#include "common/text.h"
+#include "model/put.h"
+#include "put/lastValues.h"
+#include "put/packetText.h"
+
+#define VALUES 8192
+
+typedef struct {
+    uint64_t key;          /* hash of server and channel; 0: none */
+    uint64_t circuit, put; /* the put that wrote it; put 0: it was read */
+    ebpfMonOldValue value;
+} lastValue;
+
+struct ebpfMonLastValues {
+    lastValue table[VALUES];
+};
+
+ebpfMonLastValues *ebpfMonLastValuesNew(void)
+{
+    return calloc(1, sizeof(ebpfMonLastValues));
+}
+
+void ebpfMonLastValuesFree(ebpfMonLastValues *values)
+{
+    free(values);
+}
+
+/* 64 bits: two names have the same key with a chance of 10^-19. Then the value of the other would be shown. */
+static uint64_t hashChannel(const struct ebpfMonPeer *peer, const char *channel)
+{
+    uint64_t h = EBPFMON_FNV64_BEGIN ^ peer->saddr ^ (uint64_t)peer->sport << 32 ^ (uint64_t)peer->netns << 16;
+
+    h = ebpfMonHashFnv64(h, channel, ebpfMonPacketTextGetNameLength(channel));
+    return h ? h : 1;
+}
+
+static lastValue *findPlace(ebpfMonLastValues *values, uint64_t key)
+{
+    return &values->table[(key ^ key >> 32) % VALUES];
+}
+
+static void storeValue(lastValue *l, uint64_t key, const ebpfMonWireEvent *ev)
+{
+    char text[EBPFMON_TEXT_SIZE];
+
+    l->key = key;
+    l->circuit = ev->circuit;
+    l->put = ev->kind == ebpfMonWirePut ? ev->id : 0;
+    l->value.known = 1;
+    l->value.count = (long)ev->count;
+    if (ev->protocol == ebpfMonWirePva) {
+        l->value.isNumber = ev->isNumber && ebpfMonPacketTextIsNumber(ev->text);
+        l->value.number = ev->number;
+        ebpfMonTextCopy(l->value.text, sizeof(l->value.text), ev->text);
+        return;
+    }
+    ebpfMonPacketTextFormatCa(ev->data, (uint32_t)(ev->have < EBPFMON_PACKET_PUT_DATA ? ev->have : EBPFMON_PACKET_PUT_DATA),
+                              ev->baseType, ev->count, text, sizeof(text), &l->value.isNumber, &l->value.number);
+    ebpfMonTextCopy(l->value.text, sizeof(l->value.text), text);
+}
+
+void ebpfMonLastValuesSet(ebpfMonLastValues *values, const ebpfMonWireEvent *ev)
+{
+    uint64_t key;
+
+    if (!ev->name[0] || !ev->data)
+        return;
+    key = hashChannel(&ev->peer, ev->name);
+    storeValue(findPlace(values, key), key, ev);
+}
+
+void ebpfMonLastValuesExchange(ebpfMonLastValues *values, const ebpfMonWireEvent *ev, ebpfMonOldValue *old)
+{
+    uint64_t key = hashChannel(&ev->peer, ev->name);
+    lastValue *l = findPlace(values, key);
+
+    old->known = 0;
+    if (!ev->name[0])
+        return;
+    if (l->key == key && l->value.known)
+        *old = l->value;
+    storeValue(l, key, ev);
+}
+
+void ebpfMonLastValuesRestore(ebpfMonLastValues *values, const ebpfMonWireEvent *reply, const ebpfMonOldValue *old)
+{
+    uint64_t key = hashChannel(&reply->peer, reply->name);
+    lastValue *l = findPlace(values, key);
+
+    if (l->key == key && l->put == reply->id && l->circuit == reply->circuit) {
+        l->value = *old;
+        l->put = 0;
+    }
+}

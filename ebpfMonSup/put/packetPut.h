@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A put as its packets show it. It is kept until the same put is seen in the IOC, or will not be seen there any more. */
+#ifndef EBPFMON_PACKETPUT_H
+#define EBPFMON_PACKETPUT_H
+
+#include <stdint.h>
+#include "ebpfMonEvent.h"
+
+#define EBPFMON_PACKET_PUT_DATA 256 /* bytes of a CA value that are kept */
+
+/* The value of a PV before a put, as far as a client wrote or read it and we saw that. */
+typedef struct {
+    char   text[96];
+    double number;
+    int    isNumber;
+    int    known; /* 0: nothing was seen, and the other members are not valid */
+    long   count;
+} ebpfMonOldValue;
+
+typedef struct ebpfMonPacketPut {
+    struct ebpfMonPacketPut *next;
+    uint64_t at;          /* monotonic ns when its packet came to this host */
+    uint64_t time;        /* CLOCK_REALTIME ns of its packet */
+    uint64_t id;          /* number of the put on its circuit, as in ebpfMonWireEvent */
+    uint32_t seq, end, sid;
+    uint64_t hash;
+    uint32_t count;
+    uint32_t have;        /* bytes in data */
+    int16_t  dbrType, baseType;
+    uint8_t  elementSize, pva, replyAsked, isNumber;
+    uint8_t  passed;      /* the IOC served a later message of this circuit */
+    uint8_t  closed;      /* the circuit ended, or is not watched any more */
+    uint8_t  made;        /* members of its PVA group were seen in the IOC: it is not published again */
+    uint8_t  replied, ok, denied;
+    double   number;
+    uint32_t status;
+    char     user[40], host[64];
+    char     channel[128];
+    char     message[64];
+    struct ebpfMonPeer peer;
+    uint32_t iocId;       /* the watched IOC that serves it; 0: none */
+    ebpfMonOldValue old;
+    uint8_t  data[];      /* CA: the elements, big-endian; PVA: the value as text, terminated */
+} ebpfMonPacketPut;
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "put/packetText.h"
+#include "put/putDecode.h"
+#include "put/valueText.h"
+
+void ebpfMonPacketTextFormatCa(const uint8_t *data, uint32_t have, int baseType, uint32_t count, char *buf, size_t size,
+                               int *isNumber, double *number)
+{
+    ebpfMonValue v = {
+        .data = data, .len = have, .type = ebpfMonPutDecodeCaType(baseType), .size = 40, .count = count, .network = 1,
+    };
+
+    *isNumber = v.type != ebpfMonDbfEnum && ebpfMonValueTextGetNumber(&v, number);
+    ebpfMonValueTextFormat(NULL, NULL, 0, &v, buf, size);
+}
+
+int ebpfMonPacketTextIsNumber(const char *text)
+{
+    char *end;
+
+    strtod(text, &end);
+    return text[0] && !*end;
+}
+
+size_t ebpfMonPacketTextGetNameLength(const char *channel)
+{
+    size_t n = strlen(channel);
+
+    return n > 4 && strcmp(channel + n - 4, ".VAL") == 0 ? n - 4 : n;
+}

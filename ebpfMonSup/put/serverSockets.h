@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which process listens where, on this host. No state; these functions read /proc, so no lock of the event path may be held. */
+#ifndef EBPFMON_SERVERSOCKETS_H
+#define EBPFMON_SERVERSOCKETS_H
+
+#include "ebpfMonEvent.h"
+#include <sys/types.h>
+
+typedef struct {
+    pid_t    pid;
+    uint32_t netns;
+    uint32_t addr;   /* network byte order, the port too; 0: any */
+    uint16_t port;
+} ebpfMonServerSocket;
+
+/* Nonzero: a connection with this server came in through the socket. */
+int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
+
+/* The sockets on which these processes listen for IPv4 clients, at most "max". Returns their number; *list is malloc'ed for
+ * the caller. A process that is gone has none. */
+unsigned ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, ebpfMonServerSocket **list);
+
+/* The process that listens for this connection; 0: none on this host. Takes milliseconds. */
+pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer);
+
+#endif

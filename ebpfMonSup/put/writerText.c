@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "put/writerText.h"
+
+void ebpfMonWriterTextFormatCause(const char *user, const char *host, char *buf, size_t size)
+{
+    snprintf(buf, size, "put by %.39s@%.40s", user, host);
+}
+
+/* A client is called as it claims, because that is how operators know it. What the kernel knows of a client on this host
+ * stands beside the claim. */
+static void setWho(ebpfMonPut *put)
+{
+    char local[160] = "";
+
+    if (put->peer[0]) {
+        if (put->peerPid)
+            snprintf(local, sizeof(local), " %s[%u]%s%s", put->command, put->peerPid,
+                     put->container[0] ? " in " : "", put->container);
+        snprintf(put->who, sizeof(put->who), "%s@%s%s", put->user[0] ? put->user : "?", put->host, local);
+    } else if (put->through == ebpfMonByShell || put->through == ebpfMonByInit) {
+        snprintf(put->who, sizeof(put->who), "%s", ebpfMonThroughName(put->through));
+    } else {
+        snprintf(put->who, sizeof(put->who), "thread %s", put->thread);
+    }
+}
+
+static void setOrigin(ebpfMonPut *put)
+{
+    char reason[360] = "";
+    int n = 0;
+
+    if (put->link[0])
+        n = snprintf(reason, sizeof(reason), ", %s %s%s%s", ebpfMonThroughName(put->through), put->link,
+                     put->linkIoc[0] ? " of " : "", put->linkIoc);
+    if (put->root[0] && n < (int)sizeof(reason))
+        n += snprintf(reason + n, sizeof(reason) - (size_t)n, ", chain of %s", put->root);
+    if (put->cause[0] && n < (int)sizeof(reason))
+        snprintf(reason + n, sizeof(reason) - (size_t)n, ", %s", put->cause);
+    if (put->peer[0] && put->through != ebpfMonByLink)
+        snprintf(put->origin, sizeof(put->origin), "%s %s%s%s%s", put->through == ebpfMonByPva ? "PVA" : "CA",
+                 put->peer, put->realUser[0] ? " uid " : "", put->realUser, reason);
+    else if (reason[0])
+        snprintf(put->origin, sizeof(put->origin), "%s", reason + 2);
+    else
+        snprintf(put->origin, sizeof(put->origin), "in the IOC");
+}
+
+void ebpfMonWriterTextComplete(ebpfMonPut *put)
+{
+    setWho(put);
+    setOrigin(put);
+}

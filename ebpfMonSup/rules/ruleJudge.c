@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which rule decides on a put, and whether the put keeps it. */
+#include <stdio.h>
+#include <string.h>
+
+#include <epicsStdlib.h>
+#include <epicsString.h>
+#include <epicsTime.h>
+
+#include "common/text.h"
+#include "rules/ruleCache.h"
+#include "rules/ruleSet.h"
+
+#define NAMES   4 /* spellings of what is written to */
+#define NO_RULE UINT32_MAX
+
+typedef struct { const char *text; size_t length; } spelling;
+
+static int matchesGlob(const ebpfMonRuleSet *set, const ebpfMonRuleGlob *glob, const char *text, size_t length)
+{
+    const char *pattern = set->chars + glob->text;
+
+    /* Names of one machine begin alike, so the last character is compared first. */
+    if (length < glob->literal || (glob->literal && text[glob->literal - 1] != pattern[glob->literal - 1]) ||
+        memcmp(text, pattern, glob->literal) != 0)
+        return 0;
+    if (glob->literal == glob->length)
+        return length == glob->length;
+    if (glob->literal + 1 == glob->length && pattern[glob->literal] == '*')
+        return 1;
+    return epicsStrGlobMatch(text + glob->literal, pattern + glob->literal);
+}
+
+static int isInList(const ebpfMonRuleSet *set, const ebpfMonRuleList *list, const char *text)
+{
+    size_t length = strlen(text);
+
+    for (uint32_t i = 0; i < list->count; i++)
+        if (matchesGlob(set, &set->glob[list->first + i], text, length))
+            return 1;
+    return 0;
+}
+
+/* RECORD and RECORD.VAL are one PV: a rule may have either. Returns how many spellings there are. */
+static unsigned addSpellings(const char *given, char *other, size_t size, spelling *names)
+{
+    size_t length = strlen(given);
+    const char *dot = strchr(given, '.');
+
+    names[0] = (spelling){given, length};
+    if (!dot)
+        snprintf(other, size, "%s.VAL", given);
+    else if (strcmp(dot, ".VAL") == 0)
+        snprintf(other, size, "%.*s", (int)(dot - given), given);
+    else
+        return 1;
+    names[1] = (spelling){other, strlen(other)};
+    return 2;
+}
+
+/* What the client wrote, without modifiers and filters (dbChannelCreate of database/src/ioc/db/dbChannel.c). Those are
+ * free text: by them a client could choose its rule. */
+static void copyPlainName(const char *channel, char *plain, size_t size)
+{
+    char *field;
+
+    snprintf(plain, size, "%.*s", (int)strcspn(channel, "{"), channel);
+    field = strchr(plain, '.');
+    if (field)
+        field[strcspn(field, "$[")] = 0;
+}
+
+static uint32_t findRule(const ebpfMonRuleSet *set, const ebpfMonPut *put, const char *plain)
+{
+    char other[2][sizeof(put->channel) + 4];
+    spelling names[NAMES];
+    unsigned count = addSpellings(put->pv, other[0], sizeof(other[0]), names);
+
+    if (plain[0])
+        count += addSpellings(plain, other[1], sizeof(other[1]), names + count);
+    for (uint32_t r = 0; r < set->ruleCount; r++) {
+        const ebpfMonPutRule *rule = &set->rule[r];
+        int found = 0;
+
+        for (uint32_t i = 0; i < rule->pv.count && !found; i++)
+            for (unsigned n = 0; n < count && !found; n++)
+                found = matchesGlob(set, &set->glob[rule->pv.first + i], names[n].text, names[n].length);
+        if (found && (!rule->iocs.count || isInList(set, &rule->iocs, put->ioc)))
+            return r;
+    }
+    return NO_RULE;
+}
+
+static uint32_t append(char *key, uint32_t length, const char *text)
+{
+    size_t n = strlen(text) + 1;
+
+    memcpy(key + length, text, n);
+    return length + (uint32_t)n;
+}
+
+static uint32_t findCachedRule(ebpfMonRuleSet *set, const ebpfMonPut *put)
+{
+    char key[EBPFMON_RULE_KEY], plain[sizeof(put->channel)] = "";
+    uint32_t length;
+    unsigned at;
+
+    if (put->channel[0])
+        copyPlainName(put->channel, plain, sizeof(plain));
+    length = append(key, append(key, append(key, 0, put->ioc), put->pv), plain);
+    at = epicsMemHash(key, length, 0) % EBPFMON_RULE_CACHE;
+
+    if (set->cache->slot[at].length != length || memcmp(set->cache->slot[at].key, key, length) != 0) {
+        set->cache->slot[at].rule = findRule(set, put, plain);
+        set->cache->slot[at].length = length;
+        memcpy(set->cache->slot[at].key, key, length);
+    }
+    return set->cache->slot[at].rule;
+}
+
+/* A string that reads as a number is a number: the record will convert it. */
+static int getNumber(const ebpfMonPut *put, double *value)
+{
+    if (put->isNumber) {
+        *value = put->number;
+        return 1;
+    }
+    return put->count <= 1 && epicsParseDouble(put->val, value, NULL) == 0;
+}
+
+static int isInTime(const ebpfMonRuleTime *t, int day, int minute)
+{
+    int before = (day + 6) % 7;
+
+    if (t->from < t->to)
+        return (t->days >> day & 1) && minute >= t->from && minute < t->to;
+    return ((t->days >> day & 1) && minute >= t->from) || ((t->days >> before & 1) && minute < t->to);
+}
+
+static int isInTimes(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const struct tm *local)
+{
+    for (uint32_t i = 0; i < rule->times.count; i++)
+        if (isInTime(&set->time[rule->times.first + i], local->tm_wday, local->tm_hour * 60 + local->tm_min))
+            return 1;
+    return 0;
+}
+
+/* By claimed name, or by the address that the kernel saw, without its port. */
+static int isInHosts(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const ebpfMonPut *put)
+{
+    char address[sizeof(put->peer)];
+
+    snprintf(address, sizeof(address), "%.*s", (int)strcspn(put->peer, ":"), put->peer);
+    return isInList(set, &rule->hosts, put->host) || (address[0] && isInList(set, &rule->hosts, address));
+}
+
+/* Nonzero, and why, when the value is wrong. A value may pass by its number or by its text. */
+static int hasBadValue(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const ebpfMonPut *put, char *why,
+                    size_t size)
+{
+    int ranged = rule->hasMin || rule->hasMax, isNumber;
+    double value = 0;
+
+    if (!ranged && !rule->text.count)
+        return 0;
+    if (rule->text.count && isInList(set, &rule->text, put->val))
+        return 0;
+    isNumber = getNumber(put, &value);
+    if (ranged && isNumber && (!rule->hasMin || value >= rule->min) && (!rule->hasMax || value <= rule->max))
+        return 0;
+    if (ranged && isNumber && rule->hasMin && !(value >= rule->min))
+        snprintf(why, size, "%.10g is not %.10g or more", value, rule->min);
+    else if (ranged && isNumber)
+        snprintf(why, size, "%.10g is not %.10g or less", value, rule->max);
+    else
+        snprintf(why, size, ranged ? "\"%.24s\" is no number" : "value \"%.24s\" is not allowed", put->val);
+    return 1;
+}
+
+static void explainName(const char *what, const char *user, char *why, size_t size)
+{
+    if (user[0])
+        snprintf(why, size, "%s \"%.32s\" is not allowed", what, user);
+    else
+        snprintf(why, size, "no %s is known", what);
+}
+
+/* Nonzero, and why, when the put breaks the rule. */
+static int isBroken(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const ebpfMonPut *put, char *why,
+                  size_t size)
+{
+    char when[16];
+    struct tm local;
+
+    if (!rule->allow) {
+        snprintf(why, size, "no put is allowed");
+    } else if (rule->origins && !(rule->origins >> put->through & 1)) {
+        snprintf(why, size, "put through %s is not allowed", ebpfMonThroughName(put->through));
+    } else if (rule->users.count && !isInList(set, &rule->users, put->user)) {
+        explainName("user", put->user, why, size);
+    } else if (rule->realUsers.count && !isInList(set, &rule->realUsers, put->realUser)) {
+        explainName("real user", put->realUser, why, size);
+    } else if (rule->verified && put->user[0] && put->realUser[0] && strcmp(put->user, put->realUser) != 0) {
+        snprintf(why, size, "\"%.20s\" claims to be \"%.20s\"", put->realUser, put->user);
+    } else if (rule->hosts.count && !isInHosts(set, rule, put)) {
+        explainName("host", put->host, why, size);
+    } else if (rule->times.count && epicsTimeToTM(&local, NULL, &put->time) == 0 && !isInTimes(set, rule, &local)) {
+        strftime(when, sizeof(when), "%a %H:%M", &local);
+        snprintf(why, size, "not at this time (%s)", when);
+    } else {
+        return hasBadValue(set, rule, put, why, size);
+    }
+    return 1;
+}
+
+void ebpfMonRuleSetJudge(ebpfMonRuleSet *set, ebpfMonPut *put)
+{
+    char why[80], text[160];
+    uint32_t index = findCachedRule(set, put);
+    ebpfMonPutRule *rule;
+
+    put->unexpected = 0;
+    put->rule[0] = 0;
+    if (index == NO_RULE) {
+        set->judged++;
+        if (!set->deny)
+            return;
+        set->bad++;
+        strcpy(text, "no rule is for this PV");
+    } else {
+        rule = &set->rule[index];
+        rule->judged++;
+        if (!isBroken(set, rule, put, why, sizeof(why)))
+            return;
+        rule->bad++;
+        snprintf(text, sizeof(text), "rule \"%s\": %s", rule->name, why);
+    }
+    put->unexpected = 1;
+    ebpfMonTextRemoveControls(text);
+    ebpfMonTextCopy(put->rule, sizeof(put->rule), text);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A trace: the chains that belong together, from the first cause to the last effect. Event thread only. */
+#ifndef EBPFMON_TRACE_H
+#define EBPFMON_TRACE_H
+
+#include "ebpfMonEvent.h"
+#include "put/finishedPut.h"
+#include "trace/cpLinkSources.h"
+#include "trace/traceChain.h"
+#include "watch/target.h"
+
+#define EBPFMON_TRACE_CHAINS 64 /* of one trace; each may have been caused by the one before */
+#define EBPFMON_TRACE_ASYNC  32 /* records of one trace that process asynchronously at the same time */
+
+typedef struct ebpfMonTrace {
+    struct ebpfMonTrace *next, *before; /* traces.c: the open ones, the oldest first */
+    uint32_t iocId;
+    ebpfMonCatalogue *cat; /* held: the indexes of records are those of this catalogue */
+    ebpfMonTraceChain *first, *last;
+    unsigned chains;
+    uint32_t records;      /* kept, in all chains */
+    uint64_t end;          /* monotonic ns: the end of its last chain */
+    int      isIncomplete; /* something belongs to it that is not in it */
+
+    /* what it waits for */
+    uint32_t async[EBPFMON_TRACE_ASYNC]; /* 1 + index of a record that processes asynchronously; 0: free */
+    uint32_t handOvers;    /* hand-overs of its chains that are not done */
+    unsigned linkWrites;   /* of its chains: each may go out as a message */
+    int      awaitsSource; /* the chain that handed over its first chain has not come yet */
+    int      awaitsPut;    /* the put "putId", made by the thread of the first chain, has not come yet */
+    uint64_t putId;
+    uint8_t *caLink;       /* a CP link caused it, and the chain behind that is not known yet: the beginning of its
+                              struct caLink, as in struct ebpfMonHandOver; else NULL */
+
+    /* its cause, and its id */
+    ebpfMonCpLinkSource source; /* of a CP link; chain.iocId 0: none */
+    ebpfMonPutSummary *put;     /* NULL: no put caused it */
+    int      hasId;             /* "id" is chosen */
+    uint8_t  id[16];            /* OpenTelemetry's trace id */
+} ebpfMonTrace;
+
+/* Holds the catalogue of the IOC. NULL without memory. */
+ebpfMonTrace *ebpfMonTraceNew(const ebpfMonTarget *t);
+
+/* Frees it with its chains. */
+void ebpfMonTraceFree(ebpfMonTrace *trace);
+
+/* The chain becomes the trace's own. */
+void ebpfMonTraceAppend(ebpfMonTrace *trace, ebpfMonTraceChain *c);
+
+/* "number": 1 + index of a record that one of its chains left processing; 0 does nothing. */
+void ebpfMonTraceAddAsync(ebpfMonTrace *trace, uint32_t number);
+void ebpfMonTraceRemoveAsync(ebpfMonTrace *trace, uint32_t number);
+int ebpfMonTraceHasAsync(const ebpfMonTrace *trace);
+
+/* The chain of another trace (or IOC) that caused this trace: it wrote through a CA link, or a CP link watches one of its
+ * records. iocId 0: none that is known. */
+ebpfMonChainId ebpfMonTraceGetCause(const ebpfMonTrace *trace);
+
+/* A put that came in a TCP message caused the trace, and it is known which message. */
+int ebpfMonTraceHasMessage(const ebpfMonTrace *trace);
+
+/* Whether "isWanted" is nonzero for one of its records, which it gets by their index in the catalogue. */
+int ebpfMonTraceHasRecord(const ebpfMonTrace *trace, int (*isWanted)(void *arg, uint32_t index), void *arg);
+
+/* Records that its chains processed, with those that were not kept. */
+uint32_t ebpfMonTraceCountRecords(const ebpfMonTrace *trace);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The chain behind a CP link is found by the time stamp in the link's struct caLink. */
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "trace/cpLinkSources.h"
+#include "traceIoc.h"
+
+static ebpfMonTargets *targets;
+static ebpfMonCpLinkSources *sources;
+
+/* The beginning of a struct caLink with a pointer to the link at "linkAt" and a time stamp at "stampAt". */
+static const uint8_t *caLink(const void *link, unsigned linkAt, uint64_t stamp, unsigned stampAt)
+{
+    static uint8_t bytes[EBPFMON_CALINK_SIZE];
+    uint64_t addr = (uintptr_t)link;
+
+    memset(bytes, 0, sizeof(bytes));
+    memcpy(bytes + linkAt, &addr, sizeof(addr));
+    memcpy(bytes + stampAt, &stamp, sizeof(stamp));
+    return bytes;
+}
+
+static void setLink(uint32_t record, char *name)
+{
+    struct layoutPvLink *link = &sceneMemory[record].inp;
+
+    link->precord = (uintptr_t)&sceneMemory[record];
+    link->type = LAYOUT_LINK_CA;
+    link->pvname = (uintptr_t)name;
+}
+
+static int find(ebpfMonTarget *t, uint32_t root, const uint8_t *link, ebpfMonCpLinkSource *source)
+{
+    int failed;
+
+    memset(source, 0, sizeof(*source));
+    ebpfMonTargetsLock(targets);
+    failed = ebpfMonCpLinkSourcesFind(sources, t, root, link, source);
+    ebpfMonTargetsUnlock(targets);
+    return !failed;
+}
+
+MAIN(testCpLinkSources)
+{
+    static char name[80] = "R2.VAL", unknown[80] = "X9";
+    uint64_t stamp = sceneStamp(5000 * MS), other = sceneStamp(5000 * MS + 1);
+    struct layoutPvLink *inp = &sceneMemory[5].inp;
+    ebpfMonTarget *first, *second;
+    ebpfMonChainId chain = { .tid = 10, .begin = 4999 * MS };
+    ebpfMonCpLinkSource s;
+
+    testPlan(10);
+    targets = ebpfMonTargetsNew();
+    sceneNewIoc();
+    first = sceneTarget;
+    ebpfMonTargetsAdd(targets, first);
+    sources = ebpfMonCpLinkSourcesNew(targets);
+    chain.iocId = first->iocId;
+    setLink(5, name);
+    testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "no chain is known at first");
+    ebpfMonCpLinkSourcesAdd(sources, &chain, 0, 3, 2, stamp);
+    testOk(find(first, 5, caLink(inp, 16, stamp, 60), &s) && ebpfMonChainIdIsSame(&s.chain, &chain) && s.place == 3,
+           "the chain that gave the record this time stamp");
+    testOk(strcmp(s.record, "R2") == 0 && strcmp(s.root, "R0") == 0 && !s.ioc[0], "%s, chain of %s", s.record, s.root);
+    testOk(find(first, 5, caLink(inp, 40, stamp, 4), &s), "wherever link and time stamp stand");
+    testOk(!find(first, 5, caLink(inp, 16, other, 60), &s), "not one with another time stamp");
+    testOk(!find(first, 6, caLink(inp, 16, stamp, 60), &s), "nor for another record's link");
+    inp->type = LAYOUT_LINK_DB;
+    testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "nor for a link that is no CA link any more");
+    setLink(5, unknown);
+    testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "nor for one to a record that no IOC here has");
+    setLink(5, name);
+    ebpfMonCpLinkSourcesAdd(sources, &chain, 0, 0, 3, other);
+    testOk(!find(first, 5, caLink(inp, 16, other, 60), &s), "nor one of another record with this time stamp");
+
+    /* another IOC with the same records: its link watches the first one's record */
+    sceneNewIoc();
+    second = sceneTarget;
+    strcpy(second->name, "secondIoc");
+    ebpfMonTargetsAdd(targets, second);
+    testOk(find(second, 5, caLink(inp, 16, stamp, 60), &s) && s.chain.iocId == first->iocId &&
+           strcmp(s.ioc, "sceneIoc") == 0, "from one IOC to another: %s", s.ioc);
+    ebpfMonCpLinkSourcesFree(sources);
+    return testDone();
+}

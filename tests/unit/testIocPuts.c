@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events of puts as the kernel part sends them become finished puts; no name service is asked under the lock of the
+ * targets. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsEvent.h>
+#include <epicsTime.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "model/losses.h"
+#include "put/iocPuts.h"
+#include "fakeClients.h"
+#include "fakeIoc.h"
+
+#define AT 1000000000000ull /* ns */
+
+static ebpfMonIocPuts *iocPuts;
+static ebpfMonThreadPuts *threadPuts;
+
+/* What the sinks received. */
+static unsigned count, linkWrites, linkChanges;
+static ebpfMonPut last;
+static ebpfMonFinishedPut lastFinished;
+static ebpfMonMessageKey lastKey;
+static ebpfMonLinkWrite lastWrite;
+static uint64_t lastChange;
+
+static void onFinished(void *arg, const ebpfMonFinishedPut *finished)
+{
+    (void)arg;
+    count++;
+    lastFinished = *finished;
+    last = *finished->put;
+    lastKey = *finished->key;
+}
+
+static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
+{
+    (void)arg;
+    linkWrites++;
+    lastWrite = *write;
+}
+
+static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
+{
+    (void)arg;
+    linkChanges += iocId == fake.t->iocId;
+    lastChange = precord;
+}
+
+/* An event with its values behind it. */
+static union {
+    struct ebpfMonPutEvent ev;
+    uint8_t bytes[sizeof(struct ebpfMonPutEvent) + 2 * EBPFMON_VAL_MAX];
+} put;
+static uint64_t ids;
+
+/* A put of "new" to A:AO, which has "old"; returns the event's size. */
+static size_t makePut(unsigned rec, const char *field, double old, double new)
+{
+    const ebpfMonField *f = fakeField(rec, field);
+
+    memset(&put, 0, sizeof(put));
+    put.ev = (struct ebpfMonPutEvent){
+        .head = { .kind = EBPFMON_EV_PUT, .tgid = (uint32_t)getpid(), .tid = 77, .iocId = fake.t->iocId, .ktime = AT },
+        .id = ++ids, .precord = fakeAddress(rec), .pfldDes = f->addr, .pfield = fakeAddress(rec) + f->offset,
+        .nRequest = 1, .nElements = 1, .oldCount = -1, .dbrType = 10 /* DBR_DOUBLE of dbAccess */, .fieldType = (int16_t)f->type,
+        .fieldSize = (int16_t)f->size, .site = EBPFMON_SITE_PUT, .oldLen = 8, .newLen = 8, .who = { .comm = "DRIVER" },
+    };
+    memcpy(put.bytes + sizeof(put.ev), &old, 8);
+    memcpy(put.bytes + sizeof(put.ev) + 8, &new, 8);
+    return sizeof(put.ev) + 16;
+}
+
+static void addResult(uint64_t id, long status, double after)
+{
+    struct ebpfMonResultEvent ev = {
+        .head = { .kind = EBPFMON_EV_RESULT, .tgid = (uint32_t)getpid(), .tid = 77, .iocId = fake.t->iocId }, .id = id,
+        .status = status, .afterLen = 8,
+    };
+
+    memcpy(ev.after, &after, 8);
+    ebpfMonIocPutsAddResult(iocPuts, &ev, sizeof(ev));
+}
+
+static void testPuts(void)
+{
+    size_t size = makePut(FAKE_AO, "VAL", 1.5, 2.5);
+
+    testDiag("A put and its result");
+    fake.t->probesOn = EBPFMON_BIT(ebpfMonProgPutReturn);
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+    testOk(count == 0, "it waits for its result");
+    addResult(ids, 0, 2.5);
+    testOk(count == 1 && strcmp(last.pv, "A:AO") == 0 && strcmp(last.val, "2.5") == 0 && strcmp(last.old, "1.5") == 0 &&
+           last.result == ebpfMonPutOk && !last.after[0] && strcmp(last.ioc, "iocA") == 0 &&
+           strcmp(last.who, "thread DRIVER") == 0, "%s: %s → %s by %s", last.pv, last.old, last.val, last.who);
+    testOk(lastFinished.iocId == fake.t->iocId && lastFinished.tid == 77 && lastFinished.id == ids, "it names its event");
+    addResult(ids, 0, 2.5);
+    testOk(count == 1, "a result without a put");
+
+    size = makePut(FAKE_AO, "VAL", 2.5, 9);
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+    addResult(ids, 0, 5);
+    testOk(count == 2 && strcmp(last.after, "5") == 0, "the record made another value of it: %s", last.after);
+    size = makePut(FAKE_AO, "VAL", 2.5, 9);
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+    addResult(ids, 0x1f70001, 2.5);
+    testOk(count == 3 && last.result == ebpfMonPutFailed && last.status == 0x1f70001 && !last.after[0], "dbPut refused it");
+
+    fake.t->probesOn = 0;
+    size = makePut(FAKE_AO, "VAL", 1, 2);
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+    testOk(count == 4 && last.result == ebpfMonPutUnknown, "results are not watched: finished at once");
+    size = makePut(FAKE_AO, "VAL", 1, 2);
+    put.ev.site = EBPFMON_SITE_DENIED;
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+    testOk(count == 5 && last.result == ebpfMonPutDenied, "denied");
+    testOk(!ebpfMonThreadPutsFindForChain(threadPuts, &(struct ebpfMonChain){ .head = { .tid = 77,
+           .iocId = fake.t->iocId, .ktime = AT + 1 }, .begin = AT }, 1), "no chain of another root began with it");
+}
+
+static void testBadEvents(void)
+{
+    size_t size = makePut(FAKE_AO, "VAL", 1, 2);
+    uint64_t before = ebpfMonLossesGet(ebpfMonLossGone);
+
+    testDiag("Events that are not as they should be");
+    count = 0;
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, sizeof(put.ev) - 1);
+    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before, "too short");
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size - 1);
+    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before + 1, "its values are cut: lost");
+    put.ev.newLen = EBPFMON_VAL_MAX + 1;
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, sizeof(put));
+    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before + 2, "longer than it can be");
+    size = makePut(FAKE_AO, "VAL", 1, 2);
+    put.ev.head.iocId = 12345;
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before + 3, "of an IOC that we do not know");
+}
+
+static void testCause(void)
+{
+    size_t size = makePut(FAKE_SEQ, "VAL", 1, 2);
+    struct ebpfMonCauseEvent cause = {
+        .head = { .tid = 77, .iocId = fake.t->iocId }, .root = fakeAddress(FAKE_CALC), .put = (uint32_t)ids + 1,
+    };
+
+    testDiag("Who began what a put completes");
+    count = 0;
+    cause.who = fakeCaClient(2000, "anna", "office1");
+    ebpfMonIocPutsAddCause(iocPuts, &cause, sizeof(cause));
+    put.ev.root = fakeAddress(FAKE_CALC);
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+    testOk(count == 1 && !last.user[0], "another put's");
+    size = makePut(FAKE_SEQ, "VAL", 1, 2);
+    put.ev.root = fakeAddress(FAKE_CALC);
+    put.ev.addr = fakeLinkAddr();
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+    testOk(count == 2 && strcmp(last.user, "anna") == 0 && strcmp(last.root, "A:CALC") == 0 && !lastKey.peer.addr, "%s (%s)",
+           last.who, last.origin);
+    put.ev.head.ktime++;
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+    testOk(count == 3 && !last.user[0], "it is used once");
+}
+
+static void testLinks(void)
+{
+    struct ebpfMonCauseEvent ev = {
+        .head = { .tgid = (uint32_t)getpid(), .tid = 9, .iocId = fake.t->iocId, .ktime = AT }, .name = "A:SEL",
+        .link = fakeAddress(FAKE_SEQ) + offsetof(fakeRecord, out), .who = { .comm = "scan-1" },
+    };
+    size_t size = makePut(FAKE_SEL, "VAL", 0, 1);
+
+    testDiag("Links");
+    count = 0;
+    ebpfMonIocPutsAddLinkWrite(iocPuts, &ev, sizeof(ev) - 1);
+    testOk1(linkWrites == 0);
+    ebpfMonIocPutsAddLinkWrite(iocPuts, &ev, sizeof(ev));
+    testOk(linkWrites == 1 && strcmp(lastWrite.link, "A:SEQ.OUT") == 0, "a record writes through a CA link");
+    put.ev.who = fakeCaClient(FAKE_LOCAL_PORT, "phil", "ioc");
+    strcpy(put.ev.channel, "A:SEL");
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+    testOk(count == 1 && strcmp(last.link, "A:SEQ.OUT") == 0 && strcmp(last.linkIoc, "iocA") == 0, "its put: %s", last.origin);
+
+    testOk1(linkChanges == 0);
+    size = makePut(FAKE_SEQ, "OUT", 0, 0);
+    put.ev.site = EBPFMON_SITE_LINK;
+    put.ev.newLen = put.ev.oldLen = 0;
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+    testOk(linkChanges == 1 && lastChange == fakeAddress(FAKE_SEQ), "a link field is written");
+    ebpfMonIocPutsTick(iocPuts, AT + 5000000000ull, 0);
+    testOk(count == 2 && strcmp(last.pv, "A:SEQ.OUT") == 0, "its result is looked up");
+}
+
+static int isFree; /* the lock of the targets, when the name service was asked */
+
+/* A name service that needs the lock of the targets: with that lock held by who waits for the name, it gets it too late. */
+static int readUserWithLock(uid_t uid, char *buf, size_t size)
+{
+    ebpfMonTargetsLock(fake.targets);
+    isFree = 1;
+    ebpfMonTargetsUnlock(fake.targets);
+    return fakeReadUser(uid, buf, size);
+}
+
+static void testLock(void)
+{
+    ebpfMonPutJoin *join = ebpfMonPutJoinNew();
+    ebpfMonUserNames *users = ebpfMonUserNamesNew(readUserWithLock, 2);
+    ebpfMonPutClients *clients = ebpfMonPutClientsNew(users, fakeFindOwner);
+    ebpfMonLinkWrites *writes = ebpfMonLinkWritesNew();
+    ebpfMonIocPutSinks sinks = { .finished = onFinished, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged };
+    ebpfMonIocPuts *own = ebpfMonIocPutsNew(fake.targets, clients, join, writes, threadPuts, &sinks);
+    size_t size = makePut(FAKE_AO, "VAL", 1, 2);
+
+    testDiag("The lock of the targets");
+    put.ev.who = fakeCaClient(FAKE_LOCAL_PORT, "", "");
+    ebpfMonIocPutsAddPut(own, &put.ev, size);
+    testOk(isFree && strcmp(last.realUser, "phil") == 0, "is not held while a name service is asked: user %s", last.realUser);
+    ebpfMonIocPutsFree(own);
+    ebpfMonLinkWritesFree(writes);
+    ebpfMonPutClientsFree(clients);
+    ebpfMonUserNamesFree(users, 60);
+    ebpfMonPutJoinFree(join);
+}
+
+static epicsEventId goOn;
+
+static int readUserLate(uid_t uid, char *buf, size_t size)
+{
+    epicsEventMustWait(goOn);
+    return fakeReadUser(uid, buf, size);
+}
+
+/* The name of the user comes after the first put. */
+static void testLateName(void)
+{
+    ebpfMonPutJoin *join = ebpfMonPutJoinNew();
+    ebpfMonUserNames *users = ebpfMonUserNamesNew(readUserLate, 0.01);
+    ebpfMonPutClients *clients = ebpfMonPutClientsNew(users, fakeFindOwner);
+    ebpfMonLinkWrites *writes = ebpfMonLinkWritesNew();
+    ebpfMonIocPutSinks sinks = { .finished = onFinished, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged };
+    ebpfMonIocPuts *own = ebpfMonIocPutsNew(fake.targets, clients, join, writes, threadPuts, &sinks);
+    size_t size = makePut(FAKE_AO, "VAL", 1, 2);
+    epicsUInt64 begin;
+
+    testDiag("A name service that hangs");
+    goOn = epicsEventMustCreate(epicsEventEmpty);
+    put.ev.who = fakeCaClient(FAKE_LOCAL_PORT, "", "");
+    count = 0;
+    ebpfMonIocPutsAddPut(own, &put.ev, size);
+    testOk(count == 1 && strcmp(last.realUser, "1000") == 0, "the put has the uid: %s", last.realUser);
+    epicsEventMustTrigger(goOn);
+    for (begin = epicsMonotonicGet(); strcmp(last.realUser, "phil") && epicsMonotonicGet() - begin < 60000000000ull;)
+        ebpfMonIocPutsAddPut(own, &put.ev, size);
+    testOk(strcmp(last.realUser, "phil") == 0 && strcmp(last.user, "phil") == 0, "a later one the name: %s", last.realUser);
+    ebpfMonIocPutsFree(own);
+    ebpfMonLinkWritesFree(writes);
+    ebpfMonPutClientsFree(clients);
+    ebpfMonUserNamesFree(users, 60);
+    ebpfMonPutJoinFree(join);
+}
+
+MAIN(testIocPuts)
+{
+    ebpfMonIocPutSinks sinks = { .finished = onFinished, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged };
+    ebpfMonPutClients *clients;
+    ebpfMonLinkWrites *writes = ebpfMonLinkWritesNew();
+    ebpfMonPutJoin *join = ebpfMonPutJoinNew();
+
+    testPlan(25);
+    fakeMake();
+    clients = fakeClientsMake(NULL);
+    threadPuts = ebpfMonThreadPutsNew();
+    iocPuts = ebpfMonIocPutsNew(fake.targets, clients, join, writes, threadPuts, &sinks);
+    testPuts();
+    testBadEvents();
+    testCause();
+    testLinks();
+    testLock();
+    testLateName();
+    ebpfMonIocPutsFree(iocPuts);
+    ebpfMonThreadPutsFree(threadPuts);
+    ebpfMonLinkWritesFree(writes);
+    ebpfMonPutJoinFree(join);
+    fakeClientsFree(clients);
+    return testDone();
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Link writes, and the messages as which they go out. Times are invented. */
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "trace/linkMessages.h"
+
+#define MS  1000000ull
+#define IOC 7
+
+static ebpfMonLinkMessages *messages;
+static const struct ebpfMonPeer peer = { .addr = 1 };
+
+static void writes(uint32_t pid, const char *link, const char *channel, uint64_t begin)
+{
+    ebpfMonLinkWrite l = { .pid = pid, .at = begin + 10, .chain = { .iocId = IOC, .tid = 1, .begin = begin } };
+
+    strcpy(l.link, link);
+    strcpy(l.channel, channel);
+    ebpfMonLinkMessagesAdd(messages, &l);
+}
+
+static void packet(uint32_t pid, const char *channel, uint32_t seq, uint64_t at)
+{
+    ebpfMonLinkMessagesNotePacket(messages, pid, channel, &peer, seq, at);
+}
+
+static unsigned find(uint64_t begin, ebpfMonLinkMessage list[4])
+{
+    ebpfMonChainId chain = { IOC, 1, begin };
+
+    return ebpfMonLinkMessagesFind(messages, &chain, list, 4);
+}
+
+/* The message that this chain's value went out as; 0: none that is known. */
+static uint32_t messageOf(uint64_t begin)
+{
+    ebpfMonLinkMessage list[4];
+
+    return find(begin, list) == 1 && list[0].seen && list[0].isMessage ? list[0].seq : 0;
+}
+
+static void packets(void)
+{
+    packet(60, "pv", 1, 901 * MS);
+    packet(60, "", 2, 911 * MS);
+    writes(60, "a.OUT", "pv", 900 * MS);
+    ebpfMonLinkMessagesMatch(messages, 905 * MS);
+    writes(60, "a.OUT", "pv", 910 * MS);
+    ebpfMonLinkMessagesMatch(messages, 911 * MS);
+    testOk(messageOf(900 * MS) == 1 && !messageOf(910 * MS), "a packet waits until all writes before it are known");
+    writes(60, "a.OUT", "pv", 912 * MS);
+    ebpfMonLinkMessagesMatch(messages, 920 * MS);
+    testOk(messageOf(910 * MS) == 2 && !messageOf(912 * MS),
+           "a message belongs to the chain that wrote before it, not to a later one; also if its channel has no name");
+    writes(60, "a.OUT", "pv", 930 * MS);
+    packet(61, "pv", 3, 931 * MS);
+    packet(60, "other", 4, 931 * MS);
+    ebpfMonLinkMessagesMatch(messages, 932 * MS);
+    testOk(!messageOf(912 * MS) && !messageOf(930 * MS), "not to a chain of another process, or to another PV");
+    writes(60, "b.OUT", "other", 940 * MS);
+    packet(60, "", 5, 941 * MS);
+    ebpfMonLinkMessagesMatch(messages, 942 * MS);
+    testOk(!messageOf(930 * MS) && !messageOf(940 * MS), "without a name it may belong to each of two links");
+    packet(60, "pv", 6, 950 * MS);
+    packet(60, "pv", 7, 951 * MS);
+    ebpfMonLinkMessagesMatch(messages, 960 * MS);
+    testOk(messageOf(930 * MS) == 6 && !messageOf(912 * MS), "of two values of a link the last one goes out");
+    for (uint32_t i = 0; i <= 512; i++)
+        packet(60, "other", 100 + i, 970 * MS);
+    ebpfMonLinkMessagesMatch(messages, 980 * MS);
+    testOk(messageOf(940 * MS) == 101, "as many packets wait as there is room for");
+    writes(62, "c.OUT", "late", 1000 * MS);
+    packet(62, "late", 8, 2001 * MS);
+    ebpfMonLinkMessagesMatch(messages, 3000 * MS);
+    testOk(!messageOf(1000 * MS), "a value is not on its way for more than a second");
+}
+
+static void arrivals(void)
+{
+    ebpfMonChainId chain = { IOC, 1, 5000 * MS };
+    ebpfMonLinkMessage list[4];
+    ebpfMonLinkWrite none = { .pid = 60 };
+
+    writes(60, "a.OUT", "pv", 5000 * MS);
+    writes(60, "b.OUT", "inside", 5000 * MS);
+    testOk(find(5000 * MS, list) == 2 && strcmp(list[0].link, "a.OUT") == 0 && !list[0].seen && !list[1].seen,
+           "two writes of one chain, in their order");
+    ebpfMonLinkMessagesNoteArrival(messages, &chain, "b.OUT", NULL, 0, 5001 * MS, 1);
+    ebpfMonLinkMessagesNoteArrival(messages, &chain, "a.OUT", &peer, 55, 5002 * MS, 1);
+    testOk(find(5000 * MS, list) == 2 && list[0].isMessage && list[0].seq == 55 && list[0].inside &&
+           list[0].seenAt == 5002 * MS && list[1].seen && !list[1].isMessage,
+           "one arrived as a message, the other through a channel inside the IOC");
+    ebpfMonLinkMessagesNoteArrival(messages, &chain, "a.OUT", &peer, 56, 5003 * MS, 1);
+    testOk(find(5000 * MS, list) == 2 && list[0].seq == 55, "one that arrived does not arrive again");
+    chain.tid = 2;
+    testOk(ebpfMonLinkMessagesFind(messages, &chain, list, 4) == 0, "another thread's chain wrote nothing");
+    chain.tid = 1;
+    testOk(ebpfMonLinkMessagesFind(messages, &chain, list, 1) == 1, "no more than asked for");
+    ebpfMonLinkMessagesAdd(messages, &none);
+    for (unsigned i = 0; i < 511; i++)
+        writes(70, "x.OUT", "pv", (6000 + i) * MS);
+    testOk(find(5000 * MS, list) == 1 && strcmp(list[0].link, "b.OUT") == 0,
+           "the last 512 are known; one of an unknown chain takes no place");
+}
+
+MAIN(testLinkMessages)
+{
+    testPlan(13);
+    messages = ebpfMonLinkMessagesNew();
+    packets();
+    arrivals();
+    ebpfMonLinkMessagesFree(messages);
+    return testDone();
+}

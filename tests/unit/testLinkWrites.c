@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which CA link made a put: by process and channel, the newest within a minute. */
+#include <stdio.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "put/linkWrites.h"
+
+#define SECOND 1000000000ull
+#define T0     (1000 * SECOND)
+
+static ebpfMonPut put;
+
+static void add(ebpfMonLinkWrites *writes, uint32_t pid, uint64_t at, const char *channel, const char *link)
+{
+    ebpfMonLinkWrite w = { .pid = pid, .at = at, .chain = { .iocId = 7, .tid = pid + 1, .begin = at } };
+
+    snprintf(w.channel, sizeof(w.channel), "%s", channel);
+    snprintf(w.link, sizeof(w.link), "%s", link);
+    strcpy(w.ioc, "iocA");
+    strcpy(w.root, "ROOT");
+    strcpy(w.cause, "scan 1 second");
+    ebpfMonLinkWritesAdd(writes, &w);
+}
+
+static int find(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now)
+{
+    memset(&put, 0, sizeof(put));
+    return ebpfMonLinkWritesSetWriter(writes, pid, channel, now, &put);
+}
+
+MAIN(testLinkWrites)
+{
+    ebpfMonLinkWrites *writes = ebpfMonLinkWritesNew(), *other = ebpfMonLinkWritesNew();
+    char name[40];
+
+    testPlan(14);
+    testOk(!find(writes, 1, "B:X", T0), "nothing was written");
+    add(writes, 1, T0, "B:X", "A:ONE.OUT");
+    testOk(find(writes, 1, "B:X", T0 + SECOND) && put.through == ebpfMonByCaLink && strcmp(put.link, "A:ONE.OUT") == 0 &&
+           strcmp(put.linkIoc, "iocA") == 0 && strcmp(put.root, "ROOT") == 0 && strcmp(put.cause, "scan 1 second") == 0 &&
+           put.linkChain.iocId == 7 && put.linkChain.begin == T0, "all of it: %s", put.link);
+    testOk(!find(writes, 2, "B:X", T0) && !find(writes, 1, "B:Y", T0), "another process, another channel");
+    testOk(!find(other, 1, "B:X", T0), "another table");
+    testOk(find(writes, 1, "B:X", T0 + 60 * SECOND), "a link that connects late sends late");
+    testOk(!find(writes, 1, "B:X", T0 + 61 * SECOND), "more than a minute is too late");
+    testOk(find(writes, 1, "B:X", T0 - SECOND), "it wrote again while the event of the put was on its way");
+
+    add(writes, 1, T0 + 5 * SECOND, "B:X", "A:TWO.OUT");
+    testOk(find(writes, 1, "B:X", T0 + 6 * SECOND) && strcmp(put.link, "A:TWO.OUT") == 0 && !strstr(put.cause, "other"),
+           "the newest link, the other one was long before");
+    add(writes, 1, T0 + 5 * SECOND + SECOND / 2, "B:X", "A:ONE.OUT");
+    testOk(find(writes, 1, "B:X", T0 + 6 * SECOND) && strcmp(put.link, "A:ONE.OUT") == 0 &&
+           strstr(put.cause, "or one of 1 other links"), "two within a second: %s", put.cause);
+    add(writes, 1, T0 + 7 * SECOND, "B:X", "A:ONE.OUT");
+    testOk(find(writes, 1, "B:X", T0 + 8 * SECOND) && !strstr(put.cause, "other"), "a link is there once");
+
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof(name), "A:N%d.OUT", i);
+        add(writes, 3, T0 + (uint64_t)i, "B:Z", name);
+    }
+    testOk(find(writes, 3, "B:Z", T0 + SECOND) && strcmp(put.link, "A:N3.OUT") == 0 && strstr(put.cause, "3 other"),
+           "four at once: %s", put.cause);
+    add(writes, 3, T0 + 10, "B:Z", "A:N4.OUT");
+    testOk(find(writes, 3, "B:Z", T0 + SECOND) && strcmp(put.link, "A:N4.OUT") == 0 && strstr(put.cause, "3 other"),
+           "a fifth takes the place of the oldest");
+    for (int i = 0; i < 100000; i++) {
+        snprintf(name, sizeof(name), "B:N%d", i);
+        add(writes, 4, T0 + (uint64_t)i, name, "A:ONE.OUT");
+    }
+    testOk(find(writes, 4, "B:N99999", T0 + SECOND), "many channels: the last one is there");
+    testOk(!find(writes, 4, "B:N0", T0 + SECOND), "… the first one was forgotten");
+    ebpfMonLinkWritesFree(writes);
+    ebpfMonLinkWritesFree(other);
+    ebpfMonLinkWritesFree(NULL);
+    return testDone();
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* OTLP's metrics: values, histograms with exemplars, and since when they count. */
+#include <math.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "export/otlp/otlpMetrics.h"
+#include "otlpTest.h"
+
+static ebpfMonJson json;
+static char text[400000];
+
+#define EXEMPLAR "\"exemplars\":[{\"timeUnixNano\":8000,\"filteredAttributes\":[],\"asDouble\":7e-06," \
+    "\"traceId\":\"ab000000000000000000000000000000\",\"spanId\":\"cd00000000000000\"}]"
+
+/* The number after a text. */
+static uint64_t after(const char *from, const char *key)
+{
+    const char *at = from ? strstr(from, key) : NULL;
+
+    return at ? strtoull(at + strlen(key), NULL, 10) : UINT64_MAX;
+}
+
+static ebpfMonOtlpNumbers n;
+static ebpfMonOtlpSinces since;
+static ebpfMonExemplars exemplars;
+
+static void setNumbers(void)
+{
+    ebpfMonSpan chain = {.trace = {0xab}, .id = {0xcd}, .start = 1000, .end = 8000, .latency = 7000,
+                         .root = "R", .service = {"vac1"}};
+
+    n.now = 1000;
+    n.counted = 8000;
+    n.putIocs = 2;
+    strcpy(n.putIoc[0].name, "vac1");
+    n.putIoc[0].puts = 5;
+    strcpy(n.putIoc[1].name, "10.0.0.1:5064");
+    n.putIoc[1].denied = 1;
+    n.roots = 2;
+    n.chain[0] = n.chain[1] = (ebpfMonChainRow){.count = 4, .mean = 2.5, .max = 9, .ioc = "vac1", .hist = {1, 3}};
+    strcpy(n.chain[0].root, "R");
+    strcpy(n.chain[1].root, "Q");
+    ebpfMonExemplarAdd(&exemplars, &chain);
+    n.losses = 1;
+    strcpy(n.lost[0].reason, "ring full");
+    n.lost[0].count = 3;
+    n.iocs = 1;
+    strcpy(n.ioc[0].name, "vac1");
+    n.ioc[0].records = 12;
+    n.ioc[0].cost = 0.25;
+    n.ioc[0].processings = 77;
+    n.cpu = NAN;
+    for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
+        n.edge[i] = i * 0.5;
+    n.hist[0] = 2;
+    n.hist[EBPFMON_HIST_MAX - 1] = 4;
+}
+
+static void testMetrics(void)
+{
+    const char *root;
+    unsigned points;
+    size_t len;
+
+    testDiag("metrics");
+    setNumbers();
+    len = ebpfMonOtlpWriteMetrics(&json, &n, &exemplars, &since, text + 1, sizeof(text) - 3, &points);
+    text[0] = '[';
+    strcpy(text + 1 + len, "]");
+    testOk(isJson(text, len + 2) && points == 15, "%u points", points);
+    testOk1(strstr(text, "{\"name\":\"epics.puts\",\"unit\":\"{put}\",\"description\":\"Puts that passed the filter\","
+                   "\"sum\":{\"aggregationTemporality\":2,\"isMonotonic\":true,\"dataPoints\":[{"
+                   "\"startTimeUnixNano\":\"1000\",\"timeUnixNano\":\"1000\",\"attributes\":[" S("epics.ioc", "vac1")
+                   "],\"asInt\":5},{\"startTimeUnixNano\":\"1000\",\"timeUnixNano\":\"1000\",\"attributes\":["
+                   S("epics.ioc", "10.0.0.1:5064") "],\"asInt\":0}]}}") != NULL);
+    testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asInt\":77") != NULL);
+    root = strstr(text, "\"epics.root.latency\"");
+    testOk1(root && strstr(root, "\"attributes\":[" S("epics.ioc", "vac1") "," S("epics.record.name", "R")
+                           "],\"count\":4,\"bucketCounts\":[1,3,0,"));
+    testOk1(root && strstr(root, EXEMPLAR) && !strstr(strstr(root, S("epics.record.name", "Q")), EXEMPLAR));
+    testOk1(strstr(root, "\"sum\":1e-05,\"max\":9e-06") != NULL);
+    testOk(strstr(text, EXEMPLAR) < root, "all chains have the slowest one");
+    testOk1(strstr(text, "\"attributes\":[" S("ebpfmon.reason", "ring full") "],\"asInt\":3") != NULL);
+    testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asInt\":12") != NULL);
+    testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asDouble\":0.0025") != NULL);
+    testOk1(strstr(text, "\"count\":6,\"bucketCounts\":[2,0,") &&
+            strstr(text, ",0,4],\"explicitBounds\":[5e-07,1e-06,1.5e-06,"));
+    testOk1(strstr(text, "\"asDouble\":\"NaN\"") != NULL);
+}
+
+static void testSince(void)
+{
+    unsigned points;
+    size_t len;
+
+    testDiag("since when they count");
+    n.now = 2000;
+    n.putIoc[0].puts = 6;
+    n.putIoc[1].puts = 1;
+    n.chain[0].count = 5;
+    n.ioc[0].processings = 78;
+    ebpfMonExemplarClear(&exemplars, n.counted);
+    len = ebpfMonOtlpWriteMetrics(&json, &n, &exemplars, &since, text, sizeof(text) - 1, &points);
+    text[len] = 0;
+    testOk1(after(strstr(text, "\"epics.puts\""), "startTimeUnixNano\":\"") == 1000);
+    testOk1(after(strstr(text, "\"epics.root.latency\""), "startTimeUnixNano\":\"") == 1000);
+    testOk1(after(strstr(text, "\"epics.processings\""), "startTimeUnixNano\":\"") == 1000);
+    testOk1(!strstr(text, "exemplars"));
+    testOk1(after(strstr(text, "\"ebpfmon.lost\""), "startTimeUnixNano\":\"") == 1000);
+    testOk1(after(strstr(text, "\"epics.chain.latency\""), "startTimeUnixNano\":\"") == 1000);
+    n.now = 3000;
+    n.putIoc[0].puts = 7;
+    n.ioc[0].processings = 2; /* begun again under its name */
+    n.chain[0].count = 1;
+    n.lost[0].count = 0; /* reset */
+    n.hist[0] = 1;       /* an IOC is gone */
+    len = ebpfMonOtlpWriteMetrics(&json, &n, &exemplars, &since, text, sizeof(text) - 1, &points);
+    text[len] = 0;
+    testOk1(after(strstr(text, "\"epics.puts\""), "startTimeUnixNano\":\"") == 1000);
+    testOk1(after(strstr(text, "\"epics.root.latency\""), "startTimeUnixNano\":\"") == 2000);
+    testOk1(after(strstr(text, "\"epics.processings\""), "startTimeUnixNano\":\"") == 2000);
+    testOk1(after(strstr(text, "\"ebpfmon.lost\""), "startTimeUnixNano\":\"") == 2000);
+    testOk1(after(strstr(text, "\"epics.chain.latency\""), "startTimeUnixNano\":\"") == 2000);
+    n.now = 4000;
+    strcpy(n.root, "A"); /* CHAIN_HIST_ROOT */
+    len = ebpfMonOtlpWriteMetrics(&json, &n, &exemplars, &since, text, sizeof(text) - 1, &points);
+    text[len] = 0;
+    testOk1(after(strstr(text, "\"epics.chain.latency\""), "startTimeUnixNano\":\"") == 3000);
+    testOk1(ebpfMonOtlpWriteMetrics(&json, &n, &exemplars, &since, text, 500, &points) == 0);
+}
+
+MAIN(testOtlpMetrics)
+{
+    testPlan(0);
+    testMetrics();
+    testSince();
+    ebpfMonJsonFree(&json);
+    return testDone();
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Metrics, spans and Zipkin to a collector; the environment and the commands, as the monitor uses them. */
+#include "otlpClient.h"
+
+#include "export/export.h"
+#include "model/logOps.h"
+
+static void testMetricsAndSpans(void)
+{
+    ebpfMonSpan s = {.trace = {1}, .id = {2}, .kind = ebpfMonSpanInternal, .start = 1, .end = 2, .name = "x"};
+    unsigned spans, metrics;
+
+    testDiag("metrics and spans");
+    begin(accepts, "metrics,traces");
+    conf.interval = 0.2;
+    ebpfMonOtlpConfigure(otlp, &conf);
+    ebpfMonOtlpAddSpan(otlp, &s);
+    put(0, 10); /* logs are not asked for */
+    WAIT(requests() >= 4);
+    WAIT(readShown().sent > before.sent);
+    stopOtlp(3);
+    epicsMutexMustLock(server.lock);
+    spans = server.spans;
+    metrics = server.metrics;
+    epicsMutexUnlock(server.lock);
+    testOk(metrics >= 3 && spans == 1 && records() == 0, "%u times metrics, %u spans", metrics, spans);
+    testOk1(readShown().lost == before.lost);
+}
+
+static void testZipkin(void)
+{
+    ebpfMonSpan s = {.trace = {1}, .id = {2}, .kind = ebpfMonSpanInternal, .start = 1, .end = 2, .name = "x"};
+    unsigned spans, zipkins;
+    char base[40], zipkin[60];
+
+    testDiag("spans to Zipkin, beside OTLP");
+    begin(accepts, "traces");
+    snprintf(zipkin, sizeof(zipkin), "http://127.0.0.1:%d/api/v2/spans", server.port);
+    testOk1(!ebpfMonOtlpWantsSpans(otlp));
+    testOk1(ebpfMonOtlpSetZipkin(otlp, "nonsense") != 0 && ebpfMonOtlpSetZipkin(otlp, zipkin) == 0);
+    testOk1(ebpfMonOtlpWantsSpans(otlp));
+    ebpfMonOtlpAddSpan(otlp, &s);
+    WAIT(requests() >= 1);
+    WAIT(readShown().sent == before.sent + 1);
+    snprintf(base, sizeof(base), "http://127.0.0.1:%d", server.port);
+    testOk1(ebpfMonOtlpSetCommand(otlp, base, "traces", "") == 0); /* Zipkin stays */
+    ebpfMonOtlpAddSpan(otlp, &s);
+    WAIT(readShown().sent == before.sent + 3);
+    testOk1(ebpfMonOtlpSetZipkin(otlp, "off") == 0);
+    ebpfMonOtlpAddSpan(otlp, &s);
+    WAIT(readShown().sent == before.sent + 4);
+    stopOtlp(3);
+    epicsMutexMustLock(server.lock);
+    spans = server.spans;
+    zipkins = server.zipkins;
+    epicsMutexUnlock(server.lock);
+    testOk(spans == 2 && zipkins == 2 && readShown().lost == before.lost, "%u spans, %u to Zipkin", spans, zipkins);
+}
+
+static void testLateMetrics(void)
+{
+    testDiag("metrics that are late are none lost");
+    begin(busy, "metrics");
+    conf.interval = 0.1;
+    ebpfMonOtlpConfigure(otlp, &conf);
+    WAIT(requests() >= 2);
+    setManner(accepts);
+    WAIT(requests() >= 2);
+    stopOtlp(3);
+    testOk1(readShown().lost == before.lost);
+}
+
+static void exportPuts(unsigned from, unsigned to)
+{
+    for (unsigned i = from; i < to; i++) {
+        ebpfMonPut p = otlpPut(i);
+
+        ebpfMonExportPut(&p);
+    }
+}
+
+/* As the monitor does it: through the facade. */
+static void testCommands(void)
+{
+    char base[40];
+
+    testDiag("by the environment, by the command, and off");
+    snprintf(base, sizeof(base), "http://127.0.0.1:%d", server.port);
+    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", base, 1);
+    setenv("OTEL_METRICS_EXPORTER", "none", 1);
+    setManner(accepts);
+    before = readShown();
+    ebpfMonExportRegister();
+    ebpfMonExportStart();
+    exportPuts(0, 5);
+    WAIT(records() == 5);
+    testOk1(ebpfMonLogOpsGet()->otlp(base, "metrics", "") == 0);
+    exportPuts(5, 10);
+    testOk1(ebpfMonLogOpsGet()->otlp("off", "", "") == 0);
+    WAIT(readShown().state == ebpfMonLogNone);
+    ebpfMonExportStart(); /* the command has won */
+    exportPuts(10, 15);
+    testOk1(ebpfMonLogOpsGet()->otlp("nonsense", "logs", "") != 0);
+    ebpfMonLogOpsGet()->otlpReport(1);
+    ebpfMonExportStop(3);
+    testOk1(records() == 5);
+    clearEnvironment();
+}
+
+static void testReset(void)
+{
+    testDiag("the losses are set back");
+    begin(refuses, "logs");
+    ebpfMonOtlpConfigure(otlp, &conf);
+    put(0, 1);
+    WAIT(readShown().lost > before.lost);
+    ebpfMonOtlpResetLost(otlp);
+    WAIT(readShown().lost == 0);
+    put(1, 3);
+    WAIT(readShown().lost == 2);
+    stopOtlp(3);
+}
+
+MAIN(testOtlpSignals)
+{
+    testPlan(0);
+    beginOtlpTest();
+    testMetricsAndSpans();
+    testZipkin();
+    testLateMetrics();
+    testReset();
+    testCommands();
+    endOtlpTest();
+    return testDone();
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts that were seen in packets only, with the values that the PVs had before. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "put/lastValues.h"
+#include "put/packetPuts.h"
+#include "fakeClients.h"
+
+static ebpfMonPacketPuts *packetPuts;
+static ebpfMonLinkWrites *linkWrites;
+
+/* What the sink received. */
+static unsigned count;
+static ebpfMonPut last;
+static ebpfMonMessageKey lastKey;
+
+static void onPut(void *arg, const ebpfMonFinishedPut *finished)
+{
+    (void)arg;
+    count++;
+    last = *finished->put;
+    lastKey = *finished->key;
+}
+
+/* A plain CA write of 7 (DBR_LONG) to "channel". */
+static ebpfMonPacketPut *makePut(const char *channel)
+{
+    static const uint8_t seven[] = { 0, 0, 0, 7 };
+    ebpfMonPacketPut *p = calloc(1, sizeof(*p) + 64);
+
+    p->at = 5;
+    p->seq = 100;
+    p->sid = 12;
+    p->count = 1;
+    p->hash = 42;
+    p->baseType = 5;
+    p->have = sizeof(seven);
+    p->peer = fakePeer(2000, 5064);
+    memcpy(p->data, seven, sizeof(seven));
+    snprintf(p->channel, sizeof(p->channel), "%s", channel);
+    strcpy(p->user, "anna");
+    strcpy(p->host, "office1");
+    return p;
+}
+
+static void finish(ebpfMonPacketPut *p, int missed)
+{
+    ebpfMonPacketPutsFinish(packetPuts, p, "srv", missed);
+    free(p);
+}
+
+static void testCa(void)
+{
+    ebpfMonPacketPut *p = makePut("X.VAL");
+
+    testDiag("A plain CA write");
+    finish(p, 0);
+    testOk(count == 1 && strcmp(last.pv, "X") == 0 && strcmp(last.channel, "X.VAL") == 0 && strcmp(last.ioc, "srv") == 0 &&
+           strcmp(last.val, "7") == 0 && last.isNumber && last.number == 7 && last.hash == 42 && !last.hasOld &&
+           last.oldCount == -1 && last.seen == EBPFMON_SEEN_WIRE && last.result == ebpfMonPutSent &&
+           strcmp(last.who, "anna@office1") == 0 && strcmp(last.origin, "CA 10.0.0.1:2000") == 0,
+           "%s to %s by %s (%s)", last.val, last.pv, last.who, last.origin);
+    testOk(lastKey.seq == 100 && lastKey.seqKind == EBPFMON_SEQ_MESSAGE && lastKey.at == 5 && lastKey.peer.port == htons(2000),
+           "its message");
+    finish(makePut(""), 0);
+    testOk(strcmp(last.pv, "sid 12") == 0 && !last.channel[0], "a channel that is older than we are: %s", last.pv);
+    p = makePut("X");
+    p->old = (ebpfMonOldValue){ .text = "3", .number = 3, .isNumber = 1, .known = 1, .count = 1 };
+    finish(p, 0);
+    testOk(last.hasOld && strcmp(last.old, "3") == 0 && last.oldIsNumber && last.oldNumber == 3 && last.oldCount == 1, "before");
+    p = makePut("X");
+    p->peer = fakePeer(FAKE_LOCAL_PORT, 5064);
+    finish(p, 0);
+    testOk(last.peerPid == (uint32_t)getpid() && strcmp(last.realUser, "phil") == 0, "a client on this host: %s", last.who);
+}
+
+static void testLink(void)
+{
+    ebpfMonLinkWrite w = { .pid = (uint32_t)getpid(), .at = 1, .chain = { .iocId = 3 }, .channel = "X", .link = "A:AO.OUT",
+                           .ioc = "iocA" };
+    ebpfMonPacketPut *p = makePut("X");
+
+    testDiag("A CA link of an IOC on this host");
+    ebpfMonLinkWritesAdd(linkWrites, &w);
+    p->peer = fakePeer(FAKE_LOCAL_PORT, 5064);
+    finish(p, 0);
+    testOk(last.through == ebpfMonByCaLink && strcmp(last.link, "A:AO.OUT") == 0 && last.linkChain.iocId == 3, "%s", last.origin);
+    finish(makePut("X"), 0);
+    testOk(last.through == ebpfMonByCa && !last.link[0], "not of another host");
+}
+
+static void testPva(void)
+{
+    static const char *const text[] = { "3.25", "2 (Fast)" };
+
+    testDiag("pvAccess");
+    for (int i = 0; i < 2; i++) {
+        ebpfMonPacketPut *p = makePut("X");
+
+        p->pva = p->isNumber = 1;
+        p->number = 3.25;
+        strcpy((char *)p->data, text[i]);
+        finish(p, 0);
+        testOk(last.through == ebpfMonByPva && strcmp(last.val, text[i]) == 0 && last.isNumber == !i, "%s is %s number",
+               text[i], i ? "no" : "a");
+    }
+}
+
+static ebpfMonPutResult resultOf(int iocId, int replyAsked, int pva, int closed, int missed)
+{
+    ebpfMonPacketPut *p = makePut("X");
+
+    p->iocId = (uint32_t)iocId;
+    p->replyAsked = (uint8_t)replyAsked;
+    p->pva = (uint8_t)pva;
+    p->closed = (uint8_t)closed;
+    finish(p, missed);
+    return last.result;
+}
+
+static ebpfMonPutResult replyOf(int ok, int denied, uint32_t status, const char *message)
+{
+    ebpfMonPacketPut *p = makePut("X");
+
+    p->replied = 1;
+    p->ok = (uint8_t)ok;
+    p->denied = (uint8_t)denied;
+    p->status = status;
+    strcpy(p->message, message);
+    finish(p, 0);
+    return last.result;
+}
+
+static void testResults(void)
+{
+    testDiag("Results");
+    testOk1(replyOf(1, 0, 1, "") == ebpfMonPutOk && !last.message[0]);
+    testOk(replyOf(0, 1, 376, "") == ebpfMonPutDenied && strcmp(last.message, "Write access denied") == 0, "%s", last.message);
+    testOk1(replyOf(0, 0, 0, "no such field") == ebpfMonPutFailed && strcmp(last.message, "no such field") == 0);
+    testOk(resultOf(0, 0, 0, 0, 0) == ebpfMonPutSent, "no reply was asked for");
+    testOk(resultOf(0, 1, 0, 0, 0) == ebpfMonPutUnknown, "the reply did not come");
+    testOk(resultOf(1, 0, 0, 0, 0) == ebpfMonPutLost, "the watched IOC did not make it");
+    testOk(resultOf(1, 0, 0, 0, 1) == ebpfMonPutUnknown, "… as far as we know");
+    testOk(resultOf(1, 1, 0, 0, 0) == ebpfMonPutUnknown, "a write-notify may wait for its record");
+    testOk(resultOf(1, 1, 0, 1, 0) == ebpfMonPutLost, "… but not when its circuit is closed");
+    testOk(resultOf(1, 1, 1, 0, 0) == ebpfMonPutLost, "nor with pvAccess");
+}
+
+static ebpfMonWireEvent makeEvent(ebpfMonWireKind kind, const char *name, const char *text, uint64_t id)
+{
+    return (ebpfMonWireEvent){
+        .kind = kind, .protocol = ebpfMonWirePva, .peer = fakePeer(2000, 5075), .circuit = 1, .name = name, .text = text,
+        .data = (const uint8_t *)text, .count = 1, .isNumber = 1, .number = strtod(text, NULL), .id = id,
+    };
+}
+
+static void testLastValues(void)
+{
+    ebpfMonLastValues *values = ebpfMonLastValuesNew();
+    ebpfMonWireEvent ev;
+    ebpfMonOldValue old, refused;
+    char name[20];
+    unsigned known = 0;
+
+    testDiag("Values before a put");
+    ev = makeEvent(ebpfMonWirePut, "X", "1", 1);
+    ebpfMonLastValuesExchange(values, &ev, &old);
+    testOk(!old.known, "nobody has read it");
+    ev = makeEvent(ebpfMonWirePut, "X.VAL", "2", 2);
+    ebpfMonLastValuesExchange(values, &ev, &old);
+    testOk(old.known && strcmp(old.text, "1") == 0 && old.isNumber && old.number == 1, "put before, by its other name");
+    ev = makeEvent(ebpfMonWireValue, "X", "5", 0);
+    ebpfMonLastValuesSet(values, &ev);
+    ev = makeEvent(ebpfMonWirePut, "X", "6", 3);
+    ebpfMonLastValuesExchange(values, &ev, &refused);
+    testOk(refused.known && strcmp(refused.text, "5") == 0, "read before");
+    ev = makeEvent(ebpfMonWireReply, "X", "", 4);
+    ebpfMonLastValuesRestore(values, &ev, &refused);
+    ev = makeEvent(ebpfMonWireReply, "X", "", 3);
+    ebpfMonLastValuesRestore(values, &ev, &refused);
+    ev = makeEvent(ebpfMonWirePut, "X", "7", 5);
+    ebpfMonLastValuesExchange(values, &ev, &old);
+    testOk(old.known && strcmp(old.text, "5") == 0, "the put between was refused");
+    ev = makeEvent(ebpfMonWireReply, "X", "", 4);
+    ebpfMonLastValuesRestore(values, &ev, &refused);
+    ev = makeEvent(ebpfMonWirePut, "X", "8", 6);
+    ebpfMonLastValuesExchange(values, &ev, &old);
+    testOk(strcmp(old.text, "7") == 0, "an earlier one was refused");
+    ev.peer.sport = htons(9999);
+    ebpfMonLastValuesExchange(values, &ev, &old);
+    testOk(!old.known, "another server");
+    ev = makeEvent(ebpfMonWirePut, "", "8", 7);
+    ebpfMonLastValuesExchange(values, &ev, &old);
+    ebpfMonLastValuesExchange(values, &ev, &old);
+    testOk(!old.known, "a channel without a name");
+    for (int round = 0; round < 2; round++)
+        for (unsigned i = 0; i < 100000; i++) {
+            snprintf(name, sizeof(name), "N%u", i);
+            ev = makeEvent(ebpfMonWirePut, name, name + 1, i + 10);
+            ebpfMonLastValuesExchange(values, &ev, &old);
+            known += old.known;
+            if (old.known && strcmp(old.text, name + 1) != 0)
+                testFail("%s had %s", name, old.text);
+        }
+    testOk(known < 8192, "of 100000 PVs some are remembered: %u", known);
+    ebpfMonLastValuesFree(values);
+}
+
+MAIN(testPacketPuts)
+{
+    ebpfMonPutClients *clients = fakeClientsMake(NULL);
+
+    testPlan(27);
+    linkWrites = ebpfMonLinkWritesNew();
+    packetPuts = ebpfMonPacketPutsNew(clients, linkWrites, onPut, NULL);
+    testCa();
+    testLink();
+    testPva();
+    testResults();
+    testLastValues();
+    ebpfMonPacketPutsFree(packetPuts);
+    ebpfMonLinkWritesFree(linkWrites);
+    fakeClientsFree(clients);
+    return testDone();
+}

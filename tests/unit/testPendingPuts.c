@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts that wait for their result, for the links of their IOC, and for their packet. Times are invented. */
+#include <stdio.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "put/pendingPuts.h"
+#include "fakeClients.h"
+#include "fakeIoc.h"
+
+#define MS     1000000ull
+#define SECOND (1000 * MS)
+#define PLACES 4096
+
+static ebpfMonPutClients *clients;
+static ebpfMonPutJoin *join;
+static ebpfMonPendingPuts *pending;
+static uint64_t now = 1000 * SECOND;
+static const ebpfMonOldValue noOld;
+
+/* What the sink received. */
+static unsigned count;
+static uint64_t firstId, lastId;
+static ebpfMonPut last;
+static ebpfMonMessageKey lastKey;
+
+static void onPut(void *arg, const ebpfMonFinishedPut *finished)
+{
+    (void)arg;
+    if (!count++)
+        firstId = finished->id;
+    lastId = finished->id;
+    last = *finished->put;
+    lastKey = *finished->key;
+}
+
+/* A put that waits for nothing yet; "seq" 0: of no client. */
+static ebpfMonPendingPut *addPut(uint64_t id, uint32_t seq, int seqKind)
+{
+    ebpfMonPendingPut *p = ebpfMonPendingPutsReserve(pending);
+
+    memset(p, 0, sizeof(*p));
+    p->tid = 5;
+    p->id = id;
+    p->since = now;
+    p->iocId = fake.t->iocId;
+    p->put.result = ebpfMonPutUnknown;
+    snprintf(p->put.pv, sizeof(p->put.pv), "X");
+    snprintf(p->put.thread, sizeof(p->put.thread), "T%u", (unsigned)id);
+    if (seq) {
+        p->key = (ebpfMonMessageKey){ .peer = fakePeer(2000, 5075), .at = now, .seq = seq, .seqKind = (uint8_t)seqKind };
+        p->put.through = seqKind == EBPFMON_SEQ_MESSAGE ? ebpfMonByCa : ebpfMonByPva;
+        snprintf(p->put.peer, sizeof(p->put.peer), "10.0.0.1:2000");
+    }
+    return p;
+}
+
+static void addPacket(unsigned port, uint32_t seq, ebpfMonWireProtocol protocol)
+{
+    ebpfMonWireEvent ev = {
+        .kind = ebpfMonWirePut, .protocol = protocol, .peer = fakePeer(port, 5075), .seq = seq, .end = seq + 24, .id = 1,
+        .user = "anna", .host = "office1", .name = "X", .text = "1", .data = (const uint8_t *)"1", .have = 1, .count = 1,
+        .hash = 42, .replyAsked = 1,
+    };
+
+    ebpfMonPutJoinAddPacket(join, &ev, fake.t->iocId, &noOld, now);
+}
+
+static void tickAfter(uint64_t time)
+{
+    now += time;
+    ebpfMonPendingPutsTick(pending, now, 0);
+}
+
+static void testResults(void)
+{
+    ebpfMonPendingPut *p;
+
+    testDiag("Results");
+    count = 0;
+    ebpfMonPendingPutsAwaitResult(pending, addPut(1, 0, 0));
+    ebpfMonPendingPutsAwaitResult(pending, addPut(2, 0, 0));
+    testOk(!ebpfMonPendingPutsTake(pending, 6, 1) && !ebpfMonPendingPutsTake(pending, 5, 3), "another thread, another put");
+    p = ebpfMonPendingPutsTake(pending, 5, 2);
+    testOk(p && p->id == 2 && !ebpfMonPendingPutsTake(pending, 5, 2), "the second one's result comes first, and once");
+    ebpfMonPendingPutsComplete(pending, p);
+    testOk(count == 1 && lastId == 2 && strcmp(last.who, "thread T2") == 0 && strcmp(last.origin, "in the IOC") == 0,
+           "finished at once, with its texts: %s (%s)", last.who, last.origin);
+    tickAfter(1999 * MS);
+    testOk(count == 1, "the other one waits for 2 s");
+    tickAfter(1 * MS);
+    testOk(count == 2 && lastId == 1 && last.result == ebpfMonPutUnknown, "… and is published without its result");
+    ebpfMonPendingPutsAwaitResult(pending, addPut(3, 0, 0));
+    ebpfMonPendingPutsTick(pending, now, 1);
+    testOk(count == 3 && lastId == 3, "at the end all are published");
+    ebpfMonPendingPutsDiscard(pending, addPut(4, 0, 0));
+    ebpfMonPendingPutsTick(pending, now, 1);
+    testOk(count == 3, "one that was discarded is not");
+}
+
+/* The result of a put to a link field is read from the field. */
+static void testLinkField(void)
+{
+    struct layoutPvLink *out = &fake.rec[FAKE_AO].out;
+    ebpfMonPendingPut *p;
+
+    testDiag("A link field");
+    *out = (struct layoutPvLink){ .type = LAYOUT_LINK_DB, .pvname = (uint64_t)(uintptr_t)fake.rec[FAKE_SEL].name };
+    for (int wrong = 0; wrong < 2; wrong++) {
+        count = 0;
+        p = addPut(10, 0, 0);
+        p->linkAt = (uint64_t)(uintptr_t)out;
+        snprintf(p->put.val, sizeof(p->put.val), "%s NPP NMS", wrong ? "A:XYZ" : "A:SEL");
+        ebpfMonPendingPutsAwaitResult(pending, p);
+        tickAfter(9 * MS);
+        testOk1(count == 0);
+        tickAfter(1 * MS);
+        testOk(count == 1 && last.result == (wrong ? ebpfMonPutFailed : ebpfMonPutOk), "%s",
+               wrong ? "refused: the link is another one" : "written: the link is this one");
+    }
+}
+
+/* Puts of an IOC that starts. */
+static void testLateLinks(void)
+{
+    ebpfMonPendingPut *p;
+
+    testDiag("Links that are read later");
+    fake.t->indexed = fake.t->running = 0;
+    count = 0;
+    p = addPut(20, 0, 0);
+    p->lateAddr = fakeLinkAddr();
+    p->put.through = ebpfMonByInit;
+    ebpfMonPendingPutsComplete(pending, p);
+    tickAfter(59 * SECOND);
+    testOk(count == 0, "it waits while the IOC starts");
+    fake.t->indexed = fake.t->running = 1;
+    tickAfter(1 * MS);
+    testOk(count == 1 && last.through == ebpfMonByLink && strcmp(last.origin, "link A:SEQ.OUT, start-up") == 0, "%s",
+           last.origin);
+    fake.t->indexed = 0;
+    p = addPut(21, 0, 0);
+    p->lateAddr = fakeLinkAddr();
+    p->put.through = ebpfMonByThread;
+    ebpfMonPendingPutsComplete(pending, p);
+    tickAfter(999 * MS);
+    testOk(count == 1, "a running IOC's links are read within a second");
+    tickAfter(1 * MS);
+    testOk(count == 2 && last.through == ebpfMonByThread, "… or never");
+    p = addPut(22, 0, 0);
+    p->lateAddr = fakeLinkAddr();
+    ebpfMonPendingPutsComplete(pending, p);
+    fake.t->gone = 1;
+    tickAfter(1 * MS);
+    testOk(count == 3, "the IOC has ended: nothing is waited for");
+    fake.t->gone = 0;
+    fake.t->indexed = 1;
+}
+
+static void testPackets(void)
+{
+    uint32_t netns = 0;
+
+    testDiag("Packets");
+    count = 0;
+    ebpfMonPendingPutsComplete(pending, addPut(30, 100, EBPFMON_SEQ_MESSAGE));
+    testOk(count == 1, "packets are not read: finished at once");
+    ebpfMonPutJoinSetCovered(join, &netns, 1);
+    ebpfMonPutJoinSetPacketsRead(join, now);
+    ebpfMonPendingPutsComplete(pending, addPut(31, 200, EBPFMON_SEQ_MESSAGE));
+    ebpfMonPendingPutsComplete(pending, addPut(32, 0, 0));
+    testOk(count == 1, "it waits for its packet, and so does the one behind it");
+    addPacket(2000, 200, ebpfMonWireCa);
+    tickAfter(1 * MS);
+    testOk(count == 3 && lastId == 32, "the packet has come: both, in order");
+
+    ebpfMonPendingPutsComplete(pending, addPut(33, 300, EBPFMON_SEQ_MESSAGE));
+    ebpfMonPutJoinSetPacketsRead(join, now + 14 * MS);
+    tickAfter(14 * MS);
+    testOk(count == 3, "packets of 14 ms later were read");
+    ebpfMonPutJoinSetPacketsRead(join, now + 1 * MS);
+    tickAfter(1 * MS);
+    testOk(count == 4 && last.seen == 0, "… of 15 ms later: it has none");
+    ebpfMonPendingPutsComplete(pending, addPut(34, 400, EBPFMON_SEQ_MESSAGE));
+    tickAfter(499 * MS);
+    testOk(count == 4, "the packet thread is late");
+    tickAfter(1 * MS);
+    testOk(count == 5, "half a second is too late");
+}
+
+/* One thread serves several PVA clients. */
+static void testSharedThread(void)
+{
+    testDiag("A thread that serves several clients");
+    count = 0;
+    ebpfMonPendingPutsComplete(pending, addPut(40, 1000, EBPFMON_SEQ_SHARED));
+    tickAfter(500 * MS);
+    testOk(count == 1 && strstr(last.origin, "or another client of this thread"), "not known which: %s", last.origin);
+    addPacket(FAKE_LOCAL_PORT, 5000, ebpfMonWirePva);
+    ebpfMonPendingPutsComplete(pending, addPut(41, 2000, EBPFMON_SEQ_SHARED));
+    tickAfter(500 * MS);
+    testOk(count == 2 && lastKey.moved && strcmp(last.peer, "10.0.0.1:1000") == 0 && strcmp(last.user, "anna") == 0 &&
+           strcmp(last.realUser, "phil") == 0 && last.peerPid == (uint32_t)getpid() && strcmp(last.server, "10.0.0.2:5075") == 0,
+           "its packet tells: %s (%s)", last.who, last.origin);
+}
+
+static void testNoRoom(void)
+{
+    testDiag("More puts than there are places for");
+    count = 0;
+    for (unsigned i = 0; i < PLACES; i++) {
+        now += 1;
+        ebpfMonPendingPutsAwaitResult(pending, addPut(100 + i, 0, 0));
+    }
+    testOk1(count == 0);
+    ebpfMonPendingPutsDiscard(pending, addPut(9999, 0, 0));
+    testOk(count == 1 && lastId == 100, "the one that waits longest is published");
+    ebpfMonPendingPutsTick(pending, now, 1);
+    testOk(count == PLACES, "%u published of %u", count, PLACES);
+}
+
+MAIN(testPendingPuts)
+{
+    testPlan(28);
+    fakeMake();
+    clients = fakeClientsMake(NULL);
+    join = ebpfMonPutJoinNew();
+    pending = ebpfMonPendingPutsNew(fake.targets, join, clients, onPut, NULL);
+    testResults();
+    testLinkField();
+    testLateLinks();
+    testPackets();
+    testSharedThread();
+    testNoRoom();
+    ebpfMonPendingPutsFree(pending);
+    ebpfMonPutJoinFree(join);
+    fakeClientsFree(clients);
+    return testDone();
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One log, without its thread: modes, the PV, losses; and the logs of a process as an object. Times are invented. */
+#include "logTest.h"
+
+#include "export/log/putLog.h"
+#include "export/log/putLogs.h"
+
+static const ebpfMonFormatLabels labels;
+
+static ebpfMonPutLog *newLog(ebpfMonPutLogKind kind, ebpfMonFormat format, ebpfMonLogMode mode, const char *target)
+{
+    ebpfMonPutLog *log = calloc(1, sizeof(*log));
+    ebpfMonPutLogConf conf = {.kind = kind, .format = format, .mode = mode};
+
+    strcpy(conf.target, target);
+    ebpfMonPutLogConfigure(log, &conf, &labels, 1);
+    return log;
+}
+
+static void addPut(ebpfMonPutLog *log, unsigned value, unsigned old, double now)
+{
+    ebpfMonPut p = somePut(value);
+
+    p.oldNumber = old;
+    sprintf(p.old, "%u", old);
+    ebpfMonPutLogAddPut(log, &p, now);
+}
+
+static void testModes(void)
+{
+    ebpfMonPutLog *log = newLog(ebpfMonPutLogPv, ebpfMonFormatCaPutText, ebpfMonLogChanges, "PV");
+    ebpfMonPutLogConf burst = log->conf;
+
+    testDiag("modes, on the PV");
+    addPut(log, 1, 1, 1);
+    testOk1(log->counts.skipped == 1 && !log->changed);
+    addPut(log, 2, 1, 1);
+    testOk(log->changed && strstr(log->last, " VAC:SET new=2 old=1"), "%s", log->last);
+    burst.mode = ebpfMonLogBurst;
+    ebpfMonPutLogConfigure(log, &burst, &labels, 2);
+    for (unsigned i = 0; i < 10; i++)
+        addPut(log, i, 99, 2 + 0.1 * i);
+    testOk1(log->counts.joined == 9 && strstr(log->last, "new=0 old=99"));
+    ebpfMonPutLogTick(log, 7.8);
+    testOk1(log->counts.summaries == 0);
+    ebpfMonPutLogTick(log, 8);
+    testOk(log->counts.summaries == 1 && strstr(log->last, "new=9 old=99") &&
+           strstr(log->last, "burst=10 by alice@opi1 (10)"), "%s", log->last);
+    addPut(log, 1, 0, 9);
+    addPut(log, 2, 1, 9);
+    ebpfMonPutLogClose(log, 9);
+    testOk(log->counts.summaries == 2 && log->conf.kind == ebpfMonPutLogNone, "closing ends the bursts");
+    free(log);
+}
+
+static void testLoss(void)
+{
+    ebpfMonPutLog *log = newLog(ebpfMonPutLogFile, ebpfMonFormatJson, ebpfMonLogAll, pathOf("late/log.json"));
+    unsigned made = 0;
+    size_t len;
+    char *text;
+
+    testDiag("a loss is a line");
+    while (!ebpfMonPutLogGetCounts(log)->lost && made < 10000)
+        addPut(log, made++, 0, 1);
+    addPut(log, made++, 0, 1);
+    ebpfMonPutLogGetCounts(log);
+    testOk(log->counts.lost == 2 && log->counts.trouble && log->counts.lines == 0, "%" PRIu64 " lost of %u",
+           log->counts.lost, made);
+    mkdir(pathOf("late"), 0755);
+    ebpfMonPutLogTick(log, 100);
+    addPut(log, made++, 0, 100);
+    ebpfMonPutLogClose(log, 101);
+    testOk(log->counts.lines == made - 2 + 1 && log->counts.summaries == 1 && log->counts.lost == 2,
+           "%" PRIu64 " lines, one of them for the loss", log->counts.lines);
+    text = contents(pathOf("late/log.json"), &len);
+    testOk1(text && strstr(text, "\"lost\":2,\"message\":\"cannot open it"));
+    free(text);
+    free(log);
+}
+
+static uint64_t published(void)
+{
+    uint64_t n = ebpfMonPublishedLock()->log.written;
+
+    ebpfMonPublishedUnlock();
+    return n;
+}
+
+static void testObject(void)
+{
+    ebpfMonPutLogs *logs = ebpfMonPutLogsNew();
+    ebpfMonPutLogConf conf;
+    ebpfMonPut p = somePut(1);
+    size_t len;
+    char *text;
+
+    testDiag("the logs of a process");
+    ebpfMonPutLogsAddPut(logs, &p); /* no log: nowhere */
+    testOk1(ebpfMonPutLogsRotate(logs) != 0);
+    testOk1(ebpfMonPutLogsSetMetadata(logs, "lab", "B2") == 0 && ebpfMonPutLogsSetMetadata(logs, "pv", "x") != 0);
+    testOk1(ebpfMonPutLogConfSetCaPutLog(&conf, pathOf("object.log"), 1, ebpfMonLogAll, "%i ") == 0);
+    for (int round = 0; round < 2; round++) {
+        testOk1(ebpfMonPutLogsConfigure(logs, &conf) == 0);
+        for (unsigned i = 0; i < 100; i++)
+            ebpfMonPutLogsAddPut(logs, &p);
+        ebpfMonPutLogsFree(logs); /* its thread runs: does nothing */
+        ebpfMonPutLogsStop(logs, 10);
+        testOk(published() == 100u * (unsigned)(round + 1), "round %d: %" PRIu64 " lines", round, published());
+    }
+    text = contents(pathOf("object.log"), &len);
+    testOk1(text && strstr(text, "vac1 {\"date\":\"2026-11-15\"") && strstr(text, "\"lab\":\"B2\""));
+    free(text);
+    ebpfMonPutLogsStop(logs, 1); /* has ended: does nothing */
+    ebpfMonPutLogsFree(logs);
+    ebpfMonPutLogsFree(NULL);
+}
+
+static void testTooMany(void)
+{
+    ebpfMonPutLogs *logs = ebpfMonPutLogsNew();
+    ebpfMonPutLogConf conf;
+    char name[16];
+    int refused = 0;
+
+    testDiag("at most so many logs");
+    for (unsigned i = 0; i <= EBPFMON_PUT_LOGS; i++) {
+        sprintf(name, "many%u", i);
+        ebpfMonPutLogConfSetJson(&conf, pathOf(name), 0, 0, 0, ebpfMonLogAll);
+        refused += ebpfMonPutLogsConfigure(logs, &conf) != 0;
+    }
+    testOk(refused == 1, "%d refused", refused);
+    ebpfMonPutLogConfSetJson(&conf, pathOf("many3"), 0, 0, 0, ebpfMonLogOff);
+    testOk1(ebpfMonPutLogsConfigure(logs, &conf) == 0);
+    ebpfMonPutLogConfSetJson(&conf, pathOf("another"), 0, 0, 0, ebpfMonLogAll);
+    testOk1(ebpfMonPutLogsConfigure(logs, &conf) == 0);
+    ebpfMonPutLogsStop(logs, 5);
+    ebpfMonPutLogsFree(logs);
+}
+
+MAIN(testPutLog)
+{
+    testPlan(0);
+    makeLogFolder("testPutLog");
+    eltc(0);
+    testModes();
+    testLoss();
+    testObject();
+    testTooMany();
+    eltc(1);
+    removeAll(dir);
+    return testDone();
+}

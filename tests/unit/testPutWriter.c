@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who made a put, by which way it came, and what caused it; and that in words. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "put/putWriter.h"
+#include "put/writerText.h"
+#include "fakeClients.h"
+#include "fakeIoc.h"
+
+#define AT 1000000000000ull /* ns */
+
+static ebpfMonPutClients *clients;
+static ebpfMonLinkWrites *linkWrites;
+static ebpfMonThreadPuts *threadPuts;
+static ebpfMonPutWriters *writers;
+static ebpfMonPut put;
+
+/* A put to A:AO by a thread of the IOC that is not its first. */
+static struct ebpfMonPutEvent makeEvent(const char *comm)
+{
+    struct ebpfMonPutEvent ev = {
+        .head = { .tgid = (uint32_t)getpid(), .tid = (uint32_t)getpid() + 1, .iocId = fake.t->iocId, .ktime = AT },
+        .precord = fakeAddress(FAKE_AO), .site = EBPFMON_SITE_PUT,
+    };
+
+    snprintf(ev.who.comm, sizeof(ev.who.comm), "%s", comm);
+    return ev;
+}
+
+static void findWriter(const struct ebpfMonPutEvent *ev, const struct ebpfMonCauseEvent *cause)
+{
+    ebpfMonPutEventClients found;
+
+    memset(&put, 0, sizeof(put));
+    ebpfMonPutWritersLookUp(writers, &ev->head, &ev->who, cause, &found);
+    ebpfMonTargetsLock(fake.targets);
+    ebpfMonPutWritersFind(writers, fake.t, ev, cause, &found, &put);
+    ebpfMonTargetsUnlock(fake.targets);
+    ebpfMonWriterTextComplete(&put);
+}
+
+static int isSo(const char *who, const char *origin)
+{
+    if (strcmp(put.who, who) == 0 && strcmp(put.origin, origin) == 0)
+        return 1;
+    testDiag("by \"%s\" (%s)", put.who, put.origin);
+    return 0;
+}
+
+static void testClients(void)
+{
+    struct ebpfMonPutEvent ev = makeEvent("CAS-client");
+    char want[100], command[64];
+    ebpfMonPutClient c;
+
+    testDiag("Clients");
+    ev.who = fakeCaClient(2000, "anna", "office1");
+    findWriter(&ev, NULL);
+    testOk(isSo("anna@office1", "CA 10.0.0.1:2000") && put.through == ebpfMonByCa && !put.peerPid &&
+           strcmp(put.server, "10.0.0.2:5064") == 0, "of another host");
+    ev.who = fakeCaClient(2001, "", "");
+    findWriter(&ev, NULL);
+    testOk(isSo("?@10.0.0.1", "CA 10.0.0.1:2001"), "one that claims nothing");
+    ev.who = fakeCaClient(FAKE_LOCAL_PORT, "anna", "office1");
+    findWriter(&ev, NULL);
+    snprintf(want, sizeof(want), "anna@office1 testPutWriter[%d]", (int)getpid());
+    testOk(strncmp(put.who, want, strlen(want)) == 0 && strcmp(put.realUser, "phil") == 0 && put.peerUid == 1000 &&
+           strcmp(put.origin, "CA 10.0.0.1:1000 uid phil") == 0, "of this host: %s (%s)", put.who, put.origin);
+    strcpy(command, put.command);
+    ev.who = fakeCaClient(FAKE_LOCAL_PORT, "", "office1");
+    findWriter(&ev, NULL);
+    testOk(strcmp(put.user, "phil") == 0 && strcmp(put.command, command) == 0, "the same connection claims something else");
+    ebpfMonPutClientsFind(clients, &ev.who.peer, "", "", &c);
+    testOk(strcmp(c.realUser, "phil") == 0 && strcmp(c.command, command) == 0 && strcmp(c.host, "10.0.0.1") == 0,
+           "found by its connection");
+    ev.who = fakeCaClient(2000, "anna", "office1");
+    ev.root = fakeAddress(FAKE_CALC);
+    findWriter(&ev, NULL);
+    testOk(isSo("anna@office1", "CA 10.0.0.1:2000"), "in another record's chain");
+}
+
+/* A PVA client is known by the port on which its server listens. */
+static void testPva(void)
+{
+    struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct ebpfMonPutEvent ev = makeEvent("PVXTCP");
+    socklen_t size = sizeof(in);
+    int server = socket(AF_INET, SOCK_STREAM, 0);
+
+    testDiag("A thread that reads from sockets");
+    bind(server, (struct sockaddr *)&in, sizeof(in));
+    getsockname(server, (struct sockaddr *)&in, &size);
+    ev.who.peer = fakePeer(2000, ntohs(in.sin_port));
+    findWriter(&ev, NULL);
+    testOk(isSo("thread PVXTCP", "in the IOC") && put.through == ebpfMonByThread, "nobody listens there: a device");
+    listen(server, 1);
+    findWriter(&ev, NULL);
+    testOk(put.through == ebpfMonByThread, "within a second that is not asked again");
+    ev.head.ktime += 1100000000ull;
+    findWriter(&ev, NULL);
+    testOk(put.through == ebpfMonByPva && strncmp(put.origin, "PVA 10.0.0.1:2000", 17) == 0, "a server listens: a client");
+    close(server);
+}
+
+static void testLinks(void)
+{
+    struct ebpfMonPutEvent ev = makeEvent("scan-0.1");
+    ebpfMonLinkWrite w = { .pid = (uint32_t)getpid(), .at = AT, .channel = "A:AO", .link = "B:X.OUT", .ioc = "iocB",
+                           .root = "B:ROOT", .cause = "scan 1 second" };
+
+    testDiag("Links");
+    ev.addr = fakeLinkAddr();
+    ev.root = fakeAddress(FAKE_SEQ);
+    findWriter(&ev, NULL);
+    testOk1(isSo("thread scan-0.1", "link A:SEQ.OUT, chain of A:SEQ, scan 0.1 second"));
+    ev.who = fakeCaClient(2000, "anna", "office1");
+    findWriter(&ev, NULL);
+    testOk1(isSo("anna@office1", "link A:SEQ.OUT, chain of A:SEQ, put by anna@office1"));
+
+    ebpfMonLinkWritesAdd(linkWrites, &w);
+    ev = makeEvent("CAS-client");
+    ev.who = fakeCaClient(FAKE_LOCAL_PORT, "phil", "ioc");
+    strcpy(ev.channel, "A:AO");
+    findWriter(&ev, NULL);
+    testOk(put.through == ebpfMonByCaLink && strstr(put.origin, "CA link B:X.OUT of iocB, chain of B:ROOT, scan 1 second"),
+           "a CA link of another IOC: %s", put.origin);
+    ev = makeEvent("dbCaLink");
+    strcpy(ev.channel, "A:AO");
+    findWriter(&ev, NULL);
+    testOk1(isSo("thread dbCaLink", "CA link B:X.OUT of iocB, chain of B:ROOT, scan 1 second"));
+}
+
+static void testThreads(void)
+{
+    struct ebpfMonPutEvent ev = makeEvent("softIoc");
+
+    testDiag("Threads of the IOC");
+    ev.head.tid = ev.head.tgid;
+    findWriter(&ev, NULL);
+    testOk1(isSo("shell", "in the IOC") && put.through == ebpfMonByShell);
+    fake.t->running = 0;
+    findWriter(&ev, NULL);
+    testOk1(isSo("start-up", "in the IOC") && put.through == ebpfMonByInit);
+    fake.t->running = 1;
+    strcpy(ev.who.comm, "python3");
+    findWriter(&ev, NULL);
+    testOk(isSo("thread python3", "in the IOC"), "a script interpreter has no shell");
+
+    fake.t->indexed = 1;
+    put.through = ebpfMonByInit;
+    ebpfMonPutWritersFindLateLink(fake.t, fakeLinkAddr(), &put);
+    testOk(put.through == ebpfMonByLink && strcmp(put.link, "A:SEQ.OUT") == 0 && strcmp(put.cause, "start-up") == 0,
+           "a link that was read later");
+    memset(&put, 0, sizeof(put));
+    put.through = ebpfMonByThread;
+    ebpfMonPutWritersFindLateLink(fake.t, fakeLinkAddr() + 8, &put);
+    testOk(put.through == ebpfMonByThread && !put.link[0], "no link");
+}
+
+static void testCauses(void)
+{
+    struct ebpfMonPutEvent ev = makeEvent("cbLow"), before;
+    struct ebpfMonCauseEvent cause = { .root = fakeAddress(FAKE_CALC) };
+
+    testDiag("Causes");
+    ev.addr = fakeLinkAddr();
+    ev.root = fakeAddress(FAKE_SEQ);
+    findWriter(&ev, NULL);
+    testOk1(isSo("thread cbLow", "link A:SEQ.OUT, chain of A:SEQ, callback in cbLow"));
+    fake.rec[FAKE_SEQ].scan = 2;
+    findWriter(&ev, NULL);
+    testOk1(isSo("thread cbLow", "link A:SEQ.OUT, chain of A:SEQ, I/O Intr"));
+    fake.rec[FAKE_SEQ].scan = 0;
+
+    ev.source = (struct ebpfMonSourceChain){ .begin = AT - 100, .root = fakeAddress(FAKE_CALC), .tid = 9, .comm = "scan-1" };
+    findWriter(&ev, NULL);
+    testOk1(isSo("thread cbLow", "link A:SEQ.OUT, chain of A:SEQ, callback in cbLow, chain of A:CALC, scan 1 second"));
+    before = makeEvent("CAS-client");
+    before.head.tid = 9;
+    before.precord = fakeAddress(FAKE_CALC);
+    before.head.ktime = AT - 50;
+    ebpfMonThreadPutsAdd(threadPuts, &before, "put by anna@office1");
+    findWriter(&ev, NULL);
+    testOk1(isSo("thread cbLow", "link A:SEQ.OUT, chain of A:SEQ, callback in cbLow, chain of A:CALC, put by anna@office1"));
+
+    cause.who = fakeCaClient(2000, "anna", "office1");
+    findWriter(&ev, &cause);
+    testOk(isSo("anna@office1", "link A:SEQ.OUT, chain of A:CALC, put by anna@office1"), "who began what is completed");
+    memset(&cause.who, 0, sizeof(cause.who));
+    strcpy(cause.who.comm, "scan-2");
+    findWriter(&ev, &cause);
+    testOk1(isSo("thread cbLow", "link A:SEQ.OUT, chain of A:CALC, scan 2 second"));
+    ev = makeEvent("DRIVER");
+    ev.root = ev.precord;
+    findWriter(&ev, &cause);
+    testOk(isSo("thread DRIVER", "in the IOC"), "its own lock: what the record is busy with is not its cause");
+
+    ev = makeEvent("scanOnce");
+    ev.addr = fakeLinkAddr();
+    ev.root = fakeAddress(FAKE_CALC);
+    findWriter(&ev, NULL);
+    testOk(strstr(put.origin, "queued once") != NULL, "%s", put.origin);
+    fake.rec[FAKE_CALC].inp = (struct layoutPvLink){ .type = LAYOUT_LINK_CA, .pvlMask = LAYOUT_PVL_CP,
+                                                     .pvname = (uint64_t)(uintptr_t)fake.rec[FAKE_AO].name };
+    findWriter(&ev, NULL);
+    testOk(strstr(put.origin, "CP link from A:AO") != NULL, "%s", put.origin);
+}
+
+static void testLinkWrite(void)
+{
+    struct ebpfMonCauseEvent ev = {
+        .head = { .tgid = (uint32_t)getpid(), .tid = 9, .iocId = fake.t->iocId, .ktime = AT }, .begin = AT - 10,
+        .root = fakeAddress(FAKE_AO), .link = fakeAddress(FAKE_SEQ) + offsetof(fakeRecord, out), .name = "B:Y",
+        .who = { .comm = "scan-1" },
+    };
+    ebpfMonPutEventClients found;
+    ebpfMonLinkWrite w;
+
+    testDiag("A record writes through a CA link");
+    ebpfMonPutWritersLookUp(writers, &ev.head, &ev.who, NULL, &found);
+    testOk(ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w) && w.pid == (uint32_t)getpid() && w.at == AT &&
+           w.chain.iocId == fake.t->iocId && strcmp(w.channel, "B:Y") == 0 && strcmp(w.link, "A:SEQ.OUT") == 0 &&
+           strcmp(w.root, "A:AO") == 0 && strcmp(w.cause, "scan 1 second") == 0, "%s, %s", w.link, w.cause);
+    ev.who = fakeCaClient(2000, "anna", "office1");
+    ebpfMonPutWritersLookUp(writers, &ev.head, &ev.who, NULL, &found);
+    testOk(ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w) && strcmp(w.cause, "put by anna@office1") == 0,
+           "for a client");
+    ev.link++;
+    testOk(!ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w), "no link begins there");
+}
+
+MAIN(testPutWriter)
+{
+    testPlan(30);
+    fakeMake();
+    clients = fakeClientsMake(NULL);
+    linkWrites = ebpfMonLinkWritesNew();
+    threadPuts = ebpfMonThreadPutsNew();
+    writers = ebpfMonPutWritersNew(clients, linkWrites, threadPuts);
+    testClients();
+    testPva();
+    testLinks();
+    testThreads();
+    testCauses();
+    testLinkWrite();
+    ebpfMonPutWritersFree(writers);
+    ebpfMonThreadPutsFree(threadPuts);
+    ebpfMonLinkWritesFree(linkWrites);
+    fakeClientsFree(clients);
+    return testDone();
+}

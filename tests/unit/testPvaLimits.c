@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pvAccess decoder against much of everything: channels, types, counts, structures of nothing. */
+#include <time.h>
+
+#include "pvaTest.h"
+
+static void testChannels(void)
+{
+    unsigned i;
+
+    begin();
+    circuit.limits.channels = 10;
+    for (i = 0; i < 20; i++) {
+        start(); number(1, 2); number(i, 4); text("c"); say(0, 7);
+    }
+    testOk(circuit.stats.channels == 10 && circuit.stats.noMemory == 10, "channels: %u", circuit.stats.channels);
+    for (i = 0; i < 20; i++) {
+        initPut(1, i);
+    }
+    testOk1(circuit.stats.noMemory > 10);
+    expect("", "no more channels and requests than allowed");
+}
+
+static void testTypes(void)
+{
+    unsigned i;
+
+    /* Types in types, and types of more than there may be. */
+    begin();
+    channel(1, 2, "t");
+    initPut(2, 3);
+    answerInit(3);
+    for (i = 0; i < 1000; i++) {
+        HEX(0x80, 0, 1, 0);
+    }
+    HEX(0x20); say(1, 11);
+    testOk(circuit.stats.malformed == 1, "depth");
+    startPut(2, 3); HEX(1, 1, 1); say(0, 11);
+    initPut(2, 4);
+    answerInit(4); HEX(0x80, 0, 254); number(5000, 4);
+    for (i = 0; i < 5000; i++) {
+        HEX(0, 0x20);
+    }
+    say(1, 11);
+    testOk(circuit.stats.noMemory == 1, "fields");
+    startPut(2, 4); HEX(1, 1, 1); say(0, 11);
+    for (i = 0; i < 3000; i++) {
+        answerInit(5); HEX(0xfd); number(i, 2); scalarType(0x20); say(1, 11);
+    }
+    testOk(circuit.stats.memory < 1 << 20, "cached types: %zu bytes", circuit.stats.memory);
+    /* Counts that cannot be. */
+    initPut(2, 6);
+    answerInit(6); scalarType(0x2b); say(1, 11);
+    startPut(2, 6); HEX(1, 2, 254); number(0x7ffffffe, 4); say(0, 11);
+    startPut(2, 6); HEX(1, 2, 254); number(0xffffffff, 4); say(0, 11);
+    startPut(2, 6); HEX(254); number(0x7fffffff, 4); number(-1, 8); say(0, 11);
+    startPut(2, 6); HEX(1, 2); say(0, 11);
+    testOk(circuit.stats.malformed == 5, "malformed: %u", (unsigned)circuit.stats.malformed);
+    expect("channel t\nput 1 t : ? x0\nput 2 t : ? x0\nput 3 t : ? x0\nput 4 t : ? x0\nput 5 t : ? x0\n"
+        "put 6 t : ? x0\n", "what cannot be is \"?\"");
+}
+
+static void testEmptyStructures(void)
+{
+    unsigned i;
+
+    /* A few bytes that stand for very much: structures of nothing. */
+    begin();
+    channel(1, 2, "w");
+    initPut(2, 3);
+    answerInit(3); HEX(0x80, 0, 1); text("value"); HEX(0x88, 0x80, 0, 254); number(2000, 4);
+    for (i = 0; i < 2000; i++) {
+        HEX(0, 0x80, 0, 0);
+    }
+    say(1, 11);
+    startPut(2, 3); HEX(1, 2, 254); number(50000, 4);
+    memset(made.p + made.size, 1, 50000);
+    made.size += 50000;
+    clock_t before = clock();
+    for (i = 0; i < 100; i++) {
+        say(0, 11);
+    }
+    double seconds = (double)(clock() - before) / CLOCKS_PER_SEC;
+    testOk(circuit.puts == 100 && seconds < 20, "structures of nothing: 100 puts in %.3f s", seconds);
+    fclose(circuit.lines);
+    driverClose(&circuit);
+    free(lines);
+}
+
+MAIN(testPvaLimits)
+{
+    testPlan(0);
+    testChannels();
+    testTypes();
+    testEmptyStructures();
+    return testDone();
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Records on their way to a thread, and puts packed for that way. */
+#include <string.h>
+
+#include <epicsEvent.h>
+#include <epicsThread.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "export/shared/putPack.h"
+#include "export/shared/recordQueue.h"
+#include "putTest.h"
+
+static void testPack(void)
+{
+    static ebpfMonPut p, q;
+    static uint8_t buf[EBPFMON_PUT_PACK_MAX];
+    size_t len;
+    ebpfMonPut small = somePut(1);
+
+    memset(&p, 0x41, sizeof(p)); /* texts without an end, too */
+    len = ebpfMonPutPack(&p, buf);
+    ebpfMonPutUnpack(buf, len, &q);
+    testOk(len <= sizeof(buf) && strlen(q.val) == sizeof(q.val) - 1 && strlen(q.rule) == sizeof(q.rule) - 1 &&
+           q.number == p.number && q.peerUid == p.peerUid, "the largest put: %u bytes", (unsigned)len);
+    len = ebpfMonPutPack(&small, buf);
+    ebpfMonPutUnpack(buf, len, &q);
+    testOk(len < 200 && strcmp(q.pv, small.pv) == 0 && strcmp(q.host, "opi1") == 0 && !q.rule[0] &&
+           q.time.nsec == 123456789 && q.oldCount == 1, "a usual put: %u bytes", (unsigned)len);
+}
+
+static void testRing(void)
+{
+    ebpfMonRecordQueue *q = ebpfMonRecordQueueNew(100);
+    ebpfMonRecordQueueState state;
+    unsigned written = 0, read = 0, wrong = 0;
+    uint8_t buf[64];
+    size_t size, len, n;
+
+    testDiag("the ring");
+    testOk1(ebpfMonRecordQueueRead(q, buf, sizeof(buf)) == 0);
+    while (read < 1000) {
+        for (unsigned i = 0; i < 3 && written < 1000; i++, written++) { /* 1 to 15 bytes, each of the record's number */
+            uint8_t record[15];
+
+            memset(record, (int)written, sizeof(record));
+            ebpfMonRecordQueueAdd(q, record, 1 + written % 15);
+        }
+        size = ebpfMonRecordQueueRead(q, buf, sizeof(buf));
+        for (n = 0; n < size; n += sizeof(len) + len, read++) {
+            memcpy(&len, buf + n, sizeof(len));
+            wrong += len != 1 + read % 15 || buf[n + sizeof(len)] != (uint8_t)read ||
+                     buf[n + sizeof(len) + len - 1] != (uint8_t)read;
+        }
+    }
+    testOk(!wrong && read == 1000, "%u records in order, %u wrong", read, wrong);
+    ebpfMonRecordQueueGetState(q, &state);
+    testOk1(state.accepted == 1000 && state.dropped == 0 && state.used == 0 && state.peak > 0);
+    for (unsigned i = 0; i < 10; i++)
+        ebpfMonRecordQueueAdd(q, buf, 20);
+    ebpfMonRecordQueueGetState(q, &state);
+    testOk(state.accepted == 1003 && state.dropped == 7 && state.used == 84 && state.peak == 84, "full: %u dropped",
+           (unsigned)state.dropped);
+    testOk(ebpfMonRecordQueueRead(q, buf, sizeof(buf)) == 56, "whole records only");
+    ebpfMonRecordQueueClear(q);
+    testOk1(ebpfMonRecordQueueRead(q, buf, sizeof(buf)) == 0);
+    ebpfMonRecordQueueFree(q);
+    ebpfMonRecordQueueFree(NULL);
+}
+
+static epicsEventId reading, ended;
+
+static void runReader(void *arg)
+{
+    ebpfMonRecordQueue *q = arg;
+    uint8_t buf[64];
+
+    epicsEventMustTrigger(reading);
+    while (!ebpfMonRecordQueueRead(q, buf, sizeof(buf)))
+        ebpfMonRecordQueueWait(q, 30.0, 1);
+    epicsEventMustTrigger(ended);
+}
+
+static void testWaking(void)
+{
+    ebpfMonRecordQueue *q = ebpfMonRecordQueueNew(100);
+    epicsTimeStamp before, after;
+
+    testDiag("sleep and wake");
+    reading = epicsEventMustCreate(epicsEventEmpty);
+    ended = epicsEventMustCreate(epicsEventEmpty);
+    epicsThreadMustCreate("reader", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackSmall), runReader,
+                          q);
+    epicsEventMustWait(reading);
+    ebpfMonRecordQueueAdd(q, "x", 1);
+    testOk(epicsEventWaitWithTimeout(ended, 10.0) == epicsEventOK, "a record wakes the reader");
+    ebpfMonRecordQueueWake(q);
+    epicsTimeGetCurrent(&before);
+    ebpfMonRecordQueueWait(q, 10.0, 0);
+    epicsTimeGetCurrent(&after);
+    testOk(epicsTimeDiffInSeconds(&after, &before) < 5, "a call of Wake is remembered");
+    ebpfMonRecordQueueAdd(q, "x", 1);
+    ebpfMonRecordQueueWait(q, 10.0, 1);
+    epicsTimeGetCurrent(&after);
+    testOk(epicsTimeDiffInSeconds(&after, &before) < 5, "the reader does not sleep while there is a record");
+    epicsEventDestroy(reading);
+    epicsEventDestroy(ended);
+    ebpfMonRecordQueueFree(q);
+}
+
+MAIN(testRecordQueue)
+{
+    testPlan(0);
+    testPack();
+    testRing();
+    testWaking();
+    return testDone();
+}

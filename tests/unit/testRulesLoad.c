@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rules from a file: checked, loaded, loaded again, refused. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <errlog.h>
+
+#include "model/published.h"
+#include "rules/rules.h"
+#include "rules/rulesFile.h"
+#include "rulesTest.h"
+
+#define FILE_NAME "testRulesLoad.json"
+
+static void writeFile(const char *text)
+{
+    FILE *f = fopen(FILE_NAME, "w");
+
+    if (!f || fputs(text, f) < 0 || fclose(f))
+        testAbort("cannot write " FILE_NAME);
+}
+
+static void judged(const char *pv, int unexpected)
+{
+    ebpfMonRulesJudge(begin(pv, "1"));
+    testOk(put.unexpected == unexpected, "%s: %s", pv, put.unexpected ? put.rule : "expected");
+}
+
+static void testNoFile(void)
+{
+    char text[512];
+    ebpfMonRuleCount counts[4];
+
+    testDiag("no file, no rules");
+    begin("A", "1")->unexpected = 7;
+    ebpfMonRulesJudge(&put);
+    testOk1(put.unexpected == 0 && ebpfMonRulesGetCounts(counts, 4) == 0);
+    testOk(ebpfMonRulesFileLoad(NULL, text, sizeof(text)) && strstr(text, "no rules are in force: no rules file was"),
+           "%s", text);
+    testOk(ebpfMonRulesFileLoad("nosuch.json", text, sizeof(text)) &&
+           strstr(text, "nosuch.json: No such file or directory"), "%s", text);
+    testOk1(ebpfMonPublishedLock()->rules.refused == 1 && !ebpfMonPublishedLock()->rules.file[0]);
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedUnlock();
+    testOk(ebpfMonRulesFileLoad("/dev/zero", text, sizeof(text)) && strstr(text, "not a regular file"), "%s", text);
+    unlink("testRulesLoad.fifo");
+    if (mkfifo("testRulesLoad.fifo", 0600) == 0)
+        testOk(ebpfMonRulesFileLoad("testRulesLoad.fifo", text, sizeof(text)) && strstr(text, "not a regular file"), "%s",
+               text);
+    unlink("testRulesLoad.fifo");
+    testOk1(ebpfMonRulesFileLoad(".", text, sizeof(text)) == -1);
+    memset(text, 'x', 400);
+    text[400] = 0;
+    testOk(ebpfMonRulesFileLoad(text, text, sizeof(text)) && strstr(text, "more than 255 characters"), "%s", text);
+}
+
+static void testLoad(void)
+{
+    char text[512];
+    unsigned rules = 0;
+    ebpfMonRuleCount counts[4];
+    FILE *f;
+    int i;
+
+    testDiag("load, reload, refuse");
+    writeFile("{\"rules\": [{\"name\": \"a\", \"pv\": \"A\", \"allow\": false}]}");
+    testOk(ebpfMonRulesFileCheck(FILE_NAME, &rules, text, sizeof(text)) == 0 && rules == 1, "%s", text);
+    judged("A", 0); /* a check changes nothing */
+    testOk(ebpfMonRulesFileLoad(FILE_NAME, text, sizeof(text)) == 0 && strstr(text, "1 rules in force since"), "%s",
+           text);
+    testOk(ebpfMonPublishedLock()->rules.refused == 0 && ebpfMonPublishedLock()->rules.file[0] == '/',
+           "%s", ebpfMonPublishedLock()->rules.file);
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedUnlock();
+    judged("A", 1);
+    judged("B", 0);
+    testOk1(ebpfMonRulesGetCounts(counts, 4) == 2 && counts[0].judged == 1 && counts[0].bad == 1 &&
+            counts[1].judged == 1 && !counts[1].name[0]);
+
+    writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false},\n {\"nam\"");
+    testOk(ebpfMonRulesFileLoad(NULL, text, sizeof(text)) && strstr(text, "the 1 rules before stay in force") &&
+           strstr(text, FILE_NAME ":2:"), "%s", text);
+    testOk1(ebpfMonPublishedLock()->rules.refused == 1 && ebpfMonPublishedLock()->rules.count == 1);
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedUnlock();
+    judged("A", 1);
+    judged("B", 0);
+    writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false}]}");
+    testOk(ebpfMonRulesFileLoad("", text, sizeof(text)) == 0, "%s", text);
+    judged("A", 0); /* nothing is remembered of the rules before */
+    judged("B", 1);
+
+    f = fopen(FILE_NAME, "w");
+    for (i = 0; f && i < 1024 * 1024 + 1; i++)
+        putc(' ', f);
+    if (f)
+        fclose(f);
+    testOk(ebpfMonRulesFileLoad(NULL, text, sizeof(text)) && strstr(text, "more than 1048576 bytes"), "%s", text);
+    judged("B", 1);
+    unlink(FILE_NAME);
+    ebpfMonRulesSet(NULL);
+}
+
+MAIN(testRulesLoad)
+{
+    testPlan(0);
+    eltc(0);
+    testNoFile();
+    testLoad();
+    return testDone();
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which server a connection leads to. This host is asked by functions of the test, and once as it is. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "ioc/procNetns.h"
+#include "put/servers.h"
+
+#define SECOND 1000000000ull
+
+static ebpfMonTargets *targets;
+static ebpfMonServerSocket sockets[4]; /* of the IOCs */
+static unsigned socketCount;
+static pid_t process;                  /* that findProcess finds */
+static unsigned looks;                 /* how often it was asked */
+static unsigned ports[8], portCount;
+
+static unsigned readSockets(const pid_t *pids, unsigned count, unsigned max, ebpfMonServerSocket **list)
+{
+    (void)pids; (void)count; (void)max;
+    *list = malloc(sizeof(sockets));
+    memcpy(*list, sockets, sizeof(sockets));
+    return socketCount;
+}
+
+static int accepts(const ebpfMonServerSocket *s, const struct ebpfMonPeer *peer)
+{
+    return s->port == peer->sport;
+}
+
+static pid_t findProcess(const struct ebpfMonPeer *peer)
+{
+    (void)peer;
+    looks++;
+    return process;
+}
+
+static int readName(pid_t pid, char *buf, size_t size)
+{
+    snprintf(buf, size, "process %d", (int)pid);
+    return pid == 666 ? -1 : 0;
+}
+
+static const ebpfMonServerReaders readers = {
+    .readSockets = readSockets, .accepts = accepts, .findProcess = findProcess, .readName = readName,
+};
+
+static void onPort(void *arg, uint32_t netns, uint16_t port)
+{
+    (void)arg; (void)netns;
+    if (portCount < 8)
+        ports[portCount++] = port;
+}
+
+static struct ebpfMonPeer makePeer(unsigned port)
+{
+    return (struct ebpfMonPeer){ .addr = htonl(0x0a000001), .saddr = htonl(0x0a000002), .port = htons(999),
+                                 .sport = htons((uint16_t)port) };
+}
+
+static ebpfMonTarget *addIoc(pid_t pid, const char *name, int isSeen)
+{
+    ebpfMonTarget *t = calloc(1, sizeof(*t));
+
+    t->pid = pid;
+    t->asked = ebpfMonLevelPuts;
+    snprintf(t->name, sizeof(t->name), "%s", name);
+    if (isSeen)
+        t->probesOn = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
+    ebpfMonTargetsAdd(targets, t);
+    return t;
+}
+
+static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b)
+{
+    struct ebpfMonPeer peer = makePeer(5064);
+    const ebpfMonServer *s;
+
+    testDiag("Servers");
+    sockets[0] = (ebpfMonServerSocket){ .pid = a->pid, .port = htons(5064), .netns = 1 };
+    sockets[1] = (ebpfMonServerSocket){ .pid = b->pid, .port = htons(6064), .netns = 1 };
+    socketCount = 2;
+    ebpfMonServersRefresh(servers, onPort, NULL);
+    testOk(portCount == 2 && ports[0] == 5064 && ports[1] == 6064, "the ports of all IOCs");
+    s = ebpfMonServersFind(servers, &peer, SECOND);
+    testOk(s->iocId == a->iocId && strcmp(s->name, "iocA") == 0 && !s->off, "a watched IOC: %s", s->name);
+    peer = makePeer(6064);
+    s = ebpfMonServersFind(servers, &peer, SECOND);
+    testOk(!s->iocId && strcmp(s->name, "iocB") == 0, "one in which not all puts are seen: %s", s->name);
+    b->asked = ebpfMonLevelOff;
+    b->probesOn = a->probesOn;
+    testOk(!ebpfMonServersFind(servers, &peer, 2 * SECOND)->off, "remembered");
+    ebpfMonServersRefresh(servers, onPort, NULL);
+    s = ebpfMonServersFind(servers, &peer, 2 * SECOND);
+    testOk(s->off && s->iocId == b->iocId, "… until the IOCs have changed");
+    testOk(!looks, "no other process was looked for");
+
+    peer = makePeer(7064);
+    s = ebpfMonServersFind(servers, &peer, 3 * SECOND);
+    testOk(!s->iocId && !s->off && strcmp(s->name, "10.0.0.2:7064") == 0, "on another host: %s", s->name);
+    process = 4711;
+    s = ebpfMonServersFind(servers, &peer, 12 * SECOND);
+    testOk(strcmp(s->name, "10.0.0.2:7064") == 0 && looks == 1, "remembered for 10 s");
+    s = ebpfMonServersFind(servers, &peer, 14 * SECOND);
+    testOk(strcmp(s->name, "process 4711") == 0 && looks == 2, "another process: %s", s->name);
+    process = 0;
+    s = ebpfMonServersFind(servers, &peer, 30 * SECOND);
+    testOk(strcmp(s->name, "process 4711") == 0 && looks == 3, "it has ended: packets are read still");
+    process = 666;
+    s = ebpfMonServersFind(servers, &peer, 50 * SECOND);
+    testOk(strcmp(s->name, "10.0.0.2:7064") == 0, "a process that ends just now");
+    process = getpid();
+    s = ebpfMonServersFind(servers, &peer, 70 * SECOND);
+    testOk(s->off, "ourselves");
+    process = a->pid;
+    s = ebpfMonServersFind(servers, &peer, 90 * SECOND);
+    testOk(s->iocId == a->iocId && !s->off, "an IOC that has just begun to serve");
+}
+
+static void testMissed(ebpfMonServers *servers, ebpfMonTarget *a)
+{
+    testDiag("Puts that we may have missed");
+    a->putsSince = 10 * SECOND;
+    testOk1(!ebpfMonServersMayHaveMissed(servers, a->iocId, 11 * SECOND, 0));
+    testOk(ebpfMonServersMayHaveMissed(servers, a->iocId, 9 * SECOND, 0), "before all probes were there");
+    testOk(ebpfMonServersMayHaveMissed(servers, a->iocId, 11 * SECOND, 1), "it may make the put later");
+    a->probesOn = 0;
+    testOk(ebpfMonServersMayHaveMissed(servers, a->iocId, 11 * SECOND, 0), "its probes are gone");
+    a->gone = 1;
+    testOk(!ebpfMonServersMayHaveMissed(servers, a->iocId, 11 * SECOND, 1), "it has ended");
+    testOk(!ebpfMonServersMayHaveMissed(servers, 12345, 11 * SECOND, 0), "an IOC that we do not know");
+}
+
+static void testMany(ebpfMonServers *servers)
+{
+    unsigned before = looks;
+
+    process = 0;
+    for (unsigned i = 0; i < 20000; i++) {
+        struct ebpfMonPeer peer = makePeer(10000 + i);
+
+        ebpfMonServersFind(servers, &peer, (100 + i) * SECOND);
+    }
+    testOk(looks - before == 20000, "more servers than are remembered: each is looked for");
+}
+
+/* With /proc: this process listens. */
+static void testProc(void)
+{
+    struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct ebpfMonPeer peer = { .addr = in.sin_addr.s_addr, .saddr = in.sin_addr.s_addr, .netns = ebpfMonProcNetns(getpid()) };
+    ebpfMonServers *servers = ebpfMonServersNew(targets, NULL);
+    ebpfMonTarget *t = addIoc(getpid(), "iocC", 1);
+    const ebpfMonServer *s;
+    socklen_t size = sizeof(in);
+    int server = socket(AF_INET, SOCK_STREAM, 0), found = 0;
+
+    testDiag("This host");
+    bind(server, (struct sockaddr *)&in, sizeof(in));
+    listen(server, 1);
+    getsockname(server, (struct sockaddr *)&in, &size);
+    peer.sport = in.sin_port;
+    t->gone = 1; /* not an IOC yet */
+    s = ebpfMonServersFind(servers, &peer, SECOND);
+    testOk(!s->iocId && s->off, "found by its socket: %s", s->name);
+    t->gone = 0;
+    portCount = 0;
+    ebpfMonServersRefresh(servers, onPort, NULL);
+    for (unsigned i = 0; i < portCount; i++)
+        found |= ports[i] == ntohs(in.sin_port);
+    testOk(found, "the port on which it listens");
+    s = ebpfMonServersFind(servers, &peer, 20 * SECOND);
+    testOk(s->iocId == t->iocId && strcmp(s->name, "iocC") == 0, "a watched IOC now: %s", s->name);
+    close(server);
+    ebpfMonServersFree(servers);
+}
+
+MAIN(testServers)
+{
+    ebpfMonTarget *a, *b;
+    ebpfMonServers *servers;
+
+    testPlan(23);
+    targets = ebpfMonTargetsNew();
+    a = addIoc(100, "iocA", 1);
+    b = addIoc(101, "iocB", 0);
+    servers = ebpfMonServersNew(targets, &readers);
+    testFind(servers, a, b);
+    testMissed(servers, a);
+    testMany(servers);
+    ebpfMonServersFree(servers);
+    a->gone = b->gone = 1;
+    testProc();
+    return testDone();
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Text and spans of the traces of traceScenes.h, compared with the files traceText.expected and traceSpans.expected. With
+ * TRACE_OUTPUT=FOLDER in its environment the test writes what it got there, to be looked at and copied.
+ */
+#include <time.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "put/threadPuts.h"
+#include "trace/putSpans.h"
+#include "trace/traceSpans.h"
+#include "trace/traceText.h"
+#include "traceDump.h"
+#include "traceScenes.h"
+
+#define UNIX_OFFSET ((SCENE_EPOCH + (uint64_t)POSIX_TIME_AT_EPICS_EPOCH) * 1000000000u)
+#define SPANS 10000
+
+static ebpfMonTargets *targets;
+static ebpfMonLinkMessages *messages;
+static ebpfMonThreadPuts *threadPuts;
+static ebpfMonTraces *traces;
+static ebpfMonTraceWalk *walk;
+static ebpfMonTraceSpans *spans;
+
+static char textMemory[200000], spanMemory[2000000];
+static dump text = { textMemory, sizeof(textMemory), 0 }, spanText = { spanMemory, sizeof(spanMemory), 0 };
+static int exports, isLong;
+static unsigned exported; /* spans of the trace that was finished last */
+static uint8_t known[SPANS][EBPFMON_SPAN_ID]; /* the ids of those of the trace */
+static unsigned orphans;  /* spans whose parent came later, or not at all */
+
+static int isExporting(void)
+{
+    return exports;
+}
+
+static int hasParent(const ebpfMonSpan *s)
+{
+    for (unsigned i = 0; i < exported; i++)
+        if (memcmp(known[i], s->parent, sizeof(s->parent)) == 0)
+            return 1;
+    return 0;
+}
+
+static void addSpan(const ebpfMonSpan *s)
+{
+    if (!isLong)
+        dumpSpan(&spanText, s);
+    orphans += isLong && exported && !hasParent(s);
+    memcpy(known[exported++ % SPANS], s->id, sizeof(s->id));
+}
+
+static const ebpfMonSpanSink sink = { .isWanted = isExporting, .add = addSpan };
+
+static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
+{
+    static char buf[65536];
+
+    ebpfMonTraceTextWrite(walk, t, trace, UNIX_OFFSET, buf, sizeof(buf));
+    dumpAdd(&text, "%s", buf);
+    exported = 0;
+    ebpfMonTraceSpansExport(spans, t, trace, UNIX_OFFSET);
+}
+
+static void sceneAddChain(const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec, uint32_t count)
+{
+    ebpfMonTracesAddChain(traces, sceneTarget, chain, rec, count);
+}
+
+static void sceneBeginHandOver(const struct ebpfMonHandOverEvent *ev)
+{
+    ebpfMonTracesBeginHandOver(traces, ev);
+}
+
+static void sceneEndHandOver(const struct ebpfMonHandOverEvent *ev)
+{
+    ebpfMonTracesEndHandOver(traces, ev);
+}
+
+static void sceneAddThreadPut(const struct ebpfMonPutEvent *ev)
+{
+    ebpfMonThreadPutsAdd(threadPuts, ev, "");
+}
+
+static void sceneAddPut(uint32_t tid, uint64_t id, const ebpfMonPut *put, const ebpfMonMessageKey *key)
+{
+    ebpfMonPutSummary summary;
+
+    ebpfMonPutSummaryMake(put, key, &summary);
+    ebpfMonThreadPutsFinish(threadPuts, sceneTarget->iocId, tid, id, &summary);
+    ebpfMonTracesAddPut(traces, sceneTarget->iocId, tid, id, &summary);
+}
+
+static void sceneAddLinkWrite(const ebpfMonLinkWrite *write)
+{
+    ebpfMonLinkMessagesAdd(messages, write);
+}
+
+static void sceneNoteArrival(const ebpfMonChainId *chain, const char *link, const struct ebpfMonPeer *peer,
+                             uint32_t seq, uint64_t at, int inside)
+{
+    ebpfMonLinkMessagesNoteArrival(messages, chain, link, peer, seq, at, inside);
+}
+
+static void sceneTick(uint64_t now, int all)
+{
+    ebpfMonTracesTick(traces, now, all);
+}
+
+static void sceneBegin(const char *name)
+{
+    dumpAdd(&text, "== %s\n", name);
+    isLong = strcmp(name, "long") == 0;
+    if (isLong)
+        dumpAdd(&spanText, "== %s\n", name);
+}
+
+/* Line by line, so that a difference can be read. */
+static void compareWith(const char *file, const dump *d)
+{
+    char path[500], wanted[4000], *line = d->text, *end;
+    unsigned number = 0, different = 0;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", EXPECTED, file);
+    f = fopen(path, "r");
+    if (!f)
+        testAbort("%s: not there", path);
+    while (fgets(wanted, sizeof(wanted), f)) {
+        number++;
+        end = strchr(line, '\n');
+        if (end && strlen(wanted) == (size_t)(end + 1 - line) && strncmp(line, wanted, strlen(wanted)) == 0) {
+            line = end + 1;
+            continue;
+        }
+        if (different++ < 3)
+            testDiag("%s:%u\nis     %.*s\nwanted %s", file, number, end ? (int)(end - line) : 0, line, wanted);
+        if (end)
+            line = end + 1;
+    }
+    fclose(f);
+    testOk(number && !different && !*line, "%s: %u lines, %u different, %u more than wanted", file, number, different,
+           (unsigned)strlen(line));
+}
+
+static void writeTo(const char *folder, const char *file, const dump *d)
+{
+    char path[500];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    f = fopen(path, "w");
+    if (!f)
+        testAbort("%s: cannot be written", path);
+    fputs(d->text, f);
+    fclose(f);
+}
+
+/* Puts of programs to servers that are not watched. */
+static void testPutSpans(void)
+{
+    ebpfMonPutSpans *put = ebpfMonPutSpansNew(targets, &sink);
+    ebpfMonMessageKey key = sceneKey(0);
+    ebpfMonPut p = scenePut("me@here");
+    unsigned n;
+
+    isLong = 0;
+    exported = 0;
+    spanText.length = 0;
+    exports = 0;
+    ebpfMonPutSpansExport(put, &p, &key.peer, 77, 1000 * MS, UNIX_OFFSET);
+    testOk(!exported, "no span of a put while none is wanted");
+    exports = 1;
+    ebpfMonPutSpansExport(put, &p, &key.peer, 77, 1000 * MS, UNIX_OFFSET);
+    testOk(exported == 1 && strstr(spanMemory, "'put R0'") && strstr(spanMemory, "of 'caput' 4711") &&
+           strstr(spanMemory, "user.name='me'"), "a span of a put: %s", spanMemory);
+    p.peerPid = (uint32_t)getpid();
+    spanText.length = 0;
+    ebpfMonPutSpansExport(put, &p, &key.peer, 78, 1001 * MS, UNIX_OFFSET);
+    testOk(strstr(spanMemory, "of 'sceneIoc' self") != NULL, "an IOC that we watch has its own name");
+    isLong = 1;
+    for (unsigned i = 0; i < 1000; i++)
+        ebpfMonPutSpansExport(put, &p, &key.peer, 78, 1002 * MS, UNIX_OFFSET);
+    n = exported;
+    ebpfMonPutSpansExport(put, &p, &key.peer, 79, 2002 * MS, UNIX_OFFSET);
+    testOk(n == 500 && exported == 501, "%u in one second, and more in the next", n);
+    ebpfMonPutSpansFree(put);
+}
+
+static void testLimits(void)
+{
+    static int records[1300];
+
+    exports = 1;
+    isLong = 1;
+    orphans = 0;
+    for (int i = 0; i < 1299; i++)
+        records[i] = 100 + i;
+    records[1299] = -1;
+    sceneSend(sceneChain("scan-1", 10, 200000 * MS, 100), records);
+    testOk(exported == 1001 && !orphans, "a trace has %u spans, %u without parent", exported, orphans);
+    exports = 0;
+    exported = 0;
+    sceneSend(sceneChain("scan-1", 10, 201000 * MS, 100), records);
+    testOk(!exported, "no spans while none are wanted");
+}
+
+MAIN(testTraceOutput)
+{
+    const char *folder = getenv("TRACE_OUTPUT");
+    ebpfMonTracesUses uses = { .exportsSpans = isExporting };
+    ebpfMonTraceSpansUses spanUses = { .sink = sink };
+
+    testPlan(8);
+    setenv("TZ", "UTC", 1);
+    tzset();
+    exports = 1;
+    targets = ebpfMonTargetsNew();
+    sceneMakeIoc();
+    ebpfMonTargetsAdd(targets, sceneTarget);
+    messages = ebpfMonLinkMessagesNew();
+    uses.threadPuts = threadPuts = ebpfMonThreadPutsNew();
+    walk = ebpfMonTraceWalkNew();
+    uses.targets = spanUses.targets = targets;
+    uses.linkMessages = spanUses.linkMessages = messages;
+    traces = spanUses.traces = ebpfMonTracesNew(&uses, onTrace, NULL);
+    spanUses.ids = ebpfMonTraceIdsNew(0x5a5a5a5a5a5a5a5aull, traces, messages);
+    spanUses.walk = walk;
+    spans = ebpfMonTraceSpansNew(&spanUses);
+    sceneAll();
+    if (folder) {
+        writeTo(folder, "traceText.expected", &text);
+        writeTo(folder, "traceSpans.expected", &spanText);
+    }
+    compareWith("traceText.expected", &text);
+    compareWith("traceSpans.expected", &spanText);
+    testLimits();
+    testPutSpans();
+    ebpfMonTraceSpansFree(spans);
+    ebpfMonTraceIdsFree(spanUses.ids);
+    ebpfMonTracesFree(traces);
+    ebpfMonTraceWalkFree(walk);
+    ebpfMonThreadPutsFree(threadPuts);
+    ebpfMonLinkMessagesFree(messages);
+    return testDone();
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* User names by uid: who asks waits for a bounded time, whatever the name service does. */
+#include <stdio.h>
+#include <string.h>
+
+#include <epicsAtomic.h>
+#include <epicsEvent.h>
+#include <epicsThread.h>
+#include <epicsTime.h>
+#include <epicsUnitTest.h>
+#include <errlog.h>
+#include <testMain.h>
+
+#include "put/userNames.h"
+
+#define DEADLINE 0.3 /* s: long enough for a loaded host to run the thread that answers */
+#define SHORT    0.1 /* s: less than that is taken for no wait */
+
+static int isHanging;         /* atomic: the name service does not answer */
+static int calls;             /* atomic */
+static epicsEventId hangs;    /* triggered when it begins to hang */
+static epicsEventId goOn;     /* ends the hang */
+static char text[40];
+
+static int readName(uid_t uid, char *buf, size_t size)
+{
+    epicsAtomicIncrIntT(&calls);
+    if (epicsAtomicGetIntT(&isHanging)) {
+        epicsEventMustTrigger(hangs);
+        epicsEventMustWait(goOn);
+    }
+    if (uid == 404) {
+        snprintf(buf, size, "%u", (unsigned)uid);
+        return -1;
+    }
+    snprintf(buf, size, "user%u", (unsigned)uid);
+    return 0;
+}
+
+/* Seconds that the call took; *known: what it returned. */
+static double find(ebpfMonUserNames *names, uid_t uid, int *known)
+{
+    epicsUInt64 begin = epicsMonotonicGet();
+
+    *known = ebpfMonUserNamesFind(names, uid, text, sizeof(text));
+    return (double)(epicsMonotonicGet() - begin) / 1e9;
+}
+
+static void testAnswers(ebpfMonUserNames *names)
+{
+    int known, before;
+
+    testDiag("A name service that answers");
+    find(names, 1, &known);
+    testOk(known && strcmp(text, "user1") == 0, "the name at the first call: %s", text);
+    before = epicsAtomicGetIntT(&calls);
+    find(names, 1, &known);
+    testOk(known && strcmp(text, "user1") == 0 && epicsAtomicGetIntT(&calls) == before, "… and without asking at the next");
+    find(names, 404, &known);
+    testOk(known && strcmp(text, "404") == 0, "a uid without a name is known by its number");
+    ebpfMonUserNamesFind(names, 4000000000u, text, 5);
+    testOk(strcmp(text, "user") == 0, "cut to the room that there is: %s", text);
+}
+
+static void testHang(ebpfMonUserNames *names)
+{
+    double took;
+    int known;
+
+    testDiag("A name service that hangs");
+    epicsAtomicSetIntT(&isHanging, 1);
+    took = find(names, 2, &known);
+    testOk(!known && strcmp(text, "2") == 0, "the number takes the place of the name");
+    testOk(took > 0.9 * DEADLINE && took < 2 * DEADLINE + 1, "waited %g s, the deadline is %g s", took, DEADLINE);
+    took = find(names, 2, &known);
+    testOk(!known && took < SHORT, "nobody waits for this uid again: %g s", took);
+    took = find(names, 3, &known);
+    testOk(!known && took < SHORT && strcmp(text, "3") == 0, "nor for another one while it hangs: %g s", took);
+    took = find(names, 1, &known);
+    testOk(known && took < SHORT && strcmp(text, "user1") == 0, "a name that is known is there");
+
+    eltc(0);
+    testOk(ebpfMonUserNamesFree(names, 0.05) == -1, "its thread cannot be ended: nothing is freed");
+    eltc(1);
+    epicsAtomicSetIntT(&isHanging, 0);
+    epicsEventMustTrigger(goOn);
+    testOk(ebpfMonUserNamesFree(names, 60) == 0, "once it has answered it can");
+}
+
+/* Until the deadline of the test, for the name is read by another thread. */
+static int becomesKnown(ebpfMonUserNames *names, uid_t uid)
+{
+    epicsUInt64 begin = epicsMonotonicGet();
+
+    while (epicsMonotonicGet() - begin < 60000000000ull) {
+        if (ebpfMonUserNamesFind(names, uid, text, sizeof(text)))
+            return 1;
+        epicsThreadSleep(0.01);
+    }
+    return 0;
+}
+
+static void testGoesOn(void)
+{
+    ebpfMonUserNames *names = ebpfMonUserNamesNew(readName, DEADLINE);
+    double took;
+    int known;
+
+    testDiag("A name service that hung and goes on");
+    epicsAtomicSetIntT(&isHanging, 1);
+    epicsEventTryWait(hangs);
+    find(names, 5, &known);
+    find(names, 6, &known);
+    epicsEventMustWait(hangs);
+    epicsThreadSleep(DEADLINE); /* that of uid 6 passes */
+    epicsEventMustTrigger(goOn);
+    testOk(becomesKnown(names, 5) && strcmp(text, "user5") == 0, "the name comes later");
+    epicsEventMustWait(hangs);
+    took = find(names, 6, &known);
+    testOk(!known && took < SHORT, "it hangs for the next one, which was waited for: %g s", took);
+    epicsAtomicSetIntT(&isHanging, 0);
+    epicsEventMustTrigger(goOn);
+    testOk(becomesKnown(names, 6) && strcmp(text, "user6") == 0, "that of the other uid comes later, too");
+    for (uid_t uid = 1000; uid < 2000; uid++)
+        find(names, uid, &known);
+    testOk(known && strcmp(text, "user1999") == 0, "more uids than are remembered");
+    find(names, 5, &known);
+    testOk(known && strcmp(text, "user5") == 0, "one that was forgotten is asked for again");
+    testOk1(ebpfMonUserNamesFree(names, 60) == 0);
+}
+
+static ebpfMonUserNames *shared;
+static int threadsRight;
+
+static void runFinder(void *arg)
+{
+    char name[40];
+
+    for (uid_t uid = 0; uid < 2000; uid++) {
+        char want[40];
+
+        snprintf(want, sizeof(want), uid == 404 ? "%u" : "user%u", (unsigned)uid);
+        if (ebpfMonUserNamesFind(shared, uid, name, sizeof(name)) && strcmp(name, want) == 0)
+            epicsAtomicIncrIntT(&threadsRight);
+    }
+    epicsEventMustTrigger(arg);
+}
+
+static void testThreads(void)
+{
+    epicsEventId done[2];
+
+    shared = ebpfMonUserNamesNew(readName, 60);
+    for (int i = 0; i < 2; i++) {
+        done[i] = epicsEventMustCreate(epicsEventEmpty);
+        epicsThreadMustCreate("finder", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall),
+                              runFinder, done[i]);
+    }
+    for (int i = 0; i < 2; i++)
+        epicsEventMustWait(done[i]);
+    testOk(epicsAtomicGetIntT(&threadsRight) == 4000, "two threads that ask: %d right of 4000", threadsRight);
+    ebpfMonUserNamesFree(shared, 60);
+}
+
+MAIN(testUserNames)
+{
+    testPlan(18);
+    hangs = epicsEventMustCreate(epicsEventEmpty);
+    goOn = epicsEventMustCreate(epicsEventEmpty);
+
+    ebpfMonUserNames *names = ebpfMonUserNamesNew(readName, DEADLINE);
+
+    testAnswers(names);
+    testHang(names);
+    testGoesOn();
+    testThreads();
+    return testDone();
+}

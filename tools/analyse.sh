@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Static analysis of the support library by cppcheck, some ten seconds. Installs it first if it is missing. Anything that
+# it finds is an error; what it cannot know stands in cppcheck.suppress.
+#
+#   tools/analyse.sh [FOLDER OR FILE…]     of ebpfMonSup by default, such as ebpfMonSup/export
+set -eu
+top=$(cd "$(dirname "$0")/.." && pwd)
+cd "$top"
+
+if ! command -v cppcheck >/dev/null 2>&1; then
+    install="apt-get install --yes --no-install-recommends cppcheck"
+    command -v apt-get >/dev/null 2>&1 || { echo "analyse: missing: cppcheck. Install it the way of this system." >&2; exit 1; }
+    [ "$(id -u)" = 0 ] || { echo "analyse: missing: cppcheck. As root, run: apt-get update && $install" >&2; exit 1; }
+    echo "analyse: installing cppcheck" >&2
+    DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND
+    apt-get -o Acquire::Retries=3 update >/dev/null 2>&1 || :
+    $install -o DPkg::Lock::Timeout=300 >/dev/null </dev/null || {
+        echo "analyse: apt-get could not install cppcheck. Is the network there? Try: apt-get update && $install" >&2
+        exit 1
+    }
+fi
+[ $# -gt 0 ] || set -- ebpfMonSup
+# Build folders (O.…) have generated code.
+find "$@" -name 'O.*' -prune -o -name '*.c' -print | sort |
+    cppcheck --file-list=- --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
+        --inline-suppr --suppressions-list=tools/cppcheck.suppress -I ebpfMonSup -I bpf \
+        -D__linux__ -D__x86_64__ -D__GNUC__=12 -DEBPFMON_VERSION='"0"' '-DLIBBPF_OPTS(type,name,...)=struct type name={0}'
+echo "analyse: clean" >&2
