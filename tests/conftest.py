@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures, and how test suites run side by side.
+"""Fixtures, and how tests run side by side.
 
-Each process of pytest-xdist has a network namespace of its own, and each test its own IOCs and its own monitor, which
-watches these IOCs only. So suites do not see each other, although all monitors see all processes of the host. Every
-process that a test starts ends here at the latest, by its own pid.
+Each process of pytest-xdist has its own network namespace. Each test module has its own IOCs and its own monitor, which
+watches these IOCs only. So tests do not disturb each other, although all monitors see all processes of the host. All
+processes that a test started end here at the latest, by their pids.
 """
-import contextlib
 import os
 
 import pytest
@@ -15,8 +14,6 @@ from tests.harness import loopback, netns, paths
 if os.geteuid():
     pytest.exit("the tests watch other processes and make network namespaces: run them as root", 4)
 netns.enter_new()
-with contextlib.suppress(PermissionError):
-    os.nice(-10)  # some tests measure times, so other programs of the host wait for them
 loopback.use()  # before any client library is imported
 os.environ["EPICS_HOST_ARCH"] = paths.ARCH
 os.environ["PYTHONPATH"] = str(paths.TOP)  # for tests/programs
@@ -33,7 +30,7 @@ pytest_plugins = ["tests.harness.schedule"]
 
 @pytest.fixture(scope="session")
 def repeater():
-    """A CA repeater of our own: clients that find none would start one that stays behind."""
+    """A CA repeater. Without one, clients would start a CA repeater that does not end with the tests."""
     p = Process([paths.BASE_BIN / "caRepeater"], os.environ.copy())
     port = f":{loopback.REPEATER_PORT:04X} "
     until(lambda: port in open("/proc/net/udp").read(), 10, "the CA repeater")

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What watching costs, in four tables, some nine minutes: a saturated IOC (tests/bench/run.py), a flood of puts
-# (storm.py), other traffic of the host (benchWire), spans to collectors (spans.py). Installs what is missing first,
-# bpftrace too.
+# Measures what watching costs. It prints four tables in about nine minutes: a saturated IOC (tests/bench/run.py), a flood
+# of puts (storm.py), other traffic of the host (benchWire), spans to collectors (spans.py). It installs what is missing
+# first, also bpftrace.
 #
 #   tools/bench.sh                        all of them
-#   tools/bench.sh ARGUMENTS FOR run.py…  that alone, such as --rounds 8 --shape tree
+#   tools/bench.sh ARGUMENTS FOR run.py…  only the first table, such as --rounds 8 --shape tree
 set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,10 +23,10 @@ if ! command -v bpftrace >/dev/null; then
     }
 fi
 python=$("$top/tools/venv.sh")
-cd "$top" # the modules tests.bench.* are found from there
+cd "$top" # Python finds the modules tests.bench.* from there
 [ $# = 0 ] || exec "$python" -m tests.bench.run "$@"
 
-# Each for a bounded time; one that fails does not keep the next ones from running.
+# Each table has a time limit. If one fails, the next ones still run.
 failed=0
 table() {
     echo

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Every test: the unit test programs, the fuzzers, and the tests with real IOCs and clients. pytest runs all of them side by
-# side (tests/harness/schedule.py); its summary is the last line. Installs what is missing first (setup.sh).
+# Runs all tests: the unit test programs, the fuzzers, and the tests with real IOCs and clients. pytest runs them side
+# by side (tests/harness/schedule.py). Its summary is the last line. setup.sh installs what is missing first.
 #
 #   tools/check.sh [ARGUMENTS FOR PYTEST...]
-#   JOBS=N           so many suites side by side; default: three for each CPU, since they wait most of the time
-#   FUZZ_SECONDS=N   how long the fuzzers run, on CPU time that nobody else wants; default: 60
+#   JOBS=N           so many processes run tests; default: three for each CPU, because tests wait most of the time
+#   FUZZ_SECONDS=N   each fuzzer ends after this time at the latest (tests/fuzz/Makefile)
 #
-# One test by its name: tools/test.sh.
+# Some tests by name: tools/test.sh.
 set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 
@@ -24,13 +24,13 @@ export EPICS_BASE="$base"
 
 python=$("$top/tools/venv.sh")
 
-# Debian has clang's runtime for fuzzers in a package of its own, so try what it brings.
+# Debian has clang's runtime for fuzzers in a separate package. So compile a fuzzer to see whether it is installed.
 fuzzer() { echo 'int LLVMFuzzerTestOneInput(const char *p, long n) { (void)p; (void)n; return 0; }' |
     clang -fsanitize=fuzzer,address,undefined -x c - -o "$EBPFMON_CACHE/fuzzer.$$" 2>/dev/null; }
 if ! fuzzer; then
     pkg=libclang-rt-$(clang -dumpversion | cut -d . -f 1)-dev
     install="apt-get install --yes --no-install-recommends $pkg"
-    has apt-get || die "clang has no libFuzzer: $pkg is missing (Debian's name). Install it the way of this system."
+    has apt-get || die "clang has no libFuzzer: $pkg is missing (the name in Debian). Install it with the package manager of this system."
     [ "$(id -u)" = 0 ] || die "clang has no libFuzzer: $pkg is missing. As root, run: apt-get update && $install"
     say "installing $pkg"
     DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND

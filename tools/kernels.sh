@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# ebpfMon on other kernels, each in an emulated machine (tests/kernels). Installs what is missing first. Not part
-# of make check: it fetches 100 MB and takes some minutes a kernel.
+# Tests ebpfMon on other kernels, each in an emulated machine (tests/kernels). It installs what is missing first. It is not
+# part of make check, because it downloads 100 MB and takes some minutes for each kernel.
 #
-#   tools/kernels.sh [-v] [-s] [SUITE...]    -s: only whether it starts; SUITE: e.g. bookworm-security
+#   tools/kernels.sh [-v] [-s] [SUITE...]    -s: only start the monitor; SUITE: e.g. bookworm-security
 set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 
@@ -26,7 +26,7 @@ if [ -n "$need" ]; then
     DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND
     apt-get -o Acquire::Retries=3 update >"$log" 2>&1 || :
     $install -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 >>"$log" 2>&1 </dev/null ||
-        die "apt-get could not install$need. Is the network there? The whole story: $log"
+        die "apt-get could not install$need. Is the network there? The whole log: $log"
 fi
 
 base=$("$top/tools/setup.sh")

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Python with the clients and peers that the tests and the benchmarks need: those of tests/requirements.txt from PyPI, in
-# the cache, once for each list; and Zipkin from Maven Central, where java and mvn are installed. Prints the path of
-# Python. Progress goes to stderr.
+# Makes a Python venv in the cache with the packages of tests/requirements.txt (PyPI), which the tests and the benchmarks
+# need. There is one venv for each list of packages. If java and mvn are installed, it also downloads Zipkin (Maven
+# Central). It prints the path of Python. Progress goes to stderr.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 cache="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
@@ -21,7 +21,7 @@ if [ ! -f "$venv/.complete" ]; then
         "$python" -m venv "$venv"
         "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$list" >"$cache/pip.log" 2>&1 || {
             tail -n 8 "$cache/pip.log" >&2
-            echo "venv: pip could not install $list. Is the network there? The whole story: $cache/pip.log" >&2
+            echo "venv: pip could not install $list. Is the network there? The whole log: $cache/pip.log" >&2
             exit 1
         }
         touch "$venv/.complete"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What watching costs an IOC, in one run and one table, ratios first.
+"""What watching costs an IOC: one run, one table.
 
-benchIoc does one thing as fast as it can; observers are attached to it one after the other, several times
-round, so that a slow minute of the machine falls on all of them. Shown is the best of all rounds, and as
-spread how far the median lies above it. "Switch" is two threads that have nothing to do with an IOC (benchSwitch).
-EPICS_BASE says where Base is. Started by tools/bench.sh.
+benchIoc does one thing as fast as it can. Observers are attached to it one after the other, in several rounds, so that
+a slow minute of the machine affects all of them. The table shows the best of all rounds, and the spread: how far the
+median lies above the best. "switch" is two threads that do not belong to an IOC (benchSwitch). EPICS_BASE is the path
+of EPICS Base. tools/bench.sh starts this program.
 
     python -m tests.bench.run [--rounds N] [--ms MILLISECONDS] [--length RECORDS] [--shape chain|tree] [--work WORK]
            [--only TEXT] [--cpu] [--markdown]
@@ -28,8 +28,8 @@ from tests.harness.wait import until
 
 WORK = {"process": "record", "put": "put", "putproc": "put proc", "read": "read", "interrupt": "I/O Intr",
         "async": "async", "once": "scanOnce", "switch": "switch"}
-QUEUES = ("process", "interrupt", "async", "once")  # what TPRO tells of
-SLOW = 100, 400  # each 100th chain takes 400 us longer
+QUEUES = ("process", "interrupt", "async", "once")  # work for which TPRO prints
+SLOW = 100, 400  # each 100th chain takes 400 µs longer
 NONE, NOBODY = "none: ebpfMon, off", "no ebpfMon at all"
 P = "BENCH:EBPF:"
 
@@ -58,17 +58,18 @@ class Bench:
         self.tmp, self.works = tmp, works
         (tmp / "bench.db").write_text(database(length, shape))
         self.repeater = Process([paths.BASE_BIN / "caRepeater"], loopback.environment())
-        self.ioc = Process([paths.BENCH_BIN / "benchIoc", paths.TESTS / "bench/O.Common/benchIoc.dbd", tmp / "bench.db"],
+        dbd = paths.TESTS / "bench/O.Common/benchIoc.dbd"
+        self.ioc = Process([paths.BENCH_BIN / "benchIoc", dbd, tmp / "bench.db"],
                            loopback.server(loopback.take_port(), IOC="bench"), cwd=tmp)
         self.threads = Process([paths.BENCH_BIN / "benchSwitch"], loopback.environment())
         for process in (self.ioc, self.threads):
             process.wait_line("ready")
         self.monitor = None
-        self.fates = {}  # of the chains of "process", by observer: all, kept, lost
+        self.fates = {}  # observer → chains of "process": all, kept, lost
         self.lib = self.core_file()
 
     def core_file(self):
-        """What bpftrace attaches to: the file with dbProcess in it."""
+        """The file that has dbProcess: bpftrace attaches to it."""
         for line in open(f"/proc/{self.ioc.pid}/maps"):
             path = line.split()[-1]
             if "libdbCore" in path:
@@ -76,12 +77,12 @@ class Bench:
         return os.readlink(f"/proc/{self.ioc.pid}/exe")
 
     def outputs(self, tmp, stack):
-        """Where an IOC may print to. Pipe and terminal, as of a console server, are read by another process."""
+        """The files that the IOC prints to. Another process reads pipe and terminal, as a console server does."""
         os.mkfifo(tmp / "pipe")
         master, slave = os.openpty()
         tty.setraw(slave)
         self.files = {"/dev/null": "/dev/null", "pipe": tmp / "pipe", "terminal": os.ttyname(slave)}
-        # Opened for both ends, so that it lasts from one round to the next.
+        # Opened for reading and writing, so that the pipe stays open from one round to the next.
         for fd in master, os.open(tmp / "pipe", os.O_RDWR):
             stack.callback(subprocess.Popen(["cat"], stdin=fd, stdout=subprocess.DEVNULL).kill)
 
@@ -94,7 +95,7 @@ class Bench:
             _, ns, count = process.wait_line(f"{what} ", 60).split()
             result[what] = float(ns)
             if what == "process" and before:
-                time.sleep(1.2)  # LOST_CNT comes once a second
+                time.sleep(1.2)  # LOST_CNT is published every second
                 fate = self.fates.setdefault(name, [0, 0, 0])
                 for i, n in enumerate((int(count), *(b - a for a, b in zip(before, self.fate())))):
                     fate[i] += n
@@ -105,8 +106,9 @@ class Bench:
 
     # --- the monitor, at each level ------------------------------------------------------------------------
     def client(self, program, *args):
-        """By programs that end: a client that stays would be busy itself during the measurements."""
-        return subprocess.run([paths.BASE_BIN / program, *map(str, args)], env=loopback.client(self.monitor.port), text=True,
+        """Runs a client program that ends. A client that stays would be busy during the measurements."""
+        return subprocess.run([paths.BASE_BIN / program, *map(str, args)], env=loopback.client(self.monitor.port),
+                              text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               check=False).stdout
 
@@ -140,7 +142,7 @@ class Bench:
 
 
 class Observer:
-    """Nothing."""
+    """Observes nothing."""
     work = tuple(WORK)
     level = None
 
@@ -173,7 +175,7 @@ class Slow(Level):
 
 
 class Tpro(Observer):
-    """What Base prints of each record of a chain, to a file that somebody else reads, if one has to."""
+    """TPRO: Base prints each record of a chain, to this file."""
     work = QUEUES
 
     def __init__(self, bench, file):
@@ -190,7 +192,7 @@ class Tpro(Observer):
 
 class Bpftrace(Observer):
     def __init__(self, bench, script):
-        # The loop that prints the tick runs when all probes are attached.
+        # bpftrace prints "tick" when all probes are attached.
         self.script = script.replace("LIB", bench.lib) + ' interval:ms:50 { printf("tick\\n"); }'
         self.process = None
 
@@ -223,7 +225,7 @@ def observers(bench):
 
 
 def rows(results, works, fates):
-    """A line of cells for each observer: ratios with their spread, what became of the chains, then nanoseconds."""
+    """A row for each observer: ratios with their spread, chains kept and lost, nanoseconds."""
     yield ["observer", *(f"{WORK[w]} ×" for w in works), "kept", "lost", *(f"{WORK[w]} ns" for w in works)]
     best = {name: {w: min(r[w] for r in rounds) for w in rounds[0]} for name, rounds in results.items()}
     for name, rounds in results.items():
@@ -256,10 +258,10 @@ def main():
     arguments.add_argument("--length", type=int, default=100)
     arguments.add_argument("--shape", choices=("chain", "tree"), default="chain",
                            help="tree: each record but the last ones processes two others")
-    arguments.add_argument("--work", choices=WORK, action="append", help="that alone; may be given several times")
-    arguments.add_argument("--only", default="", metavar="TEXT", help="observers that have TEXT in their name")
+    arguments.add_argument("--work", choices=WORK, action="append", help="only this work; may be given several times")
+    arguments.add_argument("--only", default="", metavar="TEXT", help="only observers with TEXT in their name")
     arguments.add_argument("--cpu", action="store_true",
-                           help="CPU time of the IOC, without what it waits for a CPU: for a machine where others work")
+                           help="measure CPU time of the IOC, not elapsed time: for a busy machine")
     arguments.add_argument("--markdown", action="store_true")
     args = arguments.parse_args()
     results = {}
@@ -268,7 +270,7 @@ def main():
         stack.callback(bench.end)
         bench.outputs(Path(tmp), stack)
         bench.ioc.send(f"cpu {args.cpu:d}")
-        for _ in range(args.rounds):  # a row of its own: not in turn with the others
+        for _ in range(args.rounds):  # not in turn with the others, because the monitor must not run
             results.setdefault(NOBODY, []).append(bench.measure(NOBODY, Observer(), args.ms))
         bench.start_monitor()
         bench.level("off")

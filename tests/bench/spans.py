@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Spans a second to a collector, none lost: benchSpan makes chains of ten spans at a rate, to rotel (OTLP) and, where
-java is, to Zipkin. One table.
+"""How many spans a second reach a collector. benchSpan makes chains of ten spans at several rates and sends them to
+rotel (OTLP) and, if java is installed, to Zipkin. One table.
 
     python -m tests.bench.spans [--seconds S] [--rates N,N,...]
 """

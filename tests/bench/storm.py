@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a flood of puts costs an IOC, whether every put is seen, and how long one takes to reach a PV.
+"""What a flood of puts costs an IOC, whether the monitor sees each put, and how long a put takes to reach a PV.
 
-Clients (storm.c) put to a softIoc as fast as they can, a fixed number each. Without the monitor and at several of its
-levels, in turns, so that a slow minute of the machine falls on all. Then single puts, each timed until a client of
-the monitor has it. Needs pyepics: run it with the Python that tools/venv.sh prints, as root. EPICS_BASE says
-where Base is.
+Clients (storm.c) put to a softIoc as fast as they can, a fixed number each: without the monitor and at several levels,
+in turns, so that a slow minute of the machine affects all. Then single puts: the time until a client of the monitor has
+the put. It needs root and pyepics (the Python that tools/venv.sh prints). EPICS_BASE is the path of EPICS Base.
 
     python -m tests.bench.storm [--rounds N] [--puts N] [--clients N] [--single N]
 """
@@ -41,7 +40,8 @@ def database(records):
 
 
 def storm(ioc, clients, puts, way):
-    """µs from put to put, µs of the IOC's own CPU time for each. Every record must have its client's last value."""
+    """µs from put to put, and µs of the IOC's CPU time for each put. In the end each record has its client's last
+    value."""
     more = ["notify"] if way == "put-callback" else []
     running = [Process([STORM, f"{ioc.prefix}AO{i}", puts, *more], loopback.client(ioc.port)) for i in range(clients)]
     for p in running:
@@ -52,12 +52,12 @@ def storm(ioc, clients, puts, way):
     longest = 0
     for p in running:
         until(lambda: not p.running, 120, lambda: f"storm done\n{p.output()}")
-        p.wait()  # and all of its output is here
+        p.wait()  # then all of its output has been read
         words = p.lines[-1].split()
         assert words[0] == "sent" and int(words[1]) == puts == int(words[3]), p.output()
         longest = max(longest, float(words[5]))
     cpu = ioc.process.cpu_seconds() - cpu
-    # By a program that goes: a client that stays would be told of each put of the rounds to come.
+    # By a program that ends: a client that stays would get each put of the next rounds.
     last = ioc.run("caget", "-t", *(f"{ioc.prefix}AO{i}" for i in range(clients))).stdout.split()
     assert [int(v) for v in last] == [puts] * clients, last
     return longest / (clients * puts) * 1e6, cpu / (clients * puts) * 1e6
@@ -80,17 +80,17 @@ def observe(results, name, ioc, args, monitor=None):
             before, cpu = counted(monitor), monitor.process.cpu_seconds()
         row["us"], row["cpu"] = storm(ioc, args.clients, puts, way)
         if monitor:
-            # PUT_CNT follows at once, LOST_CNT is published by the second
+            # PUT_CNT is published at once, LOST_CNT every second
             after = settled(lambda: counted(monitor), 60, quiet=1.3)
             row["own"] = (monitor.process.cpu_seconds() - cpu) / row["sent"] * 1e6
             row["count"], row["lost"] = (a - b for a, b in zip(after, before))
             unseen = 0 if name == "ebpfMon, off" else row["sent"] - row["count"]
-            assert 0 <= unseen <= row["lost"], f"{name}: {row}: {unseen} are neither counted nor told to be lost"
+            assert 0 <= unseen <= row["lost"], f"{name}: {row}: {unseen} puts are neither counted nor counted as lost"
         results.setdefault((name, way), []).append(row)
 
 
 def single(ioc, shown, number):
-    """ms from the call that puts until another channel tells that it was put, of the record itself or of the monitor."""
+    """ms from the call that puts until an event of another channel: of the record itself, or of the monitor."""
     came = threading.Event()
     channel = epics.PV(ioc.prefix + "ONE", auto_monitor=False)
     other = epics.PV(shown, auto_monitor=True)
@@ -105,7 +105,7 @@ def single(ioc, shown, number):
         epics.ca.flush_io()
         assert came.wait(10), f"no event of {shown}"
         took.append((time.perf_counter() - begin) * 1e3)
-        time.sleep(0.03)  # a low rate: no put waits for another (record/pvScan.c)
+        time.sleep(0.03)  # a low rate: no put waits for another one (record/pvScan.c)
     other.disconnect()
     return sorted(took)
 

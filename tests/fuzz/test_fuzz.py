@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All fuzzers together, for a bounded time (FUZZ_SECONDS), on CPU time that no other program wants."""
+"""All fuzzers side by side (Makefile), with a low priority: they need CPU time, and other tests wait for events."""
 import os
+import re
 import subprocess
+import warnings
 
 from tests.harness import paths
 
 
 def test_fuzz():
-    seconds = os.environ.get("FUZZ_SECONDS", "60")
-    done = subprocess.run(["chrt", "--idle", "0", "make", "-s", "-k", "-j8", "-C", paths.TESTS / "fuzz", "run",
+    seconds = os.environ.get("FUZZ_SECONDS", "200")
+    done = subprocess.run(["nice", "-n", "10", "make", "-s", "-k", "-j8", "-C", paths.TESTS / "fuzz", "run",
                            f"FUZZ_SECONDS={seconds}"], text=True, errors="replace", timeout=int(seconds) + 300,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout
-    print(done.stdout)
+    counts = re.findall(r"(\w+) ok, (\d+) of (\d+) inputs", done.stdout)
+    assert len(counts) == len(list((paths.TESTS / "fuzz").glob("fuzz*.c"))), done.stdout
+    if few := [f"{name} {run} of {wanted}" for name, run, wanted in counts if int(run) < int(wanted)]:
+        warnings.warn(f"the machine was too busy for all inputs in {seconds} s: {', '.join(few)}")

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Real IOCs, real clients and the monitor, as processes that a test can hold in its hand."""
+"""What the tests need: IOCs, clients, receivers and the monitor as processes, a bad link, and how tests are
+scheduled."""

@@ -6,13 +6,14 @@
         client = link.run_in(link.a, ["caput", …])        # a Popen; ended with the link at the latest
         link.counts()                                     # {"forwarded": …, "dropped": …, …}
 
-With nat=True there is a translator in between (translate.py): what a sends to natB comes to b as from natA, with other
-ports; what it sends to movedB as from movedA, with other TCP sequence numbers too. addrB stays what it was.
+With nat=True a translator is in between (translate.py). b sees messages to natB as coming from natA, with other ports.
+It sees messages to movedB as coming from movedA, with other TCP sequence numbers, too. Messages to addrB stay
+unchanged.
 
-What netem does where the kernel has it. A third namespace holds the other ends of both interfaces and a process (this
-file, run as a program) that carries each frame from one to the other. Segmentation and checksum offload are off: what
-goes over the link are frames as on a cable, and losing one loses one segment. The faults are drawn from a generator
-with a seed for each direction; what they fall on depends on the timing all the same. ARP is spared.
+netem of Linux would do the same, but not every kernel has it. A third namespace has the other ends of both interfaces,
+and a process there (this file, run as a program) carries each frame from one interface to the other. Segmentation and
+checksum offload are off: each frame is one as on a cable, and a lost frame is one lost segment. Each direction draws
+its faults from a random generator with a seed; which frames get them still depends on timing. ARP has no faults.
 """
 import argparse
 import collections
@@ -37,8 +38,8 @@ from .translate import Translator
 PREFIX = "ebpfmon-link"
 RUN = Path("/run/netns")
 INTERFACE = "link0"
-HELD = 0.005      # seconds that a frame waits at most for others to overtake it
-OVERTAKEN = 3     # frames that overtake it at most
+HELD = 0.005      # seconds: a frame waits so long at most until others have overtaken it
+OVERTAKEN = 3     # so many frames overtake it at most
 
 
 def ip(*args):
@@ -49,12 +50,12 @@ def ip(*args):
 
 
 def in_namespace(name, argv):
-    """Not "ip netns exec": that hides what is mounted below /sys."""
+    """The command that runs in the namespace. "ip netns exec" would hide what is mounted below /sys."""
     return ["nsenter", f"--net={RUN / name}", "--", *map(str, argv)]
 
 
 def remove_left():
-    """Namespaces of test runs that were killed."""
+    """Removes namespaces of test runs that were killed."""
     for name in os.listdir(RUN) if RUN.is_dir() else ():
         match = re.fullmatch(PREFIX + r"-(\d+)-\d+-[abc]", name)
         if match and not Path("/proc", match[1]).exists():
@@ -63,9 +64,9 @@ def remove_left():
 
 class BadLink:
     numbers = itertools.count()
-    addrA, addrB = "192.0.2.1", "192.0.2.2"  # RFC 5737: never anybody's
+    addrA, addrB = "192.0.2.1", "192.0.2.2"  # RFC 5737: for documentation, no real host has them
     natA, natB, movedA, movedB = "192.0.2.101", "192.0.2.102", "192.0.2.103", "192.0.2.104"
-    moved_first = 0xffffff00  # the first one as b sees it: past 2**32 after some messages of CA
+    moved_first = 0xffffff00  # first sequence number for b: it passes 2**32 after some messages
 
     def __init__(self, loss=0.0, reorder=0.0, dup=0.0, seed=1, mtu=1500, nat=False):
         self.faults = ["--loss", loss, "--reorder", reorder, "--dup", dup, "--seed", seed]
@@ -94,7 +95,7 @@ class BadLink:
                 self._neighbours()
             self._forwarder = self._python(self.middle, *self.faults, *self._rules())
             if self._forwarder.stdout.readline() != "ready\n":
-                raise RuntimeError("the link does not begin to forward")
+                raise RuntimeError("the process between the namespaces did not start")
         except BaseException:
             self.__exit__()
             raise
@@ -106,7 +107,7 @@ class BadLink:
                 process.kill()
             process.wait()
         if self._forwarder:
-            self._forwarder.stdin.close()  # it ends of that, also when we end without coming here
+            self._forwarder.stdin.close()  # it ends when its stdin ends, also if this process is killed
             self._forwarder.wait(10)
             self._forwarder.stdout.close()
         for name in self._made:
@@ -119,7 +120,7 @@ class BadLink:
                 yield f"--nat={self.addrA},{outward},{inward},{self.addrB},{first}"
 
     def _neighbours(self):
-        """Nobody answers for the translator's addresses: they lead to the other end."""
+        """No host answers ARP for the translator's addresses. They lead to the other end."""
         for name, other, addresses in ((self.a, self.b, (self.natB, self.movedB)),
                                        (self.b, self.a, (self.natA, self.movedA))):
             mac = json.loads(ip("-n", other, "-j", "link", "show", INTERFACE))[0]["address"]
@@ -131,18 +132,18 @@ class BadLink:
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def run_in(self, name, argv, **popen):
-        """Starts a program at one end (link.a, link.b); its pid is the program's own."""
+        """Starts a program at one end (link.a, link.b). The Popen's pid is that of the program."""
         self._started.append(subprocess.Popen(in_namespace(name, argv), **popen))
         return self._started[-1]
 
     def counts(self):
-        """Frames forwarded, dropped, duplicated, reordered until now, both directions."""
+        """Frames forwarded, dropped, duplicated and reordered until now, in both directions."""
         self._forwarder.stdin.write("counts\n")
         self._forwarder.stdin.flush()
         return json.loads(self._forwarder.stdout.readline())
 
 
-# --- the program in the middle ------------------------------------------------------------------------------------
+# --- the program between both ends ------------------------------------------------------------------------------------
 
 ETH_P_ALL, ETH_P_IP = 3, 0x0800
 SOL_PACKET, PACKET_IGNORE_OUTGOING = 263, 23
@@ -164,7 +165,7 @@ def no_offload(interface):
 
 def packet_socket(interface):
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)  # the only losses are to be ours
+    s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)  # only we shall lose frames, not a full socket
     s.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
     s.bind((interface, ETH_P_ALL))
     s.setblocking(False)
@@ -209,7 +210,7 @@ class Direction:
             entry[0] -= 1
 
     def release(self):
-        """Sends what has waited long enough; returns the seconds until the next one must go."""
+        """Sends the frames that have waited long enough. Returns the seconds until the next one is due."""
         now = time.monotonic()
         for _ in range(len(self.held)):
             entry = self.held.popleft()
@@ -221,7 +222,7 @@ class Direction:
 
     def read(self):
         try:
-            for _ in range(64):  # then it is the other direction's turn
+            for _ in range(64):  # then the other direction, too
                 self.take(self.source.recv(65600))
                 self.release()
         except BlockingIOError:

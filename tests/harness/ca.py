@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Channel Access: the few client calls that the tests need, by pyepics."""
+"""Channel Access by pyepics: the client calls that the tests need."""
 import struct
 import subprocess
 
@@ -8,7 +8,7 @@ from .wait import PATIENCE, until
 
 
 def write(port, name, payload, dtype, count=1, callback=False):
-    """Writes bytes as the client tester@testhost, which ignores the access rights that the server tells it."""
+    """Writes bytes as the client tester@testhost. This client ignores the access rights that the server sends."""
     client = rawca.RawCa(port, "tester", "testhost")
     client.put_bytes(name, payload, dtype, count, callback)
     client.close()
@@ -32,7 +32,7 @@ def pv(name, timeout=TIMEOUT):
     epics = _epics()
     channel = epics.get_pv(name, connect=True, timeout=timeout)
     assert channel.wait_for_connection(timeout), f"cannot connect to {name}"
-    # On a busy machine pyepics may ask for the type before libca knows it, takes -1 for one, and keeps that for ever.
+    # On a busy machine pyepics may ask for the type before libca knows it. Then it keeps the type -1 for ever.
     if channel.ftype == TYPE_UNKNOWN + epics.dbr.TIME_STRING:
         until(lambda: epics.ca.field_type(channel.chid) != TYPE_UNKNOWN, 5, f"the type of {name}")
         channel.ftype = epics.ca.promote_type(channel.chid, use_time=True)
@@ -47,19 +47,19 @@ def get(name, timeout=TIMEOUT, **how):
 
 
 def time_stamp(name):
-    """Of its value, in seconds."""
+    """The time stamp of a PV, in seconds since 1970."""
     return pv(name).get_timevars(timeout=TIMEOUT)["timestamp"]
 
 
 def utf8(text):
-    """pyepics takes characters for Latin-1."""
+    """Corrects a text that pyepics decoded as Latin-1."""
     return text.rstrip("\0").encode("latin-1", "replace").decode("utf-8", "replace")
 
 
 def get_text(name, timeout=TIMEOUT):
-    """A long string, whatever carries it."""
+    """A long string: of a char waveform or of an lsi record."""
     channel = name if name.endswith("$") else f"{name}.VAL$"
-    # count=0: all there is; without it pyepics asks for as many characters as it got the last time
+    # count=0: all characters; without it pyepics asks for as many as it got the last time
     value = pv(channel, timeout).get(timeout=timeout, as_string=True, use_monitor=False, count=0)
     assert value is not None, f"no value of {channel}"
     return utf8(value)
@@ -84,7 +84,7 @@ def connected(name, timeout=5):
 
 
 def run(program, *args, port, **kw):
-    """Runs one of Base's client programs against one server; the completed process."""
+    """Runs a client program of Base with one server. Returns the completed process."""
     return subprocess.run([str(paths.BASE_BIN / program), *map(str, args)], env=loopback.client(port), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30 * PATIENCE,
                           stdin=subprocess.DEVNULL, **kw)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Real Channel Access clients that send a value in the type that they are told to."""
+"""Real Channel Access clients. Each sends a value in the type that the test wants."""
 import ctypes
 import getpass
 import os
@@ -14,7 +14,7 @@ __all__ = ["CHAR", "DOUBLE", "ENUM", "FLOAT", "LONG", "NAMES", "SHORT", "STRING"
 
 
 def on_the_wire(base, values, whole_strings):
-    """The bytes that were sent: a single string may go without the rest of its 40."""
+    """The bytes that were sent. A single string may be shorter than 40 bytes in a packet."""
     data = elements(base, values)
     if base == STRING and len(values) == 1 and not whole_strings:
         n = len(values[0].encode()) + 1
@@ -86,7 +86,7 @@ class Caproto:
 
 
 class Raw:
-    """The one of rawca.py."""
+    """The client of rawca.py."""
     user, host, whole_strings = "raw", "rawhost", True
 
     def __init__(self):
@@ -103,7 +103,7 @@ class Raw:
 
 
 def caput(ioc, *args):
-    """Base's program; its pid."""
+    """Runs caput of Base. Returns its pid."""
     with subprocess.Popen([paths.BASE_BIN / "caput", *map(str, args)], env=loopback.client(ioc.port),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
         out, _ = p.communicate(timeout=20)

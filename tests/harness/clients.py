@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Client programs, each of its own user, kept running while tests come and go."""
+"""Client programs, each with its own user. They run on from one test to the next."""
 import pwd
 import sys
 
@@ -14,7 +14,7 @@ class Client:
     def __init__(self, kind, uid, ioc, record):
         self.kind, self.record = kind, record
         self.user = pwd.getpwuid(uid).pw_name
-        # QSRV takes a PVA client's claim for the user, and for the host its address
+        # QSRV takes the user from what a PVA client says of itself, and the host from its address
         self.who = f"{self.user}@{'127.0.0.1' if kind == 'pva' else paths.HOST} "
         environ = loopback.client(ioc.port)
         environ.update(USER=self.user, LOGNAME=self.user, HOME="/")
@@ -28,7 +28,7 @@ class Client:
         return self
 
     def begin(self, first, count):
-        """Puts first … first+count-1, without waiting for it."""
+        """Starts to put first … first+count-1. Does not wait for the end."""
         self._done += 1
         self.process.send(f"{first} {count}")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A real OpenTelemetry Collector, which writes what it took to a file, and a real Jaeger behind it. Neither is fetched:
-they are used where somebody has them."""
+"""A real OpenTelemetry Collector, which writes all that it receives to a file, and a real Jaeger behind it. The
+tests use them if they are installed; no script downloads them."""
 import json
 import os
 import shutil
@@ -19,7 +19,7 @@ def _find(name, variable):
 
 
 def missing():
-    """Why there can be no collector here; empty: there can."""
+    """Why no collector can run here; empty if one can."""
     return "" if _find("otelcol", "EBPFMON_OTELCOL") else \
         "no OpenTelemetry Collector: otelcol is not on PATH, EBPFMON_OTELCOL names none"
 
@@ -30,7 +30,7 @@ def missing_jaeger():
 
 
 def value(any_value):
-    """An AnyValue of OTLP's JSON as Python has it."""
+    """An AnyValue of OTLP's JSON, as a value of Python."""
     (kind, content), = any_value.items()
     return int(content) if kind == "intValue" else float(content) if kind == "doubleValue" else content
 
@@ -42,7 +42,7 @@ def attributes(owner):
 
 
 class Collector:
-    """forward: base URL of another receiver of traces, as of Jaeger."""
+    """It sends traces on to "forward", the base URL of another receiver (Jaeger), if given."""
 
     def __init__(self, tmp, forward=None):
         self.port = loopback.take_port()
@@ -51,7 +51,7 @@ class Collector:
         exporters = {"file": {"path": str(self.file), "append": True, "flush_interval": "100ms"}}
         if forward:
             exporters["otlphttp"] = {"endpoint": forward, "compression": "none"}
-        self.conf.write_text(json.dumps({  # which is YAML, too
+        self.conf.write_text(json.dumps({  # JSON is YAML, too
             "receivers": {"otlp": {"protocols": {"http": {"endpoint": f"127.0.0.1:{self.port}"}}}},
             "exporters": exporters,
             "service": {
@@ -67,12 +67,12 @@ class Collector:
         return self
 
     def complaints(self):
-        """What it logged as a warning or worse."""
+        """Its log messages of level warning and higher."""
         return [line for line in list(self.process.lines)
                 if ("\twarn\t" in line or "\terror\t" in line) and "alias is deprecated" not in line]
 
     def _items(self, signal, items):
-        """Resource, scope, item."""
+        """Yields (resource, scope, item)."""
         text = self.file.read_text() if self.file.exists() else ""
         for line in text[:text.rfind("\n") + 1].splitlines():
             for owner in json.loads(line).get("resource" + signal, ()):
@@ -89,12 +89,12 @@ class Collector:
         return list(self._items("Metrics", "metrics"))
 
     def points(self, name):
-        """All points of a metric, oldest first."""
+        """All points of a metric, the oldest first."""
         return [p for _, _, m in self.metrics() if m["name"] == name
                 for kind in ("sum", "gauge", "histogram") for p in m.get(kind, {}).get("dataPoints", ())]
 
     def spans(self):
-        """As Rotel.spans() has them, and the resource."""
+        """Spans as from Rotel.spans(), and their resource."""
         return [{"service": resource["service.name"], "trace": s["traceId"], "id": s["spanId"],
                  "parent": s.get("parentSpanId", ""), "name": s["name"], "kind": "SPAN_KIND_" + KINDS[s["kind"]],
                  "start": int(s["startTimeUnixNano"]), "end": int(s["endTimeUnixNano"]),
@@ -108,7 +108,7 @@ class Collector:
 
 
 class Jaeger:
-    """With its correction of clocks on, which looks at parents, too."""
+    """Jaeger. Its correction of clocks is on: it looks at parents and warns if they do not fit."""
 
     def __init__(self):
         self.otlp, self.zipkin, self.query = (loopback.take_port() for _ in range(3))
@@ -133,7 +133,7 @@ class Jaeger:
         return self
 
     def get(self, path):
-        """The data of an answer, None without."""
+        """The data of an answer; None if there is none."""
         try:
             with urllib.request.urlopen(self.base + path, timeout=5) as answer:
                 return json.load(answer)["data"] or []
@@ -144,7 +144,7 @@ class Jaeger:
         return set(self.get("/api/services"))
 
     def trace(self, trace):
-        """Its spans as Collector.spans() has them, with "warnings", of which Jaeger has some where it doubts."""
+        """The spans of a trace as from Collector.spans(), with the "warnings" of Jaeger."""
         found = []
         for t in self.get(f"/api/traces/{trace}") or ():
             for s in t["spans"]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Databases whose records count themselves: VAL goes up by one each time that a record processes."""
+"""Databases whose records count themselves: VAL grows by one each time a record processes."""
 
 READY = 'record(calc, "$(P)READY") { field(CALC, "1") field(PINI, "YES") }\n'
 
@@ -18,7 +18,7 @@ def out_counter(name, **fields):
 
 
 def chain(name, length, **first):
-    """name0 → name1 → … by forward links; the first one gets more fields."""
+    """name0 → name1 → … by forward links. The first record also gets these fields."""
     text = ""
     for i in range(length):
         fields = dict(first) if i == 0 else {}

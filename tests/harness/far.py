@@ -15,7 +15,7 @@ def there(end, argv, environ=None):
 
 
 class FarIoc(Ioc):
-    """At one end of the link (link.b), at an address that can be reached from the other."""
+    """An IOC at one end of the link (default: link.b). The other end can reach its address."""
 
     def __init__(self, tmp, link, end=None, **how):
         super().__init__(tmp, **how)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two hosts, A and B: namespaces with IOCs and monitors of their own, that share nothing but a collector. (And the kernel:
-B's monitor sees A's processes too, but for those whose address was translated.)"""
+"""Two hosts, A and B: network namespaces, each with its IOCs and its monitor. They share only a collector, and the
+kernel: B's monitor sees A's processes, too, except those whose address was translated."""
 import re
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from .ioc import OURS
 from .rotel import Rotel
 from .wait import settled, until
 
-NAMES = {"A": OURS.replace("*", "A"), "B": OURS.replace("*", "B")}  # of IOCs begin so
+NAMES = {"A": OURS.replace("*", "A"), "B": OURS.replace("*", "B")}  # the names of their IOCs begin with this
 M64 = (1 << 64) - 1
 
 
@@ -39,12 +39,13 @@ class Hosts:
         return thing
 
     def start_receiver(self, *records):
-        """At B. Each of these records is written to, and goes on to END."""
+        """Starts an IOC at B. A client writes to these records, and each one processes END."""
         text = db.READY + db.counter("END") + "".join(db.record("ao", r, FLNK="$(P)END") for r in records)
         self.receiver = self.keep(FarIoc(self.tmp, self.link, db=text, name=NAMES["B"])).start()
 
     def start_sender(self, record, address="", **environ):
-        """At A. Its ROOT counts, SEND writes that number to a record of the receiver's, which it searches there."""
+        """Starts an IOC at A. Its ROOT counts, and SEND writes this number to a record of the receiver. It searches
+        the receiver at this address."""
         text = db.READY + db.counter("ROOT", FLNK="$(P)SEND") + \
             db.record("calcout", "SEND", INPA="$(P)ROOT", CALC="A", OUT=f"{self.receiver.prefix}{record} CA PP")
         ioc = FarIoc(self.tmp, self.link, end=self.link.a, db=text, name=f"{NAMES['A']}{len(self.made)}", environ={
@@ -56,14 +57,14 @@ class Hosts:
         return ioc
 
     def start_monitor(self, new_monitor, host, before=()):
-        """Sees the IOCs of its host, and takes the others for strangers."""
+        """Starts a monitor that watches the IOCs of this host only."""
         iocs = [i for i in self.made if i.name.startswith(NAMES[host])]
         return new_monitor(iocs=NAMES[host] + "*", before=[
             f'epicsEnvSet OTEL_RESOURCE_ATTRIBUTES "host.name={host}"', f'ebpfMonOtlp "{self.rotel.url}" "traces"',
             *before]).start().at_level("trace", *iocs)
 
     def send(self, ioc, count):
-        """One after another; returns the numbers that were written."""
+        """Writes so many numbers, one after the other. Returns them."""
         first = value(ioc, "ROOT") + 1
         for n in range(first, first + count):
             write(ioc)
@@ -71,7 +72,7 @@ class Hosts:
         return list(range(first, first + count))
 
     def put(self, record, numbers, port, first=None):
-        """By a program at A, from this port. Number → sequence number of its message."""
+        """Puts by a program at A, from this port. Returns number → sequence number of its message."""
         done = subprocess.run(badlink.in_namespace(self.link.a, [
             sys.executable, "-m", "tests.programs.put_from_port", self.link.addrB, self.receiver.port,
             self.link.addrA, port, "" if first is None else first, self.receiver.prefix + record, *numbers]),
@@ -79,15 +80,16 @@ class Hosts:
         assert done.returncode == 0, done.stderr
         return dict(zip(numbers, map(int, done.stdout.split())))
 
-    # --- what was told -----------------------------------------------------------------------------------
+    # --- what was exported -------------------------------------------------------------------------------
     def spans(self):
-        """All. Of a message that both told of A's: B's monitor could not, were it on another host really."""
+        """All spans. If both monitors exported the same message, only the span of A's monitor: on a real host B's
+        monitor would not see A's process."""
         spans = self.rotel.spans()
         known = {(s["trace"], s["id"]) for s in spans if s["host"] == "A"}
         return [s for s in spans if s["host"] == "A" or (s["trace"], s["id"]) not in known]
 
     def chains(self, host, ioc, record, spans):
-        """The chains of a record as this host's monitor told them: by the record's value, a list."""
+        """The chains of a record that this host's monitor exported: value of the record → list of chains."""
         found = {}
         records = {s["parent"]: s for s in spans if s["name"] == ioc.prefix + record}
         for s in spans:
@@ -96,37 +98,37 @@ class Hosts:
                 found.setdefault(int(float(records[s["id"]]["attributes"]["epics.record.value"])), []).append(s)
         return found
 
-    def told(self, numbers, *ends):
-        """All spans, once these numbers were told of at all ends (host, IOC, record)."""
-        def all_told():
+    def exported(self, numbers, *ends):
+        """All spans. Waits until the chains with these numbers are exported for all ends (host, IOC, record)."""
+        def all_exported():
             spans = self.spans()
             return all(set(numbers) <= set(self.chains(*end, spans)) for end in ends)
 
-        until(all_told, 20, lambda: f"{numbers}: {[(e[0], sorted(self.chains(*e, self.spans()))) for e in ends]}")
+        until(all_exported, 20, lambda: f"{numbers}: {[(e[0], sorted(self.chains(*e, self.spans()))) for e in ends]}")
         return settled(self.spans, 20, quiet=2)
 
     def check_joined(self, ioc, numbers):
-        """What A wrote and what B did then are one trace, for each number."""
+        """For each number the chain at A and the chain at B are one trace."""
         for n, a, b, spans in self.both(ioc, numbers):
             trace = trace_of(a, spans)
             assert len(trace) == 7 and begins(trace) is a and a["parent"] == "", (n, trace)
             assert self._message(ioc, a, trace)["id"] == b["parent"], (n, trace)
 
     def check_apart(self, ioc, numbers, client):
-        """Two traces. B knows the client's address as it came, and names a parent that nobody told."""
+        """Two traces. B sees the translated address of the client, and the parent of its chain is not exported."""
         for n, a, b, spans in self.both(ioc, numbers):
             self.sender_alone(ioc, n, a, spans)
             self._stranger(b, spans, client)
 
     def check_sender_alone(self, ioc, numbers):
-        spans = self.told(numbers, ("A", ioc, "ROOT"))
+        spans = self.exported(numbers, ("A", ioc, "ROOT"))
         assert not set(self.chains("B", self.receiver, ioc.to, spans)) & set(numbers)
         for n, (a,) in self._some(self.chains("A", ioc, "ROOT", spans), numbers):
             self.sender_alone(ioc, n, a, spans)
 
     def check_receiver_alone(self, ioc, numbers):
-        """Where B knows whose message it is, which belongs to no chain that is known."""
-        spans = self.told(numbers, ("B", self.receiver, ioc.to))
+        """B knows the client's process, but no chain that sent the message."""
+        spans = self.exported(numbers, ("B", self.receiver, ioc.to))
         assert not set(self.chains("A", ioc, "ROOT", spans)) & set(numbers)
         for n, (b,) in self._some(self.chains("B", self.receiver, ioc.to, spans), numbers):
             trace = trace_of(b, spans)
@@ -135,7 +137,7 @@ class Hosts:
             assert message["service"] == ioc.name and message["parent"] == "" and message["id"] == b["parent"], trace
 
     def check_receiver_of_a_stranger(self, ioc, numbers, client):
-        spans = self.told(numbers, ("B", self.receiver, ioc.to))
+        spans = self.exported(numbers, ("B", self.receiver, ioc.to))
         for _, (b,) in self._some(self.chains("B", self.receiver, ioc.to, spans), numbers):
             self._stranger(b, spans, client)
 
@@ -148,8 +150,8 @@ class Hosts:
         assert f"(CA {client}:{b['attributes']['client.port']})" in b["attributes"]["epics.chain.cause"], b
 
     def both(self, ioc, numbers):
-        """Number, A's chain, B's chain, all spans; each told once."""
-        spans = self.told(numbers, ("A", ioc, "ROOT"), ("B", self.receiver, ioc.to))
+        """Number, A's chain, B's chain, all spans. Each chain is exported once."""
+        spans = self.exported(numbers, ("A", ioc, "ROOT"), ("B", self.receiver, ioc.to))
         sent, got = (dict(self._some(self.chains(*end, spans), numbers))
                      for end in (("A", ioc, "ROOT"), ("B", self.receiver, ioc.to)))
         return [(n, *sent[n], *got[n], spans) for n in numbers]
@@ -167,7 +169,7 @@ class Hosts:
         return message
 
     def sender_alone(self, ioc, n, chain, spans):
-        """A's trace has nothing of B's, and is whole."""
+        """A's trace has no span of B, and is complete."""
         trace = trace_of(chain, spans)
         assert len(trace) == 4 and {s["host"] for s in trace} == {"A"}, (n, trace)
         assert begins(trace) is chain and chain["parent"] == "", (n, trace)
@@ -188,8 +190,7 @@ def trace_of(span, spans):
 
 
 def begins(trace):
-    """The one span that a trace begins with, its parent told by nobody; all others have theirs in the trace, and begin
-    after it."""
+    """The first span of a trace: only its parent is not in the trace. All others begin after their parents."""
     by_id = {s["id"]: s for s in trace}
     assert len(by_id) == len(trace), trace
     first, = (s for s in trace if s["parent"] not in by_id)
@@ -200,7 +201,7 @@ def begins(trace):
 
 
 def message_span(client, port, server, server_port, seq):
-    """Its id, as model/spanId.c has it."""
+    """The span id of a message, calculated as in trace/spanId.c."""
     def mix(x):
         x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9 & M64
         x = (x ^ x >> 27) * 0x94d049bb133111eb & M64

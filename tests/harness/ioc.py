@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""IOCs to watch. None of them knows of the monitor."""
+"""IOCs to watch. They have no part of ebpfMon."""
 import itertools
 import os
 import signal
@@ -10,11 +10,11 @@ from .process import Process
 from .wait import until
 
 _serial = itertools.count(1)
-OURS = f"ioc{os.getpid()}x*"  # pattern of the names below
+OURS = f"ioc{os.getpid()}x*"  # pattern for the names of all IOCs of this process
 
 
 class Ioc:
-    """Started by start(), ready when it answers for its first record."""
+    """An IOC of one of several kinds. start() starts it and waits until it answers a search for its record READY."""
 
     def __init__(self, tmp, db=None, kind="softIoc", name=None, prefix=None, acf=None, macros="", files=(),
                  environ=None):

@@ -66,8 +66,8 @@ SETTINGS = {
 
 
 def environment(**more):
-    """The environment of this process, with Channel Access and pvAccess on the loopback interface only. Of what somebody
-    set for EPICS only the place of EPICS Base stays."""
+    """The environment of this process, with Channel Access and pvAccess on the loopback interface only. Of what
+    somebody set for EPICS only the place of EPICS Base stays."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("EPICS_") or k in ("EPICS_BASE", "EPICS_HOST_ARCH")}
     return {**kept, **SETTINGS, **{k: str(v) for k, v in more.items()}}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The monitor IOC, from the shipped start-up script, and its answers."""
+"""The monitor IOC, started with the shipped start-up script, its PVs and its shell."""
 import itertools
 import os
 import re
@@ -16,13 +16,13 @@ Counts = namedtuple("Counts", "count trapped entered flags")
 
 
 class Monitor:
-    """Without a CPU budget, for the tests drive IOCs harder than it allows; and with eyes for the IOCs of this
-    test run alone, whatever else runs on the host."""
+    """A monitor without a CPU budget, because tests make IOCs busier than a budget allows. It watches the IOCs of this
+    process only."""
 
     def __init__(self, tmp, watch=(), iocs=OURS, budget=0, prefix=None, before=()):
         n = next(_serial)
         self.prefix = prefix or f"M{os.getpid()}:{n}:"
-        self.name = f"mon{os.getpid()}x{n}"  # as other monitors see it
+        self.name = f"mon{os.getpid()}x{n}"  # its name as an IOC, for other monitors
         self.port = loopback.take_port()
         self.tmp = tmp
         self.watch = list(watch)
@@ -43,11 +43,12 @@ class Monitor:
         return path
 
     def launch(self, wrap=()):
-        """Starts it; ready when its STATE answers. "wrap": a command in front, to take rights away."""
+        """Starts it and waits until it answers a search for STATE. "wrap": a command in front, which takes
+        privileges away."""
         self.process = Process([*wrap, paths.MONITOR, self.script()], cwd=paths.MONITOR_BOOT,
                                env=loopback.server(self.port, EBPFMON_P=self.prefix, IOC=self.name))
         until(lambda: rawca.answers(self.port, self.prefix + "STATE") or not self.process.running, 30,
-              lambda: f"the monitor IOC up\n{self.process.output()}")
+              lambda: f"the monitor IOC started\n{self.process.output()}")
         assert self.process.running, f"the monitor ended\n{self.process.output()}"
         return self
 
@@ -74,18 +75,18 @@ class Monitor:
         return ca.get_text(self.prefix + name)
 
     def lines(self, name):
-        """A char waveform as text."""
+        """The text of a char waveform."""
         return ca.utf8(self.get(name, as_string=True, count=0))
 
     def losses(self):
-        """Reason → number, of what was lost."""
+        """Lost events: reason → number."""
         return {r: n for r, n in zip(self.list("LOST_REASONS"), self.list("LOST_CNTS")) if n}
 
     def put(self, name, value):
         ca.put(self.prefix + name, value)
 
     def list(self, name):
-        """A waveform as a list; only the elements in use."""
+        """A waveform as a list of its elements in use."""
         value = self.get(name)
         value = [value] if isinstance(value, (str, float, int)) else list(value)
         return [ca.utf8(v) if isinstance(v, str) else v for v in value]
@@ -111,7 +112,7 @@ class Monitor:
         return seen[0]
 
     def set_filter(self, **values):
-        """FILTER_<NAME>=value…; waits until the filter is in force (its generation has moved on)."""
+        """Writes FILTER_<NAME>. Waits until the filter is in force: then its generation is another one."""
         before = self.get("FILTER.VALC")
         for name, value in values.items():
             self.put(f"FILTER_{name}", value)
@@ -120,13 +121,13 @@ class Monitor:
 
     # --- which IOCs --------------------------------------------------------------------------------------
     def iocs(self):
-        """By pid: name, version, records, level."""
+        """pid → (name, version, number of records, level)."""
         columns = [self.list(c) for c in ("IOC_PIDS", "IOC_NAMES", "IOC_VERSIONS", "IOC_RECORD_CNTS", "IOC_LEVELS")]
         return {int(pid): (str(name), str(version), int(recs), str(level))
                 for pid, name, version, recs, level in zip(*columns)}
 
     def wait_ioc(self, ioc, level="chains", records=1, seconds=20):
-        """Until the IOC is watched at this level."""
+        """Waits until the IOC is watched at this level and so many records are known."""
         def watched():
             row = self.iocs().get(ioc.pid)
             return row if row and row[3] == level and row[2] >= records else None
@@ -135,7 +136,7 @@ class Monitor:
                      lambda: f"{ioc.name} (pid {ioc.pid}) at level {level}: {self.iocs()}\n{self.process.output()}")
 
     def at_level(self, level, *iocs):
-        """All that the filter lets through, once these IOCs are. Returns itself."""
+        """Sets the level of all IOCs of the filter. Waits for these IOCs. Returns itself."""
         for ioc in iocs:
             self.wait_ioc(ioc)
         self.set_filter(LEVEL=level)
@@ -151,7 +152,7 @@ class Monitor:
         return self.process.command(line)
 
     def records(self, ioc, pattern="*"):
-        """What ebpfMonRecords says: name → Counts."""
+        """The table of the command ebpfMonRecords: name → Counts."""
         found = {}
         for line in self.command(f'ebpfMonRecords "{ioc}" "{pattern}"'):
             words = line.split()

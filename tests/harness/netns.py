@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A network namespace for this process: it has a loopback interface and nothing else."""
+"""A network namespace for this process. It has a loopback interface only."""
 import ctypes
 import fcntl
 import os
@@ -12,8 +12,8 @@ IFF_UP = 1                 # linux/if.h
 
 
 def enter_new():
-    """This thread, and all threads and processes that it starts later, get a new network namespace. Call it in the main
-    thread and early: other threads of the process keep the old one."""
+    """Gives a new network namespace to this thread and to all threads and processes that it starts later. Call it
+    early and in the main thread: other threads keep the old namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNET):
         error = ctypes.get_errno()

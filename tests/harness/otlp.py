@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Takes OTLP's JSON as it comes, for tests with more spans than a collector's printed log is good for."""
+"""A receiver of OTLP in JSON. It keeps all spans: more than could be read from what a collector prints."""
 import http.server
 import json
 import threading
+import time
 
 from . import loopback
 
 
 class Sink:
     def __init__(self):
-        bodies = self.bodies = []
+        bodies = self.bodies = []  # (time of arrival in ns, JSON)
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
-                bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+                bodies.append((time.time_ns(), self.rfile.read(int(self.headers["Content-Length"]))))
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", "2")
@@ -31,16 +32,16 @@ class Sink:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def traces(self):
-        """Trace id → its spans: name, id, parent, start and end (ns), attributes."""
+        """Trace id → its spans: name, id, parent; start, end and arrival (ns); attributes."""
         found = {}
-        for body in list(self.bodies):
+        for arrival, body in list(self.bodies):
             for resource in json.loads(body).get("resourceSpans", ()):
                 for span in (s for scope in resource["scopeSpans"] for s in scope["spans"]):
                     attributes = {a["key"]: next(iter(a["value"].values())) for a in span["attributes"]}
                     found.setdefault(span["traceId"], []).append(
                         {"name": span["name"], "id": span["spanId"], "parent": span.get("parentSpanId", ""),
                          "start": int(span["startTimeUnixNano"]), "end": int(span["endTimeUnixNano"]),
-                         "attributes": attributes})
+                         "arrival": arrival, "attributes": attributes})
         return found
 
     def discard(self):

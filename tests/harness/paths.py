@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where things are: this tree, EPICS Base, and the cache."""
+"""Paths in this tree, in EPICS Base, and of the cache."""
 import os
 import socket
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A child process with a shell to type into, whose output is kept and whose end is certain."""
+"""A child process: its output is kept, commands can be typed into its shell, and it ends for sure."""
 import collections
 import os
 import signal
@@ -9,7 +9,7 @@ import time
 
 from .wait import Late, until
 
-alive = set()  # whatever the tests started and did not end; conftest.py sees to it
+alive = set()  # processes that run; conftest.py ends those that are left
 
 
 class Process:
@@ -60,7 +60,7 @@ class Process:
         return "\n".join(list(self.lines)[-last:])
 
     def wait_line(self, begin, seconds=30):
-        """Reads on until a line that begins so, and returns it."""
+        """Reads on until a line begins with this text. Returns the line."""
         end = time.monotonic() + seconds
         while True:
             with self._came:
@@ -77,7 +77,7 @@ class Process:
         self._popen.stdin.flush()
 
     def command(self, line, seconds=20):
-        """Types an iocsh command and returns what it printed, as lines."""
+        """Types a command into the iocsh. Returns the lines that it printed."""
         self._marks += 1
         begin, end = f"<<{self.pid} {self._marks}>>", f"<<{self.pid} {self._marks} end>>"
         self.send(f'echo "{begin}"')
@@ -107,7 +107,7 @@ class Process:
         return self._popen.returncode
 
     def close(self, seconds=15):
-        """Ends it as an operator would, by closing its shell; by force if that does not help."""
+        """Ends the process: closes its shell, and kills it if that is not enough."""
         if not self.running:
             self._gone()
             return self._popen.returncode

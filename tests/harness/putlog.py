@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the monitor's JSON log says, against what was sent."""
+"""The monitor's JSON log, to be compared with what clients sent."""
 import json
 import math
 import struct
@@ -8,17 +8,17 @@ from .wait import until
 
 
 class Number(str):
-    """A JSON number with the digits that it has in the file."""
+    """A JSON number with its digits as in the file."""
 
 
 class PutLog:
     def __init__(self, path):
         self.path = path
-        self.expected = 0  # of all that were compared
-        self.inside = 0    # … that the packets came too late for
+        self.expected = 0  # puts that were compared
+        self.inside = 0    # … and published before their packets came
 
     def command(self):
-        """For the monitor's start-up."""
+        """The command for the monitor's start-up script."""
         return f'ebpfMonJsonLog "{self.path}" 100 0 1 all'
 
     def all(self):
@@ -32,7 +32,7 @@ class PutLog:
         return [o for o in self.all() if o["pv"].startswith(prefix)]
 
     def next(self, number, prefix, mark, seconds=10):
-        """The puts to PVs of this prefix that came after "mark" = len(of(prefix)), once there are so many."""
+        """Puts to PVs with this prefix. The first "mark" ones are left out. Waits until there are so many more."""
         self.expected += number
         until(lambda: len(self.of(prefix)) >= mark + number, seconds,
               lambda: f"{number} puts to {prefix}: " + "\n".join(map(str, self.of(prefix)[mark:])))
@@ -42,7 +42,7 @@ class PutLog:
 
 
 def same(shown, sent, packing="d"):
-    """Whether this text or number is that value, to the last bit."""
+    """Whether this text or number is exactly that value."""
     if isinstance(sent, str):
         return type(shown) is str and shown == sent
     if isinstance(sent, float) and not math.isfinite(sent):
@@ -54,7 +54,7 @@ def same(shown, sent, packing="d"):
 
 
 def same_array(shown, sent, packing="d"):
-    """[3] 1 2 3: the length and the first elements, eight or what 256 bytes hold."""
+    """The same for an array, "[3] 1 2 3": the length and the first elements (eight, and not more than 256 bytes)."""
     count, *first = shown.replace('"', "").split(" ")
     more = first[-1:] == ["..."]
     first = first[:-1] if more else first

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A small Channel Access client without a library. It sends exactly the bytes that a test asks for, also when the server
-has said that this client may not write.
+"""A small Channel Access client without a library. It sends exactly the bytes that a test wants, also if the server has
+sent that this client may not write.
 
-Layouts: db_access.h of EPICS Base. What a compound type has before its elements is zeros here.
+Layouts: db_access.h of EPICS Base. In compound types all bytes before the elements are zero.
 """
 import collections
 import socket
@@ -14,13 +14,13 @@ STS, TIME, GR, CTRL = 7, 14, 21, 28  # DBR_STS_STRING …
 META = {STS: [4, 4, 4, 4, 5, 4, 8], TIME: [12, 14, 12, 14, 15, 12, 16], GR: [4, 24, 40, 422, 19, 36, 64],
         CTRL: [4, 28, 48, 422, 21, 44, 80]}  # bytes before the first element
 VERSION, WRITE, SEARCH, ERROR, CREATE, WRITE_NOTIFY, USER, HOST, ECHO = 0, 4, 6, 11, 18, 19, 20, 21, 23
-MINOR = 13  # of the protocol's version
+MINOR = 13  # version of the protocol
 
 Message = collections.namedtuple("Message", "command type count cid extra payload")
 
 
 def elements(base, values):
-    """As they lie on the wire."""
+    """The elements as bytes in a packet."""
     if base == STRING:
         return b"".join(v.encode().ljust(40, b"\0") for v in values)
     return struct.pack(f">{len(values)}{FORMAT[base]}", *values)
@@ -40,19 +40,19 @@ def write(sid, dbr, values, notify=False, ioid=0):
 
 
 def search(name):
-    """A datagram that asks for a name."""
+    """A datagram that searches for a name."""
     return message(VERSION, count=MINOR) + message(SEARCH, name.encode() + b"\0", 5, MINOR, 1, 1)
 
 
 def answers(port, name):
-    """Whether the server at this port of 127.0.0.1 says that it has this name: one search, one look for the reply."""
+    """Whether the server at this port of 127.0.0.1 answers one search for this name."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.settimeout(0.1)
         s.connect(("127.0.0.1", port))
         try:
             s.send(search(name))
             reply = s.recv(2048)
-        except OSError:  # nobody there yet, or no answer
+        except OSError:  # no server yet, or no answer
             return False
     while len(reply) >= 16:
         command, size = struct.unpack(">HH", reply[:4])
@@ -72,9 +72,9 @@ def fnv(data):
 
 class RawCa:
     def __init__(self, port=None, user="raw", host="rawhost", addr="127.0.0.1", connection=None):
-        """Connects to the server at this port, or takes a connection that is there already."""
+        """Connects to the server at this port, or uses this connection."""
         self.socket = connection or socket.create_connection((addr, port), timeout=10)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as libca; what is sent is on the wire
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as libca: each message is sent at once
         self.address = "%s:%d" % self.socket.getsockname()
         self._left, self._ioid, self._sids = b"", 100, {}
         self.send(message(VERSION, count=MINOR) + message(USER, user.encode() + b"\0") +
@@ -100,7 +100,7 @@ class RawCa:
             self._left += more
 
     def until(self, *commands):
-        """What came until and with the first message of these kinds."""
+        """All messages until the first one of these kinds, with that one."""
         got = [self.receive()]
         while got[-1].command not in commands:
             got.append(self.receive())
@@ -113,12 +113,12 @@ class RawCa:
         return self._sids[name]
 
     def put_bytes(self, name, payload, dtype, count=1, notify=False):
-        """Writes these bytes. Returns when the server has dealt with them."""
+        """Writes these bytes. Returns when the server has processed them."""
         self.send(message(WRITE_NOTIFY if notify else WRITE, payload, dtype, count, self.sid(name), 7) + message(ECHO))
         self.until(ECHO)
 
     def put(self, name, dbr, values, notify=False, sync=True):
-        """The status of a write-notify; of a plain write that of the error it met, or 1."""
+        """Returns the status of a write-notify; for a plain write that of its error, or 1."""
         sid = self.sid(name)
         self._ioid += 1
         self.send(write(sid, dbr, values, notify, self._ioid))
@@ -126,7 +126,7 @@ class RawCa:
             return None
         if not notify:
             self.send(message(ECHO))
-        # caproto answers a write-notify that it refuses as a plain write
+        # caproto answers a refused write-notify like a plain write
         got = self.until(WRITE_NOTIFY, ERROR) if notify else self.until(ECHO)
         return next((m.extra for m in got if m.command == ERROR), got[-1].cid if notify else 1)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A real OTLP receiver (rotel, from PyPI) that prints what it gets."""
+"""A real OTLP receiver (rotel, from PyPI) that prints all that it receives."""
 import importlib.util
 import os
 import re
@@ -12,8 +12,8 @@ from .wait import until
 
 class Rotel:
     def __init__(self, address="127.0.0.1", wrap=lambda argv: argv, printing=True):
-        """"wrap" changes the command, for example into one that runs in another network namespace. Without "printing" it
-        takes everything and prints nothing of it."""
+        """"wrap" changes the command, for example into one that runs in another network namespace. Without
+        "printing" it takes everything and prints nothing of it."""
         self.address, self.wrap, self.printing = address, wrap, printing
         self.port, self.grpc = loopback.take_port(), loopback.take_port()
         self.process = None
@@ -30,7 +30,7 @@ class Rotel:
         return self
 
     def blocks(self, begin):
-        """Pieces of what it printed, each from a line that begins so on to the next that does."""
+        """Parts of what it printed. Each part begins with a line that begins with this text."""
         found, current = [], None
         for line in list(self.process.lines):
             if line.startswith(begin):
@@ -42,7 +42,7 @@ class Rotel:
         return found
 
     def logs(self):
-        """Log records: attributes, and what else has a name."""
+        """Log records: their attributes and other named fields."""
         found = []
         for block in self.blocks("LogRecord #"):
             record = {}
@@ -55,13 +55,13 @@ class Rotel:
         return found
 
     def metric(self, name):
-        """The lines of the newest metric of this name."""
+        """The lines of the newest metric with this name."""
         found = [b for b in self.blocks("Metric #") if f"     -> Name: {name}" in b]
         return found[-1] if found else []
 
     def spans(self):
-        """All spans that are printed whole: service, host, trace, id, parent ("": none), name, kind, start and end in ns,
-        attributes."""
+        """All spans that are printed completely: service, host, trace, id, parent ("" if none), name, kind, start
+        and end in ns, attributes."""
         found, service, host, span = [], "", "", None
         for line in list(self.process.lines):
             if line.startswith("ResourceSpans #"):
@@ -80,7 +80,7 @@ class Rotel:
             elif span is not None and (m := re.match(r"(Start|End) time: (\d+)$", line)):
                 span[m[1].lower()] = int(m[2])
         if found and self.process.silent() < 0.5:
-            found.pop()  # its attributes may still come
+            found.pop()  # its attributes may not be printed yet
         return [s for s in found if "end" in s]
 
     def discard(self):

@@ -1,26 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A plugin of pytest: which tests go to which process of pytest-xdist, and in which order.
+"""A plugin of pytest: which process of pytest-xdist runs which tests, in which order, and which tests run alone.
 
-The tests of a module stay together, because they share IOCs and a monitor. In modules that are named here nothing is
-shared, so each test can go to another process.
+The tests of a module stay in one process, because they share IOCs and a monitor. In the modules of APART the tests
+share nothing, so each test can go to another process.
+
+Tests of ALONE run last, one after the other, while no other test runs. They measure what other tests would disturb. The
+lock that they wait for is a lock of this file (flock): other tests hold it shared, they hold it exclusively.
 """
+import fcntl
 from pathlib import Path
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 APART = {"test_unit", "test_lifecycle", "test_health", "test_badlink"}
 
-# These run in one process, one after the other.
+ALONE = (
+    "test_bounded_memory_over_restarts",  # memory of a monitor, which follows all IOCs of the host
+    "test_end_is_published_at_once",      # a delay
+)
+
+# The tests of each line run in one process, one after the other.
 TOGETHER = [
-    # One measures the memory of a monitor, which follows all IOCs of the host; the other starts one with 64,000 records.
-    ("test_bounded_memory_over_restarts", "test_unit[testCatalogue]"),
-    ("test_joined.py", "test_spans.py"),  # they share a Zipkin
+    ALONE,
+    ("test_traces_across_iocs.py", "test_spans.py"),  # they share a Zipkin
 ]
 
-# Longest first, so that at the end all processes have work.
-LONG = ["test_fuzz", "testOtlp", "test_counts", "test_half_hosts", "test_wire.py", "test_roads", "test_joined",
-        "test_many_trees", "test_hosts", "test_bounded_memory", "test_demo", "test_latency", "test_spans", "test_overload",
-        "test_trace", "test_handed", "testExport", "test_pvs", "test_otlp", "test_wire_net", "test_lifecycle", "test_health"]
+# The order of tests: the longest ones first, so that all processes have work until the end.
+LONG = ["test_fuzz", "testOtlp", "test_counts", "test_hosts_partly_watched", "test_packets.py", "test_put_origins",
+        "test_traces_across_iocs", "test_many_traces", "test_hosts", "test_demo", "test_latency", "test_spans",
+        "test_overload", "test_trace", "test_hand_overs", "testExport", "test_pvs", "test_otlp",
+        "test_packets_bad_link", "test_lifecycle", "test_health"]
 
 
 def _module(nodeid):
@@ -44,9 +54,22 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
+def _is_alone(item):
+    return any(name in item.nodeid for name in ALONE)
+
+
 def _rank(item):
+    if _is_alone(item):
+        return len(LONG) + 1
     return next((i for i, part in enumerate(LONG) if part in item.nodeid), len(LONG))
 
 
 def pytest_collection_modifyitems(items):
     items.sort(key=_rank)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    with open(__file__, encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH)
+        return (yield)

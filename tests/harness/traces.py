@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Traces as CHAIN_LOG has them."""
+"""Traces in the text of CHAIN_LOG."""
 import re
 
 from .wait import until
 
 
 def traces(monitor, root):
-    """Those of CHAIN_LOG that begin with this record, newest first, each a list of lines."""
+    """The traces that begin with this record, newest first. Each is a list of lines."""
     blocks = re.split(r"(?m)^(?=\d{4}-)", monitor.lines("CHAIN_LOG"))
     return [b.splitlines() for b in blocks if f": {root} " in b.partition("\n")[0]]
 

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A translator of addresses, ports and sequence numbers, as routers and firewalls have them; for badlink.py.
+"""Translates addresses, ports and sequence numbers, as routers and firewalls do; for badlink.py.
 
-One rule a pair of addresses: who is inside speaks to "outward" as to the server, and the server sees "inward" for a
-client. UDP and TCP over IPv4, without fragments; ports by an involution, so that no table is needed. With "first" the
-numbers of both directions of a TCP connection are moved, the client's so that its first one is that: a firewall that
-chooses them anew. Blocks of SACK are not: nothing may be lost on such a link.
+There is one rule for a pair of addresses: for the client "outward" is the server, and for the server "inward" is the
+client. UDP and TCP over IPv4, without fragments. The translation of ports is its own inverse, so that no table is
+needed. With "first" the sequence numbers of both directions of a TCP connection are moved, and the client's first one
+becomes "first": some firewalls choose sequence numbers anew. Blocks of SACK are not translated, so such a link must not
+lose frames.
 """
 import socket
 import struct
 
 TCP, UDP = socket.IPPROTO_TCP, socket.IPPROTO_UDP
-PORTS = 0x0155   # exclusive or; a port of the kernel's range stays in it, or nearly
+PORTS = 0x0155   # exclusive or; nearly all ports of the kernel's range stay in it
 SYN, ACK = 2, 16
 SERVERS_MOVE = 0x7654321
-CHECK = {TCP: 16, UDP: 6}  # where the checksum is
+CHECK = {TCP: 16, UDP: 6}  # offset of the checksum
 
 
 def words(data):
@@ -21,7 +22,7 @@ def words(data):
 
 
 def replaced(check, old, new):
-    """A checksum after some words were replaced (RFC 1624, equation 3)."""
+    """The new checksum after some words were replaced (RFC 1624, equation 3)."""
     total = (~check & 0xffff) + sum(~w & 0xffff for w in words(old)) + sum(words(new))
     while total >> 16:
         total = (total & 0xffff) + (total >> 16)
@@ -32,15 +33,15 @@ class Translator:
     def __init__(self, inside, outward, inward, server, first=None):
         self.inside, self.outward, self.inward, self.server = map(socket.inet_aton, (inside, outward, inward, server))
         self.first = first
-        self.moves = {}  # by the client's port
+        self.moves = {}  # key: the client's port
         self.translated = 0
 
     def out(self, frame):
-        """A frame of the client's."""
+        """Translates a frame of the client."""
         return self._frame(frame, self.inside + self.outward, self.inward + self.server, 0)
 
     def back(self, frame):
-        """One of the server's."""
+        """Translates a frame of the server."""
         return self._frame(frame, self.server + self.inward, self.outward + self.inside, 2)
 
     def _frame(self, frame, old, new, client):

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Waiting for a condition, never for a time."""
+"""Tests wait for a condition with a deadline, never for a time."""
 import time
 
-PATIENCE = 4  # deadlines are given for an idle machine; tests run side by side, and others may use the machine too
+PATIENCE = 4  # deadlines are for an idle machine, but tests run side by side, and other programs use the CPUs, too
 
 
 class Late(AssertionError):
-    """What was waited for did not come."""
+    """The condition was not true before the deadline."""
 
 
 def until(condition, seconds, what):
-    """Returns the first true value of condition(). "seconds" is what it may take on an idle machine. "what" is a text,
-    or a function that makes one."""
+    """Waits until condition() is true. Returns its value. "seconds" is the deadline on an idle machine. "what" is a
+    text, or a function that returns one: what the test waits for."""
     end = time.monotonic() + PATIENCE * seconds
     while True:
         value = condition()
@@ -20,7 +20,7 @@ def until(condition, seconds, what):
         if time.monotonic() > end:
             text = what() if callable(what) else what
             raise Late(f"not within {PATIENCE * seconds} s: {text}")
-        time.sleep(0.02)  # between two looks; nothing depends on its length
+        time.sleep(0.02)  # between two calls; no result depends on it
 
 
 def settled(sample, seconds, quiet=0.6):

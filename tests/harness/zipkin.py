@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A real Zipkin that keeps its spans in memory. tools/venv.sh fetches its jar."""
+"""A real Zipkin. It keeps spans in memory. tools/venv.sh downloads its jar."""
 import json
 import os
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The bad link of the harness is bad, and TCP gets through it."""
+"""The link of harness/badlink.py loses, repeats and reorders frames, and TCP works over it."""
 import hashlib
 import os
 import subprocess
@@ -33,7 +33,7 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), 60) as connection
 
 
 def transfer(link, to=None):
-    """Moves SIZE random bytes from a to b; nothing but that may come out. The client's address as both ends have it."""
+    """Sends SIZE random bytes from a to b and compares. Returns the client's address as each end has it."""
     data = os.urandom(SIZE)
     server = link.run_in(link.b, [sys.executable, "-c", SERVER, link.addrB], stdout=subprocess.PIPE, text=True)
     port = server.stdout.readline().strip()
@@ -67,10 +67,10 @@ def test_translated(way):
         assert link.counts()["translated"] > SIZE / 1500
         assert own[0] == link.addrA and seen[0] == getattr(link, way + "A") and own[1] != seen[1], (own, seen)
         own, seen = transfer(link)
-        assert own == seen and own[0] == link.addrA, "others pass as they are"
+        assert own == seen and own[0] == link.addrA, "only the translator's addresses are translated"
 
 
-def test_nothing_stays():
+def test_end_removes_all():
     with badlink.BadLink() as link:
         names = {link.a, link.b, link.middle}
         assert names <= set(os.listdir(badlink.RUN))
@@ -79,7 +79,7 @@ def test_nothing_stays():
     assert not names & set(os.listdir(badlink.RUN))
 
 
-def test_half_made():
+def test_failed_start_removes_all():
     with pytest.raises(RuntimeError, match=" mtu "), badlink.BadLink(mtu=1):
         pass
     assert not [n for n in os.listdir(badlink.RUN) if f"{badlink.PREFIX}-{os.getpid()}-" in n]

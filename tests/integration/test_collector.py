@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All three signals as a real OpenTelemetry Collector takes them, and as Jaeger behind it shows the traces."""
+"""Logs, metrics and traces that a real OpenTelemetry Collector received, and traces that Jaeger behind it shows."""
 import math
 import os
 import re
@@ -8,9 +8,9 @@ import signal
 import pytest
 from tests.harness import ca, collector, paths
 from tests.harness.wait import until
-# the scenarios of test_joined, told to the collector (its fixture "rotel" is one here)
-from .test_joined import (caput, iocs, test_begun_by_a_scan, test_channel_of_its_own, test_three_iocs,  # noqa: F401
-                          trace_of)
+# tests of test_traces_across_iocs run again here: the fixture "rotel" of this module is the collector
+from .test_traces_across_iocs import (caput, iocs, test_ca_link_to_own_ioc, test_three_iocs,  # noqa: F401
+                                      test_trace_begins_with_a_scan, trace_of)
 from .test_spans import send
 
 UNITS = {"{put}", "{processing}", "{record}", "{event}", "{item}", "s", "1", "By"}
@@ -69,7 +69,7 @@ def test_a_put(rotel, iocs, monitor):
 
 
 def test_not_numbers(rotel, iocs, monitor):
-    """Those that JSON has no digits for."""
+    """NaN and the infinities, which JSON cannot write as numbers."""
     ioc = iocs[0]
     for value in math.nan, math.inf, -math.inf:
         ca.raw_put(ioc, ioc.prefix + "SEND.A", value, callback=False)
@@ -78,7 +78,7 @@ def test_not_numbers(rotel, iocs, monitor):
 
 
 def test_spans(rotel, iocs, monitor):
-    """What the scenarios above left: whole ids, resources of the IOCs, and no parent that nobody told of."""
+    """All spans of the tests above have ids, the resource of their IOC, and a parent that was exported."""
     def orphans():
         spans = rotel.spans()
         known = {(s["trace"], s["id"]) for s in spans}
@@ -111,7 +111,7 @@ def check_histogram(point):
 
 
 def test_metrics(rotel, iocs, monitor):
-    """Units, temporality, begins; what does not fit together would be refused, or shown wrong, later on."""
+    """Units, temporality and start times: receivers refuse points, or show them wrong, if these do not fit together."""
     puts = int(monitor.get("PUT_CNT"))
     until(lambda: (p := rotel.points("epics.puts")) and
           sum(int(x["asInt"]) for x in p if x["timeUnixNano"] == p[-1]["timeUnixNano"]) >= puts, 10, "its counts")
@@ -141,7 +141,8 @@ def test_metrics(rotel, iocs, monitor):
 
 
 def test_exemplars(rotel, iocs, monitor):
-    """Each is of a trace that is there, and of a bucket that counted it; what went on asynchronously is no latency."""
+    """Each exemplar belongs to an exported trace, and to a bucket that counted it. What goes on asynchronously is
+    not part of the latency."""
     def points(of=None):
         return [(p, e) for p in rotel.points("epics.root.latency") for e in p.get("exemplars", ())
                 if of in (None, collector.attributes(p)["epics.record.name"])]
@@ -165,13 +166,13 @@ def test_exemplars(rotel, iocs, monitor):
 
 
 def in_jaeger(jaeger, spans):
-    """The same spans, below the same parents, of the same services; and Jaeger has nothing to say against them."""
-    def told(of):
+    """Jaeger shows the same spans with the same parents and services, without a warning."""
+    def parents(of):
         return {(s["id"], s["parent"], s["service"], s["name"], s["kind"], s["start"] // 1000) for s in of}
 
     traces = {s["trace"] for s in spans}
-    until(lambda: told(spans) == told(s for t in traces for s in jaeger.trace(t)), 10,
-          lambda: str(told(spans) ^ told(s for t in traces for s in jaeger.trace(t))))
+    until(lambda: parents(spans) == parents(s for t in traces for s in jaeger.trace(t)), 10,
+          lambda: str(parents(spans) ^ parents(s for t in traces for s in jaeger.trace(t))))
     shown = [s for t in traces for s in jaeger.trace(t)]
     assert not [s for s in shown if s["warnings"]]
     return shown
@@ -193,7 +194,7 @@ def test_jaeger(rotel, jaeger, iocs, monitor):
 
 
 def test_slow_then_gone(rotel, iocs, monitor):
-    """It hangs, it is killed, it comes back: every put is there, if need be twice."""
+    """The collector hangs, is killed, and runs again: it has every put, some perhaps twice."""
     ioc, number = iocs[0], 0
 
     def put_some():
@@ -222,18 +223,18 @@ def test_slow_then_gone(rotel, iocs, monitor):
     assert monitor.get("OTLP_LOST_CNT") == 0
 
 
-def test_it_never_complained(rotel, iocs, monitor):
+def test_no_warning_of_the_collector(rotel, iocs, monitor):
     assert not rotel.complaints()
     assert not [l for l in monitor.command("ebpfMonOtlpShow 1") if re.search("refused [1-9]", l)]
 
 
 @pytest.mark.parametrize("way", ["otlp", "zipkin"])
 def test_jaeger_alone(jaeger, way):
-    """Both ways that it takes spans by itself."""
+    """Jaeger without a collector: it takes spans by OTLP and as Zipkin does."""
     if not jaeger:
         pytest.skip(collector.missing_jaeger())
     trace, made, accepted, lost = send(jaeger.url if way == "otlp" else jaeger.zipkin_url, way)
-    # Jaeger takes no metrics; nobody asked it to
+    # Jaeger takes no metrics
     assert made == accepted == 10 and lost == 0
     spans = until(lambda: (s := jaeger.trace(trace)) and len(s) == 10 and s, 10, lambda: str(jaeger.trace(trace)))
     root, = [s for s in spans if not s["parent"]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every processing is counted, and counted once: the monitor's counts against the IOC's own."""
+"""The monitor counts each processing of a record once. The records count themselves, and the counts must be equal."""
 import random
 import threading
 
@@ -13,12 +13,12 @@ ROOTS = {"LONG0": ".1 second", "MID0": ".2 second", "SLOW0": ".5 second", "TREE"
 
 
 def forest(rng, number=150):
-    """Random trees on two roots: each record is reached from exactly one before it, by one kind of link."""
+    """Random trees below two roots: exactly one record before it makes each record process, by one kind of link."""
     free = {i: ["FLNK"] for i in range(number)}
     fields = {i: {} for i in range(number)}
     reached = {0, 1}
     for child in range(2, number):
-        # forward links and pushes from any record that has a link left, pulls into any
+        # forward links and output links of any record that has one free; input links of any record
         parent = rng.choice([p for p in sorted(reached) if free[p]])
         link = free[parent].pop(0)
         if link == "FLNK":
@@ -65,10 +65,10 @@ def database():
     text += db.record("fanout", "DIA:F", LNK1="$(P)DIA:L", LNK2="$(P)DIA:R")
     text += db.counter("DIA:L", FLNK="$(P)DIA:D") + db.counter("DIA:R", FLNK="$(P)DIA:D")
     text += db.counter("DIA:D", FLNK="$(P)DIA:E") + db.counter("DIA:E")
-    # a loop through a CA link
+    # a loop with a CA link
     text += db.counter("LOOP", FLNK="$(P)LOOP:BACK", DISA="1")
     text += db.out_counter("LOOP:BACK", ODLY="0.02", OUT="$(P)LOOP.PROC CA")
-    # links that change while all runs
+    # links that change while the records process
     text += db.counter("CHG", SCAN="Passive", FLNK="$(P)CHG:A")
     text += "".join(db.counter(f"CHG:{c}") for c in "ABC")
     text += forest(random.Random(3))
@@ -76,7 +76,7 @@ def database():
 
 
 class Watched:
-    """An IOC with all that, the monitor, and two points at rest to compare between."""
+    """The IOC with this database, the monitor, and the counts of both at two times when nothing processes."""
 
     def __init__(self, ioc, monitor, names):
         self.ioc, self.monitor, self.names = ioc, monitor, names
@@ -96,7 +96,7 @@ class Watched:
         return self.monitor.records(self.ioc.name)
 
     def rest(self):
-        """Nothing moves: the IOC's own counts, and then the monitor's."""
+        """Stops all scans. The IOC's own counts, and then the monitor's."""
         own = settled(self.own, 30, quiet=1.0)
         return own, settled(self.counts, 30, quiet=1.5)
 
@@ -131,13 +131,13 @@ def compare(watched, before, after, exactly_known):
 
 
 def plain(watched):
-    """Records whose count may not be a mere lower bound: no diamond, no second way."""
+    """Records whose count must be exact, not a lower bound: a chain reaches them on one way only."""
     p = watched.ioc.prefix
     return {p + n for n in watched.names if not n.startswith(("DIA:D", "DIA:E"))}
 
 
 def test_counts_equal_the_iocs_own(watched):
-    """Scans, puts, asynchronous ends, a CA loop, with reads and plain puts in between."""
+    """Scans, puts, asynchronous records, a loop with a CA link; reads and puts that process nothing in between."""
     ioc = watched.ioc
     before = watched.rest()
     watched.scan(True)
@@ -195,7 +195,7 @@ def test_links_changed_while_running(watched):
     for link, then in (("CHG:B", "CHG:B"), ("CHG:C", "CHG:C"), ("", "CHG"), ("CHG:A", "CHG:A")):
         ioc.put("CHG.FLNK", ioc.prefix + link if link else "")
         more(then, 5)
-    ioc.put("CHG:A.FLNK", ioc.prefix + "CHG:B")  # and behind the first
+    ioc.put("CHG:A.FLNK", ioc.prefix + "CHG:B")  # and the records behind the first one
     more("CHG:B", 5)
     ioc.put("CHG:A.FLNK", "")
     ioc.put("CHG.SCAN", "Passive")
@@ -210,7 +210,7 @@ def test_links_changed_while_running(watched):
 
 
 def test_snapshot_equals_the_trap(watched):
-    """The reference: dbProcess itself is trapped, and counts the same."""
+    """The reference: a trap at dbProcess gives the same counts."""
     ioc, monitor = watched.ioc, watched.monitor
     watched.rest()
     monitor.command(f'ebpfMonReference "{ioc.name}" 1')
@@ -223,8 +223,8 @@ def test_snapshot_equals_the_trap(watched):
     monitor.command(f'ebpfMonReference "{ioc.name}" 0')
     total = compare(watched, before, after, plain(watched))
     assert total > 8000
-    # Asynchronous records come by twice or while they are busy, LOOP is disabled in the end: dbProcess is
-    # called more often than they process. DIA:D and DIA:E may be lower bounds.
+    # dbProcess is called more often than they process: asynchronous records twice or while they are busy, LOOP when
+    # it is disabled in the end. DIA:D and DIA:E may be lower bounds.
     apart = ("DELAY:OUT", "SEQ:DO", "DEV:ASYN", "LOOP", "LOOP:BACK", "DIA:D", "DIA:E")
     wrong, compared = [], 0
     for name, now in after[1].items():
@@ -236,7 +236,7 @@ def test_snapshot_equals_the_trap(watched):
         if count != entered:
             wrong.append(f"{name}: snapshot {count}, trap {entered}")
     assert not wrong, "\n".join(wrong[:25])
-    assert compared > 8000, "the reference counted next to nothing"
+    assert compared > 8000, "the reference counted too few to compare"
 
 
 def test_lower_bounds_are_the_exception(watched):
@@ -245,7 +245,8 @@ def test_lower_bounds_are_the_exception(watched):
 
 
 def test_record_without_a_moving_time_stamp(new_ioc, new_monitor):
-    """TSE = -2 (time set by the device) and TSEL: the time stamp tells nothing, the count is right still."""
+    """TSE = -2 (the device sets the time) and TSEL: the time stamp does not show a processing, but the count is
+    right."""
     text = db.READY + db.counter("SET", TSE="-2", FLNK="$(P)SET:1") + db.counter("SET:1", TSE="-2")
     text += db.counter("SRC", FLNK="$(P)SEL") + db.counter("SEL", TSEL="$(P)READY.TIME", FLNK="$(P)SEL:1")
     text += db.counter("SEL:1", TSEL="$(P)READY.TIME")
@@ -267,7 +268,7 @@ def test_record_without_a_moving_time_stamp(new_ioc, new_monitor):
 
 
 def test_busiest_records_and_rates(watched):
-    """PROC_TOP_* name the busiest, with rates that are those of the scans."""
+    """PROC_TOP_* name the records that process most often, with the rates of their scans."""
     monitor, ioc = watched.monitor, watched.ioc
     watched.scan(True)
     try:
@@ -285,7 +286,7 @@ def test_busiest_records_and_rates(watched):
 
 
 def test_no_disturbance(watched):
-    """The IOC is as it was: no more threads, no message, still alive."""
+    """The IOC still runs, and it printed no error message."""
     assert watched.ioc.running
     assert paths.LATENCY_IOC.name in watched.ioc.process.argv[0]
     assert not [l for l in watched.ioc.process.lines if "rror" in l or "WARN" in l]

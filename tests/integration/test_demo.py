@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The demo, as make demo starts it without a terminal: what it shows, and that nothing stays behind."""
+"""The demo without a terminal: what it prints, and that it ends all its processes."""
 import json
 import os
 import re
@@ -18,7 +18,7 @@ MARK = "EBPFMON_TEST_DEMO"
 
 @pytest.fixture
 def demo(tmp_path):
-    """Started, with a mark in its environment by which whatever it starts is known."""
+    """The demo, started with a mark in its environment. The mark shows which processes it started."""
     mark = str(uuid.uuid4())
     process = Process([sys.executable, paths.TOP / "tools" / "demo"],
                       {**os.environ, MARK: mark, "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"})
@@ -28,14 +28,14 @@ def demo(tmp_path):
 
 
 def left(demo):
-    """Programs that it started and that still run."""
+    """Processes that it started and that still run."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
             if f"{MARK}={demo.mark}".encode() in path.read_bytes().split(b"\0"):
                 found.append((path.parent / "cmdline").read_text().replace("\0", " "))
         except OSError:
-            pass  # it has just ended
+            pass  # the process has just ended
     return found
 
 
@@ -44,7 +44,8 @@ def test_demo(demo, tmp_path):
     assert demo.wait() == 0, demo.output()
     text = "\n".join(demo.lines)
     for line in (r"DEMO:MAG:CURRENT:SET  \S+ → 450  by \S+@\S+ caput\[\d+\]",
-                 r"DEMO:MAG:CURRENT:SET  \S+ → \S+  by operator@console python\S* demo\[\d+\]",  # it came before the monitor
+                 # this client connected before the monitor started
+                 r"DEMO:MAG:CURRENT:SET  \S+ → \S+  by operator@console python\S* demo\[\d+\]",
                  r"DEMO:SHIFT:NOTE   → shift 3: all is well  by ",
                  r'  PUT_BAD_OPEN_CNT 1 MAJOR: rule "currents": 450 is not 200 or less',
                  r"  PUT_BAD_OPEN_CNT 0 NO_ALARM",
@@ -59,7 +60,8 @@ def test_demo(demo, tmp_path):
 
 
 def test_terminated(demo, tmp_path):
-    until(lambda: any(l.startswith("demo: it runs") for l in demo.lines), 60, lambda: f"it runs\n{demo.output()}")
+    until(lambda: any(l.startswith("demo: the monitor runs") for l in demo.lines), 60,
+          lambda: f"the monitor runs\n{demo.output()}")
     assert len(left(demo)) > 4
     demo.signal(signal.SIGTERM)
     until(lambda: not demo.running, 60, lambda: f"the end of the demo\n{demo.output()}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Displays, alarm tree and list for the archive against the database: they are read by others, who say nothing of a PV
-that does not exist or of an element that they do not know."""
+"""Displays, alarm tree and archive list against the database. Phoebus and the archiver read these files, and they do
+not complain about a PV that does not exist or an element that they do not know."""
 import re
 import xml.etree.ElementTree as ET
 
@@ -9,12 +9,12 @@ from tests.harness import ca, db, loopback, paths
 
 OP = paths.TOP / "ebpfMonApp" / "op"
 FILES = sorted(p.name for p in (OP / "bob").glob("*.bob"))
-EMBEDDED = [f for f in FILES if f.startswith("_")]  # these are part of others
+EMBEDDED = [f for f in FILES if f.startswith("_")]  # parts of other displays
 DISPLAYS = [f for f in FILES if f not in EMBEDDED]
 
 PLACE = {"name", "x", "y", "width", "height"}
 SHOWN = PLACE | {"pv_name", "font", "foreground_color", "border_alarm_sensitive"}
-# Widgets: the version and of its properties those in use (Phoebus, app/display/model, .../widgets/*Widget.java).
+# Widgets: version, and the properties that we use (Phoebus, app/display/model, .../widgets/*Widget.java).
 WIDGETS = {
     "label": ("2.0.0", PLACE | {"text", "font"}),
     "textupdate": ("2.0.0", SHOWN | {"format", "wrap_words", "interactive"}),
@@ -53,7 +53,7 @@ def parse(name):
 
 
 def widgets(root):
-    """All that the display shows: its own widgets and those of the files that it embeds."""
+    """All widgets of a display: its own and those of the files that it embeds."""
     for w in root.findall("widget"):
         yield w
         if w.get("type") == "embedded":
@@ -67,7 +67,7 @@ def display(request):
 
 @pytest.fixture(scope="module")
 def live(module_ioc, module_monitor):
-    """A monitor that has seen an IOC process."""
+    """A monitor that watches an IOC whose records process."""
     ioc = module_ioc(db.READY + db.chain("C", 3)).start()
     monitor = module_monitor().start()
     monitor.wait_ioc(ioc)
@@ -85,10 +85,10 @@ def shown(name):
     return {re.search(r"\)(\w+)", e.text)[1] for w in widgets(parse(name)) for e in pvs(w)}
 
 
-def test_its_widgets_are_such_as_phoebus_reads(display):
+def test_widgets_are_valid_for_phoebus(display):
     me, root = display
     assert root.tag == "display" and root.get("version") == "2.0.0"
-    own = set() if me in EMBEDDED else {"macros"}  # a part has its macros from the display
+    own = set() if me in EMBEDDED else {"macros"}  # an embedded file gets its macros from the display
     assert {e.tag for e in root} == {"name", "width", "height", "widget"} | own
     if own:
         assert [m.tag for m in root.find("macros")] == ["P"]
@@ -106,8 +106,8 @@ def test_its_widgets_are_such_as_phoebus_reads(display):
         boxes.append((name, x, y, x + wide, y + high))
 
 
-def test_what_it_embeds_is_there_and_fits(display):
-    """Phoebus shows an error in the place of a file that it does not find, and crops one that is too large."""
+def test_embedded_files_exist_and_fit(display):
+    """Phoebus shows an error instead of a file that it does not find, and cuts a file that is too large."""
     _, root = display
     for w in root.iterfind("widget[@type='embedded']"):
         name = w.findtext("file")
@@ -126,7 +126,7 @@ def test_all_have_the_same_header():
     assert EMBEDDED == ["_ebpfMonHeader.bob"]
 
 
-def test_its_pvs_exist(display, records, tables):
+def test_pvs_exist(display, records, tables):
     _, root = display
     for w in root.findall("widget"):
         for e in pvs(w):
@@ -142,8 +142,8 @@ def test_its_pvs_exist(display, records, tables):
                 assert (w.findtext("format") == "6") == bool(long or chars), e.text
 
 
-def test_columns_are_the_tables(display, tables):
-    """Phoebus takes the headers from the table, and the widths from here: by number, not by name."""
+def test_columns_fit_the_tables(display, tables):
+    """Phoebus takes the column headers from the table, and the widths from the display: by number, not by name."""
     _, root = display
     for w in root.iterfind("widget[@type='table']"):
         columns = [c.findtext("name") for c in w.find("columns")]
@@ -151,8 +151,8 @@ def test_columns_are_the_tables(display, tables):
         assert {c.findtext("editable") for c in w.find("columns")} == {"false"} == {w.findtext("editable")}
 
 
-def test_what_is_written_may_be_written(display, records):
-    """Phoebus disables a button whose own PV cannot be written, so one that opens a display has none."""
+def test_written_pvs_are_writable(display, records):
+    """Phoebus disables a button whose own PV is not writable. So a button that opens a display has no PV."""
     _, root = display
     for w in root.findall("widget"):
         if w.get("type") == "action_button":
@@ -165,13 +165,13 @@ def test_what_is_written_may_be_written(display, records):
 
 
 @pytest.mark.parametrize("name", DISPLAYS)
-def test_each_opens_all(name):
+def test_each_display_opens_all_displays(name):
     actions = [a for w in widgets(parse(name)) for a in w.findall("actions/action[@type='open_display']")]
     assert sorted(a.findtext("file") for a in actions) == DISPLAYS
 
 
-def test_it_gets_its_values(display, live):
-    """As Phoebus asks for them: records by Channel Access, tables by PV Access."""
+def test_all_values_arrive(display, live):
+    """By the protocol that Phoebus uses: records by Channel Access, tables by PV Access."""
     from p4p.client.thread import Context
     _, root = display
     names = {e.text.replace("$(P)", live.prefix) for w in root.findall("widget") for e in pvs(w)}
@@ -190,20 +190,20 @@ def test_it_gets_its_values(display, live):
     ("ebpfMonHealth.bob", "IOC_HEALTH IOC_DELAYS SCANS IOC_EVENT_LAST IOC_EVENTS HANG_STACKS IOC_GONE_CNT HANG_CNT "
                           "STATE LOST_CNT COST"),
 ])
-def test_it_shows_what_it_is_for(name, wanted):
+def test_main_pvs_are_shown(name, wanted):
     assert set(wanted.split()) <= shown(name)
 
 
 @pytest.mark.parametrize("name, pv", [("ebpfMonChains.bob", "CHAIN_LOG"), ("ebpfMonHealth.bob", "HANG_STACKS")])
-def test_a_tree_is_readable(name, pv):
-    """In columns, its lines whole, with scroll bars."""
+def test_trace_text_is_readable(name, pv):
+    """In a font with fixed width, without line breaks, with scroll bars."""
     w = parse(name).find(f"widget[pv_name='$(P){pv}']")
     assert "Mono" in w.find("font/font").get("family")
     assert (w.findtext("wrap_words"), w.findtext("interactive")) == ("false", "true")
 
 
 def test_alarm_tree(records):
-    """What Phoebus' XmlModelReader reads, and nothing that it would skip."""
+    """It has only elements that XmlModelReader of Phoebus reads."""
     root = ET.parse(OP / "alarm" / "ebpfMon.xml").getroot()
     assert root.tag == "config" and root.get("name")
     used = []
@@ -234,7 +234,7 @@ def test_alarm_tree(records):
 
 
 def test_archive_list(records):
-    """The PVs of the host with the tag for the archive, and of one record those of ebpfMonWatch.db."""
+    """The PVs with the archive tag in ebpfMon.db, and those of ebpfMonWatch.db for one record."""
     lines = (paths.MONITOR_BOOT / "ebpfMon.archive").read_text().splitlines()
     listed = [l.removeprefix("HOST:EBPF:") for l in lines if not l.startswith("#")]
     assert len(listed) == len(set(listed))

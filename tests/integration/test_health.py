@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How IOCs fare, seen from outside: against /proc, the IOC's own casr, and routines that take long."""
+"""Health of IOCs: compared with /proc, with casr in the IOC, and with routines that take a known time."""
 import os
 import re
 import time
@@ -11,11 +11,12 @@ from tests.harness.process import Process
 from tests.harness.wait import until
 
 DB = db.READY + db.chain("C", 5)
-HANG = 2  # s; the limit that the monitor is given here
+HANG = 2  # s: ebpfMonHangLimit in these tests
 
 
 def latency_ioc(new, us, text=None):
-    return new(*([text] if text else []), files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={us}").start()
+    return new(*([text] if text else []), files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc",
+               macros=f"US={us}").start()
 
 
 def fares(monitor, ioc):
@@ -62,12 +63,12 @@ def test_resources_against_proc(new_ioc, monitor):
     limit = re.search(r"Max open files +(\d+)", Path(f"/proc/{ioc.pid}/limits").read_text())
     assert row["MEM_SIZES"] == pytest.approx(int(status["VmRSS"].split()[0]) * 1024 / 1e6, rel=0.05)
     assert row["THREAD_CNTS"] == int(status["Threads"])
-    # a thread that waits in accept() has the number of its next one already, which no link stands for yet
+    # a thread in accept() has reserved a file number that /proc/PID/fd does not list yet
     listed = len(os.listdir(f"/proc/{ioc.pid}/fd"))
     assert listed <= row["FILE_CNTS"] <= listed + 2
     assert row["FILE_LIMITS"] == int(limit[1])
     up = [fares(monitor, ioc)["UPTIMES"]]
-    until(lambda: fares(monitor, ioc)["UPTIMES"] > up[0], 5, "the time going on")
+    until(lambda: fares(monitor, ioc)["UPTIMES"] > up[0], 5, "the uptime grows")
     assert monitor.get("IOC_CPU_MAX") > 30
     assert monitor.get("IOC_MEM_MAX") == pytest.approx(row["MEM_SIZES"], rel=0.05)
 
@@ -81,17 +82,17 @@ def test_clients_and_channels_against_casr(new_ioc, monitor):
         clients = re.search(r"(\d+) clients? connected", text)
         return int(clients[1]) if clients else 0, sum(map(int, re.findall(r"(\d+) Channels?$", text, re.M)))
 
-    def told():
+    def published():
         row = fares(monitor, ioc)
         return row and (row["CLIENT_CNTS"], row["CHANNEL_CNTS"])
 
     def agree(clients, channels):
-        until(lambda: casr() == told() == (clients, channels), 20,
-              lambda: f"{clients} clients, {channels} channels: casr {casr()}, {told()}")
+        until(lambda: casr() == published() == (clients, channels), 20,
+              lambda: f"{clients} clients, {channels} channels: casr {casr()}, {published()}")
 
     agree(0, 0)
-    started = [Process([paths.BASE_BIN / "camonitor", *(f"{ioc.prefix}C{i}" for i in range(n))], loopback.client(ioc.port))
-               for n in (1, 3, 5)]
+    started = [Process([paths.BASE_BIN / "camonitor", *(f"{ioc.prefix}C{i}" for i in range(n))],
+                       loopback.client(ioc.port)) for n in (1, 3, 5)]
     agree(3, 9)
     started[1].kill()
     agree(2, 6)
@@ -100,7 +101,7 @@ def test_clients_and_channels_against_casr(new_ioc, monitor):
     agree(0, 0)
 
 
-def test_late_scan_and_who_makes_it_late(new_ioc, monitor):
+def test_late_scan_and_its_top_record(new_ioc, monitor):
     ioc = latency_ioc(new_ioc, 150000)
     monitor.wait_ioc(ioc)
     late = monitor.get("SCAN_LATE_CNT")
@@ -114,7 +115,7 @@ def test_late_scan_and_who_makes_it_late(new_ioc, monitor):
 
     row = until(seen, 20, lambda: f"a late scan: {scans(monitor, ioc)}")
     assert row["TOP_RECORDS"] == ioc.prefix + "SPIN"
-    # 0.15 s, then half a period of rest (dbScan.c, periodicTask)
+    # 0.15 s of work, then half a period of rest (dbScan.c, periodicTask)
     assert row["PERIODS"] == pytest.approx(0.2, rel=0.1)
     assert row["PERIOD_MAXS"] >= 0.19
     assert 65 < row["LOADS"] < 85
@@ -122,13 +123,13 @@ def test_late_scan_and_who_makes_it_late(new_ioc, monitor):
     assert fine["LATE_CNTS"] == 0 and fine["PERIODS"] == pytest.approx(0.5, rel=0.02) and fine["LOADS"] < 10
     assert fine["TOP_RECORDS"] == ioc.prefix + "ASYN"
     assert monitor.get("SCAN_LATE_CNT") >= late + 10
-    # a scan list without records keeps no period
+    # a scan list without records has no period
     ioc.put("ASYN.SCAN", "Passive")
     until(lambda: set(scans(monitor, ioc)) == {".1 second"}, 15, lambda: str(scans(monitor, ioc)))
 
 
 def test_scan_in_time(new_ioc, monitor):
-    """The mean is the nominal period; what the records themselves counted goes with it."""
+    """The published period is the mean, and it is the nominal one."""
     ioc = new_ioc(db.READY + "".join(db.counter(f"R{i}", SCAN=".2 second") for i in range(50))).start()
     monitor.wait_ioc(ioc)
     until(lambda: ".2 second" in scans(monitor, ioc), 10, "the scan")
@@ -138,8 +139,8 @@ def test_scan_in_time(new_ioc, monitor):
     assert row["LOADS"] < 20
 
 
-def test_scan_that_rests_little(new_ioc, monitor):
-    """15 ms of rest in 100: a pass is told from the next one all the same."""
+def test_scan_with_little_rest(new_ioc, monitor):
+    """The scan thread rests 15 ms of 100: the monitor still knows where a pass ends."""
     ioc = latency_ioc(new_ioc, 85000)
     monitor.wait_ioc(ioc)
     ioc.put("SLEEP.SCAN", ".1 second")
@@ -150,7 +151,7 @@ def test_scan_that_rests_little(new_ioc, monitor):
     assert row["TOP_RECORDS"] == ioc.prefix + "SLEEP"
 
 
-def test_killed_and_back(new_ioc, monitor):
+def test_killed_and_restarted(new_ioc, monitor):
     ioc = new_ioc(DB).start()
     monitor.wait_ioc(ioc)
     started = f"IOC {ioc.name} (pid {ioc.pid}) started"
@@ -170,7 +171,8 @@ def test_killed_and_back(new_ioc, monitor):
 
 
 def test_hang_is_named(new_ioc, monitor):
-    """The thread that holds the lock set is named, with its record and what it waits in; one that waits is not."""
+    """The thread that holds the lock set is named, with its record and the function that it waits in. A thread that
+    waits for this lock set is not named."""
     ioc = latency_ioc(new_ioc, 1000)
     monitor.wait_ioc(ioc)
     ioc.put("HOLD:BUSY.SNAM", "sleepFor")
@@ -192,7 +194,7 @@ def test_hang_is_named(new_ioc, monitor):
     assert lines[0].startswith(f"IOC {ioc.name} (pid {ioc.pid}): thread scan-1 (")
     assert "hrtimer_nanosleep" in lines[1] and "in the kernel" in lines[1]
     assert re.search(r" sleepFor\+0x[0-9a-f]+ \(latencyIoc\)$", "\n".join(lines), re.M)
-    assert [l for l in lines if "periodicTask" in l], lines # dbScan.c: to the thread's own begin
+    assert [l for l in lines if "periodicTask" in l], lines # dbScan.c: the stack is complete
     assert severity(monitor, "HANG_STACKS") == "MAJOR"
     report = "\n".join(monitor.command("ebpfMonReport 1"))
     assert "threads that hang: 1" in report and "sleepFor" in report
@@ -206,7 +208,7 @@ def test_hang_is_named(new_ioc, monitor):
 
 
 def test_hang_in_a_loop(new_ioc, monitor):
-    """A thread that runs has a stack as well: that of its last interrupt."""
+    """The stack of a thread that runs is that of its last interrupt."""
     ioc = latency_ioc(new_ioc, 1000)
     monitor.wait_ioc(ioc)
     ioc.put("SPIN:BUSY.A", (HANG + 6) * 1e6)
@@ -227,7 +229,8 @@ record(calc, "$(P)X2") { field(CALC, "VAL+1") field(INPA, "$(P)SRC CP") field(FL
 
 def delays(monitor, ioc):
     """One IOC's row of IOC_DELAYS."""
-    columns = "CBLOW_WAITS CBMEDIUM_WAITS CBHIGH_WAITS SCANONCE_WAITS LOCK_HELD_TIMES LOCK_HELD_ROOTS CAS_CPU_LOADS".split()
+    columns = ("CBLOW_WAITS", "CBMEDIUM_WAITS", "CBHIGH_WAITS", "SCANONCE_WAITS", "LOCK_HELD_TIMES", "LOCK_HELD_ROOTS",
+               "CAS_CPU_LOADS")
     names = monitor.list("IOC_DELAY_NAMES")
     values = [monitor.list(f"IOC_{c}") for c in columns]
     if ioc.name not in names or any(len(v) <= names.index(ioc.name) for v in values):
@@ -236,14 +239,14 @@ def delays(monitor, ioc):
 
 
 def quiet(monitor, ioc):
-    """What iocInit did is done: the CP links are connected, and nothing waited for long."""
+    """Waits until the CP links are connected and nothing in the IOC waits for long any more."""
     until(lambda: ioc.get("X1") > 0 and ioc.get("X2") > 0, 10, "the CP links")
     until(lambda: delays(monitor, ioc) and max(list(delays(monitor, ioc).values())[:5]) < 100, 30,
           lambda: str(delays(monitor, ioc)))
 
 
 def test_callbacks_that_wait(new_ioc, monitor):
-    """Two callbacks are due at the same time, and the first takes 300 ms of the one thread."""
+    """Two callbacks are due at the same time. The first one takes the thread for 300 ms, and the second one waits."""
     ioc = latency_ioc(new_ioc, 1000, DELAYED)
     monitor.wait_ioc(ioc)
     quiet(monitor, ioc)
@@ -262,8 +265,9 @@ def test_callbacks_that_wait(new_ioc, monitor):
     ioc.put("SLEEP:BUSY.A", 1.3e6)
     ioc.put("D1.PROC", 1, wait=False)
     ioc.put("D2.PROC", 1, wait=False)
-    until(lambda: severity(monitor, "IOC_CALLBACK_WAIT_MAX") == severity(monitor, "IOC_LOCK_HELD_MAX") == "MINOR", 10, "the alarm")
-    until(lambda: delays(monitor, ioc)["CBHIGH_WAITS"] < 100, 30, "what is over goes out of sight")
+    until(lambda: severity(monitor, "IOC_CALLBACK_WAIT_MAX") == severity(monitor, "IOC_LOCK_HELD_MAX") == "MINOR", 10,
+          "the alarm")
+    until(lambda: delays(monitor, ioc)["CBHIGH_WAITS"] < 100, 30, "the maximum of the last seconds falls again")
 
 
 def test_scan_once_that_waits(new_ioc, monitor):
@@ -273,14 +277,14 @@ def test_scan_once_that_waits(new_ioc, monitor):
     ioc.put("SLEEP:BUSY.A", 300000)
     ioc.put("SRC.PROC", 1)
     row = until(lambda: delays(monitor, ioc)["SCANONCE_WAITS"] > 200 and delays(monitor, ioc), 10,
-                lambda: f"one that waited: {delays(monitor, ioc)}")
+                lambda: f"a scanOnce that waited: {delays(monitor, ioc)}")
     assert row["SCANONCE_WAITS"] < 450
     assert row["CBHIGH_WAITS"] < 50
     assert monitor.get("IOC_SCANONCE_WAIT_MAX") == pytest.approx(row["SCANONCE_WAITS"], rel=0.01)
 
 
 def test_ca_server_threads(new_ioc, monitor):
-    """Against schedstat, with a client that keeps the server busy."""
+    """Compared with schedstat, while a client keeps the server busy."""
     ioc = new_ioc(DB).start()
     monitor.wait_ioc(ioc)
     until(lambda: delays(monitor, ioc), 10, "the IOC")
@@ -300,29 +304,30 @@ def test_ca_server_threads(new_ioc, monitor):
         own.append((time.monotonic(), run()))
         begin = next(o for o in own if o[0] > own[-1][0] - 4)
         percent = 100 * (own[-1][1] - begin[1]) / max(own[-1][0] - begin[0], 0.1)
-        told = delays(monitor, ioc)["CAS_CPU_LOADS"]
-        return own[-1][0] - own[0][0] > 5 and percent > 2 and abs(told - percent) < 1 + 0.2 * percent and told
+        published = delays(monitor, ioc)["CAS_CPU_LOADS"]
+        return own[-1][0] - own[0][0] > 5 and percent > 2 and abs(published - percent) < 1 + 0.2 * percent and published
 
-    told = until(same, 30, lambda: f"{delays(monitor, ioc)}, {own[-5:]}")
-    assert told > 2
+    published = until(same, 30, lambda: f"{delays(monitor, ioc)}, {own[-5:]}")
+    assert published > 2
     until(lambda: monitor.get("IOC_CAS_CPU_MAX") == delays(monitor, ioc)["CAS_CPU_LOADS"], 5, "the highest")
 
 
 def test_hang_in_a_callback(new_ioc, monitor):
-    """With no lock held; who waits for the thread is not in it."""
+    """A callback hangs without a lock."""
     ioc = latency_ioc(new_ioc, (HANG + 3) * 1e6)
     monitor.wait_ioc(ioc)
     ioc.put("IDLE.PROC", 1)
     text = monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs since" in t, HANG + 6)
-    assert re.search(rf"IOC {ioc.name} \(pid {ioc.pid}\): thread cbHigh \(\d+\) in a callback(, at {ioc.prefix}IDLE)? hangs since", text), text
+    assert re.search(rf"IOC {ioc.name} \(pid {ioc.pid}\): thread cbHigh \(\d+\) in a callback(, at {ioc.prefix}IDLE)? "
+                     r"hangs since", text), text
     assert "epicsThreadSleep < idle" in text, text
     assert monitor.get("HANG_CNT") == 1
     monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs no more" in t)
     monitor.wait("HANG_CNT", lambda n: n == 0)
 
 
-def test_hang_in_a_long_callback(new_ioc, monitor):
-    """It goes from record to record: that is one hang, and not one for each."""
+def test_hang_in_one_long_callback(new_ioc, monitor):
+    """One callback processes many slow records: that is one hang, not one for each record."""
     ioc = latency_ioc(new_ioc, 100000, db.record("event", "FIRE", VAL="go") + "".join(
         f'record(aSub, "$(P)SLOW{i}") {{ field(SNAM, "sleepFor") field(FTA, "DOUBLE") field(INPA, "100000")'
         f' field(FTVA, "DOUBLE") field(SCAN, "Event") field(EVNT, "go") }}\n' for i in range(10 * HANG + 40)))
@@ -334,12 +339,13 @@ def test_hang_in_a_long_callback(new_ioc, monitor):
     assert len(hangs) == 2 and all("thread cbLow (" in h and ") in a callback, at " in h for h in hangs), hangs
 
 
-def test_ring_of_its_own(new_ioc, monitor):
-    """A thread that took something out of a ring, and waits for the next, is at no callback."""
+def test_own_ring(new_ioc, monitor):
+    """A thread that took something out of its own ring, and waits for the next element, is in no callback: it does
+    not hang."""
     ioc = latency_ioc(new_ioc, (HANG + 3) * 1e6)
     monitor.wait_ioc(ioc)
     ioc.put("RING.PROC", 1)
-    ioc.put("IDLE.PROC", 1)  # one that does hang, after it
+    ioc.put("IDLE.PROC", 1)  # this callback hangs
     text = monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs since" in t, HANG + 6)
     assert "thread cbHigh" in text, text
     assert monitor.get("HANG_CNT") == 1

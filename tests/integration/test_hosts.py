@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two network namespaces for two hosts, a monitor for each: what is one trace, and what is none."""
+"""Two network namespaces as two hosts, each with a monitor: which chains join to one trace, and which do not."""
 import sys
 
 import pytest
@@ -12,7 +12,7 @@ from tests.harness.wait import until
 PUTS = 12
 RELAY_ADDRESS = "192.0.2.3"
 
-# Connections to the first address go on as others to the second one.
+# A relay: it opens a connection to the second address for each connection to the first one.
 RELAY = """
 import socket, sys, threading
 address, to, port = sys.argv[1:]
@@ -65,24 +65,24 @@ def monitors(hosts, senders, module_monitor, log):
     return [hosts.start_monitor(module_monitor, "A"), hosts.start_monitor(module_monitor, "B", before=[log.command()])]
 
 
-def test_two_halves_join(hosts, senders):
-    """The chain at A, the message that it sends, the chain at B: told by two monitors, one trace."""
+def test_chains_of_two_hosts_join(hosts, senders):
+    """The chain at A, its message and the chain at B: two monitors export them, and they are one trace."""
     hosts.check_joined(senders["DIRECT"], hosts.send(senders["DIRECT"], PUTS))
 
 
 def test_addresses_translated(hosts, senders):
-    """Another address and port at B: two traces, each whole."""
+    """B sees another address and port: two traces, each complete."""
     hosts.check_apart(senders["TRANSLATED"], hosts.send(senders["TRANSLATED"], PUTS), hosts.link.natA)
 
 
-def test_numbers_translated(hosts, senders):
-    """Other sequence numbers too, which pass 2**32 at B alone."""
+def test_sequence_numbers_translated(hosts, senders):
+    """B sees other sequence numbers, too, and they pass 2**32 at B only."""
     numbers = hosts.send(senders["MOVED"], PUTS)
     hosts.check_apart(senders["MOVED"], numbers, hosts.link.movedA)
 
 
 def test_relayed(hosts, senders, relay):
-    """Another connection: B's trace begins with the relay's put, for that is a program of its host."""
+    """A relay has its own connection to B: B's trace begins with the put of the relay."""
     ioc = senders["RELAYED"]
     numbers = hosts.send(ioc, PUTS)
     for n, a, b, spans in hosts.both(ioc, numbers):
@@ -95,9 +95,9 @@ def test_relayed(hosts, senders, relay):
 
 
 def check_messages(hosts, log, record, port, seqs):
-    """Each put of a program is told once, and a trace of its own, under the id that follows from its connection and
-    number. Returns which ones were seen both inside and on the wire."""
-    spans = hosts.told(seqs, ("B", hosts.receiver, record))
+    """Each put of a program is exported once, as its own trace. The id of its message follows from connection and
+    sequence number. Returns the puts that were seen in the IOC and in packets."""
+    spans = hosts.exported(seqs, ("B", hosts.receiver, record))
     lines = log.of(hosts.receiver.prefix + record)
     assert [int(o["value"]) for o in lines] == list(seqs), lines
     chains = hosts.chains("B", hosts.receiver, record, spans)
@@ -110,8 +110,9 @@ def check_messages(hosts, log, record, port, seqs):
     return {int(o["value"]) for o in lines if o["seen"] == "both"}
 
 
-def test_port_used_again(hosts, log):
-    """Connections with the same four-tuple, the later one's numbers wherever the kernel has them, or before."""
+def test_same_port_again(hosts, log):
+    """Two connections with the same four-tuple. The sequence numbers of the later one are chosen by the kernel, or
+    lower."""
     port, seqs = 47001, {}
     for first in (None, None, 3000000000, 2999999000):
         seqs |= hosts.put("REUSED", range(len(seqs) + 1, len(seqs) + 5), port, first)
@@ -119,8 +120,8 @@ def test_port_used_again(hosts, log):
     check_messages(hosts, log, "REUSED", port, seqs)
 
 
-def test_numbers_pass_2_32(hosts, log):
-    """Inside and on the wire alike: puts that were seen both ways are joined by that number."""
+def test_sequence_numbers_pass_2_32(hosts, log):
+    """Puts seen in the IOC and in packets join by the sequence number, also when it passes 2**32."""
     seqs = hosts.put("WRAPPED", range(1, 31), 47002, (1 << 32) - 500)
     assert seqs[1] > 1 << 31 and seqs[30] < 1000, seqs
     both = check_messages(hosts, log, "WRAPPED", 47002, seqs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latencies against routines that know what they took."""
+"""Latencies, compared with routines that measure their own time."""
 import pytest
 from tests.harness import paths
 from tests.harness.wait import settled, until
@@ -27,7 +27,7 @@ def chains(monitor):
 
 
 def by_scan(ioc, root):
-    """The IOC's own scan thread: nobody else is in the chain."""
+    """A scan thread of the IOC starts the chain."""
     ioc.put(f"{root}.SCAN", ".1 second")
     start = ioc.get(root)
     until(lambda: ioc.get(root) >= start + ROUNDS, 30, "enough scans")
@@ -35,7 +35,7 @@ def by_scan(ioc, root):
 
 
 def by_put(ioc, root):
-    """A client's put, which is an event for the monitor in the middle of the chain."""
+    """A client's put starts the chain: the monitor also sees the put, during the chain."""
     for _ in range(ROUNDS):
         ioc.put(f"{root}.PROC", 1)
 
@@ -43,7 +43,7 @@ def by_put(ioc, root):
 @pytest.mark.parametrize("drive", [by_scan, by_put])
 @pytest.mark.parametrize("root", ["SPIN", "SLEEP"])
 def test_known_routine(ioc, monitor, root, drive):
-    """Mean within 5 % of what the routine measured itself, the histogram sums to the count."""
+    """The mean is within 5 % of what the routine measured. The sum of the histogram is the count."""
     name = ioc.prefix + root
     before = chains(monitor).get(name, {"CNTS": 0, "MEANS": 0})
     sum_before, ticks = ioc.get(f"{root}:SUM"), ioc.get(root)
@@ -69,13 +69,13 @@ def test_known_routine(ioc, monitor, root, drive):
 
     hist, edges = until(histogram, 10, lambda: f"a histogram of {count}: {monitor.list('CHAIN_HIST')}")
     n = min(len(hist), len(edges))
-    inside = sum(hist[i] for i in range(n - 1) if edges[i + 1] > US and edges[i] <= row["MAXS"])
-    assert inside == count, list(zip(edges, hist))
+    in_range = sum(hist[i] for i in range(n - 1) if edges[i + 1] > US and edges[i] <= row["MAXS"])
+    assert in_range == count, list(zip(edges, hist))
     assert list(edges[:n]) == sorted(edges[:n])
 
 
-def test_slow_chain_kept_whole(ioc, monitor):
-    """Over the limit: which records, in their order."""
+def test_slow_chain_in_log(ioc, monitor):
+    """CHAIN_LOG has all records of a chain that is slower than the limit, in their order."""
     monitor.set_filter(SLOW=1000)
     ioc.put("SPIN.PROC", 1)
     order = [ioc.prefix + n for n in ("SPIN", "SPIN:BUSY", "SPIN:TOOK", "SPIN:END")]
@@ -95,7 +95,7 @@ def test_slow_chain_kept_whole(ioc, monitor):
 
 
 def test_lock_wait(ioc, monitor):
-    """HOLD keeps its lock set for 30 ms in the shell's thread: WAIT, of the same lock set, waits for it."""
+    """HOLD holds its lock set for 30 ms in the shell's thread. WAIT is in the same lock set and waits for it."""
     name = ioc.prefix + "WAIT"
     count = 0
 
@@ -104,17 +104,17 @@ def test_lock_wait(ioc, monitor):
         ioc.process.send(f'dbpf "{ioc.prefix}HOLD.PROC" 1')
         ioc.put("WAIT.PROC", 1)
         count += 1
-        ioc.get("HOLD")  # comes back when the lock set is free
+        ioc.get("HOLD")  # returns when the lock set is free
         row = chains(monitor).get(name)
         return row if count >= 20 and row and row["CNTS"] >= 20 and row["LOCK_WAITS"] > 1000 else None
 
     row = until(waited, 30, lambda: f"a wait for the lock: {chains(monitor).get(name)}")
     assert row["LOCK_WAITS"] < 40000
-    assert row["MEANS"] < 3000, f"waiting is not working: {row}"
+    assert row["MEANS"] < 3000, f"the wait is part of the latency: {row}"
 
 
 def test_asynchronous_chain(ioc, monitor):
-    """The first half ends when the device is asked, not when it is done."""
+    """The chain ends when the device was asked, not when the device is done."""
     for _ in range(20):
         ioc.put("ASYN.PROC", 1)
     assert ioc.get("ASYN:END") >= 20

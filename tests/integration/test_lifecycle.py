@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""IOCs and the monitor come, go and crash; neither harms the other."""
+"""IOCs and the monitor start, end and crash. Neither disturbs the other."""
 import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -37,13 +38,13 @@ def in_kernel():
 
 
 def nothing_left(objects, seconds=10):
-    """Freed in the background after the process has gone: so it is waited for."""
+    """The kernel frees BPF objects in the background, after the end of the process."""
     until(lambda: not in_kernel() & objects, seconds,
           lambda: f"BPF objects left behind: {sorted(in_kernel() & objects)}")
 
 
 def counted(monitor, ioc, times=5):
-    """Processes its first chain and sees it counted."""
+    """Processes the chain C so often, and waits until the monitor has counted that."""
     name = ioc.prefix + "C9"
     before = monitor.records(ioc.name)[name].count
     for _ in range(times):
@@ -94,7 +95,7 @@ def test_ioc_killed(new_ioc, monitor):
 def test_exec_of_another_program(new_ioc, monitor):
     """The same pid is an IOC, then something else, then an IOC with other records."""
     a, b = new_ioc(DB), new_ioc(db.READY + db.chain("OTHER", 5))
-    # the shell runs the first IOC in its own pid, which is replaced when that one's shell says so
+    # exec: the shell becomes the IOC, with the same pid
     script = " ".join(["exec", *map(str, a.argv())])
     a.process = Process(["/bin/sh", "-c", script], loopback.server(a.port, IOC=a.name), cwd=a.tmp)
     a.wait_ready()
@@ -104,7 +105,7 @@ def test_exec_of_another_program(new_ioc, monitor):
     a.stop()
     monitor.wait_gone(pid)
 
-    # Not an IOC, then one, by exec, in a pid that is known from before.
+    # A process that is no IOC, and that the monitor knows, becomes an IOC by exec.
     b.process = Process(["/bin/sh", "-c", "read go; exec " + " ".join(map(str, b.argv()))],
                         loopback.server(b.port, IOC=b.name), cwd=b.tmp)
     assert b.pid not in monitor.iocs()
@@ -113,12 +114,12 @@ def test_exec_of_another_program(new_ioc, monitor):
     monitor.wait_ioc(b, records=6)
     assert f"{b.prefix}OTHER4" in monitor.records(b.name)
 
-    # An IOC becomes something else: python's IOC can do that to itself.
+    # An IOC becomes another program by exec.
     c = new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")
     monitor.wait_ioc(c)
     c.process.send("exec")
     monitor.wait_gone(c.pid)
-    assert c.running, "the process is there still, but it is no IOC"
+    assert c.running, "the process still runs, but it is no IOC"
     assert monitor.get("STATE", as_string=True) == "Running"
 
 
@@ -136,13 +137,13 @@ def test_two_iocs_with_the_same_records(new_ioc, monitor):
               lambda i=ioc: f"{i.name}: {monitor.records(i.name)['SAME:C9']} from {start}")
     for ioc in (a, b):
         ioc.run("caput", "-c", "SAME:C0.SCAN", ".1 second")
-    # told apart where lists name them
+    # in lists the name of the IOC is added
     until(lambda: {f"SAME:C0@{a.name}", f"SAME:C0@{b.name}"} <= set(monitor.list("PROC_TOP_NAMES")), 10,
           lambda: str(monitor.list("PROC_TOP_NAMES")))
 
 
 def test_many_quick_restarts(new_ioc, monitor):
-    """Ends before, while and after the monitor has looked at it."""
+    """The IOC ends before, while and after the monitor reads its records."""
     stay = new_ioc(DB).start()
     monitor.wait_ioc(stay)
     ioc = new_ioc(DB)
@@ -155,12 +156,13 @@ def test_many_quick_restarts(new_ioc, monitor):
     monitor.wait_ioc(ioc, records=12)
     counted(monitor, ioc)
     counted(monitor, stay)
-    until(lambda: {p for p, row in monitor.iocs().items() if row[3] != "off"} == {stay.pid, ioc.pid}, 10, lambda: str(monitor.iocs()))
+    until(lambda: {p for p, row in monitor.iocs().items() if row[3] != "off"} == {stay.pid, ioc.pid}, 10,
+          lambda: str(monitor.iocs()))
     assert monitor.get("STATE", as_string=True) == "Running"
 
 
 def test_bounded_memory_over_restarts(new_ioc, monitor):
-    """Each life of this IOC takes some 4 MB of the monitor. Other IOCs of the host take and free memory meanwhile."""
+    """The catalogue of this IOC takes some 4 MB of the monitor. Six more lives of the IOC take less than that."""
     ioc = new_ioc(db.READY + "".join(db.counter(f"C{i}") for i in range(30000)))
     sizes = []
     for i in range(13):
@@ -170,7 +172,7 @@ def test_bounded_memory_over_restarts(new_ioc, monitor):
         monitor.wait_gone(ioc.pid)
         if i % 6 == 0:
             sizes.append(resident(monitor.process.pid))
-    assert sizes[2] - sizes[1] < 18 << 20, sizes
+    assert sizes[2] - sizes[1] < 4 << 20, sizes
 
 
 def resident(pid):
@@ -179,13 +181,13 @@ def resident(pid):
 
 
 @pytest.mark.parametrize("how", ["exit", "SIGTERM", "SIGKILL"])
-def test_the_monitors_end_leaves_nothing(new_ioc, new_monitor, how):
+def test_monitor_end_leaves_nothing(new_ioc, new_monitor, how):
     ioc = new_ioc(DB).start()
     monitor = new_monitor().start()
     monitor.wait_ioc(ioc)
     counted(monitor, ioc)
     ours = held(monitor.process.pid)
-    assert {kind for kind, _ in ours} == {"prog", "map", "link"} and ours <= in_kernel(), "this test proves nothing"
+    assert {kind for kind, _ in ours} == {"prog", "map", "link"} and ours <= in_kernel(), "BPF objects of the monitor"
     if how == "exit":
         monitor.process.send("exit")
     else:
@@ -194,7 +196,7 @@ def test_the_monitors_end_leaves_nothing(new_ioc, new_monitor, how):
     nothing_left(ours)
     assert ioc.running
     ioc.put("C0.PROC", 1)
-    # and a new one finds its IOC again
+    # a new monitor finds the IOC again
     again = Monitor(monitor.tmp, prefix=monitor.prefix)
     try:
         again.start()
@@ -205,7 +207,7 @@ def test_the_monitors_end_leaves_nothing(new_ioc, new_monitor, how):
 
 
 def test_two_monitors(new_ioc, new_monitor):
-    """Both watch the IOC and each other, neither watches itself."""
+    """Both monitors watch the IOC and each other. Neither watches itself."""
     ioc = new_ioc(DB).start()
     ours = f"???{os.getpid()}x*"  # the names of our IOCs and monitors
     a, b = new_monitor(iocs=ours).start(), new_monitor(iocs=ours).start()
@@ -223,7 +225,7 @@ def test_two_monitors(new_ioc, new_monitor):
     ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"],
 ], ids=["no-capabilities", "not-root"])
 def test_start_without_privileges(new_ioc, new_monitor, wrap, tmp_path):
-    """Stays up, and says what to do."""
+    """The monitor stays up, and STATE_MSG says what to do."""
     if "--reuid" in wrap:
         reach = subprocess.run([*wrap, "test", "-x", str(paths.MONITOR), "-a", "-r", str(paths.BASE_BIN / "softIoc")],
                                cwd="/", check=False).returncode
@@ -244,7 +246,7 @@ def test_start_without_privileges(new_ioc, new_monitor, wrap, tmp_path):
 @pytest.mark.skipif(subprocess.run(["setpriv", "--version"], capture_output=True).returncode != 0,
                     reason="no setpriv")
 def test_start_without_sys_ptrace(new_ioc, new_monitor):
-    """Runs, sees nothing, and says so: no IOC seen is no proof that there is none."""
+    """The monitor runs and sees no IOC. STATE_MSG says why."""
     new_ioc(DB).start()
     monitor = new_monitor()
     monitor.launch(["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"])
@@ -256,7 +258,7 @@ def test_start_without_sys_ptrace(new_ioc, new_monitor):
 @pytest.mark.skipif(subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0,
                     reason="no mount namespaces")
 def test_start_again(new_ioc, new_monitor):
-    """A start that failed is tried again, with the filter that was set before."""
+    """ebpfMonStart tries again after a failed start, with the filter that was set before."""
     ioc, other = new_ioc(DB).start(), new_ioc(DB, name="other").start()
     monitor = new_monitor()
     monitor.launch(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf; exec "$@"', "sh"])
@@ -276,25 +278,26 @@ def test_start_again(new_ioc, new_monitor):
     assert any("runs already" in line for line in monitor.command("ebpfMonStart"))
 
 
-def test_an_end_is_told_at_once(new_ioc, monitor):
-    """The list of IOCs does not wait for what is published every second. An IOC is gone also when its parent has not
-    waited for it."""
+def test_end_is_published_at_once(new_ioc, monitor):
+    """When an IOC ends, the list of IOCs does not wait for what the monitor publishes every second. An IOC has also
+    ended when its parent has not waited for it yet (a zombie)."""
     ioc = new_ioc(DB).start()
     monitor.wait_ioc(ioc)
-    apart = []
-    for _ in range(6):
+    delays = []
+    for _ in range(7):
         pid = ioc.pid
+        killed = time.time()
         ioc.process.signal(signal.SIGKILL)
         monitor.wait_gone(pid)
-        apart.append(abs(monitor.time_stamp("IOC_PIDS") - monitor.time_stamp("PROC_CNT")))
+        delays.append(monitor.time_stamp("IOC_PIDS") - killed)
         ioc.process.wait()
         ioc.start()
         monitor.wait_ioc(ioc)
-    assert any(0.05 < seconds < 0.95 for seconds in apart), apart
+    assert min(delays) > 0 and sorted(delays)[3] < 0.4, delays
 
 
-def test_target_is_not_disturbed(new_ioc, monitor):
-    """No thread, no mapping, no file more than before."""
+def test_watched_ioc_is_not_disturbed(new_ioc, monitor):
+    """The IOC is not traced, its shell works, and it prints no error."""
     ioc = new_ioc(DB)
     ioc.start()
     monitor.wait_ioc(ioc)

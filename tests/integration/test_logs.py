@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts are kept: JSON lines, caPutLog's formats to a file, to Base's iocLogServer and as a PV."""
+"""Logs of puts: JSON lines, and the formats of caPutLog in a file, at Base's iocLogServer and as a PV."""
 import json
 import os
 import pwd
@@ -22,7 +22,7 @@ ACF = """UAG(nobody) { nosuchuser }
 ASG(DEFAULT) { RULE(1, WRITE) }
 ASG(NOBODY) { RULE(1, READ) RULE(1, WRITE) { UAG(nobody) } }
 """
-# of caPutLog's docs/index.rst
+# caPutLog, docs/index.rst
 TEXT = re.compile(r'(?P<date>\d\d-\w{3}-\d\d) (?P<time>\d\d:\d\d:\d\d) (?P<host>\S+) (?P<user>\S+) (?P<pv>\S+) '
                   r'new=(?P<new>"(?:[^"\\]|\\.)*"|\S+)(?: old=(?P<old>"(?:[^"\\]|\\.)*"|\S+))?'
                   r'(?: min=(?P<min>\S+) max=(?P<max>\S+))?(?: burst=(?P<burst>\d+) by (?P<by>[^=]*))?'
@@ -30,7 +30,7 @@ TEXT = re.compile(r'(?P<date>\d\d-\w{3}-\d\d) (?P<time>\d\d:\d\d:\d\d) (?P<host>
 
 
 class LogServer:
-    """Base's own."""
+    """Base's iocLogServer."""
 
     def __init__(self, path):
         self.path = path
@@ -44,7 +44,7 @@ class LogServer:
         return self
 
     def lines(self):
-        """What clients sent: the server puts host:port and its own date before each line."""
+        """The lines that clients sent. The server adds host:port and its date before each line."""
         out = []
         for line in read(self.path):
             m = re.match(r"\S+ \w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4} (.*)$", line)
@@ -61,9 +61,9 @@ class LogServer:
 
 
 def read(path):
-    """The whole lines of a file."""
+    """The complete lines of a file."""
     try:
-        text = path.read_bytes().decode("utf-8")  # strict: every line is valid UTF-8
+        text = path.read_bytes().decode("utf-8")  # fails if a line is not valid UTF-8
     except FileNotFoundError:
         return []
     return text.split("\n")[:-1]
@@ -107,11 +107,11 @@ def objects(path):
 
 
 def find(lines, pv, seconds=5):
-    """Those of this PV, as soon as there are any."""
+    """The entries of this PV. Waits until there is one."""
     return until(lambda: [o for o in lines() if o.get("pv") == pv], seconds, lambda: f"{pv}: {lines()[-3:]}")
 
 
-@pytest.mark.parametrize("record, values, told", [
+@pytest.mark.parametrize("record, values, expected", [
     ("AO", [115, 1e-12, -2.5, 0.1], [115, 1e-12, -2.5, 0.1]),
     ("AO.PREC", [3], [3]),
     ("LO", [2147483647, -7], [2147483647, -7]),
@@ -119,7 +119,7 @@ def find(lines, pv, seconds=5):
     ("BO", [1], ["Open"]),
     ("X", [float("nan"), float("inf"), float("-inf")], ["Nan", "Infinity", "-Infinity"]),
 ])
-def test_values_in_all_formats(ioc, monitor, files, server, record, values, told):
+def test_values_in_all_formats(ioc, monitor, files, server, record, values, expected):
     pv = ioc.prefix + record
     for v in values:
         done = ioc.run("caput", "-c", pv, v) if isinstance(v, str) else ioc.put(record, v)
@@ -132,23 +132,23 @@ def test_values_in_all_formats(ioc, monitor, files, server, record, values, told
         return [json.loads(l) for l in server.lines()]
 
     lines = until(lambda: len(json_lines()) >= len(values) and json_lines(), 5, lambda: str(json_lines()))
-    assert [o["value"] for o in lines] == told
+    assert [o["value"] for o in lines] == expected
     for o in lines:
         assert o["ioc"] == ioc.name and o["through"] == "CA" and o["result"] == "ok" and o["host"] == paths.HOST
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z", o["time"])
         assert isinstance(o["pid"], int) and o["uid"] == os.getuid()
-    # the old value is the new one of the put before
-    assert [o["old"] for o in lines[1:]] == told[:-1]
+    # the old value is the new value of the put before
+    assert [o["old"] for o in lines[1:]] == expected[:-1]
 
-    theirs = until(lambda: [o for o in sent() if o["pv"] == pv][-len(values):], 5, "the server")
+    theirs = until(lambda: [o for o in sent() if o["pv"] == pv][-len(values):], 5, "the lines at the server")
     until(lambda: len([o for o in sent() if o["pv"] == pv]) == len(values), 5, lambda: str(sent()[-5:]))
     theirs = [o for o in sent() if o["pv"] == pv]
-    assert [o["new"] for o in theirs] == told and [o["old"] for o in theirs[1:]] == told[:-1]
+    assert [o["new"] for o in theirs] == expected and [o["old"] for o in theirs[1:]] == expected[:-1]
     for o in theirs:
         assert list(o)[:6] == ["date", "time", "host", "user", "facility", "pv"]
         assert o["facility"] == "test 1" and o["host"] == paths.HOST
     monitor.wait_text("PUT_LAST_CAPUTLOG", lambda t: t.startswith("{") and json.loads(t)["pv"] == pv and
-                      json.loads(t)["new"] == told[-1])
+                      json.loads(t)["new"] == expected[-1])
     until(lambda: sum(f" {pv} " in l for l in read(files / "text.log")) == len(values), 5,
           lambda: str(read(files / "text.log")))
     for line in read(files / "text.log"):
@@ -168,7 +168,7 @@ def test_arrays_and_long_strings(ioc, monitor, files, server):
     assert o["new"] == ["a long text, " * 8] and o["new-size"] >= 8 * 13
 
 
-def test_what_is_refused_is_told(ioc, monitor, files):
+def test_refused_puts_are_logged(ioc, monitor, files):
     ca.raw_put(ioc, ioc.prefix + "SECRET", 3, False)
     ioc.run("caput", ioc.prefix + "DISABLED", "3")
     assert find(lambda: objects(files / "puts.json"), ioc.prefix + "SECRET")[-1]["result"] == "denied"
@@ -190,7 +190,7 @@ def test_changes_only(ioc, monitor, files):
 
 
 def test_bursts_of_alternating_pvs(ioc, monitor, files):
-    """Neither hides the other; every writer is named."""
+    """Puts to two PVs in turns: each PV has its own burst, and every writer is named."""
     other = Client("cacb", pwd.getpwnam("daemon").pw_uid, ioc, "B2").ready()
     for i in range(40):
         ioc.put("B1", i)
@@ -215,7 +215,7 @@ def test_bursts_of_alternating_pvs(ioc, monitor, files):
     assert f"@{paths.HOST} (40)" in m["by"] and f"daemon@{paths.HOST} (3)" in m["by"]
 
 
-def test_a_server_that_is_killed_and_begun_again(ioc, monitor, files, server):
+def test_log_server_killed_and_restarted(ioc, monitor, files, server):
     server.kill()
 
     def down():
@@ -232,11 +232,11 @@ def test_a_server_that_is_killed_and_begun_again(ioc, monitor, files, server):
     until(lambda: [json.loads(l)["new"] for l in server.lines() if "WF" not in l and "LSO" not in l][-1:] == [4712], 10,
           lambda: str(server.lines()[-3:]))
     theirs = [json.loads(l)["new"] for l in server.lines()]
-    assert 4711 in theirs, "what came while it was down"
+    assert 4711 in theirs, "puts while the server was down"
     assert monitor.get("LOG_LOST_CNT") == 0
 
 
-def test_rotation_by_the_pv_and_the_report(ioc, monitor, files):
+def test_rotation_by_pv_and_report(ioc, monitor, files):
     assert monitor.get("LOG_LINE_CNT") > 0 and monitor.get("LOG_QUEUE_LOAD") < 50
     shown = "\n".join(monitor.command("ebpfMonLogShow 1"))
     assert f"{files}/puts.json: JSON, mode all:" in shown and "caPutLog text, mode burst" in shown
@@ -261,7 +261,7 @@ def test_commands_refuse(monitor, files):
         until(lambda: any(why in l for l in [*said, *monitor.process.lines]), 5, lambda: f"{line}: {said}")
 
 
-def test_the_end_writes_what_is_queued(ioc, monitor, files):
+def test_end_writes_the_queue(ioc, monitor, files):
     for i in range(200):
         ca.put(ioc.prefix + "Y", 1000 + i, wait=False)
     ca.put(ioc.prefix + "Y", -1)

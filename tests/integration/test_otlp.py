@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts and counts arrive at a real OTLP receiver (rotel), with their attributes; when it is gone nothing is lost."""
+"""Puts and counts arrive at a real OTLP receiver (rotel), with their attributes. Nothing is lost while the receiver
+is down."""
 import os
 import re
 
@@ -35,7 +36,7 @@ def monitor(module_monitor, ioc, rotel):
 
 
 def find(rotel, pv, seconds=10, **more):
-    """The newest log record of this PV, as soon as there is one."""
+    """The newest log record of this PV. Waits until there is one."""
     def newest():
         found = [r for r in rotel.logs() if r.get("epics.pv") == pv and all(r.get(k) == v for k, v in more.items())]
         return found[-1] if found else None
@@ -70,7 +71,7 @@ def test_a_put_by_a_link(ioc, monitor, rotel):
     r = find(rotel, ioc.prefix + "TARGET")
     assert r["epics.put.through"] == "link" and r["epics.put.link"] == ioc.prefix + "SOURCE.OUT"
     assert r["epics.put.root"] == ioc.prefix + "SOURCE" and "put by" in r["epics.put.cause"]
-    assert r["process.pid"] == os.getpid(), "who began it"
+    assert r["process.pid"] == os.getpid(), "the process whose put started the chain"
 
 
 def test_metrics(ioc, monitor, rotel):
@@ -90,7 +91,7 @@ def test_metrics(ioc, monitor, rotel):
     assert "logs: " in shown and "queue full 0" in shown
 
 
-def test_a_collector_that_is_killed_and_begun_again(ioc, monitor, rotel):
+def test_receiver_killed_and_restarted(ioc, monitor, rotel):
     rotel.process.kill()
     ioc.put("AO", 11)
     monitor.wait("OTLP_STATE", lambda s: s == 2, 20)
@@ -101,11 +102,11 @@ def test_a_collector_that_is_killed_and_begun_again(ioc, monitor, rotel):
     monitor.wait("OTLP_STATE", lambda s: s == 1, 60)
     find(rotel, ioc.prefix + "AO", **{"epics.value": "39"})
     got = [int(r["epics.value"]) for r in rotel.logs() if r.get("epics.pv") == ioc.prefix + "AO"]
-    assert got == list(range(11, 40)), "what came while it was down, in order, once"
+    assert got == list(range(11, 40)), "each put while the receiver was down, once and in order"
     assert monitor.get("OTLP_LOST_CNT") == 0
 
 
-def test_what_waits_is_sent_at_the_end(ioc, new_monitor, rotel):
+def test_end_sends_the_queue(ioc, new_monitor, rotel):
     m = new_monitor(before=[f'ebpfMonOtlp "{rotel.url}" logs']).start()
     m.wait_ioc(ioc)
     ioc.put("STR", "the last one")
@@ -114,24 +115,24 @@ def test_what_waits_is_sent_at_the_end(ioc, new_monitor, rotel):
     find(rotel, ioc.prefix + "STR", **{"epics.value": "the last one"})
 
 
-@pytest.mark.parametrize("variables, told", [
+@pytest.mark.parametrize("variables, expected", [
     (["OTEL_EXPORTER_OTLP_ENDPOINT http://127.0.0.1:1"], "start the collector"),
     (["OTEL_EXPORTER_OTLP_ENDPOINT {ioc}"], "does not speak HTTP|HTTP status|collector"),
     (["OTEL_EXPORTER_OTLP_ENDPOINT {rotel}/nowhere"], "the path is wrong"),
     (["OTEL_EXPORTER_OTLP_ENDPOINT {rotel}", "OTEL_EXPORTER_OTLP_PROTOCOL grpc"], "only http/json"),
 ])
-def test_a_wrong_endpoint_is_told_and_holds_up_nothing(ioc, new_monitor, rotel, variables, told):
+def test_wrong_endpoint_is_reported_and_blocks_nothing(ioc, new_monitor, rotel, variables, expected):
     m = new_monitor(before=["epicsEnvSet " + v.format(rotel=rotel.url, ioc=f"http://127.0.0.1:{ioc.port}")
                             for v in variables]).start()
     m.wait_ioc(ioc)
     ioc.put("AO", 77)
     m.wait("PUT_CNT", lambda n: n >= 1)
     m.wait("OTLP_STATE", lambda s: s == 2, 20)
-    m.wait_text("OTLP_MSG", lambda text: re.search(told, text))
+    m.wait_text("OTLP_MSG", lambda text: re.search(expected, text))
     assert m.get("STATE", as_string=True) == "Running"
 
 
-def test_the_command_refuses(monitor):
+def test_command_refuses(monitor):
     for line, why in [("ebpfMonOtlp", "give the URL"), ("ebpfMonOtlp ftp://x", "http://HOST:PORT"),
                       ("ebpfMonOtlp http://h puts", "logs,metrics,traces"),
                       ("ebpfMonOtlp http://h logs nonsense", "Header=value")]:

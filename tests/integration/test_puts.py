@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every put is seen once, with its author, its old and its new value."""
+"""Each put is seen once, with its writer, its old and its new value."""
 import pwd
 import re
 import time
@@ -10,7 +10,7 @@ from tests.harness.clients import Client
 from tests.harness.wait import until
 
 KINDS = ["ca", "ca", "ca", "ca", "cacb", "cacb", "cacb", "pva", "pva", "pva"]
-BATCH, BATCHES = 10, 100  # 10 clients × 10 puts: half of what the recent list holds
+BATCH, BATCHES = 10, 100  # 10 clients × 10 puts: half of the list of recent puts
 
 TYPES = (
     db.record("ai", "AI") + db.record("ao", "AO", DRVH="0") + db.record("longout", "LO") +
@@ -31,7 +31,7 @@ ASG(NOBODY) { RULE(1, READ) RULE(1, WRITE, TRAPWRITE) { UAG(nobody) } }
 
 @pytest.fixture(scope="module")
 def users():
-    """Ten users that Debian has, none of them root."""
+    """Ten users of a Debian system, none of them root."""
     return [p.pw_uid for p in pwd.getpwall() if 0 < p.pw_uid < 50][:len(KINDS)]
 
 
@@ -55,14 +55,14 @@ def clients(ioc, users):
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc, clients):
-    """Started when all the clients are connected."""
+    """Started after all clients are connected."""
     m = module_monitor(watch=[ioc.prefix + "N0"]).start()
     m.wait_ioc(ioc)
     return m
 
 
 def recent(monitor, number):
-    """The newest puts, newest first: (PV, new, old, who)."""
+    """The recent puts, newest first: (PV, new value, old value, writer)."""
     columns = [monitor.list(c) for c in ("PUT_PVS", "PUT_VALUES", "PUT_OLD_VALUES", "PUT_WRITERS")]
     return list(zip(*(c[:number] for c in columns)))
 
@@ -72,10 +72,10 @@ def log(monitor):
 
 
 def test_ten_thousand_puts(ioc, monitor, clients):
-    """None missing, none twice, each with its author, old and new value."""
+    """No put is missing, none is there twice. Each has its writer, old and new value."""
     before = monitor.get("PUT_CNT")
     watched = monitor.get(f"{ioc.prefix}N0:PUT_CNT")
-    author = {ioc.prefix + c.record: c.who for c in clients}
+    writer = {ioc.prefix + c.record: c.who for c in clients}
     for batch in range(BATCHES):
         first = 1 + batch * BATCH
         for c in clients:
@@ -92,11 +92,11 @@ def test_ten_thousand_puts(ioc, monitor, clients):
 
         until(all_there, 10, lambda: f"batch {batch}: missing "
               f"{sorted(set(want) - {(pv, float(new)) for pv, new, _, _ in got})[:10]} in {got[:10]}")
-        assert len(got) == total  # with the line above: each of them once
+        assert len(got) == total  # with the line above: each put is there once
         for pv, new, old, who in got:
             assert float(old) == want[pv, float(new)], (pv, new, old)
-            assert who.startswith(author[pv]), (pv, who)
-        # each client's puts in its order
+            assert who.startswith(writer[pv]), (pv, who)
+        # the puts of each client are in its order
         for c in clients:
             mine = [float(new) for pv, new, _, _ in got if pv == ioc.prefix + c.record]
             assert mine == sorted(mine, reverse=True)
@@ -108,8 +108,8 @@ def test_ten_thousand_puts(ioc, monitor, clients):
         assert ioc.get(c.record) == BATCH * BATCHES
 
 
-def test_a_flood_is_counted_to_the_last(ioc, monitor, clients):
-    """As fast as they can, all at once."""
+def test_all_puts_of_a_flood_are_counted(ioc, monitor, clients):
+    """All clients put as fast as they can."""
     before = monitor.get("PUT_CNT")
     for c in clients:
         c.begin(20001, 1000 if c.kind == "ca" else 300)
@@ -121,8 +121,8 @@ def test_a_flood_is_counted_to_the_last(ioc, monitor, clients):
     assert monitor.losses() == {}
 
 
-def test_author_of_a_local_client_is_verified(ioc, monitor, clients):
-    """The claim, and what is true: the connection and the process behind it."""
+def test_writer_of_a_local_client_is_verified(ioc, monitor, clients):
+    """The writer has what the client says of itself, and its real connection, process and user."""
     for c in clients:
         c.begin(30001, 1)
         c.finish()
@@ -163,7 +163,7 @@ def same(text, value):
     ("LO.PHAS", 1, 2, "1", "2"),
 ])
 def test_scalars(ioc, monitor, record, first, second, seen_first, seen_second):
-    """In the field's own terms: numbers as numbers, enums and menus by their text."""
+    """Numbers are shown as numbers, enums and menus by their text."""
     pv = ioc.prefix + record
     ioc.put(record, first)
     ioc.put(record, second)
@@ -174,7 +174,7 @@ def test_scalars(ioc, monitor, record, first, second, seen_first, seen_second):
 
 
 def test_64_bits(ioc, monitor):
-    """All the digits, over pvAccess (Channel Access has no such type)."""
+    """All digits of 64-bit integers, by pvAccess (Channel Access has no such type)."""
     pv = ioc.prefix + "I64"
     for value in (9007199254740993, -9007199254740995):
         done = pva_put(ioc, pv, value)
@@ -196,8 +196,8 @@ def test_long_string(ioc, monitor):
     assert text in monitor.wait_text("PUT_LAST", lambda t: pv in t, 5)
 
 
-def test_cut_values_say_so(ioc, monitor):
-    """A STRING holds 39 characters: what is cut ends in '...'."""
+def test_cut_values_are_marked(ioc, monitor):
+    """A STRING holds 39 characters. A value that is cut ends in '...'."""
     pv = ioc.prefix + "LSO"
     text = "x" * 100
     ca.put(pv + ".VAL$", text)
@@ -214,7 +214,7 @@ def test_cut_values_say_so(ioc, monitor):
     ("WFS", ["ab", "cd", "ef"], ["ab", "cd", "ef"]),
 ])
 def test_arrays(ioc, monitor, record, values, shown):
-    """The first elements and the length."""
+    """Arrays are shown by their length and first elements."""
     pv = ioc.prefix + record
     ioc.put(record, values)
     line = until(lambda: next((l for l in log(monitor).splitlines() if f" {pv} " in l), None), 5,
@@ -249,7 +249,7 @@ def newest(monitor, pv, text, seconds=5):
 def test_denied_by_access_security(ioc, monitor, callback):
     before, all_before = monitor.get("PUT_DENIED_CNT"), monitor.get("PUT_CNT")
     pv = ioc.prefix + "SECRET"
-    # caput itself heeds the access rights it is told, so a ruder client
+    # caput obeys the access rights that the server sends, so another client puts
     ca.raw_put(ioc, pv, 43.5, callback)
     monitor.wait("PUT_DENIED_CNT", lambda n: n >= before + 1, 5)
     line = newest(monitor, pv, "43.5")
@@ -259,7 +259,7 @@ def test_denied_by_access_security(ioc, monitor, callback):
 
 
 def test_failed_by_a_bad_value(ioc, monitor):
-    """A text that is no number: refused by the conversion."""
+    """A text that is no number: the conversion refuses it."""
     pv = ioc.prefix + "AO"
     out = ioc.run("caput", "-c", "-s", pv, "no number")
     line = newest(monitor, pv, "no number")
@@ -275,7 +275,7 @@ def test_failed_by_disp(ioc, monitor):
 
 
 def test_dbpf_at_the_shell(ioc, monitor):
-    """Not a client: the shell of the IOC itself."""
+    """A put in the shell of the IOC."""
     before = monitor.get("PUT_CNT")
     ioc.command(f'dbpf "{ioc.prefix}AO" 12.75')
     monitor.wait("PUT_CNT", lambda n: n == before + 1, 5)
@@ -284,7 +284,7 @@ def test_dbpf_at_the_shell(ioc, monitor):
 
 
 def test_puts_of_links(new_ioc, monitor, ioc):
-    """A CA link's put into another record of the same IOC is a put as well."""
+    """A CA link to another record of the same IOC makes a put, too."""
     other = new_ioc(db.READY + db.record("calcout", "FROM", CALC="VAL+1", OUT="$(P)TO CA") +
                     db.record("ao", "TO")).start()
     monitor.wait_ioc(other)
@@ -294,7 +294,7 @@ def test_puts_of_links(new_ioc, monitor, ioc):
 
 
 def test_time_of_a_put(ioc, monitor):
-    """The event's own time stamp, and at once."""
+    """The time stamp is the time of the put, and the put is published at once."""
     before = time.time()
     ioc.put("AI", 99)
     after = time.time()

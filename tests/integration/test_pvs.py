@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The contract: every PV is there, of its type, described; what may be written can, the rest cannot."""
+"""The PVs of the monitor: each exists, has its type and a description. Only the PVs for operators are writable."""
 import time
 
 import pytest
@@ -31,7 +31,7 @@ def monitor(module_monitor, ioc):
 
 
 @pytest.mark.parametrize("name", ["STATE", *NUMBERS, *LINES, *STRINGS, *ARRAYS, *TEXTS, "CHAIN_HIST_ROOT", "FILTER"])
-def test_is_there_and_described(monitor, name):
+def test_exists_and_has_description(monitor, name):
     assert ca.get(f"{monitor.prefix}{name}.DESC")
 
 
@@ -89,7 +89,7 @@ def test_parts_of_the_last_put(monitor, ioc):
     assert paths.HOST in monitor.text("PUT_LAST_WRITER")
     line = monitor.text("PUT_LAST")
     assert pv in line and "21" in line and "→" in line and "22" in line
-    # the watch file's own
+    # the PVs of ebpfMonWatch.db
     monitor.wait(f"{pv}:PUT_CNT", lambda n: n >= 2)
     assert pv in monitor.text(f"{pv}:PUT_LAST")
 
@@ -102,7 +102,7 @@ def test_watch_file(monitor, ioc):
 
 
 def test_puts_table(monitor, ioc):
-    """One structure over pvAccess, an NTTable."""
+    """The table of puts is an NTTable by pvAccess."""
     from p4p.client.thread import Context
 
     ioc.put("AO", 31)
@@ -117,8 +117,8 @@ def test_puts_table(monitor, ioc):
         assert ioc.prefix + "AO" in flat and "31" in flat
 
 
-def test_updates_come_by_themselves(monitor, ioc):
-    """A put is on its PVs within milliseconds, not at the next poll."""
+def test_put_updates_at_once(monitor, ioc):
+    """The PVs of a put change within milliseconds. They do not wait for the next second."""
     seen = []
     channel = ca.pv(monitor.prefix + "PUT_CNT")
     channel.auto_monitor = True
@@ -139,7 +139,7 @@ def test_updates_come_by_themselves(monitor, ioc):
 def test_level_off_counts_nothing(monitor, ioc):
     monitor.set_filter(LEVEL="off")
     monitor.wait_ioc(ioc, level="off")
-    # the level is shown at once, what was counted before with the next second
+    # the level is published at once, the counts with the next second
     before = monitor.get("PUT_CNT"), settled(lambda: monitor.get("PROC_CNT"), 10, quiet=1.5)
     start = ioc.get("C0")
     ioc.put("AO", 50)
@@ -191,7 +191,7 @@ def test_other_filters(monitor, ioc, name, other):
 
 @pytest.mark.parametrize("bad", ["[unclosed", "x" * 80])
 def test_bad_pattern_is_refused(monitor, ioc, bad):
-    """The reason as text, the old filter in force."""
+    """FILTER_STATUS says why, and the old filter stays in force."""
     generation = monitor.get("FILTER.VALC")
     good = monitor.text("FILTER_STATUS")
     ca.put(monitor.prefix + "FILTER_RECORD.VAL$", bad)
@@ -219,7 +219,7 @@ def test_costs(monitor):
 
 
 def test_reports_at_the_shell(monitor, ioc):
-    """Every command answers; dbior as well."""
+    """Each shell command prints its report, also dbior."""
     help_text = "\n".join(monitor.command("help ebpfMon*"))
     for command in "Configure Start Filter Level Reference Iocs Records Puts Chains Reset Report".split():
         assert "ebpfMon" + command in help_text
@@ -232,8 +232,8 @@ def test_reports_at_the_shell(monitor, ioc):
     assert f"IOC {ioc.name}:" in monitor.command(f'ebpfMonRecords "{ioc.name}"')
 
 
-def test_rules(monitor, ioc):
-    """Rules of single IOCs: listed, bounded, cancelled."""
+def test_levels_of_single_iocs(monitor, ioc):
+    """Levels of single IOCs: listed, limited in number, removed."""
     def said(line):
         return [l for l in monitor.command(line) if not l.startswith("epics> ")]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was not expected: rules, alarms until acknowledged, reload."""
+"""Unexpected puts: rules, alarms until someone acknowledges, reload."""
 import json
 import pwd
 import re
@@ -50,7 +50,7 @@ def monitor(module_monitor, ioc, file, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def acknowledged(monitor):
-    """Every test begins without an alarm."""
+    """Each test begins without an alarm."""
     yield
     acknowledge(monitor)
 
@@ -72,7 +72,7 @@ def wait_severity(monitor, severity):
 
 
 def seen(monitor, pv, value):
-    """Until this put, expected or not, is among the recent ones."""
+    """Waits until this put is the last one."""
     monitor.wait("PUT_LAST_VALUE_S", lambda t: t == str(value))
     assert monitor.text("PUT_LAST_PV") == pv
 
@@ -96,9 +96,9 @@ def test_out_of_range(monitor, ioc):
     assert f"{ioc.prefix}SET" in line and "→ 150 by root@" in line, line
     assert monitor.text("PUT_BAD_REASON") == 'rule "setpoint": 150 is not 100 or less'
     assert monitor.get("PUT_BAD_CNT") == before + 1
-    # in the list of recent puts, too
+    # also in the list of recent puts
     assert monitor.list("PUT_BAD_FLAGS")[0] == 1 and monitor.list("PUT_REASONS")[0].startswith('rule "setpoint"')
-    ioc.put("SET", 50)  # an expected one does not clear it
+    ioc.put("SET", 50)  # an expected put does not clear the alarm
     seen(monitor, ioc.prefix + "SET", 50)
     assert monitor.list("PUT_BAD_FLAGS")[:2] == [0, 1] and monitor.list("PUT_REASONS")[0] == ""
     wait_severity(monitor, "MAJOR")
@@ -109,7 +109,7 @@ def test_out_of_range(monitor, ioc):
 
 
 def test_three_users_in_a_row(monitor, ioc):
-    """None is lost; each with its author."""
+    """Each unexpected put is kept, with its writer."""
     users = [p.pw_uid for p in pwd.getpwall() if 0 < p.pw_uid < 50][:2]
     clients = [Client(kind, uid, ioc, "SET") for kind, uid in zip(("ca", "pva"), users, strict=True)]
     try:
@@ -136,8 +136,8 @@ def test_three_users_in_a_row(monitor, ioc):
             c.discard()
 
 
-def test_through_what(monitor, ioc):
-    """The same value by a client and by a link."""
+def test_origin(monitor, ioc):
+    """A rule allows a value by a client and not by a link."""
     ioc.put("WIRED", 3)
     seen(monitor, ioc.prefix + "WIRED", 3)
     assert monitor.get("PUT_BAD_OPEN_CNT") == 0
@@ -146,7 +146,7 @@ def test_through_what(monitor, ioc):
     assert monitor.text("PUT_BAD_REASON") == 'rule "wired": put through link is not allowed'
 
 
-def test_the_filter_hides_nothing_unexpected(monitor, ioc):
+def test_filter_does_not_hide_unexpected_puts(monitor, ioc):
     monitor.set_filter(RECORD="nothing")
     try:
         before = monitor.get("PUT_CNT")
@@ -199,7 +199,7 @@ def test_reload(monitor, ioc, rules, file):
     monitor.wait("RULES_CNT", lambda n: n == 3)
 
 
-def test_the_shipped_file_is_right(monitor, file):
+def test_shipped_file_is_valid(monitor, file):
     try:
         assert any("0 rules in force" in l for l in monitor.command(f'ebpfMonRules "{paths.MONITOR_BOOT}/rules.json"'))
     finally:
@@ -214,13 +214,14 @@ def test_own_logic(monitor, ioc):
 
 
 def test_nobody_else_acknowledges(monitor, ioc):
-    """The button is the operators'."""
+    """Only operators may acknowledge."""
     ioc.put("CLOSED", 81)
     monitor.wait("PUT_BAD_OPEN_CNT", lambda n: n == 1)
     uid = next(p.pw_uid for p in pwd.getpwall() if 0 < p.pw_uid < 50)
     stranger = Client("ca", uid, monitor, "PUT_BAD_ACK")
     try:
-        stranger.ready().begin(1, 1)  # it ends when the library knows that it may not, else the server refuses it
+        # the client ends if its library knows the access rights, else the server refuses the put
+        stranger.ready().begin(1, 1)
         until(lambda: not stranger.process.running or "done" in stranger.process.lines, 10, "the put refused")
     finally:
         stranger.discard()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Spans as real receivers understand them: a chain of ten, from tests/bench/benchSpan.c, to rotel and to Zipkin."""
+"""Real receivers (rotel, Zipkin) understand the spans: a chain of ten records, made by tests/bench/benchSpan.c."""
 import re
 import subprocess
 
@@ -11,7 +11,7 @@ BENCH_SPAN = paths.TESTS / "bench" / f"O.{paths.ARCH}" / "benchSpan"
 
 
 def send(url, kind, rate=20, seconds=0.5):
-    """The id of the last trace, spans made, accepted and lost."""
+    """Runs benchSpan. The id of the last trace, and how many spans were made, accepted and lost."""
     out = subprocess.run([BENCH_SPAN, url, kind, str(rate), str(seconds)], capture_output=True, text=True, timeout=90)
     found = re.search(r"trace (\w+)\n(\d+) made, (\d+) accepted, (\d+) lost", out.stdout)
     assert found, out.stdout + out.stderr
@@ -62,6 +62,6 @@ def test_a_chain_by_zipkin(real_zipkin):
         assert s["timestamp"] + s["duration"] <= root["timestamp"] + root["duration"], "within its parent"
 
 
-def test_what_is_no_zipkin(rotel):
+def test_receiver_that_is_no_zipkin(rotel):
     _, made, accepted, lost = send(rotel.url + "/api/v2/spans", "zipkin")
     assert made == lost == 10 and accepted == 0

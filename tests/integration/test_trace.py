@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Traces: what set a chain going, where its time went, and what came of what it left behind."""
+"""Traces: cause of a chain, where its time went, and what it caused later."""
 import os
 import re
 
@@ -13,25 +13,25 @@ DATABASE = "".join([
     db.READY,
     db.record("calc", "SCAN", CALC="VAL+1", SCAN=".2 second", FLNK="$(P)SCANNED"), db.counter("SCANNED"),
     db.record("ao", "SOURCE"), db.record("calc", "CP", CALC="VAL+1", INPA="$(P)SOURCE CP"),
-    # more than are followed
+    # more asynchronous records than the monitor follows
     db.record("fanout", "MANY", SELM="All", **{f"LNK{i:X}": f"$(P)LATE{i}" for i in range(10)}),
     *(db.record("calcout", f"LATE{i}", ODLY="0.01", CALC="VAL+1") for i in range(10)),
-    # for longer than anybody waits
+    # for longer than the monitor waits
     db.record("calc", "STUCK", CALC="VAL+1", FLNK="$(P)LONG"),
     db.record("calcout", "LONG", ODLY="3600", CALC="VAL+1"),
-    # an asynchronous record that processes another one for its value
+    # an asynchronous record that processes another one by an input link
     db.record("ai", "OUTER", DTYP="Async Soft Channel", INP="$(P)INNER CA", FLNK="$(P)LAST"),
     db.record("calc", "INNER", CALC="VAL+1"), db.record("calc", "LAST", CALC="VAL+1"),
-    # the same, and that one takes its time
+    # the same, and the other one is slow
     db.record("ai", "AROUND", DTYP="Async Soft Channel", INP="$(P)DEEP CA"),
     db.record("calcout", "DEEP", ODLY="0.05", CALC="VAL+1", FLNK="$(P)DEEPER"), db.counter("DEEPER"),
-    # a put to itself
+    # it writes to itself
     db.record("calcout", "OWN", CALC="VAL+1", SCAN=".5 second", OUT="$(P)OWN.B"),
-    # disabled, and one whose loop ends where it is busy
+    # a disabled record, and a loop that ends at a busy record
     db.record("calc", "OFF", CALC="VAL+1", FLNK="$(P)DISABLED"),
     db.record("calc", "DISABLED", CALC="VAL+1", DISA="1", DISS="MINOR", FLNK="$(P)NEVER"), db.counter("NEVER"),
     db.record("calc", "LOOP", CALC="VAL+1", FLNK="$(P)LOOP2"), db.record("calc", "LOOP2", CALC="VAL+1", FLNK="$(P)LOOP"),
-    # simulated, with the severity of that
+    # simulated, with the severity of simulation
     db.record("ai", "SIM", SIMM="YES", SIOL="$(P)VALUE PP", SIMS="MINOR", FLNK="$(P)AFTER"), db.counter("AFTER"),
     db.record("ai", "VALUE", VAL="7"),
     db.chain("DEEP", 300),
@@ -75,7 +75,7 @@ def test_busy(latency, monitor):
 
 
 def test_asynchronous(latency, monitor):
-    """The wait for the device, and that what comes after it belongs to it."""
+    """The time of the device, and the records after it, belong to the trace."""
     latency.put("ASYN.PROC", 1)
     p = latency.prefix
     t = traced(monitor, p + "ASYN")
@@ -92,7 +92,7 @@ def test_scan(ioc, monitor):
 
 
 def test_put_to_itself(ioc, monitor):
-    """Which it did not begin with."""
+    """The put is not the cause of the chain."""
     t = traced(monitor, ioc.prefix + "OWN")
     assert t[0].endswith("by scan 0.5 second"), t
 
@@ -104,15 +104,15 @@ def test_cp_link(ioc, monitor):
     assert re.search(r"^  scanOnce on CPU .* after [\d.]+ us in the queue", t[-1]), t
 
 
-def test_chain_inside_a_chain(ioc, monitor):
-    """Channel access to a record of its own IOC: its chain runs while the other one's lock is held."""
+def test_inner_chain(ioc, monitor):
+    """A CA put to a record of the same IOC: the inner chain runs while the outer chain holds its lock set."""
     ioc.put("OUTER.PROC", 1)
     t = traced(monitor, ioc.prefix + "OUTER")
     assert f"async > {ioc.prefix}OUTER" in "".join(t) and f"FLNK > {ioc.prefix}LAST" in "".join(t), t
 
 
-def test_asynchronous_inside_a_chain(ioc, monitor):
-    """What the inner chain left processing belongs to the inner chain."""
+def test_asynchronous_record_in_inner_chain(ioc, monitor):
+    """An asynchronous record of the inner chain belongs to the inner chain."""
     ioc.put("AROUND.PROC", 1)
     p = ioc.prefix
     t = traced(monitor, p + "DEEP", seconds=5)
@@ -122,7 +122,7 @@ def test_asynchronous_inside_a_chain(ioc, monitor):
     assert "DEEP" not in "".join(t) and not any("incomplete" in line for line in t), t
 
 
-def test_more_than_are_followed(ioc, monitor):
+def test_too_many_asynchronous_records(ioc, monitor):
     ioc.put("MANY.PROC", 1)
     t = traced(monitor, ioc.prefix + "MANY")
     assert sum("async >" in l for l in t) == 8 and any("incomplete: not all" in l for l in t), t
@@ -151,7 +151,7 @@ def test_simulated(ioc, monitor):
 
 
 def test_deep(ioc, monitor):
-    """All of it is kept; the text has its beginning."""
+    """The trace has all records. The text shows the first ones."""
     ioc.put("DEEP0.PROC", 1)
     t = traced(monitor, ioc.prefix + "DEEP0")
     assert ", 300 records," in t[0] and "  … 200 more" in t, t
@@ -160,14 +160,14 @@ def test_deep(ioc, monitor):
 
 
 def test_record_pattern(ioc, monitor):
-    """The filter's records: a trace is shown if it has one of them."""
+    """A trace is shown if it has a record of the filter."""
     monitor.set_filter(RECORD=ioc.prefix + "SCANNED")
     try:
         traced(monitor, ioc.prefix + "SCAN")
         before = monitor.get("CHAIN_LOG_CNT")
         for _ in range(5):
             ioc.put("OFF.PROC", 1)
-        until(lambda: monitor.get("CHAIN_LOG_CNT") >= before + 5, 10, "traces go on")
+        until(lambda: monitor.get("CHAIN_LOG_CNT") >= before + 5, 10, "more traces")
         traced(monitor, ioc.prefix + "SCAN", lambda t: "by scan" in t[0])
         newest = re.findall(r"(?m)^\d{4}-\S+ \S+ \S+: (\S+) ", monitor.lines("CHAIN_LOG"))[:5]
         assert set(newest) == {ioc.prefix + "SCAN"}, newest
@@ -175,7 +175,7 @@ def test_record_pattern(ioc, monitor):
         monitor.set_filter(RECORD="*")
 
 
-def test_one_in_many(ioc, monitor):
+def test_sample(ioc, monitor):
     p = ioc.prefix + "LOOP"
     monitor.set_filter(RECORD=p, SAMPLE=10)
     try:
@@ -187,8 +187,8 @@ def test_one_in_many(ioc, monitor):
         monitor.set_filter(RECORD="*", SAMPLE=1)
 
 
-def test_under_way_when_looked_at(module_ioc, monitor):
-    """A chain that began below level trace is shown, and said to be incomplete."""
+def test_chain_older_than_the_level(module_ioc, monitor):
+    """A chain that began at a lower level is shown, and marked as incomplete."""
     slow = module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=4000000").start()
     try:
         monitor.wait_ioc(slow, level="trace")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""CHAIN_LOG tells who made whom process: trees of databases whose structure is known."""
+"""CHAIN_LOG shows which record made which record process. The trees of the databases are known."""
 import random
 import re
 
@@ -8,12 +8,12 @@ from tests.harness import ca, db
 from tests.harness.wait import until
 
 SIZE, TREES = 60, 12
-LATE = 8  # EBPFMON_ASYNC: so many of one chain are followed
+LATE = 8  # EBPFMON_ASYNC: so many asynchronous records of one chain are followed
 LINE = re.compile(r"^ +[-0-9.]+ us ( +)(?:(\w+|\?) > )?(\S+) \((\w+)\)( = | begun)")
 
 
-# Per kind: its type, fields, and the links by which it makes others process. What delays completes later, in another
-# thread, and its forward link with it.
+# Per kind: record type, fields, and the links by which it makes others process. A record with a delay completes later,
+# in another thread, and then processes its forward link.
 KINDS = {
     "calc": ("calc", {"CALC": "VAL+1"}, ["INPA", "INPB", "FLNK"]),
     "calcout": ("calcout", {"CALC": "VAL+1"}, ["INPA", "OUT", "FLNK"]),
@@ -26,7 +26,7 @@ KINDS = {
 
 
 def tree(number):
-    """Records, and for each but the root: (the record that makes it process, the link that does)."""
+    """The records, and for each one but the root: (record that makes it process, link)."""
     rng = random.Random(number)
     root = f"R{number}:0"
     kind, fields, parent = {root: "fanout"}, {root: {}}, {}
@@ -69,7 +69,7 @@ def monitor(module_monitor, ioc):
     return module_monitor().start().at_level("trace", ioc)
 
 
-def told(text, prefix):
+def parents(text, prefix):
     """Name → (parent's name, link) of the newest chain of a text."""
     found, above = {}, []
     for line in text.splitlines()[1:]:
@@ -78,7 +78,7 @@ def told(text, prefix):
             break
         depth = (len(m[1]) - 1) // 2
         name = m[3].removeprefix(prefix)
-        if m[2] == "async":  # it was told of when it began
+        if m[2] == "async":  # the line of its begin is used
             assert above[depth - 1] == name, line
         elif depth:
             assert name not in found, line
@@ -88,7 +88,7 @@ def told(text, prefix):
 
 
 def run(monitor, root):
-    """Its newest chain, as text."""
+    """Processes the root. The text of its chain."""
     before = monitor.get("CHAIN_LOG_CNT")
     ca.put(root + ".PROC", 1)
 
@@ -105,15 +105,15 @@ def test_tree(ioc, monitor, trees, number):
     for _ in range(3):
         ca.put(root + ".PROC", 1)
         text = run(monitor, root)
-        assert told(text, ioc.prefix) == trees[number][2], text
+        assert parents(text, ioc.prefix) == trees[number][2], text
 
 
 @pytest.mark.parametrize("number", range(TREES // 2))
 def test_as_tpro_says(ioc, monitor, trees, number):
-    """Base's own trace prints each record that dbProcess is called for, in that order: a tree's records, parents first."""
+    """TPRO of Base prints each record for which dbProcess is called: the records of the tree, parents first."""
     root = f"{ioc.prefix}R{number}:0"
     ca.put(root + ".TPRO", 1)
-    ioc.command("echo")  # what it prints waits for that
+    ioc.command("echo")  # prints what is buffered
     said = len(ioc.process.lines)
     text = run(monitor, root)
     ca.put(root + ".TPRO", 0)
@@ -124,7 +124,7 @@ def test_as_tpro_says(ioc, monitor, trees, number):
 
 
 def test_trace_at_the_shell(ioc, monitor, trees):
-    """The chains of one record deep in a tree, as many as were asked for, each with its root."""
+    """ebpfMonTrace prints the wanted number of chains that have this record, each with its root."""
     leaf = ioc.prefix + f"R0:{SIZE - 1}"
     monitor.process.command(f'ebpfMonTrace "{leaf}" 2')
     for _ in range(4):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the emulated machine said against what it should have said."""
+"""Compares the answers of the emulated machine (guest.sh) with what they should be."""
 import re
 
 
@@ -9,7 +9,7 @@ def version(said):
 
 
 def row(text):
-    """caget -t -F'|' of a waveform: how many, then the elements."""
+    """The elements of a waveform, from the output of caget -t -F'|': the number of elements, then the elements."""
     return text.split("|")[1:]
 
 
@@ -18,7 +18,12 @@ def table(said, name):
     return dict(zip(row(lines[0]), (float(n) for n in row(lines[1])))) if len(lines) == 2 else {}
 
 
+def losses(said, name):
+    return {reason: n for reason, n in table(said, name).items() if reason and n}
+
+
 def own(said, name):
+    """How often each record counted itself."""
     return {r: float(n) for r, n in re.findall(r"(?m)^(\S+)\s+(\d+)$", said.get(name, ""))}
 
 
@@ -36,22 +41,22 @@ class Checks:
         self.add(name, not missing, f"no {missing} in {text}")
 
     def same(self, name, before, after):
-        """Each record was counted as often as it counted itself."""
+        """The monitor counted each record as often as the record counted itself. The text names lost events, too."""
         was, now = own(self.said, f"counters {before}"), own(self.said, f"counters {after}")
         seen0, seen = table(self.said, f"counted {before}"), table(self.said, f"counted {after}")
         wrong = [f"{r} {now[r] - was.get(r, 0):.0f} times, counted {seen.get(r, 0) - seen0.get(r, 0):.0f}"
                  for r in now if now[r] - was.get(r, 0) != seen.get(r, 0) - seen0.get(r, 0)]
-        self.add(f"counts: {name}", now and now["K:CNT"] > was.get("K:CNT", 0) and not wrong, "; ".join(wrong) or now)
-
-
+        lost = losses(self.said, f"losses {after}")
+        self.add(f"counts: {name}", now and now["K:CNT"] > was.get("K:CNT", 0) and not wrong,
+                 f"{'; '.join(wrong) or now}; events lost: {lost or 'none'}")
 
 def puts(c, known):
-    """known: which connection a thread reads, and so which process a client is."""
+    """"known": whether the monitor knows which connection a thread reads, and so which process is the client."""
     client = r"root@kernels caput\[\d+\] \(CA 127\.0\.0\.1:\d+ uid root\)" if known else \
         r"root@kernels \(CA 127\.0\.0\.1:\d+\)"
-    c.has("put: author, values", "PUT_LOG", r"K:SET 42 \S+ 43 by " + client, "K:TEXT .*hello by " + client)
+    c.has("put: writer, values", "PUT_LOG", r"K:SET 42 \S+ 43 by " + client, "K:TEXT .*hello by " + client)
     c.has("put: callback", "PUT_LOG", r"K:SET 43 \S+ 200 (\(became 100\) )?by " + client)
-    c.has("put: by a link, on behalf of the client", "PUT_LOG",
+    c.has("put: by a link, caused by the client", "PUT_LOG",
           r"K:SET:D 85 \S+ 87 by root@kernels .*link K:SET:C\.OUT, ")
     c.has("put: by PVA", "PUT_LOG", r"P:SET .*7\.5 by " + (r"root@\S+ pvput\[\d+\] \(PVA 127" if known else ""))
 
@@ -59,25 +64,26 @@ def puts(c, known):
 def check(said, start_only):
     c = Checks(said)
     late = [k for k in said if k.startswith("late")]
-    c.add("nothing took too long", not late and "done" in said, late or "it did not come to its end")
+    c.add("nothing took too long", not late and "done" in said, late or "the machine did not reach the end of guest.sh")
     if version(said) >= (5, 17):
         c.has("state", "STATE", "^Running$")
         if not start_only:
             full(c)
     else:
         c.has("state", "STATE", "^Degraded$")
-        c.has("it says why", "STATE_MSG",
+        c.has("the reason", "STATE_MSG",
               r"puts only, nothing is counted: kernel 5\.\d+\S* has no bpf_loop, 5\.17 or later does")
         if not start_only:
             puts_only(c)
     c.has("state in the end", "end STATE", "^(Running|Degraded)$")
-    c.has("nothing is lost", "end LOST_CNT", r"^0$")
+    lost = losses(said, "lost")
+    c.add("no event is lost", said.get("end LOST_CNT") == "0" and not lost, lost or said.get("end LOST_CNT"))
     c.has("packets are read", "end PACKET_STATE", "^On$")
-    c.has("it ends", "exit", "^0$")
-    c.has("IOCs live on", "alive", r"^\d+\s+\d+$")
+    c.has("the monitor exits", "exit", "^0$")
+    c.has("the IOCs still run", "alive", r"^\d+\s+\d+$")
     bad = re.search(r"(?m)^.*(BUG:|WARNING:|Oops|Call Trace|general protection|segfault|stall).*$",
                     said.get("dmesg", ""))
-    c.add("the kernel has no complaints", not bad, bad and bad.group())
+    c.add("no warning of the kernel", not bad, bad and bad.group())
     return c.results
 
 
@@ -91,11 +97,12 @@ def full(c):
     c.has("trace of an asynchronous record", "CHAIN_LOG", r"machine: K:ODLY .*3 records in 2 steps",
           "async > K:ODLY:B")
     mean = dict(zip(row(c.said.get("CHAIN_TOP_NAMES", "")), row(c.said.get("CHAIN_TOP_MEANS", ""))))
-    c.add("latency", 15e6 <= float(mean.get("K:SLEEP", 0) or 0) < 16e6, f"15 s asleep, told {mean.get('K:SLEEP')} us")
+    c.add("latency", 15e6 <= float(mean.get("K:SLEEP", 0) or 0) < 16e6,
+          f"asleep for 15 s, published: {mean.get('K:SLEEP')} us")
     c.has("scan threads", "SCAN_NAMES", r"\.2 second")
     c.has("a hang", "IOC_EVENT_LAST", r"K:SLEEP:BUSY hangs since \d+ s: sleeping in clock_nanosleep",
           "epicsThreadSleep < sleepFor")
-    c.has("its stack, with the kernel's", "HANG_STACKS", "in the kernel: hrtimer_nanosleep", r"#3 sleepFor")
+    c.has("stack of the hang, with the kernel's", "HANG_STACKS", "in the kernel: hrtimer_nanosleep", r"#3 sleepFor")
     for level in ("chains", "counts"):
         c.same(f"level {level}", level, f"{level} after")
     c.has("level puts", "PUT_LAST", r"K:SET:D .* by root@kernels caput\[\d+\] \(link K:SET:C\.OUT, put by root@kernels")

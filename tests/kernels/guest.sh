@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What the emulated machine does: watched IOCs, the monitor, some puts. Each answer follows a line "@@NAME"; what it
-# should be is known to run.py.
+# The init program of the emulated machine: it starts IOCs and the monitor and does some puts. A line "@@NAME" comes before
+# each answer. check.py knows what the answers should be.
 /bin/busybox mount -t proc proc /proc
 /bin/busybox --install -s /bin
 export PATH=/bin:/m
@@ -14,20 +14,21 @@ mount -t debugfs debugfs /sys/kernel/debug
 mount -t bpf bpf /sys/fs/bpf
 ip link set lo up
 hostname kernels
-# A datagram to 127.0.0.1 reaches one server only: each has a port of its own (run.py)
+# A datagram to 127.0.0.1 reaches one server only, so each server has a port of its own (run.py)
 . /m/loopback.sh
 export HOME=/tmp
 
 say() { echo "@@$1"; }
-get() { caget -w 3 "$@" 2>&1; }
-put() { caput -w 3 "$@" >/dev/null 2>&1; }
-val() { caget -w 3 -t "$@" 2>/dev/null; }
+# An emulated machine on a busy host is slow: a client waits for long, and a put that failed is in the answers ("late").
+get() { caget -w 30 "$@" 2>&1; }
+put() { caput -w 30 "$@" >/dev/null 2>&1 || say "late put $*"; }
+val() { caget -w 30 -t "$@" 2>/dev/null; }
 # show NAME...: PVs of the monitor
 show() { for n; do say "$n"; get -t -F'|' "M:$n"; done; }
-# Texts: waveforms of CHAR; lsi as if it were one
+# text, line NAME...: long texts of the monitor, in waveforms of CHAR and in lsi records
 text() { for n; do say "$n"; get -t -S "M:$n"; done; }
 line() { for n; do say "$n"; get -t -S "M:$n.VAL\$"; done; }
-# until SECONDS COMMAND...: waits for its success
+# until_ SECONDS COMMAND...: waits until the command succeeds
 until_() {
     late=$(($(cut -d. -f1 /proc/uptime) + $1)); shift
     while ! "$@"; do
@@ -38,10 +39,11 @@ until_() {
 has() { [ "$(val "$1")" = "$2" ]; }
 like() { case $(val "$1") in *$2*) return 0; esac; return 1; }
 more() { [ "$(val "$1" | cut -d. -f1)" -ge "$2" ] 2>/dev/null; }
-# The monitor publishes once a second: a count that stood still for two looks a second and a half apart
+# Waits until a PV has the same value twice, 1.5 s apart: the monitor publishes it every second
 settle() {
     a=x; b=y; n=0
-    while [ "$a" != "$b" ] && [ $n -lt 10 ]; do
+    while [ "$a" != "$b" ]; do
+        if [ $n -ge 10 ]; then say "late settle $1"; return; fi
         a=$b; sleep 1; usleep 500000; b=$(val "$1"); n=$((n + 1))
     done
 }
@@ -50,9 +52,10 @@ counters() {
     settle M:PROC_CNT
     say "counters $1"; get $COUNTERS
     say "counted $1"; get -t -F'|' M:PROC_TOP_NAMES M:PROC_TOP_CNTS
+    say "losses $1"; get -t -F'|' M:LOST_REASONS M:LOST_CNTS
 }
 scans() { for r in CNT TWO DEVTIME ODLY ASYN; do put K:$r.SCAN "$1"; done; }
-work() { # one round: all scan until one of them came so many times
+work() { # all records scan until K:CNT has processed so many times
     c=$(val K:CNT | cut -d. -f1)
     scans ".2 second"; until_ 60 more K:CNT $((c + $1))
     [ "$2" ] && show $2
@@ -72,7 +75,7 @@ cmd() { echo "$*" >/tmp/monitor.in; }
 say uname; uname -r
 mkfifo /tmp/monitor.in /tmp/ioc.in
 sleep 100000 >/tmp/monitor.in & sleep 100000 >/tmp/ioc.in &
-ioc() { # restarts get the same name
+ioc() { # also restarts it, with the same name
     IOC=machine EPICS_CAS_SERVER_PORT=5070 latencyIoc /m/latencyIoc.dbd "P=K:,US=15000000" /m/latency.db /m/kernels.db \
         </tmp/ioc.in >/tmp/ioc.log 2>&1 &
     IOCPID=$!
@@ -110,7 +113,7 @@ if [ "$(val M:STATE)" = Failed ] || ! [ -d /proc/$MONPID ]; then
 fi
 until_ 60 eval '[ "$(val M:IOC_CNT)" = 2 ]'
 until_ 60 eval 'case $(val M:IOC_LEVELS) in "256 trace trace "*|"256 puts puts "*) true;; *) false;; esac'
-if [ "$(val M:STATE)" = Degraded ]; then # puts is all that this kernel can
+if [ "$(val M:STATE)" = Degraded ]; then # level puts is the highest that this kernel can do
     show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
     grep -q ' start-only' /proc/cmdline && finish
     puts; counters before; work 5; counters after
@@ -120,7 +123,7 @@ fi
 show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
 grep -q ' start-only' /proc/cmdline && finish
 
-# counts at level trace
+# level trace counts, too
 counters before; work 40 "SCAN_NAMES SCAN_PERIODS SCAN_LOADS IOC_CBLOW_WAITS"; counters after
 puts
 put K:ODLY.PROC 1; sleep 2; put K:SET 44; sleep 3
@@ -133,7 +136,7 @@ line IOC_EVENT_LAST; text HANG_STACKS
 until_ 20 has M:HANG_CNT 0
 sleep 2
 show CHAIN_TOP_NAMES CHAIN_TOP_CNTS CHAIN_TOP_MEANS
-# each level, and counts with it
+# counts at each level
 for l in chains counts; do level $l; counters "$l"; work 5; counters "$l after"; done
 level puts; put K:SET 51; sleep 2; line PUT_LAST
 level off; work 5

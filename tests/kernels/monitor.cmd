@@ -1,4 +1,4 @@
-# The monitor IOC of tests/kernels, inside the emulated machine.
+# The monitor IOC of tests/kernels in the emulated machine.
 dbLoadDatabase "/m/ebpfMon.dbd"
 ebpfMon_registerRecordDeviceDriver pdbbase
 ebpfMonConfigure 20000 1024 4096 0 4096

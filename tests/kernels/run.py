@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ebpfMon on other kernels. Each of Debian's cloud kernels boots in an emulated machine, which runs IOCs, clients and the
-monitor (guest.sh). check.py compares what the machine prints with what it should print.
+"""ebpfMon on other kernels. Each of Debian's cloud kernels boots in an emulated machine, which runs IOCs, clients and
+the monitor (guest.sh). check.py compares what the machine prints with what it should print.
 
   python -m tests.kernels.run [-v] [-s] [SUITE...]    e.g. bookworm-security; without: all
 
@@ -33,7 +33,7 @@ def die(text):
 
 # --- kernels ---------------------------------------------------------------------------------------------
 def archives():
-    """The URIs of Debian's archive and of its security archive, as this machine has them."""
+    """The URIs of Debian's archive and of its security archive on this machine."""
     entries = []
     for f in [pathlib.Path("/etc/apt/sources.list"), *pathlib.Path("/etc/apt/sources.list.d").glob("*")]:
         text = f.read_text() if f.is_file() else ""
@@ -53,7 +53,7 @@ def archives():
 
 
 class Apt:
-    """An apt of its own for one suite: nothing of the machine's is changed."""
+    """A separate apt for one suite. It changes nothing of this machine."""
 
     def __init__(self, cache, suite):
         self.dir = cache / "apt" / suite
@@ -80,7 +80,7 @@ class Apt:
         return re.search(rf"Depends: ({pattern}\S*)", self.run("apt-cache", "depends", package))
 
     def kernel(self):
-        """The package with the kernel's file. From 7.x on linux-image-* only names others."""
+        """The package that has the kernel. From 7.x on linux-image-* only depends on it."""
         self.run("apt-get", "update")
         image = self.depends("linux-image-cloud-amd64", "linux-image-").group(1)
         binary = self.depends(image, "linux-binary-")
@@ -88,7 +88,7 @@ class Apt:
 
 
 def kernel(cache, suite):
-    """Path of its vmlinuz, fetched if it is not here yet."""
+    """Path of the kernel of this suite. Downloads it if it is not in the cache."""
     apt = Apt(cache, suite)
     package = apt.kernel()
     vmlinuz = cache / f"{package}.vmlinuz"
@@ -105,7 +105,7 @@ def kernel(cache, suite):
     return vmlinuz
 
 
-# --- what runs inside ------------------------------------------------------------------------------------
+# --- what runs in the machine ------------------------------------------------------------------------------------
 def libraries(program):
     out = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True, check=True).stdout
     if "not found" in out:
@@ -114,13 +114,13 @@ def libraries(program):
 
 
 def environment():
-    """For guest.sh: lines of a shell."""
+    """The environment of EPICS programs, as a shell script for guest.sh."""
     settings = {**loopback.SETTINGS, "EPICS_CA_ADDR_LIST": " ".join(f"127.0.0.1:{p}" for p in SERVER_PORTS)}
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in settings.items())
 
 
 def initramfs(where):
-    """Programs in /m, libraries at their own paths."""
+    """The file system of the machine: programs in /m, libraries at their usual paths."""
     tree = where / "root"
     (tree / "m").mkdir(parents=True)
     for d in ("bin", "proc", "sys", "dev", "tmp", "etc"):
@@ -159,12 +159,13 @@ def initramfs(where):
 
 
 def boot(vmlinuz, image, log, more):
-    """Emulated: no /dev/kvm is needed. Without cx16 off, some kernels crash in emulation."""
+    """Runs the machine until it ends. It is emulated, so it needs no /dev/kvm. Some kernels crash in emulation with
+    cx16."""
     qemu = shutil.which("qemu-system-x86_64") or die("QEMU is missing: apt-get install qemu-system-x86")
     with open(log, "wb") as out:
         try:
-            # One thread for both CPUs: with two a CPU can meet an instruction that the other one is just changing, as
-            # Linux does for its tracepoints, and 6.12 then died of it (int3 in __schedule).
+            # One thread emulates both CPUs. With two threads, one CPU can run an instruction while the other one
+            # changes it, as Linux does for its tracepoints. Linux 6.12 crashed of that (int3 in __schedule).
             subprocess.run([qemu, "-accel", "tcg,thread=single", "-cpu", "qemu64,-cx16", "-smp", "2", "-m", "1024",
                             "-nodefaults",
                             "-display", "none", "-no-reboot", "-serial", "stdio", "-kernel", vmlinuz, "-initrd", image,
@@ -175,7 +176,7 @@ def boot(vmlinuz, image, log, more):
 
 
 def answers(log):
-    """What stands behind each line @@NAME."""
+    """Name → the lines after the line @@NAME."""
     said, name = {}, "boot"
     for line in log.read_text(errors="replace").replace("\r", "").split("\n"):
         if line.startswith("@@"):
@@ -189,7 +190,8 @@ def answers(log):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("-v", "--verbose", action="store_true", help="each check")
-    parser.add_argument("-s", "--start", action="store_true", help="only whether it starts: the verifier's word")
+    parser.add_argument("-s", "--start", action="store_true",
+                        help="only start the monitor: does the verifier accept its programs?")
     parser.add_argument("suites", nargs="*", default=SUITES)
     args = parser.parse_args()
     cache = paths.CACHE / "kernels"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs that the tests start: clients and servers that have to be processes of their own."""
+"""Clients and servers that the tests start as separate processes."""

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A client program of its own user: client.py KIND UID PV [PVA SERVER'S PORT].
+"""A client that runs as a user: client.py KIND UID PV [PORT OF THE PVA SERVER].
 
-KIND is ca (plain put), cacb (put with callback), or pva. Connects, says "ready", then for each line
-"FIRST COUNT" puts FIRST, FIRST+1, … and says "done". Ends with its stdin.
+KIND is ca (plain put), cacb (put with callback) or pva. It connects and prints "ready". For each line "FIRST COUNT" of
+its stdin it puts FIRST, FIRST+1, … and prints "done". It ends when its stdin ends.
 """
 import os
 import sys
 
 kind, uid, name = sys.argv[1:4]
 
-# The libraries are loaded as root (they may lie where others cannot read), the connection is the user's.
+# Libraries are loaded as root, because the user may not be able to read them. The user opens the connection.
 if kind == "pva":
     from p4p.client.thread import Context
 else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A pythonSoftIOC: exec_ioc.py PREFIX. The line "exec" on its stdin makes it another program."""
+"""A pythonSoftIOC: exec_ioc.py PREFIX. At the line "exec" on its stdin it becomes another program."""
 import os
 import sys
 

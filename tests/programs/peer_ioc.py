@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A server that nobody here wrote: peer_ioc.py KIND [ADDRESS] PREFIX, KIND one of caproto, pcaspy, softioc, p4p.
+"""A server of another project: peer_ioc.py KIND [ADDRESS] PREFIX. KIND is caproto, pcaspy, softioc or p4p.
 
-Each has the same names: a scalar of each type (STRING, SHORT, …), an array of each (ASTRING, …), READY, and as far as
-the kind can have them RO (nobody may write it) and BAD (who writes it fails). p4p also TABLE and STRUCT. Ends with its
-stdin.
+All kinds have the same PVs: a scalar of each type (STRING, SHORT, …), an array of each type (ASTRING, …) and READY; if
+possible also RO (not writable) and BAD (each write fails); p4p also TABLE and STRUCT. It ends when its stdin ends.
 """
 import os
 import sys
@@ -48,7 +47,7 @@ def pcaspy():
 
     types = {"STRING": "string", "SHORT": "short", "FLOAT": "float", "LONG": "int", "DOUBLE": "float",
              "CHAR": "char"}
-    db = {name: {"type": t} for name, t in types.items() if name != "CHAR"}  # it breaks the connection of a put to one
+    db = {name: {"type": t} for name, t in types.items() if name != "CHAR"}  # a put to a CHAR breaks the connection
     db.update({"A" + name: {"type": t, "count": NELM if name == "DOUBLE" else 1000} for name, t in types.items()
                if name != "STRING"})
     db.update({"READY": {"type": "int"}, "ENUM": {"type": "enum", "enums": STATES},

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts to a PV by turns as a write and as a write-notify, and now and then a large array.
+"""Puts to a PV by write and by write-notify in turns, and a large array from time to time.
 
     put_by_turns ADDRESS PORT PV ARRAY_PV
 
-Says "ready" when it is connected. For each line "FIRST COUNT" of its stdin it puts FIRST … FIRST + COUNT - 1, then -1,
-and says "done".
+It prints "ready" when it is connected. For each line "FIRST COUNT" of its stdin it puts FIRST … FIRST + COUNT - 1, then
+-1, and prints "done".
 """
 import sys
 

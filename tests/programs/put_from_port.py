@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts numbers to a PV over a connection whose own port, and if wanted whose first sequence number, are given. Prints
-the TCP sequence number of each put.
+"""Puts numbers to a PV. Its own port is given, and also the first TCP sequence number if wanted. It prints the sequence
+number of each put.
 
     put_from_port ADDRESS PORT OWN_ADDRESS OWN_PORT FIRST_SEQUENCE_NUMBER|"" PV NUMBER…
 
@@ -17,7 +17,7 @@ SEND_QUEUE, REPAIR_OFF_NO_WINDOW_PROBE = 2, -1
 
 
 def sequence(connection, number=None):
-    """The number of the next byte that this connection sends; sets it first if one is given."""
+    """The sequence number of the next byte that this connection sends. It is set first if one is given."""
     connection.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)
     connection.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR_QUEUE, SEND_QUEUE)
     if number is not None:
@@ -31,7 +31,7 @@ def main():
     address, port, own_address, own_port, first, name, *numbers = sys.argv[1:]
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # no TIME_WAIT: the port is free again at once
+    # no TIME_WAIT: the port is free at once
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.bind((own_address, int(own_port)))
     if first:

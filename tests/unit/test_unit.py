@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each unit test program is one test here, so that they run beside the others. "make runtests" runs the same programs."""
+"""Each unit test program is one test here, so that they run beside the others. "make runtests" runs the same
+programs."""
 import subprocess
 
 import pytest
@@ -13,6 +14,6 @@ PROGRAMS = sorted(p.stem for p in SOURCES.glob("test*.c*") if (BUILT / f"{p.stem
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_unit(program):
-    done = subprocess.run(["perl", paths.BASE_BIN / "epicsProve.pl", "--failures", f"{program}.t"], cwd=BUILT, text=True, errors="replace", timeout=300,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(["perl", paths.BASE_BIN / "epicsProve.pl", "--failures", f"{program}.t"], cwd=BUILT,
+                          text=True, errors="replace", timeout=300, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The demo: an unmodified softIoc that runs and has clients, then the monitor, then what the monitor sees.
+"""The demo: an unmodified softIoc with clients runs, then the monitor starts, then the demo shows what the monitor
+sees.
 
-Everything shown is read from the monitor's PVs over Channel Access, by camonitor of EPICS Base. EPICS_BASE
-says where that is. Started by demo.sh.
+camonitor of EPICS Base reads all shown values from the monitor's PVs. EPICS_BASE is its path. tools/demo.sh starts the
+demo.
 """
 import json
 import os
@@ -44,9 +45,9 @@ class Values:
             return  # a message of the client library
         name, _, *values = text.replace('\\"', '"').split("\t")  # camonitor escapes the quotes of long strings
         name = name.removeprefix(MONITOR_P)
-        values = values[:-2]  # the last two are status and severity
+        values = values[:-2]  # status and severity
         if name in LISTS:
-            # camonitor says how many elements there are where it is not one
+            # for arrays camonitor prints the number of elements
             self._values[name] = values[1:] if len(values) > 1 else values
         elif name in SCALARS and values:
             self._values[name] = values[0]
@@ -63,7 +64,7 @@ class Values:
 
 
 class Operators(threading.Thread):
-    """People and scripts at work, a bounded number of puts."""
+    """Puts by people and scripts, a limited number."""
 
     def __init__(self, stage, panel):
         super().__init__(daemon=True)
@@ -79,9 +80,9 @@ class Operators(threading.Thread):
             lambda n: stage.run("caput", "DEMO:SHIFT:NOTE", f"shift {n}: all is well"),
             lambda n: stage.run("caput", "-c", "DEMO:S03:G2:PRESSURE.HIGH", f"{1.3 + n % 3 / 10:.1f}e-7"),
             lambda n: stage.run("caput", "-a", "DEMO:ORBIT:REF", 3, n, n + 0.5, n + 1),
-            lambda n: stage.run("caput", OPERATOR, 450),  # more than the rules allow
+            lambda n: stage.run("caput", OPERATOR, 450),  # more than a rule allows
             lambda n: None,
-            lambda n: stage.run("caput", MONITOR_P + "PUT_BAD_ACK", 1),  # … which somebody has looked at
+            lambda n: stage.run("caput", MONITOR_P + "PUT_BAD_ACK", 1),  # … and an operator acknowledges it
         ]
         while turn < 60 and not self._ending.wait(1.0):
             acts[turn % len(acts)](turn)
@@ -93,7 +94,7 @@ class Operators(threading.Thread):
 
 
 def script(stage):
-    """The shipped st.cmd, for this demo: it leaves other IOCs of the host alone."""
+    """The shipped st.cmd, changed for the demo: the monitor watches the IOC of the demo only."""
     text = (MONITOR_BOOT / "st.cmd").read_text().replace("\niocInit\n", f"""
 ebpfMonFilter "machine*"
 ebpfMonRules "{RULES}"
@@ -106,7 +107,7 @@ iocInit
 
 
 class Panel:
-    """An operator's panel: a client with one channel, which it opens before the monitor starts."""
+    """An operator's panel: a client that opens its channel before the monitor starts."""
 
     def __init__(self, port, name):
         self._name = name
@@ -121,25 +122,25 @@ class Panel:
 
 
 def set_up(stage, values):
-    print("demo: starting softIoc, as it is, with a small machine")
+    print("demo: starting an unmodified softIoc with the records of a small machine")
     machine = stage.start([BASE_BIN / "softIoc", "st.cmd"], stage.machine_port, cwd=TOP / "tools/demo", P=MACHINE_P,
                           IOC="machine")
     stage.wait_for(machine, stage.machine_port, MACHINE_P + "BEAM:LIFETIME", "softIoc")
     stage.start([BASE_BIN / "camonitor", *(MACHINE_P + n for n in ("BEAM", "MAG:CURRENT", "VALVE:STATUS"))])
     panel = Panel(stage.machine_port, OPERATOR)
-    print("demo: clients are connected to it; only now the monitor starts")
+    print("demo: clients are connected to the softIoc; now the monitor starts")
     monitor = stage.start([MONITOR, script(stage)], stage.monitor_port, cwd=MONITOR_BOOT, EBPFMON_P=MONITOR_P,
                           USER=pwd.getpwuid(os.geteuid()).pw_name)  # who may acknowledge
     stage.wait_for(monitor, stage.monitor_port, MONITOR_P + "STATE", "the monitor IOC")
     stage.start([BASE_BIN / "camonitor", "-F", "\t", "-S", *(MONITOR_P + n for n in SCALARS + LISTS)],
                 on_line=values.line)
     wait_until_running(values, monitor)
-    print(f"demo: it runs; rules of {RULES.relative_to(TOP)} are in force, puts go to a JSON log")
+    print(f"demo: the monitor runs; rules of {RULES.relative_to(TOP)} are in force, puts go to a JSON log")
     return monitor, panel
 
 
 def wait_until_running(values, monitor, seconds=30):
-    """Running, and it has found the IOC."""
+    """Waits until the monitor is Running and has found the IOC."""
     end = time.monotonic() + seconds
     while (values.get("STATE") not in ("Running", "Degraded") or values.get("LOG_STATE") != "Ok" or
            not any(n.startswith("machine") for n in values.list("IOC_NAMES"))):
@@ -150,7 +151,7 @@ def wait_until_running(values, monitor, seconds=30):
 
 
 def live(values, monitor, seconds):
-    """Redraws until q, or the time is over."""
+    """Draws the page again and again until q is typed or the time is over."""
     end = time.monotonic() + seconds
     before = termios.tcgetattr(sys.stdin)
     try:
@@ -172,7 +173,7 @@ def live(values, monitor, seconds):
 
 
 def plain(values, monitor, seconds):
-    """Each put as it comes; the rest is in the last page."""
+    """Prints each put at once. All other values are on the page at the end."""
     end, seen, opened = time.monotonic() + seconds, set(), "0"
     while time.monotonic() < end:
         for row in reversed(screen.recent(values)):
@@ -188,7 +189,7 @@ def plain(values, monitor, seconds):
 
 
 def logged(path):
-    """Of the JSON log the newest put that was not expected, and the newest that a link made."""
+    """Two lines of the JSON log: the newest unexpected put, and the newest put by a link."""
     lines = path.read_text().splitlines()
     for key in ("unexpected", "link"):
         yield from [line for line in lines if key in json.loads(line)][-1:]
@@ -225,7 +226,7 @@ def main():
     except SystemExit as end:
         code = end.code
     finally:
-        # From here on nothing may stop us: every process that we started is ended and waited for.
+        # No signal may stop us here: we end all processes that we started, and wait for them.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         if operators:
@@ -242,5 +243,5 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except BrokenPipeError:  # nobody reads us any more
+    except BrokenPipeError:  # the reader of our output has ended
         os._exit(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the demo shows, as lines of text, from the monitor's PVs alone."""
+"""The page of the demo as lines of text, made from the monitor's PVs only."""
 
 
 def number(text):
@@ -76,7 +76,7 @@ def cost(pvs):
 
 
 def page(pvs, height):
-    """All of it in so many lines."""
+    """The whole page, in so many lines."""
     room = max(height - 18, 8)
     lines = [*state(pvs), ""]
     lines += [*puts(pvs, max(room // 3, 3)), unexpected(pvs), ""]

@@ -18,11 +18,11 @@ _prctl = ctypes.CDLL(None).prctl
 
 
 class Failed(Exception):
-    """The demo cannot go on; the text says why."""
+    """The demo must end. The text says why."""
 
 
 def _end_with_parent():
-    """In the child: it ends when we do, even by kill -9."""
+    """Runs in the child: it ends when the demo ends, also by kill -9."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
@@ -32,7 +32,7 @@ class Stage:
         self._clients = loopback.client(self.machine_port, self.monitor_port)
         self._running = []
         self.tmp = Path(tempfile.mkdtemp(prefix="ebpfMonDemo"))
-        # Clients and IOCs that find no CA repeater start one that outlives them: here is one.
+        # Without a CA repeater, clients and IOCs would start one that does not end with the demo.
         self.start([BASE_BIN / "caRepeater"])
 
     def start(self, argv, port=None, cwd=None, on_line=None, **more):
@@ -43,7 +43,7 @@ class Stage:
         return process
 
     def run(self, program, *args):
-        """A client program that ends by itself; what it printed."""
+        """Runs a client program that ends by itself. Returns what it printed."""
         done = subprocess.run([BASE_BIN / program, *map(str, args)], env=self._clients, text=True, timeout=15,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               start_new_session=True, check=False)

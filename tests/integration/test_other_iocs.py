@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""IOCs that are built otherwise: pythonSoftIOC with its own Base in a wheel, softIocPVA, put to over PVA."""
+"""Other kinds of IOCs: pythonSoftIOC with its own Base in a wheel, softIocPVA, puts by PVA."""
 import getpass
 
 import pytest
@@ -21,7 +21,7 @@ def put_of(monitor, pv, value, seconds=5):
 
 
 def test_python_soft_ioc(module_ioc, monitor):
-    """Found by what it is; its records by their names; puts by their authors."""
+    """The monitor finds the IOC, its records and the writers of puts."""
     ioc = module_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")
     name, version, records, _ = monitor.wait_ioc(ioc, level="chains", records=3)
     assert name == ioc.name
@@ -53,7 +53,7 @@ def test_soft_ioc_pva(module_ioc, monitor):
 
 
 def test_put_by_pva_to_pvxs(module_ioc, monitor):
-    """pvxs serves many connections from one thread: the author must be the right one of them."""
+    """pvxs serves many connections from one thread: the writer must be the right client."""
     from p4p.client.thread import Context
 
     ioc = module_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")

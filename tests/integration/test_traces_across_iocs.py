@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Chains as spans, and those of several IOCs and programs in one trace."""
+"""Chains of several IOCs and programs join to one trace. Its spans are exported."""
 import os
 import subprocess
 
@@ -10,7 +10,7 @@ from tests.harness.wait import until
 
 @pytest.fixture(scope="module")
 def iocs(module_ioc):
-    """A writes to B by a CA link, B to C."""
+    """The first IOC writes to the middle one by a CA link, the middle one to the last one."""
     last = module_ioc(db.READY + db.record("ao", "IN", FLNK="$(P)END") + db.counter("END") +
                       db.counter("BEAT", FLNK="$(P)BEAT2") + db.counter("BEAT2")).start()
     near = {"EPICS_CA_ADDR_LIST": "127.0.0.1", "EPICS_CA_AUTO_ADDR_LIST": "NO"}
@@ -40,7 +40,7 @@ def monitor(module_monitor, iocs, rotel, real_zipkin):
 
 
 def caput(ioc, record, value="1"):
-    """By Base's own client, whose pid nobody else has."""
+    """A put by a new process of Base's caput."""
     environ = {**os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
     subprocess.run([paths.BASE_BIN / "caput", "-w", "10", "-c", ioc.prefix + record, value], env=environ, check=True,
                    capture_output=True, timeout=20)
@@ -52,7 +52,7 @@ def chains(rotel, record):
 
 
 def trace_of(rotel, record, number, wanted=lambda spans: True):
-    """All spans of the trace that has the newest chain of this record, once there are so many and all parents."""
+    """All spans of the trace with the newest chain of this record. Waits for so many spans and for all parents."""
     def whole():
         roots = chains(rotel, record)
         spans = [s for s in rotel.spans() if roots and s["trace"] == roots[-1]["trace"]]
@@ -64,20 +64,21 @@ def trace_of(rotel, record, number, wanted=lambda spans: True):
 
 
 def within(spans):
-    """Each begins and ends within the one that made it, but for messages, what they set going elsewhere, what goes on
-    asynchronously and what was handed over."""
+    """Each span lies within its parent in time. Exceptions: messages, what a message causes in another IOC,
+    asynchronous records, and hand-overs."""
     by_id = {s["id"]: s for s in spans}
-    assert len(by_id) == len(spans), "two spans of one id"
+    assert len(by_id) == len(spans), "two spans with one id"
     for s in spans:
         parent = by_id.get(s["parent"])
-        if parent and s["service"] == parent["service"] and s["kind"] != "SPAN_KIND_CLIENT":  # that goes out later
+        # the message goes out later
+        if parent and s["service"] == parent["service"] and s["kind"] != "SPAN_KIND_CLIENT":
             assert parent["start"] <= s["start"] <= s["end"], (s, parent)
             if not {"epics.record.asynchronous", "epics.chain.cause"} & set(s["attributes"]):
                 assert s["end"] <= parent["end"], (s, parent)
 
 
 def test_one_chain(rotel, iocs, monitor):
-    """Its records, each below the one that made it process; what it waits for belongs to it."""
+    """The parent of a record's span is the record that made it process. Asynchronous records belong to the chain."""
     first, p = iocs[0], iocs[0].prefix
     first.put("LATE.PROC", 1)
     spans = trace_of(rotel, p + "LATE", 6)
@@ -102,12 +103,12 @@ def test_one_chain(rotel, iocs, monitor):
     assert client["kind"] == "SPAN_KIND_CLIENT" and client["attributes"]["epics.pv"] == p + "LATE.PROC"
 
 
-def test_longer_than_is_waited_for(rotel, iocs, monitor):
-    """Told as incomplete after ten seconds; what comes later has the same trace."""
+def test_asynchronous_for_too_long(rotel, iocs, monitor):
+    """The trace is exported as incomplete after ten seconds. A later chain has the same trace id."""
     first, p = iocs[0], iocs[0].prefix
     first.put("MOVE.PROC", 1, wait=False)
-    until(lambda: first.get("MOVED") == 1, 20, "it moved")
-    late = until(lambda: chains(rotel, p + "MOTOR"), 15, "its second half")[-1]
+    until(lambda: first.get("MOVED") == 1, 20, "MOVED")
+    late = until(lambda: chains(rotel, p + "MOTOR"), 15, "its later chain")[-1]
     begun, = chains(rotel, p + "MOVE")
     assert begun["attributes"]["epics.chain.incomplete"] == "true"
     assert late["trace"] == begun["trace"] and late["parent"] == begun["id"]
@@ -115,11 +116,12 @@ def test_longer_than_is_waited_for(rotel, iocs, monitor):
 
 
 def test_three_iocs(rotel, iocs, monitor):
-    """caput to A, whose chain writes to B, whose chain writes to C: one trace, four services."""
+    """caput writes to the first IOC, its chain to the middle one, whose chain to the last one: one trace, four
+    services."""
     first, middle, last = iocs
-    until(lambda: middle.get("IN") is not None, 10, "it answers")
-    caput(first, "ROOT.PROC")  # the links may not be connected yet
-    until(lambda: last.get("END") > 0, 10, "the put came through")
+    until(lambda: middle.get("IN") is not None, 10, "the middle IOC answers")
+    caput(first, "ROOT.PROC")  # wait until the links are connected
+    until(lambda: last.get("END") > 0, 10, "the put to END")
     caput(first, "ROOT.PROC")
     spans = trace_of(rotel, last.prefix + "IN", 10, lambda s: len({x["service"] for x in s}) == 4)
     assert {s["service"] for s in spans} == {"caput", first.name, middle.name, last.name}
@@ -142,12 +144,13 @@ def test_three_iocs(rotel, iocs, monitor):
 
 
 def test_cp_link(rotel, iocs, monitor):
-    """A record of another IOC that watches: below the one that it watches. And what it hands over, below itself."""
+    """A record reads one of another IOC by a CP link. The parent of its chain is that record, and its hand-overs
+    follow."""
     first, _, last = iocs
     until(lambda: first.get("ECHO") > 0, 10, "the link is connected")
     before = len(chains(rotel, last.prefix + "BEAT"))
     caput(last, "BEAT.PROC")
-    until(lambda: len(chains(rotel, last.prefix + "BEAT")) > before, 15, "its chain")
+    until(lambda: len(chains(rotel, last.prefix + "BEAT")) > before, 15, "the chain of BEAT")
     spans = trace_of(rotel, last.prefix + "BEAT", 10)
     within(spans)
     by_id = {s["id"]: s for s in spans}
@@ -163,8 +166,8 @@ def test_cp_link(rotel, iocs, monitor):
     assert above["name"] == first.prefix + "PULSE" and by_id[above["parent"]]["name"] == first.prefix + "ECHO2"
 
 
-def test_the_same_in_zipkin(rotel, iocs, monitor, real_zipkin):
-    """As its users see it: the same spans, the same parents."""
+def test_same_spans_in_zipkin(rotel, iocs, monitor, real_zipkin):
+    """Zipkin shows the same spans with the same parents."""
     if not real_zipkin:
         pytest.skip(zipkin.missing())
     first, middle, last = iocs
@@ -172,14 +175,14 @@ def test_the_same_in_zipkin(rotel, iocs, monitor, real_zipkin):
     spans = trace_of(rotel, last.prefix + "IN", 10, lambda s: len({x["service"] for x in s}) == 4)
     expected = {(s["id"], s["parent"], s["service"].lower(), s["name"].lower()) for s in spans}
 
-    def told():
+    def parents():
         return {(s["id"], s.get("parentId", ""), s["localEndpoint"]["serviceName"], s["name"])
                 for s in real_zipkin.trace(spans[0]["trace"]) or []}
 
-    until(lambda: told() == expected, 10, lambda: f"{expected}\n{told()}")
+    until(lambda: parents() == expected, 10, lambda: f"{expected}\n{parents()}")
 
 
-def test_begun_by_a_scan(rotel, iocs, monitor):
+def test_trace_begins_with_a_scan(rotel, iocs, monitor):
     first, _, last = iocs
     first.put("CLOCK.SCAN", ".2 second")
     try:
@@ -191,10 +194,10 @@ def test_begun_by_a_scan(rotel, iocs, monitor):
     within(spans)
 
 
-def test_channel_of_its_own(rotel, iocs, monitor):
-    """A CA link to the same IOC is no message: the two chains are one trace all the same."""
+def test_ca_link_to_own_ioc(rotel, iocs, monitor):
+    """A CA link to the same IOC sends no message, but the two chains are one trace, too."""
     first, p = iocs[0], iocs[0].prefix
-    until(lambda: first.put("OWN.PROC", 1) or first.get("OTHER") > 0, 10, "it came through")
+    until(lambda: first.put("OWN.PROC", 1) or first.get("OTHER") > 0, 10, "the put to OTHER")
     first.put("OWN.PROC", 1)
     spans = trace_of(rotel, p + "OTHER", 4, lambda s: any(x["name"] == p + "OWN" for x in s))
     below = next(s for s in spans if s["name"] == p + "OTHER" and "epics.chain.cause" in s["attributes"])
@@ -203,7 +206,7 @@ def test_channel_of_its_own(rotel, iocs, monitor):
 
 
 def test_a_sequencer(rotel, iocs, monitor, module_ioc):
-    """A thread of an IOC with a CA context of its own, as a sequencer program has: the IOC is the client, by its name."""
+    """A thread with its own CA context, such as a sequencer program: the client is the IOC, by its name."""
     last = iocs[2]
     program = module_ioc(files=[paths.TESTS / "ioc" / "roads.db"], kind="roadsIoc", environ={
         "EPICS_CA_ADDR_LIST": f"127.0.0.1:{last.port}", "EPICS_CA_AUTO_ADDR_LIST": "NO"}).start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a chain leaves to other threads belongs to it: callbacks, scanOnce, events, delays, and what CP links make of it."""
+"""What a chain hands over to other threads belongs to its trace: callbacks, scanOnce, events, delays, CP links."""
 import os
 import re
 import subprocess
@@ -11,45 +11,45 @@ from tests.harness.wait import until
 
 DATABASE = "".join([
     db.READY,
-    # an event, for two records with different lock sets
+    # an event for two records in different lock sets
     db.counter("FIRE", FLNK="$(P)EVENT"), db.record("event", "EVENT", VAL="fired"),
     db.counter("HEARD1", SCAN="Event", EVNT="fired", FLNK="$(P)HEARD1B"), db.counter("HEARD1B"),
     db.counter("HEARD2", SCAN="Event", EVNT="fired"),
     db.counter("TELL", FLNK="$(P)TELLING"), db.record("event", "TELLING", VAL="told"),
     db.out_counter("WRITE", SCAN="Event", EVNT="told", OUT="$(P)WRITTEN PP"), db.record("ao", "WRITTEN"),
-    # routines that give records to a callback's thread, and to scanOnce's
+    # routines that queue records for a callback's thread and for the thread of scanOnce
     'record(calc, "$(P)GIVE") { field(CALC, "VAL+1") field(FLNK, "$(P)GIVE1") }\n'
     'record(aSub, "$(P)GIVE1") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)BACK"])'
     ' field(FLNK, "$(P)GIVE2") }\n'
     'record(aSub, "$(P)GIVE2") { field(SNAM, "processOnce") field(FTA, "STRING") field(INPA, ["$(P)ONCE"]) }\n',
     db.counter("BACK", FLNK="$(P)BACK2"), db.counter("BACK2"), db.counter("ONCE"),
-    # a driver with a ring of its own
+    # a driver with its own ring
     'record(aSub, "$(P)DRIVE") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)OWN"]) }\n'
     'record(aSub, "$(P)OWN") { field(SNAM, "popOwn") }\n',
-    # a pulse: it goes on a while after its chain
+    # a pulse: it ends some time after its chain
     db.counter("PULSE", FLNK="$(P)SWITCH"),
     db.record("bo", "SWITCH", DOL="1", OMSL="closed_loop", HIGH="0.2", FLNK="$(P)SWITCHED"), db.counter("SWITCHED"),
-    # two that can begin a longer one
+    # two records that can start a longer one
     db.counter("PRESS1", FLNK="$(P)LAMP"), db.counter("PRESS2", FLNK="$(P)LAMP"),
     db.record("bo", "LAMP", DOL="1", OMSL="closed_loop", HIGH="6"),
-    # busy when it is to process again
+    # busy when it shall process again
     db.counter("WORK", FLNK="$(P)SLOWLY"), db.out_counter("SLOWLY", ODLY="0.5", FLNK="$(P)WORKED"), db.counter("WORKED"),
-    # a callback that ends before the chain it comes from
+    # a callback that ends before the chain that queued it
     'record(aSub, "$(P)LONG") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)QUICK"])'
     ' field(FLNK, "$(P)LONG2") }\n'
     'record(aSub, "$(P)LONG2") { field(SNAM, "sleepFor") field(FTA, "DOUBLE") field(INPA, "30000") field(FTVA, "DOUBLE") }\n',
     db.counter("QUICK"),
-    # the same the other way round: it begins when the slow part is over
+    # the other way round: the callback begins when the slow part is over
     'record(aSub, "$(P)LATE") { field(SNAM, "sleepFor") field(FTA, "DOUBLE") field(INPA, "30000") field(FTVA, "DOUBLE")'
     ' field(FLNK, "$(P)LATE2") }\n'
     'record(aSub, "$(P)LATE2") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)AFTER"]) }\n',
     db.counter("AFTER"),
-    # CP links: which of two, and what its chain began with
+    # CP links: which one of two, and what the source chain began with
     db.counter("FROM", FLNK="$(P)SEEN"), db.counter("SEEN"), db.counter("OTHER"),
     db.counter("EVR", FLNK="$(P)STAMPED"), db.counter("STAMPED", FLNK="$(P)COPY"), db.counter("COPY", TSEL="$(P)STAMPED.TIME"),
     db.record("calc", "WATCH3", CALC="VAL+1", INPA="$(P)STAMPED CP", INPB="$(P)OTHER CP"),
     db.record("calc", "WATCH", CALC="VAL+1", INPA="$(P)SEEN CP", INPB="$(P)OTHER CP"),
-    # it hands itself over, and on, and on
+    # it hands itself over again and again
     'record(aSub, "$(P)AGAIN") { field(SNAM, "processOnce") field(FTA, "STRING") field(INPA, "$(P)SELF") field(SDIS, "$(P)STOP") }\n'
     'record(stringin, "$(P)SELF") { field(VAL, "$(P)AGAIN") field(PINI, "YES") }\n'
     'record(longout, "$(P)STOP") { field(VAL, "1") }\n',
@@ -67,7 +67,7 @@ def monitor(module_monitor, ioc):
 
 
 def tree(lines):
-    """(depth, link, record) of each line of the tree."""
+    """(depth, link, record) of each line of a trace."""
     found = [re.match(r" +(?:[\d.-]+) us ( +)(?:(\S+(?: Intr)?) > )?(\S+) \(", line) for line in lines[1:]]
     return [(len(m[1]) // 2, m[2] or "", m[3]) for m in found if m]
 
@@ -83,8 +83,8 @@ def test_event(ioc, monitor):
     assert not any("incomplete" in line for line in t), t
 
 
-def test_who_wrote(ioc, monitor):
-    """What a chain that was handed over writes is by whoever began the first one."""
+def test_writer_of_handed_over_puts(ioc, monitor):
+    """The writer of a put is the same in a chain that was handed over as in its source chain."""
     p = ioc.prefix
 
     def written(by):
@@ -108,8 +108,8 @@ def test_callback_and_once(ioc, monitor):
     assert sum("in the queue" in line for line in t) == 2, t
 
 
-def test_ring_of_its_own(ioc, monitor):
-    """A callback that takes something out of another ring is not done with that."""
+def test_own_ring(ioc, monitor):
+    """A callback that takes something out of another ring has not ended."""
     p = ioc.prefix
     ioc.put("DRIVE.PROC", 1)
     t = traced(monitor, p + "DRIVE", seconds=5)
@@ -117,7 +117,7 @@ def test_ring_of_its_own(ioc, monitor):
 
 
 def test_pulse(ioc, monitor):
-    """HIGH of a bo: the record itself, some time later."""
+    """HIGH of a bo makes the record itself process later."""
     p = ioc.prefix
     ioc.put("PULSE.PROC", 1)
     t = traced(monitor, p + "PULSE")
@@ -128,17 +128,17 @@ def test_pulse(ioc, monitor):
 
 
 def test_busy_when_put_to(ioc, monitor):
-    """A record that was put to while it was busy processes once more (RPRO)."""
+    """A record that a put reached while it was busy processes once more (RPRO)."""
     p = ioc.prefix
     ioc.put("WORK.PROC", 1, wait=False)
-    until(lambda: ioc.get("SLOWLY.PACT") == 1, 5, "it is busy")
+    until(lambda: ioc.get("SLOWLY.PACT") == 1, 5, "SLOWLY is busy")
     ioc.put("SLOWLY.PROC", 1, wait=False)
     t = traced(monitor, p + "WORK")
     assert tree(t) == [(0, "", p + "WORK"), (1, "FLNK", p + "SLOWLY"), (2, "async", p + "SLOWLY"), (3, "FLNK", p + "WORKED"),
                        (3, "scanOnce", p + "SLOWLY"), (4, "async", p + "SLOWLY"), (5, "FLNK", p + "WORKED")], t
 
 
-def test_done_before_its_chain(ioc, monitor):
+def test_callback_ends_before_source_chain(ioc, monitor):
     p = ioc.prefix
     ioc.put("LONG.PROC", 1)
     t = traced(monitor, p + "LONG")
@@ -146,8 +146,9 @@ def test_done_before_its_chain(ioc, monitor):
     assert not any("incomplete" in line for line in t), t
 
 
-def test_done_before_one_that_nobody_wants(ioc, monitor):
-    """The filter wants what was handed over: it has not to wait for ever for what handed it over."""
+def test_callback_ends_before_unwanted_source_chain(ioc, monitor):
+    """The filter wants the chain that was handed over, not its source chain. It must not wait for ever for the
+    source chain."""
     p = ioc.prefix
     monitor.set_filter(RECORD="*QUICK", SLOW=1000000)
     try:
@@ -161,7 +162,7 @@ def test_done_before_one_that_nobody_wants(ioc, monitor):
 
 
 def test_put_callback(ioc, monitor):
-    """Its notification is a callback too: the trace comes without a wait."""
+    """The notification of a put callback is a callback, too. The trace comes without a wait for it."""
     environ = {**os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
     subprocess.run([paths.BASE_BIN / "caput", "-w", "10", "-c", ioc.prefix + "ONCE.PROC", "1"], env=environ, check=True,
                    capture_output=True, timeout=20)
@@ -180,15 +181,16 @@ def test_cp_links(ioc, monitor):
 
 
 def test_same_stamp(ioc, monitor):
-    """Two records that have the same time stamp, as all that take an event's: the one that the link leads to."""
+    """Records can have the same time stamp, such as that of an event. The source is the record that the CP link
+    reads."""
     p = ioc.prefix
     ioc.put("EVR.PROC", 1)
     t = traced(monitor, p + "WATCH3", lambda t: "STAMPED" in t[0])
     assert t[0].endswith(f"by CP link from {p}STAMPED, chain of {p}EVR"), t
 
 
-def test_without_an_end(ioc, monitor):
-    """It becomes several traces, each of which says where it comes from."""
+def test_endless_hand_overs(ioc, monitor):
+    """They become several traces. Each trace names its source chain."""
     p = ioc.prefix
     ioc.put("STOP", 0)
     try:
@@ -202,7 +204,8 @@ def test_without_an_end(ioc, monitor):
 
 
 def test_parallel_threads(new_ioc, monitor):
-    """Several threads that look at one queue: each callback is of the chain that asked for it, in whichever it runs."""
+    """Several threads take callbacks from one queue. Each callback belongs to the chain that queued it, in whichever
+    thread."""
     events = 8
     ioc = new_ioc("".join([db.READY] + [
         db.counter(x, FLNK=f"$(P){x}E0") + "".join(
@@ -217,7 +220,7 @@ def test_parallel_threads(new_ioc, monitor):
 
     def enough():
         for x in "AB":
-            for t in traces(monitor, p + x)[:-1]:  # the last may be cut
+            for t in traces(monitor, p + x)[:-1]:  # the last one may be cut
                 if "scan 0.1" in t[0]:
                     seen[t[0]] = t
         return len(seen) >= 40
@@ -228,8 +231,8 @@ def test_parallel_threads(new_ioc, monitor):
         assert sorted(r for _, via, r in tree(t) if via == "Event") == [f"{p}{x}H{i}" for i in range(events)], t
 
 
-def test_asked_again_unseen(ioc, monitor):
-    """A delay begins anew while nobody looks: what was known of the one before it says nothing any more."""
+def test_delay_starts_again_unwatched(ioc, monitor):
+    """A delay starts again while the level is too low to see it. Its former source chain must not be used."""
     p = ioc.prefix
     ioc.put("PRESS1.PROC", 1)
     try:
@@ -244,8 +247,8 @@ def test_asked_again_unseen(ioc, monitor):
     assert t[0].endswith("by callback in cbLow"), t
 
 
-def test_slow_ones_alone(ioc, monitor):
-    """What a slow chain hands over is kept with it, however fast that is."""
+def test_only_slow_chains(ioc, monitor):
+    """A trace of a slow chain also has the fast chains that it handed over."""
     p = ioc.prefix
     monitor.set_filter(LEVEL="chains", SLOW=20000)
     try:
@@ -256,7 +259,7 @@ def test_slow_ones_alone(ioc, monitor):
         count = monitor.get("CHAIN_LOG_CNT")
         ioc.put("GIVE.PROC", 1)
         ioc.put("LATE.PROC", 1)
-        until(lambda: monitor.get("CHAIN_LOG_CNT") > count, 10, "the slow one")
+        until(lambda: monitor.get("CHAIN_LOG_CNT") > count, 10, "the slow chain")
         assert monitor.get("CHAIN_LOG_CNT") == count + 1
     finally:
         monitor.set_filter(LEVEL="trace", SLOW=10000)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every one of two thousand traces has exactly the structure of its database."""
+"""Each of two thousand traces has exactly the structure of its database."""
 import pytest
 from tests.harness import db
 from tests.harness.otlp import Sink
@@ -8,6 +8,7 @@ from .test_tree import TREES, tree
 
 CHAINS = 2000
 NUMBERS = range(TREES)
+GIVEN_UP_NS = 9.9e9  # trace/traces.c, BUSY_NS; the clocks differ a little
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,8 @@ def sink():
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
-    """Half of the trees go on asynchronously, for longer than a tenth of a second."""
+    """Trees of records (test_tree.py), which scan. Asynchronous records in them take longer than a tenth of a
+    second."""
     made = module_ioc("")
     text = db.READY
     for number in NUMBERS:
@@ -40,7 +42,7 @@ def monitor(module_monitor, ioc, sink):
 
 
 def structure(spans, prefix):
-    """Record → (the record that made it process, the link that did), of one trace; what completes is its own parent."""
+    """For one trace: record → (record that made it process, link). A record that completes is its own parent."""
     by_id = {s["id"]: s for s in spans}
     found = {}
     for s in spans:
@@ -54,11 +56,11 @@ def structure(spans, prefix):
     return found
 
 
-def test_all_are_as_they_were_made(ioc, monitor, sink):
+def test_traces_have_the_structure_of_the_database(ioc, monitor, sink):
     expected = {f"R{n}:0": tree(n)[2] for n in NUMBERS}
     monitor.set_filter(LEVEL="trace")
     count = monitor.get("CHAIN_LOG_CNT")
-    until(lambda: monitor.get("CHAIN_LOG_CNT") >= count + CHAINS, 60, "chains enough")
+    until(lambda: monitor.get("CHAIN_LOG_CNT") >= count + CHAINS, 60, "enough chains")
     monitor.set_filter(LEVEL="chains")
     settled(lambda: len(sink.bodies), 30, quiet=2)
     assert monitor.losses() == {} and monitor.get("OTLP_LOST_CNT") == 0
@@ -68,8 +70,9 @@ def test_all_are_as_they_were_made(ioc, monitor, sink):
         chains = sorted((s for s in spans if "epics.chain.cause" in s["attributes"]), key=lambda s: s["start"])
         chain, *later = chains
         root = chain["name"].removeprefix(ioc.prefix)
-        # what comes after the monitor has given up waiting is another chain of the same trace
-        assert not later or chain["attributes"]["epics.chain.incomplete"] is True, chains
+        if later:  # the monitor waited for them for 10 s, then exported the trace without them, as incomplete
+            assert chain["attributes"]["epics.chain.incomplete"] is True, chains
+            assert chain["arrival"] - chain["end"] > GIVEN_UP_NS, chains
         if root not in expected or chain["attributes"]["epics.chain.incomplete"] is True:
             incomplete += root in expected
             continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts from the wire, to servers and by clients that nobody here wrote, compared with what was sent."""
+"""Puts seen in packets, with servers and clients of other projects, compared with what the clients sent."""
 import getpass
 import os
 import signal
@@ -48,7 +48,7 @@ ARRAYS = {
 
 @pytest.fixture(scope="module")
 def servers(module_ioc, tmp_path_factory):
-    """All on one host, each with ports of its own."""
+    """All servers run on one host, each at its own ports."""
     acf = tmp_path_factory.mktemp("acf") / "test.acf"
     acf.write_text(ACF)
     made = {kind: module_ioc(kind="pythonSoftIOC", files=[PROGRAM, kind]).start(wait=False)
@@ -65,7 +65,7 @@ def servers(module_ioc, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def early(servers):
-    """A client that had its channels before there was a monitor."""
+    """A client that opened its channels before the monitor started."""
     client = Raw()
     for kind in ("caproto", "softIocPVA"):
         client.put(servers[kind], "LONG", LONG, [1], True)
@@ -91,13 +91,13 @@ def seen_of(kind):
 
 
 def check_seen(log, kind, o):
-    """A put in a busy moment may be told before its packet has come."""
+    """At a busy time a put may be published before its packet has come."""
     log.inside += o["seen"] == "inside"
     assert o["seen"] == seen_of(kind) or (o["seen"] == "inside" and seen_of(kind) == "both"), o
 
 
 def check(log, kind, ioc, o, record, notify, result=None):
-    """What does not depend on the value."""
+    """All but the value."""
     assert o["pv"] == ioc.prefix + record and o["ioc"] == ioc.name, o
     check_seen(log, kind, o)
     assert o["result"] == (result or ("ok" if notify or seen_of(kind) == "both" else "sent")), o
@@ -105,7 +105,7 @@ def check(log, kind, ioc, o, record, notify, result=None):
 
 
 def missing(kind, base, client, many):
-    """What this server does not have; what this client does not send."""
+    """Types that this server does not have, or this client does not send."""
     return (kind == "pcaspy" and (base == CHAR and not many or base == STRING and many)) or \
         (kind == "softioc" and base == STRING and many) or (client is Caproto and base == STRING and many)
 
@@ -116,7 +116,8 @@ CLIENTS = {"libca": Libca, "caproto": Caproto, "raw": Raw}
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("kind", ["softIocPVA", "softioc", "caproto", "pcaspy"])
 def test_channel_access(servers, monitor, log, kind, client):
-    """Every type, as a scalar and as an array, by write and by write-notify: each once, in order, exactly, whose."""
+    """Each type, as a scalar and as an array, by write and write-notify: each put once, in order, with value and
+    writer."""
     ioc, client = servers[kind], CLIENTS[client]()
     puts = [(NAMES[t], t, [v], notify) for t, values in SCALARS.items() for notify in (False, True) for v in values
             if not missing(kind, t, type(client), False)]
@@ -147,12 +148,12 @@ def test_channel_access(servers, monitor, log, kind, client):
 
 @pytest.mark.parametrize("kind", ["softIocPVA", "caproto", "pcaspy"])
 def test_caput(servers, monitor, log, kind):
-    """Values go as text; each put is a process and a connection of its own."""
+    """caput sends values as text. Each put has its own process and connection."""
     ioc = servers[kind]
     mark = len(log.of(ioc.prefix))
     puts = [("DOUBLE", ["-c"], "2.25"), ("LONG", [], "-7"), ("STRING", ["-c"], "two words"), ("ALONG", ["-a"], "7")]
     if kind == "pcaspy":
-        puts = puts[:2]  # it takes two seconds each
+        puts = puts[:2]  # each takes two seconds
     pids = [caput(ioc, *options, ioc.prefix + record, *(["2", "5"] if "-a" in options else []), value)
             for record, options, value in puts]
     lines = {o["pv"]: o for o in log.next(len(puts), ioc.prefix, mark)}
@@ -166,7 +167,7 @@ def test_caput(servers, monitor, log, kind):
 
 @pytest.mark.parametrize("kind", ["softIocPVA", "caproto"])
 def test_compound_types(servers, monitor, log, kind):
-    """DBR_STS_STRING to DBR_CTRL_DOUBLE: what stands before the value is not the value."""
+    """DBR_STS_STRING to DBR_CTRL_DOUBLE: other data comes before the value."""
     ioc, client = servers[kind], Raw()
     values = {STRING: "3.5", SHORT: 3, FLOAT: 3.5, ENUM: 1, CHAR: 3, LONG: 3, DOUBLE: 3.5}
     mark = len(log.of(ioc.prefix))
@@ -180,7 +181,7 @@ def test_compound_types(servers, monitor, log, kind):
         assert o["pv"] == ioc.prefix + "DOUBLE" and float(o["value"]) == float(v), (dbr, answer, o)
         if o["seen"] != "inside":
             assert o["hash"] == rawca.fnv(rawca.elements(dbr % 7, [v])), (dbr, o)
-        if kind == "softIocPVA":  # caproto's complaints come later than the answer to what was sent after it
+        if kind == "softIocPVA":  # caproto reports errors after the answer to the next request
             assert (o["result"] == "ok") == (answer == 1), (dbr, answer, o)
         else:
             assert o["result"] == ("failed" if "exception" in o.get("message", "") else "sent"), o
@@ -211,15 +212,15 @@ def test_pv_access(servers, monitor, log, kind):
     context = Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False)
     for record, value in puts:
         context.put(ioc.prefix + record, value, timeout=10)
-    told = [(r, v, None) for r, v in puts]
+    expected = [(r, v, None) for r, v in puts]
     if kind == "p4p":
         for record, value, _ in PVA_P4P:
             context.put(ioc.prefix + record, value, timeout=10)
-        told += PVA_P4P
+        expected += PVA_P4P
     assert ioc.run("pvput", "-w", "5", ioc.prefix + "DOUBLE", 6.5).returncode == 0
     context.close()
-    told.append(("DOUBLE", 6.5, None))
-    for (record, value, shown), o in zip(told, log.next(len(told), ioc.prefix, mark)):
+    expected.append(("DOUBLE", 6.5, None))
+    for (record, value, shown), o in zip(expected, log.next(len(expected), ioc.prefix, mark)):
         assert o["pv"] == ioc.prefix + record and o["ioc"] == ioc.name and o["through"] == "PVA", o
         check_seen(log, kind, o)
         assert o["result"] == "ok" and (o["seen"] == "inside" or o["hash"]), o
@@ -242,7 +243,8 @@ def test_pv_access(servers, monitor, log, kind):
     ("softIocPVA", "DOUBLE", STRING, "no number", "failed", ""),
 ])
 def test_refused(servers, monitor, log, kind, record, base, value, result, message):
-    """Once, and what the server said of it; the value did not take the old one's place."""
+    """A refused put is seen once, with the answer of the server. Its value does not become the old value of the next
+    put."""
     ioc, client = servers[kind], Raw()
     mark = len(log.of(ioc.prefix))
     status = [client.put(ioc, record, base, [value], notify) for notify in (True, False)]
@@ -286,7 +288,8 @@ def test_two_servers_with_the_same_names(module_ioc, servers, monitor, log):
 
 
 def test_channels_older_than_the_monitor(servers, early, monitor, log):
-    """By the number that the server gave it where nobody looks inside; what is made later has its name."""
+    """A channel that is older than the monitor: the put has the server's number of the channel instead of a name,
+    unless the server is a watched IOC. A later channel has its name."""
     ioc = servers["caproto"]
     sid = early._circuits[ioc.port].sid(ioc.prefix + "LONG")
     mark, mark2 = len(log.of("sid ")), len(log.of(ioc.prefix))
@@ -307,11 +310,11 @@ def test_channels_older_than_the_monitor(servers, early, monitor, log):
 def stop(ioc):
     ioc.process.signal(signal.SIGSTOP)
     threads = [f"/proc/{ioc.pid}/task/{t}/stat" for t in os.listdir(f"/proc/{ioc.pid}/task")]
-    until(lambda: all(open(t).read().rsplit(")", 1)[1].split()[0] == "T" for t in threads), 5, "it stands still")
+    until(lambda: all(open(t).read().rsplit(")", 1)[1].split()[0] == "T" for t in threads), 5, "all threads stopped")
 
 
-def test_an_ioc_that_stands_still(servers, monitor, log):
-    """What it has not read yet is not lost."""
+def test_stopped_ioc(servers, monitor, log):
+    """Puts that a stopped IOC has not read yet are not lost."""
     ioc, client = servers["softIocPVA"], Raw()
     mark = len(log.of(ioc.prefix))
     client.put(ioc, "LONG", LONG, [0], True)
@@ -342,27 +345,28 @@ def test_an_ioc_killed_with_puts_in_its_queue(module_ioc, monitor, log):
     for i in range(1, 11):
         client.put(ioc.prefix + "LONG", LONG, [i], sync=False)
     ioc.kill()
-    lines = log.next(10, ioc.prefix, 1, 20)  # a closed connection is waited for 10 s: what came before may be read yet
+    # the monitor waits 10 s after the end of a connection: the server may still read puts
+    lines = log.next(10, ioc.prefix, 1, 20)
     assert [int(o["value"]) for o in lines] == list(range(1, 11))
     for o in lines:
         assert o["result"] in ("lost", "unknown") and o["seen"] == "wire" and o["ioc"] == ioc.name, o
     client.close()
 
 
-def test_nothing_else_was_said(monitor, log):
-    """None twice, none invented, in all of the above."""
+def test_no_other_puts(monitor, log):
+    """In all tests above no put was seen twice, and none that was not sent."""
     lines = settled(log.all, 20, quiet=1.5)
     assert len(lines) == log.expected and log.inside <= log.expected / 50, log.inside
     assert monitor.losses() == {} and monitor.get("PACKET_LOST_CNT") == 0 and monitor.get("PACKET_STATE") == 1
 
 
 def test_searches(servers, monitor):
-    """A name that nobody has; who asks for it."""
+    """A name that no server has, and the client that searches for it."""
     name = f"NOBODY:HAS:{os.getpid()}"
     before = monitor.get("SEARCH_CNT")
     port = servers["softIocPVA"].port
     client = Process([paths.BASE_BIN / "caget", "-w", "5", name], loopback.client(port))
-    # others on this host may ask for more: the list begins with what is asked for most
+    # the list begins with the name that is searched for most
     until(lambda: not rawca.answers(port, name) and name in monitor.list("UNFOUND_NAMES"), 20,
           lambda: str(monitor.list("UNFOUND_NAMES")))
     client.wait()

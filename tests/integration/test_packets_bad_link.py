@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts between network namespaces, over a link that loses, repeats and reorders, and from packets that are injected."""
+"""Puts over a link that loses, repeats and reorders frames, and puts in packets that the test injects."""
 import json
 import os
 import socket
@@ -49,7 +49,7 @@ def monitor(module_monitor, servers, log):
 
 @pytest.mark.parametrize("kind", ["softIoc", "caproto"])
 def test_over_a_bad_link(link, servers, monitor, log, kind):
-    """All of them, each once, in order and joined; a gap is only counted where something was not seen."""
+    """All puts are seen, each once, in order and joined. No gap is counted, because nothing is missing."""
     ioc = servers[kind]
     client = there(link.a, [sys.executable, "-m", "tests.programs.put_by_turns", link.addrB, ioc.port,
                             ioc.prefix + "LONG", ioc.prefix + "ADOUBLE"])
@@ -61,9 +61,9 @@ def test_over_a_bad_link(link, servers, monitor, log, kind):
     lines = log.next(PUTS + len(arrays) + 1, ioc.prefix, 0)
     longs = [o for o in lines if o["pv"] == ioc.prefix + "LONG"]
     assert [int(o["value"]) for o in longs] == list(range(PUTS)) + [-1]
-    told = [o for o in lines if o["pv"] == ioc.prefix + "ADOUBLE"]
-    assert [int(o["count"]) for o in told] == [2000] * len(arrays)
-    for first, o in zip(arrays, told):
+    doubles = [o for o in lines if o["pv"] == ioc.prefix + "ADOUBLE"]
+    assert [int(o["count"]) for o in doubles] == [2000] * len(arrays)
+    for first, o in zip(arrays, doubles):
         values = [float(first + k) for k in range(2000)]
         assert o.get("hash", "inside") in ("inside", rawca.fnv(rawca.elements(rawca.DOUBLE, values))), o
     for o in lines:
@@ -72,7 +72,7 @@ def test_over_a_bad_link(link, servers, monitor, log, kind):
     seen = [o["seen"] for o in lines]
     if kind == "caproto":
         assert set(seen) == {"wire"}
-    else:  # its packets may come after the put that they made: a lost one is put in order by the receiver at once
+    else:  # a packet that was lost and sent again may come to the monitor after the put
         assert seen.count("both") >= 0.95 * len(seen) and set(seen) <= {"both", "inside"}, seen
     counts = link.counts()
     assert counts["dropped"] > 5 and counts["reordered"] > 20, counts
@@ -82,9 +82,9 @@ def test_over_a_bad_link(link, servers, monitor, log, kind):
 
 
 def record_session(port, pv, values):
-    """The TCP/IP packets of a CA session over lo, as they went by."""
+    """The TCP/IP packets of a CA session over lo."""
     capture = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
-    capture.setsockopt(socket.SOL_SOCKET, badlink.SO_RCVBUFFORCE, 8 << 20)  # others use lo, too
+    capture.setsockopt(socket.SOL_SOCKET, badlink.SO_RCVBUFFORCE, 8 << 20)  # other programs use lo, too
     capture.settimeout(5)
     capture.bind(("lo", 0x0800))
     client = rawca.RawCa(port, "replayed", "replayedhost")
@@ -103,7 +103,7 @@ def record_session(port, pv, values):
     return packets
 
 
-# Frames from stdin, in JSON as hexadecimal; sent out of the interface.
+# Sends frames out of an interface. They come on stdin, in JSON as hexadecimal text.
 INJECT = """
 import json, socket, sys
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
@@ -120,8 +120,8 @@ def checksum(data):
     return total ^ 0xffff
 
 
-def test_a_capture_replayed(link, new_ioc, new_monitor, servers, tmp_path):
-    """Where nobody answers: what is on the wire alone is told of, with the replies that are in it."""
+def test_replayed_capture(link, new_ioc, new_monitor, servers, tmp_path):
+    """A session is replayed where no server is: the monitor publishes its puts, with the replies that are in it."""
     log = PutLog(tmp_path / "puts.json")
     monitor = new_monitor(before=[log.command()], iocs="198.51.100.8:*").start()
     ask = [sys.executable, "-m", "tests.programs.search", link.addrB, servers["softIoc"].port, "NOBODY:HAS:THIS"]
@@ -138,10 +138,10 @@ def test_a_capture_replayed(link, new_ioc, new_monitor, servers, tmp_path):
         head = packet[:10] + b"\0\0" + ends
         head = head[:10] + struct.pack(">H", checksum(head)) + head[12:]
         frames.append((b"\2\0\0\0\0\1" + b"\2\0\0\0\0\2" + b"\x08\0" + head + packet[20:]).hex())
-    # the last write is left out: that is a gap, and no put
+    # the packet of the last write is left out: that is a gap, and no put
     hole = next(f for f in frames if rawca.elements(rawca.LONG, values[-1:]).hex() in f)
     frames.remove(hole)
-    # into the end of the link itself, past what makes it bad
+    # directly into the end of the link, without its faults
     done = subprocess.run(badlink.in_namespace(link.middle, [sys.executable, "-c", INJECT, "linkB"]), text=True,
                           input=json.dumps(frames), check=False, capture_output=True, timeout=20)
     assert done.returncode == 0, done.stderr

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every road into a record: who wrote, through what, why, what, and what came of it. No road ends as "unknown".
+"""Each way by which a put can come: the monitor finds its writer, origin, cause, value and result. No origin is
+"unknown".
 
-The witness is the JSON log. In it, and in what the tests ask for, a: and b: are the prefixes of two roadsIoc (b has a
-CA link to a), q: of a softIocPVA, x: of an IOC with pvxs.
+The tests read the JSON log. In it, and in the expected puts, a: and b: are the prefixes of two roadsIoc (b has a CA
+link to a), q: of a softIocPVA, x: of an IOC with pvxs.
 """
 import getpass
 import json
@@ -18,7 +19,7 @@ from tests.harness.wait import settled, until
 USER = getpass.getuser()
 BY_CLIENT = f"put by {USER}@{paths.HOST}"
 PEER = re.compile(r"127\.0\.0\.1:\d+")
-FULL = "x" * 39  # what a STRING holds
+FULL = "x" * 39  # the longest text of a STRING
 
 PVA_DB = """
 record(calc, "$(P)READY")   { field(CALC, "1") field(PINI, "YES") }
@@ -44,7 +45,7 @@ class World:
         self.at = 0
 
     def full(self, text):
-        """a:AO as that IOC calls it."""
+        """The PV name of "a:AO" in its IOC."""
         return re.sub(r"(?<![\w:])([abqx]):", lambda m: self.iocs[m[1]].prefix, str(text))
 
     def ioc(self, name):
@@ -58,11 +59,11 @@ class World:
         return [json.loads(line) for line in text.splitlines()]
 
     def mark(self):
-        """What is in the log until now belongs to others."""
+        """Forgets what is in the log until now."""
         self.at = self.path.stat().st_size if self.path.exists() else 0
 
     def expect(self, *rows, seconds=8):
-        """All of these, in this order of each PV, and no other put to their PVs."""
+        """Waits for all these puts. The puts to each PV have this order, and there is no other put to these PVs."""
         found = []
 
         def there():
@@ -81,7 +82,7 @@ class World:
         return self
 
     def run(self, program, name, *args):
-        """A client program of Base; its pid."""
+        """Runs a client program of Base. Returns its pid."""
         ioc = self.ioc(name.split()[-1])
         options = name.split()[:-1]
         p = Process([paths.BASE_BIN / program, "-w", "5", *options, self.full(name.split()[-1]), *map(self.full, args)],
@@ -137,7 +138,7 @@ def world(started):
 
 
 def test_restored_at_start_up(started):
-    """Arrays as autosave writes them; scalars go into the record without dbPut (dbPutString): restored, not seen."""
+    """Arrays that autosave restores are seen. It writes scalars without dbPut (dbPutString), so they are not seen."""
     started.at = 0
     started.expect({"pv": "a:KEPT:ARRAY", "value": "[3] 1 2.5 4", "count": 3, "old": "[0]",
                     **no_client("roadsIoc", "start-up")})
@@ -171,7 +172,8 @@ def test_client(world, program, name, through, thread):
     ("a:NPP:SRC.OUT", ["a:PP:DST NPP"], "a:NPP:SRC.OUT", "a:PP:DST NPP", "a:NPP:DST NPP NMS"),
     ("-S a:NPP:SRC.OUT$", ["a:NPP:DST PP"], "a:NPP:SRC.OUT", "a:NPP:DST PP", "a:PP:DST NPP NMS"),
     ("a:NPP:SRC.OUT", ["a:NPP:DST NPP"], "a:NPP:SRC.OUT", "a:NPP:DST NPP", "a:NPP:DST PP NMS"),
-    ('-a a:WF:DOUBLE.{"arr":{"s":1}}', [2, 4, 5], "a:WF:DOUBLE", "[2] 4 5", "[0]"),  # CA puts from the first element
+    # CA writes from the first element on
+    ('-a a:WF:DOUBLE.{"arr":{"s":1}}', [2, 4, 5], "a:WF:DOUBLE", "[2] 4 5", "[0]"),
     ("-a a:WF:DOUBLE.VAL[1:2]", [2, 6, 7], "a:WF:DOUBLE", "[2] 6 7", "[2] 4 5"),
     ("q:ALIAS", [3], "q:AO", 3, 2.5),
     ("x:ALIAS", [3], "x:AO", 3, 2.5),
@@ -183,7 +185,7 @@ def test_client(world, program, name, through, thread):
     ("x:WF.VAL[1:2]", ["[4,5]"], "x:WF", "[2] 4 5", "[0]"),
 ])
 def test_channel_names(world, name, args, pv, value, old):
-    """As the client wrote it, beside the field that it leads to."""
+    """The name that the client used, beside the field that it leads to."""
     pid = world.run("pvput" if name[0] in "qx" else "caput", name, *args)
     channel = name.split()[-1]
     world.expect({"pv": pv, "channel": channel if channel != pv else None, "value": value, "old": old, "result": "ok",
@@ -214,27 +216,27 @@ def test_channel_names(world, name, args, pv, value, old):
     ("q:WFS", '["a","bc"]', "[2] a bc", None),
 ])
 def test_values(world, name, sent, value, after):
-    """What was sent, and what the record made of it."""
+    """The value that was sent, and the value that the record had afterwards."""
     pv = name.split()[-1]
     world.run("pvput" if pv[0] in "qx" else "caput", name, sent)
     world.expect({"pv": pv, "value": value, "after": after, "result": "ok"})
 
 
 @pytest.mark.parametrize("payload, value, after", [
-    (b"y" * 40, "y" * 40, FULL.replace("x", "y")),  # no terminator
+    (b"y" * 40, "y" * 40, FULL.replace("x", "y")),  # no zero at the end
     (b"\xff\xfelatin \xe9\0", "\ufffd\ufffdlatin \ufffd", None),
     (b"a\n\x1b[31m\0", "a\\x0a\\x1b[31m", None),
     (b"\0", "", None),
     (b"", "", None),
 ])
-def test_strings_as_they_come(world, payload, value, after):
+def test_strings_of_any_bytes(world, payload, value, after):
     ca.write(world.ioc("a").port, world.full("a:STRING"), payload, 0)
     world.expect({"pv": "a:STRING", "value": value, "after": after, "user": "tester", "host": "testhost",
                   "real_user": USER, "pid": os.getpid(), "result": "ok"})
 
 
 @pytest.mark.parametrize("kind, values, code, text", [
-    ("CHAR", [-1, 2, 0], "b", "[3] 255 2 0"),  # CA's characters have no sign
+    ("CHAR", [-1, 2, 0], "b", "[3] 255 2 0"),  # CHAR of CA is unsigned
     ("UCHAR", [255, 2, 0], "b", "[3] 255 2 0"),
     ("SHORT", [-32768, 7], "h", "[2] -32768 7"),
     ("LONG", list(range(3000)), "i", "[3000] 0 1 2 3 4 5 6 7 ..."),
@@ -280,7 +282,7 @@ def test_failed(world, name, sent, result, status, message):
     ("a:MODE", b"no state\0", 0, "failed", "no state", 33488909), # S_db_badChoice
 ])
 @pytest.mark.parametrize("callback", [False, True])
-def test_refused_to_a_client_that_tries(world, name, payload, dtype, result, value, status, callback):
+def test_denied_to_a_client_that_ignores_rights(world, name, payload, dtype, result, value, status, callback):
     ca.write(world.ioc("a").port, world.full(name), payload, dtype, callback=callback)
     world.expect({"pv": name, "value": value, "result": result, "status": status, "user": "tester",
                   "real_user": USER, "pid": os.getpid(), "through": "CA"})
@@ -299,7 +301,7 @@ def test_refused_to_a_client_that_tries(world, name, payload, dtype, result, val
                            {"pv": "a:TICK:DST", **link("a:TICK:MID.OUT", "a:TICK:IN")}]),
 ])
 def test_links_for_a_client(world, name, sent, rows):
-    """However far from the client, and in whatever thread: it is its put that made them."""
+    """The client's put is the cause of all puts by links, also of late ones in other threads."""
     pid = world.caput(name, *(sent if isinstance(sent, list) else [sent]))
     world.expect(*({**client(pid), **row} for row in rows), {"pv": name.split()[-1], "through": "CA", **client(pid)})
 
@@ -308,7 +310,7 @@ def test_links_for_a_client(world, name, sent, rows):
 def test_links_for_a_pva_client(world, ioc, thread):
     pid = world.run("pvput", f"{ioc}:AO", 7)
     world.expect({"pv": f"{ioc}:DST", "value": 7, "thread": thread, "pid": pid, "peer": PEER,
-                  # what a PVA client claims is known on the wire alone
+                  # what a PVA client says of itself is seen in packets only
                   **link(f"{ioc}:CO.OUT", f"{ioc}:AO", f"put by {USER}@127.0.0.1")})
 
 
@@ -323,7 +325,7 @@ def test_pva_group(world):
 
 
 def test_ca_links(world):
-    """To the own IOC, and to another one."""
+    """CA links to the same IOC and to another one."""
     pid = world.caput("a:CA:SRC", 5)
     world.expect({"pv": "a:CA:SRC", **client(pid)},
                  {"pv": "a:CA:DST", **link("a:CA:SRC.OUT", "a:CA:SRC", through="CA link", link_ioc="a",
@@ -334,7 +336,8 @@ def test_ca_links(world):
 
 
 def test_two_ca_links_to_one_pv(world):
-    """Which of them it was cannot be told, when both wrote within a second: so that is said."""
+    """When both links wrote within a second, the monitor cannot know which one made a put. It names
+    one link and says so."""
     world.pv("a:CA:SRC").put(7, wait=True)
     world.pv("a:CA:SRC2").put(8, wait=True)
     world.expect(*[{"pv": "a:CA:DST", "through": "CA link", "link": re.compile(r"a:CA:SRC2?\.OUT")}] * 2)
@@ -343,14 +346,14 @@ def test_two_ca_links_to_one_pv(world):
 
 
 def test_cp_link(world):
-    """The write is the record's with the CP link, in another thread; what it follows is named."""
+    """The record with the CP link writes, in another thread. The cause names the record that the link reads."""
     world.caput("a:CP:SRC", 9)
     world.expect({"pv": "a:CP:DST", "value": 9, "user": None,
                   **link("a:CP:MID.OUT", "a:CP:MID", "CP link from a:CP:SRC", thread="scanOnce")})
 
 
 def test_scanned(world):
-    """By a scan thread; an asynchronous record's second half too, though it is another thread's."""
+    """Puts of a chain that a scan thread started, also after an asynchronous record, in another thread."""
     for name, pv, by in (("a:TICK:IN", "a:TICK:DST", "a:TICK:MID.OUT"), ("a:ASYN", "a:ASYN:DST", "a:ASYN:SRC.OUT")):
         world.mark()
         world.caput(name + ".SCAN", ".1 second")
@@ -363,7 +366,7 @@ def test_scanned(world):
 
 
 def test_within_the_ioc(world):
-    """The shell, a driver, an interrupt, a program with a CA context of its own."""
+    """Puts by the shell, a driver, an interrupt, and a thread with its own CA context."""
     a = world.ioc("a")
     for command, *rows in [
         ("dbpf a:AO 1.5", {"pv": "a:AO", "value": 1.5, **no_client("roadsIoc", "shell")}),
@@ -383,12 +386,13 @@ def test_within_the_ioc(world):
         a.command(world.full(command))
         world.expect(*rows)
     world.mark()
-    a.command(world.full("roadsSeq b:AO 8.5"))  # in the other IOC it is a client as others; its thread is not known
+    a.command(world.full("roadsSeq b:AO 8.5"))  # for the other IOC it is a client; the thread is not known there
     world.expect({"pv": "b:AO", "value": 8.5, "through": "CA", "result": "ok", **client(a.pid, "roadsIoc")})
 
 
 def test_put_callback_to_a_busy_record(world):
-    """Made later by a callback's thread: by whom it was asked for stands, for what the record then does too. Once."""
+    """A callback thread makes the put later. Its writer is the client, also for what the record then writes. It is
+    seen once."""
     world.caput("a:ASYN.A", 1500000)
     world.mark()
     pid = world.caput("a:ASYN.PROC", 1)
@@ -405,8 +409,8 @@ def test_put_callback_to_a_busy_record(world):
     world.expect({"pv": "a:ASYN.B", "value": 5, "thread": "cbLow", "through": "CA", "peer": PEER, **me})
 
 
-def test_a_long_wait_for_a_busy_record(world):
-    """Meanwhile the IOC serves others of this client: so the put that waits is late, not lost."""
+def test_put_callback_waits_long_for_a_busy_record(world):
+    """The IOC does other requests of this client meanwhile: the put that waits is late, not lost."""
     world.caput("a:ASYN.A", 1800000)
     world.caput("a:ASYN.PROC", 1)
     world.pv("a:ASYN.B").put(6, use_complete=True)
@@ -433,8 +437,8 @@ def test_dbpf_to_a_record_that_is_busy_for_a_client(world):
                  {"pv": "q:BUSY.DESC", "cause": None, "root": None, **no_client("softIocPVA", "shell")})
 
 
-def test_of_all_none_is_unknown_and_none_is_told_twice(started):
-    """What the wire alone knows of is published 2.5 s later at the earliest."""
+def test_no_origin_is_unknown_and_no_put_is_twice(started):
+    """Waits longer than 2.5 s: puts that were seen in packets only are published that late."""
     settled(lambda: len(started.objects(0)), 15, quiet=3)
     every = started.objects(0)
     assert len(every) > 100
@@ -448,7 +452,7 @@ def test_of_all_none_is_unknown_and_none_is_told_twice(started):
             assert o.get("thread"), o
     keys = [(o["peer"], o["pv"], str(o["value"])) for o in every if o["through"] in ("CA", "PVA")]
     wire = {o["pv"] for o in every if o["seen"] == "wire"}
-    assert wire <= {"q:DISABLED", "x:DISABLED", "q:DENIED"}, wire  # refused by QSRV itself
+    assert wire <= {"q:DISABLED", "x:DISABLED", "q:DENIED"}, wire  # QSRV refuses it
     twice = {k for k in keys if keys.count(k) > 1}
     assert not twice, twice
     assert started.monitor.losses() == {}

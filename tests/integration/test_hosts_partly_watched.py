@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two hosts of which one has no monitor, or none yet, or none for a while: what is told is well-formed and right."""
+"""Two hosts; one has no monitor, or gets it later, or loses it for a while. The exported traces are right all the
+time."""
 import pytest
 from tests.harness.hosts import Hosts
 
@@ -23,20 +24,22 @@ def translated(hosts):
     return hosts.start_sender("TRANSLATED", hosts.link.natB)
 
 
-def test_sender_alone(hosts, direct, new_monitor):
+def test_monitor_of_sender_only(hosts, direct, new_monitor):
     hosts.start_monitor(new_monitor, "A")
     hosts.check_sender_alone(direct, hosts.send(direct, PUTS))
 
 
-def test_receiver_alone(hosts, direct, translated, new_monitor):
-    """Of a process that it knows, B's monitor tells of the message itself; of a stranger it cannot."""
+def test_monitor_of_receiver_only(hosts, direct, translated, new_monitor):
+    """If the client is a process of a host that B's monitor sees, this monitor exports the span of the message, too.
+    If the client is a stranger, it cannot."""
     hosts.start_monitor(new_monitor, "B")
     hosts.check_receiver_alone(direct, hosts.send(direct, PUTS))
     hosts.check_receiver_of_a_stranger(translated, hosts.send(translated, PUTS), hosts.link.natA)
 
 
-def test_receiver_later(hosts, direct, new_monitor):
-    """The connection is older than B's monitor: from its first put on they join."""
+def test_monitor_of_receiver_starts_later(hosts, direct, new_monitor):
+    """The connection is older than B's monitor. From the first put after its start the chains of A and B are one
+    trace."""
     hosts.start_monitor(new_monitor, "A")
     before = hosts.send(direct, PUTS)
     hosts.start_monitor(new_monitor, "B")
@@ -45,8 +48,8 @@ def test_receiver_later(hosts, direct, new_monitor):
     hosts.check_sender_alone(direct, before)
 
 
-def test_sender_killed(hosts, direct, new_monitor):
-    """Its next life has other ids for its chains, and the same ones for messages."""
+def test_monitor_of_sender_killed(hosts, direct, new_monitor):
+    """A monitor that starts again gives other ids to chains, and the same ids to messages."""
     first = hosts.start_monitor(new_monitor, "A")
     hosts.start_monitor(new_monitor, "B")
     before = hosts.send(direct, PUTS)
