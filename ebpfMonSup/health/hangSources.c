@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "health/hangSources.h"
 #include "ioc/procStat.h"
-#include "probe/loader.h"
+#include "probe/kernelTables.h"
 
 static unsigned readStack(pid_t pid, pid_t tid, ebpfMonFrame frame[EBPFMON_STACK_MAX])
 {

@@ -16,7 +16,7 @@ typedef struct {
     void (*readKernelStack)(pid_t pid, pid_t tid, char *text, size_t size);
     /* The frames of a thread, innermost first; how many, 0: not known. */
     unsigned (*readStack)(pid_t pid, pid_t tid, ebpfMonFrame frame[EBPFMON_STACK_MAX]);
-    /* As ebpfMonKernelGetReleased (probe/loader.h). */
+    /* As ebpfMonKernelGetReleased (probe/kernelTables.h). */
     uint64_t (*getReleased)(uint32_t tgid, uint64_t lockSet);
 } ebpfMonHangSources;
 

@@ -23,7 +23,7 @@
 #include "ioc/caServer.h"
 #include "ioc/procStat.h"
 #include "model/published.h"
-#include "probe/loader.h"
+#include "probe/kernelTables.h"
 
 #define THREADS_MAX 4096
 

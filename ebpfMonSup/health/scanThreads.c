@@ -6,7 +6,7 @@
 #include "health/recordName.h"
 #include "health/scanThreads.h"
 #include "health/scanWindow.h"
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 #include "ioc/memory.h"
 
 #define MENU_MAX 100

@@ -6,8 +6,8 @@
 
 #include <epicsAtomic.h>
 
-#include "ebpfMonTable.h"
 #include "common/array.h"
+#include "ebpfMonTable.h"
 #include "ioc/baseLayout.h"
 #include "ioc/catalogue.h"
 

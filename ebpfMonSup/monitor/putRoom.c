@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "ioc/procInfo.h"
 #include "monitor/monitor.h"
-#include "probe/loader.h"
+#include "probe/kernelTables.h"
 
 /* A name service answers within microseconds (files) or some milliseconds (LDAP). If it hangs the event thread waits this
  * long, once; meanwhile the event ring has room for the events of all IOCs. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "probe/loader.h"
+#include "probe/kernelLoad.h"
 #include "ioc/image.h"
 
 struct bpf_link;

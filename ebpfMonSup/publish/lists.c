@@ -4,7 +4,7 @@
 #include <epicsString.h>
 
 #include "model/published.h"
-#include "probe/loader.h"
+#include "probe/kernelLoad.h"
 #include "publish/lists.h"
 
 #define BEGIN_TABLE(report, columns) \

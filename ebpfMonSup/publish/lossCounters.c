@@ -8,7 +8,7 @@
 #include <errlog.h>
 
 #include "model/published.h"
-#include "probe/loader.h"
+#include "probe/kernelTables.h"
 #include "publish/lossCounters.h"
 
 _Static_assert(EBPFMON_LOST_ALL <= EBPFMON_LOSSES_MAX, "published->losses has room for all reasons");

@@ -12,7 +12,7 @@
 #include "common/worker.h"
 #include "health/healthCollector.h"
 #include "model/published.h"
-#include "probe/loader.h"
+#include "probe/kernelLoad.h"
 #include "publish/lossCounters.h"
 #include "publish/publisher.h"
 #include "publish/rankings.h"

@@ -12,7 +12,7 @@
 
 #include "common/array.h"
 #include "model/published.h"
-#include "probe/loader.h"
+#include "probe/kernelTables.h"
 #include "publish/hist.h"
 #include "publish/rankings.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "model/published.h"
 #include "model/filter.h"
-#include "probe/loader.h"
+#include "probe/kernelLoad.h"
+#include "probe/kernelTables.h"
 #include "publish/lists.h"
 #include "publish/report.h"
 

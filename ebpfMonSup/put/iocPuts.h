@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The events of puts that the kernel part sends become finished puts. All functions: event thread only. No lock may be held,
- * for sinks are called, /proc is read, and user names are waited for a short time (userNames.h).
+ * The events of puts that the kernel part sends become finished puts. All functions: event thread only. No lock may be
+ * held, for sinks are called, /proc is read, and user names are waited for a short time (userNames.h).
  */
 #ifndef EBPFMON_IOCPUTS_H
 #define EBPFMON_IOCPUTS_H
@@ -19,7 +19,8 @@ typedef struct ebpfMonIocPuts ebpfMonIocPuts;
 typedef struct {
     ebpfMonPutSink finished;
     void (*linkWritten)(void *arg, const ebpfMonLinkWrite *write); /* a record wrote through a CA link */
-    void (*linkChanged)(void *arg, uint32_t iocId, uint64_t precord); /* the links of this record are to be read again */
+    /* the links of this record are to be read again */
+    void (*linkChanged)(void *arg, uint32_t iocId, uint64_t precord);
     void *arg;
 } ebpfMonIocPutSinks;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The circuits that puts came through lately. Each has a queue of puts that were seen in packets and not yet in the IOC,
- * and a list of puts that were published without their packet. Used by putJoin only, under its lock.
+ * The circuits that puts came through lately. Each has a queue of puts that were seen in packets and not yet in the
+ * IOC, and a list of puts that were published without their packet. Used by putJoin only, under its lock.
  */
 #ifndef EBPFMON_JOINCIRCUITS_H
 #define EBPFMON_JOINCIRCUITS_H
@@ -62,8 +62,8 @@ int ebpfMonJoinIsSamePeer(const struct ebpfMonPeer *peer, const struct ebpfMonPe
 /* NULL: no puts came through it lately. "peer" may lack the server. */
 ebpfMonJoinCircuit *ebpfMonJoinCircuitsFind(const ebpfMonJoinCircuits *circuits, const struct ebpfMonPeer *peer);
 
-/* The same, made if need be; it is the newest one now. Circuits without puts for a minute are forgotten. "now": monotonic
- * ns. NULL without memory. */
+/* The same, made if need be; it is the newest one now. Circuits without puts for a minute are forgotten. "now":
+ * monotonic ns. NULL without memory. */
 ebpfMonJoinCircuit *ebpfMonJoinCircuitsGet(ebpfMonJoinCircuits *circuits, const struct ebpfMonPeer *peer, uint64_t now);
 
 void ebpfMonJoinCircuitsForget(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit);

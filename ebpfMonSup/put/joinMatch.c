@@ -4,8 +4,8 @@
 
 #include "put/joinMatch.h"
 
-/* Whether a channel of this name writes to this PV: RECORD, RECORD.FIELD, with modifiers and filters. The name is not known
- * of a channel that was created before we looked: that may be any. */
+/* Whether a channel of this name writes to this PV: RECORD, RECORD.FIELD, with modifiers and filters. The name is not
+ * known of a channel that was created before we looked: that may be any. */
 static int isChannelOf(const char *channel, const ebpfMonPut *put)
 {
     size_t n = strcspn(channel, ".{["), m = strcspn(put->pv, ".");
@@ -54,8 +54,8 @@ static void findInQueue(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebp
     }
 }
 
-/* A PVA group is one put in packets and several puts in the IOC. The bytes that the thread has received may end in another
- * put, whose packet is not read yet; so a group that ends before is believed only at last. */
+/* A PVA group is one put in packets and several puts in the IOC. The bytes that the thread has received may end in
+ * another put, whose packet is not read yet; so a group that ends before is believed only at last. */
 static void findGroup(const ebpfMonMessageKey *key, int last, ebpfMonJoinMatch *match)
 {
     if (!isReceived(key) || (key->seqKind == EBPFMON_SEQ_SHARED && !last))

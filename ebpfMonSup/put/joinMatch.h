@@ -25,8 +25,8 @@ void ebpfMonJoinMatchMerge(const ebpfMonPacketPut *packet, ebpfMonPut *put);
 /* A put of the IOC is published without its packet: remembers that until the packet comes. */
 void ebpfMonJoinPublishedAdd(ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put);
 
-/* Nonzero: the put of this packet was published already, as one of the IOC. Forgets that. "at": monotonic ns when the packet
- * came. */
+/* Nonzero: the put of this packet was published already, as one of the IOC. Forgets that. "at": monotonic ns when the
+ * packet came. */
 int ebpfMonJoinPublishedTake(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, const ebpfMonWireEvent *ev,
                              uint64_t at);
 

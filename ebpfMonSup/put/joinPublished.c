@@ -52,9 +52,9 @@ void ebpfMonJoinPublishedAdd(ebpfMonJoinCircuits *circuits, const ebpfMonMessage
         ebpfMonJoinCircuitSetServed(c, key->seq);
 }
 
-/* In the list of this circuit. What the IOC did before this packet came is of another put, or of an earlier circuit from
- * the same port. Of a PVA put the IOC tells where the received bytes ended; of a group it tells several puts, by the names
- * of its members. */
+/* In the list of this circuit. What the IOC did before this packet came is of another put, or of an earlier circuit
+ * from the same port. Of a PVA put the IOC tells where the received bytes ended; of a group it tells several puts, by
+ * the names of its members. */
 static int takeOwn(ebpfMonJoinCircuit *c, const ebpfMonWireEvent *ev, uint64_t at)
 {
     int isPva = ev->protocol == ebpfMonWirePva, isGroup = 0;

@@ -58,7 +58,8 @@ static void storeValue(lastValue *l, uint64_t key, const ebpfMonWireEvent *ev)
         ebpfMonTextCopy(l->value.text, sizeof(l->value.text), ev->text);
         return;
     }
-    ebpfMonPacketTextFormatCa(ev->data, (uint32_t)(ev->have < EBPFMON_PACKET_PUT_DATA ? ev->have : EBPFMON_PACKET_PUT_DATA),
+    ebpfMonPacketTextFormatCa(ev->data,
+                              (uint32_t)(ev->have < EBPFMON_PACKET_PUT_DATA ? ev->have : EBPFMON_PACKET_PUT_DATA),
                               ev->baseType, ev->count, text, sizeof(text), &l->value.isNumber, &l->value.number);
     ebpfMonTextCopy(l->value.text, sizeof(l->value.text), text);
 }

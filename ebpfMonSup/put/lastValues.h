@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The last values that clients wrote to, or read from, the PVs of servers that are no watched IOC: what a PV had before a
- * put. A number of PVs is remembered; another PV with the same hash takes the place of one. Packet thread only.
+ * The last values that clients wrote to, or read from, the PVs of servers that are no watched IOC: what a PV had before
+ * a put. A number of PVs is remembered; another PV with the same hash takes the place of one. Packet thread only.
  */
 #ifndef EBPFMON_LASTVALUES_H
 #define EBPFMON_LASTVALUES_H
@@ -20,7 +20,8 @@ void ebpfMonLastValuesSet(ebpfMonLastValues *values, const ebpfMonWireEvent *eve
 /* A put: *old is the value before it, and the value that it wrote is the last one now. */
 void ebpfMonLastValuesExchange(ebpfMonLastValues *values, const ebpfMonWireEvent *event, ebpfMonOldValue *old);
 
-/* The server refused the put to which this is the reply: the last value is "old" again, unless another one came since. */
+/* The server refused the put to which this is the reply: the last value is "old" again, unless another one came
+ * since. */
 void ebpfMonLastValuesRestore(ebpfMonLastValues *values, const ebpfMonWireEvent *reply, const ebpfMonOldValue *old);
 
 #endif

@@ -63,8 +63,8 @@ void ebpfMonLinkWritesAdd(ebpfMonLinkWrites *writes, const ebpfMonLinkWrite *wri
 
 /* The newest write of the process to "channel". *others: how many other links of it wrote there close to it in time.
  * Nonzero: there is one. */
-static int findNewest(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now, ebpfMonLinkWrite *write,
-                      unsigned *others)
+static int findNewest(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now,
+                      ebpfMonLinkWrite *write, unsigned *others)
 {
     const ebpfMonLinkWrite *set = findSet(writes, pid, channel), *newest = NULL;
 
@@ -88,7 +88,8 @@ static int findNewest(ebpfMonLinkWrites *writes, uint32_t pid, const char *chann
     return newest != NULL;
 }
 
-int ebpfMonLinkWritesSetWriter(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now, ebpfMonPut *put)
+int ebpfMonLinkWritesSetWriter(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now,
+                               ebpfMonPut *put)
 {
     unsigned others;
     ebpfMonLinkWrite w;

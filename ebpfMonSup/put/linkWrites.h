@@ -35,6 +35,7 @@ void ebpfMonLinkWritesAdd(ebpfMonLinkWrites *writes, const ebpfMonLinkWrite *wri
  * the last minute, sets link, IOC, root, cause and origin of "put" to those of the newest such link. If other links of
  * the process wrote there within a second of it, the cause says so. Nonzero: there is such a link.
  */
-int ebpfMonLinkWritesSetWriter(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now, ebpfMonPut *put);
+int ebpfMonLinkWritesSetWriter(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now,
+                               ebpfMonPut *put);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A put as its packets show it. It is kept until the same put is seen in the IOC, or will not be seen there any more. */
+/* A put as its packets show it. It is kept until the same put is seen in the IOC, or will not be seen there any
+ * more. */
 #ifndef EBPFMON_PACKETPUT_H
 #define EBPFMON_PACKETPUT_H
 

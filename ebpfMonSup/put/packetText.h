@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "have" bytes of the elements of a CA message, of a plain type (DBR_STRING 0 … DBR_DOUBLE 6). *isNumber: it is a single
- * number, and *number has it; the index of an enum is not taken for one. */
+/* "have" bytes of the elements of a CA message, of a plain type (DBR_STRING 0 … DBR_DOUBLE 6). *isNumber: it is a
+ * single number, and *number has it; the index of an enum is not taken for one. */
 void ebpfMonPacketTextFormatCa(const uint8_t *data, uint32_t have, int baseType, uint32_t count, char *buf, size_t size,
                                int *isNumber, double *number);
 

@@ -13,7 +13,7 @@
 #define LINK_NS     10000000ull    /* dbPutFieldLink (dbAccess.c) takes microseconds */
 #define RUNNING_NS  1000000000ull  /* the links of a running IOC are read within this, or there is no room for them */
 #define STARTING_NS 60000000000ull
-#define PACKET_NS   15000000ull    /* the packet socket gives a block to us after 4 ms and a tick of the kernel's timer */
+#define PACKET_NS   15000000ull    /* the packet socket gives us a block after 4 ms and a tick of the kernel's timer */
 #define PACKETS_LATE_NS 500000000ull /* … unless the packet thread does not get its turn */
 
 typedef struct {
@@ -128,8 +128,8 @@ static int waitsForLinks(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, uint
     return waits;
 }
 
-/* Its result did not come: the event was lost with the ring full, the IOC ended in dbPut, or the put takes long. No event
- * tells the result of a put to a link field: that is read from the field. */
+/* Its result did not come: the event was lost with the ring full, the IOC ended in dbPut, or the put takes long. No
+ * event tells the result of a put to a link field: that is read from the field. */
 static void finishWithoutResult(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
     ebpfMonTarget *t;

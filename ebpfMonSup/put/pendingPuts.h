@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts that were seen in an IOC and wait: for their result, for the links of an IOC that starts, then for their packet. All
- * functions: event thread only; no lock may be held, for the sink is called.
+ * Puts that were seen in an IOC and wait: for their result, for the links of an IOC that starts, then for their packet.
+ * All functions: event thread only; no lock may be held, for the sink is called.
  */
 #ifndef EBPFMON_PENDINGPUTS_H
 #define EBPFMON_PENDINGPUTS_H
@@ -18,7 +18,7 @@ typedef struct ebpfMonPendingPut {
     uint64_t id;
     uint64_t since;    /* monotonic ns */
     uint32_t iocId;
-    uint64_t lateAddr; /* the links of its IOC are not read yet: the DBADDR by which its link is found then; 0: they are */
+    uint64_t lateAddr; /* the links of its IOC are not read yet: the DBADDR by which its link is found; 0: they are */
     uint64_t linkAt;   /* it wrote to a link field, at this address: no event tells its result; 0: to another field */
     ebpfMonPutPlace at;
     ebpfMonMessageKey key;
@@ -27,8 +27,8 @@ typedef struct ebpfMonPendingPut {
 
 typedef struct ebpfMonPendingPuts ebpfMonPendingPuts;
 
-/* "sink" receives each put once it is finished, with its texts. Targets, join and clients stay the caller's. NULL without
- * memory. */
+/* "sink" receives each put once it is finished, with its texts. Targets, join and clients stay the caller's. NULL
+ * without memory. */
 ebpfMonPendingPuts *ebpfMonPendingPutsNew(ebpfMonTargets *targets, ebpfMonPutJoin *join, ebpfMonPutClients *clients,
                                           ebpfMonPutSink sink, void *arg);
 void ebpfMonPendingPutsFree(ebpfMonPendingPuts *pending);

@@ -118,7 +118,8 @@ static int makeClient(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer
         client->peerUid = owner->uid;
         snprintf(client->command, sizeof(client->command), "%s", process.command);
         snprintf(client->container, sizeof(client->container), "%s", process.container);
-        isComplete = ebpfMonUserNamesFind(clients->users, (uid_t)owner->uid, client->realUser, sizeof(client->realUser));
+        isComplete = ebpfMonUserNamesFind(clients->users, (uid_t)owner->uid, client->realUser,
+                                          sizeof(client->realUser));
     }
     snprintf(client->user, sizeof(client->user), "%s", user[0] ? user : client->realUser);
     if (host[0])
@@ -128,8 +129,8 @@ static int makeClient(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer
     return isComplete;
 }
 
-void ebpfMonPutClientsFind(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer, const char *user, const char *host,
-                           ebpfMonPutClient *client)
+void ebpfMonPutClientsFind(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer, const char *user,
+                           const char *host, ebpfMonPutClient *client)
 {
     struct ebpfMonOwner owner = { .pid = 0 };
 
@@ -137,8 +138,8 @@ void ebpfMonPutClientsFind(ebpfMonPutClients *clients, const struct ebpfMonPeer 
     makeClient(clients, peer, &owner, user, host, client);
 }
 
-int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfMonHead *head, const struct ebpfMonWho *who,
-                                  ebpfMonPutClient *client)
+int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfMonHead *head,
+                                  const struct ebpfMonWho *who, ebpfMonPutClient *client)
 {
     clientConnection *c;
 

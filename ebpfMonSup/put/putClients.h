@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clients in the words of a put: what a client claims, and for one on this host also its process, command, container and
- * user, as the kernel and /proc have them.
+ * Clients in the words of a put: what a client claims, and for one on this host also its process, command, container
+ * and user, as the kernel and /proc have them.
  *
  * These functions read /proc and wait for a user name (userNames.h says how long at most). So call them before the lock
  * of the targets, or any other lock of the event path, is taken. Their own lock is held for copies only.
@@ -32,12 +32,12 @@ ebpfMonPutClients *ebpfMonPutClientsNew(ebpfMonUserNames *users, ebpfMonOwnerFin
 void ebpfMonPutClientsFree(ebpfMonPutClients *clients);
 
 /* The client of a connection. "user" and "host": as it claims, or "". Any thread. */
-void ebpfMonPutClientsFind(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer, const char *user, const char *host,
-                           ebpfMonPutClient *client);
+void ebpfMonPutClientsFind(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer, const char *user,
+                           const char *host, ebpfMonPutClient *client);
 
 /* The client that a thread of a watched IOC serves. Nonzero: there is one, and *client is set. Event thread. */
-int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfMonHead *head, const struct ebpfMonWho *who,
-                                  ebpfMonPutClient *client);
+int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfMonHead *head,
+                                  const struct ebpfMonWho *who, ebpfMonPutClient *client);
 
 /* Sets the members of "put" that tell the client. */
 void ebpfMonPutClientSet(const ebpfMonPutClient *client, ebpfMonPut *put);

@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "put/putDecode.h"
 #include "put/valueText.h"
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 
 static void formatLink(const struct ebpfMonPutEvent *ev, const char *target, char *buf, size_t size)
 {
@@ -52,8 +52,8 @@ void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *p
     }
 }
 
-/* Names from the catalogue. Before there is one, or for a record that is newer than it, from the record itself: its name is
- * the first member of dbCommon. */
+/* Names from the catalogue. Before there is one, or for a record that is newer than it, from the record itself: its
+ * name is the first member of dbCommon. */
 static void setNames(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, ebpfMonPut *put)
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, ev->precord) : -1;
@@ -112,9 +112,10 @@ static int getNumber(const ebpfMonValue *v, int fieldType, const char *text, dou
     return !*end;
 }
 
-/* A text that is sent as an array of characters ("REC.DESC$") is shown as text: "" is not an array of zeros, and "7" not a
- * number. Nonzero: it is such a text, all of it is there, and *v is a string now. */
-static int takeAsString(const ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, ebpfMonValue *v)
+/* A text that is sent as an array of characters ("REC.DESC$") is shown as text: "" is not an array of zeros, and "7"
+ * not a number. Nonzero: it is such a text, all of it is there, and *v is a string now. */
+static int takeAsString(const ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f,
+                        ebpfMonValue *v)
 {
     const char *rtype = f && t->cat ? t->cat->rtype[f->rtype].name : "";
     const uint8_t *end;
@@ -164,7 +165,8 @@ static void setOldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
 static void setNewValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, const uint8_t *data,
                         ebpfMonPut *put)
 {
-    /* The CA server converts a value in place before it calls dbPut, but not one that it refuses before (camessage.c). */
+    /* The CA server converts a value in place before it calls dbPut, but not one that it refuses before
+     * (camessage.c). */
     ebpfMonValue new = {
         .data = data, .len = ev->newLen, .size = 40, .count = ev->nRequest, .network = ev->network,
         .type = ev->network || ev->dbrType > ebpfMonDbfEnum ? ebpfMonPutDecodeCaType(ev->dbrType) : ev->dbrType,
@@ -202,7 +204,8 @@ int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, si
     return 1;
 }
 
-void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutPlace *at, const struct ebpfMonResultEvent *ev, ebpfMonPut *put)
+void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutPlace *at, const struct ebpfMonResultEvent *ev,
+                            ebpfMonPut *put)
 {
     const ebpfMonField *f = t->cat ? ebpfMonCatalogueField(t->cat, at->pfldDes) : NULL;
     ebpfMonValue v = {

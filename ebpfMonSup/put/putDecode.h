@@ -10,8 +10,8 @@
 #include "model/put.h"
 #include "watch/target.h"
 
-/* Nonzero: "put" is filled, but for its writer (putWriter.h). 0: the event contradicts itself. "size": bytes of the event
- * with its values. *linkChanged: the links of the record are perhaps different now. */
+/* Nonzero: "put" is filled, but for its writer (putWriter.h). 0: the event contradicts itself. "size": bytes of the
+ * event with its values. *linkChanged: the links of the record are perhaps different now. */
 int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size, ebpfMonPut *put,
                           int *linkChanged);
 
@@ -22,11 +22,12 @@ typedef struct {
 } ebpfMonPutPlace;
 
 /* Sets put->after, if the field now has another value than was sent. */
-void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutPlace *at, const struct ebpfMonResultEvent *ev, ebpfMonPut *put);
+void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutPlace *at, const struct ebpfMonResultEvent *ev,
+                            ebpfMonPut *put);
 
-/* A link field was written: dbPut, whose result is seen, is not called for it (dbPutFieldLink, dbAccess.c). So compares the
- * link at this address of the IOC with what "put" wrote, and sets put->result and put->status. Leaves them if the link is
- * of a kind that has no name. */
+/* A link field was written: dbPut, whose result is seen, is not called for it (dbPutFieldLink, dbAccess.c). So compares
+ * the link at this address of the IOC with what "put" wrote, and sets put->result and put->status. Leaves them if the
+ * link is of a kind that has no name. */
 void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *put);
 
 /* ebpfMonDbf… of a plain type (DBR_…) of the CA protocol. Any thread. */

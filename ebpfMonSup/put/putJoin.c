@@ -159,8 +159,8 @@ static void fillPacketPut(ebpfMonPacketPut *p, const ebpfMonWireEvent *ev, uint3
     memcpy(p->data, data, have);
 }
 
-void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, uint32_t iocId, const ebpfMonOldValue *old,
-                             uint64_t at)
+void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, uint32_t iocId,
+                             const ebpfMonOldValue *old, uint64_t at)
 {
     const void *data = ev->protocol == ebpfMonWirePva ? (const void *)ev->text : ev->data;
     size_t have = ev->protocol == ebpfMonWirePva ? strlen(ev->text) + 1 : ev->have;

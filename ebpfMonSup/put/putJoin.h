@@ -2,9 +2,9 @@
 /*
  * Joins the puts that are seen in the IOC with those that are seen in packets: the same put is published once.
  *
- * Both sides name a put by its circuit and the TCP sequence number of its message. On one circuit both see the puts in the
- * same order, each side with a delay of its own. So each circuit has a queue of puts that were seen in packets and not yet
- * in the IOC, and a list of puts that were published without their packet.
+ * Both sides name a put by its circuit and the TCP sequence number of its message. On one circuit both see the puts in
+ * the same order, each side with a delay of its own. So each circuit has a queue of puts that were seen in packets and
+ * not yet in the IOC, and a list of puts that were published without their packet.
  *
  * It has a lock of its own, held for a search in memory. All functions: any thread. The event thread uses those for the
  * IOC's side, the packet thread the others.
@@ -42,15 +42,16 @@ void ebpfMonPutJoinSetCovered(ebpfMonPutJoin *join, const uint32_t *netns, unsig
 void ebpfMonPutJoinSetPacketsRead(ebpfMonPutJoin *join, uint64_t at);
 
 /* A put. "iocId": the watched IOC that serves it, 0: none. "at": monotonic ns when the packet came. */
-void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, uint32_t iocId, const ebpfMonOldValue *old,
-                             uint64_t at);
+void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, uint32_t iocId,
+                             const ebpfMonOldValue *old, uint64_t at);
 /* A reply. Nonzero: its put still waits, and *old is the value that the PV had before it. */
 int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, ebpfMonOldValue *old);
 void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer);
 /* The name of a channel that was created before we looked is known now. */
 void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, uint32_t sid, const char *name);
 
-/* Takes out the puts that will not be seen in an IOC any more: a list, which the caller publishes and frees one by one. */
+/* Takes out the puts that will not be seen in an IOC any more: a list, which the caller publishes and frees one by
+ * one. */
 ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now);
 
 /* Puts that were dropped because there was no room, since the start. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 #include "put/putWriter.h"
 #include "put/threadJob.h"
 #include "put/writerText.h"
@@ -67,7 +67,8 @@ static int findDatabaseLink(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put)
 {
     ebpfMonLinkOwner owner;
 
-    if (!t->cat || !addr || ebpfMonLinkTableFind(t->cat->links, addr - offsetof(struct layoutDbChannel, addr), &owner) ||
+    if (!t->cat || !addr ||
+        ebpfMonLinkTableFind(t->cat->links, addr - offsetof(struct layoutDbChannel, addr), &owner) ||
         owner.rec >= t->cat->count)
         return 0;
     put->through = ebpfMonByLink;
@@ -110,7 +111,8 @@ static void setChainCause(ebpfMonPutWriters *writers, ebpfMonTarget *t, const st
     ebpfMonThreadJobDescribe(t, put->thread, isMainThread(&ev->head), root, put->cause, sizeof(put->cause));
     if (!sourceRoot[0])
         return;
-    snprintf(sourceCause, sizeof(sourceCause), "%s", ebpfMonThreadPutsFindWriter(writers->threadPuts, t->iocId, source));
+    snprintf(sourceCause, sizeof(sourceCause), "%s",
+             ebpfMonThreadPutsFindWriter(writers->threadPuts, t->iocId, source));
     if (!sourceCause[0])
         describeComm(t, source->comm, (int)source->isMain, source->root, sourceCause, sizeof(sourceCause));
     snprintf(job, sizeof(job), "%.39s", put->cause);
@@ -118,8 +120,8 @@ static void setChainCause(ebpfMonPutWriters *writers, ebpfMonTarget *t, const st
 }
 
 /* The put completes asynchronous processing: its cause is who began that. "root": of the chain that it is made in. */
-static void setAsyncCause(ebpfMonTarget *t, const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients,
-                          uint64_t root, ebpfMonPut *put)
+static void setAsyncCause(ebpfMonTarget *t, const struct ebpfMonCauseEvent *cause,
+                          const ebpfMonPutEventClients *clients, uint64_t root, ebpfMonPut *put)
 {
     uint64_t first = cause->root ? cause->root : root;
 
@@ -136,6 +138,8 @@ static void setAsyncCause(ebpfMonTarget *t, const struct ebpfMonCauseEvent *caus
 static int setOrigin(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, int byClient,
                      ebpfMonPut *put)
 {
+    int hasShell;
+
     if (findDatabaseLink(t, ev->addr, put))
         return 0;
     if (byClient) {
@@ -149,14 +153,16 @@ static int setOrigin(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct 
         return 0;
     }
     /* the main thread of an IOC runs its shell, but for that of a script interpreter */
-    put->through = isMainThread(&ev->head) && strncmp(ev->who.comm, "python", 6) != 0 ? ebpfMonByShell : ebpfMonByThread;
+    hasShell = isMainThread(&ev->head) && strncmp(ev->who.comm, "python", 6) != 0;
+    put->through = hasShell ? ebpfMonByShell : ebpfMonByThread;
     if (strncmp(put->thread, "dbCaLink", 8) == 0) /* dbCa.c: a CA link to a record of its own IOC */
         findCaLink(writers, ev, (uint32_t)t->pid, put);
     return put->through == ebpfMonByCaLink;
 }
 
 void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev,
-                           const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients, ebpfMonPut *put)
+                           const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients,
+                           ebpfMonPut *put)
 {
     uint64_t root = ev->root;
 
@@ -166,8 +172,8 @@ void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const s
     if (setOrigin(writers, t, ev, clients->hasClient, put))
         return;
     if (put->through != ebpfMonByLink && root == ev->precord) {
-        /* The chain began with this put: it took the lock itself. The record may be busy with an earlier cause; that made
-         * no put of this thread. */
+        /* The chain began with this put: it took the lock itself. The record may be busy with an earlier cause; that
+         * made no put of this thread. */
         root = 0;
         cause = NULL;
     }

@@ -2,9 +2,9 @@
 /*
  * Who made a put that was seen in an IOC, by which way it came, and what caused it. All functions: event thread only.
  *
- * It takes two steps, for the targets lock stops the whole monitor. ebpfMonPutWritersLookUp runs without that lock: it reads
- * /proc, and waits a little for user names (putClients.h). The other functions run under ebpfMonTargetsLock: they read
- * the memory of the IOC, and neither a file nor a name service.
+ * It takes two steps, for the targets lock stops the whole monitor. ebpfMonPutWritersLookUp runs without that lock: it
+ * reads /proc, and waits a little for user names (putClients.h). The other functions run under ebpfMonTargetsLock: they
+ * read the memory of the IOC, and neither a file nor a name service.
  */
 #ifndef EBPFMON_PUTWRITER_H
 #define EBPFMON_PUTWRITER_H
@@ -36,7 +36,8 @@ void ebpfMonPutWritersLookUp(ebpfMonPutWriters *writers, const struct ebpfMonHea
 
 /* Sets all members of "put" that tell the writer, the origin and the cause. It needs none of the others. */
 void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev,
-                           const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients, ebpfMonPut *put);
+                           const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients,
+                           ebpfMonPut *put);
 
 /* A record of "t" writes through a CA link. Nonzero: it is known which, and *write is set. */
 int ebpfMonPutWritersFindLinkWrite(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * On which ports servers of a watched IOC listen. A thread of an IOC reads from many sockets; only a connection to such a
- * port is a client's. What a driver thread reads from a device comes from elsewhere. Event thread only.
+ * On which ports servers of a watched IOC listen. A thread of an IOC reads from many sockets; only a connection to such
+ * a port is a client's. What a driver thread reads from a device comes from elsewhere. Event thread only.
  */
 #ifndef EBPFMON_SERVERPORTS_H
 #define EBPFMON_SERVERPORTS_H

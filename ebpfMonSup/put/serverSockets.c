@@ -16,8 +16,8 @@ typedef struct {
     pid_t    pid;
 } openSocket;
 
-/* The search for the sockets of several processes. The TCP table of a namespace is read once: the kernel walks through its
- * whole hash table for that, which takes milliseconds, and meanwhile we read no packets. */
+/* The search for the sockets of several processes. The TCP table of a namespace is read once: the kernel walks through
+ * its whole hash table for that, which takes milliseconds, and meanwhile we read no packets. */
 typedef struct {
     openSocket *open;
     size_t   count, room;
@@ -103,7 +103,8 @@ unsigned ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned ma
 }
 
 /* Whether an address is one of the network namespace that a process lives in: the kernel's routing table names them
- * (/proc/PID/net/fib_trie: the address, and in the next line "/32 host LOCAL"; fib_trie_seq_show, net/ipv4/fib_trie.c). */
+ * (/proc/PID/net/fib_trie: the address, and in the next line "/32 host LOCAL"; fib_trie_seq_show,
+ * net/ipv4/fib_trie.c). */
 static int hasAddress(pid_t pid, uint32_t addr)
 {
     char path[40], line[128], text[INET_ADDRSTRLEN] = "", want[INET_ADDRSTRLEN + 4];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which process listens where, on this host. No state; these functions read /proc, so no lock of the event path may be held. */
+/* Which process listens where, on this host. No state; these functions read /proc, so no lock of the event path may be
+ * held. */
 #ifndef EBPFMON_SERVERSOCKETS_H
 #define EBPFMON_SERVERSOCKETS_H
 
@@ -16,8 +17,8 @@ typedef struct {
 /* Nonzero: a connection with this server came in through the socket. */
 int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
 
-/* The sockets on which these processes listen for IPv4 clients, at most "max". Returns their number; *list is malloc'ed for
- * the caller. A process that is gone has none. */
+/* The sockets on which these processes listen for IPv4 clients, at most "max". Returns their number; *list is malloc'ed
+ * for the caller. A process that is gone has none. */
 unsigned ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, ebpfMonServerSocket **list);
 
 /* The process that listens for this connection; 0: none on this host. Takes milliseconds. */

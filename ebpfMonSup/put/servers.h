@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which server a connection leads to: a watched IOC, another process of this host, or an address elsewhere. Packet thread
- * only. /proc is read, but never while the lock of the targets is held.
+ * Which server a connection leads to: a watched IOC, another process of this host, or an address elsewhere. Packet
+ * thread only. /proc is read, but never while the lock of the targets is held.
  */
 #ifndef EBPFMON_SERVERS_H
 #define EBPFMON_SERVERS_H
@@ -33,8 +33,8 @@ void ebpfMonServersFree(ebpfMonServers *servers);
 /* The server of a connection. Valid until the next call. "now": monotonic ns. */
 const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint64_t now);
 
-/* Whether we may have missed a put that the IOC made at "at" (monotonic ns), because not all its probes were attached; or,
- * with "isSlow", whether the IOC still runs and may make the put later. */
+/* Whether we may have missed a put that the IOC made at "at" (monotonic ns), because not all its probes were attached;
+ * or, with "isSlow", whether the IOC still runs and may make the put later. */
 int ebpfMonServersMayHaveMissed(ebpfMonServers *servers, uint32_t iocId, uint64_t at, int isSlow);
 
 /* IOCs came or went, or are watched at another level: reads their sockets again. Calls "port" for each port (host byte

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 #include "model/put.h"
 #include "put/threadJob.h"
 #include "put/valueText.h"
@@ -20,8 +20,8 @@ void ebpfMonThreadJobReadScan(ebpfMonTarget *t, uint64_t precord, char *buf, siz
         ebpfMonValueTextFormat(t, f, precord, &v, buf, size);
 }
 
-/* Two things queue a record for scanOnce: a CP link (dbCa.c), and a put that found it busy (RPRO, dbAccess.c). The record
- * has CP links or has none; which of several it was is not known. */
+/* Two things queue a record for scanOnce: a CP link (dbCa.c), and a put that found it busy (RPRO, dbAccess.c). The
+ * record has CP links or has none; which of several it was is not known. */
 static void describeScanOnce(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size)
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;

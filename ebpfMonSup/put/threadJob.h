@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What makes a thread of an IOC process a record, when it serves no client. Base names its threads by their job (dbScan.c,
- * callback.c, dbCa.c). These functions read the memory of the IOC, and no file. Call them under ebpfMonTargetsLock.
+ * What makes a thread of an IOC process a record, when it serves no client. Base names its threads by their job
+ * (dbScan.c, callback.c, dbCa.c). These functions read the memory of the IOC, and no file. Call them under
+ * ebpfMonTargetsLock.
  */
 #ifndef EBPFMON_THREADJOB_H
 #define EBPFMON_THREADJOB_H
@@ -10,8 +11,9 @@
 #include <stdint.h>
 #include "watch/target.h"
 
-/* "scan .1 second", "I/O Intr", "Event", "callback in cbLow", "CP link from PV", "shell", "start-up", "thread NAME". "comm":
- * the name of the thread; "isMain": it is the first of its process; "root": address of the record that it began with. */
+/* "scan .1 second", "I/O Intr", "Event", "callback in cbLow", "CP link from PV", "shell", "start-up", "thread NAME".
+ * "comm": the name of the thread; "isMain": it is the first of its process; "root": address of the record that it began
+ * with. */
 void ebpfMonThreadJobDescribe(ebpfMonTarget *t, const char *comm, int isMain, uint64_t root, char *buf, size_t size);
 
 /* SCAN of the record at this address, as its menu calls it. Empty: not known. */

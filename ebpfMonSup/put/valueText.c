@@ -7,7 +7,7 @@
 
 #include "model/put.h"
 #include "put/valueText.h"
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 
 #define FIRST_ELEMENTS 8 /* of an array */
 

@@ -8,9 +8,9 @@ void ebpfMonWriterTextFormatCause(const char *user, const char *host, char *buf,
     snprintf(buf, size, "put by %.39s@%.40s", user, host);
 }
 
-/* A client is called as it claims, because that is how operators know it. What the kernel knows of a client on this host
- * stands beside the claim. */
-static void setWho(ebpfMonPut *put)
+/* A client is called as it claims, because that is how operators know it. What the kernel knows of a client on this
+ * host stands beside the claim. */
+static void makeWho(ebpfMonPut *put)
 {
     char local[160] = "";
 
@@ -26,7 +26,7 @@ static void setWho(ebpfMonPut *put)
     }
 }
 
-static void setOrigin(ebpfMonPut *put)
+static void makeOrigin(ebpfMonPut *put)
 {
     char reason[360] = "";
     int n = 0;
@@ -49,6 +49,6 @@ static void setOrigin(ebpfMonPut *put)
 
 void ebpfMonWriterTextComplete(ebpfMonPut *put)
 {
-    setWho(put);
-    setOrigin(put);
+    makeWho(put);
+    makeOrigin(put);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "trace/cpLinkSources.h"
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 
 #define STAMPS 16384 /* a power of two */
 

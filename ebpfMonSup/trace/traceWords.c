@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 #include "put/threadJob.h"
 #include "put/valueText.h"
 #include "trace/traceWords.h"

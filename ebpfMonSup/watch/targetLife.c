@@ -114,6 +114,7 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
     ebpfMonTargetsLock(life->targets);
     t->gone = 1;
     ebpfMonTargetsUnlock(life->targets);
+    life->changed(life->arg); /* now, for to detach the probes may take a second */
     ebpfMonRecordTablesRemoveIndex(life->tables, t);
     ebpfMonAttachSet(&t->follower.att, 0, note, sizeof(note)); /* its probes went with it; ours are only handles */
     ebpfMonTargetsLock(life->targets);
@@ -121,7 +122,6 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
     ebpfMonTargetsUnlock(life->targets);
     if (!ebpfMonTargetsFindByPid(life->targets, t->pid))
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
-    life->changed(life->arg);
 }
 
 static void readCatalogue(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)

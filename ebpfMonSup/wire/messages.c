@@ -79,6 +79,8 @@ static int frameOf(ebpfMonCircuit *c, int side, const uint8_t *p, size_t n, ebpf
     return c->protocol->frame(state, fromServer(c, side), p, n, f);
 }
 
+/* Longer than others: one loop over the three states of a message (at its header, in pieces of its header, within it),
+ * which share all variables. */
 static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
 {
     ebpfMonAssembly *a = &c->assembly[side];

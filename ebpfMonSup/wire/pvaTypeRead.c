@@ -190,11 +190,45 @@ static int readMembers(reading *r, unsigned at, unsigned depth)
     return 0;
 }
 
+static int readField(reading *r, unsigned depth, uint32_t name);
+
+/* A type that has a number: known by it, or described and given it. */
+static int readNumbered(reading *r, unsigned code, unsigned depth, uint32_t name)
+{
+    unsigned at = r->count;
+    uint16_t id = pvaGet(r->buf, 2);
+
+    if (code == 0xfe) {
+        const pvaType *known = ebpfMonPvaTypesFind(r->types, id);
+
+        if (known) {
+            return copyType(r, known, name);
+        }
+        pvaNode *node = addNodes(r, 1);
+        if (!node || pvaFailed(r->buf)) {
+            return -1;
+        }
+        *node = (pvaNode){ .code = pvaUnknown, .next = at + 1, .bits = 1, .name = name };
+        return 0;
+    }
+    if (code == 0xfc) {
+        pvaSkip(r->buf, 4); /* the tag */
+    }
+    /* Even if this fails, the number does not mean any more what it meant before. */
+    ebpfMonPvaTypesSet(r->types, id, NULL);
+    if (readField(r, depth + 1, name)) {
+        return -1;
+    }
+    pvaType *type = typeOf(r, at);
+    ebpfMonPvaTypesSet(r->types, id, type);
+    ebpfMonPvaTypeDrop(r->types, type);
+    return type ? 0 : -1;
+}
+
 /* 0: one more node, or a subtree, stands in the list. */
 static int readField(reading *r, unsigned depth, uint32_t name)
 {
-    unsigned at = r->count;
-    unsigned code = pvaGet(r->buf, 1);
+    unsigned at = r->count, code = pvaGet(r->buf, 1);
 
     if (depth > PVA_DEPTH || (code >= 0xe0 && code < 0xfc) || code == 0xff) {
         r->buf->bad = 1;
@@ -203,35 +237,8 @@ static int readField(reading *r, unsigned depth, uint32_t name)
         return -1;
     }
     if (code >= 0xfc) {
-        uint16_t id = pvaGet(r->buf, 2);
-
-        if (code == 0xfe) {
-            const pvaType *known = ebpfMonPvaTypesFind(r->types, id);
-
-            if (known) {
-                return copyType(r, known, name);
-            }
-            pvaNode *node = addNodes(r, 1);
-            if (!node || pvaFailed(r->buf)) {
-                return -1;
-            }
-            *node = (pvaNode){ .code = pvaUnknown, .next = at + 1, .bits = 1, .name = name };
-            return 0;
-        }
-        if (code == 0xfc) {
-            pvaSkip(r->buf, 4); /* the tag */
-        }
-        /* Whatever comes of it, the number no longer means what it did. */
-        ebpfMonPvaTypesSet(r->types, id, NULL);
-        if (readField(r, depth + 1, name)) {
-            return -1;
-        }
-        pvaType *type = typeOf(r, at);
-        ebpfMonPvaTypesSet(r->types, id, type);
-        ebpfMonPvaTypeDrop(r->types, type);
-        return type ? 0 : -1;
+        return readNumbered(r, code, depth, name);
     }
-
     pvaNode *node = addNodes(r, 1);
     if (!node) {
         return -1;

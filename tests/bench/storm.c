@@ -52,85 +52,122 @@ static void wait_answers(size_t number)
             fail("no answer", ECA_TIMEOUT);
 }
 
-int main(int argc, char *argv[])
-{
-    double rate = 0, seconds = 0, begin, value = 1, read;
-    unsigned long limit = 0, sent = 0;
-    int notify, option, status, pvs;
-    char *end, **names;
-    chid *channel;
+/* What is asked for on the command line. */
+typedef struct {
+    double rate, seconds, first; /* puts a second, 0: as fast as possible; 0: by number; first value */
+    unsigned long limit;         /* puts */
+    int    notify, pvs;
+    char **names;
+} order;
 
+static int readArguments(order *o, int argc, char *argv[])
+{
+    int option;
+    char *end;
+
+    *o = (order){ .first = 1 };
     while ((option = getopt(argc, argv, "+r:f:")) != -1) {
         if (option == 'r')
-            rate = atof(optarg);
+            o->rate = atof(optarg);
         else if (option == 'f')
-            value = atof(optarg);
+            o->first = atof(optarg);
         else
-            return 2;
+            return -1;
     }
     if (argc - optind < 2) {
         fprintf(stderr, "usage: storm [-r PUTS/S] [-f FIRST] PV COUNT|SECONDSs [notify] [PV...]\n");
-        return 2;
+        return -1;
     }
-    seconds = strtod(argv[optind + 1], &end);
+    o->seconds = strtod(argv[optind + 1], &end);
     if (*end != 's') {
-        limit = (unsigned long)seconds;
-        seconds = 0;
+        o->limit = (unsigned long)o->seconds;
+        o->seconds = 0;
     }
     argv[optind + 1] = argv[optind]; /* the PVs in one row */
-    notify = argc - optind > 2 && strcmp(argv[optind + 2], "notify") == 0;
-    if (notify)
+    o->notify = argc - optind > 2 && strcmp(argv[optind + 2], "notify") == 0;
+    if (o->notify)
         argv[optind + 2] = argv[optind];
-    names = &argv[optind + 1 + notify];
-    pvs = argc - optind - 1 - notify;
+    o->names = &argv[optind + 1 + o->notify];
+    o->pvs = argc - optind - 1 - o->notify;
+    return 0;
+}
 
-    answered = epicsEventMustCreate(epicsEventEmpty);
-    status = ca_context_create(ca_enable_preemptive_callback);
+static chid *connectAll(const order *o)
+{
+    int status = ca_context_create(ca_enable_preemptive_callback);
+    chid *channel;
+
     if (status != ECA_NORMAL)
         fail("no context", status);
-    channel = calloc((size_t)pvs, sizeof(*channel));
-    for (int i = 0; i < pvs; i++)
-        if ((status = ca_create_channel(names[i], NULL, NULL, 0, &channel[i])) != ECA_NORMAL)
-            fail(names[i], status);
+    channel = calloc((size_t)o->pvs, sizeof(*channel));
+    for (int i = 0; i < o->pvs; i++)
+        if ((status = ca_create_channel(o->names[i], NULL, NULL, 0, &channel[i])) != ECA_NORMAL)
+            fail(o->names[i], status);
     if ((status = ca_pend_io(TIMEOUT)) != ECA_NORMAL)
         fail("not connected", status);
-    printf("ready\n");
-    fflush(stdout);
-    getchar();
+    return channel;
+}
 
-    begin = now();
-    while (seconds > 0 ? now() - begin < seconds : sent < limit) {
-        unsigned long batch = limit && limit - sent < BATCH ? limit - sent : BATCH;
+/* Returns how many puts were sent. */
+static unsigned long sendPuts(const order *o, const chid *channel, double begin)
+{
+    unsigned long sent = 0;
+    double value = o->first;
+    int status;
 
-        if (rate > 0) {
-            double due = begin + (double)sent / rate - now();
+    while (o->seconds > 0 ? now() - begin < o->seconds : sent < o->limit) {
+        unsigned long batch = o->limit && o->limit - sent < BATCH ? o->limit - sent : BATCH;
+
+        if (o->rate > 0) {
+            double due = begin + (double)sent / o->rate - now();
 
             batch = 1;
             if (due > 0)
                 nanosleep(&(struct timespec){(time_t)due, (long)((due - (double)(time_t)due) * 1e9)}, NULL);
         }
         while (batch--) {
-            chid id = channel[sent++ % (unsigned)pvs];
+            chid id = channel[sent++ % (unsigned)o->pvs];
 
-            status = notify ? ca_array_put_callback(DBR_DOUBLE, 1, id, &value, answer, NULL)
-                            : ca_array_put(DBR_DOUBLE, 1, id, &value);
+            status = o->notify ? ca_array_put_callback(DBR_DOUBLE, 1, id, &value, answer, NULL)
+                               : ca_array_put(DBR_DOUBLE, 1, id, &value);
             if (status != ECA_NORMAL)
                 fail("put", status);
             value += 1;
         }
         ca_flush_io();
-        if (notify && sent > WINDOW)
+        if (o->notify && sent > WINDOW)
             wait_answers(sent - WINDOW);
     }
-    if (notify)
+    if (o->notify)
         wait_answers(sent);
+    return sent;
+}
+
+int main(int argc, char *argv[])
+{
+    order o;
+    double begin, read;
+    unsigned long sent;
+    chid *channel;
+    int status;
+
+    if (readArguments(&o, argc, argv))
+        return 2;
+    answered = epicsEventMustCreate(epicsEventEmpty);
+    channel = connectAll(&o);
+    printf("ready\n");
+    fflush(stdout);
+    getchar();
+
+    begin = now();
+    sent = sendPuts(&o, channel, begin);
     /* A server serves a circuit in its order: when a read has its answer, so had all puts before it. */
     status = ca_get(DBR_DOUBLE, channel[0], &read);
     if (status == ECA_NORMAL)
         status = ca_pend_io(TIMEOUT);
     if (status != ECA_NORMAL)
         fail("the last read", status);
-    printf("sent %lu last %.0f seconds %.6f\n", sent, value - 1, now() - begin);
+    printf("sent %lu last %.0f seconds %.6f\n", sent, o.first + (double)sent - 1, now() - begin);
     ca_context_destroy();
     return 0;
 }

@@ -240,10 +240,12 @@ def test_levels_of_single_iocs(monitor, ioc):
     try:
         assert said(f'ebpfMonLevel "{ioc.name}" counts') == []
         monitor.wait_ioc(ioc, level="counts")
-        report = "\n".join(monitor.command("ebpfMonReport 1"))
+        report = until(lambda: (lambda r: r if f"    {ioc.prefix}C0" in r else None)(monitor.command("ebpfMonReport 1")),
+                       5, "the watched record found")
+        report = "\n".join(report)
         assert f'ebpfMonLevel "{ioc.name}" counts' in report, report
         assert "rules: 1 of 64" in report and "slots used: records" in report
-        assert "watched records: 2 of" in report and f"    {ioc.prefix}C0" in report.splitlines()
+        assert "watched records: 2 of" in report
         for i in range(63):
             assert said(f"ebpfMonLevel nobody{i} puts") == []
         assert any("64 rules" in line for line in monitor.command("ebpfMonLevel onemore puts"))

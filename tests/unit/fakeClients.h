@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Clients for tests: those with port 1000 are this process, of a user that is called "phil"; others are on other hosts. */
+/* Clients for tests: those with port 1000 are this process, of a user that is called "phil"; others are on other
+ * hosts. */
 #ifndef EBPFMON_FAKECLIENTS_H
 #define EBPFMON_FAKECLIENTS_H
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 #include "watch/target.h"
 
 typedef struct {
@@ -124,8 +124,9 @@ static void fakeMake(void)
     fake.t->running = fake.t->indexed = 1;
     strcpy(fake.t->name, "iocA");
     ebpfMonTargetsAdd(fake.targets, fake.t);
-    ebpfMonLinkTableAdd(cat->links, (uint64_t)(uintptr_t)&fake.link,
-                        (ebpfMonLinkOwner){ .rec = FAKE_SEQ, .field = (uint32_t)(fakeField(FAKE_SEQ, "OUT") - fake.field) });
+    ebpfMonLinkTableAdd(
+        cat->links, (uint64_t)(uintptr_t)&fake.link,
+        (ebpfMonLinkOwner){.rec = FAKE_SEQ, .field = (uint32_t)(fakeField(FAKE_SEQ, "OUT") - fake.field)});
 }
 
 #endif

@@ -67,6 +67,18 @@ static inline void driverAddress(FILE *f, uint32_t addr, uint16_t port)
     fprintf(f, "%u.%u.%u.%u:%u", b[0], b[1], b[2], b[3], p[0] << 8 | p[1]);
 }
 
+static inline void driverPut(FILE *f, const ebpfMonWireEvent *e)
+{
+    fprintf(f, "put %d %s %s%s: %s", (int)e->id, e->name, e->options, e->process ? " process" : "", e->text);
+    if (e->isNumber) {
+        fprintf(f, " = %.17g", e->number);
+    }
+    if (e->count != 1) {
+        fprintf(f, " x%u", e->count);
+    }
+    fprintf(f, "\n");
+}
+
 void ebpfMonCircuitEmit(ebpfMonCircuit *circuit, ebpfMonWireEvent *e)
 {
     FILE *f = circuit->lines;
@@ -95,14 +107,7 @@ void ebpfMonCircuitEmit(ebpfMonCircuit *circuit, ebpfMonWireEvent *e)
         fprintf(f, "gone %s\n", e->name);
         break;
     case ebpfMonWirePut:
-        fprintf(f, "put %d %s %s%s: %s", (int)e->id, e->name, e->options, e->process ? " process" : "", e->text);
-        if (e->isNumber) {
-            fprintf(f, " = %.17g", e->number);
-        }
-        if (e->count != 1) {
-            fprintf(f, " x%u", e->count);
-        }
-        fprintf(f, "\n");
+        driverPut(f, e);
         break;
     case ebpfMonWireReply:
         fprintf(f, "reply %d %s %s %u%s%s\n", (int)e->id, e->name, e->ok ? "ok" : e->denied ? "denied" : "failed",

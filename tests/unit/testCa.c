@@ -353,7 +353,14 @@ static void testUdp(void)
     bytesFree(&b);
     bytesFree(&r);
     stop();
-    start(NULL); /* and by TCP */
+}
+
+/* Searches and answers by TCP. */
+static void testNameServer(void)
+{
+    const ebpfMonWireEvent *found = &seen.last[ebpfMonWireFound];
+
+    start(NULL);
     tell(0, 0, NULL, 0, 0, 13, 0, 0);
     tell(0, 6, "DEMO:A", 7, 10, 13, 5, 5);
     tell(1, 6, NULL, 0, 6002, 0, 0xffffffff, 5);
@@ -396,6 +403,7 @@ MAIN(testCa)
     testChannels();
     testUser();
     testUdp();
+    testNameServer();
     testForgotten();
     return testDone();
 }

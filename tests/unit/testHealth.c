@@ -18,7 +18,7 @@
 #include "health/scanWindow.h"
 #include "model/healthValues.h"
 #include "ioc/caServer.h"
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 #include "ioc/procStat.h"
 
 static ebpfMonHealth h;

@@ -65,10 +65,21 @@ static size_t makePut(unsigned rec, const char *field, double old, double new)
 
     memset(&put, 0, sizeof(put));
     put.ev = (struct ebpfMonPutEvent){
-        .head = { .kind = EBPFMON_EV_PUT, .tgid = (uint32_t)getpid(), .tid = 77, .iocId = fake.t->iocId, .ktime = AT },
-        .id = ++ids, .precord = fakeAddress(rec), .pfldDes = f->addr, .pfield = fakeAddress(rec) + f->offset,
-        .nRequest = 1, .nElements = 1, .oldCount = -1, .dbrType = 10 /* DBR_DOUBLE of dbAccess */, .fieldType = (int16_t)f->type,
-        .fieldSize = (int16_t)f->size, .site = EBPFMON_SITE_PUT, .oldLen = 8, .newLen = 8, .who = { .comm = "DRIVER" },
+        .head = {.kind = EBPFMON_EV_PUT, .tgid = (uint32_t)getpid(), .tid = 77, .iocId = fake.t->iocId, .ktime = AT},
+        .id = ++ids,
+        .precord = fakeAddress(rec),
+        .pfldDes = f->addr,
+        .pfield = fakeAddress(rec) + f->offset,
+        .nRequest = 1,
+        .nElements = 1,
+        .oldCount = -1,
+        .dbrType = 10 /* DBR_DOUBLE of dbAccess */,
+        .fieldType = (int16_t)f->type,
+        .fieldSize = (int16_t)f->size,
+        .site = EBPFMON_SITE_PUT,
+        .oldLen = 8,
+        .newLen = 8,
+        .who = {.comm = "DRIVER"},
     };
     memcpy(put.bytes + sizeof(put.ev), &old, 8);
     memcpy(put.bytes + sizeof(put.ev) + 8, &new, 8);
@@ -98,7 +109,8 @@ static void testPuts(void)
     testOk(count == 1 && strcmp(last.pv, "A:AO") == 0 && strcmp(last.val, "2.5") == 0 && strcmp(last.old, "1.5") == 0 &&
            last.result == ebpfMonPutOk && !last.after[0] && strcmp(last.ioc, "iocA") == 0 &&
            strcmp(last.who, "thread DRIVER") == 0, "%s: %s → %s by %s", last.pv, last.old, last.val, last.who);
-    testOk(lastFinished.iocId == fake.t->iocId && lastFinished.tid == 77 && lastFinished.id == ids, "it names its event");
+    testOk(lastFinished.iocId == fake.t->iocId && lastFinished.tid == 77 && lastFinished.id == ids,
+           "it names its event");
     addResult(ids, 0, 2.5);
     testOk(count == 1, "a result without a put");
 
@@ -109,7 +121,8 @@ static void testPuts(void)
     size = makePut(FAKE_AO, "VAL", 2.5, 9);
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
     addResult(ids, 0x1f70001, 2.5);
-    testOk(count == 3 && last.result == ebpfMonPutFailed && last.status == 0x1f70001 && !last.after[0], "dbPut refused it");
+    testOk(count == 3 && last.result == ebpfMonPutFailed && last.status == 0x1f70001 && !last.after[0],
+           "dbPut refused it");
 
     fake.t->probesOn = 0;
     size = makePut(FAKE_AO, "VAL", 1, 2);
@@ -161,8 +174,8 @@ static void testCause(void)
     put.ev.root = fakeAddress(FAKE_CALC);
     put.ev.addr = fakeLinkAddr();
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
-    testOk(count == 2 && strcmp(last.user, "anna") == 0 && strcmp(last.root, "A:CALC") == 0 && !lastKey.peer.addr, "%s (%s)",
-           last.who, last.origin);
+    testOk(count == 2 && strcmp(last.user, "anna") == 0 && strcmp(last.root, "A:CALC") == 0 && !lastKey.peer.addr,
+           "%s (%s)", last.who, last.origin);
     put.ev.head.ktime++;
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
     testOk(count == 3 && !last.user[0], "it is used once");
@@ -185,7 +198,8 @@ static void testLinks(void)
     put.ev.who = fakeCaClient(FAKE_LOCAL_PORT, "phil", "ioc");
     strcpy(put.ev.channel, "A:SEL");
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
-    testOk(count == 1 && strcmp(last.link, "A:SEQ.OUT") == 0 && strcmp(last.linkIoc, "iocA") == 0, "its put: %s", last.origin);
+    testOk(count == 1 && strcmp(last.link, "A:SEQ.OUT") == 0 && strcmp(last.linkIoc, "iocA") == 0, "its put: %s",
+           last.origin);
 
     testOk1(linkChanges == 0);
     size = makePut(FAKE_SEQ, "OUT", 0, 0);
@@ -199,7 +213,8 @@ static void testLinks(void)
 
 static int isFree; /* the lock of the targets, when the name service was asked */
 
-/* A name service that needs the lock of the targets: with that lock held by who waits for the name, it gets it too late. */
+/* A name service that needs the lock of the targets: with that lock held by who waits for the name, it gets it too
+ * late. */
 static int readUserWithLock(uid_t uid, char *buf, size_t size)
 {
     ebpfMonTargetsLock(fake.targets);
@@ -221,7 +236,8 @@ static void testLock(void)
     testDiag("The lock of the targets");
     put.ev.who = fakeCaClient(FAKE_LOCAL_PORT, "", "");
     ebpfMonIocPutsAddPut(own, &put.ev, size);
-    testOk(isFree && strcmp(last.realUser, "phil") == 0, "is not held while a name service is asked: user %s", last.realUser);
+    testOk(isFree && strcmp(last.realUser, "phil") == 0, "is not held while a name service is asked: user %s",
+           last.realUser);
     ebpfMonIocPutsFree(own);
     ebpfMonLinkWritesFree(writes);
     ebpfMonPutClientsFree(clients);
@@ -258,7 +274,8 @@ static void testLateName(void)
     epicsEventMustTrigger(goOn);
     for (begin = epicsMonotonicGet(); strcmp(last.realUser, "phil") && epicsMonotonicGet() - begin < 60000000000ull;)
         ebpfMonIocPutsAddPut(own, &put.ev, size);
-    testOk(strcmp(last.realUser, "phil") == 0 && strcmp(last.user, "phil") == 0, "a later one the name: %s", last.realUser);
+    testOk(strcmp(last.realUser, "phil") == 0 && strcmp(last.user, "phil") == 0, "a later one the name: %s",
+           last.realUser);
     ebpfMonIocPutsFree(own);
     ebpfMonLinkWritesFree(writes);
     ebpfMonPutClientsFree(clients);

@@ -31,13 +31,27 @@ static struct ebpfMonPeer makeCircuit(unsigned n)
 
 static double sent; /* 0: no number */
 
-static uint64_t addMessage(struct ebpfMonPeer peer, uint32_t seq, uint32_t end, const char *name, ebpfMonWireProtocol protocol,
-                           int reply, uint32_t iocId)
+static uint64_t addMessage(struct ebpfMonPeer peer, uint32_t seq, uint32_t end, const char *name,
+                           ebpfMonWireProtocol protocol, int reply, uint32_t iocId)
 {
     ebpfMonWireEvent ev = {
-        .kind = ebpfMonWirePut, .protocol = protocol, .peer = peer, .seq = seq, .end = end, .id = ++ids,
-        .user = "packet", .host = "packethost", .name = name, .replyAsked = reply, .text = "1", .data = (const uint8_t *)"1",
-        .have = 1, .count = 1, .hash = 42, .isNumber = sent != 0, .number = sent,
+        .kind = ebpfMonWirePut,
+        .protocol = protocol,
+        .peer = peer,
+        .seq = seq,
+        .end = end,
+        .id = ++ids,
+        .user = "packet",
+        .host = "packethost",
+        .name = name,
+        .replyAsked = reply,
+        .text = "1",
+        .data = (const uint8_t *)"1",
+        .have = 1,
+        .count = 1,
+        .hash = 42,
+        .isNumber = sent != 0,
+        .number = sent,
     };
 
     ebpfMonPutJoinAddPacket(join, &ev, iocId, &noOld, now);

@@ -39,9 +39,11 @@ MAIN(testLinkWrites)
     testPlan(14);
     testOk(!find(writes, 1, "B:X", T0), "nothing was written");
     add(writes, 1, T0, "B:X", "A:ONE.OUT");
-    testOk(find(writes, 1, "B:X", T0 + SECOND) && put.through == ebpfMonByCaLink && strcmp(put.link, "A:ONE.OUT") == 0 &&
-           strcmp(put.linkIoc, "iocA") == 0 && strcmp(put.root, "ROOT") == 0 && strcmp(put.cause, "scan 1 second") == 0 &&
-           put.linkChain.iocId == 7 && put.linkChain.begin == T0, "all of it: %s", put.link);
+    testOk(find(writes, 1, "B:X", T0 + SECOND) && put.through == ebpfMonByCaLink &&
+               strcmp(put.link, "A:ONE.OUT") == 0 && strcmp(put.linkIoc, "iocA") == 0 &&
+               strcmp(put.root, "ROOT") == 0 && strcmp(put.cause, "scan 1 second") == 0 && put.linkChain.iocId == 7 &&
+               put.linkChain.begin == T0,
+           "all of it: %s", put.link);
     testOk(!find(writes, 2, "B:X", T0) && !find(writes, 1, "B:Y", T0), "another process, another channel");
     testOk(!find(other, 1, "B:X", T0), "another table");
     testOk(find(writes, 1, "B:X", T0 + 60 * SECOND), "a link that connects late sends late");

@@ -60,36 +60,41 @@ static void testCa(void)
 
     testDiag("A plain CA write");
     finish(p, 0);
-    testOk(count == 1 && strcmp(last.pv, "X") == 0 && strcmp(last.channel, "X.VAL") == 0 && strcmp(last.ioc, "srv") == 0 &&
-           strcmp(last.val, "7") == 0 && last.isNumber && last.number == 7 && last.hash == 42 && !last.hasOld &&
-           last.oldCount == -1 && last.seen == EBPFMON_SEEN_WIRE && last.result == ebpfMonPutSent &&
-           strcmp(last.who, "anna@office1") == 0 && strcmp(last.origin, "CA 10.0.0.1:2000") == 0,
+    testOk(count == 1 && strcmp(last.pv, "X") == 0 && strcmp(last.channel, "X.VAL") == 0 &&
+               strcmp(last.ioc, "srv") == 0 && strcmp(last.val, "7") == 0 && last.isNumber && last.number == 7 &&
+               last.hash == 42 && !last.hasOld && last.oldCount == -1 && last.seen == EBPFMON_SEEN_WIRE &&
+               last.result == ebpfMonPutSent && strcmp(last.who, "anna@office1") == 0 &&
+               strcmp(last.origin, "CA 10.0.0.1:2000") == 0,
            "%s to %s by %s (%s)", last.val, last.pv, last.who, last.origin);
-    testOk(lastKey.seq == 100 && lastKey.seqKind == EBPFMON_SEQ_MESSAGE && lastKey.at == 5 && lastKey.peer.port == htons(2000),
+    testOk(lastKey.seq == 100 && lastKey.seqKind == EBPFMON_SEQ_MESSAGE && lastKey.at == 5 &&
+               lastKey.peer.port == htons(2000),
            "its message");
     finish(makePut(""), 0);
     testOk(strcmp(last.pv, "sid 12") == 0 && !last.channel[0], "a channel that is older than we are: %s", last.pv);
     p = makePut("X");
     p->old = (ebpfMonOldValue){ .text = "3", .number = 3, .isNumber = 1, .known = 1, .count = 1 };
     finish(p, 0);
-    testOk(last.hasOld && strcmp(last.old, "3") == 0 && last.oldIsNumber && last.oldNumber == 3 && last.oldCount == 1, "before");
+    testOk(last.hasOld && strcmp(last.old, "3") == 0 && last.oldIsNumber && last.oldNumber == 3 && last.oldCount == 1,
+           "before");
     p = makePut("X");
     p->peer = fakePeer(FAKE_LOCAL_PORT, 5064);
     finish(p, 0);
-    testOk(last.peerPid == (uint32_t)getpid() && strcmp(last.realUser, "phil") == 0, "a client on this host: %s", last.who);
+    testOk(last.peerPid == (uint32_t)getpid() && strcmp(last.realUser, "phil") == 0, "a client on this host: %s",
+           last.who);
 }
 
 static void testLink(void)
 {
-    ebpfMonLinkWrite w = { .pid = (uint32_t)getpid(), .at = 1, .chain = { .iocId = 3 }, .channel = "X", .link = "A:AO.OUT",
-                           .ioc = "iocA" };
+    ebpfMonLinkWrite w = {
+        .pid = (uint32_t)getpid(), .at = 1, .chain = {.iocId = 3}, .channel = "X", .link = "A:AO.OUT", .ioc = "iocA"};
     ebpfMonPacketPut *p = makePut("X");
 
     testDiag("A CA link of an IOC on this host");
     ebpfMonLinkWritesAdd(linkWrites, &w);
     p->peer = fakePeer(FAKE_LOCAL_PORT, 5064);
     finish(p, 0);
-    testOk(last.through == ebpfMonByCaLink && strcmp(last.link, "A:AO.OUT") == 0 && last.linkChain.iocId == 3, "%s", last.origin);
+    testOk(last.through == ebpfMonByCaLink && strcmp(last.link, "A:AO.OUT") == 0 && last.linkChain.iocId == 3, "%s",
+           last.origin);
     finish(makePut("X"), 0);
     testOk(last.through == ebpfMonByCa && !last.link[0], "not of another host");
 }
@@ -140,7 +145,8 @@ static void testResults(void)
 {
     testDiag("Results");
     testOk1(replyOf(1, 0, 1, "") == ebpfMonPutOk && !last.message[0]);
-    testOk(replyOf(0, 1, 376, "") == ebpfMonPutDenied && strcmp(last.message, "Write access denied") == 0, "%s", last.message);
+    testOk(replyOf(0, 1, 376, "") == ebpfMonPutDenied && strcmp(last.message, "Write access denied") == 0, "%s",
+           last.message);
     testOk1(replyOf(0, 0, 0, "no such field") == ebpfMonPutFailed && strcmp(last.message, "no such field") == 0);
     testOk(resultOf(0, 0, 0, 0, 0) == ebpfMonPutSent, "no reply was asked for");
     testOk(resultOf(0, 1, 0, 0, 0) == ebpfMonPutUnknown, "the reply did not come");
@@ -154,8 +160,17 @@ static void testResults(void)
 static ebpfMonWireEvent makeEvent(ebpfMonWireKind kind, const char *name, const char *text, uint64_t id)
 {
     return (ebpfMonWireEvent){
-        .kind = kind, .protocol = ebpfMonWirePva, .peer = fakePeer(2000, 5075), .circuit = 1, .name = name, .text = text,
-        .data = (const uint8_t *)text, .count = 1, .isNumber = 1, .number = strtod(text, NULL), .id = id,
+        .kind = kind,
+        .protocol = ebpfMonWirePva,
+        .peer = fakePeer(2000, 5075),
+        .circuit = 1,
+        .name = name,
+        .text = text,
+        .data = (const uint8_t *)text,
+        .count = 1,
+        .isNumber = 1,
+        .number = strtod(text, NULL),
+        .id = id,
     };
 }
 

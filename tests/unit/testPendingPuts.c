@@ -50,7 +50,7 @@ static ebpfMonPendingPut *addPut(uint64_t id, uint32_t seq, int seqKind)
     snprintf(p->put.pv, sizeof(p->put.pv), "X");
     snprintf(p->put.thread, sizeof(p->put.thread), "T%u", (unsigned)id);
     if (seq) {
-        p->key = (ebpfMonMessageKey){ .peer = fakePeer(2000, 5075), .at = now, .seq = seq, .seqKind = (uint8_t)seqKind };
+        p->key = (ebpfMonMessageKey){.peer = fakePeer(2000, 5075), .at = now, .seq = seq, .seqKind = (uint8_t)seqKind};
         p->put.through = seqKind == EBPFMON_SEQ_MESSAGE ? ebpfMonByCa : ebpfMonByPva;
         snprintf(p->put.peer, sizeof(p->put.peer), "10.0.0.1:2000");
     }
@@ -60,9 +60,21 @@ static ebpfMonPendingPut *addPut(uint64_t id, uint32_t seq, int seqKind)
 static void addPacket(unsigned port, uint32_t seq, ebpfMonWireProtocol protocol)
 {
     ebpfMonWireEvent ev = {
-        .kind = ebpfMonWirePut, .protocol = protocol, .peer = fakePeer(port, 5075), .seq = seq, .end = seq + 24, .id = 1,
-        .user = "anna", .host = "office1", .name = "X", .text = "1", .data = (const uint8_t *)"1", .have = 1, .count = 1,
-        .hash = 42, .replyAsked = 1,
+        .kind = ebpfMonWirePut,
+        .protocol = protocol,
+        .peer = fakePeer(port, 5075),
+        .seq = seq,
+        .end = seq + 24,
+        .id = 1,
+        .user = "anna",
+        .host = "office1",
+        .name = "X",
+        .text = "1",
+        .data = (const uint8_t *)"1",
+        .have = 1,
+        .count = 1,
+        .hash = 42,
+        .replyAsked = 1,
     };
 
     ebpfMonPutJoinAddPacket(join, &ev, fake.t->iocId, &noOld, now);
@@ -82,7 +94,8 @@ static void testResults(void)
     count = 0;
     ebpfMonPendingPutsAwaitResult(pending, addPut(1, 0, 0));
     ebpfMonPendingPutsAwaitResult(pending, addPut(2, 0, 0));
-    testOk(!ebpfMonPendingPutsTake(pending, 6, 1) && !ebpfMonPendingPutsTake(pending, 5, 3), "another thread, another put");
+    testOk(!ebpfMonPendingPutsTake(pending, 6, 1) && !ebpfMonPendingPutsTake(pending, 5, 3),
+           "another thread, another put");
     p = ebpfMonPendingPutsTake(pending, 5, 2);
     testOk(p && p->id == 2 && !ebpfMonPendingPutsTake(pending, 5, 2), "the second one's result comes first, and once");
     ebpfMonPendingPutsComplete(pending, p);
@@ -202,7 +215,8 @@ static void testSharedThread(void)
     ebpfMonPendingPutsComplete(pending, addPut(41, 2000, EBPFMON_SEQ_SHARED));
     tickAfter(500 * MS);
     testOk(count == 2 && lastKey.moved && strcmp(last.peer, "10.0.0.1:1000") == 0 && strcmp(last.user, "anna") == 0 &&
-           strcmp(last.realUser, "phil") == 0 && last.peerPid == (uint32_t)getpid() && strcmp(last.server, "10.0.0.2:5075") == 0,
+               strcmp(last.realUser, "phil") == 0 && last.peerPid == (uint32_t)getpid() &&
+               strcmp(last.server, "10.0.0.2:5075") == 0,
            "its packet tells: %s (%s)", last.who, last.origin);
 }
 

@@ -74,7 +74,8 @@ static void testClients(void)
     strcpy(command, put.command);
     ev.who = fakeCaClient(FAKE_LOCAL_PORT, "", "office1");
     findWriter(&ev, NULL);
-    testOk(strcmp(put.user, "phil") == 0 && strcmp(put.command, command) == 0, "the same connection claims something else");
+    testOk(strcmp(put.user, "phil") == 0 && strcmp(put.command, command) == 0,
+           "the same connection claims something else");
     ebpfMonPutClientsFind(clients, &ev.who.peer, "", "", &c);
     testOk(strcmp(c.realUser, "phil") == 0 && strcmp(c.command, command) == 0 && strcmp(c.host, "10.0.0.1") == 0,
            "found by its connection");
@@ -103,7 +104,8 @@ static void testPva(void)
     testOk(put.through == ebpfMonByThread, "within a second that is not asked again");
     ev.head.ktime += 1100000000ull;
     findWriter(&ev, NULL);
-    testOk(put.through == ebpfMonByPva && strncmp(put.origin, "PVA 10.0.0.1:2000", 17) == 0, "a server listens: a client");
+    testOk(put.through == ebpfMonByPva && strncmp(put.origin, "PVA 10.0.0.1:2000", 17) == 0,
+           "a server listens: a client");
     close(server);
 }
 
@@ -127,7 +129,8 @@ static void testLinks(void)
     ev.who = fakeCaClient(FAKE_LOCAL_PORT, "phil", "ioc");
     strcpy(ev.channel, "A:AO");
     findWriter(&ev, NULL);
-    testOk(put.through == ebpfMonByCaLink && strstr(put.origin, "CA link B:X.OUT of iocB, chain of B:ROOT, scan 1 second"),
+    testOk(put.through == ebpfMonByCaLink &&
+               strstr(put.origin, "CA link B:X.OUT of iocB, chain of B:ROOT, scan 1 second"),
            "a CA link of another IOC: %s", put.origin);
     ev = makeEvent("dbCaLink");
     strcpy(ev.channel, "A:AO");
@@ -177,7 +180,8 @@ static void testCauses(void)
     testOk1(isSo("thread cbLow", "link A:SEQ.OUT, chain of A:SEQ, I/O Intr"));
     fake.rec[FAKE_SEQ].scan = 0;
 
-    ev.source = (struct ebpfMonSourceChain){ .begin = AT - 100, .root = fakeAddress(FAKE_CALC), .tid = 9, .comm = "scan-1" };
+    ev.source = (struct ebpfMonSourceChain){
+        .begin = AT - 100, .root = fakeAddress(FAKE_CALC), .tid = 9, .comm = "scan-1"};
     findWriter(&ev, NULL);
     testOk1(isSo("thread cbLow", "link A:SEQ.OUT, chain of A:SEQ, callback in cbLow, chain of A:CALC, scan 1 second"));
     before = makeEvent("CAS-client");
@@ -186,7 +190,8 @@ static void testCauses(void)
     before.head.ktime = AT - 50;
     ebpfMonThreadPutsAdd(threadPuts, &before, "put by anna@office1");
     findWriter(&ev, NULL);
-    testOk1(isSo("thread cbLow", "link A:SEQ.OUT, chain of A:SEQ, callback in cbLow, chain of A:CALC, put by anna@office1"));
+    testOk1(isSo("thread cbLow",
+                 "link A:SEQ.OUT, chain of A:SEQ, callback in cbLow, chain of A:CALC, put by anna@office1"));
 
     cause.who = fakeCaClient(2000, "anna", "office1");
     findWriter(&ev, &cause);

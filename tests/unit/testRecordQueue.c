@@ -39,7 +39,7 @@ static void testRing(void)
 
     testDiag("the ring");
     testOk1(ebpfMonRecordQueueRead(q, buf, sizeof(buf)) == 0);
-    while (read < 1000) {
+    for (unsigned round = 0; round < 1000 && read < 1000; round++) {
         for (unsigned i = 0; i < 3 && written < 1000; i++, written++) { /* 1 to 15 bytes, each of the record's number */
             uint8_t record[15];
 
@@ -47,9 +47,13 @@ static void testRing(void)
             ebpfMonRecordQueueAdd(q, record, 1 + written % 15);
         }
         size = ebpfMonRecordQueueRead(q, buf, sizeof(buf));
-        for (n = 0; n < size; n += sizeof(len) + len, read++) {
+        for (n = 0; n + sizeof(len) < size; n += sizeof(len) + len, read++) {
             memcpy(&len, buf + n, sizeof(len));
-            wrong += len != 1 + read % 15 || buf[n + sizeof(len)] != (uint8_t)read ||
+            if (len != 1 + read % 15) {
+                wrong++;
+                break;
+            }
+            wrong += buf[n + sizeof(len)] != (uint8_t)read ||
                      buf[n + sizeof(len) + len - 1] != (uint8_t)read;
         }
     }

@@ -10,7 +10,7 @@
 #include "health/cpuMeters.h"
 #include "health/delays.h"
 #include "health/scanThreads.h"
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 #include "targetTest.h"
 
 #define S   1000000000ull

@@ -63,9 +63,6 @@ static void forget(void)
 
 static void testNever(void)
 {
-    unsigned about;
-    char text[100];
-
     testDiag("never found");
     look(1);
     testOk1(seen.count == 0 && seen.never == 0 && seen.clients == 0);
@@ -93,7 +90,14 @@ static void testNever(void)
     insist(60, 1, "OTHERS:ARE:ANSWERED");
     look(1);
     testOk(row("OTHERS:ARE:ANSWERED") != NULL, "but one is not");
+}
 
+static void testNames(void)
+{
+    unsigned about;
+    char text[100];
+
+    testDiag("many clients, for days, odd names");
     for (unsigned c = 0; c < 20; c++)
         ask(c, 7, "MANY:CLIENTS");
     for (int i = 0; i < 8; i++, now += 200 * MS)
@@ -307,6 +311,7 @@ MAIN(testSearch)
     search = ebpfMonSearchNew();
     testTable();
     testNever();
+    testNames();
     testFound();
     testClients();
     testBeacons();

@@ -155,7 +155,8 @@ static void testMany(ebpfMonServers *servers)
 static void testProc(void)
 {
     struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    struct ebpfMonPeer peer = { .addr = in.sin_addr.s_addr, .saddr = in.sin_addr.s_addr, .netns = ebpfMonProcNetns(getpid()) };
+    struct ebpfMonPeer peer = {
+        .addr = in.sin_addr.s_addr, .saddr = in.sin_addr.s_addr, .netns = ebpfMonProcNetns(getpid())};
     ebpfMonServers *servers = ebpfMonServersNew(targets, NULL);
     ebpfMonTarget *t = addIoc(getpid(), "iocC", 1);
     const ebpfMonServer *s;

@@ -52,8 +52,10 @@ static void testChain(void)
     addPut(3, 101 * MS, 77, 4, "put by U@H");
     p = findForChain(3, 100 * MS, 110 * MS, 4);
     testOk(p && p->id == 77 && !p->isFinished && !p->byClient, "made in the chain, to its root");
-    testOk(!findForChain(3, 102 * MS, 110 * MS, 4) && !findForChain(3, 90 * MS, 100 * MS, 4), "before or after the chain");
-    testOk(!findForChain(3, 100 * MS, 110 * MS, 5) && !findForChain(4, 100 * MS, 110 * MS, 4), "another root or thread");
+    testOk(!findForChain(3, 102 * MS, 110 * MS, 4) && !findForChain(3, 90 * MS, 100 * MS, 4),
+           "before or after the chain");
+    testOk(!findForChain(3, 100 * MS, 110 * MS, 5) && !findForChain(4, 100 * MS, 110 * MS, 4),
+           "another root or thread");
     ebpfMonThreadPutsFinish(puts, IOC, 3, 76, &summary);
     ebpfMonThreadPutsFinish(puts, IOC, 4, 77, &summary);
     testOk(!p->isFinished, "another put is finished");

@@ -55,7 +55,8 @@ static void testAnswers(ebpfMonUserNames *names)
     testOk(known && strcmp(text, "user1") == 0, "the name at the first call: %s", text);
     before = epicsAtomicGetIntT(&calls);
     find(names, 1, &known);
-    testOk(known && strcmp(text, "user1") == 0 && epicsAtomicGetIntT(&calls) == before, "… and without asking at the next");
+    testOk(known && strcmp(text, "user1") == 0 && epicsAtomicGetIntT(&calls) == before,
+           "… and without asking at the next");
     find(names, 404, &known);
     testOk(known && strcmp(text, "404") == 0, "a uid without a name is known by its number");
     ebpfMonUserNamesFind(names, 4000000000u, text, 5);

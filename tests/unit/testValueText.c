@@ -68,7 +68,7 @@ static void testNumbers(void)
 static void testStrings(void)
 {
     char longText[600];
-    ebpfMonValue v = { .data = (const uint8_t *)longText, .len = sizeof(longText), .type = ebpfMonDbfChar, .count = 600 };
+    ebpfMonValue v = {.data = (const uint8_t *)longText, .len = sizeof(longText), .type = ebpfMonDbfChar, .count = 600};
     char small[8];
 
     testDiag("Texts");

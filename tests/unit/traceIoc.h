@@ -11,7 +11,7 @@
 
 #include "common/hash.h"
 #include "ebpfMonEvent.h"
-#include "ioc/layout.h"
+#include "ioc/baseLayout.h"
 #include "trace/traceChain.h"
 #include "watch/target.h"
 
