@@ -1,59 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <epicsStdio.h>
 #include <epicsString.h>
 #include <epicsThread.h>
-#include <envDefs.h>
 #include <errlog.h>
 
 #include "common/clock.h"
 #include "common/worker.h"
-#include "model/published.h"
-#include "search/search.h"
-#include "watch/requests.h"
-#include "model/losses.h"
-#include "watch/connectionOwners.h"
 #include "export/export.h"
+#include "ioc/procNetns.h"
+#include "model/losses.h"
+#include "model/published.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
-#include "probe/packets.h"
-#include "ioc/procNetns.h"
+#include "probe/packetSources.h"
+#include "watch/connectionOwners.h"
 #include "wire/wire.h"
 
-#define SOURCES     32
-#define POLL_MS     10          /* puts that wait for a reply are looked at this often */
-#define REFRESH_NS  2000000000ull
+#define POLL_MS      10          /* puts that wait for a reply are looked at this often */
+#define REFRESH_NS   2000000000ull
 #define STOP_SECONDS 5.0
-#define RETRY_NS    30000000000ull
-#define DELAY_MAX   60000000000ull /* from a packet to us */
-
-typedef struct {
-    uint32_t netns;
-    ebpfMonPackets *packets;
-} source;
+#define DELAY_MAX    60000000000ull /* from a packet to us */
 
 struct ebpfMonPacketThread {
-    ebpfMonMonitor *m;
-    ebpfMonWorker  *worker;
-    ebpfMonWire    *wire;
-    unsigned ringBytes;
-    source   sources[SOURCES];
-    unsigned sourceCount;
-    uint32_t refused[SOURCES]; /* namespaces that could not be opened, tried again every RETRY_NS */
-    unsigned refusedCount;
-    uint64_t refusedAt;
-    uint32_t reading;          /* namespace of the packets that are being read */
-    char     trouble[200];
-    uint64_t packetsDropped;   /* by sources that are closed */
-    uint64_t packetsBefore;    /* that had passed when the rate was published last */
+    ebpfMonMonitor       *m;
+    ebpfMonWorker        *worker;
+    ebpfMonWire          *wire;
+    ebpfMonPacketSources *sources;
+    uint64_t passedBefore;     /* packets, when the rate was published last */
     uint64_t missedAt;         /* monotonic ns: when events of the IOCs were found to be lost last */
     uint64_t lostBefore;
 };
@@ -145,9 +122,7 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
         ebpfMonPutJoinCloseCircuit(p->m->put.join, &ev->peer);
         break;
     case ebpfMonWireForeign:
-        for (unsigned i = 0; i < p->sourceCount; i++)
-            if (!ev->peer.netns || p->sources[i].netns == ev->peer.netns)
-                ebpfMonPacketsVerdict(p->sources[i].packets, &ev->peer, 0);
+        ebpfMonPacketSourcesReject(p->sources, &ev->peer);
         break;
     case ebpfMonWireSearch:
         ebpfMonSearchAddQuestion(p->m->search, ev->time, protocol, client, ev->cid, ev->name);
@@ -159,9 +134,7 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
         ebpfMonSearchAddBeacon(p->m->search, ev->time, protocol, serverHost);
         break;
     case ebpfMonWireOpened: /* a server on a port of its own is searched for there, too */
-        for (unsigned i = 0; i < p->sourceCount; i++)
-            if (!ev->peer.netns || p->sources[i].netns == ev->peer.netns)
-                ebpfMonPacketsPort(p->sources[i].packets, ntohs(ev->peer.sport), 1);
+        ebpfMonPacketSourcesExpectPort(p->sources, ev->peer.netns, ntohs(ev->peer.sport));
         break;
     case ebpfMonWireUser:
     case ebpfMonWireChannelGone:
@@ -170,80 +143,32 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     }
 }
 
-static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
+static void onPacket(void *arg, uint32_t netns, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
 {
     ebpfMonPacketThread *p = arg;
 
-    ebpfMonWirePacket(p->wire, time, p->reading, ip, len, wireLen);
+    ebpfMonWirePacket(p->wire, time, netns, ip, len, wireLen);
 }
 
-static void closeSource(ebpfMonPacketThread *p, unsigned i)
+static void onOpened(void *arg, pid_t pid, uint32_t netns)
 {
-    ebpfMonPacketsStats s;
-
-    ebpfMonPacketsStat(p->sources[i].packets, &s);
-    p->packetsDropped += s.dropped;
-    ebpfMonPacketsClose(p->sources[i].packets);
-    p->sources[i] = p->sources[--p->sourceCount];
-}
-
-/* A port of Channel Access from the environment. Base sets no default for some, and reading those prints an error
- * (envGetInetPortConfigParam; rsrv/caservertask.c asks first, too). */
-static unsigned short readPort(const ENV_PARAM *param, unsigned short otherwise)
-{
-    return envGetConfigParamPtr(param) ? envGetInetPortConfigParam(param, otherwise) : otherwise;
-}
-
-/* Where a site has its searches and beacons: as for any other IOC, our own environment tells. */
-static void expectOurs(ebpfMonPackets *packets)
-{
-    unsigned short server = readPort(&EPICS_CA_SERVER_PORT, 5064), repeater = readPort(&EPICS_CA_REPEATER_PORT, 5065);
-
-    ebpfMonPacketsPort(packets, server, 1);
-    ebpfMonPacketsPort(packets, readPort(&EPICS_CAS_SERVER_PORT, server), 1);
-    ebpfMonPacketsPort(packets, repeater, 1);
-    ebpfMonPacketsPort(packets, readPort(&EPICS_CAS_BEACON_PORT, repeater), 1);
-}
-
-static void openSource(ebpfMonPacketThread *p, pid_t pid, uint32_t netns)
-{
-    char why[sizeof(p->trouble)];
-
-    for (unsigned i = 0; i < p->refusedCount; i++)
-        if (p->refused[i] == netns)
-            return;
-    if (p->sourceCount == SOURCES)
-        return;
-    p->sources[p->sourceCount].packets = ebpfMonPacketsOpen(pid, p->ringBytes, why, sizeof(why));
-    if (p->sources[p->sourceCount].packets) {
-        expectOurs(p->sources[p->sourceCount].packets);
-        p->sources[p->sourceCount++].netns = netns;
-        if (pid && netns != ebpfMonProcNetns(getpid()))
-            ebpfMonConnectionOwnersRead(pid, netns, ebpfMonKernelSetOwner);
-        return;
-    }
-    if (p->refusedCount < SOURCES)
-        p->refused[p->refusedCount++] = netns;
-    if (strcmp(why, p->trouble) != 0)
-        errlogSevPrintf(errlogMinor, "ebpfMon: puts, searches and beacons on the wire are not seen: %s\n", why);
-    snprintf(p->trouble, sizeof(p->trouble), "%s", why);
+    (void)arg;
+    ebpfMonConnectionOwnersRead(pid, netns, ebpfMonKernelSetOwner);
 }
 
 static void expectPort(void *arg, uint32_t netns, uint16_t port)
 {
     ebpfMonPacketThread *p = arg;
 
-    for (unsigned i = 0; i < p->sourceCount; i++)
-        if (p->sources[i].netns == netns)
-            ebpfMonPacketsPort(p->sources[i].packets, port, 1);
+    ebpfMonPacketSourcesExpectPort(p->sources, netns, port);
 }
 
-/* A source for every network namespace that an IOC lives in, and for our own. */
+/* A source for each network namespace that an IOC lives in, and for our own. */
 static void refresh(ebpfMonPacketThread *p, uint64_t now)
 {
     pid_t pids[EBPFMON_IOCS_MAX + 1] = { 0 };
+    uint32_t netns[EBPFMON_PACKET_SOURCES_MAX];
     ebpfMonNetns *list = NULL;
-    uint32_t netns[SOURCES];
     size_t n = 1;
     int count;
 
@@ -253,63 +178,37 @@ static void refresh(ebpfMonPacketThread *p, uint64_t now)
         if (!t->gone)
             pids[n++] = t->pid;
     ebpfMonTargetsUnlock(p->m->targets);
-    if (now - p->refusedAt > RETRY_NS) {
-        p->refusedAt = now;
-        p->refusedCount = 0;
-    }
     count = ebpfMonProcNetnsList(pids, n, &list);
-    for (unsigned i = 0; count >= 0 && i < p->sourceCount; i++) {
-        int k = 0;
-
-        while (k < count && list[k].netns != p->sources[i].netns)
-            k++;
-        if (k == count)
-            closeSource(p, i--);
-    }
-    /* Covered before it is listened to: of a put that is made meanwhile the wire tells, too. */
-    for (int k = 0; k < count && k < SOURCES; k++)
-        netns[k] = list[k].netns;
-    if (count > 0)
-        ebpfMonPutJoinSetCovered(p->m->put.join, netns, count < SOURCES ? (unsigned)count : SOURCES);
-    for (int k = 0; k < count; k++) {
-        unsigned i = 0;
-
-        while (i < p->sourceCount && p->sources[i].netns != list[k].netns)
-            i++;
-        if (i == p->sourceCount)
-            openSource(p, list[k].pid == pids[0] ? 0 : list[k].pid, list[k].netns);
+    if (count > EBPFMON_PACKET_SOURCES_MAX)
+        count = EBPFMON_PACKET_SOURCES_MAX;
+    if (count > 0) {
+        /* Before the sources are open: packets will show a put that is made meanwhile, too. */
+        for (int i = 0; i < count; i++)
+            netns[i] = list[i].netns;
+        ebpfMonPutJoinSetCovered(p->m->put.join, netns, (unsigned)count);
+        ebpfMonPacketSourcesFollow(p->sources, list, (unsigned)count, now);
     }
     free(list);
-    if (!p->refusedCount)
-        p->trouble[0] = 0;
-    for (unsigned i = 0; i < p->sourceCount; i++)
-        netns[i] = p->sources[i].netns;
-    ebpfMonPutJoinSetCovered(p->m->put.join, netns, p->sourceCount);
+    ebpfMonPutJoinSetCovered(p->m->put.join, netns, ebpfMonPacketSourcesList(p->sources, netns));
     ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
 }
 
 static void publish(ebpfMonPacketThread *p, double seconds)
 {
     const ebpfMonWireStats *w = ebpfMonWireStat(p->wire);
-    uint64_t seen = 0, dropped = p->packetsDropped;
+    ebpfMonPacketSourcesState state;
     ebpfMonPublished *published;
 
-    for (unsigned i = 0; i < p->sourceCount; i++) {
-        ebpfMonPacketsStats s;
-
-        ebpfMonPacketsStat(p->sources[i].packets, &s);
-        seen += s.passed;
-        dropped += s.dropped;
-    }
+    ebpfMonPacketSourcesGetState(p->sources, &state);
     published = ebpfMonPublishedLock();
-    published->packets.state = !p->sourceCount || p->refusedCount ? ebpfMonWireTrouble : ebpfMonWireOn;
+    published->packets.state = !state.count || state.trouble ? ebpfMonWireTrouble : ebpfMonWireOn;
     /* fewer than before: a source was closed */
-    published->packets.rate = seen >= p->packetsBefore ? (double)(seen - p->packetsBefore) / seconds : 0;
+    published->packets.rate = state.passed >= p->passedBefore ? (double)(state.passed - p->passedBefore) / seconds : 0;
     published->packets.gaps = w->gaps;
-    published->packets.lost = dropped + w->gaps + w->noMemory + ebpfMonPutJoinCountDropped(p->m->put.join);
+    published->packets.lost = state.dropped + w->gaps + w->noMemory + ebpfMonPutJoinCountDropped(p->m->put.join);
     published->packets.circuits = w->circuits;
     ebpfMonPublishedUnlock();
-    p->packetsBefore = seen;
+    p->passedBefore = state.passed;
 }
 
 static void publishPuts(ebpfMonPacketThread *p, uint64_t now)
@@ -331,18 +230,12 @@ static void publishPuts(ebpfMonPacketThread *p, uint64_t now)
 
 static void readPackets(ebpfMonPacketThread *p)
 {
-    struct pollfd fd[SOURCES];
     uint64_t read;
 
-    for (unsigned i = 0; i < p->sourceCount; i++)
-        fd[i] = (struct pollfd){ .fd = ebpfMonPacketsFd(p->sources[i].packets), .events = POLLIN };
-    poll(fd, p->sourceCount, POLL_MS);
+    ebpfMonPacketSourcesWait(p->sources, POLL_MS);
     lookMissed(p, ebpfMonClockMonotonic());
     read = ebpfMonClockMonotonic();
-    for (unsigned i = 0; i < p->sourceCount; i++) {
-        p->reading = p->sources[i].netns;
-        ebpfMonPacketsPoll(p->sources[i].packets, 0, onPacket, p);
-    }
+    ebpfMonPacketSourcesRead(p->sources);
     ebpfMonPutJoinSetPacketsRead(p->m->put.join, read);
 }
 
@@ -370,27 +263,32 @@ static void runPacketThread(ebpfMonWorker *worker, void *arg)
         }
     }
     publishPuts(p, UINT64_MAX);
-    while (p->sourceCount)
-        closeSource(p, 0);
+}
+
+static void freePacketThread(ebpfMonPacketThread *p)
+{
+    ebpfMonWireFree(p->wire);
+    ebpfMonPacketSourcesFree(p->sources);
+    free(p);
 }
 
 ebpfMonPacketThread *ebpfMonPacketThreadStart(ebpfMonMonitor *m, unsigned ringBytes)
 {
     ebpfMonPacketThread *p = calloc(1, sizeof(*p));
+    const ebpfMonPacketSourcesSink sink = { .packet = onPacket, .opened = onOpened, .arg = p };
 
     if (p) {
         p->m = m;
-        p->ringBytes = ringBytes;
         p->wire = ebpfMonWireNew(NULL, onEvent, p);
+        p->sources = ebpfMonPacketSourcesNew(ringBytes, &sink);
     }
-    if (p && p->wire)
+    if (p && p->wire && p->sources)
         p->worker = ebpfMonWorkerStart("ebpfMonPacket", epicsThreadPriorityLow, runPacketThread, p);
     if (p && p->worker)
         return p;
     errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some, then start again\n");
-    if (p && p->wire)
-        ebpfMonWireFree(p->wire);
-    free(p);
+    if (p)
+        freePacketThread(p);
     return NULL;
 }
 
@@ -400,7 +298,6 @@ int ebpfMonPacketThreadStop(ebpfMonPacketThread *p)
         return 0;
     if (ebpfMonWorkerStop(&p->worker, STOP_SECONDS))
         return -1;
-    ebpfMonWireFree(p->wire);
-    free(p);
+    freePacketThread(p);
     return 0;
 }

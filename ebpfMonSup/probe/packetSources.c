@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <envDefs.h>
+#include <errlog.h>
+
+#include "common/text.h"
+#include "probe/packetSources.h"
+
+#define RETRY_NS 30000000000ull
+
+typedef struct {
+    uint32_t netns;
+    ebpfMonPackets *packets;
+    ebpfMonPacketSources *all;
+} packetSource;
+
+struct ebpfMonPacketSources {
+    ebpfMonPacketSourcesSink sink;
+    unsigned ringBytes;
+    packetSource source[EBPFMON_PACKET_SOURCES_MAX];
+    unsigned count;
+    uint32_t refused[EBPFMON_PACKET_SOURCES_MAX]; /* namespaces that could not be opened, tried again every RETRY_NS */
+    unsigned refusedCount;
+    uint64_t refusedAt;
+    uint64_t dropped;     /* by sources that are closed */
+    char     trouble[200];
+};
+
+ebpfMonPacketSources *ebpfMonPacketSourcesNew(unsigned ringBytes, const ebpfMonPacketSourcesSink *sink)
+{
+    ebpfMonPacketSources *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->ringBytes = ringBytes;
+    s->sink = *sink;
+    return s;
+}
+
+static void closeSource(ebpfMonPacketSources *s, unsigned i)
+{
+    ebpfMonPacketsStats stats;
+
+    ebpfMonPacketsStat(s->source[i].packets, &stats);
+    s->dropped += stats.dropped;
+    ebpfMonPacketsClose(s->source[i].packets);
+    s->source[i] = s->source[--s->count];
+}
+
+void ebpfMonPacketSourcesFree(ebpfMonPacketSources *s)
+{
+    if (!s)
+        return;
+    while (s->count)
+        closeSource(s, 0);
+    free(s);
+}
+
+/* A port of Channel Access from the environment. Base sets no default for some, and reading those prints an error
+ * (envGetInetPortConfigParam; rsrv/caservertask.c asks first, too). */
+static unsigned short readPort(const ENV_PARAM *param, unsigned short otherwise)
+{
+    return envGetConfigParamPtr(param) ? envGetInetPortConfigParam(param, otherwise) : otherwise;
+}
+
+/* Our own environment says, as for any other IOC, which ports a site has for its searches and beacons. */
+static void expectPortsOfSite(ebpfMonPackets *packets)
+{
+    unsigned short server = readPort(&EPICS_CA_SERVER_PORT, 5064), repeater = readPort(&EPICS_CA_REPEATER_PORT, 5065);
+
+    ebpfMonPacketsPort(packets, server, 1);
+    ebpfMonPacketsPort(packets, readPort(&EPICS_CAS_SERVER_PORT, server), 1);
+    ebpfMonPacketsPort(packets, repeater, 1);
+    ebpfMonPacketsPort(packets, readPort(&EPICS_CAS_BEACON_PORT, repeater), 1);
+}
+
+static void openSource(ebpfMonPacketSources *s, pid_t pid, uint32_t netns)
+{
+    packetSource *source = &s->source[s->count];
+    char why[sizeof(s->trouble)];
+
+    for (unsigned i = 0; i < s->refusedCount; i++)
+        if (s->refused[i] == netns)
+            return;
+    if (s->count == EBPFMON_PACKET_SOURCES_MAX)
+        return;
+    source->packets = ebpfMonPacketsOpen(pid, s->ringBytes, why, sizeof(why));
+    if (source->packets) {
+        source->netns = netns;
+        source->all = s;
+        s->count++;
+        expectPortsOfSite(source->packets);
+        if (pid)
+            s->sink.opened(s->sink.arg, pid, netns);
+        return;
+    }
+    if (s->refusedCount < EBPFMON_PACKET_SOURCES_MAX)
+        s->refused[s->refusedCount++] = netns;
+    if (strcmp(why, s->trouble) != 0)
+        errlogSevPrintf(errlogMinor, "ebpfMon: puts, searches and beacons on the wire are not seen: %s\n", why);
+    ebpfMonTextCopy(s->trouble, sizeof(s->trouble), why);
+}
+
+void ebpfMonPacketSourcesFollow(ebpfMonPacketSources *s, const ebpfMonNetns *list, unsigned count, uint64_t now)
+{
+    unsigned i, k;
+
+    if (now - s->refusedAt > RETRY_NS) {
+        s->refusedAt = now;
+        s->refusedCount = 0;
+    }
+    for (i = 0; i < s->count; i++) {
+        for (k = 0; k < count && list[k].netns != s->source[i].netns; k++) {}
+        if (k == count)
+            closeSource(s, i--);
+    }
+    for (k = 0; k < count; k++) {
+        for (i = 0; i < s->count && s->source[i].netns != list[k].netns; i++) {}
+        if (i == s->count)
+            openSource(s, list[k].pid == getpid() ? 0 : list[k].pid, list[k].netns);
+    }
+    if (!s->refusedCount)
+        s->trouble[0] = 0;
+}
+
+unsigned ebpfMonPacketSourcesList(const ebpfMonPacketSources *s, uint32_t *netns)
+{
+    for (unsigned i = 0; i < s->count; i++)
+        netns[i] = s->source[i].netns;
+    return s->count;
+}
+
+void ebpfMonPacketSourcesWait(ebpfMonPacketSources *s, int ms)
+{
+    struct pollfd fd[EBPFMON_PACKET_SOURCES_MAX];
+
+    for (unsigned i = 0; i < s->count; i++)
+        fd[i] = (struct pollfd){ .fd = ebpfMonPacketsFd(s->source[i].packets), .events = POLLIN };
+    poll(fd, s->count, ms);
+}
+
+static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
+{
+    const packetSource *source = arg;
+    const ebpfMonPacketSourcesSink *sink = &source->all->sink;
+
+    sink->packet(sink->arg, source->netns, time, ip, len, wireLen);
+}
+
+void ebpfMonPacketSourcesRead(ebpfMonPacketSources *s)
+{
+    for (unsigned i = 0; i < s->count; i++)
+        ebpfMonPacketsPoll(s->source[i].packets, 0, onPacket, &s->source[i]);
+}
+
+void ebpfMonPacketSourcesExpectPort(ebpfMonPacketSources *s, uint32_t netns, uint16_t port)
+{
+    for (unsigned i = 0; i < s->count; i++)
+        if (!netns || s->source[i].netns == netns)
+            ebpfMonPacketsPort(s->source[i].packets, port, 1);
+}
+
+void ebpfMonPacketSourcesReject(ebpfMonPacketSources *s, const struct ebpfMonPeer *connection)
+{
+    for (unsigned i = 0; i < s->count; i++)
+        if (!connection->netns || s->source[i].netns == connection->netns)
+            ebpfMonPacketsVerdict(s->source[i].packets, connection, 0);
+}
+
+void ebpfMonPacketSourcesGetState(const ebpfMonPacketSources *s, ebpfMonPacketSourcesState *state)
+{
+    *state = (ebpfMonPacketSourcesState){ .count = s->count, .trouble = s->refusedCount > 0, .dropped = s->dropped };
+    for (unsigned i = 0; i < s->count; i++) {
+        ebpfMonPacketsStats stats;
+
+        ebpfMonPacketsStat(s->source[i].packets, &stats);
+        state->passed += stats.passed;
+        state->dropped += stats.dropped;
+    }
+}
