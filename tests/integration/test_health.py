@@ -133,8 +133,9 @@ def test_scan_in_time(new_ioc, monitor):
     ioc = new_ioc(db.READY + "".join(db.counter(f"R{i}", SCAN=".2 second") for i in range(50))).start()
     monitor.wait_ioc(ioc)
     until(lambda: ".2 second" in scans(monitor, ioc), 10, "the scan")
-    row = until(lambda: ioc.get("R0") > 25 and scans(monitor, ioc)[".2 second"], 30, "some periods")
-    assert row["PERIODS"] == pytest.approx(0.2, rel=0.01)
+    until(lambda: ioc.get("R0") > 25, 30, "some periods")
+    row = until(lambda: (r := scans(monitor, ioc).get(".2 second")) and r["PERIODS"] == pytest.approx(0.2, rel=0.01) and r,
+                30, lambda: str(scans(monitor, ioc)))
     assert row["TOP_RECORDS"].startswith(ioc.prefix + "R")
     assert row["LOADS"] < 20
 
@@ -145,8 +146,10 @@ def test_scan_with_little_rest(new_ioc, monitor):
     monitor.wait_ioc(ioc)
     ioc.put("SLEEP.SCAN", ".1 second")
     ioc.put("READY.SCAN", ".1 second")
-    row = until(lambda: ioc.get("SLEEP") > 40 and scans(monitor, ioc)[".1 second"], 30, "some periods")
-    assert row["PERIODS"] == pytest.approx(0.1, rel=0.05)
+    until(lambda: ioc.get("SLEEP") > 40, 30, "some periods")
+    # on a busy host the scan thread itself is late for a while
+    row = until(lambda: (r := scans(monitor, ioc).get(".1 second")) and r["PERIODS"] == pytest.approx(0.1, rel=0.05) and r,
+                30, lambda: str(scans(monitor, ioc)))
     assert 80 < row["LOADS"] < 95
     assert row["TOP_RECORDS"] == ioc.prefix + "SLEEP"
 
@@ -332,7 +335,7 @@ def test_hang_in_one_long_callback(new_ioc, monitor):
         f'record(aSub, "$(P)SLOW{i}") {{ field(SNAM, "sleepFor") field(FTA, "DOUBLE") field(INPA, "100000")'
         f' field(FTVA, "DOUBLE") field(SCAN, "Event") field(EVNT, "go") }}\n' for i in range(10 * HANG + 40)))
     monitor.wait_ioc(ioc)
-    ioc.put("FIRE.PROC", 1)
+    ioc.put("FIRE.PROC", 1, wait=False)  # the notification of a put callback waits for the same thread
     monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs since" in t, HANG + 6)
     monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs no more" in t, HANG + 10)
     hangs = [line for line in monitor.lines("IOC_EVENTS").splitlines() if " hangs " in line]

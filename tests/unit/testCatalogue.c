@@ -25,7 +25,7 @@
 #define IOC_TESTS   50 /* those that need a softIoc */
 #define LARGE       100000
 #define LARGE_LIMIT 2.0 /* s; it takes a tenth, but the machine may be busy */
-#define DEADLINE    30.0
+#define DEADLINE    120.0
 
 static pid_t ioc;
 static int   iocStdin = -1;

@@ -90,6 +90,8 @@ static int applyCommands(ebpfMonOtlp *o)
     own->generation = o->generation;
     if (changed)
         own->conf = o->wanted;
+    for (unsigned i = 0; i < ebpfMonOtlpSignals && changed; i++) /* a command may be making one just now */
+        own->sender[i].queue = o->queue[i];
     if (o->stopping && !own->endBy) { /* one last try of what waits, and the last values */
         own->endBy = o->stopBy;
         own->nextMetrics = 0;
@@ -101,7 +103,6 @@ static int applyCommands(ebpfMonOtlp *o)
         ebpfMonOtlpSender *sender = &own->sender[i];
 
         sender->signal = (ebpfMonOtlpSignal)i;
-        sender->queue = o->queue[i];
         sender->exemplars = own->conf.target[ebpfMonOtlpMetrics].url[0] ? &own->exemplars : NULL;
         ebpfMonOtlpSenderSetTarget(sender, o->http, &own->conf);
         own->nextMetrics = 0;

@@ -35,7 +35,7 @@ typedef struct {
 
 struct ebpfMonOtlp {
     int active[ebpfMonOtlpSignals]; /* atomic: puts, spans are queued */
-    ebpfMonRecordQueue *queue[ebpfMonOtlpSignals]; /* made before "active" is set, and then kept */
+    ebpfMonRecordQueue *queue[ebpfMonOtlpSignals]; /* made under the lock, before "active" is set; then kept */
     epicsMutexId lock;              /* of what follows, but "own" */
     unsigned commanded;             /* signals (bits) that a command has set: the environment does not count for them */
     ebpfMonOtlpConf wanted;

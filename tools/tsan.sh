@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs the whole monitor under ThreadSanitizer (gcc) against busy IOCs, and fails if two of its threads use the same
+# memory without an order between them. It builds a second monitor in a copy of this tree, in the cache, and runs tests
+# with real IOCs and clients there. Base is not instrumented: what its code alone does is not judged.
+#
+#   tools/tsan.sh [NAME] [ARGUMENTS FOR PYTEST...]     NAME as for tools/test.sh; default: the list below
+#   JOBS=N               so many processes run tests; default: one for each CPU
+set -eu
+unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
+copy=$EBPFMON_CACHE/tsan
+reports=$copy/reports
+
+# Suites in which every thread of the monitor works. The instrumented monitor is some ten times slower, so suites that
+# judge cost or delays are not among them.
+tests="test_puts or test_counts or test_trace or test_hand_overs or test_lifecycle or test_logs or test_otlp or \
+test_rules or test_pvs or test_health or test_packets or test_put_origins or test_spans or test_traces_across_iocs"
+if [ $# -gt 0 ]; then
+    tests=$1
+    shift
+fi
+
+say() { printf 'tsan: %s\n' "$*" >&2; }
+die() { printf 'tsan: %s\n' "$*" >&2; exit 1; }
+
+EPICS_BASE=$("$top/tools/setup.sh")
+export EPICS_BASE
+python=$("$top/tools/venv.sh")
+
+say "building an instrumented monitor in $copy"
+rm -rf "$copy" # make does not see that flags changed
+mkdir -p "$copy" "$reports"
+(cd "$top" && tar -c --exclude='O.*' --exclude=.git --exclude=./bin --exclude=./lib --exclude=./db --exclude=./dbd .) |
+    tar -x -C "$copy"
+cd "$copy"
+flags="-O1 -g -fsanitize=thread"
+make -s -j"$(nproc)" OPT_CFLAGS_YES="$flags -include $copy/tools/tsanAtomic.h" OPT_CXXFLAGS_YES="$flags" \
+    OPT_LDFLAGS_YES=-fsanitize=thread configure ebpfMonSup ebpfMonApp </dev/null >"$reports/make.log" 2>&1 ||
+    die "the build failed: $reports/make.log"
+# The IOCs and clients of the tests are not instrumented.
+for folder in tests/ioc tests/bench; do
+    make -s -j"$(nproc)" -C $folder </dev/null >>"$reports/make.log" 2>&1 || die "the build failed: $reports/make.log"
+done
+
+# Without address randomization (setarch -R): with more random bits than it knows, the runtime of gcc 12 does not start.
+# A report does not change the exit status of the monitor, so that tests judge what they always judge.
+say "running tests"
+status=0
+TSAN_OPTIONS="log_path=$reports/report exitcode=0 ignore_noninstrumented_modules=1" \
+    PYTHONDONTWRITEBYTECODE=1 setarch -R \
+    "$python" -m pytest tests/integration -q -p no:cacheprovider -n "${JOBS:-$(nproc)}" -k "$tests" "$@" </dev/null ||
+    status=$?
+
+found=$(cat "$reports"/report.* 2>/dev/null | grep -c 'WARNING: ThreadSanitizer') || :
+if [ "$found" != 0 ]; then
+    cat "$reports"/report.* | grep '^SUMMARY' | sort | uniq -c | sort -rn >&2
+    die "$found reports: $reports"
+fi
+say "no report"
+exit $status
