@@ -1,16 +1,19 @@
 # The EPICS way: make, make runtests, make clean, make distclean with EPICS_BASE set in
-# configure/RELEASE.local or in the environment. On a bare machine: make demo, make check, make kernels.
+# configure/RELEASE.local or in the environment. On a bare machine: make demo, make check, make tsan, make bench,
+# make kernels.
 
-ifneq ($(filter demo check bench kernels setup,$(MAKECMDGOALS)),)
+ifneq ($(filter demo check tsan bench kernels setup,$(MAKECMDGOALS)),)
 
 # These find or build EPICS Base first and then come back here with EPICS_BASE set.
-.PHONY: demo check bench kernels setup
+.PHONY: demo check tsan bench kernels setup
 setup:
 	@tools/setup.sh
 demo:
 	@tools/demo.sh
 check:
 	@tools/check.sh
+tsan:
+	@tools/tsan.sh
 bench:
 	@tools/bench.sh
 kernels:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * What the kernel half and the user half say to each other: the events on the ring, and the tables that
- * one side writes and the other reads. The only header that both chains include.
+ * The events that the kernel part sends to the user part on the ring. Both include this header; their tables stand in
+ * ebpfMonTable.h.
  *
  * All times are CLOCK_MONOTONIC nanoseconds, but for record time stamps, which are as the record has
  * them (epicsTimeStamp: seconds since 1990 in the low 32 bits, nanoseconds in the high 32).
@@ -240,7 +240,13 @@ struct ebpfMonChainEvent {
 _Static_assert(sizeof(struct ebpfMonHead) == 24, "ebpfMonHead");
 _Static_assert(sizeof(struct ebpfMonPeer) == 16, "ebpfMonPeer");
 _Static_assert(sizeof(struct ebpfMonWho) == 164, "ebpfMonWho");
+_Static_assert(sizeof(struct ebpfMonOwner) == 24, "ebpfMonOwner");
+_Static_assert(sizeof(struct ebpfMonSourceChain) == 40, "ebpfMonSourceChain");
 _Static_assert(sizeof(struct ebpfMonHandOver) == 184, "ebpfMonHandOver");
+_Static_assert(sizeof(struct ebpfMonHandOverEvent) == 208, "ebpfMonHandOverEvent");
+_Static_assert(sizeof(struct ebpfMonPutEvent) == 424, "ebpfMonPutEvent");
+_Static_assert(sizeof(struct ebpfMonCauseEvent) == 320, "ebpfMonCauseEvent");
+_Static_assert(sizeof(struct ebpfMonChain) == 176, "ebpfMonChain");
 _Static_assert(sizeof(struct ebpfMonResultEvent) == 88, "ebpfMonResultEvent");
 _Static_assert(sizeof(struct ebpfMonChainRec) == 32, "ebpfMonChainRec");
 _Static_assert(sizeof(struct ebpfMonChainEvent) ==

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * What the packet filter (wire.bpf.c) and its user half (probe/packets.c) share. Addresses and ports are in
+ * What the packet filter (wire.bpf.c) and the user part (probe/packets.c) share. Addresses and ports are in
  * network byte order and only compared, never reckoned with.
  */
 #ifndef EBPFMON_PACKET_H
@@ -46,6 +46,9 @@ struct ebpfMonConn {
 struct ebpfMonPacketCounts {
     __u64 seen, passed, foreign;
 };
+
+_Static_assert(sizeof(struct ebpfMonConnKey) == 12, "ebpfMonConnKey");
+_Static_assert(sizeof(struct ebpfMonConn) == 20, "ebpfMonConn");
 
 /* Fills in the key of a packet from src to dst; returns its direction, 0 or 1. */
 static inline __u32 ebpfMonConnKeySet(struct ebpfMonConnKey *key, __u32 src, __u16 srcPort, __u32 dst, __u16 dstPort)

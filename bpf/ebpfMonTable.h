@@ -109,8 +109,9 @@ struct ebpfMonClosurePair {
 /* --- tables that the kernel part writes ------------------------------------------------------------------------ */
 
 /*
- * Map "recState", by slot; mapped into the user part. Written while the record's lock set is held, but for "addr" and
- * "last", which the user part writes. A look at a record touches this and the record alone.
+ * Map "recState", by slot; mapped into the user part. The kernel part writes it while the record's lock set is held. The
+ * user part writes "addr" and "last"; while no chain can end at the record's stretch it clears a bank of "pass", and it
+ * changes "time" by compare and exchange. A look at a record touches this and the record alone.
  */
 struct ebpfMonRecState {
     __u64 addr;    /* of the record; 0: none has this slot */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /* What a periodic scan thread keeps of its period, from the locks that it takes. */
-#ifndef EBPFMON_SCAN_BPF_H
-#define EBPFMON_SCAN_BPF_H
+#ifndef EBPFMON_SCANTHREAD_BPF_H
+#define EBPFMON_SCANTHREAD_BPF_H
 
 #include "probe.bpf.h"
 

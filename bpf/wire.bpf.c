@@ -62,7 +62,7 @@ struct {
     __type(value, struct ebpfMonPacketCounts);
 } counts SEC(".maps");
 
-/* The user half keeps it: reading a clock for each foreign packet would cost more than all the rest. */
+/* The user part keeps it: reading a clock for each foreign packet would cost more than all the rest. */
 volatile __u32 nowSecs;
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

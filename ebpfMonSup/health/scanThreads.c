@@ -95,7 +95,7 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
 
     if (!k->period || !k->begin)
         return;
-    /* It has nothing to scan any more. The kernel part ends a pass by the same rule (scanBegins in bpf/scan.bpf.h). */
+    /* It has nothing to scan any more. The kernel part ends a pass by the same rule (beginScanPass in bpf/scanThread.bpf.h). */
     if (!seen->heldCount && now > k->end && now - k->end > 4 * k->period + EBPFMON_SECOND_NS)
         return;
     s = findScan(scans, ioc, tid, (double)k->period / 1e9);

@@ -95,12 +95,15 @@ ebpfMonEventThread *ebpfMonEventThreadStart(ebpfMonMonitor *m)
     return e;
 }
 
-int ebpfMonEventThreadStop(ebpfMonEventThread *e)
+int ebpfMonEventThreadStop(ebpfMonEventThread **thread)
 {
+    ebpfMonEventThread *e = *thread;
+
     if (!e)
         return 0;
     if (ebpfMonWorkerStop(&e->worker, STOP_SECONDS))
         return -1;
     free(e);
+    *thread = NULL;
     return 0;
 }

@@ -10,7 +10,8 @@ typedef struct ebpfMonEventThread ebpfMonEventThread;
 /* The monitor stays the caller's. NULL without memory. */
 ebpfMonEventThread *ebpfMonEventThreadStart(struct ebpfMonMonitor *m);
 
-/* Publishes what waits, ends the thread and frees it. 0, or -1: it still runs, and nothing is freed. */
-int ebpfMonEventThreadStop(ebpfMonEventThread *thread);
+/* Publishes what waits, ends the thread, frees it and sets *thread to NULL; none there does no harm. 0, or -1: it still
+ * runs, and nothing is freed. */
+int ebpfMonEventThreadStop(ebpfMonEventThread **thread);
 
 #endif

@@ -56,24 +56,38 @@ static long configure(const ebpfMonSettings *s)
     return 0;
 }
 
+/* Both stop what runs. Nonzero: a thread did not end in time, and still uses its room and the kernel's tables. */
+static int stopReading(ebpfMonMonitor *m)
+{
+    int left = ebpfMonPublisherStop(m->publish.publisher);
+
+    left |= ebpfMonEventThreadStop(&m->eventThread);
+    return left | ebpfMonPacketThreadStop(&m->packetThread);
+}
+
+static int stopWatching(ebpfMonMonitor *m)
+{
+    int left = ebpfMonFollowerStop(m->watch.follower);
+
+    ebpfMonTracePrinterStop(m->publish.tracePrinter);
+    return left;
+}
+
 /*
  * At the end of the process the threads end, and then the kernel part goes: its tables stay mapped, and its programs
  * loaded, while a thread may still use them. The rooms are not freed, because a record or a command may be in one.
  */
 static void stopMonitor(void *arg)
 {
-    int left = 0;
+    int left;
 
     (void)arg;
     if (!ebpfMonLifeIsRunning(&life))
         return;
     epicsAtomicSetIntT(&life.running, 0);
-    left |= ebpfMonPublisherStop(monitor.publish.publisher);
-    left |= ebpfMonEventThreadStop(monitor.eventThread);
-    left |= ebpfMonPacketThreadStop(monitor.packetThread);
+    left = stopReading(&monitor);
     ebpfMonExportStop(EXPORT_STOP_SECONDS);
-    left |= ebpfMonFollowerStop(monitor.watch.follower);
-    ebpfMonTracePrinterStop(monitor.publish.tracePrinter);
+    left |= stopWatching(&monitor);
     if (left == 0)
         ebpfMonKernelUnload();
 }
@@ -103,7 +117,7 @@ static int makeRooms(ebpfMonMonitor *m, const ebpfMonFilter *first)
     return -1;
 }
 
-/* 0, or -1 without memory for a thread: those that were started go on until the process ends. */
+/* 0, or -1 without memory for a thread: then the caller stops those that were started. */
 static int startThreads(ebpfMonMonitor *m)
 {
     if (ebpfMonFollowerStart(m->watch.follower))
@@ -116,7 +130,8 @@ static int startThreads(ebpfMonMonitor *m)
     return ebpfMonPublisherStart(m->publish.publisher);
 }
 
-/* 0, or -1 with the state Failed. A start that failed left nothing that a second one would find in its way. */
+/* 0, or -1 with the state Failed. A start that failed leaves nothing behind, so that a second one can succeed; unless
+ * a thread did not end: then each further start is refused, because that thread still uses its room. */
 static int startMonitor(ebpfMonMonitor *m, const ebpfMonFilter *first)
 {
     ebpfMonLoadSizes sizes = {
@@ -125,6 +140,10 @@ static int startMonitor(ebpfMonMonitor *m, const ebpfMonFilter *first)
     };
     char why[256];
 
+    if (m->watch.follower) {
+        ebpfMonPublishedSetState(ebpfMonFailed, "a thread of an earlier start did not end: restart this IOC");
+        return -1;
+    }
     ebpfMonPublishedSetState(ebpfMonStarting, "loading the eBPF programs");
     if (ebpfMonKernelLoad(&sizes, why, sizeof(why))) {
         ebpfMonPublishedSetState(ebpfMonFailed, why);
@@ -139,6 +158,10 @@ static int startMonitor(ebpfMonMonitor *m, const ebpfMonFilter *first)
     ebpfMonExportStart();
     if (startThreads(m)) {
         ebpfMonPublishedSetState(ebpfMonFailed, NO_MEMORY);
+        if ((stopReading(m) | stopWatching(m)) == 0) {
+            freeRooms(m);
+            ebpfMonKernelUnload();
+        }
         return -1;
     }
     epicsAtExit(stopMonitor, NULL);

@@ -292,12 +292,15 @@ ebpfMonPacketThread *ebpfMonPacketThreadStart(ebpfMonMonitor *m, unsigned ringBy
     return NULL;
 }
 
-int ebpfMonPacketThreadStop(ebpfMonPacketThread *p)
+int ebpfMonPacketThreadStop(ebpfMonPacketThread **thread)
 {
+    ebpfMonPacketThread *p = *thread;
+
     if (!p)
         return 0;
     if (ebpfMonWorkerStop(&p->worker, STOP_SECONDS))
         return -1;
     freePacketThread(p);
+    *thread = NULL;
     return 0;
 }

@@ -13,8 +13,7 @@ typedef struct ebpfMonPacketThread ebpfMonPacketThread;
 /* The monitor stays the caller's. "ringBytes": of the packet ring of each namespace. NULL without memory, with a message. */
 ebpfMonPacketThread *ebpfMonPacketThreadStart(struct ebpfMonMonitor *m, unsigned ringBytes);
 
-/* Publishes what waits, ends the thread and frees it; NULL does no harm. 0, or -1: it still runs, and nothing is
- * freed. */
-int ebpfMonPacketThreadStop(ebpfMonPacketThread *thread);
+/* As ebpfMonEventThreadStop. */
+int ebpfMonPacketThreadStop(ebpfMonPacketThread **thread);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The tables of the loaded kernel part (kernelLoad.h) that are found by key. Each call is one or more system calls, so
- * none is made while a lock of the event path is held. Any thread, unless a function says otherwise.
+ * none is made while a lock of the event path is held; but the rankings go round the roots under the targets lock, once
+ * a second and for some milliseconds at most. Any thread, unless a function says otherwise.
  */
 #ifndef EBPFMON_KERNELTABLES_H
 #define EBPFMON_KERNELTABLES_H

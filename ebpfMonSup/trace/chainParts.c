@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "trace/chainParts.h"
+#include "trace/traceChain.h"
 #include "model/losses.h"
 #include "trace/stamp.h"
 
-#define RECORDS     2048  /* of one chain that are kept */
 #define CLOCKS_NS   20000 /* the difference between two readings of two clocks is less than this */
 #define LATE_CHAINS 10    /* in a row: the IOC's clock is late */
 #define OPEN_CHAINS 32    /* chains of different threads whose parts can arrive at the same time */
@@ -15,7 +15,7 @@
 typedef struct {
     uint32_t tid, count;
     uint64_t end; /* of the chain, monotonic ns; 0: free */
-    struct ebpfMonChainRec rec[RECORDS];
+    struct ebpfMonChainRec rec[EBPFMON_CHAIN_RECORDS];
 } openChain;
 
 struct ebpfMonChainParts {
@@ -62,7 +62,7 @@ static int64_t findNewestStamp(const ebpfMonTarget *t, const openChain *c)
 
 /*
  * Removes the records that processed before the chain began, and returns how many. What processed while nobody looked,
- * as when the probes are attached, is counted with the next chain that could have processed it (bpf/walk.bpf.h, look),
+ * as when the probes are attached, is counted with the next chain that could have processed it (bpf/snapshot.bpf.h),
  * but does not belong to that chain: its time stamp is older.
  *
  * An IOC may have a clock of its own (that of an event receiver, for example): then the newest time stamp tells when
@@ -142,7 +142,7 @@ void ebpfMonChainPartsAdd(ebpfMonChainParts *parts, ebpfMonTarget *t, const stru
     c = findOpenChain(parts, chain);
     if (!c)
         return;
-    for (uint32_t i = 0; i < chain->count && c->count < RECORDS; i++)
+    for (uint32_t i = 0; i < chain->count && c->count < EBPFMON_CHAIN_RECORDS; i++)
         c->rec[c->count++] = ev->rec[i];
     if (chain->last) {
         passOn(parts, t, chain, c, unixOffset);

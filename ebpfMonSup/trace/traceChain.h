@@ -7,6 +7,8 @@
 #include "model/chainId.h"
 #include "watch/target.h"
 
+#define EBPFMON_CHAIN_RECORDS 2048 /* of one chain that are kept */
+
 /* Records are given by their index in the catalogue. */
 typedef struct ebpfMonTraceChain {
     struct ebpfMonTraceChain *next; /* of the same trace, in the order in which their events came */

@@ -7,7 +7,7 @@
 #include "trace/traceChain.h"
 
 /* Records of one chain that are kept, its root, and those that it left processing. */
-#define EBPFMON_TRACE_SHAPE_NODES (2048 + 1 + EBPFMON_ASYNC)
+#define EBPFMON_TRACE_SHAPE_NODES (EBPFMON_CHAIN_RECORDS + 1 + EBPFMON_ASYNC)
 
 typedef struct {
     uint32_t nodes;

@@ -6,7 +6,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
-#include "model/published.h"
+#include "model/iocValues.h"
 #include "probe/kernelTables.h"
 #include "watch/targetLife.h"
 
