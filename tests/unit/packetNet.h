@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * For the tests of probe/packets.h: a network namespace of our own, traffic in it, and what the source handed up of it.
+ * After each exchange a marker datagram follows what the sockets have already received; when it is handed up, so was
+ * all before it.
+ */
+#ifndef PACKETNET_H
+#define PACKETNET_H
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
+#include <netinet/udp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <epicsUnitTest.h>
+
+#include "probe/packets.h"
+
+#define MARKER 5065 /* port */
+
+static const uint8_t caVersion[16] = { 0, 0, 0, 0, 0, 0, 0, 13 };
+
+static ebpfMonPackets *source; /* the program's, of its namespace */
+
+/* --- the namespace --------------------------------------------------------------------------------------------- */
+
+static inline int newNetwork(void)
+{
+    struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+
+    if (unshare(CLONE_NEWNET))
+        return -1;
+
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), result = ioctl(fd, SIOCSIFFLAGS, &lo);
+
+    close(fd);
+    return result;
+}
+
+/* Opens the source. Without the privileges for that it returns 0, and "why" says which; other errors end the test. */
+static inline int sourceOpen(char *why, size_t size)
+{
+    source = ebpfMonPacketsOpen(0, 0, why, size);
+    if (!source && !strstr(why, "CAP_BPF"))
+        testAbort("%s", why);
+    return source != NULL;
+}
+
+/* --- what was handed up, of the connection or datagram with this port at either end --------------------------- */
+
+static struct {
+    uint16_t port;
+    unsigned packets, empty, syn, fin, rst, cut;
+    size_t   longest;
+    size_t   bytes[2];          /* [1]: from that port */
+    uint8_t  data[2][2u << 20];
+    uint64_t time;
+    unsigned marker;            /* payload of the last one */
+} seen;
+
+static inline void watch(uint16_t port)
+{
+    memset(&seen, 0, sizeof(seen));
+    seen.port = port;
+}
+
+static inline void packet(void *arg, uint64_t time, const uint8_t *p, size_t len, size_t wireLen)
+{
+    const struct iphdr *ip = (const struct iphdr *)p;
+    const struct tcphdr *tcp = (const struct tcphdr *)(p + ip->ihl * 4);
+    size_t head = ip->ihl * 4u + (ip->protocol == IPPROTO_TCP ? tcp->doff * 4u : 8u);
+    int from = ntohs(tcp->source) == seen.port;
+
+    (void)arg;
+    if (ip->protocol == IPPROTO_UDP && ntohs(tcp->dest) == MARKER && len == head + sizeof(seen.marker))
+        memcpy(&seen.marker, p + head, sizeof(seen.marker));
+    if (!from && ntohs(tcp->dest) != seen.port)
+        return;
+    seen.time = time;
+    seen.packets++;
+    seen.cut += len != wireLen || len != ntohs(ip->tot_len);
+    if (len > seen.longest)
+        seen.longest = len;
+    if (ip->protocol == IPPROTO_TCP) {
+        seen.syn += tcp->syn;
+        seen.fin += tcp->fin;
+        seen.rst += tcp->rst;
+        seen.empty += len == head && !tcp->syn && !tcp->fin && !tcp->rst;
+    }
+    if (len > head && seen.bytes[from] + len - head <= sizeof(seen.data[0])) {
+        memcpy(seen.data[from] + seen.bytes[from], p + head, len - head);
+        seen.bytes[from] += len - head;
+    }
+}
+
+/* --- traffic --------------------------------------------------------------------------------------------------- */
+
+static inline struct sockaddr_in local(uint16_t port)
+{
+    return (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port),
+                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+}
+
+static inline void datagram(uint16_t port, const void *data, size_t size)
+{
+    struct sockaddr_in to = local(port);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    if (sendto(fd, data, size, 0, (struct sockaddr *)&to, sizeof(to)) != (ssize_t)size)
+        testAbort("sendto: %s", strerror(errno));
+    close(fd);
+}
+
+/* Takes what was handed up until now. */
+static inline void catchUp(void)
+{
+    static unsigned number;
+    time_t end = time(NULL) + 10;
+
+    number++;
+    datagram(MARKER, &number, sizeof(number));
+    while (seen.marker != number)
+        if (ebpfMonPacketsPoll(source, 100, packet, NULL) < 0 || time(NULL) > end)
+            testAbort("the marker does not come");
+}
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* probe/packets.h: whose network namespace a source reads, and what it says when it cannot be opened. */
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <testMain.h>
+
+#include "packetNet.h"
+
+static ino_t netns(const char *pid)
+{
+    char path[48];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%s/ns/net", pid);
+    return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/* A child in a network of its own, which sends a datagram to each port that it is told. */
+static pid_t childStart(int *talk)
+{
+    int pipes[2];
+    uint16_t port = 0;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pipes))
+        testAbort("socketpair: %s", strerror(errno));
+
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        close(pipes[0]);
+        if (newNetwork() || write(pipes[1], &port, sizeof(port)) != sizeof(port))
+            _exit(1);
+        while (read(pipes[1], &port, sizeof(port)) == sizeof(port)) {
+            datagram(port, caVersion, sizeof(caVersion));
+            if (write(pipes[1], &port, sizeof(port)) != sizeof(port))
+                break;
+        }
+        _exit(0);
+    }
+    close(pipes[1]);
+    if (read(pipes[0], &port, sizeof(port)) != sizeof(port))
+        testAbort("no child");
+    *talk = pipes[0];
+    return pid;
+}
+
+static void testOther(void)
+{
+    char why[256] = "", text[16];
+    int talk;
+    pid_t pid = childStart(&talk);
+    ino_t own = netns("thread-self");
+    ebpfMonPackets *other = ebpfMonPacketsOpen(pid, 0, why, sizeof(why));
+    uint16_t port = 5064;
+    time_t end = time(NULL) + 10;
+
+    testDiag("another network namespace");
+    if (!other)
+        testAbort("%s", why);
+    snprintf(text, sizeof(text), "%d", (int)pid);
+    testOk(ebpfMonPacketsNetns(other) == netns(text) && netns(text) != own, "it is the child's");
+    testOk(netns("thread-self") == own, "we are back in our own");
+    watch(5064);
+    if (write(talk, &port, sizeof(port)) != sizeof(port) || read(talk, &port, sizeof(port)) != sizeof(port))
+        testAbort("the child ended");
+    while (!seen.packets && time(NULL) < end)
+        ebpfMonPacketsPoll(other, 100, packet, NULL);
+    testOk(seen.packets == 1, "what is sent there is seen there: %u", seen.packets);
+    watch(5064);
+    catchUp();
+    testOk(seen.packets == 0, "and not here");
+    close(talk);
+    waitpid(pid, NULL, 0);
+    ebpfMonPacketsClose(other);
+    testOk(!ebpfMonPacketsOpen(pid, 0, why, sizeof(why)) && strstr(why, text), "gone: %s", why);
+}
+
+static void testNoPrivileges(void)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        char why[256] = "";
+
+        _exit(setgid(65534) || setuid(65534) || ebpfMonPacketsOpen(0, 0, why, sizeof(why))
+              || !strstr(why, "CAP_NET_RAW"));
+    }
+    testOk(waitpid(pid, &status, 0) == pid && status == 0, "without privileges it says which it needs");
+}
+
+MAIN(testPacketsNetns)
+{
+    char why[256] = "";
+
+    testPlan(7);
+    if (newNetwork()) {
+        testSkip(7, "a network namespace of our own needs root");
+        return testDone();
+    }
+    if (!sourceOpen(why, sizeof(why))) {
+        testSkip(7, why);
+        return testDone();
+    }
+    testOk(ebpfMonPacketsNetns(source) == netns("self"), "our own namespace");
+    testOther();
+    ebpfMonPacketsClose(source);
+    testNoPrivileges();
+    return testDone();
+}

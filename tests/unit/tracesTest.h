@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * For the tests of trace/traces.h: traces of a made-up IOC, the trace that they gave to their sink last, and the events
+ * that they get. The test program calls tracesTestBegin first, tracesTestEnd last, and setUp before each scene.
+ */
+#ifndef TRACESTEST_H
+#define TRACESTEST_H
+
+#include <epicsUnitTest.h>
+
+#include "put/threadPuts.h"
+#include "trace/traces.h"
+#include "traceIoc.h"
+
+#define ASYNC_NS 10000000000ull /* an asynchronous record is waited for */
+
+static ebpfMonTargets *targets;
+static ebpfMonLinkMessages *messages;
+static ebpfMonThreadPuts *threadPuts;
+static ebpfMonTraces *traces;
+
+/* The trace that was finished last, and how many were. */
+static struct {
+    unsigned count, chains, records;
+    int isIncomplete, hasPut, isBelowSource;
+    uint64_t begin;
+    ebpfMonChainId cause;
+} heard;
+static int exports; /* the answer of isExporting */
+
+static inline int isExporting(void)
+{
+    return exports;
+}
+
+static inline void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
+{
+    if (arg != &heard || t != sceneTarget)
+        testAbort("the sink gets another argument");
+    heard.count++;
+    heard.chains = trace->chains;
+    heard.records = trace->records;
+    heard.isIncomplete = trace->isIncomplete;
+    heard.hasPut = trace->put != NULL;
+    heard.begin = trace->first->chain.begin;
+    heard.isBelowSource = trace->last->source.iocId && !trace->last->chain.causeBegin;
+    heard.cause = ebpfMonTraceGetCause(trace);
+    trace->hasId = exports; /* as the spans do */
+    trace->id[0] = (uint8_t)heard.count;
+}
+
+static inline unsigned countOpen(void)
+{
+    return ebpfMonTracesCountOpen(traces);
+}
+
+static inline void tick(uint64_t now)
+{
+    ebpfMonTracesTick(traces, now, 0);
+}
+
+static inline void finishAll(void)
+{
+    ebpfMonTracesTick(traces, 0, 1);
+}
+
+/* Begins with "count" records and nothing else. */
+static inline void setUp(uint32_t count)
+{
+    ebpfMonTracesUses uses = { .targets = targets, .threadPuts = threadPuts, .linkMessages = messages,
+                               .exportsSpans = isExporting };
+
+    ebpfMonTracesFree(traces);
+    traces = ebpfMonTracesNew(&uses, onTrace, &heard);
+    ebpfMonCatalogueRelease(sceneTarget->cat);
+    sceneTarget->cat = sceneNewCatalogue(count);
+    sceneTarget->slot = SCENE_SLOT;
+    exports = 0;
+    memset(&heard, 0, sizeof(heard));
+}
+
+/* A chain of "root" from "begin" for 1 ms, that left "async" processing (UINT32_MAX: nothing). */
+static inline struct ebpfMonChain chainOf(uint32_t tid, uint64_t begin, uint32_t root, uint32_t async)
+{
+    struct ebpfMonChain c = {
+        .head = { .kind = EBPFMON_EV_CHAIN, .tid = tid, .iocId = sceneTarget->iocId, .ktime = begin + MS },
+        .begin = begin, .rootSlot = sceneTarget->slot + root,
+    };
+
+    if (async != UINT32_MAX)
+        c.async[0] = sceneTarget->slot + async + 1;
+    return c;
+}
+
+static inline void addChain(struct ebpfMonChain c, uint32_t count)
+{
+    static struct ebpfMonChainRec rec[2048];
+
+    for (uint32_t i = 0; i < count; i++)
+        rec[i] = (struct ebpfMonChainRec){ .slot = c.rootSlot, .time = (uint64_t)(count - i) << 32 };
+    c.total = count;
+    ebpfMonTracesAddChain(traces, sceneTarget, &c, rec, count);
+}
+
+static inline struct ebpfMonChain second(struct ebpfMonChain first, uint32_t tid, uint64_t begin, uint32_t root)
+{
+    struct ebpfMonChain c = chainOf(tid, begin, root, UINT32_MAX);
+
+    c.causeTid = first.head.tid;
+    c.causeBegin = first.begin;
+    return c;
+}
+
+/* "next" comes from what "chain" handed over; the kernel part reports that just before it. */
+static inline void takes(struct ebpfMonChain chain, struct ebpfMonChain next)
+{
+    struct ebpfMonHandOverEvent ev = { .head = next.head, .what.by = { .begin = chain.begin, .tid = chain.head.tid } };
+
+    ev.what.by.root = sceneTarget->cat->rec[chain.rootSlot - sceneTarget->slot].addr;
+    ebpfMonTracesBeginHandOver(traces, &ev);
+}
+
+static inline void isDone(struct ebpfMonChain chain)
+{
+    struct ebpfMonHandOverEvent ev = { .head.iocId = sceneTarget->iocId,
+                                       .what.by = { .begin = chain.begin, .tid = chain.head.tid } };
+
+    ebpfMonTracesEndHandOver(traces, &ev);
+}
+
+static inline struct ebpfMonPutEvent putOf(uint32_t tid, uint64_t at, uint64_t id, uint32_t record)
+{
+    return (struct ebpfMonPutEvent){
+        .head = { .tid = tid, .iocId = sceneTarget->iocId, .ktime = at }, .id = id, .site = EBPFMON_SITE_PUT,
+        .precord = sceneTarget->cat->rec[record].addr, .root = sceneTarget->cat->rec[record].addr,
+    };
+}
+
+static inline void tracesTestBegin(void)
+{
+    targets = ebpfMonTargetsNew();
+    messages = ebpfMonLinkMessagesNew();
+    threadPuts = ebpfMonThreadPutsNew();
+    sceneNewIoc();
+    ebpfMonTargetsAdd(targets, sceneTarget);
+}
+
+static inline void tracesTestEnd(void)
+{
+    ebpfMonTracesFree(traces);
+    ebpfMonThreadPutsFree(threadPuts);
+    ebpfMonLinkMessagesFree(messages);
+}
+
+#endif
