@@ -7,7 +7,7 @@
 
 #define AF_INET 2
 
-/* The CA circuit: claimed names, and the peer if no receive told it (kernels before 6.3). */
+/* The CA circuit: claimed names, and the peer if no receive has shown it (kernels before 6.3). */
 static __always_inline void readCircuit(struct ebpfMonWho *who, const struct ebpfMonTargetConf *conf, __u64 client)
 {
     struct {

@@ -199,7 +199,7 @@ struct ebpfMonChainRec {
 #define EBPFMON_CHAIN_LATE 8 /* it was under way when we began to look; "begin" is its end */
 #define EBPFMON_CHAIN_EARLY 16 /* the chain that handed it over is under way still */
 #define EBPFMON_NO_SYSCALL (-1)
-#define EBPFMON_ASYNC 8 /* records that one chain leaves processing asynchronously, and that are told of */
+#define EBPFMON_ASYNC 8 /* records that one chain leaves processing asynchronously, of which the event has a list */
 
 /* A chain that is kept whole. Thread and "begin" are its identity. */
 struct ebpfMonChain {

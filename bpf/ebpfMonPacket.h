@@ -14,7 +14,7 @@
 #define EBPFMON_PORT_WORDS   (65536 / 64)
 #define EBPFMON_TRIES        8     /* data packets in which an unknown connection may show what it is */
 #define EBPFMON_TRIES_KNOWN  1000  /* … on a port where CA or PVA is expected */
-#define EBPFMON_FOREIGN_SECS 60    /* then a foreign connection is looked at again: a wrong verdict heals */
+#define EBPFMON_FOREIGN_SECS 60    /* then a foreign connection is looked at again, in case the verdict was wrong */
 
 enum ebpfMonConnState {
     EBPFMON_CONN_MIDDLE,  /* met when it was under way: a message may begin in any of its packets, or in none */

@@ -91,7 +91,7 @@ struct ebpfMonRecConf {
  *
  * An entry is a slot and, in the high bits, how many of the following entries belong to the same stretch: records each
  * of which is processed by the forward link of the one before and by nothing else. If the last one processed, so did all
- * before it, and one look tells of them all. The bank says which of the two counters of such passes is in use: it
+ * before it, and one look shows them all. The bank says which of the two counters of such passes is in use: it
  * changes with the closures, so that every pass counts for the stretch that it was seen in.
  */
 struct ebpfMonClosurePair {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * What the kernel itself tells of processes and connections: which programs start and end, which socket a
+ * What the kernel itself shows of processes and connections: which programs start and end, which socket a
  * thread of a target read last, and which process opened a local connection. No traps: these are
  * tracepoints, shared by all processes, so each program leaves as early as it can.
  */

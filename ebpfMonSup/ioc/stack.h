@@ -18,7 +18,7 @@ typedef struct {
     uint64_t saved[EBPFMON_SAVED]; /* rbx, rbp, r12 to r15, which a function keeps for its caller; 0: not known */
 } ebpfMonFrame;
 
-/* "regs": what is known of the thread's registers; without pc and sp those that /proc tells of a thread that waits in a
+/* "regs": what is known of the thread's registers; without pc and sp those that /proc shows of a thread that waits in a
  * system call are taken. Returns how many frames there are, innermost first; 0: none is known. */
 unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX]);
 

@@ -41,7 +41,8 @@ static void lookMissed(ebpfMonPacketThread *p, uint64_t now)
     uint64_t lost[EBPFMON_LOST_KERNEL], sum;
 
     ebpfMonKernelGetLost(lost);
-    sum = lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT] + ebpfMonLossesGet(ebpfMonLossGone);
+    sum = lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT] +
+          ebpfMonLossesGet(ebpfMonLossGone);
     if (sum != p->lostBefore)
         p->missedAt = now;
     p->lostBefore = sum;
@@ -99,7 +100,8 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     switch (ev->kind) {
     case ebpfMonWirePut:
         server = ebpfMonServersFind(p->m->put.servers, &ev->peer, ebpfMonClockMonotonic());
-        /* Without that tracepoint nothing tells which put inside it is: the inside alone tells of those. */
+        /* Without that tracepoint a packet cannot be matched with the put in the IOC: then only the IOC's events
+         * count. */
         if (isWanted(p, server) && (!server->iocId || ebpfMonFeature.recvLength))
             addPut(p, ev, server->iocId);
         if (!server->iocId)
@@ -223,7 +225,8 @@ static void publishPuts(ebpfMonPacketThread *p, uint64_t now)
         next = list->next;
         missed = now == UINT64_MAX || p->missedAt >= list->at ||
                  (list->iocId && ebpfMonServersMayHaveMissed(puts->servers, list->iocId, list->at, !list->passed));
-        ebpfMonPacketPutsFinish(puts->packetPuts, list, ebpfMonServersFind(puts->servers, &list->peer, now)->name, missed);
+        ebpfMonPacketPutsFinish(puts->packetPuts, list, ebpfMonServersFind(puts->servers, &list->peer, now)->name,
+                                missed);
         free(list);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the monitor tells of itself: ebpfMonReport, dbior drvEbpfMon. Any thread. */
+/* The report of the monitor about itself: ebpfMonReport, dbior drvEbpfMon. Any thread. */
 #ifndef EBPFMON_REPORT_H
 #define EBPFMON_REPORT_H
 

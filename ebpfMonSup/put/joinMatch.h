@@ -19,7 +19,7 @@ typedef struct {
 void ebpfMonJoinMatchFind(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put,
                           int last, ebpfMonJoinMatch *match);
 
-/* Copies what only the packet tells of a put. */
+/* Copies what only the packet shows of a put. */
 void ebpfMonJoinMatchMerge(const ebpfMonPacketPut *packet, ebpfMonPut *put);
 
 /* A put of the IOC is published without its packet: remembers that until the packet comes. */

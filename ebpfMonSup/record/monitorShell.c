@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The iocsh commands that set up the monitor: sizes, start, filter, levels; and what it tells of itself. */
+/* The iocsh commands that set up the monitor: sizes, start, filter, levels; and its report. */
 #include <epicsStdio.h>
 #include <epicsString.h>
 #include <errlog.h>

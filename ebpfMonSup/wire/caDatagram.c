@@ -40,18 +40,18 @@ static int plausible(const ebpfMonCaHeader *h)
 /* The whole datagram or nothing: on other ports anything may look like the beginning of one. */
 static int ours(const uint8_t *p, size_t len)
 {
-    int told = 0;
+    int emitted = 0;
 
     while (len) {
         ebpfMonCaHeader h;
 
         if (ebpfMonCaHeaderParse(&h, p, len) <= 0 || !plausible(&h) || h.size > len - h.head)
             return 0;
-        told |= h.cmd == EBPFMON_CA_SEARCH || h.cmd == EBPFMON_CA_RSRV_IS_UP;
+        emitted |= h.cmd == EBPFMON_CA_SEARCH || h.cmd == EBPFMON_CA_RSRV_IS_UP;
         p += h.head + h.size;
         len -= h.head + h.size;
     }
-    return told;
+    return emitted;
 }
 
 static void search(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h, const uint8_t *p)

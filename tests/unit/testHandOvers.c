@@ -50,7 +50,7 @@ static void earlyEnds(ebpfMonHandOvers *handOvers)
     ebpfMonHandOversNoteEarlyEnd(handOvers, &b);
     testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a) == 3 && ebpfMonHandOversTakeEarlyEnds(handOvers, &b) == 1,
            "each source chain has its own");
-    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a) == 0, "they are told once");
+    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a) == 0, "they are returned once");
     ebpfMonHandOversNoteEarlyEnd(handOvers, &a);
     a.iocId = 2; /* at the same place of the table */
     ebpfMonHandOversNoteEarlyEnd(handOvers, &a);

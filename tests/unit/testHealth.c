@@ -193,7 +193,7 @@ static void testHangs(void)
     events = h.eventHead;
     a.since = 9;
     ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
-    testOk(h.hangs == 1 && h.eventHead == events, "told of once");
+    testOk(h.hangs == 1 && h.eventHead == events, "published once");
     a.begin = 6;
     a.since = 6;
     ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);

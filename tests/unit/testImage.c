@@ -192,7 +192,7 @@ static void testOthers(ebpfMonImageCache *cache)
     errno = 0;
     testOk(ebpfMonImageRead(cache, gone, &image) == -1 && errno == ESRCH, "a process that is gone");
     testOk(ebpfMonProcIocName(gone, name, sizeof(name)) == -1 && ebpfMonProcStart(gone) == 0
-        && ebpfMonProcSeccomp(gone) == -1, "nothing is said of it");
+        && ebpfMonProcSeccomp(gone) == -1, "no verdict about it");
     for (int i = 0; i < n; i++)
         self += pids[i] == getpid();
     testOk(self == 1 && ebpfMonProcStart(getpid()) > 0, "this process is among %d", n);

@@ -109,7 +109,7 @@ static void testNew(void)
     testOk(!ebpfMonIocFinderTakeExec(finder, child), "its start is no new program any more");
     ebpfMonIocFinderNoteExec(finder, child);
     testOk(ebpfMonIocFinderTakeExec(finder, child) && !ebpfMonIocFinderTakeExec(finder, child),
-           "a later one is, and is told once");
+           "a later one is, and is reported once");
     testOk(!finds(finder, other, EBPFMON_SECOND_NS / 2, &image), "sleep is no IOC");
     ebpfMonIocFinderFree(finder);
     endChild(child);
