@@ -68,7 +68,7 @@ class Collector:
 
     def complaints(self):
         """Its log messages of level warning and higher."""
-        return [line for line in list(self.process.lines)
+        return [line for line in self.process.lines
                 if ("\twarn\t" in line or "\terror\t" in line) and "alias is deprecated" not in line]
 
     def _items(self, signal, items):

@@ -16,7 +16,7 @@ class Process:
     def __init__(self, argv, env, cwd=None, on_line=None, **popen):
         """"on_line" is called with each line of the output, in a thread of its own."""
         self.argv = [str(a) for a in argv]
-        self.lines = collections.deque(maxlen=20000)
+        self._lines = collections.deque(maxlen=20000)
         self._on_line = on_line
         self._last = time.monotonic()
         self._marks = 0
@@ -33,7 +33,7 @@ class Process:
     def _read(self):
         for line in self._popen.stdout:
             line = line.rstrip("\n")
-            self.lines.append(line)
+            self._lines.append(line)
             self._last = time.monotonic()
             with self._came:
                 self._new.append(line)
@@ -43,6 +43,11 @@ class Process:
         with self._came:
             self._new.append(None)
             self._came.notify_all()
+
+    @property
+    def lines(self):
+        """The output so far, at most 20000 lines: a copy, because the reading thread goes on."""
+        return list(self._lines)
 
     @property
     def returncode(self):
@@ -57,7 +62,7 @@ class Process:
         return time.monotonic() - self._last
 
     def output(self, last=40):
-        return "\n".join(list(self.lines)[-last:])
+        return "\n".join(self.lines[-last:])
 
     def wait_line(self, begin, seconds=30):
         """Reads on until a line begins with this text. Returns the line."""
@@ -85,7 +90,7 @@ class Process:
         self.send(f'echo "{end}"')
 
         def answer():
-            lines = list(self.lines)
+            lines = self.lines
             try:
                 first = next(i for i, l in enumerate(lines) if begin in l and "echo" not in l)
                 last = next(i for i, l in enumerate(lines) if i > first and end in l and "echo" not in l)

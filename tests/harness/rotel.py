@@ -32,7 +32,7 @@ class Rotel:
     def blocks(self, begin):
         """Parts of what it printed. Each part begins with a line that begins with this text."""
         found, current = [], None
-        for line in list(self.process.lines):
+        for line in self.process.lines:
             if line.startswith(begin):
                 found.append(current := [])
             elif re.match(r"Resource(Log|Logs|Metrics|Span|Spans) #", line):
@@ -63,7 +63,7 @@ class Rotel:
         """All spans that are printed completely: service, host, trace, id, parent ("" if none), name, kind, start
         and end in ns, attributes."""
         found, service, host, span = [], "", "", None
-        for line in list(self.process.lines):
+        for line in self.process.lines:
             if line.startswith("ResourceSpans #"):
                 service, host, span = "", "", None
             elif re.match(r"Span #\d", line):

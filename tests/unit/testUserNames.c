@@ -131,7 +131,7 @@ static void testGoesOn(void)
 }
 
 static ebpfMonUserNames *shared;
-static int threadsRight;
+static int threadsRight, threadsWrong;
 
 static void runFinder(void *arg)
 {
@@ -141,8 +141,9 @@ static void runFinder(void *arg)
         char want[40];
 
         snprintf(want, sizeof(want), uid == 404 ? "%u" : "user%u", (unsigned)uid);
-        if (ebpfMonUserNamesFind(shared, uid, name, sizeof(name)) && strcmp(name, want) == 0)
-            epicsAtomicIncrIntT(&threadsRight);
+        if (!ebpfMonUserNamesFind(shared, uid, name, sizeof(name)))
+            continue; /* the other thread, far ahead or behind, put its uid there before this one was answered */
+        epicsAtomicIncrIntT(strcmp(name, want) == 0 ? &threadsRight : &threadsWrong);
     }
     epicsEventMustTrigger(arg);
 }
@@ -159,7 +160,8 @@ static void testThreads(void)
     }
     for (int i = 0; i < 2; i++)
         epicsEventMustWait(done[i]);
-    testOk(epicsAtomicGetIntT(&threadsRight) == 4000, "two threads that ask: %d right of 4000", threadsRight);
+    testOk(threadsWrong == 0 && threadsRight >= 3900, "two threads that ask: %d right of 4000, %d wrong", threadsRight,
+           threadsWrong);
     ebpfMonUserNamesFree(shared, 60);
 }
 
