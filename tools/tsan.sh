@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs the whole monitor under ThreadSanitizer (gcc) against busy IOCs, and fails if two of its threads use the same
 # memory without an order between them. It builds a second monitor in a copy of this tree, in the cache, and runs tests
-# with real IOCs and clients there. Base is not instrumented: what its code alone does is not judged.
+# with real IOCs and clients there. Base is not instrumented: what its code alone does is not judged. This monitor has
+# no PVA server: when a client leaves, a thread of pvAccessCPP joins itself (epicsThreadMustJoin), and the runtime of
+# gcc 12 ends the process at that.
 #
 #   tools/tsan.sh [NAME] [ARGUMENTS FOR PYTEST...]     NAME as for tools/test.sh; default: the list below
 #   JOBS=N               so many processes run tests; default: one for each CPU
@@ -16,8 +18,9 @@ reports=$copy/reports
 
 # Suites in which every thread of the monitor works. The instrumented monitor is some ten times slower, so suites that
 # judge cost or delays are not among them.
-tests="test_puts or test_counts or test_trace or test_hand_overs or test_lifecycle or test_logs or test_otlp or \
-test_rules or test_pvs or test_health or test_packets or test_put_origins or test_spans or test_traces_across_iocs"
+tests="(test_puts or test_counts or test_trace or test_hand_overs or test_lifecycle or test_logs or test_otlp or \
+test_rules or test_pvs or test_health or test_packets or test_put_origins) and not \
+(test_puts_table or test_three_users_in_a_row or test_table)"
 if [ $# -gt 0 ]; then
     tests=$1
     shift
@@ -38,8 +41,8 @@ mkdir -p "$copy" "$reports"
 cd "$copy"
 flags="-O1 -g -fsanitize=thread"
 make -s -j"$(nproc)" OPT_CFLAGS_YES="$flags -include $copy/tools/tsanAtomic.h" OPT_CXXFLAGS_YES="$flags" \
-    OPT_LDFLAGS_YES=-fsanitize=thread configure ebpfMonSup ebpfMonApp </dev/null >"$reports/make.log" 2>&1 ||
-    die "the build failed: $reports/make.log"
+    OPT_LDFLAGS_YES=-fsanitize=thread EPICS_QSRV_MAJOR_VERSION= configure ebpfMonSup ebpfMonApp \
+    </dev/null >"$reports/make.log" 2>&1 || die "the build failed: $reports/make.log"
 # The IOCs and clients of the tests are not instrumented.
 for folder in tests/ioc tests/bench; do
     make -s -j"$(nproc)" -C $folder </dev/null >>"$reports/make.log" 2>&1 || die "the build failed: $reports/make.log"
@@ -54,9 +57,9 @@ TSAN_OPTIONS="log_path=$reports/report exitcode=0 ignore_noninstrumented_modules
     "$python" -m pytest tests/integration -q -p no:cacheprovider -n "${JOBS:-$(nproc)}" -k "$tests" "$@" </dev/null ||
     status=$?
 
-found=$(cat "$reports"/report.* 2>/dev/null | grep -c 'WARNING: ThreadSanitizer') || :
+found=$(cat "$reports"/report.* 2>/dev/null | grep -c '^WARNING: ThreadSanitizer\|^ThreadSanitizer: CHECK failed') || :
 if [ "$found" != 0 ]; then
-    cat "$reports"/report.* | grep '^SUMMARY' | sort | uniq -c | sort -rn >&2
+    cat "$reports"/report.* | grep '^SUMMARY\|CHECK failed' | sort | uniq -c | sort -rn >&2
     die "$found reports: $reports"
 fi
 say "no report"
