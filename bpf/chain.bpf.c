@@ -38,14 +38,14 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
     th->seen.heldCount = n + 1;
     if (n)
         return;
-    th->off.left = th->off.blocked = th->off.queued = th->off.longest = 0;
+    th->off.left = th->off.blocked = th->off.cpuWait = th->off.longest = 0;
     th->off.longestSyscall = EBPFMON_NO_SYSCALL;
-    th->off.handed = th->handed; /* the first chain that it makes */
-    th->handed = 0;
+    th->off.queueWait = th->queueWait; /* the first chain that it makes */
+    th->queueWait = 0;
     if (isScanThread(&th->seen))
         beginScanPass(&th->seen.scan, precord, now);
     else if (th->seen.isOnce)
-        th->off.handed = takeFromQueue(c, precord, EBPFMON_QUEUE_ONCE, now, &th->from);
+        th->off.queueWait = takeFromQueue(c, precord, EBPFMON_QUEUE_ONCE, now, &th->from);
 }
 
 /* dbScanLock(dbCommon *) */
@@ -215,7 +215,7 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     if (cause && cause->head.tgid != c->tgid)
         cause = 0;
     /* what it completes was kept, or what handed it over … */
-    if ((cause && cause->kept) || (rs && n == 1 && th->from.by.begin && isSourceKept(c->conf, &th->from.by, now)))
+    if ((cause && cause->kept) || (rs && n == 1 && th->from.source.begin && isSourceKept(c->conf, &th->from.source, now)))
         whole = 1;
     if (th->awaited == begin)
         whole = 1; /* … or what it handed over */
@@ -299,8 +299,8 @@ int BPF_UPROBE(ebpfmon_unlock, __u64 precord)
     endChain(&c, th, h, rs, &x);
     th->ending = 0;
     if (n == 1 && th->seen.isOnce) { /* what scanOnce's thread took out is done */
-        sendHandOverEnd(&c, &th->from.by);
-        th->from.by.begin = th->from.isLink = 0;
+        sendHandOverEnd(&c, &th->from.source);
+        th->from.source.begin = th->from.isLink = 0;
     }
     return 0;
 }

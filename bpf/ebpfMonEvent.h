@@ -128,7 +128,7 @@ struct ebpfMonSourceChain {
 
 /* What a thread took out of a queue. */
 struct ebpfMonHandOver {
-    struct ebpfMonSourceChain by;
+    struct ebpfMonSourceChain source;
     __u64 delay;    /* ns that it was to wait before it came into the queue */
     __u64 isLink;   /* a CA link's monitor put it there, and "link" is valid */
     __u8  link[EBPFMON_CALINK_SIZE]; /* the beginning of its struct caLink (dbCaPvt.h) at that time */
@@ -208,8 +208,8 @@ struct ebpfMonChain {
     __u64 wait;     /* ns of it spent waiting for the lock */
     __u64 causeBegin; /* the chain that left its root processing asynchronously; 0: none. It completes what that began */
     __u64 blocked;  /* ns that the thread slept, since "begin" */
-    __u64 handed;   /* ns that it was in a queue before: of callbacks, or of scanOnce */
-    __u64 queued;   /* ns that it could have run and had no CPU */
+    __u64 queueWait; /* ns that it was in a queue before: of callbacks, or of scanOnce */
+    __u64 cpuWait;  /* ns that it could have run and had no CPU */
     __u64 longest;  /* ns of its longest sleep … */
     __s32 syscall;  /* … in this system call; EBPFMON_NO_SYSCALL: in none, or not watched */
     __u32 causeTid;

@@ -24,7 +24,7 @@ static __always_inline void sendHandOverEnd(const struct caller *c, const struct
     if (!ev)
         return;
     fillHead(&ev->head, c, EBPFMON_EV_HANDOVER_END, bpf_ktime_get_ns());
-    ev->what.by = *source;
+    ev->what.source = *source;
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
 }
 

@@ -27,8 +27,8 @@ struct inPut {
 struct offCpu {
     __u64 left;    /* when it left the CPU; 0: it runs, or holds no lock */
     __u64 woken;   /* … and was woken */
-    __u64 blocked, queued, longest;
-    __u64 handed;  /* before: how long it was in the queue that it was taken out of */
+    __u64 blocked, cpuWait, longest;
+    __u64 queueWait; /* before: how long it was in the queue that it was taken out of */
     __s32 syscall; /* it left the CPU in this one */
     __s32 longestSyscall;
     __u32 slept;   /* it did not leave because another thread should run */
@@ -60,7 +60,7 @@ struct thread {
     __u32 putDepth;
     __u32 pad;
     struct offCpu off;
-    __u64 handed;            /* ns that the callback which this thread took out last was in its queue */
+    __u64 queueWait;         /* ns that the callback which this thread took out last was in its queue */
     struct ebpfMonHandOver from; /* … and who put it there */
     __u64 callbacks;         /* the ring that it takes them out of; NO_CALLBACKS: it serves none; 0: not known */
     __u64 popping;           /* it is at that ring */

@@ -58,7 +58,7 @@ int ebpfmon_switch(struct bpf_raw_tracepoint_args *ctx)
             th->off.longestSyscall = th->off.syscall;
         }
     }
-    th->off.queued += now - ran;
+    th->off.cpuWait += now - ran;
     th->off.left = 0;
     return 0;
 }

@@ -198,7 +198,7 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
     ev->root = top ? heldAt(th, top - 1)->root : 0;
     ev->source.begin = 0;
     if (top == 1)
-        ev->source = th->from.by;
+        ev->source = th->from.source;
     ev->locked = site == EBPFMON_SITE_PUT && top == 1 && ev->root == a->precord && !th->locked.id &&
                  !th->putDepth;
     ev->channel[0] = 0;

@@ -56,16 +56,16 @@ static __always_inline void noteQueued(__u64 item, __u64 caLink, int delayed)
     key.tgid = c.tgid;
     in.since = now;
     in.delayed = delayed;
-    fillSource(&c, &in.what.by);
+    fillSource(&c, &in.what.source);
     if (caLink && !bpf_probe_read_user(in.what.link, sizeof(in.what.link), (void *)caLink))
         in.what.isLink = 1;
     before = bpf_map_lookup_elem(&queued, &key);
-    if (before && before->since >= c.conf->queuesSince && before->what.by.begin) {
-        if (before->delayed && !delayed && !in.what.by.begin && isTimer()) {
+    if (before && before->since >= c.conf->queuesSince && before->what.source.begin) {
+        if (before->delayed && !delayed && !in.what.source.begin && isTimer()) {
             in.what = before->what;
             in.what.delay = now - before->since;
         } else {
-            sendHandOverEnd(&c, &before->what.by); /* asked for twice: it is done for the one who asked last */
+            sendHandOverEnd(&c, &before->what.source); /* asked for twice: it is done for the one who asked last */
         }
     }
     bpf_map_update_elem(&queued, &key, &in, BPF_ANY);
@@ -117,7 +117,7 @@ static __always_inline void beginCallback(const struct caller *c, struct thread 
         priority >= EBPFMON_QUEUE_ONCE)
         return;
     th->seen.busySince = bpf_ktime_get_ns();
-    th->handed = takeFromQueue(c, callback, priority, th->seen.busySince, &th->from);
+    th->queueWait = takeFromQueue(c, callback, priority, th->seen.busySince, &th->from);
 }
 
 /* epicsRingPointerPop(epicsRingPointerId) */
@@ -134,8 +134,8 @@ int BPF_UPROBE(ebpfmon_pop, __u64 ring)
     th->popping = isCallbackRing(th, ring);
     if (!th->popping)
         return 0;
-    sendHandOverEnd(&c, &th->from.by); /* the thread looks for the next one: the last is done */
-    th->from.by.begin = 0;
+    sendHandOverEnd(&c, &th->from.source); /* the thread looks for the next one: the last is done */
+    th->from.source.begin = 0;
     th->seen.busySince = 0;
     if (c.conf->parallel || bpf_probe_read_user(&head, sizeof(head), (void *)(ring + RING_HEAD)) ||
         head.nextPush == head.nextPop ||

@@ -145,7 +145,7 @@ __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
     if (!findCaller(&c))
         return 0;
     th = bpf_map_lookup_elem(&threads, &c.tid);
-    if (!th || (!th->from.by.begin && !th->from.isLink))
+    if (!th || (!th->from.source.begin && !th->from.isLink))
         return 0;
     ev = reserveEvent(sizeof(*ev));
     if (!ev)
@@ -153,13 +153,13 @@ __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
     fillHead(&ev->head, &c, EBPFMON_EV_HANDOVER_BEGIN, now); /* the chain's event has the same time */
     ev->what = th->from;
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
-    if (!th->from.by.begin)
+    if (!th->from.source.begin)
         return 0;
-    tid = th->from.by.tid;
+    tid = th->from.source.tid;
     source = bpf_map_lookup_elem(&threads, &tid);
     if (source)
-        source->awaited = th->from.by.begin;
-    return isUnderWay(&th->from.by) ? EBPFMON_CHAIN_EARLY : 0;
+        source->awaited = th->from.source.begin;
+    return isUnderWay(&th->from.source) ? EBPFMON_CHAIN_EARLY : 0;
 }
 
 /* A chain that is to be sent. */
@@ -198,8 +198,8 @@ static __always_inline void sendChain(const struct caller *c, struct thread *th,
     chain->syscall = EBPFMON_NO_SYSCALL;
     if (!n) { /* else it was counted since the outer chain's begin */
         chain->blocked = th->off.blocked;
-        chain->queued = th->off.queued;
-        chain->handed = th->off.handed;
+        chain->cpuWait = th->off.cpuWait;
+        chain->queueWait = th->off.queueWait;
         chain->longest = th->off.longest;
         chain->syscall = th->off.longestSyscall;
         chain->flags |= ebpfmon_send_source(k->now);

@@ -59,9 +59,9 @@ ebpfMonTraceChain *ebpfMonTraceChainNew(const ebpfMonTarget *t, const struct ebp
 
 void ebpfMonTraceChainSetSource(const ebpfMonTarget *t, ebpfMonTraceChain *c, const struct ebpfMonHandOver *from)
 {
-    long root = ebpfMonCatalogueFindAddr(t->cat, from->by.root);
+    long root = ebpfMonCatalogueFindAddr(t->cat, from->source.root);
 
-    c->source = (ebpfMonChainId){ .iocId = t->iocId, .tid = from->by.tid, .begin = from->by.begin };
+    c->source = (ebpfMonChainId){ .iocId = t->iocId, .tid = from->source.tid, .begin = from->source.begin };
     c->sourceRoot = root >= 0 ? (uint32_t)root + 1 : 0;
     c->delay = from->delay;
 }

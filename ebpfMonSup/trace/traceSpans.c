@@ -83,10 +83,10 @@ static void addWaits(ebpfMonSpan *s, const ebpfMonTraceChain *chain)
     ebpfMonSpanAddText(s, "thread.name", name);
     ebpfMonSpanAddInteger(s, "thread.id", c->head.tid);
     ebpfMonSpanAddDouble(s, "epics.chain.wait", (double)c->wait / 1000);
-    if (c->handed)
-        ebpfMonSpanAddDouble(s, "epics.chain.queue_wait", (double)c->handed / 1000);
+    if (c->queueWait)
+        ebpfMonSpanAddDouble(s, "epics.chain.queue_wait", (double)c->queueWait / 1000);
     ebpfMonSpanAddDouble(s, "epics.chain.slept", (double)slept / 1000);
-    ebpfMonSpanAddDouble(s, "epics.chain.cpu_wait", (double)c->queued / 1000);
+    ebpfMonSpanAddDouble(s, "epics.chain.cpu_wait", (double)c->cpuWait / 1000);
     if (slept && c->syscall >= 0) {
         ebpfMonSyscallName(c->syscall, name, sizeof(name));
         ebpfMonSpanAddText(s, "epics.chain.syscall", name);

@@ -159,16 +159,16 @@ static void writeTimes(traceWriter *x, const ebpfMonTraceChain *chain)
 
     appendText(x, "  %.*s on CPU %u: held the lock %.1f us", EBPFMON_COMM_MAX - 1, c->comm, c->cpu,
                (double)held / 1000);
-    if (c->handed)
-        appendText(x, ", after %.1f us in the queue", (double)c->handed / 1000);
+    if (c->queueWait)
+        appendText(x, ", after %.1f us in the queue", (double)c->queueWait / 1000);
     if (slept >= SHOW_NS)
         appendText(x, ", slept %.1f us", (double)slept / 1000);
     if (slept >= SHOW_NS && c->syscall >= 0) {
         ebpfMonSyscallName(c->syscall, name, sizeof(name));
         appendText(x, " (at most %.1f in %s)", (double)c->longest / 1000, name);
     }
-    if (c->queued >= SHOW_NS)
-        appendText(x, ", waited %.1f us for a CPU", (double)c->queued / 1000);
+    if (c->cpuWait >= SHOW_NS)
+        appendText(x, ", waited %.1f us for a CPU", (double)c->cpuWait / 1000);
     appendText(x, "\n");
 }
 

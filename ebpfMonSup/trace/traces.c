@@ -201,8 +201,8 @@ static ebpfMonTrace *findTraceOf(const ebpfMonTraces *x, const ebpfMonTarget *t,
     ebpfMonTrace *trace = chain->causeBegin ? ebpfMonTracesFindOpen(x, &beginner) : NULL;
 
     *completes = trace != NULL;
-    if (!trace && from && from->by.begin) {
-        ebpfMonChainId source = { .iocId = t->iocId, .tid = from->by.tid, .begin = from->by.begin };
+    if (!trace && from && from->source.begin) {
+        ebpfMonChainId source = { .iocId = t->iocId, .tid = from->source.tid, .begin = from->source.begin };
 
         trace = ebpfMonTracesFindOpen(x, &source);
         if (trace && trace->chains == EBPFMON_TRACE_CHAINS) { /* what keeps itself going begins a new trace */
@@ -360,7 +360,7 @@ void ebpfMonTracesAddChain(ebpfMonTraces *x, ebpfMonTarget *t, const struct ebpf
         free(c);
         return;
     }
-    if (from && from->by.begin)
+    if (from && from->source.begin)
         ebpfMonTraceChainSetSource(t, c, from);
     if (!completes && trace->chains)
         placeBelowSource(c);
@@ -384,7 +384,7 @@ void ebpfMonTracesBeginHandOver(ebpfMonTraces *x, const struct ebpfMonHandOverEv
 
 void ebpfMonTracesEndHandOver(ebpfMonTraces *x, const struct ebpfMonHandOverEvent *ev)
 {
-    ebpfMonChainId source = { .iocId = ev->head.iocId, .tid = ev->what.by.tid, .begin = ev->what.by.begin };
+    ebpfMonChainId source = { .iocId = ev->head.iocId, .tid = ev->what.source.tid, .begin = ev->what.source.begin };
     ebpfMonTrace *trace = ebpfMonTracesFindOpen(x, &source);
 
     if (!trace) {

@@ -8,7 +8,7 @@
 static struct ebpfMonHandOverEvent begins(uint32_t iocId, uint32_t tid, uint64_t end, uint64_t source)
 {
     return (struct ebpfMonHandOverEvent){
-        .head = { .iocId = iocId, .tid = tid, .ktime = end }, .what.by = { .tid = 9, .begin = source },
+        .head = { .iocId = iocId, .tid = tid, .ktime = end }, .what.source = { .tid = 9, .begin = source },
     };
 }
 
@@ -17,7 +17,7 @@ static uint64_t sourceOf(const ebpfMonHandOvers *handOvers, uint32_t iocId, uint
     struct ebpfMonChain c = { .head = { .iocId = iocId, .tid = tid, .ktime = end } };
     const struct ebpfMonHandOver *from = ebpfMonHandOversFind(handOvers, &c);
 
-    return from ? from->by.begin : 0;
+    return from ? from->source.begin : 0;
 }
 
 static void sources(ebpfMonHandOvers *handOvers)

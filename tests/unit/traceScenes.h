@@ -68,9 +68,9 @@ static struct ebpfMonHandOverEvent sceneHandOver(struct ebpfMonChain c, struct e
 {
     struct ebpfMonHandOverEvent ev = { .head = next.head, .what = { .delay = delay } };
 
-    ev.what.by.begin = c.begin;
-    ev.what.by.tid = c.head.tid;
-    ev.what.by.root = sceneTarget->cat->rec[c.rootSlot - SCENE_SLOT].addr;
+    ev.what.source.begin = c.begin;
+    ev.what.source.tid = c.head.tid;
+    ev.what.source.root = sceneTarget->cat->rec[c.rootSlot - SCENE_SLOT].addr;
     sceneBeginHandOver(&ev);
     return ev;
 }
@@ -79,8 +79,8 @@ static void sceneDone(struct ebpfMonChain c)
 {
     struct ebpfMonHandOverEvent ev = { .head = c.head };
 
-    ev.what.by.begin = c.begin;
-    ev.what.by.tid = c.head.tid;
+    ev.what.source.begin = c.begin;
+    ev.what.source.tid = c.head.tid;
     sceneEndHandOver(&ev);
 }
 
@@ -92,8 +92,8 @@ static void sceneSimple(void)
     c.blocked = 200 * US;
     c.syscall = SYS_read;
     c.longest = 150 * US;
-    c.queued = 30 * US;
-    c.handed = 7 * US;
+    c.cpuWait = 30 * US;
+    c.queueWait = 7 * US;
     SEND(c, 0, 1, 2, 9);
     SEND(sceneChain("thread", 11, 102 * MS, 30), 30);
     c = sceneChain("main", 12, 104 * MS, 3);

@@ -114,16 +114,16 @@ static inline struct ebpfMonChain second(struct ebpfMonChain first, uint32_t tid
 /* "next" comes from what "chain" handed over; the kernel part reports that just before it. */
 static inline void takes(struct ebpfMonChain chain, struct ebpfMonChain next)
 {
-    struct ebpfMonHandOverEvent ev = { .head = next.head, .what.by = { .begin = chain.begin, .tid = chain.head.tid } };
+    struct ebpfMonHandOverEvent ev = { .head = next.head, .what.source = { .begin = chain.begin, .tid = chain.head.tid } };
 
-    ev.what.by.root = sceneTarget->cat->rec[chain.rootSlot - sceneTarget->slot].addr;
+    ev.what.source.root = sceneTarget->cat->rec[chain.rootSlot - sceneTarget->slot].addr;
     ebpfMonTracesBeginHandOver(traces, &ev);
 }
 
 static inline void isDone(struct ebpfMonChain chain)
 {
     struct ebpfMonHandOverEvent ev = { .head.iocId = sceneTarget->iocId,
-                                       .what.by = { .begin = chain.begin, .tid = chain.head.tid } };
+                                       .what.source = { .begin = chain.begin, .tid = chain.head.tid } };
 
     ebpfMonTracesEndHandOver(traces, &ev);
 }
