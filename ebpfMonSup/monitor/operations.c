@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <epicsString.h>
 #include <errlog.h>
 
 #include "monitor/operations.h"
@@ -17,21 +16,6 @@
 static ebpfMonMonitor *monitor;
 static ebpfMonLife *life;
 static ebpfMonMonitorOps ops;
-
-static int countMatching(const char *pattern)
-{
-    int n = 0;
-
-    ebpfMonTargetsLock(monitor->targets);
-    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(monitor->targets); t; t = t->next) {
-        if (t->gone || !t->cat)
-            continue;
-        for (uint32_t i = 0; i < t->cat->count; i++)
-            n += epicsStrGlobMatch(ebpfMonCatalogueName(t->cat, i), pattern);
-    }
-    ebpfMonTargetsUnlock(monitor->targets);
-    return n;
-}
 
 static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsigned *records, unsigned *generation)
 {
@@ -54,7 +38,7 @@ static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsi
     if (wrong)
         return -1;
     if (running) {
-        *records = (unsigned)countMatching(f.record);
+        *records = ebpfMonTargetsCountMatching(monitor->targets, f.record);
         progress = ebpfMonRequestsWait(monitor->watch.requests, number, FILTER_WAIT) ? "accepted, being applied" :
                    "in force";
     }

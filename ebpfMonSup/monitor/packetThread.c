@@ -3,18 +3,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <epicsString.h>
 #include <epicsThread.h>
 #include <errlog.h>
 
 #include "common/clock.h"
 #include "common/worker.h"
-#include "export/export.h"
 #include "ioc/procNetns.h"
-#include "model/losses.h"
 #include "model/published.h"
 #include "monitor/monitor.h"
-#include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "probe/packetSources.h"
 #include "watch/connectionOwners.h"
@@ -23,7 +19,6 @@
 #define POLL_MS      10          /* puts that wait for a reply are looked at this often */
 #define REFRESH_NS   2000000000ull
 #define STOP_SECONDS 5.0
-#define DELAY_MAX    60000000000ull /* from a packet to us */
 
 struct ebpfMonPacketThread {
     ebpfMonMonitor       *m;
@@ -31,62 +26,7 @@ struct ebpfMonPacketThread {
     ebpfMonWire          *wire;
     ebpfMonPacketSources *sources;
     uint64_t passedBefore;     /* packets, when the rate was published last */
-    uint64_t missedAt;         /* monotonic ns: when events of the IOCs were found to be lost last */
-    uint64_t lostBefore;
 };
-
-/* Looks once for all puts that are published next: asking the kernel for each would cost more than the put. */
-static void lookMissed(ebpfMonPacketThread *p, uint64_t now)
-{
-    uint64_t lost[EBPFMON_LOST_KERNEL], sum;
-
-    ebpfMonKernelGetLost(lost);
-    sum = lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT] +
-          ebpfMonLossesGet(ebpfMonLossGone);
-    if (sum != p->lostBefore)
-        p->missedAt = now;
-    p->lostBefore = sum;
-}
-
-/* A server that is no IOC of Base, or whose puts are not watched from inside. */
-static int isWanted(ebpfMonPacketThread *p, const ebpfMonServer *server)
-{
-    ebpfMonFilter f;
-
-    if (server->iocId)
-        return 1;
-    ebpfMonRequestsGetFilter(p->m->watch.requests, &f);
-    return !server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc);
-}
-
-/* When the packet came, by the clock that the inside uses; a stepped wall clock tells nothing. */
-static uint64_t findArrival(uint64_t time)
-{
-    uint64_t wall = ebpfMonClockReal(), age = wall > time ? wall - time : 0;
-
-    return ebpfMonClockMonotonic() - (age < DELAY_MAX ? age : 0);
-}
-
-static void addPut(ebpfMonPacketThread *p, const ebpfMonWireEvent *ev, uint32_t iocId)
-{
-    ebpfMonOldValue old = { .known = 0 };
-
-    if (!iocId) /* else the inside knows it for sure */
-        ebpfMonLastValuesExchange(p->m->put.lastValues, ev, &old);
-    ebpfMonPutJoinAddPacket(p->m->put.join, ev, iocId, &old, findArrival(ev->time));
-}
-
-/* A put to a server that is no watched IOC: perhaps a CA link of a watched IOC sent it. */
-static void noteSent(ebpfMonPacketThread *p, const ebpfMonWireEvent *ev, uint64_t at)
-{
-    struct ebpfMonOwner owner = { .pid = 0 };
-
-    if (!ebpfMonExportWantsSpans() || ev->protocol != ebpfMonWireCa)
-        return;
-    ebpfMonKernelGetOwner(&ev->peer, &owner);
-    if (owner.pid)
-        ebpfMonLinkMessagesNotePacket(p->m->trace.linkMessages, owner.pid, ev->name, &ev->peer, ev->seq, at);
-}
 
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
 {
@@ -94,35 +34,8 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     ebpfMonSearchProtocol protocol = ev->protocol == ebpfMonWirePva ? ebpfMonSearchPva : ebpfMonSearchCa;
     ebpfMonSearchHost client = { .addr = ev->peer.addr, .port = ev->peer.port };
     ebpfMonSearchHost serverHost = { .addr = ev->peer.saddr, .port = ev->peer.sport };
-    const ebpfMonServer *server;
-    ebpfMonOldValue old;
 
     switch (ev->kind) {
-    case ebpfMonWirePut:
-        server = ebpfMonServersFind(p->m->put.servers, &ev->peer, ebpfMonClockMonotonic());
-        /* Without that tracepoint a packet cannot be matched with the put in the IOC: then only the IOC's events
-         * count. */
-        if (isWanted(p, server) && (!server->iocId || ebpfMonFeature.recvLength))
-            addPut(p, ev, server->iocId);
-        if (!server->iocId)
-            noteSent(p, ev, findArrival(ev->time));
-        break;
-    case ebpfMonWireReply:
-        if (ebpfMonPutJoinAddReply(p->m->put.join, ev, &old) && !ev->ok)
-            ebpfMonLastValuesRestore(p->m->put.lastValues, ev, &old);
-        break;
-    case ebpfMonWireValue:
-        server = ebpfMonServersFind(p->m->put.servers, &ev->peer, ebpfMonClockMonotonic());
-        if (!server->iocId)
-            ebpfMonLastValuesSet(p->m->put.lastValues, ev);
-        break;
-    case ebpfMonWireChannel:
-        if (ev->name[0])
-            ebpfMonPutJoinNameChannel(p->m->put.join, &ev->peer, ev->sid, ev->name);
-        break;
-    case ebpfMonWireClosed:
-        ebpfMonPutJoinCloseCircuit(p->m->put.join, &ev->peer);
-        break;
     case ebpfMonWireForeign:
         ebpfMonPacketSourcesReject(p->sources, &ev->peer);
         break;
@@ -138,10 +51,9 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     case ebpfMonWireOpened: /* a server on a port of its own is searched for there, too */
         ebpfMonPacketSourcesExpectPort(p->sources, ev->peer.netns, ntohs(ev->peer.sport));
         break;
-    case ebpfMonWireUser:
-    case ebpfMonWireChannelGone:
-    case ebpfMonWireGap:
-        break; /* counted by the wire itself */
+    default: /* users, channels and gaps are counted by the wire itself */
+        ebpfMonPacketEventsAdd(p->m->put.packetEvents, ev);
+        break;
     }
 }
 
@@ -213,30 +125,12 @@ static void publish(ebpfMonPacketThread *p, double seconds)
     p->passedBefore = state.passed;
 }
 
-static void publishPuts(ebpfMonPacketThread *p, uint64_t now)
-{
-    const ebpfMonPutRoom *puts = &p->m->put;
-    ebpfMonPacketPut *list = ebpfMonPutJoinTakeUnmatched(puts->join, now), *next;
-    int missed;
-
-    if (list)
-        lookMissed(p, now);
-    for (; list; list = next) {
-        next = list->next;
-        missed = now == UINT64_MAX || p->missedAt >= list->at ||
-                 (list->iocId && ebpfMonServersMayHaveMissed(puts->servers, list->iocId, list->at, !list->passed));
-        ebpfMonPacketPutsFinish(puts->packetPuts, list, ebpfMonServersFind(puts->servers, &list->peer, now)->name,
-                                missed);
-        free(list);
-    }
-}
-
 static void readPackets(ebpfMonPacketThread *p)
 {
     uint64_t read;
 
     ebpfMonPacketSourcesWait(p->sources, POLL_MS);
-    lookMissed(p, ebpfMonClockMonotonic());
+    ebpfMonPacketEventsNoteLost(p->m->put.packetEvents, ebpfMonClockMonotonic());
     read = ebpfMonClockMonotonic();
     ebpfMonPacketSourcesRead(p->sources);
     ebpfMonPutJoinSetPacketsRead(p->m->put.join, read);
@@ -258,14 +152,14 @@ static void runPacketThread(ebpfMonWorker *worker, void *arg)
         }
         readPackets(p);
         now = ebpfMonClockMonotonic();
-        publishPuts(p, now);
+        ebpfMonPacketEventsPublish(p->m->put.packetEvents, now);
         if (now - second > EBPFMON_SECOND_NS) {
             ebpfMonWireTick(p->wire, ebpfMonClockReal());
             publish(p, (double)(now - second) / 1e9);
             second = now;
         }
     }
-    publishPuts(p, UINT64_MAX);
+    ebpfMonPacketEventsPublish(p->m->put.packetEvents, UINT64_MAX);
 }
 
 static void freePacketThread(ebpfMonPacketThread *p)

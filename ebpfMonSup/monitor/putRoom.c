@@ -2,8 +2,11 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "export/export.h"
 #include "ioc/procInfo.h"
+#include "model/losses.h"
 #include "monitor/monitor.h"
+#include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 
 /* A name service answers within microseconds (files) or some milliseconds (LDAP). If it hangs the event thread waits this
@@ -54,12 +57,45 @@ static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
     ebpfMonPutPublisherPublish(m->publish.putPublisher, finished->put);
 }
 
+static void getFilter(void *arg, ebpfMonFilter *filter)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonRequestsGetFilter(m->watch.requests, filter);
+}
+
+static uint64_t countLost(void *arg)
+{
+    uint64_t lost[EBPFMON_LOST_KERNEL];
+
+    (void)arg;
+    ebpfMonKernelGetLost(lost);
+    return lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT] +
+           ebpfMonLossesGet(ebpfMonLossGone);
+}
+
+/* Perhaps a CA link of a watched IOC sent it. Packet thread. */
+static void onPutElsewhere(void *arg, const ebpfMonWireEvent *ev, uint64_t at)
+{
+    struct ebpfMonOwner owner = { .pid = 0 };
+    ebpfMonMonitor *m = arg;
+
+    if (!ebpfMonExportWantsSpans() || ev->protocol != ebpfMonWireCa)
+        return;
+    ebpfMonKernelGetOwner(&ev->peer, &owner);
+    if (owner.pid)
+        ebpfMonLinkMessagesNotePacket(m->trace.linkMessages, owner.pid, ev->name, &ev->peer, ev->seq, at);
+}
+
 int ebpfMonPutRoomMake(ebpfMonMonitor *m)
 {
     ebpfMonTargets *targets = m->targets;
     ebpfMonPutRoom *room = &m->put;
     const ebpfMonIocPutSinks sinks = {
         .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged, .arg = m,
+    };
+    const ebpfMonPacketEventCalls calls = {
+        .getFilter = getFilter, .countLost = countLost, .putElsewhere = onPutElsewhere, .arg = m,
     };
 
     memset(room, 0, sizeof(*room));
@@ -70,10 +106,11 @@ int ebpfMonPutRoomMake(ebpfMonMonitor *m)
     room->threadPuts = ebpfMonThreadPutsNew();
     room->iocPuts = ebpfMonIocPutsNew(targets, room->clients, room->join, room->linkWrites, room->threadPuts, &sinks);
     room->servers = ebpfMonServersNew(targets, NULL);
-    room->lastValues = ebpfMonLastValuesNew();
     room->packetPuts = ebpfMonPacketPutsNew(room->clients, room->linkWrites, onPacketPut, m);
+    room->packetEvents = ebpfMonPacketEventsNew(room->join, room->servers, room->packetPuts, &calls,
+                                                ebpfMonFeature.recvLength);
     if (room->users && room->clients && room->linkWrites && room->join && room->threadPuts && room->iocPuts &&
-        room->servers && room->lastValues && room->packetPuts)
+        room->servers && room->packetPuts && room->packetEvents)
         return 0;
     ebpfMonPutRoomFree(room);
     return -1;
@@ -81,8 +118,8 @@ int ebpfMonPutRoomMake(ebpfMonMonitor *m)
 
 void ebpfMonPutRoomFree(ebpfMonPutRoom *room)
 {
+    ebpfMonPacketEventsFree(room->packetEvents);
     ebpfMonPacketPutsFree(room->packetPuts);
-    ebpfMonLastValuesFree(room->lastValues);
     ebpfMonServersFree(room->servers);
     ebpfMonIocPutsFree(room->iocPuts);
     ebpfMonThreadPutsFree(room->threadPuts);

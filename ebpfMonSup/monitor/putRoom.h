@@ -4,9 +4,7 @@
 #define EBPFMON_PUTROOM_H
 
 #include "put/iocPuts.h"
-#include "put/lastValues.h"
-#include "put/packetPuts.h"
-#include "put/servers.h"
+#include "put/packetEvents.h"
 
 struct ebpfMonMonitor;
 
@@ -18,8 +16,8 @@ typedef struct {
     ebpfMonThreadPuts *threadPuts; /* event thread */
     ebpfMonIocPuts    *iocPuts;    /* event thread */
     ebpfMonServers    *servers;    /* packet thread, as all that follows */
-    ebpfMonLastValues *lastValues;
     ebpfMonPacketPuts *packetPuts;
+    ebpfMonPacketEvents *packetEvents;
 } ebpfMonPutRoom;
 
 /* Makes m->put, when m->targets and m->watch are made. 0, or -1 without memory: then nothing is left. */

@@ -5,6 +5,7 @@
 #include <epicsAtomic.h>
 #include <epicsMutex.h>
 #include <epicsStdio.h>
+#include <epicsString.h>
 
 #include "watch/target.h"
 
@@ -14,7 +15,6 @@ struct ebpfMonTargets {
     uint32_t       lastId;  /* under the lock */
     size_t         changes; /* atomic */
 };
-
 
 ebpfMonTargets *ebpfMonTargetsNew(void)
 {
@@ -162,6 +162,18 @@ void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now)
         now[i] = countAlone(t, i);
     ebpfMonTargetAddPasses(t, 0, now);
     ebpfMonTargetAddPasses(t, 1, now);
+}
+
+unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *pattern)
+{
+    unsigned n = 0;
+
+    ebpfMonTargetsLock(targets);
+    for (const ebpfMonTarget *t = targets->first; t; t = t->next)
+        for (uint32_t i = 0; t->cat && !t->gone && i < t->cat->count; i++)
+            n += !!epicsStrGlobMatch(ebpfMonCatalogueName(t->cat, i), pattern);
+    ebpfMonTargetsUnlock(targets);
+    return n;
 }
 
 unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t size)

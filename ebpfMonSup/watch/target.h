@@ -118,6 +118,9 @@ void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now);
 /* Adds to each record's number what the passes of its stretches in one bank count. Under the lock. */
 void ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts);
 
+/* Records of all IOCs whose name matches this pattern (epicsStrGlobMatch). It takes the lock. */
+unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *pattern);
+
 /* For the state line: how many targets have something to say, and what the first of them says. Under the lock. */
 unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t size);
 

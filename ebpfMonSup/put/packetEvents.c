@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include <epicsString.h>
+
+#include "common/clock.h"
+#include "put/lastValues.h"
+#include "put/packetEvents.h"
+
+#define DELAY_MAX 60000000000ull /* from a packet to us */
+
+struct ebpfMonPacketEvents {
+    ebpfMonPutJoin          *join;     /* these three are the caller's */
+    ebpfMonServers          *servers;
+    ebpfMonPacketPuts       *puts;
+    ebpfMonPacketEventCalls  calls;
+    int                      canJoin;
+    ebpfMonLastValues       *lastValues;
+    uint64_t                 lost;     /* events of IOCs, when they were counted last */
+    uint64_t                 lostAt;   /* monotonic ns: when there were more than before */
+};
+
+ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers *servers, ebpfMonPacketPuts *puts,
+                                            const ebpfMonPacketEventCalls *calls, int canJoin)
+{
+    ebpfMonPacketEvents *e = calloc(1, sizeof(*e));
+
+    if (!e)
+        return NULL;
+    e->join = join;
+    e->servers = servers;
+    e->puts = puts;
+    e->calls = *calls;
+    e->canJoin = canJoin;
+    e->lastValues = ebpfMonLastValuesNew();
+    if (e->lastValues)
+        return e;
+    free(e);
+    return NULL;
+}
+
+void ebpfMonPacketEventsFree(ebpfMonPacketEvents *e)
+{
+    if (!e)
+        return;
+    ebpfMonLastValuesFree(e->lastValues);
+    free(e);
+}
+
+/* Of a server that is no IOC of Base, or whose puts are not watched from inside. */
+static int isWanted(ebpfMonPacketEvents *e, const ebpfMonServer *server)
+{
+    ebpfMonFilter f;
+
+    e->calls.getFilter(e->calls.arg, &f);
+    return !server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc);
+}
+
+/* When the packet came, by the clock that the inside uses; a stepped wall clock tells nothing. */
+static uint64_t findArrival(uint64_t time)
+{
+    uint64_t wall = ebpfMonClockReal(), age = wall > time ? wall - time : 0;
+
+    return ebpfMonClockMonotonic() - (age < DELAY_MAX ? age : 0);
+}
+
+static const ebpfMonServer *findServer(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
+{
+    return ebpfMonServersFind(e->servers, &ev->peer, ebpfMonClockMonotonic());
+}
+
+static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
+{
+    const ebpfMonServer *server = findServer(e, ev);
+    uint64_t at = findArrival(ev->time);
+    ebpfMonOldValue old = { .known = 0 }; /* the inside knows it for sure */
+
+    if (server->iocId) {
+        if (e->canJoin)
+            ebpfMonPutJoinAddPacket(e->join, ev, server->iocId, &old, at);
+        return;
+    }
+    if (isWanted(e, server)) {
+        ebpfMonLastValuesExchange(e->lastValues, ev, &old);
+        ebpfMonPutJoinAddPacket(e->join, ev, 0, &old, at);
+    }
+    e->calls.putElsewhere(e->calls.arg, ev, at);
+}
+
+void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
+{
+    ebpfMonOldValue old;
+
+    switch (ev->kind) {
+    case ebpfMonWirePut:
+        addPut(e, ev);
+        break;
+    case ebpfMonWireReply:
+        if (ebpfMonPutJoinAddReply(e->join, ev, &old) && !ev->ok)
+            ebpfMonLastValuesRestore(e->lastValues, ev, &old);
+        break;
+    case ebpfMonWireValue:
+        if (!findServer(e, ev)->iocId)
+            ebpfMonLastValuesSet(e->lastValues, ev);
+        break;
+    case ebpfMonWireChannel:
+        if (ev->name[0])
+            ebpfMonPutJoinNameChannel(e->join, &ev->peer, ev->sid, ev->name);
+        break;
+    case ebpfMonWireClosed:
+        ebpfMonPutJoinCloseCircuit(e->join, &ev->peer);
+        break;
+    default:
+        break;
+    }
+}
+
+void ebpfMonPacketEventsNoteLost(ebpfMonPacketEvents *e, uint64_t now)
+{
+    uint64_t lost = e->calls.countLost(e->calls.arg);
+
+    if (lost != e->lost)
+        e->lostAt = now;
+    e->lost = lost;
+}
+
+void ebpfMonPacketEventsPublish(ebpfMonPacketEvents *e, uint64_t now)
+{
+    ebpfMonPacketPut *list = ebpfMonPutJoinTakeUnmatched(e->join, now), *next;
+    int missed;
+
+    if (list) /* once for all of them: asking the kernel for each would cost more than the put */
+        ebpfMonPacketEventsNoteLost(e, now);
+    for (; list; list = next) {
+        next = list->next;
+        missed = now == UINT64_MAX || e->lostAt >= list->at ||
+                 (list->iocId && ebpfMonServersMayHaveMissed(e->servers, list->iocId, list->at, !list->passed));
+        ebpfMonPacketPutsFinish(e->puts, list, ebpfMonServersFind(e->servers, &list->peer, now)->name, missed);
+        free(list);
+    }
+}
