@@ -131,11 +131,14 @@ static void addPut(unsigned port, uint64_t id, uint8_t value)
     addEvent(ebpfMonWirePut, port, id, value, 0);
 }
 
-/* Puts that are published when so many ms have passed. */
+/* Puts that are published when so many ms have passed, and all events of IOCs have been read. */
 static unsigned publishAfter(unsigned ms)
 {
+    uint64_t now = ebpfMonClockMonotonic() + ms * 1000000ull;
+
     count = 0;
-    ebpfMonPacketEventsPublish(events, ebpfMonClockMonotonic() + ms * 1000000ull);
+    ebpfMonPutJoinSetEventsRead(join, now);
+    ebpfMonPacketEventsPublish(events, now);
     return count;
 }
 
