@@ -3,10 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <epicsAtomic.h>
 #include <epicsExit.h>
 #include <epicsExport.h>
-#include <epicsMutex.h>
 #include <errlog.h>
 
 #include "export/export.h"
@@ -27,16 +25,15 @@
 static ebpfMonMonitor monitor = {
     .settings = { .maxRecords = 200000, .maxRoots = 8192, .ringKiB = 8192, .wireKiB = 8192 },
 };
-static ebpfMonLife life;
 
 static long configure(const ebpfMonSettings *s)
 {
     ebpfMonSettings want = *s, *now = &monitor.settings;
     int started;
 
-    epicsMutexMustLock(life.lock);
-    started = life.starting || ebpfMonLifeIsRunning(&life);
-    epicsMutexUnlock(life.lock);
+    epicsMutexMustLock(monitor.life.lock);
+    started = monitor.life.starting || ebpfMonMonitorIsRunning(&monitor);
+    epicsMutexUnlock(monitor.life.lock);
     if (started) {
         errlogSevPrintf(errlogMajor, "ebpfMonConfigure: already started; call it before iocInit\n");
         return -1;
@@ -82,9 +79,9 @@ static void stopMonitor(void *arg)
     int left;
 
     (void)arg;
-    if (!ebpfMonLifeIsRunning(&life))
+    if (!ebpfMonMonitorIsRunning(&monitor))
         return;
-    epicsAtomicSetIntT(&life.running, 0);
+    epicsAtomicSetIntT(&monitor.life.running, 0);
     left = stopReading(&monitor);
     ebpfMonExportStop(EXPORT_STOP_SECONDS);
     left |= stopWatching(&monitor);
@@ -173,32 +170,32 @@ static long start(void)
     ebpfMonFilter first;
     int busy, running, ok;
 
-    epicsMutexMustLock(life.lock);
-    busy = life.starting;
-    running = ebpfMonLifeIsRunning(&life);
+    epicsMutexMustLock(monitor.life.lock);
+    busy = monitor.life.starting;
+    running = ebpfMonMonitorIsRunning(&monitor);
     if (!busy && !running) {
-        life.starting = 1;
-        first = life.early;
+        monitor.life.starting = 1;
+        first = monitor.life.early;
     }
-    epicsMutexUnlock(life.lock);
+    epicsMutexUnlock(monitor.life.lock);
     if (busy || running)
         return busy ? -1 : 0;
     ok = startMonitor(&monitor, &first) == 0;
-    epicsMutexMustLock(life.lock);
-    if (ok && memcmp(&first, &life.early, sizeof(first)) != 0) /* it was set meanwhile */
-        ebpfMonRequestsSetFilter(monitor.watch.requests, &life.early);
-    life.starting = 0;
-    life.failed = !ok;
-    epicsAtomicSetIntT(&life.running, ok);
-    epicsMutexUnlock(life.lock);
+    epicsMutexMustLock(monitor.life.lock);
+    if (ok && memcmp(&first, &monitor.life.early, sizeof(first)) != 0) /* it was set meanwhile */
+        ebpfMonRequestsSetFilter(monitor.watch.requests, &monitor.life.early);
+    monitor.life.starting = 0;
+    monitor.life.failed = !ok;
+    epicsAtomicSetIntT(&monitor.life.running, ok);
+    epicsMutexUnlock(monitor.life.lock);
     return ok ? 0 : -1;
 }
 
 static void ebpfMonMonitorRegistrar(void)
 {
-    life.lock = epicsMutexMustCreate();
-    life.early = ebpfMonFilterDefault;
-    ebpfMonOperationsRegister(&monitor, &life, configure, start);
+    monitor.life.lock = epicsMutexMustCreate();
+    monitor.life.early = ebpfMonFilterDefault;
+    ebpfMonOperationsRegister(&monitor, configure, start);
     ebpfMonExportRegister();
 }
 
