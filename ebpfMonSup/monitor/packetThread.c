@@ -80,18 +80,14 @@ static void expectPort(void *arg, uint32_t netns, uint16_t port)
 /* A source for each network namespace that an IOC lives in, and for our own. */
 static void refresh(ebpfMonPacketThread *p, uint64_t now)
 {
-    pid_t pids[EBPFMON_IOCS_MAX + 1] = { 0 };
+    pid_t pids[EBPFMON_IOCS_MAX + 1];
     uint32_t netns[EBPFMON_PACKET_SOURCES_MAX];
     ebpfMonNetns *list = NULL;
-    size_t n = 1;
+    unsigned n;
     int count;
 
     pids[0] = getpid();
-    ebpfMonTargetsLock(p->m->targets);
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->m->targets); t && n <= EBPFMON_IOCS_MAX; t = t->next)
-        if (!t->gone)
-            pids[n++] = t->pid;
-    ebpfMonTargetsUnlock(p->m->targets);
+    n = 1 + ebpfMonTargetsListPids(p->m->targets, pids + 1, EBPFMON_IOCS_MAX);
     count = ebpfMonProcNetnsList(pids, n, &list);
     if (count > EBPFMON_PACKET_SOURCES_MAX)
         count = EBPFMON_PACKET_SOURCES_MAX;
