@@ -17,7 +17,8 @@
 
 #define CLOSURE_FACTOR 6u /* the order, lists of single records, and the table before while it changes */
 #define EXPORT_STOP_SECONDS 3.0
-#define NO_MEMORY "out of memory: ask for less by ebpfMonConfigure, then call ebpfMonStart"
+#define NO_MEMORY "out of memory or threads: raise the limits of this process (ulimit -u, TasksMax), or ask for less " \
+                  "by ebpfMonConfigure; then call ebpfMonStart"
 
 /* One of each in a process: Base's iocsh, its registrars and its exit list have no context to hand over. */
 static ebpfMonMonitor monitor;

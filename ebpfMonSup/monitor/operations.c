@@ -167,8 +167,8 @@ void ebpfMonOperationsRegister(ebpfMonMonitor *m, long (*configure)(const ebpfMo
     monitor = m;
     ops = (ebpfMonMonitorOps){
         .configure = configure, .start = start, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
-        .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost, .listIocs = listIocs, .listRecords = listRecords,
-        .listChains = listChains, .trace = traceRecord, .report = report,
+        .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
+        .listIocs = listIocs, .listRecords = listRecords, .listChains = listChains, .trace = traceRecord, .report = report,
     };
     ebpfMonMonitorOpsRegister(&ops);
 }

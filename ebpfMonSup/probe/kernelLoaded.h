@@ -14,7 +14,7 @@ struct ring_buffer;
 /* One per process: see kernelLoad.h. ebpfMonKernelLoad and ebpfMonKernelUnload write it while no other thread uses it;
  * in between each member that changes has one thread that writes it. */
 struct ebpfMonLoaded {
-    struct ebpfMonBpf  *skel;  /* NULL: nothing is loaded. The follower writes the links of the scheduler's tracepoints */
+    struct ebpfMonBpf  *skel;  /* NULL: nothing is loaded. The scheduler's links in it: follower */
     struct ring_buffer *ring;
     ebpfMonTables       tables;
     struct utsname      kernel;

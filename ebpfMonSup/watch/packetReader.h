@@ -14,9 +14,9 @@
 typedef struct ebpfMonPacketReader ebpfMonPacketReader;
 
 typedef struct {
-    ebpfMonWireSink event;  /* each event; whose packets are not needed any more, and new servers, are seen to already */
-    /* Of these namespaces (inodes) packets are read. Called before they are opened, because packets will show a put that
-     * is made meanwhile; and again with those that could be opened. */
+    ebpfMonWireSink event;
+    /* Of these namespaces (inodes) packets are read. Called before they are opened, because packets will show a put
+     * that is made meanwhile; and again with those that could be opened. */
     void (*covers)(void *arg, const uint32_t *netns, unsigned count);
     ebpfMonConnectionOwnersSet setOwner; /* of each connection that is there already in another namespace */
     void *arg;              /* of the first two */

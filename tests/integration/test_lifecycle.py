@@ -314,7 +314,7 @@ def test_start_that_runs_out_of_threads(new_ioc, new_monitor):
         if "ebpfMon runs" in answer:
             break
         assert "did not start" in answer, answer
-        assert "out of memory" in monitor.text("STATE_MSG")
+        assert "out of memory or threads" in monitor.text("STATE_MSG")
         until(lambda: count_threads(pid) == threads, 10,
               lambda: f"{threads} threads after a failed start: {count_threads(pid)}")
         assert not held(pid)

@@ -108,6 +108,28 @@ static void testFollow(ebpfMonTargets *targets, ebpfMonTarget *t)
     testOk(coveredCount == 1 && tick().state == ebpfMonWireOn, "a process that is gone already is no trouble");
 }
 
+/* A connection that begins like CA; the wire finds out that it is none, and the kernel drops the rest. */
+static void testForeign(void)
+{
+    static const uint8_t noise[200] = { 0xff, 0xfe, 0xfd };
+    ebpfMonPacketValues values;
+    Pair pair = pairOpen(OTHER_PORT + 2);
+
+    testDiag("A foreign connection");
+    pairSend(&pair, 0, caVersion, sizeof(caVersion));
+    for (int i = 0; i < 200; i++)
+        pairSend(&pair, i & 1, noise, sizeof(noise));
+    countSearches(CA_PORT);
+    testOk(events[ebpfMonWireForeign] == 1, "it is found");
+    tick();
+    for (int i = 0; i < 200; i++)
+        pairSend(&pair, i & 1, noise, sizeof(noise));
+    countSearches(CA_PORT);
+    values = tick();
+    testOk(values.rate < 10, "its packets do not come any more: %g a second", values.rate);
+    pairClose(&pair, 0);
+}
+
 static void testEvents(void)
 {
     ebpfMonPacketValues values;
@@ -119,6 +141,7 @@ static void testEvents(void)
     testOk(ntohs(lastPeer.sport) == CA_PORT && lastPeer.netns == ebpfMonProcNetns(getpid()), "a search, on loopback");
     values = tick();
     testOk(values.rate >= 1 && values.rate < 10 && !values.lost, "%g packets a second", values.rate);
+    testOk(tick().rate == 0, "… and no more");
     testOk(countSearches(OTHER_PORT) == 0, "nobody expects searches at a port");
     ebpfMonPacketReaderExpectPort(reader, 0, OTHER_PORT + 1);
     testOk(countSearches(OTHER_PORT + 1) == 1, "a server listens at the next one");
@@ -141,13 +164,13 @@ MAIN(testPacketReader)
     char why[256] = "";
     int talk;
 
-    testPlan(13);
+    testPlan(16);
     if (newNetwork()) {
-        testSkip(13, "a network namespace of our own needs root");
+        testSkip(16, "a network namespace of our own needs root");
         return testDone();
     }
     if (!sourceOpen(why, sizeof(why))) {
-        testSkip(13, why);
+        testSkip(16, why);
         return testDone();
     }
     ebpfMonPacketsClose(source);
@@ -155,6 +178,7 @@ MAIN(testPacketReader)
     reader = ebpfMonPacketReaderNew(targets, 256u << 10, &sink);
     testFollow(targets, t);
     testEvents();
+    testForeign();
     ebpfMonPacketReaderFree(reader);
     ebpfMonPacketReaderFree(NULL);
     return testDone();
