@@ -256,6 +256,22 @@ def test_refused(servers, monitor, log, kind, record, base, value, result, messa
     client.close()
 
 
+@pytest.mark.parametrize("dtype, message", [(39, "type"), (60000, "type"), (37, "failed")])
+def test_type_that_ca_does_not_have(servers, monitor, log, dtype, message):
+    """The IOC refuses it before it calls dbPut, and closes the connection if there is no such type."""
+    ioc = servers["softIocPVA"]
+    mark = len(log.of(ioc.prefix))
+    client = rawca.RawCa(ioc.port)
+    try:
+        client.put_bytes(ioc.prefix + "DOUBLE", bytes(64), dtype)
+    except ConnectionError:
+        assert dtype != 37
+    o, = log.next(1, ioc.prefix, mark, 20)
+    assert (o["pv"], o["result"], o["seen"]) == (ioc.prefix + "DOUBLE", "failed", "wire"), o
+    assert message in o["message"].lower() and (dtype == 37 or o["value"] == "?"), o
+    client.close()
+
+
 def test_refused_by_p4p(servers, monitor, log):
     from p4p.client.thread import Context, RemoteError
 
