@@ -218,7 +218,7 @@ def test_hang_in_a_loop(new_ioc, monitor):
     ioc.put("SPIN.SCAN", "1 second", wait=False)
     text = monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs since" in t, HANG + 6)
     assert f"in record {ioc.prefix}SPIN, at {ioc.prefix}SPIN:BUSY hangs since" in text
-    assert re.search(r"running, at (\w+ < )*spinFor < process < dbProcess < ", text), text
+    assert re.search(r"running, at ([\w@]+ < )*spinFor < process < dbProcess < ", text), text
 
 
 DELAYED = """
