@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from . import loopback, paths
-from .rawca import CHAR, DOUBLE, ENUM, FLOAT, FORMAT, LONG, SHORT, STRING, RawCa, elements
+from .rawca import CHAR, DOUBLE, ENUM, ERROR, FLOAT, FORMAT, LONG, SHORT, STRING, RawCa, elements
 
 NAMES = ["STRING", "SHORT", "FLOAT", "ENUM", "CHAR", "LONG", "DOUBLE"]
 __all__ = ["CHAR", "DOUBLE", "ENUM", "FLOAT", "LONG", "NAMES", "SHORT", "STRING", "Caproto", "Libca", "Raw", "caput",
@@ -96,6 +96,9 @@ class Raw:
         if ioc.port not in self._circuits:
             self._circuits[ioc.port] = RawCa(ioc.port, self.user, self.host)
         return self._circuits[ioc.port].put(ioc.prefix + record, base, values, notify)
+
+    def wait_error(self, ioc):
+        self._circuits[ioc.port].until(ERROR)
 
     def close(self):
         for circuit in self._circuits.values():

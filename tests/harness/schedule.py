@@ -24,6 +24,8 @@ ALONE = (
 TOGETHER = [
     ALONE,
     ("test_traces_across_iocs.py", "test_spans.py"),  # they share a Zipkin
+    # The second one injects a gap into a namespace with an IOC. Each monitor of the host reads that and counts it.
+    ("test_packets.py", "test_packets_bad_link.py"),
 ]
 
 # The order of tests: the longest ones first, so that all processes have work until the end.
