@@ -124,7 +124,7 @@ def test_pulse(ioc, monitor):
     assert tree(t) == [(0, "", p + "PULSE"), (1, "FLNK", p + "SWITCH"), (2, "FLNK", p + "SWITCHED"),
                        (2, "callback", p + "SWITCH"), (3, "FLNK", p + "SWITCHED")], t
     assert " = 1" in t[2] and " = 0" in t[4], t
-    assert float(re.search(r"([\d.]+) ms later, in cb", t[4])[1]) == pytest.approx(200, abs=20), t
+    assert 180 < float(re.search(r"([\d.]+) ms later, in cb", t[4])[1]) < 400, t  # on a busy host the timer is late
 
 
 def test_busy_when_put_to(ioc, monitor):
