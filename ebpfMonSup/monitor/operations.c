@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
 #include <string.h>
 
 #include <errlog.h>
@@ -8,43 +7,35 @@
 #include "publish/lists.h"
 #include "publish/report.h"
 
-/* The follower applies a filter within milliseconds, unless it is just reading an IOC. Who sets it may be a server's
- * thread, which others wait for. */
-#define FILTER_WAIT 0.05 /* s */
-
 /* Of the one monitor of this process: the operations have no context, because iocsh and record support have none. */
 static ebpfMonMonitor *monitor;
 static ebpfMonLife *life;
 static ebpfMonMonitorOps ops;
 
-static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsigned *records, unsigned *generation)
+static long setFilter(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
 {
-    const char *progress = "accepted, in force as soon as ebpfMon runs";
     ebpfMonFilter f = *filter;
-    unsigned number = 0;
-    int running, wrong = ebpfMonFilterCheck(&f, text, size);
 
-    *records = 0;
+    memset(answer, 0, sizeof(*answer));
+    if (ebpfMonFilterCheck(&f, why, size))
+        return -1;
     epicsMutexMustLock(life->lock);
-    running = ebpfMonLifeIsRunning(life);
-    if (!wrong && running) {
-        number = ebpfMonRequestsSetFilter(monitor->watch.requests, &f);
+    if (ebpfMonLifeIsRunning(life)) {
+        answer->number = ebpfMonRequestsSetFilter(monitor->watch.requests, &f);
         life->generation++;
-    } else if (!wrong) {
+    } else {
         life->early = f;
     }
-    *generation = life->generation;
+    answer->generation = life->generation;
     epicsMutexUnlock(life->lock);
-    if (wrong)
-        return -1;
-    if (running) {
-        *records = ebpfMonTargetsCountMatching(monitor->targets, f.record);
-        progress = ebpfMonRequestsWait(monitor->watch.requests, number, FILTER_WAIT) ? "accepted, being applied" :
-                   "in force";
-    }
-    snprintf(text, size, "%s: level %s for IOCs \"%s\", records \"%s\"", progress, ebpfMonLevelName(f.level), f.ioc,
-             f.record);
+    if (answer->number)
+        answer->matching = ebpfMonTargetsCountMatching(monitor->targets, f.record);
     return 0;
+}
+
+static int isFilterApplied(unsigned number)
+{
+    return ebpfMonLifeIsRunning(life) && ebpfMonRequestsIsApplied(monitor->watch.requests, number);
 }
 
 static void getFilter(ebpfMonFilter *filter)
@@ -177,8 +168,8 @@ void ebpfMonOperationsRegister(ebpfMonMonitor *m, ebpfMonLife *l, long (*configu
     monitor = m;
     life = l;
     ops = (ebpfMonMonitorOps){
-        .configure = configure, .start = start, .setFilter = setFilter, .getFilter = getFilter, .setLevel = setLevel,
-        .setReference = setReference, .resetLost = resetLost, .listIocs = listIocs, .listRecords = listRecords,
+        .configure = configure, .start = start, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
+        .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost, .listIocs = listIocs, .listRecords = listRecords,
         .listChains = listChains, .trace = traceRecord, .report = report,
     };
     ebpfMonMonitorOpsRegister(&ops);

@@ -22,6 +22,7 @@ typedef struct {
     uint64_t skipped;   /* while searching: bytes that were no message */
     unsigned tries;     /* … segments looked at */
     int      met;       /* was in step once: what is skipped is a gap */
+    uint32_t stretch;   /* how often a beginning was searched for; 0: in step since the connection's first byte */
 } ebpfMonAssembly;
 
 /* The buffer is given back; what is known of the direction stays. */

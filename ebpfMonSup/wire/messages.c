@@ -158,8 +158,10 @@ void ebpfMonMessagesBegin(ebpfMonCircuit *c, int side, size_t offset, uint64_t t
     a->buf = NULL;
     ebpfMonAssemblyClear(&c->wire->account, a);
     a->synced = 1;
-    if (a->met || !a->fresh || offset)
+    if (a->met || !a->fresh || offset) {
         ebpfMonCircuitStats(c)->resynced++;
+        a->stretch++;
+    }
     a->skipped += offset;
     if (a->met) {
         if (a->skipped) {

@@ -197,12 +197,12 @@ static void testPublished(void)
 static void testAbsent(void)
 {
     ebpfMonFilter filter = ebpfMonFilterDefault;
-    unsigned matching = 9, generation = 9;
+    ebpfMonFilterAnswer answer = { .number = 9 };
     char text[100] = "";
 
     testDiag("no monitor");
     testOk1(ebpfMonMonitorOpsGet() != NULL);
-    testOk1(ebpfMonMonitorOpsGet()->setFilter(&filter, text, sizeof(text), &matching, &generation) == -1);
+    testOk1(ebpfMonMonitorOpsGet()->setFilter(&filter, &answer, text, sizeof(text)) == -1 && !answer.number);
     testOk(strstr(text, "not started") != NULL, "says so: %s", text);
 }
 
