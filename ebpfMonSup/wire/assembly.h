@@ -18,6 +18,7 @@ typedef struct {
     size_t   hashFrom, hashTo;
     size_t   done;      /* synced: bytes of it that went by */
     uint64_t hash;
+    uint64_t time;      /* of the packet with its last byte so far */
     int      holed;     /* not all of them were seen */
     uint64_t skipped;   /* while searching: bytes that were no message */
     unsigned tries;     /* … segments looked at */

@@ -140,6 +140,7 @@ static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
             }
             a->done += take;
         }
+        a->time = time;
         seq += (uint32_t)take;
         p += take;
         n -= take;
@@ -245,7 +246,7 @@ void ebpfMonMessagesLost(ebpfMonCircuit *c, int side, uint64_t bytes, uint64_t t
             return;
         }
         bytes -= a->total - a->done;
-        deliverKept(c, side, time);
+        deliverKept(c, side, a->time); /* the gap was given up later */
         if (!bytes)
             return;
     }
