@@ -83,7 +83,7 @@ static void testWaiting(void)
     done = epicsEventMustCreate(epicsEventEmpty);
     epicsThreadMustCreate("stack", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall), thread,
                           NULL);
-    for (int i = 0; i < 500 && !(tid && waits(tid)); i++)
+    for (int i = 0; i < 6000 && !(tid && waits(tid)); i++)
         epicsThreadSleep(0.01);
     n = ebpfMonStackGet(getpid(), tid, &regs, frame);
     for (unsigned i = 0; i < n; i++)
