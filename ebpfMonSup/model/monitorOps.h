@@ -9,14 +9,7 @@
 
 #include <stddef.h>
 #include "model/filter.h"
-
-typedef struct {
-    unsigned maxRecords; /* records of all watched IOCs together; default 200000 */
-    unsigned maxRoots;   /* chain roots with a histogram; default 8192 */
-    unsigned ringKiB;    /* event ring; default 8192, a power of two */
-    int      wireKiB;    /* ring for the packets of each network namespace; default 8192, -1: none are looked at */
-    int      watchSelf;  /* nonzero: the monitor IOC is a target too; default 0 */
-} ebpfMonSettings;
+#include "model/settings.h"
 
 /* What became of a filter that was accepted. */
 typedef struct {

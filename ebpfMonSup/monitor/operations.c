@@ -9,7 +9,6 @@
 
 /* Of the one monitor of this process: the operations have no context, because iocsh and record support have none. */
 static ebpfMonMonitor *monitor;
-static ebpfMonLife *life;
 static ebpfMonMonitorOps ops;
 
 static long setFilter(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
@@ -19,15 +18,15 @@ static long setFilter(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, 
     memset(answer, 0, sizeof(*answer));
     if (ebpfMonFilterCheck(&f, why, size))
         return -1;
-    epicsMutexMustLock(life->lock);
-    if (ebpfMonLifeIsRunning(life)) {
+    epicsMutexMustLock(monitor->life.lock);
+    if (ebpfMonMonitorIsRunning(monitor)) {
         answer->number = ebpfMonRequestsSetFilter(monitor->watch.requests, &f);
-        life->generation++;
+        monitor->life.generation++;
     } else {
-        life->early = f;
+        monitor->life.early = f;
     }
-    answer->generation = life->generation;
-    epicsMutexUnlock(life->lock);
+    answer->generation = monitor->life.generation;
+    epicsMutexUnlock(monitor->life.lock);
     if (answer->number)
         answer->matching = ebpfMonTargetsCountMatching(monitor->targets, f.record);
     return 0;
@@ -35,17 +34,17 @@ static long setFilter(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, 
 
 static int isFilterApplied(unsigned number)
 {
-    return ebpfMonLifeIsRunning(life) && ebpfMonRequestsIsApplied(monitor->watch.requests, number);
+    return ebpfMonMonitorIsRunning(monitor) && ebpfMonRequestsIsApplied(monitor->watch.requests, number);
 }
 
 static void getFilter(ebpfMonFilter *filter)
 {
-    epicsMutexMustLock(life->lock);
-    if (ebpfMonLifeIsRunning(life))
+    epicsMutexMustLock(monitor->life.lock);
+    if (ebpfMonMonitorIsRunning(monitor))
         ebpfMonRequestsGetFilter(monitor->watch.requests, filter);
     else
-        *filter = life->early;
-    epicsMutexUnlock(life->lock);
+        *filter = monitor->life.early;
+    epicsMutexUnlock(monitor->life.lock);
 }
 
 /* 0, or -1 with a message. */
@@ -53,11 +52,11 @@ static int requireRunning(const char *command)
 {
     int failed;
 
-    if (ebpfMonLifeIsRunning(life))
+    if (ebpfMonMonitorIsRunning(monitor))
         return 0;
-    epicsMutexMustLock(life->lock);
-    failed = life->failed;
-    epicsMutexUnlock(life->lock);
+    epicsMutexMustLock(monitor->life.lock);
+    failed = monitor->life.failed;
+    epicsMutexUnlock(monitor->life.lock);
     errlogSevPrintf(errlogMajor, "%s: ebpfMon does not run (%s)\n", command,
                     failed ? "see the PV STATE_MSG; ebpfMonStart tries again" : "it starts with iocInit");
     return -1;
@@ -97,7 +96,7 @@ static long setReference(const char *pattern, int on)
 
 static void resetLost(void)
 {
-    if (ebpfMonLifeIsRunning(life))
+    if (ebpfMonMonitorIsRunning(monitor))
         ebpfMonPublisherResetLost(monitor->publish.publisher);
 }
 
@@ -149,11 +148,11 @@ static void report(int level)
     const ebpfMonReportSources from = { monitor->targets, monitor->watch.requests, &monitor->watch.costs };
     const ebpfMonSettings *s = &monitor->settings;
     ebpfMonTextReport *text = ebpfMonTextReportNew();
-    int running = ebpfMonLifeIsRunning(life), failed;
+    int running = ebpfMonMonitorIsRunning(monitor), failed;
 
-    epicsMutexMustLock(life->lock);
-    failed = life->failed;
-    epicsMutexUnlock(life->lock);
+    epicsMutexMustLock(monitor->life.lock);
+    failed = monitor->life.failed;
+    epicsMutexUnlock(monitor->life.lock);
     ebpfMonTextReportAdd(text, "ebpfMon: %s\n", running ? "runs" : failed ? "failed to start" : "not started");
     ebpfMonTextReportAdd(text, "  records at most %u, chain roots %u, event ring %u KiB%s\n", s->maxRecords, s->maxRoots,
                          s->ringKiB, s->watchSelf ? ", watches itself" : "");
@@ -162,15 +161,14 @@ static void report(int level)
     ebpfMonTextReportPrint(text);
 }
 
-void ebpfMonOperationsRegister(ebpfMonMonitor *m, ebpfMonLife *l, long (*configure)(const ebpfMonSettings *settings),
+void ebpfMonOperationsRegister(ebpfMonMonitor *m, long (*configure)(const ebpfMonSettings *settings),
                                long (*start)(void))
 {
     monitor = m;
-    life = l;
     ops = (ebpfMonMonitorOps){
         .configure = configure, .start = start, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
-        .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost, .listIocs = listIocs, .listRecords = listRecords,
-        .listChains = listChains, .trace = traceRecord, .report = report,
+        .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
+        .listIocs = listIocs, .listRecords = listRecords, .listChains = listChains, .trace = traceRecord, .report = report,
     };
     ebpfMonMonitorOpsRegister(&ops);
 }

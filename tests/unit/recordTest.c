@@ -22,7 +22,7 @@ recordTestMonitor fakeMonitor = { .levelSet = -2 };
 
 static long fakeConfigure(const ebpfMonSettings *settings)
 {
-    return settings->maxRecords == 200000 && settings->maxRoots == 77 && settings->watchSelf == 1 ? 0 : -1;
+    return settings->maxRecords == 0 /* the default */ && settings->maxRoots == 77 && settings->watchSelf == 1 ? 0 : -1;
 }
 
 static long fakeStart(void)
