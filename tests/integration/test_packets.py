@@ -368,10 +368,12 @@ def test_an_ioc_killed_with_puts_in_its_queue(module_ioc, monitor, log):
 
 
 def test_no_other_puts(monitor, log):
-    """In all tests above no put was seen twice, and none that was not sent."""
+    """In all tests above no put was seen twice, and none that was not sent. Half of the puts go to IOCs; of these, few
+    are published before their packets come, also on a busy host."""
     lines = settled(log.all, 20, quiet=1.5)
-    assert len(lines) == log.expected and log.inside <= log.expected / 50, log.inside
-    assert monitor.losses() == {} and monitor.get("PACKET_LOST_CNT") == 0 and monitor.get("PACKET_STATE") == 1
+    assert len(lines) == log.expected and log.inside <= log.expected / 8, log.inside
+    lost = {name: monitor.get(name) for name in ("PACKET_LOST_CNT", "PACKET_GAP_CNT")}
+    assert monitor.losses() == {} and not any(lost.values()) and monitor.get("PACKET_STATE") == 1, lost
 
 
 def test_searches(servers, monitor):

@@ -191,13 +191,13 @@ def test_sample(ioc, monitor):
 
 def test_chain_older_than_the_level(module_ioc, monitor):
     """A chain that began at a lower level is shown, and marked as incomplete."""
-    slow = module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=4000000").start()
+    slow = module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=8000000").start()
     try:
         monitor.wait_ioc(slow, level="trace")
         monitor.set_filter(LEVEL="puts")
         until(lambda: monitor.iocs()[slow.pid][3] == "puts", 10, "level puts")
         slow.put("SLEEP.PROC", 1, wait=False)
-        until(lambda: f" {slow.prefix}SLEEP.PROC " in monitor.text("PUT_LAST"), 3, lambda: monitor.text("PUT_LAST"))
+        until(lambda: f" {slow.prefix}SLEEP.PROC " in monitor.lines("PUT_LOG"), 3, lambda: monitor.lines("PUT_LOG"))
         monitor.set_filter(LEVEL="trace")
         t = traced(monitor, slow.prefix + "SLEEP")
         assert "  incomplete: it was under way when it was looked at first" in t, t
