@@ -349,6 +349,26 @@ def test_stopped_ioc(servers, monitor, log):
     client.close()
 
 
+def test_restarted_server(module_ioc, monitor, log):
+    """The PVs of a server that is no IOC of Base begin anew when it does: what they had before is not known."""
+    ioc = module_ioc(kind="pythonSoftIOC", files=[PROGRAM, "caproto"], prefix="AGAIN:").start()
+    for first in (5, 7):
+        client = rawca.RawCa(ioc.port)
+        client.put(ioc.prefix + "LONG", LONG, [first], True)
+        client.put(ioc.prefix + "LONG", LONG, [first + 1], True)
+        mark = 0 if first == 5 else 3
+        lines = log.next(2, ioc.prefix, mark)
+        assert [(o.get("old"), str(o["value"])) for o in lines] == [(None, str(first)), (str(first), str(first + 1))]
+        if first == 5:  # a client that leaves is no end of the server
+            client.close()
+            client = rawca.RawCa(ioc.port)
+            client.put(ioc.prefix + "LONG", LONG, [9], True)
+            assert [o["old"] for o in log.next(1, ioc.prefix, 2)] == ["6"]
+            ioc.kill()
+            ioc.start()
+        client.close()
+
+
 def test_an_ioc_killed_with_puts_in_its_queue(module_ioc, monitor, log):
     ioc = module_ioc(db.READY + db.record("longout", "LONG")).start()
     monitor.wait_ioc(ioc)
