@@ -48,6 +48,7 @@ typedef struct {
     ebpfMonState state;
     char     stateMessage[256];
     ebpfMonLossValues       losses;
+    ebpfMonAuditValues      audit;
     ebpfMonCostValues       costs;
     ebpfMonPacketValues     packets;
     ebpfMonIocValues        iocs;

@@ -85,7 +85,8 @@ int ebpfMonPutRoomMake(ebpfMonMonitor *m)
     ebpfMonTargets *targets = m->targets;
     ebpfMonPutRoom *room = &m->put;
     const ebpfMonIocPutSinks sinks = {
-        .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged, .arg = m,
+        .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged, .countLost = countLost,
+        .arg = m,
     };
     const ebpfMonPacketEventCalls calls = {
         .getFilter = ebpfMonWatchRoomGetFilter, .countLost = countLost, .putElsewhere = onPutElsewhere, .arg = m,
