@@ -74,9 +74,11 @@ static void runEventThread(ebpfMonWorker *worker, void *arg)
             ebpfMonWorkerWait(worker, 0.1);
         ebpfMonLinkMessagesMatch(e->m->trace.linkMessages, upTo);
         ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 0);
+        ebpfMonOwnPutsPublish(e->m->put.ownPuts);
         ebpfMonTracesTick(e->m->trace.traces, ebpfMonClockMonotonic(), 0);
     }
     ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 1);
+    ebpfMonOwnPutsPublish(e->m->put.ownPuts);
     ebpfMonTracesTick(e->m->trace.traces, ebpfMonClockMonotonic(), 1);
 }
 
