@@ -7,10 +7,12 @@
 #include <arpa/inet.h>
 #include <asTrapWrite.h>
 #include <dbAccess.h>
+#include <dbBase.h>
 #include <dbChannel.h>
 #include <ellLib.h>
 #include <epicsMutex.h>
 #include <errlog.h>
+#include <recSup.h>
 #include <special.h>
 
 #include "access/guard.h"
@@ -29,11 +31,14 @@ typedef struct {
     ebpfMonGuardedPut put;
 } putNote;
 
-/* A description of a field that a put does not process. Made once for each field, kept for ever: channels lead to it. */
+/* The description of a field for channels that are read-only, with the record type and record support that it leads to
+ * (dbGetRset). Made once for each field, kept for ever: channels lead to it. */
 typedef struct readOnlyField {
     struct readOnlyField *next;
     const dbFldDes *original;
     dbFldDes        copy;
+    dbRecordType    type;
+    rset            support;
 } readOnlyField;
 
 /* One per process: asTrapWrite calls its listeners without a context. */
@@ -58,13 +63,29 @@ static putNote *getNote(void)
     return note;
 }
 
+/* The shortest text that reads back as the same number. */
+static void formatNumber(double number, char *buf, size_t size)
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(buf, size, "%.*g", digits, number);
+        if (strtod(buf, NULL) == number)
+            return;
+    }
+}
+
 /* The field as text, the beginning of what is long. It takes the record's lock. 0, or -1. */
 static int readField(dbChannel *channel, char *buf, size_t size)
 {
     char text[512] = "";
+    double number;
     long count = 1;
 
-    if (dbChannelFinalElements(channel) > 1 &&
+    if (dbChannelFinalElements(channel) == 1 &&
+        (dbChannelFieldType(channel) == DBF_DOUBLE || dbChannelFieldType(channel) == DBF_FLOAT)) {
+        if (dbChannelGetField(channel, DBR_DOUBLE, &number, NULL, &count, NULL))
+            return -1;
+        formatNumber(number, text, sizeof(text)); /* as text it would have PREC digits */
+    } else if (dbChannelFinalElements(channel) > 1 &&
         (dbChannelFieldType(channel) == DBF_CHAR || dbChannelFieldType(channel) == DBF_UCHAR)) {
         count = (long)sizeof(text) - 1;
         if (dbChannelGetField(channel, DBR_CHAR, text, NULL, &count, NULL))
@@ -104,6 +125,13 @@ static void setValue(const asTrapWriteMessage *message, ebpfMonGuardedPut *put)
     memcpy(put->data, message->data, put->have);
 }
 
+/* Called by dbPut before and after it writes. */
+static long refusePut(struct dbAddr *addr, int after)
+{
+    (void)addr;
+    return after ? 0 : S_db_noMod;
+}
+
 /* NULL without memory. */
 static dbFldDes *getReadOnlyField(const dbFldDes *original)
 {
@@ -116,8 +144,13 @@ static dbFldDes *getReadOnlyField(const dbFldDes *original)
         if (!field)
             return NULL;
         field->original = original;
+        field->support = *original->pdbRecordType->prset;
+        field->support.special = refusePut;
+        field->type = *original->pdbRecordType;
+        field->type.prset = &field->support;
         field->copy = *original;
         field->copy.process_passive = 0;
+        field->copy.pdbRecordType = &field->type;
         field->next = guarded.readOnly;
         guarded.readOnly = field;
     }
@@ -137,7 +170,7 @@ static void refuseCa(dbChannel *channel, const asTrapWriteMessage *message)
 {
     dbFldDes *field = getReadOnlyField(dbChannelFldDes(channel));
 
-    channel->addr.special = SPC_NOMOD;
+    channel->addr.special = SPC_MOD;
     if (field)
         channel->addr.pfldDes = field;
     else

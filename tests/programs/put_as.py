@@ -2,8 +2,8 @@
 """One put as a user: put_as.py KIND UID CLAIM PORT PV VALUE [ADDRESS]. It prints what the server said.
 
 KIND is ca (plain), mapped (by a socket of IPv6), cacb (with callback), ack (acknowledges an alarm), leave (closes at once), libca or pva. CLAIM is the
-user name that the client sends; over PVA by the authentication "ca". "libca" runs in a user namespace of its own, where
-it is root, as "unshare -Ur caput" does; so libca claims "root". The port is that of the CA server.
+user name that the client sends. libca and pva send the name of their user; to claim "root" they run in a user namespace
+of their own, as "unshare -Ur caput" does. The port is that of the CA server.
 """
 import ctypes
 import os
@@ -26,8 +26,8 @@ def become_root_of_a_namespace():
 
 
 # Libraries are loaded as root, because the user may not be able to read them. The user opens the connection.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process with threads cannot make a user namespace
 if kind == "pva":
-    os.environ.update(USER=claim, LOGNAME=claim)
     from p4p.client.thread import Context, RemoteError
 elif kind == "libca":
     os.environ.update(EPICS_CA_ADDR_LIST=f"{address}:{port}")
@@ -43,6 +43,9 @@ if int(uid):
     os.setgid(int(uid))
     os.setuid(int(uid))
 
+if kind == "libca" or (kind == "pva" and claim == "root" and int(uid)):
+    become_root_of_a_namespace()
+
 if kind == "pva":
     context = Context("pva", conf={"EPICS_PVA_ADDR_LIST": f"{address}:{int(port) + 2000}",
                                    "EPICS_PVA_AUTO_ADDR_LIST": "NO"}, useenv=False)
@@ -53,7 +56,6 @@ if kind == "pva":
         print("refused", e)
     context.close()
 elif kind == "libca":
-    become_root_of_a_namespace()
     pv = epics.PV(name, auto_monitor=False)
     assert pv.wait_for_connection(10)
     epics.ca.replace_printf_handler(lambda *a: None)
