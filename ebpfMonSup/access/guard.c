@@ -91,6 +91,46 @@ static void openRecord(guardedRecord *g)
     g->isClosed = 0;
 }
 
+/* In place of a file: what is not guarded may be written by all, as it is without access security. */
+static int readBuiltIn(char *buf, int size)
+{
+    static const char text[] = "ASG(DEFAULT) { RULE(1, WRITE) }\n"
+                               "ASG(" EBPFMON_ASG_RO ") { RULE(1, READ, TRAPWRITE) }\n"
+                               "ASG(" EBPFMON_ASG ") { RULE(1, READ, TRAPWRITE) RULE(0, WRITE, TRAPWRITE) }\n";
+    static size_t at; /* asInitialize has no context to hand over */
+    size_t n = sizeof(text) - 1 - at;
+
+    if (n > (size_t)size)
+        n = (size_t)size;
+    memcpy(buf, text + at, n);
+    at += n;
+    return (int)n;
+}
+
+static void changeGroup(dbCommon *record)
+{
+    asChangeGroup(&record->asp, record->asg);
+}
+
+/* Does what asInit does with a file (asInitCommon, asDbAddRecords in asDbLib.c), which it does not do later. */
+static void beginAccessSecurity(void)
+{
+    DBENTRY entry;
+
+    if (asInitialize(readBuiltIn))
+        return;
+    dbSpcAsRegisterCallback(changeGroup);
+    dbInitEntry(pdbbase, &entry);
+    for (long type = dbFirstRecordType(&entry); !type; type = dbNextRecordType(&entry))
+        for (long status = dbFirstRecord(&entry); !status; status = dbNextRecord(&entry)) {
+            dbCommon *record = entry.precnode->precord;
+
+            if (!record->asp && !asAddMember(&record->asp, record->asg))
+                asPutMemberPvt(record->asp, record);
+        }
+    dbFinishEntry(&entry);
+}
+
 /* Called by access security, with its lock, whenever it has computed the probe's rights: so at once when its file was
  * read (again), and before the rights of any other client of this record. */
 static void onProbe(ASCLIENTPVT probe, asClientStatus status)
@@ -128,7 +168,7 @@ static void addRecord(dbCommon *record)
     guard.records = g;
     guard.count++;
     if (!asActive) {
-        closeRecord(g, "access security is off: call asSetFilename with the file ebpfMon.acf before iocInit");
+        closeRecord(g, "access security could not begin; name the file ebpfMon.acf by asSetFilename before iocInit");
     } else if (!ebpfMonAddClientIsInForce()) {
         closeRecord(g, "another asAddClient than ours is in force: link this IOC with shared libraries, and ebpfMon "
                     "before EPICS Base");
@@ -153,6 +193,8 @@ void ebpfMonGuardStart(void)
     if (guard.isStarted)
         return;
     guard.isStarted = 1;
+    if (!asActive)
+        beginAccessSecurity();
     dbInitEntry(pdbbase, &entry);
     for (long type = dbFirstRecordType(&entry); !type; type = dbNextRecordType(&entry))
         for (long status = dbFirstRecord(&entry); !status; status = dbNextRecord(&entry)) {

@@ -13,8 +13,9 @@
  * - PVA: the channels of a connection get no write access (addClient.h); the client gets "Put not permitted".
  *
  * The access security file is the second fence. It cannot open the first: in both groups a rule that grants WRITE grants
- * values only (level 0), and all writes are trapped, whatever the file says. If there is no such file, or it lacks these
- * groups, the records are closed for clients (DISP).
+ * values only (level 0), and all writes are trapped, whatever the file says. Without such a file (asSetFilename), access
+ * security begins with both groups and nothing else to refuse. If a file lacks these groups, the records are closed
+ * (DISP).
  *
  * One per process, for Base calls it without a context.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "access/guardedPuts.h"
 #include "ioc/catalogue.h"
 #include "ioc/procInfo.h"
+#include "ioc/procNetns.h"
 #include "model/losses.h"
 #include "monitor/monitor.h"
 #include "monitor/ownPuts.h"
@@ -17,6 +19,7 @@
 struct ebpfMonOwnPuts {
     ebpfMonMonitor   *m;
     char              ioc[EBPFMON_NAME_SIZE]; /* our own name as an IOC */
+    uint32_t          netns;                  /* … and network namespace */
     ebpfMonGuardedPut from;                   /* these two are the one in hand: too large for the stack */
     ebpfMonPut        put;
 };
@@ -28,6 +31,7 @@ ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonMonitor *m)
     if (!puts)
         return NULL;
     puts->m = m;
+    puts->netns = (uint32_t)ebpfMonProcNetns(getpid());
     if (ebpfMonProcIocName(getpid(), puts->ioc, sizeof(puts->ioc)))
         snprintf(puts->ioc, sizeof(puts->ioc), "ebpfMon");
     return puts;
@@ -64,6 +68,7 @@ static void setClient(ebpfMonOwnPuts *puts, const ebpfMonGuardedPut *from, ebpfM
     const struct ebpfMonPeer peer = {
         .addr = user->peer.sin_addr.s_addr, .port = user->peer.sin_port,
         .saddr = user->here.sin_addr.s_addr, .sport = user->here.sin_port,
+        .netns = ntohl(user->peer.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET ? puts->netns : 0,
     };
     ebpfMonPutClient client;
 

@@ -84,6 +84,7 @@ def test_operator(monitor, log, kind, uid, claim):
     line = check_allowed(monitor, log, kind, uid, claim)
     assert line["uid"] == str(uid) and line["user"] == claim, line
     assert line["real_user"] == {0: "root", OPERATOR: str(OPERATOR)}[uid], line
+    assert int(line["pid"]) > 0 and "put_as" in line["command"], line
     assert line["through"] == ("PVA" if kind == "pva" else "CA"), line
 
 
@@ -219,29 +220,44 @@ def test_wrong_lists(new_monitor):
     assert any("users root; other hosts none" in l for l in m.command("ebpfMonOperators")), m.process.output()
 
 
+# --- the monitor watches itself --------------------------------------------------------------------------
+def test_logged_once_if_the_monitor_watches_itself(new_monitor, tmp_path):
+    log = PutLog(tmp_path / "puts.json")
+    m = new_monitor(iocs="mon*", before=["ebpfMonConfigure 0 0 0 1", log.command()]).start()
+    until(lambda: any(row[3] == "chains" for row in m.iocs().values()), 20, lambda: str(m.iocs()))
+    for kind in ("ca", "cacb", "pva"):
+        line = check_refused(m, log, kind, NOBODY, "root")
+        assert line["real_user"] == "nobody", line
+        check_allowed(m, log, kind, 0, "root")
+    until(lambda: "uid root" in m.text("PUT_LAST"), 5, lambda: m.text("PUT_LAST"))
+
+
 # --- the second fence ------------------------------------------------------------------------------------
-@pytest.mark.parametrize("acf, why", [
-    (None, "access security is off"),
-    ("ASG(DEFAULT) { RULE(1, READ) RULE(1, WRITE) }", "has no group EBPFMON"),
-])
-def test_closed_without_groups(new_monitor, tmp_path, acf, why):
-    path = tmp_path / "other.acf"
-    path.write_text(acf or "")
-    m = new_monitor(before=[f'asSetFilename "{path if acf else ""}"'] if acf else [])
-    if not acf:
-        script = m.script
-        m.script = lambda: _without_acf(script())
+def test_without_a_file(new_monitor, tmp_path):
+    log = PutLog(tmp_path / "puts.json")
+    m = new_monitor(before=[log.command()])
+    script = m.script()
+    script.write_text(script.read_text().replace("\nasSetFilename", "\n#asSetFilename"))
+    m.script = lambda: script
     m.start()
-    assert why in m.process.output()
+    for kind in ("ca", "cacb", "pva"):
+        check_refused(m, log, kind, NOBODY, "root")
+        check_allowed(m, log, kind, 0, "root")
+    client = rawca.RawCa(m.port, user="root")
+    assert client.put(m.prefix + "FILTER_BUDGET.DESC", rawca.STRING, ["x"], notify=True) != 1
+    assert client.put(m.prefix + "STATE", rawca.STRING, ["1"], notify=True) != 1
+    client.close()
+
+
+def test_a_file_without_the_groups(new_monitor, tmp_path):
+    path = tmp_path / "other.acf"
+    path.write_text("ASG(DEFAULT) { RULE(1, READ) RULE(1, WRITE) }")
+    m = new_monitor(before=[f'asSetFilename "{path}"']).start()
+    assert any("has no group EBPFMON" in l for l in m.process.lines)
     before = m.get("FILTER_BUDGET")
     for kind in ("ca", "cacb", "pva"):
         assert put(m, kind, 0, "root", "FILTER_BUDGET", "3").startswith("refused")
     assert m.get("FILTER_BUDGET") == before
-
-
-def _without_acf(path):
-    path.write_text(path.read_text().replace("\nasSetFilename", "\n#asSetFilename"))
-    return path
 
 
 def test_a_file_cannot_open_the_first_fence(new_monitor, tmp_path):
