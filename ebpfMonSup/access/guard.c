@@ -30,6 +30,8 @@ static struct {
     int              isStarted;
     guardedRecord   *records;  /* fixed by ebpfMonGuardStart */
     unsigned         count;
+    int              isBuiltIn;   /* access security was begun by us, without a file */
+    size_t           builtInRead; /* bytes of that text; asInitialize has no context to hand over */
     const char      *closed;   /* why the records are closed that are closed; NULL: none is */
 } guard;
 
@@ -97,13 +99,12 @@ static int readBuiltIn(char *buf, int size)
     static const char text[] = "ASG(DEFAULT) { RULE(1, WRITE) }\n"
                                "ASG(" EBPFMON_ASG_RO ") { RULE(1, READ, TRAPWRITE) }\n"
                                "ASG(" EBPFMON_ASG ") { RULE(1, READ, TRAPWRITE) RULE(0, WRITE, TRAPWRITE) }\n";
-    static size_t at; /* asInitialize has no context to hand over */
-    size_t n = sizeof(text) - 1 - at;
+    size_t n = sizeof(text) - 1 - guard.builtInRead;
 
     if (n > (size_t)size)
         n = (size_t)size;
-    memcpy(buf, text + at, n);
-    at += n;
+    memcpy(buf, text + guard.builtInRead, n);
+    guard.builtInRead += n;
     return (int)n;
 }
 
@@ -117,8 +118,10 @@ static void beginAccessSecurity(void)
 {
     DBENTRY entry;
 
+    guard.builtInRead = 0;
     if (asInitialize(readBuiltIn))
         return;
+    guard.isBuiltIn = 1;
     dbSpcAsRegisterCallback(changeGroup);
     dbInitEntry(pdbbase, &entry);
     for (long type = dbFirstRecordType(&entry); !type; type = dbNextRecordType(&entry))
@@ -204,6 +207,24 @@ void ebpfMonGuardStart(void)
                 addRecord(record);
         }
     dbFinishEntry(&entry);
+}
+
+void ebpfMonGuardStop(void)
+{
+    if (pasbase) /* a process that ends: Base leaves the database and the servers as they are (iocShutdown) */
+        return;
+    while (guard.records) {
+        guardedRecord *next = guard.records->next;
+
+        free(guard.records);
+        guard.records = next;
+    }
+    guard.count = 0;
+    guard.closed = NULL;
+    guard.isStarted = 0;
+    if (guard.isBuiltIn)
+        asActive = FALSE; /* asShutdown leaves it, and the next database would have no members */
+    guard.isBuiltIn = 0;
 }
 
 void ebpfMonGuardReport(int level)

@@ -36,6 +36,9 @@ void ebpfMonGuardInit(void);
  * fixed. */
 void ebpfMonGuardStart(void);
 
+/* After the database is gone (initHookAfterShutdown): another one may come, in tests. */
+void ebpfMonGuardStop(void);
+
 /* The operators, to be changed before ebpfMonGuardStart; NULL after it. The shell's thread. */
 ebpfMonOperators *ebpfMonGuardSetOperators(void);
 const ebpfMonOperators *ebpfMonGuardGetOperators(void);
