@@ -3,8 +3,8 @@
  * Guards the monitor's own PVs: a client may write to them if it is an operator by its real user or its address
  * (operators.h), whatever name it claims.
  *
- * Guarded are all records of this process whose access security group is EBPFMON or EBPFMON_RO. A put from inside (shell,
- * links, autosave, other threads) passes no server, and is not judged.
+ * Guarded are all records of this process whose access security group is EBPFMON or EBPFMON_RO. A put from inside
+ * (shell, links, autosave, other threads) passes no server, and is not judged.
  *
  * How a put is refused, before it reaches the record:
  * - CA: a listener of asTrapWrite (guardedPuts.h) is called in the thread of the connection. It makes the client's own
@@ -12,10 +12,10 @@
  *   far, because a client library that is told "no write access" sends nothing, and there would be nothing to log.
  * - PVA: the channels of a connection get no write access (addClient.h); the client gets "Put not permitted".
  *
- * The access security file is the second fence. It cannot open the first: in both groups a rule that grants WRITE grants
- * values only (level 0), and all writes are trapped, whatever the file says. Without such a file (asSetFilename), access
- * security begins with both groups and nothing else to refuse. If a file lacks these groups, the records are closed
- * (DISP).
+ * The access security file is the second fence. It cannot open the first: in both groups a rule that grants WRITE
+ * grants values only (level 0), and all writes are trapped, whatever the file says. Without such a file
+ * (asSetFilename), access security begins with both groups and nothing else to refuse. If a file lacks these groups,
+ * the records are closed (DISP).
  *
  * One per process, for Base calls it without a context.
  */

@@ -157,8 +157,8 @@ static dbFldDes *getReadOnlyField(const dbFldDes *original)
     return &field->copy;
 }
 
-/* An alarm is acknowledged by a type of its own, which dbPut looks at before anything else. So what was sent is replaced
- * by what changes nothing (putAckt, putAcks in dbAccess.c). */
+/* An alarm is acknowledged by a type of its own, which dbPut looks at before anything else. So what was sent is
+ * replaced by what changes nothing (putAckt, putAcks in dbAccess.c). */
 static void refuseAcknowledge(const dbCommon *record, int type, void *data)
 {
     epicsUInt16 same = type == caPutAckt ? record->ackt : 0;
@@ -199,8 +199,8 @@ static void sayRefused(const ebpfMonGuardedPut *put)
     inet_ntop(AF_INET, &user->peer.sin_addr, addr, sizeof(addr));
     if (user->kind == ebpfMonPeerLocal)
         snprintf(who, sizeof(who), "uid %u", (unsigned)user->uid);
-    errlogSevPrintf(errlogMinor, "ebpfMon: refused a put to %s by %s%s%s:%u, who claims to be '%s': %s%s\n", put->pv, who,
-                    who[0] ? " at " : "", addr, ntohs(user->peer.sin_port), put->user, put->why,
+    errlogSevPrintf(errlogMinor, "ebpfMon: refused a put to %s by %s%s%s:%u, who claims to be '%s': %s%s\n", put->pv,
+                    who, who[0] ? " at " : "", addr, ntohs(user->peer.sin_port), put->user, put->why,
                     more ? " (others before it: PUTS and the logs have all)" : "");
 }
 
@@ -247,8 +247,8 @@ static void afterPut(asTrapWriteMessage *message, dbChannel *channel)
     epicsMutexUnlock(guarded.lock);
 }
 
-/* Called by the servers' threads, one at a time (asTrapWrite has a lock). What "serverSpecific" is depends on the server;
- * the two that we know pass a dbChannel. After a write-notify it is called in another thread. */
+/* Called by the servers' threads, one at a time (asTrapWrite has a lock). What "serverSpecific" is depends on the
+ * server; the two that we know pass a dbChannel. After a write-notify it is called in another thread. */
 static void onTrappedWrite(asTrapWriteMessage *message, int after)
 {
     dbChannel *channel = message->serverSpecific;

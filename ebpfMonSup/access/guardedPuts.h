@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts of clients to guarded records: judged when they come, and noted, so that the monitor logs each. The servers' threads
- * note them; the monitor's event thread takes them out.
+ * Puts of clients to guarded records: judged when they come, and noted, so that the monitor logs each. The servers'
+ * threads note them; the monitor's event thread takes them out.
  *
- * A client of CA that is refused has its channel made read-only. The dbAddr in the channel belongs to this channel alone
- * (rsrv makes a dbChannel for each), and gets another description of its field. Through it dbPut finds a special() that
- * refuses before anything is written, in whichever thread a put-callback is made; and dbProcessNotify, which would process
- * the record even after dbPut has failed (db_put_process), finds a field that no put processes. All else is as before, so
- * the client can go on reading. The channel stays so, because the owner of a connection does not change.
+ * A client of CA that is refused has its channel made read-only. The dbAddr in the channel belongs to this channel
+ * alone (rsrv makes a dbChannel for each), and gets another description of its field. Through it dbPut finds a
+ * special() that refuses before anything is written, in whichever thread a put-callback is made; and dbProcessNotify,
+ * which would process the record even after dbPut has failed (db_put_process), finds a field that no put processes.
+ * All else is as before, so the client can go on reading. The channel stays so, because the owner of a connection
+ * does not change.
  *
- * (Special SPC_NOMOD would be simpler. But then rsrvCheckPut refuses the next put before it asks us, and it is not logged.)
+ * (Special SPC_NOMOD would be simpler. But then rsrvCheckPut refuses the next put before it asks us, and it is not
+ * logged.)
  */
 #ifndef EBPFMON_GUARDEDPUTS_H
 #define EBPFMON_GUARDEDPUTS_H

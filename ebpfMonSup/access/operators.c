@@ -67,7 +67,8 @@ int ebpfMonOperatorsSetUsers(ebpfMonOperators *operators, const char *users, cha
     wanted.uidCount = 0;
     while ((word = strtok_r(rest, SEPARATORS, &rest)) != NULL) {
         if (wanted.uidCount == EBPFMON_OPERATORS_MAX) {
-            snprintf(text, size, "more than %d users: leave some out; the users stay as they were", EBPFMON_OPERATORS_MAX);
+            snprintf(text, size, "more than %d users: leave some out; the users stay as they were",
+                     EBPFMON_OPERATORS_MAX);
             return -1;
         }
         if (findUid(word, &uid)) {
@@ -94,11 +95,13 @@ int ebpfMonOperatorsSetHosts(ebpfMonOperators *operators, const char *hosts, cha
     wanted.hostCount = 0;
     while ((word = strtok_r(rest, SEPARATORS, &rest)) != NULL) {
         if (wanted.hostCount == EBPFMON_OPERATORS_MAX) {
-            snprintf(text, size, "more than %d hosts: leave some out; the hosts stay as they were", EBPFMON_OPERATORS_MAX);
+            snprintf(text, size, "more than %d hosts: leave some out; the hosts stay as they were",
+                     EBPFMON_OPERATORS_MAX);
             return -1;
         }
         if (findHost(word, &addr)) {
-            snprintf(text, size, "'%.64s' is not a numeric IPv4 address as 10.0.0.5; the hosts stay as they were", word);
+            snprintf(text, size, "'%.64s' is not a numeric IPv4 address as 10.0.0.5; the hosts stay as they were",
+                     word);
             return -1;
         }
         if (!ebpfMonOperatorsHasHost(&wanted, addr))

@@ -26,8 +26,8 @@ void ebpfMonOperatorsInit(ebpfMonOperators *operators);
  * shell's thread only. 0, or -1: nothing is changed, and "text" says what is wrong and what to do. */
 int ebpfMonOperatorsSetUsers(ebpfMonOperators *operators, const char *users, char *text, size_t size);
 
-/* Replaces the hosts: numeric IPv4 addresses, separated likewise. No names: whoever answers for a name could make himself
- * an operator. 0 or -1, as above. */
+/* Replaces the hosts: numeric IPv4 addresses, separated likewise. No names: whoever answers for a name could make
+ * himself an operator. 0 or -1, as above. */
 int ebpfMonOperatorsSetHosts(ebpfMonOperators *operators, const char *hosts, char *text, size_t size);
 
 int ebpfMonOperatorsHasUser(const ebpfMonOperators *operators, uid_t uid);

@@ -86,8 +86,8 @@ static int isOurAddress(struct in_addr addr)
     return isOurs;
 }
 
-/* The kernel looks up the socket with exactly these ends; if it has none it may answer with one that listens. A socket of
- * IPv6 with mapped addresses is found, too. */
+/* The kernel looks up the socket with exactly these ends; if it has none it may answer with one that listens. A
+ * socket of IPv6 with mapped addresses is found, too. */
 static int isOtherEnd(const struct inet_diag_msg *answer, const otherEnd *end)
 {
     unsigned at = answer->idiag_family == AF_INET6 ? 3 : 0;
