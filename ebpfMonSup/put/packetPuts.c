@@ -44,9 +44,9 @@ static void setPv(const ebpfMonPacketPut *p, ebpfMonPut *put)
         snprintf(put->pv, sizeof(put->pv), "sid %u", p->sid);
         return;
     }
-    snprintf(put->pv, sizeof(put->pv), "%.*s", (int)ebpfMonPacketTextGetNameLength(p->channel), p->channel);
+    ebpfMonTextCopyBytes(put->pv, sizeof(put->pv), p->channel, ebpfMonPacketTextGetNameLength(p->channel));
     if (strcmp(put->pv, p->channel) != 0)
-        snprintf(put->channel, sizeof(put->channel), "%s", p->channel);
+        ebpfMonTextCopy(put->channel, sizeof(put->channel), p->channel);
 }
 
 static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
@@ -68,15 +68,15 @@ static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
     put->oldIsNumber = p->old.isNumber;
     put->oldNumber = p->old.number;
     put->oldCount = p->old.count;
-    snprintf(put->old, sizeof(put->old), "%s", p->old.text);
+    ebpfMonTextCopy(put->old, sizeof(put->old), p->old.text);
 }
 
 static void setResult(const ebpfMonPacketPut *p, int missed, ebpfMonPut *put)
 {
     if (p->replied) {
         put->result = p->ok ? ebpfMonPutOk : p->denied ? ebpfMonPutDenied : ebpfMonPutFailed;
-        snprintf(put->message, sizeof(put->message), "%s", p->message[0] || p->ok || p->pva ? p->message :
-                 ca_message((long)p->status));
+        ebpfMonTextCopy(put->message, sizeof(put->message), p->message[0] || p->ok || p->pva ? p->message :
+                        ca_message((long)p->status));
     } else if (p->iocId) {
         /* A watched IOC went on with this circuit, or ended, and did not make the put. Only a write-notify may still
          * wait for its record. */

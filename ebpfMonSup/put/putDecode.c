@@ -44,6 +44,7 @@ void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *p
         return;
     if (name)
         ebpfMonMemTextNow(t->pid, name, now, sizeof(now));
+    ebpfMonTextClean(now, sizeof(now)); /* as the value was */
     if (strlen(now) == want && strncmp(now, put->val, want) == 0) {
         put->result = ebpfMonPutOk;
     } else {
@@ -65,6 +66,8 @@ static void setNames(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const e
         name = ebpfMonCatalogueName(t->cat, (uint32_t)index);
     else if (ebpfMonMemReadNow(t->pid, ev->precord, record, sizeof(record)) == 0)
         record[sizeof(record) - 1] = 0;
+    if (index < 0)
+        ebpfMonTextClean(record, sizeof(record));
     if (f && strcmp(f->name, "VAL") == 0)
         snprintf(put->pv, sizeof(put->pv), "%s", name);
     else
@@ -72,7 +75,7 @@ static void setNames(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const e
 
     /* The name as the client wrote it. The kernel part read it where the channel of a client would be, without knowing
      * that it is one; so it is believed only if it names this record. */
-    snprintf(put->channel, sizeof(put->channel), "%.*s", EBPFMON_CHANNEL_MAX - 1, ev->channel);
+    ebpfMonTextCopyBytes(put->channel, sizeof(put->channel), ev->channel, EBPFMON_CHANNEL_MAX - 1);
     base = strcspn(put->channel, ".{[");
     if (!put->channel[0] || base >= sizeof(record)) {
         put->channel[0] = 0;

@@ -46,8 +46,8 @@ static void readVersion(ebpfMonTarget *t)
         ebpfMonMemStr(t->follower.mem, at, text, sizeof(text));
     r = strchr(text, ' ');
     r = r ? r + 1 : text;
-    snprintf(t->version, sizeof(t->version), "%s", *r == 'R' ? r + 1 : r);
-    t->version[strcspn(t->version, " \n")] = 0;
+    r += *r == 'R';
+    ebpfMonTextCopyBytes(t->version, sizeof(t->version), r, strcspn(r, " \n"));
 }
 
 /* Of two IOCs with one name the second has its pid in the name. */
