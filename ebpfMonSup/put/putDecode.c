@@ -181,6 +181,26 @@ static void setNewValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
     put->isNumber = !isString && getNumber(&new, ev->fieldType, put->val, &put->number);
 }
 
+/*
+ * Nonzero: after a put to this field the record may have to be counted in another way (ioc/recordLinks.c). A put to an
+ * undefined mbbo or mbboDirect may define it; one to another field than VAL processes it without a time stamp, and if
+ * nothing else makes it process, nobody counts that.
+ */
+static int changesCounting(ebpfMonTarget *t, uint64_t precord, const ebpfMonField *f)
+{
+    static const char *const fields[] = { "TSE", "TSEL", "OMSL", "UDF", "SDEL", "DTYP" };
+    long index = ebpfMonCatalogueFindAddr(t->cat, precord);
+
+    for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        if (strcmp(f->name, fields[i]) == 0)
+            return 1;
+    if (index < 0 || !(t->cat->rec[index].flags & EBPFMON_REC_UNDEFINED))
+        return 0;
+    if (t->how && strcmp(f->name, "VAL") != 0 && !(t->how[index] & EBPFMON_BY_TRAP))
+        t->how[index] |= EBPFMON_MISSED;
+    return 1;
+}
+
 int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size, ebpfMonPut *put,
                           int *linkChanged)
 {
@@ -202,8 +222,7 @@ int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, si
                   ev->site == EBPFMON_SITE_DISABLED ? ebpfMonPutFailed : ebpfMonPutUnknown;
     if (ev->site == EBPFMON_SITE_DISABLED)
         put->status = S_db_putDisabled;
-    *linkChanged = ev->site == EBPFMON_SITE_LINK ||
-                   (f && (strcmp(f->name, "TSE") == 0 || strcmp(f->name, "TSEL") == 0));
+    *linkChanged = ev->site == EBPFMON_SITE_LINK || (f && changesCounting(t, ev->precord, f));
     return 1;
 }
 

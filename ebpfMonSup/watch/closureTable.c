@@ -61,8 +61,9 @@ ebpfMonClosures *ebpfMonClosureTableMakeClosures(const ebpfMonCatalogue *cat)
 }
 
 /* The stretches of these closures. NULL without memory: then each record is looked at by itself. */
-static ebpfMonStretches *makeStretches(const ebpfMonCatalogue *cat, const ebpfMonClosures *c)
+static ebpfMonStretches *makeStretches(const ebpfMonTarget *t, const ebpfMonClosures *c)
 {
+    const ebpfMonCatalogue *cat = t->cat;
     uint32_t n = cat->count, edges = 0;
     uint32_t *start = malloc(((size_t)n + 1) * sizeof(*start)), *fwd = malloc(((size_t)n + 1) * sizeof(*fwd)), *to;
     uint8_t *skip = malloc((size_t)n + 1);
@@ -78,7 +79,10 @@ static ebpfMonStretches *makeStretches(const ebpfMonCatalogue *cat, const ebpfMo
             for (uint32_t k = 0; k < cat->rec[i].toCount; k++)
                 to[edges++] = cat->rec[i].to[k];
             fwd[i] = cat->rec[i].fwd;
-            skip[i] = c->flags[i] || (cat->rec[i].flags & EBPFMON_REC_TSE);
+            /* What the trap counts must not be counted with its stretch, too. And of a type that is not Base's it is
+             * not known that the time stamp comes before the forward link. */
+            skip[i] = c->flags[i] || (cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED)) ||
+                      cat->rtype[cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE || (t->how[i] & EBPFMON_BY_TRAP);
         }
         start[n] = edges;
         s = ebpfMonStretchesMake(n, c->list, start, to, fwd, skip, EBPFMON_STRETCH_MAX);
@@ -160,7 +164,7 @@ int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, con
 
     if (at == UINT32_MAX)
         return -1;
-    stretch = makeStretches(t->cat, c);
+    stretch = makeStretches(t, c);
     ebpfMonTargetsLock(table->targets);
     emptyBank(t, bank);
     before = t->stretch[bank];

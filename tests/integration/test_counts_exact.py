@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A count is exact, or it is marked as a lower bound: records that process without a new time stamp, or get one without
+processing, and fields that change while the IOC runs. The truth are records that count themselves (A+1), and how often
+the test had a record processed."""
+import pytest
+from tests.harness import ca, db
+from tests.harness.wait import settled, until
+
+N = 60
+
+
+def chain(root, **fields):
+    """A root of this type, whose FLNK leads to three records that count themselves."""
+    rtype = fields.pop("rtype")
+    return db.record(rtype, root, FLNK=f"$(P){root}:0", **fields) + db.chain(f"{root}:", 3)
+
+
+RECORDS = (
+    db.READY + db.record("stringout", "TEXT", VAL="no number") +
+    chain("UNDEF", rtype="mbbo") + chain("UNDEFD", rtype="mbboDirect") + chain("DEF", rtype="mbbo", VAL="1") +
+    chain("SCANNED", rtype="mbbo") +
+    chain("NODOL", rtype="mbbo", OMSL="closed_loop", DOL="$(P)NOBODY:HAS CA", VAL="1") +
+    chain("BADDOL", rtype="mbboDirect", OMSL="closed_loop", DOL="$(P)TEXT.VAL NPP", VAL="1") +
+    db.record("fanout", "INNER:F", LNK1="$(P)INNER") + chain("INNER", rtype="mbbo") +
+    db.counter("SRC", DESC="no number") + db.record("aao", "ARR", FTVL="DOUBLE", NELM="2", OMSL="closed_loop", DOL="$(P)SRC.DESC PP") +
+    db.record("histogram", "HIST", SVL="$(P)SRC.A NPP", NELM="5", ULIM="1e6", MDEL="10") +
+    chain("TSE", rtype="calc", CALC="VAL+1") + chain("SEL", rtype="calc", CALC="VAL+1") +
+    chain("LATER", rtype="mbbo", VAL="1") +
+    chain("LATE", rtype="mbbo", VAL="1", DOL="$(P)NOBODY:HAS CA")
+)
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(RECORDS).start()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc):
+    m = module_monitor().start()
+    m.wait_ioc(ioc)
+    until(lambda: counts(m, ioc, "UNDEF*"), 20, "counts")
+    return m
+
+
+def counts(monitor, ioc, pattern="*"):
+    return monitor.records(ioc.name, ioc.prefix + pattern)
+
+
+def rest(monitor, ioc):
+    """The counts of the monitor, and those of the records that count themselves, once nothing changes."""
+    names = [ioc.prefix + n for n in names_of_counters()]
+    own = settled(lambda: {k: int(v) for k, v in ca.get_many(names).items()}, 30, quiet=1.0)
+    return settled(lambda: counts(monitor, ioc), 30, quiet=1.5), own
+
+
+def names_of_counters():
+    names = [line.split("$(P)")[1].split('"')[0] for line in RECORDS.splitlines() if line.startswith("record(calc,")]
+    return [n for n in names if n != "READY"]
+
+
+def check(before, after, known, exact=()):
+    """"known": how often records that do not count themselves processed; "exact": which may not be lower bounds."""
+    (mon0, own0), (mon1, own1) = before, after
+    truth = {n: own1[n] - own0[n] for n in own1} | known
+    wrong = []
+    for name, expected in truth.items():
+        got = mon1[name].count - mon0[name].count
+        marked = "atleast" in mon1[name].flags
+        if got > expected or (got < expected and not marked) or (marked and name in exact):
+            wrong.append(f"{name}: {got}{', at least' if marked else ''}; truly {expected}")
+    assert not wrong, "\n".join(wrong)
+
+
+def process(ioc, record, number=N):
+    proc = ca.pv(ioc.prefix + record + ".PROC")
+    for _ in range(number):
+        proc.put(1, wait=True, timeout=20)
+
+
+@pytest.mark.parametrize("root", ["UNDEF", "UNDEFD", "NODOL", "BADDOL", "DEF"])
+def test_forwards_without_a_time_stamp(ioc, monitor, root):
+    """mbbo and mbboDirect that are undefined, or whose DOL cannot be read. What the root made process is exact."""
+    before = rest(monitor, ioc)
+    process(ioc, root)
+    p = ioc.prefix + root
+    exact = [f"{p}:{i}" for i in range(3)] + ([p] if root in ("DEF", "NODOL", "BADDOL") else [])
+    check(before, rest(monitor, ioc), {p: N}, exact)
+
+
+def test_undefined_in_the_middle_of_a_chain(ioc, monitor):
+    before = rest(monitor, ioc)
+    process(ioc, "INNER:F")
+    p = ioc.prefix + "INNER"
+    check(before, rest(monitor, ioc), {p: N, p + ":F": N}, [p, p + ":F", p + ":0", p + ":1", p + ":2"])
+
+
+def test_becomes_defined(ioc, monitor):
+    """The first put of a value ends it; nothing is lost or counted twice then."""
+    before = rest(monitor, ioc)
+    process(ioc, "SCANNED", 5)
+    for i in range(20):
+        ioc.put("SCANNED", i % 2)
+    p = ioc.prefix + "SCANNED"
+    check(before, rest(monitor, ioc), {p: 25})
+
+
+def test_leaves_without_a_time_stamp(ioc, monitor):
+    """An aao whose DOL cannot be read has processed the record that it reads."""
+    before = rest(monitor, ioc)
+    # such a put is never reported as done: aao leaves without dbNotifyCompletion, too
+    proc = ca.pv(ioc.prefix + "ARR.PROC")
+    for _ in range(N):
+        proc.put(1, wait=False)
+    until(lambda: ioc.get("SRC") - before[1][ioc.prefix + "SRC"] >= N, 10, "the puts")
+    after = rest(monitor, ioc)
+    assert after[1][ioc.prefix + "SRC"] - before[1][ioc.prefix + "SRC"] == N
+    check(before, after, {ioc.prefix + "ARR": 0}, [ioc.prefix + "SRC"])
+
+
+def stamp(ioc, record):
+    return ca.time_stamp(ioc.prefix + record)
+
+
+def test_time_stamp_without_processing(ioc, monitor):
+    """A histogram with SDEL is stamped by a timer."""
+    ioc.put("HIST.SDEL", 0.05)
+    before = rest(monitor, ioc)
+    for _ in range(5):
+        process(ioc, "HIST", 1)
+        processed = stamp(ioc, "HIST")
+        until(lambda: stamp(ioc, "HIST") != processed, 10, "the timer of the histogram")
+    check(before, rest(monitor, ioc), {ioc.prefix + "HIST": 5})
+
+
+@pytest.mark.parametrize("field, value", [("TSE", -1), ("TSE", -2), ("TSEL", "READY.TIME")])
+def test_source_of_time_changes(ioc, monitor, field, value):
+    """What was processed until the monitor followed may be lost, and the counts are marked for good."""
+    root = {"TSE": "TSE", "TSEL": "SEL"}[field]
+    value = ioc.prefix + value if isinstance(value, str) else value
+    before = rest(monitor, ioc)
+    ioc.put(root + ".SCAN", ".1 second")
+
+    def more(n):
+        start = ioc.get(root)
+        until(lambda: ioc.get(root) >= start + n, 20, "scans")
+
+    more(5)
+    process(ioc, root, 10)
+    ioc.put(f"{root}.{field}", value)
+    process(ioc, root, 30)
+    more(15)
+    ioc.put(f"{root}.{field}", 0 if field == "TSE" else "")
+    process(ioc, root, 10)
+    more(5)
+    ioc.put(root + ".SCAN", "Passive")
+    check(before, rest(monitor, ioc), {})
+
+
+@pytest.mark.parametrize("root, field, value", [("LATER", "UDF", 1), ("LATE", "OMSL", "closed_loop")])
+def test_stops_to_stamp_while_it_runs(ioc, monitor, root, field, value):
+    before = rest(monitor, ioc)
+    process(ioc, root, 10)
+    ioc.put(f"{root}.{field}", value)
+    process(ioc, root, 40)
+    check(before, rest(monitor, ioc), {ioc.prefix + root: 50 + (field == "UDF")})  # a put to UDF processes, too
+
+
+def test_types_of_other_modules(new_ioc, new_monitor):
+    """Whether the time stamp of an unknown record type shows each processing is found out. All is exact from the start;
+    the trap goes once only types are left that do."""
+    text = db.READY + "".join(chain(f"{t.upper()}{i}", rtype=t) for t in ("fair", "quiet") for i in range(2))
+    ioc = new_ioc(text, kind="latencyIoc").start()
+    monitor = new_monitor(iocs=ioc.name).start()
+    monitor.wait_ioc(ioc)
+    roots = ["FAIR0", "FAIR1", "QUIET0", "QUIET1"]
+
+    def trapped(name):
+        return "trap" in counts(monitor, ioc)[ioc.prefix + name].flags
+
+    until(lambda: all(trapped(r) for r in roots), 10, "all unknown types are counted by the trap")
+    for rounds in range(3):
+        for root in roots:
+            process(ioc, root, 30)
+        if rounds == 0:
+            until(lambda: not trapped("FAIR0") and not trapped("FAIR1"), 20, "the fair type is known")
+    found = settled(lambda: counts(monitor, ioc), 20, quiet=1.5)
+    wrong = {n: (c, ioc.get(n.removeprefix(ioc.prefix))) for n, c in found.items() if not n.endswith("READY") and
+             (c.count != 90 or ioc.get(n.removeprefix(ioc.prefix)) != 90 or "atleast" in c.flags)}
+    assert not wrong, wrong
+    assert trapped("QUIET0") and trapped("QUIET1")
+
+
+def test_breakpoint(new_ioc, monitor, new_monitor):
+    """With a breakpoint another thread processes, and gives up the lock in the middle of the chain."""
+    ioc = new_ioc(db.READY + db.chain("B", 4)).start()
+    own = new_monitor(iocs=ioc.name).start()
+    own.wait_ioc(ioc)
+    process(ioc, "B0", 5)
+    ioc.process.send(f'dbb("{ioc.prefix}B2")')
+    until(lambda: all("atleast" in c.flags for c in counts(own, ioc).values()), 10,
+          lambda: f"all counts are marked: {counts(own, ioc)}")
+    for _ in range(3):
+        ioc.put("B0.PROC", 1, wait=False)
+        until(lambda: "Stopped at" in "".join(ioc.command("dbstat")), 10, lambda: ioc.process.output())
+        last = ioc.get("B3")
+        ioc.process.send(f'dbc("{ioc.prefix}B2")')
+        until(lambda: ioc.get("B3") > last, 10, lambda: ioc.process.output())
+    found = settled(lambda: counts(own, ioc), 20, quiet=1.5)
+    for i in range(4):
+        assert found[f"{ioc.prefix}B{i}"].count <= ioc.get(f"B{i}") == 8
