@@ -2,8 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <epicsThread.h>
+
 #include "watch/closureTable.h"
 #include "watch/slotAllocator.h"
+
+#define WALK_SECONDS 0.001 /* one takes microseconds, unless its thread loses the CPU */
 
 struct ebpfMonClosureTable {
     ebpfMonTargets *targets;
@@ -150,8 +154,32 @@ static void writePointers(const ebpfMonClosureTable *table, const ebpfMonTarget 
 
         /* first and len in one store: they are aligned to 8 together */
         __atomic_store_n((uint64_t *)&rc->first, v.both, __ATOMIC_RELEASE);
-        rc->flags = t->cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_WALK) ? EBPFMON_REC_NOTIME : 0;
+        rc->flags = (uint8_t)((rc->flags & EBPFMON_REC_SINGLE) |
+                              (t->cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_WALK) ? EBPFMON_REC_NOTIME : 0));
     }
+}
+
+static void setSingle(const ebpfMonClosureTable *table, const ebpfMonTarget *t, int isOn)
+{
+    for (uint32_t i = 0; i < t->cat->count; i++) {
+        volatile struct ebpfMonRecConf *rc = &table->tables->conf[t->slot + i];
+
+        rc->flags = (uint8_t)(isOn ? rc->flags | EBPFMON_REC_SINGLE : rc->flags & ~EBPFMON_REC_SINGLE);
+    }
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* A walk that has begun before may count a stretch, and note its time with its last record, when that is no more its
+ * last record: it would be counted twice. */
+void ebpfMonClosureTableBeginChange(ebpfMonClosureTable *table, const ebpfMonTarget *t)
+{
+    setSingle(table, t, 1);
+    epicsThreadSleep(WALK_SECONDS);
+}
+
+void ebpfMonClosureTableEndChange(ebpfMonClosureTable *table, const ebpfMonTarget *t)
+{
+    setSingle(table, t, 0);
 }
 
 /* First the new part is written, and only then the records point there. The part before stays until the next change:

@@ -344,6 +344,7 @@ void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *r, ebpfMonTarget *t)
     changed = calloc((size_t)t->cat->count + 1, 1);
     readLinks(r, t, EBPFMON_ALL_RECORDS, changed);
     c = ebpfMonClosureTableMakeClosures(t->cat);
+    ebpfMonClosureTableBeginChange(r->closures, t);
     if (c && changed && ebpfMonClosureTableInstall(r->closures, t, c) == 0) {
         markTrapped(r, t, c);
         for (uint32_t i = 0; i < t->cat->count; i++)
@@ -352,6 +353,7 @@ void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *r, ebpfMonTarget *t)
     } else {
         ebpfMonRecordTablesMarkMissed(r, t);
     }
+    ebpfMonClosureTableEndChange(r->closures, t);
     ebpfMonClosuresFree(c);
     free(changed);
 }
@@ -367,6 +369,7 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
         return;
     c = ebpfMonClosureTableMakeClosures(t->cat);
     change = c ? ebpfMonLinkChangeNew(r->kernel.tables, t, c, index) : NULL;
+    ebpfMonClosureTableBeginChange(r->closures, t);
     ebpfMonLinkChangeCatchUp(change, r->targets, t);
     if (c && ebpfMonClosureTableInstall(r->closures, t, c) == 0) {
         ebpfMonLinkChangeCatchUp(change, r->targets, t); /* what processed since the line before the last */
@@ -378,6 +381,7 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
         ebpfMonTargetSetNote(r->targets, t, "a change of links could not be followed: raise maxRecords of "
                              "ebpfMonConfigure", 0);
     }
+    ebpfMonClosureTableEndChange(r->closures, t);
     ebpfMonLinkChangeFree(change);
     ebpfMonClosuresFree(c);
 }
