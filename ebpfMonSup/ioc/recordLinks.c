@@ -78,6 +78,23 @@ static int hasDolLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMo
     return type != LAYOUT_LINK_CONSTANT && readNumber(mem, cat, rec, "OMSL") == MENU_OMSL_CLOSED_LOOP;
 }
 
+/* Nonzero: it may process without a put to it, and without a link of another record: by its SCAN, by a CP link of its own,
+ * or by a driver. */
+static int processesItself(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
+{
+    const ebpfMonRecType *rt = &cat->rtype[rec->rtype];
+    struct layoutPvLink link;
+
+    if (readNumber(mem, cat, rec, "SCAN") != MENU_SCAN_PASSIVE || readNumber(mem, cat, rec, "DTYP") != 0)
+        return 1;
+    for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++)
+        if (cat->field[i].type == ebpfMonDbfInlink &&
+            ebpfMonMemRead(mem, rec->addr + cat->field[i].offset, &link, sizeof(link)) == 0 &&
+            link.type == LAYOUT_LINK_CA && link.pvlMask & (LAYOUT_PVL_CP | LAYOUT_PVL_CPP))
+            return 1;
+    return 0;
+}
+
 /*
  * EBPFMON_REC_… of the record types of Base whose process() does not change the time stamp each time that it completes,
  * or that leave it before. From the sources of R7.0.1 to R7.0.8.1 (modules/database/src/std/rec).
@@ -106,7 +123,7 @@ static uint16_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, con
         if (!readNumber(mem, cat, rec, "UDF"))
             return 0;
         return EBPFMON_REC_UNDEFINED | EBPFMON_REC_WALK |
-               (readNumber(mem, cat, rec, "SCAN") != MENU_SCAN_PASSIVE ? EBPFMON_REC_TSE : 0);
+               (processesItself(mem, cat, rec) ? EBPFMON_REC_TSE : 0);
     }
     if (strcmp(type, "histogram") == 0) { /* with SDEL a timer stamps it */
         f = ebpfMonCatalogueFieldNamed(cat, rec->rtype, "SDEL");

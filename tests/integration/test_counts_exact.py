@@ -25,7 +25,7 @@ RECORDS = (
     db.counter("SRC", DESC="no number") + db.record("aao", "ARR", FTVL="DOUBLE", NELM="2", OMSL="closed_loop", DOL="$(P)SRC.DESC PP") +
     db.record("histogram", "HIST", SVL="$(P)SRC.A NPP", NELM="5", ULIM="1e6", MDEL="10") +
     chain("TSE", rtype="calc", CALC="VAL+1") + chain("SEL", rtype="calc", CALC="VAL+1") +
-    chain("LATER", rtype="mbbo", VAL="1") +
+    chain("LATER", rtype="mbbo", VAL="1") + db.counter("SRC2") + chain("CP", rtype="mbbo", DOL="$(P)SRC2 CP") +
     chain("LATE", rtype="mbbo", VAL="1", DOL="$(P)NOBODY:HAS CA")
 )
 
@@ -93,6 +93,16 @@ def test_undefined_in_the_middle_of_a_chain(ioc, monitor):
     process(ioc, "INNER:F")
     p = ioc.prefix + "INNER"
     check(before, rest(monitor, ioc), {p: N, p + ":F": N}, [p, p + ":F", p + ":0", p + ":1", p + ":2"])
+
+
+def test_undefined_with_a_cp_link(ioc, monitor):
+    before = rest(monitor, ioc)
+    process(ioc, "SRC2")
+    after = rest(monitor, ioc)
+    p = ioc.prefix + "CP"
+    processed = after[1][p + ":0"] - before[1][p + ":0"]  # updates that come fast are one
+    assert processed > 1
+    check(before, after, {p: processed}, [p, p + ":0", p + ":2"])
 
 
 def test_becomes_defined(ioc, monitor):
