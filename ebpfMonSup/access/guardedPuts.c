@@ -94,8 +94,7 @@ static int readField(dbChannel *channel, char *buf, size_t size)
     } else if (dbChannelGetField(channel, DBR_STRING, text, NULL, &count, NULL)) {
         return -1;
     }
-    ebpfMonUtf8Copy(buf, size, text);
-    ebpfMonTextRemoveControls(buf);
+    ebpfMonTextCopy(buf, size, text);
     return 0;
 }
 
@@ -213,10 +212,8 @@ static void beforePut(asTrapWriteMessage *message, dbChannel *channel, const ebp
     memset(put, 0, sizeof(*put));
     epicsTimeGetCurrent(&put->time);
     put->client = *client;
-    ebpfMonUtf8Copy(put->user, sizeof(put->user), message->userid ? message->userid : "");
-    ebpfMonTextRemoveControls(put->user);
-    ebpfMonUtf8Copy(put->host, sizeof(put->host), message->hostid ? message->hostid : "");
-    ebpfMonTextRemoveControls(put->host);
+    ebpfMonTextCopy(put->user, sizeof(put->user), message->userid ? message->userid : "");
+    ebpfMonTextCopy(put->host, sizeof(put->host), message->hostid ? message->hostid : "");
     setNames(channel, put);
     setValue(message, put);
     put->hasOld = !readField(channel, put->old, sizeof(put->old));

@@ -71,14 +71,17 @@ void ebpfMonPublishedNotify(ebpfMonGroup group)
 void ebpfMonPublishedSetState(ebpfMonState state, const char *message)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
-    int changed = published->state != state || strcmp(published->stateMessage, message) != 0;
+    char clean[sizeof(published->stateMessage)];
+    int changed;
 
+    ebpfMonTextCopy(clean, sizeof(clean), message);
+    changed = published->state != state || strcmp(published->stateMessage, clean) != 0;
     published->state = state;
-    snprintf(published->stateMessage, sizeof(published->stateMessage), "%s", message);
+    strcpy(published->stateMessage, clean);
     epicsTimeGetCurrent(&published->time[ebpfMonGroupState]);
     ebpfMonPublishedUnlock();
     if (changed && state >= ebpfMonDegraded)
-        errlogSevPrintf(state == ebpfMonFailed ? errlogMajor : errlogMinor, "ebpfMon: %s\n", message);
+        errlogSevPrintf(state == ebpfMonFailed ? errlogMajor : errlogMinor, "ebpfMon: %s\n", clean);
     if (changed)
         for (int g = 0; g < ebpfMonGroupCount; g++) /* severities of all records follow the state */
             ebpfMonPublishedNotify((ebpfMonGroup)g);
@@ -129,7 +132,7 @@ static void countOpen(ebpfMonPublished *published)
 
 void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
 {
-    char line[EBPFMON_LINE_SIZE];
+    char line[EBPFMON_LINE_SIZE], begin[601];
     ebpfMonPublished *published;
     int first;
 
@@ -144,8 +147,9 @@ void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
     ebpfMonPublishedNotify(ebpfMonGroupUnexpected);
     if (first) {
         ebpfMonPutLine(put, line, sizeof(line));
-        errlogSevPrintf(errlogMajor, "ebpfMon: unexpected put (%s): %.600s. See PUT_BAD_LOG for it and all that "
-                        "follow; acknowledge by PUT_BAD_ACK or ebpfMonPutAck\n", put->rule, line);
+        ebpfMonTextCopy(begin, sizeof(begin), line);
+        errlogSevPrintf(errlogMajor, "ebpfMon: unexpected put (%s): %s. See PUT_BAD_LOG for it and all that "
+                        "follow; acknowledge by PUT_BAD_ACK or ebpfMonPutAck\n", put->rule, begin);
     }
 }
 

@@ -26,7 +26,10 @@ static int readChoice(ebpfMonTarget *t, uint64_t choices, int32_t count, unsigne
     if (count < 0 || count > 65536 || index >= (unsigned)count ||
         ebpfMonMemReadNow(t->pid, choices + 8u * index, &at, sizeof(at)))
         return -1;
-    return ebpfMonMemTextNow(t->pid, at, buf, size) > 0 ? 0 : -1;
+    if (ebpfMonMemTextNow(t->pid, at, buf, size) <= 0)
+        return -1;
+    ebpfMonTextClean(buf, size);
+    return 0;
 }
 
 static int readStateText(ebpfMonTarget *t, const ebpfMonField *f, uint64_t precord, unsigned index, char *buf,
@@ -88,22 +91,6 @@ static void formatFloating(double d, int isFloat, char *buf, size_t size)
         if (isFloat ? strtof(buf, NULL) == (float)d : strtod(buf, NULL) == d)
             return;
     }
-}
-
-/* A text as it was sent, with control characters made visible: a terminal would obey them. */
-static void formatString(const char *s, size_t len, char *buf, size_t size)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < len && s[i] && n + 5 < size; i++) {
-        unsigned char c = (unsigned char)s[i];
-
-        if (c < ' ' || c == 0x7f)
-            n += (size_t)snprintf(buf + n, size - n, "\\x%02x", c);
-        else
-            buf[n++] = (char)c;
-    }
-    buf[n] = 0;
 }
 
 typedef union {
@@ -203,7 +190,7 @@ static void formatLongString(const ebpfMonValue *v, char *buf, size_t size)
 {
     char text[EBPFMON_TEXT_SIZE];
 
-    formatString((const char *)v->data, v->len, text, sizeof(text));
+    ebpfMonTextCopyBytes(text, sizeof(text), (const char *)v->data, v->len);
     if (v->count > (long)v->len && strlen(text) + 4 < sizeof(text) && !memchr(v->data, 0, v->len))
         strcat(text, "...");
     ebpfMonTextCopy(buf, size, text);
@@ -218,7 +205,7 @@ static void formatArray(const ebpfMonValue *v, unsigned each, char *buf, size_t 
 
     for (uint32_t i = 0; i < have && i < FIRST_ELEMENTS && (long)i < v->count; i++) {
         if (v->type == ebpfMonDbfString)
-            formatString((const char *)v->data + i * each, each, one, sizeof(one));
+            ebpfMonTextCopyBytes(one, sizeof(one), (const char *)v->data + i * each, each);
         else
             formatElement(v, v->data + i * each, one, sizeof(one));
         if (n + strlen(one) + sizeof(" ...") >= size)
@@ -234,7 +221,6 @@ void ebpfMonValueTextFormat(ebpfMonTarget *t, const ebpfMonField *field, uint64_
                             char *buf, size_t size)
 {
     unsigned each = getElementSize(v);
-    char one[EBPFMON_TEXT_SIZE];
 
     buf[0] = 0;
     if (!each) {
@@ -248,8 +234,7 @@ void ebpfMonValueTextFormat(ebpfMonTarget *t, const ebpfMonField *field, uint64_
             return;
     }
     if (v->type == ebpfMonDbfString && v->count == 1) {
-        formatString((const char *)v->data, v->len < each ? v->len : each, one, sizeof(one));
-        ebpfMonTextCopy(buf, size, one);
+        ebpfMonTextCopyBytes(buf, size, (const char *)v->data, v->len < each ? v->len : each);
     } else if ((v->type == ebpfMonDbfChar || v->type == ebpfMonDbfUchar) && v->count > 1 && isText(v->data, v->len)) {
         formatLongString(v, buf, size);
     } else if (v->count == 1) {

@@ -185,7 +185,7 @@ static const ebpfMonPv table[] = {
     {"CHAIN_TOP_LOCK_WAITS",       ebpfMonGroupChains,     chainRow,      ebpfMonCellDouble, CHAIN(waitMean)},
     {"CHAIN_HIST",                 ebpfMonGroupChains,     histRow,       ebpfMonCellDouble, 0},
     {"CHAIN_HIST_EDGES",           ebpfMonGroupChains,     edgeRow,       ebpfMonCellDouble, 0},
-    {"CHAIN_LOG",                  ebpfMonGroupSlow,       hostRow,       ebpfMonCellText,   HOST(chains.slowText)},
+    {"CHAIN_LOG",                  ebpfMonGroupSlow,       hostRow,       ebpfMonCellLines,  HOST(chains.slowText)},
     {"CHAIN_LOG_CNT",              ebpfMonGroupSlow,       hostRow,       ebpfMonCellCount,  HOST(chains.slowCount)},
 
     /* Health of the IOCs. */
@@ -328,6 +328,8 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
     switch (pv->cell) {
     case ebpfMonCellText:
         return ebpfMonTextCopy(buf, size, at);
+    case ebpfMonCellLines:
+        return ebpfMonTextCopyLines(buf, size, at);
     case ebpfMonCellLevel:
         return ebpfMonTextCopy(buf, size, ebpfMonLevelName(*(const ebpfMonLevel *)at));
     case ebpfMonCellTime:

@@ -8,6 +8,7 @@
 #include "ioc/procStat.h"
 #include "probe/kernelTables.h"
 #include "watch/governor.h"
+#include "watch/typeTrial.h"
 
 struct ebpfMonGovernor {
     ebpfMonTargets *targets;
@@ -53,7 +54,8 @@ static uint32_t findProbes(const ebpfMonTarget *t, ebpfMonLevel level, int *para
     *parallel = want & EBPFMON_BIT(ebpfMonProgPop) && ebpfMonProcHasThread(t->pid, "cb*-[0-9]*");
     if (*parallel)
         want |= EBPFMON_BIT(ebpfMonProgPopReturn);
-    if (level >= ebpfMonLevelCounts && t->follower.trapped && !t->follower.budget.noTrap)
+    if (level >= ebpfMonLevelCounts && !t->follower.budget.noTrap &&
+        (t->follower.trapped || ebpfMonTypeTrialWantsTrap(t->follower.trial)))
         want |= EBPFMON_BIT(ebpfMonProgCompleted);
     if (t->follower.reference && level >= ebpfMonLevelCounts)
         want |= EBPFMON_BIT(ebpfMonProgProcess);
@@ -144,7 +146,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     uint32_t was = t->follower.att.on, want, on;
     char note[EBPFMON_NOTE_SIZE] = "";
     ebpfMonLevel level;
-    int parallel, full = 0;
+    int parallel, isFirst, full = 0;
 
     ebpfMonTargetsLock(g->targets);
     t->asked = asked;
@@ -152,8 +154,11 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     t->follower.reference = reference;
     level = findLevel(t);
     want = findProbes(t, level, &parallel);
-    if (want & ~was & EBPFMON_BIT(ebpfMonProgUnlock))
+    isFirst = !!(want & ~was & EBPFMON_BIT(ebpfMonProgUnlock));
+    if (isFirst)
         ebpfMonRecordTablesBeginCounting(g->tables, t);
+    if (isFirst && (want & ~was & EBPFMON_BIT(ebpfMonProgCompleted)))
+        ebpfMonRecordTablesSetTrap(g->tables, t, 1, 1); /* while both counters stand still */
     if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
         t->follower.queuesSince = ebpfMonClockMonotonic();
     if (level > ebpfMonLevelOff)
@@ -165,8 +170,8 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     publishLevel(g, t, level, on & ~was);
     if (level == ebpfMonLevelOff && on == 0)
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
-    if ((was ^ on) & EBPFMON_BIT(ebpfMonProgCompleted))
-        ebpfMonRecordTablesSetTrap(g->tables, t, !!(on & EBPFMON_BIT(ebpfMonProgCompleted)));
+    if (isFirst ? !(on & EBPFMON_BIT(ebpfMonProgCompleted)) : (was ^ on) & EBPFMON_BIT(ebpfMonProgCompleted))
+        ebpfMonRecordTablesSetTrap(g->tables, t, !!(on & EBPFMON_BIT(ebpfMonProgCompleted)), 0);
     watchScheduler(g);
     if (full)
         snprintf(note, sizeof(note), "no room for one more IOC in the kernel's table: watch fewer IOCs");
