@@ -23,7 +23,7 @@
 #define STUCK_USER    8          /* … of one user */
 #define ACCOUNTS      256        /* processes that were slow or stuck; more than STUCK_MAX */
 #define USERS         64
-#define ANSWERED      4096       /* processes that answered once, by pid, a power of two */
+#define TRUSTED       4096       /* places, by pid, a power of two */
 #define SLOW_NS       2000000ull /* what is charged: a job that takes longer … */
 #define SHARE_NS      1000000000ull /* … up to this, for the processes of one user together … */
 #define SHARE_LEAK    20         /* … and then a twentieth of the time */
@@ -73,7 +73,7 @@ static struct {
     account  accounts[ACCOUNTS];
     user     users[USERS];
     int      isCharged;          /* some user has a charge or a stuck reader */
-    pid_t    answered[ANSWERED];
+    pid_t    trusted[TRUSTED];
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread int isReader;
@@ -105,8 +105,8 @@ static account *makeAccount(pid_t pid, uint64_t now)
     return a;
 }
 
-/* Nonzero: set aside. The next process with this pid has to do with it no more. */
-static int isAside(pid_t pid, uint64_t now)
+/* Nonzero: itself. The next process with this pid has to do with it no more. */
+static int isSetAside(pid_t pid, uint64_t now)
 {
     account *a = findAccount(pid);
 
@@ -136,6 +136,19 @@ static user *findUser(uid_t uid)
         if (all.users[i].isUsed && all.users[i].uid == uid)
             return &all.users[i];
     return NULL;
+}
+
+/* Nonzero: its user, or all together, have as many readers stuck as is allowed. */
+static int isCrowded(pid_t pid)
+{
+    const user *u;
+
+    if (all.stuck >= STUCK_MAX)
+        return 1;
+    if (!all.stuck || all.trusted[(unsigned)pid & (TRUSTED - 1)] == pid)
+        return 0;
+    u = findUser(getOwner(pid));
+    return u && u->stuck >= STUCK_USER;
 }
 
 /* Its charge brought up to date. When there are too many users they share the last place. */
@@ -174,13 +187,11 @@ static uint64_t findLimit(pid_t pid, uint64_t wanted, uint64_t now)
     const user *u;
     uint64_t left;
 
-    if (isAside(pid, now) || all.stuck >= STUCK_MAX)
+    if (isSetAside(pid, now) || isCrowded(pid))
         return 0;
     if (!all.isCharged)
         return wanted;
     u = getUser(getOwner(pid), now);
-    if (u->stuck >= STUCK_USER && all.answered[(unsigned)pid & (ANSWERED - 1)] != pid)
-        return 0;
     left = u->charged < SHARE_NS ? SHARE_NS - u->charged : 0;
     noteCharges();
     if (left > wanted)
@@ -293,6 +304,7 @@ static reader *startReader(void)
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
     pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+    pthread_attr_setschedparam(&attr, &(struct sched_param){ .sched_priority = 0 });
     sigfillset(&none);
     pthread_sigmask(SIG_SETMASK, &none, &before);
     err = pthread_create(&thread, &attr, runReader, r);
@@ -363,7 +375,6 @@ static int runJob(reader *r, pid_t pid, const ebpfMonForeignJob *job, void *data
     began = ebpfMonClockMonotonic();
     err = awaitReader(r, limit);
     if (err == 0) {
-        all.answered[(unsigned)pid & (ANSWERED - 1)] = pid;
         return 0;
     }
     if (err == ETIMEDOUT) {
@@ -421,9 +432,23 @@ int ebpfMonForeignIsAside(pid_t pid)
     int aside;
 
     pthread_mutex_lock(&all.lock);
-    aside = isAside(pid, ebpfMonClockMonotonic());
+    aside = isSetAside(pid, ebpfMonClockMonotonic()) || isCrowded(pid);
     pthread_mutex_unlock(&all.lock);
     return aside;
+}
+
+void ebpfMonForeignTrust(pid_t pid)
+{
+    pthread_mutex_lock(&all.lock);
+    all.trusted[(unsigned)pid & (TRUSTED - 1)] = pid;
+    pthread_mutex_unlock(&all.lock);
+}
+
+void ebpfMonForeignCharge(pid_t pid, uint64_t ns)
+{
+    pthread_mutex_lock(&all.lock);
+    charge(pid, ns, ebpfMonClockMonotonic());
+    pthread_mutex_unlock(&all.lock);
 }
 
 int ebpfMonForeignIsCharged(pid_t pid)
@@ -435,7 +460,7 @@ int ebpfMonForeignIsCharged(pid_t pid)
     if (all.isCharged) {
         const user *u = getUser(getOwner(pid), now);
 
-        over = u->stuck || u->charged >= SHARE_NS;
+        over = u->charged >= SHARE_NS;
     }
     pthread_mutex_unlock(&all.lock);
     return over;

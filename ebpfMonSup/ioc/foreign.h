@@ -10,7 +10,8 @@
  * and a time has passed, which grows from 1 s to 5 minutes each time. What slow processes cost is charged to their
  * user: a user's processes together may make callers wait 1 s, and then 5 % of the time; who has used that up gets an
  * eighth of the time that a job may take. 8 abandoned readers are allowed
- * to a user, 64 to all; then only processes that answered before are read.
+ * to a user, 64 to all; then only trusted processes are read: IOCs whose
+ * database was read.
  *
  * What needs no job: files of /proc that tell nothing from the memory of the process (stat, status, comm, cgroup, fd,
  * exe, ns, task). What needs one: process_vm_readv, /proc/PID/mem, maps (mmap_lock), cmdline and environ (both are
@@ -22,6 +23,7 @@
 #define EBPFMON_FOREIGN_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 typedef struct {
@@ -38,11 +40,17 @@ typedef struct {
  */
 int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, void *data);
 
-/* Nonzero: this process is set aside now. */
+/* Nonzero: this process is set aside now, or its user has too many that are. */
 int ebpfMonForeignIsAside(pid_t pid);
 
 /* Nonzero: the user of this process has an abandoned reader, or has used up its share. What can wait should. */
 int ebpfMonForeignIsCharged(pid_t pid);
+
+/* This process is an IOC: it is read even if its user has many processes that do not answer. */
+void ebpfMonForeignTrust(pid_t pid);
+
+/* The user of this process has cost its caller so many ns for nothing. */
+void ebpfMonForeignCharge(pid_t pid, uint64_t ns);
 
 /* How many readers are abandoned now, for reports and tests. */
 unsigned ebpfMonForeignCountStuck(void);

@@ -13,6 +13,7 @@
 #define READ_SECONDS 0.25
 
 /* What may be read of one process from flush to flush. 100,000 records take 100 MiB and 0.3 s. */
+#define CHARGED_PART 8 /* processes of a user whose others cost too much get an eighth (ioc/foreign.h) */
 #define BYTES_MAX    ((uint64_t)1 << 30)
 #define CPU_NS_MAX   (2 * EBPFMON_SECOND_NS)
 #define WALL_NS_MAX  (10 * EBPFMON_SECOND_NS)
@@ -32,6 +33,7 @@ struct ebpfMonMem {
     block blocks[BLOCK_COUNT]; /* direct mapped */
     /* since the flush */
     uint64_t bytes, wall, cpu;  /* read; ns at the first read, 0: none; CPU time of this thread then */
+    unsigned part;              /* the budget is divided by this */
     int      isOver;
 };
 
@@ -76,9 +78,11 @@ static int spend(ebpfMonMem *mem, size_t bytes)
     if (!mem->wall) {
         mem->wall = wall;
         mem->cpu = cpu;
+        mem->part = ebpfMonForeignIsCharged(mem->pid) ? CHARGED_PART : 1;
     }
     mem->bytes += bytes;
-    mem->isOver |= mem->bytes > BYTES_MAX || wall - mem->wall > WALL_NS_MAX || cpu - mem->cpu > CPU_NS_MAX;
+    mem->isOver |= mem->bytes > BYTES_MAX / mem->part || wall - mem->wall > WALL_NS_MAX / mem->part ||
+                   cpu - mem->cpu > CPU_NS_MAX / mem->part;
     if (mem->isOver)
         errno = EDQUOT;
     return !mem->isOver;

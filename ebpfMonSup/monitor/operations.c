@@ -118,6 +118,7 @@ static long listIocs(void)
         return -1;
     text = ebpfMonTextReportNew();
     ebpfMonListsAddIocs(text, monitor->targets);
+    ebpfMonListsAddAside(text, monitor->watch.follower);
     ebpfMonTextReportPrint(text);
     return 0;
 }

@@ -80,7 +80,7 @@ static void expectPort(void *arg, uint32_t netns, uint16_t port)
 /* A source for each network namespace that an IOC lives in, and for our own. */
 static void refresh(ebpfMonPacketThread *p, uint64_t now)
 {
-    pid_t pids[EBPFMON_IOCS_MAX + 1] = { 0 };
+    pid_t pids[EBPFMON_TARGETS_MAX + 1] = { 0 };
     uint32_t netns[EBPFMON_PACKET_SOURCES_MAX];
     ebpfMonNetns *list = NULL;
     size_t n = 1;
@@ -88,7 +88,7 @@ static void refresh(ebpfMonPacketThread *p, uint64_t now)
 
     pids[0] = getpid();
     ebpfMonTargetsLock(p->m->targets);
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->m->targets); t && n <= EBPFMON_IOCS_MAX; t = t->next)
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->m->targets); t && n <= EBPFMON_TARGETS_MAX; t = t->next)
         if (!t->gone)
             pids[n++] = t->pid;
     ebpfMonTargetsUnlock(p->m->targets);

@@ -126,6 +126,8 @@ static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter 
     else if (b->noTrap && t->follower.trapped)
         snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: the counts of %u records are lower bounds", filter->budget,
                  t->follower.trapped);
+    if (t->follower.silent)
+        snprintf(note, EBPFMON_NOTE_SIZE, EBPFMON_NOTE_SILENT);
     if (!ebpfMonFeature.loop && t->asked > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: kernel %s has no bpf_loop, 5.17 or later does",
                  ebpfMonKernelRelease());
