@@ -113,7 +113,8 @@ struct ebpfMonWho {
 enum ebpfMonSeq {
     EBPFMON_SEQ_NONE,
     EBPFMON_SEQ_MESSAGE, /* TCP sequence number of the CA message */
-    EBPFMON_SEQ_RECEIVED, /* … of the byte after what was received last: the message lies before it */
+    EBPFMON_SEQ_RECEIVED, /* … of the byte after what was received last, by the call that began at seqFrom: the message
+                             ends within that */
     EBPFMON_SEQ_SHARED   /* the same of a thread that serves several connections: it may be of another one */
 };
 
@@ -155,9 +156,9 @@ struct ebpfMonPutEvent {
     __u8  seqKind;  /* enum ebpfMonSeq */
     __u8  locked;   /* the result comes when the lock is released, the record's processing included */
     __u32 seq;
+    __u32 seqFrom;
     __u32 newLen;   /* bytes after the struct: first the old value, then the new one */
     __u32 oldLen;
-    __u32 pad;
     struct ebpfMonWho who;
     struct ebpfMonSourceChain source;         /* who handed over the chain "root" */
     char channel[EBPFMON_CHANNEL_MAX]; /* empty: no client's; cut ones fill it without a terminator's room */

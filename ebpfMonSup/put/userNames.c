@@ -128,7 +128,7 @@ ebpfMonUserNames *ebpfMonUserNamesNew(ebpfMonUserNameReader read, double deadlin
     names->read = read;
     names->deadline = (uint64_t)(deadline * 1e9);
     names->lock = epicsMutexMustCreate();
-    names->worker = ebpfMonWorkerStart("ebpfMonUsers", epicsThreadPriorityMedium, runUserNames, names);
+    names->worker = ebpfMonWorkerStart("ebpfMonUsers", epicsThreadPriorityLow, runUserNames, names);
     if (!names->worker) {
         epicsMutexDestroy(names->lock);
         free(names);

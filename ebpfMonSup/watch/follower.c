@@ -146,6 +146,7 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 
 static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
+    ebpfMonWorkerGiveSign(f->worker);
     if (!t->gone && !isAlive(f, t))
         ebpfMonTargetLifeEnd(&f->life, t, r->now);
     if (t->gone) {
@@ -194,7 +195,10 @@ static void adoptNew(ebpfMonFollower *f, followRound *r)
     pid_t pid;
 
     for (;;) {
-        double due = ebpfMonIocFinderFindNext(f->finder, r->now, &pid, &image);
+        double due;
+
+        ebpfMonWorkerGiveSign(f->worker);
+        due = ebpfMonIocFinderFindNext(f->finder, r->now, &pid, &image);
 
         if (!pid) {
             shorten(r, due);

@@ -187,6 +187,19 @@ int ebpfMonTargetIsCredible(ebpfMonTargets *targets, const ebpfMonTarget *t)
     return 0;
 }
 
+unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, pid_t *pids, unsigned max)
+{
+    unsigned n = 0;
+
+    ebpfMonTargetsLock(targets);
+    for (int pass = 0; pass < 2; pass++)
+        for (const ebpfMonTarget *t = targets->first; t && n < max; t = t->next)
+            if (!t->gone && (t->cat == NULL) == pass)
+                pids[n++] = t->pid;
+    ebpfMonTargetsUnlock(targets);
+    return n;
+}
+
 unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t size)
 {
     unsigned n = 0;

@@ -241,6 +241,7 @@ void ebpfMonCircuitEmit(ebpfMonCircuit *c, ebpfMonWireEvent *e)
     }
     e->peer = peer;
     e->circuit = c->number;
+    e->stretch = c->server < 0 ? 0 : c->assembly[e->fromServer ? c->server : !c->server].stretch;
     e->protocol = c->protocol->id;
     ebpfMonWireEmit(c->wire, e);
 }

@@ -37,6 +37,8 @@ typedef struct {
     uint32_t seq;           /* TCP sequence number of the message's first byte */
     uint32_t end;           /* … of the byte after it */
     int      fromServer;
+    uint32_t stretch;       /* 0: all messages of this direction were followed from the connection's first byte; else how
+                               often a beginning was searched for: what looks like a message may be a part of one */
 
     const char *user, *host;/* as the client claims; "" not (yet) known */
     const char *name;       /* of the channel as the client wrote it; "": created before we looked */

@@ -2,6 +2,7 @@
 """Processes that look like IOCs and are none, or do harm to whoever looks (tests/ioc/hostile.c): the monitor finds and
 watches the real ones all the same, at once and cheaply, and STATE stays Running."""
 import os
+import subprocess
 import time
 
 import pytest
@@ -83,6 +84,43 @@ def test_fakes_hide_nothing(hostile, new_ioc, new_monitor):
     end = time.monotonic() + 7
     until(lambda: time.monotonic() > end or monitor.get("STATE", as_string=True) != "Running", 10, "")
     assert monitor.get("STATE", as_string=True) == "Running", monitor.text("STATE_MSG")
+
+
+@pytest.fixture
+def frozen_disk(tmp_path):
+    """A file system of its own. freeze(True): whoever writes to it waits."""
+    image, folder = tmp_path / "image", tmp_path / "disk"
+    folder.mkdir()
+    with open(image, "wb") as f:
+        f.truncate(8 << 20)
+    if subprocess.run(["mkfs.ext4", "-q", image]).returncode or \
+            subprocess.run(["mount", "-o", "loop", image, folder]).returncode:
+        pytest.skip("no loop device")
+
+    def freeze(on):
+        subprocess.run(["fsfreeze", "-f" if on else "-u", folder], check=on)
+
+    yield folder, freeze
+    freeze(False)
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_thread_that_makes_no_progress(frozen_disk, new_ioc, new_monitor):
+    """The disk of a log does not answer any more: STATE says which thread waits, and puts are seen all the same."""
+    folder, freeze = frozen_disk
+    monitor = new_monitor(before=[f'ebpfMonJsonLog "{folder}/puts.json" 1 24 2 all']).start()
+    ioc = is_whole(monitor, new_ioc)
+    freeze(True)
+    began = time.monotonic()
+    ioc.put("AO", 1)
+    monitor.wait_state("Degraded", 6)
+    took = time.monotonic() - began
+    assert "ebpfMonExport" in monitor.text("STATE_MSG")
+    assert took < 6, f"after {took:.1f} s"
+    ioc.put("AO", 2)
+    until(lambda: "2" in monitor.list("PUT_VALUES"), 5, "the put is seen")
+    freeze(False)
+    monitor.wait_state("Running", 5)
 
 
 def test_loads_slowly(new_monitor, tmp_path):

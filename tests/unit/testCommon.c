@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* common/: clocks, hashes, texts, arrays that grow, threads of the monitor. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <epicsAtomic.h>
 #include <epicsEvent.h>
 #include <epicsThread.h>
 #include <epicsUnitTest.h>
+#include <errlog.h>
 #include <testMain.h>
 
 #include "common/array.h"
@@ -95,6 +100,86 @@ static void run(ebpfMonWorker *worker, void *arg)
         epicsEventMustWait(w->go);
 }
 
+static void idle(ebpfMonWorker *worker, void *arg)
+{
+    (void)arg;
+    while (!ebpfMonWorkerIsStopping(worker))
+        ebpfMonWorkerWait(worker, 60);
+}
+
+/* Works without a sign until "go", then waits. */
+static void runWithoutSign(ebpfMonWorker *worker, void *arg)
+{
+    work *w = arg;
+
+    epicsEventMustTrigger(w->begun);
+    epicsEventMustWait(w->go);
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        epicsEventMustTrigger(w->begun);
+        ebpfMonWorkerWait(worker, 60);
+    }
+}
+
+static void noteScheduler(ebpfMonWorker *worker, void *arg)
+{
+    *(int *)arg = sched_getscheduler(0);
+    (void)worker;
+}
+
+static void testProgress(void)
+{
+    work w = { .begun = epicsEventMustCreate(epicsEventEmpty), .go = epicsEventMustCreate(epicsEventEmpty) };
+    int policy = -1;
+    char text[100];
+    ebpfMonWorker *worker, *other;
+
+    testDiag("A worker that makes no progress");
+    worker = ebpfMonWorkerStart("testStuck", epicsThreadPriorityLow, runWithoutSign, &w);
+    other = ebpfMonWorkerStart("testIdle", epicsThreadPriorityLow, idle, NULL);
+    epicsEventMustWait(w.begun);
+    testOk(ebpfMonWorkersFindStuck(60, text, sizeof(text)) == 0 && !text[0], "not yet");
+    for (int i = 0; i < 500 && ebpfMonWorkersFindStuck(0.2, text, sizeof(text)) == 0; i++)
+        epicsThreadSleep(0.01);
+    testOk(strncmp(text, "testStuck since ", 16) == 0 && !strstr(text, "testIdle"), "%s", text);
+    epicsEventMustTrigger(w.go);
+    epicsEventMustWait(w.begun);
+    testOk(ebpfMonWorkersFindStuck(0.2, text, sizeof(text)) == 0, "it goes on");
+    testOk1(ebpfMonWorkerStop(&worker, 10) == 0 && ebpfMonWorkerStop(&other, 10) == 0);
+    worker = ebpfMonWorkerStart("testPriority", epicsThreadPriorityHigh, noteScheduler, &policy);
+    ebpfMonWorkerStop(&worker, 10);
+    testOk(policy == SCHED_OTHER, "a worker runs at ordinary priority");
+    epicsEventDestroy(w.begun);
+    epicsEventDestroy(w.go);
+}
+
+/* Without room for another stack: the caller must get an answer. The first workers may take over the stacks of threads
+ * that have ended, which the C library keeps. */
+static void testNoThread(void)
+{
+    struct rlimit before, least;
+    ebpfMonWorker *worker[100];
+    unsigned long pages;
+    unsigned n = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    testDiag("A thread that cannot be started");
+    eltc(0); /* starts the thread of errlog, too */
+    if (!f || fscanf(f, "%lu", &pages) != 1 || getrlimit(RLIMIT_AS, &before))
+        testAbort("no memory limit");
+    fclose(f);
+    least = (struct rlimit){ .rlim_max = before.rlim_max,
+                             .rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (256u << 10) };
+    setrlimit(RLIMIT_AS, &least);
+    while (n < 100 && (worker[n] = ebpfMonWorkerStart("testMany", epicsThreadPriorityLow, idle, NULL)))
+        n++;
+    setrlimit(RLIMIT_AS, &before);
+    errlogFlush();
+    eltc(1);
+    testOk(n < 100, "after %u there is no other", n);
+    while (n)
+        ebpfMonWorkerStop(&worker[--n], 10);
+}
+
 static void testWorkers(void)
 {
     work w = { .begun = epicsEventMustCreate(epicsEventEmpty), .go = epicsEventMustCreate(epicsEventEmpty) };
@@ -148,12 +233,14 @@ static void testLazyMutex(void)
 
 MAIN(testCommon)
 {
-    testPlan(20);
+    testPlan(26);
     testClocks();
     testHashes();
     testTexts();
     testArrays();
     testWorkers();
+    testProgress();
+    testNoThread();
     testLazyMutex();
     return testDone();
 }
