@@ -17,6 +17,7 @@
 #include "watch/targetLife.h"
 
 #define STOP_SECONDS 5.0
+#define DETACH_SECONDS 4.0         /* of these, for the kernel to let go of all probes */
 #define CHARGED_NS   1000000000ull /* between looks at IOCs whose users have cost too much */
 #define REFUSED_NS   60000000000ull /* that long it is said that there is no place for one more IOC */
 #define TICK_IDLE    0.5
@@ -258,6 +259,7 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
         if (r.wait > 0)
             ebpfMonWorkerWait(worker, r.wait);
     }
+    ebpfMonTargetLifeDetachAll(&f->life, DETACH_SECONDS);
     while ((t = ebpfMonTargetsGetFirst(f->life.targets)) != NULL)
         ebpfMonTargetLifeForget(&f->life, t);
 }

@@ -185,9 +185,14 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
     ebpfMonTargetsLock(life->targets);
     t->gone = 1;
     ebpfMonTargetsUnlock(life->targets);
-    life->changed(life->arg); /* now, for to detach the probes may take a second */
+    life->changed(life->arg);
     ebpfMonRecordTablesRemoveIndex(life->tables, t);
-    ebpfMonAttachSet(&t->follower.att, 0, note, sizeof(note)); /* its probes went with it; ours are only handles */
+    /* Its probes went with it, and what we have are handles; unless it runs another program now: that one's probes must
+     * not come before these have gone, or each hit would be seen twice. */
+    if (ebpfMonProcStart(t->pid) == t->start)
+        ebpfMonAttachSet(&t->follower.att, 0, note, sizeof(note));
+    else
+        ebpfMonAttachForget(&t->follower.att);
     ebpfMonTargetsLock(life->targets);
     t->probesOn = 0;
     ebpfMonTargetsUnlock(life->targets);
@@ -347,4 +352,13 @@ void ebpfMonTargetLifeReadAllLinks(const ebpfMonTargetLife *life, ebpfMonTarget 
     ebpfMonRecordTablesUpdateAllLinks(life->tables, t);
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonTargetLifeApply(life, t);
+}
+
+void ebpfMonTargetLifeDetachAll(const ebpfMonTargetLife *life, double seconds)
+{
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(life->targets); t; t = t->next) {
+        ebpfMonKernelRemoveTarget((uint32_t)t->pid);
+        ebpfMonAttachForget(&t->follower.att);
+    }
+    ebpfMonCloserFinish(seconds);
 }

@@ -40,6 +40,9 @@ void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 /* The process has ended: its probes go; the target stays for a while so that its last events still get their names. */
 void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
 
+/* Detaches the probes of all, at the end; waits for the kernel at most so long. */
+void ebpfMonTargetLifeDetachAll(const ebpfMonTargetLife *life, double seconds);
+
 /* Removes and frees it. */
 void ebpfMonTargetLifeForget(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
