@@ -86,6 +86,7 @@ typedef struct ebpfMonTarget {
         uint64_t  lookAt;      /* next look whether iocInit is done, while it starts */
         uint64_t  readAt;      /* not before, its database is read or looked through again */
         int       silent;      /* its memory does not answer */
+        int       noFiles;     /* no files are left for its probes */
         int       initDone;    /* iocInit was seen done */
         int       levelApplied; /* since the filter changed */
         int       reference;   /* dbProcess is trapped too, to compare */

@@ -86,6 +86,26 @@ def test_fakes_hide_nothing(hostile, new_ioc, new_monitor):
     assert monitor.get("STATE", as_string=True) == "Running", monitor.text("STATE_MSG")
 
 
+def test_few_files(new_ioc, new_monitor):
+    """With few files that may be open some IOCs are not watched; STATE says so, and our own server answers."""
+    monitor = new_monitor()
+    monitor.launch(["prlimit", "--nofile=256:256"])
+    monitor.wait_state("Running")
+    iocs = [new_ioc(DB).start() for _ in range(14)]
+    monitor.wait_state("Degraded", 10)
+    assert "ulimit -n" in monitor.text("STATE_MSG"), monitor.text("STATE_MSG")
+    until(lambda: len({i.pid for i in iocs} & set(monitor.iocs())) == len(iocs), 10, "all are listed")
+    levels = [monitor.iocs()[i.pid][3] for i in iocs]
+    assert set(levels) == {"chains", "off"}, levels
+    assert len(os.listdir(f"/proc/{monitor.process.pid}/fd")) <= 256 - 40
+    for i, level in zip(iocs, levels):
+        if level == "chains":
+            i.kill()
+    until(lambda: all(monitor.iocs()[i.pid][3] == "chains" for i, level in zip(iocs, levels) if level == "off"), 10,
+          "the others are watched now")
+    monitor.wait_state("Running", 5)
+
+
 @pytest.fixture
 def frozen_disk(tmp_path):
     """A file system of its own. freeze(True): whoever writes to it waits."""
