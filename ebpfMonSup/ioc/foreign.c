@@ -18,7 +18,7 @@
 #include "ioc/procInfo.h"
 
 #define STACK_BYTES   (512u * 1024u)
-#define IDLE_MAX      4          /* readers that wait for the next job */
+#define IDLE_NS       (5 * EBPFMON_SECOND_NS) /* then a reader without a job ends */
 #define STUCK_MAX     64         /* abandoned readers, of all users */
 #define STUCK_USER    8          /* … of one user */
 #define ACCOUNTS      256        /* processes that were slow or stuck; more than STUCK_MAX */
@@ -69,7 +69,7 @@ typedef struct {
 static struct {
     pthread_mutex_t lock;        /* guards all of it */
     reader  *idle;
-    unsigned idleCount, stuck;
+    unsigned stuck;
     account  accounts[ACCOUNTS];
     user     users[USERS];
     int      isCharged;          /* some user has a charge or a stuck reader */
@@ -240,6 +240,31 @@ static void noteReturn(reader *r)
 
 /* --- readers --------------------------------------------------------------------------------------------------- */
 
+static struct timespec timeOf(uint64_t ns)
+{
+    return (struct timespec){ (time_t)(ns / EBPFMON_SECOND_NS), (long)(ns % EBPFMON_SECOND_NS) };
+}
+
+/* 0: there is one. -1: there was none for a while, and nobody knows this reader any more. */
+static int awaitJob(reader *r)
+{
+    struct timespec until = timeOf(ebpfMonClockMonotonic() + IDLE_NS);
+    reader **at;
+
+    while (!r->job) {
+        if (pthread_cond_timedwait(&r->wake, &all.lock, &until) == 0 || r->job)
+            continue;
+        for (at = &all.idle; *at && *at != r; at = &(*at)->next)
+            ;
+        if (*at) {
+            *at = r->next;
+            return -1;
+        }
+        until = timeOf(ebpfMonClockMonotonic() + IDLE_NS); /* its caller has not taken the result yet */
+    }
+    return 0;
+}
+
 static long countSleeps(void)
 {
     struct rusage usage;
@@ -256,9 +281,7 @@ static void *runReader(void *arg)
     r->tid = (pid_t)syscall(SYS_gettid);
     pthread_setname_np(pthread_self(), "ebpfMonReader");
     pthread_mutex_lock(&all.lock);
-    for (;;) {
-        while (!r->job)
-            pthread_cond_wait(&r->wake, &all.lock);
+    while (awaitJob(r) == 0) {
         r->began = ebpfMonClockMonotonic();
         pthread_mutex_unlock(&all.lock);
         sleeps = countSleeps();
@@ -269,13 +292,14 @@ static void *runReader(void *arg)
         r->finished = 1;
         if (r->abandoned) {
             noteReturn(r);
-            pthread_mutex_unlock(&all.lock);
-            r->job->drop(r->data);
             break;
         }
         pthread_cond_signal(&r->done);
         r->job = NULL; /* the caller takes the result, and makes this reader idle */
     }
+    pthread_mutex_unlock(&all.lock);
+    if (r->abandoned)
+        r->job->drop(r->data);
     pthread_cond_destroy(&r->wake);
     pthread_cond_destroy(&r->done);
     free(r);
@@ -352,7 +376,7 @@ static int awaitReader(reader *r, uint64_t limit)
                 return ETIMEDOUT;
             until = now + 10000000;
         }
-        at = (struct timespec){ (time_t)(until / EBPFMON_SECOND_NS), (long)(until % EBPFMON_SECOND_NS) };
+        at = timeOf(until);
         pthread_cond_timedwait(&r->done, &all.lock, &at);
     }
     now = ebpfMonClockMonotonic();
@@ -405,7 +429,6 @@ int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, v
     r = limit ? all.idle : NULL;
     if (r) {
         all.idle = r->next;
-        all.idleCount--;
     } else if (limit) {
         r = startReader();
         err = EAGAIN;
@@ -420,7 +443,6 @@ int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, v
     if (err == 0) {
         r->next = all.idle;
         all.idle = r;
-        all.idleCount++;
     }
     pthread_mutex_unlock(&all.lock);
     errno = err;

@@ -131,7 +131,6 @@ static int startMonitor(ebpfMonMonitor *m, const ebpfMonFilter *first)
         ebpfMonPublishedSetState(ebpfMonFailed, "a thread of an earlier start did not end: restart this IOC");
         return -1;
     }
-    ebpfMonWatchdogStart(); /* without it the monitor runs all the same */
     ebpfMonPublishedSetState(ebpfMonStarting, "loading the eBPF programs");
     if (ebpfMonKernelLoad(&sizes, why, sizeof(why))) {
         ebpfMonPublishedSetState(ebpfMonFailed, why);
@@ -152,6 +151,7 @@ static int startMonitor(ebpfMonMonitor *m, const ebpfMonFilter *first)
         }
         return -1;
     }
+    ebpfMonWatchdogStart(); /* without it the monitor runs all the same */
     epicsAtExit(stopMonitor, NULL);
     return 0;
 }
