@@ -45,11 +45,15 @@ def is_whole(monitor, new_ioc):
     return ioc
 
 
+def wait_listed(monitor, pids):
+    until(lambda: set(pids) <= set(monitor.iocs()), 10, lambda: f"{pids} are in the list: {monitor.iocs()}")
+
+
 def test_memory_that_never_arrives(hostile, new_ioc, new_monitor):
     """The page that pdbbase lies on never arrives."""
     monitor = new_monitor().start()
     first = is_whole(monitor, new_ioc)
-    hostile("silent", 20)
+    wait_listed(monitor, hostile("silent", 20))
     ioc = is_whole(monitor, new_ioc)
     monitor.set_filter(LEVEL="puts")
     monitor.wait_ioc(ioc, level="puts", seconds=5)
@@ -59,8 +63,10 @@ def test_memory_that_never_arrives(hostile, new_ioc, new_monitor):
 
 
 def test_memory_that_never_arrives_before_the_monitor(hostile, new_ioc, new_monitor):
-    hostile("silent", 20)
-    is_whole(new_monitor().start(), new_ioc)
+    pids = hostile("silent", 20)
+    monitor = new_monitor().start()
+    wait_listed(monitor, pids)
+    is_whole(monitor, new_ioc)
 
 
 def test_file_with_endless_tables(hostile, new_ioc, new_monitor):
