@@ -250,7 +250,7 @@ static void findSymbols(ebpfMonElfFile *file, const Elf64_Shdr *table, const Spo
     }
 }
 
-static int readSection(const ebpfMonElfFile *file, uint32_t index, Elf64_Shdr *section)
+int ebpfMonElfSection(const ebpfMonElfFile *file, uint32_t index, Elf64_Shdr *section)
 {
     return index < file->nSections
         && readAt(file, section, sizeof(*section), file->sections + index * sizeof(*section)) == sizeof(*section);
@@ -259,9 +259,9 @@ static int readSection(const ebpfMonElfFile *file, uint32_t index, Elf64_Shdr *s
 /* Finds the first section of a type, and the string table that it names. */
 static int findTable(const ebpfMonElfFile *file, uint32_t type, Elf64_Shdr *table, Elf64_Shdr *strings)
 {
-    for (uint32_t i = 1; readSection(file, i, table); i++)
+    for (uint32_t i = 1; ebpfMonElfSection(file, i, table); i++)
         if (table->sh_type == type)
-            return readSection(file, table->sh_link, strings) && strings->sh_type == SHT_STRTAB
+            return ebpfMonElfSection(file, table->sh_link, strings) && strings->sh_type == SHT_STRTAB
                 && table->sh_size <= MAX_TABLE && strings->sh_size <= MAX_TABLE;
     return 0;
 }
@@ -295,8 +295,17 @@ unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned
     return found;
 }
 
+/* Whether a function whose size is not known can reach to "vaddr": not beyond its section. _init has no size, and
+ * .plt comes behind its section. */
+static int reaches(const ebpfMonElfFile *file, const Elf64_Sym *sym, uint64_t vaddr)
+{
+    Elf64_Shdr section;
+
+    return ebpfMonElfSection(file, sym->st_shndx, &section) && vaddr - section.sh_addr < section.sh_size;
+}
+
 /* The function of one symbol table that "vaddr" lies in; st_value 0: none. One whose size is not known reaches to the
- * next; a global name goes before its local twin. */
+ * next, or to the end of its section; a global name goes before its local twin. */
 static Elf64_Sym nearest(const ebpfMonElfFile *file, const Elf64_Shdr *table, uint64_t vaddr, char *buf)
 {
     size_t per = PIECE / sizeof(Elf64_Sym);
@@ -319,7 +328,8 @@ static Elf64_Sym nearest(const ebpfMonElfFile *file, const Elf64_Shdr *table, ui
             if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS || (type != STT_FUNC && type != STT_GNU_IFUNC)
                 || !sym.st_value || sym.st_value > vaddr || (sym.st_size && vaddr - sym.st_value >= sym.st_size)
                 || sym.st_value < best.st_value
-                || (sym.st_value == best.st_value && ELF64_ST_BIND(sym.st_info) == STB_LOCAL))
+                || (sym.st_value == best.st_value && ELF64_ST_BIND(sym.st_info) == STB_LOCAL)
+                || (!sym.st_size && !reaches(file, &sym, vaddr)))
                 continue;
             best = sym;
         }
@@ -348,13 +358,15 @@ int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, siz
         size_t n = readAt(file, name, left < size - 1 ? (size_t)left : size - 1, strings.sh_offset + sym.st_name);
 
         name[n] = 0;
-        for (char *c = name; *c; c++)
-            if (*c < ' ' || *c > '~')
-                *c = '?';
         *offset = vaddr - sym.st_value;
         rc = name[0] ? 0 : -1;
     }
     free(buf);
+    if (rc)
+        rc = ebpfMonElfNameStub(file, vaddr, name, size, offset);
+    for (char *c = name; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
     return rc;
 }
 

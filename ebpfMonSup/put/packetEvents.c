@@ -108,6 +108,8 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
             ebpfMonPutJoinNameChannel(e->join, &ev->peer, ev->sid, ev->name);
         break;
     case ebpfMonWireClosed:
+        if (ev->fromServer) /* else one client left */
+            ebpfMonLastValuesForgetServer(e->lastValues, &ev->peer);
         ebpfMonPutJoinCloseCircuit(e->join, &ev->peer, findArrival(ev->time));
         break;
     default:

@@ -71,12 +71,23 @@ static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
     snprintf(put->old, sizeof(put->old), "%s", p->old.text);
 }
 
+/* A CA server adds the name of the record, or words of its own (send_err of rsrv/camessage.c). */
+static void setMessage(const ebpfMonPacketPut *p, ebpfMonPut *put)
+{
+    size_t record = strcspn(put->pv, ".");
+    const char *own = strncmp(p->message, put->pv, record) == 0 && !p->message[record] ? "" : p->message;
+
+    if (p->ok || p->pva || own[0])
+        snprintf(put->message, sizeof(put->message), "%s", own);
+    else
+        snprintf(put->message, sizeof(put->message), "%s", ca_message((long)p->status));
+}
+
 static void setResult(const ebpfMonPacketPut *p, int missed, ebpfMonPut *put)
 {
     if (p->replied) {
         put->result = p->ok ? ebpfMonPutOk : p->denied ? ebpfMonPutDenied : ebpfMonPutFailed;
-        snprintf(put->message, sizeof(put->message), "%s", p->message[0] || p->ok || p->pva ? p->message :
-                 ca_message((long)p->status));
+        setMessage(p, put);
     } else if (p->iocId) {
         /* A watched IOC went on with this circuit, or ended, and did not make the put. Only a write-notify may still
          * wait for its record. */

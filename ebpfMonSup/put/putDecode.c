@@ -108,13 +108,12 @@ static int getNumber(const ebpfMonValue *v, int fieldType, double *number)
 }
 
 /* A text that a client sends to a number is converted as dbPut does it (dbFastLinkConv.c): for an integer "0x10" is 0, and
- * "1e3" is 1. It is a number of ours if people read it so, too. */
+ * "1e3" is 1. Only a decimal number is shown as a number, the one that was sent. */
 static void convertText(const ebpfMonValue *v, int fieldType, ebpfMonPut *put)
 {
     ebpfMonValue out = { .type = fieldType, .count = 1 };
     char text[MAX_STRING_SIZE], *end;
     epicsFloat64 space = 0; /* the largest of them */
-    double read;
 
     if (v->type != ebpfMonDbfString || v->count != 1 || fieldType < ebpfMonDbfChar || fieldType > ebpfMonDbfDouble)
         return;
@@ -125,11 +124,8 @@ static void convertText(const ebpfMonValue *v, int fieldType, ebpfMonPut *put)
     out.size = dbValueSize((short)fieldType);
     out.len = (uint32_t)out.size;
     put->isConverted = ebpfMonValueTextGetNumber(&out, &put->converted);
-    read = strtod(text, &end);
-    if (put->isConverted && end != text && !*end && read == put->converted) {
-        put->isNumber = 1;
-        put->number = read;
-    }
+    put->number = strtod(text, &end);
+    put->isNumber = put->isConverted && end != text && !*end && !strpbrk(text, "xX");
 }
 
 /* A text that is sent as an array of characters ("REC.DESC$") is shown as text: "" is not an array of zeros, and "7"

@@ -28,6 +28,12 @@
 #define ASIDE_MAX   64             /* that are remembered for the report */
 #define CHARGED_NS  1000000000ull  /* between two looks at processes of users that cost too much */
 
+/* The loader maps the libraries of a program one after the other, on a busy host with pauses. As long as an IOC has no
+ * libCom (ebpfMonImage.com), more may be missing, so it is looked at again: some 2.5 s. An IOC that never has it is then
+ * watched without. */
+#define WHOLE_TRIES 9
+#define WHOLE_NS    2000000000ull
+
 typedef struct {
     pid_t    pid;
     int      tries;
@@ -250,6 +256,8 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
             continue;
         }
         found = readImage(f, pid, image);
+        if (found == 0 && !image->com && p->tries < WHOLE_TRIES)
+            found = 1;
         if (found == 0 || (found < 0 && (errno == ESRCH || ebpfMonImageIsRefused(errno))) || ++p->tries >= TRIES) {
             *p = f->new[--f->newCount];
             if (found == 0)
@@ -318,7 +326,7 @@ static pid_t findInScan(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image)
             int found = readImage(f, pid, image);
 
             o->denied = found < 0 && (errno == EACCES || errno == EPERM);
-            if (found == 0)
+            if (found == 0 && (image->com || now - o->seen > WHOLE_NS))
                 return pid;
         }
         if (o->pid == pid && o->denied && f->deniedSoFar++ == 0)

@@ -51,7 +51,7 @@ typedef struct {
     const char *options;    /* PVA: "" or the put's request, "record[process=true]field(value)" */
 
     /* Put, Value. CA: the elements as they lie in the message, big-endian, behind the metadata of a compound
-     * type; baseType is DBR_STRING 0, SHORT 1, FLOAT 2, ENUM 3, CHAR 4, LONG 5, DOUBLE 6. */
+     * type; baseType is DBR_STRING 0, SHORT 1, FLOAT 2, ENUM 3, CHAR 4, LONG 5, DOUBLE 6; -1: no type of CA. */
     int      dbrType;       /* CA: as sent, compound ones too */
     int      baseType;
     uint32_t elementSize;   /* bytes; DBR_STRING 40 */

@@ -40,10 +40,10 @@ static ssize_t readTarget(uint64_t address, void *buf, size_t size)
     return process_vm_readv(ioc, &local, 1, &remote, 1, 0);
 }
 
-/* Waits till the IOC is up, 10 s at most. */
+/* Waits till the IOC is up, 60 s at most. */
 static int waitForIoc(ebpfMonImageCache *cache, ebpfMonImage *image)
 {
-    for (int i = 0; i < 200; i++, epicsThreadSleep(0.05)) {
+    for (int i = 0; i < 1200; i++, epicsThreadSleep(0.05)) {
         int up = 0;
 
         if (ebpfMonImageRead(cache, ioc, image) == 0
