@@ -175,11 +175,12 @@ static void waitForAnswer(ebpfMonUserNames *names, uint64_t patience)
 
 int ebpfMonUserNamesFind(ebpfMonUserNames *names, uid_t uid, char *buf, size_t size)
 {
-    uint64_t now = ebpfMonClockMonotonic(), patience;
+    uint64_t now, patience;
     userEntry *e;
     int isKnown;
 
     epicsMutexMustLock(names->lock);
+    now = ebpfMonClockMonotonic(); /* not before: a name that came meanwhile would be newer than now */
     e = findEntry(names, uid);
     if (!e) {
         e = addEntry(names, uid, now);
