@@ -134,13 +134,15 @@ static void publishIocs(ebpfMonPublisher *p)
     double cost = 0;
 
     ebpfMonTargetsLock(p->targets);
-    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t && n < EBPFMON_IOCS_MAX; t = t->next) {
-        if (t->gone)
-            continue;
-        makeIocRow(t, &p->row[n++]);
-        cost += t->cost;
-        shown += t->shown;
-    }
+    for (int pass = 0; pass < 2; pass++) /* those whose database was read go first: the table may be too short */
+        for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t; t = t->next) {
+            if (t->gone || (t->cat == NULL) != pass)
+                continue;
+            if (n < EBPFMON_IOCS_MAX)
+                makeIocRow(t, &p->row[n++]);
+            cost += t->cost;
+            shown += t->shown;
+        }
     ebpfMonTargetsUnlock(p->targets);
     published = ebpfMonPublishedLock();
     memcpy(published->iocs.ioc, p->row, n * sizeof(p->row[0]));
