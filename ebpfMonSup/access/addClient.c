@@ -6,7 +6,7 @@
 
 #include "access/addClient.h"
 #include "access/client.h"
-#include "access/guard.h"
+#include "access/judge.h"
 
 typedef long (*addClientFunction)(ASCLIENTPVT *client, ASMEMBERPVT member, int level, const char *user, char *host);
 
@@ -31,10 +31,10 @@ long ebpfMonAddClient(ASCLIENTPVT *client, ASMEMBERPVT member, int level, const 
     epicsThreadOnce(&once, findBase, NULL);
     if (!baseAddClient)
         return S_asLib_noAccess;
-    if (!asActive || !member || !ebpfMonGuardHasGroup(member->asgName))
+    if (!asActive || !member || !ebpfMonJudgeHasGroup(member->asgName))
         return baseAddClient(client, member, level, user, host);
     here = ebpfMonAccessClientHere();
-    if (here && (here->server == ebpfMonClientCa || ebpfMonGuardAllows(here, &why)))
+    if (here && (here->server == ebpfMonClientCa || ebpfMonJudgeAllows(here, &why)))
         return baseAddClient(client, member, level, user, host);
     return baseAddClient(client, member, 1, "", noHost);
 }

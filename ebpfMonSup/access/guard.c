@@ -26,7 +26,6 @@ typedef struct guardedRecord {
 
 /* One per process: see guard.h. */
 static struct {
-    ebpfMonOperators operators;
     int              isStarted;
     guardedRecord   *records;  /* fixed by ebpfMonGuardStart */
     unsigned         count;
@@ -37,43 +36,11 @@ static struct {
 
 static char noHost[1];
 
-ebpfMonOperators *ebpfMonGuardSetOperators(void)
-{
-    return guard.isStarted ? NULL : &guard.operators;
-}
-
-const ebpfMonOperators *ebpfMonGuardGetOperators(void)
-{
-    return &guard.operators;
-}
-
-int ebpfMonGuardHasGroup(const char *asg)
-{
-    return asg && (strcmp(asg, EBPFMON_ASG) == 0 || strcmp(asg, EBPFMON_ASG_RO) == 0);
-}
-
 int ebpfMonGuardHasPv(const char *name)
 {
     DBADDR addr;
 
-    return !dbNameToAddr(name, &addr) && ebpfMonGuardHasGroup(addr.precord->asg);
-}
-
-int ebpfMonGuardAllows(const ebpfMonAccessClient *client, const char **why)
-{
-    const ebpfMonPeerUser *user = &client->user;
-
-    switch (user->kind) {
-    case ebpfMonPeerLocal:
-        *why = "not an operator: see ebpfMonOperators";
-        return ebpfMonOperatorsHasUser(&guard.operators, user->uid);
-    case ebpfMonPeerRemote:
-        *why = "not a host of operators: see ebpfMonOperatorHosts";
-        return ebpfMonOperatorsHasHost(&guard.operators, user->peer.sin_addr.s_addr);
-    default:
-        *why = user->why;
-        return 0;
-    }
+    return !dbNameToAddr(name, &addr) && ebpfMonJudgeHasGroup(addr.precord->asg);
 }
 
 static void closeRecord(guardedRecord *g, const char *why)
@@ -143,7 +110,7 @@ static void onProbe(ASCLIENTPVT probe, asClientStatus status)
 
     (void)status;
     probe->access = (asAccessRights)-1; /* other rights than any: so it is called the next time, too */
-    if (!ebpfMonGuardHasGroup(member->pasg->name)) {
+    if (!ebpfMonJudgeHasGroup(member->pasg->name)) {
         closeRecord(g, "the access security file has no group EBPFMON or EBPFMON_RO: copy both from the file "
                     "ebpfMon.acf of the monitor, then call asInit");
         return;
@@ -185,7 +152,7 @@ static void addRecord(dbCommon *record)
 
 void ebpfMonGuardInit(void)
 {
-    ebpfMonOperatorsInit(&guard.operators);
+    ebpfMonJudgeInit();
     ebpfMonGuardedPutsInit();
 }
 
@@ -196,6 +163,7 @@ void ebpfMonGuardStart(void)
     if (guard.isStarted)
         return;
     guard.isStarted = 1;
+    ebpfMonJudgeFix(1);
     if (!asActive)
         beginAccessSecurity();
     dbInitEntry(pdbbase, &entry);
@@ -203,7 +171,7 @@ void ebpfMonGuardStart(void)
         for (long status = dbFirstRecord(&entry); !status; status = dbNextRecord(&entry)) {
             dbCommon *record = entry.precnode->precord;
 
-            if (!dbIsAlias(&entry) && ebpfMonGuardHasGroup(record->asg))
+            if (!dbIsAlias(&entry) && ebpfMonJudgeHasGroup(record->asg))
                 addRecord(record);
         }
     dbFinishEntry(&entry);
@@ -222,6 +190,7 @@ void ebpfMonGuardStop(void)
     guard.count = 0;
     guard.closed = NULL;
     guard.isStarted = 0;
+    ebpfMonJudgeFix(0);
     if (guard.isBuiltIn)
         asActive = FALSE; /* asShutdown leaves it, and the next database would have no members */
     guard.isBuiltIn = 0;
@@ -231,7 +200,7 @@ void ebpfMonGuardReport(int level)
 {
     char text[1024];
 
-    ebpfMonOperatorsFormat(&guard.operators, text, sizeof(text));
+    ebpfMonOperatorsFormat(ebpfMonJudgeGetOperators(), text, sizeof(text));
     printf("operators: %s\n", text);
     if (guard.closed)
         printf("closed for all clients: %s\n", guard.closed);

@@ -22,12 +22,7 @@
 #ifndef EBPFMON_GUARD_H
 #define EBPFMON_GUARD_H
 
-#include <stddef.h>
-#include "access/client.h"
-#include "access/operators.h"
-
-#define EBPFMON_ASG    "EBPFMON"
-#define EBPFMON_ASG_RO "EBPFMON_RO"
+#include "access/judge.h"
 
 /* Once, before any server: registers what Base calls. Reads no database. */
 void ebpfMonGuardInit(void);
@@ -38,16 +33,6 @@ void ebpfMonGuardStart(void);
 
 /* After the database is gone (initHookAfterShutdown): another one may come, in tests. */
 void ebpfMonGuardStop(void);
-
-/* The operators, to be changed before ebpfMonGuardStart; NULL after it. The shell's thread. */
-ebpfMonOperators *ebpfMonGuardSetOperators(void);
-const ebpfMonOperators *ebpfMonGuardGetOperators(void);
-
-/* Nonzero: the client may write. 0: *why is a literal that says why not. Any thread. */
-int ebpfMonGuardAllows(const ebpfMonAccessClient *client, const char **why);
-
-/* Whether a group is one of those two. */
-int ebpfMonGuardHasGroup(const char *asg);
 
 /* Whether a PV of this process (RECORD or RECORD.FIELD) is guarded. Any thread, after iocInit. */
 int ebpfMonGuardHasPv(const char *name);

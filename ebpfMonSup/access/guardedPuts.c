@@ -15,7 +15,7 @@
 #include <recSup.h>
 #include <special.h>
 
-#include "access/guard.h"
+#include "access/judge.h"
 #include "access/guardedPuts.h"
 #include "common/clock.h"
 #include "common/text.h"
@@ -217,7 +217,7 @@ static void beforePut(asTrapWriteMessage *message, dbChannel *channel, const ebp
     setNames(channel, put);
     setValue(message, put);
     put->hasOld = !readField(channel, put->old, sizeof(put->old));
-    put->isAllowed = ebpfMonGuardAllows(client, &why);
+    put->isAllowed = ebpfMonJudgeAllows(client, &why);
     if (put->isAllowed && strcmp(dbChannelRecord(channel)->asg, EBPFMON_ASG_RO) == 0) {
         put->isAllowed = 0; /* access security has refused it; a PVA put comes here nevertheless */
         why = "a PV that nobody may write";
@@ -257,7 +257,7 @@ static void onTrappedWrite(asTrapWriteMessage *message, int after)
         return;
     }
     client = ebpfMonAccessClientHere();
-    if (client && ebpfMonGuardHasGroup(dbChannelRecord(channel)->asg))
+    if (client && ebpfMonJudgeHasGroup(dbChannelRecord(channel)->asg))
         beforePut(message, channel, client);
 }
 

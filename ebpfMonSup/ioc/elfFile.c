@@ -362,8 +362,6 @@ int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, siz
         rc = name[0] ? 0 : -1;
     }
     free(buf);
-    if (rc)
-        rc = ebpfMonElfNameStub(file, vaddr, name, size, offset);
     for (char *c = name; *c; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The stubs of the procedure linkage table: a call of a library's function goes through one. They have no symbols. A
- * stub jumps to the address that the loader writes into its slot, and the relocation of that slot names the function
- * (System V ABI for x86-64, section 5.2). Sections .plt and .plt.sec have stubs of 16 bytes, .plt.got of 8.
- */
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>
-#include "ioc/elfFile.h"
+#include "ioc/elfPlt.h"
 
+/* Sections .plt and .plt.sec have stubs of 16 bytes, .plt.got of 8. */
 #define STUB      16u
 #define STUB_HALF 8u
 #define RELOCATIONS_MAX (1u << 20)
@@ -75,7 +71,7 @@ static int nameSymbol(const ebpfMonElfFile *file, const Elf64_Shdr *relocations,
     return 0;
 }
 
-int ebpfMonElfNameStub(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset)
+static int nameStub(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset)
 {
     static const unsigned align[] = { STUB_HALF, STUB };
 
@@ -99,4 +95,11 @@ int ebpfMonElfNameStub(const ebpfMonElfFile *file, uint64_t vaddr, char *name, s
         }
     }
     return -1;
+}
+
+int ebpfMonElfNameCode(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset)
+{
+    if (ebpfMonElfNameAt(file, vaddr, name, size, offset) == 0)
+        return 0;
+    return nameStub(file, vaddr, name, size, offset);
 }

@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 #include "ioc/foreignAccounts.h"
-#include "ioc/procInfo.h"
+#include "ioc/procRead.h"
 
 #define STUCK_MAX     64         /* abandoned readers, of all users */
 #define STUCK_USER    8          /* … of one user */

@@ -20,34 +20,6 @@
 #define MAX_ARGS    64u            /* arguments looked at */
 #define TEXT_SECONDS 0.25          /* for the arguments, for the environment, and for a path */
 
-/* Reads /proc/PID/name up to size - 1 bytes and terminates it. Returns the length, -1 when it cannot. */
-static ssize_t readProc(pid_t pid, const char *name, char *buf, size_t size)
-{
-    char path[64];
-    size_t got = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return -1;
-    while (got < size - 1) {
-        ssize_t n = read(fd, buf + got, size - 1 - got);
-
-        if (n < 0 && got == 0) {
-            close(fd);
-            return -1;
-        }
-        if (n <= 0)
-            break;
-        got += (size_t)n;
-    }
-    close(fd);
-    buf[got] = 0;
-    return (ssize_t)got;
-}
-
 /* The same of a file that the memory of the process stands in, which may never arrive. */
 static ssize_t readMemoryText(pid_t pid, const char *name, char *buf, size_t size)
 {
@@ -93,30 +65,11 @@ int ebpfMonProcList(pid_t **pids)
     return (int)n;
 }
 
-uint64_t ebpfMonProcStart(pid_t pid)
-{
-    char buf[1024];
-
-    if (readProc(pid, "stat", buf, sizeof(buf)) <= 0)
-        return 0;
-
-    const char *p = strrchr(buf, ')'); /* the command before it may hold anything, blanks and ')' too */
-    int zombie = p && p[1] && p[2] == 'Z';
-
-    for (int field = 2; p && field < 22; field++) {
-        p = strchr(p + 1, ' ');
-        /* its first thread alone may have ended: then others are counted */
-        if (p && zombie && field + 1 == 20 && strtol(p, NULL, 10) <= 1)
-            return 0;
-    }
-    return p ? strtoull(p, NULL, 10) : 0;
-}
-
 int ebpfMonProcSeccomp(pid_t pid)
 {
     char buf[8192];
 
-    if (readProc(pid, "status", buf, sizeof(buf)) <= 0)
+    if (ebpfMonProcReadText(pid, "status", buf, sizeof(buf)) <= 0)
         return -1;
 
     const char *p = strstr(buf, "\nSeccomp:");
@@ -128,7 +81,7 @@ uint64_t ebpfMonProcCapabilities(void)
 {
     char buf[8192];
 
-    if (readProc(getpid(), "status", buf, sizeof(buf)) <= 0)
+    if (ebpfMonProcReadText(getpid(), "status", buf, sizeof(buf)) <= 0)
         return 0;
 
     const char *p = strstr(buf, "\nCapEff:");
@@ -270,7 +223,7 @@ static int copyProgram(pid_t pid, const char **args, unsigned n, int both, char 
     }
     if (!buf[0]) {
         char comm[64];
-        ssize_t length = readProc(pid, "comm", comm, sizeof(comm));
+        ssize_t length = ebpfMonProcReadText(pid, "comm", comm, sizeof(comm));
 
         if (length <= 0)
             return -1;

@@ -10,14 +10,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "ioc/procRead.h"
+
 #define EBPFMON_IOCNAME_SIZE 61
 
 /* All process ids of /proc, ascending. Returns their number, -1 on error; *pids is malloc'ed for the caller. */
 int ebpfMonProcList(pid_t **pids);
-
-/* Start time in clock ticks since boot (field 22 of stat): with the pid the identity of a process. 0: gone,
- * or ended and only not yet waited for by its parent. */
-uint64_t ebpfMonProcStart(pid_t pid);
 
 /* Display name of an IOC: its IOC environment variable; else the folder of its st.cmd (an argument that
  * ends in .cmd; relative ones are resolved by its working directory); else its command (for an

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "common/text.h"
+#include "ioc/elfPlt.h"
 #include "ioc/foreign.h"
 #include "ioc/imageCache.h"
 #include "ioc/memory.h"
@@ -165,7 +166,7 @@ static unsigned walk(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame
             break;
         vaddr = pc - m->bias - (uint64_t)isCall;
         snprintf(f->file, sizeof(f->file), "%s", m->name);
-        if (ebpfMonElfNameAt(&m->elf, vaddr, f->name, sizeof(f->name), &offset))
+        if (ebpfMonElfNameCode(&m->elf, vaddr, f->name, sizeof(f->name), &offset))
             offset = vaddr;
         ebpfMonTextClean(f->name, sizeof(f->name));
         f->offset = (unsigned)(offset + (uint64_t)isCall);

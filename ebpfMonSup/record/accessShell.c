@@ -11,7 +11,7 @@ typedef int (*operatorSetter)(ebpfMonOperators *operators, const char *list, cha
 
 static void setOperators(const char *command, const char *list, operatorSetter set)
 {
-    ebpfMonOperators *operators = ebpfMonGuardSetOperators();
+    ebpfMonOperators *operators = ebpfMonJudgeSetOperators();
     char text[256] = "";
     int status = 0;
 

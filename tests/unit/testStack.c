@@ -16,6 +16,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "ioc/elfPlt.h"
 #include "ioc/stack.h"
 
 #define LIES 3000
@@ -115,7 +116,7 @@ static uint64_t findStub(const ebpfMonElfFile *file, const char *function)
     snprintf(wanted, sizeof(wanted), "%s@plt", function);
     for (unsigned i = 0; i < file->nSegments; i++)
         for (uint64_t at = 0; file->segment[i].flags & PF_X && at < file->segment[i].fileSize; at += 8)
-            if (ebpfMonElfNameAt(file, file->segment[i].vaddr + at, name, sizeof(name), &offset) == 0 &&
+            if (ebpfMonElfNameCode(file, file->segment[i].vaddr + at, name, sizeof(name), &offset) == 0 &&
                 strcmp(name, wanted) == 0)
                 return file->segment[i].vaddr + at - offset;
     return 0;
@@ -137,7 +138,7 @@ static void testStub(void)
         testAbort("cannot read ourselves");
     vaddr = findStub(&file, "epicsEventMustWait");
     testOk(vaddr != 0, "the stub of epicsEventMustWait is at 0x%llx", (unsigned long long)vaddr);
-    testOk(ebpfMonElfNameAt(&file, vaddr + 7, name, sizeof(name), &offset) == 0 && offset == 7 &&
+    testOk(ebpfMonElfNameCode(&file, vaddr + 7, name, sizeof(name), &offset) == 0 && offset == 7 &&
            strcmp(name, "epicsEventMustWait@plt") == 0, "7 bytes further it has the same name");
     stub = inner - symbol.vaddr + vaddr;
     stack[0] = stack[1] = inner + 40;

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Small files of /proc/PID that the kernel answers at once, and the identity of a process. No state; any thread. */
+#ifndef EBPFMON_PROCREAD_H
+#define EBPFMON_PROCREAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Reads /proc/PID/NAME into "buf", terminated; what does not fit is left out. Returns the bytes, or -1. */
+ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size);
+
+/* Start time in clock ticks since boot (field 22 of stat): with the pid the identity of a process. 0: gone,
+ * or ended and only not yet waited for by its parent. */
+uint64_t ebpfMonProcStart(pid_t pid);
+
+#endif
