@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What packets show alone: when it is evidence that a put was sent, when it is too early to say so, and which of several
+ * puts it belongs to. */
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "joinTest.h"
+
+/* Neither the IOC nor we may hurry each other. */
+static void testStandstill(void)
+{
+    struct ebpfMonPeer a = makeCircuit(90), b = makeCircuit(91);
+    uint64_t id;
+
+    testDiag("The IOC stands still for 5 s");
+    id = addMessage(a, 100, 124, "X", ebpfMonWireCa, 1, IOC);
+    testOk1(countUnmatchedAfter(5 * SECOND) == 0);
+    addReply(a, id, 1);
+    testOk(countUnmatched() == 0, "its reply is seen before its put");
+    testOk1(match(a, 100, "X", 0) == ebpfMonPutJoinFound && countUnmatchedAfter(10 * SECOND) == 0);
+    addWrite(a, 200, "X");
+    testOk1(countUnmatchedAfter(70 * SECOND) == 0);
+    testOk(match(a, 224, "X", 1) == ebpfMonPutJoinWait && countUnmatched() == 0, "it has served a later message");
+    testOk1(match(a, 200, "X", 0) == ebpfMonPutJoinFound && countUnmatchedAfter(10 * SECOND) == 0);
+
+    testDiag("We stand still: packets are read, events are not");
+    eventsStop = now;
+    id = addMessage(b, 100, 124, "X", ebpfMonWireCa, 1, IOC);
+    addReply(b, id, 0);
+    addWrite(b, 124, "X");
+    testOk1(match(b, 148, "X", 1) == ebpfMonPutJoinWait);
+    testOk1(countUnmatchedAfter(10 * SECOND) == 0);
+    testOk1(match(b, 124, "X", 0) == ebpfMonPutJoinFound && match(b, 100, "X", 0) == ebpfMonPutJoinFound);
+    eventsStop = 0;
+    testOk1(countUnmatchedAfter(10 * SECOND) == 0);
+}
+
+/* Bytes were lost: what looks like a message may be none. */
+static void testGap(void)
+{
+    struct ebpfMonPeer a = makeCircuit(92);
+    uint64_t id;
+
+    testDiag("Behind a gap");
+    stretch = 1;
+    addWrite(a, 100, "X");
+    testOk1(match(a, 200, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
+    testOk(countUnmatchedAfter(10 * SECOND) == 0, "not seen in the IOC: no evidence");
+    addWrite(a, 300, "X");
+    addWrite(a, 324, "X");
+    testOk1(match(a, 324, "X", 0) == ebpfMonPutJoinFound && countUnmatched() == 0);
+    testOk(countUnmatchedAfter(10 * SECOND) == 1 && lastPassed, "another one was: these are messages");
+    match(a, 400, "X", 1);
+    addWrite(a, 400, "X");
+    stretch = 2;
+    addWrite(a, 500, "X");
+    testOk1(match(a, 524, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
+    testOk(countUnmatchedAfter(10 * SECOND) == 0, "the next gap");
+    match(a, 548, "X", 1);
+    addWrite(a, 548, "X");
+    addWrite(a, 572, "X");
+    testOk1(match(a, 600, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
+    testOk(countUnmatchedAfter(10 * SECOND) == 1, "its packet came late, and confirms as well");
+    stretch = 3;
+    id = addWrite(a, 700, "X");
+    addReply(a, id, 0);
+    testOk1(countUnmatched() == 0);
+    testOk(countUnmatchedAfter(SECOND) == 1, "a refusal is evidence");
+    stretch = 0;
+}
+
+/* QSRV 1: some PVA puts make no put in the IOC. */
+static void testNoPutMade(void)
+{
+    struct ebpfMonPeer a = makeCircuit(93);
+    uint64_t id;
+
+    testDiag("PVA: one put is refused, or sets a display field only");
+    sent = 1;
+    id = addMessage(a, 1000, 1050, "X", ebpfMonWirePva, 1, IOC);
+    sent = 2;
+    addMessage(a, 1300, 1350, "X", ebpfMonWirePva, 1, IOC);
+    testOk1(matchKind(a, 1350, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound && lastSeq == 1300);
+    addReply(a, id, 0);
+    testOk1(countUnmatched() == 0 && countUnmatchedAfter(SECOND) == 1);
+
+    testDiag("… in one receive with others");
+    sent = 3;
+    addMessage(a, 1400, 1450, "X", ebpfMonWirePva, 1, IOC);
+    sent = 4;
+    addMessage(a, 1450, 1500, "X", ebpfMonWirePva, 1, IOC);
+    sent = 5;
+    addMessage(a, 1500, 1550, "X", ebpfMonWirePva, 1, IOC);
+    testOk1(matchKind(a, 1550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound && lastSeq == 1500);
+    sent = 4;
+    testOk1(matchKind(a, 1550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound && lastSeq == 1450);
+    testOk(countUnmatched() == 0 && countUnmatchedAfter(3 * SECOND) == 1, "the one that no value agrees with is left");
+
+    testDiag("… whose packets come late");
+    sent = 7;
+    matchKind(a, 1850, EBPFMON_SEQ_RECEIVED, "X", 1);
+    sent = 6;
+    id = addMessage(a, 1700, 1750, "X", ebpfMonWirePva, 1, IOC);
+    sent = 7;
+    addMessage(a, 1800, 1850, "X", ebpfMonWirePva, 1, IOC);
+    addReply(a, id, 0);
+    sent = 0;
+    testOk(countUnmatched() == 0 && countUnmatchedAfter(200 * MS) == 1, "the refused one is left");
+}
+
+MAIN(testJoinEvidence)
+{
+    uint32_t all = 0;
+
+    testPlan(26);
+    join = ebpfMonPutJoinNew();
+    ebpfMonPutJoinSetCovered(join, &all, 1);
+    testStandstill();
+    testGap();
+    testNoPutMade();
+    ebpfMonPutJoinFree(join);
+    return testDone();
+}
