@@ -92,6 +92,7 @@ static void fillImage(const Part *parts, unsigned nParts, const Part *core, ebpf
 {
     uint64_t *const address[ebpfMonVarCount] = {
         &image->pdbbase, &image->interruptAccept, &image->asActive, &image->epicsReleaseVersion, &image->clientQ,
+        &image->breakpoints,
     };
 
     image->core = &core->known->binary;

@@ -58,6 +58,7 @@ typedef struct ebpfMonImage {
     uint64_t epicsReleaseVersion; /* text "EPICS R7.0.8.1" (or "EPICS 7..."), or see releaseIsPointer */
     int      releaseIsPointer;
     uint64_t clientQ;             /* rsrv/server.h: the clients of its CA server */
+    uint64_t breakpoints;         /* dbBkpt.c, lset_stack_count: a long, lock sets with breakpoints */
     uint64_t coreBias;            /* added to a vaddr of "core" */
 } ebpfMonImage;
 

@@ -43,7 +43,7 @@ static const unsigned fnArgs[ebpfMonFnCount] = {
 };
 
 static const char *const varNames[ebpfMonVarCount] = {
-    "pdbbase", "interruptAccept", "asActive", "epicsReleaseVersion", "clientQ",
+    "pdbbase", "interruptAccept", "asActive", "epicsReleaseVersion", "clientQ", "lset_stack_count",
 };
 
 /* Any file that was seen. */

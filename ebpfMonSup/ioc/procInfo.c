@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/array.h"
+#include "common/text.h"
 #include "ioc/foreign.h"
 #include "ioc/procInfo.h"
 
@@ -148,18 +149,6 @@ int ebpfMonProcIsUnderValgrind(pid_t pid)
     return strstr(exe, "/valgrind/") != NULL; /* its tools live in libexec/valgrind */
 }
 
-/* Copies "length" bytes as printable text; what does not fit ends in "...". */
-static void copyText(char *buf, size_t size, const char *text, size_t length)
-{
-    size_t n = length < size ? length : size - 1;
-
-    for (size_t i = 0; i < n; i++)
-        buf[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
-    buf[n] = 0;
-    if (n < length && n >= 3)
-        memset(buf + n - 3, '.', 3);
-}
-
 /* The arguments, or the environment, as pointers into "buf"; returns their number. */
 static unsigned splitStrings(char *buf, ssize_t length, const char **strings, unsigned max)
 {
@@ -262,7 +251,7 @@ static void copyCommand(char *buf, size_t size, const char *argv0)
     while (begin > argv0 && begin[-1] != '/')
         begin--;
     begin += *begin == '-' && begin + 1 < end;
-    copyText(buf, size, begin, (size_t)(end - begin));
+    ebpfMonTextCopyBytes(buf, size, begin, (size_t)(end - begin));
 }
 
 /* Command from the arguments; both: interpreter and script, else the script alone. */
@@ -277,7 +266,7 @@ static int copyProgram(pid_t pid, const char **args, unsigned n, int both, char 
         char text[256];
 
         snprintf(text, sizeof(text), "%s%s%s", buf, buf[0] ? " " : "", baseName(script));
-        copyText(buf, size, text, strlen(text));
+        ebpfMonTextCopyBytes(buf, size, text, strlen(text));
     }
     if (!buf[0]) {
         char comm[64];
@@ -285,7 +274,7 @@ static int copyProgram(pid_t pid, const char **args, unsigned n, int both, char 
 
         if (length <= 0)
             return -1;
-        copyText(buf, size, comm, strcspn(comm, "\n"));
+        ebpfMonTextCopyBytes(buf, size, comm, strcspn(comm, "\n"));
     }
     return 0;
 }
@@ -367,7 +356,7 @@ static int copyFolder(pid_t pid, const char *script, const char *pwd, char *buf,
 
     if (!length)
         return 0;
-    copyText(buf, size, name, length);
+    ebpfMonTextCopyBytes(buf, size, name, length);
     return 1;
 }
 
@@ -405,7 +394,7 @@ int ebpfMonProcIocName(pid_t pid, char *buf, size_t size)
         if (nEnvironment > 0)
             findEnvironment(environment, (size_t)nEnvironment, &ioc, &pwd);
         if (ioc) {
-            copyText(buf, size, ioc, strlen(ioc));
+            ebpfMonTextCopyBytes(buf, size, ioc, strlen(ioc));
             result = 0;
         }
         for (unsigned i = 1; result && i < n; i++) {

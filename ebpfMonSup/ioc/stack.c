@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "common/text.h"
 #include "ioc/foreign.h"
 #include "ioc/imageCache.h"
 #include "ioc/memory.h"
@@ -107,7 +108,7 @@ static Module *openModule(Process *p, const ebpfMonMapping *map)
     }
     m->start = map->start;
     m->end = map->end;
-    snprintf(m->name, sizeof(m->name), "%s", slash ? slash + 1 : map->path);
+    ebpfMonTextCopy(m->name, sizeof(m->name), slash ? slash + 1 : map->path);
     p->count++;
     return m;
 }
@@ -166,6 +167,7 @@ static unsigned walk(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame
         snprintf(f->file, sizeof(f->file), "%s", m->name);
         if (ebpfMonElfNameAt(&m->elf, vaddr, f->name, sizeof(f->name), &offset))
             offset = vaddr;
+        ebpfMonTextClean(f->name, sizeof(f->name));
         f->offset = (unsigned)(offset + (uint64_t)isCall);
         for (int i = 0; i < EBPFMON_SAVED; i++)
             f->saved[i] = regs->known >> saved[i] & 1 ? regs->reg[saved[i]] : 0;

@@ -104,7 +104,7 @@ void ebpfMonPublishedSetState(ebpfMonState state, const char *message)
     int changed;
 
     published->ownState = state;
-    snprintf(published->ownMessage, sizeof(published->ownMessage), "%s", message);
+    ebpfMonTextCopy(published->ownMessage, sizeof(published->ownMessage), message);
     changed = updateState(published);
     state = published->state;
     memcpy(text, published->stateMessage, sizeof(text));
@@ -120,7 +120,7 @@ void ebpfMonPublishedSetStuck(const char *stuck)
     char text[sizeof(published->stateMessage)];
     ebpfMonState state;
 
-    snprintf(published->stuck, sizeof(published->stuck), "%s", stuck);
+    ebpfMonTextCopy(published->stuck, sizeof(published->stuck), stuck);
     changed = updateState(published);
     state = published->state;
     memcpy(text, published->stateMessage, sizeof(text));
@@ -176,7 +176,7 @@ static void countOpen(ebpfMonPublished *published)
 
 void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
 {
-    char line[EBPFMON_LINE_SIZE];
+    char line[EBPFMON_LINE_SIZE], begin[601];
     ebpfMonPublished *published;
     int first;
 
@@ -191,8 +191,9 @@ void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
     ebpfMonPublishedNotify(ebpfMonGroupUnexpected);
     if (first) {
         ebpfMonPutLine(put, line, sizeof(line));
-        errlogSevPrintf(errlogMajor, "ebpfMon: unexpected put (%s): %.600s. See PUT_BAD_LOG for it and all that "
-                        "follow; acknowledge by PUT_BAD_ACK or ebpfMonPutAck\n", put->rule, line);
+        ebpfMonTextCopy(begin, sizeof(begin), line);
+        errlogSevPrintf(errlogMajor, "ebpfMon: unexpected put (%s): %s. See PUT_BAD_LOG for it and all that "
+                        "follow; acknowledge by PUT_BAD_ACK or ebpfMonPutAck\n", put->rule, begin);
     }
 }
 

@@ -51,6 +51,7 @@ typedef struct {
     char     ownMessage[256];
     char     stuck[200];       /* threads that make no progress; empty: none */
     ebpfMonLossValues       losses;
+    ebpfMonAuditValues      audit;
     ebpfMonCostValues       costs;
     ebpfMonPacketValues     packets;
     ebpfMonIocValues        iocs;

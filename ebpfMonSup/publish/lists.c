@@ -64,7 +64,7 @@ static void addRecord(ebpfMonTextReport *report, const ebpfMonTarget *t, uint32_
     addCount(report, ebpfMonTargetCountRecord(t, i));
     addCount(report, state->trapped);
     addCount(report, state->entered);
-    CELL(report, "%s", t->how[i] & EBPFMON_AT_LEAST ? "atleast" : t->how[i] & EBPFMON_BY_TRAP ? "trap" : "-");
+    CELL(report, "%s", ebpfMonTargetIsAtLeast(t, i) ? "atleast" : t->how[i] & EBPFMON_BY_TRAP ? "trap" : "-");
 }
 
 void ebpfMonListsAddRecords(ebpfMonTextReport *report, ebpfMonTargets *targets, const char *iocPattern,

@@ -9,6 +9,7 @@
 #include <epicsThread.h>
 
 #include "common/clock.h"
+#include "common/text.h"
 #include "common/worker.h"
 #include "put/userNames.h"
 
@@ -96,7 +97,7 @@ static void storeName(ebpfMonUserNames *names, uid_t uid, int hasName, const cha
     e = findEntry(names, uid);
     if (e) { /* else another uid took its place meanwhile */
         if (hasName || !e->isKnown) /* a name service that is down for a while takes no name away */
-            snprintf(e->name, sizeof(e->name), "%s", name);
+            ebpfMonTextCopy(e->name, sizeof(e->name), name);
         e->isKnown = 1;
         e->readAt = ebpfMonClockMonotonic();
     }

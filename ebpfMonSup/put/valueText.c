@@ -61,7 +61,7 @@ static int readChoice(const ebpfMonTarget *t, const ebpfMonField *f, unsigned in
     *j = (choiceJob){ .pid = t->pid, .menu = f->ftPvt, .isDevice = f->type == ebpfMonDbfDevice, .index = index };
     if (ebpfMonForeignRun(t->pid, CHOICE_SECONDS, &job, j))
         return -1;
-    snprintf(buf, size, "%s", j->text);
+    ebpfMonTextCopy(buf, size, j->text);
     free(j);
     return buf[0] ? 0 : -1;
 }
@@ -115,22 +115,6 @@ static void formatFloating(double d, int isFloat, char *buf, size_t size)
         if (isFloat ? strtof(buf, NULL) == (float)d : strtod(buf, NULL) == d)
             return;
     }
-}
-
-/* A text as it was sent, with control characters made visible: a terminal would obey them. */
-static void formatString(const char *s, size_t len, char *buf, size_t size)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < len && s[i] && n + 5 < size; i++) {
-        unsigned char c = (unsigned char)s[i];
-
-        if (c < ' ' || c == 0x7f)
-            n += (size_t)snprintf(buf + n, size - n, "\\x%02x", c);
-        else
-            buf[n++] = (char)c;
-    }
-    buf[n] = 0;
 }
 
 typedef union {
@@ -230,7 +214,7 @@ static void formatLongString(const ebpfMonValue *v, char *buf, size_t size)
 {
     char text[EBPFMON_TEXT_SIZE];
 
-    formatString((const char *)v->data, v->len, text, sizeof(text));
+    ebpfMonTextCopyBytes(text, sizeof(text), (const char *)v->data, v->len);
     if (v->count > (long)v->len && strlen(text) + 4 < sizeof(text) && !memchr(v->data, 0, v->len))
         strcat(text, "...");
     ebpfMonTextCopy(buf, size, text);
@@ -245,7 +229,7 @@ static void formatArray(const ebpfMonValue *v, unsigned each, char *buf, size_t 
 
     for (uint32_t i = 0; i < have && i < FIRST_ELEMENTS && (long)i < v->count; i++) {
         if (v->type == ebpfMonDbfString)
-            formatString((const char *)v->data + i * each, each, one, sizeof(one));
+            ebpfMonTextCopyBytes(one, sizeof(one), (const char *)v->data + i * each, each);
         else
             formatElement(v, v->data + i * each, one, sizeof(one));
         if (n + strlen(one) + sizeof(" ...") >= size)
@@ -261,7 +245,6 @@ void ebpfMonValueTextFormat(ebpfMonTarget *t, const ebpfMonField *field, uint64_
                             char *buf, size_t size)
 {
     unsigned each = getElementSize(v);
-    char one[EBPFMON_TEXT_SIZE];
 
     buf[0] = 0;
     if (!each) {
@@ -275,8 +258,7 @@ void ebpfMonValueTextFormat(ebpfMonTarget *t, const ebpfMonField *field, uint64_
             return;
     }
     if (v->type == ebpfMonDbfString && v->count == 1) {
-        formatString((const char *)v->data, v->len < each ? v->len : each, one, sizeof(one));
-        ebpfMonTextCopy(buf, size, one);
+        ebpfMonTextCopyBytes(buf, size, (const char *)v->data, v->len < each ? v->len : each);
     } else if ((v->type == ebpfMonDbfChar || v->type == ebpfMonDbfUchar) && v->count > 1 && isText(v->data, v->len)) {
         formatLongString(v, buf, size);
     } else if (v->count == 1) {

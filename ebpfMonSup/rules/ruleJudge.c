@@ -236,6 +236,5 @@ void ebpfMonRuleSetJudge(ebpfMonRuleSet *set, ebpfMonPut *put)
         snprintf(text, sizeof(text), "rule \"%s\": %s", rule->name, why);
     }
     put->unexpected = 1;
-    ebpfMonTextRemoveControls(text);
     ebpfMonTextCopy(put->rule, sizeof(put->rule), text);
 }

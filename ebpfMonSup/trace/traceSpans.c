@@ -79,7 +79,7 @@ static void addWaits(ebpfMonSpan *s, const ebpfMonTraceChain *chain)
     uint64_t slept = ebpfMonTraceChainGetSlept(chain);
     char name[24];
 
-    snprintf(name, sizeof(name), "%.*s", EBPFMON_COMM_MAX - 1, c->comm);
+    ebpfMonTextCopyBytes(name, sizeof(name), c->comm, EBPFMON_COMM_MAX - 1);
     ebpfMonSpanAddText(s, "thread.name", name);
     ebpfMonSpanAddInteger(s, "thread.id", c->head.tid);
     ebpfMonSpanAddDouble(s, "epics.chain.wait", (double)c->wait / 1000);

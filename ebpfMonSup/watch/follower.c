@@ -120,10 +120,13 @@ static int isAlive(ebpfMonFollower *f, const ebpfMonTarget *t)
 
 static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
+    ebpfMonTargetLifeFindBreakpoints(&f->life, t);
     if (r->look)
         ebpfMonTargetLifeFindRecords(&f->life, t, r->now);
     if (r->relink)
         ebpfMonTargetLifeReadAllLinks(&f->life, t);
+    if (r->budget)
+        ebpfMonTargetLifeTryTypes(&f->life, t, r->now);
     if (r->changed) /* the operator decided anew: so does the governor */
         ebpfMonBudgetReset(&t->follower.budget);
     if (r->changed || (r->budget && t->follower.noFiles) ||

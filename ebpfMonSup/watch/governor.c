@@ -8,6 +8,7 @@
 #include "ioc/procStat.h"
 #include "probe/kernelTables.h"
 #include "watch/governor.h"
+#include "watch/typeTrial.h"
 
 /* Of the files that this process may open (ulimit -n), what probes leave to others. */
 #define RESERVE_PART 4
@@ -57,7 +58,8 @@ static uint32_t findProbes(const ebpfMonTarget *t, ebpfMonLevel level, int *para
     *parallel = want & EBPFMON_BIT(ebpfMonProgPop) && ebpfMonProcHasThread(t->pid, "cb*-[0-9]*");
     if (*parallel)
         want |= EBPFMON_BIT(ebpfMonProgPopReturn);
-    if (level >= ebpfMonLevelCounts && t->follower.trapped && !t->follower.budget.noTrap)
+    if (level >= ebpfMonLevelCounts && !t->follower.budget.noTrap &&
+        (t->follower.trapped || ebpfMonTypeTrialWantsTrap(t->follower.trial)))
         want |= EBPFMON_BIT(ebpfMonProgCompleted);
     if (t->follower.reference && level >= ebpfMonLevelCounts)
         want |= EBPFMON_BIT(ebpfMonProgProcess);
@@ -166,7 +168,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     uint32_t was = t->follower.att.on, want, on;
     char note[EBPFMON_NOTE_SIZE] = "";
     ebpfMonLevel level;
-    int parallel, full = 0;
+    int parallel, isFirst, full = 0;
 
     ebpfMonTargetsLock(g->targets);
     t->asked = asked;
@@ -179,8 +181,11 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         level = ebpfMonLevelOff;
         want = 0;
     }
-    if (want & ~was & EBPFMON_BIT(ebpfMonProgUnlock))
+    isFirst = !!(want & ~was & EBPFMON_BIT(ebpfMonProgUnlock));
+    if (isFirst)
         ebpfMonRecordTablesBeginCounting(g->tables, t);
+    if (isFirst && (want & ~was & EBPFMON_BIT(ebpfMonProgCompleted)))
+        ebpfMonRecordTablesSetTrap(g->tables, t, 1, 1); /* while both counters stand still */
     if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
         t->follower.queuesSince = ebpfMonClockMonotonic();
     if (level > ebpfMonLevelOff)
@@ -192,8 +197,8 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     publishLevel(g, t, level, on & ~was);
     if (level == ebpfMonLevelOff && on == 0)
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
-    if ((was ^ on) & EBPFMON_BIT(ebpfMonProgCompleted))
-        ebpfMonRecordTablesSetTrap(g->tables, t, !!(on & EBPFMON_BIT(ebpfMonProgCompleted)));
+    if (isFirst ? !(on & EBPFMON_BIT(ebpfMonProgCompleted)) : (was ^ on) & EBPFMON_BIT(ebpfMonProgCompleted))
+        ebpfMonRecordTablesSetTrap(g->tables, t, !!(on & EBPFMON_BIT(ebpfMonProgCompleted)), 0);
     watchScheduler(g);
     if (full)
         snprintf(note, sizeof(note), "no room for one more IOC in the kernel's table: watch fewer IOCs");

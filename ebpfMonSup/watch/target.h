@@ -23,6 +23,9 @@
 #define EBPFMON_BY_TRAP   1 /* counted by the trap: a snapshot cannot count it rightly */
 #define EBPFMON_AT_LEAST  2 /* … but the trap is not attached: its count is a lower bound */
 #define EBPFMON_SHOWN     4 /* matches the filter's record pattern */
+#define EBPFMON_MISSED    8 /* it may have processed without being counted, when the way to count it changed: its count
+                             * is a lower bound for good */
+#define EBPFMON_TWICE    16 /* a chain can process it twice */
 
 #define EBPFMON_NOTE_SIZE 160
 #define EBPFMON_NOTE_SILENT "its memory does not answer: set aside until it does"
@@ -59,7 +62,7 @@ typedef struct ebpfMonTarget {
     uint32_t  closureAt, closureCount; /* its part of the closure table, UINT32_MAX: none */
     uint32_t  oldClosureAt, oldClosureCount; /* its part before; free at the next change */
     ebpfMonStretches *stretch[2]; /* by bank of the kernel part's pass counters; NULL: none */
-    uint8_t  *how;         /* EBPFMON_BY_TRAP … */
+    uint8_t  *how;         /* EBPFMON_BY_TRAP …; the event thread may add EBPFMON_MISSED */
     int64_t  *adjust;      /* added to the kernel part's counter when the way of counting changed */
     uint32_t  shown;       /* records that match the filter */
 
@@ -90,6 +93,8 @@ typedef struct ebpfMonTarget {
         int       initDone;    /* iocInit was seen done */
         int       levelApplied; /* since the filter changed */
         int       reference;   /* dbProcess is trapped too, to compare */
+        int       hadBreakpoints; /* since it was found */
+        struct ebpfMonTypeTrial *trial; /* of the record types that are not Base's; NULL: none */
         uint32_t  trapped;     /* records that want the trap */
         uint64_t  queuesSince; /* callbacks and scanOnce have been watched from then on */
         int       bank;        /* of the pass counters, that the closures in force use */
@@ -122,6 +127,12 @@ size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets);
 /* Processings of one record as far as they are known; of all records: now[index]. Under the lock. */
 uint64_t ebpfMonTargetCountRecord(const ebpfMonTarget *t, uint32_t index);
 void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now);
+
+/* Nonzero: the count of the record is a lower bound. Under the lock. */
+static inline int ebpfMonTargetIsAtLeast(const ebpfMonTarget *t, uint32_t index)
+{
+    return (t->how[index] & (EBPFMON_AT_LEAST | EBPFMON_MISSED)) != 0;
+}
 
 /* Adds to each record's number what the passes of its stretches in one bank count. Under the lock. */
 void ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts);

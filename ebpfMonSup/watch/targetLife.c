@@ -12,6 +12,7 @@
 #include "model/iocValues.h"
 #include "probe/kernelTables.h"
 #include "watch/targetLife.h"
+#include "watch/typeTrial.h"
 
 #define TROUBLE_NS  5000000000ull  /* a database that cannot be read for this long is reported */
 #define SETTLE_NS   2000000000ull  /* without interruptAccept: when iocInit is taken to be done */
@@ -62,8 +63,8 @@ static void readVersion(ebpfMonTarget *t)
         ebpfMonMemStr(t->follower.mem, at, text, sizeof(text));
     r = strchr(text, ' ');
     r = r ? r + 1 : text;
-    snprintf(t->version, sizeof(t->version), "%s", *r == 'R' ? r + 1 : r);
-    t->version[strcspn(t->version, " \n")] = 0;
+    r += *r == 'R';
+    ebpfMonTextCopyBytes(t->version, sizeof(t->version), r, strcspn(r, " \n"));
 }
 
 /* Of two IOCs with one name the second has its pid in the name. */
@@ -344,6 +345,33 @@ void ebpfMonTargetLifeReadLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t,
     ebpfMonMemFlush(t->follower.mem);
     if (!trapped != !t->follower.trapped)
         ebpfMonTargetLifeApply(life, t);
+}
+
+void ebpfMonTargetLifeTryTypes(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
+{
+    int trapOn = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted));
+    uint32_t trapped = t->follower.trapped;
+    ebpfMonTrialResult result;
+
+    if (!t->follower.trial || t->level < ebpfMonLevelCounts)
+        return;
+    result = ebpfMonTypeTrialLook(t->follower.trial, t, trapOn, now);
+    if (result == ebpfMonTrialLinks)
+        ebpfMonTargetLifeReadAllLinks(life, t);
+    ebpfMonRecordTablesReleaseTrap(life->tables, t);
+    if (result == ebpfMonTrialProbes || !trapped != !t->follower.trapped)
+        ebpfMonTargetLifeApply(life, t);
+}
+
+void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarget *t)
+{
+    long lockSets = 0;
+
+    if (t->image.breakpoints && !t->follower.hadBreakpoints &&
+        ebpfMonMemReadNow(t->pid, t->image.breakpoints, &lockSets, sizeof(lockSets)) == 0 && lockSets) {
+        t->follower.hadBreakpoints = 1;
+        ebpfMonRecordTablesMarkMissed(life->tables, t);
+    }
 }
 
 void ebpfMonTargetLifeReadAllLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t)

@@ -34,6 +34,13 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
 void ebpfMonTargetLifeReadLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t precord);
 void ebpfMonTargetLifeReadAllLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
+/* Compares how its records are counted (typeTrial.h). Once a second. */
+void ebpfMonTargetLifeTryTypes(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
+
+/* With a breakpoint set, a thread of its own processes the lock set, and gives up the lock in the middle of a chain
+ * (dbBkpt.c): what the chain has processed by then is not counted. To be called often. */
+void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarget *t);
+
 /* Watches it as closely as filter, rules and budget say. */
 void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 

@@ -86,7 +86,7 @@ static void testIoc(ebpfMonImageCache *cache)
     ebpfMonImageEach(cache, countIocs, &n);
     testOk(n == 1, "%u IOC binary known", n);
 
-    testOk(ebpfMonProcIocName(ioc, name, sizeof(name)) == 0 && !strcmp(name, "vac?uum"), "name %s", name);
+    testOk(ebpfMonProcIocName(ioc, name, sizeof(name)) == 0 && !strcmp(name, "vac\\x0auum"), "name %s", name);
     testOk(ebpfMonProcIocName(ioc, small, sizeof(small)) == 0 && !strcmp(small, "va..."), "cut: %s", small);
     testOk(ebpfMonProcSeccomp(ioc) == 0, "no seccomp filter");
     testOk(ebpfMonProcCommand(ioc, name, sizeof(name)) == 0 && !strcmp(name, "softIoc"), "command %s", name);
