@@ -46,7 +46,8 @@ def is_whole(monitor, new_ioc):
 
 
 def wait_listed(monitor, pids):
-    until(lambda: set(pids) <= set(monitor.iocs()), 10, lambda: f"{pids} are in the list: {monitor.iocs()}")
+    """Some are: the others of a user who costs too much have to wait."""
+    until(lambda: len(set(pids) & set(monitor.iocs())) >= 4, 10, lambda: f"some of {pids}: {monitor.iocs()}")
 
 
 def test_memory_that_never_arrives(hostile, new_ioc, new_monitor):
