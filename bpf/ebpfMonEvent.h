@@ -113,7 +113,8 @@ struct ebpfMonWho {
 enum ebpfMonSeq {
     EBPFMON_SEQ_NONE,
     EBPFMON_SEQ_MESSAGE, /* TCP sequence number of the CA message */
-    EBPFMON_SEQ_RECEIVED, /* … of the byte after what was received last: the message lies before it */
+    EBPFMON_SEQ_RECEIVED, /* … of the byte after what was received last, by the call that began at seqFrom: the message
+                             ends within that */
     EBPFMON_SEQ_SHARED   /* the same of a thread that serves several connections: it may be of another one */
 };
 
@@ -155,9 +156,9 @@ struct ebpfMonPutEvent {
     __u8  seqKind;  /* enum ebpfMonSeq */
     __u8  locked;   /* the result comes when the lock is released, the record's processing included */
     __u32 seq;
+    __u32 seqFrom;
     __u32 newLen;   /* bytes after the struct: first the old value, then the new one */
     __u32 oldLen;
-    __u32 pad;
     struct ebpfMonWho who;
     struct ebpfMonSourceChain source;         /* who handed over the chain "root" */
     char channel[EBPFMON_CHANNEL_MAX]; /* empty: no client's; cut ones fill it without a terminator's room */
@@ -178,6 +179,8 @@ struct ebpfMonCauseEvent {
     __u64 begin;    /* of the chain that this is a part of, as in struct ebpfMonChainEvent; 0: not known. With head.tid
                        its identity */
     __u64 link;     /* EBPFMON_EV_CALINK: address of the link */
+    __u64 sourceBegin; /* EBPFMON_EV_CALINK: the chain that left "root" processing asynchronously; 0: none did. With */
+    __u32 sourceTid;   /* sourceTid its identity. The chain "begin" may only be a step of that, and never be sent */
     struct ebpfMonWho who;
     char name[EBPFMON_CHANNEL_MAX]; /* EBPFMON_EV_CALINK: the PV that it leads to */
     __u32 put;      /* EBPFMON_EV_CAUSE: the low half of the put's id. That put's event may get lost */
@@ -245,7 +248,7 @@ _Static_assert(sizeof(struct ebpfMonSourceChain) == 40, "ebpfMonSourceChain");
 _Static_assert(sizeof(struct ebpfMonHandOver) == 184, "ebpfMonHandOver");
 _Static_assert(sizeof(struct ebpfMonHandOverEvent) == 208, "ebpfMonHandOverEvent");
 _Static_assert(sizeof(struct ebpfMonPutEvent) == 424, "ebpfMonPutEvent");
-_Static_assert(sizeof(struct ebpfMonCauseEvent) == 320, "ebpfMonCauseEvent");
+_Static_assert(sizeof(struct ebpfMonCauseEvent) == 336, "ebpfMonCauseEvent");
 _Static_assert(sizeof(struct ebpfMonChain) == 176, "ebpfMonChain");
 _Static_assert(sizeof(struct ebpfMonResultEvent) == 88, "ebpfMonResultEvent");
 _Static_assert(sizeof(struct ebpfMonChainRec) == 32, "ebpfMonChainRec");

@@ -84,6 +84,7 @@ static __always_inline int noteReceive(struct sock *sk, int length)
     th->peer = peer;
     /* as the receive left it: what the thread has, up to here */
     th->copied = BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
+    th->copiedFrom = th->copied - (__u32)length;
     return 0;
 }
 

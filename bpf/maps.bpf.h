@@ -41,6 +41,7 @@ struct offCpu {
 struct notified {
     struct ebpfMonWho who;
     __u32 seq;     /* of the message, as in struct ebpfMonPutEvent */
+    __u32 seqFrom;
     __u16 seqKind;
     __u16 made;    /* the put was made: what the record does now, it does for this one */
 };
@@ -68,7 +69,9 @@ struct thread {
     __u64 awaited;           /* … of one that must be kept: what it handed over was sent. Other threads write it */
     struct ebpfMonPeer peer; /* of the last receive */
     __u32 copied;            /* TCP sequence number of the byte after it */
-    __u32 received;          /* "copied" is valid; 2: this thread receives from several connections */
+    __u32 copiedFrom;        /* … and of its first byte */
+    __u32 received;          /* these two are valid; 2: this thread receives from several connections */
+    __u32 pad2;
     struct ebpfMonCauseEvent cause;
     struct notified notified;
     struct ebpfMonChain chain; /* the one that is being sent */

@@ -76,17 +76,19 @@ static __always_inline __u64 clientOfNotify(const struct ebpfMonTargetConf *conf
 }
 
 /* Which message this is. The receive buffer of the circuit ends with the last byte that was received; struct
- * message_buffer (rsrv/server.h): buf, stk (the message being served), maxstk, cnt. Returns enum ebpfMonSeq. */
+ * message_buffer (rsrv/server.h): buf, stk (the message being served), maxstk, cnt. *from: where what was received last
+ * begins. Returns enum ebpfMonSeq. */
 static __always_inline __u32 readSeq(const struct thread *th, const struct ebpfMonTargetConf *conf,
-                                     const struct ebpfMonPeer *peer, __u32 *seq)
+                                     const struct ebpfMonPeer *peer, __u32 *seq, __u32 *from)
 {
     __u32 stk = 0, cnt = 0;
 
-    *seq = 0;
+    *seq = *from = 0;
     if (!th->received || !peer->sport)
         return EBPFMON_SEQ_NONE;
     if (!th->client) {
         *seq = th->copied;
+        *from = th->copiedFrom;
         return th->received > 1 ? EBPFMON_SEQ_SHARED : EBPFMON_SEQ_RECEIVED;
     }
     if (bpf_probe_read_user(&stk, sizeof(stk), (void *)(th->client + conf->clRecvStk)) ||
@@ -155,6 +157,7 @@ static __always_inline int fillWriter(const struct caller *c, struct thread *th,
     if (asked) {
         ev->who = asked->who;
         ev->seq = asked->seq;
+        ev->seqFrom = asked->seqFrom;
         ev->seqKind = asked->seqKind;
         asked->made = 1;
         client = ev->who.isCA;
@@ -165,7 +168,7 @@ static __always_inline int fillWriter(const struct caller *c, struct thread *th,
             /* a put to a record that is busy for somebody is not by that one */
             readChainClient(&ev->who, c, th, ev->root != a->precord ? ev->root : 0);
         if (th->client || !client)
-            ev->seqKind = readSeq(th, c->conf, &ev->who.peer, &ev->seq);
+            ev->seqKind = readSeq(th, c->conf, &ev->who.peer, &ev->seq, &ev->seqFrom);
     }
     if (ev->who.peer.addr)
         bpf_get_current_comm(ev->who.comm, sizeof(ev->who.comm)); /* not that of the thread that it waited for */

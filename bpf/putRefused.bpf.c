@@ -98,7 +98,7 @@ int BPF_UPROBE(ebpfmon_notify, __u64 ppn)
         return 0;
     nk.tgid = c.tgid;
     readClient(&th->notified.who, th, c.conf, th->client);
-    th->notified.seqKind = readSeq(th, c.conf, &th->notified.who.peer, &th->notified.seq);
+    th->notified.seqKind = readSeq(th, c.conf, &th->notified.who.peer, &th->notified.seq, &th->notified.seqFrom);
     th->notified.made = 0;
     bpf_map_update_elem(&notifies, &nk, &th->notified, BPF_ANY);
     if (!th->client)

@@ -25,6 +25,13 @@ static void runWorker(void *arg)
     epicsEventMustTrigger(worker->ended);
 }
 
+static void freeWorker(ebpfMonWorker *worker)
+{
+    epicsEventDestroy(worker->wake);
+    epicsEventDestroy(worker->ended);
+    free(worker);
+}
+
 ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg)
 {
     ebpfMonWorker *worker = calloc(1, sizeof(*worker));
@@ -36,8 +43,13 @@ ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWo
     worker->arg = arg;
     worker->wake = epicsEventMustCreate(epicsEventEmpty);
     worker->ended = epicsEventMustCreate(epicsEventEmpty);
-    epicsThreadMustCreate(name, priority, epicsThreadGetStackSize(epicsThreadStackBig), runWorker, worker);
-    return worker;
+    /* not epicsThreadMustCreate: that suspends the caller, which may be the shell, for ever */
+    if (epicsThreadCreate(name, priority, epicsThreadGetStackSize(epicsThreadStackBig), runWorker, worker))
+        return worker;
+    errlogSevPrintf(errlogMajor, "ebpfMon: thread %s cannot be started. Raise the limits of this process for threads "
+                    "(ulimit -u, TasksMax) and memory, then start again\n", name);
+    freeWorker(worker);
+    return NULL;
 }
 
 int ebpfMonWorkerIsStopping(const ebpfMonWorker *worker)
@@ -69,9 +81,7 @@ int ebpfMonWorkerStop(ebpfMonWorker **worker, double seconds)
                         "this process ends\n", w->name, seconds);
         return -1;
     }
-    epicsEventDestroy(w->wake);
-    epicsEventDestroy(w->ended);
-    free(w);
+    freeWorker(w);
     *worker = NULL;
     return 0;
 }

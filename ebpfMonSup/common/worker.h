@@ -13,8 +13,8 @@ typedef struct ebpfMonWorker ebpfMonWorker;
 /* The work: loops until ebpfMonWorkerIsStopping, then returns. */
 typedef void (*ebpfMonWorkerRun)(ebpfMonWorker *worker, void *arg);
 
-/* "name": as the thread is called (15 characters are seen in the kernel). NULL without memory. Memory of "arg" stays the
- * caller's. */
+/* "name": as the thread is called (15 characters are seen in the kernel). NULL without memory, or if the process
+ * may not have another thread; then with a message. Memory of "arg" stays the caller's. */
 ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg);
 
 /* Nonzero: the work is to end. Any thread. */

@@ -267,8 +267,17 @@ unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned
     return found;
 }
 
+/* Whether a function whose size is not known can reach to "vaddr": not beyond its section. _init has no size, and
+ * .plt comes behind its section. */
+static int reaches(const ebpfMonElfFile *file, const Elf64_Sym *sym, uint64_t vaddr)
+{
+    GElf_Shdr section;
+
+    return gelf_getshdr(elf_getscn(file->elf, sym->st_shndx), &section) && vaddr - section.sh_addr < section.sh_size;
+}
+
 /* The function of one symbol table that "vaddr" lies in; st_value 0: none. One whose size is not known reaches to the
- * next; a global name goes before its local twin. */
+ * next, or to the end of its section; a global name goes before its local twin. */
 static Elf64_Sym nearest(const ebpfMonElfFile *file, const GElf_Shdr *table, uint64_t vaddr, char *buf)
 {
     size_t per = PIECE / sizeof(Elf64_Sym);
@@ -291,7 +300,8 @@ static Elf64_Sym nearest(const ebpfMonElfFile *file, const GElf_Shdr *table, uin
             if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS || (type != STT_FUNC && type != STT_GNU_IFUNC)
                 || !sym.st_value || sym.st_value > vaddr || (sym.st_size && vaddr - sym.st_value >= sym.st_size)
                 || sym.st_value < best.st_value
-                || (sym.st_value == best.st_value && ELF64_ST_BIND(sym.st_info) == STB_LOCAL))
+                || (sym.st_value == best.st_value && ELF64_ST_BIND(sym.st_info) == STB_LOCAL)
+                || (!sym.st_size && !reaches(file, &sym, vaddr)))
                 continue;
             best = sym;
         }
@@ -320,13 +330,15 @@ int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, siz
         size_t n = readAt(file->fd, name, left < size - 1 ? (size_t)left : size - 1, strings.sh_offset + sym.st_name);
 
         name[n] = 0;
-        for (char *c = name; *c; c++)
-            if (*c < ' ' || *c > '~')
-                *c = '?';
         *offset = vaddr - sym.st_value;
         rc = name[0] ? 0 : -1;
     }
     free(buf);
+    if (rc)
+        rc = ebpfMonElfNameStub(file, vaddr, name, size, offset);
+    for (char *c = name; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
     return rc;
 }
 

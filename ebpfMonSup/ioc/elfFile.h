@@ -45,8 +45,12 @@ void ebpfMonElfClose(ebpfMonElfFile *file);
 unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned count,
     ebpfMonElfSymbol *symbols);
 
-/* The function that a vaddr lies in, by .symtab or else .dynsym; *offset is how far from its begin. 0, or -1. */
+/* The function that a vaddr lies in, by .symtab or else .dynsym; *offset is how far from its begin. A stub that calls a
+ * library's function has the name of that with "@plt" behind it, as in gdb. 0, or -1. */
 int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset);
+
+/* The same for a vaddr in a stub of the procedure linkage table only. */
+int ebpfMonElfNameStub(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset);
 
 /* Offset in the file of a vaddr that a segment with all of "flags" holds in the file. 0, or -1. */
 int ebpfMonElfOffset(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags, uint64_t *offset);

@@ -74,6 +74,12 @@ int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size)
     return 0;
 }
 
+void ebpfMonFilterFormat(const ebpfMonFilter *filter, char *buf, size_t size)
+{
+    snprintf(buf, size, "level %s for IOCs \"%s\", records \"%s\"", ebpfMonLevelName(filter->level), filter->ioc,
+             filter->record);
+}
+
 int ebpfMonFilterWantsPut(const ebpfMonFilter *filter, const char *record, const char *field,
                           const char *host, const char *user)
 {

@@ -28,6 +28,9 @@ extern const ebpfMonFilter ebpfMonFilterDefault;
 int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, char *why, size_t size);
 int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size);
 
+/* One line for the operator, without end of line. */
+void ebpfMonFilterFormat(const ebpfMonFilter *filter, char *buf, size_t size);
+
 int ebpfMonFilterWantsPut(const ebpfMonFilter *filter, const char *record, const char *field,
                           const char *host, const char *user);
 

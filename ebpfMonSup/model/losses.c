@@ -5,6 +5,7 @@
 
 #include "model/losses.h"
 
+/* One per process: any thread of any room counts here what it lost, and LOST_CNTS shows the sums. Atomic. */
 static size_t counts[ebpfMonLossKinds];
 
 void ebpfMonLossesAdd(ebpfMonLoss kind)

@@ -2,6 +2,7 @@
 /* Until the monitor registers, and in programs without one (tests of records), every operation fails and says so: no
  * caller has to ask for NULL. */
 #include <stdio.h>
+#include <string.h>
 
 #include <epicsAtomic.h>
 #include <errlog.h>
@@ -28,14 +29,18 @@ static long start(void)
     return absent("start");
 }
 
-static long setFilter(const ebpfMonFilter *filter, char *text, size_t size,
-                      unsigned *matching, unsigned *generation)
+static long setFilter(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
 {
     (void)filter;
-    snprintf(text, size, "not in force: " ABSENT);
-    *matching = 0;
-    *generation = 0;
+    snprintf(why, size, "not in force: " ABSENT);
+    memset(answer, 0, sizeof(*answer));
     return -1;
+}
+
+static int isFilterApplied(unsigned number)
+{
+    (void)number;
+    return 0;
 }
 
 static void getFilter(ebpfMonFilter *filter)
@@ -94,7 +99,7 @@ static void report(int level)
 }
 
 static const ebpfMonMonitorOps absentOps = {
-    configure, start, setFilter, getFilter, setLevel, setReference, resetLost, listIocs, listRecords,
+    configure, start, setFilter, isFilterApplied, getFilter, setLevel, setReference, resetLost, listIocs, listRecords,
     listChains, trace, report
 };
 

@@ -9,14 +9,14 @@
 
 #include <stddef.h>
 #include "model/filter.h"
+#include "model/settings.h"
 
+/* What became of a filter that was accepted. */
 typedef struct {
-    unsigned maxRecords; /* records of all watched IOCs together; default 200000 */
-    unsigned maxRoots;   /* chain roots with a histogram; default 8192 */
-    unsigned ringKiB;    /* event ring; default 8192, a power of two */
-    int      wireKiB;    /* ring for the packets of each network namespace; default 8192, -1: none are looked at */
-    int      watchSelf;  /* nonzero: the monitor IOC is a target too; default 0 */
-} ebpfMonSettings;
+    unsigned matching;   /* records of the watched IOCs that match */
+    unsigned generation; /* counts the filters that were put in force since the start */
+    unsigned number;     /* for isFilterApplied; 0: the filter waits for the start of the monitor */
+} ebpfMonFilterAnswer;
 
 typedef struct {
     /* Before start only. 0, or -1 with a message printed. */
@@ -24,11 +24,12 @@ typedef struct {
     /* Starts the monitor, or tries again after a failure; while it runs it does nothing. Called at the end of
      * iocInit as well. 0 it runs, or -1: STATE_MSG says why. */
     long (*start)(void);
-    /* Puts a filter in force, or refuses it and leaves the old one. Waits up to 50 ms until it is applied.
-     * "text": one line for the operator, which says whether it is in force. While the monitor does not run the filter
-     * is kept for the start. */
-    long (*setFilter)(const ebpfMonFilter *filter, char *text, size_t size,
-                      unsigned *matching, unsigned *generation);
+    /* Accepts a filter, or refuses it and leaves the old one: -1, and "why". Waits for nothing: the follower applies it
+     * within milliseconds, unless it is just reading an IOC. While the monitor does not run the filter is kept for the
+     * start. */
+    long (*setFilter)(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size);
+    /* Nonzero: the filter with this number, or a later one, is in force. */
+    int (*isFilterApplied)(unsigned number);
     void (*getFilter)(ebpfMonFilter *filter);
     /* Level of the IOCs that match, whatever the filter says; level -1: the filter's again. */
     long (*setLevel)(const char *iocPattern, int level);

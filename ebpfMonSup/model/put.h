@@ -55,6 +55,8 @@ typedef struct {
     int      isNumber;    /* val is a single number, and "number" has it */
     int      oldIsNumber;
     double   number, oldNumber;
+    int      isConverted; /* val is a text that the IOC takes for the number "converted": "0x10" is 0 for a longout */
+    double   converted;
     long     count;       /* elements sent */
     long     oldCount;    /* elements there were, -1: not known */
     uint64_t hash;        /* FNV-1a of all elements sent, 0: not made */

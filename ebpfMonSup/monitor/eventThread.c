@@ -74,6 +74,7 @@ static void runEventThread(ebpfMonWorker *worker, void *arg)
             ebpfMonWorkerWait(worker, 0.1);
         ebpfMonLinkMessagesMatch(e->m->trace.linkMessages, upTo);
         ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 0);
+        ebpfMonPutJoinSetEventsRead(e->m->put.join, upTo);
         ebpfMonTracesTick(e->m->trace.traces, ebpfMonClockMonotonic(), 0);
     }
     ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 1);

@@ -3,10 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <epicsAtomic.h>
 #include <epicsExit.h>
 #include <epicsExport.h>
-#include <epicsMutex.h>
 #include <errlog.h>
 
 #include "export/export.h"
@@ -17,42 +15,30 @@
 #include "probe/kernelTables.h"
 #include "watch/connectionOwners.h"
 
-#define RECORDS_MIN 1000u
-#define RECORDS_MAX 4000000u
 #define CLOSURE_FACTOR 6u /* the order, lists of single records, and the table before while it changes */
 #define EXPORT_STOP_SECONDS 3.0
-#define NO_MEMORY "out of memory: ask for less by ebpfMonConfigure, then call ebpfMonStart"
+#define NO_MEMORY "out of memory or threads: raise the limits of this process (ulimit -u, TasksMax), or ask for less " \
+                  "by ebpfMonConfigure; then call ebpfMonStart"
 
 /* One of each in a process: Base's iocsh, its registrars and its exit list have no context to hand over. */
-static ebpfMonMonitor monitor = {
-    .settings = { .maxRecords = 200000, .maxRoots = 8192, .ringKiB = 8192, .wireKiB = 8192 },
-};
-static ebpfMonLife life;
+static ebpfMonMonitor monitor;
 
 static long configure(const ebpfMonSettings *s)
 {
-    ebpfMonSettings want = *s, *now = &monitor.settings;
+    ebpfMonSettings want = *s;
+    char why[256];
     int started;
 
-    epicsMutexMustLock(life.lock);
-    started = life.starting || ebpfMonLifeIsRunning(&life);
-    epicsMutexUnlock(life.lock);
-    if (started) {
-        errlogSevPrintf(errlogMajor, "ebpfMonConfigure: already started; call it before iocInit\n");
+    epicsMutexMustLock(monitor.life.lock);
+    started = monitor.life.starting || ebpfMonMonitorIsRunning(&monitor);
+    epicsMutexUnlock(monitor.life.lock);
+    if (started)
+        strcpy(why, "already started; call it before iocInit");
+    if (started || ebpfMonSettingsCheck(&want, why, sizeof(why))) {
+        errlogSevPrintf(errlogMajor, "ebpfMonConfigure: %s\n", why);
         return -1;
     }
-    if (want.maxRecords == 0) want.maxRecords = now->maxRecords;
-    if (want.maxRoots == 0) want.maxRoots = now->maxRoots;
-    if (want.ringKiB == 0) want.ringKiB = now->ringKiB;
-    if (want.wireKiB == 0) want.wireKiB = now->wireKiB;
-    if (want.maxRecords < RECORDS_MIN || want.maxRecords > RECORDS_MAX || want.maxRoots < 16 ||
-        want.maxRoots > want.maxRecords || want.ringKiB < 64 || want.ringKiB > 1u << 20 ||
-        (want.ringKiB & (want.ringKiB - 1)) || want.wireKiB < -1 || want.wireKiB > 1 << 20) {
-        errlogSevPrintf(errlogMajor, "ebpfMonConfigure: maxRecords %u to %u, maxRoots 16 to maxRecords, "
-                        "ringKiB a power of two from 64 to 1048576, wireKiB -1 to 1048576\n", RECORDS_MIN, RECORDS_MAX);
-        return -1;
-    }
-    *now = want;
+    monitor.settings = want;
     return 0;
 }
 
@@ -82,9 +68,9 @@ static void stopMonitor(void *arg)
     int left;
 
     (void)arg;
-    if (!ebpfMonLifeIsRunning(&life))
+    if (!ebpfMonMonitorIsRunning(&monitor))
         return;
-    epicsAtomicSetIntT(&life.running, 0);
+    epicsAtomicSetIntT(&monitor.life.running, 0);
     left = stopReading(&monitor);
     ebpfMonExportStop(EXPORT_STOP_SECONDS);
     left |= stopWatching(&monitor);
@@ -173,32 +159,33 @@ static long start(void)
     ebpfMonFilter first;
     int busy, running, ok;
 
-    epicsMutexMustLock(life.lock);
-    busy = life.starting;
-    running = ebpfMonLifeIsRunning(&life);
+    epicsMutexMustLock(monitor.life.lock);
+    busy = monitor.life.starting;
+    running = ebpfMonMonitorIsRunning(&monitor);
     if (!busy && !running) {
-        life.starting = 1;
-        first = life.early;
+        monitor.life.starting = 1;
+        first = monitor.life.early;
     }
-    epicsMutexUnlock(life.lock);
+    epicsMutexUnlock(monitor.life.lock);
     if (busy || running)
         return busy ? -1 : 0;
     ok = startMonitor(&monitor, &first) == 0;
-    epicsMutexMustLock(life.lock);
-    if (ok && memcmp(&first, &life.early, sizeof(first)) != 0) /* it was set meanwhile */
-        ebpfMonRequestsSetFilter(monitor.watch.requests, &life.early);
-    life.starting = 0;
-    life.failed = !ok;
-    epicsAtomicSetIntT(&life.running, ok);
-    epicsMutexUnlock(life.lock);
+    epicsMutexMustLock(monitor.life.lock);
+    if (ok && memcmp(&first, &monitor.life.early, sizeof(first)) != 0) /* it was set meanwhile */
+        ebpfMonRequestsSetFilter(monitor.watch.requests, &monitor.life.early);
+    monitor.life.starting = 0;
+    monitor.life.failed = !ok;
+    epicsAtomicSetIntT(&monitor.life.running, ok);
+    epicsMutexUnlock(monitor.life.lock);
     return ok ? 0 : -1;
 }
 
 static void ebpfMonMonitorRegistrar(void)
 {
-    life.lock = epicsMutexMustCreate();
-    life.early = ebpfMonFilterDefault;
-    ebpfMonOperationsRegister(&monitor, &life, configure, start);
+    monitor.life.lock = epicsMutexMustCreate();
+    monitor.life.early = ebpfMonFilterDefault;
+    configure(&monitor.settings); /* all 0: the defaults */
+    ebpfMonOperationsRegister(&monitor, configure, start);
     ebpfMonExportRegister();
 }
 

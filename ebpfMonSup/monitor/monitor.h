@@ -6,6 +6,9 @@
 #ifndef EBPFMON_MONITOR_H
 #define EBPFMON_MONITOR_H
 
+#include <epicsAtomic.h>
+#include <epicsMutex.h>
+
 #include "model/monitorOps.h"
 #include "monitor/eventThread.h"
 #include "monitor/packetThread.h"
@@ -15,7 +18,17 @@
 #include "monitor/watchRoom.h"
 #include "search/search.h"
 
+/* How far the monitor has come. */
+typedef struct {
+    epicsMutexId  lock;
+    int           starting, failed; /* a start is under way; the last one failed. Under the lock */
+    unsigned      generation;       /* filters that came into force. Under the lock */
+    ebpfMonFilter early;            /* the filter to begin with; set until the monitor runs. Under the lock */
+    int           running;          /* atomic: the kernel part is loaded, and the threads are there */
+} ebpfMonLife;
+
 typedef struct ebpfMonMonitor {
+    ebpfMonLife         life;         /* any thread, as its members say */
     ebpfMonSettings     settings;     /* fixed once it runs */
     ebpfMonTargets     *targets;      /* has a lock of its own */
     ebpfMonSearch      *search;       /* has a lock of its own */
@@ -26,5 +39,10 @@ typedef struct ebpfMonMonitor {
     ebpfMonEventThread  *eventThread;
     ebpfMonPacketThread *packetThread; /* NULL: no packets are read */
 } ebpfMonMonitor;
+
+static inline int ebpfMonMonitorIsRunning(const ebpfMonMonitor *m)
+{
+    return epicsAtomicGetIntT(&m->life.running);
+}
 
 #endif

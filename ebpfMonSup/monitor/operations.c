@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
 #include <string.h>
 
 #include <errlog.h>
@@ -8,53 +7,44 @@
 #include "publish/lists.h"
 #include "publish/report.h"
 
-/* The follower applies a filter within milliseconds, unless it is just reading an IOC. Who sets it may be a server's
- * thread, which others wait for. */
-#define FILTER_WAIT 0.05 /* s */
-
 /* Of the one monitor of this process: the operations have no context, because iocsh and record support have none. */
 static ebpfMonMonitor *monitor;
-static ebpfMonLife *life;
 static ebpfMonMonitorOps ops;
 
-static long setFilter(const ebpfMonFilter *filter, char *text, size_t size, unsigned *records, unsigned *generation)
+static long setFilter(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
 {
-    const char *progress = "accepted, in force as soon as ebpfMon runs";
     ebpfMonFilter f = *filter;
-    unsigned number = 0;
-    int running, wrong = ebpfMonFilterCheck(&f, text, size);
 
-    *records = 0;
-    epicsMutexMustLock(life->lock);
-    running = ebpfMonLifeIsRunning(life);
-    if (!wrong && running) {
-        number = ebpfMonRequestsSetFilter(monitor->watch.requests, &f);
-        life->generation++;
-    } else if (!wrong) {
-        life->early = f;
-    }
-    *generation = life->generation;
-    epicsMutexUnlock(life->lock);
-    if (wrong)
+    memset(answer, 0, sizeof(*answer));
+    if (ebpfMonFilterCheck(&f, why, size))
         return -1;
-    if (running) {
-        *records = ebpfMonTargetsCountMatching(monitor->targets, f.record);
-        progress = ebpfMonRequestsWait(monitor->watch.requests, number, FILTER_WAIT) ? "accepted, being applied" :
-                   "in force";
+    epicsMutexMustLock(monitor->life.lock);
+    if (ebpfMonMonitorIsRunning(monitor)) {
+        answer->number = ebpfMonRequestsSetFilter(monitor->watch.requests, &f);
+        monitor->life.generation++;
+    } else {
+        monitor->life.early = f;
     }
-    snprintf(text, size, "%s: level %s for IOCs \"%s\", records \"%s\"", progress, ebpfMonLevelName(f.level), f.ioc,
-             f.record);
+    answer->generation = monitor->life.generation;
+    epicsMutexUnlock(monitor->life.lock);
+    if (answer->number)
+        answer->matching = ebpfMonTargetsCountMatching(monitor->targets, f.record);
     return 0;
+}
+
+static int isFilterApplied(unsigned number)
+{
+    return ebpfMonMonitorIsRunning(monitor) && ebpfMonRequestsIsApplied(monitor->watch.requests, number);
 }
 
 static void getFilter(ebpfMonFilter *filter)
 {
-    epicsMutexMustLock(life->lock);
-    if (ebpfMonLifeIsRunning(life))
+    epicsMutexMustLock(monitor->life.lock);
+    if (ebpfMonMonitorIsRunning(monitor))
         ebpfMonRequestsGetFilter(monitor->watch.requests, filter);
     else
-        *filter = life->early;
-    epicsMutexUnlock(life->lock);
+        *filter = monitor->life.early;
+    epicsMutexUnlock(monitor->life.lock);
 }
 
 /* 0, or -1 with a message. */
@@ -62,11 +52,11 @@ static int requireRunning(const char *command)
 {
     int failed;
 
-    if (ebpfMonLifeIsRunning(life))
+    if (ebpfMonMonitorIsRunning(monitor))
         return 0;
-    epicsMutexMustLock(life->lock);
-    failed = life->failed;
-    epicsMutexUnlock(life->lock);
+    epicsMutexMustLock(monitor->life.lock);
+    failed = monitor->life.failed;
+    epicsMutexUnlock(monitor->life.lock);
     errlogSevPrintf(errlogMajor, "%s: ebpfMon does not run (%s)\n", command,
                     failed ? "see the PV STATE_MSG; ebpfMonStart tries again" : "it starts with iocInit");
     return -1;
@@ -106,7 +96,7 @@ static long setReference(const char *pattern, int on)
 
 static void resetLost(void)
 {
-    if (ebpfMonLifeIsRunning(life))
+    if (ebpfMonMonitorIsRunning(monitor))
         ebpfMonPublisherResetLost(monitor->publish.publisher);
 }
 
@@ -158,11 +148,11 @@ static void report(int level)
     const ebpfMonReportSources from = { monitor->targets, monitor->watch.requests, &monitor->watch.costs };
     const ebpfMonSettings *s = &monitor->settings;
     ebpfMonTextReport *text = ebpfMonTextReportNew();
-    int running = ebpfMonLifeIsRunning(life), failed;
+    int running = ebpfMonMonitorIsRunning(monitor), failed;
 
-    epicsMutexMustLock(life->lock);
-    failed = life->failed;
-    epicsMutexUnlock(life->lock);
+    epicsMutexMustLock(monitor->life.lock);
+    failed = monitor->life.failed;
+    epicsMutexUnlock(monitor->life.lock);
     ebpfMonTextReportAdd(text, "ebpfMon: %s\n", running ? "runs" : failed ? "failed to start" : "not started");
     ebpfMonTextReportAdd(text, "  records at most %u, chain roots %u, event ring %u KiB%s\n", s->maxRecords, s->maxRoots,
                          s->ringKiB, s->watchSelf ? ", watches itself" : "");
@@ -171,15 +161,14 @@ static void report(int level)
     ebpfMonTextReportPrint(text);
 }
 
-void ebpfMonOperationsRegister(ebpfMonMonitor *m, ebpfMonLife *l, long (*configure)(const ebpfMonSettings *settings),
+void ebpfMonOperationsRegister(ebpfMonMonitor *m, long (*configure)(const ebpfMonSettings *settings),
                                long (*start)(void))
 {
     monitor = m;
-    life = l;
     ops = (ebpfMonMonitorOps){
-        .configure = configure, .start = start, .setFilter = setFilter, .getFilter = getFilter, .setLevel = setLevel,
-        .setReference = setReference, .resetLost = resetLost, .listIocs = listIocs, .listRecords = listRecords,
-        .listChains = listChains, .trace = traceRecord, .report = report,
+        .configure = configure, .start = start, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
+        .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
+        .listIocs = listIocs, .listRecords = listRecords, .listChains = listChains, .trace = traceRecord, .report = report,
     };
     ebpfMonMonitorOpsRegister(&ops);
 }

@@ -6,13 +6,6 @@
 #include "export/export.h"
 #include "monitor/monitor.h"
 
-static void getFilter(void *arg, ebpfMonFilter *filter)
-{
-    ebpfMonMonitor *m = arg;
-
-    ebpfMonRequestsGetFilter(m->watch.requests, filter);
-}
-
 static void logPut(void *arg, const ebpfMonPut *put)
 {
     (void)arg;
@@ -30,7 +23,7 @@ static void printText(const char *text)
 
 int ebpfMonPublishRoomMake(ebpfMonMonitor *m)
 {
-    const ebpfMonPutPublisherCalls calls = { .getFilter = getFilter, .log = logPut, .arg = m };
+    const ebpfMonPutPublisherCalls calls = { .getFilter = ebpfMonWatchRoomGetFilter, .log = logPut, .arg = m };
     ebpfMonPublishRoom *room = &m->publish;
 
     memset(room, 0, sizeof(*room));

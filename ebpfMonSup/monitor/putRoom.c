@@ -57,13 +57,6 @@ static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
     ebpfMonPutPublisherPublish(m->publish.putPublisher, finished->put);
 }
 
-static void getFilter(void *arg, ebpfMonFilter *filter)
-{
-    ebpfMonMonitor *m = arg;
-
-    ebpfMonRequestsGetFilter(m->watch.requests, filter);
-}
-
 static uint64_t countLost(void *arg)
 {
     uint64_t lost[EBPFMON_LOST_KERNEL];
@@ -95,7 +88,7 @@ int ebpfMonPutRoomMake(ebpfMonMonitor *m)
         .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged, .arg = m,
     };
     const ebpfMonPacketEventCalls calls = {
-        .getFilter = getFilter, .countLost = countLost, .putElsewhere = onPutElsewhere, .arg = m,
+        .getFilter = ebpfMonWatchRoomGetFilter, .countLost = countLost, .putElsewhere = onPutElsewhere, .arg = m,
     };
 
     memset(room, 0, sizeof(*room));

@@ -45,6 +45,13 @@ int ebpfMonWatchRoomMake(ebpfMonMonitor *m, const ebpfMonFilter *first)
     return -1;
 }
 
+void ebpfMonWatchRoomGetFilter(void *monitor, ebpfMonFilter *filter)
+{
+    ebpfMonMonitor *m = monitor;
+
+    ebpfMonRequestsGetFilter(m->watch.requests, filter);
+}
+
 void ebpfMonWatchRoomFree(ebpfMonWatchRoom *room)
 {
     ebpfMonFollowerFree(room->follower);

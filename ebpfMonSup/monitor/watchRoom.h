@@ -19,6 +19,9 @@ struct ebpfMonMonitor;
  * without memory: then nothing is left. */
 int ebpfMonWatchRoomMake(struct ebpfMonMonitor *m, const ebpfMonFilter *first);
 
+/* The filter in force, for the callbacks of other rooms. "monitor": the ebpfMonMonitor. Any thread. */
+void ebpfMonWatchRoomGetFilter(void *monitor, ebpfMonFilter *filter);
+
 /* Only while no thread uses them. */
 void ebpfMonWatchRoomFree(ebpfMonWatchRoom *room);
 

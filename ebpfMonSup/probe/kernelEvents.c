@@ -7,16 +7,11 @@
 #include "probe/kernelEvents.h"
 #include "probe/kernelLoaded.h"
 
-/* Where the events of the ebpfMonKernelReadEvents under way go. libbpf takes its argument when the ring is made, so they
- * stand here; there is one ring, and one thread reads it. */
-static ebpfMonEventFn onEvent;
-static void *onEventArg;
-
 static int takeEvent(void *ctx, void *data, size_t size)
 {
     (void)ctx;
-    if (size >= sizeof(struct ebpfMonHead) && onEvent)
-        onEvent(onEventArg, data, size);
+    if (size >= sizeof(struct ebpfMonHead))
+        ebpfMonLoaded.event(ebpfMonLoaded.eventArg, data, size);
     return 0;
 }
 
@@ -31,8 +26,8 @@ int ebpfMonKernelReadEvents(int ms, ebpfMonEventFn event, void *arg)
 
     if (!ebpfMonLoaded.ring)
         return -1;
-    onEvent = event;
-    onEventArg = arg;
+    ebpfMonLoaded.event = event;
+    ebpfMonLoaded.eventArg = arg;
     n = ring_buffer__poll(ebpfMonLoaded.ring, ms);
     if (n < 0 && n != -EINTR)
         return -1;

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -19,9 +18,6 @@
 
 ebpfMonFeatures ebpfMonFeature;
 struct ebpfMonLoaded ebpfMonLoaded;
-
-static struct utsname kernelName;
-static int schedulerRefused; /* by this kernel; said once. The follower's */
 
 static void *mapTable(struct bpf_map *map, size_t count, size_t each)
 {
@@ -91,7 +87,7 @@ int ebpfMonKernelGetProgramFd(ebpfMonProg prog)
 
 const char *ebpfMonKernelRelease(void)
 {
-    return kernelName.release;
+    return ebpfMonLoaded.kernel.release;
 }
 
 /* Why the kernel refused, in the words of somebody who can do something about it. */
@@ -216,7 +212,7 @@ int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
     int err;
 
     ebpfMonLibbpfTextBegin();
-    uname(&kernelName);
+    uname(&ebpfMonLoaded.kernel);
     raiseLimits();
     memset(&ebpfMonLoaded.tables, 0, sizeof(ebpfMonLoaded.tables));
     ebpfMonLoaded.skel = ebpfMonBpf__open();
@@ -250,10 +246,10 @@ void ebpfMonKernelWatchScheduler(int on)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
 
-    if (on && !skel->links.ebpfmon_switch && !schedulerRefused) {
+    if (on && !skel->links.ebpfmon_switch && !ebpfMonLoaded.schedulerRefused) {
         attachHost(skel->progs.ebpfmon_wakeup, &skel->links.ebpfmon_wakeup, NULL, "who is woken");
         attachHost(skel->progs.ebpfmon_switch, &skel->links.ebpfmon_switch, NULL, "what waits for a CPU");
-        schedulerRefused = !skel->links.ebpfmon_switch;
+        ebpfMonLoaded.schedulerRefused = !skel->links.ebpfmon_switch;
     } else if (!on && skel->links.ebpfmon_switch) {
         bpf_link__destroy(skel->links.ebpfmon_switch);
         bpf_link__destroy(skel->links.ebpfmon_wakeup);

@@ -38,7 +38,7 @@ typedef struct {
 
 extern ebpfMonFeatures ebpfMonFeature;
 
-const char *ebpfMonKernelRelease(void); /* as uname has it */
+const char *ebpfMonKernelRelease(void); /* as uname has it; empty: not loaded */
 
 /* The tables that are found by slot: reading a count is a memory read. The kernel part writes them at any time. */
 typedef struct {

@@ -3,17 +3,26 @@
 #ifndef EBPFMON_KERNELLOADED_H
 #define EBPFMON_KERNELLOADED_H
 
+#include <sys/utsname.h>
+
+#include "probe/kernelEvents.h"
 #include "probe/kernelLoad.h"
 #include "ebpfMonBpf.skel.h"
 
 struct ring_buffer;
 
-/* Written by ebpfMonKernelLoad and ebpfMonKernelUnload alone, while no other thread uses it. The links of the
- * scheduler's tracepoints in "skel": by the follower alone. */
+/* One per process: see kernelLoad.h. ebpfMonKernelLoad and ebpfMonKernelUnload write it while no other thread uses it;
+ * in between each member that changes has one thread that writes it. */
 struct ebpfMonLoaded {
-    struct ebpfMonBpf  *skel;  /* NULL: nothing is loaded */
+    struct ebpfMonBpf  *skel;  /* NULL: nothing is loaded. The scheduler's links in it: follower */
     struct ring_buffer *ring;
     ebpfMonTables       tables;
+    struct utsname      kernel;
+    int                 schedulerRefused; /* the kernel refused these tracepoints; it is not asked again. Follower */
+    /* Where the events go that ebpfMonKernelReadEvents reads now. They stand here because libbpf takes the argument of
+     * its callback when the ring is made. Event thread */
+    ebpfMonEventFn      event;
+    void               *eventArg;
 };
 extern struct ebpfMonLoaded ebpfMonLoaded;
 

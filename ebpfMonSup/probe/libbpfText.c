@@ -9,6 +9,8 @@
 
 #include "probe/libbpfText.h"
 
+/* One per process: libbpf has one print function for all its callers, and it takes no argument. It is set once, so that
+ * no thread sets it while another one prints; the texts belong to the thread that loads. */
 static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
 static __thread char warning[160], verdict[120];
 

@@ -11,6 +11,7 @@ typedef struct {
     struct ebpfMonPeer peer; /* addr 0: no message. sport 0: only the client's address is known */
     uint64_t at;      /* monotonic ns of the put */
     uint32_t seq;
+    uint32_t seqFrom; /* EBPFMON_SEQ_RECEIVED: where what was received last begins */
     uint8_t  seqKind; /* enum ebpfMonSeq: what "seq" is */
     uint8_t  moved;   /* the packet showed that the put came through another circuit; "peer" is that one now */
 } ebpfMonMessageKey;

@@ -103,6 +103,7 @@ static void fillPending(ebpfMonPendingPut *p, const struct ebpfMonPutEvent *ev, 
         p->key.peer = ev->who.peer;
     p->key.at = ev->head.ktime;
     p->key.seq = ev->seq;
+    p->key.seqFrom = ev->seqFrom;
     p->key.seqKind = ev->seqKind;
 }
 

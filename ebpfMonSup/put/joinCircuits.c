@@ -117,3 +117,9 @@ void ebpfMonJoinCircuitSetServed(ebpfMonJoinCircuit *circuit, uint32_t seq)
         circuit->served = seq;
     circuit->hasServed = 1;
 }
+
+void ebpfMonJoinCircuitConfirm(ebpfMonJoinCircuit *circuit, uint64_t number, uint32_t stretch)
+{
+    circuit->confirmedCircuit = number;
+    circuit->confirmedStretch = stretch;
+}

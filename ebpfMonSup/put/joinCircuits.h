@@ -16,9 +16,11 @@
 /* A put that was seen in the IOC, and published before its packet was read. */
 typedef struct {
     uint64_t at;       /* monotonic ns */
-    uint32_t seq;      /* as in ebpfMonMessageKey */
+    uint32_t seq, seqFrom; /* as in ebpfMonMessageKey */
     uint32_t name;     /* hash of its record's name */
     int      isShared; /* it may have come through another circuit of the same thread */
+    int      isNumber;
+    double   number;
 } ebpfMonJoinPublished;
 
 typedef struct ebpfMonJoinCircuit {
@@ -29,6 +31,8 @@ typedef struct ebpfMonJoinCircuit {
     ebpfMonPacketPut *first, *last;           /* seen in packets, and not yet in the IOC; in the order of the packets */
     ebpfMonJoinPublished *published;          /* in the order of their publication */
     unsigned  publishedRoom, publishedCount;
+    uint64_t  confirmedCircuit;               /* a put of this stretch of messages was seen in the IOC, too: it is not */
+    uint32_t  confirmedStretch;               /* made of bytes that look like messages. As in ebpfMonWireEvent */
     int       hasServed;                      /* "served" is valid */
     uint32_t  served;                         /* sequence number of the latest message that the IOC served */
     int       hasForgotten;                   /* "published" was full: those up to "forgottenUpTo" are forgotten */
@@ -48,6 +52,18 @@ typedef struct {
 static inline int ebpfMonJoinIsBefore(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b) < 0;
+}
+
+/* A message that ends at "end" was complete with the bytes from "from" to "to", and not before. */
+static inline int ebpfMonJoinIsReceived(uint32_t from, uint32_t to, uint32_t end)
+{
+    return ebpfMonJoinIsBefore(from, end) && !ebpfMonJoinIsBefore(to, end);
+}
+
+/* A record may hold the number as a float. */
+static inline int ebpfMonJoinIsSameNumber(double a, double b)
+{
+    return a == b || (float)a == (float)b;
 }
 
 /* Both are circuits of the same server. */
@@ -73,6 +89,9 @@ void ebpfMonJoinCircuitsAddPut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit
 /* "before": the put in front of it in the queue; NULL: it is the first. The caller frees "put". */
 void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, ebpfMonPacketPut *before,
                                   ebpfMonPacketPut *put);
+
+/* A put of this stretch of messages was seen in the IOC, too. "stretch": as in ebpfMonWireEvent. */
+void ebpfMonJoinCircuitConfirm(ebpfMonJoinCircuit *circuit, uint64_t number, uint32_t stretch);
 
 /* The IOC has served the message with this sequence number. */
 void ebpfMonJoinCircuitSetServed(ebpfMonJoinCircuit *circuit, uint32_t seq);

@@ -18,10 +18,38 @@ static int isReceived(const ebpfMonMessageKey *key)
     return key->seqKind == EBPFMON_SEQ_RECEIVED || key->seqKind == EBPFMON_SEQ_SHARED;
 }
 
-/* Several clients of one thread may put to the same PV, but seldom the same number. */
 static int isSameValue(const ebpfMonPacketPut *p, const ebpfMonPut *put)
 {
-    return !p->isNumber || !put->isNumber || p->number == put->number || (float)p->number == (float)put->number;
+    return !p->isNumber || !put->isNumber || ebpfMonJoinIsSameNumber(p->number, put->number);
+}
+
+/* Not known is not the same. */
+static int hasSameValue(const ebpfMonPacketPut *p, const ebpfMonPut *put)
+{
+    if (p->isNumber && put->isNumber)
+        return ebpfMonJoinIsSameNumber(p->number, put->number);
+    return !p->isNumber && !put->isNumber && strcmp((const char *)p->data, put->val) == 0;
+}
+
+/* A PVA put. The message ends within what the thread has received last. If several of these messages are puts to this
+ * record the value decides, because not each of them need have made a put in the IOC: one that only sets a display field,
+ * or is refused, does not. Among equal ones, or if no value agrees, it is the first that was not refused. */
+static void findReceived(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebpfMonJoinMatch *match)
+{
+    ebpfMonPacketPut *before = NULL;
+
+    for (ebpfMonPacketPut *p = match->circuit->first; p; before = p, p = p->next) {
+        if (!p->closed && ebpfMonJoinIsBefore(key->seq, p->end))
+            break;
+        if (!p->pva || !isChannelOf(p->channel, put) || !ebpfMonJoinIsReceived(key->seqFrom, key->seq, p->end))
+            continue;
+        if (!hasSameValue(p, put) && (match->put || (p->replied && !p->ok)))
+            continue;
+        match->put = p;
+        match->before = before;
+        if (hasSameValue(p, put))
+            break;
+    }
 }
 
 /* In the queue of match->circuit. The name counts in any case: what a put starts may write too, in the same thread and
@@ -38,11 +66,12 @@ static void findInQueue(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebp
                 match->isPast = 1;
                 return;
             }
-        } else if (isReceived(key)) {
+        } else if (key->seqKind == EBPFMON_SEQ_SHARED) {
+            /* several clients of one thread may put to the same PV, but seldom the same number */
             if (!p->closed && ebpfMonJoinIsBefore(key->seq, p->end))
                 return;
             isFound = p->pva && !ebpfMonJoinIsBefore(key->seq, p->end) && isChannelOf(p->channel, put) &&
-                      (key->seqKind != EBPFMON_SEQ_SHARED || isSameValue(p, put));
+                      isSameValue(p, put) && !(p->replied && !p->ok);
         } else {
             /* a write-notify that waited for its record: the put was made by another thread, in another message */
             isFound = p->replyAsked && isChannelOf(p->channel, put);
@@ -54,14 +83,18 @@ static void findInQueue(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebp
     }
 }
 
-/* A PVA group is one put in packets and several puts in the IOC. The bytes that the thread has received may end in
- * another put, whose packet is not read yet; so a group that ends before is believed only at last. */
+/* A PVA group is one put in packets and several puts in the IOC, which have the names of its members. The bytes that the
+ * thread has received may end in another put, whose packet is not read yet; so a group that ends before is believed only
+ * at last. */
 static void findGroup(const ebpfMonMessageKey *key, int last, ebpfMonJoinMatch *match)
 {
-    if (!isReceived(key) || (key->seqKind == EBPFMON_SEQ_SHARED && !last))
+    int isShared = key->seqKind == EBPFMON_SEQ_SHARED;
+
+    if (!isReceived(key) || (isShared && !last))
         return;
     for (ebpfMonPacketPut *p = match->circuit->first; p; p = p->next)
-        if (p->pva && (p->end == key->seq || (last && ebpfMonJoinIsBefore(p->end, key->seq))))
+        if (p->pva && (p->end == key->seq || (last && ebpfMonJoinIsBefore(p->end, key->seq))) &&
+            (isShared || ebpfMonJoinIsReceived(key->seqFrom, key->seq, p->end)))
             match->put = p;
     match->isGroup = match->put != NULL;
 }
@@ -108,7 +141,10 @@ void ebpfMonJoinMatchFind(const ebpfMonJoinCircuits *circuits, const ebpfMonMess
     match->circuit = ebpfMonJoinCircuitsFind(circuits, &key->peer);
     if (!match->circuit)
         return;
-    findInQueue(key, put, match);
+    if (key->seqKind == EBPFMON_SEQ_RECEIVED)
+        findReceived(key, put, match);
+    else
+        findInQueue(key, put, match);
     if (!match->put && last && key->seqKind == EBPFMON_SEQ_SHARED)
         findInOtherCircuit(circuits, key, put, match);
     if (!match->put)

@@ -43,8 +43,8 @@ void ebpfMonJoinPublishedAdd(ebpfMonJoinCircuits *circuits, const ebpfMonMessage
         removePublished(c, 0);
     }
     c->published[c->publishedCount++] = (ebpfMonJoinPublished){
-        .at = key->at, .seq = key->seq, .name = hashRecordName(put->channel[0] ? put->channel : put->pv),
-        .isShared = key->seqKind == EBPFMON_SEQ_SHARED,
+        .at = key->at, .seq = key->seq, .seqFrom = key->seqFrom, .name = hashRecordName(put->channel[0] ? put->channel : put->pv),
+        .isShared = key->seqKind == EBPFMON_SEQ_SHARED, .isNumber = put->isNumber, .number = put->number,
     };
     if (key->seqKind == EBPFMON_SEQ_SHARED && key->at > circuits->lastShared)
         circuits->lastShared = key->at;
@@ -52,25 +52,41 @@ void ebpfMonJoinPublishedAdd(ebpfMonJoinCircuits *circuits, const ebpfMonMessage
         ebpfMonJoinCircuitSetServed(c, key->seq);
 }
 
-/* In the list of this circuit. What the IOC did before this packet came is of another put, or of an earlier circuit
- * from the same port. Of a PVA put the IOC tells where the received bytes ended; of a group it tells several puts, by
- * the names of its members. */
+/* What the IOC did before this packet came is of another put, or of an earlier circuit from the same port; what it
+ * served of messages before this one needs no packet any more. */
+static void forgetOld(ebpfMonJoinCircuit *c, uint32_t seq, uint64_t at)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < c->publishedCount; i++)
+        if (c->published[i].at + EBPFMON_JOIN_STALE_NS >= at && !ebpfMonJoinIsBefore(c->published[i].seq, seq))
+            c->published[kept++] = c->published[i];
+    c->publishedCount = kept;
+}
+
+/* Of a PVA put the IOC tells what was received with its end, see findReceived. */
+static int isPublished(const ebpfMonJoinPublished *p, const ebpfMonWireEvent *ev, uint32_t name)
+{
+    if (ev->name[0] && p->name != name)
+        return 0;
+    if (ev->protocol != ebpfMonWirePva)
+        return p->seq == ev->seq;
+    return (p->isShared || ebpfMonJoinIsReceived(p->seqFrom, p->seq, ev->end)) &&
+           (!p->isNumber || !ev->isNumber || ebpfMonJoinIsSameNumber(p->number, ev->number));
+}
+
+/* In the list of this circuit. Of a PVA group the IOC tells several puts, by the names of its members. */
 static int takeOwn(ebpfMonJoinCircuit *c, const ebpfMonWireEvent *ev, uint64_t at)
 {
     int isPva = ev->protocol == ebpfMonWirePva, isGroup = 0;
     uint32_t name = hashRecordName(ev->name);
-    unsigned kept = 0;
 
     if (c->hasForgotten && !ebpfMonJoinIsBefore(c->forgottenUpTo, ev->seq))
         return 1;
     c->hasForgotten = 0;
+    forgetOld(c, isPva ? ev->end : ev->seq, at);
     for (unsigned i = 0; i < c->publishedCount; i++)
-        if (c->published[i].at + EBPFMON_JOIN_STALE_NS >= at &&
-            !ebpfMonJoinIsBefore(c->published[i].seq, isPva ? ev->end : ev->seq))
-            c->published[kept++] = c->published[i];
-    c->publishedCount = kept;
-    for (unsigned i = 0; i < c->publishedCount; i++)
-        if ((isPva || c->published[i].seq == ev->seq) && (!ev->name[0] || c->published[i].name == name)) {
+        if (isPublished(&c->published[i], ev, name)) {
             removePublished(c, i);
             return 1;
         }
@@ -107,5 +123,8 @@ static int takeShared(ebpfMonJoinCircuits *circuits, const ebpfMonWireEvent *ev,
 int ebpfMonJoinPublishedTake(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, const ebpfMonWireEvent *ev,
                              uint64_t at)
 {
-    return takeOwn(circuit, ev, at) || takeShared(circuits, ev, at);
+    if (!takeOwn(circuit, ev, at) && !takeShared(circuits, ev, at))
+        return 0;
+    ebpfMonJoinCircuitConfirm(circuit, ev->circuit, ev->stretch);
+    return 1;
 }

@@ -11,6 +11,7 @@
 
 typedef struct {
     uint64_t key;          /* hash of server and channel; 0: none */
+    uint64_t server;       /* hash of the server */
     uint64_t circuit, put; /* the put that wrote it; put 0: it was read */
     ebpfMonOldValue value;
 } lastValue;
@@ -29,12 +30,16 @@ void ebpfMonLastValuesFree(ebpfMonLastValues *values)
     free(values);
 }
 
+static uint64_t hashServer(const struct ebpfMonPeer *peer)
+{
+    return EBPFMON_FNV64_BEGIN ^ peer->saddr ^ (uint64_t)peer->sport << 32 ^ (uint64_t)peer->netns << 16;
+}
+
 /* 64 bits: two names have the same key with a chance of 10^-19. Then the value of the other would be shown. */
 static uint64_t hashChannel(const struct ebpfMonPeer *peer, const char *channel)
 {
-    uint64_t h = EBPFMON_FNV64_BEGIN ^ peer->saddr ^ (uint64_t)peer->sport << 32 ^ (uint64_t)peer->netns << 16;
+    uint64_t h = ebpfMonHashFnv64(hashServer(peer), channel, ebpfMonPacketTextGetNameLength(channel));
 
-    h = ebpfMonHashFnv64(h, channel, ebpfMonPacketTextGetNameLength(channel));
     return h ? h : 1;
 }
 
@@ -48,6 +53,7 @@ static void storeValue(lastValue *l, uint64_t key, const ebpfMonWireEvent *ev)
     char text[EBPFMON_TEXT_SIZE];
 
     l->key = key;
+    l->server = hashServer(&ev->peer);
     l->circuit = ev->circuit;
     l->put = ev->kind == ebpfMonWirePut ? ev->id : 0;
     l->value.known = 1;
@@ -85,6 +91,15 @@ void ebpfMonLastValuesExchange(ebpfMonLastValues *values, const ebpfMonWireEvent
     if (l->key == key && l->value.known)
         *old = l->value;
     storeValue(l, key, ev);
+}
+
+void ebpfMonLastValuesForgetServer(ebpfMonLastValues *values, const struct ebpfMonPeer *peer)
+{
+    uint64_t server = hashServer(peer);
+
+    for (unsigned i = 0; i < VALUES; i++)
+        if (values->table[i].server == server)
+            values->table[i].key = 0;
 }
 
 void ebpfMonLastValuesRestore(ebpfMonLastValues *values, const ebpfMonWireEvent *reply, const ebpfMonOldValue *old)

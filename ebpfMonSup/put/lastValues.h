@@ -20,6 +20,9 @@ void ebpfMonLastValuesSet(ebpfMonLastValues *values, const ebpfMonWireEvent *eve
 /* A put: *old is the value before it, and the value that it wrote is the last one now. */
 void ebpfMonLastValuesExchange(ebpfMonLastValues *values, const ebpfMonWireEvent *event, ebpfMonOldValue *old);
 
+/* The server of this connection ended, or may have ended: its PVs may begin anew. */
+void ebpfMonLastValuesForgetServer(ebpfMonLastValues *values, const struct ebpfMonPeer *peer);
+
 /* The server refused the put to which this is the reply: the last value is "old" again, unless another one came
  * since. */
 void ebpfMonLastValuesRestore(ebpfMonLastValues *values, const ebpfMonWireEvent *reply, const ebpfMonOldValue *old);

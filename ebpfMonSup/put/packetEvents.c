@@ -96,7 +96,7 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
         addPut(e, ev);
         break;
     case ebpfMonWireReply:
-        if (ebpfMonPutJoinAddReply(e->join, ev, &old) && !ev->ok)
+        if (ebpfMonPutJoinAddReply(e->join, ev, &old, findArrival(ev->time)) && !ev->ok)
             ebpfMonLastValuesRestore(e->lastValues, ev, &old);
         break;
     case ebpfMonWireValue:
@@ -108,7 +108,9 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
             ebpfMonPutJoinNameChannel(e->join, &ev->peer, ev->sid, ev->name);
         break;
     case ebpfMonWireClosed:
-        ebpfMonPutJoinCloseCircuit(e->join, &ev->peer);
+        if (ev->fromServer) /* else one client left */
+            ebpfMonLastValuesForgetServer(e->lastValues, &ev->peer);
+        ebpfMonPutJoinCloseCircuit(e->join, &ev->peer, findArrival(ev->time));
         break;
     default:
         break;

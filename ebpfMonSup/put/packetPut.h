@@ -21,8 +21,11 @@ typedef struct {
 typedef struct ebpfMonPacketPut {
     struct ebpfMonPacketPut *next;
     uint64_t at;          /* monotonic ns when its packet came to this host */
+    uint64_t since;       /* monotonic ns when the last of replied, passed and closed was found; else "at" */
     uint64_t time;        /* CLOCK_REALTIME ns of its packet */
-    uint64_t id;          /* number of the put on its circuit, as in ebpfMonWireEvent */
+    uint64_t id;          /* these three as in ebpfMonWireEvent */
+    uint64_t circuit;
+    uint32_t stretch;
     uint32_t seq, end, sid;
     uint64_t hash;
     uint32_t count;

@@ -71,12 +71,23 @@ static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
     ebpfMonTextCopy(put->old, sizeof(put->old), p->old.text);
 }
 
+/* A CA server adds the name of the record, or words of its own (send_err of rsrv/camessage.c). */
+static void setMessage(const ebpfMonPacketPut *p, ebpfMonPut *put)
+{
+    size_t record = strcspn(put->pv, ".");
+    const char *own = strncmp(p->message, put->pv, record) == 0 && !p->message[record] ? "" : p->message;
+
+    if (p->ok || p->pva || own[0])
+        ebpfMonTextCopy(put->message, sizeof(put->message), own);
+    else
+        ebpfMonTextCopy(put->message, sizeof(put->message), ca_message((long)p->status));
+}
+
 static void setResult(const ebpfMonPacketPut *p, int missed, ebpfMonPut *put)
 {
     if (p->replied) {
         put->result = p->ok ? ebpfMonPutOk : p->denied ? ebpfMonPutDenied : ebpfMonPutFailed;
-        ebpfMonTextCopy(put->message, sizeof(put->message), p->message[0] || p->ok || p->pva ? p->message :
-                        ca_message((long)p->status));
+        setMessage(p, put);
     } else if (p->iocId) {
         /* A watched IOC went on with this circuit, or ended, and did not make the put. Only a write-notify may still
          * wait for its record. */

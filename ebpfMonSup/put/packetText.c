@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,11 @@ void ebpfMonPacketTextFormatCa(const uint8_t *data, uint32_t have, int baseType,
         .data = data, .len = have, .type = ebpfMonPutDecodeCaType(baseType), .size = 40, .count = count, .network = 1,
     };
 
+    if (baseType < 0) {
+        *isNumber = 0;
+        snprintf(buf, size, "?");
+        return;
+    }
     *isNumber = v.type != ebpfMonDbfEnum && ebpfMonValueTextGetNumber(&v, number);
     ebpfMonValueTextFormat(NULL, NULL, 0, &v, buf, size);
 }

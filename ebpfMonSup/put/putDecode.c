@@ -5,6 +5,8 @@
 
 #define USE_TYPED_RSET
 #include <dbAccessDefs.h>
+#include <dbConvertFast.h>
+#include <dbFldTypes.h>
 #include <dbStaticLib.h>
 #include <epicsTime.h>
 
@@ -101,18 +103,32 @@ int ebpfMonPutDecodeCaType(int dbrType)
     return ebpfMonDbfUshort; /* DBR_PUT_ACKT, DBR_PUT_ACKS: alarm acknowledgement */
 }
 
-/* Nonzero: the value is a single number by the type of the field; a client may send it as text. The index of an enum is
- * not taken for a number. */
-static int getNumber(const ebpfMonValue *v, int fieldType, const char *text, double *number)
+/* Nonzero: the value is a single number by the type of the field. The index of an enum is not taken for a number. */
+static int getNumber(const ebpfMonValue *v, int fieldType, double *number)
 {
-    char *end;
+    return v->count == 1 && fieldType >= ebpfMonDbfChar && fieldType <= ebpfMonDbfDouble &&
+           ebpfMonValueTextGetNumber(v, number);
+}
 
-    if (v->count != 1 || fieldType < ebpfMonDbfChar || fieldType > ebpfMonDbfDouble || !text[0])
-        return 0;
-    if (ebpfMonValueTextGetNumber(v, number))
-        return 1;
-    *number = strtod(text, &end);
-    return !*end;
+/* A text that a client sends to a number is converted as dbPut does it (dbFastLinkConv.c): for an integer "0x10" is 0, and
+ * "1e3" is 1. Only a decimal number is shown as a number, the one that was sent. */
+static void convertText(const ebpfMonValue *v, int fieldType, ebpfMonPut *put)
+{
+    ebpfMonValue out = { .type = fieldType, .count = 1 };
+    char text[MAX_STRING_SIZE], *end;
+    epicsFloat64 space = 0; /* the largest of them */
+
+    if (v->type != ebpfMonDbfString || v->count != 1 || fieldType < ebpfMonDbfChar || fieldType > ebpfMonDbfDouble)
+        return;
+    snprintf(text, sizeof(text), "%.*s", (int)v->len, (const char *)v->data);
+    if (dbFastPutConvertRoutine[DBR_STRING][fieldType](text, &space, NULL))
+        return; /* the IOC refuses it */
+    out.data = (const uint8_t *)&space;
+    out.size = dbValueSize((short)fieldType);
+    out.len = (uint32_t)out.size;
+    put->isConverted = ebpfMonValueTextGetNumber(&out, &put->converted);
+    put->number = strtod(text, &end);
+    put->isNumber = put->isConverted && end != text && !*end && !strpbrk(text, "xX");
 }
 
 /* A text that is sent as an array of characters ("REC.DESC$") is shown as text: "" is not an array of zeros, and "7"
@@ -162,7 +178,7 @@ static void setOldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
     if (isString)
         put->oldCount = old.size;
     ebpfMonValueTextFormat(t, f, ev->precord, &old, put->old, sizeof(put->old));
-    put->oldIsNumber = !isString && getNumber(&old, ev->fieldType, put->old, &put->oldNumber);
+    put->oldIsNumber = !isString && getNumber(&old, ev->fieldType, &put->oldNumber);
 }
 
 static void setNewValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, const uint8_t *data,
@@ -178,7 +194,9 @@ static void setNewValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
 
     put->count = (long)ev->nRequest;
     ebpfMonValueTextFormat(t, f, ev->precord, &new, put->val, sizeof(put->val));
-    put->isNumber = !isString && getNumber(&new, ev->fieldType, put->val, &put->number);
+    put->isNumber = !isString && getNumber(&new, ev->fieldType, &put->number);
+    if (!put->isNumber && !isString)
+        convertText(&new, ev->fieldType, put);
 }
 
 /*

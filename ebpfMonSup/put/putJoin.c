@@ -14,17 +14,19 @@
 /* How long a put that was seen in packets waits at most. */
 #define SENT_NS   50000000ull    /* for the error reply to a plain CA write: it comes by then, or not at all */
 #define REPLY_NS  10000000000ull /* for a reply that was asked for, of a server that is no watched IOC */
-#define MADE_NS   2500000000ull  /* for the same put in the IOC, once the IOC has replied, or has served later messages:
-                                    the put may wait there 2 s for its result (pendingPuts.c) */
+/* For the same put in the IOC. These count from what the IOC did last about it, in events that we have read. */
+#define REFUSED_NS (2 * SENT_NS) /* once the IOC has refused it: some refusals are seen in the IOC, too */
+#define MADE_NS   2500000000ull  /* … has replied, or has served later messages: the put may wait there 2 s for its
+                                    result (pendingPuts.c) */
 #define CLOSED_NS 10000000000ull /* … once the circuit is closed: a slow IOC still reads what came before */
-#define STUCK_NS  60000000000ull /* … if the IOC does none of that: it may hang */
-#define NOTIFY_NS 3600000000000ull /* … for a write-notify, which waits for its record: a motor moves for minutes
-                                    (dbNotify.c) */
+#define STUCK_NS  3600000000000ull /* … if it does none of that: it hangs, is stopped by a debugger, or the put is a
+                                    write-notify, which waits for its record: a motor moves for minutes (dbNotify.c) */
 
 struct ebpfMonPutJoin {
     epicsMutexId        lock;         /* guards all that follows */
     ebpfMonJoinCircuits circuits;
-    uint64_t            packetsRead;  /* monotonic ns */
+    uint64_t            packetsRead;  /* monotonic ns, as the next one */
+    uint64_t            eventsRead;
     uint32_t            cover[COVER_MAX];
     unsigned            covers;
 };
@@ -72,6 +74,13 @@ uint64_t ebpfMonPutJoinGetPacketsRead(ebpfMonPutJoin *join)
     return at;
 }
 
+void ebpfMonPutJoinSetEventsRead(ebpfMonPutJoin *join, uint64_t at)
+{
+    epicsMutexMustLock(join->lock);
+    join->eventsRead = at;
+    epicsMutexUnlock(join->lock);
+}
+
 static int isCovered(const ebpfMonPutJoin *join, const struct ebpfMonPeer *peer)
 {
     for (unsigned i = 0; i < join->covers; i++)
@@ -95,6 +104,7 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
     if (key->moved && p->pva)
         put->user[0] = put->host[0] = 0; /* those of another client */
     ebpfMonJoinMatchMerge(p, put);
+    ebpfMonJoinCircuitConfirm(match->circuit, p->circuit, p->stretch);
     if (key->seqKind != EBPFMON_SEQ_NONE && !p->closed)
         ebpfMonJoinCircuitSetServed(match->circuit, p->seq);
     key->seq = p->seq;
@@ -134,9 +144,11 @@ static void fillPacketPut(ebpfMonPacketPut *p, const ebpfMonWireEvent *ev, uint3
                           uint64_t at, const void *data, size_t have)
 {
     memset(p, 0, sizeof(*p));
-    p->at = at;
+    p->at = p->since = at;
     p->time = ev->time;
     p->id = ev->id;
+    p->circuit = ev->circuit;
+    p->stretch = ev->stretch;
     p->seq = ev->seq;
     p->end = ev->end;
     p->sid = ev->sid;
@@ -183,7 +195,7 @@ void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, u
     free(p);
 }
 
-int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, ebpfMonOldValue *old)
+int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, ebpfMonOldValue *old, uint64_t at)
 {
     ebpfMonPacketPut *p;
     ebpfMonJoinCircuit *c;
@@ -195,6 +207,7 @@ int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, ebp
         ;
     if (p) {
         p->replied = 1;
+        p->since = at;
         p->ok = !!ev->ok;
         p->denied = !!ev->denied;
         p->status = ev->status;
@@ -206,14 +219,25 @@ int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, ebp
     return found;
 }
 
-void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer)
+/* Looks whether the IOC has served a later message of the circuit. */
+static void notePassed(const ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, uint64_t now)
+{
+    if (p->passed || p->closed || !c->hasServed || !ebpfMonJoinIsBefore(p->seq, c->served))
+        return;
+    p->passed = 1;
+    p->since = now;
+}
+
+void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, uint64_t at)
 {
     ebpfMonJoinCircuit *c;
 
     epicsMutexMustLock(join->lock);
     c = ebpfMonJoinCircuitsFind(&join->circuits, peer);
     for (ebpfMonPacketPut *p = c ? c->first : NULL; p; p = p->next) {
-        p->passed = p->passed || (!p->closed && c->hasServed && ebpfMonJoinIsBefore(p->seq, c->served));
+        notePassed(c, p, at);
+        if (!p->closed)
+            p->since = at;
         p->closed = 1;
     }
     if (c) { /* the next circuit from this port has other sequence numbers */
@@ -236,20 +260,32 @@ void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *p
     epicsMutexUnlock(join->lock);
 }
 
-/* It will not be seen in an IOC any more. "age": ns since its packet came. */
-static int isUnmatched(const ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, uint64_t age)
+static int isOlder(uint64_t since, uint64_t now, uint64_t age)
 {
-    if (!p->closed && c->hasServed && ebpfMonJoinIsBefore(p->seq, c->served))
-        p->passed = 1;
+    return now > since && now - since >= age;
+}
+
+/* It will not be seen in an IOC any more. What counts for a watched IOC is up to where we know what it did: it, or we,
+ * may have stood still. */
+static int isUnmatched(const ebpfMonPutJoin *join, const ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, uint64_t now)
+{
+    uint64_t known = now == UINT64_MAX ? now : join->eventsRead;
+
+    notePassed(c, p, now);
     if (!p->iocId && !c->hasServed)
-        return p->replied || age >= (p->replyAsked ? REPLY_NS : SENT_NS) || p->closed;
+        return p->replied || isOlder(p->at, now, p->replyAsked ? REPLY_NS : SENT_NS) || p->closed;
     if (p->replied && !p->ok)
-        return age >= SENT_NS * 2; /* some refusals are seen in the IOC too, which knows more of them */
+        return isOlder(p->since, known, REFUSED_NS);
     if (p->replied || (p->passed && (!p->replyAsked || p->pva)))
-        return age >= MADE_NS;
-    if (p->closed)
-        return age >= CLOSED_NS;
-    return age >= (p->passed ? NOTIFY_NS : STUCK_NS);
+        return isOlder(p->since, known, MADE_NS);
+    return isOlder(p->since, known, p->closed ? CLOSED_NS : STUCK_NS);
+}
+
+/* Bytes behind a gap may look like a message. An IOC that we see knows better. */
+static int isCertain(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p)
+{
+    return !p->iocId || !p->stretch || p->replied ||
+           (c->confirmedCircuit == p->circuit && c->confirmedStretch == p->stretch);
 }
 
 ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now)
@@ -262,7 +298,7 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
 
         for (; p; p = next) {
             next = p->next;
-            if (!isUnmatched(c, p, now > p->at ? now - p->at : 0)) {
+            if (!isUnmatched(join, c, p, now)) {
                 /* A plain write waits a short time only, so those behind it wait too and all stay in order. A
                  * write-notify may be answered in an hour. */
                 if (!p->iocId && !c->hasServed && !p->replyAsked)
@@ -272,7 +308,7 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
             }
             ebpfMonJoinCircuitsRemovePut(&join->circuits, c, before, p);
             p->next = NULL;
-            if (p->made) {
+            if (p->made || !isCertain(c, p)) {
                 free(p);
                 continue;
             }

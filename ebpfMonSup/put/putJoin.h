@@ -35,6 +35,9 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
 /* All packets that came to this host before this time (monotonic ns) have been read. */
 uint64_t ebpfMonPutJoinGetPacketsRead(ebpfMonPutJoin *join);
 
+/* All events of IOCs from before this time (monotonic ns) have been read. */
+void ebpfMonPutJoinSetEventsRead(ebpfMonPutJoin *join, uint64_t at);
+
 /* --- the side of the packets --- */
 
 /* The network namespaces of which packets are read; 0 stands for what is not loopback. */
@@ -44,14 +47,15 @@ void ebpfMonPutJoinSetPacketsRead(ebpfMonPutJoin *join, uint64_t at);
 /* A put. "iocId": the watched IOC that serves it, 0: none. "at": monotonic ns when the packet came. */
 void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, uint32_t iocId,
                              const ebpfMonOldValue *old, uint64_t at);
-/* A reply. Nonzero: its put still waits, and *old is the value that the PV had before it. */
-int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, ebpfMonOldValue *old);
-void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer);
+/* A reply. Nonzero: its put still waits, and *old is the value that the PV had before it. "at": as above. */
+int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, ebpfMonOldValue *old, uint64_t at);
+void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, uint64_t at);
 /* The name of a channel that was created before we looked is known now. */
 void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, uint32_t sid, const char *name);
 
-/* Takes out the puts that will not be seen in an IOC any more: a list, which the caller publishes and frees one by
- * one. */
+/* Takes out the puts that will not be seen in an IOC any more at "now" (monotonic ns; UINT64_MAX: all): a list, which
+ * the caller publishes and frees one by one. A put to a watched IOC is among them only with evidence that it was sent:
+ * its reply, or that its circuit was followed from its beginning, or was found to agree with the IOC. */
 ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now);
 
 /* Puts that were dropped because there was no room, since the start. */

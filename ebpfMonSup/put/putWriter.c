@@ -199,7 +199,10 @@ int ebpfMonPutWritersFindLinkWrite(ebpfMonTarget *t, const struct ebpfMonCauseEv
         return 0;
     write->pid = (uint32_t)t->pid;
     write->at = ev->head.ktime;
-    write->chain = (ebpfMonChainId){ .iocId = ev->begin ? t->iocId : 0, .tid = ev->head.tid, .begin = ev->begin };
+    write->step = (ebpfMonChainId){ .iocId = ev->begin ? t->iocId : 0, .tid = ev->head.tid, .begin = ev->begin };
+    write->chain = write->step;
+    if (ev->sourceBegin)
+        write->chain = (ebpfMonChainId){ .iocId = t->iocId, .tid = ev->sourceTid, .begin = ev->sourceBegin };
     ebpfMonTextCopyBytes(write->channel, sizeof(write->channel), ev->name, EBPFMON_CHANNEL_MAX - 1);
     snprintf(write->link, sizeof(write->link), "%s.%.6s", ebpfMonCatalogueName(t->cat, index), f->name);
     snprintf(write->ioc, sizeof(write->ioc), "%s", t->name);

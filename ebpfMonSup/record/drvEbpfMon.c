@@ -64,7 +64,9 @@ static void nameHost(void)
 
 static void ebpfMonDriverRegistrar(void)
 {
-    static int isRegistered; /* a registrar may run more than once */
+    /* One per process, as Base's list of init hooks. Base runs a registrar once, but again after testdbCleanup
+     * (clearRegistrarOnce), and our hook must not be in the list twice. One thread: the one that runs registrars. */
+    static int isRegistered;
 
     if (isRegistered)
         return;

@@ -1,226 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aSub routine ebpfMonFilterProcess:
- *   A IOC, B record, C field, D client host, E user: patterns, STRING or CHAR array
- *   F level: its number, or its name as STRING    G slow-chain limit us    H one chain in N    I budget %
+ * aSub routine ebpfMonFilterProcess. Its inputs: filterInputs.h.
  *   VALA status text, CHAR array    VALB records that match    VALC generation of the filter in force
- * A refused filter leaves the old one in force; the record then has the severity of BRSV.
+ * The record is asynchronous: it completes when the filter is in force, so a put with callback waits for that. A refused
+ * filter leaves the old one in force; the record then has the severity of BRSV.
  */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <aSubRecord.h>
+#include <callback.h>
 #include <dbAccess.h>
-#include <dbConvertFast.h>
-#include <dbEvent.h>
 #include <dbFldTypes.h>
 #include <dbLock.h>
+#include <dbNotify.h>
+#include <epicsEvent.h>
 #include <epicsExport.h>
-#include <epicsStdlib.h>
-#include <errlog.h>
 #include <registryFunction.h>
 
+#include "common/clock.h"
 #include "common/lazyMutex.h"
 #include "model/monitorOps.h"
 #include "model/put.h"
 #include "record/filterSub.h"
 
-#define PATTERNS 5
 #define TEXT_SIZE 256
-#define ALL ((1u << EBPFMON_FILTER_INPUTS) - 1)
-
-enum { inLevel = PATTERNS, inSlow, inSample, inBudget };
-
-static const char * const inputName[EBPFMON_FILTER_INPUTS] = {
-    "IOC", "record", "field", "host", "user", "level", "slow limit", "sampling", "budget"
-};
-static const size_t patternAt[PATTERNS] = {
-    offsetof(ebpfMonFilter, ioc), offsetof(ebpfMonFilter, record), offsetof(ebpfMonFilter, field),
-    offsetof(ebpfMonFilter, host), offsetof(ebpfMonFilter, user)
-};
+#define POLL_SECONDS 0.005
+#define APPLY_NS (5 * EBPFMON_SECOND_NS) /* reading a large IOC takes less */
+#define COMMAND_SECONDS 10.0             /* a filter before it, and its own */
 
 /* One per process, because there is one filter, and one record and one command set it. */
-static aSubRecord *filterRecord; /* the last one loaded; set before the IOC runs */
-static ebpfMonLazyMutex filterLock = EBPFMON_LAZY_MUTEX; /* of what follows */
-static int filterReady;          /* the record has processed once: the command may process it */
-static unsigned commandPending;  /* inputs (a bit each) of which the command's value counts, not the record's */
-static ebpfMonFilter commandFilter;
+static struct {
+    aSubRecord      *record;         /* the last one loaded; set before the IOC runs */
+    ebpfMonLazyMutex lock;           /* of what follows */
+    int              isReady;        /* the record has processed once: the command may process it */
+    unsigned         commandPending; /* inputs (a bit each) of which the command's value counts, not the record's */
+    ebpfMonFilter    command;
+} shared = { .lock = EBPFMON_LAZY_MUTEX };
 
-static int readPattern(const aSubRecord *prec, int in, char *pattern, char *why, size_t size)
-{
-    epicsEnum16 type = (&prec->fta)[in];
-    const char *from = (&prec->a)[in];
-    size_t len;
-
-    if (type != DBF_STRING && type != DBF_CHAR && type != DBF_UCHAR) {
-        snprintf(why, size, "%s pattern: FT%c must be STRING or CHAR", inputName[in], 'A' + in);
-        return -1;
-    }
-    len = strnlen(from, type == DBF_STRING ? MAX_STRING_SIZE : (&prec->nea)[in]);
-    if (len >= EBPFMON_PATTERN_SIZE) { /* never cut in silence: it would match something else */
-        snprintf(why, size, "%s pattern is longer than %d characters: shorten it with *", inputName[in],
-                 EBPFMON_PATTERN_SIZE - 1);
-        return -1;
-    }
-    memcpy(pattern, from, len);
-    pattern[len] = 0;
-    return 0;
-}
-
-static int readNumber(const aSubRecord *prec, int in, double *value, char *why, size_t size)
-{
-    epicsEnum16 type = (&prec->fta)[in];
-
-    if (type <= DBF_ENUM &&
-        dbFastGetConvertRoutine[type][DBR_DOUBLE]((&prec->a)[in], value, NULL) == 0 && isfinite(*value))
-        return 0;
-    snprintf(why, size, "%s is not a number: give one", inputName[in]);
-    return -1;
-}
-
-static int readLevel(const aSubRecord *prec, ebpfMonLevel *level, char *why, size_t size)
-{
-    const char *name = (&prec->a)[inLevel];
-    double value;
-    int known;
-
-    if ((&prec->fta)[inLevel] == DBF_STRING && (known = ebpfMonLevelParse(name)) >= 0) {
-        *level = (ebpfMonLevel)known;
-        return 0;
-    }
-    if (readNumber(prec, inLevel, &value, why, size))
-        return -1;
-    if (value < 0 || value >= ebpfMonLevelCount) {
-        snprintf(why, size, "level %g does not exist: 0 (off) to %d (%s)", value, ebpfMonLevelCount - 1,
-                 ebpfMonLevelName(ebpfMonLevelCount - 1));
-        return -1;
-    }
-    *level = (ebpfMonLevel)value;
-    return 0;
-}
-
-static int readFilter(const aSubRecord *prec, ebpfMonFilter *filter, char *why, size_t size)
-{
-    double sample;
-    int in;
-
-    for (in = 0; in < PATTERNS; in++)
-        if (readPattern(prec, in, (char *)filter + patternAt[in], why, size))
-            return -1;
-    if (readLevel(prec, &filter->level, why, size) ||
-        readNumber(prec, inSlow, &filter->slowUs, why, size) ||
-        readNumber(prec, inSample, &sample, why, size) ||
-        readNumber(prec, inBudget, &filter->budget, why, size))
-        return -1;
-    if (sample < 0 || sample > 1e9) {
-        snprintf(why, size, "sampling: one chain in %g cannot be: give 1 to 1000000000", sample);
-        return -1;
-    }
-    filter->sample = (unsigned)sample;
-    return 0;
-}
-
-static int parseNumber(double *to, const char *value, const char *what, char *why, size_t size)
-{
-    if (epicsParseDouble(value, to, NULL) == 0)
-        return 0;
-    snprintf(why, size, "%s \"%s\" is not a number", what, value);
-    return -1;
-}
-
-int ebpfMonFilterParse(ebpfMonFilter *filter, unsigned in, const char *value, char *why, size_t size)
-{
-    char *pattern = (char *)filter + (in < PATTERNS ? patternAt[in] : 0);
-    double sample;
-    int level;
-
-    switch (in) {
-    case inLevel:
-        level = ebpfMonLevelParse(value);
-        if (level < 0) {
-            snprintf(why, size, "there is no level \"%s\": off, puts, counts, chains or trace", value);
-            return -1;
-        }
-        filter->level = (ebpfMonLevel)level;
-        return 0;
-    case inSlow:
-        return parseNumber(&filter->slowUs, value, inputName[in], why, size);
-    case inSample:
-        if (parseNumber(&sample, value, inputName[in], why, size))
-            return -1;
-        if (!(sample >= 0 && sample <= 1e9)) {
-            snprintf(why, size, "sample %g cannot be: give 1 to 1000000000", sample);
-            return -1;
-        }
-        filter->sample = (unsigned)sample;
-        return 0;
-    case inBudget:
-        return parseNumber(&filter->budget, value, inputName[in], why, size);
-    default:
-        if (strlen(value) >= EBPFMON_PATTERN_SIZE) {
-            snprintf(why, size, "%s pattern is longer than %d characters: shorten it with *", inputName[in],
-                     EBPFMON_PATTERN_SIZE - 1);
-            return -1;
-        }
-        strcpy(pattern, value);
-        return 0;
-    }
-}
-
-/* Copies these inputs (a bit each) of another filter. */
-static void copyInputs(ebpfMonFilter *filter, const ebpfMonFilter *from, unsigned inputs)
-{
-    int in;
-
-    for (in = 0; in < PATTERNS; in++)
-        if (inputs & 1u << in)
-            memcpy((char *)filter + patternAt[in], (const char *)from + patternAt[in], EBPFMON_PATTERN_SIZE);
-    if (inputs & 1u << inLevel)
-        filter->level = from->level;
-    if (inputs & 1u << inSlow)
-        filter->slowUs = from->slowUs;
-    if (inputs & 1u << inSample)
-        filter->sample = from->sample;
-    if (inputs & 1u << inBudget)
-        filter->budget = from->budget;
-}
-
-/* Writes one input's source record without processing it, and tells its clients. Its lock set is held:
- * a database link joins the lock sets of both of its ends. */
-static void writeSource(const aSubRecord *prec, int in, short type, const void *value, long count)
-{
-    const DBLINK *link = &(&prec->inpa)[in];
-    DBADDR source;
-
-    if (link->type != DB_LINK || dbNameToAddr(link->value.pv_link.pvname, &source))
-        return;
-    if (source.dbr_field_type == DBR_CHAR || type != DBR_CHAR)
-        dbPut(&source, type, value, count);
-    else
-        dbPut(&source, DBR_STRING, value, 1);
-    source.precord->udf = FALSE;
-    db_post_events(source.precord, source.pfield, DBE_VALUE | DBE_LOG);
-}
-
-static void writeSources(const aSubRecord *prec, const ebpfMonFilter *filter)
-{
-    epicsInt32 level = filter->level, sample = (epicsInt32)filter->sample;
-    int in;
-
-    for (in = 0; in < PATTERNS; in++) {
-        const char *pattern = (const char *)filter + patternAt[in];
-
-        writeSource(prec, in, DBR_CHAR, pattern, (long)strlen(pattern) + 1);
-    }
-    writeSource(prec, inLevel, DBR_LONG, &level, 1);
-    writeSource(prec, inSlow, DBR_DOUBLE, &filter->slowUs, 1);
-    writeSource(prec, inSample, DBR_LONG, &sample, 1);
-    writeSource(prec, inBudget, DBR_DOUBLE, &filter->budget, 1);
-}
+/* What the record waits for. The record's lock guards it. */
+static struct {
+    epicsCallback       poll;
+    ebpfMonFilterAnswer answer;
+    uint64_t            until;       /* monotonic ns */
+    char                filter[TEXT_SIZE];
+} awaited;
 
 static void showText(aSubRecord *prec, const char *text)
 {
@@ -230,90 +57,186 @@ static void showText(aSubRecord *prec, const char *text)
     prec->neva = (epicsUInt32)strlen(prec->vala) + 1;
 }
 
+static void showProgress(aSubRecord *prec, const char *progress)
+{
+    char text[TEXT_SIZE + 60];
+
+    snprintf(text, sizeof(text), "%s: %s", progress, awaited.filter);
+    showText(prec, text);
+    *(epicsUInt32 *)prec->valb = awaited.answer.matching;
+    *(epicsUInt32 *)prec->valc = awaited.answer.generation;
+}
+
+/* Callback thread. */
+static void pollApplied(epicsCallback *callback)
+{
+    aSubRecord *prec;
+    void *user;
+
+    callbackGetUser(user, callback);
+    prec = user;
+    dbScanLock((dbCommon *)prec);
+    if (!ebpfMonMonitorOpsGet()->isFilterApplied(awaited.answer.number) && ebpfMonClockMonotonic() < awaited.until)
+        callbackRequestDelayed(callback, POLL_SECONDS);
+    else
+        prec->rset->process((dbCommon *)prec);
+    dbScanUnlock((dbCommon *)prec);
+}
+
+static void beginWait(aSubRecord *prec)
+{
+    callbackSetCallback(pollApplied, &awaited.poll);
+    callbackSetPriority(priorityLow, &awaited.poll);
+    callbackSetUser(prec, &awaited.poll);
+    awaited.until = ebpfMonClockMonotonic() + APPLY_NS;
+    prec->pact = TRUE;
+    callbackRequestDelayed(&awaited.poll, POLL_SECONDS);
+}
+
+static unsigned takeCommand(ebpfMonFilter *command)
+{
+    unsigned inputs;
+
+    ebpfMonLazyMutexLock(&shared.lock);
+    shared.isReady = 1;
+    inputs = shared.commandPending;
+    shared.commandPending = 0;
+    *command = shared.command;
+    ebpfMonLazyMutexUnlock(&shared.lock);
+    return inputs;
+}
+
+/* The record's inputs, or what a command said of them, are asked for. 0, or -1 and the record says why. */
+static long setFilter(aSubRecord *prec)
+{
+    ebpfMonFilter filter = ebpfMonFilterDefault, command;
+    unsigned byCommand = takeCommand(&command);
+    char why[TEXT_SIZE];
+    long status = 0;
+
+    if (byCommand != EBPFMON_FILTER_ALL)
+        status = ebpfMonFilterReadInputs(prec, &filter, why, sizeof(why));
+    ebpfMonFilterCopyInputs(&filter, &command, byCommand);
+    if (!status)
+        status = ebpfMonFilterCheck(&filter, why, sizeof(why));
+    if (!status)
+        status = ebpfMonMonitorOpsGet()->setFilter(&filter, &awaited.answer, why, sizeof(why));
+    if (status) {
+        showText(prec, why);
+        return -1;
+    }
+    ebpfMonFilterFormat(&filter, awaited.filter, sizeof(awaited.filter));
+    if (byCommand)
+        ebpfMonFilterWriteInputs(prec, &filter);
+    return 0;
+}
+
 static long ebpfMonFilterProcess(aSubRecord *prec)
 {
-    ebpfMonFilter filter = ebpfMonFilterDefault, command = ebpfMonFilterDefault;
-    char text[TEXT_SIZE] = "";
-    unsigned matching = 0, generation = 0, byCommand;
-    long status;
+    int isWaitOver = prec->pact;
 
-    if (prec->ftvb != DBF_ULONG || prec->ftvc != DBF_ULONG) {
+    if (!isWaitOver && (prec->ftvb != DBF_ULONG || prec->ftvc != DBF_ULONG)) {
         showText(prec, "not in force: FTVB and FTVC must be ULONG");
         return -1;
     }
-    ebpfMonLazyMutexLock(&filterLock);
-    filterReady = 1;
-    byCommand = commandPending;
-    commandPending = 0;
-    if (byCommand)
-        command = commandFilter;
-    ebpfMonLazyMutexUnlock(&filterLock);
-
-    status = byCommand == ALL ? 0 : readFilter(prec, &filter, text, sizeof(text));
-    copyInputs(&filter, &command, byCommand);
-    if (!status)
-        status = ebpfMonFilterCheck(&filter, text, sizeof(text));
-    if (!status)
-        status = ebpfMonMonitorOpsGet()->setFilter(&filter, text, sizeof(text), &matching, &generation);
-    if (!status) {
-        *(epicsUInt32 *)prec->valb = matching;
-        *(epicsUInt32 *)prec->valc = generation;
-        if (byCommand)
-            writeSources(prec, &filter);
-    }
-    showText(prec, text);
-    return status ? -1 : 0;
+    if (!isWaitOver && setFilter(prec))
+        return -1;
+    if (!awaited.answer.number)
+        showProgress(prec, "accepted, in force as soon as ebpfMon runs");
+    else if (ebpfMonMonitorOpsGet()->isFilterApplied(awaited.answer.number))
+        showProgress(prec, "in force");
+    else if (isWaitOver)
+        showProgress(prec, "accepted, being applied");
+    else
+        beginWait(prec);
+    return 0;
 }
 
 static long ebpfMonFilterInit(aSubRecord *prec)
 {
-    filterRecord = prec;
-    filterReady = 0;
+    shared.record = prec;
+    shared.isReady = 0;
     return 0;
 }
 
+static void onProcessed(processNotify *notify)
+{
+    epicsEventMustTrigger(notify->usrPvt);
+}
+
+static void getNothing(processNotify *notify, notifyGetType type)
+{
+    (void)notify;
+    (void)type;
+}
+
+/* Processes the filter record after what it is doing now, and waits for it. */
 static long processFilter(char *text, size_t size)
 {
-    long status;
+    aSubRecord *prec = shared.record;
+    epicsEventId done = epicsEventMustCreate(epicsEventEmpty);
+    processNotify notify = {
+        .requestType = processGetRequest, /* processNotifyCommon of Base does nothing for processRequest */
+        .chan = dbChannelCreate(prec->name), .getCallback = getNothing, .doneCallback = onProcessed, .usrPvt = done,
+    };
+    long status = -1;
 
-    dbScanLock((dbCommon *)filterRecord);
-    dbProcess((dbCommon *)filterRecord);
-    status = filterRecord->val;
-    if (filterRecord->ftva == DBF_CHAR || filterRecord->ftva == DBF_UCHAR)
-        ebpfMonTextCopy(text, size, filterRecord->vala);
-    dbScanUnlock((dbCommon *)filterRecord);
+    if (notify.chan && dbChannelOpen(notify.chan) == 0) {
+        dbProcessNotify(&notify);
+        epicsEventWaitWithTimeout(done, COMMAND_SECONDS);
+        dbNotifyCancel(&notify);
+        dbScanLock((dbCommon *)prec);
+        status = prec->val;
+        if (prec->ftva == DBF_CHAR || prec->ftva == DBF_UCHAR)
+            ebpfMonTextCopy(text, size, prec->vala);
+        dbScanUnlock((dbCommon *)prec);
+    }
+    if (notify.chan)
+        dbChannelDelete(notify.chan);
+    epicsEventDestroy(done);
     return status;
+}
+
+static int isReady(void)
+{
+    int ready;
+
+    ebpfMonLazyMutexLock(&shared.lock);
+    ready = shared.isReady;
+    ebpfMonLazyMutexUnlock(&shared.lock);
+    return ready;
 }
 
 void ebpfMonFilterReprocess(void)
 {
     char text[TEXT_SIZE];
-    int ready;
 
-    ebpfMonLazyMutexLock(&filterLock);
-    ready = filterReady;
-    ebpfMonLazyMutexUnlock(&filterLock);
-    if (ready)
+    if (isReady())
         processFilter(text, sizeof(text));
 }
 
 long ebpfMonFilterCommand(const ebpfMonFilter *filter, unsigned inputs, char *text, size_t size)
 {
     ebpfMonFilter checked = *filter;
-    unsigned matching, generation;
+    ebpfMonFilterAnswer answer;
     int ready;
 
     if (ebpfMonFilterCheck(&checked, text, size))
         return -1;
-    ebpfMonLazyMutexLock(&filterLock);
-    ready = filterReady;
-    commandFilter = checked;
-    commandPending = ready ? ALL : commandPending | inputs; /* of several commands before iocInit all count */
-    ebpfMonLazyMutexUnlock(&filterLock);
+    ebpfMonLazyMutexLock(&shared.lock);
+    ready = shared.isReady;
+    shared.command = checked;
+    /* of several commands before iocInit all count */
+    shared.commandPending = ready ? EBPFMON_FILTER_ALL : shared.commandPending | inputs;
+    ebpfMonLazyMutexUnlock(&shared.lock);
     if (ready)
         return processFilter(text, size);
     /* No record, or not yet: it takes what is pending when it first processes. */
-    return ebpfMonMonitorOpsGet()->setFilter(&checked, text, size, &matching, &generation);
+    if (ebpfMonMonitorOpsGet()->setFilter(&checked, &answer, text, size))
+        return -1;
+    snprintf(text, size, "accepted, in force as soon as ebpfMon runs: ");
+    ebpfMonFilterFormat(&checked, text + strlen(text), size - strlen(text));
+    return 0;
 }
 
 epicsRegisterFunction(ebpfMonFilterInit);

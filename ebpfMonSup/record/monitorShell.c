@@ -14,7 +14,8 @@
 static void configureMonitor(const iocshArgBuf *args)
 {
     ebpfMonSettings settings = {
-        .maxRecords = 200000, .maxRoots = 8192, .ringKiB = 8192, .watchSelf = args[3].ival, .wireKiB = args[4].ival,
+        .maxRecords = (unsigned)args[0].ival, .maxRoots = (unsigned)args[1].ival, .ringKiB = (unsigned)args[2].ival,
+        .watchSelf = args[3].ival, .wireKiB = args[4].ival,
     };
     static const char *const sizes[] = {"maxRecords", "maxRoots", "ringKiB"};
 
@@ -26,12 +27,6 @@ static void configureMonitor(const iocshArgBuf *args)
             return;
         }
     }
-    if (args[0].ival)
-        settings.maxRecords = (unsigned)args[0].ival;
-    if (args[1].ival)
-        settings.maxRoots = (unsigned)args[1].ival;
-    if (args[2].ival)
-        settings.ringKiB = (unsigned)args[2].ival;
     ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->configure(&settings));
 }
 

@@ -118,11 +118,11 @@ static uint32_t findCachedRule(ebpfMonRuleSet *set, const ebpfMonPut *put)
     return set->cache->slot[at].rule;
 }
 
-/* A string that reads as a number is a number: the record will convert it. */
+/* A text is the number that the IOC makes of it; where we do not know the record, the number as which it reads. */
 static int getNumber(const ebpfMonPut *put, double *value)
 {
-    if (put->isNumber) {
-        *value = put->number;
+    if (put->isConverted || put->isNumber) {
+        *value = put->isConverted ? put->converted : put->number;
         return 1;
     }
     return put->count <= 1 && epicsParseDouble(put->val, value, NULL) == 0;

@@ -19,6 +19,12 @@
 #define FIRST_NS 5000000ull
 #define TRIES    12
 
+/* The loader maps the libraries of a program one after the other, on a busy host with pauses. As long as an IOC has no
+ * libCom (ebpfMonImage.com), more may be missing, so it is looked at again: some 2.5 s. An IOC that never has it is then
+ * watched without. */
+#define WHOLE_TRIES 9
+#define WHOLE_NS    2000000000ull
+
 typedef struct {
     pid_t    pid;
     int      tries;
@@ -148,6 +154,8 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
             continue;
         }
         found = readImage(f, pid, image);
+        if (found == 0 && !image->com && p->tries < WHOLE_TRIES)
+            found = 1;
         if (found == 0 || (found < 0 && errno == ESRCH) || ++p->tries >= TRIES) {
             *p = f->new[--f->newCount];
             if (found == 0)
@@ -218,7 +226,7 @@ static pid_t findInScan(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image)
             int found = readImage(f, pid, image);
 
             o->denied = found < 0 && (errno == EACCES || errno == EPERM);
-            if (found == 0)
+            if (found == 0 && (image->com || now - o->seen > WHOLE_NS))
                 return pid;
         }
         if (o->pid == pid && o->denied && f->deniedSoFar++ == 0)

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <epicsEvent.h>
 #include <epicsMutex.h>
 #include <epicsString.h>
 
@@ -30,7 +29,6 @@ struct ebpfMonRequests {
     epicsMutexId lock;         /* guards all that follows */
     ebpfMonFilter filter;
     unsigned asked, taken, applied; /* how often something was asked; up to where it was taken, and applied */
-    epicsEventId appliedMore;  /* "applied" moved on */
     ebpfMonLevelRule rules[EBPFMON_LEVEL_RULES_MAX]; /* the newest last: it counts before the others */
     unsigned ruleCount;
     linkPut links[LINKS_MAX];
@@ -46,7 +44,6 @@ ebpfMonRequests *ebpfMonRequestsNew(const ebpfMonFilter *first)
     if (!r)
         return NULL;
     r->lock = epicsMutexMustCreate();
-    r->appliedMore = epicsEventMustCreate(epicsEventEmpty);
     r->filter = *first;
     return r;
 }
@@ -55,7 +52,6 @@ void ebpfMonRequestsFree(ebpfMonRequests *r)
 {
     if (!r)
         return;
-    epicsEventDestroy(r->appliedMore);
     epicsMutexDestroy(r->lock);
     free(r);
 }
@@ -78,30 +74,22 @@ unsigned ebpfMonRequestsSetFilter(ebpfMonRequests *r, const ebpfMonFilter *f)
 
     epicsMutexMustLock(r->lock);
     r->filter = *f;
-    number = ++r->asked;
+    if (++r->asked == 0) /* stands for none */
+        r->asked = 1;
+    number = r->asked;
     epicsMutexUnlock(r->lock);
     wakeFollower(r);
     return number;
 }
 
-int ebpfMonRequestsWait(ebpfMonRequests *r, unsigned number, double seconds)
+int ebpfMonRequestsIsApplied(ebpfMonRequests *r, unsigned number)
 {
-    uint64_t begin = ebpfMonClockMonotonic();
-    int reached;
+    int is;
 
-    for (;;) {
-        double left = seconds - (double)(ebpfMonClockMonotonic() - begin) / 1e9;
-
-        epicsMutexMustLock(r->lock);
-        reached = (int)(r->applied - number) >= 0;
-        epicsMutexUnlock(r->lock);
-        if (reached || left <= 0)
-            break;
-        epicsEventWaitWithTimeout(r->appliedMore, left);
-    }
-    if (reached)
-        epicsEventMustTrigger(r->appliedMore); /* it wakes one at a time, and another may wait for the same */
-    return reached ? 0 : -1;
+    epicsMutexMustLock(r->lock);
+    is = (int)(r->applied - number) >= 0;
+    epicsMutexUnlock(r->lock);
+    return is;
 }
 
 void ebpfMonRequestsGetFilter(ebpfMonRequests *r, ebpfMonFilter *f)
@@ -128,7 +116,6 @@ void ebpfMonRequestsSetApplied(ebpfMonRequests *r)
     epicsMutexMustLock(r->lock);
     r->applied = r->taken;
     epicsMutexUnlock(r->lock);
-    epicsEventMustTrigger(r->appliedMore);
 }
 
 /* --- Rules, all under the lock --- */

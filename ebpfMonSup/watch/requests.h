@@ -21,7 +21,6 @@ typedef struct {
     int  reference; /* -1: this rule is about the level */
 } ebpfMonLevelRule;
 
-
 /* NULL without memory. */
 ebpfMonRequests *ebpfMonRequestsNew(const ebpfMonFilter *first);
 void ebpfMonRequestsFree(ebpfMonRequests *requests); /* NULL does no harm */
@@ -32,11 +31,11 @@ void ebpfMonRequestsSetWake(ebpfMonRequests *requests, void (*wake)(void *arg), 
 
 /* --- Any thread --- */
 
-/* Returns a number to wait for. */
+/* Returns a number for ebpfMonRequestsIsApplied, never 0. */
 unsigned ebpfMonRequestsSetFilter(ebpfMonRequests *requests, const ebpfMonFilter *filter);
 
-/* Waits until the filter with this number is applied to every IOC. 0, or -1: not within "seconds". */
-int ebpfMonRequestsWait(ebpfMonRequests *requests, unsigned number, double seconds);
+/* Nonzero: the filter with this number is applied to every IOC. */
+int ebpfMonRequestsIsApplied(ebpfMonRequests *requests, unsigned number);
 
 void ebpfMonRequestsGetFilter(ebpfMonRequests *requests, ebpfMonFilter *filter);
 

@@ -176,6 +176,18 @@ unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *patter
     return n;
 }
 
+unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, pid_t *pids, unsigned max)
+{
+    unsigned n = 0;
+
+    ebpfMonTargetsLock(targets);
+    for (const ebpfMonTarget *t = targets->first; t && n < max; t = t->next)
+        if (!t->gone)
+            pids[n++] = t->pid;
+    ebpfMonTargetsUnlock(targets);
+    return n;
+}
+
 unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t size)
 {
     unsigned n = 0;

@@ -132,6 +132,9 @@ void ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts);
 /* Records of all IOCs whose name matches this pattern (epicsStrGlobMatch). It takes the lock. */
 unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *pattern);
 
+/* The processes of the IOCs that are not gone, at most "max". Returns the number. It takes the lock. */
+unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, pid_t *pids, unsigned max);
+
 /* For the state line: how many targets have something to say, and what the first of them says. Under the lock. */
 unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t size);
 

@@ -18,10 +18,12 @@ typedef struct {
     size_t   hashFrom, hashTo;
     size_t   done;      /* synced: bytes of it that went by */
     uint64_t hash;
+    uint64_t time;      /* of the packet with its last byte so far */
     int      holed;     /* not all of them were seen */
     uint64_t skipped;   /* while searching: bytes that were no message */
     unsigned tries;     /* … segments looked at */
     int      met;       /* was in step once: what is skipped is a gap */
+    uint32_t stretch;   /* how often a beginning was searched for; 0: in step since the connection's first byte */
 } ebpfMonAssembly;
 
 /* The buffer is given back; what is known of the direction stays. */

@@ -21,8 +21,12 @@ static void noteWrite(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
 {
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWirePut, m);
 
-    if (!ebpfMonCaEventElements(s, &e, m, h))
-        return;
+    if (!ebpfMonCaEventElements(s, &e, m, h)) { /* there is no such type: the server will refuse it */
+        e.dbrType = (int)h->type;
+        e.baseType = -1;
+        e.count = h->count;
+        e.data = m->p;
+    }
     e.id = ++s->puts;
     e.replyAsked = h->cmd == EBPFMON_CA_WRITE_NOTIFY;
     if (!e.replyAsked) {

@@ -107,6 +107,7 @@ ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *w, const ebpfMonCircuitKey *key,
     memset(c, 0, sizeof *c);
     c->wire = w;
     c->key = *key;
+    c->closer = -1;
     c->server = -1;
     c->last = time;
     c->next = w->byKey[bucket];
@@ -157,6 +158,7 @@ static void closed(ebpfMonCircuit *c, ebpfMonCircuitPhase phase, uint64_t time)
 
     leave(c);
     if (c->phase == ebpfMonCircuitOpen) {
+        e.fromServer = c->closer >= 0 && c->closer == c->server;
         ebpfMonCircuitEmit(c, &e);
         c->protocol->close(c->state);
         c->state = NULL;
@@ -241,6 +243,7 @@ void ebpfMonCircuitEmit(ebpfMonCircuit *c, ebpfMonWireEvent *e)
     }
     e->peer = peer;
     e->circuit = c->number;
+    e->stretch = c->server < 0 ? 0 : c->assembly[e->fromServer ? c->server : !c->server].stretch;
     e->protocol = c->protocol->id;
     ebpfMonWireEmit(c->wire, e);
 }

@@ -27,6 +27,7 @@ struct ebpfMonCircuit {
     uint64_t last;                     /* time of the last packet */
     ebpfMonCircuitPhase phase;
     int      server;                   /* side, -1: not known */
+    int      closer;                   /* side that closed it first, -1: none yet */
     int      guessed;                  /* … without its handshake */
     unsigned segments;                 /* with data, while new */
     uint64_t messages;

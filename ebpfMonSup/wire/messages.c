@@ -140,6 +140,7 @@ static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
             }
             a->done += take;
         }
+        a->time = time;
         seq += (uint32_t)take;
         p += take;
         n -= take;
@@ -158,8 +159,10 @@ void ebpfMonMessagesBegin(ebpfMonCircuit *c, int side, size_t offset, uint64_t t
     a->buf = NULL;
     ebpfMonAssemblyClear(&c->wire->account, a);
     a->synced = 1;
-    if (a->met || !a->fresh || offset)
+    if (a->met || !a->fresh || offset) {
         ebpfMonCircuitStats(c)->resynced++;
+        a->stretch++;
+    }
     a->skipped += offset;
     if (a->met) {
         if (a->skipped) {
@@ -243,7 +246,7 @@ void ebpfMonMessagesLost(ebpfMonCircuit *c, int side, uint64_t bytes, uint64_t t
             return;
         }
         bytes -= a->total - a->done;
-        deliverKept(c, side, time);
+        deliverKept(c, side, a->time); /* the gap was given up later */
         if (!bytes)
             return;
     }

@@ -81,7 +81,7 @@ static void deliverChunks(ebpfMonStream *s, uint64_t now)
         if ((uint32_t)-ahead < chunk->wire) {
             uint32_t cut = (uint32_t)-ahead, gone = cut < chunk->have ? cut : chunk->have;
 
-            deliverNext(s, chunk->data + gone, chunk->have - gone, chunk->wire - cut, now);
+            deliverNext(s, chunk->data + gone, chunk->have - gone, chunk->wire - cut, chunk->time);
         }
         freeChunk(s, chunk);
     }

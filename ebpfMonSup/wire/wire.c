@@ -149,6 +149,8 @@ static void tcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegm
         if (s->wire)
             ebpfMonStreamSegment(st, s, time);
     }
+    if (s->flags & (EBPFMON_TCP_FIN | EBPFMON_TCP_RST) && c->closer < 0)
+        c->closer = side;
     if (s->flags & EBPFMON_TCP_FIN && !st->fin) {
         st->fin = 1;
         st->finSeq = s->seq + (uint32_t)s->wire;

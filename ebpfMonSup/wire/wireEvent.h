@@ -37,6 +37,8 @@ typedef struct {
     uint32_t seq;           /* TCP sequence number of the message's first byte */
     uint32_t end;           /* … of the byte after it */
     int      fromServer;
+    uint32_t stretch;       /* 0: all messages of this direction were followed from the connection's first byte; else how
+                               often a beginning was searched for: what looks like a message may be a part of one */
 
     const char *user, *host;/* as the client claims; "" not (yet) known */
     const char *name;       /* of the channel as the client wrote it; "": created before we looked */
@@ -49,7 +51,7 @@ typedef struct {
     const char *options;    /* PVA: "" or the put's request, "record[process=true]field(value)" */
 
     /* Put, Value. CA: the elements as they lie in the message, big-endian, behind the metadata of a compound
-     * type; baseType is DBR_STRING 0, SHORT 1, FLOAT 2, ENUM 3, CHAR 4, LONG 5, DOUBLE 6. */
+     * type; baseType is DBR_STRING 0, SHORT 1, FLOAT 2, ENUM 3, CHAR 4, LONG 5, DOUBLE 6; -1: no type of CA. */
     int      dbrType;       /* CA: as sent, compound ones too */
     int      baseType;
     uint32_t elementSize;   /* bytes; DBR_STRING 40 */

@@ -76,7 +76,7 @@ def test_ioc_stop_and_start(new_ioc, monitor):
     assert ioc.pid != pid
     monitor.wait_ioc(ioc)
     counted(monitor, ioc)
-    assert monitor.get("STATE", as_string=True) == "Running"
+    monitor.wait_state("Running")
 
 
 def test_ioc_killed(new_ioc, monitor):
@@ -120,7 +120,7 @@ def test_exec_of_another_program(new_ioc, monitor):
     c.process.send("exec")
     monitor.wait_gone(c.pid)
     assert c.running, "the process still runs, but it is no IOC"
-    assert monitor.get("STATE", as_string=True) == "Running"
+    monitor.wait_state("Running")
 
 
 def test_two_iocs_with_the_same_records(new_ioc, monitor):
@@ -158,7 +158,7 @@ def test_many_quick_restarts(new_ioc, monitor):
     counted(monitor, stay)
     until(lambda: {p for p, row in monitor.iocs().items() if row[3] != "off"} == {stay.pid, ioc.pid}, 10,
           lambda: str(monitor.iocs()))
-    assert monitor.get("STATE", as_string=True) == "Running"
+    monitor.wait_state("Running")
 
 
 def test_bounded_memory_over_restarts(new_ioc, monitor):
@@ -274,11 +274,56 @@ def test_start_again(new_ioc, new_monitor):
     monitor.wait_ioc(ioc)
     monitor.wait_ioc(other, level="off")
     counted(monitor, ioc)
-    # FILTER_STATUS is written once, when the filter is set. On a busy host the filter is in force a little later.
-    if monitor.text("FILTER_STATUS").startswith("accepted, being applied"):
-        monitor.put("FILTER.PROC", 1)
     monitor.wait_text("FILTER_STATUS", lambda t: t.startswith("in force"))
     assert any("runs already" in line for line in monitor.command("ebpfMonStart"))
+
+
+# No CAP_SYS_RESOURCE and no CAP_SYS_ADMIN: with either the limit of threads does not count.
+NEEDED = "+bpf,+perfmon,+sys_ptrace,+net_raw,+net_admin,+dac_read_search"
+
+
+def count_threads(pid):
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def limit_threads(pid, user, number):
+    """The limit of all threads of this user, as this process has it. By the user: root may lack CAP_SYS_RESOURCE."""
+    subprocess.run(["setpriv", "--reuid", user, "--regid", user, "--clear-groups",
+                    "prlimit", "--pid", str(pid), f"--nproc={number}:"], check=True)
+
+
+@pytest.mark.skipif(subprocess.run(["unshare", "--mount", "setpriv", "--inh-caps", NEEDED, "--ambient-caps", NEEDED,
+                                    "prlimit", "--version"], capture_output=True).returncode != 0,
+                    reason="no mount namespaces, no setpriv or no prlimit")
+def test_start_that_runs_out_of_threads(new_ioc, new_monitor):
+    """The start fails at its first thread, then at its second and so on. Each time it leaves no thread and no BPF
+    object. When all threads can be had, it succeeds."""
+    ioc = new_ioc(DB).start()
+    monitor = new_monitor()
+    user = str(600000 + os.getpid())  # has no other threads: the limit counts all threads of a user
+    monitor.launch(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf; exec "$@"', "sh",
+                    "setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps", NEEDED,
+                    "--ambient-caps", NEEDED])
+    pid = monitor.process.pid
+    monitor.wait_state("Failed", 20)  # at first without BTF, so that the IOC is up and starts no thread any more
+    subprocess.run(["nsenter", "--mount", "--target", str(pid), "umount", "/sys/kernel/btf"], check=True)
+    threads = count_threads(pid)
+    for more in range(20):
+        limit_threads(pid, user, threads + more)
+        answer = "\n".join(monitor.command("ebpfMonStart"))
+        if "ebpfMon runs" in answer:
+            break
+        assert "did not start" in answer, answer
+        assert "out of memory or threads" in monitor.text("STATE_MSG")
+        until(lambda: count_threads(pid) == threads, 10,
+              lambda: f"{threads} threads after a failed start: {count_threads(pid)}")
+        assert not held(pid)
+    # names of users, traces to print, follower, events, packets, publisher
+    assert more >= 6 and count_threads(pid) == threads + more
+    limit_threads(pid, user, threads + 100)
+    monitor.wait_state("Running")
+    monitor.wait_ioc(ioc)
+    counted(monitor, ioc)
 
 
 def test_end_is_published_at_once(new_ioc, monitor):

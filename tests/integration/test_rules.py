@@ -5,7 +5,7 @@ import pwd
 import re
 
 import pytest
-from tests.harness import ca, db, loopback, paths
+from tests.harness import ca, db, loopback, paths, rawca
 from tests.harness.clients import Client
 from tests.harness.wait import until
 
@@ -15,7 +15,7 @@ BAD = ["CNT", "OPEN_CNT", "LAST", "REASON", "LOG", "TIMES", "PVS", "VALUES", "WR
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
     return module_ioc(db.READY + db.record("ao", "SET") + db.record("ao", "CLOSED") + db.record("ao", "FREE") +
-                      db.record("ao", "WIRED") + db.record("calcout", "SRC", CALC="7", OUT="$(P)WIRED PP",
+                      db.record("ao", "WIRED") + db.record("longout", "LONG") + db.record("ao", "FIELDS") + db.record("calcout", "SRC", CALC="7", OUT="$(P)WIRED PP",
                                                            OOPT="Every Time"), kind="softIocPVA").start()
 
 
@@ -26,6 +26,8 @@ def rules(ioc):
         {"name": "setpoint", "pv": p + "SET", "users": "root", "min": 0, "max": 100},
         {"name": "closed", "pv": [p + "CLOSED", p + "NOTHERE"], "allow": False},
         {"name": "wired", "pv": p + "WIRED", "origins": ["CA"]},
+        {"name": "long", "pv": p + "LONG", "min": 5, "max": 100},
+        {"name": "fields", "pv": p + "FIELDS.*", "allow": False},
     ]}
 
 
@@ -77,6 +79,28 @@ def seen(monitor, pv, value):
     assert monitor.text("PUT_LAST_PV") == pv
 
 
+@pytest.mark.parametrize("text, made, good", [
+    ("7", 7, True), ("0x10", 0, False), ("1e3", 1, False), ("12abc", 12, True), (" 42", 42, True), ("101", 101, False)])
+def test_a_text_is_what_the_ioc_makes_of_it(monitor, ioc, text, made, good):
+    ioc.put("LONG", 50)
+    seen(monitor, ioc.prefix + "LONG", 50)
+    before = monitor.get("PUT_BAD_CNT")
+    client = rawca.RawCa(ioc.port)
+    client.put(ioc.prefix + "LONG", rawca.STRING, [text])
+    client.close()
+    assert ioc.get("LONG") == made
+    seen(monitor, ioc.prefix + "LONG", text)
+    monitor.wait("PUT_BAD_CNT", lambda n: n == before + (not good))
+
+
+@pytest.mark.parametrize("field", ["", ".VAL", ".DESC", ".HIHI"])
+def test_a_rule_for_all_fields(monitor, ioc, field):
+    """RECORD is RECORD.VAL, so a rule for RECORD.* is for it, too."""
+    before = monitor.get("PUT_BAD_CNT")
+    ioc.put("FIELDS" + field, "3" if field == ".DESC" else 3)
+    monitor.wait("PUT_BAD_CNT", lambda n: n == before + 1)
+
+
 def test_expected(monitor, ioc):
     ioc.put("SET", 55)
     seen(monitor, ioc.prefix + "SET", 55)
@@ -84,7 +108,7 @@ def test_expected(monitor, ioc):
     seen(monitor, ioc.prefix + "FREE", 1000)
     assert monitor.get("PUT_BAD_OPEN_CNT") == 0
     assert set(severities(monitor).values()) == {"NO_ALARM"}
-    assert monitor.get("RULES_CNT") == 3
+    assert monitor.get("RULES_CNT") == 5
     assert "in force since" in monitor.text("RULES_MSG")
 
 
@@ -174,9 +198,9 @@ def test_reload(monitor, ioc, rules, file):
                         ioc.prefix)
         monitor.put("RULES_LOAD", 1)
         text = monitor.wait_text("RULES_MSG", lambda t: "refused" in t)
-        assert re.search(r'rules\.json:3:4: a rule cannot have "nam"', text) and "3 rules before stay" in text, text
+        assert re.search(r'rules\.json:3:4: a rule cannot have "nam"', text) and "5 rules before stay" in text, text
         assert monitor.get("RULES_MSG.SEVR", as_string=True) == "MINOR"
-        assert monitor.get("RULES_CNT") == 3
+        assert monitor.get("RULES_CNT") == 5
         ioc.put("FREE", 61)
         seen(monitor, ioc.prefix + "FREE", 61)
         assert monitor.get("PUT_BAD_OPEN_CNT") == 0
@@ -196,7 +220,7 @@ def test_reload(monitor, ioc, rules, file):
         file.write_text(good)
         monitor.command("ebpfMonRules")
     assert monitor.text("RULES_FILE") == str(file)
-    monitor.wait("RULES_CNT", lambda n: n == 3)
+    monitor.wait("RULES_CNT", lambda n: n == 5)
 
 
 def test_shipped_file_is_valid(monitor, file):

@@ -178,24 +178,25 @@ static inline void startServer(void)
                           runServer, NULL);
 }
 
-static inline unsigned requests(void)
+/* One of the server's counts. */
+static inline unsigned readCount(const unsigned *count)
 {
     unsigned n;
 
     epicsMutexMustLock(server.lock);
-    n = server.requests;
+    n = *count;
     epicsMutexUnlock(server.lock);
     return n;
 }
 
+static inline unsigned requests(void)
+{
+    return readCount(&server.requests);
+}
+
 static inline unsigned records(void)
 {
-    unsigned n;
-
-    epicsMutexMustLock(server.lock);
-    n = server.records;
-    epicsMutexUnlock(server.lock);
-    return n;
+    return readCount(&server.records);
 }
 
 static inline void stopServer(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For the tests of probe/packets.h: a network namespace of our own, traffic in it, and what the source handed up of it.
+ * For the tests of probe/packets.h and probe/packetSources.h: a network namespace of our own, one of a child, traffic in
+ * both, and what was handed up of it.
  * After each exchange a marker datagram follows what the sockets have already received; when it is handed up, so was
  * all before it.
  */
@@ -117,6 +118,102 @@ static inline void datagram(uint16_t port, const void *data, size_t size)
     if (sendto(fd, data, size, 0, (struct sockaddr *)&to, sizeof(to)) != (ssize_t)size)
         testAbort("sendto: %s", strerror(errno));
     close(fd);
+}
+
+#define BULK 65536
+
+/* A TCP connection on loopback. */
+typedef struct {
+    int fd[2]; /* client, server */
+    struct ebpfMonPeer peer;
+} Pair;
+
+static inline Pair pairOpen(uint16_t port)
+{
+    struct sockaddr_in at = local(port);
+    socklen_t size = sizeof(at);
+    int one = 1, listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    Pair pair;
+
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    pair.fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(pair.fd[0], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    if (bind(listener, (struct sockaddr *)&at, size) || listen(listener, 1)
+        || connect(pair.fd[0], (struct sockaddr *)&at, size)
+        || (pair.fd[1] = accept(listener, NULL, NULL)) < 0)
+        testAbort("a connection to port %d: %s", port, strerror(errno));
+    setsockopt(pair.fd[1], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    close(listener);
+    getsockname(pair.fd[0], (struct sockaddr *)&at, &size);
+    pair.peer = (struct ebpfMonPeer){ .addr = at.sin_addr.s_addr, .saddr = at.sin_addr.s_addr,
+                                      .port = at.sin_port, .sport = htons(port) };
+    return pair;
+}
+
+/* Sends, and reads it at the other end. */
+static inline void pairSend(const Pair *pair, int from, const void *data, size_t size)
+{
+    static uint8_t sink[BULK];
+    size_t done = 0;
+
+    if (write(pair->fd[from], data, size) != (ssize_t)size)
+        testAbort("write: %s", strerror(errno));
+    while (done < size) {
+        ssize_t n = read(pair->fd[!from], sink, sizeof(sink));
+
+        if (n <= 0)
+            testAbort("read: %s", strerror(errno));
+        done += (size_t)n;
+    }
+}
+
+static inline void pairClose(const Pair *pair, int reset)
+{
+    struct linger hard = { 1, 0 };
+    char c;
+
+    if (reset)
+        setsockopt(pair->fd[0], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+    close(pair->fd[0]);
+    if (read(pair->fd[1], &c, 1) > 0) /* the end has come */
+        testAbort("unexpected data");
+    close(pair->fd[1]);
+}
+
+/* A child in a network of its own, which sends a datagram to each port that it is told. */
+static inline pid_t childStart(int *talk)
+{
+    int pipes[2];
+    uint16_t port = 0;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pipes))
+        testAbort("socketpair: %s", strerror(errno));
+
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        close(pipes[0]);
+        if (newNetwork() || write(pipes[1], &port, sizeof(port)) != sizeof(port))
+            _exit(1);
+        while (read(pipes[1], &port, sizeof(port)) == sizeof(port)) {
+            datagram(port, caVersion, sizeof(caVersion));
+            if (write(pipes[1], &port, sizeof(port)) != sizeof(port))
+                break;
+        }
+        _exit(0);
+    }
+    close(pipes[1]);
+    if (read(pipes[0], &port, sizeof(port)) != sizeof(port))
+        testAbort("no child");
+    *talk = pipes[0];
+    return pid;
+}
+
+/* Has the child send a datagram to this port, in its network. */
+static inline void childSend(int talk, uint16_t port)
+{
+    if (write(talk, &port, sizeof(port)) != sizeof(port) || read(talk, &port, sizeof(port)) != sizeof(port))
+        testAbort("the child ended");
 }
 
 /* Takes what was handed up until now. */

@@ -8,6 +8,47 @@
 
 #include "pvaTest.h"
 
+/* The same puts to two servers, which differ in what they say of a put to a disabled record. */
+#define IOC_SESSION(disabled) \
+    "user root@ws1\n" \
+    "channel T:AO\n" \
+    "put 1 T:AO field(): 3.14 = 3.1400000000000001\n" \
+    "reply 1 T:AO ok 0\n" \
+    "channel T:LO\n" \
+    "put 2 T:LO record[block=true,process=true]field() process: 42 = 42\n" \
+    "reply 2 T:LO ok 0\n" \
+    "channel T:MBBO\n" \
+    "put 3 T:MBBO field(): 2 (Very fast) = 2\n" \
+    "reply 3 T:MBBO ok 0\n" \
+    "put 4 T:MBBO field(): 1 (Fast) = 1\n" \
+    "reply 4 T:MBBO ok 0\n" \
+    "channel T:SO\n" \
+    "put 5 T:SO field(): hi\n" \
+    "reply 5 T:SO ok 0\n" \
+    "channel T:LSO\n" \
+    "put 6 T:LSO field(): " Y509 "...\n" \
+    "reply 6 T:LSO ok 0\n" \
+    "channel T:WD\n" \
+    "put 7 T:WD field(): [1000] 0 1.5 3 4.5 6 7.5 9 10.5 ... x1000\n" \
+    "reply 7 T:WD ok 0\n" \
+    "channel T:DENY\n" \
+    "put 8 T:DENY field(): 1 = 1\n" \
+    "reply 8 T:DENY denied 2 Put not permitted\n" \
+    "channel T:DISP\n" \
+    "put 9 T:DISP field(): 1 = 1\n" \
+    "reply 9 T:DISP failed 2 " disabled "\n" \
+    "channel T:WC\n" \
+    "put 10 T:WC field(): [3] 1 2 3 x3\n" \
+    "reply 10 T:WC ok 0\n" \
+    "channel T:GRP\n" \
+    "put 11 T:GRP field(): {\"a\": {\"value\": 2.5}, \"b\": \"gb\"}\n" \
+    "reply 11 T:GRP ok 0\n" \
+    "put 12 T:AO record[block=false,process=false]field(): 1 = 1\n" \
+    "reply 12 T:AO ok 0\n" \
+    "channel T:I64\n" \
+    "put 13 T:I64 field(): 4611686018427387904 = 4.6116860184273879e+18\n" \
+    "reply 13 T:I64 ok 0\n"
+
 static const struct { const char *name, *events; } sessions[] = {
     { "baseArray",
         "user root@ws1\n"
@@ -158,45 +199,7 @@ static const struct { const char *name, *events; } sessions[] = {
         "reply 25 P:D ok 0\n"
         "put 26 P:D field(): 1e+22 = 1e+22\n"
         "reply 26 P:D ok 0\n" },
-    { "pvxs",
-        "user root@ws1\n"
-        "channel T:AO\n"
-        "put 1 T:AO field(): 3.14 = 3.1400000000000001\n"
-        "reply 1 T:AO ok 0\n"
-        "channel T:LO\n"
-        "put 2 T:LO record[block=true,process=true]field() process: 42 = 42\n"
-        "reply 2 T:LO ok 0\n"
-        "channel T:MBBO\n"
-        "put 3 T:MBBO field(): 2 (Very fast) = 2\n"
-        "reply 3 T:MBBO ok 0\n"
-        "put 4 T:MBBO field(): 1 (Fast) = 1\n"
-        "reply 4 T:MBBO ok 0\n"
-        "channel T:SO\n"
-        "put 5 T:SO field(): hi\n"
-        "reply 5 T:SO ok 0\n"
-        "channel T:LSO\n"
-        "put 6 T:LSO field(): " Y509 "...\n"
-        "reply 6 T:LSO ok 0\n"
-        "channel T:WD\n"
-        "put 7 T:WD field(): [1000] 0 1.5 3 4.5 6 7.5 9 10.5 ... x1000\n"
-        "reply 7 T:WD ok 0\n"
-        "channel T:DENY\n"
-        "put 8 T:DENY field(): 1 = 1\n"
-        "reply 8 T:DENY denied 2 Put not permitted\n"
-        "channel T:DISP\n"
-        "put 9 T:DISP field(): 1 = 1\n"
-        "reply 9 T:DISP failed 2 Unable to put value: Field Disabled: S_db_putDisabled\n"
-        "channel T:WC\n"
-        "put 10 T:WC field(): [3] 1 2 3 x3\n"
-        "reply 10 T:WC ok 0\n"
-        "channel T:GRP\n"
-        "put 11 T:GRP field(): {\"a\": {\"value\": 2.5}, \"b\": \"gb\"}\n"
-        "reply 11 T:GRP ok 0\n"
-        "put 12 T:AO record[block=false,process=false]field(): 1 = 1\n"
-        "reply 12 T:AO ok 0\n"
-        "channel T:I64\n"
-        "put 13 T:I64 field(): 4611686018427387904 = 4.6116860184273879e+18\n"
-        "reply 13 T:I64 ok 0\n" },
+    { "pvxs", IOC_SESSION("Unable to put value: Field Disabled: S_db_putDisabled") },
     { "pvxsDatagrams",
         "search T:AO 305419896 10.0.0.1:35907\n"
         "found 305419896 10.0.0.1:38630 by 10.0.0.255:5076\n"
@@ -204,45 +207,7 @@ static const struct { const char *name, *events; } sessions[] = {
         "search T:LO 305419897 10.0.0.1:35907\n"
         "found 305419897 10.0.0.1:38630 by 10.0.0.255:5076\n"
         "found 305419897 10.0.0.1:38630 by 10.0.0.255:5076\n" },
-    { "qsrv",
-        "user root@ws1\n"
-        "channel T:AO\n"
-        "put 1 T:AO field(): 3.14 = 3.1400000000000001\n"
-        "reply 1 T:AO ok 0\n"
-        "channel T:LO\n"
-        "put 2 T:LO record[block=true,process=true]field() process: 42 = 42\n"
-        "reply 2 T:LO ok 0\n"
-        "channel T:MBBO\n"
-        "put 3 T:MBBO field(): 2 (Very fast) = 2\n"
-        "reply 3 T:MBBO ok 0\n"
-        "put 4 T:MBBO field(): 1 (Fast) = 1\n"
-        "reply 4 T:MBBO ok 0\n"
-        "channel T:SO\n"
-        "put 5 T:SO field(): hi\n"
-        "reply 5 T:SO ok 0\n"
-        "channel T:LSO\n"
-        "put 6 T:LSO field(): " Y509 "...\n"
-        "reply 6 T:LSO ok 0\n"
-        "channel T:WD\n"
-        "put 7 T:WD field(): [1000] 0 1.5 3 4.5 6 7.5 9 10.5 ... x1000\n"
-        "reply 7 T:WD ok 0\n"
-        "channel T:DENY\n"
-        "put 8 T:DENY field(): 1 = 1\n"
-        "reply 8 T:DENY denied 2 Put not permitted\n"
-        "channel T:DISP\n"
-        "put 9 T:DISP field(): 1 = 1\n"
-        "reply 9 T:DISP failed 2 Put Disabled\n"
-        "channel T:WC\n"
-        "put 10 T:WC field(): [3] 1 2 3 x3\n"
-        "reply 10 T:WC ok 0\n"
-        "channel T:GRP\n"
-        "put 11 T:GRP field(): {\"a\": {\"value\": 2.5}, \"b\": \"gb\"}\n"
-        "reply 11 T:GRP ok 0\n"
-        "put 12 T:AO record[block=false,process=false]field(): 1 = 1\n"
-        "reply 12 T:AO ok 0\n"
-        "channel T:I64\n"
-        "put 13 T:I64 field(): 4611686018427387904 = 4.6116860184273879e+18\n"
-        "reply 13 T:I64 ok 0\n" },
+    { "qsrv", IOC_SESSION("Put Disabled") },
 };
 #define SESSIONS (sizeof(sessions) / sizeof(sessions[0]))
 

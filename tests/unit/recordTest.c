@@ -5,6 +5,7 @@
 #include <dbAccess.h>
 #include <dbUnitTest.h>
 #include <envDefs.h>
+#include <epicsAtomic.h>
 #include <epicsThread.h>
 #include <epicsTime.h>
 #include <iocsh.h>
@@ -21,7 +22,7 @@ recordTestMonitor fakeMonitor = { .levelSet = -2 };
 
 static long fakeConfigure(const ebpfMonSettings *settings)
 {
-    return settings->maxRecords == 200000 && settings->maxRoots == 77 && settings->watchSelf == 1 ? 0 : -1;
+    return settings->maxRecords == 0 /* the default */ && settings->maxRoots == 77 && settings->watchSelf == 1 ? 0 : -1;
 }
 
 static long fakeStart(void)
@@ -30,18 +31,22 @@ static long fakeStart(void)
     return 0;
 }
 
-static long fakeSetFilter(const ebpfMonFilter *filter, char *text, size_t size, unsigned *matching,
-                          unsigned *generation)
+static long fakeSetFilter(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
 {
     if (strcmp(filter->record, "REFUSE") == 0) {
-        snprintf(text, size, "the monitor refuses");
+        snprintf(why, size, "the monitor refuses");
         return -1;
     }
     fakeMonitor.inForce = *filter;
-    *matching = 42;
-    *generation = fakeMonitor.generations += fakeMonitor.started > 0; /* before that it is kept, not in force */
-    snprintf(text, size, "in force: %s", filter->record);
+    answer->matching = 42;
+    fakeMonitor.generations += fakeMonitor.started > 0; /* before that it is kept, not in force */
+    answer->generation = answer->number = fakeMonitor.generations;
     return 0;
+}
+
+static int fakeIsFilterApplied(unsigned number)
+{
+    return number <= fakeMonitor.generations && epicsAtomicGetIntT(&fakeMonitor.busy) == 0;
 }
 
 static void fakeGetFilter(ebpfMonFilter *filter)
@@ -109,8 +114,8 @@ static void fakeReport(int level)
 }
 
 static const ebpfMonMonitorOps fake = {
-    fakeConfigure, fakeStart, fakeSetFilter, fakeGetFilter, fakeSetLevel, fakeSetReference, fakeResetLost,
-    fakeList, fakeListRecords, fakeListChains, fakeTrace, fakeReport
+    fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, fakeSetReference,
+    fakeResetLost, fakeList, fakeListRecords, fakeListChains, fakeTrace, fakeReport
 };
 
 /* Reads "pv" as text until it is "value", or the deadline has passed; how long that took, or -1. */

@@ -12,6 +12,7 @@
 typedef struct {
     ebpfMonFilter inForce;
     unsigned generations, started, resets;
+    int      busy;   /* atomic: a filter is not applied yet */
     int      levelSet;
     unsigned logResets, rotations;
     int      logReport;

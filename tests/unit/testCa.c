@@ -190,9 +190,10 @@ static void testWrong(void)
         && seen.last[ebpfMonWirePut].have == 8
         && ebpfMonWireStat(wire)->malformed == 1, "a put that contradicts itself is told as it was sent");
     tell(0, 4, eight, 8, 39, 1, 71, 1);
-    testOk(seen.count[ebpfMonWirePut] == 1 && ebpfMonWireStat(wire)->malformed == 2, "a type that is none");
+    testOk(seen.count[ebpfMonWirePut] == 2 && seen.last[ebpfMonWirePut].baseType == -1
+        && !seen.last[ebpfMonWirePut].have && ebpfMonWireStat(wire)->malformed == 2, "a type that is none");
     tell(0, 4, "12.5", 5, DBR_STRING, 1, 71, 1);
-    testOk(seen.count[ebpfMonWirePut] == 2 && seen.last[ebpfMonWirePut].have == 8
+    testOk(seen.count[ebpfMonWirePut] == 3 && seen.last[ebpfMonWirePut].have == 8
         && strcmp((char *)lastData, "12.5") == 0
         && ebpfMonWireStat(wire)->malformed == 2, "a string is no longer than it need be");
     tell(0, 18, "BAD\nNAME", 9, 0, 0, 2, 13);

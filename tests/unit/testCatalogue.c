@@ -21,62 +21,18 @@
 #include "ioc/image.h"
 #include "ioc/baseLayout.h"
 #include "ioc/recordLinks.h"
+#include "softIoc.h"
 
 #define IOC_TESTS   50 /* those that need a softIoc */
 #define LARGE       100000
 #define LARGE_LIMIT 2.0 /* s; it takes a tenth, but the machine may be busy */
 #define DEADLINE    120.0
 
-static pid_t ioc;
-static int   iocStdin = -1;
 static char  folder[64] = "/tmp/ebpfMonXXXXXX", database[80], more[80];
 
 static double now(void)
 {
     return (double)epicsMonotonicGet() * 1e-9;
-}
-
-/* A softIoc with no database yet, that does what is written to its standard input. 0, or -1: there is none. */
-static int startIoc(void)
-{
-    const char *base = getenv("EPICS_BASE"), *arch = getenv("EPICS_HOST_ARCH");
-    char path[512], port[16];
-    int in[2], running[2], null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-    snprintf(path, sizeof(path), "%s/bin/%s/softIoc", base ? base : "", arch ? arch : "linux-x86_64");
-    if (!base || access(path, X_OK) || pipe2(in, O_CLOEXEC) || pipe2(running, O_CLOEXEC))
-        return -1;
-    snprintf(port, sizeof(port), "%d", 20000 + (int)getpid() % 20000);
-    ioc = fork();
-    if (ioc == 0) {
-        setenv("EPICS_CA_SERVER_PORT", port, 1);
-        setenv("EPICS_CAS_INTF_ADDR_LIST", "127.0.0.1", 1);
-        setenv("EPICS_CAS_BEACON_ADDR_LIST", "127.0.0.1", 1);
-        setenv("EPICS_CA_ADDR_LIST", "127.0.0.1", 1);
-        setenv("EPICS_CA_AUTO_ADDR_LIST", "NO", 1);
-        setenv("EPICS_IOCSH_HISTFILE", "", 1); /* it would leave one here */
-        dup2(in[0], 0);
-        dup2(null, 1);
-        dup2(null, 2);
-        execl(path, "softIoc", (char *)NULL);
-        _exit(127);
-    }
-    close(in[0]);
-    close(running[1]);
-    close(null);
-    /* Closed by exec: till then it is this program, which has a pdbbase too. */
-    if (read(running[0], path, 1))
-        testAbort("no exec");
-    close(running[0]);
-    iocStdin = in[1];
-    return ioc > 0 ? 0 : -1;
-}
-
-static void stopIoc(void)
-{
-    close(iocStdin);
-    kill(ioc, SIGKILL);
-    waitpid(ioc, NULL, 0);
 }
 
 static void tell(const char *what, const char *file)
@@ -384,9 +340,9 @@ MAIN(testCatalogue)
     snprintf(database, sizeof(database), "%s/x.db", folder);
     snprintf(more, sizeof(more), "%s/more.db", folder);
     signal(SIGPIPE, SIG_IGN); /* of an IOC that died early */
-    if (startIoc() == 0) {
+    if (startIoc(NULL, NULL) == 0) {
         testSmall();
-        if (startIoc())
+        if (startIoc(NULL, NULL))
             testAbort("no second softIoc");
         testLarge();
     } else {

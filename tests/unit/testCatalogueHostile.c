@@ -16,6 +16,7 @@
 #include "ioc/catalogue.h"
 #include "ioc/baseLayout.h"
 #include "ioc/recordLinks.h"
+#include "randomTest.h"
 
 #define ARENA   (256 * 1024)
 #define PAGE    4096
@@ -57,15 +58,6 @@ static char *image; /* of the whole arena, sound */
 static pid_t child;
 static int   childIn;
 static ebpfMonMem *mem;
-static uint64_t seed = 88172645463325252ull; /* fixed: a failure is to be seen again */
-
-static uint64_t random64(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
-}
 
 static uint64_t at(const void *p)
 {

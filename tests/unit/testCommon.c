@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* common/: clocks, hashes, texts, arrays that grow, threads of the monitor. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <epicsAtomic.h>
 #include <epicsEvent.h>
 #include <epicsThread.h>
 #include <epicsUnitTest.h>
+#include <errlog.h>
 #include <testMain.h>
 
 #include "common/array.h"
@@ -95,6 +99,41 @@ static void run(ebpfMonWorker *worker, void *arg)
         epicsEventMustWait(w->go);
 }
 
+static void idle(ebpfMonWorker *worker, void *arg)
+{
+    (void)arg;
+    while (!ebpfMonWorkerIsStopping(worker))
+        ebpfMonWorkerWait(worker, 60);
+}
+
+/* Without room for another stack: the caller must get an answer. The first workers may take over the stacks of threads
+ * that have ended, which the C library keeps. */
+static void testNoThread(void)
+{
+    struct rlimit before, least;
+    ebpfMonWorker *worker[100];
+    unsigned long pages;
+    unsigned n = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    testDiag("A thread that cannot be started");
+    eltc(0); /* starts the thread of errlog, too */
+    if (!f || fscanf(f, "%lu", &pages) != 1 || getrlimit(RLIMIT_AS, &before))
+        testAbort("no memory limit");
+    fclose(f);
+    least = (struct rlimit){ .rlim_max = before.rlim_max,
+                             .rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (256u << 10) };
+    setrlimit(RLIMIT_AS, &least);
+    while (n < 100 && (worker[n] = ebpfMonWorkerStart("testMany", epicsThreadPriorityLow, idle, NULL)))
+        n++;
+    setrlimit(RLIMIT_AS, &before);
+    errlogFlush();
+    eltc(1);
+    testOk(n < 100, "after %u there is no other", n);
+    while (n)
+        ebpfMonWorkerStop(&worker[--n], 10);
+}
+
 static void testWorkers(void)
 {
     work w = { .begun = epicsEventMustCreate(epicsEventEmpty), .go = epicsEventMustCreate(epicsEventEmpty) };
@@ -148,12 +187,13 @@ static void testLazyMutex(void)
 
 MAIN(testCommon)
 {
-    testPlan(20);
+    testPlan(21);
     testClocks();
     testHashes();
     testTexts();
     testArrays();
     testWorkers();
+    testNoThread();
     testLazyMutex();
     return testDone();
 }

@@ -8,20 +8,11 @@
 #include <testMain.h>
 #include "ebpfMonTable.h"
 #include "publish/hist.h"
+#include "randomTest.h"
 
 #define RANDOM  1000000
 #define SAMPLES 200000
 #define OCTAVES ((EBPFMON_BUCKETS - 2) / 4 + 2) /* of all buckets */
-
-static uint64_t seed = 88172645463325252ull; /* fixed: a failure is to be seen again */
-
-static uint64_t random64(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
-}
 
 static double random1(void)
 {

@@ -16,62 +16,21 @@
 #include <testMain.h>
 #include "ioc/image.h"
 #include "ioc/procInfo.h"
+#include "softIoc.h"
 
 #define IOC_TESTS 28
 
 /* In the environment of a child that is this program under other arguments: it waits and does nothing. */
 #define WAITER "EBPFMON_TEST_WAITER"
 
-static pid_t ioc;
-static int   iocStdin = -1;
 static char  folder[64] = "/tmp/ebpfMonXXXXXX", database[80];
 
-/* Starts the softIoc, whose shell runs as long as its standard input is open. 0, or -1: there is none. */
-static int startIoc(void)
+static void writeDatabase(void)
 {
-    const char *base = getenv("EPICS_BASE"), *arch = getenv("EPICS_HOST_ARCH");
-    char path[512], port[16];
-    int in[2];
-
-    snprintf(path, sizeof(path), "%s/bin/%s/softIoc", base ? base : "", arch ? arch : "linux-x86_64");
-    if (!base || access(path, X_OK) || pipe(in))
-        return -1;
-
     FILE *file = fopen(database, "w");
 
     if (!file || fputs("record(ai, \"x\") {}\n", file) < 0 || fclose(file))
         testAbort("%s cannot be written", database);
-    snprintf(port, sizeof(port), "%d", 20000 + (int)getpid() % 20000);
-
-    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-    ioc = fork();
-    if (ioc == 0) {
-        setenv("EPICS_CA_SERVER_PORT", port, 1);
-        setenv("EPICS_CAS_INTF_ADDR_LIST", "127.0.0.1", 1);
-        setenv("EPICS_CAS_BEACON_ADDR_LIST", "127.0.0.1", 1);
-        setenv("EPICS_CA_ADDR_LIST", "127.0.0.1", 1);
-        setenv("EPICS_CA_AUTO_ADDR_LIST", "NO", 1);
-        setenv("IOC", "vac\nuum", 1);
-        dup2(in[0], 0);
-        close(in[0]);
-        close(in[1]);
-        dup2(null, 1);
-        dup2(null, 2);
-        execl(path, "softIoc", "-d", database, (char *)NULL);
-        _exit(127);
-    }
-    close(in[0]);
-    close(null);
-    iocStdin = in[1];
-    return ioc > 0 ? 0 : -1;
-}
-
-static void stopIoc(void)
-{
-    close(iocStdin);
-    kill(ioc, SIGKILL);
-    waitpid(ioc, NULL, 0);
 }
 
 static ssize_t readTarget(uint64_t address, void *buf, size_t size)
@@ -81,10 +40,10 @@ static ssize_t readTarget(uint64_t address, void *buf, size_t size)
     return process_vm_readv(ioc, &local, 1, &remote, 1, 0);
 }
 
-/* Waits till the IOC is up, 10 s at most. */
+/* Waits till the IOC is up, 60 s at most. */
 static int waitForIoc(ebpfMonImageCache *cache, ebpfMonImage *image)
 {
-    for (int i = 0; i < 200; i++, epicsThreadSleep(0.05)) {
+    for (int i = 0; i < 1200; i++, epicsThreadSleep(0.05)) {
         int up = 0;
 
         if (ebpfMonImageRead(cache, ioc, image) == 0
@@ -240,7 +199,8 @@ MAIN(testImage)
     if (!cache || !mkdtemp(folder))
         testAbort("no memory, or no folder in /tmp");
     snprintf(database, sizeof(database), "%s/x.db", folder);
-    if (startIoc() == 0) {
+    writeDatabase();
+    if (startIoc(database, "vac\nuum") == 0) {
         testIoc(cache);
         stopIoc();
     } else {

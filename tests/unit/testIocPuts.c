@@ -17,8 +17,18 @@
 
 #define AT 1000000000000ull /* ns */
 
-static ebpfMonIocPuts *iocPuts;
 static ebpfMonThreadPuts *threadPuts;
+
+/* What is tested, and what it is made with. */
+typedef struct {
+    ebpfMonPutJoin    *join;
+    ebpfMonUserNames  *users;
+    ebpfMonPutClients *clients;
+    ebpfMonLinkWrites *linkWrites;
+    ebpfMonIocPuts    *iocPuts;
+} fixture;
+
+static ebpfMonIocPuts *iocPuts; /* of the fixture that most tests share */
 
 /* What the sinks received. */
 static unsigned count, linkWrites, linkChanges;
@@ -49,6 +59,29 @@ static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
     (void)arg;
     linkChanges += iocId == fake.t->iocId;
     lastChange = precord;
+}
+
+/* "wait": s, for the name of a user. */
+static fixture fixtureMake(ebpfMonUserNameReader readUser, double wait)
+{
+    ebpfMonIocPutSinks sinks = { .finished = onFinished, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged };
+    fixture f;
+
+    f.join = ebpfMonPutJoinNew();
+    f.users = ebpfMonUserNamesNew(readUser, wait);
+    f.clients = ebpfMonPutClientsNew(f.users, fakeFindOwner);
+    f.linkWrites = ebpfMonLinkWritesNew();
+    f.iocPuts = ebpfMonIocPutsNew(fake.targets, f.clients, f.join, f.linkWrites, threadPuts, &sinks);
+    return f;
+}
+
+static void fixtureFree(fixture *f)
+{
+    ebpfMonIocPutsFree(f->iocPuts);
+    ebpfMonLinkWritesFree(f->linkWrites);
+    ebpfMonPutClientsFree(f->clients);
+    ebpfMonUserNamesFree(f->users, 60);
+    ebpfMonPutJoinFree(f->join);
 }
 
 /* An event with its values behind it. */
@@ -225,24 +258,15 @@ static int readUserWithLock(uid_t uid, char *buf, size_t size)
 
 static void testLock(void)
 {
-    ebpfMonPutJoin *join = ebpfMonPutJoinNew();
-    ebpfMonUserNames *users = ebpfMonUserNamesNew(readUserWithLock, 2);
-    ebpfMonPutClients *clients = ebpfMonPutClientsNew(users, fakeFindOwner);
-    ebpfMonLinkWrites *writes = ebpfMonLinkWritesNew();
-    ebpfMonIocPutSinks sinks = { .finished = onFinished, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged };
-    ebpfMonIocPuts *own = ebpfMonIocPutsNew(fake.targets, clients, join, writes, threadPuts, &sinks);
+    fixture own = fixtureMake(readUserWithLock, 2);
     size_t size = makePut(FAKE_AO, "VAL", 1, 2);
 
     testDiag("The lock of the targets");
     put.ev.who = fakeCaClient(FAKE_LOCAL_PORT, "", "");
-    ebpfMonIocPutsAddPut(own, &put.ev, size);
+    ebpfMonIocPutsAddPut(own.iocPuts, &put.ev, size);
     testOk(isFree && strcmp(last.realUser, "phil") == 0, "is not held while a name service is asked: user %s",
            last.realUser);
-    ebpfMonIocPutsFree(own);
-    ebpfMonLinkWritesFree(writes);
-    ebpfMonPutClientsFree(clients);
-    ebpfMonUserNamesFree(users, 60);
-    ebpfMonPutJoinFree(join);
+    fixtureFree(&own);
 }
 
 static epicsEventId goOn;
@@ -256,12 +280,7 @@ static int readUserLate(uid_t uid, char *buf, size_t size)
 /* The name of the user comes after the first put. */
 static void testLateName(void)
 {
-    ebpfMonPutJoin *join = ebpfMonPutJoinNew();
-    ebpfMonUserNames *users = ebpfMonUserNamesNew(readUserLate, 0.01);
-    ebpfMonPutClients *clients = ebpfMonPutClientsNew(users, fakeFindOwner);
-    ebpfMonLinkWrites *writes = ebpfMonLinkWritesNew();
-    ebpfMonIocPutSinks sinks = { .finished = onFinished, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged };
-    ebpfMonIocPuts *own = ebpfMonIocPutsNew(fake.targets, clients, join, writes, threadPuts, &sinks);
+    fixture own = fixtureMake(readUserLate, 0.01);
     size_t size = makePut(FAKE_AO, "VAL", 1, 2);
     epicsUInt64 begin;
 
@@ -269,42 +288,32 @@ static void testLateName(void)
     goOn = epicsEventMustCreate(epicsEventEmpty);
     put.ev.who = fakeCaClient(FAKE_LOCAL_PORT, "", "");
     count = 0;
-    ebpfMonIocPutsAddPut(own, &put.ev, size);
+    ebpfMonIocPutsAddPut(own.iocPuts, &put.ev, size);
     testOk(count == 1 && strcmp(last.realUser, "1000") == 0, "the put has the uid: %s", last.realUser);
     epicsEventMustTrigger(goOn);
     for (begin = epicsMonotonicGet(); strcmp(last.realUser, "phil") && epicsMonotonicGet() - begin < 60000000000ull;)
-        ebpfMonIocPutsAddPut(own, &put.ev, size);
+        ebpfMonIocPutsAddPut(own.iocPuts, &put.ev, size);
     testOk(strcmp(last.realUser, "phil") == 0 && strcmp(last.user, "phil") == 0, "a later one the name: %s",
            last.realUser);
-    ebpfMonIocPutsFree(own);
-    ebpfMonLinkWritesFree(writes);
-    ebpfMonPutClientsFree(clients);
-    ebpfMonUserNamesFree(users, 60);
-    ebpfMonPutJoinFree(join);
+    fixtureFree(&own);
 }
 
 MAIN(testIocPuts)
 {
-    ebpfMonIocPutSinks sinks = { .finished = onFinished, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged };
-    ebpfMonPutClients *clients;
-    ebpfMonLinkWrites *writes = ebpfMonLinkWritesNew();
-    ebpfMonPutJoin *join = ebpfMonPutJoinNew();
+    fixture shared;
 
     testPlan(25);
     fakeMake();
-    clients = fakeClientsMake(NULL);
     threadPuts = ebpfMonThreadPutsNew();
-    iocPuts = ebpfMonIocPutsNew(fake.targets, clients, join, writes, threadPuts, &sinks);
+    shared = fixtureMake(fakeReadUser, 60);
+    iocPuts = shared.iocPuts;
     testPuts();
     testBadEvents();
     testCause();
     testLinks();
     testLock();
     testLateName();
-    ebpfMonIocPutsFree(iocPuts);
+    fixtureFree(&shared);
     ebpfMonThreadPutsFree(threadPuts);
-    ebpfMonLinkWritesFree(writes);
-    ebpfMonPutJoinFree(join);
-    fakeClientsFree(clients);
     return testDone();
 }

@@ -15,7 +15,9 @@
 
 #define MS     1000000ull
 #define SECOND (1000 * MS)
+#define HOUR   (3600 * SECOND)
 #define IOC    7 /* a watched IOC */
+#define RECEIVED 199 /* bytes that a thread received last */
 
 static ebpfMonPutJoin *join;
 static uint64_t now = 1000 * SECOND;
@@ -29,7 +31,8 @@ static struct ebpfMonPeer makeCircuit(unsigned n)
                                  .port = htons((uint16_t)(20000 + n % 40000)) };
 }
 
-static double sent; /* 0: no number */
+static double sent;       /* 0: no number */
+static uint32_t stretch;  /* of the messages that come */
 
 static uint64_t addMessage(struct ebpfMonPeer peer, uint32_t seq, uint32_t end, const char *name,
                            ebpfMonWireProtocol protocol, int reply, uint32_t iocId)
@@ -40,6 +43,8 @@ static uint64_t addMessage(struct ebpfMonPeer peer, uint32_t seq, uint32_t end, 
         .peer = peer,
         .seq = seq,
         .end = end,
+        .circuit = 1,
+        .stretch = stretch,
         .id = ++ids,
         .user = "packet",
         .host = "packethost",
@@ -69,7 +74,7 @@ static void addReply(struct ebpfMonPeer peer, uint64_t id, int ok)
 
     ebpfMonOldValue old;
 
-    ebpfMonPutJoinAddReply(join, &ev, &old);
+    ebpfMonPutJoinAddReply(join, &ev, &old, now);
 }
 
 static ebpfMonPut makePut(const char *pv)
@@ -86,15 +91,17 @@ static ebpfMonPut makePut(const char *pv)
     return put;
 }
 
+static uint32_t lastSeq; /* of its message */
 static ebpfMonPut last; /* the put that match() was called with, and what it became */
 
 static ebpfMonPutJoinResult matchKind(struct ebpfMonPeer peer, uint32_t seq, int kind, const char *pv, int final)
 {
-    ebpfMonMessageKey key = { .peer = peer, .seq = seq, .seqKind = (uint8_t)kind, .at = now };
+    ebpfMonMessageKey key = { .peer = peer, .seq = seq, .seqFrom = seq - RECEIVED, .seqKind = (uint8_t)kind, .at = now };
     ebpfMonPutJoinResult r;
 
     last = makePut(pv);
     r = ebpfMonPutJoinMatchIoc(join, &key, &last, final);
+    lastSeq = key.seq;
     if (key.moved)
         snprintf(last.message, sizeof(last.message), "moved to %u", ntohl(key.peer.addr) & 0xffffff);
     return r;
@@ -107,12 +114,15 @@ static ebpfMonPutJoinResult match(struct ebpfMonPeer peer, uint32_t seq, const c
 
 /* How many puts of the packets are not seen in the IOC; of the last one "passed" and "closed" stay. */
 static int lastPassed, lastClosed;
+static uint64_t eventsStop; /* no later event of the IOC is read; 0: all are */
 
 static unsigned countUnmatched(void)
 {
-    ebpfMonPacketPut *list = ebpfMonPutJoinTakeUnmatched(join, now), *next;
+    ebpfMonPacketPut *list, *next;
     unsigned n = 0;
 
+    ebpfMonPutJoinSetEventsRead(join, eventsStop ? eventsStop : now);
+    list = ebpfMonPutJoinTakeUnmatched(join, now);
     for (; list; list = next, n++) {
         next = list->next;
         lastPassed = list->passed;
@@ -306,18 +316,121 @@ static void testNeverMade(void)
     testOk(countUnmatchedAfter(50 * SECOND) == 0, "the IOC may hang");
     addWrite(a, 200, "Y");
     testOk1(match(a, 200, "Y", 0) == ebpfMonPutJoinFound);
-    testOk1(countUnmatched() == 1 && lastPassed);
+    testOk1(countUnmatched() == 0);
+    testOk1(countUnmatchedAfter(3 * SECOND) == 1 && lastPassed);
     addWrite(a, 300, "X");
-    testOk1(countUnmatchedAfter(61 * SECOND) == 1 && !lastPassed);
+    testOk1(countUnmatchedAfter(61 * SECOND) == 0 && countUnmatchedAfter(HOUR) == 1 && !lastPassed);
     addWrite(a, 400, "X");
-    ebpfMonPutJoinCloseCircuit(join, &a);
+    ebpfMonPutJoinCloseCircuit(join, &a, now);
     testOk1(countUnmatchedAfter(5 * SECOND) == 0);
     testOk(match(a, 400, "X", 0) == ebpfMonPutJoinFound, "closed, and read yet");
     addWrite(a, 500, "X");
-    ebpfMonPutJoinCloseCircuit(join, &a);
+    ebpfMonPutJoinCloseCircuit(join, &a, now);
     testOk1(countUnmatchedAfter(11 * SECOND) == 1 && lastClosed && !lastPassed);
     addMessage(a, 600, 624, "X", ebpfMonWireCa, 0, 0);
     testOk(countUnmatchedAfter(60 * MS) == 1, "of a server that is no watched IOC");
+}
+
+/* Neither the IOC nor we may hurry each other. */
+static void testStandstill(void)
+{
+    struct ebpfMonPeer a = makeCircuit(90), b = makeCircuit(91);
+    uint64_t id;
+
+    testDiag("The IOC stands still for 5 s");
+    id = addMessage(a, 100, 124, "X", ebpfMonWireCa, 1, IOC);
+    testOk1(countUnmatchedAfter(5 * SECOND) == 0);
+    addReply(a, id, 1);
+    testOk(countUnmatched() == 0, "its reply is seen before its put");
+    testOk1(match(a, 100, "X", 0) == ebpfMonPutJoinFound && countUnmatchedAfter(10 * SECOND) == 0);
+    addWrite(a, 200, "X");
+    testOk1(countUnmatchedAfter(70 * SECOND) == 0);
+    testOk(match(a, 224, "X", 1) == ebpfMonPutJoinWait && countUnmatched() == 0, "it has served a later message");
+    testOk1(match(a, 200, "X", 0) == ebpfMonPutJoinFound && countUnmatchedAfter(10 * SECOND) == 0);
+
+    testDiag("We stand still: packets are read, events are not");
+    eventsStop = now;
+    id = addMessage(b, 100, 124, "X", ebpfMonWireCa, 1, IOC);
+    addReply(b, id, 0);
+    addWrite(b, 124, "X");
+    testOk1(match(b, 148, "X", 1) == ebpfMonPutJoinWait);
+    testOk1(countUnmatchedAfter(10 * SECOND) == 0);
+    testOk1(match(b, 124, "X", 0) == ebpfMonPutJoinFound && match(b, 100, "X", 0) == ebpfMonPutJoinFound);
+    eventsStop = 0;
+    testOk1(countUnmatchedAfter(10 * SECOND) == 0);
+}
+
+/* Bytes were lost: what looks like a message may be none. */
+static void testGap(void)
+{
+    struct ebpfMonPeer a = makeCircuit(92);
+    uint64_t id;
+
+    testDiag("Behind a gap");
+    stretch = 1;
+    addWrite(a, 100, "X");
+    testOk1(match(a, 200, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
+    testOk(countUnmatchedAfter(10 * SECOND) == 0, "not seen in the IOC: no evidence");
+    addWrite(a, 300, "X");
+    addWrite(a, 324, "X");
+    testOk1(match(a, 324, "X", 0) == ebpfMonPutJoinFound && countUnmatched() == 0);
+    testOk(countUnmatchedAfter(10 * SECOND) == 1 && lastPassed, "another one was: these are messages");
+    match(a, 400, "X", 1);
+    addWrite(a, 400, "X");
+    stretch = 2;
+    addWrite(a, 500, "X");
+    testOk1(match(a, 524, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
+    testOk(countUnmatchedAfter(10 * SECOND) == 0, "the next gap");
+    match(a, 548, "X", 1);
+    addWrite(a, 548, "X");
+    addWrite(a, 572, "X");
+    testOk1(match(a, 600, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
+    testOk(countUnmatchedAfter(10 * SECOND) == 1, "its packet came late, and confirms as well");
+    stretch = 3;
+    id = addWrite(a, 700, "X");
+    addReply(a, id, 0);
+    testOk1(countUnmatched() == 0);
+    testOk(countUnmatchedAfter(SECOND) == 1, "a refusal is evidence");
+    stretch = 0;
+}
+
+/* QSRV 1: some PVA puts make no put in the IOC. */
+static void testNoPutMade(void)
+{
+    struct ebpfMonPeer a = makeCircuit(93);
+    uint64_t id;
+
+    testDiag("PVA: one put is refused, or sets a display field only");
+    sent = 1;
+    id = addMessage(a, 1000, 1050, "X", ebpfMonWirePva, 1, IOC);
+    sent = 2;
+    addMessage(a, 1300, 1350, "X", ebpfMonWirePva, 1, IOC);
+    testOk1(matchKind(a, 1350, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound && lastSeq == 1300);
+    addReply(a, id, 0);
+    testOk1(countUnmatched() == 0 && countUnmatchedAfter(SECOND) == 1);
+
+    testDiag("… in one receive with others");
+    sent = 3;
+    addMessage(a, 1400, 1450, "X", ebpfMonWirePva, 1, IOC);
+    sent = 4;
+    addMessage(a, 1450, 1500, "X", ebpfMonWirePva, 1, IOC);
+    sent = 5;
+    addMessage(a, 1500, 1550, "X", ebpfMonWirePva, 1, IOC);
+    testOk1(matchKind(a, 1550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound && lastSeq == 1500);
+    sent = 4;
+    testOk1(matchKind(a, 1550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound && lastSeq == 1450);
+    testOk(countUnmatched() == 0 && countUnmatchedAfter(3 * SECOND) == 1, "the one that no value agrees with is left");
+
+    testDiag("… whose packets come late");
+    sent = 7;
+    matchKind(a, 1850, EBPFMON_SEQ_RECEIVED, "X", 1);
+    sent = 6;
+    id = addMessage(a, 1700, 1750, "X", ebpfMonWirePva, 1, IOC);
+    sent = 7;
+    addMessage(a, 1800, 1850, "X", ebpfMonWirePva, 1, IOC);
+    addReply(a, id, 0);
+    sent = 0;
+    testOk(countUnmatched() == 0 && countUnmatchedAfter(200 * MS) == 1, "the refused one is left");
 }
 
 /* The next client has the port of the one before; its numbers begin anywhere. */
@@ -333,7 +446,7 @@ static void testPortUsedAgain(void)
             match(a, first + i * 24, "X", 1); /* whose packets never came */
         addWrite(a, first + 240, "X");
         match(a, second + 96, "X", 1);
-        ebpfMonPutJoinCloseCircuit(join, &a);
+        ebpfMonPutJoinCloseCircuit(join, &a, now);
         now += SECOND;
         addWrite(a, second, "X");
         testOk1(match(a, second, "X", 0) == ebpfMonPutJoinFound);
@@ -345,7 +458,7 @@ static void testPortUsedAgain(void)
         addWrite(a, second + 96, "X");
         testOk(match(a, second + 96, "X", 0) == ebpfMonPutJoinFound, "a number that the old one had, too");
         testOk(countUnmatchedAfter(120 * SECOND) == 1 && lastClosed, "the put of the old circuit is left");
-        ebpfMonPutJoinCloseCircuit(join, &a);
+        ebpfMonPutJoinCloseCircuit(join, &a, now);
     }
 }
 
@@ -373,7 +486,7 @@ static void testManyCircuits(void)
     for (unsigned i = 0; i < 9000; i++)
         addWrite(makeCircuit(100 + i), 100, "X");
     testOk1(ebpfMonPutJoinCountDropped(join) - dropped == 9000 - 8192);
-    testOk1(countUnmatchedAfter(120 * SECOND) == 8192);
+    testOk1(countUnmatchedAfter(120 * SECOND) == 0 && countUnmatchedAfter(HOUR) == 8192);
 }
 
 /* --- both sides at once -------------------------------------------------------------------------- */
@@ -486,6 +599,9 @@ MAIN(testJoin)
     testWriteNotify();
     testRefused();
     testNeverMade();
+    testStandstill();
+    testGap();
+    testNoPutMade();
     testPortUsedAgain();
     testManyPublished();
     testManyCircuits();

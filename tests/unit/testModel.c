@@ -198,21 +198,48 @@ static void testPublished(void)
     testOk1(strcmp(selected, "ROOT") == 0);
 }
 
+static int checkSettings(unsigned records, unsigned roots, unsigned ring, int wire)
+{
+    ebpfMonSettings s = { .maxRecords = records, .maxRoots = roots, .ringKiB = ring, .wireKiB = wire };
+    char why[200] = "";
+    int result = ebpfMonSettingsCheck(&s, why, sizeof(why));
+
+    if (result && !strstr(why, "a power of two from 64 to 1048576"))
+        testFail("it says: %s", why);
+    return result;
+}
+
+static void testSettings(void)
+{
+    ebpfMonSettings s = { .maxRoots = 77 };
+    char why[200];
+
+    testDiag("settings");
+    testOk(!ebpfMonSettingsCheck(&s, why, sizeof(why)) && s.maxRecords == 200000 && s.maxRoots == 77 &&
+           s.ringKiB == 8192 && s.wireKiB == 8192 && !s.watchSelf, "0 is the default");
+    testOk1(!checkSettings(1000, 16, 64, -1) && !checkSettings(4000000, 4000000, 1048576, 1048576));
+    testOk(checkSettings(999, 16, 64, 1) && checkSettings(4000001, 16, 64, 1), "too few records, too many");
+    testOk(checkSettings(1000, 15, 64, 1) && checkSettings(1000, 1001, 64, 1), "too few roots, more than records");
+    testOk(checkSettings(1000, 16, 32, 1) && checkSettings(1000, 16, 65, 1) && checkSettings(1000, 16, 2097152, 1),
+           "the event ring");
+    testOk(checkSettings(1000, 16, 64, -2) && checkSettings(1000, 16, 64, 1048577), "the packet ring");
+}
+
 static void testAbsent(void)
 {
     ebpfMonFilter filter = ebpfMonFilterDefault;
-    unsigned matching = 9, generation = 9;
+    ebpfMonFilterAnswer answer = { .number = 9 };
     char text[100] = "";
 
     testDiag("no monitor");
     testOk1(ebpfMonMonitorOpsGet() != NULL);
-    testOk1(ebpfMonMonitorOpsGet()->setFilter(&filter, text, sizeof(text), &matching, &generation) == -1);
+    testOk1(ebpfMonMonitorOpsGet()->setFilter(&filter, &answer, text, sizeof(text)) == -1 && !answer.number);
     testOk(strstr(text, "not started") != NULL, "says so: %s", text);
 }
 
 MAIN(testModel)
 {
-    testPlan(65);
+    testPlan(71);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* with it comes the text of the status codes */
     testLevel();
@@ -220,6 +247,7 @@ MAIN(testModel)
     testLine();
     testFilter();
     testPublished();
+    testSettings();
     testAbsent();
     return testDone();
 }

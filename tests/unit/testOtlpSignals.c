@@ -19,10 +19,8 @@ static void testMetricsAndSpans(void)
     WAIT(requests() >= 4);
     WAIT(readShown().sent > before.sent);
     stopOtlp(3);
-    epicsMutexMustLock(server.lock);
-    spans = server.spans;
-    metrics = server.metrics;
-    epicsMutexUnlock(server.lock);
+    spans = readCount(&server.spans);
+    metrics = readCount(&server.metrics);
     testOk(metrics >= 3 && spans == 1 && records() == 0, "%u times metrics, %u spans", metrics, spans);
     testOk1(readShown().lost == before.lost);
 }
@@ -50,10 +48,8 @@ static void testZipkin(void)
     ebpfMonOtlpAddSpan(otlp, &s);
     WAIT(readShown().sent == before.sent + 4);
     stopOtlp(3);
-    epicsMutexMustLock(server.lock);
-    spans = server.spans;
-    zipkins = server.zipkins;
-    epicsMutexUnlock(server.lock);
+    spans = readCount(&server.spans);
+    zipkins = readCount(&server.zipkins);
     testOk(spans == 2 && zipkins == 2 && readShown().lost == before.lost, "%u spans, %u to Zipkin", spans, zipkins);
 }
 

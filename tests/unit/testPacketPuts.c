@@ -209,6 +209,13 @@ static void testLastValues(void)
     ev.peer.sport = htons(9999);
     ebpfMonLastValuesExchange(values, &ev, &old);
     testOk(!old.known, "another server");
+    ebpfMonLastValuesForgetServer(values, &ev.peer);
+    ebpfMonLastValuesExchange(values, &ev, &old);
+    testOk(!old.known, "it has ended");
+    ebpfMonLastValuesForgetServer(values, &ev.peer);
+    ev.peer.sport = makeEvent(ebpfMonWirePut, "X", "8", 6).peer.sport;
+    ebpfMonLastValuesExchange(values, &ev, &old);
+    testOk(old.known, "the first one goes on");
     ev = makeEvent(ebpfMonWirePut, "", "8", 7);
     ebpfMonLastValuesExchange(values, &ev, &old);
     ebpfMonLastValuesExchange(values, &ev, &old);
@@ -230,7 +237,7 @@ MAIN(testPacketPuts)
 {
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
 
-    testPlan(27);
+    testPlan(29);
     linkWrites = ebpfMonLinkWritesNew();
     packetPuts = ebpfMonPacketPutsNew(clients, linkWrites, onPut, NULL);
     testCa();

@@ -6,65 +6,6 @@
 
 #include "packetNet.h"
 
-#define BULK 65536
-
-typedef struct {
-    int fd[2]; /* client, server */
-    struct ebpfMonPeer peer;
-} Pair;
-
-static Pair pairOpen(uint16_t port)
-{
-    struct sockaddr_in at = local(port);
-    socklen_t size = sizeof(at);
-    int one = 1, listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    Pair pair;
-
-    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    pair.fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    setsockopt(pair.fd[0], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    if (bind(listener, (struct sockaddr *)&at, size) || listen(listener, 1)
-        || connect(pair.fd[0], (struct sockaddr *)&at, size)
-        || (pair.fd[1] = accept(listener, NULL, NULL)) < 0)
-        testAbort("a connection to port %d: %s", port, strerror(errno));
-    setsockopt(pair.fd[1], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    close(listener);
-    getsockname(pair.fd[0], (struct sockaddr *)&at, &size);
-    pair.peer = (struct ebpfMonPeer){ .addr = at.sin_addr.s_addr, .saddr = at.sin_addr.s_addr,
-                                      .port = at.sin_port, .sport = htons(port) };
-    return pair;
-}
-
-/* Sends, and reads it at the other end. */
-static void pairSend(const Pair *pair, int from, const void *data, size_t size)
-{
-    static uint8_t sink[BULK];
-    size_t done = 0;
-
-    if (write(pair->fd[from], data, size) != (ssize_t)size)
-        testAbort("write: %s", strerror(errno));
-    while (done < size) {
-        ssize_t n = read(pair->fd[!from], sink, sizeof(sink));
-
-        if (n <= 0)
-            testAbort("read: %s", strerror(errno));
-        done += (size_t)n;
-    }
-}
-
-static void pairClose(const Pair *pair, int reset)
-{
-    struct linger hard = { 1, 0 };
-    char c;
-
-    if (reset)
-        setsockopt(pair->fd[0], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
-    close(pair->fd[0]);
-    if (read(pair->fd[1], &c, 1) > 0) /* the end has come */
-        testAbort("unexpected data");
-    close(pair->fd[1]);
-}
-
 static const uint8_t caCreate[24] = { 0, 18, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 13, 'A', ':', 'B' };
 static const uint8_t pvaOrder[8] = { 0xca, 2, 0x41, 2 };
 static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";

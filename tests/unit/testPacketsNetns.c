@@ -17,35 +17,6 @@ static ino_t netns(const char *pid)
     return stat(path, &st) ? 0 : st.st_ino;
 }
 
-/* A child in a network of its own, which sends a datagram to each port that it is told. */
-static pid_t childStart(int *talk)
-{
-    int pipes[2];
-    uint16_t port = 0;
-
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pipes))
-        testAbort("socketpair: %s", strerror(errno));
-
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        close(pipes[0]);
-        if (newNetwork() || write(pipes[1], &port, sizeof(port)) != sizeof(port))
-            _exit(1);
-        while (read(pipes[1], &port, sizeof(port)) == sizeof(port)) {
-            datagram(port, caVersion, sizeof(caVersion));
-            if (write(pipes[1], &port, sizeof(port)) != sizeof(port))
-                break;
-        }
-        _exit(0);
-    }
-    close(pipes[1]);
-    if (read(pipes[0], &port, sizeof(port)) != sizeof(port))
-        testAbort("no child");
-    *talk = pipes[0];
-    return pid;
-}
-
 static void testOther(void)
 {
     char why[256] = "", text[16];
@@ -53,7 +24,6 @@ static void testOther(void)
     pid_t pid = childStart(&talk);
     ino_t own = netns("thread-self");
     ebpfMonPackets *other = ebpfMonPacketsOpen(pid, 0, why, sizeof(why));
-    uint16_t port = 5064;
     time_t end = time(NULL) + 10;
 
     testDiag("another network namespace");
@@ -63,8 +33,7 @@ static void testOther(void)
     testOk(ebpfMonPacketsNetns(other) == netns(text) && netns(text) != own, "it is the child's");
     testOk(netns("thread-self") == own, "we are back in our own");
     watch(5064);
-    if (write(talk, &port, sizeof(port)) != sizeof(port) || read(talk, &port, sizeof(port)) != sizeof(port))
-        testAbort("the child ended");
+    childSend(talk, 5064);
     while (!seen.packets && time(NULL) < end)
         ebpfMonPacketsPoll(other, 100, packet, NULL);
     testOk(seen.packets == 1, "what is sent there is seen there: %u", seen.packets);

@@ -2,6 +2,7 @@
 /* What an operator sets, without a monitor: the filter by records and by command, and the other commands of iocsh. */
 #include <string.h>
 
+#include <epicsAtomic.h>
 #include <dbAccess.h>
 #include <dbUnitTest.h>
 #include <epicsThread.h>
@@ -26,12 +27,13 @@ static void testFilter(void)
     expect("T:FILTER_FIELD.VAL$", "VA*");
     expect("T:FILTER_HOST.VAL$", "ho*");
     testOk1(fakeMonitor.inForce.slowUs == 10000 && fakeMonitor.inForce.sample == 1 && fakeMonitor.inForce.budget == 1);
-    expect("T:FILTER_STATUS.VAL$", "in force: *");
+    expect("T:FILTER_STATUS.VAL$", "in force: level chains for IOCs \"*\", records \"*\"");
     testdbGetFieldEqual("T:FILTER.VALB", DBR_LONG, 42);
     testdbGetFieldEqual("T:FILTER.VALC", DBR_LONG, 1);
 
     putText("T:FILTER_RECORD", "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");
-    expect("T:FILTER_STATUS.VAL$", "in force: RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");
+    expect("T:FILTER_STATUS.VAL$", "in force: level chains for IOCs \"*\", records "
+           "\"RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES\"");
     testOk(strcmp(fakeMonitor.inForce.record, "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES") == 0,
            "long pattern: %s", fakeMonitor.inForce.record);
     testdbPutFieldOk("T:FILTER_USER", DBR_STRING, "op*"); /* as caput without -S does */
@@ -65,6 +67,17 @@ static void testFilter(void)
     testdbGetFieldEqual("T:FILTER.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:FILTER_STATUS.SEVR", DBR_STRING, "NO_ALARM");
 
+    testDiag("filter: applying it takes a while");
+    epicsAtomicSetIntT(&fakeMonitor.busy, 1);
+    putText("T:FILTER_RECORD", "B*");
+    testdbGetFieldEqual("T:FILTER.PACT", DBR_LONG, 1);
+    expect("T:FILTER_STATUS.VAL$", "in force: level trace for IOCs \"*\", records \"A*\"");
+    putText("T:FILTER_RECORD", "C*"); /* the record processes again after the wait */
+    epicsAtomicSetIntT(&fakeMonitor.busy, 0);
+    expect("T:FILTER_STATUS.VAL$", "in force: level trace for IOCs \"*\", records \"C*\"");
+    testdbGetFieldEqual("T:FILTER.PACT", DBR_LONG, 0);
+    putText("T:FILTER_RECORD", "A*");
+
     testDiag("histogram");
     putText("T:CHAIN_HIST_ROOT", "REC:A");
     testOk1(strcmp(ebpfMonPublishedLock()->chains.selectedRoot, "REC:A") == 0);
@@ -87,7 +100,7 @@ static void testShell(void)
     expect("T:FILTER_IOC.VAL$", "soft*");
     testdbGetFieldEqual("T:FILTER_LEVEL", DBR_STRING, "counts");
     testdbGetFieldEqual("T:FILTER_BUDGET", DBR_DOUBLE, 3.0);
-    expect("T:FILTER_STATUS.VAL$", "in force: A*");
+    expect("T:FILTER_STATUS.VAL$", "in force: level counts for IOCs \"soft*\", records \"A*\"");
     testdbPutFieldOk("T:FILTER_SLOW", DBR_DOUBLE, 5.0);
     testOk1(strcmp(fakeMonitor.inForce.ioc, "soft*") == 0 && fakeMonitor.inForce.slowUs == 5);
 

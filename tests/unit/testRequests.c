@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include <epicsAtomic.h>
-#include <epicsEvent.h>
-#include <epicsThread.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
@@ -79,41 +77,23 @@ static void testFull(void)
     testOk1(rules() == EBPFMON_LEVEL_RULES_MAX);
 }
 
-static epicsEventId applied;
-
-/* As the follower does it, once there is something to apply. */
-static void apply(void *arg)
-{
-    ebpfMonFilter f;
-
-    (void)arg;
-    while (!ebpfMonRequestsTakeFilter(requests, &f))
-        epicsThreadSleep(0.001);
-    ebpfMonRequestsSetApplied(requests);
-    epicsEventMustTrigger(applied);
-}
-
-static void testWait(void)
+static void testApplied(void)
 {
     ebpfMonFilter f = ebpfMonFilterDefault;
-    unsigned number;
+    unsigned first, second;
 
     testDiag("until it is applied");
     ebpfMonRequestsTakeFilter(requests, &f);
     testOk1(ebpfMonRequestsTakeFilter(requests, &f) == 0);
-    number = ebpfMonRequestsSetFilter(requests, &f);
-    testOk1(ebpfMonRequestsWait(requests, number, 0.01) == -1);
-    testOk1(ebpfMonRequestsTakeFilter(requests, &f) == 1 && ebpfMonRequestsWait(requests, number, 0) == -1);
+    first = ebpfMonRequestsSetFilter(requests, &f);
+    testOk1(first && !ebpfMonRequestsIsApplied(requests, first) && epicsAtomicGetIntT(&woken) > 0);
+    testOk1(ebpfMonRequestsTakeFilter(requests, &f) == 1 && !ebpfMonRequestsIsApplied(requests, first));
+    second = ebpfMonRequestsSetFilter(requests, &f);
     ebpfMonRequestsSetApplied(requests);
-    testOk1(ebpfMonRequestsWait(requests, number, 0) == 0);
-    applied = epicsEventMustCreate(epicsEventEmpty);
-    epicsThreadMustCreate("apply", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackSmall),
-                          apply, NULL);
-    number = ebpfMonRequestsSetFilter(requests, &f);
-    testOk1(ebpfMonRequestsWait(requests, number, 5) == 0);
-    testOk1(ebpfMonRequestsWait(requests, number, 5) == 0 && epicsAtomicGetIntT(&woken) > 0);
-    epicsEventMustWait(applied); /* the thread uses the requests no more */
-    epicsEventDestroy(applied);
+    testOk1(ebpfMonRequestsIsApplied(requests, first) && !ebpfMonRequestsIsApplied(requests, second));
+    testOk1(ebpfMonRequestsTakeFilter(requests, &f) == 1);
+    ebpfMonRequestsSetApplied(requests);
+    testOk1(ebpfMonRequestsIsApplied(requests, first) && ebpfMonRequestsIsApplied(requests, second));
 }
 
 #define RECORDS 2000 /* more than the list of links holds */
@@ -174,7 +154,7 @@ MAIN(testRequests)
     testLevels();
     testReference();
     testFull();
-    testWait();
+    testApplied();
     testLinks();
     ebpfMonRequestsFree(requests);
     ebpfMonRequestsFree(NULL);

@@ -4,19 +4,10 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 #include "watch/slotAllocator.h"
+#include "randomTest.h"
 
 #define SLOTS 1024
 #define STEPS 100000
-
-static uint64_t seed = 88172645463325252ull; /* fixed: a failure is to be seen again */
-
-static uint64_t random64(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
-}
 
 typedef struct {
     uint32_t first, count;

@@ -27,6 +27,7 @@ static void testList(void)
 {
     ebpfMonTarget *a = make(10, "a"), *b = make(11, "b"), *c;
     size_t changes;
+    pid_t pids[3];
 
     testDiag("add, find, remove");
     testOk1(a->iocId && b->iocId && a->iocId != b->iocId);
@@ -37,6 +38,8 @@ static void testList(void)
     c = make(10, "a");
     testOk(ebpfMonTargetsFindByPid(targets, 10) == c, "the pid of one that is gone is another's");
     testOk(ebpfMonTargetsFindById(targets, a->iocId) == a, "but its id still names it");
+    testOk(ebpfMonTargetsListPids(targets, pids, 3) == 2 && pids[0] + pids[1] == 21, "the processes of the others");
+    testOk1(ebpfMonTargetsListPids(targets, pids, 1) == 1 && ebpfMonTargetsListPids(targets, pids, 0) == 0);
     changes = ebpfMonTargetsCountChanges(targets);
     ebpfMonTargetsRemove(targets, a);
     testOk1(ebpfMonTargetsFindById(targets, a->iocId) == NULL && ebpfMonTargetsCountChanges(targets) == changes + 1);
@@ -129,7 +132,7 @@ static void testCounts(void)
 
 MAIN(testTargets)
 {
-    testPlan(20);
+    testPlan(22);
     targets = ebpfMonTargetsNew();
     testList();
     testTrouble();

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "ioc/procNetns.h"
+#include "model/iocValues.h"
+#include "probe/packetSources.h"
+#include "watch/packetReader.h"
+#include "wire/wire.h"
+
+struct ebpfMonPacketReader {
+    ebpfMonTargets         *targets;      /* the caller's */
+    ebpfMonPacketReaderSink sink;
+    ebpfMonWire            *wire;
+    ebpfMonPacketSources   *sources;
+    uint64_t                passedBefore; /* packets, at the last tick */
+};
+
+static void onEvent(void *arg, const ebpfMonWireEvent *ev)
+{
+    ebpfMonPacketReader *r = arg;
+
+    if (ev->kind == ebpfMonWireForeign)
+        ebpfMonPacketSourcesReject(r->sources, &ev->peer);
+    else if (ev->kind == ebpfMonWireOpened) /* a server on a port of its own is searched for there, too */
+        ebpfMonPacketSourcesExpectPort(r->sources, ev->peer.netns, ntohs(ev->peer.sport));
+    r->sink.event(r->sink.arg, ev);
+}
+
+static void onPacket(void *arg, uint32_t netns, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
+{
+    ebpfMonPacketReader *r = arg;
+
+    ebpfMonWirePacket(r->wire, time, netns, ip, len, wireLen);
+}
+
+static void onOpened(void *arg, pid_t pid, uint32_t netns)
+{
+    ebpfMonPacketReader *r = arg;
+
+    ebpfMonConnectionOwnersRead(pid, netns, r->sink.setOwner);
+}
+
+ebpfMonPacketReader *ebpfMonPacketReaderNew(ebpfMonTargets *targets, unsigned ringBytes,
+                                            const ebpfMonPacketReaderSink *sink)
+{
+    ebpfMonPacketReader *r = calloc(1, sizeof(*r));
+    const ebpfMonPacketSourcesSink packets = { .packet = onPacket, .opened = onOpened, .arg = r };
+
+    if (!r)
+        return NULL;
+    r->targets = targets;
+    r->sink = *sink;
+    r->wire = ebpfMonWireNew(NULL, onEvent, r);
+    r->sources = ebpfMonPacketSourcesNew(ringBytes, &packets);
+    if (r->wire && r->sources)
+        return r;
+    ebpfMonPacketReaderFree(r);
+    return NULL;
+}
+
+void ebpfMonPacketReaderFree(ebpfMonPacketReader *r)
+{
+    if (!r)
+        return;
+    ebpfMonWireFree(r->wire);
+    ebpfMonPacketSourcesFree(r->sources);
+    free(r);
+}
+
+void ebpfMonPacketReaderFollow(ebpfMonPacketReader *r, uint64_t now)
+{
+    pid_t pids[EBPFMON_IOCS_MAX + 1];
+    uint32_t netns[EBPFMON_PACKET_SOURCES_MAX];
+    ebpfMonNetns *list = NULL;
+    unsigned n;
+    int count;
+
+    pids[0] = getpid();
+    n = 1 + ebpfMonTargetsListPids(r->targets, pids + 1, EBPFMON_IOCS_MAX);
+    count = ebpfMonProcNetnsList(pids, n, &list);
+    if (count > EBPFMON_PACKET_SOURCES_MAX)
+        count = EBPFMON_PACKET_SOURCES_MAX;
+    if (count > 0) {
+        for (int i = 0; i < count; i++)
+            netns[i] = list[i].netns;
+        r->sink.covers(r->sink.arg, netns, (unsigned)count);
+        ebpfMonPacketSourcesFollow(r->sources, list, (unsigned)count, now);
+    }
+    free(list);
+    r->sink.covers(r->sink.arg, netns, ebpfMonPacketSourcesList(r->sources, netns));
+}
+
+void ebpfMonPacketReaderWait(ebpfMonPacketReader *r, int ms)
+{
+    ebpfMonPacketSourcesWait(r->sources, ms);
+}
+
+void ebpfMonPacketReaderRead(ebpfMonPacketReader *r)
+{
+    ebpfMonPacketSourcesRead(r->sources);
+}
+
+void ebpfMonPacketReaderExpectPort(ebpfMonPacketReader *r, uint32_t netns, uint16_t port)
+{
+    ebpfMonPacketSourcesExpectPort(r->sources, netns, port);
+}
+
+void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPacketValues *values)
+{
+    const ebpfMonWireStats *w = ebpfMonWireStat(r->wire);
+    ebpfMonPacketSourcesState state;
+
+    ebpfMonWireTick(r->wire, ebpfMonClockReal());
+    ebpfMonPacketSourcesGetState(r->sources, &state);
+    *values = (ebpfMonPacketValues){
+        .state = !state.count || state.trouble ? ebpfMonWireTrouble : ebpfMonWireOn,
+        /* fewer than before: a source was closed */
+        .rate = state.passed >= r->passedBefore ? (double)(state.passed - r->passedBefore) / seconds : 0,
+        .lost = state.dropped + w->gaps + w->noMemory,
+        .gaps = w->gaps,
+        .circuits = w->circuits,
+    };
+    r->passedBefore = state.passed;
+}

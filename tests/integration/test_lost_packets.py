@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Packets are lost between the kernel and the monitor, or the IOC stands still, or a put makes nothing in the IOC. What
+packets show may add to what is seen in a watched IOC, but never makes a put that nobody made, nor hides one."""
+import collections
+import random
+import signal
+import struct
+
+import pytest
+from tests.harness import db, loopback, rawca
+from tests.harness.putlog import PutLog
+from tests.harness.wait import Late, until
+
+CLIENTS, PVS = 6, 5
+RECORDS = db.READY + "".join(db.record("longout", f"L{c}x{p}") + db.record("stringout", f"S{c}x{p}")
+                             for c in range(CLIENTS) for p in range(PVS)) + \
+    "".join(db.record("waveform", f"W{c}x0", FTVL="LONG", NELM=4000) for c in range(CLIENTS)) + \
+    db.record("ao", "AO") + db.record("longout", "END")
+SECONDS = 2  # 8 in fact (wait.py): a gap is waited for 2 s, a put that only packets show for 2.5 s
+
+
+class Sender:
+    """One client with its own records; "sent" is what it wrote: (PV, value) in order."""
+
+    def __init__(self, ioc, number, rng):
+        self.ca = rawca.RawCa(ioc.port, user=f"user{number}")
+        self.prefix, self.number, self.rng = ioc.prefix, number, rng
+        self.sent, self.opened = [], set()
+        self.ca.sid(self.prefix + "END")
+
+    def open(self):
+        for name in [f"{kind}{self.number}x{p}" for p in range(PVS) for kind in "LS"] + [f"W{self.number}x0"]:
+            self.ca.sid(self.prefix + name)
+            self.opened.add(self.prefix + name)
+        return self
+
+    def send(self, count):
+        """Plain writes, several in one segment or one write over two segments; never the same value twice. Arrays look
+        like writes of 13 to the PV END."""
+        data = b""
+        for _ in range(count):
+            kind, value = self.rng.choice("LLLSSSW"), f"{self.number}{len(self.sent):06}"
+            pv = f"{self.prefix}{kind}{self.number}x{0 if kind == 'W' else self.rng.randrange(PVS)}"
+            if pv not in self.opened:  # sid() sends, too
+                self.ca.send(data)
+                data = b""
+                self.opened.add(pv)
+            dbr, elements = (rawca.STRING, [value]) if kind == "S" else (rawca.LONG, [int(value)])
+            if kind == "W":
+                fake = struct.unpack(">6i", rawca.write(self.ca.sid(self.prefix + "END"), rawca.LONG, [13]))
+                elements += [0] * self.rng.randrange(4) + list(fake) * self.rng.randrange(600)
+            data += rawca.write(self.ca.sid(pv), dbr, elements)
+            self.sent.append((pv, value if kind == "S" else str(int(value))))
+            if self.rng.random() < 0.3 or len(data) > 4000:
+                cut = self.rng.randrange(len(data)) if self.rng.random() < 0.3 else len(data)
+                self.ca.send(data[:cut])
+                data = data[cut:]
+        self.ca.send(data)
+
+    def finish(self):
+        self.ca.send(rawca.message(rawca.ECHO))
+        self.ca.until(rawca.ECHO)
+
+
+def value(line):
+    """Of an array its first element."""
+    text = str(line["value"])
+    return text.split()[1] if text.startswith("[") else text
+
+
+def no_more_than(log, prefix, total):
+    try:
+        until(lambda: len(log.of(prefix)) > total, SECONDS, "nothing more comes")
+    except Late:
+        pass
+
+
+def compare(log, senders, ioc):
+    """Each put once, with its author, in the order of its circuit."""
+    total = sum(len(s.sent) for s in senders)
+    until(lambda: len(log.of(ioc.prefix)) >= total, 20, lambda: f"{total} puts: {len(log.of(ioc.prefix))}")
+    no_more_than(log, ioc.prefix, total)
+    lines = log.of(ioc.prefix)
+    truth = collections.Counter(item for s in senders for item in s.sent)
+    seen = collections.Counter((o["pv"], value(o)) for o in lines)
+    assert not truth - seen, f"not logged: {list((truth - seen).items())[:10]}"
+    extra = seen - truth
+    assert not extra, f"{sum(extra.values())} more than were sent: " + "\n".join(
+        str(o) for o in lines if (o["pv"], value(o)) in extra)[:3000]
+    for s in senders:
+        mine = [o for o in lines if o["user"] == f"user{s.number}"]
+        assert [(o["pv"], value(o)) for o in mine] == s.sent, f"order and author of client {s.number}"
+    assert {o.get("result", "ok") for o in lines} <= {"ok"}, collections.Counter(o.get("result") for o in lines)
+
+
+@pytest.fixture
+def scene(new_ioc, new_monitor, tmp_path):
+    def make(ring):
+        ioc = new_ioc(RECORDS).start()
+        log = PutLog(tmp_path / "puts.json")
+        monitor = new_monitor(before=[f"ebpfMonConfigure 0 0 0 0 {ring}", log.command()]).start()
+        monitor.wait_ioc(ioc)
+        return ioc, monitor, log
+    return make
+
+
+@pytest.mark.parametrize("opened", ["before", "meanwhile"])
+def test_monitor_stands_still(scene, opened):
+    """The ring of packets fills up while the monitor does not run: the last packets are lost. Then it is emptied, and
+    the next packets begin in the middle of a stream."""
+    ioc, monitor, log = scene(64)
+    rng = random.Random(opened)
+    senders = [Sender(ioc, n, rng) for n in range(CLIENTS)]
+    if opened == "before":
+        for s in senders:
+            s.open()
+    for _ in range(4):
+        monitor.process.signal(signal.SIGSTOP)
+        try:
+            for _ in range(60):
+                for s in senders:
+                    s.send(rng.randrange(1, 20))
+            for s in senders:
+                s.finish()
+        finally:
+            monitor.process.signal(signal.SIGCONT)
+        for s in senders:
+            s.send(rng.randrange(1, 20))
+            s.finish()
+    compare(log, senders, ioc)
+    assert monitor.get("PACKET_LOST_CNT") > 0, "no packet was lost"
+
+
+@pytest.mark.parametrize("notify", [False, True])
+def test_ioc_stands_still(scene, notify):
+    """The IOC is stopped for more than 5 s with puts in its queue, then goes on."""
+    ioc, _, log = scene(8192)
+    client = rawca.RawCa(ioc.port)
+    for i in range(5):
+        client.put(ioc.prefix + "AO", rawca.DOUBLE, [i], notify)
+    sid = client.sid(ioc.prefix + "AO")
+    ioc.process.signal(signal.SIGSTOP)
+    try:
+        for i in range(5, 10):
+            client.send(rawca.write(sid, rawca.DOUBLE, [i], notify, 1000 + i))
+        no_more_than(log, ioc.prefix, 5)
+    finally:
+        ioc.process.signal(signal.SIGCONT)
+    client.send(rawca.message(rawca.ECHO))
+    client.until(rawca.ECHO)
+    until(lambda: len(log.of(ioc.prefix)) >= 10, 20, lambda: log.of(ioc.prefix))
+    no_more_than(log, ioc.prefix, 10)
+    assert [(str(o["value"]), o["result"]) for o in log.of(ioc.prefix)] == [(str(i), "ok") for i in range(10)]
+
+
+def test_pva_puts_that_make_nothing(new_ioc, new_monitor, tmp_path):
+    """QSRV 1: a put that DISP refuses, and one that sets a display field only, are their own lines. They do not give
+    their names and hashes to later puts."""
+    from p4p.client.thread import Context, RemoteError
+
+    ioc = new_ioc(db.READY + db.record("ao", "AO"), kind="softIocPVA").start()
+    log = PutLog(tmp_path / "puts.json")
+    monitor = new_monitor(before=[log.command()]).start()
+    monitor.wait_ioc(ioc)
+    pv, expected = ioc.prefix + "AO", []
+    with Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False) as context:
+        for i in range(20):
+            context.put(pv, float(i), timeout=10)
+            expected.append((str(i), "ok"))
+            if i % 4 == 1:
+                ioc.put("AO.DISP", 1)
+                with pytest.raises(RemoteError):
+                    context.put(pv, 100.0 + i, timeout=10)
+                ioc.put("AO.DISP", 0)
+                expected.append((str(100 + i), "failed"))
+            if i % 4 == 3:
+                context.put(pv, {"display.description": f"d{i}"}, timeout=10)
+                expected.append((f'{{"display": {{"description": "d{i}"}}}}', "ok"))
+
+    def mine():
+        return [o for o in log.of(pv) if o["through"] == "PVA"]
+
+    until(lambda: len(mine()) >= len(expected), 20, lambda: "\n".join(map(str, mine())))
+    no_more_than(log, ioc.prefix, len(log.of(ioc.prefix)))
+    lines = mine()
+    seen = sorted((str(o["value"]), o["result"]) for o in lines)
+    assert seen == sorted(expected), "\n".join(map(str, lines))
+    hashes = [o.get("hash") for o in lines]
+    assert None not in hashes and len(set(hashes)) == len(hashes), "each put has the hash of its own packet"

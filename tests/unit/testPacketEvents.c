@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What packets tell of puts: which are wanted, what the PV had before, which will not be seen in an IOC. Packets are
+ * events of the wire made by the test; it says which server has which port. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "common/clock.h"
+#include "put/packetEvents.h"
+#include "fakeClients.h"
+
+#define WATCHED_PORT 5064 /* of an IOC in which each put is seen */
+#define OTHER_PORT   6064 /* of another process, "other" */
+#define OTHER_PID    4711
+
+static ebpfMonTarget *ioc;
+static ebpfMonPutJoin *join;
+static ebpfMonServers *servers;
+static ebpfMonPacketPuts *packetPuts;
+static ebpfMonPacketEvents *events;
+
+/* What the host answers. */
+static ebpfMonFilter filter;
+static uint64_t lost;
+
+/* What the sinks received. */
+static unsigned count, elsewhere, lostPuts;
+static ebpfMonPut last;
+static uint64_t elsewhereAt;
+
+static unsigned readSockets(const pid_t *pids, unsigned n, unsigned max, ebpfMonServerSocket **list)
+{
+    (void)max;
+    *list = calloc(1, sizeof(**list));
+    **list = (ebpfMonServerSocket){ .pid = pids[0], .port = htons(WATCHED_PORT) };
+    return n;
+}
+
+static int accepts(const ebpfMonServerSocket *s, const struct ebpfMonPeer *peer)
+{
+    return s->port == peer->sport;
+}
+
+static pid_t findProcess(const struct ebpfMonPeer *peer)
+{
+    (void)peer;
+    return OTHER_PID;
+}
+
+static int readName(pid_t pid, char *buf, size_t size)
+{
+    (void)pid;
+    snprintf(buf, size, "other");
+    return 0;
+}
+
+static void onPort(void *arg, uint32_t netns, uint16_t port)
+{
+    (void)arg; (void)netns; (void)port;
+}
+
+static void getFilter(void *arg, ebpfMonFilter *f)
+{
+    (void)arg;
+    *f = filter;
+}
+
+static uint64_t countLost(void *arg)
+{
+    (void)arg;
+    return lost;
+}
+
+static void onElsewhere(void *arg, const ebpfMonWireEvent *ev, uint64_t at)
+{
+    (void)arg; (void)ev;
+    elsewhere++;
+    elsewhereAt = at;
+}
+
+static void onPut(void *arg, const ebpfMonFinishedPut *finished)
+{
+    (void)arg;
+    count++;
+    last = *finished->put;
+    lostPuts += last.result == ebpfMonPutLost;
+}
+
+static const ebpfMonServerReaders readers = {
+    .readSockets = readSockets, .accepts = accepts, .findProcess = findProcess, .readName = readName,
+};
+static const ebpfMonPacketEventCalls calls = {
+    .getFilter = getFilter, .countLost = countLost, .putElsewhere = onElsewhere,
+};
+
+/* Everything begins anew: no put waits, no value is known, nothing was lost. */
+static void renew(int canJoin)
+{
+    ebpfMonPacketEventsFree(events);
+    ebpfMonPutJoinFree(join);
+    join = ebpfMonPutJoinNew();
+    ebpfMonPutJoinSetCovered(join, (const uint32_t[]){ 0 }, 1);
+    lost = 0;
+    events = ebpfMonPacketEventsNew(join, servers, packetPuts, &calls, canJoin);
+    filter = ebpfMonFilterDefault;
+    ioc->asked = ebpfMonLevelPuts;
+    ebpfMonServersRefresh(servers, onPort, NULL);
+    count = elsewhere = 0;
+}
+
+/* An event that arrives now, of a CA circuit to "port". The value is a DBR_LONG of one byte. */
+static void addEvent(ebpfMonWireKind kind, unsigned port, uint64_t id, uint8_t value, int ok)
+{
+    const uint8_t data[] = { 0, 0, 0, value };
+    ebpfMonWireEvent ev = {
+        .kind = kind, .protocol = ebpfMonWireCa, .time = ebpfMonClockReal(), .peer = fakePeer(2000, port),
+        .circuit = 1, .seq = (uint32_t)(100 * id), .end = (uint32_t)(100 * id + 24), .user = "anna",
+        .host = "office1", .name = "X", .sid = 12, .id = id, .baseType = 5, .elementSize = 4, .count = 1,
+        .data = data, .have = sizeof(data), .hash = value, .text = "", .ok = ok, .message = "",
+    };
+
+    ebpfMonPacketEventsAdd(events, &ev);
+}
+
+static void addPut(unsigned port, uint64_t id, uint8_t value)
+{
+    addEvent(ebpfMonWirePut, port, id, value, 0);
+}
+
+/* Puts that are published when so many ms have passed, and all events of IOCs have been read. */
+static unsigned publishAfter(unsigned ms)
+{
+    uint64_t now = ebpfMonClockMonotonic() + ms * 1000000ull;
+
+    count = 0;
+    ebpfMonPutJoinSetEventsRead(join, now);
+    ebpfMonPacketEventsPublish(events, now);
+    return count;
+}
+
+static void testWanted(void)
+{
+    uint64_t before;
+
+    testDiag("Which puts are wanted");
+    renew(1);
+    before = ebpfMonClockMonotonic();
+    addPut(OTHER_PORT, 1, 7);
+    testOk(elsewhere == 1 && elsewhereAt > before - EBPFMON_SECOND_NS && elsewhereAt <= ebpfMonClockMonotonic(),
+           "the put to another server is told, with the time of its packet");
+    testOk(publishAfter(0) == 0, "an error may come for it");
+    testOk(publishAfter(60) == 1 && strcmp(last.pv, "X") == 0 && strcmp(last.ioc, "other") == 0 &&
+               strcmp(last.val, "7") == 0 && last.result == ebpfMonPutSent && !last.hasOld,
+           "%s to %s of %s", last.val, last.pv, last.ioc);
+
+    renew(1);
+    strcpy(filter.ioc, "oth*");
+    addPut(OTHER_PORT, 1, 7);
+    testOk(publishAfter(60) == 1, "the filter has this server");
+    strcpy(filter.ioc, "vac*");
+    addPut(OTHER_PORT, 2, 7);
+    testOk(publishAfter(60) == 0 && elsewhere == 2, "the filter has other IOCs: told, but not published");
+    filter = ebpfMonFilterDefault;
+    filter.level = ebpfMonLevelOff;
+    addPut(OTHER_PORT, 3, 7);
+    testOk(publishAfter(60) == 0, "the filter is off");
+
+    renew(1);
+    ioc->probesOn = 0;
+    ioc->asked = ebpfMonLevelOff;
+    ebpfMonServersRefresh(servers, onPort, NULL);
+    addPut(WATCHED_PORT, 1, 7);
+    testOk(publishAfter(60) == 0, "the IOC is off");
+    ioc->asked = ebpfMonLevelPuts;
+    ebpfMonServersRefresh(servers, onPort, NULL);
+    addPut(WATCHED_PORT, 2, 7);
+    testOk(publishAfter(60) == 1 && strcmp(last.ioc, "iocA") == 0, "an IOC in which puts are not seen: %s", last.ioc);
+    ioc->probesOn = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
+}
+
+static void testOldValues(void)
+{
+    testDiag("Values before a put");
+    renew(1);
+    addEvent(ebpfMonWireValue, OTHER_PORT, 0, 3, 0);
+    addPut(OTHER_PORT, 1, 7);
+    testOk(publishAfter(60) == 1 && last.hasOld && strcmp(last.old, "3") == 0, "a client has read it: %s", last.old);
+    addPut(OTHER_PORT, 2, 8);
+    addEvent(ebpfMonWireReply, OTHER_PORT, 2, 0, 0);
+    testOk(publishAfter(0) == 1 && strcmp(last.old, "7") == 0 && last.result == ebpfMonPutFailed, "%s → %s is refused",
+           last.old, last.val);
+    addPut(OTHER_PORT, 3, 9);
+    testOk(publishAfter(60) == 1 && strcmp(last.old, "7") == 0, "so the PV still has %s", last.old);
+    addPut(OTHER_PORT, 4, 10);
+    addEvent(ebpfMonWireReply, OTHER_PORT, 4, 0, 1);
+    testOk(publishAfter(0) == 1 && last.result == ebpfMonPutOk, "%s → %s succeeds", last.old, last.val);
+    addPut(OTHER_PORT, 5, 11);
+    testOk(publishAfter(60) == 1 && strcmp(last.old, "10") == 0, "so the PV has %s", last.old);
+    addEvent(ebpfMonWireValue, WATCHED_PORT, 0, 3, 0);
+    ioc->probesOn = 0;
+    ebpfMonServersRefresh(servers, onPort, NULL);
+    addPut(WATCHED_PORT, 6, 7);
+    ioc->probesOn = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
+    testOk(publishAfter(60) == 1 && !last.hasOld, "what clients read of a watched IOC is not kept");
+}
+
+static ebpfMonPutJoinResult matchInside(uint64_t id)
+{
+    ebpfMonMessageKey key = {
+        .peer = fakePeer(2000, WATCHED_PORT), .seq = (uint32_t)(100 * id), .seqKind = EBPFMON_SEQ_MESSAGE,
+        .at = ebpfMonClockMonotonic(),
+    };
+    ebpfMonPut put = { .pv = "X", .peer = "10.0.0.1:2000" };
+
+    return ebpfMonPutJoinMatchIoc(join, &key, &put, 0);
+}
+
+static void testWatched(void)
+{
+    testDiag("A watched IOC");
+    renew(1);
+    addPut(WATCHED_PORT, 1, 7);
+    testOk(publishAfter(1000) == 0 && elsewhere == 0, "its put waits to be seen inside");
+    testOk(matchInside(1) == ebpfMonPutJoinFound && publishAfter(4000000) == 0, "seen inside: published there");
+    addPut(WATCHED_PORT, 2, 7);
+    testOk(matchInside(3) == ebpfMonPutJoinWait, "another put");
+    addEvent(ebpfMonWireClosed, WATCHED_PORT, 0, 0, 0);
+    testOk(publishAfter(11000) == 1 && last.result == ebpfMonPutUnknown && strcmp(last.ioc, "iocA") == 0,
+           "never seen inside, and the circuit is closed: the IOC may still make it");
+    addPut(WATCHED_PORT, 4, 7);
+    ioc->gone = 1;
+    addEvent(ebpfMonWireClosed, WATCHED_PORT, 0, 0, 0);
+    testOk(publishAfter(11000) == 1 && last.result == ebpfMonPutLost, "… and the IOC has ended: lost");
+    ioc->gone = 0;
+
+    renew(0);
+    addPut(WATCHED_PORT, 1, 7);
+    testOk(matchInside(1) != ebpfMonPutJoinFound && publishAfter(4000000) == 0 && elsewhere == 0,
+           "the kernel does not tell the message: only the inside counts");
+    addPut(OTHER_PORT, 1, 7);
+    testOk(publishAfter(60) == 1, "a put to another server is published all the same");
+}
+
+/* Of a put that was not seen inside, to an IOC that has ended: only lost events can be the reason for a doubt. */
+static ebpfMonPutResult resultOfUnseen(uint64_t id)
+{
+    addPut(WATCHED_PORT, id, 7);
+    addEvent(ebpfMonWireClosed, WATCHED_PORT, 0, 0, 0);
+    ioc->gone = 1;
+    publishAfter(11000);
+    ioc->gone = 0;
+    return count == 1 ? last.result : ebpfMonPutOk;
+}
+
+static void testLost(void)
+{
+    uint64_t now;
+
+    testDiag("Lost events of IOCs");
+    renew(1);
+    testOk(resultOfUnseen(1) == ebpfMonPutLost, "none: the put is lost");
+    lost = 5;
+    testOk(resultOfUnseen(2) == ebpfMonPutUnknown, "some, noticed as puts are published: it is not known");
+    renew(1);
+    lost = 5;
+    now = ebpfMonClockMonotonic();
+    ebpfMonPacketEventsNoteLost(events, now + 5 * EBPFMON_SECOND_NS);
+    testOk(resultOfUnseen(1) == ebpfMonPutUnknown, "some, while the put waited");
+    renew(1);
+    lost = 5;
+    ebpfMonPacketEventsNoteLost(events, ebpfMonClockMonotonic() - EBPFMON_SECOND_NS);
+    testOk(resultOfUnseen(1) == ebpfMonPutLost, "some, but before the put");
+}
+
+static void testEnd(void)
+{
+    testDiag("The end, and events about no put");
+    renew(1);
+    addPut(OTHER_PORT, 1, 7);
+    addPut(WATCHED_PORT, 1, 7);
+    addEvent(ebpfMonWireClosed, WATCHED_PORT, 0, 0, 0);
+    ioc->gone = 1; /* for this a put is called lost otherwise */
+    count = lostPuts = 0;
+    ebpfMonPacketEventsPublish(events, UINT64_MAX);
+    ioc->gone = 0;
+    testOk(count == 2, "at the end each put that waits is published");
+    testOk(!lostPuts, "none is called lost");
+    addEvent(ebpfMonWireSearch, OTHER_PORT, 1, 7, 0);
+    addEvent(ebpfMonWireGap, OTHER_PORT, 1, 7, 0);
+    testOk1(publishAfter(4000000) == 0);
+}
+
+static void testNames(void)
+{
+    ebpfMonWireEvent ev = {
+        .kind = ebpfMonWirePut, .time = ebpfMonClockReal(), .peer = fakePeer(2000, OTHER_PORT), .circuit = 1,
+        .seq = 100, .end = 124, .sid = 12, .id = 1, .name = "", .user = "", .host = "", .text = "",
+        .data = (const uint8_t *)"\0\0\0\7", .have = 4, .count = 1, .baseType = 5,
+    };
+
+    testDiag("A channel that was created before we looked");
+    renew(1);
+    ebpfMonPacketEventsAdd(events, &ev);
+    ev.kind = ebpfMonWireChannel;
+    ebpfMonPacketEventsAdd(events, &ev);
+    ev.name = "LATE";
+    ebpfMonPacketEventsAdd(events, &ev);
+    testOk(publishAfter(60) == 1 && strcmp(last.pv, "LATE") == 0, "its name came before its put was published: %s",
+           last.pv);
+}
+
+MAIN(testPacketEvents)
+{
+    ebpfMonPutClients *clients = fakeClientsMake(NULL);
+    ebpfMonLinkWrites *linkWrites = ebpfMonLinkWritesNew();
+    ebpfMonTargets *targets = ebpfMonTargetsNew();
+
+    testPlan(29);
+    ioc = calloc(1, sizeof(*ioc));
+    ioc->pid = getpid();
+    ioc->probesOn = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
+    strcpy(ioc->name, "iocA");
+    ebpfMonTargetsAdd(targets, ioc);
+    servers = ebpfMonServersNew(targets, &readers);
+    packetPuts = ebpfMonPacketPutsNew(clients, linkWrites, onPut, NULL);
+    testWanted();
+    testOldValues();
+    testWatched();
+    testLost();
+    testEnd();
+    testNames();
+    ebpfMonPacketEventsFree(events);
+    ebpfMonPacketEventsFree(NULL);
+    ebpfMonPutJoinFree(join);
+    ebpfMonPacketPutsFree(packetPuts);
+    ebpfMonServersFree(servers);
+    ebpfMonLinkWritesFree(linkWrites);
+    fakeClientsFree(clients);
+    return testDone();
+}

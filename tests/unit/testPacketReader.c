@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch/packetReader.h: packets of the namespaces of watched IOCs become events. In a network namespace of our own, and
+ * in that of a child, which is taken for an IOC. */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <testMain.h>
+
+#include "common/clock.h"
+#include "ioc/procNetns.h"
+#include "packetNet.h"
+#include "watch/packetReader.h"
+
+#define CA_PORT    5064
+#define OTHER_PORT 33010
+
+/* A CA search for A:B: CA_PROTO_VERSION, CA_PROTO_SEARCH. */
+static const uint8_t search[40] = {
+    0, 0, 0, 0, 0, 0, 0, 13, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 6, 0, 8, 0, 5, 0, 13, 0, 0, 0, 1, 0, 0, 0, 1, 'A', ':', 'B',
+};
+
+/* CA_PROTO_VERSION, CA_PROTO_CREATE_CHAN twice: enough to know the protocol and the client on any port. */
+static const uint8_t caHello[64] = {
+    0, 0, 0, 0, 0, 0, 0, 13, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 18, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 13, 'A', ':', 'B', 0, 0, 0, 0, 0,
+    0, 18, 0, 8, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 13, 'A', ':', 'C',
+};
+
+static ebpfMonPacketReader *reader;
+
+/* What the sinks received. */
+static unsigned events[ebpfMonWireBeacon + 1];
+static struct ebpfMonPeer lastPeer; /* of a search */
+static uint32_t covered[8], coveredBefore[8];
+static unsigned coveredCount, coversCalls;
+
+static void onEvent(void *arg, const ebpfMonWireEvent *ev)
+{
+    (void)arg;
+    events[ev->kind]++;
+    if (ev->kind == ebpfMonWireSearch)
+        lastPeer = ev->peer;
+}
+
+static void onCovers(void *arg, const uint32_t *netns, unsigned count)
+{
+    (void)arg;
+    coversCalls++;
+    memcpy(coveredBefore, covered, sizeof(covered));
+    memcpy(covered, netns, count * sizeof(*netns));
+    coveredCount = count;
+}
+
+static int setOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
+{
+    (void)peer; (void)owner;
+    return 0;
+}
+
+/* Sends a search to this port in our network, and reads until one to CA_PORT has come: then those before it have, too.
+ * Returns the searches to the port. */
+static unsigned countSearches(uint16_t port)
+{
+    unsigned before = events[ebpfMonWireSearch];
+    time_t end = time(NULL) + 20;
+
+    datagram(port, search, sizeof(search));
+    datagram(CA_PORT, search, sizeof(search));
+    do {
+        ebpfMonPacketReaderWait(reader, 100);
+        ebpfMonPacketReaderRead(reader);
+        if (time(NULL) > end)
+            testAbort("the last search does not come");
+    } while (events[ebpfMonWireSearch] == before || ntohs(lastPeer.sport) != CA_PORT);
+    return events[ebpfMonWireSearch] - before - 1;
+}
+
+static ebpfMonPacketValues tick(void)
+{
+    ebpfMonPacketValues values;
+
+    ebpfMonPacketReaderTick(reader, 2, &values);
+    return values;
+}
+
+static void testFollow(ebpfMonTargets *targets, ebpfMonTarget *t)
+{
+    uint32_t own = ebpfMonProcNetns(getpid()), other = ebpfMonProcNetns(t->pid);
+
+    testDiag("Namespaces of watched IOCs");
+    testOk(tick().state == ebpfMonWireTrouble, "none is open: trouble");
+    ebpfMonPacketReaderFollow(reader, EBPFMON_SECOND_NS);
+    testOk(coveredCount == 1 && covered[0] == own && coversCalls == 2, "our own");
+    ebpfMonTargetsAdd(targets, t);
+    ebpfMonPacketReaderFollow(reader, EBPFMON_SECOND_NS);
+    testOk(coveredCount == 2 && coveredBefore[1] == other && covered[1] == other && coversCalls == 4,
+           "that of an IOC, told before and after it is opened");
+    testOk(tick().state == ebpfMonWireOn, "packets are read");
+    t->gone = 1;
+    ebpfMonPacketReaderFollow(reader, EBPFMON_SECOND_NS);
+    testOk(coveredCount == 1 && covered[0] == own, "it has ended");
+    t->gone = 0;
+    kill(t->pid, SIGKILL);
+    waitpid(t->pid, NULL, 0);
+    ebpfMonPacketReaderFollow(reader, EBPFMON_SECOND_NS);
+    testOk(coveredCount == 1 && tick().state == ebpfMonWireOn, "a process that is gone already is no trouble");
+}
+
+/* A connection that begins like CA; the wire finds out that it is none, and the kernel drops the rest. */
+static void testForeign(void)
+{
+    static const uint8_t noise[200] = { 0xff, 0xfe, 0xfd };
+    ebpfMonPacketValues values;
+    Pair pair = pairOpen(OTHER_PORT + 2);
+
+    testDiag("A foreign connection");
+    pairSend(&pair, 0, caVersion, sizeof(caVersion));
+    for (int i = 0; i < 200; i++)
+        pairSend(&pair, i & 1, noise, sizeof(noise));
+    countSearches(CA_PORT);
+    testOk(events[ebpfMonWireForeign] == 1, "it is found");
+    tick();
+    for (int i = 0; i < 200; i++)
+        pairSend(&pair, i & 1, noise, sizeof(noise));
+    countSearches(CA_PORT);
+    values = tick();
+    testOk(values.rate < 10, "its packets do not come any more: %g a second", values.rate);
+    pairClose(&pair, 0);
+}
+
+static void testEvents(void)
+{
+    ebpfMonPacketValues values;
+    Pair pair;
+
+    testDiag("Events");
+    tick();
+    countSearches(CA_PORT);
+    testOk(ntohs(lastPeer.sport) == CA_PORT && lastPeer.netns == ebpfMonProcNetns(getpid()), "a search, on loopback");
+    values = tick();
+    testOk(values.rate >= 1 && values.rate < 10 && !values.lost, "%g packets a second", values.rate);
+    testOk(tick().rate == 0, "… and no more");
+    testOk(countSearches(OTHER_PORT) == 0, "nobody expects searches at a port");
+    ebpfMonPacketReaderExpectPort(reader, 0, OTHER_PORT + 1);
+    testOk(countSearches(OTHER_PORT + 1) == 1, "a server listens at the next one");
+    pair = pairOpen(OTHER_PORT);
+    pairSend(&pair, 0, caHello, sizeof(caHello));
+    pairSend(&pair, 1, caVersion, sizeof(caVersion));
+    countSearches(CA_PORT);
+    testOk(events[ebpfMonWireOpened] == 1 && tick().circuits == 1, "a circuit to the first one");
+    testOk(countSearches(OTHER_PORT) == 1, "so searches are expected there");
+    pairClose(&pair, 0);
+    countSearches(CA_PORT);
+    testOk(events[ebpfMonWireClosed] == 1 && tick().circuits == 0, "its end");
+}
+
+MAIN(testPacketReader)
+{
+    const ebpfMonPacketReaderSink sink = { .event = onEvent, .covers = onCovers, .setOwner = setOwner };
+    ebpfMonTargets *targets = ebpfMonTargetsNew();
+    ebpfMonTarget *t = calloc(1, sizeof(*t));
+    char why[256] = "";
+    int talk;
+
+    testPlan(16);
+    if (newNetwork()) {
+        testSkip(16, "a network namespace of our own needs root");
+        return testDone();
+    }
+    if (!sourceOpen(why, sizeof(why))) {
+        testSkip(16, why);
+        return testDone();
+    }
+    ebpfMonPacketsClose(source);
+    t->pid = childStart(&talk);
+    reader = ebpfMonPacketReaderNew(targets, 256u << 10, &sink);
+    testFollow(targets, t);
+    testEvents();
+    testForeign();
+    ebpfMonPacketReaderFree(reader);
+    ebpfMonPacketReaderFree(NULL);
+    return testDone();
+}

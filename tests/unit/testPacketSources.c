@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* probe/packetSources.h: sources come and go with the list of network namespaces; what is said of a port or of a
+ * connection reaches the right ones. In a network namespace of our own, and in that of a child. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <epicsAtomic.h>
+#include <errlog.h>
+#include <testMain.h>
+
+#include "common/clock.h"
+#include "packetNet.h"
+#include "probe/packetSources.h"
+
+#define RING      (256u << 10)              /* the least that a source has */
+#define BEGIN     (100 * EBPFMON_SECOND_NS)
+#define LAST_PORT 5064                      /* of the datagram that ends an exchange; every source expects it */
+#define SITE_PORT 7064                      /* and the next three: ports in our environment */
+#define TCP_PORT  33001
+
+enum { OWN, CHILD, NETWORKS };
+
+static ebpfMonPacketSources *sources;
+static ebpfMonNetns network[NETWORKS];
+static int talk;                            /* to the child */
+
+/* What the sinks received. */
+static unsigned handedUp[NETWORKS][65536];  /* packets with data to or from this port */
+static unsigned openedCount;
+static ebpfMonNetns opened;
+static int complaints;                      /* messages that packets are not seen */
+
+static void onPacket(void *arg, uint32_t netns, uint64_t time, const uint8_t *p, size_t len, size_t wireLen)
+{
+    const struct iphdr *ip = (const struct iphdr *)p;
+    const struct tcphdr *tcp = (const struct tcphdr *)(p + ip->ihl * 4);
+    size_t head = ip->ihl * 4u + (ip->protocol == IPPROTO_TCP ? tcp->doff * 4u : 8u);
+    int n = netns == network[CHILD].netns ? CHILD : OWN;
+
+    (void)arg; (void)time; (void)wireLen;
+    if (len > head) {
+        handedUp[n][ntohs(tcp->source)]++;
+        handedUp[n][ntohs(tcp->dest)]++;
+    }
+}
+
+static void onOpened(void *arg, pid_t pid, uint32_t netns)
+{
+    (void)arg;
+    openedCount++;
+    opened = (ebpfMonNetns){ .pid = pid, .netns = netns };
+}
+
+static void onMessage(void *arg, const char *message)
+{
+    (void)arg;
+    if (strstr(message, "on the wire are not seen"))
+        epicsAtomicIncrIntT(&complaints);
+}
+
+static ebpfMonPacketSources *sourcesNew(void)
+{
+    const ebpfMonPacketSourcesSink sink = { .packet = onPacket, .opened = onOpened };
+
+    return ebpfMonPacketSourcesNew(RING, &sink);
+}
+
+static void follow(unsigned first, unsigned count, uint64_t now)
+{
+    ebpfMonPacketSourcesFollow(sources, network + first, count, now);
+}
+
+static void sendTo(int n, uint16_t port)
+{
+    if (n == CHILD)
+        childSend(talk, port);
+    else
+        datagram(port, caVersion, sizeof(caVersion));
+}
+
+/* Reads what was sent in this network until now: a source hands packets up in their order. */
+static void readAll(int n)
+{
+    unsigned before = handedUp[n][LAST_PORT];
+    time_t end = time(NULL) + 20;
+
+    sendTo(n, LAST_PORT);
+    while (handedUp[n][LAST_PORT] == before) {
+        ebpfMonPacketSourcesWait(sources, 100);
+        ebpfMonPacketSourcesRead(sources);
+        if (time(NULL) > end)
+            testAbort("the last packet of an exchange does not come");
+    }
+}
+
+/* A datagram to this port: how often it was handed up. */
+static unsigned countDatagram(int n, uint16_t port)
+{
+    unsigned before = handedUp[n][port];
+
+    sendTo(n, port);
+    readAll(n);
+    return handedUp[n][port] - before;
+}
+
+/* A message of a connection in our network. */
+static unsigned countMessage(const Pair *pair)
+{
+    unsigned before = handedUp[OWN][TCP_PORT];
+
+    pairSend(pair, 0, caVersion, sizeof(caVersion));
+    readAll(OWN);
+    return handedUp[OWN][TCP_PORT] - before;
+}
+
+static ebpfMonPacketSourcesState readState(void)
+{
+    ebpfMonPacketSourcesState state;
+
+    ebpfMonPacketSourcesGetState(sources, &state);
+    return state;
+}
+
+static void testFollow(void)
+{
+    uint32_t list[EBPFMON_PACKET_SOURCES_MAX];
+
+    testDiag("Sources follow a list of namespaces");
+    testOk(ebpfMonPacketSourcesList(sources, list) == 0 && readState().count == 0, "at first there is none");
+    follow(OWN, 1, BEGIN);
+    testOk(ebpfMonPacketSourcesList(sources, list) == 1 && list[0] == network[OWN].netns && openedCount == 0,
+           "our own, of which the sink is not told");
+    testOk1(countDatagram(OWN, 5065) == 1);
+    follow(OWN, 2, BEGIN);
+    testOk(ebpfMonPacketSourcesList(sources, list) == 2 && list[0] == network[OWN].netns &&
+               list[1] == network[CHILD].netns && readState().count == 2,
+           "the child's as well");
+    testOk(openedCount == 1 && opened.pid == network[CHILD].pid && opened.netns == network[CHILD].netns,
+           "the sink is told of it");
+    follow(OWN, 2, BEGIN);
+    testOk(openedCount == 1 && readState().count == 2, "the same list again: nothing is opened");
+    memset(handedUp, 0, sizeof(handedUp));
+    testOk(countDatagram(CHILD, 5065) == 1 && !handedUp[OWN][5065], "a packet of the child has its namespace");
+    testOk(countDatagram(OWN, 5065) == 1 && handedUp[CHILD][5065] == 1, "a packet of ours has ours");
+}
+
+static void testPorts(void)
+{
+    unsigned n = 0;
+
+    testDiag("Ports");
+    for (unsigned i = 0; i < 4; i++)
+        n += countDatagram(OWN, (uint16_t)(SITE_PORT + i));
+    testOk(n == 4, "%u of 4 ports of our environment are expected", n);
+    testOk1(countDatagram(OWN, 6001) == 0 && countDatagram(CHILD, 6001) == 0);
+    ebpfMonPacketSourcesExpectPort(sources, network[CHILD].netns, 6001);
+    testOk(countDatagram(OWN, 6001) == 0 && countDatagram(CHILD, 6001) == 1, "expected in the child's namespace only");
+    ebpfMonPacketSourcesExpectPort(sources, 0, 6002);
+    testOk(countDatagram(OWN, 6002) == 1 && countDatagram(CHILD, 6002) == 1, "expected in all");
+}
+
+static void testReject(void)
+{
+    Pair pair = pairOpen(TCP_PORT);
+    struct ebpfMonPeer peer = pair.peer;
+
+    testDiag("Connections");
+    testOk1(countMessage(&pair) == 1);
+    peer.netns = network[CHILD].netns;
+    ebpfMonPacketSourcesReject(sources, &peer);
+    testOk(countMessage(&pair) == 1, "one with these addresses is rejected in the child's namespace");
+    peer.netns = network[OWN].netns;
+    ebpfMonPacketSourcesReject(sources, &peer);
+    testOk(countMessage(&pair) == 0, "rejected in ours");
+    pairClose(&pair, 1);
+    pair = pairOpen(TCP_PORT);
+    testOk(countMessage(&pair) == 1, "the next connection");
+    peer = pair.peer;
+    peer.netns = 0;
+    ebpfMonPacketSourcesReject(sources, &peer);
+    testOk(countMessage(&pair) == 0, "rejected wherever it is");
+    pairClose(&pair, 1);
+}
+
+static void testState(void)
+{
+    ebpfMonPacketSourcesState before = readState(), after;
+    uint64_t begin = ebpfMonClockMonotonic();
+    uint32_t list[EBPFMON_PACKET_SOURCES_MAX];
+
+    testDiag("Counts");
+    countDatagram(OWN, 5065);
+    countDatagram(CHILD, 5065);
+    after = readState();
+    testOk(after.passed == before.passed + 4 && after.dropped == 0 && !after.trouble, "%u packets of 4 passed",
+           (unsigned)(after.passed - before.passed));
+    sendTo(CHILD, 5065);
+    ebpfMonPacketSourcesWait(sources, 10000);
+    testOk(ebpfMonClockMonotonic() - begin < 9 * EBPFMON_SECOND_NS, "a packet ends the wait");
+    for (unsigned i = 0; i < 4000 && !after.dropped; i++) {
+        sendTo(CHILD, 5065);
+        after = readState();
+    }
+    testOk(after.dropped > 0, "a ring is full: packets are lost");
+    ebpfMonPacketSourcesRead(sources);
+    before = readState();
+    follow(OWN, 1, BEGIN);
+    after = readState();
+    testOk(ebpfMonPacketSourcesList(sources, list) == 1 && list[0] == network[OWN].netns && after.count == 1,
+           "the child's namespace is not in the list any more");
+    testOk(after.passed < before.passed && after.dropped >= before.dropped,
+           "its packets are not counted any more, but what it lost is");
+    testOk(countDatagram(OWN, 5065) == 1, "ours goes on");
+    follow(CHILD, 1, BEGIN);
+    testOk(ebpfMonPacketSourcesList(sources, list) == 1 && list[0] == network[CHILD].netns && openedCount == 2 &&
+               countDatagram(CHILD, 5065) == 1,
+           "the child's comes back, ours goes");
+}
+
+static void testTrouble(void)
+{
+    ebpfMonNetns ended = network[CHILD], both[2] = { network[OWN], ended };
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(0);
+    waitpid(pid, NULL, 0);
+    both[1].pid = pid;
+    testDiag("A namespace that cannot be opened");
+    follow(OWN, 0, BEGIN);
+    testOk1(readState().count == 0);
+    for (int i = 0; i < 2; i++)
+        ebpfMonPacketSourcesFollow(sources, both, 2, BEGIN);
+    testOk(readState().count == 1 && readState().trouble && countDatagram(OWN, 5065) == 1, "the others are opened");
+    ebpfMonPacketSourcesFollow(sources, both, 2, BEGIN + 31 * EBPFMON_SECOND_NS);
+    errlogFlush();
+    testOk(epicsAtomicGetIntT(&complaints) == 1, "it was said once: %d", epicsAtomicGetIntT(&complaints));
+    follow(OWN, 2, BEGIN + 60 * EBPFMON_SECOND_NS);
+    testOk(readState().count == 1 && readState().trouble, "within 30 s it is not tried again");
+    follow(OWN, 2, BEGIN + 62 * EBPFMON_SECOND_NS);
+    testOk(readState().count == 2 && !readState().trouble, "then it is");
+    ebpfMonPacketSourcesFollow(sources, both, 1, BEGIN + 62 * EBPFMON_SECOND_NS);
+    ebpfMonPacketSourcesFollow(sources, both, 2, BEGIN + 62 * EBPFMON_SECOND_NS);
+    errlogFlush();
+    testOk(epicsAtomicGetIntT(&complaints) == 2, "trouble that comes back is said again");
+}
+
+static unsigned countFiles(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* Our own namespace under other numbers: as many as one likes. */
+static void testMany(void)
+{
+    ebpfMonNetns many[EBPFMON_PACKET_SOURCES_MAX + 1];
+    uint32_t list[EBPFMON_PACKET_SOURCES_MAX];
+    unsigned files = countFiles();
+
+    testDiag("More namespaces than there can be sources");
+    sources = sourcesNew();
+    for (unsigned i = 0; i <= EBPFMON_PACKET_SOURCES_MAX; i++)
+        many[i] = (ebpfMonNetns){ .netns = i + 1, .pid = getpid() };
+    ebpfMonPacketSourcesFollow(sources, many, EBPFMON_PACKET_SOURCES_MAX + 1, BEGIN);
+    testOk(ebpfMonPacketSourcesList(sources, list) == EBPFMON_PACKET_SOURCES_MAX && !readState().trouble,
+           "%u have a source", readState().count);
+    ebpfMonPacketSourcesFree(sources);
+    ebpfMonPacketSourcesFree(NULL);
+    testOk(countFiles() == files, "they are closed: %u files as before", countFiles());
+}
+
+/* What the sources read of our environment as they are opened. */
+static void setSitePorts(void)
+{
+    static const char *const names[] = {
+        "EPICS_CA_SERVER_PORT", "EPICS_CAS_SERVER_PORT", "EPICS_CA_REPEATER_PORT", "EPICS_CAS_BEACON_PORT",
+    };
+    char port[8];
+
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(port, sizeof(port), "%u", SITE_PORT + i);
+        setenv(names[i], port, 1);
+    }
+}
+
+MAIN(testPacketSources)
+{
+    char why[256] = "";
+
+    testPlan(32);
+    if (newNetwork()) {
+        testSkip(32, "a network namespace of our own needs root");
+        return testDone();
+    }
+    if (!sourceOpen(why, sizeof(why))) {
+        testSkip(32, why);
+        return testDone();
+    }
+    ebpfMonPacketsClose(source);
+    setSitePorts();
+    eltc(0);
+    errlogAddListener(onMessage, NULL);
+    network[OWN] = (ebpfMonNetns){ .netns = ebpfMonProcNetns(getpid()), .pid = getpid() };
+    network[CHILD].pid = childStart(&talk);
+    network[CHILD].netns = ebpfMonProcNetns(network[CHILD].pid);
+    sources = sourcesNew();
+    testFollow();
+    testPorts();
+    testReject();
+    testState();
+    testTrouble();
+    ebpfMonPacketSourcesFree(sources);
+    close(talk);
+    waitpid(network[CHILD].pid, NULL, 0);
+    testMany();
+    return testDone();
+}
