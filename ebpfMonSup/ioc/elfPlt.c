@@ -4,8 +4,7 @@
  * stub jumps to the address that the loader writes into its slot, and the relocation of that slot names the function
  * (System V ABI for x86-64, section 5.2). Sections .plt and .plt.sec have stubs of 16 bytes, .plt.got of 8.
  */
-#include <gelf.h>
-#include <libelf.h>
+#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 #include "ioc/elfFile.h"
@@ -34,7 +33,7 @@ static uint64_t findSlot(const ebpfMonElfFile *file, uint64_t vaddr)
 }
 
 /* The symbol table's number of the function whose address goes into "slot"; 0: none. */
-static uint32_t findSymbol(const ebpfMonElfFile *file, const GElf_Shdr *relocations, uint64_t slot)
+static uint32_t findSymbol(const ebpfMonElfFile *file, const Elf64_Shdr *relocations, uint64_t slot)
 {
     Elf64_Rela piece[PIECE];
     uint64_t count = relocations->sh_size / sizeof(*piece);
@@ -57,15 +56,15 @@ static uint32_t findSymbol(const ebpfMonElfFile *file, const GElf_Shdr *relocati
     return 0;
 }
 
-static int nameSymbol(const ebpfMonElfFile *file, const GElf_Shdr *relocations, uint32_t symbol, char *name, size_t size)
+static int nameSymbol(const ebpfMonElfFile *file, const Elf64_Shdr *relocations, uint32_t symbol, char *name, size_t size)
 {
-    GElf_Shdr table, strings;
+    Elf64_Shdr table, strings;
     Elf64_Sym sym;
     char text[128];
     size_t n;
 
-    if (!gelf_getshdr(elf_getscn(file->elf, relocations->sh_link), &table)
-        || !gelf_getshdr(elf_getscn(file->elf, table.sh_link), &strings)
+    if (!ebpfMonElfSection(file, relocations->sh_link, &table)
+        || !ebpfMonElfSection(file, table.sh_link, &strings)
         || ebpfMonElfRead(file, table.sh_addr + symbol * sizeof(sym), &sym, sizeof(sym)) != sizeof(sym))
         return -1;
     n = ebpfMonElfRead(file, strings.sh_addr + sym.st_name, text, sizeof(text) - 1);
@@ -85,11 +84,12 @@ int ebpfMonElfNameStub(const ebpfMonElfFile *file, uint64_t vaddr, char *name, s
     for (unsigned i = 0; i < 2; i++) {
         uint64_t stub = vaddr - vaddr % align[i], slot = findSlot(file, stub);
 
-        for (Elf_Scn *scn = elf_nextscn(file->elf, NULL); slot && scn; scn = elf_nextscn(file->elf, scn)) {
-            GElf_Shdr relocations;
+        Elf64_Shdr relocations;
+
+        for (uint32_t k = 1; slot && ebpfMonElfSection(file, k, &relocations); k++) {
             uint32_t symbol;
 
-            if (!gelf_getshdr(scn, &relocations) || relocations.sh_type != SHT_RELA)
+            if (relocations.sh_type != SHT_RELA)
                 continue;
             symbol = findSymbol(file, &relocations, slot);
             if (symbol && nameSymbol(file, &relocations, symbol, name, size) == 0) {

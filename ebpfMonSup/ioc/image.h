@@ -72,6 +72,11 @@ void ebpfMonImageCacheFree(ebpfMonImageCache *cache);
  * cache holds as many EPICS files as it may). What *image points to belongs to the cache. */
 int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image);
 
+/* Nonzero: with this errno of ebpfMonImageRead the process is to be left alone for a while, and the text why. It does
+ * not answer, or asks for more than an IOC can (ETIMEDOUT, EAGAIN, EFBIG, ENOTSUP). */
+int ebpfMonImageIsRefused(int err);
+const char *ebpfMonImageRefusal(int err);
+
 /* Binaries known, for reports: calls "each" for every one that isIoc. */
 void ebpfMonImageEach(ebpfMonImageCache *cache, void (*each)(void *arg, const ebpfMonBinary *b), void *arg);
 

@@ -11,12 +11,14 @@
 #include <unistd.h>
 #include "common/array.h"
 #include "common/text.h"
+#include "ioc/foreign.h"
 #include "ioc/procInfo.h"
 
 #define MAX_PROCS   (1u << 22)     /* PID_MAX_LIMIT of the kernel */
 #define MAX_ENVIRON (1u << 20)
 #define MAX_CMDLINE (64u * 1024u)
 #define MAX_ARGS    64u            /* arguments looked at */
+#define TEXT_SECONDS 0.25          /* for the arguments, for the environment, and for a path */
 
 /* Reads /proc/PID/name up to size - 1 bytes and terminates it. Returns the length, -1 when it cannot. */
 static ssize_t readProc(pid_t pid, const char *name, char *buf, size_t size)
@@ -44,6 +46,15 @@ static ssize_t readProc(pid_t pid, const char *name, char *buf, size_t size)
     close(fd);
     buf[got] = 0;
     return (ssize_t)got;
+}
+
+/* The same of a file that the memory of the process stands in, which may never arrive. */
+static ssize_t readMemoryText(pid_t pid, const char *name, char *buf, size_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    return ebpfMonForeignReadFile(pid, path, TEXT_SECONDS, buf, size);
 }
 
 static int byPid(const void *a, const void *b)
@@ -290,13 +301,42 @@ static size_t folderName(const char *path, const char **name)
     return strcspn(*name, "/");
 }
 
+typedef struct {
+    char path[PATH_MAX + 32];
+    int  isThere;
+} pathLook;
+
+static void lookAtPath(void *data)
+{
+    pathLook *look = data;
+    struct stat st;
+
+    look->isThere = stat(look->path, &st) == 0;
+}
+
+/* Nonzero: a path of the process leads to something. Its folders may be on a file system that never answers. */
+static int leadsSomewhere(pid_t pid, const char *path)
+{
+    static const ebpfMonForeignJob job = { lookAtPath, free };
+    pathLook *look = malloc(sizeof(*look));
+    int isThere;
+
+    if (!look)
+        return 0;
+    snprintf(look->path, sizeof(look->path), "%s", path);
+    if (ebpfMonForeignRun(pid, TEXT_SECONDS, &job, look))
+        return 0;
+    isThere = look->isThere;
+    free(look);
+    return isThere;
+}
+
 /* Name of the folder of the start-up script. An IOC often changes its folder in the script, so a relative
  * path that leads nowhere from the present one is taken from the one where the process was started. */
 static int copyFolder(pid_t pid, const char *script, const char *pwd, char *buf, size_t size)
 {
     char link[PATH_MAX + 32], folder[PATH_MAX] = "", path[2 * PATH_MAX];
     const char *name;
-    struct stat st;
 
     if (script[0] != '/') {
         snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
@@ -305,7 +345,7 @@ static int copyFolder(pid_t pid, const char *script, const char *pwd, char *buf,
 
         folder[n > 0 ? n : 0] = 0;
         snprintf(link, sizeof(link), "/proc/%d/cwd/%s", (int)pid, script);
-        if (pwd && pwd[0] == '/' && stat(link, &st) != 0)
+        if (pwd && pwd[0] == '/' && !leadsSomewhere(pid, link))
             snprintf(folder, sizeof(folder), "%s", pwd);
         if (!folder[0])
             return 0;
@@ -346,8 +386,8 @@ int ebpfMonProcIocName(pid_t pid, char *buf, size_t size)
     buf[0] = 0;
 
     char *environment = text + MAX_CMDLINE;
-    ssize_t nText = readProc(pid, "cmdline", text, MAX_CMDLINE);
-    ssize_t nEnvironment = readProc(pid, "environ", environment, MAX_ENVIRON);
+    ssize_t nText = readMemoryText(pid, "cmdline", text, MAX_CMDLINE);
+    ssize_t nEnvironment = readMemoryText(pid, "environ", environment, MAX_ENVIRON);
     unsigned n = splitStrings(text, nText, args, MAX_ARGS);
 
     if (nText >= 0) {
@@ -381,7 +421,7 @@ int ebpfMonProcCommand(pid_t pid, char *buf, size_t size)
     if (size)
         buf[0] = 0;
     if (size && text) {
-        ssize_t nText = readProc(pid, "cmdline", text, MAX_CMDLINE);
+        ssize_t nText = readMemoryText(pid, "cmdline", text, MAX_CMDLINE);
 
         if (nText >= 0)
             result = copyProgram(pid, args, splitStrings(text, nText, args, MAX_ARGS), 1, buf, size);

@@ -12,10 +12,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "common/text.h"
+#include "ioc/foreign.h"
 #include "ioc/imageCache.h"
 #include "ioc/memory.h"
 #include "ioc/stack.h"
 
+#define STACK_SECONDS 2.0
 #define FILES_MAX  16
 #define MAPS_MAX   65536 /* lines of maps */
 #define VDSO       "[vdso]"
@@ -138,7 +140,8 @@ static Module *moduleOf(Process *p, uint64_t pc)
     return m;
 }
 
-unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX])
+/* Memory, mappings and files of the process: in a job only. */
+static unsigned walk(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX])
 {
     static const uint8_t saved[EBPFMON_SAVED] = { 3, 6, 12, 13, 14, 15 };
     const uint32_t need = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC;
@@ -180,4 +183,38 @@ unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame f
     }
     free(p);
     return n;
+}
+
+typedef struct {
+    pid_t    pid, tid;
+    ebpfMonRegs regs;
+    unsigned count;
+    ebpfMonFrame frame[EBPFMON_STACK_MAX];
+} stackJob;
+
+static void runStackJob(void *data)
+{
+    stackJob *j = data;
+
+    j->count = walk(j->pid, j->tid, &j->regs, j->frame);
+}
+
+unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX])
+{
+    static const ebpfMonForeignJob job = { runStackJob, free };
+    stackJob *j = calloc(1, sizeof(*j));
+    unsigned count;
+
+    if (!j)
+        return 0;
+    j->pid = pid;
+    j->tid = tid;
+    j->regs = *regs;
+    if (ebpfMonForeignRun(pid, STACK_SECONDS, &job, j))
+        return 0;
+    count = j->count;
+    *regs = j->regs;
+    memcpy(frame, j->frame, count * sizeof(frame[0]));
+    free(j);
+    return count;
 }

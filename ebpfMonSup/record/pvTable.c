@@ -120,6 +120,8 @@ static const ebpfMonPv table[] = {
     {"LOST_CNT",                   ebpfMonGroupState,      hostRow,       ebpfMonCellCount,  HOST(losses.count)},
     {"LOST_REASONS",               ebpfMonGroupState,      lostRow,       ebpfMonCellText,   LOST(reason)},
     {"LOST_CNTS",                  ebpfMonGroupState,      lostRow,       ebpfMonCellCount,  LOST(count)},
+    {"AUDIT",                      ebpfMonGroupState,      hostRow,       ebpfMonCellText,   HOST(audit.text)},
+    {"AUDIT_CNT",                  ebpfMonGroupState,      hostRow,       ebpfMonCellCount,  HOST(audit.count)},
     {"COST",                       ebpfMonGroupState,      hostRow,       ebpfMonCellDouble, HOST(costs.iocs)},
     {"TRAP_COST",                  ebpfMonGroupState,      hostRow,       ebpfMonCellDouble, HOST(costs.trapNs)},
     {"CPU",                        ebpfMonGroupState,      hostRow,       ebpfMonCellDouble, HOST(costs.cpu)},

@@ -80,7 +80,7 @@ class RawCa:
         """Connects to the server at this port, or uses this connection."""
         self.socket = connection or socket.create_connection((addr, port), timeout=10)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as libca: each message is sent at once
-        self.address = "%s:%d" % self.socket.getsockname()
+        self.address = "%s:%d" % self.socket.getsockname()[:2]
         self._left, self._ioid, self._sids = b"", 100, {}
         self.send(message(VERSION, count=MINOR) + message(USER, as_bytes(user) + b"\0") +
                   message(HOST, as_bytes(host) + b"\0"))

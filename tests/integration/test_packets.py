@@ -410,6 +410,7 @@ def test_no_other_puts(monitor, log):
     assert len(lines) == log.expected and log.inside <= log.expected / 8, log.inside
     lost = {name: monitor.get(name) for name in ("PACKET_LOST_CNT", "PACKET_GAP_CNT")}
     assert monitor.losses() == {} and not any(lost.values()) and monitor.get("PACKET_STATE") == 1, lost
+    assert monitor.get("AUDIT_CNT") == 0, monitor.text("AUDIT")
 
 
 def test_searches(servers, monitor):

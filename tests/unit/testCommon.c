@@ -2,6 +2,7 @@
 /* common/: clocks, hashes, texts, arrays that grow, threads of the monitor. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -106,6 +107,51 @@ static void idle(ebpfMonWorker *worker, void *arg)
         ebpfMonWorkerWait(worker, 60);
 }
 
+/* Works without a sign until "go", then waits. */
+static void runWithoutSign(ebpfMonWorker *worker, void *arg)
+{
+    work *w = arg;
+
+    epicsEventMustTrigger(w->begun);
+    epicsEventMustWait(w->go);
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        epicsEventMustTrigger(w->begun);
+        ebpfMonWorkerWait(worker, 60);
+    }
+}
+
+static void noteScheduler(ebpfMonWorker *worker, void *arg)
+{
+    *(int *)arg = sched_getscheduler(0);
+    (void)worker;
+}
+
+static void testProgress(void)
+{
+    work w = { .begun = epicsEventMustCreate(epicsEventEmpty), .go = epicsEventMustCreate(epicsEventEmpty) };
+    int policy = -1;
+    char text[100];
+    ebpfMonWorker *worker, *other;
+
+    testDiag("A worker that makes no progress");
+    worker = ebpfMonWorkerStart("testStuck", epicsThreadPriorityLow, runWithoutSign, &w);
+    other = ebpfMonWorkerStart("testIdle", epicsThreadPriorityLow, idle, NULL);
+    epicsEventMustWait(w.begun);
+    testOk(ebpfMonWorkersFindStuck(60, text, sizeof(text)) == 0 && !text[0], "not yet");
+    for (int i = 0; i < 500 && ebpfMonWorkersFindStuck(0.2, text, sizeof(text)) == 0; i++)
+        epicsThreadSleep(0.01);
+    testOk(strncmp(text, "testStuck since ", 16) == 0 && !strstr(text, "testIdle"), "%s", text);
+    epicsEventMustTrigger(w.go);
+    epicsEventMustWait(w.begun);
+    testOk(ebpfMonWorkersFindStuck(0.2, text, sizeof(text)) == 0, "it goes on");
+    testOk1(ebpfMonWorkerStop(&worker, 10) == 0 && ebpfMonWorkerStop(&other, 10) == 0);
+    worker = ebpfMonWorkerStart("testPriority", epicsThreadPriorityHigh, noteScheduler, &policy);
+    ebpfMonWorkerStop(&worker, 10);
+    testOk(policy == SCHED_OTHER, "a worker runs at ordinary priority");
+    epicsEventDestroy(w.begun);
+    epicsEventDestroy(w.go);
+}
+
 /* Without room for another stack: the caller must get an answer. The first workers may take over the stacks of threads
  * that have ended, which the C library keeps. */
 static void testNoThread(void)
@@ -187,12 +233,13 @@ static void testLazyMutex(void)
 
 MAIN(testCommon)
 {
-    testPlan(21);
+    testPlan(26);
     testClocks();
     testHashes();
     testTexts();
     testArrays();
     testWorkers();
+    testProgress();
     testNoThread();
     testLazyMutex();
     return testDone();
