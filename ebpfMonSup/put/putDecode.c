@@ -214,8 +214,8 @@ static int changesCounting(ebpfMonTarget *t, uint64_t precord, const ebpfMonFiel
             return 1;
     if (index < 0 || !(t->cat->rec[index].flags & EBPFMON_REC_UNDEFINED))
         return 0;
-    if (t->how && strcmp(f->name, "VAL") != 0 && !(t->how[index] & EBPFMON_BY_TRAP))
-        t->how[index] |= EBPFMON_MISSED;
+    if (strcmp(f->name, "VAL") != 0)
+        ebpfMonTargetNoteUnseen(t, (uint32_t)index);
     return 1;
 }
 

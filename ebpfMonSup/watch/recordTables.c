@@ -102,6 +102,21 @@ static void markMissed(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonCl
     ebpfMonTargetsUnlock(r->targets);
 }
 
+/* Those that ebpfMonTargetNoteUnseen noted; all, if there was no room for one. */
+static void takeUnseen(ebpfMonRecordTables *r, ebpfMonTarget *t)
+{
+    int isFull;
+
+    ebpfMonTargetsLock(r->targets);
+    for (uint32_t i = 0; i < t->unseenCount; i++)
+        t->how[t->unseen[i]] |= EBPFMON_MISSED;
+    isFull = t->unseenCount == EBPFMON_UNSEEN_MAX;
+    t->unseenCount = 0;
+    ebpfMonTargetsUnlock(r->targets);
+    if (isFull)
+        ebpfMonRecordTablesMarkMissed(r, t);
+}
+
 void ebpfMonRecordTablesMarkMissed(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     if (t->slot == UINT32_MAX)
@@ -246,6 +261,7 @@ static void clearSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
     t->recState = NULL;
     t->stretch[0] = t->stretch[1] = NULL;
     t->how = NULL;
+    t->unseenCount = 0;
     t->adjust = NULL;
     t->publisher.counts = NULL;
     t->publisher.rate = NULL;
@@ -341,6 +357,7 @@ void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *r, ebpfMonTarget *t)
 
     if (t->slot == UINT32_MAX)
         return;
+    takeUnseen(r, t);
     changed = calloc((size_t)t->cat->count + 1, 1);
     readLinks(r, t, EBPFMON_ALL_RECORDS, changed);
     c = ebpfMonClosureTableMakeClosures(t->cat);
@@ -365,7 +382,10 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
     ebpfMonLinkChange *change;
     ebpfMonClosures *c;
 
-    if (t->slot == UINT32_MAX || !readLinks(r, t, index, NULL))
+    if (t->slot == UINT32_MAX)
+        return;
+    takeUnseen(r, t);
+    if (!readLinks(r, t, index, NULL))
         return;
     c = ebpfMonClosureTableMakeClosures(t->cat);
     change = c ? ebpfMonLinkChangeNew(r->kernel.tables, t, c, index) : NULL;

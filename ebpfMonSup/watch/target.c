@@ -165,6 +165,17 @@ void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now)
     ebpfMonTargetAddPasses(t, 1, now);
 }
 
+void ebpfMonTargetNoteUnseen(ebpfMonTarget *t, uint32_t index)
+{
+    if (!t->how || t->how[index] & (EBPFMON_BY_TRAP | EBPFMON_MISSED))
+        return;
+    for (uint32_t i = 0; i < t->unseenCount; i++)
+        if (t->unseen[i] == index)
+            return;
+    if (t->unseenCount < EBPFMON_UNSEEN_MAX)
+        t->unseen[t->unseenCount++] = index;
+}
+
 unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *pattern)
 {
     unsigned n = 0;

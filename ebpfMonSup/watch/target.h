@@ -28,6 +28,7 @@
 #define EBPFMON_TWICE    16 /* a chain can process it twice */
 
 #define EBPFMON_NOTE_SIZE 160
+#define EBPFMON_UNSEEN_MAX 32
 #define EBPFMON_NOTE_SILENT "its memory does not answer: set aside until it does"
 
 typedef struct ebpfMonTarget {
@@ -62,9 +63,12 @@ typedef struct ebpfMonTarget {
     uint32_t  closureAt, closureCount; /* its part of the closure table, UINT32_MAX: none */
     uint32_t  oldClosureAt, oldClosureCount; /* its part before; free at the next change */
     ebpfMonStretches *stretch[2]; /* by bank of the kernel part's pass counters; NULL: none */
-    uint8_t  *how;         /* EBPFMON_BY_TRAP …; the event thread may add EBPFMON_MISSED */
+    uint8_t  *how;         /* EBPFMON_BY_TRAP … */
     int64_t  *adjust;      /* added to the kernel part's counter when the way of counting changed */
     uint32_t  shown;       /* records that match the filter */
+    uint32_t  unseen[EBPFMON_UNSEEN_MAX]; /* records that a put processed, and no time stamp shows it: the event thread
+                                           * adds them, the follower takes them; both under the lock */
+    uint32_t  unseenCount; /* EBPFMON_UNSEEN_MAX: perhaps more */
 
     /* The event thread's own. */
     struct {
@@ -127,6 +131,10 @@ size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets);
 /* Processings of one record as far as they are known; of all records: now[index]. Under the lock. */
 uint64_t ebpfMonTargetCountRecord(const ebpfMonTarget *t, uint32_t index);
 void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now);
+
+/* Notes that a put may have processed this record without a time stamp. Under the lock; the follower is to read the record
+ * again. */
+void ebpfMonTargetNoteUnseen(ebpfMonTarget *t, uint32_t index);
 
 /* Nonzero: the count of the record is a lower bound. Under the lock. */
 static inline int ebpfMonTargetIsAtLeast(const ebpfMonTarget *t, uint32_t index)

@@ -165,7 +165,8 @@ def test_what_is_shown(monitor, puts, ioc):
     client.close()
     values = {value[i:i + 40].split(b"\0")[0].decode() for i in range(0, len(value), 40)}
     assert {r"\x9b31m", r"\xff\xfe", r"\x1b[2J\x1b]0;x\x07", "gr\u00fc\u00df\u2192", r"gr\xfc\xdf"} <= values
-    assert monitor.list("IOC_NAMES")[0].endswith(r"x\x1b[1m\xff\xe2\x80\xae")
+    # other IOCs of this host may be in the list, too
+    assert any(name.endswith(r"x\x1b[1m\xff\xe2\x80\xae") for name in monitor.list("IOC_NAMES"))
 
 
 def test_caget(monitor, puts):

@@ -347,6 +347,14 @@ static void testTimeSource(void)
     testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED) && ebpfMonTargetCountRecord(t, 1) == 9,
            "the trap goes on when it moves again, and no stretch counts it, too: %u",
            (unsigned)ebpfMonTargetCountRecord(t, 1));
+    ebpfMonTargetNoteUnseen(t, 5);
+    ebpfMonTargetNoteUnseen(t, 5);
+    testOk1(t->unseenCount == 1);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 5);
+    testOk(t->how[5] == EBPFMON_MISSED && !t->how[4] && !t->unseenCount, "a put that no time stamp shows");
+    for (unsigned i = 0; i < EBPFMON_UNSEEN_MAX + 5; i++)
+        ebpfMonTargetNoteUnseen(t, i % 5 == 1 ? 4 : i % 5);
+    testOk1(t->unseenCount <= EBPFMON_UNSEEN_MAX);
     ebpfMonRecordTablesMarkMissed(recordTables, t);
     testOk1(ebpfMonTargetIsAtLeast(t, 0) && ebpfMonTargetIsAtLeast(t, 5));
     freeIoc(t);
