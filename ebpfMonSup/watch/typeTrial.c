@@ -5,6 +5,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
+#include "model/audits.h"
 #include "watch/typeTrial.h"
 
 typedef struct {
@@ -139,6 +140,8 @@ static int findWrongTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
         /* one that a chain can process twice is counted by the trap, whatever its type is */
         if (!isWrong(trial, r, t) || t->how[r->index] & EBPFMON_TWICE || type->stamps == EBPFMON_STAMPS_NOT)
             continue;
+        if (type->stamps == EBPFMON_STAMPS_SEEN) /* it was counted by its time stamp, and that was called exact */
+            ebpfMonAuditsAdd(ebpfMonAuditProcessings, 1, ebpfMonCatalogueName(t->cat, r->index));
         type->stamps = EBPFMON_STAMPS_NOT;
         any = 1;
         errlogSevPrintf(errlogInfo, "ebpfMon: IOC %s: the time stamp of record type %s does not show each processing: "
