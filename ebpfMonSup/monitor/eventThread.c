@@ -68,13 +68,14 @@ static void runEventThread(ebpfMonWorker *worker, void *arg)
     ebpfMonEventThread *e = arg;
 
     while (!ebpfMonWorkerIsStopping(worker)) {
-        uint64_t upTo = ebpfMonClockMonotonic();
+        uint64_t upTo = ebpfMonClockMonotonic(), oldest;
 
         if (ebpfMonKernelReadEvents(POLL_MS, onEvent, e) < 0)
             ebpfMonWorkerWait(worker, 0.1);
         ebpfMonLinkMessagesMatch(e->m->trace.linkMessages, upTo);
         ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 0);
-        ebpfMonPutJoinSetEventsRead(e->m->put.join, upTo);
+        oldest = ebpfMonIocPutsGetOldest(e->m->put.iocPuts);
+        ebpfMonPutJoinSetEventsRead(e->m->put.join, oldest < upTo ? oldest : upTo);
         ebpfMonOwnPutsPublish(e->m->put.ownPuts);
         ebpfMonTracesTick(e->m->trace.traces, ebpfMonClockMonotonic(), 0);
     }

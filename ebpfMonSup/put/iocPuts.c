@@ -190,3 +190,8 @@ void ebpfMonIocPutsTick(ebpfMonIocPuts *puts, uint64_t now, int all)
 {
     ebpfMonPendingPutsTick(puts->pending, now, all);
 }
+
+uint64_t ebpfMonIocPutsGetOldest(const ebpfMonIocPuts *puts)
+{
+    return ebpfMonPendingPutsGetOldest(puts->pending);
+}

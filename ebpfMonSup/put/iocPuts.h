@@ -37,6 +37,9 @@ void ebpfMonIocPutsAddResult(ebpfMonIocPuts *puts, const struct ebpfMonResultEve
 void ebpfMonIocPutsAddCause(ebpfMonIocPuts *puts, const struct ebpfMonCauseEvent *ev, size_t size);
 void ebpfMonIocPutsAddLinkWrite(ebpfMonIocPuts *puts, const struct ebpfMonCauseEvent *ev, size_t size);
 
+/* The time (monotonic ns) of the oldest put that is not finished yet; UINT64_MAX: all are. */
+uint64_t ebpfMonIocPutsGetOldest(const ebpfMonIocPuts *puts);
+
 /* Publishes the puts that have waited long enough at "now" (monotonic ns); with "all" every one. */
 void ebpfMonIocPutsTick(ebpfMonIocPuts *puts, uint64_t now, int all);
 

@@ -273,3 +273,17 @@ void ebpfMonPendingPutsTick(ebpfMonPendingPuts *pending, uint64_t now, int all)
     tickLinks(pending, now, all);
     tickResults(pending, now, all);
 }
+
+static uint64_t getFirst(const putQueue *queue, uint64_t oldest)
+{
+    return queue->first && queue->first->since < oldest ? queue->first->since : oldest;
+}
+
+uint64_t ebpfMonPendingPutsGetOldest(const ebpfMonPendingPuts *pending)
+{
+    uint64_t oldest = getFirst(&pending->links, getFirst(&pending->packet, UINT64_MAX));
+
+    for (unsigned b = 0; b < BUCKETS && pending->results; b++)
+        oldest = getFirst(&pending->result[b], oldest);
+    return oldest;
+}

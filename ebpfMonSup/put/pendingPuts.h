@@ -44,6 +44,9 @@ void ebpfMonPendingPutsComplete(ebpfMonPendingPuts *pending, ebpfMonPendingPut *
 /* The put whose result has come, as its event names it; the caller completes it. NULL: none waits for that. */
 ebpfMonPendingPut *ebpfMonPendingPutsTake(ebpfMonPendingPuts *pending, uint32_t tid, uint64_t id);
 
+/* The time (monotonic ns) of the oldest put that waits; UINT64_MAX: none does. */
+uint64_t ebpfMonPendingPutsGetOldest(const ebpfMonPendingPuts *pending);
+
 /* Publishes the puts that have waited long enough at "now" (monotonic ns); with "all" every one. */
 void ebpfMonPendingPutsTick(ebpfMonPendingPuts *pending, uint64_t now, int all);
 

@@ -35,7 +35,7 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
 /* All packets that came to this host before this time (monotonic ns) have been read. */
 uint64_t ebpfMonPutJoinGetPacketsRead(ebpfMonPutJoin *join);
 
-/* All events of IOCs from before this time (monotonic ns) have been read. */
+/* All puts of IOCs from before this time (monotonic ns) have been read, and asked for their packets. */
 void ebpfMonPutJoinSetEventsRead(ebpfMonPutJoin *join, uint64_t at);
 
 /* --- the side of the packets --- */

@@ -18,6 +18,8 @@ APART = {"test_unit", "test_lifecycle", "test_health", "test_badlink"}
 ALONE = (
     "test_bounded_memory_over_restarts",  # memory of a monitor, which follows all IOCs of the host
     "test_end_is_published_at_once",      # a delay
+    "test_hostile.py",                    # hundreds of processes that each monitor of the host must look at
+    "test_mass_events",
 )
 
 # The tests of each line run in one process, one after the other.

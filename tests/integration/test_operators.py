@@ -84,7 +84,7 @@ def test_operator(monitor, log, kind, uid, claim):
     line = check_allowed(monitor, log, kind, uid, claim)
     assert line["uid"] == str(uid) and line["user"] == claim, line
     assert line["real_user"] == {0: "root", OPERATOR: str(OPERATOR)}[uid], line
-    assert int(line["pid"]) > 0 and "put_as" in line["command"], line
+    assert int(line["pid"]) > 0 and line["command"].startswith("python"), line
     assert line["through"] == ("PVA" if kind == "pva" else "CA"), line
 
 
