@@ -36,7 +36,7 @@ class ShellMonitor(Monitor):
 
     def level_of(self, pid):
         words = [l.split() for l in self.command("ebpfMonIocs")]
-        return next((w[4] for w in words if len(w) > 4 and w[1] == str(pid)), None)
+        return next((w[4] for w in words if len(w) > 4 and w[1] == str(pid) and w[3] != "0"), None)
 
     def want_level(self, level):
         self.process.send(f"dbpf {self.prefix}FILTER_LEVEL {level}")
@@ -238,8 +238,9 @@ class Scene:
         """From here on each put is logged once and each processing counted, for as long as both live."""
         for ioc in (self.stays, self.victim):
             if ioc.name not in self.base:
-                # what was processed and put before the monitor watched it may be missing, but it is settled now
-                self.base[ioc.name] = self.uncounted(ioc)
+                # What processed while the probes came on may be counted with the next chain: here is that chain.
+                self.serves(ioc)
+                self.base[ioc.name] = settled(lambda i=ioc: self.uncounted(i), 5, 0.2)
             self.logged(self.serves(ioc))
             until(lambda: self.uncounted(ioc) == self.base[ioc.name], 5,
                   lambda: f"{ioc.name}: of C2 {self.uncounted(ioc)} not counted, before {self.base[ioc.name]}")
@@ -270,7 +271,9 @@ class Scene:
             if name not in self.sizes:
                 self.sizes[name] = settled(sizes, 5), kernel.resident(pid)
             before, memory = self.sizes[name]
-            until(lambda: sizes() == before, 5,
+            # At first the probes of an IOC that ended may still be there, so later there may be less.
+            until(lambda: all(a <= b for a, b in zip(sizes(), before)), 5,
                   lambda: f"{name}: descriptors, threads, BPF objects {before} before, {sizes()} now")
+            self.sizes[name] = sizes(), memory
             assert kernel.resident(pid) - memory < MEMORY, f"{name}: {memory} bytes before, {kernel.resident(pid)} now"
             until(lambda: "D" not in kernel.thread_states(pid).values(), 10, f"a thread of {name} is stuck")
