@@ -7,6 +7,7 @@
 #include <bpf/libbpf.h>
 
 #include "probe/attach.h"
+#include "probe/linkFolder.h"
 #include "probe/uprobeMulti.h"
 
 #define ON_REQUEST 100 /* no level has it for all IOCs: it costs too much, or is not always needed */
@@ -62,7 +63,10 @@ int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, uint
 
     if (ebpfMonFeature.uprobeMulti) {
         probe->fd = ebpfMonUprobeMultiAttach(ebpfMonKernelGetProgramFd(prog), path, offset, pid, isReturn);
-        return probe->fd < 0 ? errno : 0;
+        if (probe->fd < 0)
+            return errno;
+        probe->inFolder = ebpfMonLinkFolderAdd(probe->fd);
+        return 0;
     }
     probe->link = bpf_program__attach_uprobe_opts(ebpfMonKernelGetProgram(prog), pid, path, offset, &opts);
     return probe->link ? 0 : errno;
@@ -70,7 +74,9 @@ int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, uint
 
 void ebpfMonProbeOff(ebpfMonProbe *probe)
 {
-    if (ebpfMonFeature.uprobeMulti)
+    if (ebpfMonFeature.uprobeMulti && probe->inFolder)
+        ebpfMonLinkFolderRemove(probe->inFolder);
+    else if (ebpfMonFeature.uprobeMulti)
         close(probe->fd);
     else
         bpf_link__destroy(probe->link);

@@ -17,6 +17,7 @@ struct bpf_link;
 
 /* One probe that is on: a uprobe_multi link where the kernel has them, else a perf event. */
 typedef struct {
+    unsigned inFolder;     /* its number there (linkFolder.h); 0: it has a descriptor */
     int fd;
     struct bpf_link *link;
 } ebpfMonProbe;

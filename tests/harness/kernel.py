@@ -11,8 +11,14 @@ from .wait import until
 ENVIRONMENT = {**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
 
 
+def _show(kind):
+    text = subprocess.run(["bpftool", "-j", kind, "show"], stdout=subprocess.PIPE, text=True, check=True,
+                          env=ENVIRONMENT).stdout
+    return json.loads(text or "[]")
+
+
 def held(pid):
-    """The BPF objects that a process holds open: {(kind, id)}."""
+    """The BPF objects of a process: those that it holds open, and links that run its programs: {(kind, id)}."""
     found = set()
     for path in Path(f"/proc/{pid}/fdinfo").iterdir():
         try:
@@ -23,17 +29,12 @@ def held(pid):
         for kind in ("prog", "map", "link"):
             if f"{kind}_id" in fields and (kind == "link" or "link_id" not in fields):
                 found.add((kind, int(fields[f"{kind}_id"])))
-    return found
+    return found | {("link", link["id"]) for link in _show("link") if ("prog", link.get("prog_id")) in found}
 
 
 def in_kernel():
     """All BPF objects there are."""
-    found = set()
-    for kind in ("prog", "map", "link"):
-        text = subprocess.run(["bpftool", "-j", kind, "show"], stdout=subprocess.PIPE, text=True, check=True,
-                              env=ENVIRONMENT).stdout
-        found |= {(kind, item["id"]) for item in json.loads(text or "[]")}
-    return found
+    return {(kind, item["id"]) for kind in ("prog", "map", "link") for item in _show(kind)}
 
 
 def nothing_left(objects, seconds=10):
