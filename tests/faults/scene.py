@@ -123,9 +123,9 @@ class Scene:
         self.monitor = ShellMonitor(tmp, before=[self.log.command()])
         self.sent = set()       # all puts of this scene
         self.base = {}          # name of an IOC → processings of C2, less what the monitor counted
-        self.sizes = {}         # of processes, when they were first looked at
-        self.tids, self.objects = set(), set()  # threads of all monitors; BPF objects of the last one
-        self.leaks = 0          # probes that the kernel did not remove, as far as they were judged
+        self.sizes, self.memory = {}, {}  # of processes, by their names
+        self.tids, self.objects = set(), set()  # threads and BPF objects of the last monitor
+        self.judged = max(kernel.leaks(), default=(0, 0))  # the newest message that a probe was not removed
         self.noted = collections.Counter()
 
     def start(self):
@@ -154,7 +154,7 @@ class Scene:
     def note(self):
         """What belongs to the monitor, before something happens to it."""
         if self.monitor.process.running:
-            self.tids |= kernel.threads(self.monitor.process.pid)
+            self.tids = kernel.threads(self.monitor.process.pid)
             self.objects = kernel.held(self.monitor.process.pid)
 
     def recover(self):
@@ -167,7 +167,8 @@ class Scene:
             self.victim.start()
         if not self.monitor.process.running:
             self.base.clear()
-            self.sizes.pop("monitor", None)
+            self.sizes = {key: size for key, size in self.sizes.items() if key[0] != "monitor"}
+            self.memory.pop("monitor", None)
             self.start_monitor()
         self.monitor.wait_running()
         self.attach()
@@ -187,10 +188,11 @@ class Scene:
                 self.noted["traps left by the kernel"] += 1
                 self.serves(ioc)
                 self.heal(ioc)
-        self.leaks += self.new_leaks()
+        self.noted["probes not removed"] += self.new_leaks()
+        self.judged = max(kernel.leaks(), default=(0, 0))
 
     def new_leaks(self):
-        return kernel.leaks(self.tids) - self.leaks
+        return sum(leak > self.judged and leak[1] in self.tids for leak in kernel.leaks())
 
     def heal(self, ioc):
         """The next monitor that probes these places and leaves them takes the trap with it."""
@@ -263,17 +265,22 @@ class Scene:
         assert not unknown, f"nobody sent {unknown[:10]}"
 
     def judge_sizes(self):
-        """Descriptors, threads, BPF objects and memory stay as they were."""
+        """Descriptors, threads, BPF objects and memory do not grow."""
         for name, pid in (("monitor", self.monitor.process.pid), ("stays", self.stays.pid)):
             def sizes(pid=pid):
-                return kernel.descriptors(pid), len(kernel.threads(pid)), len(kernel.held(pid))
+                # The monitor reads packets of each network namespace that has an IOC, also of those of other tests: only
+                # sizes with as many of them are compared.
+                return (kernel.count_programs(pid, "ebpfmon_wire"),), \
+                    (kernel.descriptors(pid), len(kernel.threads(pid)), len(kernel.held(pid)))
 
-            if name not in self.sizes:
-                self.sizes[name] = settled(sizes, 5), kernel.resident(pid)
-            before, memory = self.sizes[name]
-            # At first the probes of an IOC that ended may still be there, so later there may be less.
-            until(lambda: all(a <= b for a, b in zip(sizes(), before)), 5,
-                  lambda: f"{name}: descriptors, threads, BPF objects {before} before, {sizes()} now")
-            self.sizes[name] = sizes(), memory
+            def is_flat(name=name):
+                spaces, now = sizes()
+                before = self.sizes.get((name, spaces)) or settled(sizes, 5)[1]
+                # At first probes of an IOC that ended may still be there, so later there may be less.
+                self.sizes[name, spaces] = tuple(map(min, now, before))
+                return all(a <= b for a, b in zip(now, before))
+
+            until(is_flat, 5, lambda: f"{name}: descriptors, threads, BPF objects {sizes()}, before {self.sizes}")
+            memory = self.memory.setdefault(name, kernel.resident(pid))
             assert kernel.resident(pid) - memory < MEMORY, f"{name}: {memory} bytes before, {kernel.resident(pid)} now"
             until(lambda: "D" not in kernel.thread_states(pid).values(), 10, f"a thread of {name} is stuck")

@@ -32,6 +32,12 @@ def held(pid):
     return found | {("link", link["id"]) for link in _show("link") if ("prog", link.get("prog_id")) in found}
 
 
+def count_programs(pid, name):
+    """How many programs of this name the process has."""
+    ours = held(pid)
+    return sum(("prog", program["id"]) in ours and program.get("name") == name for program in _show("prog"))
+
+
 def in_kernel():
     """All BPF objects there are."""
     return {(kind, item["id"]) for kind in ("prog", "map", "link") for item in _show(kind)}
@@ -94,11 +100,11 @@ def changed_code(pid):
     return found
 
 
-LEAK = re.compile(r"uprobe: .*:(\d+) failed to unregister, leaking uprobe")
+LEAK = re.compile(r"\[ *([\d.]+)\] uprobe: .*:(\d+) failed to unregister, leaking uprobe")
 
 
-def leaks(of):
-    """How often the kernel could not remove a probe for one of these threads (uprobe_unregister_nosync,
-    kernel/events/uprobes.c). All threads of the host write such lines, and they stay."""
+def leaks():
+    """The probes that the kernel could not remove (uprobe_unregister_nosync, kernel/events/uprobes.c): [(seconds since
+    the start of the host, thread that tried)], the oldest first. Thread ids come again after some minutes."""
     text = subprocess.run(["dmesg"], stdout=subprocess.PIPE, text=True, errors="replace", check=True).stdout
-    return sum(int(m.group(1)) in of for m in LEAK.finditer(text))
+    return [(float(m[1]), int(m[2])) for m in LEAK.finditer(text)]
