@@ -268,8 +268,8 @@ class Scene:
         """Descriptors, threads, BPF objects and memory do not grow."""
         for name, pid in (("monitor", self.monitor.process.pid), ("stays", self.stays.pid)):
             def sizes(pid=pid):
-                # The monitor reads packets of each network namespace that has an IOC, also of those of other tests: only
-                # sizes with as many of them are compared.
+                # The monitor reads packets of each network namespace that has an IOC, also of those of other tests:
+                # only sizes with as many of them are compared.
                 return (kernel.count_programs(pid, "ebpfmon_wire"),), \
                     (kernel.descriptors(pid), len(kernel.threads(pid)), len(kernel.held(pid)))
 
@@ -281,6 +281,7 @@ class Scene:
                 return all(a <= b for a, b in zip(now, before))
 
             until(is_flat, 5, lambda: f"{name}: descriptors, threads, BPF objects {sizes()}, before {self.sizes}")
-            memory = self.memory.setdefault(name, kernel.resident(pid))
-            assert kernel.resident(pid) - memory < MEMORY, f"{name}: {memory} bytes before, {kernel.resident(pid)} now"
+            memory = self.memory.setdefault(name, kernel.own_memory(pid))
+            now = kernel.own_memory(pid)
+            assert now - memory < MEMORY, f"{name}: {memory} bytes before, {now} now"
             until(lambda: "D" not in kernel.thread_states(pid).values(), 10, f"a thread of {name} is stuck")

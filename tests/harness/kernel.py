@@ -55,6 +55,12 @@ def resident(pid):
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def own_memory(pid):
+    """Bytes of memory without files and without what is shared with the kernel: rings fill up as they are used."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"RssAnon:\s*(\d+) kB", text)[1]) * 1024
+
+
 def descriptors(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
@@ -79,8 +85,8 @@ def thread_states(pid):
 def changed_code(pid):
     """Where the code of a process differs from its files: [(file, offset, byte in the file, byte in memory)].
 
-    Compares every executable mapping of a file byte by byte. map_files leads to the file that is mapped, also if another
-    one has its path now."""
+    Compares every executable mapping of a file byte by byte. map_files leads to the file that is mapped, also if
+    another one has its path now."""
     found = []
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
