@@ -1,11 +1,11 @@
 # The EPICS way: make, make runtests, make clean, make distclean with EPICS_BASE set in
 # configure/RELEASE.local or in the environment. On a bare machine: make demo, make check, make tsan, make bench,
-# make kernels.
+# make kernels, make faults.
 
-ifneq ($(filter demo check tsan bench kernels setup,$(MAKECMDGOALS)),)
+ifneq ($(filter demo check tsan bench kernels faults setup,$(MAKECMDGOALS)),)
 
 # These find or build EPICS Base first and then come back here with EPICS_BASE set.
-.PHONY: demo check tsan bench kernels setup
+.PHONY: demo check tsan bench kernels faults setup
 setup:
 	@tools/setup.sh
 demo:
@@ -18,6 +18,8 @@ bench:
 	@tools/bench.sh
 kernels:
 	@tools/kernels.sh
+faults:
+	@tools/faults.sh
 
 else
 

@@ -1,11 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The monitor IOC: an ordinary IOC shell. All it does is in the support library and in st.cmd. */
+#include <semaphore.h>
+#include <signal.h>
+
 #include <epicsExit.h>
 #include <epicsThread.h>
 #include <iocsh.h>
 
+static sem_t asked; /* to end; a signal handler has no argument */
+
+static void onSignal(int)
+{
+    sem_post(&asked); /* allowed in a handler (signal-safety(7)) */
+}
+
+static void endWhenAsked(void *)
+{
+    while (sem_wait(&asked))
+        ;
+    epicsExit(0);
+}
+
+/*
+ * SIGTERM (systemctl stop, kill) ends the monitor as "exit" does. Without this it would end at once: puts that wait for
+ * the logs would be lost, and if a thread is killed while it removes a probe, the trap stays in the IOC
+ * (documentation/internals.md, "Ends that are not orderly").
+ */
+static void endOnTerm()
+{
+    struct sigaction action = {};
+
+    sem_init(&asked, 0, 0);
+    action.sa_handler = onSignal;
+    action.sa_flags = SA_RESTART | SA_RESETHAND; /* a second one ends it at once */
+    if (epicsThreadCreate("ebpfMonTerm", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackMedium),
+                          endWhenAsked, NULL))
+        sigaction(SIGTERM, &action, NULL);
+}
+
 int main(int argc, char *argv[])
 {
+    endOnTerm();
     if (argc >= 2) {
         iocsh(argv[1]);
         epicsThreadSleep(.2); /* as every IOC main: let the start-up messages out before the prompt */

@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 
 #include "probe/attach.h"
+#include "probe/linkFolder.h"
 #include "probe/uprobeMulti.h"
 
 #define ON_REQUEST 100 /* no level has it for all IOCs: it costs too much, or is not always needed */
@@ -60,9 +61,13 @@ int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, uint
     LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
 
     probe->link = NULL;
+    probe->inFolder = 0;
     if (ebpfMonFeature.uprobeMulti) {
         probe->fd = ebpfMonUprobeMultiAttach(ebpfMonKernelGetProgramFd(prog), path, offset, pid, isReturn);
-        return probe->fd < 0 ? errno : 0;
+        if (probe->fd < 0)
+            return errno;
+        probe->inFolder = ebpfMonLinkFolderAdd(probe->fd);
+        return 0;
     }
     probe->link = bpf_program__attach_uprobe_opts(ebpfMonKernelGetProgram(prog), pid, path, offset, &opts);
     return probe->link ? 0 : errno;

@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "probe/closer.h"
+#include "probe/linkFolder.h"
 
 #define THREADS_MAX 32
 #define STACK_BYTES (128u * 1024u)
@@ -46,7 +47,9 @@ static void initialise(void)
 
 static void closeProbe(const ebpfMonProbe *probe)
 {
-    if (probe->link)
+    if (probe->inFolder)
+        ebpfMonLinkFolderRemove(probe->inFolder);
+    else if (probe->link)
         bpf_link__destroy(probe->link);
     else
         close(probe->fd);
@@ -119,13 +122,14 @@ static void startThreads(void)
     pthread_attr_destroy(&attr);
 }
 
-/* Queues them, before all others if somebody waits. Those for which there is no memory or no thread are closed here. */
+/* Queues them, before all others if somebody waits. Those that need no thread, or for which there is no memory or no
+ * thread, are closed here. */
 static void queue(const ebpfMonProbe *probes, unsigned count, unsigned *left)
 {
     closing **at = left ? &closer.first : closer.last;
 
     for (unsigned i = 0; i < count; i++) {
-        closing *c = malloc(sizeof(*c));
+        closing *c = probes[i].inFolder ? NULL : malloc(sizeof(*c));
 
         if (!c) {
             closeProbe(&probes[i]);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Closes probes. Each close() waits for a grace period of the kernel, some 40 ms, in which it does nothing, and an IOC has
- * some 14 probes: one after the other, 100 IOCs that end keep a thread busy for a minute. Threads that close at the same
- * time share the grace period (synchronize_rcu_tasks_trace and synchronize_srcu in uprobe_unregister_sync), so up to 32
- * threads do. They come when there is something to close, and go when there is not.
+ * Closes probes. Links in the folder (linkFolder.h) only leave it. Of the others, each close() waits for a grace period
+ * of the kernel, some 40 ms, in which it does nothing, and an IOC has some 14 probes: one after the other, 100 IOCs that
+ * end keep a thread busy for a minute. Threads that close at the same time share the grace period
+ * (synchronize_rcu_tasks_trace and synchronize_srcu in uprobe_unregister_sync), so up to 32 threads do. They come when
+ * there is something to close, and go when there is not.
  *
  * One in a process, as the file descriptors are. Any thread.
  */
@@ -14,6 +15,7 @@ struct bpf_link;
 
 /* A probe that is on: a uprobe_multi link where the kernel has them ("link" is NULL), else a perf event. */
 typedef struct {
+    unsigned inFolder;     /* its number there; 0: it has a descriptor */
     int fd;
     struct bpf_link *link;
 } ebpfMonProbe;

@@ -118,6 +118,17 @@ static void setListeners(ebpfMonServers *servers, ebpfMonServerSocket *sockets, 
                 servers->listenerServer[i] = list[k];
 }
 
+/* Whether this server is a watched IOC now. */
+static int isListener(const ebpfMonServers *servers, const knownServer *k)
+{
+    struct ebpfMonPeer peer = { .netns = k->netns, .saddr = k->addr, .sport = k->port };
+
+    for (unsigned i = 0; i < servers->listenerCount; i++)
+        if (servers->readers.accepts(&servers->listeners[i], &peer))
+            return 1;
+    return 0;
+}
+
 void ebpfMonServersRefresh(ebpfMonServers *servers, void (*port)(void *arg, uint32_t netns, uint16_t port), void *arg)
 {
     ebpfMonServerSocket *sockets = NULL;
@@ -131,9 +142,11 @@ void ebpfMonServersRefresh(ebpfMonServers *servers, void (*port)(void *arg, uint
         port(arg, sockets[i].netns, ntohs(sockets[i].port));
     free(pids);
     free(list);
-    /* those of IOCs may be others now; the rest is looked for again when its time has come */
+    /* Those of IOCs may be others now, and a server that was looked for before its IOC was found is one: otherwise its
+     * puts would be published twice until the time of that look has passed. The rest is looked for again when its time
+     * has come. */
     for (unsigned i = 0; i < PLACES; i++)
-        if (servers->known[i].isIoc)
+        if (servers->known[i].lookedAt && (servers->known[i].isIoc || isListener(servers, &servers->known[i])))
             servers->known[i].lookedAt = 0;
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-APART = {"test_unit", "test_lifecycle", "test_health", "test_badlink"}
+APART = {"test_unit", "test_faults", "test_lifecycle", "test_health", "test_badlink"}
 
 ALONE = (
     "test_bounded_memory_over_restarts",  # memory of a monitor, which follows all IOCs of the host

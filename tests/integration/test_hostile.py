@@ -94,9 +94,11 @@ def test_fakes_hide_nothing(hostile, new_ioc, new_monitor):
 
 
 def test_few_files(new_ioc, new_monitor):
-    """With few files that may be open some IOCs are not watched; STATE says so, and our own server answers."""
+    """With few files that may be open some IOCs are not watched; STATE says so, and our own server answers. Only without
+    CAP_SYS_ADMIN does each probe need a file (probe/linkFolder.c)."""
     monitor = new_monitor()
-    monitor.launch(["prlimit", "--nofile=256:256"])
+    monitor.launch(["prlimit", "--nofile=256:256", "setpriv", "--bounding-set", "-sys_admin", "--inh-caps",
+                    "-sys_admin"])
     monitor.wait_state("Running")
     iocs = [new_ioc(DB).start() for _ in range(14)]
     monitor.wait_state("Degraded", 10)

@@ -1,46 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """IOCs and the monitor start, end and crash. Neither disturbs the other."""
-import json
 import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from tests.harness import db, loopback, paths
+from tests.harness.kernel import held, in_kernel, nothing_left, resident
 from tests.harness.monitor import Monitor
 from tests.harness.process import Process
 from tests.harness.wait import until
 
 DB = db.READY + db.chain("C", 10) + db.record("ao", "AO")
-
-
-def held(pid):
-    """The BPF objects that a process holds open: {(kind, id)}."""
-    found = set()
-    for path in Path(f"/proc/{pid}/fdinfo").iterdir():
-        fields = dict(line.split(":", 1) for line in path.read_text().splitlines() if ":" in line)
-        for kind in ("prog", "map", "link"):
-            if f"{kind}_id" in fields and (kind == "link" or "link_id" not in fields):
-                found.add((kind, int(fields[f"{kind}_id"])))
-    return found
-
-
-def in_kernel():
-    """All BPF objects there are."""
-    found = set()
-    for kind in ("prog", "map", "link"):
-        text = subprocess.run(["bpftool", "-j", kind, "show"], stdout=subprocess.PIPE, text=True, check=True,
-                              env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}).stdout
-        found |= {(kind, item["id"]) for item in json.loads(text or "[]")}
-    return found
-
-
-def nothing_left(objects, seconds=10):
-    """The kernel frees BPF objects in the background, after the end of the process."""
-    until(lambda: not in_kernel() & objects, seconds,
-          lambda: f"BPF objects left behind: {sorted(in_kernel() & objects)}")
 
 
 def counted(monitor, ioc, times=5):
@@ -173,11 +145,6 @@ def test_bounded_memory_over_restarts(new_ioc, monitor):
         if i % 6 == 0:
             sizes.append(resident(monitor.process.pid))
     assert sizes[2] - sizes[1] < 4 << 20, sizes
-
-
-def resident(pid):
-    with open(f"/proc/{pid}/statm") as f:
-        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.parametrize("how", ["exit", "SIGTERM", "SIGKILL"])

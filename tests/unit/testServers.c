@@ -122,6 +122,16 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     process = a->pid;
     s = ebpfMonServersFind(servers, &peer, 90 * SECOND);
     testOk(s->iocId == a->iocId && !s->off, "an IOC that has just begun to serve");
+
+    process = 4712; /* is no IOC that we know … */
+    peer = makePeer(9064);
+    s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
+    testOk(!s->iocId && strcmp(s->name, "process 4712") == 0, "not found as an IOC yet: %s", s->name);
+    sockets[2] = (ebpfMonServerSocket){ .pid = a->pid, .port = htons(9064), .netns = 1 };
+    socketCount = 3;
+    ebpfMonServersRefresh(servers, onPort, NULL);
+    s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
+    testOk(s->iocId == a->iocId, "… and is one at the next refresh, not after 10 s");
 }
 
 static void testMissed(ebpfMonServers *servers, ebpfMonTarget *a)
@@ -188,7 +198,7 @@ MAIN(testServers)
     ebpfMonTarget *a, *b;
     ebpfMonServers *servers;
 
-    testPlan(23);
+    testPlan(25);
     targets = ebpfMonTargetsNew();
     a = addIoc(100, "iocA", 1);
     b = addIoc(101, "iocB", 0);

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the kernel says of processes and of BPF objects. Nothing of this comes from ebpfMon."""
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from .wait import until
+
+ENVIRONMENT = {**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
+
+
+def _show(kind):
+    text = subprocess.run(["bpftool", "-j", kind, "show"], stdout=subprocess.PIPE, text=True, check=True,
+                          env=ENVIRONMENT).stdout
+    return json.loads(text or "[]")
+
+
+def held(pid):
+    """The BPF objects of a process: those that it holds open, and links that run its programs: {(kind, id)}."""
+    found = set()
+    for path in Path(f"/proc/{pid}/fdinfo").iterdir():
+        try:
+            lines = path.read_text().splitlines()
+        except FileNotFoundError:  # closed meanwhile
+            continue
+        fields = dict(line.split(":", 1) for line in lines if ":" in line)
+        for kind in ("prog", "map", "link"):
+            if f"{kind}_id" in fields and (kind == "link" or "link_id" not in fields):
+                found.add((kind, int(fields[f"{kind}_id"])))
+    return found | {("link", link["id"]) for link in _show("link") if ("prog", link.get("prog_id")) in found}
+
+
+def count_programs(pid, name):
+    """How many programs of this name the process has."""
+    ours = held(pid)
+    return sum(("prog", program["id"]) in ours and program.get("name") == name for program in _show("prog"))
+
+
+def in_kernel():
+    """All BPF objects there are."""
+    return {(kind, item["id"]) for kind in ("prog", "map", "link") for item in _show(kind)}
+
+
+def nothing_left(objects, seconds=10):
+    """The kernel frees BPF objects in the background, after the end of the process."""
+    until(lambda: not in_kernel() & objects, seconds,
+          lambda: f"BPF objects left behind: {sorted(in_kernel() & objects)}")
+
+
+def resident(pid):
+    """Bytes of memory."""
+    with open(f"/proc/{pid}/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def own_memory(pid):
+    """Bytes of memory without files and without what is shared with the kernel: rings fill up as they are used."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"RssAnon:\s*(\d+) kB", text)[1]) * 1024
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def threads(pid):
+    """The ids of all threads."""
+    return {int(t) for t in os.listdir(f"/proc/{pid}/task")}
+
+
+def thread_states(pid):
+    """Thread id → its state: R runs, S sleeps, D cannot be interrupted, T stopped, Z has ended."""
+    found = {}
+    for thread in threads(pid):
+        try:
+            text = Path(f"/proc/{pid}/task/{thread}/stat").read_text()
+        except OSError:
+            continue  # it ended
+        found[thread] = text.rsplit(")", 1)[1].split()[0]
+    return found
+
+
+def changed_code(pid):
+    """Where the code of a process differs from its files: [(file, offset, byte in the file, byte in memory)].
+
+    Compares every executable mapping of a file byte by byte. map_files leads to the file that is mapped, also if
+    another one has its path now."""
+    found = []
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            fields = line.split(None, 5)
+            if "x" not in fields[1] or fields[4] == "0":
+                continue
+            begin, end = (int(x, 16) for x in fields[0].split("-"))
+            offset = int(fields[2], 16)
+            with open(f"/proc/{pid}/map_files/{fields[0]}", "rb") as f:
+                f.seek(offset)
+                in_file = f.read(end - begin)
+            memory.seek(begin)
+            now = memory.read(len(in_file))
+            assert len(now) == len(in_file), f"{len(now)} of {len(in_file)} bytes of {fields[5]}"
+            if now != in_file:
+                found += [(fields[5], offset + i, a, b) for i, (a, b) in enumerate(zip(in_file, now)) if a != b]
+    return found
+
+
+LEAK = re.compile(r"\[ *([\d.]+)\] uprobe: .*:(\d+) failed to unregister, leaking uprobe")
+
+
+def leaks():
+    """The probes that the kernel could not remove (uprobe_unregister_nosync, kernel/events/uprobes.c): [(seconds since
+    the start of the host, thread that tried)], the oldest first. Thread ids come again after some minutes."""
+    text = subprocess.run(["dmesg"], stdout=subprocess.PIPE, text=True, errors="replace", check=True).stdout
+    return [(float(m[1]), int(m[2])) for m in LEAK.finditer(text)]
