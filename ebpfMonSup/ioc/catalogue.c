@@ -263,6 +263,7 @@ static int indexRecords(reader *r)
 {
     ebpfMonCatalogue *cat = r->cat;
     uint32_t kept = 0, names = 0;
+    int status;
 
     cat->fieldByAddr = malloc((cat->fields ? cat->fields : 1) * sizeof(*cat->fieldByAddr));
     if (!cat->fieldByAddr)
@@ -290,8 +291,9 @@ static int indexRecords(reader *r)
     }
     cat->count = kept;
     cat->nameCount = names;
-    if (ebpfMonCatalogueIndexNames(cat))
-        return refuse(r, "out of memory");
+    status = ebpfMonCatalogueIndexNames(cat);
+    if (status)
+        return refuse(r, status > 0 ? "too many records have the same name" : "out of memory");
     return 0;
 }
 

@@ -275,12 +275,17 @@ elf()
 write("fuzzCatalogue", {
     "one": database(1, 1), "two": database(2, 1, False), "three": database(1, 2), "none": database(2, 0, False),
 })
+# A chain of 1,999 records, whose last one is linked to 1,500 that have another source each: long searches, all in vain.
+joins = b"".join(struct.pack(">HHHBbB", at, at + 1, 998, 1, 1, 0) for at in (0, 999))
+joins += b"".join(struct.pack(">HHHBbB", 1998, 1999 + 500 * k, 499, 0, 1, 0)
+                  + struct.pack(">HHHBbB", 3499 + 500 * k, 1999 + 500 * k, 499, 1, 1, 0) for k in range(3))
 write("fuzzClosure", {
+    "joins": struct.pack(">H", 4999) + joins,
     "chain": struct.pack(">H", 49) + struct.pack(">HHHBbB", 0, 1, 40, 1, 1, 0),
     "tree": struct.pack(">H", 63) + struct.pack(">HHHBbB", 0, 1, 20, 1, 2, 0) + struct.pack(">HHHBbB", 0, 2, 20, 1, 2, 0),
     "joined": struct.pack(">H", 9) + b"".join(struct.pack(">HHHBbB", a, b, 0, 0, 0, 0) for a, b in (
         (0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (4, 3), (5, 5))),
-    "large": struct.pack(">H", 19999) + struct.pack(">HHHBbB", 0, 1, 1000, 7, 3, 0) * 20,
+    "large": struct.pack(">H", 4999) + struct.pack(">HHHBbB", 0, 1, 1000, 7, 3, 0) * 20,
 })
 events()
 texts()
