@@ -198,7 +198,8 @@ static int readType(reader *r, uint64_t at)
         return 0; /* not registered (yet): its field offsets are not set */
     if (readFields(r, rt, index, lt.papFldDes, lt.no_fields))
         return -1;
-    findArrays(cat, rt);
+    if (rt->fieldCount)
+        findArrays(cat, rt);
     if (readNodes(r, rt, index, at + LAYOUT_RECLIST))
         return -1;
     rt->records = cat->count - before;

@@ -6,8 +6,8 @@
 #include "common/hash.h"
 #include "ioc/catalogue.h"
 
-/* Places of the table that are looked at for each name, on the average; 1.5 suffice. An IOC could have 2 million records
- * with one name, which would take hours. */
+/* Places of the table that are looked at for each name, on the average; 1.5 suffice. An IOC could have 2 million
+ * records with one name, which would take hours. */
 #define STEPS 64u
 
 static uint32_t hashName(const char *name)

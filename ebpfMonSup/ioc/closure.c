@@ -8,8 +8,8 @@
 /* How far back two ways to one record are traced before it is assumed that they have a beginning in
  * common. Wrongly assumed, it costs a trap, never a count. */
 #define BACK_MAX 2000
-/* Links that all searches together follow, some 0.3 s. Real databases need a fraction; with 2 million records an IOC can
- * make it a minute. What comes after is assumed as above. */
+/* Links that all searches together follow, some 0.3 s. Real databases need a fraction; with 2 million records an IOC
+ * can make it a minute. What comes after is assumed as above. */
 #define STEPS_MAX 100000000u
 
 typedef struct {

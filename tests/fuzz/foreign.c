@@ -65,7 +65,7 @@ void fuzzForeignSetFile(const char *name, const void *bytes, size_t size)
     }
 }
 
-/* As the kernel: what can be read up to the first byte that is not there. One piece on each side is all that is used. */
+/* As the kernel: what can be read up to the first byte that is not there. One piece on each side is all we use. */
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nTo, const struct iovec *from,
     unsigned long nFrom, unsigned long flags)
 {
@@ -163,5 +163,6 @@ ssize_t __wrap_readlink(const char *path, char *buf, size_t size)
 /* The names of processes, threads and descriptors are numbers, which the kernel makes: our own will do. */
 DIR *__wrap_opendir(const char *path)
 {
-    return __real_opendir(strncmp(path, "/proc", 5) != 0 ? path : strstr(path, "/fd") ? "/proc/self/fd" : "/proc/self/task");
+    return __real_opendir(strncmp(path, "/proc", 5) != 0 ? path : strstr(path, "/fd") ? "/proc/self/fd" :
+                          "/proc/self/task");
 }

@@ -16,8 +16,8 @@ void fuzzForeignClear(void);
 /* It has these bytes at this address; up to 4 pieces. */
 void fuzzForeignSetMemory(uint64_t address, const void *bytes, size_t size);
 
-/* It has this file: the one whose path ends in "name", or has it as a folder when "name" ends in '/'. Of a symbolic link
- * the bytes are the target. Up to 32 files; a later one of the same name goes before. */
+/* It has this file: the one whose path ends in "name", or has it as a folder when "name" ends in '/'. Of a symbolic
+ * link the bytes are the target. Up to 32 files; a later one of the same name goes before. */
 void fuzzForeignSetFile(const char *name, const void *bytes, size_t size);
 
 #endif

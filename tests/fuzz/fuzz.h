@@ -23,9 +23,10 @@ extern const double ebpfMonFuzzSeconds;
         } \
     } while (0)
 
-/* The next piece of an input that is a list of pieces: a byte of kind, two bytes of length (big-endian), that many bytes.
- * Returns 0 at the end. */
-static inline int fuzzNextPiece(const uint8_t **data, size_t *size, unsigned *kind, const uint8_t **piece, size_t *length)
+/* The next piece of an input that is a list of pieces: a byte of kind, two bytes of length (big-endian), that many
+ * bytes. Returns 0 at the end. */
+static inline int fuzzNextPiece(const uint8_t **data, size_t *size, unsigned *kind, const uint8_t **piece,
+                                size_t *length)
 {
     if (*size < 3)
         return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Closures and stretches of any graph of links: two bytes of how many records, then 9 bytes for a bundle of links: from,
- * to, how many of them, and by how much both go on from one to the next. */
+/* Closures and stretches of any graph of links: two bytes of how many records, then 9 bytes for a bundle of links:
+ * from, to, how many of them, and by how much both go on from one to the next. */
 #include "fuzz.h"
 #include "ioc/closure.h"
 #include "ioc/stretch.h"
@@ -9,6 +9,8 @@
 #define LINKS   50000
 #define SMALL   64     /* so few are compared with what is reached one by one */
 #define LONGEST 16
+
+const double ebpfMonFuzzSeconds = 2; /* 25 million steps, ten times slower than without sanitizers */
 
 typedef struct {
     uint32_t n, edges;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What /proc says of a process whose owner chose names, arguments, environment, mappings and cgroup: pieces, each a file.
- * The memory of the process is the input, too. */
+/* What /proc says of a process whose owner chose names, arguments, environment, mappings and cgroup: pieces, each a
+ * file. The memory of the process is the input, too. */
 #include "foreign.h"
 #include "fuzz.h"
 #include "ioc/image.h"

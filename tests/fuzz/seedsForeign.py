@@ -227,6 +227,9 @@ def texts():
                                                            "100", "2.5"])),
         "bad": b"".join(piece(i, t) for i, t in enumerate(["[a-z]", "x" * 70, "\x1b", "*" * 60, "é", "7", "nan", "-1",
                                                            "1e999"])),
+        "record": b"".join(piece(72 + i, t) for i, t in enumerate([b"\0psc*", b"\1DEMO:*", b"\2VAL", b"\0", b"\1*",
+                                                                   b"\0trace", b"\12" + struct.pack("<d", 1e4),
+                                                                   b"\5\x64\0\0\0", b"\0002.5"])),
     })
     values = {}
     for kind in range(20):
@@ -267,6 +270,8 @@ def proc():
         + piece(9, "Limit\nMax open files            1024                 4096 files\n"),
         "cgroup": piece(6, "0::/system.slice/docker-" + "a1" * 32 + ".scope\n1:cpu:/lxc/name\\x2done/x\n"),
         "machine": piece(6, "0::/machine.slice/machine-a\\x2db.scope\n0::/x:cri-containerd:" + "b2" * 32 + "\n"),
+        "long": piece(6, "0::/lxc/" + "n" * 300 + "\n") + piece(2, b"a\0" * 40 + b"x/" * 300 + b"st.cmd\0") + piece(4, "c" * 80)
+        + piece(15, "/valgrind/" * 60) + piece(7, tcp.replace("4242", "4" * 600)),
         "image": piece(5, maps) + piece(10, "230 0 0 0 0 0 0 0x10040 0x400200\n") + piece(17, library),
     })
 
