@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The memory of an IOC, which is the input and begins at MEMORY with the variables pdbbase and clientQ: its records,
  * fields, links, and the clients of its CA server. Addresses are small numbers, so that they are easily changed. */
-#include "foreign.h"
+#include "otherProcess.h"
 #include "fuzz.h"
 #include "ioc/caServer.h"
 #include "ioc/catalogue.h"
@@ -77,9 +77,9 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
     ebpfMonCatalogue *cat;
     char why[200];
 
-    fuzzForeignClear();
+    fuzzProcessClear();
     memcpy(memory, data, size);
-    fuzzForeignSetMemory(MEMORY, memory, whole);
+    fuzzProcessSetMemory(MEMORY, memory, whole);
     cat = ebpfMonCatalogueRead(mem, MEMORY, why, sizeof(why));
     FUZZ_CHECK(strlen(why) < sizeof(why));
     if (cat) {

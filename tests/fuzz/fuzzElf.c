@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "foreign.h"
+#include "otherProcess.h"
 #include "fuzz.h"
 #include "ioc/imageCache.h"
 #include "ioc/unwind.h"
@@ -64,8 +64,8 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
     uint64_t bias;
     int fd;
 
-    fuzzForeignClear();
-    fuzzForeignSetFile("/map_files/", data, size);
+    fuzzProcessClear();
+    fuzzProcessSetFile("/map_files/", data, size);
     if (cache && ebpfMonImageCacheFind(cache, 1, &map, &known) == 0 && known) {
         checkSites(known);
         ebpfMonMappingBias(known->segment, known->nSegments, &map, &bias);

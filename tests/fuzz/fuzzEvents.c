@@ -6,7 +6,7 @@
  */
 #include "fakeClients.h"
 #include "fakeIoc.h"
-#include "foreign.h"
+#include "otherProcess.h"
 #include "fuzz.h"
 #include "put/iocPuts.h"
 #include "trace/chainParts.h"
@@ -221,8 +221,8 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
     unsigned kind;
     size_t length;
 
-    fuzzForeignClear();
-    fuzzForeignSetMemory((uint64_t)(uintptr_t)&fake, &fake, sizeof(fake));
+    fuzzProcessClear();
+    fuzzProcessSetMemory((uint64_t)(uintptr_t)&fake, &fake, sizeof(fake));
     fake.t->eventThread.lateChains = 0;
     make();
     while (fuzzNextPiece(&data, &size, &kind, &piece, &length)) {

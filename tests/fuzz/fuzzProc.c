@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What /proc says of a process whose owner chose names, arguments, environment, mappings and cgroup: pieces, each a
  * file. The memory of the process is the input, too. */
-#include "foreign.h"
+#include "otherProcess.h"
 #include "fuzz.h"
 #include "ioc/image.h"
 #include "ioc/procInfo.h"
@@ -90,10 +90,10 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
     unsigned kind;
     size_t length;
 
-    fuzzForeignClear();
-    fuzzForeignSetMemory(0x10000, data, size);
+    fuzzProcessClear();
+    fuzzProcessSetMemory(0x10000, data, size);
     while (fuzzNextPiece(&data, &size, &kind, &piece, &length))
-        fuzzForeignSetFile(name[kind % NAMES], piece, length);
+        fuzzProcessSetFile(name[kind % NAMES], piece, length);
     readProcess();
     readThread();
     readImage();

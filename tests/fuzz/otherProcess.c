@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "foreign.h"
+#include "otherProcess.h"
 
 #define AREAS 4
 #define FILES 32
@@ -42,12 +42,12 @@ ssize_t __real_readlink(const char *path, char *buf, size_t size);
 DIR *__wrap_opendir(const char *path);
 DIR *__real_opendir(const char *path);
 
-void fuzzForeignClear(void)
+void fuzzProcessClear(void)
 {
     areas = files = 0;
 }
 
-void fuzzForeignSetMemory(uint64_t address, const void *bytes, size_t size)
+void fuzzProcessSetMemory(uint64_t address, const void *bytes, size_t size)
 {
     if (areas < AREAS) {
         area[areas].address = address;
@@ -56,7 +56,7 @@ void fuzzForeignSetMemory(uint64_t address, const void *bytes, size_t size)
     }
 }
 
-void fuzzForeignSetFile(const char *name, const void *bytes, size_t size)
+void fuzzProcessSetFile(const char *name, const void *bytes, size_t size)
 {
     if (files < FILES) {
         file[files].name = name;
