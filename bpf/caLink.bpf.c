@@ -22,10 +22,13 @@ int BPF_UPROBE(ebpfmon_calink, __u64 link)
     if (!th->client && ev->root)
         known = findCause(c.tgid, ev->root);
     if (known) {
+        ev->sourceBegin = known->begin;
+        ev->sourceTid = known->head.tid;
         ev->who = known->who;
         ev->root = known->root;
         ev->byMain = known->byMain;
     } else {
+        ev->sourceBegin = 0;
         ev->byMain = c.tid == c.tgid;
         readChainClient(&ev->who, &c, th, ev->root);
     }

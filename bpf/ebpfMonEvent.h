@@ -179,6 +179,8 @@ struct ebpfMonCauseEvent {
     __u64 begin;    /* of the chain that this is a part of, as in struct ebpfMonChainEvent; 0: not known. With head.tid
                        its identity */
     __u64 link;     /* EBPFMON_EV_CALINK: address of the link */
+    __u64 sourceBegin; /* EBPFMON_EV_CALINK: the chain that left "root" processing asynchronously; 0: none did. With */
+    __u32 sourceTid;   /* sourceTid its identity. The chain "begin" may only be a step of that, and never be sent */
     struct ebpfMonWho who;
     char name[EBPFMON_CHANNEL_MAX]; /* EBPFMON_EV_CALINK: the PV that it leads to */
     __u32 put;      /* EBPFMON_EV_CAUSE: the low half of the put's id. That put's event may get lost */
@@ -246,7 +248,7 @@ _Static_assert(sizeof(struct ebpfMonSourceChain) == 40, "ebpfMonSourceChain");
 _Static_assert(sizeof(struct ebpfMonHandOver) == 184, "ebpfMonHandOver");
 _Static_assert(sizeof(struct ebpfMonHandOverEvent) == 208, "ebpfMonHandOverEvent");
 _Static_assert(sizeof(struct ebpfMonPutEvent) == 424, "ebpfMonPutEvent");
-_Static_assert(sizeof(struct ebpfMonCauseEvent) == 320, "ebpfMonCauseEvent");
+_Static_assert(sizeof(struct ebpfMonCauseEvent) == 336, "ebpfMonCauseEvent");
 _Static_assert(sizeof(struct ebpfMonChain) == 176, "ebpfMonChain");
 _Static_assert(sizeof(struct ebpfMonResultEvent) == 88, "ebpfMonResultEvent");
 _Static_assert(sizeof(struct ebpfMonChainRec) == 32, "ebpfMonChainRec");

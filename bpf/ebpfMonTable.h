@@ -66,6 +66,7 @@ struct ebpfMonArrayConf {
 /* ebpfMonRecConf.flags */
 #define EBPFMON_REC_NOTIME   1 /* the time stamp does not tell that it processed: always look at its whole chain */
 #define EBPFMON_REC_UNWANTED 2 /* level trace: the filter wants no record of its chain */
+#define EBPFMON_REC_SINGLE   4 /* stretches are about to change: look at each record by itself */
 
 /*
  * A snapshot reads TIME and PACT of a record at once, since each read of user memory costs as much as all the rest:

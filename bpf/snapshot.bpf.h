@@ -56,7 +56,8 @@ struct walk {
     __u32 looked;
     __u32 time;
     __u32 pactBefore; /* PACT's place in the window */
-    __u32 many;       /* several locks are held: a record may have been processed by another than its forerunner */
+    __u32 many;       /* no stretch counts: several locks are held, and a record may have been processed by another
+                       * than its forerunner; or EBPFMON_REC_SINGLE */
     struct leftBusy left;
 };
 
@@ -208,7 +209,7 @@ static __always_inline __u32 takeSnapshot(const struct caller *c, __u32 slot, __
     w.time = c->conf->time;
     w.pactBefore = c->conf->pact - (c->conf->time - EBPFMON_TIME_WINDOW);
     w.next = w.end = rc->zero;
-    w.many = many;
+    w.many = many || (rc->flags & EBPFMON_REC_SINGLE);
     w.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
     /* With many locks held not even a NOTIME root is walked for nothing: the same chain would be, for each of them. */
     if (ebpfmon_look_at_root(&w, slot, late || (!many && (rc->flags & EBPFMON_REC_NOTIME))))

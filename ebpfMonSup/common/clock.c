@@ -21,6 +21,11 @@ double ebpfMonClockSeconds(void)
     return (double)ebpfMonClockMonotonic() / (double)EBPFMON_SECOND_NS;
 }
 
+uint64_t ebpfMonClockThreadCpu(void)
+{
+    return readClock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 uint64_t ebpfMonClockReal(void)
 {
     return readClock(CLOCK_REALTIME);

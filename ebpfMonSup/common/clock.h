@@ -14,6 +14,9 @@ uint64_t ebpfMonClockMonotonic(void);
 /* The same in seconds, for deadlines and rates. */
 double ebpfMonClockSeconds(void);
 
+/* CPU time that this thread has used; ns. */
+uint64_t ebpfMonClockThreadCpu(void);
+
 /* CLOCK_REALTIME: ns since 1970, UTC. Packets carry it. */
 uint64_t ebpfMonClockReal(void);
 

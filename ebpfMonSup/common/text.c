@@ -1,62 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/text.h"
 
 #define ELLIPSIS "..."
-#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+#define CLEANED_MAX 2048 /* no text that is cleaned in place is longer */
 
-/* 10xxxxxx: in a UTF-8 sequence, but not its first byte (RFC 3629, section 3). */
-static int isContinuation(char c)
+typedef struct {
+    uint32_t first, last;
+} codeRange;
+
+/*
+ * Characters that are valid, and not shown: control characters (Unicode category Cc), line and paragraph separators (Zl,
+ * Zp), format characters without a glyph (Cf: zero width, bidirectional, byte order mark, tags), fillers that look like
+ * nothing, and the noncharacters U+FDD0 to U+FDEF. In ascending order.
+ */
+static const codeRange hidden[] = {
+    {0x00, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad}, {0x34f, 0x34f}, {0x61c, 0x61c}, {0x115f, 0x1160}, {0x17b4, 0x17b5},
+    {0x180b, 0x180f}, {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164}, {0xfdd0, 0xfdef},
+    {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+    {0xe0000, 0xe0fff},
+};
+
+static int isShown(uint32_t code)
 {
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
-int ebpfMonTextCopy(char *dst, size_t size, const char *src)
-{
-    size_t len, dots;
-
-    if (!size)
-        return *src != 0;
-    len = strlen(src);
-    if (len < size) {
-        memcpy(dst, src, len + 1);
+    if ((code & 0xfffe) == 0xfffe) /* the last two of each plane are noncharacters */
         return 0;
-    }
-    dots = size > sizeof(ELLIPSIS) - 1 ? sizeof(ELLIPSIS) - 1 : size - 1;
-    len = size - 1 - dots;
-    while (len && isContinuation(src[len])) /* back to where the sequence begins */
-        len--;
-    memcpy(dst, src, len);
-    memcpy(dst + len, ELLIPSIS, dots);
-    dst[len + dots] = 0;
+    for (unsigned i = 0; i < sizeof(hidden) / sizeof(hidden[0]) && code >= hidden[i].first; i++)
+        if (code <= hidden[i].last)
+            return 0;
     return 1;
 }
 
-void ebpfMonTextRemoveControls(char *text)
+/* Bytes of the valid UTF-8 sequence at "s", which has "left" bytes; 0: none begins there. RFC 3629, section 4: which
+ * second bytes may follow a first byte. It excludes overlong forms (0xe0, 0xf0), surrogates (0xed) and what is beyond
+ * U+10FFFF (0xf4). */
+static unsigned decodeUtf8(const unsigned char *s, size_t left, uint32_t *code)
 {
-    for (; *text; text++)
-        if (ebpfMonTextIsControl(*text))
-            *text = ' ';
-}
-
-/* RFC 3629, section 4: which second bytes may follow a first byte. It excludes overlong forms (0xe0, 0xf0), surrogates
- * (0xed) and what is beyond U+10FFFF (0xf4). */
-unsigned ebpfMonUtf8GetLength(const char *text)
-{
-    const unsigned char *s = (const unsigned char *)text;
     unsigned char low = 0x80, high = 0xbf;
-    unsigned n;
+    unsigned n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] <= 0xdf ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 :
+                 s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : 0;
 
-    if (s[0] < 0x80)
-        return 1;
-    if (s[0] >= 0xc2 && s[0] <= 0xdf)
-        n = 2;
-    else if ((s[0] & 0xf0) == 0xe0)
-        n = 3;
-    else if (s[0] >= 0xf0 && s[0] <= 0xf4)
-        n = 4;
-    else
+    if (!n || n > left)
         return 0;
     if (s[0] == 0xe0)
         low = 0xa0;
@@ -66,29 +53,96 @@ unsigned ebpfMonUtf8GetLength(const char *text)
         low = 0x90;
     else if (s[0] == 0xf4)
         high = 0x8f;
-    if (s[1] < low || s[1] > high)
-        return 0;
-    for (unsigned i = 2; i < n; i++)
-        if (!isContinuation(text[i]))
+    *code = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
+    for (unsigned i = 1; i < n; i++) {
+        if (s[i] < low || s[i] > high)
             return 0;
+        low = 0x80;
+        high = 0xbf;
+        *code = *code << 6 | (s[i] & 0x3fu);
+    }
     return n;
 }
 
-size_t ebpfMonUtf8Copy(char *dst, size_t size, const char *src)
+/* Bytes of the character at "s" that is shown as it is; 0: its first byte is escaped. */
+static unsigned getShownLength(const char *s, size_t left)
 {
-    size_t len = 0;
+    uint32_t code;
+    unsigned n;
 
-    while (*src) {
-        unsigned n = ebpfMonUtf8GetLength(src);
-        const char *from = n ? src : REPLACEMENT;
-        unsigned add = n ? n : sizeof(REPLACEMENT) - 1;
+    if (*s >= ' ' && *s <= '~') /* nearly all */
+        return 1;
+    n = decodeUtf8((const unsigned char *)s, left, &code);
+    return n && isShown(code) ? n : 0;
+}
 
-        if (len + add >= size)
-            break;
+static int copyText(char *dst, size_t size, const char *src, size_t left, int keepsLineFeeds)
+{
+    size_t dots = size > sizeof(ELLIPSIS) - 1 ? sizeof(ELLIPSIS) - 1 : size ? size - 1 : 0;
+    size_t len = 0, fits = 0; /* so many bytes leave room for the dots */
+    unsigned n, add;
+
+    if (!size)
+        return left != 0;
+    for (; left; src += n, left -= n) {
+        char escape[sizeof("\\xff")];
+        const char *from = src;
+
+        n = add = *src == '\n' && keepsLineFeeds ? 1 : getShownLength(src, left);
+        if (!n) {
+            n = 1;
+            add = (unsigned)snprintf(escape, sizeof(escape), "\\x%02x", (unsigned char)*src);
+            from = escape;
+        }
+        if (len + add >= size) {
+            memcpy(dst + fits, ELLIPSIS, dots);
+            dst[fits + dots] = 0;
+            return 1;
+        }
         memcpy(dst + len, from, add);
         len += add;
-        src += n ? n : 1;
+        if (len + dots < size)
+            fits = len;
     }
     dst[len] = 0;
-    return len;
+    return 0;
+}
+
+int ebpfMonTextCopy(char *dst, size_t size, const char *src)
+{
+    return copyText(dst, size, src, strlen(src), 0);
+}
+
+int ebpfMonTextCopyBytes(char *dst, size_t size, const char *src, size_t length)
+{
+    return copyText(dst, size, src, strnlen(src, length), 0);
+}
+
+int ebpfMonTextCopyLines(char *dst, size_t size, const char *src)
+{
+    return copyText(dst, size, src, strlen(src), 1);
+}
+
+int ebpfMonTextIsClean(const char *text)
+{
+    size_t left = strlen(text);
+    unsigned n;
+
+    for (; left; text += n, left -= n) {
+        n = getShownLength(text, left);
+        if (!n)
+            return 0;
+    }
+    return 1;
+}
+
+void ebpfMonTextClean(char *text, size_t size)
+{
+    char copy[CLEANED_MAX];
+    size_t length = strnlen(text, sizeof(copy));
+
+    if (ebpfMonTextIsClean(text))
+        return;
+    memcpy(copy, text, length);
+    copyText(text, size, copy, length, 0);
 }

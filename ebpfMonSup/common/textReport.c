@@ -7,9 +7,11 @@
 #include <errlog.h>
 
 #include "common/array.h"
+#include "common/text.h"
 #include "common/textReport.h"
 
 #define FIRST_ROOM 4096
+#define ESCAPED    4 /* characters of a byte that is not shown (common/text.h) */
 
 struct ebpfMonTextReport {
     char    *text;
@@ -32,28 +34,25 @@ void ebpfMonTextReportFree(ebpfMonTextReport *report)
     free(report);
 }
 
-static void addFormatted(ebpfMonTextReport *report, const char *format, va_list ap)
+/* "copy": ebpfMonTextCopy or ebpfMonTextCopyLines. What other programs wrote does not reach the terminal as it is. */
+static void addFormatted(ebpfMonTextReport *report, int (*copy)(char *dst, size_t size, const char *src),
+                         const char *format, va_list ap)
 {
-    va_list again;
+    char *text = NULL;
     int length;
 
     if (!report || report->isCut)
         return;
-    va_copy(again, ap);
-    length = vsnprintf(report->text ? report->text + report->used : NULL, report->room - report->used, format, ap);
-    if (length >= 0 && report->used + (size_t)length >= report->room) {
-        if (ebpfMonArrayGrow(&report->text, &report->room, report->used + (size_t)length + 1, FIRST_ROOM, 1) == 0)
-            vsnprintf(report->text + report->used, report->room - report->used, format, again);
-        else
-            length = -1;
-    }
-    va_end(again);
-    if (length >= 0)
-        report->used += (size_t)length;
-    else
+    length = vasprintf(&text, format, ap);
+    if (length >= 0 && ebpfMonArrayGrow(&report->text, &report->room, report->used + ESCAPED * (size_t)length + 1,
+                                        FIRST_ROOM, 1) == 0) {
+        copy(report->text + report->used, report->room - report->used, text);
+        report->used += strlen(report->text + report->used);
+    } else {
         report->isCut = 1;
-    if (report->text)
-        report->text[report->used] = 0; /* also behind what is cut */
+    }
+    if (length >= 0)
+        free(text);
 }
 
 void ebpfMonTextReportAdd(ebpfMonTextReport *report, const char *format, ...)
@@ -61,7 +60,7 @@ void ebpfMonTextReportAdd(ebpfMonTextReport *report, const char *format, ...)
     va_list ap;
 
     va_start(ap, format);
-    addFormatted(report, format, ap);
+    addFormatted(report, ebpfMonTextCopyLines, format, ap);
     va_end(ap);
 }
 
@@ -94,7 +93,7 @@ void ebpfMonTextReportAddCell(ebpfMonTextReport *report, const char *format, ...
     if (!report || !report->columns)
         return;
     va_start(ap, format);
-    addFormatted(report, format, ap);
+    addFormatted(report, ebpfMonTextCopy, format, ap);
     va_end(ap);
     endCell(report, begin);
 }

@@ -24,7 +24,7 @@ typedef struct {
 /* Without memory (NULL, too) the functions below do nothing, and Print says so. */
 ebpfMonTextReport *ebpfMonTextReportNew(void);
 
-/* Adds text; a line ends with its "\n". */
+/* Adds text; a line ends with its "\n". Here and in cells, what is not shown is escaped (common/text.h). */
 void ebpfMonTextReportAdd(ebpfMonTextReport *report, const char *format, ...) EPICS_PRINTF_STYLE(2, 3);
 
 /* Adds the line of titles. The cells that follow are of this table, until the next one begins. "columns" must stay. */

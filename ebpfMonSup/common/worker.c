@@ -1,32 +1,83 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <epicsAtomic.h>
 #include <epicsEvent.h>
 #include <errlog.h>
 
+#include "common/clock.h"
+#include "common/lazyMutex.h"
+
 #include "common/worker.h"
+
+#define NICE -10
 
 struct ebpfMonWorker {
     char     name[32];
+    unsigned priority;
     ebpfMonWorkerRun run;
     void    *arg;
     int      stopping;  /* atomic */
+    uint64_t signAt;    /* atomic; monotonic ns: last sign of progress; UINT64_MAX: it waits, or has ended */
+    ebpfMonWorker *next;
     epicsEventId wake;
     epicsEventId ended; /* triggered by the thread as the last thing that it does with this struct */
 };
+
+/* All of this process: whoever looks for stuck threads must find each, in whatever module. The lock is held to go through
+ * the list, and nobody does anything else under it. */
+static ebpfMonWorker *workers;
+static ebpfMonLazyMutex workersLock = EBPFMON_LAZY_MUTEX;
+
+static void setSign(ebpfMonWorker *worker, uint64_t at)
+{
+    __atomic_store_n(&worker->signAt, at, __ATOMIC_RELAXED);
+}
+
+/* EPICS has chosen a real-time priority if it was allowed to. */
+static void setPriority(const ebpfMonWorker *worker)
+{
+    pthread_setschedparam(pthread_self(), SCHED_OTHER, &(struct sched_param){ .sched_priority = 0 });
+    if (worker->priority >= epicsThreadPriorityMedium)
+        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+}
 
 static void runWorker(void *arg)
 {
     ebpfMonWorker *worker = arg;
 
+    setPriority(worker);
     worker->run(worker, worker->arg);
+    setSign(worker, UINT64_MAX);
     epicsEventMustTrigger(worker->ended);
+}
+
+static void addToList(ebpfMonWorker *worker)
+{
+    ebpfMonLazyMutexLock(&workersLock);
+    worker->next = workers;
+    workers = worker;
+    ebpfMonLazyMutexUnlock(&workersLock);
 }
 
 static void freeWorker(ebpfMonWorker *worker)
 {
+    ebpfMonWorker **at;
+
+    ebpfMonLazyMutexLock(&workersLock);
+    for (at = &workers; *at && *at != worker; at = &(*at)->next)
+        ;
+    if (*at)
+        *at = worker->next;
+    ebpfMonLazyMutexUnlock(&workersLock);
     epicsEventDestroy(worker->wake);
     epicsEventDestroy(worker->ended);
     free(worker);
@@ -41,8 +92,11 @@ ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWo
     snprintf(worker->name, sizeof(worker->name), "%s", name);
     worker->run = run;
     worker->arg = arg;
+    worker->priority = priority;
     worker->wake = epicsEventMustCreate(epicsEventEmpty);
     worker->ended = epicsEventMustCreate(epicsEventEmpty);
+    setSign(worker, ebpfMonClockMonotonic());
+    addToList(worker);
     /* not epicsThreadMustCreate: that suspends the caller, which may be the shell, for ever */
     if (epicsThreadCreate(name, priority, epicsThreadGetStackSize(epicsThreadStackBig), runWorker, worker))
         return worker;
@@ -52,14 +106,47 @@ ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWo
     return NULL;
 }
 
-int ebpfMonWorkerIsStopping(const ebpfMonWorker *worker)
+void ebpfMonWorkerGiveSign(ebpfMonWorker *worker)
 {
+    if (worker)
+        setSign(worker, ebpfMonClockMonotonic());
+}
+
+int ebpfMonWorkerIsStopping(ebpfMonWorker *worker)
+{
+    ebpfMonWorkerGiveSign(worker);
     return epicsAtomicGetIntT(&worker->stopping);
 }
 
 int ebpfMonWorkerWait(ebpfMonWorker *worker, double seconds)
 {
-    return epicsEventWaitWithTimeout(worker->wake, seconds) == epicsEventOK;
+    int woken;
+
+    setSign(worker, UINT64_MAX);
+    woken = epicsEventWaitWithTimeout(worker->wake, seconds) == epicsEventOK;
+    setSign(worker, ebpfMonClockMonotonic());
+    return woken;
+}
+
+unsigned ebpfMonWorkersFindStuck(double seconds, char *text, size_t size)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+    unsigned n = 0;
+
+    text[0] = 0;
+    ebpfMonLazyMutexLock(&workersLock);
+    for (const ebpfMonWorker *w = workers; w; w = w->next) {
+        uint64_t at = __atomic_load_n(&w->signAt, __ATOMIC_RELAXED);
+        double since = at < now ? (double)(now - at) / 1e9 : 0;
+
+        if (since > seconds) {
+            size_t used = strlen(text);
+
+            snprintf(text + used, size - used, "%s%s since %.0f s", n++ ? ", " : "", w->name, since);
+        }
+    }
+    ebpfMonLazyMutexUnlock(&workersLock);
+    return n;
 }
 
 void ebpfMonWorkerWake(ebpfMonWorker *worker)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A thread of the monitor: started once, woken, and stopped with a deadline. Everything that runs beside iocCore is one
- * of these, so that there is one way to start and one to stop.
+ * of these, so that there is one way to start, one to stop, and one to notice that a thread makes no progress.
+ *
+ * Workers run at ordinary priority, also where EPICS gives its threads real-time priority: they read what others wrote,
+ * and nobody can promise how much that is. At real-time priority a thread that is kept busy takes a CPU from all others.
  */
 #ifndef EBPFMON_WORKER_H
 #define EBPFMON_WORKER_H
@@ -13,12 +16,17 @@ typedef struct ebpfMonWorker ebpfMonWorker;
 /* The work: loops until ebpfMonWorkerIsStopping, then returns. */
 typedef void (*ebpfMonWorkerRun)(ebpfMonWorker *worker, void *arg);
 
-/* "name": as the thread is called (15 characters are seen in the kernel). NULL without memory, or if the process
+/* "name": as the thread is called (15 characters are seen in the kernel). "priority": from epicsThreadPriorityMedium on
+ * the thread goes before others of ordinary priority (nice -10), if this process may ask for that. NULL without memory, or if the process
  * may not have another thread; then with a message. Memory of "arg" stays the caller's. */
 ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg);
 
-/* Nonzero: the work is to end. Any thread. */
-int ebpfMonWorkerIsStopping(const ebpfMonWorker *worker);
+/* Nonzero: the work is to end. Called by the work alone, it is a sign of progress, too. */
+int ebpfMonWorkerIsStopping(ebpfMonWorker *worker);
+
+/* The work makes progress: to be said once a second at least, but for ebpfMonWorkerWait. Called by the work alone. NULL:
+ * nothing happens. */
+void ebpfMonWorkerGiveSign(ebpfMonWorker *worker);
 
 /* The worker sleeps for at most "seconds". Nonzero: it was woken. Called by the work alone. */
 int ebpfMonWorkerWait(ebpfMonWorker *worker, double seconds);
@@ -32,5 +40,11 @@ void ebpfMonWorkerWake(ebpfMonWorker *worker);
  * so, and the call may be repeated.
  */
 int ebpfMonWorkerStop(ebpfMonWorker **worker, double seconds);
+
+/*
+ * The workers that have given no sign of progress for "seconds", and are not in ebpfMonWorkerWait: "ebpfMonEvent since
+ * 4 s, ebpfMonExport since 12 s". Returns their number. Any thread; it waits for none of them.
+ */
+unsigned ebpfMonWorkersFindStuck(double seconds, char *text, size_t size);
 
 #endif

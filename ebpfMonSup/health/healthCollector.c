@@ -101,19 +101,24 @@ static uint64_t findScanMenu(const ebpfMonTarget *t)
     return f && f->type == ebpfMonDbfMenu ? f->ftPvt : 0;
 }
 
+static void listIoc(seenIoc *p, const ebpfMonTarget *t)
+{
+    *p = (seenIoc){ .id = t->iocId, .pid = t->pid, .start = t->start, .clientQ = t->image.clientQ,
+                    .scanMenu = findScanMenu(t), .gone = t->gone, .watched = t->level > ebpfMonLevelOff,
+                    .timed = t->level >= ebpfMonLevelChains };
+    snprintf(p->name, sizeof(p->name), "%s", t->name);
+    snprintf(p->version, sizeof(p->version), "%s", t->version);
+}
+
+/* Those whose database was read go first: the others may be none, and there may be more than the table holds. */
 static void listIocs(ebpfMonHealthCollector *c)
 {
     c->iocs = 0;
     ebpfMonTargetsLock(c->targets);
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(c->targets); t && c->iocs < EBPFMON_HEALTH_IOCS; t = t->next) {
-        seenIoc *p = &c->ioc[c->iocs++];
-
-        *p = (seenIoc){ .id = t->iocId, .pid = t->pid, .start = t->start, .clientQ = t->image.clientQ,
-                        .scanMenu = findScanMenu(t), .gone = t->gone, .watched = t->level > ebpfMonLevelOff,
-                        .timed = t->level >= ebpfMonLevelChains };
-        snprintf(p->name, sizeof(p->name), "%s", t->name);
-        snprintf(p->version, sizeof(p->version), "%s", t->version);
-    }
+    for (int pass = 0; pass < 2; pass++)
+        for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(c->targets); t && c->iocs < EBPFMON_HEALTH_IOCS; t = t->next)
+            if ((t->cat == NULL) == pass)
+                listIoc(&c->ioc[c->iocs++], t);
     ebpfMonTargetsUnlock(c->targets);
 }
 

@@ -5,11 +5,12 @@
 #include <epicsStdio.h>
 #include <errlog.h>
 
+#include "common/text.h"
 #include "health/healthEvents.h"
 
 void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, const char *format, ...)
 {
-    char *line;
+    char *line, text[EBPFMON_HEALTH_LINE];
     size_t used;
     va_list ap;
 
@@ -19,7 +20,8 @@ void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, con
     line = health->event[health->eventHead];
     used = epicsTimeToStrftime(line, EBPFMON_HEALTH_LINE, "%Y-%m-%d %H:%M:%S.%03f ", at);
     va_start(ap, format);
-    epicsVsnprintf(line + used, EBPFMON_HEALTH_LINE - used, format, ap);
+    epicsVsnprintf(text, sizeof(text), format, ap);
     va_end(ap);
+    ebpfMonTextCopy(line + used, EBPFMON_HEALTH_LINE - used, text);
     errlogSevPrintf(errlogInfo, "ebpfMon: %s\n", line + used);
 }

@@ -4,15 +4,18 @@
  * client its channels in one of two lists (server.h, enum rsrvChanState). casr counts the same: log_one_client adds
  * the lengths of both. The server goes on meanwhile; what changes under our eyes is read again.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ioc/caServer.h"
 #include "ioc/baseLayout.h"
+#include "ioc/foreign.h"
 #include "ioc/memory.h"
 
 #define CLIENTS_MAX  20000
 #define CHANNELS_MAX 50000000
 #define TRIES        3
+#define SECONDS      0.25
 #define HEAD_MAX     256 /* of a struct client */
 
 static int walk(pid_t pid, uint64_t clientQ, const ebpfMonBaseOffsets *o, unsigned *clients, unsigned *channels)
@@ -48,11 +51,40 @@ static int walk(pid_t pid, uint64_t clientQ, const ebpfMonBaseOffsets *o, unsign
     return 0;
 }
 
+/* One job for all clients: each of its reads would be one, and to hand one over costs ten times the read. */
+typedef struct {
+    pid_t    pid;
+    uint64_t clientQ;
+    const ebpfMonBaseOffsets *offsets;
+    unsigned clients, channels;
+    int      isRead;
+} countJob;
+
+static void runCountJob(void *data)
+{
+    countJob *j = data;
+
+    for (int i = 0; !j->isRead && i < TRIES; i++)
+        j->isRead = walk(j->pid, j->clientQ, j->offsets, &j->clients, &j->channels) == 0;
+}
+
 int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseOffsets *offsets, unsigned *clients,
                          unsigned *channels)
 {
-    for (int i = 0; clientQ && i < TRIES; i++)
-        if (walk(pid, clientQ, offsets, clients, channels) == 0)
-            return 0;
-    return -1;
+    static const ebpfMonForeignJob job = { runCountJob, free };
+    countJob *j = clientQ ? malloc(sizeof(*j)) : NULL;
+    int isRead;
+
+    if (!j)
+        return -1;
+    *j = (countJob){ .pid = pid, .clientQ = clientQ, .offsets = offsets };
+    if (ebpfMonForeignRun(pid, SECONDS, &job, j))
+        return -1;
+    isRead = j->isRead;
+    if (isRead) {
+        *clients = j->clients;
+        *channels = j->channels;
+    }
+    free(j);
+    return isRead ? 0 : -1;
 }

@@ -7,9 +7,12 @@
 #include <epicsAtomic.h>
 
 #include "common/array.h"
+#include "common/text.h"
 #include "ebpfMonTable.h"
 #include "ioc/baseLayout.h"
 #include "ioc/catalogue.h"
+
+#define NAME_MAX_SIZE 256 /* of a record in memory */
 
 typedef struct {
     ebpfMonMem *mem;
@@ -36,22 +39,25 @@ static int refuse(reader *r, const char *fmt, ...)
 static long addName(reader *r, const char *name)
 {
     ebpfMonCatalogue *cat = r->cat;
-    size_t len = strlen(name) + 1;
+    char clean[4 * NAME_MAX_SIZE];
+    size_t len;
 
+    ebpfMonTextCopy(clean, sizeof(clean), name);
+    len = strlen(clean) + 1;
     if (ebpfMonArrayGrow(&cat->pool, &r->poolRoom, cat->poolSize + len, 65536, 1))
         return -1;
-    memcpy(cat->pool + cat->poolSize, name, len);
+    memcpy(cat->pool + cat->poolSize, clean, len);
     cat->poolSize += len;
     return (long)(cat->poolSize - len);
 }
 
-/* The name of a type or field: printable, no blank. */
+/* The name of a type or field: printable ASCII, no blank. */
 static int isName(const char *s)
 {
     if (!*s)
         return 0;
     for (; *s; s++)
-        if ((unsigned char)*s <= ' ' || (unsigned char)*s == 0x7f)
+        if (*s <= ' ' || *s > '~')
             return 0;
     return 1;
 }
@@ -137,7 +143,7 @@ static int readNodes(reader *r, ebpfMonRecType *rt, uint16_t rtIndex, uint64_t l
         return refuse(r, "the record list of type %s cannot be read", rt->name);
     for (at = list.first, left = list.count; at && left > 0; left--) {
         struct layoutRecordNode node;
-        char name[256];
+        char name[NAME_MAX_SIZE];
         long pool;
 
         if (ebpfMonMemRead(r->mem, at, &node, sizeof(node)) || node.prev != prev)

@@ -51,10 +51,19 @@ typedef struct {
     int      valField;  /* index in catalogue.fields, -1: none */
     uint32_t links;     /* of its fields, how many are links */
     uint32_t records;   /* without aliases */
+    uint8_t  stamps;    /* EBPFMON_STAMPS_…; the follower's own */
 } ebpfMonRecType;
 
-#define EBPFMON_REC_TSE  1 /* its time stamp does not move with each processing: TSE or TSEL set */
+/* Does the time stamp of a record of this type show each processing? */
+#define EBPFMON_STAMPS_BASE    0 /* a type of Base: ioc/recordLinks.c knows when */
+#define EBPFMON_STAMPS_UNKNOWN 1
+#define EBPFMON_STAMPS_SEEN    2 /* it did so far */
+#define EBPFMON_STAMPS_NOT     3
+
+#define EBPFMON_REC_TSE  1 /* its time stamp does not move with each processing, or moves without one: only the trap
+                            * counts it. documentation/internals.md, "The snapshot", lists which */
 #define EBPFMON_REC_WALK 2 /* it can process others without moving its time stamp: its chain is always looked at */
+#define EBPFMON_REC_UNDEFINED 4 /* an mbbo or mbboDirect with UDF: as EBPFMON_REC_TSE, if anything processes it */
 
 typedef struct {
     uint64_t addr;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See elfFile.h. libelf reads the headers; the tables are read here, in pieces.
+ * See elfFile.h. Headers and tables are read here, in pieces, and not by libelf, which believes how many there are and
+ * takes memory for all of them.
  *
  * A lookup goes over the string table first and notes where the names stand, then over the symbols that
  * point there. Most files of a host hold none of the names, and their symbols are never read. That serves
@@ -8,12 +9,12 @@
  */
 #ifndef _GNU_SOURCE
 #endif
-#include <gelf.h>
-#include <libelf.h>
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
+#include "common/clock.h"
 #include "ioc/elfFile.h"
 
 #define PIECE      (64u * 1024u)
@@ -21,9 +22,17 @@
 #define MAX_TABLE  (1ull << 30)    /* bytes of one table: 44 million symbols */
 #define MAX_SEARCH (64ull << 20)   /* bytes of one segment searched for a text */
 #define MAX_PHDRS  256u
+#define MAX_BYTES  (512ull << 20)  /* the budget of a file */
+#define MAX_CPU    500000000ull    /* ns */
 #define MAX_NOTES  4096u
 #define MAX_SPOTS  16u             /* places of one name in a string table; linkers share tails of strings */
 #define MAX_NAMES  32u
+
+struct ebpfMonElfBudget {
+    uint64_t bytes;                /* read */
+    uint64_t cpu;                  /* CPU time of the thread (ns) when the file was opened */
+    int      isOver;
+};
 
 typedef struct {
     uint32_t offset;               /* in the string table */
@@ -36,13 +45,16 @@ typedef struct {
     unsigned each[MAX_NAMES];
 } Spots;
 
-/* pread until "len" or the end; bytes read. */
-static size_t readAt(int fd, void *buf, size_t len, uint64_t offset)
+/* pread until "len" or the end of the file, or of the budget; bytes read. */
+static size_t readAt(const ebpfMonElfFile *file, void *buf, size_t len, uint64_t offset)
 {
+    ebpfMonElfBudget *budget = file->budget;
     size_t done = 0;
 
-    while (done < len && offset + done <= INT64_MAX) {
-        ssize_t n = pread(fd, (char *)buf + done, len - done, (off_t)(offset + done));
+    budget->bytes += len;
+    budget->isOver |= budget->bytes > MAX_BYTES || ebpfMonClockThreadCpu() - budget->cpu > MAX_CPU;
+    while (!budget->isOver && done < len && offset + done <= INT64_MAX) {
+        ssize_t n = pread(file->fd, (char *)buf + done, len - done, (off_t)(offset + done));
 
         if (n <= 0)
             break;
@@ -55,7 +67,7 @@ static size_t readAt(int fd, void *buf, size_t len, uint64_t offset)
 static void readBuildId(ebpfMonElfFile *file, uint64_t offset, uint64_t size)
 {
     unsigned char notes[MAX_NOTES];
-    size_t len = readAt(file->fd, notes, size < sizeof(notes) ? (size_t)size : sizeof(notes), offset);
+    size_t len = readAt(file, notes, size < sizeof(notes) ? (size_t)size : sizeof(notes), offset);
     size_t at = 0;
 
     while (at + sizeof(Elf64_Nhdr) <= len) {
@@ -81,32 +93,40 @@ static void readBuildId(ebpfMonElfFile *file, uint64_t offset, uint64_t size)
     }
 }
 
+static int readHeader(ebpfMonElfFile *file, Elf64_Ehdr *ehdr)
+{
+    if (readAt(file, ehdr, sizeof(*ehdr), 0) != sizeof(*ehdr) || memcmp(ehdr->e_ident, ELFMAG, SELFMAG)
+        || ehdr->e_ident[EI_CLASS] != ELFCLASS64 || ehdr->e_ident[EI_DATA] != ELFDATA2LSB
+        || (ehdr->e_type != ET_EXEC && ehdr->e_type != ET_DYN)
+        || (ehdr->e_machine != EM_X86_64 && ehdr->e_machine != EM_AARCH64)
+        || ehdr->e_phnum > MAX_PHDRS || ehdr->e_phentsize != sizeof(Elf64_Phdr))
+        return -1;
+    file->machine = ehdr->e_machine;
+    if (ehdr->e_shoff && ehdr->e_shentsize == sizeof(Elf64_Shdr)) {
+        file->sections = ehdr->e_shoff;
+        file->nSections = ehdr->e_shnum; /* 0: 65280 or more, which no program has */
+    }
+    return 0;
+}
+
 int ebpfMonElfOpen(ebpfMonElfFile *file, int fd)
 {
-    GElf_Ehdr ehdr;
-    size_t phdrs = 0;
+    Elf64_Ehdr ehdr;
 
     memset(file, 0, sizeof(*file));
     file->fd = fd;
-    if (elf_version(EV_CURRENT) == EV_NONE)
+    file->budget = calloc(1, sizeof(*file->budget));
+    if (!file->budget)
         return -1;
-
-    Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
-
-    file->elf = elf;
-    if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &ehdr)
-        || ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_ident[EI_DATA] != ELFDATA2LSB
-        || (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN)
-        || (ehdr.e_machine != EM_X86_64 && ehdr.e_machine != EM_AARCH64)
-        || elf_getphdrnum(elf, &phdrs) || phdrs > MAX_PHDRS) {
+    file->budget->cpu = ebpfMonClockThreadCpu();
+    if (readHeader(file, &ehdr)) {
         ebpfMonElfClose(file);
         return -1;
     }
-    file->machine = ehdr.e_machine;
-    for (size_t i = 0; i < phdrs; i++) {
-        GElf_Phdr p;
+    for (unsigned i = 0; i < ehdr.e_phnum; i++) {
+        Elf64_Phdr p;
 
-        if (!gelf_getphdr(elf, (int)i, &p))
+        if (readAt(file, &p, sizeof(p), ehdr.e_phoff + i * sizeof(p)) != sizeof(p))
             break;
         if (p.p_type == PT_LOAD && file->nSegments < EBPFMON_ELF_SEGMENTS)
             file->segment[file->nSegments++] = (ebpfMonElfSegment){
@@ -124,8 +144,13 @@ int ebpfMonElfOpen(ebpfMonElfFile *file, int fd)
 
 void ebpfMonElfClose(ebpfMonElfFile *file)
 {
-    elf_end(file->elf);
-    file->elf = NULL;
+    free(file->budget);
+    file->budget = NULL;
+}
+
+int ebpfMonElfIsOver(const ebpfMonElfFile *file)
+{
+    return file->budget->isOver;
 }
 
 static int bySpot(const void *a, const void *b)
@@ -151,7 +176,7 @@ static void noteNames(Spots *spots, const char *const *names, const unsigned *le
 }
 
 /* Finds the names in a string table, at the end of any string of it. Those already found have length 0. */
-static void findNames(int fd, const GElf_Shdr *strings, const char *const *names, const unsigned *lengths,
+static void findNames(const ebpfMonElfFile *file, const Elf64_Shdr *strings, const char *const *names, const unsigned *lengths,
     unsigned count, char *buf, Spots *spots)
 {
     size_t kept = 0;
@@ -160,7 +185,7 @@ static void findNames(int fd, const GElf_Shdr *strings, const char *const *names
     memset(spots->each, 0, sizeof(spots->each));
     for (uint64_t at = 0; at < strings->sh_size; ) {
         uint64_t left = strings->sh_size - at;
-        size_t got = readAt(fd, buf + kept, left < PIECE ? (size_t)left : PIECE, strings->sh_offset + at);
+        size_t got = readAt(file, buf + kept, left < PIECE ? (size_t)left : PIECE, strings->sh_offset + at);
         const char *p = buf + kept, *stop = p + got, *nul;
 
         if (!got)
@@ -193,14 +218,14 @@ static int symbolName(const Spots *spots, const Elf64_Sym *sym)
 }
 
 /* Goes over one symbol table. A symbol found in an earlier table stays; within one, a global one wins. */
-static void findSymbols(ebpfMonElfFile *file, const GElf_Shdr *table, const Spots *spots, char *buf,
+static void findSymbols(ebpfMonElfFile *file, const Elf64_Shdr *table, const Spots *spots, char *buf,
     unsigned *lengths, ebpfMonElfSymbol *symbols)
 {
     size_t per = PIECE / sizeof(Elf64_Sym);
 
     for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size; at += per * sizeof(Elf64_Sym)) {
         uint64_t left = (table->sh_size - at) / sizeof(Elf64_Sym);
-        size_t n = readAt(file->fd, buf, (left < per ? (size_t)left : per) * sizeof(Elf64_Sym),
+        size_t n = readAt(file, buf, (left < per ? (size_t)left : per) * sizeof(Elf64_Sym),
             table->sh_offset + at) / sizeof(Elf64_Sym);
 
         if (!n)
@@ -225,16 +250,19 @@ static void findSymbols(ebpfMonElfFile *file, const GElf_Shdr *table, const Spot
     }
 }
 
-/* Finds the first section of a type, and the string table that it names. */
-static int findTable(Elf *elf, uint32_t type, GElf_Shdr *table, GElf_Shdr *strings)
+int ebpfMonElfSection(const ebpfMonElfFile *file, uint32_t index, Elf64_Shdr *section)
 {
-    for (Elf_Scn *scn = elf_nextscn(elf, NULL); scn; scn = elf_nextscn(elf, scn)) {
-        if (!gelf_getshdr(scn, table) || table->sh_type != type)
-            continue;
-        scn = elf_getscn(elf, table->sh_link);
-        return scn && gelf_getshdr(scn, strings) && strings->sh_type == SHT_STRTAB
-            && table->sh_size <= MAX_TABLE && strings->sh_size <= MAX_TABLE;
-    }
+    return index < file->nSections
+        && readAt(file, section, sizeof(*section), file->sections + index * sizeof(*section)) == sizeof(*section);
+}
+
+/* Finds the first section of a type, and the string table that it names. */
+static int findTable(const ebpfMonElfFile *file, uint32_t type, Elf64_Shdr *table, Elf64_Shdr *strings)
+{
+    for (uint32_t i = 1; ebpfMonElfSection(file, i, table); i++)
+        if (table->sh_type == type)
+            return ebpfMonElfSection(file, table->sh_link, strings) && strings->sh_type == SHT_STRTAB
+                && table->sh_size <= MAX_TABLE && strings->sh_size <= MAX_TABLE;
     return 0;
 }
 
@@ -252,11 +280,11 @@ unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned
     if (count > MAX_NAMES)
         count = MAX_NAMES;
     for (unsigned t = 0; spots && buf && t < 2; t++) {
-        GElf_Shdr table, strings;
+        Elf64_Shdr table, strings;
 
-        if (!findTable(file->elf, types[t], &table, &strings))
+        if (!findTable(file, types[t], &table, &strings))
             continue;
-        findNames(file->fd, &strings, names, lengths, count, buf, spots);
+        findNames(file, &strings, names, lengths, count, buf, spots);
         if (spots->count)
             findSymbols(file, &table, spots, buf, lengths, symbols);
     }
@@ -267,16 +295,25 @@ unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned
     return found;
 }
 
+/* Whether a function whose size is not known can reach to "vaddr": not beyond its section. _init has no size, and
+ * .plt comes behind its section. */
+static int reaches(const ebpfMonElfFile *file, const Elf64_Sym *sym, uint64_t vaddr)
+{
+    Elf64_Shdr section;
+
+    return ebpfMonElfSection(file, sym->st_shndx, &section) && vaddr - section.sh_addr < section.sh_size;
+}
+
 /* The function of one symbol table that "vaddr" lies in; st_value 0: none. One whose size is not known reaches to the
- * next; a global name goes before its local twin. */
-static Elf64_Sym nearest(const ebpfMonElfFile *file, const GElf_Shdr *table, uint64_t vaddr, char *buf)
+ * next, or to the end of its section; a global name goes before its local twin. */
+static Elf64_Sym nearest(const ebpfMonElfFile *file, const Elf64_Shdr *table, uint64_t vaddr, char *buf)
 {
     size_t per = PIECE / sizeof(Elf64_Sym);
     Elf64_Sym best = { .st_value = 0 };
 
     for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size; at += per * sizeof(Elf64_Sym)) {
         uint64_t left = (table->sh_size - at) / sizeof(Elf64_Sym);
-        size_t n = readAt(file->fd, buf, (left < per ? (size_t)left : per) * sizeof(Elf64_Sym),
+        size_t n = readAt(file, buf, (left < per ? (size_t)left : per) * sizeof(Elf64_Sym),
             table->sh_offset + at) / sizeof(Elf64_Sym);
 
         if (!n)
@@ -291,7 +328,8 @@ static Elf64_Sym nearest(const ebpfMonElfFile *file, const GElf_Shdr *table, uin
             if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS || (type != STT_FUNC && type != STT_GNU_IFUNC)
                 || !sym.st_value || sym.st_value > vaddr || (sym.st_size && vaddr - sym.st_value >= sym.st_size)
                 || sym.st_value < best.st_value
-                || (sym.st_value == best.st_value && ELF64_ST_BIND(sym.st_info) == STB_LOCAL))
+                || (sym.st_value == best.st_value && ELF64_ST_BIND(sym.st_info) == STB_LOCAL)
+                || (!sym.st_size && !reaches(file, &sym, vaddr)))
                 continue;
             best = sym;
         }
@@ -307,26 +345,28 @@ int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, siz
 
     name[0] = 0;
     for (unsigned t = 0; buf && rc && t < 2; t++) {
-        GElf_Shdr table, strings;
+        Elf64_Shdr table, strings;
         Elf64_Sym sym;
 
-        if (!findTable(file->elf, types[t], &table, &strings))
+        if (!findTable(file, types[t], &table, &strings))
             continue;
         sym = nearest(file, &table, vaddr, buf);
         if (!sym.st_value || sym.st_name >= strings.sh_size)
             continue;
 
         uint64_t left = strings.sh_size - sym.st_name;
-        size_t n = readAt(file->fd, name, left < size - 1 ? (size_t)left : size - 1, strings.sh_offset + sym.st_name);
+        size_t n = readAt(file, name, left < size - 1 ? (size_t)left : size - 1, strings.sh_offset + sym.st_name);
 
         name[n] = 0;
-        for (char *c = name; *c; c++)
-            if (*c < ' ' || *c > '~')
-                *c = '?';
         *offset = vaddr - sym.st_value;
         rc = name[0] ? 0 : -1;
     }
     free(buf);
+    if (rc)
+        rc = ebpfMonElfNameStub(file, vaddr, name, size, offset);
+    for (char *c = name; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
     return rc;
 }
 
@@ -362,7 +402,7 @@ size_t ebpfMonElfRead(const ebpfMonElfFile *file, uint64_t vaddr, void *buf, siz
 
     uint64_t left = s->fileSize - (vaddr - s->vaddr);
 
-    return readAt(file->fd, buf, len < left ? len : (size_t)left, s->offset + (vaddr - s->vaddr));
+    return readAt(file, buf, len < left ? len : (size_t)left, s->offset + (vaddr - s->vaddr));
 }
 
 uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text)
@@ -379,7 +419,7 @@ uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text)
         for (uint64_t at = 0; !(s->flags & PF_W) && got && !result && at < size; at += got) {
             size_t want = size - at < PIECE ? (size_t)(size - at) : PIECE;
 
-            got = readAt(file->fd, buf + kept, want, s->offset + at);
+            got = readAt(file, buf + kept, want, s->offset + at);
 
             const char *hit = memmem(buf, kept + got, text, length);
             size_t all = kept + got;

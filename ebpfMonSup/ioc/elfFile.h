@@ -3,11 +3,14 @@
  * An ELF64 file on disk: its build-id, load segments, named symbols and bytes.
  *
  * Nothing that the file says is trusted: every table is bounded and read by pread, so a file that is
- * truncated or rewritten while it is open gives short reads and not a signal.
+ * truncated or rewritten while it is open gives short reads and not a signal. A sparse file of 12 KiB can have tables of
+ * gigabytes, so an open file has a budget: 512 MiB, 0.5 s of CPU time. Beyond it every read is the end of the file. To read
+ * may take any time (FUSE): in a job only, see ioc/foreign.h.
  */
 #ifndef EBPFMON_ELFFILE_H
 #define EBPFMON_ELFFILE_H
 
+#include <elf.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,9 +27,13 @@ typedef struct {
     int      isGlobal;
 } ebpfMonElfSymbol;
 
+typedef struct ebpfMonElfBudget ebpfMonElfBudget;
+
 typedef struct {
     int      fd;          /* the caller's */
-    void    *elf;         /* libelf's */
+    ebpfMonElfBudget *budget; /* what was used of it */
+    uint64_t sections;    /* where the section headers begin in the file */
+    unsigned nSections;
     uint16_t machine;     /* EM_X86_64 or EM_AARCH64 */
     int      hasInterp;   /* a program, not a library */
     char     buildId[41]; /* hex, empty: none */
@@ -40,13 +47,23 @@ typedef struct {
 int ebpfMonElfOpen(ebpfMonElfFile *file, int fd);
 void ebpfMonElfClose(ebpfMonElfFile *file);
 
+/* Reads the header of a section by its number (0 is none). Nonzero: there is such a section. */
+int ebpfMonElfSection(const ebpfMonElfFile *file, uint32_t index, Elf64_Shdr *section);
+
+/* Nonzero: the budget is used up, so what was found is not all. */
+int ebpfMonElfIsOver(const ebpfMonElfFile *file);
+
 /* Looks up names[0..count) in .dynsym, then those not found in .symtab. Only defined functions, objects
  * and untyped symbols count; a global one goes before a local one. Returns how many were found. */
 unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned count,
     ebpfMonElfSymbol *symbols);
 
-/* The function that a vaddr lies in, by .symtab or else .dynsym; *offset is how far from its begin. 0, or -1. */
+/* The function that a vaddr lies in, by .symtab or else .dynsym; *offset is how far from its begin. A stub that calls a
+ * library's function has the name of that with "@plt" behind it, as in gdb. 0, or -1. */
 int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset);
+
+/* The same for a vaddr in a stub of the procedure linkage table only. */
+int ebpfMonElfNameStub(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset);
 
 /* Offset in the file of a vaddr that a segment with all of "flags" holds in the file. 0, or -1. */
 int ebpfMonElfOffset(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags, uint64_t *offset);

@@ -10,10 +10,14 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include "common/clock.h"
+#include "ioc/foreign.h"
 #include "ioc/imageCache.h"
 
 #define MAX_PARTS    32u       /* files of interest in one process */
-#define MAX_LINES    (1u << 20)
+#define MAPS_MAX     (16u << 20) /* bytes: vm.max_map_count mappings with long names */
+#define MAPS_SECONDS 0.5
+#define TIME_MAX     (3 * EBPFMON_SECOND_NS) /* for all files of one process */
 
 typedef struct {
     const ebpfMonKnown *known;
@@ -73,10 +77,22 @@ static const Part *findVar(const Part *parts, unsigned nParts, const Part *core,
     return best;
 }
 
+/* The search through the mappings of one process. */
+typedef struct {
+    ebpfMonImageCache *cache;
+    pid_t pid;
+    ebpfMonImage *image;
+    Part  parts[MAX_PARTS];
+    unsigned nParts;
+    const Part *core;
+    int   why;   /* errno: a file that could not be had */
+} Search;
+
 static void fillImage(const Part *parts, unsigned nParts, const Part *core, ebpfMonImage *image)
 {
     uint64_t *const address[ebpfMonVarCount] = {
         &image->pdbbase, &image->interruptAccept, &image->asActive, &image->epicsReleaseVersion, &image->clientQ,
+        &image->breakpoints,
     };
 
     image->core = &core->known->binary;
@@ -112,52 +128,70 @@ static int addPart(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *ma
     return 1;
 }
 
+int ebpfMonImageIsRefused(int err)
+{
+    return err == ETIMEDOUT || err == EAGAIN || err == EFBIG || err == ENOTSUP;
+}
+
+const char *ebpfMonImageRefusal(int err)
+{
+    switch (err) {
+    case EFBIG: return "the tables of a program file that it has mapped are larger than an IOC's can be";
+    case ENOTSUP: return "its program file is in a FUSE file system, where a probe could stop this host";
+    case EAGAIN: return "this host has no time to look at it";
+    default: return "its memory, or a file that it has mapped, does not answer";
+    }
+}
+
+/* Takes one line of the list of mappings. */
+static void addLine(Search *s, char *line)
+{
+    ebpfMonMapping map;
+    const Part *part;
+
+    if (s->nParts == MAX_PARTS || !ebpfMonMappingParse(line, &map) ||
+        !addPart(s->cache, s->pid, &map, s->parts, s->nParts, &s->why))
+        return;
+    part = &s->parts[s->nParts++];
+    if (!s->image->com && part->known->binary.site[ebpfMonFnRingPop].cls != ebpfMonSiteNone &&
+        !ebpfMonImageCacheFindPath(s->pid, &map, s->image->comPath, sizeof(s->image->comPath)))
+        s->image->com = &part->known->binary;
+    if (!s->core && part->known->binary.isIoc) {
+        s->core = part;
+        if (ebpfMonImageCacheFindPath(s->pid, &map, s->image->openPath, sizeof(s->image->openPath)))
+            s->image->openPath[0] = 0;
+    }
+}
+
 int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image)
 {
-    Part parts[MAX_PARTS];
-    const Part *core = NULL;
-    unsigned nParts = 0, lines = 0;
-    int whole = 1, why = 0;
-    char name[32], line[8192]; /* a path has up to 4096 bytes, more when some are escaped */
+    Search s = { .cache = cache, .pid = pid, .image = image };
+    uint64_t begin = ebpfMonClockMonotonic();
+    char name[32], *maps, *next;
 
     memset(image, 0, sizeof(*image));
     snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
-
-    FILE *maps = fopen(name, "re");
-
+    maps = ebpfMonForeignReadAll(pid, name, MAPS_SECONDS, MAPS_MAX);
     if (!maps) {
         if (errno == ENOENT)
             errno = ESRCH;
         return -1;
     }
-
-    char buffer[4096]; /* as much as the kernel gives at once; stdio's own would be a quarter of it */
-
-    setvbuf(maps, buffer, _IOFBF, sizeof(buffer));
-    while (nParts < MAX_PARTS && lines++ < MAX_LINES && fgets(line, sizeof(line), maps)) {
-        int begins = whole;
-        ebpfMonMapping map;
-
-        whole = strchr(line, '\n') != NULL;
-        if (!begins || !whole || !ebpfMonMappingParse(line, &map) || !addPart(cache, pid, &map, parts, nParts, &why))
-            continue;
-
-        const Part *part = &parts[nParts++];
-
-        if (!image->com && part->known->binary.site[ebpfMonFnRingPop].cls != ebpfMonSiteNone &&
-            !ebpfMonImageCacheFindPath(pid, &map, image->comPath, sizeof(image->comPath)))
-            image->com = &part->known->binary;
-        if (!core && part->known->binary.isIoc) {
-            core = part;
-            if (ebpfMonImageCacheFindPath(pid, &map, image->openPath, sizeof(image->openPath)))
-                image->openPath[0] = 0;
-        }
+    for (char *line = maps; *line && s.why != ETIMEDOUT && s.why != EAGAIN; line = next) {
+        next = line + strcspn(line, "\n");
+        next += *next == '\n';
+        if (next > line && next[-1] == '\n')
+            next[-1] = 0;
+        addLine(&s, line);
+        if (ebpfMonClockMonotonic() - begin > TIME_MAX)
+            s.why = ETIMEDOUT;
     }
-    fclose(maps);
-    if (!core) {
-        errno = why;
-        return why ? -1 : 1;
+    free(maps);
+    /* A file that cannot be used is no reason against the others; one that blocks is. */
+    if (!s.core || s.why == ETIMEDOUT || s.why == EAGAIN) {
+        errno = s.why;
+        return s.why ? -1 : 1;
     }
-    fillImage(parts, nParts, core, image);
+    fillImage(s.parts, s.nParts, s.core, image);
     return 0;
 }

@@ -58,6 +58,7 @@ typedef struct ebpfMonImage {
     uint64_t epicsReleaseVersion; /* text "EPICS R7.0.8.1" (or "EPICS 7..."), or see releaseIsPointer */
     int      releaseIsPointer;
     uint64_t clientQ;             /* rsrv/server.h: the clients of its CA server */
+    uint64_t breakpoints;         /* dbBkpt.c, lset_stack_count: a long, lock sets with breakpoints */
     uint64_t coreBias;            /* added to a vaddr of "core" */
 } ebpfMonImage;
 
@@ -70,6 +71,11 @@ void ebpfMonImageCacheFree(ebpfMonImageCache *cache);
  * or not yet; -1: it cannot be read (errno: ESRCH gone, EACCES/EPERM not allowed, ENOMEM, EMFILE..., ENOSPC when the
  * cache holds as many EPICS files as it may). What *image points to belongs to the cache. */
 int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image);
+
+/* Nonzero: with this errno of ebpfMonImageRead the process is to be left alone for a while, and the text why. It does
+ * not answer, or asks for more than an IOC can (ETIMEDOUT, EAGAIN, EFBIG, ENOTSUP). */
+int ebpfMonImageIsRefused(int err);
+const char *ebpfMonImageRefusal(int err);
 
 /* Binaries known, for reports: calls "each" for every one that isIoc. */
 void ebpfMonImageEach(ebpfMonImageCache *cache, void (*each)(void *arg, const ebpfMonBinary *b), void *arg);

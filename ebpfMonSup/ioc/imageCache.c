@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See imageCache.h. A file is opened and read when it is met for the first time, then looked at by stat. */
+/* See imageCache.h. A file is opened and read when it is met for the first time, then looked at by stat. Each look is a job
+ * that can be abandoned (foreign.h). */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include "common/clock.h"
 #include "common/hash.h"
+#include "ioc/foreign.h"
 #include "ioc/imageCache.h"
 
 #define BUCKETS      1024u
 #define MAX_OTHERS   8192u     /* files known to be of no interest; beyond it they are all forgotten */
 #define MAX_KNOWN    2048u     /* files of interest, kept because watched IOCs point to them */
 #define MAX_FUNCTION 4096u     /* bytes of code read per function, to see its branches */
+#define LOOK_SECONDS 2.0       /* for one file */
 #define CHECK_AFTER  (10 * EBPFMON_SECOND_NS)
 #define NAMES        ((int)ebpfMonFnCount + (int)ebpfMonVarCount)
 
@@ -38,7 +43,7 @@ static const unsigned fnArgs[ebpfMonFnCount] = {
 };
 
 static const char *const varNames[ebpfMonVarCount] = {
-    "pdbbase", "interruptAccept", "asActive", "epicsReleaseVersion", "clientQ",
+    "pdbbase", "interruptAccept", "asActive", "epicsReleaseVersion", "clientQ", "lset_stack_count",
 };
 
 /* Any file that was seen. */
@@ -51,6 +56,7 @@ typedef struct Seen {
     uint64_t checked;      /* monotonic ns */
     uint32_t pathHash;
     ebpfMonKnown *known;   /* NULL: of no interest */
+    int      failed;       /* why it is not used, as errno: EFBIG, ENOTSUP; 0: it is */
 } Seen;
 
 struct ebpfMonImageCache {
@@ -138,9 +144,10 @@ static void findRelease(const ebpfMonElfFile *file, ebpfMonElfSymbol *var)
     }
 }
 
-/* Reads the file open as "fd"; *known is NULL when it holds nothing of interest. 0, or -1: no memory. */
+/* Reads the file open as "fd"; *known is NULL when it holds nothing of interest. 0, or errno: no memory, or EFBIG. */
 static int readFile(int fd, ebpfMonKnown **known)
 {
+    int over;
     ebpfMonElfFile file;
     const char *names[NAMES];
     ebpfMonElfSymbol found[NAMES];
@@ -151,8 +158,9 @@ static int readFile(int fd, ebpfMonKnown **known)
     memcpy(names, ebpfMonFnNames, sizeof(ebpfMonFnNames));
     memcpy(names + ebpfMonFnCount, varNames, sizeof(varNames));
     if (!ebpfMonElfFind(&file, names, NAMES, found)) {
+        over = ebpfMonElfIsOver(&file);
         ebpfMonElfClose(&file);
-        return 0;
+        return over ? EFBIG : 0;
     }
 
     ebpfMonKnown *k = *known = calloc(1, sizeof(*k));
@@ -171,8 +179,9 @@ static int readFile(int fd, ebpfMonKnown **known)
         if (b->isIoc && !k->var[ebpfMonVarRelease].vaddr)
             findRelease(&file, &k->var[ebpfMonVarRelease]);
     }
+    over = ebpfMonElfIsOver(&file);
     ebpfMonElfClose(&file);
-    return k ? 0 : -1;
+    return !k ? ENOMEM : over ? EFBIG : 0;
 }
 
 /* The i-th path that may open the mapped file: the first one always does, if we may use it; the others do not once the
@@ -209,35 +218,100 @@ static int findPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t siz
     return -1;
 }
 
-static int isSame(const Seen *seen, const struct stat *st)
+/* A look at a mapped file, as a job: a file system may never answer. What is known of the file comes from its cache. */
+typedef struct {
+    pid_t pid;
+    ebpfMonMapping map;        /* its path is "name" */
+    char  name[4096];
+    int   isSeen;              /* size and modified are those of the last time */
+    off_t size;
+    struct timespec modified;
+    /* the result */
+    int   err;                 /* errno, 0: it could be looked at */
+    int   isRead;              /* it is new or changed, and "known" is what it holds */
+    char  path[4352];
+    struct stat st;
+    ebpfMonKnown *known;       /* NULL: nothing of interest */
+} fileLook;
+
+static int isSame(const fileLook *look)
 {
-    return seen->size == st->st_size && seen->modified.tv_sec == st->st_mtim.tv_sec
-        && seen->modified.tv_nsec == st->st_mtim.tv_nsec;
+    return look->isSeen && look->size == look->st.st_size && look->modified.tv_sec == look->st.st_mtim.tv_sec
+        && look->modified.tv_nsec == look->st.st_mtim.tv_nsec;
 }
 
-/* Opens and reads the file, and notes in "seen" what it is. 0, or -1 with errno. */
-static int readMapped(ebpfMonImageCache *cache, const ebpfMonMapping *map, const char *path, Seen *seen)
+/* 0 or errno. A file of a FUSE file system is not for us: to set a probe, the kernel reads its page while it holds a lock
+ * that each fork on this host needs (dup_mmap_sem, kernel/events/uprobes.c), and a user's program decides when the page
+ * comes. */
+static int openAndRead(fileLook *look)
 {
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open(look->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
+    struct statfs fs;
 
     if (fd < 0)
-        return -1;
-    if (fstat(fd, &st)) {
+        return errno;
+    if (fstat(fd, &look->st) || fstatfs(fd, &fs)) {
+        err = errno;
         close(fd);
-        return -1;
+        return err;
     }
-
-    ebpfMonKnown *known;
-    int failed = readFile(fd, &known);
-
+    err = readFile(fd, &look->known);
     close(fd);
-    if (failed || (known && cache->nKnown >= MAX_KNOWN)) {
-        free(known);
-        errno = failed ? ENOMEM : ENOSPC;
+    if (!err && look->known && fs.f_type == FUSE_SUPER_MAGIC)
+        err = ENOTSUP;
+    look->isRead = 1;
+    return err;
+}
+
+static void lookAtFile(void *data)
+{
+    fileLook *look = data;
+
+    if (findPath(look->pid, &look->map, look->path, sizeof(look->path), &look->st))
+        look->err = errno;
+    else if (!isSame(look))
+        look->err = openAndRead(look);
+}
+
+static void dropLook(void *data)
+{
+    fileLook *look = data;
+
+    free(look->known);
+    free(look);
+}
+
+/* The look, which the caller drops. NULL with errno. */
+static fileLook *lookAt(pid_t pid, const ebpfMonMapping *map, const Seen *seen)
+{
+    static const ebpfMonForeignJob job = { lookAtFile, dropLook };
+    fileLook *look = calloc(1, sizeof(*look));
+
+    if (!look)
+        return NULL;
+    look->pid = pid;
+    look->map = *map;
+    snprintf(look->name, sizeof(look->name), "%s", map->path);
+    look->map.path = look->name;
+    if (seen) {
+        look->isSeen = seen->size >= 0;
+        look->size = seen->size;
+        look->modified = seen->modified;
+    }
+    return ebpfMonForeignRun(pid, LOOK_SECONDS, &job, look) ? NULL : look;
+}
+
+/* Notes in "seen" what was read. 0, or -1 with errno. */
+static int noteRead(ebpfMonImageCache *cache, const ebpfMonMapping *map, fileLook *look, Seen *seen)
+{
+    ebpfMonKnown *known = look->err ? NULL : look->known;
+
+    if (known && cache->nKnown >= MAX_KNOWN) {
+        errno = ENOSPC;
         return -1;
     }
     if (known) {
+        look->known = NULL; /* the cache has it now */
         known->binary.dev = map->dev;
         known->binary.ino = map->ino;
         snprintf(known->binary.path, sizeof(known->binary.path), "%s", map->path);
@@ -250,9 +324,52 @@ static int readMapped(ebpfMonImageCache *cache, const ebpfMonMapping *map, const
     if (!known)
         cache->nOthers++;
     seen->known = known;
-    seen->size = st.st_size;
-    seen->modified = st.st_mtim;
+    seen->size = look->st.st_size;
+    seen->modified = look->st.st_mtim;
     return 0;
+}
+
+/* A place for a file that was not seen before. NULL without memory. */
+static Seen *addSeen(ebpfMonImageCache *cache, const ebpfMonMapping *map, Seen **bucket)
+{
+    Seen *seen;
+
+    if (cache->nOthers >= MAX_OTHERS)
+        forgetOthers(cache);
+    seen = calloc(1, sizeof(*seen));
+    if (!seen)
+        return NULL;
+    seen->dev = map->dev;
+    seen->ino = map->ino;
+    seen->size = -1; /* of no file: it is read next */
+    seen->next = *bucket;
+    *bucket = seen;
+    cache->nOthers++;
+    return seen;
+}
+
+/* Brings what is known of the file up to date. 0, or -1 with errno: it cannot be had, or cannot be read whole. */
+static int update(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map, Seen **bucket, Seen **seen)
+{
+    fileLook *look = lookAt(pid, map, *seen);
+    int err;
+
+    if (!look)
+        return -1;
+    err = look->err;
+    if (!err || look->isRead) {
+        if (!*seen)
+            *seen = addSeen(cache, map, bucket);
+        err = !*seen ? ENOMEM : look->isRead && noteRead(cache, map, look, *seen) ? errno : err;
+    }
+    if (*seen && look->isRead) {
+        (*seen)->failed = err;
+        if (err != 0 && err != EFBIG && err != ENOTSUP)
+            (*seen)->size = -1; /* it is read again */
+    }
+    dropLook(look);
+    errno = err;
+    return err ? -1 : 0;
 }
 
 int ebpfMonImageCacheFind(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map,
@@ -261,42 +378,57 @@ int ebpfMonImageCacheFind(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapp
     Seen **bucket = &cache->bucket[(map->ino * 31u + map->dev) % BUCKETS], *seen = *bucket;
     uint32_t pathHash = ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, map->path, strlen(map->path));
     uint64_t now = ebpfMonClockMonotonic();
-    struct stat st;
-    char path[4352];
 
     *known = NULL;
     while (seen && (seen->ino != map->ino || seen->dev != map->dev))
         seen = seen->next;
-    if (seen && !seen->known && seen->pathHash == pathHash && now - seen->checked < CHECK_AFTER)
-        return 0;
-    if (findPath(pid, map, path, sizeof(path), &st))
-        return -1;
-    if (!seen) {
-        if (cache->nOthers >= MAX_OTHERS)
-            forgetOthers(cache);
-        seen = calloc(1, sizeof(*seen));
-        if (!seen)
+    if (!seen || seen->known || seen->pathHash != pathHash || now - seen->checked >= CHECK_AFTER) {
+        if (update(cache, pid, map, bucket, &seen))
             return -1;
-        seen->dev = map->dev;
-        seen->ino = map->ino;
-        seen->size = -1; /* of no file: it is read below */
-        seen->next = *bucket;
-        *bucket = seen;
-        cache->nOthers++;
+        seen->pathHash = pathHash;
+        seen->checked = now;
     }
-    if (!isSame(seen, &st) && readMapped(cache, map, path, seen)) {
-        seen->size = -1;
+    if (seen->failed) { /* a file that does not change does not become smaller */
+        errno = seen->failed;
         return -1;
     }
-    seen->pathHash = pathHash;
-    seen->checked = now;
     *known = seen->known;
     return 0;
 }
 
-int ebpfMonImageCacheFindPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size)
+typedef struct {
+    pid_t pid;
+    ebpfMonMapping map;        /* its path is "name" */
+    char  name[4096], path[4352];
+    int   err;
+} pathLook;
+
+static void lookForPath(void *data)
 {
+    pathLook *look = data;
     struct stat st;
 
-    return findPath(pid, map, path, size, &st);
+    look->err = findPath(look->pid, &look->map, look->path, sizeof(look->path), &st) ? errno : 0;
+}
+
+int ebpfMonImageCacheFindPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size)
+{
+    static const ebpfMonForeignJob job = { lookForPath, free };
+    pathLook *look = calloc(1, sizeof(*look));
+    int err;
+
+    if (!look)
+        return -1;
+    look->pid = pid;
+    look->map = *map;
+    snprintf(look->name, sizeof(look->name), "%s", map->path);
+    look->map.path = look->name;
+    if (ebpfMonForeignRun(pid, LOOK_SECONDS, &job, look))
+        return -1;
+    err = look->err ? look->err : strlen(look->path) >= size ? ENAMETOOLONG : 0;
+    if (!err)
+        memcpy(path, look->path, strlen(look->path) + 1);
+    free(look);
+    errno = err;
+    return err ? -1 : 0;
 }

@@ -17,7 +17,7 @@
 
 /* The variables that are read in a process: index into ebpfMonKnown.var. */
 enum { ebpfMonVarBase, ebpfMonVarInterrupt, ebpfMonVarAs, ebpfMonVarRelease, ebpfMonVarClients,
-       ebpfMonVarCount };
+       ebpfMonVarBreakpoints, ebpfMonVarCount };
 
 /* A file that holds something of EPICS. */
 typedef struct ebpfMonKnown {

@@ -5,7 +5,18 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
+#include "common/clock.h"
+#include "ioc/foreign.h"
 #include "ioc/memory.h"
+
+/* One read: swapping in a page of a disk that works takes milliseconds. */
+#define READ_SECONDS 0.25
+
+/* What may be read of one process from flush to flush. 100,000 records take 100 MiB and 0.3 s. */
+#define CHARGED_PART 8 /* processes of a user whose others cost too much get an eighth (ioc/foreign.h) */
+#define BYTES_MAX    ((uint64_t)1 << 30)
+#define CPU_NS_MAX   (2 * EBPFMON_SECOND_NS)
+#define WALL_NS_MAX  (10 * EBPFMON_SECOND_NS)
 
 #define BLOCK_BITS  15
 #define BLOCK_SIZE  ((size_t)1 << BLOCK_BITS)
@@ -20,6 +31,10 @@ typedef struct {
 struct ebpfMonMem {
     pid_t pid;
     block blocks[BLOCK_COUNT]; /* direct mapped */
+    /* since the flush */
+    uint64_t bytes, wall, cpu;  /* read; ns at the first read, 0: none; CPU time of this thread then */
+    unsigned part;              /* the budget is divided by this */
+    int      isOver;
 };
 
 ebpfMonMem *ebpfMonMemNew(pid_t pid)
@@ -46,18 +61,83 @@ void ebpfMonMemFlush(ebpfMonMem *mem)
             munmap(mem->blocks[i].data, BLOCK_SIZE);
         memset(&mem->blocks[i], 0, sizeof(mem->blocks[i]));
     }
+    mem->bytes = mem->wall = mem->cpu = 0;
+    mem->isOver = 0;
 }
 
-int ebpfMonMemReadNow(pid_t pid, uint64_t addr, void *buf, size_t len)
+int ebpfMonMemIsOver(const ebpfMonMem *mem)
 {
-    struct iovec to = { buf, len }, from = { (void *)(uintptr_t)addr, len };
-    ssize_t n;
+    return mem->isOver;
+}
+
+/* Nonzero: so many bytes more may be read. */
+static int spend(ebpfMonMem *mem, size_t bytes)
+{
+    uint64_t wall = ebpfMonClockMonotonic(), cpu = ebpfMonClockThreadCpu();
+
+    if (!mem->wall) {
+        mem->wall = wall;
+        mem->cpu = cpu;
+        mem->part = ebpfMonForeignIsCharged(mem->pid) ? CHARGED_PART : 1;
+    }
+    mem->bytes += bytes;
+    mem->isOver |= mem->bytes > BYTES_MAX / mem->part || wall - mem->wall > WALL_NS_MAX / mem->part ||
+                   cpu - mem->cpu > CPU_NS_MAX / mem->part;
+    if (mem->isOver)
+        errno = EDQUOT;
+    return !mem->isOver;
+}
+
+/* Some bytes of another process, read by a job that can be abandoned. */
+typedef struct {
+    pid_t    pid;
+    uint64_t addr;
+    size_t   len;
+    ssize_t  got;
+    int      err;
+    char     bytes[];
+} memoryJob;
+
+static void runMemoryJob(void *data)
+{
+    memoryJob *j = data;
+    struct iovec to = { j->bytes, j->len }, from = { (void *)(uintptr_t)j->addr, j->len };
+
+    j->got = process_vm_readv(j->pid, &to, 1, &from, 1, 0);
+    j->err = errno;
+}
+
+/* The only place that reads another process' memory. As process_vm_readv: it ends at the first page that is not there. */
+static ssize_t readForeign(pid_t pid, uint64_t addr, void *buf, size_t len)
+{
+    static const ebpfMonForeignJob job = { runMemoryJob, free };
+    memoryJob *j;
+    ssize_t got;
+    int err;
 
     if (addr < 4096 || addr > ((uint64_t)1 << 62)) {
         errno = EFAULT;
         return -1;
     }
-    n = process_vm_readv(pid, &to, 1, &from, 1, 0);
+    j = malloc(sizeof(*j) + len);
+    if (!j)
+        return -1;
+    *j = (memoryJob){ .pid = pid, .addr = addr, .len = len };
+    if (ebpfMonForeignRun(pid, READ_SECONDS, &job, j))
+        return -1;
+    got = j->got;
+    err = j->err;
+    if (got > 0)
+        memcpy(buf, j->bytes, (size_t)got);
+    free(j);
+    errno = err;
+    return got;
+}
+
+int ebpfMonMemReadNow(pid_t pid, uint64_t addr, void *buf, size_t len)
+{
+    ssize_t n = readForeign(pid, addr, buf, len);
+
     if (n == (ssize_t)len)
         return 0;
     if (n >= 0)
@@ -68,8 +148,7 @@ int ebpfMonMemReadNow(pid_t pid, uint64_t addr, void *buf, size_t len)
 /* One call for all of it: what is read ends at the first page that is not there. */
 int ebpfMonMemTextNow(pid_t pid, uint64_t addr, char *buf, size_t size)
 {
-    struct iovec to = { buf, size - 1 }, from = { (void *)(uintptr_t)addr, size - 1 };
-    ssize_t n = addr < 4096 || addr > ((uint64_t)1 << 62) ? -1 : process_vm_readv(pid, &to, 1, &from, 1, 0);
+    ssize_t n = readForeign(pid, addr, buf, size - 1);
 
     buf[n > 0 ? n : 0] = 0;
     return n > 0 ? (int)strlen(buf) : -1;
@@ -80,7 +159,6 @@ static block *blockOf(ebpfMonMem *mem, uint64_t addr)
 {
     uint64_t base = addr & ~(uint64_t)(BLOCK_SIZE - 1);
     block *b = &mem->blocks[(addr >> BLOCK_BITS) & (BLOCK_COUNT - 1)];
-    struct iovec to, from;
     ssize_t n;
 
     if (b->base == base && base)
@@ -94,10 +172,9 @@ static block *blockOf(ebpfMonMem *mem, uint64_t addr)
         }
     }
     b->base = 0;
-    to.iov_base = b->data;
-    from.iov_base = (void *)(uintptr_t)base;
-    to.iov_len = from.iov_len = BLOCK_SIZE;
-    n = process_vm_readv(mem->pid, &to, 1, &from, 1, 0);
+    if (!spend(mem, BLOCK_SIZE))
+        return NULL;
+    n = readForeign(mem->pid, base, b->data, BLOCK_SIZE);
     if (n <= 0)
         return NULL;
     b->base = base;
@@ -120,7 +197,7 @@ int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len)
 
         if (b && at + n <= b->valid)
             memcpy(out, b->data + at, n);
-        else if (ebpfMonMemReadNow(mem->pid, addr, out, n))
+        else if (!spend(mem, n) || ebpfMonMemReadNow(mem->pid, addr, out, n))
             return -1;
         addr += n;
         out += n;

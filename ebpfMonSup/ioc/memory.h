@@ -5,6 +5,10 @@
  *
  * Small reads of neighbouring addresses (100,000 records) go through a cache of blocks; flush it to see
  * the present again. One thread at a time per reader.
+ *
+ * The process decides whether its memory ever arrives, so each read is a job that can be abandoned (ioc/foreign.h): a
+ * read takes 0.25 s at most, and one of a process that is set aside fails at once. What goes through the cache has a
+ * budget from flush to flush: 1 GiB, 2 s of CPU time, 10 s in all. A handed-over read costs some 10 us.
  */
 #ifndef EBPFMON_MEMORY_H
 #define EBPFMON_MEMORY_H
@@ -19,7 +23,11 @@ ebpfMonMem *ebpfMonMemNew(pid_t pid);
 void ebpfMonMemFree(ebpfMonMem *mem);
 void ebpfMonMemFlush(ebpfMonMem *mem);
 
-/* All of it or -1 (errno: EFAULT no such address, ESRCH gone, EPERM not allowed). */
+/* Nonzero: the budget is used up, and all reads through the cache fail until the next flush. */
+int ebpfMonMemIsOver(const ebpfMonMem *mem);
+
+/* All of it or -1 (errno: EFAULT no such address, ESRCH gone, EPERM not allowed, ETIMEDOUT it does not answer, EDQUOT
+ * the budget is used up). */
 int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len);
 /* The same past the cache, and without a reader. */
 int ebpfMonMemReadNow(pid_t pid, uint64_t addr, void *buf, size_t len);

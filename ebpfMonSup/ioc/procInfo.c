@@ -10,12 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "common/array.h"
+#include "common/text.h"
+#include "ioc/foreign.h"
 #include "ioc/procInfo.h"
 
 #define MAX_PROCS   (1u << 22)     /* PID_MAX_LIMIT of the kernel */
 #define MAX_ENVIRON (1u << 20)
 #define MAX_CMDLINE (64u * 1024u)
 #define MAX_ARGS    64u            /* arguments looked at */
+#define TEXT_SECONDS 0.25          /* for the arguments, for the environment, and for a path */
 
 /* Reads /proc/PID/name up to size - 1 bytes and terminates it. Returns the length, -1 when it cannot. */
 static ssize_t readProc(pid_t pid, const char *name, char *buf, size_t size)
@@ -43,6 +46,15 @@ static ssize_t readProc(pid_t pid, const char *name, char *buf, size_t size)
     close(fd);
     buf[got] = 0;
     return (ssize_t)got;
+}
+
+/* The same of a file that the memory of the process stands in, which may never arrive. */
+static ssize_t readMemoryText(pid_t pid, const char *name, char *buf, size_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    return ebpfMonForeignReadFile(pid, path, TEXT_SECONDS, buf, size);
 }
 
 static int byPid(const void *a, const void *b)
@@ -135,18 +147,6 @@ int ebpfMonProcIsUnderValgrind(pid_t pid)
         return 0;
     exe[n] = 0;
     return strstr(exe, "/valgrind/") != NULL; /* its tools live in libexec/valgrind */
-}
-
-/* Copies "length" bytes as printable text; what does not fit ends in "...". */
-static void copyText(char *buf, size_t size, const char *text, size_t length)
-{
-    size_t n = length < size ? length : size - 1;
-
-    for (size_t i = 0; i < n; i++)
-        buf[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
-    buf[n] = 0;
-    if (n < length && n >= 3)
-        memset(buf + n - 3, '.', 3);
 }
 
 /* The arguments, or the environment, as pointers into "buf"; returns their number. */
@@ -251,7 +251,7 @@ static void copyCommand(char *buf, size_t size, const char *argv0)
     while (begin > argv0 && begin[-1] != '/')
         begin--;
     begin += *begin == '-' && begin + 1 < end;
-    copyText(buf, size, begin, (size_t)(end - begin));
+    ebpfMonTextCopyBytes(buf, size, begin, (size_t)(end - begin));
 }
 
 /* Command from the arguments; both: interpreter and script, else the script alone. */
@@ -266,7 +266,7 @@ static int copyProgram(pid_t pid, const char **args, unsigned n, int both, char 
         char text[256];
 
         snprintf(text, sizeof(text), "%s%s%s", buf, buf[0] ? " " : "", baseName(script));
-        copyText(buf, size, text, strlen(text));
+        ebpfMonTextCopyBytes(buf, size, text, strlen(text));
     }
     if (!buf[0]) {
         char comm[64];
@@ -274,7 +274,7 @@ static int copyProgram(pid_t pid, const char **args, unsigned n, int both, char 
 
         if (length <= 0)
             return -1;
-        copyText(buf, size, comm, strcspn(comm, "\n"));
+        ebpfMonTextCopyBytes(buf, size, comm, strcspn(comm, "\n"));
     }
     return 0;
 }
@@ -301,13 +301,42 @@ static size_t folderName(const char *path, const char **name)
     return strcspn(*name, "/");
 }
 
+typedef struct {
+    char path[PATH_MAX + 32];
+    int  isThere;
+} pathLook;
+
+static void lookAtPath(void *data)
+{
+    pathLook *look = data;
+    struct stat st;
+
+    look->isThere = stat(look->path, &st) == 0;
+}
+
+/* Nonzero: a path of the process leads to something. Its folders may be on a file system that never answers. */
+static int leadsSomewhere(pid_t pid, const char *path)
+{
+    static const ebpfMonForeignJob job = { lookAtPath, free };
+    pathLook *look = malloc(sizeof(*look));
+    int isThere;
+
+    if (!look)
+        return 0;
+    snprintf(look->path, sizeof(look->path), "%s", path);
+    if (ebpfMonForeignRun(pid, TEXT_SECONDS, &job, look))
+        return 0;
+    isThere = look->isThere;
+    free(look);
+    return isThere;
+}
+
 /* Name of the folder of the start-up script. An IOC often changes its folder in the script, so a relative
  * path that leads nowhere from the present one is taken from the one where the process was started. */
 static int copyFolder(pid_t pid, const char *script, const char *pwd, char *buf, size_t size)
 {
     char link[PATH_MAX + 32], folder[PATH_MAX] = "", path[2 * PATH_MAX];
     const char *name;
-    struct stat st;
 
     if (script[0] != '/') {
         snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
@@ -316,7 +345,7 @@ static int copyFolder(pid_t pid, const char *script, const char *pwd, char *buf,
 
         folder[n > 0 ? n : 0] = 0;
         snprintf(link, sizeof(link), "/proc/%d/cwd/%s", (int)pid, script);
-        if (pwd && pwd[0] == '/' && stat(link, &st) != 0)
+        if (pwd && pwd[0] == '/' && !leadsSomewhere(pid, link))
             snprintf(folder, sizeof(folder), "%s", pwd);
         if (!folder[0])
             return 0;
@@ -327,7 +356,7 @@ static int copyFolder(pid_t pid, const char *script, const char *pwd, char *buf,
 
     if (!length)
         return 0;
-    copyText(buf, size, name, length);
+    ebpfMonTextCopyBytes(buf, size, name, length);
     return 1;
 }
 
@@ -357,15 +386,15 @@ int ebpfMonProcIocName(pid_t pid, char *buf, size_t size)
     buf[0] = 0;
 
     char *environment = text + MAX_CMDLINE;
-    ssize_t nText = readProc(pid, "cmdline", text, MAX_CMDLINE);
-    ssize_t nEnvironment = readProc(pid, "environ", environment, MAX_ENVIRON);
+    ssize_t nText = readMemoryText(pid, "cmdline", text, MAX_CMDLINE);
+    ssize_t nEnvironment = readMemoryText(pid, "environ", environment, MAX_ENVIRON);
     unsigned n = splitStrings(text, nText, args, MAX_ARGS);
 
     if (nText >= 0) {
         if (nEnvironment > 0)
             findEnvironment(environment, (size_t)nEnvironment, &ioc, &pwd);
         if (ioc) {
-            copyText(buf, size, ioc, strlen(ioc));
+            ebpfMonTextCopyBytes(buf, size, ioc, strlen(ioc));
             result = 0;
         }
         for (unsigned i = 1; result && i < n; i++) {
@@ -392,7 +421,7 @@ int ebpfMonProcCommand(pid_t pid, char *buf, size_t size)
     if (size)
         buf[0] = 0;
     if (size && text) {
-        ssize_t nText = readProc(pid, "cmdline", text, MAX_CMDLINE);
+        ssize_t nText = readMemoryText(pid, "cmdline", text, MAX_CMDLINE);
 
         if (nText >= 0)
             result = copyProgram(pid, args, splitStrings(text, nText, args, MAX_ARGS), 1, buf, size);

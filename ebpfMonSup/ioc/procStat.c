@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,6 +65,15 @@ static unsigned fdLimit(pid_t pid)
     p = strstr(buf, title);
     limit = p ? strtoul(p + sizeof(title) - 1, NULL, 10) : 0; /* "unlimited": 0 */
     return limit < UINT_MAX ? (unsigned)limit : 0;
+}
+
+unsigned ebpfMonProcFilesLeft(unsigned *limit)
+{
+    unsigned used = countFds(getpid());
+    struct rlimit files;
+
+    *limit = getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur > UINT_MAX ? UINT_MAX : (unsigned)files.rlim_cur;
+    return *limit > used ? *limit - used : 0;
 }
 
 int ebpfMonProcStatGet(pid_t pid, ebpfMonProcStat *s)

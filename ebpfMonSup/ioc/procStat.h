@@ -20,6 +20,9 @@ typedef struct {
 /* 0, or -1 when the process is gone. */
 int ebpfMonProcStatGet(pid_t pid, ebpfMonProcStat *stat);
 
+/* How many files this process may open yet; *limit: in all (ulimit -n). */
+unsigned ebpfMonProcFilesLeft(unsigned *limit);
+
 /* A thread's name, and what it does as "running" or "sleeping in clock_nanosleep (hrtimer_nanosleep)": the system
  * call, and where in the kernel. 0, or -1 when it is gone. */
 int ebpfMonProcThread(pid_t pid, pid_t tid, char name[16], char *what, size_t size);

@@ -5,6 +5,9 @@
 #include "ioc/baseLayout.h"
 #include "ioc/recordLinks.h"
 
+#define MENU_OMSL_CLOSED_LOOP 1 /* menuOmsl.dbd */
+#define MENU_SCAN_PASSIVE     0 /* menuScan.dbd */
+
 /* Members of ebpfMonRecord that are read again. */
 typedef struct {
     uint32_t *to, toCount, fwd;
@@ -51,6 +54,86 @@ static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonF
     return 1;
 }
 
+static unsigned readNumber(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec, const char *field)
+{
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, rec->rtype, field);
+    uint8_t byte = 0;
+    uint16_t word = 0;
+
+    if (f && f->size == sizeof(byte))
+        ebpfMonMemRead(mem, rec->addr + f->offset, &byte, sizeof(byte));
+    else if (f)
+        ebpfMonMemRead(mem, rec->addr + f->offset, &word, sizeof(word));
+    return byte | word;
+}
+
+/* OMSL is closed_loop, and DOL is a link. */
+static int hasDolLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
+{
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, rec->rtype, "DOL");
+    int16_t type = LAYOUT_LINK_CONSTANT;
+
+    if (f)
+        ebpfMonMemRead(mem, rec->addr + f->offset + offsetof(struct layoutPvLink, type), &type, sizeof(type));
+    return type != LAYOUT_LINK_CONSTANT && readNumber(mem, cat, rec, "OMSL") == MENU_OMSL_CLOSED_LOOP;
+}
+
+/* Nonzero: it may process without a put to it, and without a link of another record: by its SCAN, by a CP link of its own,
+ * or by a driver. */
+static int processesItself(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
+{
+    const ebpfMonRecType *rt = &cat->rtype[rec->rtype];
+    struct layoutPvLink link;
+
+    if (readNumber(mem, cat, rec, "SCAN") != MENU_SCAN_PASSIVE || readNumber(mem, cat, rec, "DTYP") != 0)
+        return 1;
+    for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++)
+        if (cat->field[i].type == ebpfMonDbfInlink &&
+            ebpfMonMemRead(mem, rec->addr + cat->field[i].offset, &link, sizeof(link)) == 0 &&
+            link.type == LAYOUT_LINK_CA && link.pvlMask & (LAYOUT_PVL_CP | LAYOUT_PVL_CPP))
+            return 1;
+    return 0;
+}
+
+/*
+ * EBPFMON_REC_… of the record types of Base whose process() does not change the time stamp each time that it completes,
+ * or that leave it before. From the sources of R7.0.1 to R7.0.8.1 (modules/database/src/std/rec).
+ */
+static uint16_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
+{
+    const char *type = cat->rtype[rec->rtype].name;
+    double seconds = 0;
+    const ebpfMonField *f;
+
+    switch (cat->rtype[rec->rtype].stamps) {
+    case EBPFMON_STAMPS_BASE:
+        break;
+    case EBPFMON_STAMPS_SEEN:
+        return 0;
+    default:
+        return EBPFMON_REC_TSE | EBPFMON_REC_WALK;
+    }
+    if (strcmp(type, "compress") == 0) /* stamped when its buffer is full, not each time it reads */
+        return EBPFMON_REC_WALK;
+    if (strcmp(type, "aao") == 0) /* leaves when DOL cannot be read, and has processed its source before */
+        return hasDolLink(mem, cat, rec) ? EBPFMON_REC_WALK : 0;
+    if (strcmp(type, "mbbo") == 0 || strcmp(type, "mbboDirect") == 0) {
+        if (hasDolLink(mem, cat, rec)) /* "goto CONTINUE" when DOL cannot be read, past the time stamp */
+            return EBPFMON_REC_TSE | EBPFMON_REC_WALK;
+        if (!readNumber(mem, cat, rec, "UDF"))
+            return 0;
+        return EBPFMON_REC_UNDEFINED | EBPFMON_REC_WALK |
+               (processesItself(mem, cat, rec) ? EBPFMON_REC_TSE : 0);
+    }
+    if (strcmp(type, "histogram") == 0) { /* with SDEL a timer stamps it */
+        f = ebpfMonCatalogueFieldNamed(cat, rec->rtype, "SDEL");
+        if (f && f->size == sizeof(seconds))
+            ebpfMonMemRead(mem, rec->addr + f->offset, &seconds, sizeof(seconds));
+        return seconds > 0 ? EBPFMON_REC_TSE : 0;
+    }
+    return 0;
+}
+
 static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec, ebpfMonLinkTable *table,
                        oneRecord *read)
 {
@@ -59,10 +142,8 @@ static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfM
     int16_t tse = 0, tselType = LAYOUT_LINK_CONSTANT;
 
     read->fwd = UINT32_MAX;
-    read->flags = rec->flags & (uint16_t)~(EBPFMON_REC_TSE | EBPFMON_REC_WALK);
-    if (strcmp(rt->name, "compress") == 0) /* stamped when its buffer is full, not each time it reads */
-        read->flags |= EBPFMON_REC_WALK;
-
+    read->flags = rec->flags & (uint16_t)~(EBPFMON_REC_TSE | EBPFMON_REC_WALK | EBPFMON_REC_UNDEFINED);
+    read->flags |= findStampFlags(mem, cat, rec);
     for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++) {
         const ebpfMonField *f = &cat->field[i];
 
@@ -123,17 +204,29 @@ void ebpfMonRecordLinksFree(ebpfMonRecordLinks *links)
     free(links);
 }
 
+static int hasOtherLinks(const ebpfMonRecord *r, const oneRecord *n)
+{
+    return n->toCount != r->toCount || n->fwd != r->fwd ||
+           (n->toCount && memcmp(n->to, r->to, n->toCount * sizeof(*n->to)) != 0);
+}
+
 int ebpfMonRecordLinksDiffer(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links)
 {
     for (uint32_t i = 0; i < links->count; i++) {
         const ebpfMonRecord *r = &cat->rec[links->first + i];
-        const oneRecord *n = &links->rec[i];
 
-        if (n->toCount != r->toCount || n->fwd != r->fwd || n->flags != r->flags ||
-            (n->toCount && memcmp(n->to, r->to, n->toCount * sizeof(*n->to)) != 0))
+        if (hasOtherLinks(r, &links->rec[i]) || links->rec[i].flags != r->flags)
             return 1;
     }
     return 0;
+}
+
+int ebpfMonRecordLinksMayHaveMissed(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links, uint32_t index)
+{
+    const ebpfMonRecord *r = &cat->rec[index];
+    const oneRecord *n = &links->rec[index - links->first];
+
+    return hasOtherLinks(r, n) || (n->flags & ~r->flags);
 }
 
 void ebpfMonRecordLinksExchange(ebpfMonCatalogue *cat, ebpfMonRecordLinks *links)

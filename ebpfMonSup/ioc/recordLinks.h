@@ -20,6 +20,9 @@ void ebpfMonRecordLinksFree(ebpfMonRecordLinks *links);
 
 /* Nonzero: the catalogue has other links, or other flags. */
 int ebpfMonRecordLinksDiffer(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links);
+/* Nonzero: this record, one of those that were read, has other links, or a flag that it did not have. Since that was
+ * so, its chains were not counted as they should be. */
+int ebpfMonRecordLinksMayHaveMissed(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links, uint32_t index);
 
 /* Puts them into the catalogue, in exchange for those that it has, which are freed with "links". Reads and frees
  * nothing; under the lock of those who read the catalogue. Once for each ebpfMonRecordLinksRead. */

@@ -11,10 +11,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "common/text.h"
+#include "ioc/foreign.h"
 #include "ioc/imageCache.h"
 #include "ioc/memory.h"
 #include "ioc/stack.h"
 
+#define STACK_SECONDS 2.0
 #define FILES_MAX  16
 #define MAPS_MAX   65536 /* lines of maps */
 #define VDSO       "[vdso]"
@@ -105,7 +108,7 @@ static Module *openModule(Process *p, const ebpfMonMapping *map)
     }
     m->start = map->start;
     m->end = map->end;
-    snprintf(m->name, sizeof(m->name), "%s", slash ? slash + 1 : map->path);
+    ebpfMonTextCopy(m->name, sizeof(m->name), slash ? slash + 1 : map->path);
     p->count++;
     return m;
 }
@@ -137,7 +140,8 @@ static Module *moduleOf(Process *p, uint64_t pc)
     return m;
 }
 
-unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX])
+/* Memory, mappings and files of the process: in a job only. */
+static unsigned walk(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX])
 {
     static const uint8_t saved[EBPFMON_SAVED] = { 3, 6, 12, 13, 14, 15 };
     const uint32_t need = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC;
@@ -163,6 +167,7 @@ unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame f
         snprintf(f->file, sizeof(f->file), "%s", m->name);
         if (ebpfMonElfNameAt(&m->elf, vaddr, f->name, sizeof(f->name), &offset))
             offset = vaddr;
+        ebpfMonTextClean(f->name, sizeof(f->name));
         f->offset = (unsigned)(offset + (uint64_t)isCall);
         for (int i = 0; i < EBPFMON_SAVED; i++)
             f->saved[i] = regs->known >> saved[i] & 1 ? regs->reg[saved[i]] : 0;
@@ -178,4 +183,38 @@ unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame f
     }
     free(p);
     return n;
+}
+
+typedef struct {
+    pid_t    pid, tid;
+    ebpfMonRegs regs;
+    unsigned count;
+    ebpfMonFrame frame[EBPFMON_STACK_MAX];
+} stackJob;
+
+static void runStackJob(void *data)
+{
+    stackJob *j = data;
+
+    j->count = walk(j->pid, j->tid, &j->regs, j->frame);
+}
+
+unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX])
+{
+    static const ebpfMonForeignJob job = { runStackJob, free };
+    stackJob *j = calloc(1, sizeof(*j));
+    unsigned count;
+
+    if (!j)
+        return 0;
+    j->pid = pid;
+    j->tid = tid;
+    j->regs = *regs;
+    if (ebpfMonForeignRun(pid, STACK_SECONDS, &job, j))
+        return 0;
+    count = j->count;
+    *regs = j->regs;
+    memcpy(frame, j->frame, count * sizeof(frame[0]));
+    free(j);
+    return count;
 }

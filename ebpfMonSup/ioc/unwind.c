@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * See unwind.h. The sections are read from the file and not trusted: every read is bounded by "end", every loop by the
- * bytes it goes over. Expressions are not evaluated: compilers make them for the table of procedure linkage and for
- * signal frames, in which no thread waits for long.
+ * bytes it goes over. Of expressions only that for the procedure linkage table is known: there a thread that runs may
+ * be at any time. Compilers make others for signal frames, in which no thread waits for long.
  */
 #include <string.h>
 #include "ioc/unwind.h"
@@ -216,6 +216,35 @@ static int64_t readFactored(Cursor *c, int isSigned, const Cie *cie)
     return (int64_t)(readLeb(c, isSigned) * (uint64_t)cie->dataAlign);
 }
 
+/* The expression that linkers write for .plt (elf_x86_64_eh_frame_lazy_plt in elf64-x86-64.c of binutils). A stub
+ * pushes one word, so the return address is 8 bytes above sp, behind the push 16: sp + 8 + ((pc & 15) >= N) << 3. N
+ * depends on the kind of stub. */
+static int isPltRule(const uint8_t *expression, uint64_t size, unsigned *n)
+{
+    static const uint8_t begin[] = { 0x77, 8, 0x80, 0, 0x3f, 0x1a }; /* breg7 8, breg16 0, lit15, and */
+    static const uint8_t end[] = { 0x2a, 0x33, 0x24, 0x22 };         /* ge, lit3, shl, plus */
+
+    if (size != sizeof(begin) + 1 + sizeof(end) || memcmp(expression, begin, sizeof(begin)) != 0
+        || memcmp(expression + sizeof(begin) + 1, end, sizeof(end)) != 0)
+        return 0;
+    *n = expression[sizeof(begin)] - 0x30u; /* lit0 */
+    return *n < 16;
+}
+
+static void readCfaExpression(Cursor *c, uint64_t pc, Row *row)
+{
+    uint64_t size = readLeb(c, 0);
+    const uint8_t *expression = c->at;
+    unsigned n;
+
+    skipBytes(c, size);
+    row->cfaKnown = !c->bad && isPltRule(expression, size, &n);
+    if (row->cfaKnown) {
+        row->cfaReg = EBPFMON_REG_SP;
+        row->cfaOffset = (pc & 15) >= n ? 16 : 8;
+    }
+}
+
 /* Runs the rules up to "pc"; "loc" is where the function begins. 0, or -1. One case for each instruction of DWARF 4,
  * section 6.4.2: to cut it would only hide which ones are missing. */
 static int runRules(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const Row *first, Row *row)
@@ -296,8 +325,7 @@ static int runRules(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const R
             row->cfaOffset = readFactored(&c, 1, cie);
             break;
         case 0x0f: /* DW_CFA_def_cfa_expression */
-            row->cfaKnown = 0;
-            skipBytes(&c, readLeb(&c, 0));
+            readCfaExpression(&c, pc, row);
             break;
         case 0x10: /* DW_CFA_expression */
         case 0x16: /* DW_CFA_val_expression */

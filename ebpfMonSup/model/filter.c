@@ -6,6 +6,7 @@
 
 #include <epicsString.h>
 
+#include "common/text.h"
 #include "model/filter.h"
 
 const ebpfMonFilter ebpfMonFilterDefault = {
@@ -38,6 +39,11 @@ int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, ch
                      what, pattern);
             return -1;
         }
+    }
+    if (!ebpfMonTextIsClean(pattern)) { /* names never have such characters: they are escaped */
+        snprintf(why, size, "%s pattern has a character that one does not see, or bytes that are not UTF-8: type it "
+                 "again", what);
+        return -1;
     }
     return 0;
 }

@@ -9,6 +9,7 @@
 typedef enum {
     ebpfMonLossGone,  /* an event whose IOC had been forgotten */
     ebpfMonLossParts, /* a chain that found no place while it came part by part */
+    ebpfMonLossOwnPut, /* a put of a client to the monitor's own PVs; it was judged, but not logged */
     ebpfMonLossKinds
 } ebpfMonLoss;
 

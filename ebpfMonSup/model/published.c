@@ -22,7 +22,9 @@ static void initialise(void)
 {
     isInitialised = 1;
     thePublished.state = ebpfMonStarting;
+    thePublished.ownState = ebpfMonStarting;
     strcpy(thePublished.stateMessage, "starting: the monitor begins after iocInit");
+    strcpy(thePublished.ownMessage, thePublished.stateMessage);
     strcpy(thePublished.log.caPutLogLine, EBPFMON_NO_PUT);
     strcpy(thePublished.log.message, EBPFMON_NO_LOG);
     strcpy(thePublished.otlp.message, EBPFMON_NO_OTLP);
@@ -68,20 +70,65 @@ void ebpfMonPublishedNotify(ebpfMonGroup group)
         changed(group);
 }
 
+/* Works out state and message. Nonzero: they are others now. Under the lock. */
+static int updateState(ebpfMonPublished *published)
+{
+    int isStuck = published->stuck[0] && published->ownState != ebpfMonFailed;
+    ebpfMonState state = isStuck ? ebpfMonDegraded : published->ownState;
+    char message[sizeof(published->stateMessage)];
+    int changed;
+
+    if (isStuck)
+        snprintf(message, sizeof(message), "no progress: %s. What it does for others is missing", published->stuck);
+    else
+        memcpy(message, published->ownMessage, sizeof(message));
+    changed = published->state != state || strcmp(published->stateMessage, message) != 0;
+    published->state = state;
+    memcpy(published->stateMessage, message, sizeof(message));
+    epicsTimeGetCurrent(&published->time[ebpfMonGroupState]);
+    return changed;
+}
+
+static void tellState(ebpfMonState state, const char *message)
+{
+    if (state >= ebpfMonDegraded)
+        errlogSevPrintf(state == ebpfMonFailed ? errlogMajor : errlogMinor, "ebpfMon: %s\n", message);
+    for (int g = 0; g < ebpfMonGroupCount; g++) /* severities of all records follow the state */
+        ebpfMonPublishedNotify((ebpfMonGroup)g);
+}
+
 void ebpfMonPublishedSetState(ebpfMonState state, const char *message)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
-    int changed = published->state != state || strcmp(published->stateMessage, message) != 0;
+    char text[sizeof(published->stateMessage)];
+    int changed;
 
-    published->state = state;
-    snprintf(published->stateMessage, sizeof(published->stateMessage), "%s", message);
-    epicsTimeGetCurrent(&published->time[ebpfMonGroupState]);
+    published->ownState = state;
+    ebpfMonTextCopy(published->ownMessage, sizeof(published->ownMessage), message);
+    changed = updateState(published);
+    state = published->state;
+    memcpy(text, published->stateMessage, sizeof(text));
     ebpfMonPublishedUnlock();
-    if (changed && state >= ebpfMonDegraded)
-        errlogSevPrintf(state == ebpfMonFailed ? errlogMajor : errlogMinor, "ebpfMon: %s\n", message);
     if (changed)
-        for (int g = 0; g < ebpfMonGroupCount; g++) /* severities of all records follow the state */
-            ebpfMonPublishedNotify((ebpfMonGroup)g);
+        tellState(state, text);
+}
+
+void ebpfMonPublishedSetStuck(const char *stuck)
+{
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    int was = published->stuck[0], changed;
+    char text[sizeof(published->stateMessage)];
+    ebpfMonState state;
+
+    ebpfMonTextCopy(published->stuck, sizeof(published->stuck), stuck);
+    changed = updateState(published);
+    state = published->state;
+    memcpy(text, published->stateMessage, sizeof(text));
+    ebpfMonPublishedUnlock();
+    if (!was != !stuck[0])
+        tellState(state, text);
+    else if (changed) /* the seconds run on: not for the log */
+        ebpfMonPublishedNotify(ebpfMonGroupState);
 }
 
 int ebpfMonPublishedAddWatch(const char *record)
@@ -129,7 +176,7 @@ static void countOpen(ebpfMonPublished *published)
 
 void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
 {
-    char line[EBPFMON_LINE_SIZE];
+    char line[EBPFMON_LINE_SIZE], begin[601];
     ebpfMonPublished *published;
     int first;
 
@@ -144,8 +191,9 @@ void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
     ebpfMonPublishedNotify(ebpfMonGroupUnexpected);
     if (first) {
         ebpfMonPutLine(put, line, sizeof(line));
-        errlogSevPrintf(errlogMajor, "ebpfMon: unexpected put (%s): %.600s. See PUT_BAD_LOG for it and all that "
-                        "follow; acknowledge by PUT_BAD_ACK or ebpfMonPutAck\n", put->rule, line);
+        ebpfMonTextCopy(begin, sizeof(begin), line);
+        errlogSevPrintf(errlogMajor, "ebpfMon: unexpected put (%s): %s. See PUT_BAD_LOG for it and all that "
+                        "follow; acknowledge by PUT_BAD_ACK or ebpfMonPutAck\n", put->rule, begin);
     }
 }
 

@@ -47,7 +47,11 @@ typedef struct {
 
     ebpfMonState state;
     char     stateMessage[256];
+    ebpfMonState ownState;     /* as ebpfMonPublishedSetState was told; state is Degraded while a thread is stuck */
+    char     ownMessage[256];
+    char     stuck[200];       /* threads that make no progress; empty: none */
     ebpfMonLossValues       losses;
+    ebpfMonAuditValues      audit;
     ebpfMonCostValues       costs;
     ebpfMonPacketValues     packets;
     ebpfMonIocValues        iocs;
@@ -77,6 +81,10 @@ void ebpfMonPublishedSetListener(void (*changed)(ebpfMonGroup group));
 /* Sets the state and its message, and tells the listener. A message goes to the error log when it changed and the
  * state is ebpfMonDegraded or worse. */
 void ebpfMonPublishedSetState(ebpfMonState state, const char *message);
+
+/* Threads that make no progress: while there are any, the state is Degraded at least, and the message begins with them.
+ * "": there are none. */
+void ebpfMonPublishedSetStuck(const char *text);
 
 /* The i-th newest put, i = 0 the newest; NULL: there are not so many. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i);

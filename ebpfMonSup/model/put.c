@@ -25,6 +25,22 @@ const char *ebpfMonPutResultName(ebpfMonPutResult result)
     return (unsigned)result < sizeof(names) / sizeof(names[0]) ? names[result] : "?";
 }
 
+#define TEXT(member) {offsetof(ebpfMonPut, member), sizeof(((ebpfMonPut *)0)->member)}
+
+void ebpfMonPutClean(ebpfMonPut *put)
+{
+    static const struct {
+        size_t at, size;
+    } texts[] = {
+        TEXT(ioc), TEXT(pv), TEXT(channel), TEXT(val), TEXT(old), TEXT(after), TEXT(user), TEXT(host), TEXT(realUser),
+        TEXT(command), TEXT(container), TEXT(thread), TEXT(link), TEXT(linkIoc), TEXT(root), TEXT(cause), TEXT(who),
+        TEXT(origin), TEXT(message), TEXT(rule),
+    };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        ebpfMonTextClean((char *)put + texts[i].at, texts[i].size);
+}
+
 size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
 {
     char when[40];
@@ -62,7 +78,6 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
              put->after[0] ? " (became " : "", put->after, put->after[0] ? ")" : "",
              put->who[0] ? " by " : "", put->who,
              put->origin[0] ? " (" : "", put->origin, put->origin[0] ? ")" : "", result);
-    ebpfMonTextRemoveControls(line);
     ebpfMonTextCopy(buf, size, line);
     return strlen(buf);
 }

@@ -90,6 +90,9 @@ typedef struct {
  * Returns the length; too long ends in "...". */
 size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size);
 
+/* Makes all texts of the put clean (common/text.h), whoever wrote them. */
+void ebpfMonPutClean(ebpfMonPut *put);
+
 /* "ok", "failed", "denied", "unknown", "sent", "lost" */
 const char *ebpfMonPutResultName(ebpfMonPutResult result);
 

@@ -26,6 +26,12 @@ typedef struct {
     ebpfMonLossRow by[EBPFMON_LOSSES_MAX];
 } ebpfMonLossValues;
 
+/* What is seen in two ways and does not agree, since the last reset of the losses. */
+typedef struct {
+    uint64_t count;
+    char     text[256];
+} ebpfMonAuditValues;
+
 typedef struct {
     double   iocs;       /* taken from all watched IOCs together, percent of one core */
     double   trapNs;     /* calibrated: one trap at a function's entry */

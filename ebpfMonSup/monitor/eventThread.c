@@ -75,9 +75,11 @@ static void runEventThread(ebpfMonWorker *worker, void *arg)
         ebpfMonLinkMessagesMatch(e->m->trace.linkMessages, upTo);
         ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 0);
         ebpfMonPutJoinSetEventsRead(e->m->put.join, upTo);
+        ebpfMonOwnPutsPublish(e->m->put.ownPuts);
         ebpfMonTracesTick(e->m->trace.traces, ebpfMonClockMonotonic(), 0);
     }
     ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 1);
+    ebpfMonOwnPutsPublish(e->m->put.ownPuts);
     ebpfMonTracesTick(e->m->trace.traces, ebpfMonClockMonotonic(), 1);
 }
 

@@ -11,6 +11,7 @@
 #include "ioc/procNetns.h"
 #include "model/published.h"
 #include "monitor/operations.h"
+#include "monitor/watchdog.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "watch/connectionOwners.h"
@@ -150,6 +151,7 @@ static int startMonitor(ebpfMonMonitor *m, const ebpfMonFilter *first)
         }
         return -1;
     }
+    ebpfMonWatchdogStart(); /* without it the monitor runs all the same */
     epicsAtExit(stopMonitor, NULL);
     return 0;
 }

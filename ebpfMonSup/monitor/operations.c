@@ -108,6 +108,7 @@ static long listIocs(void)
         return -1;
     text = ebpfMonTextReportNew();
     ebpfMonListsAddIocs(text, monitor->targets);
+    ebpfMonListsAddAside(text, monitor->watch.follower);
     ebpfMonTextReportPrint(text);
     return 0;
 }

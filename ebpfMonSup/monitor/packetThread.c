@@ -123,7 +123,7 @@ ebpfMonPacketThread *ebpfMonPacketThreadStart(ebpfMonMonitor *m, unsigned ringBy
         p->reader = ebpfMonPacketReaderNew(m->targets, ringBytes, &sink);
     }
     if (p && p->reader)
-        p->worker = ebpfMonWorkerStart("ebpfMonPacket", epicsThreadPriorityLow, runPacketThread, p);
+        p->worker = ebpfMonWorkerStart("ebpfMonPacket", epicsThreadPriorityMedium, runPacketThread, p);
     if (p && p->worker)
         return p;
     errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some, then start again\n");

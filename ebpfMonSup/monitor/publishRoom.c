@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/textReport.h"
 #include "export/export.h"
 #include "monitor/monitor.h"
 
@@ -13,7 +14,10 @@ static void logPut(void *arg, const ebpfMonPut *put)
 
 static void printText(const char *text)
 {
-    printf("%s", text);
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+
+    ebpfMonTextReportAdd(report, "%s", text);
+    ebpfMonTextReportPrint(report);
     fflush(stdout);
 }
 

@@ -22,7 +22,8 @@ static void onIocPut(void *arg, const ebpfMonFinishedPut *finished)
     const ebpfMonMessageKey *key = finished->key;
     ebpfMonPutSummary summary;
 
-    ebpfMonPutPublisherPublish(m->publish.putPublisher, finished->put);
+    if (!ebpfMonOwnPutsHas(m->put.ownPuts, put))
+        ebpfMonPutPublisherPublish(m->publish.putPublisher, finished->put);
     if (put->linkChain.iocId)
         ebpfMonLinkMessagesNoteArrival(m->trace.linkMessages, &put->linkChain, put->link,
                                        key->seqKind == EBPFMON_SEQ_MESSAGE ? &key->peer : NULL, key->seq, key->at, 1);
@@ -51,6 +52,8 @@ static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
     const ebpfMonPut *put = finished->put;
     ebpfMonMonitor *m = arg;
 
+    if (ebpfMonOwnPutsHas(m->put.ownPuts, put))
+        return;
     if (put->peerPid && !put->linkChain.iocId) /* a program here sent it: the monitor of the other host joins it */
         ebpfMonPutSpansExport(m->trace.putSpans, put, &finished->key->peer, finished->key->seq, finished->key->at,
                               ebpfMonClockUnixOffset());
@@ -85,7 +88,8 @@ int ebpfMonPutRoomMake(ebpfMonMonitor *m)
     ebpfMonTargets *targets = m->targets;
     ebpfMonPutRoom *room = &m->put;
     const ebpfMonIocPutSinks sinks = {
-        .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged, .arg = m,
+        .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged, .countLost = countLost,
+        .arg = m,
     };
     const ebpfMonPacketEventCalls calls = {
         .getFilter = ebpfMonWatchRoomGetFilter, .countLost = countLost, .putElsewhere = onPutElsewhere, .arg = m,
@@ -102,7 +106,8 @@ int ebpfMonPutRoomMake(ebpfMonMonitor *m)
     room->packetPuts = ebpfMonPacketPutsNew(room->clients, room->linkWrites, onPacketPut, m);
     room->packetEvents = ebpfMonPacketEventsNew(room->join, room->servers, room->packetPuts, &calls,
                                                 ebpfMonFeature.recvLength);
-    if (room->users && room->clients && room->linkWrites && room->join && room->threadPuts && room->iocPuts &&
+    room->ownPuts = ebpfMonOwnPutsNew(m);
+    if (room->ownPuts && room->users && room->clients && room->linkWrites && room->join && room->threadPuts && room->iocPuts &&
         room->servers && room->packetPuts && room->packetEvents)
         return 0;
     ebpfMonPutRoomFree(room);
@@ -111,6 +116,7 @@ int ebpfMonPutRoomMake(ebpfMonMonitor *m)
 
 void ebpfMonPutRoomFree(ebpfMonPutRoom *room)
 {
+    ebpfMonOwnPutsFree(room->ownPuts);
     ebpfMonPacketEventsFree(room->packetEvents);
     ebpfMonPacketPutsFree(room->packetPuts);
     ebpfMonServersFree(room->servers);

@@ -3,6 +3,7 @@
 #ifndef EBPFMON_PUTROOM_H
 #define EBPFMON_PUTROOM_H
 
+#include "monitor/ownPuts.h"
 #include "put/iocPuts.h"
 #include "put/packetEvents.h"
 
@@ -15,6 +16,7 @@ typedef struct {
     ebpfMonPutJoin    *join;       /* any thread */
     ebpfMonThreadPuts *threadPuts; /* event thread */
     ebpfMonIocPuts    *iocPuts;    /* event thread */
+    ebpfMonOwnPuts    *ownPuts;    /* event thread, but for what ebpfMonOwnPutsHas reads */
     ebpfMonServers    *servers;    /* packet thread, as all that follows */
     ebpfMonPacketPuts *packetPuts;
     ebpfMonPacketEvents *packetEvents;

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <bpf/libbpf.h>
 
@@ -60,6 +59,7 @@ int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, uint
 {
     LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
 
+    probe->link = NULL;
     if (ebpfMonFeature.uprobeMulti) {
         probe->fd = ebpfMonUprobeMultiAttach(ebpfMonKernelGetProgramFd(prog), path, offset, pid, isReturn);
         return probe->fd < 0 ? errno : 0;
@@ -70,10 +70,7 @@ int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, uint
 
 void ebpfMonProbeOff(ebpfMonProbe *probe)
 {
-    if (ebpfMonFeature.uprobeMulti)
-        close(probe->fd);
-    else
-        bpf_link__destroy(probe->link);
+    ebpfMonCloserClose(probe, 1);
 }
 
 static int attachOne(ebpfMonAttached *att, int prog, char *note, size_t size)
@@ -115,24 +112,42 @@ static int attachOne(ebpfMonAttached *att, int prog, char *note, size_t size)
     return 0;
 }
 
-static void detachOne(ebpfMonAttached *att, int prog)
+/* Takes the probes out that are on and not wanted, in the order of the enum. Returns their number. */
+static unsigned takeOut(ebpfMonAttached *att, uint32_t want, ebpfMonProbe out[ebpfMonProgCount])
 {
-    ebpfMonProbeOff(&att->probe[prog]);
-    att->on &= ~EBPFMON_BIT(prog);
-    att->stepped &= ~EBPFMON_BIT(prog);
+    unsigned n = 0;
+
+    for (int i = 0; i < ebpfMonProgCount; i++)
+        if (!(want & EBPFMON_BIT(i)) && (att->on & EBPFMON_BIT(i)))
+            out[n++] = att->probe[i];
+    att->on &= want;
+    att->stepped &= want;
+    return n;
 }
 
 uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, char *note, size_t size)
 {
+    ebpfMonProbe out[ebpfMonProgCount];
+    unsigned n;
+
     note[0] = 0;
     /* First the program that sees the end of a chain, then the one that sees its beginning: so no lock is seen taken
      * and never released. A put's return comes before its entry for the same reason. They are detached the other way
-     * round, in the order of the enum. */
+     * round, in the order of the enum: the probe goes at the beginning of its close, and closing takes long after that. */
     for (int i = ebpfMonProgCount - 1; i >= 0; i--)
         if ((want & EBPFMON_BIT(i)) && !(att->on & EBPFMON_BIT(i)))
             attachOne(att, i, note, size);
-    for (int i = 0; i < ebpfMonProgCount; i++)
-        if (!(want & EBPFMON_BIT(i)) && (att->on & EBPFMON_BIT(i)))
-            detachOne(att, i);
+    n = takeOut(att, want, out);
+    if (n)
+        ebpfMonCloserClose(out, n);
     return att->on;
+}
+
+void ebpfMonAttachForget(ebpfMonAttached *att)
+{
+    ebpfMonProbe out[ebpfMonProgCount];
+    unsigned n = takeOut(att, 0, out);
+
+    if (n)
+        ebpfMonCloserCloseLater(out, n);
 }

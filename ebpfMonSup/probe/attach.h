@@ -10,16 +10,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "probe/closer.h"
 #include "probe/kernelLoad.h"
 #include "ioc/image.h"
-
-struct bpf_link;
-
-/* One probe that is on: a uprobe_multi link where the kernel has them, else a perf event. */
-typedef struct {
-    int fd;
-    struct bpf_link *link;
-} ebpfMonProbe;
 
 /* 0 or errno. "offset": in the file. */
 int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, uint64_t offset, pid_t pid, int isReturn);
@@ -42,6 +35,9 @@ void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *imag
 /* Attaches what is in "want" and not on, and detaches the rest. A probe that cannot be attached is left out; "note"
  * says why, of the first one. Returns the bits that are on. */
 uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, char *note, size_t size);
+
+/* Detaches all, of a process that has ended: it does not wait until the kernel has let go of them. */
+void ebpfMonAttachForget(ebpfMonAttached *att);
 
 /* The programs of a level (EBPFMON_PUTS …), a bit each. */
 uint32_t ebpfMonAttachLevel(int kernelLevel);

@@ -9,6 +9,7 @@
 
 #define BEGIN_TABLE(report, columns) \
     ebpfMonTextReportBeginTable(report, columns, sizeof(columns) / sizeof((columns)[0]))
+#define ASIDE_MAX 16
 #define CELL ebpfMonTextReportAddCell
 
 static void addCount(ebpfMonTextReport *report, uint64_t count)
@@ -38,6 +39,16 @@ void ebpfMonListsAddIocs(ebpfMonTextReport *report, ebpfMonTargets *targets)
     ebpfMonTargetsUnlock(targets);
 }
 
+void ebpfMonListsAddAside(ebpfMonTextReport *report, ebpfMonFollower *follower)
+{
+    ebpfMonAsideProcess list[ASIDE_MAX];
+    unsigned n = ebpfMonFollowerGetAside(follower, list, ASIDE_MAX);
+
+    for (unsigned i = 0; i < n; i++)
+        ebpfMonTextReportAdd(report, "set aside: pid %d of user %u: %s. Next look in %u s\n", (int)list[i].pid,
+                             (unsigned)list[i].uid, list[i].why, list[i].seconds);
+}
+
 static void addRecord(ebpfMonTextReport *report, const ebpfMonTarget *t, uint32_t i)
 {
     volatile struct ebpfMonRecState *state;
@@ -53,7 +64,7 @@ static void addRecord(ebpfMonTextReport *report, const ebpfMonTarget *t, uint32_
     addCount(report, ebpfMonTargetCountRecord(t, i));
     addCount(report, state->trapped);
     addCount(report, state->entered);
-    CELL(report, "%s", t->how[i] & EBPFMON_AT_LEAST ? "atleast" : t->how[i] & EBPFMON_BY_TRAP ? "trap" : "-");
+    CELL(report, "%s", ebpfMonTargetIsAtLeast(t, i) ? "atleast" : t->how[i] & EBPFMON_BY_TRAP ? "trap" : "-");
 }
 
 void ebpfMonListsAddRecords(ebpfMonTextReport *report, ebpfMonTargets *targets, const char *iocPattern,

@@ -7,9 +7,13 @@
 #define EBPFMON_LISTS_H
 
 #include "common/textReport.h"
+#include "watch/follower.h"
 #include "watch/target.h"
 
 void ebpfMonListsAddIocs(ebpfMonTextReport *report, ebpfMonTargets *targets);
+
+/* Processes that the follower leaves alone for a while; nothing if there are none. */
+void ebpfMonListsAddAside(ebpfMonTextReport *report, ebpfMonFollower *follower);
 
 /* Records with their counts, by IOC. Patterns as in epicsStrGlobMatch. */
 void ebpfMonListsAddRecords(ebpfMonTextReport *report, ebpfMonTargets *targets, const char *iocPattern,

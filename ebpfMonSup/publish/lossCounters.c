@@ -18,6 +18,7 @@ static const char *const lostReason[EBPFMON_LOST_ALL] = {
     [EBPFMON_LOST_ROOTS] = "chain table full", [EBPFMON_LOST_NESTED] = "locks nested too deep",
     [EBPFMON_LOST_FAULT] = "memory not readable", [EBPFMON_LOST_KERNEL + ebpfMonLossGone] = "IOC gone",
     [EBPFMON_LOST_KERNEL + ebpfMonLossParts] = "too many chains at once",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossOwnPut] = "too many puts to the monitor",
 };
 
 struct ebpfMonLossCounters {

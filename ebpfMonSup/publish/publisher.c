@@ -11,8 +11,10 @@
 #include "common/clock.h"
 #include "common/worker.h"
 #include "health/healthCollector.h"
+#include "model/audits.h"
 #include "model/published.h"
 #include "probe/kernelLoad.h"
+#include "publish/auditText.h"
 #include "publish/lossCounters.h"
 #include "publish/publisher.h"
 #include "publish/rankings.h"
@@ -35,6 +37,7 @@ struct ebpfMonPublisher {
     /* publishing thread only */
     double   cpuBefore;       /* our CPU time (s) a second ago, < 0: not known */
     uint64_t putsBefore;
+    ebpfMonAuditText audit;
     ebpfMonIocRow row[EBPFMON_IOCS_MAX];
 };
 
@@ -87,6 +90,7 @@ void ebpfMonPublisherSetTrouble(ebpfMonPublisher *p, const char *text)
 void ebpfMonPublisherResetLost(ebpfMonPublisher *p)
 {
     ebpfMonLossCountersReset(p->losses);
+    ebpfMonAuditsReset();
     ebpfMonPublisherWake(p);
 }
 
@@ -130,13 +134,15 @@ static void publishIocs(ebpfMonPublisher *p)
     double cost = 0;
 
     ebpfMonTargetsLock(p->targets);
-    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t && n < EBPFMON_IOCS_MAX; t = t->next) {
-        if (t->gone)
-            continue;
-        makeIocRow(t, &p->row[n++]);
-        cost += t->cost;
-        shown += t->shown;
-    }
+    for (int pass = 0; pass < 2; pass++) /* those whose database was read go first: the table may be too short */
+        for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t; t = t->next) {
+            if (t->gone || (t->cat == NULL) != pass)
+                continue;
+            if (n < EBPFMON_IOCS_MAX)
+                makeIocRow(t, &p->row[n++]);
+            cost += t->cost;
+            shown += t->shown;
+        }
     ebpfMonTargetsUnlock(p->targets);
     published = ebpfMonPublishedLock();
     memcpy(published->iocs.ioc, p->row, n * sizeof(p->row[0]));
@@ -195,6 +201,7 @@ static void publishChanges(ebpfMonPublisher *p)
 {
     publishIocs(p);
     ebpfMonLossCountersPublish(p->losses);
+    ebpfMonAuditTextPublish(&p->audit);
     publishState(p);
     ebpfMonPublishedNotify(ebpfMonGroupIocs);
     ebpfMonPublishedNotify(ebpfMonGroupState);
@@ -209,6 +216,7 @@ static void publishSecond(ebpfMonPublisher *p, double seconds)
     ebpfMonSearchPublish(p->search, ebpfMonClockReal(), seconds);
     publishIocs(p);
     ebpfMonLossCountersPublish(p->losses);
+    ebpfMonAuditTextPublish(&p->audit);
     publishOwnCosts(p, seconds);
     publishState(p);
     for (int g = 0; g < ebpfMonGroupCount; g++)

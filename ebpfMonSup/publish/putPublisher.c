@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <epicsString.h>
+
 #include "model/published.h"
 #include "publish/putPublisher.h"
 #include "rules/rules.h"
@@ -84,21 +86,11 @@ static int updateWatched(ebpfMonWatchValues *values, const char *record, const e
     return isWatched;
 }
 
-void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put)
+static void publish(ebpfMonPutPublisher *publisher, const ebpfMonPut *put, const char *record)
 {
-    ebpfMonFilter f;
-    ebpfMonPublished *published;
-    char record[sizeof(put->pv)];
-    const char *field;
+    ebpfMonPublished *published = ebpfMonPublishedLock();
     int isWatched;
 
-    ebpfMonRulesJudge(put); /* every put, whatever the filter shows */
-    ebpfMonPublishedAddUnexpected(put);
-    splitName(put, record, &field);
-    publisher->calls.getFilter(publisher->calls.arg, &f);
-    if (!ebpfMonFilterWantsPut(&f, record, field, put->host, put->user))
-        return;
-    published = ebpfMonPublishedLock();
     countPut(&published->puts, put);
     keepPut(&published->puts, put);
     published->time[ebpfMonGroupPuts] = put->time;
@@ -110,4 +102,33 @@ void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put)
     ebpfMonPublishedNotify(ebpfMonGroupPuts);
     if (isWatched)
         ebpfMonPublishedNotify(ebpfMonGroupWatch);
+}
+
+void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put)
+{
+    ebpfMonFilter f;
+    char record[sizeof(put->pv)];
+    const char *field;
+
+    ebpfMonRulesJudge(put); /* every put, whatever the filter shows */
+    ebpfMonPublishedAddUnexpected(put);
+    splitName(put, record, &field);
+    publisher->calls.getFilter(publisher->calls.arg, &f);
+    if (ebpfMonFilterWantsPut(&f, record, field, put->host, put->user))
+        publish(publisher, put, record);
+}
+
+void ebpfMonPutPublisherPublishOwn(ebpfMonPutPublisher *publisher, ebpfMonPut *put)
+{
+    ebpfMonFilter f;
+    char record[sizeof(put->pv)];
+    const char *field;
+
+    splitName(put, record, &field);
+    publisher->calls.getFilter(publisher->calls.arg, &f);
+    if (put->result == ebpfMonPutDenied ||
+        (epicsStrGlobMatch(put->ioc, f.ioc) && ebpfMonFilterWantsPut(&f, record, field, put->host, put->user)))
+        publish(publisher, put, record);
+    else
+        publisher->calls.log(publisher->calls.arg, put);
 }

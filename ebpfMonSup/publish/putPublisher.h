@@ -26,4 +26,9 @@ void ebpfMonPutPublisherFree(ebpfMonPutPublisher *publisher);
  * the listener. */
 void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put);
 
+/* A put to the monitor's own PVs. The log gets it, whatever the filter says; the published values too, if it was
+ * refused or passes the filter. The rules do not judge it, because the list of operators has; else each acknowledgement
+ * could be an unexpected put. */
+void ebpfMonPutPublisherPublishOwn(ebpfMonPutPublisher *publisher, ebpfMonPut *put);
+
 #endif

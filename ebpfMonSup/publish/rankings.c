@@ -151,7 +151,7 @@ static void makeProcRows(ebpfMonRankings *r)
         findDisplayName(r, b->t, b->index, row->name, sizeof(row->name));
         row->count = b->count;
         row->rate = (double)b->rate;
-        row->atLeast = !!(b->t->how[b->index] & EBPFMON_AT_LEAST);
+        row->atLeast = ebpfMonTargetIsAtLeast(b->t, b->index);
     }
 }
 
@@ -170,7 +170,7 @@ static void findWatched(ebpfMonRankings *r)
             snprintf(w->real, sizeof(w->real), "%s", ebpfMonCatalogueName(t->cat, (uint32_t)k));
             w->procCount = t->publisher.counts[k];
             w->procRate = (double)t->publisher.rate[k];
-            w->atLeast = !!(t->how[k] & EBPFMON_AT_LEAST);
+            w->atLeast = ebpfMonTargetIsAtLeast(t, (uint32_t)k);
         }
     }
 }

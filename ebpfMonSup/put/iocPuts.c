@@ -2,10 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/audits.h"
 #include "model/losses.h"
 #include "put/iocPuts.h"
 #include "put/pendingPuts.h"
 #include "put/putDecode.h"
+#include "put/putNumbers.h"
 #include "put/putWriter.h"
 #include "put/writerText.h"
 
@@ -18,6 +20,7 @@ struct ebpfMonIocPuts {
     ebpfMonIocPutSinks  sinks;
     ebpfMonPutWriters  *writers;
     ebpfMonPendingPuts *pending;
+    ebpfMonPutNumbers  *numbers;
     struct ebpfMonCauseEvent cause[CAUSES]; /* by thread: the cause of the put that it makes next */
 };
 
@@ -35,7 +38,8 @@ ebpfMonIocPuts *ebpfMonIocPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *cl
     puts->sinks = *sinks;
     puts->writers = ebpfMonPutWritersNew(clients, linkWrites, threadPuts);
     puts->pending = ebpfMonPendingPutsNew(targets, join, clients, sinks->finished, sinks->arg);
-    if (!puts->writers || !puts->pending) {
+    puts->numbers = ebpfMonPutNumbersNew(sinks->countLost, sinks->arg);
+    if (!puts->writers || !puts->pending || !puts->numbers) {
         ebpfMonIocPutsFree(puts);
         return NULL;
     }
@@ -48,6 +52,7 @@ void ebpfMonIocPutsFree(ebpfMonIocPuts *puts)
         return;
     ebpfMonPutWritersFree(puts->writers);
     ebpfMonPendingPutsFree(puts->pending);
+    ebpfMonPutNumbersFree(puts->numbers);
     free(puts);
 }
 
@@ -125,10 +130,12 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
     ebpfMonPutEventClients clients;
     ebpfMonPendingPut *p;
     ebpfMonTarget *t;
+    uint64_t missing;
     int isGood = 0, linkChanged = 0, hasResult = 0, isLate = 0;
 
     if (size < sizeof(*ev))
         return;
+    missing = ebpfMonPutNumbersAdd(puts->numbers, ev->head.iocId, ev->head.tid, ev->id);
     cause = findCause(puts, ev);
     p = ebpfMonPendingPutsReserve(puts->pending);
     ebpfMonPutWritersLookUp(puts->writers, &ev->head, &ev->who, cause, &clients);
@@ -148,6 +155,8 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
         ebpfMonPendingPutsDiscard(puts->pending, p);
         return;
     }
+    if (missing)
+        ebpfMonAuditsAdd(ebpfMonAuditPutNumber, missing, p->put.ioc);
     if (linkChanged)
         puts->sinks.linkChanged(puts->sinks.arg, ev->head.iocId, ev->precord);
     addToThread(puts, ev, &p->put);

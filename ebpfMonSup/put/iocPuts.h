@@ -21,6 +21,7 @@ typedef struct {
     void (*linkWritten)(void *arg, const ebpfMonLinkWrite *write); /* a record wrote through a CA link */
     /* the links of this record are to be read again */
     void (*linkChanged)(void *arg, uint32_t iocId, uint64_t precord);
+    uint64_t (*countLost)(void *arg); /* events of the kernel part that were lost so far */
     void *arg;
 } ebpfMonIocPutSinks;
 

@@ -4,6 +4,7 @@
 #include <epicsString.h>
 
 #include "common/clock.h"
+#include "model/audits.h"
 #include "put/lastValues.h"
 #include "put/packetEvents.h"
 
@@ -126,18 +127,31 @@ void ebpfMonPacketEventsNoteLost(ebpfMonPacketEvents *e, uint64_t now)
     e->lost = lost;
 }
 
+/* Whether the IOC may have made the put without our seeing it; "isSlow": or may make it later. */
+static int mayBeMissed(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p, int isSlow)
+{
+    return e->lostAt >= p->at || (p->iocId && ebpfMonServersMayHaveMissed(e->servers, p->iocId, p->at, isSlow));
+}
+
+/* Not PVA: a put that only sets a display field makes none in the IOC. */
+static void audit(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p)
+{
+    if (p->iocId && p->replied && p->ok && !p->pva && !mayBeMissed(e, p, 0))
+        ebpfMonAuditsAdd(ebpfMonAuditPutNotInside, 1, p->channel);
+}
+
 void ebpfMonPacketEventsPublish(ebpfMonPacketEvents *e, uint64_t now)
 {
     ebpfMonPacketPut *list = ebpfMonPutJoinTakeUnmatched(e->join, now), *next;
-    int missed;
 
     if (list) /* once for all of them: asking the kernel for each would cost more than the put */
         ebpfMonPacketEventsNoteLost(e, now);
     for (; list; list = next) {
         next = list->next;
-        missed = now == UINT64_MAX || e->lostAt >= list->at ||
-                 (list->iocId && ebpfMonServersMayHaveMissed(e->servers, list->iocId, list->at, !list->passed));
-        ebpfMonPacketPutsFinish(e->puts, list, ebpfMonServersFind(e->servers, &list->peer, now)->name, missed);
+        if (now != UINT64_MAX) /* at the end nobody waits for the IOC */
+            audit(e, list);
+        ebpfMonPacketPutsFinish(e->puts, list, ebpfMonServersFind(e->servers, &list->peer, now)->name,
+                                now == UINT64_MAX || mayBeMissed(e, list, !list->passed));
         free(list);
     }
 }

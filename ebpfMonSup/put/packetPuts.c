@@ -44,9 +44,9 @@ static void setPv(const ebpfMonPacketPut *p, ebpfMonPut *put)
         snprintf(put->pv, sizeof(put->pv), "sid %u", p->sid);
         return;
     }
-    snprintf(put->pv, sizeof(put->pv), "%.*s", (int)ebpfMonPacketTextGetNameLength(p->channel), p->channel);
+    ebpfMonTextCopyBytes(put->pv, sizeof(put->pv), p->channel, ebpfMonPacketTextGetNameLength(p->channel));
     if (strcmp(put->pv, p->channel) != 0)
-        snprintf(put->channel, sizeof(put->channel), "%s", p->channel);
+        ebpfMonTextCopy(put->channel, sizeof(put->channel), p->channel);
 }
 
 static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
@@ -68,7 +68,7 @@ static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
     put->oldIsNumber = p->old.isNumber;
     put->oldNumber = p->old.number;
     put->oldCount = p->old.count;
-    snprintf(put->old, sizeof(put->old), "%s", p->old.text);
+    ebpfMonTextCopy(put->old, sizeof(put->old), p->old.text);
 }
 
 /* A CA server adds the name of the record, or words of its own (send_err of rsrv/camessage.c). */
@@ -78,9 +78,9 @@ static void setMessage(const ebpfMonPacketPut *p, ebpfMonPut *put)
     const char *own = strncmp(p->message, put->pv, record) == 0 && !p->message[record] ? "" : p->message;
 
     if (p->ok || p->pva || own[0])
-        snprintf(put->message, sizeof(put->message), "%s", own);
+        ebpfMonTextCopy(put->message, sizeof(put->message), own);
     else
-        snprintf(put->message, sizeof(put->message), "%s", ca_message((long)p->status));
+        ebpfMonTextCopy(put->message, sizeof(put->message), ca_message((long)p->status));
 }
 
 static void setResult(const ebpfMonPacketPut *p, int missed, ebpfMonPut *put)

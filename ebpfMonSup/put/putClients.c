@@ -84,7 +84,7 @@ static void findProcess(ebpfMonPutClients *clients, const struct ebpfMonOwner *o
     memset(process, 0, sizeof(*process));
     process->owner = *owner;
     if (ebpfMonProcCommand((pid_t)owner->pid, process->command, sizeof(process->command)))
-        snprintf(process->command, sizeof(process->command), "%.*s", EBPFMON_COMM_MAX, owner->comm);
+        ebpfMonTextCopyBytes(process->command, sizeof(process->command), owner->comm, EBPFMON_COMM_MAX);
     ebpfMonProcContainer((pid_t)owner->pid, process->container, sizeof(process->container));
     epicsMutexMustLock(clients->lock);
     *known = *process;
@@ -116,14 +116,14 @@ static int makeClient(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer
         findProcess(clients, owner, &process);
         client->peerPid = owner->pid;
         client->peerUid = owner->uid;
-        snprintf(client->command, sizeof(client->command), "%s", process.command);
-        snprintf(client->container, sizeof(client->container), "%s", process.container);
+        ebpfMonTextCopy(client->command, sizeof(client->command), process.command);
+        ebpfMonTextCopy(client->container, sizeof(client->container), process.container);
         isComplete = ebpfMonUserNamesFind(clients->users, (uid_t)owner->uid, client->realUser,
                                           sizeof(client->realUser));
     }
-    snprintf(client->user, sizeof(client->user), "%s", user[0] ? user : client->realUser);
+    ebpfMonTextCopy(client->user, sizeof(client->user), user[0] ? user : client->realUser);
     if (host[0])
-        snprintf(client->host, sizeof(client->host), "%s", host);
+        ebpfMonTextCopy(client->host, sizeof(client->host), host);
     else
         snprintf(client->host, sizeof(client->host), "%.*s", (int)strcspn(client->peer, ":"), client->peer);
     return isComplete;

@@ -46,6 +46,7 @@ void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *p
         return;
     if (name)
         ebpfMonMemTextNow(t->pid, name, now, sizeof(now));
+    ebpfMonTextClean(now, sizeof(now)); /* as the value was */
     if (strlen(now) == want && strncmp(now, put->val, want) == 0) {
         put->result = ebpfMonPutOk;
     } else {
@@ -67,6 +68,8 @@ static void setNames(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const e
         name = ebpfMonCatalogueName(t->cat, (uint32_t)index);
     else if (ebpfMonMemReadNow(t->pid, ev->precord, record, sizeof(record)) == 0)
         record[sizeof(record) - 1] = 0;
+    if (index < 0)
+        ebpfMonTextClean(record, sizeof(record));
     if (f && strcmp(f->name, "VAL") == 0)
         snprintf(put->pv, sizeof(put->pv), "%s", name);
     else
@@ -74,7 +77,7 @@ static void setNames(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const e
 
     /* The name as the client wrote it. The kernel part read it where the channel of a client would be, without knowing
      * that it is one; so it is believed only if it names this record. */
-    snprintf(put->channel, sizeof(put->channel), "%.*s", EBPFMON_CHANNEL_MAX - 1, ev->channel);
+    ebpfMonTextCopyBytes(put->channel, sizeof(put->channel), ev->channel, EBPFMON_CHANNEL_MAX - 1);
     base = strcspn(put->channel, ".{[");
     if (!put->channel[0] || base >= sizeof(record)) {
         put->channel[0] = 0;
@@ -108,13 +111,12 @@ static int getNumber(const ebpfMonValue *v, int fieldType, double *number)
 }
 
 /* A text that a client sends to a number is converted as dbPut does it (dbFastLinkConv.c): for an integer "0x10" is 0, and
- * "1e3" is 1. It is a number of ours if people read it so, too. */
+ * "1e3" is 1. Only a decimal number is shown as a number, the one that was sent. */
 static void convertText(const ebpfMonValue *v, int fieldType, ebpfMonPut *put)
 {
     ebpfMonValue out = { .type = fieldType, .count = 1 };
     char text[MAX_STRING_SIZE], *end;
     epicsFloat64 space = 0; /* the largest of them */
-    double read;
 
     if (v->type != ebpfMonDbfString || v->count != 1 || fieldType < ebpfMonDbfChar || fieldType > ebpfMonDbfDouble)
         return;
@@ -125,11 +127,8 @@ static void convertText(const ebpfMonValue *v, int fieldType, ebpfMonPut *put)
     out.size = dbValueSize((short)fieldType);
     out.len = (uint32_t)out.size;
     put->isConverted = ebpfMonValueTextGetNumber(&out, &put->converted);
-    read = strtod(text, &end);
-    if (put->isConverted && end != text && !*end && read == put->converted) {
-        put->isNumber = 1;
-        put->number = read;
-    }
+    put->number = strtod(text, &end);
+    put->isNumber = put->isConverted && end != text && !*end && !strpbrk(text, "xX");
 }
 
 /* A text that is sent as an array of characters ("REC.DESC$") is shown as text: "" is not an array of zeros, and "7"
@@ -200,6 +199,26 @@ static void setNewValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
         convertText(&new, ev->fieldType, put);
 }
 
+/*
+ * Nonzero: after a put to this field the record may have to be counted in another way (ioc/recordLinks.c). A put to an
+ * undefined mbbo or mbboDirect may define it; one to another field than VAL processes it without a time stamp, and if
+ * nothing else makes it process, nobody counts that.
+ */
+static int changesCounting(ebpfMonTarget *t, uint64_t precord, const ebpfMonField *f)
+{
+    static const char *const fields[] = { "TSE", "TSEL", "OMSL", "UDF", "SDEL", "DTYP" };
+    long index = ebpfMonCatalogueFindAddr(t->cat, precord);
+
+    for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        if (strcmp(f->name, fields[i]) == 0)
+            return 1;
+    if (index < 0 || !(t->cat->rec[index].flags & EBPFMON_REC_UNDEFINED))
+        return 0;
+    if (t->how && strcmp(f->name, "VAL") != 0 && !(t->how[index] & EBPFMON_BY_TRAP))
+        t->how[index] |= EBPFMON_MISSED;
+    return 1;
+}
+
 int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size, ebpfMonPut *put,
                           int *linkChanged)
 {
@@ -221,8 +240,7 @@ int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, si
                   ev->site == EBPFMON_SITE_DISABLED ? ebpfMonPutFailed : ebpfMonPutUnknown;
     if (ev->site == EBPFMON_SITE_DISABLED)
         put->status = S_db_putDisabled;
-    *linkChanged = ev->site == EBPFMON_SITE_LINK ||
-                   (f && (strcmp(f->name, "TSE") == 0 || strcmp(f->name, "TSEL") == 0));
+    *linkChanged = ev->site == EBPFMON_SITE_LINK || (f && changesCounting(t, ev->precord, f));
     return 1;
 }
 

@@ -57,7 +57,7 @@ static void findCaLink(ebpfMonPutWriters *writers, const struct ebpfMonPutEvent 
 {
     char channel[EBPFMON_CHANNEL_MAX];
 
-    snprintf(channel, sizeof(channel), "%.*s", EBPFMON_CHANNEL_MAX - 1, ev->channel);
+    ebpfMonTextCopyBytes(channel, sizeof(channel), ev->channel, EBPFMON_CHANNEL_MAX - 1);
     ebpfMonLinkWritesSetWriter(writers->linkWrites, pid, channel, ev->head.ktime, put);
 }
 
@@ -95,7 +95,7 @@ static void describeComm(ebpfMonTarget *t, const char comm[EBPFMON_COMM_MAX], in
 {
     char name[EBPFMON_COMM_MAX];
 
-    snprintf(name, sizeof(name), "%.*s", EBPFMON_COMM_MAX - 1, comm);
+    ebpfMonTextCopyBytes(name, sizeof(name), comm, EBPFMON_COMM_MAX - 1);
     ebpfMonThreadJobDescribe(t, name, isMain, root, buf, size);
 }
 
@@ -168,7 +168,7 @@ void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const s
 
     if (clients->hasClient)
         ebpfMonPutClientSet(&clients->client, put);
-    snprintf(put->thread, sizeof(put->thread), "%.*s", EBPFMON_COMM_MAX - 1, ev->who.comm);
+    ebpfMonTextCopyBytes(put->thread, sizeof(put->thread), ev->who.comm, EBPFMON_COMM_MAX - 1);
     if (setOrigin(writers, t, ev, clients->hasClient, put))
         return;
     if (put->through != ebpfMonByLink && root == ev->precord) {
@@ -199,8 +199,11 @@ int ebpfMonPutWritersFindLinkWrite(ebpfMonTarget *t, const struct ebpfMonCauseEv
         return 0;
     write->pid = (uint32_t)t->pid;
     write->at = ev->head.ktime;
-    write->chain = (ebpfMonChainId){ .iocId = ev->begin ? t->iocId : 0, .tid = ev->head.tid, .begin = ev->begin };
-    snprintf(write->channel, sizeof(write->channel), "%.*s", EBPFMON_CHANNEL_MAX - 1, ev->name);
+    write->step = (ebpfMonChainId){ .iocId = ev->begin ? t->iocId : 0, .tid = ev->head.tid, .begin = ev->begin };
+    write->chain = write->step;
+    if (ev->sourceBegin)
+        write->chain = (ebpfMonChainId){ .iocId = t->iocId, .tid = ev->sourceTid, .begin = ev->sourceBegin };
+    ebpfMonTextCopyBytes(write->channel, sizeof(write->channel), ev->name, EBPFMON_CHANNEL_MAX - 1);
     snprintf(write->link, sizeof(write->link), "%s.%.6s", ebpfMonCatalogueName(t->cat, index), f->name);
     snprintf(write->ioc, sizeof(write->ioc), "%s", t->name);
     snprintf(write->root, sizeof(write->root), "%s", findRecordName(t, ev->root));

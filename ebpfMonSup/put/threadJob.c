@@ -38,6 +38,7 @@ static void describeScanOnce(ebpfMonTarget *t, uint64_t precord, char *buf, size
             continue;
         if (n++ == 0 && ebpfMonMemReadNow(t->pid, link.pvname, name, sizeof(name)) == 0)
             name[sizeof(name) - 1] = 0;
+        ebpfMonTextClean(name, sizeof(name));
     }
     if (n == 1)
         snprintf(buf, size, "CP link from %s", name[0] ? name : "?");

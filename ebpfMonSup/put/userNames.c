@@ -9,6 +9,7 @@
 #include <epicsThread.h>
 
 #include "common/clock.h"
+#include "common/text.h"
 #include "common/worker.h"
 #include "put/userNames.h"
 
@@ -96,7 +97,7 @@ static void storeName(ebpfMonUserNames *names, uid_t uid, int hasName, const cha
     e = findEntry(names, uid);
     if (e) { /* else another uid took its place meanwhile */
         if (hasName || !e->isKnown) /* a name service that is down for a while takes no name away */
-            snprintf(e->name, sizeof(e->name), "%s", name);
+            ebpfMonTextCopy(e->name, sizeof(e->name), name);
         e->isKnown = 1;
         e->readAt = ebpfMonClockMonotonic();
     }
@@ -128,7 +129,7 @@ ebpfMonUserNames *ebpfMonUserNamesNew(ebpfMonUserNameReader read, double deadlin
     names->read = read;
     names->deadline = (uint64_t)(deadline * 1e9);
     names->lock = epicsMutexMustCreate();
-    names->worker = ebpfMonWorkerStart("ebpfMonUsers", epicsThreadPriorityMedium, runUserNames, names);
+    names->worker = ebpfMonWorkerStart("ebpfMonUsers", epicsThreadPriorityLow, runUserNames, names);
     if (!names->worker) {
         epicsMutexDestroy(names->lock);
         free(names);
@@ -175,11 +176,12 @@ static void waitForAnswer(ebpfMonUserNames *names, uint64_t patience)
 
 int ebpfMonUserNamesFind(ebpfMonUserNames *names, uid_t uid, char *buf, size_t size)
 {
-    uint64_t now = ebpfMonClockMonotonic(), patience;
+    uint64_t now, patience;
     userEntry *e;
     int isKnown;
 
     epicsMutexMustLock(names->lock);
+    now = ebpfMonClockMonotonic(); /* not before: a name that came meanwhile would be newer than now */
     e = findEntry(names, uid);
     if (!e) {
         e = addEntry(names, uid, now);

@@ -8,8 +8,11 @@
 #include "model/put.h"
 #include "put/valueText.h"
 #include "ioc/baseLayout.h"
+#include "ioc/foreign.h"
 
 #define FIRST_ELEMENTS 8 /* of an array */
+#define CHOICE_SIZE    256
+#define CHOICE_SECONDS 0.25
 
 /* The fields that have the texts of an enum's states, by state (mbbiRecord.dbd, mbboRecord.dbd); those of bi and bo are
  * ZNAM and ONAM. */
@@ -18,32 +21,56 @@ static const char *const stateField[16] = {
     "EIST", "NIST", "TEST", "ELST", "TVST", "TTST", "FTST", "FFST",
 };
 
-/* One choice of a "char *choices[]" in the memory of the IOC. 0, or -1: there is none. */
-static int readChoice(ebpfMonTarget *t, uint64_t choices, int32_t count, unsigned index, char *buf, size_t size)
-{
-    uint64_t at;
+/* One choice of a menu in the memory of the IOC: three reads in one job, because to hand one over costs more than it. */
+typedef struct {
+    pid_t    pid;
+    uint64_t menu;
+    int      isDevice;  /* a struct layoutDeviceMenu */
+    unsigned index;
+    char     text[CHOICE_SIZE];
+} choiceJob;
 
-    if (count < 0 || count > 65536 || index >= (unsigned)count ||
-        ebpfMonMemReadNow(t->pid, choices + 8u * index, &at, sizeof(at)))
+static void runChoiceJob(void *data)
+{
+    choiceJob *j = data;
+    struct layoutMenu menu;
+    struct layoutDeviceMenu device;
+    uint64_t choices, at;
+    int32_t count;
+
+    j->text[0] = 0;
+    if (j->isDevice ? ebpfMonMemReadNow(j->pid, j->menu, &device, sizeof(device)) :
+        ebpfMonMemReadNow(j->pid, j->menu, &menu, sizeof(menu)))
+        return;
+    choices = j->isDevice ? device.papChoice : menu.papChoiceValue;
+    count = j->isDevice ? device.nChoice : menu.nChoice;
+    if (count < 0 || count > 65536 || j->index >= (unsigned)count ||
+        ebpfMonMemReadNow(j->pid, choices + 8u * j->index, &at, sizeof(at)))
+        return;
+    ebpfMonMemTextNow(j->pid, at, j->text, sizeof(j->text));
+}
+
+/* 0, or -1: there is none. */
+static int readChoice(const ebpfMonTarget *t, const ebpfMonField *f, unsigned index, char *buf, size_t size)
+{
+    static const ebpfMonForeignJob job = { runChoiceJob, free };
+    choiceJob *j = malloc(sizeof(*j));
+
+    if (!j)
         return -1;
-    return ebpfMonMemTextNow(t->pid, at, buf, size) > 0 ? 0 : -1;
+    *j = (choiceJob){ .pid = t->pid, .menu = f->ftPvt, .isDevice = f->type == ebpfMonDbfDevice, .index = index };
+    if (ebpfMonForeignRun(t->pid, CHOICE_SECONDS, &job, j))
+        return -1;
+    ebpfMonTextCopy(buf, size, j->text);
+    free(j);
+    return buf[0] ? 0 : -1;
 }
 
 static int readStateText(ebpfMonTarget *t, const ebpfMonField *f, uint64_t precord, unsigned index, char *buf,
                          size_t size)
 {
-    if (f->type == ebpfMonDbfMenu && f->ftPvt) {
-        struct layoutMenu menu;
-
-        return ebpfMonMemReadNow(t->pid, f->ftPvt, &menu, sizeof(menu)) ? -1 :
-               readChoice(t, menu.papChoiceValue, menu.nChoice, index, buf, size);
-    }
-    if (f->type == ebpfMonDbfDevice && f->ftPvt) {
-        struct layoutDeviceMenu menu;
-
-        return ebpfMonMemReadNow(t->pid, f->ftPvt, &menu, sizeof(menu)) ? -1 :
-               readChoice(t, menu.papChoice, menu.nChoice, index, buf, size);
-    }
+    if ((f->type == ebpfMonDbfMenu || f->type == ebpfMonDbfDevice) && f->ftPvt)
+        return readChoice(t, f, index, buf, size);
     if (f->type == ebpfMonDbfEnum && index < 16) {
         const ebpfMonField *s = NULL;
         char text[27];
@@ -88,22 +115,6 @@ static void formatFloating(double d, int isFloat, char *buf, size_t size)
         if (isFloat ? strtof(buf, NULL) == (float)d : strtod(buf, NULL) == d)
             return;
     }
-}
-
-/* A text as it was sent, with control characters made visible: a terminal would obey them. */
-static void formatString(const char *s, size_t len, char *buf, size_t size)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < len && s[i] && n + 5 < size; i++) {
-        unsigned char c = (unsigned char)s[i];
-
-        if (c < ' ' || c == 0x7f)
-            n += (size_t)snprintf(buf + n, size - n, "\\x%02x", c);
-        else
-            buf[n++] = (char)c;
-    }
-    buf[n] = 0;
 }
 
 typedef union {
@@ -203,7 +214,7 @@ static void formatLongString(const ebpfMonValue *v, char *buf, size_t size)
 {
     char text[EBPFMON_TEXT_SIZE];
 
-    formatString((const char *)v->data, v->len, text, sizeof(text));
+    ebpfMonTextCopyBytes(text, sizeof(text), (const char *)v->data, v->len);
     if (v->count > (long)v->len && strlen(text) + 4 < sizeof(text) && !memchr(v->data, 0, v->len))
         strcat(text, "...");
     ebpfMonTextCopy(buf, size, text);
@@ -220,7 +231,7 @@ static void formatArray(const ebpfMonValue *v, unsigned each, char *buf, size_t 
         return;
     for (uint32_t i = 0; i < have && i < FIRST_ELEMENTS && (long)i < v->count; i++) {
         if (v->type == ebpfMonDbfString)
-            formatString((const char *)v->data + i * each, each, one, sizeof(one));
+            ebpfMonTextCopyBytes(one, sizeof(one), (const char *)v->data + i * each, each);
         else
             formatElement(v, v->data + i * each, one, sizeof(one));
         if (n + strlen(one) + sizeof(" ...") >= size)
@@ -236,7 +247,6 @@ void ebpfMonValueTextFormat(ebpfMonTarget *t, const ebpfMonField *field, uint64_
                             char *buf, size_t size)
 {
     unsigned each = getElementSize(v);
-    char one[EBPFMON_TEXT_SIZE];
 
     buf[0] = 0;
     if (!each) {
@@ -250,8 +260,7 @@ void ebpfMonValueTextFormat(ebpfMonTarget *t, const ebpfMonField *field, uint64_
             return;
     }
     if (v->type == ebpfMonDbfString && v->count == 1) {
-        formatString((const char *)v->data, v->len < each ? v->len : each, one, sizeof(one));
-        ebpfMonTextCopy(buf, size, one);
+        ebpfMonTextCopyBytes(buf, size, (const char *)v->data, v->len < each ? v->len : each);
     } else if ((v->type == ebpfMonDbfChar || v->type == ebpfMonDbfUchar) && v->count > 1 && isText(v->data, v->len)) {
         formatLongString(v, buf, size);
     } else if (v->count == 1) {

@@ -12,18 +12,19 @@ void ebpfMonWriterTextFormatCause(const char *user, const char *host, char *buf,
  * host stands beside the claim. */
 static void makeWho(ebpfMonPut *put)
 {
-    char local[160] = "";
+    char local[160] = "", who[2 * EBPFMON_WHO_SIZE];
 
     if (put->peer[0]) {
         if (put->peerPid)
             snprintf(local, sizeof(local), " %s[%u]%s%s", put->command, put->peerPid,
                      put->container[0] ? " in " : "", put->container);
-        snprintf(put->who, sizeof(put->who), "%s@%s%s", put->user[0] ? put->user : "?", put->host, local);
+        snprintf(who, sizeof(who), "%s@%s%s", put->user[0] ? put->user : "?", put->host, local);
     } else if (put->through == ebpfMonByShell || put->through == ebpfMonByInit) {
-        snprintf(put->who, sizeof(put->who), "%s", ebpfMonThroughName(put->through));
+        snprintf(who, sizeof(who), "%s", ebpfMonThroughName(put->through));
     } else {
-        snprintf(put->who, sizeof(put->who), "thread %s", put->thread);
+        snprintf(who, sizeof(who), "thread %s", put->thread);
     }
+    ebpfMonTextCopy(put->who, sizeof(put->who), who);
 }
 
 static void makeOrigin(ebpfMonPut *put)
@@ -49,6 +50,7 @@ static void makeOrigin(ebpfMonPut *put)
 
 void ebpfMonWriterTextComplete(ebpfMonPut *put)
 {
+    ebpfMonPutClean(put);
     makeWho(put);
     makeOrigin(put);
 }

@@ -13,6 +13,7 @@
 #include <errlog.h>
 #include <initHooks.h>
 
+#include "access/guard.h"
 #include "model/monitorOps.h"
 #include "model/logOps.h"
 #include "record/filterSub.h"
@@ -28,6 +29,7 @@ static long driverReport(int level)
 {
     ebpfMonMonitorOpsGet()->report(level);
     ebpfMonLogOpsGet()->report(level);
+    ebpfMonGuardReport(level);
     return 0;
 }
 
@@ -36,11 +38,15 @@ epicsExportAddress(drvet, drvEbpfMon);
 
 static void initHook(initHookState state)
 {
-    if (state == initHookAfterIocRunning) {
+    if (state == initHookAfterScanInit) {
+        ebpfMonGuardStart(); /* access security has read its file, and no server runs yet */
+    } else if (state == initHookAfterIocRunning) {
         ebpfMonMonitorOpsGet()->start();
         ebpfMonFilterReprocess();
     } else if (state == initHookAtShutdown) {
         ebpfMonScanStop();
+    } else if (state == initHookAfterShutdown) {
+        ebpfMonGuardStop();
     }
 }
 
@@ -72,6 +78,7 @@ static void ebpfMonDriverRegistrar(void)
         return;
     isRegistered = 1;
     nameHost();
+    ebpfMonGuardInit();
     if (initHookRegister(initHook))
         errlogSevPrintf(errlogMajor, "ebpfMon: out of memory, cannot begin with the IOC: "
                         "call ebpfMonStart after iocInit\n");

@@ -120,6 +120,8 @@ static const ebpfMonPv table[] = {
     {"LOST_CNT",                   ebpfMonGroupState,      hostRow,       ebpfMonCellCount,  HOST(losses.count)},
     {"LOST_REASONS",               ebpfMonGroupState,      lostRow,       ebpfMonCellText,   LOST(reason)},
     {"LOST_CNTS",                  ebpfMonGroupState,      lostRow,       ebpfMonCellCount,  LOST(count)},
+    {"AUDIT",                      ebpfMonGroupState,      hostRow,       ebpfMonCellText,   HOST(audit.text)},
+    {"AUDIT_CNT",                  ebpfMonGroupState,      hostRow,       ebpfMonCellCount,  HOST(audit.count)},
     {"COST",                       ebpfMonGroupState,      hostRow,       ebpfMonCellDouble, HOST(costs.iocs)},
     {"TRAP_COST",                  ebpfMonGroupState,      hostRow,       ebpfMonCellDouble, HOST(costs.trapNs)},
     {"CPU",                        ebpfMonGroupState,      hostRow,       ebpfMonCellDouble, HOST(costs.cpu)},
@@ -183,7 +185,7 @@ static const ebpfMonPv table[] = {
     {"CHAIN_TOP_LOCK_WAITS",       ebpfMonGroupChains,     chainRow,      ebpfMonCellDouble, CHAIN(waitMean)},
     {"CHAIN_HIST",                 ebpfMonGroupChains,     histRow,       ebpfMonCellDouble, 0},
     {"CHAIN_HIST_EDGES",           ebpfMonGroupChains,     edgeRow,       ebpfMonCellDouble, 0},
-    {"CHAIN_LOG",                  ebpfMonGroupSlow,       hostRow,       ebpfMonCellText,   HOST(chains.slowText)},
+    {"CHAIN_LOG",                  ebpfMonGroupSlow,       hostRow,       ebpfMonCellLines,  HOST(chains.slowText)},
     {"CHAIN_LOG_CNT",              ebpfMonGroupSlow,       hostRow,       ebpfMonCellCount,  HOST(chains.slowCount)},
 
     /* Health of the IOCs. */
@@ -326,6 +328,8 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
     switch (pv->cell) {
     case ebpfMonCellText:
         return ebpfMonTextCopy(buf, size, at);
+    case ebpfMonCellLines:
+        return ebpfMonTextCopyLines(buf, size, at);
     case ebpfMonCellLevel:
         return ebpfMonTextCopy(buf, size, ebpfMonLevelName(*(const ebpfMonLevel *)at));
     case ebpfMonCellTime:

@@ -20,6 +20,7 @@ typedef enum {
     ebpfMonCellCount,    /* uint64_t */
     ebpfMonCellDouble,
     ebpfMonCellText,     /* char[] */
+    ebpfMonCellLines,    /* char[], several lines */
     ebpfMonCellLevel,    /* ebpfMonLevel, by name */
     ebpfMonCellTime,     /* epicsTimeStamp */
     ebpfMonCellPutLine   /* a whole ebpfMonPut */

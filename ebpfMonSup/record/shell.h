@@ -5,6 +5,7 @@
 
 void ebpfMonMonitorShellRegister(void); /* start, filter, levels, report */
 void ebpfMonListShellRegister(void);    /* IOCs, records, puts, chains, traces, searches */
+void ebpfMonAccessShellRegister(void);  /* who may write to the monitor's PVs */
 void ebpfMonRulesShellRegister(void);   /* rules and unexpected puts */
 void ebpfMonLogShellRegister(void);     /* logs */
 void ebpfMonOtlpShellRegister(void);    /* OTLP and Zipkin */

@@ -121,12 +121,8 @@ static uint32_t findCachedRule(ebpfMonRuleSet *set, const ebpfMonPut *put)
 /* A text is the number that the IOC makes of it; where we do not know the record, the number as which it reads. */
 static int getNumber(const ebpfMonPut *put, double *value)
 {
-    if (put->isNumber) {
-        *value = put->number;
-        return 1;
-    }
-    if (put->isConverted) {
-        *value = put->converted;
+    if (put->isConverted || put->isNumber) {
+        *value = put->isConverted ? put->converted : put->number;
         return 1;
     }
     return put->count <= 1 && epicsParseDouble(put->val, value, NULL) == 0;
@@ -240,6 +236,5 @@ void ebpfMonRuleSetJudge(ebpfMonRuleSet *set, ebpfMonPut *put)
         snprintf(text, sizeof(text), "rule \"%s\": %s", rule->name, why);
     }
     put->unexpected = 1;
-    ebpfMonTextRemoveControls(text);
     ebpfMonTextCopy(put->rule, sizeof(put->rule), text);
 }

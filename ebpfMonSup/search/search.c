@@ -106,7 +106,6 @@ void ebpfMonSearchAddQuestion(ebpfMonSearch *s, uint64_t time, ebpfMonSearchProt
         name->protocol = protocol;
         name->first = time;
         ebpfMonTextCopy(name->text, sizeof(name->text), text);
-        ebpfMonTextRemoveControls(name->text);
     }
     name->client = host;
     name->clients |= 1ull << (ebpfMonHashMix(who) & 63);

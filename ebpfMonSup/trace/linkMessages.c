@@ -56,11 +56,28 @@ void ebpfMonLinkMessagesAdd(ebpfMonLinkMessages *m, const ebpfMonLinkWrite *link
     w = &m->write[m->nextWrite++ % WRITES];
     memset(w, 0, sizeof(*w));
     w->chain = link->chain;
+    w->step = link->step;
     w->pid = link->pid;
     w->at = link->at;
     memcpy(w->channel, link->channel, sizeof(w->channel));
     memcpy(w->link, link->link, sizeof(w->link));
     epicsMutexUnlock(m->lock);
+}
+
+void ebpfMonLinkMessagesNoteChain(ebpfMonLinkMessages *m, const ebpfMonChainId *chain)
+{
+    epicsMutexMustLock(m->lock);
+    for (unsigned i = 0; i < WRITES; i++)
+        if (ebpfMonChainIdIsSame(&m->write[i].step, chain)) {
+            m->write[i].isStepKnown = 1;
+            m->begin[i] = chain->begin;
+        }
+    epicsMutexUnlock(m->lock);
+}
+
+static const ebpfMonChainId *getChain(const ebpfMonLinkMessage *w)
+{
+    return w->isStepKnown ? &w->step : &w->chain;
 }
 
 /* "peer" NULL: in no message. */
@@ -161,7 +178,7 @@ unsigned ebpfMonLinkMessagesFind(ebpfMonLinkMessages *m, const ebpfMonChainId *c
     for (unsigned i = 0; i < WRITES && n < max; i++) {
         unsigned at = (m->nextWrite + i) % WRITES;
 
-        if (m->begin[at] == chain->begin && ebpfMonChainIdIsSame(&m->write[at].chain, chain))
+        if (m->begin[at] == chain->begin && ebpfMonChainIdIsSame(getChain(&m->write[at]), chain))
             list[n++] = m->write[at];
     }
     epicsMutexUnlock(m->lock);

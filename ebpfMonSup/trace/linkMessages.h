@@ -12,7 +12,9 @@
 
 /* A value that a chain wrote through a CA link. */
 typedef struct {
-    ebpfMonChainId chain;  /* iocId 0: free */
+    ebpfMonChainId chain;  /* as ebpfMonLinkWrite has these two; iocId 0: free */
+    ebpfMonChainId step;
+    int      isStepKnown;  /* the chain "step" has come: it belongs to that one */
     uint32_t pid;          /* of the IOC that wrote */
     uint64_t at;           /* monotonic ns: the record wrote to the link */
     char     channel[96];  /* the PV that the link leads to */
@@ -33,6 +35,9 @@ void ebpfMonLinkMessagesFree(ebpfMonLinkMessages *messages); /* NULL does no har
 /* A chain wrote through a CA link. Does nothing if the chain is not known. */
 void ebpfMonLinkMessagesAdd(ebpfMonLinkMessages *messages, const ebpfMonLinkWrite *link);
 
+/* This chain has come. Link writes that it made belong to it, and no more to the chain that it goes on with. */
+void ebpfMonLinkMessagesNoteChain(ebpfMonLinkMessages *messages, const ebpfMonChainId *chain);
+
 /* The put that a link (RECORD.FIELD) of this chain made was seen at the receiver. "peer" NULL: it came in no message.
  * "at": monotonic ns. "inside": the receiver is an IOC that we watch. */
 void ebpfMonLinkMessagesNoteArrival(ebpfMonLinkMessages *messages, const ebpfMonChainId *chain, const char *link,
@@ -48,7 +53,7 @@ void ebpfMonLinkMessagesNotePacket(ebpfMonLinkMessages *messages, uint32_t pid, 
 /* All link writes up to "upTo" (monotonic ns) have been added: looks for those of the packets before it. */
 void ebpfMonLinkMessagesMatch(ebpfMonLinkMessages *messages, uint64_t upTo);
 
-/* Copies the link writes of a chain that are still known, in the order of writing; returns how many, "max" at most. */
+/* Copies the link writes of a chain, and of its steps that did not come, as far as they are still known, in the order of writing; returns how many, "max" at most. */
 unsigned ebpfMonLinkMessagesFind(ebpfMonLinkMessages *messages, const ebpfMonChainId *chain, ebpfMonLinkMessage *list,
                                  unsigned max);
 

@@ -79,7 +79,7 @@ static void addWaits(ebpfMonSpan *s, const ebpfMonTraceChain *chain)
     uint64_t slept = ebpfMonTraceChainGetSlept(chain);
     char name[24];
 
-    snprintf(name, sizeof(name), "%.*s", EBPFMON_COMM_MAX - 1, c->comm);
+    ebpfMonTextCopyBytes(name, sizeof(name), c->comm, EBPFMON_COMM_MAX - 1);
     ebpfMonSpanAddText(s, "thread.name", name);
     ebpfMonSpanAddInteger(s, "thread.id", c->head.tid);
     ebpfMonSpanAddDouble(s, "epics.chain.wait", (double)c->wait / 1000);
@@ -299,6 +299,22 @@ static void exportSender(ebpfMonTraceSpans *x)
     x->uses.sink.add(s);
 }
 
+/* A chain that completes a record has no span of its own, but the one that began it has. */
+static const ebpfMonTraceChain *findChainWithSpan(const ebpfMonTraceSpans *x, const ebpfMonTraceChain *c)
+{
+    const ebpfMonTraceChain *above = x->trace->first;
+    ebpfMonChainId beginner = ebpfMonTraceChainGetBeginner(c), id;
+
+    if (!beginner.begin)
+        return c;
+    for (; above && above != c; above = above->next) { /* it stands in front of what completes it */
+        id = ebpfMonTraceChainGetId(above);
+        if (ebpfMonChainIdIsSame(&id, &beginner))
+            return findChainWithSpan(x, above);
+    }
+    return c;
+}
+
 /* A message that a chain sent. If its receiver is not watched here it begins a trace for the monitor there, unless the
  * whole trace has the id of the message. */
 static void exportMessage(ebpfMonTraceSpans *x, const ebpfMonTraceChain *c, const ebpfMonLinkMessage *m)
@@ -311,7 +327,7 @@ static void exportMessage(ebpfMonTraceSpans *x, const ebpfMonTraceChain *c, cons
     ebpfMonSpanBegin(s, x->trace->id, name);
     ebpfMonSpanSetIoc(s, x->t);
     ebpfMonMessageGetTraceId(&m->peer, m->seq, id);
-    getChainSpan(x, c, parent);
+    getChainSpan(x, findChainWithSpan(x, c), parent);
     if (m->inside || memcmp(id, x->trace->id, sizeof(id)) == 0) {
         memcpy(s->parent, parent, sizeof(parent));
     } else {

@@ -7,6 +7,7 @@
 #include <alarmString.h>
 
 #include "common/clock.h"
+#include "common/text.h"
 #include "ioc/syscallName.h"
 #include "trace/stamp.h"
 #include "trace/traceText.h"
@@ -14,6 +15,7 @@
 
 #define RECORDS_MAX 100
 #define INDENT      20 /* levels that are moved to the right */
+#define THREAD_SIZE (4 * EBPFMON_COMM_MAX) /* a thread's name with each byte escaped */
 #define SHOW_NS     1000u /* sleeping and waiting below this is not shown */
 
 typedef struct {
@@ -83,9 +85,10 @@ static void describeVia(const traceWriter *x, const ebpfMonWalkChain *c, const e
 static void writeDelay(traceWriter *x, const ebpfMonWalkChain *c)
 {
     uint64_t since = c->completes ? c->chain->chain.causeBegin : c->chain->source.begin;
+    char thread[THREAD_SIZE];
 
-    appendText(x, "  %.1f ms later, in %.*s", (double)(c->chain->chain.begin - since) / 1e6, EBPFMON_COMM_MAX - 1,
-               c->chain->chain.comm);
+    ebpfMonTextCopyBytes(thread, sizeof(thread), c->chain->chain.comm, EBPFMON_COMM_MAX - 1);
+    appendText(x, "  %.1f ms later, in %s", (double)(c->chain->chain.begin - since) / 1e6, thread);
 }
 
 static int writeRecord(void *arg, const ebpfMonWalkChain *c, const ebpfMonWalkRecord *r)
@@ -155,10 +158,10 @@ static void writeTimes(traceWriter *x, const ebpfMonTraceChain *chain)
 {
     const struct ebpfMonChain *c = &chain->chain;
     uint64_t slept = ebpfMonTraceChainGetSlept(chain), held = c->head.ktime - c->begin - c->wait;
-    char name[24];
+    char name[24], thread[THREAD_SIZE];
 
-    appendText(x, "  %.*s on CPU %u: held the lock %.1f us", EBPFMON_COMM_MAX - 1, c->comm, c->cpu,
-               (double)held / 1000);
+    ebpfMonTextCopyBytes(thread, sizeof(thread), c->comm, EBPFMON_COMM_MAX - 1);
+    appendText(x, "  %s on CPU %u: held the lock %.1f us", thread, c->cpu, (double)held / 1000);
     if (c->queueWait)
         appendText(x, ", after %.1f us in the queue", (double)c->queueWait / 1000);
     if (slept >= SHOW_NS)

@@ -45,7 +45,7 @@ void ebpfMonTraceDescribeCause(ebpfMonTarget *t, const ebpfMonTrace *trace, char
         snprintf(buf, size, "%s, asked for in the chain of %s", how,
                  ebpfMonCatalogueName(t->cat, trace->first->sourceRoot - 1));
     } else {
-        snprintf(comm, sizeof(comm), "%.*s", EBPFMON_COMM_MAX - 1, c->comm);
+        ebpfMonTextCopyBytes(comm, sizeof(comm), c->comm, EBPFMON_COMM_MAX - 1);
         ebpfMonThreadJobDescribe(t, comm, !!(c->flags & EBPFMON_CHAIN_MAIN), t->cat->rec[c->rootSlot].addr, buf, size);
     }
 }

@@ -321,8 +321,15 @@ static void noteOpenWork(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMonTra
         trace->handOvers += c->chain.handOvers > done ? c->chain.handOvers - done : 0;
         adoptEarlyTraces(x, trace, &id);
     }
-    if (x->uses.exportsSpans())
-        trace->linkWrites += ebpfMonLinkMessagesFind(x->uses.linkMessages, &id, list, MESSAGES);
+    if (!x->uses.exportsSpans())
+        return;
+    if (c->chain.causeBegin) { /* between the two an asynchronous record may have written, step by step */
+        ebpfMonChainId beginner = ebpfMonTraceChainGetBeginner(c);
+
+        ebpfMonLinkMessagesNoteChain(x->uses.linkMessages, &id);
+        trace->linkWrites += ebpfMonLinkMessagesFind(x->uses.linkMessages, &beginner, list, MESSAGES);
+    }
+    trace->linkWrites += ebpfMonLinkMessagesFind(x->uses.linkMessages, &id, list, MESSAGES);
 }
 
 /* For the CP links that watch its records. */

@@ -2,8 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <epicsThread.h>
+
 #include "watch/closureTable.h"
 #include "watch/slotAllocator.h"
+
+#define WALK_SECONDS 0.001 /* one takes microseconds, unless its thread loses the CPU */
 
 struct ebpfMonClosureTable {
     ebpfMonTargets *targets;
@@ -61,8 +65,9 @@ ebpfMonClosures *ebpfMonClosureTableMakeClosures(const ebpfMonCatalogue *cat)
 }
 
 /* The stretches of these closures. NULL without memory: then each record is looked at by itself. */
-static ebpfMonStretches *makeStretches(const ebpfMonCatalogue *cat, const ebpfMonClosures *c)
+static ebpfMonStretches *makeStretches(const ebpfMonTarget *t, const ebpfMonClosures *c)
 {
+    const ebpfMonCatalogue *cat = t->cat;
     uint32_t n = cat->count, edges = 0;
     uint32_t *start = malloc(((size_t)n + 1) * sizeof(*start)), *fwd = malloc(((size_t)n + 1) * sizeof(*fwd)), *to;
     uint8_t *skip = malloc((size_t)n + 1);
@@ -78,7 +83,10 @@ static ebpfMonStretches *makeStretches(const ebpfMonCatalogue *cat, const ebpfMo
             for (uint32_t k = 0; k < cat->rec[i].toCount; k++)
                 to[edges++] = cat->rec[i].to[k];
             fwd[i] = cat->rec[i].fwd;
-            skip[i] = c->flags[i] || (cat->rec[i].flags & EBPFMON_REC_TSE);
+            /* What the trap counts must not be counted with its stretch, too. And of a type that is not Base's it is
+             * not known that the time stamp comes before the forward link. */
+            skip[i] = c->flags[i] || (cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED)) ||
+                      cat->rtype[cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE || (t->how[i] & EBPFMON_BY_TRAP);
         }
         start[n] = edges;
         s = ebpfMonStretchesMake(n, c->list, start, to, fwd, skip, EBPFMON_STRETCH_MAX);
@@ -146,8 +154,32 @@ static void writePointers(const ebpfMonClosureTable *table, const ebpfMonTarget 
 
         /* first and len in one store: they are aligned to 8 together */
         __atomic_store_n((uint64_t *)&rc->first, v.both, __ATOMIC_RELEASE);
-        rc->flags = t->cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_WALK) ? EBPFMON_REC_NOTIME : 0;
+        rc->flags = (uint8_t)((rc->flags & EBPFMON_REC_SINGLE) |
+                              (t->cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_WALK) ? EBPFMON_REC_NOTIME : 0));
     }
+}
+
+static void setSingle(const ebpfMonClosureTable *table, const ebpfMonTarget *t, int isOn)
+{
+    for (uint32_t i = 0; i < t->cat->count; i++) {
+        volatile struct ebpfMonRecConf *rc = &table->tables->conf[t->slot + i];
+
+        rc->flags = (uint8_t)(isOn ? rc->flags | EBPFMON_REC_SINGLE : rc->flags & ~EBPFMON_REC_SINGLE);
+    }
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* A walk that has begun before may count a stretch, and note its time with its last record, when that is no more its
+ * last record: it would be counted twice. */
+void ebpfMonClosureTableBeginChange(ebpfMonClosureTable *table, const ebpfMonTarget *t)
+{
+    setSingle(table, t, 1);
+    epicsThreadSleep(WALK_SECONDS);
+}
+
+void ebpfMonClosureTableEndChange(ebpfMonClosureTable *table, const ebpfMonTarget *t)
+{
+    setSingle(table, t, 0);
 }
 
 /* First the new part is written, and only then the records point there. The part before stays until the next change:
@@ -160,7 +192,7 @@ int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, con
 
     if (at == UINT32_MAX)
         return -1;
-    stretch = makeStretches(t->cat, c);
+    stretch = makeStretches(t, c);
     ebpfMonTargetsLock(table->targets);
     emptyBank(t, bank);
     before = t->stretch[bank];

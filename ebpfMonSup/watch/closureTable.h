@@ -18,6 +18,11 @@ void ebpfMonClosureTableFree(ebpfMonClosureTable *table); /* NULL does no harm *
 /* The closures of a catalogue, by the links that it has now. NULL without memory. */
 ebpfMonClosures *ebpfMonClosureTableMakeClosures(const ebpfMonCatalogue *cat);
 
+/* Around a change of closures in an IOC that is counted: from Begin on no stretch is counted as a whole, and Begin waits
+ * until no walk is under way that may still do so. */
+void ebpfMonClosureTableBeginChange(ebpfMonClosureTable *table, const ebpfMonTarget *t);
+void ebpfMonClosureTableEndChange(ebpfMonClosureTable *table, const ebpfMonTarget *t);
+
 /* Puts closures in force, in place of those before; "t" has slots. 0, or -1: no room. */
 int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, const ebpfMonClosures *c);
 

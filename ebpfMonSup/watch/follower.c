@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <linux/capability.h>
 
@@ -9,13 +10,16 @@
 
 #include "common/clock.h"
 #include "common/worker.h"
+#include "ioc/foreign.h"
 #include "probe/kernelTables.h"
 #include "watch/follower.h"
 #include "watch/iocFinder.h"
 #include "watch/targetLife.h"
 
 #define STOP_SECONDS 5.0
-#define TICK_START   0.02          /* s between looks at an IOC that is starting */
+#define DETACH_SECONDS 4.0         /* of these, for the kernel to let go of all probes */
+#define CHARGED_NS   1000000000ull /* between looks at IOCs whose users have cost too much */
+#define REFUSED_NS   60000000000ull /* that long it is said that there is no place for one more IOC */
 #define TICK_IDLE    0.5
 #define TICK_END     0.01          /* s between looks at one that is ending: its first thread ends before the process */
 #define END_NS       300000000ull  /* that long after a thread ended */
@@ -39,7 +43,11 @@ struct ebpfMonFollower {
     uint64_t  budgetAt, lookedAt, relinkedAt;
     uint64_t  ringLost;     /* events, when the links were read again for that */
     uint64_t  capabilities; /* of this process */
-    blindness blind;
+    unsigned  round;        /* counts the rounds; never that of a new target, 0 */
+    uint64_t  chargedAt;    /* last look at the start of an IOC whose user has cost too much */
+    uint32_t  chargedId;    /* … and which one: they take turns, the newest first */
+    uint64_t  refusedAt;    /* no place for an IOC; 0: never */
+    char      trouble[200]; /* as it was reported last */
 };
 
 /* What is to be done in one round of the thread. */
@@ -112,21 +120,37 @@ static int isAlive(ebpfMonFollower *f, const ebpfMonTarget *t)
 
 static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
+    ebpfMonTargetLifeFindBreakpoints(&f->life, t);
     if (r->look)
         ebpfMonTargetLifeFindRecords(&f->life, t, r->now);
     if (r->relink)
         ebpfMonTargetLifeReadAllLinks(&f->life, t);
+    if (r->budget)
+        ebpfMonTargetLifeTryTypes(&f->life, t, r->now);
     if (r->changed) /* the operator decided anew: so does the governor */
         ebpfMonBudgetReset(&t->follower.budget);
-    if (r->changed ||
+    if (r->changed || (r->budget && t->follower.noFiles) ||
         (r->budget && ebpfMonGovernorCheckBudget(f->life.governor, t, r->filter.budget, r->now))) {
         ebpfMonTargetLifeApply(&f->life, t);
         f->sink.iocsChanged(f->sink.arg);
     }
 }
 
+static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
+{
+    /* what other processes of its user have cost delays it, and not the others */
+    if (!t->cat && ebpfMonForeignIsCharged(t->pid) && !ebpfMonForeignIsAside(t->pid)) {
+        if (r->now - f->chargedAt < CHARGED_NS || t->iocId >= f->chargedId)
+            return;
+        f->chargedAt = r->now;
+        f->chargedId = t->iocId;
+    }
+    shorten(r, ebpfMonTargetLifeFollowStart(&f->life, t, r->now));
+}
+
 static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
+    ebpfMonWorkerGiveSign(f->worker);
     if (!t->gone && !isAlive(f, t))
         ebpfMonTargetLifeEnd(&f->life, t, r->now);
     if (t->gone) {
@@ -138,16 +162,24 @@ static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
         t->follower.levelApplied = 0;
     if (t->running)
         followRunning(f, r, t);
-    else if (ebpfMonTargetLifeFollowStart(&f->life, t, r->now))
-        shorten(r, TICK_START);
+    else
+        followStart(f, r, t);
 }
 
+/* Those that somebody would miss go first. */
 static void followAll(ebpfMonFollower *f, followRound *r)
 {
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(f->life.targets), *next; t; t = next) {
-        next = t->next;
-        followTarget(f, r, t);
-    }
+    for (int pass = 0; pass < 2; pass++)
+        for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(f->life.targets), *next; t; t = next) {
+            next = t->next;
+            if (t->follower.round != f->round && (pass || ebpfMonTargetIsCredible(f->life.targets, t))) {
+                t->follower.round = f->round;
+                followTarget(f, r, t);
+            }
+        }
+    f->round++;
+    if (r->now - f->chargedAt >= CHARGED_NS)
+        f->chargedId = UINT32_MAX; /* the last of them had its turn */
     if (r->changed)
         ebpfMonRequestsSetApplied(f->life.requests);
 }
@@ -167,18 +199,26 @@ static void adoptNew(ebpfMonFollower *f, followRound *r)
     pid_t pid;
 
     for (;;) {
-        double due = ebpfMonIocFinderFindNext(f->finder, r->now, &pid, &image);
+        double due;
+
+        ebpfMonWorkerGiveSign(f->worker);
+        due = ebpfMonIocFinderFindNext(f->finder, r->now, &pid, &image);
 
         if (!pid) {
             shorten(r, due);
             return;
         }
-        ebpfMonTargetLifeAdopt(&f->life, pid, &image);
+        if (ebpfMonTargetLifeAdopt(&f->life, pid, &image)) {
+            f->refusedAt = r->now;
+            ebpfMonIocFinderSetAside(f->finder, pid, "there is no place for one more IOC");
+            continue;
+        }
         r->wait = 0; /* it is followed at once */
     }
 }
 
-static void reportBlindness(ebpfMonFollower *f)
+/* What keeps us from seeing IOCs, if anything. */
+static void reportTrouble(ebpfMonFollower *f, uint64_t now)
 {
     const uint64_t files = 1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_DAC_OVERRIDE;
     blindness blind = blindNot;
@@ -189,15 +229,18 @@ static void reportBlindness(ebpfMonFollower *f)
         blind = blindToMemory;
     else if (!(f->capabilities & files) && ebpfMonIocFinderCountDenied(f->finder, &first))
         blind = blindToFiles;
-    if (blind == f->blind)
-        return;
-    f->blind = blind;
     if (blind == blindToMemory)
         snprintf(text, sizeof(text), "no CAP_SYS_PTRACE: IOCs of others cannot be seen. Start ebpfMon as root, or "
                  "with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE");
     else if (blind == blindToFiles)
         snprintf(text, sizeof(text), "program files of some processes (pid %d) cannot be read, they may be "
                  "IOCs: give ebpfMon CAP_DAC_READ_SEARCH, or let its user read them", (int)first);
+    else if (f->refusedAt && now - f->refusedAt < REFUSED_NS)
+        snprintf(text, sizeof(text), "%d IOCs are watched, and there are more: their users have most IOCs. Watch fewer, or "
+                 "run a second monitor; ebpfMonIocs lists some that are not watched", EBPFMON_TARGETS_MAX);
+    if (strcmp(text, f->trouble) == 0)
+        return;
+    snprintf(f->trouble, sizeof(f->trouble), "%s", text);
     f->sink.trouble(f->sink.arg, text);
 }
 
@@ -207,6 +250,7 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
     ebpfMonTarget *t;
 
     f->capabilities = ebpfMonProcCapabilities();
+    f->round = 1;
     while (!ebpfMonWorkerIsStopping(worker)) {
         followRound r;
 
@@ -214,10 +258,11 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
         followAll(f, &r);
         shorten(&r, ebpfMonRequestsTakeLinksDue(f->life.requests, r.now, readLinksOf, f));
         adoptNew(f, &r);
-        reportBlindness(f);
+        reportTrouble(f, r.now);
         if (r.wait > 0)
             ebpfMonWorkerWait(worker, r.wait);
     }
+    ebpfMonTargetLifeDetachAll(&f->life, DETACH_SECONDS);
     while ((t = ebpfMonTargetsGetFirst(f->life.targets)) != NULL)
         ebpfMonTargetLifeForget(&f->life, t);
 }
@@ -270,4 +315,9 @@ void ebpfMonFollowerFree(ebpfMonFollower *f)
     ebpfMonRequestsSetWake(f->life.requests, NULL, NULL);
     ebpfMonIocFinderFree(f->finder);
     free(f);
+}
+
+unsigned ebpfMonFollowerGetAside(ebpfMonFollower *f, ebpfMonAsideProcess *list, unsigned max)
+{
+    return ebpfMonIocFinderGetAside(f->finder, list, max);
 }

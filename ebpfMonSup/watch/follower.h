@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "watch/governor.h"
+#include "watch/iocFinder.h"
 #include "watch/recordTables.h"
 #include "watch/requests.h"
 
@@ -36,6 +37,9 @@ void ebpfMonFollowerFree(ebpfMonFollower *follower);
 
 /* A program was started in this process (exec). Any thread, while the follower is there. */
 void ebpfMonFollowerNoteExec(ebpfMonFollower *follower, pid_t pid);
+
+/* Processes that are set aside; see ebpfMonIocFinderGetAside. Any thread, while the follower is there. */
+unsigned ebpfMonFollowerGetAside(ebpfMonFollower *follower, ebpfMonAsideProcess *list, unsigned max);
 
 /* The first thread of a watched IOC ended: for a short time the follower looks often which one is gone. Any thread. */
 void ebpfMonFollowerNoteExit(ebpfMonFollower *follower);

@@ -8,6 +8,11 @@
 #include "ioc/procStat.h"
 #include "probe/kernelTables.h"
 #include "watch/governor.h"
+#include "watch/typeTrial.h"
+
+/* Of the files that this process may open (ulimit -n), what probes leave to others. */
+#define RESERVE_PART 4
+#define RESERVE_MAX  1024
 
 struct ebpfMonGovernor {
     ebpfMonTargets *targets;
@@ -53,11 +58,25 @@ static uint32_t findProbes(const ebpfMonTarget *t, ebpfMonLevel level, int *para
     *parallel = want & EBPFMON_BIT(ebpfMonProgPop) && ebpfMonProcHasThread(t->pid, "cb*-[0-9]*");
     if (*parallel)
         want |= EBPFMON_BIT(ebpfMonProgPopReturn);
-    if (level >= ebpfMonLevelCounts && t->follower.trapped && !t->follower.budget.noTrap)
+    if (level >= ebpfMonLevelCounts && !t->follower.budget.noTrap &&
+        (t->follower.trapped || ebpfMonTypeTrialWantsTrap(t->follower.trial)))
         want |= EBPFMON_BIT(ebpfMonProgCompleted);
     if (t->follower.reference && level >= ebpfMonLevelCounts)
         want |= EBPFMON_BIT(ebpfMonProgProcess);
     return want;
+}
+
+/* Nonzero: these probes can be attached, and a quarter of the files that this process may open is left: for clients of
+ * our own CA server, for packets, for logs. Without it our server would not answer any more. */
+static int hasFiles(const ebpfMonTarget *t, uint32_t want)
+{
+    unsigned more = (unsigned)__builtin_popcount(want & ~t->follower.att.on), limit, left, reserve;
+
+    if (!more)
+        return 1;
+    left = ebpfMonProcFilesLeft(&limit);
+    reserve = limit / RESERVE_PART < RESERVE_MAX ? limit / RESERVE_PART : RESERVE_MAX;
+    return left >= reserve + more;
 }
 
 _Static_assert((int)EBPFMON_OFF == (int)ebpfMonLevelOff && (int)EBPFMON_PUTS == (int)ebpfMonLevelPuts &&
@@ -126,6 +145,11 @@ static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter 
     else if (b->noTrap && t->follower.trapped)
         snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: the counts of %u records are lower bounds", filter->budget,
                  t->follower.trapped);
+    if (t->follower.noFiles)
+        snprintf(note, EBPFMON_NOTE_SIZE, "not watched: too few files may be open for its probes. Raise the limit (ulimit -n, "
+                 "LimitNOFILE), or watch fewer IOCs");
+    if (t->follower.silent)
+        snprintf(note, EBPFMON_NOTE_SIZE, EBPFMON_NOTE_SILENT);
     if (!ebpfMonFeature.loop && t->asked > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: kernel %s has no bpf_loop, 5.17 or later does",
                  ebpfMonKernelRelease());
@@ -144,7 +168,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     uint32_t was = t->follower.att.on, want, on;
     char note[EBPFMON_NOTE_SIZE] = "";
     ebpfMonLevel level;
-    int parallel, full = 0;
+    int parallel, isFirst, full = 0;
 
     ebpfMonTargetsLock(g->targets);
     t->asked = asked;
@@ -152,8 +176,16 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     t->follower.reference = reference;
     level = findLevel(t);
     want = findProbes(t, level, &parallel);
-    if (want & ~was & EBPFMON_BIT(ebpfMonProgUnlock))
+    t->follower.noFiles = !hasFiles(t, want);
+    if (t->follower.noFiles) { /* all or nothing: half of its probes would tell half of the truth */
+        level = ebpfMonLevelOff;
+        want = 0;
+    }
+    isFirst = !!(want & ~was & EBPFMON_BIT(ebpfMonProgUnlock));
+    if (isFirst)
         ebpfMonRecordTablesBeginCounting(g->tables, t);
+    if (isFirst && (want & ~was & EBPFMON_BIT(ebpfMonProgCompleted)))
+        ebpfMonRecordTablesSetTrap(g->tables, t, 1, 1); /* while both counters stand still */
     if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
         t->follower.queuesSince = ebpfMonClockMonotonic();
     if (level > ebpfMonLevelOff)
@@ -165,8 +197,8 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     publishLevel(g, t, level, on & ~was);
     if (level == ebpfMonLevelOff && on == 0)
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
-    if ((was ^ on) & EBPFMON_BIT(ebpfMonProgCompleted))
-        ebpfMonRecordTablesSetTrap(g->tables, t, !!(on & EBPFMON_BIT(ebpfMonProgCompleted)));
+    if (isFirst ? !(on & EBPFMON_BIT(ebpfMonProgCompleted)) : (was ^ on) & EBPFMON_BIT(ebpfMonProgCompleted))
+        ebpfMonRecordTablesSetTrap(g->tables, t, !!(on & EBPFMON_BIT(ebpfMonProgCompleted)), 0);
     watchScheduler(g);
     if (full)
         snprintf(note, sizeof(note), "no room for one more IOC in the kernel's table: watch fewer IOCs");

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <epicsMutex.h>
 
+#include "common/clock.h"
+#include "ioc/foreign.h"
 #include "ioc/procInfo.h"
 #include "watch/iocFinder.h"
 
@@ -19,6 +23,17 @@
 #define FIRST_NS 5000000ull
 #define TRIES    12
 
+#define ASIDE_NS    10000000000ull /* the first time, doubled each time */
+#define ASIDE_STEPS 6
+#define ASIDE_MAX   64             /* that are remembered for the report */
+#define CHARGED_NS  1000000000ull  /* between two looks at processes of users that cost too much */
+
+/* The loader maps the libraries of a program one after the other, on a busy host with pauses. As long as an IOC has no
+ * libCom (ebpfMonImage.com), more may be missing, so it is looked at again: some 2.5 s. An IOC that never has it is then
+ * watched without. */
+#define WHOLE_TRIES 9
+#define WHOLE_NS    2000000000ull
+
 typedef struct {
     pid_t    pid;
     int      tries;
@@ -30,7 +45,16 @@ typedef struct {
     uint64_t start;
     uint64_t seen, looked; /* ns */
     int      denied;       /* at the last look */
+    int      asides;       /* how often it was set aside */
+    uint64_t asideUntil;   /* ns, 0: it is not */
 } oldProcess;
+
+typedef struct {
+    pid_t    pid;          /* 0: none */
+    uint64_t start, until;
+    uid_t    uid;
+    const char *why;
+} asideProcess;
 
 struct ebpfMonIocFinder {
     /* fixed */
@@ -38,7 +62,9 @@ struct ebpfMonIocFinder {
     ebpfMonIocFinderIsKnown isKnown;
     void  *arg;
 
-    epicsMutexId lock;   /* guards what NoteExec writes: the next two lists */
+    epicsMutexId lock;   /* guards the lists that other threads use: the next three */
+    asideProcess aside[ASIDE_MAX];
+    unsigned asideAt;    /* the oldest */
     pid_t  started[NEW_MAX], execs[EXECS_MAX];
     unsigned startedCount, execCount;
 
@@ -47,6 +73,7 @@ struct ebpfMonIocFinder {
     newProcess new[NEW_MAX];
     unsigned newCount;
     oldProcess old[OLD_MAX]; /* by pid, one place each: a collision costs one look more */
+    uint64_t chargedAt;  /* last look at a process whose user has cost too much */
     uint64_t scanned;
     pid_t *scan;         /* the rescan under way */
     int    scanCount, scanAt;
@@ -121,15 +148,91 @@ static void takeStarted(ebpfMonIocFinder *f, uint64_t now)
     epicsMutexUnlock(f->lock);
 }
 
+static oldProcess *getOld(ebpfMonIocFinder *f, pid_t pid, uint64_t start, uint64_t now)
+{
+    oldProcess *o = &f->old[(unsigned)pid & (OLD_MAX - 1)];
+
+    if (o->pid != pid || o->start != start)
+        *o = (oldProcess){ .pid = pid, .start = start, .seen = now };
+    return o;
+}
+
+static uid_t getOwner(pid_t pid)
+{
+    char path[32];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    return stat(path, &st) ? 0 : st.st_uid;
+}
+
+void ebpfMonIocFinderSetAside(ebpfMonIocFinder *f, pid_t pid, const char *why)
+{
+    uint64_t now = ebpfMonClockMonotonic(), start = ebpfMonProcStart(pid);
+    oldProcess *o = getOld(f, pid, start, now);
+    asideProcess row = { .pid = pid, .start = start, .uid = getOwner(pid), .why = why };
+    unsigned i;
+
+    if (!start)
+        return;
+    o->looked = now;
+    o->asideUntil = row.until = now + (ASIDE_NS << o->asides);
+    if (o->asides < ASIDE_STEPS)
+        o->asides++;
+    epicsMutexMustLock(f->lock);
+    for (i = 0; i < ASIDE_MAX && f->aside[i].pid != pid; i++)
+        ;
+    f->aside[i < ASIDE_MAX ? i : f->asideAt++ % ASIDE_MAX] = row;
+    epicsMutexUnlock(f->lock);
+}
+
+unsigned ebpfMonIocFinderGetAside(ebpfMonIocFinder *f, ebpfMonAsideProcess *list, unsigned max)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+    unsigned n = 0;
+
+    epicsMutexMustLock(f->lock);
+    for (unsigned i = 0; i < ASIDE_MAX && n < max; i++) {
+        const asideProcess *a = &f->aside[(f->asideAt + ASIDE_MAX - 1 - i) % ASIDE_MAX];
+
+        if (a->pid && now < a->until && ebpfMonProcStart(a->pid) == a->start)
+            list[n++] = (ebpfMonAsideProcess){ a->pid, a->uid, a->why,
+                                               (unsigned)((a->until - now) / EBPFMON_SECOND_NS) + 1 };
+    }
+    epicsMutexUnlock(f->lock);
+    return n;
+}
+
+/* Nonzero: the user of this process has cost us so much that it has to wait. */
+static int hasToWait(ebpfMonIocFinder *f, pid_t pid)
+{
+    uint64_t now;
+
+    if (!ebpfMonForeignIsCharged(pid))
+        return 0;
+    now = ebpfMonClockMonotonic();
+    if (now - f->chargedAt < CHARGED_NS)
+        return 1;
+    f->chargedAt = now;
+    return 0;
+}
+
 /* As ebpfMonImageRead: 0: an IOC that is to be watched; 1: none; -1 with errno. */
 static int readImage(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
 {
+    int found, err;
+
     if ((pid == getpid() && !f->watchSelf) || f->isKnown(f->arg, pid))
         return 1;
     ebpfMonIocFinderTakeExec(f, pid); /* what is found now is the program that it runs now */
     if (ebpfMonProcIsUnderValgrind(pid))
         return 1;
-    return ebpfMonImageRead(f->cache, pid, image);
+    found = ebpfMonImageRead(f->cache, pid, image);
+    err = errno;
+    if (found < 0 && ebpfMonImageIsRefused(err))
+        ebpfMonIocFinderSetAside(f, pid, ebpfMonImageRefusal(err));
+    errno = err;
+    return found;
 }
 
 /* Looks at the new processes that are due. Returns the one that is an IOC, or 0 and lowers *wait to the next that is
@@ -147,8 +250,15 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
             i++;
             continue;
         }
+        if (hasToWait(f, pid)) {
+            p->due = now + CHARGED_NS;
+            i++;
+            continue;
+        }
         found = readImage(f, pid, image);
-        if (found == 0 || (found < 0 && errno == ESRCH) || ++p->tries >= TRIES) {
+        if (found == 0 && !image->com && p->tries < WHOLE_TRIES)
+            found = 1;
+        if (found == 0 || (found < 0 && (errno == ESRCH || ebpfMonImageIsRefused(errno))) || ++p->tries >= TRIES) {
             *p = f->new[--f->newCount];
             if (found == 0)
                 return pid;
@@ -186,8 +296,9 @@ static void endScan(ebpfMonIocFinder *f)
 }
 
 /* Nonzero: this process is worth a look in this scan. */
-static int isDue(oldProcess *o, pid_t pid, uint64_t now)
+static int isDue(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
 {
+    oldProcess *o = &f->old[(unsigned)pid & (OLD_MAX - 1)];
     uint64_t start;
 
     if (o->pid == pid && now - o->seen > OLD_NS && now - o->looked < OLD_NS)
@@ -195,12 +306,9 @@ static int isDue(oldProcess *o, pid_t pid, uint64_t now)
     start = ebpfMonProcStart(pid);
     if (!start)
         return 0;
-    if (o->pid != pid || o->start != start) {
-        o->pid = pid;
-        o->start = start;
-        o->seen = now;
-        o->denied = 0;
-    }
+    o = getOld(f, pid, start, now);
+    if (now < o->asideUntil || hasToWait(f, pid))
+        return 0;
     o->looked = now;
     return 1;
 }
@@ -214,11 +322,11 @@ static pid_t findInScan(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image)
 
         if (f->isKnown(f->arg, pid))
             continue;
-        if (isDue(o, pid, now)) {
+        if (isDue(f, pid, now)) {
             int found = readImage(f, pid, image);
 
             o->denied = found < 0 && (errno == EACCES || errno == EPERM);
-            if (found == 0)
+            if (found == 0 && (image->com || now - o->seen > WHOLE_NS))
                 return pid;
         }
         if (o->pid == pid && o->denied && f->deniedSoFar++ == 0)

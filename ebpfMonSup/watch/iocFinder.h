@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Finds processes that are IOCs. A program that was just started is looked at again and again while it loads its
- * libraries; all other processes are looked at now and then. The follower's, but for ebpfMonIocFinderNoteExec.
+ * libraries; all other processes are looked at now and then. One that does not answer, or whose files are too large, is
+ * set aside, and looked at again after 10 s, 20 s, … 640 s. If a user's processes have cost much time (ioc/foreign.h),
+ * one of them is looked at a second. The follower's, but for ebpfMonIocFinderNoteExec and …GetAside.
  */
 #ifndef EBPFMON_IOCFINDER_H
 #define EBPFMON_IOCFINDER_H
@@ -29,6 +31,20 @@ int ebpfMonIocFinderTakeExec(ebpfMonIocFinder *finder, pid_t pid);
 /* The next process that turned out to be an IOC and is not known, else *pid = 0. "now": monotonic ns. What *image
  * points to belongs to the finder. Returns in how many seconds to ask again. */
 double ebpfMonIocFinderFindNext(ebpfMonIocFinder *finder, uint64_t now, pid_t *pid, ebpfMonImage *image);
+
+/* The follower has no place for this process: it is not looked at again for a while. */
+void ebpfMonIocFinderSetAside(ebpfMonIocFinder *finder, pid_t pid, const char *why);
+
+/* A process that is left alone for a while. */
+typedef struct {
+    pid_t pid;
+    uid_t uid;
+    const char *why;  /* static text */
+    unsigned seconds; /* until it is looked at again */
+} ebpfMonAsideProcess;
+
+/* Those that are set aside now, at most "max", the newest first. Returns their number. Any thread. */
+unsigned ebpfMonIocFinderGetAside(ebpfMonIocFinder *finder, ebpfMonAsideProcess *list, unsigned max);
 
 /* How many processes we were not allowed to look at, in the last complete look at all; the first of them. */
 unsigned ebpfMonIocFinderCountDenied(const ebpfMonIocFinder *finder, pid_t *first);

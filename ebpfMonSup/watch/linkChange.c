@@ -88,6 +88,8 @@ void ebpfMonLinkChangeCatchUp(ebpfMonLinkChange *change, ebpfMonTargets *targets
         if (r->processed && __atomic_compare_exchange_n((uint64_t *)&t->recState[r->index].time, &r->was, r->time, 0,
                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             t->adjust[r->index]++;
+        if (r->processed) /* once at least: more than that its time stamp does not tell */
+            t->how[r->index] |= EBPFMON_MISSED;
     }
     ebpfMonTargetsUnlock(targets);
 }

@@ -4,7 +4,7 @@
  * recordTables, which alone uses it. The follower's.
  *
  * Records that the changed record reaches only now may have processed since the link was written: once, as far as their
- * time stamps tell. Only these are looked at: what was reached before is counted at the end of the chain that may be
+ * time stamps tell, so their count is a lower bound from then on (EBPFMON_MISSED). Only these are looked at: what was reached before is counted at the end of the chain that may be
  * under way now.
  */
 #ifndef EBPFMON_LINKCHANGE_H

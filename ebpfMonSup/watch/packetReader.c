@@ -72,14 +72,14 @@ void ebpfMonPacketReaderFree(ebpfMonPacketReader *r)
 
 void ebpfMonPacketReaderFollow(ebpfMonPacketReader *r, uint64_t now)
 {
-    pid_t pids[EBPFMON_IOCS_MAX + 1];
+    pid_t pids[EBPFMON_TARGETS_MAX + 1];
     uint32_t netns[EBPFMON_PACKET_SOURCES_MAX];
     ebpfMonNetns *list = NULL;
     unsigned n;
     int count;
 
     pids[0] = getpid();
-    n = 1 + ebpfMonTargetsListPids(r->targets, pids + 1, EBPFMON_IOCS_MAX);
+    n = 1 + ebpfMonTargetsListPids(r->targets, pids + 1, EBPFMON_TARGETS_MAX);
     count = ebpfMonProcNetnsList(pids, n, &list);
     if (count > EBPFMON_PACKET_SOURCES_MAX)
         count = EBPFMON_PACKET_SOURCES_MAX;

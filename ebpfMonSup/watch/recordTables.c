@@ -12,6 +12,7 @@
 #include "watch/linkChange.h"
 #include "watch/recordTables.h"
 #include "watch/slotAllocator.h"
+#include "watch/typeTrial.h"
 
 struct ebpfMonRecordTables {
     ebpfMonTargets *targets;
@@ -45,19 +46,42 @@ void ebpfMonRecordTablesFree(ebpfMonRecordTables *r)
     free(r);
 }
 
-/* Marks which records want the trap; their counts go on where they were. */
+/* A byte for each record, nonzero: a link of another record makes it process. NULL without memory. */
+static uint8_t *findReached(const ebpfMonCatalogue *cat)
+{
+    uint8_t *reached = calloc((size_t)cat->count + 1, 1);
+
+    for (uint32_t i = 0; reached && i < cat->count; i++)
+        for (uint32_t k = 0; k < cat->rec[i].toCount; k++)
+            reached[cat->rec[i].to[k]] = 1;
+    return reached;
+}
+
+/*
+ * Marks which records want the trap; their counts go on where they were. A record that was counted by the trap stays so
+ * while the trap is attached: both counters move while one looks, and the trap's is right in any case. One that is
+ * counted by the trap from now on, in an IOC that was counted before, may have processed unseen.
+ */
 static void markTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c)
 {
     int trap = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted));
+    uint8_t *reached = findReached(t->cat);
 
     t->follower.trapped = 0;
     ebpfMonTargetsLock(r->targets);
     for (uint32_t i = 0; i < t->cat->count; i++) {
-        int want = (c->flags[i] & EBPFMON_NODE_TWICE) || (t->cat->rec[i].flags & EBPFMON_REC_TSE);
-        int was = (t->how[i] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST)) == EBPFMON_BY_TRAP;
+        uint16_t flags = t->cat->rec[i].flags;
+        int want = (c->flags[i] & EBPFMON_NODE_TWICE) || (flags & EBPFMON_REC_TSE) ||
+                   ((flags & EBPFMON_REC_UNDEFINED) && (!reached || reached[i]));
+        int wanted = t->how[i] & EBPFMON_BY_TRAP, was = wanted && !(t->how[i] & EBPFMON_AT_LEAST);
         volatile struct ebpfMonRecState *st = &t->recState[i];
 
-        t->how[i] &= EBPFMON_SHOWN;
+        want = want || (was && trap); /* until ebpfMonRecordTablesReleaseTrap */
+        if (t->indexed && !want != !wanted)
+            t->how[i] |= EBPFMON_MISSED;
+        t->how[i] &= EBPFMON_SHOWN | EBPFMON_MISSED;
+        if (c->flags[i] & EBPFMON_NODE_TWICE)
+            t->how[i] |= EBPFMON_TWICE;
         if (want) {
             t->how[i] |= trap ? EBPFMON_BY_TRAP : EBPFMON_BY_TRAP | EBPFMON_AT_LEAST;
             t->follower.trapped++;
@@ -66,12 +90,34 @@ static void markTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonC
             t->adjust[i] += (int64_t)(was ? st->trapped - st->count : st->count - st->trapped);
     }
     ebpfMonTargetsUnlock(r->targets);
+    free(reached);
 }
 
-void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *r, ebpfMonTarget *t, int attached)
+/* What the record made process lately may not have been counted: nor what that made process, and so on. */
+static void markMissed(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c, uint32_t index)
+{
+    ebpfMonTargetsLock(r->targets);
+    for (uint32_t k = 0; k < c->len[index]; k++)
+        t->how[c->list[c->first[index] + k]] |= EBPFMON_MISSED;
+    ebpfMonTargetsUnlock(r->targets);
+}
+
+void ebpfMonRecordTablesMarkMissed(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     if (t->slot == UINT32_MAX)
         return;
+    ebpfMonTargetsLock(r->targets);
+    for (uint32_t i = 0; i < t->cat->count; i++)
+        t->how[i] |= EBPFMON_MISSED;
+    ebpfMonTargetsUnlock(r->targets);
+}
+
+void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *r, ebpfMonTarget *t, int attached, int isFirst)
+{
+    if (t->slot == UINT32_MAX)
+        return;
+    if (attached)
+        ebpfMonTypeTrialBegin(t->follower.trial, t, isFirst);
     ebpfMonTargetsLock(r->targets);
     for (uint32_t i = 0; i < t->cat->count; i++) {
         volatile struct ebpfMonRecState *st = &t->recState[i];
@@ -79,7 +125,30 @@ void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *r, ebpfMonTarget *t, int at
         if (!(t->how[i] & EBPFMON_BY_TRAP) || attached == !(t->how[i] & EBPFMON_AT_LEAST))
             continue;
         t->how[i] ^= EBPFMON_AT_LEAST;
+        if (attached && !isFirst) /* what it processed unseen before stays uncounted */
+            t->how[i] |= EBPFMON_MISSED;
         t->adjust[i] += (int64_t)(attached ? st->count - st->trapped : st->trapped - st->count);
+    }
+    ebpfMonTargetsUnlock(r->targets);
+}
+
+void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *r, ebpfMonTarget *t)
+{
+    if (t->slot == UINT32_MAX || !t->follower.trial)
+        return;
+    ebpfMonTargetsLock(r->targets);
+    for (uint32_t i = 0; i < t->cat->count; i++) {
+        const volatile struct ebpfMonRecState *st = &t->recState[i];
+        uint64_t trapped = st->trapped;
+
+        if ((t->how[i] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST | EBPFMON_TWICE)) != EBPFMON_BY_TRAP ||
+            t->cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED) ||
+            t->cat->rtype[t->cat->rec[i].rtype].stamps != EBPFMON_STAMPS_SEEN ||
+            !ebpfMonTypeTrialAgrees(t->follower.trial, t, i) || st->trapped != trapped)
+            continue; /* a chain is under way */
+        t->adjust[i] += ebpfMonTypeTrialGetAhead(t->follower.trial, i);
+        t->how[i] &= (uint8_t)~EBPFMON_BY_TRAP;
+        t->follower.trapped--;
     }
     ebpfMonTargetsUnlock(r->targets);
 }
@@ -116,9 +185,10 @@ static uint64_t *copyAddresses(const ebpfMonCatalogue *cat)
     return a;
 }
 
-/* Reads the links of one record, or of EBPFMON_ALL_RECORDS, into the catalogue. Nonzero: they are not what they were.
- * The event thread reads them for its traces, so what is read waits outside until it is whole. */
-static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
+/* Reads the links of one record, or of EBPFMON_ALL_RECORDS, into the catalogue. Nonzero: they are not what they were;
+ * "changed", if not NULL, gets a byte for each record, nonzero where something may not have been counted since. The event thread reads them for its
+ * traces, so what is read waits outside until it is whole. */
+static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index, uint8_t *changed)
 {
     ebpfMonRecordLinks *links = ebpfMonRecordLinksRead(t->follower.mem, t->cat, index);
     int differ;
@@ -126,6 +196,8 @@ static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
     if (!links)
         return 0;
     differ = ebpfMonRecordLinksDiffer(t->cat, links);
+    for (uint32_t i = 0; changed && i < t->cat->count; i++)
+        changed[i] = (uint8_t)ebpfMonRecordLinksMayHaveMissed(t->cat, links, i);
     ebpfMonTargetsLock(r->targets);
     ebpfMonRecordLinksExchange(t->cat, links);
     ebpfMonTargetsUnlock(r->targets);
@@ -180,6 +252,8 @@ static void clearSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
     t->shown = 0;
     ebpfMonTargetsUnlock(r->targets);
     t->follower.trapped = 0;
+    ebpfMonTypeTrialFree(t->follower.trial);
+    t->follower.trial = NULL;
     ebpfMonStretchesFree(stretch[0]);
     ebpfMonStretchesFree(stretch[1]);
     free(how);
@@ -222,7 +296,8 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
     uint64_t *addr;
     uint32_t slot;
 
-    readLinks(r, t, EBPFMON_ALL_RECORDS);
+    ebpfMonTypeTrialSetTypes(t->cat);
+    readLinks(r, t, EBPFMON_ALL_RECORDS, NULL);
     slot = ebpfMonSlotAllocatorTake(r->slots, t->cat->count);
     if (slot == UINT32_MAX) {
         snprintf(note, sizeof(note), "its %u records do not fit any more: raise maxRecords of ebpfMonConfigure; puts "
@@ -246,6 +321,7 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
         markTrapped(r, t, c);
         setIndexed(r, t, 1);
         setArrays(r, t, 1);
+        t->follower.trial = ebpfMonTypeTrialNew(t->cat);
         if (r->kernel.setRecordIndex((uint32_t)t->pid, addr, t->cat->count, slot))
             trouble = "the table of records is full: raise maxRecords of ebpfMonConfigure; puts only";
     }
@@ -261,33 +337,51 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
 void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     ebpfMonClosures *c;
+    uint8_t *changed;
 
     if (t->slot == UINT32_MAX)
         return;
-    readLinks(r, t, EBPFMON_ALL_RECORDS);
+    changed = calloc((size_t)t->cat->count + 1, 1);
+    readLinks(r, t, EBPFMON_ALL_RECORDS, changed);
     c = ebpfMonClosureTableMakeClosures(t->cat);
-    if (c && ebpfMonClosureTableInstall(r->closures, t, c) == 0)
+    ebpfMonClosureTableBeginChange(r->closures, t);
+    if (c && changed && ebpfMonClosureTableInstall(r->closures, t, c) == 0) {
         markTrapped(r, t, c);
+        for (uint32_t i = 0; i < t->cat->count; i++)
+            if (changed[i]) /* since when is not known */
+                markMissed(r, t, c, i);
+    } else {
+        ebpfMonRecordTablesMarkMissed(r, t);
+    }
+    ebpfMonClosureTableEndChange(r->closures, t);
     ebpfMonClosuresFree(c);
+    free(changed);
 }
 
 void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
 {
+    const uint16_t stamp = EBPFMON_REC_TSE | EBPFMON_REC_WALK | EBPFMON_REC_UNDEFINED;
+    uint16_t flags = t->cat->rec[index].flags & stamp;
     ebpfMonLinkChange *change;
     ebpfMonClosures *c;
 
-    if (t->slot == UINT32_MAX || !readLinks(r, t, index))
+    if (t->slot == UINT32_MAX || !readLinks(r, t, index, NULL))
         return;
     c = ebpfMonClosureTableMakeClosures(t->cat);
     change = c ? ebpfMonLinkChangeNew(r->kernel.tables, t, c, index) : NULL;
+    ebpfMonClosureTableBeginChange(r->closures, t);
     ebpfMonLinkChangeCatchUp(change, r->targets, t);
     if (c && ebpfMonClosureTableInstall(r->closures, t, c) == 0) {
         ebpfMonLinkChangeCatchUp(change, r->targets, t); /* what processed since the line before the last */
         markTrapped(r, t, c);
+        if (t->cat->rec[index].flags & stamp & ~flags) /* its chains were not looked at as they should be since the put */
+            markMissed(r, t, c, index);
     } else {
+        ebpfMonRecordTablesMarkMissed(r, t);
         ebpfMonTargetSetNote(r->targets, t, "a change of links could not be followed: raise maxRecords of "
                              "ebpfMonConfigure", 0);
     }
+    ebpfMonClosureTableEndChange(r->closures, t);
     ebpfMonLinkChangeFree(change);
     ebpfMonClosuresFree(c);
 }

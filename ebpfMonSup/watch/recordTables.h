@@ -38,8 +38,15 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *tables, ebpfMonTarget *
 void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
 /* The trap of recGblFwdLink was attached or detached: the records that want it are counted the other way from now on.
- * */
-void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *tables, ebpfMonTarget *t, int attached);
+ * "isFirst": nothing has been counted without it; call it before it is attached then. */
+void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *tables, ebpfMonTarget *t, int attached, int isFirst);
+
+/* Lets go from the trap the records whose type a trial has shown to be counted well by the snapshot (typeTrial.h), one
+ * by one, when no chain has them under way. Once a second until none is left. */
+void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *tables, ebpfMonTarget *t);
+
+/* All counts are lower bounds from now on: its records process in a way that is not followed. */
+void ebpfMonRecordTablesMarkMissed(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
 /* Notes which records match the filter's pattern. */
 void ebpfMonRecordTablesSetShown(ebpfMonRecordTables *tables, ebpfMonTarget *t, const char *pattern);

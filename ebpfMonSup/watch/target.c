@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <epicsAtomic.h>
 #include <epicsMutex.h>
@@ -176,14 +177,25 @@ unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *patter
     return n;
 }
 
+int ebpfMonTargetIsCredible(ebpfMonTargets *targets, const ebpfMonTarget *t)
+{
+    if (t->cat || t->uid == 0 || t->uid == geteuid())
+        return 1;
+    for (const ebpfMonTarget *o = targets->first; o; o = o->next)
+        if (o->cat && o->uid == t->uid)
+            return 1;
+    return 0;
+}
+
 unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, pid_t *pids, unsigned max)
 {
     unsigned n = 0;
 
     ebpfMonTargetsLock(targets);
-    for (const ebpfMonTarget *t = targets->first; t && n < max; t = t->next)
-        if (!t->gone)
-            pids[n++] = t->pid;
+    for (int pass = 0; pass < 2; pass++)
+        for (const ebpfMonTarget *t = targets->first; t && n < max; t = t->next)
+            if (!t->gone && (t->cat == NULL) == pass)
+                pids[n++] = t->pid;
     ebpfMonTargetsUnlock(targets);
     return n;
 }
@@ -194,7 +206,8 @@ unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t si
 
     buf[0] = 0;
     for (ebpfMonTarget *t = targets->first; t; t = t->next)
-        if (!t->gone && t->note[0] && !t->remark && n++ == 0)
+        if (!t->gone && t->note[0] && !t->remark && t->asked > ebpfMonLevelOff &&
+            ebpfMonTargetIsCredible(targets, t) && n++ == 0)
             epicsSnprintf(buf, size, "%s: %s", t->name, t->note);
     return n;
 }

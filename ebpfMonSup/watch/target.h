@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "ebpfMonTable.h"
 #include "ioc/catalogue.h"
 #include "ioc/image.h"
 #include "ioc/procInfo.h"
@@ -22,14 +23,19 @@
 #define EBPFMON_BY_TRAP   1 /* counted by the trap: a snapshot cannot count it rightly */
 #define EBPFMON_AT_LEAST  2 /* … but the trap is not attached: its count is a lower bound */
 #define EBPFMON_SHOWN     4 /* matches the filter's record pattern */
+#define EBPFMON_MISSED    8 /* it may have processed without being counted, when the way to count it changed: its count
+                             * is a lower bound for good */
+#define EBPFMON_TWICE    16 /* a chain can process it twice */
 
 #define EBPFMON_NOTE_SIZE 160
+#define EBPFMON_NOTE_SILENT "its memory does not answer: set aside until it does"
 
 typedef struct ebpfMonTarget {
     /* Fixed since it was added: any thread, while it holds the lock under which it found this target. */
     pid_t     pid;
     uint64_t  start;       /* with the pid its identity */
     uint32_t  iocId;       /* never used twice */
+    uid_t     uid;         /* whose process it is */
     char      name[EBPFMON_IOCNAME_SIZE];
     char      version[40];
     ebpfMonImage image;
@@ -56,7 +62,7 @@ typedef struct ebpfMonTarget {
     uint32_t  closureAt, closureCount; /* its part of the closure table, UINT32_MAX: none */
     uint32_t  oldClosureAt, oldClosureCount; /* its part before; free at the next change */
     ebpfMonStretches *stretch[2]; /* by bank of the kernel part's pass counters; NULL: none */
-    uint8_t  *how;         /* EBPFMON_BY_TRAP … */
+    uint8_t  *how;         /* EBPFMON_BY_TRAP …; the event thread may add EBPFMON_MISSED */
     int64_t  *adjust;      /* added to the kernel part's counter when the way of counting changed */
     uint32_t  shown;       /* records that match the filter */
 
@@ -77,11 +83,18 @@ typedef struct ebpfMonTarget {
         ebpfMonMem *mem;
         ebpfMonAttached att;
         long      nodes;       /* record nodes when the catalogue was read */
+        unsigned  round;       /* of the follower's rounds, the last that it had */
         uint64_t  foundAt;     /* monotonic ns, as all times here */
         uint64_t  endedAt;
-        uint64_t  lookedAt;    /* last look for new records while it starts */
+        uint64_t  lookAt;      /* next look whether iocInit is done, while it starts */
+        uint64_t  readAt;      /* not before, its database is read or looked through again */
+        int       silent;      /* its memory does not answer */
+        int       noFiles;     /* no files are left for its probes */
+        int       initDone;    /* iocInit was seen done */
         int       levelApplied; /* since the filter changed */
         int       reference;   /* dbProcess is trapped too, to compare */
+        int       hadBreakpoints; /* since it was found */
+        struct ebpfMonTypeTrial *trial; /* of the record types that are not Base's; NULL: none */
         uint32_t  trapped;     /* records that want the trap */
         uint64_t  queuesSince; /* callbacks and scanOnce have been watched from then on */
         int       bank;        /* of the pass counters, that the closures in force use */
@@ -115,16 +128,27 @@ size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets);
 uint64_t ebpfMonTargetCountRecord(const ebpfMonTarget *t, uint32_t index);
 void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now);
 
+/* Nonzero: the count of the record is a lower bound. Under the lock. */
+static inline int ebpfMonTargetIsAtLeast(const ebpfMonTarget *t, uint32_t index)
+{
+    return (t->how[index] & (EBPFMON_AT_LEAST | EBPFMON_MISSED)) != 0;
+}
+
 /* Adds to each record's number what the passes of its stretches in one bank count. Under the lock. */
 void ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts);
 
 /* Records of all IOCs whose name matches this pattern (epicsStrGlobMatch). It takes the lock. */
 unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *pattern);
 
-/* The processes of the IOCs that are not gone, at most "max". Returns the number. It takes the lock. */
+/* The processes of the IOCs that are not gone, at most "max"; first those whose database was read. Returns the number. It takes the lock. */
 unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, pid_t *pids, unsigned max);
 
-/* For the state line: how many targets have something to say, and what the first of them says. Under the lock. */
+/* Nonzero: somebody may miss it. Its database was read, or it is root's, ours, or of a user who has such an IOC. Any
+ * process can have the symbols of an IOC. Under the lock, but for the follower. */
+int ebpfMonTargetIsCredible(ebpfMonTargets *targets, const ebpfMonTarget *t);
+
+/* For the state line: how many targets have something to say, and what the first of them says. Only those that are to be
+ * watched, and are credible. Under the lock. */
 unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t size);
 
 /* The follower's alone; they take the lock. Add sets the iocId. Memory stays the caller's. */

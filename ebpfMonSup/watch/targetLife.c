@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <errlog.h>
 
 #include "common/clock.h"
+#include "ioc/foreign.h"
 #include "model/iocValues.h"
 #include "probe/kernelTables.h"
 #include "watch/targetLife.h"
+#include "watch/typeTrial.h"
 
 #define TROUBLE_NS  5000000000ull  /* a database that cannot be read for this long is reported */
 #define SETTLE_NS   2000000000ull  /* without interruptAccept: when iocInit is taken to be done */
-#define LOOK_NS     500000000ull   /* between two looks for new records while it starts */
+#define LOOK_NS     500000000ull   /* between two looks for new records while it starts, at least */
+#define READ_SHARE  20             /* to read databases takes a twentieth of the time at most */
+#define CHARGE_NS   100000000ull   /* a reading that failed after this is charged to the user */
+#define TICK_MIN_NS 20000000ull    /* between two looks whether iocInit is done: a fiftieth of the time since it was */
+#define TICK_MAX_NS 500000000ull   /* found, within these limits */
 
 void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
@@ -26,12 +34,21 @@ void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     ebpfMonGovernorApplyLevel(life->governor, t, level, reference, &f);
 }
 
+/* What keeps us from watching an IOC, before there is a level that the governor could explain. */
 static void setTrouble(const ebpfMonTargetLife *life, ebpfMonTarget *t, const char *note)
 {
+    ebpfMonFilter f;
+    int reference;
+
+    ebpfMonRequestsGetFilter(life->requests, &f);
+    ebpfMonTargetsLock(life->targets);
+    t->asked = ebpfMonRequestsFindLevel(life->requests, t->name, &f, &reference);
+    ebpfMonTargetsUnlock(life->targets);
     if (!ebpfMonTargetSetNote(life->targets, t, note, 0))
         return;
     life->changed(life->arg);
-    errlogSevPrintf(errlogMinor, "ebpfMon: IOC %s (pid %d): %s\n", t->name, (int)t->pid, note);
+    if (t->asked > ebpfMonLevelOff && ebpfMonTargetIsCredible(life->targets, t))
+        errlogSevPrintf(errlogMinor, "ebpfMon: IOC %s (pid %d): %s\n", t->name, (int)t->pid, note);
 }
 
 /* "EPICS R7.0.8.1" or "EPICS 7.0.10.1-DEV", as a string or behind a pointer, as releases differ. */
@@ -46,8 +63,8 @@ static void readVersion(ebpfMonTarget *t)
         ebpfMonMemStr(t->follower.mem, at, text, sizeof(text));
     r = strchr(text, ' ');
     r = r ? r + 1 : text;
-    snprintf(t->version, sizeof(t->version), "%s", *r == 'R' ? r + 1 : r);
-    t->version[strcspn(t->version, " \n")] = 0;
+    r += *r == 'R';
+    ebpfMonTextCopyBytes(t->version, sizeof(t->version), r, strcspn(r, " \n"));
 }
 
 /* Of two IOCs with one name the second has its pid in the name. */
@@ -65,18 +82,72 @@ static void findName(const ebpfMonTargetLife *life, ebpfMonTarget *t)
         }
 }
 
-void ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image)
+static unsigned countOf(const ebpfMonTargetLife *life, uid_t uid)
 {
-    ebpfMonTarget *t = calloc(1, sizeof(*t));
-    unsigned count = 0;
+    unsigned n = 0;
 
-    for (ebpfMonTarget *o = ebpfMonTargetsGetFirst(life->targets); o; o = o->next)
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(life->targets); t; t = t->next)
+        n += t->uid == uid;
+    return n;
+}
+
+/* Whom to give up for an IOC of this user, when there is no place: one of the user who has most, first one whose
+ * database was never read, the newest of them. NULL: this user has most itself. */
+static ebpfMonTarget *findVictim(const ebpfMonTargetLife *life, uid_t uid)
+{
+    unsigned most = countOf(life, uid) + 1;
+    ebpfMonTarget *victim = NULL;
+    uid_t of = uid;
+
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(life->targets); t; t = t->next)
+        if (t->uid != of && t->uid != 0 && countOf(life, t->uid) > most) {
+            most = countOf(life, t->uid);
+            of = t->uid;
+        }
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(life->targets); t && of != uid; t = t->next)
+        if (t->uid == of && (!victim || (victim->cat && !t->cat)))
+            victim = t;
+    return victim;
+}
+
+/* A place for one more IOC of this user. 0, or -1: there is none. */
+static int makePlace(const ebpfMonTargetLife *life, uid_t uid)
+{
+    unsigned count = 0;
+    ebpfMonTarget *victim;
+
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(life->targets); t; t = t->next)
         count++;
-    if (!t || count >= EBPFMON_IOCS_MAX) {
-        free(t);
-        return;
-    }
+    if (count < EBPFMON_TARGETS_MAX)
+        return 0;
+    victim = findVictim(life, uid);
+    if (!victim)
+        return -1;
+    ebpfMonTargetLifeForget(life, victim);
+    return 0;
+}
+
+static uid_t findOwner(pid_t pid)
+{
+    char path[32];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    return stat(path, &st) ? 0 : st.st_uid;
+}
+
+int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image)
+{
+    uid_t uid = findOwner(pid);
+    ebpfMonTarget *t;
+
+    if (makePlace(life, uid))
+        return -1;
+    t = calloc(1, sizeof(*t));
+    if (!t)
+        return -1;
     t->pid = pid;
+    t->uid = uid;
     t->start = ebpfMonProcStart(pid);
     t->image = *image;
     t->slot = t->closureAt = t->oldClosureAt = UINT32_MAX;
@@ -86,12 +157,13 @@ void ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpf
     if (!t->follower.mem || !t->start) {
         ebpfMonMemFree(t->follower.mem);
         free(t);
-        return;
+        return 0;
     }
     findName(life, t);
     readVersion(t);
     ebpfMonAttachInit(&t->follower.att, pid, &t->image, ebpfMonProcSeccomp(pid) == 2);
     ebpfMonTargetsAdd(life->targets, t);
+    return 0;
 }
 
 void ebpfMonTargetLifeForget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
@@ -114,9 +186,14 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
     ebpfMonTargetsLock(life->targets);
     t->gone = 1;
     ebpfMonTargetsUnlock(life->targets);
-    life->changed(life->arg); /* now, for to detach the probes may take a second */
+    life->changed(life->arg);
     ebpfMonRecordTablesRemoveIndex(life->tables, t);
-    ebpfMonAttachSet(&t->follower.att, 0, note, sizeof(note)); /* its probes went with it; ours are only handles */
+    /* Its probes went with it, and what we have are handles; unless it runs another program now: that one's probes must
+     * not come before these have gone, or each hit would be seen twice. */
+    if (ebpfMonProcStart(t->pid) == t->start)
+        ebpfMonAttachSet(&t->follower.att, 0, note, sizeof(note));
+    else
+        ebpfMonAttachForget(&t->follower.att);
     ebpfMonTargetsLock(life->targets);
     t->probesOn = 0;
     ebpfMonTargetsUnlock(life->targets);
@@ -124,17 +201,17 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
 }
 
-static void readCatalogue(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
+/* 0: it was read, or is the one that we have. -1: it cannot be read. */
+static int readCatalogue(const ebpfMonTargetLife *life, ebpfMonTarget *t, char *why)
 {
-    char why[EBPFMON_NOTE_SIZE];
     ebpfMonCatalogue *cat, *old = t->cat;
 
     ebpfMonMemFlush(t->follower.mem);
-    cat = ebpfMonCatalogueRead(t->follower.mem, t->image.pdbbase, why, sizeof(why));
+    cat = ebpfMonCatalogueRead(t->follower.mem, t->image.pdbbase, why, EBPFMON_NOTE_SIZE);
     if (!cat) {
-        if (why[0] && now - t->follower.foundAt > TROUBLE_NS)
-            setTrouble(life, t, why);
-        return;
+        if (ebpfMonMemIsOver(t->follower.mem))
+            snprintf(why, EBPFMON_NOTE_SIZE, "its database takes more than 1 GiB, 2 s of CPU or 10 s to read: set aside");
+        return -1;
     }
     if (old)
         ebpfMonRecordTablesRemove(life->tables, t);
@@ -144,6 +221,33 @@ static void readCatalogue(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
     ebpfMonRecordTablesAddArrays(life->tables, t);
     t->follower.nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
     ebpfMonCatalogueRelease(old);
+    return 0;
+}
+
+/* Looks through the database, and reads it if it is another one than that we have. The next time it is not before a
+ * pause that is READ_SHARE times as long as this took, or a tenth of the time since it was found: what loads slowly is
+ * not read over and over. 0, or -1: it cannot be read, and "why" may say why. */
+static int lookThrough(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now, char *why)
+{
+    uint64_t begin = ebpfMonClockMonotonic(), took, pause = (now - t->follower.foundAt) / 10;
+    long nodes;
+    int rc = 0;
+
+    why[0] = 0;
+    ebpfMonMemFlush(t->follower.mem);
+    nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
+    if (!t->cat || (nodes > 0 && nodes != t->follower.nodes))
+        rc = readCatalogue(life, t, why);
+    ebpfMonMemFlush(t->follower.mem);
+    took = ebpfMonClockMonotonic() - begin;
+    if (rc && took > CHARGE_NS)
+        ebpfMonForeignCharge(t->pid, took);
+    if (pause < READ_SHARE * took)
+        pause = READ_SHARE * took;
+    t->follower.readAt = begin + took + (pause < LOOK_NS ? LOOK_NS : pause);
+    if (!t->cat && t->follower.readAt > begin + took + pause)
+        t->follower.readAt = begin + took + pause;
+    return rc;
 }
 
 static int isRunning(const ebpfMonTarget *t, uint64_t now)
@@ -157,51 +261,76 @@ static int isRunning(const ebpfMonTarget *t, uint64_t now)
     return accept != 0;
 }
 
-int ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
+/* Keeps "silent" and the note up to date. Nonzero: its memory does not answer. */
+static int checkSilence(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
-    int running = isRunning(t, now);
+    int silent = ebpfMonForeignIsAside(t->pid);
 
-    if (!t->cat || running || now - t->follower.lookedAt > LOOK_NS) {
-        long nodes;
+    if (silent == t->follower.silent)
+        return silent;
+    t->follower.silent = silent;
+    if (t->follower.levelApplied)
+        ebpfMonTargetLifeApply(life, t); /* it writes the note */
+    else if (silent)
+        setTrouble(life, t, EBPFMON_NOTE_SILENT);
+    else
+        ebpfMonTargetSetNote(life->targets, t, "", 0);
+    life->changed(life->arg);
+    return silent;
+}
 
-        t->follower.lookedAt = now;
-        ebpfMonMemFlush(t->follower.mem);
-        nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
-        if (!t->cat || nodes != t->follower.nodes)
-            readCatalogue(life, t, now);
+static void beginRunning(const ebpfMonTargetLife *life, ebpfMonTarget *t)
+{
+    ebpfMonTargetsLock(life->targets);
+    t->running = 1;
+    ebpfMonTargetsUnlock(life->targets);
+    ebpfMonForeignTrust(t->pid);
+    if (t->slot == UINT32_MAX && t->cat->count)
+        ebpfMonRecordTablesAdd(life->tables, t);
+    ebpfMonMemFlush(t->follower.mem);
+}
+
+double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
+{
+    uint64_t age = now - t->follower.foundAt, tick = age / 50;
+    char why[EBPFMON_NOTE_SIZE];
+    int running;
+
+    if (now < t->follower.lookAt)
+        return (double)(t->follower.lookAt - now) / 1e9;
+    tick = tick < TICK_MIN_NS ? TICK_MIN_NS : tick > TICK_MAX_NS ? TICK_MAX_NS : tick;
+    t->follower.lookAt = now + tick;
+    running = isRunning(t, now);
+    if (checkSilence(life, t))
+        return (double)tick / 1e9;
+    if (running && !t->follower.initDone) { /* once, whenever it was read last */
+        t->follower.initDone = 1;
+        t->follower.readAt = now;
     }
+    if (now >= t->follower.readAt && lookThrough(life, t, now, why) && why[0] && running && age > TROUBLE_NS)
+        setTrouble(life, t, why);
     if (!t->cat)
-        return 1;
-    if (running) {
-        ebpfMonTargetsLock(life->targets);
-        t->running = 1;
-        ebpfMonTargetsUnlock(life->targets);
-        if (t->slot == UINT32_MAX && t->cat->count)
-            ebpfMonRecordTablesAdd(life->tables, t);
-        ebpfMonMemFlush(t->follower.mem);
-    }
+        return (double)tick / 1e9;
+    if (running)
+        beginRunning(life, t);
     if (!t->follower.levelApplied || running) {
         t->follower.levelApplied = 1;
         ebpfMonTargetLifeApply(life, t);
         life->changed(life->arg);
     }
-    return !running;
+    return running ? HUGE_VAL : (double)tick / 1e9;
 }
 
 void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
-    long nodes;
+    char why[EBPFMON_NOTE_SIZE];
 
-    ebpfMonMemFlush(t->follower.mem);
-    nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
-    if (nodes > 0 && nodes != t->follower.nodes) {
-        readCatalogue(life, t, now);
-        if (t->cat && t->slot == UINT32_MAX) {
-            ebpfMonRecordTablesAdd(life->tables, t);
-            ebpfMonTargetLifeApply(life, t); /* without room for its records: puts only */
-        }
+    if (checkSilence(life, t) || now < t->follower.readAt)
+        return;
+    if (lookThrough(life, t, now, why) == 0 && t->cat && t->slot == UINT32_MAX) {
+        ebpfMonRecordTablesAdd(life->tables, t);
+        ebpfMonTargetLifeApply(life, t); /* without room for its records: puts only */
     }
-    ebpfMonMemFlush(t->follower.mem);
 }
 
 void ebpfMonTargetLifeReadLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t precord)
@@ -218,10 +347,46 @@ void ebpfMonTargetLifeReadLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t,
         ebpfMonTargetLifeApply(life, t);
 }
 
+void ebpfMonTargetLifeTryTypes(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
+{
+    int trapOn = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted));
+    uint32_t trapped = t->follower.trapped;
+    ebpfMonTrialResult result;
+
+    if (!t->follower.trial || t->level < ebpfMonLevelCounts)
+        return;
+    result = ebpfMonTypeTrialLook(t->follower.trial, t, trapOn, now);
+    if (result == ebpfMonTrialLinks)
+        ebpfMonTargetLifeReadAllLinks(life, t);
+    ebpfMonRecordTablesReleaseTrap(life->tables, t);
+    if (result == ebpfMonTrialProbes || !trapped != !t->follower.trapped)
+        ebpfMonTargetLifeApply(life, t);
+}
+
+void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarget *t)
+{
+    long lockSets = 0;
+
+    if (t->image.breakpoints && !t->follower.hadBreakpoints &&
+        ebpfMonMemReadNow(t->pid, t->image.breakpoints, &lockSets, sizeof(lockSets)) == 0 && lockSets) {
+        t->follower.hadBreakpoints = 1;
+        ebpfMonRecordTablesMarkMissed(life->tables, t);
+    }
+}
+
 void ebpfMonTargetLifeReadAllLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonRecordTablesUpdateAllLinks(life->tables, t);
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonTargetLifeApply(life, t);
+}
+
+void ebpfMonTargetLifeDetachAll(const ebpfMonTargetLife *life, double seconds)
+{
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(life->targets); t; t = t->next) {
+        ebpfMonKernelRemoveTarget((uint32_t)t->pid);
+        ebpfMonAttachForget(&t->follower.att);
+    }
+    ebpfMonCloserFinish(seconds);
 }

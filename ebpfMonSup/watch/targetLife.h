@@ -19,11 +19,13 @@ typedef struct {
     void *arg;
 } ebpfMonTargetLife;
 
-/* Adds the IOC that was found. When there is no room nothing happens: the next look finds it again. */
-void ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image);
+/* Adds the IOC that was found. If there are EBPFMON_TARGETS_MAX already, one of a user who has more gives its place. 0, or
+ * -1: there is no place, or no memory. */
+int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image);
 
-/* Brings an IOC that is starting forward. Nonzero: it is still starting. */
-int ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
+/* Brings an IOC that is starting forward. Returns in how many seconds it wants to be looked at again; HUGE_VAL: it is
+ * running. */
+double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
 
 /* Looks for records that were added to a running IOC. */
 void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
@@ -32,11 +34,21 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
 void ebpfMonTargetLifeReadLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t precord);
 void ebpfMonTargetLifeReadAllLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
+/* Compares how its records are counted (typeTrial.h). Once a second. */
+void ebpfMonTargetLifeTryTypes(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
+
+/* With a breakpoint set, a thread of its own processes the lock set, and gives up the lock in the middle of a chain
+ * (dbBkpt.c): what the chain has processed by then is not counted. To be called often. */
+void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarget *t);
+
 /* Watches it as closely as filter, rules and budget say. */
 void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
 /* The process has ended: its probes go; the target stays for a while so that its last events still get their names. */
 void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
+
+/* Detaches the probes of all, at the end; waits for the kernel at most so long. */
+void ebpfMonTargetLifeDetachAll(const ebpfMonTargetLife *life, double seconds);
 
 /* Removes and frees it. */
 void ebpfMonTargetLifeForget(const ebpfMonTargetLife *life, ebpfMonTarget *t);

@@ -12,10 +12,13 @@ ebpfMon_registerRecordDeviceDriver pdbbase
 # The registration above sets EBPFMON_HOST: the name of this host up to the first dot.
 epicsEnvSet "EBPFMON_P", "$(EBPFMON_P=$(EBPFMON_HOST):EBPF:)"
 
-# Who may write: the operators in the .acf file, from this host only. With asCheckClientIP the server checks the
-# address of a client and not the host name that the client claims.
+# Who may write to the monitor's PVs: users of this host by their real uid, whatever they claim; and other hosts by
+# address. The default: root and the user that runs this IOC; no other host.
+#ebpfMonOperators "root operator"
+#ebpfMonOperatorHosts "10.0.0.5 10.0.0.6"
+
+# The second fence. With asCheckClientIP the logs have the address of a client and not the host name that it claims.
 var asCheckClientIP 1
-asSetSubstitutions "IOC_USER=$(USER=root)"
 asSetFilename "$(TOP)/iocBoot/$(IOC)/ebpfMon.acf"
 
 # Sizes: maxRecords, maxRoots, ringKiB, watchSelf, wireKiB (packets; -1: reads no packets). 0: the default.

@@ -17,7 +17,6 @@ import signal
 import statistics
 import subprocess
 import tempfile
-import time
 import tty
 from pathlib import Path
 
@@ -95,11 +94,20 @@ class Bench:
             _, ns, count = process.wait_line(f"{what} ", 60).split()
             result[what] = float(ns)
             if what == "process" and before:
-                time.sleep(1.2)  # LOST_CNT is published every second
+                self.await_publication()
                 fate = self.fates.setdefault(name, [0, 0, 0])
                 for i, n in enumerate((int(count), *(b - a for a, b in zip(before, self.fate())))):
                     fate[i] += n
         return result
+
+    def await_publication(self):
+        """Waits until LOST_CNT was published twice: the second time, all that is over by now was counted."""
+        def stamp():
+            return self.client("caget", "-a", P + "LOST_CNT").split()[1:3]
+
+        for _ in range(2):
+            last = stamp()
+            self.until(lambda last=last: stamp() != last, "LOST_CNT is published", 5)
 
     def fate(self):
         return [int(n) for n in self.client("caget", "-t", "-f0", P + "CHAIN_LOG_CNT", P + "LOST_CNT").split()]

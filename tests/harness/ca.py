@@ -24,7 +24,7 @@ def _epics():
     return epics
 
 
-TIMEOUT = 5 * PATIENCE
+TIMEOUT = 15 * PATIENCE
 TYPE_UNKNOWN = -1  # TYPENOTCONN of cadef.h
 
 

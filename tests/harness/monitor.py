@@ -19,13 +19,14 @@ class Monitor:
     """A monitor without a CPU budget, because tests make IOCs busier than a budget allows. It watches the IOCs of this
     process only."""
 
-    def __init__(self, tmp, watch=(), iocs=OURS, budget=0, prefix=None, before=()):
+    def __init__(self, tmp, watch=(), iocs=OURS, budget=0, prefix=None, before=(), environ=None):
         n = next(_serial)
         self.prefix = prefix or f"M{os.getpid()}:{n}:"
         self.name = f"mon{os.getpid()}x{n}"  # its name as an IOC, for other monitors
         self.port = loopback.take_port()
         self.tmp = tmp
         self.watch = list(watch)
+        self.environ = environ or {}  # more of the environment
         self.before = list(before)  # lines for the shell before iocInit
         self.filter = f'ebpfMonFilter "{iocs}" "" "" "" "" "" "" "" {budget}'
         self.process = None
@@ -46,7 +47,8 @@ class Monitor:
         """Starts it and waits until it answers a search for STATE. "wrap": a command in front, which takes
         privileges away."""
         self.process = Process([*wrap, paths.MONITOR, self.script()], cwd=paths.MONITOR_BOOT,
-                               env=loopback.server(self.port, EBPFMON_P=self.prefix, IOC=self.name))
+                               env=loopback.server(self.port, EBPFMON_P=self.prefix, IOC=self.name,
+                                                  **self.environ))
         until(lambda: rawca.answers(self.port, self.prefix + "STATE") or not self.process.running, 30,
               lambda: f"the monitor IOC started\n{self.process.output()}")
         assert self.process.running, f"the monitor ended\n{self.process.output()}"

@@ -39,9 +39,14 @@ def write(sid, dbr, values, notify=False, ioid=0):
                    ioid)
 
 
+def as_bytes(text):
+    """A text as it is sent; bytes are sent as they are."""
+    return text if isinstance(text, bytes) else text.encode()
+
+
 def search(name):
     """A datagram that searches for a name."""
-    return message(VERSION, count=MINOR) + message(SEARCH, name.encode() + b"\0", 5, MINOR, 1, 1)
+    return message(VERSION, count=MINOR) + message(SEARCH, as_bytes(name) + b"\0", 5, MINOR, 1, 1)
 
 
 def answers(port, name):
@@ -75,10 +80,10 @@ class RawCa:
         """Connects to the server at this port, or uses this connection."""
         self.socket = connection or socket.create_connection((addr, port), timeout=10)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as libca: each message is sent at once
-        self.address = "%s:%d" % self.socket.getsockname()
+        self.address = "%s:%d" % self.socket.getsockname()[:2]
         self._left, self._ioid, self._sids = b"", 100, {}
-        self.send(message(VERSION, count=MINOR) + message(USER, user.encode() + b"\0") +
-                  message(HOST, host.encode() + b"\0"))
+        self.send(message(VERSION, count=MINOR) + message(USER, as_bytes(user) + b"\0") +
+                  message(HOST, as_bytes(host) + b"\0"))
 
     def send(self, data):
         self.socket.sendall(data)
@@ -108,7 +113,7 @@ class RawCa:
 
     def sid(self, name):
         if name not in self._sids:
-            self.send(message(CREATE, name.encode() + b"\0", cid=len(self._sids) + 1, extra=MINOR))
+            self.send(message(CREATE, as_bytes(name) + b"\0", cid=len(self._sids) + 1, extra=MINOR))
             self._sids[name] = self.until(CREATE)[-1].extra
         return self._sids[name]
 

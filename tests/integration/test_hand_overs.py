@@ -124,7 +124,7 @@ def test_pulse(ioc, monitor):
     assert tree(t) == [(0, "", p + "PULSE"), (1, "FLNK", p + "SWITCH"), (2, "FLNK", p + "SWITCHED"),
                        (2, "callback", p + "SWITCH"), (3, "FLNK", p + "SWITCHED")], t
     assert " = 1" in t[2] and " = 0" in t[4], t
-    assert float(re.search(r"([\d.]+) ms later, in cb", t[4])[1]) == pytest.approx(200, abs=20), t
+    assert 180 < float(re.search(r"([\d.]+) ms later, in cb", t[4])[1]) < 400, t  # on a busy host the timer is late
 
 
 def test_busy_when_put_to(ioc, monitor):
@@ -214,21 +214,19 @@ def test_parallel_threads(new_ioc, monitor):
         kind="latencyIoc", environ={"CALLBACK_THREADS": "3"}).start()
     monitor.wait_ioc(ioc, "trace")
     p = ioc.prefix
-    for x in "AB":
-        ioc.put(f"{x}.SCAN", ".1 second")
-    seen = {}
+    seen = set()
 
-    def enough():
+    def new(x):
+        return next((t for t in traces(monitor, p + x) if t[0] not in seen), None)
+
+    # One round after the other: each event has one callback, which in two rounds at a time would be queued twice.
+    for _ in range(20):
         for x in "AB":
-            for t in traces(monitor, p + x)[:-1]:  # the last one may be cut
-                if "scan 0.1" in t[0]:
-                    seen[t[0]] = t
-        return len(seen) >= 40
-
-    until(enough, 30, lambda: f"{len(seen)} traces")
-    for t in seen.values():
-        x = t[0].partition(f": {p}")[2][0]
-        assert sorted(r for _, via, r in tree(t) if via == "Event") == [f"{p}{x}H{i}" for i in range(events)], t
+            ioc.put(f"{x}.PROC", 1, wait=False)
+        for x in "AB":
+            t = until(lambda: new(x), 10, lambda: f"the next trace of {x}: {monitor.lines('CHAIN_LOG')[:3000]}")
+            seen.add(t[0])
+            assert sorted(r for _, via, r in tree(t) if via == "Event") == [f"{p}{x}H{i}" for i in range(events)], t
 
 
 def test_delay_starts_again_unwatched(ioc, monitor):

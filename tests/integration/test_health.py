@@ -36,6 +36,22 @@ def scans(monitor, ioc):
     return {r[1]: dict(zip(columns, r)) for r in rows if r[0] == ioc.name}
 
 
+def wait_scans(monitor, ioc, *wanted, seconds=30):
+    """Waits until all of this is true of the scan threads at the same time. "wanted" are functions of SCAN → row. The
+    first periods are not as the others, and on a busy host a scan thread itself is late for a while."""
+    def seen():
+        rows = scans(monitor, ioc)
+        return rows if all(w(rows) for w in wanted) else None
+
+    return until(seen, seconds, lambda: str(scans(monitor, ioc)))
+
+
+def wait_event(monitor, wanted, seconds=10):
+    """Waits for a line of IOC_EVENTS with this text. IOC_EVENT_LAST would be the next event already if we are slow."""
+    return until(lambda: next((l for l in monitor.lines("IOC_EVENTS").splitlines() if wanted in l), None), seconds,
+                 lambda: f"{wanted!r} in {monitor.lines('IOC_EVENTS')}")
+
+
 def severity(monitor, name):
     return ca.get(f"{monitor.prefix}{name}.SEVR", as_string=True)
 
@@ -104,28 +120,29 @@ def test_clients_and_channels_against_casr(new_ioc, monitor):
 def test_late_scan_and_its_top_record(new_ioc, monitor):
     ioc = latency_ioc(new_ioc, 150000)
     monitor.wait_ioc(ioc)
-    late = monitor.get("SCAN_LATE_CNT")
-    ioc.put("SPIN.SCAN", ".1 second")
+    before = monitor.get("SCAN_LATE_CNT")
+    ioc.put("SLEEP.SCAN", ".1 second")
     ioc.put("ASYN.SCAN", ".5 second")
     ioc.put("READY.SCAN", ".1 second")
 
-    def seen():
-        row = scans(monitor, ioc).get(".1 second")
-        return row if row and row["LATE_CNTS"] >= 10 else None
+    def late(rows):
+        row = rows.get(".1 second")
+        # 0.15 s of work, then half a period of rest (dbScan.c, periodicTask)
+        return row and row["LATE_CNTS"] >= 10 and row["PERIODS"] == pytest.approx(0.2, rel=0.1) and \
+            row["PERIOD_MAXS"] >= 0.19 and 65 < row["LOADS"] < 85 and row["TOP_RECORDS"] == ioc.prefix + "SLEEP"
 
-    row = until(seen, 20, lambda: f"a late scan: {scans(monitor, ioc)}")
-    assert row["TOP_RECORDS"] == ioc.prefix + "SPIN"
-    # 0.15 s of work, then half a period of rest (dbScan.c, periodicTask)
-    assert row["PERIODS"] == pytest.approx(0.2, rel=0.1)
-    assert row["PERIOD_MAXS"] >= 0.19
-    assert 65 < row["LOADS"] < 85
-    fine = scans(monitor, ioc)[".5 second"]
-    assert fine["LATE_CNTS"] == 0 and fine["PERIODS"] == pytest.approx(0.5, rel=0.02) and fine["LOADS"] < 10
-    assert fine["TOP_RECORDS"] == ioc.prefix + "ASYN"
-    assert monitor.get("SCAN_LATE_CNT") >= late + 10
+    def fine(rows):
+        row = rows.get(".5 second")
+        return row and row["PERIODS"] == pytest.approx(0.5, rel=0.02) and row["LOADS"] < 10 and \
+            row["TOP_RECORDS"] == ioc.prefix + "ASYN"
+
+    rows = wait_scans(monitor, ioc, late, fine)
+    # by then, 0.5 s are late only if the host gives the thread no CPU for so long
+    assert rows[".5 second"]["LATE_CNTS"] <= 1
+    assert monitor.get("SCAN_LATE_CNT") >= before + 10
     # a scan list without records has no period
     ioc.put("ASYN.SCAN", "Passive")
-    until(lambda: set(scans(monitor, ioc)) == {".1 second"}, 15, lambda: str(scans(monitor, ioc)))
+    wait_scans(monitor, ioc, lambda rows: set(rows) == {".1 second"}, seconds=15)
 
 
 def test_scan_in_time(new_ioc, monitor):
@@ -134,10 +151,9 @@ def test_scan_in_time(new_ioc, monitor):
     monitor.wait_ioc(ioc)
     until(lambda: ".2 second" in scans(monitor, ioc), 10, "the scan")
     until(lambda: ioc.get("R0") > 25, 30, "some periods")
-    row = until(lambda: (r := scans(monitor, ioc).get(".2 second")) and r["PERIODS"] == pytest.approx(0.2, rel=0.01) and r,
-                30, lambda: str(scans(monitor, ioc)))
-    assert row["TOP_RECORDS"].startswith(ioc.prefix + "R")
-    assert row["LOADS"] < 20
+    rows = wait_scans(monitor, ioc, lambda rows: (r := rows.get(".2 second")) and
+                      r["PERIODS"] == pytest.approx(0.2, rel=0.01) and r["LOADS"] < 20)
+    assert rows[".2 second"]["TOP_RECORDS"].startswith(ioc.prefix + "R")
 
 
 def test_scan_with_little_rest(new_ioc, monitor):
@@ -147,11 +163,9 @@ def test_scan_with_little_rest(new_ioc, monitor):
     ioc.put("SLEEP.SCAN", ".1 second")
     ioc.put("READY.SCAN", ".1 second")
     until(lambda: ioc.get("SLEEP") > 40, 30, "some periods")
-    # on a busy host the scan thread itself is late for a while
-    row = until(lambda: (r := scans(monitor, ioc).get(".1 second")) and r["PERIODS"] == pytest.approx(0.1, rel=0.05) and r,
-                30, lambda: str(scans(monitor, ioc)))
-    assert 80 < row["LOADS"] < 95
-    assert row["TOP_RECORDS"] == ioc.prefix + "SLEEP"
+    wait_scans(monitor, ioc, lambda rows: (r := rows.get(".1 second")) and
+               r["PERIODS"] == pytest.approx(0.1, rel=0.05) and 80 < r["LOADS"] < 95 and
+               r["TOP_RECORDS"] == ioc.prefix + "SLEEP")
 
 
 def test_killed_and_restarted(new_ioc, monitor):
@@ -179,14 +193,14 @@ def test_hang_is_named(new_ioc, monitor):
     ioc = latency_ioc(new_ioc, 1000)
     monitor.wait_ioc(ioc)
     ioc.put("HOLD:BUSY.SNAM", "sleepFor")
-    ioc.put("HOLD:BUSY.A", 8e6)
+    ioc.put("HOLD:BUSY.A", 60e6)  # longer than this test takes
     ioc.put("WAIT.SCAN", ".2 second")
     until(lambda: ".2 second" in scans(monitor, ioc), 10, "the other scan")
     assert monitor.get("HANG_CNT") == 0
-    begin = time.monotonic()
+    begin = time.time()
     ioc.put("HOLD.SCAN", "1 second", wait=False)
     text = monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs" in t, HANG + 6)
-    assert time.monotonic() - begin < HANG + 5
+    assert monitor.time_stamp("IOC_EVENT_LAST") - begin < HANG + 5
     assert f"IOC {ioc.name} (pid {ioc.pid}): thread scan-1 (" in text
     assert f"in record {ioc.prefix}HOLD, at {ioc.prefix}HOLD:BUSY hangs since" in text
     assert "clock_nanosleep" in text
@@ -216,9 +230,9 @@ def test_hang_in_a_loop(new_ioc, monitor):
     monitor.wait_ioc(ioc)
     ioc.put("SPIN:BUSY.A", (HANG + 6) * 1e6)
     ioc.put("SPIN.SCAN", "1 second", wait=False)
-    text = monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs since" in t, HANG + 6)
+    text = wait_event(monitor, "hangs since", HANG + 6)
     assert f"in record {ioc.prefix}SPIN, at {ioc.prefix}SPIN:BUSY hangs since" in text
-    assert re.search(r"running, at (\w+ < )*spinFor < process < dbProcess < ", text), text
+    assert re.search(r"running, at ([\w@]+ < )*spinFor < process < dbProcess < ", text), text
 
 
 DELAYED = """
@@ -241,57 +255,73 @@ def delays(monitor, ioc):
     return dict(zip(columns, (v[names.index(ioc.name)] for v in values)))
 
 
+LONG = 600  # ms that a record takes: much longer than a busy host may keep a thread from the CPU …
+SHORT = 200 # … which is at most so long, as we hope
+
+
+def wait_delays(monitor, ioc, wanted, seconds=10):
+    """Waits until this is true of the IOC's row."""
+    def seen():
+        row = delays(monitor, ioc)
+        return row if row and wanted(row) else None
+
+    return until(seen, seconds, lambda: str(delays(monitor, ioc)))
+
+
 def quiet(monitor, ioc):
     """Waits until the CP links are connected and nothing in the IOC waits for long any more."""
     until(lambda: ioc.get("X1") > 0 and ioc.get("X2") > 0, 10, "the CP links")
-    until(lambda: delays(monitor, ioc) and max(list(delays(monitor, ioc).values())[:5]) < 100, 30,
-          lambda: str(delays(monitor, ioc)))
+    wait_delays(monitor, ioc, lambda row: max(list(row.values())[:5]) < SHORT / 2, 30)
+
+
+def highest(monitor, ioc, **columns):
+    """Waits until each PV is the highest of its column: that of our only IOC."""
+    until(lambda: all(monitor.get(pv) == pytest.approx(delays(monitor, ioc)[c], rel=0.01) for pv, c in columns.items()),
+          10, lambda: f"{delays(monitor, ioc)}, {({pv: monitor.get(pv) for pv in columns})}")
 
 
 def test_callbacks_that_wait(new_ioc, monitor):
-    """Two callbacks are due at the same time. The first one takes the thread for 300 ms, and the second one waits."""
+    """Two callbacks are due at the same time. The first one takes the thread for a long time, and the second one
+    waits."""
     ioc = latency_ioc(new_ioc, 1000, DELAYED)
     monitor.wait_ioc(ioc)
     quiet(monitor, ioc)
-    ioc.put("SLEEP:BUSY.A", 300000)
+    ioc.put("SLEEP:BUSY.A", 1000 * LONG)
     ioc.put("D1.PROC", 1, wait=False)
     ioc.put("D2.PROC", 1, wait=False)
-    row = until(lambda: delays(monitor, ioc)["CBHIGH_WAITS"] > 200 and delays(monitor, ioc), 10,
-                lambda: f"a callback that waited: {delays(monitor, ioc)}")
-    assert row["CBHIGH_WAITS"] < 450
-    assert row["CBLOW_WAITS"] < 50 and row["CBMEDIUM_WAITS"] < 50 and row["SCANONCE_WAITS"] < 50
-    assert 300 <= row["LOCK_HELD_TIMES"] < 450
+    row = wait_delays(monitor, ioc, lambda row: row["CBHIGH_WAITS"] > LONG - 100)
+    assert row["CBHIGH_WAITS"] < 1.5 * LONG
+    assert row["CBLOW_WAITS"] < SHORT and row["CBMEDIUM_WAITS"] < SHORT and row["SCANONCE_WAITS"] < SHORT
+    assert LONG <= row["LOCK_HELD_TIMES"] < 1.5 * LONG
     assert row["LOCK_HELD_ROOTS"] in (ioc.prefix + "D1", ioc.prefix + "D2")
-    assert monitor.get("IOC_CALLBACK_WAIT_MAX") == pytest.approx(row["CBHIGH_WAITS"], rel=0.01)
-    assert monitor.get("IOC_LOCK_HELD_MAX") == pytest.approx(row["LOCK_HELD_TIMES"], rel=0.01)
+    highest(monitor, ioc, IOC_CALLBACK_WAIT_MAX="CBHIGH_WAITS", IOC_LOCK_HELD_MAX="LOCK_HELD_TIMES")
     assert severity(monitor, "IOC_CALLBACK_WAIT_MAX") == "NO_ALARM"
     ioc.put("SLEEP:BUSY.A", 1.3e6)
     ioc.put("D1.PROC", 1, wait=False)
     ioc.put("D2.PROC", 1, wait=False)
     until(lambda: severity(monitor, "IOC_CALLBACK_WAIT_MAX") == severity(monitor, "IOC_LOCK_HELD_MAX") == "MINOR", 10,
           "the alarm")
-    until(lambda: delays(monitor, ioc)["CBHIGH_WAITS"] < 100, 30, "the maximum of the last seconds falls again")
+    # the maximum of the last seconds falls again
+    wait_delays(monitor, ioc, lambda row: row["CBHIGH_WAITS"] < SHORT / 2, 30)
 
 
 def test_scan_once_that_waits(new_ioc, monitor):
     ioc = latency_ioc(new_ioc, 1000, DELAYED)
     monitor.wait_ioc(ioc)
     quiet(monitor, ioc)
-    ioc.put("SLEEP:BUSY.A", 300000)
+    ioc.put("SLEEP:BUSY.A", 1000 * LONG)
     ioc.put("SRC.PROC", 1)
-    row = until(lambda: delays(monitor, ioc)["SCANONCE_WAITS"] > 200 and delays(monitor, ioc), 10,
-                lambda: f"a scanOnce that waited: {delays(monitor, ioc)}")
-    assert row["SCANONCE_WAITS"] < 450
-    assert row["CBHIGH_WAITS"] < 50
-    assert monitor.get("IOC_SCANONCE_WAIT_MAX") == pytest.approx(row["SCANONCE_WAITS"], rel=0.01)
+    row = wait_delays(monitor, ioc, lambda row: row["SCANONCE_WAITS"] > LONG - 100)
+    assert row["SCANONCE_WAITS"] < 1.5 * LONG
+    assert row["CBHIGH_WAITS"] < SHORT
+    highest(monitor, ioc, IOC_SCANONCE_WAIT_MAX="SCANONCE_WAITS")
 
 
 def test_ca_server_threads(new_ioc, monitor):
     """Compared with schedstat, while a client keeps the server busy."""
     ioc = new_ioc(DB).start()
     monitor.wait_ioc(ioc)
-    until(lambda: delays(monitor, ioc), 10, "the IOC")
-    assert delays(monitor, ioc)["CAS_CPU_LOADS"] < 1
+    wait_delays(monitor, ioc, lambda row: row["CAS_CPU_LOADS"] < 1)
     own = []
 
     def run():
@@ -307,25 +337,26 @@ def test_ca_server_threads(new_ioc, monitor):
         own.append((time.monotonic(), run()))
         begin = next(o for o in own if o[0] > own[-1][0] - 4)
         percent = 100 * (own[-1][1] - begin[1]) / max(own[-1][0] - begin[0], 0.1)
-        published = delays(monitor, ioc)["CAS_CPU_LOADS"]
+        row = delays(monitor, ioc)
+        published = row["CAS_CPU_LOADS"] if row else -100
         return own[-1][0] - own[0][0] > 5 and percent > 2 and abs(published - percent) < 1 + 0.2 * percent and published
 
     published = until(same, 30, lambda: f"{delays(monitor, ioc)}, {own[-5:]}")
     assert published > 2
-    until(lambda: monitor.get("IOC_CAS_CPU_MAX") == delays(monitor, ioc)["CAS_CPU_LOADS"], 5, "the highest")
+    highest(monitor, ioc, IOC_CAS_CPU_MAX="CAS_CPU_LOADS")
 
 
 def test_hang_in_a_callback(new_ioc, monitor):
     """A callback hangs without a lock."""
-    ioc = latency_ioc(new_ioc, (HANG + 3) * 1e6)
+    ioc = latency_ioc(new_ioc, (HANG + 8) * 1e6)
     monitor.wait_ioc(ioc)
     ioc.put("IDLE.PROC", 1)
-    text = monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs since" in t, HANG + 6)
+    text = wait_event(monitor, "hangs since", HANG + 6)
     assert re.search(rf"IOC {ioc.name} \(pid {ioc.pid}\): thread cbHigh \(\d+\) in a callback(, at {ioc.prefix}IDLE)? "
                      r"hangs since", text), text
     assert "epicsThreadSleep < idle" in text, text
     assert monitor.get("HANG_CNT") == 1
-    monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs no more" in t)
+    wait_event(monitor, "hangs no more", HANG + 8)
     monitor.wait("HANG_CNT", lambda n: n == 0)
 
 
@@ -336,8 +367,8 @@ def test_hang_in_one_long_callback(new_ioc, monitor):
         f' field(FTVA, "DOUBLE") field(SCAN, "Event") field(EVNT, "go") }}\n' for i in range(10 * HANG + 40)))
     monitor.wait_ioc(ioc)
     ioc.put("FIRE.PROC", 1, wait=False)  # the notification of a put callback waits for the same thread
-    monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs since" in t, HANG + 6)
-    monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs no more" in t, HANG + 10)
+    wait_event(monitor, "hangs since", HANG + 6)
+    wait_event(monitor, "hangs no more", HANG + 10)
     hangs = [line for line in monitor.lines("IOC_EVENTS").splitlines() if " hangs " in line]
     assert len(hangs) == 2 and all("thread cbLow (" in h and ") in a callback, at " in h for h in hangs), hangs
 
@@ -345,11 +376,11 @@ def test_hang_in_one_long_callback(new_ioc, monitor):
 def test_own_ring(new_ioc, monitor):
     """A thread that took something out of its own ring, and waits for the next element, is in no callback: it does
     not hang."""
-    ioc = latency_ioc(new_ioc, (HANG + 3) * 1e6)
+    ioc = latency_ioc(new_ioc, (HANG + 8) * 1e6)
     monitor.wait_ioc(ioc)
     ioc.put("RING.PROC", 1)
     ioc.put("IDLE.PROC", 1)  # this callback hangs
-    text = monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs since" in t, HANG + 6)
+    text = wait_event(monitor, "hangs since", HANG + 6)
     assert "thread cbHigh" in text, text
     assert monitor.get("HANG_CNT") == 1
 
@@ -359,8 +390,8 @@ def test_hang_is_over(new_ioc, monitor):
     monitor.wait_ioc(ioc)
     ioc.put("SLEEP:BUSY.A", (HANG + 3) * 1e6)
     ioc.put("SLEEP.PROC", 1, wait=False)
-    monitor.wait_text("IOC_EVENT_LAST", lambda t: "CAS-client" in t and "hangs since" in t, HANG + 6)
-    monitor.wait_text("IOC_EVENT_LAST", lambda t: "hangs no more" in t)
+    assert "CAS-client" in wait_event(monitor, "hangs since", HANG + 6)
+    wait_event(monitor, "hangs no more")
     monitor.wait("HANG_CNT", lambda n: n == 0)
     until(lambda: severity(monitor, "IOC_EVENT_LAST") == "NO_ALARM", 5, "no alarm")
 

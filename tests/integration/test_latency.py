@@ -97,6 +97,7 @@ def test_slow_chain_in_log(ioc, monitor):
 def test_lock_wait(ioc, monitor):
     """HOLD holds its lock set for 30 ms in the shell's thread. WAIT is in the same lock set and waits for it."""
     name = ioc.prefix + "WAIT"
+    ioc.put("HOLD:BUSY.SNAM", "sleepFor")  # to spin would take longer on a busy host
     count = 0
 
     def waited():

@@ -76,7 +76,7 @@ def test_ioc_stop_and_start(new_ioc, monitor):
     assert ioc.pid != pid
     monitor.wait_ioc(ioc)
     counted(monitor, ioc)
-    assert monitor.get("STATE", as_string=True) == "Running"
+    monitor.wait_state("Running")
 
 
 def test_ioc_killed(new_ioc, monitor):
@@ -120,7 +120,7 @@ def test_exec_of_another_program(new_ioc, monitor):
     c.process.send("exec")
     monitor.wait_gone(c.pid)
     assert c.running, "the process still runs, but it is no IOC"
-    assert monitor.get("STATE", as_string=True) == "Running"
+    monitor.wait_state("Running")
 
 
 def test_two_iocs_with_the_same_records(new_ioc, monitor):
@@ -158,7 +158,7 @@ def test_many_quick_restarts(new_ioc, monitor):
     counted(monitor, stay)
     until(lambda: {p for p, row in monitor.iocs().items() if row[3] != "off"} == {stay.pid, ioc.pid}, 10,
           lambda: str(monitor.iocs()))
-    assert monitor.get("STATE", as_string=True) == "Running"
+    monitor.wait_state("Running")
 
 
 def test_bounded_memory_over_restarts(new_ioc, monitor):

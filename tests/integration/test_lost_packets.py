@@ -128,6 +128,7 @@ def test_monitor_stands_still(scene, opened):
             s.send(rng.randrange(1, 20))
             s.finish()
     compare(log, senders, ioc)
+    assert monitor.get("AUDIT_CNT") == 0, monitor.text("AUDIT")
     assert monitor.get("PACKET_LOST_CNT") > 0, "no packet was lost"
 
 

@@ -129,7 +129,7 @@ def test_wrong_endpoint_is_reported_and_blocks_nothing(ioc, new_monitor, rotel, 
     m.wait("PUT_CNT", lambda n: n >= 1)
     m.wait("OTLP_STATE", lambda s: s == 2, 20)
     m.wait_text("OTLP_MSG", lambda text: re.search(expected, text))
-    assert m.get("STATE", as_string=True) == "Running"
+    m.wait_state("Running")
 
 
 def test_command_refuses(monitor):

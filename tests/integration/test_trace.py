@@ -62,7 +62,8 @@ def test_asleep(latency, monitor):
     latency.put("SLEEP.PROC", 1)
     t = traced(monitor, latency.prefix + "SLEEP")
     took = latency.get("SLEEP:BUSY.VALA")
-    assert us(r"slept ([\d.]+) us", t) == pytest.approx(took, rel=0.1), t
+    slept, waited = us(r"slept ([\d.]+) us", t), us(r"waited ([\d.]+) us for a CPU", t)
+    assert slept >= US * 0.99 and slept + waited == pytest.approx(took, rel=0.1), (took, t)
     assert re.search(r"at most [\d.]+ in (clock_)?nanosleep\)", t[-1]), t
     assert "put by" in t[0] and str(os.getpid()) in t[0], t
 
@@ -81,7 +82,8 @@ def test_asynchronous(latency, monitor):
     t = traced(monitor, p + "ASYN")
     assert "3 records in 2 steps" in t[0], t
     assert re.search(rf"FLNK > {p}ASYN:DEV \(aSub\) begun", t[2]) and f"async > {p}ASYN:DEV" in t[3], t
-    assert us(r"([\d.]+) ms later, in cb", t) == pytest.approx(20, abs=8), t
+    took = latency.get("ASYN:DEV.VALA") / 1000
+    assert took > 14 and us(r"([\d.]+) ms later, in cb", t) == pytest.approx(took, abs=8), (took, t)
     assert re.search(r"^  cb\w+ on CPU .* after [\d.]+ us in the queue", t[-1]), t
     assert f"FLNK > {p}ASYN:END" in t[4] and t[4].index("FLNK") > t[3].index("async") > t[2].index("FLNK"), t
 
@@ -189,13 +191,13 @@ def test_sample(ioc, monitor):
 
 def test_chain_older_than_the_level(module_ioc, monitor):
     """A chain that began at a lower level is shown, and marked as incomplete."""
-    slow = module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=4000000").start()
+    slow = module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=8000000").start()
     try:
         monitor.wait_ioc(slow, level="trace")
         monitor.set_filter(LEVEL="puts")
         until(lambda: monitor.iocs()[slow.pid][3] == "puts", 10, "level puts")
         slow.put("SLEEP.PROC", 1, wait=False)
-        until(lambda: f" {slow.prefix}SLEEP.PROC " in monitor.text("PUT_LAST"), 3, lambda: monitor.text("PUT_LAST"))
+        until(lambda: f" {slow.prefix}SLEEP.PROC " in monitor.lines("PUT_LOG"), 3, lambda: monitor.lines("PUT_LOG"))
         monitor.set_filter(LEVEL="trace")
         t = traced(monitor, slow.prefix + "SLEEP")
         assert "  incomplete: it was under way when it was looked at first" in t, t

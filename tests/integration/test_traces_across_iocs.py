@@ -12,7 +12,7 @@ from tests.harness.wait import until
 def iocs(module_ioc):
     """The first IOC writes to the middle one by a CA link, the middle one to the last one."""
     last = module_ioc(db.READY + db.record("ao", "IN", FLNK="$(P)END") + db.counter("END") +
-                      db.counter("BEAT", FLNK="$(P)BEAT2") + db.counter("BEAT2")).start()
+                      db.counter("BEAT", FLNK="$(P)BEAT2") + db.counter("BEAT2") + db.record("ao", "FAR")).start()
     near = {"EPICS_CA_ADDR_LIST": "127.0.0.1", "EPICS_CA_AUTO_ADDR_LIST": "NO"}
     middle = module_ioc(
         db.READY + db.record("calcout", "IN", CALC="VAL+1", OUT=f"{last.prefix}IN CA PP"),
@@ -28,7 +28,10 @@ def iocs(module_ioc):
         db.record("calc", "MOVE", CALC="VAL+1", FLNK="$(P)MOTOR") +
         db.record("calcout", "MOTOR", CALC="VAL+1", ODLY="11", FLNK="$(P)MOVED") + db.counter("MOVED") +
         db.record("calc", "ECHO", CALC="VAL+1", INPA=f"{last.prefix}BEAT2 CP", FLNK="$(P)ECHO2") +
-        db.record("calcout", "ECHO2", CALC="1", OUT="$(P)PULSE PP") + db.record("bo", "PULSE", HIGH="0.1"),
+        db.record("calcout", "ECHO2", CALC="1", OUT="$(P)PULSE PP") + db.record("bo", "PULSE", HIGH="0.1") +
+        db.record("calc", "BEGIN", CALC="VAL+1", FLNK="$(P)STEPS") +
+        db.record("seq", "STEPS", **{f"{field}{i}": value for i in (1, 2, 3) for field, value in (
+            ("DLY", 0.1 * (i - 1)), ("DO", i), ("LNK", f"{last.prefix}FAR CA PP"))}),
         environ={**near, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{middle.port} 127.0.0.1:{last.port}"}).start()
     return first, middle, last
 
@@ -113,6 +116,21 @@ def test_asynchronous_for_too_long(rotel, iocs, monitor):
     assert begun["attributes"]["epics.chain.incomplete"] == "true"
     assert late["trace"] == begun["trace"] and late["parent"] == begun["id"]
     assert late["attributes"]["epics.chain.cause"].startswith("completing what thread")
+
+
+def test_delayed_steps_of_a_seq(rotel, iocs, monitor):
+    """Each step writes by a CA link. What it causes in the other IOC belongs to the trace of the put, and its writer is
+    who made the put."""
+    first, last = iocs[0], iocs[2]
+    for _ in range(2):  # the first one waits until the links are connected
+        before = len(chains(rotel, last.prefix + "FAR"))
+        caput(first, "BEGIN.PROC")
+        until(lambda: len(chains(rotel, last.prefix + "FAR")) >= before + 3, 15, lambda: chains(rotel, last.prefix + "FAR"))
+    newest = chains(rotel, last.prefix + "FAR")[-3:]
+    spans = trace_of(rotel, first.prefix + "BEGIN", 3)
+    assert {s["trace"] for s in newest} == {spans[0]["trace"]}, "\n".join(map(str, newest))
+    rows = [line for line in monitor.lines("PUT_LOG").split("\n") if f" {last.prefix}FAR " in line][:3]
+    assert len(rows) == 3 and all("put by" in row for row in rows), rows
 
 
 def test_three_iocs(rotel, iocs, monitor):

@@ -38,6 +38,8 @@ until_() {
 }
 has() { [ "$(val "$1")" = "$2" ]; }
 like() { case $(val "$1") in *$2*) return 0; esac; return 1; }
+# tells NAME PATTERN: a long text of the monitor
+tells() { case $(val -S "M:$1") in *$2*) return 0; esac; return 1; }
 more() { [ "$(val "$1" | cut -d. -f1)" -ge "$2" ] 2>/dev/null; }
 # Waits until a PV has the same value twice, 1.5 s apart: the monitor publishes it every second
 settle() {
@@ -55,20 +57,25 @@ counters() {
     say "losses $1"; get -t -F'|' M:LOST_REASONS M:LOST_CNTS
 }
 scans() { for r in CNT TWO DEVTIME ODLY ASYN; do put K:$r.SCAN "$1"; done; }
+same() { was=$is; is=$(get $COUNTERS); [ "$was" = "$is" ]; }
 work() { # all records scan until K:CNT has processed so many times
     c=$(val K:CNT | cut -d. -f1)
     scans ".2 second"; until_ 60 more K:CNT $((c + $1))
     [ "$2" ] && show $2
-    scans Passive; usleep 300000
+    scans Passive; is=; until_ 60 same # delayed ones, too
 }
 puts() {
     put K:SET 42
     put K:SET 43; put -c K:SET 200
     put K:TEXT hello
     EPICS_PVA_BROADCAST_PORT=5086 pvput P:SET 7.5 >/dev/null 2>&1
-    sleep 3
+    # each waits for its packet, so any of them may be the last one
+    for p in "K:SET 42 *43 by " "K:SET 43 *200 " "K:SET:D 85 *87 by " "K:TEXT *hello by " "P:SET *7.5 by "; do
+        until_ 20 tells PUT_LOG "$p"
+    done
     text PUT_LOG
 }
+putLast() { put K:SET 51; until_ 20 tells "PUT_LAST.VAL\$" "K:SET:D *103 by "; line PUT_LAST; }
 level() { put M:FILTER_LEVEL "$1"; until_ 30 like M:IOC_LEVELS "$1"; say "level $1"; get -t M:IOC_LEVELS; }
 cmd() { echo "$*" >/tmp/monitor.in; }
 
@@ -100,7 +107,7 @@ end() {
 finish() {
     say lost; get -t -F'|' M:LOST_REASONS M:LOST_CNTS
     for n in STATE LOST_CNT COST TRAP_COST CPU MEM PACKET_STATE PACKET_LOST_CNT; do say "end $n"; get -t M:$n; done
-    cmd "ebpfMonReport 2"; sleep 3
+    cmd "ebpfMonReport 2"
     cmd "exit"; until_ 20 eval '! [ -d /proc/$MONPID ]'
     wait $MONPID; say exit; echo $?
     say alive; get -t K:CNT; get -t P:CNT
@@ -108,7 +115,10 @@ finish() {
 }
 if [ "$(val M:STATE)" = Failed ] || ! [ -d /proc/$MONPID ]; then
     show STATE; line STATE_MSG
-    cmd "ebpfMonReport 1"; sleep 2
+    if [ -d /proc/$MONPID ]; then
+        cmd "ebpfMonReport 1"
+        cmd "exit"; until_ 20 eval '! [ -d /proc/$MONPID ]'
+    fi
     end
 fi
 until_ 60 eval '[ "$(val M:IOC_CNT)" = 2 ]'
@@ -117,7 +127,7 @@ if [ "$(val M:STATE)" = Degraded ]; then # level puts is the highest that this k
     show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
     grep -q ' start-only' /proc/cmdline && finish
     puts; counters before; work 5; counters after
-    level off; level puts; put K:SET 51; sleep 2; line PUT_LAST
+    level off; level puts; putLast
     finish
 fi
 show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
@@ -126,19 +136,22 @@ grep -q ' start-only' /proc/cmdline && finish
 # level trace counts, too
 counters before; work 40 "SCAN_NAMES SCAN_PERIODS SCAN_LOADS IOC_CBLOW_WAITS"; counters after
 puts
-put K:ODLY.PROC 1; sleep 2; put K:SET 44; sleep 3
+put K:ODLY.PROC 1; put K:SET 44
+until_ 20 tells CHAIN_LOG "K:SET *by put by root@kernels caput"
+until_ 20 tells CHAIN_LOG "K:ODLY *3 records in 2 steps"
 text CHAIN_LOG
 # a hang
 put K:SLEEP.PROC 1 &
 until_ 20 more M:HANG_CNT 1
-sleep 6
+until_ 20 tells "IOC_EVENT_LAST.VAL\$" "K:SLEEP:BUSY hangs since *sleepFor"
+until_ 20 tells HANG_STACKS sleepFor
 line IOC_EVENT_LAST; text HANG_STACKS
 until_ 20 has M:HANG_CNT 0
-sleep 2
+until_ 20 like M:CHAIN_TOP_NAMES K:SLEEP
 show CHAIN_TOP_NAMES CHAIN_TOP_CNTS CHAIN_TOP_MEANS
 # counts at each level
 for l in chains counts; do level $l; counters "$l"; work 5; counters "$l after"; done
-level puts; put K:SET 51; sleep 2; line PUT_LAST
+level puts; putLast
 level off; work 5
 level counts; counters again; work 5; counters "again after"
 level trace; counters "trace"; work 5; counters "trace after"

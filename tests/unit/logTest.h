@@ -104,6 +104,11 @@ static inline const char *pathOf(const char *name)
     return path[n];
 }
 
+static inline int hasFile(const void *path)
+{
+    return access(path, F_OK) == 0;
+}
+
 static inline char *contents(const char *path, size_t *len)
 {
     FILE *f = fopen(path, "r");

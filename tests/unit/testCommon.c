@@ -2,6 +2,7 @@
 /* common/: clocks, hashes, texts, arrays that grow, threads of the monitor. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -48,14 +49,14 @@ static void testHashes(void)
 
 static void testTexts(void)
 {
-    char buf[8], line[] = "a\nb\x1b[31mc\x7f";
+    char buf[8], line[12] = "a\nb\x1b[31m";
 
     testOk(!ebpfMonTextCopy(buf, sizeof(buf), "1234567") && strcmp(buf, "1234567") == 0, "what fits is copied whole");
     testOk(ebpfMonTextCopy(buf, sizeof(buf), "12345678") && strcmp(buf, "1234...") == 0, "what is cut ends in dots");
     testOk(ebpfMonTextCopy(buf, sizeof(buf), "123\xc3\xa4" "5678") && strcmp(buf, "123...") == 0,
            "no UTF-8 sequence is cut in two: \"%s\"", buf);
-    ebpfMonTextRemoveControls(line);
-    testOk(strcmp(line, "a b [31mc ") == 0, "no control character is left: \"%s\"", line);
+    ebpfMonTextClean(line, sizeof(line));
+    testOk(strcmp(line, "a\\x0ab...") == 0, "no control character is left: \"%s\"", line);
 }
 
 static void testArrays(void)
@@ -104,6 +105,51 @@ static void idle(ebpfMonWorker *worker, void *arg)
     (void)arg;
     while (!ebpfMonWorkerIsStopping(worker))
         ebpfMonWorkerWait(worker, 60);
+}
+
+/* Works without a sign until "go", then waits. */
+static void runWithoutSign(ebpfMonWorker *worker, void *arg)
+{
+    work *w = arg;
+
+    epicsEventMustTrigger(w->begun);
+    epicsEventMustWait(w->go);
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        epicsEventMustTrigger(w->begun);
+        ebpfMonWorkerWait(worker, 60);
+    }
+}
+
+static void noteScheduler(ebpfMonWorker *worker, void *arg)
+{
+    *(int *)arg = sched_getscheduler(0);
+    (void)worker;
+}
+
+static void testProgress(void)
+{
+    work w = { .begun = epicsEventMustCreate(epicsEventEmpty), .go = epicsEventMustCreate(epicsEventEmpty) };
+    int policy = -1;
+    char text[100];
+    ebpfMonWorker *worker, *other;
+
+    testDiag("A worker that makes no progress");
+    worker = ebpfMonWorkerStart("testStuck", epicsThreadPriorityLow, runWithoutSign, &w);
+    other = ebpfMonWorkerStart("testIdle", epicsThreadPriorityLow, idle, NULL);
+    epicsEventMustWait(w.begun);
+    testOk(ebpfMonWorkersFindStuck(60, text, sizeof(text)) == 0 && !text[0], "not yet");
+    for (int i = 0; i < 500 && ebpfMonWorkersFindStuck(0.2, text, sizeof(text)) == 0; i++)
+        epicsThreadSleep(0.01);
+    testOk(strncmp(text, "testStuck since ", 16) == 0 && !strstr(text, "testIdle"), "%s", text);
+    epicsEventMustTrigger(w.go);
+    epicsEventMustWait(w.begun);
+    testOk(ebpfMonWorkersFindStuck(0.2, text, sizeof(text)) == 0, "it goes on");
+    testOk1(ebpfMonWorkerStop(&worker, 10) == 0 && ebpfMonWorkerStop(&other, 10) == 0);
+    worker = ebpfMonWorkerStart("testPriority", epicsThreadPriorityHigh, noteScheduler, &policy);
+    ebpfMonWorkerStop(&worker, 10);
+    testOk(policy == SCHED_OTHER, "a worker runs at ordinary priority");
+    epicsEventDestroy(w.begun);
+    epicsEventDestroy(w.go);
 }
 
 /* Without room for another stack: the caller must get an answer. The first workers may take over the stacks of threads
@@ -187,12 +233,13 @@ static void testLazyMutex(void)
 
 MAIN(testCommon)
 {
-    testPlan(21);
+    testPlan(26);
     testClocks();
     testHashes();
     testTexts();
     testArrays();
     testWorkers();
+    testProgress();
     testNoThread();
     testLazyMutex();
     return testDone();

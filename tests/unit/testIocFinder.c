@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@
 #include "ioc/procInfo.h"
 #include "watch/iocFinder.h"
 
-#define DEADLINE (10 * EBPFMON_SECOND_NS)
+#define DEADLINE (60 * EBPFMON_SECOND_NS)
 #define KNOWN    1024
 
 /* Keeps both in this program, so that its image has them. */
@@ -81,6 +82,30 @@ static pid_t startSleep(void)
     return pid;
 }
 
+/* An IOC whose loader has not mapped the code of libCom yet. 0: this program has that within itself. */
+static pid_t startWithoutCom(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    unsigned long start = 0, end = 0, from, to;
+    char line[512], flags[8];
+    pid_t pid;
+
+    while (maps && fgets(line, sizeof(line), maps))
+        if (strstr(line, "/libCom.so") && sscanf(line, "%lx-%lx %7s", &from, &to, flags) == 3 && flags[2] == 'x') {
+            start = from;
+            end = to;
+        }
+    if (maps)
+        fclose(maps);
+    pid = start ? fork() : 0;
+    if (start && pid == 0) {
+        munmap((void *)start, end - start);
+        for (;;)
+            pause();
+    }
+    return pid;
+}
+
 static void endChild(pid_t pid)
 {
     kill(pid, SIGKILL);
@@ -105,7 +130,7 @@ static void testNew(void)
     begin = ebpfMonClockMonotonic();
     testOk(finds(finder, child, DEADLINE, &image), "the child is found");
     testOk(ebpfMonClockMonotonic() - begin < EBPFMON_SECOND_NS, "soon: it was not waited for the next scan");
-    testOk1(image.pdbbase != 0 && image.core != NULL && image.openPath[0]);
+    testOk1(image.pdbbase != 0 && image.core != NULL && image.openPath[0] && image.com != NULL);
     testOk(!ebpfMonIocFinderTakeExec(finder, child), "its start is no new program any more");
     ebpfMonIocFinderNoteExec(finder, child);
     testOk(ebpfMonIocFinderTakeExec(finder, child) && !ebpfMonIocFinderTakeExec(finder, child),
@@ -114,6 +139,25 @@ static void testNew(void)
     ebpfMonIocFinderFree(finder);
     endChild(child);
     endChild(other);
+}
+
+static void testLoading(void)
+{
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL);
+    ebpfMonImage image;
+    pid_t child = startWithoutCom();
+
+    testDiag("a program that is still being loaded");
+    knownCount = 0;
+    if (child > 0) {
+        ebpfMonIocFinderNoteExec(finder, child);
+        testOk(!finds(finder, child, EBPFMON_SECOND_NS, &image), "without libCom it is looked at again");
+        testOk(finds(finder, child, DEADLINE, &image) && !image.com, "but not for ever");
+        endChild(child);
+    } else {
+        testSkip(2, "libCom is no library of its own");
+    }
+    ebpfMonIocFinderFree(finder);
 }
 
 static int isDenied(pid_t pid)
@@ -177,8 +221,9 @@ static void testSelf(void)
 
 MAIN(testIocFinder)
 {
-    testPlan(12);
+    testPlan(14);
     testNew();
+    testLoading();
     testScan();
     testSelf();
     return testDone();

@@ -61,10 +61,17 @@ static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
     lastChange = precord;
 }
 
+static uint64_t countLost(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
 /* "wait": s, for the name of a user. */
 static fixture fixtureMake(ebpfMonUserNameReader readUser, double wait)
 {
-    ebpfMonIocPutSinks sinks = { .finished = onFinished, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged };
+    ebpfMonIocPutSinks sinks = { .finished = onFinished, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
+                                 .countLost = countLost };
     fixture f;
 
     f.join = ebpfMonPutJoinNew();

@@ -48,7 +48,7 @@ static size_t makeObject(ebpfMonJson *j, char *buf, size_t size)
 
 static void testObjects(void)
 {
-    static const char wanted[] = "{\"a\":\"b\xef\xbf\xbd\\n\\\"\",\"empty\":\"\",\"i\":-5,\"n\":1.50,\"hex\":16,"
+    static const char wanted[] = "{\"a\":\"b\\\\xff\\\\x0a\\\"\",\"empty\":\"\",\"i\":-5,\"n\":1.50,\"hex\":16,"
         "\"nan\":\"Nan\",\"yes\":true,\"list\":[1,{}]}";
     ebpfMonJson j = {0}, other = {0};
     unsigned fitted = 0;

@@ -42,6 +42,28 @@ static uint32_t messageOf(uint64_t begin)
     return find(begin, list) == 1 && list[0].seen && list[0].isMessage ? list[0].seq : 0;
 }
 
+/* A seq record with delays: only the last of its steps is a chain that is sent. */
+static void steps(void)
+{
+    ebpfMonChainId source = { IOC, 1, 500 * MS }, last = { IOC, 2, 520 * MS };
+    ebpfMonLinkMessage list[4];
+
+    for (uint64_t i = 0; i < 3; i++) {
+        ebpfMonLinkWrite l = { .pid = 50, .at = (501 + 10 * i) * MS, .chain = source, .link = "seq.LNK", .channel = "pv",
+                               .step = { IOC, 2, (500 + 10 * i) * MS } };
+
+        l.link[7] = (char)('1' + i);
+        ebpfMonLinkMessagesAdd(messages, &l);
+    }
+    testOk(find(500 * MS, list) == 3, "all belong to the chain that began");
+    ebpfMonLinkMessagesNoteChain(messages, &last);
+    testOk(find(500 * MS, list) == 2 && ebpfMonLinkMessagesFind(messages, &last, list, 4) == 1 &&
+               strcmp(list[0].link, "seq.LNK3") == 0, "… but for that of a chain that has come");
+    ebpfMonLinkMessagesNoteArrival(messages, &source, "seq.LNK3", &peer, 9, 530 * MS, 1);
+    ebpfMonLinkMessagesFind(messages, &last, list, 4);
+    testOk(list[0].seen && list[0].seq == 9, "the receiver knows the chain that began");
+}
+
 static void packets(void)
 {
     packet(60, "pv", 1, 901 * MS);
@@ -108,8 +130,9 @@ static void arrivals(void)
 
 MAIN(testLinkMessages)
 {
-    testPlan(13);
+    testPlan(16);
     messages = ebpfMonLinkMessagesNew();
+    steps();
     packets();
     arrivals();
     ebpfMonLinkMessagesFree(messages);

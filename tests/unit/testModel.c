@@ -116,6 +116,10 @@ static void testFilter(void)
     refused(filter, "not supported");
     strcpy(filter.record, "A\tB");
     refused(filter, "control character");
+    strcpy(filter.record, "A\x9b");
+    refused(filter, "not UTF-8");
+    strcpy(filter.record, "A\xe2\x80\xae*");
+    refused(filter, "does not see");
     strcpy(filter.record, "*");
     memset(filter.user, 'u', sizeof(filter.user));
     refused(filter, "longer than 60");
@@ -235,7 +239,7 @@ static void testAbsent(void)
 
 MAIN(testModel)
 {
-    testPlan(69);
+    testPlan(71);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* with it comes the text of the status codes */
     testLevel();

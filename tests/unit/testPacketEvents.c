@@ -10,6 +10,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
+#include "model/audits.h"
 #include "put/packetEvents.h"
 #include "fakeClients.h"
 
@@ -276,6 +277,27 @@ static void testLost(void)
     testOk(resultOfUnseen(1) == ebpfMonPutLost, "some, but before the put");
 }
 
+static void testAudit(void)
+{
+    ebpfMonAudits audits;
+
+    testDiag("A cross-check");
+    renew(1);
+    ebpfMonAuditsReset();
+    addPut(WATCHED_PORT, 1, 7);
+    addEvent(ebpfMonWireReply, WATCHED_PORT, 1, 0, 1);
+    testOk(publishAfter(3000) == 1 && last.result == ebpfMonPutOk, "answered, and never seen inside");
+    ebpfMonAuditsGet(&audits);
+    testOk(audits.count[ebpfMonAuditPutNotInside] == 1, "it failed: %s", audits.last);
+    addPut(WATCHED_PORT, 2, 7);
+    testOk1(matchInside(2) == ebpfMonPutJoinFound);
+    addPut(WATCHED_PORT, 3, 7);
+    addEvent(ebpfMonWireReply, WATCHED_PORT, 3, 0, 0);
+    testOk1(publishAfter(3000) == 1);
+    ebpfMonAuditsGet(&audits);
+    testOk(audits.count[ebpfMonAuditPutNotInside] == 1, "a put that is seen inside, and one that is refused, agree");
+}
+
 static void testEnd(void)
 {
     testDiag("The end, and events about no put");
@@ -319,7 +341,7 @@ MAIN(testPacketEvents)
     ebpfMonLinkWrites *linkWrites = ebpfMonLinkWritesNew();
     ebpfMonTargets *targets = ebpfMonTargetsNew();
 
-    testPlan(29);
+    testPlan(34);
     ioc = calloc(1, sizeof(*ioc));
     ioc->pid = getpid();
     ioc->probesOn = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
@@ -331,6 +353,7 @@ MAIN(testPacketEvents)
     testOldValues();
     testWatched();
     testLost();
+    testAudit();
     testEnd();
     testNames();
     ebpfMonPacketEventsFree(events);

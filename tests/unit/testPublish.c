@@ -12,6 +12,8 @@
 #include <testMain.h>
 
 #include "model/published.h"
+#include "model/audits.h"
+#include "publish/auditText.h"
 #include "publish/lossCounters.h"
 #include "publish/putPublisher.h"
 #include "publish/slowChains.h"
@@ -170,6 +172,50 @@ static void testLosses(void)
     ebpfMonLossCountersFree(counters);
 }
 
+/* Unlocks. Nonzero: AUDIT begins and ends like this. */
+static int isAudit(uint64_t count, const char *begin, const char *end)
+{
+    const ebpfMonAuditValues *audit = &ebpfMonPublishedLock()->audit;
+    size_t length = strlen(audit->text);
+    int is = audit->count == count && strncmp(audit->text, begin, strlen(begin)) == 0 && length >= strlen(end) &&
+             strcmp(audit->text + length - strlen(end), end) == 0;
+
+    testDiag("%s", audit->text);
+    ebpfMonPublishedUnlock();
+    return is;
+}
+
+static unsigned auditMessages;
+
+static void countAuditMessages(void *arg, const char *message)
+{
+    (void)arg;
+    auditMessages += strstr(message, "cross-check") != NULL;
+}
+
+static void testAudit(void)
+{
+    ebpfMonAuditText text = { 0 };
+
+    testDiag("cross-checks");
+    eltc(0);
+    errlogAddListener(countAuditMessages, NULL);
+    ebpfMonAuditTextPublish(&text);
+    testOk1(isAudit(0, "all cross-checks agree", ""));
+    ebpfMonAuditsAdd(ebpfMonAuditPutNotInside, 1, "VAC:SET");
+    ebpfMonAuditsAdd(ebpfMonAuditPutNumber, 2, "vac1");
+    ebpfMonAuditTextPublish(&text);
+    testOk1(isAudit(3, "3 disagree; last ", " vac1: a put of this IOC was not seen"));
+    ebpfMonAuditTextPublish(&text);
+    errlogFlush();
+    testOk(auditMessages == 1, "one message, not one a second");
+    ebpfMonAuditsReset();
+    ebpfMonAuditTextPublish(&text);
+    testOk1(isAudit(0, "all cross-checks agree", ""));
+    errlogRemoveListeners(countAuditMessages, NULL);
+    eltc(1);
+}
+
 static void testState(void)
 {
     ebpfMonStateInput in = { .trouble = "", .firstTrouble = "vac: no symbols", .iocs = 3, .watched = 2 };
@@ -271,6 +317,7 @@ MAIN(testPublish)
     testSlowText();
     testPrinter();
     testLosses();
+    testAudit();
     testState();
     testPuts();
     return testDone();

@@ -90,10 +90,10 @@ static void testValues(void)
     strcpy(p.old, "");
     strcpy(p.host, "my host");
     expectLine(ebpfMonFormatCaPutText, &p, NULL, "fac=vac1 15-Nov-26 07:28:03 my_host alice VAC:SET "
-               "new=\"two\\nlines \\\"and\\\" \\\\ \\xc3\\xa9\" old=\"\"");
+               "new=\"two\\\\x0alines \\\"and\\\" \\\\ \\xc3\\xa9\" old=\"\"");
     expectLine(ebpfMonFormatCaPutJson, &p, NULL, "fac=vac1 {\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\","
                "\"host\":\"my host\",\"user\":\"alice\",\"lab\":\"B\\\"2\",\"pv\":\"VAC:SET\","
-               "\"new\":\"two\\nlines \\\"and\\\" \\\\ \xc3\xa9\",\"old\":\"\"}");
+               "\"new\":\"two\\\\x0alines \\\"and\\\" \\\\ \xc3\xa9\",\"old\":\"\"}");
     memset(&formatter.labels, 0, sizeof(formatter.labels));
     p = somePut(1);
     strcpy(p.val, "NaN");

@@ -237,11 +237,16 @@ static void testLinkWrite(void)
            "for a client");
     ev.link++;
     testOk(!ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w), "no link begins there");
+    ev.link = fakeAddress(FAKE_SEQ) + offsetof(fakeRecord, out);
+    ev.sourceBegin = AT - 99;
+    ev.sourceTid = 8;
+    testOk(ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w) && w.chain.begin == AT - 99 && w.chain.tid == 8 &&
+           w.step.begin == AT - 10 && w.step.tid == 9, "a step of a chain that began earlier");
 }
 
 MAIN(testPutWriter)
 {
-    testPlan(30);
+    testPlan(31);
     fakeMake();
     clients = fakeClientsMake(NULL);
     linkWrites = ebpfMonLinkWritesNew();

@@ -78,7 +78,7 @@ static void testUsersAndHosts(void)
     strcpy(begin("A", "1")->user, "mallory");
     expect(set, &put, "rule \"r\": user \"mallory\" is not allowed");
     strcpy(begin("A", "1")->user, "e\x1b[2J\nevil");
-    expect(set, &put, "rule \"r\": user \"e [2J evil\" is not allowed");
+    expect(set, &put, "rule \"r\": user \"e\\x1b[2J\\x0aevil\" is not allowed");
     begin("A", "1")->user[0] = 0;
     expect(set, &put, "rule \"r\": no user is known");
     ebpfMonRuleSetFree(set);

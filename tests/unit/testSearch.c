@@ -124,7 +124,7 @@ static void testNames(void)
     memset(text + 76, '.', 3);
     text[79] = 0;
     testOk1(row(text) != NULL);
-    testOk1(row("BAD [2J  ") != NULL);
+    testOk1(row("BAD\\x1b[2J\\x0a\\x7f") != NULL);
     forget();
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stacks of a thread that waits, of none, and call frame information that lies. */
+/* Stacks of a thread that waits, of one in a stub, of none, and call frame information that lies. */
+#include <elf.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -82,7 +83,7 @@ static void testWaiting(void)
     done = epicsEventMustCreate(epicsEventEmpty);
     epicsThreadMustCreate("stack", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall), thread,
                           NULL);
-    for (int i = 0; i < 500 && !(tid && waits(tid)); i++)
+    for (int i = 0; i < 6000 && !(tid && waits(tid)); i++)
         epicsThreadSleep(0.01);
     n = ebpfMonStackGet(getpid(), tid, &regs, frame);
     for (unsigned i = 0; i < n; i++)
@@ -103,6 +104,62 @@ static void testWaiting(void)
     testOk(ebpfMonStackGet(getpid(), tid, &regs, frame) <= 1, "no caller without a stack");
     regs.known = 0;
     testOk(ebpfMonStackGet(getpid(), 0x7fffffff, &regs, frame) == 0, "no thread, no stack");
+}
+
+/* A place in the stub that calls this function, 0: there is none. */
+static uint64_t findStub(const ebpfMonElfFile *file, const char *function)
+{
+    char name[80], wanted[80];
+    uint64_t offset;
+
+    snprintf(wanted, sizeof(wanted), "%s@plt", function);
+    for (unsigned i = 0; i < file->nSegments; i++)
+        for (uint64_t at = 0; file->segment[i].flags & PF_X && at < file->segment[i].fileSize; at += 8)
+            if (ebpfMonElfNameAt(file, file->segment[i].vaddr + at, name, sizeof(name), &offset) == 0 &&
+                strcmp(name, wanted) == 0)
+                return file->segment[i].vaddr + at - offset;
+    return 0;
+}
+
+/* A thread that runs may be in a stub, in which there is no symbol: before its push, and behind it. */
+static void testStub(void)
+{
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    uint64_t inner = (uint64_t)(uintptr_t)&stackInner, vaddr, offset, stub, stack[3];
+    ebpfMonFrame frame[EBPFMON_STACK_MAX];
+    ebpfMonElfSymbol symbol;
+    ebpfMonElfFile file;
+    ebpfMonRegs regs;
+    char name[80];
+    unsigned n;
+
+    if (fd < 0 || ebpfMonElfOpen(&file, fd) || !ebpfMonElfFind(&file, (const char *const[]){ "stackInner" }, 1, &symbol))
+        testAbort("cannot read ourselves");
+    vaddr = findStub(&file, "epicsEventMustWait");
+    testOk(vaddr != 0, "the stub of epicsEventMustWait is at 0x%llx", (unsigned long long)vaddr);
+    testOk(ebpfMonElfNameAt(&file, vaddr + 7, name, sizeof(name), &offset) == 0 && offset == 7 &&
+           strcmp(name, "epicsEventMustWait@plt") == 0, "7 bytes further it has the same name");
+    stub = inner - symbol.vaddr + vaddr;
+    stack[0] = stack[1] = inner + 40;
+    stack[2] = 0;
+    regs = (ebpfMonRegs){ .known = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC };
+    regs.reg[EBPFMON_REG_PC] = stub;
+    regs.reg[EBPFMON_REG_SP] = (uint64_t)(uintptr_t)stack;
+    n = ebpfMonStackGet(getpid(), getpid(), &regs, frame);
+    testOk(n >= 2 && strcmp(frame[0].name, "epicsEventMustWait@plt") == 0 && strcmp(frame[1].name, "stackInner") == 0,
+           "called by stackInner: %u frames", n);
+    stack[0] = 5; /* what the stub of a function that is not bound yet pushes */
+    regs = (ebpfMonRegs){ .known = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC };
+    regs.reg[EBPFMON_REG_PC] = stub + 11;
+    regs.reg[EBPFMON_REG_SP] = (uint64_t)(uintptr_t)stack;
+    if (((uint8_t *)(uintptr_t)stub)[6] == 0x68) {
+        n = ebpfMonStackGet(getpid(), getpid(), &regs, frame);
+        testOk(n >= 2 && strcmp(frame[1].name, "stackInner") == 0, "and behind its push: %u frames", n);
+    } else {
+        testSkip(1, "this stub has no push");
+    }
+    ebpfMonElfClose(&file);
+    close(fd);
 }
 
 static int anything(void *arg, uint64_t addr, uint64_t *value)
@@ -131,7 +188,7 @@ static void testLies(void)
         char lie;
 
         for (unsigned k = 0; k < file.nSegments; k++)
-            if (file.segment[k].flags & 1) /* PF_X */
+            if (file.segment[k].flags & PF_X)
                 s = &file.segment[k];
         for (int k = 0; k < 4; k++) {
             anything(&seed, 0, &dummy);
@@ -158,8 +215,9 @@ static void testLies(void)
 
 MAIN(testStack)
 {
-    testPlan(8);
+    testPlan(12);
     testWaiting();
+    testStub();
     testLies();
     return testDone();
 }

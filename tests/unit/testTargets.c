@@ -19,6 +19,7 @@ static ebpfMonTarget *make(pid_t pid, const char *name)
     t->pid = pid;
     strcpy(t->name, name);
     t->slot = UINT32_MAX;
+    t->asked = ebpfMonLevelPuts;
     ebpfMonTargetsAdd(targets, t);
     return t;
 }

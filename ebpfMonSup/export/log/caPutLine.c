@@ -37,11 +37,13 @@ static void add(line *l, const char *format, ...)
 /* A word: what separates fields must not be in one. */
 static void addWord(line *l, const char *word)
 {
+    char clean[EBPFMON_TEXT_SIZE];
     size_t at = l->len;
 
-    add(l, "%s", word[0] ? word : "-");
+    ebpfMonTextCopy(clean, sizeof(clean), word[0] ? word : "-");
+    add(l, "%s", clean);
     for (; at < l->len; at++)
-        if ((unsigned char)l->buf[at] <= ' ' || l->buf[at] == 0x7f)
+        if (l->buf[at] == ' ')
             l->buf[at] = '_';
 }
 

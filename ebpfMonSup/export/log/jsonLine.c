@@ -75,10 +75,10 @@ static void addWriter(ebpfMonJson *j, const ebpfMonPut *put)
     ebpfMonJsonAddTextIfAny(j, "peer", put->peer);
     ebpfMonJsonAddTextIfAny(j, "server", put->server);
     ebpfMonJsonAddTextIfAny(j, "real_user", put->realUser);
-    if (put->peerPid) {
+    if (put->peerPid)
         ebpfMonJsonAddInteger(j, "pid", put->peerPid);
+    if (put->peerPid || put->realUser[0])
         ebpfMonJsonAddInteger(j, "uid", put->peerUid);
-    }
     ebpfMonJsonAddTextIfAny(j, "command", put->command);
     ebpfMonJsonAddTextIfAny(j, "container", put->container);
     ebpfMonJsonAddTextIfAny(j, "through", ebpfMonThroughName(put->through));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "export/log/logFile.h"
+#include "export/log/logOpen.h"
 
 #define BATCH      16384u /* bytes that are written at once */
 #define DELAY      0.2    /* s: the longest that a line waits */
@@ -22,7 +23,7 @@ static void setTrouble(ebpfMonLogFile *f, double now, const char *what, int erro
         ebpfMonDestinationSetTrouble(&f->out, now, RETRY_MOST, "disk full: make room, it goes on by itself");
     else
         ebpfMonDestinationSetTrouble(&f->out, now, RETRY_MOST, "cannot %s: %s; correct it, it goes on by itself", what,
-                             error == ENXIO ? "nobody reads from this pipe" : strerror(error));
+                                     strerror(error));
 }
 
 /* Age of the file in seconds, from its birth where the file system knows it, for a monitor that starts again. */
@@ -64,24 +65,20 @@ static void endTornLine(ebpfMonLogFile *f)
 static int openFile(ebpfMonLogFile *f, double now)
 {
     struct stat st;
-    /* O_NONBLOCK: a named pipe without a reader must not hold us. */
-    int fd = open(f->out.name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
+    char why[256];
+    int fd = ebpfMonLogOpen(f->out.name, &st, why, sizeof(why));
 
-    if (fd < 0 || fstat(fd, &st)) {
-        setTrouble(f, now, "open it", errno);
-        if (fd >= 0)
-            close(fd);
+    if (fd < 0) {
+        ebpfMonDestinationSetTrouble(&f->out, now, RETRY_MOST, "%s", why);
         return -1;
     }
     f->fd = fd;
-    f->regular = S_ISREG(st.st_mode);
     f->dev = st.st_dev;
     f->ino = st.st_ino;
-    f->size = f->regular ? (uint64_t)st.st_size : 0;
+    f->size = (uint64_t)st.st_size;
     f->begun = f->size ? now - getAge(fd) : now;
     f->checkAt = now + CHECK_EVERY;
-    if (f->regular)
-        endTornLine(f);
+    endTornLine(f);
     return 0;
 }
 
@@ -114,8 +111,8 @@ static size_t takeBackTornLine(ebpfMonLogFile *f, size_t done)
 
     while (whole && f->buf[whole - 1] != '\n')
         whole--;
-    if (whole == done || !f->regular || fstat(f->fd, &st) || (uint64_t)st.st_size != f->size + done)
-        return done; /* no such line; or a pipe, or others write here too: then the rest of the line follows */
+    if (whole == done || fstat(f->fd, &st) || (uint64_t)st.st_size != f->size + done)
+        return done; /* no such line; or others write here too: then the rest of the line follows */
     return ftruncate(f->fd, (off_t)(f->size + whole)) ? done : whole;
 }
 
@@ -143,13 +140,10 @@ static void writeBuffer(ebpfMonLogFile *f, double now)
     f->size += done;
     dropWritten(f, done);
     f->since = now;
-    if (error) {
+    if (error)
         setTrouble(f, now, "write to it", error);
-        if (!f->regular && error == EPIPE)
-            closeFile(f);
-    } else {
+    else
         ebpfMonDestinationSetWorking(&f->out);
-    }
 }
 
 static int renameNumbered(ebpfMonLogFile *f, unsigned from, unsigned to)
@@ -166,7 +160,7 @@ void ebpfMonLogFileRotate(ebpfMonLogFile *f, double now)
     int status = 0;
 
     writeBuffer(f, now);
-    if (f->fd < 0 || !f->regular || !f->size || f->len)
+    if (f->fd < 0 || !f->size || f->len)
         return;
     if (!f->limits.keep)
         status = unlink(f->out.name) && errno != ENOENT ? -1 : 0;
@@ -209,9 +203,9 @@ static void checkName(ebpfMonLogFile *f, double now)
     struct stat st;
 
     f->checkAt = now + CHECK_EVERY;
-    if (f->fd < 0 || !f->regular)
+    if (f->fd < 0)
         return;
-    if (stat(f->out.name, &st)) {
+    if (lstat(f->out.name, &st)) {
         if (errno != ENOENT)
             return;
     } else if (st.st_dev == f->dev && st.st_ino == f->ino) {

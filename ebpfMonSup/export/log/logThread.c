@@ -227,8 +227,8 @@ void ebpfMonLogThreadRun(ebpfMonWorker *worker, void *arg)
     double busyUntil = 0, by, now;
     int more, last;
 
-    (void)worker; /* "stopping" ends it, which has a time limit with it */
-    for (;;) {
+    for (;;) { /* "stopping" ends it, which has a time limit with it */
+        ebpfMonWorkerGiveSign(worker);
         epicsMutexMustLock(logs->lock);
         last = logs->stopping; /* before the queue is seen to be empty */
         by = logs->stopBy;

@@ -68,7 +68,7 @@ int ebpfMonPutLogConfSetCaPutLog(ebpfMonPutLogConf *c, const char *target, int a
         return -1;
     }
     strcpy(c->target, target);
-    strcpy(c->prefix, prefix);
+    ebpfMonTextCopy(c->prefix, sizeof(c->prefix), prefix);
     return 0;
 }
 

@@ -166,8 +166,8 @@ static void runOtlpThread(ebpfMonWorker *worker, void *arg)
     double wait;
     int changed, idle;
 
-    (void)worker; /* "stopping" ends it, which has a time limit with it */
-    for (;;) {
+    for (;;) { /* "stopping" ends it, which has a time limit with it */
+        ebpfMonWorkerGiveSign(worker);
         changed = applyCommands(o);
         idle = sendAll(o);
         if (o->own.endBy && (idle || ebpfMonClockSeconds() >= o->own.endBy))

@@ -6,6 +6,7 @@
 
 #include <errlog.h>
 
+#include "common/text.h"
 #include "export/shared/destination.h"
 
 #define BACKOFF 1.0 /* s */
@@ -18,6 +19,7 @@ void ebpfMonDestinationSetTrouble(ebpfMonDestination *d, double now, double most
     va_start(args, format);
     vsnprintf(why, sizeof(why), format, args);
     va_end(args);
+    ebpfMonTextClean(why, sizeof(why)); /* a server may have sent a part of it */
     d->backoff = d->backoff ? d->backoff * 2 : BACKOFF;
     if (d->backoff > most)
         d->backoff = most;

@@ -54,27 +54,15 @@ void ebpfMonJsonFree(ebpfMonJson *j)
     memset(j, 0, sizeof(*j));
 }
 
-static int isAscii(const char *text, size_t *len)
-{
-    const char *at = text;
-
-    while (*at && !(*at & 0x80))
-        at++;
-    *len = (size_t)(at - text);
-    return !*at;
-}
-
 void ebpfMonJsonWriteText(ebpfMonJson *j, const char *text)
 {
-    char clean[3 * 520]; /* each byte of the longest value may become three */
-    size_t len;
+    char clean[4 * 520]; /* each byte of the longest value may become four */
 
-    if (isAscii(text, &len)) {
-        yajl_gen_string(j->g, (const unsigned char *)text, len);
-        return;
+    if (!ebpfMonTextIsClean(text)) {
+        ebpfMonTextCopy(clean, sizeof(clean), text);
+        text = clean;
     }
-    len = ebpfMonUtf8Copy(clean, sizeof(clean), text);
-    yajl_gen_string(j->g, (const unsigned char *)clean, len);
+    yajl_gen_string(j->g, (const unsigned char *)text, strlen(text));
 }
 
 void ebpfMonJsonWriteKey(ebpfMonJson *j, const char *key)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One JSON object in one line, by Base's yajl. Texts that are not valid UTF-8 get U+FFFD for each byte that does not
- * belong, so that every line can be parsed (RFC 8259, 8.1).
+ * One JSON object in one line, by Base's yajl. Texts pass through ebpfMonTextCopy, so that every line can be
+ * parsed (RFC 8259, 8.1).
  *
  * One thread. An ebpfMonJson is used for one object after the other, because making a generator costs more than the
  * rest of a short line. What does not fit, and a lack of memory, show at the end: ebpfMonJsonEnd returns 0.

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsThread.h>
+#include <epicsVersion.h>
+
+#include "access/client.h"
+#include "ioc/baseOffsets.h"
+
+/* rsrv/server.h, which Base does not install: the struct client that a thread of the CA server serves (camsgtask.c).
+ * dbServerClient() would tell names only, which clients claim. Weak: without it every CA client is unknown. */
+extern epicsThreadPrivateId rsrvCurrentClient __attribute__((weak));
+
+/* One in each thread, because the servers ask in the thread of the connection and pass us no context. */
+static _Thread_local struct {
+    const void         *caClient;  /* the struct client that "client" tells */
+    struct sockaddr_in  pva;       /* sin_port 0: this thread serves no PVA client */
+    int                 isFound;   /* "client" is set */
+    ebpfMonAccessClient client;
+} here;
+
+static void findClient(ebpfMonClientServer server, const struct sockaddr_in *peer)
+{
+    here.client.server = server;
+    ebpfMonPeerUserFind(peer, &here.client.user);
+    here.isFound = 1;
+}
+
+/* peerUser.c compares the address with those of our own connections, so a struct that Base has changed makes an unknown
+ * client, not a wrong one. */
+static const ebpfMonAccessClient *getCaClient(const char *caClient)
+{
+    if (!here.isFound || here.caClient != caClient) {
+        struct sockaddr_in peer;
+
+        memcpy(&peer, caClient + ebpfMonBaseOffsetsOf(EPICS_VERSION_SHORT)->clAddr, sizeof(peer));
+        here.caClient = caClient;
+        findClient(ebpfMonClientCa, &peer);
+    }
+    return &here.client;
+}
+
+const ebpfMonAccessClient *ebpfMonAccessClientHere(void)
+{
+    const char *caClient = &rsrvCurrentClient && rsrvCurrentClient ? epicsThreadPrivateGet(rsrvCurrentClient) : NULL;
+
+    if (caClient)
+        return getCaClient(caClient);
+    if (!here.pva.sin_port)
+        return NULL;
+    if (!here.isFound)
+        findClient(ebpfMonClientPva, &here.pva);
+    return &here.client;
+}
+
+void ebpfMonAccessClientNotePva(const char *peer)
+{
+    char addr[INET_ADDRSTRLEN];
+    unsigned port;
+
+    memset(&here, 0, sizeof(here));
+    if (sscanf(peer, "%15[0-9.]:%u", addr, &port) != 2 || port == 0 || port > UINT16_MAX ||
+        inet_pton(AF_INET, addr, &here.pva.sin_addr) != 1)
+        return;
+    here.pva.sin_family = AF_INET;
+    here.pva.sin_port = htons((uint16_t)port);
+}

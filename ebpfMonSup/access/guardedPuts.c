@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define USE_TYPED_RSET /* chooses the type-safe tables of Base; it must stand before its headers */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <asTrapWrite.h>
+#include <dbAccess.h>
+#include <dbBase.h>
+#include <dbChannel.h>
+#include <ellLib.h>
+#include <epicsMutex.h>
+#include <errlog.h>
+#include <recSup.h>
+#include <special.h>
+
+#include "access/guard.h"
+#include "access/guardedPuts.h"
+#include "common/clock.h"
+#include "common/text.h"
+
+/* asTrapWrite passes types of db_access.h, which cannot be included beside dbAccess.h. */
+enum { caString, caShort, caFloat, caEnum, caChar, caLong, caDouble, caPutAckt = 35, caPutAcks = 36 };
+
+#define NOTES 256 /* that wait for the event thread, which comes every 4 ms */
+#define SAY_EVERY 1000000000u /* ns between two messages on refused puts: the log has them all */
+
+typedef struct {
+    ELLNODE node;
+    ebpfMonGuardedPut put;
+} putNote;
+
+/* The description of a field for channels that are read-only, with the record type and record support that it leads to
+ * (dbGetRset). Made once for each field, kept for ever: channels lead to it. */
+typedef struct readOnlyField {
+    struct readOnlyField *next;
+    const dbFldDes *original;
+    dbFldDes        copy;
+    dbRecordType    type;
+    rset            support;
+} readOnlyField;
+
+/* One per process: asTrapWrite calls its listeners without a context. */
+static struct {
+    epicsMutexId   lock;      /* guards all but readOnly */
+    putNote        note[NOTES];
+    ELLLIST        unused, complete;
+    unsigned       lost;
+    uint64_t       saidAt;    /* when a refused put was last told to errlog */
+    unsigned       unsaid;    /* refused puts since then */
+    readOnlyField *readOnly;  /* guarded by the lock of asTrapWrite */
+} guarded;
+
+static putNote *getNote(void)
+{
+    putNote *note;
+
+    epicsMutexMustLock(guarded.lock);
+    note = (putNote *)ellGet(&guarded.unused);
+    guarded.lost += !note;
+    epicsMutexUnlock(guarded.lock);
+    return note;
+}
+
+/* The shortest text that reads back as the same number. */
+static void formatNumber(double number, char *buf, size_t size)
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(buf, size, "%.*g", digits, number);
+        if (strtod(buf, NULL) == number)
+            return;
+    }
+}
+
+/* The field as text, the beginning of what is long. It takes the record's lock. 0, or -1. */
+static int readField(dbChannel *channel, char *buf, size_t size)
+{
+    char text[512] = "";
+    double number;
+    long count = 1;
+
+    if (dbChannelFinalElements(channel) == 1 &&
+        (dbChannelFieldType(channel) == DBF_DOUBLE || dbChannelFieldType(channel) == DBF_FLOAT)) {
+        if (dbChannelGetField(channel, DBR_DOUBLE, &number, NULL, &count, NULL))
+            return -1;
+        formatNumber(number, text, sizeof(text)); /* as text it would have PREC digits */
+    } else if (dbChannelFinalElements(channel) > 1 &&
+        (dbChannelFieldType(channel) == DBF_CHAR || dbChannelFieldType(channel) == DBF_UCHAR)) {
+        count = (long)sizeof(text) - 1;
+        if (dbChannelGetField(channel, DBR_CHAR, text, NULL, &count, NULL))
+            return -1;
+        text[count > 0 && count < (long)sizeof(text) ? count : 0] = 0;
+    } else if (dbChannelGetField(channel, DBR_STRING, text, NULL, &count, NULL)) {
+        return -1;
+    }
+    ebpfMonTextCopy(buf, size, text);
+    return 0;
+}
+
+static void setNames(const dbChannel *channel, ebpfMonGuardedPut *put)
+{
+    const dbFldDes *field = dbChannelFldDes(channel);
+
+    if (strcmp(field->name, "VAL") == 0)
+        snprintf(put->pv, sizeof(put->pv), "%s", dbChannelRecord(channel)->name);
+    else
+        snprintf(put->pv, sizeof(put->pv), "%s.%s", dbChannelRecord(channel)->name, field->name);
+    snprintf(put->channel, sizeof(put->channel), "%s", dbChannelName(channel));
+}
+
+static void setValue(const asTrapWriteMessage *message, ebpfMonGuardedPut *put)
+{
+    static const size_t sizes[] = {MAX_STRING_SIZE, 2, 4, 2, 1, 4, 8}; /* of one element */
+    size_t size;
+
+    put->type = -1;
+    put->count = message->no_elements;
+    if (!message->data || message->dbrType < 0 || message->dbrType > caDouble || message->no_elements < 1)
+        return;
+    size = sizes[message->dbrType] * (size_t)message->no_elements;
+    put->type = message->dbrType;
+    put->have = (uint32_t)(size < sizeof(put->data) ? size : sizeof(put->data));
+    memcpy(put->data, message->data, put->have);
+}
+
+/* Called by dbPut before and after it writes. */
+static long refusePut(struct dbAddr *addr, int after)
+{
+    (void)addr;
+    return after ? 0 : S_db_noMod;
+}
+
+/* NULL without memory. */
+static dbFldDes *getReadOnlyField(const dbFldDes *original)
+{
+    readOnlyField *field = guarded.readOnly;
+
+    while (field && field->original != original && &field->copy != original)
+        field = field->next;
+    if (!field) {
+        field = calloc(1, sizeof(*field));
+        if (!field)
+            return NULL;
+        field->original = original;
+        field->support = *original->pdbRecordType->prset;
+        field->support.special = refusePut;
+        field->type = *original->pdbRecordType;
+        field->type.prset = &field->support;
+        field->copy = *original;
+        field->copy.process_passive = 0;
+        field->copy.pdbRecordType = &field->type;
+        field->next = guarded.readOnly;
+        guarded.readOnly = field;
+    }
+    return &field->copy;
+}
+
+/* An alarm is acknowledged by a type of its own, which dbPut looks at before anything else. So what was sent is
+ * replaced by what changes nothing (putAckt, putAcks in dbAccess.c). */
+static void refuseAcknowledge(const dbCommon *record, int type, void *data)
+{
+    epicsUInt16 same = type == caPutAckt ? record->ackt : 0;
+
+    memcpy(data, &same, sizeof(same));
+}
+
+static void refuseCa(dbChannel *channel, const asTrapWriteMessage *message)
+{
+    dbFldDes *field = getReadOnlyField(dbChannelFldDes(channel));
+
+    channel->addr.special = SPC_MOD;
+    if (field)
+        channel->addr.pfldDes = field;
+    else
+        dbChannelRecord(channel)->disp = TRUE; /* no memory: closed for everybody */
+    if (message->data && (message->dbrType == caPutAckt || message->dbrType == caPutAcks))
+        refuseAcknowledge(dbChannelRecord(channel), message->dbrType, message->data);
+}
+
+static void sayRefused(const ebpfMonGuardedPut *put)
+{
+    const ebpfMonPeerUser *user = &put->client.user;
+    uint64_t now = ebpfMonClockMonotonic();
+    char addr[INET_ADDRSTRLEN] = "", who[32] = "";
+    unsigned more;
+    int isTime;
+
+    epicsMutexMustLock(guarded.lock);
+    isTime = !guarded.saidAt || now - guarded.saidAt >= SAY_EVERY;
+    more = guarded.unsaid;
+    guarded.unsaid = isTime ? 0 : more + 1;
+    if (isTime)
+        guarded.saidAt = now;
+    epicsMutexUnlock(guarded.lock);
+    if (!isTime)
+        return;
+    inet_ntop(AF_INET, &user->peer.sin_addr, addr, sizeof(addr));
+    if (user->kind == ebpfMonPeerLocal)
+        snprintf(who, sizeof(who), "uid %u", (unsigned)user->uid);
+    errlogSevPrintf(errlogMinor, "ebpfMon: refused a put to %s by %s%s%s:%u, who claims to be '%s': %s%s\n", put->pv,
+                    who, who[0] ? " at " : "", addr, ntohs(user->peer.sin_port), put->user, put->why,
+                    more ? " (others before it: PUTS and the logs have all)" : "");
+}
+
+static void beforePut(asTrapWriteMessage *message, dbChannel *channel, const ebpfMonAccessClient *client)
+{
+    putNote *note = getNote();
+    ebpfMonGuardedPut forNobody, *put = note ? &note->put : &forNobody;
+    const char *why = "";
+
+    memset(put, 0, sizeof(*put));
+    epicsTimeGetCurrent(&put->time);
+    put->client = *client;
+    ebpfMonTextCopy(put->user, sizeof(put->user), message->userid ? message->userid : "");
+    ebpfMonTextCopy(put->host, sizeof(put->host), message->hostid ? message->hostid : "");
+    setNames(channel, put);
+    setValue(message, put);
+    put->hasOld = !readField(channel, put->old, sizeof(put->old));
+    put->isAllowed = ebpfMonGuardAllows(client, &why);
+    if (put->isAllowed && strcmp(dbChannelRecord(channel)->asg, EBPFMON_ASG_RO) == 0) {
+        put->isAllowed = 0; /* access security has refused it; a PVA put comes here nevertheless */
+        why = "a PV that nobody may write";
+    }
+    snprintf(put->why, sizeof(put->why), "%s", put->isAllowed ? "" : why);
+    if (!put->isAllowed) {
+        if (client->server == ebpfMonClientCa)
+            refuseCa(channel, message);
+        sayRefused(put);
+    }
+    message->userPvt = note;
+}
+
+static void afterPut(asTrapWriteMessage *message, dbChannel *channel)
+{
+    putNote *note = message->userPvt;
+
+    if (!note)
+        return;
+    if (note->put.isAllowed)
+        note->put.hasAfter = !readField(channel, note->put.after, sizeof(note->put.after));
+    epicsMutexMustLock(guarded.lock);
+    ellAdd(&guarded.complete, &note->node);
+    epicsMutexUnlock(guarded.lock);
+}
+
+/* Called by the servers' threads, one at a time (asTrapWrite has a lock). What "serverSpecific" is depends on the
+ * server; the two that we know pass a dbChannel. After a write-notify it is called in another thread. */
+static void onTrappedWrite(asTrapWriteMessage *message, int after)
+{
+    dbChannel *channel = message->serverSpecific;
+    const ebpfMonAccessClient *client;
+
+    if (after) {
+        if (message->userPvt)
+            afterPut(message, channel);
+        return;
+    }
+    client = ebpfMonAccessClientHere();
+    if (client && ebpfMonGuardHasGroup(dbChannelRecord(channel)->asg))
+        beforePut(message, channel, client);
+}
+
+void ebpfMonGuardedPutsInit(void)
+{
+    guarded.lock = epicsMutexMustCreate();
+    for (unsigned i = 0; i < NOTES; i++)
+        ellAdd(&guarded.unused, &guarded.note[i].node);
+    asTrapWriteRegisterListener(onTrappedWrite);
+}
+
+int ebpfMonGuardedPutsTake(ebpfMonGuardedPut *put)
+{
+    putNote *note;
+
+    if (!guarded.lock)
+        return 0;
+    epicsMutexMustLock(guarded.lock);
+    note = (putNote *)ellGet(&guarded.complete);
+    if (note) {
+        *put = note->put;
+        ellAdd(&guarded.unused, &note->node);
+    }
+    epicsMutexUnlock(guarded.lock);
+    return note != NULL;
+}
+
+unsigned ebpfMonGuardedPutsTakeLost(void)
+{
+    unsigned lost;
+
+    if (!guarded.lock)
+        return 0;
+    epicsMutexMustLock(guarded.lock);
+    lost = guarded.lost;
+    guarded.lost = 0;
+    epicsMutexUnlock(guarded.lock);
+    return lost;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "export/log/logOpen.h"
+
+/* Always -1. */
+static int refuse(char *why, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static int refuse(char *why, size_t size, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why, size, format, args);
+    va_end(args);
+    return -1;
+}
+
+static int isTrusted(uid_t uid)
+{
+    return uid == 0 || uid == geteuid();
+}
+
+/* A folder, or a symbolic link that leads to one. 0 or -1. */
+static int checkFolder(const char *folder, char *why, size_t size)
+{
+    struct stat st;
+
+    if (lstat(folder, &st))
+        return refuse(why, size, "cannot look at %s: %s; correct it, it goes on by itself", folder, strerror(errno));
+    if (!isTrusted(st.st_uid))
+        return refuse(why, size, "not opened: %s belongs to uid %u, who could lead the log elsewhere; use a folder of "
+                      "root", folder, (unsigned)st.st_uid);
+    if (S_ISDIR(st.st_mode) && (st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
+        return refuse(why, size, "not opened: everybody may write in %s; chmod o-w", folder);
+    return 0;
+}
+
+/* All folders on the way, from the root on. "path" is restored. */
+static int checkFolders(char *path, char *why, size_t size)
+{
+    for (char *slash = path; (slash = strchr(slash, '/')) != NULL; slash++) {
+        char *end = slash == path ? slash + 1 : slash, kept = *end;
+        int status;
+
+        *end = 0;
+        status = checkFolder(path, why, size);
+        *end = kept;
+        if (status)
+            return -1;
+    }
+    return 0;
+}
+
+/* The folder of "path" without links, with a slash behind it, and all on the way to it checked. 0 or -1. */
+static int resolveFolder(const char *path, char folder[PATH_MAX + 1], char *why, size_t size)
+{
+    char given[PATH_MAX];
+    const char *name = strrchr(path, '/');
+    size_t length = name ? (size_t)(name - path) + 1 : 2;
+
+    if (length >= sizeof(given))
+        return refuse(why, size, "not opened: the name is too long");
+    memcpy(given, name ? path : "./", length);
+    given[length] = 0;
+    if (!realpath(given, folder))
+        return refuse(why, size, "cannot open its folder: %s; correct it, it goes on by itself", strerror(errno));
+    strcat(folder, folder[1] ? "/" : ""); /* PATH_MAX counts the NUL */
+    return checkFolders(given, why, size) || checkFolders(folder, why, size) ? -1 : 0;
+}
+
+static int checkFile(const struct stat *st, char *why, size_t size)
+{
+    if (!S_ISREG(st->st_mode))
+        return refuse(why, size, "not opened: it is no regular file; remove it or use another name");
+    if (st->st_uid != geteuid())
+        return refuse(why, size, "not opened: it belongs to uid %u; remove it, or chown it to uid %u",
+                      (unsigned)st->st_uid, (unsigned)geteuid());
+    if (st->st_nlink != 1)
+        return refuse(why, size, "not opened: the file has a second name (hard link); remove it or use another name");
+    return 0;
+}
+
+int ebpfMonLogOpen(const char *path, struct stat *st, char *why, size_t size)
+{
+    char full[PATH_MAX + NAME_MAX + 2];
+    const char *name = strrchr(path, '/');
+    int fd;
+
+    if (resolveFolder(path, full, why, size))
+        return -1;
+    name = name ? name + 1 : path;
+    if (strlen(name) > NAME_MAX)
+        return refuse(why, size, "not opened: the name is too long");
+    strcat(full, name);
+    /* O_NONBLOCK: a named pipe without a reader must not hold us. */
+    fd = open(full, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0640);
+    if (fd < 0 && errno == ELOOP)
+        return refuse(why, size, "not opened: it is a symbolic link; remove it or name the file it leads to");
+    if (fd < 0 && errno == ENXIO)
+        return refuse(why, size, "not opened: it is no regular file; remove it or use another name");
+    if (fd < 0 && (errno == ENOSPC || errno == EDQUOT))
+        return refuse(why, size, "disk full: make room, it goes on by itself");
+    if (fd < 0)
+        return refuse(why, size, "cannot open it: %s; correct it, it goes on by itself", strerror(errno));
+    if (fstat(fd, st) == 0 && checkFile(st, why, size) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Looks at other processes that may never answer. Whoever owns a process decides when a page of its memory, or a file
+ * that it has mapped, arrives: FUSE and userfaultfd let an unprivileged user make it "never". The kernel then lets our
+ * thread wait until that process ends, and only SIGKILL, which ends all of us, would wake it. So everything that may
+ * wait like this is a job: a reader thread of its own does it, and the caller abandons the reader when time is up. The
+ * reader comes back when the page does.
+ *
+ * A process whose job was abandoned is set aside: all further jobs for it fail at once, until the reader has come back
+ * and a time has passed, which grows from 1 s to 5 minutes each time. What slow processes cost is charged to their
+ * user: a user's processes together may make callers wait 1 s, and then 5 % of the time; who has used that up gets an
+ * eighth of the time that a job may take. 8 abandoned readers are allowed
+ * to a user, 64 to all; then only trusted processes are read: IOCs whose
+ * database was read.
+ *
+ * What needs no job: files of /proc that tell nothing from the memory of the process (stat, status, comm, cgroup, fd,
+ * exe, ns, task). What needs one: process_vm_readv, /proc/PID/mem, maps (mmap_lock), cmdline and environ (both are
+ * memory), and each open, stat and read of a file by a path of that process (map_files, root, cwd).
+ *
+ * There is one of this in a process: the threads that are stuck are the process', whoever asked for the job. Any thread.
+ */
+#ifndef EBPFMON_FOREIGN_H
+#define EBPFMON_FOREIGN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct {
+    /* The work, in a reader thread at ordinary priority. It touches nothing but *data. */
+    void (*run)(void *data);
+    /* The job failed: frees *data. In the reader when it comes back late, else in the caller. */
+    void (*drop)(void *data);
+} ebpfMonForeignJob;
+
+/*
+ * Does the job for process "pid" within "seconds". 0: it is done, and *data the caller's again. -1: the caller must not
+ * touch *data any more; errno is ETIMEDOUT (it does not answer, or is set aside) or EAGAIN (no thread, no CPU: it is not
+ * to blame). Called in a reader it does the job there, because that one can be abandoned already.
+ */
+int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, void *data);
+
+/* Nonzero: this process is set aside now, or its user has too many that are. */
+int ebpfMonForeignIsAside(pid_t pid);
+
+/* Nonzero: the user of this process has an abandoned reader, or has used up its share. What can wait should. */
+int ebpfMonForeignIsCharged(pid_t pid);
+
+/* This process is an IOC: it is read even if its user has many processes that do not answer. */
+void ebpfMonForeignTrust(pid_t pid);
+
+/* The user of this process has cost its caller so many ns for nothing. */
+void ebpfMonForeignCharge(pid_t pid, uint64_t ns);
+
+/* How many readers are abandoned now, for reports and tests. */
+unsigned ebpfMonForeignCountStuck(void);
+
+/* Up to size - 1 bytes of a file that may need a job, terminated. Their number, or -1 with errno. */
+ssize_t ebpfMonForeignReadFile(pid_t pid, const char *path, double seconds, char *buf, size_t size);
+
+/* All of such a file, at most "max" bytes, malloc'ed and terminated. NULL with errno. */
+char *ebpfMonForeignReadAll(pid_t pid, const char *path, double seconds, size_t max);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "access/guard.h"
+#include "access/guardedPuts.h"
+#include "ioc/catalogue.h"
+#include "ioc/procInfo.h"
+#include "ioc/procNetns.h"
+#include "model/losses.h"
+#include "monitor/monitor.h"
+#include "monitor/ownPuts.h"
+#include "put/valueText.h"
+#include "put/writerText.h"
+
+struct ebpfMonOwnPuts {
+    ebpfMonMonitor   *m;
+    char              ioc[EBPFMON_NAME_SIZE]; /* our own name as an IOC */
+    uint32_t          netns;                  /* … and network namespace */
+    ebpfMonGuardedPut from;                   /* these two are the one in hand: too large for the stack */
+    ebpfMonPut        put;
+};
+
+ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonMonitor *m)
+{
+    ebpfMonOwnPuts *puts = calloc(1, sizeof(*puts));
+
+    if (!puts)
+        return NULL;
+    puts->m = m;
+    puts->netns = (uint32_t)ebpfMonProcNetns(getpid());
+    if (ebpfMonProcIocName(getpid(), puts->ioc, sizeof(puts->ioc)))
+        snprintf(puts->ioc, sizeof(puts->ioc), "ebpfMon");
+    return puts;
+}
+
+void ebpfMonOwnPutsFree(ebpfMonOwnPuts *puts)
+{
+    free(puts);
+}
+
+static void setSent(const ebpfMonGuardedPut *from, ebpfMonPut *put)
+{
+    /* db_access.h: DBR_STRING … DBR_DOUBLE */
+    static const int types[] = {ebpfMonDbfString, ebpfMonDbfShort, ebpfMonDbfFloat, ebpfMonDbfEnum, ebpfMonDbfUchar,
+                                ebpfMonDbfLong, ebpfMonDbfDouble};
+    ebpfMonValue value = { .data = from->data, .len = from->have, .size = EBPFMON_MAX_STRING, .count = from->count };
+
+    put->count = from->count;
+    put->oldCount = -1;
+    if (from->type < 0) { /* PVA tells nothing: what the field has now is what was sent, unless it was refused */
+        snprintf(put->val, sizeof(put->val), "%s", from->hasAfter ? from->after : "?");
+        return;
+    }
+    value.type = types[from->type];
+    ebpfMonValueTextFormat(NULL, NULL, 0, &value, put->val, sizeof(put->val));
+    put->isNumber = ebpfMonValueTextGetNumber(&value, &put->number);
+    if (from->hasAfter && strcmp(from->after, put->val) != 0)
+        snprintf(put->after, sizeof(put->after), "%s", from->after);
+}
+
+static void setClient(ebpfMonOwnPuts *puts, const ebpfMonGuardedPut *from, ebpfMonPut *put)
+{
+    const ebpfMonPeerUser *user = &from->client.user;
+    const struct ebpfMonPeer peer = {
+        .addr = user->peer.sin_addr.s_addr, .port = user->peer.sin_port,
+        .saddr = user->here.sin_addr.s_addr, .sport = user->here.sin_port,
+        .netns = ntohl(user->peer.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET ? puts->netns : 0,
+    };
+    ebpfMonPutClient client;
+
+    ebpfMonPutClientsFind(puts->m->put.clients, &peer, from->user, from->host, &client);
+    if (user->kind == ebpfMonPeerLocal) {
+        client.peerUid = user->uid;
+        ebpfMonUserNamesFind(puts->m->put.users, user->uid, client.realUser, sizeof(client.realUser));
+    }
+    ebpfMonPutClientSet(&client, put);
+}
+
+static void setResult(const ebpfMonGuardedPut *from, ebpfMonPut *put)
+{
+    if (!from->isAllowed) {
+        put->result = ebpfMonPutDenied;
+        snprintf(put->message, sizeof(put->message), "%s", from->why);
+    } else if (from->type >= 0 && from->hasOld && from->hasAfter && strcmp(from->old, from->after) == 0 &&
+               strcmp(put->val, from->after) != 0) {
+        put->result = ebpfMonPutUnknown; /* asTrapWrite tells no status, and the field is as it was */
+    } else {
+        put->result = ebpfMonPutOk;
+    }
+}
+
+static void publish(ebpfMonOwnPuts *puts)
+{
+    const ebpfMonGuardedPut *from = &puts->from;
+    ebpfMonPut *put = &puts->put;
+
+    memset(put, 0, sizeof(*put));
+    put->time = from->time;
+    put->seen = EBPFMON_SEEN_INSIDE;
+    put->through = from->client.server == ebpfMonClientPva ? ebpfMonByPva : ebpfMonByCa;
+    snprintf(put->ioc, sizeof(put->ioc), "%s", puts->ioc);
+    snprintf(put->pv, sizeof(put->pv), "%.*s", (int)sizeof(put->pv) - 1, from->pv);
+    if (strcmp(from->channel, from->pv) != 0)
+        snprintf(put->channel, sizeof(put->channel), "%s", from->channel);
+    put->hasOld = from->hasOld;
+    snprintf(put->old, sizeof(put->old), "%s", from->old);
+    setSent(from, put);
+    setClient(puts, from, put);
+    setResult(from, put);
+    ebpfMonWriterTextComplete(put);
+    ebpfMonPutPublisherPublishOwn(puts->m->publish.putPublisher, put);
+}
+
+void ebpfMonOwnPutsPublish(ebpfMonOwnPuts *puts)
+{
+    for (unsigned lost = ebpfMonGuardedPutsTakeLost(); lost > 0; lost--)
+        ebpfMonLossesAdd(ebpfMonLossOwnPut);
+    while (ebpfMonGuardedPutsTake(&puts->from))
+        publish(puts);
+}
+
+int ebpfMonOwnPutsHas(const ebpfMonOwnPuts *puts, const ebpfMonPut *put)
+{
+    return puts->m->settings.watchSelf && (put->through == ebpfMonByCa || put->through == ebpfMonByPva) &&
+           strcmp(put->ioc, puts->ioc) == 0 && ebpfMonGuardHasPv(put->pv);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <epicsThread.h>
+#include <errlog.h>
+
+#include "common/worker.h"
+#include "model/published.h"
+#include "monitor/watchdog.h"
+
+#define PERIOD   0.5 /* s */
+#define PATIENCE 3.0 /* s without a sign of progress; STATE tells within 5 s */
+
+static void runWatchdog(void *arg)
+{
+    char text[200], before[8] = "";
+
+    (void)arg;
+    for (;;) {
+        unsigned stuck = ebpfMonWorkersFindStuck(PATIENCE, text, sizeof(text));
+
+        if (stuck || before[0])
+            ebpfMonPublishedSetStuck(text);
+        before[0] = text[0];
+        epicsThreadSleep(PERIOD);
+    }
+}
+
+int ebpfMonWatchdogStart(void)
+{
+    static int isStarted; /* one in a process, as the list of workers; the starter of the monitor calls this alone */
+
+    if (isStarted)
+        return 0;
+    isStarted = epicsThreadCreate("ebpfMonWatchdog", epicsThreadPriorityHigh,
+                                  epicsThreadGetStackSize(epicsThreadStackMedium), runWatchdog, NULL) != NULL;
+    if (!isStarted)
+        errlogSevPrintf(errlogMajor, "ebpfMon: thread ebpfMonWatchdog cannot be started. Raise the limits of this process "
+                        "for threads (ulimit -u, TasksMax)\n");
+    return isStarted ? 0 : -1;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See closer.h. Plain POSIX threads: they are many, short-lived, and need a small stack and no real-time priority. */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "common/clock.h"
+#include "probe/closer.h"
+
+#define THREADS_MAX 32
+#define STACK_BYTES (128u * 1024u)
+#define IDLE_NS     (2 * EBPFMON_SECOND_NS) /* then a thread that has nothing to close ends */
+
+typedef struct closing {
+    struct closing *next;
+    ebpfMonProbe probe;
+    unsigned *left;       /* of those that the caller waits for; NULL: nobody does */
+} closing;
+
+/* See closer.h. */
+static struct {
+    pthread_mutex_t lock; /* guards all of it */
+    pthread_once_t  once;
+    pthread_cond_t  more, done;
+    closing *first, **last;
+    unsigned unfinished;  /* queued, or being closed */
+    unsigned threads;
+} closer = { .lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT };
+
+static void initialise(void)
+{
+    pthread_condattr_t clock;
+
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&closer.more, &clock);
+    pthread_cond_init(&closer.done, &clock);
+    pthread_condattr_destroy(&clock);
+    closer.last = &closer.first;
+}
+
+static void closeProbe(const ebpfMonProbe *probe)
+{
+    if (probe->link)
+        bpf_link__destroy(probe->link);
+    else
+        close(probe->fd);
+}
+
+static struct timespec timeOf(uint64_t ns)
+{
+    return (struct timespec){ (time_t)(ns / EBPFMON_SECOND_NS), (long)(ns % EBPFMON_SECOND_NS) };
+}
+
+/* Under the lock. NULL: there was nothing for a while. */
+static closing *takeNext(void)
+{
+    struct timespec until = timeOf(ebpfMonClockMonotonic() + IDLE_NS);
+    closing *c;
+    int late = 0;
+
+    while (!closer.first && !late)
+        late = pthread_cond_timedwait(&closer.more, &closer.lock, &until);
+    c = closer.first;
+    if (c) {
+        closer.first = c->next;
+        if (!closer.first)
+            closer.last = &closer.first;
+    }
+    return c;
+}
+
+static void *runCloser(void *arg)
+{
+    closing *c;
+
+    (void)arg;
+    pthread_setname_np(pthread_self(), "ebpfMonClose");
+    pthread_mutex_lock(&closer.lock);
+    while ((c = takeNext()) != NULL) {
+        pthread_mutex_unlock(&closer.lock);
+        closeProbe(&c->probe);
+        pthread_mutex_lock(&closer.lock);
+        if (c->left)
+            (*c->left)--;
+        closer.unfinished--;
+        pthread_cond_broadcast(&closer.done);
+        free(c);
+    }
+    closer.threads--;
+    pthread_mutex_unlock(&closer.lock);
+    return NULL;
+}
+
+/* Under the lock: as many threads as there is to do, if they can be had. */
+static void startThreads(void)
+{
+    sigset_t blocked, before;
+    pthread_attr_t attr;
+    pthread_t thread;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+    pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+    pthread_attr_setschedparam(&attr, &(struct sched_param){ .sched_priority = 0 });
+    sigfillset(&blocked);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    while (closer.threads < THREADS_MAX && closer.threads < closer.unfinished &&
+           pthread_create(&thread, &attr, runCloser, NULL) == 0)
+        closer.threads++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+}
+
+/* Queues them, before all others if somebody waits. Those for which there is no memory or no thread are closed here. */
+static void queue(const ebpfMonProbe *probes, unsigned count, unsigned *left)
+{
+    closing **at = left ? &closer.first : closer.last;
+
+    for (unsigned i = 0; i < count; i++) {
+        closing *c = malloc(sizeof(*c));
+
+        if (!c) {
+            closeProbe(&probes[i]);
+            continue;
+        }
+        *c = (closing){ .next = *at, .probe = probes[i], .left = left };
+        *at = c;
+        if (!c->next)
+            closer.last = &c->next;
+        at = &c->next;
+        closer.unfinished++;
+        if (left)
+            (*left)++;
+    }
+    startThreads();
+    pthread_cond_broadcast(&closer.more);
+    while (closer.threads == 0 && closer.first) {
+        closing *c = closer.first;
+
+        closer.first = c->next;
+        closeProbe(&c->probe);
+        closer.unfinished--;
+        if (c->left)
+            (*c->left)--;
+        free(c);
+    }
+    if (!closer.first)
+        closer.last = &closer.first;
+}
+
+void ebpfMonCloserClose(const ebpfMonProbe *probes, unsigned count)
+{
+    unsigned left = 0;
+
+    pthread_once(&closer.once, initialise);
+    pthread_mutex_lock(&closer.lock);
+    queue(probes, count, &left);
+    while (left)
+        pthread_cond_wait(&closer.done, &closer.lock);
+    pthread_mutex_unlock(&closer.lock);
+}
+
+void ebpfMonCloserCloseLater(const ebpfMonProbe *probes, unsigned count)
+{
+    pthread_once(&closer.once, initialise);
+    pthread_mutex_lock(&closer.lock);
+    queue(probes, count, NULL);
+    pthread_mutex_unlock(&closer.lock);
+}
+
+int ebpfMonCloserFinish(double seconds)
+{
+    struct timespec until = timeOf(ebpfMonClockMonotonic() + (uint64_t)(seconds * 1e9));
+    int late = 0, left;
+
+    pthread_once(&closer.once, initialise);
+    pthread_mutex_lock(&closer.lock);
+    while (closer.unfinished && !late)
+        late = pthread_cond_timedwait(&closer.done, &closer.lock, &until);
+    left = closer.unfinished != 0;
+    pthread_mutex_unlock(&closer.lock);
+    return left ? -1 : 0;
+}

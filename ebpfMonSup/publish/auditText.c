@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include <errlog.h>
+
+#include "model/audits.h"
+#include "model/published.h"
+#include "publish/auditText.h"
+
+void ebpfMonAuditTextPublish(ebpfMonAuditText *text)
+{
+    ebpfMonPublished *published;
+    char line[256], when[24] = "";
+    ebpfMonAudits audits;
+    uint64_t sum = 0;
+
+    ebpfMonAuditsGet(&audits);
+    for (int i = 0; i < ebpfMonAuditKinds; i++)
+        sum += audits.count[i];
+    if (sum) {
+        epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &audits.time);
+        snprintf(line, sizeof(line), "%llu disagree; last %s %s: %s", (unsigned long long)sum, when, audits.last,
+                 ebpfMonAuditName(audits.lastKind));
+    } else {
+        snprintf(line, sizeof(line), "all cross-checks agree");
+    }
+    published = ebpfMonPublishedLock();
+    snprintf(published->audit.text, sizeof(published->audit.text), "%s", line);
+    published->audit.count = sum;
+    ebpfMonPublishedUnlock();
+    if (!text->hasFound && sum)
+        errlogSevPrintf(errlogMinor, "ebpfMon: a cross-check failed: %s. Please report this. AUDIT_CNT counts on; "
+                        "LOST_RESET resets\n", line);
+    text->hasFound = sum != 0;
+}

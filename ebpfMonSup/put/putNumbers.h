@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Each thread of an IOC numbers its puts: a number that does not come is a put that was not seen. Event thread only. */
+#ifndef EBPFMON_PUTNUMBERS_H
+#define EBPFMON_PUTNUMBERS_H
+
+#include <stdint.h>
+
+typedef struct ebpfMonPutNumbers ebpfMonPutNumbers;
+
+/* "countLost": events that were lost so far, whose numbers are missing for that reason. NULL without memory. */
+ebpfMonPutNumbers *ebpfMonPutNumbersNew(uint64_t (*countLost)(void *arg), void *arg);
+void ebpfMonPutNumbersFree(ebpfMonPutNumbers *numbers); /* NULL does no harm */
+
+/* The put with this number has come. Returns how many before it are missing for no known reason. */
+uint64_t ebpfMonPutNumbersAdd(ebpfMonPutNumbers *numbers, uint32_t iocId, uint32_t tid, uint64_t number);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The iocsh commands that say who may write to the monitor's PVs. */
+#include <epicsStdio.h>
+#include <errlog.h>
+
+#include "access/guard.h"
+#include "record/shell.h"
+#include "record/shellCommand.h"
+
+typedef int (*operatorSetter)(ebpfMonOperators *operators, const char *list, char *text, size_t size);
+
+static void setOperators(const char *command, const char *list, operatorSetter set)
+{
+    ebpfMonOperators *operators = ebpfMonGuardSetOperators();
+    char text[256] = "";
+    int status = 0;
+
+    if (ebpfMonShellHasText(list)) {
+        if (!operators)
+            snprintf(text, sizeof(text), "iocInit has run and the operators are fixed: call it before iocInit");
+        status = operators ? set(operators, list, text, sizeof(text)) : -1;
+    }
+    if (status)
+        errlogSevPrintf(errlogMajor, "%s: %s\n", command, text);
+    else
+        ebpfMonGuardReport(0);
+    ebpfMonShellSetStatus(status);
+}
+
+static void setUsers(const iocshArgBuf *args)
+{
+    setOperators("ebpfMonOperators", args[0].sval, ebpfMonOperatorsSetUsers);
+}
+
+static void setHosts(const iocshArgBuf *args)
+{
+    setOperators("ebpfMonOperatorHosts", args[0].sval, ebpfMonOperatorsSetHosts);
+}
+
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonOperators", setUsers, {{"users", iocshArgString}},
+     "Sets who of this host may write to the monitor's PVs: names or uids. The kernel says which\n"
+     "user a client is; what the client claims does not matter. Before iocInit. The list replaces\n"
+     "the one before: root and the user that the IOC runs as. Without a list: prints who may.\n"
+     "Example: ebpfMonOperators \"root operator\"\n"},
+    {"ebpfMonOperatorHosts", setHosts, {{"addresses", iocshArgString}},
+     "Sets the other hosts whose clients may write to the monitor's PVs: numeric IPv4 addresses.\n"
+     "Every user of such a host may. Before iocInit. The default is none. Without a list: prints\n"
+     "who may. Example: ebpfMonOperatorHosts \"10.0.0.5 10.0.0.6\"\n"}
+};
+
+void ebpfMonAccessShellRegister(void)
+{
+    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+}

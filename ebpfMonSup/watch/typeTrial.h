@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Record types that are not of EPICS Base: does the time stamp of such a record show each processing? Nobody can read
+ * that beforehand, so it is found out. The trap counts these records from the start, and the snapshot counts beside it.
+ * When both have counted the same often enough, the snapshot alone goes on, and the trap may go. Now and then the trap
+ * comes back for some seconds, and both are compared again. A type that differs stays with the trap for good.
+ *
+ * One trial for an IOC. The follower's alone.
+ */
+#ifndef EBPFMON_TYPETRIAL_H
+#define EBPFMON_TYPETRIAL_H
+
+#include <stdint.h>
+
+#include "watch/target.h"
+
+#define EBPFMON_TRIAL_ENOUGH   20   /* processings of a type that it is judged by */
+#define EBPFMON_TRIAL_EVERY_NS (600 * EBPFMON_SECOND_NS)
+#define EBPFMON_TRIAL_CHECK_NS (5 * EBPFMON_SECOND_NS)
+
+typedef struct ebpfMonTypeTrial ebpfMonTypeTrial;
+
+/* Notes in the catalogue which types are unknown. Before the links are read (ioc/recordLinks.h). */
+void ebpfMonTypeTrialSetTypes(ebpfMonCatalogue *cat);
+
+/* NULL: all its records are of Base's types, or there is no memory: then the unknown ones stay with the trap. */
+ebpfMonTypeTrial *ebpfMonTypeTrialNew(const ebpfMonCatalogue *cat);
+void ebpfMonTypeTrialFree(ebpfMonTypeTrial *trial); /* NULL does no harm */
+
+/* Both counters begin from here. "standStill": neither probe is attached yet, so no chain is under way between them.
+ * NULL does nothing. */
+void ebpfMonTypeTrialBegin(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, int standStill);
+
+/* The trap is wanted for a comparison. */
+int ebpfMonTypeTrialWantsTrap(const ebpfMonTypeTrial *trial);
+
+typedef enum {
+    ebpfMonTrialNothing,
+    ebpfMonTrialProbes, /* another probe is wanted than before */
+    ebpfMonTrialLinks   /* a type was judged: the flags of its records are to be read again */
+} ebpfMonTrialResult;
+
+/* Compares; once a second. "now": monotonic ns. */
+ebpfMonTrialResult ebpfMonTypeTrialLook(ebpfMonTypeTrial *trial, ebpfMonTarget *t, int trapOn, uint64_t now);
+
+/* Nonzero: at this moment both have counted the same for this record since the comparison began, so it may pass from
+ * one counter to the other; by so much the trap's is ahead. */
+int ebpfMonTypeTrialAgrees(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint32_t index);
+int64_t ebpfMonTypeTrialGetAhead(const ebpfMonTypeTrial *trial, uint32_t index);
+
+#endif

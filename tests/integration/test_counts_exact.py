@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A count is exact, or it is marked as a lower bound: records that process without a new time stamp, or get one without
+processing, and fields that change while the IOC runs. The truth are records that count themselves (A+1), and how often
+the test had a record processed."""
+import pytest
+from tests.harness import ca, db
+from tests.harness.wait import settled, until
+
+N = 60
+
+
+def chain(root, **fields):
+    """A root of this type, whose FLNK leads to three records that count themselves."""
+    rtype = fields.pop("rtype")
+    return db.record(rtype, root, FLNK=f"$(P){root}:0", **fields) + db.chain(f"{root}:", 3)
+
+
+RECORDS = (
+    db.READY + db.record("stringout", "TEXT", VAL="no number") +
+    chain("UNDEF", rtype="mbbo") + chain("UNDEFD", rtype="mbboDirect") + chain("DEF", rtype="mbbo", VAL="1") +
+    chain("SCANNED", rtype="mbbo") +
+    chain("NODOL", rtype="mbbo", OMSL="closed_loop", DOL="$(P)NOBODY:HAS CA", VAL="1") +
+    chain("BADDOL", rtype="mbboDirect", OMSL="closed_loop", DOL="$(P)TEXT.VAL NPP", VAL="1") +
+    db.record("fanout", "INNER:F", LNK1="$(P)INNER") + chain("INNER", rtype="mbbo") +
+    db.counter("SRC", DESC="no number") + db.record("aao", "ARR", FTVL="DOUBLE", NELM="2", OMSL="closed_loop", DOL="$(P)SRC.DESC PP") +
+    db.record("histogram", "HIST", SVL="$(P)SRC.A NPP", NELM="5", ULIM="1e6", MDEL="10") +
+    chain("TSE", rtype="calc", CALC="VAL+1") + chain("SEL", rtype="calc", CALC="VAL+1") +
+    chain("LATER", rtype="mbbo", VAL="1") + db.counter("SRC2") + chain("CP", rtype="mbbo", DOL="$(P)SRC2 CP") +
+    chain("LATE", rtype="mbbo", VAL="1", DOL="$(P)NOBODY:HAS CA")
+)
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(RECORDS).start()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc):
+    m = module_monitor().start()
+    m.wait_ioc(ioc)
+    until(lambda: counts(m, ioc, "UNDEF*"), 20, "counts")
+    return m
+
+
+def counts(monitor, ioc, pattern="*"):
+    return monitor.records(ioc.name, ioc.prefix + pattern)
+
+
+def rest(monitor, ioc):
+    """The counts of the monitor, and those of the records that count themselves, once nothing changes."""
+    names = [ioc.prefix + n for n in names_of_counters()]
+    own = settled(lambda: {k: int(v) for k, v in ca.get_many(names).items()}, 30, quiet=1.0)
+    return settled(lambda: counts(monitor, ioc), 30, quiet=1.5), own
+
+
+def names_of_counters():
+    names = [line.split("$(P)")[1].split('"')[0] for line in RECORDS.splitlines() if line.startswith("record(calc,")]
+    return [n for n in names if n != "READY"]
+
+
+def check(before, after, known, exact=()):
+    """"known": how often records that do not count themselves processed; "exact": which may not be lower bounds."""
+    (mon0, own0), (mon1, own1) = before, after
+    truth = {n: own1[n] - own0[n] for n in own1} | known
+    wrong = []
+    for name, expected in truth.items():
+        got = mon1[name].count - mon0[name].count
+        marked = "atleast" in mon1[name].flags
+        if got > expected or (got < expected and not marked) or (marked and name in exact):
+            wrong.append(f"{name}: {got}{', at least' if marked else ''}; truly {expected}")
+    assert not wrong, "\n".join(wrong)
+
+
+def process(ioc, record, number=N):
+    proc = ca.pv(ioc.prefix + record + ".PROC")
+    for _ in range(number):
+        proc.put(1, wait=True, timeout=20)
+
+
+@pytest.mark.parametrize("root", ["UNDEF", "UNDEFD", "NODOL", "BADDOL", "DEF"])
+def test_forwards_without_a_time_stamp(ioc, monitor, root):
+    """mbbo and mbboDirect that are undefined, or whose DOL cannot be read. What the root made process is exact."""
+    before = rest(monitor, ioc)
+    process(ioc, root)
+    p = ioc.prefix + root
+    exact = [f"{p}:{i}" for i in range(3)] + ([p] if root in ("DEF", "NODOL", "BADDOL") else [])
+    check(before, rest(monitor, ioc), {p: N}, exact)
+
+
+def test_undefined_in_the_middle_of_a_chain(ioc, monitor):
+    before = rest(monitor, ioc)
+    process(ioc, "INNER:F")
+    p = ioc.prefix + "INNER"
+    check(before, rest(monitor, ioc), {p: N, p + ":F": N}, [p, p + ":F", p + ":0", p + ":1", p + ":2"])
+
+
+def test_undefined_with_a_cp_link(ioc, monitor):
+    before = rest(monitor, ioc)
+    process(ioc, "SRC2")
+    after = rest(monitor, ioc)
+    p = ioc.prefix + "CP"
+    processed = after[1][p + ":0"] - before[1][p + ":0"]  # updates that come fast are one
+    assert processed > 1
+    check(before, after, {p: processed}, [p, p + ":0", p + ":2"])
+
+
+def test_becomes_defined(ioc, monitor):
+    """The first put of a value ends it; nothing is lost or counted twice then."""
+    before = rest(monitor, ioc)
+    process(ioc, "SCANNED", 5)
+    for i in range(20):
+        ioc.put("SCANNED", i % 2)
+    p = ioc.prefix + "SCANNED"
+    check(before, rest(monitor, ioc), {p: 25})
+
+
+def test_leaves_without_a_time_stamp(ioc, monitor):
+    """An aao whose DOL cannot be read has processed the record that it reads."""
+    before = rest(monitor, ioc)
+    # such a put is never reported as done: aao leaves without dbNotifyCompletion, too
+    proc = ca.pv(ioc.prefix + "ARR.PROC")
+    for _ in range(N):
+        proc.put(1, wait=False)
+    until(lambda: ioc.get("SRC") - before[1][ioc.prefix + "SRC"] >= N, 10, "the puts")
+    after = rest(monitor, ioc)
+    assert after[1][ioc.prefix + "SRC"] - before[1][ioc.prefix + "SRC"] == N
+    check(before, after, {ioc.prefix + "ARR": 0}, [ioc.prefix + "SRC"])
+
+
+def stamp(ioc, record):
+    return ca.time_stamp(ioc.prefix + record)
+
+
+def test_time_stamp_without_processing(ioc, monitor):
+    """A histogram with SDEL is stamped by a timer."""
+    ioc.put("HIST.SDEL", 0.05)
+    before = rest(monitor, ioc)
+    for _ in range(5):
+        process(ioc, "HIST", 1)
+        processed = stamp(ioc, "HIST")
+        until(lambda: stamp(ioc, "HIST") != processed, 10, "the timer of the histogram")
+    check(before, rest(monitor, ioc), {ioc.prefix + "HIST": 5})
+
+
+@pytest.mark.parametrize("field, value", [("TSE", -1), ("TSE", -2), ("TSEL", "READY.TIME")])
+def test_source_of_time_changes(ioc, monitor, field, value):
+    """What was processed until the monitor followed may be lost, and the counts are marked for good."""
+    root = {"TSE": "TSE", "TSEL": "SEL"}[field]
+    value = ioc.prefix + value if isinstance(value, str) else value
+    before = rest(monitor, ioc)
+    ioc.put(root + ".SCAN", ".1 second")
+
+    def more(n):
+        start = ioc.get(root)
+        until(lambda: ioc.get(root) >= start + n, 20, "scans")
+
+    more(5)
+    process(ioc, root, 10)
+    ioc.put(f"{root}.{field}", value)
+    process(ioc, root, 30)
+    more(15)
+    ioc.put(f"{root}.{field}", 0 if field == "TSE" else "")
+    process(ioc, root, 10)
+    more(5)
+    ioc.put(root + ".SCAN", "Passive")
+    check(before, rest(monitor, ioc), {})
+
+
+@pytest.mark.parametrize("root, field, value", [("LATER", "UDF", 1), ("LATE", "OMSL", "closed_loop")])
+def test_stops_to_stamp_while_it_runs(ioc, monitor, root, field, value):
+    before = rest(monitor, ioc)
+    process(ioc, root, 10)
+    ioc.put(f"{root}.{field}", value)
+    process(ioc, root, 40)
+    check(before, rest(monitor, ioc), {ioc.prefix + root: 50 + (field == "UDF")})  # a put to UDF processes, too
+
+
+CHANGES = [
+    ("C1.PRIO", "HIGH"), ("C1.PHAS", 1), ("C1.EVNT", "5"), ("C1.DISS", "MINOR"), ("C1.SCAN", ".1 second"),
+    ("C1.SCAN", "Passive"), ("C1.SCAN", "Event"), ("C1.SCAN", "Passive"), ("C1.SDIS", "=D.VAL NPP"), ("C1.DISV", 0),
+    ("C1.DISV", 1), ("C1.SDIS", "=D.VAL PP"), ("C1.SDIS", ""), ("C1.INPA", "=E.VAL PP"), ("C1.INPA", "=D.VAL CP"),
+    ("C1.INPA", ""), ("C1.FLNK", "=E"), ("C1.FLNK", "=C2"), ("C0.FLNK", ""), ("C0.FLNK", "=C1"), ("C2.TSE", -1),
+    ("C2.TSE", 0), ("AI.SIMM", 1), ("AI.SIOL", "=E.VAL PP"), ("AI.SIML", "=D.VAL PP"), ("AI.SIML", ""), ("AI.SIMM", 0),
+    ("AI.DTYP", "Raw Soft Channel"), ("AI.DTYP", "Soft Channel"), ("AI.INP", "=E.VAL PP"),
+    ("MB.OMSL", "closed_loop"), ("MB.OMSL", "supervisory"), ("MB.DOL", "=D.DESC PP"), ("MB.OMSL", "closed_loop"),
+    ("MB.UDF", 1), ("MB.OMSL", "supervisory"), ("MB.VAL", 1), ("FAN.LNK1", "=C2"), ("FAN.LNK2", "=C2"), ("FAN.LNK1", ""),
+    ("C2.TSEL", "=D.VAL"), ("C2.TSEL", "=D.TIME"), ("C2.TSEL", "")]
+
+
+def test_fields_change_under_load(new_ioc, new_monitor):
+    """Each field that has to do with processing is put while its records process fast. Each count is exact, or it is a
+    lower bound and says so. Records that no change reaches are exact."""
+    text = (db.READY + db.counter("D", DESC="text") + db.counter("E") + db.chain("C", 5, SCAN=".1 second") +
+            db.chain("OTHER", 20, SCAN=".1 second") + db.record("ai", "AI", FLNK="$(P)AFTER:AI") + db.counter("AFTER:AI") +
+            db.record("mbbo", "MB", VAL="1", FLNK="$(P)AFTER:MB") + db.counter("AFTER:MB") +
+            db.record("fanout", "FAN", FLNK="$(P)AFTER:FAN") + db.counter("AFTER:FAN"))
+    ioc = new_ioc(text).start()
+    monitor = new_monitor(iocs=ioc.name).start()
+    monitor.wait_ioc(ioc)
+    names = [ioc.prefix + l.split("$(P)")[1].split('"')[0] for l in text.splitlines() if l.startswith("record(calc,")]
+    names.remove(ioc.prefix + "READY")
+    roots = ("C0", "OTHER0", "AI", "MB", "FAN")
+    process(ioc, "C0", 1)
+
+    def truth():
+        return {k: int(v) for k, v in ca.get_many(names).items()}
+
+    ioc.put("C0.SCAN", "Passive")
+    ioc.put("OTHER0.SCAN", "Passive")
+    before = settled(truth, 20), settled(lambda: counts(monitor, ioc), 20, quiet=1.5)
+    ioc.put("C0.SCAN", ".1 second")
+    ioc.put("OTHER0.SCAN", ".1 second")
+    channels = [ca.pv(f"{ioc.prefix}{r}.PROC") for r in roots]
+    for record, value in CHANGES:
+        for channel in channels * 3:
+            channel.put(1, wait=False)
+        if isinstance(value, str) and value.startswith("="):
+            value = ioc.prefix + value[1:]
+        ioc.put(record, value, wait=False)
+        for channel in channels * 3:
+            channel.put(1, wait=False)
+        process(ioc, "OTHER0", 1)
+    ioc.put("C0.SCAN", "Passive")
+    ioc.put("OTHER0.SCAN", "Passive")
+    ioc.put("READY.DESC", "done")
+    until(lambda: "done" in monitor.list("PUT_VALUES"), 30, "it has seen all puts")
+    after = settled(truth, 30, quiet=1.0), settled(lambda: counts(monitor, ioc), 30, quiet=1.5)
+    wrong, exact = [], 0
+    for name in names:
+        expected, got = after[0][name] - before[0][name], after[1][name].count - before[1][name].count
+        marked = "atleast" in after[1][name].flags
+        exact += not marked
+        if got > expected or (got < expected and not marked) or (marked and "OTHER" in name):
+            wrong.append(f"{name}: {got}{', at least' if marked else ''}; truly {expected}")
+    assert not wrong, "\n".join(wrong)
+    assert exact >= 20 and after[0][ioc.prefix + "OTHER0"] - before[0][ioc.prefix + "OTHER0"] > 6 * len(CHANGES)
+
+
+def test_types_of_other_modules(new_ioc, new_monitor):
+    """Whether the time stamp of an unknown record type shows each processing is found out. All is exact from the start;
+    the trap goes once only types are left that do."""
+    text = db.READY + "".join(chain(f"{t.upper()}{i}", rtype=t) for t in ("fair", "quiet") for i in range(2))
+    ioc = new_ioc(text, kind="latencyIoc").start()
+    monitor = new_monitor(iocs=ioc.name).start()
+    monitor.wait_ioc(ioc)
+    roots = ["FAIR0", "FAIR1", "QUIET0", "QUIET1"]
+
+    def trapped(name):
+        return "trap" in counts(monitor, ioc)[ioc.prefix + name].flags
+
+    until(lambda: all(trapped(r) for r in roots), 10, "all unknown types are counted by the trap")
+    for rounds in range(3):
+        for root in roots:
+            process(ioc, root, 30)
+        if rounds == 0:
+            until(lambda: not trapped("FAIR0") and not trapped("FAIR1"), 20, "the fair type is known")
+    found = settled(lambda: counts(monitor, ioc), 20, quiet=1.5)
+    wrong = {n: (c, ioc.get(n.removeprefix(ioc.prefix))) for n, c in found.items() if not n.endswith("READY") and
+             (c.count != 90 or ioc.get(n.removeprefix(ioc.prefix)) != 90 or "atleast" in c.flags)}
+    assert not wrong, wrong
+    assert trapped("QUIET0") and trapped("QUIET1")
+
+
+def test_breakpoint(new_ioc, monitor, new_monitor):
+    """With a breakpoint another thread processes, and gives up the lock in the middle of the chain."""
+    ioc = new_ioc(db.READY + db.chain("B", 4)).start()
+    own = new_monitor(iocs=ioc.name).start()
+    own.wait_ioc(ioc)
+    process(ioc, "B0", 5)
+    ioc.process.send(f'dbb("{ioc.prefix}B2")')
+    until(lambda: all("atleast" in c.flags for c in counts(own, ioc).values()), 10,
+          lambda: f"all counts are marked: {counts(own, ioc)}")
+    for _ in range(3):
+        ioc.put("B0.PROC", 1, wait=False)
+        until(lambda: "Stopped at" in "".join(ioc.command("dbstat")), 10, lambda: ioc.process.output())
+        last = ioc.get("B3")
+        ioc.process.send(f'dbc("{ioc.prefix}B2")')
+        until(lambda: ioc.get("B3") > last, 10, lambda: ioc.process.output())
+    found = settled(lambda: counts(own, ioc), 20, quiet=1.5)
+    for i in range(4):
+        assert found[f"{ioc.prefix}B{i}"].count <= ioc.get(f"B{i}") == 8

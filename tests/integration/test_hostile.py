@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Processes that look like IOCs and are none, or do harm to whoever looks (tests/ioc/hostile.c): the monitor finds and
+watches the real ones all the same, at once and cheaply, and STATE stays Running."""
+import os
+import subprocess
+import time
+
+import pytest
+from tests.harness import db, loopback, paths
+from tests.harness.process import Process
+from tests.harness.wait import until
+
+DB = db.READY + db.record("ao", "AO")
+
+
+@pytest.fixture
+def hostile():
+    """hostile("silent", 3): starts three of them. Their names match the filter, for they chose them so."""
+    started = []
+
+    def start(mode, count=1):
+        p = Process([paths.HOSTILE, mode, str(count)], {**os.environ, "IOC": f"ioc{os.getpid()}x{mode}"}, cwd="/tmp")
+        started.append(p)
+        until(lambda: sum(line.isdigit() for line in p.lines) == count and p.running, 30, p.output)
+        return [int(line) for line in p.lines if line.isdigit()]
+
+    yield start
+    for p in started:
+        p.close()
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_whole(monitor, new_ioc):
+    """A real IOC that starts now is watched soon, and its puts are seen."""
+    ioc = new_ioc(DB).start()
+    monitor.wait_ioc(ioc, seconds=8)
+    ioc.put("AO", 42)
+    until(lambda: ioc.prefix + "AO" in monitor.list("PUT_PVS"), 5, "the put is seen")
+    assert monitor.get("STATE", as_string=True) == "Running", monitor.text("STATE_MSG")
+    return ioc
+
+
+def wait_listed(monitor, pids):
+    until(lambda: set(pids) <= set(monitor.iocs()), 10, lambda: f"{pids} are in the list: {monitor.iocs()}")
+
+
+def test_memory_that_never_arrives(hostile, new_ioc, new_monitor):
+    """The page that pdbbase lies on never arrives."""
+    monitor = new_monitor().start()
+    first = is_whole(monitor, new_ioc)
+    wait_listed(monitor, hostile("silent", 20))
+    ioc = is_whole(monitor, new_ioc)
+    monitor.set_filter(LEVEL="puts")
+    monitor.wait_ioc(ioc, level="puts", seconds=5)
+    first.stop()
+    monitor.wait_gone(first.pid, seconds=5)
+    until(lambda: any("does not answer" in line for line in monitor.command("ebpfMonIocs")), 10, "the note says so")
+
+
+def test_memory_that_never_arrives_before_the_monitor(hostile, new_ioc, new_monitor):
+    pids = hostile("silent", 20)
+    monitor = new_monitor().start()
+    wait_listed(monitor, pids)
+    is_whole(monitor, new_ioc)
+
+
+def test_file_with_endless_tables(hostile, new_ioc, new_monitor):
+    """Sparse files whose symbol tables are gigabytes are mapped as code."""
+    monitor = new_monitor().start()
+    is_whole(monitor, new_ioc)
+    before = cpu_seconds(monitor.process.pid)
+    hostile("sparse", 2)
+    is_whole(monitor, new_ioc)
+    until(lambda: any("set aside" in line for line in monitor.command("ebpfMonIocs")), 15, "it is said")
+    assert cpu_seconds(monitor.process.pid) - before < 4
+
+
+def test_fakes_hide_nothing(hostile, new_ioc, new_monitor):
+    """More fakes than the tables have rows: a real IOC that starts later is in them."""
+    monitor = new_monitor().start()
+    pids = hostile("fake", 300)
+    until(lambda: len(set(monitor.iocs()) & set(pids)) > 200, 30, lambda: f"{len(monitor.iocs())} IOCs are listed")
+    is_whole(monitor, new_ioc)
+    # for longer than a database that cannot be read takes to be reported
+    end = time.monotonic() + 7
+    until(lambda: time.monotonic() > end or monitor.get("STATE", as_string=True) != "Running", 10, "")
+    assert monitor.get("STATE", as_string=True) == "Running", monitor.text("STATE_MSG")
+
+
+def test_few_files(new_ioc, new_monitor):
+    """With few files that may be open some IOCs are not watched; STATE says so, and our own server answers."""
+    monitor = new_monitor()
+    monitor.launch(["prlimit", "--nofile=256:256"])
+    monitor.wait_state("Running")
+    iocs = [new_ioc(DB).start() for _ in range(14)]
+    monitor.wait_state("Degraded", 10)
+    assert "ulimit -n" in monitor.text("STATE_MSG"), monitor.text("STATE_MSG")
+    until(lambda: len({i.pid for i in iocs} & set(monitor.iocs())) == len(iocs), 10, "all are listed")
+    levels = [monitor.iocs()[i.pid][3] for i in iocs]
+    assert set(levels) == {"chains", "off"}, levels
+    assert len(os.listdir(f"/proc/{monitor.process.pid}/fd")) <= 256 - 40
+    for i, level in zip(iocs, levels):
+        if level == "chains":
+            i.kill()
+    until(lambda: all(monitor.iocs()[i.pid][3] == "chains" for i, level in zip(iocs, levels) if level == "off"), 10,
+          "the others are watched now")
+    monitor.wait_state("Running", 5)
+
+
+@pytest.fixture
+def frozen_disk(tmp_path):
+    """A file system of its own. freeze(True): whoever writes to it waits."""
+    image, folder = tmp_path / "image", tmp_path / "disk"
+    folder.mkdir()
+    with open(image, "wb") as f:
+        f.truncate(8 << 20)
+    if subprocess.run(["mkfs.ext4", "-q", image]).returncode or \
+            subprocess.run(["mount", "-o", "loop", image, folder]).returncode:
+        pytest.skip("no loop device")
+
+    def freeze(on):
+        subprocess.run(["fsfreeze", "-f" if on else "-u", folder], check=on)
+
+    yield folder, freeze
+    freeze(False)
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_thread_that_makes_no_progress(frozen_disk, new_ioc, new_monitor):
+    """The disk of a log does not answer any more: STATE says which thread waits, and puts are seen all the same."""
+    folder, freeze = frozen_disk
+    monitor = new_monitor(before=[f'ebpfMonJsonLog "{folder}/puts.json" 1 24 2 all']).start()
+    ioc = is_whole(monitor, new_ioc)
+    freeze(True)
+    began = time.monotonic()
+    ioc.put("AO", 1)
+    monitor.wait_state("Degraded", 6)
+    took = time.monotonic() - began
+    assert "ebpfMonExport" in monitor.text("STATE_MSG")
+    assert took < 6, f"after {took:.1f} s"
+    ioc.put("AO", 2)
+    until(lambda: "2" in monitor.list("PUT_VALUES"), 5, "the put is seen")
+    freeze(False)
+    monitor.wait_state("Running", 5)
+
+
+def test_loads_slowly(new_monitor, tmp_path):
+    """An IOC that takes long to load is not read over and over."""
+    monitor = new_monitor().start()
+    many = tmp_path / "many.db"
+    many.write_text("".join(f'record(calc, "$(P){i}") {{ field(INPA, "$(P){i + 1}") }}\n' for i in range(4000)))
+    name = f"ioc{os.getpid()}xslow"
+    ioc = Process([paths.BASE_BIN / "softIoc"], loopback.server(loopback.take_port(), IOC=name), cwd=tmp_path)
+    try:
+        until(lambda: ioc.pid in monitor.iocs(), 10, "the IOC is found")
+        began, before = time.monotonic(), cpu_seconds(monitor.process.pid)
+        for i in range(40):
+            ioc.command(f'dbLoadRecords("{many}", "P=L{os.getpid()}:{i}:")')
+            ioc.command("epicsThreadSleep(0.3)")
+        took, used = time.monotonic() - began, cpu_seconds(monitor.process.pid) - before
+        assert monitor.get("STATE", as_string=True) == "Running", monitor.text("STATE_MSG")
+        ioc.command("iocInit")
+        until(lambda: monitor.iocs().get(ioc.pid, ("", "", 0, ""))[2] == 160000, 20,
+              lambda: f"its records: {monitor.iocs().get(ioc.pid)}")
+        assert used < 0.15 * took, f"{used:.1f} s of CPU in {took:.1f} s"
+    finally:
+        ioc.close()

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who may write to the monitor's own PVs: real users of this host, whatever they claim, and hosts on a list. Each put of a
+client is logged, refused or not."""
+import os
+import pwd
+import subprocess
+import sys
+
+import pytest
+from tests.harness import badlink, ca, paths, rawca
+from tests.harness.putlog import PutLog
+from tests.harness.wait import settled, until
+
+NOBODY = pwd.getpwnam("nobody").pw_uid
+OPERATOR = 4711  # a uid without a name
+PUTFAIL = 160    # ECA_PUTFAIL
+
+VALUES = iter([f"{n / 8}" for n in range(8, 1000)])  # each test writes another one
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    return PutLog(tmp_path_factory.mktemp("operators") / "puts.json")
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, log):
+    return module_monitor(before=[log.command(), f'ebpfMonOperators "root, {OPERATOR}"']).start()
+
+
+def put(monitor, kind, uid, claim, name, value, wrap=lambda argv: argv, address="127.0.0.1"):
+    argv = [sys.executable, "-m", "tests.programs.put_as", kind, uid, claim, monitor.port, monitor.prefix + name, value,
+            address]
+    done = subprocess.run(wrap([str(a) for a in argv]), capture_output=True, text=True, timeout=60, check=False,
+                          cwd=paths.TOP)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+class Logged:
+    """The lines of one PV in the log, from now on."""
+
+    def __init__(self, monitor, log, name):
+        self.log, self.pv = log, monitor.prefix + name
+        self.mark = len(self.lines())
+
+    def lines(self):
+        return [l for l in self.log.all() if l["pv"] == self.pv]
+
+    def one(self):
+        until(lambda: len(self.lines()) > self.mark, 10, lambda: f"a put to {self.pv}: {self.log.all()[-5:]}")
+        line, = settled(lambda: self.lines()[self.mark:], 5)
+        return line
+
+
+def check_allowed(monitor, log, *how, value=None, **more):
+    value = value or next(VALUES)
+    logged = Logged(monitor, log, "FILTER_BUDGET")
+    assert put(monitor, *how, "FILTER_BUDGET", value, **more) in ("ok", "sent")
+    until(lambda: monitor.get("FILTER_BUDGET") == float(value), 5,
+          lambda: f"FILTER_BUDGET {value}: {monitor.get('FILTER_BUDGET')}")
+    line = logged.one()
+    assert line["result"] == "ok" and float(line["value"]) == float(value), line
+    return line
+
+
+def check_refused(monitor, log, *how, name="FILTER_BUDGET", value=None, said="refused", **more):
+    """The put has no effect, not even that the record processes, and the log says who tried."""
+    value = value or next(VALUES)
+    before = monitor.get(name), monitor.time_stamp(name)
+    logged = Logged(monitor, log, name)
+    assert put(monitor, *how, name, value, **more).startswith(said)
+    line = logged.one()
+    assert line["result"] == "denied", line
+    assert (monitor.get(name), monitor.time_stamp(name)) == before
+    return line
+
+
+# --- users of this host ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind, uid, claim", [
+    ("ca", 0, "root"), ("cacb", 0, "liar"), ("pva", 0, "root"), ("ca", OPERATOR, "whoever"), ("cacb", OPERATOR, "root"),
+    ("pva", OPERATOR, "root")])
+def test_operator(monitor, log, kind, uid, claim):
+    line = check_allowed(monitor, log, kind, uid, claim)
+    assert line["uid"] == str(uid) and line["user"] == claim, line
+    assert line["real_user"] == {0: "root", OPERATOR: str(OPERATOR)}[uid], line
+    assert int(line["pid"]) > 0 and "put_as" in line["command"], line
+    assert line["through"] == ("PVA" if kind == "pva" else "CA"), line
+
+
+@pytest.mark.parametrize("kind, claim", [
+    ("ca", "nobody"), ("cacb", "nobody"), ("pva", "nobody"), ("ca", "root"), ("cacb", "root"), ("pva", "root"),
+    ("ca", str(OPERATOR))])
+def test_another_user(monitor, log, kind, claim):
+    line = check_refused(monitor, log, kind, NOBODY, claim)
+    assert line["real_user"] == "nobody" and line["uid"] == str(NOBODY) and line["user"] == claim, line
+    assert "ebpfMonOperators" in line["message"], line
+    until(lambda: "uid nobody" in monitor.text("PUT_LAST"), 5, lambda: monitor.text("PUT_LAST"))
+
+
+def test_root_of_a_user_namespace(monitor, log):
+    line = check_refused(monitor, log, "libca", NOBODY, "-", said="writable")
+    assert line["real_user"] == "nobody" and line["user"] == "root", line
+
+
+@pytest.mark.parametrize("name", ["LOST_RESET", "PUT_BAD_ACK", "RULES_LOAD"])
+@pytest.mark.parametrize("kind", ["ca", "cacb", "pva"])
+def test_buttons(monitor, log, kind, name):
+    check_refused(monitor, log, kind, NOBODY, "root", name=name, value="1")
+
+
+def test_patterns(monitor, log):
+    check_refused(monitor, log, "cacb", NOBODY, "root", name="FILTER_IOC", value="nothing")
+    check_refused(monitor, log, "ca", NOBODY, "root", name="FILTER_LEVEL", value="off")
+
+
+def test_alarms_are_not_acknowledged(monitor, log):
+    """By a CA type of its own, which dbPut treats before all else."""
+    name = monitor.prefix + "FILTER"
+    monitor.put("FILTER_SAMPLE", -1)  # not valid: FILTER becomes MAJOR
+    until(lambda: ca.get(name + ".SEVR") == 2 and ca.get(name + ".ACKS") == 2, 5, "FILTER in alarm")
+    logged = Logged(monitor, log, "FILTER")
+    put(monitor, "ack", NOBODY, "root", "FILTER", 2)
+    assert logged.one()["result"] == "denied" and ca.get(name + ".ACKS") == 2
+    put(monitor, "ack", 0, "root", "FILTER", 2)
+    until(lambda: ca.get(name + ".ACKS") == 0, 5, "the operator acknowledges it")
+    monitor.put("FILTER_SAMPLE", 1)
+
+
+def test_put_callbacks_that_wait_for_each_other(monitor, log):
+    """A put-callback that finds the record busy with another is made later, by a thread that serves no client."""
+    program = """if True:
+        import os, sys
+        from tests.harness import rawca
+        os.setgid(%d); os.setuid(%d)
+        clients = [rawca.RawCa(%d, user="root") for _ in range(8)]
+        sids = [c.sid(%r) for c in clients]
+        for n in range(50):
+            for c, sid in zip(clients, sids):
+                c.send(rawca.write(sid, rawca.STRING, ["77.5"], True, n))
+        for c in clients:
+            for n in range(50):
+                assert (cid := c.until(rawca.WRITE_NOTIFY)[-1].cid) == %d, (n, cid)
+        """ % (NOBODY, NOBODY, monitor.port, monitor.prefix + "FILTER_BUDGET", PUTFAIL)
+    seen = []
+    pv = ca.pv(monitor.prefix + "FILTER_BUDGET")
+    number = pv.add_callback(lambda value, **_: seen.append(value))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False,
+                          cwd=paths.TOP)
+    assert done.returncode == 0, done.stderr
+    value = float(next(VALUES))
+    monitor.put("FILTER_BUDGET", value)
+    until(lambda: value in seen, 5, lambda: f"{value}: {seen}")
+    pv.remove_callback(number)
+    assert 77.5 not in seen
+
+
+def test_client_that_leaves(monitor, log):
+    """Its socket has no owner any more when the server looks; the kernel calls such a socket root's."""
+    for _ in range(5):
+        put(monitor, "leave", NOBODY, "root", "FILTER_BUDGET", "99.5")
+    left = until(lambda: len(got) == 5 and got if (got := [l for l in log.all() if l["value"] == "99.5"]) else None, 10,
+                 lambda: f"five puts: {log.all()[-7:]}")
+    assert {l["result"] for l in left} == {"denied"}, left
+    check_allowed(monitor, log, "leave", 0, "root")
+
+
+def test_many_unowned_connections(monitor):
+    """All is sent at once, so that the client is gone before the server makes its channel."""
+    name = monitor.prefix + "FILTER_BUDGET"
+    program = """if True:
+        import os, socket
+        from tests.harness import rawca
+        os.setgid(%d); os.setuid(%d)
+        for n in range(200):
+            s = socket.create_connection(("127.0.0.1", %d))
+            s.sendall(rawca.message(rawca.VERSION, count=rawca.MINOR) + rawca.message(rawca.USER, b"root\\0") +
+                      rawca.message(rawca.CREATE, %r + b"\\0", cid=1, extra=rawca.MINOR) +
+                      b"".join(rawca.write(sid, rawca.STRING, ["88.5"]) for sid in range(0, 400)))
+            s.close()
+        """ % (NOBODY, NOBODY, monitor.port, name.encode())
+    assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False, cwd=paths.TOP).returncode == 0
+    assert settled(lambda: monitor.get("FILTER_BUDGET"), 5) != 88.5
+
+
+def test_reading_after_a_refused_put(monitor):
+    text = put(monitor, "ca", NOBODY, "root", "FILTER_IOC", "x")
+    assert text == f"refused {PUTFAIL}"
+    assert monitor.text("FILTER_IOC")
+
+
+def test_from_inside(monitor, log):
+    """What is written at the shell is not judged."""
+    value = next(VALUES)
+    monitor.command(f'dbpf "{monitor.prefix}FILTER_BUDGET" "{value}"')
+    assert monitor.get("FILTER_BUDGET") == float(value)
+
+
+def test_only_values(monitor):
+    """Not even an operator may change the configuration, or process a record."""
+    client = rawca.RawCa(monitor.port, user="root")
+    for field in ("DESC", "FLNK", "PROC", "ASG", "DISP"):
+        assert client.put(monitor.prefix + "FILTER_BUDGET." + field, rawca.STRING, ["1"], notify=True) != 1, field
+    client.close()
+
+
+# --- the commands ----------------------------------------------------------------------------------------
+def test_commands(monitor):
+    assert any("operators: users root, 4711; other hosts none" in l for l in monitor.command("ebpfMonOperators"))
+    assert any("before iocInit" in l for l in monitor.command('ebpfMonOperators "nobody"'))
+    assert any("operators: users" in l for l in monitor.command("dbior drvEbpfMon"))
+    check = monitor.command("help ebpfMonOperatorHosts")
+    assert any("numeric IPv4" in l for l in check), check
+
+
+def test_wrong_lists(new_monitor):
+    m = new_monitor(before=['ebpfMonOperators "root nosuchuser"', 'ebpfMonOperatorHosts "opi1.example"']).start()
+    for text in "this host has no user 'nosuchuser'", "'opi1.example' is not a numeric IPv4 address":
+        assert any(text in l for l in m.process.lines), (text, m.process.lines)
+    assert any("users root; other hosts none" in l for l in m.command("ebpfMonOperators")), m.process.output()
+
+
+# --- the monitor watches itself --------------------------------------------------------------------------
+def test_logged_once_if_the_monitor_watches_itself(new_monitor, tmp_path):
+    log = PutLog(tmp_path / "puts.json")
+    m = new_monitor(iocs="mon*", before=["ebpfMonConfigure 0 0 0 1", log.command()]).start()
+    until(lambda: any(row[3] == "chains" for row in m.iocs().values()), 20, lambda: str(m.iocs()))
+    for kind in ("ca", "cacb", "pva"):
+        line = check_refused(m, log, kind, NOBODY, "root")
+        assert line["real_user"] == "nobody", line
+        check_allowed(m, log, kind, 0, "root")
+    until(lambda: "uid root" in m.text("PUT_LAST"), 5, lambda: m.text("PUT_LAST"))
+
+
+# --- the second fence ------------------------------------------------------------------------------------
+def test_without_a_file(new_monitor, tmp_path):
+    log = PutLog(tmp_path / "puts.json")
+    m = new_monitor(before=[log.command()])
+    script = m.script()
+    script.write_text(script.read_text().replace("\nasSetFilename", "\n#asSetFilename"))
+    m.script = lambda: script
+    m.start()
+    for kind in ("ca", "cacb", "pva"):
+        check_refused(m, log, kind, NOBODY, "root")
+        check_allowed(m, log, kind, 0, "root")
+    client = rawca.RawCa(m.port, user="root")
+    assert client.put(m.prefix + "FILTER_BUDGET.DESC", rawca.STRING, ["x"], notify=True) != 1
+    assert client.put(m.prefix + "STATE", rawca.STRING, ["1"], notify=True) != 1
+    client.close()
+
+
+def test_a_file_without_the_groups(new_monitor, tmp_path):
+    path = tmp_path / "other.acf"
+    path.write_text("ASG(DEFAULT) { RULE(1, READ) RULE(1, WRITE) }")
+    m = new_monitor(before=[f'asSetFilename "{path}"']).start()
+    assert any("has no group EBPFMON" in l for l in m.process.lines)
+    before = m.get("FILTER_BUDGET")
+    for kind in ("ca", "cacb", "pva"):
+        assert put(m, kind, 0, "root", "FILTER_BUDGET", "3").startswith("refused")
+    assert m.get("FILTER_BUDGET") == before
+
+
+def test_a_file_cannot_open_the_first_fence(new_monitor, tmp_path):
+    """WRITE for everybody, without TRAPWRITE, for all fields; also when it is read again."""
+    path = tmp_path / "open.acf"
+    path.write_text("ASG(DEFAULT) { RULE(1, WRITE) } ASG(EBPFMON_RO) { RULE(1, READ) }\n"
+                    "ASG(EBPFMON) { RULE(1, READ) RULE(1, WRITE, NOTRAPWRITE) }\n")
+    log = PutLog(tmp_path / "puts.json")
+    m = new_monitor(before=[f'asSetFilename "{path}"', log.command()]).start()
+    for _ in range(2):
+        for kind in ("ca", "cacb", "pva"):
+            check_refused(m, log, kind, NOBODY, "root")
+            check_allowed(m, log, kind, 0, "root")
+        client = rawca.RawCa(m.port, user="root")
+        assert client.put(m.prefix + "FILTER_BUDGET.DESC", rawca.STRING, ["x"], notify=True) != 1
+        client.close()
+        m.command("asInit")
+    path.write_text("ASG(DEFAULT) { RULE(1, WRITE) }\n")
+    m.command("asInit")
+    assert put(m, "ca", 0, "root", "FILTER_BUDGET", "3").startswith("refused")
+    path.write_text((paths.MONITOR_BOOT / "ebpfMon.acf").read_text())
+    m.command("asInit")
+    check_allowed(m, log, "ca", 0, "root")
+
+
+# --- other hosts -----------------------------------------------------------------------------------------
+FAR, NEAR = "192.0.2.1", "192.0.2.2"  # RFC 5737: no real host has them
+
+
+@pytest.fixture(scope="module")
+def far():
+    """A network namespace that is another host for this one, with a cable in between. Yields what is put in front of a
+    command there."""
+    name = f"{badlink.PREFIX}-{os.getpid()}-far"
+    badlink.ip("netns", "add", name)
+    try:
+        badlink.ip("link", "add", "near0", "type", "veth", "peer", "name", "far0", "netns", name)
+        badlink.ip("addr", "add", f"{NEAR}/24", "dev", "near0")
+        badlink.ip("link", "set", "near0", "up")
+        badlink.ip("-n", name, "addr", "add", f"{FAR}/24", "dev", "far0")
+        badlink.ip("-n", name, "link", "set", "far0", "up")
+        badlink.ip("-n", name, "link", "set", "lo", "up")
+        yield lambda argv: badlink.in_namespace(name, argv)
+    finally:
+        badlink.ip("netns", "del", name)
+
+
+@pytest.fixture(scope="module", params=["", FAR, NEAR], ids=["nobody", "listed", "ourselves"])
+def open_monitor(request, module_monitor, log, far):
+    """It serves other hosts, too. With its list of hosts."""
+    hosts = [f'ebpfMonOperatorHosts "{request.param}"'] if request.param else []
+    m = module_monitor(before=[log.command(), *hosts],
+                       environ={"EPICS_CAS_INTF_ADDR_LIST": f"127.0.0.1 {NEAR}",
+                                "EPICS_PVAS_INTF_ADDR_LIST": "0.0.0.0"}).start()
+    yield m, request.param
+    m.stop()
+
+
+@pytest.mark.parametrize("kind", ["ca", "cacb", "pva"])
+def test_another_host(open_monitor, log, far, kind):
+    monitor, hosts = open_monitor
+    if hosts == FAR:
+        line = check_allowed(monitor, log, kind, NOBODY, "who", wrap=far, address=NEAR)
+    else:
+        line = check_refused(monitor, log, kind, 0, "root", wrap=far, address=NEAR)
+        assert "ebpfMonOperatorHosts" in line["message"], line
+    assert line["peer"].startswith(FAR + ":"), line
+
+
+def test_an_address_of_our_own(open_monitor, log):
+    """The user counts, even if somebody has listed our own address."""
+    monitor, _ = open_monitor
+    line = check_refused(monitor, log, "ca", NOBODY, "root", address=NEAR)
+    assert line["real_user"] == "nobody", line
+    check_allowed(monitor, log, "ca", 0, "root", address=NEAR)
+
+
+def test_ipv6_socket(open_monitor, log):
+    """An IPv4 connection from a socket of IPv6."""
+    monitor, _ = open_monitor
+    for address in "127.0.0.1", NEAR:
+        line = check_refused(monitor, log, "mapped", NOBODY, "root", address=address)
+        assert line["real_user"] == "nobody", line
+        check_allowed(monitor, log, "mapped", 0, "root", address=address)

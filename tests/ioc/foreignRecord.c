@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two record types that are not of EPICS Base, so that nobody knows them. Both count how often they process, and have
+ * their forward link followed. A "fair" record gets a time stamp each time, a "quiet" one every fourth time.
+ */
+#include <dbAccess.h>
+#include <epicsExport.h>
+#include <recGbl.h>
+#include <recSup.h>
+
+#define GEN_SIZE_OFFSET
+#include "fairRecord.h"
+#include "quietRecord.h"
+
+static long complete(struct dbCommon *common)
+{
+    common->udf = FALSE;
+    recGblResetAlarms(common);
+    recGblFwdLink(common);
+    common->pact = FALSE;
+    return 0;
+}
+
+static long processFair(struct dbCommon *common)
+{
+    common->pact = TRUE;
+    ((fairRecord *)common)->val++;
+    recGblGetTimeStamp(common);
+    return complete(common);
+}
+
+static long processQuiet(struct dbCommon *common)
+{
+    common->pact = TRUE;
+    if (++((quietRecord *)common)->val % 4 == 0)
+        recGblGetTimeStamp(common);
+    return complete(common);
+}
+
+static rset fairRSET = {.number = RSETNUMBER, .process = processFair};
+static rset quietRSET = {.number = RSETNUMBER, .process = processQuiet};
+epicsExportAddress(rset, fairRSET);
+epicsExportAddress(rset, quietRSET);

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Processes that never answer (ioc/foreign.h): pages that never arrive, files whose tables are gigabytes. The adversaries
+ * are children of this program; a page that never arrives is made by userfaultfd(2). */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "common/clock.h"
+#include "ioc/elfFile.h"
+#include "ioc/foreign.h"
+#include "ioc/memory.h"
+#include "ioc/procInfo.h"
+
+#define PAGE 4096u
+
+/* Shared with all children, at one address. */
+static struct {
+    char good[PAGE];
+    volatile int ready, goOn;
+} *shared;
+static char *page; /* the page of a child that never arrives; here it does */
+
+/* Makes the page at "at" one that never arrives. Returns the userfaultfd. */
+static int takeAway(char *at)
+{
+    struct uffdio_api api = { .api = UFFD_API };
+    struct uffdio_register reg = { .range = { (uint64_t)(uintptr_t)at, PAGE }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+    if (fd < 0 || mmap(at, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at ||
+        ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &reg))
+        return -1;
+    return fd;
+}
+
+/* A child of user "uid" whose "page" never arrives until goOn. 0: it could not be made. */
+static pid_t startHostile(uid_t uid)
+{
+    pid_t pid;
+
+    shared->ready = 0;
+    pid = fork();
+    if (pid == 0) {
+        int fd = takeAway(page);
+
+        if (fd < 0 || (uid && setuid(uid)))
+            _exit(1);
+        shared->ready = 1;
+        while (!shared->goOn)
+            usleep(1000);
+        ioctl(fd, UFFDIO_ZEROPAGE, &(struct uffdio_zeropage){ .range = { (uint64_t)(uintptr_t)page, PAGE } });
+        for (;;)
+            pause();
+    }
+    while (pid > 0 && !shared->ready && waitpid(pid, NULL, WNOHANG) == 0)
+        usleep(1000);
+    return shared->ready ? pid : 0;
+}
+
+static void end(pid_t pid)
+{
+    if (pid > 0) {
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+}
+
+/* Seconds that a read of the page takes. */
+static double readPage(pid_t pid, int *failed)
+{
+    uint64_t begin = ebpfMonClockMonotonic();
+    char c;
+
+    *failed = ebpfMonMemReadNow(pid, (uint64_t)(uintptr_t)page, &c, 1) ? errno : 0;
+    return (double)(ebpfMonClockMonotonic() - begin) / 1e9;
+}
+
+static int waitForReaders(double seconds)
+{
+    for (double s = 0; s < seconds && ebpfMonForeignCountStuck(); s += 0.01)
+        usleep(10000);
+    return ebpfMonForeignCountStuck() == 0;
+}
+
+static void testPageThatNeverArrives(void)
+{
+    pid_t pid = startHostile(0), other = fork();
+    double first, second;
+    char text[8] = "";
+    int err;
+
+    if (other == 0)
+        for (;;)
+            pause();
+    first = readPage(pid, &err);
+    testOk(err == ETIMEDOUT && first < 2, "a page that never arrives: errno %d after %.3f s", err, first);
+    second = readPage(pid, &err);
+    testOk(err == ETIMEDOUT && second < 0.05 && ebpfMonForeignIsAside(pid), "then it is set aside: %.6f s", second);
+    testOk1(ebpfMonForeignCountStuck() == 1);
+    strcpy(shared->good, "good");
+    testOk(ebpfMonMemReadNow(other, (uint64_t)(uintptr_t)shared->good, text, 5) == 0 && strcmp(text, "good") == 0,
+           "another process is read meanwhile");
+    shared->goOn = 1;
+    testOk(waitForReaders(5), "the page arrives, and the reader comes back");
+    for (int i = 0; i < 500 && ebpfMonForeignIsAside(pid); i++)
+        usleep(10000);
+    first = readPage(pid, &err);
+    testOk(first < 1 && err == 0, "then it is read again: errno %d", err);
+    shared->goOn = 0;
+    end(pid);
+    end(other);
+}
+
+/* What one user's processes cost all together. */
+static void testUser(void)
+{
+    enum { N = 24 };
+    pid_t pid[N];
+    double sum = 0, took, mine;
+    int err, all = 1;
+
+    for (int i = 0; i < N; i++)
+        all &= (pid[i] = startHostile(60001)) > 0;
+    testOk(all, "%d processes of one user whose memory never arrives", N);
+    for (int i = 0; i < N; i++) {
+        took = readPage(pid[i], &err);
+        sum += took;
+        all &= err == ETIMEDOUT;
+    }
+    testOk(all && sum < 2.5, "make us wait %.3f s", sum);
+    testOk(ebpfMonForeignCountStuck() <= 8 && ebpfMonForeignIsAside(pid[N - 1]), "%u readers are abandoned",
+           ebpfMonForeignCountStuck());
+    mine = readPage(getpid(), &err);
+    testOk(!err && mine < 0.25, "another user's are read: %.6f s", mine);
+    for (int i = 0; i < N; i++)
+        end(pid[i]);
+    testOk(waitForReaders(5), "the readers come back when the processes end");
+}
+
+static void noteScheduler(void *data)
+{
+    *(int *)data = sched_getscheduler(0);
+}
+
+static void runAtRealTime(void *arg)
+{
+    static const ebpfMonForeignJob job = { noteScheduler, free };
+    int *policy = malloc(sizeof(*policy));
+
+    *policy = -1;
+    sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 10 });
+    if (ebpfMonForeignRun(getpid(), 1, &job, policy) == 0) {
+        *(int *)arg = *policy;
+        free(policy);
+    }
+    sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ .sched_priority = 0 });
+}
+
+static void testPriority(void)
+{
+    int policy = -1;
+
+    runAtRealTime(&policy);
+    testOk(policy == SCHED_OTHER, "a reader runs at ordinary priority: policy %d", policy);
+}
+
+/* A sparse file whose string and symbol tables are a gigabyte each. */
+static void testSparseFile(void)
+{
+    static const char *const names[] = { "dbProcess", "pdbbase" };
+    char path[] = "/tmp/testForeignXXXXXX";
+    int fd = mkstemp(path);
+    Elf64_Ehdr e = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN,
+                     .e_machine = EM_X86_64, .e_version = 1, .e_phoff = sizeof(e), .e_ehsize = sizeof(e),
+                     .e_phentsize = sizeof(Elf64_Phdr), .e_shentsize = sizeof(Elf64_Shdr), .e_shoff = 2048, .e_shnum = 5 };
+    Elf64_Shdr s[5] = {
+        [1] = { .sh_type = SHT_DYNSYM, .sh_link = 2, .sh_offset = 0x100000, .sh_size = 1u << 30, .sh_entsize = 24 },
+        [2] = { .sh_type = SHT_STRTAB, .sh_offset = 0x100000, .sh_size = 1u << 30 },
+        [3] = { .sh_type = SHT_SYMTAB, .sh_link = 4, .sh_offset = 0x100000, .sh_size = 1u << 30, .sh_entsize = 24 },
+        [4] = { .sh_type = SHT_STRTAB, .sh_offset = 0x100000, .sh_size = 1u << 30 },
+    };
+    ebpfMonElfSymbol found[2];
+    ebpfMonElfFile file;
+    uint64_t cpu;
+    double took;
+
+    unlink(path);
+    testOk1(write(fd, &e, sizeof(e)) == sizeof(e) && pwrite(fd, s, sizeof(s), 2048) == sizeof(s) &&
+            pwrite(fd, "dbProcess\0pdbbase\0", 18, 0x100001) == 18 && ftruncate(fd, 3ll << 30) == 0);
+    cpu = ebpfMonClockThreadCpu();
+    if (testOk(ebpfMonElfOpen(&file, fd) == 0, "a sparse file with tables of a gigabyte")) {
+        ebpfMonElfFind(&file, names, 2, found);
+        ebpfMonElfClose(&file);
+    }
+    took = (double)(ebpfMonClockThreadCpu() - cpu) / 1e9;
+    testOk(took < 1.5, "takes %.3f s of CPU", took);
+    close(fd);
+}
+
+static void testCost(void)
+{
+    enum { N = 20000 };
+    uint64_t begin = ebpfMonClockMonotonic();
+    int err, all = 1;
+
+    for (int i = 0; i < N; i++) {
+        readPage(getpid(), &err);
+        all &= !err;
+    }
+    testOk(all, "%d reads, %.1f us each", N, (double)(ebpfMonClockMonotonic() - begin) / 1e3 / N);
+}
+
+MAIN(testForeign)
+{
+    int fd;
+
+    testPlan(16);
+    shared = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *page = 1;
+    testSparseFile();
+    testCost();
+    fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    if (fd < 0 || getuid()) {
+        testSkip(12, "no userfaultfd, or not root");
+        return testDone();
+    }
+    close(fd);
+    testPriority();
+    testPageThatNeverArrives();
+    testUser();
+    return testDone();
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch/typeTrial.h: the counters of the kernel part are plain memory here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "common/clock.h"
+#include "watch/typeTrial.h"
+
+enum { aiRecord, fair0, fair1, quiet0, RECORDS };
+
+static ebpfMonRecType type[3];
+static ebpfMonRecord rec[RECORDS];
+static ebpfMonCatalogue cat = {.count = RECORDS, .rec = rec, .rtypes = 3, .rtype = type};
+static volatile struct ebpfMonRecState state[RECORDS];
+static uint8_t how[RECORDS];
+static ebpfMonTarget target = {.cat = &cat, .recState = state, .how = how, .name = "ioc"};
+static ebpfMonTypeTrial *trial;
+static uint64_t now = 1000 * EBPFMON_SECOND_NS;
+
+static void begin(int standStill)
+{
+    memset((void *)state, 0, sizeof(state));
+    memset(how, 0, sizeof(how));
+    strcpy(type[0].name, "ai");
+    strcpy(type[1].name, "fair");
+    strcpy(type[2].name, "quiet");
+    for (unsigned i = 0; i < RECORDS; i++)
+        rec[i].rtype = i == aiRecord ? 0 : i == quiet0 ? 2 : 1;
+    state[fair1].trapped = 7; /* from before */
+    ebpfMonTypeTrialSetTypes(&cat);
+    ebpfMonTypeTrialFree(trial);
+    trial = ebpfMonTypeTrialNew(&cat);
+    if (!trial)
+        testAbort("no trial");
+    ebpfMonTypeTrialBegin(trial, &target, standStill);
+}
+
+static void process(unsigned index, unsigned n, unsigned unseen)
+{
+    state[index].trapped += n;
+    state[index].count += n - unseen;
+}
+
+/* A second later. */
+static ebpfMonTrialResult look(int trapOn)
+{
+    now += EBPFMON_SECOND_NS;
+    return ebpfMonTypeTrialLook(trial, &target, trapOn, now);
+}
+
+static void testTypes(void)
+{
+    testDiag("which types are tried");
+    begin(1);
+    testOk1(type[0].stamps == EBPFMON_STAMPS_BASE && type[1].stamps == EBPFMON_STAMPS_UNKNOWN &&
+            type[2].stamps == EBPFMON_STAMPS_UNKNOWN);
+    cat.count = 1;
+    testOk(!ebpfMonTypeTrialNew(&cat), "none, if all are Base's");
+    cat.count = RECORDS;
+    testOk1(ebpfMonTypeTrialLook(NULL, &target, 1, now) == ebpfMonTrialNothing && !ebpfMonTypeTrialWantsTrap(NULL));
+}
+
+static void testVerdicts(void)
+{
+    testDiag("verdicts");
+    begin(1);
+    process(fair0, EBPFMON_TRIAL_ENOUGH - 1, 0);
+    testOk(look(1) == ebpfMonTrialNothing && type[1].stamps == EBPFMON_STAMPS_UNKNOWN, "too few");
+    process(fair1, 1, 0);
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_SEEN, "enough, of two records together");
+    testOk1(ebpfMonTypeTrialAgrees(trial, &target, fair1) && ebpfMonTypeTrialGetAhead(trial, fair1) == 7);
+    state[fair1].trapped++;
+    testOk(!ebpfMonTypeTrialAgrees(trial, &target, fair1), "a chain is under way");
+    testOk(look(1) == ebpfMonTrialNothing, "… which is no difference");
+    state[fair1].count++;
+    testOk1(look(1) == ebpfMonTrialNothing && ebpfMonTypeTrialAgrees(trial, &target, fair1));
+    testOk1(!ebpfMonTypeTrialAgrees(trial, &target, aiRecord));
+    process(quiet0, 4, 1);
+    testOk(look(1) == ebpfMonTrialNothing, "it may be under way");
+    testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT, "but not when nothing moves any more");
+    testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN && look(1) == ebpfMonTrialNothing);
+    begin(1);
+    process(quiet0, 40, 10);
+    testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT, "so many are never under way");
+    begin(1);
+    process(fair0, 1, 0);
+    state[fair0].count++;
+    look(1);
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_NOT, "a time stamp without processing");
+    begin(1);
+    how[fair0] = EBPFMON_TWICE;
+    process(fair0, 40, 20);
+    process(fair1, 40, 0);
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_SEEN,
+           "one that a chain processes twice does not tell of its type");
+}
+
+static void testBeginsLate(void)
+{
+    testDiag("the trap comes while the IOC is counted");
+    begin(0);
+    state[fair0].count++; /* of a chain that was under way */
+    look(1);
+    testOk(look(1) == ebpfMonTrialNothing, "one is forgiven");
+    state[fair0].count++;
+    look(1);
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_NOT, "not two");
+    begin(1);
+    look(0);
+    process(fair0, 40, 40);
+    state[fair0].count += 40; /* the trap was off */
+    state[fair0].trapped -= 40;
+    look(1);
+    testOk(look(1) == ebpfMonTrialNothing && type[1].stamps == EBPFMON_STAMPS_UNKNOWN, "what the trap did not see");
+}
+
+static void testChecks(void)
+{
+    ebpfMonTrialResult result = ebpfMonTrialNothing;
+    unsigned seconds;
+
+    testDiag("checks now and then");
+    begin(1);
+    process(fair0, 40, 0);
+    process(quiet0, 40, 0);
+    look(1);
+    testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN && type[2].stamps == EBPFMON_STAMPS_SEEN);
+    for (seconds = 0; seconds < 700 && result == ebpfMonTrialNothing; seconds++)
+        result = look(0);
+    testOk(result == ebpfMonTrialProbes && seconds >= 598 && seconds <= 601 && ebpfMonTypeTrialWantsTrap(trial),
+           "the trap is wanted after %u s", seconds);
+    look(1);
+    for (seconds = 0, result = ebpfMonTrialNothing; seconds < 20 && result == ebpfMonTrialNothing; seconds++) {
+        process(fair0, 10, 0);
+        result = look(1);
+    }
+    testOk(result == ebpfMonTrialProbes && seconds < 7 && !ebpfMonTypeTrialWantsTrap(trial), "and no more %u s later",
+           seconds);
+    testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN && type[2].stamps == EBPFMON_STAMPS_SEEN);
+    now += EBPFMON_TRIAL_EVERY_NS;
+    look(0);
+    look(1);
+    process(quiet0, 8, 6);
+    testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT, "a type that does so later is found");
+    testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN);
+}
+
+MAIN(testTypeTrial)
+{
+    testPlan(0);
+    testTypes();
+    testVerdicts();
+    testBeginsLate();
+    testChecks();
+    ebpfMonTypeTrialFree(trial);
+    ebpfMonTypeTrialFree(NULL);
+    return testDone();
+}
