@@ -123,5 +123,5 @@ void ebpfMonRulesFormatPlace(const char *file, const char *text, size_t length, 
     n = snprintf(buf, size, "%s:%u:%u: %s", file, line, column, why);
     if (n < 0 || (size_t)n >= size)
         snprintf(buf, size, "...:%u:%u: %s", line, column, why);
-    ebpfMonTextRemoveControls(buf); /* it has words of the file, and is shown on a terminal */
+    ebpfMonTextClean(buf, size); /* it has words of the file */
 }

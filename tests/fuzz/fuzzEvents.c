@@ -4,6 +4,7 @@
  * kind is that of the event (bits 0 to 3) and what of it is made right, so that more than the first check is reached:
  * bit 4 the IOC, bit 5 record and field, bit 6 the chain's slots.
  */
+#include "common/text.h"
 #include "fakeClients.h"
 #include "fakeIoc.h"
 #include "otherProcess.h"
@@ -35,7 +36,7 @@ static struct {
 
 static void checkText(const char *text, size_t size)
 {
-    FUZZ_CHECK(memchr(text, 0, size));
+    FUZZ_CHECK(memchr(text, 0, size) && ebpfMonTextIsClean(text));
 }
 
 static void onPut(void *arg, const ebpfMonFinishedPut *finished)
@@ -146,6 +147,27 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
+/* The kernel's clock is no IOC's: monotonic, and not years ahead. */
+static void correctClock(uint64_t *ns)
+{
+    *ns &= (1ull << 50) - 1;
+}
+
+static void correctClocks(struct ebpfMonHead *head, size_t size)
+{
+    struct ebpfMonChain *chain = (struct ebpfMonChain *)head;
+
+    correctClock((uint64_t *)&head->ktime);
+    if (head->kind != EBPFMON_EV_CHAIN || size < sizeof(*chain))
+        return;
+    chain->begin %= head->ktime + 1;
+    correctClock((uint64_t *)&chain->wait);
+    correctClock((uint64_t *)&chain->blocked);
+    correctClock((uint64_t *)&chain->queueWait);
+    correctClock((uint64_t *)&chain->cpuWait);
+    correctClock((uint64_t *)&chain->longest);
+}
+
 static void correct(unsigned kind, struct ebpfMonHead *head, size_t size)
 {
     struct ebpfMonPutEvent *put = (struct ebpfMonPutEvent *)head;
@@ -233,6 +255,7 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
         if (all >= sizeof(struct ebpfMonHead)) { /* the ring has none that is shorter (kernelEvents.c) */
             ((struct ebpfMonHead *)bytes)->kind = kind & 15;
             correct(kind, (struct ebpfMonHead *)bytes, all);
+            correctClocks((struct ebpfMonHead *)bytes, all);
             addEvent((struct ebpfMonHead *)bytes, all);
         }
         free(bytes);

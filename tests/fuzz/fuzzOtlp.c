@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a collector answers, and the texts that configure the export: pieces, whose kind says where they go. */
+#include "common/text.h"
 #include "export/otlp/otlpConf.h"
 #include "export/otlp/otlpJson.h"
 #include "fuzz.h"
@@ -27,9 +28,7 @@ static void readAnswer(const char *text, size_t length)
     char why[120];
 
     ebpfMonOtlpReadRejected(text, length, why, sizeof(why));
-    FUZZ_CHECK(strlen(why) < sizeof(why));
-    for (const char *c = why; *c; c++)
-        FUZZ_CHECK((unsigned char)*c >= ' ' && *c != 0x7f); /* it is shown on a terminal */
+    FUZZ_CHECK(strlen(why) < sizeof(why) && ebpfMonTextIsClean(why)); /* it is shown on a terminal */
 }
 
 void ebpfMonFuzzOne(const uint8_t *data, size_t size)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A file of rules, up to a NUL if there is one; what follows are texts of a put that is judged by them. */
+#include "common/text.h"
 #include "fuzz.h"
 #include "rules/rulesParse.h"
 
@@ -32,7 +33,8 @@ static void judge(ebpfMonRuleSet *set, const uint8_t *data, size_t size)
     fillText(put.ioc, sizeof(put.ioc), &data, &size);
     for (int i = 0; i < 2; i++) { /* the second time the rule is remembered */
         ebpfMonRuleSetJudge(set, &put);
-        FUZZ_CHECK(put.unexpected == (put.rule[0] != 0) && strlen(put.rule) < sizeof(put.rule));
+        FUZZ_CHECK(put.unexpected == (put.rule[0] != 0) && strlen(put.rule) < sizeof(put.rule) &&
+                   ebpfMonTextIsClean(put.rule));
     }
 }
 
@@ -45,8 +47,7 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
     memcpy(text, data, length); /* without a NUL behind it */
     set = ebpfMonRulesParse("rules.json", text, length, why, sizeof(why));
     FUZZ_CHECK((set != NULL) == (why[0] == 0));
-    for (const char *c = why; *c; c++)
-        FUZZ_CHECK((unsigned char)*c >= ' ' && *c != 0x7f); /* it is shown on a terminal */
+    FUZZ_CHECK(ebpfMonTextIsClean(why)); /* it is shown on a terminal */
     if (set)
         judge(set, data + length + (length < size), size - length - (length < size));
     ebpfMonRuleSetFree(set);

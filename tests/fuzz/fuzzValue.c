@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A value as text: type, size of an element, count, byte order, then its bytes. */
+#include "common/text.h"
 #include "fuzz.h"
 #include "model/put.h"
 #include "put/valueText.h"
@@ -24,9 +25,7 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
     v.data = bytes;
     v.len = (uint32_t)(size - 12);
     ebpfMonValueTextFormat(NULL, NULL, 0, &v, text, sizeof(text));
-    FUZZ_CHECK(strlen(text) < sizeof(text));
-    for (const char *c = text; *c; c++)
-        FUZZ_CHECK((unsigned char)*c >= ' ' && *c != 0x7f);
+    FUZZ_CHECK(strlen(text) < sizeof(text) && ebpfMonTextIsClean(text));
     ebpfMonValueTextFormat(NULL, NULL, 0, &v, small, sizeof(small));
     ebpfMonValueTextGetNumber(&v, &number);
     free(bytes);

@@ -111,7 +111,7 @@ static void testAnswers(void)
     testOk1(ebpfMonOtlpReadRejected("{\"partialSuccess\":null}", 23, why, sizeof(why)) == 0);
     testOk1(ebpfMonOtlpReadRejected("{\"rejectedSpans\":-2}", 20, why, sizeof(why)) == 0);
     ebpfMonOtlpReadRejected(escape, strlen(escape), why, sizeof(why));
-    testOk(strcmp(why, "a [2J\xc3\xa9 ") == 0, "no escape for the terminal: %s", why);
+    testOk(strcmp(why, "a\\x1b[2J\xc3\xa9\\x0a") == 0, "no escape for the terminal: %s", why);
     testOk1(ebpfMonOtlpReadRejected("", 0, why, sizeof(why)) == 0);
     for (size_t n = 0; n < strlen(partial); n++)
         if (ebpfMonOtlpReadRejected(partial, n, why, sizeof(why)))

@@ -7,7 +7,6 @@
 #include <curl/curl.h>
 #include <epicsString.h>
 
-#include "common/text.h"
 #include "export/otlp/otlpHttp.h"
 
 #define CONNECT_MOST 5000L /* ms */
@@ -235,7 +234,6 @@ static void setOutcome(transfer *t, CURLcode code)
     curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &where);
     snprintf(r->why, sizeof(r->why), "HTTP status %ld: %.90s%s%.60s", status, getAdvice(status), where ? " " : "",
              where ? where : "");
-    ebpfMonTextRemoveControls(r->why); /* the address is the server's text, and is shown on a terminal */
 }
 
 static void finishTransfers(ebpfMonOtlpHttp *h)

@@ -287,10 +287,8 @@ static int onText(void *context, const unsigned char *value, size_t len)
     snprintf(word, sizeof(word), "%.*s", len < 255 ? (int)len : 255, (const char *)value);
     if (a->next == count)
         a->rejected = strtoull(word, NULL, 10);
-    else if (a->next == message) { /* it is shown on a terminal */
-        ebpfMonTextRemoveControls(word);
-        ebpfMonUtf8Copy(a->why, a->size, word);
-    }
+    else if (a->next == message)
+        ebpfMonTextCopy(a->why, a->size, word);
     a->next = nothing;
     return 1;
 }
