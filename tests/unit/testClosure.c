@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <epicsTime.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
@@ -357,7 +358,7 @@ static void testCostly(void)
     uint32_t *start = malloc((N + 1) * sizeof(*start)), *to = malloc(N * sizeof(*to)), n = 0;
     ebpfMonClosures *c;
     double took;
-    uint64_t begin;
+    clock_t begin;
 
     for (uint32_t v = 0; v < N; v++) {
         start[v] = n;
@@ -369,9 +370,9 @@ static void testCostly(void)
             to[n++] = v - LARGE;
     }
     start[N] = n;
-    begin = epicsMonotonicGet();
+    begin = clock(); /* CPU time: other tests run beside */
     c = ebpfMonClosuresMake(N, start, to, LIST(N), UINT32_MAX);
-    took = (double)(epicsMonotonicGet() - begin) * 1e-9;
+    took = (double)(clock() - begin) / CLOCKS_PER_SEC;
     testOk(c && took < 5 && c->twice > LARGE / 4 && c->twice < LARGE, "costly: %u of %d given up, %.1f ms",
            c ? c->twice : 0, LARGE, took * 1e3);
     ebpfMonClosuresFree(c);
