@@ -72,6 +72,12 @@ static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
     (void)precord;
 }
 
+static uint64_t countLost(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
 static void onChain(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
                     uint32_t count)
 {
@@ -102,6 +108,7 @@ static void make(void)
 {
     const ebpfMonIocPutSinks sinks = {
         .finished = onPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
+        .countLost = countLost,
     };
     ebpfMonTracesUses uses = { .targets = fake.targets, .exportsSpans = isExporting };
     ebpfMonTraceSpansUses spans = { .targets = fake.targets, .sink = { .isWanted = isExporting, .add = addSpan } };
