@@ -204,7 +204,8 @@ static int readType(reader *r, uint64_t at)
         return 0; /* not registered (yet): its field offsets are not set */
     if (readFields(r, rt, index, lt.papFldDes, lt.no_fields))
         return -1;
-    findArrays(cat, rt);
+    if (rt->fieldCount)
+        findArrays(cat, rt);
     if (readNodes(r, rt, index, at + LAYOUT_RECLIST))
         return -1;
     rt->records = cat->count - before;
@@ -269,6 +270,7 @@ static int indexRecords(reader *r)
 {
     ebpfMonCatalogue *cat = r->cat;
     uint32_t kept = 0, names = 0;
+    int status;
 
     cat->fieldByAddr = malloc((cat->fields ? cat->fields : 1) * sizeof(*cat->fieldByAddr));
     if (!cat->fieldByAddr)
@@ -296,8 +298,9 @@ static int indexRecords(reader *r)
     }
     cat->count = kept;
     cat->nameCount = names;
-    if (ebpfMonCatalogueIndexNames(cat))
-        return refuse(r, "out of memory");
+    status = ebpfMonCatalogueIndexNames(cat);
+    if (status)
+        return refuse(r, status > 0 ? "too many records have the same name" : "out of memory");
     return 0;
 }
 

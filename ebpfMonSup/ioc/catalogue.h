@@ -130,7 +130,8 @@ static inline const char *ebpfMonCatalogueName(const ebpfMonCatalogue *cat, uint
     return cat->pool + cat->rec[index].name;
 }
 
-/* Makes the table of names once all are read: catalogue.c alone calls it. 0, or -1 without memory. */
+/* Makes the table of names once all are read: catalogue.c alone calls it. 0; 1: too many names are alike; -1: no
+ * memory. */
 int ebpfMonCatalogueIndexNames(ebpfMonCatalogue *cat);
 
 #endif

@@ -6,6 +6,10 @@
 #include "common/hash.h"
 #include "ioc/catalogue.h"
 
+/* Places of the table that are looked at for each name, on the average; 1.5 suffice. An IOC could have 2 million
+ * records with one name, which would take hours. */
+#define STEPS 64u
+
 static uint32_t hashName(const char *name)
 {
     return ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, name, strlen(name));
@@ -13,6 +17,8 @@ static uint32_t hashName(const char *name)
 
 int ebpfMonCatalogueIndexNames(ebpfMonCatalogue *cat)
 {
+    uint64_t steps = (uint64_t)STEPS * (cat->nameCount + STEPS);
+
     for (cat->byNameSize = 16; cat->byNameSize < cat->nameCount * 2; cat->byNameSize *= 2)
         ;
     cat->byName = calloc(cat->byNameSize, sizeof(*cat->byName));
@@ -21,8 +27,9 @@ int ebpfMonCatalogueIndexNames(ebpfMonCatalogue *cat)
     for (uint32_t i = 0; i < cat->nameCount; i++) {
         uint32_t h = hashName(cat->pool + cat->names[i].name) & (cat->byNameSize - 1);
 
-        while (cat->byName[h])
-            h = (h + 1) & (cat->byNameSize - 1);
+        for (; cat->byName[h]; h = (h + 1) & (cat->byNameSize - 1))
+            if (!steps--)
+                return 1;
         cat->byName[h] = i + 1;
     }
     return 0;

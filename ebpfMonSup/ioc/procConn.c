@@ -118,7 +118,8 @@ static int copyOut(Ends *clients, ebpfMonProcConn **conns)
         *conns = NULL;
         return -1;
     }
-    qsort(clients->end, clients->count, sizeof(*clients->end), byInode);
+    if (clients->count)
+        qsort(clients->end, clients->count, sizeof(*clients->end), byInode);
     for (int i = 0; i < nPids && left; i++) {
         Owner owner = { .pid = pids[i], .clients = clients };
 

@@ -227,6 +227,8 @@ static void formatArray(const ebpfMonValue *v, unsigned each, char *buf, size_t 
     char one[EBPFMON_TEXT_SIZE];
     size_t n = (size_t)snprintf(buf, size, "[%ld]", v->count);
 
+    if (n >= size)
+        return;
     for (uint32_t i = 0; i < have && i < FIRST_ELEMENTS && (long)i < v->count; i++) {
         if (v->type == ebpfMonDbfString)
             ebpfMonTextCopyBytes(one, sizeof(one), (const char *)v->data + i * each, each);

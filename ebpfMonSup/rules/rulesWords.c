@@ -5,6 +5,7 @@
 
 #include <epicsString.h>
 
+#include "common/text.h"
 #include "model/put.h"
 #include "rules/rulesWords.h"
 
@@ -122,4 +123,5 @@ void ebpfMonRulesFormatPlace(const char *file, const char *text, size_t length, 
     n = snprintf(buf, size, "%s:%u:%u: %s", file, line, column, why);
     if (n < 0 || (size_t)n >= size)
         snprintf(buf, size, "...:%u:%u: %s", line, column, why);
+    ebpfMonTextClean(buf, size); /* it has words of the file */
 }

@@ -72,7 +72,7 @@ static int64_t findNewestStamp(const ebpfMonTarget *t, const openChain *c)
 static uint32_t removeEarlierRecords(ebpfMonTarget *t, const struct ebpfMonChain *chain, openChain *c,
                                      uint64_t unixOffset)
 {
-    int64_t from = (int64_t)(chain->begin + unixOffset) - CLOCKS_NS, newest;
+    int64_t from = (int64_t)(chain->begin + unixOffset - CLOCKS_NS), newest;
     uint32_t n = 0, all = c->count;
 
     if (chain->flags & EBPFMON_CHAIN_LATE)
@@ -82,7 +82,7 @@ static uint32_t removeEarlierRecords(ebpfMonTarget *t, const struct ebpfMonChain
         return 0;
     t->eventThread.lateChains = newest >= from ? 0 : t->eventThread.lateChains + 1;
     if (newest >= from || t->eventThread.lateChains > LATE_CHAINS)
-        from = newest - (int64_t)(chain->head.ktime - chain->begin) - CLOCKS_NS;
+        from = (int64_t)((uint64_t)newest - (chain->head.ktime - chain->begin) - CLOCKS_NS);
     for (uint32_t i = 0; i < all; i++)
         if (!isStampOwn(t, &c->rec[i]) || ebpfMonStampToUnix(c->rec[i].time) >= from)
             c->rec[n++] = c->rec[i];

@@ -24,6 +24,7 @@
 #define TYPES   3
 #define RECS    20
 #define RECSIZE 256
+#define ALIKE   2000    /* records with one name */
 #define SHARED  40      /* types with the fields of one */
 #define LINK_AT 128     /* of FLNK in a record */
 #define ROUNDS  2000
@@ -354,6 +355,20 @@ static void testShared(void)
     testOk(longest < LIMIT, "%d types with %d fields: %.1f ms, %s", SHARED, EBPFMON_FIELDS_LIMIT, longest * 1e3, why);
 }
 
+/* So many records with one name that a table of names would take its time. */
+static void testAlike(void)
+{
+    struct layoutRecordNode *node = (struct layoutRecordNode *)(f + 1);
+
+    memcpy(f, image, ARENA);
+    link2(&f->type[1].recList, node, sizeof(*node), ALIKE);
+    for (int i = 0; i < ALIKE; i++) {
+        node[i].recordname = at(f->name[1][0]);
+        node[i].precord = NOWHERE + 8 * (uint64_t)i;
+    }
+    testOk(readIt() == -1 && strstr(why, "have the same name"), "%d records of one name: %s", ALIKE, why);
+}
+
 /* Damage that adds up, eight times over. */
 static void testFuzz(void)
 {
@@ -402,6 +417,7 @@ MAIN(testCatalogueHostile)
     testMemory();
     testDamage();
     testShared();
+    testAlike();
     testFuzz();
     testRace();
     close(childIn);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <epicsTime.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
@@ -348,6 +349,37 @@ static void testLarge(void)
     ebpfMonClosuresFree(c);
 }
 
+/* A chain of 1,999 records to whose last one 100,000 others are linked, each of which has a link to one of as many more:
+ * these have two ways to be reached and 2,000 records above them, none twice. The searches end all the same, and what
+ * was not searched is taken for reached twice. */
+static void testCostly(void)
+{
+    enum { LENGTH = 1999, N = LENGTH + 2 * LARGE };
+    uint32_t *start = malloc((N + 1) * sizeof(*start)), *to = malloc(N * sizeof(*to)), n = 0;
+    ebpfMonClosures *c;
+    double took;
+    clock_t begin;
+
+    for (uint32_t v = 0; v < N; v++) {
+        start[v] = n;
+        if (v < LENGTH - 1)
+            to[n++] = v + 1;
+        for (uint32_t end = 0; v == LENGTH - 1 && end < LARGE; end++)
+            to[n++] = LENGTH + end;
+        if (v >= LENGTH + LARGE)
+            to[n++] = v - LARGE;
+    }
+    start[N] = n;
+    begin = clock(); /* CPU time: other tests run beside */
+    c = ebpfMonClosuresMake(N, start, to, LIST(N), UINT32_MAX);
+    took = (double)(clock() - begin) / CLOCKS_PER_SEC;
+    testOk(c && took < 5 && c->twice > LARGE / 4 && c->twice < LARGE, "costly: %u of %d given up, %.1f ms",
+           c ? c->twice : 0, LARGE, took * 1e3);
+    ebpfMonClosuresFree(c);
+    free(start);
+    free(to);
+}
+
 MAIN(testClosure)
 {
     testPlan(0);
@@ -356,5 +388,6 @@ MAIN(testClosure)
     testRandom(1);
     testRandom(0);
     testLarge();
+    testCostly();
     return testDone();
 }

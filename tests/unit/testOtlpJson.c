@@ -102,6 +102,7 @@ static void testAnswers(void)
 {
     static const char partial[] =
         "{\"partialSuccess\":{\"rejectedLogRecords\":\"3\",\"errorMessage\":\"too old\"}}";
+    static const char escape[] = "{\"errorMessage\":\"a\\u001b[2J\xc3\xa9\\u000a\"}";
     char garbage[64];
 
     testDiag("answers");
@@ -109,6 +110,8 @@ static void testAnswers(void)
     testOk1(ebpfMonOtlpReadRejected("{\"partialSuccess\":{\"rejectedSpans\":2}}", 38, why, sizeof(why)) == 2 && !why[0]);
     testOk1(ebpfMonOtlpReadRejected("{\"partialSuccess\":null}", 23, why, sizeof(why)) == 0);
     testOk1(ebpfMonOtlpReadRejected("{\"rejectedSpans\":-2}", 20, why, sizeof(why)) == 0);
+    ebpfMonOtlpReadRejected(escape, strlen(escape), why, sizeof(why));
+    testOk(strcmp(why, "a\\x1b[2J\xc3\xa9\\x0a") == 0, "no escape for the terminal: %s", why);
     testOk1(ebpfMonOtlpReadRejected("", 0, why, sizeof(why)) == 0);
     for (size_t n = 0; n < strlen(partial); n++)
         if (ebpfMonOtlpReadRejected(partial, n, why, sizeof(why)))

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The way into a fuzzer, and the limit of its time. It is CPU time: on a busy machine an input may take long by the
+ * clock and be harmless. libFuzzer's -timeout, by the clock, is there for what waits or never ends.
+ */
+#include <time.h>
+
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+const double ebpfMonFuzzSeconds __attribute__((weak)) = 0.5;
+
+static double getCpuTime(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static double longest = 0.05;
+    double began = getCpuTime(), took;
+
+    ebpfMonFuzzOne(data, size);
+    took = getCpuTime() - began;
+    if (took > longest) {
+        longest = took;
+        fprintf(stderr, "SLOWEST: %zu bytes took %.3f s of CPU time\n", size, took);
+    }
+    if (took > ebpfMonFuzzSeconds) {
+        fprintf(stderr, "ERROR: %zu bytes took %.3f s of CPU time, more than %.3f s\n", size, took, ebpfMonFuzzSeconds);
+        abort();
+    }
+    return 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A file that a process has mapped: headers, segments, symbols, build id, call frame information, probe sites. */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "otherProcess.h"
+#include "fuzz.h"
+#include "ioc/imageCache.h"
+#include "ioc/unwind.h"
+
+const double ebpfMonFuzzSeconds = 1; /* a large file may be read for half a second (elfFile.c) */
+
+static uint64_t word;
+
+static int readStack(void *arg, uint64_t addr, uint64_t *value)
+{
+    (void)arg;
+    *value = word += addr & 0xff;
+    return addr & 1 ? -1 : 0;
+}
+
+static void checkSites(const ebpfMonKnown *known)
+{
+    for (int fn = 0; fn < ebpfMonFnCount; fn++) {
+        const ebpfMonSite *site = &known->binary.site[fn];
+
+        FUZZ_CHECK(memchr(site->insn, 0, sizeof(site->insn)));
+        FUZZ_CHECK(site->cls == ebpfMonSiteNone || site->skip < 64);
+    }
+    FUZZ_CHECK(known->nSegments <= EBPFMON_ELF_SEGMENTS && strlen(known->binary.buildId) <= 40);
+}
+
+static void useFile(int fd)
+{
+    static const char *const names[] = { "dbProcess", "dbPut", "pdbbase", "" };
+    ebpfMonElfSymbol symbol[4];
+    ebpfMonElfFile file;
+    char name[80], bytes[64];
+    uint64_t offset;
+
+    if (ebpfMonElfOpen(&file, fd))
+        return;
+    ebpfMonElfFind(&file, names, 4, symbol);
+    ebpfMonElfSearch(&file, "EPICS R7.");
+    for (unsigned i = 0; i < 3; i++) {
+        ebpfMonRegs regs = { .known = (1u << EBPFMON_REGS) - 1 };
+
+        if (!ebpfMonElfNameAt(&file, symbol[i].vaddr + i, name, sizeof(name), &offset))
+            FUZZ_CHECK(name[0] && strlen(name) < sizeof(name));
+        ebpfMonElfOffset(&file, symbol[i].vaddr, 1, &offset);
+        FUZZ_CHECK(ebpfMonElfRead(&file, symbol[i].vaddr, bytes, sizeof(bytes)) <= sizeof(bytes));
+        regs.reg[EBPFMON_REG_PC] = symbol[i].vaddr + 4;
+        for (unsigned k = 0; k < 8 && ebpfMonUnwindStep(&file, 0, k > 0, readStack, NULL, &regs) >= 0; k++)
+            ;
+    }
+    ebpfMonElfClose(&file);
+}
+
+void ebpfMonFuzzOne(const uint8_t *data, size_t size)
+{
+    ebpfMonMapping map = { .start = 0x400000, .end = 0x401000, .dev = 1, .ino = 7, .path = "/lib/libdbCore.so" };
+    ebpfMonImageCache *cache = ebpfMonImageCacheNew();
+    const ebpfMonKnown *known;
+    uint64_t bias;
+    int fd;
+
+    fuzzProcessClear();
+    fuzzProcessSetFile("/map_files/", data, size);
+    if (cache && ebpfMonImageCacheFind(cache, 1, &map, &known) == 0 && known) {
+        checkSites(known);
+        ebpfMonMappingBias(known->segment, known->nSegments, &map, &bias);
+    }
+    ebpfMonImageCacheFree(cache);
+    fd = memfd_create("fuzz", 0);
+    if (fd >= 0 && write(fd, data, size) == (ssize_t)size)
+        useFile(fd);
+    close(fd);
+}

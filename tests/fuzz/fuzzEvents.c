@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Events as the kernel part sends them, of an IOC that lies as it likes about addresses, sizes and texts: pieces, whose
+ * kind is that of the event (bits 0 to 3) and what of it is made right, so that more than the first check is reached:
+ * bit 4 the IOC, bit 5 record and field, bit 6 the chain's slots.
+ */
+#include "common/text.h"
+#include "fakeClients.h"
+#include "fakeIoc.h"
+#include "otherProcess.h"
+#include "fuzz.h"
+#include "put/iocPuts.h"
+#include "trace/chainParts.h"
+#include "trace/traceSpans.h"
+#include "trace/traceText.h"
+
+#define SLOT 100
+#define SECOND 1000000000ull
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+/* What monitor/ makes of put/ and trace/. */
+static struct {
+    ebpfMonThreadPuts *threadPuts;
+    ebpfMonPutClients *clients;
+    ebpfMonPutJoin *join;
+    ebpfMonLinkWrites *linkWrites;
+    ebpfMonIocPuts *puts;
+    ebpfMonLinkMessages *messages;
+    ebpfMonTraces *traces;
+    ebpfMonTraceIds *ids;
+    ebpfMonTraceWalk *walk;
+    ebpfMonTraceSpans *spans;
+    ebpfMonChainParts *parts;
+} m;
+
+static void checkText(const char *text, size_t size)
+{
+    FUZZ_CHECK(memchr(text, 0, size) && ebpfMonTextIsClean(text));
+}
+
+static void onPut(void *arg, const ebpfMonFinishedPut *finished)
+{
+    const ebpfMonPut *p = finished->put;
+    char line[1000];
+
+    (void)arg;
+    checkText(p->pv, sizeof(p->pv));
+    checkText(p->channel, sizeof(p->channel));
+    checkText(p->val, sizeof(p->val));
+    checkText(p->old, sizeof(p->old));
+    checkText(p->after, sizeof(p->after));
+    checkText(p->user, sizeof(p->user));
+    checkText(p->host, sizeof(p->host));
+    checkText(p->thread, sizeof(p->thread));
+    checkText(p->cause, sizeof(p->cause));
+    checkText(p->who, sizeof(p->who));
+    checkText(p->origin, sizeof(p->origin));
+    FUZZ_CHECK(ebpfMonPutLine(p, line, sizeof(line)) < sizeof(line));
+}
+
+static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
+{
+    (void)arg;
+    ebpfMonLinkMessagesAdd(m.messages, write);
+}
+
+static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
+{
+    (void)arg;
+    (void)iocId;
+    (void)precord;
+}
+
+static uint64_t countLost(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+static void onChain(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
+                    uint32_t count)
+{
+    (void)arg;
+    ebpfMonTracesAddChain(m.traces, t, chain, rec, count);
+}
+
+static int isExporting(void)
+{
+    return 1;
+}
+
+static void addSpan(const ebpfMonSpan *span)
+{
+    checkText(span->name, sizeof(span->name));
+}
+
+static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
+{
+    static char text[20000];
+
+    (void)arg;
+    FUZZ_CHECK(ebpfMonTraceTextWrite(m.walk, t, trace, SECOND, text, sizeof(text)) < sizeof(text));
+    ebpfMonTraceSpansExport(m.spans, t, trace, SECOND);
+}
+
+static void make(void)
+{
+    const ebpfMonIocPutSinks sinks = {
+        .finished = onPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
+        .countLost = countLost,
+    };
+    ebpfMonTracesUses uses = { .targets = fake.targets, .exportsSpans = isExporting };
+    ebpfMonTraceSpansUses spans = { .targets = fake.targets, .sink = { .isWanted = isExporting, .add = addSpan } };
+
+    uses.threadPuts = m.threadPuts = ebpfMonThreadPutsNew();
+    m.join = ebpfMonPutJoinNew();
+    m.linkWrites = ebpfMonLinkWritesNew();
+    m.puts = ebpfMonIocPutsNew(fake.targets, m.clients, m.join, m.linkWrites, m.threadPuts, &sinks);
+    uses.linkMessages = spans.linkMessages = m.messages = ebpfMonLinkMessagesNew();
+    spans.traces = m.traces = ebpfMonTracesNew(&uses, onTrace, NULL);
+    spans.ids = m.ids = ebpfMonTraceIdsNew(1, m.traces, m.messages);
+    spans.walk = m.walk;
+    m.spans = ebpfMonTraceSpansNew(&spans);
+    m.parts = ebpfMonChainPartsNew(onChain, NULL);
+    FUZZ_CHECK(m.threadPuts && m.join && m.linkWrites && m.puts && m.messages && m.traces && m.ids && m.spans &&
+               m.parts);
+}
+
+static void clear(void)
+{
+    ebpfMonIocPutsTick(m.puts, UINT64_MAX, 1);
+    ebpfMonTracesTick(m.traces, UINT64_MAX, 1);
+    ebpfMonChainPartsFree(m.parts);
+    ebpfMonTraceSpansFree(m.spans);
+    ebpfMonTraceIdsFree(m.ids);
+    ebpfMonTracesFree(m.traces);
+    ebpfMonLinkMessagesFree(m.messages);
+    ebpfMonIocPutsFree(m.puts);
+    ebpfMonLinkWritesFree(m.linkWrites);
+    ebpfMonPutJoinFree(m.join);
+    ebpfMonThreadPutsFree(m.threadPuts);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    fakeMake();
+    fake.t->slot = SLOT;
+    fake.t->probesOn = EBPFMON_BIT(ebpfMonProgPutReturn);
+    m.clients = fakeClientsMake(NULL);
+    m.walk = ebpfMonTraceWalkNew();
+    return 0;
+}
+
+/* The kernel's clock is no IOC's: monotonic, and not years ahead. */
+static void correctClock(uint64_t *ns)
+{
+    *ns &= (1ull << 50) - 1;
+}
+
+static void correctClocks(struct ebpfMonHead *head, size_t size)
+{
+    struct ebpfMonChain *chain = (struct ebpfMonChain *)head;
+
+    correctClock((uint64_t *)&head->ktime);
+    if (head->kind != EBPFMON_EV_CHAIN || size < sizeof(*chain))
+        return;
+    chain->begin %= head->ktime + 1;
+    correctClock((uint64_t *)&chain->wait);
+    correctClock((uint64_t *)&chain->blocked);
+    correctClock((uint64_t *)&chain->queueWait);
+    correctClock((uint64_t *)&chain->cpuWait);
+    correctClock((uint64_t *)&chain->longest);
+}
+
+static void correct(unsigned kind, struct ebpfMonHead *head, size_t size)
+{
+    struct ebpfMonPutEvent *put = (struct ebpfMonPutEvent *)head;
+    struct ebpfMonChain *chain = (struct ebpfMonChain *)head;
+
+    if (kind & 16)
+        head->iocId = fake.t->iocId;
+    if ((kind & 32) && head->kind == EBPFMON_EV_PUT && size >= sizeof(*put)) {
+        const ebpfMonField *f = &fake.field[put->pfldDes % fake.fields];
+        unsigned rec = (unsigned)(put->precord % FAKE_RECORDS);
+
+        put->precord = fakeAddress(rec);
+        put->pfldDes = f->addr;
+        put->pfield = put->precord + f->offset;
+        put->newLen %= EBPFMON_VAL_MAX + 1;
+        put->oldLen %= EBPFMON_VAL_MAX + 1;
+    }
+    if ((kind & 64) && head->kind == EBPFMON_EV_CHAIN && size >= sizeof(*chain)) {
+        struct ebpfMonChainEvent *ev = (struct ebpfMonChainEvent *)head;
+
+        chain->rootSlot = SLOT + chain->rootSlot % FAKE_RECORDS;
+        chain->count %= EBPFMON_CHUNK + 1;
+        for (uint32_t i = 0; size >= sizeof(*ev) && i < chain->count; i++)
+            ev->rec[i].slot = SLOT + ev->rec[i].slot % FAKE_RECORDS;
+    }
+}
+
+/* As monitor/eventThread.c does. */
+static void addEvent(const struct ebpfMonHead *head, size_t size)
+{
+    ebpfMonTarget *t;
+
+    switch (head->kind) {
+    case EBPFMON_EV_PUT:
+        ebpfMonIocPutsAddPut(m.puts, (const struct ebpfMonPutEvent *)head, size);
+        break;
+    case EBPFMON_EV_RESULT:
+        ebpfMonIocPutsAddResult(m.puts, (const struct ebpfMonResultEvent *)head, size);
+        break;
+    case EBPFMON_EV_CAUSE:
+        ebpfMonIocPutsAddCause(m.puts, (const struct ebpfMonCauseEvent *)head, size);
+        break;
+    case EBPFMON_EV_CALINK:
+        ebpfMonIocPutsAddLinkWrite(m.puts, (const struct ebpfMonCauseEvent *)head, size);
+        break;
+    case EBPFMON_EV_CHAIN:
+        ebpfMonTargetsLock(fake.targets);
+        t = ebpfMonTargetsFindById(fake.targets, head->iocId);
+        if (t)
+            ebpfMonChainPartsAdd(m.parts, t, (const struct ebpfMonChainEvent *)head, size, SECOND);
+        ebpfMonTargetsUnlock(fake.targets);
+        break;
+    case EBPFMON_EV_HANDOVER_BEGIN:
+        if (size >= sizeof(struct ebpfMonHandOverEvent))
+            ebpfMonTracesBeginHandOver(m.traces, (const struct ebpfMonHandOverEvent *)head);
+        break;
+    case EBPFMON_EV_HANDOVER_END:
+        if (size >= sizeof(struct ebpfMonHandOverEvent))
+            ebpfMonTracesEndHandOver(m.traces, (const struct ebpfMonHandOverEvent *)head);
+        break;
+    }
+}
+
+/* Of a chain's event, which is large and nearly always as large, the input may have the beginning only. */
+static size_t getEventSize(unsigned kind, size_t length)
+{
+    return (kind & 15) == EBPFMON_EV_CHAIN && (kind & 64) ? sizeof(struct ebpfMonChainEvent) : length;
+}
+
+void ebpfMonFuzzOne(const uint8_t *data, size_t size)
+{
+    const uint8_t *piece;
+    unsigned kind;
+    size_t length;
+
+    fuzzProcessClear();
+    fuzzProcessSetMemory((uint64_t)(uintptr_t)&fake, &fake, sizeof(fake));
+    fake.t->eventThread.lateChains = 0;
+    make();
+    while (fuzzNextPiece(&data, &size, &kind, &piece, &length)) {
+        size_t all = getEventSize(kind, length), n = length < all ? length : all;
+        uint8_t *bytes = calloc(1, all < sizeof(struct ebpfMonHead) ? sizeof(struct ebpfMonHead) : all);
+
+        memcpy(bytes, piece, n);
+        if (all >= sizeof(struct ebpfMonHead)) { /* the ring has none that is shorter (kernelEvents.c) */
+            ((struct ebpfMonHead *)bytes)->kind = kind & 15;
+            correct(kind, (struct ebpfMonHead *)bytes, all);
+            correctClocks((struct ebpfMonHead *)bytes, all);
+            addEvent((struct ebpfMonHead *)bytes, all);
+        }
+        free(bytes);
+    }
+    clear();
+}
