@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 
 #include "common/clock.h"
 #include "model/audits.h"
+#include "model/put.h"
 #include "watch/typeTrial.h"
 
 typedef struct {
@@ -128,6 +130,14 @@ static int isWrong(const ebpfMonTypeTrial *trial, triedRecord *r, const ebpfMonT
     return llabs(differ) > (trial->isExact ? 0 : 1) + !isIdle;
 }
 
+static void audit(const ebpfMonTarget *t, const ebpfMonRecType *type)
+{
+    char about[EBPFMON_NAME_SIZE + sizeof(type->name) + 20];
+
+    snprintf(about, sizeof(about), "%s, records of type %s", t->name, type->name);
+    ebpfMonAuditsAdd(ebpfMonAuditProcessings, 1, about);
+}
+
 /* The types that were seen to be wrong now. Nonzero: there is one. */
 static int findWrongTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
 {
@@ -141,7 +151,7 @@ static int findWrongTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
         if (!isWrong(trial, r, t) || t->how[r->index] & EBPFMON_TWICE || type->stamps == EBPFMON_STAMPS_NOT)
             continue;
         if (type->stamps == EBPFMON_STAMPS_SEEN) /* it was counted by its time stamp, and that was called exact */
-            ebpfMonAuditsAdd(ebpfMonAuditProcessings, 1, ebpfMonCatalogueName(t->cat, r->index));
+            audit(t, type);
         type->stamps = EBPFMON_STAMPS_NOT;
         any = 1;
         errlogSevPrintf(errlogInfo, "ebpfMon: IOC %s: the time stamp of record type %s does not show each processing: "

@@ -3,6 +3,7 @@
  * file. The memory of the process is the input, too. */
 #include "otherProcess.h"
 #include "fuzz.h"
+#include "common/text.h"
 #include "ioc/image.h"
 #include "ioc/procInfo.h"
 #include "ioc/procNetns.h"
@@ -23,8 +24,7 @@ static const char *const name[] = {
 static void checkText(const char *text, size_t size)
 {
     FUZZ_CHECK(memchr(text, 0, size));
-    for (; *text; text++)
-        FUZZ_CHECK(*text >= ' ' && *text <= '~');
+    FUZZ_CHECK(ebpfMonTextIsClean(text));
 }
 
 static void readProcess(void)

@@ -7,6 +7,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
+#include "model/audits.h"
 #include "watch/typeTrial.h"
 
 enum { aiRecord, fair0, fair1, quiet0, RECORDS };
@@ -119,6 +120,7 @@ static void testBeginsLate(void)
 
 static void testChecks(void)
 {
+    ebpfMonAudits audits;
     ebpfMonTrialResult result = ebpfMonTrialNothing;
     unsigned seconds;
 
@@ -144,7 +146,10 @@ static void testChecks(void)
     look(0);
     look(1);
     process(quiet0, 8, 6);
+    ebpfMonAuditsReset();
     testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT, "a type that does so later is found");
+    ebpfMonAuditsGet(&audits);
+    testOk(audits.count[ebpfMonAuditProcessings] == 1, "… and told: %s", audits.last);
     testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN);
 }
 
