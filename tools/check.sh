@@ -4,7 +4,7 @@
 # by side (tests/harness/schedule.py). Its summary is the last line. setup.sh installs what is missing first.
 #
 #   tools/check.sh [ARGUMENTS FOR PYTEST...]
-#   JOBS=N           so many processes run tests; default: five for two CPUs, because tests wait most of the time
+#   JOBS=N           so many processes run tests; default: two for each CPU, because tests wait most of the time
 #   FUZZ_SECONDS=N   each fuzzer ends after this time at the latest (tests/fuzz/Makefile)
 #
 # Some tests by name: tools/test.sh.
@@ -43,5 +43,5 @@ rm -f "$EBPFMON_CACHE/fuzzer.$$"
 make -s -j"$(nproc)" -C "$top/tests/fuzz" all </dev/null >&2 || die "a fuzzer does not compile (above)."
 
 cd "$top"
-PYTHONDONTWRITEBYTECODE=1 exec "$python" -m pytest tests -q -p no:cacheprovider -n "${JOBS:-$((5 * $(nproc) / 2))}" "$@" \
+PYTHONDONTWRITEBYTECODE=1 exec "$python" -m pytest tests -q -p no:cacheprovider -n "${JOBS:-$((2 * $(nproc)))}" "$@" \
     </dev/null

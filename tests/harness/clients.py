@@ -14,8 +14,8 @@ class Client:
     def __init__(self, kind, uid, ioc, record):
         self.kind, self.record = kind, record
         self.user = pwd.getpwuid(uid).pw_name
-        # QSRV takes the user from what a PVA client says of itself, and the host from its address
-        self.who = f"{self.user}@{'127.0.0.1' if kind == 'pva' else paths.HOST} "
+        # A PVA client's packet has its address; if the packet came late, which a busy host does, we know this host.
+        self.names = tuple(f"{self.user}@{host} " for host in (paths.HOST, "127.0.0.1")[:2 if kind == "pva" else 1])
         environ = loopback.client(ioc.port)
         environ.update(USER=self.user, LOGNAME=self.user, HOME="/")
         self.process = Process([sys.executable, PROGRAM, kind, uid, ioc.prefix + record, ioc.port + 2000], environ)
