@@ -83,6 +83,14 @@ static void onPutElsewhere(void *arg, const ebpfMonWireEvent *ev, uint64_t at)
         ebpfMonLinkMessagesNotePacket(m->trace.linkMessages, owner.pid, ev->name, &ev->peer, ev->seq, at);
 }
 
+/* Of a client to one of our PVs. Event thread. */
+static void onOwnPut(void *arg, ebpfMonPut *put)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonPutPublisherPublishOwn(m->publish.putPublisher, put);
+}
+
 int ebpfMonPutRoomMake(ebpfMonMonitor *m)
 {
     ebpfMonTargets *targets = m->targets;
@@ -106,9 +114,9 @@ int ebpfMonPutRoomMake(ebpfMonMonitor *m)
     room->packetPuts = ebpfMonPacketPutsNew(room->clients, room->linkWrites, onPacketPut, m);
     room->packetEvents = ebpfMonPacketEventsNew(room->join, room->servers, room->packetPuts, &calls,
                                                 ebpfMonFeature.recvLength);
-    room->ownPuts = ebpfMonOwnPutsNew(m);
-    if (room->ownPuts && room->users && room->clients && room->linkWrites && room->join && room->threadPuts && room->iocPuts &&
-        room->servers && room->packetPuts && room->packetEvents)
+    room->ownPuts = ebpfMonOwnPutsNew(room->clients, room->users, m->settings.watchSelf, onOwnPut, m);
+    if (room->users && room->clients && room->linkWrites && room->join && room->threadPuts && room->iocPuts &&
+        room->servers && room->packetPuts && room->packetEvents && room->ownPuts)
         return 0;
     ebpfMonPutRoomFree(room);
     return -1;

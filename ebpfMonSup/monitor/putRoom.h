@@ -3,7 +3,7 @@
 #ifndef EBPFMON_PUTROOM_H
 #define EBPFMON_PUTROOM_H
 
-#include "monitor/ownPuts.h"
+#include "put/ownPuts.h"
 #include "put/iocPuts.h"
 #include "put/packetEvents.h"
 

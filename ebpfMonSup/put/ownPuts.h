@@ -4,12 +4,14 @@
 #define EBPFMON_OWNPUTS_H
 
 #include "model/put.h"
+#include "put/putClients.h"
 
-struct ebpfMonMonitor;
 typedef struct ebpfMonOwnPuts ebpfMonOwnPuts;
 
-/* NULL without memory. */
-ebpfMonOwnPuts *ebpfMonOwnPutsNew(struct ebpfMonMonitor *m);
+/* "publish" gets each put, with its texts. "watchSelf": the monitor is a target, too. Clients and users stay the
+ * caller's. NULL without memory. */
+ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonPutClients *clients, ebpfMonUserNames *users, int watchSelf,
+                                  void (*publish)(void *arg, ebpfMonPut *put), void *arg);
 void ebpfMonOwnPutsFree(ebpfMonOwnPuts *puts);
 
 /* Publishes what has come. Event thread; waits for user names (put/userNames.h). */

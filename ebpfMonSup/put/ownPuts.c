@@ -11,26 +11,34 @@
 #include "ioc/procInfo.h"
 #include "ioc/procNetns.h"
 #include "model/losses.h"
-#include "monitor/monitor.h"
-#include "monitor/ownPuts.h"
+#include "put/ownPuts.h"
 #include "put/valueText.h"
 #include "put/writerText.h"
 
 struct ebpfMonOwnPuts {
-    ebpfMonMonitor   *m;
+    ebpfMonPutClients *clients;               /* these two are the caller's */
+    ebpfMonUserNames  *users;
+    int               watchSelf;
+    void            (*publish)(void *arg, ebpfMonPut *put);
+    void             *arg;
     char              ioc[EBPFMON_NAME_SIZE]; /* our own name as an IOC */
     uint32_t          netns;                  /* … and network namespace */
     ebpfMonGuardedPut from;                   /* these two are the one in hand: too large for the stack */
     ebpfMonPut        put;
 };
 
-ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonMonitor *m)
+ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonPutClients *clients, ebpfMonUserNames *users, int watchSelf,
+                                  void (*publish)(void *arg, ebpfMonPut *put), void *arg)
 {
     ebpfMonOwnPuts *puts = calloc(1, sizeof(*puts));
 
     if (!puts)
         return NULL;
-    puts->m = m;
+    puts->clients = clients;
+    puts->users = users;
+    puts->watchSelf = watchSelf;
+    puts->publish = publish;
+    puts->arg = arg;
     puts->netns = (uint32_t)ebpfMonProcNetns(getpid());
     if (ebpfMonProcIocName(getpid(), puts->ioc, sizeof(puts->ioc)))
         snprintf(puts->ioc, sizeof(puts->ioc), "ebpfMon");
@@ -72,10 +80,10 @@ static void setClient(ebpfMonOwnPuts *puts, const ebpfMonGuardedPut *from, ebpfM
     };
     ebpfMonPutClient client;
 
-    ebpfMonPutClientsFind(puts->m->put.clients, &peer, from->user, from->host, &client);
+    ebpfMonPutClientsFind(puts->clients, &peer, from->user, from->host, &client);
     if (user->kind == ebpfMonPeerLocal) {
         client.peerUid = user->uid;
-        ebpfMonUserNamesFind(puts->m->put.users, user->uid, client.realUser, sizeof(client.realUser));
+        ebpfMonUserNamesFind(puts->users, user->uid, client.realUser, sizeof(client.realUser));
     }
     ebpfMonPutClientSet(&client, put);
 }
@@ -93,7 +101,7 @@ static void setResult(const ebpfMonGuardedPut *from, ebpfMonPut *put)
     }
 }
 
-static void publish(ebpfMonOwnPuts *puts)
+static void finishPut(ebpfMonOwnPuts *puts)
 {
     const ebpfMonGuardedPut *from = &puts->from;
     ebpfMonPut *put = &puts->put;
@@ -112,7 +120,7 @@ static void publish(ebpfMonOwnPuts *puts)
     setClient(puts, from, put);
     setResult(from, put);
     ebpfMonWriterTextComplete(put);
-    ebpfMonPutPublisherPublishOwn(puts->m->publish.putPublisher, put);
+    puts->publish(puts->arg, put);
 }
 
 void ebpfMonOwnPutsPublish(ebpfMonOwnPuts *puts)
@@ -120,11 +128,11 @@ void ebpfMonOwnPutsPublish(ebpfMonOwnPuts *puts)
     for (unsigned lost = ebpfMonGuardedPutsTakeLost(); lost > 0; lost--)
         ebpfMonLossesAdd(ebpfMonLossOwnPut);
     while (ebpfMonGuardedPutsTake(&puts->from))
-        publish(puts);
+        finishPut(puts);
 }
 
 int ebpfMonOwnPutsHas(const ebpfMonOwnPuts *puts, const ebpfMonPut *put)
 {
-    return puts->m->settings.watchSelf && (put->through == ebpfMonByCa || put->through == ebpfMonByPva) &&
+    return puts->watchSelf && (put->through == ebpfMonByCa || put->through == ebpfMonByPva) &&
            strcmp(put->ioc, puts->ioc) == 0 && ebpfMonGuardHasPv(put->pv);
 }
