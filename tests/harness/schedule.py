@@ -20,7 +20,7 @@ ALONE = (
     "test_end_is_published_at_once",      # a delay
     "test_hostile.py",                    # hundreds of processes that each monitor of the host must look at
     "test_mass_events",
-    "test_known_routine",                 # latencies
+    "test_latency.py",                    # latencies
     # Traces of chains that many threads make at once: with the CPUs full the monitor misses parts of some, and says so
     # in LOST_CNT or not at all.
     "test_many_traces",

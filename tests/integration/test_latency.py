@@ -43,8 +43,10 @@ def by_put(ioc, root):
 @pytest.mark.parametrize("drive", [by_scan, by_put])
 @pytest.mark.parametrize("root", ["SPIN", "SLEEP"])
 def test_known_routine(ioc, monitor, root, drive):
-    """The mean is within 5 % of what the routine measured. The sum of the histogram is the count."""
+    """The mean is within 10 % of what the routine measured: the chain may wait for a CPU before and behind it. The sum of the histogram is the count."""
     name = ioc.prefix + root
+    # chains are published once a second
+    settled(lambda: chains(monitor).get(name, {}).get("CNTS"), 10, quiet=2.5)
     before = chains(monitor).get(name, {"CNTS": 0, "MEANS": 0})
     sum_before, ticks = ioc.get(f"{root}:SUM"), ioc.get(root)
     drive(ioc, root)
@@ -55,7 +57,7 @@ def test_known_routine(ioc, monitor, root, drive):
           lambda: f"{count} chains of {name}: {chains(monitor).get(name)}")
     row = chains(monitor)[name]
     mean = (row["MEANS"] * count - before["MEANS"] * before["CNTS"]) / (count - before["CNTS"])
-    assert mean == pytest.approx(expected, rel=0.05)
+    assert mean == pytest.approx(expected, rel=0.1)
     assert row["MAXS"] >= expected
     assert expected * 0.8 < row["P99S"] <= row["MAXS"] * 1.2
     assert monitor.get(f"{name}:LAT_MEAN") == pytest.approx(row["MEANS"], rel=0.001)
