@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See foreign.h. Plain POSIX threads: readers must not have the real-time priority that epicsThreadCreate gives. */
+/* See foreign.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/plainThread.h"
 #include "ioc/foreign.h"
 #include "ioc/foreignAccounts.h"
 
@@ -126,10 +125,6 @@ static reader *startReader(void)
 {
     reader *r = calloc(1, sizeof(*r));
     pthread_condattr_t clock;
-    pthread_attr_t attr;
-    sigset_t none, before;
-    pthread_t thread;
-    int err;
 
     if (!r)
         return NULL;
@@ -138,18 +133,7 @@ static reader *startReader(void)
     pthread_cond_init(&r->wake, &clock);
     pthread_cond_init(&r->done, &clock);
     pthread_condattr_destroy(&clock);
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-    pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
-    pthread_attr_setschedparam(&attr, &(struct sched_param){ .sched_priority = 0 });
-    sigfillset(&none);
-    pthread_sigmask(SIG_SETMASK, &none, &before);
-    err = pthread_create(&thread, &attr, runReader, r);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    if (!err)
+    if (ebpfMonPlainThreadStart(runReader, r, STACK_BYTES) == 0)
         return r;
     pthread_cond_destroy(&r->wake);
     pthread_cond_destroy(&r->done);

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/clock.h"
 #include "ioc/foreignAccounts.h"
@@ -89,15 +88,6 @@ static int isSetAside(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
     return 1;
 }
 
-static uid_t getOwner(pid_t pid)
-{
-    char path[32];
-    struct stat st;
-
-    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-    return stat(path, &st) ? 0 : st.st_uid;
-}
-
 /* NULL: it has no entry, and nothing against it. */
 static user *findUser(ebpfMonForeignAccounts *accounts, uid_t uid)
 {
@@ -116,7 +106,7 @@ static int isCrowded(ebpfMonForeignAccounts *accounts, pid_t pid)
         return 1;
     if (!accounts->stuck || accounts->trusted[(unsigned)pid & (TRUSTED - 1)] == pid)
         return 0;
-    u = findUser(accounts, getOwner(pid));
+    u = findUser(accounts, ebpfMonProcOwner(pid));
     return u && u->stuck >= STUCK_USER;
 }
 
@@ -159,7 +149,7 @@ uint64_t ebpfMonForeignAccountsFindLimit(ebpfMonForeignAccounts *accounts, pid_t
         return 0;
     if (!accounts->isCharged)
         return wanted;
-    u = getUser(accounts, getOwner(pid), now);
+    u = getUser(accounts, ebpfMonProcOwner(pid), now);
     left = u->charged < SHARE_NS ? SHARE_NS - u->charged : 0;
     noteCharges(accounts);
     if (left > wanted)
@@ -169,14 +159,14 @@ uint64_t ebpfMonForeignAccountsFindLimit(ebpfMonForeignAccounts *accounts, pid_t
 
 void ebpfMonForeignAccountsCharge(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t ns, uint64_t now)
 {
-    getUser(accounts, getOwner(pid), now)->charged += ns;
+    getUser(accounts, ebpfMonProcOwner(pid), now)->charged += ns;
     accounts->isCharged = 1;
 }
 
 uid_t ebpfMonForeignAccountsAbandon(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
 {
     account *a = pid ? makeAccount(accounts, pid, now) : NULL;
-    uid_t uid = pid ? getOwner(pid) : 0;
+    uid_t uid = pid ? ebpfMonProcOwner(pid) : 0;
 
     accounts->stuck++;
     getUser(accounts, uid, now)->stuck++;
@@ -211,7 +201,7 @@ int ebpfMonForeignAccountsIsAside(ebpfMonForeignAccounts *accounts, pid_t pid, u
 
 int ebpfMonForeignAccountsIsCharged(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
 {
-    return accounts->isCharged && getUser(accounts, getOwner(pid), now)->charged >= SHARE_NS;
+    return accounts->isCharged && getUser(accounts, ebpfMonProcOwner(pid), now)->charged >= SHARE_NS;
 }
 
 void ebpfMonForeignAccountsTrust(ebpfMonForeignAccounts *accounts, pid_t pid)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ioc/procRead.h"
@@ -51,4 +52,13 @@ uint64_t ebpfMonProcStart(pid_t pid)
             return 0;
     }
     return p ? strtoull(p, NULL, 10) : 0;
+}
+
+uid_t ebpfMonProcOwner(pid_t pid)
+{
+    char path[32];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    return stat(path, &st) ? 0 : st.st_uid;
 }

@@ -14,4 +14,7 @@ ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size)
  * or ended and only not yet waited for by its parent. */
 uint64_t ebpfMonProcStart(pid_t pid);
 
+/* The user of a process; 0 if it is gone. */
+uid_t ebpfMonProcOwner(pid_t pid);
+
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See closer.h. Plain POSIX threads: they are many, short-lived, and need a small stack and no real-time priority. */
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,6 +8,7 @@
 #include <bpf/libbpf.h>
 
 #include "common/clock.h"
+#include "common/plainThread.h"
 #include "probe/closer.h"
 #include "probe/linkFolder.h"
 
@@ -103,23 +102,9 @@ static void *runCloser(void *arg)
 /* Under the lock: as many threads as there is to do, if they can be had. */
 static void startThreads(void)
 {
-    sigset_t blocked, before;
-    pthread_attr_t attr;
-    pthread_t thread;
-
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-    pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
-    pthread_attr_setschedparam(&attr, &(struct sched_param){ .sched_priority = 0 });
-    sigfillset(&blocked);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
     while (closer.threads < THREADS_MAX && closer.threads < closer.unfinished &&
-           pthread_create(&thread, &attr, runCloser, NULL) == 0)
+           ebpfMonPlainThreadStart(runCloser, NULL, STACK_BYTES) == 0)
         closer.threads++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
 }
 
 /* Queues them, before all others if somebody waits. Those that need no thread, or for which there is no memory or no

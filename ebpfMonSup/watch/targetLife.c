@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <errlog.h>
 
@@ -127,18 +126,9 @@ static int makePlace(const ebpfMonTargetLife *life, uid_t uid)
     return 0;
 }
 
-static uid_t findOwner(pid_t pid)
-{
-    char path[32];
-    struct stat st;
-
-    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-    return stat(path, &st) ? 0 : st.st_uid;
-}
-
 int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image)
 {
-    uid_t uid = findOwner(pid);
+    uid_t uid = ebpfMonProcOwner(pid);
     ebpfMonTarget *t;
 
     if (makePlace(life, uid))

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Threads that may get stuck, or wait for the kernel: at ordinary priority, with all signals blocked, and nobody waits for
+ * their end. epicsThreadCreate would give them real-time priority where that is allowed. No state; any thread.
+ */
+#ifndef EBPFMON_PLAINTHREAD_H
+#define EBPFMON_PLAINTHREAD_H
+
+#include <stddef.h>
+
+/* 0, or the error of pthread_create: there are too many threads, or no memory. */
+int ebpfMonPlainThreadStart(void *(*run)(void *arg), void *arg, size_t stackBytes);
+
+#endif
