@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 
-#include <asLib.h>
 #include <epicsThread.h>
 
 #include "access/addClient.h"
@@ -12,12 +11,19 @@ typedef long (*addClientFunction)(ASCLIENTPVT *client, ASMEMBERPVT member, int l
 
 static addClientFunction baseAddClient; /* set once; one per process, as Base's own */
 static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
-static char noHost[1]; /* access security writes the host in small letters */
 
 static void findBase(void *arg)
 {
     (void)arg;
     baseAddClient = (addClientFunction)dlsym(RTLD_NEXT, "asAddClient");
+}
+
+long ebpfMonAddClientNobody(ASCLIENTPVT *client, ASMEMBERPVT member)
+{
+    static char noHost[1]; /* access security writes the host in small letters: here it finds none */
+
+    epicsThreadOnce(&once, findBase, NULL);
+    return baseAddClient ? baseAddClient(client, member, 1, "", noHost) : S_asLib_noAccess;
 }
 
 /* Under a name of its own, so that both can be compared. */
@@ -36,7 +42,7 @@ long ebpfMonAddClient(ASCLIENTPVT *client, ASMEMBERPVT member, int level, const 
     here = ebpfMonAccessClientHere();
     if (here && (here->server == ebpfMonClientCa || ebpfMonJudgeAllows(here, &why)))
         return baseAddClient(client, member, level, user, host);
-    return baseAddClient(client, member, 1, "", noHost);
+    return ebpfMonAddClientNobody(client, member);
 }
 
 /* Weak, because a static link has room for one only, and Base's must win. */

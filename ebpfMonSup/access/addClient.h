@@ -11,6 +11,11 @@
 #ifndef EBPFMON_ADDCLIENT_H
 #define EBPFMON_ADDCLIENT_H
 
+#include <asLib.h>
+
+/* A client of access security that stands for nobody: no rule of the guarded groups grants it WRITE. As asAddClient. */
+long ebpfMonAddClientNobody(ASCLIENTPVT *client, ASMEMBERPVT member);
+
 /* Whether it is called in place of Base's. Not in a program that is linked with static libraries. */
 int ebpfMonAddClientIsInForce(void);
 

@@ -34,8 +34,6 @@ static struct {
     const char      *closed;   /* why the records are closed that are closed; NULL: none is */
 } guard;
 
-static char noHost[1];
-
 int ebpfMonGuardHasPv(const char *name)
 {
     DBADDR addr;
@@ -142,7 +140,7 @@ static void addRecord(dbCommon *record)
     } else if (!ebpfMonAddClientIsInForce()) {
         closeRecord(g, "another asAddClient than ours is in force: link this IOC with shared libraries, and ebpfMon "
                     "before EPICS Base");
-    } else if (asAddClient(&g->probe, record->asp, 0, "", noHost)) {
+    } else if (ebpfMonAddClientNobody(&g->probe, record->asp)) {
         closeRecord(g, "access security gave us no client; this should not happen");
     } else {
         asPutClientPvt(g->probe, g);

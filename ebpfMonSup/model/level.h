@@ -12,6 +12,8 @@ typedef enum {
     ebpfMonLevelCount
 } ebpfMonLevel;
 
+#define EBPFMON_LEVEL_RULES_MAX 64 /* levels and reference counts that commands set, in force at one time */
+
 const char *ebpfMonLevelName(ebpfMonLevel level);
 
 /* The level called "name" (not case sensitive), or -1. */

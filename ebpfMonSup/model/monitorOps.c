@@ -5,34 +5,26 @@
 #include <string.h>
 
 #include <epicsAtomic.h>
-#include <errlog.h>
 
 #include "model/monitorOps.h"
 
-#define ABSENT "the monitor is not started (it is not linked in, or has not registered itself)"
-
-static long absent(const char *what)
-{
-    errlogSevPrintf(errlogMajor, "ebpfMon: cannot %s: " ABSENT ". Call "
-                    "ebpfMon_registerRecordDeviceDriver first.\n", what);
-    return -1;
-}
-
-static long configure(const ebpfMonSettings *settings)
+static ebpfMonOpStatus configure(const ebpfMonSettings *settings, char *why, size_t size)
 {
     (void)settings;
-    return absent("configure");
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
 }
 
 static long start(void)
 {
-    return absent("start");
+    return -1;
 }
 
 static long setFilter(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
 {
     (void)filter;
-    snprintf(why, size, "not in force: " ABSENT);
+    snprintf(why, size, "not in force: the monitor is not started (it is not linked in, or has not registered itself)");
     memset(answer, 0, sizeof(*answer));
     return -1;
 }
@@ -48,59 +40,61 @@ static void getFilter(ebpfMonFilter *filter)
     *filter = ebpfMonFilterDefault;
 }
 
-static long setLevel(const char *iocPattern, int level)
+/* A level, or the reference count. */
+static ebpfMonOpStatus setRule(const char *iocPattern, int value, char *why, size_t size)
 {
     (void)iocPattern;
-    (void)level;
-    return absent("set a level");
-}
-
-static long setReference(const char *iocPattern, int on)
-{
-    (void)iocPattern;
-    (void)on;
-    return absent("set the reference count");
+    (void)value;
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
 }
 
 static void resetLost(void)
 {
-    absent("reset the loss counters");
 }
 
-static long listIocs(void)
+static ebpfMonOpStatus addIocs(ebpfMonTextReport *report)
 {
-    return absent("list IOCs");
+    (void)report;
+    return ebpfMonOpAbsent;
 }
 
-static long listRecords(const char *iocPattern, const char *recordPattern)
+static ebpfMonOpStatus addRecords(ebpfMonTextReport *report, const char *iocPattern, const char *recordPattern)
 {
+    (void)report;
     (void)iocPattern;
     (void)recordPattern;
-    return absent("list records");
+    return ebpfMonOpAbsent;
 }
 
-static long listChains(const char *rootPattern)
+static ebpfMonOpStatus addChains(ebpfMonTextReport *report, const char *rootPattern)
 {
+    (void)report;
     (void)rootPattern;
-    return absent("list chains");
+    return ebpfMonOpAbsent;
 }
 
-static long trace(const char *recordPattern, unsigned count)
+static ebpfMonOpStatus trace(ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why, size_t size)
 {
+    (void)report;
     (void)recordPattern;
     (void)count;
-    return absent("trace chains");
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
 }
 
-static void report(int level)
+static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 {
+    (void)report;
     (void)level;
-    printf("  " ABSENT "\n");
+    return ebpfMonOpAbsent;
 }
 
 static const ebpfMonMonitorOps absentOps = {
-    configure, start, setFilter, isFilterApplied, getFilter, setLevel, setReference, resetLost, listIocs, listRecords,
-    listChains, trace, report
+    configure, start, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addChains,
+    trace, addReport
 };
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */

@@ -8,6 +8,7 @@
 #define EBPFMON_MONITOROPS_H
 
 #include <stddef.h>
+#include "common/textReport.h"
 #include "model/filter.h"
 #include "model/settings.h"
 
@@ -18,9 +19,19 @@ typedef struct {
     unsigned number;     /* for isFilterApplied; 0: the filter waits for the start of the monitor */
 } ebpfMonFilterAnswer;
 
+/* What became of an operation. The record room has the words for it (record/shellCommand.h). */
+typedef enum {
+    ebpfMonOpDone = 0,
+    ebpfMonOpRefused,     /* "why" says what is wrong with the arguments */
+    ebpfMonOpFull,        /* no room for another level rule */
+    ebpfMonOpNotStarted,  /* the monitor starts with iocInit */
+    ebpfMonOpStartFailed, /* the monitor could not start */
+    ebpfMonOpAbsent       /* no monitor has registered itself */
+} ebpfMonOpStatus;
+
 typedef struct {
-    /* Before start only. 0, or -1 with a message printed. */
-    long (*configure)(const ebpfMonSettings *settings);
+    /* Before start only. */
+    ebpfMonOpStatus (*configure)(const ebpfMonSettings *settings, char *why, size_t size);
     /* Starts the monitor, or tries again after a failure; while it runs it does nothing. Called at the end of
      * iocInit as well. 0 it runs, or -1: STATE_MSG says why. */
     long (*start)(void);
@@ -32,18 +43,21 @@ typedef struct {
     int (*isFilterApplied)(unsigned number);
     void (*getFilter)(ebpfMonFilter *filter);
     /* Level of the IOCs that match, whatever the filter says; level -1: the filter's again. */
-    long (*setLevel)(const char *iocPattern, int level);
+    ebpfMonOpStatus (*setLevel)(const char *iocPattern, int level, char *why, size_t size);
     /* Counts processings of the IOCs that match by a trap on dbProcess as well, to compare. */
-    long (*setReference)(const char *iocPattern, int on);
+    ebpfMonOpStatus (*setReference)(const char *iocPattern, int on, char *why, size_t size);
     /* Loss counters and the MINOR alarm. */
     void (*resetLost)(void);
-    /* The rest print to stdout; 0 or -1. */
-    long (*listIocs)(void);
-    long (*listRecords)(const char *iocPattern, const char *recordPattern);
-    long (*listChains)(const char *rootPattern);
-    /* Prints the next "count" chains in which a matching record processes; 0: no more. */
-    long (*trace)(const char *recordPattern, unsigned count);
-    void (*report)(int level);
+    /* These add to "report", while the monitor runs. */
+    ebpfMonOpStatus (*addIocs)(ebpfMonTextReport *report);
+    ebpfMonOpStatus (*addRecords)(ebpfMonTextReport *report, const char *iocPattern, const char *recordPattern);
+    ebpfMonOpStatus (*addChains)(ebpfMonTextReport *report, const char *rootPattern);
+    /* Has the next "count" chains printed in which a matching record processes; 0: no more. Adds of which IOCs not every
+     * chain is kept. */
+    ebpfMonOpStatus (*trace)(ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,
+                             size_t size);
+    /* The report of the monitor about itself; at any time. */
+    ebpfMonOpStatus (*addReport)(ebpfMonTextReport *report, int level);
 } ebpfMonMonitorOps;
 
 /* Never NULL: before the monitor has registered, every operation says so and fails. Any thread. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include <errlog.h>
-
 #include "monitor/operations.h"
 #include "publish/lists.h"
 #include "publish/report.h"
@@ -47,51 +45,43 @@ static void getFilter(ebpfMonFilter *filter)
     epicsMutexUnlock(monitor->life.lock);
 }
 
-/* 0, or -1 with a message. */
-static int requireRunning(const char *command)
+/* Done: the monitor runs. */
+static ebpfMonOpStatus getStatus(void)
 {
     int failed;
 
     if (ebpfMonMonitorIsRunning(monitor))
-        return 0;
+        return ebpfMonOpDone;
     epicsMutexMustLock(monitor->life.lock);
     failed = monitor->life.failed;
     epicsMutexUnlock(monitor->life.lock);
-    errlogSevPrintf(errlogMajor, "%s: ebpfMon does not run (%s)\n", command,
-                    failed ? "see the PV STATE_MSG; ebpfMonStart tries again" : "it starts with iocInit");
-    return -1;
+    return failed ? ebpfMonOpStartFailed : ebpfMonOpNotStarted;
 }
 
 /* A level, or the reference count, for the IOCs that match. */
-static long setRule(const char *command, const char *given,
-                    int (*set)(ebpfMonRequests *requests, const char *pattern, int value), int value)
+static ebpfMonOpStatus setRule(int (*set)(ebpfMonRequests *requests, const char *pattern, int value), const char *given,
+                               int value, char *why, size_t size)
 {
-    char pattern[EBPFMON_PATTERN_SIZE], why[160];
+    char pattern[EBPFMON_PATTERN_SIZE];
+    ebpfMonOpStatus status = getStatus();
 
-    if (requireRunning(command))
-        return -1;
+    if (status != ebpfMonOpDone)
+        return status;
     /* one that is too long is copied without its terminator, and is refused for that */
     memcpy(pattern, given, strnlen(given, sizeof(pattern) - 1) + 1);
-    if (ebpfMonPatternCheck(pattern, "IOC", why, sizeof(why))) {
-        errlogSevPrintf(errlogMajor, "%s: %s\n", command, why);
-        return -1;
-    }
-    if (set(monitor->watch.requests, pattern, value) == 0)
-        return 0;
-    errlogSevPrintf(errlogMajor, "%s: there are %d rules already. ebpfMonReport 1 lists them; cancel one by "
-                    "ebpfMonLevel PATTERN filter or ebpfMonReference PATTERN 0, or take one pattern for "
-                    "several IOCs\n", command, EBPFMON_LEVEL_RULES_MAX);
-    return -1;
+    if (ebpfMonPatternCheck(pattern, "IOC", why, size))
+        return ebpfMonOpRefused;
+    return set(monitor->watch.requests, pattern, value) ? ebpfMonOpFull : ebpfMonOpDone;
 }
 
-static long setLevel(const char *pattern, int level)
+static ebpfMonOpStatus setLevel(const char *pattern, int level, char *why, size_t size)
 {
-    return setRule("ebpfMonLevel", pattern, ebpfMonRequestsSetLevel, level);
+    return setRule(ebpfMonRequestsSetLevel, pattern, level, why, size);
 }
 
-static long setReference(const char *pattern, int on)
+static ebpfMonOpStatus setReference(const char *pattern, int on, char *why, size_t size)
 {
-    return setRule("ebpfMonReference", pattern, ebpfMonRequestsSetReference, on);
+    return setRule(ebpfMonRequestsSetReference, pattern, on, why, size);
 }
 
 static void resetLost(void)
@@ -100,76 +90,66 @@ static void resetLost(void)
         ebpfMonPublisherResetLost(monitor->publish.publisher);
 }
 
-static long listIocs(void)
+static ebpfMonOpStatus addIocs(ebpfMonTextReport *report)
 {
-    ebpfMonTextReport *text;
+    ebpfMonOpStatus status = getStatus();
 
-    if (requireRunning("ebpfMonIocs"))
-        return -1;
-    text = ebpfMonTextReportNew();
-    ebpfMonListsAddIocs(text, monitor->targets);
-    ebpfMonListsAddAside(text, monitor->watch.follower);
-    ebpfMonTextReportPrint(text);
-    return 0;
+    if (status == ebpfMonOpDone) {
+        ebpfMonListsAddIocs(report, monitor->targets);
+        ebpfMonListsAddAside(report, monitor->watch.follower);
+    }
+    return status;
 }
 
-static long listRecords(const char *ioc, const char *record)
+static ebpfMonOpStatus addRecords(ebpfMonTextReport *report, const char *ioc, const char *record)
 {
-    ebpfMonTextReport *text;
+    ebpfMonOpStatus status = getStatus();
 
-    if (requireRunning("ebpfMonRecords"))
-        return -1;
-    text = ebpfMonTextReportNew();
-    ebpfMonListsAddRecords(text, monitor->targets, ioc, record);
-    ebpfMonTextReportPrint(text);
-    return 0;
+    if (status == ebpfMonOpDone)
+        ebpfMonListsAddRecords(report, monitor->targets, ioc, record);
+    return status;
 }
 
-static long listChains(const char *root)
+static ebpfMonOpStatus addChains(ebpfMonTextReport *report, const char *root)
 {
-    ebpfMonTextReport *text;
+    ebpfMonOpStatus status = getStatus();
 
-    if (requireRunning("ebpfMonChains"))
-        return -1;
-    text = ebpfMonTextReportNew();
-    ebpfMonListsAddChains(text, root);
-    ebpfMonTextReportPrint(text);
-    return 0;
+    if (status == ebpfMonOpDone)
+        ebpfMonListsAddChains(report, root);
+    return status;
 }
 
-static long traceRecord(const char *record, unsigned count)
+static ebpfMonOpStatus traceRecord(ebpfMonTextReport *report, const char *record, unsigned count, char *why, size_t size)
 {
-    if (requireRunning("ebpfMonTrace"))
-        return -1;
-    return ebpfMonTracePrinterSetPattern(monitor->publish.tracePrinter, record, count);
+    ebpfMonOpStatus status = getStatus();
+
+    if (status == ebpfMonOpDone &&
+        ebpfMonTracePrinterSetPattern(monitor->publish.tracePrinter, report, record, count, why, size))
+        status = ebpfMonOpRefused;
+    return status;
 }
 
-static void report(int level)
+static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 {
     const ebpfMonReportSources from = { monitor->targets, monitor->watch.requests, &monitor->watch.costs };
-    const ebpfMonSettings *s = &monitor->settings;
-    ebpfMonTextReport *text = ebpfMonTextReportNew();
-    int running = ebpfMonMonitorIsRunning(monitor), failed;
+    ebpfMonOpStatus status = getStatus();
 
-    epicsMutexMustLock(monitor->life.lock);
-    failed = monitor->life.failed;
-    epicsMutexUnlock(monitor->life.lock);
-    ebpfMonTextReportAdd(text, "ebpfMon: %s\n", running ? "runs" : failed ? "failed to start" : "not started");
-    ebpfMonTextReportAdd(text, "  records at most %u, chain roots %u, event ring %u KiB%s\n", s->maxRecords, s->maxRoots,
-                         s->ringKiB, s->watchSelf ? ", watches itself" : "");
-    if (running)
-        ebpfMonReportAdd(text, &from, level);
-    ebpfMonTextReportPrint(text);
+    ebpfMonReportAddHead(report, status == ebpfMonOpDone ? "runs" :
+                         status == ebpfMonOpStartFailed ? "failed to start" : "not started", &monitor->settings);
+    if (status == ebpfMonOpDone)
+        ebpfMonReportAdd(report, &from, level);
+    return ebpfMonOpDone;
 }
 
-void ebpfMonOperationsRegister(ebpfMonMonitor *m, long (*configure)(const ebpfMonSettings *settings),
+void ebpfMonOperationsRegister(ebpfMonMonitor *m,
+                               ebpfMonOpStatus (*configure)(const ebpfMonSettings *settings, char *why, size_t size),
                                long (*start)(void))
 {
     monitor = m;
     ops = (ebpfMonMonitorOps){
         .configure = configure, .start = start, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
         .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
-        .listIocs = listIocs, .listRecords = listRecords, .listChains = listChains, .trace = traceRecord, .report = report,
+        .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .trace = traceRecord, .addReport = addReport,
     };
     ebpfMonMonitorOpsRegister(&ops);
 }

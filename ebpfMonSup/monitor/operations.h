@@ -6,7 +6,8 @@
 #include "monitor/monitor.h"
 
 /* Before iocInit. The monitor stays the caller's. */
-void ebpfMonOperationsRegister(ebpfMonMonitor *monitor, long (*configure)(const ebpfMonSettings *settings),
+void ebpfMonOperationsRegister(ebpfMonMonitor *monitor,
+                               ebpfMonOpStatus (*configure)(const ebpfMonSettings *settings, char *why, size_t size),
                                long (*start)(void));
 
 #endif

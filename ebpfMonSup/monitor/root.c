@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The composition root: loads the kernel part, makes the rooms, starts and stops the threads. */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <epicsExit.h>
 #include <epicsExport.h>
-#include <errlog.h>
 
 #include "export/export.h"
 #include "ioc/procNetns.h"
 #include "model/published.h"
 #include "monitor/operations.h"
-#include "monitor/watchdog.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
+#include "publish/watchdog.h"
 #include "watch/connectionOwners.h"
 
 #define CLOSURE_FACTOR 6u /* the order, lists of single records, and the table before while it changes */
@@ -24,23 +24,20 @@
 /* One of each in a process: Base's iocsh, its registrars and its exit list have no context to hand over. */
 static ebpfMonMonitor monitor;
 
-static long configure(const ebpfMonSettings *s)
+static ebpfMonOpStatus configure(const ebpfMonSettings *s, char *why, size_t size)
 {
     ebpfMonSettings want = *s;
-    char why[256];
     int started;
 
     epicsMutexMustLock(monitor.life.lock);
     started = monitor.life.starting || ebpfMonMonitorIsRunning(&monitor);
     epicsMutexUnlock(monitor.life.lock);
     if (started)
-        strcpy(why, "already started; call it before iocInit");
-    if (started || ebpfMonSettingsCheck(&want, why, sizeof(why))) {
-        errlogSevPrintf(errlogMajor, "ebpfMonConfigure: %s\n", why);
-        return -1;
-    }
+        snprintf(why, size, "already started; call it before iocInit");
+    if (started || ebpfMonSettingsCheck(&want, why, size))
+        return ebpfMonOpRefused;
     monitor.settings = want;
-    return 0;
+    return ebpfMonOpDone;
 }
 
 /* Both stop what runs. Nonzero: a thread did not end in time, and still uses its room and the kernel's tables. */
@@ -184,9 +181,12 @@ static long start(void)
 
 static void ebpfMonMonitorRegistrar(void)
 {
+    static const ebpfMonSettings defaults; /* all 0 */
+    char why[256];
+
     monitor.life.lock = epicsMutexMustCreate();
     monitor.life.early = ebpfMonFilterDefault;
-    configure(&monitor.settings); /* all 0: the defaults */
+    configure(&defaults, why, sizeof(why));
     ebpfMonOperationsRegister(&monitor, configure, start);
     ebpfMonExportRegister();
 }

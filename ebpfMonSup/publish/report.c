@@ -119,6 +119,13 @@ static void addBinaries(ebpfMonTextReport *report, ebpfMonTargets *targets)
     ebpfMonTargetsUnlock(targets);
 }
 
+void ebpfMonReportAddHead(ebpfMonTextReport *report, const char *life, const ebpfMonSettings *settings)
+{
+    ebpfMonTextReportAdd(report, "ebpfMon: %s\n", life);
+    ebpfMonTextReportAdd(report, "  records at most %u, chain roots %u, event ring %u KiB%s\n", settings->maxRecords,
+                         settings->maxRoots, settings->ringKiB, settings->watchSelf ? ", watches itself" : "");
+}
+
 void ebpfMonReportAdd(ebpfMonTextReport *report, const ebpfMonReportSources *from, int level)
 {
     addFilter(report, from->requests);

@@ -6,9 +6,7 @@
 #include <epicsMutex.h>
 #include <epicsString.h>
 #include <epicsThread.h>
-#include <errlog.h>
 
-#include "common/textReport.h"
 #include "common/worker.h"
 #include "model/filter.h"
 #include "publish/tracePrinter.h"
@@ -100,9 +98,8 @@ void ebpfMonTracePrinterFree(ebpfMonTracePrinter *p)
 }
 
 /* Which IOCs have such records; tells where not every chain is kept. Nonzero: some. */
-static int reportMatching(ebpfMonTracePrinter *p, const char *pattern)
+static int reportMatching(ebpfMonTracePrinter *p, ebpfMonTextReport *report, const char *pattern)
 {
-    ebpfMonTextReport *report = ebpfMonTextReportNew();
     int found = 0;
 
     ebpfMonTargetsLock(p->targets);
@@ -124,28 +121,24 @@ static int reportMatching(ebpfMonTracePrinter *p, const char *pattern)
         found |= n > 0;
     }
     ebpfMonTargetsUnlock(p->targets);
-    ebpfMonTextReportPrint(report);
     return found;
 }
 
-long ebpfMonTracePrinterSetPattern(ebpfMonTracePrinter *p, const char *pattern, unsigned count)
+int ebpfMonTracePrinterSetPattern(ebpfMonTracePrinter *p, ebpfMonTextReport *report, const char *pattern,
+                                  unsigned count, char *why, size_t size)
 {
-    char checked[EBPFMON_PATTERN_SIZE] = "", why[128];
+    char checked[EBPFMON_PATTERN_SIZE] = "";
 
     if (count) {
         if (epicsStrnLen(pattern, sizeof(checked)) >= sizeof(checked)) {
-            errlogSevPrintf(errlogMajor, "ebpfMonTrace: a pattern has at most %d characters\n",
-                            EBPFMON_PATTERN_SIZE - 1);
+            snprintf(why, size, "a pattern has at most %d characters", EBPFMON_PATTERN_SIZE - 1);
             return -1;
         }
         snprintf(checked, sizeof(checked), "%s", pattern);
-        if (ebpfMonPatternCheck(checked, "record", why, sizeof(why))) {
-            errlogSevPrintf(errlogMajor, "ebpfMonTrace: %s\n", why);
+        if (ebpfMonPatternCheck(checked, "record", why, size))
             return -1;
-        }
-        if (!reportMatching(p, checked)) {
-            errlogSevPrintf(errlogMajor, "ebpfMonTrace: no watched IOC has a record \"%s\": see ebpfMonRecords\n",
-                            checked);
+        if (!reportMatching(p, report, checked)) {
+            snprintf(why, size, "no watched IOC has a record \"%s\": see ebpfMonRecords", checked);
             return -1;
         }
     }

@@ -4,6 +4,7 @@
 #ifndef EBPFMON_TRACEPRINTER_H
 #define EBPFMON_TRACEPRINTER_H
 
+#include "common/textReport.h"
 #include "watch/target.h"
 
 #define EBPFMON_TRACES_WAITING 64 /* for the terminal; while so many wait, further ones are not printed */
@@ -22,9 +23,10 @@ int ebpfMonTracePrinterStop(ebpfMonTracePrinter *printer);
  * stays in memory for it. NULL does no harm. */
 void ebpfMonTracePrinterFree(ebpfMonTracePrinter *printer);
 
-/* The next "count" chains in which a record that matches processes; 0: no more. 0, or -1 with a message. Tells, by
- * printf, of which IOCs not every chain is kept. Takes the targets lock. Any thread. */
-long ebpfMonTracePrinterSetPattern(ebpfMonTracePrinter *printer, const char *pattern, unsigned count);
+/* The next "count" chains in which a record that matches processes; 0: no more. Adds to "report" of which IOCs not every
+ * chain is kept. 0, or -1 and why. Takes the targets lock. Any thread. */
+int ebpfMonTracePrinterSetPattern(ebpfMonTracePrinter *printer, ebpfMonTextReport *report, const char *pattern,
+                                  unsigned count, char *why, size_t size);
 
 /* Nonzero while chains are asked for. Any thread. */
 int ebpfMonTracePrinterIsOn(ebpfMonTracePrinter *printer);

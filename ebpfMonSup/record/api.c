@@ -11,6 +11,7 @@
 #include "model/monitorOps.h"
 #include "rules/rulesFile.h"
 #include "record/filterSub.h"
+#include "record/shellCommand.h"
 
 void ebpfMonHostGet(ebpfMonHostStatus *status)
 {
@@ -98,13 +99,16 @@ int ebpfMonFilterSet(const char *part, const char *value, char *text, size_t siz
 int ebpfMonLevelSet(const char *iocPattern, const char *level)
 {
     int number = ebpfMonLevelParse(level);
+    ebpfMonOpStatus status;
+    char why[160] = "";
 
     if (number < 0 && (!level || epicsStrCaseCmp(level, "filter") != 0)) {
         errlogSevPrintf(errlogMajor, "ebpfMonLevelSet: there is no level \"%s\": off, puts, counts, chains, "
                         "trace or filter\n", level ? level : "");
         return -1;
     }
-    return ebpfMonMonitorOpsGet()->setLevel(iocPattern, number) ? -1 : 0;
+    status = ebpfMonMonitorOpsGet()->setLevel(iocPattern, number, why, sizeof(why));
+    return ebpfMonShellCheckOp("ebpfMonLevelSet", status, why);
 }
 
 int ebpfMonRulesLoad(const char *file, char *text, size_t size)

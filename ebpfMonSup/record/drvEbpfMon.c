@@ -18,6 +18,7 @@
 #include "model/logOps.h"
 #include "record/filterSub.h"
 #include "record/pvScan.h"
+#include "record/shellCommand.h"
 
 static long driverInit(void)
 {
@@ -27,7 +28,11 @@ static long driverInit(void)
 
 static long driverReport(int level)
 {
-    ebpfMonMonitorOpsGet()->report(level);
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    ebpfMonOpStatus status = ebpfMonMonitorOpsGet()->addReport(report, level);
+
+    ebpfMonTextReportPrint(report);
+    ebpfMonShellCheckOp("ebpfMon", status, "");
     ebpfMonLogOpsGet()->report(level);
     ebpfMonGuardReport(level);
     return 0;

@@ -13,14 +13,18 @@
 
 static void listIocs(const iocshArgBuf *args)
 {
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+
     (void)args;
-    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->listIocs());
+    ebpfMonShellPrintReport("ebpfMonIocs", report, ebpfMonMonitorOpsGet()->addIocs(report), "");
 }
 
 static void listRecords(const iocshArgBuf *args)
 {
-    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->listRecords(ebpfMonShellGetText(args[0].sval, "*"),
-                                                              ebpfMonShellGetText(args[1].sval, "*")));
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const char *ioc = ebpfMonShellGetText(args[0].sval, "*"), *record = ebpfMonShellGetText(args[1].sval, "*");
+
+    ebpfMonShellPrintReport("ebpfMonRecords", report, ebpfMonMonitorOpsGet()->addRecords(report, ioc, record), "");
 }
 
 static void printPuts(const iocshArgBuf *args)
@@ -52,13 +56,19 @@ static void printPuts(const iocshArgBuf *args)
 
 static void listChains(const iocshArgBuf *args)
 {
-    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->listChains(ebpfMonShellGetText(args[0].sval, "*")));
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const char *root = ebpfMonShellGetText(args[0].sval, "*");
+
+    ebpfMonShellPrintReport("ebpfMonChains", report, ebpfMonMonitorOpsGet()->addChains(report, root), "");
 }
 
 static void traceChains(const iocshArgBuf *args)
 {
     const char *pattern = ebpfMonShellGetText(args[0].sval, "*");
     unsigned chains = ebpfMonShellHasText(args[0].sval) && !args[1].ival ? 1 : (unsigned)args[1].ival;
+    ebpfMonTextReport *report;
+    ebpfMonOpStatus status;
+    char why[160] = "";
 
     if (args[1].ival < 0) {
         errlogSevPrintf(errlogMajor, "ebpfMonTrace: %d chains cannot be printed: give a number from 1 on\n",
@@ -66,7 +76,9 @@ static void traceChains(const iocshArgBuf *args)
         ebpfMonShellSetStatus(-1);
         return;
     }
-    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->trace(pattern, chains));
+    report = ebpfMonTextReportNew();
+    status = ebpfMonMonitorOpsGet()->trace(report, pattern, chains, why, sizeof(why));
+    ebpfMonShellPrintReport("ebpfMonTrace", report, status, why);
 }
 
 static void addNames(ebpfMonTextReport *report, const ebpfMonSearches *searches, unsigned wanted)

@@ -18,6 +18,8 @@ static void configureMonitor(const iocshArgBuf *args)
         .watchSelf = args[3].ival, .wireKiB = args[4].ival,
     };
     static const char *const sizes[] = {"maxRecords", "maxRoots", "ringKiB"};
+    ebpfMonOpStatus status;
+    char why[256] = "";
 
     for (int i = 0; i < 3; i++) {
         if (args[i].ival < 0) {
@@ -27,7 +29,8 @@ static void configureMonitor(const iocshArgBuf *args)
             return;
         }
     }
-    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->configure(&settings));
+    status = ebpfMonMonitorOpsGet()->configure(&settings, why, sizeof(why));
+    ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonConfigure", status, why));
 }
 
 static void startMonitor(const iocshArgBuf *args)
@@ -77,6 +80,8 @@ static void setFilter(const iocshArgBuf *args)
 static void setLevel(const iocshArgBuf *args)
 {
     int level = ebpfMonLevelParse(args[1].sval);
+    ebpfMonOpStatus status;
+    char why[160] = "";
 
     if (!ebpfMonShellHasText(args[0].sval) ||
         (level < 0 && (!ebpfMonShellHasText(args[1].sval) || epicsStrCaseCmp(args[1].sval, "filter") != 0))) {
@@ -85,17 +90,22 @@ static void setLevel(const iocshArgBuf *args)
         ebpfMonShellSetStatus(-1);
         return;
     }
-    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->setLevel(args[0].sval, level));
+    status = ebpfMonMonitorOpsGet()->setLevel(args[0].sval, level, why, sizeof(why));
+    ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonLevel", status, why));
 }
 
 static void setReference(const iocshArgBuf *args)
 {
+    ebpfMonOpStatus status;
+    char why[160] = "";
+
     if (!ebpfMonShellHasText(args[0].sval)) {
         errlogSevPrintf(errlogMajor, "ebpfMonReference: give a pattern of IOC names, and 1 or 0\n");
         ebpfMonShellSetStatus(-1);
         return;
     }
-    ebpfMonShellSetStatus(ebpfMonMonitorOpsGet()->setReference(args[0].sval, args[1].ival));
+    status = ebpfMonMonitorOpsGet()->setReference(args[0].sval, args[1].ival, why, sizeof(why));
+    ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonReference", status, why));
 }
 
 static void resetLost(const iocshArgBuf *args)
@@ -107,7 +117,9 @@ static void resetLost(const iocshArgBuf *args)
 
 static void printReport(const iocshArgBuf *args)
 {
-    ebpfMonMonitorOpsGet()->report(args[0].ival);
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+
+    ebpfMonShellPrintReport("ebpfMonReport", report, ebpfMonMonitorOpsGet()->addReport(report, args[0].ival), "");
     ebpfMonLogOpsGet()->report(args[0].ival);
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <cantProceed.h>
+#include <stdio.h>
 
+#include <cantProceed.h>
+#include <errlog.h>
+#include "model/level.h"
 #include "record/shellCommand.h"
 
 void ebpfMonShellRegisterCommands(const ebpfMonShellCommand *commands, unsigned count)
@@ -39,4 +42,43 @@ const char *ebpfMonShellGetText(const char *argument, const char *otherwise)
 void ebpfMonShellSetStatus(long status)
 {
     iocshSetError(status ? -1 : 0);
+}
+
+int ebpfMonShellCheckOp(const char *caller, ebpfMonOpStatus status, const char *why)
+{
+    char full[240];
+
+    switch (status) {
+    case ebpfMonOpDone:
+        return 0;
+    case ebpfMonOpRefused:
+        break;
+    case ebpfMonOpFull:
+        snprintf(full, sizeof(full), "there are %d rules already. ebpfMonReport 1 lists them; cancel one by "
+                 "ebpfMonLevel PATTERN filter or ebpfMonReference PATTERN 0, or take one pattern for several IOCs",
+                 EBPFMON_LEVEL_RULES_MAX);
+        why = full;
+        break;
+    case ebpfMonOpNotStarted:
+        why = "ebpfMon does not run (it starts with iocInit)";
+        break;
+    case ebpfMonOpStartFailed:
+        why = "ebpfMon does not run (see the PV STATE_MSG; ebpfMonStart tries again)";
+        break;
+    case ebpfMonOpAbsent:
+        why = "ebpfMon is not there (it is not linked in, or has not registered itself). Call "
+              "ebpfMon_registerRecordDeviceDriver first";
+        break;
+    }
+    errlogSevPrintf(errlogMajor, "%s: %s\n", caller, why);
+    return -1;
+}
+
+void ebpfMonShellPrintReport(const char *command, ebpfMonTextReport *report, ebpfMonOpStatus status, const char *why)
+{
+    if (status == ebpfMonOpDone)
+        ebpfMonTextReportPrint(report);
+    else
+        ebpfMonTextReportFree(report);
+    ebpfMonShellSetStatus(ebpfMonShellCheckOp(command, status, why));
 }

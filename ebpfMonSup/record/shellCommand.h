@@ -5,6 +5,8 @@
 
 #include <iocsh.h>
 
+#include "model/monitorOps.h"
+
 #define EBPFMON_COMMAND_ARGS 9
 #define EBPFMON_NO_ARGS {{NULL, iocshArgInt}}
 
@@ -27,5 +29,12 @@ const char *ebpfMonShellGetText(const char *argument, const char *otherwise);
 
 /* Nonzero: the command failed. A script that runs under "on error" goes by it. */
 void ebpfMonShellSetStatus(long status);
+
+/* Says what to do if the operation failed. "caller": the command, or the function of ebpfMon.h. "why": what the operation
+ * left. 0, or -1 if it failed. Any thread. */
+int ebpfMonShellCheckOp(const char *caller, ebpfMonOpStatus status, const char *why);
+
+/* The end of a command that prints: what the operation added to "report", or what to do. Frees the report. */
+void ebpfMonShellPrintReport(const char *command, ebpfMonTextReport *report, ebpfMonOpStatus status, const char *why);
 
 #endif

@@ -9,6 +9,10 @@
 static ebpfMonLazyMutex rulesLock = EBPFMON_LAZY_MUTEX;
 static ebpfMonRuleSet *inForce; /* under the lock, with what is in it */
 
+/* Taken before rulesLock, and held while a file is read, which may take long. */
+static ebpfMonLazyMutex loadLock = EBPFMON_LAZY_MUTEX;
+static char lastFile[EBPFMON_RULES_FILE_SIZE]; /* under loadLock */
+
 void ebpfMonRulesJudge(ebpfMonPut *put)
 {
     ebpfMonLazyMutexLock(&rulesLock);
@@ -30,6 +34,17 @@ void ebpfMonRulesSet(ebpfMonRuleSet *set)
     inForce = set;
     ebpfMonLazyMutexUnlock(&rulesLock);
     ebpfMonRuleSetFree(before);
+}
+
+char *ebpfMonRulesBeginLoad(void)
+{
+    ebpfMonLazyMutexLock(&loadLock);
+    return lastFile;
+}
+
+void ebpfMonRulesEndLoad(void)
+{
+    ebpfMonLazyMutexUnlock(&loadLock);
 }
 
 unsigned ebpfMonRulesGetCounts(ebpfMonRuleCount *counts, unsigned most)

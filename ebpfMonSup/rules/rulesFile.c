@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/lazyMutex.h"
 #include "common/text.h"
 #include "model/published.h"
 #include "rules/rules.h"
@@ -16,11 +15,6 @@
 #include "rules/rulesParse.h"
 
 #define FILE_MAX (1024u * 1024u)
-
-/* One load at a time: of two loads the later one stays in force. The name is one per process, as the rules in force are
- * (rules.c). */
-static ebpfMonLazyMutex loadLock = EBPFMON_LAZY_MUTEX;
-static char lastFile[sizeof(((ebpfMonPublished *)0)->rules.file)]; /* under the lock */
 
 /* The whole file, which the caller frees; NULL and why. */
 static char *readAll(const char *file, size_t *length, char *why, size_t size)
@@ -99,19 +93,18 @@ static void describeLoad(ebpfMonPublished *published, const char *refused)
 
 int ebpfMonRulesFileLoad(const char *file, char *text, size_t size)
 {
-    char path[PATH_MAX], why[512];
+    char path[PATH_MAX], why[512], *lastFile = ebpfMonRulesBeginLoad();
     ebpfMonRuleSet *set = NULL;
     ebpfMonPublished *published;
     unsigned count = 0;
 
-    ebpfMonLazyMutexLock(&loadLock);
     if (!file || !file[0])
         file = lastFile;
     if (!file[0])
         snprintf(why, sizeof(why), "no rules file was named yet. Give one: ebpfMonRules \"FILE\"");
-    else if (strlen(file) >= sizeof(lastFile) || (realpath(file, path) && strlen(path) >= sizeof(lastFile)))
+    else if (strlen(file) >= EBPFMON_RULES_FILE_SIZE || (realpath(file, path) && strlen(path) >= EBPFMON_RULES_FILE_SIZE))
         snprintf(why, sizeof(why), "the name of the rules file has more than %u characters. Move it",
-                 (unsigned)sizeof(lastFile) - 1);
+                 (unsigned)EBPFMON_RULES_FILE_SIZE - 1);
     else { /* its full name: the next load may come from another folder */
         if (file != lastFile)
             strcpy(lastFile, realpath(file, path) ? path : file);
@@ -129,7 +122,7 @@ int ebpfMonRulesFileLoad(const char *file, char *text, size_t size)
     describeLoad(published, set ? NULL : why);
     ebpfMonTextCopy(text, size, published->rules.message);
     ebpfMonPublishedUnlock();
-    ebpfMonLazyMutexUnlock(&loadLock);
+    ebpfMonRulesEndLoad();
     ebpfMonPublishedNotify(ebpfMonGroupRules);
     return set ? 0 : -1;
 }

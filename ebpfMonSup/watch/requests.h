@@ -10,8 +10,6 @@
 
 #include "model/filter.h"
 
-#define EBPFMON_LEVEL_RULES_MAX 64
-
 typedef struct ebpfMonRequests ebpfMonRequests;
 
 /* What a command asked for the IOCs that match; of several the newest counts. */

@@ -20,9 +20,17 @@ void testRecord_registerRecordDeviceDriver(struct dbBase *);
 
 recordTestMonitor fakeMonitor = { .levelSet = -2 };
 
-static long fakeConfigure(const ebpfMonSettings *settings)
+/* What is not as the tests type it is refused. */
+static ebpfMonOpStatus judge(int isRight)
 {
-    return settings->maxRecords == 0 /* the default */ && settings->maxRoots == 77 && settings->watchSelf == 1 ? 0 : -1;
+    return isRight ? fakeMonitor.status : ebpfMonOpRefused;
+}
+
+static ebpfMonOpStatus fakeConfigure(const ebpfMonSettings *settings, char *why, size_t size)
+{
+    (void)why;
+    (void)size;
+    return judge(settings->maxRecords == 0 /* the default */ && settings->maxRoots == 77 && settings->watchSelf == 1);
 }
 
 static long fakeStart(void)
@@ -54,15 +62,18 @@ static void fakeGetFilter(ebpfMonFilter *filter)
     *filter = fakeMonitor.inForce;
 }
 
-static long fakeSetLevel(const char *iocPattern, int level)
+static ebpfMonOpStatus fakeSetLevel(const char *iocPattern, int level, char *why, size_t size)
 {
     fakeMonitor.levelSet = level;
-    return strcmp(iocPattern, "soft*") == 0 ? 0 : -1;
+    snprintf(why, size, "the monitor knows no \"%s\"", iocPattern);
+    return judge(strcmp(iocPattern, "soft*") == 0);
 }
 
-static long fakeSetReference(const char *iocPattern, int on)
+static ebpfMonOpStatus fakeSetReference(const char *iocPattern, int on, char *why, size_t size)
 {
-    return strcmp(iocPattern, "soft*") == 0 && on ? 0 : -1;
+    (void)why;
+    (void)size;
+    return judge(strcmp(iocPattern, "soft*") == 0 && on);
 }
 
 static void fakeResetLost(void)
@@ -88,34 +99,43 @@ static void fakeLogReport(int level)
 
 static const ebpfMonLogOps fakeLog = {.rotate = fakeRotate, .resetLost = fakeLogReset, .report = fakeLogReport};
 
-static long fakeList(void)
+static ebpfMonOpStatus fakeAddIocs(ebpfMonTextReport *report)
 {
-    return 0;
+    ebpfMonTextReportAdd(report, "# the IOCs\n");
+    return judge(1);
 }
 
-static long fakeListRecords(const char *iocPattern, const char *recordPattern)
+static ebpfMonOpStatus fakeAddRecords(ebpfMonTextReport *report, const char *iocPattern, const char *recordPattern)
 {
-    return strcmp(iocPattern, "*") == 0 && strcmp(recordPattern, "*") == 0 ? 0 : -1;
+    (void)report;
+    return judge(strcmp(iocPattern, "*") == 0 && strcmp(recordPattern, "*") == 0);
 }
 
-static long fakeListChains(const char *rootPattern)
+static ebpfMonOpStatus fakeAddChains(ebpfMonTextReport *report, const char *rootPattern)
 {
-    return strcmp(rootPattern, "*") == 0 ? 0 : -1;
+    (void)report;
+    return judge(strcmp(rootPattern, "*") == 0);
 }
 
-static long fakeTrace(const char *recordPattern, unsigned count)
+static ebpfMonOpStatus fakeTrace(ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,
+                                 size_t size)
 {
-    return strcmp(recordPattern, "*") == 0 && count == 0 ? 0 : -1;
+    (void)report;
+    (void)why;
+    (void)size;
+    return judge(strcmp(recordPattern, "*") == 0 && count == 0);
 }
 
-static void fakeReport(int level)
+static ebpfMonOpStatus fakeAddReport(ebpfMonTextReport *report, int level)
 {
+    (void)report;
     testPass("report at level %d", level);
+    return ebpfMonOpDone;
 }
 
 static const ebpfMonMonitorOps fake = {
     fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, fakeSetReference,
-    fakeResetLost, fakeList, fakeListRecords, fakeListChains, fakeTrace, fakeReport
+    fakeResetLost, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeTrace, fakeAddReport
 };
 
 /* Reads "pv" as text until it is "value", or the deadline has passed; how long that took, or -1. */

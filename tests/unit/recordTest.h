@@ -5,6 +5,7 @@
 
 #include "model/published.h"
 #include "model/filter.h"
+#include "model/monitorOps.h"
 
 #define DEADLINE 5.0 /* s */
 
@@ -14,6 +15,7 @@ typedef struct {
     unsigned generations, started, resets;
     int      busy;   /* atomic: a filter is not applied yet */
     int      levelSet;
+    ebpfMonOpStatus status; /* what becomes of its operations */
     unsigned logResets, rotations;
     int      logReport;
 } recordTestMonitor;

@@ -235,11 +235,13 @@ static void testAbsent(void)
     testOk1(ebpfMonMonitorOpsGet() != NULL);
     testOk1(ebpfMonMonitorOpsGet()->setFilter(&filter, &answer, text, sizeof(text)) == -1 && !answer.number);
     testOk(strstr(text, "not started") != NULL, "says so: %s", text);
+    testOk1(ebpfMonMonitorOpsGet()->addIocs(NULL) == ebpfMonOpAbsent &&
+            ebpfMonMonitorOpsGet()->setLevel("*", 1, text, sizeof(text)) == ebpfMonOpAbsent);
 }
 
 MAIN(testModel)
 {
-    testPlan(71);
+    testPlan(72);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* with it comes the text of the status codes */
     testLevel();

@@ -54,6 +54,19 @@ static void printSlowly(const char *text)
     epicsAtomicIncrSizeT(&printed);
 }
 
+/* -1 must come with a reason. */
+static int setPattern(ebpfMonTracePrinter *p, const char *pattern, unsigned count)
+{
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    char why[160] = "";
+    int status = ebpfMonTracePrinterSetPattern(p, report, pattern, count, why, sizeof(why));
+
+    if ((status != 0) != (why[0] != 0))
+        testFail("status %d: %s", status, why);
+    ebpfMonTextReportFree(report);
+    return status;
+}
+
 static int reaches(const size_t *counter, size_t count)
 {
     for (double waited = 0; waited < DEADLINE && epicsAtomicGetSizeT(counter) < count; waited += 0.001)
@@ -77,10 +90,8 @@ static void testPrinter(void)
     mayPrint = epicsEventMustCreate(epicsEventEmpty);
     p = ebpfMonTracePrinterNew(targets, printSlowly);
     testOk1(!ebpfMonTracePrinterIsOn(p) && !ebpfMonTracePrinterMatches(p, "T:A"));
-    eltc(0);
-    testOk1(ebpfMonTracePrinterSetPattern(p, "NOBODY:*", 1) == -1 && ebpfMonTracePrinterSetPattern(p, "T:[A", 1) == -1);
-    eltc(1);
-    testOk1(ebpfMonTracePrinterSetPattern(p, "T:*", 2) == 0 && ebpfMonTracePrinterIsOn(p));
+    testOk1(setPattern(p, "NOBODY:*", 1) == -1 && setPattern(p, "T:[A", 1) == -1);
+    testOk1(setPattern(p, "T:*", 2) == 0 && ebpfMonTracePrinterIsOn(p));
     testOk1(ebpfMonTracePrinterMatches(p, "T:B") && !ebpfMonTracePrinterMatches(p, "X"));
     ebpfMonTracePrinterAdd(p, "first\n");
     ebpfMonTracePrinterAdd(p, "second\n");
@@ -90,7 +101,7 @@ static void testPrinter(void)
     testOk1(isPrinted(1) && strcmp(lastPrinted, "first\n") == 0);
     epicsEventMustTrigger(mayPrint);
     testOk(isPrinted(2) && strcmp(lastPrinted, "second\nebpfMonTrace: done\n") == 0, "the last one says so: %s", lastPrinted);
-    ebpfMonTracePrinterSetPattern(p, "T:A", 1000);
+    setPattern(p, "T:A", 1000);
     ebpfMonTracePrinterAdd(p, "held up\n");
     testOk(reaches(&begun, 3), "the thread is at the terminal");
     for (int i = 0; i < 500; i++)
@@ -103,10 +114,10 @@ static void testPrinter(void)
     }
     testOk(isPrinted(3 + EBPFMON_TRACES_WAITING) && epicsAtomicGetSizeT(&begun) == 3 + EBPFMON_TRACES_WAITING,
            "as many as may wait: %u", (unsigned)epicsAtomicGetSizeT(&printed) - 3);
-    testOk1(ebpfMonTracePrinterSetPattern(p, "", 0) == 0 && !ebpfMonTracePrinterIsOn(p));
+    testOk1(setPattern(p, "", 0) == 0 && !ebpfMonTracePrinterIsOn(p));
 
     testDiag("its end");
-    ebpfMonTracePrinterSetPattern(p, "T:A", 1000);
+    setPattern(p, "T:A", 1000);
     ebpfMonTracePrinterAdd(p, "held up\n");
     reaches(&begun, 4 + EBPFMON_TRACES_WAITING);
     eltc(0);

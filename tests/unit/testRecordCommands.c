@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an operator sets, without a monitor: the filter by records and by command, and the other commands of iocsh. */
+#include <stdio.h>
 #include <string.h>
 
 #include <epicsAtomic.h>
@@ -123,6 +124,44 @@ static void testShell(void)
     iocshCmd("dbior drvEbpfMon 2");
 }
 
+static char lastError[400]; /* written by the thread of errlog, read after errlogFlush */
+
+static void noteError(void *arg, const char *message)
+{
+    (void)arg;
+    snprintf(lastError, sizeof(lastError), "%s", message);
+}
+
+/* Fails if the command succeeds, or says anything else. */
+static void expectError(const char *command, const char *error)
+{
+    int status = iocshCmd(command);
+
+    errlogFlush();
+    testOk(status != 0 && strstr(lastError, error), "%s: %s", command, lastError);
+}
+
+static void testErrors(void)
+{
+    testDiag("what the monitor cannot do, it says by a status; the commands have the words");
+    eltc(0);
+    errlogAddListener(noteError, NULL);
+    expectError("ebpfMonLevel hard* trace", "ebpfMonLevel: the monitor knows no \"hard*\"\n");
+    fakeMonitor.status = ebpfMonOpNotStarted;
+    expectError("ebpfMonIocs", "ebpfMonIocs: ebpfMon does not run (it starts with iocInit)\n");
+    expectError("ebpfMonRecords", "ebpfMonRecords: ebpfMon does not run (it starts with iocInit)\n");
+    expectError("ebpfMonTrace", "ebpfMonTrace: ebpfMon does not run");
+    fakeMonitor.status = ebpfMonOpStartFailed;
+    expectError("ebpfMonChains", "ebpfMonChains: ebpfMon does not run (see the PV STATE_MSG; ebpfMonStart tries again)\n");
+    fakeMonitor.status = ebpfMonOpFull;
+    expectError("ebpfMonReference soft* 1", "ebpfMonReference: there are 64 rules already. ");
+    fakeMonitor.status = ebpfMonOpAbsent;
+    expectError("ebpfMonConfigure 0 77 0 1", "ebpfMonConfigure: ebpfMon is not there");
+    fakeMonitor.status = ebpfMonOpDone;
+    errlogRemoveListeners(noteError, NULL);
+    eltc(1);
+}
+
 MAIN(testRecordCommands)
 {
     testPlan(0);
@@ -130,6 +169,7 @@ MAIN(testRecordCommands)
     recordTestRun();
     testFilter();
     testShell();
+    testErrors();
     recordTestEnd();
     return testDone();
 }

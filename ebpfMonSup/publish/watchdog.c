@@ -4,7 +4,7 @@
 
 #include "common/worker.h"
 #include "model/published.h"
-#include "monitor/watchdog.h"
+#include "publish/watchdog.h"
 
 #define PERIOD   0.5 /* s */
 #define PATIENCE 3.0 /* s without a sign of progress; STATE tells within 5 s */
