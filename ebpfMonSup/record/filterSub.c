@@ -28,7 +28,9 @@
 #include "record/filterSub.h"
 
 #define TEXT_SIZE 256
-#define POLL_SECONDS 0.005
+/* More than 5 ms: a timer of Base expires half a tick of its clock early (timer::privateStart in timer.cpp; 10 ms), so a
+ * timer of 5 ms expires at once, and to poll by it would take all CPUs. */
+#define POLL_SECONDS 0.02
 #define APPLY_NS (5 * EBPFMON_SECOND_NS) /* reading a large IOC takes less */
 #define COMMAND_SECONDS 10.0             /* a filter before it, and its own */
 

@@ -54,6 +54,7 @@ static long fakeSetFilter(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answ
 
 static int fakeIsFilterApplied(unsigned number)
 {
+    epicsAtomicIncrIntT(&fakeMonitor.polls);
     return number <= fakeMonitor.generations && epicsAtomicGetIntT(&fakeMonitor.busy) == 0;
 }
 

@@ -14,6 +14,7 @@ typedef struct {
     ebpfMonFilter inForce;
     unsigned generations, started, resets;
     int      busy;   /* atomic: a filter is not applied yet */
+    int      polls;  /* atomic: so often it was asked whether a filter is applied */
     int      levelSet;
     ebpfMonOpStatus status; /* what becomes of its operations */
     unsigned logResets, rotations;
