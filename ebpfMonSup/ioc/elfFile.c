@@ -105,6 +105,7 @@ static int readHeader(ebpfMonElfFile *file, Elf64_Ehdr *ehdr)
     if (ehdr->e_shoff && ehdr->e_shentsize == sizeof(Elf64_Shdr)) {
         file->sections = ehdr->e_shoff;
         file->nSections = ehdr->e_shnum; /* 0: 65280 or more, which no program has */
+        file->sectionNames = ehdr->e_shstrndx;
     }
     return 0;
 }
@@ -204,15 +205,14 @@ static void findNames(const ebpfMonElfFile *file, const Elf64_Shdr *strings, con
     qsort(spots->spot, spots->count, sizeof(spots->spot[0]), bySpot);
 }
 
-/* The name that a symbol bears, -1: none that is looked for, or it does not define it. */
+/* The name that a symbol bears, -1: none that is looked for. */
 static int symbolName(const Spots *spots, const Elf64_Sym *sym)
 {
     Spot key = { .offset = sym->st_name };
     unsigned type = ELF64_ST_TYPE(sym->st_info);
     const Spot *spot = bsearch(&key, spots->spot, spots->count, sizeof(key), bySpot);
 
-    if (!spot || sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || !sym->st_value
-        || (type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE))
+    if (!spot || sym->st_shndx == SHN_ABS || (type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE))
         return -1;
     return (int)spot->name;
 }
@@ -239,12 +239,16 @@ static void findSymbols(ebpfMonElfFile *file, const Elf64_Shdr *table, const Spo
 
             if (name < 0 || symbols[name].isGlobal)
                 continue;
+            if (sym.st_shndx == SHN_UNDEF || !sym.st_value) {
+                symbols[name].isImported |= sym.st_shndx == SHN_UNDEF && table->sh_type == SHT_DYNSYM;
+                continue;
+            }
 
             int global = ELF64_ST_BIND(sym.st_info) != STB_LOCAL;
 
             if (symbols[name].vaddr && !global)
                 continue;
-            symbols[name] = (ebpfMonElfSymbol){ sym.st_value, sym.st_size, global };
+            symbols[name] = (ebpfMonElfSymbol){ sym.st_value, sym.st_size, global, 0 };
             lengths[name] = 0;
         }
     }
@@ -254,6 +258,24 @@ int ebpfMonElfSection(const ebpfMonElfFile *file, uint32_t index, Elf64_Shdr *se
 {
     return index < file->nSections
         && readAt(file, section, sizeof(*section), file->sections + index * sizeof(*section)) == sizeof(*section);
+}
+
+size_t ebpfMonElfReadSection(const ebpfMonElfFile *file, const Elf64_Shdr *section, uint64_t at, void *buf, size_t len)
+{
+    uint64_t left = at < section->sh_size && section->sh_type != SHT_NOBITS ? section->sh_size - at : 0;
+
+    return section->sh_offset > INT64_MAX - at ? 0
+        : readAt(file, buf, len < left ? len : (size_t)left, section->sh_offset + at);
+}
+
+void ebpfMonElfSectionName(const ebpfMonElfFile *file, const Elf64_Shdr *section, char *name, size_t size)
+{
+    Elf64_Shdr names;
+    size_t n = 0;
+
+    if (file->sectionNames && ebpfMonElfSection(file, file->sectionNames, &names))
+        n = ebpfMonElfReadSection(file, &names, section->sh_name, name, size - 1);
+    name[n] = 0;
 }
 
 /* Finds the first section of a type, and the string table that it names. */

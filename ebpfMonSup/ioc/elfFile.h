@@ -25,6 +25,7 @@ typedef struct {
     uint64_t vaddr;       /* 0: not found */
     uint64_t size;        /* as the symbol says, 0: it does not */
     int      isGlobal;
+    int      isImported;  /* another file defines it, and this one uses it */
 } ebpfMonElfSymbol;
 
 typedef struct ebpfMonElfBudget ebpfMonElfBudget;
@@ -34,6 +35,7 @@ typedef struct {
     ebpfMonElfBudget *budget; /* what was used of it */
     uint64_t sections;    /* where the section headers begin in the file */
     unsigned nSections;
+    unsigned sectionNames; /* number of the section that has their names, 0: none */
     uint16_t machine;     /* EM_X86_64 or EM_AARCH64 */
     int      hasInterp;   /* a program, not a library */
     char     buildId[41]; /* hex, empty: none */
@@ -50,11 +52,18 @@ void ebpfMonElfClose(ebpfMonElfFile *file);
 /* Reads the header of a section by its number (0 is none). Nonzero: there is such a section. */
 int ebpfMonElfSection(const ebpfMonElfFile *file, uint32_t index, Elf64_Shdr *section);
 
+/* The name of a section, cut to "size". */
+void ebpfMonElfSectionName(const ebpfMonElfFile *file, const Elf64_Shdr *section, char *name, size_t size);
+
+/* Reads up to "len" bytes of a section from "at" on; returns their number. */
+size_t ebpfMonElfReadSection(const ebpfMonElfFile *file, const Elf64_Shdr *section, uint64_t at, void *buf, size_t len);
+
 /* Nonzero: the budget is used up, so what was found is not all. */
 int ebpfMonElfIsOver(const ebpfMonElfFile *file);
 
 /* Looks up names[0..count) in .dynsym, then those not found in .symtab. Only defined functions, objects
- * and untyped symbols count; a global one goes before a local one. Returns how many were found. */
+ * and untyped symbols count; a global one goes before a local one. Returns how many were found. Of the others
+ * "isImported" is set as it is in .dynsym. */
 unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned count,
     ebpfMonElfSymbol *symbols);
 

@@ -174,32 +174,43 @@ static int readCie(const ebpfMonElfFile *file, uint64_t vaddr, Cie *cie)
     return c.bad || cie->returnReg != EBPFMON_REG_PC ? -1 : 0;
 }
 
-/* The FDE that may have "pc", from the sorted table of .eh_frame_hdr; 0: none. */
-static uint64_t findFde(const ebpfMonElfFile *file, uint64_t pc)
+/* The entry of the sorted table of .eh_frame_hdr that may have "pc": where the function begins, and its FDE, both
+ * from the begin of the table on. 0, or -1. */
+static int findEntry(const ebpfMonElfFile *file, uint64_t pc, int32_t entry[2])
 {
     uint8_t head[12];
-    int32_t entry[2];
     uint32_t count, low = 0, high;
 
     if (!file->ehFrameHdr || ebpfMonElfRead(file, file->ehFrameHdr, head, sizeof(head)) != sizeof(head) ||
         head[0] != 1 || (head[1] & 0x0f) != PE_SDATA4 || head[2] != PE_UDATA4 || head[3] != (PE_DATAREL | PE_SDATA4))
-        return 0;
+        return -1;
     memcpy(&count, head + 8, sizeof(count));
     high = count < TABLE_MAX ? count : TABLE_MAX;
     while (low < high) { /* the first one behind pc */
         uint32_t middle = low + (high - low) / 2;
 
-        if (ebpfMonElfRead(file, file->ehFrameHdr + 12 + 8 * (uint64_t)middle, entry, sizeof(entry)) != sizeof(entry))
-            return 0;
+        if (ebpfMonElfRead(file, file->ehFrameHdr + 12 + 8 * (uint64_t)middle, entry, 8) != 8)
+            return -1;
         if (file->ehFrameHdr + (uint64_t)(int64_t)entry[0] <= pc)
             low = middle + 1;
         else
             high = middle;
     }
-    if (!low || ebpfMonElfRead(file, file->ehFrameHdr + 12 + 8 * (uint64_t)(low - 1), entry, sizeof(entry)) !=
-                sizeof(entry))
-        return 0;
-    return file->ehFrameHdr + (uint64_t)(int64_t)entry[1];
+    return low && ebpfMonElfRead(file, file->ehFrameHdr + 12 + 8 * (uint64_t)(low - 1), entry, 8) == 8 ? 0 : -1;
+}
+
+static uint64_t findFde(const ebpfMonElfFile *file, uint64_t pc)
+{
+    int32_t entry[2];
+
+    return findEntry(file, pc, entry) ? 0 : file->ehFrameHdr + (uint64_t)(int64_t)entry[1];
+}
+
+uint64_t ebpfMonUnwindFindBegin(const ebpfMonElfFile *file, uint64_t pc)
+{
+    int32_t entry[2];
+
+    return findEntry(file, pc, entry) ? 0 : file->ehFrameHdr + (uint64_t)(int64_t)entry[0];
 }
 
 static void setRule(Row *row, uint64_t reg, How how, int64_t offset)

@@ -21,6 +21,10 @@ typedef struct {
 /* Reads 8 bytes of the process' stack; 0, or -1. */
 typedef int (*ebpfMonStackRead)(void *arg, uint64_t addr, uint64_t *value);
 
+/* Where the function with "pc" begins, by .eh_frame_hdr; 0: the file does not say. A part that the compiler has moved away
+ * (".cold") counts as a function. */
+uint64_t ebpfMonUnwindFindBegin(const ebpfMonElfFile *file, uint64_t pc);
+
 /* Goes to the caller. "bias": added to the file's addresses in the process; "isCall": the pc is behind a call, not
  * where it was interrupted. Returns 0; 1: the same, and the caller was interrupted by a signal; -1: the file does not
  * say. */

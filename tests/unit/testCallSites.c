@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ioc/callSites.h: on libraries of Base, beside what objdump says of them, and on small libraries made by the compiler. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <dbAccess.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+#include "ioc/callSites.h"
+
+static const char *const names[] = { "dbScanLock", "dbScanUnlock", "dbProcess" };
+#define NAMES 3
+
+static char folder[] = "/tmp/ebpfMonXXXXXX";
+
+/* free() it. */
+static ebpfMonCallSites *findIn(const char *path)
+{
+    ebpfMonElfSymbol own[NAMES];
+    ebpfMonCallSites *sites = NULL;
+    ebpfMonElfFile file;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || ebpfMonElfOpen(&file, fd))
+        testAbort("%s cannot be read", path);
+    ebpfMonElfFind(&file, names, NAMES, own);
+    sites = ebpfMonCallSitesFind(&file, names, own, NAMES);
+    ebpfMonElfClose(&file);
+    close(fd);
+    return sites;
+}
+
+/* The address of a call or jump to "name" or its stub in a line of objdump; 0: it is none. Sets where the function begins. */
+static uint64_t parseLine(const char *line, const char *name, uint64_t *function)
+{
+    char target[1000], *at;
+    unsigned long long vaddr;
+    int n = 0;
+
+    if (sscanf(line, "%llx <%999[^>]>:%n", &vaddr, target, &n) == 2 && n) {
+        *function = vaddr;
+        return 0;
+    }
+    if (sscanf(line, " %llx: %n", &vaddr, &n) != 1 || !n || (strncmp(line + n, "call", 4) && strncmp(line + n, "jmp", 3)))
+        return 0;
+    at = strchr(line, '<');
+    if (!at || sscanf(at, "<%999[^>]>", target) != 1)
+        return 0;
+    at = strstr(target, "@plt");
+    if (at)
+        *at = 0;
+    return strcmp(target, name) ? 0 : vaddr;
+}
+
+static void compareWithObjdump(const char *path)
+{
+    ebpfMonCallSites *sites = findIn(path);
+
+    for (unsigned k = 0; k < NAMES; k++) {
+        unsigned expected = 0, found = 0, same = 0, inFunction = 0;
+        char command[600], line[1200];
+        uint64_t function = 0;
+        FILE *dump;
+
+        snprintf(command, sizeof(command), "objdump -d --no-show-raw-insn '%s' 2>/dev/null", path);
+        dump = popen(command, "r");
+        for (unsigned i = 0; sites && i < sites->count; i++)
+            found += sites->site[i].called == k;
+        while (dump && fgets(line, sizeof(line), dump)) {
+            uint64_t vaddr = parseLine(line, names[k], &function);
+
+            expected += vaddr != 0;
+            for (unsigned i = 0; vaddr && sites && i < sites->count; i++)
+                if (sites->site[i].vaddr == vaddr && sites->site[i].called == k) {
+                    same++;
+                    inFunction += sites->site[i].caller == function;
+                }
+        }
+        if (dump)
+            pclose(dump);
+        testOk(found == expected && same == expected && inFunction == same, "%s: %u calls of %s, of %u; %u in the function that has them",
+               strrchr(path, '/') + 1, same, names[k], expected, inFunction);
+        testOk(sites && (sites->complete >> k & 1), "all that there are");
+    }
+    free(sites);
+}
+
+/* The libraries of Base, in the folder of the one that this process has mapped. */
+static void testBase(void)
+{
+    static const char *const libraries[] = { "libdbCore.so", "libdbRecStd.so", "libqsrv.so" };
+    Dl_info info;
+    char path[500], *end;
+
+    for (unsigned i = 0; i < 3; i++) {
+        if (!dladdr((void *)dbNameToAddr, &info) || snprintf(path, sizeof(path), "%s", info.dli_fname) >= 480 ||
+            !(end = strrchr(path, '/')) || !strstr(end, "libdbCore")) {
+            testSkip(6, "Base is linked statically");
+            continue;
+        }
+        strcpy(end + 1, libraries[i]);
+        if (access(path, R_OK) || system("objdump --version >/dev/null 2>&1"))
+            testSkip(6, "no such library, or no objdump to compare with");
+        else
+            compareWithObjdump(path);
+    }
+}
+
+/* Makes a library of this source. 0: there is no compiler. */
+static int compile(const char *source, const char *options, char *path, size_t size)
+{
+    char command[400];
+    FILE *cc;
+
+    snprintf(path, size, "%s/lib.so", folder);
+    snprintf(command, sizeof(command), "cc -x c -O2 %s -o %s - 2>/dev/null", options, path);
+    cc = popen(command, "w");
+    if (!cc)
+        return 0;
+    fputs("void dbScanLock(void *); void dbScanUnlock(void *); long dbProcess(void *);\n", cc);
+    fputs(source, cc);
+    return pclose(cc) == 0;
+}
+
+static void testSource(const char *what, const char *source, const char *options, unsigned calls, unsigned complete)
+{
+    ebpfMonCallSites *sites;
+    char path[80];
+
+    if (!compile(source, options, path, sizeof(path))) {
+        testSkip(2, "the compiler does not make it");
+        return;
+    }
+    sites = findIn(path);
+    testOk(sites && sites->count == calls, "%s: %u calls, of %u", what, sites ? sites->count : 0, calls);
+    testOk(sites && sites->complete == complete, "%s: all calls known by bit 0x%x, should be 0x%x", what,
+           sites ? sites->complete : 0, complete);
+    free(sites);
+    unlink(path);
+}
+
+#define CHAIN "long f(void *p) { dbScanLock(p); long s = dbProcess(p); dbScanUnlock(p); return s; }\n"
+#define TAIL "void f(void *p) { dbScanLock(p); dbProcess(p); dbScanUnlock(p); }\n"
+#define LIBRARY "-shared -fPIC "
+#define OWN "__attribute__((noinline,noclone)) void dbScanLock(void *p) { __asm__ volatile (\"\" :: \"r\"(p) : \"memory\"); }\n" \
+    "__attribute__((noinline,noclone)) void dbScanUnlock(void *p) { __asm__ volatile (\"nop\" :: \"r\"(p) : \"memory\"); }\n" \
+    "__attribute__((noinline,noclone)) long dbProcess(void *p) { __asm__ volatile (\"nop; nop\" :: \"r\"(p) : \"memory\"); return 0; }\n" \
+    "int main(int c, char **v) { (void)c; f(v[0]); return 0; }\n"
+
+static void testSources(void)
+{
+    testSource("calls by stubs", CHAIN, LIBRARY, 3, 7);
+    testSource("with endbr64", CHAIN, LIBRARY "-fcf-protection", 3, 7);
+    testSource("bound at once", CHAIN, LIBRARY "-Wl,-z,now", 3, 7);
+    testSource("a tail call", TAIL, LIBRARY, 3, 7);
+    testSource("not optimised", TAIL, LIBRARY "-O0", 3, 7);
+    testSource("without stubs", CHAIN, LIBRARY "-fno-plt", 0, 0);
+    testSource("a pointer in a variable", CHAIN "void (*pointer)(void *) = dbScanUnlock;\n", LIBRARY, 3, 5);
+    testSource("a pointer in the code", CHAIN "void *get(void) { return dbScanLock; }\n", LIBRARY, 3, 6);
+    testSource("a program", CHAIN OWN, "", 3, 7);
+    testSource("a program at a fixed address", CHAIN OWN, "-no-pie", 3, 7);
+    testSource("a static program", CHAIN OWN, "-static", 3, 7);
+    testSource("a program with a pointer", CHAIN OWN "void (*volatile pointer)(void *) = dbScanUnlock;\n", "-no-pie", 3, 5);
+    testSource("a program with a pointer, moved by the loader",
+               CHAIN OWN "void (*volatile pointer)(void *) = dbScanUnlock;\n", "-pie -fPIE", 3, 5);
+    testSource("an address in the code", CHAIN OWN "void *volatile v; void set(void) { v = dbScanUnlock; }\n", "-no-pie", 3, 5);
+    testSource("stripped", CHAIN, LIBRARY "-s", 3, 7);
+    testSource("none of them", "int f(void) { return 1; }\n", LIBRARY, 0, 7);
+}
+
+MAIN(testCallSites)
+{
+    testPlan(18 + 16 * 2);
+    if (!mkdtemp(folder))
+        testAbort("no folder in /tmp");
+    testBase();
+    testSources();
+    rmdir(folder);
+    return testDone();
+}
