@@ -2,7 +2,11 @@
 /*
  * Chains: from the request for a lock set to its release. What processed is found by one look at the end
  * (snapshot.bpf.h); a chain that is kept is sent to the user part (sendChain.bpf.h).
+ *
+ * A scan list goes from one record to the next in a loop (dbScan.c, scanList). There one trap is enough for a chain:
+ * that at its call of dbScanUnlock. It ends the chain and begins the next, some 50 ns before its dbScanLock is called.
  */
+#include "ebpfMonBase.h"
 #include "client.bpf.h"
 #include "scanThread.bpf.h"
 #include "sendChain.bpf.h"
@@ -24,9 +28,9 @@ static __always_inline __u64 lockSetOf(const struct ebpfMonTargetConf *conf, __u
     return readPtr(readPtr(precord + conf->lset) + LOCKRECORD_SET);
 }
 
-/* Notes one more lock set; its number is n. */
+/* Notes one more lock set; its number is n. "sp": as in struct ebpfMonHeld. */
 static __always_inline void noteLock(const struct caller *c, struct thread *th, __u32 n, __u64 set, __u64 precord,
-                                     __u64 now)
+                                     __u64 now, __u64 sp)
 {
     struct ebpfMonHeld *h = heldAt(th, n);
 
@@ -35,6 +39,7 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
     h->begin = now;
     h->depth = 1;
     h->handOvers = 0;
+    h->sp = sp;
     th->seen.heldCount = n + 1;
     if (n)
         return;
@@ -46,6 +51,20 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
         beginScanPass(&th->seen.scan, precord, now);
     else if (th->seen.isOnce)
         th->off.queueWait = takeFromQueue(c, precord, EBPFMON_QUEUE_ONCE, now, &th->from);
+}
+
+/* A scan list may have ended otherwise than by its last record: "Too many changes" (dbScan.c). Then this thread does not
+ * hold the lock set that was expected next. "sp": the stack pointer now. */
+static __always_inline void dropEndedPasses(struct thread *th, __u64 sp)
+{
+#pragma unroll
+    for (int i = 0; i < EBPFMON_NESTED; i++) {
+        struct ebpfMonHeld *h = heldLast(th);
+
+        if (!h || !h->sp || h->sp >= sp)
+            return;
+        th->seen.heldCount--;
+    }
 }
 
 /* dbScanLock(dbCommon *) */
@@ -61,6 +80,7 @@ int BPF_UPROBE(ebpfmon_lock, __u64 precord)
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
         return 0;
     set = lockSetOf(c.conf, precord);
+    dropEndedPasses(th, PT_REGS_SP(ctx));
     n = th->seen.heldCount;
     h = heldLast(th);
     if (h && h->lockSet == set) { /* the lock is recursive */
@@ -72,7 +92,34 @@ int BPF_UPROBE(ebpfmon_lock, __u64 precord)
         th->seen.heldCount = n < 1000 ? n + 1 : n;
         return 0;
     }
-    noteLock(&c, th, n, set, precord, now);
+    noteLock(&c, th, n, set, precord, now, 0);
+    return 0;
+}
+
+/* The scan list goes to this record next. */
+static __always_inline void beginPassChain(const struct caller *c, struct thread *th, __u64 precord, __u64 sp)
+{
+    __u32 n = th->seen.heldCount;
+
+    if (!precord || n >= EBPFMON_NESTED)
+        return;
+    noteLock(c, th, n, lockSetOf(c->conf, precord), precord, bpf_ktime_get_ns(), sp);
+}
+
+/* scanList(scan_list *) */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_pass_begin, __u64 list)
+{
+    __u64 sp = PT_REGS_SP(ctx), element;
+    struct thread *th;
+    struct caller c;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
+        return 0;
+    dropEndedPasses(th, sp + 1); /* a list that this one is in the course of has its entry further up */
+    element = readPtr(list + EBPFMON_SCANLIST_FIRST);
+    if (element)
+        beginPassChain(&c, th, readPtr(element + EBPFMON_SCANELEMENT_PRECORD), sp);
     return 0;
 }
 
@@ -261,47 +308,101 @@ static __always_inline void sendLateChain(const struct caller *c, const struct e
         sendChain(c, th, &k);
 }
 
+/* Finds and counts what processed. */
+static __always_inline struct ebpfMonRootStat *countChain(const struct caller *c, struct ended *x)
+{
+    struct ebpfMonRootStat *rs;
+
+    findProcessed(c, x);
+    rs = x->counted ? rootStat(x->slot) : 0;
+    if (rs)
+        rs->chains++;
+    return rs;
+}
+
+/* The lock set that this thread took last is released. */
+static __always_inline void releaseLock(const struct caller *c, struct thread *th, struct ebpfMonRootStat *rs,
+                                        const struct ended *x)
+{
+    __u32 n = th ? th->seen.heldCount : 0;
+    struct ebpfMonHeld *h;
+
+    if (n == 0) {
+        sendLateChain(c, x);
+        return;
+    }
+    if (n > EBPFMON_NESTED) {
+        th->seen.heldCount = n - 1;
+        return;
+    }
+    h = heldAt(th, n - 1);
+    if (h->depth > 1) {
+        h->depth--;
+        return;
+    }
+    th->ending = h->begin;
+    endChain(c, th, h, rs, x);
+    th->ending = 0;
+    if (n == 1 && th->seen.isOnce) { /* what scanOnce's thread took out is done */
+        sendHandOverEnd(c, &th->from.source);
+        th->from.source.begin = th->from.isLink = 0;
+    }
+}
+
 /* dbScanUnlock(dbCommon *) */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_unlock, __u64 precord)
 {
     struct ended x = { .precord = precord, .now = bpf_ktime_get_ns() };
     struct ebpfMonRootStat *rs;
-    struct ebpfMonHeld *h;
     struct thread *th;
     struct caller c;
-    __u32 n;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
-    findProcessed(&c, &x);
-    rs = x.counted ? rootStat(x.slot) : 0;
-    if (rs)
-        rs->chains++;
+    rs = countChain(&c, &x);
     if (c.conf->level < EBPFMON_CHAINS)
         return 0;
     th = bpf_map_lookup_elem(&threads, &c.tid);
-    n = th ? th->seen.heldCount : 0;
-    if (n == 0) {
-        sendLateChain(&c, &x);
+    if (th)
+        dropEndedPasses(th, PT_REGS_SP(ctx));
+    releaseLock(&c, th, rs, &x);
+    return 0;
+}
+
+/* The list that was expected at another record was changed meanwhile. */
+static __always_inline void correctRoot(const struct caller *c, struct thread *th, __u64 precord)
+{
+    struct ebpfMonHeld *h = heldLast(th);
+
+    if (!h || !h->sp || h->root == precord)
+        return;
+    h->root = precord;
+    h->lockSet = lockSetOf(c->conf, precord);
+}
+
+/* The call of dbScanUnlock(dbCommon *) in scanList. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_pass_next, __u64 precord)
+{
+    struct ended x = { .precord = precord, .now = bpf_ktime_get_ns() };
+    __u64 sp = PT_REGS_SP(ctx), element;
+    struct ebpfMonRootStat *rs;
+    struct thread *th;
+    struct caller c;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
-    }
-    if (n > EBPFMON_NESTED) {
-        th->seen.heldCount = n - 1;
+    rs = countChain(&c, &x);
+    th = threadOf(c.tid);
+    if (!th)
         return 0;
-    }
-    h = heldAt(th, n - 1);
-    if (h->depth > 1) {
-        h->depth--;
-        return 0;
-    }
-    th->ending = h->begin;
-    endChain(&c, th, h, rs, &x);
-    th->ending = 0;
-    if (n == 1 && th->seen.isOnce) { /* what scanOnce's thread took out is done */
-        sendHandOverEnd(&c, &th->from.source);
-        th->from.source.begin = th->from.isLink = 0;
-    }
+    dropEndedPasses(th, sp);
+    correctRoot(&c, th, precord);
+    releaseLock(&c, th, rs, &x);
+    element = readPtr(readPtr(precord + c.conf->spvt) + EBPFMON_SCANELEMENT_NEXT);
+    if (element)
+        beginPassChain(&c, th, readPtr(element + EBPFMON_SCANELEMENT_PRECORD), sp);
     return 0;
 }
 

@@ -18,6 +18,11 @@
 /* dbChannel.h: the DBADDR in a dbChannel */
 #define EBPFMON_DBCHANNEL_ADDR 8
 
+/* dbScan.c: scan_list, scan_element. They are private; ioc/scanLists.c checks in each IOC whether they lie so. */
+#define EBPFMON_SCANLIST_FIRST      8
+#define EBPFMON_SCANELEMENT_NEXT    0
+#define EBPFMON_SCANELEMENT_PRECORD 24
+
 /* link.h: struct link */
 #define EBPFMON_LINK_TYPE    8
 #define EBPFMON_LINK_VALUE   32

@@ -32,7 +32,7 @@ struct ebpfMonTargetConf {
     __u32 sample;    /* level trace: keep one chain in this many */
     __u16 level;     /* enum ebpfMonKernelLevel */
     /* dbCommon, from the IOC's own dbFldDes */
-    __u16 time, pact, ppn, lset, disp, sevr, stat;
+    __u16 time, pact, ppn, lset, disp, sevr, stat, spvt;
     /* rsrv/server.h: struct client, struct channel_in_use */
     __u16 clAddr, clUser, clHost, clRecvBuf, clRecvStk, clRecvCnt;
     __u16 ciuClient, ciuDbch, ciuAs;
@@ -157,6 +157,7 @@ struct ebpfMonHeld {
     __u64 begin; /* when it was asked for */
     __u32 depth; /* dbScanLock calls that are not yet undone */
     __u32 handOvers; /* as in struct ebpfMonChain */
+    __u64 sp;    /* stack pointer at the entry of scanList, which has gone to this record; 0: dbScanLock was called */
 };
 
 /* What a periodic scan thread keeps of its period. A scan pass is all that it does in one period. */
@@ -264,7 +265,7 @@ _Static_assert(sizeof(struct ebpfMonRecConf) == 16 && __builtin_offsetof(struct 
 _Static_assert(sizeof(struct ebpfMonClosurePair) == 8, "an array map rounds its elements up to 8 bytes");
 _Static_assert(sizeof(struct ebpfMonRecState) == 88, "ebpfMonRecState");
 _Static_assert(sizeof(struct ebpfMonRootStat) == 56 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
-_Static_assert(sizeof(struct ebpfMonThread) == 312, "ebpfMonThread");
+_Static_assert(sizeof(struct ebpfMonThread) == 344, "ebpfMonThread");
 _Static_assert(sizeof(struct ebpfMonQueues) == EBPFMON_QUEUES * 56, "ebpfMonQueues");
 _Static_assert(EBPFMON_SLOT_BITS + 6 + 1 == 32 && EBPFMON_STRETCH_MAX == (1 << 6) - 1, "an entry has 32 bits");
 _Static_assert((EBPFMON_NESTED & (EBPFMON_NESTED - 1)) == 0, "EBPFMON_NESTED - 1 is a mask");

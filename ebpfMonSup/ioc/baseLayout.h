@@ -80,6 +80,16 @@ struct layoutDbChannel { /* the head of dbChannel */
     struct layoutDbAddr addr;
 };
 
+struct layoutScanElement { /* dbScan.c: scan_element, where dbCommon.spvt leads to once a record was in a scan list */
+    struct layoutNode node;
+    uint64_t pscan_list, precord;
+};
+
+struct layoutScanList { /* dbScan.c: scan_list */
+    uint64_t lock;
+    struct layoutList list;
+};
+
 struct layoutMenu { /* dbMenu */
     struct layoutNode node;
     uint64_t name;
@@ -111,6 +121,9 @@ _Static_assert(offsetof(struct layoutDbAddr, precord) == EBPFMON_DBADDR_PRECORD 
                offsetof(struct layoutDbAddr, no_elements) == EBPFMON_DBADDR_NELEMENTS &&
                offsetof(struct layoutDbAddr, field_type) == EBPFMON_DBADDR_FIELDTYPE &&
                sizeof(struct layoutDbAddr) == EBPFMON_DBADDR_SIZE, "dbAddr");
+_Static_assert(offsetof(struct layoutScanElement, node.next) == EBPFMON_SCANELEMENT_NEXT &&
+               offsetof(struct layoutScanElement, precord) == EBPFMON_SCANELEMENT_PRECORD &&
+               offsetof(struct layoutScanList, list.first) == EBPFMON_SCANLIST_FIRST, "scan lists");
 _Static_assert(offsetof(struct layoutDbChannel, addr) == EBPFMON_DBCHANNEL_ADDR, "dbChannel");
 _Static_assert(offsetof(struct layoutPvLink, type) == EBPFMON_LINK_TYPE &&
                offsetof(struct layoutPvLink, backNext) == EBPFMON_LINK_VALUE &&

@@ -78,7 +78,7 @@ typedef struct {
 
 /* Offsets in dbCommon. */
 typedef struct {
-    uint16_t time, pact, ppn, lset, disp, sevr, stat, tse, tsel;
+    uint16_t time, pact, ppn, lset, disp, sevr, stat, tse, tsel, spvt;
 } ebpfMonCommon;
 
 typedef struct ebpfMonCatalogue {

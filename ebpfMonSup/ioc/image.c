@@ -14,7 +14,7 @@
 #include "ioc/foreign.h"
 #include "ioc/imageCache.h"
 
-#define MAX_PARTS    32u       /* files of interest in one process */
+#define MAX_PARTS    128u      /* files of interest in one process */
 #define MAPS_MAX     (16u << 20) /* bytes: vm.max_map_count mappings with long names */
 #define MAPS_SECONDS 0.5
 #define TIME_MAX     (3 * EBPFMON_SECOND_NS) /* for all files of one process */
@@ -143,15 +143,16 @@ const char *ebpfMonImageRefusal(int err)
     }
 }
 
-/* Takes one line of the list of mappings. */
-static void addLine(Search *s, char *line)
+/* Takes one line of the list of mappings. Nonzero: that is enough. */
+static int addLine(void *arg, char *line)
 {
+    Search *s = arg;
     ebpfMonMapping map;
     const Part *part;
 
     if (s->nParts == MAX_PARTS || !ebpfMonMappingParse(line, &map) ||
         !addPart(s->cache, s->pid, &map, s->parts, s->nParts, &s->why))
-        return;
+        return s->why == ETIMEDOUT || s->why == EAGAIN;
     part = &s->parts[s->nParts++];
     if (!s->image->com && part->known->binary.site[ebpfMonFnRingPop].cls != ebpfMonSiteNone &&
         !ebpfMonImageCacheFindPath(s->pid, &map, s->image->comPath, sizeof(s->image->comPath)))
@@ -161,37 +162,102 @@ static void addLine(Search *s, char *line)
         if (ebpfMonImageCacheFindPath(s->pid, &map, s->image->openPath, sizeof(s->image->openPath)))
             s->image->openPath[0] = 0;
     }
+    return 0;
+}
+
+/* Calls "use" with each line of the list of mappings, until it returns nonzero. 0; errno: the list cannot be read, or it took too
+ * long. */
+static int eachLine(pid_t pid, int (*use)(void *arg, char *line), void *arg)
+{
+    uint64_t begin = ebpfMonClockMonotonic();
+    char name[32], *maps, *next;
+    int err = 0;
+
+    snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+    maps = ebpfMonForeignReadAll(pid, name, MAPS_SECONDS, MAPS_MAX);
+    if (!maps)
+        return errno == ENOENT ? ESRCH : errno;
+    for (char *line = maps; *line; line = next) {
+        next = line + strcspn(line, "\n");
+        next += *next == '\n';
+        if (next > line && next[-1] == '\n')
+            next[-1] = 0;
+        if (use(arg, line))
+            break;
+        if (ebpfMonClockMonotonic() - begin > TIME_MAX) {
+            err = ETIMEDOUT;
+            break;
+        }
+    }
+    free(maps);
+    return err;
 }
 
 int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image)
 {
     Search s = { .cache = cache, .pid = pid, .image = image };
-    uint64_t begin = ebpfMonClockMonotonic();
-    char name[32], *maps, *next;
+    int err;
 
     memset(image, 0, sizeof(*image));
-    snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
-    maps = ebpfMonForeignReadAll(pid, name, MAPS_SECONDS, MAPS_MAX);
-    if (!maps) {
-        if (errno == ENOENT)
-            errno = ESRCH;
-        return -1;
-    }
-    for (char *line = maps; *line && s.why != ETIMEDOUT && s.why != EAGAIN; line = next) {
-        next = line + strcspn(line, "\n");
-        next += *next == '\n';
-        if (next > line && next[-1] == '\n')
-            next[-1] = 0;
-        addLine(&s, line);
-        if (ebpfMonClockMonotonic() - begin > TIME_MAX)
-            s.why = ETIMEDOUT;
-    }
-    free(maps);
+    err = eachLine(pid, addLine, &s);
+    if (err)
+        s.why = err;
     /* A file that cannot be used is no reason against the others; one that blocks is. */
-    if (!s.core || s.why == ETIMEDOUT || s.why == EAGAIN) {
+    if (!s.core || err || s.why == ETIMEDOUT || s.why == EAGAIN) {
         errno = s.why;
         return s.why ? -1 : 1;
     }
     fillImage(s.parts, s.nParts, s.core, image);
     return 0;
+}
+
+typedef struct {
+    ebpfMonImageCache *cache;
+    pid_t pid;
+    ebpfMonImageCallers *callers;
+} CallerSearch;
+
+/* Nonzero: a program with this in it can call any function by its name (Python's ctypes). */
+static int callsByName(const char *path)
+{
+    const char *file = strrchr(path, '/') + 1;
+
+    return strstr(file, "python") || strstr(file, "ffi") || strstr(file, "ctypes");
+}
+
+static int addCaller(void *arg, char *line)
+{
+    CallerSearch *s = arg;
+    ebpfMonImageCallers *callers = s->callers;
+    const ebpfMonKnown *known;
+    ebpfMonMapping map;
+
+    if (!ebpfMonMappingParse(line, &map))
+        return 0;
+    if (callsByName(map.path) || (ebpfMonImageCacheFind(s->cache, s->pid, &map, &known) && errno != ENOENT)) {
+        callers->complete = 0;
+        return 1;
+    }
+    if (!known || !known->binary.usesLocks)
+        return 0;
+    for (unsigned i = 0; i < callers->count; i++)
+        if (callers->file[i].binary == &known->binary)
+            return 0;
+    if (callers->count == EBPFMON_CALLERS_MAX || !known->binary.calls || !known->binary.calls->complete ||
+        ebpfMonImageCacheFindPath(s->pid, &map, callers->file[callers->count].path, sizeof(callers->file[0].path))) {
+        callers->complete = 0;
+        return 1;
+    }
+    callers->file[callers->count++].binary = &known->binary;
+    return 0;
+}
+
+void ebpfMonImageReadCallers(ebpfMonImageCache *cache, pid_t pid, ebpfMonImageCallers *callers)
+{
+    CallerSearch s = { cache, pid, callers };
+
+    callers->count = 0;
+    callers->complete = 1;
+    if (eachLine(pid, addCaller, &s) || !callers->count)
+        callers->complete = 0;
 }

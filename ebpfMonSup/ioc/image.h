@@ -12,7 +12,7 @@
 #define EBPFMON_IMAGE_H
 
 #include <sys/types.h>
-#include "ioc/site.h"
+#include "ioc/imageCalls.h"
 
 /* The functions that are probed: index into ebpfMonBinary.site. */
 typedef enum {
@@ -43,6 +43,8 @@ typedef struct ebpfMonBinary {
     char     path[256];    /* as the process calls it; for reports only */
     int      isIoc;        /* has dbProcess and pdbbase */
     ebpfMonSite site[ebpfMonFnCount];
+    const ebpfMonCalls *calls; /* NULL: it does not call what is looked for, or its calls are not known */
+    int      usesLocks;    /* it calls dbScanLock or dbScanUnlock in some way */
 } ebpfMonBinary;
 
 typedef struct ebpfMonImage {
@@ -62,6 +64,18 @@ typedef struct ebpfMonImage {
     uint64_t coreBias;            /* added to a vaddr of "core" */
 } ebpfMonImage;
 
+#define EBPFMON_CALLERS_MAX 64
+
+/* The files of a process whose code takes and releases lock sets. */
+typedef struct {
+    int      complete;    /* these are all ways in which it is done */
+    unsigned count;
+    struct {
+        const ebpfMonBinary *binary; /* owned by the cache */
+        char path[128];              /* opens it */
+    } file[EBPFMON_CALLERS_MAX];
+} ebpfMonImageCallers;
+
 typedef struct ebpfMonImageCache ebpfMonImageCache;
 
 ebpfMonImageCache *ebpfMonImageCacheNew(void);
@@ -71,6 +85,10 @@ void ebpfMonImageCacheFree(ebpfMonImageCache *cache);
  * or not yet; -1: it cannot be read (errno: ESRCH gone, EACCES/EPERM not allowed, ENOMEM, EMFILE..., ENOSPC when the
  * cache holds as many EPICS files as it may). What *image points to belongs to the cache. */
 int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image);
+
+/* Finds the files of an IOC that take and release lock sets: they come as it loads modules, so after iocInit. "complete" is 0 if
+ * it cannot be read, too. */
+void ebpfMonImageReadCallers(ebpfMonImageCache *cache, pid_t pid, ebpfMonImageCallers *callers);
 
 /* Nonzero: with this errno of ebpfMonImageRead the process is to be left alone for a while, and the text why. It does
  * not answer, or asks for more than an IOC can (ETIMEDOUT, EAGAIN, EFBIG, ENOTSUP). */

@@ -25,6 +25,13 @@
 #define CHECK_AFTER  (10 * EBPFMON_SECOND_NS)
 #define NAMES        ((int)ebpfMonFnCount + (int)ebpfMonVarCount)
 
+static void freeKnown(ebpfMonKnown *known)
+{
+    if (known)
+        free((void *)known->binary.calls);
+    free(known);
+}
+
 const char *const ebpfMonFnNames[ebpfMonFnCount] = {
     "dbPut", "dbPutField", "dbProcessNotify", "rsrvCheckPut", "camessage", "dbScanLock", "dbScanUnlock",
     "dbScanUnlockMany", "dbCaPutLinkCallback", "recGblFwdLink", "dbProcess",
@@ -99,7 +106,7 @@ void ebpfMonImageCacheFree(ebpfMonImageCache *cache)
         ebpfMonKnown *known = cache->known;
 
         cache->known = known->next;
-        free(known);
+        freeKnown(known);
     }
     free(cache);
 }
@@ -144,6 +151,13 @@ static void findRelease(const ebpfMonElfFile *file, ebpfMonElfSymbol *var)
     }
 }
 
+static int usesLocks(const ebpfMonElfSymbol *found)
+{
+    const ebpfMonElfSymbol *lock = &found[ebpfMonFnScanLock], *unlock = &found[ebpfMonFnScanUnlock];
+
+    return lock->isImported || lock->vaddr || unlock->isImported || unlock->vaddr;
+}
+
 /* Reads the file open as "fd"; *known is NULL when it holds nothing of interest. 0, or errno: no memory, or EFBIG. */
 static int readFile(int fd, ebpfMonKnown **known)
 {
@@ -157,7 +171,7 @@ static int readFile(int fd, ebpfMonKnown **known)
         return 0;
     memcpy(names, ebpfMonFnNames, sizeof(ebpfMonFnNames));
     memcpy(names + ebpfMonFnCount, varNames, sizeof(varNames));
-    if (!ebpfMonElfFind(&file, names, NAMES, found)) {
+    if (!ebpfMonElfFind(&file, names, NAMES, found) && !usesLocks(found)) {
         over = ebpfMonElfIsOver(&file);
         ebpfMonElfClose(&file);
         return over ? EFBIG : 0;
@@ -178,6 +192,9 @@ static int readFile(int fd, ebpfMonKnown **known)
             findSite(&file, &found[fn], (ebpfMonFn)fn, &b->site[fn]);
         if (b->isIoc && !k->var[ebpfMonVarRelease].vaddr)
             findRelease(&file, &k->var[ebpfMonVarRelease]);
+        b->usesLocks = usesLocks(found);
+        if (b->usesLocks)
+            b->calls = ebpfMonCallsRead(&file);
     }
     over = ebpfMonElfIsOver(&file);
     ebpfMonElfClose(&file);
@@ -277,7 +294,7 @@ static void dropLook(void *data)
 {
     fileLook *look = data;
 
-    free(look->known);
+    freeKnown(look->known);
     free(look);
 }
 

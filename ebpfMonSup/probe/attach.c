@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <bpf/libbpf.h>
@@ -10,37 +11,54 @@
 #include "probe/uprobeMulti.h"
 
 #define ON_REQUEST 100 /* no level has it for all IOCs: it costs too much, or is not always needed */
+#define CALLER(who) (1u << ebpfMonCaller##who)
 
-static const struct {
+/* Where a program is attached. */
+typedef struct {
     ebpfMonFn fn;
     int isReturn;
-    int level; /* from this one on */
-} programOf[ebpfMonProgCount] = {
-    [ebpfMonProgPut]        = { ebpfMonFnPut, 0, EBPFMON_PUTS },
-    [ebpfMonProgPutReturn]  = { ebpfMonFnPut, 1, EBPFMON_PUTS },
-    [ebpfMonProgPutField]   = { ebpfMonFnPutField, 0, EBPFMON_PUTS },
-    [ebpfMonProgNotify]     = { ebpfMonFnProcessNotify, 0, EBPFMON_PUTS },
-    [ebpfMonProgCheckPut]   = { ebpfMonFnCheckPut, 0, EBPFMON_PUTS },
-    [ebpfMonProgCamessage]  = { ebpfMonFnCamessage, 0, EBPFMON_PUTS },
-    [ebpfMonProgCaLink]     = { ebpfMonFnCaPutLink, 0, EBPFMON_PUTS },
-    [ebpfMonProgUnlock]     = { ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS },
-    [ebpfMonProgUnlockMany] = { ebpfMonFnScanUnlockMany, 0, EBPFMON_COUNTS },
-    [ebpfMonProgLock]       = { ebpfMonFnScanLock, 0, EBPFMON_CHAINS },
-    [ebpfMonProgCompleted]  = { ebpfMonFnFwdLink, 0, ON_REQUEST },
-    [ebpfMonProgProcess]    = { ebpfMonFnProcess, 0, ON_REQUEST },
-    [ebpfMonProgCallback]   = { ebpfMonFnCallback, 0, EBPFMON_CHAINS },
-    [ebpfMonProgDelayed]    = { ebpfMonFnCallbackDelayed, 0, EBPFMON_CHAINS },
-    [ebpfMonProgOnce]       = { ebpfMonFnScanOnce, 0, EBPFMON_CHAINS },
-    [ebpfMonProgPop]        = { ebpfMonFnRingPop, 0, EBPFMON_CHAINS },
-    [ebpfMonProgPopReturn]  = { ebpfMonFnRingPop, 1, ON_REQUEST },
+    int level;        /* from this one on … */
+    int below;        /* … to the one before this; 0: to the highest */
+    unsigned ways;    /* bit by ebpfMonAttachWay: only in these */
+    unsigned callers; /* CALLER bits: where these call the function, if not in the way ebpfMonAttachEntries; 0: at its entry */
+    ebpfMonCalled called;
+} Place;
+
+#define ALL_WAYS 7u
+#define WAY(which) (1u << ebpfMonAttach##which)
+#define ENTRY(name, from) { .fn = ebpfMonFn##name, .level = from, .ways = ALL_WAYS }
+
+static const Place placeOf[ebpfMonProgCount] = {
+    [ebpfMonProgPut]        = ENTRY(Put, EBPFMON_PUTS),
+    [ebpfMonProgPutReturn]  = { ebpfMonFnPut, 1, EBPFMON_PUTS, .ways = ALL_WAYS },
+    [ebpfMonProgPutField]   = ENTRY(PutField, EBPFMON_PUTS),
+    [ebpfMonProgNotify]     = ENTRY(ProcessNotify, EBPFMON_PUTS),
+    [ebpfMonProgCheckPut]   = ENTRY(CheckPut, EBPFMON_PUTS),
+    [ebpfMonProgCamessage]  = ENTRY(Camessage, EBPFMON_PUTS),
+    [ebpfMonProgCaLink]     = ENTRY(CaPutLink, EBPFMON_PUTS),
+    [ebpfMonProgLock]       = { ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, ALL_WAYS, CALLER(Other), ebpfMonCalledLock },
+    [ebpfMonProgPassBegin]  = { ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, WAY(Passes) },
+    [ebpfMonProgUnlock]     = { ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, 0, ALL_WAYS, CALLER(Other), ebpfMonCalledUnlock },
+    [ebpfMonProgPassCount]  = { ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, EBPFMON_CHAINS, WAY(Passes), CALLER(ScanList),
+                                ebpfMonCalledUnlock },
+    [ebpfMonProgPassNext]   = { ebpfMonFnScanUnlock, 0, EBPFMON_CHAINS, 0, WAY(Passes), CALLER(ScanList), ebpfMonCalledUnlock },
+    [ebpfMonProgUnlockMany] = ENTRY(ScanUnlockMany, EBPFMON_COUNTS),
+    [ebpfMonProgCompleted]  = ENTRY(FwdLink, ON_REQUEST),
+    [ebpfMonProgProcess]    = ENTRY(Process, ON_REQUEST),
+    [ebpfMonProgCallback]   = ENTRY(Callback, EBPFMON_CHAINS),
+    [ebpfMonProgDelayed]    = ENTRY(CallbackDelayed, EBPFMON_CHAINS),
+    [ebpfMonProgOnce]       = ENTRY(ScanOnce, EBPFMON_CHAINS),
+    [ebpfMonProgPop]        = ENTRY(RingPop, EBPFMON_CHAINS),
+    [ebpfMonProgPopReturn]  = { ebpfMonFnRingPop, 1, ON_REQUEST, .ways = ALL_WAYS },
 };
 
-uint32_t ebpfMonAttachLevel(int level)
+uint32_t ebpfMonAttachLevel(int level, ebpfMonAttachWay way)
 {
     uint32_t want = 0;
 
     for (int i = 0; i < ebpfMonProgCount; i++)
-        if (level >= programOf[i].level)
+        if (level >= placeOf[i].level && (!placeOf[i].below || level < placeOf[i].below) &&
+            (placeOf[i].ways & (1u << way)))
             want |= EBPFMON_BIT(i);
     return want;
 }
@@ -56,20 +74,31 @@ void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *imag
     snprintf(att->comPath, sizeof(att->comPath), "%s", image->comPath);
 }
 
-int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, uint64_t offset, pid_t pid, int isReturn)
+/* Without uprobe_multi each call would be a perf event of its own. */
+ebpfMonAttachWay ebpfMonAttachFindWay(const ebpfMonAttached *att, int hasLists)
+{
+    const ebpfMonCalls *calls = att->core->calls;
+
+    if (!ebpfMonFeature.uprobeMulti || !att->callers.complete)
+        return ebpfMonAttachEntries;
+    return hasLists && calls && calls->scanList.cls == ebpfMonSiteFast ? ebpfMonAttachPasses : ebpfMonAttachCalls;
+}
+
+int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, const uint64_t *offsets, unsigned count,
+                   pid_t pid, int isReturn)
 {
     LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
 
     probe->link = NULL;
     probe->inFolder = 0;
     if (ebpfMonFeature.uprobeMulti) {
-        probe->fd = ebpfMonUprobeMultiAttach(ebpfMonKernelGetProgramFd(prog), path, offset, pid, isReturn);
+        probe->fd = ebpfMonUprobeMultiAttach(ebpfMonKernelGetProgramFd(prog), path, offsets, count, pid, isReturn);
         if (probe->fd < 0)
             return errno;
         probe->inFolder = ebpfMonLinkFolderAdd(probe->fd);
         return 0;
     }
-    probe->link = bpf_program__attach_uprobe_opts(ebpfMonKernelGetProgram(prog), pid, path, offset, &opts);
+    probe->link = bpf_program__attach_uprobe_opts(ebpfMonKernelGetProgram(prog), pid, path, *offsets, &opts);
     return probe->link ? 0 : errno;
 }
 
@@ -78,81 +107,152 @@ void ebpfMonProbeOff(ebpfMonProbe *probe)
     ebpfMonCloserClose(probe, 1);
 }
 
-static int attachOne(ebpfMonAttached *att, int prog, char *note, size_t size)
+/* One more probe of a program. 0 or errno. */
+static int addProbe(ebpfMonAttached *att, int prog, const char *path, const uint64_t *offsets, unsigned count)
 {
-    const ebpfMonSite *site = &att->core->site[programOf[prog].fn];
-    const char *name = ebpfMonFnNames[programOf[prog].fn], *path = att->path;
-    int isReturn = programOf[prog].isReturn, err;
+    unsigned n = att->probes[prog].count;
+    ebpfMonProbe *more = realloc(att->probes[prog].probe, (n + 1) * sizeof(*more));
+    int err;
 
-    if (site->cls == ebpfMonSiteNone && att->com) {
-        site = &att->com->site[programOf[prog].fn];
-        path = att->comPath;
+    if (!more)
+        return ENOMEM;
+    att->probes[prog].probe = more;
+    err = ebpfMonProbeOn(&more[n], (ebpfMonProg)prog, path, offsets, count, att->pid, placeOf[prog].isReturn);
+    att->probes[prog].count += !err;
+    return err;
+}
+
+/* At all calls of the function by "callers", in all files. 0 or errno. */
+static int attachToCalls(ebpfMonAttached *att, int prog, unsigned callers)
+{
+    for (unsigned i = 0; i < att->callers.count; i++) {
+        const ebpfMonCalls *calls = att->callers.file[i].binary->calls;
+        uint64_t *offsets = malloc((calls->count + 1) * sizeof(*offsets));
+        unsigned n = 0;
+        int err;
+
+        for (unsigned k = 0; offsets && k < calls->count; k++)
+            if (calls->call[k].called == placeOf[prog].called && (callers & (1u << calls->call[k].caller)))
+                offsets[n++] = calls->call[k].offset;
+        err = !offsets ? ENOMEM : n ? addProbe(att, prog, att->callers.file[i].path, offsets, n) : 0;
+        free(offsets);
+        if (err)
+            return err;
     }
-    if (site->cls == ebpfMonSiteNone) {
-        if (prog >= ebpfMonProgCallback)
-            return -1; /* an older Base: the monitor only cannot tell how long things wait */
-        if (!note[0])
-            snprintf(note, size, "%s is not in this IOC's binary", name);
-        return -1;
-    }
-    if (isReturn && (att->noReturn || !site->canReturn)) {
-        if (!note[0] && prog == ebpfMonProgPutReturn)
-            snprintf(note, size, "results of puts not seen: %s", att->noReturn ?
-                     "the IOC runs under seccomp, which may forbid return probes" :
-                     "no cheap place for a return probe");
-        return -1;
-    }
-    err = ebpfMonProbeOn(&att->probe[prog], (ebpfMonProg)prog, path, site->offset, att->pid, isReturn);
-    if (err) {
-        if (!note[0])
-            /* A probe that is a perf event takes more than CAP_PERFMON, whatever perf_event_paranoid says. */
-            snprintf(note, size, "%s cannot be probed: %s%s", name, strerror(err),
-                     err == EACCES && !ebpfMonFeature.uprobeMulti ?
-                     ": this kernel asks for CAP_SYS_ADMIN; start ebpfMon as root, or with that" : "");
-        return -1;
-    }
-    att->on |= EBPFMON_BIT(prog);
-    if (site->cls == ebpfMonSiteStepped)
-        att->stepped |= EBPFMON_BIT(prog);
     return 0;
 }
 
-/* Takes the probes out that are on and not wanted, in the order of the enum. Returns their number. */
-static unsigned takeOut(ebpfMonAttached *att, uint32_t want, ebpfMonProbe out[ebpfMonProgCount])
+/* Why there is no place for a program. NULL: there is one, *site in the file *path. "": nobody has to know. */
+static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonSite **site, const char **path, char *note,
+                            size_t size)
 {
-    unsigned n = 0;
+    const Place *place = &placeOf[prog];
 
-    for (int i = 0; i < ebpfMonProgCount; i++)
-        if (!(want & EBPFMON_BIT(i)) && (att->on & EBPFMON_BIT(i)))
-            out[n++] = att->probe[i];
-    att->on &= want;
-    att->stepped &= want;
-    return n;
+    *site = prog == ebpfMonProgPassBegin ? &att->core->calls->scanList : &att->core->site[place->fn];
+    *path = att->path;
+    if ((*site)->cls == ebpfMonSiteNone && att->com) {
+        *site = &att->com->site[place->fn];
+        *path = att->comPath;
+    }
+    if ((*site)->cls == ebpfMonSiteNone) {
+        if (prog >= ebpfMonProgCallback)
+            return ""; /* an older Base: the monitor only cannot tell how long things wait */
+        snprintf(note, size, "%s is not in this IOC's binary", ebpfMonFnNames[place->fn]);
+        return note;
+    }
+    if (!place->isReturn || (!att->noReturn && (*site)->canReturn))
+        return NULL;
+    if (prog != ebpfMonProgPutReturn)
+        return "";
+    return att->noReturn ? "results of puts not seen: the IOC runs under seccomp, which may forbid return probes"
+                         : "results of puts not seen: no cheap place for a return probe";
 }
 
-uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, char *note, size_t size)
+static void closeProbes(ebpfMonAttached *att, int prog)
 {
-    ebpfMonProbe out[ebpfMonProgCount];
-    unsigned n;
+    if (att->probes[prog].count)
+        ebpfMonCloserClose(att->probes[prog].probe, att->probes[prog].count);
+    free(att->probes[prog].probe);
+    att->probes[prog].probe = NULL;
+    att->probes[prog].count = 0;
+}
 
+static void attachOne(ebpfMonAttached *att, int prog, ebpfMonAttachWay way, char *note, size_t size)
+{
+    unsigned callers = way == ebpfMonAttachEntries ? 0 : placeOf[prog].callers;
+    const char *path, *why = NULL;
+    const ebpfMonSite *site = NULL;
+    char text[160];
+    int err;
+
+    if (callers && way == ebpfMonAttachCalls)
+        callers |= CALLER(ScanList);
+    if (!callers)
+        why = findSite(att, prog, &site, &path, text, sizeof(text));
+    if (why) {
+        if (!note[0])
+            snprintf(note, size, "%s", why);
+        return;
+    }
+    err = callers ? attachToCalls(att, prog, callers) : addProbe(att, prog, path, &site->offset, 1);
+    if (err) {
+        closeProbes(att, prog);
+        if (!note[0])
+            /* A probe that is a perf event takes more than CAP_PERFMON, whatever perf_event_paranoid says. */
+            snprintf(note, size, "%s cannot be probed: %s%s", ebpfMonFnNames[placeOf[prog].fn], strerror(err),
+                     err == EACCES && !ebpfMonFeature.uprobeMulti ?
+                     ": this kernel asks for CAP_SYS_ADMIN; start ebpfMon as root, or with that" : "");
+        return;
+    }
+    att->on |= EBPFMON_BIT(prog);
+    if (site && site->cls == ebpfMonSiteStepped)
+        att->stepped |= EBPFMON_BIT(prog);
+}
+
+/* Takes the probes out that are on and not wanted, in the order of the enum, and gives them to "close". */
+static void takeOut(ebpfMonAttached *att, uint32_t want, void (*close)(const ebpfMonProbe *probes, unsigned count))
+{
+    unsigned n = 0, all = 0;
+    ebpfMonProbe *out;
+
+    for (int i = 0; i < ebpfMonProgCount; i++)
+        if (!(want & EBPFMON_BIT(i)))
+            all += att->probes[i].count;
+    out = all ? malloc(all * sizeof(*out)) : NULL;
+    for (int i = 0; i < ebpfMonProgCount; i++) {
+        if (want & EBPFMON_BIT(i))
+            continue;
+        if (out) { /* all at once: they share what they wait for */
+            memcpy(out + n, att->probes[i].probe, att->probes[i].count * sizeof(*out));
+            n += att->probes[i].count;
+            att->probes[i].count = 0;
+        }
+        closeProbes(att, i);
+    }
+    if (n)
+        close(out, n);
+    free(out);
+    att->on &= want;
+    att->stepped &= want;
+}
+
+uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay way, char *note, size_t size)
+{
     note[0] = 0;
+    if (way != att->way)
+        takeOut(att, 0, ebpfMonCloserClose);
+    att->way = way;
     /* First the program that sees the end of a chain, then the one that sees its beginning: so no lock is seen taken
      * and never released. A put's return comes before its entry for the same reason. They are detached the other way
      * round, in the order of the enum: the probe goes at the beginning of its close, and closing takes long after that. */
     for (int i = ebpfMonProgCount - 1; i >= 0; i--)
         if ((want & EBPFMON_BIT(i)) && !(att->on & EBPFMON_BIT(i)))
-            attachOne(att, i, note, size);
-    n = takeOut(att, want, out);
-    if (n)
-        ebpfMonCloserClose(out, n);
+            attachOne(att, i, way, note, size);
+    takeOut(att, want, ebpfMonCloserClose);
     return att->on;
 }
 
 void ebpfMonAttachForget(ebpfMonAttached *att)
 {
-    ebpfMonProbe out[ebpfMonProgCount];
-    unsigned n = takeOut(att, 0, out);
-
-    if (n)
-        ebpfMonCloserCloseLater(out, n);
+    takeOut(att, 0, ebpfMonCloserCloseLater);
 }

@@ -14,9 +14,17 @@
 #include "probe/kernelLoad.h"
 #include "ioc/image.h"
 
-/* 0 or errno. "offset": in the file. */
-int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, uint64_t offset, pid_t pid, int isReturn);
+/* 0 or errno. "offsets": in the file; more than one only where the kernel has uprobe_multi. */
+int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, const uint64_t *offsets, unsigned count,
+                   pid_t pid, int isReturn);
 void ebpfMonProbeOff(ebpfMonProbe *probe);
+
+/* How the ends of chains are seen. */
+typedef enum {
+    ebpfMonAttachEntries, /* at the entries of dbScanLock and dbScanUnlock, whoever calls them */
+    ebpfMonAttachCalls,   /* at their calls, but for those of functions that only read */
+    ebpfMonAttachPasses   /* the same; and in scanList one trap ends a chain and begins the next */
+} ebpfMonAttachWay;
 
 typedef struct {
     pid_t pid;
@@ -25,21 +33,29 @@ typedef struct {
     int   noReturn;               /* seccomp may kill it for a return probe (kernel 6.11 makes a system call) */
     uint32_t on;                  /* bit by ebpfMonProg */
     uint32_t stepped;             /* of those, which sit on a single-stepped instruction */
-    ebpfMonProbe probe[ebpfMonProgCount];
+    struct {
+        unsigned count;           /* one for a function, or one for each file that calls it */
+        ebpfMonProbe *probe;
+    } probes[ebpfMonProgCount];
+    ebpfMonAttachWay way;         /* of the probes that are on */
+    ebpfMonImageCallers callers;  /* complete 0: ebpfMonAttachEntries is the only way */
 } ebpfMonAttached;
 
 #define EBPFMON_BIT(prog) (1u << (prog))
 
 void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *image, int noReturn);
 
-/* Attaches what is in "want" and not on, and detaches the rest. A probe that cannot be attached is left out; "note"
+/* The best way for this IOC; "callers" has been read. "hasLists": scan lists can be followed in its memory. */
+ebpfMonAttachWay ebpfMonAttachFindWay(const ebpfMonAttached *att, int hasLists);
+
+/* Attaches what is in "want" and not on, or on in another way, and detaches the rest. A probe that cannot be attached is left out; "note"
  * says why, of the first one. Returns the bits that are on. */
-uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, char *note, size_t size);
+uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay way, char *note, size_t size);
 
 /* Detaches all, of a process that has ended: it does not wait until the kernel has let go of them. */
 void ebpfMonAttachForget(ebpfMonAttached *att);
 
 /* The programs of a level (EBPFMON_PUTS …), a bit each. */
-uint32_t ebpfMonAttachLevel(int kernelLevel);
+uint32_t ebpfMonAttachLevel(int kernelLevel, ebpfMonAttachWay way);
 
 #endif

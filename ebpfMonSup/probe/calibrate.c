@@ -93,7 +93,7 @@ static double measureProbed(void (*fn)(void), int isReturn)
 
     if (findFile((uint64_t)(uintptr_t)fn, path, sizeof(path), &offset))
         return 0;
-    if (ebpfMonProbeOn(&probe, isReturn ? ebpfMonProgPutReturn : ebpfMonProgCamessage, path, offset, getpid(),
+    if (ebpfMonProbeOn(&probe, isReturn ? ebpfMonProgPutReturn : ebpfMonProgCamessage, path, &offset, 1, getpid(),
                        isReturn))
         return 0;
     ns = measureCall(fn);

@@ -64,7 +64,10 @@ struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog)
     case ebpfMonProgCamessage:  return skel->progs.ebpfmon_camessage;
     case ebpfMonProgCaLink:     return skel->progs.ebpfmon_calink;
     case ebpfMonProgLock:       return skel->progs.ebpfmon_lock;
+    case ebpfMonProgPassBegin:  return skel->progs.ebpfmon_pass_begin;
     case ebpfMonProgUnlock:     return skel->progs.ebpfmon_unlock;
+    case ebpfMonProgPassCount:  return skel->progs.ebpfmon_unlock;
+    case ebpfMonProgPassNext:   return skel->progs.ebpfmon_pass_next;
     case ebpfMonProgUnlockMany: return skel->progs.ebpfmon_unlock_many;
     case ebpfMonProgCompleted:  return skel->progs.ebpfmon_completed;
     case ebpfMonProgProcess:    return skel->progs.ebpfmon_process;

@@ -17,8 +17,10 @@
 /* The programs that are attached to functions of an IOC. */
 typedef enum {
     ebpfMonProgPut, ebpfMonProgPutReturn, ebpfMonProgPutField, ebpfMonProgNotify, ebpfMonProgCheckPut,
-    ebpfMonProgCamessage, ebpfMonProgCaLink, ebpfMonProgLock, ebpfMonProgUnlock, ebpfMonProgUnlockMany,
-    ebpfMonProgCompleted, ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgDelayed, ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgPopReturn,
+    ebpfMonProgCamessage, ebpfMonProgCaLink,
+    ebpfMonProgLock, ebpfMonProgPassBegin, /* a chain begins; the first chain of a scan list does */
+    ebpfMonProgUnlock, ebpfMonProgPassCount, ebpfMonProgPassNext, /* a chain ends; one of a scan list does; … and the next begins */
+    ebpfMonProgUnlockMany, ebpfMonProgCompleted, ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgDelayed, ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgPopReturn,
     ebpfMonProgCount
 } ebpfMonProg;
 

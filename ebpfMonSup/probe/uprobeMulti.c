@@ -27,7 +27,8 @@ struct linkCreate {
     uint32_t pad[16];
 };
 
-int ebpfMonUprobeMultiAttach(int progFd, const char *path, uint64_t offset, pid_t pid, int isReturn)
+int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offsets, unsigned count, pid_t pid,
+                             int isReturn)
 {
     struct linkCreate attr;
 
@@ -35,8 +36,8 @@ int ebpfMonUprobeMultiAttach(int progFd, const char *path, uint64_t offset, pid_
     attr.prog_fd = (uint32_t)progFd;
     attr.attach_type = EBPFMON_ATTACH_MULTI;
     attr.path = (uint64_t)(uintptr_t)path;
-    attr.offsets = (uint64_t)(uintptr_t)&offset;
-    attr.cnt = 1;
+    attr.offsets = (uint64_t)(uintptr_t)offsets;
+    attr.cnt = count;
     attr.multiFlags = isReturn ? MULTI_RETURN : 0;
     attr.pid = (uint32_t)pid;
     return (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
@@ -44,7 +45,8 @@ int ebpfMonUprobeMultiAttach(int progFd, const char *path, uint64_t offset, pid_
 
 static int attachFails(int prog, pid_t pid)
 {
-    int link = ebpfMonUprobeMultiAttach(prog, "/", 0, pid, 0);
+    uint64_t offset = 0;
+    int link = ebpfMonUprobeMultiAttach(prog, "/", &offset, 1, pid, 0);
 
     if (link >= 0) {
         close(link);

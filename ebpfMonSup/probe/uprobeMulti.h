@@ -15,7 +15,8 @@
 /* Whether this kernel has them, with a filter by process that works: this function tries it. */
 int ebpfMonUprobeMultiIsSupported(void);
 
-/* A file descriptor that the caller closes, or -1 (errno). "offset": in the file. */
-int ebpfMonUprobeMultiAttach(int progFd, const char *path, uint64_t offset, pid_t pid, int isReturn);
+/* A file descriptor that the caller closes, or -1 (errno). "offsets": in the file. */
+int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offsets, unsigned count, pid_t pid,
+                             int isReturn);
 
 #endif

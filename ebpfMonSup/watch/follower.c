@@ -284,9 +284,9 @@ ebpfMonFollower *ebpfMonFollowerNew(ebpfMonTargets *targets, ebpfMonRequests *re
 
     if (!f)
         return NULL;
-    f->life = (ebpfMonTargetLife){ targets, requests, tables, governor, sink->iocsChanged, sink->arg };
     f->sink = *sink;
     f->finder = ebpfMonIocFinderNew(watchSelf, isWatched, targets);
+    f->life = (ebpfMonTargetLife){ targets, requests, tables, governor, f->finder, sink->iocsChanged, sink->arg };
     if (!f->finder) {
         free(f);
         return NULL;

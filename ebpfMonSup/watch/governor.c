@@ -50,9 +50,9 @@ static ebpfMonLevel findLevel(const ebpfMonTarget *t)
 }
 
 /* The probes of a level. *parallel: several threads take callbacks from one queue. */
-static uint32_t findProbes(const ebpfMonTarget *t, ebpfMonLevel level, int *parallel)
+static uint32_t findProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way, int *parallel)
 {
-    uint32_t want = ebpfMonAttachLevel((int)level);
+    uint32_t want = ebpfMonAttachLevel((int)level, way);
 
     /* callback.c, callbackInit: "cbLow-1" where callbackParallelThreads wants several, else "cbLow" */
     *parallel = want & EBPFMON_BIT(ebpfMonProgPop) && ebpfMonProcHasThread(t->pid, "cb*-[0-9]*");
@@ -91,7 +91,7 @@ static int setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *fi
     struct ebpfMonTargetConf conf = {
         .asActive = t->image.asActive, .slowNs = (uint64_t)(filter->slowUs * 1000), .iocId = t->iocId,
         .sample = filter->sample, .level = (uint16_t)level,
-        .time = c->time, .pact = c->pact, .ppn = c->ppn, .lset = c->lset, .disp = c->disp, .sevr = c->sevr,
+        .time = c->time, .spvt = c->spvt, .pact = c->pact, .ppn = c->ppn, .lset = c->lset, .disp = c->disp, .sevr = c->sevr,
         .stat = c->stat,
         .clAddr = o->clAddr, .clUser = o->clUser, .clHost = o->clHost, .clRecvBuf = o->clRecvBuf,
         .clRecvStk = o->clRecvStk, .clRecvCnt = o->clRecvCnt,
@@ -167,6 +167,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
 {
     uint32_t was = t->follower.att.on, want, on;
     char note[EBPFMON_NOTE_SIZE] = "";
+    ebpfMonAttachWay way;
     ebpfMonLevel level;
     int parallel, isFirst, full = 0;
 
@@ -175,12 +176,15 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     ebpfMonTargetsUnlock(g->targets);
     t->follower.reference = reference;
     level = findLevel(t);
-    want = findProbes(t, level, &parallel);
+    way = ebpfMonAttachFindWay(&t->follower.att, t->follower.hasLists);
+    want = findProbes(t, level, way, &parallel);
     t->follower.noFiles = !hasFiles(t, want);
     if (t->follower.noFiles) { /* all or nothing: half of its probes would tell half of the truth */
         level = ebpfMonLevelOff;
         want = 0;
     }
+    if (way != t->follower.att.way)
+        was = 0; /* all of them go, and others come */
     isFirst = !!(want & ~was & EBPFMON_BIT(ebpfMonProgUnlock));
     if (isFirst)
         ebpfMonRecordTablesBeginCounting(g->tables, t);
@@ -193,7 +197,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     if (want & ~was & EBPFMON_BIT(ebpfMonProgLock))
         ebpfMonKernelRemoveThreads(t->pid); /* locks that were taken when we looked last are long released */
     announceResults(g, t, want);
-    on = ebpfMonAttachSet(&t->follower.att, want, note, sizeof(note));
+    on = ebpfMonAttachSet(&t->follower.att, want, way, note, sizeof(note));
     publishLevel(g, t, level, on & ~was);
     if (level == ebpfMonLevelOff && on == 0)
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);

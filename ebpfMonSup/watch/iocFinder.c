@@ -235,6 +235,11 @@ static int readImage(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
     return found;
 }
 
+void ebpfMonIocFinderReadCallers(ebpfMonIocFinder *f, pid_t pid, ebpfMonImageCallers *callers)
+{
+    ebpfMonImageReadCallers(f->cache, pid, callers);
+}
+
 /* Looks at the new processes that are due. Returns the one that is an IOC, or 0 and lowers *wait to the next that is
  * due. */
 static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, double *wait)

@@ -96,6 +96,7 @@ typedef struct ebpfMonTarget {
         int       noFiles;     /* no files are left for its probes */
         int       initDone;    /* iocInit was seen done */
         int       levelApplied; /* since the filter changed */
+        int       hasLists;    /* its scan lists are where the kernel part looks for them */
         int       reference;   /* dbProcess is trapped too, to compare */
         int       hadBreakpoints; /* since it was found */
         struct ebpfMonTypeTrial *trial; /* of the record types that are not Base's; NULL: none */

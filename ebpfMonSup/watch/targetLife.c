@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "ioc/foreign.h"
+#include "ioc/scanLists.h"
 #include "model/iocValues.h"
 #include "probe/kernelTables.h"
 #include "watch/targetLife.h"
@@ -160,7 +161,7 @@ void ebpfMonTargetLifeForget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     char note[8];
 
-    ebpfMonAttachSet(&t->follower.att, 0, note, sizeof(note));
+    ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
     ebpfMonRecordTablesRemove(life->tables, t);
     ebpfMonTargetsRemove(life->targets, t);
     ebpfMonCatalogueRelease(t->cat);
@@ -181,7 +182,7 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
     /* Its probes went with it, and what we have are handles; unless it runs another program now: that one's probes must
      * not come before these have gone, or each hit would be seen twice. */
     if (ebpfMonProcStart(t->pid) == t->start)
-        ebpfMonAttachSet(&t->follower.att, 0, note, sizeof(note));
+        ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
     else
         ebpfMonAttachForget(&t->follower.att);
     ebpfMonTargetsLock(life->targets);
@@ -277,6 +278,8 @@ static void beginRunning(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     ebpfMonForeignTrust(t->pid);
     if (t->slot == UINT32_MAX && t->cat->count)
         ebpfMonRecordTablesAdd(life->tables, t);
+    ebpfMonIocFinderReadCallers(life->finder, t->pid, &t->follower.att.callers); /* its modules are loaded now */
+    t->follower.hasLists = ebpfMonScanListsAreKnown(t->follower.mem, t->cat);
     ebpfMonMemFlush(t->follower.mem);
 }
 

@@ -7,6 +7,7 @@
 #define EBPFMON_TARGETLIFE_H
 
 #include "watch/governor.h"
+#include "watch/iocFinder.h"
 #include "watch/recordTables.h"
 #include "watch/requests.h"
 
@@ -15,6 +16,7 @@ typedef struct {
     ebpfMonRequests *requests;
     ebpfMonRecordTables *tables;
     ebpfMonGovernor *governor;
+    ebpfMonIocFinder *finder;
     void (*changed)(void *arg); /* the list of IOCs, or what it says of one, is another one now */
     void *arg;
 } ebpfMonTargetLife;
