@@ -60,6 +60,27 @@ static __always_inline int mayWrite(const struct ebpfMonTargetConf *conf, const 
     return access >= EBPFMON_AS_WRITE;
 }
 
+/* A thread of the CA server serves one circuit until it ends (camsgtask.c). The first channel that it creates or writes to
+ * tells which one. If rights change, a thread may also ask for channels of others (casAccessRightsCB): so the circuit
+ * must be the one that this thread has read from, if that is known. */
+static __always_inline int servesCircuit(const struct thread *th, const struct ebpfMonTargetConf *conf, __u64 client)
+{
+    static const char name[] = "CAS-client";
+    char comm[EBPFMON_COMM_MAX] = {};
+    struct {
+        __u16 family, port;
+        __u32 addr;
+    } sin = {};
+
+    bpf_get_current_comm(comm, sizeof(comm));
+#pragma unroll
+    for (int i = 0; i < (int)sizeof(name); i++)
+        if (comm[i] != name[i])
+            return 0;
+    return !th->peer.addr || (!bpf_probe_read_user(&sin, sizeof(sin), (void *)(client + conf->clAddr)) &&
+                              sin.addr == th->peer.addr && sin.port == th->peer.port);
+}
+
 /* rsrvCheckPut(struct channel_in_use *): what it is about to answer. Also called when a channel is created, to tell the
  * client its rights: then no write is being served. */
 SEC("uprobe")
@@ -72,10 +93,15 @@ int BPF_UPROBE(ebpfmon_checkput, __u64 pciu)
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
-    chan = readPtr(pciu + c.conf->ciuDbch);
-    if (readAddr(&a, chan + EBPFMON_DBCHANNEL_ADDR) || mayWrite(c.conf, &a, pciu) || !(th = threadOf(c.tid)))
+    th = threadOf(c.tid);
+    if (!th)
         return 0;
     client = readPtr(pciu + c.conf->ciuClient);
+    if (!th->client && servesCircuit(th, c.conf, client))
+        th->client = client;
+    chan = readPtr(pciu + c.conf->ciuDbch);
+    if (readAddr(&a, chan + EBPFMON_DBCHANNEL_ADDR) || mayWrite(c.conf, &a, pciu))
+        return 0;
     /* When access rights change, another thread asks this for each channel (casAccessRightsCB); the circuit's buffer
      * then still has a message that was served long ago. */
     if (th->client == client)
@@ -109,7 +135,8 @@ int BPF_UPROBE(ebpfmon_notify, __u64 ppn)
     return 0;
 }
 
-/* camessage(struct client *): this thread serves that circuit, now and until it ends. */
+/* camessage(struct client *): this thread serves that circuit, now and until it ends. Each batch of messages comes here, also
+ * those that only read: so it is attached only where rsrvCheckPut cannot be. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_camessage, __u64 client)
 {

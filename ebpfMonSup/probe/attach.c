@@ -209,6 +209,12 @@ static void attachOne(ebpfMonAttached *att, int prog, ebpfMonAttachWay way, char
         att->stepped |= EBPFMON_BIT(prog);
 }
 
+/* camessage is for IOCs in which rsrvCheckPut cannot tell which circuit a thread serves. */
+static uint32_t leaveOut(const ebpfMonAttached *att)
+{
+    return att->core->site[ebpfMonFnCheckPut].cls != ebpfMonSiteNone ? EBPFMON_BIT(ebpfMonProgCamessage) : 0;
+}
+
 /* Takes the probes out that are on and not wanted, in the order of the enum, and gives them to "close". */
 static void takeOut(ebpfMonAttached *att, uint32_t want, void (*close)(const ebpfMonProbe *probes, unsigned count))
 {
@@ -239,6 +245,7 @@ static void takeOut(ebpfMonAttached *att, uint32_t want, void (*close)(const ebp
 uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay way, char *note, size_t size)
 {
     note[0] = 0;
+    want &= ~leaveOut(att);
     if (way != att->way)
         takeOut(att, 0, ebpfMonCloserClose);
     att->way = way;

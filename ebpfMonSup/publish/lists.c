@@ -20,8 +20,10 @@ static void addCount(ebpfMonTextReport *report, uint64_t count)
 void ebpfMonListsAddIocs(ebpfMonTextReport *report, ebpfMonTargets *targets)
 {
     static const ebpfMonReportColumn columns[] = {
-        {"IOC", -24}, {"pid", 8}, {"Base", -12}, {"records", 9}, {"level", -7}, {"cost %", 7}, {" note", 0}
+        {"IOC", -24}, {"pid", 8}, {"Base", -12}, {"records", 9}, {"level", -7}, {"probes", -7}, {"traps/s", 9},
+        {"cost %", 7}, {" note", 0}
     };
+    static const char *const ways[] = { "entries", "calls", "lists" }; /* by ebpfMonAttachWay */
 
     BEGIN_TABLE(report, columns);
     ebpfMonTargetsLock(targets);
@@ -33,6 +35,8 @@ void ebpfMonListsAddIocs(ebpfMonTextReport *report, ebpfMonTargets *targets)
         CELL(report, "%s", t->version);
         CELL(report, "%u", t->cat ? t->cat->count : 0);
         CELL(report, "%s", ebpfMonLevelName(t->level));
+        CELL(report, "%s", t->level >= ebpfMonLevelCounts ? ways[t->way] : "-");
+        CELL(report, "%.0f", t->traps);
         CELL(report, "%.3f", t->cost);
         CELL(report, " %s%s", t->running ? "" : "starting; ", t->note);
     }

@@ -120,6 +120,7 @@ static void publishLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel leve
     if (added & (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField)))
         t->putsSince = ebpfMonClockMonotonic();
     t->level = level;
+    t->way = t->follower.att.way;
     ebpfMonTargetsUnlock(g->targets);
 }
 
@@ -241,6 +242,7 @@ int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, double limi
     changed = ebpfMonBudgetAddSample(&t->follower.budget, &sample);
     ebpfMonTargetsLock(g->targets);
     t->cost = t->follower.budget.cost;
+    t->traps = (double)(delta.n[EBPFMON_HIT_ENTRY] + delta.n[EBPFMON_HIT_RETURN]) / sample.seconds;
     ebpfMonTargetsUnlock(g->targets);
     return changed;
 }

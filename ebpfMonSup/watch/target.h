@@ -55,6 +55,8 @@ typedef struct ebpfMonTarget {
     uint32_t  probesOn;    /* EBPFMON_BIT of each probe that is attached */
     uint64_t  putsSince;   /* monotonic ns: all ways to write have been watched from then on */
     double    cost;        /* percent of one core, over the last seconds */
+    double    traps;       /* a second, when its cost was looked at last */
+    ebpfMonAttachWay way;  /* how the ends of its chains are seen */
     /* its records in the kernel part's tables; the arrays are by index of the catalogue */
     uint32_t  slot;        /* of the first record, UINT32_MAX: none has one */
     uint64_t  slotAt;      /* monotonic ns; since when: what is on the ring from before may have the slots of others */
