@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Measures what watching costs. It prints four tables in about nine minutes: a saturated IOC (tests/bench/run.py), a flood
-# of puts (storm.py), other traffic of the host (benchWire), spans to collectors (spans.py). It installs what is missing
+# Measures what watching costs. It prints five tables in about eleven minutes: an IOC at work (tests/bench/site.py), a saturated IOC
+# (run.py), a flood of puts (storm.py), other traffic of the host (benchWire), spans to collectors (spans.py). It installs what is missing
 # first, also bpftrace.
 #
 #   tools/bench.sh                        all of them
-#   tools/bench.sh ARGUMENTS FOR run.py…  only the first table, such as --rounds 8 --shape tree
+#   tools/bench.sh ARGUMENTS FOR run.py…  only the table of the saturated IOC, such as --rounds 8 --shape tree
 set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -35,6 +35,8 @@ table() {
     timeout --kill-after=30 "$@" </dev/null || { echo "bench: it failed, or took longer than $1 s" >&2; failed=1; }
 }
 arch=$(perl "$EPICS_BASE/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$EPICS_BASE/startup/EpicsHostArch")
+table "an IOC at work" 300 "$python" -m tests.bench.site
+table "an IOC at work, with clients" 300 "$python" -m tests.bench.site --clients
 table "a saturated IOC" 900 "$python" -m tests.bench.run
 table "a flood of puts" 600 "$python" -m tests.bench.storm
 table "other traffic" 300 "tests/bench/O.$arch/benchWire"

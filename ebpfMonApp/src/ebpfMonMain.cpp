@@ -38,8 +38,13 @@ static void endOnTerm()
         sigaction(SIGTERM, &action, NULL);
 }
 
+/* iocInit.c: whether iocInit keeps all memory of the process resident (mlockall), stacks and tables in full. That is for IOCs
+ * that control something. "var dbThreadRealtimeLock 1" in st.cmd has it so. */
+extern "C" int dbThreadRealtimeLock;
+
 int main(int argc, char *argv[])
 {
+    dbThreadRealtimeLock = 0;
     endOnTerm();
     if (argc >= 2) {
         iocsh(argv[1]);

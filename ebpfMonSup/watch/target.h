@@ -98,6 +98,7 @@ typedef struct ebpfMonTarget {
         int       noFiles;     /* no files are left for its probes */
         int       initDone;    /* iocInit was seen done */
         int       levelApplied; /* since the filter changed */
+        uint64_t  callersAt;   /* when the files that call dbScanLock were looked for */
         int       hasLists;    /* its scan lists are where the kernel part looks for them */
         int       reference;   /* dbProcess is trapped too, to compare */
         int       hadBreakpoints; /* since it was found */

@@ -19,6 +19,7 @@
 #define LOOK_NS     500000000ull   /* between two looks for new records while it starts, at least */
 #define READ_SHARE  20             /* to read databases takes a twentieth of the time at most */
 #define CHARGE_NS   100000000ull   /* a reading that failed after this is charged to the user */
+#define CALLERS_NS  30000000000ull /* between two looks for modules that were loaded since */
 #define TICK_MIN_NS 20000000ull    /* between two looks whether iocInit is done: a fiftieth of the time since it was */
 #define TICK_MAX_NS 500000000ull   /* found, within these limits */
 
@@ -279,6 +280,7 @@ static void beginRunning(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     if (t->slot == UINT32_MAX && t->cat->count)
         ebpfMonRecordTablesAdd(life->tables, t);
     ebpfMonIocFinderReadCallers(life->finder, t->pid, &t->follower.att.callers); /* its modules are loaded now */
+    t->follower.callersAt = ebpfMonClockMonotonic();
     t->follower.hasLists = ebpfMonScanListsAreKnown(t->follower.mem, t->cat);
     ebpfMonMemFlush(t->follower.mem);
 }
@@ -314,12 +316,44 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
     return running ? HUGE_VAL : (double)tick / 1e9;
 }
 
+static int areSame(const ebpfMonImageCallers *a, const ebpfMonImageCallers *b)
+{
+    if (!a->complete || !b->complete)
+        return a->complete == b->complete;
+    if (a->count != b->count)
+        return 0;
+    for (unsigned i = 0; i < a->count; i++)
+        if (a->file[i].binary != b->file[i].binary)
+            return 0;
+    return 1;
+}
+
+/* A module that was loaded since may process records at calls that are not probed. */
+static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
+{
+    ebpfMonImageCallers *found;
+    char note[8];
+
+    if (now - t->follower.callersAt < CALLERS_NS || !(found = malloc(sizeof(*found))))
+        return;
+    t->follower.callersAt = now;
+    ebpfMonIocFinderReadCallers(life->finder, t->pid, found);
+    if (!areSame(found, &t->follower.att.callers)) {
+        ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
+        t->follower.att.callers = *found;
+        ebpfMonRecordTablesMarkMissed(life->tables, t);
+        ebpfMonTargetLifeApply(life, t);
+    }
+    free(found);
+}
+
 void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
     char why[EBPFMON_NOTE_SIZE];
 
     if (checkSilence(life, t) || now < t->follower.readAt)
         return;
+    findCallers(life, t, now);
     if (lookThrough(life, t, now, why) == 0 && t->cat && t->slot == UINT32_MAX) {
         ebpfMonRecordTablesAdd(life->tables, t);
         ebpfMonTargetLifeApply(life, t); /* without room for its records: puts only */

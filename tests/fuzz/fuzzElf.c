@@ -5,6 +5,7 @@
 
 #include "otherProcess.h"
 #include "fuzz.h"
+#include "ioc/callSites.h"
 #include "ioc/imageCache.h"
 #include "ioc/unwind.h"
 
@@ -27,7 +28,24 @@ static void checkSites(const ebpfMonKnown *known)
         FUZZ_CHECK(memchr(site->insn, 0, sizeof(site->insn)));
         FUZZ_CHECK(site->cls == ebpfMonSiteNone || site->skip < 64);
     }
+    for (unsigned i = 0; known->binary.calls && i < known->binary.calls->count; i++)
+        FUZZ_CHECK(known->binary.calls->call[i].called < ebpfMonCalledCount &&
+                   known->binary.calls->call[i].caller <= ebpfMonCallerScanList);
     FUZZ_CHECK(known->nSegments <= EBPFMON_ELF_SEGMENTS && strlen(known->binary.buildId) <= 40);
+}
+
+static void findCalls(ebpfMonElfFile *file)
+{
+    static const char *const names[] = { "dbScanLock", "dbScanUnlock", "dbProcess" };
+    ebpfMonElfSymbol own[3];
+    ebpfMonCallSites *sites;
+
+    ebpfMonElfFind(file, names, 3, own);
+    sites = ebpfMonCallSitesFind(file, names, own, 3);
+    for (unsigned i = 0; sites && i < sites->count; i++)
+        FUZZ_CHECK(sites->site[i].called < 3 && sites->site[i].caller <= sites->site[i].vaddr &&
+                   (!i || sites->site[i - 1].vaddr <= sites->site[i].vaddr));
+    free(sites);
 }
 
 static void useFile(int fd)
@@ -42,6 +60,7 @@ static void useFile(int fd)
         return;
     ebpfMonElfFind(&file, names, 4, symbol);
     ebpfMonElfSearch(&file, "EPICS R7.");
+    findCalls(&file);
     for (unsigned i = 0; i < 3; i++) {
         ebpfMonRegs regs = { .known = (1u << EBPFMON_REGS) - 1 };
 

@@ -35,6 +35,17 @@ long dbPut(long a, long b, long c, long d) { long r = other(a, b, c, d); return 
 void epicsRingPointerPop(long *a) { *a = other(*a, 1, 2, 3); }
 """
 
+CALLS = r"""
+extern void dbScanLock(long *), dbScanUnlock(long *), epicsMutexUnlock(long), epicsMutexLock(long);
+extern long dbProcess(long *);
+long dbGetField(long *a) { dbScanLock(a); long v = *a; dbScanUnlock(a); return v; }
+void onceTask(long *a) { dbScanLock(a); dbProcess(a); dbScanUnlock(a); }
+void scanList(long **a) {
+    for (epicsMutexLock(1), epicsMutexUnlock(1); *a; a++, epicsMutexLock(1), epicsMutexUnlock(1)) {
+        dbScanLock(*a); dbProcess(*a); dbScanUnlock(*a); } }
+void *pdbbase; long dbScanTable[2] = { 1, 2 };
+"""
+
 
 def sections(path):
     """Name to (address, offset, size), from readelf."""
@@ -49,16 +60,18 @@ def sections(path):
 def elf():
     files, frames, code = {}, {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        source = pathlib.Path(folder) / "a.c"
-        source.write_text(CODE)
         for name, options in {"library": ["-O2"], "debug": ["-O0", "-fno-omit-frame-pointer"],
-                              "stripped": ["-O2", "-s", "-fcf-protection=full"]}.items():
-            out = pathlib.Path(folder) / name
+                              "stripped": ["-O2", "-s", "-fcf-protection=full"], "calls": ["-O2"],
+                              "callsStripped": ["-O2", "-s"]}.items():
+            out, source = pathlib.Path(folder) / name, pathlib.Path(folder) / "a.c"
+            source.write_text(CALLS if name.startswith("calls") else CODE)
             subprocess.run(["gcc", "-shared", "-fPIC", "-nostdlib", "-w", "-Wl,--build-id=sha1,-z,max-page-size=16,"
                             "-z,noseparate-code,-z,norelro,--hash-style=gnu", "-Wl,--eh-frame-hdr", *options, source,
                             "-o", out], check=True)
             data, s = out.read_bytes(), sections(out)
             files[name] = data
+            if name.startswith("calls"):
+                continue
             address, offset, _ = s[".eh_frame_hdr"]
             _, last, size = s[".eh_frame"]
             text = s[".text"]
