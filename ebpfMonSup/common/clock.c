@@ -3,6 +3,9 @@
 
 #include "common/clock.h"
 
+#define BETWEEN_NS 2000 /* three readings take 0.1 us, more on a machine without a fast clock source */
+#define TRIES      16
+
 static uint64_t readClock(clockid_t clock)
 {
     struct timespec t;
@@ -31,11 +34,24 @@ uint64_t ebpfMonClockReal(void)
     return readClock(CLOCK_REALTIME);
 }
 
+uint64_t ebpfMonClockOffsetBetween(ebpfMonClockRead monotonic, ebpfMonClockRead real)
+{
+    uint64_t offset = 0, least = UINT64_MAX;
+
+    for (int i = 0; i < TRIES && least > BETWEEN_NS; i++) {
+        uint64_t before = monotonic(), at = real(), between = monotonic() - before;
+
+        if (between < least) {
+            least = between;
+            offset = at - before - between / 2;
+        }
+    }
+    return offset;
+}
+
 uint64_t ebpfMonClockUnixOffset(void)
 {
-    uint64_t monotonic = ebpfMonClockMonotonic(), real = ebpfMonClockReal();
-
-    return real - monotonic;
+    return ebpfMonClockOffsetBetween(ebpfMonClockMonotonic, ebpfMonClockReal);
 }
 
 epicsTimeStamp ebpfMonClockStamp(uint64_t realNs)

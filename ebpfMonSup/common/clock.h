@@ -23,6 +23,11 @@ uint64_t ebpfMonClockReal(void);
 /* From monotonic time to time since 1970, UTC; ns. Both clocks are read anew in each call. */
 uint64_t ebpfMonClockUnixOffset(void);
 
+/* The same with any two clocks. A thread can lose its CPU between two readings for any time. So the first clock is read
+ * before and behind the second one, again and again until little time went by: the error is at most half of that. */
+typedef uint64_t (*ebpfMonClockRead)(void);
+uint64_t ebpfMonClockOffsetBetween(ebpfMonClockRead monotonic, ebpfMonClockRead real);
+
 /* EPICS time of a time since 1970, UTC. */
 epicsTimeStamp ebpfMonClockStamp(uint64_t realNs);
 

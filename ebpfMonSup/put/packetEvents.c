@@ -9,8 +9,6 @@
 #include "put/packetEvents.h"
 
 #define DELAY_MAX   60000000000ull /* from a packet to us */
-#define CLOCK_TRIES 10
-#define CLOCK_NS    1000000ull     /* between two readings of a clock */
 
 struct ebpfMonPacketEvents {
     ebpfMonPutJoin          *join;     /* these three are the caller's */
@@ -59,20 +57,12 @@ static int isWanted(ebpfMonPacketEvents *e, const ebpfMonServer *server)
     return !server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc);
 }
 
-/* When the packet came, by the clock that the inside uses; a stepped wall clock tells nothing. The clocks are read again
- * if this thread lost its CPU between them: then the packet would seem to be younger than it is. */
+/* When the packet came, by the clock that the inside uses; a stepped wall clock tells nothing. */
 static uint64_t findArrival(uint64_t time)
 {
-    uint64_t before, wall, after, age;
-    int tries = CLOCK_TRIES;
+    uint64_t now = ebpfMonClockMonotonic(), wall = now + ebpfMonClockUnixOffset(), age = wall > time ? wall - time : 0;
 
-    do {
-        before = ebpfMonClockMonotonic();
-        wall = ebpfMonClockReal();
-        after = ebpfMonClockMonotonic();
-    } while (after - before > CLOCK_NS && --tries);
-    age = wall > time ? wall - time : 0;
-    return before - (age < DELAY_MAX ? age : 0);
+    return now - (age < DELAY_MAX ? age : 0);
 }
 
 static const ebpfMonServer *findServer(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)

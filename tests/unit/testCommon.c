@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sched.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -20,6 +21,46 @@
 #include "common/lazyMutex.h"
 #include "common/text.h"
 #include "common/worker.h"
+
+/* Two clocks that are OFFSET apart, and a thread that loses its CPU between two readings of them. */
+#define OFFSET 1000000000000ull
+
+static uint64_t busyTime;
+static unsigned readings, lostAt; /* lostAt: one bit for each reading after which the thread has no CPU for 10 ms */
+
+static uint64_t readBusy(void)
+{
+    uint64_t now = busyTime += 40;
+
+    if (lostAt >> readings++ % 32 & 1)
+        busyTime += 10000000;
+    return now;
+}
+
+static uint64_t readBusyReal(void)
+{
+    return readBusy() + OFFSET;
+}
+
+static int isOffsetRight(unsigned lost)
+{
+    int64_t error;
+
+    readings = 0;
+    lostAt = lost;
+    error = (int64_t)(ebpfMonClockOffsetBetween(readBusy, readBusyReal) - OFFSET);
+    return error > -2000 && error < 2000;
+}
+
+static void testClockOffset(void)
+{
+    testOk(isOffsetRight(0), "the offset of two clocks");
+    testOk(isOffsetRight(1), "… when the thread loses its CPU before it reads the second clock");
+    testOk(isOffsetRight(2), "… behind that");
+    testOk(isOffsetRight(1 | 2 | 8 | 128), "… again and again");
+    isOffsetRight(UINT_MAX);
+    testOk(readings < 200, "… each time: it ends all the same, after %u readings", readings);
+}
 
 static void testClocks(void)
 {
@@ -233,7 +274,8 @@ static void testLazyMutex(void)
 
 MAIN(testCommon)
 {
-    testPlan(26);
+    testPlan(31);
+    testClockOffset();
     testClocks();
     testHashes();
     testTexts();
