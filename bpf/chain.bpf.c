@@ -43,6 +43,7 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
     th->seen.heldCount = n + 1;
     if (n)
         return;
+    takeLate(c, th);
     th->off.left = th->off.blocked = th->off.cpuWait = th->off.longest = 0;
     th->off.longestSyscall = EBPFMON_NO_SYSCALL;
     th->off.queueWait = th->queueWait; /* the first chain that it makes */
@@ -50,7 +51,7 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
     if (isScanThread(&th->seen))
         beginScanPass(&th->seen.scan, precord, now);
     else if (th->seen.isOnce)
-        th->off.queueWait = takeFromQueue(c, precord, EBPFMON_QUEUE_ONCE, now, &th->from);
+        th->off.queueWait = takeFromQueue(c, th, precord, EBPFMON_QUEUE_ONCE, now);
 }
 
 /* A scan list may have ended otherwise than by its last record: "Too many changes" (dbScan.c). Then this thread does not
@@ -171,13 +172,6 @@ static __always_inline struct ebpfMonRootStat *rootStat(__u32 slot)
     return rs;
 }
 
-static __always_inline int isWanted(__u32 slot)
-{
-    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
-
-    return rc && !(rc->flags & EBPFMON_REC_UNWANTED);
-}
-
 /* A lock set that is about to be released, and what the snapshot found. */
 struct ended {
     __u64 precord, now;
@@ -262,7 +256,7 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     if (cause && cause->head.tgid != c->tgid)
         cause = 0;
     /* what it completes was kept, or what handed it over … */
-    if ((cause && cause->kept) || (rs && n == 1 && th->from.source.begin && isSourceKept(c->conf, &th->from.source, now)))
+    if ((cause && cause->kept) || (rs && n == 1 && th->from.source.begin && isSourceKept(c, &th->from.source, now)))
         whole = 1;
     if (th->awaited == begin)
         whole = 1; /* … or what it handed over */
@@ -271,6 +265,8 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
                                .slot = slot, .counted = x->counted };
 
         sendChain(c, th, &k);
+    } else if (n == 1) {
+        th->fromUnsent = 1;
     }
 }
 
@@ -343,10 +339,8 @@ static __always_inline void releaseLock(const struct caller *c, struct thread *t
     th->ending = h->begin;
     endChain(c, th, h, rs, x);
     th->ending = 0;
-    if (n == 1 && th->seen.isOnce) { /* what scanOnce's thread took out is done */
-        sendHandOverEnd(c, &th->from.source);
-        th->from.source.begin = th->from.isLink = 0;
-    }
+    if (n == 1 && th->seen.isOnce) /* what scanOnce's thread took out is done */
+        endHandOver(c, th);
 }
 
 /* dbScanUnlock(dbCommon *) */

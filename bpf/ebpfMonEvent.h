@@ -232,6 +232,8 @@ struct ebpfMonChain {
 struct ebpfMonHandOverEvent {
     struct ebpfMonHead head;
     struct ebpfMonHandOver what;
+    __u32 chains;    /* EBPFMON_EV_HANDOVER_END: that came of it and were sent, or should have been */
+    __u32 isPartial; /* EBPFMON_EV_HANDOVER_END: there may be more, of which it is not known that they came of it */
 };
 
 struct ebpfMonChainEvent {
@@ -246,7 +248,7 @@ _Static_assert(sizeof(struct ebpfMonWho) == 164, "ebpfMonWho");
 _Static_assert(sizeof(struct ebpfMonOwner) == 24, "ebpfMonOwner");
 _Static_assert(sizeof(struct ebpfMonSourceChain) == 40, "ebpfMonSourceChain");
 _Static_assert(sizeof(struct ebpfMonHandOver) == 184, "ebpfMonHandOver");
-_Static_assert(sizeof(struct ebpfMonHandOverEvent) == 208, "ebpfMonHandOverEvent");
+_Static_assert(sizeof(struct ebpfMonHandOverEvent) == 216, "ebpfMonHandOverEvent");
 _Static_assert(sizeof(struct ebpfMonPutEvent) == 424, "ebpfMonPutEvent");
 _Static_assert(sizeof(struct ebpfMonCauseEvent) == 336, "ebpfMonCauseEvent");
 _Static_assert(sizeof(struct ebpfMonChain) == 176, "ebpfMonChain");

@@ -4,6 +4,14 @@
 #define EBPFMON_HANDOVER_BPF_H
 
 #include "probe.bpf.h"
+#include "ebpfMonBase.h"
+
+/* libCom/ring/epicsRingPointer.h, behind the spin lock */
+struct ringHead {
+    __s32 nextPush, nextPop, size, highWater;
+    __u64 buffer;
+};
+#define RING_HEAD 8
 
 /* Whether this chain was kept whole. */
 static __always_inline int isKept(const struct ebpfMonSourceChain *chain)
@@ -14,7 +22,8 @@ static __always_inline int isKept(const struct ebpfMonSourceChain *chain)
 }
 
 /* What the source chain handed over is done. Nobody waits for it if that chain is over and was not kept. */
-static __always_inline void sendHandOverEnd(const struct caller *c, const struct ebpfMonSourceChain *source)
+static __always_inline void sendHandOverEnd(const struct caller *c, const struct ebpfMonSourceChain *source,
+                                            __u32 chains, __u32 isPartial)
 {
     struct ebpfMonHandOverEvent *ev;
 
@@ -25,12 +34,21 @@ static __always_inline void sendHandOverEnd(const struct caller *c, const struct
         return;
     fillHead(&ev->head, c, EBPFMON_EV_HANDOVER_END, bpf_ktime_get_ns());
     ev->what.source = *source;
+    ev->chains = chains;
+    ev->isPartial = isPartial;
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
 }
 
-/* This thread takes "item" out of its queue. Returns how long it was there (ns), and in *what who put it there. */
-static __always_inline __u64 takeFromQueue(const struct caller *c, __u64 item, __u32 queue, __u64 now,
-                                           struct ebpfMonHandOver *what)
+/* This thread is done with what it took out of its queue. */
+static __always_inline void endHandOver(const struct caller *c, struct thread *th)
+{
+    sendHandOverEnd(c, &th->from.source, th->fromChains, th->fromUnsent);
+    th->from.source.begin = th->from.isLink = 0;
+}
+
+/* This thread takes "item" out of its queue. Returns how long it was there (ns); th->from says who put it there. */
+static __always_inline __u64 takeFromQueue(const struct caller *c, struct thread *th, __u64 item, __u32 queue,
+                                           __u64 now)
 {
     struct queueKey key = { item, c->tgid };
     struct inQueue *in = bpf_map_lookup_elem(&queued, &key);
@@ -40,7 +58,8 @@ static __always_inline __u64 takeFromQueue(const struct caller *c, __u64 item, _
     if (!in || in->delayed || in->since < c->conf->queuesSince || queue >= EBPFMON_QUEUES)
         return 0;
     wait = now > in->since ? now - in->since : 0;
-    *what = in->what;
+    th->from = in->what;
+    th->fromChains = th->fromUnsent = 0;
     bpf_map_delete_elem(&queued, &key);
     qs = bpf_map_lookup_elem(&queues, &c->tgid);
     if (!qs)
@@ -51,6 +70,39 @@ static __always_inline __u64 takeFromQueue(const struct caller *c, __u64 item, _
     __sync_fetch_and_add(&qs->q[queue].sum, wait);
     ebpfMonRecentAdd(&qs->q[queue].wait, now, wait, item);
     return wait;
+}
+
+static __always_inline void beginCallback(const struct caller *c, struct thread *th, __u64 callback)
+{
+    __u32 priority;
+
+    if (bpf_probe_read_user(&priority, sizeof(priority), (void *)(callback + EBPFMON_CALLBACK_PRIORITY)) ||
+        priority >= EBPFMON_QUEUE_ONCE)
+        return;
+    th->seen.busySince = bpf_ktime_get_ns();
+    th->queueWait = takeFromQueue(c, th, callback, priority, th->seen.busySince);
+}
+
+/* 0: it cannot be read. */
+static __always_inline __u64 callbackAt(const struct ringHead *head, __s32 at)
+{
+    return readPtr(head->buffer + 8 * (__u64)(__u32)at);
+}
+
+/* The ring was empty when this thread began to look into it. If it has another head now, the thread found something: no
+ * other thread takes anything out. */
+static __always_inline void takeLate(const struct caller *c, struct thread *th)
+{
+    struct ringHead head = {};
+    __u64 callback;
+
+    if (th->popping != POPPING_EMPTY ||
+        bpf_probe_read_user(&head, sizeof(head), (void *)(th->callbacks + RING_HEAD)) || head.nextPop == th->emptyAt)
+        return;
+    th->popping = POPPING;
+    callback = callbackAt(&head, th->emptyAt);
+    if (callback)
+        beginCallback(c, th, callback);
 }
 
 #endif

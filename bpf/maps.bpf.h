@@ -37,6 +37,11 @@ struct offCpu {
 
 #define NO_CALLBACKS 1
 
+/* struct thread.popping */
+#define POPPING_NOT   0
+#define POPPING       1
+#define POPPING_EMPTY 2
+
 /* Who asked for a put that is made later, when its record is no longer busy. */
 struct notified {
     struct ebpfMonWho who;
@@ -63,8 +68,11 @@ struct thread {
     struct offCpu off;
     __u64 queueWait;         /* ns that the callback which this thread took out last was in its queue */
     struct ebpfMonHandOver from; /* … and who put it there */
+    __u32 fromChains;        /* chains that came of that and were sent */
+    __u32 fromUnsent;        /* nonzero: there was one that was not */
     __u64 callbacks;         /* the ring that it takes them out of; NO_CALLBACKS: it serves none; 0: not known */
-    __u64 popping;           /* it is at that ring */
+    __u32 popping;           /* it is at that ring; POPPING_EMPTY: nothing was in it */
+    __s32 emptyAt;           /* … and what comes next comes to this place */
     __u64 ending;            /* "begin" of a chain that is over and not yet sent; 0: none */
     __u64 awaited;           /* … of one that must be kept: what it handed over was sent. Other threads write it */
     struct ebpfMonPeer peer; /* of the last receive */

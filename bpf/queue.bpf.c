@@ -5,18 +5,11 @@
  * callbackRequest puts a callback into a ring, and a callback thread takes it out by epicsRingPointerPop (callback.c,
  * callbackTask). At the entry of that function the callback is still at the ring's head: no return probe is needed,
  * unless several threads share a ring (callbackParallelThreads). There two threads can look at the same callback, and
- * which of them gets it is known at the return alone. scanOnce is the same with a ring of its own, and its thread locks
- * the record next (ebpfmon_lock).
+ * which of them gets it is known at the return alone. If the ring was empty at the entry, a callback may come before the
+ * function looks: that is found when the thread locks a record, or looks for the next callback (takeLate). scanOnce is
+ * the same with a ring of its own, and its thread locks the record next (ebpfmon_lock).
  */
 #include "handOver.bpf.h"
-#include "ebpfMonBase.h"
-
-/* libCom/ring/epicsRingPointer.h, behind the spin lock */
-struct ringHead {
-    __s32 nextPush, nextPop, size, highWater;
-    __u64 buffer;
-};
-#define RING_HEAD 8
 
 /* The chain that this thread is in hands something over: it is the source. */
 static __always_inline void fillSource(const struct caller *c, struct ebpfMonSourceChain *source)
@@ -65,7 +58,8 @@ static __always_inline void noteQueued(__u64 item, __u64 caLink, int delayed)
             in.what = before->what;
             in.what.delay = now - before->since;
         } else {
-            sendHandOverEnd(&c, &before->what.source); /* asked for twice: it is done for the one who asked last */
+            /* Asked for twice: it is done for the one who asked last. A delay that starts again ends once. */
+            sendHandOverEnd(&c, &before->what.source, 0, !(before->delayed && delayed));
         }
     }
     bpf_map_update_elem(&queued, &key, &in, BPF_ANY);
@@ -109,17 +103,6 @@ static __always_inline int isCallbackRing(struct thread *th, __u64 ring)
     return th->callbacks == ring;
 }
 
-static __always_inline void beginCallback(const struct caller *c, struct thread *th, __u64 callback)
-{
-    __u32 priority;
-
-    if (bpf_probe_read_user(&priority, sizeof(priority), (void *)(callback + EBPFMON_CALLBACK_PRIORITY)) ||
-        priority >= EBPFMON_QUEUE_ONCE)
-        return;
-    th->seen.busySince = bpf_ktime_get_ns();
-    th->queueWait = takeFromQueue(c, callback, priority, th->seen.busySince, &th->from);
-}
-
 /* epicsRingPointerPop(epicsRingPointerId) */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pop, __u64 ring)
@@ -131,17 +114,20 @@ int BPF_UPROBE(ebpfmon_pop, __u64 ring)
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
         return 0;
-    th->popping = isCallbackRing(th, ring);
+    takeLate(&c, th);
+    th->popping = isCallbackRing(th, ring) ? POPPING : POPPING_NOT;
     if (!th->popping)
         return 0;
-    sendHandOverEnd(&c, &th->from.source); /* the thread looks for the next one: the last is done */
-    th->from.source.begin = 0;
+    endHandOver(&c, th); /* the thread looks for the next one: the last is done */
     th->seen.busySince = 0;
-    if (c.conf->parallel || bpf_probe_read_user(&head, sizeof(head), (void *)(ring + RING_HEAD)) ||
-        head.nextPush == head.nextPop ||
-        bpf_probe_read_user(&callback, sizeof(callback), (void *)(head.buffer + 8 * (__u64)(__u32)head.nextPop)))
+    if (c.conf->parallel || bpf_probe_read_user(&head, sizeof(head), (void *)(ring + RING_HEAD)))
         return 0;
-    beginCallback(&c, th, callback);
+    if (head.nextPush == head.nextPop) {
+        th->emptyAt = head.nextPop;
+        th->popping = POPPING_EMPTY;
+    } else if ((callback = callbackAt(&head, head.nextPop))) {
+        beginCallback(&c, th, callback);
+    }
     return 0;
 }
 
@@ -154,7 +140,7 @@ int BPF_URETPROBE(ebpfmon_popped, __u64 callback)
     if (!enterProbe(&c, EBPFMON_HIT_RETURN))
         return 0;
     th = bpf_map_lookup_elem(&threads, &c.tid);
-    if (th && th->popping && callback)
+    if (th && th->popping == POPPING && callback)
         beginCallback(&c, th, callback);
     return 0;
 }

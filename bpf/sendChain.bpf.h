@@ -128,10 +128,26 @@ static __always_inline int isUnderWay(const struct ebpfMonSourceChain *by)
     return 0;
 }
 
-/* The source chain was kept, or is so slow already that it will be. */
-static __always_inline int isSourceKept(const struct ebpfMonTargetConf *conf, const struct ebpfMonSourceChain *by, __u64 now)
+/* Level trace: the filter wants a record that a chain with this root can reach. */
+static __always_inline int isWanted(__u32 slot)
 {
-    return isKept(by) || (conf->slowNs && now - by->begin >= conf->slowNs && isUnderWay(by));
+    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
+
+    return rc && !(rc->flags & EBPFMON_REC_UNWANTED);
+}
+
+/* The source chain was kept, or it is under way still, and it is known already that it will be. */
+static __always_inline int isSourceKept(const struct caller *c, const struct ebpfMonSourceChain *by, __u64 now)
+{
+    __u32 slot = 0;
+
+    if (isKept(by))
+        return 1;
+    if (!isUnderWay(by))
+        return 0;
+    if (c->conf->slowNs && now - by->begin >= c->conf->slowNs)
+        return 1;
+    return c->conf->level >= EBPFMON_TRACE && c->conf->sample <= 1 && findSlot(c->tgid, by->root, &slot) && isWanted(slot);
 }
 
 /* Which chain handed over the one that is sent next. Returns flags for it. Global, as ebpfmon_note_cause. */
@@ -147,6 +163,7 @@ __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
     th = bpf_map_lookup_elem(&threads, &c.tid);
     if (!th || (!th->from.source.begin && !th->from.isLink))
         return 0;
+    th->fromChains++;
     ev = reserveEvent(sizeof(*ev));
     if (!ev)
         return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What chains hand over to other threads: callbacks, and records for scanOnce. Two events come from the kernel part. One
- * comes just before each chain that a hand-over led to, and tells its source chain. The other one comes when all that
- * was handed over at once is done; it can come before the event of the source chain. Event thread only.
+ * comes just before each chain that a hand-over led to, and tells its source chain. The other one comes when a thread is
+ * done with what it was handed; it can come before the event of the source chain. It says how many chains there were, so
+ * it shows if one of them did not arrive. Event thread only.
  */
 #ifndef EBPFMON_HANDOVERS_H
 #define EBPFMON_HANDOVERS_H
@@ -21,10 +22,17 @@ void ebpfMonHandOversNoteBegin(ebpfMonHandOvers *handOvers, const struct ebpfMon
 /* What led to this chain. NULL: no hand-over that is known. Valid until the next call of …NoteBegin. */
 const struct ebpfMonHandOver *ebpfMonHandOversFind(const ebpfMonHandOvers *handOvers, const struct ebpfMonChain *chain);
 
-/* One hand-over of this source chain is done, and the event of the source chain has not come yet. */
-void ebpfMonHandOversNoteEarlyEnd(ebpfMonHandOvers *handOvers, const ebpfMonChainId *source);
+/* This chain arrived, and a hand-over led to it. */
+void ebpfMonHandOversCountChain(ebpfMonHandOvers *handOvers, const struct ebpfMonChain *chain);
 
-/* How many there were, and forgets them: the source chain asks when its event comes. */
-uint32_t ebpfMonHandOversTakeEarlyEnds(ebpfMonHandOvers *handOvers, const ebpfMonChainId *source);
+/* The thread of "ev" is done with what it was handed. Nonzero: not all chains that came of it have arrived. */
+int ebpfMonHandOversNoteEnd(ebpfMonHandOvers *handOvers, const struct ebpfMonHandOverEvent *ev);
+
+/* One hand-over of this source chain is done, and the event of the source chain has not come yet. "isPartial": not all
+ * chains that came of it have arrived. */
+void ebpfMonHandOversNoteEarlyEnd(ebpfMonHandOvers *handOvers, const ebpfMonChainId *source, int isPartial);
+
+/* How many there were, and forgets them: the source chain asks when its event comes. *isPartial: one of them was. */
+uint32_t ebpfMonHandOversTakeEarlyEnds(ebpfMonHandOvers *handOvers, const ebpfMonChainId *source, int *isPartial);
 
 #endif

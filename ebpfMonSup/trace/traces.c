@@ -316,8 +316,10 @@ static void noteOpenWork(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMonTra
     for (unsigned i = 0; i < EBPFMON_ASYNC; i++)
         ebpfMonTraceAddAsync(trace, c->chain.async[i]);
     if (c->chain.handOvers) {
-        uint32_t done = ebpfMonHandOversTakeEarlyEnds(x->handOvers, &id);
+        int isPartial;
+        uint32_t done = ebpfMonHandOversTakeEarlyEnds(x->handOvers, &id, &isPartial);
 
+        trace->isIncomplete |= isPartial;
         trace->handOvers += c->chain.handOvers > done ? c->chain.handOvers - done : 0;
         adoptEarlyTraces(x, trace, &id);
     }
@@ -351,6 +353,8 @@ void ebpfMonTracesAddChain(ebpfMonTraces *x, ebpfMonTarget *t, const struct ebpf
     ebpfMonTrace *trace;
     int completes;
 
+    if (from)
+        ebpfMonHandOversCountChain(x->handOvers, chain);
     /* The put of a client that found its record busy goes on in the thread of a callback (dbNotify.c); it does not
      * belong to what the record was busy with. */
     if (put && put->byClient)
@@ -393,11 +397,13 @@ void ebpfMonTracesEndHandOver(ebpfMonTraces *x, const struct ebpfMonHandOverEven
 {
     ebpfMonChainId source = { .iocId = ev->head.iocId, .tid = ev->what.source.tid, .begin = ev->what.source.begin };
     ebpfMonTrace *trace = ebpfMonTracesFindOpen(x, &source);
+    int isPartial = ebpfMonHandOversNoteEnd(x->handOvers, ev);
 
     if (!trace) {
-        ebpfMonHandOversNoteEarlyEnd(x->handOvers, &source);
+        ebpfMonHandOversNoteEarlyEnd(x->handOvers, &source, isPartial);
         return;
     }
+    trace->isIncomplete |= isPartial;
     if (trace->handOvers)
         trace->handOvers--;
     finishIfComplete(x, trace);

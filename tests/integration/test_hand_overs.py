@@ -9,6 +9,7 @@ from tests.harness import db, paths
 from tests.harness.traces import traced, traces
 from tests.harness.wait import until
 
+QUEUED = 30
 DATABASE = "".join([
     db.READY,
     # an event for two records in different lock sets
@@ -44,6 +45,13 @@ DATABASE = "".join([
     ' field(FLNK, "$(P)LATE2") }\n'
     'record(aSub, "$(P)LATE2") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)AFTER"]) }\n',
     db.counter("AFTER"),
+    # a callback after the other: each is queued at about the time when the one before is done
+    db.counter("EDGE", FLNK="$(P)PAUSE0"), *(
+        f'record(aSub, "$(P)PAUSE{i}") {{ field(SNAM, "spinFor") field(FTA, "DOUBLE") field(INPA, "$(P)GAP")'
+        f' field(FTVA, "DOUBLE") field(FLNK, "$(P)QUEUE{i}") }}\n'
+        f'record(aSub, "$(P)QUEUE{i}") {{ field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)NEXT{i}"])'
+        f' field(FLNK, "$(P)PAUSE{i + 1}") }}\n' + db.counter(f"NEXT{i}") for i in range(QUEUED)),
+    db.record("ao", "GAP"),
     # CP links: which one of two, and what the source chain began with
     db.counter("FROM", FLNK="$(P)SEEN"), db.counter("SEEN"), db.counter("OTHER"),
     db.counter("EVR", FLNK="$(P)STAMPED"), db.counter("STAMPED", FLNK="$(P)COPY"), db.counter("COPY", TSEL="$(P)STAMPED.TIME"),
@@ -144,6 +152,19 @@ def test_callback_ends_before_source_chain(ioc, monitor):
     t = traced(monitor, p + "LONG")
     assert tree(t) == [(0, "", p + "LONG"), (1, "FLNK", p + "LONG2"), (1, "callback", p + "QUICK")], t
     assert not any("incomplete" in line for line in t), t
+
+
+def test_callback_comes_while_thread_looks(ioc, monitor):
+    """The ring was empty when the thread began to look for the next callback, and one came before the thread looked."""
+    p = ioc.prefix
+    seen = set()
+    for n in range(40):
+        ioc.put("GAP", 2 + n % 20)
+        ioc.put("EDGE.PROC", 1)
+        t = until(lambda: next((t for t in traces(monitor, p + "EDGE") if t[0] not in seen), None), 15, "the next trace")
+        seen.add(t[0])
+        assert not any("incomplete" in line for line in t), (n, t)
+        assert sorted(r for _, via, r in tree(t) if via == "callback") == sorted(f"{p}NEXT{i}" for i in range(QUEUED)), t
 
 
 def test_callback_ends_before_unwanted_source_chain(ioc, monitor):

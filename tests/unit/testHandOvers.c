@@ -29,40 +29,74 @@ static void sources(ebpfMonHandOvers *handOvers)
     testOk(sourceOf(handOvers, 1, 10, 2000) == 500, "the chain that comes next has its source");
     testOk(!sourceOf(handOvers, 2, 10, 2000) && !sourceOf(handOvers, 1, 11, 2000) && !sourceOf(handOvers, 1, 10, 2001),
            "not that of another IOC, of another thread, or a later one");
-    for (uint32_t i = 0; i < 63; i++) {
-        ev = begins(1, 100 + i, 2100 + i, 600 + i);
+    for (uint32_t i = 0; i < 4000; i++) {
+        ev = begins(1, 100 + i % 1000, 2100 + i, 600 + i);
         ebpfMonHandOversNoteBegin(handOvers, &ev);
     }
-    testOk(sourceOf(handOvers, 1, 10, 2000) == 500 && sourceOf(handOvers, 1, 162, 2162) == 662,
-           "63 other threads may report in between");
-    ev = begins(1, 200, 2200, 700);
-    ebpfMonHandOversNoteBegin(handOvers, &ev);
-    testOk(!sourceOf(handOvers, 1, 10, 2000) && sourceOf(handOvers, 1, 200, 2200) == 700, "then the oldest is forgotten");
+    testOk(sourceOf(handOvers, 1, 10, 2000) == 500 && sourceOf(handOvers, 1, 1099, 6099) == 4599,
+           "any number of other threads may report in between: it may have lost its CPU");
+    for (uint32_t i = 1; i < 16; i++) {
+        ev = begins(1, 10 + 4096 * i, 7000 + i, 700);
+        ebpfMonHandOversNoteBegin(handOvers, &ev);
+    }
+    testOk(!sourceOf(handOvers, 1, 10, 2000) && sourceOf(handOvers, 1, 10 + 4096 * 15, 7015) == 700,
+           "of too many at one place of the table the oldest is forgotten");
+}
+
+/* A thread takes something out, makes chains of it, and is done: "told" chains, of which "arrived" did. */
+static int isPartial(ebpfMonHandOvers *handOvers, uint32_t arrived, uint32_t told, int isTold)
+{
+    static uint64_t now = 10000;
+    struct ebpfMonHandOverEvent ev;
+
+    for (uint32_t i = 0; i < arrived; i++) {
+        struct ebpfMonChain c = { .head = { .iocId = 1, .tid = 10, .ktime = ++now } };
+
+        ev = begins(1, 10, now, 500);
+        ebpfMonHandOversNoteBegin(handOvers, &ev);
+        if (ebpfMonHandOversFind(handOvers, &c))
+            ebpfMonHandOversCountChain(handOvers, &c);
+    }
+    ev = begins(1, 10, ++now, 500);
+    ev.chains = told;
+    ev.isPartial = isTold;
+    return ebpfMonHandOversNoteEnd(handOvers, &ev);
+}
+
+static void ends(ebpfMonHandOvers *handOvers)
+{
+    testOk(!isPartial(handOvers, 0, 0, 0) && !isPartial(handOvers, 1, 1, 0) && !isPartial(handOvers, 3, 3, 0),
+           "all chains of a hand-over arrived");
+    testOk(isPartial(handOvers, 0, 1, 0) && isPartial(handOvers, 2, 3, 0), "one did not");
+    testOk(!isPartial(handOvers, 2, 2, 0) && isPartial(handOvers, 0, 1, 0), "those of the hand-over before do not count");
+    testOk(isPartial(handOvers, 1, 1, 1), "the kernel part says that there may be more");
 }
 
 static void earlyEnds(ebpfMonHandOvers *handOvers)
 {
     ebpfMonChainId a = { .iocId = 1, .tid = 10, .begin = 1000 }, b = { .iocId = 1, .tid = 10, .begin = 1001 };
+    int partial;
 
-    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a) == 0, "none at first");
+    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 0, "none at first");
     for (unsigned i = 0; i < 3; i++)
-        ebpfMonHandOversNoteEarlyEnd(handOvers, &a);
-    ebpfMonHandOversNoteEarlyEnd(handOvers, &b);
-    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a) == 3 && ebpfMonHandOversTakeEarlyEnds(handOvers, &b) == 1,
-           "each source chain has its own");
-    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a) == 0, "they are returned once");
-    ebpfMonHandOversNoteEarlyEnd(handOvers, &a);
+        ebpfMonHandOversNoteEarlyEnd(handOvers, &a, i == 1);
+    ebpfMonHandOversNoteEarlyEnd(handOvers, &b, 0);
+    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 3 && partial &&
+           ebpfMonHandOversTakeEarlyEnds(handOvers, &b, &partial) == 1 && !partial, "each source chain has its own");
+    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 0 && !partial, "they are returned once");
+    ebpfMonHandOversNoteEarlyEnd(handOvers, &a, 1);
     a.iocId = 2; /* at the same place of the table */
-    ebpfMonHandOversNoteEarlyEnd(handOvers, &a);
-    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a) == 1, "one of another IOC is none of its own");
+    ebpfMonHandOversNoteEarlyEnd(handOvers, &a, 0);
+    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 1 && !partial, "one of another IOC is none of its own");
 }
 
 MAIN(testHandOvers)
 {
     ebpfMonHandOvers *handOvers = ebpfMonHandOversNew();
 
-    testPlan(9);
+    testPlan(13);
     sources(handOvers);
+    ends(handOvers);
     earlyEnds(handOvers);
     ebpfMonHandOversFree(handOvers);
     return testDone();

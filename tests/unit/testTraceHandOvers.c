@@ -84,6 +84,30 @@ static void doneBeforeEnd(void)
     testOk(heard.count == 1 && !heard.isIncomplete, "however much that was, its own and others'");
 }
 
+/* A chain of what was handed over was lost. */
+static void missing(void)
+{
+    struct ebpfMonChain a = handingOver(1), b = chainOf(2, 1010 * MS, 7, UINT32_MAX);
+
+    setUp(20);
+    addChain(a, 1);
+    takes(a, b);
+    addChain(b, 1);
+    isDoneBy(a, 2, 1);
+    testOk(heard.count == 1 && heard.chains == 2 && !heard.isIncomplete, "one chain came of it, and arrived");
+
+    setUp(20);
+    addChain(a, 1);
+    takes(a, b);
+    isDoneBy(a, 2, 1);
+    testOk(heard.count == 1 && heard.chains == 1 && heard.isIncomplete, "it did not arrive: the trace is incomplete");
+
+    setUp(20);
+    isDoneBy(a, 2, 1);
+    addChain(a, 1);
+    testOk(heard.count == 1 && heard.isIncomplete, "also if that was known before the source chain");
+}
+
 static void endsBeforeCause(void)
 {
     struct ebpfMonChain a = handingOver(1), b;
@@ -144,11 +168,12 @@ static void keepsGoing(void)
 
 MAIN(testTraceHandOvers)
 {
-    testPlan(17);
+    testPlan(20);
     tracesTestBegin();
     handedOver();
     unknownCause();
     doneBeforeEnd();
+    missing();
     endsBeforeCause();
     clientPut();
     keepsGoing();

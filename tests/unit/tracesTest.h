@@ -120,12 +120,18 @@ static inline void takes(struct ebpfMonChain chain, struct ebpfMonChain next)
     ebpfMonTracesBeginHandOver(traces, &ev);
 }
 
-static inline void isDone(struct ebpfMonChain chain)
+/* Thread "tid" is done with what "chain" handed over, and made "chains" chains of it. */
+static inline void isDoneBy(struct ebpfMonChain chain, uint32_t tid, uint32_t chains)
 {
-    struct ebpfMonHandOverEvent ev = { .head.iocId = sceneTarget->iocId,
+    struct ebpfMonHandOverEvent ev = { .head = { .iocId = sceneTarget->iocId, .tid = tid }, .chains = chains,
                                        .what.source = { .begin = chain.begin, .tid = chain.head.tid } };
 
     ebpfMonTracesEndHandOver(traces, &ev);
+}
+
+static inline void isDone(struct ebpfMonChain chain)
+{
+    isDoneBy(chain, 0, 0);
 }
 
 static inline struct ebpfMonPutEvent putOf(uint32_t tid, uint64_t at, uint64_t id, uint32_t record)
