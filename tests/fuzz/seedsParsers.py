@@ -191,8 +191,9 @@ def chain(begin, part, last, count, asynchronous=0, tid=77, handOvers=0):
     return event(3, fixed + records, tid=tid)
 
 
-def handOver(kind):
-    return event(kind, struct.pack("<QQII", 10**12 - 100, 0, 77, 0) + b"cbLow".ljust(16, b"\0") + bytes(16) + bytes(128))
+def handOver(kind, chains=0):
+    return event(kind, struct.pack("<QQII", 10**12 - 100, 0, 77, 0) + b"cbLow".ljust(16, b"\0") + bytes(16) + bytes(128)
+                 + struct.pack("<II", chains, 0))
 
 
 def events():
@@ -209,7 +210,8 @@ def events():
         "parts": chain(10**12 - 1000, 0, 0, 2) + chain(10**12 - 1000, 1, 1, 2),
         "async": chain(10**12 - 900, 0, 1, 1, asynchronous=102) + handOver(8) + chain(10**12 - 800, 0, 1, 2, tid=78)
                  + handOver(9),
-        "handOver": chain(10**12 - 100, 0, 1, 2, handOvers=1) + handOver(8) + chain(10**12 - 50, 0, 1, 1) + handOver(9),
+        "handOver": chain(10**12 - 100, 0, 1, 2, handOvers=1) + handOver(8) + chain(10**12 - 50, 0, 1, 1)
+                    + handOver(9, chains=1),
     })
 
 
