@@ -31,6 +31,7 @@
 /* More than 5 ms: a timer of Base expires half a tick of its clock early (timer::privateStart in timer.cpp; 10 ms), so a
  * timer of 5 ms expires at once, and to poll by it would take all CPUs. */
 #define POLL_SECONDS 0.02
+#define LATE_SECONDS 0.1                 /* the same, when the record has completed */
 #define APPLY_NS (5 * EBPFMON_SECOND_NS) /* reading a large IOC takes less */
 #define COMMAND_SECONDS 10.0             /* a filter before it, and its own */
 
@@ -48,6 +49,8 @@ static struct {
     epicsCallback       poll;
     ebpfMonFilterAnswer answer;
     uint64_t            until;       /* monotonic ns */
+    int                 isOpen;      /* the record completed without it */
+    int                 isLate;      /* … and processes once more, only to say that it is in force */
     char                filter[TEXT_SIZE];
 } awaited;
 
@@ -69,19 +72,29 @@ static void showProgress(aSubRecord *prec, const char *progress)
     *(epicsUInt32 *)prec->valc = awaited.answer.generation;
 }
 
-/* Callback thread. */
+/* Callback thread. A filter that takes long completes the record without being in force; when it is, the record processes
+ * once more: else nobody would learn from when on it counts. */
 static void pollApplied(epicsCallback *callback)
 {
+    int isApplied;
     aSubRecord *prec;
     void *user;
 
     callbackGetUser(user, callback);
     prec = user;
     dbScanLock((dbCommon *)prec);
-    if (!ebpfMonMonitorOpsGet()->isFilterApplied(awaited.answer.number) && ebpfMonClockMonotonic() < awaited.until)
+    isApplied = ebpfMonMonitorOpsGet()->isFilterApplied(awaited.answer.number);
+    if (prec->pact && !isApplied && ebpfMonClockMonotonic() < awaited.until) {
         callbackRequestDelayed(callback, POLL_SECONDS);
-    else
+    } else if (prec->pact) {
         prec->rset->process((dbCommon *)prec);
+    } else if (awaited.isOpen && !isApplied) {
+        callbackRequestDelayed(callback, LATE_SECONDS);
+    } else if (awaited.isOpen) {
+        awaited.isLate = 1;
+        dbProcess((dbCommon *)prec);
+        awaited.isLate = 0;
+    }
     dbScanUnlock((dbCommon *)prec);
 }
 
@@ -93,6 +106,13 @@ static void beginWait(aSubRecord *prec)
     awaited.until = ebpfMonClockMonotonic() + APPLY_NS;
     prec->pact = TRUE;
     callbackRequestDelayed(&awaited.poll, POLL_SECONDS);
+}
+
+static void stopWaiting(aSubRecord *prec)
+{
+    showProgress(prec, "accepted, being applied");
+    awaited.isOpen = 1;
+    callbackRequestDelayed(&awaited.poll, LATE_SECONDS);
 }
 
 static unsigned takeCommand(ebpfMonFilter *command)
@@ -141,14 +161,15 @@ static long ebpfMonFilterProcess(aSubRecord *prec)
         showText(prec, "not in force: FTVB and FTVC must be ULONG");
         return -1;
     }
-    if (!isWaitOver && setFilter(prec))
+    awaited.isOpen = 0; /* another filter takes its place, or is refused and says so */
+    if (!isWaitOver && !awaited.isLate && setFilter(prec))
         return -1;
     if (!awaited.answer.number)
         showProgress(prec, "accepted, in force as soon as ebpfMon runs");
     else if (ebpfMonMonitorOpsGet()->isFilterApplied(awaited.answer.number))
         showProgress(prec, "in force");
     else if (isWaitOver)
-        showProgress(prec, "accepted, being applied");
+        stopWaiting(prec);
     else
         beginWait(prec);
     return 0;

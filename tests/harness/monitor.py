@@ -114,12 +114,16 @@ class Monitor:
         return seen[0]
 
     def set_filter(self, **values):
-        """Writes FILTER_<NAME>. Waits until the filter is in force: then its generation is another one."""
+        """Writes FILTER_<NAME>. Waits until the filter is in force: then its generation is another one. On a busy host it
+        may be accepted long before it is in force, and FILTER_STATUS says so."""
         before = self.get("FILTER.VALC")
         for name, value in values.items():
             self.put(f"FILTER_{name}", value)
-        until(lambda: self.get("FILTER.VALC") != before, 10,
-              lambda: f"the filter {values} in force: {self.get('FILTER.VALA')}")
+        until(lambda: self.get("FILTER.VALC") != before and not self.filter_status().startswith("accepted, being applied"),
+              20, lambda: f"the filter {values} in force: {self.filter_status()}")
+
+    def filter_status(self):
+        return self.lines("FILTER.VALA")
 
     # --- which IOCs --------------------------------------------------------------------------------------
     def iocs(self):

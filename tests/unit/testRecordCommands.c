@@ -29,6 +29,47 @@ static void testWait(void)
     testOk(polls < 1 + 100 * seconds, "polled %d times in %.3f s", polls, seconds);
 }
 
+static int beginsWith(const char *pv, const char *text)
+{
+    char seen[300] = "", name[80];
+    long n = sizeof(seen) - 1;
+    DBADDR addr;
+
+    sprintf(name, "%s.VAL$", pv);
+    for (int i = 0; i < 6000; i++) { /* 60 s */
+        if (dbNameToAddr(name, &addr) || dbGetField(&addr, DBR_CHAR, seen, NULL, &n, NULL))
+            testAbort("%s cannot be read", name);
+        if (strncmp(seen, text, strlen(text)) == 0)
+            return 1;
+        epicsThreadSleep(0.01);
+        n = sizeof(seen) - 1;
+    }
+    testDiag("    \"%s\" does not begin with \"%s\"", seen, text);
+    return 0;
+}
+
+static void testLateFilter(void)
+{
+    testDiag("filter: what takes long is accepted, and in force later");
+    epicsAtomicSetIntT(&fakeMonitor.busy, 1);
+    testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, 3);
+    testOk(beginsWith("T:FILTER_STATUS", "accepted, being applied: level "), "the record completes without it");
+    epicsAtomicSetIntT(&fakeMonitor.busy, 0);
+    testOk(beginsWith("T:FILTER_STATUS", "in force: level "), "it says when that is in force");
+    testOk1(fakeMonitor.inForce.sample == 3);
+    testdbGetFieldEqual("T:FILTER.PACT", DBR_LONG, 0);
+
+    epicsAtomicSetIntT(&fakeMonitor.busy, 1);
+    testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, 4);
+    testOk1(beginsWith("T:FILTER_STATUS", "accepted, being applied: level "));
+    putText("T:FILTER_RECORD", "REFUSE");
+    epicsAtomicSetIntT(&fakeMonitor.busy, 0);
+    epicsThreadSleep(0.5);
+    expect("T:FILTER_STATUS.VAL$", "the monitor refuses"); /* it is not covered by that */
+    putText("T:FILTER_RECORD", "*");
+    testOk1(beginsWith("T:FILTER_STATUS", "in force: level "));
+}
+
 static void testFilter(void)
 {
     static const char tooLong[] = "1234567890123456789012345678901234567890123456789012345678901";
@@ -186,6 +227,7 @@ MAIN(testRecordCommands)
     testFilter();
     testShell();
     testErrors();
+    testLateFilter();
     recordTestEnd();
     return testDone();
 }
