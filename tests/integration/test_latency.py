@@ -88,7 +88,8 @@ def test_slow_chain_in_log(ioc, monitor):
         text = monitor.lines("CHAIN_LOG")
         return all(n in text for n in order)
 
-    until(shown, 15, lambda: f"the chain in CHAIN_LOG:\n{text}")
+    until(shown, 15, lambda: f"the chain in CHAIN_LOG:\n{text}\n{monitor.get('CHAIN_LOG_CNT')} chains so far, "
+          f"{monitor.filter_status()}, {chains(monitor).get(order[0])}, lost {monitor.losses()}, {monitor.iocs()}")
     end = text.index(order[3])
     places = [text.rindex(n, 0, end) for n in order[:3]]
     names = [line for line in text[:end].splitlines() if any(n in line for n in order[1:3])]
