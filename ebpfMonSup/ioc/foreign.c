@@ -34,6 +34,9 @@ typedef struct reader {
     uint64_t began;              /* monotonic ns, 0: not yet */
     int      finished, abandoned;
     int      slept;              /* the job did: it waited for something else than a CPU */
+    uint64_t took;               /* ns, of a job that is finished; without what it waited for a CPU */
+    int      statistics;         /* file: what the scheduler says of this thread; -1: it says nothing */
+    uint64_t cpuWait;            /* … ns, when the job began */
 } reader;
 
 /* One in a process: see foreign.h. */
@@ -86,6 +89,26 @@ static long countSleeps(void)
     return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
 }
 
+/* How long the reader has waited for a CPU since it was started, in ns: the second number of schedstat
+ * (Documentation/scheduler/sched-stats.rst). 0: not known. Any thread. */
+static uint64_t readCpuWait(const reader *r)
+{
+    unsigned long long wait = 0;
+    char text[80];
+    ssize_t n = r->statistics < 0 ? -1 : pread(r->statistics, text, sizeof(text) - 1, 0);
+
+    text[n > 0 ? n : 0] = 0;
+    return sscanf(text, "%*u %llu", &wait) == 1 ? wait : 0;
+}
+
+/* What the job cost so far. On a busy host all threads wait for a CPU, and for that nobody is to blame. */
+static uint64_t findCost(const reader *r, uint64_t now)
+{
+    uint64_t cpuWait = readCpuWait(r) - r->cpuWait, took = now - r->began;
+
+    return took > cpuWait ? took - cpuWait : 0;
+}
+
 static void *runReader(void *arg)
 {
     reader *r = arg;
@@ -94,13 +117,16 @@ static void *runReader(void *arg)
     isReader = 1;
     r->tid = (pid_t)syscall(SYS_gettid);
     pthread_setname_np(pthread_self(), "ebpfMonReader");
+    r->statistics = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     pthread_mutex_lock(&all.lock);
     while (awaitJob(r) == 0) {
+        r->cpuWait = readCpuWait(r);
         r->began = ebpfMonClockMonotonic();
         pthread_mutex_unlock(&all.lock);
         sleeps = countSleeps();
         r->job->run(r->data);
         sleeps = countSleeps() - sleeps;
+        r->took = findCost(r, ebpfMonClockMonotonic());
         pthread_mutex_lock(&all.lock);
         r->slept = sleeps != 0;
         r->finished = 1;
@@ -114,6 +140,8 @@ static void *runReader(void *arg)
     pthread_mutex_unlock(&all.lock);
     if (r->abandoned)
         r->job->drop(r->data);
+    if (r->statistics >= 0)
+        close(r->statistics);
     pthread_cond_destroy(&r->wake);
     pthread_cond_destroy(&r->done);
     free(r);
@@ -178,15 +206,14 @@ static int awaitReader(reader *r, uint64_t limit)
         at = timeOf(until);
         pthread_cond_timedwait(&r->done, &all.lock, &at);
     }
-    now = ebpfMonClockMonotonic();
-    if (now - r->began > (r->slept ? SLOW_NS : LONG_NS))
-        ebpfMonForeignAccountsCharge(all.accounts, r->pid, now - r->began, now);
+    if (r->took > (r->slept ? SLOW_NS : LONG_NS))
+        ebpfMonForeignAccountsCharge(all.accounts, r->pid, r->took, ebpfMonClockMonotonic());
     return 0;
 }
 
 static int runJob(reader *r, pid_t pid, const ebpfMonForeignJob *job, void *data, uint64_t limit)
 {
-    uint64_t began, now;
+    uint64_t now;
     int err;
 
     r->pid = pid;
@@ -195,15 +222,13 @@ static int runJob(reader *r, pid_t pid, const ebpfMonForeignJob *job, void *data
     r->finished = r->abandoned = 0;
     r->job = job;
     pthread_cond_signal(&r->wake);
-    began = ebpfMonClockMonotonic();
     err = awaitReader(r, limit);
-    if (err == 0) {
+    if (err == 0)
         return 0;
-    }
     now = ebpfMonClockMonotonic();
     r->abandoned = 1;
     if (err == ETIMEDOUT)
-        ebpfMonForeignAccountsCharge(all.accounts, pid, now - began, now);
+        ebpfMonForeignAccountsCharge(all.accounts, pid, findCost(r, now), now);
     else
         r->pid = 0; /* as if it were stuck, but nobody is to blame */
     r->uid = ebpfMonForeignAccountsAbandon(all.accounts, r->pid, now);

@@ -8,7 +8,8 @@
  *
  * A process whose job was abandoned is set aside: all further jobs for it fail at once, until the reader has come back
  * and a time has passed, which grows from 1 s to 5 minutes each time. What slow processes cost is charged to their
- * user: a user's processes together may make callers wait 1 s, and then 5 % of the time; who has used that up gets an
+ * user: a user's processes together may make callers wait 1 s, and then 5 % of the time. That a reader waits for a CPU is
+ * not charged: on a busy host that says nothing about the process. Who has used up its share gets an
  * eighth of the time that a job may take. 8 abandoned readers are allowed
  * to a user, 64 to all; then only trusted processes are read: IOCs whose
  * database was read.

@@ -17,6 +17,7 @@
 #define SHORTEST      8          /* whoever used up its share gets this part of the time that was asked for */
 #define ASIDE_NS      EBPFMON_SECOND_NS /* after the first time, doubled each time */
 #define ASIDE_STEPS   8          /* 1 s to 256 s */
+#define NOBODY        ((uid_t)-1) /* is to blame */
 #define FORGIVE_NS    (600 * EBPFMON_SECOND_NS) /* so long without trouble, and ASIDE_NS begins anew */
 
 /* A process that did not answer. */
@@ -166,7 +167,7 @@ void ebpfMonForeignAccountsCharge(ebpfMonForeignAccounts *accounts, pid_t pid, u
 uid_t ebpfMonForeignAccountsAbandon(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
 {
     account *a = pid ? makeAccount(accounts, pid, now) : NULL;
-    uid_t uid = pid ? ebpfMonProcOwner(pid) : 0;
+    uid_t uid = pid ? ebpfMonProcOwner(pid) : NOBODY;
 
     accounts->stuck++;
     getUser(accounts, uid, now)->stuck++;

@@ -73,7 +73,9 @@ struct ebpfMonIocFinder {
     newProcess new[NEW_MAX];
     unsigned newCount;
     oldProcess old[OLD_MAX]; /* by pid, one place each: a collision costs one look more */
-    uint64_t chargedAt;  /* last look at a process whose user has cost too much */
+    uint64_t chargedAt;  /* last look at a process whose user has cost too much; in the rescan they take turns: */
+    pid_t  chargedPid;   /* the last one */
+    int    chargedMore;  /* the rescan under way has met some with larger pids */
     uint64_t scanned;
     pid_t *scan;         /* the rescan under way */
     int    scanCount, scanAt;
@@ -203,18 +205,15 @@ unsigned ebpfMonIocFinderGetAside(ebpfMonIocFinder *f, ebpfMonAsideProcess *list
     return n;
 }
 
-/* Nonzero: the user of this process has cost us so much that it has to wait. */
-static int hasToWait(ebpfMonIocFinder *f, pid_t pid)
+/* Processes whose users have cost us too much are looked at one by one. Nonzero: one may be looked at now. */
+static int takeTurn(ebpfMonIocFinder *f)
 {
-    uint64_t now;
+    uint64_t now = ebpfMonClockMonotonic();
 
-    if (!ebpfMonForeignIsCharged(pid))
-        return 0;
-    now = ebpfMonClockMonotonic();
     if (now - f->chargedAt < CHARGED_NS)
-        return 1;
+        return 0;
     f->chargedAt = now;
-    return 0;
+    return 1;
 }
 
 /* As ebpfMonImageRead: 0: an IOC that is to be watched; 1: none; -1 with errno. */
@@ -247,7 +246,7 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
     for (unsigned i = 0; i < f->newCount;) {
         newProcess *p = &f->new[i];
         pid_t pid = p->pid;
-        int found;
+        int found, isCharged;
 
         if (p->due > now) {
             if ((double)(p->due - now) / 1e9 < *wait)
@@ -255,7 +254,8 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
             i++;
             continue;
         }
-        if (hasToWait(f, pid)) {
+        isCharged = ebpfMonForeignIsCharged(pid);
+        if (isCharged && !takeTurn(f)) {
             p->due = now + CHARGED_NS;
             i++;
             continue;
@@ -270,6 +270,8 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
             continue;
         }
         p->due = now + (FIRST_NS << p->tries);
+        if (isCharged) /* then the others had their turns */
+            p->due = now + f->newCount * CHARGED_NS;
         i++;
     }
     return 0;
@@ -291,6 +293,9 @@ static void beginScan(ebpfMonIocFinder *f, uint64_t now)
 static void endScan(ebpfMonIocFinder *f)
 {
     if (f->scan) {
+        if (!f->chargedMore)
+            f->chargedPid = 0;
+        f->chargedMore = 0;
         f->denied = f->deniedSoFar;
         f->deniedFirst = f->deniedFirstSoFar;
         f->deniedSoFar = 0;
@@ -298,6 +303,18 @@ static void endScan(ebpfMonIocFinder *f)
     free(f->scan);
     f->scan = NULL;
     f->scanCount = f->scanAt = 0;
+}
+
+static int takeTurnInScan(ebpfMonIocFinder *f, pid_t pid)
+{
+    if (pid <= f->chargedPid)
+        return 0;
+    if (!takeTurn(f)) {
+        f->chargedMore = 1;
+        return 0;
+    }
+    f->chargedPid = pid;
+    return 1;
 }
 
 /* Nonzero: this process is worth a look in this scan. */
@@ -312,7 +329,7 @@ static int isDue(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
     if (!start)
         return 0;
     o = getOld(f, pid, start, now);
-    if (now < o->asideUntil || hasToWait(f, pid))
+    if (now < o->asideUntil || (ebpfMonForeignIsCharged(pid) && !takeTurnInScan(f, pid)))
         return 0;
     o->looked = now;
     return 1;

@@ -25,7 +25,8 @@
 #include "ioc/memory.h"
 #include "ioc/procInfo.h"
 
-#define PAGE 4096u
+#define PAGE   4096u
+#define NOBODY 60007 /* no other test has processes of this user */
 
 /* Shared with all children, at one address. */
 static struct {
@@ -69,6 +70,21 @@ static pid_t startHostile(uid_t uid)
     while (pid > 0 && !shared->ready && waitpid(pid, NULL, WNOHANG) == 0)
         usleep(1000);
     return shared->ready ? pid : 0;
+}
+
+static pid_t startIdle(uid_t uid)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        if (setuid(uid))
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    while (pid > 0 && ebpfMonProcOwner(pid) != uid && waitpid(pid, NULL, WNOHANG) == 0)
+        usleep(1000);
+    return pid;
 }
 
 static void end(pid_t pid)
@@ -224,11 +240,51 @@ static void testCost(void)
     testOk(all, "%d reads, %.1f us each", N, (double)(ebpfMonClockMonotonic() - begin) / 1e3 / N);
 }
 
+/* 30 ms of CPU, and one short sleep. */
+static void work(void *data)
+{
+    uint64_t until = ebpfMonClockThreadCpu() + 30000000;
+
+    (void)data;
+    usleep(1000);
+    while (ebpfMonClockThreadCpu() < until)
+        ;
+}
+
+static void testBusyHost(void)
+{
+    enum { BUSY = 12, JOBS = 16 };
+    static const ebpfMonForeignJob job = { work, work };
+    uint64_t begin = ebpfMonClockMonotonic();
+    pid_t busy[BUSY], child;
+    cpu_set_t one, all;
+    int failed = 0;
+
+    testDiag("a host whose CPUs are full");
+    sched_getaffinity(0, sizeof(all), &all);
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof(one), &one); /* the readers that start now inherit it */
+    child = startIdle(NOBODY);
+    for (int i = 0; i < BUSY; i++)
+        if ((busy[i] = fork()) == 0)
+            for (;;)
+                ;
+    for (int i = 0; i < JOBS; i++)
+        failed += ebpfMonForeignRun(child, 5, &job, NULL) != 0;
+    for (int i = 0; i < BUSY; i++)
+        end(busy[i]);
+    sched_setaffinity(0, sizeof(all), &all);
+    testOk(!failed && !ebpfMonForeignIsCharged(child), "%d jobs of %.2f s took %.1f s", JOBS, 0.03,
+           (double)(ebpfMonClockMonotonic() - begin) / 1e9);
+    end(child);
+}
+
 MAIN(testForeign)
 {
     int fd;
 
-    testPlan(16);
+    testPlan(17);
     shared = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     *page = 1;
@@ -236,10 +292,11 @@ MAIN(testForeign)
     testCost();
     fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
     if (fd < 0 || getuid()) {
-        testSkip(12, "no userfaultfd, or not root");
+        testSkip(13, "no userfaultfd, or not root");
         return testDone();
     }
     close(fd);
+    testBusyHost();
     testPriority();
     testPageThatNeverArrives();
     testUser();

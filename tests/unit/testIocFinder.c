@@ -17,6 +17,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
+#include "ioc/foreign.h"
 #include "ioc/procInfo.h"
 #include "watch/iocFinder.h"
 
@@ -79,6 +80,24 @@ static pid_t startSleep(void)
         execlp("sleep", "sleep", "1000", (char *)NULL);
         _exit(1);
     }
+    return pid;
+}
+
+/* One of this user; nonzero "isSleep": no IOC. */
+static pid_t startChildOf(uid_t uid, int isSleep)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        if (setuid(uid))
+            _exit(1);
+        if (isSleep)
+            execlp("sleep", "sleep", "1000", (char *)NULL);
+        for (;;)
+            pause();
+    }
+    while (pid > 0 && ebpfMonProcOwner(pid) != uid && waitpid(pid, NULL, WNOHANG) == 0)
+        epicsThreadSleep(0.001);
     return pid;
 }
 
@@ -207,6 +226,39 @@ static void testScan(void)
     endChild(late);
 }
 
+/* A user whose processes have cost too much: they are looked at one after the other, and each comes to its turn. */
+static void testCharged(void)
+{
+    enum { OTHERS = 3, USER = 60008 };
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL);
+    pid_t other[OTHERS], child;
+    ebpfMonImage image;
+    uint64_t begin;
+    int found;
+
+    testDiag("processes of a user who has cost too much");
+    if (getuid()) {
+        testSkip(2, "not root");
+        ebpfMonIocFinderFree(finder);
+        return;
+    }
+    knownCount = 0;
+    while (finds(finder, -1, 0, &image)) /* all others are known */
+        ;
+    for (int i = 0; i < OTHERS; i++)
+        other[i] = startChildOf(USER, 1);
+    child = startChildOf(USER, 0);
+    ebpfMonForeignCharge(child, 20 * EBPFMON_SECOND_NS);
+    testOk1(ebpfMonForeignIsCharged(child));
+    begin = ebpfMonClockMonotonic();
+    found = finds(finder, child, 25 * EBPFMON_SECOND_NS, &image);
+    testOk(found, "the IOC among %d others is found, after %.1f s", OTHERS, (double)(ebpfMonClockMonotonic() - begin) / 1e9);
+    for (int i = 0; i < OTHERS; i++)
+        endChild(other[i]);
+    endChild(child);
+    ebpfMonIocFinderFree(finder);
+}
+
 static void testSelf(void)
 {
     ebpfMonIocFinder *finder = ebpfMonIocFinderNew(1, isKnown, NULL);
@@ -221,10 +273,11 @@ static void testSelf(void)
 
 MAIN(testIocFinder)
 {
-    testPlan(14);
+    testPlan(16);
     testNew();
     testLoading();
     testScan();
+    testCharged();
     testSelf();
     return testDone();
 }
