@@ -15,6 +15,7 @@
 #include "watch/follower.h"
 #include "watch/iocFinder.h"
 #include "watch/targetLife.h"
+#include "watch/targetPlace.h"
 
 #define STOP_SECONDS 5.0
 #define DETACH_SECONDS 4.0         /* of these, for the kernel to let go of all probes */
@@ -43,9 +44,8 @@ struct ebpfMonFollower {
     uint64_t  budgetAt, lookedAt, relinkedAt;
     uint64_t  ringLost;     /* events, when the links were read again for that */
     uint64_t  capabilities; /* of this process */
-    unsigned  round;        /* counts the rounds; never that of a new target, 0 */
     uint64_t  chargedAt;    /* last look at the start of an IOC whose user has cost too much */
-    uint32_t  chargedId;    /* … and which one: they take turns, the newest first */
+    unsigned  turn;         /* they take turns: in this one each is looked at once; never that of a new target, 0 */
     uint64_t  refusedAt;    /* no place for an IOC; 0: never */
     char      trouble[200]; /* as it was reported last */
 };
@@ -140,10 +140,10 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
     /* what other processes of its user have cost delays it, and not the others */
     if (!t->cat && ebpfMonForeignIsCharged(t->pid) && !ebpfMonForeignIsAside(t->pid)) {
-        if (r->now - f->chargedAt < CHARGED_NS || t->iocId >= f->chargedId)
+        if (r->now - f->chargedAt < CHARGED_NS || t->follower.turn == f->turn)
             return;
         f->chargedAt = r->now;
-        f->chargedId = t->iocId;
+        t->follower.turn = f->turn;
     }
     shorten(r, ebpfMonTargetLifeFollowStart(&f->life, t, r->now));
 }
@@ -166,20 +166,16 @@ static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
         followStart(f, r, t);
 }
 
-/* Those that somebody would miss go first. */
+/* Those that somebody would miss go first. Whoever is forgotten meanwhile had its turn in the list. */
 static void followAll(ebpfMonFollower *f, followRound *r)
 {
-    for (int pass = 0; pass < 2; pass++)
-        for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(f->life.targets), *next; t; t = next) {
-            next = t->next;
-            if (t->follower.round != f->round && (pass || ebpfMonTargetIsCredible(f->life.targets, t))) {
-                t->follower.round = f->round;
-                followTarget(f, r, t);
-            }
-        }
-    f->round++;
+    ebpfMonTarget *list[EBPFMON_TARGETS_MAX];
+    unsigned count = ebpfMonTargetsListByRank(f->life.targets, list, EBPFMON_TARGETS_MAX);
+
+    for (unsigned i = 0; i < count; i++)
+        followTarget(f, r, list[i]);
     if (r->now - f->chargedAt >= CHARGED_NS)
-        f->chargedId = UINT32_MAX; /* the last of them had its turn */
+        f->turn++; /* the last of them had its turn */
     if (r->changed)
         ebpfMonRequestsSetApplied(f->life.requests);
 }
@@ -250,11 +246,12 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
     ebpfMonTarget *t;
 
     f->capabilities = ebpfMonProcCapabilities();
-    f->round = 1;
+    f->turn = 1;
     while (!ebpfMonWorkerIsStopping(worker)) {
         followRound r;
 
         beginRound(f, &r);
+        ebpfMonTargetPlaceFindListening(f->life.targets, r.now);
         followAll(f, &r);
         shorten(&r, ebpfMonRequestsTakeLinksDue(f->life.requests, r.now, readLinksOf, f));
         adoptNew(f, &r);

@@ -198,15 +198,50 @@ int ebpfMonTargetIsCredible(ebpfMonTargets *targets, const ebpfMonTarget *t)
     return 0;
 }
 
-unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, pid_t *pids, unsigned max)
+typedef struct {
+    ebpfMonTarget *t;
+    int rank; /* the larger, the sooner */
+} rankedTarget;
+
+enum { rankUnknown, rankListens, rankCredible };
+
+static int byRank(const void *a, const void *b)
 {
+    const rankedTarget *x = a, *y = b;
+
+    if (x->rank != y->rank)
+        return y->rank - x->rank;
+    if (x->rank != rankCredible && x->t->start != y->t->start)
+        return x->t->start < y->t->start ? -1 : 1;
+    return x->t->iocId > y->t->iocId ? -1 : x->t->iocId < y->t->iocId;
+}
+
+unsigned ebpfMonTargetsListByRank(ebpfMonTargets *targets, ebpfMonTarget **list, unsigned max)
+{
+    rankedTarget ranked[EBPFMON_TARGETS_MAX];
     unsigned n = 0;
 
+    for (ebpfMonTarget *t = targets->first; t && n < EBPFMON_TARGETS_MAX; t = t->next)
+        ranked[n++] = (rankedTarget){ t, ebpfMonTargetIsCredible(targets, t) ? rankCredible :
+                                         t->listens ? rankListens : rankUnknown };
+    qsort(ranked, n, sizeof(ranked[0]), byRank);
+    if (n > max)
+        n = max;
+    for (unsigned i = 0; i < n; i++)
+        list[i] = ranked[i].t;
+    return n;
+}
+
+unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, pid_t *pids, unsigned max)
+{
+    ebpfMonTarget *list[EBPFMON_TARGETS_MAX];
+    unsigned count, n = 0;
+
     ebpfMonTargetsLock(targets);
-    for (int pass = 0; pass < 2; pass++)
-        for (const ebpfMonTarget *t = targets->first; t && n < max; t = t->next)
-            if (!t->gone && (t->cat == NULL) == pass)
-                pids[n++] = t->pid;
+    count = ebpfMonTargetsListByRank(targets, list, EBPFMON_TARGETS_MAX);
+    for (unsigned i = 0; i < count && n < max; i++)
+        if (!list[i]->gone)
+            pids[n++] = list[i]->pid;
     ebpfMonTargetsUnlock(targets);
     return n;
 }

@@ -49,6 +49,7 @@ typedef struct ebpfMonTarget {
     int       remark;      /* the note is no trouble */
     int       running;     /* iocInit is done: links are resolved, closures made */
     int       gone;        /* ended; kept a while so that its last events still get their names */
+    int       listens;     /* it has a socket that listens for TCP clients; looked at while its database is not read */
     ebpfMonCatalogue *cat; /* NULL: no database yet, or one that cannot be believed. Its links change under this lock */
     ebpfMonLevel asked;    /* by the filter or by a command */
     ebpfMonLevel level;    /* in force */
@@ -89,11 +90,12 @@ typedef struct ebpfMonTarget {
         ebpfMonMem *mem;
         ebpfMonAttached att;
         long      nodes;       /* record nodes when the catalogue was read */
-        unsigned  round;       /* of the follower's rounds, the last that it had */
         uint64_t  foundAt;     /* monotonic ns, as all times here */
         uint64_t  endedAt;
         uint64_t  lookAt;      /* next look whether iocInit is done, while it starts */
         uint64_t  readAt;      /* not before, its database is read or looked through again */
+        uint64_t  listensAt;   /* not before, its sockets are looked at again */
+        unsigned  turn;        /* of those whose users have cost too much: the last that it had */
         int       silent;      /* its memory does not answer */
         int       noFiles;     /* no files are left for its probes */
         int       initDone;    /* iocInit was seen done */
@@ -152,12 +154,18 @@ void ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts);
 /* Records of all IOCs whose name matches this pattern (epicsStrGlobMatch). It takes the lock. */
 unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *pattern);
 
-/* The processes of the IOCs that are not gone, at most "max"; first those whose database was read. Returns the number. It takes the lock. */
+/* The processes of the IOCs that are not gone, at most "max", in the order of …ListByRank. Returns the number. It takes the
+ * lock. */
 unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, pid_t *pids, unsigned max);
 
 /* Nonzero: somebody may miss it. Its database was read, or it is root's, ours, or of a user who has such an IOC. Any
  * process can have the symbols of an IOC. Under the lock, but for the follower. */
 int ebpfMonTargetIsCredible(ebpfMonTargets *targets, const ebpfMonTarget *t);
+
+/* All targets, at most "max", whoever is to go first before others: the credible ones, the newest first; of the rest
+ * those that listen for clients, as IOCs do; then the oldest first, because an IOC lives long. Returns the number. Under the
+ * lock, but for the follower. */
+unsigned ebpfMonTargetsListByRank(ebpfMonTargets *targets, ebpfMonTarget **list, unsigned max);
 
 /* For the state line: how many targets have something to say, and what the first of them says. Only those that are to be
  * watched, and are credible. Under the lock. */

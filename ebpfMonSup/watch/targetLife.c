@@ -12,6 +12,7 @@
 #include "model/iocValues.h"
 #include "probe/kernelTables.h"
 #include "watch/targetLife.h"
+#include "watch/targetPlace.h"
 #include "watch/typeTrial.h"
 
 #define TROUBLE_NS  5000000000ull  /* a database that cannot be read for this long is reported */
@@ -83,58 +84,15 @@ static void findName(const ebpfMonTargetLife *life, ebpfMonTarget *t)
         }
 }
 
-static unsigned countOf(const ebpfMonTargetLife *life, uid_t uid)
-{
-    unsigned n = 0;
-
-    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(life->targets); t; t = t->next)
-        n += t->uid == uid;
-    return n;
-}
-
-/* Whom to give up for an IOC of this user, when there is no place: one of the user who has most, first one whose
- * database was never read, the newest of them. NULL: this user has most itself. */
-static ebpfMonTarget *findVictim(const ebpfMonTargetLife *life, uid_t uid)
-{
-    unsigned most = countOf(life, uid) + 1;
-    ebpfMonTarget *victim = NULL;
-    uid_t of = uid;
-
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(life->targets); t; t = t->next)
-        if (t->uid != of && t->uid != 0 && countOf(life, t->uid) > most) {
-            most = countOf(life, t->uid);
-            of = t->uid;
-        }
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(life->targets); t && of != uid; t = t->next)
-        if (t->uid == of && (!victim || (victim->cat && !t->cat)))
-            victim = t;
-    return victim;
-}
-
-/* A place for one more IOC of this user. 0, or -1: there is none. */
-static int makePlace(const ebpfMonTargetLife *life, uid_t uid)
-{
-    unsigned count = 0;
-    ebpfMonTarget *victim;
-
-    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(life->targets); t; t = t->next)
-        count++;
-    if (count < EBPFMON_TARGETS_MAX)
-        return 0;
-    victim = findVictim(life, uid);
-    if (!victim)
-        return -1;
-    ebpfMonTargetLifeForget(life, victim);
-    return 0;
-}
-
 int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image)
 {
     uid_t uid = ebpfMonProcOwner(pid);
-    ebpfMonTarget *t;
+    ebpfMonTarget *t, *victim;
 
-    if (makePlace(life, uid))
+    if (ebpfMonTargetPlaceFind(life->targets, pid, uid, &victim))
         return -1;
+    if (victim)
+        ebpfMonTargetLifeForget(life, victim);
     t = calloc(1, sizeof(*t));
     if (!t)
         return -1;

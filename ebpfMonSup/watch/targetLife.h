@@ -21,7 +21,7 @@ typedef struct {
     void *arg;
 } ebpfMonTargetLife;
 
-/* Adds the IOC that was found. If there are EBPFMON_TARGETS_MAX already, one of a user who has more gives its place. 0, or
+/* Adds the IOC that was found. If there are EBPFMON_TARGETS_MAX already, another may give its place (targetPlace.h). 0, or
  * -1: there is no place, or no memory. */
 int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image);
 

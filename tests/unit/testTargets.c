@@ -84,6 +84,41 @@ static void testTrouble(void)
     free(c);
 }
 
+static ebpfMonTarget *add(pid_t pid, uid_t uid, uint64_t start)
+{
+    ebpfMonTarget *t = make(pid, "t");
+
+    t->uid = uid;
+    t->start = start;
+    return t;
+}
+
+static void testRank(void)
+{
+    static ebpfMonCatalogue cat;
+    ebpfMonTarget *fakeOld = add(10, 4711, 5), *listening = add(11, 4711, 60), *read = add(12, 4712, 70),
+                  *fakeNew = add(13, 4711, 50), *sameUser = add(14, 4712, 80), *ofRoot = add(15, 0, 90), *list[8];
+    ebpfMonTarget *const expected[] = { ofRoot, sameUser, read, listening, fakeOld, fakeNew };
+    pid_t pids[6];
+
+    testDiag("who goes first");
+    read->cat = &cat;
+    listening->listens = 1;
+    testOk1(ebpfMonTargetsListByRank(targets, list, 8) == 6);
+    testOk(memcmp(list, expected, sizeof(expected)) == 0,
+           "credible ones, the newest first; then those that listen; then the oldest");
+    testOk1(ebpfMonTargetsListByRank(targets, list, 2) == 2 && list[1] == sameUser);
+    ofRoot->gone = 1;
+    testOk1(ebpfMonTargetsListPids(targets, pids, 6) == 5 && pids[0] == 14 && pids[2] == 11 && pids[4] == 13);
+    read->cat = NULL;
+    ebpfMonTargetsListByRank(targets, list, 8);
+    testOk(list[1] == listening, "who listens goes before whose user has no IOC any more");
+    for (unsigned i = 0; i < 6; i++) {
+        ebpfMonTargetsRemove(targets, expected[i]);
+        free(expected[i]);
+    }
+}
+
 #define RECORDS 5
 
 /* Records 0 to 2 are a stretch in bank 0, 3 and 4 another in bank 1. Three chains began at record 0 and passed all of the
@@ -133,10 +168,11 @@ static void testCounts(void)
 
 MAIN(testTargets)
 {
-    testPlan(22);
+    testPlan(27);
     targets = ebpfMonTargetsNew();
     testList();
     testTrouble();
+    testRank();
     testCounts();
     ebpfMonTargetsFree(targets);
     ebpfMonTargetsFree(NULL);

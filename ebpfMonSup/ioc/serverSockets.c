@@ -8,7 +8,7 @@
 #include "ioc/procInfo.h"
 #include "ioc/procNetns.h"
 #include "ioc/procTcp.h"
-#include "put/serverSockets.h"
+#include "ioc/serverSockets.h"
 
 /* An open socket of one of the processes. */
 typedef struct {

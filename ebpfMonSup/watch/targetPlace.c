@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "ioc/foreign.h"
+#include "ioc/serverSockets.h"
+#include "watch/targetPlace.h"
+
+#define LISTENS_NS  1000000000ull  /* between two looks at the sockets of one whose database was not read; and its age */
+#define LOOK_MAX    16             /* processes, in one look */
+#define CHARGE_NS   50000000ull    /* a look that takes longer is charged to their users: they have many files open */
+#define SOCKETS_MAX 1024
+
+static int isDue(const ebpfMonTarget *t, uint64_t now)
+{
+    return !t->cat && !t->gone && now >= t->follower.listensAt && !ebpfMonForeignIsCharged(t->pid);
+}
+
+void ebpfMonTargetPlaceFindListening(ebpfMonTargets *targets, uint64_t now)
+{
+    ebpfMonTarget *list[LOOK_MAX];
+    pid_t pids[LOOK_MAX];
+    ebpfMonServerSocket *sockets;
+    unsigned count = 0, found;
+    uint64_t begin = ebpfMonClockMonotonic(), took;
+
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t && count < LOOK_MAX; t = t->next)
+        if (isDue(t, now)) {
+            t->follower.listensAt = now + LISTENS_NS + (now - t->follower.foundAt);
+            pids[count] = t->pid;
+            list[count++] = t;
+        }
+    if (!count)
+        return;
+    found = ebpfMonServerSocketsRead(pids, count, SOCKETS_MAX, &sockets);
+    took = ebpfMonClockMonotonic() - begin;
+    ebpfMonTargetsLock(targets);
+    for (unsigned k = 0; k < count; k++) {
+        list[k]->listens = 0;
+        for (unsigned i = 0; i < found; i++)
+            list[k]->listens |= sockets[i].pid == list[k]->pid;
+    }
+    ebpfMonTargetsUnlock(targets);
+    for (unsigned k = 0; k < count && took > CHARGE_NS; k++)
+        ebpfMonForeignCharge(list[k]->pid, took / count);
+    free(sockets);
+}
+
+static unsigned countOf(ebpfMonTargets *targets, uid_t uid)
+{
+    unsigned n = 0;
+
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
+        n += t->uid == uid;
+    return n;
+}
+
+static int isListening(pid_t pid)
+{
+    ebpfMonServerSocket *socket;
+    unsigned n = ebpfMonServerSocketsRead(&pid, 1, 1, &socket);
+
+    free(socket);
+    return n > 0;
+}
+
+/* Nonzero: "a" would rather not be missed than "b", of the same user. */
+static int isMissedLess(const ebpfMonTarget *a, const ebpfMonTarget *b)
+{
+    if (!a->cat != !b->cat)
+        return !a->cat;
+    if (a->listens != b->listens && !a->cat)
+        return !a->listens;
+    return a->start != b->start ? a->start > b->start : a->iocId > b->iocId;
+}
+
+/* Whom to give up for an IOC of this user, when there is no place: one of the user who has most. If that is this user:
+ * one of its own of which nobody knows that it is an IOC, if the new one listens. NULL: nobody. */
+static ebpfMonTarget *findVictim(ebpfMonTargets *targets, pid_t pid, uid_t uid)
+{
+    unsigned most = countOf(targets, uid) + 1;
+    ebpfMonTarget *victim = NULL;
+    uid_t of = uid;
+
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
+        if (t->uid != of && t->uid != 0 && countOf(targets, t->uid) > most) {
+            most = countOf(targets, t->uid);
+            of = t->uid;
+        }
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
+        if (t->uid == of && (!victim || isMissedLess(t, victim)))
+            victim = t;
+    if (of == uid && victim && (victim->cat || victim->listens || !isListening(pid)))
+        return NULL;
+    return victim;
+}
+
+int ebpfMonTargetPlaceFind(ebpfMonTargets *targets, pid_t pid, uid_t uid, ebpfMonTarget **victim)
+{
+    unsigned count = 0;
+
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
+        count++;
+    *victim = count < EBPFMON_TARGETS_MAX ? NULL : findVictim(targets, pid, uid);
+    return count < EBPFMON_TARGETS_MAX || *victim ? 0 : -1;
+}
