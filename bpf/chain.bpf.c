@@ -172,6 +172,13 @@ static __always_inline struct ebpfMonRootStat *rootStat(__u32 slot)
     return rs;
 }
 
+/* After the records were counted: the user part compares both sums (publish/rootAudit.c). */
+static __always_inline void addProcessed(struct ebpfMonRootStat *rs, __u32 processed)
+{
+    rs->chains++;
+    rs->processed += processed;
+}
+
 /* A lock set that is about to be released, and what the snapshot found. */
 struct ended {
     __u64 precord, now;
@@ -312,7 +319,7 @@ static __always_inline struct ebpfMonRootStat *countChain(const struct caller *c
     findProcessed(c, x);
     rs = x->counted ? rootStat(x->slot) : 0;
     if (rs)
-        rs->chains++;
+        addProcessed(rs, x->counted);
     return rs;
 }
 
@@ -418,7 +425,7 @@ static long lookAtLocked(__u32 i, struct many *m)
     counted = takeSnapshot(&c, slot, m->now, 1, 0, &left);
     rs = counted ? rootStat(slot) : 0;
     if (rs)
-        rs->chains++;
+        addProcessed(rs, counted);
     return 0;
 }
 

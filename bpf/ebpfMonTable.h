@@ -135,6 +135,7 @@ struct ebpfMonRecState {
 /* Map "roots", by slot. */
 struct ebpfMonRootStat {
     __u64 chains; /* all */
+    __u64 processed; /* records that they processed, as far as the snapshots counted them */
     __u64 count;  /* those that were timed: the sum of hist */
     __u64 last;   /* ns with the lock held */
     __u64 sum;
@@ -264,7 +265,7 @@ _Static_assert(sizeof(struct ebpfMonRecConf) == 16 && __builtin_offsetof(struct 
                "ebpfMonRecConf: first and len are written in one store");
 _Static_assert(sizeof(struct ebpfMonClosurePair) == 8, "an array map rounds its elements up to 8 bytes");
 _Static_assert(sizeof(struct ebpfMonRecState) == 88, "ebpfMonRecState");
-_Static_assert(sizeof(struct ebpfMonRootStat) == 56 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
+_Static_assert(sizeof(struct ebpfMonRootStat) == 64 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
 _Static_assert(sizeof(struct ebpfMonThread) == 344, "ebpfMonThread");
 _Static_assert(sizeof(struct ebpfMonQueues) == EBPFMON_QUEUES * 56, "ebpfMonQueues");
 _Static_assert(EBPFMON_SLOT_BITS + 6 + 1 == 32 && EBPFMON_STRETCH_MAX == (1 << 6) - 1, "an entry has 32 bits");

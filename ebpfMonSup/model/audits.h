@@ -14,6 +14,8 @@ typedef enum {
     ebpfMonAuditPutNotInside,  /* an IOC has answered a put that was not seen in it */
     ebpfMonAuditPutNumber,     /* between two puts of a thread there was one that was not seen */
     ebpfMonAuditProcessings,   /* the trap on dbProcess counts a record otherwise than we do */
+    ebpfMonAuditRootSum,       /* the chains of all roots processed otherwise than their records did */
+    ebpfMonAuditHistogram,     /* the histogram of a root has more chains, or fewer, than there were */
     ebpfMonAuditKinds
 } ebpfMonAudit;
 

@@ -15,6 +15,7 @@
 #include "probe/kernelTables.h"
 #include "publish/hist.h"
 #include "publish/rankings.h"
+#include "publish/rootAudit.h"
 
 typedef struct {
     const ebpfMonTarget *t;
@@ -58,7 +59,17 @@ struct ebpfMonRankings {
     unsigned watchedCount;
 };
 
-const ebpfMonRankingSources ebpfMonRankingSourcesKernel = { ebpfMonTargetCountRecords, ebpfMonKernelEachRoot };
+static uint64_t countLostRoots(void)
+{
+    uint64_t lost[EBPFMON_LOST_KERNEL];
+
+    ebpfMonKernelGetLost(lost);
+    return lost[EBPFMON_LOST_ROOTS];
+}
+
+const ebpfMonRankingSources ebpfMonRankingSourcesKernel = {
+    ebpfMonTargetCountRecords, ebpfMonKernelEachRoot, ebpfMonTargetCountSnapshots, countLostRoots,
+};
 
 ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, const ebpfMonRankingSources *sources)
 {
@@ -228,9 +239,9 @@ void ebpfMonRankingsPublishRecords(ebpfMonRankings *r, double seconds)
 
 /* --- chains ----------------------------------------------------------------------------------------- */
 
-static const ebpfMonTarget *findSlot(const ebpfMonRankings *r, uint32_t slot, uint32_t *index)
+static ebpfMonTarget *findSlot(const ebpfMonRankings *r, uint32_t slot, uint32_t *index)
 {
-    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(r->targets); t; t = t->next)
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(r->targets); t; t = t->next)
         if (t->slot != UINT32_MAX && t->cat && slot - t->slot < t->cat->count) {
             *index = slot - t->slot;
             return t;
@@ -255,11 +266,14 @@ static void addRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *s)
 {
     ebpfMonRankings *r = arg;
     uint32_t index = 0;
-    const ebpfMonTarget *t = findSlot(r, slot, &index);
+    ebpfMonTarget *t = findSlot(r, slot, &index);
     const char *name;
     int isShown;
 
-    if (!t || t->gone)
+    if (!t)
+        return;
+    ebpfMonRootAuditAddRoot(t, index, s);
+    if (t->gone)
         return;
     name = ebpfMonCatalogueName(t->cat, index);
     isShown = !!(t->how[index] & EBPFMON_SHOWN);
@@ -344,7 +358,9 @@ void ebpfMonRankingsPublishChains(ebpfMonRankings *r)
     epicsTimeGetCurrent(&at); /* chains that ended before are in it */
     beginChains(r);
     ebpfMonTargetsLock(r->targets);
+    ebpfMonRootAuditBegin(r->targets);
     r->sources->eachRoot(addRoot, r);
+    ebpfMonRootAuditEnd(r->targets, r->sources->countSnapshots, r->sources->countLostRoots());
     for (unsigned i = 0; i < r->slowCount; i++)
         makeChainRow(r, &r->slow[i], &r->chainRow[i]);
     ebpfMonTargetsUnlock(r->targets);

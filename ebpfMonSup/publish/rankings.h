@@ -15,6 +15,10 @@ typedef struct {
     void (*countRecords)(const ebpfMonTarget *t, uint64_t *now);
     /* As ebpfMonKernelEachRoot (probe/kernelTables.h). */
     void (*eachRoot)(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
+    /* As ebpfMonTargetCountSnapshots (watch/target.h). */
+    uint64_t (*countSnapshots)(const ebpfMonTarget *t);
+    /* Chains that no root was found for, because there were too many roots. */
+    uint64_t (*countLostRoots)(void);
 } ebpfMonRankingSources;
 
 /* The kernel part's tables. */

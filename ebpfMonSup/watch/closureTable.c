@@ -102,7 +102,7 @@ static ebpfMonStretches *makeStretches(const ebpfMonTarget *t, const ebpfMonClos
  * changed the last time. Under the lock. */
 static void emptyBank(ebpfMonTarget *t, int bank)
 {
-    ebpfMonTargetAddPasses(t, bank, (uint64_t *)t->adjust);
+    t->passesMoved += ebpfMonTargetAddPasses(t, bank, (uint64_t *)t->adjust);
     for (uint32_t i = 0; i < t->cat->count; i++)
         t->recState[i].pass[bank] = 0;
 }

@@ -140,10 +140,10 @@ uint64_t ebpfMonTargetCountRecord(const ebpfMonTarget *t, uint32_t i)
     return countAlone(t, i) + countPasses(t, 0, i) + countPasses(t, 1, i);
 }
 
-void ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts)
+uint64_t ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts)
 {
     const ebpfMonStretches *s = t->stretch[bank];
-    uint64_t sum = 0;
+    uint64_t sum = 0, all = 0;
 
     for (uint32_t p = 0; s && p < s->n; p++) { /* in order, so that each stretch is gone through once */
         uint32_t r = s->order[p];
@@ -153,8 +153,20 @@ void ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts)
         if (!s->ahead[r])
             continue;
         sum += t->recState[r].pass[bank];
-        counts[r] += sum;
+        all += sum;
+        if (counts)
+            counts[r] += sum;
     }
+    return all;
+}
+
+uint64_t ebpfMonTargetCountSnapshots(const ebpfMonTarget *t)
+{
+    uint64_t sum = t->passesMoved;
+
+    for (uint32_t i = 0; i < t->cat->count; i++)
+        sum += t->recState[i].count;
+    return sum + ebpfMonTargetAddPasses(t, 0, NULL) + ebpfMonTargetAddPasses(t, 1, NULL);
 }
 
 void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now)

@@ -66,6 +66,7 @@ typedef struct ebpfMonTarget {
     uint32_t  closureAt, closureCount; /* its part of the closure table, UINT32_MAX: none */
     uint32_t  oldClosureAt, oldClosureCount; /* its part before; free at the next change */
     ebpfMonStretches *stretch[2]; /* by bank of the kernel part's pass counters; NULL: none */
+    uint64_t  passesMoved; /* processings that banks counted which were emptied since: they are in "adjust" */
     uint8_t  *how;         /* EBPFMON_BY_TRAP … */
     int64_t  *adjust;      /* added to the kernel part's counter when the way of counting changed */
     uint32_t  shown;       /* records that match the filter */
@@ -83,6 +84,13 @@ typedef struct ebpfMonTarget {
         uint64_t *counts;    /* at the last publication */
         float    *rate;
         uint64_t procCount;  /* of those that are shown, since it was found */
+        struct {             /* set to 0 with the slots (rootAudit.h) */
+            uint64_t byRoots;    /* processings, summed up over its roots */
+            uint64_t bySnapshots, bySnapshotsBefore; /* … over its records, now and a second ago */
+            int64_t  known;      /* difference that was reported */
+            unsigned wrong;      /* looks in a row that did not agree */
+            int      isReported; /* a root whose own numbers do not agree */
+        } sums;
     } publisher;
 
     /* The follower's own: no lock. */
@@ -138,6 +146,10 @@ size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets);
 uint64_t ebpfMonTargetCountRecord(const ebpfMonTarget *t, uint32_t index);
 void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now);
 
+/* All processings that the snapshots counted in its records: what the trap counts, and what was added when the way of
+ * counting changed, is not in it. Under the lock. */
+uint64_t ebpfMonTargetCountSnapshots(const ebpfMonTarget *t);
+
 /* Notes that a put may have processed this record without a time stamp. Under the lock; the follower is to read the record
  * again. */
 void ebpfMonTargetNoteUnseen(ebpfMonTarget *t, uint32_t index);
@@ -148,8 +160,9 @@ static inline int ebpfMonTargetIsAtLeast(const ebpfMonTarget *t, uint32_t index)
     return (t->how[index] & (EBPFMON_AT_LEAST | EBPFMON_MISSED)) != 0;
 }
 
-/* Adds to each record's number what the passes of its stretches in one bank count. Under the lock. */
-void ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts);
+/* Adds to each record's number what the passes of its stretches in one bank count. Returns the sum. "counts" may be NULL.
+ * Under the lock. */
+uint64_t ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts);
 
 /* Records of all IOCs whose name matches this pattern (epicsStrGlobMatch). It takes the lock. */
 unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *pattern);

@@ -37,6 +37,9 @@ class ShellMonitor(Monitor):
     def state(self):
         return next((l.split('"')[1] for l in self.command(f"dbgf {self.prefix}STATE") if l.startswith("DBF_")), "")
 
+    def audit(self):
+        return next((l.split('"')[1] for l in self.command(f"dbgf {self.prefix}AUDIT.VAL$") if l.startswith("DBF_")), "")
+
     def level_of(self, pid):
         words = [l.split() for l in self.command("ebpfMonIocs")]
         return next((w[4] for w in words if len(w) > 4 and w[1] == str(pid) and w[3] != "0"), None)
@@ -266,6 +269,8 @@ class Scene:
         assert not twice, f"{len(twice)} puts twice: {twice[:3]}"
         unknown = [key for key in self.log.lines if key not in self.sent]
         assert not unknown, f"nobody sent {unknown[:10]}"
+        if self.monitor.process.running:
+            assert self.monitor.audit() == "all cross-checks agree", self.monitor.audit()
 
     def judge_sizes(self):
         """Descriptors, threads, BPF objects and memory do not grow."""

@@ -34,7 +34,17 @@ static void eachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMon
         each(arg, roots[i].slot, &roots[i].stat);
 }
 
-static const ebpfMonRankingSources sources = { countRecords, eachRoot };
+static uint64_t countSnapshots(const ebpfMonTarget *t)
+{
+    return t->publisher.sums.byRoots;
+}
+
+static uint64_t countLostRoots(void)
+{
+    return 0;
+}
+
+static const ebpfMonRankingSources sources = { countRecords, eachRoot, countSnapshots, countLostRoots };
 
 static void addRoot(uint32_t slot, uint64_t ns, uint64_t count)
 {
@@ -42,7 +52,7 @@ static void addRoot(uint32_t slot, uint64_t ns, uint64_t count)
 
     roots[rootCount++].slot = slot;
     memset(s, 0, sizeof(*s));
-    s->chains = s->count = count;
+    s->chains = s->processed = s->count = count;
     s->sum = ns * count;
     s->max = s->last = ns;
     s->waitSum = 1000 * count;

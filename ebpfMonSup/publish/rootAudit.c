@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/audits.h"
+#include "model/put.h"
+#include "publish/rootAudit.h"
+
+#define LOOKS 5  /* in a row must disagree */
+#define TORN  16 /* chains that may end while the numbers of one root are copied */
+
+void ebpfMonRootAuditBegin(ebpfMonTargets *targets)
+{
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
+        t->publisher.sums.byRoots = 0;
+}
+
+/* Nonzero: "a" is not "b", and no chains that have ended meanwhile explain it. */
+static int differ(uint64_t a, uint64_t b)
+{
+    return (a > b ? a - b : b - a) > TORN;
+}
+
+void ebpfMonRootAuditAddRoot(ebpfMonTarget *t, uint32_t index, const struct ebpfMonRootStat *s)
+{
+    const char *record = ebpfMonCatalogueName(t->cat, index);
+    char about[EBPFMON_IOCNAME_SIZE + EBPFMON_NAME_SIZE + 4];
+    uint32_t sum = 0; /* the buckets count modulo 2^32 */
+
+    t->publisher.sums.byRoots += s->processed;
+    for (unsigned b = 0; b < EBPFMON_BUCKETS; b++)
+        sum += s->hist[b];
+    if (t->publisher.sums.isReported || !(differ(sum, (uint32_t)s->count) || s->count > s->chains + TORN ||
+                                          s->chains > s->processed + TORN))
+        return;
+    t->publisher.sums.isReported = 1;
+    snprintf(about, sizeof(about), "%s, %s", t->name, record);
+    ebpfMonAuditsAdd(ebpfMonAuditHistogram, 1, about);
+}
+
+/* The records of a chain are counted before its root, and were read after it: so they cannot be behind. And what they had a
+ * second ago their roots have by now. */
+static int agrees(const ebpfMonTarget *t)
+{
+    int64_t differ = (int64_t)(t->publisher.sums.bySnapshots - t->publisher.sums.byRoots) - t->publisher.sums.known;
+    int64_t more = (int64_t)(t->publisher.sums.bySnapshots - t->publisher.sums.bySnapshotsBefore);
+
+    return differ >= 0 && differ <= more;
+}
+
+static void compare(ebpfMonTarget *t)
+{
+    int64_t now = (int64_t)(t->publisher.sums.bySnapshots - t->publisher.sums.byRoots);
+    int64_t more = now - t->publisher.sums.known;
+
+    if (agrees(t)) {
+        t->publisher.sums.wrong = 0;
+        return;
+    }
+    if (++t->publisher.sums.wrong < LOOKS)
+        return;
+    t->publisher.sums.wrong = 0;
+    t->publisher.sums.known = now;
+    ebpfMonAuditsAdd(ebpfMonAuditRootSum, (uint64_t)(more < 0 ? -more : more), t->name);
+}
+
+void ebpfMonRootAuditEnd(ebpfMonTargets *targets, uint64_t (*countSnapshots)(const ebpfMonTarget *t), uint64_t lostRoots)
+{
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next) {
+        if (t->slot == UINT32_MAX || !t->cat)
+            continue;
+        t->publisher.sums.bySnapshotsBefore = t->publisher.sums.bySnapshots;
+        t->publisher.sums.bySnapshots = countSnapshots(t);
+        if (!lostRoots)
+            compare(t);
+    }
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* publish/rootAudit.h: sums that agree, that are behind because chains go on, and that do not agree. */
+#include <stdio.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "model/audits.h"
+#include "publish/rootAudit.h"
+#include "targetTest.h"
+
+static const char *const names[] = { "A:ROOT", "A:OTHER", NULL };
+static ebpfMonTargets *targets;
+static ebpfMonTarget *t;
+static struct ebpfMonRootStat root[2];
+static uint64_t snapshots, lostRoots;
+
+static uint64_t countSnapshots(const ebpfMonTarget *of)
+{
+    (void)of;
+    return snapshots;
+}
+
+/* So many chains of root "i" end, of "records" records each. */
+static void run(unsigned i, uint64_t chains, uint64_t records)
+{
+    root[i].chains += chains;
+    root[i].count += chains;
+    root[i].processed += chains * records;
+    root[i].hist[7] += (uint32_t)chains;
+}
+
+/* Looks so many times. Returns how many disagreements there have been so far. */
+static uint64_t look(unsigned times, ebpfMonAudit kind)
+{
+    ebpfMonAudits audits;
+
+    while (times--) {
+        ebpfMonRootAuditBegin(targets);
+        for (unsigned i = 0; i < 2; i++)
+            ebpfMonRootAuditAddRoot(t, i, &root[i]);
+        ebpfMonRootAuditEnd(targets, countSnapshots, lostRoots);
+    }
+    ebpfMonAuditsGet(&audits);
+    return audits.count[kind];
+}
+
+static void testSums(void)
+{
+    ebpfMonAudits audits;
+    uint64_t more = 0;
+
+    testDiag("chains by root, and their records");
+    run(0, 100, 5);
+    run(1, 7, 1);
+    snapshots = 507;
+    testOk1(look(20, ebpfMonAuditRootSum) == 0);
+    for (int i = 0; i < 20; i++) { /* busy: records are counted, and their roots not yet read */
+        snapshots += 1000;
+        more += look(1, ebpfMonAuditRootSum);
+        run(0, 200, 5);
+    }
+    testOk(!more, "an IOC that is busy agrees");
+    testOk(look(20, ebpfMonAuditRootSum) == 0, "and when it stands still");
+    snapshots++;
+    testOk(look(4, ebpfMonAuditRootSum) == 0, "one processing too many is not believed at once");
+    testOk(look(30, ebpfMonAuditRootSum) == 1, "it is reported once");
+    ebpfMonAuditsGet(&audits);
+    testOk(audits.lastKind == ebpfMonAuditRootSum && strcmp(audits.last, "a") == 0, "with its IOC: %s", audits.last);
+    run(1, 3, 1);
+    testOk(look(10, ebpfMonAuditRootSum) == 4, "processings that no record has: three more");
+    lostRoots = 1;
+    snapshots += 100;
+    testOk(look(10, ebpfMonAuditRootSum) == 4, "with too many roots nothing can be said");
+    lostRoots = 0;
+    snapshots -= 100;
+}
+
+static void testHistogram(void)
+{
+    testDiag("the numbers of one root");
+    root[0].hist[8] += 10;
+    testOk(look(10, ebpfMonAuditHistogram) == 0, "chains may end while they are copied");
+    root[0].hist[8] += 10;
+    testOk(look(10, ebpfMonAuditHistogram) == 1, "a histogram with more chains than there were is reported once");
+    t->publisher.sums.isReported = 0;
+    root[0].hist[8] -= 20;
+    testOk1(look(10, ebpfMonAuditHistogram) == 1);
+    root[1].count += 100;
+    root[1].hist[3] += 100;
+    testOk(look(10, ebpfMonAuditHistogram) == 2, "more chains timed than there were");
+}
+
+MAIN(testRootAudit)
+{
+    testPlan(12);
+    targets = ebpfMonTargetsNew();
+    t = targetTestNew(targets, "a", 1, 0, names);
+    testSums();
+    testHistogram();
+    return testDone();
+}
