@@ -47,6 +47,7 @@ static struct {
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread int isReader;
+static __thread uint64_t lastCost; /* of the job that this thread has had done last */
 
 /* Takes the lock. NULL: no memory. */
 static ebpfMonForeignAccounts *lock(void)
@@ -223,12 +224,13 @@ static int runJob(reader *r, pid_t pid, const ebpfMonForeignJob *job, void *data
     r->job = job;
     pthread_cond_signal(&r->wake);
     err = awaitReader(r, limit);
+    now = ebpfMonClockMonotonic();
+    lastCost = err ? findCost(r, now) : r->took;
     if (err == 0)
         return 0;
-    now = ebpfMonClockMonotonic();
     r->abandoned = 1;
     if (err == ETIMEDOUT)
-        ebpfMonForeignAccountsCharge(all.accounts, pid, findCost(r, now), now);
+        ebpfMonForeignAccountsCharge(all.accounts, pid, lastCost, now);
     else
         r->pid = 0; /* as if it were stuck, but nobody is to blame */
     r->uid = ebpfMonForeignAccountsAbandon(all.accounts, r->pid, now);
@@ -242,6 +244,7 @@ int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, v
     reader *r;
     int err = ETIMEDOUT;
 
+    lastCost = 0;
     if (isReader) {
         job->run(data);
         return 0;
@@ -269,6 +272,11 @@ int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, v
     pthread_mutex_unlock(&all.lock);
     errno = err;
     return err ? -1 : 0;
+}
+
+uint64_t ebpfMonForeignGetCost(void)
+{
+    return lastCost;
 }
 
 int ebpfMonForeignIsAside(pid_t pid)

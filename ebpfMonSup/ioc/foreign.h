@@ -41,6 +41,9 @@ typedef struct {
  */
 int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, void *data);
 
+/* What the last job cost that the calling thread has had done: ns, without what its reader waited for a CPU. */
+uint64_t ebpfMonForeignGetCost(void);
+
 /* Nonzero: this process is set aside now, or its user has too many that are. */
 int ebpfMonForeignIsAside(pid_t pid);
 

@@ -16,7 +16,7 @@
 #define CHARGED_PART 8 /* processes of a user whose others cost too much get an eighth (ioc/foreign.h) */
 #define BYTES_MAX    ((uint64_t)1 << 30)
 #define CPU_NS_MAX   (2 * EBPFMON_SECOND_NS)
-#define WALL_NS_MAX  (10 * EBPFMON_SECOND_NS)
+#define WAIT_NS_MAX  (10 * EBPFMON_SECOND_NS)
 
 #define BLOCK_BITS  15
 #define BLOCK_SIZE  ((size_t)1 << BLOCK_BITS)
@@ -31,8 +31,9 @@ typedef struct {
 struct ebpfMonMem {
     pid_t pid;
     block blocks[BLOCK_COUNT]; /* direct mapped */
+    uint64_t waited;            /* ns, for what was read since it was made */
     /* since the flush */
-    uint64_t bytes, wall, cpu;  /* read; ns at the first read, 0: none; CPU time of this thread then */
+    uint64_t bytes, waitedBefore, cpu; /* read, 0: nothing; CPU time of this thread at the first read */
     unsigned part;              /* the budget is divided by this */
     int      isOver;
 };
@@ -61,8 +62,13 @@ void ebpfMonMemFlush(ebpfMonMem *mem)
             munmap(mem->blocks[i].data, BLOCK_SIZE);
         memset(&mem->blocks[i], 0, sizeof(mem->blocks[i]));
     }
-    mem->bytes = mem->wall = mem->cpu = 0;
+    mem->bytes = mem->cpu = 0;
     mem->isOver = 0;
+}
+
+uint64_t ebpfMonMemGetWaited(const ebpfMonMem *mem)
+{
+    return mem->waited;
 }
 
 int ebpfMonMemIsOver(const ebpfMonMem *mem)
@@ -73,16 +79,16 @@ int ebpfMonMemIsOver(const ebpfMonMem *mem)
 /* Nonzero: so many bytes more may be read. */
 static int spend(ebpfMonMem *mem, size_t bytes)
 {
-    uint64_t wall = ebpfMonClockMonotonic(), cpu = ebpfMonClockThreadCpu();
+    uint64_t cpu = ebpfMonClockThreadCpu();
 
-    if (!mem->wall) {
-        mem->wall = wall;
+    if (!mem->bytes) {
+        mem->waitedBefore = mem->waited;
         mem->cpu = cpu;
         mem->part = ebpfMonForeignIsCharged(mem->pid) ? CHARGED_PART : 1;
     }
     mem->bytes += bytes;
-    mem->isOver |= mem->bytes > BYTES_MAX / mem->part || wall - mem->wall > WALL_NS_MAX / mem->part ||
-                   cpu - mem->cpu > CPU_NS_MAX / mem->part;
+    mem->isOver |= mem->bytes > BYTES_MAX / mem->part || cpu - mem->cpu > CPU_NS_MAX / mem->part ||
+                   mem->waited - mem->waitedBefore > WAIT_NS_MAX / mem->part;
     if (mem->isOver)
         errno = EDQUOT;
     return !mem->isOver;
@@ -175,6 +181,7 @@ static block *blockOf(ebpfMonMem *mem, uint64_t addr)
     if (!spend(mem, BLOCK_SIZE))
         return NULL;
     n = readForeign(mem->pid, base, b->data, BLOCK_SIZE);
+    mem->waited += ebpfMonForeignGetCost();
     if (n <= 0)
         return NULL;
     b->base = base;
@@ -195,10 +202,15 @@ int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len)
         size_t n = BLOCK_SIZE - at < len ? BLOCK_SIZE - at : len;
         block *b = blockOf(mem, addr);
 
-        if (b && at + n <= b->valid)
+        if (b && at + n <= b->valid) {
             memcpy(out, b->data + at, n);
-        else if (!spend(mem, n) || ebpfMonMemReadNow(mem->pid, addr, out, n))
-            return -1;
+        } else {
+            int failed = !spend(mem, n) || ebpfMonMemReadNow(mem->pid, addr, out, n);
+
+            mem->waited += ebpfMonForeignGetCost();
+            if (failed)
+                return -1;
+        }
         addr += n;
         out += n;
         len -= n;

@@ -8,7 +8,7 @@
  *
  * The process decides whether its memory ever arrives, so each read is a job that can be abandoned (ioc/foreign.h): a
  * read takes 0.25 s at most, and one of a process that is set aside fails at once. What goes through the cache has a
- * budget from flush to flush: 1 GiB, 2 s of CPU time, 10 s in all. A handed-over read costs some 10 us.
+ * budget from flush to flush: 1 GiB, 2 s of CPU time, and 10 s that it makes us wait. A handed-over read costs some 10 us.
  */
 #ifndef EBPFMON_MEMORY_H
 #define EBPFMON_MEMORY_H
@@ -22,6 +22,9 @@ typedef struct ebpfMonMem ebpfMonMem;
 ebpfMonMem *ebpfMonMemNew(pid_t pid);
 void ebpfMonMemFree(ebpfMonMem *mem);
 void ebpfMonMemFlush(ebpfMonMem *mem);
+
+/* How long the process has made us wait since New: ns, without what we waited for a CPU. Past the cache: not counted. */
+uint64_t ebpfMonMemGetWaited(const ebpfMonMem *mem);
 
 /* Nonzero: the budget is used up, and all reads through the cache fail until the next flush. */
 int ebpfMonMemIsOver(const ebpfMonMem *mem);

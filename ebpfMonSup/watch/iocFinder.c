@@ -270,8 +270,8 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
             continue;
         }
         p->due = now + (FIRST_NS << p->tries);
-        if (isCharged) /* then the others had their turns */
-            p->due = now + f->newCount * CHARGED_NS;
+        if (isCharged) /* others have their turns before */
+            p->due = now + (uint64_t)p->tries * CHARGED_NS;
         i++;
     }
     return 0;

@@ -174,12 +174,18 @@ static int readCatalogue(const ebpfMonTargetLife *life, ebpfMonTarget *t, char *
     return 0;
 }
 
+/* What looking at it takes, on any host: that this thread waits for a CPU does not count. */
+static uint64_t findTimeSpent(const ebpfMonTarget *t)
+{
+    return ebpfMonClockThreadCpu() + ebpfMonMemGetWaited(t->follower.mem);
+}
+
 /* Looks through the database, and reads it if it is another one than that we have. The next time it is not before a
  * pause that is READ_SHARE times as long as this took, or a tenth of the time since it was found: what loads slowly is
  * not read over and over. 0, or -1: it cannot be read, and "why" may say why. */
 static int lookThrough(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now, char *why)
 {
-    uint64_t begin = ebpfMonClockMonotonic(), took, pause = (now - t->follower.foundAt) / 10;
+    uint64_t begin = findTimeSpent(t), took, pause = (now - t->follower.foundAt) / 10;
     long nodes;
     int rc = 0;
 
@@ -189,14 +195,13 @@ static int lookThrough(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t
     if (!t->cat || (nodes > 0 && nodes != t->follower.nodes))
         rc = readCatalogue(life, t, why);
     ebpfMonMemFlush(t->follower.mem);
-    took = ebpfMonClockMonotonic() - begin;
+    took = findTimeSpent(t) - begin;
+    now = ebpfMonClockMonotonic();
     if (rc && took > CHARGE_NS)
         ebpfMonForeignCharge(t->pid, took);
     if (pause < READ_SHARE * took)
         pause = READ_SHARE * took;
-    t->follower.readAt = begin + took + (pause < LOOK_NS ? LOOK_NS : pause);
-    if (!t->cat && t->follower.readAt > begin + took + pause)
-        t->follower.readAt = begin + took + pause;
+    t->follower.readAt = now + (t->cat && pause < LOOK_NS ? LOOK_NS : pause);
     return rc;
 }
 
