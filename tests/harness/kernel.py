@@ -70,6 +70,17 @@ def threads(pid):
     return {int(t) for t in os.listdir(f"/proc/{pid}/task")}
 
 
+def threads_named(pid, name):
+    """How many threads have this name."""
+    n = 0
+    for thread in threads(pid):
+        try:
+            n += Path(f"/proc/{pid}/task/{thread}/comm").read_text().strip() == name
+        except OSError:
+            continue  # it ended
+    return n
+
+
 def thread_states(pid):
     """Thread id → its state: R runs, S sleeps, D cannot be interrupted, T stopped, Z has ended."""
     found = {}

@@ -36,6 +36,10 @@ def test_budget(new_ioc, new_monitor):
     puts = monitor.get("PUT_CNT")
     ioc.put("AO", 6)
     monitor.wait("PUT_CNT", lambda n: n == puts + 1)
+    # 2,400 chains a second, and levels that changed: the sums of the cross-checks follow each other
+    before = monitor.get("PROC_CNT")
+    monitor.wait("PROC_CNT", lambda n: n > before + 8 * 10 * ROOTS * LENGTH / 4)
+    assert monitor.get("AUDIT_CNT") == 0, monitor.text("AUDIT")
 
 
 def test_full_ring(new_ioc, new_monitor):
@@ -77,3 +81,4 @@ def test_full_ring(new_ioc, new_monitor):
     puts = monitor.get("PUT_CNT")
     ioc.put("AO", 7)
     monitor.wait("PUT_CNT", lambda n: n == puts + 1)
+    assert monitor.get("AUDIT_CNT") == 0, monitor.text("AUDIT")
