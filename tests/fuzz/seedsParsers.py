@@ -229,6 +229,34 @@ RULES = r"""// who may write what
 """
 
 
+def autosaved():
+    """The inputs of FILTER as a .sav file of autosave leaves them: whole, cut by a full disk, of another release with other
+    types, with bytes of another file, arrays as autosave writes them, numbers that are none."""
+    pattern = [b"psc*", b"DEMO:*", b"*", b"opi?", b"alice"]
+    char = [piece(72 + i, b"\1" + p.ljust(100, b"\0")) for i, p in enumerate(pattern)]  # FTA … FTE: CHAR, NOA 100
+    numbers = [piece(72 + 5, b"\5" + struct.pack("<iI", 3, 0)), piece(72 + 6, b"\12" + struct.pack("<d", 1e4)),
+               piece(72 + 7, b"\5" + struct.pack("<iI", 1, 0)), piece(72 + 8, b"\12" + struct.pack("<d", 1.0))]
+
+    def number(i, kind, data):
+        return piece(72 + i, bytes([kind]) + data)
+
+    nan, inf, tiny = (struct.pack("<d", float(x)) for x in ("nan", "-inf", "5e-324"))
+    return {
+        "saved": b"".join(char + numbers),
+        "savedNoNul": b"".join(piece(72 + i, b"\1" + b"x" * n) for i, n in enumerate((60, 61, 100, 99, 1))),
+        "savedCut": (b"".join(char + numbers))[:-5],
+        "savedEmpty": b"".join(piece(72 + i, b"") for i in range(9)),
+        "savedStrings": b"".join(number(i, 0, t.ljust(40, b"\0")) for i, t in enumerate(
+            pattern + [b"chains", b"1e4", b"1", b"1.0"])),
+        "savedArray": b"".join(piece(72 + i, b'\1@array@ { "112" "115" "99" "42" }') for i in range(5)),
+        "savedFile": b"".join(piece(72 + i, b"\1# save/restore V4.5\n! 1 channel(s) not connected\n<END>") for i in range(5)),
+        "savedNan": b"".join(number(i, 10, v) for i, v in ((5, nan), (6, inf), (7, tiny), (8, nan))),
+        "savedRange": number(5, 5, struct.pack("<i", -2**31)) + number(6, 10, struct.pack("<d", -1.0))
+        + number(7, 5, struct.pack("<i", -1)) + number(8, 10, struct.pack("<d", 1e308)),
+        "savedOtherTypes": b"".join(number(i, k, b"\xff" * 8) for i, k in ((0, 5), (1, 10), (2, 11), (5, 9), (6, 8), (7, 7))),
+    }
+
+
 def texts():
     judged = "\0".join(["DEMO:MAG:CURRENT:SET", "115", "A:B.VAL{}", "alice", "bob", "opi1", "10.1.2.3:5000", "psc1"])
     write("fuzzRules", {
@@ -246,6 +274,7 @@ def texts():
                                                                    b"\0trace", b"\12" + struct.pack("<d", 1e4),
                                                                    b"\5\x64\0\0\0", b"\0002.5"])),
     })
+    write("fuzzFilter", autosaved())
     values = {}
     for kind in range(20):
         size = {0: 40, 1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 8, 8: 8, 9: 4, 10: 8}.get(kind, 2)
