@@ -1,17 +1,19 @@
 # The EPICS way: make, make runtests, make clean, make distclean with EPICS_BASE set in
-# configure/RELEASE.local or in the environment. On a bare machine: make demo, make check, make tsan, make bench,
-# make kernels, make faults.
+# configure/RELEASE.local or in the environment. On a bare machine: make demo, make check, make soak, make tsan,
+# make bench, make kernels, make faults.
 
-ifneq ($(filter demo check tsan bench kernels faults setup,$(MAKECMDGOALS)),)
+ifneq ($(filter demo check soak tsan bench kernels faults setup,$(MAKECMDGOALS)),)
 
 # These find or build EPICS Base first and then come back here with EPICS_BASE set.
-.PHONY: demo check tsan bench kernels faults setup
+.PHONY: demo check soak tsan bench kernels faults setup
 setup:
 	@tools/setup.sh
 demo:
 	@tools/demo.sh
 check:
 	@tools/check.sh
+soak:
+	@tools/soak.sh
 tsan:
 	@tools/tsan.sh
 bench:

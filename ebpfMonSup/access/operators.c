@@ -54,30 +54,62 @@ static int findHost(const char *word, uint32_t *addr)
     return 0;
 }
 
+/* Adds one word of a list. 0, or -1 and why. */
+typedef int (*addWord)(ebpfMonOperators *operators, const char *word, char *why, size_t size);
+
+static int addUser(ebpfMonOperators *operators, const char *word, char *why, size_t size)
+{
+    uid_t uid;
+
+    if (operators->uidCount == EBPFMON_OPERATORS_MAX) {
+        snprintf(why, size, "more than %d users: leave some out", EBPFMON_OPERATORS_MAX);
+        return -1;
+    }
+    if (findUid(word, &uid)) {
+        snprintf(why, size, "this host has no user '%.64s': correct the name, or give the uid", word);
+        return -1;
+    }
+    addUid(operators, uid);
+    return 0;
+}
+
+static int addHost(ebpfMonOperators *operators, const char *word, char *why, size_t size)
+{
+    uint32_t addr;
+
+    if (operators->hostCount == EBPFMON_OPERATORS_MAX) {
+        snprintf(why, size, "more than %d hosts: leave some out", EBPFMON_OPERATORS_MAX);
+        return -1;
+    }
+    if (findHost(word, &addr)) {
+        snprintf(why, size, "'%.64s' is not a numeric IPv4 address as 10.0.0.5", word);
+        return -1;
+    }
+    if (!ebpfMonOperatorsHasHost(operators, addr))
+        operators->host[operators->hostCount++] = addr;
+    return 0;
+}
+
+/* "what": users or hosts, of which "wanted" has none yet. 0, or -1 and why. */
+static int readList(ebpfMonOperators *wanted, addWord add, const char *list, const char *what, char *text, size_t size)
+{
+    char words[2048], why[200] = "the list is too long", *rest = words, *word;
+    int failed = snprintf(words, sizeof(words), "%s", list) >= (int)sizeof(words);
+
+    while (!failed && (word = strtok_r(rest, SEPARATORS, &rest)) != NULL)
+        failed = add(wanted, word, why, sizeof(why));
+    if (failed)
+        snprintf(text, size, "%s; the %s stay as they were", why, what);
+    return failed ? -1 : 0;
+}
+
 int ebpfMonOperatorsSetUsers(ebpfMonOperators *operators, const char *users, char *text, size_t size)
 {
     ebpfMonOperators wanted = *operators;
-    char words[1024], *rest = words, *word;
-    uid_t uid;
 
-    if (snprintf(words, sizeof(words), "%s", users) >= (int)sizeof(words)) {
-        snprintf(text, size, "the list is too long; the users stay as they were");
-        return -1;
-    }
     wanted.uidCount = 0;
-    while ((word = strtok_r(rest, SEPARATORS, &rest)) != NULL) {
-        if (wanted.uidCount == EBPFMON_OPERATORS_MAX) {
-            snprintf(text, size, "more than %d users: leave some out; the users stay as they were",
-                     EBPFMON_OPERATORS_MAX);
-            return -1;
-        }
-        if (findUid(word, &uid)) {
-            snprintf(text, size, "this host has no user '%.64s': correct the name, or give the uid; the users stay as "
-                     "they were", word);
-            return -1;
-        }
-        addUid(&wanted, uid);
-    }
+    if (readList(&wanted, addUser, users, "users", text, size))
+        return -1;
     *operators = wanted;
     return 0;
 }
@@ -85,28 +117,10 @@ int ebpfMonOperatorsSetUsers(ebpfMonOperators *operators, const char *users, cha
 int ebpfMonOperatorsSetHosts(ebpfMonOperators *operators, const char *hosts, char *text, size_t size)
 {
     ebpfMonOperators wanted = *operators;
-    char words[2048], *rest = words, *word;
-    uint32_t addr;
 
-    if (snprintf(words, sizeof(words), "%s", hosts) >= (int)sizeof(words)) {
-        snprintf(text, size, "the list is too long; the hosts stay as they were");
-        return -1;
-    }
     wanted.hostCount = 0;
-    while ((word = strtok_r(rest, SEPARATORS, &rest)) != NULL) {
-        if (wanted.hostCount == EBPFMON_OPERATORS_MAX) {
-            snprintf(text, size, "more than %d hosts: leave some out; the hosts stay as they were",
-                     EBPFMON_OPERATORS_MAX);
-            return -1;
-        }
-        if (findHost(word, &addr)) {
-            snprintf(text, size, "'%.64s' is not a numeric IPv4 address as 10.0.0.5; the hosts stay as they were",
-                     word);
-            return -1;
-        }
-        if (!ebpfMonOperatorsHasHost(&wanted, addr))
-            wanted.host[wanted.hostCount++] = addr;
-    }
+    if (readList(&wanted, addHost, hosts, "hosts", text, size))
+        return -1;
     *operators = wanted;
     return 0;
 }

@@ -61,10 +61,9 @@ int ebpfMonRecordGet(const char *record, ebpfMonRecordStatus *status)
     return row ? 0 : -1;
 }
 
-int ebpfMonPutGet(unsigned n, char *line, size_t size)
+/* Writes the line of a put, NULL: of none; and unlocks the published values, which it is a part of. 0, or -1: none. */
+static int writeAndUnlock(const ebpfMonPut *put, char *line, size_t size)
 {
-    const ebpfMonPublished *published = ebpfMonPublishedLock();
-    const ebpfMonPut *put = ebpfMonPublishedGetPut(published, n);
     ebpfMonPut copy;
 
     if (put)
@@ -74,6 +73,11 @@ int ebpfMonPutGet(unsigned n, char *line, size_t size)
         return -1;
     ebpfMonPutLine(&copy, line, size);
     return 0;
+}
+
+int ebpfMonPutGet(unsigned n, char *line, size_t size)
+{
+    return writeAndUnlock(ebpfMonPublishedGetPut(ebpfMonPublishedLock(), n), line, size);
 }
 
 int ebpfMonFilterSet(const char *part, const char *value, char *text, size_t size)
@@ -121,14 +125,9 @@ int ebpfMonUnexpectedGet(unsigned n, char *line, size_t size)
     const ebpfMonPublished *published = ebpfMonPublishedLock();
     const ebpfMonPut *put = ebpfMonPublishedGetUnexpected(published, n);
     uint64_t number = published->unexpected.count - n;
-    ebpfMonPut copy;
 
-    if (put)
-        copy = *put;
-    ebpfMonPublishedUnlock();
-    if (!put)
+    if (writeAndUnlock(put, line, size))
         return -1;
-    ebpfMonPutLine(&copy, line, size);
     ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByCode, number);
     return 0;
 }

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All fuzzers side by side (Makefile), with a low priority: they need CPU time, and other tests wait for events."""
+"""All fuzzers, some side by side (Makefile), with a low priority: they need CPU time, and other tests wait for events."""
 import os
 import re
 import subprocess
 import warnings
 
 from tests.harness import paths
+from tests.harness.soak import size, soak
 
 
+@soak
 def test_fuzz():
-    seconds = os.environ.get("FUZZ_SECONDS", "200")
-    done = subprocess.run(["nice", "-n", "10", "make", "-s", "-k", "-j8", "-C", paths.TESTS / "fuzz", "run",
-                           f"FUZZ_SECONDS={seconds}"], text=True, errors="replace", timeout=int(seconds) + 300,
+    seconds = os.environ.get("FUZZ_SECONDS", size("40", "600"))
+    done = subprocess.run(["nice", "-n", "10", "make", "-s", "-k", "-j4", "-C", paths.TESTS / "fuzz", "run",
+                           f"FUZZ_SECONDS={seconds}", f"FUZZ_PART={size(5, 1)}"], text=True, errors="replace", timeout=int(seconds) + 300,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout
     counts = re.findall(r"(\w+) ok, (\d+) of (\d+) inputs", done.stdout)

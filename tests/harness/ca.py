@@ -4,7 +4,7 @@ import struct
 import subprocess
 
 from . import loopback, paths, rawca
-from .wait import PATIENCE, until
+from .wait import patient, until
 
 
 def write(port, name, payload, dtype, count=1, callback=False):
@@ -24,7 +24,7 @@ def _epics():
     return epics
 
 
-TIMEOUT = 15 * PATIENCE
+TIMEOUT = patient(15)
 TYPE_UNKNOWN = -1  # TYPENOTCONN of cadef.h
 
 
@@ -77,7 +77,7 @@ def put(name, value, wait=True, timeout=2 * TIMEOUT):
     assert done is not None and done >= 0, f"the put to {name} failed: {done}"
 
 
-def connected(name, timeout=5):
+def connected(name, timeout=60):
     channel = _epics().get_pv(name)
     until(lambda: channel.connected, timeout, f"a connection to {name}")
     return channel
@@ -86,5 +86,5 @@ def connected(name, timeout=5):
 def run(program, *args, port, **kw):
     """Runs a client program of Base with one server. Returns the completed process."""
     return subprocess.run([str(paths.BASE_BIN / program), *map(str, args)], env=loopback.client(port), text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30 * PATIENCE,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=patient(30),
                           stdin=subprocess.DEVNULL, **kw)

@@ -7,7 +7,7 @@ import subprocess
 
 from . import loopback, paths
 from .rawca import CHAR, DOUBLE, ENUM, ERROR, FLOAT, FORMAT, LONG, SHORT, STRING, RawCa, elements
-from .wait import PATIENCE, until
+from .wait import patient, until
 
 NAMES = ["STRING", "SHORT", "FLOAT", "ENUM", "CHAR", "LONG", "DOUBLE"]
 __all__ = ["CHAR", "DOUBLE", "ENUM", "FLOAT", "LONG", "NAMES", "SHORT", "STRING", "Caproto", "Libca", "Raw", "caput",
@@ -35,7 +35,7 @@ class Libca:
     def channel(self, name):
         if name not in self._channels:
             chid = self.ca.create_channel(name, connect=True)
-            assert self.ca.connect_channel(chid, timeout=PATIENCE * 10), name
+            assert self.ca.connect_channel(chid, timeout=patient(10)), name
             self._channels[name] = chid
         return self._channels[name]
 
@@ -77,9 +77,9 @@ class Caproto:
         name = ioc.prefix + record
         if name not in self._pvs:
             self._pvs[name], = self.context.get_pvs(name)
-            self._pvs[name].wait_for_connection(timeout=PATIENCE * 10)
+            self._pvs[name].wait_for_connection(timeout=patient(10))
         values = [v.encode() for v in values] if base == STRING else values
-        self._pvs[name].write(values, notify=notify, wait=notify, timeout=PATIENCE * 10, data_type=ChannelType(base))
+        self._pvs[name].write(values, notify=notify, wait=notify, timeout=patient(10), data_type=ChannelType(base))
 
     def close(self):
         self.context.disconnect()
@@ -109,7 +109,7 @@ def caput(ioc, *args):
     """Runs caput of Base. Returns its pid."""
     with subprocess.Popen([paths.BASE_BIN / "caput", *map(str, args)], env=loopback.client(ioc.port),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
-        out, _ = p.communicate(timeout=PATIENCE * 20)
+        out, _ = p.communicate(timeout=patient(20))
         assert p.returncode == 0, out
         return p.pid
 

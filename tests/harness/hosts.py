@@ -76,7 +76,7 @@ class Hosts:
         done = subprocess.run(badlink.in_namespace(self.link.a, [
             sys.executable, "-m", "tests.programs.put_from_port", self.link.addrB, self.receiver.port,
             self.link.addrA, port, "" if first is None else first, self.receiver.prefix + record, *numbers]),
-            capture_output=True, text=True, timeout=30, check=False)
+            capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
         return dict(zip(numbers, map(int, done.stdout.split())))
 

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-from .wait import PATIENCE, Late, until
+from .wait import Late, patient, until
 
 alive = set()  # processes that run; conftest.py ends those that are left
 
@@ -66,11 +66,11 @@ class Process:
 
     def wait_line(self, begin, seconds=30):
         """Reads on until a line begins with this text. Returns the line."""
-        end = time.monotonic() + PATIENCE * seconds
+        end = time.monotonic() + patient(seconds)
         while True:
             with self._came:
                 if not self._came.wait_for(lambda: self._new, max(0, end - time.monotonic())):
-                    raise Late(f"no line {begin!r} within {PATIENCE * seconds} s\n{self.output()}")
+                    raise Late(f"no line {begin!r} within {patient(seconds)} s\n{self.output()}")
                 line = self._new.popleft()
             if line is None:
                 raise Late(f"{self.argv[0]} ended before a line {begin!r}\n{self.output()}")
@@ -105,7 +105,7 @@ class Process:
 
     def wait(self, seconds=10):
         try:
-            self._popen.wait(PATIENCE * seconds)
+            self._popen.wait(patient(seconds))
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{self.argv[0]} (pid {self.pid}) did not end\n{self.output()}") from None
         self._gone()
@@ -121,7 +121,7 @@ class Process:
         except OSError:
             pass
         try:
-            self._popen.wait(PATIENCE * seconds)
+            self._popen.wait(patient(seconds))
         except subprocess.TimeoutExpired:
             self.kill()
         self._gone()
@@ -130,7 +130,7 @@ class Process:
     def kill(self):
         if self.running:
             self.signal(signal.SIGKILL)
-        self._popen.wait(PATIENCE * 10)
+        self._popen.wait(patient(10))
         self._gone()
 
     def _gone(self):

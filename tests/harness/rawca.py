@@ -78,7 +78,7 @@ def fnv(data):
 class RawCa:
     def __init__(self, port=None, user="raw", host="rawhost", addr="127.0.0.1", connection=None):
         """Connects to the server at this port, or uses this connection."""
-        self.socket = connection or socket.create_connection((addr, port), timeout=10)
+        self.socket = connection or socket.create_connection((addr, port), timeout=60)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as libca: each message is sent at once
         self.address = "%s:%d" % self.socket.getsockname()[:2]
         self._left, self._ioid, self._sids = b"", 100, {}

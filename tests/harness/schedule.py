@@ -21,6 +21,7 @@ ALONE = (
     "test_hostile.py",                    # hundreds of processes that each monitor of the host must look at
     "test_mass_events",
     "test_latency.py",                    # latencies
+    "test_put_updates_at_once",           # a delay
     # Traces of chains that many threads make at once. With the CPUs full their traces are whole, but a new IOC is
     # sometimes not watched within the deadline.
     "test_many_traces",
@@ -41,6 +42,10 @@ LONG = ["test_fuzz", "test_unit[testCatalogue]", "testOtlpCollector", "testOtlpS
         "test_traces_across_iocs", "test_many_traces", "test_hosts", "test_demo", "test_latency", "test_spans",
         "test_overload", "test_trace", "test_hand_overs", "test_pvs", "test_otlp", "test_packets_bad_link",
         "test_lifecycle", "test_health"]
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "soak: has a long form (tests/harness/soak.py)")
 
 
 def _module(nodeid):
@@ -76,7 +81,17 @@ def _rank(item):
     return next((i for i, part in enumerate(LONG) if part in where), len(LONG))
 
 
-def pytest_collection_modifyitems(items):
+def _check_names(items):
+    """A test that was renamed would leave these lists without a word."""
+    names = [*APART, *LONG, *(name for names in TOGETHER for name in names)]
+    if lost := [name for name in names if not any(name in item.nodeid for item in items)]:
+        raise pytest.UsageError(f"tests/harness/schedule.py: no test has this in its name: {', '.join(lost)}")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -k and -m leave tests out
+def pytest_collection_modifyitems(config, items):
+    if config.args == ["tests"]:
+        _check_names(items)
     items.sort(key=_rank)
 
 

@@ -152,9 +152,9 @@ def test_counts_equal_the_iocs_own(watched):
         while not stop.is_set():
             i += 1
             for c in channels:
-                c.get(use_monitor=False, timeout=2)
+                c.get(use_monitor=False, timeout=60)
             for c in plain_puts:
-                c.put(str(i) if c.pvname.endswith("DESC") else i, wait=True, timeout=2)
+                c.put(str(i) if c.pvname.endswith("DESC") else i, wait=True, timeout=60)
 
     reader = threading.Thread(target=readers)
     reader.start()

@@ -75,7 +75,7 @@ def check(before, after, known, exact=()):
 def process(ioc, record, number=N):
     proc = ca.pv(ioc.prefix + record + ".PROC")
     for _ in range(number):
-        proc.put(1, wait=True, timeout=20)
+        proc.put(1, wait=True, timeout=60)
 
 
 @pytest.mark.parametrize("root", ["UNDEF", "UNDEFD", "NODOL", "BADDOL", "DEF"])

@@ -178,7 +178,7 @@ def test_all_values_arrive(display, live):
     ca.get_many([n for n in names if not n.startswith("pva://")])
     with Context("pva", conf=loopback.pva_conf(live.port), nt=False, useenv=False) as context:
         for w in root.iterfind("widget[@type='table']"):
-            table = context.get(w.findtext("pv_name").replace("pva://$(P)", live.prefix), timeout=10)
+            table = context.get(w.findtext("pv_name").replace("pva://$(P)", live.prefix), timeout=60)
             assert list(table.labels) == [c.findtext("name") for c in w.find("columns")]
 
 

@@ -186,7 +186,7 @@ def test_put_callback(ioc, monitor):
     """The notification of a put callback is a callback, too. The trace comes without a wait for it."""
     environ = {**os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
     subprocess.run([paths.BASE_BIN / "caput", "-w", "10", "-c", ioc.prefix + "ONCE.PROC", "1"], env=environ, check=True,
-                   capture_output=True, timeout=20)
+                   capture_output=True, timeout=60)
     t = traced(monitor, ioc.prefix + "ONCE", lambda t: "put by" in t[0], seconds=5)
     assert tree(t) == [(0, "", ioc.prefix + "ONCE")] and len(t) == 3, t
 

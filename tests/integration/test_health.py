@@ -404,7 +404,7 @@ def test_tables(new_ioc, monitor):
     until(lambda: scans(monitor, ioc), 10, "a scan")
     with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
         for name, width in (("SCANS", 7), ("IOC_HEALTH", 8), ("IOC_DELAYS", 8)):
-            table = context.get(monitor.prefix + name, timeout=10)
+            table = context.get(monitor.prefix + name, timeout=60)
             columns = dict(table.value.items())
             assert len(table.labels) == len(columns) == width
             assert len({len(c) for c in columns.values()}) == 1

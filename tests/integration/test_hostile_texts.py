@@ -148,12 +148,12 @@ def test_all_pvs_by_pvaccess(monitor, puts):
     with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
         for name in [monitor.prefix + t for t in tables] + names:
             try:
-                text = repr(context.get(name, timeout=10))
+                text = repr(context.get(name, timeout=60))
             except TimeoutError:
                 assert name.removeprefix(monitor.prefix) in tables, name  # not a table of this monitor
                 continue
             assert not unseen(text.replace("\n", "")), f"{name}: {text[:300]}"
-        rows = dict(context.get(monitor.prefix + "PUTS", timeout=10).value.items())
+        rows = dict(context.get(monitor.prefix + "PUTS", timeout=60).value.items())
     writers = next(c for c in rows.values() if any("@" in str(w) for w in c))
     assert any(ESCAPED.search(str(w)) for w in writers), list(writers)[:5]
 

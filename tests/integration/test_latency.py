@@ -2,10 +2,11 @@
 """Latencies, compared with routines that measure their own time."""
 import pytest
 from tests.harness import paths
+from tests.harness.soak import size, soak
 from tests.harness.wait import settled, until
 
 US = 5000
-ROUNDS = 60
+ROUNDS = size(30, 60)
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,7 @@ def by_put(ioc, root):
         ioc.put(f"{root}.PROC", 1)
 
 
+@soak
 @pytest.mark.parametrize("drive", [by_scan, by_put])
 @pytest.mark.parametrize("root", ["SPIN", "SLEEP"])
 def test_known_routine(ioc, monitor, root, drive):

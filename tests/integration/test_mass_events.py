@@ -4,10 +4,11 @@ import signal
 import time
 
 from tests.harness import db
+from tests.harness.soak import size, soak
 from tests.harness.wait import until
 
 DB = db.READY + db.record("ao", "AO")
-MANY = 24
+MANY = size(12, 24)
 
 
 def level_of(monitor, iocs):
@@ -30,6 +31,7 @@ def timed(what, condition, seconds):
     return took
 
 
+@soak
 def test_many_end_and_start(new_ioc, new_monitor):
     monitor = new_monitor().start()
     first = start(new_ioc, MANY)

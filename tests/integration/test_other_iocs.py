@@ -61,9 +61,9 @@ def test_put_by_pva_to_pvxs(module_ioc, monitor):
     contexts = [Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False) for _ in range(3)]
     try:
         for c in contexts:
-            c.get(ioc.prefix + "AO", timeout=10)
+            c.get(ioc.prefix + "AO", timeout=60)
         for i, c in enumerate(contexts):
-            c.put(ioc.prefix + "AO", 100 + i, timeout=10)
+            c.put(ioc.prefix + "AO", 100 + i, timeout=60)
             row = put_of(monitor, ioc.prefix + "AO", str(100 + i))
             assert row[4] == ioc.name
     finally:

@@ -212,11 +212,11 @@ def test_pv_access(servers, monitor, log, kind):
     mark = len(log.of(ioc.prefix))
     context = Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False)
     for record, value in puts:
-        context.put(ioc.prefix + record, value, timeout=10)
+        context.put(ioc.prefix + record, value, timeout=60)
     expected = [(r, v, None) for r, v in puts]
     if kind == "p4p":
         for record, value, _ in PVA_P4P:
-            context.put(ioc.prefix + record, value, timeout=10)
+            context.put(ioc.prefix + record, value, timeout=60)
         expected += PVA_P4P
     assert ioc.run("pvput", "-w", "5", ioc.prefix + "DOUBLE", 6.5).returncode == 0
     context.close()
@@ -293,7 +293,7 @@ def test_refused_by_p4p(servers, monitor, log):
     mark = len(log.of(ioc.prefix))
     with Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False) as context:
         with pytest.raises(RemoteError):
-            context.put(ioc.prefix + "BAD", 5.0, timeout=10)
+            context.put(ioc.prefix + "BAD", 5.0, timeout=60)
     o, = log.next(1, ioc.prefix, mark)
     assert (o["pv"], o["result"], o["message"]) == (ioc.prefix + "BAD", "failed", "no such value"), o
 

@@ -143,7 +143,7 @@ def test_replayed_capture(link, new_ioc, new_monitor, servers, tmp_path):
     frames.remove(hole)
     # directly into the end of the link, without its faults
     done = subprocess.run(badlink.in_namespace(link.middle, [sys.executable, "-c", INJECT, "linkB"]), text=True,
-                          input=json.dumps(frames), check=False, capture_output=True, timeout=20)
+                          input=json.dumps(frames), check=False, capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr
     lines = log.next(len(values) - 1, ioc.prefix, 0, 15)
     assert [int(o["value"]) for o in lines] == values[:-1]

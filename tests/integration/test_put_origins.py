@@ -247,7 +247,7 @@ def test_strings_of_any_bytes(world, payload, value, after):
 ])
 def test_arrays(world, kind, values, code, text):
     pv = world.pv(f"a:WF:{kind}")
-    pv.put(values, wait=True, timeout=10)
+    pv.put(values, wait=True, timeout=60)
     if code == "s":
         data = b"".join(v.encode().ljust(40, b"\0") for v in values)
     else:
@@ -319,7 +319,7 @@ def test_pva_group(world):
 
     for name in "qx":
         with Context("pva", conf=loopback.pva_conf(world.ioc(name).port), useenv=False) as c:
-            c.put(world.full(f"{name}:GRP"), {"a.value": 1.5, "b.value": 2.5}, timeout=10)
+            c.put(world.full(f"{name}:GRP"), {"a.value": 1.5, "b.value": 2.5}, timeout=60)
         world.expect(*({"pv": f"{name}:G{i}", "value": i + 0.5, "through": "PVA", "user": USER, "pid": os.getpid(),
                         "result": "ok"} for i in (1, 2)))
 
@@ -398,14 +398,14 @@ def test_put_callback_to_a_busy_record(world):
     pid = world.caput("a:ASYN.PROC", 1)
     me = {"user": USER, "host": paths.HOST, "pid": os.getpid(), "result": "ok"}
     world.pv("a:ASYN.B")
-    world.pv("a:ASYN.PROC").put(1, wait=True, timeout=10)
+    world.pv("a:ASYN.PROC").put(1, wait=True, timeout=60)
     dst = {"pv": "a:ASYN:DST", **link("a:ASYN:SRC.OUT", "a:ASYN", thread="cbLow")}
     world.expect({"pv": "a:ASYN.PROC", "thread": "CAS-client", **client(pid)},
                  {"pv": "a:ASYN.PROC", "thread": "cbLow", "through": "CA", **me},
                  {**dst, "pid": pid}, {**dst, "pid": os.getpid()})
     world.mark()
     world.caput("a:ASYN.PROC", 1)
-    world.pv("a:ASYN.B").put(5, wait=True, timeout=10)
+    world.pv("a:ASYN.B").put(5, wait=True, timeout=60)
     world.expect({"pv": "a:ASYN.B", "value": 5, "thread": "cbLow", "through": "CA", "peer": PEER, **me})
 
 

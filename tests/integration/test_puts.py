@@ -7,10 +7,11 @@ import time
 import pytest
 from tests.harness import ca, db, paths
 from tests.harness.clients import Client
+from tests.harness.soak import size, soak
 from tests.harness.wait import until
 
 KINDS = ["ca", "ca", "ca", "ca", "cacb", "cacb", "cacb", "pva", "pva", "pva"]
-BATCH, BATCHES = 10, 100  # 10 clients × 10 puts: half of the list of recent puts
+BATCH, BATCHES = 10, size(15, 100)  # 10 clients × 10 puts: half of the list of recent puts
 
 TYPES = (
     db.record("ai", "AI") + db.record("ao", "AO", DRVH="0") + db.record("longout", "LO") +
@@ -71,7 +72,8 @@ def log(monitor):
     return monitor.lines("PUT_LOG")
 
 
-def test_ten_thousand_puts(ioc, monitor, clients):
+@soak
+def test_many_puts(ioc, monitor, clients):
     """No put is missing, none is there twice. Each has its writer, old and new value."""
     before = monitor.get("PUT_CNT")
     watched = monitor.get(f"{ioc.prefix}N0:PUT_CNT")

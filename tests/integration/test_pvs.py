@@ -108,7 +108,7 @@ def test_puts_table(monitor, ioc):
     ioc.put("AO", 31)
     monitor.wait_text("PUT_LAST_VALUE", lambda t: t == "31")
     with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
-        table = context.get(monitor.prefix + "PUTS", timeout=10)
+        table = context.get(monitor.prefix + "PUTS", timeout=60)
         assert table.getID() == "epics:nt/NTTable:1.0"
         columns = dict(table.value.items())
         assert len(table.labels) == len(columns) == 7, (list(table.labels), list(columns))

@@ -152,7 +152,7 @@ def test_three_users_in_a_row(monitor, ioc):
         assert any("unexpected puts:" in l for l in monitor.command("ebpfMonRulesShow"))
         from p4p.client.thread import Context
         with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
-            table = context.get(monitor.prefix + "BAD_PUTS", timeout=10)
+            table = context.get(monitor.prefix + "BAD_PUTS", timeout=60)
         assert list(table.labels) == ["Time", "PV", "New value", "Writer", "Why unexpected"]
         assert list(table.value.pv) == [ioc.prefix + n for n in ("CLOSED", "SET", "SET")]
     finally:

@@ -46,7 +46,7 @@ def caput(ioc, record, value="1"):
     """A put by a new process of Base's caput."""
     environ = {**os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
     subprocess.run([paths.BASE_BIN / "caput", "-w", "10", "-c", ioc.prefix + record, value], env=environ, check=True,
-                   capture_output=True, timeout=20)
+                   capture_output=True, timeout=60)
 
 
 def chains(rotel, record):

@@ -4,29 +4,22 @@
  * an unprivileged user, prints their process ids, and waits.
  *
  * fake:   nothing but the symbols, pdbbase leads to garbage, and iocInit seems to be done
- * silent: the page of pdbbase never arrives (userfaultfd; FUSE does the same, and needs no right)
+ * silent: the page of pdbbase never arrives
  * sparse: a sparse file whose symbol tables are a gigabyte each is mapped as code
  */
-#include <elf.h>
-#include <fcntl.h>
-#include <linux/userfaultfd.h>
-#include <stdint.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <signal.h>
-#include <unistd.h>
 
-#define PAGE   4096
+#include "hostile.h"
+
 #define NOBODY 60002
 
 /* What makes a process an IOC. */
-struct { void *at; char pad[PAGE - sizeof(void *)]; } pdbbase __attribute__((aligned(PAGE)));
-int interruptAccept __attribute__((aligned(PAGE)));
+struct { void *at; char pad[HOSTILE_PAGE - sizeof(void *)]; } pdbbase __attribute__((aligned(HOSTILE_PAGE)));
+int interruptAccept __attribute__((aligned(HOSTILE_PAGE)));
 
 __attribute__((noinline, used)) long dbProcess(void *precord)
 {
@@ -35,12 +28,7 @@ __attribute__((noinline, used)) long dbProcess(void *precord)
 
 static void makeSilent(void)
 {
-    struct uffdio_api api = { .api = UFFD_API };
-    struct uffdio_register reg = { .range = { (uint64_t)(uintptr_t)&pdbbase, PAGE }, .mode = UFFDIO_REGISTER_MODE_MISSING };
-    int fd = (int)syscall(SYS_userfaultfd, 0);
-
-    if (fd < 0 || mmap(&pdbbase, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != &pdbbase ||
-        ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &reg)) {
+    if (hostileTakePageAway(&pdbbase) < 0) {
         perror("userfaultfd");
         exit(1);
     }
@@ -49,23 +37,13 @@ static void makeSilent(void)
 static void mapSparse(int number)
 {
     char path[64];
-    Elf64_Ehdr e = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN,
-                     .e_machine = EM_X86_64, .e_version = 1, .e_phoff = sizeof(e), .e_ehsize = sizeof(e),
-                     .e_phentsize = sizeof(Elf64_Phdr), .e_shentsize = sizeof(Elf64_Shdr), .e_shoff = 2048, .e_shnum = 5 };
-    Elf64_Shdr s[5] = {
-        [1] = { .sh_type = SHT_DYNSYM, .sh_link = 2, .sh_offset = 0x100000, .sh_size = 1u << 30, .sh_entsize = 24 },
-        [2] = { .sh_type = SHT_STRTAB, .sh_offset = 0x100000, .sh_size = 1u << 30 },
-        [3] = { .sh_type = SHT_SYMTAB, .sh_link = 4, .sh_offset = 0x100000, .sh_size = 1u << 30, .sh_entsize = 24 },
-        [4] = { .sh_type = SHT_STRTAB, .sh_offset = 0x100000, .sh_size = 1u << 30 },
-    };
     int fd;
 
     snprintf(path, sizeof(path), "/tmp/hostile%d.%d", (int)getpid(), number);
     fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0700);
     unlink(path);
-    if (fd < 0 || write(fd, &e, sizeof(e)) != sizeof(e) || pwrite(fd, s, sizeof(s), 2048) != sizeof(s) ||
-        pwrite(fd, "dbProcess\0pdbbase\0", 18, 0x100001) != 18 || ftruncate(fd, 3ll << 30) ||
-        mmap(NULL, 3 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED) {
+    if (fd < 0 || hostileWriteSparseElf(fd) ||
+        mmap(NULL, 3 * HOSTILE_PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED) {
         perror("sparse");
         exit(1);
     }
@@ -73,7 +51,7 @@ static void mapSparse(int number)
 
 static void run(const char *mode, int number)
 {
-    static char garbage[PAGE];
+    static char garbage[HOSTILE_PAGE];
 
     interruptAccept = 1;
     memset(garbage, 0xff, sizeof(garbage));

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes that never answer (ioc/foreign.h): pages that never arrive, files whose tables are gigabytes. The adversaries
  * are children of this program; a page that never arrives is made by userfaultfd(2). */
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
@@ -24,29 +17,16 @@
 #include "ioc/foreign.h"
 #include "ioc/memory.h"
 #include "ioc/procInfo.h"
+#include "../ioc/hostile.h"
 
-#define PAGE   4096u
 #define NOBODY 60007 /* no other test has processes of this user */
 
 /* Shared with all children, at one address. */
 static struct {
-    char good[PAGE];
+    char good[HOSTILE_PAGE];
     volatile int ready, goOn;
 } *shared;
 static char *page; /* the page of a child that never arrives; here it does */
-
-/* Makes the page at "at" one that never arrives. Returns the userfaultfd. */
-static int takeAway(char *at)
-{
-    struct uffdio_api api = { .api = UFFD_API };
-    struct uffdio_register reg = { .range = { (uint64_t)(uintptr_t)at, PAGE }, .mode = UFFDIO_REGISTER_MODE_MISSING };
-    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-
-    if (fd < 0 || mmap(at, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at ||
-        ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &reg))
-        return -1;
-    return fd;
-}
 
 /* A child of user "uid" whose "page" never arrives until goOn. 0: it could not be made. */
 static pid_t startHostile(uid_t uid)
@@ -56,14 +36,14 @@ static pid_t startHostile(uid_t uid)
     shared->ready = 0;
     pid = fork();
     if (pid == 0) {
-        int fd = takeAway(page);
+        int fd = hostileTakePageAway(page);
 
         if (fd < 0 || (uid && setuid(uid)))
             _exit(1);
         shared->ready = 1;
         while (!shared->goOn)
             usleep(1000);
-        ioctl(fd, UFFDIO_ZEROPAGE, &(struct uffdio_zeropage){ .range = { (uint64_t)(uintptr_t)page, PAGE } });
+        ioctl(fd, UFFDIO_ZEROPAGE, &(struct uffdio_zeropage){ .range = { (uint64_t)(uintptr_t)page, HOSTILE_PAGE } });
         for (;;)
             pause();
     }
@@ -200,23 +180,13 @@ static void testSparseFile(void)
     static const char *const names[] = { "dbProcess", "pdbbase" };
     char path[] = "/tmp/testForeignXXXXXX";
     int fd = mkstemp(path);
-    Elf64_Ehdr e = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN,
-                     .e_machine = EM_X86_64, .e_version = 1, .e_phoff = sizeof(e), .e_ehsize = sizeof(e),
-                     .e_phentsize = sizeof(Elf64_Phdr), .e_shentsize = sizeof(Elf64_Shdr), .e_shoff = 2048, .e_shnum = 5 };
-    Elf64_Shdr s[5] = {
-        [1] = { .sh_type = SHT_DYNSYM, .sh_link = 2, .sh_offset = 0x100000, .sh_size = 1u << 30, .sh_entsize = 24 },
-        [2] = { .sh_type = SHT_STRTAB, .sh_offset = 0x100000, .sh_size = 1u << 30 },
-        [3] = { .sh_type = SHT_SYMTAB, .sh_link = 4, .sh_offset = 0x100000, .sh_size = 1u << 30, .sh_entsize = 24 },
-        [4] = { .sh_type = SHT_STRTAB, .sh_offset = 0x100000, .sh_size = 1u << 30 },
-    };
     ebpfMonElfSymbol found[2];
     ebpfMonElfFile file;
     uint64_t cpu;
     double took;
 
     unlink(path);
-    testOk1(write(fd, &e, sizeof(e)) == sizeof(e) && pwrite(fd, s, sizeof(s), 2048) == sizeof(s) &&
-            pwrite(fd, "dbProcess\0pdbbase\0", 18, 0x100001) == 18 && ftruncate(fd, 3ll << 30) == 0);
+    testOk1(hostileWriteSparseElf(fd) == 0);
     cpu = ebpfMonClockThreadCpu();
     if (testOk(ebpfMonElfOpen(&file, fd) == 0, "a sparse file with tables of a gigabyte")) {
         ebpfMonElfFind(&file, names, 2, found);
@@ -285,8 +255,8 @@ MAIN(testForeign)
     int fd;
 
     testPlan(17);
-    shared = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    shared = mmap(NULL, 2 * HOSTILE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    page = mmap(NULL, HOSTILE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     *page = 1;
     testSparseFile();
     testCost();
