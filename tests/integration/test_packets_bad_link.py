@@ -41,10 +41,18 @@ def servers(tmp_path_factory, link):
 
 
 @pytest.fixture(scope="module")
-def monitor(module_monitor, servers, log):
+def monitor(module_monitor, link, servers, log):
     m = module_monitor(before=[log.command()]).start()
     m.wait_ioc(servers["softIoc"])
+    wait_packets(m, link, servers)
     return m
+
+
+def wait_packets(monitor, link, servers):
+    """Waits until the monitor reads the packets of the link."""
+    ask = [sys.executable, "-m", "tests.programs.search", link.addrB, servers["softIoc"].port, "NOBODY:HAS:THIS"]
+    until(lambda: subprocess.run(badlink.in_namespace(link.a, ask), check=True) and
+          any(link.addrA in c for c in monitor.list("SEARCH_CLIENTS")), 20, lambda: str(monitor.iocs()))
 
 
 @pytest.mark.parametrize("kind", ["softIoc", "caproto"])
@@ -124,9 +132,7 @@ def test_replayed_capture(link, new_ioc, new_monitor, servers, tmp_path):
     """A session is replayed where no server is: the monitor publishes its puts, with the replies that are in it."""
     log = PutLog(tmp_path / "puts.json")
     monitor = new_monitor(before=[log.command()], iocs="198.51.100.8:*").start()
-    ask = [sys.executable, "-m", "tests.programs.search", link.addrB, servers["softIoc"].port, "NOBODY:HAS:THIS"]
-    until(lambda: subprocess.run(badlink.in_namespace(link.a, ask), check=True) and
-          any(link.addrA in c for c in monitor.list("SEARCH_CLIENTS")), 20, lambda: str(monitor.iocs()))
+    wait_packets(monitor, link, servers)
     ioc = new_ioc(kind="pythonSoftIOC", files=[PROGRAM, "caproto"]).start()
     values = list(range(1000, 1020))
     packets = record_session(ioc.port, ioc.prefix + "LONG", values)
@@ -151,5 +157,6 @@ def test_replayed_capture(link, new_ioc, new_monitor, servers, tmp_path):
         assert o["seen"] == "wire" and o["ioc"] == f"198.51.100.8:{ioc.port}", o
         assert o["user"] == "replayed" and o["peer"].startswith("198.51.100.7:") and "pid" not in o, o
         assert o["result"] == "ok" and o["hash"] == rawca.fnv(rawca.elements(rawca.LONG, [int(o["value"])])), o
-    monitor.wait("PACKET_GAP_CNT", lambda n: n == 1, 5)
+    # on a busy host the monitor may lose packets, which make more gaps
+    monitor.wait("PACKET_GAP_CNT", lambda n: n == 1 or n > 1 and monitor.get("PACKET_LOST_CNT") > 0, 5)
     assert settled(lambda: len(log.of(ioc.prefix)), 10, quiet=1.5) == len(lines)

@@ -233,8 +233,8 @@ def test_shipped_file_is_valid(monitor, file):
 def test_own_logic(monitor, ioc):
     """The example of documentation/rules.md."""
     ioc.put("CLOSED", 71)
-    monitor.wait("MY:PUT.VALF", lambda flag: flag == 1)
-    assert monitor.get("MY:PUT.VALA") == ioc.prefix + "CLOSED"
+    monitor.wait("MY:PUT.VALA", lambda pv: pv == ioc.prefix + "CLOSED")
+    assert monitor.get("MY:PUT.VALF") == 1
 
 
 def test_nobody_else_acknowledges(monitor, ioc):
