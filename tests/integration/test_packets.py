@@ -236,7 +236,7 @@ def test_pv_access(servers, monitor, log, kind):
     assert o["command"].startswith("pvput") and int(o["pid"]) != os.getpid()
 
 
-TRIES = 20
+TRIES = 5
 
 
 @pytest.mark.parametrize("kind, record, base, value, result, message", [
