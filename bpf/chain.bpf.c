@@ -68,32 +68,42 @@ static __always_inline void dropEndedPasses(struct thread *th, __u64 sp)
     }
 }
 
-/* dbScanLock(dbCommon *) */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_lock, __u64 precord)
+static __always_inline void takeLock(struct pt_regs *ctx, __u64 precord, __u64 now)
 {
-    __u64 now = bpf_ktime_get_ns(), set;
+    __u64 set;
     struct ebpfMonHeld *h;
     struct thread *th;
     struct caller c;
     __u32 n;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
-        return 0;
+        return;
     set = lockSetOf(c.conf, precord);
     dropEndedPasses(th, PT_REGS_SP(ctx));
     n = th->seen.heldCount;
     h = heldLast(th);
     if (h && h->lockSet == set) { /* the lock is recursive */
         h->depth++;
-        return 0;
+        return;
     }
     if (n >= EBPFMON_NESTED) {
         countLost(EBPFMON_LOST_NESTED);
         th->seen.heldCount = n < 1000 ? n + 1 : n;
-        return 0;
+        return;
     }
     noteLock(&c, th, n, set, precord, now, 0);
+}
+
+/* dbScanLock(dbCommon *) */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_lock, __u64 precord)
+{
+    __u64 now = bpf_ktime_get_ns();
+    struct timing t;
+
+    beginTiming(&t, now);
+    takeLock(ctx, precord, now);
+    endTiming(&t);
     return 0;
 }
 
@@ -107,20 +117,30 @@ static __always_inline void beginPassChain(const struct caller *c, struct thread
     noteLock(c, th, n, lockSetOf(c->conf, precord), precord, bpf_ktime_get_ns(), sp);
 }
 
-/* scanList(scan_list *) */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_pass_begin, __u64 list)
+static __always_inline void beginPass(struct pt_regs *ctx, __u64 list)
 {
     __u64 sp = PT_REGS_SP(ctx), element;
     struct thread *th;
     struct caller c;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
-        return 0;
+        return;
     dropEndedPasses(th, sp + 1); /* a list that this one is in the course of has its entry further up */
     element = readPtr(list + EBPFMON_SCANLIST_FIRST);
     if (element)
         beginPassChain(&c, th, readPtr(element + EBPFMON_SCANELEMENT_PRECORD), sp);
+}
+
+/* scanList(scan_list *) */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_pass_begin, __u64 list)
+{
+    __u64 now = bpf_ktime_get_ns();
+    struct timing t;
+
+    beginTiming(&t, now);
+    beginPass(ctx, list);
+    endTiming(&t);
     return 0;
 }
 
@@ -350,24 +370,34 @@ static __always_inline void releaseLock(const struct caller *c, struct thread *t
         endHandOver(c, th);
 }
 
-/* dbScanUnlock(dbCommon *) */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_unlock, __u64 precord)
+static __always_inline void endLock(struct pt_regs *ctx, __u64 precord, __u64 now)
 {
-    struct ended x = { .precord = precord, .now = bpf_ktime_get_ns() };
+    struct ended x = { .precord = precord, .now = now };
     struct ebpfMonRootStat *rs;
     struct thread *th;
     struct caller c;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
-        return 0;
+        return;
     rs = countChain(&c, &x);
     if (c.conf->level < EBPFMON_CHAINS)
-        return 0;
+        return;
     th = bpf_map_lookup_elem(&threads, &c.tid);
     if (th)
         dropEndedPasses(th, PT_REGS_SP(ctx));
     releaseLock(&c, th, rs, &x);
+}
+
+/* dbScanUnlock(dbCommon *) */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_unlock, __u64 precord)
+{
+    __u64 now = bpf_ktime_get_ns();
+    struct timing t;
+
+    beginTiming(&t, now);
+    endLock(ctx, precord, now);
+    endTiming(&t);
     return 0;
 }
 
@@ -382,28 +412,38 @@ static __always_inline void correctRoot(const struct caller *c, struct thread *t
     h->lockSet = lockSetOf(c->conf, precord);
 }
 
-/* The call of dbScanUnlock(dbCommon *) in scanList. */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_pass_next, __u64 precord)
+static __always_inline void goToNext(struct pt_regs *ctx, __u64 precord, __u64 now)
 {
-    struct ended x = { .precord = precord, .now = bpf_ktime_get_ns() };
+    struct ended x = { .precord = precord, .now = now };
     __u64 sp = PT_REGS_SP(ctx), element;
     struct ebpfMonRootStat *rs;
     struct thread *th;
     struct caller c;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
-        return 0;
+        return;
     rs = countChain(&c, &x);
     th = threadOf(c.tid);
     if (!th)
-        return 0;
+        return;
     dropEndedPasses(th, sp);
     correctRoot(&c, th, precord);
     releaseLock(&c, th, rs, &x);
     element = readPtr(readPtr(precord + c.conf->spvt) + EBPFMON_SCANELEMENT_NEXT);
     if (element)
         beginPassChain(&c, th, readPtr(element + EBPFMON_SCANELEMENT_PRECORD), sp);
+}
+
+/* The call of dbScanUnlock(dbCommon *) in scanList. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_pass_next, __u64 precord)
+{
+    __u64 now = bpf_ktime_get_ns();
+    struct timing t;
+
+    beginTiming(&t, now);
+    goToNext(ctx, precord, now);
+    endTiming(&t);
     return 0;
 }
 

@@ -38,6 +38,7 @@ struct tcp_sock {
 
 struct task_struct {
     int pid; /* of the thread */
+    unsigned long nivcsw; /* it was preempted so often */
     unsigned int __state; /* kernel 5.14 (2f064a59a11f) */
     struct task_struct *group_leader;
     char comm[16];

@@ -49,7 +49,7 @@ enum ebpfMonLost {
 enum ebpfMonHit {
     EBPFMON_HIT_ENTRY,  /* traps at a function's entry */
     EBPFMON_HIT_RETURN, /* traps at a function's return */
-    EBPFMON_HIT_WALKED, /* records looked at by snapshots */
+    EBPFMON_HIT_NS,     /* time that the programs took which take long: chains, puts, callbacks */
     EBPFMON_HIT_KINDS
 };
 

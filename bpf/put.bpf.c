@@ -29,9 +29,7 @@ static __always_inline __s64 findElements(__u32 tgid, struct addr *a, struct ebp
     return n;
 }
 
-/* long dbPut(DBADDR *paddr, short dbrType, const void *pbuffer, long nRequest) */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_put, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRequest)
+static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRequest)
 {
     struct ebpfMonPutEvent *ev;
     struct thread *th;
@@ -42,7 +40,7 @@ int BPF_UPROBE(ebpfmon_put, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRe
     __s64 n;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
-        return 0;
+        return;
     depth = th->putDepth;
     if (depth >= EBPFMON_NESTED)
         depth = 0; /* returns that were missed while the probe was being detached */
@@ -52,7 +50,7 @@ int BPF_UPROBE(ebpfmon_put, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRe
         countLost(EBPFMON_LOST_FAULT);
         in->id = 0; /* its return is not to be taken for that of the put around it */
         th->putDepth = depth + 1;
-        return 0;
+        return;
     }
     fillPutEvent(&c, th, &a, paddr, 0, EBPFMON_SITE_PUT);
     ev = &th->ev;
@@ -70,6 +68,18 @@ int BPF_UPROBE(ebpfmon_put, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRe
     in->locked = ev->locked;
     th->putDepth = depth + 1;
     sendPut(th, BPF_RB_NO_WAKEUP);
+}
+
+/* long dbPut(DBADDR *paddr, short dbrType, const void *pbuffer, long nRequest) */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_put, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRequest)
+{
+    __u64 now = bpf_ktime_get_ns();
+    struct timing t;
+
+    beginTiming(&t, now);
+    seePut(ctx, paddr, dbrType, pbuffer, nRequest);
+    endTiming(&t);
     return 0;
 }
 

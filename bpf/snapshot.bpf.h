@@ -53,7 +53,6 @@ struct walk {
     __u32 next;       /* place in it to go on from */
     __u32 end;        /* place of the last record of a stretch that is looked through one by one */
     __u32 counted;
-    __u32 looked;
     __u32 time;
     __u32 pactBefore; /* PACT's place in the window */
     __u32 many;       /* no stretch counts: several locks are held, and a record may have been processed by another
@@ -98,7 +97,6 @@ static __always_inline int countStretch(struct walk *w, struct ebpfMonRecState *
     ls = bpf_map_lookup_elem(&recState, &last);
     if (!ls || !ls->addr || !ls->seen || readWindow(win, ls->addr, w->time))
         return 0;
-    w->looked++;
     if (stampOrder(win->time) <= stampOrder(ls->time) || ls->pending || isBusy(win, w->pactBefore))
         return 0;
     st->pass[EBPFMON_ENTRY_BANK(entry)]++;
@@ -119,7 +117,6 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
     __u32 slot = EBPFMON_ENTRY_SLOT(entry), ahead = EBPFMON_ENTRY_AHEAD(entry);
     int changed, busy = isBusy(win, w->pactBefore);
 
-    w->looked++;
     /* Whoever set PACT holds the lock until its own look: so the first look that finds it set is that chain's. */
     if (!busy) {
         st->noted = 0;
@@ -214,8 +211,6 @@ static __always_inline __u32 takeSnapshot(const struct caller *c, __u32 slot, __
     /* With many locks held not even a NOTIME root is walked for nothing: the same chain would be, for each of them. */
     if (ebpfmon_look_at_root(&w, slot, late || (!many && (rc->flags & EBPFMON_REC_NOTIME))))
         bpf_loop(w.len, lookAtRecord, &w, 0);
-    if (w.looked)
-        countHits(c->tgid, EBPFMON_HIT_WALKED, w.looked);
     *left = w.left;
     return w.counted;
 }

@@ -116,7 +116,6 @@ void ebpfMonCalibrate(ebpfMonCosts *costs)
         costs->returnNs = ret;
     if (stepped > 0)
         costs->steppedNs = stepped;
-    costs->walkNs = costs->entryNs * 75 / 850; /* measured once: the two move together with the machine */
 }
 
 double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, double stepped)
@@ -124,5 +123,5 @@ double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, 
     double entry = costs->entryNs * (1 - stepped) + costs->steppedNs * stepped;
 
     return (double)hits->n[EBPFMON_HIT_ENTRY] * entry + (double)hits->n[EBPFMON_HIT_RETURN] * costs->returnNs +
-           (double)hits->n[EBPFMON_HIT_WALKED] * costs->walkNs;
+           (double)hits->n[EBPFMON_HIT_NS];
 }

@@ -9,14 +9,13 @@ typedef struct {
     double entryNs;  /* a trap on an emulated instruction, with a program that leaves at once */
     double returnNs; /* the return of a probed function, on top of that */
     double steppedNs;/* a trap on a single-stepped instruction */
-    double walkNs;   /* one record looked at by a snapshot */
 } ebpfMonCosts;
 
 /* Takes some milliseconds. What cannot be measured gets the value of documentation/OVERHEAD.md. The kernel part must be
  * loaded. */
 void ebpfMonCalibrate(ebpfMonCosts *costs);
 
-/* ns that these traps took from the IOC. "stepped": which part of its entry probes is single-stepped, 0 to 1. Any
+/* ns that these traps took from the IOC: each trap as measured, and what the programs took in them. "stepped": which part of its entry probes is single-stepped, 0 to 1. Any
  * thread. */
 double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, double stepped);
 
