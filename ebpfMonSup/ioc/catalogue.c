@@ -221,7 +221,7 @@ static int findCommonFields(reader *r)
         { "PPN", offsetof(ebpfMonCommon, ppn) },   { "LSET", offsetof(ebpfMonCommon, lset) },
         { "DISP", offsetof(ebpfMonCommon, disp) }, { "SEVR", offsetof(ebpfMonCommon, sevr) },
         { "STAT", offsetof(ebpfMonCommon, stat) }, { "TSE", offsetof(ebpfMonCommon, tse) },
-        { "TSEL", offsetof(ebpfMonCommon, tsel) }, { "SPVT", offsetof(ebpfMonCommon, spvt) },
+        { "TSEL", offsetof(ebpfMonCommon, tsel) },
     };
     ebpfMonCatalogue *cat = r->cat;
     const ebpfMonCommon *c = &cat->common;
@@ -237,6 +237,9 @@ static int findCommonFields(reader *r)
                            want[i].name);
             *(uint16_t *)((char *)&cat->common + want[i].at) = f->offset;
         }
+        const ebpfMonField *spvt = ebpfMonCatalogueFieldNamed(cat, (uint16_t)t, "SPVT");
+
+        cat->common.spvt = spvt ? spvt->offset : 0;
         if (cat->common.time < EBPFMON_TIME_WINDOW || cat->common.pact >= cat->common.time ||
             cat->common.time - cat->common.pact > EBPFMON_TIME_WINDOW)
             return refuse(r, "TIME and PACT lie too far apart in its dbCommon: not an EPICS 7 IOC?");

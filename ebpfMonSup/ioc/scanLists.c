@@ -25,7 +25,7 @@ int ebpfMonScanListsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat)
 {
     unsigned found = 0;
 
-    for (uint32_t i = 0; i < cat->count && found < RECORDS_MAX; i++) {
+    for (uint32_t i = 0; cat->common.spvt && i < cat->count && found < RECORDS_MAX; i++) {
         uint64_t element = 0, list = 0;
 
         if (ebpfMonMemRead(mem, cat->rec[i].addr + cat->common.spvt, &element, sizeof(element)) || !element ||
