@@ -98,13 +98,7 @@ static __always_inline void takeLock(struct pt_regs *ctx, __u64 precord, __u64 n
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_lock, __u64 precord)
 {
-    __u64 now = bpf_ktime_get_ns();
-    struct timing t;
-
-    beginTiming(&t, now);
-    takeLock(ctx, precord, now);
-    endTiming(&t);
-    return 0;
+    RUN_TIMED(takeLock(ctx, precord, now));
 }
 
 /* The scan list goes to this record next. */
@@ -135,13 +129,7 @@ static __always_inline void beginPass(struct pt_regs *ctx, __u64 list)
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pass_begin, __u64 list)
 {
-    __u64 now = bpf_ktime_get_ns();
-    struct timing t;
-
-    beginTiming(&t, now);
-    beginPass(ctx, list);
-    endTiming(&t);
-    return 0;
+    RUN_TIMED(beginPass(ctx, list));
 }
 
 /* Who began what now goes on asynchronously: the client that this thread serves; or, when this chain completes an
@@ -392,13 +380,7 @@ static __always_inline void endLock(struct pt_regs *ctx, __u64 precord, __u64 no
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_unlock, __u64 precord)
 {
-    __u64 now = bpf_ktime_get_ns();
-    struct timing t;
-
-    beginTiming(&t, now);
-    endLock(ctx, precord, now);
-    endTiming(&t);
-    return 0;
+    RUN_TIMED(endLock(ctx, precord, now));
 }
 
 /* The list that was expected at another record was changed meanwhile. */
@@ -438,13 +420,7 @@ static __always_inline void goToNext(struct pt_regs *ctx, __u64 precord, __u64 n
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pass_next, __u64 precord)
 {
-    __u64 now = bpf_ktime_get_ns();
-    struct timing t;
-
-    beginTiming(&t, now);
-    goToNext(ctx, precord, now);
-    endTiming(&t);
-    return 0;
+    RUN_TIMED(goToNext(ctx, precord, now));
 }
 
 struct many {

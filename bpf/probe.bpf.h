@@ -53,6 +53,16 @@ static __always_inline void endTiming(const struct timing *t)
         countHits(bpf_get_current_pid_tgid() >> 32, EBPFMON_HIT_NS, TIMED * (bpf_ktime_get_ns() - t->begin));
 }
 
+/* A program whose time counts: "run" may use "now", when it began. */
+#define RUN_TIMED(run)                     \
+    __u64 now = bpf_ktime_get_ns();        \
+    struct timing timing;                  \
+                                           \
+    beginTiming(&timing, now);             \
+    run;                                   \
+    endTiming(&timing);                    \
+    return 0
+
 /* 0: the process is not watched (any more). */
 static __always_inline int findCaller(struct caller *c)
 {

@@ -74,13 +74,7 @@ static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrTy
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_put, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRequest)
 {
-    __u64 now = bpf_ktime_get_ns();
-    struct timing t;
-
-    beginTiming(&t, now);
-    seePut(ctx, paddr, dbrType, pbuffer, nRequest);
-    endTiming(&t);
-    return 0;
+    RUN_TIMED(seePut(ctx, paddr, dbrType, pbuffer, nRequest));
 }
 
 SEC("uprobe")
