@@ -206,10 +206,11 @@ static void sayRefused(const ebpfMonGuardedPut *put)
 static void beforePut(asTrapWriteMessage *message, dbChannel *channel, const ebpfMonAccessClient *client)
 {
     putNote *note = getNote();
-    ebpfMonGuardedPut forNobody, *put = note ? &note->put : &forNobody;
+    ebpfMonGuardedPut forNobody = { 0 }, *put = note ? &note->put : &forNobody;
     const char *why = "";
 
-    memset(put, 0, sizeof(*put));
+    if (note)
+        memset(put, 0, sizeof(*put));
     epicsTimeGetCurrent(&put->time);
     put->client = *client;
     ebpfMonTextCopy(put->user, sizeof(put->user), message->userid ? message->userid : "");

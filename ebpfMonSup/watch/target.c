@@ -233,6 +233,8 @@ unsigned ebpfMonTargetsListByRank(ebpfMonTargets *targets, ebpfMonTarget **list,
     rankedTarget ranked[EBPFMON_TARGETS_MAX];
     unsigned n = 0;
 
+    if (!targets->first)
+        return 0;
     for (ebpfMonTarget *t = targets->first; t && n < EBPFMON_TARGETS_MAX; t = t->next)
         ranked[n++] = (rankedTarget){ t, ebpfMonTargetIsCredible(targets, t) ? rankCredible :
                                          t->listens ? rankListens : rankUnknown };
