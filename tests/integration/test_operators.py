@@ -229,7 +229,7 @@ def test_logged_once_if_the_monitor_watches_itself(new_monitor, tmp_path):
         line = check_refused(m, log, kind, NOBODY, "root")
         assert line["real_user"] == "nobody", line
         check_allowed(m, log, kind, 0, "root")
-    until(lambda: "uid root" in m.text("PUT_LAST"), 5, lambda: m.text("PUT_LAST"))
+    until(lambda: "uid root" in m.lines("PUT_LOG"), 5, lambda: m.lines("PUT_LOG"))
 
 
 # --- the second fence ------------------------------------------------------------------------------------
