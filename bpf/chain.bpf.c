@@ -276,10 +276,14 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     if (th->awaited == begin)
         whole = 1; /* … or what it handed over */
     if (whole) {
-        struct keptChain k = { .cause = cause, .left = &x->left, .wait = start - begin, .begin = begin, .now = now,
-                               .slot = slot, .counted = x->counted };
+        struct keptChain k = { .left = x->left, .wait = start - begin, .begin = begin, .now = now, .slot = slot,
+                               .counted = x->counted };
 
-        sendChain(c, th, &k);
+        if (cause) {
+            k.causeBegin = cause->begin;
+            k.causeTid = cause->head.tid;
+        }
+        ebpfmon_send_chain(&k);
     } else if (n == 1) {
         th->fromUnsent = 1;
     }
@@ -311,12 +315,11 @@ static __always_inline void findProcessed(const struct caller *c, struct ended *
 /* A chain that was locked before our probes: all that is known is that it ended. */
 static __always_inline void sendLateChain(const struct caller *c, const struct ended *x)
 {
-    struct keptChain k = { .left = &x->left, .begin = x->now, .now = x->now, .slot = x->slot,
-                           .counted = x->counted, .flags = EBPFMON_CHAIN_LATE };
-    struct thread *th;
+    struct keptChain k = { .left = x->left, .begin = x->now, .now = x->now, .slot = x->slot, .counted = x->counted,
+                           .flags = EBPFMON_CHAIN_LATE };
 
-    if (x->counted && c->conf->level >= EBPFMON_TRACE && isWanted(x->slot) && (th = threadOf(c->tid)))
-        sendChain(c, th, &k);
+    if (x->counted && c->conf->level >= EBPFMON_TRACE && isWanted(x->slot) && threadOf(c->tid))
+        ebpfmon_send_chain(&k);
 }
 
 /* Finds and counts what processed. */
@@ -358,7 +361,9 @@ static __always_inline void releaseLock(const struct caller *c, struct thread *t
         endHandOver(c, th);
 }
 
-static __always_inline void endLock(struct pt_regs *ctx, __u64 precord, __u64 now)
+/* Global, as ebpfmon_note_cause: else the verifier goes through it for a run that is timed and for one that is not.
+ * "sp": the stack pointer. */
+__attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 sp)
 {
     struct ended x = { .precord = precord, .now = now };
     struct ebpfMonRootStat *rs;
@@ -366,21 +371,22 @@ static __always_inline void endLock(struct pt_regs *ctx, __u64 precord, __u64 no
     struct caller c;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
-        return;
+        return 0;
     rs = countChain(&c, &x);
     if (c.conf->level < EBPFMON_CHAINS)
-        return;
+        return 0;
     th = bpf_map_lookup_elem(&threads, &c.tid);
     if (th)
-        dropEndedPasses(th, PT_REGS_SP(ctx));
+        dropEndedPasses(th, sp);
     releaseLock(&c, th, rs, &x);
+    return 0;
 }
 
 /* dbScanUnlock(dbCommon *) */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_unlock, __u64 precord)
 {
-    RUN_TIMED(endLock(ctx, precord, now));
+    RUN_TIMED(ebpfmon_end_lock(precord, now, PT_REGS_SP(ctx)));
 }
 
 /* The list that was expected at another record was changed meanwhile. */
@@ -394,33 +400,35 @@ static __always_inline void correctRoot(const struct caller *c, struct thread *t
     h->lockSet = lockSetOf(c->conf, precord);
 }
 
-static __always_inline void goToNext(struct pt_regs *ctx, __u64 precord, __u64 now)
+/* Global, as ebpfmon_end_lock. */
+__attribute__((noinline)) int ebpfmon_go_to_next(__u64 precord, __u64 now, __u64 sp)
 {
     struct ended x = { .precord = precord, .now = now };
-    __u64 sp = PT_REGS_SP(ctx), element;
+    __u64 element;
     struct ebpfMonRootStat *rs;
     struct thread *th;
     struct caller c;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
-        return;
+        return 0;
     rs = countChain(&c, &x);
     th = threadOf(c.tid);
     if (!th)
-        return;
+        return 0;
     dropEndedPasses(th, sp);
     correctRoot(&c, th, precord);
     releaseLock(&c, th, rs, &x);
     element = readPtr(readPtr(precord + c.conf->spvt) + EBPFMON_SCANELEMENT_NEXT);
     if (element)
         beginPassChain(&c, th, readPtr(element + EBPFMON_SCANELEMENT_PRECORD), sp);
+    return 0;
 }
 
 /* The call of dbScanUnlock(dbCommon *) in scanList. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pass_next, __u64 precord)
 {
-    RUN_TIMED(goToNext(ctx, precord, now));
+    RUN_TIMED(ebpfmon_go_to_next(precord, now, PT_REGS_SP(ctx)));
 }
 
 struct many {

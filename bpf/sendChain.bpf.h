@@ -181,36 +181,46 @@ __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
 
 /* A chain that is to be sent. */
 struct keptChain {
-    const struct ebpfMonCauseEvent *cause; /* who began what it completes; NULL: nobody else */
-    const struct leftBusy *left;
+    __u64 causeBegin; /* of the chain that began what this one completes */
     __u64 wait, begin, now;
+    __u32 causeTid; /* 0: nobody else began it */
     __u32 slot;    /* of its root */
     __u32 counted; /* records that it processed */
     __u32 flags;   /* EBPFMON_CHAIN_LATE or 0 */
+    struct leftBusy left;
 };
 
-static __always_inline void sendChain(const struct caller *c, struct thread *th, const struct keptChain *k)
+/* Global, as ebpfmon_note_cause: there are many ways to here. */
+__attribute__((noinline)) int ebpfmon_send_chain(const struct keptChain *k)
 {
-    __u32 slot = k->slot, n, outer = 0;
-    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
-    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
-    struct ebpfMonChain *chain = &th->chain;
-    struct sending e = { .chain = chain };
+    struct sending e = {};
+    struct ebpfMonRecState *st;
+    struct ebpfMonRecConf *rc;
+    struct ebpfMonChain *chain;
+    struct thread *th;
+    struct caller c;
+    __u32 slot, n, outer = 0;
 
+    if (!k || !findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)))
+        return 0;
+    slot = k->slot;
+    rc = bpf_map_lookup_elem(&recConf, &slot);
+    st = bpf_map_lookup_elem(&recState, &slot);
     if (!rc || !st)
-        return;
+        return 0;
+    e.chain = chain = &th->chain;
     __builtin_memset(chain, 0, sizeof(*chain));
-    fillHead(&chain->head, c, EBPFMON_EV_CHAIN, k->now);
+    fillHead(&chain->head, &c, EBPFMON_EV_CHAIN, k->now);
     chain->begin = k->begin;
     chain->wait = k->wait;
     chain->rootSlot = slot;
     chain->total = k->counted;
-    chain->flags = k->flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | (c->tid == c->tgid ? EBPFMON_CHAIN_MAIN : 0) |
-                    (k->left->more ? EBPFMON_CHAIN_MORE : 0);
+    chain->flags = k->flags | (st->noted ? EBPFMON_CHAIN_BUSY : 0) | (c.tid == c.tgid ? EBPFMON_CHAIN_MAIN : 0) |
+                    (k->left.more ? EBPFMON_CHAIN_MORE : 0);
     chain->cpu = bpf_get_smp_processor_id();
-    __builtin_memcpy(chain->async, k->left->async, sizeof(k->left->async));
+    __builtin_memcpy(chain->async, k->left.async, sizeof(k->left.async));
     n = th->seen.heldCount; /* without this lock, which is about to be released */
-    if (n > 0 && n <= EBPFMON_NESTED && findSlot(c->tgid, heldAt(th, n - 1)->root, &outer))
+    if (n > 0 && n <= EBPFMON_NESTED && findSlot(c.tgid, heldAt(th, n - 1)->root, &outer))
         chain->outer = outer + 1;
     chain->syscall = EBPFMON_NO_SYSCALL;
     if (!n) { /* else it was counted since the outer chain's begin */
@@ -224,29 +234,28 @@ static __always_inline void sendChain(const struct caller *c, struct thread *th,
     if (!(k->flags & EBPFMON_CHAIN_LATE))
         chain->handOvers = heldAt(th, n)->handOvers;
     if (chain->handOvers) {
-        struct chainKey key = { k->begin, c->tid };
+        struct chainKey key = { k->begin, c.tid };
 
         bpf_map_update_elem(&kept, &key, &slot, BPF_ANY);
     }
     bpf_get_current_comm(chain->comm, sizeof(chain->comm));
-    if (k->cause) {
-        chain->causeBegin = k->cause->begin;
-        chain->causeTid = k->cause->head.tid;
-    }
+    chain->causeBegin = k->causeBegin;
+    chain->causeTid = k->causeTid;
 #pragma unroll
     for (int i = 0; i < EBPFMON_ASYNC; i++)
-        if (k->left->async[i])
-            ebpfmon_mark_kept(k->left->async[i]);
+        if (k->left.async[i])
+            ebpfmon_mark_kept(k->left.async[i]);
     e.next = e.through = rc->zero;
     e.stamp = k->now;
     e.first = rc->first;
     e.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
-    e.time = c->conf->time;
-    e.sevr = c->conf->sevr;
-    e.stat = c->conf->stat;
+    e.time = c.conf->time;
+    e.sevr = c.conf->sevr;
+    e.stat = c.conf->stat;
     e.from = e.sevr < e.stat ? e.sevr : e.stat;
     e.span = th->data;
     bpf_loop(EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, sendChainPart, &e, 0);
+    return 0;
 }
 
 #endif
