@@ -276,14 +276,13 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     if (th->awaited == begin)
         whole = 1; /* … or what it handed over */
     if (whole) {
-        struct keptChain k = { .left = x->left, .wait = start - begin, .begin = begin, .now = now, .slot = slot,
-                               .counted = x->counted };
-
+        th->kept = (struct keptChain){ .left = x->left, .wait = start - begin, .begin = begin, .now = now, .slot = slot,
+                                       .counted = x->counted };
         if (cause) {
-            k.causeBegin = cause->begin;
-            k.causeTid = cause->head.tid;
+            th->kept.causeBegin = cause->begin;
+            th->kept.causeTid = cause->head.tid;
         }
-        ebpfmon_send_chain(&k);
+        ebpfmon_send_chain();
     } else if (n == 1) {
         th->fromUnsent = 1;
     }
@@ -315,11 +314,13 @@ static __always_inline void findProcessed(const struct caller *c, struct ended *
 /* A chain that was locked before our probes: all that is known is that it ended. */
 static __always_inline void sendLateChain(const struct caller *c, const struct ended *x)
 {
-    struct keptChain k = { .left = x->left, .begin = x->now, .now = x->now, .slot = x->slot, .counted = x->counted,
-                           .flags = EBPFMON_CHAIN_LATE };
+    struct thread *th;
 
-    if (x->counted && c->conf->level >= EBPFMON_TRACE && isWanted(x->slot) && threadOf(c->tid))
-        ebpfmon_send_chain(&k);
+    if (!x->counted || c->conf->level < EBPFMON_TRACE || !isWanted(x->slot) || !(th = threadOf(c->tid)))
+        return;
+    th->kept = (struct keptChain){ .left = x->left, .begin = x->now, .now = x->now, .slot = x->slot,
+                                   .counted = x->counted, .flags = EBPFMON_CHAIN_LATE };
+    ebpfmon_send_chain();
 }
 
 /* Finds and counts what processed. */
@@ -401,10 +402,9 @@ static __always_inline void correctRoot(const struct caller *c, struct thread *t
 }
 
 /* Global, as ebpfmon_end_lock. */
-__attribute__((noinline)) int ebpfmon_go_to_next(__u64 precord, __u64 now, __u64 sp)
+__attribute__((noinline)) int ebpfmon_end_in_list(__u64 precord, __u64 now, __u64 sp)
 {
     struct ended x = { .precord = precord, .now = now };
-    __u64 element;
     struct ebpfMonRootStat *rs;
     struct thread *th;
     struct caller c;
@@ -418,6 +418,18 @@ __attribute__((noinline)) int ebpfmon_go_to_next(__u64 precord, __u64 now, __u64
     dropEndedPasses(th, sp);
     correctRoot(&c, th, precord);
     releaseLock(&c, th, rs, &x);
+    return 0;
+}
+
+/* The record after this one in its list. Global, so that its stack is not added to that of the chain's end. */
+__attribute__((noinline)) int ebpfmon_begin_next(__u64 precord, __u64 sp)
+{
+    struct thread *th;
+    struct caller c;
+    __u64 element;
+
+    if (!findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)))
+        return 0;
     element = readPtr(readPtr(precord + c.conf->spvt) + EBPFMON_SCANELEMENT_NEXT);
     if (element)
         beginPassChain(&c, th, readPtr(element + EBPFMON_SCANELEMENT_PRECORD), sp);
@@ -428,7 +440,10 @@ __attribute__((noinline)) int ebpfmon_go_to_next(__u64 precord, __u64 now, __u64
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pass_next, __u64 precord)
 {
-    RUN_TIMED(ebpfmon_go_to_next(precord, now, PT_REGS_SP(ctx)));
+    RUN_TIMED({
+        ebpfmon_end_in_list(precord, now, PT_REGS_SP(ctx));
+        ebpfmon_begin_next(precord, PT_REGS_SP(ctx));
+    });
 }
 
 struct many {

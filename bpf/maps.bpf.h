@@ -51,6 +51,23 @@ struct notified {
     __u16 made;    /* the put was made: what the record does now, it does for this one */
 };
 
+/* Records that a chain left processing asynchronously. */
+struct leftBusy {
+    __u32 async[EBPFMON_ASYNC]; /* 1 + slot */
+    __u32 more;                 /* there were more, and of the first ones the cause is not known */
+};
+
+/* A chain that is to be sent. The stack has no room for it. */
+struct keptChain {
+    __u64 causeBegin; /* of the chain that began what this one completes */
+    __u64 wait, begin, now;
+    __u32 causeTid; /* 0: nobody else began it */
+    __u32 slot;    /* of its root */
+    __u32 counted; /* records that it processed */
+    __u32 flags;   /* EBPFMON_CHAIN_LATE or 0 */
+    struct leftBusy left;
+};
+
 /*
  * What is known of one thread of a watched IOC. Only that thread's own probes write it, and a uprobe is not re-entered on
  * one thread, so it also serves as the buffer in which a put event is put together; a buffer of each CPU would not do,
@@ -82,7 +99,8 @@ struct thread {
     __u32 pad2;
     struct ebpfMonCauseEvent cause;
     struct notified notified;
-    struct ebpfMonChain chain; /* the one that is being sent */
+    struct keptChain kept;     /* the one that is being sent … */
+    struct ebpfMonChain chain; /* … and its event */
     struct ebpfMonPutEvent ev; /* followed by its data: sent as one */
     __u8 data[4 * EBPFMON_VAL_MAX]; /* twice what is used: keeps the verifier's bounds simple */
 };

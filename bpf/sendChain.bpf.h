@@ -15,9 +15,8 @@ struct sending {
     __u32 next;  /* closure index to go on from */
     __u32 through; /* before this one all belong to a stretch that was passed as a whole */
     __u16 sevr, stat, time;
-    struct ebpfMonChain *chain; /* for every part; in the thread's entry, because the stack has no room */
     __u16 from; /* SEVR or STAT, whichever comes first */
-    __u8 *span; /* the thread's buffer: room for twice EBPFMON_RECORD_SPAN */
+    struct thread *th; /* "chain" is for every part, and "data" has room for twice EBPFMON_RECORD_SPAN */
 };
 
 /* SEVR, STAT and TIME, the last of them, lie within EBPFMON_RECORD_SPAN bytes, and mostly the value does so, too. All that
@@ -26,7 +25,7 @@ static __always_inline int readSpan(const struct sending *e, __u64 addr, __u64 l
 {
     len &= 2 * EBPFMON_RECORD_SPAN - 1; /* for the verifier, as the masks below: nothing is beyond EBPFMON_RECORD_SPAN */
     barrier_var(len);
-    return !bpf_probe_read_user(e->span, len, (void *)(addr + e->from));
+    return !bpf_probe_read_user(e->th->data, len, (void *)(addr + e->from));
 }
 
 static __always_inline void readRecord(const struct sending *e, const struct ebpfMonRecConf *rc, __u64 addr,
@@ -37,17 +36,17 @@ static __always_inline void readRecord(const struct sending *e, const struct ebp
 
     if (val <= EBPFMON_RECORD_SPAN - 16 && readSpan(e, addr, val + wide > len ? val + wide : len)) {
         val &= EBPFMON_RECORD_SPAN - 1;
-        *(__u64 *)&r->val[0] = *(__u64 *)(e->span + val);
-        *(__u64 *)&r->val[8] = *(__u64 *)(e->span + val + 8);
+        *(__u64 *)&r->val[0] = *(__u64 *)(e->th->data + val);
+        *(__u64 *)&r->val[8] = *(__u64 *)(e->th->data + val + 8);
     } else { /* it is far off, or in a page that nobody has touched */
         if (!readSpan(e, addr, len))
             countLost(EBPFMON_LOST_FAULT);
         if (rc->valOff)
             bpf_probe_read_user(r->val, wide, (void *)(addr + rc->valOff));
     }
-    r->sevr = *(__u16 *)(e->span + ((e->sevr - from) & (EBPFMON_RECORD_SPAN - 1)));
-    r->stat = *(__u16 *)(e->span + ((e->stat - from) & (EBPFMON_RECORD_SPAN - 1)));
-    r->time = *(__u64 *)(e->span + ((e->time - from) & (EBPFMON_RECORD_SPAN - 1)));
+    r->sevr = *(__u16 *)(e->th->data + ((e->sevr - from) & (EBPFMON_RECORD_SPAN - 1)));
+    r->stat = *(__u16 *)(e->th->data + ((e->stat - from) & (EBPFMON_RECORD_SPAN - 1)));
+    r->time = *(__u64 *)(e->th->data + ((e->time - from) & (EBPFMON_RECORD_SPAN - 1)));
 }
 
 static long addRecord(__u32 i, struct sending *e)
@@ -88,7 +87,7 @@ static long sendChainPart(__u32 i, struct sending *e)
 
     if (!ev)
         return 1;
-    __builtin_memcpy(&ev->chain, e->chain, sizeof(ev->chain));
+    __builtin_memcpy(&ev->chain, &e->th->chain, sizeof(ev->chain));
     ev->chain.part = i;
     e->ev = ev;
     bpf_loop(EBPFMON_CLOSURE_MAX, addRecord, e, 0);
@@ -179,21 +178,11 @@ __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
     return isUnderWay(&th->from.source) ? EBPFMON_CHAIN_EARLY : 0;
 }
 
-/* A chain that is to be sent. */
-struct keptChain {
-    __u64 causeBegin; /* of the chain that began what this one completes */
-    __u64 wait, begin, now;
-    __u32 causeTid; /* 0: nobody else began it */
-    __u32 slot;    /* of its root */
-    __u32 counted; /* records that it processed */
-    __u32 flags;   /* EBPFMON_CHAIN_LATE or 0 */
-    struct leftBusy left;
-};
-
-/* Global, as ebpfmon_note_cause: there are many ways to here. */
-__attribute__((noinline)) int ebpfmon_send_chain(const struct keptChain *k)
+/* Sends what th->kept says. Global, as ebpfmon_note_cause: there are many ways to here. */
+__attribute__((noinline)) int ebpfmon_send_chain(void)
 {
     struct sending e = {};
+    const struct keptChain *k;
     struct ebpfMonRecState *st;
     struct ebpfMonRecConf *rc;
     struct ebpfMonChain *chain;
@@ -201,14 +190,16 @@ __attribute__((noinline)) int ebpfmon_send_chain(const struct keptChain *k)
     struct caller c;
     __u32 slot, n, outer = 0;
 
-    if (!k || !findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)))
+    if (!findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)))
         return 0;
+    k = &th->kept;
     slot = k->slot;
     rc = bpf_map_lookup_elem(&recConf, &slot);
     st = bpf_map_lookup_elem(&recState, &slot);
     if (!rc || !st)
         return 0;
-    e.chain = chain = &th->chain;
+    e.th = th;
+    chain = &th->chain;
     __builtin_memset(chain, 0, sizeof(*chain));
     fillHead(&chain->head, &c, EBPFMON_EV_CHAIN, k->now);
     chain->begin = k->begin;
@@ -253,7 +244,6 @@ __attribute__((noinline)) int ebpfmon_send_chain(const struct keptChain *k)
     e.sevr = c.conf->sevr;
     e.stat = c.conf->stat;
     e.from = e.sevr < e.stat ? e.sevr : e.stat;
-    e.span = th->data;
     bpf_loop(EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, sendChainPart, &e, 0);
     return 0;
 }

@@ -41,12 +41,6 @@ static __always_inline int isBusy(const struct window *w, __u32 pactBefore)
     return pactBefore < EBPFMON_TIME_WINDOW && w->before[pactBefore];
 }
 
-/* Records that a chain left processing asynchronously. */
-struct leftBusy {
-    __u32 async[EBPFMON_ASYNC]; /* 1 + slot */
-    __u32 more;                 /* there were more, and of the first ones the cause is not known */
-};
-
 struct walk {
     __u64 stamp;
     __u32 first, len; /* the closure */
