@@ -170,11 +170,13 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     char note[EBPFMON_NOTE_SIZE] = "";
     ebpfMonAttachWay way;
     ebpfMonLevel level;
-    int parallel, isFirst, full = 0;
+    int parallel, isFirst, full = 0, begins = asked > ebpfMonLevelOff && t->asked == ebpfMonLevelOff;
 
     ebpfMonTargetsLock(g->targets);
     t->asked = asked;
     ebpfMonTargetsUnlock(g->targets);
+    if (begins)
+        ebpfMonTargetsNoteChange(g->targets); /* packets are read before its first put is seen inside */
     t->follower.reference = reference;
     level = findLevel(t);
     way = ebpfMonAttachFindWay(&t->follower.att, t->follower.hasLists);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -16,6 +17,8 @@ struct ebpfMonPacketReader {
     ebpfMonWire            *wire;
     ebpfMonPacketSources   *sources;
     uint64_t                passedBefore; /* packets, at the last tick */
+    uint32_t                unread[EBPFMON_PACKET_SOURCES_MAX]; /* namespaces of IOCs that are not watched … */
+    unsigned                unreadCount;
 };
 
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
@@ -70,27 +73,65 @@ void ebpfMonPacketReaderFree(ebpfMonPacketReader *r)
     free(r);
 }
 
-void ebpfMonPacketReaderFollow(ebpfMonPacketReader *r, uint64_t now)
+/* The namespaces of IOCs for which this level was asked, at most EBPFMON_PACKET_SOURCES_MAX, and our own as the first one.
+ * Returns the number, *list is malloc'ed; 0 without memory. */
+static unsigned listNamespaces(ebpfMonPacketReader *r, ebpfMonLevel least, ebpfMonNetns **list)
 {
     pid_t pids[EBPFMON_TARGETS_MAX + 1];
-    uint32_t netns[EBPFMON_PACKET_SOURCES_MAX];
-    ebpfMonNetns *list = NULL;
     unsigned n;
     int count;
 
+    *list = NULL;
     pids[0] = getpid();
-    n = 1 + ebpfMonTargetsListPids(r->targets, pids + 1, EBPFMON_TARGETS_MAX);
-    count = ebpfMonProcNetnsList(pids, n, &list);
-    if (count > EBPFMON_PACKET_SOURCES_MAX)
-        count = EBPFMON_PACKET_SOURCES_MAX;
-    if (count > 0) {
-        for (int i = 0; i < count; i++)
+    n = 1 + ebpfMonTargetsListPids(r->targets, least, pids + 1, EBPFMON_TARGETS_MAX);
+    count = ebpfMonProcNetnsList(pids, n, list);
+    return count < 0 ? 0 : count > EBPFMON_PACKET_SOURCES_MAX ? EBPFMON_PACKET_SOURCES_MAX : (unsigned)count;
+}
+
+static int hasNamespace(const uint32_t *netns, unsigned count, uint32_t which)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (netns[i] == which)
+            return 1;
+    return 0;
+}
+
+/* No packets are read where no IOC is watched: reading them costs each packet there. But a process of an IOC that is not
+ * watched may write to one that is: whose its connections are is read once. */
+static void readOwnersElsewhere(ebpfMonPacketReader *r, const uint32_t *covered, unsigned coveredCount)
+{
+    uint32_t unread[EBPFMON_PACKET_SOURCES_MAX];
+    ebpfMonNetns *list;
+    unsigned count = listNamespaces(r, ebpfMonLevelOff, &list), n = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (hasNamespace(covered, coveredCount, list[i].netns))
+            continue;
+        if (!hasNamespace(r->unread, r->unreadCount, list[i].netns))
+            ebpfMonConnectionOwnersRead(list[i].pid, list[i].netns, r->sink.setOwner);
+        unread[n++] = list[i].netns;
+    }
+    memcpy(r->unread, unread, n * sizeof(unread[0]));
+    r->unreadCount = n;
+    free(list);
+}
+
+void ebpfMonPacketReaderFollow(ebpfMonPacketReader *r, uint64_t now)
+{
+    uint32_t netns[EBPFMON_PACKET_SOURCES_MAX];
+    ebpfMonNetns *list;
+    unsigned count = listNamespaces(r, ebpfMonLevelPuts, &list);
+
+    if (count) {
+        for (unsigned i = 0; i < count; i++)
             netns[i] = list[i].netns;
-        r->sink.covers(r->sink.arg, netns, (unsigned)count);
-        ebpfMonPacketSourcesFollow(r->sources, list, (unsigned)count, now);
+        r->sink.covers(r->sink.arg, netns, count);
+        ebpfMonPacketSourcesFollow(r->sources, list, count, now);
     }
     free(list);
-    r->sink.covers(r->sink.arg, netns, ebpfMonPacketSourcesList(r->sources, netns));
+    count = ebpfMonPacketSourcesList(r->sources, netns);
+    r->sink.covers(r->sink.arg, netns, count);
+    readOwnersElsewhere(r, netns, count);
 }
 
 void ebpfMonPacketReaderWait(ebpfMonPacketReader *r, int ms)

@@ -246,7 +246,7 @@ unsigned ebpfMonTargetsListByRank(ebpfMonTargets *targets, ebpfMonTarget **list,
     return n;
 }
 
-unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, pid_t *pids, unsigned max)
+unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, ebpfMonLevel least, pid_t *pids, unsigned max)
 {
     ebpfMonTarget *list[EBPFMON_TARGETS_MAX];
     unsigned count, n = 0;
@@ -254,7 +254,7 @@ unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, pid_t *pids, unsigned m
     ebpfMonTargetsLock(targets);
     count = ebpfMonTargetsListByRank(targets, list, EBPFMON_TARGETS_MAX);
     for (unsigned i = 0; i < count && n < max; i++)
-        if (!list[i]->gone)
+        if (!list[i]->gone && list[i]->asked >= least)
             pids[n++] = list[i]->pid;
     ebpfMonTargetsUnlock(targets);
     return n;

@@ -167,9 +167,9 @@ uint64_t ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *coun
 /* Records of all IOCs whose name matches this pattern (epicsStrGlobMatch). It takes the lock. */
 unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *pattern);
 
-/* The processes of the IOCs that are not gone, at most "max", in the order of …ListByRank. Returns the number. It takes the
- * lock. */
-unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, pid_t *pids, unsigned max);
+/* The processes of the IOCs that are not gone and for which this level or a higher one was asked, at most "max", in the
+ * order of …ListByRank. Returns the number. It takes the lock. */
+unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, ebpfMonLevel least, pid_t *pids, unsigned max);
 
 /* Nonzero: somebody may miss it. Its database was read, or it is root's, ours, or of a user who has such an IOC. Any
  * process can have the symbols of an IOC. Under the lock, but for the follower. */

@@ -36,15 +36,23 @@ void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     ebpfMonGovernorApplyLevel(life->governor, t, level, reference, &f);
 }
 
-/* What keeps us from watching an IOC, before there is a level that the governor could explain. */
-static void setTrouble(const ebpfMonTargetLife *life, ebpfMonTarget *t, const char *note)
+/* By its name alone, before anything is known of its records. */
+static ebpfMonLevel findAsked(const ebpfMonTargetLife *life, const ebpfMonTarget *t)
 {
     ebpfMonFilter f;
     int reference;
 
     ebpfMonRequestsGetFilter(life->requests, &f);
+    return ebpfMonRequestsFindLevel(life->requests, t->name, &f, &reference);
+}
+
+/* What keeps us from watching an IOC, before there is a level that the governor could explain. */
+static void setTrouble(const ebpfMonTargetLife *life, ebpfMonTarget *t, const char *note)
+{
+    ebpfMonLevel asked = findAsked(life, t);
+
     ebpfMonTargetsLock(life->targets);
-    t->asked = ebpfMonRequestsFindLevel(life->requests, t->name, &f, &reference);
+    t->asked = asked;
     ebpfMonTargetsUnlock(life->targets);
     if (!ebpfMonTargetSetNote(life->targets, t, note, 0))
         return;
@@ -112,7 +120,10 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
     findName(life, t);
     readVersion(t);
     ebpfMonAttachInit(&t->follower.att, pid, &t->image, ebpfMonProcSeccomp(pid) == 2);
+    t->asked = findAsked(life, t);
     ebpfMonTargetsAdd(life->targets, t);
+    if (t->asked > ebpfMonLevelOff)
+        ebpfMonTargetsNoteChange(life->targets); /* packets are read before its first put is seen inside */
     return 0;
 }
 

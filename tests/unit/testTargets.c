@@ -39,8 +39,14 @@ static void testList(void)
     c = make(10, "a");
     testOk(ebpfMonTargetsFindByPid(targets, 10) == c, "the pid of one that is gone is another's");
     testOk(ebpfMonTargetsFindById(targets, a->iocId) == a, "but its id still names it");
-    testOk(ebpfMonTargetsListPids(targets, pids, 3) == 2 && pids[0] + pids[1] == 21, "the processes of the others");
-    testOk1(ebpfMonTargetsListPids(targets, pids, 1) == 1 && ebpfMonTargetsListPids(targets, pids, 0) == 0);
+    testOk(ebpfMonTargetsListPids(targets, ebpfMonLevelOff, pids, 3) == 2 && pids[0] + pids[1] == 21,
+           "the processes of the others");
+    testOk1(ebpfMonTargetsListPids(targets, ebpfMonLevelOff, pids, 1) == 1 &&
+            ebpfMonTargetsListPids(targets, ebpfMonLevelOff, pids, 0) == 0);
+    b->asked = c->asked = ebpfMonLevelOff;
+    testOk1(ebpfMonTargetsListPids(targets, ebpfMonLevelPuts, pids, 3) == 0);
+    b->asked = ebpfMonLevelPuts;
+    testOk(ebpfMonTargetsListPids(targets, ebpfMonLevelPuts, pids, 3) == 1 && pids[0] == 11, "of those that are watched");
     changes = ebpfMonTargetsCountChanges(targets);
     ebpfMonTargetsRemove(targets, a);
     testOk1(ebpfMonTargetsFindById(targets, a->iocId) == NULL && ebpfMonTargetsCountChanges(targets) == changes + 1);
@@ -109,7 +115,7 @@ static void testRank(void)
            "credible ones, the newest first; then those that listen; then the oldest");
     testOk1(ebpfMonTargetsListByRank(targets, list, 2) == 2 && list[1] == sameUser);
     ofRoot->gone = 1;
-    testOk1(ebpfMonTargetsListPids(targets, pids, 6) == 5 && pids[0] == 14 && pids[2] == 11 && pids[4] == 13);
+    testOk1(ebpfMonTargetsListPids(targets, ebpfMonLevelOff, pids, 6) == 5 && pids[0] == 14 && pids[2] == 11 && pids[4] == 13);
     read->cat = NULL;
     ebpfMonTargetsListByRank(targets, list, 8);
     testOk(list[1] == listening, "who listens goes before whose user has no IOC any more");
@@ -168,7 +174,7 @@ static void testCounts(void)
 
 MAIN(testTargets)
 {
-    testPlan(27);
+    testPlan(29);
     targets = ebpfMonTargetsNew();
     testList();
     testTrouble();
