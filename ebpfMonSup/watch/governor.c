@@ -103,13 +103,20 @@ static int setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *fi
     return ebpfMonKernelSetTarget((uint32_t)t->pid, &conf);
 }
 
-/* Before the entry probe of dbPut: the event thread must know that a result will follow as soon as the first put comes.
- * */
-static void announceResults(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want)
+/* Before the entry probe of dbPut is attached: as soon as the first put comes, the event thread must know that a result
+ * will follow, and the packet thread that the put may be seen inside, too. */
+static void announcePuts(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want)
 {
+    const uint32_t ways = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
+    int begins = (want & ways) && !(t->probesOn & ways);
+
     ebpfMonTargetsLock(g->targets);
-    t->probesOn |= want & EBPFMON_BIT(ebpfMonProgPutReturn);
+    t->probesOn |= want & (ways | EBPFMON_BIT(ebpfMonProgPutReturn));
+    if (begins)
+        t->putsSince = UINT64_MAX;
     ebpfMonTargetsUnlock(g->targets);
+    if (begins)
+        ebpfMonTargetsNoteChange(g->targets);
 }
 
 /* What other threads are to know of it. */
@@ -199,7 +206,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         full = setConf(t, level, filter, parallel);
     if (want & ~was & EBPFMON_BIT(ebpfMonProgLock))
         ebpfMonKernelRemoveThreads(t->pid); /* locks that were taken when we looked last are long released */
-    announceResults(g, t, want);
+    announcePuts(g, t, want);
     on = ebpfMonAttachSet(&t->follower.att, want, way, note, sizeof(note));
     publishLevel(g, t, level, on & ~was);
     if (level == ebpfMonLevelOff && on == 0)
