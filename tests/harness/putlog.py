@@ -32,14 +32,13 @@ class PutLog:
         return [o for o in self.all() if o["pv"].startswith(prefix)]
 
     def next(self, number, prefix, mark, seconds=10):
-        """Puts to PVs with this prefix, by time: a line is written when its put is known whole, and a busy host learns of
-        an earlier one later. The first "mark" ones are left out. Waits until there are so many more."""
+        """Puts to PVs with this prefix. The first "mark" ones are left out. Waits until there are so many more."""
         self.expected += number
         until(lambda: len(self.of(prefix)) >= mark + number, seconds,
               lambda: f"{number} puts to {prefix}: " + "\n".join(map(str, self.of(prefix)[mark:])))
         lines = self.of(prefix)[mark:]
         assert len(lines) == number, "more than were sent: " + "\n".join(map(str, lines))
-        return sorted(lines, key=lambda line: line["time"])
+        return lines
 
 
 def same(shown, sent, packing="d"):

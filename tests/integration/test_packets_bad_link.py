@@ -132,6 +132,7 @@ def test_replayed_capture(link, new_ioc, new_monitor, servers, tmp_path):
     """A session is replayed where no server is: the monitor publishes its puts, with the replies that are in it."""
     log = PutLog(tmp_path / "puts.json")
     monitor = new_monitor(before=[log.command()], iocs="198.51.100.8:*").start()
+    monitor.command(f'ebpfMonLevel "{servers["softIoc"].name}" puts')  # packets are read where an IOC is watched
     wait_packets(monitor, link, servers)
     ioc = new_ioc(kind="pythonSoftIOC", files=[PROGRAM, "caproto"]).start()
     values = list(range(1000, 1020))
