@@ -54,11 +54,11 @@ static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
     lastWrite = *write;
 }
 
-static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
+static void onLinkChanged(void *arg, const ebpfMonLinkPut *changed)
 {
     (void)arg;
-    linkChanges += iocId == fake.t->iocId;
-    lastChange = precord;
+    linkChanges += changed->iocId == fake.t->iocId;
+    lastChange = changed->precord;
 }
 
 static uint64_t countLost(void *arg)

@@ -260,13 +260,13 @@ static void testLinks(void)
     testOk1(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7);
     at = t->closureAt;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
     testOk(t->closureAt == at, "links that did not change change nothing");
     setForward(2, 4);
     record[4].time = stamp(1000);
     record[5].time = stamp(1000);
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
     testOk(strcmp(closureOf(t, 0, buf), "0 1 2 4") == 0, "the closure has what is reached now: %s", buf);
     testOk(t->closureAt != at && t->oldClosureAt == at, "the part before stays for one change more");
     testOk(ebpfMonTargetCountRecord(t, 4) == 1 && state[t->slot + 4].time == stamp(1000),
@@ -293,7 +293,7 @@ static void testBusy(void)
     record[4].time = stamp(1000);
     record[4].pact = 1;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
     testOk(ebpfMonTargetCountRecord(t, 4) == 0, "is not counted yet");
     freeIoc(t);
 }
@@ -334,14 +334,14 @@ static void testTimeSource(void)
     state[t->slot + 1].trapped = 4;
     record[1].tse = -1;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 1);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 1, UINT64_MAX);
     testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED), "the trap counts it, and something may be missing");
     testOk(t->how[2] == EBPFMON_MISSED && !t->how[0], "… also of what it makes process, not of what comes before");
     state[t->slot + 1].trapped += 3;
     testOk1(ebpfMonTargetCountRecord(t, 1) == 7 && t->follower.trapped == 2);
     record[1].tse = 0;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 1);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 1, UINT64_MAX);
     state[t->slot].pass[t->follower.bank] += 2;
     state[t->slot + 1].trapped += 2;
     testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED) && ebpfMonTargetCountRecord(t, 1) == 9,
@@ -350,7 +350,7 @@ static void testTimeSource(void)
     ebpfMonTargetNoteUnseen(t, 5);
     ebpfMonTargetNoteUnseen(t, 5);
     testOk1(t->unseenCount == 1);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 5);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 5, UINT64_MAX);
     testOk(t->how[5] == EBPFMON_MISSED && !t->how[4] && !t->unseenCount, "a put that no time stamp shows");
     for (unsigned i = 0; i < EBPFMON_UNSEEN_MAX + 5; i++)
         ebpfMonTargetNoteUnseen(t, i % 5 == 1 ? 4 : i % 5);
