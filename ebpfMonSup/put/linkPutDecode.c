@@ -52,6 +52,18 @@ static uint64_t findTarget(const ebpfMonCatalogue *cat, const char *text, int fi
     return index < 0 ? 0 : cat->rec[index].addr;
 }
 
+/* The same of the value that is put: a text as it is sent, which put->val is not. A number makes a constant. */
+static uint64_t findNewTarget(const ebpfMonCatalogue *cat, const struct ebpfMonPutEvent *ev, int fieldType)
+{
+    char text[EBPFMON_VAL_MAX + 1];
+
+    if (ev->dbrType > ebpfMonDbfUchar || ev->newLen > EBPFMON_VAL_MAX)
+        return 0;
+    memcpy(text, (const char *)(ev + 1) + ev->oldLen, ev->newLen);
+    text[ev->newLen] = 0;
+    return findTarget(cat, text, fieldType);
+}
+
 /* The put may set something else than 0. */
 static int isNonzero(const ebpfMonPut *put)
 {
@@ -115,7 +127,7 @@ void ebpfMonLinkPutDecode(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, co
     if (!f)
         return;
     if (isLink) {
-        change->target = findTarget(t->cat, put->val, f->type);
+        change->target = findNewTarget(t->cat, ev, f->type);
         change->old = findTarget(t->cat, put->old, f->type);
     }
     findStamps(t->cat->rtype[f->rtype].name, f->name, put, change);
