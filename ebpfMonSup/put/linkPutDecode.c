@@ -70,8 +70,8 @@ static int isNonzero(const ebpfMonPut *put)
     return !put->isNumber || put->number != 0;
 }
 
-/* Whether it begins a time in which the time stamp does not show each processing: see findStampFlags, ioc/recordLinks.c,
- * which says why of each. */
+/* Whether it begins a time in which the time stamp does not show each processing: findStampFlags, ioc/recordLinks.c,
+ * says why of each. */
 static void findStamps(const char *type, const char *field, const ebpfMonPut *put, ebpfMonLinkPut *change)
 {
     static const char *const withDol[] = { "mbbo", "mbboDirect", "aao", NULL };
@@ -92,8 +92,8 @@ static void findStamps(const char *type, const char *field, const ebpfMonPut *pu
 
 /*
  * Nonzero: after a put to this field, which is no link, the record may have to be counted in another way
- * (ioc/recordLinks.c). A put to an undefined mbbo or mbboDirect may define it; one to another field than VAL processes it
- * without a time stamp, and if nothing else makes it process, nobody counts that.
+ * (ioc/recordLinks.c). A put to an undefined mbbo or mbboDirect may define it; one to another field than VAL processes
+ * it without a time stamp, and if nothing else makes it process, nobody counts that.
  */
 static int changesCounting(ebpfMonTarget *t, uint64_t precord, const ebpfMonField *f)
 {

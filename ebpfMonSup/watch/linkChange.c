@@ -60,8 +60,8 @@ void ebpfMonLinkChangeFree(ebpfMonLinkChange *change)
     free(change);
 }
 
-/* Nonzero: the kernel part has counted it since then, by itself or with its stretch. To be asked after its time stamp was
- * compared: what is counted in between shows here. */
+/* Nonzero: the kernel part has counted it since then, by itself or with its stretch. To be asked after its time stamp
+ * was compared: what is counted in between shows here. */
 static int isCountedSince(const ebpfMonTables *tables, const ebpfMonTarget *t, uint32_t index, uint64_t since)
 {
     volatile struct ebpfMonRecState *st = &t->recState[index];

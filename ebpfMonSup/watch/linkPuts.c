@@ -14,7 +14,7 @@ typedef struct {
     uint64_t addedAt;
     uint64_t seenAt;     /* the record was read then, and this put was done; 0: not yet */
     uint8_t  superseded;
-    uint8_t  isOpen;     /* … by a put of another thread, or one that is not noted: this one may be done later than that */
+    uint8_t  isOpen;     /* … by a put of another thread, or one that is not noted: it may be done later than that */
     uint8_t  isTaken;    /* the record was read since it was added */
 } notedPut;
 

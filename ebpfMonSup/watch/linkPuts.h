@@ -43,9 +43,9 @@ int ebpfMonLinkPutsAdd(ebpfMonLinkPuts *puts, const ebpfMonLinkPut *put, uint64_
 /* Since when the record may have links that were not read yet; UINT64_MAX: it has none. */
 uint64_t ebpfMonLinkPutsGetOldest(ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t precord);
 
-/* The record's fields have been read, not before "readAt" (monotonic ns). "isDone", under the lock: nonzero, what was read
- * is what this put made. Returns up to "max" puts that were superseded, which are forgotten then; if "max", there may be
- * more. */
+/* The record's fields have been read, not before "readAt" (monotonic ns). "isDone", under the lock: nonzero, what was
+ * read is what this put made. Returns up to "max" puts that were superseded, which are forgotten then; if "max", there
+ * may be more. */
 unsigned ebpfMonLinkPutsTake(ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t precord, uint64_t readAt,
                              int (*isDone)(void *arg, const ebpfMonLinkPut *put), void *arg, ebpfMonLinkPut *superseded,
                              unsigned max);

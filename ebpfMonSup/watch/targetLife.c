@@ -336,7 +336,7 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
     }
 }
 
-/* Nonzero: the record has this link now. Of a target's links the field is looked at only if the put is to a link. */
+/* Nonzero: the record has the link now that this put made. */
 static int isDone(void *arg, const ebpfMonLinkPut *put)
 {
     const ebpfMonTarget *t = arg;

@@ -21,7 +21,8 @@ SCENES = {
     "an input link without PP": dict(steps="X.INPA=@B0.VAL NPP; B0*2; X*3; X.INPA=@C0; B0*2", exact="X B0 B1 B2"),
     "an output link to PROC": dict(steps="OUT.OUT=@B0.PROC; OUT*3; OUT.OUT=", marked="B0 B2", exact="OUT"),
     "SDIS": dict(steps="X.DISV=0; X.SDIS=@B0.VAL PP; X*3; X.SDIS=; X.DISV=1", marked="B0"),
-    "two links, one after the other": dict(steps="X.FLNK=@B0; B2.FLNK=@C0; X*4; B2.FLNK=; X.FLNK=", marked="B0 C0 C2", exact="X"),
+    "two links, one after the other": dict(steps="X.FLNK=@B0; B2.FLNK=@C0; X*4; B2.FLNK=; X.FLNK=",
+                                           marked="B0 C0 C2", exact="X"),
     "the end goes first": dict(steps="X.FLNK=@OLD0; X*4; OLD0.FLNK=; X.FLNK=", marked="OLD0 OLD1", exact="X B0"),
     "by two ways": dict(steps="FAN.LNK2=@F0; FAN*4; FAN.LNK1=", marked="F0 F1"),
     "two records": dict(steps="X.FLNK=@B0; OUT.FLNK=@C0; X*2; OUT*2; X.FLNK=; OUT.FLNK=", marked="B0 C0", exact="X OUT"),
@@ -36,7 +37,8 @@ TEXT = (db.READY + db.counter("X") + db.out_counter("OUT") + db.chain("B", 3) + 
         db.record("fanout", "FAN", LNK1="$(P)F0") + db.record("stringout", "TEXT", VAL="no number") +
         db.record("mbbo", "MB", VAL="1", FLNK="$(P)MB1") + db.counter("MB1", FLNK="$(P)MB2") + db.counter("MB2") +
         'alias("$(P)B0", "$(P)ALIAS")\n')
-NAMES = [line.split("$(P)")[1].split('"')[0] for line in TEXT.splitlines() if line.startswith(("record(calc,", "record(calcout,"))]
+NAMES = [line.split("$(P)")[1].split('"')[0] for line in TEXT.splitlines()
+         if line.startswith(("record(calc,", "record(calcout,"))]
 
 
 @pytest.fixture(scope="module")

@@ -91,7 +91,8 @@ static void testSuperseded(void)
         putLink(X, FLNK, C, B, 40 * MS + 2 * i, 1);
         putLink(X, FLNK, B, C, 40 * MS + 2 * i + 1, 1);
     }
-    testOk(take(X, C, 50 * MS) == 2 && found[0].at + found[1].at == 80 * MS + 1, "the oldest of each kind stands for all");
+    testOk(take(X, C, 50 * MS) == 2 && found[0].at + found[1].at == 80 * MS + 1,
+           "the oldest of each kind stands for all");
     begin("by another thread");
     putLink(X, FLNK, 0, B, 10 * MS, 1);
     putLink(X, FLNK, 0, C, 11 * MS, 2);
