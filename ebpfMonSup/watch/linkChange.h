@@ -4,9 +4,9 @@
  * recordTables, which alone uses it. The follower's.
  *
  * Records that the changed record reaches only now may have processed since the link was written: once, as far as
- * their time stamps tell, so their count is a lower bound from then on (EBPFMON_MISSED). So is that of one which another
- * chain has counted since: it may have processed before, and its time stamp shows that no more. Only these are looked
- * at: what was reached before is counted at the end of the chain that may be under way now.
+ * their time stamps tell, so their count is a lower bound from then on (EBPFMON_MISSED). So is that of one which
+ * another chain has counted since: it may have processed before, and its time stamp shows that no more. Only these are
+ * looked at: what was reached before is counted at the end of the chain that may be under way now.
  *
  * What a link made process that was changed again before it was read is marked in the same way, and not counted: which
  * of these records is in the course of a chain that will count it is not known.
