@@ -39,11 +39,11 @@ static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
     ebpfMonLinkMessagesAdd(m->trace.linkMessages, write);
 }
 
-static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
+static void onLinkChanged(void *arg, const ebpfMonLinkPut *put)
 {
     ebpfMonMonitor *m = arg;
 
-    ebpfMonRequestsAddLinks(m->watch.requests, iocId, precord);
+    ebpfMonRequestsAddLinks(m->watch.requests, put);
 }
 
 /* A put that was seen in packets only. Packet thread. */

@@ -131,7 +131,8 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
     ebpfMonPendingPut *p;
     ebpfMonTarget *t;
     uint64_t missing;
-    int isGood = 0, linkChanged = 0, hasResult = 0, isLate = 0;
+    int isGood = 0, hasResult = 0, isLate = 0;
+    ebpfMonLinkPut change = { .precord = 0 };
 
     if (size < sizeof(*ev))
         return;
@@ -141,7 +142,7 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
     ebpfMonPutWritersLookUp(puts->writers, &ev->head, &ev->who, cause, &clients);
     ebpfMonTargetsLock(puts->targets);
     t = ebpfMonTargetsFindById(puts->targets, ev->head.iocId);
-    if (t && (isGood = ebpfMonPutDecodeEvent(t, ev, size, &p->put, &linkChanged))) {
+    if (t && (isGood = ebpfMonPutDecodeEvent(t, ev, size, &p->put, &change))) {
         ebpfMonPutWritersFind(puts->writers, t, ev, cause, &clients, &p->put);
         hasResult = (ev->site == EBPFMON_SITE_PUT && (t->probesOn & EBPFMON_BIT(ebpfMonProgPutReturn))) ||
                     ev->site == EBPFMON_SITE_LINK;
@@ -157,8 +158,8 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
     }
     if (missing)
         ebpfMonAuditsAdd(ebpfMonAuditPutNumber, missing, p->put.ioc);
-    if (linkChanged)
-        puts->sinks.linkChanged(puts->sinks.arg, ev->head.iocId, ev->precord);
+    if (change.precord)
+        puts->sinks.linkChanged(puts->sinks.arg, &change);
     addToThread(puts, ev, &p->put);
     fillPending(p, ev, isLate);
     if (hasResult)

@@ -11,6 +11,7 @@
 #include "put/putClients.h"
 #include "put/putJoin.h"
 #include "put/threadPuts.h"
+#include "watch/linkPuts.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonIocPuts ebpfMonIocPuts;
@@ -19,8 +20,7 @@ typedef struct ebpfMonIocPuts ebpfMonIocPuts;
 typedef struct {
     ebpfMonPutSink finished;
     void (*linkWritten)(void *arg, const ebpfMonLinkWrite *write); /* a record wrote through a CA link */
-    /* the links of this record are to be read again */
-    void (*linkChanged)(void *arg, uint32_t iocId, uint64_t precord);
+    void (*linkChanged)(void *arg, const ebpfMonLinkPut *put); /* the links of its record are to be read again */
     uint64_t (*countLost)(void *arg); /* events of the kernel part that were lost so far */
     void *arg;
 } ebpfMonIocPutSinks;

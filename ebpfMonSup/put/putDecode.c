@@ -11,6 +11,7 @@
 #include <epicsTime.h>
 
 #include "common/clock.h"
+#include "put/linkPutDecode.h"
 #include "put/putDecode.h"
 #include "put/valueText.h"
 #include "ioc/baseLayout.h"
@@ -199,28 +200,8 @@ static void setNewValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
         convertText(&new, ev->fieldType, put);
 }
 
-/*
- * Nonzero: after a put to this field the record may have to be counted in another way (ioc/recordLinks.c). A put to an
- * undefined mbbo or mbboDirect may define it; one to another field than VAL processes it without a time stamp, and if
- * nothing else makes it process, nobody counts that.
- */
-static int changesCounting(ebpfMonTarget *t, uint64_t precord, const ebpfMonField *f)
-{
-    static const char *const fields[] = { "TSE", "TSEL", "OMSL", "UDF", "SDEL", "DTYP" };
-    long index = ebpfMonCatalogueFindAddr(t->cat, precord);
-
-    for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-        if (strcmp(f->name, fields[i]) == 0)
-            return 1;
-    if (index < 0 || !(t->cat->rec[index].flags & EBPFMON_REC_UNDEFINED))
-        return 0;
-    if (strcmp(f->name, "VAL") != 0)
-        ebpfMonTargetNoteUnseen(t, (uint32_t)index);
-    return 1;
-}
-
 int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size, ebpfMonPut *put,
-                          int *linkChanged)
+                          ebpfMonLinkPut *change)
 {
     const uint8_t *data = (const uint8_t *)(ev + 1);
     const ebpfMonField *f;
@@ -240,7 +221,7 @@ int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, si
                   ev->site == EBPFMON_SITE_DISABLED ? ebpfMonPutFailed : ebpfMonPutUnknown;
     if (ev->site == EBPFMON_SITE_DISABLED)
         put->status = S_db_putDisabled;
-    *linkChanged = ev->site == EBPFMON_SITE_LINK || (f && changesCounting(t, ev->precord, f));
+    ebpfMonLinkPutDecode(t, ev, f, put, change);
     return 1;
 }
 

@@ -8,12 +8,13 @@
 
 #include "ebpfMonEvent.h"
 #include "model/put.h"
+#include "watch/linkPuts.h"
 #include "watch/target.h"
 
 /* Nonzero: "put" is filled, but for its writer (putWriter.h). 0: the event contradicts itself. "size": bytes of the
- * event with its values. *linkChanged: the links of the record are perhaps different now. */
+ * event with its values. *change: after it the record may have to be counted in another way; precord 0: not so. */
 int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size, ebpfMonPut *put,
-                          int *linkChanged);
+                          ebpfMonLinkPut *change);
 
 /* What must be kept of the event of a put until its result comes. */
 typedef struct {

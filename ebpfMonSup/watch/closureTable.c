@@ -120,6 +120,8 @@ static void setLast(const ebpfMonClosureTable *table, ebpfMonTarget *t, const eb
             last = t->slot + stretch->order[stretch->place[i] + stretch->ahead[i]];
         if (st->last == last)
             continue;
+        if (t->follower.leftAt && t->follower.leftAt[i] < table->tables->state[st->last].stamp)
+            t->follower.leftAt[i] = table->tables->state[st->last].stamp;
         known = table->tables->state[st->last].time;
         if (ebpfMonClosureTableStampOrder(known) > ebpfMonClosureTableStampOrder(was))
             __atomic_compare_exchange_n((uint64_t *)&st->time, &was, known, 0, __ATOMIC_RELAXED,
@@ -192,6 +194,8 @@ int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, con
 
     if (at == UINT32_MAX)
         return -1;
+    if (!t->follower.leftAt)
+        t->follower.leftAt = calloc((size_t)t->cat->count + 1, sizeof(*t->follower.leftAt));
     stretch = makeStretches(t, c);
     ebpfMonTargetsLock(table->targets);
     emptyBank(t, bank);
@@ -275,6 +279,8 @@ void ebpfMonClosureTableRemove(ebpfMonClosureTable *table, ebpfMonTarget *t)
         ebpfMonSlotAllocatorReturn(table->places, t->closureAt, t->closureCount);
     if (t->oldClosureAt != UINT32_MAX)
         ebpfMonSlotAllocatorReturn(table->places, t->oldClosureAt, t->oldClosureCount);
+    free(t->follower.leftAt);
+    t->follower.leftAt = NULL;
     ebpfMonTargetsLock(table->targets);
     t->closureAt = t->oldClosureAt = UINT32_MAX;
     ebpfMonTargetsUnlock(table->targets);

@@ -7,11 +7,13 @@
 typedef struct {
     uint32_t index;
     int      processed;  /* since it was counted last */
+    int      isCounted;  /* … but perhaps not all that it processed before */
     uint64_t was, time;  /* its time stamp as the kernel part noted it, and as it is in its memory */
 } reached;
 
 struct ebpfMonLinkChange {
     const ebpfMonTables *tables;
+    uint64_t since;      /* what was counted from then on may not be all */
     uint32_t count;
     reached  rec[];
 };
@@ -34,7 +36,7 @@ static uint8_t *markNew(const ebpfMonTables *tables, const ebpfMonTarget *t, con
 }
 
 ebpfMonLinkChange *ebpfMonLinkChangeNew(const ebpfMonTables *tables, const ebpfMonTarget *t, const ebpfMonClosures *c,
-                                        uint32_t index)
+                                        uint32_t index, uint64_t since)
 {
     uint8_t *isNew = markNew(tables, t, c, index);
     ebpfMonLinkChange *change;
@@ -45,8 +47,10 @@ ebpfMonLinkChange *ebpfMonLinkChangeNew(const ebpfMonTables *tables, const ebpfM
     for (uint32_t i = 0; change && i < t->cat->count; i++)
         if (isNew[i])
             change->rec[change->count++].index = i;
-    if (change)
+    if (change) {
         change->tables = tables;
+        change->since = since;
+    }
     free(isNew);
     return change;
 }
@@ -56,21 +60,38 @@ void ebpfMonLinkChangeFree(ebpfMonLinkChange *change)
     free(change);
 }
 
+/* Nonzero: the kernel part has counted it since then, by itself or with its stretch. To be asked after its time stamp
+ * was compared: what is counted in between shows here. */
+static int isCountedSince(const ebpfMonTables *tables, const ebpfMonTarget *t, uint32_t index, uint64_t since)
+{
+    volatile struct ebpfMonRecState *st = &t->recState[index];
+
+    return st->stamp >= since || tables->state[st->last].stamp >= since ||
+           (t->follower.leftAt && t->follower.leftAt[index] >= since);
+}
+
+/* Nonzero: its time stamp is later than any that was counted. */
+static int hasMoved(const ebpfMonTables *tables, const volatile struct ebpfMonRecState *st, uint64_t was, uint64_t time)
+{
+    return ebpfMonClosureTableStampOrder(time) > ebpfMonClosureTableStampOrder(was) &&
+           ebpfMonClosureTableStampOrder(time) > ebpfMonClosureTableStampOrder(tables->state[st->last].time);
+}
+
 static void lookAt(const ebpfMonLinkChange *change, const ebpfMonTarget *t, reached *r)
 {
     volatile struct ebpfMonRecState *st = &t->recState[r->index];
-    uint64_t addr = t->cat->rec[r->index].addr, last;
+    uint64_t addr = t->cat->rec[r->index].addr;
     uint8_t pact = 1;
 
-    r->processed = 0;
+    r->processed = r->isCounted = 0;
     r->was = st->time;
-    if ((t->how[r->index] & EBPFMON_BY_TRAP) || st->pending ||
-        ebpfMonMemReadNow(t->pid, addr + t->cat->common.time, &r->time, sizeof(r->time)))
+    if (t->how[r->index] & EBPFMON_BY_TRAP)
         return;
-    last = change->tables->state[st->last].time;
-    ebpfMonMemReadNow(t->pid, addr + t->cat->common.pact, &pact, sizeof(pact));
-    r->processed = !pact && ebpfMonClosureTableStampOrder(r->time) > ebpfMonClosureTableStampOrder(r->was) &&
-                   ebpfMonClosureTableStampOrder(r->time) > ebpfMonClosureTableStampOrder(last);
+    if (!st->pending && ebpfMonMemReadNow(t->pid, addr + t->cat->common.time, &r->time, sizeof(r->time)) == 0) {
+        ebpfMonMemReadNow(t->pid, addr + t->cat->common.pact, &pact, sizeof(pact));
+        r->processed = !pact && hasMoved(change->tables, st, r->was, r->time);
+    }
+    r->isCounted = isCountedSince(change->tables, t, r->index, change->since);
 }
 
 void ebpfMonLinkChangeCatchUp(ebpfMonLinkChange *change, ebpfMonTargets *targets, ebpfMonTarget *t)
@@ -88,8 +109,87 @@ void ebpfMonLinkChangeCatchUp(ebpfMonLinkChange *change, ebpfMonTargets *targets
         if (r->processed && __atomic_compare_exchange_n((uint64_t *)&t->recState[r->index].time, &r->was, r->time, 0,
                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             t->adjust[r->index]++;
-        if (r->processed) /* once at least: more than that its time stamp does not tell */
+        if (r->processed || r->isCounted) /* once at least: more than that its time stamp does not tell */
             t->how[r->index] |= EBPFMON_MISSED;
     }
     ebpfMonTargetsUnlock(targets);
+}
+
+/* What one put that was superseded may have processed. */
+typedef struct {
+    const ebpfMonTables *tables;
+    ebpfMonTarget *t;
+    uint64_t since;
+    const ebpfMonLinkEdge *edges;
+    unsigned  edgeCount;
+    uint8_t  *isFound; /* by record */
+    uint32_t *queue;   /* those that were found */
+    uint32_t  queued;
+} unseenSearch;
+
+static void findOne(unseenSearch *s, uint32_t index)
+{
+    if (s->isFound[index])
+        return;
+    s->isFound[index] = 1;
+    s->queue[s->queued++] = index;
+}
+
+/* All that this record reaches. */
+static void findReached(unseenSearch *s, uint32_t index)
+{
+    const ebpfMonCatalogue *cat = s->t->cat;
+
+    findOne(s, index);
+    for (uint32_t at = 0; at < s->queued; at++) {
+        const ebpfMonRecord *rec = &cat->rec[s->queue[at]];
+
+        for (uint32_t k = 0; k < rec->toCount; k++)
+            findOne(s, rec->to[k]);
+        for (unsigned e = 0; e < s->edgeCount; e++) {
+            long to = s->edges[e].from == rec->addr ? ebpfMonCatalogueFindAddr(cat, s->edges[e].to) : -1;
+
+            if (to >= 0)
+                findOne(s, (uint32_t)to);
+        }
+    }
+}
+
+/* Nonzero: it may have processed since then without being counted. */
+static int mayHaveProcessed(const unseenSearch *s, uint32_t index)
+{
+    volatile struct ebpfMonRecState *st = &s->t->recState[index];
+    const ebpfMonRecord *rec = &s->t->cat->rec[index];
+    uint64_t was = st->time, time;
+
+    if (s->t->how[index] & EBPFMON_BY_TRAP)
+        return 0;
+    if (rec->flags & EBPFMON_REC_UNDEFINED ||
+        ebpfMonMemRead(s->t->follower.mem, rec->addr + s->t->cat->common.time, &time, sizeof(time)))
+        return 1;
+    return hasMoved(s->tables, st, was, time) || isCountedSince(s->tables, s->t, index, s->since);
+}
+
+void ebpfMonLinkChangeMarkSuperseded(const ebpfMonTables *tables, ebpfMonTargets *targets, ebpfMonTarget *t,
+                                     const ebpfMonLinkPut *put, const ebpfMonLinkEdge *edges, unsigned edgeCount)
+{
+    unseenSearch s = { .tables = tables, .t = t, .since = put->at, .edges = edges, .edgeCount = edgeCount };
+    long start = ebpfMonCatalogueFindAddr(t->cat, put->stops ? put->precord : put->target);
+
+    s.isFound = calloc((size_t)t->cat->count + 1, 1);
+    s.queue = malloc(((size_t)t->cat->count + 1) * sizeof(*s.queue));
+    if (start >= 0 && s.isFound && s.queue)
+        findReached(&s, (uint32_t)start);
+    for (uint32_t i = 0; i < s.queued; i++) {
+        uint32_t r = s.queue[i];
+
+        /* of the first its time stamp may not tell */
+        if (!(i == 0 && put->stops && !(t->how[r] & EBPFMON_BY_TRAP)) && !mayHaveProcessed(&s, r))
+            continue;
+        ebpfMonTargetsLock(targets);
+        t->how[r] |= EBPFMON_MISSED;
+        ebpfMonTargetsUnlock(targets);
+    }
+    free(s.isFound);
+    free(s.queue);
 }

@@ -377,7 +377,14 @@ void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *r, ebpfMonTarget *t)
     free(changed);
 }
 
-void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
+void ebpfMonRecordTablesMarkSuperseded(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonLinkPut *put,
+                                       const ebpfMonLinkEdge *edges, unsigned edgeCount)
+{
+    if (t->slot != UINT32_MAX)
+        ebpfMonLinkChangeMarkSuperseded(r->kernel.tables, r->targets, t, put, edges, edgeCount);
+}
+
+void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index, uint64_t since)
 {
     const uint16_t stamp = EBPFMON_REC_TSE | EBPFMON_REC_WALK | EBPFMON_REC_UNDEFINED;
     uint16_t flags = t->cat->rec[index].flags & stamp;
@@ -390,7 +397,7 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
     if (!readLinks(r, t, index, NULL))
         return;
     c = ebpfMonClosureTableMakeClosures(t->cat);
-    change = c ? ebpfMonLinkChangeNew(r->kernel.tables, t, c, index) : NULL;
+    change = c ? ebpfMonLinkChangeNew(r->kernel.tables, t, c, index, since) : NULL;
     ebpfMonClosureTableBeginChange(r->closures, t);
     ebpfMonLinkChangeCatchUp(change, r->targets, t);
     if (c && ebpfMonClosureTableInstall(r->closures, t, c) == 0) {

@@ -6,6 +6,7 @@
 #ifndef EBPFMON_RECORDTABLES_H
 #define EBPFMON_RECORDTABLES_H
 
+#include "watch/linkPuts.h"
 #include "watch/target.h"
 
 /* Where the tables are, and how those by key are changed: the functions of probe/kernelTables.h, or a test's own. */
@@ -31,8 +32,14 @@ int  ebpfMonRecordTablesAdd(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 /* Adds where its array fields have their elements, already while it starts: autosave writes to them then. */
 void ebpfMonRecordTablesAddArrays(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
-/* Reads the links of record "index" again; where they changed, the closures are made anew. Counts go on. */
-void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t, uint32_t index);
+/* Reads the links of record "index" again; where they changed, the closures are made anew. Counts go on. "since": they were
+ * not changed before that (monotonic ns), UINT64_MAX: perhaps they were. */
+void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t, uint32_t index, uint64_t since);
+
+/* Marks what may have processed, and was not counted, by a put that was superseded. To be called after UpdateLinks of its
+ * record, with the links of other such puts. */
+void ebpfMonRecordTablesMarkSuperseded(ebpfMonRecordTables *tables, ebpfMonTarget *t, const ebpfMonLinkPut *put,
+                                       const ebpfMonLinkEdge *edges, unsigned edgeCount);
 
 /* The same for all records, when it is not known whose links changed. */
 void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t);

@@ -26,6 +26,7 @@ static const uint64_t readAgain[] = { 0, 500000, 2000000, 10000000, 100000000, 1
 struct ebpfMonRequests {
     void (*wake)(void *arg);   /* set before other threads are there */
     void *wakeArg;
+    ebpfMonLinkPuts *linkPuts; /* any thread */
     epicsMutexId lock;         /* guards all that follows */
     ebpfMonFilter filter;
     unsigned asked, taken, applied; /* how often something was asked; up to where it was taken, and applied */
@@ -43,6 +44,11 @@ ebpfMonRequests *ebpfMonRequestsNew(const ebpfMonFilter *first)
 
     if (!r)
         return NULL;
+    r->linkPuts = ebpfMonLinkPutsNew();
+    if (!r->linkPuts) {
+        free(r);
+        return NULL;
+    }
     r->lock = epicsMutexMustCreate();
     r->filter = *first;
     return r;
@@ -53,6 +59,7 @@ void ebpfMonRequestsFree(ebpfMonRequests *r)
     if (!r)
         return;
     epicsMutexDestroy(r->lock);
+    ebpfMonLinkPutsFree(r->linkPuts);
     free(r);
 }
 
@@ -225,15 +232,22 @@ ebpfMonLevel ebpfMonRequestsFindLevel(ebpfMonRequests *r, const char *ioc, const
     return (ebpfMonLevel)level;
 }
 
-void ebpfMonRequestsAddLinks(ebpfMonRequests *r, uint32_t iocId, uint64_t precord)
+ebpfMonLinkPuts *ebpfMonRequestsGetLinkPuts(ebpfMonRequests *r)
 {
+    return r->linkPuts;
+}
+
+void ebpfMonRequestsAddLinks(ebpfMonRequests *r, const ebpfMonLinkPut *put)
+{
+    int isMissed = ebpfMonLinkPutsAdd(r->linkPuts, put, ebpfMonClockMonotonic());
     unsigned i;
 
     epicsMutexMustLock(r->lock);
-    for (i = 0; i < r->linkCount && (r->links[i].iocId != iocId || r->links[i].precord != precord); i++)
+    r->linksMissed |= isMissed;
+    for (i = 0; i < r->linkCount && (r->links[i].iocId != put->iocId || r->links[i].precord != put->precord); i++)
         ;
     if (i < LINKS_MAX) {
-        r->links[i] = (linkPut){ .iocId = iocId, .precord = precord };
+        r->links[i] = (linkPut){ .iocId = put->iocId, .precord = put->precord };
         if (i == r->linkCount)
             r->linkCount++;
     } else {

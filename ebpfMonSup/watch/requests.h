@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "model/filter.h"
+#include "watch/linkPuts.h"
 
 typedef struct ebpfMonRequests ebpfMonRequests;
 
@@ -46,7 +47,7 @@ int ebpfMonRequestsSetReference(ebpfMonRequests *requests, const char *iocPatter
 unsigned ebpfMonRequestsGetLevelRules(ebpfMonRequests *requests, ebpfMonLevelRule copy[EBPFMON_LEVEL_RULES_MAX]);
 
 /* Links or TSE of a record are being written: its links are to be read again. */
-void ebpfMonRequestsAddLinks(ebpfMonRequests *requests, uint32_t iocId, uint64_t precord);
+void ebpfMonRequestsAddLinks(ebpfMonRequests *requests, const ebpfMonLinkPut *put);
 
 /* --- The follower's side --- */
 
@@ -59,6 +60,9 @@ void ebpfMonRequestsSetApplied(ebpfMonRequests *requests);
 /* The level of an IOC by this filter and the rules, and whether its dbProcess is to be trapped too. */
 ebpfMonLevel ebpfMonRequestsFindLevel(ebpfMonRequests *requests, const char *ioc, const ebpfMonFilter *filter,
                                       int *reference);
+
+/* The puts that were added; they have a lock of their own. */
+ebpfMonLinkPuts *ebpfMonRequestsGetLinkPuts(ebpfMonRequests *requests);
 
 /* Nonzero: since the last call links of more records were written than the list holds. */
 int ebpfMonRequestsTakeLinksMissed(ebpfMonRequests *requests);

@@ -116,6 +116,8 @@ typedef struct ebpfMonTarget {
         uint32_t  trapped;     /* records that want the trap */
         uint64_t  queuesSince; /* callbacks and scanOnce have been watched from then on */
         int       bank;        /* of the pass counters, that the closures in force use */
+        uint64_t *leftAt;      /* by record: the newest chain that ran to the end of a stretch when it left that stretch
+                                * (monotonic ns); NULL: no memory, or none has a slot */
         ebpfMonBudget budget;
         struct ebpfMonHits hits; /* at the last look at its cost */
         uint64_t  hitsAt;      /* 0: never */

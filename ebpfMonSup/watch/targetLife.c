@@ -21,6 +21,8 @@
 #define READ_SHARE  20             /* to read databases takes a twentieth of the time at most */
 #define CHARGE_NS   100000000ull   /* a reading that failed after this is charged to the user */
 #define CALLERS_NS  30000000000ull /* between two looks for modules that were loaded since */
+#define SUPERSEDED_AT_ONCE 16
+#define EDGES_MAX   2048           /* two for each put that is kept */
 #define TICK_MIN_NS 20000000ull    /* between two looks whether iocInit is done: a fiftieth of the time since it was */
 #define TICK_MAX_NS 500000000ull   /* found, within these limits */
 
@@ -334,15 +336,52 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
     }
 }
 
+/* Nonzero: the record has the link now that this put made. */
+static int isDone(void *arg, const ebpfMonLinkPut *put)
+{
+    const ebpfMonTarget *t = arg;
+    long index = ebpfMonCatalogueFindAddr(t->cat, put->precord), to = ebpfMonCatalogueFindAddr(t->cat, put->target);
+    const ebpfMonField *f = ebpfMonCatalogueField(t->cat, put->pfldDes);
+    const ebpfMonRecord *rec;
+
+    if (index < 0 || to < 0 || !f)
+        return 0;
+    rec = &t->cat->rec[index];
+    for (uint32_t k = 0; k < rec->toCount; k++)
+        if (rec->to[k] == (uint32_t)to && rec->to[rec->toCount + k] == (uint32_t)(f - t->cat->field))
+            return 1;
+    return 0;
+}
+
+/* Of puts that were changed again before the record was read, nobody knows what they made process. */
+static void markSuperseded(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t precord, uint64_t readAt)
+{
+    ebpfMonLinkPuts *puts = ebpfMonRequestsGetLinkPuts(life->requests);
+    ebpfMonLinkPut superseded[SUPERSEDED_AT_ONCE];
+    ebpfMonLinkEdge edges[EDGES_MAX];
+    /* before they are forgotten */
+    unsigned edgeCount = ebpfMonLinkPutsListEdges(puts, t->iocId, edges, EDGES_MAX), count;
+
+    do {
+        count = ebpfMonLinkPutsTake(puts, t->iocId, precord, readAt, isDone, t, superseded, SUPERSEDED_AT_ONCE);
+        for (unsigned i = 0; i < count; i++)
+            ebpfMonRecordTablesMarkSuperseded(life->tables, t, &superseded[i], edges, edgeCount);
+    } while (count == SUPERSEDED_AT_ONCE);
+}
+
 void ebpfMonTargetLifeReadLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t precord)
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
+    uint64_t readAt = ebpfMonClockMonotonic();
     uint32_t trapped = t->follower.trapped;
 
     if (index < 0 || t->gone || !t->running)
         return;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(life->tables, t, (uint32_t)index);
+    ebpfMonRecordTablesUpdateLinks(life->tables, t, (uint32_t)index,
+                                   ebpfMonLinkPutsGetOldest(ebpfMonRequestsGetLinkPuts(life->requests), t->iocId,
+                                                            precord));
+    markSuperseded(life, t, precord, readAt);
     ebpfMonMemFlush(t->follower.mem);
     if (!trapped != !t->follower.trapped)
         ebpfMonTargetLifeApply(life, t);

@@ -183,11 +183,13 @@ def test_stops_to_stamp_while_it_runs(ioc, monitor, root, field, value):
     check(monitor, ioc, before, {ioc.prefix + root: 50 + (field == "UDF")})  # a put to UDF processes, too
 
 
+# A CP link stands in SDIS, and not in an input of a calc: while that is not connected the calc processes without counting
+# itself (fetch_values, calcRecord.c).
 CHANGES = [
     ("C1.PRIO", "HIGH"), ("C1.PHAS", 1), ("C1.EVNT", "5"), ("C1.DISS", "MINOR"), ("C1.SCAN", ".1 second"),
     ("C1.SCAN", "Passive"), ("C1.SCAN", "Event"), ("C1.SCAN", "Passive"), ("C1.SDIS", "=D.VAL NPP"), ("C1.DISV", 0),
-    ("C1.DISV", 1), ("C1.SDIS", "=D.VAL PP"), ("C1.SDIS", ""), ("C1.INPA", "=E.VAL PP"), ("C1.INPA", "=D.VAL CP"),
-    ("C1.INPA", ""), ("C1.FLNK", "=E"), ("C1.FLNK", "=C2"), ("C0.FLNK", ""), ("C0.FLNK", "=C1"), ("C2.TSE", -1),
+    ("C1.DISV", 1), ("C1.SDIS", "=D.VAL PP"), ("C1.DISV", -1), ("C1.SDIS", "=D.VAL CP"), ("C1.SDIS", ""),
+    ("C1.INPA", "=E.VAL PP"), ("C1.INPA", ""), ("C1.FLNK", "=E"), ("C1.FLNK", "=C2"), ("C0.FLNK", ""), ("C0.FLNK", "=C1"), ("C2.TSE", -1),
     ("C2.TSE", 0), ("AI.SIMM", 1), ("AI.SIOL", "=E.VAL PP"), ("AI.SIML", "=D.VAL PP"), ("AI.SIML", ""), ("AI.SIMM", 0),
     ("AI.DTYP", "Raw Soft Channel"), ("AI.DTYP", "Soft Channel"), ("AI.INP", "=E.VAL PP"),
     ("MB.OMSL", "closed_loop"), ("MB.OMSL", "supervisory"), ("MB.DOL", "=D.DESC PP"), ("MB.OMSL", "closed_loop"),

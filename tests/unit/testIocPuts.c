@@ -37,6 +37,7 @@ static ebpfMonFinishedPut lastFinished;
 static ebpfMonMessageKey lastKey;
 static ebpfMonLinkWrite lastWrite;
 static uint64_t lastChange;
+static ebpfMonLinkPut lastLinkPut;
 
 static void onFinished(void *arg, const ebpfMonFinishedPut *finished)
 {
@@ -54,11 +55,12 @@ static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
     lastWrite = *write;
 }
 
-static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
+static void onLinkChanged(void *arg, const ebpfMonLinkPut *changed)
 {
     (void)arg;
-    linkChanges += iocId == fake.t->iocId;
-    lastChange = precord;
+    linkChanges += changed->iocId == fake.t->iocId;
+    lastChange = changed->precord;
+    lastLinkPut = *changed;
 }
 
 static uint64_t countLost(void *arg)
@@ -251,6 +253,57 @@ static void testLinks(void)
     testOk(count == 2 && strcmp(last.pv, "A:SEQ.OUT") == 0, "its result is looked up");
 }
 
+/* An output link with this text is put in the place of one to A:SEL. */
+static void putLinkText(const char *text)
+{
+    static const char *const before = "A:SEL";
+    size_t len = strlen(text) + 1;
+
+    makePut(FAKE_SEQ, "OUT", 0, 0);
+    put.ev.site = EBPFMON_SITE_LINK;
+    put.ev.dbrType = 0; /* DBR_STRING */
+    put.ev.linkType = EBPFMON_LINKTYPE_DB;
+    put.ev.linkMask = 4; /* pvlOptPP, link.h */
+    put.ev.oldLen = (uint32_t)strlen(before) + 1;
+    put.ev.newLen = (uint32_t)len;
+    memcpy(put.bytes + sizeof(put.ev), before, put.ev.oldLen);
+    memcpy(put.bytes + sizeof(put.ev) + put.ev.oldLen, text, len);
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, sizeof(put.ev) + put.ev.oldLen + len);
+}
+
+static void testLinkTexts(void)
+{
+    static const struct {
+        const char *text;
+        int processes; /* A:AO */
+    } links[] = {
+        { "A:AO PP", 1 }, { "A:AO.HIGH NMS PP", 1 }, { "A:AO.PROC", 1 }, { "  A:AO.VAL\tPP MS ", 1 }, { "A:AO", 0 },
+        { "A:AO.VAL NPP", 0 }, { "A:AO.PROC CA", 0 }, { "A:AO CPP", 0 }, { "A:AO.VAL PP CA", 0 }, { "A:AOX PP", 0 },
+        { "3.5", 0 }, { "", 0 }, { "PP", 0 }, { "{\"const\":1}", 0 }, { ".PROC", 0 },
+    };
+    ebpfMonCatalogue *cat = fake.t->cat;
+    unsigned wrong = 0;
+
+    testDiag("The record that a link leads to, by its text");
+    cat->names = calloc(FAKE_RECORDS, sizeof(*cat->names));
+    for (cat->nameCount = 0; cat->nameCount < FAKE_RECORDS; cat->nameCount++) {
+        cat->names[cat->nameCount].name = cat->rec[cat->nameCount].name;
+        cat->names[cat->nameCount].rec = cat->nameCount;
+    }
+    ebpfMonCatalogueIndexNames(cat);
+    for (unsigned i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+        putLinkText(links[i].text);
+        if (lastLinkPut.target != (links[i].processes ? fakeAddress(FAKE_AO) : 0) || !lastLinkPut.isLink) {
+            testDiag("\"%s\": %d", links[i].text, lastLinkPut.target != 0);
+            wrong++;
+        }
+    }
+    testOk(!wrong, "each of them");
+    testOk(lastLinkPut.old == fakeAddress(FAKE_SEL) && lastLinkPut.at == AT && lastLinkPut.tid == 77 && !lastLinkPut.stops,
+           "and the record before");
+    ebpfMonIocPutsTick(iocPuts, AT + 5000000000ull, 0);
+}
+
 static int isFree; /* the lock of the targets, when the name service was asked */
 
 /* A name service that needs the lock of the targets: with that lock held by who waits for the name, it gets it too
@@ -309,7 +362,7 @@ MAIN(testIocPuts)
 {
     fixture shared;
 
-    testPlan(25);
+    testPlan(27);
     fakeMake();
     threadPuts = ebpfMonThreadPutsNew();
     shared = fixtureMake(fakeReadUser, 60);
@@ -318,6 +371,7 @@ MAIN(testIocPuts)
     testBadEvents();
     testCause();
     testLinks();
+    testLinkTexts();
     testLock();
     testLateName();
     fixtureFree(&shared);

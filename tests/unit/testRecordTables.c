@@ -260,13 +260,13 @@ static void testLinks(void)
     testOk1(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7);
     at = t->closureAt;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
     testOk(t->closureAt == at, "links that did not change change nothing");
     setForward(2, 4);
     record[4].time = stamp(1000);
     record[5].time = stamp(1000);
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
     testOk(strcmp(closureOf(t, 0, buf), "0 1 2 4") == 0, "the closure has what is reached now: %s", buf);
     testOk(t->closureAt != at && t->oldClosureAt == at, "the part before stays for one change more");
     testOk(ebpfMonTargetCountRecord(t, 4) == 1 && state[t->slot + 4].time == stamp(1000),
@@ -283,6 +283,66 @@ static void testLinks(void)
     freeIoc(t);
 }
 
+/* 2 led to 4, and nobody read that; so did 4 to 5, of which the event tells. */
+static void testSuperseded(void)
+{
+    ebpfMonLinkPut put = { .at = 1000 }, stop = { .at = 1000, .stops = 1 };
+    ebpfMonTarget *t = makeIoc();
+    ebpfMonLinkEdge edge;
+
+    testDiag("links that were changed before they were read");
+    ebpfMonRecordTablesAdd(recordTables, t);
+    put.target = t->cat->rec[4].addr;
+    edge = (ebpfMonLinkEdge){ t->cat->rec[4].addr, t->cat->rec[5].addr };
+    stop.precord = t->cat->rec[0].addr;
+    state[t->slot + 4].stamp = 999;
+    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, &edge, 1);
+    testOk(!t->how[4] && !t->how[5], "what did not process since is exact");
+    record[5].time = stamp(1000);
+    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, NULL, 0);
+    testOk(!t->how[5], "nor is that marked which it did not reach");
+    ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, &edge, 1);
+    testOk(!t->how[4] && t->how[5] == EBPFMON_MISSED && ebpfMonTargetCountRecord(t, 5) == 0,
+           "a time stamp that nobody has counted marks a record");
+    state[t->slot + 4].stamp = 1000;
+    ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, NULL, 0);
+    testOk(t->how[4] == EBPFMON_MISSED, "so does a chain of another root that counted it since");
+    ebpfMonRecordTablesMarkSuperseded(recordTables, t, &stop, NULL, 0);
+    testOk(t->how[0] == EBPFMON_MISSED && !t->how[1] && !t->how[2],
+           "one whose time stamp did not tell, and not what it reaches");
+    state[t->slot + 2].stamp = 1001; /* a chain ran from 1 to the end of its stretch */
+    setForward(0, -1);
+    setForward(1, -1);
+    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonRecordTablesUpdateAllLinks(recordTables, t);
+    t->how[1] = t->how[2] = 0;
+    put.target = t->cat->rec[1].addr;
+    ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, NULL, 0);
+    testOk(t->how[1] == EBPFMON_MISSED && !t->how[2], "what was counted with a stretch that is no more, too");
+    freeIoc(t);
+}
+
+/* One put alone, but its target is the root of chains, too. */
+static void testOtherRoot(void)
+{
+    ebpfMonTarget *t = makeIoc();
+
+    testDiag("a record that is reached for the first time, and was counted meanwhile");
+    ebpfMonRecordTablesAdd(recordTables, t);
+    state[t->slot + 4].stamp = 1000;
+    state[t->slot + 5].stamp = 999;
+    setForward(2, 4);
+    setForward(4, 5);
+    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 4, 1000);
+    testOk(!t->how[5], "not since the put");
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, 1000);
+    testOk(t->how[4] == EBPFMON_MISSED && !t->how[5] && ebpfMonTargetCountRecord(t, 4) == 0, "since the put");
+    freeIoc(t);
+}
+
 static void testBusy(void)
 {
     ebpfMonTarget *t = makeIoc();
@@ -293,7 +353,7 @@ static void testBusy(void)
     record[4].time = stamp(1000);
     record[4].pact = 1;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
     testOk(ebpfMonTargetCountRecord(t, 4) == 0, "is not counted yet");
     freeIoc(t);
 }
@@ -334,14 +394,14 @@ static void testTimeSource(void)
     state[t->slot + 1].trapped = 4;
     record[1].tse = -1;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 1);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 1, UINT64_MAX);
     testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED), "the trap counts it, and something may be missing");
     testOk(t->how[2] == EBPFMON_MISSED && !t->how[0], "… also of what it makes process, not of what comes before");
     state[t->slot + 1].trapped += 3;
     testOk1(ebpfMonTargetCountRecord(t, 1) == 7 && t->follower.trapped == 2);
     record[1].tse = 0;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 1);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 1, UINT64_MAX);
     state[t->slot].pass[t->follower.bank] += 2;
     state[t->slot + 1].trapped += 2;
     testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED) && ebpfMonTargetCountRecord(t, 1) == 9,
@@ -350,7 +410,7 @@ static void testTimeSource(void)
     ebpfMonTargetNoteUnseen(t, 5);
     ebpfMonTargetNoteUnseen(t, 5);
     testOk1(t->unseenCount == 1);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 5);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 5, UINT64_MAX);
     testOk(t->how[5] == EBPFMON_MISSED && !t->how[4] && !t->unseenCount, "a put that no time stamp shows");
     for (unsigned i = 0; i < EBPFMON_UNSEEN_MAX + 5; i++)
         ebpfMonTargetNoteUnseen(t, i % 5 == 1 ? 4 : i % 5);
@@ -442,6 +502,8 @@ MAIN(testRecordTables)
     testAdd();
     testTwo();
     testLinks();
+    testSuperseded();
+    testOtherRoot();
     testBusy();
     testTrap();
     testTimeSource();

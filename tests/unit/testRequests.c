@@ -114,6 +114,7 @@ static void onLinks(void *arg, uint32_t iocId, uint64_t precord)
 static void testLinks(void)
 {
     static const uint64_t ms = 1000000;
+    ebpfMonLinkPut put = { .iocId = 7, .precord = 0x1000 };
     calls c = { 0 };
     unsigned before = epicsAtomicGetIntT(&woken);
     uint64_t now = 1000 * ms;
@@ -122,8 +123,8 @@ static void testLinks(void)
     testDiag("links that are read again");
     wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
     testOk(c.count == 0 && wait == 0.5, "none: back in %g s", wait);
-    ebpfMonRequestsAddLinks(requests, 7, 0x1000);
-    ebpfMonRequestsAddLinks(requests, 7, 0x1000);
+    ebpfMonRequestsAddLinks(requests, &put);
+    ebpfMonRequestsAddLinks(requests, &put);
     wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
     testOk(c.count == 1 && c.last == 0x1000 && wait > 0 && wait < 0.001, "one record once, and again in %g s", wait);
     testOk((unsigned)epicsAtomicGetIntT(&woken) == before + 2, "each request wakes");
@@ -133,8 +134,8 @@ static void testLinks(void)
         wait = ebpfMonRequestsTakeLinksDue(requests, now += ms, onLinks, &c);
     testOk(c.count == 6 && wait == 0.5, "read %u times, then never again", c.count);
     testOk1(!ebpfMonRequestsTakeLinksMissed(requests));
-    for (int i = 0; i < RECORDS; i++)
-        ebpfMonRequestsAddLinks(requests, 7, 0x1000 + (uint64_t)i);
+    for (int i = 0; i < RECORDS; i++, put.precord++)
+        ebpfMonRequestsAddLinks(requests, &put);
     testOk1(ebpfMonRequestsTakeLinksMissed(requests) && !ebpfMonRequestsTakeLinksMissed(requests));
     c.count = 0;
     wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
