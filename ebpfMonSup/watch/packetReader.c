@@ -100,7 +100,7 @@ static int hasNamespace(const uint32_t *netns, unsigned count, uint32_t which)
  * watched may write to one that is: whose its connections are is read once. */
 static void readOwnersElsewhere(ebpfMonPacketReader *r, const uint32_t *covered, unsigned coveredCount)
 {
-    uint32_t unread[EBPFMON_PACKET_SOURCES_MAX];
+    uint32_t unread[EBPFMON_PACKET_SOURCES_MAX] = { 0 };
     ebpfMonNetns *list;
     unsigned count = listNamespaces(r, ebpfMonLevelOff, &list), n = 0;
 
