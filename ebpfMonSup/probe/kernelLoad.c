@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -19,13 +18,22 @@
 ebpfMonFeatures ebpfMonFeature;
 struct ebpfMonLoaded ebpfMonLoaded;
 
-static void *mapTable(struct bpf_map *map, size_t count, size_t each)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), len = (count * each + page - 1) / page * page;
-    void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+#define PLACES_BYTES(places) (((size_t)(places) / 2 + 1) * sizeof(struct ebpfMonClosurePair))
 
-    ebpfMonLoaded.tables.bytes += len;
-    return p == MAP_FAILED ? NULL : p;
+/* Opens the table to an array. NULL with errno. */
+static void *openTable(ebpfMonMappedTable *table, struct bpf_map *map, size_t bytes)
+{
+    if (ebpfMonMappedTableOpen(table, bpf_map__fd(map), bytes))
+        return NULL;
+    ebpfMonLoaded.tables.bytes += table->size;
+    return table->base;
+}
+
+static int useTables(uint32_t slots, uint32_t places)
+{
+    return ebpfMonMappedTableUse(&ebpfMonLoaded.conf, slots * sizeof(struct ebpfMonRecConf)) ||
+           ebpfMonMappedTableUse(&ebpfMonLoaded.state, slots * sizeof(struct ebpfMonRecState)) ||
+           (places && ebpfMonMappedTableUse(&ebpfMonLoaded.closure, PLACES_BYTES(places))) ? -1 : 0;
 }
 
 #define HASH_ELEMENT 64 /* what the kernel adds to key and value, its share of the buckets included */
@@ -183,9 +191,11 @@ static int mapTables(const ebpfMonLoadSizes *sizes)
     ebpfMonTables *tables = &ebpfMonLoaded.tables;
 
     tables->size = *sizes;
-    tables->conf = mapTable(skel->maps.recConf, sizes->maxRecords, sizeof(struct ebpfMonRecConf));
-    tables->state = mapTable(skel->maps.recState, sizes->maxRecords, sizeof(struct ebpfMonRecState));
-    tables->closure = mapTable(skel->maps.closure, sizes->maxClosure / 2 + 1, sizeof(struct ebpfMonClosurePair));
+    tables->use = useTables;
+    tables->conf = openTable(&ebpfMonLoaded.conf, skel->maps.recConf, sizes->maxRecords * sizeof(struct ebpfMonRecConf));
+    tables->state = openTable(&ebpfMonLoaded.state, skel->maps.recState,
+                              sizes->maxRecords * sizeof(struct ebpfMonRecState));
+    tables->closure = openTable(&ebpfMonLoaded.closure, skel->maps.closure, PLACES_BYTES(sizes->maxClosure));
     ebpfMonLoaded.ring = ebpfMonKernelOpenRing();
     if (!tables->conf || !tables->state || !tables->closure || !ebpfMonLoaded.ring)
         return -1;
@@ -260,23 +270,13 @@ void ebpfMonKernelWatchScheduler(int on)
     }
 }
 
-static void unmapTable(volatile void *table, size_t count, size_t each)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-    if (table)
-        munmap((void *)table, (count * each + page - 1) / page * page);
-}
-
 void ebpfMonKernelUnload(void)
 {
-    const ebpfMonTables *tables = &ebpfMonLoaded.tables;
-
     if (ebpfMonLoaded.ring)
         ring_buffer__free(ebpfMonLoaded.ring);
-    unmapTable(tables->conf, tables->size.maxRecords, sizeof(struct ebpfMonRecConf));
-    unmapTable(tables->state, tables->size.maxRecords, sizeof(struct ebpfMonRecState));
-    unmapTable(tables->closure, tables->size.maxClosure / 2 + 1, sizeof(struct ebpfMonClosurePair));
+    ebpfMonMappedTableClose(&ebpfMonLoaded.conf);
+    ebpfMonMappedTableClose(&ebpfMonLoaded.state);
+    ebpfMonMappedTableClose(&ebpfMonLoaded.closure);
     ebpfMonBpf__destroy(ebpfMonLoaded.skel);
     memset(&ebpfMonLoaded, 0, sizeof(ebpfMonLoaded));
 }

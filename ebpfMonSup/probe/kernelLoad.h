@@ -42,14 +42,23 @@ extern ebpfMonFeatures ebpfMonFeature;
 
 const char *ebpfMonKernelRelease(void); /* as uname has it; empty: not loaded */
 
-/* The tables that are found by slot: reading a count is a memory read. The kernel part writes them at any time. */
+/* The tables that are found by slot: reading a count is a memory read. The kernel part writes them at any time. What
+ * nobody has asked to use (ebpfMonTablesUse) is not mapped. */
 typedef struct {
     volatile struct ebpfMonRecConf  *conf;  /* [maxRecords] */
     volatile struct ebpfMonRecState *state; /* [maxRecords] */
     volatile uint32_t *closure;             /* [maxClosure] */
     ebpfMonLoadSizes size;
     size_t bytes;                           /* memory of all tables, of those by key too */
+    int (*use)(uint32_t slots, uint32_t places); /* NULL: all is mapped */
 } ebpfMonTables;
+
+/* Makes the first "slots" of the tables by slot and the first "places" of the closure table usable. 0, or -1 with errno.
+ * Follower. */
+static inline int ebpfMonTablesUse(const ebpfMonTables *tables, uint32_t slots, uint32_t places)
+{
+    return tables->use ? tables->use(slots, places) : 0;
+}
 
 /* Loads, maps, and attaches what belongs to the host (exec, exit, connections). 0, or -1 with what is wrong and what to
  * do in "why"; then nothing is left of it, and it may be called again. */

@@ -7,6 +7,7 @@
 
 #include "probe/kernelEvents.h"
 #include "probe/kernelLoad.h"
+#include "probe/mappedTable.h"
 #include "ebpfMonBpf.skel.h"
 
 struct ring_buffer;
@@ -17,6 +18,7 @@ struct ebpfMonLoaded {
     struct ebpfMonBpf  *skel;  /* NULL: nothing is loaded. The scheduler's links in it: follower */
     struct ring_buffer *ring;
     ebpfMonTables       tables;
+    ebpfMonMappedTable  conf, state, closure; /* they grow: follower */
     struct utsname      kernel;
     int                 schedulerRefused; /* the kernel refused these tracepoints; it is not asked again. Follower */
     /* Where the events go that ebpfMonKernelReadEvents reads now. They stand here because libbpf takes the argument of

@@ -194,6 +194,10 @@ int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, con
 
     if (at == UINT32_MAX)
         return -1;
+    if (ebpfMonTablesUse(table->tables, 0, at + c->count)) {
+        ebpfMonSlotAllocatorReturn(table->places, at, c->count);
+        return -1;
+    }
     if (!t->follower.leftAt)
         t->follower.leftAt = calloc((size_t)t->cat->count + 1, sizeof(*t->follower.leftAt));
     stretch = makeStretches(t, c);

@@ -168,36 +168,9 @@ void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *r, ebpfMonTarget *t)
     ebpfMonTargetsUnlock(r->targets);
 }
 
-static void setArrays(ebpfMonRecordTables *r, const ebpfMonTarget *t, int on)
-{
-    const ebpfMonCatalogue *cat = t->cat;
-
-    for (uint32_t i = 0; i < cat->fields; i++) {
-        const ebpfMonField *f = &cat->field[i];
-        struct ebpfMonArrayConf conf = { f->arrayPtr, f->arrayCount };
-
-        if (!f->arrayCount)
-            continue;
-        if (on)
-            r->kernel.setArray((uint32_t)t->pid, f->addr, &conf);
-        else
-            r->kernel.removeArray((uint32_t)t->pid, f->addr);
-    }
-}
-
 void ebpfMonRecordTablesAddArrays(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
-    setArrays(r, t, 1);
-}
-
-/* malloc'ed; NULL without memory. */
-static uint64_t *copyAddresses(const ebpfMonCatalogue *cat)
-{
-    uint64_t *a = malloc(((size_t)cat->count + 1) * sizeof(*a));
-
-    for (uint32_t i = 0; a && i < cat->count; i++)
-        a[i] = cat->rec[i].addr;
-    return a;
+    ebpfMonRecordIndexSetArrays(&r->kernel, t, 1);
 }
 
 /* Reads the links of one record, or of EBPFMON_ALL_RECORDS, into the catalogue. Nonzero: they are not what they were;
@@ -306,17 +279,27 @@ static void setIndexed(ebpfMonRecordTables *r, ebpfMonTarget *t, int indexed)
     ebpfMonTargetsUnlock(r->targets);
 }
 
+/* The first of so many slots, UINT32_MAX: there is no room. */
+static uint32_t takeSlots(ebpfMonRecordTables *r, uint32_t count)
+{
+    uint32_t slot = ebpfMonSlotAllocatorTake(r->slots, count);
+
+    if (slot == UINT32_MAX || ebpfMonTablesUse(r->kernel.tables, slot + count, 0) == 0)
+        return slot;
+    ebpfMonSlotAllocatorReturn(r->slots, slot, count);
+    return UINT32_MAX;
+}
+
 int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     const char *trouble = NULL;
     char note[EBPFMON_NOTE_SIZE];
     ebpfMonClosures *c;
-    uint64_t *addr;
     uint32_t slot;
 
     ebpfMonTypeTrialSetTypes(t->cat);
     readLinks(r, t, EBPFMON_ALL_RECORDS, NULL);
-    slot = ebpfMonSlotAllocatorTake(r->slots, t->cat->count);
+    slot = takeSlots(r, t->cat->count);
     if (slot == UINT32_MAX) {
         snprintf(note, sizeof(note), "its %u records do not fit any more: raise maxRecords of ebpfMonConfigure; puts "
                  "only", t->cat->count);
@@ -324,12 +307,10 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
         return -1;
     }
     c = ebpfMonClosureTableMakeClosures(t->cat);
-    addr = copyAddresses(t->cat);
-    if (!c || !addr || setSlots(r, t, slot)) {
+    if (!c || setSlots(r, t, slot)) {
         ebpfMonSlotAllocatorReturn(r->slots, slot, t->cat->count);
         ebpfMonTargetSetNote(r->targets, t, "no memory for its records: puts only", 0);
         ebpfMonClosuresFree(c);
-        free(addr);
         return -1;
     }
     writeSlots(r, t);
@@ -338,13 +319,12 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
     } else {
         markTrapped(r, t, c);
         setIndexed(r, t, 1);
-        setArrays(r, t, 1);
+        ebpfMonRecordIndexSetArrays(&r->kernel, t, 1);
         t->follower.trial = ebpfMonTypeTrialNew(t->cat);
-        if (r->kernel.setRecordIndex((uint32_t)t->pid, addr, t->cat->count, slot))
+        if (ebpfMonRecordIndexAdd(&r->kernel, t, slot))
             trouble = "the table of records is full: raise maxRecords of ebpfMonConfigure; puts only";
     }
     ebpfMonClosuresFree(c);
-    free(addr);
     if (!trouble)
         return 0;
     ebpfMonTargetSetNote(r->targets, t, trouble, 0);
@@ -417,17 +397,12 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
 
 void ebpfMonRecordTablesRemoveIndex(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
-    uint64_t *addr;
-
     if (t->cat)
-        setArrays(r, t, 0);
+        ebpfMonRecordIndexSetArrays(&r->kernel, t, 0);
     if (!t->indexed)
         return;
     setIndexed(r, t, 0);
-    addr = copyAddresses(t->cat);
-    if (addr)
-        r->kernel.removeRecordIndex((uint32_t)t->pid, addr, t->cat->count);
-    free(addr);
+    ebpfMonRecordIndexRemove(&r->kernel, t);
 }
 
 void ebpfMonRecordTablesRemove(ebpfMonRecordTables *r, ebpfMonTarget *t)

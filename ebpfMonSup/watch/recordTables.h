@@ -7,17 +7,8 @@
 #define EBPFMON_RECORDTABLES_H
 
 #include "watch/linkPuts.h"
+#include "watch/recordIndex.h"
 #include "watch/target.h"
-
-/* Where the tables are, and how those by key are changed: the functions of probe/kernelTables.h, or a test's own. */
-typedef struct {
-    const ebpfMonTables *tables; /* must outlive the record tables */
-    int  (*setRecordIndex)(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first);
-    void (*removeRecordIndex)(uint32_t tgid, const uint64_t *precord, uint32_t count);
-    int  (*setArray)(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf);
-    void (*removeArray)(uint32_t tgid, uint64_t pfldDes);
-    void (*removeRoots)(uint32_t first, uint32_t count);
-} ebpfMonRecordTablesKernel;
 
 typedef struct ebpfMonRecordTables ebpfMonRecordTables;
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the kernel part finds by address in an IOC: the slots of its records, and where its array fields have their
+ * elements. The follower's alone.
+ */
+#ifndef EBPFMON_RECORDINDEX_H
+#define EBPFMON_RECORDINDEX_H
+
+#include "probe/kernelLoad.h"
+#include "watch/target.h"
+
+/* Where the tables are, and how those by key are changed: the functions of probe/kernelTables.h, or a test's own. */
+typedef struct {
+    const ebpfMonTables *tables; /* must outlive the record tables */
+    int  (*setRecordIndex)(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first);
+    void (*removeRecordIndex)(uint32_t tgid, const uint64_t *precord, uint32_t count);
+    int  (*setArray)(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf);
+    void (*removeArray)(uint32_t tgid, uint64_t pfldDes);
+    void (*removeRoots)(uint32_t first, uint32_t count);
+} ebpfMonRecordTablesKernel;
+
+/* Adds all records of the IOC: record i gets slot "slot" + i. 0, or -1: there is no room, or no memory. */
+int  ebpfMonRecordIndexAdd(const ebpfMonRecordTablesKernel *kernel, const ebpfMonTarget *t, uint32_t slot);
+void ebpfMonRecordIndexRemove(const ebpfMonRecordTablesKernel *kernel, const ebpfMonTarget *t);
+
+/* Adds its array fields, or removes them. */
+void ebpfMonRecordIndexSetArrays(const ebpfMonRecordTablesKernel *kernel, const ebpfMonTarget *t, int on);
+
+#endif
