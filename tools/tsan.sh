@@ -17,10 +17,12 @@ copy=$EBPFMON_CACHE/tsan
 reports=$copy/reports
 
 # Suites in which every thread of the monitor works. The instrumented monitor is some ten times slower, so suites that
-# judge cost or delays are not among them.
+# judge cost or delays are not among them; nor are tests of its memory and its number of threads, which the runtime takes
+# part in, and that of SIGTERM, which the runtime delivers late.
 tests="(test_puts or test_counts or test_trace or test_hand_overs or test_lifecycle or test_logs or test_otlp or \
 test_rules or test_pvs or test_health or test_packets or test_put_origins) and not \
-(test_puts_table or test_three_users_in_a_row or test_table)"
+(test_puts_table or test_three_users_in_a_row or test_table or test_resources_against_proc or \
+test_bounded_memory_over_restarts or test_start_that_runs_out_of_threads or SIGTERM)"
 if [ $# -gt 0 ]; then
     tests=$1
     shift

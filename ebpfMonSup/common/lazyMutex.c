@@ -5,16 +5,16 @@ static void createMutex(void *arg)
 {
     ebpfMonLazyMutex *mutex = arg;
 
-    mutex->id = epicsMutexMustCreate();
+    epicsAtomicSetPtrT(&mutex->id, epicsMutexMustCreate());
 }
 
 void ebpfMonLazyMutexLock(ebpfMonLazyMutex *mutex)
 {
     epicsThreadOnce(&mutex->once, createMutex, mutex);
-    epicsMutexMustLock(mutex->id);
+    epicsMutexMustLock(epicsAtomicGetPtrT(&mutex->id));
 }
 
 void ebpfMonLazyMutexUnlock(ebpfMonLazyMutex *mutex)
 {
-    epicsMutexUnlock(mutex->id);
+    epicsMutexUnlock(epicsAtomicGetPtrT(&mutex->id));
 }

@@ -7,12 +7,13 @@
 #ifndef EBPFMON_LAZYMUTEX_H
 #define EBPFMON_LAZYMUTEX_H
 
+#include <epicsAtomic.h>
 #include <epicsMutex.h>
 #include <epicsThread.h>
 
 typedef struct {
     epicsThreadOnceId once;
-    epicsMutexId      id;
+    EpicsAtomicPtrT   id; /* epicsMutexId; atomic, because epicsThreadOnce looks at its flag without a lock */
 } ebpfMonLazyMutex;
 
 #define EBPFMON_LAZY_MUTEX { EPICS_THREAD_ONCE_INIT, NULL }

@@ -36,7 +36,7 @@ struct ebpfMonFollower {
     ebpfMonTargetLife life;
     ebpfMonFollowerSink sink;
     ebpfMonIocFinder *finder;
-    ebpfMonWorker *worker;  /* set while no other thread uses the follower */
+    ebpfMonWorker *worker;  /* for other threads: set while none of them uses the follower */
     int       ending;       /* a watched IOC is about to end; atomic */
 
     /* the thread's own; times are monotonic ns */
@@ -52,6 +52,7 @@ struct ebpfMonFollower {
 
 /* What is to be done in one round of the thread. */
 typedef struct {
+    ebpfMonWorker *worker;  /* the thread's own */
     uint64_t now;
     double   wait;          /* s, until the next round */
     ebpfMonFilter filter;
@@ -150,7 +151,7 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 
 static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
-    ebpfMonWorkerGiveSign(f->worker);
+    ebpfMonWorkerGiveSign(r->worker);
     if (!t->gone && !isAlive(f, t))
         ebpfMonTargetLifeEnd(&f->life, t, r->now);
     if (t->gone) {
@@ -197,7 +198,7 @@ static void adoptNew(ebpfMonFollower *f, followRound *r)
     for (;;) {
         double due;
 
-        ebpfMonWorkerGiveSign(f->worker);
+        ebpfMonWorkerGiveSign(r->worker);
         due = ebpfMonIocFinderFindNext(f->finder, r->now, &pid, &image);
 
         if (!pid) {
@@ -248,7 +249,7 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
     f->capabilities = ebpfMonProcCapabilities();
     f->turn = 1;
     while (!ebpfMonWorkerIsStopping(worker)) {
-        followRound r;
+        followRound r = { .worker = worker };
 
         beginRound(f, &r);
         ebpfMonTargetPlaceFindListening(f->life.targets, r.now);
