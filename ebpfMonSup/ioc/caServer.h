@@ -5,10 +5,10 @@
 
 #include <stdint.h>
 #include <sys/types.h>
-#include "ioc/baseOffsets.h"
+#include "ioc/baseRelease.h"
 
 /* "clientQ": ebpfMonImage.clientQ. 0, or -1: it cannot be read, or the list is not to be believed. */
-int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseOffsets *offsets, unsigned *clients,
+int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *offsets, unsigned *clients,
                          unsigned *channels);
 
 #endif

@@ -109,6 +109,9 @@ typedef struct ebpfMonTarget {
         int       initDone;    /* iocInit was seen done */
         int       levelApplied; /* since the filter changed */
         uint64_t  callersAt;   /* when the files that call dbScanLock were looked for */
+        uint32_t  oddLinks;    /* links that lie in memory as in no known release of Base */
+        uint64_t  oddAt;       /* not before, they are looked at again */
+        int       oddLocks;    /* so do its lock sets */
         int       hasLists;    /* its scan lists are where the kernel part looks for them */
         int       reference;   /* dbProcess is trapped too, to compare */
         int       hadBreakpoints; /* since it was found */

@@ -87,7 +87,7 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
         ebpfMonCatalogueRelease(cat);
     }
     ebpfMonCatalogueCountNodes(mem, MEMORY);
-    ebpfMonCaServerCount(1, MEMORY + 8, ebpfMonBaseOffsetsOf("7.0.8.1"), &clients, &channels);
+    ebpfMonCaServerCount(1, MEMORY + 8, ebpfMonBaseReleaseOwn(), &clients, &channels);
     ebpfMonMemFree(mem);
     free(memory);
 }
