@@ -55,6 +55,8 @@ static uint32_t findProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAt
 {
     uint32_t want = ebpfMonAttachLevel((int)level, way);
 
+    if (t->follower.oddServer >= EBPFMON_ODD_SERVER)
+        want &= ~(EBPFMON_BIT(ebpfMonProgCheckPut) | EBPFMON_BIT(ebpfMonProgCamessage) | EBPFMON_BIT(ebpfMonProgNotify));
     if (t->cat && !t->cat->base.hasLockMany)
         want &= ~EBPFMON_BIT(ebpfMonProgUnlockMany);
     /* callback.c, callbackInit: "cbLow-1" where callbackParallelThreads wants several, else "cbLow" */
@@ -165,6 +167,9 @@ static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter 
                  "LimitNOFILE), or watch fewer IOCs");
     if (t->follower.silent)
         snprintf(note, EBPFMON_NOTE_SIZE, EBPFMON_NOTE_SILENT);
+    if (t->follower.oddServer >= EBPFMON_ODD_SERVER)
+        snprintf(note, EBPFMON_NOTE_SIZE, "its CA server is as in no known release of EPICS Base: no names of CA clients, no "
+                 "puts that are refused");
     if (t->follower.oddLocks && t->asked > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: its lock sets are as in no known release of EPICS "
                  "Base");

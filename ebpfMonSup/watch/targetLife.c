@@ -7,6 +7,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
+#include "ioc/caServer.h"
 #include "ioc/foreign.h"
 #include "ioc/lockSets.h"
 #include "ioc/scanLists.h"
@@ -337,6 +338,22 @@ static void lookAtOddLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint
     ebpfMonTargetLifeReadAllLinks(life, t);
 }
 
+/* As soon as it has a client; before, nothing of it is used. */
+static void lookAtServer(const ebpfMonTargetLife *life, ebpfMonTarget *t)
+{
+    int known;
+
+    if (t->follower.isServerKnown || t->follower.oddServer >= EBPFMON_ODD_SERVER || !t->cat || !t->running)
+        return;
+    ebpfMonMemFlush(t->follower.mem);
+    known = ebpfMonCaServerIsKnown(t->follower.mem, t->cat, t->image.clientQ);
+    ebpfMonMemFlush(t->follower.mem);
+    t->follower.isServerKnown = known > 0;
+    t->follower.oddServer = known < 0 ? t->follower.oddServer + 1 : 0;
+    if (t->follower.oddServer == EBPFMON_ODD_SERVER)
+        ebpfMonTargetLifeApply(life, t);
+}
+
 void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
     char why[EBPFMON_NOTE_SIZE];
@@ -345,6 +362,7 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
         return;
     findCallers(life, t, now);
     lookAtOddLinks(life, t, now);
+    lookAtServer(life, t);
     if (lookThrough(life, t, now, why) == 0 && t->cat && t->slot == UINT32_MAX) {
         ebpfMonRecordTablesAdd(life->tables, t);
         ebpfMonTargetLifeApply(life, t); /* without room for its records: puts only */

@@ -146,6 +146,7 @@ def test_counts(watched, monitor, ioc):
 def test_links_that_change(watched, monitor, ioc):
     """A forward link, an output link and an input link lead elsewhere, and back: each count is exact or marked, and
     exact for what does not hang on them."""
+    stand_still(ioc)
     before = counts(monitor, ioc)
     changes = [("MOVE0.FLNK", "MOVE2"), ("OUT2.OUT", "MOVE1.B PP"), ("PASSIVE1.INPB", "MOVE2 PP"), ("PASSIVE1.INPB", ""),
                ("OUT2.OUT", "OUT3.B NPP"), ("MOVE0.FLNK", ""), ("MOVE0.FLNK", "MOVE1")]
