@@ -2,7 +2,7 @@
 """Other releases of EPICS Base, if this machine has them: the IOCs of test_releases.py.
 
 They are looked for in the folder EBPFMON_RELEASES, or "releases" in the cache: each folder in it is a built Base, or
-has at least bin/ARCH/softIoc, and its name begins with the release: 3.15.9, 7.0.3.1-static. The Base that the tests are
+has at least bin/ARCH/softIoc and dbd, and its name begins with the release: 3.15.9, 7.0.3.1-static. The Base that the tests are
 built with is always one of them. Of those with shared libraries there is a stripped form, too, which is made here.
 """
 import functools
@@ -49,15 +49,16 @@ def prepare(build, tmp):
     if build.kind != "stripped":
         return _soft_ioc(build.folder), {}
     copy = tmp / f"stripped-{build.release}"
+    program, libs = _soft_ioc(copy), copy / "lib" / paths.ARCH
     if not copy.exists():
-        copy.mkdir()
+        libs.mkdir(parents=True)
+        program.parent.mkdir(parents=True)
+        (copy / "dbd").symlink_to(build.folder / "dbd")  # since 7.0 a softIoc looks for it beside itself
         for lib in (build.folder / "lib" / paths.ARCH).glob("*.so*"):
-            if not lib.is_symlink():
-                shutil.copy(lib, copy)
-                subprocess.run(["strip", "--strip-unneeded", copy / lib.name], check=True)
-        for lib in (build.folder / "lib" / paths.ARCH).glob("*.so*"):
-            if lib.is_symlink() and not (copy / lib.name).exists():
-                (copy / lib.name).symlink_to(lib.resolve().name)
-        shutil.copy(_soft_ioc(build.folder), copy / "softIoc")
-        subprocess.run(["strip", copy / "softIoc"], check=True)
-    return copy / "softIoc", {"LD_LIBRARY_PATH": str(copy)}
+            shutil.copy(lib, libs, follow_symlinks=False)
+        shutil.copy(_soft_ioc(build.folder), program)
+        files = [f for f in libs.iterdir() if not f.is_symlink()] + [program]
+        for f in files:
+            f.chmod(0o755)
+        subprocess.run(["strip", "--strip-unneeded", *files], check=True)
+    return program, {"LD_LIBRARY_PATH": str(libs)}
