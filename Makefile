@@ -1,11 +1,11 @@
 # The EPICS way: make, make runtests, make clean, make distclean with EPICS_BASE set in
 # configure/RELEASE.local or in the environment. On a bare machine: make demo, make check, make soak, make tsan,
-# make bench, make kernels, make faults.
+# make bench, make kernels, make faults, make matrix.
 
-ifneq ($(filter demo check soak tsan bench kernels faults setup,$(MAKECMDGOALS)),)
+ifneq ($(filter demo check soak tsan bench kernels faults matrix setup,$(MAKECMDGOALS)),)
 
 # These find or build EPICS Base first and then come back here with EPICS_BASE set.
-.PHONY: demo check soak tsan bench kernels faults setup
+.PHONY: demo check soak tsan bench kernels faults matrix setup
 setup:
 	@tools/setup.sh
 demo:
@@ -22,6 +22,8 @@ kernels:
 	@tools/kernels.sh
 faults:
 	@tools/faults.sh
+matrix:
+	@tools/matrix.sh
 
 else
 

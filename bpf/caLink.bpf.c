@@ -36,7 +36,7 @@ int BPF_UPROBE(ebpfmon_calink, __u64 link)
     ev->begin = h ? h->begin : 0;
     ev->link = link;
     ev->name[0] = 0;
-    bpf_probe_read_user_str(ev->name, sizeof(ev->name), (void *)readPtr(link + EBPFMON_LINK_PVNAME));
+    bpf_probe_read_user_str(ev->name, sizeof(ev->name), (void *)readPtr(link + c.conf->linkPvname));
     sendEvent(ev, sizeof(*ev), BPF_RB_NO_WAKEUP);
     return 0;
 }

@@ -12,12 +12,10 @@
 #include "sendChain.bpf.h"
 #include "snapshot.bpf.h"
 
-/* struct dbLocker, lockRecord (dbLockPvt.h) of EPICS 7 */
+/* struct dbLocker (dbLockPvt.h), the same since it came with 3.16.0.1 */
 #define LOCKER_MAXREFS 32
 #define LOCKER_REFS    40
 #define LOCKREF_SIZE   16
-#define LOCKRECORD_SET     16
-#define LOCKRECORD_PRECORD 24
 #define MANY_MAX 256
 
 /* Stops the clock of a thread that died with a lock: more than this is no chain. */
@@ -25,7 +23,7 @@
 
 static __always_inline __u64 lockSetOf(const struct ebpfMonTargetConf *conf, __u64 precord)
 {
-    return readPtr(readPtr(precord + conf->lset) + LOCKRECORD_SET);
+    return readPtr(readPtr(precord + conf->lset) + EBPFMON_LOCKRECORD_SET);
 }
 
 /* Notes one more lock set; its number is n. "sp": as in struct ebpfMonHeld. */
@@ -459,7 +457,7 @@ static long lookAtLocked(__u32 i, struct many *m)
     struct caller c;
     __u32 slot, counted;
 
-    if (!findCaller(&c) || !plr || !findSlot(c.tgid, readPtr(plr + LOCKRECORD_PRECORD), &slot))
+    if (!findCaller(&c) || !plr || !findSlot(c.tgid, readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), &slot))
         return 0;
     counted = takeSnapshot(&c, slot, m->now, 1, 0, &left);
     rs = counted ? rootStat(slot) : 0;

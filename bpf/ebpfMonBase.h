@@ -15,7 +15,7 @@
 #define EBPFMON_DBADDR_FIELDTYPE 32 /* short field_type, field_size, special, dbr_field_type */
 #define EBPFMON_DBADDR_SIZE      40
 
-/* dbChannel.h: the DBADDR in a dbChannel */
+/* dbChannel.h: the DBADDR in a dbChannel, since 3.15 */
 #define EBPFMON_DBCHANNEL_ADDR 8
 
 /* dbScan.c: scan_list, scan_element. They are private; ioc/scanLists.c checks in each IOC whether they lie so. */
@@ -23,11 +23,9 @@
 #define EBPFMON_SCANELEMENT_NEXT    0
 #define EBPFMON_SCANELEMENT_PRECORD 24
 
-/* link.h: struct link */
-#define EBPFMON_LINK_TYPE    8
-#define EBPFMON_LINK_VALUE   32
-#define EBPFMON_LINK_PVNAME  48 /* value.pv_link.pvname */
-#define EBPFMON_LINK_PVLMASK 72 /* value.pv_link.pvlMask */
+/* dbLockPvt.h, before 3.16 dbLock.c: lockRecord. ioc/lockSets.c checks in each IOC whether it lies so. */
+#define EBPFMON_LOCKRECORD_SET     16
+#define EBPFMON_LOCKRECORD_PRECORD 24
 
 /* link.h: types of a link whose value is a pv_link */
 #define EBPFMON_LINKTYPE_CONSTANT 0
@@ -36,7 +34,9 @@
 #define EBPFMON_LINKTYPE_DB       10
 #define EBPFMON_LINKTYPE_CA       11
 
-/* dbFldTypes.h of EPICS 7: DBF_INLINK … DBF_FWDLINK */
+/* dbFldTypes.h of EPICS 7: DBF_ULONG, DBF_INLINK … DBF_FWDLINK. Others have smaller numbers behind DBF_ULONG
+ * (ebpfMonTargetConf.dbfGap). */
+#define EBPFMON_DBF_ULONG   6
 #define EBPFMON_DBF_INLINK  14
 #define EBPFMON_DBF_FWDLINK 16
 

@@ -39,6 +39,13 @@ struct ebpfMonTargetConf {
     __u16 asAccess;  /* asLib.h: struct asgClient.access */
     __u16 ppnChan, ppnUsr; /* dbNotify.h: struct processNotify */
     __u16 parallel;  /* several threads take callbacks out of one queue */
+    /* what differs between releases of Base: see ioc/baseRelease.h */
+    __u8 dbfGap;
+    __u8 chanAddr;   /* 0: a DBADDR stands where others have a dbChannel */
+    __u8 linkType, linkValue, linkPvname, linkPvlMask; /* link.h: struct link */
+    __u8 ringHead;
+    __u8 hasThreadNames, onceHasLink;
+    __u8 pad[3];
 };
 
 /* Map "recIndex": the slot of a record (__u32) by its address. */
@@ -258,7 +265,7 @@ static inline __u32 ebpfMonBucket(__u64 ns)
 }
 
 /* Both parts see these structs in shared memory, or pass them by address: both compilers must lay them out alike. */
-_Static_assert(sizeof(struct ebpfMonTargetConf) == 80, "ebpfMonTargetConf");
+_Static_assert(sizeof(struct ebpfMonTargetConf) == 88, "ebpfMonTargetConf");
 _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
                sizeof(struct ebpfMonLockKey) == 16, "keys have no holes");
 _Static_assert(sizeof(struct ebpfMonRecConf) == 16 && __builtin_offsetof(struct ebpfMonRecConf, len) == 4,

@@ -6,12 +6,11 @@
 #include "probe.bpf.h"
 #include "ebpfMonBase.h"
 
-/* libCom/ring/epicsRingPointer.h, behind the spin lock */
+/* libCom/ring/epicsRingPointer.h, behind the spin lock; highWater is a hole before 3.16 */
 struct ringHead {
     __s32 nextPush, nextPop, size, highWater;
     __u64 buffer;
 };
-#define RING_HEAD 8
 
 /* Whether this chain was kept whole. */
 static __always_inline int isKept(const struct ebpfMonSourceChain *chain)
@@ -97,7 +96,7 @@ static __always_inline void takeLate(const struct caller *c, struct thread *th)
     __u64 callback;
 
     if (th->popping != POPPING_EMPTY ||
-        bpf_probe_read_user(&head, sizeof(head), (void *)(th->callbacks + RING_HEAD)) || head.nextPop == th->emptyAt)
+        bpf_probe_read_user(&head, sizeof(head), (void *)(th->callbacks + c->conf->ringHead)) || head.nextPop == th->emptyAt)
         return;
     th->popping = POPPING;
     callback = callbackAt(&head, th->emptyAt);

@@ -46,15 +46,15 @@ static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrTy
         depth = 0; /* returns that were missed while the probe was being detached */
     in = &th->pending[depth & (EBPFMON_NESTED - 1)];
     in->sp = PT_REGS_SP(ctx);
-    if (readAddr(&a, paddr)) {
+    if (readAddr(c.conf, &a, paddr)) {
         countLost(EBPFMON_LOST_FAULT);
         in->id = 0; /* its return is not to be taken for that of the put around it */
         th->putDepth = depth + 1;
         return;
     }
-    fillPutEvent(&c, th, &a, paddr, 0, EBPFMON_SITE_PUT);
+    fillPutEvent(&c, th, &a, paddr, EBPFMON_SITE_PUT);
     ev = &th->ev;
-    ev->dbrType = (__s16)dbrType;
+    ev->dbrType = typeOf(c.conf, (__s16)dbrType);
     ev->nRequest = nRequest;
     n = findElements(c.tgid, &a, ev);
     if (n < 0)
@@ -110,19 +110,19 @@ int BPF_URETPROBE(ebpfmon_put_return, __s64 status)
 }
 
 /* The PV that a link field leads to, as it was before. */
-static __always_inline void readOldLink(struct thread *th, __u64 pfield)
+static __always_inline void readOldLink(const struct ebpfMonTargetConf *conf, struct thread *th, __u64 pfield)
 {
     struct ebpfMonPutEvent *ev = &th->ev;
     __u64 name;
     long n;
 
-    bpf_probe_read_user(&ev->linkType, sizeof(ev->linkType), (void *)(pfield + EBPFMON_LINK_TYPE));
+    bpf_probe_read_user(&ev->linkType, sizeof(ev->linkType), (void *)(pfield + conf->linkType));
     if (ev->linkType == EBPFMON_LINKTYPE_PV ||
         (ev->linkType >= EBPFMON_LINKTYPE_PN && ev->linkType <= EBPFMON_LINKTYPE_CA)) {
-        bpf_probe_read_user(&ev->linkMask, sizeof(ev->linkMask), (void *)(pfield + EBPFMON_LINK_PVLMASK));
-        name = readPtr(pfield + EBPFMON_LINK_PVNAME);
+        bpf_probe_read_user(&ev->linkMask, sizeof(ev->linkMask), (void *)(pfield + conf->linkPvlMask));
+        name = readPtr(pfield + conf->linkPvname);
     } else {
-        name = readPtr(pfield + EBPFMON_LINK_VALUE);
+        name = readPtr(pfield + conf->linkValue);
     }
     if (!name)
         return;
@@ -141,18 +141,18 @@ int BPF_UPROBE(ebpfmon_putfield, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s6
     struct addr a;
     int isLink, disabled;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || readAddr(&a, paddr))
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || readAddr(c.conf, &a, paddr))
         return 0;
     isLink = a.fieldType >= EBPFMON_DBF_INLINK && a.fieldType <= EBPFMON_DBF_FWDLINK;
     disabled = isDisabled(c.conf, &a);
     if ((!isLink && !disabled) || !(th = threadOf(c.tid)))
         return 0;
-    fillPutEvent(&c, th, &a, 0, paddr - EBPFMON_DBCHANNEL_ADDR, disabled ? EBPFMON_SITE_DISABLED : EBPFMON_SITE_LINK);
+    fillPutEvent(&c, th, &a, paddr, disabled ? EBPFMON_SITE_DISABLED : EBPFMON_SITE_LINK);
     ev = &th->ev;
-    ev->dbrType = (__s16)dbrType;
+    ev->dbrType = typeOf(c.conf, (__s16)dbrType);
     ev->nRequest = nRequest;
     if (isLink)
-        readOldLink(th, a.pfield);
+        readOldLink(c.conf, th, a.pfield);
     else if (a.nElements == 1)
         ev->oldLen = readData(th, 0, a.pfield, (__u16)a.fieldSize);
     if (nRequest > 0)

@@ -32,9 +32,30 @@ _Static_assert(sizeof(struct addr) == EBPFMON_DBADDR_SIZE &&
                __builtin_offsetof(struct addr, nElements) == EBPFMON_DBADDR_NELEMENTS &&
                __builtin_offsetof(struct addr, fieldType) == EBPFMON_DBADDR_FIELDTYPE, "DBADDR");
 
-static __always_inline int readAddr(struct addr *a, __u64 at)
+/* The number that a DBF or DBR type of this IOC has in EPICS 7. */
+static __always_inline __s16 typeOf(const struct ebpfMonTargetConf *conf, __s16 type)
 {
-    return bpf_probe_read_user(a, sizeof(*a), (void *)at);
+    return type > EBPFMON_DBF_ULONG ? type + conf->dbfGap : type;
+}
+
+static __always_inline int readAddr(const struct ebpfMonTargetConf *conf, struct addr *a, __u64 at)
+{
+    int failed = bpf_probe_read_user(a, sizeof(*a), (void *)at);
+
+    a->fieldType = typeOf(conf, a->fieldType);
+    return failed;
+}
+
+/* Where the DBADDR is that belongs to the pointer at "at": to a dbChannel, or in EPICS 3.14 to the DBADDR itself. */
+static __always_inline __u64 addrBehind(const struct ebpfMonTargetConf *conf, __u64 at)
+{
+    return readPtr(at) + conf->chanAddr;
+}
+
+/* The DBADDR of a struct channel_in_use, which has it as a member in EPICS 3.14. */
+static __always_inline __u64 addrOfChannel(const struct ebpfMonTargetConf *conf, __u64 pciu)
+{
+    return conf->chanAddr ? addrBehind(conf, pciu + conf->ciuDbch) : pciu + conf->ciuDbch;
 }
 
 /* The record's DISP is set, and this is not a put to DISP itself. */
@@ -56,7 +77,7 @@ static __always_inline __u64 findNotify(const struct ebpfMonTargetConf *conf, __
 {
     __u64 ppn = readPtr(precord + conf->ppn);
 
-    return ppn && addrAt == readPtr(ppn + conf->ppnChan) + EBPFMON_DBCHANNEL_ADDR ? ppn : 0;
+    return ppn && addrAt == addrBehind(conf, ppn + conf->ppnChan) ? ppn : 0;
 }
 
 /* The circuit of a put-callback from before our probes: usrPvt is rsrv's channel_in_use (camessage.c). Other users of
@@ -67,8 +88,7 @@ static __always_inline __u64 clientOfNotify(const struct ebpfMonTargetConf *conf
     __u16 family = 0;
 
     pciu = readPtr(ppn + conf->ppnUsr);
-    if (!pciu ||
-        readPtr(readPtr(pciu + conf->ciuDbch) + EBPFMON_DBCHANNEL_ADDR + EBPFMON_DBADDR_PRECORD) != precord)
+    if (!pciu || readPtr(addrOfChannel(conf, pciu) + EBPFMON_DBADDR_PRECORD) != precord)
         return 0;
     client = readPtr(pciu + conf->ciuClient);
     bpf_probe_read_user(&family, sizeof(family), (void *)(client + conf->clAddr));
@@ -175,9 +195,9 @@ static __always_inline int fillWriter(const struct caller *c, struct thread *th,
     return client || asked;
 }
 
-/* "addrAt": the DBADDR, 0: none; "chan": the dbChannel that it is known to be part of, 0: perhaps it is. */
+/* "addrAt": the DBADDR; it is that of a put-callback or of a link only if "site" is EBPFMON_SITE_PUT. */
 static __always_inline void fillPutEvent(const struct caller *c, struct thread *th, const struct addr *a,
-                                         __u64 addrAt, __u64 chan, __u8 site)
+                                         __u64 addrAt, __u8 site)
 {
     struct ebpfMonPutEvent *ev = &th->ev;
     /* below level chains nobody keeps the locks up to date */
@@ -186,7 +206,7 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
 
     fillHead(&ev->head, c, EBPFMON_EV_PUT, bpf_ktime_get_ns());
     ev->id = ++th->putId;
-    ev->addr = addrAt;
+    ev->addr = site == EBPFMON_SITE_PUT ? addrAt : 0;
     ev->precord = a->precord;
     ev->pfldDes = a->pfldDes;
     ev->pfield = a->pfield;
@@ -205,13 +225,10 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
     ev->locked = site == EBPFMON_SITE_PUT && top == 1 && ev->root == a->precord && !th->locked.id &&
                  !th->putDepth;
     ev->channel[0] = 0;
-    asked = fillWriter(c, th, a, addrAt);
-    if (asked || ev->who.peer.addr || isCaLinkThread(ev->who.comm)) {
-        if (!chan && addrAt)
-            chan = addrAt - EBPFMON_DBCHANNEL_ADDR;
-        if (chan)
-            bpf_probe_read_user_str(ev->channel, sizeof(ev->channel), (void *)readPtr(chan));
-    }
+    asked = fillWriter(c, th, a, ev->addr);
+    /* the name in the dbChannel that the DBADDR is part of */
+    if (c->conf->chanAddr && (asked || ev->who.peer.addr || isCaLinkThread(ev->who.comm)))
+        bpf_probe_read_user_str(ev->channel, sizeof(ev->channel), (void *)readPtr(addrAt - c->conf->chanAddr));
     if (!asked && ev->root)
         sendCause(c, th, ev->root);
 }

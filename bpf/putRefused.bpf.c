@@ -34,10 +34,10 @@ static __always_inline int readMessage(struct thread *th, const struct ebpfMonTa
     return 1;
 }
 
-static __always_inline void sendRefused(const struct caller *c, struct thread *th, const struct addr *a, __u64 chan,
+static __always_inline void sendRefused(const struct caller *c, struct thread *th, const struct addr *a, __u64 addrAt,
                                         __u64 client, __u8 site)
 {
-    fillPutEvent(c, th, a, 0, chan, site);
+    fillPutEvent(c, th, a, addrAt, site);
     readOldScalar(th, a);
     if (!readMessage(th, c->conf, client))
         return;
@@ -75,9 +75,10 @@ static __always_inline int servesCircuit(const struct thread *th, const struct e
     bpf_get_current_comm(comm, sizeof(comm));
 #pragma unroll
     for (int i = 0; i < (int)sizeof(name); i++)
-        if (comm[i] != name[i])
+        if (conf->hasThreadNames && comm[i] != name[i])
             return 0;
-    return !th->peer.addr || (!bpf_probe_read_user(&sin, sizeof(sin), (void *)(client + conf->clAddr)) &&
+    return (!th->peer.addr && conf->hasThreadNames) ||
+           (!bpf_probe_read_user(&sin, sizeof(sin), (void *)(client + conf->clAddr)) &&
                               sin.addr == th->peer.addr && sin.port == th->peer.port);
 }
 
@@ -89,7 +90,7 @@ int BPF_UPROBE(ebpfmon_checkput, __u64 pciu)
     struct thread *th;
     struct caller c;
     struct addr a;
-    __u64 client, chan;
+    __u64 client, addrAt;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
@@ -99,13 +100,13 @@ int BPF_UPROBE(ebpfmon_checkput, __u64 pciu)
     client = readPtr(pciu + c.conf->ciuClient);
     if (!th->client && servesCircuit(th, c.conf, client))
         th->client = client;
-    chan = readPtr(pciu + c.conf->ciuDbch);
-    if (readAddr(&a, chan + EBPFMON_DBCHANNEL_ADDR) || mayWrite(c.conf, &a, pciu))
+    addrAt = addrOfChannel(c.conf, pciu);
+    if (readAddr(c.conf, &a, addrAt) || mayWrite(c.conf, &a, pciu))
         return 0;
     /* When access rights change, another thread asks this for each channel (casAccessRightsCB); the circuit's buffer
      * then still has a message that was served long ago. */
     if (th->client == client)
-        sendRefused(&c, th, &a, chan, client, EBPFMON_SITE_DENIED);
+        sendRefused(&c, th, &a, addrAt, client, EBPFMON_SITE_DENIED);
     return 0;
 }
 
@@ -118,7 +119,7 @@ int BPF_UPROBE(ebpfmon_notify, __u64 ppn)
     struct thread *th;
     struct caller c;
     struct addr a;
-    __u64 chan;
+    __u64 addrAt;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
         return 0;
@@ -129,9 +130,9 @@ int BPF_UPROBE(ebpfmon_notify, __u64 ppn)
     bpf_map_update_elem(&notifies, &nk, &th->notified, BPF_ANY);
     if (!th->client)
         return 0;
-    chan = readPtr(ppn + c.conf->ppnChan);
-    if (!readAddr(&a, chan + EBPFMON_DBCHANNEL_ADDR) && isDisabled(c.conf, &a))
-        sendRefused(&c, th, &a, chan, th->client, EBPFMON_SITE_DISABLED);
+    addrAt = addrBehind(c.conf, ppn + c.conf->ppnChan);
+    if (!readAddr(c.conf, &a, addrAt) && isDisabled(c.conf, &a))
+        sendRefused(&c, th, &a, addrAt, th->client, EBPFMON_SITE_DISABLED);
     return 0;
 }
 

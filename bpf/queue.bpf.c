@@ -82,11 +82,13 @@ int BPF_UPROBE(ebpfmon_delayed, __u64 callback)
 }
 
 /* scanOnceCallback(dbCommon *, once_complete cb, void *usr). Base gives a third argument in dbCa.c (scanLinkOnce) alone:
- * struct caLink *. */
+ * struct caLink *. Before 3.16 it is scanOnce(dbCommon *). */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_once, __u64 precord, __u64 complete, __u64 caLink)
 {
-    noteQueued(precord, caLink, 0);
+    struct caller c;
+
+    noteQueued(precord, findCaller(&c) && c.conf->onceHasLink ? caLink : 0, 0);
     return 0;
 }
 
@@ -120,7 +122,7 @@ int BPF_UPROBE(ebpfmon_pop, __u64 ring)
         return 0;
     endHandOver(&c, th); /* the thread looks for the next one: the last is done */
     th->seen.busySince = 0;
-    if (c.conf->parallel || bpf_probe_read_user(&head, sizeof(head), (void *)(ring + RING_HEAD)))
+    if (c.conf->parallel || bpf_probe_read_user(&head, sizeof(head), (void *)(ring + c.conf->ringHead)))
         return 0;
     if (head.nextPush == head.nextPop) {
         th->emptyAt = head.nextPop;

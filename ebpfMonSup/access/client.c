@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include <epicsThread.h>
-#include <epicsVersion.h>
 
 #include "access/client.h"
-#include "ioc/baseOffsets.h"
+#include "ioc/baseRelease.h"
 
 /* rsrv/server.h, which Base does not install: the struct client that a thread of the CA server serves (camsgtask.c).
  * dbServerClient() would tell names only, which clients claim. Weak: without it every CA client is unknown. */
@@ -37,7 +36,7 @@ static const ebpfMonAccessClient *getCaClient(const char *caClient)
     if (!here.isFound || here.caClient != caClient) {
         struct sockaddr_in peer;
 
-        memcpy(&peer, caClient + ebpfMonBaseOffsetsOf(EPICS_VERSION_SHORT)->clAddr, sizeof(peer));
+        memcpy(&peer, caClient + ebpfMonBaseReleaseOwn()->clAddr, sizeof(peer));
         here.caClient = caClient;
         findClient(ebpfMonClientCa, &peer);
     }

@@ -19,7 +19,7 @@
 #include "health/lives.h"
 #include "health/recordName.h"
 #include "health/scanThreads.h"
-#include "ioc/baseOffsets.h"
+#include "ioc/baseRelease.h"
 #include "ioc/caServer.h"
 #include "ioc/procStat.h"
 #include "model/published.h"
@@ -35,7 +35,8 @@ typedef struct {
     uint64_t clientQ;
     uint64_t scanMenu;
     char     name[EBPFMON_HEALTH_NAME];
-    char     version[40];
+    int      isRead;   /* its database was read, and "base" is known */
+    ebpfMonBaseRelease base;
     int      gone, watched, timed; /* timed: its locks are seen, level chains and above */
     ebpfMonIocHealth *row; /* in health.ioc, NULL: none */
     uint64_t heldRoot;     /* root of the chain that held its lock set longest */
@@ -107,7 +108,9 @@ static void listIoc(seenIoc *p, const ebpfMonTarget *t)
                     .scanMenu = findScanMenu(t), .gone = t->gone, .watched = t->level > ebpfMonLevelOff,
                     .timed = t->level >= ebpfMonLevelChains };
     snprintf(p->name, sizeof(p->name), "%s", t->name);
-    snprintf(p->version, sizeof(p->version), "%s", t->version);
+    p->isRead = t->cat != NULL;
+    if (t->cat)
+        p->base = t->cat->base;
 }
 
 /* Those whose database was read go first: the others may be none, and there may be more than the table holds. */
@@ -153,7 +156,7 @@ static void readIoc(ebpfMonHealthCollector *c, seenIoc *p, const ebpfMonProcStat
     row->threads = stat->threads;
     row->uptime = stat->uptime;
     row->clients = row->channels = -1;
-    if (ebpfMonCaServerCount(p->pid, p->clientQ, ebpfMonBaseOffsetsOf(p->version), &clients, &channels) == 0) {
+    if (p->isRead && ebpfMonCaServerCount(p->pid, p->clientQ, &p->base, &clients, &channels) == 0) {
         row->clients = (int)clients;
         row->channels = (int)channels;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How the structs of dbBase.h, ellLib.h, link.h and dbChannel.h lie in memory on a 64-bit machine. Read
- * from another process, so pointers are numbers. The same from EPICS 3.15 to 7.0.10 in the members that
- * are named here; members that came later, or that we do not use, are "skip".
+ * from another process, so pointers are numbers. The same from EPICS 3.14.12 to 7.0.10 in the members that
+ * are named here; members that came later, or that we do not use, are "skip". What differs is in baseRelease.h.
  */
 #ifndef EBPFMON_BASELAYOUT_H
 #define EBPFMON_BASELAYOUT_H
@@ -58,7 +58,7 @@ struct layoutFldDes { /* dbFldDes */
     uint16_t offset;
 };
 
-struct layoutPvLink { /* struct link with value.pv_link */
+struct layoutPvLink { /* struct link with value.pv_link, since 3.16.0.1 */
     uint64_t precord;
     int16_t  type;
     uint16_t flags;
@@ -68,6 +68,17 @@ struct layoutPvLink { /* struct link with value.pv_link */
     uint64_t pvname, pvt, getCvt;
     int16_t  pvlMask, lastGetdbrType;
 };
+
+struct layoutOldLink { /* … in 3.14.12 and 3.15 */
+    uint64_t pvname, precord, pvt, getCvt;
+    int16_t  pvlMask, lastGetdbrType;
+    uint32_t pad;
+    int16_t  type, pad2[3];
+    uint64_t text;
+};
+
+#define LAYOUT_LINK_SIZE    sizeof(struct layoutPvLink)
+#define LAYOUT_OLDLINK_SIZE sizeof(struct layoutOldLink)
 
 struct layoutDbAddr { /* dbAddr */
     uint64_t precord, pfield, pfldDes;
@@ -90,6 +101,11 @@ struct layoutScanList { /* dbScan.c: scan_list */
     struct layoutList list;
 };
 
+struct layoutLockRecord { /* dbLockPvt.h, before 3.16 dbLock.c: lockRecord, where dbCommon.lset leads to; its head */
+    struct layoutNode node;
+    uint64_t plockSet, precord;
+};
+
 struct layoutMenu { /* dbMenu */
     struct layoutNode node;
     uint64_t name;
@@ -108,6 +124,7 @@ struct layoutDeviceMenu { /* dbDeviceMenu */
 #define LAYOUT_LINK_PN EBPFMON_LINKTYPE_PN
 #define LAYOUT_LINK_DB EBPFMON_LINKTYPE_DB
 #define LAYOUT_LINK_CA EBPFMON_LINKTYPE_CA
+#define LAYOUT_LINK_LAST 15 /* VXI_IO */
 #define LAYOUT_PVL_MSMODE 0x3
 #define LAYOUT_PVL_PP     0x4
 #define LAYOUT_PVL_CA     0x8
@@ -124,10 +141,9 @@ _Static_assert(offsetof(struct layoutDbAddr, precord) == EBPFMON_DBADDR_PRECORD 
 _Static_assert(offsetof(struct layoutScanElement, node.next) == EBPFMON_SCANELEMENT_NEXT &&
                offsetof(struct layoutScanElement, precord) == EBPFMON_SCANELEMENT_PRECORD &&
                offsetof(struct layoutScanList, list.first) == EBPFMON_SCANLIST_FIRST, "scan lists");
+_Static_assert(offsetof(struct layoutLockRecord, plockSet) == EBPFMON_LOCKRECORD_SET &&
+               offsetof(struct layoutLockRecord, precord) == EBPFMON_LOCKRECORD_PRECORD, "lockRecord");
 _Static_assert(offsetof(struct layoutDbChannel, addr) == EBPFMON_DBCHANNEL_ADDR, "dbChannel");
-_Static_assert(offsetof(struct layoutPvLink, type) == EBPFMON_LINK_TYPE &&
-               offsetof(struct layoutPvLink, backNext) == EBPFMON_LINK_VALUE &&
-               offsetof(struct layoutPvLink, pvname) == EBPFMON_LINK_PVNAME &&
-               offsetof(struct layoutPvLink, pvlMask) == EBPFMON_LINK_PVLMASK, "struct link");
+_Static_assert(LAYOUT_LINK_SIZE == 80 && LAYOUT_OLDLINK_SIZE == 56, "struct link");
 
 #endif

@@ -18,7 +18,7 @@
 #define SECONDS      0.25
 #define HEAD_MAX     256 /* of a struct client */
 
-static int walk(pid_t pid, uint64_t clientQ, const ebpfMonBaseOffsets *o, unsigned *clients, unsigned *channels)
+static int walk(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *o, unsigned *clients, unsigned *channels)
 {
     uint16_t far = o->clPending > o->clChans ? o->clPending : o->clChans;
     size_t size = far + sizeof(struct layoutList);
@@ -55,7 +55,7 @@ static int walk(pid_t pid, uint64_t clientQ, const ebpfMonBaseOffsets *o, unsign
 typedef struct {
     pid_t    pid;
     uint64_t clientQ;
-    const ebpfMonBaseOffsets *offsets;
+    const ebpfMonBaseRelease *offsets;
     unsigned clients, channels;
     int      isRead;
 } countJob;
@@ -68,7 +68,7 @@ static void runCountJob(void *data)
         j->isRead = walk(j->pid, j->clientQ, j->offsets, &j->clients, &j->channels) == 0;
 }
 
-int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseOffsets *offsets, unsigned *clients,
+int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *offsets, unsigned *clients,
                          unsigned *channels)
 {
     static const ebpfMonForeignJob job = { runCountJob, free };

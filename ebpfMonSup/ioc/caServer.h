@@ -5,10 +5,15 @@
 
 #include <stdint.h>
 #include <sys/types.h>
-#include "ioc/baseOffsets.h"
+#include "ioc/baseRelease.h"
+#include "ioc/catalogue.h"
 
 /* "clientQ": ebpfMonImage.clientQ. 0, or -1: it cannot be read, or the list is not to be believed. */
-int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseOffsets *offsets, unsigned *clients,
+int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *offsets, unsigned *clients,
                          unsigned *channels);
+
+/* 1: its clients and channels lie in memory as the release of this IOC has it, found out at one of them. 0: it has none
+ * that would show it. -1: they do not, or they change just now. The reader is to be flushed before. */
+int ebpfMonCaServerIsKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t clientQ);
 
 #endif

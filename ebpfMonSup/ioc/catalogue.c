@@ -90,8 +90,6 @@ static int readFields(reader *r, ebpfMonRecType *rt, uint16_t rtIndex, uint64_t 
             return refuse(r, "field %d of record type %s has no readable name", i, rt->name);
         if (strcmp(f->name, "VAL") == 0)
             rt->valField = (int)cat->fields;
-        if (f->type >= ebpfMonDbfInlink && f->type <= ebpfMonDbfFwdlink)
-            rt->links++;
         cat->fields++;
         rt->fieldCount++;
     }
@@ -233,7 +231,7 @@ static int findCommonFields(reader *r)
             const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, (uint16_t)t, want[i].name);
 
             if (!f)
-                return refuse(r, "record type %s has no field %s: not an EPICS 7 IOC?", cat->rtype[t].name,
+                return refuse(r, "record type %s has no field %s: not an IOC of EPICS 3.14 to 7?", cat->rtype[t].name,
                            want[i].name);
             *(uint16_t *)((char *)&cat->common + want[i].at) = f->offset;
         }
@@ -242,13 +240,51 @@ static int findCommonFields(reader *r)
         cat->common.spvt = spvt ? spvt->offset : 0;
         if (cat->common.time < EBPFMON_TIME_WINDOW || cat->common.pact >= cat->common.time ||
             cat->common.time - cat->common.pact > EBPFMON_TIME_WINDOW)
-            return refuse(r, "TIME and PACT lie too far apart in its dbCommon: not an EPICS 7 IOC?");
+            return refuse(r, "TIME and PACT lie too far apart in its dbCommon: not an IOC of EPICS 3.14 to 7?");
         if (c->sevr >= c->time || c->stat >= c->time || c->time - c->sevr > COMMON_SPAN ||
             c->time - c->stat > COMMON_SPAN)
-            return refuse(r, "STAT, SEVR and TIME lie too far apart in its dbCommon: not an EPICS 7 IOC?");
+            return refuse(r, "STAT, SEVR and TIME lie too far apart in its dbCommon: not an IOC of EPICS 3.14 to 7?");
         return 0;
     }
     return refuse(r, "no record type is registered");
+}
+
+static uint16_t findType(const ebpfMonCatalogue *cat, uint16_t rtype, const char *name)
+{
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, rtype, name);
+
+    return f ? f->type : UINT16_MAX;
+}
+
+/* Finds out which release of Base this is, in each of its record types the same, and gives the types of fields the
+ * numbers of EPICS 7. */
+static int findRelease(reader *r)
+{
+    ebpfMonCatalogue *cat = r->cat;
+
+    for (uint32_t t = 0; t < cat->rtypes; t++) {
+        const ebpfMonField *flnk = ebpfMonCatalogueFieldNamed(cat, (uint16_t)t, "FLNK");
+        ebpfMonBaseEvidence seen = {
+            .scan = findType(cat, (uint16_t)t, "SCAN"), .flnk = findType(cat, (uint16_t)t, "FLNK"),
+            .sdis = findType(cat, (uint16_t)t, "SDIS"), .time = findType(cat, (uint16_t)t, "TIME"),
+            .linkSize = flnk ? flnk->size : 0,
+        };
+
+        if (!cat->rtype[t].fieldCount)
+            continue;
+        if (ebpfMonBaseReleaseFind(&seen, &cat->base, r->why, r->whySize))
+            return -1;
+    }
+    for (uint32_t i = 0; i < cat->fields; i++) {
+        ebpfMonField *f = &cat->field[i];
+
+        f->type = ebpfMonBaseReleaseType(&cat->base, f->type);
+        if (f->type > ebpfMonDbfNoaccess)
+            return refuse(r, "field %s has no type that is known", f->name);
+        if (f->type >= ebpfMonDbfInlink && f->type <= ebpfMonDbfFwdlink)
+            cat->rtype[f->rtype].links++;
+    }
+    return 0;
 }
 
 static int byAddr(const void *a, const void *b)
@@ -346,7 +382,7 @@ ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *
     }
     if (!why[0] && (left > 0 || at))
         refuse(&r, "the list of record types changed while it was read");
-    if (!why[0] && findCommonFields(&r) == 0 && indexRecords(&r) == 0)
+    if (!why[0] && findCommonFields(&r) == 0 && findRelease(&r) == 0 && indexRecords(&r) == 0)
         return r.cat;
     ebpfMonCatalogueRelease(r.cat);
     return NULL;

@@ -3,7 +3,7 @@
  * Which records an IOC has: names, aliases, types, addresses and field layout, read from its memory.
  *
  * The walk is dbBase.recordTypeList → dbRecordType.recList → dbRecordNode (dbBase.h), the same since EPICS
- * 3.15 in what we use; where a field lies in a record comes from the IOC's own dbFldDes. Nothing of it changes once it
+ * 3.14 in what we use; where a field lies in a record comes from the IOC's own dbFldDes. Nothing of it changes once it
  * is read but the links (recordLinks.h), and those change under the lock of all who read them. Shared by reference
  * count: Hold and Release are for any thread.
  */
@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "ebpfMonBase.h"
+#include "ioc/baseRelease.h"
 #include "ioc/linkTable.h"
 #include "ioc/memory.h"
 
@@ -20,7 +21,7 @@
 #define EBPFMON_FIELDS_LIMIT  1024    /* of one record type; Base's largest, aSub, has some 400 */
 #define EBPFMON_FIELDS_ALL    65536   /* of all; those of Base are 3,000 */
 
-/* dbFldTypes.h: dbfType */
+/* dbFldTypes.h: dbfType of EPICS 7. Types of older releases are translated (ebpfMonBaseReleaseType). */
 enum {
     ebpfMonDbfString, ebpfMonDbfChar, ebpfMonDbfUchar, ebpfMonDbfShort, ebpfMonDbfUshort, ebpfMonDbfLong,
     ebpfMonDbfUlong, ebpfMonDbfInt64, ebpfMonDbfUint64, ebpfMonDbfFloat, ebpfMonDbfDouble, ebpfMonDbfEnum,
@@ -98,6 +99,7 @@ typedef struct ebpfMonCatalogue {
     struct { uint32_t name, rec; } *names; /* records and aliases */
     uint32_t  nameCount;
     ebpfMonCommon common;
+    ebpfMonBaseRelease base;
     ebpfMonLinkTable *links;  /* the output links that write into this database */
 } ebpfMonCatalogue;
 

@@ -157,6 +157,10 @@ static int addLine(void *arg, char *line)
     if (!s->image->com && part->known->binary.site[ebpfMonFnRingPop].cls != ebpfMonSiteNone &&
         !ebpfMonImageCacheFindPath(s->pid, &map, s->image->comPath, sizeof(s->image->comPath)))
         s->image->com = &part->known->binary;
+    if (!s->image->server && !part->known->binary.isIoc &&
+        part->known->binary.site[ebpfMonFnCheckPut].cls != ebpfMonSiteNone &&
+        !ebpfMonImageCacheFindPath(s->pid, &map, s->image->serverPath, sizeof(s->image->serverPath)))
+        s->image->server = &part->known->binary;
     if (!s->core && part->known->binary.isIoc) {
         s->core = part;
         if (ebpfMonImageCacheFindPath(s->pid, &map, s->image->openPath, sizeof(s->image->openPath)))

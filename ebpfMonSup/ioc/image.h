@@ -18,7 +18,7 @@
 typedef enum {
     ebpfMonFnPut,          /* dbPut: args 1-4, return */
     ebpfMonFnPutField,     /* dbPutField: args 1-4 */
-    ebpfMonFnProcessNotify,/* dbProcessNotify: arg 1 */
+    ebpfMonFnProcessNotify,/* dbProcessNotify, in EPICS 3.14 dbPutNotify: arg 1 */
     ebpfMonFnCheckPut,     /* rsrvCheckPut: arg 1 */
     ebpfMonFnCamessage,    /* camessage: arg 1 */
     ebpfMonFnScanLock,     /* dbScanLock: arg 1 */
@@ -29,7 +29,7 @@ typedef enum {
     ebpfMonFnProcess,      /* dbProcess: arg 1 */
     ebpfMonFnCallback,     /* callbackRequest: arg 1 */
     ebpfMonFnCallbackDelayed, /* callbackRequestDelayed: arg 1 */
-    ebpfMonFnScanOnce,     /* scanOnceCallback: arg 1 */
+    ebpfMonFnScanOnce,     /* scanOnceCallback, before EPICS 3.16 scanOnce: arg 1 */
     ebpfMonFnRingPop,      /* epicsRingPointerPop, in libCom: arg 1 */
     ebpfMonFnCount
 } ebpfMonFn;
@@ -43,6 +43,7 @@ typedef struct ebpfMonBinary {
     char     path[256];    /* as the process calls it; for reports only */
     int      isIoc;        /* has dbProcess and pdbbase */
     ebpfMonSite site[ebpfMonFnCount];
+    uint32_t oldNames;     /* bit by ebpfMonFn: it was found under the name of an older release */
     const ebpfMonCalls *calls; /* NULL: it does not call what is looked for, or its calls are not known */
     int      usesLocks;    /* it calls dbScanLock or dbScanUnlock in some way */
 } ebpfMonBinary;
@@ -51,6 +52,8 @@ typedef struct ebpfMonImage {
     const ebpfMonBinary *core;  /* the binary with dbProcess; owned by the cache */
     const ebpfMonBinary *com;   /* … with epicsRingPointerPop, which may be the same; NULL: none */
     char     comPath[128];      /* opens that, as openPath */
+    const ebpfMonBinary *server; /* the binary with rsrvCheckPut, if that is not core: EPICS 3.14; NULL: none */
+    char     serverPath[128];
     char     openPath[128];     /* opens that very file: /proc/PID/map_files/START-END; without the
                                  * privilege for it /proc/PID/root/... or /proc/PID/exe; empty: none */
     /* live addresses in the process, 0: not there. The executable's own copy (copy relocation) wins. */

@@ -23,7 +23,8 @@
 #define MAX_FUNCTION 4096u     /* bytes of code read per function, to see its branches */
 #define LOOK_SECONDS 2.0       /* for one file */
 #define CHECK_AFTER  (10 * EBPFMON_SECOND_NS)
-#define NAMES        ((int)ebpfMonFnCount + (int)ebpfMonVarCount)
+#define OLD_NAMES    2
+#define NAMES        ((int)ebpfMonFnCount + (int)ebpfMonVarCount + OLD_NAMES)
 
 static void freeKnown(ebpfMonKnown *known)
 {
@@ -36,6 +37,11 @@ const char *const ebpfMonFnNames[ebpfMonFnCount] = {
     "dbPut", "dbPutField", "dbProcessNotify", "rsrvCheckPut", "camessage", "dbScanLock", "dbScanUnlock",
     "dbScanUnlockMany", "dbCaPutLinkCallback", "recGblFwdLink", "dbProcess",
     "callbackRequest", "callbackRequestDelayed", "scanOnceCallback", "epicsRingPointerPop",
+};
+
+/* What does the same in older releases, with the same first argument. */
+static const struct { ebpfMonFn fn; const char *name; } oldNames[OLD_NAMES] = {
+    { ebpfMonFnProcessNotify, "dbPutNotify" }, { ebpfMonFnScanOnce, "scanOnce" },
 };
 
 static const unsigned fnArgs[ebpfMonFnCount] = {
@@ -138,9 +144,9 @@ static void findSite(const ebpfMonElfFile *file, const ebpfMonElfSymbol *sym, eb
     site->vaddr = sym->vaddr + site->skip;
 }
 
-/* The release is a macro in Base 7, so there is no variable of that name; its text is what coreRelease,
+/* The release is a macro in Base, so there is no variable of that name; its text is what coreRelease,
  * the neighbour of dbProcess, prints (epicsRelease.c, epicsVersion.h): "EPICS R7.0.8.1", and "EPICS 7.0..."
- * in the Python builds of epicscorelibs. */
+ * in the Python builds of epicscorelibs. libCom has the same text (osdAssert.c), which is all that EPICS 3.14 shows. */
 static void findRelease(const ebpfMonElfFile *file, ebpfMonElfSymbol *var)
 {
     char text[32];
@@ -149,6 +155,24 @@ static void findRelease(const ebpfMonElfFile *file, ebpfMonElfSymbol *var)
         snprintf(text, sizeof(text), "EPICS %s%d.", i % 2 ? "" : "R", 9 - i / 2);
         var->vaddr = ebpfMonElfSearch(file, text);
     }
+}
+
+static void useOldNames(ebpfMonElfSymbol *found, ebpfMonBinary *b)
+{
+    for (int i = 0; i < OLD_NAMES; i++) {
+        ebpfMonFn fn = oldNames[i].fn;
+
+        if (found[fn].vaddr)
+            continue;
+        found[fn] = found[ebpfMonFnCount + ebpfMonVarCount + i];
+        b->oldNames |= found[fn].vaddr ? 1u << fn : 0;
+    }
+}
+
+/* Nonzero: it can be in another file than dbProcess: in libCom, and in EPICS 3.14 in librsrvIoc. */
+static int isElsewhere(int fn)
+{
+    return fn == ebpfMonFnRingPop || fn == ebpfMonFnCheckPut || fn == ebpfMonFnCamessage;
 }
 
 static int usesLocks(const ebpfMonElfSymbol *found)
@@ -171,6 +195,8 @@ static int readFile(int fd, ebpfMonKnown **known)
         return 0;
     memcpy(names, ebpfMonFnNames, sizeof(ebpfMonFnNames));
     memcpy(names + ebpfMonFnCount, varNames, sizeof(varNames));
+    for (int i = 0; i < OLD_NAMES; i++)
+        names[ebpfMonFnCount + ebpfMonVarCount + i] = oldNames[i].name;
     if (!ebpfMonElfFind(&file, names, NAMES, found) && !usesLocks(found)) {
         over = ebpfMonElfIsOver(&file);
         ebpfMonElfClose(&file);
@@ -188,9 +214,11 @@ static int readFile(int fd, ebpfMonKnown **known)
         k->nSegments = file.nSegments;
         k->isProgram = file.hasInterp;
         b->isIoc = found[ebpfMonFnProcess].vaddr && k->var[ebpfMonVarBase].vaddr;
-        for (int fn = b->isIoc ? 0 : ebpfMonFnRingPop; fn < ebpfMonFnCount; fn++)
-            findSite(&file, &found[fn], (ebpfMonFn)fn, &b->site[fn]);
-        if (b->isIoc && !k->var[ebpfMonVarRelease].vaddr)
+        useOldNames(found, b);
+        for (int fn = 0; fn < ebpfMonFnCount; fn++)
+            if (b->isIoc || isElsewhere(fn))
+                findSite(&file, &found[fn], (ebpfMonFn)fn, &b->site[fn]);
+        if ((b->isIoc || found[ebpfMonFnRingPop].vaddr) && !k->var[ebpfMonVarRelease].vaddr)
             findRelease(&file, &k->var[ebpfMonVarRelease]);
         b->usesLocks = usesLocks(found);
         if (b->usesLocks)

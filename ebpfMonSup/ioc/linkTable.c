@@ -8,10 +8,10 @@
 #include "ioc/linkTable.h"
 
 #define FIRST_SIZE 64 /* power of two */
-#define DELETED    1  /* as a channel's address: no channel is there */
+#define DELETED    1  /* as an address: no DBADDR is there */
 
 typedef struct {
-    uint64_t chan; /* 0: free */
+    uint64_t addr; /* 0: free */
     ebpfMonLinkOwner owner;
 } Entry;
 
@@ -43,20 +43,20 @@ void ebpfMonLinkTableFree(ebpfMonLinkTable *table)
     free(table);
 }
 
-static uint32_t findPlace(const ebpfMonLinkTable *table, uint64_t chan)
+static uint32_t findPlace(const ebpfMonLinkTable *table, uint64_t addr)
 {
-    return (uint32_t)(ebpfMonHashInteger(chan) >> 32) & (table->size - 1);
+    return (uint32_t)(ebpfMonHashInteger(addr) >> 32) & (table->size - 1);
 }
 
-static void setEntry(ebpfMonLinkTable *table, uint64_t chan, ebpfMonLinkOwner owner)
+static void setEntry(ebpfMonLinkTable *table, uint64_t addr, ebpfMonLinkOwner owner)
 {
-    uint32_t i = findPlace(table, chan);
+    uint32_t i = findPlace(table, addr);
 
-    while (table->entry[i].chan && table->entry[i].chan != chan)
+    while (table->entry[i].addr && table->entry[i].addr != addr)
         i = (i + 1) & (table->size - 1);
-    if (!table->entry[i].chan)
+    if (!table->entry[i].addr)
         table->used++;
-    table->entry[i].chan = chan;
+    table->entry[i].addr = addr;
     table->entry[i].owner = owner;
 }
 
@@ -69,7 +69,7 @@ static int makeRoom(ebpfMonLinkTable *table)
     if (table->used * 2 < n)
         return 0;
     for (uint32_t i = 0; i < n; i++)
-        live += old[i].chan > DELETED;
+        live += old[i].addr > DELETED;
     for (table->size = FIRST_SIZE; table->size <= live * 4; table->size *= 2)
         ;
     table->entry = calloc(table->size, sizeof(*table->entry));
@@ -80,17 +80,17 @@ static int makeRoom(ebpfMonLinkTable *table)
     }
     table->used = 0;
     for (uint32_t i = 0; i < n; i++)
-        if (old[i].chan > DELETED)
-            setEntry(table, old[i].chan, old[i].owner);
+        if (old[i].addr > DELETED)
+            setEntry(table, old[i].addr, old[i].owner);
     free(old);
     return 0;
 }
 
-void ebpfMonLinkTableAdd(ebpfMonLinkTable *table, uint64_t chan, ebpfMonLinkOwner owner)
+void ebpfMonLinkTableAdd(ebpfMonLinkTable *table, uint64_t addr, ebpfMonLinkOwner owner)
 {
     epicsMutexMustLock(table->lock);
-    if (chan > DELETED && makeRoom(table) == 0)
-        setEntry(table, chan, owner);
+    if (addr > DELETED && makeRoom(table) == 0)
+        setEntry(table, addr, owner);
     epicsMutexUnlock(table->lock);
 }
 
@@ -111,11 +111,11 @@ static void exchangeAll(ebpfMonLinkTable *table, ebpfMonLinkTable *from)
 static void replaceOne(ebpfMonLinkTable *table, uint32_t rec, const ebpfMonLinkTable *from)
 {
     for (uint32_t i = 0; i < table->size; i++)
-        if (table->entry[i].chan > DELETED && table->entry[i].owner.rec == rec)
-            table->entry[i].chan = DELETED;
+        if (table->entry[i].addr > DELETED && table->entry[i].owner.rec == rec)
+            table->entry[i].addr = DELETED;
     for (uint32_t i = 0; i < from->size; i++)
-        if (from->entry[i].chan > DELETED && makeRoom(table) == 0)
-            setEntry(table, from->entry[i].chan, from->entry[i].owner);
+        if (from->entry[i].addr > DELETED && makeRoom(table) == 0)
+            setEntry(table, from->entry[i].addr, from->entry[i].owner);
 }
 
 void ebpfMonLinkTableReplace(ebpfMonLinkTable *table, uint32_t rec, ebpfMonLinkTable *from)
@@ -128,17 +128,17 @@ void ebpfMonLinkTableReplace(ebpfMonLinkTable *table, uint32_t rec, ebpfMonLinkT
     epicsMutexUnlock(table->lock);
 }
 
-int ebpfMonLinkTableFind(ebpfMonLinkTable *table, uint64_t chan, ebpfMonLinkOwner *owner)
+int ebpfMonLinkTableFind(ebpfMonLinkTable *table, uint64_t addr, ebpfMonLinkOwner *owner)
 {
     int found = -1;
 
     epicsMutexMustLock(table->lock);
-    if (table->size && chan > DELETED) {
-        uint32_t i = findPlace(table, chan);
+    if (table->size && addr > DELETED) {
+        uint32_t i = findPlace(table, addr);
 
-        while (table->entry[i].chan && table->entry[i].chan != chan)
+        while (table->entry[i].addr && table->entry[i].addr != addr)
             i = (i + 1) & (table->size - 1);
-        if (table->entry[i].chan) {
+        if (table->entry[i].addr) {
             *owner = table->entry[i].owner;
             found = 0;
         }

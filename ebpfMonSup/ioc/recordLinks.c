@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ioc/baseLayout.h"
+#include "ioc/baseLink.h"
 #include "ioc/recordLinks.h"
 
 #define MENU_OMSL_CLOSED_LOOP 1 /* menuOmsl.dbd */
@@ -14,43 +15,50 @@ typedef struct {
     uint16_t flags;
 } oneRecord;
 
+#define AGAIN_MAX 16 /* times that a record with an odd link is read once more, for all records together */
+
 struct ebpfMonRecordLinks {
     uint32_t  index;  /* of the only record, or EBPFMON_ALL_RECORDS */
     uint32_t  first, count;
     oneRecord *rec;   /* of records first … first + count - 1 */
     ebpfMonLinkTable *table;
+    unsigned  again;  /* records that were read once more */
+    uint32_t  odd;    /* links that are like none of a known release */
 };
 
 /* 1: the record that this link leads to is processed, and *to is its index; else 0. dbDbLink.c processes the target of
  * a forward link, of a link with PP, and of an output link that writes to PROC, while it holds the lock. Whether the
  * target is passive does not matter here: SCAN can change, and the snapshot sees which record did not process. */
 static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonField *f, const ebpfMonRecord *rec,
-                    ebpfMonLinkTable *table, uint32_t *to)
+                    ebpfMonRecordLinks *links, uint32_t *to)
 {
-    uint64_t linkAt = rec->addr + f->offset;
-    struct layoutPvLink link;
-    struct layoutDbChannel chan;
     const ebpfMonField *target;
-    long index;
+    ebpfMonLinkEnd end;
+    ebpfMonLink link;
 
-    if (ebpfMonMemRead(mem, linkAt, &link, sizeof(link)) || link.type != LAYOUT_LINK_DB || !link.pvt)
+    if (ebpfMonLinkRead(mem, &cat->base, rec->addr + f->offset, &link))
         return 0;
-    if (ebpfMonMemRead(mem, link.pvt, &chan, sizeof(chan)))
+    if (link.type < LAYOUT_LINK_CONSTANT || link.type > LAYOUT_LINK_LAST) {
+        links->odd++;
         return 0;
-    index = ebpfMonCatalogueFindAddr(cat, chan.addr.precord);
-    if (index < 0)
+    }
+    if (link.type != LAYOUT_LINK_DB || !link.pvt)
         return 0;
+    if (ebpfMonLinkFindEnd(mem, cat, rec->addr, &link, &end)) {
+        links->odd++;
+        return 0;
+    }
     if (f->type == ebpfMonDbfOutlink)
-        ebpfMonLinkTableAdd(table, link.pvt, (ebpfMonLinkOwner){
+        ebpfMonLinkTableAdd(links->table, end.addrAt, (ebpfMonLinkOwner){
             .rec = (uint32_t)(rec - cat->rec), .field = (uint32_t)(f - cat->field) });
     if (f->type != ebpfMonDbfFwdlink && !(link.pvlMask & LAYOUT_PVL_PP)) {
         if (f->type != ebpfMonDbfOutlink)
             return 0;
-        target = ebpfMonCatalogueField(cat, chan.addr.pfldDes);
+        target = ebpfMonCatalogueField(cat, end.pfldDes);
         if (!target || strcmp(target->name, "PROC") != 0)
             return 0;
     }
-    *to = (uint32_t)index;
+    *to = end.rec;
     return 1;
 }
 
@@ -74,7 +82,7 @@ static int hasDolLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMo
     int16_t type = LAYOUT_LINK_CONSTANT;
 
     if (f)
-        ebpfMonMemRead(mem, rec->addr + f->offset + offsetof(struct layoutPvLink, type), &type, sizeof(type));
+        ebpfMonMemRead(mem, rec->addr + f->offset + cat->base.linkType, &type, sizeof(type));
     return type != LAYOUT_LINK_CONSTANT && readNumber(mem, cat, rec, "OMSL") == MENU_OMSL_CLOSED_LOOP;
 }
 
@@ -83,13 +91,13 @@ static int hasDolLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMo
 static int processesItself(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
 {
     const ebpfMonRecType *rt = &cat->rtype[rec->rtype];
-    struct layoutPvLink link;
+    ebpfMonLink link;
 
     if (readNumber(mem, cat, rec, "SCAN") != MENU_SCAN_PASSIVE || readNumber(mem, cat, rec, "DTYP") != 0)
         return 1;
     for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++)
         if (cat->field[i].type == ebpfMonDbfInlink &&
-            ebpfMonMemRead(mem, rec->addr + cat->field[i].offset, &link, sizeof(link)) == 0 &&
+            ebpfMonLinkRead(mem, &cat->base, rec->addr + cat->field[i].offset, &link) == 0 &&
             link.type == LAYOUT_LINK_CA && link.pvlMask & (LAYOUT_PVL_CP | LAYOUT_PVL_CPP))
             return 1;
     return 0;
@@ -97,7 +105,8 @@ static int processesItself(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const e
 
 /*
  * EBPFMON_REC_… of the record types of Base whose process() does not change the time stamp each time that it completes,
- * or that leave it before. From the sources of R7.0.1 to R7.0.8.1 (modules/database/src/std/rec).
+ * or that leave it before. From the sources of R7.0.1 to R7.0.8.1 (modules/database/src/std/rec). Up to 7.0.3 each of
+ * these does so less often; what is said of it here costs a trap there, and no count.
  */
 static uint16_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
 {
@@ -134,20 +143,21 @@ static uint16_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, con
     return 0;
 }
 
-static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec, ebpfMonLinkTable *table,
+static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec, ebpfMonRecordLinks *links,
                        oneRecord *read)
 {
     const ebpfMonRecType *rt = &cat->rtype[rec->rtype];
     uint32_t to[EBPFMON_FIELDS_LIMIT], via[EBPFMON_FIELDS_LIMIT], n = 0;
     int16_t tse = 0, tselType = LAYOUT_LINK_CONSTANT;
 
+    memset(read, 0, sizeof(*read));
     read->fwd = UINT32_MAX;
     read->flags = rec->flags & (uint16_t)~(EBPFMON_REC_TSE | EBPFMON_REC_WALK | EBPFMON_REC_UNDEFINED);
     read->flags |= findStampFlags(mem, cat, rec);
     for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++) {
         const ebpfMonField *f = &cat->field[i];
 
-        if (f->type < ebpfMonDbfInlink || f->type > ebpfMonDbfFwdlink || !readLink(mem, cat, f, rec, table, &to[n]))
+        if (f->type < ebpfMonDbfInlink || f->type > ebpfMonDbfFwdlink || !readLink(mem, cat, f, rec, links, &to[n]))
             continue;
         /* not every forward link: fanout's LNK1 … are followed before its own completion */
         if (strcmp(f->name, "FLNK") == 0)
@@ -163,10 +173,25 @@ static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfM
         read->toCount = n;
     }
     ebpfMonMemRead(mem, rec->addr + cat->common.tse, &tse, sizeof(tse));
-    ebpfMonMemRead(mem, rec->addr + cat->common.tsel + offsetof(struct layoutPvLink, type), &tselType,
-                   sizeof(tselType));
+    ebpfMonMemRead(mem, rec->addr + cat->common.tsel + cat->base.linkType, &tselType, sizeof(tselType));
     if (tse != 0 || tselType != LAYOUT_LINK_CONSTANT)
         read->flags |= EBPFMON_REC_TSE;
+}
+
+/* The IOC may be changing a link: a moment later it is another one. */
+static void readRecordWhole(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec,
+                            ebpfMonRecordLinks *links, oneRecord *read)
+{
+    uint32_t odd = links->odd;
+
+    readRecord(mem, cat, rec, links, read);
+    while (links->odd > odd && links->again < AGAIN_MAX) {
+        links->again++;
+        links->odd = odd;
+        free(read->to);
+        ebpfMonMemFlush(mem);
+        readRecord(mem, cat, rec, links, read);
+    }
 }
 
 ebpfMonRecordLinks *ebpfMonRecordLinksRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t index)
@@ -189,7 +214,7 @@ ebpfMonRecordLinks *ebpfMonRecordLinksRead(ebpfMonMem *mem, const ebpfMonCatalog
         return NULL;
     }
     for (uint32_t i = 0; i < links->count; i++)
-        readRecord(mem, cat, &cat->rec[links->first + i], links->table, &links->rec[i]);
+        readRecordWhole(mem, cat, &cat->rec[links->first + i], links, &links->rec[i]);
     return links;
 }
 
@@ -208,6 +233,11 @@ static int hasOtherLinks(const ebpfMonRecord *r, const oneRecord *n)
 {
     return n->toCount != r->toCount || n->fwd != r->fwd ||
            (n->toCount && memcmp(n->to, r->to, n->toCount * sizeof(*n->to)) != 0);
+}
+
+uint32_t ebpfMonRecordLinksCountOdd(const ebpfMonRecordLinks *links)
+{
+    return links->odd;
 }
 
 int ebpfMonRecordLinksDiffer(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links)

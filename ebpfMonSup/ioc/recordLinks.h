@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The database links of records: which record makes which other record process, and by which channel a link writes.
+ * The database links of records: which record makes which other record process, and by which DBADDR a link writes.
  * They are read from the memory of a running IOC into a place of their own, and then put into the catalogue in one
  * short step, since other threads read the catalogue meanwhile.
  */
@@ -17,6 +17,10 @@ typedef struct ebpfMonRecordLinks ebpfMonRecordLinks;
  * nothing in the catalogue, so no lock is needed. NULL without memory, or when there is no such record. */
 ebpfMonRecordLinks *ebpfMonRecordLinksRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t index);
 void ebpfMonRecordLinksFree(ebpfMonRecordLinks *links);
+
+/* How many of these links are like none of a known release: one that changes while it is read, or else what is known of
+ * links does not hold for this IOC. */
+uint32_t ebpfMonRecordLinksCountOdd(const ebpfMonRecordLinks *links);
 
 /* Nonzero: the catalogue has other links, or other flags. */
 int ebpfMonRecordLinksDiffer(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links);

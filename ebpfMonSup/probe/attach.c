@@ -72,6 +72,8 @@ void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *imag
     snprintf(att->path, sizeof(att->path), "%s", image->openPath);
     att->com = image->com;
     snprintf(att->comPath, sizeof(att->comPath), "%s", image->comPath);
+    att->server = image->server;
+    snprintf(att->serverPath, sizeof(att->serverPath), "%s", image->serverPath);
 }
 
 /* Without uprobe_multi each call would be a perf event of its own. */
@@ -142,17 +144,31 @@ static int attachToCalls(ebpfMonAttached *att, int prog, unsigned callers)
     return 0;
 }
 
+/* The site of a function, in the file *path of those that have functions of Base. */
+static const ebpfMonSite *findFunction(const ebpfMonAttached *att, ebpfMonFn fn, const char **path)
+{
+    *path = att->path;
+    if (att->core->site[fn].cls == ebpfMonSiteNone && att->com && att->com->site[fn].cls != ebpfMonSiteNone) {
+        *path = att->comPath;
+        return &att->com->site[fn];
+    }
+    if (att->core->site[fn].cls == ebpfMonSiteNone && att->server) {
+        *path = att->serverPath;
+        return &att->server->site[fn];
+    }
+    return &att->core->site[fn];
+}
+
 /* Why there is no place for a program. NULL: there is one, *site in the file *path. "": nobody has to know. */
 static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonSite **site, const char **path, char *note,
                             size_t size)
 {
     const Place *place = &placeOf[prog];
 
-    *site = prog == ebpfMonProgPassBegin ? &att->core->calls->scanList : &att->core->site[place->fn];
-    *path = att->path;
-    if ((*site)->cls == ebpfMonSiteNone && att->com) {
-        *site = &att->com->site[place->fn];
-        *path = att->comPath;
+    *site = findFunction(att, place->fn, path);
+    if (prog == ebpfMonProgPassBegin) {
+        *site = &att->core->calls->scanList;
+        *path = att->path;
     }
     if ((*site)->cls == ebpfMonSiteNone) {
         if (prog >= ebpfMonProgCallback)
@@ -212,7 +228,9 @@ static void attachOne(ebpfMonAttached *att, int prog, ebpfMonAttachWay way, char
 /* camessage is for IOCs in which rsrvCheckPut cannot tell which circuit a thread serves. */
 static uint32_t leaveOut(const ebpfMonAttached *att)
 {
-    return att->core->site[ebpfMonFnCheckPut].cls != ebpfMonSiteNone ? EBPFMON_BIT(ebpfMonProgCamessage) : 0;
+    const char *path;
+
+    return findFunction(att, ebpfMonFnCheckPut, &path)->cls != ebpfMonSiteNone ? EBPFMON_BIT(ebpfMonProgCamessage) : 0;
 }
 
 /* Takes the probes out that are on and not wanted, in the order of the enum, and gives them to "close". */

@@ -15,6 +15,7 @@
 #include "put/putDecode.h"
 #include "put/valueText.h"
 #include "ioc/baseLayout.h"
+#include "ioc/baseLink.h"
 
 static void formatLink(const struct ebpfMonPutEvent *ev, const char *target, char *buf, size_t size)
 {
@@ -31,16 +32,15 @@ static void formatLink(const struct ebpfMonPutEvent *ev, const char *target, cha
 
 void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *put)
 {
-    struct layoutPvLink link;
+    ebpfMonLink link;
     char now[EBPFMON_TEXT_SIZE] = "";
     size_t want = strcspn(put->val, " \t");
     uint64_t name;
 
-    if (ebpfMonMemReadNow(t->pid, linkAt, &link, sizeof(link)))
+    if (!t->cat || ebpfMonLinkReadNow(t->pid, &t->cat->base, linkAt, &link))
         return;
-    /* value.pv_link.pvname, or value.constantStr, which is the first member of the union */
     if (link.type == LAYOUT_LINK_CONSTANT)
-        name = link.backNext;
+        name = link.value;
     else if (link.type == LAYOUT_LINK_PV || link.type == LAYOUT_LINK_DB || link.type == LAYOUT_LINK_CA)
         name = link.pvname;
     else

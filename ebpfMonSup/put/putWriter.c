@@ -61,14 +61,14 @@ static void findCaLink(ebpfMonPutWriters *writers, const struct ebpfMonPutEvent 
     ebpfMonLinkWritesSetWriter(writers->linkWrites, pid, channel, ev->head.ktime, put);
 }
 
-/* A database link writes through a dbChannel of its own (dbDbPutValue, dbDbLink.c), so the address of the DBADDR names
- * the link. Nonzero: it was a link. */
+/* A database link writes by a DBADDR of its own (dbDbPutValue, dbDbLink.c), so its address names the link. Nonzero: it
+ * was a link. */
 static int findDatabaseLink(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put)
 {
     ebpfMonLinkOwner owner;
 
     if (!t->cat || !addr ||
-        ebpfMonLinkTableFind(t->cat->links, addr - offsetof(struct layoutDbChannel, addr), &owner) ||
+        ebpfMonLinkTableFind(t->cat->links, addr, &owner) ||
         owner.rec >= t->cat->count)
         return 0;
     put->through = ebpfMonByLink;

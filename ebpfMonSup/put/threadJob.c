@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ioc/baseLayout.h"
+#include "ioc/baseLink.h"
 #include "model/put.h"
 #include "put/threadJob.h"
 #include "put/valueText.h"
@@ -31,9 +32,9 @@ static void describeScanOnce(ebpfMonTarget *t, uint64_t precord, char *buf, size
 
     for (uint32_t i = 0; rt && i < rt->fieldCount; i++) {
         const ebpfMonField *f = &t->cat->field[rt->firstField + i];
-        struct layoutPvLink link;
+        ebpfMonLink link;
 
-        if (f->type != ebpfMonDbfInlink || ebpfMonMemReadNow(t->pid, precord + f->offset, &link, sizeof(link)) ||
+        if (f->type != ebpfMonDbfInlink || ebpfMonLinkReadNow(t->pid, &t->cat->base, precord + f->offset, &link) ||
             link.type != LAYOUT_LINK_CA || !(link.pvlMask & (LAYOUT_PVL_CP | LAYOUT_PVL_CPP)))
             continue;
         if (n++ == 0 && ebpfMonMemReadNow(t->pid, link.pvname, name, sizeof(name)) == 0)

@@ -5,6 +5,7 @@
 
 #include "trace/cpLinkSources.h"
 #include "ioc/baseLayout.h"
+#include "ioc/baseLink.h"
 
 #define STAMPS 16384 /* a power of two */
 
@@ -52,15 +53,15 @@ void ebpfMonCpLinkSourcesAdd(ebpfMonCpLinkSources *sources, const ebpfMonChainId
 static int readLinkedRecord(ebpfMonTarget *t, uint32_t root, const uint8_t *caLink, char *name, size_t size)
 {
     for (unsigned at = 0; at + 8 <= EBPFMON_CALINK_SIZE; at += 8) {
-        struct layoutPvLink link;
+        ebpfMonLink link;
         uint32_t index = UINT32_MAX;
         uint64_t addr;
 
         memcpy(&addr, caLink + at, sizeof(addr));
         if (!ebpfMonCatalogueFieldAt(t->cat, addr, &index) || index != root)
             continue;
-        if (ebpfMonMemReadNow(t->pid, addr, &link, sizeof(link)) || link.type != LAYOUT_LINK_CA ||
-            link.precord != t->cat->rec[root].addr ||
+        if (ebpfMonLinkReadNow(t->pid, &t->cat->base, addr, &link) || link.type != LAYOUT_LINK_CA ||
+            link.owner != t->cat->rec[root].addr ||
             ebpfMonMemReadNow(t->pid, link.pvname, name, size))
             return -1;
         name[size - 1] = 0;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "ioc/baseOffsets.h"
 #include "ioc/procStat.h"
 #include "probe/kernelTables.h"
 #include "watch/governor.h"
@@ -46,6 +45,8 @@ static ebpfMonLevel findLevel(const ebpfMonTarget *t)
         level = ebpfMonLevelPuts; /* iocInit is not done, or its records found no room */
     if (!ebpfMonFeature.loop && level > ebpfMonLevelPuts)
         level = ebpfMonLevelPuts;
+    if ((t->follower.oddLinks || t->follower.oddLocks) && level > ebpfMonLevelPuts)
+        level = ebpfMonLevelPuts; /* what a chain reaches is not known */
     return level;
 }
 
@@ -54,6 +55,10 @@ static uint32_t findProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAt
 {
     uint32_t want = ebpfMonAttachLevel((int)level, way);
 
+    if (t->follower.oddServer >= EBPFMON_ODD_SERVER)
+        want &= ~(EBPFMON_BIT(ebpfMonProgCheckPut) | EBPFMON_BIT(ebpfMonProgCamessage) | EBPFMON_BIT(ebpfMonProgNotify));
+    if (t->cat && !t->cat->base.hasLockMany)
+        want &= ~EBPFMON_BIT(ebpfMonProgUnlockMany);
     /* callback.c, callbackInit: "cbLow-1" where callbackParallelThreads wants several, else "cbLow" */
     *parallel = want & EBPFMON_BIT(ebpfMonProgPop) && ebpfMonProcHasThread(t->pid, "cb*-[0-9]*");
     if (*parallel)
@@ -86,7 +91,7 @@ _Static_assert((int)EBPFMON_OFF == (int)ebpfMonLevelOff && (int)EBPFMON_PUTS == 
 /* What the kernel part has to know of an IOC. 0, or -1: its table is full. */
 static int setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter, int parallel)
 {
-    const ebpfMonBaseOffsets *o = ebpfMonBaseOffsetsOf(t->version);
+    const ebpfMonBaseRelease *o = &t->cat->base;
     const ebpfMonCommon *c = &t->cat->common;
     struct ebpfMonTargetConf conf = {
         .asActive = t->image.asActive, .slowNs = (uint64_t)(filter->slowUs * 1000), .iocId = t->iocId,
@@ -98,6 +103,10 @@ static int setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *fi
         .ciuClient = o->ciuClient, .ciuDbch = o->ciuDbch, .ciuAs = o->ciuAs,
         .asAccess = o->asAccess, .ppnChan = o->ppnChan, .ppnUsr = o->ppnUsr,
         .parallel = (uint16_t)parallel, .queuesSince = t->follower.queuesSince,
+        .dbfGap = (uint8_t)o->dbfGap, .chanAddr = (uint8_t)o->chanAddr, .linkType = (uint8_t)o->linkType,
+        .linkValue = (uint8_t)o->linkValue, .linkPvname = (uint8_t)o->linkPvname, .linkPvlMask = (uint8_t)o->linkPvlMask,
+        .ringHead = (uint8_t)o->ringHead, .hasThreadNames = (uint8_t)o->hasThreadNames,
+        .onceHasLink = (uint8_t)o->onceHasLink,
     };
 
     return ebpfMonKernelSetTarget((uint32_t)t->pid, &conf);
@@ -158,6 +167,15 @@ static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter 
                  "LimitNOFILE), or watch fewer IOCs");
     if (t->follower.silent)
         snprintf(note, EBPFMON_NOTE_SIZE, EBPFMON_NOTE_SILENT);
+    if (t->follower.oddServer >= EBPFMON_ODD_SERVER)
+        snprintf(note, EBPFMON_NOTE_SIZE, "its CA server is as in no known release of EPICS Base: no names of CA clients, no "
+                 "puts that are refused");
+    if (t->follower.oddLocks && t->asked > ebpfMonLevelPuts)
+        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: its lock sets are as in no known release of EPICS "
+                 "Base");
+    else if (t->follower.oddLinks && t->asked > ebpfMonLevelPuts)
+        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: %u of its links are as in no known release of EPICS "
+                 "Base", t->follower.oddLinks);
     if (!ebpfMonFeature.loop && t->asked > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: kernel %s has no bpf_loop, 5.17 or later does",
                  ebpfMonKernelRelease());

@@ -183,6 +183,8 @@ static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index, u
 
     if (!links)
         return 0;
+    if (index == EBPFMON_ALL_RECORDS || ebpfMonRecordLinksCountOdd(links))
+        t->follower.oddLinks = ebpfMonRecordLinksCountOdd(links);
     differ = ebpfMonRecordLinksDiffer(t->cat, links);
     for (uint32_t i = 0; changed && i < t->cat->count; i++)
         changed[i] = (uint8_t)ebpfMonRecordLinksMayHaveMissed(t->cat, links, i);

@@ -28,6 +28,7 @@
 #define EBPFMON_TWICE    16 /* a chain can process it twice */
 
 #define EBPFMON_NOTE_SIZE 160
+#define EBPFMON_ODD_SERVER 5 /* oddServer from which on nothing of its CA server is believed */
 #define EBPFMON_UNSEEN_MAX 32
 #define EBPFMON_NOTE_SILENT "its memory does not answer: set aside until it does"
 
@@ -109,6 +110,11 @@ typedef struct ebpfMonTarget {
         int       initDone;    /* iocInit was seen done */
         int       levelApplied; /* since the filter changed */
         uint64_t  callersAt;   /* when the files that call dbScanLock were looked for */
+        uint32_t  oddLinks;    /* links that lie in memory as in no known release of Base */
+        uint64_t  oddAt;       /* not before, they are looked at again */
+        unsigned  oddServer;   /* looks in a row at which its CA server lay in memory as in no known release */
+        int       isServerKnown; /* it lies as expected */
+        int       oddLocks;    /* so do its lock sets */
         int       hasLists;    /* its scan lists are where the kernel part looks for them */
         int       reference;   /* dbProcess is trapped too, to compare */
         int       hadBreakpoints; /* since it was found */

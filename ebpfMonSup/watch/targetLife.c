@@ -7,7 +7,9 @@
 #include <errlog.h>
 
 #include "common/clock.h"
+#include "ioc/caServer.h"
 #include "ioc/foreign.h"
+#include "ioc/lockSets.h"
 #include "ioc/scanLists.h"
 #include "model/iocValues.h"
 #include "probe/kernelTables.h"
@@ -23,6 +25,7 @@
 #define CALLERS_NS  30000000000ull /* between two looks for modules that were loaded since */
 #define SUPERSEDED_AT_ONCE 16
 #define EDGES_MAX   2048           /* two for each put that is kept */
+#define ODD_NS      10000000000ull /* between two looks at links that are like no known ones */
 #define TICK_MIN_NS 20000000ull    /* between two looks whether iocInit is done: a fiftieth of the time since it was */
 #define TICK_MAX_NS 500000000ull   /* found, within these limits */
 
@@ -176,6 +179,8 @@ static int readCatalogue(const ebpfMonTargetLife *life, ebpfMonTarget *t, char *
             snprintf(why, EBPFMON_NOTE_SIZE, "its database takes more than 1 GiB, 2 s of CPU or 10 s to read: set aside");
         return -1;
     }
+    if (t->image.core->oldNames & (1u << ebpfMonFnProcessNotify))
+        ebpfMonBaseReleaseSetPutNotify(&cat->base);
     if (old)
         ebpfMonRecordTablesRemove(life->tables, t);
     ebpfMonTargetsLock(life->targets);
@@ -257,6 +262,7 @@ static void beginRunning(const ebpfMonTargetLife *life, ebpfMonTarget *t)
         ebpfMonRecordTablesAdd(life->tables, t);
     ebpfMonIocFinderReadCallers(life->finder, t->pid, &t->follower.att.callers); /* its modules are loaded now */
     t->follower.callersAt = ebpfMonClockMonotonic();
+    t->follower.oddLocks = !ebpfMonLockSetsAreKnown(t->follower.mem, t->cat);
     t->follower.hasLists = ebpfMonScanListsAreKnown(t->follower.mem, t->cat);
     ebpfMonMemFlush(t->follower.mem);
 }
@@ -323,6 +329,31 @@ static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_
     free(found);
 }
 
+/* Links that are like no known ones stay so; but one that was read while it changed is a link again. */
+static void lookAtOddLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
+{
+    if (!t->follower.oddLinks || now < t->follower.oddAt || !t->running)
+        return;
+    t->follower.oddAt = now + ODD_NS;
+    ebpfMonTargetLifeReadAllLinks(life, t);
+}
+
+/* As soon as it has a client; before, nothing of it is used. */
+static void lookAtServer(const ebpfMonTargetLife *life, ebpfMonTarget *t)
+{
+    int known;
+
+    if (t->follower.isServerKnown || t->follower.oddServer >= EBPFMON_ODD_SERVER || !t->cat || !t->running)
+        return;
+    ebpfMonMemFlush(t->follower.mem);
+    known = ebpfMonCaServerIsKnown(t->follower.mem, t->cat, t->image.clientQ);
+    ebpfMonMemFlush(t->follower.mem);
+    t->follower.isServerKnown = known > 0;
+    t->follower.oddServer = known < 0 ? t->follower.oddServer + 1 : 0;
+    if (t->follower.oddServer == EBPFMON_ODD_SERVER)
+        ebpfMonTargetLifeApply(life, t);
+}
+
 void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
     char why[EBPFMON_NOTE_SIZE];
@@ -330,6 +361,8 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
     if (checkSilence(life, t) || now < t->follower.readAt)
         return;
     findCallers(life, t, now);
+    lookAtOddLinks(life, t, now);
+    lookAtServer(life, t);
     if (lookThrough(life, t, now, why) == 0 && t->cat && t->slot == UINT32_MAX) {
         ebpfMonRecordTablesAdd(life->tables, t);
         ebpfMonTargetLifeApply(life, t); /* without room for its records: puts only */
@@ -373,7 +406,7 @@ void ebpfMonTargetLifeReadLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t,
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
     uint64_t readAt = ebpfMonClockMonotonic();
-    uint32_t trapped = t->follower.trapped;
+    uint32_t trapped = t->follower.trapped, odd = t->follower.oddLinks;
 
     if (index < 0 || t->gone || !t->running)
         return;
@@ -383,7 +416,9 @@ void ebpfMonTargetLifeReadLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t,
                                                             precord));
     markSuperseded(life, t, precord, readAt);
     ebpfMonMemFlush(t->follower.mem);
-    if (!trapped != !t->follower.trapped)
+    if (!odd && t->follower.oddLinks)
+        ebpfMonRecordTablesMarkMissed(life->tables, t);
+    if (!trapped != !t->follower.trapped || !odd != !t->follower.oddLinks)
         ebpfMonTargetLifeApply(life, t);
 }
 
@@ -418,6 +453,8 @@ void ebpfMonTargetLifeReadAllLinks(const ebpfMonTargetLife *life, ebpfMonTarget 
 {
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonRecordTablesUpdateAllLinks(life->tables, t);
+    if (t->follower.oddLinks)
+        ebpfMonRecordTablesMarkMissed(life->tables, t);
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonTargetLifeApply(life, t);
 }

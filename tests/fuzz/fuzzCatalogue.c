@@ -6,6 +6,7 @@
 #include "ioc/caServer.h"
 #include "ioc/catalogue.h"
 #include "ioc/closure.h"
+#include "ioc/lockSets.h"
 #include "ioc/recordLinks.h"
 
 #define MEMORY 0x10000u
@@ -60,6 +61,8 @@ static void useCatalogue(ebpfMonMem *mem, ebpfMonCatalogue *cat)
     for (uint32_t i = 0; i < cat->fields; i++)
         FUZZ_CHECK(cat->field[i].name[0] && ebpfMonCatalogueField(cat, cat->field[i].addr));
     makeClosures(cat);
+    ebpfMonLockSetsAreKnown(mem, cat);
+    ebpfMonCaServerIsKnown(mem, cat, MEMORY + 8);
     links = ebpfMonRecordLinksRead(mem, cat, 0);
     if (links) {
         FUZZ_CHECK(!ebpfMonRecordLinksDiffer(cat, links));
@@ -87,7 +90,7 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
         ebpfMonCatalogueRelease(cat);
     }
     ebpfMonCatalogueCountNodes(mem, MEMORY);
-    ebpfMonCaServerCount(1, MEMORY + 8, ebpfMonBaseOffsetsOf("7.0.8.1"), &clients, &channels);
+    ebpfMonCaServerCount(1, MEMORY + 8, ebpfMonBaseReleaseOwn(), &clients, &channels);
     ebpfMonMemFree(mem);
     free(memory);
 }

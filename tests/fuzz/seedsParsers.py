@@ -113,7 +113,8 @@ class Memory:
         self.data[at - MEMORY:at - MEMORY + len(data)] = data
 
 
-def database(types, records, clients=True):
+def database(types, records, clients=True, old=False):
+    """The memory of an IOC. "old": of EPICS 3.15, with its types, its links, and DBADDRs in them."""
     m = Memory()
     base = m.add(bytes(16))
     db = m.add(bytes(48))
@@ -121,9 +122,11 @@ def database(types, records, clients=True):
     table = []
     for name, kind, offset in FIELDS:
         special = 2 if name == "VAL" else 0
+        size = (56 if old else 80) if 14 <= kind <= 16 else 8
+        kind -= 2 if old and kind > 6 else 0
         at = m.text(name)
-        table.append(m.add(struct.pack("<QQQQhhIIIhhIQQhH", 0, at, 0, 0, 0, special, kind, 0, 0, 0, 0, 0, 0, 0, 8,
-                                       offset)))
+        table.append(m.add(struct.pack("<QQQQhhIIIhhIQQhH", 0, at, 0, 0, 0, special, kind, 0, 0, 0, 0, 0, 0, 0,
+                                       size, offset)))
     fields = m.add(struct.pack(f"<{len(table)}Q", *table))
     typeAt = [m.add(bytes(208)) for _ in range(types)]
     proc = table[0]
@@ -133,10 +136,11 @@ def database(types, records, clients=True):
         nodes = [m.add(bytes(64)) for _ in range(records)]
         for i, node in enumerate(nodes):
             to = memory[(i + 1) % records]
-            chan = m.add(struct.pack("<QQQQqhhhh", 0, to, to + 528, proc, 1, 10, 8, 0, 10))
+            addr = struct.pack("<QQQqhhhh", to, to + 528, proc, 1, 10, 8, 0, 10)
+            pvt = m.add(addr if old else bytes(8) + addr)
             for offset, mask in ((216, 0), (424, 4), (320, 0)):
-                m.set(memory[i] + offset, struct.pack("<QhHIQQQQQQQhh", memory[i], 10, 0, 0, 0, 0, 0, 0, 0, chan, 0,
-                                                      mask, 0))
+                m.set(memory[i] + offset, struct.pack("<QQQQhhIhhIQ", 0, memory[i], pvt, 0, mask, 0, 0, 10, 0, 0, 0) if old
+                      else struct.pack("<QhHIQQQQQQQhh", memory[i], 10, 0, 0, 0, 0, 0, 0, 0, pvt, 0, mask, 0))
             m.set(node, struct.pack("<QQQQ", nodes[i + 1] if i + 1 < records else 0, nodes[i - 1] if i else 0,
                                     memory[i], m.text(f"T{t}:R{i}")))
         m.set(at, struct.pack("<QQ", typeAt[t + 1] if t + 1 < types else 0, typeAt[t - 1] if t else 0))
@@ -323,6 +327,7 @@ def proc():
 elf()
 write("fuzzCatalogue", {
     "one": database(1, 1), "two": database(2, 1, False), "three": database(1, 2), "none": database(2, 0, False),
+    "old": database(1, 2, old=True),
 })
 # A chain of 1,999 records, whose last one is linked to 1,500 that have another source each: long searches, all in vain.
 joins = b"".join(struct.pack(">HHHBbB", at, at + 1, 998, 1, 1, 0) for at in (0, 999))

@@ -17,7 +17,7 @@ class Ioc:
     """An IOC of one of several kinds. start() starts it and waits until it answers a search for its record READY."""
 
     def __init__(self, tmp, db=None, kind="softIoc", name=None, prefix=None, acf=None, macros="", files=(),
-                 environ=None):
+                 environ=None, program=None):
         n = next(_serial)
         self.kind = kind
         self.name = name or f"ioc{os.getpid()}x{n}"
@@ -28,6 +28,7 @@ class Ioc:
         self.macros = ",".join(filter(None, [f"P={self.prefix}", macros]))
         self.acf = str(acf) if acf else None
         self.environ = environ or {}
+        self.program = program  # a softIoc of another Base
         if db is not None:
             path = tmp / f"{self.name}.db"
             path.write_text(db)
@@ -44,7 +45,7 @@ class Ioc:
             return [sys.executable, "-u", *self.files, self.prefix]
         if self.kind == "pvxs":
             return [sys.executable, "-m", "pvxslibs.ioc", "-m", self.macros, *(a for f in self.files for a in ("-d", f))]
-        argv = [paths.BASE_BIN / self.kind, "-m", self.macros]
+        argv = [self.program or paths.BASE_BIN / self.kind, "-m", self.macros]
         if self.acf:
             argv += ["-a", self.acf]
         for f in self.files:

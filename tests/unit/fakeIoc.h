@@ -96,6 +96,7 @@ static void fakeMake(void)
     fake.menu.nChoice = 4;
     fake.menu.papChoiceValue = (uint64_t)(uintptr_t)fake.choices;
     cat->refs = 1;
+    cat->base = *ebpfMonBaseReleaseOwn();
     cat->rtype = calloc(2, sizeof(*cat->rtype));
     fakeAddType(cat, "ao", 0);
     fakeAddType(cat, "mbbo", 1);
@@ -125,7 +126,7 @@ static void fakeMake(void)
     strcpy(fake.t->name, "iocA");
     ebpfMonTargetsAdd(fake.targets, fake.t);
     ebpfMonLinkTableAdd(
-        cat->links, (uint64_t)(uintptr_t)&fake.link,
+        cat->links, fakeLinkAddr(),
         (ebpfMonLinkOwner){.rec = FAKE_SEQ, .field = (uint32_t)(fakeField(FAKE_SEQ, "OUT") - fake.field)});
 }
 

@@ -33,9 +33,10 @@
 #define NOWHERE (at(f) + ARENA) /* the page there cannot be read */
 
 static const char *const fieldName[] = {
-    "NORD", "PACT", "PPN", "LSET", "DISP", "SEVR", "STAT", "TSE", "TSEL", "FLNK", "VAL", "BPTR", "TIME"
+    "NORD", "PACT", "PPN", "LSET", "DISP", "SEVR", "STAT", "TSE", "TSEL", "FLNK", "VAL", "BPTR", "TIME", "SCAN", "SDIS"
 };
 #define FIELDS ((int)(sizeof(fieldName) / sizeof(fieldName[0])))
+#define TIME   12 /* its index */
 
 /* What the child has in its memory. */
 typedef struct {
@@ -78,6 +79,12 @@ static void link2(struct layoutList *list, void *first, size_t size, int count)
     list->count = count;
 }
 
+static int typeOf(const char *field)
+{
+    return strcmp(field, "FLNK") == 0 ? ebpfMonDbfFwdlink : strcmp(field, "SDIS") == 0 ? ebpfMonDbfInlink :
+           strcmp(field, "SCAN") == 0 ? ebpfMonDbfMenu : ebpfMonDbfNoaccess;
+}
+
 static void build(void)
 {
     memset(f, 0, ARENA);
@@ -95,10 +102,10 @@ static void build(void)
             strcpy(f->fieldName[i], fieldName[i]);
             f->pap[t][i] = at(d);
             d->name = at(f->fieldName[i]);
-            d->field_type = strcmp(fieldName[i], "FLNK") ? ebpfMonDbfNoaccess : ebpfMonDbfFwdlink;
+            d->field_type = (uint32_t)typeOf(fieldName[i]);
             d->special = strcmp(fieldName[i], "VAL") ? 0 : LAYOUT_SPC_DBADDR;
             d->offset = (uint16_t)(strcmp(fieldName[i], "FLNK") ? i * 8 : LINK_AT);
-            d->size = 8;
+            d->size = strcmp(fieldName[i], "FLNK") ? 8 : (int16_t)LAYOUT_LINK_SIZE;
         }
         link2(&f->type[t].recList, f->node[t], sizeof(f->node[t][0]), RECS);
         for (int i = 0; i < RECS; i++) {
@@ -108,6 +115,7 @@ static void build(void)
             f->node[t][i].recordname = at(f->name[t][i]);
             f->node[t][i].precord = at(f->rec[t][i]);
             link->type = LAYOUT_LINK_DB;
+            link->precord = at(f->rec[t][i]);
             link->pvt = at(&f->chan[t][i]);
             f->chan[t][i].addr.precord = at(f->rec[t][(i + 1) % RECS]);
             f->chan[t][i].addr.pfldDes = at(&f->field[t][0]);
@@ -309,7 +317,7 @@ static void testDamage(void)
     REFUSED("a field is nowhere", "cannot be read", f->pap[1][4] = 0);
     REFUSED("a field has no type", "cannot be read", f->field[1][4].field_type = 99999);
     REFUSED("a field's name is long", "has no readable name", memset(f->fieldName[0], 'X', 64));
-    REFUSED("no TIME", "has no field TIME", strcpy(f->fieldName[FIELDS - 1], "TOME"));
+    REFUSED("no TIME", "has no field TIME", strcpy(f->fieldName[TIME], "TOME"));
     REFUSED("SEVR behind TIME", "lie too far apart", f->field[0][5].offset = LINK_AT + 8);
     REFUSED("the database is unmapped", "does not point to a database", f->base = NOWHERE);
 

@@ -276,7 +276,7 @@ static void makeClients(void)
 static int count(unsigned *clients, unsigned *channels)
 {
     *clients = *channels = 77;
-    return ebpfMonCaServerCount(getpid(), at(&queue), ebpfMonBaseOffsetsOf("7.0.8.1"), clients, channels);
+    return ebpfMonCaServerCount(getpid(), at(&queue), ebpfMonBaseReleaseOwn(), clients, channels);
 }
 
 static void testClients(void)
@@ -312,7 +312,7 @@ static void testClients(void)
     makeClients();
     client[1].chans.count = -5;
     testOk1(count(&clients, &channels) == -1);
-    testOk1(ebpfMonCaServerCount(getpid(), 0, ebpfMonBaseOffsetsOf(""), &clients, &channels) == -1);
+    testOk1(ebpfMonCaServerCount(getpid(), 0, ebpfMonBaseReleaseOwn(), &clients, &channels) == -1);
     for (int i = 0; i < 20000; i++) { /* whatever lies there */
         makeClients();
         for (int k = 0; k < 4; k++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which link a channel's address names: grown, cleared and filled again, as records' links are read anew. */
+/* Which link the address of a DBADDR names: grown, cleared and filled again, as records' links are read anew. */
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
 #include "ioc/linkTable.h"
 
 #define LINKS 50000u
-#define CHAN(i) (0x7f0000001000ull + (uint64_t)(i) * 0x60)
+#define ADDR(i) (0x7f0000001000ull + (uint64_t)(i) * 0x60)
 
 static ebpfMonLinkTable *table;
 
@@ -16,7 +16,7 @@ static unsigned wrong(uint32_t gone)
 
     for (uint32_t i = 0; i < LINKS; i++) {
         ebpfMonLinkOwner o;
-        int found = ebpfMonLinkTableFind(table, CHAN(i), &o) == 0;
+        int found = ebpfMonLinkTableFind(table, ADDR(i), &o) == 0;
 
         n += i / 10 == gone ? found : !found || o.rec != i / 10 || o.field != i % 10;
     }
@@ -25,7 +25,7 @@ static unsigned wrong(uint32_t gone)
 
 static void add(ebpfMonLinkTable *to, uint32_t i)
 {
-    ebpfMonLinkTableAdd(to, CHAN(i), (ebpfMonLinkOwner){ .rec = i / 10, .field = i % 10 });
+    ebpfMonLinkTableAdd(to, ADDR(i), (ebpfMonLinkOwner){ .rec = i / 10, .field = i % 10 });
 }
 
 /* Puts the links first … end - 1 in place of those of record "rec". */
@@ -45,7 +45,7 @@ MAIN(testLinkTable)
 
     testPlan(7);
     table = ebpfMonLinkTableNew();
-    testOk(ebpfMonLinkTableFind(table, CHAN(1), &o) == -1, "nothing in an empty one");
+    testOk(ebpfMonLinkTableFind(table, ADDR(1), &o) == -1, "nothing in an empty one");
     for (uint32_t i = 0; i < LINKS; i++)
         add(table, i);
     testOk1(wrong(UINT32_MAX) == 0);
@@ -57,11 +57,11 @@ MAIN(testLinkTable)
     for (unsigned round = 0; round < 2000; round++)
         replace(77, 770, 780);
     testOk(wrong(UINT32_MAX) == 0, "read anew many times");
-    ebpfMonLinkTableAdd(table, CHAN(5), (ebpfMonLinkOwner){ .rec = 9, .field = 3 });
-    testOk(ebpfMonLinkTableFind(table, CHAN(5), &o) == 0 && o.rec == 9, "a channel's memory is another link's now");
+    ebpfMonLinkTableAdd(table, ADDR(5), (ebpfMonLinkOwner){ .rec = 9, .field = 3 });
+    testOk(ebpfMonLinkTableFind(table, ADDR(5), &o) == 0 && o.rec == 9, "the memory of a DBADDR is another link's now");
     replace(UINT32_MAX, 0, 10);
-    testOk(ebpfMonLinkTableFind(table, CHAN(5), &o) == 0 && o.rec == 0 &&
-           ebpfMonLinkTableFind(table, CHAN(10), &o) == -1, "others in place of all");
+    testOk(ebpfMonLinkTableFind(table, ADDR(5), &o) == 0 && o.rec == 0 &&
+           ebpfMonLinkTableFind(table, ADDR(10), &o) == -1, "others in place of all");
     ebpfMonLinkTableFree(table);
     return testDone();
 }

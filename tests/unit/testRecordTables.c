@@ -98,6 +98,7 @@ static void setForward(unsigned from, int to)
     if (to < 0)
         return;
     r->flnk.type = LAYOUT_LINK_DB;
+    r->flnk.precord = (uint64_t)(uintptr_t)r;
     r->flnk.pvt = (uint64_t)(uintptr_t)&r->chan;
     r->chan.addr.precord = (uint64_t)(uintptr_t)&record[to];
 }
@@ -116,6 +117,7 @@ static ebpfMonCatalogue *makeCatalogue(void)
     ebpfMonCatalogue *cat = calloc(1, sizeof(*cat));
 
     cat->refs = 1;
+    cat->base = *ebpfMonBaseReleaseOwn();
     cat->count = RECORDS;
     cat->rtypes = 1;
     cat->fields = 3;

@@ -48,6 +48,7 @@ static inline ebpfMonCatalogue *sceneNewCatalogue(uint32_t count)
     ebpfMonCatalogue *cat = calloc(1, sizeof(*cat));
 
     cat->refs = 1;
+    cat->base = *ebpfMonBaseReleaseOwn();
     cat->count = count;
     cat->rtypes = 1;
     cat->rtype = calloc(1, sizeof(*cat->rtype));

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A link field (link.h, struct link) as it lies in the memory of an IOC of any release. */
+#ifndef EBPFMON_BASELINK_H
+#define EBPFMON_BASELINK_H
+
+#include "ioc/baseRelease.h"
+#include "ioc/catalogue.h"
+#include "ioc/memory.h"
+
+typedef struct {
+    uint64_t owner;   /* the record that has it */
+    uint64_t value;   /* constantStr, if it is a constant */
+    uint64_t pvname, pvt;
+    int16_t  type, pvlMask;
+} ebpfMonLink;
+
+/* 0, or -1: it cannot be read. Through the cache; past it, and without a reader. */
+int ebpfMonLinkRead(ebpfMonMem *mem, const ebpfMonBaseRelease *base, uint64_t at, ebpfMonLink *link);
+int ebpfMonLinkReadNow(pid_t pid, const ebpfMonBaseRelease *base, uint64_t at, ebpfMonLink *link);
+
+/* Where a database link leads to. */
+typedef struct {
+    uint32_t rec;     /* index of the record */
+    uint64_t addrAt;  /* its DBADDR, by which the link writes */
+    uint64_t pfldDes; /* of the field */
+} ebpfMonLinkEnd;
+
+/* Finds the end of the link of "owner" whose type is LAYOUT_LINK_DB. 0; -1: this is no such link as any known release has. */
+int ebpfMonLinkFindEnd(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t owner, const ebpfMonLink *link,
+                       ebpfMonLinkEnd *end);
+
+#endif

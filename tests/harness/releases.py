@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Other releases of EPICS Base, if this machine has them: the IOCs of test_releases.py.
+
+They are looked for in the folder EBPFMON_RELEASES, or "releases" in the cache: each folder in it is a built Base, or
+has at least bin/ARCH/softIoc and dbd, and its name begins with the release: 3.15.9, 7.0.3.1-static. The Base that the tests are
+built with is always one of them. Of those with shared libraries there is a stripped form, too, which is made here.
+"""
+import functools
+import os
+import re
+import shutil
+import subprocess
+from collections import namedtuple
+from pathlib import Path
+
+from . import paths
+
+Build = namedtuple("Build", "release kind folder")  # kind: shared, static, stripped
+
+FOLDER = Path(os.environ.get("EBPFMON_RELEASES") or paths.CACHE / "releases")
+
+
+def _soft_ioc(folder):
+    return folder / "bin" / paths.ARCH / "softIoc"
+
+
+@functools.cache
+def own():
+    """The release of our own Base."""
+    text = (paths.BASE / "configure" / "CONFIG_BASE_VERSION").read_text()
+    found = dict(re.findall(r"^EPICS_(VERSION|REVISION|MODIFICATION|PATCH_LEVEL)\s*=\s*(\d+)", text, re.M))
+    parts = [found[part] for part in ("VERSION", "REVISION", "MODIFICATION", "PATCH_LEVEL")]
+    return ".".join(parts if parts[3] != "0" else parts[:3])
+
+
+def find():
+    """All builds, the newest release first."""
+    builds = [Build(own(), "shared", paths.BASE)]
+    for folder in FOLDER.iterdir() if FOLDER.is_dir() else ():
+        if os.access(_soft_ioc(folder), os.X_OK):
+            release, _, kind = folder.name.partition("-")
+            builds.append(Build(release, kind or "shared", folder))
+    builds += [Build(b.release, "stripped", b.folder) for b in builds if b.kind == "shared"]
+    return sorted(builds, key=lambda b: ([-int(n) for n in b.release.split(".")], b.kind))
+
+
+def prepare(build, tmp):
+    """The program of this build, and what it needs in its environment."""
+    if build.kind != "stripped":
+        return _soft_ioc(build.folder), {}
+    copy = tmp / f"stripped-{build.release}"
+    program, libs = _soft_ioc(copy), copy / "lib" / paths.ARCH
+    if not copy.exists():
+        libs.mkdir(parents=True)
+        program.parent.mkdir(parents=True)
+        (copy / "dbd").symlink_to(build.folder / "dbd")  # since 7.0 a softIoc looks for it beside itself
+        for lib in (build.folder / "lib" / paths.ARCH).glob("*.so*"):
+            shutil.copy(lib, libs, follow_symlinks=False)
+        shutil.copy(_soft_ioc(build.folder), program)
+        files = [f for f in libs.iterdir() if not f.is_symlink()] + [program]
+        for f in files:
+            f.chmod(0o755)
+        subprocess.run(["strip", "--strip-unneeded", *files], check=True)
+    return program, {"LD_LIBRARY_PATH": str(libs)}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What differs between releases of Base: which of it holds is decided by what memory shows; what is like none of them is
+ * refused, and so are links, lock sets and a CA server that do not lie as expected. */
+#include <arpa/inet.h>
+#include <stddef.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "fakeIoc.h"
+#include "ioc/baseLink.h"
+#include "ioc/caServer.h"
+#include "ioc/lockSets.h"
+
+static ebpfMonMem *mem;
+
+static uint64_t at(const void *p)
+{
+    return (uint64_t)(uintptr_t)p;
+}
+
+static void testDecision(void)
+{
+    static const struct {
+        const char *what;
+        ebpfMonBaseEvidence seen;
+        int ok, gap, oldLinks;
+    } cases[] = {
+        { "EPICS 7 and 3.16.1", { 12, 16, 14, 17, 80 }, 1, 0, 0 },
+        { "EPICS 3.16.0.1: old numbers, new links", { 10, 14, 12, 15, 80 }, 1, 2, 0 },
+        { "EPICS 3.15 and 3.14.12", { 10, 14, 12, 15, 56 }, 1, 2, 1 },
+        { "EPICS 3.14.11: links without text", { 10, 14, 12, 15, 48 }, 0, 0, 0 },
+        { "new numbers, old links", { 12, 16, 14, 17, 56 }, 0, 0, 0 },
+        { "links of another size", { 12, 16, 14, 17, 88 }, 0, 0, 0 },
+        { "one type more", { 13, 17, 15, 18, 80 }, 0, 0, 0 },
+        { "one type more behind DBF_MENU", { 12, 17, 15, 18, 80 }, 0, 0, 0 },
+        { "a gap of 1", { 11, 15, 13, 16, 80 }, 0, 0, 0 },
+        { "links are numbered otherwise", { 12, 14, 16, 17, 80 }, 0, 0, 0 },
+        { "fields are missing", { UINT16_MAX, UINT16_MAX, UINT16_MAX, UINT16_MAX, 0 }, 0, 0, 0 },
+    };
+
+    testDiag("The decision");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ebpfMonBaseRelease r;
+        char why[160] = "";
+        int ok = ebpfMonBaseReleaseFind(&cases[i].seen, &r, why, sizeof(why)) == 0;
+
+        if (cases[i].ok)
+            testOk(ok && r.dbfGap == cases[i].gap && (r.linkType == offsetof(struct layoutOldLink, type)) == cases[i].oldLinks,
+                   "%s", cases[i].what);
+        else
+            testOk(!ok && strstr(why, "unknown release"), "%s: %s", cases[i].what, why);
+    }
+}
+
+static void testTypes(void)
+{
+    ebpfMonBaseRelease old = { .dbfGap = 2 };
+
+    testDiag("Numbers of types");
+    testOk(ebpfMonBaseReleaseType(&old, 6) == ebpfMonDbfUlong && ebpfMonBaseReleaseType(&old, 7) == ebpfMonDbfFloat &&
+           ebpfMonBaseReleaseType(&old, 15) == ebpfMonDbfNoaccess, "of EPICS 3.15");
+    testOk(ebpfMonBaseReleaseType(ebpfMonBaseReleaseOwn(), 7) == ebpfMonDbfInt64, "of EPICS 7");
+}
+
+/* Reads a link of A:SEQ. -1: it is odd, else the record that it leads to; "addrAt" as it was found. */
+static int follow(const ebpfMonBaseRelease *base, const void *link, uint64_t *addrAt)
+{
+    ebpfMonLinkEnd end;
+    ebpfMonLink l;
+
+    ebpfMonMemFlush(mem);
+    if (ebpfMonLinkRead(mem, base, at(link), &l) || ebpfMonLinkFindEnd(mem, fake.t->cat, fakeAddress(FAKE_SEQ), &l, &end))
+        return -1;
+    *addrAt = end.addrAt;
+    return (int)end.rec;
+}
+
+static void testLinks(void)
+{
+    const ebpfMonBaseRelease *own = ebpfMonBaseReleaseOwn();
+    struct layoutDbAddr addr = { .precord = fakeAddress(FAKE_SEL), .pfield = fakeAddress(FAKE_SEL) + 100,
+                                 .pfldDes = at(fakeField(FAKE_SEL, "VAL")), .no_elements = 1 };
+    struct { struct layoutDbChannel chan; uint64_t more; } channel = { { .name = at("A:SEL"), .addr = addr }, 0 };
+    struct { struct layoutDbAddr addr; uint64_t more[2]; } bare = { addr, { 0 } };
+    struct layoutPvLink link = { .precord = fakeAddress(FAKE_SEQ), .type = LAYOUT_LINK_DB, .pvt = at(&channel) };
+    struct layoutOldLink old = { .precord = fakeAddress(FAKE_SEQ), .type = LAYOUT_LINK_DB, .pvt = at(&bare) };
+    ebpfMonBaseEvidence seen = { 10, 14, 12, 15, LAYOUT_OLDLINK_SIZE };
+    ebpfMonBaseRelease before;
+    uint64_t found;
+    char why[160];
+
+    testDiag("Database links");
+    ebpfMonBaseReleaseFind(&seen, &before, why, sizeof(why));
+    testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&channel.chan.addr), "a dbChannel, since 7.0.5");
+    link.pvt = at(&bare);
+    testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&bare), "a DBADDR, up to 7.0.4.1");
+    testOk(follow(&before, &old, &found) == FAKE_SEL && found == at(&bare), "the struct link of 3.15");
+    bare.addr.pfield = bare.addr.precord;
+    testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&bare), "a DBADDR of a NAME field: its record comes twice");
+    bare.addr = (struct layoutDbAddr){ .precord = fakeAddress(FAKE_AO), .pfield = at(why), .pfldDes = at(why) };
+    testOk(follow(own, &link, &found) == FAKE_AO && found == at(&bare), "a DBADDR of an attribute, which is no field");
+    channel.chan.addr = bare.addr;
+    link.pvt = at(&channel);
+    testOk(follow(own, &link, &found) == FAKE_AO && found == at(&channel.chan.addr), "a dbChannel of one");
+    channel.chan.addr.precord = 4711;
+    testOk(follow(own, &link, &found) == -1, "to what is no record");
+    link.pvt = 8;
+    testOk(follow(own, &link, &found) == -1, "to nowhere");
+    link.pvt = at(&bare);
+    link.precord = fakeAddress(FAKE_AO);
+    testOk(follow(own, &link, &found) == -1, "of another record: this is no link");
+}
+
+static void testLockSets(void)
+{
+    static struct layoutLockRecord lock[FAKE_RECORDS];
+    ebpfMonCatalogue *cat = fake.t->cat;
+    uint64_t lset[FAKE_RECORDS];
+
+    testDiag("Lock sets");
+    cat->common.lset = offsetof(fakeRecord, desc);
+    for (unsigned i = 0; i < FAKE_RECORDS; i++) {
+        lock[i].precord = fakeAddress(i);
+        lset[i] = at(&lock[i]);
+        memcpy(fake.rec[i].desc, &lset[i], sizeof(lset[i]));
+    }
+    ebpfMonMemFlush(mem);
+    testOk(ebpfMonLockSetsAreKnown(mem, cat), "each record's lock record leads back to it");
+    lock[2].precord++;
+    ebpfMonMemFlush(mem);
+    testOk(!ebpfMonLockSetsAreKnown(mem, cat), "one does not");
+    lock[2].precord--;
+    memset(fake.rec[1].desc, 0, sizeof(lset[1]));
+    ebpfMonMemFlush(mem);
+    testOk(!ebpfMonLockSetsAreKnown(mem, cat), "there is none");
+}
+
+/* struct client and struct channel_in_use of one client, as a release has them. */
+static struct {
+    struct layoutList q;
+    char client[256], ciu[128], as[64], buf[16];
+    struct layoutDbChannel chan;
+} rsrv;
+
+static void set64(char *bytes, unsigned offset, uint64_t value)
+{
+    memcpy(bytes + offset, &value, sizeof(value));
+}
+
+static void makeClient(const ebpfMonBaseRelease *b)
+{
+    struct layoutList channels = { at(rsrv.ciu), at(rsrv.ciu), 1, 0 };
+    uint16_t family = AF_INET;
+
+    memset(&rsrv, 0, sizeof(rsrv));
+    rsrv.q = (struct layoutList){ at(rsrv.client), at(rsrv.client), 1, 0 };
+    memcpy(rsrv.client + b->clAddr, &family, sizeof(family));
+    set64(rsrv.client, b->clRecvBuf, at(rsrv.buf));
+    set64(rsrv.client, b->clUser, at("anna"));
+    set64(rsrv.client, b->clHost, at("office1"));
+    memcpy(rsrv.client + b->clChans, &channels, sizeof(channels));
+    set64(rsrv.ciu, b->ciuClient, at(rsrv.client));
+    set64(rsrv.ciu, b->ciuAs, at(rsrv.as));
+    rsrv.chan.addr.precord = fakeAddress(FAKE_AO);
+    set64(rsrv.ciu, b->ciuDbch, b->chanAddr ? at(&rsrv.chan) : fakeAddress(FAKE_AO));
+}
+
+static int isServerKnown(void)
+{
+    ebpfMonMemFlush(mem);
+    return ebpfMonCaServerIsKnown(mem, fake.t->cat, at(&rsrv.q));
+}
+
+static void testServer(int is314)
+{
+    ebpfMonBaseRelease other = *ebpfMonBaseReleaseOwn(), *b = &fake.t->cat->base;
+
+    testDiag("The CA server of EPICS %s", is314 ? "3.14" : "7");
+    if (is314)
+        ebpfMonBaseReleaseSetPutNotify(b);
+    else
+        ebpfMonBaseReleaseSetPutNotify(&other);
+    makeClient(b);
+    testOk(isServerKnown() == 1, "a client with a channel");
+    makeClient(&other);
+    testOk(isServerKnown() == -1, "one of the other release");
+    makeClient(b);
+    memset(rsrv.client + b->clChans, 0, sizeof(struct layoutList));
+    testOk(isServerKnown() == 0, "a client without channels shows nothing");
+    makeClient(b);
+    rsrv.client[b->clAddr] = 7;
+    testOk(isServerKnown() == -1, "no address");
+    makeClient(b);
+    set64(rsrv.client, b->clUser, 12);
+    testOk(isServerKnown() == -1, "no name");
+    makeClient(b);
+    set64(rsrv.ciu, b->ciuClient, 0);
+    testOk(isServerKnown() == -1, "a channel of nobody");
+    rsrv.q = (struct layoutList){ 0 };
+    testOk(isServerKnown() == 0, "no client");
+}
+
+MAIN(testBaseRelease)
+{
+    testPlan(11 + 2 + 9 + 3 + 14);
+    fakeMake();
+    mem = ebpfMonMemNew(getpid());
+    testDecision();
+    testTypes();
+    testLinks();
+    testLockSets();
+    testServer(0);
+    testServer(1);
+    ebpfMonMemFree(mem);
+    return testDone();
+}
