@@ -4,7 +4,7 @@
  * decided by what its memory shows, and not by the text of its version: sites change releases, and a text shows nothing.
  * What is alike in all of them is in baseLayout.h.
  *
- * Compared in the sources of 3.14.1 to 3.14.12.8, 3.15.0.1 to 3.15.9, 3.16.0.1 to 3.16.2 and 7.0.1 to 7.0.10.
+ * Compared in the sources of 3.14.1 to 3.14.12.8, 3.15.0.1 to 3.15.9, 3.16.0.1 to 3.16.2 and 7.0.2 to 7.0.10.
  */
 #ifndef EBPFMON_BASERELEASE_H
 #define EBPFMON_BASERELEASE_H
