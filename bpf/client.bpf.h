@@ -86,7 +86,7 @@ static __always_inline void sendResult(const struct caller *c, const struct inPu
     barrier_var(n);
     if (n && !bpf_probe_read_user(ev->after, n, (void *)in->pfield))
         ev->afterLen = n;
-    bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
+    commitEvent(ev);
 }
 
 #endif

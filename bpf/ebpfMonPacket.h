@@ -10,6 +10,8 @@
 #include <linux/types.h>
 #endif
 
+#define EBPFMON_PACKET_MAX   65536 /* bytes of a packet that are copied; powers of two */
+#define EBPFMON_PACKET_MIN   128   /* … for which there is room in the smallest entry */
 #define EBPFMON_CONNS        32768 /* connections remembered; the longest unused one makes room */
 #define EBPFMON_PORT_WORDS   (65536 / 64)
 #define EBPFMON_TRIES        8     /* data packets in which an unknown connection may show what it is */
@@ -45,8 +47,17 @@ struct ebpfMonConn {
 /* Map "counts", per CPU. */
 struct ebpfMonPacketCounts {
     __u64 seen, passed, foreign;
+    __u64 dropped; /* of those that passed: the ring was full */
 };
 
+/* An entry of the ring "packets". */
+struct ebpfMonPacketHead {
+    __u64 ktime;   /* monotonic ns, when the packet came */
+    __u32 len;     /* bytes that follow */
+    __u32 wireLen; /* … and that it has */
+};
+
+_Static_assert(sizeof(struct ebpfMonPacketHead) == 16, "ebpfMonPacketHead");
 _Static_assert(sizeof(struct ebpfMonConnKey) == 12, "ebpfMonConnKey");
 _Static_assert(sizeof(struct ebpfMonConn) == 20, "ebpfMonConn");
 

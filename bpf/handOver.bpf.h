@@ -35,7 +35,7 @@ static __always_inline void sendHandOverEnd(const struct caller *c, const struct
     ev->what.source = *source;
     ev->chains = chains;
     ev->isPartial = isPartial;
-    bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
+    commitEvent(ev);
 }
 
 /* This thread is done with what it took out of its queue. */

@@ -25,7 +25,7 @@ static __always_inline void sendHead(__u32 kind, __u64 id, __u32 iocId)
     h->tid = (__u32)id;
     h->iocId = iocId;
     h->ktime = bpf_ktime_get_ns();
-    bpf_ringbuf_submit(h, BPF_RB_NO_WAKEUP);
+    commitEvent(h);
 }
 
 SEC("raw_tp/sched_process_exec")

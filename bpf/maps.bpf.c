@@ -3,4 +3,6 @@
 #define MAP
 #include "maps.bpf.h"
 
+volatile __u32 ringSleeps;
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -135,6 +135,9 @@ MAP struct {
     __uint(max_entries, 8 << 20);
 } ring SEC(".maps");
 
+/* Nonzero: the reader of this ring sleeps (wake.bpf.h). The user part sets it. */
+extern volatile __u32 ringSleeps;
+
 MAP struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_TARGETS_MAX);

@@ -6,6 +6,7 @@
 #define EBPFMON_PROBE_BPF_H
 
 #include "maps.bpf.h"
+#include "wake.bpf.h"
 
 /* libbpf has these names since 1.2, Debian 12 has 1.1. */
 #ifndef BPF_UPROBE
@@ -110,11 +111,21 @@ static __always_inline void *reserveEvent(__u64 size)
     return ev;
 }
 
-/* Copies an event into the ring. */
+/* Hands over an event that was put together in the ring. */
+static __always_inline void commitEvent(void *ev)
+{
+    bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
+    wakeReader(&ring, &ringSleeps);
+}
+
+/* Copies an event into the ring. "wakeup": BPF_RB_NO_WAKEUP, or BPF_RB_FORCE_WAKEUP for one that cannot wait until a
+ * reader that is awake looks next. */
 static __always_inline void sendEvent(void *ev, __u64 size, __u64 wakeup)
 {
     if (bpf_ringbuf_output(&ring, ev, size, wakeup))
         countLost(EBPFMON_LOST_RING);
+    else
+        wakeReader(&ring, &ringSleeps);
 }
 
 static __always_inline __u64 readPtr(__u64 at)

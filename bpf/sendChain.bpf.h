@@ -94,7 +94,7 @@ static long sendChainPart(__u32 i, struct sending *e)
     ev = e->ev;
     ev->chain.last = e->next >= e->len;
     i = ev->chain.last;
-    bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
+    commitEvent(ev);
     return i;
 }
 
@@ -168,7 +168,7 @@ __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
         return 0;
     fillHead(&ev->head, &c, EBPFMON_EV_HANDOVER_BEGIN, now); /* the chain's event has the same time */
     ev->what = th->from;
-    bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
+    commitEvent(ev);
     if (!th->from.source.begin)
         return 0;
     tid = th->from.source.tid;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Measures what watching costs. It prints five tables in about eleven minutes: an IOC at work (tests/bench/site.py), a saturated IOC
-# (run.py), a flood of puts (storm.py), other traffic of the host (benchWire), spans to collectors (spans.py). It installs what is missing
-# first, also bpftrace.
+# Measures what watching costs. It prints its tables in about fourteen minutes: nothing happens (tests/bench/quiet.py),
+# an IOC at work (site.py), a saturated IOC (run.py), a flood of puts (storm.py), other traffic of the host (benchWire),
+# spans to collectors (spans.py). It installs what is missing first, also bpftrace.
 #
 #   tools/bench.sh                        all of them
 #   tools/bench.sh ARGUMENTS FOR run.py…  only the table of the saturated IOC, such as --rounds 8 --shape tree
@@ -35,6 +35,7 @@ table() {
     timeout --kill-after=30 "$@" </dev/null || { echo "bench: it failed, or took longer than $1 s" >&2; failed=1; }
 }
 arch=$(perl "$EPICS_BASE/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$EPICS_BASE/startup/EpicsHostArch")
+table "nothing happens" 300 "$python" -m tests.bench.quiet
 table "an IOC at work" 300 "$python" -m tests.bench.site
 table "an IOC at work, with clients" 300 "$python" -m tests.bench.site --clients
 table "a saturated IOC" 900 "$python" -m tests.bench.run

@@ -47,6 +47,8 @@ static struct {
     putNote        note[NOTES];
     ELLLIST        unused, complete;
     unsigned       lost;
+    void         (*noted)(void *arg); /* NULL: nobody is told */
+    void          *notedArg;
     uint64_t       saidAt;    /* when a refused put was last told to errlog */
     unsigned       unsaid;    /* refused puts since then */
     readOnlyField *readOnly;  /* guarded by the lock of asTrapWrite */
@@ -242,6 +244,8 @@ static void afterPut(asTrapWriteMessage *message, dbChannel *channel)
         note->put.hasAfter = !readField(channel, note->put.after, sizeof(note->put.after));
     epicsMutexMustLock(guarded.lock);
     ellAdd(&guarded.complete, &note->node);
+    if (guarded.noted)
+        guarded.noted(guarded.notedArg);
     epicsMutexUnlock(guarded.lock);
 }
 
@@ -268,6 +272,16 @@ void ebpfMonGuardedPutsInit(void)
     for (unsigned i = 0; i < NOTES; i++)
         ellAdd(&guarded.unused, &guarded.note[i].node);
     asTrapWriteRegisterListener(onTrappedWrite);
+}
+
+void ebpfMonGuardedPutsSetSink(void (*noted)(void *arg), void *arg)
+{
+    if (!guarded.lock)
+        return;
+    epicsMutexMustLock(guarded.lock);
+    guarded.noted = noted;
+    guarded.notedArg = arg;
+    epicsMutexUnlock(guarded.lock);
 }
 
 int ebpfMonGuardedPutsTake(ebpfMonGuardedPut *put)

@@ -41,6 +41,10 @@ typedef struct {
 /* Registers the listener. Once. */
 void ebpfMonGuardedPutsInit(void);
 
+/* "noted" is called whenever one is complete, by the server's thread and under the lock, so it must not wait and not call
+ * this module. NULL: nobody is told. Any thread. */
+void ebpfMonGuardedPutsSetSink(void (*noted)(void *arg), void *arg);
+
 /* Copies the oldest that is noted and complete. Nonzero: there was one. One thread. */
 int ebpfMonGuardedPutsTake(ebpfMonGuardedPut *put);
 

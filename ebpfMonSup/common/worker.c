@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,7 +17,6 @@
 
 #include "common/clock.h"
 #include "common/lazyMutex.h"
-
 #include "common/worker.h"
 
 #define NICE -10
@@ -29,6 +30,7 @@ struct ebpfMonWorker {
     uint64_t signAt;    /* atomic; monotonic ns: last sign of progress; UINT64_MAX: it waits, or has ended */
     ebpfMonWorker *next;
     epicsEventId wake;
+    int      file;      /* an eventfd with which the work waits for a file and to be woken at once; -1: it does not */
     epicsEventId ended; /* triggered by the thread as the last thing that it does with this struct */
 };
 
@@ -78,12 +80,20 @@ static void freeWorker(ebpfMonWorker *worker)
     if (*at)
         *at = worker->next;
     ebpfMonLazyMutexUnlock(&workersLock);
+    if (worker->file >= 0)
+        close(worker->file);
     epicsEventDestroy(worker->wake);
     epicsEventDestroy(worker->ended);
     free(worker);
 }
 
-ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg)
+static void sayNotStarted(const char *name)
+{
+    errlogSevPrintf(errlogMajor, "ebpfMon: thread %s cannot be started. Raise the limits of this process for threads "
+                    "(ulimit -u, TasksMax), files (ulimit -n) and memory, then start again\n", name);
+}
+
+static ebpfMonWorker *start(const char *name, unsigned priority, int waitsForFiles, ebpfMonWorkerRun run, void *arg)
 {
     ebpfMonWorker *worker = calloc(1, sizeof(*worker));
 
@@ -93,6 +103,12 @@ ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWo
     worker->run = run;
     worker->arg = arg;
     worker->priority = priority;
+    worker->file = waitsForFiles ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+    if (waitsForFiles && worker->file < 0) {
+        sayNotStarted(name);
+        free(worker);
+        return NULL;
+    }
     worker->wake = epicsEventMustCreate(epicsEventEmpty);
     worker->ended = epicsEventMustCreate(epicsEventEmpty);
     setSign(worker, ebpfMonClockMonotonic());
@@ -100,10 +116,27 @@ ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWo
     /* not epicsThreadMustCreate: that suspends the caller, which may be the shell, for ever */
     if (epicsThreadCreate(name, priority, epicsThreadGetStackSize(epicsThreadStackBig), runWorker, worker))
         return worker;
-    errlogSevPrintf(errlogMajor, "ebpfMon: thread %s cannot be started. Raise the limits of this process for threads "
-                    "(ulimit -u, TasksMax) and memory, then start again\n", name);
+    sayNotStarted(name);
     freeWorker(worker);
     return NULL;
+}
+
+ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg)
+{
+    return start(name, priority, 0, run, arg);
+}
+
+ebpfMonWorker *ebpfMonWorkerStartForFiles(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg)
+{
+    return start(name, priority, 1, run, arg);
+}
+
+static void wake(ebpfMonWorker *worker)
+{
+    if (worker->file >= 0)
+        eventfd_write(worker->file, 1);
+    else
+        epicsEventMustTrigger(worker->wake);
 }
 
 void ebpfMonWorkerGiveSign(ebpfMonWorker *worker)
@@ -126,6 +159,23 @@ int ebpfMonWorkerWait(ebpfMonWorker *worker, double seconds)
     woken = epicsEventWaitWithTimeout(worker->wake, seconds) == epicsEventOK;
     setSign(worker, ebpfMonClockMonotonic());
     return woken;
+}
+
+int ebpfMonWorkerWaitFile(ebpfMonWorker *worker, int fd, uint64_t ns)
+{
+    struct timespec most = { .tv_sec = (time_t)(ns / EBPFMON_SECOND_NS), .tv_nsec = (long)(ns % EBPFMON_SECOND_NS) };
+    struct pollfd wait[] = { { .fd = worker->file, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
+    eventfd_t count;
+    int woken;
+
+    setSign(worker, UINT64_MAX);
+    if (ppoll(wait, 2, &most, NULL) < 0)
+        wait[0].revents = wait[1].revents = 0;
+    woken = wait[0].revents != 0;
+    if (woken)
+        eventfd_read(worker->file, &count);
+    setSign(worker, ebpfMonClockMonotonic());
+    return woken || wait[1].revents;
 }
 
 unsigned ebpfMonWorkersFindStuck(double seconds, char *text, size_t size)
@@ -152,7 +202,7 @@ unsigned ebpfMonWorkersFindStuck(double seconds, char *text, size_t size)
 void ebpfMonWorkerWake(ebpfMonWorker *worker)
 {
     if (worker)
-        epicsEventMustTrigger(worker->wake);
+        wake(worker);
 }
 
 int ebpfMonWorkerStop(ebpfMonWorker **worker, double seconds)
@@ -162,7 +212,7 @@ int ebpfMonWorkerStop(ebpfMonWorker **worker, double seconds)
     if (!w)
         return 0;
     epicsAtomicSetIntT(&w->stopping, 1);
-    epicsEventMustTrigger(w->wake);
+    wake(w);
     if (epicsEventWaitWithTimeout(w->ended, seconds) != epicsEventOK) {
         errlogSevPrintf(errlogMinor, "ebpfMon: thread %s did not end within %g s. What it uses stays in memory until "
                         "this process ends\n", w->name, seconds);

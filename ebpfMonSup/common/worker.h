@@ -9,6 +9,7 @@
 #ifndef EBPFMON_WORKER_H
 #define EBPFMON_WORKER_H
 
+#include <stdint.h>
 #include <epicsThread.h>
 
 typedef struct ebpfMonWorker ebpfMonWorker;
@@ -21,6 +22,9 @@ typedef void (*ebpfMonWorkerRun)(ebpfMonWorker *worker, void *arg);
  * may not have another thread; then with a message. Memory of "arg" stays the caller's. */
 ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg);
 
+/* The same for work that waits by ebpfMonWorkerWaitFile, and not by ebpfMonWorkerWait. It takes a file. */
+ebpfMonWorker *ebpfMonWorkerStartForFiles(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg);
+
 /* Nonzero: the work is to end. Called by the work alone, it is a sign of progress, too. */
 int ebpfMonWorkerIsStopping(ebpfMonWorker *worker);
 
@@ -30,6 +34,9 @@ void ebpfMonWorkerGiveSign(ebpfMonWorker *worker);
 
 /* The worker sleeps for at most "seconds". Nonzero: it was woken. Called by the work alone. */
 int ebpfMonWorkerWait(ebpfMonWorker *worker, double seconds);
+
+/* The same, at most "ns" long, and the wait ends once the file "fd" can be read, too. Nonzero: woken, or it can. */
+int ebpfMonWorkerWaitFile(ebpfMonWorker *worker, int fd, uint64_t ns);
 
 /* Any thread. One call is remembered while the worker does not sleep. NULL: nothing happens. */
 void ebpfMonWorkerWake(ebpfMonWorker *worker);

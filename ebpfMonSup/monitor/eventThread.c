@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
+#include <epicsMutex.h>
 #include <epicsThread.h>
 
+#include "access/guardedPuts.h"
 #include "common/clock.h"
+#include "common/pace.h"
 #include "common/worker.h"
 #include "monitor/monitor.h"
 #include "probe/kernelEvents.h"
 
-/* The kernel part wakes this thread for changed links only: a wake-up costs the watched IOC more than the event. So the
- * thread looks this often, and a put is published so much later. */
-#define POLL_MS     4
-
+#define SILENCE_NS   EBPFMON_SECOND_NS /* it looks by itself that often, whatever was missed */
 #define STOP_SECONDS 5.0
 
 struct ebpfMonEventThread {
     ebpfMonMonitor *m;
-    ebpfMonWorker  *worker;
+    epicsMutexId   lock;   /* of the next one */
+    ebpfMonWorker  *worker; /* NULL: nobody is to be woken */
+    ebpfMonPace    pace;   /* the thread's own */
 };
 
 static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
@@ -63,51 +65,109 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
     }
 }
 
+/* All that is to be done with what has come, and with what is due. Returns how many events came. */
+static unsigned readEvents(ebpfMonEventThread *e)
+{
+    uint64_t upTo = ebpfMonClockMonotonic(), oldest;
+    int isWhole;
+    unsigned n = ebpfMonKernelReadEvents(onEvent, e, &isWhole);
+
+    if (isWhole)
+        ebpfMonLinkMessagesMatch(e->m->trace.linkMessages, upTo);
+    ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 0);
+    oldest = ebpfMonIocPutsGetOldest(e->m->put.iocPuts);
+    if (isWhole)
+        ebpfMonPutJoinSetEventsRead(e->m->put.join, oldest < upTo ? oldest : upTo);
+    ebpfMonOwnPutsPublish(e->m->put.ownPuts);
+    ebpfMonTracesTick(e->m->trace.traces, ebpfMonClockMonotonic(), 0);
+    return n + !isWhole; /* what keeps us from reading all will be done at once */
+}
+
+/* ns until something is due. */
+static uint64_t findWait(ebpfMonEventThread *e)
+{
+    uint64_t now = ebpfMonClockMonotonic(), due = ebpfMonIocPutsGetDue(e->m->put.iocPuts, now);
+    uint64_t traces = ebpfMonTracesGetDue(e->m->trace.traces, now), wait;
+
+    if (traces < due)
+        due = traces;
+    wait = due > now ? due - now : 0;
+    return wait < EBPFMON_PACE_FIRST_NS ? EBPFMON_PACE_FIRST_NS : wait < SILENCE_NS ? wait : SILENCE_NS;
+}
+
 static void runEventThread(ebpfMonWorker *worker, void *arg)
 {
     ebpfMonEventThread *e = arg;
+    int file = ebpfMonKernelEventsFile();
 
     while (!ebpfMonWorkerIsStopping(worker)) {
-        uint64_t upTo = ebpfMonClockMonotonic(), oldest;
+        uint64_t next = ebpfMonPaceNext(&e->pace, readEvents(e) > 0), wait = findWait(e);
 
-        if (ebpfMonKernelReadEvents(POLL_MS, onEvent, e) < 0)
-            ebpfMonWorkerWait(worker, 0.1);
-        ebpfMonLinkMessagesMatch(e->m->trace.linkMessages, upTo);
-        ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 0);
-        oldest = ebpfMonIocPutsGetOldest(e->m->put.iocPuts);
-        ebpfMonPutJoinSetEventsRead(e->m->put.join, oldest < upTo ? oldest : upTo);
-        ebpfMonOwnPutsPublish(e->m->put.ownPuts);
-        ebpfMonTracesTick(e->m->trace.traces, ebpfMonClockMonotonic(), 0);
+        if (next)
+            ebpfMonWorkerWaitFile(worker, file, next < wait ? next : wait);
+        else if (ebpfMonKernelEventsBeginSleep())
+            ebpfMonWorkerWaitFile(worker, file, wait);
+        if (!next)
+            ebpfMonKernelEventsEndSleep();
     }
     ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 1);
     ebpfMonOwnPutsPublish(e->m->put.ownPuts);
     ebpfMonTracesTick(e->m->trace.traces, ebpfMonClockMonotonic(), 1);
 }
 
-ebpfMonEventThread *ebpfMonEventThreadStart(ebpfMonMonitor *m)
+ebpfMonEventThread *ebpfMonEventThreadNew(ebpfMonMonitor *m)
 {
     ebpfMonEventThread *e = calloc(1, sizeof(*e));
 
     if (!e)
         return NULL;
     e->m = m;
-    e->worker = ebpfMonWorkerStart("ebpfMonEvent", epicsThreadPriorityMedium, runEventThread, e);
-    if (!e->worker) {
-        free(e);
-        return NULL;
-    }
+    e->lock = epicsMutexMustCreate();
+    ebpfMonGuardedPutsSetSink(ebpfMonEventThreadWake, e);
     return e;
 }
 
-int ebpfMonEventThreadStop(ebpfMonEventThread **thread)
+void ebpfMonEventThreadFree(ebpfMonEventThread *e)
 {
-    ebpfMonEventThread *e = *thread;
-
     if (!e)
-        return 0;
-    if (ebpfMonWorkerStop(&e->worker, STOP_SECONDS))
-        return -1;
+        return;
+    ebpfMonGuardedPutsSetSink(NULL, NULL);
+    epicsMutexDestroy(e->lock);
     free(e);
-    *thread = NULL;
+}
+
+static void setWorker(ebpfMonEventThread *e, ebpfMonWorker *worker)
+{
+    epicsMutexMustLock(e->lock);
+    e->worker = worker;
+    epicsMutexUnlock(e->lock);
+}
+
+int ebpfMonEventThreadStart(ebpfMonEventThread *e)
+{
+    setWorker(e, ebpfMonWorkerStartForFiles("ebpfMonEvent", epicsThreadPriorityMedium, runEventThread, e));
+    return e->worker ? 0 : -1;
+}
+
+void ebpfMonEventThreadWake(void *thread)
+{
+    ebpfMonEventThread *e = thread;
+
+    epicsMutexMustLock(e->lock);
+    ebpfMonWorkerWake(e->worker);
+    epicsMutexUnlock(e->lock);
+}
+
+int ebpfMonEventThreadStop(ebpfMonEventThread *e)
+{
+    ebpfMonWorker *worker = e ? e->worker : NULL; /* whoever starts and stops it is one thread */
+
+    if (!worker)
+        return 0;
+    setWorker(e, NULL); /* others may wake it still: they must not find a worker that is freed */
+    if (ebpfMonWorkerStop(&worker, STOP_SECONDS)) {
+        setWorker(e, worker);
+        return -1;
+    }
     return 0;
 }

@@ -36,7 +36,7 @@ typedef struct ebpfMonMonitor {
     ebpfMonPutRoom      put;
     ebpfMonTraceRoom    trace;
     ebpfMonPublishRoom  publish;
-    ebpfMonEventThread  *eventThread;
+    ebpfMonEventThread  *eventThread;  /* these two are there before any thread runs, and as long as one does */
     ebpfMonPacketThread *packetThread; /* NULL: no packets are read */
 } ebpfMonMonitor;
 

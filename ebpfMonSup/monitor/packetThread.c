@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
+#include <epicsMutex.h>
 #include <epicsThread.h>
-#include <errlog.h>
 
 #include "common/clock.h"
+#include "common/pace.h"
 #include "common/worker.h"
 #include "model/published.h"
 #include "monitor/monitor.h"
 #include "probe/kernelTables.h"
 #include "watch/packetReader.h"
 
-#define POLL_MS      10          /* puts that wait for a reply are looked at this often */
 #define REFRESH_NS   2000000000ull
 #define STOP_SECONDS 5.0
 
 struct ebpfMonPacketThread {
     ebpfMonMonitor      *m;
-    ebpfMonWorker       *worker;
+    epicsMutexId         lock;   /* of the next one */
+    ebpfMonWorker       *worker; /* NULL: nobody is to be woken */
+    /* the thread's own */
     ebpfMonPacketReader *reader;
+    ebpfMonPace          pace;
+    uint64_t             refreshed, second; /* monotonic ns: when that was done last */
+    size_t               changes;           /* of the targets, when it was refreshed */
 };
 
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
@@ -68,79 +73,134 @@ static void publish(ebpfMonPacketThread *p, double seconds)
     ebpfMonPublishedUnlock();
 }
 
-static void readPackets(ebpfMonPacketThread *p)
+/* All that is to be done with what has come, and with what is due. Returns how many packets came. */
+static unsigned readPackets(ebpfMonPacketThread *p)
 {
-    uint64_t read;
+    uint64_t now = ebpfMonClockMonotonic();
+    unsigned n;
+    int isWhole;
 
-    ebpfMonPacketReaderWait(p->reader, POLL_MS);
-    ebpfMonPacketEventsNoteLost(p->m->put.packetEvents, ebpfMonClockMonotonic());
-    read = ebpfMonClockMonotonic();
-    ebpfMonPacketReaderRead(p->reader);
-    ebpfMonPutJoinSetPacketsRead(p->m->put.join, read);
+    ebpfMonPacketEventsNoteLost(p->m->put.packetEvents, now);
+    n = ebpfMonPacketReaderRead(p->reader, &isWhole);
+    if (isWhole)
+        ebpfMonPutJoinSetPacketsRead(p->m->put.join, now);
+    ebpfMonPacketEventsPublish(p->m->put.packetEvents, ebpfMonClockMonotonic());
+    return n + !isWhole; /* what keeps us from reading all will be done at once */
+}
+
+/* What is done from time to time. */
+static void refresh(ebpfMonPacketThread *p)
+{
+    size_t changes = ebpfMonTargetsCountChanges(p->m->targets);
+    uint64_t now = ebpfMonClockMonotonic();
+
+    if (now >= p->refreshed + REFRESH_NS || changes != p->changes) {
+        p->changes = changes;
+        p->refreshed = now;
+        ebpfMonPacketReaderFollow(p->reader, now);
+        ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
+    }
+    if (now >= p->second + EBPFMON_SECOND_NS) {
+        publish(p, (double)(now - p->second) / 1e9);
+        p->second = now;
+    }
+}
+
+/* ns until something is due. */
+static uint64_t findWait(ebpfMonPacketThread *p)
+{
+    uint64_t now = ebpfMonClockMonotonic(), due = ebpfMonPutJoinGetDue(p->m->put.join), wait;
+
+    if (p->second + EBPFMON_SECOND_NS < due)
+        due = p->second + EBPFMON_SECOND_NS;
+    wait = due > now ? due - now : 0;
+    return wait < EBPFMON_PACE_FIRST_NS ? EBPFMON_PACE_FIRST_NS : wait;
 }
 
 static void runPacketThread(ebpfMonWorker *worker, void *arg)
 {
     ebpfMonPacketThread *p = arg;
-    uint64_t refreshed = 0, second = ebpfMonClockMonotonic();
-    size_t changes = 0;
+    ebpfMonPacketSources *sources = ebpfMonPacketReaderGetSources(p->reader);
+    int file = ebpfMonPacketSourcesFile(sources);
 
+    p->refreshed = 0;
+    p->second = ebpfMonClockMonotonic();
     while (!ebpfMonWorkerIsStopping(worker)) {
-        uint64_t now = ebpfMonClockMonotonic();
+        uint64_t next, wait;
 
-        if (!refreshed || now - refreshed > REFRESH_NS || changes != ebpfMonTargetsCountChanges(p->m->targets)) {
-            changes = ebpfMonTargetsCountChanges(p->m->targets);
-            refreshed = now;
-            ebpfMonPacketReaderFollow(p->reader, now);
-            ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
-        }
-        readPackets(p);
-        now = ebpfMonClockMonotonic();
-        ebpfMonPacketEventsPublish(p->m->put.packetEvents, now);
-        if (now - second > EBPFMON_SECOND_NS) {
-            publish(p, (double)(now - second) / 1e9);
-            second = now;
-        }
+        refresh(p);
+        next = ebpfMonPaceNext(&p->pace, readPackets(p) > 0);
+        wait = findWait(p);
+        if (next)
+            ebpfMonWorkerWaitFile(worker, file, next < wait ? next : wait);
+        else if (ebpfMonPacketSourcesBeginSleep(sources))
+            ebpfMonWorkerWaitFile(worker, file, wait);
+        if (!next)
+            ebpfMonPacketSourcesEndSleep(sources);
     }
     ebpfMonPacketEventsPublish(p->m->put.packetEvents, UINT64_MAX);
 }
 
-static void freePacketThread(ebpfMonPacketThread *p)
-{
-    ebpfMonPacketReaderFree(p->reader);
-    free(p);
-}
-
-ebpfMonPacketThread *ebpfMonPacketThreadStart(ebpfMonMonitor *m, unsigned ringBytes)
+ebpfMonPacketThread *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
 {
     ebpfMonPacketThread *p = calloc(1, sizeof(*p));
     const ebpfMonPacketReaderSink sink = {
         .event = onEvent, .covers = onCovers, .setOwner = ebpfMonKernelSetOwner, .arg = p,
     };
 
-    if (p) {
-        p->m = m;
-        p->reader = ebpfMonPacketReaderNew(m->targets, ringBytes, &sink);
+    if (!p)
+        return NULL;
+    p->m = m;
+    p->reader = ebpfMonPacketReaderNew(m->targets, ringBytes, &sink);
+    if (!p->reader) {
+        free(p);
+        return NULL;
     }
-    if (p && p->reader)
-        p->worker = ebpfMonWorkerStart("ebpfMonPacket", epicsThreadPriorityMedium, runPacketThread, p);
-    if (p && p->worker)
-        return p;
-    errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some, then start again\n");
-    if (p)
-        freePacketThread(p);
-    return NULL;
+    p->lock = epicsMutexMustCreate();
+    return p;
 }
 
-int ebpfMonPacketThreadStop(ebpfMonPacketThread **thread)
+void ebpfMonPacketThreadFree(ebpfMonPacketThread *p)
 {
-    ebpfMonPacketThread *p = *thread;
-
     if (!p)
+        return;
+    ebpfMonPacketReaderFree(p->reader);
+    epicsMutexDestroy(p->lock);
+    free(p);
+}
+
+static void setWorker(ebpfMonPacketThread *p, ebpfMonWorker *worker)
+{
+    epicsMutexMustLock(p->lock);
+    p->worker = worker;
+    epicsMutexUnlock(p->lock);
+}
+
+int ebpfMonPacketThreadStart(ebpfMonPacketThread *p)
+{
+    setWorker(p, ebpfMonWorkerStartForFiles("ebpfMonPacket", epicsThreadPriorityMedium, runPacketThread, p));
+    return p->worker ? 0 : -1;
+}
+
+void ebpfMonPacketThreadWake(ebpfMonPacketThread *p)
+{
+    if (!p)
+        return;
+    epicsMutexMustLock(p->lock);
+    ebpfMonWorkerWake(p->worker);
+    epicsMutexUnlock(p->lock);
+}
+
+int ebpfMonPacketThreadStop(ebpfMonPacketThread *p)
+{
+    ebpfMonWorker *worker = p ? p->worker : NULL; /* whoever starts and stops it is one thread */
+
+    if (!worker)
         return 0;
-    if (ebpfMonWorkerStop(&p->worker, STOP_SECONDS))
+    setWorker(p, NULL); /* others may wake it still: they must not find a worker that is freed */
+    if (ebpfMonWorkerStop(&worker, STOP_SECONDS)) {
+        setWorker(p, worker);
         return -1;
-    freePacketThread(p);
-    *thread = NULL;
+    }
     return 0;
 }

@@ -79,8 +79,24 @@ static void onPutElsewhere(void *arg, const ebpfMonWireEvent *ev, uint64_t at)
     if (!ebpfMonExportWantsSpans() || ev->protocol != ebpfMonWireCa)
         return;
     ebpfMonKernelGetOwner(&ev->peer, &owner);
-    if (owner.pid)
-        ebpfMonLinkMessagesNotePacket(m->trace.linkMessages, owner.pid, ev->name, &ev->peer, ev->seq, at);
+    if (!owner.pid)
+        return;
+    ebpfMonLinkMessagesNotePacket(m->trace.linkMessages, owner.pid, ev->name, &ev->peer, ev->seq, at);
+    ebpfMonEventThreadWake(m->eventThread); /* it looks for the link write */
+}
+
+static void wakeEventThread(void *arg)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonEventThreadWake(m->eventThread);
+}
+
+static void wakePacketThread(void *arg)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonPacketThreadWake(m->packetThread);
 }
 
 /* Of a client to one of our PVs. Event thread. */
@@ -102,12 +118,15 @@ int ebpfMonPutRoomMake(ebpfMonMonitor *m)
     const ebpfMonPacketEventCalls calls = {
         .getFilter = ebpfMonWatchRoomGetFilter, .countLost = countLost, .putElsewhere = onPutElsewhere, .arg = m,
     };
+    const ebpfMonPutJoinWakes wakes = { .events = wakeEventThread, .packets = wakePacketThread, .arg = m };
 
     memset(room, 0, sizeof(*room));
     room->users = ebpfMonUserNamesNew(ebpfMonProcUser, USER_NAME_DEADLINE);
     room->clients = ebpfMonPutClientsNew(room->users, ebpfMonKernelGetOwner);
     room->linkWrites = ebpfMonLinkWritesNew();
     room->join = ebpfMonPutJoinNew();
+    if (room->join)
+        ebpfMonPutJoinSetWakes(room->join, &wakes);
     room->threadPuts = ebpfMonThreadPutsNew();
     room->iocPuts = ebpfMonIocPutsNew(targets, room->clients, room->join, room->linkWrites, room->threadPuts, &sinks);
     room->servers = ebpfMonServersNew(targets, NULL);

@@ -6,6 +6,7 @@
 
 #include <epicsExit.h>
 #include <epicsExport.h>
+#include <errlog.h>
 
 #include "export/export.h"
 #include "ioc/procNetns.h"
@@ -45,8 +46,8 @@ static int stopReading(ebpfMonMonitor *m)
 {
     int left = ebpfMonPublisherStop(m->publish.publisher);
 
-    left |= ebpfMonEventThreadStop(&m->eventThread);
-    return left | ebpfMonPacketThreadStop(&m->packetThread);
+    left |= ebpfMonEventThreadStop(m->eventThread);
+    return left | ebpfMonPacketThreadStop(m->packetThread);
 }
 
 static int stopWatching(ebpfMonMonitor *m)
@@ -78,6 +79,10 @@ static void stopMonitor(void *arg)
 
 static void freeRooms(ebpfMonMonitor *m)
 {
+    ebpfMonEventThreadFree(m->eventThread);
+    ebpfMonPacketThreadFree(m->packetThread);
+    m->eventThread = NULL;
+    m->packetThread = NULL;
     ebpfMonPublishRoomFree(&m->publish);
     ebpfMonTraceRoomFree(&m->trace);
     ebpfMonPutRoomFree(&m->put);
@@ -94,8 +99,11 @@ static int makeRooms(ebpfMonMonitor *m, const ebpfMonFilter *first)
         m->search = ebpfMonSearchNew();
     if (!m->targets || !m->search)
         return -1;
-    if (ebpfMonWatchRoomMake(m, first) == 0 && ebpfMonPutRoomMake(m) == 0 && ebpfMonTraceRoomMake(m) == 0 &&
-        ebpfMonPublishRoomMake(m) == 0)
+    if (m->settings.wireKiB > 0)
+        m->packetThread = ebpfMonPacketThreadNew(m, (unsigned)m->settings.wireKiB * 1024);
+    m->eventThread = ebpfMonEventThreadNew(m);
+    if (m->eventThread && ebpfMonWatchRoomMake(m, first) == 0 && ebpfMonPutRoomMake(m) == 0 &&
+        ebpfMonTraceRoomMake(m) == 0 && ebpfMonPublishRoomMake(m) == 0)
         return 0;
     freeRooms(m);
     return -1;
@@ -106,11 +114,10 @@ static int startThreads(ebpfMonMonitor *m)
 {
     if (ebpfMonFollowerStart(m->watch.follower))
         return -1;
-    m->eventThread = ebpfMonEventThreadStart(m);
-    if (!m->eventThread)
+    if (ebpfMonEventThreadStart(m->eventThread))
         return -1;
-    if (m->settings.wireKiB > 0)
-        m->packetThread = ebpfMonPacketThreadStart(m, (unsigned)m->settings.wireKiB * 1024);
+    if (m->settings.wireKiB > 0 && (!m->packetThread || ebpfMonPacketThreadStart(m->packetThread)))
+        errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some, then start again\n");
     return ebpfMonPublisherStart(m->publish.publisher);
 }
 

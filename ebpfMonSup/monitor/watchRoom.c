@@ -9,6 +9,14 @@ static void onIocsChanged(void *arg)
     ebpfMonMonitor *m = arg;
 
     ebpfMonPublisherWake(m->publish.publisher);
+    ebpfMonEventThreadWake(m->eventThread); /* puts may wait for the links of an IOC */
+}
+
+static void onTargetsChanged(void *arg)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonPacketThreadWake(m->packetThread); /* the namespaces may be others */
 }
 
 static void onTrouble(void *arg, const char *text)
@@ -32,6 +40,7 @@ int ebpfMonWatchRoomMake(ebpfMonMonitor *m, const ebpfMonFilter *first)
 
     memset(room, 0, sizeof(*room));
     ebpfMonCalibrate(&room->costs);
+    ebpfMonTargetsSetListener(targets, onTargetsChanged, m);
     room->requests = ebpfMonRequestsNew(first);
     room->recordTables = ebpfMonRecordTablesNew(targets, &kernel);
     if (room->recordTables)

@@ -1,37 +1,63 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
+#include <unistd.h>
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "probe/kernelEvents.h"
 #include "probe/kernelLoaded.h"
 
-static int takeEvent(void *ctx, void *data, size_t size)
+/* A chain with its records, or a put with its data: old and new, twice what is used (bpf/maps.bpf.h). */
+#define LONGEST (sizeof(struct ebpfMonChainEvent) + sizeof(struct ebpfMonPutEvent) + 4 * EBPFMON_VAL_MAX)
+
+typedef struct {
+    ebpfMonEventFn event;
+    void          *arg;
+} receiver;
+
+int ebpfMonKernelOpenRing(size_t bytes)
 {
-    (void)ctx;
+    const struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+
+    if (ebpfMonRingOpen(&ebpfMonLoaded.ring, bpf_map__fd(skel->maps.ring), bytes, LONGEST, &skel->bss->ringSleeps))
+        return -1;
+    ebpfMonLoaded.ringFile = ebpfMonRingsNew();
+    return ebpfMonLoaded.ringFile < 0 ? -1 : ebpfMonRingsAdd(ebpfMonLoaded.ringFile, &ebpfMonLoaded.ring);
+}
+
+void ebpfMonKernelCloseRing(void)
+{
+    if (ebpfMonLoaded.ringFile > 0)
+        close(ebpfMonLoaded.ringFile);
+    ebpfMonRingClose(&ebpfMonLoaded.ring);
+}
+
+static void takeEvent(void *arg, const void *data, size_t size)
+{
+    const receiver *to = arg;
+
     if (size >= sizeof(struct ebpfMonHead))
-        ebpfMonLoaded.event(ebpfMonLoaded.eventArg, data, size);
-    return 0;
+        to->event(to->arg, data, size);
 }
 
-struct ring_buffer *ebpfMonKernelOpenRing(void)
+unsigned ebpfMonKernelReadEvents(ebpfMonEventFn event, void *arg, int *isWhole)
 {
-    return ring_buffer__new(bpf_map__fd(ebpfMonLoaded.skel->maps.ring), takeEvent, NULL, NULL);
+    receiver to = { event, arg };
+
+    ebpfMonRingsClear(ebpfMonLoaded.ringFile);
+    return ebpfMonRingRead(&ebpfMonLoaded.ring, takeEvent, &to, isWhole);
 }
 
-int ebpfMonKernelReadEvents(int ms, ebpfMonEventFn event, void *arg)
+int ebpfMonKernelEventsFile(void)
 {
-    int n;
+    return ebpfMonLoaded.ringFile;
+}
 
-    if (!ebpfMonLoaded.ring)
-        return -1;
-    ebpfMonLoaded.event = event;
-    ebpfMonLoaded.eventArg = arg;
-    n = ring_buffer__poll(ebpfMonLoaded.ring, ms);
-    if (n < 0 && n != -EINTR)
-        return -1;
-    /* The kernel part wakes us for few events only: the others are taken here. */
-    ring_buffer__consume(ebpfMonLoaded.ring);
-    return n < 0 ? 0 : n;
+int ebpfMonKernelEventsBeginSleep(void)
+{
+    return ebpfMonRingBeginSleep(&ebpfMonLoaded.ring);
+}
+
+void ebpfMonKernelEventsEndSleep(void)
+{
+    ebpfMonRingEndSleep(&ebpfMonLoaded.ring);
 }

@@ -9,7 +9,12 @@
 /* "size": of the whole event; memory of "head" is valid during the call only. */
 typedef void (*ebpfMonEventFn)(void *arg, const struct ebpfMonHead *head, size_t size);
 
-/* Waits at most "ms" for events and calls "event" for each. Returns how many came, or -1. */
-int ebpfMonKernelReadEvents(int ms, ebpfMonEventFn event, void *arg);
+/* Calls "event" for each event that has come. Returns their number. *isWhole: as ebpfMonRingRead has it. */
+unsigned ebpfMonKernelReadEvents(ebpfMonEventFn event, void *arg, int *isWhole);
+
+/* How the thread sleeps: as in ring.h. The file can be read when an event has woken it. */
+int ebpfMonKernelEventsFile(void);
+int ebpfMonKernelEventsBeginSleep(void);
+void ebpfMonKernelEventsEndSleep(void);
 
 #endif

@@ -146,8 +146,8 @@ static void leaveOut(void)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
     struct bpf_program *const walking[] = {
-        skel->progs.ebpfmon_unlock, skel->progs.ebpfmon_unlock_many, skel->progs.ebpfmon_regs,
-        skel->progs.ebpfmon_switch, skel->progs.ebpfmon_wakeup,
+        skel->progs.ebpfmon_unlock, skel->progs.ebpfmon_unlock_many, skel->progs.ebpfmon_pass_next,
+        skel->progs.ebpfmon_regs, skel->progs.ebpfmon_switch, skel->progs.ebpfmon_wakeup,
     };
 
     ebpfMonFeature.loop = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) != 0;
@@ -196,8 +196,7 @@ static int mapTables(const ebpfMonLoadSizes *sizes)
     tables->state = openTable(&ebpfMonLoaded.state, skel->maps.recState,
                               sizes->maxRecords * sizeof(struct ebpfMonRecState));
     tables->closure = openTable(&ebpfMonLoaded.closure, skel->maps.closure, PLACES_BYTES(sizes->maxClosure));
-    ebpfMonLoaded.ring = ebpfMonKernelOpenRing();
-    if (!tables->conf || !tables->state || !tables->closure || !ebpfMonLoaded.ring)
+    if (!tables->conf || !tables->state || !tables->closure || ebpfMonKernelOpenRing(sizes->ringBytes))
         return -1;
     tables->bytes += sizes->ringBytes + countOtherTables();
     return 0;
@@ -272,8 +271,7 @@ void ebpfMonKernelWatchScheduler(int on)
 
 void ebpfMonKernelUnload(void)
 {
-    if (ebpfMonLoaded.ring)
-        ring_buffer__free(ebpfMonLoaded.ring);
+    ebpfMonKernelCloseRing();
     ebpfMonMappedTableClose(&ebpfMonLoaded.conf);
     ebpfMonMappedTableClose(&ebpfMonLoaded.state);
     ebpfMonMappedTableClose(&ebpfMonLoaded.closure);

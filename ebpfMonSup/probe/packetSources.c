@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <poll.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@ typedef struct {
 struct ebpfMonPacketSources {
     ebpfMonPacketSourcesSink sink;
     unsigned ringBytes;
+    int      rings;       /* the file for the rings of all */
     packetSource source[EBPFMON_PACKET_SOURCES_MAX];
     unsigned count;
     uint32_t refused[EBPFMON_PACKET_SOURCES_MAX]; /* namespaces that could not be opened, tried again every RETRY_NS */
@@ -38,7 +40,11 @@ ebpfMonPacketSources *ebpfMonPacketSourcesNew(unsigned ringBytes, const ebpfMonP
         return NULL;
     s->ringBytes = ringBytes;
     s->sink = *sink;
-    return s;
+    s->rings = ebpfMonRingsNew();
+    if (s->rings >= 0)
+        return s;
+    free(s);
+    return NULL;
 }
 
 static void closeSource(ebpfMonPacketSources *s, unsigned i)
@@ -47,6 +53,7 @@ static void closeSource(ebpfMonPacketSources *s, unsigned i)
 
     ebpfMonPacketsStat(s->source[i].packets, &stats);
     s->dropped += stats.dropped;
+    ebpfMonRingsRemove(s->rings, ebpfMonPacketsRing(s->source[i].packets));
     ebpfMonPacketsClose(s->source[i].packets);
     s->source[i] = s->source[--s->count];
 }
@@ -57,6 +64,7 @@ void ebpfMonPacketSourcesFree(ebpfMonPacketSources *s)
         return;
     while (s->count)
         closeSource(s, 0);
+    close(s->rings);
     free(s);
 }
 
@@ -89,6 +97,11 @@ static void openSource(ebpfMonPacketSources *s, pid_t pid, uint32_t netns)
     if (s->count == EBPFMON_PACKET_SOURCES_MAX)
         return;
     source->packets = ebpfMonPacketsOpen(pid, s->ringBytes, why, sizeof(why));
+    if (source->packets && ebpfMonRingsAdd(s->rings, ebpfMonPacketsRing(source->packets))) {
+        snprintf(why, sizeof(why), "packets: %s", strerror(errno));
+        ebpfMonPacketsClose(source->packets);
+        source->packets = NULL;
+    }
     if (source->packets) {
         source->netns = netns;
         source->all = s;
@@ -134,13 +147,24 @@ unsigned ebpfMonPacketSourcesList(const ebpfMonPacketSources *s, uint32_t *netns
     return s->count;
 }
 
-void ebpfMonPacketSourcesWait(ebpfMonPacketSources *s, int ms)
+int ebpfMonPacketSourcesFile(const ebpfMonPacketSources *s)
 {
-    struct pollfd fd[EBPFMON_PACKET_SOURCES_MAX];
+    return s->rings;
+}
+
+int ebpfMonPacketSourcesBeginSleep(ebpfMonPacketSources *s)
+{
+    int mayWait = 1;
 
     for (unsigned i = 0; i < s->count; i++)
-        fd[i] = (struct pollfd){ .fd = ebpfMonPacketsFd(s->source[i].packets), .events = POLLIN };
-    poll(fd, s->count, ms);
+        mayWait &= ebpfMonRingBeginSleep(ebpfMonPacketsRing(s->source[i].packets));
+    return mayWait;
+}
+
+void ebpfMonPacketSourcesEndSleep(ebpfMonPacketSources *s)
+{
+    for (unsigned i = 0; i < s->count; i++)
+        ebpfMonRingEndSleep(ebpfMonPacketsRing(s->source[i].packets));
 }
 
 static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
@@ -151,10 +175,19 @@ static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, si
     sink->packet(sink->arg, source->netns, time, ip, len, wireLen);
 }
 
-void ebpfMonPacketSourcesRead(ebpfMonPacketSources *s)
+unsigned ebpfMonPacketSourcesRead(ebpfMonPacketSources *s, int *isWhole)
 {
-    for (unsigned i = 0; i < s->count; i++)
-        ebpfMonPacketsPoll(s->source[i].packets, 0, onPacket, &s->source[i]);
+    unsigned n = 0;
+
+    *isWhole = 1;
+    ebpfMonRingsClear(s->rings);
+    for (unsigned i = 0; i < s->count; i++) {
+        int isAll;
+
+        n += ebpfMonPacketsRead(s->source[i].packets, onPacket, &s->source[i], &isAll);
+        *isWhole &= isAll;
+    }
+    return n;
 }
 
 void ebpfMonPacketSourcesExpectPort(ebpfMonPacketSources *s, uint32_t netns, uint16_t port)

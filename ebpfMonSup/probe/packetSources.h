@@ -39,10 +39,13 @@ void ebpfMonPacketSourcesFollow(ebpfMonPacketSources *sources, const ebpfMonNetn
 /* Inodes of the namespaces that have a source; room for EBPFMON_PACKET_SOURCES_MAX. Returns the number. */
 unsigned ebpfMonPacketSourcesList(const ebpfMonPacketSources *sources, uint32_t *netns);
 
-/* Waits at most "ms" for packets of any source. */
-void ebpfMonPacketSourcesWait(ebpfMonPacketSources *sources, int ms);
-/* Hands the packets that have come to the sink. */
-void ebpfMonPacketSourcesRead(ebpfMonPacketSources *sources);
+/* Hands the packets that have come to the sink. Returns their number; *isWhole: as ebpfMonRingRead has it, of all. */
+unsigned ebpfMonPacketSourcesRead(ebpfMonPacketSources *sources, int *isWhole);
+
+/* How the thread sleeps until packets of any source come: as in ring.h. */
+int ebpfMonPacketSourcesFile(const ebpfMonPacketSources *sources);
+int ebpfMonPacketSourcesBeginSleep(ebpfMonPacketSources *sources);
+void ebpfMonPacketSourcesEndSleep(ebpfMonPacketSources *sources);
 
 /* In namespace "netns" (0: in all): see ebpfMonPacketsPort and ebpfMonPacketsVerdict. */
 void ebpfMonPacketSourcesExpectPort(ebpfMonPacketSources *sources, uint32_t netns, uint16_t port);

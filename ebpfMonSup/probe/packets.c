@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See packets.h. A packet socket with a TPACKET_V3 ring (packet(7) and the kernel's packet_mmap documentation):
- * the kernel fills blocks with packets, and hands a block over when it is full or has waited for RETIRE_MS.
+ * See packets.h. The socket itself hands up nothing: its filter copies what is wanted into a BPF ring. A ring of the
+ * socket (TPACKET_V3) has a timer that runs for ever and hands packets over some ms late.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,6 @@
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -28,18 +26,12 @@
 #include "ebpfMonPacket.h"
 #include "ebpfMonWireBpf.skel.h"
 
-/* Room for a packet of 64 KB. Not more: with few packets a block is used up every RETIRE_MS however full it is, so
- * many small ones bridge a longer pause of the reader than few large ones. */
-#define BLOCK_BYTES (128u << 10)
-#define FRAME_BYTES 2048u /* V3 packs frames of any length; this only has to divide the block */
-#define RETIRE_MS   4
+#define RING_LEAST 131072u /* room for a packet of 64 KB in any place */
 
 struct ebpfMonPackets {
     int      fd;
     uint32_t netns;
-    uint8_t *ring;
-    unsigned blocks, at;    /* the block that comes next */
-    uint64_t dropped;       /* reading it in the kernel clears it */
+    ebpfMonRing ring;
     uint64_t foreign;       /* by verdict */
     struct ebpfMonWireBpf *skel;
 };
@@ -101,36 +93,38 @@ static int openSocket(ebpfMonPackets *packets, pid_t pid)
     return packets->fd < 0 ? -1 : 0;
 }
 
-static int loadFilter(ebpfMonPackets *packets)
+/* The size of a BPF ring is a power of two. */
+static uint32_t roundUp(unsigned bytes)
+{
+    uint32_t size = RING_LEAST;
+
+    while (size < bytes)
+        size *= 2;
+    return size;
+}
+
+static int loadFilter(ebpfMonPackets *packets, unsigned ringBytes)
 {
     static const uint16_t ports[] = { 5064, 5065, 5075, 5076 }; /* CA server, repeater; PVA server, broadcast */
 
-    packets->skel = ebpfMonWireBpf__open_and_load();
-    if (!packets->skel)
+    packets->skel = ebpfMonWireBpf__open();
+    if (!packets->skel || bpf_map__set_max_entries(packets->skel->maps.packets, roundUp(ringBytes)) ||
+        ebpfMonWireBpf__load(packets->skel))
         return -1;
     for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++)
         ebpfMonPacketsPort(packets, ports[i], 1);
     return 0;
 }
 
-static int mapRing(ebpfMonPackets *packets, unsigned bytes)
+static int openRing(ebpfMonPackets *packets)
 {
-    int version = TPACKET_V3, filter = bpf_program__fd(packets->skel->progs.ebpfmon_wire);
     struct sockaddr_ll all = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
-    struct tpacket_req3 req = { .tp_block_size = BLOCK_BYTES, .tp_frame_size = FRAME_BYTES,
-                                .tp_retire_blk_tov = RETIRE_MS };
-    void *ring;
+    int filter = bpf_program__fd(packets->skel->progs.ebpfmon_wire);
+    const struct bpf_map *ring = packets->skel->maps.packets;
 
-    packets->blocks = bytes / BLOCK_BYTES < 2 ? 2 : bytes / BLOCK_BYTES;
-    req.tp_block_nr = packets->blocks;
-    req.tp_frame_nr = packets->blocks * (BLOCK_BYTES / FRAME_BYTES);
-    if (setsockopt(packets->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version))
-        || setsockopt(packets->fd, SOL_PACKET, PACKET_RX_RING, &req, sizeof(req)))
+    if (ebpfMonRingOpen(&packets->ring, bpf_map__fd(ring), bpf_map__max_entries(ring),
+                        sizeof(struct ebpfMonPacketHead) + EBPFMON_PACKET_MAX, &packets->skel->bss->packetsSleep))
         return -1;
-    ring = mmap(NULL, (size_t)packets->blocks * BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, packets->fd, 0);
-    if (ring == MAP_FAILED)
-        return -1;
-    packets->ring = ring;
     /* The filter first: nothing must come that it has not seen. */
     if (setsockopt(packets->fd, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof(filter)))
         return -1;
@@ -158,10 +152,11 @@ ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, siz
         if (pid)
             snprintf(what, sizeof(what), "packets of the network namespace of process %d", (int)pid);
         explain(errno, pid ? what : "packets of this network namespace", why, size);
-    } else if (loadFilter(packets)) {
+    } else if (loadFilter(packets, ringBytes ? ringBytes : EBPFMON_PACKETS_RING)) {
         explain(errno, "the packet filter", why, size);
-    } else if (setClock(packets), mapRing(packets, ringBytes ? ringBytes : EBPFMON_PACKETS_RING)) {
-        snprintf(what, sizeof(what), "the packet ring of %u KiB", packets->blocks * (BLOCK_BYTES >> 10));
+    } else if (setClock(packets), openRing(packets)) {
+        snprintf(what, sizeof(what), "the packet ring of %u KiB",
+                 bpf_map__max_entries(packets->skel->maps.packets) >> 10);
         explain(errno, what, why, size);
     } else {
         return packets;
@@ -174,10 +169,9 @@ void ebpfMonPacketsClose(ebpfMonPackets *packets)
 {
     if (!packets)
         return;
-    if (packets->ring)
-        munmap(packets->ring, (size_t)packets->blocks * BLOCK_BYTES);
     if (packets->fd >= 0)
         close(packets->fd);
+    ebpfMonRingClose(&packets->ring);
     ebpfMonWireBpf__destroy(packets->skel);
     free(packets);
 }
@@ -187,63 +181,32 @@ uint32_t ebpfMonPacketsNetns(const ebpfMonPackets *packets)
     return packets->netns;
 }
 
-int ebpfMonPacketsFd(const ebpfMonPackets *packets)
+ebpfMonRing *ebpfMonPacketsRing(ebpfMonPackets *packets)
 {
-    return packets->fd;
+    return &packets->ring;
 }
 
-/* The packets of one block. Its numbers are the kernel's own; they are checked all the same, for a wrong one would
- * lead out of the ring. */
-static int readBlock(const struct tpacket_block_desc *block, ebpfMonPacketFn packet, void *arg)
+typedef struct {
+    ebpfMonPacketFn packet;
+    void    *arg;
+    uint64_t unixOffset;
+} receiver;
+
+static void onEntry(void *arg, const void *data, size_t size)
 {
-    const uint8_t *base = (const uint8_t *)block;
-    size_t at = block->hdr.bh1.offset_to_first_pkt;
-    uint32_t count = block->hdr.bh1.num_pkts, n;
+    const struct ebpfMonPacketHead *head = data;
+    const receiver *to = arg;
 
-    for (n = 0; n < count && at <= BLOCK_BYTES - sizeof(struct tpacket3_hdr); n++) {
-        const struct tpacket3_hdr *frame = (const struct tpacket3_hdr *)(base + at);
-        size_t left = BLOCK_BYTES - at;
-
-        if (frame->tp_net > left || frame->tp_snaplen > left - frame->tp_net)
-            break;
-        packet(arg, frame->tp_sec * EBPFMON_SECOND_NS + frame->tp_nsec, base + at + frame->tp_net, frame->tp_snaplen,
-               frame->tp_len);
-        if (!frame->tp_next_offset) {
-            n++;
-            break;
-        }
-        at += frame->tp_next_offset;
-    }
-    return (int)n;
+    if (size >= sizeof(*head) && head->len <= size - sizeof(*head))
+        to->packet(to->arg, head->ktime + to->unixOffset, (const uint8_t *)(head + 1), head->len, head->wireLen);
 }
 
-int ebpfMonPacketsPoll(ebpfMonPackets *packets, int ms, ebpfMonPacketFn packet, void *arg)
+unsigned ebpfMonPacketsRead(ebpfMonPackets *packets, ebpfMonPacketFn packet, void *arg, int *isWhole)
 {
-    struct pollfd wait = { .fd = packets->fd, .events = POLLIN };
-    int n = 0, err = 0;
-    socklen_t size = sizeof(err);
+    receiver to = { packet, arg, ebpfMonClockUnixOffset() };
 
     setClock(packets);
-    if (poll(&wait, 1, ms) < 0)
-        return errno == EINTR ? 0 : -1;
-    if (wait.revents & POLLERR) {
-        getsockopt(packets->fd, SOL_SOCKET, SO_ERROR, &err, &size); /* reading clears it */
-        if (err) {
-            errno = err;
-            return -1;
-        }
-    }
-    for (unsigned i = 0; i < packets->blocks; i++) {
-        struct tpacket_block_desc *block =
-            (struct tpacket_block_desc *)(packets->ring + (size_t)packets->at * BLOCK_BYTES);
-
-        if (!(__atomic_load_n(&block->hdr.bh1.block_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
-            break;
-        n += readBlock(block, packet, arg);
-        __atomic_store_n(&block->hdr.bh1.block_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
-        packets->at = (packets->at + 1) % packets->blocks;
-    }
-    return n;
+    return ebpfMonRingRead(&packets->ring, onEntry, &to, isWhole);
 }
 
 void ebpfMonPacketsPort(ebpfMonPackets *packets, uint16_t port, int expected)
@@ -279,8 +242,6 @@ void ebpfMonPacketsStat(ebpfMonPackets *packets, ebpfMonPacketsStats *stats)
 {
     int cpus = libbpf_num_possible_cpus();
     struct ebpfMonPacketCounts *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
-    struct tpacket_stats_v3 ring;
-    socklen_t size = sizeof(ring);
     struct bpf_prog_info info = { 0 };
     uint32_t zero = 0, infoSize = sizeof(info);
 
@@ -290,12 +251,10 @@ void ebpfMonPacketsStat(ebpfMonPackets *packets, ebpfMonPacketsStats *stats)
             stats->seen += each[c].seen;
             stats->passed += each[c].passed;
             stats->foreign += each[c].foreign;
+            stats->dropped += each[c].dropped;
         }
     free(each);
     stats->foreign += packets->foreign;
-    if (getsockopt(packets->fd, SOL_PACKET, PACKET_STATISTICS, &ring, &size) == 0)
-        packets->dropped += ring.tp_drops;
-    stats->dropped = packets->dropped;
     if (bpf_obj_get_info_by_fd(bpf_program__fd(packets->skel->progs.ebpfmon_wire), &info, &infoSize) == 0) {
         stats->ns = info.run_time_ns;
         stats->runs = info.run_cnt;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "ebpfMonEvent.h"
+#include "probe/ring.h"
 
 typedef struct ebpfMonPackets ebpfMonPackets;
 
@@ -26,18 +27,19 @@ typedef struct {
 
 #define EBPFMON_PACKETS_RING (8u << 20)
 
-/* The network namespace of process "pid", 0: our own. "ringBytes" 0: EBPFMON_PACKETS_RING. NULL with what is wrong
- * and what to do in "why". The calling thread visits the other namespace and comes back. */
+/* The network namespace of process "pid", 0: our own. "ringBytes" is rounded up to a power of two; 0:
+ * EBPFMON_PACKETS_RING. NULL with what is wrong and what to do in "why". The calling thread visits the other namespace
+ * and comes back. */
 ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, size_t size);
 void ebpfMonPacketsClose(ebpfMonPackets *packets);
 
 uint32_t ebpfMonPacketsNetns(const ebpfMonPackets *packets); /* inode of the namespace */
 
-/* Waits at most "ms" and calls "packet" for each that came: "ip" is the packet from its IPv4 header on, "len" of
- * "wireLen" bytes; "time" ns since 1970. Returns the number, or -1 (errno). */
+/* Calls "packet" for each that came: "ip" is the packet from its IPv4 header on, "len" of "wireLen" bytes; "time" ns since
+ * 1970. Returns the number; *isWhole: as ebpfMonRingRead has it. */
 typedef void (*ebpfMonPacketFn)(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen);
-int ebpfMonPacketsPoll(ebpfMonPackets *packets, int ms, ebpfMonPacketFn packet, void *arg);
-int ebpfMonPacketsFd(const ebpfMonPackets *packets); /* to wait for several at once */
+unsigned ebpfMonPacketsRead(ebpfMonPackets *packets, ebpfMonPacketFn packet, void *arg, int *isWhole);
+ebpfMonRing *ebpfMonPacketsRing(ebpfMonPackets *packets); /* to sleep until packets come */
 
 /* A port of CA or PVA, host byte order, UDP or TCP: all its datagrams pass, and its connections are
  * looked at for longer before they are taken to be foreign. At first those are 5064, 5065, 5075 and 5076. */

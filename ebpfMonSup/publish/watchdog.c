@@ -6,7 +6,7 @@
 #include "model/published.h"
 #include "publish/watchdog.h"
 
-#define PERIOD   0.5 /* s */
+#define PERIOD   1.0 /* s */
 #define PATIENCE 3.0 /* s without a sign of progress; STATE tells within 5 s */
 
 static void runWatchdog(void *arg)

@@ -192,6 +192,11 @@ void ebpfMonIocPutsTick(ebpfMonIocPuts *puts, uint64_t now, int all)
     ebpfMonPendingPutsTick(puts->pending, now, all);
 }
 
+uint64_t ebpfMonIocPutsGetDue(const ebpfMonIocPuts *puts, uint64_t now)
+{
+    return ebpfMonPendingPutsGetDue(puts->pending, now);
+}
+
 uint64_t ebpfMonIocPutsGetOldest(const ebpfMonIocPuts *puts)
 {
     return ebpfMonPendingPutsGetOldest(puts->pending);

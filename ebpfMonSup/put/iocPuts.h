@@ -40,6 +40,9 @@ void ebpfMonIocPutsAddLinkWrite(ebpfMonIocPuts *puts, const struct ebpfMonCauseE
 /* The time (monotonic ns) of the oldest put that is not finished yet; UINT64_MAX: all are. */
 uint64_t ebpfMonIocPutsGetOldest(const ebpfMonIocPuts *puts);
 
+/* When to do that even if nothing happens (monotonic ns): see ebpfMonPendingPutsGetDue. */
+uint64_t ebpfMonIocPutsGetDue(const ebpfMonIocPuts *puts, uint64_t now);
+
 /* Publishes the puts that have waited long enough at "now" (monotonic ns); with "all" every one. */
 void ebpfMonIocPutsTick(ebpfMonIocPuts *puts, uint64_t now, int all);
 

@@ -13,8 +13,7 @@
 #define LINK_NS     10000000ull    /* dbPutFieldLink (dbAccess.c) takes microseconds */
 #define RUNNING_NS  1000000000ull  /* the links of a running IOC are read within this, or there is no room for them */
 #define STARTING_NS 60000000000ull
-#define PACKET_NS   15000000ull    /* the packet socket gives us a block after 4 ms and a tick of the kernel's timer */
-#define PACKETS_LATE_NS 500000000ull /* … unless the packet thread does not get its turn */
+#define PACKETS_LATE_NS 500000000ull /* the packet thread may not get its turn */
 
 typedef struct {
     ebpfMonPendingPut *first, *last;
@@ -218,7 +217,6 @@ void ebpfMonPendingPutsComplete(ebpfMonPendingPuts *pending, ebpfMonPendingPut *
 
 static void tickPackets(ebpfMonPendingPuts *pending, uint64_t now, int all)
 {
-    uint64_t packetsRead = ebpfMonPutJoinGetPacketsRead(pending->join);
     ebpfMonPendingPut *p;
 
     while ((p = pending->packet.first)) {
@@ -227,7 +225,8 @@ static void tickPackets(ebpfMonPendingPuts *pending, uint64_t now, int all)
             finishPut(pending, p);
             continue;
         }
-        if (!all && packetsRead < p->since + PACKET_NS && now - p->since < PACKETS_LATE_NS)
+        /* its packet came before the IOC could make the put */
+        if (!all && !ebpfMonPutJoinAwaitPackets(pending->join, p->since) && now - p->since < PACKETS_LATE_NS)
             break; /* those behind it are younger */
         removePut(&pending->packet, NULL, p);
         finishWithoutPacket(pending, p);
@@ -272,6 +271,25 @@ void ebpfMonPendingPutsTick(ebpfMonPendingPuts *pending, uint64_t now, int all)
     tickPackets(pending, now, all);
     tickLinks(pending, now, all);
     tickResults(pending, now, all);
+}
+
+static uint64_t earlier(uint64_t due, uint64_t other)
+{
+    return other < due ? other : due;
+}
+
+uint64_t ebpfMonPendingPutsGetDue(const ebpfMonPendingPuts *pending, uint64_t now)
+{
+    uint64_t due = UINT64_MAX;
+
+    if (pending->packet.first)
+        due = pending->packet.first->since + PACKETS_LATE_NS;
+    for (const ebpfMonPendingPut *p = pending->links.first; p; p = p->next)
+        due = earlier(due, p->since + (now < p->since + RUNNING_NS ? RUNNING_NS : STARTING_NS));
+    for (unsigned b = 0; b < BUCKETS && pending->results; b++)
+        for (const ebpfMonPendingPut *p = pending->result[b].first; p; p = p->next)
+            due = earlier(due, p->since + (p->linkAt ? LINK_NS : RESULT_NS));
+    return due;
 }
 
 static uint64_t getFirst(const putQueue *queue, uint64_t oldest)

@@ -47,6 +47,10 @@ ebpfMonPendingPut *ebpfMonPendingPutsTake(ebpfMonPendingPuts *pending, uint32_t 
 /* The time (monotonic ns) of the oldest put that waits; UINT64_MAX: none does. */
 uint64_t ebpfMonPendingPutsGetOldest(const ebpfMonPendingPuts *pending);
 
+/* When ebpfMonPendingPutsTick is to be called (monotonic ns) even if nothing happens; UINT64_MAX: never. Something happens
+ * when a result comes, when packets were read that it waits for, or when the links of an IOC were read. */
+uint64_t ebpfMonPendingPutsGetDue(const ebpfMonPendingPuts *pending, uint64_t now);
+
 /* Publishes the puts that have waited long enough at "now" (monotonic ns); with "all" every one. */
 void ebpfMonPendingPutsTick(ebpfMonPendingPuts *pending, uint64_t now, int all);
 

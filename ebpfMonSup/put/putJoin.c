@@ -23,10 +23,14 @@
                                     write-notify, which waits for its record: a motor moves for minutes (dbNotify.c) */
 
 struct ebpfMonPutJoin {
+    ebpfMonPutJoinWakes wakes;        /* set before other threads are there */
     epicsMutexId        lock;         /* guards all that follows */
     ebpfMonJoinCircuits circuits;
-    uint64_t            packetsRead;  /* monotonic ns, as the next one */
+    uint64_t            packetsRead;  /* monotonic ns, as the next four */
     uint64_t            eventsRead;
+    uint64_t            packetsAwaited; /* the event thread waits until packets up to then are read; 0: it does not */
+    uint64_t            eventsAwaited;  /* … the packet thread, for events */
+    uint64_t            due;            /* ebpfMonPutJoinGetDue */
     uint32_t            cover[COVER_MAX];
     unsigned            covers;
 };
@@ -35,9 +39,16 @@ ebpfMonPutJoin *ebpfMonPutJoinNew(void)
 {
     ebpfMonPutJoin *join = calloc(1, sizeof(*join));
 
-    if (join)
-        join->lock = epicsMutexMustCreate();
+    if (!join)
+        return NULL;
+    join->lock = epicsMutexMustCreate();
+    join->due = UINT64_MAX;
     return join;
+}
+
+void ebpfMonPutJoinSetWakes(ebpfMonPutJoin *join, const ebpfMonPutJoinWakes *wakes)
+{
+    join->wakes = *wakes;
 }
 
 void ebpfMonPutJoinFree(ebpfMonPutJoin *join)
@@ -57,28 +68,63 @@ void ebpfMonPutJoinSetCovered(ebpfMonPutJoin *join, const uint32_t *netns, unsig
     epicsMutexUnlock(join->lock);
 }
 
-void ebpfMonPutJoinSetPacketsRead(ebpfMonPutJoin *join, uint64_t at)
+/* One side has read up to "at". Nonzero: the other one has waited for that. Under the lock. */
+static int setRead(uint64_t *read, uint64_t *awaited, uint64_t at)
 {
-    epicsMutexMustLock(join->lock);
-    join->packetsRead = at;
-    epicsMutexUnlock(join->lock);
+    int isAwaited = *awaited && at >= *awaited;
+
+    *read = at;
+    if (isAwaited)
+        *awaited = 0;
+    return isAwaited;
 }
 
-uint64_t ebpfMonPutJoinGetPacketsRead(ebpfMonPutJoin *join)
+/* One side waits for the other to read up to "until". Nonzero: that is new. Under the lock. */
+static int await(uint64_t read, uint64_t *awaited, uint64_t until)
 {
-    uint64_t at;
+    int isNew = read < until && *awaited != until;
+
+    if (isNew)
+        *awaited = until;
+    return isNew;
+}
+
+static void wakeIf(int wanted, void (*wake)(void *arg), void *arg)
+{
+    if (wanted && wake)
+        wake(arg);
+}
+
+void ebpfMonPutJoinSetPacketsRead(ebpfMonPutJoin *join, uint64_t at)
+{
+    int isAwaited;
 
     epicsMutexMustLock(join->lock);
-    at = join->packetsRead;
+    isAwaited = setRead(&join->packetsRead, &join->packetsAwaited, at);
     epicsMutexUnlock(join->lock);
-    return at;
+    wakeIf(isAwaited, join->wakes.events, join->wakes.arg);
+}
+
+int ebpfMonPutJoinAwaitPackets(ebpfMonPutJoin *join, uint64_t until)
+{
+    int isRead, isNew;
+
+    epicsMutexMustLock(join->lock);
+    isRead = join->packetsRead >= until;
+    isNew = await(join->packetsRead, &join->packetsAwaited, until);
+    epicsMutexUnlock(join->lock);
+    wakeIf(isNew, join->wakes.packets, join->wakes.arg);
+    return isRead;
 }
 
 void ebpfMonPutJoinSetEventsRead(ebpfMonPutJoin *join, uint64_t at)
 {
+    int isAwaited;
+
     epicsMutexMustLock(join->lock);
-    join->eventsRead = at;
+    isAwaited = setRead(&join->eventsRead, &join->eventsAwaited, at);
     epicsMutexUnlock(join->lock);
+    wakeIf(isAwaited, join->wakes.packets, join->wakes.arg);
 }
 
 static int isCovered(const ebpfMonPutJoin *join, const struct ebpfMonPeer *peer)
@@ -260,25 +306,36 @@ void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *p
     epicsMutexUnlock(join->lock);
 }
 
-static int isOlder(uint64_t since, uint64_t now, uint64_t age)
+/* When it will not be seen in an IOC any more. *byEvents: up to where we know what the IOC did counts, and not the clock:
+ * it, or we, may have stood still. */
+static uint64_t findEnd(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p, int *byEvents)
 {
-    return now > since && now - since >= age;
+    *byEvents = p->iocId || c->hasServed;
+    if (!*byEvents)
+        return p->replied || p->closed ? 0 : p->at + (p->replyAsked ? REPLY_NS : SENT_NS);
+    if (p->replied && !p->ok)
+        return p->since + REFUSED_NS;
+    if (p->replied || (p->passed && (!p->replyAsked || p->pva)))
+        return p->since + MADE_NS;
+    return p->since + (p->closed ? CLOSED_NS : STUCK_NS);
 }
 
-/* It will not be seen in an IOC any more. What counts for a watched IOC is up to where we know what it did: it, or we,
- * may have stood still. */
-static int isUnmatched(const ebpfMonPutJoin *join, const ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, uint64_t now)
+/* Nonzero: that time has come. Else it is noted when to look again, and whether events must be read first. */
+static int isUnmatched(ebpfMonPutJoin *join, const ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, uint64_t now,
+                       uint64_t *events)
 {
-    uint64_t known = now == UINT64_MAX ? now : join->eventsRead;
+    uint64_t end;
+    int byEvents;
 
     notePassed(c, p, now);
-    if (!p->iocId && !c->hasServed)
-        return p->replied || isOlder(p->at, now, p->replyAsked ? REPLY_NS : SENT_NS) || p->closed;
-    if (p->replied && !p->ok)
-        return isOlder(p->since, known, REFUSED_NS);
-    if (p->replied || (p->passed && (!p->replyAsked || p->pva)))
-        return isOlder(p->since, known, MADE_NS);
-    return isOlder(p->since, known, p->closed ? CLOSED_NS : STUCK_NS);
+    end = findEnd(c, p, &byEvents);
+    if ((byEvents && now != UINT64_MAX ? join->eventsRead : now) >= end)
+        return 1;
+    if (end <= now && end < *events)
+        *events = end;
+    else if (end > now && end < join->due)
+        join->due = end;
+    return 0;
 }
 
 /* Bytes behind a gap may look like a message. An IOC that we see knows better. */
@@ -291,14 +348,17 @@ static int isCertain(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p)
 ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now)
 {
     ebpfMonPacketPut *list = NULL, **end = &list;
+    uint64_t events = UINT64_MAX;
+    int isNew;
 
     epicsMutexMustLock(join->lock);
+    join->due = UINT64_MAX;
     for (ebpfMonJoinCircuit *c = join->circuits.waiting ? join->circuits.newest : NULL; c; c = c->older) {
         ebpfMonPacketPut *p = c->first, *before = NULL, *next;
 
         for (; p; p = next) {
             next = p->next;
-            if (!isUnmatched(join, c, p, now)) {
+            if (!isUnmatched(join, c, p, now, &events)) {
                 /* A plain write waits a short time only, so those behind it wait too and all stay in order. A
                  * write-notify may be answered in an hour. */
                 if (!p->iocId && !c->hasServed && !p->replyAsked)
@@ -316,8 +376,20 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
             end = &p->next;
         }
     }
+    isNew = events != UINT64_MAX && await(join->eventsRead, &join->eventsAwaited, events);
     epicsMutexUnlock(join->lock);
+    wakeIf(isNew, join->wakes.events, join->wakes.arg);
     return list;
+}
+
+uint64_t ebpfMonPutJoinGetDue(ebpfMonPutJoin *join)
+{
+    uint64_t due;
+
+    epicsMutexMustLock(join->lock);
+    due = join->due;
+    epicsMutexUnlock(join->lock);
+    return due;
 }
 
 uint64_t ebpfMonPutJoinCountDropped(ebpfMonPutJoin *join)

@@ -18,7 +18,16 @@
 
 typedef struct ebpfMonPutJoin ebpfMonPutJoin;
 
+/* How one side wakes the thread of the other, which waits for what was read. Called without the lock, on any thread. */
+typedef struct {
+    void (*events)(void *arg);
+    void (*packets)(void *arg);
+    void *arg;
+} ebpfMonPutJoinWakes;
+
 ebpfMonPutJoin *ebpfMonPutJoinNew(void); /* NULL without memory */
+/* Before other threads use it; without them nobody is woken. */
+void ebpfMonPutJoinSetWakes(ebpfMonPutJoin *join, const ebpfMonPutJoinWakes *wakes);
 void ebpfMonPutJoinFree(ebpfMonPutJoin *join); /* and the puts that wait */
 
 /* --- the side of the IOC --- */
@@ -32,8 +41,9 @@ typedef enum {
 /* "last": the put is published now in any case; a packet that comes later is known to be the same put. */
 ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessageKey *key, ebpfMonPut *put, int last);
 
-/* All packets that came to this host before this time (monotonic ns) have been read. */
-uint64_t ebpfMonPutJoinGetPacketsRead(ebpfMonPutJoin *join);
+/* Nonzero: all packets that came to this host before this time (monotonic ns) have been read. Else the packet thread is
+ * woken to read them, and the event thread once that is done. */
+int ebpfMonPutJoinAwaitPackets(ebpfMonPutJoin *join, uint64_t until);
 
 /* All puts of IOCs from before this time (monotonic ns) have been read, and asked for their packets. */
 void ebpfMonPutJoinSetEventsRead(ebpfMonPutJoin *join, uint64_t at);
@@ -42,6 +52,7 @@ void ebpfMonPutJoinSetEventsRead(ebpfMonPutJoin *join, uint64_t at);
 
 /* The network namespaces of which packets are read; 0 stands for what is not loopback. */
 void ebpfMonPutJoinSetCovered(ebpfMonPutJoin *join, const uint32_t *netns, unsigned count);
+/* All packets from before this time (monotonic ns) have been read. */
 void ebpfMonPutJoinSetPacketsRead(ebpfMonPutJoin *join, uint64_t at);
 
 /* A put. "iocId": the watched IOC that serves it, 0: none. "at": monotonic ns when the packet came. */
@@ -57,6 +68,9 @@ void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *p
  * the caller publishes and frees one by one. A put to a watched IOC is among them only with evidence that it was sent:
  * its reply, or that its circuit was followed from its beginning, or was found to agree with the IOC. */
 ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now);
+
+/* When to call that again (monotonic ns); UINT64_MAX: when packets come, or the packet thread is woken. */
+uint64_t ebpfMonPutJoinGetDue(ebpfMonPutJoin *join);
 
 /* Puts that were dropped because there was no room, since the start. */
 uint64_t ebpfMonPutJoinCountDropped(ebpfMonPutJoin *join);

@@ -438,6 +438,34 @@ static int lookForSourceAgain(ebpfMonTraces *x, ebpfMonTrace *trace)
     return isGone;
 }
 
+/* The next time at which one of the waits of this trace is over; what it waits for may come before. */
+static uint64_t findDue(const ebpfMonTrace *trace, uint64_t now)
+{
+    static const uint64_t waits[] = { CAUSE_NS, PUT_NS, MESSAGE_NS, GONE_NS, ASYNC_NS };
+    uint64_t due = UINT64_MAX;
+
+    for (unsigned i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+        uint64_t over = trace->end + waits[i] + 1; /* some waits are over when more than that has passed */
+
+        if (over > now && over < due)
+            due = over;
+    }
+    return due;
+}
+
+uint64_t ebpfMonTracesGetDue(const ebpfMonTraces *x, uint64_t now)
+{
+    uint64_t due = UINT64_MAX;
+
+    for (const ebpfMonTrace *trace = x->first; trace; trace = trace->next) {
+        uint64_t its = findDue(trace, now);
+
+        if (its < due)
+            due = its;
+    }
+    return due;
+}
+
 void ebpfMonTracesTick(ebpfMonTraces *x, uint64_t now, int all)
 {
     ebpfMonTrace *next;

@@ -48,6 +48,10 @@ void ebpfMonTracesEndHandOver(ebpfMonTraces *traces, const struct ebpfMonHandOve
 /* Finishes the traces that have waited long enough; "all": every open one. "now": monotonic ns. */
 void ebpfMonTracesTick(ebpfMonTraces *traces, uint64_t now, int all);
 
+/* When to do that even if nothing comes (monotonic ns); UINT64_MAX: never. Whoever has an IOC that ends finishes the traces
+ * of that IOC up to a second later, for nothing tells it. */
+uint64_t ebpfMonTracesGetDue(const ebpfMonTraces *traces, uint64_t now);
+
 /* The open trace that has this chain. NULL: none. */
 ebpfMonTrace *ebpfMonTracesFindOpen(const ebpfMonTraces *traces, const ebpfMonChainId *chain);
 

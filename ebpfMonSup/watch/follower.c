@@ -21,7 +21,7 @@
 #define DETACH_SECONDS 4.0         /* of these, for the kernel to let go of all probes */
 #define CHARGED_NS   1000000000ull /* between looks at IOCs whose users have cost too much */
 #define REFUSED_NS   60000000000ull /* that long it is said that there is no place for one more IOC */
-#define TICK_IDLE    0.5
+#define TICK_IDLE    1.0
 #define TICK_END     0.01          /* s between looks at one that is ending: its first thread ends before the process */
 #define END_NS       300000000ull  /* that long after a thread ended */
 #define KEEP_NS      3000000000ull /* an IOC that ended keeps its names this long */

@@ -7,7 +7,6 @@
 #include "common/clock.h"
 #include "ioc/procNetns.h"
 #include "model/iocValues.h"
-#include "probe/packetSources.h"
 #include "watch/packetReader.h"
 #include "wire/wire.h"
 
@@ -134,14 +133,14 @@ void ebpfMonPacketReaderFollow(ebpfMonPacketReader *r, uint64_t now)
     readOwnersElsewhere(r, netns, count);
 }
 
-void ebpfMonPacketReaderWait(ebpfMonPacketReader *r, int ms)
+unsigned ebpfMonPacketReaderRead(ebpfMonPacketReader *r, int *isWhole)
 {
-    ebpfMonPacketSourcesWait(r->sources, ms);
+    return ebpfMonPacketSourcesRead(r->sources, isWhole);
 }
 
-void ebpfMonPacketReaderRead(ebpfMonPacketReader *r)
+ebpfMonPacketSources *ebpfMonPacketReaderGetSources(ebpfMonPacketReader *r)
 {
-    ebpfMonPacketSourcesRead(r->sources);
+    return r->sources;
 }
 
 void ebpfMonPacketReaderExpectPort(ebpfMonPacketReader *r, uint32_t netns, uint16_t port)

@@ -7,6 +7,7 @@
 #define EBPFMON_PACKETREADER_H
 
 #include "model/stateValues.h"
+#include "probe/packetSources.h"
 #include "watch/connectionOwners.h"
 #include "watch/target.h"
 #include "wire/wireEvent.h"
@@ -31,9 +32,12 @@ void ebpfMonPacketReaderFree(ebpfMonPacketReader *reader); /* NULL does no harm 
 /* IOCs came or went, or some seconds have passed: opens and closes. "now": monotonic ns. */
 void ebpfMonPacketReaderFollow(ebpfMonPacketReader *reader, uint64_t now);
 
-/* Waits at most "ms" for packets; hands the events of those that have come to the sink. */
-void ebpfMonPacketReaderWait(ebpfMonPacketReader *reader, int ms);
-void ebpfMonPacketReaderRead(ebpfMonPacketReader *reader);
+/* Hands the events of the packets that have come to the sink. Returns the number of packets; *isWhole: as ebpfMonRingRead
+ * has it. */
+unsigned ebpfMonPacketReaderRead(ebpfMonPacketReader *reader, int *isWhole);
+
+/* To sleep until packets come. */
+ebpfMonPacketSources *ebpfMonPacketReaderGetSources(ebpfMonPacketReader *reader);
 
 /* A server listens there: see ebpfMonPacketsPort. "netns" 0: in all. */
 void ebpfMonPacketReaderExpectPort(ebpfMonPacketReader *reader, uint32_t netns, uint16_t port);

@@ -11,7 +11,7 @@
 
 #define LINKS_MAX 1024
 #define LINKS_AT_ONCE 64
-#define IDLE 0.5 /* s: the longest time until the caller is to ask again */
+#define IDLE 1.0 /* s: the longest time until the caller is to ask again */
 
 typedef struct {
     uint32_t iocId;

@@ -15,6 +15,8 @@ struct ebpfMonTargets {
     ebpfMonTarget *first;
     uint32_t       lastId;  /* under the lock */
     size_t         changes; /* atomic */
+    void         (*changed)(void *arg); /* these two: set before other threads are there; NULL: nobody is told */
+    void          *changedArg;
 };
 
 ebpfMonTargets *ebpfMonTargetsNew(void)
@@ -37,6 +39,14 @@ void ebpfMonTargetsFree(ebpfMonTargets *targets)
 void ebpfMonTargetsNoteChange(ebpfMonTargets *targets)
 {
     epicsAtomicIncrSizeT(&targets->changes);
+    if (targets->changed)
+        targets->changed(targets->changedArg);
+}
+
+void ebpfMonTargetsSetListener(ebpfMonTargets *targets, void (*changed)(void *arg), void *arg)
+{
+    targets->changed = changed;
+    targets->changedArg = arg;
 }
 
 size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets)

@@ -148,6 +148,8 @@ ebpfMonTarget *ebpfMonTargetsFindByPid(ebpfMonTargets *targets, pid_t pid); /* n
 
 /* Counts the changes of which targets there are and what is attached to them. Any thread, no lock. */
 void ebpfMonTargetsNoteChange(ebpfMonTargets *targets);
+/* "changed" is called by whoever notes a change; it must not wait. To be set before other threads use the targets. */
+void ebpfMonTargetsSetListener(ebpfMonTargets *targets, void (*changed)(void *arg), void *arg);
 size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets);
 
 /* Processings of one record as far as they are known; of all records: now[index]. Under the lock. */

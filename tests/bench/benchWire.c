@@ -13,6 +13,7 @@
  * of packets as the process's. Both ends share one CPU. Then once more with the kernel's clock around the filter, which costs time itself.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -131,8 +132,16 @@ static void packet(void *arg, uint64_t time, const uint8_t *ip, size_t len, size
 
 static void *readSource(void *arg)
 {
-    while (!stop)
-        ebpfMonPacketsPoll(source, 20, packet, arg);
+    ebpfMonRing *ring = ebpfMonPacketsRing(source);
+    struct pollfd wait = { .fd = ring->fd, .events = POLLIN };
+    int isWhole;
+
+    while (!stop) {
+        if (ebpfMonRingBeginSleep(ring))
+            poll(&wait, 1, 20);
+        ebpfMonRingEndSleep(ring);
+        ebpfMonPacketsRead(source, packet, arg, &isWhole);
+    }
     return NULL;
 }
 

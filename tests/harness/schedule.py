@@ -22,6 +22,7 @@ ALONE = (
     "test_mass_events",
     "test_latency.py",                    # latencies
     "test_put_updates_at_once",           # a delay
+    "test_silence.py",                    # how often threads wake, and delays
     # Traces of chains that many threads make at once. With the CPUs full their traces are whole, but a new IOC is
     # sometimes not watched within the deadline.
     "test_many_traces",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* watch/packetReader.h: packets of the namespaces of watched IOCs become events. In a network namespace of our own, and
  * in that of a child, which is taken for an IOC. */
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -64,13 +65,18 @@ static int setOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *o
 static unsigned countSearches(uint16_t port)
 {
     unsigned before = events[ebpfMonWireSearch];
+    ebpfMonPacketSources *sources = ebpfMonPacketReaderGetSources(reader);
+    struct pollfd wait = { .fd = ebpfMonPacketSourcesFile(sources), .events = POLLIN };
     time_t end = time(NULL) + 20;
+    int isWhole;
 
     datagram(port, search, sizeof(search));
     datagram(CA_PORT, search, sizeof(search));
     do {
-        ebpfMonPacketReaderWait(reader, 100);
-        ebpfMonPacketReaderRead(reader);
+        if (ebpfMonPacketSourcesBeginSleep(sources))
+            poll(&wait, 1, 100);
+        ebpfMonPacketSourcesEndSleep(sources);
+        ebpfMonPacketReaderRead(reader, &isWhole);
         if (time(NULL) > end)
             testAbort("the last search does not come");
     } while (events[ebpfMonWireSearch] == before || ntohs(lastPeer.sport) != CA_PORT);

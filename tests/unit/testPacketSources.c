@@ -79,16 +79,27 @@ static void sendTo(int n, uint16_t port)
         datagram(port, caVersion, sizeof(caVersion));
 }
 
+/* Waits for packets, at most "ms". */
+static void waitFor(int ms)
+{
+    struct pollfd wait = { .fd = ebpfMonPacketSourcesFile(sources), .events = POLLIN };
+
+    if (ebpfMonPacketSourcesBeginSleep(sources))
+        poll(&wait, 1, ms);
+    ebpfMonPacketSourcesEndSleep(sources);
+}
+
 /* Reads what was sent in this network until now: a source hands packets up in their order. */
 static void readAll(int n)
 {
     unsigned before = handedUp[n][LAST_PORT];
     time_t end = time(NULL) + 20;
+    int isWhole;
 
     sendTo(n, LAST_PORT);
     while (handedUp[n][LAST_PORT] == before) {
-        ebpfMonPacketSourcesWait(sources, 100);
-        ebpfMonPacketSourcesRead(sources);
+        waitFor(100);
+        ebpfMonPacketSourcesRead(sources, &isWhole);
         if (time(NULL) > end)
             testAbort("the last packet of an exchange does not come");
     }
@@ -188,6 +199,7 @@ static void testState(void)
     ebpfMonPacketSourcesState before = readState(), after;
     uint64_t begin = ebpfMonClockMonotonic();
     uint32_t list[EBPFMON_PACKET_SOURCES_MAX];
+    int isWhole;
 
     testDiag("Counts");
     countDatagram(OWN, 5065);
@@ -196,14 +208,14 @@ static void testState(void)
     testOk(after.passed == before.passed + 4 && after.dropped == 0 && !after.trouble, "%u packets of 4 passed",
            (unsigned)(after.passed - before.passed));
     sendTo(CHILD, 5065);
-    ebpfMonPacketSourcesWait(sources, 10000);
+    waitFor(10000);
     testOk(ebpfMonClockMonotonic() - begin < 9 * EBPFMON_SECOND_NS, "a packet ends the wait");
     for (unsigned i = 0; i < 4000 && !after.dropped; i++) {
         sendTo(CHILD, 5065);
         after = readState();
     }
     testOk(after.dropped > 0, "a ring is full: packets are lost");
-    ebpfMonPacketSourcesRead(sources);
+    ebpfMonPacketSourcesRead(sources, &isWhole);
     before = readState();
     follow(OWN, 1, BEGIN);
     after = readState();

@@ -26,6 +26,21 @@ static uint64_t firstId, lastId;
 static ebpfMonPut last;
 static ebpfMonMessageKey lastKey;
 
+/* How often each side was woken. */
+static unsigned eventWakes, packetWakes;
+
+static void wakeEvents(void *arg)
+{
+    (void)arg;
+    eventWakes++;
+}
+
+static void wakePackets(void *arg)
+{
+    (void)arg;
+    packetWakes++;
+}
+
 static void onPut(void *arg, const ebpfMonFinishedPut *finished)
 {
     (void)arg;
@@ -101,6 +116,7 @@ static void testResults(void)
     ebpfMonPendingPutsComplete(pending, p);
     testOk(count == 1 && lastId == 2 && strcmp(last.who, "thread T2") == 0 && strcmp(last.origin, "in the IOC") == 0,
            "finished at once, with its texts: %s (%s)", last.who, last.origin);
+    testOk(ebpfMonPendingPutsGetDue(pending, now) == now + 2000 * MS, "the other one is due in 2 s");
     tickAfter(1999 * MS);
     testOk(count == 1, "the other one waits for 2 s");
     tickAfter(1 * MS);
@@ -189,18 +205,26 @@ static void testPackets(void)
     tickAfter(1 * MS);
     testOk(count == 3 && lastId == 32, "the packet has come: both, in order");
 
+    ebpfMonPutJoinSetPacketsRead(join, now - 1);
     ebpfMonPendingPutsComplete(pending, addPut(33, 300, EBPFMON_SEQ_MESSAGE));
-    ebpfMonPutJoinSetPacketsRead(join, now + 14 * MS);
-    tickAfter(14 * MS);
-    testOk(count == 3, "packets of 14 ms later were read");
-    ebpfMonPutJoinSetPacketsRead(join, now + 1 * MS);
+    packetWakes = 0;
     tickAfter(1 * MS);
-    testOk(count == 4 && last.seen == 0, "… of 15 ms later: it has none");
+    tickAfter(1 * MS);
+    testOk(count == 3 && packetWakes == 1, "packets from before it are not all read: the packet thread is woken, once");
+    testOk(ebpfMonPendingPutsGetDue(pending, now) == now + 498 * MS, "it is due half a second after it was made");
+    ebpfMonPutJoinSetPacketsRead(join, now - 2 * MS - 1);
+    testOk(eventWakes == 0, "packets from before the put were read");
+    ebpfMonPutJoinSetPacketsRead(join, now - 2 * MS);
+    testOk(eventWakes == 1, "… all of them: the event thread is woken");
+    tickAfter(0);
+    testOk(count == 4 && last.seen == 0, "it has no packet");
+    tickAfter(1 * MS);
     ebpfMonPendingPutsComplete(pending, addPut(34, 400, EBPFMON_SEQ_MESSAGE));
     tickAfter(499 * MS);
     testOk(count == 4, "the packet thread is late");
     tickAfter(1 * MS);
     testOk(count == 5, "half a second is too late");
+    testOk(ebpfMonPendingPutsGetDue(pending, now) == UINT64_MAX, "nothing waits");
 }
 
 /* One thread serves several PVA clients. */
@@ -237,10 +261,11 @@ static void testNoRoom(void)
 
 MAIN(testPendingPuts)
 {
-    testPlan(28);
+    testPlan(33);
     fakeMake();
     clients = fakeClientsMake(NULL);
     join = ebpfMonPutJoinNew();
+    ebpfMonPutJoinSetWakes(join, &(ebpfMonPutJoinWakes){ .events = wakeEvents, .packets = wakePackets });
     pending = ebpfMonPendingPutsNew(fake.targets, join, clients, onPut, NULL);
     testResults();
     testLinkField();

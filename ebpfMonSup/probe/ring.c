@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <linux/bpf.h>
+
+#include "probe/ring.h"
+
+#define HEADER 8  /* before each event: its length with two flags, and what only the kernel uses */
+#define WOKEN  64 /* more than any file has rings */
+
+static size_t pageSize(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+int ebpfMonRingOpen(ebpfMonRing *ring, int fd, size_t size, size_t longest, volatile uint32_t *sleeps)
+{
+    size_t page = pageSize();
+    void *own, *kernels;
+
+    memset(ring, 0, sizeof(*ring));
+    longest = (longest + 7) / 8 * 8;
+    ring->joined = malloc(longest);
+    if (!ring->joined)
+        return -1;
+    own = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    kernels = own == MAP_FAILED ? own : mmap(NULL, page + size, PROT_READ, MAP_SHARED, fd, (off_t)page);
+    if (kernels == MAP_FAILED) {
+        if (own != MAP_FAILED)
+            munmap(own, page);
+        free(ring->joined);
+        ring->joined = NULL;
+        return -1;
+    }
+    *ring = (ebpfMonRing){
+        .consumer = own, .producer = kernels, .data = (const uint8_t *)kernels + page, .size = size, .sleeps = sleeps,
+        .joined = ring->joined, .longest = longest, .fd = fd, .mapped = kernels,
+    };
+    return 0;
+}
+
+void ebpfMonRingClose(ebpfMonRing *ring)
+{
+    if (ring->mapped) {
+        munmap(ring->consumer, pageSize());
+        munmap(ring->mapped, pageSize() + ring->size);
+        free(ring->joined);
+    }
+    memset(ring, 0, sizeof(*ring));
+}
+
+/* Its length with flags is written last. */
+static uint32_t readHeader(const ebpfMonRing *ring, unsigned long at)
+{
+    return __atomic_load_n((const uint32_t *)(ring->data + (at & (ring->size - 1))), __ATOMIC_ACQUIRE);
+}
+
+/* The data of the event at "at": in one piece. */
+static const uint8_t *getData(ebpfMonRing *ring, unsigned long at, size_t size)
+{
+    size_t from = (at + HEADER) & (ring->size - 1), first = ring->size - from;
+
+    if (size <= first)
+        return ring->data + from;
+    memcpy(ring->joined, ring->data + from, first);
+    memcpy(ring->joined + first, ring->data, size - first);
+    return ring->joined;
+}
+
+unsigned ebpfMonRingRead(ebpfMonRing *ring, ebpfMonRingFn event, void *arg, int *isWhole)
+{
+    unsigned long at = *ring->consumer, begin = at, before = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+    unsigned n = 0;
+
+    while (at != __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE) && at - begin < ring->size) {
+        uint32_t header = readHeader(ring, at), size = header & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
+
+        if (header & BPF_RINGBUF_BUSY_BIT)
+            break;
+        if (!(header & BPF_RINGBUF_DISCARD_BIT) && size <= ring->longest) {
+            event(arg, getData(ring, at, size), size);
+            n++;
+        }
+        at += (size + HEADER + 7) / 8 * 8;
+        __atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
+    }
+    *isWhole = (long)(at - before) >= 0;
+    return n;
+}
+
+int ebpfMonRingBeginSleep(ebpfMonRing *ring)
+{
+    unsigned long at = *ring->consumer;
+
+    *ring->sleeps = 1;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    /* whoever is at work on an event looks at the flag when it is done */
+    return at == __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE) || readHeader(ring, at) & BPF_RINGBUF_BUSY_BIT;
+}
+
+void ebpfMonRingEndSleep(ebpfMonRing *ring)
+{
+    *ring->sleeps = 0;
+}
+
+int ebpfMonRingsNew(void)
+{
+    return epoll_create1(EPOLL_CLOEXEC);
+}
+
+/* Edge-triggered: what has come and is not read does not wake, only who wakes does. */
+int ebpfMonRingsAdd(int rings, const ebpfMonRing *ring)
+{
+    struct epoll_event woken = { .events = EPOLLIN | EPOLLET };
+
+    return epoll_ctl(rings, EPOLL_CTL_ADD, ring->fd, &woken);
+}
+
+void ebpfMonRingsRemove(int rings, const ebpfMonRing *ring)
+{
+    epoll_ctl(rings, EPOLL_CTL_DEL, ring->fd, NULL);
+}
+
+void ebpfMonRingsClear(int rings)
+{
+    struct epoll_event woken[WOKEN];
+
+    epoll_wait(rings, woken, WOKEN, 0);
+}

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the monitor takes while nothing happens, and how long a put takes to reach a PV.
+
+An idle softIoc is watched at level chains. For some seconds nobody does anything: the table has the CPU time of the
+monitor, and how often each of its threads woke. Threads of ours have names that begin with ebpfMon, all others are
+Base's. Then a client puts to the IOC, one put after the other at irregular times, and waits for the event of PUT_CNT;
+"the record itself" is the same with an event of the record: what client and servers take. The programs that others
+start on the host meanwhile wake the monitor, too.
+
+With --other the monitor of another tree is measured in the same run, in turns. It needs root and pyepics (the Python
+that tools/venv.sh prints). EPICS_BASE is the path of EPICS Base.
+
+    python -m tests.bench.quiet [--rounds N] [--seconds S] [--puts N] [--other TREE] [--level LEVEL]
+"""
+import argparse
+import os
+import platform
+import random
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from tests.harness import loopback, paths
+
+loopback.use()  # before a client library is imported
+
+import epics  # noqa: E402
+
+from tests.harness.ioc import Ioc  # noqa: E402
+from tests.harness.monitor import Monitor  # noqa: E402
+from tests.harness.process import Process, alive  # noqa: E402
+from tests.harness.wait import settled, until  # noqa: E402
+
+from .site import cpu  # noqa: E402
+
+DB = 'record(calc, "$(P)READY") { field(CALC, "1") field(PINI, "YES") }\nrecord(ao, "$(P)ONE") { }\n' + "".join(
+    f'record(ao, "$(P)AO{i}") {{ }}\n' for i in range(100))
+SHORTEST, LONGEST = 0.02, 0.08  # s between two puts
+SETTLE = 8  # s until what an IOC's start began is over: probes, links, typeTrial
+
+
+def wakes(pid):
+    """How often each thread went to sleep of its own accord: id → (name, number)."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            lines = dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines() if ":\t" in line)
+        except OSError:  # it ended
+            continue
+        found[int(task.name)] = lines["Name"], int(lines["voluntary_ctxt_switches"])
+    return found
+
+
+def silence(pid, seconds):
+    """CPU in percent of one core, and the wake-ups a second by the names of threads."""
+    first, used, begin = wakes(pid), cpu(pid), time.monotonic()
+    time.sleep(seconds)  # the length of the measurement
+    took, used = time.monotonic() - begin, cpu(pid) - used
+    rates = {}
+    for tid, (name, n) in wakes(pid).items():
+        rates[name] = rates.get(name, 0) + (n - first.get(tid, (name, 0))[1]) / took
+    return used / took / 1e7, rates
+
+
+def latencies(ioc, shown, number):
+    """ms from the call that puts until an event of another channel, sorted."""
+    came = threading.Event()
+    channel, other = epics.PV(ioc.prefix + "ONE", auto_monitor=False), epics.PV(shown, auto_monitor=True)
+    until(lambda: channel.connected and other.connected and other.get() is not None, 10, "a value")
+    other.add_callback(lambda **_: came.set())
+    took = []
+    for _ in range(number):
+        time.sleep(random.uniform(SHORTEST, LONGEST))
+        came.clear()
+        begin = time.perf_counter()
+        channel.put(begin)
+        epics.ca.flush_io()
+        assert came.wait(10), f"no event of {shown}"
+        took.append((time.perf_counter() - begin) * 1e3)
+    for pv in channel, other:
+        pv.disconnect()
+    return sorted(took)
+
+
+def measure(tmp, program, ioc, args):
+    """Of one monitor: CPU, wake-ups, latencies."""
+    paths.MONITOR, paths.MONITOR_BOOT, paths.DB = program
+    monitor = Monitor(tmp).start()
+    try:
+        monitor.wait_ioc(ioc)
+        monitor.set_filter(LEVEL=args.level)
+        monitor.wait_ioc(ioc, level=args.level)
+        epics.ca.clear_cache()  # no client asks anything
+        time.sleep(SETTLE)
+        load, rates = silence(monitor.process.pid, args.seconds)
+        took = latencies(ioc, monitor.prefix + "PUT_CNT", args.puts)
+        seen = settled(lambda: int(monitor.get("PUT_CNT")), 10)
+        assert seen == args.puts, f"{seen} of {args.puts} puts were seen"
+        return load, rates, took
+    finally:
+        monitor.discard()
+
+
+def quantile(values, q):
+    return values[min(int(len(values) * q), len(values) - 1)]
+
+
+def show(results, itself):
+    print(f"{'':18}{'own CPU %':>10}{'ours /s':>10}{'all /s':>10}{'put → PV: p50 ms':>18}{'p99 ms':>8}{'max ms':>8}")
+    for name, rounds in results.items():
+        ours = [sum(n for thread, n in rates.items() if thread.startswith("ebpfMon")) for _, rates, _ in rounds]
+        took = sorted(t for _, _, each in rounds for t in each)
+        print(f"{name:18}{min(r[0] for r in rounds):10.3f}{min(ours):10.1f}"
+              f"{min(sum(r[1].values()) for r in rounds):10.1f}{statistics.median(took):18.2f}"
+              f"{quantile(took, 0.99):8.2f}{took[-1]:8.2f}")
+    print(f"{'the record itself':48}{statistics.median(itself):18.2f}{quantile(itself, 0.99):8.2f}{itself[-1]:8.2f}")
+    for name, rounds in results.items():
+        print(f"\n{name}, wake-ups a second of each thread (least of the rounds):")
+        threads = {t for _, rates, _ in rounds for t in rates}
+        least = {t: min(rates.get(t, 0) for _, rates, _ in rounds) for t in threads}
+        print("  " + ", ".join(f"{t} {n:.1f}" for t, n in sorted(least.items(), key=lambda x: -x[1]) if n >= 0.05))
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--rounds", type=int, default=2)
+    arguments.add_argument("--seconds", type=float, default=20)
+    arguments.add_argument("--puts", type=int, default=300)
+    arguments.add_argument("--level", default="chains")
+    arguments.add_argument("--other", type=Path, metavar="TREE", help="a built tree of ebpfMon to compare with")
+    args = arguments.parse_args()
+    programs = {"this tree": (paths.MONITOR, paths.MONITOR_BOOT, paths.DB)}
+    if args.other:
+        programs["other tree"] = (args.other / "bin" / paths.ARCH / "ebpfMon", args.other / "iocBoot/iocEbpfMon",
+                                  args.other / "db")
+    results, itself = {}, []
+    repeater = Process([paths.BASE_BIN / "caRepeater"], os.environ.copy())
+    try:
+        with tempfile.TemporaryDirectory() as tmp:
+            ioc = Ioc(Path(tmp), DB).start()
+            for _ in range(args.rounds):
+                for name, program in programs.items():
+                    results.setdefault(name, []).append(measure(Path(tmp), program, ioc, args))
+            itself = latencies(ioc, ioc.prefix + "ONE", args.puts)
+    finally:
+        for left in list(alive - {repeater}):
+            left.close()
+        repeater.kill()
+    print(f"Silence for {args.seconds:g} s, then {args.puts} puts; {args.rounds} rounds; kernel {platform.release()}, "
+          f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}\n")
+    show(results, itself)
+
+
+if __name__ == "__main__":
+    main()

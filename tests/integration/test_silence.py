@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""While nothing happens, nothing of ours looks for something to do; what happens then is published at once.
+
+Other programs of this host disturb the silence: each that starts may be an IOC, and an IOC is followed while it starts.
+But who polls does so at all times. So the test looks until each thread was quiet once. While IOCs of somebody else are
+there, it judges only the threads that they do not concern."""
+import re
+import time
+from pathlib import Path
+
+import pytest
+from tests.harness import db
+from tests.harness.wait import until
+
+WINDOW = 2       # s
+MOST = 3         # wake-ups of a thread in a second: each looks once a second, and on a busy host a look is interrupted
+FEW = 10         # programs that start meanwhile; with more there is no silence
+LOOKS = 6        # of a reader for one event: when it is woken, and until it sleeps again
+ALWAYS = {"ebpfMonEvent", "ebpfMonPacket"}
+SOON = 0.3       # s; a reader that is not woken looks after a second at most
+PUTS = 10
+LATE = 2         # of them may be later: a busy host
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(db.READY + db.record("ao", "AO")).start()
+
+
+@pytest.fixture(scope="module", params=["puts", "chains", "trace"])
+def monitor(request, module_monitor, ioc):
+    return module_monitor().start().at_level(request.param, ioc)
+
+
+def started():
+    """Processes and threads that were started since the host was: each program among them is an event."""
+    return int(re.search(r"(?m)^processes (\d+)", Path("/proc/stat").read_text()).group(1))
+
+
+def wakes(pid):
+    """How often each of our threads has waited for something: (id, name) → number."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            text = (task / "status").read_text()
+        except OSError:  # it has ended
+            continue
+        status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+        if status["Name"].startswith("ebpfMon"):
+            found[task.name, status["Name"]] = int(status["voluntary_ctxt_switches"])
+    return found
+
+
+def test_nobody_polls(ioc, monitor):
+    least = {}  # (id, name) → wake-ups a second
+
+    def judged():
+        others = set(monitor.iocs()) - {ioc.pid, monitor.process.pid}
+        return {t: n for t, n in least.items() if t[1] in ALWAYS or not others}
+
+    def is_silent():
+        programs, first, begin = started(), wakes(monitor.process.pid), time.monotonic()
+        time.sleep(WINDOW)  # the length of the measurement
+        took, last = time.monotonic() - begin, wakes(monitor.process.pid)
+        programs = started() - programs
+        if programs > FEW:
+            return False
+        for thread in last.keys() & first.keys():
+            least[thread] = min(least.get(thread, 1e9), (last[thread] - first[thread] - LOOKS * programs) / took)
+        for thread in least.keys() - last.keys():  # it has ended
+            del least[thread]
+        return max(judged().values(), default=MOST + 1) <= MOST
+
+    until(is_silent, 30, lambda: f"silence; wake-ups a second: {judged()}")
+    assert ALWAYS | {"ebpfMonFollow", "ebpfMonPublish"} <= {name for _, name in least}
+
+
+def test_put_after_a_silence(ioc, monitor):
+    """It is published by far sooner than the monitor looks by itself."""
+    late = []
+    for i in range(PUTS):
+        before = monitor.get("PUT_CNT")
+        time.sleep(1.1 + i * 0.07)  # the silence; at different times between two looks once a second
+        begin = time.monotonic()
+        ioc.put("AO", i)
+        until(lambda before=before: monitor.get("PUT_CNT") > before, 10, "the put is published")
+        took = time.monotonic() - begin
+        if took > SOON:
+            late.append(took)
+    assert len(late) <= LATE, f"s until the put was published: {late}"

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How soon a reader looks again. */
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "common/pace.h"
+
+#define US 1000ull
+
+static void testOneEvent(void)
+{
+    ebpfMonPace pace = { 0 };
+
+    testDiag("One event after a silence");
+    testOk(ebpfMonPaceNext(&pace, 0) == 0, "woken for another reason: it goes on sleeping");
+    testOk(ebpfMonPaceNext(&pace, 1) == 250 * US, "what follows an event is looked for after 0.25 ms");
+    testOk(ebpfMonPaceNext(&pace, 0) == 500 * US, "… then after 0.5 ms");
+    testOk(ebpfMonPaceNext(&pace, 0) == 1000 * US, "… 1 ms");
+    testOk(ebpfMonPaceNext(&pace, 0) == 2000 * US, "… 2 ms");
+    testOk(ebpfMonPaceNext(&pace, 0) == 0, "four looks in vain: it sleeps");
+    testOk(ebpfMonPaceNext(&pace, 1) == 250 * US, "the next event begins anew");
+}
+
+static void testFlood(void)
+{
+    uint64_t sum = 0, wait = 0;
+    ebpfMonPace pace = { 0 };
+    int looks;
+
+    testDiag("Many events");
+    for (looks = 0; sum < 1000000 * US; looks++) {
+        wait = ebpfMonPaceNext(&pace, 1);
+        sum += wait;
+    }
+    testOk(wait == 2000 * US && looks < 510, "each look finds something: %d looks in a second", looks);
+    for (int i = 0; i < 3; i++)
+        testOk(ebpfMonPaceNext(&pace, 0) == 2000 * US, "look %d in vain", i + 1);
+    testOk(ebpfMonPaceNext(&pace, 1) == 2000 * US, "one event more: the looks in vain are counted anew");
+    for (int i = 0; i < 3; i++)
+        testOk1(ebpfMonPaceNext(&pace, 0) == 2000 * US);
+    testOk(ebpfMonPaceNext(&pace, 0) == 0, "it sleeps");
+}
+
+MAIN(testPace)
+{
+    testPlan(16);
+    testOneEvent();
+    testFlood();
+    return testDone();
+}

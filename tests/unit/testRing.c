@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The reader of a BPF ring. The kernel's side is played here, as kernel/bpf/ringbuf.c does it. */
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include <linux/bpf.h>
+
+#include "probe/ring.h"
+
+#define SIZE 4096
+
+static unsigned long consumer, producer;
+static volatile uint32_t sleeps;
+static uint64_t data[SIZE / 8], joined[64];
+static ebpfMonRing ring = {
+    .consumer = &consumer, .producer = &producer, .data = (const uint8_t *)data, .size = SIZE, .sleeps = &sleeps,
+    .joined = (uint8_t *)joined, .longest = sizeof(joined), .fd = -1,
+};
+
+/* What was handed over: the sizes, and whether the bytes of each are its own. */
+static unsigned sizes[SIZE], count, isGood = 1;
+
+static void onEvent(void *arg, const void *event, size_t size)
+{
+    const uint8_t *byte = event;
+
+    isGood &= arg == &ring;
+    for (size_t i = 0; i < size; i++)
+        isGood &= byte[i] == (uint8_t)(size + i);
+    sizes[count++] = (unsigned)size;
+}
+
+static unsigned readAll(int *isWhole)
+{
+    count = 0;
+    return ebpfMonRingRead(&ring, onEvent, &ring, isWhole);
+}
+
+static uint32_t *headerAt(unsigned long at)
+{
+    return (uint32_t *)((uint8_t *)data + (at & (SIZE - 1)));
+}
+
+/* Returns where it is. */
+static unsigned long reserve(unsigned size)
+{
+    unsigned long at = producer;
+
+    *headerAt(at) = size | BPF_RINGBUF_BUSY_BIT;
+    for (unsigned i = 0; i < size; i++)
+        ((uint8_t *)data)[(at + BPF_RINGBUF_HDR_SZ + i) & (SIZE - 1)] = (uint8_t)(size + i);
+    producer += (size + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8;
+    return at;
+}
+
+static void commit(unsigned long at)
+{
+    *headerAt(at) &= ~BPF_RINGBUF_BUSY_BIT;
+}
+
+static void discard(unsigned long at)
+{
+    *headerAt(at) = (*headerAt(at) & ~BPF_RINGBUF_BUSY_BIT) | BPF_RINGBUF_DISCARD_BIT;
+}
+
+static void testReading(void)
+{
+    unsigned long first, second;
+    int isWhole;
+
+    testDiag("Reading");
+    testOk(readAll(&isWhole) == 0 && isWhole, "empty: all is read");
+    commit(reserve(24));
+    commit(reserve(13));
+    discard(reserve(8));
+    commit(reserve(40));
+    testOk(readAll(&isWhole) == 3 && isWhole && sizes[0] == 24 && sizes[1] == 13 && sizes[2] == 40 && isGood,
+           "three events, and one that was discarded");
+    testOk(consumer == producer, "their room is free again");
+    first = reserve(16);
+    second = reserve(32);
+    commit(second);
+    testOk(readAll(&isWhole) == 0 && !isWhole, "a program is at work on an event before others: not all is read");
+    commit(first);
+    testOk(readAll(&isWhole) == 2 && isWhole && sizes[0] == 16 && sizes[1] == 32, "… done: both, in order");
+}
+
+static void testTheEnd(void)
+{
+    unsigned n = 0;
+    int isWhole;
+
+    testDiag("Across the end of the data");
+    while (producer < 10 * SIZE) {
+        commit(reserve(200 + n % 31));
+        n += readAll(&isWhole);
+    }
+    testOk(n > 150 && isGood, "%u events, each whole", n);
+    for (n = 0; producer - consumer <= SIZE - 256; n++)
+        commit(reserve(240));
+    testOk(readAll(&isWhole) == n && isWhole && isGood, "a ring that is full: %u events", n);
+}
+
+static void onAndOn(void *arg, const void *event, size_t size)
+{
+    (void)event;
+    (void)size;
+    ++*(unsigned *)arg;
+    commit(reserve(120));
+}
+
+static void testFlood(void)
+{
+    unsigned n = 0;
+    int isWhole;
+
+    testDiag("Events come as fast as they are read");
+    commit(reserve(120));
+    ebpfMonRingRead(&ring, onAndOn, &n, &isWhole);
+    testOk(n == SIZE / 128, "as much as the ring has, and no more: %u events", n);
+    testOk(isWhole, "all that came before is read");
+    readAll(&isWhole);
+}
+
+static void testSleep(void)
+{
+    unsigned long first, second;
+    int isWhole;
+
+    testDiag("Sleeping");
+    testOk(ebpfMonRingBeginSleep(&ring) && sleeps, "empty: it may sleep, and events wake it");
+    ebpfMonRingEndSleep(&ring);
+    testOk1(!sleeps);
+    commit(reserve(8));
+    testOk(!ebpfMonRingBeginSleep(&ring), "an event came since it has looked");
+    ebpfMonRingEndSleep(&ring);
+    readAll(&isWhole);
+    discard(reserve(8));
+    testOk(!ebpfMonRingBeginSleep(&ring), "somebody has woken it since: his empty event may be all that is left of that");
+    ebpfMonRingEndSleep(&ring);
+    readAll(&isWhole);
+    first = reserve(8);
+    testOk(ebpfMonRingBeginSleep(&ring), "a program is at work: it looks at the flag when it is done");
+    second = reserve(8);
+    commit(second);
+    ebpfMonRingEndSleep(&ring);
+    commit(first);
+    testOk1(readAll(&isWhole) == 2 && isWhole);
+}
+
+MAIN(testRing)
+{
+    testPlan(15);
+    testReading();
+    testTheEnd();
+    testFlood();
+    testSleep();
+    return testDone();
+}
