@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "model/published.h"
 #include "probe/kernelLoad.h"
 #include "publish/auditText.h"
+#include "publish/groupChanges.h"
 #include "publish/lossCounters.h"
 #include "publish/publisher.h"
 #include "publish/rankings.h"
@@ -23,6 +25,8 @@
 #define PERIOD 1.0
 #define SMOOTH 0.3 /* weight of the last second in PUT_RATE */
 #define STOP_SECONDS 5.0
+#define CPU_STEP    0.01 /* as PREC of CPU and MEM */
+#define MEMORY_STEP 0.1
 
 struct ebpfMonPublisher {
     ebpfMonTargets  *targets;
@@ -38,6 +42,7 @@ struct ebpfMonPublisher {
     double   cpuBefore;       /* our CPU time (s) a second ago, < 0: not known */
     uint64_t putsBefore;
     ebpfMonAuditText audit;
+    ebpfMonGroupChanges changes;
     ebpfMonIocRow row[EBPFMON_IOCS_MAX];
 };
 
@@ -168,7 +173,12 @@ static double readOurMemory(void)
     return kB / 1e3;
 }
 
-/* The monitor's own use of the machine. */
+static double roundTo(double value, double step)
+{
+    return round(value / step) * step;
+}
+
+/* The monitor's own use of the machine, as far as its PVs show it. Else it would be another one each second. */
 static void publishOwnCosts(ebpfMonPublisher *p, double seconds)
 {
     struct timespec cpu;
@@ -179,8 +189,8 @@ static void publishOwnCosts(ebpfMonPublisher *p, double seconds)
     used = (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
     published = ebpfMonPublishedLock();
     if (p->cpuBefore >= 0 && seconds > 0)
-        published->costs.cpu = 100 * (used - p->cpuBefore) / seconds;
-    published->costs.memory = memory;
+        published->costs.cpu = roundTo(100 * (used - p->cpuBefore) / seconds, CPU_STEP);
+    published->costs.memory = roundTo(memory, MEMORY_STEP);
     published->costs.trapNs = p->costs->entryNs;
     ebpfMonPublishedUnlock();
     p->cpuBefore = used;
@@ -197,14 +207,25 @@ static void publishPutRate(ebpfMonPublisher *p, double seconds)
     ebpfMonPublishedUnlock();
 }
 
+/* Has the records of those groups process whose values are others now. */
+static void notifyChanged(ebpfMonPublisher *p)
+{
+    for (int g = 0; g < ebpfMonGroupCount; g++) {
+        int isChanged = ebpfMonGroupChangesFind(&p->changes, ebpfMonPublishedLock(), (ebpfMonGroup)g);
+
+        ebpfMonPublishedUnlock();
+        if (isChanged)
+            ebpfMonPublishedNotify((ebpfMonGroup)g);
+    }
+}
+
 static void publishChanges(ebpfMonPublisher *p)
 {
     publishIocs(p);
     ebpfMonLossCountersPublish(p->losses);
     ebpfMonAuditTextPublish(&p->audit);
     publishState(p);
-    ebpfMonPublishedNotify(ebpfMonGroupIocs);
-    ebpfMonPublishedNotify(ebpfMonGroupState);
+    notifyChanged(p);
 }
 
 static void publishSecond(ebpfMonPublisher *p, double seconds)
@@ -219,9 +240,7 @@ static void publishSecond(ebpfMonPublisher *p, double seconds)
     ebpfMonAuditTextPublish(&p->audit);
     publishOwnCosts(p, seconds);
     publishState(p);
-    for (int g = 0; g < ebpfMonGroupCount; g++)
-        if (g != ebpfMonGroupSlow)
-            ebpfMonPublishedNotify((ebpfMonGroup)g);
+    notifyChanged(p);
 }
 
 static void runPublisher(ebpfMonWorker *worker, void *arg)

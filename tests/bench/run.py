@@ -101,7 +101,8 @@ class Bench:
         return result
 
     def await_publication(self):
-        """Waits until LOST_CNT was published twice: the second time, all that is over by now was counted."""
+        """Waits until LOST_CNT was published twice: the second time, all that is over by now was counted. (It is
+        published when a value of its group changed, and CPU does each second while an IOC is busy.)"""
         def stamp():
             return self.client("caget", "-a", P + "LOST_CNT").split()[1:3]
 

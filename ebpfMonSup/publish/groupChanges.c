@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/hash.h"
+#include "publish/groupChanges.h"
+
+#define ADD(hash, value) ebpfMonHashFnv64(hash, &(value), sizeof(value))
+/* The first "count" elements of an array, as far as it has so many. */
+#define ADD_ROWS(hash, array, count) \
+    ebpfMonHashFnv64(hash, array, ((count) < sizeof(array) / sizeof((array)[0]) ? (count) : \
+                     sizeof(array) / sizeof((array)[0])) * sizeof((array)[0]))
+
+static uint64_t hashState(const ebpfMonPublished *p)
+{
+    uint64_t hash = ADD(EBPFMON_FNV64_BEGIN, p->state);
+
+    hash = ADD(hash, p->stateMessage);
+    hash = ADD(hash, p->losses);
+    hash = ADD(hash, p->audit);
+    hash = ADD(hash, p->costs);
+    return ADD(hash, p->packets);
+}
+
+static uint64_t hashIocs(const ebpfMonIocValues *v)
+{
+    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->ioc, v->count);
+
+    hash = ADD(hash, v->count);
+    return ADD(hash, v->shown);
+}
+
+/* Each put is counted, so the newest ones need not be read. */
+static uint64_t hashPuts(const ebpfMonPutValues *v)
+{
+    uint64_t hash = ADD(EBPFMON_FNV64_BEGIN, v->count);
+
+    hash = ADD(hash, v->denied);
+    return ADD(hash, v->rate);
+}
+
+static uint64_t hashProcessings(const ebpfMonProcValues *v)
+{
+    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->busiest, v->busiestCount);
+
+    hash = ADD(hash, v->count);
+    hash = ADD(hash, v->rate);
+    return ADD(hash, v->busiestCount);
+}
+
+static uint64_t hashChains(const ebpfMonChainValues *v)
+{
+    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->slowest, v->slowestCount);
+
+    hash = ADD(hash, v->slowestCount);
+    hash = ADD(hash, v->selectedRoot);
+    hash = ADD(hash, v->selectedFound);
+    hash = ADD(hash, v->hist);
+    return ADD(hash, v->histEdge);
+}
+
+static uint64_t hashWatched(const ebpfMonWatchValues *v)
+{
+    return ADD_ROWS(EBPFMON_FNV64_BEGIN, v->row, v->count);
+}
+
+static uint64_t hashSearches(const ebpfMonSearches *v)
+{
+    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->name, v->names);
+
+    hash = ADD_ROWS(hash, v->client, v->clients);
+    hash = ADD_ROWS(hash, v->server, v->servers);
+    hash = ADD(hash, v->count);
+    hash = ADD(hash, v->rate);
+    hash = ADD(hash, v->replaced);
+    hash = ADD(hash, v->never);
+    hash = ADD(hash, v->names);
+    hash = ADD(hash, v->clients);
+    hash = ADD(hash, v->beacons);
+    hash = ADD(hash, v->beaconRate);
+    hash = ADD(hash, v->heard);
+    return ADD(hash, v->servers);
+}
+
+static uint64_t hashHealth(const ebpfMonHealth *v)
+{
+    const double highest[] = { v->cpuMax, v->memMax, v->fdMax, v->callbackMax, v->onceMax, v->holdMax, v->casMax };
+    const uint64_t counts[] = { v->iocs, v->scans, v->lateCount, v->gone, v->hangs, v->hangLines, v->restarts, v->events,
+                                v->eventHead };
+    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->ioc, v->iocs);
+
+    hash = ADD_ROWS(hash, v->scan, v->scans);
+    hash = ADD_ROWS(hash, v->hangLine, v->hangLines);
+    hash = ADD_ROWS(hash, v->event, v->events);
+    hash = ADD(hash, highest);
+    return ADD(hash, counts);
+}
+
+/* 0: another thread writes this group. */
+static int findHash(const ebpfMonPublished *p, ebpfMonGroup group, uint64_t *hash)
+{
+    switch (group) {
+    case ebpfMonGroupState:  *hash = hashState(p); return 1;
+    case ebpfMonGroupIocs:   *hash = hashIocs(&p->iocs); return 1;
+    case ebpfMonGroupPuts:   *hash = hashPuts(&p->puts); return 1;
+    case ebpfMonGroupProc:   *hash = hashProcessings(&p->processings); return 1;
+    case ebpfMonGroupChains: *hash = hashChains(&p->chains); return 1;
+    case ebpfMonGroupWatch:  *hash = hashWatched(&p->watched); return 1;
+    case ebpfMonGroupSearch: *hash = hashSearches(&p->searches); return 1;
+    case ebpfMonGroupHealth: *hash = hashHealth(&p->health); return 1;
+    default: return 0;
+    }
+}
+
+int ebpfMonGroupChangesFind(ebpfMonGroupChanges *changes, ebpfMonPublished *published, ebpfMonGroup group)
+{
+    uint64_t hash;
+    int isSame;
+
+    if (!findHash(published, group, &hash))
+        return 0;
+    isSame = changes->group[group].isKnown && changes->group[group].hash == hash;
+    if (isSame)
+        published->time[group] = changes->group[group].time;
+    changes->group[group].isKnown = 1;
+    changes->group[group].hash = hash;
+    changes->group[group].time = published->time[group];
+    return !isSame;
+}
