@@ -65,11 +65,10 @@ static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
     ebpfMonLinkMessagesAdd(m.messages, write);
 }
 
-static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
+static void onLinkChanged(void *arg, const ebpfMonLinkPut *put)
 {
     (void)arg;
-    (void)iocId;
-    (void)precord;
+    (void)put;
 }
 
 static uint64_t countLost(void *arg)
