@@ -5,7 +5,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from tests.harness import ca, db, loopback, paths
+from tests.harness import bob, ca, db, loopback, paths
 
 OP = paths.TOP / "ebpfMonApp" / "op"
 FILES = sorted(p.name for p in (OP / "bob").glob("*.bob"))
@@ -168,6 +168,49 @@ def test_written_pvs_are_writable(display, records):
 def test_each_display_opens_all_displays(name):
     actions = [a for w in widgets(parse(name)) for a in w.findall("actions/action[@type='open_display']")]
     assert sorted(a.findtext("file") for a in actions) == DISPLAYS
+
+
+def reached(file, macros):
+    """All displays that one comes to by the buttons, each with its macros."""
+    todo, seen = [(file, macros)], {}
+    while todo:
+        file, macros = todo.pop()
+        key = file, tuple(sorted(macros.items()))
+        if key not in seen:
+            seen[key] = bob.open_display(OP / "bob", file, macros)
+            todo += seen[key].opens
+    return {file: opened for (file, _), opened in seen.items()}
+
+
+def alarm_links(prefix):
+    """The display links of the alarm tree, with the prefix that a site has written into it."""
+    text = (OP / "alarm" / "ebpfMon.xml").read_text().replace("HOST:EBPF:", prefix)
+    return [bob.link(e.text) for e in ET.fromstring(text).findall(".//display/details")]
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_displays_show_the_host_of_their_opener(name):
+    """And so do all displays that their buttons open."""
+    displays = reached(name, {"P": "far:EBPF:"})
+    assert sorted(displays) == DISPLAYS
+    for file, opened in displays.items():
+        names = [n.removeprefix("pva://") for n in opened.pvs]
+        assert names and not [n for n in names if not n.startswith("far:EBPF:") or "$" in n.removesuffix(".VAL$")], file
+
+
+def test_alarm_links_show_the_host_of_the_alarm():
+    links = alarm_links("far:EBPF:")
+    assert links
+    for file, macros in links:
+        for opened in reached(file, macros).values():
+            assert all(n.removeprefix("pva://").startswith("far:EBPF:") for n in opened.pvs), file
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_displays_without_an_opener_show_this_host(name):
+    """A double click on the file gives no macro."""
+    for opened in reached(name, {}).values():
+        assert all(n.removeprefix("pva://").startswith("localhost:EBPF:") for n in opened.pvs), name
 
 
 def test_all_values_arrive(display, live):
