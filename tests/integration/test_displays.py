@@ -226,7 +226,7 @@ def test_all_values_arrive(display, live):
 
 
 @pytest.mark.parametrize("name, wanted", [
-    ("ebpfMonPuts.bob", "PUTS BAD_PUTS PUT_BAD_ACK PUT_BAD_LAST LOSSES UNFOUND PUT_RATE LOG_STATE LOG_MSG "
+    ("ebpfMonPuts.bob", "PUTS BAD_PUTS PUT_BAD_ACK PUT_BAD_ALARM PUT_BAD_LAST LOSSES UNFOUND PUT_RATE LOG_STATE LOG_MSG "
                         "LOG_LOST_CNT PACKET_STATE"),
     ("ebpfMonChains.bob", "PROC_TOP CHAIN_TOP CHAIN_HIST_ROOT CHAIN_HIST CHAIN_HIST_EDGES CHAIN_LOG IOCS FILTER_LEVEL "
                           "FILTER_STATUS OTLP_STATE OTLP_RATE OTLP_QUEUE_LOAD OTLP_LOST_CNT OTLP_MSG"),
@@ -273,7 +273,10 @@ def test_alarm_tree(records):
     for e in [*root.iter("guidance"), *root.iter("display")]:
         assert [c.tag for c in e] == ["title", "details"] and all(c.text for c in e)
     assert len(used) == len(set(used)) and set(used) <= set(records), set(used) - set(records)
-    assert {"STATE", "PUT_BAD_OPEN_CNT", "LOST_CNT", "RULES_MSG"} <= set(used)
+    assert {"STATE", "PUT_BAD_ALARM", "LOST_CNT", "RULES_MSG"} <= set(used)
+    latching = {pv.get("name").removeprefix("HOST:EBPF:") for pv in root.iter("pv") if pv.findtext("latching") == "true"}
+    # Only a pulse rises again after the alarm server acknowledged it; without a latch it would be gone in a second.
+    assert latching == {"PUT_BAD_ALARM"}
 
 
 def test_archive_list(records):

@@ -70,6 +70,8 @@ static void testUnexpected(void)
     sprintf(text[0], line, 'A');
     sprintf(text[1], line, 'B');
     expect("T:PUT_BAD_LAST.VAL$", "no unexpected put yet");
+    expect("T:PUT_BAD_ALARM", "no unexpected put yet");
+    testdbGetFieldEqual("T:PUT_BAD_ALARM.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:PUT_BAD_LAST.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:PUT_BAD_CNT.SEVR", DBR_STRING, "NO_ALARM");
     addUnexpected("REC:A", "rule \"r\": no put is allowed");
@@ -151,12 +153,32 @@ static void testUnexpected(void)
     remove("testRecordRules.json");
 }
 
+static void testPulse(void)
+{
+    testDiag("one alarm each");
+    expect("T:PUT_BAD_ALARM.SEVR", "NO_ALARM"); /* those before are over */
+    addUnexpected("REC:A", "rule \"r\": no put is allowed from anybody at all");
+    expect("T:PUT_BAD_ALARM.SEVR", "MAJOR");
+    expect("T:PUT_BAD_ALARM", "REC:A = 1 by bob@opi1: rule \"r\": no ...");
+    testdbGetFieldEqual("T:PUT_BAD_ALARM.AMSG", DBR_STRING, "rule \"r\": no put is allowed from an...");
+    addUnexpected("REC:B", "second");
+    testdbGetFieldEqual("T:PUT_BAD_ALARM", DBR_STRING, "REC:A = 1 by bob@opi1: rule \"r\": no ...");
+    expect("T:PUT_BAD_ALARM.SEVR", "NO_ALARM");
+    testdbGetFieldEqual("T:PUT_BAD_ALARM", DBR_STRING, "REC:A = 1 by bob@opi1: rule \"r\": no ...");
+    expect("T:PUT_BAD_ALARM.SEVR", "MAJOR");
+    testdbGetFieldEqual("T:PUT_BAD_ALARM", DBR_STRING, "REC:B = 1 by bob@opi1: second");
+    expect("T:PUT_BAD_OPEN_CNT.SEVR", "MAJOR");
+    expect("T:PUT_BAD_ALARM.SEVR", "NO_ALARM"); /* and nobody has acknowledged anything */
+    expect("T:PUT_BAD_OPEN_CNT", "2");
+}
+
 MAIN(testRecordRules)
 {
     testPlan(0);
     recordTestBegin();
     recordTestRun();
     testUnexpected();
+    testPulse();
     recordTestEnd();
     return testDone();
 }
