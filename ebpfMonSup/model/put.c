@@ -74,7 +74,7 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
         strcpy(result, " LOST: sent, but the IOC never made it");
         break;
     }
-    snprintf(line, sizeof(line), "%s %s %s \xe2\x86\x92 %s%s%s%s%s%s%s%s%s%s", when, put->pv, old, put->val,
+    snprintf(line, sizeof(line), "%s %s %s -> %s%s%s%s%s%s%s%s%s%s", when, put->pv, old, put->val,
              put->after[0] ? " (became " : "", put->after, put->after[0] ? ")" : "",
              put->who[0] ? " by " : "", put->who,
              put->origin[0] ? " (" : "", put->origin, put->origin[0] ? ")" : "", result);

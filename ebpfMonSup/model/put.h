@@ -87,7 +87,7 @@ typedef struct {
     char     rule[96];
 } ebpfMonPut;
 
-/* "2026-11-21 07:28:03.123456 PV old → new by who (origin)" and the result where it is not ok.
+/* "2026-11-21 07:28:03.123456 PV old -> new by who (origin)" and the result where it is not ok.
  * Returns the length; too long ends in "...". */
 size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size);
 

@@ -118,7 +118,7 @@ def test_out_of_range(monitor, ioc):
     ioc.put("SET", 150)
     wait_severity(monitor, "MAJOR")
     line = monitor.text("PUT_BAD_LAST")
-    assert f"{ioc.prefix}SET" in line and "→ 150 by root@" in line, line
+    assert f"{ioc.prefix}SET" in line and "-> 150 by root@" in line, line
     assert monitor.text("PUT_BAD_REASON") == 'rule "setpoint": 150 is not 100 or less'
     assert monitor.get("PUT_BAD_CNT") == before + 1
     # also in the list of recent puts

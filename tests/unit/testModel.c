@@ -64,8 +64,8 @@ static void testLine(void)
     strcpy(put.who, "alice@opi1");
     strcpy(put.origin, "CA 127.0.0.1:51234");
     testOk1(ebpfMonPutLine(&put, line, sizeof(line)) == strlen(line));
-    testOk(strcmp(line, "2026-11-15 07:28:03.123456 RING:CURRENT.HOPR 1 " ARROW
-                  " 2 by alice@opi1 (CA 127.0.0.1:51234)") == 0, "ok: %s", line);
+    testOk(strcmp(line, "2026-11-15 07:28:03.123456 RING:CURRENT.HOPR 1 -> 2"
+                  " by alice@opi1 (CA 127.0.0.1:51234)") == 0, "ok: %s", line);
     put.result = ebpfMonPutDenied;
     ebpfMonPutLine(&put, line, sizeof(line));
     testOk(strstr(line, "51234) DENIED") != NULL, "denied: %s", line);

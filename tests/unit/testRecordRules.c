@@ -63,7 +63,7 @@ static void expectAllShown(void)
 
 static void testUnexpected(void)
 {
-    static const char line[] = "2026-11-15 07:28:03.000000 REC:%c 0 \xe2\x86\x92 1 by bob@opi1";
+    static const char line[] = "2026-11-15 07:28:03.000000 REC:%c 0 -> 1 by bob@opi1";
     char text[2][80];
 
     testDiag("unexpected puts: MAJOR until acknowledged");
