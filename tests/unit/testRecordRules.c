@@ -34,6 +34,30 @@ static void addUnexpected(const char *pv, const char *rule)
     eltc(1);
 }
 
+static int whole;
+
+static void onMessage(void *arg, const char *message)
+{
+    (void)arg;
+    if (strstr(message, "unexpected put"))
+        whole = strlen(message) < 256 && strstr(message, "ebpfMonPutAck\n") && strstr(message, "...") &&
+                !strstr(message, "TRUNCATED");
+}
+
+/* However long the put, its value and its rule are. */
+static void testMessage(void)
+{
+    char rule[96];
+
+    memset(rule, 'r', sizeof(rule) - 1);
+    rule[sizeof(rule) - 1] = 0;
+    errlogAddListener(onMessage, NULL);
+    addUnexpected("SECTION:07:MAGNET:QUADRUPOLE:3:CURRENT:CORRECTION:SETPOINT.HIHI", rule);
+    errlogFlush();
+    errlogRemoveListeners(onMessage, NULL);
+    testOk(whole, "the message is whole, and says what to do");
+}
+
 static void writeRules(const char *text)
 {
     FILE *f = fopen("testRecordRules.json", "w");
@@ -113,7 +137,7 @@ static void testUnexpected(void)
     expect("T:PUT_BAD_PVS.NORD", "0");
     expect("T:PUT_BAD_CNT", "2");
     expect("T:PUT_BAD_LAST.VAL$", text[1]); /* it stays to be read */
-    addUnexpected("REC:A", "again");
+    testMessage();
     expect("T:PUT_BAD_OPEN_CNT.SEVR", "MAJOR");
     expectAllShown();
     testdbPutFieldOk("T:SUB:RULES.B", DBR_LONG, 2);
