@@ -5,6 +5,7 @@
 
 #include <epicsExit.h>
 #include <epicsThread.h>
+#include <errlog.h>
 #include <iocsh.h>
 
 static sem_t asked; /* to end; a signal handler has no argument */
@@ -42,8 +43,14 @@ static void endOnTerm()
  * that control something. "var dbThreadRealtimeLock 1" in st.cmd has it so. */
 extern "C" int dbThreadRealtimeLock;
 
+/* Bytes of a message, and of all that wait to be printed. The default is 256, which cuts a message with a state or a
+ * cross-check in it. */
+#define MESSAGE_SIZE 1024
+#define QUEUE_SIZE   (16 * MESSAGE_SIZE)
+
 int main(int argc, char *argv[])
 {
+    errlogInit2(QUEUE_SIZE, MESSAGE_SIZE); /* before anything prints: the first call counts */
     dbThreadRealtimeLock = 0;
     endOnTerm();
     if (argc >= 2) {

@@ -174,9 +174,20 @@ static void countOpen(ebpfMonPublished *published)
     published->unexpected.open = open < INT_MAX ? (int)open : INT_MAX;
 }
 
+/* What to do stands last, so the line of the put is cut and not that: errlog.c takes 256 bytes (MIN_MESSAGE_SIZE) with
+ * the severity, and ends a longer message in "<<TRUNCATED>>". */
+static void tellUnexpected(const ebpfMonPut *put)
+{
+    static const char todo[] = "See PUT_BAD_LOG; acknowledge by PUT_BAD_ACK or ebpfMonPutAck";
+    char line[EBPFMON_LINE_SIZE], begin[256 - sizeof("sevr=major ebpfMon: unexpected put (): . \n") - sizeof(todo)];
+
+    ebpfMonPutLine(put, line, sizeof(line));
+    ebpfMonTextCopy(begin, sizeof(begin) - strlen(put->rule), line);
+    errlogSevPrintf(errlogMajor, "ebpfMon: unexpected put (%s): %s. %s\n", put->rule, begin, todo);
+}
+
 void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
 {
-    char line[EBPFMON_LINE_SIZE], begin[601];
     ebpfMonPublished *published;
     int first;
 
@@ -189,12 +200,8 @@ void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
     published->time[ebpfMonGroupUnexpected] = put->time;
     ebpfMonPublishedUnlock();
     ebpfMonPublishedNotify(ebpfMonGroupUnexpected);
-    if (first) {
-        ebpfMonPutLine(put, line, sizeof(line));
-        ebpfMonTextCopy(begin, sizeof(begin), line);
-        errlogSevPrintf(errlogMajor, "ebpfMon: unexpected put (%s): %s. See PUT_BAD_LOG for it and all that "
-                        "follow; acknowledge by PUT_BAD_ACK or ebpfMonPutAck\n", put->rule, begin);
-    }
+    if (first)
+        tellUnexpected(put);
 }
 
 const ebpfMonPut *ebpfMonPublishedGetUnexpected(const ebpfMonPublished *published, unsigned i)

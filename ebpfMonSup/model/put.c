@@ -74,10 +74,53 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
         strcpy(result, " LOST: sent, but the IOC never made it");
         break;
     }
-    snprintf(line, sizeof(line), "%s %s %s \xe2\x86\x92 %s%s%s%s%s%s%s%s%s%s", when, put->pv, old, put->val,
+    snprintf(line, sizeof(line), "%s %s %s -> %s%s%s%s%s%s%s%s%s%s", when, put->pv, old, put->val,
              put->after[0] ? " (became " : "", put->after, put->after[0] ? ")" : "",
              put->who[0] ? " by " : "", put->who,
              put->origin[0] ? " (" : "", put->origin, put->origin[0] ? ")" : "", result);
     ebpfMonTextCopy(buf, size, line);
     return strlen(buf);
+}
+
+#define BRIEF_VALUE 12 /* of a long value so much stays beside a long name */
+#define BRIEF_RULE  6  /* of the rule at least so much, or nothing */
+
+/* The end of "text" in at most "room" bytes, which are 4 at least. */
+static size_t copyEnd(char *dst, size_t room, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (length > room) {
+        text += length - (room - 3);
+        while (((unsigned char)*text & 0xc0) == 0x80) /* not from within a character of UTF-8 */
+            text++;
+        length = (size_t)sprintf(dst, "...%s", text);
+    } else {
+        memcpy(dst, text, length + 1);
+    }
+    return length;
+}
+
+void ebpfMonPutBrief(const ebpfMonPut *put, char buf[EBPFMON_BRIEF_SIZE])
+{
+    const size_t room = EBPFMON_BRIEF_SIZE - 1, both = room - 3; /* name and value */
+    const char *user = put->user[0] ? put->user : put->who;
+    size_t pv = strlen(put->pv), value = strlen(put->val), used;
+
+    if (pv + value > both) {
+        size_t least = value < BRIEF_VALUE ? value : BRIEF_VALUE;
+
+        value = pv + least < both ? both - pv : least;
+    }
+    used = copyEnd(buf, both - value, put->pv);
+    used += (size_t)sprintf(buf + used, " = ");
+    ebpfMonTextCopy(buf + used, value + 1, put->val);
+    used = strlen(buf);
+    if (!user[0] || used + 4 + strlen(user) > room)
+        return;
+    used += (size_t)sprintf(buf + used, " by %s", user);
+    if (put->rule[0] && used + 2 + BRIEF_RULE <= room) {
+        strcpy(buf + used, ": ");
+        ebpfMonTextCopy(buf + used + 2, EBPFMON_BRIEF_SIZE - used - 2, put->rule);
+    }
 }

@@ -14,6 +14,7 @@
 #define EBPFMON_WHO_SIZE  192
 #define EBPFMON_ORIGIN_SIZE 400
 #define EBPFMON_LINE_SIZE 1400 /* a put in one line */
+#define EBPFMON_BRIEF_SIZE 40  /* a put in one line of an alarm table: what a STRING holds */
 
 typedef enum {
     ebpfMonPutOk,
@@ -86,9 +87,13 @@ typedef struct {
     char     rule[96];
 } ebpfMonPut;
 
-/* "2026-11-21 07:28:03.123456 PV old → new by who (origin)" and the result where it is not ok.
+/* "2026-11-21 07:28:03.123456 PV old -> new by who (origin)" and the result where it is not ok.
  * Returns the length; too long ends in "...". */
 size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size);
+
+/* "PV = value by user: rule", as much as there is room for: of a name that is too long the end, of a value the
+ * beginning. */
+void ebpfMonPutBrief(const ebpfMonPut *put, char buf[EBPFMON_BRIEF_SIZE]);
 
 /* Makes all texts of the put clean (common/text.h), whoever wrote them. */
 void ebpfMonPutClean(ebpfMonPut *put);

@@ -98,7 +98,7 @@ static const ebpfMonShellCommand commands[] = {
      {{"file", iocshArgString}, {"maxMB", iocshArgString}, {"hours", iocshArgString}, {"keep", iocshArgString},
       {"mode", iocshArgString}},
      "Writes puts to a file, one JSON object a line. Again for the same file: changes how.\n"
-     "  file    is rotated to file.1, file.2, …\n"
+     "  file    is rotated to file.1, file.2 ...\n"
      "  maxMB   when it would become larger (100); 0: not\n"
      "  hours   when it is older (0); 0: not\n"
      "  keep    rotated files kept (10)\n"

@@ -117,7 +117,7 @@ static void writeSkipped(void *arg, const ebpfMonTraceChain *c)
 {
     traceWriter *x = arg;
 
-    appendText(x, "  … no memory for the chain of %s\n", ebpfMonCatalogueName(x->t->cat, c->chain.rootSlot));
+    appendText(x, "  ... no memory for the chain of %s\n", ebpfMonCatalogueName(x->t->cat, c->chain.rootSlot));
 }
 
 static void writeHeader(traceWriter *x, uint64_t unixOffset, uint32_t total)
@@ -187,7 +187,7 @@ size_t ebpfMonTraceTextWrite(ebpfMonTraceWalk *walk, ebpfMonTarget *t, const ebp
     writeHeader(&x, unixOffset, total);
     ebpfMonTraceWalkRun(walk, trace, &visitor, &x);
     if (x.shown == RECORDS_MAX && total > x.shown)
-        appendText(&x, "  … %u more\n", total - x.shown);
+        appendText(&x, "  ... %u more\n", total - x.shown);
     writeIncomplete(&x);
     for (const ebpfMonTraceChain *chain = trace->first; chain; chain = chain->next)
         writeTimes(&x, chain);

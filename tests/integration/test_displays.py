@@ -5,7 +5,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from tests.harness import ca, db, loopback, paths
+from tests.harness import bob, ca, db, loopback, paths
 
 OP = paths.TOP / "ebpfMonApp" / "op"
 FILES = sorted(p.name for p in (OP / "bob").glob("*.bob"))
@@ -170,6 +170,49 @@ def test_each_display_opens_all_displays(name):
     assert sorted(a.findtext("file") for a in actions) == DISPLAYS
 
 
+def reached(file, macros):
+    """All displays that one comes to by the buttons, each with its macros."""
+    todo, seen = [(file, macros)], {}
+    while todo:
+        file, macros = todo.pop()
+        key = file, tuple(sorted(macros.items()))
+        if key not in seen:
+            seen[key] = bob.open_display(OP / "bob", file, macros)
+            todo += seen[key].opens
+    return {file: opened for (file, _), opened in seen.items()}
+
+
+def alarm_links(prefix):
+    """The display links of the alarm tree, with the prefix that a site has written into it."""
+    text = (OP / "alarm" / "ebpfMon.xml").read_text().replace("HOST:EBPF:", prefix)
+    return [bob.link(e.text) for e in ET.fromstring(text).findall(".//display/details")]
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_displays_show_the_host_of_their_opener(name):
+    """And so do all displays that their buttons open."""
+    displays = reached(name, {"P": "far:EBPF:"})
+    assert sorted(displays) == DISPLAYS
+    for file, opened in displays.items():
+        names = [n.removeprefix("pva://") for n in opened.pvs]
+        assert names and not [n for n in names if not n.startswith("far:EBPF:") or "$" in n.removesuffix(".VAL$")], file
+
+
+def test_alarm_links_show_the_host_of_the_alarm():
+    links = alarm_links("far:EBPF:")
+    assert links
+    for file, macros in links:
+        for opened in reached(file, macros).values():
+            assert all(n.removeprefix("pva://").startswith("far:EBPF:") for n in opened.pvs), file
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_displays_without_an_opener_show_this_host(name):
+    """A double click on the file gives no macro."""
+    for opened in reached(name, {}).values():
+        assert all(n.removeprefix("pva://").startswith("localhost:EBPF:") for n in opened.pvs), name
+
+
 def test_all_values_arrive(display, live):
     """By the protocol that Phoebus uses: records by Channel Access, tables by PV Access."""
     from p4p.client.thread import Context
@@ -183,7 +226,7 @@ def test_all_values_arrive(display, live):
 
 
 @pytest.mark.parametrize("name, wanted", [
-    ("ebpfMonPuts.bob", "PUTS BAD_PUTS PUT_BAD_ACK PUT_BAD_LAST LOSSES UNFOUND PUT_RATE LOG_STATE LOG_MSG "
+    ("ebpfMonPuts.bob", "PUTS BAD_PUTS PUT_BAD_ACK PUT_BAD_ALARM PUT_BAD_LAST LOSSES UNFOUND PUT_RATE LOG_STATE LOG_MSG "
                         "LOG_LOST_CNT PACKET_STATE"),
     ("ebpfMonChains.bob", "PROC_TOP CHAIN_TOP CHAIN_HIST_ROOT CHAIN_HIST CHAIN_HIST_EDGES CHAIN_LOG IOCS FILTER_LEVEL "
                           "FILTER_STATUS OTLP_STATE OTLP_RATE OTLP_QUEUE_LOAD OTLP_LOST_CNT OTLP_MSG"),
@@ -230,7 +273,10 @@ def test_alarm_tree(records):
     for e in [*root.iter("guidance"), *root.iter("display")]:
         assert [c.tag for c in e] == ["title", "details"] and all(c.text for c in e)
     assert len(used) == len(set(used)) and set(used) <= set(records), set(used) - set(records)
-    assert {"STATE", "PUT_BAD_OPEN_CNT", "LOST_CNT", "RULES_MSG"} <= set(used)
+    assert {"STATE", "PUT_BAD_ALARM", "LOST_CNT", "RULES_MSG"} <= set(used)
+    latching = {pv.get("name").removeprefix("HOST:EBPF:") for pv in root.iter("pv") if pv.findtext("latching") == "true"}
+    # Only a pulse rises again after the alarm server acknowledged it; without a latch it would be gone in a second.
+    assert latching == {"PUT_BAD_ALARM"}
 
 
 def test_archive_list(records):

@@ -53,7 +53,7 @@ def test_puts_arrive(ioc, monitor, rotel):
     assert r["client.address"] == "127.0.0.1" and 0 < r["client.port"] < 65536
     assert r["process.pid"] == os.getpid() and r["process.real_user.id"] == os.getuid()
     assert r["SeverityText"] == "INFO" and re.fullmatch(r"\d{19}", r["Timestamp"])
-    assert r["Body"].startswith("Str(20") and f"{ioc.prefix}AO 1 \u2192 250" in r["Body"]
+    assert r["Body"].startswith("Str(20") and f"{ioc.prefix}AO 1 -> 250" in r["Body"]
     assert "     -> service.name: Str(hall 3)" in rotel.process.lines
     text = "caf\u00e9 \u2192 \"x\""
     ioc.put("STR", text)

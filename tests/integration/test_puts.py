@@ -221,7 +221,7 @@ def test_arrays(ioc, monitor, record, values, shown):
     ioc.put(record, values)
     line = until(lambda: next((l for l in log(monitor).splitlines() if f" {pv} " in l), None), 5,
                  lambda: log(monitor)[:800])
-    new = line.split("→", 1)[1]
+    new = line.split(" -> ", 1)[1]
     for text in shown:
         assert re.search(rf"(?<![\d.]){re.escape(text)}(?![\d.])" if text[0] in "-0123456789" else text, new), line
 
@@ -230,9 +230,9 @@ def test_array_old_value(ioc, monitor):
     pv = ioc.prefix + "WF"
     ioc.put("WF", [11.5, 12.5])
     ioc.put("WF", [13.5])
-    line = until(lambda: next((l for l in log(monitor).splitlines() if f" {pv} " in l and "13.5" in l.split("→")[1]),
+    line = until(lambda: next((l for l in log(monitor).splitlines() if f" {pv} " in l and "13.5" in l.split(" -> ")[1]),
                               None), 5, lambda: log(monitor)[:800])
-    old = line.split("→")[0]
+    old = line.split(" -> ")[0]
     assert "11.5" in old and "12.5" in old, line
 
 

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from p4p.client.thread import Context
 from tests.harness import ca, db, loopback, paths
 from tests.harness.ioc import OURS
 from tests.harness.wait import settled, until
@@ -47,6 +48,41 @@ def test_long_strings(monitor, name):
     assert isinstance(monitor.text(name), str)
 
 
+def long_texts(monitor):
+    """The PVs whose whole text is in .VAL$, or that are arrays of CHAR."""
+    names = [n for rtype in ("lsi", "lso") for n in monitor.command(f"dbl {rtype}") if n.startswith(monitor.prefix)]
+    arrays = [n for n in monitor.command("dbl waveform") if n.startswith(monitor.prefix)]
+    return [f"{n}.VAL$" for n in names] + [n for n in arrays if ca.get(n + ".FTVL", as_string=True) == "CHAR"]
+
+
+def test_long_strings_by_pv_access(monitor):
+    """QSRV of Base serves them as arrays of characters, and says by display.form (the info tag Q:form) that they are text.
+    Without it clients show numbers."""
+    names = long_texts(monitor)
+    assert {f"{monitor.prefix}{n}" for n in ("STATE_MSG.VAL$", "FILTER_IOC.VAL$", "CHAIN_HIST_ROOT.VAL$",
+                                             "FILTER_STATUS.VAL$", "PUT_LOG")} <= set(names)
+    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
+        values = dict(zip(names, context.get(names, timeout=60)))
+    assert not [n for n, v in values.items() if v.display.form.choices[v.display.form.index] != "String"]
+    state = bytes(values[f"{monitor.prefix}STATE_MSG.VAL$"].value.astype("uint8")).rstrip(b"\0")
+    assert state.decode() == monitor.text("STATE_MSG")
+
+
+def test_our_own_words_are_ascii(monitor, ioc):
+    """Many clients show other characters as bytes or as other characters. All names and values here are ASCII."""
+    ioc.put("AO", 4)
+    monitor.wait_text("PUT_LAST", lambda t: " -> 4 by" in t)
+    monitor.set_filter(SLOW=1)
+    try:
+        until(lambda: monitor.lines("CHAIN_LOG"), 60, "a chain in CHAIN_LOG")
+    finally:
+        monitor.set_filter(SLOW=10000)
+    texts = {n: ca.get_text(n) if n.endswith("$") else monitor.lines(n.removeprefix(monitor.prefix))
+             for n in long_texts(monitor)}
+    texts |= {n: " ".join(monitor.list(n)) for n in STRINGS}
+    assert not {n: t for n, t in texts.items() if not t.isascii()}
+
+
 @pytest.mark.parametrize("name", STRINGS)
 def test_lists_of_names(monitor, name):
     assert ca.get(f"{monitor.prefix}{name}.RTYP") == "waveform"
@@ -88,7 +124,7 @@ def test_parts_of_the_last_put(monitor, ioc):
     assert monitor.text("PUT_LAST_OLD_VALUE") == "21"
     assert paths.HOST in monitor.text("PUT_LAST_WRITER")
     line = monitor.text("PUT_LAST")
-    assert pv in line and "21" in line and "→" in line and "22" in line
+    assert pv in line and "21" in line and " -> " in line and "22" in line
     # the PVs of ebpfMonWatch.db
     monitor.wait(f"{pv}:PUT_CNT", lambda n: n >= 2)
     assert pv in monitor.text(f"{pv}:PUT_LAST")

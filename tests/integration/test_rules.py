@@ -9,6 +9,7 @@ from tests.harness import ca, db, loopback, paths, rawca
 from tests.harness.clients import Client
 from tests.harness.wait import until
 
+MAJOR = 2
 BAD = ["CNT", "OPEN_CNT", "LAST", "REASON", "LOG", "TIMES", "PVS", "VALUES", "WRITERS", "REASONS"]
 
 
@@ -117,7 +118,7 @@ def test_out_of_range(monitor, ioc):
     ioc.put("SET", 150)
     wait_severity(monitor, "MAJOR")
     line = monitor.text("PUT_BAD_LAST")
-    assert f"{ioc.prefix}SET" in line and "→ 150 by root@" in line, line
+    assert f"{ioc.prefix}SET" in line and "-> 150 by root@" in line, line
     assert monitor.text("PUT_BAD_REASON") == 'rule "setpoint": 150 is not 100 or less'
     assert monitor.get("PUT_BAD_CNT") == before + 1
     # also in the list of recent puts
@@ -130,6 +131,24 @@ def test_out_of_range(monitor, ioc):
     wait_severity(monitor, "NO_ALARM")
     assert monitor.text("PUT_BAD_LAST") == line
     assert monitor.get("PUT_BAD_CNT") == before + 1
+
+
+def test_each_unexpected_put_is_an_alarm_of_its_own(monitor, ioc):
+    """An alarm server that acknowledged the first one learns of the second one, though nobody pressed PUT_BAD_ACK."""
+    seen = []  # what an alarm server gets: severity, value
+    channel = ca.pv(monitor.prefix + "PUT_BAD_ALARM")
+    index = channel.add_callback(lambda severity, char_value, **_: seen.append((severity, char_value)))
+    try:
+        for value in (150, 151):
+            ioc.put("SET", value)
+            brief = f"{ioc.prefix}SET = {value} by root"
+            until(lambda: any(s == MAJOR and v.startswith(brief) for s, v in seen), 60, lambda: f"{brief}: {seen}")
+            assert monitor.get("PUT_BAD_ALARM.AMSG") == f'rule "setpoint": {value} is not 100 or ...'
+            until(lambda: seen[-1][0] == 0, 60, lambda: f"the alarm ends: {seen}")
+        risen = [v for (s, v), (before, _) in zip(seen[1:], seen) if s == MAJOR and before == 0]
+        assert len(risen) >= 2 and monitor.get("PUT_BAD_OPEN_CNT") >= 2
+    finally:
+        channel.remove_callback(index)
 
 
 def test_three_users_in_a_row(monitor, ioc):

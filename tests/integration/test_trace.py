@@ -156,7 +156,7 @@ def test_deep(ioc, monitor):
     """The trace has all records. The text shows the first ones."""
     ioc.put("DEEP0.PROC", 1)
     t = traced(monitor, ioc.prefix + "DEEP0")
-    assert ", 300 records," in t[0] and "  … 200 more" in t, t
+    assert ", 300 records," in t[0] and "  ... 200 more" in t, t
     names = [re.search(r"(\S+) \(calc\)", l)[1] for l in t[1:101]]
     assert names == [f"{ioc.prefix}DEEP{i}" for i in range(100)]
 

@@ -64,8 +64,8 @@ static void testLine(void)
     strcpy(put.who, "alice@opi1");
     strcpy(put.origin, "CA 127.0.0.1:51234");
     testOk1(ebpfMonPutLine(&put, line, sizeof(line)) == strlen(line));
-    testOk(strcmp(line, "2026-11-15 07:28:03.123456 RING:CURRENT.HOPR 1 " ARROW
-                  " 2 by alice@opi1 (CA 127.0.0.1:51234)") == 0, "ok: %s", line);
+    testOk(strcmp(line, "2026-11-15 07:28:03.123456 RING:CURRENT.HOPR 1 -> 2"
+                  " by alice@opi1 (CA 127.0.0.1:51234)") == 0, "ok: %s", line);
     put.result = ebpfMonPutDenied;
     ebpfMonPutLine(&put, line, sizeof(line));
     testOk(strstr(line, "51234) DENIED") != NULL, "denied: %s", line);
@@ -87,6 +87,41 @@ static void testLine(void)
     testOk(strcmp(line + strlen(line) - strlen(" by alice@opi1"), " by alice@opi1") == 0, "the longest fits");
     testOk1(ebpfMonPutLine(&put, shortLine, sizeof(shortLine)) == 39);
     testOk(strcmp(shortLine + 36, "...") == 0, "cut: %s", shortLine);
+}
+
+#define UMLAUTS "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+
+static void brief(const char *pv, const char *val, const char *user, const char *rule, const char *expected)
+{
+    char text[EBPFMON_BRIEF_SIZE];
+    ebpfMonPut put;
+
+    memset(&put, 0, sizeof(put));
+    strcpy(put.pv, pv);
+    strcpy(put.val, val);
+    strcpy(put.user, user);
+    strcpy(put.who, "shell");
+    strcpy(put.rule, rule);
+    ebpfMonPutBrief(&put, text);
+    testOk(strcmp(text, expected) == 0, "%s", text);
+    if (strcmp(text, expected) != 0)
+        testDiag("    expected %s", expected);
+}
+
+static void testBrief(void)
+{
+    testDiag("a put for an alarm table: PV and value first, at most 39 characters");
+    brief("M:I", "450", "eve", "no rule", "M:I = 450 by eve: no rule");
+    brief("M:I", "450", "", "no rule", "M:I = 450 by shell: no rule");
+    brief("DEMO:MAG:I", "450", "eve", "rule \"m\": 450 is not 200 or less", "DEMO:MAG:I = 450 by eve: rule \"m\": 4...");
+    brief("DEMO:MAGNET:CURRENT:SET", "450", "eve", "rule", "DEMO:MAGNET:CURRENT:SET = 450 by eve");
+    brief("DEMO:MAGNET:CURRENT:SET", "450", "evelyn.long", "rule", "DEMO:MAGNET:CURRENT:SET = 450");
+    brief("DEMO:MAG:CURRENT:SET", "0123456789abcdefghij", "eve", "r", "DEMO:MAG:CURRENT:SET = 0123456789abc...");
+    brief("SECTION:07:MAGNET:QUADRUPOLE:3:CURRENT:SET", "0123456789abcdefghij", "eve", "r",
+          "...DRUPOLE:3:CURRENT:SET = 012345678...");
+    brief("SECTION:07:MAGNET:QUADRUPOLE:3:CURRENT:SET", "", "eve", "r", "...7:MAGNET:QUADRUPOLE:3:CURRENT:SET = ");
+    /* 18 characters, two bytes each */
+    brief(UMLAUTS UMLAUTS UMLAUTS, "12345", "eve", "r", "..." UMLAUTS UMLAUTS "\xc3\xa4\xc3\xa4 = 12345");
 }
 
 static void refused(ebpfMonFilter filter, const char *because)
@@ -241,12 +276,13 @@ static void testAbsent(void)
 
 MAIN(testModel)
 {
-    testPlan(72);
+    testPlan(81);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* with it comes the text of the status codes */
     testLevel();
     testCut();
     testLine();
+    testBrief();
     testFilter();
     testPublished();
     testSettings();

@@ -9,7 +9,7 @@
 #include "export/otlp/otlpJson.h"
 #include "otlpTest.h"
 
-#define LINE "2026-11-15 07:28:03.123457 P7 a \xe2\x86\x92 7 by alice@opi1"
+#define LINE "2026-11-15 07:28:03.123457 P7 a -> 7 by alice@opi1"
 
 static ebpfMonOtlpConf conf;
 static char why[256];

@@ -140,7 +140,7 @@ static void testPuts(void)
     testdbGetFieldEqual("T:PUT_LAST.SEVR", DBR_STRING, "NO_ALARM");
     expect("T:PUT_LOG", "");
     addPut(0, "REC:A", "1");
-    expect("T:PUT_LAST.VAL$", "2026-11-15 07:28:03.123456 REC:A old \xe2\x86\x92 1 by alice@opi1 (CA)");
+    expect("T:PUT_LAST.VAL$", "2026-11-15 07:28:03.123456 REC:A old -> 1 by alice@opi1 (CA)");
     expect("T:PUT_LAST_VALUE_S", "1");
     expect("T:PUT_CNT", "1");
     expect("T:PUT_TIMES", "2026-11-15 07:28:03.123456");

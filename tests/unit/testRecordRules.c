@@ -34,6 +34,30 @@ static void addUnexpected(const char *pv, const char *rule)
     eltc(1);
 }
 
+static int whole;
+
+static void onMessage(void *arg, const char *message)
+{
+    (void)arg;
+    if (strstr(message, "unexpected put"))
+        whole = strlen(message) < 256 && strstr(message, "ebpfMonPutAck\n") && strstr(message, "...") &&
+                !strstr(message, "TRUNCATED");
+}
+
+/* However long the put, its value and its rule are. */
+static void testMessage(void)
+{
+    char rule[96];
+
+    memset(rule, 'r', sizeof(rule) - 1);
+    rule[sizeof(rule) - 1] = 0;
+    errlogAddListener(onMessage, NULL);
+    addUnexpected("SECTION:07:MAGNET:QUADRUPOLE:3:CURRENT:CORRECTION:SETPOINT.HIHI", rule);
+    errlogFlush();
+    errlogRemoveListeners(onMessage, NULL);
+    testOk(whole, "the message is whole, and says what to do");
+}
+
 static void writeRules(const char *text)
 {
     FILE *f = fopen("testRecordRules.json", "w");
@@ -63,13 +87,15 @@ static void expectAllShown(void)
 
 static void testUnexpected(void)
 {
-    static const char line[] = "2026-11-15 07:28:03.000000 REC:%c 0 \xe2\x86\x92 1 by bob@opi1";
+    static const char line[] = "2026-11-15 07:28:03.000000 REC:%c 0 -> 1 by bob@opi1";
     char text[2][80];
 
     testDiag("unexpected puts: MAJOR until acknowledged");
     sprintf(text[0], line, 'A');
     sprintf(text[1], line, 'B');
     expect("T:PUT_BAD_LAST.VAL$", "no unexpected put yet");
+    expect("T:PUT_BAD_ALARM", "no unexpected put yet");
+    testdbGetFieldEqual("T:PUT_BAD_ALARM.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:PUT_BAD_LAST.SEVR", DBR_STRING, "NO_ALARM");
     testdbGetFieldEqual("T:PUT_BAD_CNT.SEVR", DBR_STRING, "NO_ALARM");
     addUnexpected("REC:A", "rule \"r\": no put is allowed");
@@ -111,7 +137,7 @@ static void testUnexpected(void)
     expect("T:PUT_BAD_PVS.NORD", "0");
     expect("T:PUT_BAD_CNT", "2");
     expect("T:PUT_BAD_LAST.VAL$", text[1]); /* it stays to be read */
-    addUnexpected("REC:A", "again");
+    testMessage();
     expect("T:PUT_BAD_OPEN_CNT.SEVR", "MAJOR");
     expectAllShown();
     testdbPutFieldOk("T:SUB:RULES.B", DBR_LONG, 2);
@@ -151,12 +177,32 @@ static void testUnexpected(void)
     remove("testRecordRules.json");
 }
 
+static void testPulse(void)
+{
+    testDiag("one alarm each");
+    expect("T:PUT_BAD_ALARM.SEVR", "NO_ALARM"); /* those before are over */
+    addUnexpected("REC:A", "rule \"r\": no put is allowed from anybody at all");
+    expect("T:PUT_BAD_ALARM.SEVR", "MAJOR");
+    expect("T:PUT_BAD_ALARM", "REC:A = 1 by bob@opi1: rule \"r\": no ...");
+    testdbGetFieldEqual("T:PUT_BAD_ALARM.AMSG", DBR_STRING, "rule \"r\": no put is allowed from an...");
+    addUnexpected("REC:B", "second");
+    testdbGetFieldEqual("T:PUT_BAD_ALARM", DBR_STRING, "REC:A = 1 by bob@opi1: rule \"r\": no ...");
+    expect("T:PUT_BAD_ALARM.SEVR", "NO_ALARM");
+    testdbGetFieldEqual("T:PUT_BAD_ALARM", DBR_STRING, "REC:A = 1 by bob@opi1: rule \"r\": no ...");
+    expect("T:PUT_BAD_ALARM.SEVR", "MAJOR");
+    testdbGetFieldEqual("T:PUT_BAD_ALARM", DBR_STRING, "REC:B = 1 by bob@opi1: second");
+    expect("T:PUT_BAD_OPEN_CNT.SEVR", "MAJOR");
+    expect("T:PUT_BAD_ALARM.SEVR", "NO_ALARM"); /* and nobody has acknowledged anything */
+    expect("T:PUT_BAD_OPEN_CNT", "2");
+}
+
 MAIN(testRecordRules)
 {
     testPlan(0);
     recordTestBegin();
     recordTestRun();
     testUnexpected();
+    testPulse();
     recordTestEnd();
     return testDone();
 }

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Displays as Phoebus opens them: with their macros replaced, as it does (app/display/model: MacroHandler, Macros,
+DisplayModel.getEffectiveMacros).
+
+A file gets the macros of its opener. Its own macros may use them, and win over them. An embedded file gets those of
+its widget, an opened one those of the button, each on top of the macros of the display that it is in."""
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl
+
+MACRO = re.compile(r"\$\((\w+)(?:=([^()]*))?\)|\$\{(\w+)(?:=([^{}]*))?\}")
+
+
+def expand(text, macros):
+    """Without a value and without a default a macro stays as it is."""
+    def value(m):
+        name, default = (m[1], m[2]) if m[1] else (m[3], m[4])
+        return macros.get(name, m[0] if default is None else default)
+    return MACRO.sub(value, text)
+
+
+def with_own(macros, element):
+    """These, and on top those of the "macros" in the element."""
+    own = element.find("macros")
+    return macros | {m.tag: expand(m.text or "", macros) for m in (own if own is not None else [])}
+
+
+@dataclass
+class Opened:
+    """A display and the files in it."""
+    pvs: list = field(default_factory=list)    # each name, as it is searched
+    opens: list = field(default_factory=list)  # file and macros of each button that opens a display
+
+
+def open_display(folder, file, macros):
+    opened = Opened()
+    fill(opened, folder, file, macros)
+    return opened
+
+
+def fill(opened, folder, file, macros):
+    root = ET.parse(folder / file).getroot()
+    macros = with_own(macros, root)
+    for widget in root.iter("widget"):
+        own = with_own(macros, widget)
+        opened.pvs += [expand(e.text, own) for e in widget.iter() if e.tag in ("pv_name", "x_pv", "y_pv") and e.text]
+        for action in widget.findall("actions/action[@type='open_display']"):
+            opened.opens.append((expand(action.findtext("file"), own), with_own(own, action)))
+        if widget.get("type") == "embedded":
+            fill(opened, folder, expand(widget.findtext("file"), own), own)
+
+
+def link(text):
+    """File and macros of a display link in an alarm tree: file:/folder/name.bob?MACRO=value&..."""
+    path, _, query = text.partition("?")
+    return path.rpartition("/")[2], dict(parse_qsl(query))
