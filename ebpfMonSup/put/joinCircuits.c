@@ -118,8 +118,12 @@ void ebpfMonJoinCircuitSetServed(ebpfMonJoinCircuit *circuit, uint32_t seq)
     circuit->hasServed = 1;
 }
 
-void ebpfMonJoinCircuitConfirm(ebpfMonJoinCircuit *circuit, uint64_t number, uint32_t stretch)
+void ebpfMonJoinCircuitConfirm(ebpfMonJoinCircuit *circuit, uint64_t number, uint32_t stretch, uint32_t seq)
 {
+    if (circuit->confirmedCircuit == number && circuit->confirmedStretch == stretch &&
+        !ebpfMonJoinIsBefore(seq, circuit->confirmedFrom))
+        return;
     circuit->confirmedCircuit = number;
     circuit->confirmedStretch = stretch;
+    circuit->confirmedFrom = seq;
 }

@@ -33,6 +33,7 @@ typedef struct ebpfMonJoinCircuit {
     unsigned  publishedRoom, publishedCount;
     uint64_t  confirmedCircuit;               /* a put of this stretch of messages was seen in the IOC, too: it is not */
     uint32_t  confirmedStretch;               /* made of bytes that look like messages. As in ebpfMonWireEvent */
+    uint32_t  confirmedFrom;                  /* … from this sequence number on */
     int       hasServed;                      /* "served" is valid */
     uint32_t  served;                         /* sequence number of the latest message that the IOC served */
     int       hasForgotten;                   /* "published" was full: those up to "forgottenUpTo" are forgotten */
@@ -90,8 +91,9 @@ void ebpfMonJoinCircuitsAddPut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit
 void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, ebpfMonPacketPut *before,
                                   ebpfMonPacketPut *put);
 
-/* A put of this stretch of messages was seen in the IOC, too. "stretch": as in ebpfMonWireEvent. */
-void ebpfMonJoinCircuitConfirm(ebpfMonJoinCircuit *circuit, uint64_t number, uint32_t stretch);
+/* A put of this stretch of messages was seen in the IOC, too. "stretch": as in ebpfMonWireEvent. From there on the
+ * messages are whole. Before it they need not be: bytes that look like messages can end where a message begins. */
+void ebpfMonJoinCircuitConfirm(ebpfMonJoinCircuit *circuit, uint64_t number, uint32_t stretch, uint32_t seq);
 
 /* The IOC has served the message with this sequence number. */
 void ebpfMonJoinCircuitSetServed(ebpfMonJoinCircuit *circuit, uint32_t seq);

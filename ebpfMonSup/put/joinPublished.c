@@ -125,6 +125,6 @@ int ebpfMonJoinPublishedTake(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *
 {
     if (!takeOwn(circuit, ev, at) && !takeShared(circuits, ev, at))
         return 0;
-    ebpfMonJoinCircuitConfirm(circuit, ev->circuit, ev->stretch);
+    ebpfMonJoinCircuitConfirm(circuit, ev->circuit, ev->stretch, ev->seq);
     return 1;
 }

@@ -150,7 +150,7 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
     if (key->moved && p->pva)
         put->user[0] = put->host[0] = 0; /* those of another client */
     ebpfMonJoinMatchMerge(p, put);
-    ebpfMonJoinCircuitConfirm(match->circuit, p->circuit, p->stretch);
+    ebpfMonJoinCircuitConfirm(match->circuit, p->circuit, p->stretch, p->seq);
     if (key->seqKind != EBPFMON_SEQ_NONE && !p->closed)
         ebpfMonJoinCircuitSetServed(match->circuit, p->seq);
     key->seq = p->seq;
@@ -342,7 +342,8 @@ static int isUnmatched(ebpfMonPutJoin *join, const ebpfMonJoinCircuit *c, ebpfMo
 static int isCertain(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p)
 {
     return !p->iocId || !p->stretch || p->replied ||
-           (c->confirmedCircuit == p->circuit && c->confirmedStretch == p->stretch);
+           (c->confirmedCircuit == p->circuit && c->confirmedStretch == p->stretch &&
+            !ebpfMonJoinIsBefore(p->seq, c->confirmedFrom));
 }
 
 ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """IOCs of other releases of EPICS Base, built with shared libraries, statically, and stripped (tests/harness/releases.py):
 counts, puts and chains are right. `make matrix` runs all that this machine has, and prints a table; other runs take our
-own Base and the two oldest."""
+own Base."""
 import getpass
 import os
 import struct
@@ -14,8 +14,7 @@ from tests.harness.wait import settled, until
 
 BUILDS = releases.find()
 if not IS_LONG:
-    SHARED = [b for b in BUILDS if b.kind == "shared"]
-    BUILDS = [b for b in SHARED if b.folder == paths.BASE] + [b for b in SHARED if b.folder != paths.BASE][-2:]
+    BUILDS = [b for b in BUILDS if b.kind == "shared" and b.folder == paths.BASE]
 
 N = 20
 DATABASE = "".join([

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.harness import db
+from tests.harness.soak import size, soak
 from tests.harness.wait import until
 
 WINDOW = 2       # s
@@ -18,8 +19,8 @@ FEW = 10         # programs that start meanwhile; with more there is no silence
 LOOKS = 6        # of a reader for one event: when it is woken, and until it sleeps again
 ALWAYS = {"ebpfMonEvent", "ebpfMonPacket"}
 SOON = 0.3       # s; a reader that is not woken looks after a second at most
-PUTS = 10
-LATE = 2         # of them may be later: a busy host
+PUTS = size(5, 10)
+LATE = size(1, 2)  # of them may be later: a busy host
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def ioc(module_ioc):
     return module_ioc(db.READY + db.record("ao", "AO")).start()
 
 
-@pytest.fixture(scope="module", params=["puts", "chains", "trace"])
+@pytest.fixture(scope="module", params=size(["chains"], ["puts", "chains", "trace"]))
 def monitor(request, module_monitor, ioc):
     return module_monitor().start().at_level(request.param, ioc)
 
@@ -51,6 +52,7 @@ def wakes(pid):
     return found
 
 
+@soak
 def test_nobody_polls(ioc, monitor):
     least = {}  # (id, name) → wake-ups a second
 
@@ -75,6 +77,7 @@ def test_nobody_polls(ioc, monitor):
     assert ALWAYS | {"ebpfMonFollow", "ebpfMonPublish"} <= {name for _, name in least}
 
 
+@soak
 def test_put_after_a_silence(ioc, monitor):
     """It is published by far sooner than the monitor looks by itself."""
     late = []
