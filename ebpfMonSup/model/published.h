@@ -49,6 +49,7 @@ typedef struct {
     char     stateMessage[256];
     ebpfMonState ownState;     /* as ebpfMonPublishedSetState was told; state is Degraded while a thread is stuck */
     char     ownMessage[256];
+    int      isMeasured; /* one second has been published since the start: rates, costs and loads are known */
     char     stuck[200];       /* threads that make no progress; empty: none */
     ebpfMonLossValues       losses;
     ebpfMonAuditValues      audit;

@@ -4,6 +4,7 @@
 #define EBPFMON_PUTVALUES_H
 
 #include <stdint.h>
+#include <epicsTime.h>
 #include "model/iocValues.h"
 #include "model/put.h"
 
@@ -21,6 +22,7 @@ typedef struct {
     uint64_t count;        /* that passed the filter */
     uint64_t denied;       /* of those */
     double   rate;
+    epicsTimeStamp rateTime; /* since when it is so */
     unsigned iocCount;     /* valid entries of ioc[]: an entry stays for good; the last one counts for all others */
     ebpfMonPutIoc ioc[EBPFMON_IOCS_MAX];
     unsigned kept;         /* valid entries of put[] */

@@ -116,6 +116,7 @@ int ebpfMonGroupChangesFind(ebpfMonGroupChanges *changes, ebpfMonPublished *publ
 
     if (!findHash(published, group, &hash))
         return 0;
+    hash = ADD(hash, published->isMeasured); /* until then a value that is the same is INVALID */
     isSame = changes->group[group].isKnown && changes->group[group].hash == hash;
     if (isSame)
         published->time[group] = changes->group[group].time;

@@ -56,6 +56,8 @@ ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *se
     p->search = search;
     p->costs = costs;
     p->cpuBefore = -1;
+    ebpfMonPublishedLock()->isMeasured = 0;
+    ebpfMonPublishedUnlock();
     p->lock = epicsMutexMustCreate();
     p->rankings = ebpfMonRankingsNew(targets, &ebpfMonRankingSourcesKernel);
     p->health = ebpfMonHealthCollectorNew(targets);
@@ -200,10 +202,12 @@ static void publishPutRate(ebpfMonPublisher *p, double seconds)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
     ebpfMonPutValues *puts = &published->puts;
-    double rate = (double)(puts->count - p->putsBefore) / seconds;
+    double rate = (double)(puts->count - p->putsBefore) / seconds, before = puts->rate;
 
     p->putsBefore = puts->count;
     puts->rate = rate == 0 && puts->rate < 0.01 ? 0 : puts->rate + SMOOTH * (rate - puts->rate);
+    if (puts->rate != before || !puts->rateTime.secPastEpoch) /* archivers drop a value with the stamp of the one before */
+        epicsTimeGetCurrent(&puts->rateTime);
     ebpfMonPublishedUnlock();
 }
 
@@ -235,6 +239,8 @@ static void publishSecond(ebpfMonPublisher *p, double seconds)
     ebpfMonRankingsPublishChains(p->rankings);
     ebpfMonHealthCollectorPublish(p->health);
     ebpfMonSearchPublish(p->search, ebpfMonClockReal(), seconds);
+    ebpfMonPublishedLock()->isMeasured = 1;
+    ebpfMonPublishedUnlock();
     publishIocs(p);
     ebpfMonLossCountersPublish(p->losses);
     ebpfMonAuditTextPublish(&p->audit);
@@ -248,6 +254,7 @@ static void runPublisher(ebpfMonWorker *worker, void *arg)
     ebpfMonPublisher *p = arg;
     uint64_t last = ebpfMonClockMonotonic();
 
+    publishOwnCosts(p, 0); /* what the first second begins with */
     while (!ebpfMonWorkerIsStopping(worker)) {
         double left = PERIOD - (double)(ebpfMonClockMonotonic() - last) / 1e9;
         uint64_t now;

@@ -12,6 +12,7 @@
 #include <dbEvent.h>
 #include <dbFldTypes.h>
 #include <epicsStdlib.h>
+#include <recGbl.h>
 
 #include "record/filterInputs.h"
 
@@ -179,7 +180,23 @@ static void writeSource(const aSubRecord *prec, int in, short type, const void *
     else
         dbPut(&source, DBR_STRING, value, 1);
     source.precord->udf = FALSE;
+    recGblGetTimeStamp(source.precord);
     db_post_events(source.precord, source.pfield, DBE_VALUE | DBE_LOG);
+}
+
+/* A record that has not processed has the stamp 0, which archivers drop as older than EPICS. */
+void ebpfMonFilterStampInputs(const aSubRecord *prec)
+{
+    for (int in = 0; in < EBPFMON_FILTER_INPUTS; in++) {
+        const DBLINK *link = &(&prec->inpa)[in];
+        DBADDR source;
+
+        if (link->type != DB_LINK || dbNameToAddr(link->value.pv_link.pvname, &source) ||
+            source.precord->time.secPastEpoch)
+            continue;
+        recGblGetTimeStamp(source.precord);
+        db_post_events(source.precord, source.pfield, DBE_VALUE | DBE_LOG);
+    }
 }
 
 void ebpfMonFilterWriteInputs(const aSubRecord *prec, const ebpfMonFilter *filter)

@@ -27,4 +27,7 @@ int ebpfMonFilterReadInputs(const struct aSubRecord *prec, ebpfMonFilter *filter
  * record is locked, and its lock set has them all. */
 void ebpfMonFilterWriteInputs(const struct aSubRecord *prec, const ebpfMonFilter *filter);
 
+/* Gives each source record that never processed the time of now. Its lock set is held. */
+void ebpfMonFilterStampInputs(const struct aSubRecord *prec);
+
 #endif

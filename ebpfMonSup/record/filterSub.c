@@ -136,6 +136,7 @@ static long setFilter(aSubRecord *prec)
     char why[TEXT_SIZE];
     long status = 0;
 
+    ebpfMonFilterStampInputs(prec); /* as far as they have none: autosave has restored them by now */
     if (byCommand != EBPFMON_FILTER_ALL)
         status = ebpfMonFilterReadInputs(prec, &filter, why, sizeof(why));
     ebpfMonFilterCopyInputs(&filter, &command, byCommand);

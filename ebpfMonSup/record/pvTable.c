@@ -345,6 +345,8 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
 
 epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row)
 {
+    if (pv->offset == HOST(puts.rate) && pv->row == hostRow)
+        return published->puts.rateTime;
     if (row && pv->row == putRow)
         return ((const ebpfMonPut *)row)->time;
     if (row && pv->row == watchRow && pv->cell == ebpfMonCellText)
@@ -365,11 +367,26 @@ epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv
     return NO_ALARM;
 }
 
+/* What is measured over a second: 0 would be a value, and none is known. */
+static int isMeasuredPv(const ebpfMonPv *pv)
+{
+    static const size_t offsets[] = {
+        HOST(costs.iocs), HOST(costs.trapNs), HOST(costs.cpu), HOST(costs.memory), HOST(packets.rate), HOST(puts.rate)
+    };
+
+    if (pv->row != hostRow)
+        return 0;
+    for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++)
+        if (pv->offset == offsets[i])
+            return 1;
+    return pv->group == ebpfMonGroupProc || pv->group == ebpfMonGroupHealth || pv->group == ebpfMonGroupSearch;
+}
+
 int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row)
 {
     if (pv->row == watchRow)
         return !row || !((const ebpfMonWatchRow *)row)->found;
     if (pv->row == histRow)
         return published->chains.selectedRoot[0] && !published->chains.selectedFound;
-    return 0;
+    return !published->isMeasured && isMeasuredPv(pv);
 }

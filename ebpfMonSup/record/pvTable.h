@@ -59,7 +59,7 @@ epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv 
  * thread hangs. */
 epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv *pv);
 
-/* Nonzero when the PV is about a record or a root that the monitor does not find. */
+/* Nonzero when the PV is about a record or a root that the monitor does not find, or not measured yet. */
 int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row);
 
 #endif

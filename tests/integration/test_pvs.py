@@ -15,6 +15,7 @@ STRINGS = """IOC_NAMES IOC_VERSIONS IOC_LEVELS PUT_PVS PUT_VALUES PUT_OLD_VALUES
 ARRAYS = """IOC_PIDS IOC_RECORD_CNTS PROC_TOP_CNTS PROC_TOP_RATES CHAIN_TOP_CNTS CHAIN_TOP_MEANS CHAIN_TOP_P99S
             CHAIN_TOP_MAXS CHAIN_TOP_LOCK_WAITS CHAIN_HIST CHAIN_HIST_EDGES LOST_CNTS IOC_COSTS PUT_TIMES""".split()
 TEXTS = "PUT_LOG CHAIN_LOG".split()
+INVALID = 3
 WATCH = "PROC_CNT PROC_RATE LAT_MEAN LAT_P99 LAT_MAX PUT_CNT PUT_LAST".split()
 
 
@@ -151,6 +152,42 @@ def test_puts_table(monitor, ioc):
         assert len({len(c) for c in columns.values()}) == 1
         flat = [str(c[0]) for c in columns.values()]
         assert ioc.prefix + "AO" in flat and "31" in flat
+
+
+def test_put_rate_falls_with_times_of_its_own(monitor, ioc):
+    """Archivers drop a value that has the time stamp of the one before."""
+    seen = []
+    channel = ca.pv(monitor.prefix + "PUT_RATE")
+    for i in range(5):
+        ioc.put("AO", 100 + i)
+    index = channel.add_callback(lambda value, timestamp, **_: seen.append((value, timestamp)))
+    try:
+        def falling():
+            return [(v, t) for (before, _), (v, t) in zip(seen, seen[1:]) if v < before]
+
+        until(lambda: len(falling()) >= 4, 60, lambda: f"the rate falls: {seen}")
+        times = [t for _, t in falling()]
+        assert all(0.5 < b - a < 30 for a, b in zip(times, times[1:])), seen
+    finally:
+        channel.remove_callback(index)
+
+
+def test_nothing_is_0_before_it_is_known(new_monitor, ioc):
+    """What an archiver gets from the first moment on: no 0 without an alarm, no stamp from before EPICS was."""
+    seen = []
+    began = time.time()
+    monitor = new_monitor().launch()
+    for name in ("TRAP_COST", "CPU", "MEM", "IOC_MEM_MAX", "FILTER_LEVEL", "FILTER_SLOW", "FILTER_BUDGET"):
+        channel = ca.pv(monitor.prefix + name)
+        channel.add_callback(lambda value, severity, timestamp, who=name, **_: seen.append((who, value, severity, timestamp)),
+                             run_now=True)
+    monitor.wait_ioc(ioc)
+    for name in ("TRAP_COST", "CPU", "MEM", "IOC_MEM_MAX"):
+        monitor.wait(f"{name}.SEVR", lambda s: s != INVALID, 60)
+        until(lambda n=name: any(who == n and severity != INVALID for who, _, severity, _ in seen), 60, f"a value of {name}")
+    assert not [s for s in seen if s[1] == 0 and s[2] != INVALID and not s[0].startswith("FILTER")]
+    assert not [s for s in seen if s[3] < began - 60]
+    assert monitor.get("FILTER_LEVEL.UDF") == monitor.get("FILTER_SLOW.UDF") == 0
 
 
 def test_put_updates_at_once(monitor, ioc):

@@ -224,6 +224,7 @@ static void fillPublished(void)
     ebpfMonWatchRow *watch;
 
     published->state = ebpfMonRunning;
+    published->isMeasured = 1;
     strcpy(published->stateMessage, "watching 2 IOCs");
     published->iocs.count = 2;
     strcpy(published->iocs.ioc[0].name, "soft");

@@ -23,6 +23,8 @@ static unsigned find(unsigned seconds)
     return found;
 }
 
+static unsigned atFirst; /* groups of the publisher */
+
 static void testEach(void)
 {
     static const struct {
@@ -93,18 +95,27 @@ static void testTime(void)
            "groups that another thread writes are left alone");
 }
 
+static void testMeasured(void)
+{
+    testOk1(!find(300));
+    published.isMeasured = 1;
+    testOk(find(302) == atFirst, "when the first second is over, values that are the same are valid: all process");
+}
+
 MAIN(testGroupChanges)
 {
-    testPlan(30);
+    testPlan(32);
     published.iocs.count = published.processings.busiestCount = published.chains.slowestCount = 2;
     published.watched.count = published.searches.names = 2;
     published.health.iocs = published.health.scans = published.health.events = 2;
-    testOk(find(1) == (1u << ebpfMonGroupState | 1u << ebpfMonGroupIocs | 1u << ebpfMonGroupPuts |
+    atFirst = find(1);
+    testOk(atFirst == (1u << ebpfMonGroupState | 1u << ebpfMonGroupIocs | 1u << ebpfMonGroupPuts |
                        1u << ebpfMonGroupProc | 1u << ebpfMonGroupChains | 1u << ebpfMonGroupWatch |
                        1u << ebpfMonGroupSearch | 1u << ebpfMonGroupHealth), "at first all of the publisher's");
     testOk(!find(2), "the same: none");
     testEach();
     testBeyond();
     testTime();
+    testMeasured();
     return testDone();
 }

@@ -128,11 +128,87 @@ static void testValues(void)
     testOk1(fakeMonitor.rotations == 1 && fakeMonitor.logResets == 1);
 }
 
+static void setMeasured(int isMeasured)
+{
+    ebpfMonPublishedLock()->isMeasured = isMeasured;
+    ebpfMonPublishedUnlock();
+    for (int g = 0; g < ebpfMonGroupCount; g++)
+        change((ebpfMonGroup)g);
+}
+
+static epicsTimeStamp readTime(const char *pv)
+{
+    epicsTimeStamp time;
+    DBADDR addr;
+
+    if (dbNameToAddr(pv, &addr))
+        testAbort("no %s", pv);
+    dbScanLock(addr.precord);
+    time = addr.precord->time;
+    dbScanUnlock(addr.precord);
+    return time;
+}
+
+static void testFirstSecond(void)
+{
+    static const char *const measured[] = {
+        "T:COST", "T:TRAP_COST", "T:CPU", "T:MEM", "T:PUT_RATE", "T:PROC_RATE", "T:PROC_CNT", "T:IOC_MEM_MAX", "T:PACKET_RATE",
+        "T:SEARCH_RATE"
+    };
+    char pv[40];
+
+    testDiag("the monitor runs for less than a second: what it measures is not known");
+    setMeasured(0);
+    for (unsigned i = 0; i < 10; i++) {
+        sprintf(pv, "%s.SEVR", measured[i]);
+        expect(pv, "INVALID");
+    }
+    expect("T:IOC_CNT.SEVR", "NO_ALARM");
+    expect("T:PUT_CNT.SEVR", "NO_ALARM");
+    expect("T:IOC_NAMES.SEVR", "NO_ALARM");
+    setMeasured(1);
+    for (unsigned i = 0; i < 10; i++) {
+        sprintf(pv, "%s.SEVR", measured[i]);
+        expect(pv, "NO_ALARM");
+    }
+}
+
+/* The filter was loaded, and partly set by commands, but no record of it was ever written. */
+static void testFilterStamps(void)
+{
+    static const char *const names[] = {
+        "T:FILTER_IOC", "T:FILTER_USER", "T:FILTER_LEVEL", "T:FILTER_SLOW", "T:FILTER_SAMPLE", "T:FILTER_BUDGET",
+        "T:FILTER_STATUS", "T:FILTER"
+    };
+    char udf[40];
+
+    testDiag("the filter has a time from the start");
+    for (unsigned i = 0; i < 8; i++) {
+        testOk(readTime(names[i]).secPastEpoch > 0, "%s has a time", names[i]);
+        sprintf(udf, "%s.UDF", names[i]);
+        testdbGetFieldEqual(udf, DBR_LONG, 0);
+    }
+}
+
+/* PUT_RATE falls when no put comes. */
+static void testRateTime(void)
+{
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    epicsTimeStamp time;
+
+    published->puts.rate = 0.25;
+    published->puts.rateTime.secPastEpoch = 1163579999u;
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedNotify(ebpfMonGroupPuts);
+    expect("T:PUT_RATE", "0.25");
+    time = readTime("T:PUT_RATE");
+    testOk(time.secPastEpoch == 1163579999u, "the rate has its own time");
+}
+
 static void testPuts(void)
 {
     char value[101], cut[MAX_STRING_SIZE];
     epicsTimeStamp stamp;
-    DBADDR addr;
     unsigned i;
 
     testDiag("puts");
@@ -146,10 +222,7 @@ static void testPuts(void)
     expect("T:PUT_TIMES", "2026-11-15 07:28:03.123456");
     expect("T:PUT_IOCS", "soft");
     testdbGetFieldEqual("T:PUT_LAST_VALUE_S.SEVR", DBR_STRING, "NO_ALARM");
-    dbNameToAddr("T:PUT_LAST_PV", &addr);
-    dbScanLock(addr.precord);
-    stamp = addr.precord->time;
-    dbScanUnlock(addr.precord);
+    stamp = readTime("T:PUT_LAST_PV");
     testOk(stamp.secPastEpoch == 1163575683u && stamp.nsec == 123456000, "time stamp is the put's");
 
     memset(value, 'x', 100);
@@ -197,7 +270,10 @@ MAIN(testRecord)
     recordTestBegin();
     testBefore();
     testValues();
+    testFirstSecond();
+    testFilterStamps();
     testPuts();
+    testRateTime();
     testEnd();
     recordTestEnd();
     return testDone();
