@@ -183,7 +183,7 @@ def log(monitor):
 
 
 def put_of(monitor, pv, change, who=""):
-    """The line of a put in the log: the field, "old → new", and the beginning of what follows."""
+    """The line of a put in the log: the field, "old -> new", and the beginning of what follows."""
     return until(lambda: next((line for line in log(monitor) if f" {pv} {change} by {who}" in line), None), 10,
                  lambda: f"{pv} {change} by {who}:\n" + "\n".join(log(monitor)[:30]))
 
@@ -192,7 +192,7 @@ def test_puts(watched, monitor, ioc):
     """A field of each type: old value, new value, writer, result."""
     for i, (field, value, old, new) in enumerate(PUTS):
         ca.pv(ioc.prefix + field).put(value, wait=bool(i % 2), timeout=60)
-        line = put_of(monitor, ioc.prefix + field, f"{old} → {new}")
+        line = put_of(monitor, ioc.prefix + field, f"{old} -> {new}")
         assert f"{getpass.getuser()}@{paths.HOST}" in line and str(os.getpid()) in line, line
 
 
@@ -207,7 +207,7 @@ def test_types_of_channel_access(watched, monitor, ioc, dtype):
     """A scalar and arrays, sent as each type."""
     ioc.put("LO", 0)
     ca.write(ioc.port, ioc.prefix + "LO", WIRE[dtype], dtype)
-    put_of(monitor, ioc.prefix + "LO", "0 → 7", "tester@testhost")
+    put_of(monitor, ioc.prefix + "LO", "0 -> 7", "tester@testhost")
     for array in ("STRING", "CHAR", "SHORT", "LONG", "FLOAT", "DOUBLE"):
         pv = f"{ioc.prefix}WF{array}"
         ioc.put(f"WF{array}", [3, 4])
@@ -226,7 +226,7 @@ def test_link_that_writes(watched, monitor, ioc):
 def test_put_that_is_refused(watched, monitor, ioc):
     """DISP is set: the put never reaches the database."""
     ca.write(ioc.port, ioc.prefix + "OFF", struct.pack(">d", 5), rawca.DOUBLE)
-    line = put_of(monitor, ioc.prefix + "OFF", "0 → 5", "tester@testhost")
+    line = put_of(monitor, ioc.prefix + "OFF", "0 -> 5", "tester@testhost")
     assert "FAILED" in line or "DENIED" in line, line
 
 
