@@ -128,7 +128,12 @@ class Monitor:
     # --- which IOCs --------------------------------------------------------------------------------------
     def iocs(self):
         """pid → (name, version, number of records, level)."""
-        columns = [self.list(c) for c in ("IOC_PIDS", "IOC_NAMES", "IOC_VERSIONS", "IOC_RECORD_CNTS", "IOC_LEVELS")]
+        def read():
+            """The columns, if the list was the same for all of them."""
+            columns = [self.list(c) for c in ("IOC_PIDS", "IOC_NAMES", "IOC_VERSIONS", "IOC_RECORD_CNTS", "IOC_LEVELS")]
+            return columns if columns[0] == self.list("IOC_PIDS") and len(set(map(len, columns))) == 1 else None
+
+        columns = until(read, 10, "the same list of IOCs in each column")
         return {int(pid): (str(name), str(version), int(recs), str(level))
                 for pid, name, version, recs, level in zip(*columns)}
 
