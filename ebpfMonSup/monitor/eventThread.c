@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
-#include <epicsMutex.h>
 #include <epicsThread.h>
 
 #include "access/guardedPuts.h"
 #include "common/clock.h"
 #include "common/pace.h"
-#include "common/worker.h"
+#include "common/sharedWorker.h"
 #include "monitor/monitor.h"
 #include "probe/kernelEvents.h"
 
@@ -15,10 +14,9 @@
 #define STOP_SECONDS 5.0
 
 struct ebpfMonEventThread {
-    ebpfMonMonitor *m;
-    epicsMutexId   lock;   /* of the next one */
-    ebpfMonWorker  *worker; /* NULL: nobody is to be woken */
-    ebpfMonPace    pace;   /* the thread's own */
+    ebpfMonMonitor     *m;
+    ebpfMonSharedWorker worker;
+    ebpfMonPace         pace; /* the thread's own */
 };
 
 static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
@@ -122,7 +120,7 @@ ebpfMonEventThread *ebpfMonEventThreadNew(ebpfMonMonitor *m)
     if (!e)
         return NULL;
     e->m = m;
-    e->lock = epicsMutexMustCreate();
+    ebpfMonSharedWorkerInit(&e->worker);
     ebpfMonGuardedPutsSetSink(ebpfMonEventThreadWake, e);
     return e;
 }
@@ -132,42 +130,24 @@ void ebpfMonEventThreadFree(ebpfMonEventThread *e)
     if (!e)
         return;
     ebpfMonGuardedPutsSetSink(NULL, NULL);
-    epicsMutexDestroy(e->lock);
+    ebpfMonSharedWorkerDestroy(&e->worker);
     free(e);
-}
-
-static void setWorker(ebpfMonEventThread *e, ebpfMonWorker *worker)
-{
-    epicsMutexMustLock(e->lock);
-    e->worker = worker;
-    epicsMutexUnlock(e->lock);
 }
 
 int ebpfMonEventThreadStart(ebpfMonEventThread *e)
 {
-    setWorker(e, ebpfMonWorkerStartForFiles("ebpfMonEvent", epicsThreadPriorityMedium, runEventThread, e));
-    return e->worker ? 0 : -1;
+    return ebpfMonSharedWorkerSet(&e->worker, ebpfMonWorkerStartForFiles("ebpfMonEvent", epicsThreadPriorityMedium,
+                                                                         runEventThread, e));
 }
 
 void ebpfMonEventThreadWake(void *thread)
 {
     ebpfMonEventThread *e = thread;
 
-    epicsMutexMustLock(e->lock);
-    ebpfMonWorkerWake(e->worker);
-    epicsMutexUnlock(e->lock);
+    ebpfMonSharedWorkerWake(&e->worker);
 }
 
 int ebpfMonEventThreadStop(ebpfMonEventThread *e)
 {
-    ebpfMonWorker *worker = e ? e->worker : NULL; /* whoever starts and stops it is one thread */
-
-    if (!worker)
-        return 0;
-    setWorker(e, NULL); /* others may wake it still: they must not find a worker that is freed */
-    if (ebpfMonWorkerStop(&worker, STOP_SECONDS)) {
-        setWorker(e, worker);
-        return -1;
-    }
-    return 0;
+    return e ? ebpfMonSharedWorkerStop(&e->worker, STOP_SECONDS) : 0;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
-#include <epicsMutex.h>
 #include <epicsThread.h>
 
 #include "common/clock.h"
 #include "common/pace.h"
-#include "common/worker.h"
+#include "common/sharedWorker.h"
 #include "model/published.h"
 #include "monitor/monitor.h"
 #include "probe/kernelTables.h"
@@ -17,8 +16,7 @@
 
 struct ebpfMonPacketThread {
     ebpfMonMonitor      *m;
-    epicsMutexId         lock;   /* of the next one */
-    ebpfMonWorker       *worker; /* NULL: nobody is to be woken */
+    ebpfMonSharedWorker  worker;
     /* the thread's own */
     ebpfMonPacketReader *reader;
     ebpfMonPace          pace;
@@ -156,7 +154,7 @@ ebpfMonPacketThread *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringByte
         free(p);
         return NULL;
     }
-    p->lock = epicsMutexMustCreate();
+    ebpfMonSharedWorkerInit(&p->worker);
     return p;
 }
 
@@ -165,42 +163,23 @@ void ebpfMonPacketThreadFree(ebpfMonPacketThread *p)
     if (!p)
         return;
     ebpfMonPacketReaderFree(p->reader);
-    epicsMutexDestroy(p->lock);
+    ebpfMonSharedWorkerDestroy(&p->worker);
     free(p);
-}
-
-static void setWorker(ebpfMonPacketThread *p, ebpfMonWorker *worker)
-{
-    epicsMutexMustLock(p->lock);
-    p->worker = worker;
-    epicsMutexUnlock(p->lock);
 }
 
 int ebpfMonPacketThreadStart(ebpfMonPacketThread *p)
 {
-    setWorker(p, ebpfMonWorkerStartForFiles("ebpfMonPacket", epicsThreadPriorityMedium, runPacketThread, p));
-    return p->worker ? 0 : -1;
+    return ebpfMonSharedWorkerSet(&p->worker, ebpfMonWorkerStartForFiles("ebpfMonPacket", epicsThreadPriorityMedium,
+                                                                         runPacketThread, p));
 }
 
 void ebpfMonPacketThreadWake(ebpfMonPacketThread *p)
 {
-    if (!p)
-        return;
-    epicsMutexMustLock(p->lock);
-    ebpfMonWorkerWake(p->worker);
-    epicsMutexUnlock(p->lock);
+    if (p)
+        ebpfMonSharedWorkerWake(&p->worker);
 }
 
 int ebpfMonPacketThreadStop(ebpfMonPacketThread *p)
 {
-    ebpfMonWorker *worker = p ? p->worker : NULL; /* whoever starts and stops it is one thread */
-
-    if (!worker)
-        return 0;
-    setWorker(p, NULL); /* others may wake it still: they must not find a worker that is freed */
-    if (ebpfMonWorkerStop(&worker, STOP_SECONDS)) {
-        setWorker(p, worker);
-        return -1;
-    }
-    return 0;
+    return p ? ebpfMonSharedWorkerStop(&p->worker, STOP_SECONDS) : 0;
 }

@@ -10,7 +10,7 @@
 #include <epicsTime.h>
 
 #include "common/clock.h"
-#include "common/worker.h"
+#include "common/sharedWorker.h"
 #include "health/healthCollector.h"
 #include "model/audits.h"
 #include "model/published.h"
@@ -35,8 +35,8 @@ struct ebpfMonPublisher {
     ebpfMonRankings *rankings;
     ebpfMonHealthCollector *health;
     ebpfMonLossCounters    *losses;
-    epicsMutexId lock;        /* of what follows */
-    ebpfMonWorker *worker;    /* NULL: nobody is to be woken */
+    ebpfMonSharedWorker worker;
+    epicsMutexId lock;        /* of the next one */
     char     trouble[200];
     /* publishing thread only */
     double   cpuBefore;       /* our CPU time (s) a second ago, < 0: not known */
@@ -58,6 +58,7 @@ ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *se
     p->cpuBefore = -1;
     ebpfMonPublishedLock()->isMeasured = 0;
     ebpfMonPublishedUnlock();
+    ebpfMonSharedWorkerInit(&p->worker);
     p->lock = epicsMutexMustCreate();
     p->rankings = ebpfMonRankingsNew(targets, &ebpfMonRankingSourcesKernel);
     p->health = ebpfMonHealthCollectorNew(targets);
@@ -75,15 +76,14 @@ void ebpfMonPublisherFree(ebpfMonPublisher *p)
     ebpfMonRankingsFree(p->rankings);
     ebpfMonHealthCollectorFree(p->health);
     ebpfMonLossCountersFree(p->losses);
+    ebpfMonSharedWorkerDestroy(&p->worker);
     epicsMutexDestroy(p->lock);
     free(p);
 }
 
 void ebpfMonPublisherWake(ebpfMonPublisher *p)
 {
-    epicsMutexMustLock(p->lock);
-    ebpfMonWorkerWake(p->worker);
-    epicsMutexUnlock(p->lock);
+    ebpfMonSharedWorkerWake(&p->worker);
 }
 
 void ebpfMonPublisherSetTrouble(ebpfMonPublisher *p, const char *text)
@@ -270,32 +270,13 @@ static void runPublisher(ebpfMonWorker *worker, void *arg)
     }
 }
 
-static void setWorker(ebpfMonPublisher *p, ebpfMonWorker *worker)
-{
-    epicsMutexMustLock(p->lock);
-    p->worker = worker;
-    epicsMutexUnlock(p->lock);
-}
-
 int ebpfMonPublisherStart(ebpfMonPublisher *p)
 {
-    ebpfMonWorker *worker = ebpfMonWorkerStart("ebpfMonPublish", epicsThreadPriorityLow, runPublisher, p);
-
-    setWorker(p, worker);
-    return worker ? 0 : -1;
+    return ebpfMonSharedWorkerSet(&p->worker, ebpfMonWorkerStart("ebpfMonPublish", epicsThreadPriorityLow,
+                                                                 runPublisher, p));
 }
 
 int ebpfMonPublisherStop(ebpfMonPublisher *p)
 {
-    ebpfMonWorker *worker;
-
-    epicsMutexMustLock(p->lock);
-    worker = p->worker;
-    epicsMutexUnlock(p->lock);
-    setWorker(p, NULL); /* others may wake the publisher still: they must not find a worker that is freed */
-    if (ebpfMonWorkerStop(&worker, STOP_SECONDS)) {
-        setWorker(p, worker);
-        return -1;
-    }
-    return 0;
+    return ebpfMonSharedWorkerStop(&p->worker, STOP_SECONDS);
 }

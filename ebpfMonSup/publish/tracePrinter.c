@@ -7,7 +7,7 @@
 #include <epicsString.h>
 #include <epicsThread.h>
 
-#include "common/worker.h"
+#include "common/sharedWorker.h"
 #include "model/filter.h"
 #include "publish/tracePrinter.h"
 
@@ -17,8 +17,8 @@
 struct ebpfMonTracePrinter {
     ebpfMonTargets *targets;
     void (*print)(const char *text);
+    ebpfMonSharedWorker worker;
     epicsMutexId lock;     /* of what follows */
-    ebpfMonWorker *worker; /* NULL: the thread is stopped, or about to be */
     char     wanted[EBPFMON_PATTERN_SIZE];
     unsigned left;         /* chains still to be printed */
     char    *waiting[EBPFMON_TRACES_WAITING]; /* a ring */
@@ -62,8 +62,8 @@ ebpfMonTracePrinter *ebpfMonTracePrinterNew(ebpfMonTargets *targets, void (*prin
     p->targets = targets;
     p->print = print;
     p->lock = epicsMutexMustCreate();
-    p->worker = ebpfMonWorkerStart("ebpfMonPrint", epicsThreadPriorityLow, runPrinter, p);
-    if (p->worker)
+    ebpfMonSharedWorkerInit(&p->worker);
+    if (!ebpfMonSharedWorkerSet(&p->worker, ebpfMonWorkerStart("ebpfMonPrint", epicsThreadPriorityLow, runPrinter, p)))
         return p;
     ebpfMonTracePrinterFree(p);
     return NULL;
@@ -71,18 +71,7 @@ ebpfMonTracePrinter *ebpfMonTracePrinterNew(ebpfMonTargets *targets, void (*prin
 
 int ebpfMonTracePrinterStop(ebpfMonTracePrinter *p)
 {
-    ebpfMonWorker *worker;
-    int status;
-
-    epicsMutexMustLock(p->lock);
-    worker = p->worker;
-    p->worker = NULL; /* others may add still: they must not find a worker that is freed */
-    epicsMutexUnlock(p->lock);
-    status = ebpfMonWorkerStop(&worker, STOP_SECONDS);
-    epicsMutexMustLock(p->lock);
-    p->worker = worker;
-    epicsMutexUnlock(p->lock);
-    return status;
+    return ebpfMonSharedWorkerStop(&p->worker, STOP_SECONDS);
 }
 
 void ebpfMonTracePrinterFree(ebpfMonTracePrinter *p)
@@ -93,6 +82,7 @@ void ebpfMonTracePrinterFree(ebpfMonTracePrinter *p)
         return;
     while ((text = takeOldest(p)))
         free(text);
+    ebpfMonSharedWorkerDestroy(&p->worker);
     epicsMutexDestroy(p->lock);
     free(p);
 }
@@ -181,7 +171,7 @@ void ebpfMonTracePrinterAdd(ebpfMonTracePrinter *p, const char *text)
         p->waiting[(p->oldest + p->waitingCount++) % EBPFMON_TRACES_WAITING] = copy;
         copy = NULL;
         p->left--;
-        ebpfMonWorkerWake(p->worker);
+        ebpfMonSharedWorkerWake(&p->worker);
     }
     epicsMutexUnlock(p->lock);
     free(copy);

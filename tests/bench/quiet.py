@@ -15,10 +15,8 @@ that tools/venv.sh prints). EPICS_BASE is the path of EPICS Base.
 import argparse
 import os
 import platform
-import random
 import statistics
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -31,13 +29,13 @@ import epics  # noqa: E402
 from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.process import Process, alive  # noqa: E402
-from tests.harness.wait import settled, until  # noqa: E402
+from tests.harness.wait import settled  # noqa: E402
 
+from . import singlePuts  # noqa: E402
 from .site import cpu  # noqa: E402
 
 DB = 'record(calc, "$(P)READY") { field(CALC, "1") field(PINI, "YES") }\nrecord(ao, "$(P)ONE") { }\n' + "".join(
     f'record(ao, "$(P)AO{i}") {{ }}\n' for i in range(100))
-SHORTEST, LONGEST = 0.02, 0.08  # s between two puts
 SETTLE = 8  # s until what an IOC's start began is over: probes, links, typeTrial
 
 
@@ -64,26 +62,6 @@ def silence(pid, seconds):
     return used / took / 1e7, rates
 
 
-def latencies(ioc, shown, number):
-    """ms from the call that puts until an event of another channel, sorted."""
-    came = threading.Event()
-    channel, other = epics.PV(ioc.prefix + "ONE", auto_monitor=False), epics.PV(shown, auto_monitor=True)
-    until(lambda: channel.connected and other.connected and other.get() is not None, 10, "a value")
-    other.add_callback(lambda **_: came.set())
-    took = []
-    for _ in range(number):
-        time.sleep(random.uniform(SHORTEST, LONGEST))
-        came.clear()
-        begin = time.perf_counter()
-        channel.put(begin)
-        epics.ca.flush_io()
-        assert came.wait(10), f"no event of {shown}"
-        took.append((time.perf_counter() - begin) * 1e3)
-    for pv in channel, other:
-        pv.disconnect()
-    return sorted(took)
-
-
 def measure(tmp, program, ioc, args):
     """Of one monitor: CPU, wake-ups, latencies."""
     paths.MONITOR, paths.MONITOR_BOOT, paths.DB = program
@@ -95,16 +73,12 @@ def measure(tmp, program, ioc, args):
         epics.ca.clear_cache()  # no client asks anything
         time.sleep(SETTLE)
         load, rates = silence(monitor.process.pid, args.seconds)
-        took = latencies(ioc, monitor.prefix + "PUT_CNT", args.puts)
+        took = singlePuts.measure(ioc.prefix + "ONE", monitor.prefix + "PUT_CNT", args.puts)
         seen = settled(lambda: int(monitor.get("PUT_CNT")), 10)
         assert seen == args.puts, f"{seen} of {args.puts} puts were seen"
         return load, rates, took
     finally:
         monitor.discard()
-
-
-def quantile(values, q):
-    return values[min(int(len(values) * q), len(values) - 1)]
 
 
 def show(results, itself):
@@ -114,8 +88,9 @@ def show(results, itself):
         took = sorted(t for _, _, each in rounds for t in each)
         print(f"{name:18}{min(r[0] for r in rounds):10.3f}{min(ours):10.1f}"
               f"{min(sum(r[1].values()) for r in rounds):10.1f}{statistics.median(took):18.2f}"
-              f"{quantile(took, 0.99):8.2f}{took[-1]:8.2f}")
-    print(f"{'the record itself':48}{statistics.median(itself):18.2f}{quantile(itself, 0.99):8.2f}{itself[-1]:8.2f}")
+              f"{singlePuts.quantile(took, 0.99):8.2f}{took[-1]:8.2f}")
+    print(f"{'the record itself':48}{statistics.median(itself):18.2f}{singlePuts.quantile(itself, 0.99):8.2f}"
+          f"{itself[-1]:8.2f}")
     for name, rounds in results.items():
         print(f"\n{name}, wake-ups a second of each thread (least of the rounds):")
         threads = {t for _, rates, _ in rounds for t in rates}
@@ -143,7 +118,7 @@ def main():
             for _ in range(args.rounds):
                 for name, program in programs.items():
                     results.setdefault(name, []).append(measure(Path(tmp), program, ioc, args))
-            itself = latencies(ioc, ioc.prefix + "ONE", args.puts)
+            itself = singlePuts.measure(ioc.prefix + "ONE", ioc.prefix + "ONE", args.puts)
     finally:
         for left in list(alive - {repeater}):
             left.close()

@@ -12,20 +12,18 @@ import os
 import platform
 import statistics
 import tempfile
-import threading
-import time
 from pathlib import Path
 
 from tests.harness import loopback, paths
 
 loopback.use()  # before a client library is imported
 
-import epics  # noqa: E402
-
 from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.process import Process, alive  # noqa: E402
 from tests.harness.wait import settled, until  # noqa: E402
+
+from . import singlePuts  # noqa: E402
 
 STORM = paths.BENCH_BIN / "storm"
 WAYS = ("put", "put-callback")
@@ -89,27 +87,6 @@ def observe(results, name, ioc, args, monitor=None):
         results.setdefault((name, way), []).append(row)
 
 
-def single(ioc, shown, number):
-    """ms from the call that puts until an event of another channel: of the record itself, or of the monitor."""
-    came = threading.Event()
-    channel = epics.PV(ioc.prefix + "ONE", auto_monitor=False)
-    other = epics.PV(shown, auto_monitor=True)
-    assert channel.wait_for_connection(10) and other.wait_for_connection(10)
-    until(lambda: other.get() is not None, 5, "a value")
-    other.add_callback(lambda **_: came.set())
-    took = []
-    for i in range(number):
-        came.clear()
-        begin = time.perf_counter()
-        channel.put(begin)
-        epics.ca.flush_io()
-        assert came.wait(10), f"no event of {shown}"
-        took.append((time.perf_counter() - begin) * 1e3)
-        time.sleep(0.03)  # a low rate: no put waits for another one (record/pvScan.c)
-    other.disconnect()
-    return sorted(took)
-
-
 def table(results, args):
     print(f"{args.clients} clients, {args.puts} puts each ({args.puts // 10} put-callbacks), {args.rounds} rounds: best; "
           f"kernel {platform.release()}, {os.cpu_count()} CPUs\n")
@@ -145,7 +122,7 @@ def main():
             ioc = Ioc(tmp, database(args.clients)).start()
             for _ in range(args.rounds):
                 observe(results, "none", ioc, args)
-            times["the record itself"] = single(ioc, ioc.prefix + "ONE", args.single)
+            times["the record itself"] = singlePuts.measure(ioc.prefix + "ONE", ioc.prefix + "ONE", args.single)
             monitor = Monitor(tmp).start()
             monitor.wait_ioc(ioc)
             for _ in range(args.rounds):
@@ -154,7 +131,7 @@ def main():
                     observe(results, f"ebpfMon, {name}", ioc, args, monitor)
             level(monitor, ioc, "puts")
             for name in ("PUT_CNT", "PUT_LAST"):
-                times[name] = single(ioc, monitor.prefix + name, args.single)
+                times[name] = singlePuts.measure(ioc.prefix + "ONE", monitor.prefix + name, args.single)
     finally:
         for left in list(alive - {repeater}):
             left.close()
@@ -162,7 +139,7 @@ def main():
     table(results, args)
     print(f"\n{'from put to event':18}{'median ms':>10}{'99 % ms':>10}{'max ms':>10}")
     for name, took in times.items():
-        print(f"{name:18}{statistics.median(took):10.2f}{took[int(len(took) * 0.99) - 1]:10.2f}{took[-1]:10.2f}")
+        print(f"{name:18}{statistics.median(took):10.2f}{singlePuts.quantile(took, 0.99):10.2f}{took[-1]:10.2f}")
 
 
 if __name__ == "__main__":

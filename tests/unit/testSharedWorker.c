@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A worker that others wake while it is started and stopped. */
+#include <epicsAtomic.h>
+#include <epicsEvent.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "common/sharedWorker.h"
+
+#define ROUNDS 300
+
+typedef struct {
+    ebpfMonSharedWorker *shared;
+    int          stop, woken; /* atomic */
+    epicsEventId ended;
+} waker;
+
+static void runWork(ebpfMonWorker *worker, void *arg)
+{
+    int *woken = arg;
+
+    while (!ebpfMonWorkerIsStopping(worker))
+        if (ebpfMonWorkerWait(worker, 60))
+            epicsAtomicIncrIntT(woken);
+}
+
+static void runStubborn(ebpfMonWorker *worker, void *arg)
+{
+    epicsEventMustWait((epicsEventId)arg); /* whatever it is asked */
+    while (!ebpfMonWorkerIsStopping(worker))
+        ebpfMonWorkerWait(worker, 60);
+}
+
+static void runWaker(void *arg)
+{
+    waker *w = arg;
+
+    while (!epicsAtomicGetIntT(&w->stop))
+        ebpfMonSharedWorkerWake(w->shared);
+    epicsEventMustTrigger(w->ended);
+}
+
+/* A worker that is freed while it is woken ends this program, or does so under ThreadSanitizer. */
+static void testWakeAlways(void)
+{
+    ebpfMonSharedWorker shared;
+    waker w = { .shared = &shared, .ended = epicsEventMustCreate(epicsEventEmpty) };
+    int started = 0, stopped = 0;
+
+    testDiag("Another thread wakes it all the time");
+    ebpfMonSharedWorkerInit(&shared);
+    epicsThreadMustCreate("waker", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall), runWaker, &w);
+    for (int i = 0; i < ROUNDS; i++) {
+        started += !ebpfMonSharedWorkerSet(&shared, ebpfMonWorkerStart("shared", epicsThreadPriorityLow, runWork, &w.woken));
+        stopped += !ebpfMonSharedWorkerStop(&shared, 60);
+    }
+    epicsAtomicSetIntT(&w.stop, 1);
+    epicsEventMustWait(w.ended);
+    testOk(started == ROUNDS && stopped == ROUNDS, "started %d times, stopped %d times", started, stopped);
+    testOk(epicsAtomicGetIntT(&w.woken) > 0, "woken %d times", epicsAtomicGetIntT(&w.woken));
+    testOk(!ebpfMonSharedWorkerStop(&shared, 0), "stopped once more: there is none");
+    testOk(ebpfMonSharedWorkerSet(&shared, NULL) == -1, "one that could not be started");
+    ebpfMonSharedWorkerWake(&shared);
+    ebpfMonSharedWorkerDestroy(&shared);
+    epicsEventDestroy(w.ended);
+}
+
+static void testStubborn(void)
+{
+    epicsEventId let = epicsEventMustCreate(epicsEventEmpty);
+    ebpfMonSharedWorker shared;
+
+    testDiag("It does not end in time");
+    ebpfMonSharedWorkerInit(&shared);
+    testOk1(!ebpfMonSharedWorkerSet(&shared, ebpfMonWorkerStart("stubborn", epicsThreadPriorityLow, runStubborn, let)));
+    testOk(ebpfMonSharedWorkerStop(&shared, 0.01) == -1, "the caller is told");
+    testOk(shared.worker != NULL, "it can be woken still");
+    ebpfMonSharedWorkerWake(&shared);
+    epicsEventMustTrigger(let);
+    testOk(!ebpfMonSharedWorkerStop(&shared, 60) && !shared.worker, "it ends when it is stopped once more");
+    ebpfMonSharedWorkerDestroy(&shared);
+    epicsEventDestroy(let);
+}
+
+MAIN(testSharedWorker)
+{
+    testPlan(8);
+    testWakeAlways();
+    testStubborn();
+    return testDone();
+}
