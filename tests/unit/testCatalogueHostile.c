@@ -308,8 +308,9 @@ static void testDamage(void)
     REFUSED("type's name is not printable", "has no readable name", f->typeName[1][2] = '\n');
     REFUSED("32767 fields", "cannot be believed", f->type[1].no_fields = 32767);
     REFUSED("negative number of fields", "cannot be believed", f->type[1].no_fields = -1);
-    REFUSED("more fields than there are", "has no readable name",
-        f->type[TYPES - 1].no_fields = EBPFMON_FIELDS_LIMIT);
+    /* Its list goes to the zeros behind the struct: what lies behind it there is the same in each run. */
+    REFUSED("more fields than there are", "cannot be read", memcpy(f + 1, f->pap[1], sizeof(f->pap[1])),
+        f->type[1].papFldDes = at(f + 1), f->type[1].no_fields = EBPFMON_FIELDS_LIMIT);
     REFUSED("negative size", "cannot be believed", f->type[1].rec_size = -8);
     REFUSED("no size", "no record type is registered",
         f->type[0].rec_size = f->type[1].rec_size = f->type[2].rec_size = 0);
