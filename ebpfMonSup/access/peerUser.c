@@ -138,7 +138,7 @@ static int compareRow(void *arg, const ebpfMonTcpRow *row)
 {
     otherEnd *end = arg;
 
-    if (row->v4 && row->state == ebpfMonTcpEstablished && row->inode && row->local == end->peer->sin_addr.s_addr &&
+    if (row->v4 && row->inode && row->local == end->peer->sin_addr.s_addr &&
         row->localPort == end->peer->sin_port && row->remote == end->here->sin_addr.s_addr &&
         row->remotePort == end->here->sin_port) {
         end->uid = row->uid;
@@ -153,7 +153,7 @@ static void findLocal(const ownEnds *ends, ebpfMonPeerUser *user)
         otherEnd end = { .peer = &user->peer, .here = &ends->here[i] };
 
         if (!askKernel(&end))
-            ebpfMonTcpRows(0, compareRow, &end);
+            ebpfMonTcpRows(0, EBPFMON_TCP_STATE(ebpfMonTcpEstablished), compareRow, &end);
         if (!end.isFound || !isEstablished(ends->fd[i])) { /* in this order: see peerUser.h */
             user->why = "the client has closed its connection";
             return;

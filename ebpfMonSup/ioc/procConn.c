@@ -145,7 +145,8 @@ int ebpfMonProcReadConns(pid_t pid, ebpfMonProcConn **conns)
     int result = -1;
 
     *conns = NULL;
-    if (!ebpfMonTcpRows(pid, addRow, &ends) && !keepClients(&ends, &clients))
+    if (!ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen) | EBPFMON_TCP_STATE(ebpfMonTcpEstablished), addRow,
+                        &ends) && !keepClients(&ends, &clients))
         result = copyOut(&clients, conns);
     free(ends.end);
     free(clients.end);
@@ -155,7 +156,7 @@ int ebpfMonProcReadConns(pid_t pid, ebpfMonProcConn **conns)
 int ebpfMonProcListening(pid_t pid, uint8_t ports[EBPFMON_PORTS_BYTES])
 {
     Ends ends = { 0 };
-    int status = ebpfMonTcpRows(pid, addRow, &ends);
+    int status = ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen), addRow, &ends);
 
     memcpy(ports, ends.listening, EBPFMON_PORTS_BYTES);
     free(ends.end);

@@ -71,8 +71,7 @@ static int addListener(void *arg, const ebpfMonTcpRow *row)
 {
     Search *search = arg;
 
-    if (row->state != ebpfMonTcpListen || !row->v4
-        || !bsearch(&row->inode, search->inode, search->count, sizeof(*search->inode), byNumber))
+    if (!row->v4 || !bsearch(&row->inode, search->inode, search->count, sizeof(*search->inode), byNumber))
         return 0;
     search->list[search->listeners++] = (ebpfMonListener){ .addr = row->local, .port = row->localPort };
     return search->listeners == EBPFMON_LISTENERS_MAX;
@@ -87,7 +86,7 @@ int ebpfMonProcListeners(pid_t pid, ebpfMonListener **list)
     if (*list && search.count) {
         qsort(search.inode, search.count, sizeof(*search.inode), byNumber);
         search.list = *list;
-        ebpfMonTcpRows(pid, addListener, &search);
+        ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen), addListener, &search);
     }
     free(search.inode);
     return *list ? search.listeners : -1;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "ioc/procTcp.h"
+#include "ioc/tcpDiag.h"
 
 #define MAX_FDS 65536u /* of one process */
 
@@ -27,7 +28,7 @@ static int parseAddress(const char *text, uint32_t *address)
     return 1;
 }
 
-static int readTable(const char *path, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg)
+static int readTable(const char *path, unsigned states, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg)
 {
     FILE *table = fopen(path, "re");
     char line[512];
@@ -40,7 +41,7 @@ static int readTable(const char *path, int (*each)(void *arg, const ebpfMonTcpRo
 
         if (sscanf(line, " %*u: %32[0-9A-F]:%x %32[0-9A-F]:%x %x %*x:%*x %*x:%*x %*x %u %*u %lu", local,
                 &localPort, remote, &remotePort, &row.state, &uid, &row.inode) != 7
-            || localPort > 65535 || remotePort > 65535)
+            || localPort > 65535 || remotePort > 65535 || row.state > 31 || !(states & EBPFMON_TCP_STATE(row.state)))
             continue;
         row.v4 = parseAddress(local, &row.local) && parseAddress(remote, &row.remote);
         row.localPort = htons((uint16_t)localPort);
@@ -53,16 +54,23 @@ static int readTable(const char *path, int (*each)(void *arg, const ebpfMonTcpRo
     return result;
 }
 
-int ebpfMonTcpRows(pid_t pid, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg)
+int ebpfMonTcpRows(pid_t pid, unsigned states, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg)
 {
     char path[64] = "/proc/net/tcp";
-    int result;
+    ebpfMonTcpRow *rows;
+    int result = 0, count = ebpfMonTcpDiagRead(pid, states, &rows);
+
+    for (int i = 0; i < count && !result; i++)
+        result = each(arg, &rows[i]);
+    free(rows);
+    if (count >= 0)
+        return result;
 
     if (pid)
         snprintf(path, sizeof(path), "/proc/%d/net/tcp", (int)pid);
-    result = readTable(path, each, arg);
+    result = readTable(path, states, each, arg);
     strcat(path, "6");
-    return result ? result : readTable(path, each, arg);
+    return result ? result : readTable(path, states, each, arg);
 }
 
 int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned long inode), void *arg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The TCP tables of /proc and the sockets of a process, as procConn.c and procNetns.c read them. A table names a
- * socket by inode, and the links in /proc/PID/fd ("socket:[INODE]") say who has it (proc(5)).
+ * The TCP sockets of a network namespace, and those of a process. The kernel names a socket by inode, and the links in
+ * /proc/PID/fd ("socket:[INODE]") say who has it (proc(5)).
  */
 #ifndef EBPFMON_PROCTCP_H
 #define EBPFMON_PROCTCP_H
@@ -20,9 +20,12 @@ typedef struct {
     unsigned long inode;
 } ebpfMonTcpRow;
 
-/* Calls "each" for the sockets in the network namespace of process "pid", 0: our own; until "each" returns nonzero,
- * which is returned. A table that is not there is an empty one. */
-int ebpfMonTcpRows(pid_t pid, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg);
+#define EBPFMON_TCP_STATE(state) (1u << (state)) /* of a set of states */
+
+/* Calls "each" for the sockets that are in one of "states", in the network namespace of process "pid", 0: our own; until
+ * "each" returns nonzero, which is returned. The kernel is asked by sock_diag(7) (tcpDiag.h); if it does not tell, the
+ * tables of /proc are read. A table that is not there is an empty one. */
+int ebpfMonTcpRows(pid_t pid, unsigned states, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg);
 
 /* Calls "each" for the inodes of the sockets that the process has open. 0, or -1 when it is gone. */
 int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned long inode), void *arg);

@@ -16,8 +16,7 @@ typedef struct {
     pid_t    pid;
 } openSocket;
 
-/* The search for the sockets of several processes. The TCP table of a namespace is read once: the kernel walks through
- * its whole hash table for that, which takes milliseconds, and meanwhile we read no packets. */
+/* The search for the sockets of several processes. The listening ones of a namespace are read once. */
 typedef struct {
     openSocket *open;
     size_t   count, room;
@@ -63,7 +62,7 @@ static int addListening(void *arg, const ebpfMonTcpRow *row)
     socketSearch *s = arg;
     const openSocket *open;
 
-    if (row->state != ebpfMonTcpListen || !row->v4 || !(open = findOpen(s, row->inode)))
+    if (!row->v4 || !(open = findOpen(s, row->inode)))
         return 0;
     s->found[s->foundCount++] = (ebpfMonServerSocket){
         .pid = open->pid, .netns = s->netns, .addr = row->local, .port = row->localPort,
@@ -95,7 +94,7 @@ unsigned ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned ma
             k++;
         s.netns = netns[i];
         if (k == i && s.netns)
-            ebpfMonTcpRows(pids[i], addListening, &s);
+            ebpfMonTcpRows(pids[i], EBPFMON_TCP_STATE(ebpfMonTcpListen), addListening, &s);
     }
     free(s.open);
     free(netns);
@@ -150,7 +149,7 @@ static int compareListening(void *arg, const ebpfMonTcpRow *row)
 
     s->socket.addr = row->local;
     s->socket.port = row->localPort;
-    if (row->state == ebpfMonTcpListen && row->v4 && ebpfMonServerSocketAccepts(&s->socket, s->peer))
+    if (row->v4 && ebpfMonServerSocketAccepts(&s->socket, s->peer))
         s->inode = row->inode;
     return s->inode != 0;
 }
@@ -182,7 +181,7 @@ pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer)
             continue;
         s.socket.pid = pids[i];
         s.socket.netns = netns[i];
-        ebpfMonTcpRows(pids[i], compareListening, &s);
+        ebpfMonTcpRows(pids[i], EBPFMON_TCP_STATE(ebpfMonTcpListen), compareListening, &s);
     }
     for (int i = n - 1; i >= 0 && s.inode && !found; i--) /* a server is younger than most */
         if (ebpfMonProcNetns(pids[i]) == s.socket.netns && ebpfMonTcpOwned(pids[i], compareOwned, &s) == 0 && s.isOwned)

@@ -4,8 +4,6 @@
  * socket (TPACKET_V3) has a timer that runs for ever and hands packets over some ms late.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +12,12 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <cantProceed.h>
 
 #include "common/clock.h"
+#include "ioc/netnsSocket.h"
 #include "probe/libbpfText.h"
 #include "probe/packets.h"
 #include "ebpfMonPacket.h"
@@ -45,52 +42,6 @@ static void explain(int err, const char *what, char *why, size_t size)
                  "for other network namespaces: run as root, or grant them", what);
     else
         snprintf(why, size, "%s: %s%s%s", what, strerror(err), warning[0] ? "; " : "", warning);
-}
-
-/* The socket of the namespace "ns", -1: of our own. -1 with errno. */
-static int socketIn(int ns)
-{
-    /* Without a protocol it receives nothing until it is bound. */
-    if (ns < 0)
-        return socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-    int fd = -1, err, own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-
-    if (own < 0)
-        return -1;
-    if (setns(ns, CLONE_NEWNET) == 0) {
-        fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        err = errno;
-        /* All that this thread did from now on would happen in the wrong network. */
-        if (setns(own, CLONE_NEWNET))
-            cantProceed("ebpfMon: this thread cannot return to its own network namespace: %s\n", strerror(errno));
-        errno = err;
-    }
-    err = errno;
-    close(own);
-    errno = err;
-    return fd;
-}
-
-static int openSocket(ebpfMonPackets *packets, pid_t pid)
-{
-    char path[48];
-    struct stat st, own;
-    int ns, err, elsewhere;
-
-    snprintf(path, sizeof(path), pid ? "/proc/%d/ns/net" : "/proc/thread-self/ns/net", (int)pid);
-    ns = open(path, O_RDONLY | O_CLOEXEC);
-    if (ns < 0)
-        return -1;
-    if (fstat(ns, &st) == 0) {
-        packets->netns = (uint32_t)st.st_ino;
-        elsewhere = pid && (stat("/proc/thread-self/ns/net", &own) || own.st_ino != st.st_ino);
-        packets->fd = socketIn(elsewhere ? ns : -1);
-    }
-    err = errno;
-    close(ns);
-    errno = err;
-    return packets->fd < 0 ? -1 : 0;
 }
 
 /* The size of a BPF ring is a power of two. */
@@ -147,8 +98,9 @@ ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, siz
         explain(ENOMEM, "packets", why, size);
         return NULL;
     }
-    packets->fd = -1;
-    if (openSocket(packets, pid)) {
+    /* without a protocol: it receives nothing until it is bound */
+    packets->fd = ebpfMonNetnsSocketOpen(pid, AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0, &packets->netns);
+    if (packets->fd < 0) {
         if (pid)
             snprintf(what, sizeof(what), "packets of the network namespace of process %d", (int)pid);
         explain(errno, pid ? what : "packets of this network namespace", why, size);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cantProceed.h>
+
+#include "ioc/netnsSocket.h"
+
+#define OWN "/proc/thread-self/ns/net"
+
+/* In the namespace "ns", which is not our own. */
+static int openIn(int ns, int domain, int type, int protocol)
+{
+    int fd = -1, err, own = open(OWN, O_RDONLY | O_CLOEXEC);
+
+    if (own < 0)
+        return -1;
+    if (setns(ns, CLONE_NEWNET) == 0) {
+        fd = socket(domain, type, protocol);
+        err = errno;
+        if (setns(own, CLONE_NEWNET))
+            cantProceed("ebpfMon: this thread cannot return to its own network namespace: %s\n", strerror(errno));
+        errno = err;
+    }
+    err = errno;
+    close(own);
+    errno = err;
+    return fd;
+}
+
+int ebpfMonNetnsSocketOpen(pid_t pid, int domain, int type, int protocol, uint32_t *netns)
+{
+    char path[48] = OWN;
+    struct stat st, own;
+    int ns, err, fd = -1;
+
+    if (pid)
+        snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+    ns = open(path, O_RDONLY | O_CLOEXEC);
+    if (ns < 0)
+        return -1;
+    if (fstat(ns, &st) == 0) {
+        if (netns)
+            *netns = (uint32_t)st.st_ino;
+        if (pid && (stat(OWN, &own) || own.st_ino != st.st_ino))
+            fd = openIn(ns, domain, type, protocol);
+        else
+            fd = socket(domain, type, protocol);
+    }
+    err = errno;
+    close(ns);
+    errno = err;
+    return fd;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ioc/tcpDiag.h and ioc/netnsSocket.h: what the kernel says by sock_diag(7) of sockets that this program made, in its
+ * own network namespace and in another one, and that it is what /proc/net/tcp says.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "ioc/netnsSocket.h"
+#include "ioc/tcpDiag.h"
+
+#define CONNECTIONS 300 /* more than one message of the kernel has room for */
+#define LISTENING   EBPFMON_TCP_STATE(ebpfMonTcpListen)
+#define ESTABLISHED EBPFMON_TCP_STATE(ebpfMonTcpEstablished)
+
+static unsigned long inodeOf(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) ? 0 : st.st_ino;
+}
+
+static int listenAt(int family, struct sockaddr *at, socklen_t size)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, at, size) || listen(fd, CONNECTIONS) || getsockname(fd, at, &size)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int listenHere(struct sockaddr_in *here)
+{
+    *here = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    return listenAt(AF_INET, (struct sockaddr *)here, sizeof(*here));
+}
+
+static const ebpfMonTcpRow *find(const ebpfMonTcpRow *rows, int count, unsigned long inode)
+{
+    for (int i = 0; i < count; i++)
+        if (rows[i].inode == inode)
+            return &rows[i];
+    return NULL;
+}
+
+static void testListening(void)
+{
+    struct sockaddr_in6 any = { .sin6_family = AF_INET6 }, own6 = { .sin6_family = AF_INET6,
+                                                                    .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+    struct sockaddr_in here;
+    int fd = listenHere(&here), fd6 = listenAt(AF_INET6, (struct sockaddr *)&any, sizeof(any));
+    int own = listenAt(AF_INET6, (struct sockaddr *)&own6, sizeof(own6));
+    ebpfMonTcpRow *rows;
+    int count = ebpfMonTcpDiagRead(0, LISTENING, &rows);
+    const ebpfMonTcpRow *row = find(rows, count, inodeOf(fd));
+
+    testDiag("Listening sockets: %d", count);
+    testOk(row && row->state == ebpfMonTcpListen && row->v4 && row->local == htonl(INADDR_LOOPBACK) &&
+           row->localPort == here.sin_port && row->uid == getuid(), "127.0.0.1");
+    if (fd6 >= 0 && own >= 0) {
+        row = find(rows, count, inodeOf(fd6));
+        testOk(row && row->v4 && row->local == 0 && row->localPort == any.sin6_port, "::, which IPv4 clients reach");
+        row = find(rows, count, inodeOf(own));
+        testOk(row && !row->v4, "::1, which they do not");
+    } else {
+        testSkip(2, "no IPv6");
+    }
+    free(rows);
+    close(fd);
+    close(fd6);
+    close(own);
+}
+
+typedef struct {
+    const ebpfMonTcpRow *rows;
+    int count, found;
+} comparison;
+
+/* The same socket, as the kernel says it. A table of /proc ends its lines with many more things; it has these. */
+static void compareLine(comparison *c, const char *line)
+{
+    unsigned local, localPort, remote, remotePort, state, uid;
+    unsigned long inode;
+    const ebpfMonTcpRow *row;
+
+    if (sscanf(line, " %*u: %8X:%X %8X:%X %X %*x:%*x %*x:%*x %*x %u %*u %lu", &local, &localPort, &remote, &remotePort,
+               &state, &uid, &inode) != 7)
+        return;
+    row = find(c->rows, c->count, inode);
+    c->found += row && row->v4 && row->local == local && row->remote == remote && ntohs(row->localPort) == localPort &&
+                ntohs(row->remotePort) == remotePort && row->state == state && row->uid == uid;
+}
+
+static void testEstablished(void)
+{
+    struct sockaddr_in here;
+    int listening = listenHere(&here), fd[2 * CONNECTIONS], mine = 0;
+    comparison c = { .rows = NULL };
+    ebpfMonTcpRow *rows;
+    FILE *table;
+    char line[512];
+
+    for (int i = 0; i < CONNECTIONS; i++) {
+        fd[2 * i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (connect(fd[2 * i], (struct sockaddr *)&here, sizeof(here)) ||
+            (fd[2 * i + 1] = accept(listening, NULL, NULL)) < 0)
+            testAbort("no connection %d: %s", i, strerror(errno));
+    }
+    c.count = ebpfMonTcpDiagRead(0, ESTABLISHED, &rows);
+    c.rows = rows;
+    table = fopen("/proc/net/tcp", "re");
+    while (table && fgets(line, sizeof(line), table))
+        compareLine(&c, line);
+    if (table)
+        fclose(table);
+    for (int i = 0; i < 2 * CONNECTIONS; i++) {
+        mine += find(rows, c.count, inodeOf(fd[i])) != NULL;
+        close(fd[i]);
+    }
+    testDiag("Connections: %d", c.count);
+    testOk(mine == 2 * CONNECTIONS, "both ends of each of %d: %d", CONNECTIONS, mine);
+    testOk(c.found >= mine, "%d are as in /proc/net/tcp", c.found);
+    testOk(!find(rows, c.count, inodeOf(listening)), "none that only listens");
+    free(rows);
+    close(listening);
+}
+
+/* A child in a network namespace of its own, with the inode of its listening socket. */
+static pid_t startAway(unsigned long *inode)
+{
+    int ready[2];
+    pid_t pid;
+
+    if (pipe(ready))
+        testAbort("no pipe");
+    pid = fork();
+    if (pid == 0) {
+        struct sockaddr_in any = { .sin_family = AF_INET };
+        unsigned long own = 0;
+
+        if (!unshare(CLONE_NEWNET))
+            own = inodeOf(listenAt(AF_INET, (struct sockaddr *)&any, sizeof(any)));
+        if (write(ready[1], &own, sizeof(own)) == sizeof(own))
+            pause();
+        _exit(0);
+    }
+    close(ready[1]);
+    if (read(ready[0], inode, sizeof(*inode)) != sizeof(*inode))
+        *inode = 0;
+    close(ready[0]);
+    return pid;
+}
+
+static void testAway(void)
+{
+    unsigned long inode = 0;
+    pid_t pid = startAway(&inode);
+    ebpfMonTcpRow *rows = NULL;
+    struct stat before, after;
+    uint32_t netns = 0;
+    int count, fd;
+
+    testDiag("Another network namespace");
+    if (!inode) {
+        testSkip(5, "a network namespace of our own needs root");
+    } else {
+        stat("/proc/thread-self/ns/net", &before);
+        count = ebpfMonTcpDiagRead(pid, LISTENING, &rows);
+        testOk(count == 1 && rows[0].inode == inode, "its only socket");
+        free(rows);
+        count = ebpfMonTcpDiagRead(0, LISTENING, &rows);
+        testOk(count >= 0 && !find(rows, count, inode), "our own namespace does not have it");
+        free(rows);
+        fd = ebpfMonNetnsSocketOpen(pid, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0, &netns);
+        testOk(fd >= 0 && netns && netns != before.st_ino, "a socket there");
+        close(fd);
+        stat("/proc/thread-self/ns/net", &after);
+        testOk(before.st_ino == after.st_ino, "this thread is in its own namespace again");
+        fd = ebpfMonNetnsSocketOpen(0, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0, &netns);
+        testOk(fd >= 0 && netns == before.st_ino, "a socket in our own");
+        close(fd);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    testOk(ebpfMonTcpDiagRead(pid, LISTENING, &rows) == -1 && !rows, "a process that is gone");
+}
+
+MAIN(testTcpDiag)
+{
+    testPlan(12);
+    testListening();
+    testEstablished();
+    testAway();
+    return testDone();
+}
