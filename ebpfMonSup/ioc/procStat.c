@@ -209,6 +209,14 @@ double ebpfMonProcThreadsRun(pid_t pid, const char *prefix)
     return sum;
 }
 
+uint64_t ebpfMonProcMappedPages(pid_t pid)
+{
+    char path[32], text[128];
+
+    snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+    return readText(path, text, sizeof(text)) > 0 ? strtoull(text, NULL, 10) : 0; /* its first number (proc(5)) */
+}
+
 int ebpfMonProcHasThread(pid_t pid, const char *pattern)
 {
     char path[300], name[64];

@@ -20,6 +20,9 @@ typedef struct {
 /* 0, or -1 when the process is gone. */
 int ebpfMonProcStatGet(pid_t pid, ebpfMonProcStat *stat);
 
+/* The pages of memory that a process has mapped, read or not. 0: it is gone. */
+uint64_t ebpfMonProcMappedPages(pid_t pid);
+
 /* How many files this process may open yet; *limit: in all (ulimit -n). */
 unsigned ebpfMonProcFilesLeft(unsigned *limit);
 

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "ioc/foreign.h"
 #include "ioc/procInfo.h"
+#include "ioc/procStat.h"
 #include "watch/iocFinder.h"
 
 #define NEW_MAX    1024 /* programs just started that are still looked at */
@@ -38,6 +39,7 @@ typedef struct {
     pid_t    pid;
     int      tries;
     uint64_t due;
+    uint64_t pages;        /* that it had mapped when it was no IOC; 0: it may be one */
 } newProcess;
 
 typedef struct {
@@ -239,6 +241,20 @@ void ebpfMonIocFinderReadCallers(ebpfMonIocFinder *f, pid_t pid, ebpfMonImageCal
     ebpfMonImageReadCallers(f->cache, pid, callers);
 }
 
+/* As readImage. A process that was no IOC, and has mapped nothing since, is none: no reader looks at it again. Should it
+ * have mapped just as much as it gave back, the rescan finds it. */
+static int readNewImage(ebpfMonIocFinder *f, newProcess *p, ebpfMonImage *image)
+{
+    uint64_t pages = ebpfMonProcMappedPages(p->pid); /* first: what it maps meanwhile must be seen the next time */
+    int found;
+
+    if (pages && pages == p->pages)
+        return 1;
+    found = readImage(f, p->pid, image);
+    p->pages = found == 1 ? pages : 0;
+    return found;
+}
+
 /* Looks at the new processes that are due. Returns the one that is an IOC, or 0 and lowers *wait to the next that is
  * due. */
 static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, double *wait)
@@ -260,7 +276,7 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
             i++;
             continue;
         }
-        found = readImage(f, pid, image);
+        found = readNewImage(f, p, image);
         if (found == 0 && !image->com && p->tries < WHOLE_TRIES)
             found = 1;
         if (found == 0 || (found < 0 && (errno == ESRCH || ebpfMonImageIsRefused(errno))) || ++p->tries >= TRIES) {
