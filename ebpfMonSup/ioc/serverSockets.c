@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/hash.h"
 #include "ioc/procInfo.h"
 #include "ioc/procNetns.h"
 #include "ioc/procTcp.h"
@@ -16,22 +17,73 @@ typedef struct {
     pid_t    pid;
 } openSocket;
 
-/* The search for the sockets of several processes. The listening ones of a namespace are read once. */
+/* A socket that somebody listens on in the namespace of one of the processes. */
 typedef struct {
+    unsigned long inode;
+    ebpfMonServerSocket socket; /* pid: not known yet */
+} listeningSocket;
+
+/* The search for the sockets of several processes. */
+typedef struct {
+    listeningSocket *listening;
+    size_t   listeningCount, listeningRoom;
+    uint32_t netns;      /* whose sockets are added to "listening" */
     openSocket *open;
-    size_t   count, room;
+    size_t   openCount, openRoom;
     pid_t    pid;        /* whose sockets are added to "open" */
-    uint32_t netns;      /* whose table is read */
     ebpfMonServerSocket *found;
     unsigned foundCount, foundMax;
 } socketSearch;
+
+static int addListening(void *arg, const ebpfMonTcpRow *row)
+{
+    socketSearch *s = arg;
+
+    if (row->v4 && ebpfMonArrayGrow(&s->listening, &s->listeningRoom, s->listeningCount + 1, 64,
+                                    sizeof(*s->listening)) == 0)
+        s->listening[s->listeningCount++] = (listeningSocket){
+            .inode = row->inode, .socket = { .netns = s->netns, .addr = row->local, .port = row->localPort },
+        };
+    return 0;
+}
+
+/* In each namespace once. */
+static void readListening(socketSearch *s, const pid_t *pids, unsigned count)
+{
+    uint32_t *netns = calloc(count ? count : 1, sizeof(*netns));
+
+    for (unsigned i = 0; netns && i < count; i++) {
+        unsigned k = 0;
+
+        netns[i] = ebpfMonProcNetns(pids[i]);
+        while (k < i && netns[k] != netns[i])
+            k++;
+        s->netns = netns[i];
+        if (k == i && s->netns)
+            ebpfMonTcpRows(pids[i], EBPFMON_TCP_STATE(ebpfMonTcpListen), addListening, s);
+    }
+    free(netns);
+}
+
+/* Of the processes and of what is listened on: both are listed in the same order each time. */
+static uint64_t signSockets(const socketSearch *s, const pid_t *pids, unsigned count)
+{
+    uint64_t hash = ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, pids, count * sizeof(*pids));
+
+    for (size_t i = 0; i < s->listeningCount; i++) {
+        const uint64_t socket[] = { s->listening[i].inode, s->listening[i].socket.netns };
+
+        hash = ebpfMonHashFnv64(hash, socket, sizeof(socket));
+    }
+    return hash;
+}
 
 static void addOpen(void *arg, unsigned long inode)
 {
     socketSearch *s = arg;
 
-    if (ebpfMonArrayGrow(&s->open, &s->room, s->count + 1, 256, sizeof(*s->open)) == 0)
-        s->open[s->count++] = (openSocket){ .inode = inode, .pid = s->pid };
+    if (ebpfMonArrayGrow(&s->open, &s->openRoom, s->openCount + 1, 256, sizeof(*s->open)) == 0)
+        s->open[s->openCount++] = (openSocket){ .inode = inode, .pid = s->pid };
 }
 
 static int compareInodes(const void *a, const void *b)
@@ -41,64 +93,47 @@ static int compareInodes(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The first one with this inode: a socket may be several processes'. NULL: none has it. */
-static const openSocket *findOpen(const socketSearch *s, unsigned long inode)
+/* Which of the processes has which of the sockets: a socket may be several processes'. */
+static void findOpen(socketSearch *s, const pid_t *pids, unsigned count)
 {
-    size_t low = 0, high = s->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (s->open[middle].inode < inode)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < s->count && s->open[low].inode == inode ? &s->open[low] : NULL;
-}
-
-static int addListening(void *arg, const ebpfMonTcpRow *row)
-{
-    socketSearch *s = arg;
-    const openSocket *open;
-
-    if (!row->v4 || !(open = findOpen(s, row->inode)))
-        return 0;
-    s->found[s->foundCount++] = (ebpfMonServerSocket){
-        .pid = open->pid, .netns = s->netns, .addr = row->local, .port = row->localPort,
-    };
-    return s->foundCount == s->foundMax;
-}
-
-unsigned ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, ebpfMonServerSocket **list)
-{
-    uint32_t *netns = calloc(count ? count : 1, sizeof(*netns));
-    socketSearch s = { .found = calloc(max, sizeof(*s.found)), .foundMax = max };
-
-    *list = s.found;
-    if (!netns || !s.found) {
-        free(netns);
-        return 0;
-    }
     for (unsigned i = 0; i < count; i++) {
-        netns[i] = ebpfMonProcNetns(pids[i]);
-        s.pid = pids[i];
-        ebpfMonTcpOwned(pids[i], addOpen, &s);
+        s->pid = pids[i];
+        ebpfMonTcpOwned(pids[i], addOpen, s);
     }
-    if (s.count)
-        qsort(s.open, s.count, sizeof(*s.open), compareInodes);
-    for (unsigned i = 0; i < count && s.count && s.foundCount < max; i++) {
-        unsigned k = 0;
+    if (s->openCount)
+        qsort(s->open, s->openCount, sizeof(*s->open), compareInodes);
+    for (size_t i = 0; i < s->listeningCount && s->openCount && s->foundCount < s->foundMax; i++) {
+        const openSocket key = { .inode = s->listening[i].inode };
+        const openSocket *open = bsearch(&key, s->open, s->openCount, sizeof(key), compareInodes);
 
-        while (k < i && netns[k] != netns[i])
-            k++;
-        s.netns = netns[i];
-        if (k == i && s.netns)
-            ebpfMonTcpRows(pids[i], EBPFMON_TCP_STATE(ebpfMonTcpListen), addListening, &s);
+        if (!open)
+            continue;
+        s->found[s->foundCount] = s->listening[i].socket;
+        s->found[s->foundCount++].pid = open->pid;
     }
+}
+
+int ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, uint64_t *signature,
+                             ebpfMonServerSocket **list)
+{
+    socketSearch s = { .foundMax = max };
+    uint64_t signedAs;
+
+    *list = NULL;
+    readListening(&s, pids, count);
+    signedAs = signSockets(&s, pids, count);
+    if (signature && *signature == signedAs) {
+        free(s.listening);
+        return -1;
+    }
+    if (signature)
+        *signature = signedAs;
+    *list = s.found = calloc(max, sizeof(*s.found));
+    if (s.found && s.listeningCount)
+        findOpen(&s, pids, count);
+    free(s.listening);
     free(s.open);
-    free(netns);
-    return s.foundCount;
+    return (int)s.foundCount;
 }
 
 /* Whether an address is one of the network namespace that a process lives in: the kernel's routing table names them

@@ -18,8 +18,12 @@ typedef struct {
 int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
 
 /* The sockets on which these processes listen for IPv4 clients, at most "max". Returns their number; *list is malloc'ed
- * for the caller. A process that is gone has none. */
-unsigned ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, ebpfMonServerSocket **list);
+ * for the caller. A process that is gone has none. "signature", if it is not NULL: of the last call with these processes;
+ * 0: there was none. If in their namespaces the same sockets are listened on, it returns -1 and looks at no process: to go
+ * through all open files of many IOCs takes milliseconds. A socket that another process took over stays unseen then, so
+ * the caller sets it to 0 now and then. */
+int ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, uint64_t *signature,
+                             ebpfMonServerSocket **list);
 
 /* The process that listens for this connection; 0: none on this host. Takes milliseconds. */
 pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer);

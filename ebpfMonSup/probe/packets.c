@@ -167,7 +167,8 @@ void ebpfMonPacketsPort(ebpfMonPackets *packets, uint16_t port, int expected)
     uint32_t word = port / 64;
     uint64_t bits = 0, bit = 1ull << port % 64;
 
-    bpf_map_lookup_elem(fd, &word, &bits);
+    if (bpf_map_lookup_elem(fd, &word, &bits) == 0 && !(bits & bit) == !expected)
+        return;
     bits = expected ? bits | bit : bits & ~bit;
     bpf_map_update_elem(fd, &word, &bits, BPF_ANY);
 }

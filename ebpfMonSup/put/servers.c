@@ -13,6 +13,7 @@
 #define PLACES        1024 /* servers that are remembered, by hash */
 #define WAYS          8    /* … each in one of so many places */
 #define VALID_NS (10 * EBPFMON_SECOND_NS) /* after this another process may be the server */
+#define WHOLE_NS (60 * EBPFMON_SECOND_NS) /* … and the same socket may be another process' */
 
 /* A server that was looked for. */
 typedef struct {
@@ -29,6 +30,7 @@ struct ebpfMonServers {
     ebpfMonServerSocket *listeners;     /* of the watched IOCs … */
     ebpfMonServer       *listenerServer;/* … and what each is, by the same index */
     unsigned             listenerCount;
+    uint64_t             signature, wholeAt; /* of the listeners; when all open files were gone through, monotonic ns */
     knownServer          known[PLACES];
 };
 
@@ -103,18 +105,32 @@ int ebpfMonServersMayHaveMissed(ebpfMonServers *servers, uint32_t iocId, uint64_
     return mayHave;
 }
 
-/* The servers to the sockets that were read. */
-static void setListeners(ebpfMonServers *servers, ebpfMonServerSocket *sockets, unsigned count, const pid_t *pids,
-                         const ebpfMonServer *list, unsigned iocs)
+static void readListeners(ebpfMonServers *servers, const pid_t *pids, unsigned iocs)
 {
+    uint64_t now = ebpfMonClockMonotonic();
+    ebpfMonServerSocket *sockets = NULL;
+    int count;
+
+    if (now >= servers->wholeAt + WHOLE_NS) {
+        servers->signature = 0;
+        servers->wholeAt = now;
+    }
+    count = servers->readers.readSockets(pids, iocs, LISTENERS_MAX, &servers->signature, &sockets);
+    if (count < 0)
+        return;
     free(servers->listeners);
     free(servers->listenerServer);
     servers->listeners = sockets;
-    servers->listenerServer = calloc(count ? count : 1, sizeof(*servers->listenerServer));
-    servers->listenerCount = servers->listenerServer ? count : 0;
+    servers->listenerServer = calloc(count ? (size_t)count : 1, sizeof(*servers->listenerServer));
+    servers->listenerCount = servers->listenerServer ? (unsigned)count : 0;
+}
+
+/* The servers to the sockets that were read. */
+static void setServers(ebpfMonServers *servers, const pid_t *pids, const ebpfMonServer *list, unsigned iocs)
+{
     for (unsigned i = 0; i < servers->listenerCount; i++)
         for (unsigned k = 0; k < iocs; k++)
-            if (pids[k] == sockets[i].pid)
+            if (pids[k] == servers->listeners[i].pid)
                 servers->listenerServer[i] = list[k];
 }
 
@@ -131,15 +147,14 @@ static int isListener(const ebpfMonServers *servers, const knownServer *k)
 
 void ebpfMonServersRefresh(ebpfMonServers *servers, void (*port)(void *arg, uint32_t netns, uint16_t port), void *arg)
 {
-    ebpfMonServerSocket *sockets = NULL;
     ebpfMonServer *list;
     pid_t *pids;
-    unsigned iocs = listIocs(servers, &pids, &list), count;
+    unsigned iocs = listIocs(servers, &pids, &list);
 
-    count = servers->readers.readSockets(pids, iocs, LISTENERS_MAX, &sockets);
-    setListeners(servers, sockets, count, pids, list, iocs);
+    readListeners(servers, pids, iocs);
+    setServers(servers, pids, list, iocs);
     for (unsigned i = 0; i < servers->listenerCount; i++)
-        port(arg, sockets[i].netns, ntohs(sockets[i].port));
+        port(arg, servers->listeners[i].netns, ntohs(servers->listeners[i].port));
     free(pids);
     free(list);
     /* Those of IOCs may be others now, and a server that was looked for before its IOC was found is one: otherwise its

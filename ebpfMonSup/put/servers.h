@@ -18,7 +18,8 @@ typedef struct {
 
 /* How this host is asked; a test gives answers of its own. */
 typedef struct {
-    unsigned (*readSockets)(const pid_t *pids, unsigned count, unsigned max, ebpfMonServerSocket **list);
+    int      (*readSockets)(const pid_t *pids, unsigned count, unsigned max, uint64_t *signature,
+                            ebpfMonServerSocket **list);
     int      (*accepts)(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
     pid_t    (*findProcess)(const struct ebpfMonPeer *peer);
     int      (*readName)(pid_t pid, char *buf, size_t size); /* 0, or -1: it has ended */

@@ -21,7 +21,8 @@ void ebpfMonTargetPlaceFindListening(ebpfMonTargets *targets, uint64_t now)
     ebpfMonTarget *list[LOOK_MAX];
     pid_t pids[LOOK_MAX];
     ebpfMonServerSocket *sockets;
-    unsigned count = 0, found;
+    unsigned count = 0;
+    int found;
     uint64_t begin = ebpfMonClockMonotonic(), took;
 
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t && count < LOOK_MAX; t = t->next)
@@ -32,12 +33,12 @@ void ebpfMonTargetPlaceFindListening(ebpfMonTargets *targets, uint64_t now)
         }
     if (!count)
         return;
-    found = ebpfMonServerSocketsRead(pids, count, SOCKETS_MAX, &sockets);
+    found = ebpfMonServerSocketsRead(pids, count, SOCKETS_MAX, NULL, &sockets);
     took = ebpfMonClockMonotonic() - begin;
     ebpfMonTargetsLock(targets);
     for (unsigned k = 0; k < count; k++) {
         list[k]->listens = 0;
-        for (unsigned i = 0; i < found; i++)
+        for (int i = 0; i < found; i++)
             list[k]->listens |= sockets[i].pid == list[k]->pid;
     }
     ebpfMonTargetsUnlock(targets);
@@ -58,7 +59,7 @@ static unsigned countOf(ebpfMonTargets *targets, uid_t uid)
 static int isListening(pid_t pid)
 {
     ebpfMonServerSocket *socket;
-    unsigned n = ebpfMonServerSocketsRead(&pid, 1, 1, &socket);
+    int n = ebpfMonServerSocketsRead(&pid, 1, 1, NULL, &socket);
 
     free(socket);
     return n > 0;

@@ -33,12 +33,12 @@ static unsigned count, elsewhere, lostPuts;
 static ebpfMonPut last;
 static uint64_t elsewhereAt;
 
-static unsigned readSockets(const pid_t *pids, unsigned n, unsigned max, ebpfMonServerSocket **list)
+static int readSockets(const pid_t *pids, unsigned n, unsigned max, uint64_t *signature, ebpfMonServerSocket **list)
 {
-    (void)max;
+    (void)max; (void)signature;
     *list = calloc(1, sizeof(**list));
     **list = (ebpfMonServerSocket){ .pid = pids[0], .port = htons(WATCHED_PORT) };
-    return n;
+    return (int)n;
 }
 
 static int accepts(const ebpfMonServerSocket *s, const struct ebpfMonPeer *peer)

@@ -18,16 +18,19 @@
 static ebpfMonTargets *targets;
 static ebpfMonServerSocket sockets[4]; /* of the IOCs */
 static unsigned socketCount;
+static int sameSockets;                /* nothing has changed since they were read */
 static pid_t process;                  /* that findProcess finds */
 static unsigned looks;                 /* how often it was asked */
 static unsigned ports[8], portCount;
 
-static unsigned readSockets(const pid_t *pids, unsigned count, unsigned max, ebpfMonServerSocket **list)
+static int readSockets(const pid_t *pids, unsigned count, unsigned max, uint64_t *signature, ebpfMonServerSocket **list)
 {
-    (void)pids; (void)count; (void)max;
+    (void)pids; (void)count; (void)max; (void)signature;
+    if (sameSockets)
+        return -1;
     *list = malloc(sizeof(sockets));
     memcpy(*list, sockets, sizeof(sockets));
-    return socketCount;
+    return (int)socketCount;
 }
 
 static int accepts(const ebpfMonServerSocket *s, const struct ebpfMonPeer *peer)
@@ -97,7 +100,9 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     b->asked = ebpfMonLevelOff;
     b->probesOn = a->probesOn;
     testOk(!ebpfMonServersFind(servers, &peer, 2 * SECOND)->off, "remembered");
+    sameSockets = 1; /* but the IOC is another one */
     ebpfMonServersRefresh(servers, onPort, NULL);
+    sameSockets = 0;
     s = ebpfMonServersFind(servers, &peer, 2 * SECOND);
     testOk(s->off && s->iocId == b->iocId, "… until the IOCs have changed");
     testOk(!looks, "no other process was looked for");
@@ -132,6 +137,40 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     ebpfMonServersRefresh(servers, onPort, NULL);
     s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
     testOk(s->iocId == a->iocId, "… and is one at the next refresh, not after 10 s");
+}
+
+static int listenHere(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    return listen(fd, 1) ? -1 : fd; /* at any address and port */
+}
+
+/* Of this process, as the kernel and /proc have them. */
+static void testSockets(void)
+{
+    pid_t pid = getpid();
+    uint64_t signature = 0;
+    ebpfMonServerSocket *list;
+    int fd = listenHere(), other, n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
+
+    testDiag("Sockets that a process listens on");
+    testOk(n == 1 && list[0].pid == pid && list[0].addr == 0 && list[0].netns, "one");
+    free(list);
+    testOk(ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list) == -1 && !list, "nothing has changed");
+    other = listenHere();
+    n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
+    testOk(n == 2, "one more: %d", n);
+    free(list);
+    close(fd);
+    n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
+    testOk(n == 1, "one less: %d", n);
+    free(list);
+    signature = 0;
+    n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
+    testOk(n == 1, "all is read if the caller wants it: %d", n);
+    free(list);
+    close(other);
 }
 
 static void testMissed(ebpfMonServers *servers, ebpfMonTarget *a)
@@ -198,12 +237,13 @@ MAIN(testServers)
     ebpfMonTarget *a, *b;
     ebpfMonServers *servers;
 
-    testPlan(25);
+    testPlan(30);
     targets = ebpfMonTargetsNew();
     a = addIoc(100, "iocA", 1);
     b = addIoc(101, "iocB", 0);
     servers = ebpfMonServersNew(targets, &readers);
     testFind(servers, a, b);
+    testSockets();
     testMissed(servers, a);
     testMany(servers);
     ebpfMonServersFree(servers);
