@@ -150,14 +150,14 @@ unsigned ebpfMonLinkPutsTake(ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t pre
         notedPut *n = &puts->put[i];
         int isOld = readAt > n->addedAt && readAt - n->addedAt > LIFE_NS;
 
-        if (!isOf(n, iocId, precord)) {
+        if (!isOf(n, iocId, precord) || n->put.at >= readAt) { /* the next reading tells of a put that came during this one */
             i++;
             continue;
         }
         n->isTaken = 1;
         if (n->put.target && !n->seenAt && isDone(arg, &n->put))
             n->seenAt = readAt;
-        if (n->superseded && n->put.at < readAt)
+        if (n->superseded)
             superseded[count++] = n->put;
         if (n->superseded && n->isOpen && !isOld) {
             n->put.at = readAt; /* up to then it is settled */

@@ -184,6 +184,7 @@ def test_loads_slowly(new_monitor, tmp_path):
         ioc.command("iocInit")
         until(lambda: monitor.iocs().get(ioc.pid, ("", "", 0, ""))[2] == 4000 * files, 20,
               lambda: f"its records: {monitor.iocs().get(ioc.pid)}")
-        assert used < 0.15 * took, f"{used:.1f} s of CPU in {took:.1f} s"
+        # 42 % while it was read over and over; programs that others start on this host take some, too
+        assert used < 0.25 * took, f"{used:.1f} s of CPU in {took:.1f} s"
     finally:
         ioc.close()

@@ -82,6 +82,7 @@ static void testSuperseded(void)
     putLink(Y, FLNK, 0, C, 11 * MS, 1);
     putLink(X, FLNK, B, 0, 12 * MS, 1);
     testOk(take(Y, C, 20 * MS) == 0, "the other record's is not");
+    testOk(take(X, 0, 9 * MS) == 0, "a reading that began before the put says nothing of it, and the next one does");
     testOk1(take(X, 0, 20 * MS) == 1 && found[0].target == B && found[0].at == 10 * MS && found[0].precord == X);
     testOk(take(X, 0, 21 * MS) == 0, "once");
     putLink(X, FLNK, 0, B, 30 * MS, 1);
@@ -115,6 +116,7 @@ static void testStamps(void)
     testOk(take(X, B, 22 * MS) == 0, "what lets it move supersedes nothing");
     putStamp(30 * MS, 1, 1);
     testOk(take(X, B, 31 * MS) == 1, "what anything may end is superseded at once");
+    testOk(take(X, B, 32 * MS) == 1 && found[0].at == 31 * MS, "… and may be done later: looked for again");
 }
 
 static void testKept(void)

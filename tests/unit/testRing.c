@@ -101,6 +101,9 @@ static void testTheEnd(void)
     for (n = 0; producer - consumer <= SIZE - 256; n++)
         commit(reserve(240));
     testOk(readAll(&isWhole) == n && isWhole && isGood, "a ring that is full: %u events", n);
+    commit(reserve(sizeof(joined) + 8));
+    commit(reserve(24));
+    testOk(readAll(&isWhole) == 1 && sizes[0] == 24 && isWhole, "one that is longer than any of ours is passed over");
 }
 
 static void onAndOn(void *arg, const void *event, size_t size)
@@ -152,7 +155,7 @@ static void testSleep(void)
 
 MAIN(testRing)
 {
-    testPlan(15);
+    testPlan(16);
     testReading();
     testTheEnd();
     testFlood();
