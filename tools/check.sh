@@ -19,8 +19,8 @@ export EPICS_BASE
 python=$("$top/tools/venv.sh")
 "$top/tools/fuzzers.sh"
 
-# A test that waits for a scan or for a delay can fail because the other tests leave it no CPU. So if a few fail, their
-# modules run once more, alone, and that counts: a whole module, because some tests judge what those before them did.
+# A test that waits for a scan or for a delay can fail because the other tests leave it no CPU. So if a few fail, they run
+# once more, alone, and that counts; with all of their module where its tests share IOCs and a monitor.
 # A stop-gap: a verdict should need no second look.
 again=10 # more than these is no accident
 cd "$top"
@@ -31,12 +31,17 @@ run() { PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -q -o cache_dir="$cache" "
 status=0
 run tests -n "${JOBS:-$((2 * $(nproc)))}" "$@" || status=$?
 [ $status = 1 ] || exit $status
-failed=$("$python" -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))))' "$cache/v/cache/lastfailed")
+lastFailed=$cache/v/cache/lastfailed
+failed=$("$python" -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))))' "$lastFailed")
 count=$(printf '%s\n' "$failed" | wc -l)
 [ "$count" -le $again ] || exit $status
-echo "check: $count failed beside other tests. Their modules run once more, alone:" >&2
+echo "check: $count failed beside other tests. They run once more, alone:" >&2
 printf '%s\n' "$failed" >&2
-# shellcheck disable=SC2046 # no module has a blank in its name
-run $(printf '%s\n' "$failed" | sed 's/::.*//' | sort -u) "$@"
+once=$("$python" -m tests.harness.schedule "$lastFailed")
+IFS='
+' # a line each: names of tests have blanks and brackets
+set -f
+# shellcheck disable=SC2086
+run $once "$@"
 echo "check: passed alone; $count failed beside other tests:" >&2
 printf '%s\n' "$failed" >&2

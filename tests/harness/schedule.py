@@ -8,6 +8,8 @@ Tests of ALONE run last, one after the other, while no other test runs. They mea
 lock that they wait for is a lock of this file (flock): other tests hold it shared, they hold it exclusively.
 """
 import fcntl
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,12 @@ def pytest_runtest_protocol(item):
     with open(__file__, encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH)
         return (yield)
+
+
+def _list_again(failed):
+    """What is to run once more after these tests failed: the test itself, or its module, whose tests share things."""
+    return sorted({test if _module(test) in APART else test.split("::")[0] for test in failed})
+
+
+if __name__ == "__main__":  # the file in which pytest notes which tests failed
+    print("\n".join(_list_again(json.loads(Path(sys.argv[1]).read_text()))))
