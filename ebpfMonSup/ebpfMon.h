@@ -9,6 +9,7 @@
 #define EBPFMON_H
 
 #include <stddef.h>
+#include <stdio.h>
 #include <epicsTime.h>
 #include <epicsTypes.h>
 
@@ -73,6 +74,22 @@ int ebpfMonUnexpectedGet(unsigned n, char *line, size_t size);
 /* Acknowledges the unexpected puts up to the newest one that ebpfMonUnexpectedGet or the PVs have shown, none that came
  * later. How many stay open. */
 unsigned ebpfMonUnexpectedAck(void);
+
+/* The version of ebpfMon, as "0.1.0". */
+const char *ebpfMonVersionGet(void);
+
+/* Finds out by trying what this kernel and this user allow, and prints it, one line a subject, with what to do for more.
+ * 0: all that is needed is there; -1: it is not. Takes a second. Not while the monitor runs. */
+int ebpfMonHostCheck(FILE *out);
+
+/*
+ * For the main() of a monitor IOC, before anything else: SIGTERM ends the process as "exit" does. Without this, puts that
+ * wait for the logs would be lost, and if a thread is killed while it removes a probe, the trap stays in the IOC
+ * (documentation/internals.md, "Ends that are not orderly"). A second SIGTERM ends it at once. SIGHUP reads the rules
+ * again, unless stdin is a terminal: there it ends the process, as always. 0, or -1: no thread or no file for it; then
+ * signals do what they did before.
+ */
+int ebpfMonSignalsHandle(void);
 
 #ifdef __cplusplus
 }

@@ -1,43 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The monitor IOC: an ordinary IOC shell. All it does is in the support library and in st.cmd. */
-#include <semaphore.h>
-#include <signal.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <unistd.h>
 
+#include <ebpfMon.h>
 #include <epicsExit.h>
 #include <epicsThread.h>
+#include <epicsVersion.h>
 #include <errlog.h>
 #include <iocsh.h>
-
-static sem_t asked; /* to end; a signal handler has no argument */
-
-static void onSignal(int)
-{
-    sem_post(&asked); /* allowed in a handler (signal-safety(7)) */
-}
-
-static void endWhenAsked(void *)
-{
-    while (sem_wait(&asked))
-        ;
-    epicsExit(0);
-}
-
-/*
- * SIGTERM (systemctl stop, kill) ends the monitor as "exit" does. Without this it would end at once: puts that wait for
- * the logs would be lost, and if a thread is killed while it removes a probe, the trap stays in the IOC
- * (documentation/internals.md, "Ends that are not orderly").
- */
-static void endOnTerm()
-{
-    struct sigaction action = {};
-
-    sem_init(&asked, 0, 0);
-    action.sa_handler = onSignal;
-    action.sa_flags = SA_RESTART | SA_RESETHAND; /* a second one ends it at once */
-    if (epicsThreadCreate("ebpfMonTerm", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackMedium),
-                          endWhenAsked, NULL))
-        sigaction(SIGTERM, &action, NULL);
-}
 
 /* iocInit.c: whether iocInit keeps all memory of the process resident (mlockall), stacks and tables in full. That is for IOCs
  * that control something. "var dbThreadRealtimeLock 1" in st.cmd has it so. */
@@ -48,16 +20,53 @@ extern "C" int dbThreadRealtimeLock;
 #define MESSAGE_SIZE 1024
 #define QUEUE_SIZE   (16 * MESSAGE_SIZE)
 
-int main(int argc, char *argv[])
+static const char usage[] =
+    "Usage: ebpfMon [-S] [SCRIPT]\n"
+    "       ebpfMon --check | --version | --help\n"
+    "\n"
+    "The monitor IOC of ebpfMon: it watches the other IOCs of this host. SCRIPT has commands of the IOC shell (st.cmd).\n"
+    "\n"
+    "  -S, --no-shell  after SCRIPT do not read commands from stdin; SIGTERM ends it. For a service.\n"
+    "  -c, --check     say what this kernel and this user allow, and what to do for more. 0: everything that is needed\n"
+    "  -V, --version   print the version\n"
+    "  -h, --help      print this\n"
+    "\n"
+    "Signals: SIGTERM ends it, SIGHUP reads the rules file again (unless stdin is a terminal).\n";
+
+static int runScript(const char *script, bool isService)
 {
     errlogInit2(QUEUE_SIZE, MESSAGE_SIZE); /* before anything prints: the first call counts */
     dbThreadRealtimeLock = 0;
-    endOnTerm();
-    if (argc >= 2) {
-        iocsh(argv[1]);
+    ebpfMonSignalsHandle();
+    if (script) {
+        if (iocsh(script) && isService)
+            return 1; /* for the service manager, which tries again or says so */
         epicsThreadSleep(.2); /* as every IOC main: let the start-up messages out before the prompt */
     }
+    while (isService)
+        pause();
     iocsh(NULL);
-    epicsExit(0);
+    return 0;
+}
+
+int main(int argc, char *argv[])
+{
+    static const struct option options[] = {
+        {"no-shell", no_argument, NULL, 'S'}, {"check", no_argument, NULL, 'c'}, {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}
+    };
+    bool isService = false;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "+ScVh", options, NULL)) != -1) {
+        switch (option) {
+        case 'S': isService = true; break;
+        case 'c': return ebpfMonHostCheck(stdout) ? 1 : 0;
+        case 'V': printf("ebpfMon %s, %s\n", ebpfMonVersionGet(), EPICS_VERSION_FULL); return 0;
+        case 'h': fputs(usage, stdout); return 0;
+        default:  fputs(usage, stderr); return 2;
+        }
+    }
+    epicsExit(runScript(argv[optind], isService));
     return 0;
 }

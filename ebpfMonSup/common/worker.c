@@ -27,6 +27,7 @@ struct ebpfMonWorker {
     ebpfMonWorkerRun run;
     void    *arg;
     int      stopping;  /* atomic */
+    int      waitsForOthers; /* atomic: if it is stuck, a restart does not help */
     uint64_t signAt;    /* atomic; monotonic ns: last sign of progress; UINT64_MAX: it waits, or has ended */
     ebpfMonWorker *next;
     epicsEventId wake;
@@ -178,6 +179,14 @@ int ebpfMonWorkerWaitFile(ebpfMonWorker *worker, int fd, uint64_t ns)
     return woken || wait[1].revents;
 }
 
+/* For how long it has given no sign of progress, s. */
+static double findSilence(const ebpfMonWorker *worker, uint64_t now)
+{
+    uint64_t at = __atomic_load_n(&worker->signAt, __ATOMIC_RELAXED);
+
+    return at < now ? (double)(now - at) / 1e9 : 0;
+}
+
 unsigned ebpfMonWorkersFindStuck(double seconds, char *text, size_t size)
 {
     uint64_t now = ebpfMonClockMonotonic();
@@ -186,8 +195,7 @@ unsigned ebpfMonWorkersFindStuck(double seconds, char *text, size_t size)
     text[0] = 0;
     ebpfMonLazyMutexLock(&workersLock);
     for (const ebpfMonWorker *w = workers; w; w = w->next) {
-        uint64_t at = __atomic_load_n(&w->signAt, __ATOMIC_RELAXED);
-        double since = at < now ? (double)(now - at) / 1e9 : 0;
+        double since = findSilence(w, now);
 
         if (since > seconds) {
             size_t used = strlen(text);
@@ -195,6 +203,23 @@ unsigned ebpfMonWorkersFindStuck(double seconds, char *text, size_t size)
             snprintf(text + used, size - used, "%s%s since %.0f s", n++ ? ", " : "", w->name, since);
         }
     }
+    ebpfMonLazyMutexUnlock(&workersLock);
+    return n;
+}
+
+void ebpfMonWorkerWaitsForOthers(ebpfMonWorker *worker)
+{
+    epicsAtomicSetIntT(&worker->waitsForOthers, 1);
+}
+
+unsigned ebpfMonWorkersCountOursStuck(double seconds)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+    unsigned n = 0;
+
+    ebpfMonLazyMutexLock(&workersLock);
+    for (const ebpfMonWorker *w = workers; w; w = w->next)
+        n += !epicsAtomicGetIntT(&w->waitsForOthers) && findSilence(w, now) > seconds;
     ebpfMonLazyMutexUnlock(&workersLock);
     return n;
 }

@@ -54,4 +54,11 @@ int ebpfMonWorkerStop(ebpfMonWorker **worker, double seconds);
  */
 unsigned ebpfMonWorkersFindStuck(double seconds, char *text, size_t size);
 
+/* The work may have to wait for a disk or for a name service, for as long as these want: a restart would not help it, and
+ * would cost what the others do. Called by the work alone, once. */
+void ebpfMonWorkerWaitsForOthers(ebpfMonWorker *worker);
+
+/* The number of those that are stuck and do not wait for others: only a restart can help. Any thread. */
+unsigned ebpfMonWorkersCountOursStuck(double seconds);
+
 #endif

@@ -2,6 +2,7 @@
 /* See procInfo.h. All files are those of proc(5); each is read once, in one piece and up to a limit. */
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -341,6 +342,7 @@ int ebpfMonProcIocName(pid_t pid, char *buf, size_t size)
     char *environment = text + MAX_CMDLINE;
     ssize_t nText = readMemoryText(pid, "cmdline", text, MAX_CMDLINE);
     ssize_t nEnvironment = readMemoryText(pid, "environ", environment, MAX_ENVIRON);
+    int isDenied = nEnvironment < 0 && (errno == EACCES || errno == EPERM);
     unsigned n = splitStrings(text, nText, args, MAX_ARGS);
 
     if (nText >= 0) {
@@ -362,7 +364,7 @@ int ebpfMonProcIocName(pid_t pid, char *buf, size_t size)
             result = copyProgram(pid, args, n, 0, buf, size);
     }
     free(text);
-    return result;
+    return result == 0 ? isDenied : result;
 }
 
 int ebpfMonProcCommand(pid_t pid, char *buf, size_t size)

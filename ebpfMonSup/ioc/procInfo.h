@@ -20,7 +20,7 @@ int ebpfMonProcList(pid_t **pids);
 /* Display name of an IOC: its IOC environment variable; else the folder of its st.cmd (an argument that
  * ends in .cmd; relative ones are resolved by its working directory); else its command (for an
  * interpreter, the script or -m module). "buf" is always terminated, too long ends in "...".
- * 0, or -1 when the process is gone. */
+ * 0; 1: its environment may not be read, so it may have another name; -1: the process is gone. */
 int ebpfMonProcIocName(pid_t pid, char *buf, size_t size);
 
 /* The command for people: base name of argv[0]; for python, perl, java…: and the script's or module's.

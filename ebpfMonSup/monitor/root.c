@@ -8,6 +8,7 @@
 #include <epicsExport.h>
 #include <errlog.h>
 
+#include "common/serviceManager.h"
 #include "export/export.h"
 #include "ioc/procNetns.h"
 #include "model/published.h"
@@ -70,6 +71,7 @@ static void stopMonitor(void *arg)
     if (!ebpfMonMonitorIsRunning(&monitor))
         return;
     epicsAtomicSetIntT(&monitor.life.running, 0);
+    ebpfMonServiceTell("STOPPING=1");
     left = stopReading(&monitor);
     ebpfMonExportStop(EXPORT_STOP_SECONDS);
     left |= stopWatching(&monitor);
@@ -135,6 +137,7 @@ static int startMonitor(ebpfMonMonitor *m, const ebpfMonFilter *first)
         ebpfMonPublishedSetState(ebpfMonFailed, "a thread of an earlier start did not end: restart this IOC");
         return -1;
     }
+    ebpfMonWatchdogStart(); /* without it the monitor runs all the same; it feeds the service manager's, also if this fails */
     ebpfMonPublishedSetState(ebpfMonStarting, "loading the eBPF programs");
     if (ebpfMonKernelLoad(&sizes, why, sizeof(why))) {
         ebpfMonPublishedSetState(ebpfMonFailed, why);
@@ -155,7 +158,6 @@ static int startMonitor(ebpfMonMonitor *m, const ebpfMonFilter *first)
         }
         return -1;
     }
-    ebpfMonWatchdogStart(); /* without it the monitor runs all the same */
     epicsAtExit(stopMonitor, NULL);
     return 0;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -83,18 +84,37 @@ static int findFile(uint64_t addr, char *path, size_t size, uint64_t *offset)
     return found;
 }
 
-/* The same with a probe on it; 0: there can be none. */
-static double measureProbed(void (*fn)(void), int isReturn)
+/* 0 or errno. */
+static int setProbe(ebpfMonProbe *probe, void (*fn)(void), int isReturn)
 {
     char path[512];
     uint64_t offset;
+
+    if (findFile((uint64_t)(uintptr_t)fn, path, sizeof(path), &offset))
+        return ENOENT;
+    return ebpfMonProbeOn(probe, isReturn ? ebpfMonProgPutReturn : ebpfMonProgCamessage, path, &offset, 1, getpid(),
+                          isReturn);
+}
+
+int ebpfMonProbeTry(int *inFolder)
+{
+    ebpfMonProbe probe;
+    int err = setProbe(&probe, ebpfMonCalibrateFast, 0);
+
+    if (err)
+        return err;
+    *inFolder = probe.inFolder != 0;
+    ebpfMonProbeOff(&probe);
+    return 0;
+}
+
+/* As measureCall, with a probe on it; 0: there can be none. */
+static double measureProbed(void (*fn)(void), int isReturn)
+{
     ebpfMonProbe probe;
     double ns;
 
-    if (findFile((uint64_t)(uintptr_t)fn, path, sizeof(path), &offset))
-        return 0;
-    if (ebpfMonProbeOn(&probe, isReturn ? ebpfMonProgPutReturn : ebpfMonProgCamessage, path, &offset, 1, getpid(),
-                       isReturn))
+    if (setProbe(&probe, fn, isReturn))
         return 0;
     ns = measureCall(fn);
     ebpfMonProbeOff(&probe);

@@ -15,6 +15,10 @@ typedef struct {
  * loaded. */
 void ebpfMonCalibrate(ebpfMonCosts *costs);
 
+/* Sets a probe on a function of our own and removes it. 0 or errno. *inFolder: its link needed no file
+ * (probe/linkFolder.h). The kernel part must be loaded. */
+int ebpfMonProbeTry(int *inFolder);
+
 /* ns that these traps took from the IOC: each trap as measured, and what the programs took in them. "stepped": which part of its entry probes is single-stepped, 0 to 1. Any
  * thread. */
 double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, double stepped);

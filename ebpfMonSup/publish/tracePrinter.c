@@ -44,6 +44,7 @@ static void runPrinter(ebpfMonWorker *worker, void *arg)
     ebpfMonTracePrinter *p = arg;
     char *text;
 
+    ebpfMonWorkerWaitsForOthers(worker); /* who reads what we print */
     while (!ebpfMonWorkerIsStopping(worker)) {
         while (!ebpfMonWorkerIsStopping(worker) && (text = takeOldest(p))) {
             p->print(text);

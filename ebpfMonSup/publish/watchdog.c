@@ -1,17 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
 #include <epicsThread.h>
 #include <errlog.h>
 
+#include "common/serviceManager.h"
 #include "common/worker.h"
 #include "model/published.h"
 #include "publish/watchdog.h"
 
 #define PERIOD   1.0 /* s */
 #define PATIENCE 3.0 /* s without a sign of progress; STATE tells within 5 s */
+#define STATUS_SIZE 300
+
+/* The line that "systemctl status" shows: state and message, when they changed. */
+static void tellStatus(char before[STATUS_SIZE])
+{
+    static const char *const names[] = { "Starting", "Running", "Degraded", "Failed" };
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    char now[STATUS_SIZE];
+
+    snprintf(now, sizeof(now), "%s: %s", names[published->state], published->stateMessage);
+    ebpfMonPublishedUnlock();
+    if (strcmp(now, before) == 0)
+        return;
+    strcpy(before, now);
+    ebpfMonServiceTell("STATUS=%s", now);
+}
 
 static void runWatchdog(void *arg)
 {
-    char text[200], before[8] = "";
+    char text[200], before[8] = "", status[STATUS_SIZE] = "";
+    int isWatched = ebpfMonServiceWatchdog() > 0;
 
     (void)arg;
     for (;;) {
@@ -20,6 +41,9 @@ static void runWatchdog(void *arg)
         if (stuck || before[0])
             ebpfMonPublishedSetStuck(text);
         before[0] = text[0];
+        tellStatus(status);
+        if (isWatched && ebpfMonWorkersCountOursStuck(PATIENCE) == 0)
+            ebpfMonServiceTell("WATCHDOG=1");
         epicsThreadSleep(PERIOD);
     }
 }

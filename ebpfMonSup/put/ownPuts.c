@@ -40,7 +40,7 @@ ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonPutClients *clients, ebpfMonUserNames *
     puts->publish = publish;
     puts->arg = arg;
     puts->netns = (uint32_t)ebpfMonProcNetns(getpid());
-    if (ebpfMonProcIocName(getpid(), puts->ioc, sizeof(puts->ioc)))
+    if (ebpfMonProcIocName(getpid(), puts->ioc, sizeof(puts->ioc)) < 0)
         snprintf(puts->ioc, sizeof(puts->ioc), "ebpfMon");
     return puts;
 }

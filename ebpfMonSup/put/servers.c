@@ -219,7 +219,7 @@ static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct 
     k->isIoc = pid && findIoc(servers, pid, &k->server);
     /* ourselves, unless that was asked for: then we are a watched IOC */
     k->server.off |= !k->isIoc && pid == getpid();
-    if (!k->isIoc && (!pid || servers->readers.readName(pid, k->server.name, sizeof(k->server.name)))) {
+    if (!k->isIoc && (!pid || servers->readers.readName(pid, k->server.name, sizeof(k->server.name)) < 0)) {
         inet_ntop(AF_INET, &in, text, sizeof(text));
         snprintf(k->server.name, sizeof(k->server.name), "%s:%u", text, ntohs(peer->sport));
     }

@@ -22,7 +22,7 @@ typedef struct {
                             ebpfMonServerSocket **list);
     int      (*accepts)(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
     pid_t    (*findProcess)(const struct ebpfMonPeer *peer);
-    int      (*readName)(pid_t pid, char *buf, size_t size); /* 0, or -1: it has ended */
+    int      (*readName)(pid_t pid, char *buf, size_t size); /* -1: it has ended */
 } ebpfMonServerReaders;
 
 typedef struct ebpfMonServers ebpfMonServers;

@@ -112,6 +112,7 @@ static void runUserNames(ebpfMonWorker *worker, void *arg)
     char name[NAME_SIZE];
     uid_t uid;
 
+    ebpfMonWorkerWaitsForOthers(worker); /* the name service */
     while (!ebpfMonWorkerIsStopping(worker)) {
         if (takeWanted(names, &uid))
             storeName(names, uid, names->read(uid, name, sizeof(name)) == 0, name);

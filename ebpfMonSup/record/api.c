@@ -115,6 +115,11 @@ int ebpfMonLevelSet(const char *iocPattern, const char *level)
     return ebpfMonShellCheckOp("ebpfMonLevelSet", status, why);
 }
 
+const char *ebpfMonVersionGet(void)
+{
+    return EBPFMON_VERSION;
+}
+
 int ebpfMonRulesLoad(const char *file, char *text, size_t size)
 {
     return ebpfMonRulesFileLoad(file, text, size);

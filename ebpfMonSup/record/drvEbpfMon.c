@@ -14,6 +14,7 @@
 #include <initHooks.h>
 
 #include "access/guard.h"
+#include "common/serviceManager.h"
 #include "model/monitorOps.h"
 #include "model/logOps.h"
 #include "record/filterSub.h"
@@ -48,6 +49,7 @@ static void initHook(initHookState state)
     } else if (state == initHookAfterIocRunning) {
         ebpfMonMonitorOpsGet()->start();
         ebpfMonFilterReprocess();
+        ebpfMonServiceTell("READY=1"); /* also if it failed: the PVs are there, and STATE says why */
     } else if (state == initHookAtShutdown) {
         ebpfMonScanStop();
     } else if (state == initHookAfterShutdown) {

@@ -179,6 +179,9 @@ static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter 
     if (!ebpfMonFeature.loop && t->asked > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: kernel %s has no bpf_loop, 5.17 or later does",
                  ebpfMonKernelRelease());
+    if (!note[0] && t->follower.nameDenied)
+        snprintf(note, EBPFMON_NOTE_SIZE, "its variable IOC may not be read, so it may have another name: give ebpfMon "
+                 "CAP_DAC_READ_SEARCH");
     remark = !note[0] && t->follower.att.stepped && hasPlace;
     if (remark)
         snprintf(note, EBPFMON_NOTE_SIZE, "some functions have no cheap place for a probe");

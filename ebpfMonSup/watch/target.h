@@ -107,6 +107,7 @@ typedef struct ebpfMonTarget {
         unsigned  turn;        /* of those whose users have cost too much: the last that it had */
         int       silent;      /* its memory does not answer */
         int       noFiles;     /* no files are left for its probes */
+        int       nameDenied;  /* its environment may not be read: it may have another name */
         int       initDone;    /* iocInit was seen done */
         int       levelApplied; /* since the filter changed */
         uint64_t  callersAt;   /* when the files that call dbScanLock were looked for */

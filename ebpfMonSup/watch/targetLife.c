@@ -85,7 +85,10 @@ static void readVersion(ebpfMonTarget *t)
 /* Of two IOCs with one name the second has its pid in the name. */
 static void findName(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
-    if (ebpfMonProcIocName(t->pid, t->name, sizeof(t->name)))
+    int status = ebpfMonProcIocName(t->pid, t->name, sizeof(t->name));
+
+    t->follower.nameDenied = status > 0;
+    if (status < 0)
         snprintf(t->name, sizeof(t->name), "pid%d", (int)t->pid);
     for (ebpfMonTarget *o = ebpfMonTargetsGetFirst(life->targets); o; o = o->next)
         if (!o->gone && strcmp(o->name, t->name) == 0) {

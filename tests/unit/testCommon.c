@@ -182,6 +182,10 @@ static void testProgress(void)
     for (int i = 0; i < 500 && ebpfMonWorkersFindStuck(0.2, text, sizeof(text)) == 0; i++)
         epicsThreadSleep(0.01);
     testOk(strncmp(text, "testStuck since ", 16) == 0 && !strstr(text, "testIdle"), "%s", text);
+    testOk(ebpfMonWorkersCountOursStuck(0.2) == 1, "a restart could help it");
+    ebpfMonWorkerWaitsForOthers(worker);
+    testOk(ebpfMonWorkersFindStuck(0.2, text, sizeof(text)) == 1 && ebpfMonWorkersCountOursStuck(0.2) == 0,
+           "one that waits for others is stuck, too, but a restart could not help it");
     epicsEventMustTrigger(w.go);
     epicsEventMustWait(w.begun);
     testOk(ebpfMonWorkersFindStuck(0.2, text, sizeof(text)) == 0, "it goes on");
@@ -274,7 +278,7 @@ static void testLazyMutex(void)
 
 MAIN(testCommon)
 {
-    testPlan(31);
+    testPlan(33);
     testClockOffset();
     testClocks();
     testHashes();

@@ -227,6 +227,7 @@ void ebpfMonLogThreadRun(ebpfMonWorker *worker, void *arg)
     double busyUntil = 0, by, now;
     int more, last;
 
+    ebpfMonWorkerWaitsForOthers(worker); /* the disk of a log */
     for (;;) { /* "stopping" ends it, which has a time limit with it */
         ebpfMonWorkerGiveSign(worker);
         epicsMutexMustLock(logs->lock);

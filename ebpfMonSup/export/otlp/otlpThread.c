@@ -166,6 +166,7 @@ static void runOtlpThread(ebpfMonWorker *worker, void *arg)
     double wait;
     int changed, idle;
 
+    ebpfMonWorkerWaitsForOthers(worker); /* libcurl may ask the name service */
     for (;;) { /* "stopping" ends it, which has a time limit with it */
         ebpfMonWorkerGiveSign(worker);
         changed = applyCommands(o);

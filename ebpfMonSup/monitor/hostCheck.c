@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* "ebpfMon --check": what this kernel and this user allow, found out by trying, and what to do for more. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "ebpfMon.h"
+#include "ioc/procAccess.h"
+#include "ioc/procInfo.h"
+#include "ioc/procStat.h"
+#include "probe/calibrate.h"
+#include "probe/kernelLoad.h"
+#include "probe/packets.h"
+
+#define BTF        "/sys/kernel/btf/vmlinux"
+#define IOC_FILES  14   /* of an IOC's probes, where links take files (watch/governor.c) */
+#define NICE       -10  /* of the threads that read events (common/worker.c) */
+
+typedef enum { isThere, isPartly, isAbsent } verdict;
+
+static void say(FILE *out, verdict v, const char *subject, const char *text)
+{
+    static const char *const words[] = { "yes", "part", "NO" };
+
+    fprintf(out, "%-5s%-11s%s\n", words[v], subject, text);
+}
+
+/* The first line of a small file of the kernel; "?": there is none. */
+static void readSetting(const char *path, char *text, size_t size)
+{
+    FILE *f = fopen(path, "re");
+
+    if (!f || !fgets(text, (int)size, f))
+        snprintf(text, size, "?");
+    if (f)
+        fclose(f);
+    text[strcspn(text, "\n")] = 0;
+}
+
+static int checkKernel(FILE *out)
+{
+    char text[400], paranoid[16], unprivileged[16], lockdown[80];
+    int isTyped = access(BTF, R_OK) == 0, isLocked;
+    struct utsname kernel;
+
+    uname(&kernel);
+    readSetting("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
+    readSetting("/proc/sys/kernel/unprivileged_bpf_disabled", unprivileged, sizeof(unprivileged));
+    readSetting("/sys/kernel/security/lockdown", lockdown, sizeof(lockdown)); /* "?": not built into it */
+    isLocked = strstr(lockdown, "[confidentiality]") != NULL;
+    snprintf(text, sizeof(text), "%.60s %.20s, %s, perf_event_paranoid %s, unprivileged_bpf_disabled %s%s", kernel.release,
+             kernel.machine, isTyped ? "type information (BTF)" : "no type information in " BTF
+             ": use a kernel with CONFIG_DEBUG_INFO_BTF, as distributions build them", paranoid, unprivileged, isLocked ?
+             ", locked down: boot without lockdown=confidentiality, which forbids eBPF to read memory" : "");
+    say(out, isTyped && !isLocked ? isThere : isAbsent, "kernel", text);
+    return isTyped && !isLocked;
+}
+
+static void checkUser(FILE *out)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } wanted[] = {
+        { CAP_BPF, "CAP_BPF" }, { CAP_PERFMON, "CAP_PERFMON" }, { CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
+        { CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" }, { CAP_NET_RAW, "CAP_NET_RAW" }, { CAP_SYS_NICE, "CAP_SYS_NICE" },
+        { CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
+    };
+    char text[300], user[64];
+    uint64_t own = ebpfMonProcCapabilities();
+    unsigned missing = 0;
+    size_t used;
+
+    ebpfMonProcUser(geteuid(), user, sizeof(user));
+    snprintf(text, sizeof(text), "%s (uid %u)", user, (unsigned)geteuid());
+    used = strlen(text);
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        if (own & 1ull << wanted[i].number)
+            continue;
+        snprintf(text + used, sizeof(text) - used, "%s %s", missing++ ? "" : ", without", wanted[i].name);
+        used = strlen(text);
+    }
+    snprintf(text + used, sizeof(text) - used, "%s", missing ? "" : ", with all capabilities that can be of use");
+    say(out, missing ? isPartly : isThere, "user", text);
+}
+
+/* The kernel part is loaded as the monitor loads it, with small tables. */
+static int checkPrograms(FILE *out)
+{
+    const ebpfMonLoadSizes sizes = { .maxRecords = 1024, .maxClosure = 8192, .maxRoots = 64, .ringBytes = 65536 };
+    char why[256], text[400];
+
+    if (ebpfMonKernelLoad(&sizes, why, sizeof(why))) {
+        say(out, isAbsent, "programs", why);
+        return 0;
+    }
+    snprintf(text, sizeof(text), "the kernel takes the eBPF programs: %s%s", ebpfMonFeature.loop ?
+             "levels puts, counts, chains, trace" : "level puts only (no bpf_loop: use kernel 5.17 or later)",
+             ebpfMonFeature.recvLength && ebpfMonFeature.connectState ? "" :
+             "; the process at the other end of a PVA connection is not seen: use a newer kernel");
+    say(out, ebpfMonFeature.loop && ebpfMonFeature.recvLength ? isThere : isPartly, "programs", text);
+    return 1;
+}
+
+static int checkProbes(FILE *out, int *needFiles)
+{
+    int inFolder = 0, err = ebpfMonProbeTry(&inFolder);
+    char text[300];
+
+    *needFiles = !inFolder;
+    if (err && ebpfMonFeature.uprobeMulti)
+        snprintf(text, sizeof(text), "none: %s", strerror(err));
+    else if (err)
+        snprintf(text, sizeof(text), "none: %s. This kernel has no uprobe_multi (6.6 and later have): give ebpfMon "
+                 "CAP_SYS_ADMIN, or run it as root", strerror(err));
+    else if (!ebpfMonFeature.uprobeMulti)
+        snprintf(text, sizeof(text), "one by one: an IOC's come and go in a second or two. Kernel 6.6 and later have "
+                 "uprobe_multi");
+    else if (!inFolder)
+        snprintf(text, sizeof(text), "all of an IOC at once; they take files, and some 40 ms to remove. For more: kernel 6.5 "
+                 "or later with CAP_SYS_ADMIN");
+    else
+        snprintf(text, sizeof(text), "all of an IOC at once; they take no files, and are removed at once");
+    say(out, err ? isAbsent : inFolder ? isThere : isPartly, "probes", text);
+    return !err;
+}
+
+static verdict judgePart(unsigned number, unsigned all)
+{
+    return number == all ? isThere : number ? isPartly : isAbsent;
+}
+
+static int hasCapability(int number)
+{
+    return (ebpfMonProcCapabilities() & 1ull << number) != 0;
+}
+
+/* "What of N of M processes can be read", and what to do about the others. */
+static void sayProcesses(FILE *out, const char *subject, unsigned number, unsigned all, const char *advice)
+{
+    char text[300];
+
+    snprintf(text, sizeof(text), "of %u of %u processes can be read%s", number, all, number == all ? "" : advice);
+    say(out, judgePart(number, all), subject, text);
+}
+
+/* Nonzero: IOCs of other users can be watched. */
+static int checkProcesses(FILE *out)
+{
+    static const char guarded[] = "; the others are guarded by something else than capabilities";
+    static const char first[] = ". Give it CAP_SYS_PTRACE first";
+    int hasPtrace = hasCapability(CAP_SYS_PTRACE), hasFiles = hasCapability(CAP_DAC_READ_SEARCH);
+    ebpfMonProcAccess access;
+
+    ebpfMonProcAccessTry(&access);
+    sayProcesses(out, "memory", access.memory, access.looked, hasPtrace ? guarded :
+                 ": the IOCs of others are not seen. Give it CAP_SYS_PTRACE");
+    sayProcesses(out, "files", access.programs, access.looked, !hasPtrace ? first : hasFiles ? guarded :
+                 ": IOCs among the others are not seen. Give it CAP_DAC_READ_SEARCH, or let its user read these files");
+    sayProcesses(out, "names", access.names, access.looked, !hasPtrace ? first : hasFiles ? guarded :
+                 ": the variable IOC names an IOC; without it the folder or the command does. Give it "
+                 "CAP_DAC_READ_SEARCH");
+    return hasPtrace || access.memory == access.looked;
+}
+
+static void checkPackets(FILE *out)
+{
+    char why[256];
+    ebpfMonPackets *packets = ebpfMonPacketsOpen(0, 65536, why, sizeof(why));
+
+    say(out, packets ? isThere : isAbsent, "packets", packets ?
+        "puts to servers that are not EPICS Base, searches and beacons are seen" : why);
+    if (packets)
+        ebpfMonPacketsClose(packets);
+}
+
+static void checkContainers(FILE *out)
+{
+    int own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), err;
+
+    /* into the namespace where it is already: the kernel asks for the same right as for another one (netns_install) */
+    err = own < 0 || setns(own, CLONE_NEWNET) ? errno : 0;
+    if (own >= 0)
+        close(own);
+    say(out, err ? isAbsent : isThere, "containers", err ?
+        "packets of other network namespaces are not seen. Give it CAP_SYS_ADMIN, if IOCs run in containers" :
+        "packets of other network namespaces are seen, too");
+}
+
+static void checkStacks(FILE *out)
+{
+    char byte;
+    int fd = open("/proc/thread-self/stack", O_RDONLY | O_CLOEXEC), ok;
+
+    ok = fd >= 0 && read(fd, &byte, 1) == 1;
+    if (fd >= 0)
+        close(fd);
+    say(out, ok ? isThere : isAbsent, "stacks", ok ? "of threads that hang: with the functions of the kernel" :
+        "of threads that hang: without the functions of the kernel. Give it CAP_SYS_ADMIN, if you want them");
+}
+
+static void checkLimits(FILE *out, int needFiles)
+{
+    unsigned files, left = ebpfMonProcFilesLeft(&files), reserve = files / 4 < 1024 ? files / 4 : 1024, iocs;
+    char text[300];
+
+    iocs = left > reserve ? (left - reserve) / IOC_FILES : 0;
+    if (needFiles)
+        snprintf(text, sizeof(text), "%u files: the probes of %u IOCs%s", files, iocs, iocs < 100 ?
+                 ". Raise the hard limit (ulimit -Hn, LimitNOFILE) for more" : "");
+    else
+        snprintf(text, sizeof(text), "%u files", files);
+    say(out, needFiles && iocs < 100 ? isPartly : isThere, "limits", text);
+}
+
+static void checkPriority(FILE *out)
+{
+    pid_t tid = (pid_t)syscall(SYS_gettid);
+    int before = getpriority(PRIO_PROCESS, (id_t)tid), ok = setpriority(PRIO_PROCESS, (id_t)tid, NICE) == 0;
+
+    if (ok)
+        setpriority(PRIO_PROCESS, (id_t)tid, before);
+    say(out, ok ? isThere : isAbsent, "priority", ok ? "the threads that read events and packets go before others" :
+        "the threads that read events and packets have no precedence: on a busy host more may be lost. Give it "
+        "CAP_SYS_NICE, or LimitNICE");
+}
+
+int ebpfMonHostCheck(FILE *out)
+{
+    int ok = checkKernel(out), needFiles = 0;
+
+    checkUser(out);
+    if (checkPrograms(out)) {
+        ok &= checkProbes(out, &needFiles);
+        ebpfMonKernelUnload();
+    } else {
+        ok = 0;
+    }
+    ok &= checkProcesses(out);
+    checkPackets(out);
+    checkContainers(out);
+    checkStacks(out);
+    checkLimits(out, needFiles);
+    checkPriority(out);
+    fprintf(out, "%s\n", ok ? "ebpfMon can watch the IOCs of this host." :
+            "ebpfMon cannot watch all IOCs of this host: see the lines with NO or part.");
+    return ok ? 0 : -1;
+}

@@ -1,0 +1,23 @@
+# What this site wants of ebpfMon: commands of the IOC shell, before iocInit. systemctl restart ebpfmon
+# All commands: reference.md, or "help ebpfMon*" at the shell.
+
+# Who may write to the monitor's PVs: users of this host, and other hosts by address. The default: root and ebpfmon.
+#ebpfMonOperators "root operator"
+#ebpfMonOperatorHosts "10.0.0.5 10.0.0.6"
+
+# What is watched: IOCs, records, fields, hosts, users, level, slow chains (us), sample, budget (%).
+#ebpfMonFilter "*" "*" "*" "*" "*" chains 10000 1 1
+
+# Which puts are expected. After a change: systemctl reload ebpfmon
+ebpfMonRules "$(EBPFMON_ETC)/rules.json"
+
+# Put log. logrotate begins a new file each day or after 100 MB, and keeps 30 (/etc/logrotate.d/ebpfmon). The monitor itself
+# does so only after 2000 MB.
+ebpfMonJsonLog "$(LOGS_DIRECTORY=/var/log/ebpfmon)/puts.json" 2000 0 10 all
+#ebpfMonCaPutLog "logserver:7011" text changes
+
+# Puts, counts and traces to an OpenTelemetry collector.
+#ebpfMonOtlp "http://127.0.0.1:4318"
+
+# PVs of single records, for archive and alarm.
+#dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonWatch.db", "P=$(EBPFMON_P),REC=RING:CURRENT"

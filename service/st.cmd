@@ -1,0 +1,18 @@
+# The start-up script of ebpfmon.service. It belongs to the package: your settings go into @confdir@.
+
+epicsEnvSet "EBPFMON_DATA", "@datadir@"
+epicsEnvSet "EBPFMON_ETC", "@confdir@"
+
+dbLoadDatabase "$(EBPFMON_DATA)/dbd/ebpfMon.dbd"
+ebpfMon_registerRecordDeviceDriver pdbbase
+
+# The registration above sets EBPFMON_HOST: the name of this host up to the first dot.
+epicsEnvSet "EBPFMON_P", "$(EBPFMON_P=$(EBPFMON_HOST):EBPF:)"
+
+var asCheckClientIP 1
+asSetFilename "$(EBPFMON_ETC)/ebpfMon.acf"
+dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMon.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
+
+< "$(EBPFMON_ETC)/site.cmd"
+
+iocInit

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Installed on a host and run as a service: files, unit, start, reload, watchdog, logs, end; ebpfMon --check; what each
+capability is for. The package itself: test_package.py."""
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.harness import ca, paths
+from tests.harness.service import HeldThread, Installed, Service, as_user, capability_set
+from tests.harness.wait import stays_false, until
+
+DB = """
+record(calc, "$(P)READY") { field(SCAN, "1 second") field(CALC, "VAL+1") }
+record(ao, "$(P)SET") {}
+"""
+BITS = {"CAP_DAC_READ_SEARCH": 2, "CAP_NET_RAW": 13, "CAP_SYS_PTRACE": 19, "CAP_PERFMON": 38, "CAP_BPF": 39}
+GUIDE = (paths.TOP / "documentation" / "installation.md").read_text()
+has_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
+
+
+@pytest.fixture(scope="module")
+def installed():
+    place = Installed().install()
+    with (place.etc / "site.cmd").open("a") as site:  # as a site adds what it wants
+        site.write('\n< "$(TEST_SITE)"\n')
+    yield place
+    place.remove()
+
+
+@pytest.fixture
+def new_service(tmp_path, installed):
+    made = []
+
+    def new(**how):
+        made.append(Service(tmp_path, installed, **how))
+        return made[-1]
+
+    yield new
+    for service in made:
+        service.discard()
+
+
+def check(service, *wrap):
+    """ebpfMon --check with the rights of this service: exit status, and subject → (verdict, text)."""
+    run = subprocess.run([*wrap, *service.command_line[:-3], service.installed.program, "--check"], capture_output=True,
+                         text=True, check=False)
+    rows = {line[5:16].strip(): (line[:5].strip(), line[16:]) for line in run.stdout.splitlines()[:-1]}
+    return run.returncode, rows
+
+
+# --- files -----------------------------------------------------------------------------------------------
+def test_configuration_is_kept():
+    """A second installation leaves what the site changed, and puts the new file beside it."""
+    place = Installed().install()
+    try:
+        for f in ("environment", "site.cmd", "rules.json", "ebpfMon.acf", "../logrotate.d/ebpfmon"):
+            assert (place.etc / f).is_file(), f
+        (place.etc / "site.cmd").write_text("# ours\n")
+        place.install()
+        assert (place.etc / "site.cmd").read_text() == "# ours\n"
+        assert "ebpfMonRules" in (place.etc / "site.cmd.new").read_text()
+        assert not (place.etc / "environment.new").exists()
+        left = subprocess.run(["grep", "-rlE", "@[a-z]+dir@", place.folder], capture_output=True, text=True, check=False)
+        assert not left.stdout, "places that were not filled in"
+    finally:
+        place.remove()
+
+
+def test_libraries(installed):
+    """The program finds its libraries beside it, wherever that is, and none elsewhere but of the system."""
+    out = subprocess.run(["ldd", installed.program], capture_output=True, text=True, check=True, env={}).stdout
+    own = re.findall(r"=> (\S+/lib/ebpfmon/\S+)", out)
+    assert any("libebpfMon" in p for p in own) and any("libdbCore" in p for p in own), out
+    assert str(paths.BASE) not in out and str(paths.TOP) not in out, out
+
+
+def test_options(installed):
+    def run(*argv):
+        return subprocess.run([installed.program, *argv], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              check=False)
+
+    version = re.findall(r"EBPFMON_(?:MAJOR|MINOR|PATCH)_VERSION = (\d+)",
+                         (paths.TOP / "configure" / "CONFIG_EBPFMON_VERSION").read_text())
+    assert run("--version").stdout.startswith(f"ebpfMon {'.'.join(version)}, ")
+    assert f"ebpfmon ({'.'.join(version)}) " in (paths.TOP / "debian" / "changelog").read_text()
+    usage = run("--help")
+    assert usage.returncode == 0 and "--check" in usage.stdout
+    wrong = run("--wrong")
+    assert wrong.returncode == 2 and "Usage" in wrong.stderr
+    assert run("--no-shell", "/nowhere/st.cmd").returncode == 1
+    manual = (paths.TOP / "service" / "ebpfMon.1").read_text().replace("\\-", "-")
+    for option in re.findall(r"(?m)^  -\w, (--[\w-]+)", usage.stdout):
+        assert option in manual, option
+
+
+# --- the unit --------------------------------------------------------------------------------------------
+@has_systemd
+def test_unit(installed):
+    """systemd finds nothing wrong, and is not more exposed than the guide says."""
+    verify = subprocess.run(["systemd-analyze", "verify", installed.unit.path], capture_output=True, text=True, check=False)
+    wrong = [l for l in verify.stderr.splitlines() if "ebpfmon" in l and "man ebpfMon(1)" not in l]
+    assert not wrong, wrong
+    said = float(re.search(r"exposure level.*?(\d\.\d)", GUIDE).group(1))
+    figure = subprocess.run(["systemd-analyze", "security", "--offline=yes", installed.unit.path], capture_output=True,
+                            text=True, check=False).stdout
+    assert float(re.search(r"Overall exposure level[^:]*: (\d+\.\d+)", figure).group(1)) <= said, figure
+
+
+# --- the service -----------------------------------------------------------------------------------------
+def test_service(new_ioc, new_service):
+    """It runs as its own user with the capabilities of the unit and no other, and watches an IOC of root."""
+    ioc = new_ioc(DB).start()
+    service = new_service().launch()
+    service.manager.wait("READY=1")
+    service.wait_ioc(ioc)
+    status = Path(f"/proc/{service.process.pid}/status").read_text()
+    assert re.search(rf"(?m)^Uid:\s+{service.uid}\s+{service.uid}", status) and "NoNewPrivs:\t1" in status
+    want = {BITS[c] for c in service.installed.unit.capabilities}
+    assert capability_set(service.process.pid) == capability_set(service.process.pid, "CapBnd") == want
+    ca.put(ioc.prefix + "SET", 7)
+    service.wait_text("PUT_LAST", lambda t: f"{ioc.prefix}SET 0 -> 7" in t)
+    log = service.logs / "puts.json"
+    until(lambda: log.exists() and "\n" in log.read_text(), 10, "a line in the put log")
+    assert json.loads(log.read_text().splitlines()[0])["pv"] == ioc.prefix + "SET"
+    service.manager.wait("STATUS=Running: " + service.text("STATE_MSG"))
+    assert service.stop() == 0
+    service.manager.wait("STOPPING=1")
+
+
+def test_reload(installed, new_service):
+    """Reload reads the rules file again; one with a mistake is refused, and the old rules stay."""
+    rules = installed.etc / "rules.json"
+    before = rules.read_text()
+    service = new_service().launch()
+    try:
+        service.manager.wait("READY=1")
+        assert service.get("RULES_CNT") == 0
+        rules.write_text('{"default": "deny", "rules": [{"name": "one", "pv": "X:*"}]}')
+        service.reload()
+        service.wait("RULES_CNT", lambda n: n == 1)
+        service.manager.wait("READY=1", 2)
+        order = [m.split("\n")[0] for m in service.manager.messages if m.startswith(("RELOADING", "READY"))]
+        assert order == ["READY=1", "RELOADING=1", "READY=1"]
+        stamp = next(m for m in service.manager.messages if m.startswith("RELOADING")).split("\n")[1]
+        assert re.fullmatch(r"MONOTONIC_USEC=\d+", stamp)
+        rules.write_text("{")
+        service.reload()
+        service.wait_text("RULES_MSG", lambda t: t.startswith("refused"))
+        assert service.get("RULES_CNT") == 1 and service.process.running
+    finally:
+        rules.write_text(before)
+
+
+def test_watchdog(new_service):
+    """The watchdog is fed, and not any more once a thread that watches makes no progress. It is again when that goes on."""
+    service = new_service(watchdog=60).launch()
+    service.manager.wait("READY=1")
+    service.manager.wait("WATCHDOG=1", 3)
+    held = HeldThread(service.process.pid, "ebpfMonPublish")
+    try:
+        service.wait_text("STATE_MSG", lambda t: t.startswith("no progress: ebpfMonPublish"), 30)
+        fed = service.manager.count("WATCHDOG=1")
+        assert stays_false(lambda: service.manager.count("WATCHDOG=1") > fed, 3)
+        assert any(m.startswith("STATUS=Degraded: no progress") for m in service.manager.messages)
+    finally:
+        held.release()
+    service.manager.wait("WATCHDOG=1", fed + 1)
+
+
+def test_watchdog_after_a_failed_start(new_service):
+    """The service manager need not restart a monitor that could not start: its PVs are there and say why."""
+    service = new_service(watchdog=60, without=["CAP_BPF"]).launch()
+    service.wait_state("Failed")
+    service.manager.wait("READY=1")
+    service.manager.wait("WATCHDOG=1", service.manager.count("WATCHDOG=1") + 2)
+
+
+@pytest.mark.skipif(not shutil.which("logrotate"), reason="no logrotate")
+def test_logrotate(installed, new_ioc, new_service, tmp_path):
+    """logrotate with the installed file: no line is lost, and none is written twice."""
+    ioc = new_ioc(DB).start()
+    service = new_service().launch()
+    service.wait_ioc(ioc)
+    conf = (installed.etc / "../logrotate.d/ebpfmon").read_text()
+    (tmp_path / "logrotate").write_text(
+        conf.replace("/var/log/ebpfmon", str(service.logs)).replace("su ebpfmon ebpfmon", f"su #{service.uid} #{service.uid}"))
+
+    def lines(name):
+        path = service.logs / name
+        return [json.loads(l) for l in path.read_text().splitlines()] if path.exists() else []
+
+    ca.put(ioc.prefix + "SET", 1)
+    until(lambda: len(lines("puts.json")) == 1, 10, "the first line")
+    run = subprocess.run(["logrotate", "--force", "--state", service.folder / "state", tmp_path / "logrotate"],
+                         capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    ca.put(ioc.prefix + "SET", 2)
+    until(lambda: len(lines("puts.json")) + len(lines("puts.json.1")) == 2, 10, "both lines")
+    until(lambda: (service.logs / "puts.json").exists(), 10, "a new file")
+    assert oct((service.logs / "puts.json").stat().st_mode & 0o777) == "0o640"
+
+
+# --- what this host and this user can have -----------------------------------------------------------------
+def test_check_as_root(installed):
+    run = subprocess.run([installed.program, "--check"], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout
+    assert len(run.stdout.splitlines()) <= 13 and "can watch the IOCs of this host" in run.stdout
+    assert not re.search(r"(?m)^NO   (kernel|programs|probes|memory|packets)", run.stdout), run.stdout
+
+
+def test_check_as_nobody(installed):
+    run = subprocess.run([*as_user(65534, []), installed.program, "--check"], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert re.search(r"(?m)^NO   programs +no privileges: .*CAP_BPF", run.stdout), run.stdout
+    assert "cannot watch" in run.stdout
+
+
+def read_table():
+    """The table of capabilities in the guide: name → the texts in backticks of the column "without it"."""
+    rows = re.findall(r"(?m)^\| (CAP_\w+) \|[^|]*\|([^|]*)\|$", GUIDE)
+    return {name: re.findall(r"`([^`]+)`", cell) for name, cell in rows}
+
+
+def test_table_of_capabilities(installed):
+    """Each capability of the unit has a line, and what the package offers to add."""
+    assert set(read_table()) == {*installed.unit.capabilities, "CAP_SYS_ADMIN"}
+
+
+def readable_base(folder):
+    """A copy of softIoc and of Base's libraries where every user may read them."""
+    folder.mkdir(mode=0o755)
+    shutil.copy2(paths.BASE_BIN / "softIoc", folder / "softIoc")
+    for lib in (paths.BASE / "lib" / paths.ARCH).glob("lib*.so.*"):
+        shutil.copy2(lib, folder / lib.name)
+    return folder
+
+
+@pytest.mark.parametrize("capability", sorted(BITS))
+def test_without(capability, installed, new_ioc, new_service):
+    """Without this capability the monitor says what the guide says, and so does --check."""
+    service = new_service(without=[capability])
+    base = readable_base(service.folder / "base")
+    hidden = new_ioc(DB).start()
+    ioc = new_ioc(DB, program=base / "softIoc", environ={"LD_LIBRARY_PATH": base}).start()
+    service.filter = 'ebpfMonFilter "*" "" "" "" "" "" "" "" 0'
+    service.site.write_text(service.filter + "\n")
+    service.launch()
+    service.wait("STATE", lambda v: v != 0, 30)
+    said = read_table()[capability]
+    assert said
+
+    def words():
+        return "\n".join([service.text("STATE_MSG"), *service.list("IOC_NOTES"), *service.process.lines])
+
+    state, *messages = said
+    service.wait_state(state)
+    for message in messages:
+        until(lambda: message in words(), 20, lambda: f"{message!r} in {words()}")
+    status, rows = check(service)
+    assert any(v in ("NO", "part") and capability in t for v, t in rows.values()), rows
+    assert status == (capability in ("CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE")), rows
+    # what still works
+    if capability == "CAP_NET_RAW":
+        service.wait_ioc(hidden)
+        assert service.get("PACKET_STATE", as_string=True) == "Trouble"
+    elif capability == "CAP_DAC_READ_SEARCH":
+        row = until(lambda: service.iocs().get(ioc.pid), 20, lambda: str(service.iocs()))
+        assert row[0] != ioc.name and row[3] == "chains", row
+    else:
+        assert service.process.running and not {ioc.pid, hidden.pid} & set(service.iocs())
+    assert os.stat(base).st_mode & 0o005

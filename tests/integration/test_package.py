@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Debian package, installed, upgraded, removed and purged by apt in a machine with systemd (tests/programs/machine.sh).
+"make deb" builds the package before; without one this is left out."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from tests.harness import loopback, paths
+from tests.harness.wait import patient
+
+DEB = sorted((paths.CACHE / "deb").glob("ebpfmon_*.deb"))
+NAMESPACES = ["unshare", "-m", "-n", "-i", "-u", "-p", "-C", "--fork"]
+
+SCRIPT = r"""
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive @ENV@
+say() { echo "@ $*"; }
+pid() { systemctl show -P MainPID ebpfmon; }
+state() { @BASE@/caget -t -w 1 PKG:STATE 2>/dev/null; }
+until_() { end=$((SECONDS + 60)); while [ $SECONDS -lt $end ]; do "$@" && return; sleep 0.2; done; say "late $*: $(state)"; journalctl -u ebpfmon | tail -n 30; exit; }
+running() { [ "$(state)" = Running ]; }
+is_other() { p=$(pid); [ "$p" != "$1" ] && [ "$p" != 0 ] && systemctl -q is-active ebpfmon; }
+apt() { apt-get -qq -o Dpkg::Options::=--force-confold "$@" </dev/null; }
+
+mkdir -p /etc/systemd/system/ebpfmon.service.d
+cat >/etc/systemd/system/ebpfmon.service.d/test.conf <<END
+[Service]
+Environment=EBPFMON_P=PKG: @ENV@
+WatchdogSec=5
+RestartSec=0
+END
+systemctl daemon-reload
+
+apt install /shared/old.deb
+until_ running
+say "installed $(systemctl is-active ebpfmon) $(systemctl is-enabled ebpfmon) $(state)"
+say "user $(ps -o user= -p "$(pid)") $(id -gn ebpfmon) $(getent passwd ebpfmon | cut -d: -f7)"
+say "limits $(sed -n 's/^Seccomp:\s*//p; s/^CapEff:\s*//p; s/^NoNewPrivs:\s*//p' /proc/$(pid)/status | tr '\n' ' ')"
+say "log $(stat -c '%U %G %a' /var/log/ebpfmon /var/log/ebpfmon/puts.json | tr '\n' ' ')"
+say "status $(systemctl show -P StatusText ebpfmon)"
+systemctl reload ebpfmon && say "reload done"
+until_ sh -c 'journalctl -u ebpfmon | grep -q "ebpfMon: rules: 0 rules in force"'
+
+p=$(pid); kill -SEGV "$p"; until_ is_other "$p"; say "restart $(systemctl show -P NRestarts ebpfmon)"
+until_ running
+p=$(pid); kill -STOP "$p"; until_ is_other "$p"; say "watchdog $(systemctl show -P NRestarts ebpfmon)"
+journalctl -u ebpfmon | grep -q "Watchdog timeout" && say "watchdog timeout"
+until_ running
+
+echo "# of this site" >>/etc/ebpfmon/site.cmd
+p=$(pid)
+apt install /shared/new.deb
+is_other "$p" || until_ is_other "$p"
+until_ running
+say "upgraded $(dpkg-query -W -f='${Version}' ebpfmon) $(state) $(tail -n 1 /etc/ebpfmon/site.cmd)"
+
+apt remove ebpfmon
+say "removed $(systemctl is-active ebpfmon) $(ls /usr/bin/ebpfMon 2>/dev/null) $(ls /etc/ebpfmon | wc -l) $(ls /var/log/ebpfmon | wc -l)"
+apt purge ebpfmon
+say "purged $(find / -xdev \( -path /proc -o -path /shared -o -path /root -o -path /tmp -o -path /var/lib/dpkg -o -path /var/lib/apt \) -prune \
+    -o -iname '*ebpfmon*' -newer /etc/systemd/system/ebpfmon.service.d/test.conf -print | grep -v ebpfmon.service.d | tr '\n' ' ')"
+say end
+"""
+
+
+def make_upgrade(old, new, folder):
+    """The same package as a later version, whose site.cmd is another one."""
+    subprocess.run(["dpkg-deb", "-R", old, folder], check=True)
+    control = folder / "DEBIAN" / "control"
+    control.write_text(re.sub(r"(?m)^Version: (\S+)", r"Version: \1+later", control.read_text()))
+    with (folder / "etc" / "ebpfmon" / "site.cmd").open("a") as site:
+        site.write("# of the later version\n")
+    subprocess.run(["dpkg-deb", "-Znone", "--root-owner-group", "-b", folder, new], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory):
+    """What the script said, word → rest of the line."""
+    if not DEB:
+        pytest.skip("no package: make deb")
+    if subprocess.run([*NAMESPACES, "sh", "-c", "mount -t cgroup2 none /sys/fs/cgroup && test -x /lib/systemd/systemd"],
+                      capture_output=True, check=False).returncode:
+        pytest.skip("no systemd, or no machine can be made here")
+    shared = tmp_path_factory.mktemp("shared")
+    os.link(DEB[-1], shared / "old.deb") if os.stat(DEB[-1]).st_dev == os.stat(shared).st_dev else \
+        (shared / "old.deb").write_bytes(DEB[-1].read_bytes())
+    make_upgrade(shared / "old.deb", shared / "new.deb", shared / "tree")
+    shared.chmod(0o755)
+    settings = {**loopback.SETTINGS, "EPICS_CA_ADDR_LIST": "127.0.0.1"}
+    env = " ".join(f"{k}={v}" for k, v in settings.items() if v)
+    (shared / "script").write_text(SCRIPT.replace("@ENV@", env).replace("@BASE@", str(paths.BASE_BIN)))
+    subprocess.run([*NAMESPACES, "--kill-child", "bash", paths.TESTS / "programs" / "machine.sh", shared, paths.BASE],
+                   stdin=subprocess.DEVNULL, capture_output=True, timeout=patient(60), check=False)
+    text = (shared / "out").read_text()
+    print(text)
+    return dict(line[2:].split(" ", 1) if " " in line[2:] else (line[2:], "") for line in text.splitlines()
+                if line.startswith("@ "))
+
+
+def test_install(story):
+    """After apt install the service runs as its user, sandboxed, enabled, and its PVs are there."""
+    assert story["installed"] == "active enabled Running"
+    assert story["user"] == "ebpfmon ebpfmon /usr/sbin/nologin"
+    capabilities, privileges, seccomp = story["limits"].split()
+    assert (int(capabilities, 16), privileges, seccomp) == (1 << 2 | 1 << 13 | 1 << 19 | 1 << 38 | 1 << 39, "1", "2")
+    assert story["log"].split() == "ebpfmon ebpfmon 2750 ebpfmon ebpfmon 640".split()
+    assert story["status"].startswith(("Running: watching", "Starting"))
+
+
+def test_reload_and_restart(story):
+    assert story["reload"] == "done"
+    assert story["restart"] == "1", "after a crash"
+    assert story["watchdog"] in ("2", "timeout"), "after it stopped to feed the watchdog"
+    assert not [k for k in story if k.startswith("late")], story
+
+
+def test_upgrade(story):
+    """The new version runs, and the configuration is the site's."""
+    version, state, last = story["upgraded"].split(" ", 2)
+    assert version.endswith("+later") and state == "Running" and last == "# of this site"
+
+
+def test_remove_and_purge(story):
+    """Without the package nothing runs; configuration and logs stay until the purge, then nothing does."""
+    assert story["removed"].split() == ["inactive", "5", "1"] or story["removed"].split()[0] == "inactive"
+    assert story["purged"] == ""
+    assert "end" in story

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Builds the Debian package of this tree, and asks lintian about it. On a bare Debian, as root, it installs what it needs
+# first (setup.sh, debhelper, patchelf, lintian).
+#
+#   tools/deb.sh [FOLDER]      the package goes to FOLDER; default: the cache (EBPFMON_CACHE), deb/
+#
+# Its last line is the path of the package. What lintian says is an error here, but for what debian/ebpfmon.lintian-overrides
+# gives a reason for.
+set -eu
+unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
+umask 022
+top=$(cd "$(dirname "$0")/.." && pwd)
+export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
+out=${1:-$EBPFMON_CACHE/deb}
+die() { printf 'deb: %s\n' "$*" >&2; exit 1; }
+
+need=
+for pair in dh:debhelper patchelf:patchelf lintian:lintian; do
+    command -v "${pair%%:*}" >/dev/null || need="$need ${pair##*:}"
+done
+if [ -n "$need" ]; then
+    [ "$(id -u)" = 0 ] || die "missing:$need. As root, run: apt-get install$need"
+    apt-get update >&2 || :
+    # shellcheck disable=SC2086
+    DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $need >&2 </dev/null
+fi
+EPICS_BASE=$("$top/tools/setup.sh")
+export EPICS_BASE
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+
+exec 9>"$EBPFMON_CACHE/deb.lock" # one at a time: debhelper works in debian/
+flock 9
+cd "$top"
+log=$out/build.log
+clean() { dh_clean >>"$log" 2>&1 || :; }
+trap clean EXIT
+rm -f "$out"/ebpfmon_*.deb
+# No package with debug symbols; Base's make refuses flags that dpkg would put into its environment.
+DEB_OUT=$out DEB_BUILD_OPTIONS='noautodbgsym nocheck' debian/rules binary >"$log" 2>&1 </dev/null || {
+    tail -n 25 "$log" >&2
+    die "the package cannot be built: see above and $log"
+}
+package=$(ls "$out"/ebpfmon_*.deb)
+lintian --fail-on error,warning "$package" >&2 || die "lintian is not content: see above"
+echo "$package"

@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Installs ebpfMon on a host, as a service: what packages do, for a site without packages, and what our package calls.
+# "make install" is EPICS' own and goes to INSTALL_LOCATION; this goes to the places of the system.
+#
+#   make install-host [prefix=/usr/local] [DESTDIR=FOLDER]      after make; as root, or with DESTDIR as anybody
+#
+#   prefix      programs and data             /usr/local
+#   DESTDIR     goes before all paths         (empty)
+#   sysconfdir  configuration                 /etc
+#   unitdir     units of systemd              PREFIX/lib/systemd/system
+#   docdir      documentation                 PREFIX/share/doc/ebpfmon
+#
+# The shared libraries of EPICS Base that the monitor was linked with go with it (PREFIX/lib/ebpfmon): it needs Base 7.0.8
+# or later, and few systems have that. The monitor does not do with static ones (documentation/SECURITY.md).
+# A configuration file that is there already stays; the new one is put beside it as NAME.new if it differs.
+set -eu
+top=$(cd "$(dirname "$0")/.." && pwd)
+prefix=${prefix:-/usr/local}
+DESTDIR=${DESTDIR:-}
+sysconfdir=${sysconfdir:-/etc}
+unitdir=${unitdir:-$prefix/lib/systemd/system}
+docdir=${docdir:-$prefix/share/doc/ebpfmon}
+confdir=$sysconfdir/ebpfmon
+datadir=$prefix/share/ebpfmon
+libdir=$prefix/lib/ebpfmon
+
+die() { printf 'install-host: %s\n' "$*" >&2; exit 1; }
+command -v patchelf >/dev/null || die "patchelf is missing. On Debian: apt-get install patchelf"
+base=$("$top/tools/epicsBase.sh")
+arch=$(perl "$base/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$base/startup/EpicsHostArch")
+program=$top/bin/$arch/ebpfMon
+[ -x "$program" ] || die "$program is not there: make it first"
+
+put() { # MODE FOLDER FILE...
+    mode=$1 folder=$DESTDIR$2
+    shift 2
+    install -d -m 755 "$folder"
+    install -m "$mode" "$@" "$folder"
+}
+fill() { # MODE FILE TARGET: a file of service/ with its paths
+    install -d -m 755 "$(dirname "$DESTDIR$3")"
+    sed "s|@bindir@|$prefix/bin|g; s|@datadir@|$datadir|g; s|@confdir@|$confdir|g; s|@docdir@|$docdir|g" \
+        "$top/service/$2" >"$DESTDIR$3.part"
+    chmod "$1" "$DESTDIR$3.part"
+    mv "$DESTDIR$3.part" "$DESTDIR$3"
+}
+configure() { # FILE NAME: what a site changes
+    target=$DESTDIR$confdir/$2
+    install -d -m 755 "$(dirname "$target")"
+    if [ ! -e "$target" ]; then
+        install -m 644 "$1" "$target"
+    elif ! cmp -s "$1" "$target"; then
+        install -m 644 "$1" "$target.new"
+    fi
+}
+
+# --- the program and its libraries ---------------------------------------------------------------------
+put 755 "$prefix/bin" "$program"
+patchelf --set-rpath "\$ORIGIN/../lib/ebpfmon" "$DESTDIR$prefix/bin/ebpfMon"
+ldd "$program" | awk '{print $1, $3}' | while read -r name path; do
+    case $path in
+    "$top"/lib/*|"$base"/lib/*)
+        put 644 "$libdir" "$path"
+        patchelf --set-rpath "\$ORIGIN" "$DESTDIR$libdir/$name" ;;
+    esac
+done
+[ -e "$DESTDIR$libdir/libebpfMon.so" ] || die "no libebpfMon.so: ebpfMon must be linked with shared libraries"
+
+# --- data and documentation ----------------------------------------------------------------------------
+put 644 "$datadir/dbd" "$top/dbd/ebpfMon.dbd"
+put 644 "$datadir/db" "$top/db/ebpfMon.db" "$top/db/ebpfMonWatch.db"
+put 644 "$datadir/op" "$top"/ebpfMonApp/op/bob/*.bob
+put 644 "$datadir/alarm" "$top"/ebpfMonApp/op/alarm/*.xml
+put 644 "$datadir" "$top/iocBoot/iocEbpfMon/ebpfMon.archive"
+fill 644 st.cmd "$datadir/st.cmd"
+put 644 "$docdir" "$top/README.md"
+put 644 "$docdir/documentation" "$top"/documentation/*
+put 644 "$docdir/examples" "$top/service/containers.conf"
+[ ! -f "$base/LICENSE" ] || install -m 644 "$base/LICENSE" "$DESTDIR$docdir/LICENSE.EPICS-Base"
+put 644 "$prefix/share/man/man1" "$top/service/ebpfMon.1"
+
+# --- configuration and service -------------------------------------------------------------------------
+for f in environment site.cmd; do
+    configure "$top/service/$f" "$f"
+done
+configure "$top/iocBoot/iocEbpfMon/rules.json" rules.json
+configure "$top/iocBoot/iocEbpfMon/ebpfMon.acf" ebpfMon.acf
+configure "$top/service/ebpfmon.logrotate" ../logrotate.d/ebpfmon
+fill 644 ebpfmon.service "$unitdir/ebpfmon.service"
+install -d -m 755 "$DESTDIR$prefix/lib/sysusers.d"
+install -m 644 "$top/service/ebpfmon.sysusers" "$DESTDIR$prefix/lib/sysusers.d/ebpfmon.conf"
+[ -n "$DESTDIR" ] || printf '%s\n' "install-host: done. Now: systemd-sysusers; systemctl daemon-reload; systemctl enable --now ebpfmon"
