@@ -1,11 +1,11 @@
 # The EPICS way: make, make runtests, make clean, make distclean with EPICS_BASE set in
 # configure/RELEASE.local or in the environment. On a bare machine: make demo, make check, make soak, make tsan,
-# make bench, make kernels, make faults, make matrix.
+# make bench, make kernels, make faults, make matrix. For a host: make install-host, make deb.
 
-ifneq ($(filter demo check soak tsan bench kernels faults matrix setup,$(MAKECMDGOALS)),)
+ifneq ($(filter demo check soak tsan bench kernels faults matrix setup deb install-host,$(MAKECMDGOALS)),)
 
 # These find or build EPICS Base first and then come back here with EPICS_BASE set.
-.PHONY: demo check soak tsan bench kernels faults matrix setup
+.PHONY: demo check soak tsan bench kernels faults matrix setup deb install-host
 setup:
 	@tools/setup.sh
 demo:
@@ -24,6 +24,10 @@ faults:
 	@tools/faults.sh
 matrix:
 	@tools/matrix.sh
+deb:
+	@tools/deb.sh
+install-host:
+	@tools/installHost.sh
 
 else
 

@@ -11,9 +11,8 @@
 # Which puts are expected. After a change: systemctl reload ebpfmon
 ebpfMonRules "$(EBPFMON_ETC)/rules.json"
 
-# Put log. logrotate begins a new file each day or after 100 MB, and keeps 30 (/etc/logrotate.d/ebpfmon). The monitor itself
-# does so only after 2000 MB.
-ebpfMonJsonLog "$(LOGS_DIRECTORY=/var/log/ebpfmon)/puts.json" 2000 0 10 all
+# Put log. 0 0: the monitor begins no new files, logrotate does, each day, and keeps 30 (/etc/logrotate.d/ebpfmon).
+ebpfMonJsonLog "$(LOGS_DIRECTORY=/var/log/ebpfmon)/puts.json" 0 0 0 all
 #ebpfMonCaPutLog "logserver:7011" text changes
 
 # Puts, counts and traces to an OpenTelemetry collector.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Builds the Debian package of this tree, and asks lintian about it. On a bare Debian, as root, it installs what it needs
-# first (setup.sh, debhelper, patchelf, lintian).
+# first (setup.sh, debhelper, lintian).
 #
 #   tools/deb.sh [FOLDER]      the package goes to FOLDER; default: the cache (EBPFMON_CACHE), deb/
 #
@@ -16,7 +16,7 @@ out=${1:-$EBPFMON_CACHE/deb}
 die() { printf 'deb: %s\n' "$*" >&2; exit 1; }
 
 need=
-for pair in dh:debhelper patchelf:patchelf lintian:lintian; do
+for pair in dh:debhelper lintian:lintian; do
     command -v "${pair%%:*}" >/dev/null || need="$need ${pair##*:}"
 done
 if [ -n "$need" ]; then

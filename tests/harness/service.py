@@ -79,7 +79,7 @@ class HeldThread:
     """A thread of another process is held in a system call in which it does not wait for work."""
     SEIZE, INTERRUPT, PEEKUSER, SYSCALL, DETACH = 0x4206, 0x4207, 3, 24, 17
     ORIG_RAX = 15 * 8  # struct user_regs_struct of x86-64
-    WAITS = (202, 271, 230, 7, 232)  # futex, ppoll, clock_nanosleep, poll, epoll_wait
+    WAITS = (202, 219, 271, 230, 7, 232)  # futex, restart_syscall, ppoll, clock_nanosleep, poll, epoll_wait
     WALL = 0x40000000
 
     def __init__(self, pid, name):
