@@ -15,4 +15,7 @@ dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMon.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)
 
 < "$(EBPFMON_ETC)/site.cmd"
 
+# For: ebpfMon --console
+ebpfMonConsole "$(RUNTIME_DIRECTORY=/run/ebpfmon)/console"
+
 iocInit

@@ -11,6 +11,8 @@
 #include <errlog.h>
 #include <iocsh.h>
 
+#include "consoleClient.h"
+
 /* iocInit.c: whether iocInit keeps all memory of the process resident (mlockall), stacks and tables in full. That is for IOCs
  * that control something. "var dbThreadRealtimeLock 1" in st.cmd has it so. */
 extern "C" int dbThreadRealtimeLock;
@@ -20,14 +22,17 @@ extern "C" int dbThreadRealtimeLock;
 #define MESSAGE_SIZE 1024
 #define QUEUE_SIZE   (16 * MESSAGE_SIZE)
 
+#define CONSOLE "/run/ebpfmon/console"
+
 static const char usage[] =
     "Usage: ebpfMon [-S] [SCRIPT]\n"
-    "       ebpfMon --check | --version | --help\n"
+    "       ebpfMon --check | --console | --version | --help\n"
     "\n"
     "The monitor IOC of ebpfMon: it watches the other IOCs of this host. SCRIPT has commands of the IOC shell (st.cmd).\n"
     "\n"
     "  -S, --no-shell  after SCRIPT do not read commands from stdin; SIGTERM ends it. For a service.\n"
     "  -c, --check     say what this kernel and this user allow, and what to do for more. 0: everything that is needed\n"
+    "  -C, --console   be the console of the running service (/run/ebpfmon/console, or another socket: --console=PATH)\n"
     "  -V, --version   print the version\n"
     "  -h, --help      print this\n"
     "\n"
@@ -52,16 +57,18 @@ static int runScript(const char *script, bool isService)
 int main(int argc, char *argv[])
 {
     static const struct option options[] = {
-        {"no-shell", no_argument, NULL, 'S'}, {"check", no_argument, NULL, 'c'}, {"version", no_argument, NULL, 'V'},
+        {"no-shell", no_argument, NULL, 'S'}, {"check", no_argument, NULL, 'c'},
+        {"console", optional_argument, NULL, 'C'}, {"version", no_argument, NULL, 'V'},
         {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}
     };
     bool isService = false;
     int option;
 
-    while ((option = getopt_long(argc, argv, "+ScVh", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "+ScC::Vh", options, NULL)) != -1) {
         switch (option) {
         case 'S': isService = true; break;
         case 'c': return ebpfMonHostCheck(stdout) ? 1 : 0;
+        case 'C': return runConsoleClient(optarg ? optarg : CONSOLE);
         case 'V': printf("ebpfMon %s, %s\n", ebpfMonVersionGet(), EPICS_VERSION_FULL); return 0;
         case 'h': fputs(usage, stdout); return 0;
         default:  fputs(usage, stderr); return 2;

@@ -11,5 +11,6 @@ static void ebpfMonShellRegistrar(void)
     ebpfMonRulesShellRegister();
     ebpfMonLogShellRegister();
     ebpfMonOtlpShellRegister();
+    ebpfMonConsoleShellRegister();
 }
 epicsExportRegistrar(ebpfMonShellRegistrar);

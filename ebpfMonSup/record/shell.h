@@ -9,5 +9,6 @@ void ebpfMonAccessShellRegister(void);  /* who may write to the monitor's PVs */
 void ebpfMonRulesShellRegister(void);   /* rules and unexpected puts */
 void ebpfMonLogShellRegister(void);     /* logs */
 void ebpfMonOtlpShellRegister(void);    /* OTLP and Zipkin */
+void ebpfMonConsoleShellRegister(void); /* a console at a socket */
 
 #endif

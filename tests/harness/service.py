@@ -154,6 +154,9 @@ class Service(Monitor):
         self.logs = self.folder / "log"
         self.logs.mkdir(mode=0o2750)
         os.chown(self.logs, self.uid, self.uid)
+        self.run = self.folder / "run"  # as the unit has it
+        self.run.mkdir(mode=0o750)
+        os.chown(self.run, self.uid, self.uid)
         self.site = self.folder / "test.cmd"  # what this test has in site.cmd
         self.site.write_text("\n".join([*self.before, self.filter, ""]))
         self.without = without
@@ -166,7 +169,7 @@ class Service(Monitor):
 
     def launch(self, wrap=()):
         env = loopback.server(self.port, EBPFMON_P=self.prefix, IOC=self.name, NOTIFY_SOCKET=self.manager.path,
-                              LOGS_DIRECTORY=self.logs, TEST_SITE=self.site, EPICS_IOCSH_HISTFILE="", **self.environ)
+                              LOGS_DIRECTORY=self.logs, RUNTIME_DIRECTORY=self.run, TEST_SITE=self.site, EPICS_IOCSH_HISTFILE="", **self.environ)
         if self.watchdog:
             env["WATCHDOG_USEC"] = str(int(self.watchdog * 1e6))
         self.process = Process([*wrap, *self.command_line], env=env, cwd="/")

@@ -181,6 +181,27 @@ def test_watchdog_after_a_failed_start(new_service):
     service.manager.wait("WATCHDOG=1", service.manager.count("WATCHDOG=1") + 2)
 
 
+def test_console(installed, new_ioc, new_service):
+    """The console answers, "exit" leaves the service running, and other users may not connect."""
+    ioc = new_ioc(DB).start()
+    service = new_service().launch()
+    service.wait_ioc(ioc)
+    client = [installed.program, f"--console={service.run}/console"]
+
+    def type_in(text, *wrap):
+        return subprocess.run([*wrap, *client], input=text, capture_output=True, text=True, check=False)
+
+    answer = type_in("ebpfMonIocs\nebpfMonLevel\nexit\nebpfMonReport\n")
+    assert answer.returncode == 0 and f" {ioc.pid} " in answer.stdout and "failed" in answer.stdout, answer
+    assert "state:" not in answer.stdout.lower().split("failed")[1], "nothing after exit"
+    assert ioc.name in type_in("ebpfMonIocs\n", *as_user(service.uid, [])).stdout, "without exit, as the service's user"
+    assert str(ioc.pid) not in type_in("ebpfMonIocs\n" + "x" * 2000 + "\n").stdout.split("a line may have")[1]
+    service.run.chmod(0o777)
+    (service.run / "console").chmod(0o777)  # the rights of the file are one fence, who connects the other
+    assert ioc.name not in type_in("ebpfMonIocs\n", *as_user(65534, [])).stdout
+    assert service.process.running and service.iocs()
+
+
 @pytest.mark.skipif(not shutil.which("logrotate"), reason="no logrotate")
 def test_logrotate(installed, new_ioc, new_service, tmp_path):
     """logrotate with the installed file: no line is lost, and none is written twice."""

@@ -27,6 +27,7 @@ mkdir -p /etc/systemd/system/ebpfmon.service.d
 cat >/etc/systemd/system/ebpfmon.service.d/test.conf <<END
 [Service]
 Environment=EBPFMON_P=PKG: @ENV@
+ExecStartPre=-/usr/bin/ebpfMon --check
 WatchdogSec=5
 RestartSec=0
 END
@@ -39,6 +40,8 @@ say "user $(ps -o user= -p "$(pid)") $(id -gn ebpfmon) $(getent passwd ebpfmon |
 say "limits $(sed -n 's/^Seccomp:\s*//p; s/^CapEff:\s*//p; s/^NoNewPrivs:\s*//p' /proc/$(pid)/status | tr '\n' ' ')"
 say "log $(stat -c '%U %G %a' /var/log/ebpfmon /var/log/ebpfmon/puts.json | tr '\n' ' ')"
 say "status $(systemctl show -P StatusText ebpfmon)"
+say "check $(journalctl -u ebpfmon -o cat | grep -E '^(yes|part|NO) ' | head -n 12 | awk '{printf "%s:%s ", $2, $1}')"
+say "console $(echo ebpfMonReport | ebpfMon --console | head -n 1)"
 systemctl reload ebpfmon && say "reload done"
 until_ sh -c 'journalctl -u ebpfmon | grep -q "ebpfMon: rules: 0 rules in force"'
 
@@ -106,6 +109,18 @@ def test_install(story):
     assert (int(capabilities, 16), privileges, seccomp) == (1 << 2 | 1 << 13 | 1 << 19 | 1 << 38 | 1 << 39, "1", "2")
     assert story["log"].split() == "ebpfmon ebpfmon 2750 ebpfmon ebpfmon 640".split()
     assert story["status"].startswith(("Running: watching", "Starting"))
+
+
+def test_sandbox(story):
+    """What the unit forbids takes nothing from the monitor that its capabilities give: ebpfMon --check as the unit runs."""
+    rows = dict(pair.split(":") for pair in story["check"].split())
+    assert len(rows) == 12, rows
+    absent = {subject for subject, verdict in rows.items() if verdict == "NO"}
+    assert absent <= {"containers", "stacks", "priority"}, rows
+
+
+def test_console(story):
+    assert "ebpfMon" in story["console"], story
 
 
 def test_reload_and_restart(story):

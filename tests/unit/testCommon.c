@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* common/: clocks, hashes, texts, arrays that grow, threads of the monitor. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sched.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <epicsAtomic.h>
@@ -19,6 +22,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/lazyMutex.h"
+#include "common/serviceManager.h"
 #include "common/text.h"
 #include "common/worker.h"
 
@@ -167,6 +171,35 @@ static void noteScheduler(ebpfMonWorker *worker, void *arg)
     (void)worker;
 }
 
+/* sd_notify(3): one datagram to the socket that NOTIFY_SOCKET names. */
+static void testServiceManager(void)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_DGRAM, 0), length;
+    char name[64], text[64] = "";
+
+    testDiag("What the service manager is told");
+    unsetenv("NOTIFY_SOCKET");
+    testOk(ebpfMonServiceTell("READY=1") == -1, "nobody listens");
+    length = snprintf(name, sizeof(name), "@ebpfMonTest%d", (int)getpid());
+    memcpy(address.sun_path, name, (size_t)length);
+    address.sun_path[0] = 0;
+    bind(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)length));
+    setenv("NOTIFY_SOCKET", name, 1);
+    testOk(ebpfMonServiceTell("STATUS=%d of %s", 3, "5") == 0 && recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT) == 13 &&
+           strcmp(text, "STATUS=3 of 5") == 0, "an abstract address: %s", text);
+    close(fd);
+    testOk(ebpfMonServiceTell("READY=1") == -1, "it listens no more");
+    unsetenv("NOTIFY_SOCKET");
+    setenv("WATCHDOG_USEC", "5000000", 1);
+    unsetenv("WATCHDOG_PID");
+    testOk1(ebpfMonServiceWatchdog() == 5000000000ull);
+    setenv("WATCHDOG_PID", "1", 1);
+    testOk(ebpfMonServiceWatchdog() == 0, "the watchdog of another process");
+    unsetenv("WATCHDOG_USEC");
+    unsetenv("WATCHDOG_PID");
+}
+
 static void testProgress(void)
 {
     work w = { .begun = epicsEventMustCreate(epicsEventEmpty), .go = epicsEventMustCreate(epicsEventEmpty) };
@@ -278,7 +311,7 @@ static void testLazyMutex(void)
 
 MAIN(testCommon)
 {
-    testPlan(33);
+    testPlan(38);
     testClockOffset();
     testClocks();
     testHashes();
@@ -286,6 +319,7 @@ MAIN(testCommon)
     testArrays();
     testWorkers();
     testProgress();
+    testServiceManager();
     testNoThread();
     testLazyMutex();
     return testDone();
