@@ -3,16 +3,14 @@
 # Builds the Debian package of this tree, and asks lintian about it. On a bare Debian, as root, it installs what it needs
 # first (setup.sh, debhelper, lintian).
 #
-#   tools/deb.sh [FOLDER]      the package goes to FOLDER; default: the cache (EBPFMON_CACHE), deb/
+#   tools/deb.sh [FOLDER]      the package goes to FOLDER; default: deb/ in this tree
 #
-# Its last line is the path of the package. What lintian says is an error here, but for what debian/ebpfmon.lintian-overrides
-# gives a reason for.
+# Its last line is the path of the package. An error or a warning of lintian is an error here.
 set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 umask 022
 top=$(cd "$(dirname "$0")/.." && pwd)
-export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
-out=${1:-$EBPFMON_CACHE/deb}
+out=${1:-$top/deb}
 die() { printf 'deb: %s\n' "$*" >&2; exit 1; }
 
 need=
@@ -30,14 +28,14 @@ export EPICS_BASE
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 
-exec 9>"$EBPFMON_CACHE/deb.lock" # one at a time: debhelper works in debian/
+exec 9>"$top/deb.lock" # one at a time: debhelper works in debian/
 flock 9
 cd "$top"
 log=$out/build.log
 clean() { dh_clean >>"$log" 2>&1 || :; }
 trap clean EXIT
 rm -f "$out"/ebpfmon_*.deb
-# No package with debug symbols; Base's make refuses flags that dpkg would put into its environment.
+# No second package with debug symbols, and no tests.
 DEB_OUT=$out DEB_BUILD_OPTIONS='noautodbgsym nocheck' debian/rules binary >"$log" 2>&1 </dev/null || {
     tail -n 25 "$log" >&2
     die "the package cannot be built: see above and $log"

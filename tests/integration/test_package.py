@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The Debian package, installed, upgraded, removed and purged by apt in a machine with systemd (tests/programs/machine.sh).
-"make deb" builds the package before; without one this is left out."""
+"make deb" builds the package before; without one, or with an old one, this is left out."""
 import os
 import re
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from tests.harness import loopback, paths
 from tests.harness.wait import patient
 
-DEB = sorted((paths.CACHE / "deb").glob("ebpfmon_*.deb"))
+DEB = sorted((paths.TOP / "deb").glob("ebpfmon_*.deb"))
 NAMESPACES = ["unshare", "-m", "-n", "-i", "-u", "-p", "-C", "--fork"]
 
 SCRIPT = r"""
@@ -82,6 +82,8 @@ def story(tmp_path_factory):
     """What the script said, word → rest of the line."""
     if not DEB:
         pytest.skip("no package: make deb")
+    if DEB[-1].stat().st_mtime < paths.MONITOR.stat().st_mtime:
+        pytest.skip("the package is older than the program: make deb")
     if subprocess.run([*NAMESPACES, "sh", "-c", "mount -t cgroup2 none /sys/fs/cgroup && test -x /lib/systemd/systemd"],
                       capture_output=True, check=False).returncode:
         pytest.skip("no systemd, or no machine can be made here")
