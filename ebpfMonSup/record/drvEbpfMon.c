@@ -19,6 +19,7 @@
 #include "record/filterSub.h"
 #include "record/pvScan.h"
 #include "record/shellCommand.h"
+#include "record/tables.h"
 
 static long driverInit(void)
 {
@@ -45,11 +46,14 @@ static void initHook(initHookState state)
 {
     if (state == initHookAfterScanInit) {
         ebpfMonGuardStart(); /* access security has read its file, and no server runs yet */
+    } else if (state == initHookAfterIocBuilt) {
+        ebpfMonTablesStart();
     } else if (state == initHookAfterIocRunning) {
         ebpfMonMonitorOpsGet()->start();
         ebpfMonFilterReprocess();
     } else if (state == initHookAtShutdown) {
         ebpfMonScanStop();
+        ebpfMonTablesStop();
     } else if (state == initHookAfterShutdown) {
         ebpfMonGuardStop();
     }

@@ -29,7 +29,7 @@ typedef enum {
 /* Row number "index", newest or largest first; NULL after the last one. */
 typedef const void *(*ebpfMonRowGet)(const ebpfMonPublished *published, unsigned index);
 
-typedef struct {
+typedef struct ebpfMonPv {
     const char   *name;
     ebpfMonGroup  group;
     ebpfMonRowGet row;
