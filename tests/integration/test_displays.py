@@ -284,7 +284,7 @@ def test_archive_list(records):
     lines = (paths.MONITOR_BOOT / "ebpfMon.archive").read_text().splitlines()
     listed = [l.removeprefix("HOST:EBPF:") for l in lines if not l.startswith("#")]
     assert len(listed) == len(set(listed))
-    tagged = {n for n, (_, text) in records.items() if 'info(archive, "monitor")' in text}
+    tagged = {n for n, (_, text) in records.items() if 'info(archive, "monitor@1")' in text}
     assert {n for n in listed if ":" not in n} == tagged
     watch = set(re.findall(r'"\$\(P\)\$\(N=\$\(REC\)\):(\w+)"', (paths.DB / "ebpfMonWatch.db").read_text()))
     assert "LAT_P99" in watch
