@@ -311,6 +311,22 @@ int ebpfMonPvIsText(const ebpfMonPv *pv)
     return pv->cell >= ebpfMonCellText;
 }
 
+int ebpfMonPvIsOfIoc(const ebpfMonPv *pv)
+{
+    return pv->row == iocRow || pv->row == healthRow;
+}
+
+const void *ebpfMonPvIocRow(const ebpfMonPublished *published, const ebpfMonPv *pv, const char *ioc)
+{
+    size_t name = pv->row == iocRow ? IOC(name) : HEALTH(name);
+    const void *row;
+
+    for (unsigned i = 0; (row = pv->row(published, i)) != NULL; i++)
+        if (strcmp((const char *)row + name, ioc) == 0)
+            break;
+    return row;
+}
+
 int64_t ebpfMonPvInteger(const ebpfMonPv *pv, const void *row)
 {
     const void *at = (const char *)row + pv->offset;
