@@ -263,7 +263,7 @@ def test_pictures_of_all_displays(live, tmp_path):
 def test_one_ioc(live, module_ioc):
     """The PVs of one IOC are those of its rows."""
     name = live.macros["IOC"]
-    live.wait(f"{name}:MEM_SIZE", lambda mb: mb > 1, 60)
+    live.wait(f"{name}:MEM_SIZE", lambda mb: mb > 1, 10)
     assert live.get(f"{name}:PID") in live.list("IOC_PIDS") and live.text(f"{name}:VERSION").startswith("7.")
     assert live.text(f"{name}:LEVEL") == "chains" and live.get(f"{name}:THREAD_CNT") > 5
     assert live.get(f"{name}:LOCK_HELD_TIME.SEVR") == 0

@@ -163,15 +163,15 @@ def test_what_machines_write_hides_nothing_that_people_write(monitor, ioc):
     ioc.put("AO", 1234)
     for i in range(10):
         ioc.put(f"L{i}.SCAN", ".1 second")
-    monitor.wait("AUTO_PUT_CNT", lambda n: n >= before[1] + 250, 60)
+    monitor.wait("AUTO_PUT_CNT", lambda n: n >= before[1] + 250, 20)
     for i in range(10):
         ioc.put(f"L{i}.SCAN", "Passive")
     ioc.put("AO", 4321)
-    monitor.wait_text("PUT_LAST_VALUE", lambda t: t == "4321", 60)
+    monitor.wait_text("PUT_LAST_VALUE", lambda t: t == "4321", 10)
     people = list(zip(monitor.list("PUT_PVS"), monitor.list("PUT_VALUES")))
     assert people[0] == (p + "AO", "4321") and people[21] == (p + "AO", "1234"), people[:30]
     assert p + "LINKED" not in [pv for pv, _ in people]
-    until(lambda: settled(lambda: monitor.get("AUTO_PUT_CNT"), 60) and len(monitor.list("AUTO_PUT_ORIGINS")) == 200, 60,
+    until(lambda: settled(lambda: monitor.get("AUTO_PUT_CNT"), 10) and len(monitor.list("AUTO_PUT_ORIGINS")) == 200, 10,
           "the newest puts of machines")
     assert set(monitor.list("AUTO_PUT_PVS")) == {p + "LINKED"}
     assert re.search(rf"{p}LINKED .* by thread .*\(link {p}L\d\.OUT", monitor.text("AUTO_PUT_LAST"))
@@ -189,8 +189,8 @@ def test_a_client_that_is_an_ioc_is_a_machine(new_ioc, monitor, ioc):
     try:
         monitor.wait_ioc(writer, level="off")
         before = monitor.text("PUT_LAST")
-        until(lambda: (writer.put("OUT", 5), ioc.get("BO"))[1] == 5, 60, "the link works")
-        monitor.wait_text("AUTO_PUT_LAST", lambda t: f" {ioc.prefix}BO " in t and "-> 5 by" in t, 60)
+        until(lambda: (writer.put("OUT", 5), ioc.get("BO"))[1] == 5, 10, "the link works")
+        monitor.wait_text("AUTO_PUT_LAST", lambda t: f" {ioc.prefix}BO " in t and "-> 5 by" in t, 10)
         assert f" {ioc.prefix}BO " not in monitor.text("PUT_LAST"), before
     finally:
         monitor.command(f'ebpfMonLevel "{writer.name}" filter')
@@ -208,7 +208,7 @@ def test_tables_have_whole_texts_and_types(monitor, ioc):
     text = "a long text " * 12
     ca.put(ioc.prefix + "LONG.VAL$", text)
     monitor.wait_text("PUT_LAST_VALUE", lambda t: t.startswith(text[:100]))
-    until(lambda: tables(monitor, "PUTS")[0][1]["value"][0].startswith(text[:100]), 60, "the text in PUTS")
+    until(lambda: tables(monitor, "PUTS")[0][1]["value"][0].startswith(text[:100]), 10, "the text in PUTS")
     (when, puts), (_, iocs), (_, busiest), (_, chains) = tables(monitor, "PUTS", "IOCS", "PROC_TOP", "CHAIN_TOP")
     assert puts["value"][0].startswith(text.rstrip()) and monitor.list("PUT_VALUES")[0].endswith("...")
     assert puts["pv"][0] == ioc.prefix + "LONG" and f"caput[" in puts["writer"][0] or "python" in puts["writer"][0]
@@ -221,7 +221,7 @@ def test_tables_have_whole_texts_and_types(monitor, ioc):
 
 @pytest.mark.parametrize("name, digits", [("SCANS", 3), ("IOC_HEALTH", 1), ("CHAIN_TOP", 1), ("IOC_DELAYS", 2), ("IOCS", 3)])
 def test_numbers_in_tables_are_rounded(monitor, ioc, name, digits):
-    until(lambda: len(tables(monitor, name)[0][1]["name"]), 60, f"rows of {name}")
+    until(lambda: len(tables(monitor, name)[0][1]["name"]), 10, f"rows of {name}")
     for column, cells in tables(monitor, name)[0][1].items():
         if getattr(cells, "dtype", None) == float:
             assert [c for c in cells if c == c and round(c, digits) != c] == [], column
@@ -232,9 +232,9 @@ def test_tables_come_by_themselves_and_cannot_be_written(monitor, ioc):
     seen = []
     with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
         with context.monitor(monitor.prefix + "PUTS", lambda v: seen.append(v)):
-            until(lambda: seen, 60, "the first table")
+            until(lambda: seen, 10, "the first table")
             ioc.put("AO", 777)
-            until(lambda: list(seen[-1].value.value)[0] == "777", 60, "the put in the table")
+            until(lambda: list(seen[-1].value.value)[0] == "777", 10, "the put in the table")
         with pytest.raises(Exception, match="not allowed"):
             context.put(monitor.prefix + "PUTS", {"value.pv": ["forged"]}, timeout=60)
     assert "forged" not in tables(monitor, "PUTS")[0][1]["pv"]
@@ -252,7 +252,7 @@ def test_iocs_that_are_not_watched_stand_last(new_ioc, new_monitor):
         both = [list(t["name"]) for t in (iocs, delays)]
         return all({a.name, b.name} <= set(n) and n[0] == a.name for n in both) and (both[1].index(b.name), delays)
 
-    at, delays = until(order, 60, lambda: str(tables(monitor, "IOCS", "IOC_DELAYS")))
+    at, delays = until(order, 10, lambda: str(tables(monitor, "IOCS", "IOC_DELAYS")))
     assert delays["lockHeld"][at] != delays["lockHeld"][at], "not a number"
     assert delays["lockHeld"][0] >= 0
 
