@@ -4,6 +4,7 @@
  * then it reads /proc, the IOCs' memory and the kernel part's thread table, and only names of records are looked up
  * under the lock again.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "health/healthCollector.h"
 #include "health/lives.h"
 #include "health/recordName.h"
+#include "health/rowOrder.h"
 #include "health/scanThreads.h"
 #include "ioc/baseRelease.h"
 #include "ioc/caServer.h"
@@ -156,6 +158,11 @@ static void readIoc(ebpfMonHealthCollector *c, seenIoc *p, const ebpfMonProcStat
     row->threads = stat->threads;
     row->uptime = stat->uptime;
     row->clients = row->channels = -1;
+    row->isWatched = p->watched;
+    if (!p->watched)
+        row->cas = NAN;
+    if (!p->timed)
+        row->callback[0] = row->callback[1] = row->callback[2] = row->once = row->hold = NAN;
     if (p->isRead && ebpfMonCaServerCount(p->pid, p->clientQ, &p->base, &clients, &channels) == 0) {
         row->clients = (int)clients;
         row->channels = (int)channels;
@@ -259,6 +266,7 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
     epicsTimeGetCurrent(&at);
     ebpfMonLivesUpdate(c->lives, c->life, c->iocs, &at, &c->health);
     ebpfMonHangsUpdate(c->hangs, c->found, hanging, c->lives, &at, &c->health);
+    ebpfMonRowOrderSort(&c->health);
     published = ebpfMonPublishedLock();
     published->health = c->health;
     published->time[ebpfMonGroupHealth] = at;

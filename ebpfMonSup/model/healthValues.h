@@ -23,7 +23,8 @@ typedef struct {
     unsigned threads;
     int      clients, channels; /* of its CA server; -1: it has none, or it is not known */
     double   uptime;   /* s */
-    /* the longest of the last ten seconds or so, ms */
+    int      isWatched;
+    /* the longest of the last ten seconds or so, ms; NaN: not measured at its level */
     double   callback[3]; /* that a callback waited in its queue: low, medium, high */
     double   once;     /* … a record for scanOnce */
     double   hold;     /* that a lock set was held, of chains that are over */

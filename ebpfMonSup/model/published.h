@@ -28,7 +28,9 @@
 typedef enum {
     ebpfMonGroupState,  /* state, losses, costs, packets */
     ebpfMonGroupIocs,
-    ebpfMonGroupPuts,
+    ebpfMonGroupPuts,       /* all of them: numbers, PUT_LOG */
+    ebpfMonGroupClientPuts,
+    ebpfMonGroupAutoPuts,
     ebpfMonGroupProc,
     ebpfMonGroupChains, /* and the histogram */
     ebpfMonGroupSlow,
@@ -87,8 +89,11 @@ void ebpfMonPublishedSetState(ebpfMonState state, const char *message);
  * "": there are none. */
 void ebpfMonPublishedSetStuck(const char *text);
 
+/* Keeps a put as the newest one. Under the lock. */
+void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put);
 /* The i-th newest put, i = 0 the newest; NULL: there are not so many. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i);
+const ebpfMonPut *ebpfMonPublishedGetPutOf(const ebpfMonPublished *published, ebpfMonPutKind kind, unsigned i);
 
 /* Asks for scalars of one record; the same name twice gives the same row. Row index, or -1 when full. */
 int ebpfMonPublishedAddWatch(const char *record);

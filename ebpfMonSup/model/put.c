@@ -25,6 +25,19 @@ const char *ebpfMonPutResultName(ebpfMonPutResult result)
     return (unsigned)result < sizeof(names) / sizeof(names[0]) ? names[result] : "?";
 }
 
+int ebpfMonPutIsAutomatic(const ebpfMonPut *put)
+{
+    switch (put->through) {
+    case ebpfMonByCa:
+    case ebpfMonByPva:
+        return put->byIoc;
+    case ebpfMonByShell:
+        return 0;
+    default:
+        return 1;
+    }
+}
+
 #define TEXT(member) {offsetof(ebpfMonPut, member), sizeof(((ebpfMonPut *)0)->member)}
 
 void ebpfMonPutClean(ebpfMonPut *put)

@@ -83,6 +83,7 @@ typedef struct {
     long     status;
     char     message[64];
     unsigned seen;        /* EBPFMON_SEEN_… */
+    int      byIoc;       /* the client is an IOC of this host: a sequence or a CA link, no person */
     int      unexpected;  /* the rules did not allow it: "rule" says why */
     char     rule[96];
 } ebpfMonPut;
@@ -97,6 +98,10 @@ void ebpfMonPutBrief(const ebpfMonPut *put, char buf[EBPFMON_BRIEF_SIZE]);
 
 /* Makes all texts of the put clean (common/text.h), whoever wrote them. */
 void ebpfMonPutClean(ebpfMonPut *put);
+
+/* Nonzero: an IOC made the put by itself (link, sequence, driver, callback, start-up). Zero: a client or somebody at a
+ * shell did. */
+int ebpfMonPutIsAutomatic(const ebpfMonPut *put);
 
 /* "ok", "failed", "denied", "unknown", "sent", "lost" */
 const char *ebpfMonPutResultName(ebpfMonPutResult result);

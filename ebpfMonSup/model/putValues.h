@@ -8,7 +8,7 @@
 #include "model/iocValues.h"
 #include "model/put.h"
 
-#define EBPFMON_PUTS_MAX       200 /* recent puts kept */
+#define EBPFMON_PUTS_MAX       200 /* recent puts kept, of each kind */
 #define EBPFMON_UNEXPECTED_MAX 64  /* unexpected puts kept */
 #define EBPFMON_NO_PUT         "no put yet" /* in place of the newest put */
 #define EBPFMON_NO_UNEXPECTED  "no unexpected put yet"
@@ -18,16 +18,37 @@ typedef struct {
     uint64_t puts, denied; /* that passed the filter */
 } ebpfMonPutIoc;
 
+/* Who made a put. What machines write is kept for itself: a link that writes ten times a second would leave nothing of
+ * what people wrote. */
+typedef enum {
+    ebpfMonPutByClient,
+    ebpfMonPutAutomatic, /* ebpfMonPutIsAutomatic */
+    ebpfMonPutKinds
+} ebpfMonPutKind;
+
+typedef struct {
+    unsigned kept;         /* valid entries of put[] */
+    unsigned newest;       /* its index; the one before it is at (newest + EBPFMON_PUTS_MAX - 1) % EBPFMON_PUTS_MAX */
+    ebpfMonPut put[EBPFMON_PUTS_MAX];
+} ebpfMonPutList;
+
+/* Where a put is: the newest 200 of all are among the newest 200 of each kind. */
+typedef struct {
+    uint8_t kind;
+    uint8_t index;
+} ebpfMonPutPlace;
+
 typedef struct {
     uint64_t count;        /* that passed the filter */
     uint64_t denied;       /* of those */
+    uint64_t automatic;    /* of those */
     double   rate;
     epicsTimeStamp rateTime; /* since when it is so */
     unsigned iocCount;     /* valid entries of ioc[]: an entry stays for good; the last one counts for all others */
     ebpfMonPutIoc ioc[EBPFMON_IOCS_MAX];
-    unsigned kept;         /* valid entries of put[] */
-    unsigned newest;       /* its index; the one before it is at (newest + EBPFMON_PUTS_MAX - 1) % EBPFMON_PUTS_MAX */
-    ebpfMonPut put[EBPFMON_PUTS_MAX];
+    ebpfMonPutList  of[ebpfMonPutKinds];
+    ebpfMonPutPlace place[EBPFMON_PUTS_MAX]; /* of put number n at [n % EBPFMON_PUTS_MAX] */
+    uint64_t        placed;                  /* number of the next put */
 } ebpfMonPutValues;
 
 /* Where unexpected puts are shown: who acknowledges there can mean only those that were shown there. */

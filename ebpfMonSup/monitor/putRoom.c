@@ -14,6 +14,17 @@
 #define USER_NAME_DEADLINE 0.1 /* s */
 #define USER_NAME_STOP     1.0 /* s */
 
+/* Notes whether the client is an IOC of this host (a sequence, a link of an IOC that is not watched), then publishes. */
+static void publishPut(ebpfMonMonitor *m, ebpfMonPut *put)
+{
+    if (put->peerPid) {
+        ebpfMonTargetsLock(m->targets);
+        put->byIoc = ebpfMonTargetsFindByPid(m->targets, (pid_t)put->peerPid) != NULL;
+        ebpfMonTargetsUnlock(m->targets);
+    }
+    ebpfMonPutPublisherPublish(m->publish.putPublisher, put);
+}
+
 /* A put that was seen in an IOC, and perhaps in packets too. Event thread. */
 static void onIocPut(void *arg, const ebpfMonFinishedPut *finished)
 {
@@ -23,7 +34,7 @@ static void onIocPut(void *arg, const ebpfMonFinishedPut *finished)
     ebpfMonPutSummary summary;
 
     if (!ebpfMonOwnPutsHas(m->put.ownPuts, put))
-        ebpfMonPutPublisherPublish(m->publish.putPublisher, finished->put);
+        publishPut(m, finished->put);
     if (put->linkChain.iocId)
         ebpfMonLinkMessagesNoteArrival(m->trace.linkMessages, &put->linkChain, put->link,
                                        key->seqKind == EBPFMON_SEQ_MESSAGE ? &key->peer : NULL, key->seq, key->at, 1);
@@ -57,7 +68,7 @@ static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
     if (put->peerPid && !put->linkChain.iocId) /* a program here sent it: the monitor of the other host joins it */
         ebpfMonPutSpansExport(m->trace.putSpans, put, &finished->key->peer, finished->key->seq, finished->key->at,
                               ebpfMonClockUnixOffset());
-    ebpfMonPutPublisherPublish(m->publish.putPublisher, finished->put);
+    publishPut(m, finished->put);
 }
 
 static uint64_t countLost(void *arg)

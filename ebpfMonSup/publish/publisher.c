@@ -134,6 +134,19 @@ static void makeIocRow(const ebpfMonTarget *t, ebpfMonIocRow *row)
     row->procCount = t->publisher.procCount;
 }
 
+/* What an operator should look at first: IOCs with a note, then those that are watched, by name. */
+static int compareIocRows(const void *a, const void *b)
+{
+    const ebpfMonIocRow *x = a, *y = b;
+    int byName = strcmp(x->name, y->name);
+
+    if ((x->level == ebpfMonLevelOff) != (y->level == ebpfMonLevelOff))
+        return x->level == ebpfMonLevelOff ? 1 : -1;
+    if (!x->note[0] != !y->note[0])
+        return x->note[0] ? -1 : 1;
+    return byName ? byName : x->pid - y->pid;
+}
+
 static void publishIocs(ebpfMonPublisher *p)
 {
     ebpfMonPublished *published;
@@ -151,6 +164,7 @@ static void publishIocs(ebpfMonPublisher *p)
             shown += t->shown;
         }
     ebpfMonTargetsUnlock(p->targets);
+    qsort(p->row, n, sizeof(p->row[0]), compareIocRows);
     published = ebpfMonPublishedLock();
     memcpy(published->iocs.ioc, p->row, n * sizeof(p->row[0]));
     published->iocs.count = n;

@@ -58,14 +58,7 @@ static void countPut(ebpfMonPutValues *values, const ebpfMonPut *put)
     values->ioc[i].denied += put->result == ebpfMonPutDenied;
     values->count++;
     values->denied += put->result == ebpfMonPutDenied;
-}
-
-static void keepPut(ebpfMonPutValues *values, const ebpfMonPut *put)
-{
-    values->newest = (values->newest + 1) % EBPFMON_PUTS_MAX;
-    if (values->kept < EBPFMON_PUTS_MAX)
-        values->kept++;
-    values->put[values->newest] = *put;
+    values->automatic += (uint64_t)ebpfMonPutIsAutomatic(put);
 }
 
 /* Nonzero: the record is one with scalars of its own. */
@@ -88,17 +81,20 @@ static int updateWatched(ebpfMonWatchValues *values, const char *record, const e
 
 static void publish(ebpfMonPutPublisher *publisher, const ebpfMonPut *put, const char *record)
 {
+    ebpfMonGroup kind = ebpfMonPutIsAutomatic(put) ? ebpfMonGroupAutoPuts : ebpfMonGroupClientPuts;
     ebpfMonPublished *published = ebpfMonPublishedLock();
     int isWatched;
 
     countPut(&published->puts, put);
-    keepPut(&published->puts, put);
+    ebpfMonPublishedKeepPut(published, put);
+    published->time[kind] = put->time;
     published->time[ebpfMonGroupPuts] = put->time;
     isWatched = updateWatched(&published->watched, record, put);
     if (isWatched)
         published->time[ebpfMonGroupWatch] = put->time;
     ebpfMonPublishedUnlock();
     publisher->calls.log(publisher->calls.arg, put);
+    ebpfMonPublishedNotify(kind); /* before PUT_CNT: who sees that change finds the put in PUT_LAST */
     ebpfMonPublishedNotify(ebpfMonGroupPuts);
     if (isWatched)
         ebpfMonPublishedNotify(ebpfMonGroupWatch);

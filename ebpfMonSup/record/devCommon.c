@@ -32,22 +32,28 @@ long ebpfMonDevInit(dbCommon *prec, int text)
     const char *inp;
     const ebpfMonPv *pv;
     ebpfMonDev *dev;
-    int parts, row = 0;
+    int parts, isOfIoc = 0, row = 0;
 
     if (!link || link->type != INST_IO)
-        return refuse(prec, "", "must be \"@NAME\" or \"@NAME record\"");
+        return refuse(prec, "", "must be \"@NAME\", \"@NAME record\" or \"@NAME ioc\"");
     inp = link->value.instio.string;
     parts = sscanf(inp, "%39s %121s", name, record);
     if (parts < 1)
-        return refuse(prec, inp, "is empty: write \"@NAME\" or \"@NAME record\"");
+        return refuse(prec, inp, "is empty: write \"@NAME\", \"@NAME record\" or \"@NAME ioc\"");
     pv = ebpfMonPvFind(name, parts == 2);
+    if (!pv && parts == 2) {
+        pv = ebpfMonPvFind(name, 0);
+        isOfIoc = pv && ebpfMonPvIsOfIoc(pv);
+        if (!isOfIoc)
+            pv = NULL;
+    }
     if (!pv)
-        return refuse(prec, inp, parts == 2 ? "is not something a watched record has: see ebpfMonWatch.db"
+        return refuse(prec, inp, parts == 2 ? "is not something a watched record or an IOC has: see ebpfMonWatch.db, ebpfMonIoc.db"
                                             : "is not known: see ebpfMon.db for what there is");
     if (ebpfMonPvIsText(pv) != text)
         return refuse(prec, inp, text ? "is a number: use ai, int64in, longin or a waveform of numbers"
                                       : "is text: use lsi, stringin or a waveform of STRING or CHAR");
-    if (parts == 2) {
+    if (parts == 2 && !isOfIoc) {
         row = ebpfMonPublishedAddWatch(record);
         if (row < 0)
             return refuse(prec, inp, "cannot be watched: the name is longer than 60 characters, or there "
@@ -56,6 +62,8 @@ long ebpfMonDevInit(dbCommon *prec, int text)
     dev = callocMustSucceed(1, sizeof(*dev), "ebpfMonDevInit");
     dev->pv = pv;
     dev->row = (unsigned)row;
+    if (isOfIoc)
+        snprintf(dev->ioc, sizeof(dev->ioc), "%.60s", record);
     prec->dpvt = dev;
     return 0;
 }
@@ -79,6 +87,11 @@ static void setTime(dbCommon *prec, epicsTimeStamp when)
     prec->time = when;
 }
 
+const void *ebpfMonDevRow(const ebpfMonDev *dev, const ebpfMonPublished *published)
+{
+    return dev->ioc[0] ? ebpfMonPvIocRow(published, dev->pv, dev->ioc) : dev->pv->row(published, dev->row);
+}
+
 const ebpfMonPublished *ebpfMonDevBegin(dbCommon *prec)
 {
     ebpfMonDev *dev = prec->dpvt;
@@ -90,13 +103,13 @@ const ebpfMonPublished *ebpfMonDevBegin(dbCommon *prec)
         return NULL;
     }
     published = ebpfMonPublishedLock();
-    row = dev->pv->row(published, dev->row);
+    row = ebpfMonDevRow(dev, published);
     if (!dev->pv->always && published->state != ebpfMonRunning && published->state != ebpfMonDegraded) {
         setTime(prec, published->time[ebpfMonGroupState]);
     } else {
         setTime(prec, ebpfMonPvTime(published, dev->pv, row));
         recGblSetSevr(prec, STATE_ALARM, ebpfMonPvSeverity(published, dev->pv));
-        if (!ebpfMonPvMissing(published, dev->pv, row))
+        if (!(dev->ioc[0] && !row) && !ebpfMonPvMissing(published, dev->pv, row))
             return published;
     }
     ebpfMonPublishedUnlock();

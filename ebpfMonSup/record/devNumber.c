@@ -29,7 +29,7 @@ static const void *begin(dbCommon *prec)
 
     if (!published)
         return NULL;
-    row = dev->pv->row(published, dev->row);
+    row = ebpfMonDevRow(dev, published);
     if (!row)
         ebpfMonPublishedUnlock();
     return row;

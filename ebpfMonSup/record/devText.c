@@ -27,7 +27,7 @@ static long readLsi(lsiRecord *prec)
 
     if (!published)
         return -1;
-    ebpfMonPvText(dev->pv, dev->pv->row(published, dev->row), prec->val, prec->sizv);
+    ebpfMonPvText(dev->pv, ebpfMonDevRow(dev, published), prec->val, prec->sizv);
     ebpfMonPublishedUnlock();
     prec->len = (epicsUInt32)strlen(prec->val) + 1;
     prec->udf = FALSE;
@@ -42,7 +42,7 @@ static long readStringin(stringinRecord *prec)
 
     if (!published)
         return -1;
-    cut = ebpfMonPvText(dev->pv, dev->pv->row(published, dev->row), prec->val, sizeof(prec->val));
+    cut = ebpfMonPvText(dev->pv, ebpfMonDevRow(dev, published), prec->val, sizeof(prec->val));
     ebpfMonPublishedUnlock();
     prec->udf = FALSE;
     if (cut) /* the reader should know that this is not all; the lsi of the same name has it */

@@ -39,8 +39,8 @@ static long init(dbCommon *pcommon)
     if (status)
         return status;
     dev = prec->dpvt;
-    if (dev->pv->group == ebpfMonGroupWatch) {
-        errlogSevPrintf(errlogMajor, "%s: a watched record has scalars only: use ai, int64in or lsi\n",
+    if (dev->pv->group == ebpfMonGroupWatch || dev->ioc[0]) {
+        errlogSevPrintf(errlogMajor, "%s: a watched record and one IOC have scalars only: use ai, int64in or lsi\n",
                         prec->name);
         prec->dpvt = NULL;
         return S_dev_badInpType;

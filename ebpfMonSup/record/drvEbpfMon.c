@@ -20,6 +20,7 @@
 #include "record/filterSub.h"
 #include "record/pvScan.h"
 #include "record/shellCommand.h"
+#include "record/tables.h"
 
 static long driverInit(void)
 {
@@ -46,12 +47,15 @@ static void initHook(initHookState state)
 {
     if (state == initHookAfterScanInit) {
         ebpfMonGuardStart(); /* access security has read its file, and no server runs yet */
+    } else if (state == initHookAfterIocBuilt) {
+        ebpfMonTablesStart();
     } else if (state == initHookAfterIocRunning) {
         ebpfMonMonitorOpsGet()->start();
         ebpfMonFilterReprocess();
         ebpfMonServiceTell("READY=1"); /* also if it failed: the PVs are there, and STATE says why */
     } else if (state == initHookAtShutdown) {
         ebpfMonScanStop();
+        ebpfMonTablesStop();
     } else if (state == initHookAfterShutdown) {
         ebpfMonGuardStop();
     }

@@ -14,6 +14,7 @@
 #include <epicsMutex.h>
 
 #include "record/pvScan.h"
+#include "record/tables.h"
 
 #define SPACING 0.01 /* s: the most that a put waits for those before it */
 #define RETRY   0.1  /* s */
@@ -57,10 +58,12 @@ static void groupComplete(void *user, IOSCANPVT list, int priority)
 {
     scanGroup *group = user;
     uint64_t shown = 0;
+    int isDone;
 
     (void)list;
     epicsMutexMustLock(scanLock);
     group->busy &= ~(1u << priority);
+    isDone = scanning && !group->busy;
     if (!group->busy)
         shown = group->newest;
     if (scanning && !group->busy && !group->waiting)
@@ -68,6 +71,8 @@ static void groupComplete(void *user, IOSCANPVT list, int priority)
     epicsMutexUnlock(scanLock);
     if (shown)
         ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, shown);
+    if (isDone)
+        ebpfMonTablesPost((ebpfMonGroup)(group - groups));
 }
 
 static void groupTimer(epicsCallback *callback)

@@ -21,6 +21,16 @@ static const void *putRow(const ebpfMonPublished *published, unsigned index)
     return ebpfMonPublishedGetPut(published, index);
 }
 
+static const void *clientPutRow(const ebpfMonPublished *published, unsigned index)
+{
+    return ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, index);
+}
+
+static const void *autoPutRow(const ebpfMonPublished *published, unsigned index)
+{
+    return ebpfMonPublishedGetPutOf(published, ebpfMonPutAutomatic, index);
+}
+
 static const void *procRow(const ebpfMonPublished *published, unsigned index)
 {
     return index < published->processings.busiestCount ? &published->processings.busiest[index] : NULL;
@@ -141,17 +151,28 @@ static const ebpfMonPv table[] = {
     /* Puts. */
     {"PUT_CNT",                    ebpfMonGroupPuts,       hostRow,       ebpfMonCellCount,  HOST(puts.count)},
     {"PUT_DENIED_CNT",             ebpfMonGroupPuts,       hostRow,       ebpfMonCellCount,  HOST(puts.denied)},
+    {"AUTO_PUT_CNT",               ebpfMonGroupPuts,       hostRow,       ebpfMonCellCount,  HOST(puts.automatic)},
     {"PUT_RATE",                   ebpfMonGroupPuts,       hostRow,       ebpfMonCellDouble, HOST(puts.rate)},
     {"PUT_LOG",                    ebpfMonGroupPuts,       putRow,        ebpfMonCellPutLine, 0},
-    {"PUT_TIMES",                  ebpfMonGroupPuts,       putRow,        ebpfMonCellTime,   PUT(time)},
-    {"PUT_PVS",                    ebpfMonGroupPuts,       putRow,        ebpfMonCellText,   PUT(pv)},
-    {"PUT_VALUES",                 ebpfMonGroupPuts,       putRow,        ebpfMonCellText,   PUT(val)},
-    {"PUT_OLD_VALUES",             ebpfMonGroupPuts,       putRow,        ebpfMonCellText,   PUT(old)},
-    {"PUT_WRITERS",                ebpfMonGroupPuts,       putRow,        ebpfMonCellText,   PUT(who)},
-    {"PUT_IOCS",                   ebpfMonGroupPuts,       putRow,        ebpfMonCellText,   PUT(ioc)},
     {"PUT_LAST_CAPUTLOG",          ebpfMonGroupPuts,       hostRow,       ebpfMonCellText,   HOST(log.caPutLogLine)},
-    {"PUT_BAD_FLAGS",              ebpfMonGroupPuts,       putRow,        ebpfMonCellInt,    PUT(unexpected)},
-    {"PUT_REASONS",                ebpfMonGroupPuts,       putRow,        ebpfMonCellText,   PUT(rule)},
+    {"PUT_LAST",                   ebpfMonGroupClientPuts, clientPutRow,  ebpfMonCellPutLine, 0},
+    {"PUT_TIMES",                  ebpfMonGroupClientPuts, clientPutRow,  ebpfMonCellTime,   PUT(time)},
+    {"PUT_PVS",                    ebpfMonGroupClientPuts, clientPutRow,  ebpfMonCellText,   PUT(pv)},
+    {"PUT_VALUES",                 ebpfMonGroupClientPuts, clientPutRow,  ebpfMonCellText,   PUT(val)},
+    {"PUT_OLD_VALUES",             ebpfMonGroupClientPuts, clientPutRow,  ebpfMonCellText,   PUT(old)},
+    {"PUT_WRITERS",                ebpfMonGroupClientPuts, clientPutRow,  ebpfMonCellText,   PUT(who)},
+    {"PUT_IOCS",                   ebpfMonGroupClientPuts, clientPutRow,  ebpfMonCellText,   PUT(ioc)},
+    {"PUT_BAD_FLAGS",              ebpfMonGroupClientPuts, clientPutRow,  ebpfMonCellInt,    PUT(unexpected)},
+    {"PUT_REASONS",                ebpfMonGroupClientPuts, clientPutRow,  ebpfMonCellText,   PUT(rule)},
+    {"AUTO_PUT_LAST",              ebpfMonGroupAutoPuts,   autoPutRow,    ebpfMonCellPutLine, 0},
+    {"AUTO_PUT_TIMES",             ebpfMonGroupAutoPuts,   autoPutRow,    ebpfMonCellTime,   PUT(time)},
+    {"AUTO_PUT_PVS",               ebpfMonGroupAutoPuts,   autoPutRow,    ebpfMonCellText,   PUT(pv)},
+    {"AUTO_PUT_VALUES",            ebpfMonGroupAutoPuts,   autoPutRow,    ebpfMonCellText,   PUT(val)},
+    {"AUTO_PUT_OLD_VALUES",        ebpfMonGroupAutoPuts,   autoPutRow,    ebpfMonCellText,   PUT(old)},
+    {"AUTO_PUT_WRITERS",           ebpfMonGroupAutoPuts,   autoPutRow,    ebpfMonCellText,   PUT(who)},
+    {"AUTO_PUT_ORIGINS",           ebpfMonGroupAutoPuts,   autoPutRow,    ebpfMonCellText,   PUT(origin)},
+    {"AUTO_PUT_IOCS",              ebpfMonGroupAutoPuts,   autoPutRow,    ebpfMonCellText,   PUT(ioc)},
+    {"AUTO_PUT_REASONS",           ebpfMonGroupAutoPuts,   autoPutRow,    ebpfMonCellText,   PUT(rule)},
 
     /* Unexpected puts, and rules. An open put stays in alarm when the monitor ends, or watches no IOC. */
     {"PUT_BAD_CNT",                ebpfMonGroupUnexpected, hostRow,       ebpfMonCellCount,  HOST(unexpected.count), 1},
@@ -290,6 +311,22 @@ int ebpfMonPvIsText(const ebpfMonPv *pv)
     return pv->cell >= ebpfMonCellText;
 }
 
+int ebpfMonPvIsOfIoc(const ebpfMonPv *pv)
+{
+    return pv->row == iocRow || pv->row == healthRow;
+}
+
+const void *ebpfMonPvIocRow(const ebpfMonPublished *published, const ebpfMonPv *pv, const char *ioc)
+{
+    size_t name = pv->row == iocRow ? IOC(name) : HEALTH(name);
+    const void *row;
+
+    for (unsigned i = 0; (row = pv->row(published, i)) != NULL; i++)
+        if (strcmp((const char *)row + name, ioc) == 0)
+            break;
+    return row;
+}
+
 int64_t ebpfMonPvInteger(const ebpfMonPv *pv, const void *row)
 {
     const void *at = (const char *)row + pv->offset;
@@ -347,7 +384,7 @@ epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv 
 {
     if (pv->offset == HOST(puts.rate) && pv->row == hostRow)
         return published->puts.rateTime;
-    if (row && pv->row == putRow)
+    if (row && (pv->row == putRow || pv->row == clientPutRow || pv->row == autoPutRow))
         return ((const ebpfMonPut *)row)->time;
     if (row && pv->row == watchRow && pv->cell == ebpfMonCellText)
         return ((const ebpfMonWatchRow *)row)->putTime;

@@ -29,7 +29,7 @@ typedef enum {
 /* Row number "index", newest or largest first; NULL after the last one. */
 typedef const void *(*ebpfMonRowGet)(const ebpfMonPublished *published, unsigned index);
 
-typedef struct {
+typedef struct ebpfMonPv {
     const char   *name;
     ebpfMonGroup  group;
     ebpfMonRowGet row;
@@ -42,6 +42,10 @@ typedef struct {
 const ebpfMonPv *ebpfMonPvFind(const char *name, int watch);
 
 int ebpfMonPvIsText(const ebpfMonPv *pv);
+/* Nonzero: a column of IOCS, IOC_HEALTH or IOC_DELAYS, with one row an IOC. */
+int ebpfMonPvIsOfIoc(const ebpfMonPv *pv);
+/* The row of this IOC in such a column; NULL: there is no such IOC. */
+const void *ebpfMonPvIocRow(const ebpfMonPublished *published, const ebpfMonPv *pv, const char *ioc);
 
 /* "row" must not be NULL. */
 int64_t ebpfMonPvInteger(const ebpfMonPv *pv, const void *row);

@@ -131,7 +131,7 @@ static long ebpfMonRulesSub(aSubRecord *prec)
 static long ebpfMonPutSub(aSubRecord *prec)
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
-    const ebpfMonPut *newest = ebpfMonPublishedGetPut(published, 0);
+    const ebpfMonPut *newest = ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 0);
     ebpfMonPut put;
 
     if (getNumber(prec, 0) == 1)

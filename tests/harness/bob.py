@@ -33,22 +33,28 @@ class Opened:
     opens: list = field(default_factory=list)  # file and macros of each button that opens a display
 
 
-def open_display(folder, file, macros):
-    opened = Opened()
-    fill(opened, folder, file, macros)
-    return opened
-
-
-def fill(opened, folder, file, macros):
+def widgets(folder, file, macros):
+    """Each widget of a display and of the files in it, with its macros."""
     root = ET.parse(folder / file).getroot()
     macros = with_own(macros, root)
     for widget in root.iter("widget"):
         own = with_own(macros, widget)
-        opened.pvs += [expand(e.text, own) for e in widget.iter() if e.tag in ("pv_name", "x_pv", "y_pv") and e.text]
+        yield widget, own
+        if widget.get("type") == "embedded":
+            yield from widgets(folder, expand(widget.findtext("file"), own), own)
+
+
+def pvs(widget, macros):
+    return [expand(e.text, macros) for e in widget.iter() if e.tag in ("pv_name", "x_pv", "y_pv") and e.text]
+
+
+def open_display(folder, file, macros):
+    opened = Opened()
+    for widget, own in widgets(folder, file, macros):
+        opened.pvs += pvs(widget, own)
         for action in widget.findall("actions/action[@type='open_display']"):
             opened.opens.append((expand(action.findtext("file"), own), with_own(own, action)))
-        if widget.get("type") == "embedded":
-            fill(opened, folder, expand(widget.findtext("file"), own), own)
+    return opened
 
 
 def link(text):

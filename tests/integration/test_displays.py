@@ -2,6 +2,8 @@
 """Displays, alarm tree and archive list against the database. Phoebus and the archiver read these files, and they do
 not complain about a PV that does not exist or an element that they do not know."""
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -11,13 +13,17 @@ OP = paths.TOP / "ebpfMonApp" / "op"
 FILES = sorted(p.name for p in (OP / "bob").glob("*.bob"))
 EMBEDDED = [f for f in FILES if f.startswith("_")]  # parts of other displays
 DISPLAYS = [f for f in FILES if f not in EMBEDDED]
+OF_ONE = {"ebpfMonRecord.bob": ("REC", "RING:CURRENT"), "ebpfMonIoc.bob": ("IOC", "ioc")}  # macro and its default
+MAIN = [f for f in DISPLAYS if f not in OF_ONE]
 
 PLACE = {"name", "x", "y", "width", "height"}
-SHOWN = PLACE | {"pv_name", "font", "foreground_color", "border_alarm_sensitive"}
+SHOWN = PLACE | {"pv_name", "font", "foreground_color", "border_alarm_sensitive", "tooltip"}
+WIDE, HIGH = 1280, 1024  # a screen, with the frame of Phoebus
 # Widgets: version, and the properties that we use (Phoebus, app/display/model, .../widgets/*Widget.java).
 WIDGETS = {
-    "label": ("2.0.0", PLACE | {"text", "font"}),
-    "textupdate": ("2.0.0", SHOWN | {"format", "wrap_words", "interactive"}),
+    "label": ("2.0.0", PLACE | {"text", "font", "class"}),
+    "rectangle": ("2.0.0", PLACE | {"line_width", "line_color", "background_color", "corner_width", "corner_height"}),
+    "textupdate": ("2.0.0", SHOWN | {"format", "wrap_words", "interactive", "show_units", "horizontal_alignment"}),
     "textentry": ("3.0.0", SHOWN | {"format"}),
     "combo": ("2.0.0", SHOWN),
     "table": ("2.0.0", SHOWN | {"columns", "editable"}),
@@ -25,14 +31,17 @@ WIDGETS = {
     "progressbar": ("2.0.0", SHOWN | {"limits_from_pv", "minimum", "maximum"}),
     "action_button": ("3.0.0", SHOWN | {"actions", "text"}),
     "embedded": ("2.0.0", PLACE | {"macros", "file", "resize"}),
+    "stripchart": ("2.1.0", PLACE | {"title", "show_toolbar", "show_legend", "start", "y_axes", "traces"}),
     "xyplot": ("3.0.0", PLACE | {"show_legend", "x_axis", "y_axes", "traces"}),
 }
 
 
 @pytest.fixture(scope="module")
 def records():
-    """Name without prefix → type and text of the record."""
-    text = (paths.DB / "ebpfMon.db").read_text()
+    """Name without prefix → type and text of the record. Those of one record or IOC have the default of its macro."""
+    text = "".join((paths.DB / f).read_text() for f in ("ebpfMon.db", "ebpfMonWatch.db", "ebpfMonIoc.db"))
+    for macro, value in OF_ONE.values():
+        text = text.replace(f"$(N=$({macro}))", value)
     return {m[2]: (m[1], m[3]) for m in
             re.finditer(r'^record\((\w+), "\$\(P\)([^"]+)"\) \{$(.*?)^\}', text, re.S | re.M)}
 
@@ -52,14 +61,6 @@ def parse(name):
     return ET.parse(OP / "bob" / name).getroot()
 
 
-def widgets(root):
-    """All widgets of a display: its own and those of the files that it embeds."""
-    for w in root.findall("widget"):
-        yield w
-        if w.get("type") == "embedded":
-            yield from widgets(parse(w.findtext("file")))
-
-
 @pytest.fixture(params=FILES)
 def display(request):
     return request.param, parse(request.param)
@@ -69,7 +70,9 @@ def display(request):
 def live(module_ioc, module_monitor):
     """A monitor that watches an IOC whose records process."""
     ioc = module_ioc(db.READY + db.chain("C", 3)).start()
-    monitor = module_monitor().start()
+    load = f'dbLoadRecords("{paths.DB / "ebpfMonIoc.db"}", "P=$(EBPFMON_P),IOC={ioc.name}")'
+    monitor = module_monitor(watch=[ioc.prefix + "C0"], before=[load]).start()
+    monitor.macros = {"P": monitor.prefix, "REC": ioc.prefix + "C0", "IOC": ioc.name}
     monitor.wait_ioc(ioc)
     ioc.put("C0.PROC", 1)
     monitor.wait("CHAIN_HIST", lambda chains: sum(chains) > 0)
@@ -82,7 +85,7 @@ def pvs(widget):
 
 def shown(name):
     """Names of the PVs in the display, without prefix."""
-    return {re.search(r"\)(\w+)", e.text)[1] for w in widgets(parse(name)) for e in pvs(w)}
+    return {re.match(r"(pva://)?P:([\w:]+)", n)[2] for n in bob.open_display(OP / "bob", name, {"P": "P:"}).pvs}
 
 
 def test_widgets_are_valid_for_phoebus(display):
@@ -91,8 +94,9 @@ def test_widgets_are_valid_for_phoebus(display):
     own = set() if me in EMBEDDED else {"macros"}  # an embedded file gets its macros from the display
     assert {e.tag for e in root} == {"name", "width", "height", "widget"} | own
     if own:
-        assert [m.tag for m in root.find("macros")] == ["P"]
+        assert [m.tag for m in root.find("macros")] == ["P", *OF_ONE.get(me, ())[:1]]
     width, height = int(root.findtext("width")), int(root.findtext("height"))
+    assert width < WIDE and height < HIGH, "nothing scrolls"
     names = [w.findtext("name") for w in root.findall("widget")]
     assert len(names) == len(set(names))
     boxes = []
@@ -102,7 +106,9 @@ def test_widgets_are_valid_for_phoebus(display):
         assert w.get("version") == version and {e.tag for e in w} <= properties, name
         x, y, wide, high = (int(w.findtext(n)) for n in ("x", "y", "width", "height"))
         assert x + wide <= width and y + high <= height, name
-        assert not [n for n, l, t, r, b in boxes if x < r and l < x + wide and y < b and t < y + high], name
+        assert name == "Background" or not [n for n, l, t, r, b in boxes if x < r and l < x + wide and y < b and t < y + high], name
+        if name == "Background":
+            continue
         boxes.append((name, x, y, x + wide, y + high))
 
 
@@ -114,8 +120,9 @@ def test_embedded_files_exist_and_fit(display):
         assert name in EMBEDDED
         part = parse(name)
         assert [w.findtext(n) for n in ("width", "height")] == [part.findtext(n) for n in ("width", "height")], name
-        used = {m for e in part.iter() for m in re.findall(r"\$\((\w+)\)", e.text or "")}
-        assert {m.tag: m.text for m in w.find("macros")} == {m: f"$({m})" for m in used}, name
+        used = {m for e in part.iter() for m in re.findall(r"\$\((\w+)\)", e.text or "")} - {"pv_name", "pv_value"}
+        given = {m.tag: m.text for m in w.find("macros")}
+        assert set(given) == used and given["P"] == "$(P)", name
 
 
 def test_all_have_the_same_header():
@@ -123,23 +130,38 @@ def test_all_have_the_same_header():
         header = parse(name).findall("widget")[0]
         assert header.findtext("file") == "_ebpfMonHeader.bob", name
         assert header.findtext("x") == header.findtext("y") == "0", name
-    assert EMBEDDED == ["_ebpfMonHeader.bob"]
+    assert EMBEDDED == ["_ebpfMonHeader.bob", "_ebpfMonTile.bob"]
 
 
-def test_pvs_exist(display, records, tables):
-    _, root = display
-    for w in root.findall("widget"):
-        for e in pvs(w):
-            match = re.fullmatch(r"(pva://)?\$\(P\)(\w+)(\.VAL\$)?", e.text)
-            assert match, e.text
-            table, name, long = match.groups()
-            assert name in (tables if table else records), e.text
-            assert bool(table) == (w.get("type") == "table"), e.text
+def test_each_says_where_one_is():
+    for name in DISPLAYS:
+        title = parse(name).find("widget[name='PageTitle']")
+        assert title.findtext("text") and title.findtext("class") == "TITLE", name
+
+
+def test_what_is_shown_has_a_tooltip():
+    """With what the PV is about, its name and its value."""
+    for name in DISPLAYS:
+        for w, _ in bob.widgets(OP / "bob", name, {}):
+            if w.findtext("pv_name") and w.get("type") in ("textupdate", "textentry", "combo", "led", "progressbar") and \
+                    w.findtext("name") not in ("Light", "Note"):
+                assert re.fullmatch(r".+\n\$\(pv_name\)\n\$\(pv_value\)", w.findtext("tooltip")), w.findtext("name")
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_pvs_exist(name, records, tables):
+    for w, macros in bob.widgets(OP / "bob", name, {"P": "P:"}):
+        for text in bob.pvs(w, macros):
+            match = re.fullmatch(r"(pva://)?P:([\w:]+)(\.VAL\$)?", text)
+            assert match, text
+            table, pv, long = match.groups()
+            assert pv in (tables if table else records), text
+            assert bool(table) == (w.get("type") == "table"), text
             if not table:
-                kind, text = records[name]
-                assert bool(long) == (kind in ("lsi", "lso")), e.text
-                chars = 'field(FTVL, "CHAR")' in text
-                assert (w.findtext("format") == "6") == bool(long or chars), e.text
+                kind, fields = records[pv]
+                assert bool(long) == (kind in ("lsi", "lso")), text
+                chars = 'field(FTVL, "CHAR")' in fields
+                assert (w.findtext("format") == "6") == bool(long or chars), text
 
 
 def test_columns_fit_the_tables(display, tables):
@@ -166,8 +188,7 @@ def test_written_pvs_are_writable(display, records):
 
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_each_display_opens_all_displays(name):
-    actions = [a for w in widgets(parse(name)) for a in w.findall("actions/action[@type='open_display']")]
-    assert sorted(a.findtext("file") for a in actions) == DISPLAYS
+    assert sorted({file for file, _ in bob.open_display(OP / "bob", name, {}).opens}) == MAIN
 
 
 def reached(file, macros):
@@ -192,7 +213,7 @@ def alarm_links(prefix):
 def test_displays_show_the_host_of_their_opener(name):
     """And so do all displays that their buttons open."""
     displays = reached(name, {"P": "far:EBPF:"})
-    assert sorted(displays) == DISPLAYS
+    assert set(displays) == {name, *MAIN}
     for file, opened in displays.items():
         names = [n.removeprefix("pva://") for n in opened.pvs]
         assert names and not [n for n in names if not n.startswith("far:EBPF:") or "$" in n.removesuffix(".VAL$")], file
@@ -213,20 +234,45 @@ def test_displays_without_an_opener_show_this_host(name):
         assert all(n.removeprefix("pva://").startswith("localhost:EBPF:") for n in opened.pvs), name
 
 
-def test_all_values_arrive(display, live):
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_all_values_arrive(name, live):
     """By the protocol that Phoebus uses: records by Channel Access, tables by PV Access."""
     from p4p.client.thread import Context
-    _, root = display
-    names = {e.text.replace("$(P)", live.prefix) for w in root.findall("widget") for e in pvs(w)}
+    names = set(bob.open_display(OP / "bob", name, live.macros).pvs)
     ca.get_many([n for n in names if not n.startswith("pva://")])
     with Context("pva", conf=loopback.pva_conf(live.port), nt=False, useenv=False) as context:
-        for w in root.iterfind("widget[@type='table']"):
+        for w in parse(name).iterfind("widget[@type='table']"):
             table = context.get(w.findtext("pv_name").replace("pva://$(P)", live.prefix), timeout=60)
             assert list(table.labels) == [c.findtext("name") for c in w.find("columns")]
 
 
+def test_pictures_of_all_displays(live, tmp_path):
+    """The script that draws them finds each value, and knows each widget."""
+    macros = [a for name in ("REC", "IOC") for a in ("-m", f"{name}={live.macros[name]}")]
+    out = subprocess.run([sys.executable, paths.TOP / "tools" / "renderDisplays.py", "-s", "1", *macros, live.prefix, tmp_path],
+                         capture_output=True, text=True, env=loopback.client(live.port))
+    assert out.returncode == 0, out.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f.replace(".bob", ".svg") for f in DISPLAYS]
+    for name in DISPLAYS:
+        picture = ET.parse(tmp_path / name.replace(".bob", ".svg")).getroot()
+        texts = " ".join(picture.itertext())
+        assert f"ebpfMon {live.prefix}" in texts and "Running" in texts, name
+        assert live.macros["IOC"] in texts or name in ("ebpfMonPuts.bob", "ebpfMonRecord.bob"), name
+
+
+def test_one_ioc(live, module_ioc):
+    """The PVs of one IOC are those of its rows."""
+    name = live.macros["IOC"]
+    live.wait(f"{name}:MEM_SIZE", lambda mb: mb > 1, 10)
+    assert live.get(f"{name}:PID") in live.list("IOC_PIDS") and live.text(f"{name}:VERSION").startswith("7.")
+    assert live.text(f"{name}:LEVEL") == "chains" and live.get(f"{name}:THREAD_CNT") > 5
+    assert live.get(f"{name}:LOCK_HELD_TIME.SEVR") == 0
+
+
 @pytest.mark.parametrize("name, wanted", [
-    ("ebpfMonPuts.bob", "PUTS BAD_PUTS PUT_BAD_ACK PUT_BAD_ALARM PUT_BAD_LAST LOSSES UNFOUND PUT_RATE LOG_STATE LOG_MSG "
+    ("ebpfMon.bob", "IOC_CNT IOC_GONE_CNT HANG_CNT PUT_BAD_OPEN_CNT LOST_CNT COST CPU LOG_STATE OTLP_STATE PACKET_STATE "
+                    "PUTS IOCS PROC_TOP CHAIN_TOP PUT_RATE PROC_RATE PUT_LAST"),
+    ("ebpfMonPuts.bob", "PUTS AUTO_PUTS AUTO_PUT_LAST BAD_PUTS PUT_BAD_ACK PUT_BAD_ALARM PUT_BAD_LAST LOSSES UNFOUND PUT_RATE LOG_STATE LOG_MSG "
                         "LOG_LOST_CNT PACKET_STATE"),
     ("ebpfMonChains.bob", "PROC_TOP CHAIN_TOP CHAIN_HIST_ROOT CHAIN_HIST CHAIN_HIST_EDGES CHAIN_LOG IOCS FILTER_LEVEL "
                           "FILTER_STATUS OTLP_STATE OTLP_RATE OTLP_QUEUE_LOAD OTLP_LOST_CNT OTLP_MSG"),
@@ -284,7 +330,7 @@ def test_archive_list(records):
     lines = (paths.MONITOR_BOOT / "ebpfMon.archive").read_text().splitlines()
     listed = [l.removeprefix("HOST:EBPF:") for l in lines if not l.startswith("#")]
     assert len(listed) == len(set(listed))
-    tagged = {n for n, (_, text) in records.items() if 'info(archive, "monitor")' in text}
+    tagged = {n for n, (_, text) in records.items() if 'info(archive, "monitor@1")' in text and ":" not in n}
     assert {n for n in listed if ":" not in n} == tagged
     watch = set(re.findall(r'"\$\(P\)\$\(N=\$\(REC\)\):(\w+)"', (paths.DB / "ebpfMonWatch.db").read_text()))
     assert "LAT_P99" in watch

@@ -291,8 +291,10 @@ def test_puts_of_links(new_ioc, monitor, ioc):
                     db.record("ao", "TO")).start()
     monitor.wait_ioc(other)
     other.put("FROM.PROC", 1)
-    until(lambda: last(monitor, other.prefix + "TO"), 5, lambda: log(monitor)[:600])
-    assert same(last(monitor, other.prefix + "TO")[0], "1")
+    made = other.prefix + "TO"
+    until(lambda: made in monitor.list("AUTO_PUT_PVS"), 5, lambda: log(monitor)[:600])
+    assert same(monitor.list("AUTO_PUT_VALUES")[monitor.list("AUTO_PUT_PVS").index(made)], "1")
+    assert last(monitor, made) is None, "it is no put of a client"
 
 
 def test_time_of_a_put(ioc, monitor):

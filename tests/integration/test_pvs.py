@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The PVs of the monitor: each exists, has its type and a description. Only the PVs for operators are writable."""
+import re
 import time
 
 import pytest
@@ -21,8 +22,9 @@ WATCH = "PROC_CNT PROC_RATE LAT_MEAN LAT_P99 LAT_MAX PUT_CNT PUT_LAST".split()
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
+    links = "".join(db.out_counter(f"L{i}", OUT="$(P)LINKED") for i in range(10))
     return module_ioc(db.READY + db.chain("C", 20, SCAN=".1 second") + db.record("ao", "AO") +
-                      db.record("ao", "BO")).start()
+                      db.record("ao", "BO") + db.record("ao", "LINKED") + db.record("lsi", "LONG", SIZV="300") + links).start()
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +154,107 @@ def test_puts_table(monitor, ioc):
         assert len({len(c) for c in columns.values()}) == 1
         flat = [str(c[0]) for c in columns.values()]
         assert ioc.prefix + "AO" in flat and "31" in flat
+
+
+def test_what_machines_write_hides_nothing_that_people_write(monitor, ioc):
+    """PUTS and PUT_LAST are about clients, AUTO_PUTS and AUTO_PUT_LAST about what IOCs write. PUT_LOG has both."""
+    p = ioc.prefix
+    before = monitor.get("PUT_CNT"), monitor.get("AUTO_PUT_CNT")
+    ioc.put("AO", 1234)
+    for i in range(10):
+        ioc.put(f"L{i}.SCAN", ".1 second")
+    monitor.wait("AUTO_PUT_CNT", lambda n: n >= before[1] + 250, 20)
+    for i in range(10):
+        ioc.put(f"L{i}.SCAN", "Passive")
+    ioc.put("AO", 4321)
+    monitor.wait_text("PUT_LAST_VALUE", lambda t: t == "4321", 10)
+    people = list(zip(monitor.list("PUT_PVS"), monitor.list("PUT_VALUES")))
+    assert people[0] == (p + "AO", "4321") and people[21] == (p + "AO", "1234"), people[:30]
+    assert p + "LINKED" not in [pv for pv, _ in people]
+    until(lambda: settled(lambda: monitor.get("AUTO_PUT_CNT"), 10) and len(monitor.list("AUTO_PUT_ORIGINS")) == 200, 10,
+          "the newest puts of machines")
+    assert set(monitor.list("AUTO_PUT_PVS")) == {p + "LINKED"}
+    assert re.search(rf"{p}LINKED .* by thread .*\(link {p}L\d\.OUT", monitor.text("AUTO_PUT_LAST"))
+    counts = monitor.get("PUT_CNT") - before[0], monitor.get("AUTO_PUT_CNT") - before[1]
+    assert counts[0] == counts[1] + 22, counts
+    log = monitor.lines("PUT_LOG")
+    assert f"{p}LINKED" in log and f"{p}AO 1234 -> 4321" in log
+
+
+def test_a_client_that_is_an_ioc_is_a_machine(new_ioc, monitor, ioc):
+    """A sequence in an IOC writes as any client does, by Channel Access."""
+    writer = new_ioc(db.READY + db.record("ao", "OUT", OUT=f"{ioc.prefix}BO CA", OMSL="supervisory")).start()
+    monitor.wait_ioc(writer)
+    monitor.command(f'ebpfMonLevel "{writer.name}" off')  # its link is not known: only that the process is an IOC
+    try:
+        monitor.wait_ioc(writer, level="off")
+        before = monitor.text("PUT_LAST")
+        until(lambda: (writer.put("OUT", 5), ioc.get("BO"))[1] == 5, 10, "the link works")
+        monitor.wait_text("AUTO_PUT_LAST", lambda t: f" {ioc.prefix}BO " in t and "-> 5 by" in t, 10)
+        assert f" {ioc.prefix}BO " not in monitor.text("PUT_LAST"), before
+    finally:
+        monitor.command(f'ebpfMonLevel "{writer.name}" filter')
+
+
+def tables(monitor, *names):
+    """Table → (time stamp, column → cells), by PV Access."""
+    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
+        got = context.get([monitor.prefix + n for n in names], timeout=60)
+    return [(t.timeStamp.secondsPastEpoch, dict(t.value.items())) for t in got]
+
+
+def test_tables_have_whole_texts_and_types(monitor, ioc):
+    """A waveform of STRING cuts at 39 characters; a table of strings does not. Counts are integers."""
+    text = "a long text " * 12
+    ca.put(ioc.prefix + "LONG.VAL$", text)
+    monitor.wait_text("PUT_LAST_VALUE", lambda t: t.startswith(text[:100]))
+    until(lambda: tables(monitor, "PUTS")[0][1]["value"][0].startswith(text[:100]), 10, "the text in PUTS")
+    (when, puts), (_, iocs), (_, busiest), (_, chains) = tables(monitor, "PUTS", "IOCS", "PROC_TOP", "CHAIN_TOP")
+    assert puts["value"][0].startswith(text.rstrip()) and monitor.list("PUT_VALUES")[0].endswith("...")
+    assert puts["pv"][0] == ioc.prefix + "LONG" and f"caput[" in puts["writer"][0] or "python" in puts["writer"][0]
+    assert abs(when - time.time()) < 60
+    assert all(re.fullmatch(r"(\d\d-\d\d )?\d\d:\d\d:\d\d\.\d{3}", t) for t in puts["time"]), puts["time"][:5]
+    assert [c.dtype.name for c in (iocs["pid"], iocs["records"], busiest["count"], chains["count"], busiest["rate"],
+                                   chains["mean"])] == ["int32", "int32", "int64", "int64", "float64", "float64"]
+    assert ioc.pid in iocs["pid"]
+
+
+@pytest.mark.parametrize("name, digits", [("SCANS", 3), ("IOC_HEALTH", 1), ("CHAIN_TOP", 1), ("IOC_DELAYS", 2), ("IOCS", 3)])
+def test_numbers_in_tables_are_rounded(monitor, ioc, name, digits):
+    until(lambda: len(tables(monitor, name)[0][1]["name"]), 10, f"rows of {name}")
+    for column, cells in tables(monitor, name)[0][1].items():
+        if getattr(cells, "dtype", None) == float:
+            assert [c for c in cells if c == c and round(c, digits) != c] == [], column
+
+
+def test_tables_come_by_themselves_and_cannot_be_written(monitor, ioc):
+    """A subscriber gets a put as soon as the records have it. Nobody writes to a table."""
+    seen = []
+    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
+        with context.monitor(monitor.prefix + "PUTS", lambda v: seen.append(v)):
+            until(lambda: seen, 10, "the first table")
+            ioc.put("AO", 777)
+            until(lambda: list(seen[-1].value.value)[0] == "777", 10, "the put in the table")
+        with pytest.raises(Exception, match="not allowed"):
+            context.put(monitor.prefix + "PUTS", {"value.pv": ["forged"]}, timeout=60)
+    assert "forged" not in tables(monitor, "PUTS")[0][1]["pv"]
+
+
+def test_iocs_that_are_not_watched_stand_last(new_ioc, new_monitor):
+    """... and have no numbers that nobody measured."""
+    a, b = (new_ioc(db.READY).start() for _ in range(2))
+    monitor = new_monitor(iocs=a.name).start()
+    monitor.wait_ioc(a)
+    monitor.wait_ioc(b, level="off")
+
+    def order():
+        (_, iocs), (_, delays) = tables(monitor, "IOCS", "IOC_DELAYS")
+        both = [list(t["name"]) for t in (iocs, delays)]
+        return all({a.name, b.name} <= set(n) and n[0] == a.name for n in both) and (both[1].index(b.name), delays)
+
+    at, delays = until(order, 10, lambda: str(tables(monitor, "IOCS", "IOC_DELAYS")))
+    assert delays["lockHeld"][at] != delays["lockHeld"][at], "not a number"
+    assert delays["lockHeld"][0] >= 0
 
 
 def test_put_rate_falls_with_times_of_its_own(monitor, ioc):

@@ -75,7 +75,7 @@ puts() {
     done
     text PUT_LOG
 }
-putLast() { put K:SET 51; until_ 20 tells "PUT_LAST.VAL\$" "K:SET:D *103 by "; line PUT_LAST; }
+putLast() { put K:SET 51; until_ 20 tells "AUTO_PUT_LAST.VAL\$" "K:SET:D *103 by "; line AUTO_PUT_LAST; }
 level() { put M:FILTER_LEVEL "$1"; until_ 30 like M:IOC_LEVELS "$1"; say "level $1"; get -t M:IOC_LEVELS; }
 cmd() { echo "$*" >/tmp/monitor.in; }
 

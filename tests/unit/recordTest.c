@@ -198,23 +198,20 @@ void change(ebpfMonGroup group)
 void addPut(unsigned n, const char *pv, const char *val)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
-    ebpfMonPut *put;
+    static ebpfMonPut put;
 
-    published->puts.newest = (published->puts.newest + 1) % EBPFMON_PUTS_MAX;
-    if (published->puts.kept < EBPFMON_PUTS_MAX)
-        published->puts.kept++;
-    put = &published->puts.put[published->puts.newest];
-    memset(put, 0, sizeof(*put));
-    put->time.secPastEpoch = 1163575683u + n;
-    put->time.nsec = 123456000;
-    strcpy(put->ioc, "soft");
-    strcpy(put->pv, pv);
-    strcpy(put->val, val);
-    strcpy(put->old, "old");
-    strcpy(put->who, "alice@opi1");
-    strcpy(put->origin, "CA");
+    put.time.secPastEpoch = 1163575683u + n;
+    put.time.nsec = 123456000;
+    strcpy(put.ioc, "soft");
+    strcpy(put.pv, pv);
+    strcpy(put.val, val);
+    strcpy(put.old, "old");
+    strcpy(put.who, "alice@opi1");
+    strcpy(put.origin, "CA");
+    ebpfMonPublishedKeepPut(published, &put);
     published->puts.count++;
     ebpfMonPublishedUnlock();
+    change(ebpfMonGroupClientPuts);
     change(ebpfMonGroupPuts);
 }
 

@@ -71,7 +71,7 @@ static void testBeyond(void)
     published.iocs.ioc[2].cost = 1;
     published.processings.busiest[2].count = 1;
     published.health.scan[2].busy = 1;
-    published.puts.put[0].val[0] = 'x';
+    published.puts.of[ebpfMonPutByClient].put[0].val[0] = 'x';
     testOk(!find(100), "rows behind the last one");
     published.iocs.count = 3;
     testOk(find(100) == 1u << ebpfMonGroupIocs, "one row more");

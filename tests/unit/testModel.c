@@ -190,6 +190,46 @@ static void hear(ebpfMonGroup group)
     heard[group]++;
 }
 
+static void keepPut(ebpfMonThrough through, int byIoc, const char *pv)
+{
+    static ebpfMonPut put;
+
+    put.through = through;
+    put.byIoc = byIoc;
+    strcpy(put.pv, pv);
+    ebpfMonPublishedKeepPut(ebpfMonPublishedLock(), &put);
+    ebpfMonPublishedUnlock();
+}
+
+static int isPut(const ebpfMonPut *put, const char *pv)
+{
+    return put && strcmp(put->pv, pv) == 0;
+}
+
+static void testPutKinds(void)
+{
+    const ebpfMonPublished *published = ebpfMonPublishedLock(); /* no other thread writes it */
+
+    ebpfMonPublishedUnlock();
+    keepPut(ebpfMonByCa, 0, "person");
+    keepPut(ebpfMonByShell, 0, "shell");
+    keepPut(ebpfMonByCa, 1, "sequence");
+    keepPut(ebpfMonByThread, 0, "driver");
+    testOk1(isPut(ebpfMonPublishedGetPut(published, 0), "driver") && isPut(ebpfMonPublishedGetPut(published, 3), "person") &&
+            !ebpfMonPublishedGetPut(published, 4));
+    testOk1(isPut(ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 0), "shell") &&
+            isPut(ebpfMonPublishedGetPutOf(published, ebpfMonPutAutomatic, 1), "sequence") &&
+            !ebpfMonPublishedGetPutOf(published, ebpfMonPutAutomatic, 2));
+    for (int i = 0; i < 1000; i++)
+        keepPut(ebpfMonByLink, 0, "link");
+    testOk(isPut(ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 1), "person") &&
+           !ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 2), "links push nothing out that people wrote");
+    keepPut(ebpfMonByPva, 0, "newest");
+    testOk(isPut(ebpfMonPublishedGetPut(published, 0), "newest") && isPut(ebpfMonPublishedGetPut(published, 1), "link") &&
+           isPut(ebpfMonPublishedGetPut(published, EBPFMON_PUTS_MAX - 1), "link") &&
+           !ebpfMonPublishedGetPut(published, EBPFMON_PUTS_MAX), "all of them, in their order");
+}
+
 static void testPublished(void)
 {
     ebpfMonPublished *published;
@@ -200,13 +240,8 @@ static void testPublished(void)
     published = ebpfMonPublishedLock();
     testOk1(published->state == ebpfMonStarting);
     testOk1(ebpfMonPublishedGetPut(published, 0) == NULL);
-    published->puts.kept = 3;
-    published->puts.newest = 1;
-    testOk1(ebpfMonPublishedGetPut(published, 0) == &published->puts.put[1]);
-    testOk1(ebpfMonPublishedGetPut(published, 1) == &published->puts.put[0]);
-    testOk1(ebpfMonPublishedGetPut(published, 2) == &published->puts.put[EBPFMON_PUTS_MAX - 1]);
-    testOk1(ebpfMonPublishedGetPut(published, 3) == NULL);
     ebpfMonPublishedUnlock();
+    testPutKinds();
 
     ebpfMonPublishedNotify(ebpfMonGroupPuts);
     ebpfMonPublishedSetListener(hear);

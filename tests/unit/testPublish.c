@@ -292,13 +292,15 @@ static void testPuts(void)
     publishPut(p, "a", "X.HOPR", ebpfMonPutOk);
     publishPut(p, "a", "W:REC.DESC", ebpfMonPutDenied);
     published = ebpfMonPublishedLock();
-    testOk1(published->puts.count == 2 && published->puts.denied == 1 && published->puts.kept == 2);
+    testOk1(published->puts.count == 2 && published->puts.denied == 1 && published->puts.automatic == 2 &&
+            published->puts.of[ebpfMonPutAutomatic].kept == 2);
     testOk1(strcmp(ebpfMonPublishedGetPut(published, 0)->pv, "W:REC.DESC") == 0 &&
             strcmp(ebpfMonPublishedGetPut(published, 0)->who, "thread seq") == 0);
     testOk1(published->puts.iocCount == 1 && published->puts.ioc[0].puts == 2 && published->puts.ioc[0].denied == 1);
     testOk1(row->putCount == 1 && row->putTime.secPastEpoch == 1000 && strstr(row->putLast, "W:REC.DESC"));
     ebpfMonPublishedUnlock();
-    testOk1(logged == 2 && notified[ebpfMonGroupPuts] == 2 && notified[ebpfMonGroupWatch] == 1);
+    testOk1(logged == 2 && notified[ebpfMonGroupPuts] == 2 && notified[ebpfMonGroupAutoPuts] == 2 &&
+            !notified[ebpfMonGroupClientPuts] && notified[ebpfMonGroupWatch] == 1);
 
     strcpy(filter.field, "VAL");
     publishPut(p, "a", "X.HOPR", ebpfMonPutOk);
@@ -313,7 +315,7 @@ static void testPuts(void)
         publishPut(p, name, "X", ebpfMonPutOk);
     }
     published = ebpfMonPublishedLock();
-    testOk1(published->puts.kept == EBPFMON_PUTS_MAX && published->puts.iocCount == EBPFMON_IOCS_MAX);
+    testOk1(published->puts.of[ebpfMonPutAutomatic].kept == EBPFMON_PUTS_MAX && published->puts.iocCount == EBPFMON_IOCS_MAX);
     testOk(strcmp(published->puts.ioc[EBPFMON_IOCS_MAX - 1].name, "others") == 0 &&
            published->puts.ioc[EBPFMON_IOCS_MAX - 1].puts == 12, "others: %llu",
            (unsigned long long)published->puts.ioc[EBPFMON_IOCS_MAX - 1].puts);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
+#define USE_TYPED_RSET
+#define USE_TYPED_DSET
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dbAccess.h>
+#include <dbStaticLib.h>
+#include <epicsMutex.h>
+#include <errlog.h>
+#include <waveformRecord.h>
+
+#include "common/lazyMutex.h"
+#include "record/devCommon.h"
+#include "record/pvaServe.h"
+#include "record/tables.h"
+
+#define TAG         "ebpfMonTable"
+#define COLUMNS_MAX 16
+#define NAME_SIZE   80
+
+typedef struct tableOf {
+    struct tableOf   *next;
+    char              name[NAME_SIZE];
+    unsigned          columns;
+    char              column[COLUMNS_MAX][40]; /* names of the fields */
+    ebpfMonTableCells cells[COLUMNS_MAX];
+    ebpfMonTableMoment moment;
+    const waveformRecord *labels;
+    char              group[40];               /* of access security: that of the columns */
+    void             *served;
+} tableOf;
+
+/* One per process, because the database of Base is. The lock guards all of it: shell and callback threads. */
+static tableOf *tables;
+static ebpfMonLazyMutex tablesLock = EBPFMON_LAZY_MUTEX;
+
+static tableOf *findTable(const char *name)
+{
+    tableOf *table = tables;
+
+    while (table && strcmp(table->name, name) != 0)
+        table = table->next;
+    if (table || strlen(name) >= sizeof(table->name) || !(table = calloc(1, sizeof(*table))))
+        return table;
+    strcpy(table->name, name);
+    table->next = tables;
+    tables = table;
+    return table;
+}
+
+/* The columns of a table show the same rows: the first one tells how many there are, and when they changed. */
+static int fits(const tableOf *table, const ebpfMonPv *pv)
+{
+    for (unsigned c = 0; c < COLUMNS_MAX; c++)
+        if (table->cells[c].pv && (table->cells[c].pv->group != pv->group || table->cells[c].pv->row != pv->row))
+            return 0;
+    return 1;
+}
+
+/* Empty: it was added. Else why it cannot be. */
+static const char *addRecord(waveformRecord *prec, const char *tag)
+{
+    const ebpfMonDev *dev = prec->dpvt; /* if it is one of our records; one without is for labels */
+    char name[NAME_SIZE], column[40];
+    int place, parts = sscanf(tag, "%79s %d %39s", name, &place, column);
+    tableOf *table = parts >= 1 ? findTable(name) : NULL;
+    ebpfMonTableCells *cells;
+
+    if (!table)
+        return "has no name of a table";
+    if (parts == 1) {
+        table->labels = prec;
+        return "";
+    }
+    if (parts != 3 || place < 1 || place > COLUMNS_MAX || !dev)
+        return "must be \"TABLE POSITION COLUMN\", with POSITION 1 to 16, and DTYP ebpfMon";
+    cells = &table->cells[place - 1];
+    if (cells->pv || !fits(table, dev->pv))
+        return "has the position of another column, or shows other rows";
+    cells->pv = dev->pv;
+    cells->precision = prec->prec;
+    cells->size = prec->nelm;
+    strcpy(table->column[place - 1], column);
+    snprintf(table->group, sizeof(table->group), "%s", prec->asg);
+    return "";
+}
+
+static void findColumns(void)
+{
+    DBENTRY entry;
+    long status;
+
+    dbInitEntry(pdbbase, &entry);
+    if (!dbFindRecordType(&entry, "waveform"))
+        for (status = dbFirstRecord(&entry); !status; status = dbNextRecord(&entry)) {
+            const char *why = "";
+
+            if (!dbIsAlias(&entry) && !dbFindInfo(&entry, TAG))
+                why = addRecord(entry.precnode->precord, dbGetInfoString(&entry));
+            if (why[0])
+                errlogSevPrintf(errlogMajor, "%s: info tag " TAG " %s\n", dbGetRecordName(&entry), why);
+        }
+    dbFinishEntry(&entry);
+}
+
+/* Zero: a column or memory is missing. */
+static int prepare(tableOf *table)
+{
+    while (table->columns < COLUMNS_MAX && table->cells[table->columns].pv)
+        table->columns++;
+    for (unsigned c = 0; c < table->columns; c++) {
+        table->cells[c].size = table->cells[0].size;
+        if (ebpfMonTableCellsInit(&table->cells[c]))
+            return 0;
+    }
+    for (unsigned c = table->columns; c < COLUMNS_MAX; c++)
+        if (table->cells[c].pv)
+            return 0;
+    return table->columns > 0;
+}
+
+static void serve(tableOf *table)
+{
+    ebpfMonPvaColumn column[COLUMNS_MAX];
+    const waveformRecord *labels = table->labels;
+
+    if (!prepare(table)) {
+        errlogSevPrintf(errlogMajor, "ebpfMon: table %s has no column 1, or one is missing between others\n", table->name);
+        return;
+    }
+    for (unsigned c = 0; c < table->columns; c++) {
+        column[c].name = column[c].label = table->column[c];
+        if (labels && labels->ftvl == DBF_STRING && c < labels->nord)
+            column[c].label = (const char *)labels->bptr + (size_t)c * MAX_STRING_SIZE;
+    }
+    table->served = ebpfMonPvaServeAdd(table->name, table->group, column, table->cells, table->columns);
+}
+
+static void post(tableOf *table)
+{
+    ebpfMonTableRead(table->cells, table->columns, &table->moment);
+    ebpfMonPvaServePost(table->served, table->cells, table->columns, &table->moment);
+}
+
+void ebpfMonTablesStart(void)
+{
+    ebpfMonLazyMutexLock(&tablesLock);
+    findColumns();
+    for (tableOf *table = tables; table; table = table->next) {
+        serve(table);
+        if (table->served)
+            post(table);
+    }
+    ebpfMonLazyMutexUnlock(&tablesLock);
+}
+
+void ebpfMonTablesStop(void)
+{
+    tableOf *table;
+
+    ebpfMonLazyMutexLock(&tablesLock);
+    while ((table = tables) != NULL) {
+        tables = table->next;
+        if (table->served)
+            ebpfMonPvaServeRemove(table->served);
+        for (unsigned c = 0; c < table->columns; c++)
+            ebpfMonTableCellsFree(&table->cells[c]);
+        free(table);
+    }
+    ebpfMonLazyMutexUnlock(&tablesLock);
+}
+
+void ebpfMonTablesPost(ebpfMonGroup group)
+{
+    ebpfMonLazyMutexLock(&tablesLock);
+    for (tableOf *table = tables; table; table = table->next)
+        if (table->served && table->cells[0].pv->group == group)
+            post(table);
+    ebpfMonLazyMutexUnlock(&tablesLock);
+}

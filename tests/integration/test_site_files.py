@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a site imports: files for archivers and alarm server, made by one command; the request file of autosave. Their
+readers do not complain about a PV that does not exist, and the Archiver Appliance refuses all names because of one."""
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+from tests.harness import ca, db, paths
+from tests.harness.ioc import OURS
+
+SCRIPT = paths.TOP / "tools" / "siteFiles.py"
+# PVNames.java of the Archiver Appliance, the narrowest of its releases
+TAKEN = re.compile(r"[a-zA-Z0-9\_\-\+\:\[\]\<\>\;\.\/\,\#\{\}]+")
+
+
+def make(folder, *arguments):
+    return subprocess.run([sys.executable, SCRIPT, "-o", folder, *arguments], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(db.READY + db.chain("C", 2, SCAN=".5 second")).start()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc):
+    m = module_monitor(watch=[ioc.prefix + "C0"], iocs=OURS).start()
+    m.wait_ioc(ioc)
+    return m
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, monitor, ioc):
+    """For two hosts: the monitor that runs, and one that does not."""
+    made = tmp_path_factory.mktemp("site")
+    out = make(made, "-d", paths.TOP / "ebpfMonApp/op/bob/", "-r", ioc.prefix + "C0", monitor.prefix, "far:EBPF:")
+    assert out.returncode == 0, out.stderr
+    assert sorted(out.stdout.split()) == sorted(map(str, made.iterdir()))
+    return made
+
+
+@pytest.fixture(scope="module")
+def requests(folder):
+    return json.loads((folder / "archiver.json").read_text())
+
+
+def test_archiver_takes_all_names(requests, folder):
+    assert len(requests) > 100
+    assert {(r["samplingmethod"], r["samplingperiod"]) for r in requests} == {("MONITOR", "1")}
+    names = [r["pv"] for r in requests]
+    assert len(set(names)) == len(names) and all(TAKEN.fullmatch(n) for n in names)
+    assert names == (folder / "names.txt").read_text().split()
+    half = len(names) // 2
+    assert len([n for n in names if n.startswith("far:EBPF:")]) == half
+
+
+def test_what_is_archived_exists_and_is_one_number(requests, monitor, ioc):
+    names = [r["pv"] for r in requests if r["pv"].startswith(monitor.prefix)]
+    assert f"{monitor.prefix}{ioc.prefix}C0:LAT_P99" in names and monitor.prefix + "AUTO_PUT_CNT" in names
+    values = ca.get_many(names)
+    assert len(values) == len(names) and all(ca.pv(n).count == 1 for n in names)
+
+
+def test_policy_reads_the_tags(requests, folder):
+    policy = {}
+    exec((folder / "policies.py").read_text(), policy)
+    for r in requests:
+        got = policy["determinePolicy"]({"pvName": r["pv"], "eventRate": 1.0})
+        assert (got["policyName"], got["samplingMethod"], got["samplingPeriod"]) == ("ebpfMon", "MONITOR", 1.0)
+        assert [s.split("name=")[1][:3] for s in got["dataStores"]] == ["STS", "MTS", "LTS"]
+        assert got["policyName"] in policy["getPolicyList"]()
+    assert policy["determinePolicy"]({"pvName": "other"})["policyName"] == "Default"
+    assert policy["ebpfMonPolicy"]({"pvName": "other"}) is None
+
+
+def test_engine_configuration(requests, folder, monitor):
+    """The elements that XMLConfig of the archive engine reads."""
+    root = ET.parse(folder / "engine.xml").getroot()
+    assert root.tag == "engineconfig" and [g.findtext("name") for g in root] == [monitor.prefix, "far:EBPF:"]
+    channels = root.findall("group/channel")
+    assert [c.findtext("name") for c in channels] == [r["pv"] for r in requests]
+    assert {tuple(e.tag for e in c) for c in channels} == {("name", "period", "monitor")}
+    assert {c.findtext("period") for c in channels} == {"1"}
+
+
+def test_alarm_tree_of_two_hosts(folder, monitor):
+    text = (folder / "alarm.xml").read_text()
+    assert "HOST:EBPF:" not in text and "/OPI/" not in text
+    root = ET.fromstring(text)
+    assert [c.get("name") for c in root] == [monitor.prefix, "far:EBPF:"]
+    ca.get_many([pv.get("name") for pv in root[0].iter("pv")])
+    for details in root.iterfind(".//display/details"):
+        file, prefix = re.fullmatch(r"file:(/.+\.bob)\?P=(.+)", details.text).groups()
+        assert paths.Path(file).exists() and prefix in (monitor.prefix, "far:EBPF:")
+
+
+@pytest.mark.parametrize("prefix", ["bad name:", "host$:EBPF:", "h" * 60 + ":"])
+def test_a_name_that_an_archiver_refuses_is_refused(tmp_path, prefix):
+    out = make(tmp_path / "none", prefix)
+    assert out.returncode and prefix in out.stderr and not (tmp_path / "none").exists()
+
+
+def test_request_file_of_autosave(monitor):
+    """All that operators set and that carries an autosave tag; a long string with $. Each line is one field."""
+    lines = (paths.MONITOR_BOOT / "ebpfMon.req").read_text().splitlines()
+    names = [l.replace("$(P)", monitor.prefix) for l in lines if not l.startswith("#")]
+    text = (paths.DB / "ebpfMon.db").read_text()
+    tagged = set()
+    for m in re.finditer(r'^record\(\w+, "\$\(P\)([^"]+)"\) \{$(.*?)^\}', text, re.S | re.M):
+        for fields in re.findall(r'info\(autosaveFields(?:_pass0)?, "([^"]+)"\)', m[2]):
+            tagged |= {monitor.prefix + (m[1] if fields == "VAL" else f"{m[1]}.{fields}")}
+    assert set(names) == tagged and len(names) == len(tagged)
+    ca.get_many(names)

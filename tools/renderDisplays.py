@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Draws the displays with the values of a running monitor, each as an SVG file, for the documentation.
+
+  tools/venv.sh prints a Python that has p4p; with that:
+  PYTHON tools/renderDisplays.py [-s SECONDS] [-m NAME=VALUE]... PREFIX FOLDER [FILE...]
+
+It knows the widgets and properties that our displays use, and draws them in its own way: it is not Phoebus. All values
+come over PV Access (EPICS_PVA_ADDR_LIST and others say where). Strip charts show what came in SECONDS (5). -m: macros for
+displays of one IOC or record. Without FILE: all displays that need no macro but P."""
+import argparse
+import html
+import math
+import sys
+import threading
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from p4p.client.thread import Context
+
+TOP = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP))
+from tests.harness import bob  # noqa: E402  macros as Phoebus replaces them
+
+FOLDER = TOP / "ebpfMonApp" / "op" / "bob"
+BORDERS = {1: "#ffa500", 2: "#ff0000", 3: "#c000c0", 4: "#c000c0"}  # by severity; 4: not connected
+HEADER = 22  # of a table
+LINE = 16
+
+
+class Values:
+    """What each PV had, newest last, with its time."""
+
+    def __init__(self, names, seconds):
+        self.lock = threading.Lock()
+        self.seen = {n: [] for n in names}
+        with Context("pva", nt=False) as context:
+            ends = time.monotonic() + 10
+            subscribed = [context.monitor(n.removeprefix("pva://"), lambda v, n=n: self.add(n, v)) for n in names]
+            while time.monotonic() < ends and not all(self.seen.values()):
+                time.sleep(0.1)  # a tool for people: nothing waits for it
+            time.sleep(seconds)
+            for s in subscribed:
+                s.close()
+        self.missing = [n for n in names if not self.seen[n]]
+
+    def add(self, name, value):
+        if not isinstance(value, Exception):
+            with self.lock:
+                self.seen[name].append((time.monotonic(), value))
+
+    def last(self, name):
+        return self.seen[name][-1][1] if self.seen.get(name) else None
+
+
+def severity(value):
+    return 4 if value is None else value.alarm.severity
+
+
+def text(value, units):
+    """As a textupdate shows it."""
+    if value is None:
+        return ""
+    v = value.value
+    if hasattr(v, "choices"):
+        return v.choices[v.index]
+    if hasattr(v, "dtype") and v.dtype.itemsize == 1:
+        return bytes(v.astype("uint8")).split(b"\0")[0].decode(errors="replace")
+    if isinstance(v, (list, tuple)) or hasattr(v, "dtype"):
+        return "\n".join(map(str, v))
+    if isinstance(v, float):
+        v = f"{v:.{value.display.precision if 'precision' in value.display else 2}f}"
+    return f"{v} {value.display.units}".strip() if units and "display" in value else str(v)
+
+
+def colour(element, default):
+    c = element.find("color") if element is not None else None
+    return default if c is None else "rgb({},{},{})".format(*(c.get(k) for k in ("red", "green", "blue")))
+
+
+class Picture:
+    def __init__(self, values):
+        self.values = values
+        self.parts = []
+
+    def add(self, tag, content=None, **attributes):
+        attributes = "".join(f' {k.replace("_", "-")}="{html.escape(str(v))}"' for k, v in attributes.items())
+        self.parts.append(f"<{tag}{attributes}/>" if content is None else f"<{tag}{attributes}>{content}</{tag}>")
+
+    def box(self, at, fill="none", line="none", width=1, corner=0):
+        x, y, w, h = at
+        self.add("rect", x=x, y=y, width=w, height=h, fill=fill, stroke=line, stroke_width=width, rx=corner)
+
+    def words(self, at, lines, font=None, fill="#000", anchor="start", pad=3):
+        """Lines of text, cut at the edge."""
+        x, y, w, h = at
+        size = float(font.get("size")) if font is not None else 14.0
+        style = font.get("style") if font is not None else ""
+        family = "monospace" if font is not None and "Mono" in font.get("family") else "Liberation Sans, Arial, sans-serif"
+        at_x = {"start": pad, "middle": w / 2, "end": w - pad}[anchor]
+        shown = lines[:max(1, int(h // (size * 1.25)))]
+        first = (h + size * 0.7) / 2 if len(shown) == 1 else size
+        spans = "".join(f'<tspan x="{at_x}" y="{first + i * size * 1.25:.1f}">{html.escape(line)}</tspan>'
+                        for i, line in enumerate(shown))
+        inner = (f'<text xml:space="preserve" font-family="{family}" font-size="{size}" fill="{fill}" text-anchor="{anchor}"'
+                 f'{" font-weight=" + chr(34) + "bold" + chr(34) if "BOLD" in style else ""}'
+                 f'{" font-style=" + chr(34) + "italic" + chr(34) if "ITALIC" in style else ""}>{spans}</text>')
+        self.add("svg", inner, x=x, y=y, width=w, height=h)
+
+    # --- widgets --------------------------------------------------------------------------------------------------------
+    def widget(self, w, macros, dx, dy):
+        own = bob.with_own(macros, w)
+        get = lambda tag, default="": bob.expand(w.findtext(tag) or default, own)  # noqa: E731
+        at = (int(get("x")) + dx, int(get("y")) + dy, int(get("width")), int(get("height")))
+        if w.get("type") == "embedded":
+            self.display(get("file"), own, at[0], at[1])
+        else:
+            getattr(self, "draw_" + w.get("type"))(w, get, at, own)
+
+    def draw_label(self, w, get, at, _):
+        self.words(at, [get("text")], w.find("font/font"), pad=0)
+
+    def draw_rectangle(self, w, get, at, _):
+        self.box(at, colour(w.find("background_color"), "#fff"), colour(w.find("line_color"), "none"), 1,
+                 get("corner_width", "0"))
+
+    def draw_action_button(self, w, get, at, _):
+        self.box(at, "#d7dde3", "#8a949e", corner=4)
+        self.words(at, [get("text")], w.find("font/font"), anchor="middle")
+
+    def draw_textupdate(self, w, get, at, _, fill="#f3f3f3"):
+        value = self.values.last(get("pv_name"))
+        bad = BORDERS.get(severity(value)) if get("border_alarm_sensitive") == "true" else None
+        self.box(at, fill, bad or "none", 2)
+        anchor = {"1": "middle", "2": "end"}.get(get("horizontal_alignment"), "start")
+        self.words(at, text(value, get("show_units") == "true").split("\n"), w.find("font/font"), anchor=anchor)
+
+    def draw_textentry(self, w, get, at, own):
+        self.draw_textupdate(w, get, at, own, "#e0f5ff")
+
+    draw_combo = draw_textentry
+
+    def draw_led(self, w, get, at, _):
+        value = self.values.last(get("pv_name"))
+        number = 0 if value is None else int(getattr(value.value, "index", value.value))
+        bit = int(get("bit", "-1"))
+        on = number != 0 if bit < 0 else number >> bit & 1
+        x, y, width, height = at
+        fill = "#c000c0" if value is None else colour(w.find("on_color" if on else "off_color"), "#888")
+        self.add("circle", cx=x + width / 2, cy=y + height / 2, r=min(width, height) / 2 - 1, fill=fill, stroke="#444")
+
+    def draw_progressbar(self, w, get, at, _):
+        value = self.values.last(get("pv_name"))
+        x, y, width, height = at
+        self.box(at, "#e4e4e4", "#888")
+        low, high = float(get("minimum", "0")), float(get("maximum", "100"))
+        part = 0 if value is None else min(1, max(0, (float(value.value) - low) / (high - low)))
+        self.box((x, y, width * part, height), "#5b9bd5")
+
+    def draw_table(self, w, get, at, _):
+        value = self.values.last(get("pv_name"))
+        x, y, width, height = at
+        self.box(at, "#fff", "#8a949e")
+        if value is None:
+            return
+        cells = [list(c) for c in value.value.todict().values()]
+        left = x
+        fill = colour(w.find("foreground_color"), "#000")
+        font = ET.fromstring('<font family="Sans" size="12.5" style=""/>')
+        for label, column, width in zip(value.labels, cells, [int(c.findtext("width")) for c in w.find("columns")]):
+            self.box((left, y, width, HEADER), "#e8ebee", "#c4cad0")
+            self.words((left, y, width, HEADER), [label], font, anchor="middle")
+            numbers = not column or not isinstance(column[0], str)
+            for i, cell in enumerate(column[:int((height - HEADER) // LINE)]):
+                shown = "" if isinstance(cell, float) and math.isnan(cell) else str(cell)
+                self.words((left, y + HEADER + i * LINE, width, LINE), [shown], font, fill, "end" if numbers else "start")
+            left += width
+
+    # --- plots ----------------------------------------------------------------------------------------------------------
+    def plot(self, at, title, traces, x_range, y_log, x_log, x_title):
+        """Traces: name, colour, points, whether it has steps."""
+        x, y, w, h = at
+        self.box(at, "#fff", "#8a949e")
+        left, top, wide, high = x + 50, y + 24, w - 62, h - 62
+        points = [p for _, _, ps, _ in traces for p in ps if math.isfinite(p[1])]
+        most = max([p[1] for p in points if p[1] > 0], default=1)
+        least = min([p[1] for p in points if p[1] > 0], default=0.1) if y_log else 0
+        if y_log and least == most:
+            least, most = least / 10, most * 10
+
+        def place(value, low, up, log):
+            if log:
+                value, low, up = (math.log10(max(v, 1e-9)) for v in (value, low, up))
+            return min(1, max(0, (value - low) / (up - low))) if up > low else 0
+
+        self.words((x, y + 2, w, 20), [title], ET.fromstring('<font family="Sans" size="14" style="BOLD"/>'), anchor="middle")
+        small = ET.fromstring('<font family="Sans" size="11" style=""/>')
+        for i in range(5):
+            value = least * (most / least) ** (i / 4) if y_log else least + (most - least) * i / 4
+            at_y = top + high * (1 - i / 4)
+            self.add("line", x1=left, y1=at_y, x2=left + wide, y2=at_y, stroke="#e0e0e0")
+            self.words((x, at_y - 8, 46, 16), [f"{value:.3g}"], small, anchor="end")
+        for i in range(5):
+            low, up = x_range
+            value = low * (up / low) ** (i / 4) if x_log else low + (up - low) * i / 4
+            self.words((left + wide * i / 4 - 30, top + high + 2, 60, 16), [f"{value:.3g}"], small, anchor="middle")
+        self.words((left, y + h - 20, wide * 0.45, 16), [x_title], small)
+        for i, (name, fill, line, steps) in enumerate(traces):
+            places = [(left + wide * place(px, *x_range, x_log), top + high * (1 - place(py, least, most, y_log)))
+                      for px, py in line if math.isfinite(py)]
+            path = "".join(f"{'L' if k else 'M'}{px:.1f} {py:.1f}" if not steps or not k else f"H{px:.1f}V{py:.1f}"
+                           for k, (px, py) in enumerate(places))
+            if path:
+                self.add("path", d=path, fill="none", stroke=fill, stroke_width=2)
+            self.words((left + wide * (0.45 + 0.55 * i / len(traces)), y + h - 20, wide * 0.55 / len(traces), 16), [name],
+                       small, fill)
+
+    def draw_xyplot(self, w, get, at, own):
+        traces = []
+        for t in w.findall("traces/trace"):
+            xs, ys = (self.values.last(bob.expand(t.findtext(n), own)) for n in ("x_pv", "y_pv"))
+            line = [] if xs is None or ys is None else list(zip(map(float, xs.value), map(float, ys.value)))
+            traces.append((t.findtext("name"), colour(t.find("color"), "#00f"), line, True))
+        axis = w.find("x_axis")
+        self.plot(at, "", traces, (float(axis.findtext("minimum")), float(axis.findtext("maximum"))),
+                  w.findtext("y_axes/y_axis/log_scale") == "true", axis.findtext("log_scale") == "true",
+                  axis.findtext("title"))
+
+    def draw_stripchart(self, w, get, at, own):
+        traces, now = [], time.monotonic()
+        for t in w.findall("traces/trace"):
+            seen = self.values.seen.get(bob.expand(t.findtext("y_pv"), own), [])
+            line = [(when - now, float(v.value)) for when, v in seen]
+            traces.append((t.findtext("name"), colour(t.find("color"), "#00f"), line + [(0, line[-1][1])] if line else [], True))
+        began = min([line[0][0] for _, _, line, _ in traces if line], default=-1)
+        self.plot(at, get("title"), traces, (began, 0), w.findtext("y_axes/y_axis/log_scale") == "true", False, "s")
+
+    def display(self, file, macros, dx=0, dy=0):
+        root = ET.parse(FOLDER / file).getroot()
+        macros = bob.with_own(macros, root)
+        for w in root.findall("widget"):
+            self.widget(w, macros, dx, dy)
+        return int(root.findtext("width")), int(root.findtext("height"))
+
+
+def render(file, macros, values):
+    picture = Picture(values)
+    width, height = picture.display(file, macros)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">\n'
+            f'<rect width="{width}" height="{height}" fill="#fff"/>\n' + "\n".join(picture.parts) + "\n</svg>\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("prefix")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("file", nargs="*")
+    parser.add_argument("-s", "--seconds", type=float, default=5)
+    parser.add_argument("-m", "--macro", action="append", default=[])
+    args = parser.parse_args()
+    macros = {"P": args.prefix} | dict(m.split("=", 1) for m in args.macro)
+    files = args.file or [p.name for p in sorted(FOLDER.glob("ebpfMon*.bob"))
+                          if {m.tag for m in ET.parse(p).getroot().find("macros")} <= set(macros)]
+    names = sorted({n for f in files for n in bob.open_display(FOLDER, f, macros).pvs})
+    values = Values(names, args.seconds)
+    args.folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        path = args.folder / (Path(file).stem + ".svg")
+        path.write_text(render(file, macros, values))
+        print(path)
+    if values.missing:
+        sys.exit("renderDisplays: no value of " + " ".join(values.missing))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes what a site imports for one or several monitors: archive requests, an archive policy, an alarm tree.
+
+  tools/siteFiles.py [-o FOLDER] [-d DISPLAYS] [-r RECORD]... PREFIX...
+
+For example: tools/siteFiles.py -o /tmp/vm1 -d /opt/ebpfMon/ebpfMonApp/op/bob -r RING:CURRENT vm1:EBPF:
+
+  archiver.json  Archiver Appliance, the body of mgmt/bpl/archivePV
+  policies.py    Archiver Appliance, a policy that knows the tags
+  engine.xml     archive engine of Phoebus (RDB)
+  alarm.xml      alarm server of Phoebus
+  names.txt      the names of the PVs to archive, one a line
+
+Which PVs are archived and how is in the records: info(archive, "monitor@1") is method and period in seconds. -r: the
+PVs of a record for which ebpfMonWatch.db is loaded. Needs Python 3 and the folder db/, which make fills."""
+import argparse
+import json
+import re
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+# What each Archiver Appliance takes (PVNames.java). One other name, and it refuses the whole request.
+NAME = re.compile(r"[a-zA-Z0-9_\-+:\[\]<>;./,#{}]+")
+NAME_LONGEST = 60  # of a record (PVNAME_STRINGSZ)
+POLICY = '''# Policy of the Archiver Appliance for the PVs of ebpfMon. Written by siteFiles.py; take it as policies.py, or call
+# ebpfMonPolicy in your own determinePolicy: it returns None for other PVs.
+STORES = [
+    "pb://localhost?name=STS&rootFolder=${ARCHAPPL_SHORT_TERM_FOLDER}&partitionGranularity=PARTITION_HOUR",
+    "pb://localhost?name=MTS&rootFolder=${ARCHAPPL_MEDIUM_TERM_FOLDER}&partitionGranularity=PARTITION_DAY&hold=2&gather=1",
+    "pb://localhost?name=LTS&rootFolder=${ARCHAPPL_LONG_TERM_FOLDER}&partitionGranularity=PARTITION_YEAR",
+]
+# The info tags "archive" of the records: method@period in seconds.
+TAGS = %s
+
+
+def ebpfMonPolicy(pvInfoDict):
+    tag = TAGS.get(pvInfoDict["pvName"])
+    if tag is None:
+        return None
+    method, period = tag.split("@")
+    return {"policyName": "ebpfMon", "samplingMethod": method.upper(), "samplingPeriod": float(period),
+            "dataStores": STORES, "archiveFields": []}
+
+
+def getPolicyList():
+    return {"ebpfMon": "PVs of ebpfMon, by their archive tags", "Default": "all others"}
+
+
+def getFieldsArchivedAsPartOfStream():
+    return ["HIHI", "HIGH", "LOW", "LOLO", "LOPR", "HOPR"]
+
+
+def determinePolicy(pvInfoDict):
+    default = {"policyName": "Default", "samplingMethod": "MONITOR", "samplingPeriod": 1.0, "dataStores": STORES,
+               "archiveFields": []}
+    return ebpfMonPolicy(pvInfoDict) or default
+'''
+
+
+def tagged(file):
+    """Name without prefix, with its macros → archive tag."""
+    found = re.finditer(r'^record\(\w+, "\$\(P\)([^"]+)"\) \{$(.*?)^\}', file.read_text(), re.S | re.M)
+    tags = {m[1]: re.search(r'info\(archive, "([^"]+)"\)', m[2]) for m in found}
+    return {name: tag[1] for name, tag in tags.items() if tag}
+
+
+def tags_of(prefix, records):
+    """PV of one monitor → archive tag."""
+    tags = {prefix + name: tag for name, tag in tagged(TOP / "db" / "ebpfMon.db").items()}
+    for record in records:
+        for name, tag in tagged(TOP / "db" / "ebpfMonWatch.db").items():
+            tags[prefix + name.replace("$(N=$(REC))", record)] = tag
+    return tags
+
+
+def check(names):
+    for name in names:
+        if not NAME.fullmatch(name):
+            sys.exit(f"siteFiles: {name}: an archiver refuses this name. Letters, digits and _-+:[]<>;./,#{{}} are allowed")
+        if len(name) > NAME_LONGEST:
+            sys.exit(f"siteFiles: {name}: longer than {NAME_LONGEST} characters, so no record can have this name")
+
+
+def archiver(tags):
+    return json.dumps([{"pv": pv, "samplingmethod": tag.split("@")[0].upper(), "samplingperiod": tag.split("@")[1]}
+                       for pv, tag in tags.items()], indent=1) + "\n"
+
+
+def xml(root):
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def engine(hosts):
+    root = ET.Element("engineconfig")
+    for prefix, tags in hosts.items():
+        group = ET.SubElement(root, "group")
+        ET.SubElement(group, "name").text = prefix
+        for pv, tag in tags.items():
+            method, period = tag.split("@")
+            channel = ET.SubElement(group, "channel")
+            ET.SubElement(channel, "name").text = pv
+            ET.SubElement(channel, "period").text = period
+            ET.SubElement(channel, method)
+    return xml(root)
+
+
+def alarm(prefixes, displays):
+    """The components of all hosts in one tree."""
+    text = (TOP / "ebpfMonApp" / "op" / "alarm" / "ebpfMon.xml").read_text()
+    root = ET.Element("config", name=ET.fromstring(text).get("name"))
+    for prefix in prefixes:
+        for component in ET.fromstring(text.replace("HOST:EBPF:", prefix).replace("/OPI/", f"{displays}/")):
+            root.append(component)
+    return xml(root)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("prefix", nargs="+")
+    parser.add_argument("-o", "--output", type=Path, default=Path("."))
+    parser.add_argument("-d", "--displays", default=str(TOP / "ebpfMonApp" / "op" / "bob"))
+    parser.add_argument("-r", "--record", action="append", default=[])
+    args = parser.parse_args()
+    if not (TOP / "db" / "ebpfMon.db").exists():
+        sys.exit("siteFiles: there is no db/ebpfMon.db: build first (make)")
+    hosts = {prefix: tags_of(prefix, args.record) for prefix in args.prefix}
+    tags = {pv: tag for of_host in hosts.values() for pv, tag in of_host.items()}
+    check(tags)
+    args.output.mkdir(parents=True, exist_ok=True)
+    for file, text in (("archiver.json", archiver(tags)), ("policies.py", POLICY % json.dumps(tags, indent=4)),
+                       ("engine.xml", engine(hosts)),
+                       ("alarm.xml", alarm(hosts, args.displays.rstrip("/"))),
+                       ("names.txt", "".join(f"{pv}\n" for pv in tags))):
+        (args.output / file).write_text(text)
+        print(args.output / file)
+
+
+if __name__ == "__main__":
+    main()
