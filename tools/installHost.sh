@@ -69,7 +69,7 @@ done
 
 # --- data and documentation ----------------------------------------------------------------------------
 put 644 "$datadir/dbd" "$top/dbd/ebpfMon.dbd"
-put 644 "$datadir/db" "$top/db/ebpfMon.db" "$top/db/ebpfMonWatch.db"
+put 644 "$datadir/db" "$top/db/ebpfMon.db" "$top/db/ebpfMonWatch.db" "$top/db/ebpfMonIoc.db"
 put 644 "$datadir/op" "$top"/ebpfMonApp/op/bob/*.bob
 put 644 "$datadir/alarm" "$top"/ebpfMonApp/op/alarm/*.xml
 put 644 "$datadir" "$top/iocBoot/iocEbpfMon/ebpfMon.archive"

@@ -14,7 +14,7 @@
 #define USER_NAME_DEADLINE 0.1 /* s */
 #define USER_NAME_STOP     1.0 /* s */
 
-/* Notes whether the client is an IOC of this host (a sequence, a link of an IOC that is not watched), then publishes. */
+/* Notes whether the client is an IOC of this host (a sequence, a link of an IOC that is not watched), and publishes. */
 static void publishPut(ebpfMonMonitor *m, ebpfMonPut *put)
 {
     if (put->peerPid) {

@@ -48,7 +48,8 @@ long ebpfMonDevInit(dbCommon *prec, int text)
             pv = NULL;
     }
     if (!pv)
-        return refuse(prec, inp, parts == 2 ? "is not something a watched record or an IOC has: see ebpfMonWatch.db, ebpfMonIoc.db"
+        return refuse(prec, inp, parts == 2 ? "is not something a watched record or an IOC has: see ebpfMonWatch.db, "
+                                              "ebpfMonIoc.db"
                                             : "is not known: see ebpfMon.db for what there is");
     if (ebpfMonPvIsText(pv) != text)
         return refuse(prec, inp, text ? "is a number: use ai, int64in, longin or a waveform of numbers"

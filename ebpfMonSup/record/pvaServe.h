@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Serves NTTables over PV Access, by pvDatabase of Base: strings of any length, a type for each column. Without PV Access
- * in Base nothing is served. The caller calls one at a time.
+ * Serves NTTables over PV Access, by pvDatabase of Base: strings of any length, a type for each column. Without PV
+ * Access in Base nothing is served. The caller calls one at a time.
  */
 #ifndef EBPFMON_PVASERVE_H
 #define EBPFMON_PVASERVE_H

@@ -128,7 +128,8 @@ static void serve(tableOf *table)
     const waveformRecord *labels = table->labels;
 
     if (!prepare(table)) {
-        errlogSevPrintf(errlogMajor, "ebpfMon: table %s has no column 1, or one is missing between others\n", table->name);
+        errlogSevPrintf(errlogMajor, "ebpfMon: table %s has no column 1, or one is missing between others\n",
+                        table->name);
         return;
     }
     for (unsigned c = 0; c < table->columns; c++) {
