@@ -44,39 +44,6 @@ void ebpfMonPublishedUnlock(void)
     ebpfMonLazyMutexUnlock(&publishedLock);
 }
 
-void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put)
-{
-    ebpfMonPutValues *values = &published->puts;
-    ebpfMonPutKind kind = ebpfMonPutIsAutomatic(put) ? ebpfMonPutAutomatic : ebpfMonPutByClient;
-    ebpfMonPutList *list = &values->of[kind];
-
-    list->newest = (list->newest + 1) % EBPFMON_PUTS_MAX;
-    if (list->kept < EBPFMON_PUTS_MAX)
-        list->kept++;
-    list->put[list->newest] = *put;
-    values->place[values->placed++ % EBPFMON_PUTS_MAX] = (ebpfMonPutPlace){ (uint8_t)kind, (uint8_t)list->newest };
-}
-
-const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i)
-{
-    const ebpfMonPutValues *values = &published->puts;
-    const ebpfMonPutPlace *place;
-
-    if (i >= values->placed || i >= EBPFMON_PUTS_MAX)
-        return NULL;
-    place = &values->place[(values->placed - 1 - i) % EBPFMON_PUTS_MAX];
-    return &values->of[place->kind].put[place->index];
-}
-
-const ebpfMonPut *ebpfMonPublishedGetPutOf(const ebpfMonPublished *published, ebpfMonPutKind kind, unsigned i)
-{
-    const ebpfMonPutList *list = &published->puts.of[kind];
-
-    if (i >= list->kept)
-        return NULL;
-    return &list->put[(list->newest + EBPFMON_PUTS_MAX - i) % EBPFMON_PUTS_MAX];
-}
-
 void ebpfMonPublishedSetListener(void (*changed)(ebpfMonGroup group))
 {
     ebpfMonPublishedLock();

@@ -89,8 +89,11 @@ void ebpfMonPublishedSetState(ebpfMonState state, const char *message);
  * "": there are none. */
 void ebpfMonPublishedSetStuck(const char *text);
 
-/* Keeps a put as the newest one. Under the lock. */
+/* Keeps a put, by its time: most are the newest one. Under the lock. */
 void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put);
+/* The values of the group are of this time, but never of an earlier one than before: an archiver would drop them. Under
+ * the lock. */
+void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, epicsTimeStamp time);
 /* The i-th newest put, i = 0 the newest; NULL: there are not so many. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i);
 const ebpfMonPut *ebpfMonPublishedGetPutOf(const ebpfMonPublished *published, ebpfMonPutKind kind, unsigned i);

@@ -87,11 +87,11 @@ static void publish(ebpfMonPutPublisher *publisher, const ebpfMonPut *put, const
 
     countPut(&published->puts, put);
     ebpfMonPublishedKeepPut(published, put);
-    published->time[kind] = put->time;
-    published->time[ebpfMonGroupPuts] = put->time;
+    ebpfMonPublishedSetTime(published, kind, put->time);
+    ebpfMonPublishedSetTime(published, ebpfMonGroupPuts, put->time);
     isWatched = updateWatched(&published->watched, record, put);
     if (isWatched)
-        published->time[ebpfMonGroupWatch] = put->time;
+        ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, put->time);
     ebpfMonPublishedUnlock();
     publisher->calls.log(publisher->calls.arg, put);
     ebpfMonPublishedNotify(kind); /* before PUT_CNT: who sees that change finds the put in PUT_LAST */

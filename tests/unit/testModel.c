@@ -2,6 +2,7 @@
 /* Levels, filter, put lines, cutting of text, and the published without an IOC. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <dbAccess.h>
@@ -230,6 +231,74 @@ static void testPutKinds(void)
            !ebpfMonPublishedGetPut(published, EBPFMON_PUTS_MAX), "all of them, in their order");
 }
 
+static void keepPutAt(ebpfMonThrough through, double seconds)
+{
+    static ebpfMonPut put;
+
+    put.through = through;
+    put.time = (epicsTimeStamp){ .secPastEpoch = 1000000000 };
+    epicsTimeAddSeconds(&put.time, seconds);
+    snprintf(put.pv, sizeof(put.pv), "%.6f", seconds);
+    ebpfMonPublishedKeepPut(ebpfMonPublishedLock(), &put);
+    ebpfMonPublishedUnlock();
+}
+
+static double secondsOf(const ebpfMonPut *put)
+{
+    return put ? atof(put->pv) : -1e9;
+}
+
+#define LATE_PUTS 2000
+
+static int byDescent(const void *a, const void *b)
+{
+    return *(const double *)a < *(const double *)b ? 1 : -1;
+}
+
+/* Puts come in another order than they were made. */
+static void testLatePuts(void)
+{
+    const ebpfMonPublished *published = ebpfMonPublishedLock(); /* no other thread writes it */
+    static double of[ebpfMonPutKinds][LATE_PUTS], all[LATE_PUTS];
+    unsigned n[ebpfMonPutKinds] = { 0 }, bad = 0, badOf = 0;
+
+    ebpfMonPublishedUnlock();
+    for (unsigned i = 0; i < LATE_PUTS; i++) {
+        ebpfMonPutKind kind = rand() % 3 ? ebpfMonPutAutomatic : ebpfMonPutByClient;
+
+        all[i] = 0.05 * i + 9.0 * rand() / RAND_MAX;
+        of[kind][n[kind]++] = all[i];
+        keepPutAt(kind == ebpfMonPutAutomatic ? ebpfMonByLink : ebpfMonByCa, all[i]);
+    }
+    qsort(all, LATE_PUTS, sizeof(*all), byDescent);
+    for (unsigned i = 0; i < EBPFMON_PUTS_MAX; i++)
+        bad += fabs(secondsOf(ebpfMonPublishedGetPut(published, i)) - all[i]) > 1e-5;
+    for (int kind = 0; kind < ebpfMonPutKinds; kind++) {
+        qsort(of[kind], n[kind], sizeof(**of), byDescent);
+        for (unsigned i = 0; i < EBPFMON_PUTS_MAX; i++)
+            badOf += fabs(secondsOf(ebpfMonPublishedGetPutOf(published, (ebpfMonPutKind)kind, i)) - of[kind][i]) > 1e-5;
+    }
+    testOk(!bad && !badOf, "in the order of their times: %u of all and %u of a kind are not", bad, badOf);
+    keepPutAt(ebpfMonByCa, -3600);
+    testOk(secondsOf(ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 0)) == -3600 &&
+           secondsOf(ebpfMonPublishedGetPut(published, 0)) == -3600, "the clock was set back: the newest comes first");
+}
+
+static void testTimes(void)
+{
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    epicsTimeStamp *time = &published->time[ebpfMonGroupWatch], now = { .secPastEpoch = 5000 };
+
+    ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, now);
+    now.secPastEpoch -= 9;
+    ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, now);
+    testOk(time->secPastEpoch == 5000, "a late put does not lead the time back");
+    now.secPastEpoch -= 100;
+    ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, now);
+    testOk(time->secPastEpoch == 4891, "but a clock that was set back does");
+    ebpfMonPublishedUnlock();
+}
+
 static void testPublished(void)
 {
     ebpfMonPublished *published;
@@ -242,6 +311,8 @@ static void testPublished(void)
     testOk1(ebpfMonPublishedGetPut(published, 0) == NULL);
     ebpfMonPublishedUnlock();
     testPutKinds();
+    testLatePuts();
+    testTimes();
 
     ebpfMonPublishedNotify(ebpfMonGroupPuts);
     ebpfMonPublishedSetListener(hear);
@@ -311,7 +382,7 @@ static void testAbsent(void)
 
 MAIN(testModel)
 {
-    testPlan(81);
+    testPlan(85);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* with it comes the text of the status codes */
     testLevel();

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The puts among the published values, newest first, and the times of what they change. See published.h. */
+#include "model/published.h"
+
+#define LATE_SECONDS 10.0 /* a put that is published later than another one was not made longer before it */
+
+/* Nonzero: "a" is older than "b", and not because somebody set the clock back meanwhile. */
+static int isEarlier(const epicsTimeStamp *a, const epicsTimeStamp *b)
+{
+    return epicsTimeLessThan(a, b) && epicsTimeDiffInSeconds(b, a) < LATE_SECONDS;
+}
+
+/* Exchanges two neighbours of the list. */
+static void exchange(ebpfMonPutValues *values, ebpfMonPutKind kind, unsigned at, unsigned before)
+{
+    ebpfMonPutList *list = &values->of[kind];
+    ebpfMonPut put = list->put[at];
+    unsigned known = values->placed < EBPFMON_PUTS_MAX ? (unsigned)values->placed : EBPFMON_PUTS_MAX;
+
+    list->put[at] = list->put[before];
+    list->put[before] = put;
+    for (unsigned i = 1; i <= known; i++) {
+        ebpfMonPutPlace *place = &values->place[(values->placed - i) % EBPFMON_PUTS_MAX];
+
+        if (place->kind == kind && (place->index == at || place->index == before))
+            place->index = (uint8_t)(place->index == at ? before : at);
+    }
+}
+
+/* A put is published when all is known of it, on a busy host after one that was made later. It goes to its place in the
+ * list of its kind … */
+static void sortLast(ebpfMonPutValues *values, ebpfMonPutKind kind)
+{
+    const ebpfMonPutList *list = &values->of[kind];
+    unsigned at = list->newest;
+
+    for (unsigned i = 1; i < list->kept; i++) {
+        unsigned before = (at + EBPFMON_PUTS_MAX - 1) % EBPFMON_PUTS_MAX;
+
+        if (!isEarlier(&list->put[at].time, &list->put[before].time))
+            return;
+        exchange(values, kind, at, before);
+        at = before;
+    }
+}
+
+static const epicsTimeStamp *getPlacedTime(const ebpfMonPutValues *values, const ebpfMonPutPlace *place)
+{
+    return &values->of[place->kind].put[place->index].time;
+}
+
+/* … and of all. */
+static void sortLastPlace(ebpfMonPutValues *values)
+{
+    unsigned known = values->placed < EBPFMON_PUTS_MAX ? (unsigned)values->placed : EBPFMON_PUTS_MAX;
+
+    for (unsigned i = 1; i < known; i++) {
+        ebpfMonPutPlace *last = &values->place[(values->placed - i) % EBPFMON_PUTS_MAX];
+        ebpfMonPutPlace *before = &values->place[(values->placed - i - 1) % EBPFMON_PUTS_MAX], place = *last;
+
+        if (!isEarlier(getPlacedTime(values, last), getPlacedTime(values, before)))
+            return;
+        *last = *before;
+        *before = place;
+    }
+}
+
+void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put)
+{
+    ebpfMonPutValues *values = &published->puts;
+    ebpfMonPutKind kind = ebpfMonPutIsAutomatic(put) ? ebpfMonPutAutomatic : ebpfMonPutByClient;
+    ebpfMonPutList *list = &values->of[kind];
+
+    list->newest = (list->newest + 1) % EBPFMON_PUTS_MAX;
+    if (list->kept < EBPFMON_PUTS_MAX)
+        list->kept++;
+    list->put[list->newest] = *put;
+    values->place[values->placed++ % EBPFMON_PUTS_MAX] = (ebpfMonPutPlace){ (uint8_t)kind, (uint8_t)list->newest };
+    sortLast(values, kind);
+    sortLastPlace(values);
+}
+
+void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, epicsTimeStamp time)
+{
+    if (!isEarlier(&time, &published->time[group]))
+        published->time[group] = time;
+}
+
+const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i)
+{
+    const ebpfMonPutValues *values = &published->puts;
+    const ebpfMonPutPlace *place;
+
+    if (i >= values->placed || i >= EBPFMON_PUTS_MAX)
+        return NULL;
+    place = &values->place[(values->placed - 1 - i) % EBPFMON_PUTS_MAX];
+    return &values->of[place->kind].put[place->index];
+}
+
+const ebpfMonPut *ebpfMonPublishedGetPutOf(const ebpfMonPublished *published, ebpfMonPutKind kind, unsigned i)
+{
+    const ebpfMonPutList *list = &published->puts.of[kind];
+
+    if (i >= list->kept)
+        return NULL;
+    return &list->put[(list->newest + EBPFMON_PUTS_MAX - i) % EBPFMON_PUTS_MAX];
+}
