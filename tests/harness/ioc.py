@@ -28,7 +28,7 @@ class Ioc:
         self.macros = ",".join(filter(None, [f"P={self.prefix}", macros]))
         self.acf = str(acf) if acf else None
         self.environ = environ or {}
-        self.program = program  # a softIoc of another Base
+        self.program = program  # another program of this kind: a softIoc of another Base
         if db is not None:
             path = tmp / f"{self.name}.db"
             path.write_text(db)
@@ -37,7 +37,7 @@ class Ioc:
 
     def argv(self):
         if self.kind == "latencyIoc":
-            return [paths.LATENCY_IOC, paths.LATENCY_DBD, self.macros, *self.files]
+            return [self.program or paths.LATENCY_IOC, paths.LATENCY_DBD, self.macros, *self.files]
         if self.kind == "roadsIoc":
             acf = self.acf or paths.TESTS / "ioc" / "roads.acf"
             return [paths.ROADS_IOC, paths.ROADS_DBD, acf, self.macros, *self.files]
