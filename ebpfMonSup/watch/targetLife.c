@@ -70,7 +70,9 @@ static void setTrouble(const ebpfMonTargetLife *life, ebpfMonTarget *t, const ch
 
 static void attachInit(ebpfMonTarget *t)
 {
-    ebpfMonAttachInit(&t->follower.att, t->pid, &t->image, ebpfMonProcSeccomp(t->pid) == 2);
+    int noReturn = !ebpfMonFeature.returnUnderSeccomp && ebpfMonProcSeccomp(t->pid) == 2;
+
+    ebpfMonAttachInit(&t->follower.att, t->pid, &t->image, noReturn);
 }
 
 /* Its functions are not known, and what a level would be is not asked. Files with symbols can come later. */

@@ -17,6 +17,7 @@ ARCH = os.environ.get("EPICS_HOST_ARCH") or subprocess.check_output(
 BASE_BIN = BASE / "bin" / ARCH
 
 MONITOR = TOP / "bin" / ARCH / "ebpfMon"
+SYMBOLS = TOP / "bin" / ARCH / "ebpfMonSymbols"
 MONITOR_BOOT = TOP / "iocBoot" / "iocEbpfMon"
 DB = TOP / "db"
 BENCH_BIN = TESTS / "bench" / f"O.{ARCH}"

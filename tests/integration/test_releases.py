@@ -65,8 +65,9 @@ def ioc(build, module_ioc, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def monitor(module_monitor, ioc):
-    made = module_monitor(iocs=ioc.name).start()
+def monitor(module_monitor, ioc, tmp_path_factory):
+    symbols = releases.symbols(tmp_path_factory.getbasetemp())
+    made = module_monitor(iocs=ioc.name, environ={"EBPFMON_SYMBOLS": str(symbols)}).start()
     yield made
     made.stop()
 

@@ -13,7 +13,6 @@ from tests.harness import ca, db, paths
 from tests.harness.wait import until
 
 DATABASE = db.READY + db.chain("C", 5) + db.record("ao", "AO")
-SYMBOLS = paths.TOP / "bin" / paths.ARCH / "ebpfMonSymbols"
 N = 50
 
 
@@ -109,7 +108,7 @@ def test_symbols_that_come_later(program, new_ioc, monitor, places):
     ioc = start_ioc(new_ioc, program[1])
     monitor.wait_ioc(ioc, level="off", records=0)
     until(lambda: "stripped, no symbols" in (note_of(monitor, ioc) or ""), 20, lambda: note_of(monitor, ioc))
-    made = run(SYMBOLS, folder, program[0]).split()
+    made = run(paths.SYMBOLS, folder, program[0]).split()
     assert made == [str(folder / build_id(program[0])[:2] / (build_id(program[0])[2:] + ".debug"))]
     is_watched_exactly(monitor, ioc)
     monitor.wait_state("Running")
