@@ -43,6 +43,7 @@ typedef struct ebpfMonBinary {
     char     buildId[41];  /* hex, empty: none */
     char     path[256];    /* as the process calls it; for reports only */
     int      isIoc;        /* has dbProcess and pdbbase */
+    int      isRecognised; /* its functions were found by what they do, without symbols */
     int      isNameless;   /* it is the program of an IOC, but nothing tells where its functions are */
     ebpfMonSite site[ebpfMonFnCount];
     uint32_t oldNames;     /* bit by ebpfMonFn: it was found under the name of an older release */

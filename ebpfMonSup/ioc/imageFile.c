@@ -11,6 +11,7 @@
 #include <string.h>
 #include "ioc/elfDynamic.h"
 #include "ioc/imageFile.h"
+#include "ioc/recognise.h"
 
 #define MAX_FUNCTION 4096u     /* bytes of code read per function, to see its branches */
 #define OLD_NAMES    2
@@ -127,8 +128,28 @@ static int isStrippedIoc(const ebpfMonElfFile *file, const ebpfMonElfSymbol *fou
     return 1;
 }
 
+/* How a file is known. */
+typedef struct {
+    int isStripped;   /* it is an IOC without symbols of its own */
+    int isRecognised; /* as ebpfMonBinary has it */
+    int isOldNotify;
+} Knowledge;
+
+/* The last way: by what the functions do. */
+static void recognise(const ebpfMonElfFile *file, ebpfMonElfSymbol *found, Knowledge *how)
+{
+    ebpfMonRecognised by;
+
+    if (ebpfMonRecognise(file->fd, &by))
+        return;
+    memcpy(found, by.fn, sizeof(by.fn));
+    memcpy(found + ebpfMonFnCount, by.var, sizeof(by.var));
+    how->isRecognised = 1;
+    how->isOldNotify = by.isOldNotify;
+}
+
 /* Finds the names in the file; of a stripped IOC also in the files with its symbols, until there are enough. */
-static void findNames(ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places, ebpfMonElfSymbol *found, int *isStripped)
+static void findNames(ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places, ebpfMonElfSymbol *found, Knowledge *how)
 {
     ebpfMonSymbolSearch search = { 0 };
     const char *names[NAMES];
@@ -138,12 +159,14 @@ static void findNames(ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places, e
     for (int i = 0; i < OLD_NAMES; i++)
         names[ebpfMonFnCount + ebpfMonVarCount + i] = oldNames[i].name;
     ebpfMonElfFind(file, names, NAMES, found);
-    *isStripped = isStrippedIoc(file, found);
-    while (*isStripped && !isIoc(found) && ebpfMonSymbolFileAdd(file, places, &search))
+    how->isStripped = isStrippedIoc(file, found);
+    while (how->isStripped && !isIoc(found) && ebpfMonSymbolFileAdd(file, places, &search))
         ebpfMonElfFind(file, names, NAMES, found);
+    if (how->isStripped && !isIoc(found))
+        recognise(file, found, how);
 }
 
-static void fill(ebpfMonElfFile *file, ebpfMonElfSymbol *found, int isStripped, ebpfMonKnown *k)
+static void fill(ebpfMonElfFile *file, ebpfMonElfSymbol *found, const Knowledge *how, ebpfMonKnown *k)
 {
     ebpfMonBinary *b = &k->binary;
 
@@ -153,38 +176,41 @@ static void fill(ebpfMonElfFile *file, ebpfMonElfSymbol *found, int isStripped, 
     k->nSegments = file->nSegments;
     k->isProgram = file->hasInterp;
     b->isIoc = isIoc(found);
-    b->isNameless = isStripped && !b->isIoc;
+    b->isNameless = how->isStripped && !b->isIoc;
+    b->isRecognised = how->isRecognised;
     useOldNames(found, b);
+    if (how->isOldNotify)
+        b->oldNames |= 1u << ebpfMonFnProcessNotify;
     for (int fn = 0; fn < ebpfMonFnCount; fn++)
         if (b->isIoc || isElsewhere(fn))
             findSite(file, &found[fn], (ebpfMonFn)fn, &b->site[fn]);
     if ((b->isIoc || b->isNameless || found[ebpfMonFnRingPop].vaddr) && !k->var[ebpfMonVarRelease].vaddr)
         findRelease(file, &k->var[ebpfMonVarRelease]);
     b->usesLocks = usesLocks(found);
-    if (b->usesLocks)
+    if (b->usesLocks && !b->isRecognised) /* without names: the entries are probed */
         b->calls = ebpfMonCallsRead(file);
 }
 
 int ebpfMonImageFileRead(int fd, const ebpfMonSymbolPlaces *places, ebpfMonKnown **known)
 {
     ebpfMonElfSymbol found[NAMES];
-    int over, isStripped, any = 0;
+    int over, any = 0, isOfInterest;
+    Knowledge how = { 0 };
     ebpfMonElfFile file;
 
     *known = NULL;
     if (ebpfMonElfOpen(&file, fd))
         return 0;
-    findNames(&file, places, found, &isStripped);
+    findNames(&file, places, found, &how);
     for (int i = 0; i < NAMES; i++)
         any |= found[i].vaddr != 0;
-    if (any || usesLocks(found) || isStripped)
+    isOfInterest = any || usesLocks(found) || how.isStripped;
+    if (isOfInterest)
         *known = calloc(1, sizeof(**known));
-    else
-        isStripped = -1; /* of no interest */
     if (*known)
-        fill(&file, found, isStripped, *known);
+        fill(&file, found, &how, *known);
     over = ebpfMonElfIsOver(&file);
     ebpfMonSymbolFilesClose(&file);
     ebpfMonElfClose(&file);
-    return isStripped >= 0 && !*known ? ENOMEM : over ? EFBIG : 0;
+    return isOfInterest && !*known ? ENOMEM : over ? EFBIG : 0;
 }

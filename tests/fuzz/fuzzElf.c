@@ -7,8 +7,10 @@
 #include "otherProcess.h"
 #include "fuzz.h"
 #include "ioc/callSites.h"
+#include "ioc/codeGraph.h"
 #include "ioc/elfDynamic.h"
 #include "ioc/imageCache.h"
+#include "ioc/recognise.h"
 #include "ioc/symbolFile.h"
 #include "ioc/unwind.h"
 
@@ -62,6 +64,20 @@ static void addSymbols(ebpfMonElfFile *file)
         FUZZ_CHECK(++n <= 32 && file->symbols->machine == file->machine);
 }
 
+/* The fuzzer's files are too small for an IOC: what its code calls and uses is read all the same. */
+static void readCode(const ebpfMonElfFile *file, int fd)
+{
+    ebpfMonCodeGraph *g = ebpfMonCodeGraphMake(file);
+    ebpfMonRecognised found;
+
+    for (uint32_t i = 0; g && i < g->count; i++) {
+        FUZZ_CHECK(g->begin[i] < g->begin[i + 1] && g->first[i] <= g->first[i + 1]);
+        FUZZ_CHECK(ebpfMonCodeGraphFind(g, g->begin[i]) == i);
+    }
+    ebpfMonCodeGraphFree(g);
+    FUZZ_CHECK(ebpfMonRecognise(fd, &found) || found.var[ebpfMonVarBase].vaddr);
+}
+
 static void useFile(int fd)
 {
     static const char *const names[] = { "dbProcess", "dbPut", "pdbbase", "" };
@@ -74,6 +90,7 @@ static void useFile(int fd)
         return;
     ebpfMonElfIsProgram(&file);
     addSymbols(&file);
+    readCode(&file, fd);
     ebpfMonElfFind(&file, names, 4, symbol);
     ebpfMonElfSearch(&file, "EPICS R7.");
     findCalls(&file);

@@ -65,9 +65,10 @@ def ioc(build, module_ioc, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def monitor(module_monitor, ioc, tmp_path_factory):
+def monitor(module_monitor, build, ioc, tmp_path_factory):
     symbols = releases.symbols(tmp_path_factory.getbasetemp())
-    made = module_monitor(iocs=ioc.name, environ={"EBPFMON_SYMBOLS": str(symbols)}).start()
+    environ = {"EBPFMON_SYMBOLS": str(symbols)} if build.kind == "symbols" else {}
+    made = module_monitor(iocs=ioc.name, environ=environ).start()
     yield made
     made.stop()
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An IOC that was linked with static libraries and stripped: it is listed with what is missing, and watched as soon as there
-are symbols, wherever they are. Files without section headers."""
+"""An IOC that was linked with static libraries and stripped: its functions are recognised by what they do. One in which they
+are not is listed with what is missing, and watched as soon as there are symbols, wherever they are. Files without section
+headers."""
 import lzma
 import os
 import shutil
@@ -26,10 +27,12 @@ def build_id(program):
 
 @pytest.fixture
 def program(tmp_path):
-    """The program with its symbols, and the same stripped, with a build-id of their own."""
+    """The program with its symbols, and the same stripped, with a build-id of their own. A text is another one, without which
+    nothing is recognised."""
     whole, stripped = tmp_path / "whole", tmp_path / "bare" / "staticIoc"
     stripped.parent.mkdir()
     set_build_id(paths.STATIC_IOC, whole, os.urandom(20))
+    whole.write_bytes(whole.read_bytes().replace(b"dbtr(dbProcess)", b"dbtr(DBPROCESS)"))
     run("strip", "-o", stripped, whole)
     return whole, stripped
 
@@ -84,6 +87,17 @@ def is_watched_exactly(monitor, ioc):
     line = until(lambda: next((l for l in monitor.lines("PUT_LOG").splitlines() if f"{ioc.prefix}AO 0 -> 4.5 by " in l), None),
                  10, lambda: monitor.lines("PUT_LOG"))
     assert str(os.getpid()) in line and "not seen" not in line, line
+
+
+def test_is_recognised(new_ioc, monitor, tmp_path):
+    """Without any symbols. The note says what was not recognised, and is no trouble."""
+    stripped = tmp_path / "staticIoc"
+    run("strip", "-o", stripped, paths.STATIC_IOC)
+    ioc = start_ioc(new_ioc, stripped)
+    is_watched_exactly(monitor, ioc)
+    assert note_of(monitor, ioc).startswith("recognised without symbols"), note_of(monitor, ioc)
+    assert not [n for n, c in monitor.records(ioc.name).items() if "atleast" in c.flags]
+    monitor.wait_state("Running")
 
 
 def test_is_listed_without_symbols(program, new_ioc, monitor):
