@@ -8,6 +8,7 @@
 #include "ioc/codeSearch.h"
 
 #define TEXTS_MAX  (32u << 20) /* bytes of read-only segments */
+#define STEPS_MAX  200000000ull
 #define PLACES_MAX 16u         /* of one text: the compiler has one for each file */
 
 static int loadTexts(ebpfMonCodeSearch *s)
@@ -47,9 +48,11 @@ ebpfMonCodeUsers ebpfMonCodeSearchUsers(const ebpfMonCodeSearch *s, const char *
     for (unsigned p = 0; p < s->parts; p++) {
         const char *begin = s->texts + s->part[p].at, *end = begin + s->part[p].size, *hit = begin;
 
-        while (places < PLACES_MAX && (hit = memmem(hit, (size_t)(end - hit), text, length)) != NULL) {
+        while (places < PLACES_MAX && !ebpfMonCodeSearchIsOver(s) &&
+               (hit = memmem(hit, (size_t)(end - hit), text, length)) != NULL) {
             uint64_t vaddr = s->part[p].vaddr + (uint64_t)(hit - begin);
 
+            *s->steps += s->g->first[s->g->count];
             for (size_t i = 0; i < s->g->first[s->g->count]; i++)
                 if (s->g->ref[i].to == vaddr && s->g->ref[i].kind == ebpfMonRefAddress)
                     ebpfMonCodeUsersAdd(&users, s->g->ref[i].from);
@@ -75,7 +78,7 @@ int ebpfMonCodeUsersHave(const ebpfMonCodeUsers *users, uint32_t fn)
 
 int ebpfMonCodeSearchNextCall(const ebpfMonCodeSearch *s, uint32_t fn, size_t *at, uint32_t *callee)
 {
-    while (*at < s->g->first[fn + 1]) {
+    while (*at < s->g->first[fn + 1] && (*s->steps)++ < STEPS_MAX) {
         const ebpfMonCodeRef *r = &s->g->ref[(*at)++];
 
         if (r->kind != ebpfMonRefCall)
@@ -121,7 +124,7 @@ static int isWritable(const ebpfMonCodeSearch *s, uint64_t vaddr)
 
 int ebpfMonCodeSearchUses(const ebpfMonCodeSearch *s, uint32_t fn, uint64_t vaddr, unsigned kinds)
 {
-    for (size_t i = s->g->first[fn]; i < s->g->first[fn + 1]; i++)
+    for (size_t i = s->g->first[fn]; i < s->g->first[fn + 1] && (*s->steps)++ < STEPS_MAX; i++)
         if (s->g->ref[i].to == vaddr && (kinds & (1u << s->g->ref[i].kind)))
             return 1;
     return 0;
@@ -132,7 +135,7 @@ unsigned ebpfMonCodeSearchCommon(const ebpfMonCodeSearch *s, uint32_t a, uint32_
 {
     unsigned n = 0;
 
-    for (size_t i = s->g->first[a]; i < s->g->first[a + 1] && n < EBPFMON_COMMON_MAX; i++) {
+    for (size_t i = s->g->first[a]; i < s->g->first[a + 1] && n < EBPFMON_COMMON_MAX && (*s->steps)++ < STEPS_MAX; i++) {
         uint64_t to = s->g->ref[i].to;
         unsigned k = 0;
 
@@ -146,12 +149,18 @@ unsigned ebpfMonCodeSearchCommon(const ebpfMonCodeSearch *s, uint32_t a, uint32_
     return n;
 }
 
+int ebpfMonCodeSearchIsOver(const ebpfMonCodeSearch *s)
+{
+    return *s->steps > STEPS_MAX;
+}
+
 int ebpfMonCodeSearchOpen(ebpfMonCodeSearch *s, const ebpfMonElfFile *file)
 {
     memset(s, 0, sizeof(*s));
     s->file = file;
     s->g = ebpfMonCodeGraphMake(file);
-    if (s->g && loadTexts(s) == 0)
+    s->steps = calloc(1, sizeof(*s->steps));
+    if (s->g && s->steps && loadTexts(s) == 0)
         return 0;
     ebpfMonCodeSearchClose(s);
     return -1;
@@ -160,5 +169,6 @@ int ebpfMonCodeSearchOpen(ebpfMonCodeSearch *s, const ebpfMonElfFile *file)
 void ebpfMonCodeSearchClose(ebpfMonCodeSearch *s)
 {
     free(s->texts);
+    free(s->steps);
     ebpfMonCodeGraphFree((ebpfMonCodeGraph *)s->g);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What recognise.c asks of a program: who uses a text, who calls whom, which variables two functions share. */
+/*
+ * What recognise.c asks of a program: who uses a text, who calls whom, which variables two functions share. A program can be made
+ * so that this takes long: after 200 million steps, some tenths of a second, the answer to all is no (ebpfMonCodeSearchIsOver).
+ */
 #ifndef EBPFMON_CODESEARCH_H
 #define EBPFMON_CODESEARCH_H
 
@@ -14,6 +17,7 @@ typedef struct {
     char    *texts;              /* the read-only segments, one after the other */
     struct { uint64_t vaddr; size_t at, size; } part[EBPFMON_ELF_SEGMENTS];
     unsigned parts;
+    uint64_t *steps;             /* references that were looked at */
 } ebpfMonCodeSearch;
 
 typedef struct {
@@ -23,6 +27,7 @@ typedef struct {
 
 /* 0, or -1: the code cannot be read. "file" must stay until …Close. */
 int ebpfMonCodeSearchOpen(ebpfMonCodeSearch *s, const ebpfMonElfFile *file);
+int ebpfMonCodeSearchIsOver(const ebpfMonCodeSearch *s);
 void ebpfMonCodeSearchClose(ebpfMonCodeSearch *s);
 
 void ebpfMonCodeUsersAdd(ebpfMonCodeUsers *users, uint32_t fn);

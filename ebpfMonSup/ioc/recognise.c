@@ -187,7 +187,7 @@ static void findPop(const Search *s, uint32_t request, ebpfMonRecognised *found)
     uint64_t common[EBPFMON_COMMON_MAX];
     uint32_t best = NONE;
 
-    for (uint32_t fn = 0; fn < s->g->count; fn++) {
+    for (uint32_t fn = 0; fn < s->g->count && !ebpfMonCodeSearchIsOver(s); fn++) {
         uint32_t before[2] = { NONE, NONE }, to;
 
         if (fn == request || !ebpfMonCodeSearchCommon(s, fn, request, ADDRESS, common))
@@ -232,7 +232,7 @@ static void findDelayed(const Search *s, uint32_t request, ebpfMonRecognised *fo
     uint64_t common[EBPFMON_COMMON_MAX];
     uint32_t best = NONE, n = 0;
 
-    for (uint32_t fn = 0; fn < s->g->count; fn++) {
+    for (uint32_t fn = 0; fn < s->g->count && !ebpfMonCodeSearchIsOver(s); fn++) {
         uint32_t to[4] = { NONE, NONE, NONE, NONE }, count = 0;
         uint64_t queue;
         int isThere = 0;
@@ -241,7 +241,7 @@ static void findDelayed(const Search *s, uint32_t request, ebpfMonRecognised *fo
             count++;
         if (count != 3 || to[0] == NONE || to[0] != to[2] || to[0] == to[1] || !(queue = onlyVariable(s, fn)))
             continue;
-        for (uint32_t in = 0; in < s->g->count && !isThere; in++)
+        for (uint32_t in = 0; in < s->g->count && !isThere && !ebpfMonCodeSearchIsOver(s); in++)
             isThere = in != fn && ebpfMonCodeSearchUses(s, in, queue, ANY) &&
                       ebpfMonCodeSearchCommon(s, in, request, ADDRESS, common);
         if (isThere) {
@@ -411,7 +411,7 @@ static int recognise(const Search *s, ebpfMonRecognised *found)
     findServer(s, found);
     findInterrupt(s, found);
     findBreakpoints(s, &c, found);
-    return 0;
+    return ebpfMonCodeSearchIsOver(s) ? -1 : 0; /* what was not looked at to the end may be found twice */
 }
 
 int ebpfMonRecognise(int fd, ebpfMonRecognised *found)
