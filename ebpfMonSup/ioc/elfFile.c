@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "ioc/elfDynamic.h"
 #include "ioc/elfFile.h"
 
 #define PIECE      (64u * 1024u)
@@ -102,12 +103,34 @@ static int readHeader(ebpfMonElfFile *file, Elf64_Ehdr *ehdr)
         || ehdr->e_phnum > MAX_PHDRS || ehdr->e_phentsize != sizeof(Elf64_Phdr))
         return -1;
     file->machine = ehdr->e_machine;
+    file->isFixed = ehdr->e_type == ET_EXEC;
     if (ehdr->e_shoff && ehdr->e_shentsize == sizeof(Elf64_Shdr)) {
         file->sections = ehdr->e_shoff;
         file->nSections = ehdr->e_shnum; /* 0: 65280 or more, which no program has */
         file->sectionNames = ehdr->e_shstrndx;
     }
     return 0;
+}
+
+/* Headers that were overwritten with zeros are none. */
+static void checkSections(ebpfMonElfFile *file)
+{
+    Elf64_Shdr section;
+
+    for (uint32_t i = 1; ebpfMonElfSection(file, i, &section); i++)
+        if (section.sh_type != SHT_NULL)
+            return;
+    file->nSections = 0;
+}
+
+/* The linker leaves the build-id in a section, too; in a file that has symbols alone no segment shows it. */
+static void readBuildIdSection(ebpfMonElfFile *file)
+{
+    Elf64_Shdr section;
+
+    for (uint32_t i = 1; !file->buildId[0] && i < MAX_PHDRS && ebpfMonElfSection(file, i, &section); i++)
+        if (section.sh_type == SHT_NOTE)
+            readBuildId(file, section.sh_offset, section.sh_size);
 }
 
 int ebpfMonElfOpen(ebpfMonElfFile *file, int fd)
@@ -139,7 +162,13 @@ int ebpfMonElfOpen(ebpfMonElfFile *file, int fd)
             file->ehFrameHdr = p.p_vaddr;
         else if (p.p_type == PT_NOTE && !file->buildId[0])
             readBuildId(file, p.p_offset, p.p_filesz);
+        else if (p.p_type == PT_DYNAMIC) {
+            file->dynamic = p.p_vaddr;
+            file->dynamicSize = p.p_memsz;
+        }
     }
+    checkSections(file);
+    readBuildIdSection(file);
     return 0;
 }
 
@@ -218,7 +247,7 @@ static int symbolName(const Spots *spots, const Elf64_Sym *sym)
 }
 
 /* Goes over one symbol table. A symbol found in an earlier table stays; within one, a global one wins. */
-static void findSymbols(ebpfMonElfFile *file, const Elf64_Shdr *table, const Spots *spots, char *buf,
+static void findSymbols(const ebpfMonElfFile *file, const Elf64_Shdr *table, const Spots *spots, char *buf,
     unsigned *lengths, ebpfMonElfSymbol *symbols)
 {
     size_t per = PIECE / sizeof(Elf64_Sym);
@@ -278,14 +307,16 @@ void ebpfMonElfSectionName(const ebpfMonElfFile *file, const Elf64_Shdr *section
     name[n] = 0;
 }
 
-/* Finds the first section of a type, and the string table that it names. */
-static int findTable(const ebpfMonElfFile *file, uint32_t type, Elf64_Shdr *table, Elf64_Shdr *strings)
+int ebpfMonElfTable(const ebpfMonElfFile *file, uint32_t type, Elf64_Shdr *table, Elf64_Shdr *strings)
 {
-    for (uint32_t i = 1; ebpfMonElfSection(file, i, table); i++)
+    int found = 0;
+
+    for (uint32_t i = 1; !found && ebpfMonElfSection(file, i, table); i++)
         if (table->sh_type == type)
-            return ebpfMonElfSection(file, table->sh_link, strings) && strings->sh_type == SHT_STRTAB
-                && table->sh_size <= MAX_TABLE && strings->sh_size <= MAX_TABLE;
-    return 0;
+            found = ebpfMonElfSection(file, table->sh_link, strings) && strings->sh_type == SHT_STRTAB ? 1 : -1;
+    if (!found && type == SHT_DYNSYM)
+        found = ebpfMonElfDynamicTable(file, table, strings);
+    return found > 0 && table->sh_size <= MAX_TABLE && strings->sh_size <= MAX_TABLE;
 }
 
 unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned count,
@@ -301,15 +332,16 @@ unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned
         lengths[i] = strlen(names[i]) <= KEEP ? (unsigned)strlen(names[i]) : 0;
     if (count > MAX_NAMES)
         count = MAX_NAMES;
-    for (unsigned t = 0; spots && buf && t < 2; t++) {
-        Elf64_Shdr table, strings;
+    for (const ebpfMonElfFile *in = file; spots && buf && in; in = in->symbols)
+        for (unsigned t = in == file ? 0 : 1; t < 2; t++) {
+            Elf64_Shdr table, strings;
 
-        if (!findTable(file, types[t], &table, &strings))
-            continue;
-        findNames(file, &strings, names, lengths, count, buf, spots);
-        if (spots->count)
-            findSymbols(file, &table, spots, buf, lengths, symbols);
-    }
+            if (!ebpfMonElfTable(in, types[t], &table, &strings))
+                continue;
+            findNames(in, &strings, names, lengths, count, buf, spots);
+            if (spots->count)
+                findSymbols(in, &table, spots, buf, lengths, symbols);
+        }
     for (unsigned i = 0; i < count; i++)
         found += symbols[i].vaddr != 0;
     free(buf);
@@ -359,30 +391,35 @@ static Elf64_Sym nearest(const ebpfMonElfFile *file, const Elf64_Shdr *table, ui
     return best;
 }
 
+/* The same in one table of one file. 0, or -1. */
+static int nameIn(const ebpfMonElfFile *file, uint32_t type, uint64_t vaddr, char *buf, char *name, size_t size, uint64_t *offset)
+{
+    Elf64_Shdr table, strings;
+    Elf64_Sym sym;
+
+    if (!ebpfMonElfTable(file, type, &table, &strings))
+        return -1;
+    sym = nearest(file, &table, vaddr, buf);
+    if (!sym.st_value || sym.st_name >= strings.sh_size)
+        return -1;
+
+    uint64_t left = strings.sh_size - sym.st_name;
+    size_t n = readAt(file, name, left < size - 1 ? (size_t)left : size - 1, strings.sh_offset + sym.st_name);
+
+    name[n] = 0;
+    *offset = vaddr - sym.st_value;
+    return name[0] ? 0 : -1;
+}
+
 int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset)
 {
-    static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
     char *buf = malloc(PIECE);
     int rc = -1;
 
     name[0] = 0;
-    for (unsigned t = 0; buf && rc && t < 2; t++) {
-        Elf64_Shdr table, strings;
-        Elf64_Sym sym;
-
-        if (!findTable(file, types[t], &table, &strings))
-            continue;
-        sym = nearest(file, &table, vaddr, buf);
-        if (!sym.st_value || sym.st_name >= strings.sh_size)
-            continue;
-
-        uint64_t left = strings.sh_size - sym.st_name;
-        size_t n = readAt(file, name, left < size - 1 ? (size_t)left : size - 1, strings.sh_offset + sym.st_name);
-
-        name[n] = 0;
-        *offset = vaddr - sym.st_value;
-        rc = name[0] ? 0 : -1;
-    }
+    for (const ebpfMonElfFile *in = file; buf && rc && in; in = in->symbols)
+        if ((rc = nameIn(in, SHT_SYMTAB, vaddr, buf, name, size, offset)) != 0 && in == file)
+            rc = nameIn(in, SHT_DYNSYM, vaddr, buf, name, size, offset);
     free(buf);
     for (char *c = name; *c; c++)
         if (*c < ' ' || *c > '~')

@@ -6,6 +6,8 @@
  * truncated or rewritten while it is open gives short reads and not a signal. A sparse file of 12 KiB can have tables of
  * gigabytes, so an open file has a budget: 512 MiB, 0.5 s of CPU time. Beyond it every read is the end of the file. To read
  * may take any time (FUSE): in a job only, see ioc/foreign.h.
+ *
+ * Section headers are not needed to run a file. Without them .dynsym is found as the loader finds it (elfDynamic.h).
  */
 #ifndef EBPFMON_ELFFILE_H
 #define EBPFMON_ELFFILE_H
@@ -30,7 +32,7 @@ typedef struct {
 
 typedef struct ebpfMonElfBudget ebpfMonElfBudget;
 
-typedef struct {
+typedef struct ebpfMonElfFile {
     int      fd;          /* the caller's */
     ebpfMonElfBudget *budget; /* what was used of it */
     uint64_t sections;    /* where the section headers begin in the file */
@@ -38,10 +40,13 @@ typedef struct {
     unsigned sectionNames; /* number of the section that has their names, 0: none */
     uint16_t machine;     /* EM_X86_64 or EM_AARCH64 */
     int      hasInterp;   /* a program, not a library */
+    int      isFixed;     /* ET_EXEC: a program that is not position-independent */
     char     buildId[41]; /* hex, empty: none */
     unsigned nSegments;   /* PT_LOAD only, the first EBPFMON_ELF_SEGMENTS */
     ebpfMonElfSegment segment[EBPFMON_ELF_SEGMENTS];
     uint64_t ehFrameHdr;  /* vaddr of .eh_frame_hdr, 0: none */
+    uint64_t dynamic, dynamicSize; /* the vaddr of its dynamic section, 0: none */
+    struct ebpfMonElfFile *symbols; /* another file with symbols of this one, and so on; NULL: none (symbolFile.h) */
 } ebpfMonElfFile;
 
 /* Takes up the file open as "fd", which must stay open till ebpfMonElfClose and is not closed by it.
@@ -58,16 +63,19 @@ void ebpfMonElfSectionName(const ebpfMonElfFile *file, const Elf64_Shdr *section
 /* Reads up to "len" bytes of a section from "at" on; returns their number. */
 size_t ebpfMonElfReadSection(const ebpfMonElfFile *file, const Elf64_Shdr *section, uint64_t at, void *buf, size_t len);
 
+/* Finds the first symbol table of a type (SHT_DYNSYM, SHT_SYMTAB), and its strings. Nonzero: there is one. */
+int ebpfMonElfTable(const ebpfMonElfFile *file, uint32_t type, Elf64_Shdr *table, Elf64_Shdr *strings);
+
 /* Nonzero: the budget is used up, so what was found is not all. */
 int ebpfMonElfIsOver(const ebpfMonElfFile *file);
 
-/* Looks up names[0..count) in .dynsym, then those not found in .symtab. Only defined functions, objects
- * and untyped symbols count; a global one goes before a local one. Returns how many were found. Of the others
- * "isImported" is set as it is in .dynsym. */
+/* Looks up names[0..count) in .dynsym, then those not found in .symtab, then in .symtab of the files with its symbols. Only
+ * defined functions, objects and untyped symbols count; a global one goes before a local one. Returns how many were found.
+ * Of the others "isImported" is set as it is in .dynsym. */
 unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned count,
     ebpfMonElfSymbol *symbols);
 
-/* The function that a vaddr lies in, by .symtab or else .dynsym; *offset is how far from its begin. 0, or -1. Code without
+/* The function that a vaddr lies in, by .symtab, else .dynsym, else a file with its symbols; *offset is how far from its begin. 0, or -1. Code without
  * a symbol: elfPlt.h. */
 int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset);
 

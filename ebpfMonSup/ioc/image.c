@@ -161,7 +161,8 @@ static int addLine(void *arg, char *line)
         part->known->binary.site[ebpfMonFnCheckPut].cls != ebpfMonSiteNone &&
         !ebpfMonImageCacheFindPath(s->pid, &map, s->image->serverPath, sizeof(s->image->serverPath)))
         s->image->server = &part->known->binary;
-    if (!s->core && part->known->binary.isIoc) {
+    if ((!s->core && part->known->binary.isNameless) ||
+        (part->known->binary.isIoc && (!s->core || s->core->known->binary.isNameless))) {
         s->core = part;
         if (ebpfMonImageCacheFindPath(s->pid, &map, s->image->openPath, sizeof(s->image->openPath)))
             s->image->openPath[0] = 0;

@@ -2,7 +2,8 @@
 /*
  * The program image of a process: which files it has mapped as code, and whether they make it an EPICS IOC. It is one
  * when a file has dbProcess and pdbbase; the image then has the probe sites in that file, and the addresses of the
- * variables that we read.
+ * variables that we read. A program that was linked with static libraries and stripped is one when it holds texts that only
+ * IOCs have; symbols of it may be in other files (symbolFile.h), and come later than it does.
  *
  * A binary is keyed by device, inode and build-id, opened through /proc/PID/map_files (so containers and
  * replaced files work), read once and shared by all processes that map it. Symbols come from .dynsym and
@@ -42,6 +43,8 @@ typedef struct ebpfMonBinary {
     char     buildId[41];  /* hex, empty: none */
     char     path[256];    /* as the process calls it; for reports only */
     int      isIoc;        /* has dbProcess and pdbbase */
+    int      isRecognised; /* its functions were found by what they do, without symbols */
+    int      isNameless;   /* it is the program of an IOC, but nothing tells where its functions are */
     ebpfMonSite site[ebpfMonFnCount];
     uint32_t oldNames;     /* bit by ebpfMonFn: it was found under the name of an older release */
     const ebpfMonCalls *calls; /* NULL: it does not call what is looked for, or its calls are not known */
@@ -49,7 +52,7 @@ typedef struct ebpfMonBinary {
 } ebpfMonBinary;
 
 typedef struct ebpfMonImage {
-    const ebpfMonBinary *core;  /* the binary with dbProcess; owned by the cache */
+    const ebpfMonBinary *core;  /* the binary with dbProcess, or the nameless program; owned by the cache */
     const ebpfMonBinary *com;   /* … with epicsRingPointerPop, which may be the same; NULL: none */
     char     comPath[128];      /* opens that, as openPath */
     const ebpfMonBinary *server; /* the binary with rsrvCheckPut, if that is not core: EPICS 3.14; NULL: none */
@@ -84,7 +87,7 @@ typedef struct ebpfMonImageCache ebpfMonImageCache;
 ebpfMonImageCache *ebpfMonImageCacheNew(void);
 void ebpfMonImageCacheFree(ebpfMonImageCache *cache);
 
-/* Reads the image of a process. 0: it is an IOC (has dbProcess and pdbbase mapped) and *image is filled; 1: it is none,
+/* Reads the image of a process. 0: it is an IOC (has dbProcess and pdbbase mapped, or is nameless) and *image is filled; 1: it is none,
  * or not yet; -1: it cannot be read (errno: ESRCH gone, EACCES/EPERM not allowed, ENOMEM, EMFILE..., ENOSPC when the
  * cache holds as many EPICS files as it may). What *image points to belongs to the cache. */
 int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image);

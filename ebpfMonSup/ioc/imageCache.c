@@ -16,49 +16,13 @@
 #include "common/hash.h"
 #include "ioc/foreign.h"
 #include "ioc/imageCache.h"
+#include "ioc/imageFile.h"
 
 #define BUCKETS      1024u
 #define MAX_OTHERS   8192u     /* files known to be of no interest; beyond it they are all forgotten */
 #define MAX_KNOWN    2048u     /* files of interest, kept because watched IOCs point to them */
-#define MAX_FUNCTION 4096u     /* bytes of code read per function, to see its branches */
 #define LOOK_SECONDS 2.0       /* for one file */
 #define CHECK_AFTER  (10 * EBPFMON_SECOND_NS)
-#define OLD_NAMES    2
-#define NAMES        ((int)ebpfMonFnCount + (int)ebpfMonVarCount + OLD_NAMES)
-
-static void freeKnown(ebpfMonKnown *known)
-{
-    if (known)
-        free((void *)known->binary.calls);
-    free(known);
-}
-
-const char *const ebpfMonFnNames[ebpfMonFnCount] = {
-    "dbPut", "dbPutField", "dbProcessNotify", "rsrvCheckPut", "camessage", "dbScanLock", "dbScanUnlock",
-    "dbScanUnlockMany", "dbCaPutLinkCallback", "recGblFwdLink", "dbProcess",
-    "callbackRequest", "callbackRequestDelayed", "scanOnceCallback", "epicsRingPointerPop",
-};
-
-/* What does the same in older releases, with the same first argument. */
-static const struct { ebpfMonFn fn; const char *name; } oldNames[OLD_NAMES] = {
-    { ebpfMonFnProcessNotify, "dbPutNotify" }, { ebpfMonFnScanOnce, "scanOnce" },
-};
-
-static const unsigned fnArgs[ebpfMonFnCount] = {
-    [ebpfMonFnPut] = EBPFMON_ARG1 | EBPFMON_ARG2 | EBPFMON_ARG3 | EBPFMON_ARG4,
-    [ebpfMonFnPutField] = EBPFMON_ARG1 | EBPFMON_ARG2 | EBPFMON_ARG3 | EBPFMON_ARG4,
-    [ebpfMonFnProcessNotify] = EBPFMON_ARG1, [ebpfMonFnCheckPut] = EBPFMON_ARG1,
-    [ebpfMonFnCamessage] = EBPFMON_ARG1, [ebpfMonFnScanLock] = EBPFMON_ARG1,
-    [ebpfMonFnScanUnlock] = EBPFMON_ARG1, [ebpfMonFnScanUnlockMany] = EBPFMON_ARG1,
-    [ebpfMonFnCaPutLink] = EBPFMON_ARG1, [ebpfMonFnFwdLink] = EBPFMON_ARG1, [ebpfMonFnProcess] = EBPFMON_ARG1,
-    [ebpfMonFnCallback] = EBPFMON_ARG1, [ebpfMonFnCallbackDelayed] = EBPFMON_ARG1,
-    [ebpfMonFnScanOnce] = EBPFMON_ARG1 | EBPFMON_ARG3, [ebpfMonFnRingPop] = EBPFMON_ARG1,
-};
-
-static const char *const varNames[ebpfMonVarCount] = {
-    "pdbbase", "interruptAccept", "asActive", "epicsReleaseVersion", "clientQ", "lset_stack_count",
-};
-
 /* Any file that was seen. */
 typedef struct Seen {
     struct Seen *next;
@@ -76,11 +40,16 @@ struct ebpfMonImageCache {
     Seen    *bucket[BUCKETS];
     ebpfMonKnown *known;   /* all of them, also those whose file was replaced */
     unsigned nOthers, nKnown;
+    ebpfMonSymbolPlaces symbols;
 };
 
 ebpfMonImageCache *ebpfMonImageCacheNew(void)
 {
-    return calloc(1, sizeof(ebpfMonImageCache));
+    ebpfMonImageCache *cache = calloc(1, sizeof(*cache));
+
+    if (cache)
+        ebpfMonSymbolPlacesInit(&cache->symbols);
+    return cache;
 }
 
 static void forgetOthers(ebpfMonImageCache *cache)
@@ -112,7 +81,7 @@ void ebpfMonImageCacheFree(ebpfMonImageCache *cache)
         ebpfMonKnown *known = cache->known;
 
         cache->known = known->next;
-        freeKnown(known);
+        ebpfMonImageFileFree(known);
     }
     free(cache);
 }
@@ -122,111 +91,6 @@ void ebpfMonImageEach(ebpfMonImageCache *cache, void (*each)(void *arg, const eb
     for (const ebpfMonKnown *known = cache->known; known; known = known->next)
         if (known->binary.isIoc)
             each(arg, &known->binary);
-}
-
-/* Fills the site of one function. On aarch64 it is the entry, taken to be stepped. */
-static void findSite(const ebpfMonElfFile *file, const ebpfMonElfSymbol *sym, ebpfMonFn fn, ebpfMonSite *site)
-{
-    uint8_t code[MAX_FUNCTION];
-    uint64_t size = sym->size ? sym->size : 64, offset;
-
-    if (!sym->vaddr || ebpfMonElfOffset(file, sym->vaddr, PF_X, &offset))
-        return;
-    if (file->machine == EM_X86_64) {
-        size_t len = size < sizeof(code) ? (size_t)size : sizeof(code);
-
-        len = ebpfMonElfRead(file, sym->vaddr, code, len);
-        ebpfMonSitePickX86(code, len, fnArgs[fn], fn == ebpfMonFnPut, site);
-    } else {
-        *site = (ebpfMonSite){ .cls = ebpfMonSiteStepped, .canReturn = 1, .insn = "entry" };
-    }
-    site->offset = offset + site->skip;
-    site->vaddr = sym->vaddr + site->skip;
-}
-
-/* The release is a macro in Base, so there is no variable of that name; its text is what coreRelease,
- * the neighbour of dbProcess, prints (epicsRelease.c, epicsVersion.h): "EPICS R7.0.8.1", and "EPICS 7.0..."
- * in the Python builds of epicscorelibs. libCom has the same text (osdAssert.c), which is all that EPICS 3.14 shows. */
-static void findRelease(const ebpfMonElfFile *file, ebpfMonElfSymbol *var)
-{
-    char text[32];
-
-    for (int i = 0; i < 14 && !var->vaddr; i++) {
-        snprintf(text, sizeof(text), "EPICS %s%d.", i % 2 ? "" : "R", 9 - i / 2);
-        var->vaddr = ebpfMonElfSearch(file, text);
-    }
-}
-
-static void useOldNames(ebpfMonElfSymbol *found, ebpfMonBinary *b)
-{
-    for (int i = 0; i < OLD_NAMES; i++) {
-        ebpfMonFn fn = oldNames[i].fn;
-
-        if (found[fn].vaddr)
-            continue;
-        found[fn] = found[ebpfMonFnCount + ebpfMonVarCount + i];
-        b->oldNames |= found[fn].vaddr ? 1u << fn : 0;
-    }
-}
-
-/* Nonzero: it can be in another file than dbProcess: in libCom, and in EPICS 3.14 in librsrvIoc. */
-static int isElsewhere(int fn)
-{
-    return fn == ebpfMonFnRingPop || fn == ebpfMonFnCheckPut || fn == ebpfMonFnCamessage;
-}
-
-static int usesLocks(const ebpfMonElfSymbol *found)
-{
-    const ebpfMonElfSymbol *lock = &found[ebpfMonFnScanLock], *unlock = &found[ebpfMonFnScanUnlock];
-
-    return lock->isImported || lock->vaddr || unlock->isImported || unlock->vaddr;
-}
-
-/* Reads the file open as "fd"; *known is NULL when it holds nothing of interest. 0, or errno: no memory, or EFBIG. */
-static int readFile(int fd, ebpfMonKnown **known)
-{
-    int over;
-    ebpfMonElfFile file;
-    const char *names[NAMES];
-    ebpfMonElfSymbol found[NAMES];
-
-    *known = NULL;
-    if (ebpfMonElfOpen(&file, fd))
-        return 0;
-    memcpy(names, ebpfMonFnNames, sizeof(ebpfMonFnNames));
-    memcpy(names + ebpfMonFnCount, varNames, sizeof(varNames));
-    for (int i = 0; i < OLD_NAMES; i++)
-        names[ebpfMonFnCount + ebpfMonVarCount + i] = oldNames[i].name;
-    if (!ebpfMonElfFind(&file, names, NAMES, found) && !usesLocks(found)) {
-        over = ebpfMonElfIsOver(&file);
-        ebpfMonElfClose(&file);
-        return over ? EFBIG : 0;
-    }
-
-    ebpfMonKnown *k = *known = calloc(1, sizeof(*k));
-
-    if (k) {
-        ebpfMonBinary *b = &k->binary;
-
-        memcpy(b->buildId, file.buildId, sizeof(b->buildId));
-        memcpy(k->var, found + ebpfMonFnCount, sizeof(k->var));
-        memcpy(k->segment, file.segment, sizeof(k->segment));
-        k->nSegments = file.nSegments;
-        k->isProgram = file.hasInterp;
-        b->isIoc = found[ebpfMonFnProcess].vaddr && k->var[ebpfMonVarBase].vaddr;
-        useOldNames(found, b);
-        for (int fn = 0; fn < ebpfMonFnCount; fn++)
-            if (b->isIoc || isElsewhere(fn))
-                findSite(&file, &found[fn], (ebpfMonFn)fn, &b->site[fn]);
-        if ((b->isIoc || found[ebpfMonFnRingPop].vaddr) && !k->var[ebpfMonVarRelease].vaddr)
-            findRelease(&file, &k->var[ebpfMonVarRelease]);
-        b->usesLocks = usesLocks(found);
-        if (b->usesLocks)
-            b->calls = ebpfMonCallsRead(&file);
-    }
-    over = ebpfMonElfIsOver(&file);
-    ebpfMonElfClose(&file);
-    return !k ? ENOMEM : over ? EFBIG : 0;
 }
 
 /* The i-th path that may open the mapped file: the first one always does, if we may use it; the others do not once the
@@ -268,6 +132,7 @@ typedef struct {
     pid_t pid;
     ebpfMonMapping map;        /* its path is "name" */
     char  name[4096];
+    ebpfMonSymbolPlaces symbols;
     int   isSeen;              /* size and modified are those of the last time */
     off_t size;
     struct timespec modified;
@@ -300,7 +165,7 @@ static int openAndRead(fileLook *look)
         close(fd);
         return err;
     }
-    err = readFile(fd, &look->known);
+    err = ebpfMonImageFileRead(fd, &look->symbols, &look->known);
     close(fd);
     if (!err && look->known && fs.f_type == FUSE_SUPER_MAGIC)
         err = ENOTSUP;
@@ -322,12 +187,18 @@ static void dropLook(void *data)
 {
     fileLook *look = data;
 
-    freeKnown(look->known);
+    ebpfMonImageFileFree(look->known);
     free(look);
 }
 
+/* Nonzero: nothing was found but that it is an IOC. The files with its symbols may come later. */
+static int isNameless(const Seen *seen)
+{
+    return seen->known && seen->known->binary.isNameless;
+}
+
 /* The look, which the caller drops. NULL with errno. */
-static fileLook *lookAt(pid_t pid, const ebpfMonMapping *map, const Seen *seen)
+static fileLook *lookAt(const ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map, const Seen *seen)
 {
     static const ebpfMonForeignJob job = { lookAtFile, dropLook };
     fileLook *look = calloc(1, sizeof(*look));
@@ -338,8 +209,11 @@ static fileLook *lookAt(pid_t pid, const ebpfMonMapping *map, const Seen *seen)
     look->map = *map;
     snprintf(look->name, sizeof(look->name), "%s", map->path);
     look->map.path = look->name;
+    look->symbols = cache->symbols;
+    look->symbols.pid = pid;
+    snprintf(look->symbols.program, sizeof(look->symbols.program), "%s", map->path);
     if (seen) {
-        look->isSeen = seen->size >= 0;
+        look->isSeen = seen->size >= 0 && !isNameless(seen);
         look->size = seen->size;
         look->modified = seen->modified;
     }
@@ -351,6 +225,11 @@ static int noteRead(ebpfMonImageCache *cache, const ebpfMonMapping *map, fileLoo
 {
     ebpfMonKnown *known = look->err ? NULL : look->known;
 
+    if (known && known->binary.isNameless && isNameless(seen)) { /* nothing new */
+        seen->size = look->st.st_size;
+        seen->modified = look->st.st_mtim;
+        return 0;
+    }
     if (known && cache->nKnown >= MAX_KNOWN) {
         errno = ENOSPC;
         return -1;
@@ -396,7 +275,7 @@ static Seen *addSeen(ebpfMonImageCache *cache, const ebpfMonMapping *map, Seen *
 /* Brings what is known of the file up to date. 0, or -1 with errno: it cannot be had, or cannot be read whole. */
 static int update(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map, Seen **bucket, Seen **seen)
 {
-    fileLook *look = lookAt(pid, map, *seen);
+    fileLook *look = lookAt(cache, pid, map, *seen);
     int err;
 
     if (!look)
@@ -427,7 +306,7 @@ int ebpfMonImageCacheFind(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapp
     *known = NULL;
     while (seen && (seen->ino != map->ino || seen->dev != map->dev))
         seen = seen->next;
-    if (!seen || seen->known || seen->pathHash != pathHash || now - seen->checked >= CHECK_AFTER) {
+    if (!seen || (seen->known && !isNameless(seen)) || seen->pathHash != pathHash || now - seen->checked >= CHECK_AFTER) {
         if (update(cache, pid, map, bucket, &seen))
             return -1;
         seen->pathHash = pathHash;

@@ -3,6 +3,7 @@
 
 #include "monitor/monitor.h"
 #include "probe/kernelTables.h"
+#include "probe/seccompTrial.h"
 
 static void onIocsChanged(void *arg)
 {
@@ -40,6 +41,7 @@ int ebpfMonWatchRoomMake(ebpfMonMonitor *m, const ebpfMonFilter *first)
 
     memset(room, 0, sizeof(*room));
     ebpfMonCalibrate(&room->costs);
+    ebpfMonFeature.returnUnderSeccomp = ebpfMonSeccompTryReturn();
     ebpfMonTargetsSetListener(targets, onTargetsChanged, m);
     room->requests = ebpfMonRequestsNew(first);
     room->recordTables = ebpfMonRecordTablesNew(targets, &kernel);

@@ -180,7 +180,7 @@ static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonS
         return NULL;
     if (prog != ebpfMonProgPutReturn)
         return "";
-    return att->noReturn ? "results of puts not seen: the IOC runs under seccomp, which may forbid return probes"
+    return att->noReturn ? "results of puts not seen: the IOC runs under seccomp, and this kernel's return probes could end it"
                          : "results of puts not seen: no cheap place for a return probe";
 }
 

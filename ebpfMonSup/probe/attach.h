@@ -30,7 +30,7 @@ typedef struct {
     pid_t pid;
     const ebpfMonBinary *core, *com, *server;
     char  path[128], comPath[128], serverPath[128];
-    int   noReturn;               /* seccomp may kill it for a return probe (kernel 6.11 makes a system call) */
+    int   noReturn;               /* it would not survive a return probe */
     uint32_t on;                  /* bit by ebpfMonProg */
     uint32_t stepped;             /* of those, which sit on a single-stepped instruction */
     struct {

@@ -35,6 +35,7 @@ typedef struct {
     int loop;         /* bpf_loop: without it nothing that walks a chain, so level puts at most */
     int recvLength;   /* tracepoint sock_recv_length, or the end of tcp_recvmsg: which connection a thread of a server
                          reads */
+    int returnUnderSeccomp; /* a return probe does no harm to a process under a seccomp filter (seccompTrial.h) */
     int connectState; /* tracepoint inet_sock_set_state: which process opened a connection */
 } ebpfMonFeatures;
 

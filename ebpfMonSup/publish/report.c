@@ -19,10 +19,12 @@ static void addFilter(ebpfMonTextReport *report, ebpfMonRequests *requests)
 
 static void addKernel(ebpfMonTextReport *report, const ebpfMonCosts *costs)
 {
-    ebpfMonTextReportAdd(report, "  kernel %s: bpf_loop %s, uprobe_multi %s, receives %s, inet_sock_set_state %s\n",
+    ebpfMonTextReportAdd(report, "  kernel %s: bpf_loop %s, uprobe_multi %s, receives %s, inet_sock_set_state %s, return probes "
+                         "under seccomp %s\n",
                          ebpfMonKernelRelease(), ebpfMonFeature.loop ? "yes" : "no",
                          ebpfMonFeature.uprobeMulti ? "yes" : "no", ebpfMonFeature.recvLength ? "yes" : "no",
-                         ebpfMonFeature.connectState ? "yes" : "no");
+                         ebpfMonFeature.connectState ? "yes" : "no",
+                         ebpfMonFeature.returnUnderSeccomp ? "yes" : "no");
     ebpfMonTextReportAdd(report, "  one trap costs %.0f ns (return %.0f, single-stepped %.0f)\n", costs->entryNs,
                          costs->returnNs, costs->steppedNs);
 }

@@ -33,6 +33,27 @@ void ebpfMonGovernorFree(ebpfMonGovernor *g)
     free(g);
 }
 
+/* Nonzero: some chains end where nobody looks, because the function was not recognised. */
+static int lacksUnlockMany(const ebpfMonTarget *t)
+{
+    return t->cat && t->cat->base.hasLockMany && t->image.core->isRecognised &&
+           t->image.core->site[ebpfMonFnScanUnlockMany].cls == ebpfMonSiteNone;
+}
+
+/* What of an IOC without symbols is not seen. No trouble: the rest is. */
+static void nameMissing(const ebpfMonTarget *t, char note[EBPFMON_NOTE_SIZE])
+{
+    int n = snprintf(note, EBPFMON_NOTE_SIZE, "recognised without symbols");
+    const char *mark = ", but for ";
+
+    for (int fn = 0; fn < ebpfMonFnCount && n < EBPFMON_NOTE_SIZE; fn++)
+        if (t->image.core->site[fn].cls == ebpfMonSiteNone &&
+            (fn != ebpfMonFnScanUnlockMany || (t->cat && t->cat->base.hasLockMany))) {
+            n += snprintf(note + n, (size_t)(EBPFMON_NOTE_SIZE - n), "%s%s", mark, ebpfMonFnNames[fn]);
+            mark = ", ";
+        }
+}
+
 /* The level that can be had: what was asked, as far as budget, kernel and the IOC's state allow. */
 static ebpfMonLevel findLevel(const ebpfMonTarget *t)
 {
@@ -44,6 +65,8 @@ static ebpfMonLevel findLevel(const ebpfMonTarget *t)
     if (t->slot == UINT32_MAX && level > ebpfMonLevelPuts)
         level = ebpfMonLevelPuts; /* iocInit is not done, or its records found no room */
     if (!ebpfMonFeature.loop && level > ebpfMonLevelPuts)
+        level = ebpfMonLevelPuts;
+    if (lacksUnlockMany(t) && level > ebpfMonLevelPuts)
         level = ebpfMonLevelPuts;
     if ((t->follower.oddLinks || t->follower.oddLocks) && level > ebpfMonLevelPuts)
         level = ebpfMonLevelPuts; /* what a chain reaches is not known */
@@ -179,11 +202,16 @@ static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter 
     if (!ebpfMonFeature.loop && t->asked > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: kernel %s has no bpf_loop, 5.17 or later does",
                  ebpfMonKernelRelease());
+    if (lacksUnlockMany(t) && t->asked > ebpfMonLevelPuts)
+        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: dbScanUnlockMany was not recognised in its stripped program. "
+                 "Give it a file of symbols");
     if (!note[0] && t->follower.nameDenied)
         snprintf(note, EBPFMON_NOTE_SIZE, "its variable IOC may not be read, so it may have another name: give ebpfMon "
                  "CAP_DAC_READ_SEARCH");
-    remark = !note[0] && t->follower.att.stepped && hasPlace;
-    if (remark)
+    remark = !note[0] && hasPlace && (t->image.core->isRecognised || t->follower.att.stepped);
+    if (remark && t->image.core->isRecognised)
+        nameMissing(t, note);
+    else if (remark)
         snprintf(note, EBPFMON_NOTE_SIZE, "some functions have no cheap place for a probe");
     if (hasPlace || note[0]) /* else the note says why its records found no room, and stays */
         ebpfMonTargetSetNote(g->targets, t, note, remark);

@@ -236,6 +236,11 @@ static int readImage(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
     return found;
 }
 
+int ebpfMonIocFinderReadAgain(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
+{
+    return ebpfMonImageRead(f->cache, pid, image);
+}
+
 void ebpfMonIocFinderReadCallers(ebpfMonIocFinder *f, pid_t pid, ebpfMonImageCallers *callers)
 {
     ebpfMonImageReadCallers(f->cache, pid, callers);

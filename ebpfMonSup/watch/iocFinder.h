@@ -32,6 +32,9 @@ int ebpfMonIocFinderTakeExec(ebpfMonIocFinder *finder, pid_t pid);
  * points to belongs to the finder. Returns in how many seconds to ask again. */
 double ebpfMonIocFinderFindNext(ebpfMonIocFinder *finder, uint64_t now, pid_t *pid, ebpfMonImage *image);
 
+/* As ebpfMonImageRead, of a process that was found before. */
+int ebpfMonIocFinderReadAgain(ebpfMonIocFinder *finder, pid_t pid, ebpfMonImage *image);
+
 /* As ebpfMonImageReadCallers. */
 void ebpfMonIocFinderReadCallers(ebpfMonIocFinder *finder, pid_t pid, ebpfMonImageCallers *callers);
 

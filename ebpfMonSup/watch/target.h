@@ -39,12 +39,12 @@ typedef struct ebpfMonTarget {
     uint32_t  iocId;       /* never used twice */
     uid_t     uid;         /* whose process it is */
     char      name[EBPFMON_IOCNAME_SIZE];
-    char      version[40];
-    ebpfMonImage image;
 
     /* Shared: the follower writes these under the lock, and other threads read them under the lock. The follower reads
      * them without, for nobody else writes. */
     struct ebpfMonTarget *next;
+    ebpfMonImage image;    /* it changes once: when symbols of a nameless program are found */
+    char      version[40];
     char      note[EBPFMON_NOTE_SIZE]; /* what is wrong, or why the level is not the one asked for; set by
                                         * ebpfMonTargetSetNote alone */
     int       remark;      /* the note is no trouble */

@@ -15,6 +15,7 @@
 #include "probe/kernelTables.h"
 #include "watch/targetLife.h"
 #include "watch/targetPlace.h"
+#include "watch/targetText.h"
 #include "watch/typeTrial.h"
 
 #define TROUBLE_NS  5000000000ull  /* a database that cannot be read for this long is reported */
@@ -24,6 +25,7 @@
 #define CHARGE_NS   100000000ull   /* a reading that failed after this is charged to the user */
 #define CALLERS_NS  30000000000ull /* between two looks for modules that were loaded since */
 #define SUPERSEDED_AT_ONCE 16
+#define NAMELESS_NS 10000000000ull /* between two looks for the symbols of a stripped program */
 #define EDGES_MAX   2048           /* two for each put that is kept */
 #define ODD_NS      10000000000ull /* between two looks at links that are like no known ones */
 #define TICK_MIN_NS 20000000ull    /* between two looks whether iocInit is done: a fiftieth of the time since it was */
@@ -66,38 +68,35 @@ static void setTrouble(const ebpfMonTargetLife *life, ebpfMonTarget *t, const ch
         errlogSevPrintf(errlogMinor, "ebpfMon: IOC %s (pid %d): %s\n", t->name, (int)t->pid, note);
 }
 
-/* "EPICS R7.0.8.1" or "EPICS 7.0.10.1-DEV", as a string or behind a pointer, as releases differ. */
-static void readVersion(ebpfMonTarget *t)
+static void attachInit(ebpfMonTarget *t)
 {
-    char text[64] = "", *r;
-    uint64_t at = t->image.epicsReleaseVersion;
+    int noReturn = !ebpfMonFeature.returnUnderSeccomp && ebpfMonProcSeccomp(t->pid) == 2;
 
-    if (at && t->image.releaseIsPointer)
-        at = ebpfMonMemPtr(t->follower.mem, at);
-    if (at)
-        ebpfMonMemStr(t->follower.mem, at, text, sizeof(text));
-    r = strchr(text, ' ');
-    r = r ? r + 1 : text;
-    r += *r == 'R';
-    ebpfMonTextCopyBytes(t->version, sizeof(t->version), r, strcspn(r, " \n"));
+    ebpfMonAttachInit(&t->follower.att, t->pid, &t->image, noReturn);
 }
 
-/* Of two IOCs with one name the second has its pid in the name. */
-static void findName(const ebpfMonTargetLife *life, ebpfMonTarget *t)
+/* Its functions are not known, and what a level would be is not asked. Files with symbols can come later. */
+static double followNameless(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
-    int status = ebpfMonProcIocName(t->pid, t->name, sizeof(t->name));
+    char note[EBPFMON_NOTE_SIZE];
+    ebpfMonImage image;
 
-    t->follower.nameDenied = status > 0;
-    if (status < 0)
-        snprintf(t->name, sizeof(t->name), "pid%d", (int)t->pid);
-    for (ebpfMonTarget *o = ebpfMonTargetsGetFirst(life->targets); o; o = o->next)
-        if (!o->gone && strcmp(o->name, t->name) == 0) {
-            char base[EBPFMON_IOCNAME_SIZE];
-
-            snprintf(base, sizeof(base), "%s", t->name);
-            snprintf(t->name, sizeof(t->name), "%.48s#%d", base, (int)t->pid);
-            break;
+    if (now >= t->follower.lookAt) {
+        t->follower.lookAt = now + NAMELESS_NS;
+        if (ebpfMonIocFinderReadAgain(life->finder, t->pid, &image) == 0 && !image.core->isNameless) {
+            ebpfMonTargetsLock(life->targets);
+            t->image = image;
+            ebpfMonTargetsUnlock(life->targets);
+            ebpfMonTargetTextReadVersion(life->targets, t);
+            attachInit(t);
+            ebpfMonTargetSetNote(life->targets, t, "", 0);
+            return 0;
         }
+    }
+    snprintf(note, sizeof(note), "stripped, no symbols of build-id %s found: not seen inside. The command ebpfMonSymbols makes some",
+             t->image.core->buildId[0] ? t->image.core->buildId : "(it has none)");
+    setTrouble(life, t, note);
+    return (double)(t->follower.lookAt - now) / 1e9;
 }
 
 int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image)
@@ -125,9 +124,9 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
         free(t);
         return 0;
     }
-    findName(life, t);
-    readVersion(t);
-    ebpfMonAttachInit(&t->follower.att, pid, &t->image, ebpfMonProcSeccomp(pid) == 2);
+    ebpfMonTargetTextFindName(life->targets, t);
+    ebpfMonTargetTextReadVersion(life->targets, t);
+    attachInit(t);
     t->asked = findAsked(life, t);
     ebpfMonTargetsAdd(life->targets, t);
     if (t->asked > ebpfMonLevelOff)
@@ -276,6 +275,8 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
     char why[EBPFMON_NOTE_SIZE];
     int running;
 
+    if (t->image.core->isNameless)
+        return followNameless(life, t, now);
     if (now < t->follower.lookAt)
         return (double)(t->follower.lookAt - now) / 1e9;
     tick = tick < TICK_MIN_NS ? TICK_MIN_NS : tick > TICK_MAX_NS ? TICK_MAX_NS : tick;

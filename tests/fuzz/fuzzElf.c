@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A file that a process has mapped: headers, segments, symbols, build id, call frame information, probe sites. */
+/* A file that a process has mapped: headers, segments, symbols, also those that are packed in it or in another file, build id,
+ * call frame information, probe sites. */
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "otherProcess.h"
 #include "fuzz.h"
 #include "ioc/callSites.h"
+#include "ioc/codeGraph.h"
+#include "ioc/elfDynamic.h"
 #include "ioc/imageCache.h"
+#include "ioc/recognise.h"
+#include "ioc/symbolFile.h"
 #include "ioc/unwind.h"
 
 const double ebpfMonFuzzSeconds = 1; /* a large file may be read for half a second (elfFile.c) */
@@ -48,6 +53,31 @@ static void findCalls(ebpfMonElfFile *file)
     free(sites);
 }
 
+/* Each file with its symbols is closed again. The file itself is one of them, by the name of its debug link. */
+static void addSymbols(ebpfMonElfFile *file)
+{
+    ebpfMonSymbolPlaces places = { .pid = 1, .program = "/opt/ioc", .folders = "/nowhere:" };
+    ebpfMonSymbolSearch search = { 0 };
+    unsigned n = 0;
+
+    while (ebpfMonSymbolFileAdd(file, &places, &search))
+        FUZZ_CHECK(++n <= 32 && file->symbols->machine == file->machine);
+}
+
+/* The fuzzer's files are too small for an IOC: what its code calls and uses is read all the same. */
+static void readCode(const ebpfMonElfFile *file, int fd)
+{
+    ebpfMonCodeGraph *g = ebpfMonCodeGraphMake(file);
+    ebpfMonRecognised found;
+
+    for (uint32_t i = 0; g && i < g->count; i++) {
+        FUZZ_CHECK(g->begin[i] < g->begin[i + 1] && g->first[i] <= g->first[i + 1]);
+        FUZZ_CHECK(ebpfMonCodeGraphFind(g, g->begin[i]) == i);
+    }
+    ebpfMonCodeGraphFree(g);
+    FUZZ_CHECK(ebpfMonRecognise(fd, &found) || found.var[ebpfMonVarBase].vaddr);
+}
+
 static void useFile(int fd)
 {
     static const char *const names[] = { "dbProcess", "dbPut", "pdbbase", "" };
@@ -58,6 +88,9 @@ static void useFile(int fd)
 
     if (ebpfMonElfOpen(&file, fd))
         return;
+    ebpfMonElfIsProgram(&file);
+    addSymbols(&file);
+    readCode(&file, fd);
     ebpfMonElfFind(&file, names, 4, symbol);
     ebpfMonElfSearch(&file, "EPICS R7.");
     findCalls(&file);
@@ -72,6 +105,7 @@ static void useFile(int fd)
         for (unsigned k = 0; k < 8 && ebpfMonUnwindStep(&file, 0, k > 0, readStack, NULL, &regs) >= 0; k++)
             ;
     }
+    ebpfMonSymbolFilesClose(&file);
     ebpfMonElfClose(&file);
 }
 
@@ -85,6 +119,7 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
 
     fuzzProcessClear();
     fuzzProcessSetFile("/map_files/", data, size);
+    fuzzProcessSetFile(".debug", data, size);
     if (cache && ebpfMonImageCacheFind(cache, 1, &map, &known) == 0 && known) {
         checkSites(known);
         ebpfMonMappingBias(known->segment, known->nSegments, &map, &bias);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the corpora of the fuzzers that need EPICS anew; each fuzzX.c says what its input is. ELF files, call frame
 information and code are made by the compiler of this machine (gcc), so those files can differ a little."""
+import lzma
 import pathlib
 import struct
 import subprocess
@@ -79,6 +80,18 @@ def elf():
                 pc = (text[0] + at - address + 0x100) % 2**64
                 frames[f"{name}{at:x}"] = struct.pack("<QQ", pc, 0x18) + data[offset:last + size]
             code[name] = b"\x1f" + data[text[1]:text[1] + text[2]]
+        # symbols that are packed in the file, and the name of a file with symbols
+        packed, out = pathlib.Path(folder) / "packed.xz", pathlib.Path(folder) / "packed"
+        packed.write_bytes(lzma.compress(files["calls"]))
+        link = pathlib.Path(folder) / "calls.debug"
+        link.write_bytes(files["calls"])
+        subprocess.run(["objcopy", f"--add-section=.gnu_debugdata={packed}", f"--add-gnu-debuglink={link}",
+                        pathlib.Path(folder) / "callsStripped", out], check=True)
+        files["packed"] = out.read_bytes()
+    headless = bytearray(files["stripped"])
+    headless[40:48] = bytes(8)  # e_shoff: there are no section headers
+    headless[60:62] = bytes(2)
+    files["headless"] = bytes(headless)
     write("fuzzElf", files)
     write("fuzzUnwind", frames)
     code["entry"] = b"\x01\xf3\x0f\x1e\xfa\x48\x83\xec\x08\x41\x57\x0f\x84\x10\x00\x00\x00\xc3"

@@ -17,7 +17,7 @@ class Ioc:
     """An IOC of one of several kinds. start() starts it and waits until it answers a search for its record READY."""
 
     def __init__(self, tmp, db=None, kind="softIoc", name=None, prefix=None, acf=None, macros="", files=(),
-                 environ=None, program=None):
+                 environ=None, program=None, wrap=()):
         n = next(_serial)
         self.kind = kind
         self.name = name or f"ioc{os.getpid()}x{n}"
@@ -28,7 +28,8 @@ class Ioc:
         self.macros = ",".join(filter(None, [f"P={self.prefix}", macros]))
         self.acf = str(acf) if acf else None
         self.environ = environ or {}
-        self.program = program  # a softIoc of another Base
+        self.wrap = list(wrap)  # a command in front
+        self.program = program  # another program of this kind: a softIoc of another Base
         if db is not None:
             path = tmp / f"{self.name}.db"
             path.write_text(db)
@@ -37,7 +38,7 @@ class Ioc:
 
     def argv(self):
         if self.kind == "latencyIoc":
-            return [paths.LATENCY_IOC, paths.LATENCY_DBD, self.macros, *self.files]
+            return [self.program or paths.LATENCY_IOC, paths.LATENCY_DBD, self.macros, *self.files]
         if self.kind == "roadsIoc":
             acf = self.acf or paths.TESTS / "ioc" / "roads.acf"
             return [paths.ROADS_IOC, paths.ROADS_DBD, acf, self.macros, *self.files]
@@ -53,7 +54,7 @@ class Ioc:
         return argv
 
     def start(self, ready="READY", seconds=30, wait=True):
-        self.process = Process(self.argv(), loopback.server(self.port, IOC=self.name, **self.environ),
+        self.process = Process([*self.wrap, *self.argv()], loopback.server(self.port, IOC=self.name, **self.environ),
                                cwd=self.tmp)
         if wait:
             self.wait_ready(ready, seconds)

@@ -17,12 +17,14 @@ ARCH = os.environ.get("EPICS_HOST_ARCH") or subprocess.check_output(
 BASE_BIN = BASE / "bin" / ARCH
 
 MONITOR = TOP / "bin" / ARCH / "ebpfMon"
+SYMBOLS = TOP / "bin" / ARCH / "ebpfMonSymbols"
 MONITOR_BOOT = TOP / "iocBoot" / "iocEbpfMon"
 DB = TOP / "db"
 BENCH_BIN = TESTS / "bench" / f"O.{ARCH}"
 LATENCY_IOC = TESTS / "ioc" / f"O.{ARCH}" / "latencyIoc"
 HOSTILE = TESTS / "ioc" / f"O.{ARCH}" / "hostile"
 LATENCY_DBD = TESTS / "ioc" / "O.Common" / "latencyIoc.dbd"
+STATIC_IOC = TESTS / "ioc" / f"O.{ARCH}" / "staticIoc"
 ROADS_IOC = TESTS / "ioc" / f"O.{ARCH}" / "roadsIoc"
 ROADS_DBD = TESTS / "ioc" / "O.Common" / "roadsIoc.dbd"
 PROGRAMS = TESTS / "programs"

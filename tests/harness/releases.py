@@ -3,7 +3,8 @@
 
 They are looked for in the folder EBPFMON_RELEASES, or "releases" in the cache: each folder in it is a built Base, or
 has at least bin/ARCH/softIoc and dbd, and its name begins with the release: 3.15.9, 7.0.3.1-static. The Base that the tests are
-built with is always one of them. Of those with shared libraries there is a stripped form, too, which is made here.
+built with is always one of them. A stripped form of each is made here: of those with shared libraries "stripped", of static
+ones "bare", and "symbols", with the symbols in a folder of the site.
 """
 import functools
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from . import paths
 
-Build = namedtuple("Build", "release kind folder")  # kind: shared, static, stripped
+Build = namedtuple("Build", "release kind folder")  # kind: shared, static, stripped, symbols, bare
 
 FOLDER = Path(os.environ.get("EBPFMON_RELEASES") or paths.CACHE / "releases")
 
@@ -40,12 +41,20 @@ def find():
         if os.access(_soft_ioc(folder), os.X_OK):
             release, _, kind = folder.name.partition("-")
             builds.append(Build(release, kind or "shared", folder))
-    builds += [Build(b.release, "stripped", b.folder) for b in builds if b.kind == "shared"]
+    builds += [Build(b.release, kind, b.folder) for b in builds
+               for kind in {"shared": ["stripped"], "static": ["symbols", "bare"]}[b.kind]]
     return sorted(builds, key=lambda b: ([-int(n) for n in b.release.split(".")], b.kind))
+
+
+def symbols(tmp):
+    """The folder of the site with symbols."""
+    return tmp / "symbols"
 
 
 def prepare(build, tmp):
     """The program of this build, and what it needs in its environment."""
+    if build.kind in ("symbols", "bare"):
+        return _prepare_static(build, tmp), {}
     if build.kind != "stripped":
         return _soft_ioc(build.folder), {}
     copy = tmp / f"stripped-{build.release}"
@@ -62,3 +71,20 @@ def prepare(build, tmp):
             f.chmod(0o755)
         subprocess.run(["strip", "--strip-unneeded", *files], check=True)
     return program, {"LD_LIBRARY_PATH": str(libs)}
+
+
+def _prepare_static(build, tmp):
+    copy = tmp / f"{build.kind}-{build.release}"
+    program = _soft_ioc(copy)
+    if not copy.exists():
+        program.parent.mkdir(parents=True)
+        (copy / "dbd").symlink_to(build.folder / "dbd")
+        whole = _soft_ioc(copy).with_suffix(".whole")
+        # a text is another one, without which nothing is recognised
+        data, hidden = _soft_ioc(build.folder).read_bytes(), b"dbtr(DBPROCESS)"
+        whole.write_bytes(data.replace(b"dbtr(dbProcess)", hidden) if build.kind == "symbols" else data)
+        whole.chmod(0o755)
+        if build.kind == "symbols":
+            subprocess.run([paths.SYMBOLS, symbols(tmp), whole], check=True)
+        subprocess.run(["strip", "-o", program, whole], check=True)
+    return program

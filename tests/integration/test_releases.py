@@ -65,8 +65,10 @@ def ioc(build, module_ioc, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def monitor(module_monitor, ioc):
-    made = module_monitor(iocs=ioc.name).start()
+def monitor(module_monitor, build, ioc, tmp_path_factory):
+    symbols = releases.symbols(tmp_path_factory.getbasetemp())
+    environ = {"EBPFMON_SYMBOLS": str(symbols)} if build.kind == "symbols" else {}
+    made = module_monitor(iocs=ioc.name, environ=environ).start()
     yield made
     made.stop()
 

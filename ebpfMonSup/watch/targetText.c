@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/text.h"
+#include "watch/targetText.h"
+
+/* The text is "EPICS R7.0.8.1" or "EPICS 7.0.10.1-DEV", as a string or behind a pointer, as releases differ. */
+void ebpfMonTargetTextReadVersion(ebpfMonTargets *targets, ebpfMonTarget *t)
+{
+    char text[64] = "", *r;
+    uint64_t at = t->image.epicsReleaseVersion;
+
+    if (at && t->image.releaseIsPointer)
+        at = ebpfMonMemPtr(t->follower.mem, at);
+    if (at)
+        ebpfMonMemStr(t->follower.mem, at, text, sizeof(text));
+    r = strchr(text, ' ');
+    r = r ? r + 1 : text;
+    r += *r == 'R';
+    ebpfMonTargetsLock(targets);
+    ebpfMonTextCopyBytes(t->version, sizeof(t->version), r, strcspn(r, " \n"));
+    ebpfMonTargetsUnlock(targets);
+}
+
+void ebpfMonTargetTextFindName(ebpfMonTargets *targets, ebpfMonTarget *t)
+{
+    int status = ebpfMonProcIocName(t->pid, t->name, sizeof(t->name));
+
+    t->follower.nameDenied = status > 0;
+    if (status < 0)
+        snprintf(t->name, sizeof(t->name), "pid%d", (int)t->pid);
+    for (ebpfMonTarget *o = ebpfMonTargetsGetFirst(targets); o; o = o->next)
+        if (!o->gone && strcmp(o->name, t->name) == 0) {
+            char base[EBPFMON_IOCNAME_SIZE];
+
+            snprintf(base, sizeof(base), "%s", t->name);
+            snprintf(t->name, sizeof(t->name), "%.48s#%d", base, (int)t->pid);
+            break;
+        }
+}

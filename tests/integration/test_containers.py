@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""IOCs as containers run them: under a seccomp filter; in namespaces of their own, with a root of overlayfs."""
+import os
+import struct
+import sys
+
+import pytest
+from tests.harness import ca, db, loopback, paths, rawca
+from tests.harness.container import Container, missing
+from tests.harness.ioc import OURS
+from tests.harness.wait import until
+
+DATABASE = db.READY + db.chain("C", 5) + db.record("ao", "AO") + db.record("ao", "OFF", DISP="1")
+UNDER = [sys.executable, paths.PROGRAMS / "under_seccomp.py"]
+N = 200
+
+
+def line_of(monitor, pv, change):
+    return until(lambda: next((l for l in monitor.lines("PUT_LOG").splitlines() if f" {pv} {change} by " in l), None), 10,
+                 lambda: f"{pv} {change}:\n" + monitor.lines("PUT_LOG"))
+
+
+def is_exact(monitor, ioc):
+    """Each record is counted while there are puts."""
+    before = {n: c.count for n, c in monitor.records(ioc.name).items()}
+    own = int(ioc.get("C4"))
+    for i in range(N):
+        ca.pv(f"{ioc.prefix}C0.PROC").put(1, wait=bool(i % 2), timeout=60)
+    until(lambda: int(ioc.get("C4")) == own + N, 20, "all are processed")
+
+    def counts():
+        return {n: c.count - before[n] for n, c in monitor.records(ioc.name).items() if n.startswith(ioc.prefix + "C")}
+
+    until(lambda: set(counts().values()) == {N}, 20, counts)
+
+
+def test_results_under_seccomp(new_ioc, new_monitor):
+    """The filter kills for the system calls of probes: the IOC lives on, its puts have results, and nothing is Degraded. On a
+    kernel that would kill it the note says so."""
+    monitor = new_monitor().start()
+    ioc = new_ioc(DATABASE, wrap=[*UNDER, "kill"]).start()
+    monitor.wait_ioc(ioc, records=len(DATABASE.splitlines()))
+    is_exact(monitor, ioc)
+    ca.write(ioc.port, ioc.prefix + "AO", struct.pack(">d", 4.5), rawca.DOUBLE)
+    line = line_of(monitor, ioc.prefix + "AO", "0 -> 4.5")
+    if "return probes under seccomp yes" not in "\n".join(monitor.command("ebpfMonReport")):
+        pytest.skip("this kernel would end an IOC under seccomp for a return probe, and the monitor knows that")
+    assert "not seen" not in line, line
+    monitor.wait_state("Running")
+    assert ioc.running
+
+
+def test_monitor_that_cannot_try(new_ioc, new_monitor):
+    """The monitor itself may set no filter: it takes no risk, and says what is missing. Of a
+    put-callback the server's reply tells the result."""
+    monitor = new_monitor()
+    monitor.launch([*UNDER, "closed"])
+    ioc = new_ioc(DATABASE, wrap=[*UNDER, "kill"]).start()
+    monitor.wait_ioc(ioc, records=len(DATABASE.splitlines()))
+    ca.write(ioc.port, ioc.prefix + "AO", struct.pack(">d", 4.5), rawca.DOUBLE)
+    assert "result not seen" in line_of(monitor, ioc.prefix + "AO", "0 -> 4.5")
+    ioc.put("AO", 5.5, wait=True)
+    assert "result not seen" not in line_of(monitor, ioc.prefix + "AO", "4.5 -> 5.5")
+    monitor.wait_text("STATE_MSG", lambda text: "seccomp" in text)
+    is_exact(monitor, ioc)
+
+
+@pytest.fixture
+def new_container(tmp_path):
+    why = missing(tmp_path)
+    if why:
+        pytest.skip(why)
+    made, port = [], loopback.take_port()
+
+    def new(command, host, **environ):
+        made.append(Container(tmp_path, command, host, port, **environ))
+        made[-1].wait_line("iocRun: All initialization complete")
+        return made[-1]
+
+    yield new
+    for container in made:
+        container.discard()
+    loopback.give_port(port)
+
+
+def row_of(monitor, pid):
+    return until(lambda: monitor.iocs().get(pid), 20, lambda: f"pid {pid}: {monitor.iocs()}")
+
+
+def test_namespaces(tmp_path, new_container, new_monitor):
+    """Two containers with the same port and the same records: each IOC has the name that its own environment or the folder of its
+    st.cmd gives, in its own file system. A put is joined to the packet of its own namespace, and its writer is a process in that
+    container. Counts are exact."""
+    monitor = new_monitor().start()
+    begin = OURS.rstrip("*")
+    database, folder = tmp_path / "a.db", tmp_path / f"{begin}folder"
+    database.write_text(DATABASE)
+    folder.mkdir()
+    # the file is in the upper layer of the container alone
+    named = new_container(f"echo 'dbLoadRecords {database} P=C:' >/st.cmd; echo iocInit >>/st.cmd; exec {paths.BASE_BIN}/softIoc /st.cmd",
+                          "boxone", IOC=begin + "named")
+    by_folder = new_container(f"unset IOC; cd {folder}; echo 'dbLoadRecords {database} P=C:' >st.cmd; echo iocInit >>st.cmd; "
+                              f"exec {paths.BASE_BIN}/softIoc st.cmd", "boxtwo")
+    for container, name, host, value in (named, "named", "boxone", 4), (by_folder, "folder", "boxtwo", 5):
+        assert row_of(monitor, container.pid)[0] == begin + name
+        until(lambda: monitor.iocs()[container.pid][3] == "chains", 20, monitor.iocs)
+        before = {n: c.count for n, c in monitor.records(begin + name).items()}
+        for i in range(10):
+            done = container.run("caput", "-c", "C:C0.PROC", 1)
+            assert done.returncode == 0, done
+        until(lambda: {c.count - before[n] for n, c in monitor.records(begin + name).items() if n.startswith("C:C")} == {10}, 20,
+              lambda: monitor.records(begin + name))
+        container.run("caput", "-c", "C:AO", value)
+        line = until(lambda: next((l for l in monitor.lines("PUT_LOG").splitlines() if f" C:AO 0 -> {value} by " in l), None), 10,
+                     lambda: monitor.lines("PUT_LOG"))
+        assert f" by root@{host} caput[" in line and f"in {container.id[:12]}" in line, line
+        assert "(CA 127.0.0.1:" in line, line
+        assert len([l for l in monitor.lines("PUT_LOG").splitlines() if f"-> {value} by" in l]) == 1, "seen inside and outside, once"
+    monitor.wait_state("Running")
+    assert os.path.exists("/st.cmd") is False
