@@ -56,7 +56,7 @@ configure() { # FILE NAME: what a site changes
 }
 
 # --- the program and its libraries ---------------------------------------------------------------------
-put 755 "$prefix/bin" "$program"
+put 755 "$prefix/bin" "$program" "$top/bin/$arch/ebpfMonSymbols"
 patchelf --set-rpath "\$ORIGIN/../lib/ebpfmon" "$DESTDIR$prefix/bin/ebpfMon"
 ldd "$program" | awk '{print $1, $3}' | while read -r name path; do
     case $path in
@@ -72,7 +72,7 @@ put 644 "$datadir/dbd" "$top/dbd/ebpfMon.dbd"
 put 644 "$datadir/db" "$top/db/ebpfMon.db" "$top/db/ebpfMonWatch.db" "$top/db/ebpfMonIoc.db"
 put 644 "$datadir/op" "$top"/ebpfMonApp/op/bob/*.bob
 put 644 "$datadir/alarm" "$top"/ebpfMonApp/op/alarm/*.xml
-put 644 "$datadir" "$top/iocBoot/iocEbpfMon/ebpfMon.archive"
+put 644 "$datadir" "$top/iocBoot/iocEbpfMon/ebpfMon.archive" "$top/iocBoot/iocEbpfMon/ebpfMon.req"
 fill 644 st.cmd "$datadir/st.cmd"
 put 644 "$docdir" "$top/README.md"
 put 644 "$docdir/documentation" "$top"/documentation/*
