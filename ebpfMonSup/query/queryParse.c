@@ -11,7 +11,8 @@
 
 #define KEYS_MOST    16384
 #define SAMPLE_MOST  1000000
-#define BYTES_MOST   ((size_t)64 << 20) /* of the tables of one query */
+#define KEYS_DEFAULT 1024 /* on a host with many CPUs fewer: each has its own cells */
+#define BYTES_MOST   ((size_t)32 << 20) /* of the tables of one query */
 #define QUERY_KEYS   "name, title, source, of, keys, where, value, unit, scale, histogram, sort, top, interval, stopAfter, " \
                      "sample, maxKeys, budget, start"
 
@@ -135,7 +136,7 @@ static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     static const char *const sorts[] = {"count", "rate", "sum", "mean", "max", "last", NULL};
     const ebpfMonQueryJsonValue *sort = ebpfMonQueryJsonFind(v, "sort"), *stop = ebpfMonQueryJsonFind(v, "stopAfter");
     ebpfMonQuerySpec *spec = p->spec;
-    int64_t top = 20, sample = 1, maxKeys = 1024;
+    int64_t top = 20, sample = 1, maxKeys = KEYS_DEFAULT;
     int by = ebpfMonQuerySortCount;
 
     spec->interval = 1;
@@ -187,9 +188,12 @@ static int readQuery(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     if (record && !hasRecord(&p->spec->order.plan))
         return ebpfMonQueryRefuse(p, record->at, "\"record\" chooses among keys: add \"root\", or an argument \"as\" "
                                   "\"record\", to \"keys\"");
+    while (!ebpfMonQueryJsonFind(v, "maxKeys") && p->spec->order.maxKeys > 1 &&
+           ebpfMonQueryProgramsCountBytes(&p->spec->order) > BYTES_MOST)
+        p->spec->order.maxKeys /= 2;
     bytes = ebpfMonQueryProgramsCountBytes(&p->spec->order);
     if (bytes > BYTES_MOST)
-        return ebpfMonQueryRefuse(p, v->at, "the tables of query %s would take %u MiB on this host, 64 are allowed. Set a "
+        return ebpfMonQueryRefuse(p, v->at, "the tables of query %s would take %u MiB on this host, 32 are allowed. Set a "
                                   "smaller \"maxKeys\" than %u, or leave \"histogram\" out", p->spec->name,
                                   (unsigned)(bytes >> 20), p->spec->order.maxKeys);
     return 0;

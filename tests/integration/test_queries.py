@@ -2,11 +2,13 @@
 """Queries against what is known: a function of an IOC whose calls, arguments, results and durations are known, and system
 calls that are counted. The results are read by CA."""
 import json
+import re
 
 import pytest
-from tests.harness import paths
+from tests.harness import loopback, paths
 from tests.harness.wait import until
 
+SHIPPED = paths.MONITOR_BOOT / "queries"
 CALLS = 1000  # of knownCall in each processing of KNOWN
 
 BY_ARGS = {
@@ -89,12 +91,6 @@ def monitor(module_monitor, ioc, tmp_path_factory):
     monitor = module_monitor(before=[*before, f'ebpfMonQueryLoad "{file}"']).start()
     monitor.wait_ioc(ioc)
     return monitor
-
-
-def known(ioc, monitor, query, times):
-    """Has knownCall called CALLS times, so often. Waits until the query has seen that many more events than before."""
-    for _ in range(times):
-        ioc.put("KNOWN.PROC", 1)
 
 
 def test_counts_by_arguments(ioc, monitor):
@@ -182,3 +178,123 @@ def test_waits_for_a_cpu_and_switches(ioc, monitor):
     until(lambda: ("scan-0.1",) in rows(monitor, "SWITCHES", "KEY1S"), 20, lambda: str(rows(monitor, "SWITCHES", "KEY1S")))
     stop(monitor, "WAITS")
     stop(monitor, "SWITCHES")
+
+
+def states(monitor):
+    """name → state, of the command ebpfMonQueries."""
+    lines = [line.split() for line in monitor.command("ebpfMonQueries")]
+    return {words[0]: words[1] for words in lines if len(words) > 2 and words[0] not in ("query", "epics>")}
+
+
+def wait_states(monitor, names, state):
+    until(lambda: all(states(monitor).get(n) == state for n in names), 20, lambda: "\n".join(monitor.command("ebpfMonQueries")))
+
+
+@pytest.mark.parametrize("file", sorted(p.name for p in SHIPPED.glob("*.json")))
+def test_shipped_queries_run(monitor, file):
+    """The kernel takes the programs of each query that comes with ebpfMon."""
+    names = re.findall(r'"name": "(\w+)"', (SHIPPED / file).read_text())
+    monitor.command(f'ebpfMonQueryLoad "{SHIPPED / file}"')
+    for name in names:
+        monitor.command(f"ebpfMonQueryStart {name}")
+    wait_states(monitor, names, "running")
+    for name in names:
+        monitor.command(f"ebpfMonQueryStop {name}")
+        assert f"{name}: " in "\n".join(monitor.command(f"ebpfMonQueryPrint {name}"))
+    wait_states(monitor, names, "off")
+
+
+def test_file_is_loaded_whole_or_refused_whole(monitor, tmp_path):
+    """A mistake leaves what was loaded before; a file without a query takes that query away."""
+    one, two = {"name": "ONE", "source": {"profile": 9}, "start": True}, {"name": "TWO", "source": {"profile": 9}}
+    path = write(tmp_path, "some.json", [one, two])
+    assert "2 queries of" in "\n".join(monitor.command(f'ebpfMonQueryLoad "{path}"'))
+    wait_states(monitor, ["ONE"], "running")
+    write(tmp_path, "some.json", [two, {"name": "THREE", "source": {"profile": 0}}])
+    said = "\n".join(monitor.command(f'ebpfMonQueryLoad "{path}"'))
+    assert re.search(r'some\.json:12:\d+: "profile" is a whole number from 1 to 1000', said), said
+    assert states(monitor)["ONE"] == "running" and "THREE" not in states(monitor)
+    write(tmp_path, "some.json", [two])
+    monitor.command(f'ebpfMonQueryLoad "{path}"')
+    until(lambda: "ONE" not in states(monitor), 10, lambda: str(states(monitor)))
+    assert states(monitor)["TWO"] == "off"
+    other = write(tmp_path, "other.json", [two])
+    assert "query TWO is in" in "\n".join(monitor.command(f'ebpfMonQueryLoad "{other}"'))
+
+
+def test_what_does_not_fit_is_counted(ioc, monitor, tmp_path):
+    """Four keys have room, and ten come: the events of the others are counted as not counted."""
+    monitor.command('ebpfMonQueryLoad "%s"' % write(tmp_path, "few.json", [BY_ARGS | {"name": "FEW", "maxKeys": 4}]))
+    until(lambda: "looks at 1 IOC" in "\n".join(monitor.command("ebpfMonQueryPrint FEW")), 20, "FEW runs")
+    ioc.put("KNOWN.PROC", 1)
+
+    def counts():
+        said = "\n".join(monitor.command("ebpfMonQueryPrint FEW"))
+        return tuple(map(int, re.search(r"(\d+) events, (\d+) dropped, (\d+) keys", said).groups()))
+
+    until(lambda: counts()[0] == CALLS, 10, lambda: str(counts()))
+    events, dropped, keys = counts()
+    assert keys == 4 and dropped == CALLS - 4 * CALLS / 10
+    monitor.command("ebpfMonQueryStop FEW")
+
+
+def test_dear_query_is_stopped(ioc, monitor, tmp_path):
+    """Above its budget three times, and only then."""
+    monitor.command('ebpfMonQueryLoad "%s"' % write(tmp_path, "dear.json", [
+        BY_ARGS | {"name": "DEAR", "budget": 0.01}, BY_ARGS | {"name": "CHEAP"}]))
+    ioc.put("KNOWN.SCAN", ".1 second")  # 10,000 calls a second
+    wait_states(monitor, ["DEAR"], "failed")
+    assert "its \"budget\" is 0.01" in "\n".join(monitor.command("ebpfMonQueryPrint DEAR"))
+    assert states(monitor)["CHEAP"] == "running"
+    ioc.put("KNOWN.SCAN", "Passive")
+    monitor.command("ebpfMonQueryStop CHEAP")
+
+
+def test_query_stops_by_itself(ioc, monitor, tmp_path):
+    """Its results stay."""
+    monitor.command('ebpfMonQueryLoad "%s"' % write(tmp_path, "ends.json", [
+        BY_ARGS | {"name": "ENDS", "stopAfter": {"count": CALLS}}]))
+    until(lambda: "looks at 1 IOC" in "\n".join(monitor.command("ebpfMonQueryPrint ENDS")), 20, "ENDS runs")
+    ioc.put("KNOWN.PROC", 1)
+    wait_states(monitor, ["ENDS"], "done")
+    assert f"{CALLS} events" in "\n".join(monitor.command("ebpfMonQueryPrint ENDS"))
+
+
+def test_query_follows_iocs(ioc, monitor, new_ioc, tmp_path):
+    """An IOC that comes later has a row of its own, and the one that ended keeps its row."""
+    monitor.command('ebpfMonQueryLoad "%s"' % write(tmp_path, "follows.json", [
+        {"name": "FOLLOWS", "source": {"function": "knownCall", "object": "latencyIoc"}, "keys": ["ioc"], "budget": 100,
+         "start": True}]))
+    other = new_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US=2000,CALLS={CALLS}").start()
+    monitor.wait_ioc(other)
+
+    def text():
+        return "\n".join(monitor.command("ebpfMonQueryPrint FOLLOWS"))
+
+    until(lambda: "looks at 2 IOCs" in text(), 20, text)
+    ioc.put("KNOWN.PROC", 1)
+    other.put("KNOWN.PROC", 1)
+    until(lambda: all(re.search(rf"^{i.name} +{CALLS} ", text(), re.M) for i in (ioc, other)), 10, text)
+    other.kill()
+    until(lambda: "looks at 1 IOC;" in text() or "looks at 1 IOC" in text(), 20, text)
+    assert re.search(rf"^{other.name} +{CALLS} ", text(), re.M), text()
+    monitor.command("ebpfMonQueryStop FOLLOWS")
+
+
+def test_table_by_pva(monitor):
+    """QSRV serves the columns in their order, with their labels."""
+    from p4p.client.thread import Context
+    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
+        table = context.get(f"{monitor.prefix}BY_ARGS_TABLE", timeout=60)
+    assert list(table.labels)[:5] == ["Key 1", "Key 2", "Key 3", "Key 4", "Count"]
+    assert table.value.keys()[:5] == ["key1", "key2", "key3", "key4", "count"]
+    assert len(table.labels) == len(table.value.keys())
+    assert list(table.value.count) == monitor.list("BY_ARGS_CNTS")
+
+
+def test_schema_has_all_keys():
+    """The JSON Schema and the parser know the same keys of a query."""
+    schema = json.loads((paths.TOP / "documentation" / "queries.schema.json").read_text())
+    source = (paths.TOP / "ebpfMonSup" / "query" / "queryParse.c").read_text()
+    keys = "".join(re.findall(r'"([^"]*)"', re.search(r"#define QUERY_KEYS((?:.*\\\n)*.*)", source)[1])).split(", ")
+    assert sorted(schema["$defs"]["query"]["properties"]) == sorted(keys)
