@@ -17,6 +17,8 @@
 #define EBPFMON_QUERY_WORDS    (EBPFMON_QUERY_TEXT / 8)
 #define EBPFMON_QUERY_KEY_SIZE (EBPFMON_QUERY_KEYS * EBPFMON_QUERY_TEXT)
 #define EBPFMON_QUERY_BUCKETS  192
+#define EBPFMON_QUERY_DEPTH    128  /* calls of dbProcess in one another */
+#define EBPFMON_QUERY_THREADS  2048 /* that are in one, at a time */
 #define EBPFMON_QUERY_CALLS    8192 /* calls under way whose duration is measured, and threads that wait */
 
 /* What a field is. */
@@ -28,6 +30,7 @@ enum ebpfMonQueryWhat {
     EBPFMON_QUERY_IOC,       /* iocId */
     EBPFMON_QUERY_THREAD,    /* the name of the thread */
     EBPFMON_QUERY_ROOT,      /* the root of the chain that the thread is at: iocId and address; address 0: none */
+    EBPFMON_QUERY_IN_HAND,   /* the record that the thread processes, as ROOT */
     EBPFMON_QUERY_SYSCALL,   /* its number */
     EBPFMON_QUERY_CPU,
     EBPFMON_QUERY_PREEMPTED, /* 1: the thread had to leave the CPU; 0: it was woken */
@@ -111,7 +114,8 @@ struct ebpfMonQueryCounts {
     __u64 passed;  /* events that met the conditions */
     __u64 full;    /* … and found no room in "cells" */
     __u64 faults;  /* fields that could not be read: the event was left out */
-    __u64 lost;    /* calls whose return was seen, and not their begin, or the other way round */
+    __u64 lost;    /* calls, and threads that wait or process, for which there was no room */
+    __u64 records; /* runs of the two programs at dbProcess; not in "runs" */
 };
 
 /* Map "calls": a call under way, or a thread that waits for a CPU. The stack pointer tells nested calls apart. */
@@ -125,6 +129,18 @@ struct ebpfMonQueryCall {
     __u32 iocId;
     __u32 met; /* clauses that are true so far */
     __u8  key[EBPFMON_QUERY_KEY_SIZE];
+};
+
+/*
+ * Map "inHand", by thread id: the calls of dbProcess that it is in, the outermost first. A chain can go deeper than there is
+ * room: then "below" is the stack pointer of the first call without a place, and until its return nothing is known.
+ */
+struct ebpfMonQueryInHand {
+    __u32 depth, tgid;
+    __u64 below;
+    struct {
+        __u64 sp, record;
+    } at[EBPFMON_QUERY_DEPTH];
 };
 
 /* Bucket of a value: four to the octave; those up to 7 have one each. The logarithm is by halving, as in ebpfMonBucket. */
@@ -155,7 +171,9 @@ _Static_assert(sizeof(struct ebpfMonQueryField) == 24, "ebpfMonQueryField");
 _Static_assert(sizeof(struct ebpfMonQueryTerm) == 24 + 16 + 16 * EBPFMON_QUERY_WORDS, "ebpfMonQueryTerm");
 _Static_assert(sizeof(struct ebpfMonQueryPlan) == 5 * 24 + 8 * 120 + 48, "ebpfMonQueryPlan");
 _Static_assert(sizeof(struct ebpfMonQueryCell) == 48 + 8 * EBPFMON_QUERY_BUCKETS, "ebpfMonQueryCell");
-_Static_assert(sizeof(struct ebpfMonQueryCounts) == 48, "ebpfMonQueryCounts");
+_Static_assert(sizeof(struct ebpfMonQueryInHand) == 16 + 16 * EBPFMON_QUERY_DEPTH, "ebpfMonQueryInHand");
+_Static_assert((EBPFMON_QUERY_DEPTH & (EBPFMON_QUERY_DEPTH - 1)) == 0, "EBPFMON_QUERY_DEPTH - 1 is a mask");
+_Static_assert(sizeof(struct ebpfMonQueryCounts) == 56, "ebpfMonQueryCounts");
 _Static_assert(sizeof(struct ebpfMonQueryCallKey) == 16 &&
                sizeof(struct ebpfMonQueryCall) == 16 + EBPFMON_QUERY_KEY_SIZE, "ebpfMonQueryCall");
 

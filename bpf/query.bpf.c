@@ -160,6 +160,101 @@ int ebpfmon_query_end(struct pt_regs *ctx)
     });
 }
 
+/* Forgets the calls that have returned: those whose frame is not below "sp". The bound is for the verifier. */
+static __always_inline void dropReturned(struct ebpfMonQueryInHand *in, __u64 sp)
+{
+    if (in->below && in->below <= sp)
+        in->below = 0;
+    for (int i = 0; i < EBPFMON_QUERY_DEPTH; i++) {
+        __u32 n = in->depth - 1;
+
+        if (n >= EBPFMON_QUERY_DEPTH)
+            return;
+        barrier_var(n);
+        if (in->at[n & (EBPFMON_QUERY_DEPTH - 1)].sp > sp)
+            return;
+        in->depth = n;
+    }
+}
+
+static __always_inline struct ebpfMonQueryInHand *findCalls(const struct event *e)
+{
+    struct ebpfMonQueryInHand *in = bpf_map_lookup_elem(&inHand, &e->tid);
+    __u32 zero = 0;
+    void *none;
+
+    if (in)
+        return in;
+    none = bpf_map_lookup_elem(&nothingInHand, &zero);
+    if (!none)
+        return 0;
+    bpf_map_update_elem(&inHand, &e->tid, none, BPF_NOEXIST);
+    in = bpf_map_lookup_elem(&inHand, &e->tid);
+    if (in)
+        in->tgid = e->tgid;
+    else
+        __sync_fetch_and_add(&e->counts->lost, 1);
+    return in;
+}
+
+/* A program at dbProcess: it is counted by itself. */
+#define RUN_RECORD(run)                                       \
+    struct event e = {};                                      \
+    struct timing timing;                                     \
+                                                              \
+    beginTiming(&timing, bpf_ktime_get_ns());                 \
+    if (!beginEvent(&e, 0))                                   \
+        return 0;                                             \
+    __sync_fetch_and_add(&e.counts->records, 1);              \
+    run;                                                      \
+    __sync_fetch_and_add(&e.counts->ns, takeTiming(&timing)); \
+    return 0
+
+static __always_inline void beginRecord(const struct event *e, __u64 record, __u64 sp)
+{
+    struct ebpfMonQueryInHand *in = findCalls(e);
+    __u32 n;
+
+    if (!in)
+        return;
+    dropReturned(in, sp);
+    n = in->depth;
+    if (n >= EBPFMON_QUERY_DEPTH) {
+        if (!in->below)
+            in->below = sp;
+        return;
+    }
+    barrier_var(n);
+    n &= EBPFMON_QUERY_DEPTH - 1;
+    in->at[n].sp = sp;
+    in->at[n].record = record;
+    in->depth = n + 1;
+}
+
+static __always_inline void endRecord(const struct event *e, __u64 sp)
+{
+    struct ebpfMonQueryInHand *in = bpf_map_lookup_elem(&inHand, &e->tid);
+
+    if (!in)
+        return;
+    dropReturned(in, sp);
+    if (!in->depth)
+        bpf_map_delete_elem(&inHand, &e->tid);
+}
+
+/* long dbProcess(dbCommon *) */
+SEC("uprobe")
+int ebpfmon_query_record_begin(struct pt_regs *ctx)
+{
+    RUN_RECORD(beginRecord(&e, PT_REGS_PARM1(ctx), PT_REGS_SP(ctx)));
+}
+
+SEC("uprobe")
+int ebpfmon_query_record_end(struct pt_regs *ctx)
+{
+    RUN_RECORD(endRecord(&e, PT_REGS_SP(ctx) - RETURN_BYTES));
+}
+
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs___kernel {
     unsigned long di, si, dx, r10, r8, r9;

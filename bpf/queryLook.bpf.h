@@ -59,6 +59,21 @@ struct {
     __type(value, struct ebpfMonQueryCounts);
 } counts SEC(".maps");
 
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, EBPFMON_QUERY_THREADS);
+    __type(key, __u32);
+    __type(value, struct ebpfMonQueryInHand);
+} inHand SEC(".maps");
+
+/* A thread's first state: too large for the stack. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpfMonQueryInHand);
+} nothingInHand SEC(".maps");
+
 /* An event. */
 struct event {
     __u64 arg[EBPFMON_QUERY_ARGS];
@@ -146,6 +161,23 @@ static __always_inline __u64 findRoot(const struct event *e)
     return th->held[n & (EBPFMON_NESTED - 1)].root;
 }
 
+/* The innermost record that dbProcess is at. A record that completes asynchronously is processed without dbProcess: it is
+ * the root of its chain. */
+static __always_inline __u64 findInHand(const struct event *e)
+{
+    __u32 tid = e->tid, n;
+    struct ebpfMonQueryInHand *in = bpf_map_lookup_elem(&inHand, &tid);
+
+    if (in && in->tgid == e->tgid && in->below)
+        return 0;
+    n = in && in->tgid == e->tgid ? in->depth : 0;
+    if (!n)
+        return findRoot(e);
+    n--;
+    barrier_var(n);
+    return in->at[n & (EBPFMON_QUERY_DEPTH - 1)].record;
+}
+
 static __always_inline void readName(struct task_struct *task, __u64 *to)
 {
     if (task)
@@ -164,6 +196,7 @@ static __always_inline int readField(const volatile struct ebpfMonQueryField *f,
     case EBPFMON_QUERY_IOC:       to[0] = e->iocId; break;
     case EBPFMON_QUERY_THREAD:    readName(e->task, to); break;
     case EBPFMON_QUERY_ROOT:      to[0] = e->iocId; to[1] = findRoot(e); break;
+    case EBPFMON_QUERY_IN_HAND:   to[0] = e->iocId; to[1] = findInHand(e); break;
     case EBPFMON_QUERY_SYSCALL:   to[0] = e->syscall; break;
     case EBPFMON_QUERY_CPU:       to[0] = bpf_get_smp_processor_id(); break;
     case EBPFMON_QUERY_PREEMPTED: to[0] = e->preempted; break;

@@ -57,7 +57,8 @@ size_t ebpfMonQueryProgramsCountBytes(const ebpfMonQueryOrder *order)
     size_t calls = measuresCalls(order) ? EBPFMON_QUERY_CALLS : 1;
 
     return order->maxKeys * (ELEMENT + countKeySize(&order->plan) + cpus * countValueSize(&order->plan)) +
-           calls * (ELEMENT + sizeof(struct ebpfMonQueryCallKey) + sizeof(struct ebpfMonQueryCall));
+           calls * (ELEMENT + sizeof(struct ebpfMonQueryCallKey) + sizeof(struct ebpfMonQueryCall)) +
+           (order->needsRecord ? EBPFMON_QUERY_THREADS : 1) * (ELEMENT + sizeof(struct ebpfMonQueryInHand));
 }
 
 /* The programs of a source, NULL behind the last one. */
@@ -88,16 +89,27 @@ static void findPrograms(const ebpfMonQueryPrograms *q, struct bpf_program *foun
     }
 }
 
-/* Only the programs of this source are loaded. */
+/* Those at dbProcess: the return first. */
+static void findRecordPrograms(const ebpfMonQueryPrograms *q, struct bpf_program *found[2])
+{
+    found[0] = q->skel->progs.ebpfmon_query_record_end;
+    found[1] = q->skel->progs.ebpfmon_query_record_begin;
+}
+
+/* Only the programs that this query needs are loaded. */
 static void choosePrograms(ebpfMonQueryPrograms *q)
 {
-    struct bpf_program *wanted[4], *prog;
+    struct bpf_program *wanted[4], *record[2], *prog;
 
     findPrograms(q, wanted);
+    findRecordPrograms(q, record);
     bpf_object__for_each_program(prog, q->skel->obj)
-        bpf_program__set_autoload(prog, prog == wanted[0] || prog == wanted[1] || prog == wanted[2]);
+        bpf_program__set_autoload(prog, prog == wanted[0] || prog == wanted[1] || prog == wanted[2] ||
+                                  (q->order.needsRecord && (prog == record[0] || prog == record[1])));
     for (int i = 0; wanted[i] && ebpfMonFeature.uprobeMulti && q->order.source <= ebpfMonQueryCall; i++)
         bpf_program__set_expected_attach_type(wanted[i], (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
+    for (int i = 0; i < 2 && ebpfMonFeature.uprobeMulti; i++)
+        bpf_program__set_expected_attach_type(record[i], (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
 }
 
 /* 0 or a negative errno. */
@@ -115,6 +127,8 @@ static int load(ebpfMonQueryPrograms *q)
     bpf_map__set_max_entries(skel->maps.cells, q->order.maxKeys);
     if (!measuresCalls(&q->order))
         bpf_map__set_max_entries(skel->maps.calls, 1);
+    if (!q->order.needsRecord)
+        bpf_map__set_max_entries(skel->maps.inHand, 1);
     if (bpf_map__reuse_fd(skel->maps.threads, threads))
         return -errno;
     choosePrograms(q);
@@ -260,6 +274,20 @@ int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const char *path, uint64_
     return err;
 }
 
+int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *q, const char *path, uint64_t offset, pid_t pid,
+                                    ebpfMonProbe probe[2], unsigned *count)
+{
+    struct bpf_program *prog[2];
+    int err = 0;
+
+    findRecordPrograms(q, prog);
+    for (*count = 0; *count < 2 && !err; *count += !err)
+        err = attachProbe(prog[*count], path, offset, pid, !*count, &probe[*count]);
+    if (err && *count)
+        ebpfMonCloserClose(probe, *count);
+    return err;
+}
+
 int ebpfMonQueryProgramsAddProcess(ebpfMonQueryPrograms *q, pid_t pid, uint32_t iocId)
 {
     uint32_t tgid = (uint32_t)pid;
@@ -341,6 +369,7 @@ void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *q, struct ebpfMonQuery
             counts->full += cpu[i].full;
             counts->faults += cpu[i].faults;
             counts->lost += cpu[i].lost;
+            counts->records += cpu[i].records;
         }
     free(cpu);
 }

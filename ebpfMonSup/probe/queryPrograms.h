@@ -30,6 +30,7 @@ typedef struct {
     char     tracepoint[64];
     unsigned rate;      /* of the profile, a second */
     unsigned maxKeys;
+    int      needsRecord; /* it asks which record is in hand: dbProcess is probed, too */
     struct ebpfMonQueryPlan plan;
 } ebpfMonQueryOrder;
 
@@ -50,6 +51,10 @@ int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *programs, char *why, size_t
  * has neither link nor descriptor. 0 or errno; then nothing is attached. */
 int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *programs, const char *path, uint64_t offset, pid_t pid,
                               ebpfMonProbe probe[2], unsigned *count);
+
+/* The same for dbProcess, if the query asks which record is in hand. */
+int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *programs, const char *path, uint64_t offset, pid_t pid,
+                                    ebpfMonProbe probe[2], unsigned *count);
 
 /* Events of this process count from now on; or no more. 0 or errno. */
 int ebpfMonQueryProgramsAddProcess(ebpfMonQueryPrograms *programs, pid_t pid, uint32_t iocId);

@@ -20,7 +20,7 @@ typedef struct {
     int      on;
     uint64_t retryAt;
     unsigned probes, stepped;
-    ebpfMonProbe probe[2 * EBPFMON_FUNCTION_SITES];
+    ebpfMonProbe probe[4 * EBPFMON_FUNCTION_SITES];
 } Followed;
 
 struct ebpfMonQueryIocs {
@@ -102,27 +102,41 @@ static void forgetEnded(ebpfMonQueryIocs *q)
     q->count = kept;
 }
 
-/* Sets the probes of one IOC. 0, or -1: *why. */
-static int setProbes(ebpfMonQueryIocs *q, Followed *f, char *why, size_t size)
+typedef int (*SetProbe)(ebpfMonQueryPrograms *programs, const char *path, uint64_t offset, pid_t pid,
+                        ebpfMonProbe probe[2], unsigned *count);
+
+/* Sets probes at one function of one IOC. 0, or -1: *why. */
+static int setProbes(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionWanted *wanted, SetProbe set, char *why,
+                     size_t size)
 {
     ebpfMonFunctionPlace place[EBPFMON_FUNCTION_SITES];
-    unsigned places, count;
+    unsigned places, count, before = f->probes;
     int err = 0;
 
-    if (q->spec->function.needReturn && ebpfMonProcSeccomp(f->pid) == 2) {
+    if (wanted->needReturn && ebpfMonProcSeccomp(f->pid) == 2) {
         snprintf(why, size, "it runs under seccomp, which may forbid return probes");
         return -1;
     }
-    places = ebpfMonFunctionFind(f->pid, &q->spec->function, place, why, size);
+    places = ebpfMonFunctionFind(f->pid, wanted, place, why, size);
     for (unsigned i = 0; i < places && !err; i++) {
-        err = ebpfMonQueryProgramsProbe(q->programs, place[i].path, place[i].site.offset, f->pid, f->probe + f->probes,
-                                        &count);
+        err = set(q->programs, place[i].path, place[i].site.offset, f->pid, f->probe + f->probes, &count);
         f->probes += err ? 0 : count;
         f->stepped += !err && place[i].site.cls == ebpfMonSiteStepped ? count : 0;
     }
     if (err)
-        snprintf(why, size, "%s cannot be probed: %s", q->spec->function.symbol, strerror(err));
-    return f->probes ? 0 : -1;
+        snprintf(why, size, "%s cannot be probed: %s", wanted->symbol, strerror(err));
+    return f->probes > before ? 0 : -1;
+}
+
+/* All probes of one IOC. First those that tell which record is in hand. */
+static int setAllProbes(ebpfMonQueryIocs *q, Followed *f, char *why, size_t size)
+{
+    static const ebpfMonFunctionWanted process = { .object = "*", .symbol = "dbProcess", .args = EBPFMON_ARG1,
+                                                   .needReturn = 1 };
+
+    if (q->spec->order.needsRecord && setProbes(q, f, &process, ebpfMonQueryProgramsProbeRecord, why, size))
+        return -1;
+    return isFunction(q) ? setProbes(q, f, &q->spec->function, ebpfMonQueryProgramsProbe, why, size) : 0;
 }
 
 /* Looks at one IOC from now on. */
@@ -131,7 +145,9 @@ static void enter(ebpfMonQueryIocs *q, Followed *f, uint64_t now)
     char why[160] = "";
     int err;
 
-    if (isFunction(q) && setProbes(q, f, why, sizeof(why))) {
+    if (setAllProbes(q, f, why, sizeof(why))) {
+        leave(q, f, 0);
+        f->stepped = 0;
         f->retryAt = now + RETRY_NS;
         snprintf(q->trouble, sizeof(q->trouble), "%.60s: %.130s", f->name, why);
         return;

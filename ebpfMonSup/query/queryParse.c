@@ -46,7 +46,7 @@ static int readOf(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *of)
         return ebpfMonQueryRefuse(p, host->at, "functions are probed in IOCs only: leave \"host\" out");
     if (wide && ebpfMonQueryJsonFind(of, "ioc"))
         return ebpfMonQueryRefuse(p, host->at, "\"host\" means all processes: leave \"ioc\" out");
-    p->spec->order.plan.hostWide = (uint32_t)wide;
+    p->spec->order.plan.hostWide = (uint32_t)wide; /* only IOCs have records */
     return 0;
 }
 
@@ -186,7 +186,7 @@ static int readQuery(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         return -1;
     record = of ? ebpfMonQueryJsonFind(of, "record") : NULL;
     if (record && !hasRecord(&p->spec->order.plan))
-        return ebpfMonQueryRefuse(p, record->at, "\"record\" chooses among keys: add \"root\", or an argument \"as\" "
+        return ebpfMonQueryRefuse(p, record->at, "\"record\" chooses among keys: add \"root\", \"record\", or an argument \"as\" "
                                   "\"record\", to \"keys\"");
     while (!ebpfMonQueryJsonFind(v, "maxKeys") && p->spec->order.maxKeys > 1 &&
            ebpfMonQueryProgramsCountBytes(&p->spec->order) > BYTES_MOST)

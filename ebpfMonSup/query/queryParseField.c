@@ -20,6 +20,7 @@ static const struct {
     { "ioc",       EBPFMON_QUERY_IOC,       8,  ANY },
     { "thread",    EBPFMON_QUERY_THREAD,    16, ANY },
     { "root",      EBPFMON_QUERY_ROOT,      16, ANY },
+    { "record",    EBPFMON_QUERY_IN_HAND,   16, ANY },
     { "cpu",       EBPFMON_QUERY_CPU,       8,  ANY },
     { "return",    EBPFMON_QUERY_RETURN,    8,  RETURNING },
     { "duration",  EBPFMON_QUERY_DURATION,  8,  MEASURED },
@@ -28,7 +29,7 @@ static const struct {
     { "before",    EBPFMON_QUERY_BEFORE,    16, BIT(CpuWait) },
 };
 
-#define FIELDS "\"ioc\", \"thread\", \"root\", \"cpu\", \"return\", \"duration\", \"syscall\", \"preempted\", " \
+#define FIELDS "\"ioc\", \"thread\", \"root\", \"record\", \"cpu\", \"return\", \"duration\", \"syscall\", \"preempted\", " \
                "\"before\", {\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
 
 /* In the order of enum ebpfMonQueryType. */
@@ -45,6 +46,7 @@ static int readWordField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
                                       v->text);
         field->what = fields[i].what;
         field->size = (uint8_t)fields[i].size;
+        p->spec->order.needsRecord |= field->what == EBPFMON_QUERY_IN_HAND;
         field->type = field->what == EBPFMON_QUERY_RETURN ? EBPFMON_QUERY_S64 : EBPFMON_QUERY_U64;
         return 0;
     }

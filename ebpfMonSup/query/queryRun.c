@@ -63,24 +63,28 @@ double ebpfMonQueryRunGetDue(const ebpfMonQueryRun *r)
     return r->due;
 }
 
-/* ns that a trap takes from the IOC, besides the program. Tracepoints and the profile have no trap. */
-static double costOfTrap(const ebpfMonQueryRun *r, const ebpfMonCosts *costs)
+/* ns that a trap takes from the IOC, besides the program. Tracepoints and the profile have no trap. "record": those at
+ * dbProcess, of which two belong to a call. */
+static double costOfTrap(const ebpfMonQueryRun *r, const ebpfMonCosts *costs, double *record)
 {
     double stepped, entry;
 
     ebpfMonQueryIocsCount(r->iocs, &stepped);
     entry = costs->entryNs + stepped * (costs->steppedNs - costs->entryNs);
+    *record = (entry + costs->returnNs) / 2;
     switch (r->spec->order.source) {
     case ebpfMonQueryAtEntry:  return entry;
     case ebpfMonQueryAtReturn: return entry + costs->returnNs;
-    case ebpfMonQueryCall:     return (entry + costs->returnNs) / 2; /* of two runs for a call */
+    case ebpfMonQueryCall:     return *record;
     default:                   return 0;
     }
 }
 
 static void measureCost(ebpfMonQueryRun *r, const ebpfMonCosts *costs, const struct ebpfMonQueryCounts *now, double seconds)
 {
-    double ns = (double)(now->runs - r->counts.runs) * costOfTrap(r, costs) + (double)(now->ns - r->counts.ns);
+    double record, trap = costOfTrap(r, costs, &record);
+    double ns = (double)(now->runs - r->counts.runs) * trap + (double)(now->records - r->counts.records) * record +
+                (double)(now->ns - r->counts.ns);
 
     r->cost = seconds > 0 ? 100 * ns / (seconds * 1e9) : 0;
     r->tooDear = r->cost > r->spec->budget ? r->tooDear + 1 : 0;

@@ -7,7 +7,7 @@
 /* In place of that of probe/, which asks libbpf how many CPUs there are. */
 size_t ebpfMonQueryProgramsCountBytes(const ebpfMonQueryOrder *order)
 {
-    return order->maxKeys * (order->plan.hist ? 3300u : 240u);
+    return order->maxKeys * (order->plan.hist ? 3300u : 240u) + (order->needsRecord ? 4u << 20 : 0u);
 }
 
 static void checkField(const struct ebpfMonQueryField *f)

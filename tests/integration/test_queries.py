@@ -39,9 +39,11 @@ SYSCALLS = {
     "where": [{"field": "syscall", "is": "==", "value": "clock_nanosleep"}], "budget": 100,
 }
 PROFILE = {"name": "PROFILE", "source": {"profile": 199}, "keys": ["root", "thread"], "budget": 100}
+IN_HAND = {"name": "IN_HAND", "source": {"syscalls": "entry"}, "keys": ["root", "record", "syscall"], "budget": 100,
+           "where": [{"field": "syscall", "is": "==", "value": "clock_nanosleep"}], "of": {"record": "*SLEEP*"}}
 WAITS = {"name": "WAITS", "source": {"cpuWait": True}, "keys": ["thread"], "histogram": "log2", "budget": 100}
 SWITCHES = {"name": "SWITCHES", "source": {"tracepoint": "sched_switch"}, "keys": ["thread"], "budget": 100}
-QUERIES = [BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, PROFILE, WAITS, SWITCHES]
+QUERIES = [BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, SWITCHES]
 
 
 def write(tmp, name, queries):
@@ -159,6 +161,17 @@ def test_system_calls_by_root(ioc, monitor):
     assert row[1:3] == ("clock_nanosleep", 7)
     assert row[3] >= 2000
     stop(monitor, "SYSCALLS")
+
+
+def test_record_in_hand(ioc, monitor):
+    """The one record of a chain that sleeps, in the middle of it; not its root, and not those before and behind it."""
+    start(monitor, "IN_HAND")
+    for _ in range(5):
+        ioc.put("SLEEP.PROC", 1)
+    wanted = [(f"{ioc.prefix}SLEEP", f"{ioc.prefix}SLEEP:BUSY", "clock_nanosleep", 5)]
+    until(lambda: rows(monitor, "IN_HAND", "KEY1S", "KEY2S", "KEY3S", "CNTS") == wanted, 10,
+          lambda: str(rows(monitor, "IN_HAND", "KEY1S", "KEY2S", "KEY3S", "CNTS")))
+    stop(monitor, "IN_HAND")
 
 
 def test_profile_finds_the_root(ioc, monitor):

@@ -121,7 +121,7 @@ static const struct { const char *text, *line, *why; } bad[] = {
     /* keys */
     {PROFILE(", \"keys\": \"ioc\""), ":2:", "\"keys\" is a list of at most 4"},
     {PROFILE(", \"keys\": [\"ioc\", \"ioc\", \"ioc\", \"ioc\", \"ioc\"]"), ":2:", "\"keys\" is a list of at most 4"},
-    {PROFILE(", \"keys\": [\"record\"]"), ":2:", "\"record\" is no field. Known are: \"ioc\", \"thread\", \"root\""},
+    {PROFILE(", \"keys\": [\"recrod\"]"), ":2:", "\"recrod\" is no field. Known are: \"ioc\", \"thread\", \"root\""},
     {PROFILE(", \"keys\": [1]"), ":2:", "a field is one of"},
     {PROFILE(", \"keys\": [{}]"), ":2:", "a field is one of"},
     {PROFILE(", \"keys\": [\"return\"]"), ":2:", "this source has no \"return\""},
