@@ -48,8 +48,8 @@ struct {
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_QUERY_CALLS);
-    __type(key, struct ebpfMonQueryCallKey);
-    __type(value, struct ebpfMonQueryCall);
+    __uint(key_size, sizeof(struct ebpfMonQueryCallKey));
+    __uint(value_size, sizeof(struct ebpfMonQueryCall)); /* the user part makes it as large as its key is */
 } calls SEC(".maps");
 
 struct {

@@ -125,6 +125,7 @@ static int load(ebpfMonQueryPrograms *q)
     bpf_map__set_value_size(skel->maps.cells, q->valueSize);
     bpf_map__set_value_size(skel->maps.noCell, q->valueSize);
     bpf_map__set_max_entries(skel->maps.cells, q->order.maxKeys);
+    bpf_map__set_value_size(skel->maps.calls, offsetof(struct ebpfMonQueryCall, key) + q->keySize);
     if (!measuresCalls(&q->order))
         bpf_map__set_max_entries(skel->maps.calls, 1);
     if (!q->order.needsRecord)
