@@ -81,7 +81,8 @@ static __always_inline void endCall(struct event *e, __u64 sp)
 
     if (!call)
         return;
-    e->duration = bpf_ktime_get_ns() - call->begin;
+    e->now = bpf_ktime_get_ns();
+    e->duration = e->now - call->begin;
     if (lookAt(e, END, call) || readField(&plan.value, e, &value))
         __sync_fetch_and_add(&e->counts->faults, 1);
     else
@@ -161,12 +162,15 @@ int ebpfmon_query_end(struct pt_regs *ctx)
     });
 }
 
-/* Forgets the calls that have returned: those whose frame is not below "sp". The bound is for the verifier. */
+#define DROP_MAX 4 /* calls that end at once. More than one has ended only if returns were not seen: longjmp */
+
+/* Forgets the calls that have returned: those whose frame is not below "sp". */
 static __always_inline void dropReturned(struct ebpfMonQueryInHand *in, __u64 sp)
 {
     if (in->below && in->below <= sp)
         in->below = 0;
-    for (int i = 0; i < EBPFMON_QUERY_DEPTH; i++) {
+#pragma unroll
+    for (int i = 0; i < DROP_MAX; i++) {
         __u32 n = in->depth - 1;
 
         if (n >= EBPFMON_QUERY_DEPTH)
@@ -176,6 +180,7 @@ static __always_inline void dropReturned(struct ebpfMonQueryInHand *in, __u64 sp
             return;
         in->depth = n;
     }
+    in->depth = 0; /* rather than guess */
 }
 
 static __always_inline struct ebpfMonQueryInHand *findCalls(const struct event *e)
@@ -371,7 +376,8 @@ static __always_inline void endWait(struct event *e, struct task_struct *before)
         return;
     e->before = before;
     e->preempted = call->met;
-    e->duration = bpf_ktime_get_ns() - call->begin;
+    e->now = bpf_ktime_get_ns();
+    e->duration = e->now - call->begin;
     bpf_map_delete_elem(&calls, &key);
     see(e);
 }

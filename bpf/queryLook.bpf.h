@@ -77,7 +77,7 @@ struct {
 /* An event. */
 struct event {
     __u64 arg[EBPFMON_QUERY_ARGS];
-    __u64 returned, duration, syscall;
+    __u64 returned, duration, syscall, now; /* now: 0: the clock was not read */
     struct task_struct *task, *before; /* whose event it is, and who had the CPU; 0: the current thread's */
     __u32 tgid, tid, iocId, preempted;
     struct ebpfMonQueryCounts *counts;
@@ -247,7 +247,7 @@ static __always_inline int lookAt(const struct event *e, enum when when, struct 
 }
 
 /* Atomic: a program of this CPU can be preempted by another one, and both may be at the same cell. */
-static __always_inline void addValue(struct ebpfMonQueryCell *c, __s64 value)
+static __always_inline void addValue(struct ebpfMonQueryCell *c, __s64 value, __u64 now)
 {
     __u64 order = EBPFMON_QUERY_ORDER(value);
     __u32 bucket;
@@ -259,7 +259,7 @@ static __always_inline void addValue(struct ebpfMonQueryCell *c, __s64 value)
     if (~order > c->low)
         c->low = ~order;
     c->last = value;
-    c->lastAt = bpf_ktime_get_ns();
+    c->lastAt = now ? now : bpf_ktime_get_ns();
     if (plan.hist == EBPFMON_QUERY_NO_HIST)
         return;
     if (plan.hist == EBPFMON_QUERY_LOG2)
@@ -306,7 +306,7 @@ static __always_inline void count(const struct event *e, const struct ebpfMonQue
     }
     __sync_fetch_and_add(&c->count, 1);
     if (plan.value.what != EBPFMON_QUERY_NOTHING)
-        addValue(c, (__s64)value);
+        addValue(c, (__s64)value, e->now);
 }
 
 #endif
