@@ -345,6 +345,8 @@ def test_display_of_a_query():
     """Its widgets, its PVs and the columns of its table against ebpfMonQuery.template."""
     root = parse(QUERY)
     check_widgets(QUERY, root, ["P", "Q"])
+    header, embedded = parse(EMBEDDED[0]), root.find("widget[@type='embedded']")
+    assert [embedded.findtext(n) for n in ("width", "height")] == [header.findtext(n) for n in ("width", "height")]
     text = (paths.DB / "ebpfMonQuery.template").read_text()
     records = {name: kind for kind, name in re.findall(r'^record\((\w+), "\$\(P\)\$\(Q\)_(\w+)"\)', text, re.M)}
     shown = set()
