@@ -118,8 +118,8 @@ struct ebpfMonQueryCounts {
     __u64 records; /* runs of the two programs at dbProcess; not in "runs" */
 };
 
-/* Map "calls": a call under way, or a thread that waits for a CPU. The stack pointer tells nested calls apart. Of "key" there is
- * as much as this query has. */
+/* Map "calls": a call under way, or a thread that waits for a CPU. The stack pointer tells nested calls apart. Of "key"
+ * there is as much as this query has. */
 struct ebpfMonQueryCallKey {
     __u64 id; /* process and thread */
     __u64 sp;

@@ -90,8 +90,8 @@ static __always_inline void endCall(struct event *e, __u64 sp)
     bpf_map_delete_elem(&calls, &key);
 }
 
-/* A program whose runs count: "run" may use the event "e". What only the cost is worked out from is not added atomically: one of
- * two programs that preempt each other may be missing there. */
+/* A program whose runs count: "run" may use the event "e". What only the cost is worked out from is not added
+ * atomically: one of two programs that preempt each other may be missing there. */
 #define RUN(task, run)                                        \
     struct event e = {};                                      \
     struct timing timing;                                     \

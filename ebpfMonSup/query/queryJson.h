@@ -12,7 +12,8 @@
 #define EBPFMON_QUERYJSON_VALUES_MAX 20000
 #define EBPFMON_QUERYJSON_DEPTH_MAX  16
 
-typedef enum { ebpfMonQueryJsonNull, ebpfMonQueryJsonBool, ebpfMonQueryJsonNumber, ebpfMonQueryJsonText, ebpfMonQueryJsonList,
+typedef enum { ebpfMonQueryJsonNull, ebpfMonQueryJsonBool, ebpfMonQueryJsonNumber, ebpfMonQueryJsonText,
+               ebpfMonQueryJsonList,
                ebpfMonQueryJsonMap } ebpfMonQueryJsonKind;
 
 typedef struct ebpfMonQueryJsonValue {

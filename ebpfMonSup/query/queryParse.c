@@ -13,8 +13,8 @@
 #define SAMPLE_MOST  1000000
 #define KEYS_DEFAULT 1024 /* on a host with many CPUs fewer: each has its own cells */
 #define BYTES_MOST   ((size_t)32 << 20) /* of the tables of one query */
-#define QUERY_KEYS   "name, title, source, of, keys, where, value, unit, scale, histogram, sort, top, interval, stopAfter, " \
-                     "sample, maxKeys, budget, start"
+#define QUERY_KEYS   "name, title, source, of, keys, where, value, unit, scale, histogram, sort, top, interval, " \
+                     "stopAfter, sample, maxKeys, budget, start"
 
 static int readName(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
@@ -186,8 +186,8 @@ static int readQuery(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         return -1;
     record = of ? ebpfMonQueryJsonFind(of, "record") : NULL;
     if (record && !hasRecord(&p->spec->order.plan))
-        return ebpfMonQueryRefuse(p, record->at, "\"record\" chooses among keys: add \"root\", \"record\", or an argument \"as\" "
-                                  "\"record\", to \"keys\"");
+        return ebpfMonQueryRefuse(p, record->at, "\"record\" chooses among keys: add \"root\", \"record\", or an argument "
+                                  "\"as\" \"record\", to \"keys\"");
     while (!ebpfMonQueryJsonFind(v, "maxKeys") && p->spec->order.maxKeys > 1 &&
            ebpfMonQueryProgramsCountBytes(&p->spec->order) > BYTES_MOST)
         p->spec->order.maxKeys /= 2;

@@ -21,7 +21,8 @@ static struct ebpfMonQueryTerm *addTerm(ebpfMonQueryParser *p, const ebpfMonQuer
 }
 
 /* Compares with the begin of a text, or with all of it. */
-static int setText(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpfMonQueryJsonValue *v, size_t length, int prefix)
+static int setText(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpfMonQueryJsonValue *v, size_t length,
+                   int prefix)
 {
     size_t most = t->field.size - 1u;
 

@@ -31,8 +31,8 @@ int ebpfMonQueryReadWord(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *val
                          const char *const *words, int *number);
 
 /* What to take from an event. "name" (may be NULL): what a column with it is called. */
-int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *value, struct ebpfMonQueryField *field, char *name,
-                          size_t size);
+int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *value, struct ebpfMonQueryField *field,
+                          char *name, size_t size);
 
 /* The source, when p->spec->order is still empty. */
 int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *source);

@@ -50,7 +50,8 @@ static inline int ebpfMonQueryIsText(const struct ebpfMonQueryField *f)
 
 static inline int ebpfMonQueryIsRecord(const struct ebpfMonQueryField *f)
 {
-    return f->what == EBPFMON_QUERY_ROOT || f->what == EBPFMON_QUERY_IN_HAND || (f->what == EBPFMON_QUERY_ARG && f->type == EBPFMON_QUERY_RECORD);
+    return f->what == EBPFMON_QUERY_ROOT || f->what == EBPFMON_QUERY_IN_HAND ||
+           (f->what == EBPFMON_QUERY_ARG && f->type == EBPFMON_QUERY_RECORD);
 }
 
 static inline int ebpfMonQueryIsSigned(const struct ebpfMonQueryField *f)
