@@ -12,6 +12,12 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+/* libbpf has these names since 1.2, Debian 12 has 1.1. */
+#ifndef BPF_UPROBE
+#define BPF_UPROBE(name, args...) BPF_KPROBE(name, ##args)
+#define BPF_URETPROBE(name, args...) BPF_KRETPROBE(name, ##args)
+#endif
+
 #define CORE __attribute__((preserve_access_index))
 
 struct ns_common { unsigned int inum; } CORE;
@@ -38,6 +44,7 @@ struct tcp_sock {
 
 struct task_struct {
     int pid; /* of the thread */
+    int tgid;
     unsigned long nivcsw; /* it was preempted so often */
     unsigned int __state; /* kernel 5.14 (2f064a59a11f) */
     struct task_struct *group_leader;

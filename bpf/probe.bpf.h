@@ -6,13 +6,8 @@
 #define EBPFMON_PROBE_BPF_H
 
 #include "maps.bpf.h"
+#include "timing.bpf.h"
 #include "wake.bpf.h"
-
-/* libbpf has these names since 1.2, Debian 12 has 1.1. */
-#ifndef BPF_UPROBE
-#define BPF_UPROBE(name, args...) BPF_KPROBE(name, ##args)
-#define BPF_URETPROBE(name, args...) BPF_KRETPROBE(name, ##args)
-#endif
 
 /* The thread that ran into a probe. */
 struct caller {
@@ -28,30 +23,13 @@ static __always_inline void countHits(__u32 tgid, __u32 kind, __u64 add)
         h->n[kind] += add;
 }
 
-#define TIMED 16 /* of so many runs of a program, one is timed; a power of two */
-
-/* A run of a program that is timed. */
-struct timing {
-    __u64 begin;    /* 0: it is not timed: to time each run would cost as much as a map lookup */
-    __u64 preempted; /* how often this thread had to leave the CPU by then: a program can be preempted */
-};
-
-static __always_inline __u64 countPreemptions(void)
-{
-    return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), nivcsw);
-}
-
-static __always_inline void beginTiming(struct timing *t, __u64 now)
-{
-    t->begin = bpf_get_prandom_u32() & (TIMED - 1) ? 0 : now;
-    t->preempted = t->begin ? countPreemptions() : 0;
-}
-
 /* Adds the time that the program took. The last that it does. */
 static __always_inline void endTiming(const struct timing *t)
 {
-    if (t->begin && countPreemptions() == t->preempted)
-        countHits(bpf_get_current_pid_tgid() >> 32, EBPFMON_HIT_NS, TIMED * (bpf_ktime_get_ns() - t->begin));
+    __u64 ns = takeTiming(t);
+
+    if (ns)
+        countHits(bpf_get_current_pid_tgid() >> 32, EBPFMON_HIT_NS, ns);
 }
 
 /* A program whose time counts: "run" may use "now", when it began. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of the system calls that a thread of an IOC may wait in. */
+/* Names of the system calls of this machine. */
 #ifndef EBPFMON_SYSCALLNAME_H
 #define EBPFMON_SYSCALLNAME_H
 
@@ -7,5 +7,8 @@
 
 /* "futex"; "system call 999" for those that are not in the list. */
 void ebpfMonSyscallName(long number, char *buf, size_t size);
+
+/* -1: this machine has none of that name. */
+long ebpfMonSyscallNumber(const char *name);
 
 #endif

@@ -16,6 +16,7 @@
 #include "monitor/putRoom.h"
 #include "monitor/traceRoom.h"
 #include "monitor/watchRoom.h"
+#include "query/queries.h"
 #include "search/search.h"
 
 /* How far the monitor has come. */
@@ -32,6 +33,7 @@ typedef struct ebpfMonMonitor {
     ebpfMonSettings     settings;     /* fixed once it runs */
     ebpfMonTargets     *targets;      /* has a lock of its own */
     ebpfMonSearch      *search;       /* has a lock of its own */
+    ebpfMonQueries     *queries;      /* has a lock of its own; there from the registration on */
     ebpfMonWatchRoom    watch;
     ebpfMonPutRoom      put;
     ebpfMonTraceRoom    trace;

@@ -13,6 +13,7 @@
 #include "ioc/procNetns.h"
 #include "model/published.h"
 #include "monitor/operations.h"
+#include "monitor/queryOperations.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "publish/watchdog.h"
@@ -20,6 +21,7 @@
 
 #define CLOSURE_FACTOR 6u /* the order, lists of single records, and the table before while it changes */
 #define EXPORT_STOP_SECONDS 3.0
+#define STOP_SECONDS 5.0 /* queries: as each thread that uses the kernel part */
 #define NO_MEMORY "out of memory or threads: raise the limits of this process (ulimit -u, TasksMax), or ask for less " \
                   "by ebpfMonConfigure; then call ebpfMonStart"
 
@@ -45,8 +47,9 @@ static ebpfMonOpStatus configure(const ebpfMonSettings *s, char *why, size_t siz
 /* Both stop what runs. Nonzero: a thread did not end in time, and still uses its room and the kernel's tables. */
 static int stopReading(ebpfMonMonitor *m)
 {
-    int left = ebpfMonPublisherStop(m->publish.publisher);
+    int left = ebpfMonQueriesStop(m->queries, STOP_SECONDS);
 
+    left |= ebpfMonPublisherStop(m->publish.publisher);
     left |= ebpfMonEventThreadStop(m->eventThread);
     return left | ebpfMonPacketThreadStop(m->packetThread);
 }
@@ -158,6 +161,7 @@ static int startMonitor(ebpfMonMonitor *m, const ebpfMonFilter *first)
         }
         return -1;
     }
+    ebpfMonQueriesBegin(m->queries, m->targets, &m->watch.costs);
     epicsAtExit(stopMonitor, NULL);
     return 0;
 }
@@ -196,7 +200,10 @@ static void ebpfMonMonitorRegistrar(void)
     monitor.life.lock = epicsMutexMustCreate();
     monitor.life.early = ebpfMonFilterDefault;
     configure(&defaults, why, sizeof(why));
+    monitor.queries = ebpfMonQueriesNew();
     ebpfMonOperationsRegister(&monitor, configure, start);
+    if (monitor.queries) /* else each operation says that there are none */
+        ebpfMonQueryOperationsRegister(monitor.queries);
     ebpfMonExportRegister();
 }
 

@@ -167,6 +167,11 @@ uint64_t ebpfMonKernelGetReleased(uint32_t tgid, uint64_t lockSet)
     return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.released), &key, &at) ? 0 : at;
 }
 
+int ebpfMonKernelGetThreadsFd(void)
+{
+    return ebpfMonLoaded.skel ? bpf_map__fd(ebpfMonLoaded.skel->maps.threads) : -1;
+}
+
 int ebpfMonKernelGetQueues(uint32_t tgid, struct ebpfMonQueues *queues)
 {
     return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.queues), &tgid, queues);

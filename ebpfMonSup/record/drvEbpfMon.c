@@ -19,12 +19,14 @@
 #include "model/logOps.h"
 #include "record/filterSub.h"
 #include "record/pvScan.h"
+#include "record/queryColumn.h"
 #include "record/shellCommand.h"
 #include "record/tables.h"
 
 static long driverInit(void)
 {
     ebpfMonScanInit(); /* before the records, which join the scan lists */
+    ebpfMonQueryScanInit();
     return 0;
 }
 
@@ -56,6 +58,7 @@ static void initHook(initHookState state)
     } else if (state == initHookAtShutdown) {
         ebpfMonScanStop();
         ebpfMonTablesStop();
+        ebpfMonQueryScanStop();
     } else if (state == initHookAfterShutdown) {
         ebpfMonGuardStop();
     }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/text.h"
+#include "common/wholeFile.h"
 #include "model/published.h"
 #include "rules/rules.h"
 #include "rules/rulesFile.h"
@@ -16,40 +13,10 @@
 
 #define FILE_MAX (1024u * 1024u)
 
-/* The whole file, which the caller frees; NULL and why. */
-static char *readAll(const char *file, size_t *length, char *why, size_t size)
-{
-    struct stat info;
-    char *text = NULL;
-    ssize_t n = 1;
-    int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* does not wait for the other end of a pipe */
-
-    if (fd < 0 || fstat(fd, &info)) {
-        snprintf(why, size, "%s: %s. Correct the name or the permissions", file, strerror(errno));
-    } else if (!S_ISREG(info.st_mode)) {
-        snprintf(why, size, "%s: not a regular file. Give the name of one", file);
-    } else if (info.st_size > (off_t)FILE_MAX) {
-        snprintf(why, size, "%s: has more than %u bytes. Use patterns for several PVs", file, FILE_MAX);
-    } else if (!(text = malloc(FILE_MAX + 1))) {
-        snprintf(why, size, "%s: out of memory", file);
-    } else {
-        for (*length = 0; *length <= FILE_MAX && n > 0; *length += n > 0 ? (size_t)n : 0)
-            n = read(fd, text + *length, FILE_MAX + 1 - *length);
-        if (n < 0 || *length > FILE_MAX) {
-            snprintf(why, size, "%s: %s. Try again", file, n < 0 ? strerror(errno) : "grew while it was read");
-            free(text);
-            text = NULL;
-        }
-    }
-    if (fd >= 0)
-        close(fd);
-    return text;
-}
-
 static ebpfMonRuleSet *readRules(const char *file, char *why, size_t size)
 {
     size_t length;
-    char *text = readAll(file, &length, why, size);
+    char *text = ebpfMonWholeFileRead(file, FILE_MAX, &length, why, size);
     ebpfMonRuleSet *set;
 
     if (!text)

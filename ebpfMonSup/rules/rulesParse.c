@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/jsonPlace.h"
 #include "rules/rulesParse.h"
 #include "rules/rulesParser.h"
-#include "rules/rulesWords.h"
 
 static int compareNames(const void *a, const void *b)
 {
@@ -75,7 +75,7 @@ ebpfMonRuleSet *ebpfMonRulesParse(const char *file, const char *text, size_t len
         p->length = length;
         readText(p);
         if (p->why[0]) {
-            ebpfMonRulesFormatPlace(file, text, length, p->whyAt, p->why, why, size);
+            ebpfMonJsonFormatPlace(file, text, length, p->whyAt, p->why, why, size);
         } else {
             set = p->set;
             p->set = NULL;

@@ -7,6 +7,7 @@
 
 #include <epicsStdlib.h>
 
+#include "common/jsonPlace.h"
 #include "common/text.h"
 #include "rules/rulesParser.h"
 #include "rules/rulesWords.h"
@@ -35,7 +36,7 @@ static const ebpfMonRulesKey ruleKeys[] = {
 /* Where the token that was read last begins. */
 static size_t getTokenPlace(const ebpfMonRulesParser *p)
 {
-    return ebpfMonRulesFindToken(p->text, p->length, yajl_get_bytes_consumed(p->yajl));
+    return ebpfMonJsonFindToken(p->text, p->length, yajl_get_bytes_consumed(p->yajl));
 }
 
 int ebpfMonRulesRefuse(ebpfMonRulesParser *p, size_t at, const char *format, ...)

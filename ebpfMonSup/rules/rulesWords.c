@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <epicsString.h>
 
-#include "common/text.h"
 #include "model/put.h"
 #include "rules/rulesWords.h"
 
@@ -72,56 +70,4 @@ int ebpfMonRulesReadOrigin(const char *text, size_t length)
             return through;
     }
     return -1;
-}
-
-/* Of a number, or a key without quotes. */
-static int isInWord(char c)
-{
-    return isalnum((unsigned char)c) || (c && strchr("+-._$", c));
-}
-
-size_t ebpfMonRulesFindToken(const char *text, size_t length, size_t end)
-{
-    size_t i;
-    char last;
-
-    if (!end || end > length)
-        return end ? length : 0;
-    i = end - 1;
-    last = text[i];
-    if (last == '"' || last == '\'') {
-        while (i > 0) {
-            size_t slashes = 0;
-
-            if (text[--i] != last)
-                continue;
-            while (slashes < i && text[i - 1 - slashes] == '\\')
-                slashes++;
-            if (slashes % 2 == 0)
-                break;
-        }
-    } else {
-        while (i > 0 && isInWord(last) && isInWord(text[i - 1]))
-            i--;
-    }
-    return i;
-}
-
-void ebpfMonRulesFormatPlace(const char *file, const char *text, size_t length, size_t at, const char *why, char *buf,
-                     size_t size)
-{
-    unsigned line = 1, column = 1;
-    int n;
-
-    for (size_t i = 0; i < at && i < length; i++) {
-        column++;
-        if (text[i] == '\n') {
-            line++;
-            column = 1;
-        }
-    }
-    n = snprintf(buf, size, "%s:%u:%u: %s", file, line, column, why);
-    if (n < 0 || (size_t)n >= size)
-        snprintf(buf, size, "...:%u:%u: %s", line, column, why);
-    ebpfMonTextClean(buf, size); /* it has words of the file */
 }

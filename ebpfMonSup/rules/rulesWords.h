@@ -15,11 +15,4 @@ int ebpfMonRulesReadClock(const char *text, uint16_t *minute);
 /* The ebpfMonThrough of this name, not case sensitive, or -1. */
 int ebpfMonRulesReadOrigin(const char *text, size_t length);
 
-/* The offset of the token that ends before "end". */
-size_t ebpfMonRulesFindToken(const char *text, size_t length, size_t end);
-
-/* "file:line:column: why"; when that is too long the file's name is left out. */
-void ebpfMonRulesFormatPlace(const char *file, const char *text, size_t length, size_t at, const char *why, char *buf,
-                     size_t size);
-
 #endif

@@ -50,6 +50,11 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 #ebpfMonOtlp "http://127.0.0.1:4318"
 #ebpfMonZipkin "http://127.0.0.1:9411/api/v2/spans"
 
+# Questions of your own (documentation/queries.md), and those that come with ebpfMon: load, make PVs, start.
+#dbLoadRecords "$(TOP)/db/ebpfMonQuery.template", "P=$(EBPFMON_P),Q=CPU_BY_ROOT"
+#ebpfMonQueryLoad "$(TOP)/iocBoot/$(IOC)/queries/cpuByRoot.json"
+#ebpfMonQueryStart CPU_BY_ROOT
+
 iocInit
 
 echo "ebpfMon serves $(EBPFMON_P)STATE and others. Type: help ebpfMon*"

@@ -11,6 +11,7 @@ of EPICS Base. tools/bench.sh starts this program.
 """
 import argparse
 import contextlib
+import json
 import os
 import platform
 import signal
@@ -31,6 +32,10 @@ QUEUES = ("process", "interrupt", "async", "once")  # work for which TPRO prints
 SLOW = 100, 400  # each 100th chain takes 400 µs longer
 NONE, NOBODY = "none: ebpfMon, off", "no ebpfMon at all"
 P = "BENCH:EBPF:"
+
+
+QUERIES = [{"name": "COUNT", "source": {"function": "dbProcess"}, "keys": [{"arg": 1, "as": "record"}], "budget": 100},
+           {"name": "TIME", "source": {"function": "dbProcess", "when": "duration"}, "histogram": "log2", "budget": 100}]
 
 
 def database(length, shape):
@@ -128,7 +133,9 @@ class Bench:
             raise RuntimeError(f"the monitor ended:\n{self.monitor.process.output()}")
 
     def start_monitor(self):
-        self.monitor = Monitor(self.tmp, iocs="bench", prefix=P).launch()
+        queries = self.tmp / "queries.json"
+        queries.write_text(json.dumps({"queries": QUERIES}))
+        self.monitor = Monitor(self.tmp, iocs="bench", prefix=P, before=[f'ebpfMonQueryLoad "{queries}"']).launch()
         self.until(lambda: self.client("caget", "-t", P + "STATE").strip() == "Running", "the monitor runs")
 
     def level(self, name, slow=0, sample=1, record="*"):
@@ -171,6 +178,25 @@ class Level(Observer):
 
     def __exit__(self, *_):
         self.bench.level("off")
+
+
+class Query(Level):
+    """A query of QUERIES; the level has no probe in what "process" does."""
+    work = QUEUES
+
+    def __init__(self, bench, name):
+        super().__init__(bench, "puts")
+        self.name = name
+
+    def __enter__(self):
+        super().__enter__()
+        self.bench.monitor.command(f"ebpfMonQueryStart {self.name}")
+        self.bench.until(lambda: "looks at 1 IOC" in "\n".join(self.bench.monitor.command(f"ebpfMonQueryPrint {self.name}")),
+                         f"query {self.name} runs")
+
+    def __exit__(self, *_):
+        self.bench.monitor.command(f"ebpfMonQueryStop {self.name}")
+        super().__exit__()
 
 
 class Slow(Level):
@@ -223,6 +249,8 @@ def observers(bench):
     yield "ebpfMon, trace, every chain", Level(bench, "trace")
     yield "ebpfMon, trace, 1 in 100", Level(bench, "trace", sample=100)
     yield "ebpfMon, trace, no record matches", Level(bench, "trace", record="none:*")
+    yield "ebpfMon, query, count by record", Query(bench, "COUNT")
+    yield "ebpfMon, query, entry and return, hist", Query(bench, "TIME")
     for what, file in bench.files.items():
         yield f"TPRO, {what}", Tpro(bench, file)
     both = "uprobe:LIB:dbProcess, uprobe:LIB:dbPut "

@@ -282,6 +282,12 @@ def texts():
         "type": b'{ "rules": [ { "name": 5, "min": "x", "times": "Mon" } ], "default": "al\x1b[2Jlow" }',
         "open": b'{ "rules": [ { "name": "\\"\\\\", "pv": "*[a]", /* never ends',
     })
+    folder = here.parent.parent / "iocBoot" / "iocEbpfMon" / "queries"
+    write("fuzzQuery", {p.stem: p.read_bytes() for p in [*folder.glob("*.json"), here.parent / "kernels" / "queries.json"]})
+    write("fuzzQuery", {
+        "open": b'{"queries": [{"name": "\\"\\\\", "source": {"profile": 1e3}, "keys": [{"arg": 1, /* never ends',
+        "bad": b'{"queries": [{"name": "a\\u001b", "keys": [["ioc"]], "where": {"any": null}}, {"top": -1e400}]}',
+    })
     write("fuzzFilter", {
         "all": b"".join(piece(i, t) for i, t in enumerate(["psc*", "DEMO:?AG:*", "VAL", "opi*", "", "trace", "1e4",
                                                            "100", "2.5"])),

@@ -10,7 +10,8 @@ import pytest
 from tests.harness import bob, ca, db, loopback, paths
 
 OP = paths.TOP / "ebpfMonApp" / "op"
-FILES = sorted(p.name for p in (OP / "bob").glob("*.bob"))
+QUERY = "ebpfMonQuery.bob"  # of one query: it has a macro more, and other displays do not know which queries there are
+FILES = sorted(p.name for p in (OP / "bob").glob("*.bob") if p.name != QUERY)
 EMBEDDED = [f for f in FILES if f.startswith("_")]  # parts of other displays
 DISPLAYS = [f for f in FILES if f not in EMBEDDED]
 OF_ONE = {"ebpfMonRecord.bob": ("REC", "RING:CURRENT"), "ebpfMonIoc.bob": ("IOC", "ioc")}  # macro and its default
@@ -89,12 +90,15 @@ def shown(name):
 
 
 def test_widgets_are_valid_for_phoebus(display):
-    me, root = display
+    check_widgets(*display, ["P", *OF_ONE.get(display[0], ())[:1]])
+
+
+def check_widgets(me, root, macros):
     assert root.tag == "display" and root.get("version") == "2.0.0"
     own = set() if me in EMBEDDED else {"macros"}  # an embedded file gets its macros from the display
     assert {e.tag for e in root} == {"name", "width", "height", "widget"} | own
     if own:
-        assert [m.tag for m in root.find("macros")] == ["P", *OF_ONE.get(me, ())[:1]]
+        assert [m.tag for m in root.find("macros")] == macros
     width, height = int(root.findtext("width")), int(root.findtext("height"))
     assert width < WIDE and height < HIGH, "nothing scrolls"
     names = [w.findtext("name") for w in root.findall("widget")]
@@ -335,3 +339,22 @@ def test_archive_list(records):
     watch = set(re.findall(r'"\$\(P\)\$\(N=\$\(REC\)\):(\w+)"', (paths.DB / "ebpfMonWatch.db").read_text()))
     assert "LAT_P99" in watch
     assert {n.removeprefix("RING:CURRENT:") for n in listed if ":" in n} == watch - {"PUT_LAST"}
+
+
+def test_display_of_a_query():
+    """Its widgets, its PVs and the columns of its table against ebpfMonQuery.template."""
+    root = parse(QUERY)
+    check_widgets(QUERY, root, ["P", "Q"])
+    header, embedded = parse(EMBEDDED[0]), root.find("widget[@type='embedded']")
+    assert [embedded.findtext(n) for n in ("width", "height")] == [header.findtext(n) for n in ("width", "height")]
+    text = (paths.DB / "ebpfMonQuery.template").read_text()
+    records = {name: kind for kind, name in re.findall(r'^record\((\w+), "\$\(P\)\$\(Q\)_(\w+)"\)', text, re.M)}
+    shown = set()
+    for w in root.findall("widget"):
+        for e in pvs(w):
+            table, name, long = re.fullmatch(r"(pva://)?\$\(P\)\$\(Q\)_(\w+?)(\.VAL\$)?", e.text).groups()
+            assert name == "TABLE" if table else bool(long) == (records[name] == "lsi"), e.text
+            shown.add(name)
+    labels = re.findall(r'"([^"]+)"', re.search(r"\{const:\[(.*?)\]\}", text)[1])
+    assert [c.findtext("name") for c in root.find("widget[@type='table']/columns")] == labels
+    assert {"STATE", "MSG", "COST", "EVENT_CNT", "DROPPED_CNT", "KEY_CNT", "RUN", "HIST", "HIST_EDGES", "TABLE"} <= shown

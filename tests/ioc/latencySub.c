@@ -2,8 +2,9 @@
 /*
  * aSub routines that take a known time. Input A says how long, in µs; output VALA is what it took by our
  * own clock (µs), so that a test compares with what was, not with what was asked for. And routines that hand the record
- * which input A names over to another thread.
+ * which input A names over to another thread. And a function whose calls, arguments and results are known, for queries.
  */
+#include <string.h>
 #include <time.h>
 
 #include <aSubRecord.h>
@@ -131,6 +132,38 @@ static long popOwn(aSubRecord *prec)
     return epicsRingPointerPush(prec->dpvt, &callback) && epicsRingPointerPop(prec->dpvt) == &callback ? 0 : -1;
 }
 
+/* What the arguments of knownCall lead to. */
+typedef struct {
+    int  pad;
+    int  small;
+    struct { long pad, number; } *inner;
+    char text[24];
+} Known;
+
+long knownCall(int number, const char *name, const Known *known, dbCommon *prec);
+
+/* No copy of it for the arguments of one caller. */
+__attribute__((noipa)) long knownCall(int number, const char *name, const Known *known, dbCommon *prec)
+{
+    __asm__ volatile("" : : "r"(name), "r"(known), "r"(prec) : "memory"); /* the compiler must pass them all */
+    return number % 3 - 1;
+}
+
+/* As many calls as input A says; VALA counts them. Of ten, "number" is 0 to 9. */
+static long callKnown(aSubRecord *prec)
+{
+    static Known known = { .small = -7, .text = "in place" };
+    static long inner[2] = { 0, 1ll << 40 };
+    long calls = (long)*(double *)prec->a;
+
+    memcpy(&known.inner, &(void *){ inner }, sizeof(void *));
+    for (long i = 0; i < calls; i++)
+        knownCall((int)(i % 10), i % 2 ? "odd" : "even", &known, (dbCommon *)prec);
+    *(double *)prec->vala += (double)calls;
+    return 0;
+}
+
+epicsRegisterFunction(callKnown);
 epicsRegisterFunction(popOwn);
 epicsRegisterFunction(processByCallback);
 epicsRegisterFunction(sleepInCallback);

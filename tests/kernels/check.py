@@ -75,6 +75,7 @@ def check(said, start_only):
               r"puts only, nothing is counted: kernel 5\.\d+\S* has no bpf_loop, 5\.17 or later does")
         if not start_only:
             puts_only(c)
+    queries(c)
     c.has("state in the end", "end STATE", "^(Running|Degraded)$")
     lost = losses(said, "lost")
     c.add("no event is lost", said.get("end LOST_CNT") == "0" and not lost, lost or said.get("end LOST_CNT"))
@@ -116,6 +117,13 @@ def full(c):
     c.has("an IOC that was killed", "gone", r"machine \(pid \d+\) ended")
     c.same("restarted", "restarted", "restarted after")
     c.has("cost of a trap is measured", "end TRAP_COST", r"^(?!850$)\d")
+
+
+def queries(c):
+    """The verifier takes the programs of each source. Those that wait for a CPU need a member of the kernel 5.14."""
+    for name in re.findall(r"Q_[A-Z]+(?=_STATE)", " ".join(c.said)):
+        ok = c.said[f"{name}_STATE"] == "Running" or (name == "Q_WAIT" and version(c.said) < (5, 14))
+        c.add(f"query {name}", ok, c.said.get(f"{name}_MSG"))
 
 
 def puts_only(c):

@@ -79,6 +79,14 @@ putLast() { put K:SET 51; until_ 20 tells "AUTO_PUT_LAST.VAL\$" "K:SET:D *103 by
 level() { put M:FILTER_LEVEL "$1"; until_ 30 like M:IOC_LEVELS "$1"; say "level $1"; get -t M:IOC_LEVELS; }
 cmd() { echo "$*" >/tmp/monitor.in; }
 
+queries() { # each loads its programs, or says why not
+    for q in Q_ENTRY Q_RETURN Q_CALL Q_SYSCALL Q_SYSCALLS Q_PROFILE Q_SWITCH Q_WAIT; do
+        until_ 60 eval 'case $(val M:${q}_STATE) in ""|Starting) false;; esac'
+        show ${q}_STATE; line ${q}_MSG
+    done
+    until_ 60 more M:Q_SYSCALLS_EVENT_CNT 1
+}
+
 say uname; uname -r
 mkfifo /tmp/monitor.in /tmp/ioc.in
 sleep 100000 >/tmp/monitor.in & sleep 100000 >/tmp/ioc.in &
@@ -125,12 +133,14 @@ until_ 60 eval '[ "$(val M:IOC_CNT)" = 2 ]'
 until_ 60 eval 'case $(val M:IOC_LEVELS) in "256 trace trace "*|"256 puts puts "*) true;; *) false;; esac'
 if [ "$(val M:STATE)" = Degraded ]; then # level puts is the highest that this kernel can do
     show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
+    queries
     grep -q ' start-only' /proc/cmdline && finish
     puts; counters before; work 5; counters after
     level off; level puts; putLast
     finish
 fi
 show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
+queries
 grep -q ' start-only' /proc/cmdline && finish
 
 # level trace counts, too

@@ -136,8 +136,9 @@ def initramfs(where):
             if not to.exists():
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(lib, to)
-    for f in (paths.TOP / "dbd" / "ebpfMon.dbd", paths.DB / "ebpfMon.db", HERE / "monitor.cmd", HERE / "kernels.db",
-              HERE / "pva.db", paths.TESTS / "ioc" / "latency.db", paths.LATENCY_DBD,
+    for f in (paths.TOP / "dbd" / "ebpfMon.dbd", paths.DB / "ebpfMon.db", paths.DB / "ebpfMonQuery.template",
+              HERE / "monitor.cmd", HERE / "queries.json", HERE / "kernels.db", HERE / "pva.db",
+              paths.TESTS / "ioc" / "latency.db", paths.LATENCY_DBD,
               paths.BASE / "dbd" / "softIocPVA.dbd"):
         shutil.copy(f, tree / "m")
     busybox = shutil.which("busybox") or die("busybox is missing: apt-get install busybox-static")

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/*
+ * A query, as the kernel part sees it: the plan. Each running query has programs and tables of its own (query.bpf.c). The
+ * user part writes the plan before the programs are loaded, and the kernel freezes it. So the verifier knows each number
+ * in it, and takes out whatever the query does not need (bpf_map_direct_read, kernel/bpf/verifier.c, since 5.5).
+ */
+#ifndef EBPFMON_QUERY_H
+#define EBPFMON_QUERY_H
+
+#include "ebpfMonEvent.h"
+
+#define EBPFMON_QUERY_KEYS     4
+#define EBPFMON_QUERY_TERMS    8  /* conditions */
+#define EBPFMON_QUERY_STEPS    4  /* offsets on the way from a pointer to a value */
+#define EBPFMON_QUERY_ARGS     6  /* integer arguments of a function, or of a system call */
+#define EBPFMON_QUERY_TEXT     40 /* bytes of a text, its NUL included; longer ones are cut */
+#define EBPFMON_QUERY_WORDS    (EBPFMON_QUERY_TEXT / 8)
+#define EBPFMON_QUERY_KEY_SIZE (EBPFMON_QUERY_KEYS * EBPFMON_QUERY_TEXT)
+#define EBPFMON_QUERY_BUCKETS  192
+#define EBPFMON_QUERY_DEPTH    128  /* calls of dbProcess in one another */
+#define EBPFMON_QUERY_THREADS  2048 /* that are in one, at a time */
+#define EBPFMON_QUERY_CALLS    8192 /* calls under way whose duration is measured, and threads that wait */
+
+/* What a field is. */
+enum ebpfMonQueryWhat {
+    EBPFMON_QUERY_NOTHING,
+    EBPFMON_QUERY_ARG,       /* an argument, or what it leads to */
+    EBPFMON_QUERY_RETURN,    /* what the function, or the system call, returns */
+    EBPFMON_QUERY_DURATION,  /* ns */
+    EBPFMON_QUERY_IOC,       /* iocId */
+    EBPFMON_QUERY_THREAD,    /* the name of the thread */
+    EBPFMON_QUERY_ROOT,      /* the root of the chain that the thread is at: iocId and address; address 0: none */
+    EBPFMON_QUERY_IN_HAND,   /* the record that the thread processes, as ROOT */
+    EBPFMON_QUERY_SYSCALL,   /* its number */
+    EBPFMON_QUERY_CPU,
+    EBPFMON_QUERY_PREEMPTED, /* 1: the thread had to leave the CPU; 0: it was woken */
+    EBPFMON_QUERY_BEFORE     /* the name of the thread that had the CPU */
+};
+
+/* What an argument is, or what it leads to. */
+enum ebpfMonQueryType {
+    EBPFMON_QUERY_U8, EBPFMON_QUERY_U16, EBPFMON_QUERY_U32, EBPFMON_QUERY_U64,
+    EBPFMON_QUERY_S8, EBPFMON_QUERY_S16, EBPFMON_QUERY_S32, EBPFMON_QUERY_S64,
+    EBPFMON_QUERY_CHARS,     /* text */
+    EBPFMON_QUERY_RECORD     /* the address of a record */
+};
+
+/*
+ * One field. An argument with steps leads to memory: each step adds its offset, and each but the last reads a pointer
+ * there. The last one reads the value.
+ */
+struct ebpfMonQueryField {
+    __u8  what;  /* enum ebpfMonQueryWhat */
+    __u8  arg;   /* 0: the first one */
+    __u8  type;  /* enum ebpfMonQueryType */
+    __u8  steps;
+    __u8  size;  /* bytes that it takes: 8, 16 (names of threads, records) or EBPFMON_QUERY_TEXT */
+    __u8  at;    /* keys: where in the key */
+    __u8  pad[2];
+    __s32 offset[EBPFMON_QUERY_STEPS];
+};
+
+enum ebpfMonQueryCompare {
+    EBPFMON_QUERY_EQUAL, EBPFMON_QUERY_UNEQUAL, EBPFMON_QUERY_LESS, EBPFMON_QUERY_LESS_EQUAL, EBPFMON_QUERY_MORE,
+    EBPFMON_QUERY_MORE_EQUAL,
+    EBPFMON_QUERY_TEXT_EQUAL, EBPFMON_QUERY_TEXT_UNEQUAL /* where "mask" has bits: so a prefix, too */
+};
+
+/* A condition. Those of one clause are joined by "or", the clauses by "and". */
+struct ebpfMonQueryTerm {
+    struct ebpfMonQueryField field;
+    __u8  compare;  /* enum ebpfMonQueryCompare */
+    __u8  clause;
+    __u8  isSigned;
+    __u8  pad[5];
+    __u64 number;
+    __u64 text[EBPFMON_QUERY_WORDS], mask[EBPFMON_QUERY_WORDS];
+};
+
+enum ebpfMonQueryHist { EBPFMON_QUERY_NO_HIST, EBPFMON_QUERY_LOG2, EBPFMON_QUERY_LINEAR };
+
+struct ebpfMonQueryPlan {
+    struct ebpfMonQueryField key[EBPFMON_QUERY_KEYS];
+    struct ebpfMonQueryTerm  term[EBPFMON_QUERY_TERMS];
+    struct ebpfMonQueryField value; /* EBPFMON_QUERY_NOTHING: events are counted, and no more */
+    __u32 keys, terms;
+    __u32 clauses;  /* a bit for each clause of terms */
+    __u32 hist;     /* enum ebpfMonQueryHist */
+    __s64 from, step; /* of the linear one: bucket 0 is below "from", each other one "step" wide */
+    __u32 steps;    /* … and so many of them; the last bucket is above all */
+    __u32 sample;   /* one event in so many is looked at; 1: each */
+    __u32 hostWide; /* threads of all processes, not those of IOCs alone */
+    __u32 hasArgs;  /* of system calls: a field is an argument */
+};
+
+/* Map "cells", by key, for each CPU. A plan without a histogram has cells without "hist". A new cell is all zeros. */
+struct ebpfMonQueryCell {
+    __u64 count;
+    __s64 sum;
+    __u64 high;   /* greatest value: EBPFMON_QUERY_ORDER(value); 0: none yet */
+    __u64 low;    /* the complement of the least */
+    __s64 last;
+    __u64 lastAt; /* monotonic ns */
+    __u64 hist[EBPFMON_QUERY_BUCKETS];
+};
+
+/* Makes a signed number an unsigned one that is in the same order; and back. */
+#define EBPFMON_QUERY_ORDER(value) ((__u64)(value) ^ 1ull << 63)
+
+/* Map "counts", one element for each CPU. */
+struct ebpfMonQueryCounts {
+    __u64 runs;    /* of programs */
+    __u64 ns;      /* that they took, as one in 16 is timed */
+    __u64 passed;  /* events that met the conditions */
+    __u64 full;    /* … and found no room in "cells" */
+    __u64 faults;  /* fields that could not be read: the event was left out */
+    __u64 lost;    /* calls, and threads that wait or process, for which there was no room */
+    __u64 records; /* runs of the two programs at dbProcess; not in "runs" */
+};
+
+/* Map "calls": a call under way, or a thread that waits for a CPU. The stack pointer tells nested calls apart. Of "key"
+ * there is as much as this query has. */
+struct ebpfMonQueryCallKey {
+    __u64 id; /* process and thread */
+    __u64 sp;
+};
+
+struct ebpfMonQueryCall {
+    __u64 begin;
+    __u32 iocId;
+    __u32 met; /* clauses that are true so far */
+    __u8  key[EBPFMON_QUERY_KEY_SIZE];
+};
+
+/*
+ * Map "inHand", by thread id: the calls of dbProcess that it is in, the outermost first. A chain can go deeper than there is
+ * room: then "below" is the stack pointer of the first call without a place, and until its return nothing is known.
+ */
+struct ebpfMonQueryInHand {
+    __u32 depth, tgid;
+    __u64 below;
+    struct {
+        __u64 sp, record;
+    } at[EBPFMON_QUERY_DEPTH];
+};
+
+/* Bucket of a value: four to the octave; those up to 7 have one each. The logarithm is by halving, as in ebpfMonBucket. */
+static inline __u32 ebpfMonQueryBucket(__s64 value)
+{
+    __u64 v = value < 0 ? 0 : (__u64)value;
+    __u32 e = 0, b;
+
+    if (value < 4)
+        return (__u32)v;
+    if (v >> 32) { e += 32; v >>= 32; }
+    if (v >> 16) { e += 16; v >>= 16; }
+    if (v >> 8) { e += 8; v >>= 8; }
+    if (v >> 4) { e += 4; v >>= 4; }
+    if (v >> 2) { e += 2; v >>= 2; }
+    if (v >> 1) e += 1;
+    b = (e - 1) * 4 + (((__u64)value >> (e - 2)) & 3);
+    return b < EBPFMON_QUERY_BUCKETS ? b : EBPFMON_QUERY_BUCKETS - 1;
+}
+
+/* The least value of a bucket. */
+static inline double ebpfMonQueryBucketEdge(__u32 bucket)
+{
+    return bucket < 4 ? bucket : (double)((4ull + bucket % 4) << (bucket / 4 - 1));
+}
+
+_Static_assert(sizeof(struct ebpfMonQueryField) == 24, "ebpfMonQueryField");
+_Static_assert(sizeof(struct ebpfMonQueryTerm) == 24 + 16 + 16 * EBPFMON_QUERY_WORDS, "ebpfMonQueryTerm");
+_Static_assert(sizeof(struct ebpfMonQueryPlan) == 5 * 24 + 8 * 120 + 48, "ebpfMonQueryPlan");
+_Static_assert(sizeof(struct ebpfMonQueryCell) == 48 + 8 * EBPFMON_QUERY_BUCKETS, "ebpfMonQueryCell");
+_Static_assert(sizeof(struct ebpfMonQueryInHand) == 16 + 16 * EBPFMON_QUERY_DEPTH, "ebpfMonQueryInHand");
+_Static_assert((EBPFMON_QUERY_DEPTH & (EBPFMON_QUERY_DEPTH - 1)) == 0, "EBPFMON_QUERY_DEPTH - 1 is a mask");
+_Static_assert(sizeof(struct ebpfMonQueryCounts) == 56, "ebpfMonQueryCounts");
+_Static_assert(sizeof(struct ebpfMonQueryCallKey) == 16 &&
+               sizeof(struct ebpfMonQueryCall) == 16 + EBPFMON_QUERY_KEY_SIZE, "ebpfMonQueryCall");
+
+#endif

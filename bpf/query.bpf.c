@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
+/*
+ * Queries: one program for each kind of source, and what becomes of its events (queryLook.bpf.h).
+ *
+ * An object of its own: each running query has an instance, of which only the programs of its source are loaded. Of the
+ * tables of maps.bpf.h it shares "threads".
+ */
+#include <linux/errno.h>
+#include "queryLook.bpf.h"
+#include "timing.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* The event of the current thread, or of "task". 0: nobody has asked about its process. */
+static __always_inline int beginEvent(struct event *e, struct task_struct *task)
+{
+    __u32 zero = 0, *ioc;
+    __u64 id;
+
+    e->task = task;
+    if (task) {
+        e->tgid = (__u32)BPF_CORE_READ(task, tgid);
+        e->tid = (__u32)BPF_CORE_READ(task, pid);
+    } else {
+        id = bpf_get_current_pid_tgid();
+        e->tgid = id >> 32;
+        e->tid = (__u32)id;
+    }
+    ioc = bpf_map_lookup_elem(&chosen, &e->tgid);
+    if (!ioc && (!plan.hostWide || !e->tgid))
+        return 0;
+    e->iocId = ioc ? *ioc : 0;
+    e->counts = bpf_map_lookup_elem(&counts, &zero);
+    return e->counts != 0;
+}
+
+static __always_inline int isSampled(void)
+{
+    return plan.sample <= 1 || bpf_get_prandom_u32() % plan.sample == 0;
+}
+
+/* An event of which all is known at once. */
+static __always_inline void see(const struct event *e)
+{
+    struct ebpfMonQueryCall found = {};
+    __u64 value = 0;
+
+    if (!isSampled())
+        return;
+    if (lookAt(e, AT_ONCE, &found) || readField(&plan.value, e, &value))
+        __sync_fetch_and_add(&e->counts->faults, 1);
+    else
+        count(e, &found, value);
+}
+
+/* A call begins. */
+static __always_inline void noteCall(const struct event *e, __u64 sp)
+{
+    struct ebpfMonQueryCallKey key = { (__u64)e->tgid << 32 | e->tid, sp };
+    struct ebpfMonQueryCall call = { .iocId = e->iocId };
+
+    if (!isSampled())
+        return;
+    if (lookAt(e, BEGIN, &call)) {
+        __sync_fetch_and_add(&e->counts->faults, 1);
+        return;
+    }
+    call.begin = bpf_ktime_get_ns();
+    if (bpf_map_update_elem(&calls, &key, &call, BPF_ANY))
+        __sync_fetch_and_add(&e->counts->lost, 1);
+}
+
+/* A call ends. One whose begin was not noted was not asked for, or began before the probes. A return probe that is a perf
+ * event may come twice for one return (put.bpf.c): the second one finds no call. Nobody else uses the noted call: it is
+ * this thread's, and it is completed where it lies. */
+static __always_inline void endCall(struct event *e, __u64 sp)
+{
+    struct ebpfMonQueryCallKey key = { (__u64)e->tgid << 32 | e->tid, sp };
+    struct ebpfMonQueryCall *call = bpf_map_lookup_elem(&calls, &key);
+    __u64 value = 0;
+
+    if (!call)
+        return;
+    e->now = bpf_ktime_get_ns();
+    e->duration = e->now - call->begin;
+    if (lookAt(e, END, call) || readField(&plan.value, e, &value))
+        __sync_fetch_and_add(&e->counts->faults, 1);
+    else
+        count(e, call, value);
+    bpf_map_delete_elem(&calls, &key);
+}
+
+/* A program whose runs count: "run" may use the event "e". What only the cost is worked out from is not added
+ * atomically: one of two programs that preempt each other may be missing there. */
+#define RUN(task, run)                                        \
+    struct event e = {};                                      \
+    struct timing timing;                                     \
+                                                              \
+    beginTimingOnly(&timing);                                 \
+    if (!beginEvent(&e, task))                                \
+        return 0;                                             \
+    e.counts->runs++;                                         \
+    run;                                                      \
+    e.counts->ns += takeTiming(&timing);                      \
+    return 0
+
+static __always_inline void readCallArgs(struct event *e, struct pt_regs *ctx)
+{
+    e->arg[0] = PT_REGS_PARM1(ctx);
+    e->arg[1] = PT_REGS_PARM2(ctx);
+    e->arg[2] = PT_REGS_PARM3(ctx);
+    e->arg[3] = PT_REGS_PARM4(ctx);
+    e->arg[4] = PT_REGS_PARM5(ctx);
+#if defined(__TARGET_ARCH_x86)
+    e->arg[5] = ctx->r9;
+#else
+    e->arg[5] = ((struct user_pt_regs *)ctx)->regs[5];
+#endif
+}
+
+/* The entry of a function, or an offset in it. */
+SEC("uprobe")
+int ebpfmon_query_entry(struct pt_regs *ctx)
+{
+    RUN(0, {
+        readCallArgs(&e, ctx);
+        see(&e);
+    });
+}
+
+SEC("uprobe")
+int ebpfmon_query_return(struct pt_regs *ctx)
+{
+    RUN(0, {
+        e.returned = PT_REGS_RC(ctx);
+        see(&e);
+    });
+}
+
+SEC("uprobe")
+int ebpfmon_query_begin(struct pt_regs *ctx)
+{
+    RUN(0, {
+        readCallArgs(&e, ctx);
+        noteCall(&e, PT_REGS_SP(ctx));
+    });
+}
+
+/* On x86-64 the return has taken the address off the stack. */
+#if defined(__TARGET_ARCH_x86)
+#define RETURN_BYTES 8
+#else
+#define RETURN_BYTES 0
+#endif
+
+SEC("uprobe")
+int ebpfmon_query_end(struct pt_regs *ctx)
+{
+    RUN(0, {
+        e.returned = PT_REGS_RC(ctx);
+        endCall(&e, PT_REGS_SP(ctx) - RETURN_BYTES);
+    });
+}
+
+#define DROP_MAX 4 /* calls that end at once. More than one has ended only if returns were not seen: longjmp */
+
+/* Forgets the calls that have returned: those whose frame is not below "sp". */
+static __always_inline void dropReturned(struct ebpfMonQueryInHand *in, __u64 sp)
+{
+    if (in->below && in->below <= sp)
+        in->below = 0;
+#pragma unroll
+    for (int i = 0; i < DROP_MAX; i++) {
+        __u32 n = in->depth - 1;
+
+        if (n >= EBPFMON_QUERY_DEPTH)
+            return;
+        barrier_var(n);
+        if (in->at[n & (EBPFMON_QUERY_DEPTH - 1)].sp > sp)
+            return;
+        in->depth = n;
+    }
+    in->depth = 0; /* rather than guess */
+}
+
+static __always_inline struct ebpfMonQueryInHand *findCalls(const struct event *e)
+{
+    struct ebpfMonQueryInHand *in = bpf_map_lookup_elem(&inHand, &e->tid);
+    __u32 zero = 0;
+    void *none;
+
+    if (in)
+        return in;
+    none = bpf_map_lookup_elem(&nothingInHand, &zero);
+    if (!none)
+        return 0;
+    bpf_map_update_elem(&inHand, &e->tid, none, BPF_NOEXIST);
+    in = bpf_map_lookup_elem(&inHand, &e->tid);
+    if (in)
+        in->tgid = e->tgid;
+    else
+        __sync_fetch_and_add(&e->counts->lost, 1);
+    return in;
+}
+
+/* A program at dbProcess: it is counted by itself. */
+#define RUN_RECORD(run)                                       \
+    struct event e = {};                                      \
+    struct timing timing;                                     \
+                                                              \
+    beginTimingOnly(&timing);                                 \
+    if (!beginEvent(&e, 0))                                   \
+        return 0;                                             \
+    e.counts->records++;                                      \
+    run;                                                      \
+    e.counts->ns += takeTiming(&timing);                      \
+    return 0
+
+static __always_inline void beginRecord(const struct event *e, __u64 record, __u64 sp)
+{
+    struct ebpfMonQueryInHand *in = findCalls(e);
+    __u32 n;
+
+    if (!in)
+        return;
+    dropReturned(in, sp);
+    n = in->depth;
+    if (n >= EBPFMON_QUERY_DEPTH) {
+        if (!in->below)
+            in->below = sp;
+        return;
+    }
+    barrier_var(n);
+    n &= EBPFMON_QUERY_DEPTH - 1;
+    in->at[n].sp = sp;
+    in->at[n].record = record;
+    in->depth = n + 1;
+}
+
+static __always_inline void endRecord(const struct event *e, __u64 sp)
+{
+    struct ebpfMonQueryInHand *in = bpf_map_lookup_elem(&inHand, &e->tid);
+
+    if (!in)
+        return;
+    dropReturned(in, sp);
+    if (!in->depth)
+        bpf_map_delete_elem(&inHand, &e->tid);
+}
+
+/* long dbProcess(dbCommon *) */
+SEC("uprobe")
+int ebpfmon_query_record_begin(struct pt_regs *ctx)
+{
+    RUN_RECORD(beginRecord(&e, PT_REGS_PARM1(ctx), PT_REGS_SP(ctx)));
+}
+
+SEC("uprobe")
+int ebpfmon_query_record_end(struct pt_regs *ctx)
+{
+    RUN_RECORD(endRecord(&e, PT_REGS_SP(ctx) - RETURN_BYTES));
+}
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs___kernel {
+    unsigned long di, si, dx, r10, r8, r9;
+} CORE;
+#define SYSCALL_ARG(regs, x86, arm) BPF_CORE_READ(regs, x86)
+#else
+struct pt_regs___kernel {
+    __u64 regs[31];
+} CORE;
+#define SYSCALL_ARG(regs, x86, arm) BPF_CORE_READ(regs, regs[arm])
+#endif
+
+/* sys_enter(regs, number) */
+static __always_inline void readSyscall(struct event *e, const struct bpf_raw_tracepoint_args *ctx)
+{
+    struct pt_regs___kernel *regs = (void *)ctx->args[0];
+
+    e->syscall = ctx->args[1];
+    if (!plan.hasArgs)
+        return;
+    e->arg[0] = SYSCALL_ARG(regs, di, 0);
+    e->arg[1] = SYSCALL_ARG(regs, si, 1);
+    e->arg[2] = SYSCALL_ARG(regs, dx, 2);
+    e->arg[3] = SYSCALL_ARG(regs, r10, 3);
+    e->arg[4] = SYSCALL_ARG(regs, r8, 4);
+    e->arg[5] = SYSCALL_ARG(regs, r9, 5);
+}
+
+SEC("raw_tp/sys_enter")
+int ebpfmon_query_syscall(struct bpf_raw_tracepoint_args *ctx)
+{
+    RUN(0, {
+        readSyscall(&e, ctx);
+        see(&e);
+    });
+}
+
+SEC("raw_tp/sys_enter")
+int ebpfmon_query_syscall_begin(struct bpf_raw_tracepoint_args *ctx)
+{
+    RUN(0, {
+        readSyscall(&e, ctx);
+        noteCall(&e, 0);
+    });
+}
+
+/* sys_exit(regs, returned) */
+SEC("raw_tp/sys_exit")
+int ebpfmon_query_syscall_end(struct bpf_raw_tracepoint_args *ctx)
+{
+    RUN(0, {
+        e.returned = ctx->args[1];
+        endCall(&e, 0);
+    });
+}
+
+SEC("perf_event")
+int ebpfmon_query_profile(void *ctx)
+{
+    RUN(0, see(&e));
+}
+
+/* Any tracepoint, by its arguments. */
+SEC("raw_tp")
+int ebpfmon_query_tracepoint(struct bpf_raw_tracepoint_args *ctx)
+{
+    RUN(0, {
+        e.arg[0] = ctx->args[0];
+        e.arg[1] = ctx->args[1];
+        e.arg[2] = ctx->args[2];
+        see(&e);
+    });
+}
+
+/* The thread could run from now on, and has no CPU. */
+static __always_inline void noteReady(struct task_struct *task, __u32 preempted)
+{
+    struct ebpfMonQueryCallKey key = {};
+    struct ebpfMonQueryCall call = {};
+    struct event e = {};
+
+    if (!beginEvent(&e, task) || !e.tid)
+        return;
+    e.counts->runs++;
+    key.id = e.tid;
+    call.begin = bpf_ktime_get_ns();
+    call.met = preempted;
+    if (bpf_map_update_elem(&calls, &key, &call, BPF_NOEXIST) == -E2BIG)
+        __sync_fetch_and_add(&e.counts->lost, 1);
+}
+
+SEC("raw_tp/sched_wakeup")
+int ebpfmon_query_wakeup(struct bpf_raw_tracepoint_args *ctx)
+{
+    noteReady((struct task_struct *)ctx->args[0], 0);
+    return 0;
+}
+
+SEC("raw_tp/sched_wakeup_new")
+int ebpfmon_query_wakeup_new(struct bpf_raw_tracepoint_args *ctx)
+{
+    noteReady((struct task_struct *)ctx->args[0], 0);
+    return 0;
+}
+
+/* The thread has a CPU: how long it had waited for one. */
+static __always_inline void endWait(struct event *e, struct task_struct *before)
+{
+    struct ebpfMonQueryCallKey key = { .id = e->tid };
+    struct ebpfMonQueryCall *call = bpf_map_lookup_elem(&calls, &key);
+
+    if (!call)
+        return;
+    e->before = before;
+    e->preempted = call->met;
+    e->now = bpf_ktime_get_ns();
+    e->duration = e->now - call->begin;
+    bpf_map_delete_elem(&calls, &key);
+    see(e);
+}
+
+/* sched_switch(preempt, prev, next): "prev" is ready if it was preempted, or if it did not go to sleep. */
+SEC("raw_tp/sched_switch")
+int ebpfmon_query_switch(struct bpf_raw_tracepoint_args *ctx)
+{
+    struct task_struct *prev = (void *)ctx->args[1], *next = (void *)ctx->args[2];
+
+    if (ctx->args[0] || !BPF_CORE_READ(prev, __state))
+        noteReady(prev, 1);
+    RUN(next, endWait(&e, prev));
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/*
+ * What a query does with an event: it takes keys and values from it, tests the conditions, and counts. Nothing is
+ * interpreted here: the plan is known when the programs are loaded, the loops are unrolled, and the verifier removes all
+ * branches that this plan does not take.
+ */
+#ifndef EBPFMON_QUERYLOOK_BPF_H
+#define EBPFMON_QUERYLOOK_BPF_H
+
+#include "core.bpf.h"
+#include "ebpfMonTable.h"
+#include "ebpfMonQuery.h"
+
+const volatile struct ebpfMonQueryPlan plan;
+
+/* The processes that are asked about: iocId by tgid. The user part writes it. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, EBPFMON_TARGETS_MAX);
+    __type(key, __u32);
+    __type(value, __u32);
+} chosen SEC(".maps");
+
+/* The table of the kernel part; of its values, the head. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, EBPFMON_THREADS_MAX);
+    __type(key, __u32);
+    __type(value, struct ebpfMonThread);
+} threads SEC(".maps");
+
+/* The results. The user part says how large keys and values are, and how many. */
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+    __uint(max_entries, 1);
+    __uint(key_size, EBPFMON_QUERY_KEY_SIZE);
+    __uint(value_size, sizeof(struct ebpfMonQueryCell));
+} cells SEC(".maps");
+
+/* A new cell: too large for the stack. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(struct ebpfMonQueryCell));
+} noCell SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, EBPFMON_QUERY_CALLS);
+    __uint(key_size, sizeof(struct ebpfMonQueryCallKey));
+    __uint(value_size, sizeof(struct ebpfMonQueryCall)); /* the user part makes it as large as its key is */
+} calls SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpfMonQueryCounts);
+} counts SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, EBPFMON_QUERY_THREADS);
+    __type(key, __u32);
+    __type(value, struct ebpfMonQueryInHand);
+} inHand SEC(".maps");
+
+/* A thread's first state: too large for the stack. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpfMonQueryInHand);
+} nothingInHand SEC(".maps");
+
+/* An event. */
+struct event {
+    __u64 arg[EBPFMON_QUERY_ARGS];
+    __u64 returned, duration, syscall, now; /* now: 0: the clock was not read */
+    struct task_struct *task, *before; /* whose event it is, and who had the CPU; 0: the current thread's */
+    __u32 tgid, tid, iocId, preempted;
+    struct ebpfMonQueryCounts *counts;
+};
+
+/* Which fields are known by now: at the begin of a call its arguments, at its end what it returned and how long it took;
+ * or all at once. */
+enum when { BEGIN = 1, END = 2, AT_ONCE = 3 };
+
+static __always_inline int isKnown(const volatile struct ebpfMonQueryField *f, enum when when)
+{
+    int late = f->what == EBPFMON_QUERY_RETURN || f->what == EBPFMON_QUERY_DURATION;
+
+    return when & (late ? END : BEGIN);
+}
+
+/* Makes a number of "size" bytes one of 64 bits. */
+static __always_inline __u64 widen(__u64 n, __u32 type)
+{
+    switch (type) {
+    case EBPFMON_QUERY_U8:  return (__u8)n;
+    case EBPFMON_QUERY_U16: return (__u16)n;
+    case EBPFMON_QUERY_U32: return (__u32)n;
+    case EBPFMON_QUERY_S8:  return (__u64)(__s64)(__s8)n;
+    case EBPFMON_QUERY_S16: return (__u64)(__s64)(__s16)n;
+    case EBPFMON_QUERY_S32: return (__u64)(__s64)(__s32)n;
+    default: return n;
+    }
+}
+
+static __always_inline int readNumber(__u64 at, __u32 type, __u64 *n)
+{
+    switch (type) {
+    case EBPFMON_QUERY_U8: case EBPFMON_QUERY_S8:   return bpf_probe_read_user(n, 1, (void *)at);
+    case EBPFMON_QUERY_U16: case EBPFMON_QUERY_S16: return bpf_probe_read_user(n, 2, (void *)at);
+    case EBPFMON_QUERY_U32: case EBPFMON_QUERY_S32: return bpf_probe_read_user(n, 4, (void *)at);
+    default: return bpf_probe_read_user(n, 8, (void *)at);
+    }
+}
+
+/* 0, or nonzero: what it leads to cannot be read. */
+static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, const struct event *e, __u64 *to)
+{
+    __u64 p = e->arg[f->arg < EBPFMON_QUERY_ARGS ? f->arg : 0], n = 0;
+
+#pragma unroll
+    for (int i = 0; i < EBPFMON_QUERY_STEPS; i++) {
+        if (i >= f->steps)
+            break;
+        p += (__s64)f->offset[i];
+        if (i + 1 < f->steps && bpf_probe_read_user(&p, sizeof(p), (void *)p))
+            return -1;
+    }
+    if (f->type == EBPFMON_QUERY_CHARS)
+        return bpf_probe_read_user_str(to, EBPFMON_QUERY_TEXT, (void *)p) < 0;
+    if (!f->steps)
+        n = p;
+    else if (readNumber(p, f->type, &n))
+        return -1;
+    n = widen(n, f->type);
+    if (f->type == EBPFMON_QUERY_RECORD) {
+        to[0] = e->iocId;
+        to[1] = n;
+    } else {
+        to[0] = n;
+    }
+    return 0;
+}
+
+/* The root of the chain that this thread is at. Its locks are known from level chains on. */
+static __always_inline __u64 findRoot(const struct event *e)
+{
+    __u32 tid = e->tid, n;
+    struct ebpfMonThread *th = bpf_map_lookup_elem(&threads, &tid);
+
+    n = th && th->tgid == e->tgid ? th->heldCount : 0;
+    if (!n || n > EBPFMON_NESTED)
+        return 0;
+    n--;
+    barrier_var(n);
+    return th->held[n & (EBPFMON_NESTED - 1)].root;
+}
+
+/* The innermost record that dbProcess is at. A record that completes asynchronously is processed without dbProcess: it is
+ * the root of its chain. */
+static __always_inline __u64 findInHand(const struct event *e)
+{
+    __u32 tid = e->tid, n;
+    struct ebpfMonQueryInHand *in = bpf_map_lookup_elem(&inHand, &tid);
+
+    if (in && in->tgid == e->tgid && in->below)
+        return 0;
+    n = in && in->tgid == e->tgid ? in->depth : 0;
+    if (!n)
+        return findRoot(e);
+    n--;
+    barrier_var(n);
+    return in->at[n & (EBPFMON_QUERY_DEPTH - 1)].record;
+}
+
+static __always_inline void readName(struct task_struct *task, __u64 *to)
+{
+    if (task)
+        bpf_probe_read_kernel(to, EBPFMON_COMM_MAX, &task->comm);
+    else
+        bpf_get_current_comm(to, EBPFMON_COMM_MAX);
+}
+
+/* Writes f->size bytes, which were 0. 0, or nonzero: it cannot be read. */
+static __always_inline int readField(const volatile struct ebpfMonQueryField *f, const struct event *e, __u64 *to)
+{
+    switch (f->what) {
+    case EBPFMON_QUERY_ARG:       return readArg(f, e, to);
+    case EBPFMON_QUERY_RETURN:    to[0] = widen(e->returned, f->type); break;
+    case EBPFMON_QUERY_DURATION:  to[0] = e->duration; break;
+    case EBPFMON_QUERY_IOC:       to[0] = e->iocId; break;
+    case EBPFMON_QUERY_THREAD:    readName(e->task, to); break;
+    case EBPFMON_QUERY_ROOT:      to[0] = e->iocId; to[1] = findRoot(e); break;
+    case EBPFMON_QUERY_IN_HAND:   to[0] = e->iocId; to[1] = findInHand(e); break;
+    case EBPFMON_QUERY_SYSCALL:   to[0] = e->syscall; break;
+    case EBPFMON_QUERY_CPU:       to[0] = bpf_get_smp_processor_id(); break;
+    case EBPFMON_QUERY_PREEMPTED: to[0] = e->preempted; break;
+    case EBPFMON_QUERY_BEFORE:    readName(e->before, to); break;
+    }
+    return 0;
+}
+
+static __always_inline int compare(const volatile struct ebpfMonQueryTerm *t, const __u64 *is)
+{
+    __u64 flip = t->isSigned ? 1ull << 63 : 0, a = is[0] ^ flip, b = t->number ^ flip, differs = 0;
+
+    switch (t->compare) {
+    case EBPFMON_QUERY_EQUAL:      return a == b;
+    case EBPFMON_QUERY_UNEQUAL:    return a != b;
+    case EBPFMON_QUERY_LESS:       return a < b;
+    case EBPFMON_QUERY_LESS_EQUAL: return a <= b;
+    case EBPFMON_QUERY_MORE:       return a > b;
+    case EBPFMON_QUERY_MORE_EQUAL: return a >= b;
+    }
+#pragma unroll
+    for (int i = 0; i < EBPFMON_QUERY_WORDS; i++)
+        differs |= (is[i] ^ t->text[i]) & t->mask[i];
+    return t->compare == EBPFMON_QUERY_TEXT_EQUAL ? !differs : differs != 0;
+}
+
+/* Takes from the event what is known of it by now. 0, or nonzero: something cannot be read. */
+static __always_inline int lookAt(const struct event *e, enum when when, struct ebpfMonQueryCall *found)
+{
+    __u64 is[EBPFMON_QUERY_WORDS];
+
+#pragma unroll
+    for (__u32 i = 0; i < EBPFMON_QUERY_KEYS; i++)
+        if (i < plan.keys && isKnown(&plan.key[i], when) &&
+            readField(&plan.key[i], e, (__u64 *)(found->key + plan.key[i].at)))
+            return -1;
+#pragma unroll
+    for (__u32 i = 0; i < EBPFMON_QUERY_TERMS; i++) {
+        if (i >= plan.terms || !isKnown(&plan.term[i].field, when))
+            continue;
+        __builtin_memset(is, 0, sizeof(is));
+        if (readField(&plan.term[i].field, e, is))
+            return -1;
+        if (compare(&plan.term[i], is))
+            found->met |= 1u << (plan.term[i].clause & 31);
+    }
+    return 0;
+}
+
+/* Atomic: a program of this CPU can be preempted by another one, and both may be at the same cell. */
+static __always_inline void addValue(struct ebpfMonQueryCell *c, __s64 value, __u64 now)
+{
+    __u64 order = EBPFMON_QUERY_ORDER(value);
+    __u32 bucket;
+
+    __sync_fetch_and_add(&c->sum, value);
+    /* these three are not: of two values at the same moment, one may be missing here */
+    if (order > c->high)
+        c->high = order;
+    if (~order > c->low)
+        c->low = ~order;
+    c->last = value;
+    c->lastAt = now ? now : bpf_ktime_get_ns();
+    if (plan.hist == EBPFMON_QUERY_NO_HIST)
+        return;
+    if (plan.hist == EBPFMON_QUERY_LOG2)
+        bucket = ebpfMonQueryBucket(value);
+    else if (value < plan.from)
+        bucket = 0;
+    else {
+        __u64 n = (__u64)(value - plan.from) / (__u64)plan.step;
+
+        bucket = n < plan.steps ? (__u32)n + 1 : plan.steps + 1;
+    }
+    barrier_var(bucket);
+    if (bucket < EBPFMON_QUERY_BUCKETS)
+        __sync_fetch_and_add(&c->hist[bucket], 1);
+}
+
+static __always_inline struct ebpfMonQueryCell *cellOf(const __u8 *key)
+{
+    struct ebpfMonQueryCell *c = bpf_map_lookup_elem(&cells, key);
+    __u32 zero = 0;
+    void *none;
+
+    if (c)
+        return c;
+    none = bpf_map_lookup_elem(&noCell, &zero);
+    if (!none)
+        return 0;
+    bpf_map_update_elem(&cells, key, none, BPF_NOEXIST);
+    return bpf_map_lookup_elem(&cells, key);
+}
+
+/* Counts an event of which all is known. "value": it was read. */
+static __always_inline void count(const struct event *e, const struct ebpfMonQueryCall *found, __u64 value)
+{
+    struct ebpfMonQueryCell *c;
+
+    if (found->met != plan.clauses)
+        return;
+    __sync_fetch_and_add(&e->counts->passed, 1);
+    c = cellOf(found->key);
+    if (!c) {
+        __sync_fetch_and_add(&e->counts->full, 1);
+        return;
+    }
+    __sync_fetch_and_add(&c->count, 1);
+    if (plan.value.what != EBPFMON_QUERY_NOTHING)
+        addValue(c, (__s64)value, e->now);
+}
+
+#endif

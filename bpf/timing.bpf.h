@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/* How long a program takes: one run in some is timed. */
+#ifndef EBPFMON_TIMING_BPF_H
+#define EBPFMON_TIMING_BPF_H
+
+#include "core.bpf.h"
+
+#define TIMED 16 /* of so many runs of a program, one is timed; a power of two */
+
+/* A run of a program that is timed. */
+struct timing {
+    __u64 begin;    /* 0: it is not timed: to time each run would cost as much as a map lookup */
+    __u64 preempted; /* how often this thread had to leave the CPU by then: a program can be preempted */
+};
+
+static __always_inline __u64 countPreemptions(void)
+{
+    return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), nivcsw);
+}
+
+static __always_inline void beginTiming(struct timing *t, __u64 now)
+{
+    t->begin = bpf_get_prandom_u32() & (TIMED - 1) ? 0 : now;
+    t->preempted = t->begin ? countPreemptions() : 0;
+}
+
+/* The same for a program that needs the time for nothing else: it reads the clock only if this run is timed. */
+static __always_inline void beginTimingOnly(struct timing *t)
+{
+    t->begin = bpf_get_prandom_u32() & (TIMED - 1) ? 0 : bpf_ktime_get_ns();
+    t->preempted = t->begin ? countPreemptions() : 0;
+}
+
+/* The time that this run and those that were not timed took; 0: it was not timed. The last that a program asks. */
+static __always_inline __u64 takeTiming(const struct timing *t)
+{
+    return t->begin && countPreemptions() == t->preempted ? TIMED * (bpf_ktime_get_ns() - t->begin) : 0;
+}
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where a mistake in a JSON text is. No state; any thread. */
+#ifndef EBPFMON_JSONPLACE_H
+#define EBPFMON_JSONPLACE_H
+
+#include <stddef.h>
+
+/* The offset of the token that ends before "end". */
+size_t ebpfMonJsonFindToken(const char *text, size_t length, size_t end);
+
+/* "file:line:column: why"; when that is too long the file's name is left out. */
+void ebpfMonJsonFormatPlace(const char *file, const char *text, size_t length, size_t at, const char *why, char *buf,
+                            size_t size);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "probe/kernelLoad.h"
+#include "probe/kernelTables.h"
+#include "probe/libbpfText.h"
+#include "probe/linkFolder.h"
+#include "probe/queryPrograms.h"
+#include "probe/uprobeMulti.h"
+#include "ebpfMonQueryBpf.skel.h"
+
+#define ELEMENT 64 /* what the kernel adds to key and value of a hash table, its share of the buckets included */
+#define BATCH   64u
+#define NO_HIST offsetof(struct ebpfMonQueryCell, hist)
+
+struct ebpfMonQueryPrograms {
+    struct ebpfMonQueryBpf *skel;
+    ebpfMonQueryOrder order;
+    unsigned keySize, valueSize, cpus;
+    struct bpf_link **link; /* of the host */
+    unsigned links;
+    uint8_t *keys, *values; /* a batch of cells */
+};
+
+static unsigned countKeySize(const struct ebpfMonQueryPlan *plan)
+{
+    unsigned size = 0;
+
+    for (unsigned i = 0; i < plan->keys; i++)
+        size += plan->key[i].size;
+    return size ? size : 8; /* a query without keys has one cell */
+}
+
+static unsigned countValueSize(const struct ebpfMonQueryPlan *plan)
+{
+    return plan->hist ? sizeof(struct ebpfMonQueryCell) : NO_HIST;
+}
+
+static int measuresCalls(const ebpfMonQueryOrder *order)
+{
+    return order->source == ebpfMonQueryCall || order->source == ebpfMonQuerySyscallCall ||
+           order->source == ebpfMonQueryCpuWait;
+}
+
+size_t ebpfMonQueryProgramsCountBytes(const ebpfMonQueryOrder *order)
+{
+    size_t cpus = (size_t)libbpf_num_possible_cpus();
+    size_t calls = measuresCalls(order) ? EBPFMON_QUERY_CALLS : 1;
+
+    return order->maxKeys * (ELEMENT + countKeySize(&order->plan) + cpus * countValueSize(&order->plan)) +
+           calls * (ELEMENT + sizeof(struct ebpfMonQueryCallKey) + sizeof(struct ebpfMonQueryCall)) +
+           (order->needsRecord ? EBPFMON_QUERY_THREADS : 1) * (ELEMENT + sizeof(struct ebpfMonQueryInHand));
+}
+
+/* The programs of a source, NULL behind the last one. */
+static void findPrograms(const ebpfMonQueryPrograms *q, struct bpf_program *found[4])
+{
+    const struct ebpfMonQueryBpf *skel = q->skel;
+
+    memset(found, 0, 4 * sizeof(found[0]));
+    switch (q->order.source) {
+    case ebpfMonQueryAtEntry:    found[0] = skel->progs.ebpfmon_query_entry; break;
+    case ebpfMonQueryAtReturn:   found[0] = skel->progs.ebpfmon_query_return; break;
+    case ebpfMonQuerySyscall:    found[0] = skel->progs.ebpfmon_query_syscall; break;
+    case ebpfMonQueryProfile:    found[0] = skel->progs.ebpfmon_query_profile; break;
+    case ebpfMonQueryTracepoint: found[0] = skel->progs.ebpfmon_query_tracepoint; break;
+    case ebpfMonQueryCall: /* the return first: so no begin stays without its end */
+        found[0] = skel->progs.ebpfmon_query_end;
+        found[1] = skel->progs.ebpfmon_query_begin;
+        break;
+    case ebpfMonQuerySyscallCall:
+        found[0] = skel->progs.ebpfmon_query_syscall_end;
+        found[1] = skel->progs.ebpfmon_query_syscall_begin;
+        break;
+    case ebpfMonQueryCpuWait:
+        found[0] = skel->progs.ebpfmon_query_switch;
+        found[1] = skel->progs.ebpfmon_query_wakeup;
+        found[2] = skel->progs.ebpfmon_query_wakeup_new;
+        break;
+    }
+}
+
+/* Those at dbProcess: the return first. */
+static void findRecordPrograms(const ebpfMonQueryPrograms *q, struct bpf_program *found[2])
+{
+    found[0] = q->skel->progs.ebpfmon_query_record_end;
+    found[1] = q->skel->progs.ebpfmon_query_record_begin;
+}
+
+/* Only the programs that this query needs are loaded. */
+static void choosePrograms(ebpfMonQueryPrograms *q)
+{
+    struct bpf_program *wanted[4], *record[2], *prog;
+
+    findPrograms(q, wanted);
+    findRecordPrograms(q, record);
+    bpf_object__for_each_program(prog, q->skel->obj)
+        bpf_program__set_autoload(prog, prog == wanted[0] || prog == wanted[1] || prog == wanted[2] ||
+                                  (q->order.needsRecord && (prog == record[0] || prog == record[1])));
+    for (int i = 0; wanted[i] && ebpfMonFeature.uprobeMulti && q->order.source <= ebpfMonQueryCall; i++)
+        bpf_program__set_expected_attach_type(wanted[i], (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
+    for (int i = 0; i < 2 && ebpfMonFeature.uprobeMulti; i++)
+        bpf_program__set_expected_attach_type(record[i], (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
+}
+
+/* 0 or a negative errno. */
+static int load(ebpfMonQueryPrograms *q)
+{
+    struct ebpfMonQueryBpf *skel = q->skel;
+    int threads = ebpfMonKernelGetThreadsFd();
+
+    if (threads < 0)
+        return -ENODEV;
+    *(struct ebpfMonQueryPlan *)&skel->rodata->plan = q->order.plan;
+    bpf_map__set_key_size(skel->maps.cells, q->keySize);
+    bpf_map__set_value_size(skel->maps.cells, q->valueSize);
+    bpf_map__set_value_size(skel->maps.noCell, q->valueSize);
+    bpf_map__set_max_entries(skel->maps.cells, q->order.maxKeys);
+    bpf_map__set_value_size(skel->maps.calls, offsetof(struct ebpfMonQueryCall, key) + q->keySize);
+    if (!measuresCalls(&q->order))
+        bpf_map__set_max_entries(skel->maps.calls, 1);
+    if (!q->order.needsRecord)
+        bpf_map__set_max_entries(skel->maps.inHand, 1);
+    if (bpf_map__reuse_fd(skel->maps.threads, threads))
+        return -errno;
+    choosePrograms(q);
+    return ebpfMonQueryBpf__load(skel);
+}
+
+ebpfMonQueryPrograms *ebpfMonQueryProgramsLoad(const ebpfMonQueryOrder *order, char *why, size_t size)
+{
+    ebpfMonQueryPrograms *q = calloc(1, sizeof(*q));
+    int err = -ENOMEM;
+
+    if (q) {
+        q->order = *order;
+        q->keySize = countKeySize(&order->plan);
+        q->valueSize = countValueSize(&order->plan);
+        q->cpus = (unsigned)libbpf_num_possible_cpus();
+        q->keys = malloc((size_t)BATCH * q->keySize);
+        q->values = malloc((size_t)BATCH * q->cpus * q->valueSize);
+        q->skel = q->keys && q->values ? ebpfMonQueryBpf__open() : NULL;
+        if (q->skel)
+            err = load(q);
+    }
+    if (!err)
+        return q;
+    snprintf(why, size, "kernel %s refused its programs: %s (%s)", ebpfMonKernelRelease(), strerror(-err),
+             ebpfMonLibbpfTextGetVerdict()[0] ? ebpfMonLibbpfTextGetVerdict() : "no more is known");
+    ebpfMonQueryProgramsFree(q);
+    return NULL;
+}
+
+void ebpfMonQueryProgramsFree(ebpfMonQueryPrograms *q)
+{
+    if (!q)
+        return;
+    for (unsigned i = 0; i < q->links; i++)
+        bpf_link__destroy(q->link[i]);
+    free(q->link);
+    ebpfMonQueryBpf__destroy(q->skel);
+    free(q->keys);
+    free(q->values);
+    free(q);
+}
+
+/* Keeps a link. 0, or -1 with errno. */
+static int addLink(ebpfMonQueryPrograms *q, struct bpf_link *link)
+{
+    struct bpf_link **more = link ? realloc(q->link, (q->links + 1) * sizeof(*more)) : NULL;
+
+    if (!more) {
+        int err = errno;
+
+        bpf_link__destroy(link);
+        errno = err;
+        return -1;
+    }
+    q->link = more;
+    q->link[q->links++] = link;
+    return 0;
+}
+
+/* One perf event of the CPU's clock for each CPU that is on. 0, or -1 with errno. */
+static int attachProfile(ebpfMonQueryPrograms *q)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_CPU_CLOCK, .freq = 1,
+        .sample_freq = q->order.rate,
+    };
+
+    for (unsigned cpu = 0; cpu < q->cpus; cpu++) {
+        int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+        if (fd < 0 && errno == ENODEV) /* this one is off */
+            continue;
+        if (fd < 0)
+            return -1;
+        if (addLink(q, bpf_program__attach_perf_event(q->skel->progs.ebpfmon_query_profile, fd))) {
+            close(fd);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *q, char *why, size_t size)
+{
+    struct bpf_program *prog[4];
+    int failed = 0;
+
+    findPrograms(q, prog);
+    switch (q->order.source) {
+    case ebpfMonQueryAtEntry: case ebpfMonQueryAtReturn: case ebpfMonQueryCall:
+        return 0;
+    case ebpfMonQueryProfile:
+        failed = attachProfile(q);
+        break;
+    case ebpfMonQueryTracepoint:
+        failed = addLink(q, bpf_program__attach_raw_tracepoint(prog[0], q->order.tracepoint));
+        break;
+    default:
+        for (int i = 0; prog[i] && !failed; i++)
+            failed = addLink(q, bpf_program__attach(prog[i]));
+    }
+    if (!failed)
+        return 0;
+    if (q->order.source == ebpfMonQueryTracepoint)
+        snprintf(why, size, "tracepoint %s: %s. /sys/kernel/tracing/available_events lists those of this kernel",
+                 q->order.tracepoint, strerror(errno));
+    else
+        snprintf(why, size, "its programs cannot be attached: %s", strerror(errno));
+    return -1;
+}
+
+static int attachProbe(struct bpf_program *prog, const char *path, uint64_t offset, pid_t pid, int isReturn,
+                       ebpfMonProbe *probe)
+{
+    LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
+
+    memset(probe, 0, sizeof(*probe));
+    if (!ebpfMonFeature.uprobeMulti) {
+        probe->link = bpf_program__attach_uprobe_opts(prog, pid, path, offset, &opts);
+        return probe->link ? 0 : errno;
+    }
+    probe->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), path, &offset, 1, pid, isReturn);
+    if (probe->fd < 0)
+        return errno;
+    probe->inFolder = ebpfMonLinkFolderAdd(probe->fd);
+    return 0;
+}
+
+int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const char *path, uint64_t offset, pid_t pid,
+                              ebpfMonProbe probe[2], unsigned *count)
+{
+    struct bpf_program *prog[4];
+    int err = 0;
+
+    findPrograms(q, prog);
+    for (*count = 0; prog[*count] && !err; *count += !err)
+        err = attachProbe(prog[*count], path, offset, pid,
+                          q->order.source == ebpfMonQueryAtReturn || (q->order.source == ebpfMonQueryCall && !*count),
+                          &probe[*count]);
+    if (err && *count)
+        ebpfMonCloserClose(probe, *count);
+    return err;
+}
+
+int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *q, const char *path, uint64_t offset, pid_t pid,
+                                    ebpfMonProbe probe[2], unsigned *count)
+{
+    struct bpf_program *prog[2];
+    int err = 0;
+
+    findRecordPrograms(q, prog);
+    for (*count = 0; *count < 2 && !err; *count += !err)
+        err = attachProbe(prog[*count], path, offset, pid, !*count, &probe[*count]);
+    if (err && *count)
+        ebpfMonCloserClose(probe, *count);
+    return err;
+}
+
+int ebpfMonQueryProgramsAddProcess(ebpfMonQueryPrograms *q, pid_t pid, uint32_t iocId)
+{
+    uint32_t tgid = (uint32_t)pid;
+
+    return bpf_map_update_elem(bpf_map__fd(q->skel->maps.chosen), &tgid, &iocId, BPF_ANY) ? errno : 0;
+}
+
+void ebpfMonQueryProgramsRemoveProcess(ebpfMonQueryPrograms *q, pid_t pid)
+{
+    uint32_t tgid = (uint32_t)pid;
+
+    bpf_map_delete_elem(bpf_map__fd(q->skel->maps.chosen), &tgid);
+}
+
+unsigned ebpfMonQueryProgramsGetKeySize(const ebpfMonQueryPrograms *q)
+{
+    return q->keySize;
+}
+
+/* Adds the cells of all CPUs. */
+static void addCpus(const ebpfMonQueryPrograms *q, const uint8_t *values, struct ebpfMonQueryCell *sum)
+{
+    unsigned buckets = q->order.plan.hist ? EBPFMON_QUERY_BUCKETS : 0;
+
+    memset(sum, 0, sizeof(*sum));
+    for (unsigned cpu = 0; cpu < q->cpus; cpu++) {
+        const struct ebpfMonQueryCell *c = (const void *)(values + (size_t)cpu * q->valueSize);
+
+        sum->count += c->count;
+        sum->sum += c->sum;
+        if (c->high > sum->high)
+            sum->high = c->high;
+        if (c->low > sum->low)
+            sum->low = c->low;
+        if (c->lastAt > sum->lastAt) {
+            sum->lastAt = c->lastAt;
+            sum->last = c->last;
+        }
+        for (unsigned b = 0; b < buckets; b++)
+            sum->hist[b] += c->hist[b];
+    }
+}
+
+int ebpfMonQueryProgramsReadCells(ebpfMonQueryPrograms *q, ebpfMonQueryCellFn each, void *arg)
+{
+    int fd = bpf_map__fd(q->skel->maps.cells), status;
+    uint8_t from[EBPFMON_QUERY_KEY_SIZE], to[EBPFMON_QUERY_KEY_SIZE];
+    struct ebpfMonQueryCell sum;
+    uint32_t seen = 0, n;
+    int first = 1;
+
+    do {
+        n = BATCH;
+        status = bpf_map_lookup_batch(fd, first ? NULL : from, to, q->keys, q->values, &n, NULL);
+        if (status && errno != ENOENT)
+            return -1;
+        for (uint32_t i = 0; i < n; i++) {
+            addCpus(q, q->values + (size_t)i * q->cpus * q->valueSize, &sum);
+            each(arg, q->keys + (size_t)i * q->keySize, &sum);
+        }
+        memcpy(from, to, sizeof(from));
+        first = 0;
+        seen += n;
+    } while (!status && seen < 2 * q->order.maxKeys);
+    return 0;
+}
+
+void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *q, struct ebpfMonQueryCounts *counts)
+{
+    struct ebpfMonQueryCounts *cpu = calloc(q->cpus, sizeof(*cpu));
+    uint32_t zero = 0;
+
+    memset(counts, 0, sizeof(*counts));
+    if (cpu && bpf_map_lookup_elem(bpf_map__fd(q->skel->maps.counts), &zero, cpu) == 0)
+        for (unsigned i = 0; i < q->cpus; i++) {
+            counts->runs += cpu[i].runs;
+            counts->ns += cpu[i].ns;
+            counts->passed += cpu[i].passed;
+            counts->full += cpu[i].full;
+            counts->faults += cpu[i].faults;
+            counts->lost += cpu[i].lost;
+            counts->records += cpu[i].records;
+        }
+    free(cpu);
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsMutex.h>
+#include <epicsThread.h>
+
+#include "common/clock.h"
+#include "common/text.h"
+#include "common/worker.h"
+#include "query/queries.h"
+#include "query/queryFile.h"
+#include "query/queryPrint.h"
+#include "query/queryRun.h"
+
+#define LONGEST_WAIT 1.0 /* s */
+
+typedef struct {
+    char   file[PATH_MAX];
+    int    result;          /* its number */
+    ebpfMonQuerySpec spec;  /* as the file has it now */
+    int    isWanted;        /* it is to run */
+    int    isRenewed;       /* the specification changed */
+    int    isRemoved;       /* the file has it no more; its place is used again */
+    /* the query thread's */
+    ebpfMonQuerySpec runs;  /* as it runs */
+    ebpfMonQueryRun *run;   /* NULL: it does not */
+} Query;
+
+struct ebpfMonQueries {
+    epicsMutexId lock;      /* of the rest, but for what is the query thread's */
+    Query    *query[EBPFMON_QUERIES_MAX];
+    unsigned  count;
+    int       canRun;       /* the kernel part is loaded */
+    ebpfMonTargets *targets;
+    const ebpfMonCosts *costs;
+    ebpfMonWorker *worker;  /* NULL: no query was started yet */
+};
+
+ebpfMonQueries *ebpfMonQueriesNew(void)
+{
+    ebpfMonQueries *q = calloc(1, sizeof(*q));
+
+    if (q)
+        q->lock = epicsMutexMustCreate();
+    return q;
+}
+
+static void setState(const Query *query, ebpfMonQueryState state, const char *message)
+{
+    ebpfMonQueryResult *result = ebpfMonQueryResultsLock(query->result);
+
+    result->state = state;
+    ebpfMonTextCopy(result->message, sizeof(result->message), message);
+    if (state != ebpfMonQueryRunning)
+        result->cost = 0;
+    ebpfMonQueryResultsUnlock();
+    ebpfMonQueryResultsNotify(query->result);
+}
+
+/* What does not change while it runs; the results of an earlier run go. */
+static void describeResult(int number, const ebpfMonQuerySpec *s)
+{
+    ebpfMonQueryResult *r = ebpfMonQueryResultsLock(number);
+
+    memset(r->row, 0, sizeof(r->row));
+    memset(r->keyName, 0, sizeof(r->keyName));
+    r->found = r->rows = r->bars = 0;
+    r->events = r->dropped = 0;
+    memcpy(r->title, s->title, sizeof(r->title));
+    memcpy(r->unit, s->unit, sizeof(r->unit));
+    r->keys = s->order.plan.keys;
+    memcpy(r->keyName, s->keyName, sizeof(r->keyName));
+    r->hasValue = s->order.plan.value.what != EBPFMON_QUERY_NOTHING;
+    r->hasHist = s->order.plan.hist != EBPFMON_QUERY_NO_HIST;
+    r->isEstimate = s->order.plan.sample > 1;
+    ebpfMonQueryResultsUnlock();
+}
+
+/* --- The query thread --- */
+
+static void endRun(Query *query)
+{
+    ebpfMonQueryRunStop(query->run);
+    query->run = NULL;
+}
+
+/* Under the lock no more: to load programs and to attach takes its time. */
+static void beginRun(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from)
+{
+    char why[200];
+
+    describeResult(query->result, &query->runs);
+    setState(query, ebpfMonQueryStarting, "its programs are being loaded");
+    query->run = ebpfMonQueryRunStart(&query->runs, from, why, sizeof(why));
+    if (query->run) {
+        setState(query, ebpfMonQueryRunning, "runs");
+        return;
+    }
+    epicsMutexMustLock(q->lock);
+    query->isWanted = 0;
+    epicsMutexUnlock(q->lock);
+    setState(query, ebpfMonQueryFailed, why);
+}
+
+static void look(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from)
+{
+    char message[200];
+    ebpfMonQueryVerdict verdict = ebpfMonQueryRunLook(query->run, from, query->result, message, sizeof(message));
+
+    if (verdict == ebpfMonQueryGoesOn) {
+        setState(query, ebpfMonQueryRunning, message);
+        return;
+    }
+    epicsMutexMustLock(q->lock);
+    query->isWanted = 0;
+    epicsMutexUnlock(q->lock);
+    endRun(query);
+    setState(query, verdict == ebpfMonQueryIsDone ? ebpfMonQueryDone : ebpfMonQueryFailed,
+             verdict == ebpfMonQueryIsDone ? "stopped, as its \"stopAfter\" says" : message);
+}
+
+/* Does what is to be done with one query. Returns when it wants to be looked at again; monotonic s. */
+static double attend(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from, int isEnd)
+{
+    int isWanted, isRenewed;
+
+    epicsMutexMustLock(q->lock);
+    isWanted = query->isWanted && !isEnd;
+    isRenewed = query->isRenewed;
+    query->isRenewed = 0;
+    if (query->run && (isRenewed || !isWanted)) {
+        epicsMutexUnlock(q->lock);
+        endRun(query);
+        setState(query, query->isRemoved ? ebpfMonQueryAbsent : ebpfMonQueryOff,
+                 query->isRemoved ? "its file has it no more" : "stopped");
+        epicsMutexMustLock(q->lock);
+    }
+    if (!query->run && isWanted)
+        query->runs = query->spec;
+    epicsMutexUnlock(q->lock);
+    if (!query->run && isWanted)
+        beginRun(q, query, from);
+    else if (query->run && ebpfMonClockSeconds() >= ebpfMonQueryRunGetDue(query->run))
+        look(q, query, from);
+    return query->run ? ebpfMonQueryRunGetDue(query->run) : HUGE_VAL;
+}
+
+static unsigned countQueries(ebpfMonQueries *q)
+{
+    unsigned count;
+
+    epicsMutexMustLock(q->lock);
+    count = q->count;
+    epicsMutexUnlock(q->lock);
+    return count;
+}
+
+static void runQueries(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonQueries *q = arg;
+    const ebpfMonQuerySources from = { q->targets, q->costs, worker };
+
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        double due = HUGE_VAL, wait;
+
+        for (unsigned i = 0; i < countQueries(q); i++)
+            due = fmin(due, attend(q, q->query[i], &from, 0));
+        wait = due - ebpfMonClockSeconds();
+        if (wait > 0)
+            ebpfMonWorkerWait(worker, wait < LONGEST_WAIT ? wait : LONGEST_WAIT);
+    }
+    for (unsigned i = 0; i < countQueries(q); i++)
+        attend(q, q->query[i], &from, 1);
+}
+
+/* --- The others. Under the lock. --- */
+
+/* Wakes the thread, which is made when it is first needed. */
+static void wake(ebpfMonQueries *q)
+{
+    int isNeeded = 0;
+
+    for (unsigned i = 0; i < q->count; i++)
+        isNeeded |= q->query[i]->isWanted;
+    if (!q->worker && q->canRun && isNeeded)
+        q->worker = ebpfMonWorkerStart("ebpfMonQuery", epicsThreadPriorityLow, runQueries, q);
+    ebpfMonWorkerWake(q->worker);
+}
+
+static Query *find(ebpfMonQueries *q, const char *name)
+{
+    for (unsigned i = 0; i < q->count; i++)
+        if (!q->query[i]->isRemoved && strcmp(q->query[i]->spec.name, name) == 0)
+            return q->query[i];
+    return NULL;
+}
+
+/* A place for a query; a removed one of the same name has its own. NULL: there is none. */
+static Query *addQuery(ebpfMonQueries *q, const char *file, const char *name)
+{
+    Query *query;
+
+    for (unsigned i = 0; i < q->count; i++)
+        if (strcmp(q->query[i]->spec.name, name) == 0)
+            return q->query[i];
+    query = q->count < EBPFMON_QUERIES_MAX ? calloc(1, sizeof(*query)) : NULL;
+    if (!query)
+        return NULL;
+    query->result = ebpfMonQueryResultsAdd(name);
+    if (query->result < 0) {
+        free(query);
+        return NULL;
+    }
+    snprintf(query->file, sizeof(query->file), "%s", file);
+    snprintf(query->spec.name, sizeof(query->spec.name), "%s", name);
+    query->isRemoved = 1;
+    q->query[q->count++] = query;
+    return query;
+}
+
+/* All places that are needed, before any query is changed. 0, or -1 with "text". */
+static int makePlaces(ebpfMonQueries *q, const ebpfMonQuerySet *set, const char *file, char *text, size_t size)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        const Query *other = find(q, set->spec[i].name);
+
+        if (other && strcmp(other->file, file) != 0) {
+            snprintf(text, size, "refused: query %s is in %s, too. Give it another name", set->spec[i].name, other->file);
+            return -1;
+        }
+        if (!addQuery(q, file, set->spec[i].name)) {
+            snprintf(text, size, "refused: there are %d names of queries already, with those that records ask for",
+                     EBPFMON_QUERIES_MAX);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void setQueries(ebpfMonQueries *q, const ebpfMonQuerySet *set, const char *file)
+{
+    for (unsigned i = 0; i < q->count; i++)
+        if (strcmp(q->query[i]->file, file) == 0)
+            q->query[i]->isRemoved = 1;
+    for (unsigned i = 0; i < set->count; i++) {
+        Query *query = addQuery(q, file, set->spec[i].name);
+        int isKnown = query->isWanted;
+
+        query->isRemoved = 0;
+        query->isRenewed = 1;
+        query->isWanted = isKnown || set->spec[i].start;
+        query->spec = set->spec[i];
+        snprintf(query->file, sizeof(query->file), "%s", file);
+        describeResult(query->result, &query->spec);
+        setState(query, query->isWanted ? ebpfMonQueryStarting : ebpfMonQueryOff,
+                 query->isWanted ? "starts with the monitor" : "loaded, not started");
+    }
+    for (unsigned i = 0; i < q->count; i++)
+        if (q->query[i]->isRemoved) {
+            q->query[i]->isWanted = 0;
+            setState(q->query[i], ebpfMonQueryAbsent, "its file has it no more");
+        }
+}
+
+long ebpfMonQueriesLoad(ebpfMonQueries *q, const char *file, char *text, size_t size)
+{
+    char path[PATH_MAX];
+    ebpfMonQuerySet *set = ebpfMonQueryFileRead(file, path, text, size);
+    long status = -1;
+
+    if (!set)
+        return -1;
+    epicsMutexMustLock(q->lock);
+    if (makePlaces(q, set, path, text, size) == 0) {
+        setQueries(q, set, path);
+        snprintf(text, size, "%u queries of %s are loaded", set->count, file);
+        wake(q);
+        status = 0;
+    }
+    epicsMutexUnlock(q->lock);
+    free(set);
+    return status;
+}
+
+long ebpfMonQueriesRun(ebpfMonQueries *q, const char *name, int on)
+{
+    Query *query;
+
+    epicsMutexMustLock(q->lock);
+    query = find(q, name);
+    if (query && query->isWanted != on) {
+        query->isWanted = on;
+        setState(query, on ? ebpfMonQueryStarting : ebpfMonQueryOff, on ? "starts with the monitor" : "stopped");
+        wake(q);
+    }
+    epicsMutexUnlock(q->lock);
+    return query ? 0 : -1;
+}
+
+void ebpfMonQueriesBegin(ebpfMonQueries *q, ebpfMonTargets *targets, const ebpfMonCosts *costs)
+{
+    epicsMutexMustLock(q->lock);
+    q->targets = targets;
+    q->costs = costs;
+    q->canRun = 1;
+    wake(q);
+    epicsMutexUnlock(q->lock);
+}
+
+int ebpfMonQueriesStop(ebpfMonQueries *q, double seconds)
+{
+    epicsMutexMustLock(q->lock);
+    q->canRun = 0;
+    epicsMutexUnlock(q->lock);
+    return ebpfMonWorkerStop(&q->worker, seconds);
+}
+
+void ebpfMonQueriesAddList(ebpfMonQueries *q, ebpfMonTextReport *report)
+{
+    epicsMutexMustLock(q->lock);
+    ebpfMonQueryPrintBegin(report);
+    for (unsigned i = 0; i < q->count; i++)
+        if (!q->query[i]->isRemoved)
+            ebpfMonQueryPrintLine(report, q->query[i]->result, q->query[i]->file);
+    epicsMutexUnlock(q->lock);
+}
+
+long ebpfMonQueriesAddResult(ebpfMonQueries *q, ebpfMonTextReport *report, const char *name)
+{
+    const Query *query;
+    int number = -1;
+
+    epicsMutexMustLock(q->lock);
+    query = find(q, name);
+    if (query)
+        number = query->result;
+    epicsMutexUnlock(q->lock);
+    if (number >= 0)
+        ebpfMonQueryPrintResult(report, number);
+    return number < 0 ? -1 : 0;
+}

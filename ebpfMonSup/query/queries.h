@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The queries that are loaded, and the thread that runs them. The thread and the eBPF programs are there only from the first
+ * start of a query on. One lock guards the list; it is not held while programs are loaded or tables read.
+ */
+#ifndef EBPFMON_QUERIES_H
+#define EBPFMON_QUERIES_H
+
+#include "common/textReport.h"
+#include "probe/calibrate.h"
+#include "watch/target.h"
+
+typedef struct ebpfMonQueries ebpfMonQueries;
+
+ebpfMonQueries *ebpfMonQueriesNew(void); /* NULL without memory */
+
+/* --- The composition root: from now on queries can run; and the end of it. --- */
+void ebpfMonQueriesBegin(ebpfMonQueries *queries, ebpfMonTargets *targets, const ebpfMonCosts *costs);
+/* Stops all; they are not started again. 0, or -1: the thread did not end in time, and uses the kernel part still. */
+int ebpfMonQueriesStop(ebpfMonQueries *queries, double seconds);
+
+/* --- Any thread; see model/queryOps.h. --- */
+long ebpfMonQueriesLoad(ebpfMonQueries *queries, const char *file, char *text, size_t size);
+long ebpfMonQueriesRun(ebpfMonQueries *queries, const char *name, int on);
+void ebpfMonQueriesAddList(ebpfMonQueries *queries, ebpfMonTextReport *report);
+long ebpfMonQueriesAddResult(ebpfMonQueries *queries, ebpfMonTextReport *report, const char *name);
+
+#endif

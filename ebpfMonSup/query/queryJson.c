@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsStdlib.h>
+#include <yajl_parse.h>
+
+#include "common/jsonPlace.h"
+#include "query/queryJson.h"
+
+#define KEYS_MAX 64 /* of a map: each is compared with all before */
+
+/* Values and texts live as long as the tree. */
+typedef struct Block {
+    struct Block *next;
+    char bytes[];
+} Block;
+
+struct ebpfMonQueryJson {
+    const char *text;
+    size_t length;
+    yajl_handle yajl;
+    Block *blocks;
+    ebpfMonQueryJsonValue *top;
+    ebpfMonQueryJsonValue *open[EBPFMON_QUERYJSON_DEPTH_MAX]; /* lists and maps that are being read */
+    ebpfMonQueryJsonValue *last[EBPFMON_QUERYJSON_DEPTH_MAX]; /* … and the last value in each */
+    unsigned depth, count;
+    const char *key;   /* whose value comes next */
+    size_t keyAt;
+    char *why;
+    size_t size, at;
+};
+
+static void *allocate(ebpfMonQueryJson *j, size_t size)
+{
+    Block *block = calloc(1, sizeof(*block) + size);
+
+    if (!block)
+        return NULL;
+    block->next = j->blocks;
+    j->blocks = block;
+    return block->bytes;
+}
+
+static size_t getTokenPlace(const ebpfMonQueryJson *j)
+{
+    return ebpfMonJsonFindToken(j->text, j->length, yajl_get_bytes_consumed(j->yajl));
+}
+
+static int refuse(ebpfMonQueryJson *j, size_t at, const char *why)
+{
+    snprintf(j->why, j->size, "%s", why);
+    j->at = at;
+    return 0;
+}
+
+/* Adds a value where the parser is. NULL: refused. */
+static ebpfMonQueryJsonValue *addValue(ebpfMonQueryJson *j, ebpfMonQueryJsonKind kind)
+{
+    ebpfMonQueryJsonValue *v;
+    size_t at = getTokenPlace(j);
+
+    if (j->count++ == EBPFMON_QUERYJSON_VALUES_MAX) {
+        refuse(j, at, "there are more than 20000 values. Use several files");
+        return NULL;
+    }
+    v = allocate(j, sizeof(*v));
+    if (!v) {
+        refuse(j, at, "out of memory");
+        return NULL;
+    }
+    v->kind = kind;
+    v->at = at;
+    v->key = j->key;
+    v->keyAt = j->keyAt;
+    j->key = NULL;
+    if (!j->depth) {
+        j->top = v;
+        return v;
+    }
+    if (j->last[j->depth - 1])
+        j->last[j->depth - 1]->next = v;
+    else
+        j->open[j->depth - 1]->first = v;
+    j->last[j->depth - 1] = v;
+    j->open[j->depth - 1]->count++;
+    return v;
+}
+
+static int onNull(void *context)
+{
+    return addValue(context, ebpfMonQueryJsonNull) != NULL;
+}
+
+static int onBool(void *context, int value)
+{
+    ebpfMonQueryJsonValue *v = addValue(context, ebpfMonQueryJsonBool);
+
+    if (v)
+        v->number = value;
+    return v != NULL;
+}
+
+static int onNumber(void *context, const char *text, size_t length)
+{
+    ebpfMonQueryJsonValue *v = addValue(context, ebpfMonQueryJsonNumber);
+    char copy[64], *end;
+
+    if (!v)
+        return 0;
+    if (length >= sizeof(copy))
+        return refuse(context, v->at, "a number with more than 63 characters. Write a shorter one");
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    if (epicsParseDouble(copy, &v->number, NULL) || !isfinite(v->number))
+        return refuse(context, v->at, "a number that is too large. The largest is 1.79e308");
+    errno = 0;
+    v->integer = strtoll(copy, &end, 0);
+    v->isInteger = !*end && !errno;
+    if (!v->isInteger && v->number == floor(v->number) && fabs(v->number) < 9e15) { /* 1e6 */
+        v->integer = (int64_t)v->number;
+        v->isInteger = 1;
+    }
+    return 1;
+}
+
+static const char *copyText(ebpfMonQueryJson *j, const unsigned char *text, size_t length)
+{
+    char *copy = allocate(j, length + 1);
+
+    if (copy)
+        memcpy(copy, text, length);
+    else
+        refuse(j, getTokenPlace(j), "out of memory");
+    return copy;
+}
+
+static int onText(void *context, const unsigned char *text, size_t length)
+{
+    ebpfMonQueryJsonValue *v = addValue(context, ebpfMonQueryJsonText);
+
+    if (!v)
+        return 0;
+    v->text = copyText(context, text, length);
+    v->length = length;
+    return v->text != NULL;
+}
+
+static int beginGroup(ebpfMonQueryJson *j, ebpfMonQueryJsonKind kind)
+{
+    ebpfMonQueryJsonValue *v = addValue(j, kind);
+
+    if (!v)
+        return 0;
+    if (j->depth == EBPFMON_QUERYJSON_DEPTH_MAX)
+        return refuse(j, v->at, "lists and maps are nested more than 16 times. No query needs that");
+    j->open[j->depth] = v;
+    j->last[j->depth++] = NULL;
+    return 1;
+}
+
+static int onMap(void *context)
+{
+    return beginGroup(context, ebpfMonQueryJsonMap);
+}
+
+static int onList(void *context)
+{
+    return beginGroup(context, ebpfMonQueryJsonList);
+}
+
+static int onGroupEnd(void *context)
+{
+    ebpfMonQueryJson *j = context;
+
+    j->depth--;
+    return 1;
+}
+
+static int onKey(void *context, const unsigned char *text, size_t length)
+{
+    ebpfMonQueryJson *j = context;
+
+    j->keyAt = getTokenPlace(j);
+    j->key = copyText(j, text, length);
+    if (j->open[j->depth - 1]->count >= KEYS_MAX)
+        return refuse(j, j->keyAt, "a map with more than 64 keys. No query needs that");
+    if (j->key && ebpfMonQueryJsonFind(j->open[j->depth - 1], j->key))
+        return refuse(j, j->keyAt, "a key that is there twice. Take one out");
+    return j->key != NULL;
+}
+
+static const yajl_callbacks callbacks = {
+    onNull, onBool, NULL, NULL, onNumber, onText, onMap, onKey, onGroupEnd, onList, onGroupEnd
+};
+
+static void refuseSyntax(ebpfMonQueryJson *j, int complete)
+{
+    unsigned char *text = yajl_get_error(j->yajl, 0, (const unsigned char *)j->text, j->length);
+    size_t at = yajl_get_bytes_consumed(j->yajl);
+
+    if (complete) /* at the end of the text; the offset is that of a blank which yajl appends */
+        at = j->length;
+    else if (at)
+        at--;
+    snprintf(j->why, j->size, "no JSON: %.*s. Correct it; // comments are allowed",
+             text ? (int)strcspn((char *)text, "\n") : 1, text ? (char *)text : "?");
+    j->at = at;
+    if (text)
+        yajl_free_error(j->yajl, text);
+}
+
+ebpfMonQueryJson *ebpfMonQueryJsonRead(const char *text, size_t length, char *why, size_t size, size_t *at)
+{
+    ebpfMonQueryJson *j = calloc(1, sizeof(*j));
+    int complete, ok = 0;
+
+    why[0] = 0;
+    *at = 0;
+    if (!j || !(j->yajl = yajl_alloc(&callbacks, NULL, j))) {
+        snprintf(why, size, "out of memory");
+        free(j);
+        return NULL;
+    }
+    j->text = text;
+    j->length = length;
+    j->why = why;
+    j->size = size;
+    complete = yajl_parse(j->yajl, (const unsigned char *)text, length) == yajl_status_ok;
+    ok = complete && yajl_complete_parse(j->yajl) == yajl_status_ok;
+    if (!ok && !why[0]) /* else a callback has refused */
+        refuseSyntax(j, complete);
+    yajl_free(j->yajl);
+    j->yajl = NULL;
+    *at = j->at;
+    if (ok && j->top)
+        return j;
+    if (ok)
+        snprintf(why, size, "it is empty. Write {\"queries\": [ ... ]}");
+    ebpfMonQueryJsonFree(j);
+    return NULL;
+}
+
+void ebpfMonQueryJsonFree(ebpfMonQueryJson *j)
+{
+    if (!j)
+        return;
+    while (j->blocks) {
+        Block *block = j->blocks;
+
+        j->blocks = block->next;
+        free(block);
+    }
+    free(j);
+}
+
+const ebpfMonQueryJsonValue *ebpfMonQueryJsonGetTop(const ebpfMonQueryJson *j)
+{
+    return j->top;
+}
+
+const ebpfMonQueryJsonValue *ebpfMonQueryJsonFind(const ebpfMonQueryJsonValue *map, const char *key)
+{
+    if (map->kind != ebpfMonQueryJsonMap)
+        return NULL;
+    for (const ebpfMonQueryJsonValue *v = map->first; v; v = v->next)
+        if (strcmp(v->key, key) == 0)
+            return v;
+    return NULL;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A query, and the file of them. The schema: documentation/queries.schema.json. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/jsonPlace.h"
+#include "query/queryParser.h"
+
+#define KEYS_MOST    16384
+#define SAMPLE_MOST  1000000
+#define KEYS_DEFAULT 1024 /* on a host with many CPUs fewer: each has its own cells */
+#define BYTES_MOST   ((size_t)32 << 20) /* of the tables of one query */
+#define QUERY_KEYS   "name, title, source, of, keys, where, value, unit, scale, histogram, sort, top, interval, " \
+                     "stopAfter, sample, maxKeys, budget, start"
+
+static int readName(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    const ebpfMonQueryJsonValue *name = ebpfMonQueryJsonFind(v, "name");
+    char *text = p->spec->name;
+
+    if (!name)
+        return ebpfMonQueryRefuse(p, v->at, "this query has no \"name\". Its PVs are called by it");
+    if (ebpfMonQueryReadText(p, v, "name", text, EBPFMON_QUERY_NAME_SIZE))
+        return -1;
+    for (; *text; text++)
+        if (!isalnum((unsigned char)*text) && *text != '_')
+            return ebpfMonQueryRefuse(p, name->at, "\"name\" has letters, digits and _ only: PVs are called by it");
+    return 0;
+}
+
+static int readOf(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *of)
+{
+    const ebpfMonQueryJsonValue *thread = ebpfMonQueryJsonFind(of, "thread"), *host = ebpfMonQueryJsonFind(of, "host");
+    const ebpfMonQueryOrder *order = &p->spec->order;
+    int wide = 0;
+
+    if (ebpfMonQueryCheckKeys(p, of, "\"of\"", "ioc, thread, record, host") ||
+        ebpfMonQueryReadText(p, of, "ioc", p->spec->ioc, sizeof(p->spec->ioc)) ||
+        ebpfMonQueryReadText(p, of, "record", p->spec->record, sizeof(p->spec->record)) ||
+        ebpfMonQueryReadBool(p, of, "host", &wide) || (thread && ebpfMonQueryReadThread(p, thread)))
+        return -1;
+    if (wide && order->source <= ebpfMonQueryCall)
+        return ebpfMonQueryRefuse(p, host->at, "functions are probed in IOCs only: leave \"host\" out");
+    if (wide && ebpfMonQueryJsonFind(of, "ioc"))
+        return ebpfMonQueryRefuse(p, host->at, "\"host\" means all processes: leave \"ioc\" out");
+    p->spec->order.plan.hostWide = (uint32_t)wide; /* only IOCs have records */
+    return 0;
+}
+
+static int readKeys(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *keys)
+{
+    struct ebpfMonQueryPlan *plan = &p->spec->order.plan;
+    unsigned at = 0;
+
+    if (keys->kind != ebpfMonQueryJsonList || keys->count > EBPFMON_QUERY_KEYS)
+        return ebpfMonQueryRefuse(p, keys->at, "\"keys\" is a list of at most %d fields", EBPFMON_QUERY_KEYS);
+    for (const ebpfMonQueryJsonValue *v = keys->first; v; v = v->next) {
+        struct ebpfMonQueryField *f = &plan->key[plan->keys];
+
+        if (ebpfMonQueryReadField(p, v, f, p->spec->keyName[plan->keys], EBPFMON_QUERY_CELL_SIZE))
+            return -1;
+        f->at = (uint8_t)at;
+        at += f->size;
+        plan->keys++;
+    }
+    return 0;
+}
+
+static int readLinear(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    struct ebpfMonQueryPlan *plan = &p->spec->order.plan;
+    double from = 0, to = 0, scale = p->spec->scale;
+    int64_t steps = 20;
+
+    if (ebpfMonQueryCheckKeys(p, v, "a linear histogram", "from, to, steps") ||
+        ebpfMonQueryReadNumber(p, v, "from", -1e15 * scale, 1e15 * scale, &from) ||
+        ebpfMonQueryReadNumber(p, v, "to", -1e15 * scale, 1e15 * scale, &to) ||
+        ebpfMonQueryReadWhole(p, v, "steps", 1, EBPFMON_QUERY_BARS_MAX - 2, &steps))
+        return -1;
+    plan->hist = EBPFMON_QUERY_LINEAR;
+    plan->from = (int64_t)floor(from / scale);
+    plan->step = (int64_t)floor((to - from) / scale / (double)steps);
+    plan->steps = (uint32_t)steps;
+    return plan->step >= 1 ? 0 :
+        ebpfMonQueryRefuse(p, v->at, "each step of a histogram is 1 at least, in what is counted: \"to\" is too small");
+}
+
+static int readHistogram(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    if (p->spec->order.plan.value.what == EBPFMON_QUERY_NOTHING)
+        return ebpfMonQueryRefuse(p, v->at, "a histogram is one of a \"value\", and this query has none");
+    if (v->kind == ebpfMonQueryJsonText && strcmp(v->text, "log2") == 0) {
+        p->spec->order.plan.hist = EBPFMON_QUERY_LOG2;
+        return 0;
+    }
+    if (v->kind == ebpfMonQueryJsonMap)
+        return readLinear(p, v);
+    return ebpfMonQueryRefuse(p, v->at, "\"histogram\" is \"log2\" or {\"from\": A, \"to\": B, \"steps\": N}");
+}
+
+/* The value, its unit, its histogram. */
+static int readMeasure(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    ebpfMonQuerySpec *spec = p->spec;
+    struct ebpfMonQueryField *value = &spec->order.plan.value;
+    const ebpfMonQueryJsonValue *given = ebpfMonQueryJsonFind(v, "value"), *hist = ebpfMonQueryJsonFind(v, "histogram");
+    ebpfMonQuerySource source = spec->order.source;
+
+    if (given && ebpfMonQueryReadField(p, given, value, NULL, 0))
+        return -1;
+    if (!given && (source == ebpfMonQueryCall || source == ebpfMonQuerySyscallCall || source == ebpfMonQueryCpuWait))
+        *value = (struct ebpfMonQueryField){ .what = EBPFMON_QUERY_DURATION, .type = EBPFMON_QUERY_U64, .size = 8 };
+    if (given && (ebpfMonQueryIsText(value) || ebpfMonQueryIsRecord(value) || value->what == EBPFMON_QUERY_IOC ||
+                  value->what == EBPFMON_QUERY_SYSCALL))
+        return ebpfMonQueryRefuse(p, given->at, "a value is a number: \"duration\", \"return\" or an argument");
+    spec->scale = value->what == EBPFMON_QUERY_DURATION ? 1e-3 : 1;
+    strcpy(spec->unit, value->what == EBPFMON_QUERY_DURATION ? "us" : "");
+    if (ebpfMonQueryReadNumber(p, v, "scale", 1e-12, 1e12, &spec->scale) ||
+        ebpfMonQueryReadText(p, v, "unit", spec->unit, sizeof(spec->unit)))
+        return -1;
+    return hist ? readHistogram(p, hist) : 0;
+}
+
+static int readStop(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    return ebpfMonQueryCheckKeys(p, v, "\"stopAfter\"", "seconds, count") ||
+           ebpfMonQueryReadNumber(p, v, "seconds", 0.1, 1e9, &p->spec->stopSeconds) ||
+           ebpfMonQueryReadNumber(p, v, "count", 1, 1e15, &p->spec->stopCount) ? -1 : 0;
+}
+
+static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    static const char *const sorts[] = {"count", "rate", "sum", "mean", "max", "last", NULL};
+    const ebpfMonQueryJsonValue *sort = ebpfMonQueryJsonFind(v, "sort"), *stop = ebpfMonQueryJsonFind(v, "stopAfter");
+    ebpfMonQuerySpec *spec = p->spec;
+    int64_t top = 20, sample = 1, maxKeys = KEYS_DEFAULT;
+    int by = ebpfMonQuerySortCount;
+
+    spec->interval = 1;
+    spec->budget = 5;
+    if ((sort && ebpfMonQueryReadWord(p, sort, "\"sort\"", sorts, &by)) || (stop && readStop(p, stop)) ||
+        ebpfMonQueryReadWhole(p, v, "top", 1, EBPFMON_QUERY_ROWS_MAX, &top) ||
+        ebpfMonQueryReadNumber(p, v, "interval", 0.5, 3600, &spec->interval) ||
+        ebpfMonQueryReadWhole(p, v, "sample", 1, SAMPLE_MOST, &sample) ||
+        ebpfMonQueryReadWhole(p, v, "maxKeys", 1, KEYS_MOST, &maxKeys) ||
+        ebpfMonQueryReadNumber(p, v, "budget", 0.01, 100, &spec->budget) ||
+        ebpfMonQueryReadBool(p, v, "start", &spec->start))
+        return -1;
+    if (by >= ebpfMonQuerySortSum && spec->order.plan.value.what == EBPFMON_QUERY_NOTHING)
+        return ebpfMonQueryRefuse(p, sort->at, "this query has no \"value\": sort by \"count\" or \"rate\"");
+    spec->sort = (ebpfMonQuerySort)by;
+    spec->top = (unsigned)top;
+    spec->order.plan.sample = (uint32_t)sample;
+    spec->order.maxKeys = (unsigned)maxKeys;
+    return 0;
+}
+
+static int hasRecord(const struct ebpfMonQueryPlan *plan)
+{
+    for (unsigned i = 0; i < plan->keys; i++)
+        if (ebpfMonQueryIsRecord(&plan->key[i]))
+            return 1;
+    return 0;
+}
+
+static int readQuery(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    const ebpfMonQueryJsonValue *source, *of, *keys, *where, *record;
+    size_t bytes;
+
+    if (ebpfMonQueryCheckKeys(p, v, "a query", QUERY_KEYS) || readName(p, v) ||
+        ebpfMonQueryReadText(p, v, "title", p->spec->title, sizeof(p->spec->title)))
+        return -1;
+    source = ebpfMonQueryJsonFind(v, "source");
+    of = ebpfMonQueryJsonFind(v, "of");
+    keys = ebpfMonQueryJsonFind(v, "keys");
+    where = ebpfMonQueryJsonFind(v, "where");
+    if (!source)
+        return ebpfMonQueryRefuse(p, v->at, "query %s has no \"source\": what it looks at", p->spec->name);
+    strcpy(p->spec->ioc, "*");
+    if (ebpfMonQueryReadSource(p, source) || (of && readOf(p, of)) || (keys && readKeys(p, keys)) ||
+        (where && ebpfMonQueryReadWhere(p, where)) || readMeasure(p, v) || readLimits(p, v))
+        return -1;
+    record = of ? ebpfMonQueryJsonFind(of, "record") : NULL;
+    if (record && !hasRecord(&p->spec->order.plan))
+        return ebpfMonQueryRefuse(p, record->at, "\"record\" chooses among keys: add \"root\", \"record\", or an argument "
+                                  "\"as\" \"record\", to \"keys\"");
+    while (!ebpfMonQueryJsonFind(v, "maxKeys") && p->spec->order.maxKeys > 1 &&
+           ebpfMonQueryProgramsCountBytes(&p->spec->order) > BYTES_MOST)
+        p->spec->order.maxKeys /= 2;
+    bytes = ebpfMonQueryProgramsCountBytes(&p->spec->order);
+    if (bytes > BYTES_MOST)
+        return ebpfMonQueryRefuse(p, v->at, "the tables of query %s would take %u MiB on this host, 32 are allowed. Set a "
+                                  "smaller \"maxKeys\" than %u, or leave \"histogram\" out", p->spec->name,
+                                  (unsigned)(bytes >> 20), p->spec->order.maxKeys);
+    return 0;
+}
+
+static int readQueries(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *list, ebpfMonQuerySet *set)
+{
+    for (const ebpfMonQueryJsonValue *v = list->first; v; v = v->next) {
+        p->spec = &set->spec[set->count];
+        if (readQuery(p, v))
+            return -1;
+        for (unsigned i = 0; i < set->count; i++)
+            if (strcmp(set->spec[i].name, p->spec->name) == 0)
+                return ebpfMonQueryRefuse(p, v->at, "there are two queries \"%s\". Give each its own name", p->spec->name);
+        set->count++;
+    }
+    return 0;
+}
+
+static ebpfMonQuerySet *readFile(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *top)
+{
+    const ebpfMonQueryJsonValue *list = ebpfMonQueryJsonFind(top, "queries");
+    ebpfMonQuerySet *set;
+
+    if (ebpfMonQueryCheckKeys(p, top, "the file", "queries"))
+        return NULL;
+    if (!list || list->kind != ebpfMonQueryJsonList || !list->count || list->count > EBPFMON_QUERIES_MAX) {
+        ebpfMonQueryRefuse(p, list ? list->at : top->at, "\"queries\" is a list of 1 to %d queries", EBPFMON_QUERIES_MAX);
+        return NULL;
+    }
+    set = calloc(1, sizeof(*set) + list->count * sizeof(set->spec[0]));
+    if (!set) {
+        ebpfMonQueryRefuse(p, top->at, "out of memory");
+        return NULL;
+    }
+    if (readQueries(p, list, set) == 0)
+        return set;
+    free(set);
+    return NULL;
+}
+
+ebpfMonQuerySet *ebpfMonQueryParse(const char *file, const char *text, size_t length, char *why, size_t size)
+{
+    ebpfMonQueryParser p = { .why = "" };
+    ebpfMonQueryJson *json = ebpfMonQueryJsonRead(text, length, p.why, sizeof(p.why), &p.at);
+    ebpfMonQuerySet *set = json ? readFile(&p, ebpfMonQueryJsonGetTop(json)) : NULL;
+
+    if (!set)
+        ebpfMonJsonFormatPlace(file, text, length, p.at, p.why, why, size);
+    ebpfMonQueryJsonFree(json);
+    return set;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The fields of a query, its source, and its conditions. */
+#include <stdio.h>
+#include <string.h>
+
+#include "query/queryParser.h"
+
+#define BIT(source) (1u << ebpfMonQuery##source)
+#define ANY         (~0u)
+#define WITH_ARGS   (BIT(AtEntry) | BIT(Call) | BIT(Syscall) | BIT(SyscallCall) | BIT(Tracepoint))
+#define MEASURED    (BIT(Call) | BIT(SyscallCall) | BIT(CpuWait))
+#define RETURNING   (BIT(AtReturn) | BIT(Call) | BIT(SyscallCall))
+
+/* The fields that are words. */
+static const struct {
+    const char *name;
+    enum ebpfMonQueryWhat what;
+    unsigned size, sources;
+} fields[] = {
+    { "ioc",       EBPFMON_QUERY_IOC,       8,  ANY },
+    { "thread",    EBPFMON_QUERY_THREAD,    16, ANY },
+    { "root",      EBPFMON_QUERY_ROOT,      16, ANY },
+    { "record",    EBPFMON_QUERY_IN_HAND,   16, ANY },
+    { "cpu",       EBPFMON_QUERY_CPU,       8,  ANY },
+    { "return",    EBPFMON_QUERY_RETURN,    8,  RETURNING },
+    { "duration",  EBPFMON_QUERY_DURATION,  8,  MEASURED },
+    { "syscall",   EBPFMON_QUERY_SYSCALL,   8,  BIT(Syscall) | BIT(SyscallCall) },
+    { "preempted", EBPFMON_QUERY_PREEMPTED, 8,  BIT(CpuWait) },
+    { "before",    EBPFMON_QUERY_BEFORE,    16, BIT(CpuWait) },
+};
+
+#define FIELDS "\"ioc\", \"thread\", \"root\", \"record\", \"cpu\", \"return\", \"duration\", \"syscall\", \"preempted\", " \
+               "\"before\", {\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
+
+/* In the order of enum ebpfMonQueryType. */
+static const char *const types[] = {"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "text",
+                                    "record", NULL};
+
+static int readWordField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct ebpfMonQueryField *field)
+{
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        if (strcmp(fields[i].name, v->text) != 0)
+            continue;
+        if (!(fields[i].sources >> p->spec->order.source & 1))
+            return ebpfMonQueryRefuse(p, v->at, "this source has no \"%s\". See its row in the table of sources",
+                                      v->text);
+        field->what = fields[i].what;
+        field->size = (uint8_t)fields[i].size;
+        p->spec->order.needsRecord |= field->what == EBPFMON_QUERY_IN_HAND;
+        field->type = field->what == EBPFMON_QUERY_RETURN ? EBPFMON_QUERY_S64 : EBPFMON_QUERY_U64;
+        return 0;
+    }
+    return ebpfMonQueryRefuse(p, v->at, "\"%.40s\" is no field. Known are: %s", v->text, FIELDS);
+}
+
+static int readSteps(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct ebpfMonQueryField *field)
+{
+    if (v->kind != ebpfMonQueryJsonList || !v->count || v->count > EBPFMON_QUERY_STEPS)
+        return ebpfMonQueryRefuse(p, v->at, "\"at\" is a list of 1 to %d offsets: [16], or [40, 8] for the value 8 bytes "
+                                  "behind the pointer that is 40 bytes behind the argument", EBPFMON_QUERY_STEPS);
+    for (const ebpfMonQueryJsonValue *o = v->first; o; o = o->next) {
+        if (o->kind != ebpfMonQueryJsonNumber || !o->isInteger || o->integer < -65536 || o->integer > 16777216)
+            return ebpfMonQueryRefuse(p, o->at, "an offset is a whole number of bytes from -65536 to 16777216");
+        field->offset[field->steps++] = (int32_t)o->integer;
+    }
+    return 0;
+}
+
+static int readArg(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct ebpfMonQueryField *field)
+{
+    const ebpfMonQueryJsonValue *at = ebpfMonQueryJsonFind(v, "at"), *as = ebpfMonQueryJsonFind(v, "as");
+    ebpfMonQuerySource source = p->spec->order.source;
+    int64_t most = source == ebpfMonQueryTracepoint ? 3 : source <= ebpfMonQueryCall ? 4 : EBPFMON_QUERY_ARGS, arg = 0;
+    int type = EBPFMON_QUERY_S64;
+
+    if (!(WITH_ARGS >> source & 1))
+        return ebpfMonQueryRefuse(p, v->at, "this source has no arguments. See its row in the table of sources");
+    if (ebpfMonQueryCheckKeys(p, v, "an argument", "arg, at, as") ||
+        ebpfMonQueryReadWhole(p, v, "arg", 1, most, &arg) || (at && readSteps(p, at, field)) ||
+        (as && ebpfMonQueryReadWord(p, as, "\"as\"", types, &type)))
+        return -1;
+    if (source == ebpfMonQueryTracepoint && (at || type >= EBPFMON_QUERY_CHARS))
+        return ebpfMonQueryRefuse(p, v->at, "an argument of a tracepoint is a number: leave \"at\" out, and \"as\" text "
+                                  "or record");
+    field->what = EBPFMON_QUERY_ARG;
+    field->arg = (uint8_t)(arg - 1);
+    field->type = (uint8_t)type;
+    field->size = type == EBPFMON_QUERY_CHARS ? EBPFMON_QUERY_TEXT : type == EBPFMON_QUERY_RECORD ? 16 : 8;
+    p->spec->function.args |= 1u << field->arg;
+    p->spec->order.plan.hasArgs = 1;
+    return 0;
+}
+
+int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct ebpfMonQueryField *field, char *name,
+                          size_t size)
+{
+    const ebpfMonQueryJsonValue *returned = ebpfMonQueryJsonFind(v, "return");
+    int type;
+
+    memset(field, 0, sizeof(*field));
+    if (name)
+        snprintf(name, size, "%s", v->kind == ebpfMonQueryJsonText ? v->text : "return");
+    if (v->kind == ebpfMonQueryJsonText)
+        return readWordField(p, v, field);
+    if (ebpfMonQueryJsonFind(v, "arg")) {
+        if (readArg(p, v, field))
+            return -1;
+        if (name)
+            snprintf(name, size, field->type == EBPFMON_QUERY_RECORD ? "record" : "arg%d", field->arg + 1);
+        return 0;
+    }
+    if (!returned)
+        return ebpfMonQueryRefuse(p, v->at, "a field is one of %s", FIELDS);
+    if (!(RETURNING >> p->spec->order.source & 1))
+        return ebpfMonQueryRefuse(p, v->at, "this source returns nothing. See its row in the table of sources");
+    if (ebpfMonQueryCheckKeys(p, v, "what is returned", "return") ||
+        ebpfMonQueryReadWord(p, returned, "\"return\"", types, &type))
+        return -1;
+    if (type >= EBPFMON_QUERY_CHARS)
+        return ebpfMonQueryRefuse(p, returned->at, "what is returned can be a number only: int8 to uint64");
+    field->what = EBPFMON_QUERY_RETURN;
+    field->type = (uint8_t)type;
+    field->size = 8;
+    return 0;
+}
+
+static int readFunction(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    static const char *const places[] = {"entry", "return", "duration", NULL}; /* as ebpfMonQuerySource has them */
+    ebpfMonFunctionWanted *f = &p->spec->function;
+    const ebpfMonQueryJsonValue *when = ebpfMonQueryJsonFind(v, "when"), *offset = ebpfMonQueryJsonFind(v, "offset");
+    int place = ebpfMonQueryAtEntry;
+    int64_t at = 0;
+
+    strcpy(f->object, "*");
+    if (ebpfMonQueryCheckKeys(p, v, "a source that is a function", "function, object, offset, when") ||
+        ebpfMonQueryReadText(p, v, "function", f->symbol, sizeof(f->symbol)) ||
+        ebpfMonQueryReadText(p, v, "object", f->object, sizeof(f->object)) ||
+        ebpfMonQueryReadWhole(p, v, "offset", 0, INT32_MAX, &at) ||
+        (when && ebpfMonQueryReadWord(p, when, "\"when\"", places, &place)))
+        return -1;
+    if (!f->symbol[0] && (!offset || !ebpfMonQueryJsonFind(v, "object")))
+        return ebpfMonQueryRefuse(p, v->at, "a source without \"function\" takes \"object\" and \"offset\": the offset in "
+                                  "that file");
+    if (at && place != ebpfMonQueryAtEntry)
+        return ebpfMonQueryRefuse(p, when->at, "with \"offset\" only \"when\": \"entry\" is possible");
+    f->offset = (uint64_t)at;
+    f->needReturn = place != ebpfMonQueryAtEntry;
+    p->spec->order.source = (ebpfMonQuerySource)place;
+    return 0;
+}
+
+static int readSyscallSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    static const char *const places[] = {"entry", "duration", NULL};
+    int place;
+
+    if (ebpfMonQueryCheckKeys(p, v, "this source", "syscalls") ||
+        ebpfMonQueryReadWord(p, v->first, "\"syscalls\"", places, &place))
+        return -1;
+    p->spec->order.source = place ? ebpfMonQuerySyscallCall : ebpfMonQuerySyscall;
+    return 0;
+}
+
+static int readProfile(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    int64_t rate = 0;
+
+    if (ebpfMonQueryCheckKeys(p, v, "this source", "profile") ||
+        ebpfMonQueryReadWhole(p, v, "profile", 1, 1000, &rate))
+        return -1;
+    p->spec->order.source = ebpfMonQueryProfile;
+    p->spec->order.rate = (unsigned)rate;
+    return 0;
+}
+
+static int readTracepoint(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    p->spec->order.source = ebpfMonQueryTracepoint;
+    return ebpfMonQueryCheckKeys(p, v, "this source", "tracepoint") ||
+           ebpfMonQueryReadText(p, v, "tracepoint", p->spec->order.tracepoint, sizeof(p->spec->order.tracepoint)) ? -1 : 0;
+}
+
+static int readCpuWait(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    int on = 0;
+
+    p->spec->order.source = ebpfMonQueryCpuWait;
+    if (ebpfMonQueryCheckKeys(p, v, "this source", "cpuWait") || ebpfMonQueryReadBool(p, v, "cpuWait", &on))
+        return -1;
+    return on ? 0 : ebpfMonQueryRefuse(p, v->first->at, "\"cpuWait\" is true");
+}
+
+int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    static const struct {
+        const char *key;
+        int (*read)(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v);
+    } sources[] = {
+        { "function", readFunction }, { "offset", readFunction }, { "syscalls", readSyscallSource },
+        { "profile", readProfile }, { "tracepoint", readTracepoint }, { "cpuWait", readCpuWait },
+    };
+
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+        if (ebpfMonQueryJsonFind(v, sources[i].key))
+            return sources[i].read(p, v);
+    return ebpfMonQueryRefuse(p, v->at, "a source is one of {\"function\": NAME, \"object\": PATTERN, \"when\": \"entry\", "
+                              "\"return\" or \"duration\"}, {\"syscalls\": \"entry\" or \"duration\"}, {\"profile\": HZ}, "
+                              "{\"tracepoint\": NAME}, {\"cpuWait\": true}");
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The conditions of a query: a list of which all must be true; an element {"any": [...]} is true if one of its own is. */
+#include <string.h>
+
+#include "ioc/syscallName.h"
+#include "query/queryParser.h"
+
+/* A place for one more condition. NULL: refused. */
+static struct ebpfMonQueryTerm *addTerm(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, unsigned clause)
+{
+    struct ebpfMonQueryPlan *plan = &p->spec->order.plan;
+
+    if (plan->terms == EBPFMON_QUERY_TERMS) {
+        ebpfMonQueryRefuse(p, v->at, "there are more than %d conditions, with \"thread\" of \"of\". Use two queries",
+                           EBPFMON_QUERY_TERMS);
+        return NULL;
+    }
+    plan->clauses |= 1u << clause;
+    plan->term[plan->terms].clause = (uint8_t)clause;
+    return &plan->term[plan->terms++];
+}
+
+/* Compares with the begin of a text, or with all of it. */
+static int setText(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpfMonQueryJsonValue *v, size_t length,
+                   int prefix)
+{
+    size_t most = t->field.size - 1u;
+
+    if (length > most || (!length && prefix))
+        return ebpfMonQueryRefuse(p, v->at, "this text is compared with one of at most %u bytes. Write 1 to %u",
+                                  (unsigned)most, (unsigned)most);
+    memset(t->mask, 0, sizeof(t->mask));
+    memset(t->mask, 0xff, prefix ? length : length + 1);
+    memcpy(t->text, v->text, length);
+    return 0;
+}
+
+static int setNumber(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpfMonQueryJsonValue *v)
+{
+    long number;
+
+    if (v->kind == ebpfMonQueryJsonText && t->field.what == EBPFMON_QUERY_SYSCALL) {
+        number = ebpfMonSyscallNumber(v->text);
+        if (number < 0)
+            return ebpfMonQueryRefuse(p, v->at, "\"%.40s\" is no system call of this machine", v->text);
+        t->number = (uint64_t)number;
+        return 0;
+    }
+    if (v->kind == ebpfMonQueryJsonBool && t->field.what == EBPFMON_QUERY_PREEMPTED)
+        t->number = v->number != 0;
+    else if (v->kind != ebpfMonQueryJsonNumber || !v->isInteger)
+        return ebpfMonQueryRefuse(p, v->at, "this field is compared with a whole number");
+    else
+        t->number = (uint64_t)v->integer;
+    if (v->kind == ebpfMonQueryJsonNumber && v->integer < 0 && !t->isSigned)
+        return ebpfMonQueryRefuse(p, v->at, "this field is never negative. Give it \"as\": \"int64\" if it can be");
+    return 0;
+}
+
+static int readCondition(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, unsigned clause)
+{
+    static const char *const compares[] = {"==", "!=", "<", "<=", ">", ">=", "begins", NULL};
+    const ebpfMonQueryJsonValue *field, *is, *value;
+    struct ebpfMonQueryTerm *t;
+    int compare;
+
+    if (ebpfMonQueryCheckKeys(p, v, "a condition", "field, is, value"))
+        return -1;
+    field = ebpfMonQueryJsonFind(v, "field");
+    is = ebpfMonQueryJsonFind(v, "is");
+    value = ebpfMonQueryJsonFind(v, "value");
+    if (!field || !is || !value)
+        return ebpfMonQueryRefuse(p, v->at, "a condition has \"field\", \"is\" and \"value\"");
+    t = addTerm(p, v, clause);
+    if (!t || ebpfMonQueryReadField(p, field, &t->field, NULL, 0) ||
+        ebpfMonQueryReadWord(p, is, "\"is\"", compares, &compare))
+        return -1;
+    if (t->field.what == EBPFMON_QUERY_IOC || ebpfMonQueryIsRecord(&t->field))
+        return ebpfMonQueryRefuse(p, field->at, "IOCs and records are chosen by \"of\": {\"ioc\": PATTERN, \"record\": "
+                                  "PATTERN}");
+    t->compare = (uint8_t)compare;
+    t->isSigned = (uint8_t)ebpfMonQueryIsSigned(&t->field);
+    if (!ebpfMonQueryIsText(&t->field))
+        return compare == 6 ? ebpfMonQueryRefuse(p, is->at, "\"begins\" is for texts. Compare a number by ==, !=, <, <=, > "
+                                                 "or >=") : setNumber(p, t, value);
+    if (compare > EBPFMON_QUERY_UNEQUAL && compare != 6)
+        return ebpfMonQueryRefuse(p, is->at, "a text is compared by ==, != or begins");
+    if (value->kind != ebpfMonQueryJsonText)
+        return ebpfMonQueryRefuse(p, value->at, "this field is compared with a text");
+    t->compare = compare == EBPFMON_QUERY_UNEQUAL ? EBPFMON_QUERY_TEXT_UNEQUAL : EBPFMON_QUERY_TEXT_EQUAL;
+    return setText(p, t, value, value->length, compare == 6);
+}
+
+int ebpfMonQueryReadWhere(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *where)
+{
+    unsigned clause = 0;
+
+    if (where->kind != ebpfMonQueryJsonList)
+        return ebpfMonQueryRefuse(p, where->at, "\"where\" is a list [ ... ] of conditions, all of which must be true");
+    for (const ebpfMonQueryJsonValue *v = where->first; v; v = v->next, clause++) {
+        const ebpfMonQueryJsonValue *any = ebpfMonQueryJsonFind(v, "any");
+
+        if (clause == EBPFMON_QUERY_TERMS)
+            return ebpfMonQueryRefuse(p, v->at, "there are more than %d conditions. Use two queries", EBPFMON_QUERY_TERMS);
+        if (!any) {
+            if (readCondition(p, v, clause))
+                return -1;
+            continue;
+        }
+        if (ebpfMonQueryCheckKeys(p, v, "this condition", "any"))
+            return -1;
+        if (any->kind != ebpfMonQueryJsonList || !any->count)
+            return ebpfMonQueryRefuse(p, any->at, "\"any\" is a list of conditions, one of which must be true");
+        for (const ebpfMonQueryJsonValue *one = any->first; one; one = one->next)
+            if (readCondition(p, one, clause))
+                return -1;
+    }
+    return 0;
+}
+
+int ebpfMonQueryReadThread(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    size_t length = v->kind == ebpfMonQueryJsonText ? strlen(v->text) : 0;
+    int prefix = length && v->text[length - 1] == '*';
+    struct ebpfMonQueryTerm *t;
+
+    if (!length || length != v->length)
+        return ebpfMonQueryRefuse(p, v->at, "\"thread\" is the name of a thread, or its begin and a *: \"scan-*\"");
+    length -= (size_t)prefix;
+    if (prefix && !length)
+        return 0;
+    if (memchr(v->text, '*', length) || strchr(v->text, '?'))
+        return ebpfMonQueryRefuse(p, v->at, "a pattern of threads may have one *, at its end. The kernel looks for it");
+    t = addTerm(p, v, EBPFMON_QUERY_TERMS);
+    if (!t)
+        return -1;
+    t->field.what = EBPFMON_QUERY_THREAD;
+    t->field.size = 16;
+    t->compare = EBPFMON_QUERY_TEXT_EQUAL;
+    return setText(p, t, v, length, prefix);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsString.h>
+
+#include "common/array.h"
+#include "query/queryKeyText.h"
+#include "query/queryRows.h"
+
+typedef struct {
+    uint8_t key[EBPFMON_QUERY_KEY_SIZE];
+    ebpfMonQueryRow row;
+    double before;  /* its count at the last look */
+    int    isShown; /* its record matches */
+} Row;
+
+struct ebpfMonQueryRows {
+    const ebpfMonQuerySpec *spec;
+    unsigned keySize;
+    Row     *row;
+    size_t   known;         /* those of earlier looks, in the order of their keys */
+    size_t   count, room;   /* with those that this look has added behind them */
+    uint64_t hist[EBPFMON_QUERY_BUCKETS]; /* over all keys */
+    unsigned *shown;        /* numbers of rows, the first to be published first */
+    size_t   shownCount, shownRoom;
+};
+
+ebpfMonQueryRows *ebpfMonQueryRowsNew(const ebpfMonQuerySpec *spec, unsigned keySize)
+{
+    ebpfMonQueryRows *r = calloc(1, sizeof(*r));
+
+    if (r) {
+        r->spec = spec;
+        r->keySize = keySize;
+    }
+    return r;
+}
+
+void ebpfMonQueryRowsFree(ebpfMonQueryRows *r)
+{
+    if (!r)
+        return;
+    free(r->row);
+    free(r->shown);
+    free(r);
+}
+
+void ebpfMonQueryRowsBegin(ebpfMonQueryRows *r)
+{
+    r->known = r->count;
+    memset(r->hist, 0, sizeof(r->hist));
+}
+
+static int compareKeys(const void *a, const void *b)
+{
+    return memcmp(((const Row *)a)->key, ((const Row *)b)->key, EBPFMON_QUERY_KEY_SIZE);
+}
+
+/* Up to which value so large a part of all is: the upper edge of a bucket, but not above the greatest. */
+static double findPercentile(const struct ebpfMonQueryCell *cell, double part, double max)
+{
+    uint64_t sum = 0, want;
+
+    want = (uint64_t)ceil(part * (double)cell->count);
+    for (unsigned b = 0; b < EBPFMON_QUERY_BUCKETS; b++) {
+        sum += cell->hist[b];
+        if (sum >= want && sum)
+            return b < 7 ? b : fmin(max, ebpfMonQueryBucketEdge(b + 1));
+    }
+    return max;
+}
+
+static void setValues(const ebpfMonQuerySpec *spec, ebpfMonQueryRow *row, const struct ebpfMonQueryCell *c)
+{
+    double scale = spec->scale, max = (double)(int64_t)(c->high ^ 1ull << 63);
+    int isLog2 = spec->order.plan.hist == EBPFMON_QUERY_LOG2;
+
+    row->count = (double)c->count * spec->order.plan.sample;
+    row->sum = (double)c->sum * scale * spec->order.plan.sample;
+    row->mean = c->count ? (double)c->sum * scale / (double)c->count : 0;
+    row->max = c->count ? max * scale : 0;
+    row->min = c->count ? (double)(int64_t)(~c->low ^ 1ull << 63) * scale : 0;
+    row->last = (double)c->last * scale;
+    row->p50 = isLog2 ? findPercentile(c, 0.5, max) * scale : NAN;
+    row->p90 = isLog2 ? findPercentile(c, 0.9, max) * scale : NAN;
+    row->p99 = isLog2 ? findPercentile(c, 0.99, max) * scale : NAN;
+}
+
+void ebpfMonQueryRowsAdd(ebpfMonQueryRows *r, const uint8_t *key, const struct ebpfMonQueryCell *cell)
+{
+    Row wanted, *row;
+
+    if (!cell->count) /* another CPU is making it */
+        return;
+    memset(wanted.key, 0, sizeof(wanted.key));
+    memcpy(wanted.key, key, r->keySize);
+    row = r->known ? bsearch(&wanted, r->row, r->known, sizeof(*row), compareKeys) : NULL;
+    if (!row) {
+        if (ebpfMonArrayGrow(&r->row, &r->room, r->count + 1, 32, sizeof(*row)))
+            return;
+        row = &r->row[r->count++];
+        memset(row, 0, sizeof(*row));
+        memcpy(row->key, wanted.key, sizeof(row->key));
+    }
+    setValues(r->spec, &row->row, cell);
+    if (r->spec->order.plan.hist)
+        for (unsigned b = 0; b < EBPFMON_QUERY_BUCKETS; b++)
+            r->hist[b] += cell->hist[b];
+}
+
+/* Nonzero: each record in the key matches. */
+static int matches(const ebpfMonQuerySpec *spec, const ebpfMonQueryRow *row)
+{
+    for (unsigned i = 0; i < spec->order.plan.keys && spec->record[0]; i++)
+        if (ebpfMonQueryIsRecord(&spec->order.plan.key[i]) && !epicsStrGlobMatch(row->key[i], spec->record))
+            return 0;
+    return 1;
+}
+
+static void setTexts(ebpfMonQueryRows *r, ebpfMonTargets *targets)
+{
+    const struct ebpfMonQueryPlan *plan = &r->spec->order.plan;
+
+    for (size_t n = r->known; n < r->count; n++) {
+        Row *row = &r->row[n];
+
+        for (unsigned i = 0; i < plan->keys; i++)
+            ebpfMonQueryKeyText(&plan->key[i], row->key + plan->key[i].at, targets, row->row.key[i],
+                                sizeof(row->row.key[i]));
+        row->isShown = matches(r->spec, &row->row);
+    }
+}
+
+static double getSortValue(ebpfMonQuerySort sort, const ebpfMonQueryRow *row)
+{
+    switch (sort) {
+    case ebpfMonQuerySortRate: return row->rate;
+    case ebpfMonQuerySortSum:  return row->sum;
+    case ebpfMonQuerySortMean: return row->mean;
+    case ebpfMonQuerySortMax:  return row->max;
+    case ebpfMonQuerySortLast: return row->last;
+    default:                   return row->count;
+    }
+}
+
+static int compareRows(const void *a, const void *b, void *arg)
+{
+    const ebpfMonQueryRows *r = arg;
+    const Row *one = &r->row[*(const unsigned *)a], *other = &r->row[*(const unsigned *)b];
+    double x = getSortValue(r->spec->sort, &one->row), y = getSortValue(r->spec->sort, &other->row);
+
+    return x != y ? (x < y) - (x > y) : compareKeys(one, other);
+}
+
+void ebpfMonQueryRowsEnd(ebpfMonQueryRows *r, ebpfMonTargets *targets, double seconds)
+{
+    setTexts(r, targets);
+    for (size_t i = 0; i < r->count; i++) {
+        Row *row = &r->row[i];
+
+        row->row.rate = seconds > 0 ? (row->row.count - row->before) / seconds : 0;
+        row->before = row->row.count;
+    }
+    if (r->count > r->known)
+        qsort(r->row, r->count, sizeof(*r->row), compareKeys);
+    r->shownCount = 0;
+    if (ebpfMonArrayGrow(&r->shown, &r->shownRoom, r->count, 32, sizeof(*r->shown)))
+        return;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->row[i].isShown)
+            r->shown[r->shownCount++] = (unsigned)i;
+    if (r->shownCount)
+        qsort_r(r->shown, r->shownCount, sizeof(*r->shown), compareRows, r);
+}
+
+/* The histogram of powers of two is published by octaves, the linear one as it is. Leading and trailing zeros are left
+ * out of the first. */
+static void copyHist(const ebpfMonQueryRows *r, ebpfMonQueryResult *result)
+{
+    const struct ebpfMonQueryPlan *plan = &r->spec->order.plan;
+    double sample = plan->sample;
+    unsigned first = 0, last = EBPFMON_QUERY_BUCKETS / 4;
+
+    result->bars = 0;
+    if (plan->hist == EBPFMON_QUERY_LINEAR)
+        for (unsigned b = 0; b < plan->steps + 2; b++) {
+            result->histEdge[b] = ((double)plan->from + (double)plan->step * ((double)b - 1)) * r->spec->scale;
+            result->hist[b] = (double)r->hist[b] * sample;
+            result->bars = b + 1;
+        }
+    if (plan->hist != EBPFMON_QUERY_LOG2)
+        return;
+    while (first < last && !r->hist[4 * first] && !r->hist[4 * first + 1] && !r->hist[4 * first + 2] &&
+           !r->hist[4 * first + 3])
+        first++;
+    while (last > first && !r->hist[4 * last - 4] && !r->hist[4 * last - 3] && !r->hist[4 * last - 2] &&
+           !r->hist[4 * last - 1])
+        last--;
+    for (unsigned octave = first; octave < last; octave++) {
+        const uint64_t *b = &r->hist[4 * octave];
+
+        result->histEdge[result->bars] = ebpfMonQueryBucketEdge(4 * octave) * r->spec->scale;
+        result->hist[result->bars++] = (double)(b[0] + b[1] + b[2] + b[3]) * sample;
+    }
+}
+
+void ebpfMonQueryRowsCopy(const ebpfMonQueryRows *r, ebpfMonQueryResult *result)
+{
+    result->found = (unsigned)r->shownCount;
+    result->rows = result->found < r->spec->top ? result->found : r->spec->top;
+    for (unsigned i = 0; i < result->rows; i++)
+        result->row[i] = r->row[r->shown[i]].row;
+    copyHist(r, result);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The results of one query: a row for each key, with the texts of the key, which are found when it is first seen, because
+ * its IOC may be gone later. The query thread only.
+ */
+#ifndef EBPFMON_QUERYROWS_H
+#define EBPFMON_QUERYROWS_H
+
+#include "query/querySpec.h"
+#include "watch/target.h"
+
+typedef struct ebpfMonQueryRows ebpfMonQueryRows;
+
+ebpfMonQueryRows *ebpfMonQueryRowsNew(const ebpfMonQuerySpec *spec, unsigned keySize); /* NULL: no memory */
+void ebpfMonQueryRowsFree(ebpfMonQueryRows *rows); /* NULL does no harm */
+
+/* A look: Begin, Add for each key that the kernel part has, then End. "targets": where names are looked up; NULL: none are
+ * known. "seconds": since the last look. */
+void ebpfMonQueryRowsBegin(ebpfMonQueryRows *rows);
+void ebpfMonQueryRowsAdd(ebpfMonQueryRows *rows, const uint8_t *key, const struct ebpfMonQueryCell *cell);
+void ebpfMonQueryRowsEnd(ebpfMonQueryRows *rows, ebpfMonTargets *targets, double seconds);
+
+/* Writes rows, numbers of rows, and the histogram of a result. */
+void ebpfMonQueryRowsCopy(const ebpfMonQueryRows *rows, ebpfMonQueryResult *result);
+
+#endif

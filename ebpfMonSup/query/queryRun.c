@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "query/queryIocs.h"
+#include "query/queryRows.h"
+#include "query/queryRun.h"
+
+#define TOO_DEAR_LOOKS 3   /* in a row: a burst alone does not stop a query */
+#define FIRST_LOOK     0.2 /* s after the start */
+
+struct ebpfMonQueryRun {
+    const ebpfMonQuerySpec *spec;
+    ebpfMonQueryPrograms *programs;
+    ebpfMonQueryIocs *iocs;
+    ebpfMonQueryRows *rows;
+    double begin, last, due;           /* monotonic s */
+    struct ebpfMonQueryCounts counts;  /* at the last look */
+    double cost;                       /* percent of one core, since the look before */
+    unsigned tooDear;                  /* looks in a row */
+};
+
+ebpfMonQueryRun *ebpfMonQueryRunStart(const ebpfMonQuerySpec *spec, const ebpfMonQuerySources *from, char *why, size_t size)
+{
+    ebpfMonQueryRun *r = calloc(1, sizeof(*r));
+
+    snprintf(why, size, "out of memory");
+    if (!r)
+        return NULL;
+    r->spec = spec;
+    r->programs = ebpfMonQueryProgramsLoad(&spec->order, why, size);
+    if (r->programs) {
+        snprintf(why, size, "out of memory");
+        r->iocs = ebpfMonQueryIocsNew(spec, r->programs);
+        r->rows = ebpfMonQueryRowsNew(spec, ebpfMonQueryProgramsGetKeySize(r->programs));
+        if (r->iocs && r->rows) {
+            ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
+            if (ebpfMonQueryProgramsAttach(r->programs, why, size) == 0) {
+                r->begin = r->last = ebpfMonClockSeconds();
+                r->due = r->begin + fmin(spec->interval, FIRST_LOOK);
+                return r;
+            }
+        }
+    }
+    ebpfMonQueryRunStop(r);
+    return NULL;
+}
+
+void ebpfMonQueryRunStop(ebpfMonQueryRun *r)
+{
+    if (!r)
+        return;
+    ebpfMonQueryIocsFree(r->iocs);
+    ebpfMonQueryRowsFree(r->rows);
+    ebpfMonQueryProgramsFree(r->programs);
+    free(r);
+}
+
+double ebpfMonQueryRunGetDue(const ebpfMonQueryRun *r)
+{
+    return r->due;
+}
+
+/* ns that a trap takes from the IOC, besides the program. Tracepoints and the profile have no trap. "record": those at
+ * dbProcess, of which two belong to a call. */
+static double costOfTrap(const ebpfMonQueryRun *r, const ebpfMonCosts *costs, double *record)
+{
+    double stepped, entry;
+
+    ebpfMonQueryIocsCount(r->iocs, &stepped);
+    entry = costs->entryNs + stepped * (costs->steppedNs - costs->entryNs);
+    *record = (entry + costs->returnNs) / 2;
+    switch (r->spec->order.source) {
+    case ebpfMonQueryAtEntry:  return entry;
+    case ebpfMonQueryAtReturn: return entry + costs->returnNs;
+    case ebpfMonQueryCall:     return *record;
+    default:                   return 0;
+    }
+}
+
+static void measureCost(ebpfMonQueryRun *r, const ebpfMonCosts *costs, const struct ebpfMonQueryCounts *now, double seconds)
+{
+    double record, trap = costOfTrap(r, costs, &record);
+    double ns = (double)(now->runs - r->counts.runs) * trap + (double)(now->records - r->counts.records) * record +
+                (double)(now->ns - r->counts.ns);
+
+    r->cost = seconds > 0 ? 100 * ns / (seconds * 1e9) : 0;
+    r->tooDear = r->cost > r->spec->budget ? r->tooDear + 1 : 0;
+}
+
+static void addCell(void *rows, const uint8_t *key, const struct ebpfMonQueryCell *cell)
+{
+    ebpfMonQueryRowsAdd(rows, key, cell);
+}
+
+static void describe(const ebpfMonQueryRun *r, int isWhole, char *message, size_t size)
+{
+    const char *trouble = ebpfMonQueryIocsGetTrouble(r->iocs);
+    double stepped;
+    unsigned iocs = ebpfMonQueryIocsCount(r->iocs, &stepped);
+
+    if (!isWhole)
+        snprintf(message, size, "the results could not be read whole");
+    else if (trouble[0])
+        snprintf(message, size, "%s", trouble);
+    else if (r->spec->order.plan.hostWide)
+        snprintf(message, size, "looks at all processes of this host");
+    else
+        snprintf(message, size, "looks at %u IOC%s%s", iocs, iocs == 1 ? "" : "s",
+                 stepped > 0 ? "; some probes are single-stepped, which is dear" : "");
+}
+
+ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySources *from, int resultNumber,
+                                        char *message, size_t size)
+{
+    struct ebpfMonQueryCounts counts;
+    double now = ebpfMonClockSeconds(), seconds = now - r->last;
+    ebpfMonQueryResult *result;
+    int isWhole;
+
+    ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
+    ebpfMonQueryRowsBegin(r->rows);
+    isWhole = ebpfMonQueryProgramsReadCells(r->programs, addCell, r->rows) == 0;
+    ebpfMonQueryRowsEnd(r->rows, from->targets, seconds);
+    ebpfMonQueryProgramsReadCounts(r->programs, &counts);
+    measureCost(r, from->costs, &counts, seconds);
+    r->counts = counts;
+    r->last = now;
+    r->due = now + r->spec->interval;
+    describe(r, isWhole, message, size);
+    result = ebpfMonQueryResultsLock(resultNumber);
+    result->cost = r->cost;
+    result->events = counts.passed * r->spec->order.plan.sample;
+    result->dropped = counts.full + counts.faults + counts.lost;
+    result->time = ebpfMonClockStamp(ebpfMonClockReal());
+    ebpfMonQueryRowsCopy(r->rows, result);
+    ebpfMonQueryResultsUnlock();
+    if (r->tooDear >= TOO_DEAR_LOOKS) {
+        snprintf(message, size, "stopped: it took %.3g %% of a core, and its \"budget\" is %.3g. Ask fewer IOCs, a function "
+                 "that is called less often, or set a larger budget", r->cost, r->spec->budget);
+        return ebpfMonQueryIsTooDear;
+    }
+    return (r->spec->stopSeconds > 0 && now - r->begin >= r->spec->stopSeconds) ||
+           (r->spec->stopCount > 0 && (double)counts.passed >= r->spec->stopCount) ? ebpfMonQueryIsDone : ebpfMonQueryGoesOn;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A query as its file has it, checked and complete: what happens in the kernel, where it is attached, what is published. */
+#ifndef EBPFMON_QUERYSPEC_H
+#define EBPFMON_QUERYSPEC_H
+
+#include <stddef.h>
+
+#include "ioc/functionSite.h"
+#include "model/queryValues.h"
+#include "probe/queryPrograms.h"
+
+#define EBPFMON_QUERY_PATTERN 61
+
+typedef enum { ebpfMonQuerySortCount, ebpfMonQuerySortRate, ebpfMonQuerySortSum, ebpfMonQuerySortMean,
+               ebpfMonQuerySortMax, ebpfMonQuerySortLast } ebpfMonQuerySort;
+
+typedef struct {
+    char   name[EBPFMON_QUERY_NAME_SIZE];
+    char   title[80];
+    char   unit[16];
+    char   ioc[EBPFMON_QUERY_PATTERN];    /* patterns (glob): which IOCs */
+    char   record[EBPFMON_QUERY_PATTERN]; /* which records among the keys are shown */
+    char   keyName[EBPFMON_QUERY_KEYS][EBPFMON_QUERY_CELL_SIZE];
+    ebpfMonQueryOrder order;
+    ebpfMonFunctionWanted function;       /* of the three sources that are functions */
+    double scale;       /* from what the kernel counts to the unit */
+    ebpfMonQuerySort sort;
+    unsigned top;       /* rows that are published */
+    double interval;    /* s */
+    double stopSeconds; /* 0: it goes on */
+    double stopCount;   /* events; 0: it goes on */
+    double budget;      /* percent of one core */
+    int    start;       /* it starts as it is loaded */
+} ebpfMonQuerySpec;
+
+typedef struct {
+    unsigned count;
+    ebpfMonQuerySpec spec[];
+} ebpfMonQuerySet;
+
+/* All queries of a file, which the caller frees. NULL: "why" has "file:line:column: reason. what to do". */
+ebpfMonQuerySet *ebpfMonQueryParse(const char *file, const char *text, size_t length, char *why, size_t size);
+
+/* Nonzero: it is text; else it is a number, or a record. */
+static inline int ebpfMonQueryIsText(const struct ebpfMonQueryField *f)
+{
+    return f->what == EBPFMON_QUERY_THREAD || f->what == EBPFMON_QUERY_BEFORE ||
+           (f->what == EBPFMON_QUERY_ARG && f->type == EBPFMON_QUERY_CHARS);
+}
+
+static inline int ebpfMonQueryIsRecord(const struct ebpfMonQueryField *f)
+{
+    return f->what == EBPFMON_QUERY_ROOT || f->what == EBPFMON_QUERY_IN_HAND ||
+           (f->what == EBPFMON_QUERY_ARG && f->type == EBPFMON_QUERY_RECORD);
+}
+
+static inline int ebpfMonQueryIsSigned(const struct ebpfMonQueryField *f)
+{
+    return (f->what == EBPFMON_QUERY_ARG || f->what == EBPFMON_QUERY_RETURN) && f->type >= EBPFMON_QUERY_S8 &&
+           f->type <= EBPFMON_QUERY_S64;
+}
+
+#endif

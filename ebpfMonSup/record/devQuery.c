@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What queries found, DTYP "ebpfMon query": ai, int64in, mbbi, lsi, waveform; and bo to start and stop one. */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
+#define USE_TYPED_RSET
+#define USE_TYPED_DSET
+#include <string.h>
+
+#include <aiRecord.h>
+#include <alarm.h>
+#include <boRecord.h>
+#include <dbAccess.h>
+#include <devSup.h>
+#include <epicsExport.h>
+#include <errlog.h>
+#include <int64inRecord.h>
+#include <lsiRecord.h>
+#include <mbbiRecord.h>
+#include <recGbl.h>
+#include <waveformRecord.h>
+
+#include "common/text.h"
+#include "model/queryOps.h"
+#include "record/queryColumn.h"
+
+#define DONE_NO_CONVERT 2 /* ai, mbbi, bo: VAL is set, leave it (Record Reference, device support) */
+
+static long initNumber(dbCommon *prec)
+{
+    return ebpfMonQueryColumnInit(prec, ebpfMonQueryColumnNumber);
+}
+
+/* 0, or -1: there is no value. */
+static long readNumber(dbCommon *prec, double *value)
+{
+    const ebpfMonQueryResult *result = ebpfMonQueryColumnBegin(prec);
+
+    if (!result)
+        return -1;
+    *value = ebpfMonQueryColumnNumberOf(prec->dpvt, result, 0);
+    ebpfMonQueryResultsUnlock();
+    return 0;
+}
+
+static long readAi(aiRecord *prec)
+{
+    return readNumber((dbCommon *)prec, &prec->val) ? -1 : DONE_NO_CONVERT;
+}
+
+static long readInt64in(int64inRecord *prec)
+{
+    double value;
+
+    if (readNumber((dbCommon *)prec, &value))
+        return -1;
+    prec->val = (epicsInt64)value;
+    return 0;
+}
+
+static long readMbbi(mbbiRecord *prec)
+{
+    double value;
+
+    if (readNumber((dbCommon *)prec, &value))
+        return -1;
+    prec->val = (epicsEnum16)value;
+    return DONE_NO_CONVERT;
+}
+
+static long initLsi(dbCommon *prec)
+{
+    return ebpfMonQueryColumnInit(prec, ebpfMonQueryColumnText);
+}
+
+static long readLsi(lsiRecord *prec)
+{
+    const ebpfMonQueryResult *result = ebpfMonQueryColumnBegin((dbCommon *)prec);
+
+    if (!result)
+        return -1;
+    ebpfMonTextCopy(prec->val, prec->sizv, ebpfMonQueryColumnTextOf(prec->dpvt, result, 0));
+    ebpfMonQueryResultsUnlock();
+    prec->len = (epicsUInt32)strlen(prec->val) + 1;
+    return 0;
+}
+
+static long initWaveform(dbCommon *pcommon)
+{
+    const waveformRecord *prec = (waveformRecord *)pcommon;
+
+    if (prec->ftvl == DBF_STRING)
+        return ebpfMonQueryColumnInit(pcommon, ebpfMonQueryColumnTexts);
+    if (prec->ftvl == DBF_DOUBLE)
+        return ebpfMonQueryColumnInit(pcommon, ebpfMonQueryColumnNumbers);
+    errlogSevPrintf(errlogMajor, "%s: FTVL must be STRING or DOUBLE\n", prec->name);
+    return S_db_badField;
+}
+
+static long readWaveform(waveformRecord *prec)
+{
+    const ebpfMonQueryResult *result = ebpfMonQueryColumnBegin((dbCommon *)prec);
+    const ebpfMonQueryDev *dev = prec->dpvt;
+    unsigned count;
+
+    if (!result)
+        return -1;
+    count = ebpfMonQueryColumnCount(dev, result);
+    if (count > prec->nelm)
+        count = prec->nelm;
+    for (unsigned i = 0; i < count; i++)
+        if (prec->ftvl == DBF_STRING)
+            ebpfMonTextCopy((char *)prec->bptr + (size_t)i * MAX_STRING_SIZE, MAX_STRING_SIZE,
+                            ebpfMonQueryColumnTextOf(dev, result, i));
+        else
+            ((epicsFloat64 *)prec->bptr)[i] = ebpfMonQueryColumnNumberOf(dev, result, i);
+    ebpfMonQueryResultsUnlock();
+    prec->nord = count;
+    return 0;
+}
+
+static long initBo(dbCommon *prec)
+{
+    long status = ebpfMonQueryColumnInit(prec, ebpfMonQueryColumnCommand);
+
+    return status ? status : DONE_NO_CONVERT;
+}
+
+static long writeBo(boRecord *prec)
+{
+    const ebpfMonQueryDev *dev = prec->dpvt;
+
+    if (!dev || ebpfMonQueryOpsGet()->run(dev->name, prec->val != 0)) {
+        recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "no such query is loaded");
+        return -1;
+    }
+    return 0;
+}
+
+aidset devEbpfMonQueryAi = {{6, NULL, NULL, initNumber, ebpfMonQueryColumnScanList}, readAi, NULL};
+int64indset devEbpfMonQueryInt64in = {{5, NULL, NULL, initNumber, ebpfMonQueryColumnScanList}, readInt64in};
+mbbidset devEbpfMonQueryMbbi = {{5, NULL, NULL, initNumber, ebpfMonQueryColumnScanList}, readMbbi};
+lsidset devEbpfMonQueryLsi = {{5, NULL, NULL, initLsi, ebpfMonQueryColumnScanList}, readLsi};
+wfdset devEbpfMonQueryWaveform = {{5, NULL, NULL, initWaveform, ebpfMonQueryColumnScanList}, readWaveform};
+bodset devEbpfMonQueryBo = {{5, NULL, NULL, initBo, NULL}, writeBo};
+epicsExportAddress(dset, devEbpfMonQueryAi);
+epicsExportAddress(dset, devEbpfMonQueryInt64in);
+epicsExportAddress(dset, devEbpfMonQueryMbbi);
+epicsExportAddress(dset, devEbpfMonQueryLsi);
+epicsExportAddress(dset, devEbpfMonQueryWaveform);
+epicsExportAddress(dset, devEbpfMonQueryBo);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
+#define USE_TYPED_RSET
+#define USE_TYPED_DSET
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <alarm.h>
+#include <cantProceed.h>
+#include <dbAccess.h>
+#include <devSup.h>
+#include <epicsTime.h>
+#include <errlog.h>
+#include <link.h>
+#include <recGbl.h>
+
+#include "common/lazyMutex.h"
+#include "record/queryColumn.h"
+
+struct ebpfMonQueryColumn {
+    const char *name;
+    ebpfMonQueryColumnKind kind;
+    size_t offset; /* in the row, or of a key its number */
+};
+
+#define ROW(member) ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryRow, member)
+
+/* Those without an offset are taken by name, below. */
+static const ebpfMonQueryColumn columns[] = {
+    { "STATE", ebpfMonQueryColumnNumber, 0 }, { "COST", ebpfMonQueryColumnNumber, 0 },
+    { "EVENTS", ebpfMonQueryColumnNumber, 0 }, { "DROPPED", ebpfMonQueryColumnNumber, 0 },
+    { "KEYS", ebpfMonQueryColumnNumber, 0 },
+    { "TITLE", ebpfMonQueryColumnText, 0 }, { "MESSAGE", ebpfMonQueryColumnText, 0 },
+    { "UNIT", ebpfMonQueryColumnText, 0 },
+    { "KEY1", ebpfMonQueryColumnTexts, 0 }, { "KEY2", ebpfMonQueryColumnTexts, 1 },
+    { "KEY3", ebpfMonQueryColumnTexts, 2 }, { "KEY4", ebpfMonQueryColumnTexts, 3 },
+    { "COUNT", ROW(count) }, { "RATE", ROW(rate) }, { "SUM", ROW(sum) }, { "MIN", ROW(min) }, { "MAX", ROW(max) },
+    { "MEAN", ROW(mean) }, { "LAST", ROW(last) }, { "P50", ROW(p50) }, { "P90", ROW(p90) }, { "P99", ROW(p99) },
+    { "HIST", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, hist) },
+    { "HIST_EDGES", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, histEdge) },
+    { "RUN", ebpfMonQueryColumnCommand, 0 },
+};
+
+/* One for each query, made with the first record in it. The mutex guards the list; Base owns what stands in it. */
+static ebpfMonLazyMutex scanLock = EBPFMON_LAZY_MUTEX;
+static IOSCANPVT lists[EBPFMON_QUERIES_MAX];
+static int scanning;
+
+static int isHist(const ebpfMonQueryColumn *c)
+{
+    return strncmp(c->name, "HIST", 4) == 0;
+}
+
+static long refuse(dbCommon *prec, const char *what, const char *why)
+{
+    errlogSevPrintf(errlogMajor, "%s: \"%s\" %s\n", prec->name, what, why);
+    return S_dev_badInpType;
+}
+
+static const ebpfMonQueryColumn *findColumn(const char *name)
+{
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+        if (strcmp(columns[i].name, name) == 0)
+            return &columns[i];
+    return NULL;
+}
+
+long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind)
+{
+    DBLINK *link = dbGetDevLink(prec);
+    const char *text = link && link->type == INST_IO ? link->value.instio.string : "";
+    const ebpfMonQueryColumn *column;
+    ebpfMonQueryDev *dev;
+    char name[64], what[32], end;
+    int number;
+
+    if (sscanf(text, "query( %63[A-Za-z0-9_] , %31[A-Z0-9_] )%c", name, what, &end) != 2)
+        return refuse(prec, text, "must be \"@query(NAME, COLUMN)\"");
+    column = findColumn(what);
+    if (!column || column->kind != kind)
+        return refuse(prec, text, column ? "is of another kind than this record"
+                                         : "has no such column: see documentation/queries.md");
+    number = ebpfMonQueryResultsAdd(name);
+    if (number < 0)
+        return refuse(prec, text, "is one too many: there are 32 queries; or its name has more than 31 characters");
+    dev = callocMustSucceed(1, sizeof(*dev), "ebpfMonQueryColumnInit");
+    dev->number = number;
+    dev->column = column;
+    snprintf(dev->name, sizeof(dev->name), "%.31s", name);
+    prec->dpvt = dev;
+    return 0;
+}
+
+long ebpfMonQueryColumnScanList(int leaves, dbCommon *prec, IOSCANPVT *list)
+{
+    const ebpfMonQueryDev *dev = prec->dpvt;
+
+    (void)leaves;
+    if (!dev)
+        return -1;
+    ebpfMonLazyMutexLock(&scanLock);
+    if (!lists[dev->number])
+        scanIoInit(&lists[dev->number]);
+    *list = lists[dev->number];
+    ebpfMonLazyMutexUnlock(&scanLock);
+    return 0;
+}
+
+/* A look comes twice a second at most. What is not queued because the callback queue is full comes with the next. */
+static void resultChanged(int number)
+{
+    ebpfMonLazyMutexLock(&scanLock);
+    if (scanning && lists[number])
+        scanIoRequest(lists[number]);
+    ebpfMonLazyMutexUnlock(&scanLock);
+}
+
+void ebpfMonQueryScanInit(void)
+{
+    ebpfMonLazyMutexLock(&scanLock);
+    memset(lists, 0, sizeof(lists)); /* those of an IOC that was shut down (tests) are gone with it */
+    scanning = 1;
+    ebpfMonLazyMutexUnlock(&scanLock);
+    ebpfMonQueryResultsSetListener(resultChanged);
+}
+
+void ebpfMonQueryScanStop(void)
+{
+    ebpfMonQueryResultsSetListener(NULL);
+    ebpfMonLazyMutexLock(&scanLock);
+    scanning = 0;
+    ebpfMonLazyMutexUnlock(&scanLock);
+}
+
+const ebpfMonQueryResult *ebpfMonQueryColumnBegin(dbCommon *prec)
+{
+    const ebpfMonQueryDev *dev = prec->dpvt;
+    const ebpfMonQueryResult *r;
+    int isOwn;
+
+    if (!dev) {
+        recGblSetSevr(prec, READ_ALARM, INVALID_ALARM);
+        return NULL;
+    }
+    isOwn = dev->column->kind == ebpfMonQueryColumnText || strcmp(dev->column->name, "STATE") == 0;
+    r = ebpfMonQueryResultsLock(dev->number);
+    if (prec->tse == epicsTimeEventDeviceTime) {
+        if (isOwn || !r->time.secPastEpoch)
+            epicsTimeGetCurrent(&prec->time);
+        else
+            prec->time = r->time;
+    }
+    /* state and texts say themselves how things are; what was found by a query that failed is old */
+    if (!isOwn && (r->state == ebpfMonQueryFailed || r->state == ebpfMonQueryAbsent))
+        recGblSetSevr(prec, READ_ALARM, INVALID_ALARM);
+    prec->udf = 0;
+    return r;
+}
+
+double ebpfMonQueryColumnNumberOf(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r, unsigned row)
+{
+    const ebpfMonQueryColumn *c = dev->column;
+
+    if (isHist(c))
+        return ((const double *)((const char *)r + c->offset))[row];
+    if (c->kind == ebpfMonQueryColumnNumbers)
+        return *(const double *)((const char *)&r->row[row] + c->offset);
+    return c->name[0] == 'S' ? (double)r->state : c->name[0] == 'C' ? r->cost : c->name[0] == 'E' ? (double)r->events :
+        c->name[0] == 'D' ? (double)r->dropped : (double)r->found;
+}
+
+const char *ebpfMonQueryColumnTextOf(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r, unsigned row)
+{
+    const ebpfMonQueryColumn *c = dev->column;
+
+    if (c->kind == ebpfMonQueryColumnTexts)
+        return r->row[row].key[c->offset];
+    return c->name[0] == 'T' ? r->title : c->name[0] == 'M' ? r->message : r->unit;
+}
+
+unsigned ebpfMonQueryColumnCount(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r)
+{
+    return isHist(dev->column) ? r->bars : r->rows;
+}

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Queries against what is known: a function of an IOC whose calls, arguments, results and durations are known, and system
+calls that are counted. The results are read by CA."""
+import json
+import re
+
+import pytest
+from tests.harness import loopback, paths
+from tests.harness.wait import until
+
+SHIPPED = paths.MONITOR_BOOT / "queries"
+CALLS = 1000  # of knownCall in each processing of KNOWN
+
+BY_ARGS = {
+    "name": "BY_ARGS", "source": {"function": "knownCall", "object": "latencyIoc"},
+    "keys": ["ioc", {"arg": 1, "as": "int32"}, {"arg": 2, "as": "text"}, {"arg": 4, "as": "record"}],
+    "value": {"arg": 1, "as": "int32"}, "histogram": {"from": 0, "to": 10, "steps": 10}, "budget": 100, "start": True,
+}
+BY_PLACE = {
+    "name": "BY_PLACE", "source": {"function": "knownCall", "object": "latencyIoc"},
+    "keys": ["root", {"arg": 3, "at": [4], "as": "int32"}, {"arg": 3, "at": [8, 8], "as": "int64"},
+             {"arg": 3, "at": [16], "as": "text"}],
+    "where": [{"any": [{"field": {"arg": 1, "as": "int32"}, "is": "<", "value": 3},
+                       {"field": {"arg": 1, "as": "int32"}, "is": "==", "value": 9}]},
+              {"field": {"arg": 2, "as": "text"}, "is": "begins", "value": "od"}],
+    "budget": 100,
+}
+RETURNS = {
+    "name": "RETURNS", "source": {"function": "knownCall", "object": "latencyIoc", "when": "return"},
+    "keys": ["thread", {"return": "int32"}], "value": {"return": "int64"}, "budget": 100,
+}
+TOOK = {
+    "name": "TOOK", "title": "How long the spinning record takes",
+    "source": {"function": "spinFor", "when": "duration"}, "of": {"record": "*SPIN*"},
+    "keys": ["root", {"arg": 1, "as": "record"}], "histogram": "log2", "budget": 100,
+}
+SYSCALLS = {
+    "name": "SYSCALLS", "source": {"syscalls": "duration"}, "keys": ["root", "syscall"], "histogram": "log2",
+    "where": [{"field": "syscall", "is": "==", "value": "clock_nanosleep"}], "budget": 100,
+}
+PROFILE = {"name": "PROFILE", "source": {"profile": 199}, "keys": ["root", "thread"], "budget": 100}
+IN_HAND = {"name": "IN_HAND", "source": {"syscalls": "entry"}, "keys": ["root", "record", "syscall"], "budget": 100,
+           "where": [{"field": "syscall", "is": "==", "value": "clock_nanosleep"}], "of": {"record": "*SLEEP*"}}
+WAITS = {"name": "WAITS", "source": {"cpuWait": True}, "keys": ["thread"], "histogram": "log2", "budget": 100}
+SWITCHES = {"name": "SWITCHES", "source": {"tracepoint": "sched_switch"}, "keys": ["thread"], "budget": 100}
+QUERIES = [BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, SWITCHES]
+
+
+def write(tmp, name, queries):
+    path = tmp / name
+    path.write_text(json.dumps({"queries": queries}, indent=1))
+    return path
+
+
+def rows(monitor, query, *columns):
+    """The rows of a query: a list of tuples, read until no look comes in between."""
+    def read():
+        table = [monitor.list(f"{query}_{c}") for c in columns]
+        return table if len({len(c) for c in table}) == 1 and table == [monitor.list(f"{query}_{c}") for c in columns] \
+            else None
+
+    return list(zip(*until(read, 10, f"columns of {query} of one look")))
+
+
+def wait_state(monitor, query, state):
+    until(lambda: monitor.get(f"{query}_STATE", as_string=True) == state, 20,
+          lambda: f"{query} {state}: {monitor.get(query + '_STATE', as_string=True)} {monitor.text(query + '_MSG')}")
+
+
+def start(monitor, query, iocs=1):
+    monitor.put(f"{query}_RUN", 1)
+    wait_state(monitor, query, "Running")
+    until(lambda: f"looks at {iocs} IOC" in monitor.text(f"{query}_MSG"), 20,
+          lambda: f"{query}: {monitor.text(query + '_MSG')}")
+
+
+def stop(monitor, query):
+    monitor.put(f"{query}_RUN", 0)
+    wait_state(monitor, query, "Off")
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc",
+                      macros=f"US=2000,CALLS={CALLS}").start()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc, tmp_path_factory):
+    file = write(tmp_path_factory.mktemp("queries"), "queries.json", QUERIES)
+    template = paths.DB / "ebpfMonQuery.template"
+    before = [f'dbLoadRecords("{template}", "P=$(EBPFMON_P),Q={q["name"]}")' for q in QUERIES]
+    monitor = module_monitor(before=[*before, f'ebpfMonQueryLoad "{file}"']).start()
+    monitor.wait_ioc(ioc)
+    return monitor
+
+
+def test_counts_by_arguments(ioc, monitor):
+    wait_state(monitor, "BY_ARGS", "Running")
+    until(lambda: "looks at 1 IOC" in monitor.text("BY_ARGS_MSG"), 20, lambda: monitor.text("BY_ARGS_MSG"))
+    for _ in range(3):
+        ioc.put("KNOWN.PROC", 1)
+    monitor.wait("BY_ARGS_EVENT_CNT", lambda n: n >= 3 * CALLS)
+    found = rows(monitor, "BY_ARGS", "KEY1S", "KEY2S", "KEY3S", "KEY4S", "CNTS", "SUMS", "MINS", "MAXS")
+    each = 3 * CALLS / 10
+    assert sorted(found) == [(ioc.name, str(n), "odd" if n % 2 else "even", f"{ioc.prefix}KNOWN:CALLS", each, each * n, n, n)
+                             for n in range(10)]
+    assert monitor.get("BY_ARGS_EVENT_CNT") == 3 * CALLS and monitor.get("BY_ARGS_DROPPED_CNT") == 0
+    assert monitor.list("BY_ARGS_HIST") == [0, *[each] * 10, 0]
+    assert monitor.list("BY_ARGS_HIST_EDGES") == list(range(-1, 11))
+    assert monitor.get("BY_ARGS_KEY_CNT") == 10
+    stop(monitor, "BY_ARGS")
+
+
+def test_pointers_and_conditions(ioc, monitor):
+    start(monitor, "BY_PLACE")
+    ioc.put("KNOWN.PROC", 1)
+    monitor.wait("BY_PLACE_EVENT_CNT", lambda n: n >= 2 * CALLS / 10)  # 1 and 9 are odd and below 3, or 9
+    assert rows(monitor, "BY_PLACE", "KEY1S", "KEY2S", "KEY3S", "KEY4S", "CNTS") == \
+        [(f"{ioc.prefix}KNOWN", "-7", str(1 << 40), "in place", 2 * CALLS / 10)]
+    stop(monitor, "BY_PLACE")
+
+
+def test_returned_values(ioc, monitor):
+    start(monitor, "RETURNS")
+    ioc.put("KNOWN.PROC", 1)
+    monitor.wait("RETURNS_EVENT_CNT", lambda n: n >= CALLS)
+    found = {key: (count, total) for key, count, total in rows(monitor, "RETURNS", "KEY2S", "CNTS", "SUMS")}
+    assert found == {"-1": (CALLS * 4 / 10, -CALLS * 4 / 10), "0": (CALLS * 3 / 10, 0), "1": (CALLS * 3 / 10, CALLS * 3 / 10)}
+    assert {t for t, in rows(monitor, "RETURNS", "KEY1S")} == {"CAS-client"}
+    stop(monitor, "RETURNS")
+
+
+def test_durations_against_own_clock(ioc, monitor):
+    start(monitor, "TOOK")
+    before, times = ioc.get("SPIN:SUM"), 20
+    for _ in range(times):
+        ioc.put("SPIN.PROC", 1)
+    monitor.wait("TOOK_EVENT_CNT", lambda n: n >= times)
+    until(lambda: monitor.list("TOOK_CNTS") == [times], 10, lambda: str(monitor.list("TOOK_CNTS")))
+    own = ioc.get("SPIN:SUM") - before
+    row, = rows(monitor, "TOOK", "KEY1S", "KEY2S", "CNTS", "SUMS", "MINS", "P50S", "P99S", "MAXS")
+    assert row[:3] == (f"{ioc.prefix}SPIN", f"{ioc.prefix}SPIN:BUSY", times)
+    assert own <= row[3] < own + times * 500  # us; the trap, and whoever has the CPU at the end
+    assert 2000 <= row[4] <= row[5] <= row[6] <= row[7]
+    assert sum(monitor.list("TOOK_HIST")) == times
+    # another record has no part in it: "of" wants *SPIN*
+    stop(monitor, "TOOK")
+
+
+def test_system_calls_by_root(ioc, monitor):
+    start(monitor, "SYSCALLS")
+    for _ in range(7):
+        ioc.put("SLEEP.PROC", 1)
+    root = f"{ioc.prefix}SLEEP"
+
+    def slept():
+        return next((r for r in rows(monitor, "SYSCALLS", "KEY1S", "KEY2S", "CNTS", "MINS") if r[0] == root), None)
+
+    row = until(lambda: (r := slept()) and r[2] >= 7 and r, 10, lambda: str(slept()))
+    assert row[1:3] == ("clock_nanosleep", 7)
+    assert row[3] >= 2000
+    stop(monitor, "SYSCALLS")
+
+
+def test_record_in_hand(ioc, monitor):
+    """The one record of a chain that sleeps, in the middle of it; not its root, and not those before and behind it."""
+    start(monitor, "IN_HAND")
+    for _ in range(5):
+        ioc.put("SLEEP.PROC", 1)
+    wanted = [(f"{ioc.prefix}SLEEP", f"{ioc.prefix}SLEEP:BUSY", "clock_nanosleep", 5)]
+    until(lambda: rows(monitor, "IN_HAND", "KEY1S", "KEY2S", "KEY3S", "CNTS") == wanted, 10,
+          lambda: str(rows(monitor, "IN_HAND", "KEY1S", "KEY2S", "KEY3S", "CNTS")))
+    stop(monitor, "IN_HAND")
+
+
+def test_profile_finds_the_root(ioc, monitor):
+    start(monitor, "PROFILE")
+    ioc.put("SPIN.SCAN", ".1 second")
+    root = f"{ioc.prefix}SPIN"
+    until(lambda: (root, "scan-0.1") in rows(monitor, "PROFILE", "KEY1S", "KEY2S"), 30,
+          lambda: str(rows(monitor, "PROFILE", "KEY1S", "KEY2S", "CNTS")))
+    ioc.put("SPIN.SCAN", "Passive")
+    stop(monitor, "PROFILE")
+
+
+def test_waits_for_a_cpu_and_switches(ioc, monitor):
+    start(monitor, "WAITS")
+    start(monitor, "SWITCHES")
+    until(lambda: ("scan-0.1",) in rows(monitor, "WAITS", "KEY1S"), 20, lambda: str(rows(monitor, "WAITS", "KEY1S")))
+    until(lambda: ("scan-0.1",) in rows(monitor, "SWITCHES", "KEY1S"), 20, lambda: str(rows(monitor, "SWITCHES", "KEY1S")))
+    stop(monitor, "WAITS")
+    stop(monitor, "SWITCHES")
+
+
+def states(monitor):
+    """name → state, of the command ebpfMonQueries."""
+    lines = [line.split() for line in monitor.command("ebpfMonQueries")]
+    return {words[0]: words[1] for words in lines if len(words) > 2 and words[0] not in ("query", "epics>")}
+
+
+def wait_states(monitor, names, state):
+    until(lambda: all(states(monitor).get(n) == state for n in names), 20, lambda: "\n".join(monitor.command("ebpfMonQueries")))
+
+
+@pytest.mark.parametrize("file", sorted(p.name for p in SHIPPED.glob("*.json")))
+def test_shipped_queries_run(monitor, file):
+    """The kernel takes the programs of each query that comes with ebpfMon."""
+    names = re.findall(r'"name": "(\w+)"', (SHIPPED / file).read_text())
+    monitor.command(f'ebpfMonQueryLoad "{SHIPPED / file}"')
+    for name in names:
+        monitor.command(f"ebpfMonQueryStart {name}")
+    wait_states(monitor, names, "running")
+    for name in names:
+        monitor.command(f"ebpfMonQueryStop {name}")
+        assert f"{name}: " in "\n".join(monitor.command(f"ebpfMonQueryPrint {name}"))
+    wait_states(monitor, names, "off")
+
+
+def test_file_is_loaded_whole_or_refused_whole(monitor, tmp_path):
+    """A mistake leaves what was loaded before; a file without a query takes that query away."""
+    one, two = {"name": "ONE", "source": {"profile": 9}, "start": True}, {"name": "TWO", "source": {"profile": 9}}
+    path = write(tmp_path, "some.json", [one, two])
+    assert "2 queries of" in "\n".join(monitor.command(f'ebpfMonQueryLoad "{path}"'))
+    wait_states(monitor, ["ONE"], "running")
+    write(tmp_path, "some.json", [two, {"name": "THREE", "source": {"profile": 0}}])
+    said = "\n".join(monitor.command(f'ebpfMonQueryLoad "{path}"'))
+    assert re.search(r'some\.json:12:\d+: "profile" is a whole number from 1 to 1000', said), said
+    assert states(monitor)["ONE"] == "running" and "THREE" not in states(monitor)
+    write(tmp_path, "some.json", [two])
+    monitor.command(f'ebpfMonQueryLoad "{path}"')
+    until(lambda: "ONE" not in states(monitor), 10, lambda: str(states(monitor)))
+    assert states(monitor)["TWO"] == "off"
+    other = write(tmp_path, "other.json", [two])
+    assert "query TWO is in" in "\n".join(monitor.command(f'ebpfMonQueryLoad "{other}"'))
+
+
+def test_what_does_not_fit_is_counted(ioc, monitor, tmp_path):
+    """Four keys have room, and ten come: the events of the others are counted as not counted."""
+    monitor.command('ebpfMonQueryLoad "%s"' % write(tmp_path, "few.json", [BY_ARGS | {"name": "FEW", "maxKeys": 4}]))
+    until(lambda: "looks at 1 IOC" in "\n".join(monitor.command("ebpfMonQueryPrint FEW")), 20, "FEW runs")
+    ioc.put("KNOWN.PROC", 1)
+
+    def counts():
+        said = "\n".join(monitor.command("ebpfMonQueryPrint FEW"))
+        return tuple(map(int, re.search(r"(\d+) events, (\d+) dropped, (\d+) keys", said).groups()))
+
+    until(lambda: counts()[0] == CALLS, 10, lambda: str(counts()))
+    events, dropped, keys = counts()
+    assert keys == 4 and dropped == CALLS - 4 * CALLS / 10
+    monitor.command("ebpfMonQueryStop FEW")
+
+
+def test_dear_query_is_stopped(ioc, monitor, tmp_path):
+    """Above its budget three times, and only then."""
+    monitor.command('ebpfMonQueryLoad "%s"' % write(tmp_path, "dear.json", [
+        BY_ARGS | {"name": "DEAR", "budget": 0.01}, BY_ARGS | {"name": "CHEAP"}]))
+    ioc.put("KNOWN.SCAN", ".1 second")  # 10,000 calls a second
+    wait_states(monitor, ["DEAR"], "failed")
+    assert "its \"budget\" is 0.01" in "\n".join(monitor.command("ebpfMonQueryPrint DEAR"))
+    assert states(monitor)["CHEAP"] == "running"
+    ioc.put("KNOWN.SCAN", "Passive")
+    monitor.command("ebpfMonQueryStop CHEAP")
+
+
+def test_query_stops_by_itself(ioc, monitor, tmp_path):
+    """Its results stay."""
+    monitor.command('ebpfMonQueryLoad "%s"' % write(tmp_path, "ends.json", [
+        BY_ARGS | {"name": "ENDS", "stopAfter": {"count": CALLS}}]))
+    until(lambda: "looks at 1 IOC" in "\n".join(monitor.command("ebpfMonQueryPrint ENDS")), 20, "ENDS runs")
+    ioc.put("KNOWN.PROC", 1)
+    wait_states(monitor, ["ENDS"], "done")
+    assert f"{CALLS} events" in "\n".join(monitor.command("ebpfMonQueryPrint ENDS"))
+
+
+def test_query_follows_iocs(ioc, monitor, new_ioc, tmp_path):
+    """An IOC that comes later has a row of its own, and the one that ended keeps its row."""
+    monitor.command('ebpfMonQueryLoad "%s"' % write(tmp_path, "follows.json", [
+        {"name": "FOLLOWS", "source": {"function": "knownCall", "object": "latencyIoc"}, "keys": ["ioc"], "budget": 100,
+         "start": True}]))
+    other = new_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US=2000,CALLS={CALLS}").start()
+    monitor.wait_ioc(other)
+
+    def text():
+        return "\n".join(monitor.command("ebpfMonQueryPrint FOLLOWS"))
+
+    until(lambda: "looks at 2 IOCs" in text(), 20, text)
+    ioc.put("KNOWN.PROC", 1)
+    other.put("KNOWN.PROC", 1)
+    until(lambda: all(re.search(rf"^{i.name} +{CALLS} ", text(), re.M) for i in (ioc, other)), 10, text)
+    other.kill()
+    until(lambda: "looks at 1 IOC;" in text() or "looks at 1 IOC" in text(), 20, text)
+    assert re.search(rf"^{other.name} +{CALLS} ", text(), re.M), text()
+    monitor.command("ebpfMonQueryStop FOLLOWS")
+
+
+def test_table_by_pva(monitor):
+    """QSRV serves the columns in their order, with their labels."""
+    from p4p.client.thread import Context
+    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
+        table = context.get(f"{monitor.prefix}BY_ARGS_TABLE", timeout=60)
+    assert list(table.labels)[:5] == ["Key 1", "Key 2", "Key 3", "Key 4", "Count"]
+    assert table.value.keys()[:5] == ["key1", "key2", "key3", "key4", "count"]
+    assert len(table.labels) == len(table.value.keys())
+    assert list(table.value.count) == monitor.list("BY_ARGS_CNTS")
+
+
+def test_schema_has_all_keys():
+    """The JSON Schema and the parser know the same keys of a query."""
+    schema = json.loads((paths.TOP / "documentation" / "queries.schema.json").read_text())
+    source = (paths.TOP / "ebpfMonSup" / "query" / "queryParse.c").read_text()
+    keys = "".join(re.findall(r'"([^"]*)"', re.search(r"#define QUERY_KEYS((?:.*\\\n)*.*)", source)[1])).split(", ")
+    assert sorted(schema["$defs"]["query"]["properties"]) == sorted(keys)

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Query files: what is refused, in which line, and why; and what becomes of good ones. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "common/text.h"
+#include "ioc/syscallName.h"
+#include "query/querySpec.h"
+
+/* A file with one query: its first line, the text in the second one, and the rest. */
+#define FILE_OF(text) "{\"queries\": [\n" text "\n]}"
+#define PROFILE(text) FILE_OF("{\"name\": \"q\", \"source\": {\"profile\": 99}" text "}")
+#define SOURCE(text)  FILE_OF("{\"name\": \"q\", \"source\": " text "}")
+#define CALL(text)    FILE_OF("{\"name\": \"q\", \"source\": {\"function\": \"f\", \"when\": \"duration\"}" text "}")
+#define ENTRY(text)   FILE_OF("{\"name\": \"q\", \"source\": {\"function\": \"f\"}" text "}")
+#define WHERE(text)   ENTRY(", \"where\": [" text "]")
+#define TEXT32 "12345678901234567890123456789012"
+#define TERM "{\"field\": \"cpu\", \"is\": \"==\", \"value\": 1}"
+#define TERMS8 TERM ", " TERM ", " TERM ", " TERM ", " TERM ", " TERM ", " TERM ", " TERM
+
+static const struct { const char *text, *line, *why; } bad[] = {
+    /* the file */
+    {"", ":1:", "premature EOF"},
+    {"\n\n", ":3:", "premature EOF"},
+    {"{", ":1:", "premature EOF"},
+    {"{}", ":1:", "\"queries\" is a list of 1 to 32"},
+    {"[]", ":1:", "the file is a map"},
+    {"12", ":1:", "the file is a map"},
+    {"null", ":1:", "the file is a map"},
+    {"\"queries\"", ":1:", "the file is a map"},
+    {"{\"queries\": []} {}", ":1:", "trailing garbage"},
+    {"{\"queries\": [}", ":1:", "unallowed token"},
+    {"{\"queries\": [\"\xff\"]}", ":1:", "UTF8"},
+    {"{\"queries\": []}", ":1:", "list of 1 to 32"},
+    {"{\"queries\": {}}", ":1:", "list of 1 to 32"},
+    {"{\"query\": []}", ":1:", "the file cannot have \"query\". Known are: queries"},
+    {"{\"queries\": [],\n \"queries\": []}", ":2:", "there twice"},
+    {"[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]", ":1:", "nested more than 16"},
+    {"{\"queries\": [1e999]}", ":1:", "too large"},
+    {"{\"queries\": [{\"name\": \"a\", \"source\": {\"profile\": 9}},\n{\"name\": \"a\", \"source\": {\"profile\": 9}}]}", ":2:",
+     "two queries \"a\""},
+    {"{\"queries\": [{\"name\": \"a\", \"source\": {\"profile\": 9}},\n7]}", ":2:", "a query is a map"},
+    /* the query */
+    {FILE_OF("1"), ":2:", "a query is a map { ... } of these: name, title, source"},
+    {FILE_OF("[]"), ":2:", "a query is a map"},
+    {FILE_OF("{}"), ":2:", "no \"name\""},
+    {FILE_OF("{\"name\": \"q\"}"), ":2:", "query q has no \"source\""},
+    {FILE_OF("{\"name\": 7}"), ":2:", "\"name\" is a text of 1 to 31"},
+    {FILE_OF("{\"name\": \"\"}"), ":2:", "\"name\" is a text of 1 to 31"},
+    {FILE_OF("{\"name\": \"" TEXT32 "\"}"), ":2:", "\"name\" is a text of 1 to 31"},
+    {FILE_OF("{\"name\": \"a b\"}"), ":2:", "letters, digits and _"},
+    {FILE_OF("{\"name\": \"a:b\"}"), ":2:", "letters, digits and _"},
+    {FILE_OF("{\"name\": \"a\\u0000b\"}"), ":2:", "cannot be shown"},
+    {FILE_OF("{\"name\": \"a\\u001b[2J\"}"), ":2:", "cannot be shown"},
+    {FILE_OF("{\"name\": \"\\u202ea\"}"), ":2:", "cannot be shown"},
+    {FILE_OF("{\"name\": null}"), ":2:", "\"name\" is a text"},
+    {PROFILE(", \"nmae\": 1"), ":2:", "a query cannot have \"nmae\". Known are: name, title, source, of, keys"},
+    {PROFILE(", \"title\": 1"), ":2:", "\"title\" is a text of 1 to 79"},
+    {PROFILE(", \"title\": \"" TEXT32 TEXT32 TEXT32 "\""), ":2:", "\"title\" is a text of 1 to 79"},
+    {PROFILE(", \"top\": 0"), ":2:", "\"top\" is a whole number from 1 to 100"},
+    {PROFILE(", \"top\": 101"), ":2:", "\"top\" is a whole number from 1 to 100"},
+    {PROFILE(", \"top\": 1.5"), ":2:", "\"top\" is a whole number"},
+    {PROFILE(", \"top\": \"10\""), ":2:", "\"top\" is a whole number"},
+    {PROFILE(", \"interval\": 0.1"), ":2:", "\"interval\" is a number from 0.5 to 3600"},
+    {PROFILE(", \"interval\": -1"), ":2:", "\"interval\" is a number from 0.5 to 3600"},
+    {PROFILE(", \"sample\": 0"), ":2:", "\"sample\" is a whole number from 1"},
+    {PROFILE(", \"sample\": 1e7"), ":2:", "\"sample\" is a whole number from 1 to 1000000"},
+    {PROFILE(", \"maxKeys\": 0"), ":2:", "\"maxKeys\" is a whole number from 1 to 16384"},
+    {PROFILE(", \"maxKeys\": 99999999999999999999"), ":2:", "\"maxKeys\" is a whole number"},
+    {PROFILE(", \"budget\": 0"), ":2:", "\"budget\" is a number from 0.01 to 100"},
+    {PROFILE(", \"budget\": 101"), ":2:", "\"budget\" is a number from 0.01 to 100"},
+    {PROFILE(", \"start\": 1"), ":2:", "\"start\" is true or false"},
+    {PROFILE(", \"start\": \"yes\""), ":2:", "\"start\" is true or false"},
+    {PROFILE(", \"unit\": \"" TEXT32 "\""), ":2:", "\"unit\" is a text of 1 to 15"},
+    {PROFILE(", \"scale\": 0"), ":2:", "\"scale\" is a number from 1e-12"},
+    {PROFILE(", \"scale\": -1"), ":2:", "\"scale\" is a number from 1e-12"},
+    {PROFILE(", \"sort\": \"name\""), ":2:", "\"sort\" is one of \"count\", \"rate\", \"sum\", \"mean\", \"max\", \"last\""},
+    {PROFILE(", \"sort\": 1"), ":2:", "\"sort\" is one of"},
+    {PROFILE(", \"sort\": \"sum\""), ":2:", "no \"value\": sort by \"count\" or \"rate\""},
+    {PROFILE(", \"stopAfter\": 5"), ":2:", "\"stopAfter\" is a map { ... } of these: seconds, count"},
+    {PROFILE(", \"stopAfter\": {\"minutes\": 5}"), ":2:", "\"stopAfter\" cannot have \"minutes\""},
+    {PROFILE(", \"stopAfter\": {\"seconds\": 0}"), ":2:", "\"seconds\" is a number from 0.1"},
+    {PROFILE(", \"stopAfter\": {\"count\": 0}"), ":2:", "\"count\" is a number from 1"},
+    /* the source */
+    {SOURCE("1"), ":2:", "a source is one of {\"function\""},
+    {SOURCE("{}"), ":2:", "a source is one of {\"function\""},
+    {SOURCE("\"profile\""), ":2:", "a source is one of {\"function\""},
+    {SOURCE("{\"kprobe\": \"do_exit\"}"), ":2:", "a source is one of {\"function\""},
+    {SOURCE("{\"profile\": 0}"), ":2:", "\"profile\" is a whole number from 1 to 1000"},
+    {SOURCE("{\"profile\": 1001}"), ":2:", "\"profile\" is a whole number from 1 to 1000"},
+    {SOURCE("{\"profile\": \"99\"}"), ":2:", "\"profile\" is a whole number"},
+    {SOURCE("{\"profile\": 99, \"when\": \"entry\"}"), ":2:", "this source cannot have \"when\""},
+    {SOURCE("{\"syscalls\": \"exit\"}"), ":2:", "\"syscalls\" is one of \"entry\", \"duration\""},
+    {SOURCE("{\"syscalls\": true}"), ":2:", "\"syscalls\" is one of"},
+    {SOURCE("{\"cpuWait\": false}"), ":2:", "\"cpuWait\" is true"},
+    {SOURCE("{\"cpuWait\": 1}"), ":2:", "\"cpuWait\" is true or false"},
+    {SOURCE("{\"tracepoint\": \"\"}"), ":2:", "\"tracepoint\" is a text"},
+    {SOURCE("{\"tracepoint\": 5}"), ":2:", "\"tracepoint\" is a text"},
+    {SOURCE("{\"function\": \"\"}"), ":2:", "\"function\" is a text of 1 to 127"},
+    {SOURCE("{\"function\": \"f\", \"object\": 1}"), ":2:", "\"object\" is a text"},
+    {SOURCE("{\"function\": \"f\", \"when\": \"exit\"}"), ":2:", "\"when\" is one of \"entry\", \"return\", \"duration\""},
+    {SOURCE("{\"function\": \"f\", \"offset\": -1}"), ":2:", "\"offset\" is a whole number from 0"},
+    {SOURCE("{\"function\": \"f\", \"offset\": 4, \"when\": \"return\"}"), ":2:", "only \"when\": \"entry\""},
+    {SOURCE("{\"offset\": 4}"), ":2:", "takes \"object\" and \"offset\""},
+    {SOURCE("{\"function\": \"f\", \"lib\": \"x\"}"), ":2:", "cannot have \"lib\". Known are: function, object, offset, when"},
+    /* of */
+    {PROFILE(", \"of\": \"ioc\""), ":2:", "\"of\" is a map"},
+    {PROFILE(", \"of\": {\"iocs\": \"a\"}"), ":2:", "\"of\" cannot have \"iocs\". Known are: ioc, thread, record, host"},
+    {PROFILE(", \"of\": {\"ioc\": 1}"), ":2:", "\"ioc\" is a text"},
+    {PROFILE(", \"of\": {\"ioc\": \"a\", \"host\": true}"), ":2:", "leave \"ioc\" out"},
+    {ENTRY(", \"of\": {\"host\": true}"), ":2:", "functions are probed in IOCs only"},
+    {PROFILE(", \"of\": {\"thread\": \"*scan\"}"), ":2:", "one *, at its end"},
+    {PROFILE(", \"of\": {\"thread\": \"sc?n\"}"), ":2:", "one *, at its end"},
+    {PROFILE(", \"of\": {\"thread\": 1}"), ":2:", "the name of a thread"},
+    {PROFILE(", \"of\": {\"thread\": \"1234567890123456\"}"), ":2:", "at most 15 bytes"},
+    {PROFILE(", \"of\": {\"record\": \"A*\"}"), ":2:", "add \"root\""},
+    /* keys */
+    {PROFILE(", \"keys\": \"ioc\""), ":2:", "\"keys\" is a list of at most 4"},
+    {PROFILE(", \"keys\": [\"ioc\", \"ioc\", \"ioc\", \"ioc\", \"ioc\"]"), ":2:", "\"keys\" is a list of at most 4"},
+    {PROFILE(", \"keys\": [\"recrod\"]"), ":2:", "\"recrod\" is no field. Known are: \"ioc\", \"thread\", \"root\""},
+    {PROFILE(", \"keys\": [1]"), ":2:", "a field is one of"},
+    {PROFILE(", \"keys\": [{}]"), ":2:", "a field is one of"},
+    {PROFILE(", \"keys\": [\"return\"]"), ":2:", "this source has no \"return\""},
+    {PROFILE(", \"keys\": [\"syscall\"]"), ":2:", "this source has no \"syscall\""},
+    {PROFILE(", \"keys\": [\"before\"]"), ":2:", "this source has no \"before\""},
+    {PROFILE(", \"keys\": [{\"arg\": 1}]"), ":2:", "this source has no arguments"},
+    {ENTRY(", \"keys\": [\"duration\"]"), ":2:", "this source has no \"duration\""},
+    {ENTRY(", \"keys\": [{\"return\": \"int32\"}]"), ":2:", "this source returns nothing"},
+    {ENTRY(", \"keys\": [{\"arg\": 0}]"), ":2:", "\"arg\" is a whole number from 1 to 4"},
+    {ENTRY(", \"keys\": [{\"arg\": 5}]"), ":2:", "\"arg\" is a whole number from 1 to 4"},
+    {ENTRY(", \"keys\": [{\"arg\": \"1\"}]"), ":2:", "\"arg\" is a whole number"},
+    {ENTRY(", \"keys\": [{\"arg\": 1, \"as\": \"double\"}]"), ":2:", "\"as\" is one of \"uint8\""},
+    {ENTRY(", \"keys\": [{\"arg\": 1, \"as\": 4}]"), ":2:", "\"as\" is one of \"uint8\""},
+    {ENTRY(", \"keys\": [{\"arg\": 1, \"at\": 4}]"), ":2:", "\"at\" is a list of 1 to 4 offsets"},
+    {ENTRY(", \"keys\": [{\"arg\": 1, \"at\": []}]"), ":2:", "\"at\" is a list of 1 to 4 offsets"},
+    {ENTRY(", \"keys\": [{\"arg\": 1, \"at\": [1, 2, 3, 4, 5]}]"), ":2:", "\"at\" is a list of 1 to 4 offsets"},
+    {ENTRY(", \"keys\": [{\"arg\": 1, \"at\": [1.5]}]"), ":2:", "an offset is a whole number"},
+    {ENTRY(", \"keys\": [{\"arg\": 1, \"at\": [99999999]}]"), ":2:", "an offset is a whole number"},
+    {ENTRY(", \"keys\": [{\"arg\": 1, \"offset\": 8}]"), ":2:", "an argument cannot have \"offset\". Known are: arg, at, as"},
+    {CALL(", \"keys\": [{\"return\": \"text\"}]"), ":2:", "a number only"},
+    {CALL(", \"keys\": [{\"return\": \"int32\", \"at\": [0]}]"), ":2:", "cannot have \"at\""},
+    {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"at\": [8]}]"), ":2:", "leave \"at\" out"},
+    {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"as\": \"text\"}]"), ":2:", "a tracepoint is a number"},
+    /* where */
+    {ENTRY(", \"where\": {}"), ":2:", "\"where\" is a list"},
+    {WHERE("1"), ":2:", "a condition is a map"},
+    {WHERE("{}"), ":2:", "a condition has \"field\", \"is\" and \"value\""},
+    {WHERE("{\"field\": \"cpu\", \"is\": \"==\"}"), ":2:", "a condition has"},
+    {WHERE("{\"field\": \"cpu\", \"is\": \"=\", \"value\": 1}"), ":2:", "\"is\" is one of \"==\", \"!=\""},
+    {WHERE("{\"field\": \"cpu\", \"is\": \"begins\", \"value\": 1}"), ":2:", "\"begins\" is for texts"},
+    {WHERE("{\"field\": \"cpu\", \"is\": \"==\", \"value\": \"1\"}"), ":2:", "compared with a whole number"},
+    {WHERE("{\"field\": \"cpu\", \"is\": \"==\", \"value\": 1.5}"), ":2:", "compared with a whole number"},
+    {WHERE("{\"field\": \"cpu\", \"is\": \">\", \"value\": -1}"), ":2:", "never negative"},
+    {WHERE("{\"field\": \"cpu\", \"op\": \">\", \"value\": 1}"), ":2:", "a condition cannot have \"op\""},
+    {WHERE("{\"field\": \"thread\", \"is\": \"<\", \"value\": \"a\"}"), ":2:", "a text is compared by ==, != or begins"},
+    {WHERE("{\"field\": \"thread\", \"is\": \"==\", \"value\": 1}"), ":2:", "compared with a text"},
+    {WHERE("{\"field\": \"thread\", \"is\": \"begins\", \"value\": \"\"}"), ":2:", "Write 1 to 15"},
+    {WHERE("{\"field\": \"thread\", \"is\": \"==\", \"value\": \"1234567890123456\"}"), ":2:", "at most 15 bytes"},
+    {WHERE("{\"field\": {\"arg\": 1, \"as\": \"text\"}, \"is\": \"==\", \"value\": \"" TEXT32 TEXT32 "\"}"), ":2:",
+     "at most 39 bytes"},
+    {WHERE("{\"field\": \"ioc\", \"is\": \"==\", \"value\": \"a\"}"), ":2:", "IOCs and records are chosen by \"of\""},
+    {WHERE("{\"field\": \"root\", \"is\": \"==\", \"value\": \"a\"}"), ":2:", "IOCs and records are chosen by \"of\""},
+    {WHERE("{\"any\": {}}"), ":2:", "\"any\" is a list"},
+    {WHERE("{\"any\": []}"), ":2:", "\"any\" is a list"},
+    {WHERE("{\"any\": [" TERM "], \"all\": 1}"), ":2:", "cannot have \"all\""},
+    {WHERE("{\"any\": [{\"any\": [" TERM "]}]}"), ":2:", "a condition cannot have \"any\""},
+    {WHERE(TERMS8 ", " TERM), ":2:", "more than 8 conditions"},
+    {WHERE("{\"any\": [" TERMS8 ", " TERM "]}"), ":2:", "more than 8 conditions"},
+    {ENTRY(", \"of\": {\"thread\": \"a\"}, \"where\": [" TERMS8 "]"), ":2:", "more than 8 conditions"},
+    {SOURCE("{\"syscalls\": \"entry\"}, \"where\": [{\"field\": \"syscall\", \"is\": \"==\", \"value\": \"reed\"}]"), ":2:",
+     "\"reed\" is no system call"},
+    /* value and histogram */
+    {PROFILE(", \"value\": \"duration\""), ":2:", "this source has no \"duration\""},
+    {ENTRY(", \"value\": \"thread\""), ":2:", "a value is a number"},
+    {ENTRY(", \"value\": \"root\""), ":2:", "a value is a number"},
+    {ENTRY(", \"value\": {\"arg\": 1, \"as\": \"text\"}"), ":2:", "a value is a number"},
+    {ENTRY(", \"value\": 5"), ":2:", "a field is one of"},
+    {ENTRY(", \"histogram\": \"log2\""), ":2:", "a histogram is one of a \"value\""},
+    {CALL(", \"histogram\": \"log10\""), ":2:", "\"histogram\" is \"log2\" or {\"from\""},
+    {CALL(", \"histogram\": 7"), ":2:", "\"histogram\" is \"log2\" or {\"from\""},
+    {CALL(", \"histogram\": {\"from\": 5, \"to\": 5}"), ":2:", "\"to\" is too small"},
+    {CALL(", \"histogram\": {\"from\": 5, \"to\": 1}"), ":2:", "\"to\" is too small"},
+    {CALL(", \"histogram\": {\"from\": 0, \"to\": 1e300}"), ":2:", "\"to\" is a number from"},
+    {CALL(", \"histogram\": {\"from\": 0, \"to\": 100, \"steps\": 0}"), ":2:", "\"steps\" is a whole number from 1 to 62"},
+    {CALL(", \"histogram\": {\"from\": 0, \"to\": 100, \"steps\": 63}"), ":2:", "\"steps\" is a whole number from 1 to 62"},
+    {CALL(", \"histogram\": {\"min\": 0}"), ":2:", "a linear histogram cannot have \"min\""},
+    {CALL(", \"histogram\": \"log2\", \"maxKeys\": 16384"), ":2:", "MiB on this host, 32 are allowed"},
+};
+
+/* The set, or NULL with "why", which is clean. */
+static ebpfMonQuerySet *parse(const char *text, char *why, size_t size)
+{
+    ebpfMonQuerySet *set;
+
+    why[0] = 0;
+    set = ebpfMonQueryParse("queries.json", text, strlen(text), why, size);
+    if ((set != NULL) == (why[0] != 0) || !ebpfMonTextIsClean(why))
+        testFail("a set and a reason, or neither, or one that is not clean");
+    return set;
+}
+
+static void testMistakes(void)
+{
+    char why[512];
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        ebpfMonQuerySet *set = parse(bad[i].text, why, sizeof(why));
+        size_t place = strlen("queries.json");
+
+        testOk(!set && strncmp(why + place, bad[i].line, strlen(bad[i].line)) == 0 && strstr(why, bad[i].why), "%s", why);
+        free(set);
+    }
+}
+
+/* A file that is cut anywhere is refused, and read without a byte behind it. */
+static void testTorn(const char *text)
+{
+    size_t length = strlen(text), torn = 0;
+    char why[512];
+
+    for (size_t n = 0; n < length; n++) {
+        char *copy = malloc(n ? n : 1);
+        ebpfMonQuerySet *set;
+
+        memcpy(copy, text, n);
+        set = ebpfMonQueryParse("f", copy, n, why, sizeof(why));
+        torn += set == NULL;
+        free(set);
+        free(copy);
+    }
+    testOk(torn == length, "%zu of %zu torn files refused", torn, length);
+}
+
+static void testGood(void)
+{
+    char why[512];
+    const struct ebpfMonQueryPlan *plan;
+    ebpfMonQuerySet *set;
+
+    set = parse(FILE_OF("{\"name\": \"all\", // comments, too\n\"source\": {\"function\": \"dbPut\", \"object\": \"*Core*\", \"when\": \"duration\"}, "
+                        "\"of\": {\"ioc\": \"vac*\", \"thread\": \"scan-*\", \"record\": \"A:*\"}, \"keys\": [\"ioc\", \"thread\", "
+                        "\"root\", {\"arg\": 2, \"at\": [8, -4], \"as\": \"text\"}], \"where\": [{\"any\": [{\"field\": "
+                        "\"return\", \"is\": \"<\", \"value\": -1}, {\"field\": \"cpu\", \"is\": \"==\", \"value\": 3}]}], "
+                        "\"histogram\": {\"from\": 10, \"to\": 30, \"steps\": 2}, \"sort\": \"max\", \"start\": true}"), why,
+                sizeof(why));
+    if (!set)
+        testAbort("%s", why);
+    plan = &set->spec[0].order.plan;
+    testOk1(set->count == 1 && set->spec[0].start && set->spec[0].sort == ebpfMonQuerySortMax);
+    testOk1(set->spec[0].order.source == ebpfMonQueryCall && set->spec[0].function.needReturn &&
+            set->spec[0].function.args == EBPFMON_ARG2);
+    testOk1(plan->keys == 4 && plan->key[1].at == 8 && plan->key[2].at == 24 && plan->key[3].at == 40);
+    testOk1(plan->key[3].steps == 2 && plan->key[3].offset[1] == -4 && plan->key[3].size == EBPFMON_QUERY_TEXT);
+    testOk1(plan->terms == 3 && plan->clauses == (1u | 1u << 8) && plan->term[0].clause == 8 && plan->term[1].clause == 0 &&
+            plan->term[2].clause == 0);
+    testOk1(memcmp(plan->term[0].text, "scan-", 5) == 0 && ((const uint8_t *)plan->term[0].mask)[4] == 0xff &&
+            ((const uint8_t *)plan->term[0].mask)[5] == 0);
+    testOk1(plan->term[1].isSigned && (int64_t)plan->term[1].number == -1 && !plan->term[2].isSigned);
+    testOk(plan->from == 10000 && plan->step == 10000 && plan->steps == 2, "microseconds become the ns that are counted");
+    testOk1(strcmp(set->spec[0].unit, "us") == 0 && strcmp(set->spec[0].keyName[3], "arg2") == 0);
+    free(set);
+}
+
+static void testBuckets(void)
+{
+    unsigned wrong = 0;
+
+    for (unsigned b = 0; b < EBPFMON_QUERY_BUCKETS - 1; b++) {
+        double edge = ebpfMonQueryBucketEdge(b), next = ebpfMonQueryBucketEdge(b + 1);
+
+        wrong += edge >= next || ebpfMonQueryBucket((int64_t)edge) != b || ebpfMonQueryBucket((int64_t)next - 1) != b;
+    }
+    testOk(wrong == 0, "each bucket begins at its edge");
+    testOk1(ebpfMonQueryBucket(-5) == 0 && ebpfMonQueryBucket(INT64_MAX) == EBPFMON_QUERY_BUCKETS - 1);
+    testOk1(ebpfMonSyscallNumber("read") == 0 || ebpfMonSyscallNumber("read") == 63);
+}
+
+MAIN(testQueryParse)
+{
+    testPlan(0);
+    testMistakes();
+    testTorn(WHERE("{\"any\": [" TERM "]}"));
+    testGood();
+    testBuckets();
+    return testDone();
+}
