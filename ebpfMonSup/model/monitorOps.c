@@ -54,6 +54,10 @@ static void resetLost(void)
 {
 }
 
+static void publishClients(void)
+{
+}
+
 static ebpfMonOpStatus addIocs(ebpfMonTextReport *report)
 {
     (void)report;
@@ -68,10 +72,10 @@ static ebpfMonOpStatus addRecords(ebpfMonTextReport *report, const char *iocPatt
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus addChains(ebpfMonTextReport *report, const char *rootPattern)
+static ebpfMonOpStatus addMatching(ebpfMonTextReport *report, const char *pattern)
 {
     (void)report;
-    (void)rootPattern;
+    (void)pattern;
     return ebpfMonOpAbsent;
 }
 
@@ -93,8 +97,8 @@ static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 }
 
 static const ebpfMonMonitorOps absentOps = {
-    configure, start, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addChains,
-    trace, addReport
+    configure, start, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addMatching,
+    addMatching, addMatching, publishClients, trace, addReport
 };
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */

@@ -15,6 +15,7 @@
 
 #include <stdint.h>
 #include <epicsTime.h>
+#include "model/clientValues.h"
 #include "model/exportValues.h"
 #include "model/healthValues.h"
 #include "model/iocValues.h"
@@ -41,6 +42,7 @@ typedef enum {
     ebpfMonGroupUnexpected, /* unexpected puts */
     ebpfMonGroupRules,
     ebpfMonGroupHealth,
+    ebpfMonGroupClients,
     ebpfMonGroupCount
 } ebpfMonGroup;
 
@@ -68,6 +70,7 @@ typedef struct {
     ebpfMonLogValues        log;
     ebpfMonOtlpValues       otlp;
     ebpfMonHealth           health;
+    ebpfMonClientValues     clients;
 } ebpfMonPublished;
 
 /* All functions: any thread. */
@@ -100,6 +103,9 @@ int ebpfMonPublishedAddWatch(const char *record);
 
 /* Chooses the root of the histogram; empty: all. */
 void ebpfMonPublishedSelectRoot(const char *record);
+
+/* Chooses the clients that are shown: patterns of IOCs and of PVs, NULL: as before, empty: all. */
+void ebpfMonPublishedSelectClients(const char *iocPattern, const char *pvPattern);
 
 /* Keeps a put that is unexpected until it is acknowledged; does nothing with others. */
 void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put);

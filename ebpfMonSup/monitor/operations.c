@@ -5,6 +5,8 @@
 #include "publish/lists.h"
 #include "publish/report.h"
 
+#define LOOK_SECONDS 5.0
+
 /* Of the one monitor of this process: the operations have no context, because iocsh and record support have none. */
 static ebpfMonMonitor *monitor;
 static ebpfMonMonitorOps ops;
@@ -119,6 +121,36 @@ static ebpfMonOpStatus addChains(ebpfMonTextReport *report, const char *root)
     return status;
 }
 
+/* A look that takes longer is not waited for: then what was seen before is shown, with its age. */
+static ebpfMonOpStatus addAfterLook(void (*add)(ebpfMonTextReport *report, ebpfMonClientTable *table, const char *pattern),
+                                    ebpfMonTextReport *report, const char *pattern)
+{
+    ebpfMonOpStatus status = getStatus();
+
+    if (status == ebpfMonOpDone) {
+        if (ebpfMonClientLookerLook(monitor->usage.looker, LOOK_SECONDS))
+            ebpfMonTextReportAdd(report, "The look takes longer than %.0f s. As it was before:\n", LOOK_SECONDS);
+        add(report, monitor->usage.table, pattern);
+    }
+    return status;
+}
+
+static ebpfMonOpStatus addClients(ebpfMonTextReport *report, const char *ioc)
+{
+    return addAfterLook(ebpfMonClientReportAddClients, report, ioc);
+}
+
+static ebpfMonOpStatus addUsers(ebpfMonTextReport *report, const char *pv)
+{
+    return addAfterLook(ebpfMonClientReportAddUsers, report, pv);
+}
+
+static void publishClients(void)
+{
+    if (ebpfMonMonitorIsRunning(monitor))
+        ebpfMonClientLookerPublish(monitor->usage.looker);
+}
+
 static ebpfMonOpStatus traceRecord(ebpfMonTextReport *report, const char *record, unsigned count, char *why, size_t size)
 {
     ebpfMonOpStatus status = getStatus();
@@ -149,7 +181,8 @@ void ebpfMonOperationsRegister(ebpfMonMonitor *m,
     ops = (ebpfMonMonitorOps){
         .configure = configure, .start = start, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
         .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
-        .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .trace = traceRecord, .addReport = addReport,
+        .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .addClients = addClients,
+        .addUsers = addUsers, .publishClients = publishClients, .trace = traceRecord, .addReport = addReport,
     };
     ebpfMonMonitorOpsRegister(&ops);
 }

@@ -47,6 +47,7 @@ static int stopReading(ebpfMonMonitor *m)
 {
     int left = ebpfMonPublisherStop(m->publish.publisher);
 
+    left |= ebpfMonClientLookerStop(m->usage.looker);
     left |= ebpfMonEventThreadStop(m->eventThread);
     return left | ebpfMonPacketThreadStop(m->packetThread);
 }
@@ -85,6 +86,7 @@ static void freeRooms(ebpfMonMonitor *m)
     ebpfMonPacketThreadFree(m->packetThread);
     m->eventThread = NULL;
     m->packetThread = NULL;
+    ebpfMonUsageRoomFree(&m->usage);
     ebpfMonPublishRoomFree(&m->publish);
     ebpfMonTraceRoomFree(&m->trace);
     ebpfMonPutRoomFree(&m->put);
@@ -105,7 +107,7 @@ static int makeRooms(ebpfMonMonitor *m, const ebpfMonFilter *first)
         m->packetThread = ebpfMonPacketThreadNew(m, (unsigned)m->settings.wireKiB * 1024);
     m->eventThread = ebpfMonEventThreadNew(m);
     if (m->eventThread && ebpfMonWatchRoomMake(m, first) == 0 && ebpfMonPutRoomMake(m) == 0 &&
-        ebpfMonTraceRoomMake(m) == 0 && ebpfMonPublishRoomMake(m) == 0)
+        ebpfMonTraceRoomMake(m) == 0 && ebpfMonPublishRoomMake(m) == 0 && ebpfMonUsageRoomMake(m) == 0)
         return 0;
     freeRooms(m);
     return -1;
@@ -120,6 +122,8 @@ static int startThreads(ebpfMonMonitor *m)
         return -1;
     if (m->settings.wireKiB > 0 && (!m->packetThread || ebpfMonPacketThreadStart(m->packetThread)))
         errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some, then start again\n");
+    if (ebpfMonClientLookerStart(m->usage.looker))
+        return -1;
     return ebpfMonPublisherStart(m->publish.publisher);
 }
 
