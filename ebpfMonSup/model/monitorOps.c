@@ -79,6 +79,25 @@ static ebpfMonOpStatus addMatching(ebpfMonTextReport *report, const char *patter
     return ebpfMonOpAbsent;
 }
 
+static ebpfMonOpStatus setUsage(const char *file, int megabytes, char *why, size_t size)
+{
+    (void)file;
+    (void)megabytes;
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
+}
+
+static ebpfMonOpStatus addUnused(ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
+{
+    (void)report;
+    (void)days;
+    (void)pattern;
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
+}
+
 static ebpfMonOpStatus trace(ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why, size_t size)
 {
     (void)report;
@@ -98,7 +117,7 @@ static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 
 static const ebpfMonMonitorOps absentOps = {
     configure, start, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addMatching,
-    addMatching, addMatching, publishClients, trace, addReport
+    addMatching, addMatching, setUsage, addUnused, publishClients, trace, addReport
 };
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */

@@ -24,6 +24,7 @@
 #include "model/recordValues.h"
 #include "model/searchValues.h"
 #include "model/stateValues.h"
+#include "model/usageValues.h"
 
 /* What changes together, and is scanned together. */
 typedef enum {
@@ -43,6 +44,7 @@ typedef enum {
     ebpfMonGroupRules,
     ebpfMonGroupHealth,
     ebpfMonGroupClients,
+    ebpfMonGroupUsage,
     ebpfMonGroupCount
 } ebpfMonGroup;
 
@@ -71,6 +73,7 @@ typedef struct {
     ebpfMonOtlpValues       otlp;
     ebpfMonHealth           health;
     ebpfMonClientValues     clients;
+    ebpfMonUsageValues      usage;
 } ebpfMonPublished;
 
 /* All functions: any thread. */

@@ -47,9 +47,9 @@ static int stopReading(ebpfMonMonitor *m)
 {
     int left = ebpfMonPublisherStop(m->publish.publisher);
 
-    left |= ebpfMonClientLookerStop(m->usage.looker);
     left |= ebpfMonEventThreadStop(m->eventThread);
-    return left | ebpfMonPacketThreadStop(m->packetThread);
+    left |= ebpfMonPacketThreadStop(m->packetThread);
+    return left | ebpfMonUsageRoomStop(&m->usage); /* they note uses: it writes what is left */
 }
 
 static int stopWatching(ebpfMonMonitor *m)
@@ -122,7 +122,7 @@ static int startThreads(ebpfMonMonitor *m)
         return -1;
     if (m->settings.wireKiB > 0 && (!m->packetThread || ebpfMonPacketThreadStart(m->packetThread)))
         errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some, then start again\n");
-    if (ebpfMonClientLookerStart(m->usage.looker))
+    if (ebpfMonUsageRoomStart(&m->usage))
         return -1;
     return ebpfMonPublisherStart(m->publish.publisher);
 }

@@ -5,10 +5,16 @@
 
 #include "usage/clientLooker.h"
 #include "usage/clientReport.h"
+#include "usage/unusedReport.h"
+#include "usage/useKeeper.h"
+#include "usage/useSources.h"
 
 struct ebpfMonMonitor;
 
 typedef struct {
+    ebpfMonUsageConf     conf;   /* fixed once the monitor runs */
+    ebpfMonUseNotes     *notes;  /* any thread */
+    ebpfMonUseKeeper    *keeper; /* any thread */
     ebpfMonClientTable  *table;  /* any thread */
     ebpfMonClientLooker *looker; /* any thread */
 } ebpfMonUsageRoom;
@@ -16,7 +22,11 @@ typedef struct {
 /* Makes m->usage, when m->targets and m->put are made. 0, or -1 without memory: then nothing is left. */
 int ebpfMonUsageRoomMake(struct ebpfMonMonitor *m);
 
-/* Only while no thread uses them. */
+/* Both threads. Start: 0, or -1 without memory. Stop: nonzero if one does not end. */
+int ebpfMonUsageRoomStart(ebpfMonUsageRoom *room);
+int ebpfMonUsageRoomStop(ebpfMonUsageRoom *room);
+
+/* Only while no thread uses them. What was configured stays. */
 void ebpfMonUsageRoomFree(ebpfMonUsageRoom *room);
 
 #endif

@@ -22,6 +22,8 @@ typedef enum {
     ebpfMonWireReply,       /* to a put that asked for one, or refused it */
     ebpfMonWireValue,       /* CA only: a read reply or monitor update of a plain or compound type: name or sid,
                                value; what stood in the PV before the next put */
+    ebpfMonWireRead,        /* a client asks for a value: name or sid */
+    ebpfMonWireSubscribe,   /* … for all values from now on */
     ebpfMonWireGap,         /* bytes that were never seen: "bytes" of them, from the direction "fromServer" */
     ebpfMonWireSearch,      /* a client asks for "name" (UDP, or TCP name server); peer: client; cid */
     ebpfMonWireFound,       /* a server answered a search; peer: client and server; cid; name "" if not known */

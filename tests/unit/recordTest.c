@@ -124,6 +124,21 @@ static ebpfMonOpStatus fakeAddUsers(ebpfMonTextReport *report, const char *patte
     return judge(strcmp(pattern, "*") == 0);
 }
 
+static ebpfMonOpStatus fakeSetUsage(const char *file, int megabytes, char *why, size_t size)
+{
+    (void)why;
+    (void)size;
+    return judge(strcmp(file, "uses.db") == 0 && megabytes == 0);
+}
+
+static ebpfMonOpStatus fakeAddUnused(ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
+{
+    (void)why;
+    (void)size;
+    ebpfMonTextReportAdd(report, "# unused\n");
+    return judge(days == 30 && strcmp(pattern, "*") == 0);
+}
+
 static void fakePublishClients(void)
 {
 }
@@ -146,7 +161,8 @@ static ebpfMonOpStatus fakeAddReport(ebpfMonTextReport *report, int level)
 
 static const ebpfMonMonitorOps fake = {
     fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, fakeSetReference,
-    fakeResetLost, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers, fakeAddUsers, fakePublishClients,
+    fakeResetLost, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers, fakeAddUsers, fakeSetUsage, fakeAddUnused,
+    fakePublishClients,
     fakeTrace, fakeAddReport
 };
 
