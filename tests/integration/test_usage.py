@@ -104,7 +104,6 @@ def test_unused(new_monitor, ioc, tmp_path):
 
     until(lambda: set(unused(monitor, 1, ioc.prefix + "A?")[1]) == wanted, 60,
           lambda: str(unused(monitor, 1, ioc.prefix + "A?")))
-    lines, rows = unused(monitor, 1, ioc.prefix + "[AL]*")
     lines, rows = unused(monitor, 1, ioc.prefix + "L?")
     assert " link" in rows[ioc.prefix + "L1"] and " link" not in rows[ioc.prefix + "L0"]
     assert any("only 0.0" in line and "nothing is known" in line for line in lines)
