@@ -12,6 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "ioc/netnsSocket.h"
 #include "ioc/procTcp.h"
 #include "ioc/tcpBytes.h"
 
@@ -69,13 +70,13 @@ static int handAll(const struct nlmsghdr *head, long left, void (*each)(void *ar
     return 0;
 }
 
-int ebpfMonTcpBytesRead(void (*each)(void *arg, const ebpfMonTcpBytes *bytes), void *arg)
+int ebpfMonTcpBytesRead(pid_t pid, void (*each)(void *arg, const ebpfMonTcpBytes *bytes), void *arg)
 {
     union {
         struct nlmsghdr head;
         char bytes[ANSWER_SIZE];
     } answer;
-    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    int fd = ebpfMonNetnsSocketOpen(pid, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG, NULL);
     int status = fd < 0 || ask(fd) ? -1 : 0;
 
     for (int i = 0; status == 0 && i < ANSWERS_MAX; i++) {

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <epicsMutex.h>
 
@@ -189,7 +188,7 @@ static int noteEnd(void *arg, const ebpfMonTcpRow *row)
     const ends *e = arg;
     ebpfMonClientFacts *facts;
 
-    if (row->state != ebpfMonTcpEstablished || !row->v4 || !e->inodes ||
+    if (!row->v4 || !e->inodes ||
         !bsearch(&row->inode, e->inode, e->inodes, sizeof(*e->inode), compareInodes))
         return 0;
     facts = findFacts(e, row->remote, row->remotePort);
@@ -217,9 +216,8 @@ static void readEnds(ends *e, pid_t pid)
     if (e->inodes)
         qsort(e->inode, e->inodes, sizeof(*e->inode), compareInodes);
     qsort(e->order, e->clients, sizeof(*e->order), comparePlaces);
-    ebpfMonTcpRows(pid, noteEnd, e);
-    if (e->netns == ebpfMonProcNetns(getpid()))
-        ebpfMonTcpBytesRead(noteBytes, e);
+    ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpEstablished), noteEnd, e);
+    ebpfMonTcpBytesRead(pid, noteBytes, e);
 }
 
 static ebpfMonClientFacts *readFacts(ebpfMonClientTable *table, pid_t pid, const ebpfMonCaClients *clients)
