@@ -61,6 +61,10 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     case ebpfMonWireSubscribe:
         noteUse(p, ev);
         break;
+    case ebpfMonWireValue:
+        ebpfMonUpdateCountsAdd(p->m->usage.counts, ev);
+        ebpfMonPacketEventsAdd(p->m->put.packetEvents, ev);
+        break;
     default: /* users, channels and gaps are counted by the wire itself */
         ebpfMonPacketEventsAdd(p->m->put.packetEvents, ev);
         break;

@@ -29,7 +29,9 @@ int ebpfMonUsageRoomMake(ebpfMonMonitor *m)
     const ebpfMonUseKeeperCalls calls = { .areClientsRead = areClientsRead, .arg = room };
 
     room->notes = ebpfMonUseNotesNew();
-    room->table = ebpfMonClientTableNew(m->targets, m->put.clients);
+    room->counts = ebpfMonUpdateCountsNew();
+    if (room->counts)
+        room->table = ebpfMonClientTableNew(m->targets, m->put.clients, room->counts);
     if (room->table)
         room->looker = ebpfMonClientLookerNew(room->table, onLook, room);
     if (room->notes)
@@ -59,6 +61,7 @@ void ebpfMonUsageRoomFree(ebpfMonUsageRoom *room)
     ebpfMonUseKeeperFree(room->keeper);
     ebpfMonClientLookerFree(room->looker);
     ebpfMonClientTableFree(room->table);
+    ebpfMonUpdateCountsFree(room->counts);
     ebpfMonUseNotesFree(room->notes);
     memset(room, 0, sizeof(*room));
     room->conf = conf;

@@ -15,6 +15,7 @@ typedef struct {
     ebpfMonUsageConf     conf;   /* fixed once the monitor runs */
     ebpfMonUseNotes     *notes;  /* any thread */
     ebpfMonUseKeeper    *keeper; /* any thread */
+    ebpfMonUpdateCounts *counts; /* any thread */
     ebpfMonClientTable  *table;  /* any thread */
     ebpfMonClientLooker *looker; /* any thread */
 } ebpfMonUsageRoom;

@@ -94,8 +94,19 @@ static int matches(const ebpfMonClientIoc *ioc, const ebpfMonCaUse *use, const c
            epicsStrGlobMatch(ebpfMonCatalogueName(ioc->cat, use->record), pattern);
 }
 
-static void addUser(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc, const ebpfMonCaUse *use)
+/* A number of packets' account; "-": not known. */
+static void addCount(ebpfMonTextReport *report, const ebpfMonUpdateCount *count, uint64_t number)
 {
+    if (!count || !count->updates)
+        CELL(report, "-");
+    else
+        CELL(report, "%s%llu", count->isAtLeast ? ">" : "", (unsigned long long)number);
+}
+
+static void addUser(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc, size_t index)
+{
+    const ebpfMonCaUse *use = &ioc->clients->use[index];
+    const ebpfMonUpdateCount *count = ioc->counts ? &ioc->counts[index] : NULL;
     const ebpfMonCaClient *client = &ioc->clients->client[use->client];
     const ebpfMonClientFacts *facts = &ioc->facts[use->client];
     char address[32];
@@ -106,6 +117,8 @@ static void addUser(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc, cons
     CELL(report, " %s@%s", client->user, client->host);
     CELL(report, " %s", address);
     CELL(report, "%u", (unsigned)use->subscriptions);
+    addCount(report, count, count ? count->updates : 0);
+    addCount(report, count, count ? count->bytes : 0);
     addTime(report, &use->since);
     CELL(report, " %s", facts->who.command);
 }
@@ -113,7 +126,8 @@ static void addUser(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc, cons
 void ebpfMonClientReportAddUsers(ebpfMonTextReport *report, ebpfMonClientTable *table, const char *pvPattern)
 {
     static const ebpfMonReportColumn columns[] = {
-        {"PV", -32}, {" IOC", -20}, {" client", -24}, {" address", -22}, {"subscribed", 11}, {" since", -20}, {" command", 0}
+        {"PV", -32}, {" IOC", -20}, {" client", -24}, {" address", -22}, {"subscribed", 11}, {"updates", 10},
+        {"bytes", 12}, {" since", -20}, {" command", 0}
     };
     const ebpfMonClientIoc *ioc;
     unsigned found = 0;
@@ -125,7 +139,7 @@ void ebpfMonClientReportAddUsers(ebpfMonTextReport *report, ebpfMonClientTable *
             continue;
         for (size_t i = 0; i < ioc->clients->uses; i++)
             if (matches(ioc, &ioc->clients->use[i], pvPattern) && found++ < USERS_MAX)
-                addUser(report, ioc, &ioc->clients->use[i]);
+                addUser(report, ioc, i);
     }
     ebpfMonClientTableUnlock(table);
     if (found > USERS_MAX)

@@ -24,13 +24,15 @@
 struct ebpfMonClientTable {
     ebpfMonTargets    *targets;
     ebpfMonPutClients *putClients;
+    ebpfMonUpdateCounts *counts;
     epicsMutexId       lock;     /* of what follows; the looking thread reads without it, for nobody else writes */
     ebpfMonClientIoc   ioc[IOCS_MAX];
     unsigned           iocs;
     uint64_t           cost;
 };
 
-ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutClients *clients)
+ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutClients *clients,
+                                          ebpfMonUpdateCounts *counts)
 {
     ebpfMonClientTable *table = calloc(1, sizeof(*table));
 
@@ -38,6 +40,7 @@ ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutCli
         return NULL;
     table->targets = targets;
     table->putClients = clients;
+    table->counts = counts;
     table->lock = epicsMutexMustCreate();
     return table;
 }
@@ -47,6 +50,7 @@ static void dropIoc(ebpfMonClientIoc *ioc)
     ebpfMonCatalogueRelease(ioc->cat);
     ebpfMonCaClientsFree(ioc->clients);
     free(ioc->facts);
+    free(ioc->counts);
 }
 
 void ebpfMonClientTableFree(ebpfMonClientTable *table)
@@ -105,6 +109,7 @@ static void listIoc(ebpfMonClientTable *table, const ebpfMonTarget *t)
         ioc->cat = ebpfMonCatalogueHold(t->cat);
         ioc->clients = NULL;
         ioc->facts = NULL;
+        ioc->counts = NULL;
     }
     ioc->clientQ = t->image.clientQ;
     ioc->isSeen = 1;
@@ -247,6 +252,18 @@ static ebpfMonClientFacts *readFacts(ebpfMonClientTable *table, pid_t pid, const
     return e.facts;
 }
 
+/* NULL: no memory, and nothing is known. */
+static ebpfMonUpdateCount *readCounts(ebpfMonClientTable *table, const ebpfMonCaClients *clients,
+                                      const ebpfMonClientFacts *facts)
+{
+    ebpfMonUpdateCount *counts = calloc(clients->uses ? clients->uses : 1, sizeof(*counts));
+
+    for (size_t i = 0; counts && i < clients->uses; i++)
+        if (clients->use[i].subscriptions)
+            ebpfMonUpdateCountsFind(table->counts, &facts[clients->use[i].client].peer, clients->use[i].sid, &counts[i]);
+    return counts;
+}
+
 /* --- a look ----------------------------------------------------------------------------------------------------- */
 
 static void lookAt(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
@@ -254,6 +271,7 @@ static void lookAt(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
     ebpfMonMem *mem = ebpfMonMemNew(ioc->pid);
     ebpfMonCaClients *clients = mem ? ebpfMonCaClientsRead(mem, ioc->cat, ioc->clientQ) : NULL;
     ebpfMonClientFacts *facts = clients ? readFacts(table, ioc->pid, clients) : NULL;
+    ebpfMonUpdateCount *counts = facts ? readCounts(table, clients, facts) : NULL;
 
     ebpfMonMemFree(mem);
     ebpfMonClientTableLock(table);
@@ -261,8 +279,10 @@ static void lookAt(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
     if (facts) {
         ebpfMonCaClientsFree(ioc->clients);
         free(ioc->facts);
+        free(ioc->counts);
         ioc->clients = clients;
         ioc->facts = facts;
+        ioc->counts = counts;
         ioc->readAt = ebpfMonClockMonotonic();
     } else {
         ebpfMonCaClientsFree(clients);
@@ -280,6 +300,7 @@ void ebpfMonClientTableLook(ebpfMonClientTable *table, void (*sign)(void *arg), 
             lookAt(table, &table->ioc[i]);
         sign(arg);
     }
+    ebpfMonUpdateCountsForget(table->counts);
     cost = ebpfMonClockThreadCpu() - before;
     ebpfMonClientTableLock(table);
     table->cost = cost;

@@ -8,6 +8,7 @@
 
 #include "ioc/caClients.h"
 #include "put/putClients.h"
+#include "usage/updateCounts.h"
 #include "watch/target.h"
 
 /* What we know of a client besides what the server has. */
@@ -26,6 +27,7 @@ typedef struct {
     ebpfMonCatalogue *cat;       /* one reference */
     ebpfMonCaClients *clients;   /* NULL: it could never be read */
     ebpfMonClientFacts *facts;   /* by client */
+    ebpfMonUpdateCount *counts;  /* by use; updates 0: not known. NULL: none is */
     uint64_t readAt;             /* monotonic ns */
     int      isRead;             /* at the last look */
     int      isSeen;             /* it is still watched; the looking thread's own */
@@ -33,8 +35,9 @@ typedef struct {
 
 typedef struct ebpfMonClientTable ebpfMonClientTable;
 
-/* Targets and clients stay the caller's. NULL without memory. */
-ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutClients *clients);
+/* Targets, clients and counts stay the caller's. NULL without memory. */
+ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutClients *clients,
+                                          ebpfMonUpdateCounts *counts);
 void ebpfMonClientTableFree(ebpfMonClientTable *table);
 
 /* Looks at all IOCs that are watched. Calls "sign" (progress) after each. The looking thread. */

@@ -52,6 +52,8 @@ typedef struct {
     int      process;       /* PVA: record._options.process/block as text is in "options"; CA: 0 */
     const char *options;    /* PVA: "" or the put's request, "record[process=true]field(value)" */
 
+    int      isUpdate;      /* Value: of a subscription, and not of a read */
+
     /* Put, Value. CA: the elements as they lie in the message, big-endian, behind the metadata of a compound
      * type; baseType is DBR_STRING 0, SHORT 1, FLOAT 2, ENUM 3, CHAR 4, LONG 5, DOUBLE 6; -1: no type of CA. */
     int      dbrType;       /* CA: as sent, compound ones too */

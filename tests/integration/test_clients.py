@@ -14,8 +14,8 @@ from tests.harness.process import Process
 from tests.harness.wait import until
 
 DB = db.READY + db.chain("C", 8) + "".join(db.record("ao", f"A{i}") for i in range(5))
-EVENT_ADD, CREATE_CHAN = 1, 18
-Row = namedtuple("Row", "pv ioc client address subscribed since command")
+EVENT_ADD = 1
+Row = namedtuple("Row", "pv ioc client address subscribed updates bytes since command")
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +49,10 @@ def users(monitor, pattern):
     """The table of ebpfMonUsers."""
     rows = []
     for line in monitor.command(f'ebpfMonUsers "{pattern}"'):
-        found = re.match(r"(\S+) +(\S+) +(\S*@\S*) +(\d[\d.]+:\d+) +(\d+) +([\d-]+ [\d:]+)(?: +(.*))?$", line)
+        found = re.match(r"(\S+) +(\S+) +(\S*@\S*) +(\d[\d.]+:\d+) +(\d+) +(>?\d+|-) +(>?\d+|-) +([\d-]+ [\d:]+)(?: +(.*))?$",
+                         line)
         if found:
-            rows.append(Row(*found.groups()[:4], int(found[5]), found[6], (found[7] or "").strip()))
+            rows.append(Row(*found.groups()[:4], int(found[5]), *found.groups()[5:8], (found[9] or "").strip()))
     return rows
 
 
@@ -136,6 +137,35 @@ def test_bytes_process_and_time(ioc, monitor):
     user, = [r for r in users(monitor, ioc.prefix + "A2") if r.address == raw.address]
     assert before <= time.mktime(time.strptime(user.since, "%Y-%m-%d %H:%M:%S")) <= after
     raw.close()
+
+
+def subscribe(raw, name, number):
+    """EVENT_ADD of all changes, as DOUBLE (caProto.h: mon_info)."""
+    raw.send(rawca.message(EVENT_ADD, struct.pack(">fffHH", 0, 0, 0, 7, 0), rawca.DOUBLE, 1, raw.sid(name), number))
+
+
+def test_updates_and_bytes(ioc, new_monitor):
+    """Of a subscription that began before the monitor nothing is known; of another every update."""
+    name = ioc.prefix + "A2"
+    early, late, writer = rawca.RawCa(ioc.port), rawca.RawCa(ioc.port), rawca.RawCa(ioc.port)
+    subscribe(early, name, 7)
+    early.until(EVENT_ADD)
+    monitor = new_monitor().start()
+    monitor.wait_ioc(ioc)
+    subscribe(late, name, 8)
+    messages = late.until(EVENT_ADD)[-1:]
+    for n in range(50):
+        writer.put(name, rawca.DOUBLE, [1000 + n], True)
+        messages += late.until(EVENT_ADD)[-1:]
+
+    def counted():
+        rows = {r.address: (r.subscribed, r.updates, r.bytes) for r in users(monitor, name)}
+        return rows.get(early.address), rows.get(late.address)
+
+    size = sum(16 + len(m.payload) for m in messages)
+    until(lambda: counted() == ((1, "-", "-"), (1, "51", str(size))), 60, lambda: f"51 updates, {size} bytes: {counted()}")
+    for client in (early, late, writer):
+        client.close()
 
 
 def columns(monitor):
