@@ -96,7 +96,7 @@ void ebpfMonClientReportPublish(ebpfMonClientTable *table)
     for (unsigned n = 0; (ioc = ebpfMonClientTableGet(table, n)) != NULL; n++) {
         if (values->iocPattern[0] && !epicsStrGlobMatch(ioc->name, values->iocPattern))
             continue;
-        values->unread += !ioc->isRead;
+        values->unread += !ioc->isRead && ioc->clientQ;
         if (ioc->clients)
             addIoc(values, ioc);
     }

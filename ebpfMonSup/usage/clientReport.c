@@ -59,6 +59,10 @@ static void addClient(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc, un
 /* How old it is, and what is not in it. Nonzero: there is nothing. */
 static int addNote(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc)
 {
+    if (!ioc->clientQ) {
+        ebpfMonTextReportAdd(report, "%s: no CA server of EPICS Base is found in it\n", ioc->name);
+        return 1;
+    }
     if (!ioc->clients) {
         ebpfMonTextReportAdd(report, "%s: the clients of its CA server cannot be read\n", ioc->name);
         return 1;

@@ -23,7 +23,7 @@ typedef struct {
     uint32_t id;
     pid_t    pid;
     char     name[EBPFMON_IOCNAME_SIZE];
-    uint64_t clientQ;
+    uint64_t clientQ;            /* 0: no CA server of EPICS Base is in it */
     ebpfMonCatalogue *cat;       /* one reference */
     ebpfMonCaClients *clients;   /* NULL: it could never be read */
     ebpfMonClientFacts *facts;   /* by client */

@@ -195,11 +195,12 @@ def test_a_full_file_is_told(new_monitor, new_ioc, tmp_path):
     raw.close()
 
 
-def test_pv_access(new_monitor, new_ioc, tmp_path):
-    """What QSRV's clients read and subscribe to is seen in packets."""
+@pytest.mark.parametrize("kind", ["softIocPVA", "pvxs"])
+def test_pv_access(new_monitor, new_ioc, tmp_path, kind):
+    """What clients of QSRV 1 and 2 read and subscribe to is seen in packets."""
     from p4p.client.thread import Context
 
-    ioc = new_ioc(DB, kind="softIocPVA").start()
+    ioc = new_ioc(DB, kind=kind).start()
     file = tmp_path / "uses.db"
     monitor = start(new_monitor, ioc, file)
     with Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False) as context:
