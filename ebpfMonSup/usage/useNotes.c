@@ -99,11 +99,11 @@ static note **findPlace(ebpfMonUseNotes *notes, const char *ioc, const char *cha
 /* NULL: no room. */
 static note *getNote(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind)
 {
-    note **place = findPlace(notes, ioc, channel, kind);
+    note **place = findPlace(notes, ioc, channel, kind), *known = *place;
     size_t iocSize = strlen(ioc) + 1, length = recordLength(channel);
 
-    if (*place)
-        return *place;
+    if (known)
+        return known;
     if (notes->count < EBPFMON_USE_NOTES)
         *place = calloc(1, sizeof(note) + iocSize + length + 1);
     if (!*place) {
