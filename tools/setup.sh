@@ -35,6 +35,7 @@ want libbpf-dev header bpf/libbpf.h
 want libelf-dev header libelf.h
 want libcurl4-openssl-dev header curl/curl.h
 want liblzma-dev header lzma.h
+want libsqlite3-dev header sqlite3.h
 want zlib1g-dev header zlib.h
 want patchelf has patchelf
 want libreadline-dev header readline/readline.h # a shell with history, for Base and for us

@@ -118,6 +118,11 @@ struct layoutDeviceMenu { /* dbDeviceMenu */
     uint64_t papChoice;
 };
 
+/* rsrv/server.h: struct channel_in_use. What else is read of it differs: baseRelease.h. */
+#define LAYOUT_CIU_EVENTQ  16
+#define LAYOUT_CIU_SID     60
+#define LAYOUT_CIU_CREATED 64 /* time_at_creation */
+
 /* link.h */
 #define LAYOUT_LINK_CONSTANT EBPFMON_LINKTYPE_CONSTANT
 #define LAYOUT_LINK_PV EBPFMON_LINKTYPE_PV

@@ -54,6 +54,10 @@ static void resetLost(void)
 {
 }
 
+static void publishClients(void)
+{
+}
+
 static ebpfMonOpStatus addIocs(ebpfMonTextReport *report)
 {
     (void)report;
@@ -68,10 +72,29 @@ static ebpfMonOpStatus addRecords(ebpfMonTextReport *report, const char *iocPatt
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus addChains(ebpfMonTextReport *report, const char *rootPattern)
+static ebpfMonOpStatus addMatching(ebpfMonTextReport *report, const char *pattern)
 {
     (void)report;
-    (void)rootPattern;
+    (void)pattern;
+    return ebpfMonOpAbsent;
+}
+
+static ebpfMonOpStatus setUsage(const char *file, int megabytes, char *why, size_t size)
+{
+    (void)file;
+    (void)megabytes;
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
+}
+
+static ebpfMonOpStatus addUnused(ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
+{
+    (void)report;
+    (void)days;
+    (void)pattern;
+    (void)why;
+    (void)size;
     return ebpfMonOpAbsent;
 }
 
@@ -93,8 +116,8 @@ static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 }
 
 static const ebpfMonMonitorOps absentOps = {
-    configure, start, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addChains,
-    trace, addReport
+    configure, start, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addMatching,
+    addMatching, addMatching, setUsage, addUnused, publishClients, trace, addReport
 };
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */

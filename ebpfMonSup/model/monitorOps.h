@@ -52,6 +52,15 @@ typedef struct {
     ebpfMonOpStatus (*addIocs)(ebpfMonTextReport *report);
     ebpfMonOpStatus (*addRecords)(ebpfMonTextReport *report, const char *iocPattern, const char *recordPattern);
     ebpfMonOpStatus (*addChains)(ebpfMonTextReport *report, const char *rootPattern);
+    /* A look at the clients of the IOCs, now; then who they are, and who has channels to matching PVs. */
+    ebpfMonOpStatus (*addClients)(ebpfMonTextReport *report, const char *iocPattern);
+    ebpfMonOpStatus (*addUsers)(ebpfMonTextReport *report, const char *pvPattern);
+    /* Keeps uses in this file, from the start on; megabytes 0: the default. Before start only. */
+    ebpfMonOpStatus (*setUsage)(const char *file, int megabytes, char *why, size_t size);
+    /* Adds the records that match and that nobody has used for so many days. */
+    ebpfMonOpStatus (*addUnused)(ebpfMonTextReport *report, double days, const char *recordPattern, char *why, size_t size);
+    /* The patterns of the published clients are others. */
+    void (*publishClients)(void);
     /* Has the next "count" chains printed in which a matching record processes; 0: no more. Adds of which IOCs not every
      * chain is kept. */
     ebpfMonOpStatus (*trace)(ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,

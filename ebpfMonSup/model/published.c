@@ -27,6 +27,7 @@ static void initialise(void)
     strcpy(thePublished.ownMessage, thePublished.stateMessage);
     strcpy(thePublished.log.caPutLogLine, EBPFMON_NO_PUT);
     strcpy(thePublished.log.message, EBPFMON_NO_LOG);
+    strcpy(thePublished.usage.message, EBPFMON_NO_USAGE);
     strcpy(thePublished.otlp.message, EBPFMON_NO_OTLP);
     strcpy(thePublished.rules.message, "no rules: every put is expected");
 }
@@ -156,6 +157,17 @@ void ebpfMonPublishedSelectRoot(const char *record)
     ebpfMonPublished *published = ebpfMonPublishedLock();
 
     ebpfMonTextCopy(published->chains.selectedRoot, sizeof(published->chains.selectedRoot), record);
+    ebpfMonPublishedUnlock();
+}
+
+void ebpfMonPublishedSelectClients(const char *iocPattern, const char *pvPattern)
+{
+    ebpfMonClientValues *clients = &ebpfMonPublishedLock()->clients;
+
+    if (iocPattern)
+        ebpfMonTextCopy(clients->iocPattern, sizeof(clients->iocPattern), iocPattern);
+    if (pvPattern)
+        ebpfMonTextCopy(clients->pvPattern, sizeof(clients->pvPattern), pvPattern);
     ebpfMonPublishedUnlock();
 }
 

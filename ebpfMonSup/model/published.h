@@ -15,6 +15,7 @@
 
 #include <stdint.h>
 #include <epicsTime.h>
+#include "model/clientValues.h"
 #include "model/exportValues.h"
 #include "model/healthValues.h"
 #include "model/iocValues.h"
@@ -23,6 +24,7 @@
 #include "model/recordValues.h"
 #include "model/searchValues.h"
 #include "model/stateValues.h"
+#include "model/usageValues.h"
 
 /* What changes together, and is scanned together. */
 typedef enum {
@@ -41,6 +43,8 @@ typedef enum {
     ebpfMonGroupUnexpected, /* unexpected puts */
     ebpfMonGroupRules,
     ebpfMonGroupHealth,
+    ebpfMonGroupClients,
+    ebpfMonGroupUsage,
     ebpfMonGroupCount
 } ebpfMonGroup;
 
@@ -68,6 +72,8 @@ typedef struct {
     ebpfMonLogValues        log;
     ebpfMonOtlpValues       otlp;
     ebpfMonHealth           health;
+    ebpfMonClientValues     clients;
+    ebpfMonUsageValues      usage;
 } ebpfMonPublished;
 
 /* All functions: any thread. */
@@ -103,6 +109,9 @@ int ebpfMonPublishedAddWatch(const char *record);
 
 /* Chooses the root of the histogram; empty: all. */
 void ebpfMonPublishedSelectRoot(const char *record);
+
+/* Chooses the clients that are shown: patterns of IOCs and of PVs, NULL: as before, empty: all. */
+void ebpfMonPublishedSelectClients(const char *iocPattern, const char *pvPattern);
 
 /* Keeps a put that is unexpected until it is acknowledged; does nothing with others. */
 void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put);

@@ -15,6 +15,7 @@
 #include "monitor/publishRoom.h"
 #include "monitor/putRoom.h"
 #include "monitor/traceRoom.h"
+#include "monitor/usageRoom.h"
 #include "monitor/watchRoom.h"
 #include "query/queries.h"
 #include "search/search.h"
@@ -38,6 +39,7 @@ typedef struct ebpfMonMonitor {
     ebpfMonPutRoom      put;
     ebpfMonTraceRoom    trace;
     ebpfMonPublishRoom  publish;
+    ebpfMonUsageRoom    usage;
     ebpfMonEventThread  *eventThread;  /* these two are there before any thread runs, and as long as one does */
     ebpfMonPacketThread *packetThread; /* NULL: no packets are read */
 } ebpfMonMonitor;

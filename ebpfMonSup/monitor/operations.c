@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <string.h>
 
+#include "model/published.h"
 #include "monitor/operations.h"
 #include "publish/lists.h"
 #include "publish/report.h"
+
+#define LOOK_SECONDS 5.0
+#define USAGE_MEGABYTES_MAX 100000
 
 /* Of the one monitor of this process: the operations have no context, because iocsh and record support have none. */
 static ebpfMonMonitor *monitor;
@@ -119,6 +124,80 @@ static ebpfMonOpStatus addChains(ebpfMonTextReport *report, const char *root)
     return status;
 }
 
+/* A look that takes longer is not waited for: then what was seen before is shown, with its age. */
+static ebpfMonOpStatus addAfterLook(void (*add)(ebpfMonTextReport *report, ebpfMonClientTable *table, const char *pattern),
+                                    ebpfMonTextReport *report, const char *pattern)
+{
+    ebpfMonOpStatus status = getStatus();
+
+    if (status == ebpfMonOpDone) {
+        if (ebpfMonClientLookerLook(monitor->usage.looker, LOOK_SECONDS))
+            ebpfMonTextReportAdd(report, "The look takes longer than %.0f s. As it was before:\n", LOOK_SECONDS);
+        add(report, monitor->usage.table, pattern);
+    }
+    return status;
+}
+
+static ebpfMonOpStatus addClients(ebpfMonTextReport *report, const char *ioc)
+{
+    return addAfterLook(ebpfMonClientReportAddClients, report, ioc);
+}
+
+static ebpfMonOpStatus addUsers(ebpfMonTextReport *report, const char *pv)
+{
+    return addAfterLook(ebpfMonClientReportAddUsers, report, pv);
+}
+
+static ebpfMonOpStatus setUsage(const char *file, int megabytes, char *why, size_t size)
+{
+    ebpfMonUsageConf *conf = &monitor->usage.conf;
+    int started;
+
+    epicsMutexMustLock(monitor->life.lock);
+    started = monitor->life.starting || ebpfMonMonitorIsRunning(monitor);
+    epicsMutexUnlock(monitor->life.lock);
+    if (started)
+        snprintf(why, size, "already started; call it before iocInit");
+    else if (strlen(file) >= sizeof(conf->file))
+        snprintf(why, size, "the name of the file has more than %zu characters", sizeof(conf->file) - 1);
+    else if (megabytes < 0 || megabytes > USAGE_MEGABYTES_MAX)
+        snprintf(why, size, "%d MB: choose 1 to %d, or 0 for %d", megabytes, USAGE_MEGABYTES_MAX, EBPFMON_USAGE_MEGABYTES);
+    else {
+        strcpy(conf->file, file);
+        conf->megabytes = megabytes ? (unsigned)megabytes : EBPFMON_USAGE_MEGABYTES;
+        return ebpfMonOpDone;
+    }
+    return ebpfMonOpRefused;
+}
+
+/* What is used now is in the file before it is read. */
+static ebpfMonOpStatus addUnused(ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
+{
+    ebpfMonOpStatus status = getStatus();
+    ebpfMonUsageRoom *room = &monitor->usage;
+    ebpfMonUseStore *store;
+
+    if (status != ebpfMonOpDone)
+        return status;
+    if (!room->conf.file[0]) {
+        snprintf(why, size, EBPFMON_NO_USAGE ", before iocInit");
+        return ebpfMonOpRefused;
+    }
+    if (ebpfMonClientLookerLook(room->looker, LOOK_SECONDS) || ebpfMonUseKeeperFlush(room->keeper, LOOK_SECONDS))
+        ebpfMonTextReportAdd(report, "The newest uses are not in the file (see USAGE_MSG).\n");
+    store = ebpfMonUseStoreOpen(room->conf.file, 0, 0, why, size);
+    if (!store || ebpfMonUnusedReportAdd(report, room->table, monitor->targets, store, days, pattern, why, size))
+        status = ebpfMonOpRefused;
+    ebpfMonUseStoreClose(store);
+    return status;
+}
+
+static void publishClients(void)
+{
+    if (ebpfMonMonitorIsRunning(monitor))
+        ebpfMonClientLookerPublish(monitor->usage.looker);
+}
+
 static ebpfMonOpStatus traceRecord(ebpfMonTextReport *report, const char *record, unsigned count, char *why, size_t size)
 {
     ebpfMonOpStatus status = getStatus();
@@ -149,7 +228,8 @@ void ebpfMonOperationsRegister(ebpfMonMonitor *m,
     ops = (ebpfMonMonitorOps){
         .configure = configure, .start = start, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
         .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
-        .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .trace = traceRecord, .addReport = addReport,
+        .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .addClients = addClients,
+        .addUsers = addUsers, .setUsage = setUsage, .addUnused = addUnused, .publishClients = publishClients, .trace = traceRecord, .addReport = addReport,
     };
     ebpfMonMonitorOpsRegister(&ops);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
+#include <epicsString.h>
 #include <epicsThread.h>
 
 #include "common/clock.h"
@@ -24,6 +25,21 @@ struct ebpfMonPacketThread {
     size_t               changes;           /* of the targets, when it was refreshed */
 };
 
+/* A read or a subscription, of a server that the filter wants. */
+static void noteUse(ebpfMonPacketThread *p, const ebpfMonWireEvent *ev)
+{
+    const ebpfMonServer *server;
+    ebpfMonFilter f;
+
+    if (!ebpfMonUseNotesAreWanted(p->m->usage.notes))
+        return;
+    server = ebpfMonServersFind(p->m->put.servers, &ev->peer, ebpfMonClockMonotonic());
+    ebpfMonWatchRoomGetFilter(p->m, &f);
+    if (!server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc))
+        ebpfMonUseSourcesAddPacket(p->m->usage.notes, p->m->usage.table, p->m->put.clients, ev, server->iocId,
+                                   server->name);
+}
+
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
 {
     ebpfMonPacketThread *p = arg;
@@ -40,6 +56,14 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
         break;
     case ebpfMonWireBeacon:
         ebpfMonSearchAddBeacon(p->m->search, ev->time, protocol, serverHost);
+        break;
+    case ebpfMonWireRead:
+    case ebpfMonWireSubscribe:
+        noteUse(p, ev);
+        break;
+    case ebpfMonWireValue:
+        ebpfMonUpdateCountsAdd(p->m->usage.counts, ev);
+        ebpfMonPacketEventsAdd(p->m->put.packetEvents, ev);
         break;
     default: /* users, channels and gaps are counted by the wire itself */
         ebpfMonPacketEventsAdd(p->m->put.packetEvents, ev);

@@ -14,7 +14,8 @@
 #define USER_NAME_DEADLINE 0.1 /* s */
 #define USER_NAME_STOP     1.0 /* s */
 
-/* Notes whether the client is an IOC of this host (a sequence, a link of an IOC that is not watched), and publishes. */
+/* Notes whether the client is an IOC of this host (a sequence, a link of an IOC that is not watched), then publishes, and notes the
+ * use. */
 static void publishPut(ebpfMonMonitor *m, ebpfMonPut *put)
 {
     if (put->peerPid) {
@@ -23,6 +24,7 @@ static void publishPut(ebpfMonMonitor *m, ebpfMonPut *put)
         ebpfMonTargetsUnlock(m->targets);
     }
     ebpfMonPutPublisherPublish(m->publish.putPublisher, put);
+    ebpfMonUseSourcesAddPut(m->usage.notes, put);
 }
 
 /* A put that was seen in an IOC, and perhaps in packets too. Event thread. */

@@ -51,7 +51,8 @@ static int stopReading(ebpfMonMonitor *m)
 
     left |= ebpfMonPublisherStop(m->publish.publisher);
     left |= ebpfMonEventThreadStop(m->eventThread);
-    return left | ebpfMonPacketThreadStop(m->packetThread);
+    left |= ebpfMonPacketThreadStop(m->packetThread);
+    return left | ebpfMonUsageRoomStop(&m->usage); /* they note uses: it writes what is left */
 }
 
 static int stopWatching(ebpfMonMonitor *m)
@@ -88,6 +89,7 @@ static void freeRooms(ebpfMonMonitor *m)
     ebpfMonPacketThreadFree(m->packetThread);
     m->eventThread = NULL;
     m->packetThread = NULL;
+    ebpfMonUsageRoomFree(&m->usage);
     ebpfMonPublishRoomFree(&m->publish);
     ebpfMonTraceRoomFree(&m->trace);
     ebpfMonPutRoomFree(&m->put);
@@ -108,7 +110,7 @@ static int makeRooms(ebpfMonMonitor *m, const ebpfMonFilter *first)
         m->packetThread = ebpfMonPacketThreadNew(m, (unsigned)m->settings.wireKiB * 1024);
     m->eventThread = ebpfMonEventThreadNew(m);
     if (m->eventThread && ebpfMonWatchRoomMake(m, first) == 0 && ebpfMonPutRoomMake(m) == 0 &&
-        ebpfMonTraceRoomMake(m) == 0 && ebpfMonPublishRoomMake(m) == 0)
+        ebpfMonTraceRoomMake(m) == 0 && ebpfMonPublishRoomMake(m) == 0 && ebpfMonUsageRoomMake(m) == 0)
         return 0;
     freeRooms(m);
     return -1;
@@ -123,6 +125,8 @@ static int startThreads(ebpfMonMonitor *m)
         return -1;
     if (m->settings.wireKiB > 0 && (!m->packetThread || ebpfMonPacketThreadStart(m->packetThread)))
         errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some, then start again\n");
+    if (ebpfMonUsageRoomStart(&m->usage))
+        return -1;
     return ebpfMonPublisherStart(m->publish.publisher);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an operator sets besides the filter, DTYP "ebpfMon": bo "@LOST_RESET", "@LOG_ROTATE", "@PUT_BAD_ACK",
- * "@RULES_LOAD", lso "@CHAIN_HIST_ROOT". */
+ * "@RULES_LOAD", lso "@CHAIN_HIST_ROOT", "@CLIENT_FILTER_IOC", "@CLIENT_FILTER_PV". */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
@@ -90,19 +90,47 @@ static long writeBo(boRecord *prec)
     return 0;
 }
 
+static void selectIoc(const char *pattern)
+{
+    ebpfMonPublishedSelectClients(pattern, NULL);
+    ebpfMonMonitorOpsGet()->publishClients();
+}
+
+static void selectPv(const char *pattern)
+{
+    ebpfMonPublishedSelectClients(NULL, pattern);
+    ebpfMonMonitorOpsGet()->publishClients();
+}
+
+static const struct selection {
+    const char *name;
+    void (*select)(const char *text);
+} selections[] = {
+    {"CHAIN_HIST_ROOT", ebpfMonPublishedSelectRoot}, {"CLIENT_FILTER_IOC", selectIoc}, {"CLIENT_FILTER_PV", selectPv}
+};
+
 static long initLso(dbCommon *prec)
 {
-    return isCommand(prec, "CHAIN_HIST_ROOT") ? 0 : unknown(prec, "\"@CHAIN_HIST_ROOT\"");
+    for (size_t i = 0; i < sizeof(selections) / sizeof(selections[0]); i++) {
+        if (isCommand(prec, selections[i].name)) {
+            prec->dpvt = (void *)&selections[i];
+            return 0;
+        }
+    }
+    return unknown(prec, "\"@CHAIN_HIST_ROOT\", \"@CLIENT_FILTER_IOC\" or \"@CLIENT_FILTER_PV\"");
 }
 
 static long writeLso(lsoRecord *prec)
 {
+    const struct selection *selection = prec->dpvt;
+
     if (strlen(prec->val) >= EBPFMON_NAME_SIZE) {
-        recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "record name has more than %d characters",
+        recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "name or pattern has more than %d characters",
                          EBPFMON_NAME_SIZE - 1);
         return -1;
     }
-    ebpfMonPublishedSelectRoot(prec->val);
+    if (selection)
+        selection->select(prec->val);
     return 0;
 }
 

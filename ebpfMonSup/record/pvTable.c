@@ -92,6 +92,11 @@ static const void *healthRow(const ebpfMonPublished *published, unsigned index)
     return index < published->health.iocs ? &published->health.ioc[index] : NULL;
 }
 
+static const void *userRow(const ebpfMonPublished *published, unsigned index)
+{
+    return index < published->clients.rows ? &published->clients.row[index] : NULL;
+}
+
 static const void *scanRow(const ebpfMonPublished *published, unsigned index)
 {
     return index < published->health.scans ? &published->health.scan[index] : NULL;
@@ -120,6 +125,7 @@ static const void *hangRow(const ebpfMonPublished *published, unsigned index)
 #define CLIENT(member) offsetof(ebpfMonSearchClientRow, member)
 #define BEACON(member) offsetof(ebpfMonBeaconRow, member)
 #define HEALTH(member) offsetof(ebpfMonIocHealth, member)
+#define USER(member)   offsetof(ebpfMonClientRow, member)
 #define SCANS(member)  offsetof(ebpfMonScanRow, member)
 
 /* In the order of the files Db/ebpfMonSUBJECT.substitutions, which make records of these names. */
@@ -247,6 +253,28 @@ static const ebpfMonPv table[] = {
     {"SCAN_TOP_RECORDS",           ebpfMonGroupHealth,     scanRow,       ebpfMonCellText,   SCANS(topRoot)},
     {"SCAN_LATE_CNT",              ebpfMonGroupHealth,     hostRow,       ebpfMonCellCount,  HOST(health.lateCount)},
 
+    /* Clients of the IOCs. */
+    {"CLIENT_CNT",                 ebpfMonGroupClients,    hostRow,       ebpfMonCellUnsigned, HOST(clients.count)},
+    {"CLIENT_CHANNEL_CNT",         ebpfMonGroupClients,    hostRow,       ebpfMonCellUnsigned, HOST(clients.channels)},
+    {"CLIENT_SUBSCRIPTION_CNT",    ebpfMonGroupClients,    hostRow,       ebpfMonCellUnsigned,
+     HOST(clients.subscriptions)},
+    {"CLIENT_UNREAD_CNT",          ebpfMonGroupClients,    hostRow,       ebpfMonCellUnsigned, HOST(clients.unread)},
+    {"CLIENT_LOOK_TIME",           ebpfMonGroupClients,    hostRow,       ebpfMonCellDouble, HOST(clients.look)},
+    {"CLIENT_NAMES",               ebpfMonGroupClients,    userRow,       ebpfMonCellText,   USER(name)},
+    {"CLIENT_IOCS",                ebpfMonGroupClients,    userRow,       ebpfMonCellText,   USER(ioc)},
+    {"CLIENT_COMMANDS",            ebpfMonGroupClients,    userRow,       ebpfMonCellText,   USER(command)},
+    {"CLIENT_PIDS",                ebpfMonGroupClients,    userRow,       ebpfMonCellUnsigned, USER(pid)},
+    {"CLIENT_CHANNEL_CNTS",        ebpfMonGroupClients,    userRow,       ebpfMonCellUnsigned, USER(channels)},
+    {"CLIENT_SUBSCRIPTION_CNTS",   ebpfMonGroupClients,    userRow,       ebpfMonCellUnsigned, USER(subscriptions)},
+    {"CLIENT_BYTE_CNTS",           ebpfMonGroupClients,    userRow,       ebpfMonCellCount,  USER(bytes)},
+    {"CLIENT_TIMES",               ebpfMonGroupClients,    userRow,       ebpfMonCellTime,   USER(since)},
+
+    /* The database of uses. */
+    {"USAGE_STATE",                ebpfMonGroupUsage,      hostRow,       ebpfMonCellInt,    HOST(usage.state), 1},
+    {"USAGE_MSG",                  ebpfMonGroupUsage,      hostRow,       ebpfMonCellText,   HOST(usage.message), 1},
+    {"USAGE_ROW_CNT",              ebpfMonGroupUsage,      hostRow,       ebpfMonCellCount,  HOST(usage.rows), 1},
+    {"USAGE_LOST_CNT",             ebpfMonGroupUsage,      hostRow,       ebpfMonCellCount,  HOST(usage.lost), 1},
+
     /* Packets, searches and beacons. */
     {"PACKET_STATE",               ebpfMonGroupState,      hostRow,       ebpfMonCellInt,    HOST(packets.state)},
     {"PACKET_RATE",                ebpfMonGroupState,      hostRow,       ebpfMonCellDouble, HOST(packets.rate)},
@@ -370,7 +398,8 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
     case ebpfMonCellLevel:
         return ebpfMonTextCopy(buf, size, ebpfMonLevelName(*(const ebpfMonLevel *)at));
     case ebpfMonCellTime:
-        epicsTimeToStrftime(buf, size, "%Y-%m-%d %H:%M:%S.%06f", at);
+        if (((const epicsTimeStamp *)at)->secPastEpoch)
+            epicsTimeToStrftime(buf, size, "%Y-%m-%d %H:%M:%S.%06f", at);
         return 0;
     case ebpfMonCellPutLine:
         ebpfMonPutLine(row, line, sizeof(line));
@@ -425,5 +454,7 @@ int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, con
         return !row || !((const ebpfMonWatchRow *)row)->found;
     if (pv->row == histRow)
         return published->chains.selectedRoot[0] && !published->chains.selectedFound;
+    if (pv->group == ebpfMonGroupClients && pv->row == hostRow)
+        return !published->time[ebpfMonGroupClients].secPastEpoch; /* before the first look */
     return !published->isMeasured && isMeasuredPv(pv);
 }

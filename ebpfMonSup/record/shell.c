@@ -7,6 +7,7 @@ static void ebpfMonShellRegistrar(void)
 {
     ebpfMonMonitorShellRegister();
     ebpfMonListShellRegister();
+    ebpfMonUsageShellRegister();
     ebpfMonAccessShellRegister();
     ebpfMonRulesShellRegister();
     ebpfMonLogShellRegister();

@@ -4,7 +4,8 @@
 #define EBPFMON_SHELL_H
 
 void ebpfMonMonitorShellRegister(void); /* start, filter, levels, report */
-void ebpfMonListShellRegister(void);    /* IOCs, records, puts, chains, traces, searches */
+void ebpfMonListShellRegister(void);
+void ebpfMonUsageShellRegister(void);    /* IOCs, records, puts, chains, traces, searches */
 void ebpfMonAccessShellRegister(void);  /* who may write to the monitor's PVs */
 void ebpfMonRulesShellRegister(void);   /* rules and unexpected puts */
 void ebpfMonLogShellRegister(void);     /* logs */

@@ -55,6 +55,14 @@ static void claim(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHea
     ebpfMonCircuitEmit(s->circuit, &e);
 }
 
+static void noteUse(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h, ebpfMonWireKind kind)
+{
+    ebpfMonWireEvent e = ebpfMonCaEvent(s, kind, m);
+
+    ebpfMonCaEventName(s, &e, h->cid);
+    ebpfMonCircuitEmit(s->circuit, &e);
+}
+
 static void search(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     char name[EBPFMON_CA_NAME_MAX + 1];
@@ -112,9 +120,11 @@ void ebpfMonCaRequest(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
     case EBPFMON_CA_READ:
     case EBPFMON_CA_READ_NOTIFY:
         expect(s, &s->reads, h->extra, 1, h->cid);
+        noteUse(s, m, h, ebpfMonWireRead);
         break;
     case EBPFMON_CA_EVENT_ADD:
         expect(s, &s->events, h->extra, 1, h->cid);
+        noteUse(s, m, h, ebpfMonWireSubscribe);
         break;
     case EBPFMON_CA_EVENT_CANCEL:
         ebpfMonIdRemove(&s->events, h->extra);

@@ -53,6 +53,7 @@ static void value(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHea
     if (!asked)
         return;
     e = ebpfMonCaEvent(s, ebpfMonWireValue, m);
+    e.isUpdate = t == &s->events;
     ebpfMonCaEventName(s, &e, asked->extra);
     if (t == &s->reads)
         ebpfMonIdRemove(t, h->extra);

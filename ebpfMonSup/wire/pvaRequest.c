@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Only puts become events. Of other requests just so much is read as is needed to know which numbers stand for
+ * Puts, gets and the begin of monitors become events. Of other requests just so much is read as is needed to know which numbers stand for
  * which type descriptions later.
  */
 #include "wire/pvaChanged.h"
@@ -111,6 +111,20 @@ static void put(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int las
     ebpfMonPvaEmit(pva, msg, &event);
 }
 
+/* A get, or the beginning of a monitor. */
+static void use(pvaState *pva, const pvaMsg *msg, uint32_t sid, uint32_t ioid, ebpfMonWireKind kind)
+{
+    const pvaOp *op = ebpfMonPvaOpFind(pva, ioid);
+    const pvaChannel *channel = op && op->channel ? op->channel : ebpfMonPvaChannelBySid(pva, sid);
+    ebpfMonWireEvent event = { .kind = kind, .sid = sid };
+
+    if (channel) {
+        event.name = channel->name;
+        event.cid = channel->hasCid ? channel->byCid.key : 0;
+    }
+    ebpfMonPvaEmit(pva, msg, &event);
+}
+
 void ebpfMonPvaRequestMessage(pvaState *pva, pvaMsg *msg)
 {
     uint32_t sid = pvaGet(&msg->buf, 4), ioid = pvaGet(&msg->buf, 4);
@@ -134,6 +148,11 @@ void ebpfMonPvaRequestMessage(pvaState *pva, pvaMsg *msg)
     }
     if (sub & pvaInit) {
         init(pva, msg, sid, ioid);
+        if (msg->cmd == pvaMonitor) {
+            use(pva, msg, sid, ioid, ebpfMonWireSubscribe);
+        }
+    } else if (msg->cmd == pvaGetCmd) {
+        use(pva, msg, sid, ioid, ebpfMonWireRead);
     } else if (ebpfMonPvaDoesPut(msg->cmd, sub)) {
         put(pva, msg, sid, ioid, sub & pvaLastRequest);
     } else if (msg->cmd == pvaRpc) {

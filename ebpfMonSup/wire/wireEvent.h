@@ -22,6 +22,8 @@ typedef enum {
     ebpfMonWireReply,       /* to a put that asked for one, or refused it */
     ebpfMonWireValue,       /* CA only: a read reply or monitor update of a plain or compound type: name or sid,
                                value; what stood in the PV before the next put */
+    ebpfMonWireRead,        /* a client asks for a value: name or sid */
+    ebpfMonWireSubscribe,   /* … for all values from now on */
     ebpfMonWireGap,         /* bytes that were never seen: "bytes" of them, from the direction "fromServer" */
     ebpfMonWireSearch,      /* a client asks for "name" (UDP, or TCP name server); peer: client; cid */
     ebpfMonWireFound,       /* a server answered a search; peer: client and server; cid; name "" if not known */
@@ -49,6 +51,8 @@ typedef struct {
     int      replyAsked;    /* write-notify, or any PVA put */
     int      process;       /* PVA: record._options.process/block as text is in "options"; CA: 0 */
     const char *options;    /* PVA: "" or the put's request, "record[process=true]field(value)" */
+
+    int      isUpdate;      /* Value: of a subscription, and not of a read */
 
     /* Put, Value. CA: the elements as they lie in the message, big-endian, behind the metadata of a compound
      * type; baseType is DBR_STRING 0, SHORT 1, FLOAT 2, ENUM 3, CHAR 4, LONG 5, DOUBLE 6; -1: no type of CA. */

@@ -46,6 +46,8 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 # caPutLog to a log server.
 #ebpfMonJsonLog "/var/log/ebpfMon/puts.json" 100 24 30 all
 #ebpfMonCaPutLog "logserver:7011" text changes
+# Who used each PV last, kept over restarts in an SQLite file of at most 256 MB; for ebpfMonUnused.
+#ebpfMonUsage "/var/lib/ebpfMon/uses.db" 256
 # Puts, counts and traces to an OpenTelemetry collector or to Zipkin (documentation/otlp.md).
 #ebpfMonOtlp "http://127.0.0.1:4318"
 #ebpfMonZipkin "http://127.0.0.1:9411/api/v2/spans"

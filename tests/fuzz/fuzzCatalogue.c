@@ -3,6 +3,7 @@
  * fields, links, and the clients of its CA server. Addresses are small numbers, so that they are easily changed. */
 #include "otherProcess.h"
 #include "fuzz.h"
+#include "ioc/caClients.h"
 #include "ioc/caServer.h"
 #include "ioc/catalogue.h"
 #include "ioc/closure.h"
@@ -63,6 +64,7 @@ static void useCatalogue(ebpfMonMem *mem, ebpfMonCatalogue *cat)
     makeClosures(cat);
     ebpfMonLockSetsAreKnown(mem, cat);
     ebpfMonCaServerIsKnown(mem, cat, MEMORY + 8);
+    ebpfMonCaClientsFree(ebpfMonCaClientsRead(mem, cat, MEMORY + 8));
     links = ebpfMonRecordLinksRead(mem, cat, 0);
     if (links) {
         FUZZ_CHECK(!ebpfMonRecordLinksDiffer(cat, links));

@@ -244,3 +244,22 @@ def test_chains(watched, monitor, ioc):
     text = "\n".join(traced(monitor, ioc.prefix + "FLNK0"))
     places = [text.index(f"{ioc.prefix}FLNK{i}") for i in range(10)]
     assert places == sorted(places), text
+
+
+def test_clients_and_subscriptions(ioc, monitor, watched):
+    """rsrv's lists lie in memory as expected: channels by name, and how many subscriptions each has."""
+    raw = rawca.RawCa(ioc.port, "lister", "office")
+    raw.sid(ioc.prefix + "LO")
+    for i, name in enumerate(("AO", "AO.DESC")):  # EVENT_ADD with mon_info of caProto.h
+        for k in range(i + 1):
+            raw.send(rawca.message(1, struct.pack(">fffHH", 0, 0, 0, 7, 0), rawca.STRING, 1, raw.sid(ioc.prefix + name),
+                                   10 * i + k))
+
+    def listed():
+        rows = (line.split() for line in monitor.command(f'ebpfMonUsers "{ioc.prefix}*"'))
+        return {r[0].removeprefix(ioc.prefix): int(r[4]) for r in rows if len(r) > 4 and r[2] == "lister@office"}
+
+    # without dbChannel, which came with 3.15, the server keeps no name as the client wrote it
+    until(lambda: {n.removesuffix(".VAL"): s for n, s in listed().items()} == {"LO": 0, "AO": 1, "AO.DESC": 2}, 30,
+          lambda: f"{listed()}\n" + "\n".join(monitor.command(f'ebpfMonUsers "{ioc.prefix}*"')))
+    raw.close()

@@ -113,6 +113,10 @@ void ebpfMonCircuitEmit(ebpfMonCircuit *circuit, ebpfMonWireEvent *e)
         fprintf(f, "reply %d %s %s %u%s%s\n", (int)e->id, e->name, e->ok ? "ok" : e->denied ? "denied" : "failed",
             e->status, *e->message ? " " : "", e->message);
         break;
+    case ebpfMonWireRead:
+    case ebpfMonWireSubscribe:
+        fprintf(f, "%s %s\n", e->kind == ebpfMonWireRead ? "read" : "subscribe", e->name);
+        break;
     case ebpfMonWireSearch:
         fprintf(f, "search %s %u ", e->name, e->cid);
         driverAddress(f, e->peer.addr, e->peer.port);

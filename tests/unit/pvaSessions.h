@@ -53,13 +53,17 @@ static const struct { const char *name, *events; } sessions[] = {
     { "baseArray",
         "user root@ws1\n"
         "channel T:WD\n"
+        "read T:WD\n"
         "put 1 T:WD : [10] 1 2.5 -3e+100 4 5 6 7 8 ... x10\n"
-        "reply 1 T:WD ok 0\n" },
+        "reply 1 T:WD ok 0\n"
+        "read T:WD\n" },
     { "baseBlock",
         "user root@ws1\n"
         "channel T:LO\n"
+        "read T:LO\n"
         "put 1 T:LO record[process=true,block=true]field(value) process: 42 = 42\n"
-        "reply 1 T:LO ok 0\n" },
+        "reply 1 T:LO ok 0\n"
+        "read T:LO\n" },
     { "baseDatagrams",
         "search T:AO 270544961 10.0.0.1:51424\n"
         "found 270544961 127.0.0.1:30825 by 10.0.0.255:5076\n"
@@ -70,63 +74,85 @@ static const struct { const char *name, *events; } sessions[] = {
     { "baseDenied",
         "user root@ws1\n"
         "channel T:DENY\n"
+        "read T:DENY\n"
         "put 1 T:DENY : 1 = 1\n"
-        "reply 1 T:DENY denied 2 Put not permitted\n" },
+        "reply 1 T:DENY denied 2 Put not permitted\n"
+        "read T:DENY\n" },
     { "baseDisabled",
         "user root@ws1\n"
         "channel T:DISP\n"
+        "read T:DISP\n"
         "put 1 T:DISP : 1 = 1\n"
-        "reply 1 T:DISP failed 2 Put Disabled\n" },
+        "reply 1 T:DISP failed 2 Put Disabled\n"
+        "read T:DISP\n" },
     { "baseEnum",
         "user root@ws1\n"
         "channel T:MBBO\n"
+        "read T:MBBO\n"
         "put 1 T:MBBO : 2 (Very fast) = 2\n"
-        "reply 1 T:MBBO ok 0\n" },
+        "reply 1 T:MBBO ok 0\n"
+        "read T:MBBO\n" },
     { "baseGet",
         "user root@ws1\n"
         "channel T:AO\n"
-        "channel T:MBBO\n" },
+        "read T:AO\n"
+        "channel T:MBBO\n"
+        "read T:MBBO\n" },
     { "baseGroup",
         "user root@ws1\n"
         "channel T:GRP\n"
+        "read T:GRP\n"
         "put 1 T:GRP : {\"a\": {\"value\": 1.5}, \"b\": \"hello\"}\n"
-        "reply 1 T:GRP ok 0\n" },
+        "reply 1 T:GRP ok 0\n"
+        "read T:GRP\n" },
     { "baseInfo",
         "user root@ws1\n"
         "channel T:GRP\n" },
     { "baseLong",
         "user root@ws1\n"
         "channel T:LSO\n"
-        "put 1 T:LSO : " X509 "...\n"
-        "reply 1 T:LSO ok 0\n" },
+        "read T:LSO\n"
+        "put 1 T:LSO : xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\n"
+        "reply 1 T:LSO ok 0\n"
+        "read T:LSO\n" },
     { "baseRefused",
         "user root@ws1\n"
         "channel P:FAIL\n" },
     { "baseRequest",
         "user root@ws1\n"
         "channel T:AO\n"
+        "read T:AO\n"
         "put 1 T:AO field(value,alarm{severity}): 7 = 7\n"
-        "reply 1 T:AO ok 0\n" },
+        "reply 1 T:AO ok 0\n"
+        "read T:AO\n" },
     { "baseScalar",
         "user root@ws1\n"
         "channel T:AO\n"
+        "read T:AO\n"
         "put 1 T:AO : 3.14 = 3.1400000000000001\n"
-        "reply 1 T:AO ok 0\n" },
+        "reply 1 T:AO ok 0\n"
+        "read T:AO\n" },
     { "baseStrings",
         "user root@ws1\n"
         "channel T:WS\n"
+        "read T:WS\n"
         "put 1 T:WS : [2] \"a\" \"b c\" x2\n"
-        "reply 1 T:WS ok 0\n" },
+        "reply 1 T:WS ok 0\n"
+        "read T:WS\n" },
     { "baseStruct",
         "user root@ws1\n"
         "channel P:X\n"
+        "read P:X\n"
         "put 1 P:X : {\"value\": 3, \"inner\": {\"s\": \"q\"}}\n"
-        "reply 1 P:X ok 0\n" },
+        "reply 1 P:X ok 0\n"
+        "read P:X\n" },
     { "baseTable",
         "user root@ws1\n"
         "channel T:TAB\n"
+        "read T:TAB\n"
         "put 1 T:TAB : {\"value\": {\"A\": [1, 2], \"B\": [\"p\", \"q\"]}}\n"
-        "reply 1 T:TAB ok 0\n" },
+        "reply 1 T:TAB ok 0\n"
+        "read T:TAB\n" },
     { "p4p",
         "user root@ws1\n"
         "channel P:D\n"
@@ -193,6 +219,7 @@ static const struct { const char *name, *events; } sessions[] = {
         "reply 22 P:X ok 0\n"
         "put 23 P:X field(): {\"inner\": {\"arr\": [0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, \"... 30\"]}}\n"
         "reply 23 P:X ok 0\n"
+        "subscribe P:X\n"
         "put 24 P:X field(): 9 = 9\n"
         "reply 24 P:X ok 0\n"
         "put 25 P:D field(): nan = nan\n"

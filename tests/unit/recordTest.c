@@ -118,6 +118,31 @@ static ebpfMonOpStatus fakeAddChains(ebpfMonTextReport *report, const char *root
     return judge(strcmp(rootPattern, "*") == 0);
 }
 
+static ebpfMonOpStatus fakeAddUsers(ebpfMonTextReport *report, const char *pattern)
+{
+    ebpfMonTextReportAdd(report, "# users of %s\n", pattern);
+    return judge(strcmp(pattern, "*") == 0);
+}
+
+static ebpfMonOpStatus fakeSetUsage(const char *file, int megabytes, char *why, size_t size)
+{
+    (void)why;
+    (void)size;
+    return judge(strcmp(file, "uses.db") == 0 && megabytes == 0);
+}
+
+static ebpfMonOpStatus fakeAddUnused(ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
+{
+    (void)why;
+    (void)size;
+    ebpfMonTextReportAdd(report, "# unused\n");
+    return judge(days == 30 && strcmp(pattern, "*") == 0);
+}
+
+static void fakePublishClients(void)
+{
+}
+
 static ebpfMonOpStatus fakeTrace(ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,
                                  size_t size)
 {
@@ -136,7 +161,9 @@ static ebpfMonOpStatus fakeAddReport(ebpfMonTextReport *report, int level)
 
 static const ebpfMonMonitorOps fake = {
     fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, fakeSetReference,
-    fakeResetLost, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeTrace, fakeAddReport
+    fakeResetLost, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers, fakeAddUsers, fakeSetUsage, fakeAddUnused,
+    fakePublishClients,
+    fakeTrace, fakeAddReport
 };
 
 /* Reads "pv" as text until it is "value", or the deadline has passed; how long that took, or -1. */

@@ -67,6 +67,7 @@ static void testRecorded(const turn *t, unsigned n, eventLog *plain)
         && plain->count[ebpfMonWireUser] == 2 && plain->count[ebpfMonWireChannel] == 4
         && plain->count[ebpfMonWireChannelGone] == 1 && plain->count[ebpfMonWirePut] == 6
         && plain->count[ebpfMonWireReply] == 5 && plain->count[ebpfMonWireValue] == 4
+        && plain->count[ebpfMonWireRead] == 3 && plain->count[ebpfMonWireSubscribe] == 1
         && plain->count[ebpfMonWireSearch] == 2 && plain->count[ebpfMonWireFound] == 1
         && plain->count[ebpfMonWireGap] == 0 && plain->count[ebpfMonWireForeign] == 0, "all that was said");
     testOk(ebpfMonWireStat(w)->memory == 0 && ebpfMonWireStat(w)->circuits == 0 && ebpfMonWireStat(w)->channels == 0,

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The iocsh commands about who uses which PV. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <errlog.h>
+
+#include "common/textReport.h"
+#include "model/monitorOps.h"
+#include "record/shell.h"
+#include "record/shellCommand.h"
+
+static void listClients(const iocshArgBuf *args)
+{
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const char *ioc = ebpfMonShellGetText(args[0].sval, "*");
+
+    ebpfMonShellPrintReport("ebpfMonClients", report, ebpfMonMonitorOpsGet()->addClients(report, ioc), "");
+}
+
+static void listUsers(const iocshArgBuf *args)
+{
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const char *pv = ebpfMonShellGetText(args[0].sval, "*");
+
+    ebpfMonShellPrintReport("ebpfMonUsers", report, ebpfMonMonitorOpsGet()->addUsers(report, pv), "");
+}
+
+static void setUsage(const iocshArgBuf *args)
+{
+    char why[160] = "give a file, as /var/lib/ebpfMon/uses.db";
+    ebpfMonOpStatus status = ebpfMonOpRefused;
+
+    if (ebpfMonShellHasText(args[0].sval))
+        status = ebpfMonMonitorOpsGet()->setUsage(args[0].sval, args[1].ival, why, sizeof(why));
+    ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonUsage", status, why));
+}
+
+/* The text, to a file. */
+static void writeFile(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "w");
+    int isWritten = file && fputs(text, file) >= 0;
+
+    if (file && fclose(file))
+        isWritten = 0;
+    if (!isWritten)
+        errlogSevPrintf(errlogMajor, "ebpfMonUnused: %s cannot be written: %s\n", name, strerror(errno));
+    ebpfMonShellSetStatus(isWritten ? 0 : -1);
+}
+
+static void listUnused(const iocshArgBuf *args)
+{
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const char *pattern = ebpfMonShellGetText(args[1].sval, "*");
+    char why[256] = "give a number of days";
+    ebpfMonOpStatus status = ebpfMonOpRefused;
+
+    if (args[0].dval > 0)
+        status = ebpfMonMonitorOpsGet()->addUnused(report, args[0].dval, pattern, why, sizeof(why));
+    if (status == ebpfMonOpDone && ebpfMonShellHasText(args[2].sval)) {
+        writeFile(args[2].sval, ebpfMonTextReportGetText(report));
+        ebpfMonTextReportFree(report);
+    } else {
+        ebpfMonShellPrintReport("ebpfMonUnused", report, status, why);
+    }
+}
+
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonClients", listClients, {{"iocPattern", iocshArgString}},
+     "Lists the clients of the CA servers of the IOCs that match, read now from the servers' own lists.\n"
+     "Nothing: all. Example: ebpfMonClients \"vac*\"\n"},
+    {"ebpfMonUsers", listUsers, {{"pattern", iocshArgString}},
+     "Lists who is connected now to the PVs that match, and how many subscriptions each has.\n"
+     "Nothing: all. Example: ebpfMonUsers \"RING:*\"\n"},
+    {"ebpfMonUsage", setUsage, {{"file", iocshArgString}, {"megabytes", iocshArgInt}},
+     "Keeps in this SQLite file who has read, written and subscribed to each PV last, of at most this\n"
+     "size (256). Before iocInit. Example: ebpfMonUsage /var/lib/ebpfMon/uses.db\n"},
+    {"ebpfMonUnused", listUnused, {{"days", iocshArgDouble}, {"pattern", iocshArgString}, {"file", iocshArgString}},
+     "Lists the records that match and that nobody was seen to use in so many days, and when the IOCs\n"
+     "were watched. With a file the list is written there. Needs ebpfMonUsage.\n"
+     "Example: ebpfMonUnused 30 \"RING:*\" /tmp/unused.txt\n"}
+};
+
+void ebpfMonUsageShellRegister(void)
+{
+    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include <epicsAtomic.h>
+#include <epicsEvent.h>
+#include <epicsMutex.h>
+#include <epicsThread.h>
+
+#include "common/clock.h"
+#include "common/sharedWorker.h"
+#include "usage/clientLooker.h"
+#include "usage/clientReport.h"
+
+#define STOP_SECONDS 5.0
+
+struct ebpfMonClientLooker {
+    ebpfMonClientTable *table;
+    void (*looked)(void *arg);
+    void *arg;
+    ebpfMonSharedWorker worker;
+    epicsMutexId asking;     /* held by the one who waits for a look */
+    epicsEventId seen;       /* … whom this one wakes */
+    int          isAsked;    /* atomic: a look is wanted now */
+};
+
+ebpfMonClientLooker *ebpfMonClientLookerNew(ebpfMonClientTable *table, void (*looked)(void *arg), void *arg)
+{
+    ebpfMonClientLooker *looker = calloc(1, sizeof(*looker));
+
+    if (!looker)
+        return NULL;
+    looker->table = table;
+    looker->looked = looked;
+    looker->arg = arg;
+    ebpfMonSharedWorkerInit(&looker->worker);
+    looker->asking = epicsMutexMustCreate();
+    looker->seen = epicsEventMustCreate(epicsEventEmpty);
+    return looker;
+}
+
+void ebpfMonClientLookerFree(ebpfMonClientLooker *looker)
+{
+    if (!looker)
+        return;
+    ebpfMonSharedWorkerDestroy(&looker->worker);
+    epicsMutexDestroy(looker->asking);
+    epicsEventDestroy(looker->seen);
+    free(looker);
+}
+
+static void giveSign(void *worker)
+{
+    ebpfMonWorkerGiveSign(worker);
+}
+
+static void look(ebpfMonClientLooker *looker, ebpfMonWorker *worker)
+{
+    int isAsked = epicsAtomicCmpAndSwapIntT(&looker->isAsked, 1, 0);
+
+    ebpfMonClientTableLook(looker->table, giveSign, worker);
+    ebpfMonClientReportPublish(looker->table);
+    if (looker->looked)
+        looker->looked(looker->arg);
+    if (isAsked)
+        epicsEventMustTrigger(looker->seen);
+}
+
+static void runLooker(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonClientLooker *looker = arg;
+    double next = 0;
+
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        double now = ebpfMonClockSeconds();
+
+        if (now >= next || epicsAtomicGetIntT(&looker->isAsked)) {
+            look(looker, worker);
+            next = ebpfMonClockSeconds() + EBPFMON_CLIENT_PERIOD;
+        } else if (ebpfMonWorkerWait(worker, next - now) && !epicsAtomicGetIntT(&looker->isAsked)) {
+            ebpfMonClientReportPublish(looker->table);
+        }
+    }
+}
+
+int ebpfMonClientLookerStart(ebpfMonClientLooker *looker)
+{
+    return ebpfMonSharedWorkerSet(&looker->worker, ebpfMonWorkerStart("ebpfMonClients", epicsThreadPriorityLow, runLooker,
+                                                                      looker));
+}
+
+int ebpfMonClientLookerStop(ebpfMonClientLooker *looker)
+{
+    return looker ? ebpfMonSharedWorkerStop(&looker->worker, STOP_SECONDS) : 0;
+}
+
+int ebpfMonClientLookerLook(ebpfMonClientLooker *looker, double seconds)
+{
+    int status;
+
+    epicsMutexMustLock(looker->asking);
+    epicsEventTryWait(looker->seen); /* of one that was not waited for to its end */
+    epicsAtomicSetIntT(&looker->isAsked, 1);
+    ebpfMonSharedWorkerWake(&looker->worker);
+    status = epicsEventWaitWithTimeout(looker->seen, seconds) == epicsEventOK ? 0 : -1;
+    epicsMutexUnlock(looker->asking);
+    return status;
+}
+
+void ebpfMonClientLookerPublish(ebpfMonClientLooker *looker)
+{
+    ebpfMonSharedWorkerWake(&looker->worker);
+}

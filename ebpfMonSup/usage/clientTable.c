@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The IOCs are listed under the lock of the targets, and read without: to read 100,000 channels takes a while. What an IOC
+ * had before is kept until the new is whole, so who asks never waits for a look.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsMutex.h>
+
+#include "common/array.h"
+#include "common/clock.h"
+#include "ioc/procNetns.h"
+#include "ioc/procTcp.h"
+#include "ioc/tcpBytes.h"
+#include "usage/clientTable.h"
+
+#define IOCS_MAX 256
+#define LOOPBACK 127 /* first byte of its addresses */
+
+struct ebpfMonClientTable {
+    ebpfMonTargets    *targets;
+    ebpfMonPutClients *putClients;
+    ebpfMonUpdateCounts *counts;
+    epicsMutexId       lock;     /* of what follows; the looking thread reads without it, for nobody else writes */
+    ebpfMonClientIoc   ioc[IOCS_MAX];
+    unsigned           iocs;
+    uint64_t           cost;
+};
+
+ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutClients *clients,
+                                          ebpfMonUpdateCounts *counts)
+{
+    ebpfMonClientTable *table = calloc(1, sizeof(*table));
+
+    if (!table)
+        return NULL;
+    table->targets = targets;
+    table->putClients = clients;
+    table->counts = counts;
+    table->lock = epicsMutexMustCreate();
+    return table;
+}
+
+static void dropIoc(ebpfMonClientIoc *ioc)
+{
+    ebpfMonCatalogueRelease(ioc->cat);
+    ebpfMonCaClientsFree(ioc->clients);
+    free(ioc->facts);
+    free(ioc->counts);
+}
+
+void ebpfMonClientTableFree(ebpfMonClientTable *table)
+{
+    if (!table)
+        return;
+    for (unsigned i = 0; i < table->iocs; i++)
+        dropIoc(&table->ioc[i]);
+    epicsMutexDestroy(table->lock);
+    free(table);
+}
+
+void ebpfMonClientTableLock(ebpfMonClientTable *table)
+{
+    epicsMutexMustLock(table->lock);
+}
+
+void ebpfMonClientTableUnlock(ebpfMonClientTable *table)
+{
+    epicsMutexUnlock(table->lock);
+}
+
+const ebpfMonClientIoc *ebpfMonClientTableGet(const ebpfMonClientTable *table, unsigned index)
+{
+    return index < table->iocs ? &table->ioc[index] : NULL;
+}
+
+uint64_t ebpfMonClientTableGetCost(const ebpfMonClientTable *table)
+{
+    return table->cost;
+}
+
+/* --- which IOCs ------------------------------------------------------------------------------------------------- */
+
+static ebpfMonClientIoc *findIoc(ebpfMonClientTable *table, uint32_t id)
+{
+    for (unsigned i = 0; i < table->iocs; i++)
+        if (table->ioc[i].id == id)
+            return &table->ioc[i];
+    return NULL;
+}
+
+static void listIoc(ebpfMonClientTable *table, const ebpfMonTarget *t)
+{
+    ebpfMonClientIoc *ioc = findIoc(table, t->iocId);
+
+    if (!ioc && table->iocs == IOCS_MAX)
+        return;
+    if (!ioc) {
+        ioc = &table->ioc[table->iocs++];
+        *ioc = (ebpfMonClientIoc){ .id = t->iocId, .pid = t->pid };
+        snprintf(ioc->name, sizeof(ioc->name), "%s", t->name);
+    }
+    if (ioc->cat != t->cat) { /* indexes of records are those of its own catalogue */
+        dropIoc(ioc);
+        ioc->cat = ebpfMonCatalogueHold(t->cat);
+        ioc->clients = NULL;
+        ioc->facts = NULL;
+        ioc->counts = NULL;
+    }
+    ioc->clientQ = t->image.clientQ;
+    ioc->isSeen = 1;
+}
+
+static void listIocs(ebpfMonClientTable *table)
+{
+    unsigned kept = 0;
+
+    ebpfMonClientTableLock(table);
+    for (unsigned i = 0; i < table->iocs; i++)
+        table->ioc[i].isSeen = 0;
+    ebpfMonTargetsLock(table->targets);
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(table->targets); t; t = t->next)
+        if (!t->gone && t->cat && t->running && t->level > ebpfMonLevelOff)
+            listIoc(table, t);
+    ebpfMonTargetsUnlock(table->targets);
+    for (unsigned i = 0; i < table->iocs; i++)
+        if (table->ioc[i].isSeen)
+            table->ioc[kept++] = table->ioc[i];
+        else
+            dropIoc(&table->ioc[i]);
+    table->iocs = kept;
+    ebpfMonClientTableUnlock(table);
+}
+
+/* --- the other end of each client's connection ------------------------------------------------------------------ */
+
+typedef struct {
+    uint64_t key;
+    unsigned client;
+} placed;
+
+typedef struct {
+    ebpfMonClientFacts *facts;
+    placed  *order;        /* the clients, by address and port */
+    unsigned clients;
+    unsigned long *inode;  /* of the IOC's sockets, ascending */
+    size_t   inodes, room;
+    uint32_t netns;
+} ends;
+
+static void addInode(void *arg, unsigned long inode)
+{
+    ends *e = arg;
+
+    if (!ebpfMonArrayGrow(&e->inode, &e->room, e->inodes + 1, 256, sizeof(*e->inode)))
+        e->inode[e->inodes++] = inode;
+}
+
+static int compareInodes(const void *left, const void *right)
+{
+    unsigned long l = *(const unsigned long *)left, r = *(const unsigned long *)right;
+
+    return (l > r) - (l < r);
+}
+
+static uint64_t makeKey(uint32_t addr, uint16_t port)
+{
+    return (uint64_t)addr << 16 | port;
+}
+
+static int comparePlaces(const void *left, const void *right)
+{
+    uint64_t l = ((const placed *)left)->key, r = ((const placed *)right)->key;
+
+    return (l > r) - (l < r);
+}
+
+static ebpfMonClientFacts *findFacts(const ends *e, uint32_t addr, uint16_t port)
+{
+    placed key = { .key = makeKey(addr, port) };
+    const placed *found = bsearch(&key, e->order, e->clients, sizeof(key), comparePlaces);
+
+    return found ? &e->facts[found->client] : NULL;
+}
+
+/* A port of a client may lead to several servers at once: only a socket that the IOC itself has counts. */
+static int noteEnd(void *arg, const ebpfMonTcpRow *row)
+{
+    const ends *e = arg;
+    ebpfMonClientFacts *facts;
+
+    if (!row->v4 || !e->inodes ||
+        !bsearch(&row->inode, e->inode, e->inodes, sizeof(*e->inode), compareInodes))
+        return 0;
+    facts = findFacts(e, row->remote, row->remotePort);
+    if (!facts)
+        return 0;
+    facts->peer.saddr = row->local;
+    facts->peer.sport = row->localPort;
+    if (ntohl(row->remote) >> 24 == LOOPBACK) /* each namespace has these addresses */
+        facts->peer.netns = e->netns;
+    return 0;
+}
+
+static void noteBytes(void *arg, const ebpfMonTcpBytes *bytes)
+{
+    ebpfMonClientFacts *facts = findFacts(arg, bytes->remote, bytes->remotePort);
+
+    if (facts && facts->peer.sport == bytes->localPort && facts->peer.saddr == bytes->local)
+        facts->bytes = (int64_t)bytes->sent;
+}
+
+/* The server's end of each connection, and the bytes that went through it. */
+static void readEnds(ends *e, pid_t pid)
+{
+    ebpfMonTcpOwned(pid, addInode, e);
+    if (e->inodes)
+        qsort(e->inode, e->inodes, sizeof(*e->inode), compareInodes);
+    qsort(e->order, e->clients, sizeof(*e->order), comparePlaces);
+    ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpEstablished), noteEnd, e);
+    ebpfMonTcpBytesRead(pid, noteBytes, e);
+}
+
+static ebpfMonClientFacts *readFacts(ebpfMonClientTable *table, pid_t pid, const ebpfMonCaClients *clients)
+{
+    size_t room = clients->clients ? clients->clients : 1;
+    ends e = { .clients = clients->clients, .netns = ebpfMonProcNetns(pid), .facts = calloc(room, sizeof(*e.facts)),
+               .order = calloc(room, sizeof(*e.order)) };
+
+    if (!e.facts || !e.order) {
+        free(e.facts);
+        free(e.order);
+        return NULL;
+    }
+    for (unsigned i = 0; i < clients->clients; i++) {
+        const ebpfMonCaClient *c = &clients->client[i];
+
+        e.order[i] = (placed){ makeKey(c->addr, c->port), i };
+        e.facts[i] = (ebpfMonClientFacts){ .peer = { .addr = c->addr, .port = c->port }, .bytes = -1 };
+    }
+    if (clients->clients)
+        readEnds(&e, pid);
+    for (unsigned i = 0; i < clients->clients; i++)
+        ebpfMonPutClientsFind(table->putClients, &e.facts[i].peer, clients->client[i].user, clients->client[i].host,
+                              &e.facts[i].who);
+    free(e.inode);
+    free(e.order);
+    return e.facts;
+}
+
+/* NULL: no memory, and nothing is known. */
+static ebpfMonUpdateCount *readCounts(ebpfMonClientTable *table, const ebpfMonCaClients *clients,
+                                      const ebpfMonClientFacts *facts)
+{
+    ebpfMonUpdateCount *counts = calloc(clients->uses ? clients->uses : 1, sizeof(*counts));
+
+    for (size_t i = 0; counts && i < clients->uses; i++)
+        if (clients->use[i].subscriptions)
+            ebpfMonUpdateCountsFind(table->counts, &facts[clients->use[i].client].peer, clients->use[i].sid, &counts[i]);
+    return counts;
+}
+
+/* --- a look ----------------------------------------------------------------------------------------------------- */
+
+static void lookAt(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
+{
+    ebpfMonMem *mem = ebpfMonMemNew(ioc->pid);
+    ebpfMonCaClients *clients = mem ? ebpfMonCaClientsRead(mem, ioc->cat, ioc->clientQ) : NULL;
+    ebpfMonClientFacts *facts = clients ? readFacts(table, ioc->pid, clients) : NULL;
+    ebpfMonUpdateCount *counts = facts ? readCounts(table, clients, facts) : NULL;
+
+    ebpfMonMemFree(mem);
+    ebpfMonClientTableLock(table);
+    ioc->isRead = facts != NULL;
+    if (facts) {
+        ebpfMonCaClientsFree(ioc->clients);
+        free(ioc->facts);
+        free(ioc->counts);
+        ioc->clients = clients;
+        ioc->facts = facts;
+        ioc->counts = counts;
+        ioc->readAt = ebpfMonClockMonotonic();
+    } else {
+        ebpfMonCaClientsFree(clients);
+    }
+    ebpfMonClientTableUnlock(table);
+}
+
+void ebpfMonClientTableLook(ebpfMonClientTable *table, void (*sign)(void *arg), void *arg)
+{
+    uint64_t before = ebpfMonClockThreadCpu(), cost;
+
+    listIocs(table);
+    for (unsigned i = 0; i < table->iocs; i++) {
+        if (table->ioc[i].clientQ)
+            lookAt(table, &table->ioc[i]);
+        sign(arg);
+    }
+    ebpfMonUpdateCountsForget(table->counts);
+    cost = ebpfMonClockThreadCpu() - before;
+    ebpfMonClientTableLock(table);
+    table->cost = cost;
+    ebpfMonClientTableUnlock(table);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A record counts as used by what was seen: a client's channel, subscription, read, or put to any of its fields. What
+ * nobody watched was not seen, so the report begins with when the IOC was watched, and how.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsString.h>
+#include <epicsTime.h>
+
+#include "common/clock.h"
+#include "usage/unusedReport.h"
+
+#define DAY 86400.0
+#define GAPS_SHOWN 20
+#define IOCS_MAX 256
+#define CELL ebpfMonTextReportAddCell
+
+typedef struct {
+    int64_t last;           /* 0: none is known */
+    ebpfMonUseKind kind;
+    char   *who;            /* NULL: not known */
+} lastUse;
+
+typedef struct {
+    ebpfMonTextReport *report;
+    const ebpfMonCatalogue *cat;
+    const char *pattern;
+    int64_t     now, from;      /* s since 1970 */
+    /* by record */
+    lastUse    *last;           /* its newest use */
+    uint8_t    *isLinked;       /* a record of this IOC processes it through a link */
+    /* how it was watched since "from" */
+    int64_t     first;          /* since when, ever; 0: never */
+    int64_t     end;            /* of what was watched so far */
+    int64_t     blind[3];       /* s without each of the three ways, by bit */
+    int64_t     gapSeconds;
+    unsigned    gaps;
+} unusedIoc;
+
+static void formatTime(int64_t time, char *buf, size_t size)
+{
+    epicsTimeStamp stamp = ebpfMonClockStamp((uint64_t)time * EBPFMON_SECOND_NS);
+
+    epicsTimeToStrftime(buf, size, "%Y-%m-%d %H:%M:%S", &stamp);
+}
+
+/* --- what is known ---------------------------------------------------------------------------------------------- */
+
+static void noteUse(void *arg, const ebpfMonUse *use)
+{
+    unusedIoc *u = arg;
+    long record = ebpfMonCatalogueFind(u->cat, use->record); /* which may be an alias */
+
+    if (record < 0 || use->last < u->last[record].last)
+        return;
+    free(u->last[record].who);
+    u->last[record] = (lastUse){ .last = use->last, .kind = use->kind, .who = strdup(use->who) };
+}
+
+static void noteGap(unusedIoc *u, int64_t from, int64_t to)
+{
+    char began[24], ended[24];
+
+    u->gapSeconds += to - from;
+    if (u->gaps++ >= GAPS_SHOWN)
+        return;
+    formatTime(from, began, sizeof(began));
+    formatTime(to, ended, sizeof(ended));
+    ebpfMonTextReportAdd(u->report, "  not watched from %s to %s\n", began, ended);
+}
+
+static void noteWatched(void *arg, const ebpfMonWatched *w)
+{
+    unusedIoc *u = arg;
+    int64_t began = w->began > u->from ? w->began : u->from;
+
+    if (!u->first)
+        u->first = w->began;
+    if (w->ended < u->from)
+        return;
+    if (u->end && began > u->end + EBPFMON_WATCH_GAP)
+        noteGap(u, u->end, began);
+    else if (!u->end && began > u->from && u->first < u->from)
+        noteGap(u, u->from, began);
+    for (int i = 0; i < 3; i++)
+        if (!(w->ways >> i & 1))
+            u->blind[i] += w->ended - began;
+    if (w->ended > u->end)
+        u->end = w->ended;
+}
+
+/* Links change under the lock of the targets. */
+static void noteLinks(unusedIoc *u, ebpfMonTargets *targets)
+{
+    ebpfMonTargetsLock(targets);
+    for (uint32_t i = 0; i < u->cat->count; i++)
+        for (uint32_t k = 0; k < u->cat->rec[i].toCount; k++)
+            u->isLinked[u->cat->rec[i].to[k]] = 1;
+    ebpfMonTargetsUnlock(targets);
+}
+
+/* --- the report ------------------------------------------------------------------------------------------------- */
+
+static void addBlind(const unusedIoc *u)
+{
+    static const char *const ways[3] = { "channels and subscriptions (its server's list could not be read)",
+                                         "puts (not all probes were attached)", "reads (packets were not read)" };
+
+    for (int i = 0; i < 3; i++)
+        if (u->blind[i] > EBPFMON_WATCH_GAP)
+            ebpfMonTextReportAdd(u->report, "  not seen for %.2f days: %s\n", (double)u->blind[i] / DAY, ways[i]);
+}
+
+static void addWatched(const unusedIoc *u)
+{
+    char since[24];
+    int64_t from = u->first > u->from ? u->first : u->from;
+
+    if (!u->first) {
+        ebpfMonTextReportAdd(u->report, "  never watched with a database of uses: nothing is known\n");
+        return;
+    }
+    if (u->end && u->now > u->end + EBPFMON_WATCH_GAP)
+        ebpfMonTextReportAdd(u->report, "  not watched for the last %.2f days\n", (double)(u->now - u->end) / DAY);
+    formatTime(u->first, since, sizeof(since));
+    ebpfMonTextReportAdd(u->report, "  watched since %s", since);
+    if (u->first > u->from)
+        ebpfMonTextReportAdd(u->report, ": only %.2f of these days; of the time before nothing is known\n",
+                             (double)(u->now - from) / DAY);
+    else
+        ebpfMonTextReportAdd(u->report, "; %u gaps, %.2f days in all\n", u->gaps, (double)u->gapSeconds / DAY);
+    addBlind(u);
+}
+
+static void addRecord(const unusedIoc *u, uint32_t i)
+{
+    static const char *const kinds[] = { "", "read", "written", "subscribed", "channel" };
+    const lastUse *use = &u->last[i];
+    char time[24] = "never seen";
+
+    if (use->last)
+        formatTime(use->last, time, sizeof(time));
+    CELL(u->report, "%s", ebpfMonCatalogueName(u->cat, i));
+    CELL(u->report, " %s", time);
+    CELL(u->report, " %s", use->last && use->kind <= ebpfMonUseConnect ? kinds[use->kind] : "-");
+    CELL(u->report, " %s", u->isLinked[i] ? "link" : "-");
+    CELL(u->report, " %s", use->who ? use->who : "");
+}
+
+static void addRecords(const unusedIoc *u)
+{
+    static const ebpfMonReportColumn columns[] = {
+        {"record", -32}, {" last used", -21}, {" how", -12}, {" processed by", -14}, {" by", 0}
+    };
+    unsigned matching = 0, unused = 0;
+
+    ebpfMonTextReportBeginTable(u->report, columns, sizeof(columns) / sizeof(columns[0]));
+    for (uint32_t i = 0; i < u->cat->count; i++) {
+        if (!epicsStrGlobMatch(ebpfMonCatalogueName(u->cat, i), u->pattern))
+            continue;
+        matching++;
+        if (u->last[i].last >= u->from)
+            continue;
+        unused++;
+        addRecord(u, i);
+    }
+    ebpfMonTextReportAdd(u->report, "%u of %u records were not used, as far as it was watched\n", unused, matching);
+}
+
+static int addIoc(unusedIoc *u, const char *name, ebpfMonTargets *targets, ebpfMonUseStore *store, char *why, size_t size)
+{
+    char from[24];
+
+    formatTime(u->from, from, sizeof(from));
+    ebpfMonTextReportAdd(u->report, "IOC %s: not used since %s\n", name, from);
+    if (ebpfMonUseStoreEachUse(store, name, noteUse, u, why, size) ||
+        ebpfMonUseStoreEachWatched(store, name, noteWatched, u, why, size))
+        return -1;
+    addWatched(u);
+    if (!u->first)
+        return 0;
+    noteLinks(u, targets);
+    addRecords(u);
+    return 0;
+}
+
+typedef struct {
+    char name[EBPFMON_IOCNAME_SIZE];
+    ebpfMonCatalogue *cat;
+} heldIoc;
+
+static unsigned holdIocs(ebpfMonClientTable *table, heldIoc *held)
+{
+    const ebpfMonClientIoc *ioc;
+    unsigned n;
+
+    ebpfMonClientTableLock(table);
+    for (n = 0; n < IOCS_MAX && (ioc = ebpfMonClientTableGet(table, n)) != NULL; n++) {
+        held[n].cat = ebpfMonCatalogueHold(ioc->cat);
+        memcpy(held[n].name, ioc->name, sizeof(held[n].name));
+    }
+    ebpfMonClientTableUnlock(table);
+    return n;
+}
+
+int ebpfMonUnusedReportAdd(ebpfMonTextReport *report, ebpfMonClientTable *table, ebpfMonTargets *targets,
+                           ebpfMonUseStore *store, double days, const char *pattern, char *why, size_t size)
+{
+    heldIoc *held = calloc(IOCS_MAX, sizeof(*held));
+    unsigned n = held ? holdIocs(table, held) : 0;
+    int status = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t records = held[i].cat->count ? held[i].cat->count : 1;
+        unusedIoc u = { .report = report, .cat = held[i].cat, .pattern = pattern };
+
+        u.now = (int64_t)(ebpfMonClockReal() / EBPFMON_SECOND_NS);
+        u.from = u.now - (int64_t)(days * DAY);
+        u.last = calloc(records, sizeof(*u.last));
+        u.isLinked = calloc(records, 1);
+        if (status == 0 && u.last && u.isLinked)
+            status = addIoc(&u, held[i].name, targets, store, why, size);
+        for (uint32_t k = 0; u.last && k < held[i].cat->count; k++)
+            free(u.last[k].who);
+        free(u.last);
+        free(u.isLinked);
+        ebpfMonCatalogueRelease(held[i].cat);
+    }
+    free(held);
+    return status;
+}

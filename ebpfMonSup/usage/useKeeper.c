@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsAtomic.h>
+#include <epicsEvent.h>
+#include <epicsMutex.h>
+#include <epicsThread.h>
+#include <errlog.h>
+
+#include "common/clock.h"
+#include "common/sharedWorker.h"
+#include "common/text.h"
+#include "model/published.h"
+#include "usage/useKeeper.h"
+#include "usage/useStore.h"
+
+#define PERIOD  10.0
+#define RETRY   60.0
+#define BATCH   256
+#define IOCS_MAX 256
+#define STOP_SECONDS 5.0
+#define WHY_SIZE 200
+
+typedef struct {
+    uint32_t id;
+    char     name[EBPFMON_IOCNAME_SIZE];
+    int      seesPuts;
+} watchedIoc;
+
+struct ebpfMonUseKeeper {
+    ebpfMonTargets   *targets;
+    ebpfMonUseNotes  *notes;
+    ebpfMonUsageConf  conf;
+    ebpfMonUseKeeperCalls calls;
+    ebpfMonSharedWorker worker;
+    epicsMutexId      asking;   /* held by the one who waits for a flush */
+    epicsEventId      flushed;  /* … whom this one wakes */
+    int               isAsked;  /* atomic: a flush of all is wanted */
+    int               isDone;   /* atomic: the last flush wrote all */
+    /* the thread's own */
+    ebpfMonUseStore  *store;    /* NULL: not open */
+    double            retryAt;
+    int               isTold;   /* that it is in trouble */
+    ebpfMonUse        use[BATCH];
+    watchedIoc        ioc[IOCS_MAX];
+};
+
+ebpfMonUseKeeper *ebpfMonUseKeeperNew(ebpfMonTargets *targets, ebpfMonUseNotes *notes, const ebpfMonUsageConf *conf,
+                                      const ebpfMonUseKeeperCalls *calls)
+{
+    ebpfMonUseKeeper *k = calloc(1, sizeof(*k));
+
+    if (!k)
+        return NULL;
+    k->targets = targets;
+    k->notes = notes;
+    k->conf = *conf;
+    k->calls = *calls;
+    ebpfMonSharedWorkerInit(&k->worker);
+    k->asking = epicsMutexMustCreate();
+    k->flushed = epicsEventMustCreate(epicsEventEmpty);
+    return k;
+}
+
+void ebpfMonUseKeeperFree(ebpfMonUseKeeper *k)
+{
+    if (!k)
+        return;
+    ebpfMonUseStoreClose(k->store);
+    ebpfMonSharedWorkerDestroy(&k->worker);
+    epicsMutexDestroy(k->asking);
+    epicsEventDestroy(k->flushed);
+    free(k);
+}
+
+static int64_t now(void)
+{
+    return (int64_t)(ebpfMonClockReal() / EBPFMON_SECOND_NS);
+}
+
+static void publish(ebpfMonUseKeeper *k, ebpfMonLogState state, const char *message)
+{
+    ebpfMonPublished *published;
+    int64_t rows = k->store ? ebpfMonUseStoreCount(k->store) : -1;
+    ebpfMonUsageValues values = { .state = state, .lost = ebpfMonUseNotesCountLost(k->notes) };
+    int isChanged;
+
+    ebpfMonTextCopy(values.message, sizeof(values.message), message);
+    published = ebpfMonPublishedLock();
+    values.rows = rows >= 0 ? rows : published->usage.rows;
+    isChanged = values.state != published->usage.state || values.rows != published->usage.rows ||
+                values.lost != published->usage.lost || strcmp(values.message, published->usage.message) != 0;
+    if (isChanged) {
+        published->usage = values;
+        epicsTimeGetCurrent(&published->time[ebpfMonGroupUsage]);
+    }
+    ebpfMonPublishedUnlock();
+    if (isChanged)
+        ebpfMonPublishedNotify(ebpfMonGroupUsage);
+}
+
+static void tellTrouble(ebpfMonUseKeeper *k, const char *why)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text), "%.100s: %.150s", k->conf.file, why);
+    publish(k, ebpfMonLogTrouble, text);
+    if (!k->isTold)
+        errlogSevPrintf(errlogMajor, "ebpfMon: uses are not kept: %s\n", text);
+    k->isTold = 1;
+    k->retryAt = ebpfMonClockSeconds() + RETRY;
+    ebpfMonUseStoreClose(k->store);
+    k->store = NULL;
+}
+
+static void tellWorks(ebpfMonUseKeeper *k)
+{
+    char text[sizeof(k->conf.file) + 20];
+
+    if (k->isTold)
+        errlogSevPrintf(errlogInfo, "ebpfMon: uses are kept again: %.200s\n", k->conf.file);
+    k->isTold = 0;
+    snprintf(text, sizeof(text), "kept in %.200s", k->conf.file);
+    publish(k, ebpfMonLogOk, text);
+}
+
+/* How each IOC is watched now. */
+static int writeWatched(ebpfMonUseKeeper *k, char *why, size_t size)
+{
+    unsigned n = 0;
+    int seesPackets, status = 0;
+
+    ebpfMonTargetsLock(k->targets);
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(k->targets); t && n < IOCS_MAX; t = t->next) {
+        if (t->gone || !t->cat || t->level == ebpfMonLevelOff)
+            continue;
+        k->ioc[n].id = t->iocId;
+        k->ioc[n].seesPuts = t->putsSince != UINT64_MAX;
+        memcpy(k->ioc[n++].name, t->name, sizeof(t->name));
+    }
+    ebpfMonTargetsUnlock(k->targets);
+    seesPackets = ebpfMonPublishedLock()->packets.state == ebpfMonWireOn;
+    ebpfMonPublishedUnlock();
+    for (unsigned i = 0; i < n && status == 0; i++) {
+        int ways = (k->calls.areClientsRead(k->calls.arg, k->ioc[i].id) ? EBPFMON_WATCHED_LISTS : 0) |
+                   (k->ioc[i].seesPuts ? EBPFMON_WATCHED_PUTS : 0) | (seesPackets ? EBPFMON_WATCHED_PACKETS : 0);
+
+        status = ebpfMonUseStoreAddWatched(k->store, k->ioc[i].name, ways, now(), why, size);
+    }
+    return status;
+}
+
+/* One batch of at most BATCH notes. Their number, or -1: then they are notes again. */
+static int writeBatch(ebpfMonUseKeeper *k, size_t *cursor, int all, char *why, size_t size)
+{
+    unsigned n = ebpfMonUseNotesTake(k->notes, cursor, now(), all, k->use, BATCH);
+    int status = 0;
+
+    for (unsigned i = 0; i < n && status == 0; i++)
+        status = ebpfMonUseStoreAddUse(k->store, &k->use[i], why, size);
+    if (status == 0)
+        return (int)n;
+    ebpfMonUseNotesGiveBack(k->notes, k->use, n);
+    return -1;
+}
+
+/* Everything of one period. A batch is a transaction of its own: what a later one cannot write must not undo it. */
+static int writeAll(ebpfMonUseKeeper *k, ebpfMonWorker *worker, int all, char *why, size_t size)
+{
+    size_t cursor = 0;
+    int n = 1;
+
+    if (!k->store)
+        k->store = ebpfMonUseStoreOpen(k->conf.file, 1, k->conf.megabytes, why, size);
+    if (!k->store || ebpfMonUseStoreBegin(k->store, why, size))
+        return -1;
+    if (writeWatched(k, why, size) || ebpfMonUseStoreEnd(k->store, why, size)) {
+        ebpfMonUseStoreCancel(k->store);
+        return -1;
+    }
+    while (n > 0) {
+        if (ebpfMonUseStoreBegin(k->store, why, size))
+            return -1;
+        n = writeBatch(k, &cursor, all, why, size);
+        if (n >= 0 && ebpfMonUseStoreEnd(k->store, why, size)) {
+            ebpfMonUseNotesGiveBack(k->notes, k->use, (unsigned)n);
+            n = -1;
+        }
+        if (n < 0)
+            ebpfMonUseStoreCancel(k->store);
+        ebpfMonWorkerGiveSign(worker);
+    }
+    return n;
+}
+
+static void keep(ebpfMonUseKeeper *k, ebpfMonWorker *worker, int isEnd)
+{
+    int isAsked = epicsAtomicCmpAndSwapIntT(&k->isAsked, 1, 0), status = -1;
+    char why[WHY_SIZE] = "";
+
+    if (isAsked || isEnd || ebpfMonClockSeconds() >= k->retryAt) {
+        status = writeAll(k, worker, isAsked || isEnd, why, sizeof(why));
+        if (status)
+            tellTrouble(k, why);
+        else
+            tellWorks(k);
+        ebpfMonUseNotesForget(k->notes);
+    }
+    epicsAtomicSetIntT(&k->isDone, status == 0);
+    if (isAsked)
+        epicsEventMustTrigger(k->flushed);
+}
+
+static void runKeeper(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonUseKeeper *k = arg;
+
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        keep(k, worker, 0);
+        ebpfMonWorkerWait(worker, PERIOD);
+    }
+    keep(k, worker, 1);
+    ebpfMonUseStoreClose(k->store);
+    k->store = NULL;
+}
+
+int ebpfMonUseKeeperStart(ebpfMonUseKeeper *k)
+{
+    if (!k->conf.file[0])
+        return 0;
+    ebpfMonUseNotesSetWanted(k->notes, 1);
+    return ebpfMonSharedWorkerSet(&k->worker, ebpfMonWorkerStart("ebpfMonUsage", epicsThreadPriorityLow, runKeeper, k));
+}
+
+int ebpfMonUseKeeperStop(ebpfMonUseKeeper *k)
+{
+    return k ? ebpfMonSharedWorkerStop(&k->worker, STOP_SECONDS) : 0;
+}
+
+int ebpfMonUseKeeperFlush(ebpfMonUseKeeper *k, double seconds)
+{
+    int status = -1;
+
+    if (!k->conf.file[0])
+        return -1;
+    epicsMutexMustLock(k->asking);
+    epicsEventTryWait(k->flushed); /* of one that was not waited for to its end */
+    epicsAtomicSetIntT(&k->isAsked, 1);
+    ebpfMonSharedWorkerWake(&k->worker);
+    if (epicsEventWaitWithTimeout(k->flushed, seconds) == epicsEventOK)
+        status = epicsAtomicGetIntT(&k->isDone) ? 0 : -1;
+    epicsMutexUnlock(k->asking);
+    return status;
+}

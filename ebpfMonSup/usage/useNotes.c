@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsAtomic.h>
+#include <epicsMutex.h>
+
+#include "common/hash.h"
+#include "common/text.h"
+#include "usage/useNotes.h"
+
+#define BUCKETS      65536 /* a power of two */
+#define AGAIN_SECONDS 60   /* the same use by the same client is written once in this time */
+#define STILL_SECONDS 600  /* … that a channel is still there */
+
+typedef struct note {
+    struct note *next;     /* of its bucket */
+    uint64_t identity;     /* of the client */
+    int64_t  first, last;  /* since it was taken last */
+    int64_t  taken;        /* when that was; 0: never */
+    uint64_t count;
+    uint8_t  kind;
+    uint8_t  isNew;        /* by another client than when it was taken last */
+    uint8_t  isChanged;
+    char    *channel, *who; /* NULL: not known */
+    char     names[];      /* ioc, NUL, record, NUL */
+} note;
+
+struct ebpfMonUseNotes {
+    epicsMutexId lock;     /* of all that follows but "wanted" */
+    note    *bucket[BUCKETS];
+    size_t   count;
+    uint64_t lost;
+    int      wanted;       /* atomic */
+};
+
+ebpfMonUseNotes *ebpfMonUseNotesNew(void)
+{
+    ebpfMonUseNotes *notes = calloc(1, sizeof(*notes));
+
+    if (notes)
+        notes->lock = epicsMutexMustCreate();
+    return notes;
+}
+
+static void dropNote(note *n)
+{
+    free(n->channel);
+    free(n->who);
+    free(n);
+}
+
+void ebpfMonUseNotesFree(ebpfMonUseNotes *notes)
+{
+    if (!notes)
+        return;
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (note *n = notes->bucket[i], *next; n; n = next) {
+            next = n->next;
+            dropNote(n);
+        }
+    epicsMutexDestroy(notes->lock);
+    free(notes);
+}
+
+void ebpfMonUseNotesSetWanted(ebpfMonUseNotes *notes, int wanted)
+{
+    epicsAtomicSetIntT(&notes->wanted, wanted);
+}
+
+int ebpfMonUseNotesAreWanted(const ebpfMonUseNotes *notes)
+{
+    return epicsAtomicGetIntT(&notes->wanted);
+}
+
+static size_t recordLength(const char *channel)
+{
+    return strcspn(channel, ".");
+}
+
+static note **findPlace(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind)
+{
+    size_t iocLength = strlen(ioc), length = recordLength(channel);
+    uint64_t hash = ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, ioc, iocLength);
+    note **place;
+
+    hash = ebpfMonHashFnv64(hash, channel, length) + (uint64_t)kind;
+    for (place = &notes->bucket[(hash ^ hash >> 32) % BUCKETS]; *place; place = &(*place)->next) {
+        const char *record = (*place)->names + iocLength + 1;
+
+        if ((*place)->kind == kind && strcmp((*place)->names, ioc) == 0 && strncmp(record, channel, length) == 0 &&
+            !record[length])
+            break;
+    }
+    return place;
+}
+
+/* NULL: no room. */
+static note *getNote(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind)
+{
+    note **place = findPlace(notes, ioc, channel, kind), *known = *place;
+    size_t iocSize = strlen(ioc) + 1, length = recordLength(channel);
+
+    if (known)
+        return known;
+    if (notes->count < EBPFMON_USE_NOTES)
+        *place = calloc(1, sizeof(note) + iocSize + length + 1);
+    if (!*place) {
+        notes->lost++;
+        return NULL;
+    }
+    notes->count++;
+    (*place)->kind = (uint8_t)kind;
+    memcpy((*place)->names, ioc, iocSize);
+    memcpy((*place)->names + iocSize, channel, length);
+    return *place;
+}
+
+static void setText(char **to, const char *text)
+{
+    if (*to && strcmp(*to, text) == 0)
+        return;
+    free(*to);
+    *to = strdup(text);
+}
+
+int ebpfMonUseNotesAdd(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind,
+                       uint64_t identity, int64_t now, unsigned count)
+{
+    int isOther = 0;
+    note *n;
+
+    if (!ebpfMonUseNotesAreWanted(notes) || !recordLength(channel))
+        return 0;
+    epicsMutexMustLock(notes->lock);
+    n = getNote(notes, ioc, channel, kind);
+    if (n) {
+        isOther = n->identity != identity;
+        if (isOther)
+            setText(&n->channel, channel);
+        n->identity = identity;
+        n->isNew |= (uint8_t)isOther;
+        if (!n->isChanged)
+            n->first = now;
+        n->isChanged = 1;
+        n->last = now;
+        n->count += count;
+    }
+    epicsMutexUnlock(notes->lock);
+    return isOther;
+}
+
+void ebpfMonUseNotesSetWho(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind,
+                           const char *who)
+{
+    note *n;
+
+    epicsMutexMustLock(notes->lock);
+    n = *findPlace(notes, ioc, channel, kind);
+    if (n)
+        setText(&n->who, who);
+    epicsMutexUnlock(notes->lock);
+}
+
+static int isDue(const note *n, int64_t now)
+{
+    int again = n->kind == ebpfMonUseSubscribe || n->kind == ebpfMonUseConnect ? STILL_SECONDS : AGAIN_SECONDS;
+
+    return n->isNew || now >= n->taken + again || now < n->taken; /* a clock that was set back */
+}
+
+static void take(note *n, int64_t now, ebpfMonUse *use)
+{
+    *use = (ebpfMonUse){ .kind = (ebpfMonUseKind)n->kind, .first = n->first, .last = n->last, .count = n->count };
+    ebpfMonTextCopy(use->ioc, sizeof(use->ioc), n->names);
+    ebpfMonTextCopy(use->record, sizeof(use->record), n->names + strlen(n->names) + 1);
+    ebpfMonTextCopy(use->channel, sizeof(use->channel), n->channel ? n->channel : "");
+    ebpfMonTextCopy(use->who, sizeof(use->who), n->who ? n->who : "");
+    n->taken = now;
+    n->isNew = n->isChanged = 0;
+    n->count = 0;
+}
+
+unsigned ebpfMonUseNotesTake(ebpfMonUseNotes *notes, size_t *cursor, int64_t now, int all, ebpfMonUse *uses, unsigned max)
+{
+    unsigned taken = 0;
+
+    epicsMutexMustLock(notes->lock);
+    for (; *cursor < BUCKETS && taken < max; ++*cursor) {
+        note *n = notes->bucket[*cursor];
+
+        for (; n && taken < max; n = n->next)
+            if (n->isChanged && (all || isDue(n, now)))
+                take(n, now, &uses[taken++]);
+        if (n)
+            break; /* the rest of this bucket comes next time */
+    }
+    epicsMutexUnlock(notes->lock);
+    return taken;
+}
+
+void ebpfMonUseNotesGiveBack(ebpfMonUseNotes *notes, const ebpfMonUse *uses, unsigned count)
+{
+    epicsMutexMustLock(notes->lock);
+    for (unsigned i = 0; i < count; i++) {
+        note *n = *findPlace(notes, uses[i].ioc, uses[i].record, uses[i].kind);
+
+        if (!n)
+            continue;
+        if (!n->isChanged)
+            n->last = uses[i].last;
+        n->first = uses[i].first;
+        n->count += uses[i].count;
+        n->isChanged = n->isNew = 1;
+    }
+    epicsMutexUnlock(notes->lock);
+}
+
+void ebpfMonUseNotesForget(ebpfMonUseNotes *notes)
+{
+    epicsMutexMustLock(notes->lock);
+    for (size_t i = 0; i < BUCKETS && notes->count > EBPFMON_USE_NOTES / 2; i++)
+        for (note **place = &notes->bucket[i]; *place;) {
+            note *n = *place;
+
+            if (n->isChanged) {
+                place = &n->next;
+                continue;
+            }
+            *place = n->next;
+            dropNote(n);
+            notes->count--;
+        }
+    epicsMutexUnlock(notes->lock);
+}
+
+uint64_t ebpfMonUseNotesCountLost(ebpfMonUseNotes *notes)
+{
+    uint64_t lost;
+
+    epicsMutexMustLock(notes->lock);
+    lost = notes->lost;
+    epicsMutexUnlock(notes->lock);
+    return lost;
+}

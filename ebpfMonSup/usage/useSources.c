@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/hash.h"
+#include "usage/useSources.h"
+
+#define WHO_SIZE 192
+
+static int64_t now(void)
+{
+    return (int64_t)(ebpfMonClockReal() / EBPFMON_SECOND_NS);
+}
+
+/* As in the line of a put (put/writerText.c). */
+static void formatWho(const ebpfMonPutClient *client, char *buf, size_t size)
+{
+    char local[160] = "";
+
+    if (client->peerPid)
+        snprintf(local, sizeof(local), " %s[%u]%s%s", client->command, (unsigned)client->peerPid,
+                 client->container[0] ? " in " : "", client->container);
+    snprintf(buf, size, "%s@%s%s", client->user[0] ? client->user : "?", client->host, local);
+}
+
+static uint64_t identify(uint32_t addr, uint16_t port)
+{
+    return ebpfMonHashMix((uint64_t)addr << 16 | port) | 1;
+}
+
+void ebpfMonUseSourcesAddPut(ebpfMonUseNotes *notes, const ebpfMonPut *put)
+{
+    char who[WHO_SIZE];
+
+    if (!ebpfMonUseNotesAreWanted(notes) || strncmp(put->pv, "sid ", 4) == 0 ||
+        (put->result != ebpfMonPutOk && put->result != ebpfMonPutUnknown && put->result != ebpfMonPutSent))
+        return;
+    if (put->through == ebpfMonByLink)
+        snprintf(who, sizeof(who), "link %s", put->link);
+    else
+        snprintf(who, sizeof(who), "%s", put->who);
+    if (ebpfMonUseNotesAdd(notes, put->ioc, put->pv, ebpfMonUseWrite,
+                           ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, who, strlen(who)) | 1, now(), 1))
+        ebpfMonUseNotesSetWho(notes, put->ioc, put->pv, ebpfMonUseWrite, who);
+}
+
+/* The name of a channel, as the server has it. Nonzero: it is known. */
+static int findName(ebpfMonClientTable *table, uint32_t iocId, const struct ebpfMonPeer *peer, uint32_t sid, char *buf,
+                    size_t size)
+{
+    const ebpfMonClientIoc *ioc;
+    int found = 0;
+
+    ebpfMonClientTableLock(table);
+    for (unsigned n = 0; !found && (ioc = ebpfMonClientTableGet(table, n)) != NULL; n++) {
+        const ebpfMonCaClients *c = ioc->clients;
+
+        if (ioc->id != iocId || !c)
+            continue;
+        for (size_t i = 0; i < c->uses && !found; i++) {
+            const ebpfMonCaClient *client = &c->client[c->use[i].client];
+
+            found = c->use[i].sid == sid && client->addr == peer->addr && client->port == peer->port;
+            if (found)
+                snprintf(buf, size, "%s", c->names + c->use[i].name);
+        }
+    }
+    ebpfMonClientTableUnlock(table);
+    return found;
+}
+
+void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPutClients *clients,
+                                const ebpfMonWireEvent *ev, uint32_t iocId, const char *server)
+{
+    ebpfMonUseKind kind = ev->kind == ebpfMonWireRead ? ebpfMonUseRead : ebpfMonUseSubscribe;
+    char name[128], who[WHO_SIZE];
+    ebpfMonPutClient client;
+
+    if (!ebpfMonUseNotesAreWanted(notes))
+        return;
+    if (ev->name[0])
+        ebpfMonTextCopy(name, sizeof(name), ev->name);
+    else if (ev->protocol != ebpfMonWireCa || !findName(table, iocId, &ev->peer, ev->sid, name, sizeof(name)))
+        return;
+    if (!ebpfMonUseNotesAdd(notes, server, name, kind, identify(ev->peer.addr, ev->peer.port), now(),
+                            kind == ebpfMonUseRead))
+        return;
+    ebpfMonPutClientsFind(clients, &ev->peer, ev->user, ev->host, &client);
+    formatWho(&client, who, sizeof(who));
+    ebpfMonUseNotesSetWho(notes, server, name, kind, who);
+}
+
+static void addUse(ebpfMonUseNotes *notes, const ebpfMonClientIoc *ioc, const ebpfMonCaUse *use, int64_t at)
+{
+    const ebpfMonCaClient *client = &ioc->clients->client[use->client];
+    ebpfMonUseKind kind = use->subscriptions ? ebpfMonUseSubscribe : ebpfMonUseConnect;
+    const char *name = ioc->clients->names + use->name;
+    char who[WHO_SIZE];
+
+    if (!ebpfMonUseNotesAdd(notes, ioc->name, name, kind, identify(client->addr, client->port), at, 0))
+        return;
+    formatWho(&ioc->facts[use->client].who, who, sizeof(who));
+    ebpfMonUseNotesSetWho(notes, ioc->name, name, kind, who);
+}
+
+void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table)
+{
+    const ebpfMonClientIoc *ioc;
+    int64_t at = now();
+
+    if (!ebpfMonUseNotesAreWanted(notes))
+        return;
+    ebpfMonClientTableLock(table);
+    for (unsigned n = 0; (ioc = ebpfMonClientTableGet(table, n)) != NULL; n++)
+        for (size_t i = 0; ioc->isRead && i < ioc->clients->uses; i++)
+            addUse(notes, ioc, &ioc->clients->use[i], at);
+    ebpfMonClientTableUnlock(table);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SQLite: journal_mode WAL with synchronous NORMAL survives a kill of the monitor at any moment; when the host loses its
+ * power the last batches may be missing, and the file is whole (sqlite.org/pragma.html#pragma_synchronous). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "common/text.h"
+#include "usage/useStore.h"
+
+#define PAGE_BYTES 4096
+#define BUSY_MS    2000
+#define APPLICATION 0x65426d55 /* "eBmU": PRAGMA application_id, so that no other program's file is taken for ours */
+#define VERSION    1
+
+#define USE_COLUMNS "ioc, record, kind, channel, who, first, last, count"
+
+enum { sqlUse, sqlWatchedOn, sqlWatchedNew, sqlEachUse, sqlEachWatched, sqlCount, sqlStatements };
+
+static const char *const statements[sqlStatements] = {
+    [sqlUse] = "INSERT INTO uses (" USE_COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (ioc, record, kind) DO UPDATE "
+               "SET channel = excluded.channel, who = excluded.who, last = max(last, excluded.last), "
+               "count = count + excluded.count",
+    [sqlWatchedOn] = "UPDATE watched SET ended = ?3 WHERE rowid = (SELECT rowid FROM watched WHERE ioc = ?1 "
+                     "ORDER BY ended DESC, rowid DESC LIMIT 1) AND ways = ?2 AND ended <= ?3 AND ended >= ?3 - ?4",
+    [sqlWatchedNew] = "INSERT INTO watched (ioc, ways, began, ended) VALUES (?1, ?2, ?3, ?3)",
+    [sqlEachUse] = "SELECT " USE_COLUMNS " FROM uses WHERE ioc = ? ORDER BY last",
+    [sqlEachWatched] = "SELECT began, ended, ways FROM watched WHERE ioc = ? ORDER BY began",
+    [sqlCount] = "SELECT count(*) FROM uses",
+};
+
+static const char schema[] =
+    "CREATE TABLE IF NOT EXISTS uses (ioc TEXT NOT NULL, record TEXT NOT NULL, kind INTEGER NOT NULL, channel TEXT, who TEXT, "
+    "first INTEGER NOT NULL, last INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (ioc, record, kind)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS watched (ioc TEXT NOT NULL, ways INTEGER NOT NULL, began INTEGER NOT NULL, "
+    "ended INTEGER NOT NULL);"
+    "CREATE INDEX IF NOT EXISTS watchedByIoc ON watched (ioc, ended);";
+
+struct ebpfMonUseStore {
+    sqlite3      *db;
+    sqlite3_stmt *stmt[sqlStatements];
+};
+
+static void explain(sqlite3 *db, const char *doing, char *why, size_t size)
+{
+    int code = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
+    const char *todo = code == SQLITE_FULL ? ": it is full. Give it more room (ebpfMonUsage), or free the disk" :
+                       code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? ": move it away, or mend it with sqlite3 .recover" :
+                       code == SQLITE_BUSY ? ": another program has it locked" : "";
+
+    snprintf(why, size, "%s: %s%s", doing, db ? sqlite3_errmsg(db) : "no memory", todo);
+}
+
+static int run(ebpfMonUseStore *store, const char *sql, char *why, size_t size)
+{
+    if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK)
+        return 0;
+    explain(store->db, sql, why, size);
+    return -1;
+}
+
+/* The number that a query gives; -1 with "why". */
+static int64_t ask(ebpfMonUseStore *store, const char *sql, char *why, size_t size)
+{
+    sqlite3_stmt *stmt = NULL;
+    int64_t n = -1;
+
+    if (sqlite3_prepare_v2(store->db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
+        n = sqlite3_column_int64(stmt, 0);
+    else
+        explain(store->db, sql, why, size);
+    sqlite3_finalize(stmt);
+    return n;
+}
+
+/* A new file is empty; any other must say that it is ours. */
+static int checkOwner(ebpfMonUseStore *store, char *why, size_t size)
+{
+    int64_t tables = ask(store, "SELECT count(*) FROM sqlite_master", why, size);
+    int64_t owner = tables < 0 ? -1 : ask(store, "PRAGMA application_id", why, size);
+    int64_t version = owner < 0 ? -1 : ask(store, "PRAGMA user_version", why, size);
+
+    if (version < 0)
+        return -1;
+    if ((tables && owner != APPLICATION) || version > VERSION) {
+        snprintf(why, size, "%s. Choose another file", tables && owner != APPLICATION ?
+                 "this is the database of another program" : "a newer release of ebpfMon wrote it");
+        return -1;
+    }
+    return 0;
+}
+
+static int prepareWriter(ebpfMonUseStore *store, unsigned megabytes, char *why, size_t size)
+{
+    char sql[200];
+
+    snprintf(sql, sizeof(sql), "PRAGMA max_page_count = %u", megabytes * (1048576u / PAGE_BYTES));
+    if (run(store, "PRAGMA journal_mode = WAL", why, size) || run(store, "PRAGMA synchronous = NORMAL", why, size) ||
+        run(store, sql, why, size) || run(store, schema, why, size))
+        return -1;
+    snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION, VERSION);
+    return run(store, sql, why, size);
+}
+
+ebpfMonUseStore *ebpfMonUseStoreOpen(const char *file, int isWriter, unsigned megabytes, char *why, size_t size)
+{
+    ebpfMonUseStore *store = calloc(1, sizeof(*store));
+    int flags = isWriter ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY, i;
+
+    if (!store)
+        return NULL;
+    if (sqlite3_open_v2(file, &store->db, flags, NULL) != SQLITE_OK) {
+        explain(store->db, "it cannot be opened", why, size);
+        ebpfMonUseStoreClose(store);
+        return NULL;
+    }
+    sqlite3_busy_timeout(store->db, BUSY_MS);
+    if (checkOwner(store, why, size) || (isWriter && prepareWriter(store, megabytes, why, size))) {
+        ebpfMonUseStoreClose(store);
+        return NULL;
+    }
+    for (i = isWriter ? 0 : sqlEachUse; i < sqlStatements; i++)
+        if (sqlite3_prepare_v2(store->db, statements[i], -1, &store->stmt[i], NULL) != SQLITE_OK)
+            break;
+    if (i == sqlStatements)
+        return store;
+    explain(store->db, "it has not our tables", why, size);
+    ebpfMonUseStoreClose(store);
+    return NULL;
+}
+
+void ebpfMonUseStoreClose(ebpfMonUseStore *store)
+{
+    if (!store)
+        return;
+    for (int i = 0; i < sqlStatements; i++)
+        sqlite3_finalize(store->stmt[i]);
+    sqlite3_close(store->db);
+    free(store);
+}
+
+/* --- writing ---------------------------------------------------------------------------------------------------- */
+
+static int step(ebpfMonUseStore *store, int which, char *why, size_t size)
+{
+    int status = sqlite3_step(store->stmt[which]);
+
+    if (status != SQLITE_DONE)
+        explain(store->db, "it cannot be written", why, size);
+    sqlite3_reset(store->stmt[which]);
+    return status == SQLITE_DONE ? 0 : -1;
+}
+
+static void bindText(sqlite3_stmt *stmt, int at, const char *text)
+{
+    sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT);
+}
+
+int ebpfMonUseStoreBegin(ebpfMonUseStore *store, char *why, size_t size)
+{
+    return run(store, "BEGIN IMMEDIATE", why, size);
+}
+
+int ebpfMonUseStoreAddUse(ebpfMonUseStore *store, const ebpfMonUse *use, char *why, size_t size)
+{
+    sqlite3_stmt *stmt = store->stmt[sqlUse];
+
+    bindText(stmt, 1, use->ioc);
+    bindText(stmt, 2, use->record);
+    sqlite3_bind_int(stmt, 3, (int)use->kind);
+    bindText(stmt, 4, use->channel);
+    bindText(stmt, 5, use->who);
+    sqlite3_bind_int64(stmt, 6, use->first);
+    sqlite3_bind_int64(stmt, 7, use->last);
+    sqlite3_bind_int64(stmt, 8, (int64_t)use->count);
+    return step(store, sqlUse, why, size);
+}
+
+int ebpfMonUseStoreAddWatched(ebpfMonUseStore *store, const char *ioc, int ways, int64_t now, char *why, size_t size)
+{
+    for (int which = sqlWatchedOn; which <= sqlWatchedNew; which++) {
+        sqlite3_stmt *stmt = store->stmt[which];
+
+        bindText(stmt, 1, ioc);
+        sqlite3_bind_int(stmt, 2, ways);
+        sqlite3_bind_int64(stmt, 3, now);
+        if (which == sqlWatchedOn)
+            sqlite3_bind_int(stmt, 4, EBPFMON_WATCH_GAP);
+        if (step(store, which, why, size))
+            return -1;
+        if (which == sqlWatchedOn && sqlite3_changes(store->db))
+            break;
+    }
+    return 0;
+}
+
+int ebpfMonUseStoreEnd(ebpfMonUseStore *store, char *why, size_t size)
+{
+    return run(store, "COMMIT", why, size);
+}
+
+void ebpfMonUseStoreCancel(ebpfMonUseStore *store)
+{
+    sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+/* --- reading ---------------------------------------------------------------------------------------------------- */
+
+static void copyText(sqlite3_stmt *stmt, int column, char *buf, size_t size)
+{
+    const unsigned char *text = sqlite3_column_text(stmt, column);
+
+    ebpfMonTextCopy(buf, size, text ? (const char *)text : "");
+}
+
+static void handUse(sqlite3_stmt *stmt, void (*each)(void *arg, const ebpfMonUse *use), void *arg)
+{
+    ebpfMonUse use = { .kind = (ebpfMonUseKind)sqlite3_column_int(stmt, 2) };
+
+    copyText(stmt, 0, use.ioc, sizeof(use.ioc));
+    copyText(stmt, 1, use.record, sizeof(use.record));
+    copyText(stmt, 3, use.channel, sizeof(use.channel));
+    copyText(stmt, 4, use.who, sizeof(use.who));
+    use.first = sqlite3_column_int64(stmt, 5);
+    use.last = sqlite3_column_int64(stmt, 6);
+    use.count = (uint64_t)sqlite3_column_int64(stmt, 7);
+    each(arg, &use);
+}
+
+int ebpfMonUseStoreEachUse(ebpfMonUseStore *store, const char *ioc, void (*each)(void *arg, const ebpfMonUse *use),
+                           void *arg, char *why, size_t size)
+{
+    sqlite3_stmt *stmt = store->stmt[sqlEachUse];
+    int status;
+
+    bindText(stmt, 1, ioc);
+    while ((status = sqlite3_step(stmt)) == SQLITE_ROW)
+        handUse(stmt, each, arg);
+    if (status != SQLITE_DONE)
+        explain(store->db, "it cannot be read", why, size);
+    sqlite3_reset(stmt);
+    return status == SQLITE_DONE ? 0 : -1;
+}
+
+int ebpfMonUseStoreEachWatched(ebpfMonUseStore *store, const char *ioc,
+                               void (*each)(void *arg, const ebpfMonWatched *watched), void *arg, char *why, size_t size)
+{
+    sqlite3_stmt *stmt = store->stmt[sqlEachWatched];
+    int status;
+
+    bindText(stmt, 1, ioc);
+    while ((status = sqlite3_step(stmt)) == SQLITE_ROW)
+        each(arg, &(ebpfMonWatched){ .began = sqlite3_column_int64(stmt, 0), .ended = sqlite3_column_int64(stmt, 1),
+                                     .ways = sqlite3_column_int(stmt, 2) });
+    if (status != SQLITE_DONE)
+        explain(store->db, "it cannot be read", why, size);
+    sqlite3_reset(stmt);
+    return status == SQLITE_DONE ? 0 : -1;
+}
+
+int64_t ebpfMonUseStoreCount(ebpfMonUseStore *store)
+{
+    int64_t n = sqlite3_step(store->stmt[sqlCount]) == SQLITE_ROW ? sqlite3_column_int64(store->stmt[sqlCount], 0) : -1;
+
+    sqlite3_reset(store->stmt[sqlCount]);
+    return n;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Notes of uses, and the database that they go to. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "usage/useStore.h"
+
+#define NOW 1700000000
+
+static ebpfMonUseNotes *notes;
+static ebpfMonUse use[64];
+static char file[64], why[200];
+
+static unsigned takeAll(int64_t now, int all, unsigned max)
+{
+    size_t cursor = 0;
+    unsigned n, sum = 0;
+
+    while ((n = ebpfMonUseNotesTake(notes, &cursor, now, all, use, max)) > 0)
+        sum += n;
+    return sum;
+}
+
+static void testNotes(void)
+{
+    testDiag("Notes");
+    testOk(!ebpfMonUseNotesAdd(notes, "ioc", "A.VAL", ebpfMonUseRead, 1, NOW, 1) && takeAll(NOW, 1, 64) == 0, "not wanted");
+    ebpfMonUseNotesSetWanted(notes, 1);
+    testOk(ebpfMonUseNotesAdd(notes, "ioc", "A.VAL", ebpfMonUseRead, 1, NOW, 1), "a new client");
+    ebpfMonUseNotesSetWho(notes, "ioc", "A", ebpfMonUseRead, "anna@office");
+    testOk(!ebpfMonUseNotesAdd(notes, "ioc", "A.DESC", ebpfMonUseRead, 1, NOW + 5, 2), "the same, to another field");
+    testOk(ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseWrite, 1, NOW, 1) &&
+           ebpfMonUseNotesAdd(notes, "ioc2", "A", ebpfMonUseRead, 1, NOW, 1) &&
+           ebpfMonUseNotesAdd(notes, "ioc", "AB", ebpfMonUseRead, 1, NOW, 1), "other kinds, IOCs, records are others");
+    testOk(!ebpfMonUseNotesAdd(notes, "ioc", ".VAL", ebpfMonUseRead, 7, NOW, 1), "no record");
+    testOk1(takeAll(NOW + 5, 0, 64) == 4);
+    for (unsigned i = 0; i < 4; i++)
+        if (strcmp(use[i].ioc, "ioc") == 0 && strcmp(use[i].record, "A") == 0 && use[i].kind == ebpfMonUseRead)
+            testOk(use[i].first == NOW && use[i].last == NOW + 5 && use[i].count == 3 &&
+                   strcmp(use[i].who, "anna@office") == 0 && strcmp(use[i].channel, "A.VAL") == 0, "what was noted");
+    testOk(takeAll(NOW + 6, 0, 64) == 0, "nothing new");
+    ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseRead, 1, NOW + 7, 1);
+    testOk(takeAll(NOW + 7, 0, 64) == 0 && takeAll(NOW + 65, 0, 64) == 1 && use[0].count == 1, "the same use again: later");
+    ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseRead, 1, NOW + 66, 1);
+    testOk(takeAll(NOW + 66, 1, 64) == 1, "… or when all is wanted");
+    ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseRead, 2, NOW + 67, 1);
+    testOk(takeAll(NOW + 67, 0, 64) == 1, "another client: at once");
+    ebpfMonUseNotesGiveBack(notes, use, 1);
+    testOk(takeAll(NOW + 67, 0, 64) == 1 && use[0].count == 1, "what was given back comes again");
+    for (int i = 0; i < 5000; i++) {
+        char name[20];
+
+        snprintf(name, sizeof(name), "R%d", i);
+        ebpfMonUseNotesAdd(notes, "ioc", name, ebpfMonUseSubscribe, 3, NOW, 0);
+    }
+    testOk(takeAll(NOW, 0, 7) == 5000 && takeAll(NOW, 1, 7) == 0, "in batches, each once");
+}
+
+static void testRoom(void)
+{
+    unsigned i;
+
+    testDiag("No more room");
+    for (i = 0; i < EBPFMON_USE_NOTES + 100; i++) {
+        char name[20];
+
+        snprintf(name, sizeof(name), "S%u", i);
+        ebpfMonUseNotesAdd(notes, "ioc", name, ebpfMonUseRead, 3, NOW, 1);
+    }
+    testOk(ebpfMonUseNotesCountLost(notes) > 100, "counted: %llu", (unsigned long long)ebpfMonUseNotesCountLost(notes));
+    ebpfMonUseNotesForget(notes);
+    testOk(ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseRead, 9, NOW, 1) == 1 && takeAll(NOW, 1, 64) > 100000,
+           "what is not written yet is kept");
+    ebpfMonUseNotesForget(notes);
+    testOk(ebpfMonUseNotesAdd(notes, "ioc", "NEW", ebpfMonUseRead, 9, NOW, 1), "and then there is room again");
+}
+
+static unsigned rows;
+static ebpfMonUse lastRow;
+static ebpfMonWatched span[8];
+
+static void noteRow(void *arg, const ebpfMonUse *row)
+{
+    (void)arg;
+    rows++;
+    lastRow = *row;
+}
+
+static void noteSpan(void *arg, const ebpfMonWatched *w)
+{
+    unsigned *n = arg;
+
+    if (*n < 8)
+        span[*n] = *w;
+    ++*n;
+}
+
+static int addUse(ebpfMonUseStore *s, int64_t at, const char *who)
+{
+    ebpfMonUse one = { .ioc = "ioc", .record = "A", .channel = "A.VAL", .kind = ebpfMonUseRead, .first = at, .last = at,
+                       .count = 2 };
+
+    snprintf(one.who, sizeof(one.who), "%s", who);
+    return ebpfMonUseStoreAddUse(s, &one, why, sizeof(why));
+}
+
+static int addWatched(ebpfMonUseStore *s, int ways, int64_t at)
+{
+    return ebpfMonUseStoreAddWatched(s, "ioc", ways, at, why, sizeof(why));
+}
+
+static void testStore(void)
+{
+    ebpfMonUseStore *s = ebpfMonUseStoreOpen(file, 0, 0, why, sizeof(why)), *reader;
+    unsigned n = 0;
+
+    testDiag("Database");
+    testOk(!s, "nobody reads what is not there: %s", why);
+    s = ebpfMonUseStoreOpen(file, 1, 1, why, sizeof(why));
+    if (!s)
+        testAbort("%s", why);
+    testOk1(ebpfMonUseStoreBegin(s, why, sizeof(why)) == 0 && addUse(s, NOW, "anna") == 0);
+    ebpfMonUseStoreCancel(s);
+    testOk(ebpfMonUseStoreCount(s) == 0, "a batch that is cancelled leaves nothing");
+    testOk1(ebpfMonUseStoreBegin(s, why, sizeof(why)) == 0 && addUse(s, NOW, "anna") == 0 && addUse(s, NOW + 9, "bert") == 0 &&
+            ebpfMonUseStoreEnd(s, why, sizeof(why)) == 0);
+    reader = ebpfMonUseStoreOpen(file, 0, 0, why, sizeof(why));
+    testOk(reader && ebpfMonUseStoreEachUse(reader, "ioc", noteRow, NULL, why, sizeof(why)) == 0 && rows == 1 &&
+           lastRow.first == NOW && lastRow.last == NOW + 9 && lastRow.count == 4 && strcmp(lastRow.who, "bert") == 0,
+           "a reader sees one row, of who was last, while the writer has it open");
+    addWatched(s, 7, NOW);
+    addWatched(s, 7, NOW + 10);
+    addWatched(s, 7, NOW + 70);
+    addWatched(s, 3, NOW + 80);
+    addWatched(s, 7, NOW + 90);
+    addWatched(s, 7, NOW + 151);
+    testOk(ebpfMonUseStoreEachWatched(reader, "ioc", noteSpan, &n, why, sizeof(why)) == 0 && n == 4, "%u times watched", n);
+    testOk(span[0].began == NOW && span[0].ended == NOW + 70 && span[1].ways == 3 && span[1].began == NOW + 80 &&
+           span[2].began == NOW + 90 && span[2].ended == NOW + 90 && span[3].began == NOW + 151,
+           "it goes on; another way and a break of more than a minute begin anew");
+    ebpfMonUseStoreClose(reader);
+    ebpfMonUseStoreClose(s);
+    s = ebpfMonUseStoreOpen(file, 1, 1, why, sizeof(why));
+    testOk(s && ebpfMonUseStoreCount(s) == 1, "it is there again");
+    ebpfMonUseStoreClose(s);
+}
+
+MAIN(testUsage)
+{
+    char folder[] = "/tmp/testUsageXXXXXX", name[80];
+
+    testPlan(13 + 3 + 8);
+    if (!mkdtemp(folder))
+        testAbort("no folder");
+    snprintf(file, sizeof(file), "%s/uses.db", folder);
+    notes = ebpfMonUseNotesNew();
+    testNotes();
+    testRoom();
+    testStore();
+    ebpfMonUseNotesFree(notes);
+    for (const char *end = "\0-wal\0-shm\0."; *end != '.'; end += strlen(end) + 1) {
+        snprintf(name, sizeof(name), "%s%s", file, end);
+        unlink(name);
+    }
+    rmdir(folder);
+    return testDone();
+}
