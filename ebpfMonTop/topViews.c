@@ -65,6 +65,7 @@ const topItemIs topItemIs_[] = {
     {"lost lines",    "LOG_LOST_CNT",          "",   topNumber,   topAsCount,       3},
     {"OTLP",          "OTLP_STATE",            "",   topText,     topAsText,        3},
     {"lost items",    "OTLP_LOST_CNT",         "",   topNumber,   topAsCount,       3},
+    {"RecSync",       "RECSYNC_STATE",         "",   topText,     topAsText,        3},
     {"packets",       "PACKET_STATE",          "",   topText,     topAsText,        3},
     {"lost packets",  "PACKET_LOST_CNT",       "",   topNumber,   topAsCount,       3},
     {"audit:",        "AUDIT.VAL$",            "",   topLongText, topAsText,        3},

@@ -85,6 +85,12 @@ static ebpfMonOpStatus trace(ebpfMonTextReport *report, const char *recordPatter
     return ebpfMonOpAbsent;
 }
 
+static ebpfMonOpStatus setRecSync(const ebpfMonRecSyncConf *conf)
+{
+    (void)conf;
+    return ebpfMonOpAbsent;
+}
+
 static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 {
     (void)report;
@@ -94,7 +100,7 @@ static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 
 static const ebpfMonMonitorOps absentOps = {
     configure, start, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addChains,
-    trace, addReport
+    trace, setRecSync, addReport
 };
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */

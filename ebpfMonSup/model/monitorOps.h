@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include "common/textReport.h"
 #include "model/filter.h"
+#include "model/recSyncConf.h"
 #include "model/settings.h"
 
 /* What became of a filter that was accepted. */
@@ -56,6 +57,8 @@ typedef struct {
      * chain is kept. */
     ebpfMonOpStatus (*trace)(ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,
                              size_t size);
+    /* Announces the inventory of the IOCs to RecSync servers, or no more. Before the monitor runs it is kept for the start. */
+    ebpfMonOpStatus (*setRecSync)(const ebpfMonRecSyncConf *conf);
     /* The report of the monitor about itself; at any time. */
     ebpfMonOpStatus (*addReport)(ebpfMonTextReport *report, int level);
 } ebpfMonMonitorOps;

@@ -17,6 +17,7 @@
 #include <epicsTime.h>
 #include "model/exportValues.h"
 #include "model/healthValues.h"
+#include "model/inventoryValues.h"
 #include "model/iocValues.h"
 #include "model/put.h"
 #include "model/putValues.h"
@@ -38,6 +39,7 @@ typedef enum {
     ebpfMonGroupSearch,
     ebpfMonGroupLog,    /* state of the logs */
     ebpfMonGroupOtlp,   /* state of OTLP */
+    ebpfMonGroupRecSync,
     ebpfMonGroupUnexpected, /* unexpected puts */
     ebpfMonGroupRules,
     ebpfMonGroupHealth,
@@ -67,6 +69,7 @@ typedef struct {
     ebpfMonSearches         searches;
     ebpfMonLogValues        log;
     ebpfMonOtlpValues       otlp;
+    ebpfMonRecSyncValues    recSync;
     ebpfMonHealth           health;
 } ebpfMonPublished;
 

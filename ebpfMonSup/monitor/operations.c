@@ -129,6 +129,18 @@ static ebpfMonOpStatus traceRecord(ebpfMonTextReport *report, const char *record
     return status;
 }
 
+static ebpfMonOpStatus setRecSync(const ebpfMonRecSyncConf *conf)
+{
+    int isRefused = 0;
+
+    epicsMutexMustLock(monitor->life.lock);
+    monitor->life.recSync = *conf;
+    if (ebpfMonMonitorIsRunning(monitor))
+        isRefused = ebpfMonRecSyncConfigure(monitor->recSync, conf);
+    epicsMutexUnlock(monitor->life.lock);
+    return isRefused ? ebpfMonOpStartFailed : ebpfMonOpDone;
+}
+
 static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 {
     const ebpfMonReportSources from = { monitor->targets, monitor->watch.requests, &monitor->watch.costs };
@@ -149,7 +161,8 @@ void ebpfMonOperationsRegister(ebpfMonMonitor *m,
     ops = (ebpfMonMonitorOps){
         .configure = configure, .start = start, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
         .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
-        .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .trace = traceRecord, .addReport = addReport,
+        .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .trace = traceRecord,
+        .setRecSync = setRecSync, .addReport = addReport,
     };
     ebpfMonMonitorOpsRegister(&ops);
 }

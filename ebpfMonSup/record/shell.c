@@ -12,5 +12,6 @@ static void ebpfMonShellRegistrar(void)
     ebpfMonLogShellRegister();
     ebpfMonOtlpShellRegister();
     ebpfMonConsoleShellRegister();
+    ebpfMonInventoryShellRegister();
 }
 epicsExportRegistrar(ebpfMonShellRegistrar);

@@ -127,6 +127,11 @@ static ebpfMonOpStatus fakeTrace(ebpfMonTextReport *report, const char *recordPa
     return judge(strcmp(recordPattern, "*") == 0 && count == 0);
 }
 
+static ebpfMonOpStatus fakeSetRecSync(const ebpfMonRecSyncConf *conf)
+{
+    return judge(conf->isOn && conf->port == 5049 && strcmp(conf->variables, "SECTOR") == 0);
+}
+
 static ebpfMonOpStatus fakeAddReport(ebpfMonTextReport *report, int level)
 {
     (void)report;
@@ -136,7 +141,7 @@ static ebpfMonOpStatus fakeAddReport(ebpfMonTextReport *report, int level)
 
 static const ebpfMonMonitorOps fake = {
     fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, fakeSetReference,
-    fakeResetLost, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeTrace, fakeAddReport
+    fakeResetLost, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeTrace, fakeSetRecSync, fakeAddReport
 };
 
 /* Reads "pv" as text until it is "value", or the deadline has passed; how long that took, or -1. */
