@@ -148,7 +148,7 @@ void ebpfMonInventoryReadVariables(const ebpfMonInventoryIoc *ioc, const char *c
     give(sink, "IOCNAME", name && name[0] ? name : ioc->name);
     give(sink, "HOSTNAME", host && host[0] ? host : own);
     giveStart(ioc, sink);
-    open.count = ebpfMonServerSocketsRead(&ioc->pid, 1, SOCKETS_MAX, &open.list);
+    open.count = (unsigned)ebpfMonServerSocketsRead(&ioc->pid, 1, SOCKETS_MAX, NULL, &open.list);
     givePort(&open, &env, "RSRV_SERVER_PORT", ca, CA_PORT, sink);
     givePort(&open, &env, "PVAS_SERVER_PORT", pva, PVA_PORT, sink);
     free(open.list);

@@ -91,6 +91,17 @@ static ebpfMonOpStatus setRecSync(const ebpfMonRecSyncConf *conf)
     return ebpfMonOpAbsent;
 }
 
+/* Writes an inventory, or compares two. */
+static ebpfMonOpStatus inventory(const char *one, const char *other, ebpfMonTextReport *report, char *why, size_t size)
+{
+    (void)one;
+    (void)other;
+    (void)report;
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
+}
+
 static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 {
     (void)report;
@@ -100,7 +111,7 @@ static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 
 static const ebpfMonMonitorOps absentOps = {
     configure, start, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addChains,
-    trace, setRecSync, addReport
+    trace, setRecSync, inventory, inventory, addReport
 };
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */

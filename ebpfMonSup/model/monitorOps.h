@@ -59,6 +59,11 @@ typedef struct {
                              size_t size);
     /* Announces the inventory of the IOCs to RecSync servers, or no more. Before the monitor runs it is kept for the start. */
     ebpfMonOpStatus (*setRecSync)(const ebpfMonRecSyncConf *conf);
+    /* Writes the inventory of the IOCs that match to a file, and adds to "report" what is in it; while the monitor runs. */
+    ebpfMonOpStatus (*writeInventory)(const char *path, const char *iocPattern, ebpfMonTextReport *report, char *why, size_t size);
+    /* Adds what differs between two such files; at any time. */
+    ebpfMonOpStatus (*compareInventories)(const char *before, const char *after, ebpfMonTextReport *report, char *why,
+                                          size_t size);
     /* The report of the monitor about itself; at any time. */
     ebpfMonOpStatus (*addReport)(ebpfMonTextReport *report, int level);
 } ebpfMonMonitorOps;

@@ -40,7 +40,39 @@ static void setRecSync(const iocshArgBuf *args)
     ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonRecSync", ebpfMonMonitorOpsGet()->setRecSync(&conf), ""));
 }
 
+static void writeInventory(const iocshArgBuf *args)
+{
+    ebpfMonTextReport *report;
+    ebpfMonOpStatus status = ebpfMonOpRefused;
+    char why[240] = "give the path of the file to write";
+
+    report = ebpfMonTextReportNew();
+    if (ebpfMonShellHasText(args[0].sval))
+        status = ebpfMonMonitorOpsGet()->writeInventory(args[0].sval, ebpfMonShellGetText(args[1].sval, "*"), report, why,
+                                                        sizeof(why));
+    ebpfMonShellPrintReport("ebpfMonInventory", report, status, why);
+}
+
+static void compareInventories(const iocshArgBuf *args)
+{
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    ebpfMonOpStatus status = ebpfMonOpRefused;
+    char why[240] = "give two files that ebpfMonInventory wrote: the older one first";
+
+    if (ebpfMonShellHasText(args[0].sval) && ebpfMonShellHasText(args[1].sval))
+        status = ebpfMonMonitorOpsGet()->compareInventories(args[0].sval, args[1].sval, report, why, sizeof(why));
+    ebpfMonShellPrintReport("ebpfMonInventoryDiff", report, status, why);
+}
+
 static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonInventory", writeInventory, {{"file", iocshArgString}, {"iocPattern", iocshArgString}},
+     "Writes what the watched IOCs have, as lines of JSON: records, aliases, info tags, descriptions,\n"
+     "limits, device types, links. Without a pattern: of all.\n"
+     "Example: ebpfMonInventory /var/lib/ebpfMon/monday.json \"vac*\"\n"},
+    {"ebpfMonInventoryDiff", compareInventories, {{"before", iocshArgString}, {"after", iocshArgString}},
+     "Prints what differs between two of these files: records that came (+), went (-) or changed (~),\n"
+     "and what changed of them.\n"
+     "Example: ebpfMonInventoryDiff /var/lib/ebpfMon/monday.json /var/lib/ebpfMon/today.json\n"},
     {"ebpfMonRecSync", setRecSync, {{"state", iocshArgString}, {"port", iocshArgInt}, {"variables", iocshArgString}},
      "Announces the records of all watched IOCs to a RecSync server (RecCeiver), for Channel Finder.\n"
      "  state      on or off. It is off until this command\n"
