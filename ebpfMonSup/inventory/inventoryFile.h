@@ -11,8 +11,8 @@ typedef struct {
 } ebpfMonInventoryCount;
 
 /* Writes those IOCs whose name matches "pattern" (epicsStrGlobMatch), beside "path" at first: nobody sees half a file. 0; or
- * -1 with "why": then the file before is still there. If an IOC could not be read, "why" says which and why, too. Takes a
- * second or so for 100,000 records. */
+ * -1 with "why": then the file before is still there. If an IOC could not be read, "why" says which and why, too. Takes some
+ * seconds for 100,000 records. */
 int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const char *pattern, ebpfMonInventoryCount *count,
                               char *why, size_t size);
 

@@ -3,7 +3,7 @@
  * What an IOC has: its records with types, aliases, info tags and fields, and its environment, read from its memory. Names
  * and types come from the catalogue, the rest is read anew at each call.
  *
- * A reading takes a second or so for 100,000 records. It goes through ebpfMonMem, so an IOC that does not answer, or has
+ * A reading takes a second or two for 100,000 records. It goes through ebpfMonMem, so an IOC that does not answer, or has
  * more than an IOC can have, ends it. All texts are clean (common/text.h).
  */
 #ifndef EBPFMON_IOCINVENTORY_H

@@ -116,7 +116,7 @@ class Session:
             assert number in self.records, "an alias of nothing"
             self.aliases.setdefault(number, set()).add(name)
         else:
-            assert number not in self.records and name not in self.names, "a record twice"
+            assert number not in self.records and name not in self.types, "a record twice"
             self.records[number], self.types[name] = name, body[8:8 + of_type].decode()
 
     def _info(self, body):
