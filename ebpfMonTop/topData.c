@@ -28,10 +28,10 @@ int topDataOpen(topData *data, const char *prefix)
 
 void topDataClose(topData *data)
 {
+    topPvsClose(&data->pvs); /* the first, because answers may still come until it returns */
     for (unsigned i = 0; i < topTables; i++)
         topTableClose(&data->table[i]);
     topTableClose(&data->histogram);
-    topPvsClose(&data->pvs);
 }
 
 int topDataRead(topData *data)

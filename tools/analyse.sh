@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Static analysis of the support library and of ebpfMonTop by cppcheck, some ten seconds. Installs it first if it is missing. Anything that
-# it finds is an error; what it cannot know stands in cppcheck.suppress.
+# Static analysis of the support library and of ebpfMonTop by cppcheck, some ten seconds. Installs it first if it is
+# missing. Anything that it finds is an error; what it cannot know stands in cppcheck.suppress.
 #
 #   tools/analyse.sh [FOLDER OR FILE…]     of both by default, such as ebpfMonSup/export
 set -eu

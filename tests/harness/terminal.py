@@ -19,10 +19,11 @@ class Terminal:
     def __init__(self, argv, environ, lines=40, columns=160):
         self._screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
+        environ = {k: v for k, v in environ.items() if k not in ("LINES", "COLUMNS")}  # of another terminal
         self.pid, self._fd = pty.fork()
-        if self.pid == 0:
+        if self.pid == 0:  # the size is there before the program looks
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
             os.execve(argv[0], [str(a) for a in argv], {**environ, "TERM": "linux", "LANG": "C.UTF-8"})
-        self.resize(lines, columns)
         self.status = None
 
     def resize(self, lines, columns):

@@ -144,7 +144,10 @@ def terminal(quiet):
 def test_screen_follows_and_colours(quiet, ioc, terminal):
     screen = terminal()
     screen.wait(lambda t: "Running" in t and "BUSIEST RECORDS" in t and ioc.prefix + "C0" in t, "the overview")
-    until(lambda: screen.colour("150") == "red", 10, "an unexpected put in the colour of MAJOR")
+    screen.type("u")
+    screen.wait(lambda t: "150" in t and "BUSIEST" not in t, "the unexpected puts")
+    assert screen.colour("150 ") == "red"
+    screen.type("p")
     ioc.put("BO", 8.125)
     screen.wait(lambda t: "8.125" in t, "a put that was just made")
     ioc.put("BO", 7.25)
