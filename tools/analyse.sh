@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Static analysis of the support library by cppcheck, some ten seconds. Installs it first if it is missing. Anything that
-# it finds is an error; what it cannot know stands in cppcheck.suppress.
+# Static analysis of the support library and of ebpfMonTop by cppcheck, some ten seconds. Installs it first if it is
+# missing. Anything that it finds is an error; what it cannot know stands in cppcheck.suppress.
 #
-#   tools/analyse.sh [FOLDER OR FILE…]     of ebpfMonSup by default, such as ebpfMonSup/export
+#   tools/analyse.sh [FOLDER OR FILE…]     of both by default, such as ebpfMonSup/export
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
@@ -20,7 +20,7 @@ if ! command -v cppcheck >/dev/null 2>&1; then
         exit 1
     }
 fi
-[ $# -gt 0 ] || set -- ebpfMonSup
+[ $# -gt 0 ] || set -- ebpfMonSup ebpfMonTop
 # Build folders (O.…) have generated code.
 find "$@" -name 'O.*' -prune -o -name '*.c' -print | sort |
     cppcheck --file-list=- --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \

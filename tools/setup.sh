@@ -38,6 +38,7 @@ want liblzma-dev header lzma.h
 want libsqlite3-dev header sqlite3.h
 want zlib1g-dev header zlib.h
 want patchelf has patchelf
+want libncurses-dev header ncurses.h # for ebpfMonTop
 want libreadline-dev header readline/readline.h # a shell with history, for Base and for us
 
 mkdir -p "$own"
@@ -67,7 +68,7 @@ arch=$(perl "$base/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$base/startup/Epic
 # and the like change their folder; that only costs a make with nothing to do.
 current() {
     [ -x "$top/bin/$arch/ebpfMon" ] && [ "$(cat "$own/built" 2>/dev/null)" = "$base" ] &&
-    [ -z "$(cd "$top" && find Makefile configure bpf ebpfMonSup ebpfMonApp iocBoot tests \
+    [ -z "$(cd "$top" && find Makefile configure bpf ebpfMonSup ebpfMonApp ebpfMonTop iocBoot tests \
             -name 'O.*' -prune -o -newer "$own/built" -print 2>/dev/null | head -n 1)" ]
 }
 exec 9>"$own/lock"

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include "common/textReport.h"
 #include "model/filter.h"
+#include "model/recSyncConf.h"
 #include "model/settings.h"
 
 /* What became of a filter that was accepted. */
@@ -65,6 +66,13 @@ typedef struct {
      * chain is kept. */
     ebpfMonOpStatus (*trace)(ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,
                              size_t size);
+    /* Announces the inventory of the IOCs to RecSync servers, or no more. Before the monitor runs it is kept for the start. */
+    ebpfMonOpStatus (*setRecSync)(const ebpfMonRecSyncConf *conf);
+    /* Writes the inventory of the IOCs that match to a file, and adds to "report" what is in it; while the monitor runs. */
+    ebpfMonOpStatus (*writeInventory)(const char *path, const char *iocPattern, ebpfMonTextReport *report, char *why, size_t size);
+    /* Adds what differs between two such files; at any time. */
+    ebpfMonOpStatus (*compareInventories)(const char *before, const char *after, ebpfMonTextReport *report, char *why,
+                                          size_t size);
     /* The report of the monitor about itself; at any time. */
     ebpfMonOpStatus (*addReport)(ebpfMonTextReport *report, int level);
 } ebpfMonMonitorOps;

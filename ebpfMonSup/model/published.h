@@ -18,6 +18,7 @@
 #include "model/clientValues.h"
 #include "model/exportValues.h"
 #include "model/healthValues.h"
+#include "model/inventoryValues.h"
 #include "model/iocValues.h"
 #include "model/put.h"
 #include "model/putValues.h"
@@ -40,6 +41,7 @@ typedef enum {
     ebpfMonGroupSearch,
     ebpfMonGroupLog,    /* state of the logs */
     ebpfMonGroupOtlp,   /* state of OTLP */
+    ebpfMonGroupRecSync,
     ebpfMonGroupUnexpected, /* unexpected puts */
     ebpfMonGroupRules,
     ebpfMonGroupHealth,
@@ -71,6 +73,7 @@ typedef struct {
     ebpfMonSearches         searches;
     ebpfMonLogValues        log;
     ebpfMonOtlpValues       otlp;
+    ebpfMonRecSyncValues    recSync;
     ebpfMonHealth           health;
     ebpfMonClientValues     clients;
     ebpfMonUsageValues      usage;

@@ -9,6 +9,7 @@
 #include <epicsAtomic.h>
 #include <epicsMutex.h>
 
+#include "inventory/recSync.h"
 #include "model/monitorOps.h"
 #include "monitor/eventThread.h"
 #include "monitor/packetThread.h"
@@ -26,6 +27,7 @@ typedef struct {
     int           starting, failed; /* a start is under way; the last one failed. Under the lock */
     unsigned      generation;       /* filters that came into force. Under the lock */
     ebpfMonFilter early;            /* the filter to begin with; set until the monitor runs. Under the lock */
+    ebpfMonRecSyncConf recSync;     /* the newest. Under the lock */
     int           running;          /* atomic: the kernel part is loaded, and the threads are there */
 } ebpfMonLife;
 
@@ -40,6 +42,7 @@ typedef struct ebpfMonMonitor {
     ebpfMonTraceRoom    trace;
     ebpfMonPublishRoom  publish;
     ebpfMonUsageRoom    usage;
+    ebpfMonRecSync     *recSync;      /* any thread; has one of its own */
     ebpfMonEventThread  *eventThread;  /* these two are there before any thread runs, and as long as one does */
     ebpfMonPacketThread *packetThread; /* NULL: no packets are read */
 } ebpfMonMonitor;

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inventory/inventoryDiff.h"
+#include "inventory/inventoryFile.h"
 #include "model/published.h"
 #include "monitor/operations.h"
 #include "publish/lists.h"
@@ -208,6 +210,46 @@ static ebpfMonOpStatus traceRecord(ebpfMonTextReport *report, const char *record
     return status;
 }
 
+static ebpfMonOpStatus setRecSync(const ebpfMonRecSyncConf *conf)
+{
+    int isRefused = 0;
+
+    epicsMutexMustLock(monitor->life.lock);
+    monitor->life.recSync = *conf;
+    if (ebpfMonMonitorIsRunning(monitor))
+        isRefused = ebpfMonRecSyncConfigure(monitor->recSync, conf);
+    epicsMutexUnlock(monitor->life.lock);
+    return isRefused ? ebpfMonOpStartFailed : ebpfMonOpDone;
+}
+
+static ebpfMonOpStatus writeInventory(const char *path, const char *pattern, ebpfMonTextReport *report, char *why, size_t size)
+{
+    ebpfMonOpStatus status = getStatus();
+    ebpfMonInventoryCount count;
+
+    if (status != ebpfMonOpDone)
+        return status;
+    if (ebpfMonInventoryFileWrite(monitor->targets, path, pattern, &count, why, size))
+        return ebpfMonOpRefused;
+    ebpfMonTextReportAdd(report, "%s: %u IOCs, %u records\n", path, count.iocs, count.records);
+    if (count.failed)
+        ebpfMonTextReportAdd(report, "%u IOCs could not be read. %s\n", count.failed, why);
+    return ebpfMonOpDone;
+}
+
+static ebpfMonOpStatus compareInventories(const char *before, const char *after, ebpfMonTextReport *report, char *why,
+                                          size_t size)
+{
+    ebpfMonInventoryDifference d;
+
+    if (ebpfMonInventoryDiffFiles(before, after, report, &d, why, size))
+        return ebpfMonOpRefused;
+    ebpfMonTextReportAdd(report, "%u records added, %u removed, %u changed, %u the same\n", d.added, d.removed, d.changed, d.same);
+    if (d.odd)
+        ebpfMonTextReportAdd(report, "%u lines are none of an inventory\n", d.odd);
+    return ebpfMonOpDone;
+}
+
 static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 {
     const ebpfMonReportSources from = { monitor->targets, monitor->watch.requests, &monitor->watch.costs };
@@ -229,7 +271,9 @@ void ebpfMonOperationsRegister(ebpfMonMonitor *m,
         .configure = configure, .start = start, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
         .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
         .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .addClients = addClients,
-        .addUsers = addUsers, .setUsage = setUsage, .addUnused = addUnused, .publishClients = publishClients, .trace = traceRecord, .addReport = addReport,
+        .addUsers = addUsers, .setUsage = setUsage, .addUnused = addUnused, .publishClients = publishClients,
+        .trace = traceRecord, .setRecSync = setRecSync, .writeInventory = writeInventory,
+        .compareInventories = compareInventories, .addReport = addReport,
     };
     ebpfMonMonitorOpsRegister(&ops);
 }

@@ -57,7 +57,10 @@ static int stopReading(ebpfMonMonitor *m)
 
 static int stopWatching(ebpfMonMonitor *m)
 {
-    int left = ebpfMonFollowerStop(m->watch.follower);
+    int left;
+
+    ebpfMonRecSyncStop(m->recSync); /* it uses no table of the kernel */
+    left = ebpfMonFollowerStop(m->watch.follower);
 
     ebpfMonTracePrinterStop(m->publish.tracePrinter);
     return left;
@@ -90,6 +93,8 @@ static void freeRooms(ebpfMonMonitor *m)
     m->eventThread = NULL;
     m->packetThread = NULL;
     ebpfMonUsageRoomFree(&m->usage);
+    ebpfMonRecSyncFree(m->recSync);
+    m->recSync = NULL;
     ebpfMonPublishRoomFree(&m->publish);
     ebpfMonTraceRoomFree(&m->trace);
     ebpfMonPutRoomFree(&m->put);
@@ -109,7 +114,8 @@ static int makeRooms(ebpfMonMonitor *m, const ebpfMonFilter *first)
     if (m->settings.wireKiB > 0)
         m->packetThread = ebpfMonPacketThreadNew(m, (unsigned)m->settings.wireKiB * 1024);
     m->eventThread = ebpfMonEventThreadNew(m);
-    if (m->eventThread && ebpfMonWatchRoomMake(m, first) == 0 && ebpfMonPutRoomMake(m) == 0 &&
+    m->recSync = ebpfMonRecSyncNew(m->targets);
+    if (m->eventThread && m->recSync && ebpfMonWatchRoomMake(m, first) == 0 && ebpfMonPutRoomMake(m) == 0 &&
         ebpfMonTraceRoomMake(m) == 0 && ebpfMonPublishRoomMake(m) == 0 && ebpfMonUsageRoomMake(m) == 0)
         return 0;
     freeRooms(m);
@@ -189,6 +195,8 @@ static long start(void)
     epicsMutexMustLock(monitor.life.lock);
     if (ok && memcmp(&first, &monitor.life.early, sizeof(first)) != 0) /* it was set meanwhile */
         ebpfMonRequestsSetFilter(monitor.watch.requests, &monitor.life.early);
+    if (ok && monitor.life.recSync.isOn)
+        ebpfMonRecSyncConfigure(monitor.recSync, &monitor.life.recSync);
     monitor.life.starting = 0;
     monitor.life.failed = !ok;
     epicsAtomicSetIntT(&monitor.life.running, ok);

@@ -11,6 +11,7 @@ static void onIocsChanged(void *arg)
 
     ebpfMonPublisherWake(m->publish.publisher);
     ebpfMonEventThreadWake(m->eventThread); /* puts may wait for the links of an IOC */
+    ebpfMonRecSyncWake(m->recSync);
 }
 
 static void onTargetsChanged(void *arg)

@@ -14,5 +14,6 @@ static void ebpfMonShellRegistrar(void)
     ebpfMonOtlpShellRegister();
     ebpfMonConsoleShellRegister();
     ebpfMonQueryShellRegister();
+    ebpfMonInventoryShellRegister();
 }
 epicsExportRegistrar(ebpfMonShellRegistrar);

@@ -51,6 +51,8 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 # Puts, counts and traces to an OpenTelemetry collector or to Zipkin (documentation/otlp.md).
 #ebpfMonOtlp "http://127.0.0.1:4318"
 #ebpfMonZipkin "http://127.0.0.1:9411/api/v2/spans"
+# The records of all watched IOCs to a RecSync server, for Channel Finder.
+#ebpfMonRecSync on
 
 # Questions of your own (documentation/queries.md), and those that come with ebpfMon: load, make PVs, start.
 #dbLoadRecords "$(TOP)/db/ebpfMonQuery.template", "P=$(EBPFMON_P),Q=CPU_BY_ROOT"

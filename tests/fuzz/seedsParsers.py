@@ -305,6 +305,18 @@ def texts():
         values[f"some{kind}"] = struct.pack("<BBhq", kind + 1, 2, 0, 5) + (b"text \xff\xc3" * 40)[:5 * size]
     write("fuzzValue", values)
     answer = '{"partialSuccess": {"rejectedLogRecords": "3", "errorMessage": "too \\u001b[2J old \\ud83d\\ude00"}}'
+    record = b'{"ioc":"a","record":"X:%c","type":"ai","aliases":["X:Y"],"info":{"q":"\\u001b[2J"},"fields":{"HIHI":"%d"}}\n'
+    head = b'{"ioc":"a","time":"2026","variables":{"IOC":"a"}}\n'
+    write("fuzzInventory", {
+        "changed": b"\x80" + head + record % (b"A", 1) + head + record % (b"A", 2),
+        "moved": b"\x80" + record % (b"A", 1) + record % (b"B", 1),
+        "torn": b"\x40" + record % (b"A", 1) + record[:60] + b'\n{"ioc":"\\',
+    })
+    write("fuzzRecSync", {
+        "announcement": b"RC\0\0\xff\xff\xff\xff\x12\x34\0\0\0\0\0\1",
+        "session": b"RC\x80\1\0\0\0\1\0" + b"RC\x80\2\0\0\0\4ping" + b"RC\x80\x77\0\0\0\x50" + b"x" * 80
+        + b"RC\x80\2\0\0\0\6ping12",
+    })
     write("fuzzOtlp", {
         "answer": piece(8, answer) + piece(8, '{"partialSuccess":{"rejectedSpans":7}}') + piece(8, "<html>"),
         "pairs": piece(9, "a=b, c = %41%0a ,=,d") + piece(11, "Authorization=Bearer%20x,X-Y=") + piece(10, "http://h:1/x"),

@@ -152,6 +152,19 @@ static ebpfMonOpStatus fakeTrace(ebpfMonTextReport *report, const char *recordPa
     return judge(strcmp(recordPattern, "*") == 0 && count == 0);
 }
 
+static ebpfMonOpStatus fakeSetRecSync(const ebpfMonRecSyncConf *conf)
+{
+    return judge(conf->isOn && conf->port == 5049 && strcmp(conf->variables, "SECTOR") == 0);
+}
+
+static ebpfMonOpStatus fakeInventory(const char *one, const char *other, ebpfMonTextReport *report, char *why, size_t size)
+{
+    (void)report;
+    (void)why;
+    (void)size;
+    return judge(strcmp(one, "a.json") == 0 && (strcmp(other, "*") == 0 || strcmp(other, "b.json") == 0));
+}
+
 static ebpfMonOpStatus fakeAddReport(ebpfMonTextReport *report, int level)
 {
     (void)report;
@@ -162,8 +175,7 @@ static ebpfMonOpStatus fakeAddReport(ebpfMonTextReport *report, int level)
 static const ebpfMonMonitorOps fake = {
     fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, fakeSetReference,
     fakeResetLost, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers, fakeAddUsers, fakeSetUsage, fakeAddUnused,
-    fakePublishClients,
-    fakeTrace, fakeAddReport
+    fakePublishClients, fakeTrace, fakeSetRecSync, fakeInventory, fakeInventory, fakeAddReport
 };
 
 /* Reads "pv" as text until it is "value", or the deadline has passed; how long that took, or -1. */

@@ -173,6 +173,8 @@ static void testShell(void)
     testOk1(iocshCmd("ebpfMonLevel soft* filter") == 0 && fakeMonitor.levelSet == -1);
     testOk1(iocshCmd("ebpfMonReference soft* 1") == 0);
     testOk1(iocshCmd("ebpfMonConfigure 0 77 0 1") == 0);
+    testOk1(iocshCmd("ebpfMonRecSync on 0 SECTOR") == 0);
+    testOk1(iocshCmd("ebpfMonInventory a.json") == 0 && iocshCmd("ebpfMonInventoryDiff a.json b.json") == 0);
     testOk1(iocshCmd("ebpfMonIocs") == 0 && iocshCmd("ebpfMonRecords") == 0);
     testOk1(iocshCmd("ebpfMonChains") == 0 && iocshCmd("ebpfMonStart") == 0);
     testOk1(iocshCmd("ebpfMonSearches") == 0);
@@ -204,6 +206,10 @@ static void testErrors(void)
     eltc(0);
     errlogAddListener(noteError, NULL);
     expectError("ebpfMonLevel hard* trace", "ebpfMonLevel: the monitor knows no \"hard*\"\n");
+    expectError("ebpfMonRecSync perhaps", "ebpfMonRecSync: say on or off\n");
+    expectError("ebpfMonRecSync on 65536", "ebpfMonRecSync: the port is a number up to 65535\n");
+    expectError("ebpfMonInventory", "ebpfMonInventory: give the path");
+    expectError("ebpfMonInventoryDiff a.json", "ebpfMonInventoryDiff: give two files");
     fakeMonitor.status = ebpfMonOpNotStarted;
     expectError("ebpfMonIocs", "ebpfMonIocs: ebpfMon does not run (it starts with iocInit)\n");
     expectError("ebpfMonRecords", "ebpfMonRecords: ebpfMon does not run (it starts with iocInit)\n");

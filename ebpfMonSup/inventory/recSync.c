@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <epicsMutex.h>
+#include <epicsThread.h>
+#include <errlog.h>
+
+#include "common/clock.h"
+#include "common/sharedWorker.h"
+#include "inventory/iocList.h"
+#include "inventory/recSync.h"
+#include "inventory/recSyncLink.h"
+#include "model/published.h"
+
+#define STOP_SECONDS   5.0
+#define IDLE_SECONDS   60.0 /* with no deadline; it is woken for all else */
+#define RETRY_SECONDS  5.0  /* after an IOC could not be read, or a port could not be had */
+#define EVENTS         64
+
+typedef struct {
+    int      isKnown;
+    struct sockaddr_in address;
+    uint32_t key;
+} serverPlace;
+
+struct ebpfMonRecSync {
+    ebpfMonTargets *targets;
+    epicsMutexId   lock;     /* of what follows */
+    ebpfMonRecSyncConf wanted;
+    unsigned       generation;
+    int            isStarted;
+    ebpfMonSharedWorker worker;
+    /* the thread's own */
+    ebpfMonRecSyncConf conf;
+    unsigned       applied;  /* generation */
+    int            poll, udp; /* -1: none */
+    double         retryAt;  /* not before, the port is tried again, or an IOC that could not be read */
+    serverPlace    server;
+    ebpfMonRecSyncLink *links;
+    char           trouble[160]; /* of the port; empty: none */
+    ebpfMonRecSyncValues shown;
+};
+
+/* --- announcements ----------------------------------------------------------------------------------- */
+
+static void watchFile(const ebpfMonRecSync *s, int file, uint32_t events, int isNew)
+{
+    struct epoll_event event = { .events = events, .data.fd = file };
+
+    epoll_ctl(s->poll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, file, &event);
+}
+
+/* Others on this host listen at this port, too: each RecSync client of an IOC. */
+static void openUdp(ebpfMonRecSync *s, double now)
+{
+    struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons((uint16_t)s->conf.port) };
+    int yes = 1;
+
+    s->trouble[0] = 0;
+    s->udp = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (s->udp >= 0) {
+        setsockopt(s->udp, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)); /* as Base's own: each of them gets a broadcast */
+        if (bind(s->udp, (struct sockaddr *)&any, sizeof(any)) == 0) {
+            watchFile(s, s->udp, EPOLLIN, 1);
+            return;
+        }
+    }
+    snprintf(s->trouble, sizeof(s->trouble), "UDP port %u: %s. Announcements of servers come there", s->conf.port,
+             strerror(errno));
+    if (s->udp >= 0)
+        close(s->udp);
+    s->udp = -1;
+    s->retryAt = now + RETRY_SECONDS;
+}
+
+static int hasConnection(const ebpfMonRecSync *s)
+{
+    for (const ebpfMonRecSyncLink *link = s->links; link; link = link->next)
+        if (link->state != ebpfMonRecSyncIdle)
+            return 1;
+    return 0;
+}
+
+/* The first server that announces itself is taken, and another one only when there is no connection with it. */
+static void readAnnouncements(ebpfMonRecSync *s)
+{
+    uint8_t bytes[64];
+    struct sockaddr_in from;
+    socklen_t size = sizeof(from);
+    ssize_t n;
+
+    while (s->udp >= 0 && (n = recvfrom(s->udp, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &size)) >= 0) {
+        ebpfMonRecSyncServer server;
+
+        size = sizeof(from);
+        if (ebpfMonRecSyncParseAnnouncement(bytes, (size_t)n, &server) || (s->server.isKnown && hasConnection(s)))
+            continue;
+        s->server.isKnown = 1;
+        s->server.key = server.key;
+        s->server.address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = server.port };
+        s->server.address.sin_addr.s_addr = server.address == INADDR_BROADCAST ? from.sin_addr.s_addr : server.address;
+    }
+}
+
+/* --- IOCs -------------------------------------------------------------------------------------------- */
+
+static void dropLink(ebpfMonRecSyncLink **at)
+{
+    ebpfMonRecSyncLink *link = *at;
+
+    *at = link->next;
+    ebpfMonRecSyncLinkFree(link);
+}
+
+static void seeIoc(ebpfMonRecSync *s, ebpfMonInventoryIoc *ioc)
+{
+    ebpfMonRecSyncLink *link = s->links;
+
+    while (link && link->ioc.iocId != ioc->iocId)
+        link = link->next;
+    if (link && link->ioc.cat == ioc->cat) {
+        link->isSeen = 1;
+        ebpfMonCatalogueRelease(ioc->cat);
+        return;
+    }
+    link = ebpfMonRecSyncLinkNew(ioc); /* an older one of this IOC, with other records, is dropped: isSeen is 0 */
+    if (!link) {
+        ebpfMonCatalogueRelease(ioc->cat);
+        return;
+    }
+    link->isSeen = 1;
+    link->next = s->links;
+    s->links = link;
+}
+
+static void lookAtIocs(ebpfMonRecSync *s)
+{
+    ebpfMonInventoryIoc *list;
+    unsigned count = 0;
+
+    for (ebpfMonRecSyncLink *link = s->links; link; link = link->next)
+        link->isSeen = 0;
+    list = s->conf.isOn ? ebpfMonIocListTake(s->targets, &count) : NULL;
+    for (unsigned i = 0; i < count; i++)
+        seeIoc(s, &list[i]);
+    free(list);
+    for (ebpfMonRecSyncLink **at = &s->links; *at; )
+        if ((*at)->isSeen)
+            at = &(*at)->next;
+        else
+            dropLink(at);
+}
+
+/* --- connections ------------------------------------------------------------------------------------- */
+
+static int isUnderWay(const ebpfMonRecSync *s)
+{
+    for (const ebpfMonRecSyncLink *link = s->links; link; link = link->next)
+        if (link->state != ebpfMonRecSyncIdle && link->state != ebpfMonRecSyncDone)
+            return 1;
+    return 0;
+}
+
+static void connectNext(ebpfMonRecSync *s, double now)
+{
+    for (ebpfMonRecSyncLink *link = s->links; link && s->server.isKnown && now >= s->retryAt; link = link->next) {
+        if (link->state != ebpfMonRecSyncIdle)
+            continue;
+        if (isUnderWay(s))
+            return;
+        if (ebpfMonRecSyncLinkConnect(link, &s->server.address, s->server.key, now)) {
+            s->server.isKnown = 0; /* the next announcement shows where it is now */
+            return;
+        }
+        watchFile(s, link->file, ebpfMonRecSyncLinkGetEvents(link), 1);
+    }
+}
+
+static void workLinks(ebpfMonRecSync *s, ebpfMonWorker *worker, double now)
+{
+    for (ebpfMonRecSyncLink *link = s->links; link; link = link->next) {
+        ebpfMonRecSyncState before = link->state;
+
+        if (before == ebpfMonRecSyncIdle)
+            continue;
+        ebpfMonWorkerGiveSign(worker);
+        if (ebpfMonRecSyncLinkWork(link, worker, s->conf.variables, now) == 0) {
+            watchFile(s, link->file, ebpfMonRecSyncLinkGetEvents(link), 0);
+            continue;
+        }
+        errlogSevPrintf(errlogMinor, "ebpfMon: RecSync of IOC %s: %s\n", link->ioc.name, link->why);
+        s->retryAt = now + RETRY_SECONDS;
+        if (before != ebpfMonRecSyncGreets) /* an IOC that cannot be read says nothing of the server */
+            s->server.isKnown = 0;
+    }
+}
+
+/* --- what is published ------------------------------------------------------------------------------- */
+
+static void makeValues(const ebpfMonRecSync *s, ebpfMonRecSyncValues *v)
+{
+    unsigned all = 0;
+    const char *why = s->trouble;
+    char where[32] = "";
+
+    memset(v, 0, sizeof(*v));
+    for (const ebpfMonRecSyncLink *link = s->links; link; link = link->next, all++) {
+        if (link->state == ebpfMonRecSyncDone) {
+            v->iocs++;
+            v->records += link->records;
+        } else if (link->why[0] && !why[0])
+            why = link->why;
+    }
+    v->state = !s->conf.isOn ? ebpfMonLogNone : why[0] ? ebpfMonLogTrouble : ebpfMonLogOk;
+    inet_ntop(AF_INET, &s->server.address.sin_addr, where, sizeof(where));
+    if (!s->conf.isOn)
+        snprintf(v->message, sizeof(v->message), "%s", EBPFMON_NO_RECSYNC);
+    else if (why[0])
+        snprintf(v->message, sizeof(v->message), "%.160s; the server has %u of %u IOCs", why, v->iocs, all);
+    else if (!s->server.isKnown)
+        snprintf(v->message, sizeof(v->message), "waiting for a server to announce itself at UDP port %u", s->conf.port);
+    else
+        snprintf(v->message, sizeof(v->message), "the server at %s:%u has %u of %u IOCs", where,
+                 ntohs(s->server.address.sin_port), v->iocs, all);
+}
+
+static void publish(ebpfMonRecSync *s)
+{
+    ebpfMonRecSyncValues values;
+    ebpfMonPublished *published;
+
+    makeValues(s, &values);
+    if (memcmp(&values, &s->shown, sizeof(values)) == 0)
+        return;
+    s->shown = values;
+    published = ebpfMonPublishedLock();
+    published->recSync = values;
+    epicsTimeGetCurrent(&published->time[ebpfMonGroupRecSync]);
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedNotify(ebpfMonGroupRecSync);
+}
+
+/* --- the thread -------------------------------------------------------------------------------------- */
+
+static void closeAll(ebpfMonRecSync *s)
+{
+    while (s->links)
+        dropLink(&s->links);
+    if (s->udp >= 0)
+        close(s->udp);
+    s->udp = -1;
+    s->server.isKnown = 0;
+}
+
+static void applyConf(ebpfMonRecSync *s)
+{
+    epicsMutexMustLock(s->lock);
+    if (s->applied == s->generation) {
+        epicsMutexUnlock(s->lock);
+        return;
+    }
+    s->applied = s->generation;
+    s->conf = s->wanted;
+    epicsMutexUnlock(s->lock);
+    closeAll(s);
+    s->retryAt = 0;
+    s->trouble[0] = 0;
+}
+
+static double findDue(const ebpfMonRecSync *s, double now)
+{
+    double due = now + IDLE_SECONDS;
+
+    if (now < s->retryAt && s->retryAt < due)
+        due = s->retryAt;
+    for (const ebpfMonRecSyncLink *link = s->links; link; link = link->next)
+        if (link->state != ebpfMonRecSyncIdle && link->deadline < due)
+            due = link->deadline;
+    return due > now ? due - now : 0;
+}
+
+static void runRecSync(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonRecSync *s = arg;
+
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        double now;
+
+        applyConf(s);
+        now = ebpfMonClockSeconds();
+        if (s->conf.isOn && s->udp < 0 && now >= s->retryAt)
+            openUdp(s, now);
+        readAnnouncements(s);
+        lookAtIocs(s);
+        workLinks(s, worker, now);
+        connectNext(s, now);
+        publish(s);
+        ebpfMonWorkerWaitFile(worker, s->poll, (uint64_t)(findDue(s, ebpfMonClockSeconds()) * 1e9) + 1000000);
+    }
+    s->conf.isOn = 0;
+    closeAll(s);
+    publish(s);
+}
+
+ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets)
+{
+    ebpfMonRecSync *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->targets = targets;
+    s->udp = -1;
+    s->lock = epicsMutexMustCreate();
+    ebpfMonSharedWorkerInit(&s->worker);
+    s->poll = epoll_create1(EPOLL_CLOEXEC);
+    if (s->poll >= 0)
+        return s;
+    ebpfMonRecSyncFree(s);
+    return NULL;
+}
+
+void ebpfMonRecSyncFree(ebpfMonRecSync *s)
+{
+    if (!s)
+        return;
+    if (s->poll >= 0)
+        close(s->poll);
+    ebpfMonSharedWorkerDestroy(&s->worker);
+    epicsMutexDestroy(s->lock);
+    free(s);
+}
+
+int ebpfMonRecSyncConfigure(ebpfMonRecSync *s, const ebpfMonRecSyncConf *conf)
+{
+    epicsMutexMustLock(s->lock);
+    s->wanted = *conf;
+    s->generation++;
+    if (!s->isStarted && conf->isOn)
+        s->isStarted = ebpfMonSharedWorkerSet(&s->worker, ebpfMonWorkerStartForFiles(
+                           "ebpfMonRecSync", epicsThreadPriorityLow, runRecSync, s)) == 0;
+    epicsMutexUnlock(s->lock);
+    ebpfMonRecSyncWake(s);
+    return s->isStarted || !conf->isOn ? 0 : -1;
+}
+
+void ebpfMonRecSyncWake(ebpfMonRecSync *s)
+{
+    if (s)
+        ebpfMonSharedWorkerWake(&s->worker);
+}
+
+int ebpfMonRecSyncStop(ebpfMonRecSync *s)
+{
+    return s ? ebpfMonSharedWorkerStop(&s->worker, STOP_SECONDS) : 0;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "inventory/recSyncLink.h"
+
+#define STEP_MAX (1u << 20) /* bytes that are sent before others have their turn */
+
+/* What a RecSync client of Base's sends of its environment, and the contact that many sites set. */
+static const char *const variableNames[] = {
+    "EPICS_BASE", "TOP", "ARCH", "IOC", "EPICS_CA_ADDR_LIST", "EPICS_CA_AUTO_ADDR_LIST", "EPICS_CA_MAX_ARRAY_BYTES",
+    "PWD", "EPICS_HOST_ARCH", "ENGINEER", "LOCATION", "CONTACT", NULL
+};
+
+static const char *const fieldNames[] = {"DESC", NULL};
+
+ebpfMonRecSyncLink *ebpfMonRecSyncLinkNew(const ebpfMonInventoryIoc *ioc)
+{
+    ebpfMonRecSyncLink *link = calloc(1, sizeof(*link));
+
+    if (link) {
+        link->ioc = *ioc;
+        link->file = -1;
+    }
+    return link;
+}
+
+void ebpfMonRecSyncLinkFree(ebpfMonRecSyncLink *link)
+{
+    if (!link)
+        return;
+    ebpfMonRecSyncLinkClose(link, "");
+    ebpfMonCatalogueRelease(link->ioc.cat);
+    free(link);
+}
+
+void ebpfMonRecSyncLinkClose(ebpfMonRecSyncLink *link, const char *why)
+{
+    snprintf(link->why, sizeof(link->why), "%s", why);
+    if (link->file >= 0)
+        close(link->file);
+    link->file = -1;
+    link->state = ebpfMonRecSyncIdle;
+    ebpfMonRecSyncOutFree(&link->out);
+    link->sent = 0;
+    memset(&link->in, 0, sizeof(link->in));
+}
+
+static int fail(ebpfMonRecSyncLink *link, const char *what, int err)
+{
+    char why[sizeof(link->why)];
+
+    snprintf(why, sizeof(why), "%s%s%s", what, err ? ": " : "", err ? strerror(err) : "");
+    ebpfMonRecSyncLinkClose(link, why);
+    return -1;
+}
+
+int ebpfMonRecSyncLinkConnect(ebpfMonRecSyncLink *link, const struct sockaddr_in *server, uint32_t key, double now)
+{
+    link->file = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (link->file < 0)
+        return fail(link, "no socket", errno);
+    if (connect(link->file, (const struct sockaddr *)server, sizeof(*server)) && errno != EINPROGRESS)
+        return fail(link, "the server cannot be reached", errno);
+    ebpfMonRecSyncAddGreeting(&link->out, key);
+    link->state = ebpfMonRecSyncConnecting;
+    link->deadline = now + EBPFMON_RECSYNC_ANSWER;
+    link->why[0] = 0;
+    return 0;
+}
+
+uint32_t ebpfMonRecSyncLinkGetEvents(const ebpfMonRecSyncLink *link)
+{
+    return EPOLLIN | (link->state == ebpfMonRecSyncConnecting || link->sent < link->out.length ? EPOLLOUT : 0u);
+}
+
+/* --- what is sent ------------------------------------------------------------------------------------ */
+
+static void addVariable(void *arg, const char *name, const char *value)
+{
+    ebpfMonRecSyncAddInfo(&((ebpfMonRecSyncLink *)arg)->out, 0, name, value);
+}
+
+static int addRecord(void *arg, const ebpfMonInventoryRecord *record)
+{
+    ebpfMonRecSyncLink *link = arg;
+    uint32_t number = record->index + 1; /* 0 is the IOC itself */
+
+    ebpfMonRecSyncAddRecord(&link->out, number, record->type, record->name);
+    for (unsigned i = 0; i < record->aliases; i++)
+        ebpfMonRecSyncAddAlias(&link->out, number, record->alias[i]);
+    for (unsigned i = 0; i < record->infos; i++)
+        ebpfMonRecSyncAddInfo(&link->out, number, record->info[i].name, record->info[i].value);
+    for (unsigned i = 0; i < record->fields; i++) /* the description goes as an info tag of this name */
+        ebpfMonRecSyncAddInfo(&link->out, number, "recordDesc", record->field[i].value);
+    return link->out.isFull;
+}
+
+static int makeUpload(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables)
+{
+    const ebpfMonInventorySink sink = { addVariable, addRecord, link };
+    char why[120];
+
+    ebpfMonInventoryReadVariables(&link->ioc, variableNames, variables, &sink);
+    if (ebpfMonInventoryReadRecords(&link->ioc, fieldNames, worker, &sink, why, sizeof(why)))
+        return fail(link, link->out.isFull ? "its records need too much memory" : why, 0);
+    ebpfMonRecSyncAddDone(&link->out);
+    if (link->out.isFull)
+        return fail(link, "its records need too much memory", 0);
+    link->records = link->ioc.cat->count;
+    link->state = ebpfMonRecSyncSends;
+    return 0;
+}
+
+/* --- the socket -------------------------------------------------------------------------------------- */
+
+static int finishConnect(ebpfMonRecSyncLink *link)
+{
+    struct sockaddr_in peer;
+    socklen_t size = sizeof(int), peerSize = sizeof(peer);
+    int err = 0;
+
+    if (getsockopt(link->file, SOL_SOCKET, SO_ERROR, &err, &size) || err)
+        return fail(link, "the server cannot be reached", err ? err : errno);
+    if (getpeername(link->file, (struct sockaddr *)&peer, &peerSize) == 0)
+        link->state = ebpfMonRecSyncGreets;
+    return 0;
+}
+
+static int sendSome(ebpfMonRecSyncLink *link, double now)
+{
+    size_t before = link->sent;
+
+    while (link->sent < link->out.length && link->sent - before < STEP_MAX) {
+        ssize_t n = send(link->file, link->out.bytes + link->sent, link->out.length - link->sent, MSG_NOSIGNAL);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            break;
+        if (n < 0)
+            return fail(link, "the server closed the connection", errno);
+        link->sent += (size_t)n;
+    }
+    if (link->sent != before && link->state != ebpfMonRecSyncDone)
+        link->deadline = now + EBPFMON_RECSYNC_ANSWER;
+    if (link->sent == link->out.length && link->out.length) { /* megabytes are not kept for the next pong */
+        ebpfMonRecSyncOutFree(&link->out);
+        link->sent = 0;
+    }
+    return 0;
+}
+
+static int take(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now)
+{
+    uint32_t nonce;
+    int message;
+
+    while ((message = ebpfMonRecSyncInTake(&link->in, &nonce)) != ebpfMonRecSyncNothing) {
+        if (message == ebpfMonRecSyncBad)
+            return fail(link, "what answers there is no RecSync server", 0);
+        if (message == ebpfMonRecSyncPing) {
+            ebpfMonRecSyncAddPong(&link->out, nonce);
+            link->deadline = now + EBPFMON_RECSYNC_PING;
+        }
+        if (message == ebpfMonRecSyncGreeting && link->state == ebpfMonRecSyncGreets &&
+            makeUpload(link, worker, variables))
+            return -1;
+    }
+    return 0;
+}
+
+static int receiveSome(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now)
+{
+    for (int i = 0; i < 16; i++) { /* a server has little to say */
+        size_t room;
+        uint8_t *to = ebpfMonRecSyncInGetRoom(&link->in, &room);
+        ssize_t n = recv(link->file, to, room, 0);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return 0;
+        if (n <= 0)
+            return fail(link, "the server closed the connection", n ? errno : 0);
+        ebpfMonRecSyncInAdd(&link->in, (size_t)n);
+        if (take(link, worker, variables, now))
+            return -1;
+    }
+    return 0;
+}
+
+int ebpfMonRecSyncLinkWork(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now)
+{
+    if (link->state == ebpfMonRecSyncIdle)
+        return 0;
+    if (link->state == ebpfMonRecSyncConnecting && finishConnect(link))
+        return -1;
+    if (link->state != ebpfMonRecSyncConnecting &&
+        (receiveSome(link, worker, variables, now) || sendSome(link, now)))
+        return -1;
+    if (link->state == ebpfMonRecSyncSends && link->sent == link->out.length) {
+        link->state = ebpfMonRecSyncDone;
+        link->deadline = now + EBPFMON_RECSYNC_PING;
+    }
+    if (now > link->deadline)
+        return fail(link, link->state == ebpfMonRecSyncDone ? "the server asks no more" : "the server does not answer", 0);
+    return 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Published: the inventory that a RecSync server has of the watched IOCs. */
+#ifndef EBPFMON_INVENTORYVALUES_H
+#define EBPFMON_INVENTORYVALUES_H
+
+#include "model/exportValues.h"
+
+#define EBPFMON_NO_RECSYNC "nothing is announced: ebpfMonRecSync begins it"
+
+typedef struct {
+    ebpfMonLogState state;
+    char     message[256];
+    unsigned iocs;           /* of which the server has all records */
+    unsigned records;        /* of those IOCs */
+} ebpfMonRecSyncValues;
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ebpfMonTop: what a monitor sees, in a terminal. A Channel Access client like any other: it knows the PVs, and nothing
+ * else of the monitor. */
+#include <getopt.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "topBatch.h"
+#include "topScreen.h"
+
+typedef struct {
+    int      isBatch;
+    unsigned pages, rows;
+    double   seconds, patience;
+    topLook  look;
+} options;
+
+static void printUsage(FILE *out)
+{
+    fprintf(out,
+        "ebpfMonTop [-1] [-n PAGES] [-d SECONDS] [-v VIEW] [-f TEXT] [-e RECORD] [-r ROWS] [-w SECONDS] PREFIX\n"
+        "Shows the monitor whose PVs begin with PREFIX, as myhost:EBPF:\n"
+        "  -1          prints once, as plain text, and ends\n"
+        "  -n PAGES    prints so many times\n"
+        "  -d SECONDS  between two pages (1)\n"
+        "  -v VIEW     ");
+    for (unsigned i = 0; i < topViews; i++)
+        fprintf(out, "%s%s", i ? ", " : "", topViewIs_[i].name);
+    fprintf(out, "\n"
+        "  -f TEXT     rows with this text in them, or that match a pattern with * and ?\n"
+        "  -e RECORD   what is known of one record\n"
+        "  -r ROWS     of each table at most, when printed (10; in a view of one table all)\n"
+        "  -w SECONDS  to wait for values before printing (5)\n"
+        "  -h          this help\n"
+        "In a terminal the key ? lists the keys. The exit code is 1 if the monitor does not answer.\n");
+}
+
+static int setView(options *o, const char *name)
+{
+    for (unsigned i = 0; i < topViews; i++)
+        if (strcmp(topViewIs_[i].name, name) == 0) {
+            o->look.view = i;
+            return 0;
+        }
+    fprintf(stderr, "ebpfMonTop: there is no view %s; -h lists them\n", name);
+    return -1;
+}
+
+static int setNumber(double *number, int option, const char *text, double least, double most)
+{
+    char *end;
+
+    *number = strtod(text, &end);
+    if (*text && !*end && *number >= least && *number <= most)
+        return 0;
+    fprintf(stderr, "ebpfMonTop: -%c %s is no number from %g to %g\n", option, text, least, most);
+    return -1;
+}
+
+static int setText(char *to, size_t size, int option, const char *text)
+{
+    if (strlen(text) < size) {
+        strcpy(to, text);
+        return 0;
+    }
+    fprintf(stderr, "ebpfMonTop: -%c has more than %u characters\n", option, (unsigned)size - 1);
+    return -1;
+}
+
+static int setOption(options *o, int option)
+{
+    double number;
+
+    switch (option) {
+    case '1': o->isBatch = 1; o->pages = 1; return 0;
+    case 'n':
+        if (setNumber(&number, option, optarg, 1, 1e9))
+            return -1;
+        o->isBatch = 1;
+        o->pages = (unsigned)number;
+        return 0;
+    case 'd': return setNumber(&o->seconds, option, optarg, 0.05, 86400);
+    case 'w': return setNumber(&o->patience, option, optarg, 0.05, 3600);
+    case 'r':
+        if (setNumber(&number, option, optarg, 1, 1000))
+            return -1;
+        o->rows = (unsigned)number;
+        return 0;
+    case 'v': return setView(o, optarg);
+    case 'f': return setText(o->look.filter, sizeof(o->look.filter), option, optarg);
+    case 'e': return setText(o->look.record, sizeof(o->look.record), option, optarg);
+    default:  return -1;
+    }
+}
+
+/* Names and values may have any character. A terminal that is not UTF-8 shows what it can. */
+static void chooseLocale(void)
+{
+    setlocale(LC_CTYPE, "");
+    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+int main(int argc, char *argv[])
+{
+    static topData data; /* large, and once in a process */
+    options o = {.pages = 1, .seconds = 1, .patience = 5};
+    int option, status = 1;
+
+    chooseLocale();
+    while ((option = getopt(argc, argv, "1n:d:v:f:e:r:w:h")) != -1) {
+        if (option == 'h') {
+            printUsage(stdout);
+            return 0;
+        }
+        if (setOption(&o, option)) {
+            fprintf(stderr, "ebpfMonTop -h shows how it is used\n");
+            return 2;
+        }
+    }
+    if (argc - optind != 1 || !argv[optind][0]) {
+        printUsage(stderr);
+        return 2;
+    }
+    if (!o.isBatch && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))) {
+        fprintf(stderr, "ebpfMonTop: this is no terminal; -1 prints once\n");
+        return 2;
+    }
+    if (!o.rows)
+        o.rows = o.look.view == topViewOverview && !o.look.record[0] ? 10 : 1000;
+    if (topDataOpen(&data, argv[optind]) == 0)
+        status = o.isBatch ? topBatchRun(&data, &o.look, o.pages, o.seconds, o.patience, o.rows)
+                           : topScreenRun(&data, &o.look, o.seconds);
+    topDataClose(&data);
+    return status;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <string.h>
+
+#include <alarm.h>
+#include <epicsStdio.h>
+#include <epicsTime.h>
+
+#include "topPage.h"
+
+#define ROWS_MAX   400
+#define BAR_WIDTH  40
+#define LEAST_ROWS 3 /* of a table, however many there are */
+
+unsigned topPageListTables(const topLook *look, int tables[TOP_VIEW_TABLES])
+{
+    static const int ofRecord[] = {topRecords, topChains, topPuts};
+    unsigned count = 0;
+
+    if (look->record[0]) {
+        memcpy(tables, ofRecord, sizeof(ofRecord));
+        return sizeof(ofRecord) / sizeof(ofRecord[0]);
+    }
+    while (count < TOP_VIEW_TABLES && topViewIs_[look->view].table[count] != TOP_NONE) {
+        tables[count] = topViewIs_[look->view].table[count];
+        count++;
+    }
+    return count;
+}
+
+const topTable *topPageGetFocus(const topData *data, const topLook *look, unsigned *rows, unsigned max, unsigned *count)
+{
+    int tables[TOP_VIEW_TABLES];
+    unsigned n = topPageListTables(look, tables);
+    const topTable *table;
+
+    *count = 0;
+    if (look->focus >= n)
+        return NULL;
+    table = &data->table[tables[look->focus]];
+    *count = topTableChoose(table, look->filter, look->record, rows, max);
+    return table;
+}
+
+/* --- the header -------------------------------------------------------------------------------------- */
+
+static void addItem(const topItemIs *is, const topPv *pv, topSheet *sheet)
+{
+    unsigned style = !topPvIsValid(pv) ? topInvalid : pv->severity;
+
+    if (is->label[0])
+        topSheetAdd(sheet, topPlain, "%s ", is->label);
+    if (!topPvIsValid(pv))
+        topSheetAdd(sheet, style, "?"); /* no value is better than a wrong one */
+    else if (is->kind != topNumber)
+        topSheetAdd(sheet, style, "%s", pv->text);
+    else
+        topSheetAdd(sheet, style, "%.*f%s%s", is->format == topAsThousandths ? 3 : is->format == topAsTenths ? 1 : 0,
+                    pv->number, is->unit[0] && is->unit[0] != '/' ? " " : "", is->unit);
+    topSheetAdd(sheet, topPlain, "  ");
+}
+
+static void addHeader(const topData *data, const topLook *look, topSheet *sheet)
+{
+    char when[32];
+
+    topSheetAdd(sheet, topTitle, "ebpfMon %s", data->pvs.prefix);
+    topSheetAdd(sheet, topPlain, "  ");
+    if (data->lostAt.secPastEpoch) {
+        epicsTimeToStrftime(when, sizeof(when), "%H:%M:%S", &data->lostAt);
+        topSheetAdd(sheet, topInvalid, "NO ANSWER since %s: what stands here was so then", when);
+        topSheetAdd(sheet, topPlain, "  ");
+    } else if (!data->state->isKnown) {
+        topSheetAdd(sheet, topInvalid, "NO ANSWER yet from %sSTATE", data->pvs.prefix);
+        topSheetAdd(sheet, topPlain, "  ");
+    }
+    if (look->isPaused)
+        topSheetAdd(sheet, topHeading, "PAUSED  ");
+    for (int line = 0; line < TOP_HEADER_LINES; line++) {
+        for (unsigned i = 0; i < topItems; i++)
+            if (topItemIs_[i].line == line)
+                addItem(&topItemIs_[i], data->item[i], sheet);
+        topSheetEndLine(sheet);
+    }
+}
+
+/* --- tables ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const topTable *table;
+    unsigned rows[ROWS_MAX], count; /* that are shown, after filter and sorting */
+    unsigned first, shown;          /* those that the page has room for */
+    int      cursor;                /* -1: it is elsewhere */
+} tablePart;
+
+static int isHidden(const topTable *table, unsigned column)
+{
+    return table->is->column[column].format == topAsFlag;
+}
+
+static int isNumber(const topTable *table, unsigned column)
+{
+    topFormat format = table->is->column[column].format;
+
+    return format != topAsText && format != topAsTime;
+}
+
+static void findWidths(const tablePart *part, int isBrief, int width[TOP_COLUMNS_MAX])
+{
+    char cell[MAX_STRING_SIZE + 4];
+
+    for (unsigned i = 0; i < part->table->columns; i++) {
+        width[i] = (int)strlen(part->table->is->column[i].heading) + 1; /* the mark of the sorted column */
+        for (unsigned k = part->first; k < part->first + part->shown; k++) {
+            int w;
+
+            topTableFormat(part->table, part->rows[k], i, isBrief, cell, sizeof(cell));
+            w = topTextWidth(cell, strlen(cell));
+            width[i] = w > width[i] ? w : width[i];
+        }
+    }
+}
+
+static void addCell(topSheet *sheet, unsigned style, const char *cell, int width, int isRight)
+{
+    int begin = sheet->columns, w = topTextWidth(cell, strlen(cell));
+
+    topSheetFill(sheet, style, begin + 2 + (isRight && w < width ? width - w : 0));
+    topSheetAdd(sheet, style, "%s", cell);
+    topSheetFill(sheet, style, begin + 2 + width);
+}
+
+static void addTable(const tablePart *part, int isBrief, topSheet *sheet)
+{
+    const topTable *table = part->table;
+    int width[TOP_COLUMNS_MAX];
+    char cell[MAX_STRING_SIZE + 4];
+
+    topSheetAdd(sheet, topTitle, "%s", table->is->title);
+    if (!table->isKnown)
+        topSheetAdd(sheet, topInvalid, "   no values yet");
+    else if (!topTableIsValid(table))
+        topSheetAdd(sheet, topInvalid, "   the monitor has no values");
+    else if (part->shown < part->count)
+        topSheetAdd(sheet, topDim, "   %u to %u of %u", part->first + 1, part->first + part->shown, part->count);
+    else
+        topSheetAdd(sheet, topDim, "   %u", part->count);
+    topSheetEndLine(sheet);
+    findWidths(part, isBrief, width);
+    for (unsigned i = 0; i < table->columns; i++) {
+        epicsSnprintf(cell, sizeof(cell), "%s%s", table->is->column[i].heading,
+                      table->sortBy != (int)i ? "" : table->isReversed ? "^" : "v");
+        if (!isHidden(table, i))
+            addCell(sheet, topHeading, cell, width[i], isNumber(table, i));
+    }
+    topSheetEndLine(sheet);
+    for (unsigned k = part->first; k < part->first + part->shown; k++) {
+        unsigned style = topTableGetStyle(table, part->rows[k]) | (part->cursor == (int)k ? TOP_SELECTED : 0u);
+
+        for (unsigned i = 0; i < table->columns; i++) {
+            topTableFormat(table, part->rows[k], i, isBrief, cell, sizeof(cell));
+            if (!isHidden(table, i))
+                addCell(sheet, style, cell, width[i], isNumber(table, i));
+        }
+        topSheetEndLine(sheet);
+    }
+}
+
+/* --- histogram and texts ----------------------------------------------------------------------------- */
+
+/* The buckets from the first to the last that has a chain. Returns their number. */
+static unsigned findUsed(const topTable *histogram, unsigned *first)
+{
+    const double *counts = histogram->column[1].numbers;
+    unsigned begin = 0, end = histogram->rows;
+
+    while (begin < end && !(counts[begin] > 0))
+        begin++;
+    while (end > begin && !(counts[end - 1] > 0))
+        end--;
+    *first = begin;
+    return end - begin;
+}
+
+static void addHistogram(const topData *data, topSheet *sheet)
+{
+    const topTable *it = &data->histogram;
+    const char *root = data->root->text;
+    unsigned first, used = topTableIsValid(it) ? findUsed(it, &first) : 0;
+    double most = 0, all = 0;
+
+    for (unsigned i = 0; i < used; i++) {
+        all += it->column[1].numbers[first + i];
+        most = fmax(most, it->column[1].numbers[first + i]);
+    }
+    topSheetAdd(sheet, topTitle, "LATENCY of %s%s", root[0] ? "the chains of " : "all chains", root);
+    if (!topTableIsValid(it))
+        topSheetAdd(sheet, topInvalid, root[0] ? "   no chain of this record was seen" : "   no values");
+    else
+        topSheetAdd(sheet, topDim, "   %.0f", all);
+    topSheetEndLine(sheet);
+    topSheetAdd(sheet, topHeading, "  %11s  %10s", "from us", "chains");
+    topSheetEndLine(sheet);
+    for (unsigned i = first; used && i < first + used; i++) {
+        double count = it->column[1].numbers[i];
+        int bar = (int)lround(BAR_WIDTH * count / most);
+
+        topSheetAdd(sheet, topPlain, "  %11.3f  %10.0f  ", it->column[0].numbers[i], count);
+        topSheetAdd(sheet, topBar, "%.*s", bar ? bar : count > 0, "########################################");
+        topSheetEndLine(sheet);
+    }
+}
+
+static unsigned countHistogram(const topData *data)
+{
+    unsigned first;
+
+    return 2 + (topTableIsValid(&data->histogram) ? findUsed(&data->histogram, &first) : 0);
+}
+
+static void addText(const char *title, const topPv *pv, unsigned skip, topSheet *sheet)
+{
+    const char *line = pv->text;
+
+    topSheetAdd(sheet, topTitle, "%s", title);
+    if (!topPvIsValid(pv))
+        topSheetAdd(sheet, topInvalid, "   the monitor has no values");
+    topSheetEndLine(sheet);
+    for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        if (skip && skip--)
+            continue;
+        topSheetAdd(sheet, topPlain, "  %.*s", (int)strcspn(line, "\n"), line);
+        topSheetEndLine(sheet);
+    }
+}
+
+/* --- the page ---------------------------------------------------------------------------------------- */
+
+/* Which rows of a table to show, so that the cursor is among them. */
+static void chooseWindow(tablePart *part, unsigned room)
+{
+    part->shown = part->count < room ? part->count : room;
+    part->first = 0;
+    if (part->cursor >= (int)part->shown)
+        part->first = (unsigned)part->cursor - part->shown + 1;
+    if (part->first + part->shown > part->count)
+        part->first = part->count - part->shown;
+}
+
+/* Gives each table its part of the lines: what one does not need the next ones have. */
+static void addTables(const topData *data, const topLook *look, unsigned lines, unsigned most, topSheet *sheet)
+{
+    int tables[TOP_VIEW_TABLES];
+    unsigned count = topPageListTables(look, tables);
+
+    for (unsigned i = 0; i < count; i++) {
+        tablePart part = {&data->table[tables[i]], .cursor = -1};
+        unsigned share = lines / (count - i), room = share > LEAST_ROWS + 3 ? share - 3 : LEAST_ROWS, before = 0;
+
+        part.count = topTableChoose(part.table, look->filter, look->record, part.rows, ROWS_MAX);
+        if (lines != TOP_ALL_LINES && look->focus == i)
+            part.cursor = part.count ? (int)look->cursor : -1;
+        chooseWindow(&part, room < most ? room : most);
+        before = (unsigned)sheet->lines;
+        addTable(&part, lines != TOP_ALL_LINES, sheet);
+        topSheetEndLine(sheet);
+        before = (unsigned)sheet->lines - before;
+        if (lines != TOP_ALL_LINES)
+            lines -= before < lines ? before : lines;
+    }
+}
+
+static void addHelp(topSheet *sheet)
+{
+    static const char *const keys[] = {
+        "up, down, PgUp, PgDn, Home, End  move the cursor; Tab: to the next table",
+        "Enter   into the record of this row: its counts, chains and puts; Esc: back",
+        "< >     sort by the column to the left or right;  r  reverse;  =  the order of the monitor",
+        "/       shows rows with this text in them, or that match a pattern with * and ?; Esc: all",
+        "blank   pauses, and goes on",
+        "h       the histogram is of the chains of this record;  H  of all (for those who may write CHAIN_HIST_ROOT:",
+        "        it is one PV, so others see the same)",
+        "q       ends", NULL};
+
+    topSheetAdd(sheet, topTitle, "KEYS");
+    topSheetEndLine(sheet);
+    for (unsigned i = 0; i < topViews; i++) {
+        topSheetAdd(sheet, topPlain, "  %c       %s", topViewIs_[i].key, topViewIs_[i].what);
+        topSheetEndLine(sheet);
+    }
+    for (unsigned i = 0; keys[i]; i++) {
+        topSheetAdd(sheet, topPlain, "  %s", keys[i]);
+        topSheetEndLine(sheet);
+    }
+}
+
+void topPageMake(const topData *data, const topLook *look, unsigned lines, unsigned rows, topSheet *sheet)
+{
+    const topViewIs *view = &topViewIs_[look->view];
+    int hasHistogram = look->record[0] ? strcmp(look->record, data->root->text) == 0 : view->hasHistogram;
+    unsigned left = lines;
+
+    topSheetClear(sheet);
+    addHeader(data, look, sheet);
+    topSheetEndLine(sheet);
+    if (look->isHelp) {
+        addHelp(sheet);
+        return;
+    }
+    if (look->record[0]) {
+        topSheetAdd(sheet, topTitle, "RECORD %s", look->record);
+        topSheetAdd(sheet, topDim, "   Esc: back");
+        topSheetEndLine(sheet);
+    }
+    if (lines != TOP_ALL_LINES) {
+        unsigned taken = (unsigned)sheet->lines, wanted = countHistogram(data) + 1;
+        int tables[TOP_VIEW_TABLES];
+
+        left = lines > taken ? lines - taken : 0;
+        /* On a small screen the tables go before the histogram, where there are several. */
+        if (wanted + topPageListTables(look, tables) * (LEAST_ROWS + 3) > left && look->view == topViewOverview)
+            hasHistogram = 0;
+        if (hasHistogram)
+            left = left > wanted ? left - wanted : 0;
+    }
+    addTables(data, look, left, rows, sheet);
+    if (hasHistogram) {
+        addHistogram(data, sheet);
+        topSheetEndLine(sheet);
+    }
+    for (unsigned i = 0; !look->record[0] && i < sizeof(view->text) / sizeof(view->text[0]) && view->text[i] != TOP_NONE; i++)
+        addText(topTextIs_[view->text[i]].title, data->text[view->text[i]], look->scroll, sheet);
+}

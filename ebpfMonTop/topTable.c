@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <alarm.h>
+#include <cadef.h>
+#include <epicsStdio.h>
+#include <epicsString.h>
+
+#include "common/array.h"
+#include "topTable.h"
+
+#define TRIES_MAX 20 /* after so many readings in vain the next event is waited for */
+
+static int isText(const topColumn *column)
+{
+    return column->pv->kind == topTexts;
+}
+
+/* The answers are taken over together, when all are of one moment. */
+static void swapIn(topColumn *column)
+{
+    topColumn old = *column;
+
+    column->texts = old.newTexts;
+    column->newTexts = old.texts;
+    column->numbers = old.newNumbers;
+    column->newNumbers = old.numbers;
+    column->room = old.newRoom;
+    column->newRoom = old.room;
+    column->count = old.newCount;
+    column->severity = old.newSeverity;
+    column->time = old.newTime;
+}
+
+static int areOfOneMoment(const topTable *table)
+{
+    for (unsigned i = 0; i < table->columns; i++) {
+        const topColumn *first = &table->column[0], *one = &table->column[i];
+
+        if (!one->isNew || one->newTime.secPastEpoch != first->newTime.secPastEpoch ||
+            one->newTime.nsec != first->newTime.nsec || one->newCount != first->newCount)
+            return 0;
+    }
+    return 1;
+}
+
+static void takeOver(topTable *table)
+{
+    if (!areOfOneMoment(table)) {
+        if (++table->tries < TRIES_MAX)
+            table->column[0].seen--; /* it is read again */
+        return;
+    }
+    for (unsigned i = 0; i < table->columns; i++)
+        swapIn(&table->column[i]);
+    table->rows = table->column[0].count;
+    table->isKnown = 1;
+    table->tries = 0;
+    table->changes++;
+}
+
+static int copyArray(topColumn *column, const struct event_handler_args *args)
+{
+    const struct dbr_time_string *head = args->dbr; /* begins as dbr_time_double does */
+    unsigned count = (unsigned)args->count;
+
+    if (isText(column)) {
+        if (ebpfMonArrayGrow(&column->newTexts, &column->newRoom, count + 1u, 64, MAX_STRING_SIZE))
+            return -1;
+        memcpy(column->newTexts, dbr_value_ptr(args->dbr, DBR_TIME_STRING), count * (size_t)MAX_STRING_SIZE);
+        for (unsigned i = 0; i < count; i++)
+            column->newTexts[i][MAX_STRING_SIZE - 1] = 0;
+    } else {
+        if (ebpfMonArrayGrow(&column->newNumbers, &column->newRoom, count + 1u, 64, sizeof(double)))
+            return -1;
+        memcpy(column->newNumbers, dbr_value_ptr(args->dbr, DBR_TIME_DOUBLE), count * sizeof(double));
+    }
+    column->newCount = count;
+    column->newSeverity = head->severity;
+    column->newTime = head->stamp;
+    return 0;
+}
+
+static void onArray(struct event_handler_args args)
+{
+    topColumn *column = args.usr;
+
+    if (args.status == ECA_NORMAL && args.dbr && copyArray(column, &args) == 0)
+        column->isNew = 1;
+    if (--column->table->waiting == 0 && !column->pv->pvs->isPaused)
+        takeOver(column->table);
+}
+
+int topTableOpen(topTable *table, const topTableIs *is, topPvs *pvs)
+{
+    table->is = is;
+    table->sortBy = -1;
+    for (unsigned i = 0; i < TOP_COLUMNS_MAX && is->column[i].name; i++) {
+        const topColumnIs *ci = &is->column[i];
+        topColumn *column = &table->column[table->columns++];
+
+        column->table = table;
+        column->pv = topPvsGet(pvs, ci->name, ci->format == topAsText || ci->format == topAsTime ? topTexts : topNumbers);
+        if (!column->pv)
+            return -1;
+    }
+    return 0;
+}
+
+void topTableClose(topTable *table)
+{
+    for (unsigned i = 0; i < table->columns; i++) {
+        free(table->column[i].texts);
+        free(table->column[i].newTexts);
+        free(table->column[i].numbers);
+        free(table->column[i].newNumbers);
+    }
+}
+
+static int isStale(const topTable *table)
+{
+    for (unsigned i = 0; i < table->columns; i++)
+        if (table->column[i].seen != table->column[i].pv->changes)
+            return 1;
+    return 0;
+}
+
+static int isConnected(const topTable *table)
+{
+    for (unsigned i = 0; i < table->columns; i++)
+        if (!table->column[i].pv->isConnected)
+            return 0;
+    return 1;
+}
+
+int topTableRead(topTable *table)
+{
+    if (!isStale(table))
+        return !table->waiting && table->isKnown;
+    if (table->waiting || !isConnected(table) || table->column[0].pv->pvs->isPaused)
+        return 0;
+    for (unsigned i = 0; i < table->columns; i++) {
+        topColumn *column = &table->column[i];
+
+        column->isNew = 0;
+        if (column->seen != column->pv->changes && i)
+            table->tries = 0; /* something new happened */
+        column->seen = column->pv->changes;
+        /* Each request has its answer, also if the server goes away: then it is ECA_DISCONN. */
+        if (ca_array_get_callback(isText(column) ? DBR_TIME_STRING : DBR_TIME_DOUBLE, 0, column->pv->channel, onArray,
+                                  column) == ECA_NORMAL)
+            table->waiting++;
+    }
+    ca_flush_io();
+    return 0;
+}
+
+int topTableIsValid(const topTable *table)
+{
+    for (unsigned i = 0; i < table->columns; i++)
+        if (table->column[i].severity == INVALID_ALARM)
+            return 0;
+    return table->isKnown;
+}
+
+void topTableGetRecord(const topTable *table, unsigned row, char *name, size_t size)
+{
+    name[0] = 0;
+    if (table->is->records < 0 || row >= table->rows)
+        return;
+    epicsSnprintf(name, size, "%s", table->column[table->is->records].texts[row]);
+    name[strcspn(name, ".@")] = 0;
+}
+
+/* --- which rows, in which order ---------------------------------------------------------------------- */
+
+static void lower(char *text)
+{
+    for (; *text; text++)
+        *text = (char)tolower((unsigned char)*text);
+}
+
+static int contains(const char *text, const char *filter)
+{
+    char small[MAX_STRING_SIZE], pattern[TOP_FILTER_SIZE];
+
+    epicsSnprintf(small, sizeof(small), "%s", text);
+    epicsSnprintf(pattern, sizeof(pattern), "%s", filter);
+    lower(small);
+    lower(pattern);
+    return strpbrk(pattern, "*?") ? epicsStrGlobMatch(small, pattern) : strstr(small, pattern) != NULL;
+}
+
+static int matches(const topTable *table, unsigned row, const char *filter)
+{
+    for (unsigned i = 0; i < table->columns; i++)
+        if (isText(&table->column[i]) && contains(table->column[i].texts[row], filter))
+            return 1;
+    return 0;
+}
+
+static int isBefore(const topTable *table, unsigned a, unsigned b)
+{
+    const topColumn *column = &table->column[table->sortBy];
+    int order;
+
+    if (isText(column))
+        order = strcmp(column->texts[a], column->texts[b]);
+    else /* the largest first */
+        order = (column->numbers[a] < column->numbers[b]) - (column->numbers[a] > column->numbers[b]);
+    return table->isReversed ? order > 0 : order < 0;
+}
+
+static void sortRows(const topTable *table, unsigned *rows, unsigned count)
+{
+    for (unsigned i = 1; i < count; i++) { /* stable; a table has at most 400 rows */
+        unsigned row = rows[i], k = i;
+
+        for (; k > 0 && isBefore(table, row, rows[k - 1]); k--)
+            rows[k] = rows[k - 1];
+        rows[k] = row;
+    }
+}
+
+unsigned topTableChoose(const topTable *table, const char *filter, const char *record, unsigned *rows, unsigned max)
+{
+    unsigned count = 0;
+    char name[MAX_STRING_SIZE];
+
+    for (unsigned row = 0; row < table->rows && count < max; row++) {
+        if (filter[0] && !matches(table, row, filter))
+            continue;
+        topTableGetRecord(table, row, name, sizeof(name));
+        if (record[0] && strcmp(name, record) != 0)
+            continue;
+        rows[count++] = row;
+    }
+    if (table->sortBy >= 0)
+        sortRows(table, rows, count);
+    else if (table->isReversed)
+        for (unsigned i = 0; i < count / 2; i++) {
+            unsigned row = rows[i];
+
+            rows[i] = rows[count - 1 - i];
+            rows[count - 1 - i] = row;
+        }
+    return count;
+}
+
+/* --- a cell ------------------------------------------------------------------------------------------ */
+
+static int hasFlag(const topTable *table, unsigned row, topFlag flag)
+{
+    for (unsigned i = 0; i < table->columns; i++)
+        if (table->is->column[i].flag == flag && table->column[i].numbers[row] != 0)
+            return 1;
+    return 0;
+}
+
+static void formatNumber(double number, topFormat format, char *text, size_t size)
+{
+    if (!isfinite(number))
+        epicsSnprintf(text, size, "-");
+    else
+        epicsSnprintf(text, size, "%.*f", format == topAsThousandths ? 3 : format == topAsTenths ? 1 : 0, number);
+}
+
+void topTableFormat(const topTable *table, unsigned row, unsigned column, int isBrief, char *text, size_t size)
+{
+    const topColumn *it = &table->column[column];
+    topFormat format = table->is->column[column].format;
+    int isFirstNumber = !isText(it) && (column == 0 || isText(&table->column[column - 1]));
+
+    if (format == topAsTime && isBrief && strlen(it->texts[row]) == strlen("2026-11-21 12:13:19.283144"))
+        epicsSnprintf(text, size, "%.12s", it->texts[row] + strlen("2026-11-21 "));
+    else if (isText(it))
+        epicsSnprintf(text, size, "%s", it->texts[row]);
+    else if (isFirstNumber && hasFlag(table, row, topFlagAtLeast)) {
+        text[0] = '>';
+        text[1] = '=';
+        formatNumber(it->numbers[row], format, text + 2, size - 2);
+    } else
+        formatNumber(it->numbers[row], format, text, size);
+}
+
+topStyle topTableGetStyle(const topTable *table, unsigned row)
+{
+    return hasFlag(table, row, topFlagMajor) ? topMajor : hasFlag(table, row, topFlagMinor) ? topMinor :
+           (topStyle)table->is->severity;
+}

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The inventory as files: what is in them, against what the IOC itself says, and what changed between two of them."""
+import json
+
+import pytest
+from tests.harness import ca, db
+from tests.harness.wait import until
+
+DATABASE = db.READY + r'''
+record(ai, "$(P)CURRENT") {
+    field(DESC, "Strom im Ring \\ \"neu\"") field(EGU, "mA") field(PREC, "3") field(HIHI, "500.25") field(HSV, "MINOR")
+    field(HOPR, "1e3") field(INP, "$(P)READY NPP MS") field(SCAN, ".5 second") field(FLNK, "$(P)SUM")
+    info(archive, "monitor 1") info(owner, "ring")
+    alias("$(P)DCCT")
+}
+record(calc, "$(P)SUM") { field(CALC, "A+B") field(INPA, "$(P)CURRENT CP NMS") field(INPB, "3.5") }
+record(ao, "$(P)SOFT") { field(DTYP, "Raw Soft Channel") field(OUT, "NOBODY:HAS:IT CA") field(DRVH, "-0.1") }
+record(longin, "$(P)JSON") { field(INP, {const: 7}) }
+record(stringin, "$(P)STAMP") { field(DTYP, "Soft Timestamp") field(INP, "@%Y-%m-%d") }
+record(waveform, "$(P)WAVE") { field(FTVL, "SHORT") field(NELM, "12") }
+record(bo, "$(P)SWITCH") { field(ZNAM, "aus") field(ONAM, "ein") }
+'''
+
+
+@pytest.fixture
+def ioc(new_ioc):
+    return new_ioc(DATABASE).start()
+
+
+@pytest.fixture
+def monitor(new_monitor, ioc):
+    m = new_monitor().start()
+    m.wait_ioc(ioc)
+    return m
+
+
+def command(monitor, line):
+    """What it printed, without the echo of the shell."""
+    return [text for text in monitor.process.command(line) if line not in text]
+
+
+def write(monitor, path, *args):
+    said = command(monitor, " ".join(["ebpfMonInventory", str(path), *args]))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return said, [l for l in lines if "time" in l], {l["record"]: l for l in lines if "record" in l}
+
+
+def test_fields_are_those_of_the_ioc(monitor, ioc, tmp_path):
+    said, iocs, records = write(monitor, tmp_path / "all.json")
+    assert said == [f"{tmp_path}/all.json: 1 IOCs, 8 records"] and len(records) == 8
+    head, = iocs
+    assert head["ioc"] == ioc.name and head["pid"] == ioc.pid and head["records"] == 8
+    assert head["variables"]["RSRV_SERVER_PORT"] == str(ioc.port)
+    compared = 0
+    for name, line in records.items():
+        assert line["ioc"] == ioc.name and line["type"] == ca.get(name + ".RTYP")
+        for field, value in line["fields"].items():
+            if field in ("INP", "OUT", "FLNK", "DOL", "SIOL") or field.startswith("INP"):
+                theirs = ca.get_text(f"{name}.{field}$")
+                assert value == theirs, f"{name}.{field}"
+            else:
+                theirs = ca.get(f"{name}.{field}", as_string=isinstance(ca.get(f"{name}.{field}"), str) or
+                                "enum" in ca.pv(f"{name}.{field}").type)
+                assert (float(value) == theirs if isinstance(theirs, (int, float)) else value == ca.utf8(theirs)), (name, field)
+            compared += 1
+    assert compared > 90
+    p = ioc.prefix
+    line = records[p + "CURRENT"]
+    assert line["aliases"] == [p + "DCCT"] and line["info"] == {"archive": "monitor 1", "owner": "ring"}
+    assert line["fields"]["HIHI"] == "500.25" and line["fields"]["INP"] == p + "READY NPP MS"
+    assert records[p + "SOFT"]["fields"]["DTYP"] == "Raw Soft Channel"
+    assert records[p + "JSON"]["fields"]["INP"] == "{const:7}" and records[p + "WAVE"]["fields"]["FTVL"] == "SHORT"
+
+
+def test_what_changed(monitor, ioc, new_ioc, tmp_path):
+    before, after = tmp_path / "monday.json", tmp_path / "today.json"
+    write(monitor, before)
+    p = ioc.prefix
+    ca.put(p + "CURRENT.HIHI", 450)
+    ca.put(p + "SUM.INPB", "")
+    ca.put(p + "SWITCH.DESC", "Pumpe")
+    write(monitor, after)
+    assert command(monitor, f"ebpfMonInventoryDiff {before} {after}") == [
+        f"~ {ioc.name} {p}CURRENT (ai)", '    fields.HIHI: "500.25" -> "450"',
+        f"~ {ioc.name} {p}SUM (calc)", '    fields.INPB: "3.5" -> nothing',
+        f"~ {ioc.name} {p}SWITCH (bo)", '    fields.DESC: nothing -> "Pumpe"',
+        "0 records added, 0 removed, 3 changed, 5 the same"]
+    assert command(monitor, f"ebpfMonInventoryDiff {after} {after}") == [
+        "0 records added, 0 removed, 0 changed, 8 the same"]
+    second = new_ioc(db.READY).start()
+    monitor.wait_ioc(second)
+    write(monitor, after)
+    assert f"+ {second.name} {second.prefix}READY (calc)" in command(monitor, f"ebpfMonInventoryDiff {before} {after}")
+    ioc.kill()
+    monitor.wait("IOC_GONE_CNT", lambda n: n == 1)
+    _, iocs, records = write(monitor, after)
+    assert [i["ioc"] for i in iocs] == [second.name] and list(records) == [second.prefix + "READY"]
+    said = command(monitor, f"ebpfMonInventoryDiff {before} {after}")
+    assert f"- {ioc.name} {p}CURRENT (ai)" in said and said[-1] == "1 records added, 8 removed, 0 changed, 0 the same"
+
+
+def test_pattern_and_refusals(monitor, ioc, tmp_path):
+    said, iocs, records = write(monitor, tmp_path / "none.json", '"nobody*"')
+    assert said == [f"{tmp_path}/none.json: 0 IOCs, 0 records"] and not iocs and not records
+    kept = tmp_path / "none.json"
+    for line, why in (("ebpfMonInventory /nowhere/x.json", "No such file"),
+                      (f"ebpfMonInventoryDiff {kept} {tmp_path}/missing.json", "missing.json: No such file"),
+                      (f"ebpfMonInventoryDiff {tmp_path} {kept}", "no file")):
+        monitor.process.command(line)
+        until(lambda: any(why in text for text in monitor.process.lines), 10, lambda: f"{why!r}: {monitor.process.output()}")
+    (tmp_path / "other.json").write_text('{"a": 1}\nnonsense\n')
+    assert "2 lines are none of an inventory" in command(monitor, f"ebpfMonInventoryDiff {kept} {tmp_path}/other.json")
+    assert not list(tmp_path.glob("*.new"))

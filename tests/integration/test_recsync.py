@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The inventory for Channel Finder: what a RecSync server gets of each watched IOC, and when. One that is ours checks every
+message; once it is RecSync's own."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from tests.harness import db, loopback, paths
+from tests.harness.process import Process
+from tests.harness.receiver import Receiver
+from tests.harness.wait import stays_false, until
+
+DATABASE = db.READY + r'''
+record(ai, "$(P)CURRENT") {
+    field(DESC, "Beam current")
+    info(archive, "monitor 1")
+    info(Q:group, {"$(P)G": {"v": {+channel: "VAL"}}})
+    alias("$(P)DCCT")
+}
+record(stringout, "$(P)NAME") { info(owner, "Müller") }
+alias("$(P)CURRENT", "$(P)BEAM")
+record(bo, "$(P)SWITCH") { field(DESC, "Ein Schalter für \"alles\"") }
+'''
+LINES = ['epicsEnvSet("ENGINEER", "K. Operator")', 'epicsEnvSet("LOCATION", "Hall 3")', 'epicsEnvSet("SECTOR", "7")',
+         'epicsEnvSet("SECRET", "nobody is to know")']
+
+
+@pytest.fixture
+def port():
+    number = loopback.take_port()
+    yield number
+    loopback.give_port(number)
+
+
+@pytest.fixture
+def receiver(port):
+    made = []
+
+    def new(**how):
+        made.append(Receiver(port, **how))
+        return made[-1]
+
+    yield new
+    for r in made:
+        r.check()
+        r.close()
+
+
+def on(port, variables=""):
+    return f'ebpfMonRecSync on {port} "{variables}"'
+
+
+@pytest.fixture
+def ioc(tmp_path, new_ioc):
+    """An IOC with an st.cmd, which sets variables as a site's does."""
+    made = new_ioc(DATABASE)
+    script = tmp_path / f"{made.name}.cmd"
+    script.write_text("\n".join([*LINES, f'dbLoadRecords "{made.files[0]}", "P={made.prefix}"', "iocInit", ""]))
+    made.argv = lambda: [paths.BASE_BIN / "softIoc", script]
+    return made.start()
+
+
+def test_whole_inventory(ioc, new_monitor, receiver, port):
+    server = receiver()
+    monitor = new_monitor(before=[on(port, "SECTOR")]).start()
+    session = until(lambda: server.open().get(ioc.name), 30, lambda: f"{ioc.name} in {server.sessions}")
+    p = ioc.prefix
+    assert session.names == {p + n for n in ("READY", "CURRENT", "NAME", "SWITCH")}
+    assert session.types[p + "CURRENT"] == "ai" and session.types[p + "SWITCH"] == "bo"
+    assert session.alias(p + "CURRENT") == {p + "DCCT", p + "BEAM"}
+    assert session.info(p + "CURRENT")["archive"] == "monitor 1"
+    assert session.info(p + "CURRENT")["recordDesc"] == "Beam current"
+    assert p + "G" in session.info(p + "CURRENT")["Q:group"]
+    assert session.info(p + "NAME") == {"owner": "Müller"}
+    assert session.info(p + "SWITCH")["recordDesc"].startswith('Ein Schalter für "alles"')
+    variables = session.variables
+    assert variables["ENGINEER"] == "K. Operator" and variables["LOCATION"] == "Hall 3" and variables["SECTOR"] == "7"
+    assert variables["IOC"] == ioc.name and variables["HOSTNAME"] == os.environ.get("HOSTNAME", paths.HOST)
+    assert variables["RSRV_SERVER_PORT"] == str(ioc.port) and "SECRET" not in variables
+    assert variables["EPICS_VERSION"] == monitor.iocs()[ioc.pid][1]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", variables["IOC_STARTED"])
+    monitor.wait("RECSYNC_IOC_CNT", lambda n: n == 1)
+    monitor.wait("RECSYNC_RECORD_CNT", lambda n: n == 4)
+    assert monitor.get("RECSYNC_STATE", as_string=True) == "Ok" and "has 1 of 1 IOCs" in monitor.text("RECSYNC_MSG")
+    for count in (1, 2):
+        session.ping()
+        until(lambda: session.pongs == count, 10, "a pong")
+
+
+def test_iocs_come_and_go(new_ioc, new_monitor, receiver, port):
+    server = receiver()
+    first = new_ioc(DATABASE).start()
+    monitor = new_monitor(before=[on(port)]).start()
+    until(lambda: set(server.open()) == {first.name}, 30, "the first IOC")
+    second = new_ioc(DATABASE).start()
+    until(lambda: set(server.open()) == {first.name, second.name}, 30, "the second IOC")
+    kept = server.open()[first.name]
+    second.kill()
+    until(lambda: set(server.open()) == {first.name}, 30, "the second IOC is gone")
+    assert server.open()[first.name] is kept
+    monitor.set_filter(LEVEL=0)
+    until(lambda: not server.open(), 30, "no IOC is watched")
+    monitor.set_filter(LEVEL=3)
+    until(lambda: set(server.open()) == {first.name}, 30, "it is watched again")
+    monitor.process.command("ebpfMonRecSync off")
+    until(lambda: not server.open(), 30, "it is off")
+    monitor.wait_text("RECSYNC_MSG", lambda t: "ebpfMonRecSync begins it" in t)
+    monitor.process.command(on(port))
+    until(lambda: set(server.open()) == {first.name}, 30, "it is on again")
+    monitor.process.close()
+    until(lambda: not server.open(), 30, "the monitor ended")
+
+
+def test_server_restarts(new_ioc, new_monitor, receiver, port):
+    ioc = new_ioc(DATABASE).start()
+    monitor = new_monitor(before=[on(port)]).start()
+    monitor.wait_text("RECSYNC_MSG", lambda t: t == f"waiting for a server to announce itself at UDP port {port}", 20)
+    server = receiver()
+    until(lambda: set(server.open()) == {ioc.name}, 30, "the IOC")
+    server.close()
+    monitor.wait("RECSYNC_IOC_CNT", lambda n: n == 0)
+    again = receiver()
+    session = until(lambda: again.open().get(ioc.name), 30, "the IOC at the next server")
+    assert session.names == {ioc.prefix + n for n in ("READY", "CURRENT", "NAME", "SWITCH")}
+    monitor.wait_text("RECSYNC_MSG", lambda t: t == f"the server at 127.0.0.1:{again.port} has 1 of 1 IOCs")
+
+
+def test_silent_server_harms_nobody(new_ioc, new_monitor, receiver, port):
+    """A server that accepts and never greets: the monitor works on, and says what is wrong."""
+    ioc = new_ioc(DATABASE).start()
+    server = receiver(isSilent=True)
+    monitor = new_monitor(before=[on(port)]).start()
+    until(lambda: server.sessions, 30, "a connection")
+    monitor.wait_ioc(ioc)
+    ioc.put("SWITCH", 1)
+    monitor.wait_text("PUT_LAST", lambda t: "SWITCH" in t)
+    monitor.wait_text("RECSYNC_MSG", lambda t: "the server does not answer" in t, 30)
+    assert monitor.get("RECSYNC_STATE", as_string=True) == "Trouble"
+    assert monitor.get("STATE", as_string=True) == "Running"
+
+
+def test_off_by_default(new_ioc, new_monitor, receiver):
+    server = receiver_at_default = Receiver(5049)
+    try:
+        ioc = new_ioc(DATABASE).start()
+        monitor = new_monitor().start()
+        monitor.wait_ioc(ioc)
+        assert stays_false(lambda: server.sessions, 1)
+        assert monitor.get("RECSYNC_STATE", as_string=True) == "Off"
+    finally:
+        receiver_at_default.close()
+
+
+@pytest.mark.parametrize("line, why", [("ebpfMonRecSync maybe", "say on or off"),
+                                       ("ebpfMonRecSync on 70000", "up to 65535")])
+def test_refused(new_monitor, line, why):
+    monitor = new_monitor(before=[line]).start()
+    assert any(why in text for text in monitor.process.lines)
+
+
+def recceiver():
+    """The folder of RecSync's server, and a Python with Twisted; None: not there."""
+    folder, python = os.environ.get("EBPFMON_RECCEIVER"), os.environ.get("EBPFMON_RECCEIVER_PYTHON", sys.executable)
+    has = folder and subprocess.run([python, "-c", "import twisted, requests"], check=False, stderr=subprocess.DEVNULL)
+    return (folder, python) if has and not has.returncode else None
+
+
+@pytest.mark.skipif(not recceiver(), reason="no RecCeiver: EBPFMON_RECCEIVER names the folder server/ of RecSync")
+def test_real_recceiver(tmp_path, ioc, new_monitor, port):
+    folder, python = recceiver()
+    conf = tmp_path / "recceiver.conf"
+    conf.write_text(f"[recceiver]\nloglevel = DEBUG\naddrlist = 127.255.255.255:{port}\nbind = 127.0.0.1:0\n"
+                    "announceInterval = 0.5\nprocs = show\n")
+    twistd = shutil.which("twistd", path=os.path.dirname(python))
+    server = Process([python, twistd, "-n", "--pidfile=", "recceiver", "-f", conf], {**loopback.environment(),
+                     "PYTHONPATH": os.environ.get("EBPFMON_RECCEIVER_PATH", folder)}, cwd=folder)
+    try:
+        monitor = new_monitor(before=[on(port)]).start()
+        monitor.wait("RECSYNC_RECORD_CNT", lambda n: n == 4, 30)
+        text = until(lambda: re.search(r"Init:True, Conn:True, Env:\d+, Rec:4, Alias:1, Info:", server.output(500)), 20,
+                     lambda: f"the records in\n{server.output(100)}")
+        assert text
+        ioc.kill()
+        until(lambda: re.search(r"Conn:False", server.output(500)), 30, lambda: f"it is gone in\n{server.output(100)}")
+    finally:
+        server.signal(15)
+        server.wait()

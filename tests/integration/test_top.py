@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ebpfMonTop: what it prints against what caget says, and its screen on a terminal."""
+import re
+import subprocess
+
+import pytest
+from tests.harness import ca, db, loopback, paths
+from tests.harness.terminal import Terminal
+from tests.harness.wait import patient, settled, stays_false, until
+
+TOP = paths.MONITOR.parent / "ebpfMonTop"
+DOWN = "\x1b[B"  # as the console of Linux has it
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(db.READY + db.record("ao", "AO", HOPR="200", DRVH="200") + db.record("ao", "BO") +
+                      db.record("stringout", "TEXT") + db.chain("C", 5)).start()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc, tmp_path_factory):
+    rules = tmp_path_factory.mktemp("rules") / "rules.json"
+    rules.write_text('{"default": "allow", "rules": [{"name": "limit", "pv": "*AO", "min": 0, "max": 100}]}')
+    m = module_monitor(before=[f'ebpfMonRules "{rules}"']).start()
+    m.wait_ioc(ioc)
+    return m
+
+
+@pytest.fixture(scope="module")
+def quiet(monitor, ioc):
+    """Puts and chains were made, and nothing more happens: the PVs stay."""
+    for value in (1, 2, 150):
+        ioc.put("AO", value)
+    ioc.put("BO", 7.25)
+    ioc.put("TEXT", "m\u00fcde")
+    for _ in range(20):
+        ioc.put("C0.PROC", 1)
+    monitor.wait("PUT_CNT", lambda n: n >= 25)
+    monitor.wait("CHAIN_TOP_NAMES", lambda names: ioc.prefix + "C0" in monitor.list("CHAIN_TOP_NAMES"))
+    settled(lambda: (monitor.list("CHAIN_TOP_CNTS"), monitor.list("PROC_TOP_CNTS")), 10, 2)
+    return monitor
+
+
+def run(monitor, *args, **more):
+    """Runs it. Returns what it printed."""
+    done = subprocess.run([TOP, *map(str, args), monitor.prefix], env=loopback.client(monitor.port), timeout=patient(20),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False, **more)
+    assert done.returncode == 0, done.stderr.decode()
+    text = done.stdout.decode()  # it must be valid UTF-8
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text), text
+    return text
+
+
+def rows(text, title):
+    """The rows of a table: each a list of its cells. Columns are two blanks apart."""
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith(title))
+    end = next((i for i in range(first, len(lines)) if not lines[i].strip()), len(lines))
+    return [re.split(r" {2,}", line.strip()) for line in lines[first + 2:end]]
+
+
+def caget(monitor, name):
+    """The elements of a list, as caget prints them."""
+    out = ca.run("caget", "-F", "\t", "-g", "15", monitor.prefix + name, port=monitor.port)
+    assert out.returncode == 0, out.stdout
+    return out.stdout.rstrip("\n").split("\t")[2:][:int(monitor.get(name + ".NORD"))]
+
+
+def test_rows_are_those_of_caget(quiet):
+    text = run(quiet, "-1", "-v", "puts")
+    columns = [caget(quiet, f"PUT_{n}") for n in ("TIMES", "PVS", "OLD_VALUES", "VALUES")]
+    shown = rows(text, "PUTS")
+    assert len(shown) == len(columns[0]) >= 25
+    for row, (time, pv, old, new) in zip(shown, zip(*columns)):
+        assert row[0] == time and row[1] == pv
+        if old and new:
+            assert row[2] == old and row[3] == new
+    names, pids = caget(quiet, "IOC_NAMES"), caget(quiet, "IOC_PIDS")
+    assert {(r[0], r[1]) for r in rows(run(quiet, "-1", "-v", "iocs"), "IOCS")} >= {
+        (n, p) for n, p in zip(names, pids) if n == quiet.iocs()[int(p)][0] and n.startswith("ioc")}
+    chains = zip(*(caget(quiet, f"CHAIN_TOP_{n}") for n in ("NAMES", "CNTS", "MEANS", "MAXS")))
+    for row, (name, count, mean, most) in zip(rows(run(quiet, "-1", "-v", "chains"), "SLOWEST"), chains):
+        assert row[:3] == [name, count, f"{float(mean):.1f}"] and row[4] == f"{float(most):.1f}"
+
+
+def test_histogram_is_whole(quiet):
+    counts = [float(v) for v in caget(quiet, "CHAIN_HIST")]
+    edges = [float(v) for v in caget(quiet, "CHAIN_HIST_EDGES")]
+    used = [i for i, n in enumerate(counts) if n]
+    shown = rows(run(quiet, "-1", "-v", "chains"), "LATENCY")
+    assert [(float(r[0]), float(r[1])) for r in shown] == list(zip(edges, counts))[used[0]:used[-1] + 1]
+    assert max(len(r[2]) for r in shown if len(r) > 2) == 40
+
+
+def test_header_says_state_and_losses(quiet, ioc):
+    head = run(quiet, "-1").split("\n\n")[0]
+    assert head.startswith(f"ebpfMon {quiet.prefix}  Running  {quiet.text('STATE_MSG')}")
+    assert re.search(rf"puts {quiet.get('PUT_CNT'):.0f}  .*unexpected 1  .*limit", head)
+    assert re.search(r"lost \d+ .*log Off .*audit: all cross-checks agree", head)
+
+
+def test_one_record_and_filter(quiet, ioc):
+    name = ioc.prefix + "BO"
+    text = run(quiet, "-1", "-e", name)
+    assert {r[1] for r in rows(text, "PUTS")} == {name} and ioc.prefix + "AO" not in text
+    assert {r[1] for r in rows(run(quiet, "-1", "-v", "puts", "-f", "*:bo"), "PUTS")} == {name}
+    assert "m\u00fcde" in run(quiet, "-1", "-v", "puts", "-f", "m\u00fcd")
+
+
+def test_batches(quiet):
+    text = run(quiet, "-n", 3, "-d", 0.1, "-v", "losses")
+    assert text.count(f"ebpfMon {quiet.prefix}  Running") == 3
+
+
+@pytest.mark.parametrize("args, why", [(("-1", "NOBODY:HAS:"), "no answer from NOBODY:HAS:STATE"),
+                                       (("-1", "-v", "nothing", "X:"), "no view nothing"),
+                                       (("-n", "0", "X:"), "no number from 1"), (("X:",), "no terminal")])
+def test_refuses(args, why):
+    done = subprocess.run([TOP, "-w", "0.3", *args], env=loopback.environment(), timeout=patient(10), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode and why in done.stderr and not done.stdout
+
+
+def test_help_names_all_options():
+    text = subprocess.run([TOP, "-h"], stdout=subprocess.PIPE, text=True, check=True, timeout=patient(5)).stdout
+    for word in ("-1", "-n", "-d", "-v", "-f", "-e", "-r", "-w", "overview", "chains"):
+        assert word in text
+
+
+@pytest.fixture
+def terminal(quiet):
+    made = []
+
+    def new(monitor=quiet, lines=40, columns=160):
+        made.append(Terminal([TOP, "-d", "0.05", monitor.prefix], loopback.client(monitor.port), lines, columns))
+        return made[-1]
+
+    yield new
+    for t in made:
+        t.close()
+
+
+def test_screen_follows_and_colours(quiet, ioc, terminal):
+    screen = terminal()
+    screen.wait(lambda t: "Running" in t and "BUSIEST RECORDS" in t and ioc.prefix + "C0" in t, "the overview")
+    screen.type("u")
+    screen.wait(lambda t: "150" in t and "BUSIEST" not in t, "the unexpected puts")
+    assert screen.colour("150 ") == "red"
+    screen.type("p")
+    ioc.put("BO", 8.125)
+    screen.wait(lambda t: "8.125" in t, "a put that was just made")
+    ioc.put("BO", 7.25)
+    screen.type("q")
+    until(lambda: screen.ended() is not None, 10, "its end")
+    assert screen.status == 0
+
+
+def test_into_a_record_and_back(quiet, ioc, terminal):
+    screen = terminal()
+    screen.wait(lambda t: "7.25" in t, "the overview")
+    screen.type("p")
+    screen.wait(lambda t: "BUSIEST" not in t and "PUTS" in t, "the view of puts")
+    screen.type("/:AO\r")
+    screen.wait(lambda t: "filter: :AO" in t and ":BO" not in t, "puts to AO only")
+    screen.type(DOWN)
+    until(lambda: screen.reversed().split()[1:4] == [ioc.prefix + "AO", "1", "2"], 10,
+          lambda: f"the cursor in the second row: {screen.reversed()!r}\n{screen.text}")
+    screen.type("\r")
+    screen.wait(lambda t: f"RECORD {ioc.prefix}AO" in t and "SLOWEST CHAINS" in t, "the record")
+    screen.type("\x1b")
+    screen.wait(lambda t: "RECORD" not in t and "PUTS" in t, "back")
+    screen.type("\x1b")
+    screen.wait(lambda t: ":BO" in t, "all puts")
+
+
+def test_sorts(quiet, ioc, terminal):
+    screen = terminal()
+    screen.type("p>>")  # by PV
+    screen.wait(lambda t: "PVv" in t and "7.25" in t, "the mark of the sorted column, and rows")
+    names = [r[1] for r in rows(screen.text, "PUTS")]
+    assert names == sorted(names) and names[0] == ioc.prefix + "AO"
+    screen.type("r")
+    screen.wait(lambda t: "PV^" in t, "the other order")
+    names = [r[1] for r in rows(screen.text, "PUTS")]
+    assert names == sorted(names, reverse=True)
+
+
+def test_pause(quiet, ioc, terminal):
+    screen = terminal()
+    screen.type("p")
+    screen.wait(lambda t: "7.25" in t, "puts")
+    screen.type(" ")
+    screen.wait(lambda t: "PAUSED" in t, "the pause")
+    before = rows(screen.text, "PUTS")
+    count = quiet.get("PUT_CNT")
+    ioc.put("BO", 9.5)
+    quiet.wait("PUT_CNT", lambda n: n > count)
+    screen.type(DOWN)  # it draws, and the values stay
+    until(lambda: screen.reversed() == screen.lines[8], 10, "the cursor in the second row")
+    assert stays_false(lambda: "9.5" in screen.text, 0.5)
+    assert rows(screen.text, "PUTS") == before
+    screen.type(" ")
+    screen.wait(lambda t: "9.5" in t and "PAUSED" not in t, "the present")
+    ioc.put("BO", 7.25)
+
+
+def test_histogram_of_one_root(quiet, ioc, terminal):
+    """Who may write CHAIN_HIST_ROOT chooses. The harness runs as root, who may."""
+    screen = terminal()
+    screen.type("c")
+    screen.wait(lambda t: ioc.prefix + "C0" in t and "LATENCY of all chains" in t, "chains")
+    row = next(i for i, r in enumerate(rows(screen.text, "SLOWEST")) if r[0] == ioc.prefix + "C0")
+    screen.type(DOWN * row + "h")
+    screen.wait(lambda t: f"LATENCY of the chains of {ioc.prefix}C0   20" in t, "the histogram of C0")
+    assert quiet.text("CHAIN_HIST_ROOT") == ioc.prefix + "C0"
+    screen.type("H")
+    screen.wait(lambda t: "LATENCY of all chains" in t, "all chains")
+
+
+def test_small_screen(quiet, terminal):
+    screen = terminal(lines=10, columns=30)
+    screen.wait(lambda t: "PUTS" in t, "a page of ten lines")
+    screen.resize(40, 160)
+    screen.wait(lambda t: "SLOWEST CHAINS" in t, "a page of forty lines")
+
+
+def test_comes_back(new_monitor, ioc, terminal):
+    """The monitor ends and starts again: the screen says so, and shows its values again."""
+    monitor = new_monitor().start()
+    screen = terminal(monitor)
+    screen.wait(lambda t: "Running" in t and ioc.name in t, "the overview")
+    monitor.process.close()
+    screen.wait(lambda t: "NO ANSWER since" in t and ioc.name in t, "what was known")
+    monitor.start()
+    screen.wait(lambda t: "NO ANSWER" not in t and "Running" in t, "the monitor", 60)
+    monitor.wait_ioc(ioc)
+    ioc.put("BO", 11.75)
+    screen.wait(lambda t: "11.75" in t, "a put that the new one saw")
