@@ -24,7 +24,8 @@
 #define LOOK_SECONDS 2.0       /* for one file */
 #define CHECK_AFTER  (10 * EBPFMON_SECOND_NS)
 #define OLD_NAMES    2
-#define NAMES        ((int)ebpfMonFnCount + (int)ebpfMonVarCount + OLD_NAMES)
+#define SCAN_NOW     ((int)ebpfMonFnCount + (int)ebpfMonVarCount + OLD_NAMES)
+#define NAMES        (SCAN_NOW + 1)
 
 static void freeKnown(ebpfMonKnown *known)
 {
@@ -197,7 +198,8 @@ static int readFile(int fd, ebpfMonKnown **known)
     memcpy(names + ebpfMonFnCount, varNames, sizeof(varNames));
     for (int i = 0; i < OLD_NAMES; i++)
         names[ebpfMonFnCount + ebpfMonVarCount + i] = oldNames[i].name;
-    if (!ebpfMonElfFind(&file, names, NAMES, found) && !usesLocks(found)) {
+    names[SCAN_NOW] = "scanIoImmediate";
+    if (!ebpfMonElfFind(&file, names, NAMES, found) && !usesLocks(found) && !found[SCAN_NOW].isImported) {
         over = ebpfMonElfIsOver(&file);
         ebpfMonElfClose(&file);
         return over ? EFBIG : 0;
@@ -221,6 +223,7 @@ static int readFile(int fd, ebpfMonKnown **known)
         if ((b->isIoc || found[ebpfMonFnRingPop].vaddr) && !k->var[ebpfMonVarRelease].vaddr)
             findRelease(&file, &k->var[ebpfMonVarRelease]);
         b->usesLocks = usesLocks(found);
+        b->scansNow = found[SCAN_NOW].isImported;
         if (b->usesLocks)
             b->calls = ebpfMonCallsRead(&file);
     }
