@@ -12,12 +12,6 @@
 #include "sendChain.bpf.h"
 #include "snapshot.bpf.h"
 
-/* struct dbLocker (dbLockPvt.h), the same since it came with 3.16.0.1 */
-#define LOCKER_MAXREFS 32
-#define LOCKER_REFS    40
-#define LOCKREF_SIZE   16
-#define MANY_MAX 256
-
 /* Stops the clock of a thread that died with a lock: more than this is no chain. */
 #define CHAIN_MAX_NS (3600ull * 1000000000ull)
 
@@ -164,25 +158,11 @@ __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u
     return 0;
 }
 
-static __always_inline struct ebpfMonRootStat *rootStat(__u32 slot)
-{
-    static const struct ebpfMonRootStat none;
-    struct ebpfMonRootStat *rs = bpf_map_lookup_elem(&roots, &slot);
-
-    if (rs)
-        return rs;
-    bpf_map_update_elem(&roots, &slot, &none, BPF_NOEXIST);
-    rs = bpf_map_lookup_elem(&roots, &slot);
-    if (!rs)
-        countLost(EBPFMON_LOST_ROOTS);
-    return rs;
-}
-
 /* After the records were counted: the user part compares both sums (publish/rootAudit.c). */
 static __always_inline void addProcessed(struct ebpfMonRootStat *rs, __u32 processed)
 {
     rs->chains++;
-    rs->processed += processed;
+    __sync_fetch_and_add(&rs->processed, processed); /* sweeps add to it in other threads */
 }
 
 /* A lock set that is about to be released, and what the snapshot found. */
@@ -381,11 +361,19 @@ __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 s
     return 0;
 }
 
+/* sweep.bpf.c */
+int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany);
+int ebpfmon_sweep_moved(__u64 now);
+
 /* dbScanUnlock(dbCommon *) */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_unlock, __u64 precord)
 {
-    RUN_TIMED(ebpfmon_end_lock(precord, now, PT_REGS_SP(ctx)));
+    RUN_TIMED({
+        ebpfmon_end_lock(precord, now, PT_REGS_SP(ctx));
+        if (ebpfmon_leave(precord, now, 0))
+            ebpfmon_sweep_moved(now);
+    });
 }
 
 /* The list that was expected at another record was changed meanwhile. */
@@ -451,7 +439,7 @@ struct many {
 
 static long lookAtLocked(__u32 i, struct many *m)
 {
-    __u64 plr = readPtr(m->refs + (__u64)i * LOCKREF_SIZE);
+    __u64 plr = readPtr(m->refs + (__u64)i * EBPFMON_LOCKREF_SIZE);
     struct ebpfMonRootStat *rs;
     struct leftBusy left;
     struct caller c;
@@ -470,16 +458,18 @@ static long lookAtLocked(__u32 i, struct many *m)
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_unlock_many, __u64 locker)
 {
-    struct many m = { .refs = locker + LOCKER_REFS };
+    struct many m = { .refs = locker + EBPFMON_LOCKER_REFS };
     struct caller c;
     __u64 n = 0;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
-    bpf_probe_read_user(&n, sizeof(n), (void *)(locker + LOCKER_MAXREFS));
-    if (n > MANY_MAX)
-        n = MANY_MAX;
+    bpf_probe_read_user(&n, sizeof(n), (void *)(locker + EBPFMON_LOCKER_MAXREFS));
+    if (n > EBPFMON_MANY_MAX)
+        n = EBPFMON_MANY_MAX;
     m.now = bpf_ktime_get_ns();
     bpf_loop(n, lookAtLocked, &m, 0);
+    if (ebpfmon_leave(locker, m.now, 1))
+        ebpfmon_sweep_moved(m.now);
     return 0;
 }

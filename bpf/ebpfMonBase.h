@@ -13,6 +13,7 @@
 #define EBPFMON_DBADDR_PFLDDES   16
 #define EBPFMON_DBADDR_NELEMENTS 24
 #define EBPFMON_DBADDR_FIELDTYPE 32 /* short field_type, field_size, special, dbr_field_type */
+#define EBPFMON_DBADDR_SPECIAL   36
 #define EBPFMON_DBADDR_SIZE      40
 
 /* dbChannel.h: the DBADDR in a dbChannel, since 3.15 */
@@ -26,6 +27,12 @@
 /* dbLockPvt.h, before 3.16 dbLock.c: lockRecord. ioc/lockSets.c checks in each IOC whether it lies so. */
 #define EBPFMON_LOCKRECORD_SET     16
 #define EBPFMON_LOCKRECORD_PRECORD 24
+
+/* dbLockPvt.h: struct dbLocker, the same since it came with 3.16.0.1 */
+#define EBPFMON_LOCKER_MAXREFS 32
+#define EBPFMON_LOCKER_REFS    40
+#define EBPFMON_LOCKREF_SIZE   16
+#define EBPFMON_MANY_MAX       256 /* records of one that are looked at */
 
 /* link.h: types of a link whose value is a pv_link */
 #define EBPFMON_LINKTYPE_CONSTANT 0
@@ -41,6 +48,7 @@
 #define EBPFMON_DBF_FWDLINK 16
 
 #define EBPFMON_SPC_NOMOD  1  /* special.h */
+#define EBPFMON_SPC_SCAN   3  /* … of SCAN, EVNT, PHAS and PRIO */
 #define EBPFMON_AS_WRITE   2  /* asLib.h: asNOACCESS, asREAD, asWRITE */
 #define EBPFMON_MAX_STRING 40 /* epicsTypes.h: MAX_STRING_SIZE */
 

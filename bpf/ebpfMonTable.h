@@ -20,6 +20,7 @@
 #define EBPFMON_CONNECTS_MAX  4096
 #define EBPFMON_CAUSES_MAX    8192
 #define EBPFMON_NOTIFIES_MAX  8192
+#define EBPFMON_LISTS_MAX     16384
 
 /* --- tables that the user part writes -------------------------------------------------------------------------- */
 
@@ -46,6 +47,9 @@ struct ebpfMonTargetConf {
     __u8 ringHead;
     __u8 hasThreadNames, onceHasLink;
     __u8 pad[3];
+    __u64 movedTaken; /* ebpfMonMoved.added, when the lists were made */
+    __u32 sweeps;     /* nonzero: passes are watched, not chains; another number each time that begins */
+    __u32 zero;       /* as in struct ebpfMonRecConf */
 };
 
 /* Map "recIndex": the slot of a record (__u32) by its address. */
@@ -91,6 +95,7 @@ struct ebpfMonRecConf {
     __u8  valSize;
     __u8  flags;  /* EBPFMON_REC_… */
     __u32 zero;   /* 0, which the verifier must not know: it would unroll a loop that begins at a number it knows */
+    __u32 groupFirst, groupLen; /* of the first record of a group: its records that scan lists process */
 };
 
 /*
@@ -128,15 +133,43 @@ struct ebpfMonRecState {
     __u64 pass[2]; /* chains seen to run from here to the end of its stretch, by bank: one processing of each
                       record from this one to the last but one */
     __u64 stamp;   /* end of the chain that processed it last */
-    __u64 passStamp; /* … that ran from here to the end of its stretch */
+    __u64 passStamp; /* … that ran from here to the end of its stretch. While there are no stretches: of the first record
+                      * of a group, when a thread entered the group */
     __u32 pending; /* asynchronous: begun and not yet completed */
     __u16 seen;    /* nonzero once "time" is valid */
     __u16 noted;   /* EBPFMON_NOTED_… */
     __u32 last;    /* slot of the last record of its stretch: when that was seen to process, so had this one. Its own
                       slot: it is in no stretch, or the last */
-    __u32 pad;
+    __u32 group;   /* slot of the first record of its group: of all records that links connect with it */
+    __u32 inside;  /* of the first record of a group: EBPFMON_INSIDE_… */
+    __u32 moved;   /* nonzero: it is in ebpfMonMoved; the user part clears it */
     __u64 trapped; /* processings seen by the trap, while it is attached */
     __u64 entered; /* calls of dbProcess, while the reference trap is attached */
+};
+
+/* ebpfMonRecState.inside: how many threads may process records of the group that no scan list made them process … */
+#define EBPFMON_INSIDE_COUNT   0x7fff
+#define EBPFMON_INSIDE_SKIPPED 0x8000  /* … and a sweep left out records for that reason: the last of them looks */
+#define EBPFMON_INSIDE_TURN    0x10000 /* added by each that leaves */
+
+/* Map "lists": the records that a scan list processes, closure[first … first+len-1]; by the mutex of the list. */
+struct ebpfMonListKey {
+    __u64 mutex;
+    __u64 tgid;
+};
+
+struct ebpfMonList {
+    __u32 first, len;
+};
+
+/* Map "moved", by tgid: records that may have gone to another scan list. The kernel part writes it. */
+#define EBPFMON_MOVED_MAX 256 /* power of two */
+
+struct ebpfMonMoved {
+    __u64 added;  /* since passes are watched */
+    __u64 missed; /* nonzero: a sweep may not have seen all */
+    __u64 stuck;  /* nonzero: a thread did not leave a group, or leaves it at a place that is not watched */
+    __u32 slot[EBPFMON_MOVED_MAX]; /* the last ones: number n is at n % EBPFMON_MOVED_MAX */
 };
 
 /* Map "roots", by slot. */
@@ -265,13 +298,13 @@ static inline __u32 ebpfMonBucket(__u64 ns)
 }
 
 /* Both parts see these structs in shared memory, or pass them by address: both compilers must lay them out alike. */
-_Static_assert(sizeof(struct ebpfMonTargetConf) == 88, "ebpfMonTargetConf");
+_Static_assert(sizeof(struct ebpfMonTargetConf) == 104, "ebpfMonTargetConf");
 _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
-               sizeof(struct ebpfMonLockKey) == 16, "keys have no holes");
-_Static_assert(sizeof(struct ebpfMonRecConf) == 16 && __builtin_offsetof(struct ebpfMonRecConf, len) == 4,
+               sizeof(struct ebpfMonLockKey) == 16 && sizeof(struct ebpfMonListKey) == 16, "keys have no holes");
+_Static_assert(sizeof(struct ebpfMonRecConf) == 24 && __builtin_offsetof(struct ebpfMonRecConf, len) == 4,
                "ebpfMonRecConf: first and len are written in one store");
 _Static_assert(sizeof(struct ebpfMonClosurePair) == 8, "an array map rounds its elements up to 8 bytes");
-_Static_assert(sizeof(struct ebpfMonRecState) == 88, "ebpfMonRecState");
+_Static_assert(sizeof(struct ebpfMonRecState) == 96, "ebpfMonRecState");
 _Static_assert(sizeof(struct ebpfMonRootStat) == 64 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
 _Static_assert(sizeof(struct ebpfMonThread) == 344, "ebpfMonThread");
 _Static_assert(sizeof(struct ebpfMonQueues) == EBPFMON_QUEUES * 56, "ebpfMonQueues");

@@ -68,6 +68,15 @@ struct keptChain {
     struct leftBusy left;
 };
 
+/* A group of records (ebpfMonRecState.group) that a thread may process because it holds this lock. */
+struct inside {
+    __u64 lock;   /* as struct thread.asked */
+    __u32 group;
+    __u32 sweeps; /* ebpfMonTargetConf.sweeps then */
+};
+
+#define INSIDE_MAX 64 /* power of two */
+
 /*
  * What is known of one thread of a watched IOC. Only that thread's own probes write it, and a uprobe is not re-entered on
  * one thread, so it also serves as the buffer in which a put event is put together; a buffer of each CPU would not do,
@@ -91,6 +100,10 @@ struct thread {
     __u32 popping;           /* it is at that ring; POPPING_EMPTY: nothing was in it */
     __s32 emptyAt;           /* … and what comes next comes to this place */
     __u64 ending;            /* "begin" of a chain that is over and not yet sent; 0: none */
+    __u64 asked;             /* the record whose lock set it asks for, or the dbLocker of several; 0: none */
+    __u32 askedMany;         /* … it is a dbLocker */
+    __u32 insideCount;
+    struct inside inside[INSIDE_MAX]; /* the groups that it is in */
     __u64 awaited;           /* … of one that must be kept: what it handed over was sent. Other threads write it */
     struct ebpfMonPeer peer; /* of the last receive */
     __u32 copied;            /* TCP sequence number of the byte after it */
@@ -211,6 +224,20 @@ MAP struct {
     __type(key, __u32);
     __type(value, struct ebpfMonRootStat);
 } roots SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, EBPFMON_LISTS_MAX);
+    __type(key, struct ebpfMonListKey);
+    __type(value, struct ebpfMonList);
+} lists SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, EBPFMON_TARGETS_MAX);
+    __type(key, __u32);
+    __type(value, struct ebpfMonMoved);
+} moved SEC(".maps");
 
 /* When a lock set was last released, to tell how long a waiter waited. */
 MAP struct {

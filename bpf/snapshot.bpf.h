@@ -9,37 +9,7 @@
 #ifndef EBPFMON_SNAPSHOT_BPF_H
 #define EBPFMON_SNAPSHOT_BPF_H
 
-#include "probe.bpf.h"
-
-/* TIME of a record and the bytes before it, of which PACT is one. */
-struct window {
-    __u8  before[EBPFMON_TIME_WINDOW];
-    __u64 time;
-};
-
-/* Place "at" of the table of closures; 0: there is none. */
-static __always_inline int closureEntry(__u32 at, __u32 *entry)
-{
-    __u32 pair = at / 2;
-    struct ebpfMonClosurePair *p = bpf_map_lookup_elem(&closure, &pair);
-
-    if (!p)
-        return 0;
-    *entry = at & 1 ? p->entry[1] : p->entry[0];
-    return 1;
-}
-
-static __always_inline int readWindow(struct window *w, __u64 addr, __u16 timeOff)
-{
-    return bpf_probe_read_user(w, sizeof(*w), (void *)(addr + timeOff - EBPFMON_TIME_WINDOW));
-}
-
-/* The bound is tested where it is used: verifiers before 6.8 forget it with the register. */
-static __always_inline int isBusy(const struct window *w, __u32 pactBefore)
-{
-    barrier_var(pactBefore);
-    return pactBefore < EBPFMON_TIME_WINDOW && w->before[pactBefore];
-}
+#include "look.bpf.h"
 
 struct walk {
     __u64 stamp;
@@ -54,16 +24,11 @@ struct walk {
     struct leftBusy left;
 };
 
-/* epicsTimeStamp as a number that can be compared: seconds are in the low half. */
-static __always_inline __u64 stampOrder(__u64 time)
+/* Did this record process since it was counted last? It may have been counted with its whole stretch. "own": the time
+ * that was noted for the record itself. */
+static __always_inline int hasProcessed(const struct ebpfMonRecState *st, __u64 own, __u32 slot, __u64 time)
 {
-    return time << 32 | time >> 32;
-}
-
-/* Did this record process since it was counted last? It may have been counted with its whole stretch. */
-static __always_inline int hasProcessed(const struct ebpfMonRecState *st, __u32 slot, __u64 time)
-{
-    __u64 known = stampOrder(st->time);
+    __u64 known = stampOrder(own);
     __u32 last = st->last;
 
     if (last != slot) {
@@ -110,6 +75,7 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
 {
     __u32 slot = EBPFMON_ENTRY_SLOT(entry), ahead = EBPFMON_ENTRY_AHEAD(entry);
     int changed, busy = isBusy(win, w->pactBefore);
+    __u64 own = *(volatile __u64 *)&st->time;
 
     /* Whoever set PACT holds the lock until its own look: so the first look that finds it set is that chain's. */
     if (!busy) {
@@ -122,7 +88,7 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
             w->left.async[k] = w->left.async[k - 1];
         w->left.async[0] = slot + 1;
     }
-    changed = hasProcessed(st, slot, win->time);
+    changed = hasProcessed(st, own, slot, win->time);
     if (!st->seen || (!changed && !st->pending)) {
         st->time = win->time;
         st->seen = 1;
@@ -130,7 +96,9 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
             w->next = n + ahead; /* nor did those that only it could have processed */
         return;
     }
-    st->time = win->time;
+    /* a sweep, which looks without the lock, may see the same (sweep.bpf.h): one of both counts it */
+    if (!__sync_bool_compare_and_swap(&st->time, own, win->time))
+        return;
     if (busy) {
         if (changed)
             st->pending = 1;
@@ -139,7 +107,7 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
     st->pending = 0;
     if (ahead && !w->many && n >= w->end && n + ahead < w->len && countStretch(w, st, entry, n, win))
         return;
-    st->count++;
+    __sync_fetch_and_add(&st->count, 1);
     st->stamp = w->stamp;
     w->counted++;
 }

@@ -243,6 +243,8 @@ static int addCaller(void *arg, char *line)
         callers->complete = 0;
         return 1;
     }
+    if (known && known->binary.scansNow)
+        callers->scansNow = 1;
     if (!known || !known->binary.usesLocks)
         return 0;
     for (unsigned i = 0; i < callers->count; i++)
@@ -263,6 +265,7 @@ void ebpfMonImageReadCallers(ebpfMonImageCache *cache, pid_t pid, ebpfMonImageCa
 
     callers->count = 0;
     callers->complete = 1;
+    callers->scansNow = 0;
     if (eachLine(pid, addCaller, &s) || !callers->count)
         callers->complete = 0;
 }

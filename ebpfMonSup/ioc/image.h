@@ -49,6 +49,7 @@ typedef struct ebpfMonBinary {
     uint32_t oldNames;     /* bit by ebpfMonFn: it was found under the name of an older release */
     const ebpfMonCalls *calls; /* NULL: it does not call what is looked for, or its calls are not known */
     int      usesLocks;    /* it calls dbScanLock or dbScanUnlock in some way */
+    int      scansNow;     /* it calls scanIoImmediate: an I/O Intr list may be scanned by two threads at a time */
 } ebpfMonBinary;
 
 typedef struct ebpfMonImage {
@@ -75,6 +76,7 @@ typedef struct ebpfMonImage {
 /* The files of a process whose code takes and releases lock sets. */
 typedef struct {
     int      complete;    /* these are all ways in which it is done */
+    int      scansNow;    /* one of its files has ebpfMonBinary.scansNow */
     unsigned count;
     struct {
         const ebpfMonBinary *binary; /* owned by the cache */

@@ -3,16 +3,18 @@
 #include <string.h>
 #include "ioc/callSites.h"
 #include "ioc/imageCalls.h"
+#include "ioc/unwind.h"
 
 #define CODE_MAX 4096u /* bytes of scanList, to see its branches */
 
 /* The functions that are looked for: those that are called, and then those that call. */
-enum { LOCK, UNLOCK, PROCESS, CALLED, SCAN_LIST = CALLED, READERS, NAMES = READERS + 4 };
+enum { LOCK, UNLOCK, LOCK_MANY, PROCESS, CALLED, SCAN_LIST = CALLED, MUTEX_UNLOCK, READERS, NAMES = READERS + 4 };
 
-_Static_assert((int)LOCK == (int)ebpfMonCalledLock && (int)UNLOCK == (int)ebpfMonCalledUnlock, "numbers of the functions");
+_Static_assert((int)LOCK == (int)ebpfMonCalledLock && (int)UNLOCK == (int)ebpfMonCalledUnlock &&
+               (int)LOCK_MANY == (int)ebpfMonCalledLockMany, "numbers of the functions");
 
 static const char *const names[NAMES] = {
-    "dbScanLock", "dbScanUnlock", "dbProcess", "scanList",
+    "dbScanLock", "dbScanUnlock", "dbScanLockMany", "dbProcess", "scanList", "epicsMutexUnlock",
     "dbGetField", "dbChannelGetField", "dbChannel_get_count", "db_post_single_event",
 };
 
@@ -29,15 +31,10 @@ static int isChainLoop(const ebpfMonCallSites *sites, uint64_t function)
 
 /* In a stripped file: of the functions with a chain the one that also takes and releases a mutex several times, that of
  * its list. 0: there is none, or more than one. */
-static uint64_t findScanList(const ebpfMonElfFile *file, const ebpfMonCallSites *sites)
+static uint64_t findScanList(const ebpfMonCallSites *sites, const ebpfMonCallSites *unlocks)
 {
-    static const char *const mutex[] = { "epicsMutexUnlock" };
-    ebpfMonElfSymbol own[1];
-    ebpfMonCallSites *unlocks;
     uint64_t found = 0;
 
-    memset(own, 0, sizeof(own));
-    unlocks = ebpfMonCallSitesFind(file, mutex, own, 1);
     for (unsigned i = 0; unlocks && i < sites->count; i++) {
         uint64_t function = sites->site[i].caller;
         unsigned n = 0;
@@ -54,8 +51,71 @@ static uint64_t findScanList(const ebpfMonElfFile *file, const ebpfMonCallSites 
         }
         found = function;
     }
-    free(unlocks);
     return found;
+}
+
+static int isJump(const ebpfMonElfFile *file, uint64_t vaddr)
+{
+    uint8_t code;
+
+    return ebpfMonElfRead(file, vaddr, &code, 1) == 1 && code == 0xe9;
+}
+
+/* Nonzero: this instruction can leave the function "begin … end", and is no jump to one of "ends". */
+static int leaves(const uint8_t *code, unsigned length, uint64_t vaddr, uint64_t begin, uint64_t end,
+                  const ebpfMonCallSites *ends)
+{
+    uint64_t target;
+    int32_t distance;
+
+    if (code[0] == 0xc3 || code[0] == 0xc2 || (code[0] == 0xf3 && length > 1 && code[1] == 0xc3))
+        return 1;
+    if (code[0] == 0xff && length > 1 && (code[1] >> 3 & 7) == 4) /* by a pointer */
+        return 1;
+    if (!(code[0] == 0xe9 && length == 5) && !(code[0] == 0x0f && length == 6 && (code[1] & 0xf0) == 0x80))
+        return 0;
+    memcpy(&distance, code + length - sizeof(distance), sizeof(distance));
+    target = vaddr + length + (uint64_t)(int64_t)distance;
+    if (target >= begin && target < end)
+        return 0;
+    for (unsigned i = 0; i < ends->count; i++)
+        if (ends->site[i].vaddr == vaddr)
+            return code[0] != 0xe9;
+    return 1;
+}
+
+/* Nonzero: scanList has other ways out than by a jump to epicsMutexUnlock, or it may have. */
+static int hasOtherEnds(const ebpfMonElfFile *file, uint64_t scanList, const ebpfMonCallSites *unlocks)
+{
+    uint8_t code[CODE_MAX + 16];
+    size_t len = ebpfMonElfRead(file, scanList, code, sizeof(code)), end = 0, at;
+    unsigned n;
+
+    while (end < len && end < CODE_MAX && ebpfMonUnwindFindBegin(file, scanList + end) == scanList)
+        end++;
+    if (!end || end == CODE_MAX)
+        return 1;
+    for (at = 0; at < end; at += n) {
+        n = ebpfMonInsnLength(code + at, len - at);
+        if (!n || leaves(code + at, n, scanList + at, scanList, scanList + end, unlocks))
+            return 1;
+    }
+    return 0;
+}
+
+/* Where the program goes on when a call returns: the next instruction that costs little, before anything else is called. */
+static uint64_t findBehind(const ebpfMonElfFile *file, uint64_t vaddr)
+{
+    uint64_t offset;
+    uint8_t code[64];
+    ebpfMonSite site;
+    size_t len;
+
+    if (isJump(file, vaddr) || ebpfMonElfOffset(file, vaddr + 5, PF_X, &offset))
+        return 0;
+    len = ebpfMonElfRead(file, vaddr + 5, code, sizeof(code));
+    ebpfMonSitePickX86(code, len, 0, 0, &site);
+    return offset + site.skip;
 }
 
 static void pickEntry(const ebpfMonElfFile *file, uint64_t function, ebpfMonSite *site)
@@ -72,38 +132,69 @@ static void pickEntry(const ebpfMonElfFile *file, uint64_t function, ebpfMonSite
     site->vaddr = function + site->skip;
 }
 
+static ebpfMonCaller findCaller(const ebpfMonElfSymbol *symbol, uint64_t caller, uint64_t scanList)
+{
+    if (scanList && caller == scanList)
+        return ebpfMonCallerScanList;
+    for (unsigned k = READERS; k < NAMES; k++)
+        if (symbol[k].vaddr && symbol[k].vaddr == caller)
+            return ebpfMonCallerReader;
+    return ebpfMonCallerOther;
+}
+
+static void addCall(ebpfMonCalls *calls, const ebpfMonElfFile *file, const ebpfMonCallSite *site, ebpfMonCaller caller)
+{
+    ebpfMonCall call = { .offset = site->offset, .called = (uint8_t)site->called, .caller = (uint8_t)caller };
+
+    if (call.called != ebpfMonCalledUnlock && caller == ebpfMonCallerOther) {
+        call.behind = findBehind(file, site->vaddr);
+        if (!call.behind)
+            calls->knowsBehind = 0;
+    }
+    calls->call[calls->count++] = call;
+}
+
+/* The last calls of scanList. */
+static void addEnds(ebpfMonCalls *calls, const ebpfMonElfFile *file, uint64_t scanList, const ebpfMonCallSites *unlocks)
+{
+    calls->endsOtherwise = hasOtherEnds(file, scanList, unlocks);
+    for (unsigned i = 0; i < unlocks->count; i++)
+        if (unlocks->site[i].caller == scanList && isJump(file, unlocks->site[i].vaddr))
+            calls->call[calls->count++] = (ebpfMonCall){ .offset = unlocks->site[i].offset,
+                                                         .called = ebpfMonCalledListEnd,
+                                                         .caller = ebpfMonCallerScanList };
+}
+
 ebpfMonCalls *ebpfMonCallsRead(ebpfMonElfFile *file)
 {
     ebpfMonElfSymbol symbol[NAMES];
-    ebpfMonCallSites *sites;
+    ebpfMonCallSites *sites, *unlocks = NULL;
+    uint64_t scanList = 0;
     ebpfMonCalls *calls;
-    uint64_t scanList;
 
     ebpfMonElfFind(file, names, NAMES, symbol);
     sites = ebpfMonCallSitesFind(file, names, symbol, CALLED);
-    calls = sites ? calloc(1, sizeof(*calls) + sites->count * sizeof(calls->call[0])) : NULL;
-    if (!calls) {
-        free(sites);
-        return NULL;
-    }
+    if (sites && symbol[PROCESS].vaddr) /* dbScan.c is a part of the file that has dbProcess */
+        unlocks = ebpfMonCallSitesFind(file, &names[MUTEX_UNLOCK], &symbol[MUTEX_UNLOCK], 1);
+    calls = sites ? calloc(1, sizeof(*calls) + (sites->count + (unlocks ? unlocks->count : 0)) * sizeof(calls->call[0]))
+                  : NULL;
+    if (!calls)
+        goto done;
     calls->complete = (sites->complete & (1u << LOCK)) && (sites->complete & (1u << UNLOCK));
-    /* dbScan.c is a part of the file that has dbProcess */
-    scanList = symbol[SCAN_LIST].vaddr ? symbol[SCAN_LIST].vaddr : symbol[PROCESS].vaddr ? findScanList(file, sites) : 0;
+    calls->knowsBehind = !!(sites->complete & (1u << LOCK_MANY));
+    if (unlocks)
+        scanList = symbol[SCAN_LIST].vaddr ? symbol[SCAN_LIST].vaddr : findScanList(sites, unlocks);
     if (scanList && isChainLoop(sites, scanList))
         pickEntry(file, scanList, &calls->scanList);
-    for (unsigned i = 0; i < sites->count; i++) {
-        const ebpfMonCallSite *site = &sites->site[i];
-        ebpfMonCaller caller = ebpfMonCallerOther;
-
-        if (site->called == PROCESS)
-            continue;
-        for (unsigned k = READERS; k < NAMES; k++)
-            if (symbol[k].vaddr && symbol[k].vaddr == site->caller)
-                caller = ebpfMonCallerReader;
-        if (calls->scanList.cls != ebpfMonSiteNone && site->caller == scanList)
-            caller = ebpfMonCallerScanList;
-        calls->call[calls->count++] = (ebpfMonCall){ site->offset, (uint8_t)site->called, (uint8_t)caller };
-    }
+    if (calls->scanList.cls == ebpfMonSiteNone)
+        scanList = 0;
+    for (unsigned i = 0; i < sites->count; i++)
+        if (sites->site[i].called != PROCESS)
+            addCall(calls, file, &sites->site[i], findCaller(symbol, sites->site[i].caller, scanList));
+    if (scanList)
+        addEnds(calls, file, scanList, unlocks);
+done:
     free(sites);
+    free(unlocks);
     return calls;
 }

@@ -13,7 +13,8 @@
 typedef enum {
     ebpfMonCalledLock,   /* dbScanLock */
     ebpfMonCalledUnlock, /* dbScanUnlock */
-    ebpfMonCalledCount
+    ebpfMonCalledLockMany, /* dbScanLockMany */
+    ebpfMonCalledListEnd   /* epicsMutexUnlock, as the last thing that scanList does */
 } ebpfMonCalled;
 
 typedef enum {
@@ -24,12 +25,15 @@ typedef enum {
 
 typedef struct {
     uint64_t offset; /* of the call in the file, as a uprobe wants it */
+    uint64_t behind; /* Lock, LockMany: of a place that is reached straight from its return; 0: there is none */
     uint8_t  called; /* ebpfMonCalled */
     uint8_t  caller; /* ebpfMonCaller */
 } ebpfMonCall;
 
 typedef struct {
     int         complete; /* it has no other way to call them */
+    int         knowsBehind; /* so is dbScanLockMany, and all calls that take a lock, of ebpfMonCallerOther, have a place behind */
+    int         endsOtherwise; /* scanList has other ways out than ebpfMonCalledListEnd, or none that is known */
     ebpfMonSite scanList; /* its entry; cls ebpfMonSiteNone: not found, or it does not call each of them once */
     unsigned    count;
     ebpfMonCall call[];

@@ -15,7 +15,8 @@
 
 #define MAX_FUNCTION 4096u     /* bytes of code read per function, to see its branches */
 #define OLD_NAMES    2
-#define NAMES        ((int)ebpfMonFnCount + (int)ebpfMonVarCount + OLD_NAMES)
+#define SCAN_NOW     ((int)ebpfMonFnCount + (int)ebpfMonVarCount + OLD_NAMES)
+#define NAMES        (SCAN_NOW + 1)
 
 const char *const ebpfMonFnNames[ebpfMonFnCount] = {
     "dbPut", "dbPutField", "dbProcessNotify", "rsrvCheckPut", "camessage", "dbScanLock", "dbScanUnlock",
@@ -158,6 +159,7 @@ static void findNames(ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places, e
     memcpy(names + ebpfMonFnCount, varNames, sizeof(varNames));
     for (int i = 0; i < OLD_NAMES; i++)
         names[ebpfMonFnCount + ebpfMonVarCount + i] = oldNames[i].name;
+    names[SCAN_NOW] = "scanIoImmediate";
     ebpfMonElfFind(file, names, NAMES, found);
     how->isStripped = isStrippedIoc(file, found);
     while (how->isStripped && !isIoc(found) && ebpfMonSymbolFileAdd(file, places, &search))
@@ -187,6 +189,8 @@ static void fill(ebpfMonElfFile *file, ebpfMonElfSymbol *found, const Knowledge 
     if ((b->isIoc || b->isNameless || found[ebpfMonFnRingPop].vaddr) && !k->var[ebpfMonVarRelease].vaddr)
         findRelease(file, &k->var[ebpfMonVarRelease]);
     b->usesLocks = usesLocks(found);
+    /* of a program with a static Base nobody knows */
+    b->scansNow = found[SCAN_NOW].isImported || (b->isIoc && ebpfMonElfIsProgram(file));
     if (b->usesLocks && !b->isRecognised) /* without names: the entries are probed */
         b->calls = ebpfMonCallsRead(file);
 }
@@ -204,7 +208,7 @@ int ebpfMonImageFileRead(int fd, const ebpfMonSymbolPlaces *places, ebpfMonKnown
     findNames(&file, places, found, &how);
     for (int i = 0; i < NAMES; i++)
         any |= found[i].vaddr != 0;
-    isOfInterest = any || usesLocks(found) || how.isStripped;
+    isOfInterest = any || usesLocks(found) || found[SCAN_NOW].isImported || how.isStripped;
     if (isOfInterest)
         *known = calloc(1, sizeof(**known));
     if (*known)

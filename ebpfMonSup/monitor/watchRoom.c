@@ -36,6 +36,8 @@ int ebpfMonWatchRoomMake(ebpfMonMonitor *m, const ebpfMonFilter *first)
         .tables = ebpfMonKernelTables(),
         .setRecordIndex = ebpfMonKernelSetRecordIndex, .removeRecordIndex = ebpfMonKernelRemoveRecordIndex,
         .setArray = ebpfMonKernelSetArray, .removeArray = ebpfMonKernelRemoveArray,
+        .setList = ebpfMonKernelSetList, .removeList = ebpfMonKernelRemoveList,
+        .beginMoved = ebpfMonKernelBeginMoved, .getMoved = ebpfMonKernelGetMoved,
         .removeRoots = ebpfMonKernelRemoveRoots,
     };
     const ebpfMonFollowerSink sink = { .iocsChanged = onIocsChanged, .trouble = onTrouble, .arg = m };

@@ -42,6 +42,12 @@ static const Place placeOf[ebpfMonProgCount] = {
     [ebpfMonProgPassCount]  = { ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, EBPFMON_CHAINS, WAY(Passes), CALLER(ScanList),
                                 ebpfMonCalledUnlock },
     [ebpfMonProgPassNext]   = { ebpfMonFnScanUnlock, 0, EBPFMON_CHAINS, 0, WAY(Passes), CALLER(ScanList), ebpfMonCalledUnlock },
+    [ebpfMonProgListEnd]    = { ebpfMonFnScanUnlock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(ScanList), ebpfMonCalledListEnd },
+    [ebpfMonProgListBegin]  = { ebpfMonFnScanUnlock, 0, ON_REQUEST, 0, WAY(Passes) },
+    [ebpfMonProgLocked]     = { ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other), .called = ebpfMonCalledLock },
+    [ebpfMonProgAsk]        = { ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other), ebpfMonCalledLock },
+    [ebpfMonProgAskMany]    = { ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other), ebpfMonCalledLockMany },
+    [ebpfMonProgScanPut]    = ENTRY(Put, ON_REQUEST),
     [ebpfMonProgUnlockMany] = ENTRY(ScanUnlockMany, EBPFMON_COUNTS),
     [ebpfMonProgCompleted]  = ENTRY(FwdLink, ON_REQUEST),
     [ebpfMonProgProcess]    = ENTRY(Process, ON_REQUEST),
@@ -84,6 +90,23 @@ ebpfMonAttachWay ebpfMonAttachFindWay(const ebpfMonAttached *att, int hasLists)
     if (!ebpfMonFeature.uprobeMulti || !att->callers.complete)
         return ebpfMonAttachEntries;
     return hasLists && calls && calls->scanList.cls == ebpfMonSiteFast ? ebpfMonAttachPasses : ebpfMonAttachCalls;
+}
+
+uint32_t ebpfMonAttachSweeps(const ebpfMonAttached *att)
+{
+    uint32_t want = EBPFMON_BIT(ebpfMonProgListEnd) | EBPFMON_BIT(ebpfMonProgLocked) | EBPFMON_BIT(ebpfMonProgAsk) |
+                    EBPFMON_BIT(ebpfMonProgAskMany) | EBPFMON_BIT(ebpfMonProgScanPut);
+    const ebpfMonCalls *calls = att->core->calls;
+    unsigned ends = 0;
+
+    for (unsigned i = 0; i < att->callers.count; i++)
+        if (!att->callers.file[i].binary->calls->knowsBehind)
+            return 0;
+    for (unsigned k = 0; k < calls->count; k++)
+        ends += calls->call[k].called == ebpfMonCalledListEnd;
+    if (!ends)
+        return 0;
+    return calls->endsOtherwise ? want | EBPFMON_BIT(ebpfMonProgListBegin) : want;
 }
 
 int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, const uint64_t *offsets, unsigned count,
@@ -134,7 +157,10 @@ static int attachToCalls(ebpfMonAttached *att, int prog, unsigned callers)
         int err;
 
         for (unsigned k = 0; offsets && k < calls->count; k++)
-            if (calls->call[k].called == placeOf[prog].called && (callers & (1u << calls->call[k].caller)))
+            if (prog == ebpfMonProgLocked && calls->call[k].behind)
+                offsets[n++] = calls->call[k].behind;
+            else if (prog != ebpfMonProgLocked && calls->call[k].called == placeOf[prog].called &&
+                     (callers & (1u << calls->call[k].caller)))
                 offsets[n++] = calls->call[k].offset;
         err = !offsets ? ENOMEM : n ? addProbe(att, prog, att->callers.file[i].path, offsets, n) : 0;
         free(offsets);
@@ -166,7 +192,7 @@ static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonS
     const Place *place = &placeOf[prog];
 
     *site = findFunction(att, place->fn, path);
-    if (prog == ebpfMonProgPassBegin) {
+    if (prog == ebpfMonProgPassBegin || prog == ebpfMonProgListBegin) {
         *site = &att->core->calls->scanList;
         *path = att->path;
     }

@@ -48,6 +48,10 @@ void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *imag
 /* The best way for this IOC; "callers" has been read. "hasLists": scan lists can be followed in its memory. */
 ebpfMonAttachWay ebpfMonAttachFindWay(const ebpfMonAttached *att, int hasLists);
 
+/* The programs that watch passes of scan lists, one trap each, in place of ebpfMonProgPassCount: in ebpfMonAttachPasses
+ * alone. 0: this IOC's code does not allow it. */
+uint32_t ebpfMonAttachSweeps(const ebpfMonAttached *att);
+
 /* Attaches what is in "want" and not on, or on in another way, and detaches the rest. A probe that cannot be attached is left out; "note"
  * says why, of the first one. Returns the bits that are on. */
 uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay way, char *note, size_t size);

@@ -76,6 +76,12 @@ struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog)
     case ebpfMonProgUnlock:     return skel->progs.ebpfmon_unlock;
     case ebpfMonProgPassCount:  return skel->progs.ebpfmon_unlock;
     case ebpfMonProgPassNext:   return skel->progs.ebpfmon_pass_next;
+    case ebpfMonProgListEnd:    return skel->progs.ebpfmon_list_end;
+    case ebpfMonProgListBegin:  return skel->progs.ebpfmon_list_begin;
+    case ebpfMonProgLocked:     return skel->progs.ebpfmon_locked;
+    case ebpfMonProgAsk:        return skel->progs.ebpfmon_ask;
+    case ebpfMonProgAskMany:    return skel->progs.ebpfmon_ask_many;
+    case ebpfMonProgScanPut:    return skel->progs.ebpfmon_scan_put;
     case ebpfMonProgUnlockMany: return skel->progs.ebpfmon_unlock_many;
     case ebpfMonProgCompleted:  return skel->progs.ebpfmon_completed;
     case ebpfMonProgProcess:    return skel->progs.ebpfmon_process;
@@ -147,6 +153,8 @@ static void leaveOut(void)
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
     struct bpf_program *const walking[] = {
         skel->progs.ebpfmon_unlock, skel->progs.ebpfmon_unlock_many, skel->progs.ebpfmon_pass_next,
+        skel->progs.ebpfmon_list_end, skel->progs.ebpfmon_list_begin, skel->progs.ebpfmon_locked,
+        skel->progs.ebpfmon_scan_put,
         skel->progs.ebpfmon_regs, skel->progs.ebpfmon_switch, skel->progs.ebpfmon_wakeup,
     };
 

@@ -20,6 +20,9 @@ typedef enum {
     ebpfMonProgCamessage, ebpfMonProgCaLink,
     ebpfMonProgLock, ebpfMonProgPassBegin, /* a chain begins; the first chain of a scan list does */
     ebpfMonProgUnlock, ebpfMonProgPassCount, ebpfMonProgPassNext, /* a chain ends; one of a scan list does; … and the next begins */
+    ebpfMonProgListEnd, ebpfMonProgListBegin, /* a scan list is at its end; it begins, which sweeps what the last pass did */
+    ebpfMonProgLocked, ebpfMonProgAsk, ebpfMonProgAskMany, /* a lock was taken; one is asked for, several are */
+    ebpfMonProgScanPut, /* a record may go to another scan list */
     ebpfMonProgUnlockMany, ebpfMonProgCompleted, ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgDelayed, ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgPopReturn,
     ebpfMonProgCount
 } ebpfMonProg;

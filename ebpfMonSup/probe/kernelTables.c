@@ -31,6 +31,33 @@ void ebpfMonKernelRemoveTarget(uint32_t tgid)
     bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.targets), &tgid);
     bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.hits), &tgid);
     bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.queues), &tgid);
+    bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.moved), &tgid);
+}
+
+int ebpfMonKernelSetList(uint32_t tgid, uint64_t mutex, const struct ebpfMonList *list)
+{
+    struct ebpfMonListKey key = { mutex, tgid };
+
+    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.lists), &key, list, BPF_ANY);
+}
+
+void ebpfMonKernelRemoveList(uint32_t tgid, uint64_t mutex)
+{
+    struct ebpfMonListKey key = { mutex, tgid };
+
+    bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.lists), &key);
+}
+
+int ebpfMonKernelBeginMoved(uint32_t tgid)
+{
+    static const struct ebpfMonMoved none;
+
+    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.moved), &tgid, &none, BPF_ANY);
+}
+
+int ebpfMonKernelGetMoved(uint32_t tgid, struct ebpfMonMoved *moved)
+{
+    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.moved), &tgid, moved);
 }
 
 #define BATCH 1024

@@ -24,6 +24,14 @@ void ebpfMonKernelRemoveRecordIndex(uint32_t tgid, const uint64_t *precord, uint
 int  ebpfMonKernelSetArray(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf);
 void ebpfMonKernelRemoveArray(uint32_t tgid, uint64_t pfldDes);
 
+/* Which records a scan list processes; the list is known by its mutex. */
+int  ebpfMonKernelSetList(uint32_t tgid, uint64_t mutex, const struct ebpfMonList *list);
+void ebpfMonKernelRemoveList(uint32_t tgid, uint64_t mutex);
+
+/* Records that go to other scan lists: from now on they are noted; those that were. 0, or -1. */
+int  ebpfMonKernelBeginMoved(uint32_t tgid);
+int  ebpfMonKernelGetMoved(uint32_t tgid, struct ebpfMonMoved *moved);
+
 void ebpfMonKernelRemoveRoots(uint32_t first, uint32_t count); /* histograms of "count" slots from "first" on */
 void ebpfMonKernelRemoveThreads(pid_t pid);                    /* what is known of the threads of a process */
 

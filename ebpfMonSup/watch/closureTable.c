@@ -200,7 +200,7 @@ int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, con
     }
     if (!t->follower.leftAt)
         t->follower.leftAt = calloc((size_t)t->cat->count + 1, sizeof(*t->follower.leftAt));
-    stretch = makeStretches(t, c);
+    stretch = t->follower.sweep.number ? NULL : makeStretches(t, c);
     ebpfMonTargetsLock(table->targets);
     emptyBank(t, bank);
     before = t->stretch[bank];

@@ -23,7 +23,8 @@ ebpfMonClosures *ebpfMonClosureTableMakeClosures(const ebpfMonCatalogue *cat);
 void ebpfMonClosureTableBeginChange(ebpfMonClosureTable *table, const ebpfMonTarget *t);
 void ebpfMonClosureTableEndChange(ebpfMonClosureTable *table, const ebpfMonTarget *t);
 
-/* Puts closures in force, in place of those before; "t" has slots. 0, or -1: no room. */
+/* Puts closures in force, in place of those before; "t" has slots. While passes are watched there are no stretches. 0, or
+ * -1: no room. */
 int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, const ebpfMonClosures *c);
 
 /* Marks which chains level trace keeps: those with a record that the filter shows. For when that has changed. */

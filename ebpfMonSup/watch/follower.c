@@ -126,8 +126,10 @@ static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
         ebpfMonTargetLifeFindRecords(&f->life, t, r->now);
     if (r->relink)
         ebpfMonTargetLifeReadAllLinks(&f->life, t);
-    if (r->budget)
+    if (r->budget) {
         ebpfMonTargetLifeTryTypes(&f->life, t, r->now);
+        ebpfMonTargetLifeFollowSweeps(&f->life, t, r->now);
+    }
     if (r->changed) /* the operator decided anew: so does the governor */
         ebpfMonBudgetReset(&t->follower.budget);
     if (r->changed || (r->budget && t->follower.noFiles) ||

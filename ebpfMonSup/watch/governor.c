@@ -12,6 +12,7 @@
 /* Of the files that this process may open (ulimit -n), what probes leave to others. */
 #define RESERVE_PART 4
 #define RESERVE_MAX  1024
+#define TRY_NS 10000000000ull /* between two looks whether passes can be watched, at first */
 
 struct ebpfMonGovernor {
     ebpfMonTargets *targets;
@@ -130,6 +131,7 @@ static int setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *fi
         .linkValue = (uint8_t)o->linkValue, .linkPvname = (uint8_t)o->linkPvname, .linkPvlMask = (uint8_t)o->linkPvlMask,
         .ringHead = (uint8_t)o->ringHead, .hasThreadNames = (uint8_t)o->hasThreadNames,
         .onceHasLink = (uint8_t)o->onceHasLink,
+        .movedTaken = t->follower.sweep.moved, .sweeps = t->follower.sweep.number,
     };
 
     return ebpfMonKernelSetTarget((uint32_t)t->pid, &conf);
@@ -160,6 +162,7 @@ static void publishLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel leve
         t->putsSince = ebpfMonClockMonotonic();
     t->level = level;
     t->way = t->follower.att.way;
+    t->sweeps = t->follower.sweep.number && !t->follower.sweep.ends;
     ebpfMonTargetsUnlock(g->targets);
 }
 
@@ -219,10 +222,77 @@ static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter 
         ebpfMonTargetSetNote(g->targets, t, t->note, 0);
 }
 
+/* The probes that could watch passes. 0: its level or its code does not allow it. */
+static uint32_t findSweepProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way, uint32_t want)
+{
+    return level == ebpfMonLevelCounts && way == ebpfMonAttachPasses && !t->follower.sweep.broken &&
+                   !(want & EBPFMON_BIT(ebpfMonProgCompleted)) ? ebpfMonAttachSweeps(&t->follower.att) : 0;
+}
+
+int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now)
+{
+    return !t->gone && t->slot != UINT32_MAX && !t->follower.sweep.number && now >= t->follower.sweep.tryAt &&
+           findSweepProbes(t, t->level, t->follower.att.way, t->follower.att.on);
+}
+
+/* The probes that watch passes of scan lists, which is to be done now. 0: chains are to be watched. */
+static uint32_t findSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way, uint32_t want)
+{
+    uint32_t sweeps = findSweepProbes(t, level, way, want);
+    uint64_t now = ebpfMonClockMonotonic();
+
+    if (!sweeps || t->follower.sweep.lost || t->follower.sweep.number)
+        return t->follower.sweep.lost ? 0 : sweeps;
+    if (now < t->follower.sweep.tryAt)
+        return 0;
+    t->follower.sweep.serial = !t->follower.att.callers.scansNow && !ebpfMonProcHasThread(t->pid, "cb*-[0-9]*");
+    if (ebpfMonRecordTablesBeginSweeps(g->tables, t)) {
+        t->follower.sweep.pause = t->follower.sweep.pause ? 2 * t->follower.sweep.pause : TRY_NS;
+        t->follower.sweep.tryAt = now + t->follower.sweep.pause;
+        return 0;
+    }
+    t->follower.sweep.pause = 0;
+    t->follower.sweep.tryAt = now + TRY_NS; /* if it is given up */
+    return sweeps;
+}
+
+/* First the kernel part knows, and only then does the way to count change. */
+static void endSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter, int parallel)
+{
+    t->follower.sweep.number = 0;
+    if (level > ebpfMonLevelOff)
+        setConf(t, level, filter, parallel);
+    ebpfMonRecordTablesEndSweeps(g->tables, t);
+}
+
+/* Goes over to passes, or back to chains: both are watched until nothing is left that only one of them would show. */
+static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want, uint32_t sweeps, char *note, size_t size)
+{
+    const uint32_t chains = EBPFMON_BIT(ebpfMonProgPassCount);
+    ebpfMonAttachWay way = t->follower.att.way;
+    uint32_t on;
+
+    if (sweeps) {
+        on = ebpfMonAttachSet(&t->follower.att, want | sweeps, way, note, size);
+        if ((on & sweeps) == sweeps) {
+            t->follower.sweep.ends = 0;
+            return ebpfMonAttachSet(&t->follower.att, (want | sweeps) & ~chains, way, note, size);
+        }
+        t->follower.sweep.broken = 1;
+    }
+    sweeps = ebpfMonAttachSweeps(&t->follower.att);
+    on = ebpfMonAttachSet(&t->follower.att, want | (t->follower.att.on & sweeps), way, note, size);
+    if (want & chains ? !(on & chains) : 0)
+        return on;
+    if (!ebpfMonRecordTablesSettleSweeps(g->tables, t, ebpfMonClockMonotonic()))
+        return on;
+    return ebpfMonAttachSet(&t->follower.att, want, way, note, size);
+}
+
 void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel asked, int reference,
                                const ebpfMonFilter *filter)
 {
-    uint32_t was = t->follower.att.on, want, on;
+    uint32_t was = t->follower.att.on, want, on, sweeps;
     char note[EBPFMON_NOTE_SIZE] = "";
     ebpfMonAttachWay way;
     ebpfMonLevel level;
@@ -251,12 +321,18 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         ebpfMonRecordTablesSetTrap(g->tables, t, 1, 1); /* while both counters stand still */
     if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
         t->follower.queuesSince = ebpfMonClockMonotonic();
+    sweeps = findSweeps(g, t, level, way, want);
     if (level > ebpfMonLevelOff)
         full = setConf(t, level, filter, parallel);
     if (want & ~was & EBPFMON_BIT(ebpfMonProgLock))
         ebpfMonKernelRemoveThreads(t->pid); /* locks that were taken when we looked last are long released */
     announcePuts(g, t, want);
-    on = ebpfMonAttachSet(&t->follower.att, want, way, note, sizeof(note));
+    if (t->follower.sweep.number && level >= ebpfMonLevelCounts && way == t->follower.att.way)
+        on = attachSweeps(g, t, want, sweeps, note, sizeof(note));
+    else
+        on = ebpfMonAttachSet(&t->follower.att, want, way, note, sizeof(note));
+    if (t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd)))
+        endSweeps(g, t, level, filter, parallel);
     publishLevel(g, t, level, on & ~was);
     if (level == ebpfMonLevelOff && on == 0)
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);

@@ -19,6 +19,9 @@ void ebpfMonGovernorFree(ebpfMonGovernor *governor); /* NULL does no harm */
 void ebpfMonGovernorApplyLevel(ebpfMonGovernor *governor, ebpfMonTarget *t, ebpfMonLevel asked, int reference,
                                const ebpfMonFilter *filter);
 
+/* Nonzero: it is time to look whether passes of its scan lists can be watched, and not each chain. */
+int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now);
+
 /* Measures what watching took from the IOC since the last call (once a second). "limit": percent of one core, 0: none.
  * Nonzero: another level is allowed now, and is to be applied. */
 int ebpfMonGovernorCheckBudget(ebpfMonGovernor *governor, ebpfMonTarget *t, double limit, uint64_t now);

@@ -17,6 +17,10 @@ typedef struct {
     int  (*setArray)(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf);
     void (*removeArray)(uint32_t tgid, uint64_t pfldDes);
     void (*removeRoots)(uint32_t first, uint32_t count);
+    int  (*setList)(uint32_t tgid, uint64_t mutex, const struct ebpfMonList *list);
+    void (*removeList)(uint32_t tgid, uint64_t mutex);
+    int  (*beginMoved)(uint32_t tgid);
+    int  (*getMoved)(uint32_t tgid, struct ebpfMonMoved *moved);
 } ebpfMonRecordTablesKernel;
 
 /* Adds all records of the IOC: record i gets slot "slot" + i. 0, or -1: there is no room, or no memory. */

@@ -8,18 +8,10 @@
 
 #include "common/clock.h"
 #include "ioc/recordLinks.h"
-#include "watch/closureTable.h"
 #include "watch/linkChange.h"
-#include "watch/recordTables.h"
-#include "watch/slotAllocator.h"
+#include "watch/recordTablesOwn.h"
+#include "watch/sweeps.h"
 #include "watch/typeTrial.h"
-
-struct ebpfMonRecordTables {
-    ebpfMonTargets *targets;
-    ebpfMonRecordTablesKernel kernel;
-    ebpfMonSlotAllocator *slots;
-    ebpfMonClosureTable *closures;
-};
 
 ebpfMonRecordTables *ebpfMonRecordTablesNew(ebpfMonTargets *targets, const ebpfMonRecordTablesKernel *kernel)
 {
@@ -93,8 +85,7 @@ static void markTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonC
     free(reached);
 }
 
-/* What the record made process lately may not have been counted: nor what that made process, and so on. */
-static void markMissed(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c, uint32_t index)
+void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c, uint32_t index)
 {
     ebpfMonTargetsLock(r->targets);
     for (uint32_t k = 0; k < c->len[index]; k++)
@@ -346,11 +337,11 @@ void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *r, ebpfMonTarget *t)
     readLinks(r, t, EBPFMON_ALL_RECORDS, changed);
     c = ebpfMonClosureTableMakeClosures(t->cat);
     ebpfMonClosureTableBeginChange(r->closures, t);
-    if (c && changed && ebpfMonClosureTableInstall(r->closures, t, c) == 0) {
+    if (c && changed && ebpfMonRecordTablesInstall(r, t, c) == 0) {
         markTrapped(r, t, c);
         for (uint32_t i = 0; i < t->cat->count; i++)
             if (changed[i]) /* since when is not known */
-                markMissed(r, t, c, i);
+                ebpfMonRecordTablesMarkReached(r, t, c, i);
     } else {
         ebpfMonRecordTablesMarkMissed(r, t);
     }
@@ -382,11 +373,11 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
     change = c ? ebpfMonLinkChangeNew(r->kernel.tables, t, c, index, since) : NULL;
     ebpfMonClosureTableBeginChange(r->closures, t);
     ebpfMonLinkChangeCatchUp(change, r->targets, t);
-    if (c && ebpfMonClosureTableInstall(r->closures, t, c) == 0) {
+    if (c && ebpfMonRecordTablesInstall(r, t, c) == 0) {
         ebpfMonLinkChangeCatchUp(change, r->targets, t); /* what processed since the line before the last */
         markTrapped(r, t, c);
         if (t->cat->rec[index].flags & stamp & ~flags) /* its chains were not looked at as they should be since the put */
-            markMissed(r, t, c, index);
+            ebpfMonRecordTablesMarkReached(r, t, c, index);
     } else {
         ebpfMonRecordTablesMarkMissed(r, t);
         ebpfMonTargetSetNote(r->targets, t, "a change of links could not be followed: raise maxRecords of "
@@ -421,6 +412,8 @@ void ebpfMonRecordTablesRemove(ebpfMonRecordTables *r, ebpfMonTarget *t)
     memset((void *)&tables->state[slot], 0, count * sizeof(tables->state[0]));
     r->kernel.removeRoots(slot, count);
     ebpfMonSlotAllocatorReturn(r->slots, slot, count);
+    ebpfMonSweepsRemove(&r->kernel, t);
+    t->follower.sweep.number = 0;
     ebpfMonClosureTableRemove(r->closures, t);
 }
 

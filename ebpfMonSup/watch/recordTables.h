@@ -49,6 +49,21 @@ void ebpfMonRecordTablesMarkMissed(ebpfMonRecordTables *tables, ebpfMonTarget *t
 /* Notes which records match the filter's pattern. */
 void ebpfMonRecordTablesSetShown(ebpfMonRecordTables *tables, ebpfMonTarget *t, const char *pattern);
 
+/* Passes are watched from now on, not chains, as soon as the probes are attached. 0, or -1: its records do not allow it, or
+ * it does not pay. */
+int  ebpfMonRecordTablesBeginSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t);
+
+/* Nonzero: chains are watched, too, and nothing is left that only the end of a pass would show. After a while what is left
+ * is marked. */
+int  ebpfMonRecordTablesSettleSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t, uint64_t now);
+
+/* The probes for passes are off, and the kernel part knows it. */
+void ebpfMonRecordTablesEndSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t);
+
+/* Follows records that went to other scan lists. Once a second while passes are watched. Nonzero: the level is to be
+ * applied anew. */
+int  ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t);
+
 /* Counting begins now, after a time in which the probes were off: what the IOC processed meanwhile is not counted. */
 void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 

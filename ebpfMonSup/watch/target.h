@@ -59,6 +59,7 @@ typedef struct ebpfMonTarget {
     double    cost;        /* percent of one core, over the last seconds */
     double    traps;       /* a second, when its cost was looked at last */
     ebpfMonAttachWay way;  /* how the ends of its chains are seen */
+    int       sweeps;      /* … those of passes are, and not of chains */
     /* its records in the kernel part's tables; the arrays are by index of the catalogue */
     uint32_t  slot;        /* of the first record, UINT32_MAX: none has one */
     uint64_t  slotAt;      /* monotonic ns; since when: what is on the ring from before may have the slots of others */
@@ -125,6 +126,20 @@ typedef struct ebpfMonTarget {
         int       bank;        /* of the pass counters, that the closures in force use */
         uint64_t *leftAt;      /* by record: the newest chain that ran to the end of a stretch when it left that stretch
                                 * (monotonic ns); NULL: no memory, or none has a slot */
+        struct {
+            uint32_t number;   /* nonzero: passes are watched, not chains (sweeps.h); another number each time */
+            int      ends;     /* chains are watched, too: until the last pass is over that was not seen by them */
+            int      lost;     /* its links or lists do not allow it any more */
+            int      broken;   /* its probes cannot be attached */
+            int      serial;   /* no scan list is scanned by two threads at a time */
+            uint64_t moved;    /* so many of ebpfMonMoved are in its lists */
+            uint64_t movedSeen; /* … and so many were seen at the last look */
+            uint64_t missed;   /* ebpfMonMoved.missed at the last look */
+            uint64_t tryAt;    /* not before, it is tried … */
+            uint64_t pause;    /* … again after this, if it does not fit */
+            uint64_t endsAt;   /* since then it ends */
+            struct ebpfMonSweepPlan *plan;
+        } sweep;
         ebpfMonBudget budget;
         struct ebpfMonHits hits; /* at the last look at its cost */
         uint64_t  hitsAt;      /* 0: never */

@@ -422,7 +422,13 @@ void ebpfMonTargetLifeReadLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t,
     ebpfMonMemFlush(t->follower.mem);
     if (!odd && t->follower.oddLinks)
         ebpfMonRecordTablesMarkMissed(life->tables, t);
-    if (!trapped != !t->follower.trapped || !odd != !t->follower.oddLinks)
+    if (!trapped != !t->follower.trapped || !odd != !t->follower.oddLinks || t->follower.sweep.lost)
+        ebpfMonTargetLifeApply(life, t);
+}
+
+void ebpfMonTargetLifeFollowSweeps(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
+{
+    if (ebpfMonRecordTablesFollowSweeps(life->tables, t) || ebpfMonGovernorTriesSweeps(t, now))
         ebpfMonTargetLifeApply(life, t);
 }
 

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The part of recordTables.h that is about passes of scan lists. */
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "watch/recordTablesOwn.h"
+#include "watch/sweeps.h"
+
+#define UNSETTLED_NS 20000000000ull /* a pass that takes longer is not waited for */
+
+/* Records that can be processed twice between two sweeps, and what they process. */
+static void markShared(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c, const ebpfMonSweepPlan *plan)
+{
+    for (uint32_t i = 0; i < t->cat->count; i++)
+        if (plan->isShared[i])
+            ebpfMonRecordTablesMarkReached(r, t, c, i);
+}
+
+/* Passes cannot be watched any more, and nobody knows which records that concerns. */
+static void loseSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
+{
+    t->follower.sweep.lost = 1;
+    ebpfMonSweepsRemove(&r->kernel, t);
+    ebpfMonRecordTablesMarkMissed(r, t);
+}
+
+int ebpfMonRecordTablesInstall(ebpfMonRecordTables *r, ebpfMonTarget *t, ebpfMonClosures *c)
+{
+    ebpfMonSweepPlan *plan;
+
+    if (!t->follower.sweep.number)
+        return ebpfMonClosureTableInstall(r->closures, t, c);
+    plan = ebpfMonSweepPlanMake(t, c, t->follower.sweep.serial);
+    if (plan && !plan->fits) { /* it stays so until the governor has the chains watched */
+        t->follower.sweep.lost = 1;
+        markShared(r, t, c, plan);
+    }
+    if (ebpfMonClosureTableInstall(r->closures, t, c)) {
+        ebpfMonSweepPlanFree(plan);
+        return -1;
+    }
+    if (!plan || ebpfMonSweepsWrite(&r->kernel, t, plan))
+        loseSweeps(r, t);
+    return 0;
+}
+
+int ebpfMonRecordTablesBeginSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
+{
+    ebpfMonClosures *c = ebpfMonClosureTableMakeClosures(t->cat);
+    ebpfMonSweepPlan *plan;
+    int rc = -1;
+
+    ebpfMonMemFlush(t->follower.mem);
+    plan = c ? ebpfMonSweepPlanMake(t, c, t->follower.sweep.serial) : NULL;
+    if (!plan || !plan->fits || !plan->pays || r->kernel.beginMoved((uint32_t)t->pid)) {
+        ebpfMonSweepPlanFree(plan);
+        ebpfMonClosuresFree(c);
+        return -1;
+    }
+    t->follower.sweep.number = ++r->sweepNumber ? r->sweepNumber : ++r->sweepNumber;
+    t->follower.sweep.moved = t->follower.sweep.movedSeen = t->follower.sweep.missed = 0;
+    t->follower.sweep.lost = t->follower.sweep.ends = 0;
+    ebpfMonSweepsReset(t);
+    ebpfMonClosureTableBeginChange(r->closures, t);
+    if (ebpfMonClosureTableInstall(r->closures, t, c))
+        ebpfMonSweepPlanFree(plan);
+    else
+        rc = ebpfMonSweepsWrite(&r->kernel, t, plan);
+    ebpfMonClosureTableEndChange(r->closures, t);
+    ebpfMonClosuresFree(c);
+    ebpfMonMemFlush(t->follower.mem);
+    if (rc)
+        ebpfMonRecordTablesEndSweeps(r, t);
+    return rc;
+}
+
+int ebpfMonRecordTablesSettleSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t, uint64_t now)
+{
+    uint8_t *unsettled;
+
+    if (!t->follower.sweep.ends) {
+        t->follower.sweep.ends = 1;
+        t->follower.sweep.endsAt = now;
+    }
+    if (ebpfMonSweepsAreSettled(t))
+        return 1;
+    if (now - t->follower.sweep.endsAt < UNSETTLED_NS)
+        return 0;
+    unsettled = ebpfMonSweepsFindUnsettled(t);
+    ebpfMonTargetsLock(r->targets);
+    for (uint32_t i = 0; i < t->cat->count; i++)
+        if (!unsettled || unsettled[i])
+            t->how[i] |= EBPFMON_MISSED;
+    ebpfMonTargetsUnlock(r->targets);
+    free(unsettled);
+    return 1;
+}
+
+/* Back to stretches. */
+void ebpfMonRecordTablesEndSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
+{
+    ebpfMonClosures *c;
+
+    ebpfMonSweepsRemove(&r->kernel, t);
+    t->follower.sweep.number = 0;
+    t->follower.sweep.ends = t->follower.sweep.lost = 0;
+    if (t->slot == UINT32_MAX)
+        return;
+    c = ebpfMonClosureTableMakeClosures(t->cat);
+    if (!c)
+        return; /* without stretches all goes on */
+    ebpfMonClosureTableBeginChange(r->closures, t);
+    ebpfMonClosureTableInstall(r->closures, t, c);
+    ebpfMonClosureTableEndChange(r->closures, t);
+    ebpfMonClosuresFree(c);
+}
+
+/* The lists as they are now. */
+static void renewLists(ebpfMonRecordTables *r, ebpfMonTarget *t)
+{
+    ebpfMonClosures *c;
+
+    ebpfMonMemFlush(t->follower.mem);
+    c = ebpfMonClosureTableMakeClosures(t->cat);
+    ebpfMonClosureTableBeginChange(r->closures, t);
+    if (!c || ebpfMonRecordTablesInstall(r, t, c))
+        loseSweeps(r, t);
+    ebpfMonClosureTableEndChange(r->closures, t);
+    ebpfMonClosuresFree(c);
+    ebpfMonMemFlush(t->follower.mem);
+}
+
+/* A put is seen before it is done. So a record is looked for in its new list only one look later; if there is another put to
+ * it since, it is among those that come then. */
+int ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
+{
+    struct ebpfMonMoved moved;
+    int renewed = 0;
+
+    if (!t->follower.sweep.number || r->kernel.getMoved((uint32_t)t->pid, &moved))
+        return 0;
+    if (moved.missed != t->follower.sweep.missed) {
+        t->follower.sweep.missed = moved.missed;
+        ebpfMonRecordTablesMarkMissed(r, t);
+    }
+    if (moved.stuck && !t->follower.sweep.broken) {
+        t->follower.sweep.broken = 1;
+        loseSweeps(r, t);
+    }
+    if (t->follower.sweep.movedSeen != t->follower.sweep.moved) {
+        renewLists(r, t);
+        t->follower.sweep.moved = t->follower.sweep.movedSeen;
+        renewed = 1;
+    }
+    for (uint32_t i = 0; i < t->cat->count && moved.added != t->follower.sweep.movedSeen; i++)
+        t->recState[i].moved = 0;
+    t->follower.sweep.movedSeen = moved.added;
+    return renewed || t->follower.sweep.lost || t->follower.sweep.ends;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "watch/closureTable.h"
+#include "watch/sweeps.h"
+
+static const ebpfMonSweptList *findList(const ebpfMonSweepPlan *plan, uint64_t mutex)
+{
+    uint32_t from = 0, to = plan ? plan->listCount : 0; /* they are in the order of their mutexes */
+
+    while (from < to) {
+        uint32_t at = from + (to - from) / 2;
+
+        if (plan->list[at].mutex == mutex)
+            return &plan->list[at];
+        if (plan->list[at].mutex < mutex)
+            from = at + 1;
+        else
+            to = at;
+    }
+    return NULL;
+}
+
+/* Removes the lists of one plan that another does not have. */
+static void removeLists(const ebpfMonRecordTablesKernel *kernel, const ebpfMonTarget *t, const ebpfMonSweepPlan *plan,
+                        const ebpfMonSweepPlan *other)
+{
+    for (uint32_t i = 0; plan && i < plan->listCount; i++)
+        if (!findList(other, plan->list[i].mutex))
+            kernel->removeList((uint32_t)t->pid, plan->list[i].mutex);
+}
+
+static void writeGroups(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t, const ebpfMonSweepPlan *plan)
+{
+    for (uint32_t i = 0; i < t->cat->count; i++) {
+        volatile struct ebpfMonRecConf *rc = &kernel->tables->conf[t->slot + i];
+
+        rc->groupFirst = t->closureAt + plan->groupFirst[plan->group[i]];
+        rc->groupLen = plan->groupLen[plan->group[i]];
+    }
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (uint32_t i = 0; i < t->cat->count; i++) {
+        volatile struct ebpfMonRecState *st = &t->recState[i];
+        uint32_t was = st->group, head = t->slot + plan->group[i];
+
+        if (was == head)
+            continue;
+        st->group = head;
+        /* a sweep may have left out the group as it was, and who is inside looks at no more than that */
+        if (t->follower.sweep.plan && kernel->tables->state[was].inside & (EBPFMON_INSIDE_COUNT | EBPFMON_INSIDE_SKIPPED))
+            t->how[i] |= EBPFMON_MISSED;
+    }
+}
+
+int ebpfMonSweepsWrite(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t, ebpfMonSweepPlan *plan)
+{
+    ebpfMonSweepPlan *before = t->follower.sweep.plan;
+
+    for (uint32_t i = 0; i < plan->listCount; i++) {
+        struct ebpfMonList list = { t->closureAt + plan->list[i].first, plan->list[i].len };
+
+        if (kernel->setList((uint32_t)t->pid, plan->list[i].mutex, &list)) {
+            removeLists(kernel, t, plan, before);
+            ebpfMonSweepPlanFree(plan);
+            return -1;
+        }
+    }
+    writeGroups(kernel, t, plan);
+    removeLists(kernel, t, before, plan);
+    t->follower.sweep.plan = plan;
+    ebpfMonSweepPlanFree(before);
+    return 0;
+}
+
+void ebpfMonSweepsReset(ebpfMonTarget *t)
+{
+    for (uint32_t i = 0; i < t->cat->count; i++)
+        t->recState[i].inside = t->recState[i].moved = 0;
+}
+
+void ebpfMonSweepsRemove(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t)
+{
+    removeLists(kernel, t, t->follower.sweep.plan, NULL);
+    ebpfMonSweepPlanFree(t->follower.sweep.plan);
+    t->follower.sweep.plan = NULL;
+}
+
+uint8_t *ebpfMonSweepsFindUnsettled(const ebpfMonTarget *t)
+{
+    const ebpfMonCommon *common = &t->cat->common;
+    uint8_t *unsettled = calloc((size_t)t->cat->count + 1, 1);
+    ebpfMonMem *mem = t->follower.mem;
+
+    ebpfMonMemFlush(mem);
+    for (uint32_t i = 0; unsettled && i < t->cat->count; i++) {
+        volatile struct ebpfMonRecState *st = &t->recState[i];
+        uint64_t addr = t->cat->rec[i].addr, was = st->time, time;
+        uint8_t pact = 0;
+
+        if (t->recState[st->group - t->slot].inside & EBPFMON_INSIDE_SKIPPED) {
+            unsettled[i] = 1;
+            continue;
+        }
+        if (ebpfMonMemRead(mem, addr + common->time, &time, sizeof(time)) ||
+            ebpfMonMemRead(mem, addr + common->pact, &pact, sizeof(pact)) || pact)
+            continue; /* what it has begun is counted when it completes */
+        unsettled[i] = ebpfMonClosureTableStampOrder(time) > ebpfMonClosureTableStampOrder(was) && st->time == was;
+    }
+    ebpfMonMemFlush(mem);
+    return unsettled;
+}
+
+int ebpfMonSweepsAreSettled(const ebpfMonTarget *t)
+{
+    uint8_t *unsettled = ebpfMonSweepsFindUnsettled(t);
+    int settled = unsettled && !memchr(unsettled, 1, t->cat->count);
+
+    free(unsettled);
+    return settled;
+}
