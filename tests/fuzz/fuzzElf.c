@@ -34,7 +34,7 @@ static void checkSites(const ebpfMonKnown *known)
         FUZZ_CHECK(site->cls == ebpfMonSiteNone || site->skip < 64);
     }
     for (unsigned i = 0; known->binary.calls && i < known->binary.calls->count; i++)
-        FUZZ_CHECK(known->binary.calls->call[i].called < ebpfMonCalledCount &&
+        FUZZ_CHECK(known->binary.calls->call[i].called <= ebpfMonCalledListEnd &&
                    known->binary.calls->call[i].caller <= ebpfMonCallerScanList);
     FUZZ_CHECK(known->nSegments <= EBPFMON_ELF_SEGMENTS && strlen(known->binary.buildId) <= 40);
 }
