@@ -66,6 +66,13 @@ class Scheduling(LoadScopeScheduling):
     def _split_scope(self, nodeid):
         return _group(nodeid)
 
+    def _assign_work_unit(self, node):
+        """The work of a process that crashed comes back with what it had done already. Who gets such a unit first has
+        nothing to run, tells nothing, and would get nothing more (xdist 3.8)."""
+        super()._assign_work_unit(node)
+        while self.workqueue and not self._pending_of(self.assigned_work[node]):
+            super()._assign_work_unit(node)
+
 
 def pytest_xdist_make_scheduler(config, log):
     config.option.loadscopereorder = False
