@@ -261,7 +261,7 @@ def test_pictures_of_all_displays(live, tmp_path):
         picture = ET.parse(tmp_path / name.replace(".bob", ".svg")).getroot()
         texts = " ".join(picture.itertext())
         assert f"ebpfMon {live.prefix}" in texts and "Running" in texts, name
-        assert live.macros["IOC"] in texts or name in ("ebpfMonPuts.bob", "ebpfMonRecord.bob"), name
+        assert live.macros["IOC"] in texts or name in ("ebpfMonClients.bob", "ebpfMonPuts.bob", "ebpfMonRecord.bob"), name
 
 
 def test_one_ioc(live, module_ioc):

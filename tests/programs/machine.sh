@@ -16,6 +16,8 @@ mkdir "$top/new" "$top/work" "$top/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$top/new,workdir=$top/work" "$top/root"
 cd "$top/root"
 mount -t proc proc proc
+mount --bind proc/sys proc/sys
+mount -o remount,bind,ro proc/sys # most settings there are the host's
 mount -t sysfs sysfs sys
 mount -t cgroup2 none sys/fs/cgroup
 mount -t tmpfs none run
@@ -39,7 +41,7 @@ ip link set lo up
 
 # nothing of the host's services but the journal
 rm -f etc/systemd/system/*.wants/* usr/sbin/policy-rc.d
-for unit in systemd-udevd systemd-timesyncd systemd-logind systemd-networkd systemd-resolved; do
+for unit in systemd-sysctl systemd-binfmt systemd-modules-load systemd-udevd systemd-timesyncd systemd-logind systemd-networkd systemd-resolved; do
     ln -sf /dev/null "etc/systemd/system/$unit.service"
 done
 cat >etc/systemd/system/script.service <<'END'

@@ -10,6 +10,9 @@
 
 #include "export/log/logOpen.h"
 
+/* O_NONBLOCK: a named pipe without a reader must not hold us. */
+#define FLAGS (O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
+
 /* Always -1. */
 static int refuse(char *why, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -100,8 +103,11 @@ int ebpfMonLogOpen(const char *path, struct stat *st, char *why, size_t size)
     if (strlen(name) > NAME_MAX)
         return refuse(why, size, "not opened: the name is too long");
     strcat(full, name);
-    /* O_NONBLOCK: a named pipe without a reader must not hold us. */
-    fd = open(full, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0640);
+    fd = open(full, FLAGS | O_CREAT, 0640);
+    /* Under fs.protected_regular and fs.protected_fifos O_CREAT is refused where somebody else has made the file
+     * (may_create_in_sticky, fs/namei.c). Who that is, the checks below say. */
+    if (fd < 0 && errno == EACCES)
+        fd = open(full, FLAGS);
     if (fd < 0 && errno == ELOOP)
         return refuse(why, size, "not opened: it is a symbolic link; remove it or name the file it leads to");
     if (fd < 0 && errno == ENXIO)
