@@ -107,19 +107,22 @@ def test_fakes_hide_nothing(hostile, new_ioc, new_monitor):
     assert stays_false(lambda: not is_fine(monitor), 7), monitor.text("STATE_MSG")
 
 
+FILES = 320  # for some ten of sixteen IOCs: each takes 16
+
+
 def test_few_files(new_ioc, new_monitor):
     """With few files that may be open some IOCs are not watched; STATE says so, and our own server answers. Only without
     CAP_SYS_ADMIN does each probe need a file (probe/linkFolder.c)."""
     monitor = new_monitor()
-    monitor.launch(["prlimit", "--nofile=256:256", "setpriv", "--bounding-set", "-sys_admin", "--inh-caps",
+    monitor.launch(["prlimit", f"--nofile={FILES}:{FILES}", "setpriv", "--bounding-set", "-sys_admin", "--inh-caps",
                     "-sys_admin"])
     monitor.wait_state("Running")
-    iocs = [new_ioc(DB).start() for _ in range(14)]
+    iocs = [new_ioc(DB).start() for _ in range(16)]
     monitor.wait_text("STATE_MSG", lambda text: "ulimit -n" in text)
     until(lambda: len({i.pid for i in iocs} & set(monitor.iocs())) == len(iocs), 10, "all are listed")
     levels = [monitor.iocs()[i.pid][3] for i in iocs]
     assert set(levels) == {"chains", "off"}, levels
-    assert len(os.listdir(f"/proc/{monitor.process.pid}/fd")) <= 256 - 40
+    assert len(os.listdir(f"/proc/{monitor.process.pid}/fd")) <= FILES - 40
     for i, level in zip(iocs, levels):
         if level == "chains":
             i.kill()
