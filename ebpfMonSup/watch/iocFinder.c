@@ -46,6 +46,7 @@ typedef struct {
     pid_t    pid;
     uint64_t start;
     uint64_t seen, looked; /* ns */
+    uint64_t pages;        /* that it had mapped then, when it was no IOC; 0: it may be one */
     int      denied;       /* at the last look */
     int      asides;       /* how often it was set aside */
     uint64_t asideUntil;   /* ns, 0: it is not */
@@ -342,17 +343,21 @@ static int takeTurnInScan(ebpfMonIocFinder *f, pid_t pid)
 static int isDue(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
 {
     oldProcess *o = &f->old[(unsigned)pid & (OLD_MAX - 1)];
-    uint64_t start;
+    uint64_t start, pages;
 
     if (o->pid == pid && now - o->seen > OLD_NS && now - o->looked < OLD_NS)
         return 0;
     start = ebpfMonProcStart(pid);
-    if (!start)
+    pages = ebpfMonProcMappedPages(pid);
+    if (!start || !pages) /* a thread of the kernel has none */
         return 0;
     o = getOld(f, pid, start, now);
+    if (pages == o->pages && now - o->looked < OLD_NS)
+        return 0;
     if (now < o->asideUntil || (ebpfMonForeignIsCharged(pid) && !takeTurnInScan(f, pid)))
         return 0;
     o->looked = now;
+    o->pages = pages;
     return 1;
 }
 
@@ -368,6 +373,8 @@ static pid_t findInScan(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image)
         if (isDue(f, pid, now)) {
             int found = readImage(f, pid, image);
 
+            if (found != 1)
+                o->pages = 0;
             o->denied = found < 0 && (errno == EACCES || errno == EPERM);
             if (found == 0 && (image->com || now - o->seen > WHOLE_NS))
                 return pid;
