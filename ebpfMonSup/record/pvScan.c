@@ -22,6 +22,7 @@
 typedef struct {
     IOSCANPVT     list;
     epicsCallback timer;
+    epicsCallback post;    /* its tables: later than the records of all groups that have changed meanwhile */
     unsigned      members; /* records in the list */
     unsigned      busy;    /* one bit for each priority that is queued or processes */
     int           waiting; /* the timer runs */
@@ -72,7 +73,14 @@ static void groupComplete(void *user, IOSCANPVT list, int priority)
     if (shown)
         ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, shown);
     if (isDone)
-        ebpfMonTablesPost((ebpfMonGroup)(group - groups));
+        callbackRequest(&group->post); /* a queue that is full: the next change posts them */
+}
+
+static void groupPost(epicsCallback *callback)
+{
+    const scanGroup *group = callback->user;
+
+    ebpfMonTablesPost((ebpfMonGroup)(group - groups));
 }
 
 static void groupTimer(epicsCallback *callback)
@@ -137,6 +145,9 @@ void ebpfMonScanInit(void)
         callbackSetCallback(groupTimer, &group->timer);
         callbackSetPriority(priorityMedium, &group->timer);
         callbackSetUser(group, &group->timer);
+        callbackSetCallback(groupPost, &group->post);
+        callbackSetPriority(priorityLow, &group->post);
+        callbackSetUser(group, &group->post);
     }
     wasUseful = 0;
     scanning = 1;
