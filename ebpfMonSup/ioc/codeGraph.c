@@ -39,6 +39,8 @@ static int readBegins(const ebpfMonElfFile *file, ebpfMonCodeGraph *g)
         if (i && g->begin[i] <= g->begin[i - 1])
             return -1;
     }
+    if (g->begin[count - 1] > UINT64_MAX - FUNCTION_MAX)
+        return -1; /* no code is there */
     g->count = count;
     g->begin[count] = g->begin[count - 1] + FUNCTION_MAX;
     return 0;
