@@ -25,5 +25,6 @@ fi
 find "$@" -name 'O.*' -prune -o -name '*.c' -print | sort |
     cppcheck --file-list=- --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
         --inline-suppr --suppressions-list=tools/cppcheck.suppress -I ebpfMonSup -I bpf \
-        -D__linux__ -D__x86_64__ -D__GNUC__=12 -DEBPFMON_VERSION='"0"' '-DLIBBPF_OPTS(type,name,...)=struct type name={0}'
+        -D__linux__ -D__x86_64__ -D__GNUC__=12 -DEBPFMON_VERSION='"0"' '-DLIBBPF_OPTS(type,name,...)=struct type name={0}' \
+        '-Dbpf_object__for_each_program(p,o)=while(((p)=0)!=(void*)0)'
 echo "analyse: clean" >&2

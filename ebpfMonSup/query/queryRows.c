@@ -95,7 +95,7 @@ void ebpfMonQueryRowsAdd(ebpfMonQueryRows *r, const uint8_t *key, const struct e
 
     if (!cell->count) /* another CPU is making it */
         return;
-    memset(wanted.key, 0, sizeof(wanted.key));
+    memset(&wanted, 0, sizeof(wanted));
     memcpy(wanted.key, key, r->keySize);
     row = r->known ? bsearch(&wanted, r->row, r->known, sizeof(*row), compareKeys) : NULL;
     if (!row) {

@@ -164,9 +164,9 @@ double ebpfMonQueryColumnNumberOf(const ebpfMonQueryDev *dev, const ebpfMonQuery
     const ebpfMonQueryColumn *c = dev->column;
 
     if (isHist(c))
-        return ((const double *)((const char *)r + c->offset))[row];
+        return ((const double *)(const void *)((const char *)r + c->offset))[row];
     if (c->kind == ebpfMonQueryColumnNumbers)
-        return *(const double *)((const char *)&r->row[row] + c->offset);
+        return *(const double *)(const void *)((const char *)&r->row[row] + c->offset);
     return c->name[0] == 'S' ? (double)r->state : c->name[0] == 'C' ? r->cost : c->name[0] == 'E' ? (double)r->events :
         c->name[0] == 'D' ? (double)r->dropped : (double)r->found;
 }
