@@ -57,3 +57,19 @@ void ebpfMonJsonFormatPlace(const char *file, const char *text, size_t length, s
         snprintf(buf, size, "...:%u:%u: %s", line, column, why);
     ebpfMonTextClean(buf, size); /* it has words of the file */
 }
+
+size_t ebpfMonJsonDescribeMistake(yajl_handle yajl, const char *text, size_t length, int isComplete, char *why, size_t size)
+{
+    unsigned char *error = yajl_get_error(yajl, 0, (const unsigned char *)text, length);
+    size_t at = yajl_get_bytes_consumed(yajl);
+
+    if (isComplete) /* at the end of the text; the offset is that of a blank which yajl appends */
+        at = length;
+    else if (at)
+        at--;
+    snprintf(why, size, "no JSON: %.*s. Correct it; // comments are allowed", error ? (int)strcspn((char *)error, "\n") : 1,
+             error ? (char *)error : "?");
+    if (error)
+        yajl_free_error(yajl, error);
+    return at;
+}

@@ -199,18 +199,7 @@ static const yajl_callbacks callbacks = {
 
 static void refuseSyntax(ebpfMonQueryJson *j, int complete)
 {
-    unsigned char *text = yajl_get_error(j->yajl, 0, (const unsigned char *)j->text, j->length);
-    size_t at = yajl_get_bytes_consumed(j->yajl);
-
-    if (complete) /* at the end of the text; the offset is that of a blank which yajl appends */
-        at = j->length;
-    else if (at)
-        at--;
-    snprintf(j->why, j->size, "no JSON: %.*s. Correct it; // comments are allowed",
-             text ? (int)strcspn((char *)text, "\n") : 1, text ? (char *)text : "?");
-    j->at = at;
-    if (text)
-        yajl_free_error(j->yajl, text);
+    j->at = ebpfMonJsonDescribeMistake(j->yajl, j->text, j->length, complete, j->why, j->size);
 }
 
 ebpfMonQueryJson *ebpfMonQueryJsonRead(const char *text, size_t length, char *why, size_t size, size_t *at)

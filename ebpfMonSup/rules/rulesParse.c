@@ -38,17 +38,10 @@ static void checkNames(ebpfMonRulesParser *p)
 
 static void refuseSyntax(ebpfMonRulesParser *p, int complete)
 {
-    unsigned char *text = yajl_get_error(p->yajl, 0, (const unsigned char *)p->text, p->length);
-    size_t at = yajl_get_bytes_consumed(p->yajl);
+    char why[256];
+    size_t at = ebpfMonJsonDescribeMistake(p->yajl, p->text, p->length, complete, why, sizeof(why));
 
-    if (complete) /* at the end of the text; the offset is that of a blank which yajl appends */
-        at = p->length;
-    else if (at)
-        at--;
-    ebpfMonRulesRefuse(p, at, "no JSON: %.*s. Correct it; // comments are allowed",
-                       text ? (int)strcspn((char *)text, "\n") : 1, text ? (char *)text : "?");
-    if (text)
-        yajl_free_error(p->yajl, text);
+    ebpfMonRulesRefuse(p, at, "%s", why);
 }
 
 /* Reads all of the text. What is wrong stands in p->why then. */
