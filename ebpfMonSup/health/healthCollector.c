@@ -139,7 +139,7 @@ static seenIoc *findIoc(ebpfMonHealthCollector *c, uint32_t tgid)
 
 static void raiseTo(double *highest, double value)
 {
-    if (value > *highest)
+    if (isnan(*highest) || value > *highest) /* NaN: none yet */
         *highest = value;
 }
 
@@ -181,7 +181,8 @@ static void readIoc(ebpfMonHealthCollector *c, seenIoc *p, const ebpfMonProcStat
 static void readIocs(ebpfMonHealthCollector *c)
 {
     c->health.iocs = 0;
-    c->health.cpuMax = c->health.memMax = c->health.fdMax = 0;
+    c->health.cpuMax = c->health.fdMax = 0;
+    c->health.memMax = NAN; /* no IOC, no largest one: 0 MB would be false */
     for (unsigned i = 0; i < c->iocs; i++) {
         seenIoc *p = &c->ioc[i];
         ebpfMonProcStat stat;

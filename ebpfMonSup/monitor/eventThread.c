@@ -1,153 +1,81 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
-
-#include <epicsThread.h>
-
-#include "access/guardedPuts.h"
 #include "common/clock.h"
-#include "common/pace.h"
-#include "common/sharedWorker.h"
 #include "monitor/monitor.h"
 #include "probe/kernelEvents.h"
 
-#define SILENCE_NS   EBPFMON_SECOND_NS /* it looks by itself that often, whatever was missed */
-#define STOP_SECONDS 5.0
-
-struct ebpfMonEventThread {
-    ebpfMonMonitor     *m;
-    ebpfMonSharedWorker worker;
-    ebpfMonPace         pace; /* the thread's own */
-};
-
 static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
 {
-    ebpfMonEventThread *e = arg;
-    ebpfMonIocPuts *puts = e->m->put.iocPuts;
-    ebpfMonTarget *t;
+    ebpfMonMonitor *m = arg;
 
-    switch (head->kind) {
-    case EBPFMON_EV_PUT:
-        ebpfMonIocPutsAddPut(puts, (const struct ebpfMonPutEvent *)head, size);
-        break;
-    case EBPFMON_EV_RESULT:
-        ebpfMonIocPutsAddResult(puts, (const struct ebpfMonResultEvent *)head, size);
-        break;
-    case EBPFMON_EV_CAUSE:
-        ebpfMonIocPutsAddCause(puts, (const struct ebpfMonCauseEvent *)head, size);
-        break;
-    case EBPFMON_EV_CALINK:
-        ebpfMonIocPutsAddLinkWrite(puts, (const struct ebpfMonCauseEvent *)head, size);
-        break;
-    case EBPFMON_EV_CHAIN:
-        ebpfMonTargetsLock(e->m->targets);
-        t = ebpfMonTargetsFindById(e->m->targets, head->iocId);
-        if (t)
-            ebpfMonChainPartsAdd(e->m->trace.chainParts, t, (const struct ebpfMonChainEvent *)head, size,
-                                 ebpfMonClockUnixOffset());
-        ebpfMonTargetsUnlock(e->m->targets);
-        break;
-    case EBPFMON_EV_HANDOVER_BEGIN:
-        if (size >= sizeof(struct ebpfMonHandOverEvent))
-            ebpfMonTracesBeginHandOver(e->m->trace.traces, (const struct ebpfMonHandOverEvent *)head);
-        break;
-    case EBPFMON_EV_HANDOVER_END:
-        if (size >= sizeof(struct ebpfMonHandOverEvent))
-            ebpfMonTracesEndHandOver(e->m->trace.traces, (const struct ebpfMonHandOverEvent *)head);
-        break;
-    case EBPFMON_EV_EXEC:
-        ebpfMonFollowerNoteExec(e->m->watch.follower, (pid_t)head->tgid);
-        break;
-    case EBPFMON_EV_EXIT:
-        ebpfMonFollowerNoteExit(e->m->watch.follower);
-        break;
-    }
+    if (ebpfMonIocPutsAddEvent(m->put.iocPuts, head, size) || ebpfMonTraceRoomAddEvent(&m->trace, head, size))
+        return;
+    if (head->kind == EBPFMON_EV_EXEC)
+        ebpfMonFollowerNoteExec(m->watch.follower, (pid_t)head->tgid);
+    else if (head->kind == EBPFMON_EV_EXIT)
+        ebpfMonFollowerNoteExit(m->watch.follower);
 }
 
 /* All that is to be done with what has come, and with what is due. Returns how many events came. */
-static unsigned readEvents(ebpfMonEventThread *e)
+static unsigned readEvents(void *arg)
 {
+    ebpfMonMonitor *m = arg;
     uint64_t upTo = ebpfMonClockMonotonic(), oldest;
     int isWhole;
-    unsigned n = ebpfMonKernelReadEvents(onEvent, e, &isWhole);
+    unsigned n = ebpfMonKernelReadEvents(onEvent, m, &isWhole);
 
     if (isWhole)
-        ebpfMonLinkMessagesMatch(e->m->trace.linkMessages, upTo);
-    ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 0);
-    oldest = ebpfMonIocPutsGetOldest(e->m->put.iocPuts);
+        ebpfMonLinkMessagesMatch(m->trace.linkMessages, upTo);
+    ebpfMonIocPutsTick(m->put.iocPuts, ebpfMonClockMonotonic(), 0);
+    oldest = ebpfMonIocPutsGetOldest(m->put.iocPuts);
     if (isWhole)
-        ebpfMonPutJoinSetEventsRead(e->m->put.join, oldest < upTo ? oldest : upTo);
-    ebpfMonOwnPutsPublish(e->m->put.ownPuts);
-    ebpfMonTracesTick(e->m->trace.traces, ebpfMonClockMonotonic(), 0);
+        ebpfMonPutJoinSetEventsRead(m->put.join, oldest < upTo ? oldest : upTo);
+    ebpfMonOwnPutsPublish(m->put.ownPuts);
+    ebpfMonTracesTick(m->trace.traces, ebpfMonClockMonotonic(), 0);
     return n + !isWhole; /* what keeps us from reading all will be done at once */
 }
 
-/* ns until something is due. */
-static uint64_t findWait(ebpfMonEventThread *e)
+static uint64_t getDue(void *arg)
 {
-    uint64_t now = ebpfMonClockMonotonic(), due = ebpfMonIocPutsGetDue(e->m->put.iocPuts, now);
-    uint64_t traces = ebpfMonTracesGetDue(e->m->trace.traces, now), wait;
+    ebpfMonMonitor *m = arg;
+    uint64_t now = ebpfMonClockMonotonic(), puts = ebpfMonIocPutsGetDue(m->put.iocPuts, now);
+    uint64_t traces = ebpfMonTracesGetDue(m->trace.traces, now);
 
-    if (traces < due)
-        due = traces;
-    wait = due > now ? due - now : 0;
-    return wait < EBPFMON_PACE_FIRST_NS ? EBPFMON_PACE_FIRST_NS : wait < SILENCE_NS ? wait : SILENCE_NS;
+    return puts < traces ? puts : traces;
 }
 
-static void runEventThread(ebpfMonWorker *worker, void *arg)
+static int getFile(void *arg)
 {
-    ebpfMonEventThread *e = arg;
-    int file = ebpfMonKernelEventsFile();
-
-    while (!ebpfMonWorkerIsStopping(worker)) {
-        uint64_t next = ebpfMonPaceNext(&e->pace, readEvents(e) > 0), wait = findWait(e);
-
-        if (next)
-            ebpfMonWorkerWaitFile(worker, file, next < wait ? next : wait);
-        else if (ebpfMonKernelEventsBeginSleep())
-            ebpfMonWorkerWaitFile(worker, file, wait);
-        if (!next)
-            ebpfMonKernelEventsEndSleep();
-    }
-    ebpfMonIocPutsTick(e->m->put.iocPuts, ebpfMonClockMonotonic(), 1);
-    ebpfMonOwnPutsPublish(e->m->put.ownPuts);
-    ebpfMonTracesTick(e->m->trace.traces, ebpfMonClockMonotonic(), 1);
+    (void)arg;
+    return ebpfMonKernelEventsFile();
 }
 
-ebpfMonEventThread *ebpfMonEventThreadNew(ebpfMonMonitor *m)
+static int beginSleep(void *arg)
 {
-    ebpfMonEventThread *e = calloc(1, sizeof(*e));
-
-    if (!e)
-        return NULL;
-    e->m = m;
-    ebpfMonSharedWorkerInit(&e->worker);
-    ebpfMonGuardedPutsSetSink(ebpfMonEventThreadWake, e);
-    return e;
+    (void)arg;
+    return ebpfMonKernelEventsBeginSleep();
 }
 
-void ebpfMonEventThreadFree(ebpfMonEventThread *e)
+static void endSleep(void *arg)
 {
-    if (!e)
-        return;
-    ebpfMonGuardedPutsSetSink(NULL, NULL);
-    ebpfMonSharedWorkerDestroy(&e->worker);
-    free(e);
+    (void)arg;
+    ebpfMonKernelEventsEndSleep();
 }
 
-int ebpfMonEventThreadStart(ebpfMonEventThread *e)
+static void publishRest(void *arg)
 {
-    return ebpfMonSharedWorkerSet(&e->worker, ebpfMonWorkerStartForFiles("ebpfMonEvent", epicsThreadPriorityMedium,
-                                                                         runEventThread, e));
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonIocPutsTick(m->put.iocPuts, ebpfMonClockMonotonic(), 1);
+    ebpfMonOwnPutsPublish(m->put.ownPuts);
+    ebpfMonTracesTick(m->trace.traces, ebpfMonClockMonotonic(), 1);
 }
 
-void ebpfMonEventThreadWake(void *thread)
+ebpfMonRingReader *ebpfMonEventThreadNew(ebpfMonMonitor *m)
 {
-    ebpfMonEventThread *e = thread;
+    static const ebpfMonRingReaderCalls calls = {
+        .name = "ebpfMonEvent", .read = readEvents, .getDue = getDue, .getFile = getFile,
+        .beginSleep = beginSleep, .endSleep = endSleep, .finish = publishRest,
+    };
 
-    ebpfMonSharedWorkerWake(&e->worker);
-}
-
-int ebpfMonEventThreadStop(ebpfMonEventThread *e)
-{
-    return e ? ebpfMonSharedWorkerStop(&e->worker, STOP_SECONDS) : 0;
+    return ebpfMonRingReaderNew(&calls, m);
 }

@@ -2,73 +2,52 @@
 #include <stdlib.h>
 
 #include <epicsString.h>
-#include <epicsThread.h>
 
 #include "common/clock.h"
-#include "common/pace.h"
-#include "common/sharedWorker.h"
 #include "model/published.h"
 #include "monitor/monitor.h"
 #include "probe/kernelTables.h"
+#include "search/searchPackets.h"
 #include "watch/packetReader.h"
 
 #define REFRESH_NS   2000000000ull
-#define STOP_SECONDS 5.0
 
-struct ebpfMonPacketThread {
+typedef struct {
     ebpfMonMonitor      *m;
-    ebpfMonSharedWorker  worker;
     /* the thread's own */
     ebpfMonPacketReader *reader;
-    ebpfMonPace          pace;
     uint64_t             refreshed, second; /* monotonic ns: when that was done last */
     size_t               changes;           /* of the targets, when it was refreshed */
-};
+} ebpfMonPacketThread;
 
 /* A read or a subscription, of a server that the filter wants. */
-static void noteUse(ebpfMonPacketThread *p, const ebpfMonWireEvent *ev)
+static void noteUse(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
 {
     const ebpfMonServer *server;
     ebpfMonFilter f;
 
-    if (!ebpfMonUseNotesAreWanted(p->m->usage.notes))
+    if (!ebpfMonUsageWantsPackets(m->usage))
         return;
-    server = ebpfMonServersFind(p->m->put.servers, &ev->peer, ebpfMonClockMonotonic());
-    ebpfMonWatchRoomGetFilter(p->m, &f);
+    server = ebpfMonServersFind(m->put.servers, &ev->peer, ebpfMonClockMonotonic());
+    ebpfMonRequestsGetFilter(m->requests, &f);
     if (!server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc))
-        ebpfMonUseSourcesAddPacket(p->m->usage.notes, p->m->usage.table, p->m->put.clients, ev, server->iocId,
-                                   server->name);
+        ebpfMonUsageAddPacket(m->usage, ev, server->iocId, server->name);
 }
 
+/* Users, channels and gaps are counted by the wire itself. */
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
 {
     ebpfMonPacketThread *p = arg;
-    ebpfMonSearchProtocol protocol = ev->protocol == ebpfMonWirePva ? ebpfMonSearchPva : ebpfMonSearchCa;
-    ebpfMonSearchHost client = { .addr = ev->peer.addr, .port = ev->peer.port };
-    ebpfMonSearchHost serverHost = { .addr = ev->peer.saddr, .port = ev->peer.sport };
 
-    switch (ev->kind) {
-    case ebpfMonWireSearch:
-        ebpfMonSearchAddQuestion(p->m->search, ev->time, protocol, client, ev->cid, ev->name);
-        break;
-    case ebpfMonWireFound:
-        ebpfMonSearchAddAnswer(p->m->search, protocol, client, ev->cid, ev->name);
-        break;
-    case ebpfMonWireBeacon:
-        ebpfMonSearchAddBeacon(p->m->search, ev->time, protocol, serverHost);
-        break;
-    case ebpfMonWireRead:
-    case ebpfMonWireSubscribe:
-        noteUse(p, ev);
-        break;
-    case ebpfMonWireValue:
-        ebpfMonUpdateCountsAdd(p->m->usage.counts, ev);
-        ebpfMonPacketEventsAdd(p->m->put.packetEvents, ev);
-        break;
-    default: /* users, channels and gaps are counted by the wire itself */
-        ebpfMonPacketEventsAdd(p->m->put.packetEvents, ev);
-        break;
+    if (ebpfMonSearchAddPacket(p->m->search, ev))
+        return;
+    if (ev->kind == ebpfMonWireRead || ev->kind == ebpfMonWireSubscribe) {
+        noteUse(p->m, ev);
+        return;
     }
+    if (ev->kind == ebpfMonWireValue)
+        ebpfMonUsageAddUpdate(p->m->usage, ev);
+    ebpfMonPacketEventsAdd(p->m->put.packetEvents, ev);
 }
 
 static void onCovers(void *arg, const uint32_t *netns, unsigned count)
@@ -95,21 +74,6 @@ static void publish(ebpfMonPacketThread *p, double seconds)
     ebpfMonPublishedUnlock();
 }
 
-/* All that is to be done with what has come, and with what is due. Returns how many packets came. */
-static unsigned readPackets(ebpfMonPacketThread *p)
-{
-    uint64_t now = ebpfMonClockMonotonic();
-    unsigned n;
-    int isWhole;
-
-    ebpfMonPacketEventsNoteLost(p->m->put.packetEvents, now);
-    n = ebpfMonPacketReaderRead(p->reader, &isWhole);
-    if (isWhole)
-        ebpfMonPutJoinSetPacketsRead(p->m->put.join, now);
-    ebpfMonPacketEventsPublish(p->m->put.packetEvents, ebpfMonClockMonotonic());
-    return n + !isWhole; /* what keeps us from reading all will be done at once */
-}
-
 /* What is done from time to time. */
 static void refresh(ebpfMonPacketThread *p)
 {
@@ -128,82 +92,87 @@ static void refresh(ebpfMonPacketThread *p)
     }
 }
 
-/* ns until something is due. */
-static uint64_t findWait(ebpfMonPacketThread *p)
-{
-    uint64_t now = ebpfMonClockMonotonic(), due = ebpfMonPutJoinGetDue(p->m->put.join), wait;
-
-    if (p->second + EBPFMON_SECOND_NS < due)
-        due = p->second + EBPFMON_SECOND_NS;
-    wait = due > now ? due - now : 0;
-    return wait < EBPFMON_PACE_FIRST_NS ? EBPFMON_PACE_FIRST_NS : wait;
-}
-
-static void runPacketThread(ebpfMonWorker *worker, void *arg)
+/* All that is to be done with what has come, and with what is due. Returns how many packets came. */
+static unsigned readPackets(void *arg)
 {
     ebpfMonPacketThread *p = arg;
-    ebpfMonPacketSources *sources = ebpfMonPacketReaderGetSources(p->reader);
-    int file = ebpfMonPacketSourcesFile(sources);
+    unsigned n;
+    uint64_t now;
+    int isWhole;
 
-    p->refreshed = 0;
-    p->second = ebpfMonClockMonotonic();
-    while (!ebpfMonWorkerIsStopping(worker)) {
-        uint64_t next, wait;
+    refresh(p);
+    now = ebpfMonClockMonotonic();
+    ebpfMonPacketEventsNoteLost(p->m->put.packetEvents, now);
+    n = ebpfMonPacketReaderRead(p->reader, &isWhole);
+    if (isWhole)
+        ebpfMonPutJoinSetPacketsRead(p->m->put.join, now);
+    ebpfMonPacketEventsPublish(p->m->put.packetEvents, ebpfMonClockMonotonic());
+    return n + !isWhole; /* what keeps us from reading all will be done at once */
+}
 
-        refresh(p);
-        next = ebpfMonPaceNext(&p->pace, readPackets(p) > 0);
-        wait = findWait(p);
-        if (next)
-            ebpfMonWorkerWaitFile(worker, file, next < wait ? next : wait);
-        else if (ebpfMonPacketSourcesBeginSleep(sources))
-            ebpfMonWorkerWaitFile(worker, file, wait);
-        if (!next)
-            ebpfMonPacketSourcesEndSleep(sources);
-    }
+static uint64_t getDue(void *arg)
+{
+    ebpfMonPacketThread *p = arg;
+    uint64_t puts = ebpfMonPutJoinGetDue(p->m->put.join), tick = p->second + EBPFMON_SECOND_NS;
+
+    return puts < tick ? puts : tick;
+}
+
+static int getFile(void *arg)
+{
+    ebpfMonPacketThread *p = arg;
+
+    return ebpfMonPacketSourcesFile(ebpfMonPacketReaderGetSources(p->reader));
+}
+
+static int beginSleep(void *arg)
+{
+    ebpfMonPacketThread *p = arg;
+
+    return ebpfMonPacketSourcesBeginSleep(ebpfMonPacketReaderGetSources(p->reader));
+}
+
+static void endSleep(void *arg)
+{
+    ebpfMonPacketThread *p = arg;
+
+    ebpfMonPacketSourcesEndSleep(ebpfMonPacketReaderGetSources(p->reader));
+}
+
+static void publishRest(void *arg)
+{
+    ebpfMonPacketThread *p = arg;
+
     ebpfMonPacketEventsPublish(p->m->put.packetEvents, UINT64_MAX);
 }
 
-ebpfMonPacketThread *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
+static void freeThread(void *arg)
 {
+    ebpfMonPacketThread *p = arg;
+
+    ebpfMonPacketReaderFree(p->reader);
+    free(p);
+}
+
+ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
+{
+    static const ebpfMonRingReaderCalls calls = {
+        .name = "ebpfMonPacket", .read = readPackets, .getDue = getDue, .getFile = getFile,
+        .beginSleep = beginSleep, .endSleep = endSleep, .finish = publishRest, .free = freeThread,
+    };
     ebpfMonPacketThread *p = calloc(1, sizeof(*p));
     const ebpfMonPacketReaderSink sink = {
         .event = onEvent, .covers = onCovers, .setOwner = ebpfMonKernelSetOwner, .arg = p,
     };
+    ebpfMonRingReader *thread;
 
     if (!p)
         return NULL;
     p->m = m;
+    p->second = ebpfMonClockMonotonic();
     p->reader = ebpfMonPacketReaderNew(m->targets, ringBytes, &sink);
-    if (!p->reader) {
-        free(p);
-        return NULL;
-    }
-    ebpfMonSharedWorkerInit(&p->worker);
-    return p;
-}
-
-void ebpfMonPacketThreadFree(ebpfMonPacketThread *p)
-{
-    if (!p)
-        return;
-    ebpfMonPacketReaderFree(p->reader);
-    ebpfMonSharedWorkerDestroy(&p->worker);
-    free(p);
-}
-
-int ebpfMonPacketThreadStart(ebpfMonPacketThread *p)
-{
-    return ebpfMonSharedWorkerSet(&p->worker, ebpfMonWorkerStartForFiles("ebpfMonPacket", epicsThreadPriorityMedium,
-                                                                         runPacketThread, p));
-}
-
-void ebpfMonPacketThreadWake(ebpfMonPacketThread *p)
-{
-    if (p)
-        ebpfMonSharedWorkerWake(&p->worker);
-}
-
-int ebpfMonPacketThreadStop(ebpfMonPacketThread *p)
-{
-    return p ? ebpfMonSharedWorkerStop(&p->worker, STOP_SECONDS) : 0;
+    thread = p->reader ? ebpfMonRingReaderNew(&calls, p) : NULL;
+    if (!thread)
+        freeThread(p);
+    return thread;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The composition root: loads the kernel part, makes the rooms, starts and stops the threads. */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
+#include <cantProceed.h>
 #include <epicsExit.h>
 #include <epicsExport.h>
 #include <errlog.h>
@@ -12,11 +12,11 @@
 #include "export/export.h"
 #include "ioc/procNetns.h"
 #include "model/published.h"
-#include "monitor/operations.h"
-#include "monitor/queryOperations.h"
+#include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "publish/watchdog.h"
+#include "query/queryOperations.h"
 #include "watch/connectionOwners.h"
 
 #define CLOSURE_FACTOR 6u /* the order, lists of single records, and the table before while it changes */
@@ -31,14 +31,8 @@ static ebpfMonMonitor monitor;
 static ebpfMonOpStatus configure(const ebpfMonSettings *s, char *why, size_t size)
 {
     ebpfMonSettings want = *s;
-    int started;
 
-    epicsMutexMustLock(monitor.life.lock);
-    started = monitor.life.starting || ebpfMonMonitorIsRunning(&monitor);
-    epicsMutexUnlock(monitor.life.lock);
-    if (started)
-        snprintf(why, size, "already started; call it before iocInit");
-    if (started || ebpfMonSettingsCheck(&want, why, size))
+    if (ebpfMonMonitorHasStarted(&monitor, why, size) || ebpfMonSettingsCheck(&want, why, size))
         return ebpfMonOpRefused;
     monitor.settings = want;
     return ebpfMonOpDone;
@@ -50,9 +44,9 @@ static int stopReading(ebpfMonMonitor *m)
     int left = ebpfMonQueriesStop(m->queries, STOP_SECONDS);
 
     left |= ebpfMonPublisherStop(m->publish.publisher);
-    left |= ebpfMonEventThreadStop(m->eventThread);
-    left |= ebpfMonPacketThreadStop(m->packetThread);
-    return left | ebpfMonUsageRoomStop(&m->usage); /* they note uses: it writes what is left */
+    left |= ebpfMonRingReaderStop(m->eventThread);
+    left |= ebpfMonRingReaderStop(m->packetThread);
+    return left | ebpfMonUsageStop(m->usage); /* they note uses: it writes what is left */
 }
 
 static int stopWatching(ebpfMonMonitor *m)
@@ -86,59 +80,23 @@ static void stopMonitor(void *arg)
         ebpfMonKernelUnload();
 }
 
-static void freeRooms(ebpfMonMonitor *m)
-{
-    ebpfMonEventThreadFree(m->eventThread);
-    ebpfMonPacketThreadFree(m->packetThread);
-    m->eventThread = NULL;
-    m->packetThread = NULL;
-    ebpfMonUsageRoomFree(&m->usage);
-    ebpfMonRecSyncFree(m->recSync);
-    m->recSync = NULL;
-    ebpfMonPublishRoomFree(&m->publish);
-    ebpfMonTraceRoomFree(&m->trace);
-    ebpfMonPutRoomFree(&m->put);
-    ebpfMonWatchRoomFree(&m->watch);
-}
-
-/* In the order in which they need each other. 0, or -1 without memory: then nothing is left. */
-static int makeRooms(ebpfMonMonitor *m, const ebpfMonFilter *first)
-{
-    /* these are kept after a start that failed */
-    if (!m->targets)
-        m->targets = ebpfMonTargetsNew();
-    if (!m->search)
-        m->search = ebpfMonSearchNew();
-    if (!m->targets || !m->search)
-        return -1;
-    if (m->settings.wireKiB > 0)
-        m->packetThread = ebpfMonPacketThreadNew(m, (unsigned)m->settings.wireKiB * 1024);
-    m->eventThread = ebpfMonEventThreadNew(m);
-    m->recSync = ebpfMonRecSyncNew(m->targets);
-    if (m->eventThread && m->recSync && ebpfMonWatchRoomMake(m, first) == 0 && ebpfMonPutRoomMake(m) == 0 &&
-        ebpfMonTraceRoomMake(m) == 0 && ebpfMonPublishRoomMake(m) == 0 && ebpfMonUsageRoomMake(m) == 0)
-        return 0;
-    freeRooms(m);
-    return -1;
-}
-
 /* 0, or -1 without memory for a thread: then the caller stops those that were started. */
 static int startThreads(ebpfMonMonitor *m)
 {
     if (ebpfMonFollowerStart(m->watch.follower))
         return -1;
-    if (ebpfMonEventThreadStart(m->eventThread))
+    if (ebpfMonRingReaderStart(m->eventThread))
         return -1;
-    if (m->settings.wireKiB > 0 && (!m->packetThread || ebpfMonPacketThreadStart(m->packetThread)))
+    if (m->settings.wireKiB > 0 && (!m->packetThread || ebpfMonRingReaderStart(m->packetThread)))
         errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some, then start again\n");
-    if (ebpfMonUsageRoomStart(&m->usage))
+    if (ebpfMonUsageStart(m->usage))
         return -1;
     return ebpfMonPublisherStart(m->publish.publisher);
 }
 
 /* 0, or -1 with the state Failed. A start that failed leaves nothing behind, so that a second one can succeed; unless
  * a thread did not end: then each further start is refused, because that thread still uses its room. */
-static int startMonitor(ebpfMonMonitor *m, const ebpfMonFilter *first)
+static int startMonitor(ebpfMonMonitor *m)
 {
     ebpfMonLoadSizes sizes = {
         .maxRecords = m->settings.maxRecords, .maxClosure = m->settings.maxRecords * CLOSURE_FACTOR,
@@ -156,7 +114,7 @@ static int startMonitor(ebpfMonMonitor *m, const ebpfMonFilter *first)
         ebpfMonPublishedSetState(ebpfMonFailed, why);
         return -1;
     }
-    if (makeRooms(m, first)) {
+    if (ebpfMonWiringMake(m)) {
         ebpfMonPublishedSetState(ebpfMonFailed, NO_MEMORY);
         ebpfMonKernelUnload();
         return -1;
@@ -166,7 +124,7 @@ static int startMonitor(ebpfMonMonitor *m, const ebpfMonFilter *first)
     if (startThreads(m)) {
         ebpfMonPublishedSetState(ebpfMonFailed, NO_MEMORY);
         if ((stopReading(m) | stopWatching(m)) == 0) {
-            freeRooms(m);
+            ebpfMonWiringFree(m);
             ebpfMonKernelUnload();
         }
         return -1;
@@ -178,23 +136,18 @@ static int startMonitor(ebpfMonMonitor *m, const ebpfMonFilter *first)
 
 static long start(void)
 {
-    ebpfMonFilter first;
     int busy, running, ok;
 
     epicsMutexMustLock(monitor.life.lock);
     busy = monitor.life.starting;
     running = ebpfMonMonitorIsRunning(&monitor);
-    if (!busy && !running) {
+    if (!busy && !running)
         monitor.life.starting = 1;
-        first = monitor.life.early;
-    }
     epicsMutexUnlock(monitor.life.lock);
     if (busy || running)
         return busy ? -1 : 0;
-    ok = startMonitor(&monitor, &first) == 0;
+    ok = startMonitor(&monitor) == 0;
     epicsMutexMustLock(monitor.life.lock);
-    if (ok && memcmp(&first, &monitor.life.early, sizeof(first)) != 0) /* it was set meanwhile */
-        ebpfMonRequestsSetFilter(monitor.watch.requests, &monitor.life.early);
     if (ok && monitor.life.recSync.isOn)
         ebpfMonRecSyncConfigure(monitor.recSync, &monitor.life.recSync);
     monitor.life.starting = 0;
@@ -210,12 +163,15 @@ static void ebpfMonMonitorRegistrar(void)
     char why[256];
 
     monitor.life.lock = epicsMutexMustCreate();
-    monitor.life.early = ebpfMonFilterDefault;
     configure(&defaults, why, sizeof(why));
+    monitor.targets = ebpfMonTargetsNew();
+    monitor.requests = ebpfMonRequestsNew(&ebpfMonFilterDefault);
+    monitor.search = ebpfMonSearchNew();
     monitor.queries = ebpfMonQueriesNew();
+    if (!monitor.targets || !monitor.requests || !monitor.search || !monitor.queries)
+        cantProceed("ebpfMon: no memory to begin");
     ebpfMonOperationsRegister(&monitor, configure, start);
-    if (monitor.queries) /* else each operation says that there are none */
-        ebpfMonQueryOperationsRegister(monitor.queries);
+    ebpfMonQueryOperationsRegister(monitor.queries);
     ebpfMonExportRegister();
 }
 

@@ -201,3 +201,23 @@ uint64_t ebpfMonIocPutsGetOldest(const ebpfMonIocPuts *puts)
 {
     return ebpfMonPendingPutsGetOldest(puts->pending);
 }
+
+int ebpfMonIocPutsAddEvent(ebpfMonIocPuts *puts, const struct ebpfMonHead *head, size_t size)
+{
+    switch (head->kind) {
+    case EBPFMON_EV_PUT:
+        ebpfMonIocPutsAddPut(puts, (const struct ebpfMonPutEvent *)head, size);
+        return 1;
+    case EBPFMON_EV_RESULT:
+        ebpfMonIocPutsAddResult(puts, (const struct ebpfMonResultEvent *)head, size);
+        return 1;
+    case EBPFMON_EV_CAUSE:
+        ebpfMonIocPutsAddCause(puts, (const struct ebpfMonCauseEvent *)head, size);
+        return 1;
+    case EBPFMON_EV_CALINK:
+        ebpfMonIocPutsAddLinkWrite(puts, (const struct ebpfMonCauseEvent *)head, size);
+        return 1;
+    default:
+        return 0;
+    }
+}

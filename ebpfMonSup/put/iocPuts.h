@@ -37,6 +37,9 @@ void ebpfMonIocPutsAddResult(ebpfMonIocPuts *puts, const struct ebpfMonResultEve
 void ebpfMonIocPutsAddCause(ebpfMonIocPuts *puts, const struct ebpfMonCauseEvent *ev, size_t size);
 void ebpfMonIocPutsAddLinkWrite(ebpfMonIocPuts *puts, const struct ebpfMonCauseEvent *ev, size_t size);
 
+/* The one of these that the event's kind asks for. 0: the event is not about puts. */
+int ebpfMonIocPutsAddEvent(ebpfMonIocPuts *puts, const struct ebpfMonHead *head, size_t size);
+
 /* The time (monotonic ns) of the oldest put that is not finished yet; UINT64_MAX: all are. */
 uint64_t ebpfMonIocPutsGetOldest(const ebpfMonIocPuts *puts);
 

@@ -89,10 +89,10 @@ static int await(uint64_t read, uint64_t *awaited, uint64_t until)
     return isNew;
 }
 
-static void wakeIf(int wanted, void (*wake)(void *arg), void *arg)
+static void wakeIf(int wanted, const ebpfMonPutJoin *join, void *thread)
 {
-    if (wanted && wake)
-        wake(arg);
+    if (wanted && join->wakes.wake)
+        join->wakes.wake(thread);
 }
 
 void ebpfMonPutJoinSetPacketsRead(ebpfMonPutJoin *join, uint64_t at)
@@ -102,7 +102,7 @@ void ebpfMonPutJoinSetPacketsRead(ebpfMonPutJoin *join, uint64_t at)
     epicsMutexMustLock(join->lock);
     isAwaited = setRead(&join->packetsRead, &join->packetsAwaited, at);
     epicsMutexUnlock(join->lock);
-    wakeIf(isAwaited, join->wakes.events, join->wakes.arg);
+    wakeIf(isAwaited, join, join->wakes.events);
 }
 
 int ebpfMonPutJoinAwaitPackets(ebpfMonPutJoin *join, uint64_t until)
@@ -113,7 +113,7 @@ int ebpfMonPutJoinAwaitPackets(ebpfMonPutJoin *join, uint64_t until)
     isRead = join->packetsRead >= until;
     isNew = await(join->packetsRead, &join->packetsAwaited, until);
     epicsMutexUnlock(join->lock);
-    wakeIf(isNew, join->wakes.packets, join->wakes.arg);
+    wakeIf(isNew, join, join->wakes.packets);
     return isRead;
 }
 
@@ -124,7 +124,7 @@ void ebpfMonPutJoinSetEventsRead(ebpfMonPutJoin *join, uint64_t at)
     epicsMutexMustLock(join->lock);
     isAwaited = setRead(&join->eventsRead, &join->eventsAwaited, at);
     epicsMutexUnlock(join->lock);
-    wakeIf(isAwaited, join->wakes.packets, join->wakes.arg);
+    wakeIf(isAwaited, join, join->wakes.packets);
 }
 
 static int isCovered(const ebpfMonPutJoin *join, const struct ebpfMonPeer *peer)
@@ -379,7 +379,7 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
     }
     isNew = events != UINT64_MAX && await(join->eventsRead, &join->eventsAwaited, events);
     epicsMutexUnlock(join->lock);
-    wakeIf(isNew, join->wakes.events, join->wakes.arg);
+    wakeIf(isNew, join, join->wakes.events);
     return list;
 }
 

@@ -20,9 +20,8 @@ typedef struct ebpfMonPutJoin ebpfMonPutJoin;
 
 /* How one side wakes the thread of the other, which waits for what was read. Called without the lock, on any thread. */
 typedef struct {
-    void (*events)(void *arg);
-    void (*packets)(void *arg);
-    void *arg;
+    void (*wake)(void *thread); /* NULL: nobody is woken */
+    void *events, *packets;     /* the two threads */
 } ebpfMonPutJoinWakes;
 
 ebpfMonPutJoin *ebpfMonPutJoinNew(void); /* NULL without memory */

@@ -22,6 +22,7 @@
 #define IOCS_MAX 256
 #define STOP_SECONDS 5.0
 #define WHY_SIZE 200
+#define MEGABYTES_MAX 100000
 
 typedef struct {
     uint32_t id;
@@ -46,6 +47,21 @@ struct ebpfMonUseKeeper {
     ebpfMonUse        use[BATCH];
     watchedIoc        ioc[IOCS_MAX];
 };
+
+int ebpfMonUsageConfSet(ebpfMonUsageConf *conf, const char *file, int megabytes, char *why, size_t size)
+{
+    if (strlen(file) >= sizeof(conf->file)) {
+        snprintf(why, size, "the name of the file has more than %zu characters", sizeof(conf->file) - 1);
+        return -1;
+    }
+    if (megabytes < 0 || megabytes > MEGABYTES_MAX) {
+        snprintf(why, size, "%d MB: choose 1 to %d, or 0 for %d", megabytes, MEGABYTES_MAX, EBPFMON_USAGE_MEGABYTES);
+        return -1;
+    }
+    strcpy(conf->file, file);
+    conf->megabytes = megabytes ? (unsigned)megabytes : EBPFMON_USAGE_MEGABYTES;
+    return 0;
+}
 
 ebpfMonUseKeeper *ebpfMonUseKeeperNew(ebpfMonTargets *targets, ebpfMonUseNotes *notes, const ebpfMonUsageConf *conf,
                                       const ebpfMonUseKeeperCalls *calls)

@@ -19,6 +19,9 @@ typedef struct {
     unsigned megabytes;
 } ebpfMonUsageConf;
 
+/* megabytes 0: the default. 0, or -1: "why"; then the configuration is as it was. */
+int ebpfMonUsageConfSet(ebpfMonUsageConf *conf, const char *file, int megabytes, char *why, size_t size);
+
 typedef struct ebpfMonUseKeeper ebpfMonUseKeeper;
 
 typedef struct {

@@ -24,10 +24,10 @@ typedef struct {
 static const uint64_t readAgain[] = { 0, 500000, 2000000, 10000000, 100000000, 1000000000 };
 
 struct ebpfMonRequests {
-    void (*wake)(void *arg);   /* set before other threads are there */
-    void *wakeArg;
     ebpfMonLinkPuts *linkPuts; /* any thread */
     epicsMutexId lock;         /* guards all that follows */
+    void (*wake)(void *arg);
+    void *wakeArg;
     ebpfMonFilter filter;
     unsigned asked, taken, applied; /* how often something was asked; up to where it was taken, and applied */
     ebpfMonLevelRule rules[EBPFMON_LEVEL_RULES_MAX]; /* the newest last: it counts before the others */
@@ -65,14 +65,18 @@ void ebpfMonRequestsFree(ebpfMonRequests *r)
 
 void ebpfMonRequestsSetWake(ebpfMonRequests *r, void (*wake)(void *arg), void *arg)
 {
+    epicsMutexMustLock(r->lock);
     r->wake = wake;
     r->wakeArg = arg;
+    epicsMutexUnlock(r->lock);
 }
 
 static void wakeFollower(ebpfMonRequests *r)
 {
+    epicsMutexMustLock(r->lock);
     if (r->wake)
         r->wake(r->wakeArg);
+    epicsMutexUnlock(r->lock);
 }
 
 unsigned ebpfMonRequestsSetFilter(ebpfMonRequests *r, const ebpfMonFilter *f)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What other threads ask of the follower: the filter, levels of single IOCs, records whose links were written. Has a
- * lock of its own, which is held for short; the follower is woken by a callback.
+ * lock of its own, which is held for short; the follower is woken by a callback. What is asked before there is a follower
+ * waits for it.
  */
 #ifndef EBPFMON_REQUESTS_H
 #define EBPFMON_REQUESTS_H
@@ -24,8 +25,8 @@ typedef struct {
 ebpfMonRequests *ebpfMonRequestsNew(const ebpfMonFilter *first);
 void ebpfMonRequestsFree(ebpfMonRequests *requests); /* NULL does no harm */
 
-/* "wake" is called, by the thread that asks and without the lock, whenever something new was asked. To be set before
- * other threads use the requests. */
+/* "wake" is called, by the thread that asks and under the lock, whenever something new was asked: it may only wake. NULL:
+ * nobody is woken any more. Any thread. */
 void ebpfMonRequestsSetWake(ebpfMonRequests *requests, void (*wake)(void *arg), void *arg);
 
 /* --- Any thread --- */

@@ -27,18 +27,11 @@ static ebpfMonPut last;
 static ebpfMonMessageKey lastKey;
 
 /* How often each side was woken. */
-static unsigned eventWakes, packetWakes;
+static int eventWakes, packetWakes;
 
-static void wakeEvents(void *arg)
+static void countWake(void *wakes)
 {
-    (void)arg;
-    eventWakes++;
-}
-
-static void wakePackets(void *arg)
-{
-    (void)arg;
-    packetWakes++;
+    ++*(int *)wakes;
 }
 
 static void onPut(void *arg, const ebpfMonFinishedPut *finished)
@@ -265,7 +258,7 @@ MAIN(testPendingPuts)
     fakeMake();
     clients = fakeClientsMake(NULL);
     join = ebpfMonPutJoinNew();
-    ebpfMonPutJoinSetWakes(join, &(ebpfMonPutJoinWakes){ .events = wakeEvents, .packets = wakePackets });
+    ebpfMonPutJoinSetWakes(join, &(ebpfMonPutJoinWakes){ countWake, &eventWakes, &packetWakes });
     pending = ebpfMonPendingPutsNew(fake.targets, join, clients, onPut, NULL);
     testResults();
     testLinkField();

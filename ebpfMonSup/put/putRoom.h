@@ -7,7 +7,20 @@
 #include "put/iocPuts.h"
 #include "put/packetEvents.h"
 
-struct ebpfMonMonitor;
+/* What the room needs of others, and whom it calls. All of it stays the caller's. */
+typedef struct {
+    ebpfMonTargets     *targets;
+    ebpfMonOwnerFinder  findOwner;
+    int                 canJoin;   /* as ebpfMonPacketEventsNew has it */
+    int                 watchSelf;
+    ebpfMonIocPutSinks  iocPuts;
+    ebpfMonPacketEventCalls packets;
+    ebpfMonPutJoinWakes wakes;
+    /* With "arg": a put that was seen in packets only (packet thread), and one of a client to our own PVs (event thread). */
+    ebpfMonPutSink      packetPut;
+    void              (*ownPut)(void *arg, ebpfMonPut *put);
+    void               *arg;
+} ebpfMonPutRoomUses;
 
 typedef struct {
     ebpfMonUserNames  *users;      /* any thread */
@@ -22,8 +35,8 @@ typedef struct {
     ebpfMonPacketEvents *packetEvents;
 } ebpfMonPutRoom;
 
-/* Makes m->put, when m->targets and m->watch are made. 0, or -1 without memory: then nothing is left. */
-int ebpfMonPutRoomMake(struct ebpfMonMonitor *m);
+/* 0, or -1 without memory: then nothing is left. */
+int ebpfMonPutRoomMake(ebpfMonPutRoom *room, const ebpfMonPutRoomUses *uses);
 
 /* Only while no thread uses them. */
 void ebpfMonPutRoomFree(ebpfMonPutRoom *room);

@@ -3,14 +3,7 @@
 #include <string.h>
 
 #include "common/textReport.h"
-#include "export/export.h"
-#include "monitor/monitor.h"
-
-static void logPut(void *arg, const ebpfMonPut *put)
-{
-    (void)arg;
-    ebpfMonExportPut(put);
-}
+#include "publish/publishRoom.h"
 
 static void printText(const char *text)
 {
@@ -21,17 +14,14 @@ static void printText(const char *text)
     fflush(stdout);
 }
 
-int ebpfMonPublishRoomMake(ebpfMonMonitor *m)
+int ebpfMonPublishRoomMake(ebpfMonPublishRoom *room, const ebpfMonPublishRoomUses *uses)
 {
-    const ebpfMonPutPublisherCalls calls = { .getFilter = ebpfMonWatchRoomGetFilter, .log = logPut, .arg = m };
-    ebpfMonPublishRoom *room = &m->publish;
-
     memset(room, 0, sizeof(*room));
-    room->publisher = ebpfMonPublisherNew(m->targets, m->search, &m->watch.costs);
-    room->putPublisher = ebpfMonPutPublisherNew(&calls);
-    room->tracePrinter = ebpfMonTracePrinterNew(m->targets, printText);
+    room->publisher = ebpfMonPublisherNew(uses->targets, uses->search, uses->costs);
+    room->putPublisher = ebpfMonPutPublisherNew(&uses->puts);
+    room->tracePrinter = ebpfMonTracePrinterNew(uses->targets, printText);
     if (room->tracePrinter)
-        room->slowChains = ebpfMonSlowChainsNew(room->tracePrinter, m->trace.walk);
+        room->slowChains = ebpfMonSlowChainsNew(room->tracePrinter, uses->walk);
     if (room->publisher && room->putPublisher && room->slowChains)
         return 0;
     ebpfMonPublishRoomFree(room);

@@ -8,7 +8,14 @@
 #include "publish/slowChains.h"
 #include "publish/tracePrinter.h"
 
-struct ebpfMonMonitor;
+/* What the room needs of others. All of it stays the caller's. */
+typedef struct {
+    ebpfMonTargets     *targets;
+    ebpfMonSearch      *search;
+    const ebpfMonCosts *costs;
+    ebpfMonTraceWalk   *walk;
+    ebpfMonPutPublisherCalls puts;
+} ebpfMonPublishRoomUses;
 
 typedef struct {
     ebpfMonPublisher    *publisher;    /* any thread; has one of its own */
@@ -17,9 +24,8 @@ typedef struct {
     ebpfMonSlowChains   *slowChains;   /* event thread */
 } ebpfMonPublishRoom;
 
-/* Makes m->publish, when m->watch and m->trace are made. No thread runs yet but the printer's. 0, or -1 without memory:
- * then nothing is left. */
-int ebpfMonPublishRoomMake(struct ebpfMonMonitor *m);
+/* No thread runs yet but the printer's. 0, or -1 without memory: then nothing is left. */
+int ebpfMonPublishRoomMake(ebpfMonPublishRoom *room, const ebpfMonPublishRoomUses *uses);
 
 /* Only while no thread uses them. */
 void ebpfMonPublishRoomFree(ebpfMonPublishRoom *room);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "model/queryOps.h"
-#include "monitor/queryOperations.h"
+#include "query/queryOperations.h"
 
 /* Of the one monitor of this process: iocsh and record support have no context to hand over. */
 static ebpfMonQueries *queries;

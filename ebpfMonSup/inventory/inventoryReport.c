@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "inventory/inventoryDiff.h"
+#include "inventory/inventoryFile.h"
+#include "inventory/inventoryReport.h"
+
+int ebpfMonInventoryReportWrite(ebpfMonTextReport *report, ebpfMonTargets *targets, const char *path, const char *iocPattern,
+                                char *why, size_t size)
+{
+    ebpfMonInventoryCount count;
+
+    if (ebpfMonInventoryFileWrite(targets, path, iocPattern, &count, why, size))
+        return -1;
+    ebpfMonTextReportAdd(report, "%s: %u IOCs, %u records\n", path, count.iocs, count.records);
+    if (count.failed)
+        ebpfMonTextReportAdd(report, "%u IOCs could not be read. %s\n", count.failed, why);
+    return 0;
+}
+
+int ebpfMonInventoryReportCompare(ebpfMonTextReport *report, const char *before, const char *after, char *why, size_t size)
+{
+    ebpfMonInventoryDifference d;
+
+    if (ebpfMonInventoryDiffFiles(before, after, report, &d, why, size))
+        return -1;
+    ebpfMonTextReportAdd(report, "%u records added, %u removed, %u changed, %u the same\n", d.added, d.removed, d.changed,
+                         d.same);
+    if (d.odd)
+        ebpfMonTextReportAdd(report, "%u lines are none of an inventory\n", d.odd);
+    return 0;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "access/guardedPuts.h"
+#include "common/clock.h"
+#include "export/export.h"
+#include "model/losses.h"
+#include "monitor/monitor.h"
+#include "probe/kernelLoad.h"
+#include "probe/kernelTables.h"
+
+/* --- What the room watch/ tells --- */
+
+static void onIocsChanged(void *arg)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonPublisherWake(m->publish.publisher);
+    ebpfMonRingReaderWake(m->eventThread); /* puts may wait for the links of an IOC */
+    ebpfMonRecSyncWake(m->recSync);
+}
+
+static void onTargetsChanged(void *arg)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonRingReaderWake(m->packetThread); /* the namespaces may be others */
+}
+
+static void onTrouble(void *arg, const char *text)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonPublisherSetTrouble(m->publish.publisher, text);
+}
+
+/* --- What the room put/ tells, and asks --- */
+
+static void getFilter(void *arg, ebpfMonFilter *filter)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonRequestsGetFilter(m->requests, filter);
+}
+
+/* Notes whether the client is an IOC of this host (a sequence, a link of an IOC that is not watched), then publishes, and
+ * notes the use. */
+static void publishPut(ebpfMonMonitor *m, ebpfMonPut *put)
+{
+    if (put->peerPid) {
+        ebpfMonTargetsLock(m->targets);
+        put->byIoc = ebpfMonTargetsFindByPid(m->targets, (pid_t)put->peerPid) != NULL;
+        ebpfMonTargetsUnlock(m->targets);
+    }
+    ebpfMonPutPublisherPublish(m->publish.putPublisher, put);
+    ebpfMonUsageAddPut(m->usage, put);
+}
+
+/* A put that was seen in an IOC, and perhaps in packets too. Event thread. */
+static void onIocPut(void *arg, const ebpfMonFinishedPut *finished)
+{
+    ebpfMonMonitor *m = arg;
+    const ebpfMonPut *put = finished->put;
+    const ebpfMonMessageKey *key = finished->key;
+    ebpfMonPutSummary summary;
+
+    if (!ebpfMonOwnPutsHas(m->put.ownPuts, put))
+        publishPut(m, finished->put);
+    if (put->linkChain.iocId)
+        ebpfMonLinkMessagesNoteArrival(m->trace.linkMessages, &put->linkChain, put->link,
+                                       key->seqKind == EBPFMON_SEQ_MESSAGE ? &key->peer : NULL, key->seq, key->at, 1);
+    ebpfMonPutSummaryMake(put, key, &summary);
+    ebpfMonThreadPutsFinish(m->put.threadPuts, finished->iocId, finished->tid, finished->id, &summary);
+    ebpfMonTracesAddPut(m->trace.traces, finished->iocId, finished->tid, finished->id, &summary);
+}
+
+static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonLinkMessagesAdd(m->trace.linkMessages, write);
+}
+
+static void onLinkChanged(void *arg, const ebpfMonLinkPut *put)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonRequestsAddLinks(m->requests, put);
+}
+
+/* A put that was seen in packets only. Packet thread. */
+static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
+{
+    const ebpfMonPut *put = finished->put;
+    ebpfMonMonitor *m = arg;
+
+    if (ebpfMonOwnPutsHas(m->put.ownPuts, put))
+        return;
+    if (put->peerPid && !put->linkChain.iocId) /* a program here sent it: the monitor of the other host joins it */
+        ebpfMonPutSpansExport(m->trace.putSpans, put, &finished->key->peer, finished->key->seq, finished->key->at,
+                              ebpfMonClockUnixOffset());
+    publishPut(m, finished->put);
+}
+
+static uint64_t countLost(void *arg)
+{
+    uint64_t lost[EBPFMON_LOST_KERNEL];
+
+    (void)arg;
+    ebpfMonKernelGetLost(lost);
+    return lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT] +
+           ebpfMonLossesGet(ebpfMonLossGone);
+}
+
+/* Perhaps a CA link of a watched IOC sent it. Packet thread. */
+static void onPutElsewhere(void *arg, const ebpfMonWireEvent *ev, uint64_t at)
+{
+    struct ebpfMonOwner owner = { .pid = 0 };
+    ebpfMonMonitor *m = arg;
+
+    if (!ebpfMonExportWantsSpans() || ev->protocol != ebpfMonWireCa)
+        return;
+    ebpfMonKernelGetOwner(&ev->peer, &owner);
+    if (!owner.pid)
+        return;
+    ebpfMonLinkMessagesNotePacket(m->trace.linkMessages, owner.pid, ev->name, &ev->peer, ev->seq, at);
+    ebpfMonRingReaderWake(m->eventThread); /* it looks for the link write */
+}
+
+/* Of a client to one of our PVs. Event thread. */
+static void onOwnPut(void *arg, ebpfMonPut *put)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonPutPublisherPublishOwn(m->publish.putPublisher, put);
+}
+
+/* --- What the rooms trace/ and publish/ tell --- */
+
+static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonSlowChainsPublish(m->publish.slowChains, t, trace, unixOffset);
+}
+
+static void logPut(void *arg, const ebpfMonPut *put)
+{
+    (void)arg;
+    ebpfMonExportPut(put);
+}
+
+/* --- The rooms --- */
+
+static int makeWatch(ebpfMonMonitor *m)
+{
+    const ebpfMonFollowerSink sink = { .iocsChanged = onIocsChanged, .trouble = onTrouble, .arg = m };
+
+    ebpfMonTargetsSetListener(m->targets, onTargetsChanged, m);
+    return ebpfMonWatchRoomMake(&m->watch, m->targets, m->requests, m->settings.watchSelf, &sink);
+}
+
+static int makePut(ebpfMonMonitor *m)
+{
+    const ebpfMonPutRoomUses uses = {
+        .targets = m->targets, .findOwner = ebpfMonKernelGetOwner, .canJoin = ebpfMonFeature.recvLength,
+        .watchSelf = m->settings.watchSelf,
+        .iocPuts = { .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
+                     .countLost = countLost, .arg = m },
+        .packets = { .getFilter = getFilter, .countLost = countLost, .putElsewhere = onPutElsewhere, .arg = m },
+        .wakes = { .wake = ebpfMonRingReaderWake, .events = m->eventThread, .packets = m->packetThread },
+        .packetPut = onPacketPut, .ownPut = onOwnPut, .arg = m,
+    };
+
+    return ebpfMonPutRoomMake(&m->put, &uses);
+}
+
+static int makeTrace(ebpfMonMonitor *m)
+{
+    const ebpfMonTraceRoomUses uses = {
+        .targets = m->targets, .threadPuts = m->put.threadPuts,
+        .spans = { .isWanted = ebpfMonExportWantsSpans, .add = ebpfMonExportSpan }, .finished = onTrace, .arg = m,
+    };
+
+    return ebpfMonTraceRoomMake(&m->trace, &uses);
+}
+
+static int makePublish(ebpfMonMonitor *m)
+{
+    const ebpfMonPublishRoomUses uses = {
+        .targets = m->targets, .search = m->search, .costs = &m->watch.costs, .walk = m->trace.walk,
+        .puts = { .getFilter = getFilter, .log = logPut, .arg = m },
+    };
+
+    return ebpfMonPublishRoomMake(&m->publish, &uses);
+}
+
+int ebpfMonWiringMake(ebpfMonMonitor *m)
+{
+    if (m->settings.wireKiB > 0)
+        m->packetThread = ebpfMonPacketThreadNew(m, (unsigned)m->settings.wireKiB * 1024);
+    m->eventThread = ebpfMonEventThreadNew(m);
+    m->recSync = ebpfMonRecSyncNew(m->targets);
+    if (m->eventThread && m->recSync && makeWatch(m) == 0 && makePut(m) == 0 && makeTrace(m) == 0 &&
+        makePublish(m) == 0) {
+        ebpfMonGuardedPutsSetSink(ebpfMonRingReaderWake, m->eventThread);
+        m->usage = ebpfMonUsageNew(m->targets, m->put.clients, &m->usageConf);
+        if (m->usage)
+            return 0;
+    }
+    ebpfMonWiringFree(m);
+    return -1;
+}
+
+void ebpfMonWiringFree(ebpfMonMonitor *m)
+{
+    ebpfMonGuardedPutsSetSink(NULL, NULL);
+    ebpfMonRingReaderFree(m->eventThread);
+    ebpfMonRingReaderFree(m->packetThread);
+    m->eventThread = NULL;
+    m->packetThread = NULL;
+    ebpfMonUsageFree(m->usage);
+    m->usage = NULL;
+    ebpfMonRecSyncFree(m->recSync);
+    m->recSync = NULL;
+    ebpfMonPublishRoomFree(&m->publish);
+    ebpfMonTraceRoomFree(&m->trace);
+    ebpfMonPutRoomFree(&m->put);
+    ebpfMonWatchRoomFree(&m->watch);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "common/clock.h"
+#include "trace/traceRoom.h"
+
+static void onChain(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
+                    uint32_t count)
+{
+    ebpfMonTraceRoom *room = arg;
+
+    ebpfMonTracesAddChain(room->traces, t, chain, rec, count);
+}
+
+static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
+{
+    uint64_t unixOffset = ebpfMonClockUnixOffset();
+    ebpfMonTraceRoom *room = arg;
+
+    room->uses.finished(room->uses.arg, t, trace, unixOffset);
+    ebpfMonTraceSpansExport(room->spans, t, trace, unixOffset);
+}
+
+int ebpfMonTraceRoomMake(ebpfMonTraceRoom *room, const ebpfMonTraceRoomUses *from)
+{
+    ebpfMonTracesUses uses = {
+        .targets = from->targets, .threadPuts = from->threadPuts, .exportsSpans = from->spans.isWanted,
+    };
+    ebpfMonTraceSpansUses spans = { .targets = from->targets, .sink = from->spans };
+    uint64_t salt;
+
+    memset(room, 0, sizeof(*room));
+    room->uses = *from;
+    ebpfMonSpanNewId((uint8_t *)&salt, sizeof(salt));
+    room->linkMessages = uses.linkMessages = spans.linkMessages = ebpfMonLinkMessagesNew();
+    room->traces = spans.traces = ebpfMonTracesNew(&uses, onTrace, room);
+    room->chainParts = ebpfMonChainPartsNew(onChain, room);
+    room->ids = spans.ids = ebpfMonTraceIdsNew(salt, room->traces, room->linkMessages);
+    room->walk = spans.walk = ebpfMonTraceWalkNew();
+    room->spans = ebpfMonTraceSpansNew(&spans);
+    room->putSpans = ebpfMonPutSpansNew(from->targets, &from->spans);
+    if (room->linkMessages && room->traces && room->chainParts && room->ids && room->walk && room->spans &&
+        room->putSpans)
+        return 0;
+    ebpfMonTraceRoomFree(room);
+    return -1;
+}
+
+static void addChainEvent(ebpfMonTraceRoom *room, const struct ebpfMonChainEvent *ev, size_t size)
+{
+    ebpfMonTargets *targets = room->uses.targets;
+    ebpfMonTarget *t;
+
+    ebpfMonTargetsLock(targets);
+    t = ebpfMonTargetsFindById(targets, ev->chain.head.iocId);
+    if (t)
+        ebpfMonChainPartsAdd(room->chainParts, t, ev, size, ebpfMonClockUnixOffset());
+    ebpfMonTargetsUnlock(targets);
+}
+
+int ebpfMonTraceRoomAddEvent(ebpfMonTraceRoom *room, const struct ebpfMonHead *head, size_t size)
+{
+    switch (head->kind) {
+    case EBPFMON_EV_CHAIN:
+        addChainEvent(room, (const struct ebpfMonChainEvent *)head, size);
+        return 1;
+    case EBPFMON_EV_HANDOVER_BEGIN:
+        if (size >= sizeof(struct ebpfMonHandOverEvent))
+            ebpfMonTracesBeginHandOver(room->traces, (const struct ebpfMonHandOverEvent *)head);
+        return 1;
+    case EBPFMON_EV_HANDOVER_END:
+        if (size >= sizeof(struct ebpfMonHandOverEvent))
+            ebpfMonTracesEndHandOver(room->traces, (const struct ebpfMonHandOverEvent *)head);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+void ebpfMonTraceRoomFree(ebpfMonTraceRoom *room)
+{
+    ebpfMonPutSpansFree(room->putSpans);
+    ebpfMonTraceSpansFree(room->spans);
+    ebpfMonTraceWalkFree(room->walk);
+    ebpfMonTraceIdsFree(room->ids);
+    ebpfMonChainPartsFree(room->chainParts);
+    ebpfMonTracesFree(room->traces);
+    ebpfMonLinkMessagesFree(room->linkMessages);
+    memset(room, 0, sizeof(*room));
+}

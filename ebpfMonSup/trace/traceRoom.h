@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The modules of the room trace/, made once and connected: chains become traces, traces become text and spans. */
+#ifndef EBPFMON_TRACEROOM_H
+#define EBPFMON_TRACEROOM_H
+
+#include "trace/chainParts.h"
+#include "trace/putSpans.h"
+#include "trace/traceSpans.h"
+
+/* What the room needs of others. They stay the caller's. */
+typedef struct {
+    ebpfMonTargets    *targets;
+    ebpfMonThreadPuts *threadPuts;
+    ebpfMonSpanSink    spans;
+    /* A trace that is finished, before it is exported as spans. Event thread, under the lock of the targets. */
+    void (*finished)(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset);
+    void  *arg;
+} ebpfMonTraceRoomUses;
+
+typedef struct {
+    ebpfMonLinkMessages *linkMessages; /* any thread */
+    ebpfMonTraces       *traces;       /* event thread, as all that follows but the last */
+    ebpfMonChainParts   *chainParts;
+    ebpfMonTraceIds     *ids;
+    ebpfMonTraceWalk    *walk;
+    ebpfMonTraceSpans   *spans;
+    ebpfMonPutSpans     *putSpans;     /* packet thread */
+    ebpfMonTraceRoomUses uses;         /* fixed */
+} ebpfMonTraceRoom;
+
+/* The room must stay where it is. 0, or -1 without memory: then nothing is left. */
+int ebpfMonTraceRoomMake(ebpfMonTraceRoom *room, const ebpfMonTraceRoomUses *uses);
+
+/* An event of the kernel part; "size": its bytes. One that is too short is left out. 0: it is not about chains. Event
+ * thread. */
+int ebpfMonTraceRoomAddEvent(ebpfMonTraceRoom *room, const struct ebpfMonHead *head, size_t size);
+
+/* Only while no thread uses them. */
+void ebpfMonTraceRoomFree(ebpfMonTraceRoom *room);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "probe/kernelTables.h"
+#include "probe/seccompTrial.h"
+#include "watch/watchRoom.h"
+
+int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMonRequests *requests, int watchSelf,
+                         const ebpfMonFollowerSink *sink)
+{
+    const ebpfMonRecordTablesKernel kernel = {
+        .tables = ebpfMonKernelTables(),
+        .setRecordIndex = ebpfMonKernelSetRecordIndex, .removeRecordIndex = ebpfMonKernelRemoveRecordIndex,
+        .setArray = ebpfMonKernelSetArray, .removeArray = ebpfMonKernelRemoveArray,
+        .setList = ebpfMonKernelSetList, .removeList = ebpfMonKernelRemoveList,
+        .beginMoved = ebpfMonKernelBeginMoved, .getMoved = ebpfMonKernelGetMoved,
+        .removeRoots = ebpfMonKernelRemoveRoots,
+    };
+
+    memset(room, 0, sizeof(*room));
+    ebpfMonCalibrate(&room->costs);
+    ebpfMonFeature.returnUnderSeccomp = ebpfMonSeccompTryReturn();
+    room->recordTables = ebpfMonRecordTablesNew(targets, &kernel);
+    if (room->recordTables)
+        room->governor = ebpfMonGovernorNew(targets, room->recordTables, &room->costs);
+    if (room->governor)
+        room->follower = ebpfMonFollowerNew(targets, requests, room->recordTables, room->governor, watchSelf, sink);
+    if (room->follower)
+        return 0;
+    ebpfMonWatchRoomFree(room);
+    return -1;
+}
+
+void ebpfMonWatchRoomFree(ebpfMonWatchRoom *room)
+{
+    ebpfMonFollowerFree(room->follower);
+    ebpfMonGovernorFree(room->governor);
+    ebpfMonRecordTablesFree(room->recordTables);
+    memset(room, 0, sizeof(*room));
+}
