@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Which packets of a network namespace may be Channel Access or pvAccess. A filter of packet sockets sees every
- * packet of the host, so what matters most is how soon it is done with those of others: a pure ACK costs one
- * read of the headers, data of a connection that is known to be foreign one lookup more.
+ * Which packets of a network namespace may be Channel Access or pvAccess. It sees every packet of the host, so what
+ * matters most is how soon it is done with those of others: a pure ACK costs one read of the headers, data of a connection
+ * that is known to be foreign one lookup more. Two programs do the same: a filter of packet sockets, and one for tcx
+ * (probe/packetTaps.h).
  *
  * An object of its own: each network namespace has an instance with its own tables. Kernel 5.10 and later.
  */
@@ -11,6 +12,7 @@
 #include <linux/if_packet.h>
 #include <linux/in.h>
 #include <linux/ip.h>
+#include <linux/pkt_cls.h>
 #include <linux/tcp.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
@@ -18,6 +20,7 @@
 #include "wake.bpf.h"
 
 #define LOOPBACK_IFINDEX 1      /* of lo in every namespace: loopback_net_init() insists on it */
+#define LINK_HEADER      14     /* of lo, before the IP header: eth_type_trans() in loopback_xmit() */
 #define FRAGMENT         0x3fff /* of iphdr.frag_off: more fragments, or not the first */
 #define CA_LAST          27     /* caProto.h: CA_PROTO_SERVER_DISCONN */
 #define CA_VERSION       0
@@ -180,11 +183,12 @@ static __always_inline int handshake(const struct tcphdr *tcp, struct ebpfMonCon
     return expected(tcp->source) || expected(tcp->dest);
 }
 
-static __always_inline int wantedTcp(struct __sk_buff *skb, const struct headers *h, struct ebpfMonPacketCounts *count)
+static __always_inline int wantedTcp(struct __sk_buff *skb, __u32 ip, const struct headers *h,
+    struct ebpfMonPacketCounts *count)
 {
     const struct tcphdr *tcp = &h->tcp;
     /* Without a length: longer than the field can say (BIG TCP). Else the field, for short frames are padded. */
-    __u32 total = h->ip.tot_len ? bpf_ntohs(h->ip.tot_len) : skb->len;
+    __u32 total = h->ip.tot_len ? bpf_ntohs(h->ip.tot_len) : skb->len - ip;
     __u32 at = h->ip.ihl * 4u + tcp->doff * 4u, size, d;
     struct ebpfMonConnKey key;
     struct ebpfMonConn *c;
@@ -204,7 +208,7 @@ static __always_inline int wantedTcp(struct __sk_buff *skb, const struct headers
 
         if (!size || tcp->rst)
             return 0;
-        pass = judge(skb, tcp, &new, d, at, size, count);
+        pass = judge(skb, tcp, &new, d, ip + at, size, count);
         bpf_map_update_elem(&conns, &key, &new, BPF_ANY);
         return pass;
     }
@@ -215,7 +219,7 @@ static __always_inline int wantedTcp(struct __sk_buff *skb, const struct headers
         c->tries = 0;
     }
     if (size && c->state != EBPFMON_CONN_FOREIGN)
-        pass = judge(skb, tcp, c, d, at, size, count);
+        pass = judge(skb, tcp, c, d, ip + at, size, count);
     if (tcp->fin)
         c->ended |= 1u << d;
     /* Make room at once, that they need not be searched for. A wanted one stays: late segments may follow. */
@@ -226,18 +230,18 @@ static __always_inline int wantedTcp(struct __sk_buff *skb, const struct headers
 
 /* pvAccess servers answer a search from a port of their own choice to one of the client's (pvAccessCPP,
  * blockingUDPTransport.cpp: "search responses all always send from sendTransport"): known by its magic. */
-static __always_inline int wantedUdp(struct __sk_buff *skb, const struct headers *h)
+static __always_inline int wantedUdp(struct __sk_buff *skb, __u32 ip, const struct headers *h)
 {
     __u8 p[8];
 
     if (expected(h->tcp.source) || expected(h->tcp.dest))
         return 1;
-    return !bpf_skb_load_bytes(skb, h->ip.ihl * 4u + 8, p, sizeof(p)) && isPva(p);
+    return !bpf_skb_load_bytes(skb, ip + h->ip.ihl * 4u + 8, p, sizeof(p)) && isPva(p);
 }
 
 /* Copies "n" bytes of the packet, its headers at least, into an entry with room for "room", a constant. Nonzero: that was
  * not possible. */
-static __always_inline int copyPacket(struct __sk_buff *skb, __u32 room, __u64 n, __u64 now)
+static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 room, __u64 n, __u64 now)
 {
     struct ebpfMonPacketHead *entry = bpf_ringbuf_reserve(&packets, sizeof(*entry) + room, 0);
 
@@ -252,68 +256,82 @@ static __always_inline int copyPacket(struct __sk_buff *skb, __u32 room, __u64 n
     if (n > room)
         n = room;
     barrier_var(n);
-    if (bpf_skb_load_bytes(skb, 0, entry + 1, n)) {
+    if (bpf_skb_load_bytes(skb, ip, entry + 1, n)) {
         bpf_ringbuf_discard(entry, BPF_RB_NO_WAKEUP);
         return -1;
     }
     entry->ktime = now;
     entry->len = n;
-    entry->wireLen = skb->len;
+    entry->wireLen = skb->len - ip;
     bpf_ringbuf_submit(entry, BPF_RB_NO_WAKEUP);
     wakeReader(&packets, &packetsSleep);
     return 0;
 }
 
 /* The size of an entry must be a constant, so there are some sizes, each twice the one before. */
-static __always_inline int sendPacket(struct __sk_buff *skb)
+static __always_inline int sendPacket(struct __sk_buff *skb, __u32 ip)
 {
-    __u64 n = skb->len < EBPFMON_PACKET_MAX ? skb->len : EBPFMON_PACKET_MAX;
+    __u64 n = skb->len - ip < EBPFMON_PACKET_MAX ? skb->len - ip : EBPFMON_PACKET_MAX;
     __u64 now = bpf_ktime_get_ns();
 
 #pragma unroll
     for (__u32 room = EBPFMON_PACKET_MIN; room < EBPFMON_PACKET_MAX; room *= 2)
         if (n <= room)
-            return copyPacket(skb, room, n, now);
-    return copyPacket(skb, EBPFMON_PACKET_MAX, n, now);
+            return copyPacket(skb, ip, room, n, now);
+    return copyPacket(skb, ip, EBPFMON_PACKET_MAX, n, now);
 }
 
-SEC("socket")
-int ebpfmon_wire(struct __sk_buff *skb)
+/* "ip": where the IP header begins. */
+static __always_inline void seePacket(struct __sk_buff *skb, __u32 ip)
 {
     struct ebpfMonPacketCounts *count;
     struct headers h = {};
     __u32 zero = 0, l4;
     int pass = 0;
 
-    /* What goes out there comes in again. */
-    if (skb->pkt_type == PACKET_OUTGOING && skb->ifindex == LOOPBACK_IFINDEX)
-        return 0;
     count = bpf_map_lookup_elem(&counts, &zero);
     if (!count)
-        return 0;
+        return;
     count->seen++;
     if (skb->protocol != bpf_htons(ETH_P_IP))
-        return 0;
-    /* Offset 0 is the IP header: packet_rcv() sees to that for SOCK_DGRAM. (bpf_skb_load_bytes_relative() would say
-     * so too, but does not reach beyond the linear part, where most data of large packets is.) */
-    if (skb->len >= sizeof(h) ? bpf_skb_load_bytes(skb, 0, &h, sizeof(h)) : bpf_skb_load_bytes(skb, 0, &h, UDP_MIN))
-        return 0;
+        return;
+    if (skb->len >= ip + sizeof(h) ? bpf_skb_load_bytes(skb, ip, &h, sizeof(h)) : bpf_skb_load_bytes(skb, ip, &h, UDP_MIN))
+        return;
     if (h.ip.version != 4 || h.ip.ihl < 5 || h.ip.frag_off & bpf_htons(FRAGMENT))
-        return 0;
-    l4 = h.ip.ihl * 4u;
+        return;
+    l4 = ip + h.ip.ihl * 4u;
     if (h.ip.protocol == IPPROTO_TCP) {
-        if (skb->len < l4 + sizeof(h.tcp) || (l4 != sizeof(h.ip) && bpf_skb_load_bytes(skb, l4, &h.tcp, sizeof(h.tcp))))
-            return 0;
-        pass = wantedTcp(skb, &h, count);
+        if (skb->len < l4 + sizeof(h.tcp) ||
+            (l4 != ip + sizeof(h.ip) && bpf_skb_load_bytes(skb, l4, &h.tcp, sizeof(h.tcp))))
+            return;
+        pass = wantedTcp(skb, ip, &h, count);
     } else if (h.ip.protocol == IPPROTO_UDP) {
-        if (l4 != sizeof(h.ip) && bpf_skb_load_bytes(skb, l4, &h.tcp, 8))
-            return 0;
-        pass = wantedUdp(skb, &h);
+        if (l4 != ip + sizeof(h.ip) && bpf_skb_load_bytes(skb, l4, &h.tcp, 8))
+            return;
+        pass = wantedUdp(skb, ip, &h);
     }
     if (!pass)
-        return 0;
+        return;
     count->passed++;
-    if (sendPacket(skb))
+    if (sendPacket(skb, ip))
         count->dropped++;
+}
+
+/* Offset 0 is the IP header: packet_rcv() sees to that for SOCK_DGRAM. (bpf_skb_load_bytes_relative() would say so too, but
+ * does not reach beyond the linear part, where most data of large packets is.) */
+SEC("socket")
+int ebpfmon_wire(struct __sk_buff *skb)
+{
+    /* What goes out there comes in again. */
+    if (skb->pkt_type != PACKET_OUTGOING || skb->ifindex != LOOPBACK_IFINDEX)
+        seePacket(skb, 0);
     return 0; /* nothing through the socket: it would wake the reader for each packet */
+}
+
+/* At lo, on the way in. */
+SEC("tc")
+int ebpfmon_wire_lo(struct __sk_buff *skb)
+{
+    seePacket(skb, LINK_HEADER);
+    return TC_ACT_UNSPEC; /* TCX_NEXT: what others decide holds */
 }

@@ -15,14 +15,14 @@
 #define OWN "/proc/thread-self/ns/net"
 
 /* In the namespace "ns", which is not our own. */
-static int openIn(int ns, int domain, int type, int protocol)
+static int callIn(int ns, int (*call)(void *arg), void *arg)
 {
-    int fd = -1, err, own = open(OWN, O_RDONLY | O_CLOEXEC);
+    int result = -1, err, own = open(OWN, O_RDONLY | O_CLOEXEC);
 
     if (own < 0)
         return -1;
     if (setns(ns, CLONE_NEWNET) == 0) {
-        fd = socket(domain, type, protocol);
+        result = call(arg);
         err = errno;
         if (setns(own, CLONE_NEWNET))
             cantProceed("ebpfMon: this thread cannot return to its own network namespace: %s\n", strerror(errno));
@@ -31,14 +31,14 @@ static int openIn(int ns, int domain, int type, int protocol)
     err = errno;
     close(own);
     errno = err;
-    return fd;
+    return result;
 }
 
-int ebpfMonNetnsSocketOpen(pid_t pid, int domain, int type, int protocol, uint32_t *netns)
+int ebpfMonNetnsCall(pid_t pid, int (*call)(void *arg), void *arg, uint32_t *netns)
 {
     char path[48] = OWN;
     struct stat st, own;
-    int ns, err, fd = -1;
+    int ns, err, result = -1;
 
     if (pid)
         snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
@@ -49,12 +49,30 @@ int ebpfMonNetnsSocketOpen(pid_t pid, int domain, int type, int protocol, uint32
         if (netns)
             *netns = (uint32_t)st.st_ino;
         if (pid && (stat(OWN, &own) || own.st_ino != st.st_ino))
-            fd = openIn(ns, domain, type, protocol);
+            result = callIn(ns, call, arg);
         else
-            fd = socket(domain, type, protocol);
+            result = call(arg);
     }
     err = errno;
     close(ns);
     errno = err;
-    return fd;
+    return result;
+}
+
+typedef struct {
+    int domain, type, protocol;
+} wantedSocket;
+
+static int openSocket(void *arg)
+{
+    const wantedSocket *s = arg;
+
+    return socket(s->domain, s->type, s->protocol);
+}
+
+int ebpfMonNetnsSocketOpen(pid_t pid, int domain, int type, int protocol, uint32_t *netns)
+{
+    wantedSocket s = { domain, type, protocol };
+
+    return ebpfMonNetnsCall(pid, openSocket, &s, netns);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A socket in the network namespace of another process. */
+/* What is done in the network namespace of another process. */
 #ifndef EBPFMON_NETNSSOCKET_H
 #define EBPFMON_NETNSSOCKET_H
 
@@ -7,11 +7,14 @@
 #include <sys/types.h>
 
 /*
- * As socket(2), in the network namespace that process "pid" lives in; 0: in our own. "netns": gets the inode of that
- * namespace, if it is not NULL. Returns the file, -1 with errno: the process is gone, or we may not enter (CAP_SYS_ADMIN,
- * CAP_SYS_PTRACE). The calling thread is in the other namespace for a moment. If it could not return, what it did from
- * then on would happen in the wrong network: it is suspended.
+ * Calls "call" in the network namespace that process "pid" lives in; 0: in our own. "netns": gets the inode of that
+ * namespace, if it is not NULL. Returns what it returned; -1 with errno: the process is gone, or we may not enter
+ * (CAP_SYS_ADMIN, CAP_SYS_PTRACE). The calling thread is in the other namespace for a moment. If it could not return, what
+ * it did from then on would happen in the wrong network: it is suspended.
  */
+int ebpfMonNetnsCall(pid_t pid, int (*call)(void *arg), void *arg, uint32_t *netns);
+
+/* As socket(2), there. */
 int ebpfMonNetnsSocketOpen(pid_t pid, int domain, int type, int protocol, uint32_t *netns);
 
 #endif

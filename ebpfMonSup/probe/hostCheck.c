@@ -72,8 +72,8 @@ static void checkUser(FILE *out)
         const char *name;
     } wanted[] = {
         { CAP_BPF, "CAP_BPF" }, { CAP_PERFMON, "CAP_PERFMON" }, { CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
-        { CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" }, { CAP_NET_RAW, "CAP_NET_RAW" }, { CAP_SYS_NICE, "CAP_SYS_NICE" },
-        { CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
+        { CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" }, { CAP_NET_RAW, "CAP_NET_RAW" }, { CAP_NET_ADMIN, "CAP_NET_ADMIN" },
+        { CAP_SYS_NICE, "CAP_SYS_NICE" }, { CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
     };
     char text[300], user[64];
     uint64_t own = ebpfMonProcCapabilities();

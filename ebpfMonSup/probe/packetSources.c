@@ -132,9 +132,13 @@ void ebpfMonPacketSourcesFollow(ebpfMonPacketSources *s, const ebpfMonNetns *lis
             closeSource(s, i--);
     }
     for (k = 0; k < count; k++) {
+        pid_t pid = list[k].pid == getpid() ? 0 : list[k].pid;
+
         for (i = 0; i < s->count && s->source[i].netns != list[k].netns; i++) {}
         if (i == s->count)
-            openSource(s, list[k].pid == getpid() ? 0 : list[k].pid, list[k].netns);
+            openSource(s, pid, list[k].netns);
+        else
+            ebpfMonPacketsFollow(s->source[i].packets, pid);
     }
     if (!s->refusedCount)
         s->trouble[0] = 0;

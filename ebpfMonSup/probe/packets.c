@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See packets.h. The socket itself hands up nothing: its filter copies what is wanted into a BPF ring. A ring of the
- * socket (TPACKET_V3) has a timer that runs for ever and hands packets over some ms late.
+ * See packets.h. The programs copy what is wanted into a BPF ring. (A ring of a packet socket, TPACKET_V3, has a timer that
+ * runs for ever and hands packets over some ms late.)
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #include <bpf/libbpf.h>
 
 #include "common/clock.h"
-#include "ioc/netnsSocket.h"
 #include "probe/libbpfText.h"
+#include "probe/packetTaps.h"
 #include "probe/packets.h"
 #include "ebpfMonPacket.h"
 #include "ebpfMonWireBpf.skel.h"
@@ -26,7 +26,7 @@
 #define RING_LEAST 131072u /* room for a packet of 64 KB in any place */
 
 struct ebpfMonPackets {
-    int      fd;
+    ebpfMonPacketTaps *taps;
     uint32_t netns;
     ebpfMonRing ring;
     uint64_t foreign;       /* by verdict */
@@ -59,7 +59,8 @@ static int loadFilter(ebpfMonPackets *packets, unsigned ringBytes)
     static const uint16_t ports[] = { 5064, 5065, 5075, 5076 }; /* CA server, repeater; PVA server, broadcast */
 
     packets->skel = ebpfMonWireBpf__open();
-    if (!packets->skel || bpf_map__set_max_entries(packets->skel->maps.packets, roundUp(ringBytes)) ||
+    if (!packets->skel || bpf_program__set_autoload(packets->skel->progs.ebpfmon_wire_lo, ebpfMonPacketTapsHaveTcx()) ||
+        bpf_map__set_max_entries(packets->skel->maps.packets, roundUp(ringBytes)) ||
         ebpfMonWireBpf__load(packets->skel))
         return -1;
     for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++)
@@ -69,17 +70,10 @@ static int loadFilter(ebpfMonPackets *packets, unsigned ringBytes)
 
 static int openRing(ebpfMonPackets *packets)
 {
-    struct sockaddr_ll all = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
-    int filter = bpf_program__fd(packets->skel->progs.ebpfmon_wire);
     const struct bpf_map *ring = packets->skel->maps.packets;
 
-    if (ebpfMonRingOpen(&packets->ring, bpf_map__fd(ring), bpf_map__max_entries(ring),
-                        sizeof(struct ebpfMonPacketHead) + EBPFMON_PACKET_MAX, &packets->skel->bss->packetsSleep))
-        return -1;
-    /* The filter first: nothing must come that it has not seen. */
-    if (setsockopt(packets->fd, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof(filter)))
-        return -1;
-    return bind(packets->fd, (struct sockaddr *)&all, sizeof(all));
+    return ebpfMonRingOpen(&packets->ring, bpf_map__fd(ring), bpf_map__max_entries(ring),
+                           sizeof(struct ebpfMonPacketHead) + EBPFMON_PACKET_MAX, &packets->skel->bss->packetsSleep);
 }
 
 /* Seconds for the kernel part; the year does not matter, only that it goes on. */
@@ -98,20 +92,20 @@ ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, siz
         explain(ENOMEM, "packets", why, size);
         return NULL;
     }
-    /* without a protocol: it receives nothing until it is bound */
-    packets->fd = ebpfMonNetnsSocketOpen(pid, AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0, &packets->netns);
-    if (packets->fd < 0) {
-        if (pid)
-            snprintf(what, sizeof(what), "packets of the network namespace of process %d", (int)pid);
-        explain(errno, pid ? what : "packets of this network namespace", why, size);
-    } else if (loadFilter(packets, ringBytes ? ringBytes : EBPFMON_PACKETS_RING)) {
+    if (loadFilter(packets, ringBytes ? ringBytes : EBPFMON_PACKETS_RING)) {
         explain(errno, "the packet filter", why, size);
     } else if (setClock(packets), openRing(packets)) {
         snprintf(what, sizeof(what), "the packet ring of %u KiB",
                  bpf_map__max_entries(packets->skel->maps.packets) >> 10);
         explain(errno, what, why, size);
     } else {
-        return packets;
+        packets->taps = ebpfMonPacketTapsOpen(pid, bpf_program__fd(packets->skel->progs.ebpfmon_wire),
+                                              bpf_program__fd(packets->skel->progs.ebpfmon_wire_lo), &packets->netns);
+        if (packets->taps)
+            return packets;
+        if (pid)
+            snprintf(what, sizeof(what), "packets of the network namespace of process %d", (int)pid);
+        explain(errno, pid ? what : "packets of this network namespace", why, size);
     }
     ebpfMonPacketsClose(packets);
     return NULL;
@@ -121,11 +115,20 @@ void ebpfMonPacketsClose(ebpfMonPackets *packets)
 {
     if (!packets)
         return;
-    if (packets->fd >= 0)
-        close(packets->fd);
+    ebpfMonPacketTapsClose(packets->taps);
     ebpfMonRingClose(&packets->ring);
     ebpfMonWireBpf__destroy(packets->skel);
     free(packets);
+}
+
+void ebpfMonPacketsFollow(ebpfMonPackets *packets, pid_t pid)
+{
+    ebpfMonPacketTapsFollow(packets->taps, pid);
+}
+
+int ebpfMonPacketsUseTcx(const ebpfMonPackets *packets)
+{
+    return ebpfMonPacketTapsUseTcx(packets->taps);
 }
 
 uint32_t ebpfMonPacketsNetns(const ebpfMonPackets *packets)
@@ -195,8 +198,8 @@ void ebpfMonPacketsStat(ebpfMonPackets *packets, ebpfMonPacketsStats *stats)
 {
     int cpus = libbpf_num_possible_cpus();
     struct ebpfMonPacketCounts *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
-    struct bpf_prog_info info = { 0 };
-    uint32_t zero = 0, infoSize = sizeof(info);
+    const struct bpf_program *program[] = { packets->skel->progs.ebpfmon_wire, packets->skel->progs.ebpfmon_wire_lo };
+    uint32_t zero = 0;
 
     memset(stats, 0, sizeof(*stats));
     if (each && bpf_map_lookup_elem(bpf_map__fd(packets->skel->maps.counts), &zero, each) == 0)
@@ -208,8 +211,13 @@ void ebpfMonPacketsStat(ebpfMonPackets *packets, ebpfMonPacketsStats *stats)
         }
     free(each);
     stats->foreign += packets->foreign;
-    if (bpf_obj_get_info_by_fd(bpf_program__fd(packets->skel->progs.ebpfmon_wire), &info, &infoSize) == 0) {
-        stats->ns = info.run_time_ns;
-        stats->runs = info.run_cnt;
+    for (unsigned i = 0; i < sizeof(program) / sizeof(program[0]); i++) {
+        struct bpf_prog_info info = { 0 };
+        uint32_t infoSize = sizeof(info);
+
+        if (bpf_program__fd(program[i]) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(program[i]), &info, &infoSize))
+            continue;
+        stats->ns += info.run_time_ns;
+        stats->runs += info.run_cnt;
     }
 }

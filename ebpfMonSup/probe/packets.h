@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets of one network namespace that may be Channel Access or pvAccess: a packet socket with a filter of
- * ours in the kernel. The filter passes only those packets, and learns which connections are neither. Nothing is
+ * Packets of one network namespace that may be Channel Access or pvAccess, from programs of ours in the kernel
+ * (probe/packetTaps.h). They pass only those packets, and learn which connections are neither. Nothing is
  * changed, delayed or sent. A packet that crosses several interfaces of a namespace (a bridge and its port) comes once
  * from each; one on lo comes once. One thread at a time may use a source.
  */
@@ -22,7 +22,7 @@ typedef struct {
     uint64_t dropped;    /* of those, lost because the ring was full */
     uint64_t foreign;    /* connections found to be neither CA nor PVA */
     uint64_t ns;         /* time spent in the filter, if the kernel counts it (kernel.bpf_stats_enabled), else 0 */
-    uint64_t runs;       /* … in so many calls: on lo it runs twice a packet, though it has one look */
+    uint64_t runs;       /* … in so many calls: a packet socket's filter runs twice a packet on lo, though it has one look */
 } ebpfMonPacketsStats;
 
 #define EBPFMON_PACKETS_RING (8u << 20)
@@ -32,6 +32,11 @@ typedef struct {
  * and comes back. */
 ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, size_t size);
 void ebpfMonPacketsClose(ebpfMonPackets *packets);
+
+/* Network devices may have come or gone; "pid": a process of the namespace, 0: our own. Every few seconds. */
+void ebpfMonPacketsFollow(ebpfMonPackets *packets, pid_t pid);
+
+int ebpfMonPacketsUseTcx(const ebpfMonPackets *packets); /* nonzero: at lo, which costs each packet little */
 
 uint32_t ebpfMonPacketsNetns(const ebpfMonPackets *packets); /* inode of the namespace */
 

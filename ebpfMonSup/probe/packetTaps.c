@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+
+#include <bpf/bpf.h>
+
+#include "ioc/netDevices.h"
+#include "ioc/netnsSocket.h"
+#include "probe/packetTaps.h"
+
+#define LOOPBACK_IFINDEX 1  /* of lo in every namespace: loopback_net_init() insists on it */
+#define TCX_INGRESS      46 /* BPF_TCX_INGRESS: headers before 6.6 do not have it */
+#define ALL_DEVICES      0
+
+typedef struct {
+    int device; /* index; ALL_DEVICES */
+    int fd;
+} packetSocket;
+
+struct ebpfMonPacketTaps {
+    int          socketProgram;
+    int          lo;         /* the link at lo; -1: none, and there is one socket for all devices */
+    packetSocket socket[EBPFMON_TAP_DEVICES_MAX];
+    unsigned     count;
+    ebpfMonNetDevices *devices; /* NULL without a link at lo */
+};
+
+typedef struct {
+    int program;
+} wantedLink;
+
+static int linkLo(void *arg)
+{
+    const wantedLink *wanted = arg;
+
+    return bpf_link_create(wanted->program, LOOPBACK_IFINDEX, (enum bpf_attach_type)TCX_INGRESS, NULL);
+}
+
+int ebpfMonPacketTapsHaveTcx(void)
+{
+    const struct bpf_insn next[] = {
+        { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1 }, /* TCX_NEXT */
+        { .code = BPF_JMP | BPF_EXIT },
+    };
+    wantedLink wanted = {
+        .program = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "ebpfmon_tcx", "GPL", next, sizeof(next) / sizeof(next[0]), NULL),
+    };
+    int link;
+
+    if (wanted.program < 0)
+        return 0;
+    link = linkLo(&wanted);
+    close(wanted.program);
+    if (link >= 0)
+        close(link);
+    return link >= 0;
+}
+
+/* The filter first: nothing must come that it has not seen. */
+static int beginSocket(int fd, int device, int program)
+{
+    struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = device };
+
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &program, sizeof(program)) || bind(fd, (struct sockaddr *)&at, sizeof(at));
+}
+
+/* 0; -1 with errno. */
+static int addSocket(ebpfMonPacketTaps *t, pid_t pid, int device, uint32_t *netns)
+{
+    /* without a protocol: it receives nothing until it is bound */
+    int err, fd = ebpfMonNetnsSocketOpen(pid, AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0, netns);
+
+    if (fd < 0)
+        return -1;
+    if (beginSocket(fd, device, t->socketProgram)) {
+        err = errno;
+        close(fd);
+        errno = err;
+        return -1;
+    }
+    t->socket[t->count++] = (packetSocket){ device, fd };
+    return 0;
+}
+
+static void dropSocket(ebpfMonPacketTaps *t, unsigned i)
+{
+    close(t->socket[i].fd);
+    t->socket[i] = t->socket[--t->count];
+}
+
+/* One socket for all devices, at first beside the others: a packet that comes twice does less harm than a lost one. 0; -1
+ * with errno: then the others stay. */
+static int useOneSocket(ebpfMonPacketTaps *t, pid_t pid, uint32_t *netns)
+{
+    if (t->count == EBPFMON_TAP_DEVICES_MAX)
+        dropSocket(t, 0);
+    if (addSocket(t, pid, ALL_DEVICES, netns))
+        return -1;
+    for (unsigned i = 0; i < t->count;)
+        if (t->socket[i].device == ALL_DEVICES)
+            i++;
+        else
+            dropSocket(t, i);
+    return 0;
+}
+
+static int has(const int *index, int count, int device)
+{
+    for (int i = 0; i < count; i++)
+        if (index[i] == device)
+            return 1;
+    return 0;
+}
+
+/* A socket for each device that is there. 0; -1: not for each. */
+static int followDevices(ebpfMonPacketTaps *t, pid_t pid)
+{
+    int index[EBPFMON_TAP_DEVICES_MAX], status = 0;
+    int count = ebpfMonNetDevicesList(t->devices, index, EBPFMON_TAP_DEVICES_MAX);
+
+    if (count < 0 || count > EBPFMON_TAP_DEVICES_MAX)
+        return -1;
+    for (unsigned i = 0; i < t->count;)
+        if (has(index, count, t->socket[i].device))
+            i++;
+        else
+            dropSocket(t, i);
+    for (int k = 0; k < count; k++) {
+        unsigned i;
+
+        for (i = 0; i < t->count && t->socket[i].device != index[k]; i++) {}
+        /* one that went meanwhile is told of by the kernel: then the list is made again */
+        if (i == t->count && addSocket(t, pid, index[k], NULL) && errno != ENODEV && errno != ENXIO)
+            status = -1;
+    }
+    return status;
+}
+
+static void dropLo(ebpfMonPacketTaps *t)
+{
+    if (t->lo >= 0)
+        close(t->lo);
+    t->lo = -1;
+    ebpfMonNetDevicesClose(t->devices);
+    t->devices = NULL;
+}
+
+void ebpfMonPacketTapsFollow(ebpfMonPacketTaps *t, pid_t pid)
+{
+    if (t->lo < 0 || !ebpfMonNetDevicesHaveChanged(t->devices) || followDevices(t, pid) == 0)
+        return;
+    if (useOneSocket(t, pid, NULL) == 0) /* else all is as it was until the next call */
+        dropLo(t);
+}
+
+/* 0: lo has a link, and each device a socket. */
+static int useTcx(ebpfMonPacketTaps *t, pid_t pid, int loProgram, uint32_t *netns)
+{
+    wantedLink wanted = { loProgram };
+
+    t->devices = ebpfMonNetDevicesOpen(pid);
+    if (!t->devices)
+        return -1;
+    t->lo = ebpfMonNetnsCall(pid, linkLo, &wanted, netns);
+    return t->lo >= 0 && followDevices(t, pid) == 0 ? 0 : -1;
+}
+
+ebpfMonPacketTaps *ebpfMonPacketTapsOpen(pid_t pid, int socketProgram, int loProgram, uint32_t *netns)
+{
+    ebpfMonPacketTaps *t = calloc(1, sizeof(*t));
+    int err;
+
+    if (!t)
+        return NULL;
+    t->socketProgram = socketProgram;
+    t->lo = -1;
+    if (loProgram >= 0 && useTcx(t, pid, loProgram, netns) == 0)
+        return t;
+    if (useOneSocket(t, pid, netns) == 0) {
+        dropLo(t);
+        return t;
+    }
+    err = errno;
+    ebpfMonPacketTapsClose(t);
+    errno = err;
+    return NULL;
+}
+
+void ebpfMonPacketTapsClose(ebpfMonPacketTaps *t)
+{
+    if (!t)
+        return;
+    while (t->count)
+        dropSocket(t, t->count - 1);
+    dropLo(t);
+    free(t);
+}
+
+int ebpfMonPacketTapsUseTcx(const ebpfMonPacketTaps *t)
+{
+    return t->lo >= 0;
+}

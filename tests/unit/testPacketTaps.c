@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* probe/packetTaps.h and ioc/netDevices.h, in a network namespace of our own: devices that come and go. The devices are
+ * pairs of veth(4); a datagram is sent into one end and seen at the other, and once on its way out. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <testMain.h>
+
+#include "ioc/netDevices.h"
+#include "packetNet.h"
+#include "probe/packetTaps.h"
+
+#define PORT 5076 /* that a source expects */
+
+/* Nonzero: ip(8) did it. */
+static int ip(const char *what)
+{
+    char command[160];
+
+    snprintf(command, sizeof(command), "ip %s >/dev/null 2>&1", what);
+    return system(command) == 0;
+}
+
+/* A pair of devices; the address is on the one, the other has an entry for the neighbour that nobody is. */
+static int addPair(int n)
+{
+    char what[120];
+
+    snprintf(what, sizeof(what), "link add t%d type veth peer name u%d", n, n);
+    if (!ip(what))
+        return 0;
+    snprintf(what, sizeof(what), "addr add 10.9.%d.1/24 dev t%d", n, n);
+    ip(what);
+    snprintf(what, sizeof(what), "link set t%d up", n);
+    ip(what);
+    snprintf(what, sizeof(what), "link set u%d up", n);
+    ip(what);
+    snprintf(what, sizeof(what), "neigh add 10.9.%d.2 lladdr 02:00:00:00:00:02 dev t%d", n, n);
+    return ip(what);
+}
+
+/* How often a datagram to that neighbour is seen: on the way out of the one device, and into the other. */
+static unsigned sendThrough(int n)
+{
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    char address[24];
+
+    snprintf(address, sizeof(address), "10.9.%d.2", n);
+    inet_pton(AF_INET, address, &to.sin_addr);
+    watch(PORT);
+    if (sendto(fd, caVersion, sizeof(caVersion), 0, (struct sockaddr *)&to, sizeof(to)) != (ssize_t)sizeof(caVersion))
+        testAbort("sendto: %s", strerror(errno));
+    close(fd);
+    catchUp();
+    return seen.packets;
+}
+
+static void testLo(const char *when)
+{
+    watch(PORT);
+    datagram(PORT, caVersion, sizeof(caVersion));
+    catchUp();
+    testOk(seen.packets == 1, "%s a datagram over lo is seen once: %u", when, seen.packets);
+}
+
+static void testDevices(void)
+{
+    ebpfMonNetDevices *devices = ebpfMonNetDevicesOpen(0);
+    int index[4], before;
+
+    testDiag("the list of devices");
+    if (!devices)
+        testAbort("%s", strerror(errno));
+    before = ebpfMonNetDevicesList(devices, index, 4);
+    testOk(before >= 0 && !ebpfMonNetDevicesHaveChanged(devices), "%d besides lo, and no news", before);
+    addPair(1);
+    testOk(ebpfMonNetDevicesHaveChanged(devices), "a new pair is news");
+    testOk(ebpfMonNetDevicesList(devices, index, 4) == before + 2, "two more");
+    testOk(ebpfMonNetDevicesList(devices, index, 1) == before + 2, "more than there is room for: how many there are");
+    ip("link del t1");
+    testOk(ebpfMonNetDevicesHaveChanged(devices) && ebpfMonNetDevicesList(devices, index, 4) == before, "gone again");
+    ebpfMonNetDevicesClose(devices);
+}
+
+static void testFollow(void)
+{
+    testDiag("packets of devices");
+    testOk(ebpfMonPacketsUseTcx(source) == ebpfMonPacketTapsHaveTcx(), "tcx at lo if the kernel has it: %d",
+           ebpfMonPacketsUseTcx(source));
+    testLo("with no other device");
+    addPair(2);
+    ebpfMonPacketsFollow(source, 0);
+    testOk(sendThrough(2) == 2, "through a new device it is seen on its way out and in");
+    ip("link del t2");
+    ebpfMonPacketsFollow(source, 0);
+    testLo("after a device went");
+}
+
+static void testMany(void)
+{
+    int isTcx = ebpfMonPacketsUseTcx(source);
+
+    testDiag("more devices than there are sockets for");
+    for (int n = 10; n < 10 + EBPFMON_TAP_DEVICES_MAX / 2 + 1; n++)
+        addPair(n);
+    ebpfMonPacketsFollow(source, 0);
+    testOk(!ebpfMonPacketsUseTcx(source), "one socket for all (tcx before: %d)", isTcx);
+    testLo("with so many");
+    testOk(sendThrough(10) == 2 && sendThrough(10 + EBPFMON_TAP_DEVICES_MAX / 2) == 2, "and through the first and the last device");
+}
+
+MAIN(testPacketTaps)
+{
+    char why[256] = "";
+
+    testPlan(12);
+    if (newNetwork()) {
+        testSkip(12, "a network namespace of our own needs root");
+        return testDone();
+    }
+    if (!addPair(0) || !ip("link del t0")) {
+        testSkip(12, "ip(8) cannot make a pair of veth devices");
+        return testDone();
+    }
+    if (!sourceOpen(why, sizeof(why))) {
+        testSkip(12, why);
+        return testDone();
+    }
+    testDevices();
+    testFollow();
+    testMany();
+    ebpfMonPacketsClose(source);
+    return testDone();
+}
