@@ -255,7 +255,7 @@ def read_table():
 
 def test_table_of_capabilities(installed):
     """Each capability of the unit has a line, and what the package offers to add."""
-    assert set(read_table()) == {*installed.unit.capabilities, "CAP_SYS_ADMIN"}
+    assert set(read_table()) == {*installed.unit.capabilities, "CAP_SYS_ADMIN", "CAP_NET_ADMIN"}
 
 
 def readable_base(folder):
