@@ -281,6 +281,21 @@ static __always_inline int sendPacket(struct __sk_buff *skb, __u32 ip)
     return copyPacket(skb, ip, EBPFMON_PACKET_MAX, n, now);
 }
 
+/* At the IP header "ip". A program at a hook of the device (not at 0) may read the packet itself, which is quicker. 0; -1:
+ * the packet is too short. */
+static __always_inline int readHeaders(struct __sk_buff *skb, __u32 ip, struct headers *h)
+{
+    if (ip) {
+        const void *at = (const void *)(long)skb->data + ip, *end = (const void *)(long)skb->data_end;
+
+        if (at + sizeof(*h) <= end) {
+            *h = *(const struct headers *)at;
+            return 0;
+        }
+    }
+    return skb->len >= ip + sizeof(*h) ? bpf_skb_load_bytes(skb, ip, h, sizeof(*h)) : bpf_skb_load_bytes(skb, ip, h, UDP_MIN);
+}
+
 /* "ip": where the IP header begins. */
 static __always_inline void seePacket(struct __sk_buff *skb, __u32 ip)
 {
@@ -295,7 +310,7 @@ static __always_inline void seePacket(struct __sk_buff *skb, __u32 ip)
     count->seen++;
     if (skb->protocol != bpf_htons(ETH_P_IP))
         return;
-    if (skb->len >= ip + sizeof(h) ? bpf_skb_load_bytes(skb, ip, &h, sizeof(h)) : bpf_skb_load_bytes(skb, ip, &h, UDP_MIN))
+    if (readHeaders(skb, ip, &h))
         return;
     if (h.ip.version != 4 || h.ip.ihl < 5 || h.ip.frag_off & bpf_htons(FRAGMENT))
         return;
