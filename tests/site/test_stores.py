@@ -32,7 +32,7 @@ def lan():
 
 @pytest.fixture(scope="module")
 def iocs(lan, tmp_path_factory):
-    """A put to SET of the first one goes on to MIDDLE of the second one and to END of the third one."""
+    """A put to SET of the first one goes on to END of the third one. The second one has neither."""
     tmp, made = tmp_path_factory.mktemp("iocs"), []
 
     def start(number, text, to=None):
@@ -42,9 +42,9 @@ def iocs(lan, tmp_path_factory):
         return made[-1]
 
     last = start(2, db.record("ao", "END"))
-    middle = start(1, db.record("ao", "MIDDLE", OUT=f"{last.prefix}END CA PP"), last)
-    first = start(0, db.record("ao", "SET", OUT=f"{middle.prefix}MIDDLE CA PP") + db.record("ao", "FORBIDDEN") +
-                  db.record("ao", "COUNT"), middle)
+    middle = start(1, db.record("ao", "SET"))
+    first = start(0, db.record("ao", "SET", OUT=f"{last.prefix}END CA PP") + db.record("ao", "FORBIDDEN") +
+                  db.record("ao", "COUNT"), last)
     yield first, middle, last
     for i in made:
         i.discard()
@@ -111,6 +111,14 @@ def search(tmp_path_factory):
     s.discard()
 
 
+def whole_trace(jaeger, trace):
+    """Its spans. A message that two monitors have sent is that of the sender's host: a monitor of another host would not
+    see that process."""
+    spans = jaeger.trace(trace)
+    inner = {s["id"] for s in spans if s["parent"]}
+    return [s for s in spans if s["parent"] or s["id"] not in inner]
+
+
 def caput(ioc, record, *values):
     """A client at the host of the IOC."""
     environ = {**loopback.client(ioc.port), "EPICS_CA_ADDR_LIST": f"{ioc.address}:{ioc.port}"}
@@ -134,7 +142,7 @@ def put(iocs, monitors):
 
 def test_put_is_in_the_logs(put, iocs, loki):
     """By PV name: what the client wrote at the first host, and what arrived at the third one."""
-    for i, record, host in zip(iocs, ("SET", "MIDDLE", "END"), NAMES):
+    for i, record, host in (iocs[0], "SET", "vm1"), (iocs[2], "END", "vm3"):
         until(lambda: ("777", host) in logged(loki, i.prefix + record), 60, lambda: f"{record}: {loki.logs()[-5:]}")
 
 
@@ -146,8 +154,8 @@ def test_put_is_one_trace(put, iocs, jaeger):
 
     def whole():
         for trace in jaeger.get(f"/api/traces?{query}") or ():
-            spans = jaeger.trace(trace["traceID"])
-            if {s["resource"]["host.name"] for s in spans} == set(NAMES) and {i.name for i in iocs} | {"caput"} <= \
+            spans = whole_trace(jaeger, trace["traceID"])
+            if {s["resource"]["host.name"] for s in spans} >= {"vm1", "vm3"} and {first.name, last.name, "caput"} <= \
                     {s["service"] for s in spans} and len({s["id"] for s in spans if not s["parent"]}) == 1:
                 return spans
         return None
