@@ -75,7 +75,8 @@ put 644 "$datadir/alarm" "$top"/ebpfMonApp/op/alarm/*.xml
 put 644 "$datadir" "$top/iocBoot/iocEbpfMon/ebpfMon.archive" "$top/iocBoot/iocEbpfMon/ebpfMon.req"
 fill 644 st.cmd "$datadir/st.cmd"
 put 644 "$docdir" "$top/README.md"
-put 644 "$docdir/documentation" "$top"/documentation/*
+put 644 "$docdir/documentation" "$top"/documentation/*.*
+put 644 "$docdir/documentation/site" "$top"/documentation/site/*
 put 644 "$docdir/examples" "$top/service/containers.conf"
 [ ! -f "$base/LICENSE" ] || install -m 644 "$base/LICENSE" "$DESTDIR$docdir/LICENSE.EPICS-Base"
 put 644 "$prefix/share/man/man1" "$top/service/ebpfMon.1"

@@ -15,13 +15,13 @@ def there(end, argv, environ=None):
 
 
 class FarIoc(Ioc):
-    """An IOC at one end of the link (default: link.b). The other end can reach its address."""
+    """An IOC at one end of a link (badlink.BadLink, default: link.b; lan.Lan). The other ends can reach its address."""
 
     def __init__(self, tmp, link, end=None, **how):
         super().__init__(tmp, **how)
         self.link = link
         self.end = end or link.b
-        self.address = link.addrA if self.end == link.a else link.addrB
+        self.address = link.address(self.end)
 
     def start(self):
         environ = loopback.server(self.port, IOC=self.name, **self.environ)
