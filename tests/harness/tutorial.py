@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 BLOCK = re.compile(r"^```(\w*)(?: (\d+))?\n(.*?)^```$", re.S | re.M)
 # What differs from run to run: a number, a time, a process id, an address of memory. Not the number in a name.
-LOOSE = re.compile(r"0x[0-9a-f]+|(?<![\w.:])-?\d[\d.:]*(?:e[-+]\d+)?(?:T[\d:.]+Z)?(?![\w])|(?<=\d{4})(?:-\d\d){2}(?:T[\d:.]+Z)?|(?<=127\.0\.0\.1:)\d+")
+LOOSE = re.compile(r"0x[0-9a-f]+|(?<![\w.])-?\d[\d.:]*(?:e[-+]\d+)?(?:T[\d:.]+Z)?(?![\w])|(?<=\d{4})(?:-\d\d){2}(?:T[\d:.]+Z)?|(?<=127\.0\.0\.1:)\d+")
 
 
 @dataclass
@@ -46,7 +46,9 @@ def pattern(line, names):
         at = m.end()
     text = "".join(parts) + re.escape(line[at:])
     for name, here in names.items():
-        text = re.sub(rf"\b{name}\b", re.escape(here), text)
+        text = re.sub(rf"(?<!\w){name}(?!\w)", re.escape(here), text)
+    text = re.sub(r"DEMO:S\d\d:G\d:[A-Z]+", r"DEMO:S\\d\\d:G\\d:[A-Z]+", text)  # these gauges are alike
+    text = re.sub(r"\bIOC$", "IOCs?", text)  # other IOCs run on this host
     return re.compile(r"\s*" + re.sub(r"(?:\\\s|\s)+", r"\\s+", text.strip()) + r"\s*$")
 
 

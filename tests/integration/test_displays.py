@@ -332,6 +332,19 @@ def test_alarm_tree(records):
     assert latching == {"PUT_BAD_ALARM"}
 
 
+# Alarms that are not for operators: what the monitor itself takes; what leads to a loss, which has an alarm; the filter,
+# which answers who wrote it.
+NOT_IN_TREE = {"CPU", "MEM", "LOG_QUEUE_LOAD", "OTLP_QUEUE_LOAD", "FILTER"}
+
+
+def test_alarm_tree_is_whole(records):
+    """Each PV that can go into alarm is in it, if not for a reason."""
+    can = {n for n, (_, text) in records.items() if ":" not in n and
+           re.search(r"field\(\w*SV, *\"(?:\$\(\w+=)?(MINOR|MAJOR|INVALID)", text)}
+    tree = (OP / "alarm" / "ebpfMon.xml").read_text()
+    assert can - set(re.findall(r'<pv name="HOST:EBPF:(\w+)">', tree)) == NOT_IN_TREE
+
+
 def test_archive_list(records):
     """The PVs with the archive tag in ebpfMon.db, and those of ebpfMonWatch.db for one record."""
     lines = (paths.MONITOR_BOOT / "ebpfMon.archive").read_text().splitlines()

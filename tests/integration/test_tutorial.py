@@ -18,7 +18,9 @@ SECTIONS = re.findall(r"^## (.*\?)$", TEXT, re.M)
 def terminals(tmp_path):
     """Shells as a user has them: nothing of EPICS is set."""
     environ = {k: v for k, v in os.environ.items() if not k.startswith("EPICS_") and k != "PYTHONPATH"}
-    environ["EPICS_CAS_BEACON_ADDR_LIST"] = "127.255.255.255"  # this namespace has no other interface
+    # This network namespace has the loopback interface only.
+    environ |= {"EPICS_CAS_BEACON_ADDR_LIST": "127.255.255.255", "EPICS_PVAS_INTF_ADDR_LIST": "127.0.0.1",
+                "EPICS_PVA_ADDR_LIST": "127.0.0.1", "EPICS_PVA_AUTO_ADDR_LIST": "NO"}
     made = {n: Process(["bash", "-m"], environ, cwd=paths.TOP.parent) for n in "1234"}
     yield made
     for shell in made.values():
@@ -42,8 +44,8 @@ def test_questions_of_the_heading():
 
 
 def test_each_command(terminals, tmp_path):
-    text = TEXT.replace("cd ebpfMon ", f"cd {paths.TOP} ").replace("$HOME/.cache/ebpfmon/base-7.0.8.1", str(paths.BASE))
-    text = text.replace("/tmp/", f"{tmp_path}/").replace("linux-x86_64", paths.ARCH)
+    text = TEXT.replace("/tmp/", f"{tmp_path}/").replace("linux-x86_64", paths.ARCH)
+    text = text.replace("cd ebpfMon ", f"cd {paths.TOP} ").replace("$HOME/.cache/ebpfmon/base-7.0.8.1", str(paths.BASE))
     names = {"vm": paths.HOST, "/root/ebpfMon": str(paths.TOP)}
     compared = 0
     for step in tutorial.steps(text):
