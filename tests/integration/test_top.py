@@ -34,6 +34,7 @@ def quiet(monitor, ioc):
     for value in (1, 2, 150):
         ioc.put("AO", value)
     ioc.put("BO", 7.25)
+    ioc.put("LINK.PROC", 1)
     ioc.put("TEXT", "m\u00fcde")
     for _ in range(20):
         ioc.put("C0.PROC", 1)
@@ -87,7 +88,6 @@ def test_rows_are_those_of_caget(quiet):
 
 def test_automatic_puts(quiet, ioc):
     """What a record writes through its link, with the link and its cause."""
-    ioc.put("LINK.PROC", 1)
     until(lambda: any(r[1].startswith(ioc.prefix + "TARGET") for r in rows(run(quiet, "-1", "-v", "auto"), "PUTS BY IOCS")), 10,
           lambda: run(quiet, "-1", "-v", "auto"))
     row = next(r for r in rows(run(quiet, "-1", "-v", "auto"), "PUTS BY IOCS") if r[1].startswith(ioc.prefix + "TARGET"))

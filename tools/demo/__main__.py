@@ -4,8 +4,10 @@ sees: in a terminal by ebpfMonTop, else as lines. What it shows comes from the m
 
 EPICS_BASE is the path of EPICS Base. tools/demo.sh starts the demo.
 """
+import argparse
 import json
 import os
+import pathlib
 import pwd
 import signal
 import subprocess
@@ -16,7 +18,7 @@ import time
 from stage import Failed, Stage
 
 from tests.harness import rawca
-from tests.harness.paths import BASE_BIN, MONITOR, MONITOR_BOOT, TOP
+from tests.harness.paths import BASE_BIN, DB, MONITOR, MONITOR_BOOT, TOP
 
 MACHINE_P, MONITOR_P = "DEMO:", "DEMO:EBPF:"
 PUTS = [f"PUT_{n}" for n in ("TIMES", "PVS", "OLD_VALUES", "VALUES", "WRITERS")]
@@ -108,6 +110,8 @@ def script(stage):
 ebpfMonFilter "machine*"
 ebpfMonRules "{RULES}"
 ebpfMonJsonLog "{stage.tmp / "puts.json"}"
+dbLoadRecords "{DB / "ebpfMonWatch.db"}", "P={MONITOR_P},REC={OPERATOR}"
+dbLoadRecords "{DB / "ebpfMonIoc.db"}", "P={MONITOR_P},IOC=machine-orbit"
 iocInit
 """)
     path = stage.tmp / "st.cmd"
@@ -202,6 +206,19 @@ def last_pages(stage):
         show(stage, "-1", "-v", view, "-r", rows).wait(30)
 
 
+def draw_pictures(stage, values, folder):
+    import pictures  # it needs packages that the demo does without
+    end = time.monotonic() + 60
+    while "450" not in values.list("PUT_VALUES"):
+        if time.monotonic() > end:
+            raise Failed("there was no unexpected put")
+        time.sleep(0.1)
+    when, pv, old, new, who = next(put for put in values.puts() if put[3] == "450")
+    macros = {"REC": OPERATOR, "IOC": "machine-orbit", "TIME": when, "PV": pv, "OLD": old, "NEW": new, "WRITER": who,
+              "ORIGIN": "", "WHY": values.get("PUT_BAD_REASON.VAL$")}
+    pictures.draw(stage, SHOW, MONITOR_P, [f"{k}={v}" for k, v in macros.items()], folder)
+
+
 def logged(path):
     """Two lines of the JSON log: the newest unexpected put, and the newest put by a link."""
     lines = path.read_text().splitlines()
@@ -222,7 +239,10 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, ended)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60 if terminal else 20
+    parser = argparse.ArgumentParser()
+    parser.add_argument("seconds", nargs="?", type=float, default=60 if terminal else 20)
+    parser.add_argument("--pictures", metavar="FOLDER", type=pathlib.Path, help="draws pictures for the documentation")
+    args = parser.parse_args()
     stage, operators, panel, code, lines = None, None, None, 0, []
     values = Values()
     try:
@@ -232,10 +252,12 @@ def main():
         operators.start()
         if not SHOW.exists():
             raise Failed(f"{SHOW} was not built: it needs ncurses (Debian: libncurses-dev)")
-        if terminal:
-            live(stage, monitor, seconds)
+        if args.pictures:
+            draw_pictures(stage, values, args.pictures)
+        elif terminal:
+            live(stage, monitor, args.seconds)
         else:
-            plain(values, monitor, seconds)
+            plain(values, monitor, args.seconds)
         if not values.puts() or not values.list("CHAIN_TOP_NAMES"):
             raise Failed(f"the monitor saw nothing: {values.get('STATE')} {values.get('STATE_MSG.VAL$')}")
         last_pages(stage)

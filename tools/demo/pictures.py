@@ -10,6 +10,7 @@ from tests.harness.paths import TOP
 from tests.harness.terminal import Terminal
 
 LINES, COLUMNS = 42, 150
+SECONDS = 100  # of trends and heat maps
 WIDE, HIGH = 7.8, 17  # of a character
 BACK, FRONT = "#1d2430", "#d7dde5"
 COLOURS = {"red": "#ff6b63", "brown": "#f0c24b", "magenta": "#e08cf0", "cyan": "#62c8d8", "green": "#7fd07f",
@@ -65,5 +66,6 @@ def draw(stage, top, prefix, macros, folder):
     draw_terminal([top, "-v", "shift", prefix], environ, lambda t: 'rule "currents"' in t.split("\n\n", 1)[-1] and
                   "DEMO:ORBIT:X" in t, folder / "demo.svg")
     options = [a for m in macros for a in ("-m", m)]
-    subprocess.run([sys.executable, TOP / "tools" / "renderDisplays.py", "-s", "20", *options, prefix, folder], check=True,
-                   env={**environ, **loopback.client(stage.monitor_port)})
+    for seconds, more, files in ((SECONDS, [], []), (1, ["-m", "IOC=machine"], ["ebpfMonPut.bob"])):
+        subprocess.run([sys.executable, TOP / "tools" / "renderDisplays.py", "-s", str(seconds), *options, *more, prefix, folder,
+                        *files], check=True, env={**environ, **loopback.client(stage.monitor_port)})
