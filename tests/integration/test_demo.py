@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 import uuid
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from tests.harness import paths
 from tests.harness.process import Process
 from tests.harness.terminal import Terminal
 from tests.harness.wait import until
+
+sys.path.append(str(paths.TOP / "tools" / "demo"))
+import pictures  # noqa: E402
 
 MARK = "EBPFMON_TEST_DEMO"
 
@@ -74,6 +78,14 @@ def check_offers(text):
         assert (paths.TOP / name).exists(), name
 
 
+def check_picture(svg):
+    """It shows what the terminal shows, with its colours."""
+    texts = [(t.get("fill"), t.text) for t in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert [c for c, t in texts if "machine-orbit" in t and ".1 second" in t] == [pictures.COLOURS["brown"]]
+    assert any("DEMO:MAG:CURRENT:SET" in t for _, t in texts)
+    assert any(c == pictures.COLOURS["red"] and 'rule "currents"' in t for c, t in texts)
+
+
 def test_in_a_terminal(tmp_path):
     """It begins with who wrote what; q ends it; what it showed stays, with what to try next."""
     mark = str(uuid.uuid4())
@@ -84,6 +96,7 @@ def test_in_a_terminal(tmp_path):
                                         t, re.M | re.S), "the puts, and what is late", 40)
         screen.wait(lambda t: 'rule "currents": 450 is not 200 or less' in t, "the unexpected put", 30)
         assert screen.colour("machine-orbit  .1") in ("brown", "yellow")
+        check_picture(pictures.draw_screen(screen.cells()))
         screen.type("q")
         until(lambda: screen.ended() is not None, 30, lambda: f"its end\n{screen.text}")
         assert screen.status == 0, screen.text
