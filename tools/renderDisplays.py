@@ -38,14 +38,20 @@ class Values:
         self.lock = threading.Lock()
         self.seen = {n: [] for n in names}
         with Context("pva", nt=False) as context:
-            ends = time.monotonic() + 60
-            subscribed = [context.monitor(n.removeprefix("pva://"), lambda v, n=n: self.add(n, v)) for n in names]
+            ends, again = time.monotonic() + 60, time.monotonic() + 5
+            subscribed = [self.subscribe(context, n) for n in names]
             while time.monotonic() < ends and not all(self.seen.values()):
                 time.sleep(0.1)  # a tool for people: nothing waits for it
+                if time.monotonic() > again:  # p4p 4.3 loses an update that comes before monitor() has returned
+                    subscribed += [self.subscribe(context, n) for n in names if not self.seen[n]]
+                    again += 5
             time.sleep(seconds)
             for s in subscribed:
                 s.close()
         self.missing = [n for n in names if not self.seen[n]]
+
+    def subscribe(self, context, name):
+        return context.monitor(name.removeprefix("pva://"), lambda value: self.add(name, value))
 
     def add(self, name, value):
         if not isinstance(value, Exception):
