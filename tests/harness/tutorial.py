@@ -47,6 +47,7 @@ def pattern(line, names):
     text = "".join(parts) + re.escape(line[at:])
     for name, here in names.items():
         text = re.sub(rf"(?<!\w){name}(?!\w)", re.escape(here), text)
+    text = re.sub(r"DEMO:[A-Z0-9:]*[A-Z0-9](?![A-Z0-9:])", r"\g<0>(?:@\\S+)?", text)  # another IOC of the host has it, too
     text = re.sub(r"DEMO:S\d\d:G\d:[A-Z]+", r"DEMO:S\\d\\d:G\\d:[A-Z]+", text)  # these gauges are alike
     text = re.sub(r"\bIOC$", "IOCs?", text)  # other IOCs run on this host
     return re.compile(r"\s*" + re.sub(r"(?:\\\s|\s)+", r"\\s+", text.strip()) + r"\s*$")

@@ -61,6 +61,7 @@ def run(shell, step, names):
         until(lambda: not [c for c in children(shell.pid)], 20, lambda: f"its end\n{shell.output()}")
         return 0
     output = shell.command(step.commands.rstrip("\n"), 60)
+    first = list(output)
     for shown in step.shows:
         def rest():
             return tutorial.missing(shown, output, names)
@@ -70,6 +71,6 @@ def run(shell, step, names):
                 output[:] = shell.command(step.commands.rstrip("\n"), 60)
             return not rest()
 
-        until(again, 60, lambda: f"line {step.line} of the tutorial:\n{step.commands}\nshould also print\n" +
-              "\n".join(rest()) + "\nand printed\n" + "\n".join(output))
+        until(again, 60, lambda: f"line {step.line} of the tutorial:\n{step.commands}\nshould also print" +
+              "\n".join(["", *rest(), "and printed first", *first, "and last", *output]))
     return len(step.shows)
