@@ -139,11 +139,12 @@ def test_level_off_is_a_gap(new_monitor, ioc, tmp_path):
     file = tmp_path / "uses.db"
     monitor = start(new_monitor, ioc, file)
 
-    def ended():
+    def ended(ways="ways"):
+        """Until when it was watched, in these or in whichever ways."""
         with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as c:
-            return c.execute("SELECT max(ended) FROM watched WHERE ioc = ? AND ways = 7", [ioc.name]).fetchone()[0]
+            return c.execute(f"SELECT max(ended) FROM watched WHERE ioc = ? AND ways = {ways}", [ioc.name]).fetchone()[0]
 
-    until(lambda: monitor.command("ebpfMonUnused 1") and ended(), 60, "watched in all ways")
+    until(lambda: monitor.command("ebpfMonUnused 1") and ended(7), 60, "watched in all ways")
     monitor.set_filter(LEVEL="off")
     monitor.wait_ioc(ioc, level="off")
     monitor.command("ebpfMonUnused 1")
