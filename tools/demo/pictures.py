@@ -69,3 +69,5 @@ def draw(stage, top, prefix, macros, folder):
     for seconds, more, files in ((SECONDS, [], []), (1, ["-m", "IOC=machine"], ["ebpfMonPut.bob"])):
         subprocess.run([sys.executable, TOP / "tools" / "renderDisplays.py", "-s", str(seconds), *options, *more, prefix, folder,
                         *files], check=True, env={**environ, **loopback.client(stage.monitor_port)})
+    for path in folder.glob("*.svg"):  # wherever this tree is
+        path.write_text(path.read_text().replace(str(TOP), "/opt/ebpfMon"))
