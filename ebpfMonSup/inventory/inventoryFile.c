@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,21 @@ static int writeAll(writing *w, ebpfMonTargets *targets, const char *pattern, eb
     return status < 0 ? -1 : 0;
 }
 
+/* What somebody else has put there, a link to another file perhaps, is removed and never written to. */
+static FILE *makeFile(const char *path)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = open(path, flags, 0640);
+    FILE *file;
+
+    if (fd < 0 && errno == EEXIST && unlink(path) == 0)
+        fd = open(path, flags, 0640);
+    file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (fd >= 0 && !file)
+        close(fd);
+    return file;
+}
+
 int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const char *pattern, ebpfMonInventoryCount *count,
                               char *why, size_t size)
 {
@@ -156,7 +172,7 @@ int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const c
     why[0] = 0;
     errno = 0;
     if ((size_t)snprintf(temporary, sizeof(temporary), "%s.new", path) < sizeof(temporary) && w.line)
-        w.file = fopen(temporary, "we");
+        w.file = makeFile(temporary);
     if (!w.file) {
         snprintf(why, size, "%s", errno ? strerror(errno) : "the path is too long, or there is no memory");
         free(w.line);
