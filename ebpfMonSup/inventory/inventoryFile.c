@@ -147,16 +147,17 @@ static int writeAll(writing *w, ebpfMonTargets *targets, const char *pattern, eb
     return status < 0 ? -1 : 0;
 }
 
-/* A new file: what another user may have put there, a link for example, is not followed. */
-static FILE *createFile(const char *path)
+/* What somebody else has put there, a link to another file perhaps, is removed and never written to. */
+static FILE *makeFile(const char *path)
 {
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = open(path, flags, 0640);
     FILE *file;
-    int fd;
 
-    unlink(path);
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (!file && fd >= 0)
+    if (fd < 0 && errno == EEXIST && unlink(path) == 0)
+        fd = open(path, flags, 0640);
+    file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (fd >= 0 && !file)
         close(fd);
     return file;
 }
@@ -172,7 +173,7 @@ int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const c
     why[0] = 0;
     errno = 0;
     if ((size_t)snprintf(temporary, sizeof(temporary), "%s.new", path) < sizeof(temporary) && w.line)
-        w.file = createFile(temporary);
+        w.file = makeFile(temporary);
     if (!w.file) {
         snprintf(why, size, "%s", errno ? strerror(errno) : "the path is too long, or there is no memory");
         free(w.line);

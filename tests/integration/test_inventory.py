@@ -45,6 +45,17 @@ def write(monitor, path, *args):
     return said, [l for l in lines if "time" in l], {l["record"]: l for l in lines if "record" in l}
 
 
+def test_a_link_of_somebody_else(monitor, ioc, tmp_path):
+    """The file is written beside its place first. A link there does not lead to another file."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "all.json.new").symlink_to(victim)
+    (tmp_path / "all.json").symlink_to(victim)
+    said, iocs, records = write(monitor, tmp_path / "all.json")
+    assert victim.read_text() == "precious" and len(records) == 8, said
+    assert not (tmp_path / "all.json").is_symlink()
+
+
 def test_fields_are_those_of_the_ioc(monitor, ioc, tmp_path):
     said, iocs, records = write(monitor, tmp_path / "all.json")
     assert said == [f"{tmp_path}/all.json: 1 IOCs, 8 records"] and len(records) == 8
