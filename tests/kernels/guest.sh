@@ -130,15 +130,7 @@ if [ "$(val M:STATE)" = Failed ] || ! [ -d /proc/$MONPID ]; then
     end
 fi
 until_ 60 eval '[ "$(val M:IOC_CNT)" = 2 ]'
-until_ 60 eval 'case $(val M:IOC_LEVELS) in "256 trace trace "*|"256 puts puts "*) true;; *) false;; esac'
-if [ "$(val M:STATE)" = Degraded ]; then # level puts is the highest that this kernel can do
-    show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
-    queries
-    grep -q ' start-only' /proc/cmdline && finish
-    puts; counters before; work 5; counters after
-    level off; level puts; putLast
-    finish
-fi
+until_ 60 eval 'case $(val M:IOC_LEVELS) in "256 trace trace "*) true;; *) false;; esac'
 show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
 queries
 grep -q ' start-only' /proc/cmdline && finish
