@@ -54,6 +54,13 @@ struct task_struct {
 
 struct task_struct___old { long state; } CORE;
 
+/* A thread that leaves the CPU: not because another one should run. */
+static __always_inline int isAsleep(struct task_struct *task)
+{
+    return bpf_core_field_exists(task->__state) ? BPF_CORE_READ(task, __state) != 0
+                                                : BPF_CORE_READ((struct task_struct___old *)task, state) != 0;
+}
+
 /* What the kernel kept of a thread's user registers as the thread entered it, on x86-64. */
 struct pt_regs___x86 { unsigned long r15, r14, r13, r12, bp, bx, orig_ax, ip, sp; } CORE;
 

@@ -20,15 +20,6 @@ static __always_inline __s32 currentSyscall(void)
 #endif
 }
 
-static __always_inline int isAsleep(struct task_struct *task)
-{
-#ifdef EBPFMON_OLD_KERNEL
-    if (!bpf_core_field_exists(task->__state))
-        return BPF_CORE_READ((struct task_struct___old *)task, state) != 0;
-#endif
-    return BPF_CORE_READ(task, __state) != 0;
-}
-
 static __always_inline struct thread *findHolder(struct task_struct *task)
 {
     __u32 tid = (__u32)BPF_CORE_READ(task, pid);

@@ -28,9 +28,9 @@ show() { for n; do say "$n"; get -t -F'|' "M:$n"; done; }
 # text, line NAME...: long texts of the monitor, in waveforms of CHAR and in lsi records
 text() { for n; do say "$n"; get -t -S "M:$n"; done; }
 line() { for n; do say "$n"; get -t -S "M:$n.VAL\$"; done; }
-# until_ SECONDS COMMAND...: waits until the command succeeds
+# until_ SECONDS COMMAND...: waits until the command succeeds, on a busy host four times as long
 until_() {
-    late=$(($(cut -d. -f1 /proc/uptime) + $1)); shift
+    late=$(($(cut -d. -f1 /proc/uptime) + 4 * $1)); shift
     while ! "$@"; do
         if [ "$(cut -d. -f1 /proc/uptime)" -ge "$late" ]; then say "late $*"; return 1; fi
         usleep 250000
