@@ -72,8 +72,9 @@ static __always_inline int countStretch(struct walk *w, struct ebpfMonRecState *
 }
 
 /* Notes the time stamp up to which the record is counted. A sweep, which looks without the lock, may see the same
- * (sweep.bpf.c): one of both counts it, and this returns 0 for the other. Before kernel 5.17 there are no sweeps; the user part alone
- * changes the time meanwhile (closureTable.c, setLast), and does so before it changes "last", which hasProcessed read. */
+ * (sweep.bpf.c): one of both counts it, and this returns 0 for the other. Before kernel 5.17 there are no sweeps. The
+ * user part alone changes the time meanwhile (closureTable.c, setLast), and does so before it changes "last", which
+ * hasProcessed read. */
 static __always_inline int takeTime(struct ebpfMonRecState *st, __u64 own, __u64 time)
 {
 #ifdef EBPFMON_OLD_KERNEL /* no such operation before 5.12 */

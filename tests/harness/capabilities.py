@@ -16,7 +16,7 @@ def users(unit):
     own = unit.capabilities
     rows = {"root": [], "the unit's": as_user(NOBODY, own)}
     rows |= {f"the unit's without {c}": as_user(NOBODY, [d for d in own if d != c]) for c in own}
-    rows["the unit's with CAP_SYS_ADMIN"] = as_user(NOBODY, [*own, "CAP_SYS_ADMIN"])
+    rows |= {f"the unit's with {c}": as_user(NOBODY, [*own, c]) for c in ("CAP_SYS_ADMIN", "CAP_NET_ADMIN")}
     rows["no capabilities"] = as_user(NOBODY, [])
     return rows
 
