@@ -203,9 +203,11 @@ def main():
         image = initramfs(pathlib.Path(tmp))
         for suite in args.suites:
             began = time.monotonic()
-            log = cache / f"{suite}.log"
-            boot(kernel(cache, suite), image, log, " start-only" if args.start else "")
-            said = answers(log)
+            log = cache / f"{suite}.log"  # of the last run; another one may be under way
+            own = pathlib.Path(tmp) / log.name
+            boot(kernel(cache, suite), image, own, " start-only" if args.start else "")
+            said = answers(own)
+            shutil.copy(own, log)
             results = check(said, args.start)
             bad = [r for r in results if not r[1]]
             failed += len(bad)
