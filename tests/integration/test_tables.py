@@ -43,9 +43,9 @@ def test_features_of_a_log():
 
 
 def test_kernels():
-    """Each kernel that the tests are known to run on was tried, and nothing failed there."""
+    """Kernels were tried, one for which the other object is loaded among them, and nothing failed there."""
     rows = tables.load("kernels")
-    assert {"bullseye-security", "bookworm-security", "trixie-security"} <= set(rows)
+    assert "no" in [row["features"]["bpf_loop"] for row in rows.values()]
     failed = {row["kernel"]: [name for name, ok in row["checks"].items() if not ok] for row in rows.values()}
     assert not any(failed.values()), failed
 
