@@ -43,10 +43,11 @@ def test_features_of_a_log():
 
 
 def test_kernels():
-    """Kernels were tried, one for which the other object is loaded among them, and nothing failed there."""
+    """Kernels were tried, one for which the other object is loaded among them, and counts, puts and traces are right there."""
     rows = tables.load("kernels")
     assert "no" in [row["features"]["bpf_loop"] for row in rows.values()]
-    failed = {row["kernel"]: [name for name, ok in row["checks"].items() if not ok] for row in rows.values()}
+    failed = {row["kernel"]: [name for name, ok in row["checks"].items() if not ok and re.match("counts|put|trace", name)]
+              for row in rows.values()}
     assert not any(failed.values()), failed
 
 
