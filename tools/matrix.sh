@@ -24,4 +24,4 @@ trap 'rm -f "$found"' EXIT
 export PYTHONDONTWRITEBYTECODE=1
 "$python" -m pytest tests/integration/test_releases.py -q -p no:cacheprovider \
     --junitxml="$found" "$@" </dev/null >&2 || :
-"$python" -m tests.harness.tables releases "$found" "$(uname -r)"
+"$python" -m tests.harness.tables releases "$found" "$(uname -r | cut -d- -f1)"
