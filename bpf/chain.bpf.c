@@ -365,14 +365,22 @@ __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 s
 int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany);
 int ebpfmon_sweep_moved(__u64 now);
 
+/* Before kernel 5.17 there are no sweeps: they take uprobe_multi. */
+static __always_inline void leaveGroups(__u64 lock, __u64 now, __u32 isMany)
+{
+#ifndef EBPFMON_OLD_KERNEL
+    if (ebpfmon_leave(lock, now, isMany))
+        ebpfmon_sweep_moved(now);
+#endif
+}
+
 /* dbScanUnlock(dbCommon *) */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_unlock, __u64 precord)
 {
     RUN_TIMED({
         ebpfmon_end_lock(precord, now, PT_REGS_SP(ctx));
-        if (ebpfmon_leave(precord, now, 0))
-            ebpfmon_sweep_moved(now);
+        leaveGroups(precord, now, 0);
     });
 }
 
@@ -435,7 +443,10 @@ int BPF_UPROBE(ebpfmon_pass_next, __u64 precord)
 struct many {
     __u64 refs;
     __u64 now;
+    __u64 count;
 };
+
+WALK_ROOM(locked, struct many)
 
 static long lookAtLocked(__u32 i, struct many *m)
 {
@@ -445,6 +456,8 @@ static long lookAtLocked(__u32 i, struct many *m)
     struct caller c;
     __u32 slot, counted;
 
+    if (i >= m->count)
+        return 1;
     if (!findCaller(&c) || !plr || !findSlot(c.tgid, readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), &slot))
         return 0;
     counted = takeSnapshot(&c, slot, m->now, 1, 0, &left);
@@ -454,22 +467,26 @@ static long lookAtLocked(__u32 i, struct many *m)
     return 0;
 }
 
+DEFINE_WALK(lookAtLocked, struct many, locked)
+
 /* dbScanUnlockMany(dbLocker *): group puts of QSRV, and writes to links. Counted, but not timed. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_unlock_many, __u64 locker)
 {
-    struct many m = { .refs = locker + EBPFMON_LOCKER_REFS };
+    BEGIN_WALK(locked, struct many, m);
+    __u64 n = 0, now;
     struct caller c;
-    __u64 n = 0;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !m)
         return 0;
     bpf_probe_read_user(&n, sizeof(n), (void *)(locker + EBPFMON_LOCKER_MAXREFS));
     if (n > EBPFMON_MANY_MAX)
         n = EBPFMON_MANY_MAX;
-    m.now = bpf_ktime_get_ns();
-    bpf_loop(n, lookAtLocked, &m, 0);
-    if (ebpfmon_leave(locker, m.now, 1))
-        ebpfmon_sweep_moved(m.now);
+    now = bpf_ktime_get_ns();
+    m->refs = locker + EBPFMON_LOCKER_REFS;
+    m->now = now;
+    m->count = n;
+    WALK(lookAtLocked, n, m);
+    leaveGroups(locker, now, 1);
     return 0;
 }

@@ -46,9 +46,33 @@ struct task_struct {
     int pid; /* of the thread */
     int tgid;
     unsigned long nivcsw; /* it was preempted so often */
-    unsigned int __state; /* kernel 5.14 (2f064a59a11f) */
+    unsigned int __state; /* kernel 5.14 (2f064a59a11f); before: "state" */
+    void *stack;
     struct task_struct *group_leader;
     char comm[16];
 } CORE;
+
+struct task_struct___old { long state; } CORE;
+
+/* A thread that leaves the CPU: not because another one should run. */
+static __always_inline int isAsleep(struct task_struct *task)
+{
+    return bpf_core_field_exists(task->__state) ? BPF_CORE_READ(task, __state) != 0
+                                                : BPF_CORE_READ((struct task_struct___old *)task, state) != 0;
+}
+
+/* What the kernel kept of a thread's user registers as the thread entered it, on x86-64. */
+struct pt_regs___x86 { unsigned long r15, r14, r13, r12, bp, bx, orig_ax, ip, sp; } CORE;
+
+/* bpf_task_pt_regs is of kernel 5.15. Before, as arch/x86/include/asm/processor.h (task_pt_regs) has it: at the end of the
+ * stack, which has four pages (page_64_types.h, without KASAN). */
+static __always_inline struct pt_regs___x86 *findTaskRegs(struct task_struct *task)
+{
+#ifdef EBPFMON_OLD_KERNEL
+    return BPF_CORE_READ(task, stack) + 4 * 4096 - bpf_core_type_size(struct pt_regs___x86);
+#else
+    return (struct pt_regs___x86 *)bpf_task_pt_regs(task);
+#endif
+}
 
 #endif

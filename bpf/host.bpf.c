@@ -100,9 +100,13 @@ int ebpfmon_recv(struct bpf_raw_tracepoint_args *ctx)
 SEC("fexit/tcp_recvmsg")
 int ebpfmon_recv_tcp(__u64 *ctx)
 {
+#ifdef EBPFMON_OLD_KERNEL /* bpf_get_func_ret is of 5.17; up to then it stands behind all six arguments */
+    return noteReceive((struct sock *)ctx[0], (int)ctx[6]);
+#else
     __u64 length = 0;
 
     return bpf_get_func_ret(ctx, &length) ? 0 : noteReceive((struct sock *)ctx[0], (int)length);
+#endif
 }
 
 /* inet_sock_set_state(sk, oldstate, newstate): connect() enters SYN_SENT in the caller's own context, but

@@ -5,18 +5,16 @@
  */
 #include "probe.bpf.h"
 
-#if defined(__TARGET_ARCH_x86)
-struct pt_regs___kernel {
-    unsigned long orig_ax; /* of a task in the kernel: the number of its system call, or -1 */
-} CORE;
-#endif
-
 static __always_inline __s32 currentSyscall(void)
 {
 #if defined(__TARGET_ARCH_x86)
-    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+#ifdef EBPFMON_OLD_KERNEL
+    struct task_struct *task = (void *)bpf_get_current_task();
+#else
+    struct task_struct *task = bpf_get_current_task_btf();
+#endif
 
-    return (__s32)BPF_CORE_READ(regs, orig_ax);
+    return (__s32)BPF_CORE_READ(findTaskRegs(task), orig_ax); /* the number of its system call, or -1 */
 #else
     return EBPFMON_NO_SYSCALL;
 #endif
@@ -39,7 +37,7 @@ int ebpfmon_switch(struct bpf_raw_tracepoint_args *ctx)
     __u64 now, slept, ran;
 
     if (th) {
-        th->off.slept = !ctx->args[0] && BPF_CORE_READ(prev, __state);
+        th->off.slept = !ctx->args[0] && isAsleep(prev);
         th->off.syscall = th->off.slept ? currentSyscall() : EBPFMON_NO_SYSCALL;
         th->off.woken = 0;
         th->off.left = bpf_ktime_get_ns();

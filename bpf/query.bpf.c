@@ -388,7 +388,7 @@ int ebpfmon_query_switch(struct bpf_raw_tracepoint_args *ctx)
 {
     struct task_struct *prev = (void *)ctx->args[1], *next = (void *)ctx->args[2];
 
-    if (ctx->args[0] || !BPF_CORE_READ(prev, __state))
+    if (ctx->args[0] || !isAsleep(prev))
         noteReady(prev, 1);
     RUN(next, endWait(&e, prev));
 }

@@ -15,8 +15,6 @@ struct bpf_iter__task {
     struct task_struct *task;
 } CORE;
 
-struct pt_regs___x86 { unsigned long r15, r14, r13, r12, bp, bx, ip, sp; } CORE;
-
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -34,17 +32,17 @@ int ebpfmon_regs(struct bpf_iter__task *ctx)
 
     if (!task || !wanted || task->pid != (int)*wanted || !bpf_core_field_exists(regs->ip))
         return 0;
-    regs = (struct pt_regs___x86 *)bpf_task_pt_regs(task);
+    regs = findTaskRegs(task);
     if (!regs)
         return 0;
-    r.ip = regs->ip;
-    r.sp = regs->sp;
-    r.bp = regs->bp;
-    r.bx = regs->bx;
-    r.r12 = regs->r12;
-    r.r13 = regs->r13;
-    r.r14 = regs->r14;
-    r.r15 = regs->r15;
+    r.ip = BPF_CORE_READ(regs, ip);
+    r.sp = BPF_CORE_READ(regs, sp);
+    r.bp = BPF_CORE_READ(regs, bp);
+    r.bx = BPF_CORE_READ(regs, bx);
+    r.r12 = BPF_CORE_READ(regs, r12);
+    r.r13 = BPF_CORE_READ(regs, r13);
+    r.r14 = BPF_CORE_READ(regs, r14);
+    r.r15 = BPF_CORE_READ(regs, r15);
     bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
     return 0;
 }

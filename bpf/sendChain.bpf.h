@@ -6,9 +6,16 @@
 
 #include "handOver.bpf.h"
 #include "snapshot.bpf.h"
+#include "walk.bpf.h"
 
 struct sending {
+#ifdef EBPFMON_OLD_KERNEL /* a table cannot keep the address of an event in the ring */
+    struct ebpfMonChainEvent event;
+    __u8 data[2 * EBPFMON_RECORD_SPAN];
+#else
     struct ebpfMonChainEvent *ev;
+    struct thread *th; /* "chain" is for every part, and "data" has room for twice EBPFMON_RECORD_SPAN */
+#endif
     __u64 stamp;
     __u32 first;
     __u32 len;
@@ -16,19 +23,28 @@ struct sending {
     __u32 through; /* before this one all belong to a stretch that was passed as a whole */
     __u16 sevr, stat, time;
     __u16 from; /* SEVR or STAT, whichever comes first */
-    struct thread *th; /* "chain" is for every part, and "data" has room for twice EBPFMON_RECORD_SPAN */
 };
+
+#ifdef EBPFMON_OLD_KERNEL
+#define SENT_EVENT(e)  (&(e)->event)
+#define RECORD_DATA(e) ((e)->data)
+#else
+#define SENT_EVENT(e)  ((e)->ev)
+#define RECORD_DATA(e) ((e)->th->data)
+#endif
+
+WALK_ROOM(sending, struct sending)
 
 /* SEVR, STAT and TIME, the last of them, lie within EBPFMON_RECORD_SPAN bytes, and mostly the value does so, too. All that
  * is between is read with them: a read of user memory takes some 90 ns, and 300 bytes 25 more. */
-static __always_inline int readSpan(const struct sending *e, __u64 addr, __u64 len)
+static __always_inline int readSpan(struct sending *e, __u64 addr, __u64 len)
 {
     len &= 2 * EBPFMON_RECORD_SPAN - 1; /* for the verifier, as the masks below: nothing is beyond EBPFMON_RECORD_SPAN */
     barrier_var(len);
-    return !bpf_probe_read_user(e->th->data, len, (void *)(addr + e->from));
+    return !bpf_probe_read_user(RECORD_DATA(e), len, (void *)(addr + e->from));
 }
 
-static __always_inline void readRecord(const struct sending *e, const struct ebpfMonRecConf *rc, __u64 addr,
+static __always_inline void readRecord(struct sending *e, const struct ebpfMonRecConf *rc, __u64 addr,
                                        struct ebpfMonChainRec *r)
 {
     __u64 from = e->from, val = rc->valOff - from, len = e->time + sizeof(r->time) - from;
@@ -36,22 +52,22 @@ static __always_inline void readRecord(const struct sending *e, const struct ebp
 
     if (val <= EBPFMON_RECORD_SPAN - 16 && readSpan(e, addr, val + wide > len ? val + wide : len)) {
         val &= EBPFMON_RECORD_SPAN - 1;
-        *(__u64 *)&r->val[0] = *(__u64 *)(e->th->data + val);
-        *(__u64 *)&r->val[8] = *(__u64 *)(e->th->data + val + 8);
+        *(__u64 *)&r->val[0] = *(__u64 *)(RECORD_DATA(e) + val);
+        *(__u64 *)&r->val[8] = *(__u64 *)(RECORD_DATA(e) + val + 8);
     } else { /* it is far off, or in a page that nobody has touched */
         if (!readSpan(e, addr, len))
             countLost(EBPFMON_LOST_FAULT);
         if (rc->valOff)
             bpf_probe_read_user(r->val, wide, (void *)(addr + rc->valOff));
     }
-    r->sevr = *(__u16 *)(e->th->data + ((e->sevr - from) & (EBPFMON_RECORD_SPAN - 1)));
-    r->stat = *(__u16 *)(e->th->data + ((e->stat - from) & (EBPFMON_RECORD_SPAN - 1)));
-    r->time = *(__u64 *)(e->th->data + ((e->time - from) & (EBPFMON_RECORD_SPAN - 1)));
+    r->sevr = *(__u16 *)(RECORD_DATA(e) + ((e->sevr - from) & (EBPFMON_RECORD_SPAN - 1)));
+    r->stat = *(__u16 *)(RECORD_DATA(e) + ((e->stat - from) & (EBPFMON_RECORD_SPAN - 1)));
+    r->time = *(__u64 *)(RECORD_DATA(e) + ((e->time - from) & (EBPFMON_RECORD_SPAN - 1)));
 }
 
 static long addRecord(__u32 i, struct sending *e)
 {
-    struct ebpfMonChainEvent *ev = e->ev;
+    struct ebpfMonChainEvent *ev = SENT_EVENT(e);
     __u32 entry, slot, at, n = ev->chain.count;
     struct ebpfMonRecConf *rc;
     struct ebpfMonRecState *st;
@@ -81,22 +97,48 @@ static long addRecord(__u32 i, struct sending *e)
     return 0;
 }
 
+DEFINE_WALK(addRecord, struct sending, sending)
+
+/* An event with the head that all parts have. NULL: there is no room. */
+static __always_inline struct ebpfMonChainEvent *beginPart(struct sending *e)
+{
+#ifdef EBPFMON_OLD_KERNEL
+    e->event.chain.count = 0;
+    return &e->event;
+#else
+    struct ebpfMonChainEvent *ev = reserveEvent(sizeof(*ev));
+
+    if (ev)
+        __builtin_memcpy(&ev->chain, &e->th->chain, sizeof(ev->chain));
+    return e->ev = ev;
+#endif
+}
+
+static __always_inline void sendPart(struct ebpfMonChainEvent *ev)
+{
+#ifdef EBPFMON_OLD_KERNEL
+    sendEvent(ev, sizeof(*ev), BPF_RB_NO_WAKEUP);
+#else
+    commitEvent(ev);
+#endif
+}
+
 static long sendChainPart(__u32 i, struct sending *e)
 {
-    struct ebpfMonChainEvent *ev = reserveEvent(sizeof(*ev));
+    struct ebpfMonChainEvent *ev = beginPart(e);
 
     if (!ev)
         return 1;
-    __builtin_memcpy(&ev->chain, &e->th->chain, sizeof(ev->chain));
     ev->chain.part = i;
-    e->ev = ev;
-    bpf_loop(EBPFMON_CLOSURE_MAX, addRecord, e, 0);
-    ev = e->ev;
+    WALK(addRecord, EBPFMON_CLOSURE_MAX, e);
+    ev = SENT_EVENT(e);
     ev->chain.last = e->next >= e->len;
     i = ev->chain.last;
-    commitEvent(ev);
+    sendPart(ev);
     return i;
 }
+
+DEFINE_WALK(sendChainPart, struct sending, sending)
 
 /* The chain that completes this record is kept, too: it belongs to the same trace. */
 __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
@@ -181,7 +223,7 @@ __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
 /* Sends what th->kept says. Global, as ebpfmon_note_cause: there are many ways to here. */
 __attribute__((noinline)) int ebpfmon_send_chain(void)
 {
-    struct sending e = {};
+    BEGIN_WALK(sending, struct sending, e);
     const struct keptChain *k;
     struct ebpfMonRecState *st;
     struct ebpfMonRecConf *rc;
@@ -196,10 +238,14 @@ __attribute__((noinline)) int ebpfmon_send_chain(void)
     slot = k->slot;
     rc = bpf_map_lookup_elem(&recConf, &slot);
     st = bpf_map_lookup_elem(&recState, &slot);
-    if (!rc || !st)
+    if (!rc || !st || !e)
         return 0;
-    e.th = th;
+#ifdef EBPFMON_OLD_KERNEL
+    chain = &e->event.chain;
+#else
+    e->th = th;
     chain = &th->chain;
+#endif
     __builtin_memset(chain, 0, sizeof(*chain));
     fillHead(&chain->head, &c, EBPFMON_EV_CHAIN, k->now);
     chain->begin = k->begin;
@@ -236,15 +282,15 @@ __attribute__((noinline)) int ebpfmon_send_chain(void)
     for (int i = 0; i < EBPFMON_ASYNC; i++)
         if (k->left.async[i])
             ebpfmon_mark_kept(k->left.async[i]);
-    e.next = e.through = rc->zero;
-    e.stamp = k->now;
-    e.first = rc->first;
-    e.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
-    e.time = c.conf->time;
-    e.sevr = c.conf->sevr;
-    e.stat = c.conf->stat;
-    e.from = e.sevr < e.stat ? e.sevr : e.stat;
-    bpf_loop(EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, sendChainPart, &e, 0);
+    e->next = e->through = rc->zero;
+    e->stamp = k->now;
+    e->first = rc->first;
+    e->len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
+    e->time = c.conf->time;
+    e->sevr = c.conf->sevr;
+    e->stat = c.conf->stat;
+    e->from = e->sevr < e->stat ? e->sevr : e->stat;
+    WALK(sendChainPart, EBPFMON_CLOSURE_MAX / EBPFMON_CHUNK + 1, e);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #define EBPFMON_SNAPSHOT_BPF_H
 
 #include "look.bpf.h"
+#include "walk.bpf.h"
 
 struct walk {
     __u64 stamp;
@@ -23,6 +24,8 @@ struct walk {
                        * than its forerunner; or EBPFMON_REC_SINGLE */
     struct leftBusy left;
 };
+
+WALK_ROOM(snapshot, struct walk)
 
 /* Did this record process since it was counted last? It may have been counted with its whole stretch. "own": the time
  * that was noted for the record itself. */
@@ -68,6 +71,22 @@ static __always_inline int countStretch(struct walk *w, struct ebpfMonRecState *
     return 1;
 }
 
+/* Notes the time stamp up to which the record is counted. A sweep, which looks without the lock, may see the same
+ * (sweep.bpf.c): one of both counts it, and this returns 0 for the other. Before kernel 5.17 there are no sweeps. The
+ * user part alone changes the time meanwhile (closureTable.c, setLast), and does so before it changes "last", which
+ * hasProcessed read. */
+static __always_inline int takeTime(struct ebpfMonRecState *st, __u64 own, __u64 time)
+{
+#ifdef EBPFMON_OLD_KERNEL /* no such operation before 5.12 */
+    if (*(volatile __u64 *)&st->time != own)
+        return 0;
+    *(volatile __u64 *)&st->time = time;
+    return 1;
+#else
+    return __sync_bool_compare_and_swap(&st->time, own, time);
+#endif
+}
+
 /* Compares one record's time stamp with the last seen. An asynchronous record may move its time stamp
  * when it begins (output records do, so that TSEL readers see it) and again when it completes: the
  * processing counts when PACT is clear again. "n" is its place in the closure. */
@@ -96,8 +115,7 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
             w->next = n + ahead; /* nor did those that only it could have processed */
         return;
     }
-    /* a sweep, which looks without the lock, may see the same (sweep.bpf.h): one of both counts it */
-    if (!__sync_bool_compare_and_swap(&st->time, own, win->time))
+    if (!takeTime(st, own, win->time))
         return;
     if (busy) {
         if (changed)
@@ -132,9 +150,11 @@ static long lookAtRecord(__u32 i, struct walk *w)
     return 0;
 }
 
+DEFINE_WALK(lookAtRecord, struct walk, snapshot)
+
 /* The root's own look tells whether there is a chain; if it is one record, that was it. 0: there is nothing to walk.
- * Global as ebpfmon_note_cause is; and the stack of its caller has no room for it. */
-__attribute__((noinline)) int ebpfmon_look_at_root(struct walk *w, __u32 slot, __u32 evenUnchanged)
+ */
+static __always_inline int lookAtRoot(struct walk *w, __u32 slot, __u32 evenUnchanged)
 {
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
     struct window win;
@@ -154,27 +174,43 @@ __attribute__((noinline)) int ebpfmon_look_at_root(struct walk *w, __u32 slot, _
     return 0;
 }
 
+/* Global as ebpfmon_note_cause is; and the stack of its caller has no room for it. */
+#ifdef EBPFMON_OLD_KERNEL
+__attribute__((noinline)) int ebpfmon_look_at_root(__u32 slot, __u32 evenUnchanged)
+{
+    return lookAtRoot(snapshotFindRoom(), slot, evenUnchanged);
+}
+#define LOOK_AT_ROOT(w, slot, evenUnchanged) ebpfmon_look_at_root(slot, evenUnchanged)
+#else
+__attribute__((noinline)) int ebpfmon_look_at_root(struct walk *w, __u32 slot, __u32 evenUnchanged)
+{
+    return lookAtRoot(w, slot, evenUnchanged);
+}
+#define LOOK_AT_ROOT(w, slot, evenUnchanged) ebpfmon_look_at_root(w, slot, evenUnchanged)
+#endif
+
 /* The processings of one root's chain. Returns how many records were processed. */
 static __always_inline __u32 takeSnapshot(const struct caller *c, __u32 slot, __u64 now, int many, int late,
                                           struct leftBusy *left)
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
-    struct walk w = {};
+    BEGIN_WALK(snapshot, struct walk, w);
 
-    if (!rc || !rc->len)
+    if (!rc || !rc->len || !w)
         return 0;
-    w.stamp = now;
-    w.first = rc->first;
-    w.time = c->conf->time;
-    w.pactBefore = c->conf->pact - (c->conf->time - EBPFMON_TIME_WINDOW);
-    w.next = w.end = rc->zero;
-    w.many = many || (rc->flags & EBPFMON_REC_SINGLE);
-    w.len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
+    __builtin_memset(w, 0, sizeof(*w));
+    w->stamp = now;
+    w->first = rc->first;
+    w->time = c->conf->time;
+    w->pactBefore = c->conf->pact - (c->conf->time - EBPFMON_TIME_WINDOW);
+    w->next = w->end = rc->zero;
+    w->many = many || (rc->flags & EBPFMON_REC_SINGLE);
+    w->len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
     /* With many locks held not even a NOTIME root is walked for nothing: the same chain would be, for each of them. */
-    if (ebpfmon_look_at_root(&w, slot, late || (!many && (rc->flags & EBPFMON_REC_NOTIME))))
-        bpf_loop(w.len, lookAtRecord, &w, 0);
-    *left = w.left;
-    return w.counted;
+    if (LOOK_AT_ROOT(w, slot, late || (!many && (rc->flags & EBPFMON_REC_NOTIME))))
+        WALK(lookAtRecord, w->len, w);
+    *left = w->left;
+    return w->counted;
 }
 
 #endif

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests ebpfMon on other kernels, each in an emulated machine (tests/kernels). It installs what is missing first. It is not
-# part of make check, because it downloads 100 MB and takes some minutes for each kernel.
+# Tests ebpfMon on other kernels, each in an emulated machine (tests/kernels), and writes what it found into the table in
+# documentation/tried.md. It installs what is missing first. It is not part of make check, because it downloads 100 MB and takes
+# some minutes for each kernel.
 #
 #   tools/kernels.sh [-v] [-s] [SUITE...]    -s: only start the monitor; SUITE: e.g. bookworm-security
 set -eu

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Watches an IOC of each release of EPICS Base that this machine has, in each build, and prints a table of what is
-# right: the one in documentation/limits.md. About a minute for each row.
+# Watches an IOC of each release of EPICS Base that this machine has, in each build, and writes what is right into the
+# table in documentation/tried.md. About a minute for each row.
 #
 #   tools/matrix.sh [ARGUMENTS FOR PYTEST...]    e.g. -k 3.15
 #   EBPFMON_RELEASES=DIR   where they are: DIR/3.15.9, DIR/7.0.3.1-static, each a built Base. Default: "releases" in the
 #                          cache (EBPFMON_CACHE). tests/harness/releases.py says more
+#
+# The rows of other builds stay as they are.
 set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 
@@ -19,6 +21,7 @@ export SOAK=1
 cd "$top"
 found=$(mktemp)
 trap 'rm -f "$found"' EXIT
-PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest tests/integration/test_releases.py -q -p no:cacheprovider \
+export PYTHONDONTWRITEBYTECODE=1
+"$python" -m pytest tests/integration/test_releases.py -q -p no:cacheprovider \
     --junitxml="$found" "$@" </dev/null >&2 || :
-"$python" -m tests.harness.matrix "$found"
+"$python" -m tests.harness.tables releases "$found" "$(uname -r | cut -d- -f1)"

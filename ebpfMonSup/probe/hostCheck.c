@@ -103,11 +103,10 @@ static int checkPrograms(FILE *out)
         say(out, isAbsent, "programs", why);
         return 0;
     }
-    snprintf(text, sizeof(text), "the kernel takes the eBPF programs: %s%s", ebpfMonFeature.loop ?
-             "levels puts, counts, chains, trace" : "level puts only (no bpf_loop: use kernel 5.17 or later)",
+    snprintf(text, sizeof(text), "the kernel takes the eBPF programs: levels puts, counts, chains, trace%s",
              ebpfMonFeature.recvLength && ebpfMonFeature.connectState ? "" :
              "; the process at the other end of a PVA connection is not seen: use a newer kernel");
-    say(out, ebpfMonFeature.loop && ebpfMonFeature.recvLength ? isThere : isPartly, "programs", text);
+    say(out, ebpfMonFeature.recvLength ? isThere : isPartly, "programs", text);
     return 1;
 }
 

@@ -12,6 +12,7 @@
 
 #include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
+#include "probe/kernelObject.h"
 #include "probe/libbpfText.h"
 #include "probe/uprobeMulti.h"
 
@@ -121,7 +122,7 @@ static void explain(int err, char *why, size_t size)
     else
         snprintf(why, size, "kernel %s refused the eBPF programs (%s; %s): %s", ebpfMonKernelRelease(),
                  verdict[0] ? verdict : strerror(err), warning[0] ? warning : "no more is known",
-                 ebpfMonFeature.loop ? "please report this" : "5.17 or later is needed");
+                 ebpfMonFeature.loop ? "please report this" : "5.8 or later is needed. If this is one, please report this");
 }
 
 static void attachHost(struct bpf_program *prog, struct bpf_link **link, int *feature, const char *what)
@@ -151,18 +152,14 @@ static int hasTracepoint(const char *name)
 static void leaveOut(void)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
-    struct bpf_program *const walking[] = {
-        skel->progs.ebpfmon_unlock, skel->progs.ebpfmon_unlock_many, skel->progs.ebpfmon_pass_next,
-        skel->progs.ebpfmon_list_end, skel->progs.ebpfmon_list_begin, skel->progs.ebpfmon_locked,
-        skel->progs.ebpfmon_scan_put,
-        skel->progs.ebpfmon_regs, skel->progs.ebpfmon_switch, skel->progs.ebpfmon_wakeup,
+    struct bpf_program *const inLists[] = { /* they are attached with uprobe_multi alone: kernel 6.6 */
+        skel->progs.ebpfmon_pass_next, skel->progs.ebpfmon_list_end, skel->progs.ebpfmon_list_begin,
+        skel->progs.ebpfmon_locked, skel->progs.ebpfmon_scan_put,
     };
 
-    ebpfMonFeature.loop = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) != 0;
-    for (size_t i = 0; !ebpfMonFeature.loop && i < sizeof(walking) / sizeof(walking[0]); i++)
-        bpf_program__set_autoload(walking[i], false);
-    /* its helper came with the same kernel as bpf_loop */
-    if (!ebpfMonFeature.loop || hasTracepoint("sock_recv_length"))
+    for (size_t i = 0; !ebpfMonFeature.loop && i < sizeof(inLists) / sizeof(inLists[0]); i++)
+        bpf_program__set_autoload(inLists[i], false);
+    if (hasTracepoint("sock_recv_length"))
         bpf_program__set_autoload(skel->progs.ebpfmon_recv_tcp, false);
     else
         bpf_program__set_autoload(skel->progs.ebpfmon_recv, false);
@@ -223,8 +220,7 @@ static void attachHostPrograms(void)
         attachHost(skel->progs.ebpfmon_recv_tcp, &skel->links.ebpfmon_recv_tcp, &ebpfMonFeature.recvLength, peer);
     attachHost(skel->progs.ebpfmon_connect, &skel->links.ebpfmon_connect, &ebpfMonFeature.connectState,
                "who opens a connection");
-    if (ebpfMonFeature.loop) /* else no hang is seen */
-        attachHost(skel->progs.ebpfmon_regs, &skel->links.ebpfmon_regs, NULL, "where a thread that hangs is");
+    attachHost(skel->progs.ebpfmon_regs, &skel->links.ebpfmon_regs, NULL, "where a thread that hangs is");
 }
 
 int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
@@ -235,7 +231,8 @@ int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
     uname(&ebpfMonLoaded.kernel);
     raiseLimits();
     memset(&ebpfMonLoaded.tables, 0, sizeof(ebpfMonLoaded.tables));
-    ebpfMonLoaded.skel = ebpfMonBpf__open();
+    ebpfMonFeature.loop = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) != 0;
+    ebpfMonLoaded.skel = ebpfMonKernelObjectOpen(!ebpfMonFeature.loop);
     if (!ebpfMonLoaded.skel) {
         explain(errno, why, size);
         return -1;

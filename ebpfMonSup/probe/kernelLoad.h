@@ -35,7 +35,7 @@ typedef struct {
 /* What this kernel can do. What it cannot is said once, and the monitor does without. Set by ebpfMonKernelLoad. */
 typedef struct {
     int uprobeMulti;  /* one link for a process, detached at once; else perf events, 100 ms each */
-    int loop;         /* bpf_loop: without it nothing that walks a chain, so level puts at most */
+    int loop;         /* bpf_loop, and atomic operations that return something; else the object for old kernels is loaded */
     int recvLength;   /* tracepoint sock_recv_length, or the end of tcp_recvmsg: which connection a thread of a server
                          reads */
     int returnUnderSeccomp; /* a return probe does no harm to a process under a seccomp filter (seccompTrial.h) */

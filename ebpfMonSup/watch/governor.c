@@ -55,7 +55,7 @@ static void nameMissing(const ebpfMonTarget *t, char note[EBPFMON_NOTE_SIZE])
         }
 }
 
-/* The level that can be had: what was asked, as far as budget, kernel and the IOC's state allow. */
+/* The level that can be had: what was asked, as far as budget and the IOC's state allow. */
 static ebpfMonLevel findLevel(const ebpfMonTarget *t)
 {
     const ebpfMonBudget *b = &t->follower.budget;
@@ -65,8 +65,6 @@ static ebpfMonLevel findLevel(const ebpfMonTarget *t)
         level = ebpfMonLevelOff;
     if (t->slot == UINT32_MAX && level > ebpfMonLevelPuts)
         level = ebpfMonLevelPuts; /* iocInit is not done, or its records found no room */
-    if (!ebpfMonFeature.loop && level > ebpfMonLevelPuts)
-        level = ebpfMonLevelPuts;
     if (lacksUnlockMany(t) && level > ebpfMonLevelPuts)
         level = ebpfMonLevelPuts;
     if ((t->follower.oddLinks || t->follower.oddLocks) && level > ebpfMonLevelPuts)
@@ -202,9 +200,6 @@ static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter 
     else if (t->follower.oddLinks && t->asked > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: %u of its links are as in no known release of EPICS "
                  "Base", t->follower.oddLinks);
-    if (!ebpfMonFeature.loop && t->asked > ebpfMonLevelPuts)
-        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: kernel %s has no bpf_loop, 5.17 or later does",
-                 ebpfMonKernelRelease());
     if (lacksUnlockMany(t) && t->asked > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: dbScanUnlockMany was not recognised in its stripped program. "
                  "Give it a file of symbols");

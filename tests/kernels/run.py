@@ -5,7 +5,8 @@ the monitor (guest.sh). check.py compares what the machine prints with what it s
   python -m tests.kernels.run [-v] [-s] [SUITE...]    e.g. bookworm-security; without: all
 
 Needs qemu-system-x86, busybox-static, and EPICS_BASE in the environment. Prints one line for each kernel, below it the
-checks that failed, and a summary. The exit code is 1 if a check failed.
+checks that failed, and a summary. The exit code is 1 if a check failed. A run that is not -s records what it found in
+tests/results, and writes the tables in documentation/tried.md from it.
 """
 import argparse
 import pathlib
@@ -17,14 +18,14 @@ import sys
 import tempfile
 import time
 
-from tests.harness import loopback, paths
+from tests.harness import loopback, paths, tables
 
-from .check import check
+from .check import check, features
 
 HERE = paths.TESTS / "kernels"
 SERVER_PORTS = 5064, 5070, 5072  # in the emulated machine: of the monitor and of both IOCs (guest.sh)
 SUITES = ["bullseye-security", "bookworm-security", "trixie-security", "trixie-backports"]
-BOOT_SECONDS = 600
+BOOT_SECONDS = 1800
 
 
 def die(text):
@@ -202,14 +203,20 @@ def main():
         image = initramfs(pathlib.Path(tmp))
         for suite in args.suites:
             began = time.monotonic()
-            log = cache / f"{suite}.log"
-            boot(kernel(cache, suite), image, log, " start-only" if args.start else "")
-            said = answers(log)
+            log = cache / f"{suite}.log"  # of the last run; another one may be under way
+            own = pathlib.Path(tmp) / log.name
+            boot(kernel(cache, suite), image, own, " start-only" if args.start else "")
+            said = answers(own)
+            shutil.copy(own, log)
             results = check(said, args.start)
             bad = [r for r in results if not r[1]]
             failed += len(bad)
             print(f"{suite:20} {said.get('uname', '?'):28} {said.get('STATE', '?'):9} "
                   f"{len(results) - len(bad)} of {len(results)} as expected, {time.monotonic() - began:.0f} s: {log}")
+            if not args.start and "uname" in said:
+                tables.record("kernels", {suite: {
+                    "kernel": said["uname"], "date": tables.today(), "features": features(said),
+                    "checks": {name: ok for name, ok, _ in results}}})
             for name, ok, text in results if args.verbose else bad:
                 print(f"  {'ok    ' if ok else 'not ok'} {name}{'' if ok else ': ' + text}")
             sys.stdout.flush()

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables in documentation/tried.md: what was tried on which kernel, release of Base and user, and what came out.
+
+The commands that try it record the results here, in tests/results, and write the tables anew:
+
+  tools/kernels.sh, tools/matrix.sh, tools/capabilities.sh
+
+  python -m tests.harness.tables              writes all tables of the document from the recorded results
+  python -m tests.harness.tables releases F   records what test_releases.py found first; F: its JUnit file
+
+A row (of kernels: a column) is recorded when it is tried, with its date: the others stay as they are.
+"""
+import datetime
+import json
+import re
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+DOCUMENT = TOP / "documentation" / "tried.md"
+RESULTS = TOP / "tests" / "results"
+FEATURES_HEADER = TOP / "ebpfMonSup" / "probe" / "kernelLoad.h"
+
+# What the kernel has: member of ebpfMonFeatures → what ebpfMonReport calls it, and what replaces it.
+FEATURES = {
+    "loop": ("bpf_loop", "5.17", "A chain is walked through by loops that the verifier goes through, as far as with bpf_loop "
+             "(16,384 records). Other threads do not get the CPU meanwhile. Counts, chains and traces are the same."),
+    "uprobeMulti": ("uprobe_multi", "6.6", "Probes come and go one by one, which takes 100 ms for each that goes, and needs "
+                    "CAP_SYS_ADMIN. Locks are probed at their entry: reads of a field trap, too, and at level counts each chain "
+                    "does, not each pass of a scan list."),
+    "recvLength": ("receives", "5.5", "Before 6.3 the end of tcp_recvmsg says which connection a thread reads. Without both: the "
+                   "process of a PVA client and the user of a CA client are not known, and puts seen in the IOC are not joined "
+                   "with packets."),
+    "connectState": ("inet_sock_set_state", "4.16", "The process at the other end of a local connection is not known."),
+    "returnUnderSeccomp": ("return probes under seccomp", "all but some from 6.11 on", "An IOC under a seccomp filter gets no "
+                           "return probe: results of its puts come from replies of the server alone."),
+}
+
+# What works: what the table calls it → the checks of tests/kernels/check.py, as a regular expression.
+WORKS = {
+    "puts: old and new value, writer, process of the client, by CA and PVA":
+        r"put: (writer, values|callback|by PVA|value after processing)",
+    "puts by links, and who caused them": r"put: by a link.*|level puts",
+    "counts, exact, at level trace": r"counts: (level )?trace.*",
+    "counts, exact, at level chains": r"counts: level chains",
+    "counts, exact, at level counts": r"counts: (level counts|counts again.*)|level off.*",
+    "chains: latency, scan periods": r"latency|scan threads",
+    "traces of puts, chains, asynchronous records": r"trace of .*",
+    "threads that hang, with their stacks": r"a hang|stack of the hang.*",
+    "an IOC ends and comes back": r"IOCs|an IOC that was killed|counts: restarted",
+    "packets": r"packets are read",
+    "queries": r"query .*",
+    "no event is lost": r"no event is lost",
+    "nothing is harmed: IOCs, kernel, processes under seccomp":
+        r"the (IOCs still run|monitor exits)|no warning of the kernel|a process under seccomp.*",
+    "state Running, in time, with the cost of a trap": r"state.*|nothing took too long|cost of a trap.*",
+}
+
+RELEASE_COLUMNS = {  # what a row says: the tests of which each must have passed
+    "found by name and release": ["test_is_watched"],
+    "counts": ["test_counts"],
+    "links that change": ["test_links_that_change"],
+    "puts": ["test_puts", "test_types_of_channel_access", "test_put_that_is_refused"],
+    "links that write": ["test_link_that_writes"],
+    "chains, traces": ["test_chains"],
+}
+
+
+def today():
+    return datetime.date.today().isoformat()
+
+
+def load(name):
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def record(name, rows):
+    """Adds these rows to what was recorded, or replaces them, and writes the document."""
+    known = load(name)
+    known.update(rows)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(known, indent=1) + "\n")
+    write()
+
+
+def line(cells):
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def head(cells):
+    return line(cells) + "|" + "---|" * len(cells) + "\n"
+
+
+def number(text):
+    """A release or a kernel as something to sort by."""
+    return [int(n) for n in re.findall(r"\d+", text)]
+
+
+# --- kernels -----------------------------------------------------------------------------------------------
+def judge(checks, pattern):
+    """checks: name → passed. "–": none was made."""
+    seen = [ok for name, ok in checks.items() if re.fullmatch(pattern, name)]
+    return "–" if not seen else "right" if all(seen) else "**no**"
+
+
+def kernels():
+    rows = sorted(load("kernels").values(), key=lambda row: number(row["kernel"]))
+    text = head(["", *(f"{row['kernel'].split('-')[0]}, {row['date']}" for row in rows)])
+    for what, pattern in WORKS.items():
+        text += line([what, *(judge(row["checks"], pattern) for row in rows)])
+    text += "\n" + head(["the kernel has", "since", *(row["kernel"].split("-")[0] for row in rows), "without it"])
+    for label, since, instead in FEATURES.values():
+        text += line([f"`{label}`", since, *(row["features"].get(label, "–") for row in rows), instead])
+    return text
+
+
+def feature_members():
+    """The members of struct ebpfMonFeatures."""
+    body = re.search(r"typedef struct \{([^}]*)\} ebpfMonFeatures;", FEATURES_HEADER.read_text())
+    return re.findall(r"(?m)^    int (\w+);", body.group(1))
+
+
+# --- releases of EPICS Base --------------------------------------------------------------------------------
+def read_releases(path, kernel):
+    """The rows that a JUnit file of test_releases.py has."""
+    rows = {}
+    for case in ET.parse(path).iter("testcase"):
+        found = re.fullmatch(r"(\w+)\[([\d.]+)-(\w+)(-\d+)?\]", case.get("name"))
+        if found and case.find("skipped") is None:
+            passed = case.find("failure") is None and case.find("error") is None
+            row = rows.setdefault(f"{found[2]} {found[3]}", {"date": today(), "kernel": kernel, "tests": {}})
+            row["tests"][found[1]] = row["tests"].get(found[1], True) and passed
+    return rows
+
+
+def releases():
+    rows = sorted(load("releases").items(), key=lambda item: ([-n for n in number(item[0])], item[0]))
+    text = head(["EPICS Base", "build", *RELEASE_COLUMNS, "tried", "kernel"])
+    for name, row in rows:
+        cells = [judge(row["tests"], "|".join(tests)) for tests in RELEASE_COLUMNS.values()]
+        text += line([*name.split(" "), *cells, row["date"], row["kernel"].split("-")[0]])
+    return text
+
+
+# --- capabilities ------------------------------------------------------------------------------------------
+def capabilities():
+    rows = load("capabilities")
+    subjects = next(iter(rows.values()))["subjects"] if rows else {}
+    text = head(["user", *subjects, "IOCs can be watched", "tried"])
+    for name, row in rows.items():
+        text += line([name, *(row["subjects"].get(s, "–") for s in subjects), row["watched"], row["date"]])
+    return text
+
+
+# --- the document ------------------------------------------------------------------------------------------
+TABLES = {"kernels": kernels, "releases": releases, "capabilities": capabilities}
+
+
+def put_in(document):
+    """The document with its tables made anew: each stands between two comments with its name."""
+    for name, make in TABLES.items():
+        document, found = re.subn(rf"(?s)(<!-- begin {name}[^>]*-->\n).*?(<!-- end {name} -->)",
+                                  lambda m, make=make: m.group(1) + make() + m.group(2), document)
+        assert found == 1, f"{DOCUMENT} has no place for the table {name}"
+    return document
+
+
+def write():
+    DOCUMENT.write_text(put_in(DOCUMENT.read_text()))
+
+
+def main(arguments):
+    if not arguments:
+        write()
+        return 0
+    name, path, kernel = arguments
+    assert name == "releases"
+    rows = read_releases(path, kernel)
+    record("releases", rows)
+    for build, row in rows.items():
+        wrong = [test for test, ok in row["tests"].items() if not ok]
+        print(f"{build:20} {'not right: ' + ', '.join(wrong) if wrong else 'right'}")
+    return 0 if rows and all(all(row["tests"].values()) for row in rows.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
