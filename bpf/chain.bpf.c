@@ -32,6 +32,8 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
     h->depth = 1;
     h->handOvers = 0;
     h->sp = sp;
+    h->got = 0;
+    h->turn = c->conf->turn;
     th->seen.heldCount = n + 1;
     if (n)
         return;
@@ -41,7 +43,7 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
     th->off.queueWait = th->queueWait; /* the first chain that it makes */
     th->queueWait = 0;
     if (isScanThread(&th->seen))
-        beginScanPass(&th->seen.scan, precord, now);
+        beginScanPass(&th->seen.scan, precord, now, 1);
     else if (th->seen.isOnce)
         th->off.queueWait = takeFromQueue(c, th, precord, EBPFMON_QUEUE_ONCE, now);
 }
@@ -70,6 +72,10 @@ static __always_inline void takeLock(struct pt_regs *ctx, __u64 precord, __u64 n
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
         return;
+    if (c.conf->sweeps) { /* as ebpfmon_ask */
+        th->asked = precord;
+        th->askedMany = 0;
+    }
     set = lockSetOf(c.conf, precord);
     dropEndedPasses(th, PT_REGS_SP(ctx));
     n = th->seen.heldCount;
@@ -93,6 +99,21 @@ int BPF_UPROBE(ebpfmon_lock, __u64 precord)
     RUN_TIMED(takeLock(ctx, precord, now));
 }
 
+/* A pass is under way, or the rest of one, of which the chains are not timed. */
+static __always_inline void noteUntimed(const struct caller *c, struct thread *th, __u32 n, __u64 sp)
+{
+    struct ebpfMonHeld *h = heldAt(th, n);
+
+    *h = (struct ebpfMonHeld){ .begin = bpf_ktime_get_ns(), .depth = 1, .sp = sp };
+    th->passWait = readCpuWait();
+    th->seen.heldCount = n + 1;
+    th->seen.scan.timed = 0;
+    if (n)
+        return;
+    takeLate(c, th);
+    th->queueWait = 0;
+}
+
 /* The scan list goes to this record next. */
 static __always_inline void beginPassChain(const struct caller *c, struct thread *th, __u64 precord, __u64 sp)
 {
@@ -100,12 +121,15 @@ static __always_inline void beginPassChain(const struct caller *c, struct thread
 
     if (!precord || n >= EBPFMON_NESTED)
         return;
-    noteLock(c, th, n, lockSetOf(c->conf, precord), precord, bpf_ktime_get_ns(), sp);
+    if (c->conf->untimed)
+        noteUntimed(c, th, n, sp);
+    else
+        noteLock(c, th, n, lockSetOf(c->conf, precord), precord, bpf_ktime_get_ns(), sp);
 }
 
 static __always_inline void beginPass(struct pt_regs *ctx, __u64 list)
 {
-    __u64 sp = PT_REGS_SP(ctx), element;
+    __u64 sp = PT_REGS_SP(ctx), element, precord;
     struct thread *th;
     struct caller c;
 
@@ -113,8 +137,12 @@ static __always_inline void beginPass(struct pt_regs *ctx, __u64 list)
         return;
     dropEndedPasses(th, sp + 1); /* a list that this one is in the course of has its entry further up */
     element = readPtr(list + EBPFMON_SCANLIST_FIRST);
-    if (element)
-        beginPassChain(&c, th, readPtr(element + EBPFMON_SCANELEMENT_PRECORD), sp);
+    precord = element ? readPtr(element + EBPFMON_SCANELEMENT_PRECORD) : 0;
+    if (!precord)
+        return;
+    if (c.conf->untimed && !th->seen.heldCount && isScanThread(&th->seen))
+        beginScanPass(&th->seen.scan, precord, bpf_ktime_get_ns(), 0);
+    beginPassChain(&c, th, precord, sp);
 }
 
 /* scanList(scan_list *) */
@@ -175,10 +203,10 @@ struct ended {
 };
 
 /* Whoever released this lock set while we asked for it is who we waited for. Returns when it became ours. */
-static __always_inline __u64 noteRelease(__u32 tgid, const struct ebpfMonHeld *h, __u64 now)
+static __always_inline __u64 noteRelease(__u32 tgid, __u64 lockSet, __u64 start, __u64 now)
 {
-    struct ebpfMonLockKey key = { h->lockSet, tgid };
-    __u64 start = h->begin, *before = bpf_map_lookup_elem(&released, &key);
+    struct ebpfMonLockKey key = { lockSet, tgid };
+    __u64 *before = bpf_map_lookup_elem(&released, &key);
 
     if (!before) {
         bpf_map_update_elem(&released, &key, &now, BPF_ANY);
@@ -188,6 +216,17 @@ static __always_inline __u64 noteRelease(__u32 tgid, const struct ebpfMonHeld *h
         start = *before;
     *before = now;
     return start;
+}
+
+/* How long the lock was asked for, in ns, if that is more than the traps in between explain. By then passes that are not timed
+ * may have held it, and they note no release. */
+#define LOCK_WAIT_LEAST 10000
+
+static __always_inline __u64 findStart(__u32 tgid, const struct ebpfMonHeld *h, __u64 now)
+{
+    __u64 start = noteRelease(tgid, h->lockSet, h->begin, now);
+
+    return h->got > start && h->got - h->begin > LOCK_WAIT_LEAST ? h->got : start;
 }
 
 /* Returns how many chains of this root there have been. */
@@ -232,7 +271,7 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
         sendLockedResult(c, th);
         return;
     }
-    start = noteRelease(c->tgid, h, now);
+    start = findStart(c->tgid, h, now);
     latency = now - start;
     th->seen.holds++;
     th->seen.holdSum += latency;
@@ -387,11 +426,66 @@ static __always_inline void correctRoot(const struct caller *c, struct thread *t
     h->lockSet = lockSetOf(c->conf, precord);
 }
 
+/* A pass, or a part of one, took so long, and none of its chains was timed: was one of them slow? A pass takes some time with
+ * no slow chain, too. What it waited for a CPU is no reason to look closer. */
+static __always_inline void judgeUntimed(const struct caller *c, const struct thread *th, __u64 took)
+{
+    __u64 limit = c->conf->slowNs, waited = readCpuWait() - th->passWait, least = th->seen.scan.least;
+    __u32 tgid = c->tgid;
+    struct ebpfMonMoved *m;
+
+    if (!limit || took < limit || took < least + limit / 2 || !(m = bpf_map_lookup_elem(&moved, &tgid)))
+        return;
+    __sync_fetch_and_add(&m->slow, 1);
+    if (took >= waited + limit && took >= waited + least + limit / 2)
+        __sync_fetch_and_add(&m->slowItself, 1);
+}
+
+/* Forgets that this thread is in a pass of which the chains are not timed. */
+static __always_inline void endUntimed(const struct caller *c, struct thread *th, const struct ebpfMonHeld *h, __u64 now)
+{
+    th->seen.heldCount--;
+    th->seen.scan.timed = 0;
+    if (!th->seen.heldCount)
+        th->seen.scan.end = now;
+    judgeUntimed(c, th, now - h->begin);
+}
+
+/* Nonzero: when this chain of a scan list began is not known. */
+static __always_inline int isUntimed(const struct caller *c, const struct ebpfMonHeld *h)
+{
+    return h && h->sp && h->turn != c->conf->turn;
+}
+
+/* scanList is at its end. "sp": the stack pointer, which is that of its entry. */
+__attribute__((noinline)) int ebpfmon_end_pass(__u64 sp, __u64 now)
+{
+    struct thread *th;
+    struct caller c;
+
+    if (!findCaller(&c) || c.conf->level < EBPFMON_CHAINS || !(th = bpf_map_lookup_elem(&threads, &c.tid)))
+        return 0;
+#pragma unroll
+    for (int i = 0; i < EBPFMON_NESTED; i++) {
+        struct ebpfMonHeld *h = heldLast(th);
+
+        if (!h || !h->sp || h->sp > sp)
+            break;
+        endUntimed(&c, th, h, now);
+    }
+    if (th->seen.heldCount || !th->seen.scan.timed)
+        return 0;
+    th->seen.scan.end = now;
+    th->seen.scan.least = 2 * th->seen.scan.longest < c.conf->slowNs ? now - th->seen.scan.begin : 0;
+    return 0;
+}
+
 /* Global, as ebpfmon_end_lock. */
 __attribute__((noinline)) int ebpfmon_end_in_list(__u64 precord, __u64 now, __u64 sp)
 {
     struct ended x = { .precord = precord, .now = now };
     struct ebpfMonRootStat *rs;
+    struct ebpfMonHeld *h;
     struct thread *th;
     struct caller c;
 
@@ -402,6 +496,12 @@ __attribute__((noinline)) int ebpfmon_end_in_list(__u64 precord, __u64 now, __u6
     if (!th)
         return 0;
     dropEndedPasses(th, sp);
+    h = heldLast(th);
+    if (isUntimed(&c, h)) {
+        endUntimed(&c, th, h, now);
+        noteRelease(c.tgid, lockSetOf(c.conf, precord), now, now);
+        return 0;
+    }
     correctRoot(&c, th, precord);
     releaseLock(&c, th, rs, &x);
     return 0;

@@ -153,6 +153,7 @@ static const ebpfMonPv table[] = {
     {"IOC_LEVELS",                 ebpfMonGroupIocs,       iocRow,        ebpfMonCellLevel,  IOC(level)},
     {"IOC_NOTES",                  ebpfMonGroupIocs,       iocRow,        ebpfMonCellText,   IOC(note)},
     {"IOC_COSTS",                  ebpfMonGroupIocs,       iocRow,        ebpfMonCellDouble, IOC(cost)},
+    {"IOC_TIMED",                  ebpfMonGroupIocs,       iocRow,        ebpfMonCellDouble, IOC(timed)},
 
     /* Puts. */
     {"PUT_CNT",                    ebpfMonGroupPuts,       hostRow,       ebpfMonCellCount,  HOST(puts.count)},
@@ -213,6 +214,8 @@ static const ebpfMonPv table[] = {
     {"CHAIN_HIST",                 ebpfMonGroupChains,     histRow,       ebpfMonCellDouble, 0},
     {"CHAIN_HIST_EDGES",           ebpfMonGroupChains,     edgeRow,       ebpfMonCellDouble, 0},
     {"CHAIN_LOG",                  ebpfMonGroupSlow,       hostRow,       ebpfMonCellLines,  HOST(chains.slowText)},
+    {"CHAIN_TIMED",                ebpfMonGroupIocs,       hostRow,       ebpfMonCellDouble, HOST(iocs.timed)},
+    {"CHAIN_UNTIMED_CNT",          ebpfMonGroupIocs,       hostRow,       ebpfMonCellCount,  HOST(iocs.slowUntimed)},
     {"CHAIN_LOG_CNT",              ebpfMonGroupSlow,       hostRow,       ebpfMonCellCount,  HOST(chains.slowCount)},
 
     /* Health of the IOCs. */

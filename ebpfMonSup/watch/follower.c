@@ -137,6 +137,7 @@ static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
         ebpfMonTargetLifeApply(&f->life, t);
         f->sink.iocsChanged(f->sink.arg);
     }
+    shorten(r, ebpfMonGovernorTakeTurn(f->life.governor, t, &r->filter, ebpfMonClockMonotonic()));
 }
 
 static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
