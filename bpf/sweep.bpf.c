@@ -210,7 +210,7 @@ __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
     return 0;
 }
 
-/* chain.bpf.c */
+/* passChain.bpf.c */
 int ebpfmon_end_pass(__u64 sp, __u64 now);
 
 /* scanList calls epicsMutexUnlock for the last time. */

@@ -10,7 +10,7 @@
 #include "model/filter.h"
 
 const ebpfMonFilter ebpfMonFilterDefault = {
-    "*", "*", "*", "*", "*", ebpfMonLevelChains, 10000.0, 1, 10.0, 1.0
+    "*", "*", "*", "*", "*", ebpfMonLevelChains, 10000.0, 1, 5.0, 1.0
 };
 
 int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, char *why, size_t size)

@@ -23,7 +23,7 @@ typedef struct {
     double   budget;      /* CPU taken from each IOC, percent of one core; 0: no limit */
 } ebpfMonFilter;
 
-/* Everything, at level chains, chains over 10 ms kept, every chain, timed in 10 % of the time, 1 %. */
+/* Everything, at level chains, chains over 10 ms kept, every chain, timed in 5 % of the time, 1 %. */
 extern const ebpfMonFilter ebpfMonFilterDefault;
 
 /* 0, or -1 with the reason and what to do in "why". Empty patterns are set to "*". */

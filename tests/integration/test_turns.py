@@ -27,7 +27,7 @@ class Turns(Trial):
         self.monitor.wait_ioc(self.ioc)
         self.names = [line.split("$(P)")[1].split('"')[0] for line in text.splitlines() if line.startswith("record(calc")]
         self.wait_way("turns")
-        if percent != 10:
+        if percent != 5:
             self.monitor.set_filter(TIMED=percent)
 
     def wait_untimed(self):

@@ -55,7 +55,7 @@ static ebpfMonCalls *readCalls(const char *source)
     "1: call epicsMutexLock@PLT\n" \
     "mov %rbx, %rdi\ncall dbScanLock@PLT\nmov %rbx, %rdi\ncall dbProcess@PLT\nmov %rbx, %rdi\ncall dbScanUnlock@PLT\n" \
     "test %rbx, %rbx\nje 2f\ncall epicsMutexUnlock@PLT\njmp 1b\n" \
-    "2:\n" end)
+    "2:\n" end) FUNCTION("behind", "nop\nret\n")
 #define TAIL "pop %rbx\n.cfi_adjust_cfa_offset -8\njmp epicsMutexUnlock@PLT\n"
 #define LEAVE "pop %rbx\n.cfi_adjust_cfa_offset -8\n"
 
@@ -91,7 +91,10 @@ static void testEnds(void)
     testEnd("a call and a return", SCAN_LIST("call epicsMutexUnlock@PLT\n" LEAVE "ret\n"), 0, 1);
     testEnd("a jump elsewhere", SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp errlogPrintf@PLT\n"), 1, 1);
     testEnd("a jump by a pointer", SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp *%rax\n"), 1, 1);
-    testEnd("a branch out of it", SCAN_LIST("test %eax, %eax\njne elsewhere\n" TAIL) FUNCTION("elsewhere", "nop\nret\n"), 1, 1);
+    testEnd("a branch out of it", SCAN_LIST("test %eax, %eax\njne elsewhere\n" TAIL) ".skip 300\n"
+            FUNCTION("elsewhere", "nop\nret\n"), 1, 1);
+    testEnd("a short branch out of it", SCAN_LIST("test %eax, %eax\njne behind\n" TAIL), 1, 1);
+    testEnd("a short jump out of it", SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp behind\n"), 1, 1);
     testEnd("a call that does not return", SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\ncall cantProceed@PLT\n"), 1, 0);
 }
 
@@ -160,7 +163,7 @@ static void testCallers(void)
 
 MAIN(testImageCalls)
 {
-    testPlan(9 + 4 + 1 + 2);
+    testPlan(11 + 4 + 1 + 2);
     if (!mkdtemp(folder))
         testAbort("no folder in /tmp");
     testEnds();
