@@ -168,6 +168,18 @@ static void publishLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel leve
     ebpfMonTargetsUnlock(g->targets);
 }
 
+/* Percent of the time in which chains of scan lists are to be timed, if that can be chosen. */
+static double findPercent(const ebpfMonTarget *t, const ebpfMonFilter *filter)
+{
+    return fmin(t->follower.timing.all ? 100 : filter->timed, t->follower.budget.timed);
+}
+
+/* What makes it look closer (turns.h). Not while it is over its budget. */
+static uint64_t countSlow(const ebpfMonTarget *t)
+{
+    return t->follower.budget.timed < 100 ? EBPFMON_TURNS_NO_DEMAND : t->follower.sweep.slowItself;
+}
+
 /* The scheduler's tracepoints cost the whole host a little: only while somebody traces. */
 static void watchScheduler(ebpfMonGovernor *g)
 {
@@ -187,6 +199,9 @@ static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter 
     if (b->ceiling < t->asked)
         snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: watched at level %s", filter->budget,
                  ebpfMonLevelName(b->ceiling));
+    else if (b->timed < 100 && t->sweeps && t->level == ebpfMonLevelChains)
+        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: chains of its scan lists are timed in %.2g %% of the time",
+                 filter->budget, findPercent(t, filter));
     else if (b->noTrap && t->follower.trapped)
         snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: the counts of %u records are lower bounds", filter->budget,
                  t->follower.trapped);
@@ -308,7 +323,7 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
         if ((on & sweeps) == sweeps) {
             if (!t->follower.timing.turns.lookedAt)
                 ebpfMonTurnsBegin(&t->follower.timing.turns, now, (uint64_t)t->pid);
-            ebpfMonTurnsLook(&t->follower.timing.turns, now, filter->timed, t->follower.sweep.slowItself);
+            ebpfMonTurnsLook(&t->follower.timing.turns, now, findPercent(t, filter), countSlow(t));
             t->follower.sweep.ends = 0;
             if (findIdle(t, level) & EBPFMON_BIT(ebpfMonProgPassNext))
                 stopTiming(t, level, filter);
@@ -358,7 +373,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         ebpfMonRecordTablesSetTrap(g->tables, t, 1, 1); /* while both counters stand still */
     if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
         t->follower.queuesSince = ebpfMonClockMonotonic();
-    t->follower.timing.inTurns = level == ebpfMonLevelChains && filter->timed < 100 && !t->follower.timing.all &&
+    t->follower.timing.inTurns = level == ebpfMonLevelChains && findPercent(t, filter) < 100 &&
                                  t->follower.att.core->calls && !t->follower.att.core->calls->endsOtherwise;
     sweeps = findSweeps(g, t, level, way, want);
     if (!(was & EBPFMON_BIT(ebpfMonProgPassNext))) {
@@ -399,7 +414,7 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     int inTurns = !t->gone && t->level == ebpfMonLevelChains && t->sweeps;
     char note[EBPFMON_NOTE_SIZE];
 
-    if (inTurns && ebpfMonTurnsLook(turns, now, filter->timed, t->follower.sweep.slowItself)) {
+    if (inTurns && ebpfMonTurnsLook(turns, now, findPercent(t, filter), countSlow(t))) {
         if (turns->isOpen && ++t->follower.timing.number == 0)
             t->follower.timing.number = 1;
         stopTiming(t, t->level, filter);
@@ -416,6 +431,14 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     return inTurns ? ebpfMonTurnsWait(turns, now) : HUGE_VAL;
 }
 
+/* The same for the budget. 0: it cannot be less, or less is not less, because its passes cannot be watched. */
+static double findTimed(const ebpfMonTarget *t, const ebpfMonFilter *filter)
+{
+    if (t->level != ebpfMonLevelChains)
+        return 0;
+    return t->sweeps ? findPercent(t, filter) : t->follower.budget.timed < 100 ? 0 : 100;
+}
+
 /* Which part of the entry probes is single-stepped. The often hit ones decide: lock, unlock, completed. */
 static double findSteppedPart(const ebpfMonAttached *att)
 {
@@ -425,12 +448,13 @@ static double findSteppedPart(const ebpfMonAttached *att)
     return on ? (double)stepped / on : 0;
 }
 
-int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, double limit, uint64_t now)
+int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now)
 {
     struct ebpfMonHits hits, delta, *before = &t->follower.hits;
     uint64_t since = t->follower.hitsAt;
     ebpfMonCostSample sample = {
-        .now = now, .seconds = (double)(now - since) / 1e9, .limit = limit, .asked = t->asked, .level = t->level,
+        .now = now, .seconds = (double)(now - since) / 1e9, .limit = filter->budget, .asked = t->asked, .level = t->level,
+        .timed = findTimed(t, filter),
         .trapOn = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted)),
     };
     int changed;

@@ -26,8 +26,8 @@ int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now);
  * again. */
 double ebpfMonGovernorTakeTurn(ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now);
 
-/* Measures what watching took from the IOC since the last call (once a second). "limit": percent of one core, 0: none.
+/* Measures what watching took from the IOC since the last call (once a second), to keep to the budget of the filter.
  * Nonzero: another level is allowed now, and is to be applied. */
-int ebpfMonGovernorCheckBudget(ebpfMonGovernor *governor, ebpfMonTarget *t, double limit, uint64_t now);
+int ebpfMonGovernorCheckBudget(ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now);
 
 #endif

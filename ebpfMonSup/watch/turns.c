@@ -43,6 +43,10 @@ static void noteSlow(ebpfMonTurns *turns, uint64_t now, uint64_t slow)
 {
     if (turns->demand && now > turns->demandUntil + DEMAND_END * turns->demand)
         turns->demand = 0;
+    if (slow == EBPFMON_TURNS_NO_DEMAND) {
+        turns->demandUntil = 0;
+        return;
+    }
     if (slow == turns->slow)
         return;
     turns->slow = slow;

@@ -24,10 +24,13 @@ typedef struct {
     uint64_t random;
 } ebpfMonTurns;
 
+#define EBPFMON_TURNS_NO_DEMAND UINT64_MAX
+
 /* The first turn begins at once, and so it does when another part of the time is asked for. "seed": any number. */
 void ebpfMonTurnsBegin(ebpfMonTurns *turns, uint64_t now, uint64_t seed);
 
-/* Decides "isOpen" for now. "percent": of the time; "slow": how many passes there were that may have had a slow chain.
+/* Decides "isOpen" for now. "percent": of the time; "slow": how many passes there were that may have had a slow chain,
+ * EBPFMON_TURNS_NO_DEMAND: it does not matter.
  * Nonzero: it changed. */
 int ebpfMonTurnsLook(ebpfMonTurns *turns, uint64_t now, double percent, uint64_t slow);
 

@@ -389,7 +389,7 @@ static void testAbsent(void)
 
 MAIN(testModel)
 {
-    testPlan(85);
+    testPlan(88);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* with it comes the text of the status codes */
     testLevel();

@@ -90,7 +90,11 @@ static void testDemand(void)
     testOk(open < 1, "… and no longer: %.1f %%", open);
     open = run(&turns, &now, 40, 0, 2, &changes);
     testOk(open > 99, "after another for 40 s: %.1f %%", open);
-    for (unsigned i = 3; i < 12; i++)
+    run(&turns, &now, 1, 0, 3, &changes);
+    testOk1(turns.isOpen);
+    open = run(&turns, &now, 20, 0, EBPFMON_TURNS_NO_DEMAND, &changes);
+    testOk(open < 1, "it is over its budget: %.1f %%", open);
+    for (unsigned i = 4; i < 12; i++)
         run(&turns, &now, 1, 0, i, &changes);
     testOk1(turns.demandUntil - now < 641 * SECOND);
     open = run(&turns, &now, 641, 0, 11, &changes);
@@ -102,7 +106,7 @@ static void testDemand(void)
 
 MAIN(testTurns)
 {
-    testPlan(22);
+    testPlan(24);
     testShares();
     testFirst();
     testRandom();
