@@ -153,7 +153,8 @@ def test_lock_wait_for_an_untimed_chain(new_ioc, new_monitor):
         return rows.get(t.ioc.prefix + "WAIT", (0, 0, 0))
 
     count, mean, wait = until(lambda: waits() if waits()[0] >= puts else None, 30, lambda: f"chains of WAIT: {waits()}")
-    assert 0.5 * sum(took) < count * wait / 1e6 < 2 * sum(took), (count, mean, wait, took)
+    # a busy host delays puts, too
+    assert 0.2 * sum(took) < count * wait / 1e6 < 2 * sum(took), (count, mean, wait, took)
     assert mean < wait / 4, (count, mean, wait, took)  # 50 us
 
 
