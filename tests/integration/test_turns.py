@@ -80,24 +80,26 @@ def test_all_on_demand(new_ioc, new_monitor):
     t.monitor.set_filter(TIMED=10)
 
 
-def test_latency_in_turns(new_ioc, new_monitor):
-    """What is timed is timed rightly, whatever turns begin and end in the middle of its passes: each slow root takes its time
-    and the fast ones do not."""
-    text = "".join(slow(f"S{i}", 2000, SCAN=".1 second", PHAS=i) + db.counter(f"F{i}", SCAN=".1 second", PHAS=i) for i in range(10))
-    t = Turns(new_ioc, new_monitor, text, percent=50, kind="latencyIoc")
-    t.monitor.set_filter(SLOW=1e6)
+def test_turns_in_the_middle_of_passes(new_ioc, new_monitor):
+    """A turn that begins in the middle of a pass times no chain whose begin it has not seen: none takes longer than it
+    does."""
+    text = "".join(slow(f"S{i}", 200000, SCAN="1 second", PHAS=2 * i) + db.counter(f"F{i}", SCAN="1 second", PHAS=2 * i + 1) for i in range(4))
+    text += "".join(db.counter(f"R{i}", SCAN="1 second", PHAS=9) for i in range(10))
+    t = Turns(new_ioc, new_monitor, text, kind="latencyIoc")
+    for _ in range(10):
+        t.monitor.set_filter(TIMED=50, SLOW=0)  # the first turn begins at once
+        start = t.ioc.get("F0")
+        until(lambda: t.ioc.get("F0") > start + 1, 30, "two passes")
+        t.monitor.set_filter(TIMED=0)
 
     def rows():
-        columns = ("NAMES", "CNTS", "MEANS", "P99S", "MAXS")
-        return {r[0]: r[1:] for r in zip(*(t.monitor.list(f"CHAIN_TOP_{c}") for c in columns))}
+        return {r[0]: r[1:] for r in zip(*(t.monitor.list(f"CHAIN_TOP_{c}") for c in ("NAMES", "CNTS", "MEANS", "MAXS")))}
 
-    until(lambda: rows().get(t.ioc.prefix + "S3", (0,))[0] > 200, 120, lambda: f"timed chains: {rows()}")
-    got = rows()
-    for i in range(10):
-        count, mean, p99, most = got[f"{t.ioc.prefix}S{i}"]
-        assert mean >= 2000 and most >= 2000, (i, got)
-        count, mean, p99, most = got[f"{t.ioc.prefix}F{i}"]
-        assert mean < 1000, (i, got)  # a pass takes 20 ms: one wrong begin in 20 would be more
+    settled(rows, 30, quiet=3)
+    for i in range(4):
+        count, mean, longest = rows()[f"{t.ioc.prefix}S{i}"]
+        # one that is timed from the begin of its pass takes 200 ms more for each that was before it
+        assert count >= 5 and mean >= 200000 and longest < 350000, (i, rows())
 
 
 def test_put_in_an_untimed_chain(new_ioc, new_monitor):
@@ -153,8 +155,7 @@ def test_lock_wait_for_an_untimed_chain(new_ioc, new_monitor):
         return rows.get(t.ioc.prefix + "WAIT", (0, 0, 0))
 
     count, mean, wait = until(lambda: waits() if waits()[0] >= puts else None, 30, lambda: f"chains of WAIT: {waits()}")
-    # a busy host delays puts, too
-    assert 0.2 * sum(took) < count * wait / 1e6 < 2 * sum(took), (count, mean, wait, took)
+    assert count * wait > 10000, (count, mean, wait, took)  # a busy host delays puts, too
     assert mean < wait / 4, (count, mean, wait, took)  # 50 us
 
 
