@@ -1,15 +1,17 @@
 # The EPICS way: make, make runtests, make clean, make distclean with EPICS_BASE set in
 # configure/RELEASE.local or in the environment. On a bare machine: make demo, make check, make soak, make tsan,
-# make bench, make kernels, make faults, make matrix. For a host: make install-host, make deb.
+# make bench, make kernels, make faults, make matrix, make site, make pictures. For a host: make install-host, make deb.
 
-ifneq ($(filter demo check soak tsan bench kernels faults matrix setup deb install-host,$(MAKECMDGOALS)),)
+ifneq ($(filter demo pictures check soak tsan bench kernels faults matrix site setup deb install-host,$(MAKECMDGOALS)),)
 
 # These find or build EPICS Base first and then come back here with EPICS_BASE set.
-.PHONY: demo check soak tsan bench kernels faults matrix setup deb install-host
+.PHONY: demo pictures check soak tsan bench kernels faults matrix site setup deb install-host
 setup:
 	@tools/setup.sh
 demo:
 	@tools/demo.sh
+pictures:
+	@tools/pictures.sh
 check:
 	@tools/check.sh
 soak:
@@ -24,6 +26,8 @@ faults:
 	@tools/faults.sh
 matrix:
 	@tools/matrix.sh
+site:
+	@tools/site.sh
 deb:
 	@tools/deb.sh
 install-host:

@@ -16,6 +16,7 @@
 #define EBPFMON_PORT_WORDS   (65536 / 64)
 #define EBPFMON_TRIES        8     /* data packets in which an unknown connection may show what it is */
 #define EBPFMON_TRIES_KNOWN  1000  /* … on a port where CA or PVA is expected */
+#define EBPFMON_SHORT        8     /* bytes that tell what it is; data packets that have less count as 1 / EBPFMON_SHORT of one */
 #define EBPFMON_FOREIGN_SECS 60    /* then a foreign connection is looked at again, in case the verdict was wrong */
 
 enum ebpfMonConnState {
@@ -35,13 +36,16 @@ struct ebpfMonConnKey {
 struct ebpfMonConn {
     __u32 since;   /* EBPFMON_CONN_FOREIGN: second in which that was found */
     __u32 first[2];/* FRESH: sequence number of the first byte, by direction */
-    __u16 tries;
+    __u16 tries;   /* data packets so far, times EBPFMON_SHORT */
     __u8  state;   /* enum ebpfMonConnState */
     __u8  known;   /* FRESH: bit d: first[d] is valid */
     __u8  client;  /* FRESH: the direction in which the client sends */
     __u8  ended;   /* bit d: that direction has sent its FIN */
     __u8  counted; /* it has been counted as foreign */
     __u8  pad;
+    __u8  headHave[2]; /* FRESH: which bytes of "head" are here, a bit each, by direction */
+    __u8  pad2[2];
+    __u8  head[2 * EBPFMON_SHORT]; /* FRESH: the first bytes, if they came in pieces */
 };
 
 /* Map "counts", per CPU. */
@@ -59,7 +63,7 @@ struct ebpfMonPacketHead {
 
 _Static_assert(sizeof(struct ebpfMonPacketHead) == 16, "ebpfMonPacketHead");
 _Static_assert(sizeof(struct ebpfMonConnKey) == 12, "ebpfMonConnKey");
-_Static_assert(sizeof(struct ebpfMonConn) == 20, "ebpfMonConn");
+_Static_assert(sizeof(struct ebpfMonConn) == 40, "ebpfMonConn");
 
 /* Fills in the key of a packet from src to dst; returns its direction, 0 or 1. */
 static inline __u32 ebpfMonConnKeySet(struct ebpfMonConnKey *key, __u32 src, __u16 srcPort, __u32 dst, __u16 dstPort)

@@ -109,18 +109,50 @@ static __always_inline enum looks isCa(const __u8 *p)
     return count && count < 256 ? CA_HELLO : NO; /* the minor version: zeros alone are no message */
 }
 
-static __always_inline enum looks look(struct __sk_buff *skb, __u32 at, __u32 size)
+static __always_inline enum looks lookAtHead(const __u8 *p)
 {
-    __u8 p[8] = {};
+    return isPva(p) ? PVA : isCa(p);
+}
+
+/* "begins": it is the first data of its direction. */
+static __always_inline enum looks look(struct __sk_buff *skb, __u32 at, __u32 size, int begins)
+{
+    __u8 p[EBPFMON_SHORT] = {};
 
     if (size < sizeof(p)) {
+        if (!begins)
+            return PERHAPS;
         if (bpf_skb_load_bytes(skb, at, p, 1))
             return NO;
         return p[0] == 0 || p[0] == PVA_MAGIC ? PERHAPS : NO;
     }
     if (bpf_skb_load_bytes(skb, at, p, sizeof(p)))
         return NO;
-    return isPva(p) ? PVA : isCa(p);
+    return lookAtHead(p);
+}
+
+/* The first bytes of a direction may come in pieces, each in a segment of its own. "offset": of this one. Nonzero: with it
+ * all are here, at *head. */
+static __always_inline int completeHead(struct __sk_buff *skb, struct ebpfMonConn *c, __u32 d, __u32 offset, __u32 at,
+    __u32 size, __u8 head[EBPFMON_SHORT])
+{
+    __u32 have = c->headHave[d & 1];
+
+#pragma unroll
+    for (__u32 i = 0; i < EBPFMON_SHORT; i++) {
+        __u32 o = offset + i;
+
+        if (i < size && o < EBPFMON_SHORT &&
+            !bpf_skb_load_bytes(skb, at + i, &c->head[(d & 1) * EBPFMON_SHORT + (o & (EBPFMON_SHORT - 1))], 1))
+            have |= 1u << o;
+    }
+    c->headHave[d & 1] = have;
+    if (have != (1u << EBPFMON_SHORT) - 1)
+        return 0;
+#pragma unroll
+    for (__u32 i = 0; i < EBPFMON_SHORT; i++)
+        head[i] = c->head[(d & 1) * EBPFMON_SHORT + i];
+    return 1;
 }
 
 static __always_inline void foreign(struct ebpfMonConn *c, struct ebpfMonPacketCounts *count)
@@ -137,10 +169,17 @@ static __always_inline int judge(struct __sk_buff *skb, const struct tcphdr *tcp
     __u32 at, __u32 size, struct ebpfMonPacketCounts *count)
 {
     int fresh = c->state == EBPFMON_CONN_FRESH, known = expected(tcp->source) || expected(tcp->dest);
-    __u32 first = d ? c->first[1] : c->first[0];
+    __u32 first = d ? c->first[1] : c->first[0], offset = bpf_ntohl(tcp->seq) - first;
     /* A packet that has overtaken the first one begins anywhere. */
-    int begins = fresh && (!(c->known >> d & 1) || bpf_ntohl(tcp->seq) == first);
-    enum looks looks = look(skb, at, size);
+    int begins = fresh && (!(c->known >> d & 1) || !offset);
+    enum looks looks = look(skb, at, size, begins);
+    __u8 head[EBPFMON_SHORT];
+
+    if (fresh && c->known >> d & 1 && offset < EBPFMON_SHORT && (offset || size < EBPFMON_SHORT) &&
+        completeHead(skb, c, d, offset, at, size, head)) {
+        looks = lookAtHead(head);
+        begins = 1;
+    }
 
     if (begins && d == c->client && looks == CA && !known)
         looks = NO; /* what a CA client says first is its version */
@@ -152,8 +191,9 @@ static __always_inline int judge(struct __sk_buff *skb, const struct tcphdr *tcp
         foreign(c, count);
         return 0;
     }
-    c->tries++;
-    if (c->tries >= (known ? EBPFMON_TRIES_KNOWN : EBPFMON_TRIES))
+    /* Segments may have one byte each: then it takes more of them until a message can be seen. */
+    c->tries += size < EBPFMON_SHORT ? 1 : EBPFMON_SHORT;
+    if (c->tries >= EBPFMON_SHORT * (known ? EBPFMON_TRIES_KNOWN : EBPFMON_TRIES))
         foreign(c, count);
     /* A segment that begins within a message: where we expect ours, the reassembler may find a header in it. */
     return known || looks == PERHAPS || (fresh && !begins);

@@ -9,6 +9,11 @@ const topTableIs topTableIs_[topTables] = {
     [topBadPuts] = {"UNEXPECTED PUTS that nobody acknowledged, newest first", {
         {"PUT_BAD_TIMES", "time", topAsTime}, {"PUT_BAD_PVS", "PV", topAsText}, {"PUT_BAD_VALUES", "new", topAsText},
         {"PUT_BAD_WRITERS", "writer", topAsText}, {"PUT_BAD_REASONS", "why unexpected", topAsText}}, 1, topMajor},
+    [topAutoPuts] = {"PUTS BY IOCS, by themselves, newest first", {
+        {"AUTO_PUT_TIMES", "time", topAsTime}, {"AUTO_PUT_PVS", "PV", topAsText}, {"AUTO_PUT_OLD_VALUES", "old", topAsText},
+        {"AUTO_PUT_VALUES", "new", topAsText}, {"AUTO_PUT_WRITERS", "writer", topAsText},
+        {"AUTO_PUT_ORIGINS", "link and cause", topAsText}, {"AUTO_PUT_IOCS", "IOC", topAsText},
+        {"AUTO_PUT_REASONS", "why unexpected", topAsText}}, 1, 0},
     [topIocs] = {"IOCS", {
         {"IOC_NAMES", "IOC", topAsText}, {"IOC_PIDS", "pid", topAsCount}, {"IOC_VERSIONS", "Base", topAsText},
         {"IOC_RECORD_CNTS", "records", topAsCount}, {"IOC_LEVELS", "level", topAsText},
@@ -26,7 +31,7 @@ const topTableIs topTableIs_[topTables] = {
     [topScans] = {"SCAN THREADS", {
         {"SCAN_IOCS", "IOC", topAsText}, {"SCAN_NAMES", "scan", topAsText},
         {"SCAN_PERIODS", "period s", topAsThousandths}, {"SCAN_PERIOD_MAXS", "longest s", topAsThousandths},
-        {"SCAN_LATE_CNTS", "late", topAsCount}, {"SCAN_LOADS", "load %", topAsTenths},
+        {"SCAN_LATE_CNTS", "late", topAsCount, topFlagMinor}, {"SCAN_LOADS", "load %", topAsTenths},
         {"SCAN_TOP_RECORDS", "slowest record", topAsText}}, 6, 0},
     [topRecords] = {"BUSIEST RECORDS", {
         {"PROC_TOP_NAMES", "record", topAsText}, {"PROC_TOP_CNTS", "processed", topAsCount},
@@ -84,7 +89,9 @@ const topTextIs topTextIs_[topTexts_] = {
 const topViewIs topViewIs_[] = {
     [topViewOverview] = {"overview", 'o', "puts, IOCs, busiest records, slowest chains",
                          {topPuts, topIocs, topRecords, topChains}, NO_TEXT, 1},
-    {"puts", 'p', "all recent puts", {topPuts, TOP_NONE}, NO_TEXT, 0},
+    {"shift", 's', "who wrote what, what is unexpected, what is late", {topPuts, topBadPuts, topScans, TOP_NONE}, NO_TEXT, 0},
+    {"puts", 'p', "recent puts of clients", {topPuts, TOP_NONE}, NO_TEXT, 0},
+    {"auto", 'a', "recent puts that IOCs made by themselves: links, sequences", {topAutoPuts, TOP_NONE}, NO_TEXT, 0},
     {"iocs", 'i', "IOCs, their health and longest waits", {topIocs, topHealth, topDelays, TOP_NONE},
      {topStacks, topEvents, TOP_NONE}, 0},
     {"records", 'b', "busiest records", {topRecords, TOP_NONE}, NO_TEXT, 0},

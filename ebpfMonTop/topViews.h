@@ -7,7 +7,7 @@
 
 /* In the order of topTableIs_. */
 enum {
-    topPuts, topBadPuts, topIocs, topHealth, topDelays, topScans, topRecords, topChains, topUnfound, topLosses,
+    topPuts, topAutoPuts, topBadPuts, topIocs, topHealth, topDelays, topScans, topRecords, topChains, topUnfound, topLosses,
     topTables
 };
 
@@ -46,7 +46,7 @@ typedef struct {
     int         hasHistogram;
 } topViewIs;
 
-enum { topViewOverview, topViewChains = 4 };
+enum { topViewOverview, topViewChains = 6 };
 
 extern const topViewIs topViewIs_[];
 extern const unsigned topViews;

@@ -57,8 +57,16 @@ configure() { # FILE NAME: what a site changes
 
 # --- the program and its libraries ---------------------------------------------------------------------
 put 755 "$prefix/bin" "$program" "$top/bin/$arch/ebpfMonSymbols"
-patchelf --set-rpath "\$ORIGIN/../lib/ebpfmon" "$DESTDIR$prefix/bin/ebpfMon"
-ldd "$program" | awk '{print $1, $3}' | while read -r name path; do
+set -- "$program"
+show=$top/bin/$arch/ebpfMonTop # not built without ncurses
+if [ -x "$show" ]; then
+    put 755 "$prefix/bin" "$show"
+    set -- "$@" "$show"
+fi
+for p; do
+    patchelf --set-rpath "\$ORIGIN/../lib/ebpfmon" "$DESTDIR$prefix/bin/$(basename "$p")"
+done
+ldd "$@" | awk '{print $1, $3}' | while read -r name path; do
     case $path in
     "$top"/lib/*|"$base"/lib/*)
         put 644 "$libdir" "$path"
@@ -70,12 +78,14 @@ done
 # --- data and documentation ----------------------------------------------------------------------------
 put 644 "$datadir/dbd" "$top/dbd/ebpfMon.dbd"
 put 644 "$datadir/db" "$top/db/ebpfMon.db" "$top/db/ebpfMonWatch.db" "$top/db/ebpfMonIoc.db"
-put 644 "$datadir/op" "$top"/ebpfMonApp/op/bob/*.bob
+put 644 "$datadir/op" "$top"/ebpfMonApp/op/bob/*.bob "$top"/ebpfMonApp/op/bob/*.py
 put 644 "$datadir/alarm" "$top"/ebpfMonApp/op/alarm/*.xml
 put 644 "$datadir" "$top/iocBoot/iocEbpfMon/ebpfMon.archive" "$top/iocBoot/iocEbpfMon/ebpfMon.req"
 fill 644 st.cmd "$datadir/st.cmd"
 put 644 "$docdir" "$top/README.md"
-put 644 "$docdir/documentation" "$top"/documentation/*
+(cd "$top/documentation" && find . -type f) | while read -r name; do
+    put 644 "$docdir/documentation/$(dirname "$name")" "$top/documentation/$name"
+done
 put 644 "$docdir/examples" "$top/service/containers.conf"
 [ ! -f "$base/LICENSE" ] || install -m 644 "$base/LICENSE" "$DESTDIR$docdir/LICENSE.EPICS-Base"
 put 644 "$prefix/share/man/man1" "$top/service/ebpfMon.1"

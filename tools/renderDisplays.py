@@ -11,11 +11,13 @@ displays of one IOC or record. Without FILE: all displays that need no macro but
 import argparse
 import html
 import math
+import re
 import sys
 import threading
 import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from types import SimpleNamespace
 
 from p4p.client.thread import Context
 
@@ -36,14 +38,20 @@ class Values:
         self.lock = threading.Lock()
         self.seen = {n: [] for n in names}
         with Context("pva", nt=False) as context:
-            ends = time.monotonic() + 10
-            subscribed = [context.monitor(n.removeprefix("pva://"), lambda v, n=n: self.add(n, v)) for n in names]
+            ends, again = time.monotonic() + 60, time.monotonic() + 5
+            subscribed = [self.subscribe(context, n) for n in names]
             while time.monotonic() < ends and not all(self.seen.values()):
                 time.sleep(0.1)  # a tool for people: nothing waits for it
+                if time.monotonic() > again:  # p4p 4.3 loses an update that comes before monitor() has returned
+                    subscribed += [self.subscribe(context, n) for n in names if not self.seen[n]]
+                    again += 5
             time.sleep(seconds)
             for s in subscribed:
                 s.close()
         self.missing = [n for n in names if not self.seen[n]]
+
+    def subscribe(self, context, name):
+        return context.monitor(name.removeprefix("pva://"), lambda value: self.add(name, value))
 
     def add(self, name, value):
         if not isinstance(value, Exception):
@@ -51,14 +59,42 @@ class Values:
                 self.seen[name].append((time.monotonic(), value))
 
     def last(self, name):
+        if name.startswith("="):
+            return self.formula(name)
         return self.seen[name][-1][1] if self.seen.get(name) else None
+
+    def formula(self, name):
+        """Of the present values; its severity is the highest one."""
+        used = [self.last(n) for n in bob.inputs(name)]
+        if None in used:
+            return None
+        value = bob.evaluate(name, lambda n: plain(self.last(n).value))
+        if value is None:
+            return SimpleNamespace(value="NaN", alarm=SimpleNamespace(severity=3), display=())
+        return SimpleNamespace(value=value, alarm=SimpleNamespace(severity=max(u.alarm.severity for u in used)), display=())
+
+    def course(self, name):
+        """(time, number) of a PV, or of a formula as its first PV changes and the others stay."""
+        if name.startswith("="):
+            first, *others = bob.inputs(name)
+            if not all(self.seen.get(n) for n in (first, *others)):
+                return []
+            course = [(when, bob.evaluate(name, lambda n, v=v: plain(v.value if n == first else self.last(n).value)))
+                      for when, v in self.seen[first]]
+            return [(when, number) for when, number in course if isinstance(number, (int, float))]
+        return [(when, float(v.value)) for when, v in self.seen.get(name, [])]
+
+
+def plain(value):
+    """An array as a list."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def severity(value):
     return 4 if value is None else value.alarm.severity
 
 
-def text(value, units):
+def text(value, units, precision=None):
     """As a textupdate shows it."""
     if value is None:
         return ""
@@ -70,13 +106,21 @@ def text(value, units):
     if isinstance(v, (list, tuple)) or hasattr(v, "dtype"):
         return "\n".join(map(str, v))
     if isinstance(v, float):
-        v = f"{v:.{value.display.precision if 'precision' in value.display else 2}f}"
+        v = f"{v:.{precision or (value.display.precision if 'precision' in value.display else 2)}f}"
     return f"{v} {value.display.units}".strip() if units and "display" in value else str(v)
 
 
 def colour(element, default):
     c = element.find("color") if element is not None else None
     return default if c is None else "rgb({},{},{})".format(*(c.get(k) for k in ("red", "green", "blue")))
+
+
+def viridis(part):
+    """The colour map of this name, by some of its colours."""
+    points = [(68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)]
+    at = min(max(part, 0), 1) * (len(points) - 1)
+    i = min(int(at), len(points) - 2)
+    return "#" + "".join(f"{round(a + (b - a) * (at - i)):02x}" for a, b in zip(points[i], points[i + 1]))
 
 
 class Picture:
@@ -113,10 +157,21 @@ class Picture:
         own = bob.with_own(macros, w)
         get = lambda tag, default="": bob.expand(w.findtext(tag) or default, own)  # noqa: E731
         at = (int(get("x")) + dx, int(get("y")) + dy, int(get("width")), int(get("height")))
+        if not self.is_visible(w, own):
+            return
         if w.get("type") == "embedded":
             self.display(get("file"), own, at[0], at[1])
         else:
             getattr(self, "draw_" + w.get("type"))(w, get, at, own)
+
+    def is_visible(self, w, macros):
+        """By its rule: "pv0 <= 3" of one PV."""
+        rule = w.find("rules/rule")
+        if rule is None:
+            return True
+        value = self.values.last(bob.expand(rule.findtext("pv_name"), macros))
+        limit = re.fullmatch(r"pv0 <= (\d+)", rule.find("exp").get("bool_exp"))[1]
+        return value is not None and value.value > int(limit)
 
     def draw_label(self, w, get, at, _):
         self.words(at, [get("text")], w.find("font/font"), pad=0)
@@ -134,7 +189,7 @@ class Picture:
         bad = BORDERS.get(severity(value)) if get("border_alarm_sensitive") == "true" else None
         self.box(at, fill, bad or "none", 2)
         anchor = {"1": "middle", "2": "end"}.get(get("horizontal_alignment"), "start")
-        self.words(at, text(value, get("show_units") == "true").split("\n"), w.find("font/font"), anchor=anchor)
+        self.words(at, text(value, get("show_units") == "true", get("precision")).split("\n"), w.find("font/font"), anchor=anchor)
 
     def draw_textentry(self, w, get, at, own):
         self.draw_textupdate(w, get, at, own, "#e0f5ff")
@@ -178,8 +233,8 @@ class Picture:
             left += width
 
     # --- plots ----------------------------------------------------------------------------------------------------------
-    def plot(self, at, title, traces, x_range, y_log, x_log, x_title):
-        """Traces: name, colour, points, whether it has steps."""
+    def plot(self, at, title, traces, x_range, y_log, x_log, x_title, marks=()):
+        """Traces: name, colour, points, whether it has steps. Marks: x and colour of a line upright."""
         x, y, w, h = at
         self.box(at, "#fff", "#8a949e")
         left, top, wide, high = x + 50, y + 24, w - 62, h - 62
@@ -205,6 +260,9 @@ class Picture:
             low, up = x_range
             value = low * (up / low) ** (i / 4) if x_log else low + (up - low) * i / 4
             self.words((left + wide * i / 4 - 30, top + high + 2, 60, 16), [f"{value:.3g}"], small, anchor="middle")
+        for at_x, fill in marks:
+            at_x = left + wide * place(at_x, *x_range, x_log)
+            self.add("line", x1=round(at_x, 1), y1=top, x2=round(at_x, 1), y2=top + high, stroke=fill, stroke_width=2)
         self.words((left, y + h - 20, wide * 0.45, 16), [x_title], small)
         for i, (name, fill, line, steps) in enumerate(traces):
             places = [(left + wide * place(px, *x_range, x_log), top + high * (1 - place(py, least, most, y_log)))
@@ -223,15 +281,57 @@ class Picture:
             line = [] if xs is None or ys is None else list(zip(map(float, xs.value), map(float, ys.value)))
             traces.append((t.findtext("name"), colour(t.find("color"), "#00f"), line, True))
         axis = w.find("x_axis")
+        marks = [(self.values.last(bob.expand(m.findtext("pv_name"), own)), colour(m.find("color"), "#888"))
+                 for m in w.findall("marker/marker")]
         self.plot(at, "", traces, (float(axis.findtext("minimum")), float(axis.findtext("maximum"))),
                   w.findtext("y_axes/y_axis/log_scale") == "true", axis.findtext("log_scale") == "true",
-                  axis.findtext("title"))
+                  axis.findtext("title"), [(float(v.value), c) for v, c in marks if v is not None and v.alarm.severity < 3])
+
+    def draw_image(self, w, get, at, _):
+        """Each cell as a rectangle; what is not known stays blank."""
+        value = self.values.last(get("pv_name"))
+        x, y, wide, high = at
+        bottom = 20 if get("x_axis/visible") == "true" else 0
+        left = 46 if get("y_axis/visible") == "true" else 0
+        columns, rows, right = int(get("data_width")), int(get("data_height")), 62
+        self.box(at, "#fff", "#8a949e")
+        if value is None:
+            return
+        cells = [float(v) for v in value.value]
+        least, most = float(get("minimum")), float(get("maximum"))
+        width, height = (wide - left - right) / columns, (high - bottom) / rows
+
+        def part(cell):
+            if cell <= 0:
+                return 0
+            if get("log_scale") == "true":
+                return math.log(cell / least) / math.log(most / least)
+            return (cell - least) / (most - least)
+
+        for i, cell in enumerate(cells[:columns * rows]):
+            if math.isfinite(cell):
+                self.add("rect", x=round(x + left + i % columns * width, 1), y=round(y + i // columns * height, 1),
+                         width=round(width + 0.3, 1), height=round(height + 0.3, 1), fill=viridis(part(cell)))
+        small = ET.fromstring('<font family="Sans" size="11" style=""/>')
+        for i in range(20):
+            self.box((x + wide - 50, y + (high - bottom) * (1 - (i + 1) / 20), 14, (high - bottom) / 20 + 0.5), viridis((i + 0.5) / 20))
+        self.words((x + wide - 34, y, 34, 14), [f"{most:.3g}"], small)
+        self.words((x + wide - 34, y + high - bottom - 14, 34, 14), [f"{least:.3g}"], small)
+        if bottom:
+            for i in range(3):
+                low, up = float(get("x_axis/minimum")), float(get("x_axis/maximum"))
+                self.words((x + left + (wide - left - right) * i / 2 - 40, y + high - bottom + 2, 80, 16),
+                           [f"{low + (up - low) * i / 2:g}"], small, anchor=("start", "middle", "end")[i])
+        if left:
+            for i in range(5):
+                low, up = float(get("y_axis/minimum")), float(get("y_axis/maximum"))
+                self.words((x, y + (high - bottom - 16) * (1 - i / 4), left - 2, 16), [f"{low + (up - low) * i / 4:.1f}"], small,
+                           anchor="end")
 
     def draw_stripchart(self, w, get, at, own):
         traces, now = [], time.monotonic()
         for t in w.findall("traces/trace"):
-            seen = self.values.seen.get(bob.expand(t.findtext("y_pv"), own), [])
-            line = [(when - now, float(v.value)) for when, v in seen]
+            line = [(when - now, v) for when, v in self.values.course(bob.expand(t.findtext("y_pv"), own))]
             traces.append((t.findtext("name"), colour(t.find("color"), "#00f"), line + [(0, line[-1][1])] if line else [], True))
         began = min([line[0][0] for _, _, line, _ in traces if line], default=-1)
         self.plot(at, get("title"), traces, (began, 0), w.findtext("y_axes/y_axis/log_scale") == "true", False, "s")

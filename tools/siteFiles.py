@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes what a site imports for one or several monitors: archive requests, an archive policy, an alarm tree.
+"""Writes what a site imports for one or many monitors: archive requests, an archive policy, an alarm tree, a display of
+all hosts.
 
-  tools/siteFiles.py [-o FOLDER] [-d DISPLAYS] [-r RECORD]... PREFIX...
+  tools/siteFiles.py [-o FOLDER] [-d DISPLAYS] [-r RECORD]... [-l LIST] [-c CHANNELS] [PREFIX...]
 
 For example: tools/siteFiles.py -o /tmp/vm1 -d /opt/ebpfMon/ebpfMonApp/op/bob -r RING:CURRENT vm1:EBPF:
 
@@ -11,6 +12,12 @@ For example: tools/siteFiles.py -o /tmp/vm1 -d /opt/ebpfMon/ebpfMonApp/op/bob -r
   engine.xml     archive engine of Phoebus (RDB)
   alarm.xml      alarm server of Phoebus
   names.txt      the names of the PVs to archive, one a line
+  hosts.bob      display of Phoebus with a row for each host; from 41 hosts on also hosts2.bob and so on
+
+-l: a file of prefixes, one a line; what stands after # is a comment. -c: the answer of Channel Finder, in which each
+channel PREFIX + PUT_BAD_ALARM is a monitor, also if it is not active just now; - is the standard input:
+
+  curl -s 'http://HOST:8080/ChannelFinder/resources/channels?~name=*PUT_BAD_ALARM' | tools/siteFiles.py -c -
 
 Which PVs are archived and how is in the records: info(archive, "monitor@1") is method and period in seconds. -r: the
 PVs of a record for which ebpfMonWatch.db is loaded. Needs Python 3 and the folder db/, which make fills."""
@@ -20,6 +27,8 @@ import re
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+
+import hostsDisplay
 
 TOP = Path(__file__).resolve().parent.parent
 # What each Archiver Appliance takes (PVNames.java). One other name, and it refuses the whole request.
@@ -58,6 +67,27 @@ def determinePolicy(pvInfoDict):
                "archiveFields": []}
     return ebpfMonPolicy(pvInfoDict) or default
 '''
+
+
+MARK = "PUT_BAD_ALARM"  # a channel that each monitor has, and nothing else
+
+
+def read_list(file):
+    lines = (line.partition("#")[0].strip() for line in file.read_text().splitlines())
+    return [line for line in lines if line]
+
+
+def read_channels(file):
+    """The prefixes in an answer of Channel Finder: a list of objects with a "name"."""
+    try:
+        channels = json.load(sys.stdin) if str(file) == "-" else json.loads(file.read_text())
+        names = [channel["name"] for channel in channels]
+    except (ValueError, TypeError, KeyError) as e:
+        sys.exit(f"siteFiles: {file}: no channels of Channel Finder: {e!r}")
+    found = sorted({name.removesuffix(MARK) for name in names if name.endswith(MARK)})
+    if not found:
+        sys.exit(f"siteFiles: {file}: no channel of {len(names)} ends in {MARK}, so there is no monitor")
+    return found
 
 
 def tagged(file):
@@ -120,21 +150,29 @@ def alarm(prefixes, displays):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("prefix", nargs="+")
+    parser.add_argument("prefix", nargs="*")
     parser.add_argument("-o", "--output", type=Path, default=Path("."))
     parser.add_argument("-d", "--displays", default=str(TOP / "ebpfMonApp" / "op" / "bob"))
     parser.add_argument("-r", "--record", action="append", default=[])
+    parser.add_argument("-l", "--list", type=Path)
+    parser.add_argument("-c", "--channels", type=Path)
     args = parser.parse_args()
+    prefixes = list(dict.fromkeys(args.prefix + (read_list(args.list) if args.list else []) +
+                                  (read_channels(args.channels) if args.channels else [])))
+    if not prefixes:
+        parser.error("no prefix: give at least one, or a list")
     if not (TOP / "db" / "ebpfMon.db").exists():
         sys.exit("siteFiles: there is no db/ebpfMon.db: build first (make)")
-    hosts = {prefix: tags_of(prefix, args.record) for prefix in args.prefix}
+    hosts = {prefix: tags_of(prefix, args.record) for prefix in prefixes}
     tags = {pv: tag for of_host in hosts.values() for pv, tag in of_host.items()}
     check(tags)
+    displays = args.displays.rstrip("/")
     args.output.mkdir(parents=True, exist_ok=True)
     for file, text in (("archiver.json", archiver(tags)), ("policies.py", POLICY % json.dumps(tags, indent=4)),
                        ("engine.xml", engine(hosts)),
-                       ("alarm.xml", alarm(hosts, args.displays.rstrip("/"))),
-                       ("names.txt", "".join(f"{pv}\n" for pv in tags))):
+                       ("alarm.xml", alarm(hosts, displays)),
+                       ("names.txt", "".join(f"{pv}\n" for pv in tags)),
+                       *((file, xml(page)) for file, page in hostsDisplay.make_pages(prefixes, displays).items())):
         (args.output / file).write_text(text)
         print(args.output / file)
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ static const char *const variableNames[] = {
 
 typedef struct {
     FILE *file;
+    ebpfMonWorker *worker;
     const ebpfMonInventoryIoc *ioc;
     ebpfMonJson json;
     char *line;        /* LINE_BYTES */
@@ -115,7 +117,7 @@ static int writeIoc(writing *w, const ebpfMonInventoryIoc *ioc, char *why, size_
 
     w->ioc = ioc;
     addIoc(w, &sink);
-    if (!w->isBad && ebpfMonInventoryReadRecords(ioc, fieldNames, NULL, &sink, reason, sizeof(reason)) && !w->isBad) {
+    if (!w->isBad && ebpfMonInventoryReadRecords(ioc, fieldNames, w->worker, &sink, reason, sizeof(reason)) && !w->isBad) {
         snprintf(why, size, "IOC %s is not in it: %s", ioc->name, reason);
         w->records = before;
         return fflush(w->file) || ftruncate(fileno(w->file), begin) || fseek(w->file, begin, SEEK_SET) ? -1 : 1;
@@ -145,10 +147,25 @@ static int writeAll(writing *w, ebpfMonTargets *targets, const char *pattern, eb
     return status < 0 ? -1 : 0;
 }
 
-int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const char *pattern, ebpfMonInventoryCount *count,
-                              char *why, size_t size)
+/* What somebody else has put there, a link to another file perhaps, is removed and never written to. */
+static FILE *makeFile(const char *path)
 {
-    writing w = { .line = malloc(LINE_BYTES) };
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = open(path, flags, 0640);
+    FILE *file;
+
+    if (fd < 0 && errno == EEXIST && unlink(path) == 0)
+        fd = open(path, flags, 0640);
+    file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (fd >= 0 && !file)
+        close(fd);
+    return file;
+}
+
+int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const char *pattern, ebpfMonWorker *worker,
+                              ebpfMonInventoryCount *count, char *why, size_t size)
+{
+    writing w = { .line = malloc(LINE_BYTES), .worker = worker };
     char temporary[1024];
     int status = -1;
 
@@ -156,7 +173,7 @@ int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const c
     why[0] = 0;
     errno = 0;
     if ((size_t)snprintf(temporary, sizeof(temporary), "%s.new", path) < sizeof(temporary) && w.line)
-        w.file = fopen(temporary, "we");
+        w.file = makeFile(temporary);
     if (!w.file) {
         snprintf(why, size, "%s", errno ? strerror(errno) : "the path is too long, or there is no memory");
         free(w.line);

@@ -3,6 +3,7 @@
 #ifndef EBPFMON_INVENTORYFILE_H
 #define EBPFMON_INVENTORYFILE_H
 
+#include "common/worker.h"
 #include "watch/target.h"
 
 typedef struct {
@@ -12,8 +13,8 @@ typedef struct {
 
 /* Writes those IOCs whose name matches "pattern" (epicsStrGlobMatch), beside "path" at first: nobody sees half a file. 0; or
  * -1 with "why": then the file before is still there. If an IOC could not be read, "why" says which and why, too. Takes some
- * seconds for 100,000 records. */
-int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const char *pattern, ebpfMonInventoryCount *count,
-                              char *why, size_t size);
+ * seconds for 100,000 records. "worker": the thread that calls; NULL: it is none. */
+int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const char *pattern, ebpfMonWorker *worker,
+                              ebpfMonInventoryCount *count, char *why, size_t size);
 
 #endif

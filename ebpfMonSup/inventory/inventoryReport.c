@@ -8,7 +8,7 @@ int ebpfMonInventoryReportWrite(ebpfMonTextReport *report, ebpfMonTargets *targe
 {
     ebpfMonInventoryCount count;
 
-    if (ebpfMonInventoryFileWrite(targets, path, iocPattern, &count, why, size))
+    if (ebpfMonInventoryFileWrite(targets, path, iocPattern, NULL, &count, why, size))
         return -1;
     ebpfMonTextReportAdd(report, "%s: %u IOCs, %u records\n", path, count.iocs, count.records);
     if (count.failed)

@@ -16,7 +16,8 @@
 #include "ioc/foreignAccounts.h"
 
 #define STACK_BYTES (512u * 1024u)
-#define IDLE_NS     (5 * EBPFMON_SECOND_NS) /* then a reader without a job ends */
+#define IDLE_NS     (5 * EBPFMON_SECOND_NS) /* then a reader without a job ends; but for one, the reserve */
+#define REFUSED_NS  (30 * EBPFMON_SECOND_NS) /* so long after a thread was refused it is said */
 #define SLOW_NS     2000000ull   /* what is charged: a job that takes longer … */
 #define LONG_NS     100000000ull /* … or this, if it only computes */
 #define UNBEGUN_NS  (5 * EBPFMON_SECOND_NS) /* a reader gets no CPU: the host is overloaded */
@@ -44,6 +45,7 @@ static struct {
     pthread_mutex_t lock;        /* guards all of it */
     reader  *idle;
     ebpfMonForeignAccounts *accounts; /* made by the first job */
+    uint64_t refusedAt;          /* monotonic ns: there was no thread for a job; 0: always was */
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread int isReader;
@@ -63,6 +65,12 @@ static struct timespec timeOf(uint64_t ns)
     return (struct timespec){ (time_t)(ns / EBPFMON_SECOND_NS), (long)(ns % EBPFMON_SECOND_NS) };
 }
 
+/* Nonzero: there is no other idle reader. If no more threads may be made, it is the one that reads on. */
+static int isReserve(const reader *r)
+{
+    return all.idle == r && !r->next;
+}
+
 /* 0: there is one. -1: there was none for a while, and nobody knows this reader any more. */
 static int awaitJob(reader *r)
 {
@@ -74,11 +82,12 @@ static int awaitJob(reader *r)
             continue;
         for (at = &all.idle; *at && *at != r; at = &(*at)->next)
             ;
-        if (*at) {
+        if (*at && !isReserve(r)) {
             *at = r->next;
             return -1;
         }
-        until = timeOf(ebpfMonClockMonotonic() + IDLE_NS); /* its caller has not taken the result yet */
+        /* its caller has not taken the result yet, or it is the reserve */
+        until = timeOf(ebpfMonClockMonotonic() + IDLE_NS);
     }
     return 0;
 }
@@ -256,6 +265,7 @@ int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, v
         all.idle = r->next;
     } else if (limit) {
         r = startReader();
+        all.refusedAt = r ? all.refusedAt : ebpfMonClockMonotonic();
         err = EAGAIN;
     }
     if (!r) {
@@ -322,4 +332,14 @@ unsigned ebpfMonForeignCountStuck(void)
 
     pthread_mutex_unlock(&all.lock);
     return n;
+}
+
+int ebpfMonForeignLacksThreads(void)
+{
+    uint64_t refusedAt;
+
+    pthread_mutex_lock(&all.lock);
+    refusedAt = all.refusedAt;
+    pthread_mutex_unlock(&all.lock);
+    return refusedAt && ebpfMonClockMonotonic() - refusedAt < REFUSED_NS;
 }

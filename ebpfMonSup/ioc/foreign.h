@@ -59,6 +59,9 @@ void ebpfMonForeignCharge(pid_t pid, uint64_t ns);
 /* How many readers are abandoned now, for reports and tests. */
 unsigned ebpfMonForeignCountStuck(void);
 
+/* Nonzero: within the last half minute no thread could be made for a job. One that is there already works on. */
+int ebpfMonForeignLacksThreads(void);
+
 /* Up to size - 1 bytes of a file that may need a job, terminated. Their number, or -1 with errno. */
 ssize_t ebpfMonForeignReadFile(pid_t pid, const char *path, double seconds, char *buf, size_t size);
 

@@ -164,6 +164,18 @@ int ebpfMonProcThread(pid_t pid, pid_t tid, char name[16], char *what, size_t si
     return 0;
 }
 
+int ebpfMonProcStandsStill(pid_t pid, pid_t tid)
+{
+    char path[64], buf[1024];
+    const char *end;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+    if (readText(path, buf, sizeof(buf)) <= 0)
+        return 0;
+    end = strrchr(buf, ')');
+    return end && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
+}
+
 /* Lines as "[<0>] hrtimer_nanosleep+0xb5/0x1f0". */
 void ebpfMonProcKernelStack(pid_t pid, pid_t tid, char *text, size_t size)
 {

@@ -30,6 +30,9 @@ unsigned ebpfMonProcFilesLeft(unsigned *limit);
  * call, and where in the kernel. 0, or -1 when it is gone. */
 int ebpfMonProcThread(pid_t pid, pid_t tid, char name[16], char *what, size_t size);
 
+/* Whether a signal (SIGSTOP) or a debugger holds a thread. */
+int ebpfMonProcStandsStill(pid_t pid, pid_t tid);
+
 /* The time (s) that the threads of a process have run whose names begin with "prefix", of those alive. */
 double ebpfMonProcThreadsRun(pid_t pid, const char *prefix);
 

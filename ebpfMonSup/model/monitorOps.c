@@ -114,6 +114,13 @@ static ebpfMonOpStatus setRecSync(const ebpfMonRecSyncConf *conf)
     return ebpfMonOpAbsent;
 }
 
+static ebpfMonOpStatus keepInventory(const ebpfMonInventoryConf *conf, ebpfMonTextReport *report)
+{
+    (void)conf;
+    (void)report;
+    return ebpfMonOpAbsent;
+}
+
 /* Writes an inventory, or compares two. */
 static ebpfMonOpStatus inventory(const char *one, const char *other, ebpfMonTextReport *report, char *why, size_t size)
 {
@@ -135,7 +142,7 @@ static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 static const ebpfMonMonitorOps absentOps = {
     configure, start, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addMatching,
     addMatching, addMatching, setUsage, addUnused, publishClients, trace, setRecSync,
-    inventory, inventory, addReport
+    inventory, keepInventory, inventory, addReport
 };
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include "common/textReport.h"
 #include "model/filter.h"
+#include "model/inventoryConf.h"
 #include "model/recSyncConf.h"
 #include "model/settings.h"
 
@@ -70,6 +71,9 @@ typedef struct {
     ebpfMonOpStatus (*setRecSync)(const ebpfMonRecSyncConf *conf);
     /* Writes the inventory of the IOCs that match to a file, and adds to "report" what is in it; while the monitor runs. */
     ebpfMonOpStatus (*writeInventory)(const char *path, const char *iocPattern, ebpfMonTextReport *report, char *why, size_t size);
+    /* Keeps the inventory in a file, or no more. Before the monitor runs it is kept for the start. Without "conf": adds what
+     * became of it, while the monitor runs. */
+    ebpfMonOpStatus (*keepInventory)(const ebpfMonInventoryConf *conf, ebpfMonTextReport *report);
     /* Adds what differs between two such files; at any time. */
     ebpfMonOpStatus (*compareInventories)(const char *before, const char *after, ebpfMonTextReport *report, char *why,
                                           size_t size);

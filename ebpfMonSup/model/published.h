@@ -18,6 +18,7 @@
 #include "model/clientValues.h"
 #include "model/exportValues.h"
 #include "model/healthValues.h"
+#include "model/heatValues.h"
 #include "model/inventoryValues.h"
 #include "model/iocValues.h"
 #include "model/put.h"
@@ -37,6 +38,7 @@ typedef enum {
     ebpfMonGroupProc,
     ebpfMonGroupChains, /* and the histogram */
     ebpfMonGroupSlow,
+    ebpfMonGroupHeat,   /* heat maps, each ten seconds */
     ebpfMonGroupWatch,
     ebpfMonGroupSearch,
     ebpfMonGroupLog,    /* state of the logs */
@@ -69,6 +71,7 @@ typedef struct {
     ebpfMonRuleValues       rules;
     ebpfMonProcValues       processings;
     ebpfMonChainValues      chains;
+    ebpfMonHeatValues       heat;
     ebpfMonWatchValues      watched;
     ebpfMonSearches         searches;
     ebpfMonLogValues        log;

@@ -41,6 +41,7 @@ typedef struct {
     int      selectedFound;
     double   hist[EBPFMON_HIST_MAX];      /* chains between edge i and edge i+1 */
     double   histEdge[EBPFMON_HIST_MAX];  /* lower edges */
+    double   histP50, histP99, histMax;   /* of the same chains; NaN: there are none */
     char     slowText[EBPFMON_SLOW_SIZE]; /* chains that were kept whole, as text, the newest first */
     uint64_t slowCount;
 } ebpfMonChainValues;

@@ -12,6 +12,7 @@
 #include <epicsMutex.h>
 
 #include "common/ringReader.h"
+#include "inventory/inventoryKeeper.h"
 #include "inventory/recSync.h"
 #include "model/monitorOps.h"
 #include "publish/publishRoom.h"
@@ -29,6 +30,7 @@ typedef struct {
     int           starting, failed; /* a start is under way; the last one failed. Under the lock */
     unsigned      generation;       /* filters that came into force. Under the lock */
     ebpfMonRecSyncConf recSync;     /* the newest. Under the lock */
+    ebpfMonInventoryConf inventory; /* the same */
     int           running;          /* atomic: the kernel part is loaded, and the threads are there */
 } ebpfMonLife;
 
@@ -48,6 +50,7 @@ typedef struct ebpfMonMonitor {
     ebpfMonPublishRoom  publish;
     ebpfMonUsage       *usage;        /* any thread */
     ebpfMonRecSync     *recSync;      /* any thread; has one of its own */
+    ebpfMonInventoryKeeper *inventoryKeeper; /* the same */
     ebpfMonRingReader  *eventThread;  /* these two are there before any thread runs, and as long as one does */
     ebpfMonRingReader  *packetThread; /* NULL: no packets are read */
 } ebpfMonMonitor;

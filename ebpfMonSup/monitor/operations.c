@@ -188,6 +188,22 @@ static ebpfMonOpStatus writeInventory(const char *path, const char *pattern, ebp
     return status;
 }
 
+static ebpfMonOpStatus keepInventory(const ebpfMonInventoryConf *conf, ebpfMonTextReport *report)
+{
+    int isRefused = 0;
+
+    epicsMutexMustLock(monitor->life.lock);
+    if (conf)
+        monitor->life.inventory = *conf;
+    if (ebpfMonMonitorIsRunning(monitor)) {
+        isRefused = conf && ebpfMonInventoryKeeperConfigure(monitor->inventoryKeeper, conf);
+        if (!conf)
+            ebpfMonInventoryKeeperReport(monitor->inventoryKeeper, report);
+    }
+    epicsMutexUnlock(monitor->life.lock);
+    return isRefused ? ebpfMonOpStartFailed : conf ? ebpfMonOpDone : getStatus();
+}
+
 static ebpfMonOpStatus compareInventories(const char *before, const char *after, ebpfMonTextReport *report, char *why,
                                           size_t size)
 {
@@ -216,7 +232,7 @@ void ebpfMonOperationsRegister(ebpfMonMonitor *m,
         .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
         .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .addClients = addClients,
         .addUsers = addUsers, .setUsage = setUsage, .addUnused = addUnused, .publishClients = publishClients,
-        .trace = traceRecord, .setRecSync = setRecSync, .writeInventory = writeInventory,
+        .trace = traceRecord, .setRecSync = setRecSync, .writeInventory = writeInventory, .keepInventory = keepInventory,
         .compareInventories = compareInventories, .addReport = addReport,
     };
     ebpfMonMonitorOpsRegister(&ops);

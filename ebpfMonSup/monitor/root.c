@@ -53,7 +53,8 @@ static int stopWatching(ebpfMonMonitor *m)
 {
     int left;
 
-    ebpfMonRecSyncStop(m->recSync); /* it uses no table of the kernel */
+    ebpfMonRecSyncStop(m->recSync); /* these two use no table of the kernel */
+    ebpfMonInventoryKeeperStop(m->inventoryKeeper);
     left = ebpfMonFollowerStop(m->watch.follower);
 
     ebpfMonTracePrinterStop(m->publish.tracePrinter);
@@ -150,6 +151,8 @@ static long start(void)
     epicsMutexMustLock(monitor.life.lock);
     if (ok && monitor.life.recSync.isOn)
         ebpfMonRecSyncConfigure(monitor.recSync, &monitor.life.recSync);
+    if (ok && monitor.life.inventory.file[0])
+        ebpfMonInventoryKeeperConfigure(monitor.inventoryKeeper, &monitor.life.inventory);
     monitor.life.starting = 0;
     monitor.life.failed = !ok;
     epicsAtomicSetIntT(&monitor.life.running, ok);

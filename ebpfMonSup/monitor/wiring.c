@@ -16,6 +16,7 @@ static void onIocsChanged(void *arg)
     ebpfMonPublisherWake(m->publish.publisher);
     ebpfMonRingReaderWake(m->eventThread); /* puts may wait for the links of an IOC */
     ebpfMonRecSyncWake(m->recSync);
+    ebpfMonInventoryKeeperWake(m->inventoryKeeper);
 }
 
 static void onTargetsChanged(void *arg)
@@ -199,7 +200,8 @@ int ebpfMonWiringMake(ebpfMonMonitor *m)
         m->packetThread = ebpfMonPacketThreadNew(m, (unsigned)m->settings.wireKiB * 1024);
     m->eventThread = ebpfMonEventThreadNew(m);
     m->recSync = ebpfMonRecSyncNew(m->targets);
-    if (m->eventThread && m->recSync && makeWatch(m) == 0 && makePut(m) == 0 && makeTrace(m) == 0 &&
+    m->inventoryKeeper = ebpfMonInventoryKeeperNew(m->targets);
+    if (m->eventThread && m->recSync && m->inventoryKeeper && makeWatch(m) == 0 && makePut(m) == 0 && makeTrace(m) == 0 &&
         makePublish(m) == 0) {
         ebpfMonGuardedPutsSetSink(ebpfMonRingReaderWake, m->eventThread);
         m->usage = ebpfMonUsageNew(m->targets, m->put.clients, &m->usageConf);
@@ -220,7 +222,9 @@ void ebpfMonWiringFree(ebpfMonMonitor *m)
     ebpfMonUsageFree(m->usage);
     m->usage = NULL;
     ebpfMonRecSyncFree(m->recSync);
+    ebpfMonInventoryKeeperFree(m->inventoryKeeper);
     m->recSync = NULL;
+    m->inventoryKeeper = NULL;
     ebpfMonPublishRoomFree(&m->publish);
     ebpfMonTraceRoomFree(&m->trace);
     ebpfMonPutRoomFree(&m->put);

@@ -55,6 +55,9 @@ static uint64_t hashChains(const ebpfMonChainValues *v)
     hash = ADD(hash, v->selectedRoot);
     hash = ADD(hash, v->selectedFound);
     hash = ADD(hash, v->hist);
+    hash = ADD(hash, v->histP50);
+    hash = ADD(hash, v->histP99);
+    hash = ADD(hash, v->histMax);
     return ADD(hash, v->histEdge);
 }
 

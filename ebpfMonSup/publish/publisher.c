@@ -17,6 +17,7 @@
 #include "probe/kernelLoad.h"
 #include "publish/auditText.h"
 #include "publish/groupChanges.h"
+#include "publish/heatMaps.h"
 #include "publish/lossCounters.h"
 #include "publish/publisher.h"
 #include "publish/rankings.h"
@@ -33,6 +34,7 @@ struct ebpfMonPublisher {
     ebpfMonSearch   *search;
     const ebpfMonCosts *costs; /* of our probes, calibrated */
     ebpfMonRankings *rankings;
+    ebpfMonHeatMaps *heatMaps;
     ebpfMonHealthCollector *health;
     ebpfMonLossCounters    *losses;
     ebpfMonSharedWorker worker;
@@ -64,7 +66,8 @@ ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *se
     p->rankings = ebpfMonRankingsNew(targets, &ebpfMonRankingSourcesKernel);
     p->health = ebpfMonHealthCollectorNew(targets);
     p->losses = ebpfMonLossCountersNew(ebpfMonLossReadMonitor);
-    if (p->rankings && p->health && p->losses)
+    p->heatMaps = ebpfMonHeatMapsNew();
+    if (p->rankings && p->heatMaps && p->health && p->losses)
         return p;
     ebpfMonPublisherFree(p);
     return NULL;
@@ -75,6 +78,7 @@ void ebpfMonPublisherFree(ebpfMonPublisher *p)
     if (!p)
         return;
     ebpfMonRankingsFree(p->rankings);
+    ebpfMonHeatMapsFree(p->heatMaps);
     ebpfMonHealthCollectorFree(p->health);
     ebpfMonLossCountersFree(p->losses);
     ebpfMonSharedWorkerDestroy(&p->worker);
@@ -259,6 +263,7 @@ static void publishSecond(ebpfMonPublisher *p, double seconds)
     publishPutRate(p, seconds);
     ebpfMonRankingsPublishRecords(p->rankings, seconds);
     ebpfMonRankingsPublishChains(p->rankings);
+    ebpfMonHeatMapsPublish(p->heatMaps, ebpfMonClockMonotonic());
     ebpfMonHealthCollectorPublish(p->health);
     ebpfMonSearchPublish(p->search, ebpfMonClockReal(), seconds);
     ebpfMonPublishedLock()->isMeasured = 1;

@@ -53,6 +53,7 @@ struct ebpfMonRankings {
     ebpfMonChainRow chainRow[EBPFMON_TOP_MAX];
     unsigned slowCount;
     uint32_t hist[EBPFMON_BUCKETS];
+    double   histMax;    /* ns */
     char     selectedRoot[EBPFMON_NAME_SIZE];
     int      selectedFound;
     watchedRecord watched[EBPFMON_WATCH_MAX];
@@ -290,6 +291,7 @@ static void addRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *s)
     if (r->selectedRoot[0] ? strcmp(name, r->selectedRoot) == 0 : isShown) {
         for (unsigned b = 0; b < EBPFMON_BUCKETS; b++)
             r->hist[b] += s->hist[b];
+        r->histMax = fmax(r->histMax, (double)s->max);
         r->selectedFound = 1;
     }
     if (s->count && isShown)
@@ -328,6 +330,7 @@ static void beginChains(ebpfMonRankings *r)
     r->slowCount = 0;
     r->selectedFound = 0;
     memset(r->hist, 0, sizeof(r->hist));
+    r->histMax = 0;
 }
 
 static void publishChains(const ebpfMonRankings *r, const epicsTimeStamp *at)
@@ -346,6 +349,9 @@ static void publishChains(const ebpfMonRankings *r, const epicsTimeStamp *at)
     ebpfMonHistOctaves(r->hist, EBPFMON_BUCKETS, values->hist, EBPFMON_HIST_MAX);
     for (unsigned o = 0; o < EBPFMON_HIST_MAX; o++)
         values->histEdge[o] = ebpfMonHistOctaveEdge(o) / 1000;
+    values->histP50 = ebpfMonHistQuantile(r->hist, EBPFMON_BUCKETS, 0.5, r->histMax) / 1000;
+    values->histP99 = ebpfMonHistQuantile(r->hist, EBPFMON_BUCKETS, 0.99, r->histMax) / 1000;
+    values->histMax = isnan(values->histP99) ? NAN : r->histMax / 1000;
     values->selectedFound = r->selectedFound;
     published->time[ebpfMonGroupChains] = *at;
     ebpfMonPublishedUnlock();

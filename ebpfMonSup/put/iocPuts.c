@@ -97,6 +97,7 @@ static void fillPending(ebpfMonPendingPut *p, const struct ebpfMonPutEvent *ev, 
     p->tid = ev->head.tid;
     p->id = ev->id;
     p->since = ev->head.ktime;
+    p->stillAt = 0;
     p->iocId = ev->head.iocId;
     p->lateAddr = isLate ? ev->addr : 0;
     p->linkAt = ev->site == EBPFMON_SITE_LINK ? ev->pfield : 0;

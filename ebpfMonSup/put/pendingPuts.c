@@ -3,13 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ioc/procStat.h"
 #include "put/pendingPuts.h"
 #include "put/putWriter.h"
 #include "put/writerText.h"
 
 #define PENDING_MAX 4096
 #define BUCKETS     256 /* of puts that wait for their result, by thread: each thread has few */
-#define RESULT_NS   2000000000ull  /* a put that takes longer is published without its result */
+#define RESULT_NS   2000000000ull  /* a put that takes longer is published without its result; its time does not count
+                                      while its thread stands still */
 #define LINK_NS     10000000ull    /* dbPutFieldLink (dbAccess.c) takes microseconds */
 #define RUNNING_NS  1000000000ull  /* the links of a running IOC are read within this, or there is no room for them */
 #define STARTING_NS 60000000000ull
@@ -203,6 +205,7 @@ ebpfMonPendingPut *ebpfMonPendingPutsTake(ebpfMonPendingPuts *pending, uint32_t 
 
 void ebpfMonPendingPutsComplete(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
+    p->stillAt = 0;
     if (p->lateAddr) {
         appendPut(&pending->links, p);
         return;
@@ -248,6 +251,25 @@ static void tickLinks(ebpfMonPendingPuts *pending, uint64_t now, int all)
     }
 }
 
+/* When its result does not come any more. */
+static uint64_t findResultEnd(const ebpfMonPendingPut *p)
+{
+    return p->stillAt ? p->stillAt + RESULT_NS : p->since + (p->linkAt ? LINK_NS : RESULT_NS);
+}
+
+/* SIGSTOP or a debugger holds its thread in the middle of dbPut: the put is made when it goes on. */
+static int standsStill(ebpfMonPendingPuts *pending, const ebpfMonPendingPut *p)
+{
+    ebpfMonTarget *t;
+    pid_t pid;
+
+    ebpfMonTargetsLock(pending->targets);
+    t = ebpfMonTargetsFindById(pending->targets, p->iocId);
+    pid = t && !t->gone ? t->pid : 0;
+    ebpfMonTargetsUnlock(pending->targets);
+    return pid && ebpfMonProcStandsStill(pid, (pid_t)p->tid);
+}
+
 static void tickResults(ebpfMonPendingPuts *pending, uint64_t now, int all)
 {
     for (unsigned b = 0; b < BUCKETS && pending->results; b++) {
@@ -255,7 +277,9 @@ static void tickResults(ebpfMonPendingPuts *pending, uint64_t now, int all)
 
         for (ebpfMonPendingPut *p = pending->result[b].first; p; p = next) {
             next = p->next;
-            if (!all && now - p->since < (p->linkAt ? LINK_NS : RESULT_NS)) {
+            if (!all && now >= findResultEnd(p) && standsStill(pending, p))
+                p->stillAt = now;
+            if (!all && now < findResultEnd(p)) {
                 before = p;
                 continue;
             }
@@ -288,13 +312,17 @@ uint64_t ebpfMonPendingPutsGetDue(const ebpfMonPendingPuts *pending, uint64_t no
         due = earlier(due, p->since + (now < p->since + RUNNING_NS ? RUNNING_NS : STARTING_NS));
     for (unsigned b = 0; b < BUCKETS && pending->results; b++)
         for (const ebpfMonPendingPut *p = pending->result[b].first; p; p = p->next)
-            due = earlier(due, p->since + (p->linkAt ? LINK_NS : RESULT_NS));
+            due = earlier(due, findResultEnd(p));
     return due;
 }
 
 static uint64_t getFirst(const putQueue *queue, uint64_t oldest)
 {
-    return queue->first && queue->first->since < oldest ? queue->first->since : oldest;
+    const ebpfMonPendingPut *p = queue->first;
+
+    while (p && p->stillAt)
+        p = p->next;
+    return p && p->since < oldest ? p->since : oldest;
 }
 
 uint64_t ebpfMonPendingPutsGetOldest(const ebpfMonPendingPuts *pending)

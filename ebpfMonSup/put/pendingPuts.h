@@ -17,6 +17,7 @@ typedef struct ebpfMonPendingPut {
     uint32_t tid;
     uint64_t id;
     uint64_t since;    /* monotonic ns */
+    uint64_t stillAt;  /* … when its thread was seen last to stand still before its result came; 0: it was not */
     uint32_t iocId;
     uint64_t lateAddr; /* the links of its IOC are not read yet: the DBADDR by which its link is found; 0: they are */
     uint64_t linkAt;   /* it wrote to a link field, at this address: no event tells its result; 0: to another field */
@@ -44,7 +45,8 @@ void ebpfMonPendingPutsComplete(ebpfMonPendingPuts *pending, ebpfMonPendingPut *
 /* The put whose result has come, as its event names it; the caller completes it. NULL: none waits for that. */
 ebpfMonPendingPut *ebpfMonPendingPutsTake(ebpfMonPendingPuts *pending, uint32_t tid, uint64_t id);
 
-/* The time (monotonic ns) of the oldest put that waits; UINT64_MAX: none does. */
+/* The time (monotonic ns) of the oldest put that waits; UINT64_MAX: none does. Those whose threads stand still do not
+ * count: nobody can wait for them. */
 uint64_t ebpfMonPendingPutsGetOldest(const ebpfMonPendingPuts *pending);
 
 /* When ebpfMonPendingPutsTick is to be called (monotonic ns) even if nothing happens; UINT64_MAX: never. Something happens

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The iocsh commands of the inventory. */
+#include <stdlib.h>
 #include <string.h>
 
 #include <epicsStdio.h>
@@ -10,11 +11,19 @@
 #include "record/shellCommand.h"
 
 #define RECSYNC_PORT 5049
+#define KEEP_SECONDS 60
+#define KEEP_FILES   10
+#define KEEP_MOST    1000
+
+static void refuseFor(const char *command, const char *why)
+{
+    errlogSevPrintf(errlogMajor, "%s: %s\n", command, why);
+    ebpfMonShellSetStatus(-1);
+}
 
 static void refuse(const char *why)
 {
-    errlogSevPrintf(errlogMajor, "ebpfMonRecSync: %s\n", why);
-    ebpfMonShellSetStatus(-1);
+    refuseFor("ebpfMonRecSync", why);
 }
 
 static void setRecSync(const iocshArgBuf *args)
@@ -53,6 +62,34 @@ static void writeInventory(const iocshArgBuf *args)
     ebpfMonShellPrintReport("ebpfMonInventory", report, status, why);
 }
 
+/* A relative path would be in the folder from which the monitor was started: of all places, nobody looks there. */
+static void keepInventory(const iocshArgBuf *args)
+{
+    static const char name[] = "ebpfMonInventoryKeep";
+    const char *file = ebpfMonShellGetText(args[0].sval, "");
+    ebpfMonInventoryConf conf = { .seconds = args[1].ival ? (unsigned)args[1].ival : KEEP_SECONDS,
+                                  .keep = args[2].sval ? (unsigned)strtoul(args[2].sval, NULL, 10) : KEEP_FILES };
+
+    if (!file[0]) {
+        ebpfMonTextReport *report = ebpfMonTextReportNew();
+
+        ebpfMonShellPrintReport(name, report, ebpfMonMonitorOpsGet()->keepInventory(NULL, report), "");
+        return;
+    }
+    if (strcmp(file, "off") != 0) {
+        if (file[0] != '/' || strlen(file) >= sizeof(conf.file)) {
+            refuseFor(name, "give a path that begins with / and has less than 256 characters, or off");
+            return;
+        }
+        strcpy(conf.file, file);
+    }
+    if (args[1].ival < 0 || conf.keep > KEEP_MOST) {
+        refuseFor(name, "seconds is 1 or more, and at most 1000 older files are kept");
+        return;
+    }
+    ebpfMonShellSetStatus(ebpfMonShellCheckOp(name, ebpfMonMonitorOpsGet()->keepInventory(&conf, NULL), ""));
+}
+
 static void compareInventories(const iocshArgBuf *args)
 {
     ebpfMonTextReport *report = ebpfMonTextReportNew();
@@ -69,6 +106,13 @@ static const ebpfMonShellCommand commands[] = {
      "Writes what the watched IOCs have, as lines of JSON: records, aliases, info tags, descriptions,\n"
      "limits, device types, links. Without a pattern: of all.\n"
      "Example: ebpfMonInventory /var/lib/ebpfMon/monday.json \"vac*\"\n"},
+    {"ebpfMonInventoryKeep", keepInventory,
+     {{"file", iocshArgString}, {"seconds", iocshArgInt}, {"keep", iocshArgString}},
+     "Keeps the inventory of all watched IOCs in a file: written when an IOC appears, has another database or goes.\n"
+     "  file     path of the file; off: it is kept no more. Without it: prints what was written\n"
+     "  seconds  it is written no more often than that (60)\n"
+     "  keep     so many older ones stay, as FILE.1, FILE.2 ... (10)\n"
+     "Example: ebpfMonInventoryKeep /var/lib/ebpfMon/inventory.json\n"},
     {"ebpfMonInventoryDiff", compareInventories, {{"before", iocshArgString}, {"after", iocshArgString}},
      "Prints what differs between two of these files: records that came (+), went (-) or changed (~),\n"
      "and what changed of them.\n"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of the PVs, and how to read a cell. */
+#include <math.h>
 #include <string.h>
 
 #include <alarm.h>
+#include <dbDefs.h>
 
 #include "record/pvTable.h"
 
@@ -49,6 +51,21 @@ static const void *histRow(const ebpfMonPublished *published, unsigned index)
 static const void *edgeRow(const ebpfMonPublished *published, unsigned index)
 {
     return index < EBPFMON_HIST_MAX ? &published->chains.histEdge[index] : NULL;
+}
+
+static const void *heatRecordRow(const ebpfMonPublished *published, unsigned index)
+{
+    return index < EBPFMON_HEAT_RECORDS ? &published->heat.record[index] : NULL;
+}
+
+static const void *heatRateRow(const ebpfMonPublished *published, unsigned index)
+{
+    return index < NELEMENTS(published->heat.rate) ? &published->heat.rate[index] : NULL;
+}
+
+static const void *heatChainRow(const ebpfMonPublished *published, unsigned index)
+{
+    return index < NELEMENTS(published->heat.chains) ? &published->heat.chains[index] : NULL;
 }
 
 static const void *lostRow(const ebpfMonPublished *published, unsigned index)
@@ -213,6 +230,12 @@ static const ebpfMonPv table[] = {
     {"CHAIN_TOP_LOCK_WAITS",       ebpfMonGroupChains,     chainRow,      ebpfMonCellDouble, CHAIN(waitMean)},
     {"CHAIN_HIST",                 ebpfMonGroupChains,     histRow,       ebpfMonCellDouble, 0},
     {"CHAIN_HIST_EDGES",           ebpfMonGroupChains,     edgeRow,       ebpfMonCellDouble, 0},
+    {"CHAIN_P50",                  ebpfMonGroupChains,     hostRow,       ebpfMonCellDouble, HOST(chains.histP50)},
+    {"CHAIN_P99",                  ebpfMonGroupChains,     hostRow,       ebpfMonCellDouble, HOST(chains.histP99)},
+    {"CHAIN_MAX",                  ebpfMonGroupChains,     hostRow,       ebpfMonCellDouble, HOST(chains.histMax)},
+    {"PROC_HEAT",                  ebpfMonGroupHeat,       heatRateRow,   ebpfMonCellDouble, 0},
+    {"PROC_HEAT_NAMES",            ebpfMonGroupHeat,       heatRecordRow, ebpfMonCellText,   0},
+    {"CHAIN_HEAT",                 ebpfMonGroupHeat,       heatChainRow,  ebpfMonCellDouble, 0},
     {"CHAIN_LOG",                  ebpfMonGroupSlow,       hostRow,       ebpfMonCellLines,  HOST(chains.slowText)},
     {"CHAIN_TIMED",                ebpfMonGroupIocs,       hostRow,       ebpfMonCellDouble, HOST(iocs.timed)},
     {"CHAIN_UNTIMED_CNT",          ebpfMonGroupIocs,       hostRow,       ebpfMonCellCount,  HOST(iocs.slowUntimed)},
@@ -463,6 +486,10 @@ int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, con
         return !row || !((const ebpfMonWatchRow *)row)->found;
     if (pv->row == histRow)
         return published->chains.selectedRoot[0] && !published->chains.selectedFound;
+    if (pv->group == ebpfMonGroupChains && pv->row == hostRow)
+        return isnan(ebpfMonPvDouble(pv, row)); /* there was no chain */
+    if (pv->group == ebpfMonGroupHeat)
+        return !published->time[ebpfMonGroupHeat].secPastEpoch; /* before the first moment */
     if (pv->group == ebpfMonGroupClients && pv->row == hostRow)
         return !published->time[ebpfMonGroupClients].secPastEpoch; /* before the first look */
     return !published->isMeasured && isMeasuredPv(pv);

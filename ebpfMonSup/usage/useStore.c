@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
+#include "common/ownFile.h"
 #include "common/text.h"
 #include "usage/useStore.h"
 
@@ -104,6 +106,26 @@ static int prepareWriter(ebpfMonUseStore *store, unsigned megabytes, char *why, 
     return run(store, sql, why, size);
 }
 
+/* The file is ours, and nobody else can exchange it; it is made if it is not there. SQLite has files beside it (-wal, -shm),
+ * so in its folder others must not make any. 0 or -1. */
+static int checkFile(const char *file, char *why, size_t size)
+{
+    char folder[4096];
+    const char *slash = strrchr(file, '/');
+    struct stat st;
+    int fd;
+
+    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - file) + 1 : 2, slash ? file : "./");
+    if (stat(folder, &st) == 0 && (st.st_mode & S_IWOTH)) {
+        snprintf(why, size, "everybody may write in its folder: use another one");
+        return -1;
+    }
+    fd = ebpfMonOwnFileOpen(file, &st, why, size);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? -1 : 0;
+}
+
 ebpfMonUseStore *ebpfMonUseStoreOpen(const char *file, int isWriter, unsigned megabytes, char *why, size_t size)
 {
     ebpfMonUseStore *store = calloc(1, sizeof(*store));
@@ -111,6 +133,10 @@ ebpfMonUseStore *ebpfMonUseStoreOpen(const char *file, int isWriter, unsigned me
 
     if (!store)
         return NULL;
+    if (isWriter && checkFile(file, why, size)) {
+        free(store);
+        return NULL;
+    }
     if (sqlite3_open_v2(file, &store->db, flags, NULL) != SQLITE_OK) {
         explain(store->db, "it cannot be opened", why, size);
         ebpfMonUseStoreClose(store);

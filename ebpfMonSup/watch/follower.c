@@ -235,6 +235,9 @@ static void reportTrouble(ebpfMonFollower *f, uint64_t now)
     else if (blind == blindToFiles)
         snprintf(text, sizeof(text), "program files of some processes (pid %d) cannot be read, they may be "
                  "IOCs: give ebpfMon CAP_DAC_READ_SEARCH, or let its user read them", (int)first);
+    else if (ebpfMonForeignLacksThreads())
+        snprintf(text, sizeof(text), "too few threads: processes wait until others have been looked at. Raise the limit (TasksMax, "
+                 "ulimit -u)");
     else if (f->refusedAt && now - f->refusedAt < REFUSED_NS)
         snprintf(text, sizeof(text), "%d IOCs are watched, and there are more: their users have most IOCs. Watch fewer, or "
                  "run a second monitor; ebpfMonIocs lists some that are not watched", EBPFMON_TARGETS_MAX);

@@ -16,6 +16,8 @@ struct ebpfMonPacketReader {
     ebpfMonWire            *wire;
     ebpfMonPacketSources   *sources;
     uint64_t                passedBefore; /* packets, at the last tick */
+    uint64_t                droppedBefore;
+    uint64_t                lossAt;       /* ns of the clock; 0: no packet was lost */
     uint32_t                unread[EBPFMON_PACKET_SOURCES_MAX]; /* namespaces of IOCs that are not watched … */
     unsigned                unreadCount;
 };
@@ -153,8 +155,14 @@ void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPack
     const ebpfMonWireStats *w = ebpfMonWireStat(r->wire);
     ebpfMonPacketSourcesState state;
 
-    ebpfMonWireTick(r->wire, ebpfMonClockReal());
+    uint64_t now = ebpfMonClockReal();
+
     ebpfMonPacketSourcesGetState(r->sources, &state);
+    if (state.dropped != r->droppedBefore)
+        r->lossAt = now;
+    r->droppedBefore = state.dropped;
+    ebpfMonWireSetLossAt(r->wire, r->lossAt);
+    ebpfMonWireTick(r->wire, now);
     *values = (ebpfMonPacketValues){
         .state = !state.count || state.trouble ? ebpfMonWireTrouble : ebpfMonWireOn,
         /* fewer than before: a source was closed */

@@ -10,6 +10,7 @@
 #include "ioc/caServer.h"
 #include "ioc/foreign.h"
 #include "ioc/lockSets.h"
+#include "ioc/ownMemory.h"
 #include "ioc/scanLists.h"
 #include "model/iocValues.h"
 #include "probe/kernelTables.h"
@@ -22,6 +23,9 @@
 #define SETTLE_NS   2000000000ull  /* without interruptAccept: when iocInit is taken to be done */
 #define LOOK_NS     500000000ull   /* between two looks for new records while it starts, at least */
 #define READ_SHARE  20             /* to read databases takes a twentieth of the time at most */
+#define RESERVE_BYTES (64ull << 20) /* of our memory, for queues, clients and packets: no IOC is taken into it */
+#define RECORD_BYTES  2048          /* what one record takes, at most (documentation/limits.md) */
+#define SHORT_NS      2000000000ull /* between two looks whether there is memory again */
 #define CHARGE_NS   100000000ull   /* a reading that failed after this is charged to the user */
 #define CALLERS_NS  30000000000ull /* between two looks for modules that were loaded since */
 #define SUPERSEDED_AT_ONCE 16
@@ -196,6 +200,12 @@ static int readCatalogue(const ebpfMonTargetLife *life, ebpfMonTarget *t, char *
     return 0;
 }
 
+/* Before the memory is short our own server, queues and logs would fail, and the kernel might end this process. */
+static int hasMemory(long nodes)
+{
+    return ebpfMonOwnMemoryLeft() >= RESERVE_BYTES + (uint64_t)nodes * RECORD_BYTES;
+}
+
 /* What looking at it takes, on any host: that this thread waits for a CPU does not count. */
 static uint64_t findTimeSpent(const ebpfMonTarget *t)
 {
@@ -209,13 +219,20 @@ static int lookThrough(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t
 {
     uint64_t begin = findTimeSpent(t), took, pause = (now - t->follower.foundAt) / 10;
     long nodes;
-    int rc = 0;
+    int rc = 0, isShort = 0;
 
     why[0] = 0;
     ebpfMonMemFlush(t->follower.mem);
     nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
-    if (!t->cat || (nodes > 0 && nodes != t->follower.nodes))
-        rc = readCatalogue(life, t, why);
+    if (!t->cat || (nodes > 0 && nodes != t->follower.nodes)) {
+        isShort = nodes > 0 && !hasMemory(nodes);
+        rc = isShort ? -1 : readCatalogue(life, t, why);
+    }
+    if (isShort) {
+        snprintf(why, EBPFMON_NOTE_SIZE, "not watched: too little memory is left for its %ld records. Raise the limit (MemoryMax, "
+                 "ulimit -v), or watch fewer IOCs", nodes);
+        pause = SHORT_NS;
+    }
     ebpfMonMemFlush(t->follower.mem);
     took = findTimeSpent(t) - begin;
     now = ebpfMonClockMonotonic();

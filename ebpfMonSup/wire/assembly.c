@@ -4,6 +4,8 @@
 #include "common/hash.h"
 #include "wire/assembly.h"
 
+#define SHORT 16 /* bytes of the header of Channel Access, the longer one */
+
 #define ROOM_MIN 256
 
 void ebpfMonAssemblyClear(ebpfMonMemoryAccount *account, ebpfMonAssembly *a)
@@ -34,6 +36,17 @@ int ebpfMonAssemblyKeep(ebpfMonMemoryAccount *account, ebpfMonAssembly *a, const
     }
     memcpy(a->buf + a->have, p, n);
     a->have += n;
+    return 1;
+}
+
+int ebpfMonAssemblyCounts(ebpfMonAssembly *a, size_t n)
+{
+    if (n < SHORT) {
+        a->shortBytes += (unsigned)n;
+        if (a->shortBytes < SHORT)
+            return 0;
+        a->shortBytes -= SHORT;
+    }
     return 1;
 }
 

@@ -22,6 +22,7 @@ typedef struct {
     int      holed;     /* not all of them were seen */
     uint64_t skipped;   /* while searching: bytes that were no message */
     unsigned tries;     /* … segments looked at */
+    unsigned shortBytes; /* of segments that are shorter than a header, since they made up one */
     int      met;       /* was in step once: what is skipped is a gap */
     uint32_t stretch;   /* how often a beginning was searched for; 0: in step since the connection's first byte */
 } ebpfMonAssembly;
@@ -30,6 +31,9 @@ typedef struct {
 void ebpfMonAssemblyClear(ebpfMonMemoryAccount *account, ebpfMonAssembly *assembly);
 /* Appends to the buffer. 0: no memory for it. */
 int  ebpfMonAssemblyKeep(ebpfMonMemoryAccount *account, ebpfMonAssembly *assembly, const uint8_t *p, size_t n);
+/* Whether a segment of "n" bytes counts as one in which a message could have been seen: a stream may be cut into single
+ * bytes. Short ones count once they have the bytes of a header together. */
+int  ebpfMonAssemblyCounts(ebpfMonAssembly *assembly, size_t n);
 /* The first bytes of a search's buffer. "segAt": where in it the last segment begins. */
 void ebpfMonAssemblyForget(ebpfMonAssembly *assembly, size_t n, size_t segAt);
 /* A message of which the buffer holds the first bytes. */

@@ -10,7 +10,7 @@ void ebpfMonMemoryAccountStart(ebpfMonMemoryAccount *a, const ebpfMonWireLimits 
 {
     ebpfMonWireLimits *l = &a->limits;
 
-    *a = (ebpfMonMemoryAccount){ .sink = sink, .arg = arg };
+    *a = (ebpfMonMemoryAccount){ .sink = sink, .arg = arg, .lossAt = UINT64_MAX };
     if (limits)
         *l = *limits;
     if (!l->circuits)

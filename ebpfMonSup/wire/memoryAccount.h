@@ -8,6 +8,7 @@
 typedef struct {
     ebpfMonWireLimits limits;
     ebpfMonWireStats  stats;
+    uint64_t          lossAt; /* wire.h, ebpfMonWireSetLossAt */
     ebpfMonWireSink   sink;
     void    *arg;
 } ebpfMonMemoryAccount;

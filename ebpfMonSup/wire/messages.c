@@ -40,7 +40,7 @@ void ebpfMonMessagesWait(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_
 {
     ebpfMonAssembly *a = &c->assembly[side];
 
-    c->segments++;
+    c->segments += (unsigned)ebpfMonAssemblyCounts(a, n);
     if (!a->have) {
         a->seq = seq;
         a->atStart = 1;
@@ -207,7 +207,8 @@ static void search(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
     if (a->have - offset > EBPFMON_RETAIN)
         offset = a->have - EBPFMON_RETAIN;
     ebpfMonAssemblyForget(a, offset, segAt);
-    if (++a->tries > TRIES_MAX && c->messages < FEW)
+    a->tries += (unsigned)ebpfMonAssemblyCounts(a, n);
+    if (a->tries > TRIES_MAX && c->messages < FEW)
         ebpfMonCircuitDisown(c, time);
 }
 

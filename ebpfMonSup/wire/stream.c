@@ -8,6 +8,7 @@
 #include "wire/stream.h"
 
 #define WAIT_NS   1000000000ull /* a second: captures reorder by far less, and what is acknowledged is not sent again */
+#define AGAIN_NS  60000000000ull /* what the network has lost is sent again after 0.2 s, 0.4 s, … (RFC 6298) */
 #define FAR       (16 << 20)
 #define FAR_MAX   4
 #define CHUNK_MAX 1024u         /* bounds the search in the list */
@@ -60,6 +61,7 @@ static void deliverNext(ebpfMonStream *s, const uint8_t *p, size_t have, size_t 
     uint32_t seq = s->next;
 
     s->next += (uint32_t)wire;
+    s->lastAt = time;
     if (have)
         s->sink->bytes(s->circuit, s->side, seq, p, have, time);
     if (wire > have)
@@ -232,12 +234,19 @@ void ebpfMonStreamAck(ebpfMonStream *s, uint32_t ack, uint64_t time)
     s->ackTo = ack;
 }
 
+/* How long bytes may be missing. All of a connection whose beginning was seen are handed to us; so if no packet was lost on
+ * the way here, the network has lost them. Unless the other side has them: then they came by another way. */
+static uint64_t findPatience(const ebpfMonStream *s)
+{
+    return s->syn && !s->acked && s->account->lossAt <= s->lastAt ? AGAIN_NS : WAIT_NS;
+}
+
 void ebpfMonStreamTick(ebpfMonStream *s, uint64_t time)
 {
     int all = time == UINT64_MAX;
 
     for (;;) {
-        if (s->head && (all || (time > s->since && time - s->since > WAIT_NS)))
+        if (s->head && (all || (time > s->since && time - s->since > findPatience(s))))
             skipGap(s, all ? s->head->time : time);
         else if (s->acked && !s->head && (all || (time > s->ackSince && time - s->ackSince > WAIT_NS)))
             skipGap(s, all ? s->ackSince : time);

@@ -34,6 +34,7 @@ typedef struct {
     size_t   pending;   /* bytes that they take */
     unsigned chunks;
     uint64_t since;     /* when the wait for "next" began */
+    uint64_t lastAt;    /* time of the last bytes that were handed over */
     int      acked;     /* the other side has acknowledged bytes that we have not seen, up to … */
     uint32_t ackTo;
     uint64_t ackSince;
@@ -49,7 +50,8 @@ void ebpfMonStreamStart(ebpfMonStream *stream, uint32_t isn);
 void ebpfMonStreamSegment(ebpfMonStream *stream, const ebpfMonSegment *segment, uint64_t time);
 /* The other side has seen all before "ack". */
 void ebpfMonStreamAck(ebpfMonStream *stream, uint32_t ack, uint64_t time);
-/* Gives up waiting for what has been missing for longer than a second at "time"; UINT64_MAX: for all. */
+/* Gives up waiting for what has been missing for longer than a second at "time", or than a minute if it will be sent again;
+ * UINT64_MAX: for all. */
 void ebpfMonStreamTick(ebpfMonStream *stream, uint64_t time);
 int  ebpfMonStreamEnded(const ebpfMonStream *stream); /* its FIN is reached */
 void ebpfMonStreamClear(ebpfMonStream *stream);

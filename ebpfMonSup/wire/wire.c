@@ -198,6 +198,11 @@ static int silent(const ebpfMonCircuit *c, uint64_t time)
     return time == UINT64_MAX || (time > c->last && time - c->last > limit);
 }
 
+void ebpfMonWireSetLossAt(ebpfMonWire *w, uint64_t time)
+{
+    w->account.lossAt = time;
+}
+
 void ebpfMonWireTick(ebpfMonWire *w, uint64_t time)
 {
     ebpfMonCircuitList *lists[] = { &w->open, &w->others };

@@ -25,6 +25,10 @@ void ebpfMonWirePacket(ebpfMonWire *wire, uint64_t time, uint32_t netns, const u
  * time UINT64_MAX all of them end. */
 void ebpfMonWireTick(ebpfMonWire *wire, uint64_t time);
 
+/* When a packet was lost last between the network and here; 0: never. As long as nothing says that (UINT64_MAX), any may have
+ * been lost. What is missing although none was lost, the network has lost: then its sender will send it again. */
+void ebpfMonWireSetLossAt(ebpfMonWire *wire, uint64_t time);
+
 /* Names channel "sid" of a circuit; the name comes from elsewhere. Later events carry it. 0, or -1: no such circuit. */
 int ebpfMonWireName(ebpfMonWire *wire, uint64_t circuit, uint32_t sid, const char *name);
 

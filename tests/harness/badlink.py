@@ -114,6 +114,9 @@ class BadLink:
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
         self._made.clear()
 
+    def address(self, end):
+        return self.addrA if end == self.a else self.addrB
+
     def _rules(self):
         for outward, inward, first in ((self.natB, self.natA, ""), (self.movedB, self.movedA, self.moved_first)):
             if self.nat:

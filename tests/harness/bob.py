@@ -44,8 +44,48 @@ def widgets(folder, file, macros):
             yield from widgets(folder, expand(widget.findtext("file"), own), own)
 
 
+def names(widget, macros):
+    """PVs and formulas of a widget, and of its rules; not those that Phoebus makes for itself."""
+    found = [expand(e.text, macros) for e in widget.iter() if e.tag in ("pv_name", "x_pv", "y_pv") and e.text]
+    return [n for n in found if not n.startswith("loc://")]
+
+
+def inputs(name):
+    """The PVs of a formula, which begins with "="; of another name that one."""
+    return re.findall(r"`([^`]+)`", name) if name.startswith("=") else [name]
+
+
 def pvs(widget, macros):
-    return [expand(e.text, macros) for e in widget.iter() if e.tag in ("pv_name", "x_pv", "y_pv") and e.text]
+    return [pv for n in names(widget, macros) for pv in inputs(n)]
+
+
+def element_at(array, index):
+    if not 0 <= int(index) < len(array):
+        raise IndexError(index)
+    return array[int(index)]
+
+
+def index_in(array, element):
+    return list(array).index(element) if element in array else -1
+
+
+# Functions of formulas (Phoebus 5.0.5: core/formula, .../array, .../string).
+FUNCTIONS = {"elementAt": element_at, "arrayIndex": index_in, "strEqual": lambda a, b: int(a == b), "min": min, "max": max}
+
+
+def evaluate(formula, value):
+    """The value of a formula; None: it has none. "value": of a PV, by its name."""
+    known = {}
+
+    def name(m):
+        known[f"v{len(known)}"] = value(m[1])
+        return f"v{len(known) - 1}"
+
+    expression = re.sub(r"`([^`]+)`", name, formula.removeprefix("="))
+    try:
+        return eval(expression, {"__builtins__": {}}, {**FUNCTIONS, **known})  # of our own files
+    except (IndexError, TypeError, ValueError):
+        return None
 
 
 def open_display(folder, file, macros):

@@ -164,3 +164,36 @@ class Jaeger:
             self.process.kill()
         for port in (self.otlp, self.zipkin, self.query):
             loopback.give_port(port)
+
+
+class SiteCollector:
+    """A collector with the shipped configuration (documentation/site/collector.yaml). It sends logs on as JSON, which we can
+    read, and not as protobuf."""
+
+    def __init__(self, tmp, conf, traces, logs):
+        self.port, self.metrics = loopback.take_port(), loopback.take_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.more = tmp / "more.yaml"
+        plain = {"encoding": "json", "compression": "none"}
+        self.more.write_text(json.dumps({"exporters": {"otlp_http/logs": plain}, "service": {
+            "telemetry": {"metrics": {"level": "none"}}}}))
+        self.argv = [_find("otelcol", "EBPFMON_OTELCOL"), "--config", conf, "--config", self.more]
+        self.environ = {**os.environ, "EBPFMON_PORT": str(self.port), "EBPFMON_METRICS_PORT": str(self.metrics),
+                        "EBPFMON_TRACES": traces, "EBPFMON_LOGS": logs, "EBPFMON_QUEUE": str(tmp / "queue")}
+        self.process = None
+
+    def start(self):
+        self.process = Process(self.argv, self.environ)
+        until(lambda: "Everything is ready" in self.process.output() or not self.process.running, 60,
+              lambda: self.process.output())
+        assert self.process.running, self.process.output()
+        return self
+
+    def kill(self):
+        self.process.kill()
+
+    def discard(self):
+        if self.process:
+            self.process.kill()
+        for port in self.port, self.metrics:
+            loopback.give_port(port)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A receiver of OTLP in JSON. It keeps all spans: more than could be read from what a collector prints."""
+"""A receiver of OTLP in JSON. It keeps all that it gets: more than could be read from what a collector prints."""
 import http.server
 import json
 import threading
@@ -9,15 +9,21 @@ from . import loopback
 
 
 class Sink:
+    """It accepts requests while "accepts" is true."""
+
     def __init__(self):
+        self.accepts = True
         bodies = self.bodies = []  # (time of arrival in ns, JSON)
+        sink = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
-                bodies.append((time.time_ns(), self.rfile.read(int(self.headers["Content-Length"]))))
-                self.send_response(200)
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if sink.accepts:
+                    bodies.append((time.time_ns(), body))
+                self.send_response(200 if sink.accepts else 503)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", "2")
                 self.end_headers()
@@ -43,6 +49,15 @@ class Sink:
                          "start": int(span["startTimeUnixNano"]), "end": int(span["endTimeUnixNano"]),
                          "arrival": arrival, "attributes": attributes})
         return found
+
+    def logs(self):
+        """Of each log record: attributes, and those of its resource."""
+        def values(owner):
+            return {a["key"]: next(iter(a["value"].values())) for a in owner["attributes"]}
+
+        return [(values(record), values(resource["resource"])) for _, body in list(self.bodies)
+                for resource in json.loads(body).get("resourceLogs", ())
+                for scope in resource["scopeLogs"] for record in scope["logRecords"]]
 
     def discard(self):
         self.server.shutdown()

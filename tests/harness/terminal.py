@@ -49,6 +49,12 @@ class Terminal:
     def text(self):
         return "\n".join(self.lines)
 
+    def cells(self):
+        """All lines: of each character (character, colour, bold, reversed, underlined)."""
+        self._read()
+        return [[(c.data, c.fg, c.bold, c.reverse, c.underscore) for c in (self._screen.buffer[y][x] for x in range(self._screen.columns))]
+                for y in range(self._screen.lines)]
+
     def colour(self, word):
         """The colour of the first character of this word on the screen."""
         for y, line in enumerate(self.lines):

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The demo without a terminal: what it prints, and that it ends all its processes."""
+"""The demo, without and with a terminal: what it shows, and that it ends all its processes."""
 import json
 import os
 import re
 import signal
 import sys
 import uuid
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 from tests.harness import paths
 from tests.harness.process import Process
+from tests.harness.terminal import Terminal
 from tests.harness.wait import until
+
+sys.path.append(str(paths.TOP / "tools" / "demo"))
+import pictures  # noqa: E402
 
 MARK = "EBPFMON_TEST_DEMO"
 
@@ -27,12 +32,12 @@ def demo(tmp_path):
     process.kill()
 
 
-def left(demo):
+def left(mark):
     """Processes that it started and that still run."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
-            if f"{MARK}={demo.mark}".encode() in path.read_bytes().split(b"\0"):
+            if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
                 found.append((path.parent / "cmdline").read_text().replace("\0", " "))
         except OSError:
             pass  # the process has just ended
@@ -49,21 +54,63 @@ def test_demo(demo, tmp_path):
                  r"DEMO:SHIFT:NOTE   → shift 3: all is well  by ",
                  r'  PUT_BAD_OPEN_CNT 1 MAJOR: rule "currents": 450 is not 200 or less',
                  r"  PUT_BAD_OPEN_CNT 0 NO_ALARM",
-                 r"Running: watching ", r"  machine\S*  pid \d+  EPICS ", r"PUTS   \d+ in all", r"BUSIEST RECORDS   ",
-                 r"SLOWEST CHAINS ", r"LATENCY OF ALL CHAINS   [1-9]", r"COST   .* events lost 0$"):
+                 r"^ebpfMon DEMO:EBPF:  Running  watching 2 of ", r"^PUTS, newest first ", r"^UNEXPECTED PUTS ", r"^SCAN THREADS ",
+                 r"^  machine-orbit +\.1 second .* DEMO:ORBIT:X$", r"^  DEMO:ORBIT:X +[1-9]", r"^LATENCY of all chains   [1-9]",
+                 r"^lost 0 "):
         assert re.search(line, text, re.M), f"{line}\n{text}"
     assert text.index("PUT_BAD_OPEN_CNT 1 MAJOR") < text.index("PUT_BAD_OPEN_CNT 0 NO_ALARM")
+    late = re.search(r"^  machine-orbit +\.1 second +\S+ +\S+ +(\d+)", text, re.M)
+    assert int(late[1]) > 0, text
+    # what an operator cares about comes first; at the end: what to try next, and it is there
+    assert text.index("\nPUTS,") < text.index("\nSCAN THREADS") < text.index("\nSLOWEST CHAINS") < text.index("\nWHAT TO TRY NEXT")
+    check_offers(text[text.index("\nWHAT TO TRY NEXT"):])
     bad, link = (json.loads(line) for line in demo.lines if line.startswith("{"))
     assert bad["value"] == 450 and bad["command"] == "caput" and bad["through"] == "CA" and bad["rule"]
     assert link["through"] in ("link", "CA link") and link["link"].startswith("DEMO:")
-    assert not left(demo) and not list(tmp_path.iterdir())
+    assert not left(demo.mark) and not list(tmp_path.iterdir())
+
+
+def check_offers(text):
+    """Each file that the demo names is there."""
+    files = re.findall(r"(?:documentation|bin|ebpfMonApp)/[\w./-]*\w", text)
+    assert len(files) >= 4 and "make deb" in text, text
+    for name in files:
+        assert (paths.TOP / name).exists(), name
+
+
+def check_picture(svg):
+    """It shows what the terminal shows, with its colours."""
+    texts = [(t.get("fill"), t.text) for t in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert [c for c, t in texts if "machine-orbit" in t and ".1 second" in t] == [pictures.COLOURS["brown"]]
+    assert any("DEMO:MAG:CURRENT:SET" in t for _, t in texts)
+    assert any(c == pictures.COLOURS["red"] and 'rule "currents"' in t for c, t in texts)
+
+
+def test_in_a_terminal(tmp_path):
+    """It begins with who wrote what; q ends it; what it showed stays, with what to try next."""
+    mark = str(uuid.uuid4())
+    screen = Terminal([sys.executable, paths.TOP / "tools" / "demo", "100"],
+                      {**os.environ, MARK: mark, "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}, 60, 160)
+    try:
+        screen.wait(lambda t: re.search(r"^PUTS, newest first.*DEMO:MAG:CURRENT:SET.*^UNEXPECTED PUTS.*^SCAN THREADS.*^  machine",
+                                        t, re.M | re.S), "the puts, and what is late", 40)
+        screen.wait(lambda t: 'rule "currents": 450 is not 200 or less' in t, "the unexpected put", 30)
+        assert screen.colour("machine-orbit  .1") in ("brown", "yellow")
+        check_picture(pictures.draw_screen(screen.cells()))
+        screen.type("q")
+        until(lambda: screen.ended() is not None, 30, lambda: f"its end\n{screen.text}")
+        assert screen.status == 0, screen.text
+        check_offers(screen.text[screen.text.index("WHAT TO TRY NEXT"):])
+        assert not left(mark) and not list(tmp_path.iterdir())
+    finally:
+        screen.close()
 
 
 def test_terminated(demo, tmp_path):
     until(lambda: any(l.startswith("demo: the monitor runs") for l in demo.lines), 60,
           lambda: f"the monitor runs\n{demo.output()}")
-    assert len(left(demo)) > 4
+    assert len(left(demo.mark)) > 4
     demo.signal(signal.SIGTERM)
     until(lambda: not demo.running, 60, lambda: f"the end of the demo\n{demo.output()}")
     assert demo.wait() == 128 + signal.SIGTERM
-    assert not left(demo) and not list(tmp_path.iterdir())
+    assert not left(demo.mark) and not list(tmp_path.iterdir())

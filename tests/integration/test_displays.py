@@ -4,6 +4,8 @@ not complain about a PV that does not exist or an element that they do not know.
 import re
 import subprocess
 import sys
+import types
+import unittest.mock
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -14,7 +16,9 @@ QUERY = "ebpfMonQuery.bob"  # of one query: it has a macro more, and other displ
 FILES = sorted(p.name for p in (OP / "bob").glob("*.bob") if p.name != QUERY)
 EMBEDDED = [f for f in FILES if f.startswith("_")]  # parts of other displays
 DISPLAYS = [f for f in FILES if f not in EMBEDDED]
-OF_ONE = {"ebpfMonRecord.bob": ("REC", "RING:CURRENT"), "ebpfMonIoc.bob": ("IOC", "ioc")}  # macro and its default
+# Displays of one record, IOC or put: their macros, and the defaults.
+PUT = {"TIME": "", "PV": "RING:CURRENT", "REC": "RING:CURRENT", "NEW": "", "OLD": "", "WRITER": "", "ORIGIN": "", "IOC": "ioc", "WHY": ""}
+OF_ONE = {"ebpfMonRecord.bob": {"REC": "RING:CURRENT"}, "ebpfMonIoc.bob": {"IOC": "ioc"}, "ebpfMonPut.bob": PUT}
 MAIN = [f for f in DISPLAYS if f not in OF_ONE]
 
 PLACE = {"name", "x", "y", "width", "height"}
@@ -22,18 +26,20 @@ SHOWN = PLACE | {"pv_name", "font", "foreground_color", "border_alarm_sensitive"
 WIDE, HIGH = 1280, 1024  # a screen, with the frame of Phoebus
 # Widgets: version, and the properties that we use (Phoebus, app/display/model, .../widgets/*Widget.java).
 WIDGETS = {
+    "image": ("2.0.0", SHOWN | {"color_map", "color_bar", "x_axis", "y_axis", "data_width", "data_height", "interpolation",
+                                "autoscale", "log_scale", "minimum", "maximum"}),
     "label": ("2.0.0", PLACE | {"text", "font", "class"}),
     "rectangle": ("2.0.0", PLACE | {"line_width", "line_color", "background_color", "corner_width", "corner_height"}),
-    "textupdate": ("2.0.0", SHOWN | {"format", "wrap_words", "interactive", "show_units", "horizontal_alignment"}),
+    "textupdate": ("2.0.0", SHOWN | {"format", "precision", "wrap_words", "interactive", "show_units", "horizontal_alignment"}),
     "textentry": ("3.0.0", SHOWN | {"format"}),
     "combo": ("2.0.0", SHOWN),
-    "table": ("2.0.0", SHOWN | {"columns", "editable"}),
+    "table": ("2.0.0", SHOWN | {"columns", "editable", "row_selection_mode", "selection_pv", "scripts"}),
     "led": ("2.0.0", SHOWN | {"bit", "off_color", "on_color"}),
     "progressbar": ("2.0.0", SHOWN | {"limits_from_pv", "minimum", "maximum"}),
     "action_button": ("3.0.0", SHOWN | {"actions", "text"}),
-    "embedded": ("2.0.0", PLACE | {"macros", "file", "resize"}),
+    "embedded": ("2.0.0", PLACE | {"macros", "file", "resize", "rules"}),
     "stripchart": ("2.1.0", PLACE | {"title", "show_toolbar", "show_legend", "start", "y_axes", "traces"}),
-    "xyplot": ("3.0.0", PLACE | {"show_legend", "x_axis", "y_axes", "traces"}),
+    "xyplot": ("3.0.0", PLACE | {"show_legend", "x_axis", "y_axes", "traces", "marker"}),
 }
 
 
@@ -41,8 +47,9 @@ WIDGETS = {
 def records():
     """Name without prefix → type and text of the record. Those of one record or IOC have the default of its macro."""
     text = "".join((paths.DB / f).read_text() for f in ("ebpfMon.db", "ebpfMonWatch.db", "ebpfMonIoc.db"))
-    for macro, value in OF_ONE.values():
-        text = text.replace(f"$(N=$({macro}))", value)
+    for macros in OF_ONE.values():
+        for macro, value in macros.items():
+            text = text.replace(f"$(N=$({macro}))", value)
     return {m[2]: (m[1], m[3]) for m in
             re.finditer(r'^record\((\w+), "\$\(P\)([^"]+)"\) \{$(.*?)^\}', text, re.S | re.M)}
 
@@ -90,7 +97,7 @@ def shown(name):
 
 
 def test_widgets_are_valid_for_phoebus(display):
-    check_widgets(*display, ["P", *OF_ONE.get(display[0], ())[:1]])
+    check_widgets(*display, ["P", *OF_ONE.get(display[0], ())])
 
 
 def check_widgets(me, root, macros):
@@ -124,7 +131,7 @@ def test_embedded_files_exist_and_fit(display):
         assert name in EMBEDDED
         part = parse(name)
         assert [w.findtext(n) for n in ("width", "height")] == [part.findtext(n) for n in ("width", "height")], name
-        used = {m for e in part.iter() for m in re.findall(r"\$\((\w+)\)", e.text or "")} - {"pv_name", "pv_value"}
+        used = {m for e in part.iter() for m in re.findall(r"\$\((\w+)\)", e.text or "")} - {"pv_name", "pv_value", "DID"}
         given = {m.tag: m.text for m in w.find("macros")}
         assert set(given) == used and given["P"] == "$(P)", name
 
@@ -134,7 +141,7 @@ def test_all_have_the_same_header():
         header = parse(name).findall("widget")[0]
         assert header.findtext("file") == "_ebpfMonHeader.bob", name
         assert header.findtext("x") == header.findtext("y") == "0", name
-    assert EMBEDDED == ["_ebpfMonHeader.bob", "_ebpfMonTile.bob"]
+    assert EMBEDDED == ["_ebpfMonHeader.bob", "_ebpfMonIocRow.bob", "_ebpfMonTile.bob"]
 
 
 def test_each_says_where_one_is():
@@ -147,7 +154,7 @@ def test_what_is_shown_has_a_tooltip():
     """With what the PV is about, its name and its value."""
     for name in DISPLAYS:
         for w, _ in bob.widgets(OP / "bob", name, {}):
-            if w.findtext("pv_name") and w.get("type") in ("textupdate", "textentry", "combo", "led", "progressbar") and \
+            if w.findtext("pv_name") and w.get("type") in ("textupdate", "textentry", "combo", "led", "progressbar", "image") and \
                     w.findtext("name") not in ("Light", "Note"):
                 assert re.fullmatch(r".+\n\$\(pv_name\)\n\$\(pv_value\)", w.findtext("tooltip")), w.findtext("name")
 
@@ -156,7 +163,7 @@ def test_what_is_shown_has_a_tooltip():
 def test_pvs_exist(name, records, tables):
     for w, macros in bob.widgets(OP / "bob", name, {"P": "P:"}):
         for text in bob.pvs(w, macros):
-            match = re.fullmatch(r"(pva://)?P:([\w:]+)(\.VAL\$)?", text)
+            match = re.fullmatch(r"(pva://)?P:([\w:]+)(\.VAL\$)?", text)  # also each PV of a formula
             assert match, text
             table, pv, long = match.groups()
             assert pv in (tables if table else records), text
@@ -183,7 +190,7 @@ def test_written_pvs_are_writable(display, records):
     for w in root.findall("widget"):
         if w.get("type") == "action_button":
             actions = w.findall("actions/action")
-            assert len(actions) == 1 and actions[0].get("type") in ("open_display", "write_pv")
+            assert len(actions) == 1 and actions[0].get("type") in ("open_display", "write_pv", "execute")
             assert actions[0].findtext("pv_name") == w.findtext("pv_name"), w.findtext("name")
         if w.get("type") in ("action_button", "textentry", "combo"):
             for e in pvs(w):
@@ -192,7 +199,7 @@ def test_written_pvs_are_writable(display, records):
 
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_each_display_opens_all_displays(name):
-    assert sorted({file for file, _ in bob.open_display(OP / "bob", name, {}).opens}) == MAIN
+    assert sorted({file for file, _ in bob.open_display(OP / "bob", name, {}).opens} - set(OF_ONE)) == MAIN
 
 
 def reached(file, macros):
@@ -217,7 +224,7 @@ def alarm_links(prefix):
 def test_displays_show_the_host_of_their_opener(name):
     """And so do all displays that their buttons open."""
     displays = reached(name, {"P": "far:EBPF:"})
-    assert set(displays) == {name, *MAIN}
+    assert set(displays) - set(OF_ONE) == {*MAIN} and name in displays
     for file, opened in displays.items():
         names = [n.removeprefix("pva://") for n in opened.pvs]
         assert names and not [n for n in names if not n.startswith("far:EBPF:") or "$" in n.removesuffix(".VAL$")], file
@@ -252,7 +259,8 @@ def test_all_values_arrive(name, live):
 
 def test_pictures_of_all_displays(live, tmp_path):
     """The script that draws them finds each value, and knows each widget."""
-    macros = [a for name in ("REC", "IOC") for a in ("-m", f"{name}={live.macros[name]}")]
+    values = PUT | {"WRITER": "somebody", "NEW": "7", "REC": live.macros["REC"], "PV": live.macros["REC"], "IOC": live.macros["IOC"]}
+    macros = [a for name, value in values.items() for a in ("-m", f"{name}={value}")]
     out = subprocess.run([sys.executable, paths.TOP / "tools" / "renderDisplays.py", "-s", "1", *macros, live.prefix, tmp_path],
                          capture_output=True, text=True, env=loopback.client(live.port))
     assert out.returncode == 0, out.stderr
@@ -261,7 +269,8 @@ def test_pictures_of_all_displays(live, tmp_path):
         picture = ET.parse(tmp_path / name.replace(".bob", ".svg")).getroot()
         texts = " ".join(picture.itertext())
         assert f"ebpfMon {live.prefix}" in texts and "Running" in texts, name
-        assert live.macros["IOC"] in texts or name in ("ebpfMonClients.bob", "ebpfMonPuts.bob", "ebpfMonRecord.bob"), name
+        assert live.macros["IOC"] in texts or name in ("ebpfMonClients.bob", "ebpfMonPuts.bob", "ebpfMonRecord.bob",
+                                                       "ebpfMonActivity.bob"), name
 
 
 def test_one_ioc(live, module_ioc):
@@ -274,11 +283,12 @@ def test_one_ioc(live, module_ioc):
 
 
 @pytest.mark.parametrize("name, wanted", [
+    ("ebpfMonActivity.bob", "PROC_HEAT PROC_HEAT_NAMES CHAIN_HEAT CHAIN_HIST CHAIN_P50 CHAIN_P99 CHAIN_MAX"),
     ("ebpfMon.bob", "IOC_CNT IOC_GONE_CNT HANG_CNT PUT_BAD_OPEN_CNT LOST_CNT COST CPU LOG_STATE OTLP_STATE PACKET_STATE "
-                    "PUTS IOCS PROC_TOP CHAIN_TOP PUT_RATE PROC_RATE PUT_LAST"),
+                    "PUTS IOC_NAMES IOC_NOTES IOC_CPU_LOADS IOC_LOCK_HELD_TIMES PROC_TOP CHAIN_TOP PUT_RATE PROC_RATE PUT_LAST"),
     ("ebpfMonPuts.bob", "PUTS AUTO_PUTS AUTO_PUT_LAST BAD_PUTS PUT_BAD_ACK PUT_BAD_ALARM PUT_BAD_LAST LOSSES UNFOUND PUT_RATE LOG_STATE LOG_MSG "
                         "LOG_LOST_CNT PACKET_STATE"),
-    ("ebpfMonChains.bob", "PROC_TOP CHAIN_TOP CHAIN_HIST_ROOT CHAIN_HIST CHAIN_HIST_EDGES CHAIN_LOG IOCS FILTER_LEVEL "
+    ("ebpfMonChains.bob", "PROC_TOP CHAIN_TOP CHAIN_HIST_ROOT CHAIN_HIST CHAIN_HIST_EDGES CHAIN_P99 CHAIN_LOG IOCS FILTER_LEVEL "
                           "FILTER_STATUS OTLP_STATE OTLP_RATE OTLP_QUEUE_LOAD OTLP_LOST_CNT OTLP_MSG "
                           "RECSYNC_STATE RECSYNC_IOC_CNT RECSYNC_MSG"),
     ("ebpfMonClients.bob", "CLIENTS CLIENT_FILTER_IOC CLIENT_FILTER_PV CLIENT_CNT CLIENT_UNREAD_CNT USAGE_STATE USAGE_MSG "
@@ -296,6 +306,115 @@ def test_trace_text_is_readable(name, pv):
     w = parse(name).find(f"widget[pv_name='$(P){pv}']")
     assert "Mono" in w.find("font/font").get("family")
     assert (w.findtext("wrap_words"), w.findtext("interactive")) == ("false", "true")
+
+
+# --- a click on a row ---------------------------------------------------------------------------------------------------
+
+class Macros(dict):
+    getValue = dict.get
+
+
+class Clicked:
+    """A widget as a script of Phoebus sees it (Widget, ScriptUtil, PVUtil), and the display that the script opens."""
+
+    def __init__(self, name, rows=None, ioc=None):
+        self._name, self.opened, util, pv = name, [], types.ModuleType("script"), object()
+        util.ScriptUtil = types.SimpleNamespace(openDisplay=lambda *a: self.opened.append(a), findWidgetByName=lambda w, n: n,
+                                                getPrimaryPV=lambda w: w)
+        util.PVUtil = types.SimpleNamespace(getTable=lambda p: rows, getString={"Name": ioc}.get)
+        packages = "org.csstudio.display.builder.runtime.script".split(".")
+        known = {".".join(packages[:i]): types.ModuleType(packages[i - 1]) for i in range(1, len(packages))}
+        script = (OP / "bob" / "ebpfMonOpen.py").read_text()
+        with unittest.mock.patch.dict(sys.modules, {**known, ".".join(packages): util}):
+            exec(compile(script, "ebpfMonOpen.py", "exec"), {"widget": self, "pvs": [pv] if rows is not None else []})
+
+    def getName(self):
+        return self._name
+
+    def getEffectiveMacros(self):
+        return Macros(P="far:EBPF:")
+
+
+def test_each_row_opens_a_page(display):
+    """Each table of IOCs, records or puts writes its selected row to a local PV of this display, and has the script, which
+    knows the table and takes its columns for what they are."""
+    meaning = {"IOC": "IOC", "Record": "REC", "Root record": "REC", "Time": "TIME", "PV": "PV", "New value": "NEW",
+               "Old value": "OLD", "Writer": "WRITER", "Link and cause": "ORIGIN", "Why unexpected": "WHY"}
+    for w in display[1].iterfind("widget[@type='table']"):
+        columns = [c.findtext("name") for c in w.find("columns")]
+        if columns[0] not in ("IOC", "Record", "Root record", "Time"):
+            continue
+        name = w.findtext("name")
+        local = f"loc://$(DID)_{name}<VTable>"
+        assert w.findtext("selection_pv") == local and w.findtext("row_selection_mode") == "true", name
+        script, = w.findall("scripts/script")
+        assert script.get("file") == "ebpfMonOpen.py" and script.findtext("pv_name") == local
+        assert not Clicked(name, []).opened  # as it is before the first click
+        (_, file, target, macros), = Clicked(name, [[f"{c} of the row" for c in columns]]).opened
+        assert file in OF_ONE and target == "TAB" and macros["P"] == "far:EBPF:"
+        wanted = {meaning[c]: f"{c} of the row" for c in columns if c in meaning}
+        if file != "ebpfMonPut.bob":
+            wanted = {meaning[columns[0]]: wanted[meaning[columns[0]]]}
+        else:
+            wanted = {n: wanted.get(n, "") for n in PUT} | {"REC": wanted["PV"]}
+        assert macros == wanted | {"P": "far:EBPF:"}, name
+
+
+def test_rows_of_fields_and_of_two_iocs_open_the_record():
+    (_, _, _, macros), = Clicked("PutsTable", [["", "A:B.HIGH", "1", "0", "", "ioc", ""]]).opened
+    assert (macros["PV"], macros["REC"]) == ("A:B.HIGH", "A:B")
+    (_, file, _, macros), = Clicked("ChainTopTable", [["A:B@ioc1", 1]]).opened
+    assert file == "ebpfMonRecord.bob" and macros["REC"] == "A:B"
+
+
+def test_the_button_of_a_row_opens_its_ioc():
+    w = parse("_ebpfMonIocRow.bob").find("widget[@type='action_button']")
+    assert w.find("actions/action/script").get("file") == "ebpfMonOpen.py"
+    (_, file, _, macros), = Clicked("Open", ioc="vac1").opened
+    assert file == "ebpfMonIoc.bob" and macros == {"IOC": "vac1", "P": "far:EBPF:"}
+
+
+def test_formulas_have_values(live):
+    """Each formula of the pages of one IOC and one record, and of a row, has a value for what is there."""
+    for file, missing in (("ebpfMonIoc.bob", set()), ("ebpfMon.bob", set()),
+                          ("ebpfMonRecord.bob", {"TopPutTime", "TopPutValue", "TopPutWriter"})):  # no client wrote to it
+        for w, macros in bob.widgets(OP / "bob", file, live.macros):
+            for name in bob.names(w, macros):
+                if name.startswith("="):
+                    arrays = {n: live.list(n.removeprefix(live.prefix)) for n in bob.inputs(name) if not n.endswith("IOC_CNT")}
+                    value = bob.evaluate(name, lambda n: arrays.get(n, None) if n in arrays else live.get("IOC_CNT"))
+                    assert (value is None) == (w.findtext("name") in missing), (file, name)
+    shown = {w.findtext("name"): bob.names(w, m)[0] for w, m in bob.widgets(OP / "bob", "ebpfMonIoc.bob", live.macros)
+             if w.get("type") == "textupdate" and bob.names(w, m)[0].startswith("=")}
+    value = {k: bob.evaluate(v, lambda n: live.list(n.removeprefix(live.prefix))) for k, v in shown.items()}
+    name = live.macros["IOC"]
+    assert value["IOCPID"] == live.get(f"{name}:PID") and value["IOCVERSION"] == live.text(f"{name}:VERSION")
+    assert value["IOCLEVEL"] == "chains" and value["IOCRECORD_CNT"] == live.get(f"{name}:RECORD_CNT")
+
+
+def test_rows_are_hidden_where_there_is_no_ioc():
+    rows = [w for w in parse("ebpfMon.bob").iterfind("widget[@type='embedded']") if w.findtext("file") == "_ebpfMonIocRow.bob"]
+    assert len(rows) == 9
+    for i, w in enumerate(rows):
+        rule = w.find("rules/rule")
+        assert w.findtext("macros/ROW") == str(i) and rule.get("prop_id") == "visible"
+        assert rule.find("exp").get("bool_exp") == f"pv0 <= {i}" and rule.findtext("exp/value") == "false"
+        assert rule.findtext("pv_name") == "$(P)IOC_CNT"
+
+
+def test_heat_maps_have_the_size_of_their_pvs(records):
+    for w in parse("ebpfMonActivity.bob").iterfind("widget[@type='image']"):
+        text = records[re.search(r"\)(\w+)", w.findtext("pv_name"))[1]][1]
+        size = int(w.findtext("data_width")) * int(w.findtext("data_height"))
+        assert f'field(NELM, "{size}")' in text, w.findtext("name")
+
+
+def test_percentiles_are_marked():
+    for name in ("ebpfMonChains.bob", "ebpfMonActivity.bob"):
+        plot = parse(name).find("widget[@type='xyplot']")
+        marks = [m.findtext("pv_name") for m in plot.findall("marker/marker")]
+        assert marks == ["$(P)CHAIN_P50", "$(P)CHAIN_P99", "$(P)CHAIN_MAX"]
+        assert plot.findtext("x_axis/log_scale") == "true"
 
 
 def test_alarm_tree(records):
@@ -330,6 +449,19 @@ def test_alarm_tree(records):
     latching = {pv.get("name").removeprefix("HOST:EBPF:") for pv in root.iter("pv") if pv.findtext("latching") == "true"}
     # Only a pulse rises again after the alarm server acknowledged it; without a latch it would be gone in a second.
     assert latching == {"PUT_BAD_ALARM"}
+
+
+# Alarms that are not for operators: what the monitor itself takes; what leads to a loss, which has an alarm; the filter,
+# which answers who wrote it.
+NOT_IN_TREE = {"CPU", "MEM", "LOG_QUEUE_LOAD", "OTLP_QUEUE_LOAD", "FILTER"}
+
+
+def test_alarm_tree_is_whole(records):
+    """Each PV that can go into alarm is in it, if not for a reason."""
+    can = {n for n, (_, text) in records.items() if ":" not in n and
+           re.search(r"field\(\w*SV, *\"(?:\$\(\w+=)?(MINOR|MAJOR|INVALID)", text)}
+    tree = (OP / "alarm" / "ebpfMon.xml").read_text()
+    assert can - set(re.findall(r'<pv name="HOST:EBPF:(\w+)">', tree)) == NOT_IN_TREE
 
 
 def test_archive_list(records):

@@ -2,7 +2,9 @@
 """Processes that look like IOCs and are none, or do harm to whoever looks (tests/ioc/hostile.c): the monitor finds and
 watches the real ones all the same, at once and cheaply, and STATE stays Running."""
 import os
+import stat
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -20,8 +22,9 @@ def hostile():
     """hostile("silent", 3): starts three of them. Their names match the filter, for they chose them so."""
     started = []
 
-    def start(mode, count=1):
-        p = Process([paths.HOSTILE, mode, str(count)], {**os.environ, "IOC": f"ioc{os.getpid()}x{mode}"}, cwd="/tmp")
+    def start(mode, count=1, **environ):
+        p = Process([paths.HOSTILE, mode, str(count)], {**os.environ, "IOC": f"ioc{os.getpid()}x{mode}", **environ},
+                    cwd="/tmp")
         started.append(p)
         until(lambda: sum(line.isdigit() for line in p.lines) == count and p.running, 30, p.output)
         return [int(line) for line in p.lines if line.isdigit()]
@@ -81,6 +84,42 @@ def test_memory_that_never_arrives_before_the_monitor(hostile, new_ioc, new_moni
     pids = hostile("silent", size(10, 20))
     monitor = new_monitor().start()
     wait_listed(monitor, pids)
+    is_whole(monitor, new_ioc)
+
+
+@pytest.fixture
+def fuse():
+    """What a FUSE file system of an ordinary user needs: the device, which each user of a usual host may open, and a folder
+    for each process."""
+    with tempfile.TemporaryDirectory(prefix="ebpfMonFuse") as top:
+        device, folder = f"{top}/device", f"{top}/on"
+        try:
+            os.mknod(device, 0o666 | stat.S_IFCHR, os.stat("/dev/fuse").st_rdev)
+            os.close(os.open(device, os.O_RDWR))
+        except OSError as error:
+            pytest.skip(f"no FUSE: {error}")
+        for number in range(8):
+            os.makedirs(f"{folder}/{number}")
+        os.chmod(device, 0o666)
+        os.chmod(top, 0o755)
+        yield f"{device} {folder}"
+
+
+@pytest.mark.parametrize("mode", ["fusePage", "fuseCode", "fuseProgram"])
+def test_fuse_that_never_answers(hostile, fuse, new_ioc, new_monitor, mode):
+    """Memory, code or the program lie in a file system of a user who does not answer. New IOCs are watched, processes of
+    the host can start, and STATE stays Running."""
+    monitor = new_monitor().start()
+    first = is_whole(monitor, new_ioc)
+    pids = hostile(mode, 4, FUSE=fuse)
+    ioc = is_whole(monitor, new_ioc)
+    # a program that cannot be read is set aside, and is no IOC
+    until(lambda: set(pids) & set(monitor.iocs()) or mode == "fuseProgram", 30, lambda: monitor.command("ebpfMonIocs"))
+    for level in ("puts", "chains"):
+        monitor.set_filter(LEVEL=level)
+        monitor.wait_ioc(ioc, level=level)
+    first.stop()
+    monitor.wait_gone(first.pid)
     is_whole(monitor, new_ioc)
 
 

@@ -72,6 +72,17 @@ def test_configuration_is_kept():
         place.remove()
 
 
+def test_client_and_pages(installed):
+    """The client for the terminal needs no EPICS on the host; a click in a display finds its script; pictures are there."""
+    root = installed.program.parents[1]
+    top = root / "bin" / "ebpfMonTop"
+    assert subprocess.run([top, "-h"], capture_output=True, text=True, check=True, env={}).stdout.startswith("ebpfMonTop [-1]")
+    libraries = subprocess.run(["ldd", top], capture_output=True, text=True, check=True, env={}).stdout
+    assert re.search(r"=> \S+/lib/ebpfmon/libca\.so", libraries) and str(paths.BASE) not in libraries, libraries
+    assert list(root.rglob("op/ebpfMonOpen.py")) and list(root.rglob("op/ebpfMon.bob"))
+    assert list(root.rglob("documentation/pictures/demo.svg")) and list(root.rglob("documentation/tutorial.md"))
+
+
 def test_libraries(installed):
     """The program finds its libraries beside it, wherever that is, and none elsewhere but of the system."""
     out = subprocess.run(["ldd", installed.program], capture_output=True, text=True, check=True, env={}).stdout

@@ -45,6 +45,17 @@ def write(monitor, path, *args):
     return said, [l for l in lines if "time" in l], {l["record"]: l for l in lines if "record" in l}
 
 
+def test_a_link_of_somebody_else(monitor, ioc, tmp_path):
+    """The file is written beside its place first. A link there does not lead to another file."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "all.json.new").symlink_to(victim)
+    (tmp_path / "all.json").symlink_to(victim)
+    said, iocs, records = write(monitor, tmp_path / "all.json")
+    assert victim.read_text() == "precious" and len(records) == 8, said
+    assert not (tmp_path / "all.json").is_symlink()
+
+
 def test_fields_are_those_of_the_ioc(monitor, ioc, tmp_path):
     said, iocs, records = write(monitor, tmp_path / "all.json")
     assert said == [f"{tmp_path}/all.json: 1 IOCs, 8 records"] and len(records) == 8
@@ -111,3 +122,66 @@ def test_pattern_and_refusals(monitor, ioc, tmp_path):
     (tmp_path / "other.json").write_text('{"a": 1}\nnonsense\n')
     assert "2 lines are none of an inventory" in command(monitor, f"ebpfMonInventoryDiff {kept} {tmp_path}/other.json")
     assert not list(tmp_path.glob("*.new"))
+
+
+# --- kept in a file -----------------------------------------------------------------------------------------------
+def kept(path):
+    """IOC → its records, of a file that may not be there yet."""
+    found = {}
+    for line in map(json.loads, path.read_text().splitlines() if path.exists() else ()):
+        found.setdefault(line["ioc"], []).extend([line["record"]] if "record" in line else [])
+    return found
+
+
+def test_kept_on_change(monitor, ioc, new_ioc, tmp_path):
+    """It is written when an IOC appears, has another database, or goes; not while nothing changes."""
+    path = tmp_path / "kept.json"
+    assert command(monitor, "ebpfMonInventoryKeep") == ["No inventory is kept."]
+    monitor.process.command(f"ebpfMonInventoryKeep {path} 1 3")
+    until(lambda: len(kept(path).get(ioc.name, ())) == 8, 30, lambda: str(kept(path)))
+    second = new_ioc(db.READY).start()
+    until(lambda: set(kept(path)) == {ioc.name, second.name}, 30, lambda: str(kept(path)))
+    assert set(kept(tmp_path / "kept.json.1")) == {ioc.name}
+    second.kill()
+    until(lambda: set(kept(path)) == {ioc.name}, 30, lambda: str(kept(path)))
+    same = path.stat().st_ino
+    third = new_ioc(DATABASE, name=second.name).start()
+    until(lambda: len(kept(path).get(third.name, ())) == 8, 30, lambda: str(kept(path)))
+    assert path.stat().st_ino != same and (tmp_path / "kept.json.3").exists() and not (tmp_path / "kept.json.4").exists()
+    said, = command(monitor, "ebpfMonInventoryKeep")
+    assert said.startswith(f"{path}: 2 IOCs, 16 records, at 2")
+    same = path.stat().st_ino
+    ca.put(ioc.prefix + "CURRENT.HIHI", 450)
+    monitor.process.command("ebpfMonLevel * 1")  # the follower wakes it, but there is nothing new
+    monitor.process.command("ebpfMonLevel * 2")
+    monitor.wait_ioc(ioc, level="chains")
+    assert path.stat().st_ino == same
+    monitor.process.command("ebpfMonInventoryKeep off")
+    assert command(monitor, "ebpfMonInventoryKeep") == ["No inventory is kept."]
+    assert not list(tmp_path.glob("*.n*"))
+
+
+def test_kept_no_more_often_than_asked(monitor, ioc, new_ioc, tmp_path):
+    """A change waits until its time has come."""
+    path, seconds = tmp_path / "kept.json", 15
+    monitor.process.command(f"ebpfMonInventoryKeep {path} {seconds} 3")
+    until(lambda: ioc.name in kept(path), 30, lambda: str(kept(path)))
+    second = new_ioc(db.READY).start()
+    until(lambda: second.name in kept(path), 60, lambda: str(kept(path)))
+    assert path.stat().st_mtime - (tmp_path / "kept.json.1").stat().st_mtime > seconds - 2
+
+
+def test_kept_in_a_folder_that_is_not_there(monitor, ioc, tmp_path):
+    """It says so once, and tries again when it may; a link that somebody put in the way is not followed."""
+    folder, other = tmp_path / "later", tmp_path / "other"
+    monitor.process.command(f"ebpfMonInventoryKeep {folder}/kept.json 1")
+    until(lambda: any("the inventory cannot be kept in" in l for l in monitor.process.lines), 30, monitor.process.output)
+    folder.mkdir()
+    (folder / "kept.json.next.new").symlink_to(other)
+    until(lambda: ioc.name in kept(folder / "kept.json"), 30, monitor.process.output)
+    assert not other.exists()
+    until(lambda: any("is kept in" in l and "again" in l for l in monitor.process.lines), 30, monitor.process.output)
+    assert len([l for l in monitor.process.lines if "the inventory cannot be kept in" in l]) == 1
+    for line, why in (("ebpfMonInventoryKeep relative.json", "begins with /"), ("ebpfMonInventoryKeep /tmp/x -1", "1 or more")):
+        monitor.process.command(line)
+        until(lambda: any(why in l for l in monitor.process.lines), 10, monitor.process.output)

@@ -7,7 +7,7 @@ import signal
 import struct
 
 import pytest
-from tests.harness import db, loopback, rawca
+from tests.harness import db, kernel, loopback, rawca
 from tests.harness.putlog import PutLog
 from tests.harness.soak import size, soak
 from tests.harness.wait import stays_false, until
@@ -63,6 +63,16 @@ class Sender:
         self.ca.until(rawca.ECHO)
 
 
+def stands_still(ioc):
+    return all(state == "T" for state in kernel.thread_states(ioc.pid).values())
+
+
+def stop(ioc):
+    """Its threads stop one after the other: a put that comes meanwhile may still be served, or stop in its midst."""
+    ioc.process.signal(signal.SIGSTOP)
+    until(lambda: stands_still(ioc), 10, "all threads stopped")
+
+
 def value(line):
     """Of an array its first element."""
     text = str(line["value"])
@@ -70,7 +80,7 @@ def value(line):
 
 
 def no_more_than(log, prefix, total):
-    stays_false(lambda: len(log.of(prefix)) > total, SECONDS)
+    assert stays_false(lambda: len(log.of(prefix)) > total, SECONDS), log.of(prefix)[total:]
 
 
 def compare(log, senders, ioc):
@@ -139,7 +149,7 @@ def test_ioc_stands_still(scene, notify):
     for i in range(5):
         client.put(ioc.prefix + "AO", rawca.DOUBLE, [i], notify)
     sid = client.sid(ioc.prefix + "AO")
-    ioc.process.signal(signal.SIGSTOP)
+    stop(ioc)
     try:
         for i in range(5, 10):
             client.send(rawca.write(sid, rawca.DOUBLE, [i], notify, 1000 + i))
@@ -151,6 +161,27 @@ def test_ioc_stands_still(scene, notify):
     until(lambda: len(log.of(ioc.prefix)) >= 10, 20, lambda: log.of(ioc.prefix))
     no_more_than(log, ioc.prefix, 10)
     assert [(str(o["value"]), o["result"]) for o in log.of(ioc.prefix)] == [(str(i), "ok") for i in range(10)]
+
+
+@pytest.mark.parametrize("notify", [False, True])
+def test_ioc_stands_still_within_a_put(new_ioc, new_monitor, tmp_path, notify):
+    """The signal comes while the IOC is in dbPut. The put is logged when it is made, with its result."""
+    ioc = new_ioc(db.READY + db.record("fair", "FAIR"), kind="latencyIoc").start()
+    log = PutLog(tmp_path / "puts.json")
+    monitor = new_monitor(before=[log.command()]).start()
+    monitor.wait_ioc(ioc)
+    client, pv = rawca.RawCa(ioc.port), ioc.prefix + "FAIR.HOLD"
+    sid = client.sid(pv)
+    for i in range(2):
+        try:
+            client.send(rawca.write(sid, rawca.LONG, [i], notify, 100 + i))
+            until(lambda: stands_still(ioc), 10, "the IOC stopped itself")
+            no_more_than(log, ioc.prefix, i)
+        finally:
+            ioc.process.signal(signal.SIGCONT)
+        until(lambda: len(log.of(ioc.prefix)) > i, 20, f"put {i}")
+    no_more_than(log, ioc.prefix, 2)
+    assert [(o["pv"], str(o["value"]), o["result"]) for o in log.of(ioc.prefix)] == [(pv, str(i), "ok") for i in range(2)]
 
 
 def test_pva_puts_that_make_nothing(new_ioc, new_monitor, tmp_path):

@@ -10,24 +10,14 @@ import pytest
 from tests.harness import ca, db, loopback, paths, rawca
 from tests.harness.caclients import (CHAR, DOUBLE, ENUM, FLOAT, LONG, NAMES, SHORT, STRING, Caproto, Libca, Raw, caput,
                                on_the_wire)
+from tests.harness.corpus import ACF, NELM, RECORDS, STATES
 from tests.harness.process import Process
 from tests.harness.putlog import PutLog, same, same_array
 from tests.harness.wait import settled, until
 
 PROGRAM = paths.PROGRAMS / "peer_ioc.py"
-STATES = ["Idle", "Moving", "Stopped"]
-NELM = 100000
 INF, NAN = float("inf"), float("nan")
 PACKING = {FLOAT: "f"}
-
-RECORDS = db.READY + db.record("stringout", "STRING") + db.record("longout", "LONG") + db.record("ao", "DOUBLE") + \
-    db.record("mbbo", "ENUM", **dict(zip(("ZRST", "ONST", "TWST"), STATES))) + \
-    "".join(db.record("waveform", t, FTVL=t.replace("CHAR", "UCHAR"), NELM=1) for t in ("SHORT", "FLOAT", "CHAR")) + \
-    "".join(db.record("waveform", "A" + t, FTVL=t.replace("CHAR", "UCHAR"), NELM=NELM) for t in NAMES) + \
-    db.record("ao", "DISABLED", DISP=1) + db.record("ao", "RO", ASG="RO")
-ACF = """ASG(DEFAULT) { RULE(1, WRITE) }
-ASG(RO) { RULE(1, READ) }
-"""
 
 SCALARS = {
     STRING: ["", "hello", "x" * 39],

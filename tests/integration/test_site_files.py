@@ -8,8 +8,10 @@ import sys
 import xml.etree.ElementTree as ET
 
 import pytest
-from tests.harness import ca, db, paths
+from tests.harness import bob, ca, db, paths
 from tests.harness.ioc import OURS
+
+from .test_displays import HIGH, WIDE, WIDGETS
 
 SCRIPT = paths.TOP / "tools" / "siteFiles.py"
 # PVNames.java of the Archiver Appliance, the narrowest of its releases
@@ -95,6 +97,75 @@ def test_alarm_tree_of_two_hosts(folder, monitor):
     for details in root.iterfind(".//display/details"):
         file, prefix = re.fullmatch(r"file:(/.+\.bob)\?P=(.+)", details.text).groups()
         assert paths.Path(file).exists() and prefix in (monitor.prefix, "far:EBPF:")
+
+
+def check_page(page):
+    """Widgets and properties that Phoebus knows; nothing on top of another; nothing scrolls."""
+    width, height = int(page.findtext("width")), int(page.findtext("height"))
+    assert page.get("version") == "2.0.0" and width < WIDE and height < HIGH
+    boxes, names = [], set()
+    for w in page.findall("widget"):
+        name = w.findtext("name")
+        version, properties = WIDGETS[w.get("type")]
+        assert w.get("version") == version and {e.tag for e in w} <= properties and name not in names, name
+        x, y, wide, high = (int(w.findtext(n)) for n in ("x", "y", "width", "height"))
+        assert x + wide <= width and y + high <= height, name
+        assert not [n for n, l, t, r, b in boxes if x < r and l < x + wide and y < b and t < y + high], name
+        boxes.append((name, x, y, x + wide, y + high))
+        names.add(name)
+
+
+def test_display_of_two_hosts(folder, monitor):
+    """The PVs of the host that runs exist; a click on its row opens its displays."""
+    check_page(ET.parse(folder / "hosts.bob").getroot())
+    opened = bob.open_display(folder, "hosts.bob", {})
+    half = len(opened.pvs) // 2
+    assert half == 12 and {p.startswith("far:EBPF:") for p in opened.pvs[half:]} == {True}
+    ca.get_many(opened.pvs[:half])
+    assert [macros for _, macros in opened.opens] == [{"P": monitor.prefix}, {"P": "far:EBPF:"}]
+    for file, macros in opened.opens:
+        pvs = bob.open_display(paths.Path(file).parent, paths.Path(file).name, macros).pvs
+        assert pvs and all(p.removeprefix("pva://").startswith(macros["P"]) for p in pvs)
+
+
+def test_fifty_hosts_from_a_list(tmp_path):
+    """Each is in one of two pages, which open each other."""
+    (tmp_path / "list").write_text("# all\n\n" + "".join(f"h{i}:EBPF:  # crate {i}\n" for i in range(50)))
+    out = make(tmp_path / "out", "-l", tmp_path / "list", "h7:EBPF:", "first:EBPF:")
+    assert out.returncode == 0, out.stderr
+    seen, others = [], []
+    for file in "hosts.bob", "hosts2.bob":
+        check_page(ET.parse(tmp_path / "out" / file).getroot())
+        opens = bob.open_display(tmp_path / "out", file, {}).opens
+        others += [f for f, macros in opens if not macros]
+        seen += [macros["P"] for _, macros in opens if macros]
+    assert others == ["hosts2.bob", "hosts.bob"]
+    assert seen == ["h7:EBPF:", "first:EBPF:"] + [f"h{i}:EBPF:" for i in range(50) if i != 7]
+    assert [c.get("name") for c in ET.parse(tmp_path / "out" / "alarm.xml").getroot()] == seen
+
+
+def channels(*names):
+    """As ChannelFinder answers a query for channels."""
+    return json.dumps([{"name": n, "owner": "admin", "properties": [
+        {"name": "hostName", "owner": "admin", "value": "x"}, {"name": "pvStatus", "owner": "admin", "value": status}],
+        "tags": []} for n, status in names])
+
+
+def test_hosts_from_channel_finder(tmp_path):
+    """One that does not run now is in the display all the same, which then says so."""
+    text = channels(("b:EBPF:PUT_BAD_ALARM", "Inactive"), ("a:EBPF:PUT_BAD_ALARM", "Active"), ("a:EBPF:STATE", "Active"))
+    out = subprocess.run([sys.executable, SCRIPT, "-o", tmp_path, "-c", "-"], input=text, capture_output=True, text=True)
+    assert out.returncode == 0, out.stderr
+    opens = bob.open_display(tmp_path, "hosts.bob", {}).opens
+    assert [macros["P"] for _, macros in opens] == ["a:EBPF:", "b:EBPF:"]
+
+
+@pytest.mark.parametrize("text, why", [("<html>", "no channels of Channel Finder"), ('{"a": 1}', "no channels of"),
+                                       (channels(("a:STATE", "Active")), "there is no monitor")])
+def test_answers_without_monitors_are_refused(tmp_path, text, why):
+    (tmp_path / "answer.json").write_text(text)
+    out = make(tmp_path / "none", "-c", tmp_path / "answer.json")
+    assert out.returncode and why in out.stderr and not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("prefix", ["bad name:", "host$:EBPF:", "h" * 60 + ":"])

@@ -15,7 +15,8 @@ DOWN = "\x1b[B"  # as the console of Linux has it
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
     return module_ioc(db.READY + db.record("ao", "AO", HOPR="200", DRVH="200") + db.record("ao", "BO") +
-                      db.record("stringout", "TEXT") + db.chain("C", 5)).start()
+                      db.record("stringout", "TEXT") + db.record("ao", "TARGET") +
+                      db.record("ao", "LINK", OUT="$(P)TARGET PP", VAL="3.5") + db.chain("C", 5)).start()
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,7 @@ def quiet(monitor, ioc):
     for value in (1, 2, 150):
         ioc.put("AO", value)
     ioc.put("BO", 7.25)
+    ioc.put("LINK.PROC", 1)
     ioc.put("TEXT", "m\u00fcde")
     for _ in range(20):
         ioc.put("C0.PROC", 1)
@@ -82,6 +84,24 @@ def test_rows_are_those_of_caget(quiet):
     chains = zip(*(caget(quiet, f"CHAIN_TOP_{n}") for n in ("NAMES", "CNTS", "MEANS", "MAXS")))
     for row, (name, count, mean, most) in zip(rows(run(quiet, "-1", "-v", "chains"), "SLOWEST"), chains):
         assert row[:3] == [name, count, f"{float(mean):.1f}"] and row[4] == f"{float(most):.1f}"
+
+
+def test_automatic_puts(quiet, ioc):
+    """What a record writes through its link, with the link and its cause."""
+    until(lambda: any(r[1].startswith(ioc.prefix + "TARGET") for r in rows(run(quiet, "-1", "-v", "auto"), "PUTS BY IOCS")), 10,
+          lambda: run(quiet, "-1", "-v", "auto"))
+    row = next(r for r in rows(run(quiet, "-1", "-v", "auto"), "PUTS BY IOCS") if r[1].startswith(ioc.prefix + "TARGET"))
+    assert "3.5" in row and any(f"{ioc.prefix}LINK.OUT" in cell for cell in row) and ioc.name in row, row
+    assert f"{ioc.prefix}TARGET" not in run(quiet, "-1", "-v", "puts")
+
+
+def test_shift(quiet, ioc):
+    """Who wrote what, what is unexpected, what is late: in this order."""
+    text = run(quiet, "-1", "-v", "shift")
+    order = [text.index(t) for t in ("\nPUTS, newest first", "\nUNEXPECTED PUTS", "\nSCAN THREADS")]
+    assert order == sorted(order)
+    assert [r[2] for r in rows(text, "UNEXPECTED PUTS")] == ["150"]
+    assert ioc.prefix + "AO" in {r[1] for r in rows(text, "PUTS, newest first")}
 
 
 def test_histogram_is_whole(quiet):

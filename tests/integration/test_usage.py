@@ -83,9 +83,12 @@ def test_kept_over_a_restart(new_monitor, ioc, tmp_path):
     file = tmp_path / "uses.db"
     monitor = start(new_monitor, ioc, file)
     ioc.run("caput", ioc.prefix + "A5", "3")
-    until(lambda: monitor.text("PUT_LAST_PV") == ioc.prefix + "A5", 60, "the put")
+    until(lambda: monitor.command("ebpfMonUnused 1") and ("A5", WRITE) in uses(file, ioc), 60, lambda: str(uses(file, ioc)))
+    ioc.run("caput", ioc.prefix + "A5", "5")  # again, a moment after it was written: it waits for the next period
+    until(lambda: monitor.text("PUT_LAST_VALUE") == "5", 60, "the put")
     monitor.stop()  # what is left is written
     first = uses(file, ioc)["A5", WRITE]
+    assert first[4] == 2
     monitor = start(new_monitor, ioc, file)
     assert uses(file, ioc)["A5", WRITE] == first
     ioc.run("caput", ioc.prefix + "A5", "4")
@@ -136,11 +139,12 @@ def test_level_off_is_a_gap(new_monitor, ioc, tmp_path):
     file = tmp_path / "uses.db"
     monitor = start(new_monitor, ioc, file)
 
-    def ended():
+    def ended(ways="ways"):
+        """Until when it was watched, in these or in whichever ways."""
         with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as c:
-            return c.execute("SELECT max(ended) FROM watched WHERE ioc = ? AND ways = 7", [ioc.name]).fetchone()[0]
+            return c.execute(f"SELECT max(ended) FROM watched WHERE ioc = ? AND ways = {ways}", [ioc.name]).fetchone()[0]
 
-    until(lambda: monitor.command("ebpfMonUnused 1") and ended(), 60, "watched in all ways")
+    until(lambda: monitor.command("ebpfMonUnused 1") and ended(7), 60, "watched in all ways")
     monitor.set_filter(LEVEL="off")
     monitor.wait_ioc(ioc, level="off")
     monitor.command("ebpfMonUnused 1")

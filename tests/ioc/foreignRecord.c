@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two record types that are not of EPICS Base, so that nobody knows them. Both count how often they process, and have
- * their forward link followed. A "fair" record gets a time stamp each time, a "quiet" one every fourth time.
+ * their forward link followed. A "fair" record gets a time stamp each time, a "quiet" one every fourth time. A put to
+ * HOLD of a fair record stops the IOC in the middle of dbPut, as a signal or a debugger may at any moment.
  */
+#include <signal.h>
+
 #include <dbAccess.h>
 #include <epicsExport.h>
 #include <recGbl.h>
@@ -37,7 +40,15 @@ static long processQuiet(struct dbCommon *common)
     return complete(common);
 }
 
-static rset fairRSET = {.number = RSETNUMBER, .process = processFair};
+static long holdFair(struct dbAddr *addr, int after)
+{
+    (void)addr;
+    if (!after)
+        raise(SIGSTOP);
+    return 0;
+}
+
+static rset fairRSET = {.number = RSETNUMBER, .process = processFair, .special = holdFair};
 static rset quietRSET = {.number = RSETNUMBER, .process = processQuiet};
 epicsExportAddress(rset, fairRSET);
 epicsExportAddress(rset, quietRSET);

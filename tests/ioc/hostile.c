@@ -6,7 +6,10 @@
  * fake:   nothing but the symbols, pdbbase leads to garbage, and iocInit seems to be done
  * silent: the page of pdbbase never arrives
  * sparse: a sparse file whose symbol tables are a gigabyte each is mapped as code
+ * fusePage, fuseCode, fuseProgram: pdbbase, mapped code, or the program itself lie in a file of a FUSE file system that has
+ *         stopped answering. The variable FUSE names the device, and a folder for each: "DEVICE FOLDER"
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +17,7 @@
 #include <sys/prctl.h>
 
 #include "hostile.h"
+#include "hostileFuse.h"
 
 #define NOBODY 60002
 
@@ -49,6 +53,34 @@ static void mapSparse(int number)
     }
 }
 
+/* Has a file in a file system that does not answer any more. */
+static void useFuse(const char *mode, int number)
+{
+    char device[256], folder[256], path[320], fd[16];
+    int quiet, file, isPage = strcmp(mode, "fusePage") == 0;
+
+    if (!getenv("FUSE") || sscanf(getenv("FUSE"), "%255s %250s", device, folder) != 2)
+        exit(2);
+    sprintf(folder + strlen(folder), "/%d", number);
+    if (hostileMountFuse(device, folder, &quiet)) {
+        perror("FUSE");
+        exit(1);
+    }
+    snprintf(path, sizeof(path), "%s/file", folder);
+    if (strcmp(mode, "fuseProgram") == 0) {
+        snprintf(fd, sizeof(fd), "%d", quiet);
+        setenv("QUIET", fd, 1);
+        execl(path, path, "again", NULL);
+    }
+    file = open(path, O_RDONLY);
+    if (file < 0 || mmap(isPage ? &pdbbase : NULL, HOSTILE_PAGE, PROT_READ | (isPage ? PROT_WRITE : PROT_EXEC),
+                         MAP_PRIVATE | (isPage ? MAP_FIXED : 0), file, 0) == MAP_FAILED) {
+        perror(path);
+        exit(1);
+    }
+    close(quiet);
+}
+
 static void run(const char *mode, int number)
 {
     static char garbage[HOSTILE_PAGE];
@@ -63,6 +95,8 @@ static void run(const char *mode, int number)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (strcmp(mode, "sparse") == 0)
         mapSparse(number);
+    if (strncmp(mode, "fuse", 4) == 0)
+        useFuse(mode, number);
     printf("%d\n", (int)getpid());
     fflush(stdout);
     for (;;)
@@ -75,6 +109,14 @@ int main(int argc, char **argv)
 
     if (argc < 2)
         return 2;
+    if (strcmp(argv[1], "again") == 0) { /* from the file system that stops answering now */
+        interruptAccept = 1;
+        printf("%d\n", (int)getpid());
+        fflush(stdout);
+        close(atoi(getenv("QUIET")));
+        for (;;)
+            pause();
+    }
     for (int i = 0; i < count; i++)
         if (fork() == 0)
             run(argv[1], i);

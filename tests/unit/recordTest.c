@@ -165,6 +165,15 @@ static ebpfMonOpStatus fakeInventory(const char *one, const char *other, ebpfMon
     return judge(strcmp(one, "a.json") == 0 && (strcmp(other, "*") == 0 || strcmp(other, "b.json") == 0));
 }
 
+static ebpfMonOpStatus fakeKeepInventory(const ebpfMonInventoryConf *conf, ebpfMonTextReport *report)
+{
+    if (!conf) {
+        ebpfMonTextReportAdd(report, "# kept\n");
+        return judge(1);
+    }
+    return judge(strcmp(conf->file, "/k.json") == 0 && conf->seconds == 60 && conf->keep == 10);
+}
+
 static ebpfMonOpStatus fakeAddReport(ebpfMonTextReport *report, int level)
 {
     (void)report;
@@ -175,7 +184,8 @@ static ebpfMonOpStatus fakeAddReport(ebpfMonTextReport *report, int level)
 static const ebpfMonMonitorOps fake = {
     fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, fakeSetReference,
     fakeResetLost, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers, fakeAddUsers, fakeSetUsage, fakeAddUnused,
-    fakePublishClients, fakeTrace, fakeSetRecSync, fakeInventory, fakeInventory, fakeAddReport
+    fakePublishClients, fakeTrace, fakeSetRecSync, fakeInventory, fakeKeepInventory,
+    fakeInventory, fakeAddReport
 };
 
 /* Reads "pv" as text until it is "value", or the deadline has passed; how long that took, or -1. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <epicsUnitTest.h>
@@ -250,14 +251,53 @@ static void testBusyHost(void)
     end(child);
 }
 
+static void doNothing(void *data)
+{
+    (void)data;
+}
+
+/* A child that may make no more threads, from the begin or once its reader has had nothing to do for long. Returns what it
+ * exits with: 1: a job was refused, 2: it is said. */
+static int runWithoutThreads(int hasReader)
+{
+    static const ebpfMonForeignJob job = { doNothing, doNothing };
+    pid_t pid = fork();
+    int status = -1;
+
+    if (pid == 0) {
+        if (setuid(NOBODY + 1))
+            _exit(9);
+        if (hasReader) {
+            ebpfMonForeignRun(getpid(), 5, &job, NULL);
+            sleep(8); /* a reader without a job ends after 5 s */
+        }
+        setrlimit(RLIMIT_NPROC, &(struct rlimit){ 1, 1 });
+        status = ebpfMonForeignRun(getpid(), 5, &job, NULL) != 0 && errno == EAGAIN;
+        _exit(status | ebpfMonForeignLacksThreads() << 1);
+    }
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void testNoThreads(void)
+{
+    testDiag("no more threads");
+    testOk1(runWithoutThreads(0) == 3);
+    testOk(runWithoutThreads(1) == 0, "one reader without a job is kept");
+}
+
 MAIN(testForeign)
 {
     int fd;
 
-    testPlan(17);
+    testPlan(19);
     shared = mmap(NULL, 2 * HOSTILE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     page = mmap(NULL, HOSTILE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     *page = 1;
+    if (getuid())
+        testSkip(2, "not root");
+    else
+        testNoThreads(); /* before there is a reader: a child that is forked later takes it for its own */
     testSparseFile();
     testCost();
     fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);

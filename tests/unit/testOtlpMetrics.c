@@ -6,6 +6,7 @@
 #include <testMain.h>
 
 #include "export/otlp/otlpMetrics.h"
+#include "export/otlp/otlpSender.h"
 #include "otlpTest.h"
 
 static ebpfMonJson json;
@@ -51,6 +52,11 @@ static void setNumbers(void)
     n.ioc[0].records = 12;
     n.ioc[0].cost = 0.25;
     n.ioc[0].processings = 77;
+    n.unexpected = 4;
+    n.processes = 1;
+    n.process[0] = (ebpfMonOtlpProcess){ .name = "vac1", .cpu = 12.5, .mem = 40 };
+    n.gone = 2;
+    n.state = ebpfMonDegraded;
     n.cpu = NAN;
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
         n.edge[i] = i * 0.5;
@@ -69,7 +75,7 @@ static void testMetrics(void)
     len = ebpfMonOtlpWriteMetrics(&json, &n, &exemplars, &since, text + 1, sizeof(text) - 3, &points);
     text[0] = '[';
     strcpy(text + 1 + len, "]");
-    testOk(isJson(text, len + 2) && points == 15, "%u points", points);
+    testOk(isJson(text, len + 2) && points == 23, "%u points", points);
     testOk1(strstr(text, "{\"name\":\"epics.puts\",\"unit\":\"{put}\",\"description\":\"Puts that passed the filter\","
                    "\"sum\":{\"aggregationTemporality\":2,\"isMonotonic\":true,\"dataPoints\":[{"
                    "\"startTimeUnixNano\":\"1000\",\"timeUnixNano\":\"1000\",\"attributes\":[" S("epics.ioc", "vac1")
@@ -88,6 +94,45 @@ static void testMetrics(void)
     testOk1(strstr(text, "\"count\":6,\"bucketCounts\":[2,0,") &&
             strstr(text, ",0,4],\"explicitBounds\":[5e-07,1e-06,1.5e-06,"));
     testOk1(strstr(text, "\"asDouble\":\"NaN\"") != NULL);
+    testOk1(after(strstr(text, "\"epics.puts_unexpected\""), "\"asInt\":") == 4);
+    testOk1(after(strstr(text, "\"epics.iocs_gone\""), "\"asDouble\":") == 2);
+    testOk1(after(strstr(text, "\"ebpfmon.state\""), "\"asDouble\":") == 2);
+    testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asDouble\":0.125") != NULL);
+    testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asDouble\":40000000") != NULL);
+}
+
+/* As many IOCs and roots as there can be, with long names: metrics that do not fit are not sent at all. */
+static void testMost(void)
+{
+    static ebpfMonOtlpNumbers most;
+    static ebpfMonOtlpSinces starts;
+    static char buffer[EBPFMON_OTLP_METRICS];
+    unsigned points;
+    size_t len;
+
+    most.now = 1790000000000000000;
+    most.putIocs = most.iocs = EBPFMON_IOCS_MAX;
+    most.processes = EBPFMON_HEALTH_IOCS;
+    most.roots = EBPFMON_TOP_MAX;
+    for (unsigned i = 0; i < EBPFMON_IOCS_MAX; i++) {
+        memset(most.putIoc[i].name, 'p', sizeof(most.putIoc[i].name) - 1);
+        memset(most.ioc[i].name, 'i', sizeof(most.ioc[i].name) - 1);
+        memset(most.process[i].name, 'h', sizeof(most.process[i].name) - 1);
+        most.putIoc[i].puts = most.ioc[i].processings = most.putIoc[i].denied = UINT64_MAX >> 1;
+        most.ioc[i].cost = most.process[i].cpu = most.process[i].mem = 100. / 3;
+    }
+    for (unsigned i = 0; i < EBPFMON_TOP_MAX; i++) {
+        memset(most.chain[i].ioc, 'i', sizeof(most.chain[i].ioc) - 1);
+        memset(most.chain[i].root, 'r', sizeof(most.chain[i].root) - 1);
+        for (unsigned k = 0; k < EBPFMON_HIST_MAX; k++)
+            most.chain[i].hist[k] = 1e9;
+    }
+    for (unsigned k = 0; k < EBPFMON_HIST_MAX; k++)
+        most.edge[k] = (double)(1u << k) / 3;
+    len = ebpfMonOtlpWriteMetrics(&json, &most, &exemplars, &starts, buffer, sizeof(buffer), &points);
+    testOk(len > 0, "%u points are %zu bytes", points, len);
+    len = ebpfMonOtlpWriteMetrics(&json, &most, &exemplars, &starts, buffer, sizeof(buffer) * 4 / 5, &points);
+    testOk(len > 0, "and a fifth is free");
 }
 
 static void testSince(void)
@@ -136,6 +181,7 @@ MAIN(testOtlpMetrics)
     testPlan(0);
     testMetrics();
     testSince();
+    testMost();
     ebpfMonJsonFree(&json);
     return testDone();
 }

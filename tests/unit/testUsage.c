@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <epicsUnitTest.h>
@@ -150,11 +151,28 @@ static void testStore(void)
     ebpfMonUseStoreClose(s);
 }
 
+/* A database where others could exchange it, or lead us to another file. */
+static void testForeignFiles(const char *folder)
+{
+    char link[100], target[100];
+    struct stat st;
+
+    testDiag("Files of others");
+    testOk(stat(file, &st) == 0 && !(st.st_mode & 0137), "who uses what is not for everybody: mode %o", st.st_mode & 0777);
+    snprintf(link, sizeof(link), "%s/link.db", folder);
+    snprintf(target, sizeof(target), "%s/target.db", folder);
+    testOk(symlink(target, link) == 0 && !ebpfMonUseStoreOpen(link, 1, 1, why, sizeof(why)) && access(target, F_OK),
+           "a link: %s", why);
+    unlink(link);
+    testOk(chmod(folder, 01777) == 0 && !ebpfMonUseStoreOpen(link, 1, 1, why, sizeof(why)) && access(link, F_OK), "%s", why);
+    chmod(folder, 0700);
+}
+
 MAIN(testUsage)
 {
     char folder[] = "/tmp/testUsageXXXXXX", name[80];
 
-    testPlan(13 + 3 + 8);
+    testPlan(13 + 3 + 8 + 3);
     if (!mkdtemp(folder))
         testAbort("no folder");
     snprintf(file, sizeof(file), "%s/uses.db", folder);
@@ -162,6 +180,7 @@ MAIN(testUsage)
     testNotes();
     testRoom();
     testStore();
+    testForeignFiles(folder);
     ebpfMonUseNotesFree(notes);
     for (const char *end = "\0-wal\0-shm\0."; *end != '.'; end += strlen(end) + 1) {
         snprintf(name, sizeof(name), "%s%s", file, end);

@@ -130,6 +130,43 @@ static void testHole(ebpfMonWire *w, talk *k, const eventLog *log, const bytes *
     bytesFree(&big);
 }
 
+/* What the network has lost comes again, however late; what was lost on the way to us does not. */
+static void testSentAgain(void)
+{
+    eventLog log = { 0 };
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+    talk k = talkNew(40002, 5064);
+    bytes b = { 0 };
+
+    add16(&b, 0); /* VERSION */
+    add16(&b, 0);
+    add16(&b, 0);
+    add16(&b, 13);
+    add32(&b, 0);
+    add32(&b, 0);
+    put(&b, 3, 77, 7.0);
+    shake(w, &k);
+    for (int again = 0; again < 2; again++) {
+        size_t cut = again ? 0 : 16, half = cut + (b.len - cut) / 2;
+
+        if (again)
+            b.len -= 16, memmove(b.p, b.p + 16, b.len), half = b.len / 2;
+        else
+            say(w, &k, 0, b.p, 16);
+        ebpfMonWireSetLossAt(w, again ? k.time + 1 : 0);
+        sendAt(w, &k, 0, k.seq[0] + (uint32_t)(half - cut), ACK, b.p + half, b.len - half, b.len - half);
+        ebpfMonWireTick(w, k.time + 2000 * MS);
+        testOk(log.count[ebpfMonWireGap] == (unsigned)again, again ? "lost on the way to us: not waited for" : "waited for");
+        sendAt(w, &k, 0, k.seq[0], ACK, b.p + cut, half - cut, half - cut);
+        testOk(log.count[ebpfMonWirePut] == 1, again ? "it is too late" : "sent again: the put is whole");
+        k.seq[0] += (uint32_t)(b.len - cut);
+        k.time += 3000 * MS;
+    }
+    ebpfMonWireFree(w);
+    bytesFree(&b);
+    logClear(&log);
+}
+
 static void testGap(void)
 {
     eventLog log = { 0 };
@@ -216,6 +253,7 @@ MAIN(testWireStream)
     testRecorded(t, n, &plain);
     testScattered(t, n, &plain);
     testGap();
+    testSentAgain();
     testOverlap();
     logClear(&plain);
     bytesFree(&store);

@@ -1,36 +1,40 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The demo: an unmodified softIoc with clients runs, then the monitor starts, then the demo shows what the monitor
-sees.
+sees: in a terminal by ebpfMonTop, else as lines. What it shows comes from the monitor's PVs alone.
 
-camonitor of EPICS Base reads all shown values from the monitor's PVs. EPICS_BASE is its path. tools/demo.sh starts the
-demo.
+EPICS_BASE is the path of EPICS Base. tools/demo.sh starts the demo.
 """
+import argparse
 import json
 import os
+import pathlib
 import pwd
-import select
-import shutil
 import signal
+import subprocess
 import sys
-import termios
 import threading
 import time
-import tty
 
-import screen
 from stage import Failed, Stage
 
 from tests.harness import rawca
-from tests.harness.paths import BASE_BIN, MONITOR, MONITOR_BOOT, TOP
+from tests.harness.paths import BASE_BIN, DB, MONITOR, MONITOR_BOOT, TOP
 
 MACHINE_P, MONITOR_P = "DEMO:", "DEMO:EBPF:"
-SCALARS = """STATE STATE_MSG.VAL$ PUT_CNT PROC_RATE COST TRAP_COST CPU MEM LOST_CNT LOG_STATE PUT_BAD_OPEN_CNT
-             PUT_BAD_REASON.VAL$""".split()
-LISTS = """IOC_NAMES IOC_PIDS IOC_VERSIONS IOC_RECORD_CNTS IOC_LEVELS PUT_TIMES PUT_PVS PUT_OLD_VALUES PUT_VALUES PUT_WRITERS
-           PROC_TOP_NAMES PROC_TOP_CNTS PROC_TOP_RATES CHAIN_TOP_NAMES CHAIN_TOP_CNTS CHAIN_TOP_MEANS
-           CHAIN_TOP_P99S CHAIN_TOP_MAXS CHAIN_TOP_LOCK_WAITS CHAIN_HIST CHAIN_HIST_EDGES""".split()
+PUTS = [f"PUT_{n}" for n in ("TIMES", "PVS", "OLD_VALUES", "VALUES", "WRITERS")]
+LISTS = ["IOC_NAMES", "CHAIN_TOP_NAMES", *PUTS]
+SCALARS = ["STATE", "STATE_MSG.VAL$", "LOG_STATE", "PUT_BAD_OPEN_CNT", "PUT_BAD_REASON.VAL$"]
 OPERATOR = "DEMO:MAG:CURRENT:SET"
 RULES = TOP / "tools/demo/rules.json"
+SHOW = MONITOR.parent / "ebpfMonTop"
+NUMBERS = 3000000  # that the IOC "machine-orbit" stores as texts: slower than its scan
+
+NEXT = """WHAT TO TRY NEXT
+  Who changed my set point? Why is my scan late? Who still uses this PV?   documentation/tutorial.md: you type, it answers
+  Watch the IOCs of this host, as root:    cd iocBoot/iocEbpfMon && ../../{bin}/ebpfMon st.cmd
+  and look at them, in another terminal:   {bin}/ebpfMonTop $(hostname -s):EBPF:
+  The same as displays for Phoebus:        ebpfMonApp/op/bob/ebpfMon.bob; pictures in documentation/howTo.md
+  As a service on each host:               make deb; documentation/installation.md"""
 
 
 class Values:
@@ -56,11 +60,18 @@ class Values:
     def get(self, name):
         return self._values.get(name, "")
 
-    def severity(self, name):
-        return self._severities.get(name, "") or "NO_ALARM"
-
     def list(self, name):
         return self._values.get(name, [])
+
+    def puts(self):
+        """Time, PV, old value, new value and writer of the newest ones."""
+        return list(zip(*(self.list(n) for n in PUTS)))
+
+    def unexpected(self):
+        """Whether there are unexpected puts, and why."""
+        name = "PUT_BAD_OPEN_CNT"
+        text = f"{name} {self.get(name)} {self._severities.get(name) or 'NO_ALARM'}"
+        return text if self.get(name) == "0" else f"{text}: {self.get('PUT_BAD_REASON.VAL$')}"
 
 
 class Operators(threading.Thread):
@@ -99,6 +110,8 @@ def script(stage):
 ebpfMonFilter "machine*"
 ebpfMonRules "{RULES}"
 ebpfMonJsonLog "{stage.tmp / "puts.json"}"
+dbLoadRecords "{DB / "ebpfMonWatch.db"}", "P={MONITOR_P},REC={OPERATOR}"
+dbLoadRecords "{DB / "ebpfMonIoc.db"}", "P={MONITOR_P},IOC=machine-orbit"
 iocInit
 """)
     path = stage.tmp / "st.cmd"
@@ -122,13 +135,15 @@ class Panel:
 
 
 def set_up(stage, values):
-    print("demo: starting an unmodified softIoc with the records of a small machine")
+    print("demo: starting two unmodified softIocs: a small machine, and one with a scan that is too slow")
     machine = stage.start([BASE_BIN / "softIoc", "st.cmd"], stage.machine_port, cwd=TOP / "tools/demo", P=MACHINE_P,
                           IOC="machine")
     stage.wait_for(machine, stage.machine_port, MACHINE_P + "BEAM:LIFETIME", "softIoc")
+    stage.start([BASE_BIN / "softIoc", "-m", f"P={MACHINE_P},N={NUMBERS}", "-d", "orbit.db"], stage.orbit_port,
+                cwd=TOP / "tools/demo", IOC="machine-orbit")
     stage.start([BASE_BIN / "camonitor", *(MACHINE_P + n for n in ("BEAM", "MAG:CURRENT", "VALVE:STATUS"))])
     panel = Panel(stage.machine_port, OPERATOR)
-    print("demo: clients are connected to the softIoc; now the monitor starts")
+    print("demo: clients are connected to them; now the monitor starts")
     monitor = stage.start([MONITOR, script(stage)], stage.monitor_port, cwd=MONITOR_BOOT, EBPFMON_P=MONITOR_P,
                           USER=pwd.getpwuid(os.geteuid()).pw_name)  # who may acknowledge
     stage.wait_for(monitor, stage.monitor_port, MONITOR_P + "STATE", "the monitor IOC")
@@ -140,52 +155,68 @@ def set_up(stage, values):
 
 
 def wait_until_running(values, monitor, seconds=30):
-    """Waits until the monitor is Running and has found the IOC."""
+    """Waits until the monitor is Running and has found both IOCs."""
     end = time.monotonic() + seconds
     while (values.get("STATE") not in ("Running", "Degraded") or values.get("LOG_STATE") != "Ok" or
-           not any(n.startswith("machine") for n in values.list("IOC_NAMES"))):
+           not {"machine", "machine-orbit"} <= set(values.list("IOC_NAMES"))):
         if values.get("STATE") == "Failed" or not monitor.running or time.monotonic() > end:
             raise Failed("\n".join([f"the monitor does not run: {values.get('STATE')} {values.get('STATE_MSG.VAL$')}",
                                     *list(monitor.lines)[-15:]]))
         time.sleep(0.05)
 
 
-def live(values, monitor, seconds):
-    """Draws the page again and again until q is typed or the time is over."""
+def show(stage, *args):
+    """The command that shows the monitor."""
+    return subprocess.Popen([SHOW, *map(str, args), MONITOR_P], env=stage.clients)
+
+
+def live(stage, monitor, seconds):
+    """ebpfMonTop has the terminal until the user ends it, or the time is over."""
+    shown = show(stage, "-v", "shift")
     end = time.monotonic() + seconds
-    before = termios.tcgetattr(sys.stdin)
     try:
-        tty.setcbreak(sys.stdin)
-        sys.stdout.write("\x1b[?1049h\x1b[?25l")
-        while time.monotonic() < end:
-            width, height = shutil.get_terminal_size()
-            lines = screen.page(values, height - 1)
-            lines.append(f"q ends, {end - time.monotonic():.0f} s to go")
-            sys.stdout.write("\x1b[H" + "".join(line[:width - 1] + "\x1b[K\r\n" for line in lines[:height - 1]) + "\x1b[J")
-            sys.stdout.flush()
+        while shown.poll() is None and time.monotonic() < end:
             still(monitor)
-            if select.select([sys.stdin], [], [], 0.5)[0] and os.read(sys.stdin.fileno(), 1) in (b"q", b"Q", b""):
-                break
+            time.sleep(0.1)
     finally:
-        sys.stdout.write("\x1b[?25h\x1b[?1049l")
-        sys.stdout.flush()
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+        shown.terminate()  # it puts the terminal in order
+        shown.wait(10)
 
 
 def plain(values, monitor, seconds):
     """Prints each put at once. All other values are on the page at the end."""
     end, seen, opened = time.monotonic() + seconds, set(), "0"
     while time.monotonic() < end:
-        for row in reversed(screen.recent(values)):
+        for row in reversed(values.puts()):
             if row not in seen:
                 seen.add(row)
                 when, pv, old, new, who = row
                 print(f"{when}  {pv}  {old} → {new}  by {who}", flush=True)
         if opened != values.get("PUT_BAD_OPEN_CNT"):
             opened = values.get("PUT_BAD_OPEN_CNT")
-            print(f"  {screen.unexpected(values)}", flush=True)
+            print(f"  {values.unexpected()}", flush=True)
         still(monitor)
         time.sleep(0.25)
+
+
+def last_pages(stage):
+    """What the operator cares about, and where the time goes: printed, so that it stays on the terminal."""
+    for view, rows in (("shift", 8), ("chains", 5)):
+        print(f"\n$ ebpfMonTop -1 -v {view} -r {rows} {MONITOR_P}", flush=True)
+        show(stage, "-1", "-v", view, "-r", rows).wait(30)
+
+
+def draw_pictures(stage, values, folder):
+    import pictures  # it needs packages that the demo does without
+    end = time.monotonic() + 60
+    while "450" not in values.list("PUT_VALUES"):
+        if time.monotonic() > end:
+            raise Failed("there was no unexpected put")
+        time.sleep(0.1)
+    when, pv, old, new, who = next(put for put in values.puts() if put[3] == "450")
+    macros = {"REC": OPERATOR, "IOC": "machine-orbit", "TIME": when, "PV": pv, "OLD": old, "NEW": new, "WRITER": who,
+              "ORIGIN": "", "WHY": values.get("PUT_BAD_REASON.VAL$")}
+    pictures.draw(stage, SHOW, MONITOR_P, [f"{k}={v}" for k, v in macros.items()], folder)
 
 
 def logged(path):
@@ -208,7 +239,10 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, ended)
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60 if terminal else 20
+    parser = argparse.ArgumentParser()
+    parser.add_argument("seconds", nargs="?", type=float, default=60 if terminal else 20)
+    parser.add_argument("--pictures", metavar="FOLDER", type=pathlib.Path, help="draws pictures for the documentation")
+    args = parser.parse_args()
     stage, operators, panel, code, lines = None, None, None, 0, []
     values = Values()
     try:
@@ -216,9 +250,17 @@ def main():
         monitor, panel = set_up(stage, values)
         operators = Operators(stage, panel)
         operators.start()
-        (live if terminal else plain)(values, monitor, seconds)
-        if not screen.recent(values) or not values.list("CHAIN_TOP_NAMES"):
+        if not SHOW.exists():
+            raise Failed(f"{SHOW} was not built: it needs ncurses (Debian: libncurses-dev)")
+        if args.pictures:
+            draw_pictures(stage, values, args.pictures)
+        elif terminal:
+            live(stage, monitor, args.seconds)
+        else:
+            plain(values, monitor, args.seconds)
+        if not values.puts() or not values.list("CHAIN_TOP_NAMES"):
             raise Failed(f"the monitor saw nothing: {values.get('STATE')} {values.get('STATE_MSG.VAL$')}")
+        last_pages(stage)
         lines = list(logged(stage.tmp / "puts.json"))
     except Failed as why:
         print(f"demo: {why}", file=sys.stderr)
@@ -236,7 +278,7 @@ def main():
         if stage:
             stage.close()
     if not code:
-        print("\n".join([*screen.page(values, 50), "", "TWO LINES OF THE JSON LOG", *lines]))
+        print("\n".join(["", "TWO LINES OF THE JSON LOG", *lines, "", NEXT.format(bin=MONITOR.parent.relative_to(TOP))]))
     return code
 
 

@@ -28,8 +28,8 @@ def _end_with_parent():
 
 class Stage:
     def __init__(self):
-        self.machine_port, self.monitor_port = loopback.take_port(), loopback.take_port()
-        self._clients = loopback.client(self.machine_port, self.monitor_port)
+        self.machine_port, self.orbit_port, self.monitor_port = (loopback.take_port() for _ in range(3))
+        self.clients = loopback.client(self.machine_port, self.orbit_port, self.monitor_port)
         self._running = []
         self.tmp = Path(tempfile.mkdtemp(prefix="ebpfMonDemo"))
         # Without a CA repeater, clients and IOCs would start one that does not end with the demo.
@@ -37,14 +37,14 @@ class Stage:
 
     def start(self, argv, port=None, cwd=None, on_line=None, **more):
         """Starts a process: a server at this port, or a client. "on_line" is called with each line that it prints."""
-        environ = {**(loopback.server(port) if port else {}), **self._clients, **more}
+        environ = {**(loopback.server(port) if port else {}), **self.clients, **more}
         process = Process(argv, environ, cwd, on_line, start_new_session=True, preexec_fn=_end_with_parent)
         self._running.append(process)
         return process
 
     def run(self, program, *args):
         """Runs a client program that ends by itself. Returns what it printed."""
-        done = subprocess.run([BASE_BIN / program, *map(str, args)], env=self._clients, text=True, timeout=15,
+        done = subprocess.run([BASE_BIN / program, *map(str, args)], env=self.clients, text=True, timeout=15,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               start_new_session=True, check=False)
         return done.stdout.strip()

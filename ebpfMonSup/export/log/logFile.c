@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "export/log/logFile.h"
-#include "export/log/logOpen.h"
+#include "common/ownFile.h"
 
 #define BATCH      16384u /* bytes that are written at once */
 #define DELAY      0.2    /* s: the longest that a line waits */
@@ -66,7 +66,7 @@ static int openFile(ebpfMonLogFile *f, double now)
 {
     struct stat st;
     char why[256];
-    int fd = ebpfMonLogOpen(f->out.name, &st, why, sizeof(why));
+    int fd = ebpfMonOwnFileOpen(f->out.name, &st, why, sizeof(why));
 
     if (fd < 0) {
         ebpfMonDestinationSetTrouble(&f->out, now, RETRY_MOST, "%s", why);

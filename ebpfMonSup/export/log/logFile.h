@@ -2,7 +2,7 @@
 /*
  * A file of lines. Written in batches, whole lines only; rotated by size, by age and on request (FILE, FILE.1 …
  * FILE.N); opened again when somebody else moved it away. A full disk is a state: what is in the buffer waits, what
- * does not fit into the buffer is counted. logOpen.h says which files are opened. One thread; times in seconds,
+ * does not fit into the buffer is counted. common/ownFile.h says which files are opened. One thread; times in seconds,
  * monotonic.
  */
 #ifndef EBPFMON_LOGFILE_H

@@ -267,6 +267,51 @@ static void addIocs(items *m)
     }
 }
 
+static void addProcesses(items *m, const char *name, const char *unit, const char *description,
+                         double (*get)(const ebpfMonOtlpProcess *p))
+{
+    const ebpfMonOtlpNumbers *n = m->n;
+
+    if (!n->processes || beginItem(m, name, unit, description))
+        return;
+    openGauge(m);
+    for (unsigned i = 0; i < n->processes; i++) {
+        openPoint(m, 0);
+        addAttribute(m, "epics.ioc", n->process[i].name);
+        ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, get(&n->process[i]));
+        ebpfMonJsonCloseObject(m->j);
+    }
+    closeData(m);
+}
+
+static double getCpu(const ebpfMonOtlpProcess *p)
+{
+    return FRACTION(p->cpu);
+}
+
+static double getMemory(const ebpfMonOtlpProcess *p)
+{
+    return BYTES(p->mem);
+}
+
+/* What somebody has to act on, of the whole host: alert rules need no more. */
+static void addHealth(items *m)
+{
+    const ebpfMonOtlpNumbers *n = m->n;
+    ebpfMonOtlpSinces *s = m->starts;
+
+    addSum(m, "epics.puts_unexpected", "{put}", "Puts that the rules do not expect", n->unexpected, &s->unexpected,
+           s->before);
+    addGauge(m, "epics.iocs_gone", "{ioc}", "IOCs that ended and did not come back", n->gone);
+    addGauge(m, "epics.threads_hanging", "{thread}", "Threads of IOCs that hang", n->hangs);
+    addSum(m, "epics.scans_late", "{scan}", "Periods of scan threads that were too long", n->lateScans, &s->lateScans,
+           s->before);
+    addSum(m, "epics.ioc_restarts", "{restart}", "IOCs that ended and came back", n->restarts, &s->restarts, s->before);
+    addProcesses(m, "epics.ioc.cpu", "1", "CPU of an IOC, of one core", getCpu);
+    addProcesses(m, "epics.ioc.memory", "By", "Resident memory of an IOC", getMemory);
+    addGauge(m, "ebpfmon.state", "{state}", "0 starting, 1 running, 2 degraded, 3 failed", n->state);
+}
+
 /* The time as a number and an empty list: else receivers in Rust drop the whole histogram, as "number" says. */
 static void addExemplar(items *m, const char *ioc, const char *root)
 {
@@ -376,6 +421,7 @@ size_t ebpfMonOtlpWriteMetrics(ebpfMonJson *json, const ebpfMonOtlpNumbers *n, c
     addLatency(&m);
     addRoots(&m);
     addIocs(&m);
+    addHealth(&m);
     addGauge(&m, "ebpfmon.cost", "1", "CPU that watching takes from all IOCs, of one core", FRACTION(n->cost));
     addGauge(&m, "ebpfmon.cpu", "1", "The monitor's own CPU, of one core", FRACTION(n->cpu));
     addGauge(&m, "ebpfmon.mem", "By", "The monitor's own memory, with its maps", BYTES(n->mem));

@@ -10,17 +10,30 @@
 #include "export/shared/jsonGen.h"
 #include "model/published.h"
 
+/* A process: an IOC whose health is known. */
+typedef struct {
+    char     name[EBPFMON_HEALTH_NAME];
+    double   cpu;            /* percent of one core */
+    double   mem;            /* MB */
+} ebpfMonOtlpProcess;
+
 /* What the metrics are made of: a copy of the published numbers. */
 typedef struct {
     uint64_t now;            /* ns since 1970 */
     uint64_t counted;        /* the same: when the histograms were taken */
     unsigned putIocs;
     ebpfMonPutIoc putIoc[EBPFMON_IOCS_MAX];
+    uint64_t unexpected;     /* puts */
     unsigned losses;
     struct { char reason[40]; uint64_t count; } lost[EBPFMON_LOSSES_MAX];
     double   cost, cpu, mem;
     unsigned iocs;
     struct { char name[EBPFMON_NAME_SIZE]; uint32_t records; double cost; uint64_t processings; } ioc[EBPFMON_IOCS_MAX];
+    unsigned processes;
+    ebpfMonOtlpProcess process[EBPFMON_HEALTH_IOCS];
+    unsigned gone, hangs;    /* IOCs that ended; threads that hang */
+    uint64_t lateScans, restarts;
+    ebpfMonState state;
     unsigned roots;
     ebpfMonChainRow chain[EBPFMON_TOP_MAX];
     char     root[EBPFMON_NAME_SIZE]; /* of the histogram; empty: all */
@@ -47,7 +60,7 @@ typedef struct {
 typedef struct {
     uint64_t first, before;  /* time of the first, of the last numbers */
     ebpfMonOtlpSeries series[EBPFMON_OTLP_SERIES];
-    ebpfMonOtlpSince lost, hist, sent, drop;
+    ebpfMonOtlpSince lost, hist, sent, drop, unexpected, lateScans, restarts;
     uint64_t bucket[EBPFMON_HIST_MAX];
     char     root[EBPFMON_NAME_SIZE];
 } ebpfMonOtlpSinces;

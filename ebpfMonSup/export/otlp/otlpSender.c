@@ -22,7 +22,7 @@ const char *const ebpfMonOtlpReasonNames[ebpfMonOtlpReasons] = {"queue full", "r
 int ebpfMonOtlpSenderAllocate(ebpfMonOtlpSender *s)
 {
     if (!s->text)
-        s->text = malloc(EBPFMON_OTLP_BATCH + 2 * HEAD_MAX + ITEM_MAX + TAIL_MAX);
+        s->text = malloc(EBPFMON_OTLP_METRICS + 2 * HEAD_MAX + ITEM_MAX + TAIL_MAX);
     if (!s->chunk)
         s->chunk = malloc(EBPFMON_OTLP_CHUNK);
     return s->text && s->chunk ? 0 : -1;
@@ -189,7 +189,7 @@ void ebpfMonOtlpSenderReadQueue(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *con
 void ebpfMonOtlpSenderSetBatch(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, const char *text, size_t len,
                                unsigned items, double now)
 {
-    if (beginBatch(s, conf, now) || !len || len > EBPFMON_OTLP_BATCH) {
+    if (beginBatch(s, conf, now) || !len || len > EBPFMON_OTLP_METRICS) {
         addLost(s, ebpfMonOtlpUnfit, items);
         clearBatch(s);
         return;

@@ -14,6 +14,25 @@
 
 #define TICK 0.2 /* s */
 
+/* Under the lock of the published values. */
+static void copyHealth(ebpfMonOtlpNumbers *n, const ebpfMonPublished *published)
+{
+    const ebpfMonHealth *h = &published->health;
+
+    n->unexpected = published->unexpected.count;
+    n->state = published->state;
+    n->gone = h->gone;
+    n->hangs = h->hangs;
+    n->lateScans = h->lateCount;
+    n->restarts = h->restarts;
+    n->processes = h->iocs;
+    for (unsigned i = 0; i < h->iocs; i++) {
+        strcpy(n->process[i].name, h->ioc[i].name);
+        n->process[i].cpu = h->ioc[i].cpu;
+        n->process[i].mem = h->ioc[i].mem;
+    }
+}
+
 /* The published numbers, and those of the senders. */
 static void readNumbers(ebpfMonOtlpOwn *own)
 {
@@ -40,6 +59,7 @@ static void readNumbers(ebpfMonOtlpOwn *own)
         n->ioc[i].cost = published->iocs.ioc[i].cost;
         n->ioc[i].processings = published->iocs.ioc[i].procCount;
     }
+    copyHealth(n, published);
     n->roots = published->chains.slowestCount;
     memcpy(n->chain, published->chains.slowest, published->chains.slowestCount * sizeof(n->chain[0]));
     strcpy(n->root, published->chains.selectedRoot);

@@ -24,7 +24,7 @@ typedef struct {
     ebpfMonOtlpNumbers numbers;
     ebpfMonOtlpSinces sinces;
     ebpfMonJson json;               /* for the metrics */
-    char     metrics[EBPFMON_OTLP_BATCH];
+    char     metrics[EBPFMON_OTLP_METRICS];
     double   nextMetrics;           /* this and all below: s, monotonic */
     double   endBy;                 /* 0: it is not to end */
     double   publishAt;

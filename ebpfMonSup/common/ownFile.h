@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opens a file of lines so that nobody else can lead the monitor to another file. The monitor runs as root; a name in a
- * folder where others may write (/tmp) can be their link, their pipe, or a second name of a file of root.
+ * Opens a file of ours, a log or a database, so that nobody else can lead the monitor to another file. The monitor runs as
+ * root; a name in a folder where others may write (/tmp) can be their link, their pipe, or a second name of a file of root.
  */
-#ifndef EBPFMON_LOGOPEN_H
-#define EBPFMON_LOGOPEN_H
+#ifndef EBPFMON_OWNFILE_H
+#define EBPFMON_OWNFILE_H
 
 #include <stddef.h>
 #include <sys/stat.h>
@@ -17,6 +17,6 @@
  *   may write has the sticky bit. So only root and we can exchange what stands there.
  * - The file itself is no link, but a regular file with one name (hard link), and belongs to our user.
  */
-int ebpfMonLogOpen(const char *path, struct stat *st, char *why, size_t size);
+int ebpfMonOwnFileOpen(const char *path, struct stat *st, char *why, size_t size);
 
 #endif

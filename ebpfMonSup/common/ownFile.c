@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/log/logOpen.h"
+#include "common/ownFile.h"
 
 /* O_NONBLOCK: a named pipe without a reader must not hold us. */
 #define FLAGS (O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
@@ -39,7 +39,7 @@ static int checkFolder(const char *folder, char *why, size_t size)
     if (lstat(folder, &st))
         return refuse(why, size, "cannot look at %s: %s; correct it, it goes on by itself", folder, strerror(errno));
     if (!isTrusted(st.st_uid))
-        return refuse(why, size, "not opened: %s belongs to uid %u, who could lead the log elsewhere; use a folder of "
+        return refuse(why, size, "not opened: %s belongs to uid %u, who could lead it elsewhere; use a folder of "
                       "root", folder, (unsigned)st.st_uid);
     if (S_ISDIR(st.st_mode) && (st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
         return refuse(why, size, "not opened: everybody may write in %s; chmod o-w", folder);
@@ -91,7 +91,7 @@ static int checkFile(const struct stat *st, char *why, size_t size)
     return 0;
 }
 
-int ebpfMonLogOpen(const char *path, struct stat *st, char *why, size_t size)
+int ebpfMonOwnFileOpen(const char *path, struct stat *st, char *why, size_t size)
 {
     char full[PATH_MAX + NAME_MAX + 2];
     const char *name = strrchr(path, '/');

@@ -125,7 +125,7 @@ static void testLinkedFolder(uid_t uid, int isRefused)
     testOk1(startJsonLog("way/w.json", 0, 0, 3) == 0);
     putNumber(1);
     if (isRefused)
-        testOk1(until(isInTrouble, "who could lead the log elsewhere"));
+        testOk1(until(isInTrouble, "who could lead it elsewhere"));
     else
         writeUntil(1);
     ebpfMonExportStop(1);
@@ -163,10 +163,10 @@ static void testRotationBesideTraps(void)
     umask(mask);
 }
 
-MAIN(testLogOpen)
+MAIN(testOwnFile)
 {
     testPlan(0);
-    makeLogFolder("testLogOpen");
+    makeLogFolder("testOwnFile");
     ebpfMonExportRegister();
     mkdir(pathOf("trap"), 0755);
     chmod(pathOf("trap"), 01777);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <epicsMutex.h>
+#include <epicsThread.h>
+#include <epicsTime.h>
+#include <errlog.h>
+
+#include "common/clock.h"
+#include "common/sharedWorker.h"
+#include "inventory/inventoryFile.h"
+#include "inventory/inventoryKeeper.h"
+#include "inventory/iocList.h"
+
+#define STOP_SECONDS   5.0
+#define IDLE_SECONDS   3600.0 /* it is woken when there is something to do */
+#define SETTLE_SECONDS 2.0    /* IOCs that start together are one change */
+
+struct ebpfMonInventoryKeeper {
+    ebpfMonTargets *targets;
+    epicsMutexId   lock;       /* of what follows */
+    ebpfMonInventoryConf wanted;
+    unsigned       generation;
+    int            isStarted;
+    char           told[640];  /* what became of the last writing; empty: there was none */
+    ebpfMonSharedWorker worker;
+    /* the thread's own */
+    ebpfMonInventoryConf conf;
+    unsigned       applied;    /* generation */
+    ebpfMonInventoryIoc *seen; /* those of the file, with their catalogues held */
+    unsigned       seenCount;
+    int            isCurrent;  /* the file was written, with all of them */
+    double         changedAt;  /* since when there are others; 0: there are not */
+    double         notBefore;  /* the next writing */
+    int            hasTrouble; /* it was told */
+};
+
+static void releaseIocs(ebpfMonInventoryIoc *list, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        ebpfMonCatalogueRelease(list[i].cat);
+    free(list);
+}
+
+/* The same IOCs with the same databases as those of the file. An IOC whose database changed has another catalogue; "seen"
+ * holds the old ones, so no new one can be at the same address. */
+static int isWritten(const ebpfMonInventoryKeeper *k, const ebpfMonInventoryIoc *list, unsigned count)
+{
+    if (!k->isCurrent || count != k->seenCount)
+        return 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned j = 0;
+
+        while (j < k->seenCount && (k->seen[j].iocId != list[i].iocId || k->seen[j].cat != list[i].cat))
+            j++;
+        if (j == k->seenCount)
+            return 0;
+    }
+    return 1;
+}
+
+/* FILE becomes FILE.1, and so on; the oldest one goes. FILE itself stays until there is a new one, where the file system has
+ * links. */
+static int rotate(const ebpfMonInventoryConf *conf)
+{
+    char from[300], to[300];
+
+    for (unsigned n = conf->keep; n > 0; n--) {
+        snprintf(to, sizeof(to), "%s.%u", conf->file, n);
+        if (n > 1)
+            snprintf(from, sizeof(from), "%s.%u", conf->file, n - 1);
+        else
+            snprintf(from, sizeof(from), "%s", conf->file);
+        if ((n > 1 || link(from, to)) && rename(from, to) && errno != ENOENT)
+            return -1;
+    }
+    return 0;
+}
+
+static void tell(ebpfMonInventoryKeeper *k, const char *text)
+{
+    epicsMutexMustLock(k->lock);
+    snprintf(k->told, sizeof(k->told), "%s", text);
+    epicsMutexUnlock(k->lock);
+}
+
+/* To the error log only when it begins and when it is over. */
+static void setTrouble(ebpfMonInventoryKeeper *k, const char *why)
+{
+    if (why[0] && !k->hasTrouble)
+        errlogSevPrintf(errlogMajor, "ebpfMon: the inventory cannot be kept in %s: %s\n", k->conf.file, why);
+    else if (!why[0] && k->hasTrouble)
+        errlogSevPrintf(errlogInfo, "ebpfMon: the inventory is kept in %s again\n", k->conf.file);
+    k->hasTrouble = why[0] != 0;
+}
+
+/* The new file is beside the old one until it is whole: there is never half a file. */
+static void writeFile(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
+{
+    ebpfMonInventoryCount count;
+    epicsTimeStamp now;
+    char made[300], why[240], when[40], text[640];
+    int status;
+
+    snprintf(made, sizeof(made), "%s.next", k->conf.file);
+    status = ebpfMonInventoryFileWrite(k->targets, made, "*", worker, &count, why, sizeof(why));
+    if (status == 0 && (rotate(&k->conf) || rename(made, k->conf.file))) {
+        snprintf(why, sizeof(why), "%s", strerror(errno));
+        status = -1;
+    }
+    epicsTimeGetCurrent(&now);
+    epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &now);
+    if (status)
+        snprintf(text, sizeof(text), "%s could not be written at %s: %s", k->conf.file, when, why);
+    else if (count.failed)
+        snprintf(text, sizeof(text), "%s: %u IOCs, %u records, at %s; %u IOCs could not be read. %s", k->conf.file, count.iocs,
+                 count.records, when, count.failed, why);
+    else
+        snprintf(text, sizeof(text), "%s: %u IOCs, %u records, at %s", k->conf.file, count.iocs, count.records, when);
+    tell(k, text);
+    setTrouble(k, status ? why : "");
+    k->isCurrent = !status && !count.failed; /* else it tries again */
+}
+
+static void applyConf(ebpfMonInventoryKeeper *k)
+{
+    epicsMutexMustLock(k->lock);
+    if (k->applied != k->generation) {
+        k->applied = k->generation;
+        k->conf = k->wanted;
+        k->isCurrent = 0;
+        k->changedAt = k->notBefore = 0;
+        k->hasTrouble = 0;
+        k->told[0] = 0;
+    }
+    epicsMutexUnlock(k->lock);
+}
+
+/* Writes, if it is time. Returns for how long nothing is to be done. */
+static double work(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
+{
+    double now = ebpfMonClockSeconds(), due;
+    ebpfMonInventoryIoc *list;
+    unsigned count = 0;
+
+    if (!k->conf.file[0])
+        return IDLE_SECONDS;
+    list = ebpfMonIocListTake(k->targets, &count);
+    if (isWritten(k, list, count)) {
+        releaseIocs(list, count);
+        k->changedAt = 0;
+        return IDLE_SECONDS;
+    }
+    if (k->changedAt <= 0)
+        k->changedAt = now;
+    due = k->changedAt + SETTLE_SECONDS;
+    if (due < k->notBefore)
+        due = k->notBefore;
+    if (now < due) {
+        releaseIocs(list, count);
+        return due - now;
+    }
+    releaseIocs(k->seen, k->seenCount);
+    k->seen = list; /* as they are now: what changes while it writes is another change */
+    k->seenCount = count;
+    k->changedAt = 0;
+    k->notBefore = now + k->conf.seconds;
+    writeFile(k, worker);
+    return 0;
+}
+
+static void runKeeper(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonInventoryKeeper *k = arg;
+
+    ebpfMonWorkerWaitsForOthers(worker); /* a disk */
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        double wait;
+
+        applyConf(k);
+        wait = work(k, worker);
+        if (wait > 0)
+            ebpfMonWorkerWait(worker, wait);
+    }
+    releaseIocs(k->seen, k->seenCount);
+    k->seen = NULL;
+    k->seenCount = 0;
+}
+
+ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(ebpfMonTargets *targets)
+{
+    ebpfMonInventoryKeeper *k = calloc(1, sizeof(*k));
+
+    if (!k)
+        return NULL;
+    k->targets = targets;
+    k->lock = epicsMutexMustCreate();
+    ebpfMonSharedWorkerInit(&k->worker);
+    return k;
+}
+
+void ebpfMonInventoryKeeperFree(ebpfMonInventoryKeeper *k)
+{
+    if (!k)
+        return;
+    ebpfMonSharedWorkerDestroy(&k->worker);
+    epicsMutexDestroy(k->lock);
+    free(k);
+}
+
+int ebpfMonInventoryKeeperConfigure(ebpfMonInventoryKeeper *k, const ebpfMonInventoryConf *conf)
+{
+    int isMissing;
+
+    epicsMutexMustLock(k->lock);
+    k->wanted = *conf;
+    k->generation++;
+    if (!k->isStarted && conf->file[0])
+        k->isStarted = ebpfMonSharedWorkerSet(&k->worker, ebpfMonWorkerStart("ebpfMonInvent", epicsThreadPriorityLow, runKeeper,
+                                                                             k)) == 0;
+    isMissing = conf->file[0] && !k->isStarted;
+    epicsMutexUnlock(k->lock);
+    ebpfMonInventoryKeeperWake(k);
+    return isMissing ? -1 : 0;
+}
+
+void ebpfMonInventoryKeeperWake(ebpfMonInventoryKeeper *k)
+{
+    if (k)
+        ebpfMonSharedWorkerWake(&k->worker);
+}
+
+void ebpfMonInventoryKeeperReport(ebpfMonInventoryKeeper *k, ebpfMonTextReport *report)
+{
+    epicsMutexMustLock(k->lock);
+    if (!k->wanted.file[0])
+        ebpfMonTextReportAdd(report, "No inventory is kept.\n");
+    else
+        ebpfMonTextReportAdd(report, "%s\n", k->told[0] ? k->told : "It was not written yet.");
+    epicsMutexUnlock(k->lock);
+}
+
+int ebpfMonInventoryKeeperStop(ebpfMonInventoryKeeper *k)
+{
+    return k ? ebpfMonSharedWorkerStop(&k->worker, STOP_SECONDS) : 0;
+}

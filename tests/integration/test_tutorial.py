@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""documentation/tutorial.md as written: each of its commands is typed into its terminal, with the demo's IOCs and the
+ports that servers have by themselves, and each output is compared with the one that the tutorial shows: texts, PVs,
+writers, causes and the values that were written; not times, counts and process ids."""
+import os
+import re
+
+import pytest
+from tests.harness import paths, tutorial
+from tests.harness.process import Process
+from tests.harness.wait import until
+
+TEXT = (paths.TOP / "documentation" / "tutorial.md").read_text()
+SECTIONS = re.findall(r"^## (.*\?)$", TEXT, re.M)
+
+
+@pytest.fixture
+def terminals(tmp_path):
+    """Shells as a user has them: nothing of EPICS is set."""
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("EPICS_") and k != "PYTHONPATH"}
+    # This network namespace has the loopback interface only.
+    environ |= {"EPICS_CAS_BEACON_ADDR_LIST": "127.255.255.255", "EPICS_PVAS_INTF_ADDR_LIST": "127.0.0.1",
+                "EPICS_PVA_ADDR_LIST": "127.0.0.1", "EPICS_PVA_AUTO_ADDR_LIST": "NO"}
+    made = {n: Process(["bash", "-m"], environ, cwd=paths.TOP.parent) for n in "1234"}
+    yield made
+    for shell in made.values():
+        for child in reversed(children(shell.pid)):
+            os.kill(child, 15)
+        shell.kill()
+
+
+def children(pid):
+    found = [int(c) for c in open(f"/proc/{pid}/task/{pid}/children").read().split()]
+    return [d for c in found for d in [c, *children(c)]]
+
+
+def test_questions_of_the_heading():
+    """It has as many as it says."""
+    words = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
+    assert TEXT.startswith(f"# Tutorial: {words[len(SECTIONS) - 1]} questions\n")
+    for question in ("Who changed my set point?", "Why is my 10 Hz scan late?", "Which records are busy?",
+                     "Who still uses this PV?"):
+        assert question in SECTIONS
+
+
+def test_each_command(terminals, tmp_path):
+    text = TEXT.replace("/tmp/", f"{tmp_path}/").replace("linux-x86_64", paths.ARCH)
+    text = text.replace("cd ebpfMon ", f"cd {paths.TOP} ").replace("$HOME/.cache/ebpfmon/base-7.0.8.1", str(paths.BASE))
+    names = {"vm": paths.HOST, "/root/ebpfMon": str(paths.TOP)}
+    compared = 0
+    log = tmp_path / "ebpfMonPuts.json"
+    for step in tutorial.steps(text):
+        if "caput" in step.commands:  # a person types later than all probes are attached, which takes long on a busy host
+            until(lambda: '"seen":"inside"' in log.read_text(), 20, "a put by a link, seen inside of the IOC")
+        for terminal in step.terminals:
+            compared += run(terminals[terminal], step, names)
+    assert compared >= 17, "outputs that were compared"
+
+
+def run(shell, step, names):
+    """Types it. Returns how many outputs were compared."""
+    if step.commands.strip() == "exit":
+        shell.send("exit")  # of an IOC: the shell below it goes on
+        until(lambda: not [c for c in children(shell.pid)], 20, lambda: f"its end\n{shell.output()}")
+        return 0
+    output = shell.command(step.commands.rstrip("\n"), 60)
+    first = list(output)
+    for shown in step.shows:
+        def rest():
+            return tutorial.missing(shown, output, names)
+
+        def again():
+            if rest() and step.only_reads:
+                output[:] = shell.command(step.commands.rstrip("\n"), 60)
+            return not rest()
+
+        until(again, 60, lambda: f"line {step.line} of the tutorial:\n{step.commands}\nshould also print" +
+              "\n".join(["", *rest(), "and printed first", *first, "and last", *output]))
+    return len(step.shows)
