@@ -18,7 +18,7 @@ int BPF_UPROBE(ebpfmon_calink, __u64 link)
         return 0;
     ev = &th->cause;
     h = c.conf->level >= EBPFMON_CHAINS ? heldLast(th) : 0;
-    ev->root = h ? h->root : 0;
+    ev->root = h ? rootOf(&c, th, h) : 0;
     if (!th->client && ev->root)
         known = findCause(c.tgid, ev->root);
     if (known) {

@@ -2,63 +2,14 @@
 /*
  * Chains: from the request for a lock set to its release. What processed is found by one look at the end
  * (snapshot.bpf.h); a chain that is kept is sent to the user part (sendChain.bpf.h).
- *
- * A scan list goes from one record to the next in a loop (dbScan.c, scanList). There one trap is enough for a chain:
- * that at its call of dbScanUnlock. It ends the chain and begins the next, some 50 ns before its dbScanLock is called.
  */
-#include "ebpfMonBase.h"
+#include "chain.bpf.h"
 #include "client.bpf.h"
-#include "scanThread.bpf.h"
 #include "sendChain.bpf.h"
 #include "snapshot.bpf.h"
 
 /* Stops the clock of a thread that died with a lock: more than this is no chain. */
 #define CHAIN_MAX_NS (3600ull * 1000000000ull)
-
-static __always_inline __u64 lockSetOf(const struct ebpfMonTargetConf *conf, __u64 precord)
-{
-    return readPtr(readPtr(precord + conf->lset) + EBPFMON_LOCKRECORD_SET);
-}
-
-/* Notes one more lock set; its number is n. "sp": as in struct ebpfMonHeld. */
-static __always_inline void noteLock(const struct caller *c, struct thread *th, __u32 n, __u64 set, __u64 precord,
-                                     __u64 now, __u64 sp)
-{
-    struct ebpfMonHeld *h = heldAt(th, n);
-
-    h->lockSet = set;
-    h->root = precord;
-    h->begin = now;
-    h->depth = 1;
-    h->handOvers = 0;
-    h->sp = sp;
-    th->seen.heldCount = n + 1;
-    if (n)
-        return;
-    takeLate(c, th);
-    th->off.left = th->off.blocked = th->off.cpuWait = th->off.longest = 0;
-    th->off.longestSyscall = EBPFMON_NO_SYSCALL;
-    th->off.queueWait = th->queueWait; /* the first chain that it makes */
-    th->queueWait = 0;
-    if (isScanThread(&th->seen))
-        beginScanPass(&th->seen.scan, precord, now);
-    else if (th->seen.isOnce)
-        th->off.queueWait = takeFromQueue(c, th, precord, EBPFMON_QUEUE_ONCE, now);
-}
-
-/* A scan list may have ended otherwise than by its last record: "Too many changes" (dbScan.c). Then this thread does not
- * hold the lock set that was expected next. "sp": the stack pointer now. */
-static __always_inline void dropEndedPasses(struct thread *th, __u64 sp)
-{
-#pragma unroll
-    for (int i = 0; i < EBPFMON_NESTED; i++) {
-        struct ebpfMonHeld *h = heldLast(th);
-
-        if (!h || !h->sp || h->sp >= sp)
-            return;
-        th->seen.heldCount--;
-    }
-}
 
 static __always_inline void takeLock(struct pt_regs *ctx, __u64 precord, __u64 now)
 {
@@ -70,6 +21,10 @@ static __always_inline void takeLock(struct pt_regs *ctx, __u64 precord, __u64 n
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
         return;
+    if (c.conf->sweeps) { /* as ebpfmon_ask */
+        th->asked = precord;
+        th->askedMany = 0;
+    }
     set = lockSetOf(c.conf, precord);
     dropEndedPasses(th, PT_REGS_SP(ctx));
     n = th->seen.heldCount;
@@ -91,37 +46,6 @@ SEC("uprobe")
 int BPF_UPROBE(ebpfmon_lock, __u64 precord)
 {
     RUN_TIMED(takeLock(ctx, precord, now));
-}
-
-/* The scan list goes to this record next. */
-static __always_inline void beginPassChain(const struct caller *c, struct thread *th, __u64 precord, __u64 sp)
-{
-    __u32 n = th->seen.heldCount;
-
-    if (!precord || n >= EBPFMON_NESTED)
-        return;
-    noteLock(c, th, n, lockSetOf(c->conf, precord), precord, bpf_ktime_get_ns(), sp);
-}
-
-static __always_inline void beginPass(struct pt_regs *ctx, __u64 list)
-{
-    __u64 sp = PT_REGS_SP(ctx), element;
-    struct thread *th;
-    struct caller c;
-
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
-        return;
-    dropEndedPasses(th, sp + 1); /* a list that this one is in the course of has its entry further up */
-    element = readPtr(list + EBPFMON_SCANLIST_FIRST);
-    if (element)
-        beginPassChain(&c, th, readPtr(element + EBPFMON_SCANELEMENT_PRECORD), sp);
-}
-
-/* scanList(scan_list *) */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_pass_begin, __u64 list)
-{
-    RUN_TIMED(beginPass(ctx, list));
 }
 
 /* Who began what now goes on asynchronously: the client that this thread serves; or, when this chain completes an
@@ -175,10 +99,10 @@ struct ended {
 };
 
 /* Whoever released this lock set while we asked for it is who we waited for. Returns when it became ours. */
-static __always_inline __u64 noteRelease(__u32 tgid, const struct ebpfMonHeld *h, __u64 now)
+static __always_inline __u64 noteRelease(__u32 tgid, __u64 lockSet, __u64 start, __u64 now)
 {
-    struct ebpfMonLockKey key = { h->lockSet, tgid };
-    __u64 start = h->begin, *before = bpf_map_lookup_elem(&released, &key);
+    struct ebpfMonLockKey key = { lockSet, tgid };
+    __u64 *before = bpf_map_lookup_elem(&released, &key);
 
     if (!before) {
         bpf_map_update_elem(&released, &key, &now, BPF_ANY);
@@ -188,6 +112,17 @@ static __always_inline __u64 noteRelease(__u32 tgid, const struct ebpfMonHeld *h
         start = *before;
     *before = now;
     return start;
+}
+
+/* How long the lock was asked for, in ns, if that is more than the traps in between explain. By then passes that are not timed
+ * may have held it, and they note no release. */
+#define LOCK_WAIT_LEAST 10000
+
+static __always_inline __u64 findStart(__u32 tgid, const struct ebpfMonHeld *h, __u64 now)
+{
+    __u64 start = noteRelease(tgid, h->lockSet, h->begin, now);
+
+    return h->got > start && h->got - h->begin > LOCK_WAIT_LEAST ? h->got : start;
 }
 
 /* Returns how many chains of this root there have been. */
@@ -232,7 +167,7 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
         sendLockedResult(c, th);
         return;
     }
-    start = noteRelease(c->tgid, h, now);
+    start = findStart(c->tgid, h, now);
     latency = now - start;
     th->seen.holds++;
     th->seen.holdSum += latency;
@@ -400,6 +335,7 @@ __attribute__((noinline)) int ebpfmon_end_in_list(__u64 precord, __u64 now, __u6
 {
     struct ended x = { .precord = precord, .now = now };
     struct ebpfMonRootStat *rs;
+    struct ebpfMonHeld *h;
     struct thread *th;
     struct caller c;
 
@@ -410,23 +346,14 @@ __attribute__((noinline)) int ebpfmon_end_in_list(__u64 precord, __u64 now, __u6
     if (!th)
         return 0;
     dropEndedPasses(th, sp);
+    h = heldLast(th);
+    if (isUntimed(&c, h)) {
+        ebpfmon_end_untimed(now);
+        noteRelease(c.tgid, lockSetOf(c.conf, precord), now, now);
+        return 0;
+    }
     correctRoot(&c, th, precord);
     releaseLock(&c, th, rs, &x);
-    return 0;
-}
-
-/* The record after this one in its list. Global, so that its stack is not added to that of the chain's end. */
-__attribute__((noinline)) int ebpfmon_begin_next(__u64 precord, __u64 sp)
-{
-    struct thread *th;
-    struct caller c;
-    __u64 element;
-
-    if (!findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)))
-        return 0;
-    element = readPtr(readPtr(precord + c.conf->spvt) + EBPFMON_SCANELEMENT_NEXT);
-    if (element)
-        beginPassChain(&c, th, readPtr(element + EBPFMON_SCANELEMENT_PRECORD), sp);
     return 0;
 }
 

@@ -42,6 +42,10 @@ struct tcp_sock {
     __u32 copied_seq;
 } CORE;
 
+struct sched_info {
+    unsigned long long run_delay; /* ns that it waited for a CPU */
+} CORE;
+
 struct task_struct {
     int pid; /* of the thread */
     int tgid;
@@ -50,6 +54,7 @@ struct task_struct {
     void *stack;
     struct task_struct *group_leader;
     char comm[16];
+    struct sched_info sched_info; /* with CONFIG_SCHED_INFO */
 } CORE;
 
 struct task_struct___old { long state; } CORE;

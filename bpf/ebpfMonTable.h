@@ -50,6 +50,8 @@ struct ebpfMonTargetConf {
     __u64 movedTaken; /* ebpfMonMoved.added, when the lists were made */
     __u32 sweeps;     /* nonzero: passes are watched, not chains; another number each time that begins */
     __u32 zero;       /* as in struct ebpfMonRecConf */
+    __u32 turn;       /* chains of scan lists are timed in turns: another number each time that begins; never 0 */
+    __u32 untimed;    /* nonzero: now they are not */
 };
 
 /* Map "recIndex": the slot of a record (__u32) by its address. */
@@ -169,6 +171,8 @@ struct ebpfMonMoved {
     __u64 added;  /* since passes are watched */
     __u64 missed; /* nonzero: a sweep may not have seen all */
     __u64 stuck;  /* nonzero: a thread did not leave a group, or leaves it at a place that is not watched */
+    __u64 slow;   /* passes that may have had a chain of ebpfMonTargetConf.slowNs, which was not timed … */
+    __u64 slowItself; /* … of these, passes that were as slow without what they waited for a CPU */
     __u32 slot[EBPFMON_MOVED_MAX]; /* the last ones: number n is at n % EBPFMON_MOVED_MAX */
 };
 
@@ -199,6 +203,9 @@ struct ebpfMonHeld {
     __u32 depth; /* dbScanLock calls that are not yet undone */
     __u32 handOvers; /* as in struct ebpfMonChain */
     __u64 sp;    /* stack pointer at the entry of scanList, which has gone to this record; 0: dbScanLock was called */
+    __u64 got;   /* when the lock was there; 0: not known */
+    __u32 turn;  /* ebpfMonTargetConf.turn then; 0: a pass of which the chains are not timed. It has no root, and any lock */
+    __u32 pad;
 };
 
 /* What a periodic scan thread keeps of its period. A scan pass is all that it does in one period. */
@@ -214,8 +221,10 @@ struct ebpfMonScan {
     __u64 max;
     __u64 busy;      /* sum of what they took */
     __u64 late;      /* periods of more than 1.5 of the nominal one */
-    __u64 topRoot;   /* root of the longest chain in the last complete pass */
-    __u64 lateTopRoot; /* … in the last pass that was late */
+    __u64 topRoot;   /* root of the longest chain in the last complete pass of which all chains were timed */
+    __u64 lateTopRoot; /* … in the last pass that was late; 0: not all were timed */
+    __u64 least;     /* ns that such a pass took, with no chain that was nearly slow; 0: none is known */
+    __u64 timed;     /* all chains of the pass under way are timed so far */
 };
 
 /* The longest of something in a while: in the present window and in the one before. */
@@ -298,7 +307,7 @@ static inline __u32 ebpfMonBucket(__u64 ns)
 }
 
 /* Both parts see these structs in shared memory, or pass them by address: both compilers must lay them out alike. */
-_Static_assert(sizeof(struct ebpfMonTargetConf) == 104, "ebpfMonTargetConf");
+_Static_assert(sizeof(struct ebpfMonTargetConf) == 112, "ebpfMonTargetConf");
 _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
                sizeof(struct ebpfMonLockKey) == 16 && sizeof(struct ebpfMonListKey) == 16, "keys have no holes");
 _Static_assert(sizeof(struct ebpfMonRecConf) == 24 && __builtin_offsetof(struct ebpfMonRecConf, len) == 4,
@@ -306,7 +315,7 @@ _Static_assert(sizeof(struct ebpfMonRecConf) == 24 && __builtin_offsetof(struct 
 _Static_assert(sizeof(struct ebpfMonClosurePair) == 8, "an array map rounds its elements up to 8 bytes");
 _Static_assert(sizeof(struct ebpfMonRecState) == 96, "ebpfMonRecState");
 _Static_assert(sizeof(struct ebpfMonRootStat) == 64 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
-_Static_assert(sizeof(struct ebpfMonThread) == 344, "ebpfMonThread");
+_Static_assert(sizeof(struct ebpfMonThread) == 424, "ebpfMonThread");
 _Static_assert(sizeof(struct ebpfMonQueues) == EBPFMON_QUEUES * 56, "ebpfMonQueues");
 _Static_assert(EBPFMON_SLOT_BITS + 6 + 1 == 32 && EBPFMON_STRETCH_MAX == (1 << 6) - 1, "an entry has 32 bits");
 _Static_assert((EBPFMON_NESTED & (EBPFMON_NESTED - 1)) == 0, "EBPFMON_NESTED - 1 is a mask");

@@ -76,6 +76,7 @@ struct inside {
 };
 
 #define INSIDE_MAX 64 /* power of two */
+#define PASS_STACK 24 /* words below the entry of scanList in which dbProcess has saved the record */
 
 /*
  * What is known of one thread of a watched IOC. Only that thread's own probes write it, and a uprobe is not re-entered on
@@ -104,6 +105,9 @@ struct thread {
     __u32 askedMany;         /* … it is a dbLocker */
     __u32 insideCount;
     struct inside inside[INSIDE_MAX]; /* the groups that it is in */
+    __u64 passWait;          /* ns that it had waited for a CPU, when the pass began of which no chain is timed */
+    __u64 stack[PASS_STACK]; /* room to look for the root of a chain that is not timed … */
+    __u64 passRoot;          /* … and what was found; 0: nothing */
     __u64 awaited;           /* … of one that must be kept: what it handed over was sent. Other threads write it */
     struct ebpfMonPeer peer; /* of the last receive */
     __u32 copied;            /* TCP sequence number of the byte after it */

@@ -5,6 +5,7 @@
 
 #include "client.bpf.h"
 #include "ebpfMonBase.h"
+#include "passRoot.bpf.h"
 
 /* Bytes of an element. dbFldTypes.h: DBR_STRING … DBR_ENUM */
 static __always_inline __u32 elementSize(int type)
@@ -218,12 +219,12 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
     ev->network = 0;
     ev->linkType = ev->linkMask = 0;
     ev->newLen = ev->oldLen = 0;
-    ev->root = top ? heldAt(th, top - 1)->root : 0;
+    ev->root = top ? rootOf(c, th, heldAt(th, top - 1)) : 0;
     ev->source.begin = 0;
     if (top == 1)
         ev->source = th->from.source;
     ev->locked = site == EBPFMON_SITE_PUT && top == 1 && ev->root == a->precord && !th->locked.id &&
-                 !th->putDepth;
+                 !th->putDepth && !isInUntimedPass(c, heldAt(th, 0));
     ev->channel[0] = 0;
     asked = fillWriter(c, th, a, ev->addr);
     /* the name in the dbChannel that the DBADDR is part of */

@@ -10,6 +10,7 @@
  * the same with a ring of its own, and its thread locks the record next (ebpfmon_lock).
  */
 #include "handOver.bpf.h"
+#include "passRoot.bpf.h"
 
 /* The chain that this thread is in hands something over: it is the source. */
 static __always_inline void fillSource(const struct caller *c, struct ebpfMonSourceChain *source)
@@ -21,7 +22,7 @@ static __always_inline void fillSource(const struct caller *c, struct ebpfMonSou
         return;
     h->handOvers++;
     source->begin = h->begin;
-    source->root = h->root;
+    source->root = rootOf(c, th, h);
     source->tid = c->tid;
     source->isMain = c->tid == c->tgid;
     bpf_get_current_comm(source->comm, sizeof(source->comm));

@@ -57,7 +57,7 @@ static __always_inline int isScanThread(struct ebpfMonThread *seen)
 
 /* A pass of a scan thread begins: when the record comes again that the last one began with, or, should that have left
  * the list, after a rest. The rest alone does not tell: an overrun can leave next to none (dbScan.c, periodicTask). */
-static __always_inline void beginScanPass(struct ebpfMonScan *s, __u64 root, __u64 now)
+static __always_inline void beginScanPass(struct ebpfMonScan *s, __u64 root, __u64 now, __u32 timed)
 {
     __u64 idle = now - s->end, period = now - s->begin;
 
@@ -70,12 +70,14 @@ static __always_inline void beginScanPass(struct ebpfMonScan *s, __u64 root, __u
         s->busy += s->end - s->begin;
         if (period > s->max)
             s->max = period;
-        s->topRoot = s->root;
+        if (s->timed)
+            s->topRoot = s->root;
         if (period > s->period + s->period / 2) {
             s->late++;
-            s->lateTopRoot = s->root;
+            s->lateTopRoot = s->timed ? s->root : 0;
         }
     }
+    s->timed = timed;
     s->begin = s->end = now;
     s->first = s->root = root;
     s->longest = 0;

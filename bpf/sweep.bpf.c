@@ -210,11 +210,15 @@ __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
     return 0;
 }
 
+/* passChain.bpf.c */
+int ebpfmon_end_pass(__u64 sp, __u64 now);
+
 /* scanList calls epicsMutexUnlock for the last time. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
 {
     RUN_TIMED({
+        ebpfmon_end_pass(PT_REGS_SP(ctx), now);
         ebpfmon_sweep_list(mutex, now);
         ebpfmon_sweep_moved(now);
     });
@@ -308,6 +312,7 @@ static long enterNext(__u32 i, struct entering *e)
 __attribute__((noinline)) int ebpfmon_enter_asked(__u64 now)
 {
     struct entering e = { .now = now };
+    struct ebpfMonHeld *h;
     struct thread *th;
     struct caller c;
     __u64 n = 0;
@@ -316,6 +321,9 @@ __attribute__((noinline)) int ebpfmon_enter_asked(__u64 now)
         return 0;
     e.lock = th->asked;
     th->asked = 0;
+    h = heldLast(th);
+    if (h && !h->got && !h->sp && h->root == e.lock)
+        h->got = now;
     if (!th->askedMany) {
         ebpfmon_enter(e.lock, e.lock, now);
         return 0;

@@ -18,6 +18,14 @@ static __always_inline __u64 countPreemptions(void)
     return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), nivcsw);
 }
 
+/* ns that this thread has waited for a CPU since it began; 0: the kernel does not count that. */
+static __always_inline __u64 readCpuWait(void)
+{
+    struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+    return bpf_core_field_exists(task->sched_info) ? BPF_CORE_READ(task, sched_info.run_delay) : 0;
+}
+
 static __always_inline void beginTiming(struct timing *t, __u64 now)
 {
     t->begin = bpf_get_prandom_u32() & (TIMED - 1) ? 0 : now;

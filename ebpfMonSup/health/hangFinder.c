@@ -50,6 +50,12 @@ static int waitsForLock(const ebpfMonHangFinder *finder, const ebpfMonSeenThread
            strstr(what, " futex") != NULL;
 }
 
+/* It is in a pass of which the chains are not timed: it may hold any lock set. */
+static int isInUntimedPass(const struct ebpfMonThread *t)
+{
+    return t->heldCount && t->held[0].sp && !t->held[0].root;
+}
+
 /* Since when this thread has held its lock set, 0: it does not. The thread table has those that wait for it as well:
  * the holder is the one that does not wait in the kernel for a mutex; if all do, the one that asked first. It had to
  * wait, too, when another thread released the set after it had asked. */
@@ -64,7 +70,14 @@ static uint64_t findHeldSince(const ebpfMonHangFinder *finder, const ebpfMonSeen
         const struct ebpfMonThread *other = &threads[k].seen;
         int first = other->held[0].begin < t->held[0].begin;
 
-        if (k == i || other->tgid != t->tgid || !other->heldCount || other->held[0].lockSet != t->held[0].lockSet)
+        if (k == i || other->tgid != t->tgid || !other->heldCount)
+            continue;
+        if (isInUntimedPass(other) && !isInUntimedPass(t)) { /* it hangs itself, or will soon have gone on */
+            if (waits && !waitsForLock(finder, &threads[k]))
+                return 0;
+            continue;
+        }
+        if (other->held[0].lockSet != t->held[0].lockSet || isInUntimedPass(t))
             continue;
         if ((waits && !waitsForLock(finder, &threads[k])) ||
             (first && (waits || !waitsForLock(finder, &threads[k]))))
@@ -119,6 +132,10 @@ static int describeHang(ebpfMonHangFinder *finder, const ebpfMonSeenThread *thre
         finder->sources->readThread((pid_t)t->tgid, (pid_t)thread->tid, name, hang->what, sizeof(hang->what)))
         return -1;
     ebpfMonHangStacksDescribe(finder->stacks, (pid_t)t->tgid, hang);
+    if (isInUntimedPass(t)) { /* all that is known is on its stack */
+        inRecord = 1;
+        snprintf(record, sizeof(record), "%s", hang->now[0] ? hang->now : "?");
+    }
     another = hang->now[0] && (!inRecord || strcmp(hang->now, record) != 0);
     snprintf(hang->who, sizeof(hang->who), "IOC %s (pid %u): thread %s (%u) in %s%s%s%s", ioc, t->tgid, name,
              thread->tid, inRecord ? "record " : "a callback", inRecord ? record : "",

@@ -65,6 +65,7 @@ static int isJump(const ebpfMonElfFile *file, uint64_t vaddr)
 static int leaves(const uint8_t *code, unsigned length, uint64_t vaddr, uint64_t begin, uint64_t end,
                   const ebpfMonCallSites *ends)
 {
+    int isShort = length == 2 && (code[0] == 0xeb || (code[0] & 0xf0) == 0x70 || (code[0] & 0xfc) == 0xe0);
     uint64_t target;
     int32_t distance;
 
@@ -72,9 +73,12 @@ static int leaves(const uint8_t *code, unsigned length, uint64_t vaddr, uint64_t
         return 1;
     if (code[0] == 0xff && length > 1 && (code[1] >> 3 & 7) == 4) /* by a pointer */
         return 1;
-    if (!(code[0] == 0xe9 && length == 5) && !(code[0] == 0x0f && length == 6 && (code[1] & 0xf0) == 0x80))
+    if (!isShort && !(code[0] == 0xe9 && length == 5) && !(code[0] == 0x0f && length == 6 && (code[1] & 0xf0) == 0x80))
         return 0;
-    memcpy(&distance, code + length - sizeof(distance), sizeof(distance));
+    if (isShort)
+        distance = (int8_t)code[1];
+    else
+        memcpy(&distance, code + length - sizeof(distance), sizeof(distance));
     target = vaddr + length + (uint64_t)(int64_t)distance;
     if (target >= begin && target < end)
         return 0;

@@ -10,7 +10,7 @@
 #include "model/filter.h"
 
 const ebpfMonFilter ebpfMonFilterDefault = {
-    "*", "*", "*", "*", "*", ebpfMonLevelChains, 10000.0, 1, 1.0
+    "*", "*", "*", "*", "*", ebpfMonLevelChains, 10000.0, 1, 5.0, 1.0
 };
 
 int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, char *why, size_t size)
@@ -63,6 +63,10 @@ int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size)
     }
     if (!isfinite(filter->slowUs) || filter->slowUs < 0) {
         snprintf(why, size, "slow-chain limit %g us: give a time of 0 (none) or more", filter->slowUs);
+        return -1;
+    }
+    if (!isfinite(filter->timed) || filter->timed < 0 || filter->timed > 100) {
+        snprintf(why, size, "chains cannot be timed in %g %% of the time: give 0 to 100 %% (all)", filter->timed);
         return -1;
     }
     if (!isfinite(filter->budget) || filter->budget < 0 || filter->budget > 100) {

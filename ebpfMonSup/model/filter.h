@@ -18,10 +18,12 @@ typedef struct {
     ebpfMonLevel level;   /* for the IOCs that match; the others are off */
     double   slowUs;      /* a chain that takes this long is kept whole; 0: none */
     unsigned sample;      /* level trace: one chain in this many is kept */
+    double   timed;       /* level chains: chains of scan lists are timed in so many percent of the time, where their
+                           * records can be counted without */
     double   budget;      /* CPU taken from each IOC, percent of one core; 0: no limit */
 } ebpfMonFilter;
 
-/* Everything, at level chains, chains over 10 ms kept, every chain, 1 %. */
+/* Everything, at level chains, chains over 10 ms kept, every chain, timed in 5 % of the time, 1 %. */
 extern const ebpfMonFilter ebpfMonFilterDefault;
 
 /* 0, or -1 with the reason and what to do in "why". Empty patterns are set to "*". */

@@ -17,12 +17,16 @@ typedef struct {
     ebpfMonLevel level;    /* in force */
     char     note[160];    /* empty, or why the level is not the one asked for, or a diagnosis */
     double   cost;         /* percent of one core taken from it */
+    double   timed;        /* percent of the last minutes in which the chains of its scan lists were timed, NAN: its level is
+                            * below chains */
     uint64_t procCount;    /* processings of its records that match the filter */
 } ebpfMonIocRow;
 
 typedef struct {
     unsigned count;
     ebpfMonIocRow ioc[EBPFMON_IOCS_MAX];
+    double   timed; /* the least of them; NAN: none */
+    uint64_t slowUntimed; /* passes of scan lists that may have had a slow chain, which was not timed */
     unsigned shown; /* records of watched IOCs that match the filter's pattern */
 } ebpfMonIocValues;
 

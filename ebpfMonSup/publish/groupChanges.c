@@ -24,6 +24,8 @@ static uint64_t hashIocs(const ebpfMonIocValues *v)
     uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->ioc, v->count);
 
     hash = ADD(hash, v->count);
+    hash = ADD(hash, v->timed);
+    hash = ADD(hash, v->slowUntimed);
     return ADD(hash, v->shown);
 }
 

@@ -43,6 +43,7 @@ struct ebpfMonPublisher {
     /* publishing thread only */
     double   cpuBefore;       /* our CPU time (s) a second ago, < 0: not known */
     uint64_t putsBefore;
+    uint64_t slowUntimed;     /* passes, of all IOCs that there ever were */
     ebpfMonAuditText audit;
     ebpfMonGroupChanges changes;
     ebpfMonIocRow row[EBPFMON_IOCS_MAX];
@@ -135,6 +136,7 @@ static void makeIocRow(const ebpfMonTarget *t, ebpfMonIocRow *row)
     row->level = t->level;
     snprintf(row->note, sizeof(row->note), "%s", t->note);
     row->cost = t->cost;
+    row->timed = t->level >= ebpfMonLevelChains ? round(t->timed) : NAN;
     row->procCount = t->publisher.procCount;
 }
 
@@ -155,16 +157,20 @@ static void publishIocs(ebpfMonPublisher *p)
 {
     ebpfMonPublished *published;
     unsigned n = 0, shown = 0;
-    double cost = 0;
+    double cost = 0, timed = NAN;
 
     ebpfMonTargetsLock(p->targets);
     for (int pass = 0; pass < 2; pass++) /* those whose database was read go first: the table may be too short */
-        for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t; t = t->next) {
+        for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t; t = t->next) {
             if (t->gone || (t->cat == NULL) != pass)
                 continue;
             if (n < EBPFMON_IOCS_MAX)
                 makeIocRow(t, &p->row[n++]);
             cost += t->cost;
+            if (t->level >= ebpfMonLevelChains)
+                timed = fmin(timed, round(t->timed));
+            p->slowUntimed += t->slowUntimed - t->publisher.slowUntimed;
+            t->publisher.slowUntimed = t->slowUntimed;
             shown += t->shown;
         }
     ebpfMonTargetsUnlock(p->targets);
@@ -173,6 +179,8 @@ static void publishIocs(ebpfMonPublisher *p)
     memcpy(published->iocs.ioc, p->row, n * sizeof(p->row[0]));
     published->iocs.count = n;
     published->iocs.shown = shown;
+    published->iocs.timed = timed;
+    published->iocs.slowUntimed = p->slowUntimed;
     published->costs.iocs = cost;
     epicsTimeGetCurrent(&published->time[ebpfMonGroupIocs]);
     ebpfMonPublishedUnlock();

@@ -13,8 +13,8 @@ static void addFilter(ebpfMonTextReport *report, ebpfMonRequests *requests)
     ebpfMonRequestsGetFilter(requests, &f);
     ebpfMonTextReportAdd(report, "  filter: IOCs \"%s\" at level %s, records \"%s\", fields \"%s\", hosts \"%s\", "
                          "users \"%s\"\n", f.ioc, ebpfMonLevelName(f.level), f.record, f.field, f.host, f.user);
-    ebpfMonTextReportAdd(report, "          slow chains from %g us, one in %u traced, budget %g %%\n", f.slowUs,
-                         f.sample, f.budget);
+    ebpfMonTextReportAdd(report, "          slow chains from %g us, one in %u traced, timed in %g %% of the time, budget %g %%\n",
+                         f.slowUs, f.sample, f.timed, f.budget);
 }
 
 static void addKernel(ebpfMonTextReport *report, const ebpfMonCosts *costs)

@@ -18,10 +18,10 @@
 
 #define PATTERNS 5
 
-enum { inLevel = PATTERNS, inSlow, inSample, inBudget };
+enum { inLevel = PATTERNS, inSlow, inSample, inBudget, inTimed };
 
 static const char * const inputName[EBPFMON_FILTER_INPUTS] = {
-    "IOC", "record", "field", "host", "user", "level", "slow limit", "sampling", "budget"
+    "IOC", "record", "field", "host", "user", "level", "slow limit", "sampling", "budget", "timed part"
 };
 static const size_t patternAt[PATTERNS] = {
     offsetof(ebpfMonFilter, ioc), offsetof(ebpfMonFilter, record), offsetof(ebpfMonFilter, field),
@@ -92,7 +92,8 @@ int ebpfMonFilterReadInputs(const aSubRecord *prec, ebpfMonFilter *filter, char 
     if (readLevel(prec, &filter->level, why, size) ||
         readNumber(prec, inSlow, &filter->slowUs, why, size) ||
         readNumber(prec, inSample, &sample, why, size) ||
-        readNumber(prec, inBudget, &filter->budget, why, size))
+        readNumber(prec, inBudget, &filter->budget, why, size) ||
+        readNumber(prec, inTimed, &filter->timed, why, size))
         return -1;
     if (sample < 0 || sample > 1e9) {
         snprintf(why, size, "sampling: one chain in %g cannot be: give 1 to 1000000000", sample);
@@ -138,6 +139,8 @@ int ebpfMonFilterParse(ebpfMonFilter *filter, unsigned in, const char *value, ch
         return 0;
     case inBudget:
         return parseNumber(&filter->budget, value, inputName[in], why, size);
+    case inTimed:
+        return parseNumber(&filter->timed, value, inputName[in], why, size);
     default:
         if (strlen(value) >= EBPFMON_PATTERN_SIZE) {
             snprintf(why, size, "%s pattern is longer than %d characters: shorten it with *", inputName[in],
@@ -164,6 +167,8 @@ void ebpfMonFilterCopyInputs(ebpfMonFilter *filter, const ebpfMonFilter *from, u
         filter->sample = from->sample;
     if (inputs & 1u << inBudget)
         filter->budget = from->budget;
+    if (inputs & 1u << inTimed)
+        filter->timed = from->timed;
 }
 
 /* Writes one input's source record without processing it, and tells its clients. Its lock set is held:
@@ -213,4 +218,5 @@ void ebpfMonFilterWriteInputs(const aSubRecord *prec, const ebpfMonFilter *filte
     writeSource(prec, inSlow, DBR_DOUBLE, &filter->slowUs, 1);
     writeSource(prec, inSample, DBR_LONG, &sample, 1);
     writeSource(prec, inBudget, DBR_DOUBLE, &filter->budget, 1);
+    writeSource(prec, inTimed, DBR_DOUBLE, &filter->timed, 1);
 }

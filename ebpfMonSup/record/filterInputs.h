@@ -2,14 +2,14 @@
 /*
  * The inputs of the filter record (an aSub):
  *   A IOC, B record, C field, D client host, E user: patterns, STRING or CHAR array
- *   F level: its number, or its name as STRING    G slow-chain limit us    H one chain in N    I budget %
+ *   F level: its number, or its name as STRING    G slow-chain limit us    H one chain in N    I budget %    J timed %
  */
 #ifndef EBPFMON_FILTERINPUTS_H
 #define EBPFMON_FILTERINPUTS_H
 
 #include "model/filter.h"
 
-#define EBPFMON_FILTER_INPUTS 9
+#define EBPFMON_FILTER_INPUTS 10
 #define EBPFMON_FILTER_ALL ((1u << EBPFMON_FILTER_INPUTS) - 1) /* a bit each */
 
 struct aSubRecord;

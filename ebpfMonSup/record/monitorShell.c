@@ -139,7 +139,7 @@ static const ebpfMonShellCommand commands[] = {
     {"ebpfMonFilter", setFilter,
      {{"ioc", iocshArgString}, {"record", iocshArgString}, {"field", iocshArgString}, {"host", iocshArgString},
       {"user", iocshArgString}, {"level", iocshArgString}, {"slowUs", iocshArgString},
-      {"sample", iocshArgString}, {"budget", iocshArgString}},
+      {"sample", iocshArgString}, {"budget", iocshArgString}, {"timed", iocshArgString}},
      "Puts a filter in force, and sets the FILTER_* PVs. What is \"\" or left out stays as it is;\n"
      "before iocInit: as the PVs have it.\n"
      "  ioc record field host user  patterns with ? and *\n"
@@ -147,10 +147,12 @@ static const ebpfMonShellCommand commands[] = {
      "  slowUs  a chain that takes so many us is kept whole; 0: none\n"
      "  sample  level trace: one chain in so many is kept\n"
      "  budget  CPU taken from each IOC, percent of one core; 0: no limit\n"
+     "  timed   level chains: chains of scan lists are timed in so many percent of the time; 100: all\n"
      "Example: ebpfMonFilter \"*\" \"RING:*\" \"\" \"\" \"\" trace 5000 10 2\n"},
     {"ebpfMonLevel", setLevel, {{"iocPattern", iocshArgString}, {"level", iocshArgString}},
      "Sets the level of the IOCs that match, whatever the filter says; \"filter\": the filter's again.\n"
      "  level  off, puts, counts, chains, trace or filter\n"
+     "At level chains all chains of these IOCs are timed, and not some as FILTER_TIMED says.\n"
      "Of several patterns that match, the newest counts. \"filter\" cancels all that was asked for\n"
      "this very pattern, by ebpfMonReference too. ebpfMonReport 1 lists what is in force, at most 64.\n"
      "Example: ebpfMonLevel \"vac*\" trace\n"},

@@ -170,6 +170,7 @@ static const ebpfMonPv table[] = {
     {"IOC_LEVELS",                 ebpfMonGroupIocs,       iocRow,        ebpfMonCellLevel,  IOC(level)},
     {"IOC_NOTES",                  ebpfMonGroupIocs,       iocRow,        ebpfMonCellText,   IOC(note)},
     {"IOC_COSTS",                  ebpfMonGroupIocs,       iocRow,        ebpfMonCellDouble, IOC(cost)},
+    {"IOC_TIMED",                  ebpfMonGroupIocs,       iocRow,        ebpfMonCellDouble, IOC(timed)},
 
     /* Puts. */
     {"PUT_CNT",                    ebpfMonGroupPuts,       hostRow,       ebpfMonCellCount,  HOST(puts.count)},
@@ -236,6 +237,8 @@ static const ebpfMonPv table[] = {
     {"PROC_HEAT_NAMES",            ebpfMonGroupHeat,       heatRecordRow, ebpfMonCellText,   0},
     {"CHAIN_HEAT",                 ebpfMonGroupHeat,       heatChainRow,  ebpfMonCellDouble, 0},
     {"CHAIN_LOG",                  ebpfMonGroupSlow,       hostRow,       ebpfMonCellLines,  HOST(chains.slowText)},
+    {"CHAIN_TIMED",                ebpfMonGroupIocs,       hostRow,       ebpfMonCellDouble, HOST(iocs.timed)},
+    {"CHAIN_UNTIMED_CNT",          ebpfMonGroupIocs,       hostRow,       ebpfMonCellCount,  HOST(iocs.slowUntimed)},
     {"CHAIN_LOG_CNT",              ebpfMonGroupSlow,       hostRow,       ebpfMonCellCount,  HOST(chains.slowCount)},
 
     /* Health of the IOCs. */

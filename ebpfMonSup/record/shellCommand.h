@@ -7,7 +7,7 @@
 
 #include "model/monitorOps.h"
 
-#define EBPFMON_COMMAND_ARGS 9
+#define EBPFMON_COMMAND_ARGS 10
 #define EBPFMON_NO_ARGS {{NULL, iocshArgInt}}
 
 typedef struct {

@@ -7,28 +7,42 @@
 #define RETRY_SECONDS 60.0 /* this long below, and it is tried again; doubles each time that failed */
 #define RETRY_MAX     3600.0
 #define SMOOTH        0.2  /* of the last sample in the cost */
+#define TIMED_LEAST   0.5  /* percent of the time: less is nothing */
+#define TIMED_STEP    4.0  /* times as much is tried again */
+#define MARGIN        0.8  /* of the limit is aimed at */
 
 void ebpfMonBudgetInit(ebpfMonBudget *b)
 {
     memset(b, 0, sizeof(*b));
     b->ceiling = ebpfMonLevelTrace;
+    b->timed = 100;
 }
 
 void ebpfMonBudgetReset(ebpfMonBudget *b)
 {
     b->ceiling = ebpfMonLevelTrace;
     b->noTrap = 0;
+    b->timed = 100;
     b->over = b->retryAfter = 0;
 }
 
 static int allowAll(ebpfMonBudget *b)
 {
-    int change = b->ceiling != ebpfMonLevelTrace || b->noTrap;
+    int change = b->ceiling != ebpfMonLevelTrace || b->noTrap || b->timed < 100;
 
     b->ceiling = ebpfMonLevelTrace;
     b->noTrap = 0;
+    b->timed = 100;
     b->over = 0;
     return change;
+}
+
+/* As if all that it costs were to time chains: if it is less, there is another step. */
+static double findTimed(const ebpfMonBudget *b, const ebpfMonCostSample *s)
+{
+    double timed = s->timed * MARGIN * s->limit / b->cost;
+
+    return timed < TIMED_LEAST ? 0 : timed;
 }
 
 static int stepDown(ebpfMonBudget *b, const ebpfMonCostSample *s)
@@ -36,6 +50,8 @@ static int stepDown(ebpfMonBudget *b, const ebpfMonCostSample *s)
     b->over = 0;
     if (s->trapOn)
         b->noTrap = 1;
+    else if (s->timed > 0)
+        b->timed = findTimed(b, s);
     else if (s->level > ebpfMonLevelPuts)
         b->ceiling = (ebpfMonLevel)(s->level - 1);
     else
@@ -51,6 +67,8 @@ static int stepUp(ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
     if (b->ceiling < s->asked)
         b->ceiling++;
+    else if (b->timed < 100)
+        b->timed = b->timed >= 100 / TIMED_STEP ? 100 : b->timed > 0 ? b->timed * TIMED_STEP : TIMED_STEP * TIMED_LEAST;
     else
         b->noTrap = 0;
     b->retryAt = s->now + (uint64_t)(b->retryAfter * 1e9);
@@ -65,7 +83,7 @@ int ebpfMonBudgetAddSample(ebpfMonBudget *b, const ebpfMonCostSample *s)
     b->over = b->cost > s->limit ? b->over + s->seconds : 0;
     if (b->over >= OVER_SECONDS)
         return stepDown(b, s);
-    if ((b->ceiling < s->asked || b->noTrap) && s->now >= b->retryAt && b->cost < s->limit / 2)
+    if ((b->ceiling < s->asked || b->noTrap || b->timed < 100) && s->now >= b->retryAt && b->cost < s->limit / 2)
         return stepUp(b, s);
     return 0;
 }

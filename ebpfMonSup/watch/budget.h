@@ -3,8 +3,9 @@
  * How closely one IOC may be watched, by what that costs it: the decision alone, made from samples of the cost. Knows
  * no IOC and no clock. Not locked: the follower's.
  *
- * Ten seconds above the limit: one step down. The trap of recGblFwdLink goes first, for it costs most; then one level
- * after the other, but never below puts: no write is missed to save time. A minute later, if the cost is below half the
+ * Ten seconds above the limit: one step down. The trap of recGblFwdLink goes first, for it costs most; then chains of scan
+ * lists are timed in a smaller part of the time, where they can be; then one level after the other, but never below puts: no
+ * write is missed to save time. A minute later, if the cost is below half the
  * limit, one step up again; each time that this fails the monitor waits twice as long, up to an hour.
  */
 #ifndef EBPFMON_BUDGET_H
@@ -17,6 +18,7 @@
 typedef struct {
     ebpfMonLevel ceiling;  /* no level above this one; ebpfMonLevelTrace: all are allowed */
     int      noTrap;       /* nonzero: the trap of recGblFwdLink is not allowed */
+    double   timed;        /* chains of scan lists may be timed in so many percent of the time; 100: all may */
     double   cost;         /* percent of one core, over the last seconds */
     double   over;         /* seconds above the limit, without a break */
     uint64_t retryAt;      /* ns: not before then is a step up tried */
@@ -31,6 +33,7 @@ typedef struct {
     ebpfMonLevel asked;    /* by filter or command */
     ebpfMonLevel level;    /* in force now */
     int      trapOn;       /* the trap of recGblFwdLink is attached */
+    double   timed;        /* percent of the time in which chains of scan lists are timed; 0: it cannot be less */
 } ebpfMonCostSample;
 
 /* All is allowed, nothing was measured. */
@@ -39,7 +42,7 @@ void ebpfMonBudgetInit(ebpfMonBudget *budget);
 /* All is allowed again: the operator decided anew. The measured cost stays. */
 void ebpfMonBudgetReset(ebpfMonBudget *budget);
 
-/* Nonzero: "ceiling" or "noTrap" changed. */
+/* Nonzero: "ceiling", "noTrap" or "timed" changed. */
 int ebpfMonBudgetAddSample(ebpfMonBudget *budget, const ebpfMonCostSample *sample);
 
 #endif

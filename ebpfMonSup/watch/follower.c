@@ -133,10 +133,11 @@ static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
     if (r->changed) /* the operator decided anew: so does the governor */
         ebpfMonBudgetReset(&t->follower.budget);
     if (r->changed || (r->budget && t->follower.noFiles) ||
-        (r->budget && ebpfMonGovernorCheckBudget(f->life.governor, t, r->filter.budget, r->now))) {
+        (r->budget && ebpfMonGovernorCheckBudget(f->life.governor, t, &r->filter, r->now))) {
         ebpfMonTargetLifeApply(&f->life, t);
         f->sink.iocsChanged(f->sink.arg);
     }
+    shorten(r, ebpfMonGovernorTakeTurn(f->life.governor, t, &r->filter, ebpfMonClockMonotonic()));
 }
 
 static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)

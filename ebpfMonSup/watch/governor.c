@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +112,7 @@ _Static_assert((int)EBPFMON_OFF == (int)ebpfMonLevelOff && (int)EBPFMON_PUTS == 
                (int)EBPFMON_TRACE == (int)ebpfMonLevelTrace, "the kernel part numbers the levels alike");
 
 /* What the kernel part has to know of an IOC. 0, or -1: its table is full. */
-static int setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter, int parallel)
+static int setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
     const ebpfMonBaseRelease *o = &t->cat->base;
     const ebpfMonCommon *c = &t->cat->common;
@@ -124,12 +125,13 @@ static int setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *fi
         .clRecvStk = o->clRecvStk, .clRecvCnt = o->clRecvCnt,
         .ciuClient = o->ciuClient, .ciuDbch = o->ciuDbch, .ciuAs = o->ciuAs,
         .asAccess = o->asAccess, .ppnChan = o->ppnChan, .ppnUsr = o->ppnUsr,
-        .parallel = (uint16_t)parallel, .queuesSince = t->follower.queuesSince,
+        .parallel = (uint16_t)t->follower.timing.parallel, .queuesSince = t->follower.queuesSince,
         .dbfGap = (uint8_t)o->dbfGap, .chanAddr = (uint8_t)o->chanAddr, .linkType = (uint8_t)o->linkType,
         .linkValue = (uint8_t)o->linkValue, .linkPvname = (uint8_t)o->linkPvname, .linkPvlMask = (uint8_t)o->linkPvlMask,
         .ringHead = (uint8_t)o->ringHead, .hasThreadNames = (uint8_t)o->hasThreadNames,
         .onceHasLink = (uint8_t)o->onceHasLink,
         .movedTaken = t->follower.sweep.moved, .sweeps = t->follower.sweep.number,
+        .turn = t->follower.timing.number, .untimed = (uint32_t)t->follower.timing.untimed,
     };
 
     return ebpfMonKernelSetTarget((uint32_t)t->pid, &conf);
@@ -164,6 +166,18 @@ static void publishLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel leve
     ebpfMonTargetsUnlock(g->targets);
 }
 
+/* Percent of the time in which chains of scan lists are to be timed, if that can be chosen. */
+static double findPercent(const ebpfMonTarget *t, const ebpfMonFilter *filter)
+{
+    return fmin(t->follower.timing.all ? 100 : filter->timed, t->follower.budget.timed);
+}
+
+/* What makes it look closer (turns.h). Not while it is over its budget. */
+static uint64_t countSlow(const ebpfMonTarget *t)
+{
+    return t->follower.budget.timed < 100 ? EBPFMON_TURNS_NO_DEMAND : t->follower.sweep.slowItself;
+}
+
 /* The scheduler's tracepoints cost the whole host a little: only while somebody traces. */
 static void watchScheduler(ebpfMonGovernor *g)
 {
@@ -183,6 +197,9 @@ static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter 
     if (b->ceiling < t->asked)
         snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: watched at level %s", filter->budget,
                  ebpfMonLevelName(b->ceiling));
+    else if (b->timed < 100 && t->sweeps && t->level == ebpfMonLevelChains)
+        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: chains of its scan lists are timed in %.2g %% of the time",
+                 filter->budget, findPercent(t, filter));
     else if (b->noTrap && t->follower.trapped)
         snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: the counts of %u records are lower bounds", filter->budget,
                  t->follower.trapped);
@@ -220,8 +237,12 @@ static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter 
 /* The probes that could watch passes. 0: its level or its code does not allow it. */
 static uint32_t findSweepProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way, uint32_t want)
 {
-    return level == ebpfMonLevelCounts && way == ebpfMonAttachPasses && !t->follower.sweep.broken &&
-                   !(want & EBPFMON_BIT(ebpfMonProgCompleted)) ? ebpfMonAttachSweeps(&t->follower.att) : 0;
+    const uint32_t needless = EBPFMON_BIT(ebpfMonProgAsk); /* ebpfMonProgLock does the same */
+    int isLevel = level == ebpfMonLevelCounts || (level == ebpfMonLevelChains && t->follower.timing.inTurns);
+
+    if (!isLevel || way != ebpfMonAttachPasses || t->follower.sweep.broken || (want & EBPFMON_BIT(ebpfMonProgCompleted)))
+        return 0;
+    return ebpfMonAttachSweeps(&t->follower.att) & (level == ebpfMonLevelChains ? ~needless : UINT32_MAX);
 }
 
 int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now)
@@ -252,32 +273,63 @@ static uint32_t findSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel le
 }
 
 /* First the kernel part knows, and only then does the way to count change. */
-static void endSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter, int parallel)
+static void endSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
     t->follower.sweep.number = 0;
     if (level > ebpfMonLevelOff)
-        setConf(t, level, filter, parallel);
+        setConf(t, level, filter);
     ebpfMonRecordTablesEndSweeps(g->tables, t);
 }
 
-/* Goes over to passes, or back to chains: both are watched until nothing is left that only one of them would show. */
-static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want, uint32_t sweeps, char *note, size_t size)
+/* Chains of scan lists are not timed from now on, or, before their probe is attached, not yet. A chain whose begin was seen
+ * may end still. */
+static void stopTiming(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
-    const uint32_t chains = EBPFMON_BIT(ebpfMonProgPassCount);
+    t->follower.timing.untimed = 1;
+    setConf(t, level, filter);
+}
+
+/* … from now on they are, as their probe is attached. */
+static void startTiming(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+{
+    t->follower.timing.untimed = 0;
+    setConf(t, level, filter);
+}
+
+/* While passes are watched: the probes that see the ends of chains are on, too. Which of them are not needed? */
+static uint32_t findIdle(const ebpfMonTarget *t, ebpfMonLevel level)
+{
+    if (level == ebpfMonLevelCounts)
+        return EBPFMON_BIT(ebpfMonProgPassCount);
+    return t->follower.timing.turns.isOpen ? 0 : EBPFMON_BIT(ebpfMonProgPassNext);
+}
+
+/* Goes over to passes, or back to chains: both are watched until nothing is left that only one of them would show. */
+static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want, uint32_t sweeps, ebpfMonLevel level,
+                             const ebpfMonFilter *filter, char *note, size_t size)
+{
+    const uint32_t chains = want & (EBPFMON_BIT(ebpfMonProgPassCount) | EBPFMON_BIT(ebpfMonProgPassNext));
     ebpfMonAttachWay way = t->follower.att.way;
+    uint64_t now = ebpfMonClockMonotonic();
     uint32_t on;
 
     if (sweeps) {
         on = ebpfMonAttachSet(&t->follower.att, want | sweeps, way, note, size);
         if ((on & sweeps) == sweeps) {
+            if (!t->follower.timing.turns.lookedAt)
+                ebpfMonTurnsBegin(&t->follower.timing.turns, now, (uint64_t)t->pid);
+            ebpfMonTurnsLook(&t->follower.timing.turns, now, findPercent(t, filter), countSlow(t));
             t->follower.sweep.ends = 0;
-            return ebpfMonAttachSet(&t->follower.att, (want | sweeps) & ~chains, way, note, size);
+            if (findIdle(t, level) & EBPFMON_BIT(ebpfMonProgPassNext))
+                stopTiming(t, level, filter);
+            return ebpfMonAttachSet(&t->follower.att, (want | sweeps) & ~findIdle(t, level), way, note, size);
         }
         t->follower.sweep.broken = 1;
     }
+    t->follower.timing.turns.lookedAt = 0;
     sweeps = ebpfMonAttachSweeps(&t->follower.att);
     on = ebpfMonAttachSet(&t->follower.att, want | (t->follower.att.on & sweeps), way, note, size);
-    if (want & chains ? !(on & chains) : 0)
+    if (chains && !(on & chains))
         return on;
     if (!ebpfMonRecordTablesSettleSweeps(g->tables, t, ebpfMonClockMonotonic()))
         return on;
@@ -291,7 +343,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     char note[EBPFMON_NOTE_SIZE] = "";
     ebpfMonAttachWay way;
     ebpfMonLevel level;
-    int parallel, isFirst, full = 0, begins = asked > ebpfMonLevelOff && t->asked == ebpfMonLevelOff;
+    int isFirst, full = 0, begins = asked > ebpfMonLevelOff && t->asked == ebpfMonLevelOff;
 
     ebpfMonTargetsLock(g->targets);
     t->asked = asked;
@@ -301,7 +353,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     t->follower.reference = reference;
     level = findLevel(t);
     way = ebpfMonAttachFindWay(&t->follower.att, t->follower.hasLists);
-    want = findProbes(t, level, way, &parallel);
+    want = findProbes(t, level, way, &t->follower.timing.parallel);
     t->follower.noFiles = !hasFiles(t, want);
     if (t->follower.noFiles) { /* all or nothing: half of its probes would tell half of the truth */
         level = ebpfMonLevelOff;
@@ -316,18 +368,27 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         ebpfMonRecordTablesSetTrap(g->tables, t, 1, 1); /* while both counters stand still */
     if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
         t->follower.queuesSince = ebpfMonClockMonotonic();
+    t->follower.timing.inTurns = level == ebpfMonLevelChains && findPercent(t, filter) < 100 &&
+                                 t->follower.att.core->calls && !t->follower.att.core->calls->endsOtherwise;
     sweeps = findSweeps(g, t, level, way, want);
+    if (!(was & EBPFMON_BIT(ebpfMonProgPassNext))) {
+        t->follower.timing.untimed = 1;
+        if (++t->follower.timing.number == 0)
+            t->follower.timing.number = 1;
+    }
     if (level > ebpfMonLevelOff)
-        full = setConf(t, level, filter, parallel);
+        full = setConf(t, level, filter);
     if (want & ~was & EBPFMON_BIT(ebpfMonProgLock))
         ebpfMonKernelRemoveThreads(t->pid); /* locks that were taken when we looked last are long released */
     announcePuts(g, t, want);
     if (t->follower.sweep.number && level >= ebpfMonLevelCounts && way == t->follower.att.way)
-        on = attachSweeps(g, t, want, sweeps, note, sizeof(note));
+        on = attachSweeps(g, t, want, sweeps, level, filter, note, sizeof(note));
     else
         on = ebpfMonAttachSet(&t->follower.att, want, way, note, sizeof(note));
     if (t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd)))
-        endSweeps(g, t, level, filter, parallel);
+        endSweeps(g, t, level, filter);
+    if ((on & EBPFMON_BIT(ebpfMonProgPassNext)) && t->follower.timing.untimed)
+        startTiming(t, level, filter);
     publishLevel(g, t, level, on & ~was);
     if (level == ebpfMonLevelOff && on == 0)
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
@@ -341,6 +402,38 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         ebpfMonTargetsNoteChange(g->targets);
 }
 
+double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now)
+{
+    ebpfMonTurns *turns = &t->follower.timing.turns;
+    uint32_t next = EBPFMON_BIT(ebpfMonProgPassNext);
+    int inTurns = !t->gone && t->level == ebpfMonLevelChains && t->sweeps;
+    char note[EBPFMON_NOTE_SIZE];
+
+    if (inTurns && ebpfMonTurnsLook(turns, now, findPercent(t, filter), countSlow(t))) {
+        if (turns->isOpen && ++t->follower.timing.number == 0)
+            t->follower.timing.number = 1;
+        stopTiming(t, t->level, filter);
+        next = ebpfMonAttachSet(&t->follower.att, turns->isOpen ? t->follower.att.on | next : t->follower.att.on & ~next,
+                                t->follower.att.way, note, sizeof(note));
+        if (next & EBPFMON_BIT(ebpfMonProgPassNext))
+            startTiming(t, t->level, filter);
+    }
+    ebpfMonTargetsLock(g->targets);
+    t->probesOn = t->follower.att.on;
+    t->timed = inTurns ? ebpfMonTurnsShare(turns) : t->level >= ebpfMonLevelChains ? 100 : NAN;
+    t->slowUntimed = t->follower.sweep.slow;
+    ebpfMonTargetsUnlock(g->targets);
+    return inTurns ? ebpfMonTurnsWait(turns, now) : HUGE_VAL;
+}
+
+/* The same for the budget. 0: it cannot be less, or less is not less, because its passes cannot be watched. */
+static double findTimed(const ebpfMonTarget *t, const ebpfMonFilter *filter)
+{
+    if (t->level != ebpfMonLevelChains)
+        return 0;
+    return t->sweeps ? findPercent(t, filter) : t->follower.budget.timed < 100 ? 0 : 100;
+}
+
 /* Which part of the entry probes is single-stepped. The often hit ones decide: lock, unlock, completed. */
 static double findSteppedPart(const ebpfMonAttached *att)
 {
@@ -350,12 +443,13 @@ static double findSteppedPart(const ebpfMonAttached *att)
     return on ? (double)stepped / on : 0;
 }
 
-int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, double limit, uint64_t now)
+int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now)
 {
     struct ebpfMonHits hits, delta, *before = &t->follower.hits;
     uint64_t since = t->follower.hitsAt;
     ebpfMonCostSample sample = {
-        .now = now, .seconds = (double)(now - since) / 1e9, .limit = limit, .asked = t->asked, .level = t->level,
+        .now = now, .seconds = (double)(now - since) / 1e9, .limit = filter->budget, .asked = t->asked, .level = t->level,
+        .timed = findTimed(t, filter),
         .trapOn = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted)),
     };
     int changed;

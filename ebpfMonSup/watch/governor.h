@@ -22,8 +22,12 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *governor, ebpfMonTarget *t, ebpf
 /* Nonzero: it is time to look whether passes of its scan lists can be watched, and not each chain. */
 int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now);
 
-/* Measures what watching took from the IOC since the last call (once a second). "limit": percent of one core, 0: none.
+/* Times the chains of its scan lists, or leaves it, as is their turn now. Returns the seconds until it is to be called
+ * again. */
+double ebpfMonGovernorTakeTurn(ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now);
+
+/* Measures what watching took from the IOC since the last call (once a second), to keep to the budget of the filter.
  * Nonzero: another level is allowed now, and is to be applied. */
-int ebpfMonGovernorCheckBudget(ebpfMonGovernor *governor, ebpfMonTarget *t, double limit, uint64_t now);
+int ebpfMonGovernorCheckBudget(ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now);
 
 #endif

@@ -59,6 +59,7 @@ int ebpfMonRecordTablesBeginSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
     }
     t->follower.sweep.number = ++r->sweepNumber ? r->sweepNumber : ++r->sweepNumber;
     t->follower.sweep.moved = t->follower.sweep.movedSeen = t->follower.sweep.missed = 0;
+    t->follower.sweep.slowBefore = t->follower.sweep.slowItself = 0;
     t->follower.sweep.lost = t->follower.sweep.ends = 0;
     ebpfMonSweepsReset(t);
     ebpfMonClosureTableBeginChange(r->closures, t);
@@ -143,6 +144,9 @@ int ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
         t->follower.sweep.missed = moved.missed;
         ebpfMonRecordTablesMarkMissed(r, t);
     }
+    t->follower.sweep.slow += moved.slow - t->follower.sweep.slowBefore;
+    t->follower.sweep.slowBefore = moved.slow;
+    t->follower.sweep.slowItself = moved.slowItself;
     if (moved.stuck && !t->follower.sweep.broken) {
         t->follower.sweep.broken = 1;
         loseSweeps(r, t);

@@ -236,6 +236,17 @@ ebpfMonLevel ebpfMonRequestsFindLevel(ebpfMonRequests *r, const char *ioc, const
     return (ebpfMonLevel)level;
 }
 
+int ebpfMonRequestsHasLevelRule(ebpfMonRequests *r, const char *ioc)
+{
+    int has = 0;
+
+    epicsMutexMustLock(r->lock);
+    for (unsigned i = 0; i < r->ruleCount; i++)
+        has |= r->rules[i].level >= 0 && epicsStrGlobMatch(ioc, r->rules[i].pattern);
+    epicsMutexUnlock(r->lock);
+    return has;
+}
+
 ebpfMonLinkPuts *ebpfMonRequestsGetLinkPuts(ebpfMonRequests *r)
 {
     return r->linkPuts;

@@ -62,6 +62,9 @@ void ebpfMonRequestsSetApplied(ebpfMonRequests *requests);
 ebpfMonLevel ebpfMonRequestsFindLevel(ebpfMonRequests *requests, const char *ioc, const ebpfMonFilter *filter,
                                       int *reference);
 
+/* Nonzero: a rule says the level of this IOC, and not the filter. */
+int ebpfMonRequestsHasLevelRule(ebpfMonRequests *requests, const char *ioc);
+
 /* The puts that were added; they have a lock of their own. */
 ebpfMonLinkPuts *ebpfMonRequestsGetLinkPuts(ebpfMonRequests *requests);
 

@@ -18,6 +18,7 @@
 #include "probe/attach.h"
 #include "probe/calibrate.h"
 #include "watch/budget.h"
+#include "watch/turns.h"
 
 /* How a record's count is known. */
 #define EBPFMON_BY_TRAP   1 /* counted by the trap: a snapshot cannot count it rightly */
@@ -59,7 +60,10 @@ typedef struct ebpfMonTarget {
     double    cost;        /* percent of one core, over the last seconds */
     double    traps;       /* a second, when its cost was looked at last */
     ebpfMonAttachWay way;  /* how the ends of its chains are seen */
-    int       sweeps;      /* … those of passes are, and not of chains */
+    int       sweeps;      /* … those of passes are, and not of chains; at level chains: of chains in turns */
+    double    timed;       /* percent of the last minutes in which the chains of its scan lists were timed; NAN: at its level
+                            * no chain is timed */
+    uint64_t  slowUntimed; /* passes that may have had a slow chain, which was not timed */
     /* its records in the kernel part's tables; the arrays are by index of the catalogue */
     uint32_t  slot;        /* of the first record, UINT32_MAX: none has one */
     uint64_t  slotAt;      /* monotonic ns; since when: what is on the ring from before may have the slots of others */
@@ -85,6 +89,7 @@ typedef struct ebpfMonTarget {
     struct {
         uint64_t *counts;    /* at the last publication */
         float    *rate;
+        uint64_t slowUntimed; /* at the last publication */
         uint64_t procCount;  /* of those that are shown, since it was found */
         struct {             /* set to 0 with the slots (rootAudit.h) */
             uint64_t byRoots;    /* processings, summed up over its roots */
@@ -134,12 +139,21 @@ typedef struct ebpfMonTarget {
             int      serial;   /* no scan list is scanned by two threads at a time */
             uint64_t moved;    /* so many of ebpfMonMoved are in its lists */
             uint64_t movedSeen; /* … and so many were seen at the last look */
-            uint64_t missed;   /* ebpfMonMoved.missed at the last look */
+            uint64_t missed;   /* ebpfMonMoved.missed at the last look … */
+            uint64_t slow, slowBefore, slowItself; /* … and these; "slow" goes on when passes begin anew */
             uint64_t tryAt;    /* not before, it is tried … */
             uint64_t pause;    /* … again after this, if it does not fit */
             uint64_t endsAt;   /* since then it ends */
             struct ebpfMonSweepPlan *plan;
         } sweep;
+        struct {
+            int      all;      /* a command or the filter wants all chains of this IOC timed */
+            int      inTurns;  /* at its level, chains of scan lists are to be timed in turns, if passes can be watched */
+            uint32_t number;   /* ebpfMonTargetConf.turn */
+            int      untimed;  /* ebpfMonTargetConf.untimed */
+            int      parallel; /* ebpfMonTargetConf.parallel */
+            ebpfMonTurns turns;
+        } timing;
         ebpfMonBudget budget;
         struct ebpfMonHits hits; /* at the last look at its cost */
         uint64_t  hitsAt;      /* 0: never */

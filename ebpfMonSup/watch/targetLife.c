@@ -44,6 +44,8 @@ void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     ebpfMonRequestsGetFilter(life->requests, &f);
     level = ebpfMonRequestsFindLevel(life->requests, t->name, &f, &reference);
     ebpfMonRecordTablesSetShown(life->tables, t, f.record);
+    t->follower.timing.all = ebpfMonRequestsHasLevelRule(life->requests, t->name) ||
+                             (t->shown && strcmp(f.record, "*") != 0);
     ebpfMonGovernorApplyLevel(life->governor, t, level, reference, &f);
 }
 

@@ -138,8 +138,8 @@ class Bench:
         self.monitor = Monitor(self.tmp, iocs="bench", prefix=P, before=[f'ebpfMonQueryLoad "{queries}"']).launch()
         self.until(lambda: self.client("caget", "-t", P + "STATE").strip() == "Running", "the monitor runs")
 
-    def level(self, name, slow=0, sample=1, record="*"):
-        for part, value in ("SLOW", slow), ("SAMPLE", sample), ("RECORD", record), ("LEVEL", name):
+    def level(self, name, slow=0, sample=1, record="*", timed=10):
+        for part, value in ("SLOW", slow), ("SAMPLE", sample), ("RECORD", record), ("TIMED", timed), ("LEVEL", name):
             self.client("caput", P + "FILTER_" + part, value)
 
         def there():

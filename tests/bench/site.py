@@ -95,6 +95,8 @@ class SiteBpftrace(Bpftrace):
 def observers(site):
     for level in ("off", "puts", "counts", "chains", "trace"):
         yield (NONE if level == "off" else f"ebpfMon, {level}"), SiteLevel(site, level)
+        if level == "chains":
+            yield "ebpfMon, chains, all timed", SiteLevel(site, level, timed=100)
     probe = "uprobe:LIB:dbProcess "
     yield "bpftrace, count by record", SiteBpftrace(site, probe + "{ @[arg0] = count(); }")
     yield "bpftrace, entry and return, hist", SiteBpftrace(

@@ -174,6 +174,51 @@ def test_others_hold_the_lock_at_the_end_of_a_pass(new_ioc, new_monitor):
     assert not t.compare(before, after)
 
 
+def test_stamped_and_still_at_it_at_the_end_of_a_pass(new_ioc, new_monitor):
+    """A put processes a record that has its time stamp long before it is asynchronous, and the pass ends in between: it counts
+    when it completes, and once."""
+    def routine(name, what, us, **fields):
+        return db.record("aSub", name, SNAM=what, FTA="DOUBLE", INPA=us, FTVA="DOUBLE", **fields)
+
+    text = routine("A", "stampFirst", 30000, SCAN=".1 second", FLNK="$(P)E") + db.counter("E")
+    text += routine("W", "sleepFor", 30000, SCAN=".1 second", PHAS=1)
+    text += "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20))
+    t = Trial(new_ioc, new_monitor, text, kind="latencyIoc")
+    roots = roots_of(text)
+
+    def both():
+        return t.monitor.records(t.ioc.name)[t.ioc.prefix + "A"].count
+
+    before, counted = t.stop(roots), settled(both, 60, quiet=2)
+    for n, period in roots.items():
+        t.ioc.put(f"{n}.SCAN", period)
+    for _ in range(40):  # one in three begins while W is under way, and is not done at the end of the pass
+        t.ioc.put("A.PROC", 1)
+    after = t.stop(roots)
+    assert not t.compare(before, after)
+    assert settled(both, 60, quiet=2) - counted == after[0]["E"] - before[0]["E"]
+
+
+def test_back_to_chains_in_the_middle_of_a_pass(new_ioc, new_monitor):
+    """What a pass has processed before its chains were watched is counted at its end, however long that takes."""
+    text = "".join(db.counter(f"R{i}", SCAN="2 second") for i in range(20))
+    text += db.record("aSub", "W", SNAM="sleepFor", FTA="DOUBLE", INPA=1000000, FTVA="DOUBLE", SCAN="2 second", PHAS=1)
+    t = Trial(new_ioc, new_monitor, text, kind="latencyIoc")
+    roots = roots_of(text)
+    before = t.stop(roots)
+    for n, period in roots.items():
+        t.ioc.put(f"{n}.SCAN", period)
+    for _ in range(3):
+        start = t.ioc.get("R19")
+        until(lambda: t.ioc.get("R19") > start, 30, "the next pass is under way")
+        t.monitor.set_filter(LEVEL="trace")
+        until(lambda: t.ioc.get("R19") > start + 2, 30, "more scans")
+        t.monitor.set_filter(LEVEL="counts")
+        t.wait_way("passes")
+    after = t.stop(roots)
+    assert not t.compare(before, after)
+
+
 def test_records_go_to_other_lists(new_ioc, new_monitor, fast):
     """SCAN, PHAS, PRIO and EVNT change while the lists run, by puts from outside and by output links of records in the
     lists. Nothing is marked."""

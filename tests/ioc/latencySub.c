@@ -16,6 +16,7 @@
 #include <epicsExport.h>
 #include <epicsRingPointer.h>
 #include <epicsThread.h>
+#include <recGbl.h>
 #include <registryFunction.h>
 
 static double now(void)
@@ -70,6 +71,16 @@ static long completeAfter(aSubRecord *prec)
     prec->pact = TRUE;
     callbackRequestProcessCallbackDelayed(&pending->callback, prec->prio, prec, *(double *)prec->a / 1e6);
     return 0;
+}
+
+/* As device support of an output record does: the record has its time stamp before it waits, and again when it completes. */
+static long stampFirst(aSubRecord *prec)
+{
+    if (!prec->pact) {
+        recGblGetTimeStamp((dbCommon *)prec);
+        epicsThreadSleep(*(double *)prec->a / 1e6);
+    }
+    return completeAfter(prec);
 }
 
 static dbCommon *named(const aSubRecord *prec)
@@ -171,3 +182,4 @@ epicsRegisterFunction(processOnce);
 epicsRegisterFunction(spinFor);
 epicsRegisterFunction(sleepFor);
 epicsRegisterFunction(completeAfter);
+epicsRegisterFunction(stampFirst);

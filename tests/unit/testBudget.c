@@ -16,6 +16,7 @@ typedef struct {
     ebpfMonLevel asked;
     int      wantsTrap;
     double   trapCost, levelCost[ebpfMonLevelCount];
+    double   timed, timedCost; /* percent of the time as the filter has it, 0: chains cannot be timed in turns; of all */
 } ioc;
 
 static void begin(ioc *x, ebpfMonLevel asked)
@@ -34,11 +35,18 @@ static int trapNow(const ioc *x)
     return x->wantsTrap && !x->budget.noTrap && levelNow(x) >= ebpfMonLevelCounts;
 }
 
+/* Percent of the time in which chains are timed. */
+static double timedNow(const ioc *x)
+{
+    return levelNow(x) != ebpfMonLevelChains ? 0 : x->timed < x->budget.timed ? x->timed : x->budget.timed;
+}
+
 static int addSecond(ioc *x)
 {
     ebpfMonCostSample s = {
         .now = x->now += SECOND, .seconds = 1, .limit = x->limit, .asked = x->asked, .level = levelNow(x),
-        .trapOn = trapNow(x), .cost = x->levelCost[levelNow(x)] + (trapNow(x) ? x->trapCost : 0),
+        .trapOn = trapNow(x), .timed = timedNow(x),
+        .cost = x->levelCost[levelNow(x)] + (trapNow(x) ? x->trapCost : 0) + x->timedCost * timedNow(x) / 100,
     };
 
     return ebpfMonBudgetAddSample(&x->budget, &s);
@@ -94,6 +102,38 @@ static void testSteps(void)
     testOk1(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelCounts);
     testOk1(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelPuts);
     testOk(untilChange(&x, 10000) == -1 && x.budget.ceiling == ebpfMonLevelPuts, "never below puts");
+}
+
+/* Chains are timed less before a level is given up. */
+static void testTimed(void)
+{
+    ioc x;
+
+    begin(&x, ebpfMonLevelChains);
+    x.timed = 100;
+    x.timedCost = 3 * LIMIT;
+    x.levelCost[ebpfMonLevelChains] = 0.2 * LIMIT;
+    testOk(untilChange(&x, 100) > 0 && x.budget.timed < 30 && x.budget.ceiling == ebpfMonLevelTrace, "in %g %% of the time",
+           x.budget.timed);
+    untilChange(&x, 100); /* the cost had not yet grown to its end */
+    testOk(untilChange(&x, 10000) == -1 && x.budget.timed > 10,
+           "%g %% is enough, and no more is tried, for it takes more than half of the limit", x.budget.timed);
+
+    begin(&x, ebpfMonLevelChains);
+    x.timed = 5;
+    x.timedCost = 3 * LIMIT;
+    x.levelCost[ebpfMonLevelChains] = 2 * LIMIT;
+    testOk(untilChange(&x, 100) > 0 && x.budget.timed > 0 && x.budget.timed < 5, "in %g %% of the time", x.budget.timed);
+    for (int i = 0; i < 10 && x.budget.timed > 0; i++)
+        untilChange(&x, 100);
+    testOk1(x.budget.timed <= 0 && x.budget.ceiling == ebpfMonLevelTrace);
+    testOk(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelCounts, "if none is too much, it is the level's turn");
+    x.levelCost[ebpfMonLevelChains] = 0;
+    for (int i = 0; i < 20 && x.budget.timed < 100; i++)
+        untilChange(&x, 5000);
+    testOk(x.budget.ceiling >= ebpfMonLevelChains && x.budget.timed >= 100, "all of it comes back, step by step");
+    ebpfMonBudgetReset(&x.budget);
+    testOk1(x.budget.timed >= 100);
 }
 
 /* Over at chains, cheap at counts: it steps down, tries again, and waits twice as long each time. */
@@ -160,10 +200,11 @@ static void testNoLimit(void)
 
 MAIN(testBudget)
 {
-    testPlan(17);
+    testPlan(24);
     testBelow();
     testPeak();
     testSteps();
+    testTimed();
     testRetry();
     testNotEnough();
     testTrapBack();

@@ -140,7 +140,7 @@ static void testFilter(void)
 
     testDiag("filter");
     testOk1(ebpfMonFilterCheck(&filter, why, sizeof(why)) == 0);
-    testOk1(filter.level == ebpfMonLevelChains && filter.slowUs == 10000 && filter.budget == 1);
+    testOk1(filter.level == ebpfMonLevelChains && filter.slowUs == 10000 && filter.timed == 5 && filter.budget == 1);
     filter.record[0] = 0;
     filter.sample = 0;
     testOk1(ebpfMonFilterCheck(&filter, why, sizeof(why)) == 0);
@@ -174,6 +174,13 @@ static void testFilter(void)
     refused(filter, "budget");
     filter.budget = -1;
     refused(filter, "budget");
+    filter.budget = 0;
+    filter.timed = 100.5;
+    refused(filter, "timed");
+    filter.timed = NAN;
+    refused(filter, "timed");
+    filter.timed = -1;
+    refused(filter, "timed");
 
     filter = ebpfMonFilterDefault;
     testOk1(ebpfMonFilterWantsPut(&filter, "A:B", "VAL", "", ""));
@@ -382,7 +389,7 @@ static void testAbsent(void)
 
 MAIN(testModel)
 {
-    testPlan(85);
+    testPlan(88);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* with it comes the text of the status codes */
     testLevel();

@@ -189,13 +189,13 @@ static void testFirstSecond(void)
 static void testFilterStamps(void)
 {
     static const char *const names[] = {
-        "T:FILTER_IOC", "T:FILTER_USER", "T:FILTER_LEVEL", "T:FILTER_SLOW", "T:FILTER_SAMPLE", "T:FILTER_BUDGET",
+        "T:FILTER_IOC", "T:FILTER_USER", "T:FILTER_LEVEL", "T:FILTER_SLOW", "T:FILTER_SAMPLE", "T:FILTER_BUDGET", "T:FILTER_TIMED",
         "T:FILTER_STATUS", "T:FILTER"
     };
     char udf[40];
 
     testDiag("the filter has a time from the start");
-    for (unsigned i = 0; i < 8; i++) {
+    for (unsigned i = 0; i < 9; i++) {
         testOk(readTime(names[i]).secPastEpoch > 0, "%s has a time", names[i]);
         sprintf(udf, "%s.UDF", names[i]);
         testdbGetFieldEqual(udf, DBR_LONG, 0);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/* What the chains that dbScanLock begins (chain.bpf.c) and those of scan lists (passChain.bpf.c) have in common: the lock sets
+ * that a thread holds. */
+#ifndef EBPFMON_CHAIN_BPF_H
+#define EBPFMON_CHAIN_BPF_H
+
+#include "ebpfMonBase.h"
+#include "handOver.bpf.h"
+#include "scanThread.bpf.h"
+
+/* passChain.bpf.c */
+int ebpfmon_begin_next(__u64 precord, __u64 sp);
+int ebpfmon_end_untimed(__u64 now);
+
+static __always_inline __u64 lockSetOf(const struct ebpfMonTargetConf *conf, __u64 precord)
+{
+    return readPtr(readPtr(precord + conf->lset) + EBPFMON_LOCKRECORD_SET);
+}
+
+/* Notes one more lock set; its number is n. "sp": as in struct ebpfMonHeld. */
+static __always_inline void noteLock(const struct caller *c, struct thread *th, __u32 n, __u64 set, __u64 precord,
+                                     __u64 now, __u64 sp)
+{
+    struct ebpfMonHeld *h = heldAt(th, n);
+
+    h->lockSet = set;
+    h->root = precord;
+    h->begin = now;
+    h->depth = 1;
+    h->handOvers = 0;
+    h->sp = sp;
+    h->got = 0;
+    h->turn = c->conf->turn;
+    th->seen.heldCount = n + 1;
+    if (n)
+        return;
+    takeLate(c, th);
+    th->off.left = th->off.blocked = th->off.cpuWait = th->off.longest = 0;
+    th->off.longestSyscall = EBPFMON_NO_SYSCALL;
+    th->off.queueWait = th->queueWait; /* the first chain that it makes */
+    th->queueWait = 0;
+    if (isScanThread(&th->seen))
+        beginScanPass(&th->seen.scan, precord, now, 1);
+    else if (th->seen.isOnce)
+        th->off.queueWait = takeFromQueue(c, th, precord, EBPFMON_QUEUE_ONCE, now);
+}
+
+/* A scan list may have ended otherwise than by its last record: "Too many changes" (dbScan.c). Then this thread does not
+ * hold the lock set that was expected next. "sp": the stack pointer now. */
+static __always_inline void dropEndedPasses(struct thread *th, __u64 sp)
+{
+#pragma unroll
+    for (int i = 0; i < EBPFMON_NESTED; i++) {
+        struct ebpfMonHeld *h = heldLast(th);
+
+        if (!h || !h->sp || h->sp >= sp)
+            return;
+        th->seen.heldCount--;
+    }
+}
+
+/* Nonzero: when this chain of a scan list began is not known. */
+static __always_inline int isUntimed(const struct caller *c, const struct ebpfMonHeld *h)
+{
+    return h && h->sp && h->turn != c->conf->turn;
+}
+
+#endif

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
+/*
+ * Chains of scan lists. A list goes from one record to the next in a loop (dbScan.c, scanList). There one trap is enough for
+ * a chain: that at its call of dbScanUnlock (ebpfmon_pass_next, chain.bpf.c). It ends the chain and begins the next, some 50 ns
+ * before its dbScanLock is called. Where passes are counted by sweeps (sweep.bpf.c), chains are timed in turns: that trap comes
+ * and goes. In between a pass stands for its chains: it begins at the entry of scanList and ends with the list.
+ */
+#include "chain.bpf.h"
+
+/* A pass is under way, or the rest of one, of which the chains are not timed. */
+static __always_inline void noteUntimed(const struct caller *c, struct thread *th, __u32 n, __u64 sp)
+{
+    struct ebpfMonHeld *h = heldAt(th, n);
+
+    *h = (struct ebpfMonHeld){ .begin = bpf_ktime_get_ns(), .depth = 1, .sp = sp };
+    th->passWait = readCpuWait();
+    th->seen.heldCount = n + 1;
+    th->seen.scan.timed = 0;
+    if (n)
+        return;
+    takeLate(c, th);
+    th->queueWait = 0;
+}
+
+/* The scan list goes to this record next. */
+static __always_inline void beginPassChain(const struct caller *c, struct thread *th, __u64 precord, __u64 sp)
+{
+    __u32 n = th->seen.heldCount;
+
+    if (!precord || n >= EBPFMON_NESTED)
+        return;
+    if (c->conf->untimed)
+        noteUntimed(c, th, n, sp);
+    else
+        noteLock(c, th, n, lockSetOf(c->conf, precord), precord, bpf_ktime_get_ns(), sp);
+}
+
+static __always_inline void beginPass(struct pt_regs *ctx, __u64 list)
+{
+    __u64 sp = PT_REGS_SP(ctx), element, precord;
+    struct thread *th;
+    struct caller c;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
+        return;
+    dropEndedPasses(th, sp + 1); /* a list that this one is in the course of has its entry further up */
+    element = readPtr(list + EBPFMON_SCANLIST_FIRST);
+    precord = element ? readPtr(element + EBPFMON_SCANELEMENT_PRECORD) : 0;
+    if (!precord)
+        return;
+    if (c.conf->untimed && !th->seen.heldCount && isScanThread(&th->seen))
+        beginScanPass(&th->seen.scan, precord, bpf_ktime_get_ns(), 0);
+    beginPassChain(&c, th, precord, sp);
+}
+
+/* scanList(scan_list *) */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_pass_begin, __u64 list)
+{
+    RUN_TIMED(beginPass(ctx, list));
+}
+
+/* The record after this one in its list. Global, so that its stack is not added to that of the chain's end. */
+__attribute__((noinline)) int ebpfmon_begin_next(__u64 precord, __u64 sp)
+{
+    struct thread *th;
+    struct caller c;
+    __u64 element;
+
+    if (!findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)))
+        return 0;
+    element = readPtr(readPtr(precord + c.conf->spvt) + EBPFMON_SCANELEMENT_NEXT);
+    if (element)
+        beginPassChain(&c, th, readPtr(element + EBPFMON_SCANELEMENT_PRECORD), sp);
+    return 0;
+}
+
+/* A pass, or a part of one, took so long, and none of its chains was timed: was one of them slow? A pass takes some time with
+ * no slow chain, too. What it waited for a CPU is no reason to look closer. */
+static __always_inline void judgeUntimed(const struct caller *c, const struct thread *th, __u64 took)
+{
+    __u64 limit = c->conf->slowNs, waited = readCpuWait() - th->passWait, least = th->seen.scan.least;
+    __u32 tgid = c->tgid;
+    struct ebpfMonMoved *m;
+
+    if (!limit || took < limit || took < least + limit / 2 || !(m = bpf_map_lookup_elem(&moved, &tgid)))
+        return;
+    __sync_fetch_and_add(&m->slow, 1);
+    if (took >= waited + limit && took >= waited + least + limit / 2)
+        __sync_fetch_and_add(&m->slowItself, 1);
+}
+
+/* Forgets that this thread is in a pass of which the chains are not timed. */
+static __always_inline void endUntimed(const struct caller *c, struct thread *th, const struct ebpfMonHeld *h, __u64 now)
+{
+    th->seen.heldCount--;
+    th->seen.scan.timed = 0;
+    if (!th->seen.heldCount)
+        th->seen.scan.end = now;
+    judgeUntimed(c, th, now - h->begin);
+}
+
+/* The same for chain.bpf.c, when a chain ends whose begin is not known. */
+__attribute__((noinline)) int ebpfmon_end_untimed(__u64 now)
+{
+    struct ebpfMonHeld *h;
+    struct thread *th;
+    struct caller c;
+
+    if (findCaller(&c) && (th = bpf_map_lookup_elem(&threads, &c.tid)) && (h = heldLast(th)))
+        endUntimed(&c, th, h, now);
+    return 0;
+}
+
+/* scanList is at its end. "sp": the stack pointer, which is that of its entry. */
+__attribute__((noinline)) int ebpfmon_end_pass(__u64 sp, __u64 now)
+{
+    struct thread *th;
+    struct caller c;
+
+    if (!findCaller(&c) || c.conf->level < EBPFMON_CHAINS || !(th = bpf_map_lookup_elem(&threads, &c.tid)))
+        return 0;
+#pragma unroll
+    for (int i = 0; i < EBPFMON_NESTED; i++) {
+        struct ebpfMonHeld *h = heldLast(th);
+
+        if (!h || !h->sp || h->sp > sp)
+            break;
+        endUntimed(&c, th, h, now);
+    }
+    if (th->seen.heldCount || !th->seen.scan.timed)
+        return 0;
+    th->seen.scan.end = now;
+    th->seen.scan.least = 2 * th->seen.scan.longest < c.conf->slowNs ? now - th->seen.scan.begin : 0;
+    return 0;
+}

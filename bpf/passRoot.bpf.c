@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
+/*
+ * Which record a scan list is at, from the stack of its thread. scanList (dbScan.c) needs the address of the record after
+ * dbProcess has returned, to release its lock. So it is in a register that dbProcess must keep, and dbProcess, which needs
+ * all of these, has saved it; or scanList has put it on the stack itself. Both lie right below the entry of scanList, and are
+ * the first address of a record there: what is deeper down belongs to records that this one made process.
+ */
+#include "passRoot.bpf.h"
+
+/* "sp": the stack pointer at the entry of scanList, or within. The result is in struct thread.passRoot. Without bpf_loop:
+ * puts are seen before kernel 5.17, too. */
+__attribute__((noinline)) int ebpfmon_find_root(__u64 sp)
+{
+    struct ebpfMonRecKey key = {};
+    struct thread *th;
+    struct caller c;
+
+    if (!findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)))
+        return 0;
+    th->passRoot = 0;
+    if (bpf_probe_read_user(th->stack, sizeof(th->stack), (void *)(sp - sizeof(th->stack))))
+        return 0;
+    key.tgid = c.tgid;
+#pragma unroll
+    for (int i = PASS_STACK - 1; i >= 0; i--) {
+        key.precord = th->stack[i];
+        if (key.precord && bpf_map_lookup_elem(&recIndex, &key)) {
+            th->passRoot = key.precord;
+            return 0;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""At level chains the chains of scan lists are timed in turns, and every processing is counted all the same. What needs to
+know a chain that is not timed finds it otherwise: who made a put, where a thread hangs, how long somebody waits for a lock,
+which pass had a slow chain."""
+import time
+
+import pytest
+from tests.harness import ca, db
+from tests.harness.wait import settled, until
+
+from .test_passes import Trial, busy_database, fast, roots_of, row, Puts  # noqa: F401 (fast is a fixture)
+
+CHAINS = "".join(db.chain(f"C{i}_", 3, SCAN=".1 second") for i in range(60))
+HANG = 2  # s
+
+
+def slow(name, us, **fields):
+    return db.record("aSub", name, SNAM="sleepFor", FTA="DOUBLE", INPA=us, FTVA="DOUBLE", **fields)
+
+
+class Turns(Trial):
+    """An IOC whose chains are timed in turns."""
+
+    def __init__(self, new_ioc, new_monitor, text, percent=0, watch=(), before=(), **kind):
+        self.ioc = new_ioc(db.READY + text, **kind).start()
+        self.monitor = new_monitor(iocs=self.ioc.name, watch=[self.ioc.prefix + w for w in watch], before=before).start()
+        self.monitor.wait_ioc(self.ioc)
+        self.names = [line.split("$(P)")[1].split('"')[0] for line in text.splitlines() if line.startswith("record(calc")]
+        self.wait_way("turns")
+        if percent != 5:
+            self.monitor.set_filter(TIMED=percent)
+
+    def wait_untimed(self):
+        """No turn is under way: with FILTER_TIMED 0 none comes."""
+        rows = len(roots_of(CHAINS))
+        until(lambda: row(self.monitor, self.ioc)[1] < 10 * rows / 4, 60, lambda: f"passes: {row(self.monitor, self.ioc)}")
+
+    def chain_counts(self):
+        return dict(zip(self.monitor.list("CHAIN_TOP_NAMES"), self.monitor.list("CHAIN_TOP_CNTS")))
+
+
+def test_in_turns(new_ioc, new_monitor):
+    """Chains are timed in about FILTER_TIMED percent of the time, CHAIN_TIMED says so, and every count is exact."""
+    t = Turns(new_ioc, new_monitor, CHAINS, percent=20)
+    roots = roots_of(CHAINS)
+    before = t.stop(roots)
+    timed = t.chain_counts()
+    for n in roots:
+        t.ioc.put(f"{n}.SCAN", ".1 second")
+    until(lambda: t.ioc.get("C0_2") > before[0]["C0_2"] + 450, 120, "scans")
+    until(lambda: 12 <= t.monitor.get("CHAIN_TIMED") <= 35, 60, lambda: f"CHAIN_TIMED: {t.monitor.get('CHAIN_TIMED')}")
+    after = t.stop(roots)
+    assert not t.compare(before, after)
+    counts = settled(t.chain_counts, 30, quiet=3)
+    got = sum(counts.get(t.ioc.prefix + n, 0) - timed.get(t.ioc.prefix + n, 0) for n in roots)
+    all_chains = sum(after[0][n] - before[0][n] for n in roots)
+    assert 0.05 < got / all_chains < 0.5, (got, all_chains)
+    assert t.monitor.list("IOC_TIMED")[0] == t.monitor.get("CHAIN_TIMED")
+
+
+def test_all_on_demand(new_ioc, new_monitor):
+    """FILTER_TIMED 100, a level by command and a filter for records: each has all chains timed."""
+    t = Turns(new_ioc, new_monitor, CHAINS, percent=0)
+    t.wait_untimed()
+    t.monitor.set_filter(TIMED=100)
+    t.wait_way("lists")
+    until(lambda: t.monitor.get("CHAIN_TIMED") == 100, 30, "all timed")
+    t.monitor.set_filter(TIMED=5)
+    t.wait_way("turns")
+    t.monitor.command(f"ebpfMonLevel {t.ioc.name} chains")
+    t.wait_way("lists")
+    t.monitor.command(f"ebpfMonLevel {t.ioc.name} filter")
+    t.wait_way("turns")
+    t.monitor.set_filter(RECORD=t.ioc.prefix + "C1_*")
+    t.wait_way("lists")
+    t.monitor.set_filter(RECORD="*")
+    t.wait_way("turns")
+    t.monitor.put("FILTER_TIMED", 101)
+    until(lambda: "timed" in t.monitor.filter_status(), 20, t.monitor.filter_status)
+    t.monitor.set_filter(TIMED=10)
+
+
+def test_turns_in_the_middle_of_passes(new_ioc, new_monitor):
+    """A turn that begins in the middle of a pass times no chain whose begin it has not seen: none takes longer than it
+    does."""
+    text = "".join(slow(f"S{i}", 200000, SCAN="1 second", PHAS=2 * i) + db.counter(f"F{i}", SCAN="1 second", PHAS=2 * i + 1) for i in range(4))
+    text += "".join(db.counter(f"R{i}", SCAN="1 second", PHAS=9) for i in range(10))
+    t = Turns(new_ioc, new_monitor, text, kind="latencyIoc")
+    for _ in range(10):
+        t.monitor.set_filter(TIMED=50, SLOW=0)  # the first turn begins at once
+        start = t.ioc.get("F0")
+        until(lambda: t.ioc.get("F0") > start + 1, 30, "two passes")
+        t.monitor.set_filter(TIMED=0)
+
+    def rows():
+        return {r[0]: r[1:] for r in zip(*(t.monitor.list(f"CHAIN_TOP_{c}") for c in ("NAMES", "CNTS", "MEANS", "MAXS")))}
+
+    settled(rows, 30, quiet=3)
+    for i in range(4):
+        count, mean, longest = rows()[f"{t.ioc.prefix}S{i}"]
+        # one that is timed from the begin of its pass takes 200 ms more for each that was before it
+        assert count >= 5 and mean >= 200000 and longest < 350000, (i, rows())
+
+
+def test_put_in_an_untimed_chain(new_ioc, new_monitor):
+    """An output link of a chain that is not timed: the put names its root and its scan thread."""
+    text = CHAINS + db.counter("R", SCAN=".5 second", FLNK="$(P)R1") + db.counter("R1", FLNK="$(P)O")
+    text += db.out_counter("O", OUT="$(P)TARGET PP") + db.record("ao", "TARGET")
+    t = Turns(new_ioc, new_monitor, text, percent=0)
+    t.wait_untimed()
+    want = f"chain of {t.ioc.prefix}R"
+
+    seen = set()
+
+    def several():
+        seen.add(t.monitor.text("AUTO_PUT_LAST"))
+        return len(seen) > 6
+
+    until(several, 60, lambda: f"puts: {seen}")
+    right = [line for line in seen if want in line and ".5 second" in line and "TARGET" in line]
+    assert len(right) >= len(seen) - 1, seen  # the first may be from before
+    assert row(t.monitor, t.ioc)[0] == "turns"
+
+
+def test_hang_in_an_untimed_chain(new_ioc, new_monitor):
+    """A scan thread hangs in a chain that is not timed: the record is found on its stack."""
+    text = CHAINS + slow("H", 0, SCAN="1 second", PHAS=1) + "".join(db.counter(f"P{i}", SCAN="1 second") for i in range(5))
+    t = Turns(new_ioc, new_monitor, text, percent=0, kind="latencyIoc", before=[f"var ebpfMonHangLimit {HANG}"])
+    t.wait_untimed()
+    assert t.monitor.get("HANG_CNT") == 0
+    t.ioc.put("H.A", 8e6, wait=False)
+    got = t.monitor.wait_text("IOC_EVENT_LAST", lambda x: "hangs since" in x, 30)
+    assert f"in record {t.ioc.prefix}H hangs" in got and "scan-1" in got, got
+    t.monitor.wait("HANG_CNT", lambda n: n == 0, 30)
+
+
+def test_lock_wait_for_an_untimed_chain(new_ioc, new_monitor):
+    """A client waits for the lock that a chain holds which is not timed: its chain is no longer for that."""
+    text = CHAINS + slow("HOLD", 30000, SCAN=".1 second", INPB="$(P)SHARED NPP") + db.record("calc", "SHARED") + \
+        db.record("calc", "WAIT", INPA="$(P)SHARED NPP", CALC="1")
+    t = Turns(new_ioc, new_monitor, text, percent=0, kind="latencyIoc")
+    t.monitor.set_filter(SLOW=1e6)
+    t.wait_untimed()
+    took, puts = [], 0
+    while len(took) < 5:  # one in three comes while the lock is held
+        begin = time.monotonic()
+        t.ioc.put("WAIT.PROC", 1)
+        puts += 1
+        if time.monotonic() - begin > 0.01:
+            took.append(time.monotonic() - begin)
+
+    def waits():
+        columns = ("NAMES", "CNTS", "MEANS", "LOCK_WAITS")
+        rows = {r[0]: r[1:] for r in zip(*(t.monitor.list(f"CHAIN_TOP_{c}") for c in columns))}
+        return rows.get(t.ioc.prefix + "WAIT", (0, 0, 0))
+
+    count, mean, wait = until(lambda: waits() if waits()[0] >= puts else None, 30, lambda: f"chains of WAIT: {waits()}")
+    assert count * wait > 10000, (count, mean, wait, took)  # a busy host delays puts, too
+    assert mean < wait / 4, (count, mean, wait, took)  # 50 us
+
+
+def test_slow_chain_that_is_not_timed(new_ioc, new_monitor):
+    """A slow chain that is not timed is counted, and has all chains timed for a while: the next is kept whole."""
+    text = CHAINS + slow("S", 0, SCAN="1 second") + "".join(db.counter(f"P{i}", SCAN="1 second") for i in range(5))
+    t = Turns(new_ioc, new_monitor, text, percent=0, kind="latencyIoc")
+    t.monitor.set_filter(SLOW=200000)  # longer than a busy host stops a pass
+    t.wait_untimed()
+    before = t.monitor.get("CHAIN_UNTIMED_CNT")
+    t.ioc.put("S.A", 600000, wait=False)
+    t.monitor.wait("CHAIN_UNTIMED_CNT", lambda n: n > before, 30)
+    until(lambda: t.ioc.prefix + "S" in t.monitor.lines("CHAIN_LOG"), 30, lambda: f"the next one: {t.monitor.lines('CHAIN_LOG')}")
+    assert t.monitor.get("CHAIN_TIMED") > 0
+    assert row(t.monitor, t.ioc)[0] == "turns"
+
+
+def test_counts_while_turns_come_and_go(new_ioc, new_monitor, fast):  # noqa: F811
+    """Others process meanwhile, turns begin and end in the middle of passes: every count is exact, none is marked."""
+    text = busy_database()
+    roots = roots_of(text)
+    t = Turns(new_ioc, new_monitor, text, percent=50, program=fast)
+    before = t.stop(roots)
+    for n, period in roots.items():
+        t.ioc.put(f"{n}.SCAN", period)
+    puts = Puts(t.ioc, t.names)
+    for percent in (50, 0, 30, 100, 50):
+        t.monitor.set_filter(TIMED=percent)
+        start = t.ioc.get("C2_0")
+
+        def goes_on():
+            puts.some()
+            return t.ioc.get("C2_0") > start + 150
+
+        until(goes_on, 120, "scans")
+    after = t.stop(roots)
+    assert not t.compare(before, after)
+
+
+def test_scan_periods_are_always_seen(new_ioc, new_monitor):
+    """The table of scan threads needs no timed chain: passes, periods and how busy a thread is."""
+    text = CHAINS + slow("S", 50000, SCAN=".2 second") + "".join(db.counter(f"P{i}", SCAN=".2 second") for i in range(5))
+    t = Turns(new_ioc, new_monitor, text, percent=0, kind="latencyIoc")
+    t.monitor.set_filter(SLOW=1e6)
+    t.wait_untimed()
+
+    def scan():
+        columns = ("NAMES", "PERIODS", "PERIOD_MAXS", "LOADS")
+        return {str(r[0]): r[1:] for r in zip(*(t.monitor.list(f"SCAN_{c}") for c in columns))}.get(".2 second")
+
+    period, longest, load = until(lambda: scan() if scan() and scan()[2] > 20 else None, 60, lambda: f"the scan thread: {scan()}")
+    assert period == pytest.approx(0.2, rel=0.01) and longest >= 0.19
+    assert 20 < load < 100  # 50 ms of 200

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch/sweepPlan.h: which records each scan list processes, and whether one look at the end of a pass can count them. The
+ * IOC is this process: records, scan elements and lists lie in its memory as dbScan.c has them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "ioc/baseLayout.h"
+#include "watch/sweepPlan.h"
+
+#define RECORDS 40
+#define LISTS   3
+#define LINKS   4
+
+enum { PASSIVE, EVENT, IO_INTR, TEN_SECONDS, SECOND }; /* menuScan.dbd */
+enum { SCAN, FLNK, OUT, FIELDS };
+
+static struct {
+    uint16_t scan;
+    uint64_t spvt;
+} record[RECORDS];
+static struct layoutScanElement element[RECORDS];
+static struct layoutScanList list[LISTS];
+static uint32_t links[RECORDS][2 * LINKS];
+static ebpfMonRecord rec[RECORDS];
+static ebpfMonRecType type = { .name = "calc", .fieldCount = FIELDS, .valField = -1 };
+static ebpfMonField field[FIELDS] = {
+    { .name = "SCAN", .type = ebpfMonDbfMenu }, { .name = "FLNK", .type = ebpfMonDbfFwdlink },
+    { .name = "OUT", .type = ebpfMonDbfOutlink },
+};
+static ebpfMonCatalogue cat = { .rec = rec, .rtype = &type, .rtypes = 1, .field = field, .fields = FIELDS };
+static ebpfMonBinary core;
+static ebpfMonTarget ioc;
+static ebpfMonClosures *closures;
+
+static void begin(uint32_t count)
+{
+    memset(record, 0, sizeof(record));
+    memset(rec, 0, sizeof(rec));
+    memset(&ioc, 0, sizeof(ioc));
+    type.stamps = EBPFMON_STAMPS_BASE;
+    cat.count = count;
+    cat.common.spvt = offsetof(__typeof__(record[0]), spvt);
+    field[SCAN].offset = offsetof(__typeof__(record[0]), scan);
+    for (uint32_t i = 0; i < LISTS; i++)
+        list[i].lock = 0x1000 * (LISTS - i); /* the last one first */
+    for (uint32_t i = 0; i < count; i++) {
+        rec[i].addr = (uint64_t)(uintptr_t)&record[i];
+        rec[i].to = links[i];
+        rec[i].fwd = UINT32_MAX;
+    }
+    ioc.cat = &cat;
+    ioc.follower.att.core = &core;
+    ioc.follower.mem = ebpfMonMemNew(getpid());
+}
+
+static void end(ebpfMonSweepPlan *plan)
+{
+    ebpfMonSweepPlanFree(plan);
+    ebpfMonClosuresFree(closures);
+    closures = NULL;
+    ebpfMonMemFree(ioc.follower.mem);
+}
+
+/* Record "i" is scanned in a list. */
+static void scan(uint32_t i, unsigned inList, uint16_t how)
+{
+    record[i].scan = how;
+    record[i].spvt = (uint64_t)(uintptr_t)&element[i];
+    element[i].pscan_list = (uint64_t)(uintptr_t)&list[inList];
+    element[i].precord = rec[i].addr;
+}
+
+/* A link of "from" by this field makes "to" process. */
+static void processBy(uint32_t from, uint32_t to, uint32_t by)
+{
+    uint32_t n = rec[from].toCount, fields[LINKS];
+
+    memcpy(fields, links[from] + n, n * sizeof(*fields));
+    links[from][n] = to;
+    fields[n] = by;
+    rec[from].toCount = n + 1;
+    memcpy(links[from] + n + 1, fields, (n + 1) * sizeof(*fields));
+}
+
+static ebpfMonSweepPlan *make(int isSerial)
+{
+    uint32_t start[RECORDS + 1] = { 0 }, to[RECORDS * LINKS], edges = 0;
+
+    for (uint32_t i = 0; i < cat.count; i++) {
+        start[i] = edges;
+        for (uint32_t k = 0; k < rec[i].toCount; k++)
+            to[edges++] = rec[i].to[k];
+    }
+    start[cat.count] = edges;
+    closures = ebpfMonClosuresMake(cat.count, start, to, 1000, 100);
+    return ebpfMonSweepPlanMake(&ioc, closures, isSerial);
+}
+
+/* "0 1 2" */
+static const char *place(uint32_t first, uint32_t len, char buf[200])
+{
+    buf[0] = 0;
+    for (uint32_t i = first; i < first + len && i < closures->count && strlen(buf) < 190; i++)
+        sprintf(buf + strlen(buf), "%s%u", i > first ? " " : "", closures->list[i]);
+    return buf;
+}
+
+static void testLists(void)
+{
+    uint32_t before;
+    ebpfMonSweepPlan *plan;
+    char text[200];
+
+    begin(9);
+    scan(0, 0, SECOND);
+    scan(3, 1, TEN_SECONDS);
+    scan(5, 0, SECOND);
+    processBy(0, 1, FLNK);
+    processBy(1, 2, FLNK);
+    processBy(3, 4, FLNK);
+    processBy(4, 5, FLNK); /* is not passive: a forward link does not process it */
+    plan = make(1);
+    before = closures->list ? 9 : 0;
+    testOk(plan && plan->listCount == 2 && plan->fits, "two lists");
+    testOk1(plan->list[0].mutex == list[1].lock && plan->list[1].mutex == list[0].lock);
+    testOk(strcmp(place(plan->list[0].first, plan->list[0].len, text), "3 4") == 0, "one has %s", text);
+    testOk(strcmp(place(plan->list[1].first, plan->list[1].len, text), "0 1 2 5") == 0, "the other %s", text);
+    testOk(plan->list[0].first >= before, "behind the closures");
+    testOk1(plan->group[0] == plan->group[2] && plan->group[3] == plan->group[5] && plan->group[0] != plan->group[3]);
+    testOk1(plan->group[6] == 6 && plan->groupLen[6] == 0);
+    testOk(strcmp(place(plan->groupFirst[plan->group[4]], plan->groupLen[plan->group[4]], text), "3 4 5") == 0,
+           "a group is what links connect, whether or not they process: %s", text);
+    testOk1(!plan->pays);
+    end(plan);
+}
+
+/* A record in one list is processed by a link of another: how, says the field. */
+static void testShared(const char *what, uint32_t by, uint16_t how, int fits)
+{
+    ebpfMonSweepPlan *plan;
+
+    begin(4);
+    scan(0, 0, SECOND);
+    if (how != PASSIVE)
+        scan(2, 1, how);
+    processBy(0, 1, FLNK);
+    processBy(1, 2, by);
+    processBy(2, 3, FLNK);
+    plan = make(1);
+    testOk(plan && plan->fits == fits && plan->isShared[2] == !fits, "%s: %s", what, fits ? "fits" : "does not fit");
+    end(plan);
+}
+
+static void testTwoRoots(void)
+{
+    ebpfMonSweepPlan *plan;
+
+    begin(5);
+    scan(0, 0, SECOND);
+    scan(1, 0, SECOND);
+    processBy(0, 2, FLNK);
+    processBy(1, 2, FLNK);
+    processBy(2, 3, FLNK);
+    plan = make(1);
+    testOk(!plan->fits && plan->isShared[2] && !plan->isShared[0] && !plan->isShared[1] && !plan->isShared[4],
+           "two roots of one list process a record twice in a pass");
+    end(plan);
+
+    begin(5);
+    scan(0, 0, SECOND);
+    processBy(0, 1, FLNK);
+    processBy(0, 2, FLNK);
+    processBy(1, 3, FLNK);
+    processBy(2, 3, FLNK);
+    plan = make(1);
+    testOk(plan->fits && plan->list[0].len == 4, "one root by two ways: the closures know that, and it is listed once");
+    end(plan);
+}
+
+static void testJudgement(void)
+{
+    ebpfMonSweepPlan *plan;
+
+    begin(2);
+    scan(0, 0, EVENT);
+    scan(1, 1, SECOND);
+    plan = make(0);
+    testOk(!plan->fits && plan->isShared[0] && !plan->isShared[1], "two threads may scan the list of an event at a time");
+    end(plan);
+    begin(2);
+    scan(0, 0, IO_INTR);
+    plan = make(1);
+    testOk(plan->fits, "one thread scans it");
+    end(plan);
+    begin(2);
+    scan(0, 0, SECOND);
+    ioc.follower.trapped = 1;
+    plan = make(1);
+    testOk(!plan->fits, "a record that only the trap counts");
+    end(plan);
+    begin(2);
+    scan(0, 0, SECOND);
+    type.stamps = EBPFMON_STAMPS_UNKNOWN;
+    plan = make(1);
+    testOk(!plan->fits, "a record type that is not Base's");
+    end(plan);
+}
+
+static void testPays(const char *what, uint32_t roots, uint32_t length, int pays)
+{
+    ebpfMonSweepPlan *plan;
+
+    begin(roots * length);
+    for (uint32_t i = 0; i < roots * length; i++) {
+        if (i % length == 0)
+            scan(i, 0, SECOND);
+        if (i % length + 1 < length)
+            processBy(i, i + 1, FLNK);
+    }
+    plan = make(1);
+    testOk(plan && plan->pays == pays, "%s: %s", what, pays ? "pays" : "does not pay");
+    end(plan);
+}
+
+MAIN(testSweepPlan)
+{
+    testPlan(27);
+    testLists();
+    testShared("a forward link to a passive record", FLNK, PASSIVE, 1);
+    testShared("a forward link to a scanned record", FLNK, SECOND, 1);
+    testShared("an output link to PROC of a scanned record", OUT, SECOND, 0);
+    testShared("an output link to a passive record", OUT, PASSIVE, 1);
+    testTwoRoots();
+    testJudgement();
+    testPays("nine short chains", 9, 1, 1);
+    testPays("eight short chains", 8, 1, 0);
+    testPays("ten chains of four", 10, 4, 1);
+    testPays("four long chains", 4, 10, 0);
+    for (int i = 0; i < 4; i++) { /* nothing to plan */
+        ebpfMonSweepPlan *plan;
+
+        begin((uint32_t)i);
+        plan = make(1);
+        testOk(plan && plan->listCount == 0 && plan->fits && !plan->pays, "%d records in no list", i);
+        end(plan);
+    }
+    return testDone();
+}
