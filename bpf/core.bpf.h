@@ -42,7 +42,17 @@ struct tcp_sock {
     __u32 copied_seq;
 } CORE;
 
+/* kernel/events/uprobes.c: a function that a return probe waits for */
+struct return_instance {
+    unsigned long stack; /* where its return address was */
+    unsigned long orig_ret_vaddr;
+    struct return_instance *next;
+} CORE;
+
+struct uprobe_task { struct return_instance *return_instances; } CORE;
+
 struct task_struct {
+    struct uprobe_task *utask;
     int pid; /* of the thread */
     int tgid;
     unsigned long nivcsw; /* it was preempted so often */

@@ -22,22 +22,22 @@ typedef enum {
     ebpfMonQuerySyscallCall, /* … its duration */
     ebpfMonQueryProfile,     /* so many times a second on each CPU */
     ebpfMonQueryTracepoint,  /* a raw tracepoint */
-    ebpfMonQueryCpuWait      /* a thread waited for a CPU, and has it now */
+    ebpfMonQueryCpuWait,     /* a thread waited for a CPU, and has it now */
+    ebpfMonQueryPerfEvent    /* the kernel, or the CPU, has counted so many of something */
 } ebpfMonQuerySource;
 
 typedef struct {
     ebpfMonQuerySource source;
     char     tracepoint[64];
     unsigned rate;      /* of the profile, a second */
+    uint32_t perfType;  /* of perf events: as perf_event_open has them */
+    uint64_t perfConfig, every;
     unsigned maxKeys;
     int      needsRecord; /* it asks which record is in hand: dbProcess is probed, too */
     struct ebpfMonQueryPlan plan;
 } ebpfMonQueryOrder;
 
 typedef struct ebpfMonQueryPrograms ebpfMonQueryPrograms;
-
-/* What the tables would take on this host; bytes. */
-size_t ebpfMonQueryProgramsCountBytes(const ebpfMonQueryOrder *order);
 
 /* Loads what the query needs. NULL with what is wrong in "why". */
 ebpfMonQueryPrograms *ebpfMonQueryProgramsLoad(const ebpfMonQueryOrder *order, char *why, size_t size);
@@ -66,6 +66,10 @@ unsigned ebpfMonQueryProgramsGetKeySize(const ebpfMonQueryPrograms *programs);
  * 0, or -1 with errno: not all were read. */
 typedef void (*ebpfMonQueryCellFn)(void *arg, const uint8_t *key, const struct ebpfMonQueryCell *cell);
 int ebpfMonQueryProgramsReadCells(ebpfMonQueryPrograms *programs, ebpfMonQueryCellFn each, void *arg);
+
+/* Calls "each" for each event that was sent since the last call: with stacks as plan.sends says, else up to "regs". */
+typedef void (*ebpfMonQueryEventFn)(void *arg, const struct ebpfMonQueryEvent *event);
+void ebpfMonQueryProgramsReadEvents(ebpfMonQueryPrograms *programs, ebpfMonQueryEventFn each, void *arg);
 
 void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *programs, struct ebpfMonQueryCounts *counts);
 

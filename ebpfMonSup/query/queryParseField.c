@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fields of a query, its source, and its conditions. */
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,14 +28,17 @@ static const struct {
     { "syscall",   EBPFMON_QUERY_SYSCALL,   8,  BIT(Syscall) | BIT(SyscallCall) },
     { "preempted", EBPFMON_QUERY_PREEMPTED, 8,  BIT(CpuWait) },
     { "before",    EBPFMON_QUERY_BEFORE,    16, BIT(CpuWait) },
+    { "put",       EBPFMON_QUERY_PUT,       24, ANY },
+    { "author",    EBPFMON_QUERY_AUTHOR,    EBPFMON_QUERY_TEXT, ANY },
+    { "client",    EBPFMON_QUERY_CLIENT,    EBPFMON_QUERY_TEXT, ~BIT(CpuWait) }, /* its name is in the IOC's memory */
 };
 
 #define FIELDS "\"ioc\", \"thread\", \"root\", \"record\", \"cpu\", \"return\", \"duration\", \"syscall\", \"preempted\", " \
-               "\"before\", {\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
+               "\"before\", \"put\", \"author\", \"client\", {\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
 
 /* In the order of enum ebpfMonQueryType. */
-static const char *const types[] = {"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "text",
-                                    "record", NULL};
+static const char *const types[] = {"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
+                                    "float", "double", "text", "record", NULL};
 
 static int readWordField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct ebpfMonQueryField *field)
 {
@@ -82,6 +86,9 @@ static int readArg(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct
     if (source == ebpfMonQueryTracepoint && (at || type >= EBPFMON_QUERY_CHARS))
         return ebpfMonQueryRefuse(p, v->at, "an argument of a tracepoint is a number: leave \"at\" out, and \"as\" text "
                                   "or record");
+    if ((type == EBPFMON_QUERY_F32 || type == EBPFMON_QUERY_F64) && !at)
+        return ebpfMonQueryRefuse(p, as->at, "a double that is an argument itself is in a register that eBPF cannot read. One "
+                                  "that an argument points to is possible, with \"at\"");
     field->what = EBPFMON_QUERY_ARG;
     field->arg = (uint8_t)(arg - 1);
     field->type = (uint8_t)type;
@@ -116,7 +123,7 @@ int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v,
     if (ebpfMonQueryCheckKeys(p, v, "what is returned", "return") ||
         ebpfMonQueryReadWord(p, returned, "\"return\"", types, &type))
         return -1;
-    if (type >= EBPFMON_QUERY_CHARS)
+    if (type > EBPFMON_QUERY_S64)
         return ebpfMonQueryRefuse(p, returned->at, "what is returned can be a number only: int8 to uint64");
     field->what = EBPFMON_QUERY_RETURN;
     field->type = (uint8_t)type;
@@ -174,6 +181,39 @@ static int readProfile(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     return 0;
 }
 
+/* Events that the kernel, or the CPU, counts; named as perf names them. */
+static int readPerfEvent(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    static const char *const names[] = {"page-faults", "minor-faults", "major-faults", "context-switches", "cpu-migrations",
+                                        "cycles", "instructions", "cache-references", "cache-misses", "branches",
+                                        "branch-misses", NULL};
+    static const struct { uint32_t type; uint64_t config; } events[] = {
+        { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS }, { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN },
+        { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ }, { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
+        { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS }, { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+        { PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS }, { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES },
+        { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES }, { PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+        { PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES },
+    };
+    ebpfMonQueryOrder *order = &p->spec->order;
+    const ebpfMonQueryJsonValue *event = ebpfMonQueryJsonFind(v, "event");
+    int number;
+    int64_t every = 1;
+
+    if (ebpfMonQueryCheckKeys(p, v, "this source", "event, every") ||
+        ebpfMonQueryReadWord(p, event, "\"event\"", names, &number))
+        return -1;
+    order->source = ebpfMonQueryPerfEvent;
+    order->perfType = events[number].type;
+    order->perfConfig = events[number].config;
+    if (order->perfType == PERF_TYPE_HARDWARE) /* a CPU has billions of them a second */
+        every = 1000000;
+    if (ebpfMonQueryReadWhole(p, v, "every", order->perfType == PERF_TYPE_HARDWARE ? 10000 : 1, 1000000000000, &every))
+        return -1;
+    order->every = (uint64_t)every;
+    return 0;
+}
+
 static int readTracepoint(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
     p->spec->order.source = ebpfMonQueryTracepoint;
@@ -198,7 +238,7 @@ int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v
         int (*read)(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v);
     } sources[] = {
         { "function", readFunction }, { "offset", readFunction }, { "syscalls", readSyscallSource },
-        { "profile", readProfile }, { "tracepoint", readTracepoint }, { "cpuWait", readCpuWait },
+        { "profile", readProfile }, { "event", readPerfEvent }, { "tracepoint", readTracepoint }, { "cpuWait", readCpuWait },
     };
 
     for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
@@ -206,5 +246,5 @@ int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v
             return sources[i].read(p, v);
     return ebpfMonQueryRefuse(p, v->at, "a source is one of {\"function\": NAME, \"object\": PATTERN, \"when\": \"entry\", "
                               "\"return\" or \"duration\"}, {\"syscalls\": \"entry\" or \"duration\"}, {\"profile\": HZ}, "
-                              "{\"tracepoint\": NAME}, {\"cpuWait\": true}");
+                              "{\"event\": NAME, \"every\": N}, {\"tracepoint\": NAME}, {\"cpuWait\": true}");
 }

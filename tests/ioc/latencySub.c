@@ -5,6 +5,7 @@
  * which input A names over to another thread. And a function whose calls, arguments and results are known, for queries.
  */
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <aSubRecord.h>
@@ -138,6 +139,8 @@ typedef struct {
     int  small;
     struct { long pad, number; } *inner;
     char text[24];
+    double real; /* from -1 on in steps of 0.25 */
+    float  single; /* … the same */
 } Known;
 
 long knownCall(int number, const char *name, const Known *known, dbCommon *prec);
@@ -157,12 +160,29 @@ static long callKnown(aSubRecord *prec)
     long calls = (long)*(double *)prec->a;
 
     memcpy(&known.inner, &(void *){ inner }, sizeof(void *));
-    for (long i = 0; i < calls; i++)
+    for (long i = 0; i < calls; i++) {
+        known.real = (double)(i % 10) / 4 - 1;
+        known.single = (float)known.real;
         knownCall((int)(i % 10), i % 2 ? "odd" : "even", &known, (dbCommon *)prec);
+    }
     *(double *)prec->vala += (double)calls;
     return 0;
 }
 
+/* As many page faults as input A says: each page is written to for the first time. */
+static long touchPages(aSubRecord *prec)
+{
+    size_t pages = (size_t)*(double *)prec->a, size = pages * 4096;
+    char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED || madvise(memory, size, MADV_NOHUGEPAGE))
+        return -1;
+    for (size_t at = 0; at < size; at += 4096)
+        *(volatile char *)(memory + at) = 1;
+    return munmap(memory, size);
+}
+
+epicsRegisterFunction(touchPages);
 epicsRegisterFunction(callKnown);
 epicsRegisterFunction(popOwn);
 epicsRegisterFunction(processByCallback);
