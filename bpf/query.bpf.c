@@ -65,6 +65,7 @@ static __always_inline void see(const struct event *e)
 static __always_inline void readCallArgs(struct event *e, struct pt_regs *ctx)
 {
     e->regs = (__u64)ctx;
+    e->ip = PT_REGS_IP(ctx);
     e->arg[0] = PT_REGS_PARM1(ctx);
     e->arg[1] = PT_REGS_PARM2(ctx);
     e->arg[2] = PT_REGS_PARM3(ctx);

@@ -158,6 +158,7 @@ static __always_inline int readField(const volatile struct ebpfMonQueryField *f,
     case EBPFMON_QUERY_BEFORE:    readName(e->before, to); break;
     case EBPFMON_QUERY_PUT:       readPut(e, to); break;
     case EBPFMON_QUERY_AUTHOR:    readAuthor(e, (struct ebpfMonQueryWho *)to); break;
+    case EBPFMON_QUERY_FUNCTION:  to[0] = e->iocId; to[1] = e->ip; break;
     case EBPFMON_QUERY_CLIENT:    readClient(e, (struct ebpfMonQueryWho *)to); break;
     }
     return 0;

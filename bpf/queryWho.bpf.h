@@ -49,6 +49,7 @@ struct event {
     __u64 arg[EBPFMON_QUERY_ARGS];
     __u64 returned, duration, syscall, now; /* now: 0: the clock was not read */
     void *ctx;
+    __u64 ip;   /* where the probe is */
     __u64 regs; /* address of the thread's own registers; 0: not asked for */
     struct task_struct *task, *before; /* whose event it is, and who had the CPU; 0: the current thread's */
     __u32 tgid, tid, iocId, preempted;

@@ -274,50 +274,62 @@ int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *q, char *why, size_t size)
     return -1;
 }
 
-static int attachProbe(struct bpf_program *prog, const char *path, uint64_t offset, pid_t pid, int isReturn,
-                       ebpfMonProbe *probe)
+/* Attaches one program at all offsets: by one link, or without uprobe_multi by one for each. *probes grows. 0 or errno. */
+static int attachProbes(struct bpf_program *prog, const char *path, const uint64_t *offsets, unsigned count, pid_t pid,
+                        int isReturn, ebpfMonProbe *probe, unsigned *probes)
 {
     LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
+    ebpfMonProbe *p = &probe[*probes];
 
-    memset(probe, 0, sizeof(*probe));
     if (!ebpfMonFeature.uprobeMulti) {
-        probe->link = bpf_program__attach_uprobe_opts(prog, pid, path, offset, &opts);
-        return probe->link ? 0 : errno;
+        for (unsigned i = 0; i < count; i++) {
+            p = &probe[*probes];
+            memset(p, 0, sizeof(*p));
+            p->link = bpf_program__attach_uprobe_opts(prog, pid, path, offsets[i], &opts);
+            if (!p->link)
+                return errno;
+            (*probes)++;
+        }
+        return 0;
     }
-    probe->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), path, &offset, 1, pid, isReturn);
-    if (probe->fd < 0)
+    memset(p, 0, sizeof(*p));
+    p->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), path, offsets, count, pid, isReturn);
+    if (p->fd < 0)
         return errno;
-    probe->inFolder = ebpfMonLinkFolderAdd(probe->fd);
+    p->inFolder = ebpfMonLinkFolderAdd(p->fd);
+    (*probes)++;
     return 0;
 }
 
-int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const char *path, uint64_t offset, pid_t pid,
-                              ebpfMonProbe probe[2], unsigned *count)
+int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const char *path, const uint64_t *offsets, unsigned count, pid_t pid,
+                              ebpfMonProbe *probe, unsigned *probes)
 {
     struct bpf_program *prog[4];
     int err = 0;
 
     findPrograms(q, prog);
-    for (*count = 0; prog[*count] && !err; *count += !err)
-        err = attachProbe(prog[*count], path, offset, pid,
-                          q->order.source == ebpfMonQueryAtReturn || (q->order.source == ebpfMonQueryCall && !*count),
-                          &probe[*count]);
-    if (err && *count)
-        ebpfMonCloserClose(probe, *count);
+    *probes = 0;
+    for (unsigned i = 0; prog[i] && !err; i++)
+        err = attachProbes(prog[i], path, offsets, count, pid,
+                           q->order.source == ebpfMonQueryAtReturn || (q->order.source == ebpfMonQueryCall && !i), probe,
+                           probes);
+    if (err && *probes)
+        ebpfMonCloserClose(probe, *probes);
     return err;
 }
 
-int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *q, const char *path, uint64_t offset, pid_t pid,
-                                    ebpfMonProbe probe[2], unsigned *count)
+int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *q, const char *path, const uint64_t *offsets, unsigned count,
+                                    pid_t pid, ebpfMonProbe *probe, unsigned *probes)
 {
     struct bpf_program *prog[2];
     int err = 0;
 
     findRecordPrograms(q, prog);
-    for (*count = 0; *count < 2 && !err; *count += !err)
-        err = attachProbe(prog[*count], path, offset, pid, !*count, &probe[*count]);
-    if (err && *count)
-        ebpfMonCloserClose(probe, *count);
+    *probes = 0;
+    for (unsigned i = 0; i < 2 && !err; i++)
+        err = attachProbes(prog[i], path, offsets, count, pid, !i, probe, probes);
+    if (err && *probes)
+        ebpfMonCloserClose(probe, *probes);
     return err;
 }
 

@@ -47,14 +47,14 @@ void ebpfMonQueryProgramsFree(ebpfMonQueryPrograms *programs);
 /* Attaches what belongs to the host: tracepoints, the profile. 0, or -1 with "why". */
 int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *programs, char *why, size_t size);
 
-/* Attaches to a function of a process. "probe": two, of which a call takes both and the others the first; what is not used
- * has neither link nor descriptor. 0 or errno; then nothing is attached. */
-int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *programs, const char *path, uint64_t offset, pid_t pid,
-                              ebpfMonProbe probe[2], unsigned *count);
+/* Attaches to functions of a process, in one file. "probe": room for two at each offset; *probes: how many there are. 0 or
+ * errno; then nothing is attached. */
+int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *programs, const char *path, const uint64_t *offsets, unsigned count,
+                              pid_t pid, ebpfMonProbe *probe, unsigned *probes);
 
 /* The same for dbProcess, if the query asks which record is in hand. */
-int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *programs, const char *path, uint64_t offset, pid_t pid,
-                                    ebpfMonProbe probe[2], unsigned *count);
+int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *programs, const char *path, const uint64_t *offsets, unsigned count,
+                                    pid_t pid, ebpfMonProbe *probe, unsigned *probes);
 
 /* Events of this process count from now on; or no more. 0 or errno. */
 int ebpfMonQueryProgramsAddProcess(ebpfMonQueryPrograms *programs, pid_t pid, uint32_t iocId);

@@ -6,22 +6,21 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "query/queryEvents.h"
-#include "query/queryKeyText.h"
 
 struct ebpfMonQueryEvents {
     const ebpfMonQuerySpec *spec;
-    ebpfMonTargets *targets;
+    const ebpfMonQueryNames *names;
     uint64_t count;
     ebpfMonQueryEventRow row[EBPFMON_QUERY_EVENTS_MAX]; /* number n is at n % EBPFMON_QUERY_EVENTS_MAX */
 };
 
-ebpfMonQueryEvents *ebpfMonQueryEventsNew(const ebpfMonQuerySpec *spec, ebpfMonTargets *targets)
+ebpfMonQueryEvents *ebpfMonQueryEventsNew(const ebpfMonQuerySpec *spec, const ebpfMonQueryNames *names)
 {
     ebpfMonQueryEvents *e = calloc(1, sizeof(*e));
 
     if (e) {
         e->spec = spec;
-        e->targets = targets;
+        e->names = names;
     }
     return e;
 }
@@ -42,7 +41,7 @@ void ebpfMonQueryEventsAdd(ebpfMonQueryEvents *e, const struct ebpfMonQueryEvent
     row->cpu = ev->cpu;
     row->value = (double)ev->value * e->spec->scale;
     for (unsigned i = 0; i < plan->keys; i++)
-        ebpfMonQueryKeyText(&plan->key[i], (const uint8_t *)ev->key + plan->key[i].at, e->targets, row->key[i],
+        ebpfMonQueryKeyText(&plan->key[i], (const uint8_t *)ev->key + plan->key[i].at, e->names, row->key[i],
                             sizeof(row->key[i]));
 }
 

@@ -3,12 +3,12 @@
 #ifndef EBPFMON_QUERYEVENTS_H
 #define EBPFMON_QUERYEVENTS_H
 
+#include "query/queryKeyText.h"
 #include "query/querySpec.h"
-#include "watch/target.h"
 
 typedef struct ebpfMonQueryEvents ebpfMonQueryEvents;
 
-ebpfMonQueryEvents *ebpfMonQueryEventsNew(const ebpfMonQuerySpec *spec, ebpfMonTargets *targets); /* NULL: no memory */
+ebpfMonQueryEvents *ebpfMonQueryEventsNew(const ebpfMonQuerySpec *spec, const ebpfMonQueryNames *names); /* NULL: no memory */
 void ebpfMonQueryEventsFree(ebpfMonQueryEvents *events); /* NULL does no harm */
 
 void ebpfMonQueryEventsAdd(ebpfMonQueryEvents *events, const struct ebpfMonQueryEvent *event);

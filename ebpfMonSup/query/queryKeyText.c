@@ -86,15 +86,28 @@ static void nameWho(const uint8_t *key, char *text, size_t size)
     ebpfMonTextCopy(text, size, raw);
 }
 
-void ebpfMonQueryKeyText(const struct ebpfMonQueryField *f, const uint8_t *key, ebpfMonTargets *targets, char *text,
+static void nameFunction(uint32_t iocId, uint64_t address, const ebpfMonQueryNames *names, char *text, size_t size)
+{
+    snprintf(text, size, "0x%" PRIx64, address);
+    for (size_t i = 0; i < names->functions; i++)
+        if (names->function[i].iocId == iocId && names->function[i].address == address) {
+            ebpfMonTextCopy(text, size, names->function[i].name);
+            return;
+        }
+}
+
+void ebpfMonQueryKeyText(const struct ebpfMonQueryField *f, const uint8_t *key, const ebpfMonQueryNames *names, char *text,
                          size_t size)
 {
+    ebpfMonTargets *targets = names->targets;
     uint64_t n[3] = { 0, 0, 0 };
     double number;
 
     memcpy(n, key, f->size < sizeof(n) ? f->size : sizeof(n));
     if (ebpfMonQueryIsWho(f))
         nameWho(key, text, size);
+    else if (f->what == EBPFMON_QUERY_FUNCTION)
+        nameFunction((uint32_t)n[0], n[1], names, text, size);
     else if (f->what == EBPFMON_QUERY_PUT)
         namePut(n, targets, text, size);
     else if (ebpfMonQueryIsText(f))

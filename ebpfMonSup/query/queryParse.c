@@ -115,7 +115,8 @@ static int readMeasure(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     if (!given && (source == ebpfMonQueryCall || source == ebpfMonQuerySyscallCall || source == ebpfMonQueryCpuWait))
         *value = (struct ebpfMonQueryField){ .what = EBPFMON_QUERY_DURATION, .type = EBPFMON_QUERY_U64, .size = 8 };
     if (given && (ebpfMonQueryIsText(value) || ebpfMonQueryIsRecord(value) || value->what == EBPFMON_QUERY_IOC ||
-                  value->what == EBPFMON_QUERY_SYSCALL || value->what == EBPFMON_QUERY_PUT || ebpfMonQueryIsWho(value)))
+                  value->what == EBPFMON_QUERY_SYSCALL || value->what == EBPFMON_QUERY_PUT ||
+                  value->what == EBPFMON_QUERY_FUNCTION || ebpfMonQueryIsWho(value)))
         return ebpfMonQueryRefuse(p, given->at, "a value is a number: \"duration\", \"return\" or an argument");
     value->form = ebpfMonQueryIsDouble(value) ? EBPFMON_QUERY_FIXED : EBPFMON_QUERY_BITS;
     spec->scale = value->what == EBPFMON_QUERY_DURATION ? 1e-3 : 1;

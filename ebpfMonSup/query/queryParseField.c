@@ -28,13 +28,14 @@ static const struct {
     { "syscall",   EBPFMON_QUERY_SYSCALL,   8,  BIT(Syscall) | BIT(SyscallCall) },
     { "preempted", EBPFMON_QUERY_PREEMPTED, 8,  BIT(CpuWait) },
     { "before",    EBPFMON_QUERY_BEFORE,    16, BIT(CpuWait) },
+    { "function",  EBPFMON_QUERY_FUNCTION,  16, BIT(AtEntry) | BIT(Call) },
     { "put",       EBPFMON_QUERY_PUT,       24, ANY },
     { "author",    EBPFMON_QUERY_AUTHOR,    EBPFMON_QUERY_TEXT, ANY },
     { "client",    EBPFMON_QUERY_CLIENT,    EBPFMON_QUERY_TEXT, ~BIT(CpuWait) }, /* its name is in the IOC's memory */
 };
 
 #define FIELDS "\"ioc\", \"thread\", \"root\", \"record\", \"cpu\", \"return\", \"duration\", \"syscall\", \"preempted\", " \
-               "\"before\", \"put\", \"author\", \"client\", {\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
+               "\"before\", \"function\", \"put\", \"author\", \"client\", {\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
 
 /* In the order of enum ebpfMonQueryType. */
 static const char *const types[] = {"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
@@ -149,6 +150,8 @@ static int readFunction(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     if (!f->symbol[0] && (!offset || !ebpfMonQueryJsonFind(v, "object")))
         return ebpfMonQueryRefuse(p, v->at, "a source without \"function\" takes \"object\" and \"offset\": the offset in "
                                   "that file");
+    if (offset && ebpfMonFunctionIsPattern(f->symbol))
+        return ebpfMonQueryRefuse(p, offset->at, "an \"offset\" is one in a function, not in all that match a pattern");
     if (at && place != ebpfMonQueryAtEntry)
         return ebpfMonQueryRefuse(p, when->at, "with \"offset\" only \"when\": \"entry\" is possible");
     f->offset = (uint64_t)at;

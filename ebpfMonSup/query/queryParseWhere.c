@@ -107,6 +107,8 @@ static int readCondition(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
     if (!t || ebpfMonQueryReadField(p, field, &t->field, NULL, 0) ||
         ebpfMonQueryReadWord(p, is, "\"is\"", compares, &compare))
         return -1;
+    if (t->field.what == EBPFMON_QUERY_FUNCTION)
+        return ebpfMonQueryRefuse(p, field->at, "functions are chosen by \"source\"");
     if (t->field.what == EBPFMON_QUERY_PUT)
         return ebpfMonQueryRefuse(p, field->at, "a put is no text that the kernel could compare. Have it among \"keys\"");
     if (t->field.what == EBPFMON_QUERY_IOC || ebpfMonQueryIsRecord(&t->field))

@@ -19,6 +19,7 @@ struct ebpfMonQueryRun {
     ebpfMonQueryPrograms *programs;
     ebpfMonQueryIocs *iocs;
     ebpfMonQueryRows *rows;
+    ebpfMonQueryNames names;
     ebpfMonQueryEvents *events; /* NULL: not asked for */
     ebpfMonQueryStacks *stacks; /* … */
     uint64_t missing;           /* stacks that had no room */
@@ -37,13 +38,14 @@ ebpfMonQueryRun *ebpfMonQueryRunStart(const ebpfMonQuerySpec *spec, const ebpfMo
     if (!r)
         return NULL;
     r->spec = spec;
+    r->names.targets = from->targets;
     r->programs = ebpfMonQueryProgramsLoad(&spec->order, why, size);
     if (r->programs) {
         snprintf(why, size, "out of memory");
-        r->iocs = ebpfMonQueryIocsNew(spec, r->programs);
+        r->iocs = ebpfMonQueryIocsNew(spec, r->programs, &r->names);
         r->rows = ebpfMonQueryRowsNew(spec, ebpfMonQueryProgramsGetKeySize(r->programs));
-        r->events = spec->showEvents ? ebpfMonQueryEventsNew(spec, from->targets) : NULL;
-        r->stacks = spec->showStacks ? ebpfMonQueryStacksNew(spec, from->targets) : NULL;
+        r->events = spec->showEvents ? ebpfMonQueryEventsNew(spec, &r->names) : NULL;
+        r->stacks = spec->showStacks ? ebpfMonQueryStacksNew(spec, &r->names) : NULL;
         if (r->iocs && r->rows && (r->events || !spec->showEvents) && (r->stacks || !spec->showStacks)) {
             ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
             if (ebpfMonQueryProgramsAttach(r->programs, why, size) == 0) {
@@ -66,6 +68,7 @@ void ebpfMonQueryRunStop(ebpfMonQueryRun *r)
     ebpfMonQueryEventsFree(r->events);
     ebpfMonQueryStacksFree(r->stacks);
     ebpfMonQueryProgramsFree(r->programs);
+    free(r->names.function);
     free(r);
 }
 
@@ -156,7 +159,7 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
     ebpfMonQueryRowsBegin(r->rows);
     isWhole = ebpfMonQueryProgramsReadCells(r->programs, addCell, r->rows) == 0;
-    ebpfMonQueryRowsEnd(r->rows, from->targets, seconds);
+    ebpfMonQueryRowsEnd(r->rows, &r->names, seconds);
     r->drained = 0;
     ebpfMonQueryRunDrain(r);
     if (r->stacks)

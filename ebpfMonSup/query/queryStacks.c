@@ -8,7 +8,6 @@
 #include "common/text.h"
 #include "ioc/kernelNames.h"
 #include "ioc/stackFold.h"
-#include "query/queryKeyText.h"
 #include "query/queryStacks.h"
 
 _Static_assert(sizeof(((ebpfMonStackCopy *)0)->ret) == sizeof(((struct ebpfMonQueryEvent *)0)->ret) &&
@@ -38,7 +37,7 @@ typedef struct {
 
 struct ebpfMonQueryStacks {
     const ebpfMonQuerySpec *spec;
-    ebpfMonTargets *targets;
+    const ebpfMonQueryNames *names;
     ebpfMonKernelNames *kernel;
     int      hasReadKernel;
     Batch   *batch[IOCS_MAX];
@@ -48,13 +47,13 @@ struct ebpfMonQueryStacks {
     uint64_t missing;
 };
 
-ebpfMonQueryStacks *ebpfMonQueryStacksNew(const ebpfMonQuerySpec *spec, ebpfMonTargets *targets)
+ebpfMonQueryStacks *ebpfMonQueryStacksNew(const ebpfMonQuerySpec *spec, const ebpfMonQueryNames *names)
 {
     ebpfMonQueryStacks *s = calloc(1, sizeof(*s));
 
     if (s) {
         s->spec = spec;
-        s->targets = targets;
+        s->names = names;
     }
     return s;
 }
@@ -172,14 +171,14 @@ static void writeFront(const ebpfMonQueryStacks *s, const struct ebpfMonQueryEve
     uint64_t id = ev->iocId;
 
     front[0] = 0;
-    ebpfMonQueryKeyText(&ioc, (const uint8_t *)&id, s->targets, text, sizeof(text));
+    ebpfMonQueryKeyText(&ioc, (const uint8_t *)&id, s->names, text, sizeof(text));
     addPart(front, text);
     ebpfMonTextCopyBytes(text, sizeof(text), ev->comm, sizeof(ev->comm));
     addPart(front, text);
     for (unsigned i = 0; i < plan->keys; i++) {
         if (plan->key[i].what == EBPFMON_QUERY_IOC || plan->key[i].what == EBPFMON_QUERY_THREAD)
             continue;
-        ebpfMonQueryKeyText(&plan->key[i], (const uint8_t *)ev->key + plan->key[i].at, s->targets, text, sizeof(text));
+        ebpfMonQueryKeyText(&plan->key[i], (const uint8_t *)ev->key + plan->key[i].at, s->names, text, sizeof(text));
         addPart(front, text);
     }
 }

@@ -3,12 +3,12 @@
 #ifndef EBPFMON_QUERYSTACKS_H
 #define EBPFMON_QUERYSTACKS_H
 
+#include "query/queryKeyText.h"
 #include "query/querySpec.h"
-#include "watch/target.h"
 
 typedef struct ebpfMonQueryStacks ebpfMonQueryStacks;
 
-ebpfMonQueryStacks *ebpfMonQueryStacksNew(const ebpfMonQuerySpec *spec, ebpfMonTargets *targets); /* NULL: no memory */
+ebpfMonQueryStacks *ebpfMonQueryStacksNew(const ebpfMonQuerySpec *spec, const ebpfMonQueryNames *names); /* NULL: no memory */
 void ebpfMonQueryStacksFree(ebpfMonQueryStacks *stacks); /* NULL does no harm */
 
 /* Takes the stack of an event. It may take seconds to read the files of its process. */

@@ -50,8 +50,11 @@ DOUBLES = {"name": "DOUBLES", "source": {"function": "knownCall", "object": "lat
                      {"field": {"arg": 3, "at": [48], "as": "float"}, "is": "<", "value": 1}],
            "value": {"arg": 3, "at": [40], "as": "double"}, "histogram": {"from": -1, "to": 1, "steps": 8}, "budget": 100}
 FAULTS = {"name": "FAULTS", "source": {"event": "minor-faults"}, "keys": ["root"], "of": {"record": "*FAULTS*"}, "budget": 100}
+GLOB = {"name": "GLOB", "source": {"function": "dbPut*", "object": "*dbCore*"}, "keys": ["function", "thread"], "budget": 100}
+GLOB_TIME = {"name": "GLOB_TIME", "source": {"function": "*For", "object": "latencyIoc", "when": "duration"},
+             "keys": ["function"], "budget": 100}
 CYCLES = {"name": "CYCLES", "source": {"event": "cycles"}, "keys": ["thread"], "budget": 100}
-QUERIES = [DOUBLES, FAULTS, CYCLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, SWITCHES]
+QUERIES = [GLOB, GLOB_TIME, DOUBLES, FAULTS, CYCLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, SWITCHES]
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +116,26 @@ def test_doubles(ioc, monitor):
         [(f"{n / 4:g}", f"{n / 4:g}", each, each * n / 4, n / 4, n / 4) for n in range(-2, 4)]
     assert monitor.list("DOUBLES_HIST") == [0, 0, 0, *[each] * 6, 0]
     stop(monitor, "DOUBLES")
+
+
+def test_functions_of_a_pattern(ioc, monitor):
+    """dbPut* of Base by name, and the two functions *For with their durations."""
+    start(monitor, "GLOB")
+    start(monitor, "GLOB_TIME")
+    for _ in range(3):
+        ioc.put("SPIN.PROC", 1)
+    ioc.put("SLEEP.PROC", 1)
+
+    def found():
+        return {key: n for key, thread, n in rows(monitor, "GLOB", "KEY1S", "KEY2S", "CNTS") if thread == "CAS-client"}
+
+    until(lambda: found().get("dbPutField", 0) >= 4, 20, lambda: str(found()))
+    assert {name: n for name, n in found().items() if name in ("dbPut", "dbPutField", "dbPutLink")} == {"dbPut": 4, "dbPutField": 4}
+    took = {key: (n, least) for key, n, least in rows(monitor, "GLOB_TIME", "KEY1S", "CNTS", "MINS")}
+    assert {key: n for key, (n, _) in took.items()} == {"spinFor": 3, "sleepFor": 1}
+    assert all(least >= 2000 for _, least in took.values())
+    stop(monitor, "GLOB")
+    stop(monitor, "GLOB_TIME")
 
 
 def test_page_faults_by_root(ioc, monitor):
