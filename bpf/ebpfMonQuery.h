@@ -38,7 +38,9 @@ enum ebpfMonQueryWhat {
     EBPFMON_QUERY_PUT,       /* the put in whose course the event is: iocId, record, dbFldDes; record 0: none */
     EBPFMON_QUERY_AUTHOR,    /* … and who made it: struct ebpfMonQueryWho */
     EBPFMON_QUERY_CLIENT,    /* whom the thread serves: struct ebpfMonQueryWho */
-    EBPFMON_QUERY_FUNCTION   /* the place of the probe: iocId and address */
+    EBPFMON_QUERY_FUNCTION,  /* the place of the probe: iocId and address */
+    EBPFMON_QUERY_PID,       /* of the process */
+    EBPFMON_QUERY_TID        /* of the thread */
 };
 
 enum ebpfMonQueryWhoKind { EBPFMON_QUERY_NOBODY, EBPFMON_QUERY_BY_CA, EBPFMON_QUERY_BY_PEER, EBPFMON_QUERY_BY_THREAD };

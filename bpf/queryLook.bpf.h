@@ -158,6 +158,8 @@ static __always_inline int readField(const volatile struct ebpfMonQueryField *f,
     case EBPFMON_QUERY_BEFORE:    readName(e->before, to); break;
     case EBPFMON_QUERY_PUT:       readPut(e, to); break;
     case EBPFMON_QUERY_AUTHOR:    readAuthor(e, (struct ebpfMonQueryWho *)to); break;
+    case EBPFMON_QUERY_PID:       to[0] = e->tgid; break;
+    case EBPFMON_QUERY_TID:       to[0] = e->tid; break;
     case EBPFMON_QUERY_FUNCTION:  to[0] = e->iocId; to[1] = e->ip; break;
     case EBPFMON_QUERY_CLIENT:    readClient(e, (struct ebpfMonQueryWho *)to); break;
     }

@@ -100,14 +100,15 @@ static int pickSite(const Look *look, ebpfMonElfFile *file, uint64_t vaddr, uint
 /* Of all functions that match. Parts of one that the compiler has moved away (".cold") are none. */
 static void findMatching(Look *look, ebpfMonElfFile *file, const char *path, const ebpfMonMapping *map)
 {
-    ebpfMonElfFunction *found = malloc((EBPFMON_FUNCTION_SITES + 1) * sizeof(*found));
+    ebpfMonElfFunction *found = malloc(EBPFMON_FUNCTION_SITES * sizeof(*found));
     unsigned count;
     ebpfMonSite site;
 
     if (!found)
         return;
-    count = ebpfMonElfFunctionsFind(file, look->wanted.symbol, found, EBPFMON_FUNCTION_SITES + 1);
-    for (unsigned i = 0; i < count && i <= EBPFMON_FUNCTION_SITES; i++)
+    count = ebpfMonElfFunctionsFind(file, look->wanted.symbol, found, EBPFMON_FUNCTION_SITES);
+    look->isTooMany |= count > EBPFMON_FUNCTION_SITES;
+    for (unsigned i = 0; i < count && !look->isTooMany; i++)
         if (!strstr(found[i].name, ".cold") && pickSite(look, file, found[i].vaddr, found[i].size, &site) == 0 &&
             !addPlace(look, path, map, found[i].name, &site))
             break;

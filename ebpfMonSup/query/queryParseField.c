@@ -23,6 +23,8 @@ static const struct {
     { "root",      EBPFMON_QUERY_ROOT,      16, ANY },
     { "record",    EBPFMON_QUERY_IN_HAND,   16, ANY },
     { "cpu",       EBPFMON_QUERY_CPU,       8,  ANY },
+    { "pid",       EBPFMON_QUERY_PID,       8,  ANY },
+    { "tid",       EBPFMON_QUERY_TID,       8,  ANY },
     { "return",    EBPFMON_QUERY_RETURN,    8,  RETURNING },
     { "duration",  EBPFMON_QUERY_DURATION,  8,  MEASURED },
     { "syscall",   EBPFMON_QUERY_SYSCALL,   8,  BIT(Syscall) | BIT(SyscallCall) },
@@ -34,7 +36,7 @@ static const struct {
     { "client",    EBPFMON_QUERY_CLIENT,    EBPFMON_QUERY_TEXT, ~BIT(CpuWait) }, /* its name is in the IOC's memory */
 };
 
-#define FIELDS "\"ioc\", \"thread\", \"root\", \"record\", \"cpu\", \"return\", \"duration\", \"syscall\", \"preempted\", " \
+#define FIELDS "\"ioc\", \"thread\", \"root\", \"record\", \"cpu\", \"pid\", \"tid\", \"return\", \"duration\", \"syscall\", \"preempted\", " \
                "\"before\", \"function\", \"put\", \"author\", \"client\", {\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
 
 /* In the order of enum ebpfMonQueryType. */

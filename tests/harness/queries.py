@@ -14,8 +14,12 @@ def write(tmp, name, queries):
 
 def load(tmp, queries):
     """The commands that load these queries with their PVs."""
-    template = paths.DB / "ebpfMonQuery.template"
-    return [*(f'dbLoadRecords("{template}", "P=$(EBPFMON_P),Q={q["name"]}")' for q in queries),
+    def records(query):
+        yield "ebpfMonQuery.template"
+        if query.get("events"):
+            yield "ebpfMonQueryEvents.template"
+
+    return [*(f'dbLoadRecords("{paths.DB / file}", "P=$(EBPFMON_P),Q={q["name"]}")' for q in queries for file in records(q)),
             f'ebpfMonQueryLoad "{write(tmp, "queries.json", queries)}"']
 
 

@@ -345,12 +345,12 @@ def test_archive_list(records):
 
 
 def test_display_of_a_query():
-    """Its widgets, its PVs and the columns of its table against ebpfMonQuery.template."""
+    """Its widgets, its PVs and the columns of its table against ebpfMonQuery.template and ebpfMonQueryEvents.template."""
     root = parse(QUERY)
     check_widgets(QUERY, root, ["P", "Q"])
     header, embedded = parse(EMBEDDED[0]), root.find("widget[@type='embedded']")
     assert [embedded.findtext(n) for n in ("width", "height")] == [header.findtext(n) for n in ("width", "height")]
-    text = (paths.DB / "ebpfMonQuery.template").read_text()
+    text = "".join((paths.DB / f"ebpfMonQuery{part}.template").read_text() for part in ("", "Events"))
     records = {name: kind for kind, name in re.findall(r'^record\((\w+), "\$\(P\)\$\(Q\)_(\w+)"\)', text, re.M)}
     shown = set()
     for w in root.findall("widget"):
