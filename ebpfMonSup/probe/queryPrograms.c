@@ -46,7 +46,7 @@ static void findPrograms(const ebpfMonQueryPrograms *q, struct bpf_program *foun
     case ebpfMonQueryAtEntry:    found[0] = skel->progs.ebpfmon_query_entry; break;
     case ebpfMonQueryAtReturn:   found[0] = skel->progs.ebpfmon_query_return; break;
     case ebpfMonQuerySyscall:    found[0] = skel->progs.ebpfmon_query_syscall; break;
-    case ebpfMonQueryPerfEvent: case ebpfMonQueryProfile: found[0] = skel->progs.ebpfmon_query_profile; break;
+    case ebpfMonQueryProfile:    found[0] = skel->progs.ebpfmon_query_profile; break;
     case ebpfMonQueryTracepoint: found[0] = skel->progs.ebpfmon_query_tracepoint; break;
     case ebpfMonQueryCall: /* the return first: so no begin stays without its end */
         found[0] = skel->progs.ebpfmon_query_end;
@@ -214,19 +214,13 @@ static int addLink(ebpfMonQueryPrograms *q, struct bpf_link *link)
     return 0;
 }
 
-/* One perf event for each CPU that is on: of its clock, or the one that is asked for. 0, or -1 with errno. */
-static int attachPerfEvents(ebpfMonQueryPrograms *q)
+/* One perf event of the CPU's clock for each CPU that is on. 0, or -1 with errno. */
+static int attachProfile(ebpfMonQueryPrograms *q)
 {
-    struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_CPU_CLOCK };
-
-    if (q->order.source == ebpfMonQueryProfile) {
-        attr.freq = 1;
-        attr.sample_freq = q->order.rate;
-    } else {
-        attr.type = q->order.perfType;
-        attr.config = q->order.perfConfig;
-        attr.sample_period = q->order.every;
-    }
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_CPU_CLOCK, .freq = 1,
+        .sample_freq = q->order.rate,
+    };
 
     for (unsigned cpu = 0; cpu < q->cpus; cpu++) {
         int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -252,8 +246,8 @@ int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *q, char *why, size_t size)
     switch (failed ? ebpfMonQueryAtEntry : q->order.source) {
     case ebpfMonQueryAtEntry: case ebpfMonQueryAtReturn: case ebpfMonQueryCall:
         break;
-    case ebpfMonQueryProfile: case ebpfMonQueryPerfEvent:
-        failed = attachPerfEvents(q);
+    case ebpfMonQueryProfile:
+        failed = attachProfile(q);
         break;
     case ebpfMonQueryTracepoint:
         failed = addLink(q, bpf_program__attach_raw_tracepoint(prog[0], q->order.tracepoint));
@@ -267,8 +261,6 @@ int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *q, char *why, size_t size)
     if (q->order.source == ebpfMonQueryTracepoint)
         snprintf(why, size, "tracepoint %s: %s. /sys/kernel/tracing/available_events lists those of this kernel",
                  q->order.tracepoint, strerror(errno));
-    else if (q->order.source == ebpfMonQueryPerfEvent && (errno == ENOENT || errno == EOPNOTSUPP))
-        snprintf(why, size, "this machine does not count this event. Virtual machines often have no events of the CPU");
     else
         snprintf(why, size, "its programs cannot be attached: %s", strerror(errno));
     return -1;

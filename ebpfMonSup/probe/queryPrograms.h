@@ -22,16 +22,13 @@ typedef enum {
     ebpfMonQuerySyscallCall, /* … its duration */
     ebpfMonQueryProfile,     /* so many times a second on each CPU */
     ebpfMonQueryTracepoint,  /* a raw tracepoint */
-    ebpfMonQueryCpuWait,     /* a thread waited for a CPU, and has it now */
-    ebpfMonQueryPerfEvent    /* the kernel, or the CPU, has counted so many of something */
+    ebpfMonQueryCpuWait      /* a thread waited for a CPU, and has it now */
 } ebpfMonQuerySource;
 
 typedef struct {
     ebpfMonQuerySource source;
     char     tracepoint[64];
     unsigned rate;      /* of the profile, a second */
-    uint32_t perfType;  /* of perf events: as perf_event_open has them */
-    uint64_t perfConfig, every;
     unsigned maxKeys;
     int      needsRecord; /* it asks which record is in hand: dbProcess is probed, too */
     struct ebpfMonQueryPlan plan;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fields of a query, its source, and its conditions. */
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -186,39 +185,6 @@ static int readProfile(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     return 0;
 }
 
-/* Events that the kernel, or the CPU, counts; named as perf names them. */
-static int readPerfEvent(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
-{
-    static const char *const names[] = {"page-faults", "minor-faults", "major-faults", "context-switches", "cpu-migrations",
-                                        "cycles", "instructions", "cache-references", "cache-misses", "branches",
-                                        "branch-misses", NULL};
-    static const struct { uint32_t type; uint64_t config; } events[] = {
-        { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS }, { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN },
-        { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ }, { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
-        { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS }, { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
-        { PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS }, { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES },
-        { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES }, { PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
-        { PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES },
-    };
-    ebpfMonQueryOrder *order = &p->spec->order;
-    const ebpfMonQueryJsonValue *event = ebpfMonQueryJsonFind(v, "event");
-    int number;
-    int64_t every = 1;
-
-    if (ebpfMonQueryCheckKeys(p, v, "this source", "event, every") ||
-        ebpfMonQueryReadWord(p, event, "\"event\"", names, &number))
-        return -1;
-    order->source = ebpfMonQueryPerfEvent;
-    order->perfType = events[number].type;
-    order->perfConfig = events[number].config;
-    if (order->perfType == PERF_TYPE_HARDWARE) /* a CPU has billions of them a second */
-        every = 1000000;
-    if (ebpfMonQueryReadWhole(p, v, "every", order->perfType == PERF_TYPE_HARDWARE ? 10000 : 1, 1000000000000, &every))
-        return -1;
-    order->every = (uint64_t)every;
-    return 0;
-}
-
 static int readTracepoint(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
     p->spec->order.source = ebpfMonQueryTracepoint;
@@ -243,7 +209,7 @@ int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v
         int (*read)(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v);
     } sources[] = {
         { "function", readFunction }, { "offset", readFunction }, { "syscalls", readSyscallSource },
-        { "profile", readProfile }, { "event", readPerfEvent }, { "tracepoint", readTracepoint }, { "cpuWait", readCpuWait },
+        { "profile", readProfile }, { "tracepoint", readTracepoint }, { "cpuWait", readCpuWait },
     };
 
     for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
@@ -251,5 +217,5 @@ int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v
             return sources[i].read(p, v);
     return ebpfMonQueryRefuse(p, v->at, "a source is one of {\"function\": NAME, \"object\": PATTERN, \"when\": \"entry\", "
                               "\"return\" or \"duration\"}, {\"syscalls\": \"entry\" or \"duration\"}, {\"profile\": HZ}, "
-                              "{\"event\": NAME, \"every\": N}, {\"tracepoint\": NAME}, {\"cpuWait\": true}");
+                              "{\"tracepoint\": NAME}, {\"cpuWait\": true}");
 }

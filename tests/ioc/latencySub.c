@@ -5,7 +5,6 @@
  * which input A names over to another thread. And a function whose calls, arguments and results are known, for queries.
  */
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include <aSubRecord.h>
@@ -169,21 +168,6 @@ static long callKnown(aSubRecord *prec)
     return 0;
 }
 
-/* As many page faults as input A says: each page is written to for the first time. */
-static long touchPages(aSubRecord *prec)
-{
-    size_t pages = (size_t)*(double *)prec->a, size = pages * 4096;
-    char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (memory == MAP_FAILED)
-        return -1;
-    madvise(memory, size, MADV_NOHUGEPAGE); /* fails on kernels that have no huge pages */
-    for (size_t at = 0; at < size; at += 4096)
-        *(volatile char *)(memory + at) = 1;
-    return munmap(memory, size);
-}
-
-epicsRegisterFunction(touchPages);
 epicsRegisterFunction(callKnown);
 epicsRegisterFunction(popOwn);
 epicsRegisterFunction(processByCallback);
