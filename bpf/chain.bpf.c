@@ -71,6 +71,8 @@ __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u
         th->cause.byMain = c.tid == c.tgid;
         th->cause.link = 0;
         th->cause.name[0] = 0;
+        th->cause.putRecord = isInPut(th) ? th->put.precord : 0;
+        th->cause.putField = th->put.pfldDes;
         readChainClient(&th->cause.who, &c, th, root);
     }
     th->cause.head.tid = c.tid;

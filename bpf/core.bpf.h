@@ -46,7 +46,17 @@ struct sched_info {
     unsigned long long run_delay; /* ns that it waited for a CPU */
 } CORE;
 
+/* kernel/events/uprobes.c: a function that a return probe waits for */
+struct return_instance {
+    unsigned long stack; /* where its return address was */
+    unsigned long orig_ret_vaddr;
+    struct return_instance *next;
+} CORE;
+
+struct uprobe_task { struct return_instance *return_instances; } CORE;
+
 struct task_struct {
+    struct uprobe_task *utask;
     int pid; /* of the thread */
     int tgid;
     unsigned long nivcsw; /* it was preempted so often */

@@ -186,6 +186,7 @@ struct ebpfMonCauseEvent {
     __u32 put;      /* EBPFMON_EV_CAUSE: the low half of the put's id. That put's event may get lost */
     __u32 byMain;   /* the thread that began it is the process' first: the shell, or iocInit */
     __u32 kept;     /* map "causes": the chain "begin" was kept whole */
+    __u64 putRecord, putField; /* map "causes": record and dbFldDes of the put in whose course it began; 0: in none */
 };
 
 struct ebpfMonChainRec {
@@ -250,7 +251,7 @@ _Static_assert(sizeof(struct ebpfMonSourceChain) == 40, "ebpfMonSourceChain");
 _Static_assert(sizeof(struct ebpfMonHandOver) == 184, "ebpfMonHandOver");
 _Static_assert(sizeof(struct ebpfMonHandOverEvent) == 216, "ebpfMonHandOverEvent");
 _Static_assert(sizeof(struct ebpfMonPutEvent) == 424, "ebpfMonPutEvent");
-_Static_assert(sizeof(struct ebpfMonCauseEvent) == 336, "ebpfMonCauseEvent");
+_Static_assert(sizeof(struct ebpfMonCauseEvent) == 352, "ebpfMonCauseEvent");
 _Static_assert(sizeof(struct ebpfMonChain) == 176, "ebpfMonChain");
 _Static_assert(sizeof(struct ebpfMonResultEvent) == 88, "ebpfMonResultEvent");
 _Static_assert(sizeof(struct ebpfMonChainRec) == 32, "ebpfMonChainRec");

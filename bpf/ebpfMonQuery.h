@@ -19,7 +19,7 @@
 #define EBPFMON_QUERY_BUCKETS  192
 #define EBPFMON_QUERY_DEPTH    128  /* calls of dbProcess in one another */
 #define EBPFMON_QUERY_THREADS  2048 /* that are in one, at a time */
-#define EBPFMON_QUERY_CALLS    8192 /* calls under way whose duration is measured, and threads that wait */
+#define EBPFMON_QUERY_WAITS    8192 /* threads that wait for a CPU */
 
 /* What a field is. */
 enum ebpfMonQueryWhat {
@@ -34,16 +34,45 @@ enum ebpfMonQueryWhat {
     EBPFMON_QUERY_SYSCALL,   /* its number */
     EBPFMON_QUERY_CPU,
     EBPFMON_QUERY_PREEMPTED, /* 1: the thread had to leave the CPU; 0: it was woken */
-    EBPFMON_QUERY_BEFORE     /* the name of the thread that had the CPU */
+    EBPFMON_QUERY_BEFORE,    /* the name of the thread that had the CPU */
+    EBPFMON_QUERY_PUT,       /* the put in whose course the event is: iocId, record, dbFldDes; record 0: none */
+    EBPFMON_QUERY_AUTHOR,    /* … and who made it: struct ebpfMonQueryWho */
+    EBPFMON_QUERY_CLIENT,    /* whom the thread serves: struct ebpfMonQueryWho */
+    EBPFMON_QUERY_FUNCTION,  /* the place of the probe: iocId and address */
+    EBPFMON_QUERY_PID,       /* of the process */
+    EBPFMON_QUERY_TID        /* of the thread */
+};
+
+enum ebpfMonQueryWhoKind { EBPFMON_QUERY_NOBODY, EBPFMON_QUERY_BY_CA, EBPFMON_QUERY_BY_PEER, EBPFMON_QUERY_BY_THREAD };
+
+/* Somebody, as a key has it. As large as a text, and compared as one. */
+struct ebpfMonQueryWho {
+    __u32 kind;     /* enum ebpfMonQueryWhoKind */
+    union {
+        char user[16];  /* BY_CA: as the client claims; cut */
+        char comm[16];  /* BY_THREAD: the IOC's own thread */
+        struct { __u32 addr; __u16 port, pad; } peer; /* BY_PEER: network byte order */
+    };
+    char host[20];  /* BY_CA */
 };
 
 /* What an argument is, or what it leads to. */
 enum ebpfMonQueryType {
     EBPFMON_QUERY_U8, EBPFMON_QUERY_U16, EBPFMON_QUERY_U32, EBPFMON_QUERY_U64,
     EBPFMON_QUERY_S8, EBPFMON_QUERY_S16, EBPFMON_QUERY_S32, EBPFMON_QUERY_S64,
+    EBPFMON_QUERY_F32, EBPFMON_QUERY_F64, /* see ebpfMonQueryForm */
     EBPFMON_QUERY_CHARS,     /* text */
     EBPFMON_QUERY_RECORD     /* the address of a record */
 };
+
+/* What a double is made into: eBPF cannot calculate with one. */
+enum ebpfMonQueryForm {
+    EBPFMON_QUERY_BITS,  /* of a key: as it is */
+    EBPFMON_QUERY_ORDER_OF, /* of a condition: a signed number in the same order */
+    EBPFMON_QUERY_FIXED  /* of a value: a multiple of 2^-EBPFMON_QUERY_POINT, cut; what is too large is the largest one */
+};
+
+#define EBPFMON_QUERY_POINT 20
 
 /*
  * One field. An argument with steps leads to memory: each step adds its offset, and each but the last reads a pointer
@@ -54,9 +83,10 @@ struct ebpfMonQueryField {
     __u8  arg;   /* 0: the first one */
     __u8  type;  /* enum ebpfMonQueryType */
     __u8  steps;
-    __u8  size;  /* bytes that it takes: 8, 16 (names of threads, records) or EBPFMON_QUERY_TEXT */
+    __u8  size;  /* bytes that it takes: 8, 16 (names of threads, records), 24 (puts) or EBPFMON_QUERY_TEXT */
     __u8  at;    /* keys: where in the key */
-    __u8  pad[2];
+    __u8  form;  /* of doubles: enum ebpfMonQueryForm */
+    __u8  pad;
     __s32 offset[EBPFMON_QUERY_STEPS];
 };
 
@@ -91,6 +121,36 @@ struct ebpfMonQueryPlan {
     __u32 sample;   /* one event in so many is looked at; 1: each */
     __u32 hostWide; /* threads of all processes, not those of IOCs alone */
     __u32 hasArgs;  /* of system calls: a field is an argument */
+    __u32 keySize;  /* bytes */
+    __u32 depth;    /* calls in one another whose duration is measured; a power of two */
+    __u32 stride;   /* bytes of one of them in "inCalls" */
+    __u32 sends;    /* enum ebpfMonQuerySends */
+};
+
+/* What of each event is sent into the ring "sent". */
+enum ebpfMonQuerySends { EBPFMON_QUERY_SENDS_NOTHING, EBPFMON_QUERY_SENDS_EVENTS, EBPFMON_QUERY_SENDS_STACKS };
+
+#define EBPFMON_QUERY_REGS   21   /* words of struct pt_regs of x86-64 */
+#define EBPFMON_QUERY_KERNEL 32   /* functions of the kernel */
+#define EBPFMON_QUERY_STACK  8192 /* bytes of the thread's stack, from its stack pointer on */
+#define EBPFMON_QUERY_RETURNS 64  /* functions of a stack that return probes wait for */
+#define EBPFMON_QUERY_CHUNK  512  /* … that are read at once */
+
+/* An event in the ring. Without stacks it ends before "regs". */
+struct ebpfMonQueryEvent {
+    __u64 at;     /* monotonic ns: the end of what is measured */
+    __s64 value;
+    __u32 tgid, tid, cpu, iocId;
+    char  comm[EBPFMON_COMM_MAX];
+    __u64 key[EBPFMON_QUERY_KEY_SIZE / 8];
+    __u64 regs[EBPFMON_QUERY_REGS]; /* the thread's own, as it entered the kernel */
+    __u32 kernelCount, stackBytes;
+    __u64 kernel[EBPFMON_QUERY_KERNEL]; /* the innermost first */
+    __u64 returns; /* return addresses that the kernel has replaced by its own: where they are, and what they were */
+    struct ebpfMonQueryReturn {
+        __u64 slot, to;
+    } ret[EBPFMON_QUERY_RETURNS];
+    __u8  stack[EBPFMON_QUERY_STACK];
 };
 
 /* Map "cells", by key, for each CPU. A plan without a histogram has cells without "hist". A new cell is all zeros. */
@@ -113,23 +173,32 @@ struct ebpfMonQueryCounts {
     __u64 ns;      /* that they took, as one in 16 is timed */
     __u64 passed;  /* events that met the conditions */
     __u64 full;    /* … and found no room in "cells" */
+    __u64 unsent;  /* … and found none in "sent" */
     __u64 faults;  /* fields that could not be read: the event was left out */
     __u64 lost;    /* calls, and threads that wait or process, for which there was no room */
     __u64 records; /* runs of the two programs at dbProcess; not in "runs" */
 };
 
-/* Map "calls": a call under way, or a thread that waits for a CPU. The stack pointer tells nested calls apart. Of "key"
- * there is as much as this query has. */
-struct ebpfMonQueryCallKey {
-    __u64 id; /* process and thread */
-    __u64 sp;
+/*
+ * Map "inCalls", by thread id: the calls whose duration is measured that it is in, the outermost first. Behind this head,
+ * plan.depth places: struct ebpfMonQueryCall, with as much of "key" as this query has.
+ */
+struct ebpfMonQueryInCalls {
+    __u32 depth, tgid;
 };
 
 struct ebpfMonQueryCall {
+    __u64 sp;    /* the stack pointer at its begin */
     __u64 begin;
-    __u32 iocId;
-    __u32 met; /* clauses that are true so far */
-    __u8  key[EBPFMON_QUERY_KEY_SIZE];
+    __u32 met;   /* clauses that are true so far */
+    __u32 pad;
+    __u64 key[EBPFMON_QUERY_KEY_SIZE / 8];
+};
+
+/* Map "waits", by thread id. */
+struct ebpfMonQueryWait {
+    __u64 begin;
+    __u64 isPreempted; /* it had to leave the CPU; else it was woken */
 };
 
 /*
@@ -143,6 +212,41 @@ struct ebpfMonQueryInHand {
         __u64 sp, record;
     } at[EBPFMON_QUERY_DEPTH];
 };
+
+/* The bits of the double that has the value of a float. Those that are no normal floats become 0. */
+static inline __u64 ebpfMonQueryWidenFloat(__u32 bits)
+{
+    __u64 sign = (__u64)(bits >> 31) << 63, exponent = bits >> 23 & 0xff, rest = bits & 0x7fffff;
+
+    if (!exponent)
+        return sign;
+    return sign | (exponent == 0xff ? 0x7ffull : exponent + 1023 - 127) << 52 | rest << 29;
+}
+
+/* EBPFMON_QUERY_ORDER_OF, of a double's bits. What is no number is above all, or with a sign below all. */
+static inline __s64 ebpfMonQueryDoubleOrder(__u64 bits)
+{
+    if (!(bits << 1)) /* -0 is 0 */
+        return 0;
+    return bits >> 63 ? (__s64)(bits ^ 0x7fffffffffffffffull) : (__s64)bits;
+}
+
+/* EBPFMON_QUERY_FIXED, of a double's bits. */
+static inline __s64 ebpfMonQueryDoubleFixed(__u64 bits)
+{
+    __u64 exponent = bits >> 52 & 0x7ff, n = (bits & 0xfffffffffffffull) | 1ull << 52;
+    __s64 up = (__s64)exponent - 1023 - 52 + EBPFMON_QUERY_POINT; /* n is to be shifted by so many bits */
+
+    if (up < -52 || !exponent)
+        n = 0;
+    else if (up < 0)
+        n >>= -up & 63;
+    else if (up < 10)
+        n <<= up & 63;
+    else
+        n = 1ull << 62;
+    return bits >> 63 ? -(__s64)n : (__s64)n;
+}
 
 /* Bucket of a value: four to the octave; those up to 7 have one each. The logarithm is by halving, as in ebpfMonBucket. */
 static inline __u32 ebpfMonQueryBucket(__s64 value)
@@ -168,14 +272,17 @@ static inline double ebpfMonQueryBucketEdge(__u32 bucket)
     return bucket < 4 ? bucket : (double)((4ull + bucket % 4) << (bucket / 4 - 1));
 }
 
+_Static_assert(sizeof(struct ebpfMonQueryEvent) == 48 + EBPFMON_QUERY_KEY_SIZE + 8 * EBPFMON_QUERY_REGS + 8 +
+               8 * EBPFMON_QUERY_KERNEL + 8 + 16 * EBPFMON_QUERY_RETURNS + EBPFMON_QUERY_STACK, "ebpfMonQueryEvent");
+_Static_assert(sizeof(struct ebpfMonQueryWho) == EBPFMON_QUERY_TEXT, "ebpfMonQueryWho");
 _Static_assert(sizeof(struct ebpfMonQueryField) == 24, "ebpfMonQueryField");
 _Static_assert(sizeof(struct ebpfMonQueryTerm) == 24 + 16 + 16 * EBPFMON_QUERY_WORDS, "ebpfMonQueryTerm");
-_Static_assert(sizeof(struct ebpfMonQueryPlan) == 5 * 24 + 8 * 120 + 48, "ebpfMonQueryPlan");
+_Static_assert(sizeof(struct ebpfMonQueryPlan) == 5 * 24 + 8 * 120 + 64, "ebpfMonQueryPlan");
 _Static_assert(sizeof(struct ebpfMonQueryCell) == 48 + 8 * EBPFMON_QUERY_BUCKETS, "ebpfMonQueryCell");
 _Static_assert(sizeof(struct ebpfMonQueryInHand) == 16 + 16 * EBPFMON_QUERY_DEPTH, "ebpfMonQueryInHand");
 _Static_assert((EBPFMON_QUERY_DEPTH & (EBPFMON_QUERY_DEPTH - 1)) == 0, "EBPFMON_QUERY_DEPTH - 1 is a mask");
-_Static_assert(sizeof(struct ebpfMonQueryCounts) == 56, "ebpfMonQueryCounts");
-_Static_assert(sizeof(struct ebpfMonQueryCallKey) == 16 &&
-               sizeof(struct ebpfMonQueryCall) == 16 + EBPFMON_QUERY_KEY_SIZE, "ebpfMonQueryCall");
+_Static_assert(sizeof(struct ebpfMonQueryCounts) == 64, "ebpfMonQueryCounts");
+_Static_assert(sizeof(struct ebpfMonQueryInCalls) == 8 && sizeof(struct ebpfMonQueryWait) == 16 &&
+               sizeof(struct ebpfMonQueryCall) == 24 + EBPFMON_QUERY_KEY_SIZE, "ebpfMonQueryCall");
 
 #endif

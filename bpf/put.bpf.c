@@ -54,6 +54,11 @@ static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrTy
     }
     fillPutEvent(&c, th, &a, paddr, EBPFMON_SITE_PUT);
     ev = &th->ev;
+    if (!depth && !th->locked.id) {
+        th->put.precord = a.precord;
+        th->put.pfldDes = a.pfldDes;
+        th->put.who = ev->who;
+    }
     ev->dbrType = typeOf(c.conf, (__s16)dbrType);
     ev->nRequest = nRequest;
     n = findElements(c.tgid, &a, ev);

@@ -6,7 +6,7 @@
  * tables of maps.bpf.h it shares "threads".
  */
 #include <linux/errno.h>
-#include "queryLook.bpf.h"
+#include "queryCalls.bpf.h"
 #include "timing.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -34,66 +34,24 @@ static __always_inline int beginEvent(struct event *e, struct task_struct *task)
     return e->counts != 0;
 }
 
-static __always_inline int isSampled(void)
-{
-    return plan.sample <= 1 || bpf_get_prandom_u32() % plan.sample == 0;
-}
-
 /* An event of which all is known at once. */
 static __always_inline void see(const struct event *e)
 {
-    struct ebpfMonQueryCall found = {};
-    __u64 value = 0;
+    __u64 key[EBPFMON_QUERY_KEY_SIZE / 8] = {}, value = 0;
+    __u32 met = 0;
 
     if (!isSampled())
         return;
-    if (lookAt(e, AT_ONCE, &found) || readField(&plan.value, e, &value))
+    if (lookAt(e, AT_ONCE, key, &met) || readField(&plan.value, e, &value))
         __sync_fetch_and_add(&e->counts->faults, 1);
     else
-        count(e, &found, value);
-}
-
-/* A call begins. */
-static __always_inline void noteCall(const struct event *e, __u64 sp)
-{
-    struct ebpfMonQueryCallKey key = { (__u64)e->tgid << 32 | e->tid, sp };
-    struct ebpfMonQueryCall call = { .iocId = e->iocId };
-
-    if (!isSampled())
-        return;
-    if (lookAt(e, BEGIN, &call)) {
-        __sync_fetch_and_add(&e->counts->faults, 1);
-        return;
-    }
-    call.begin = bpf_ktime_get_ns();
-    if (bpf_map_update_elem(&calls, &key, &call, BPF_ANY))
-        __sync_fetch_and_add(&e->counts->lost, 1);
-}
-
-/* A call ends. One whose begin was not noted was not asked for, or began before the probes. A return probe that is a perf
- * event may come twice for one return (put.bpf.c): the second one finds no call. Nobody else uses the noted call: it is
- * this thread's, and it is completed where it lies. */
-static __always_inline void endCall(struct event *e, __u64 sp)
-{
-    struct ebpfMonQueryCallKey key = { (__u64)e->tgid << 32 | e->tid, sp };
-    struct ebpfMonQueryCall *call = bpf_map_lookup_elem(&calls, &key);
-    __u64 value = 0;
-
-    if (!call)
-        return;
-    e->now = bpf_ktime_get_ns();
-    e->duration = e->now - call->begin;
-    if (lookAt(e, END, call) || readField(&plan.value, e, &value))
-        __sync_fetch_and_add(&e->counts->faults, 1);
-    else
-        count(e, call, value);
-    bpf_map_delete_elem(&calls, &key);
+        count(e, key, met, value);
 }
 
 /* A program whose runs count: "run" may use the event "e". What only the cost is worked out from is not added
  * atomically: one of two programs that preempt each other may be missing there. */
 #define RUN(task, run)                                        \
-    struct event e = {};                                      \
+    struct event e = { .ctx = ctx };                          \
     struct timing timing;                                     \
                                                               \
     beginTimingOnly(&timing);                                 \
@@ -106,6 +64,8 @@ static __always_inline void endCall(struct event *e, __u64 sp)
 
 static __always_inline void readCallArgs(struct event *e, struct pt_regs *ctx)
 {
+    e->regs = (__u64)ctx;
+    e->ip = PT_REGS_IP(ctx);
     e->arg[0] = PT_REGS_PARM1(ctx);
     e->arg[1] = PT_REGS_PARM2(ctx);
     e->arg[2] = PT_REGS_PARM3(ctx);
@@ -132,6 +92,7 @@ SEC("uprobe")
 int ebpfmon_query_return(struct pt_regs *ctx)
 {
     RUN(0, {
+        e.regs = (__u64)ctx;
         e.returned = PT_REGS_RC(ctx);
         see(&e);
     });
@@ -157,12 +118,11 @@ SEC("uprobe")
 int ebpfmon_query_end(struct pt_regs *ctx)
 {
     RUN(0, {
+        e.regs = (__u64)ctx;
         e.returned = PT_REGS_RC(ctx);
         endCall(&e, PT_REGS_SP(ctx) - RETURN_BYTES);
     });
 }
-
-#define DROP_MAX 4 /* calls that end at once. More than one has ended only if returns were not seen: longjmp */
 
 /* Forgets the calls that have returned: those whose frame is not below "sp". */
 static __always_inline void dropReturned(struct ebpfMonQueryInHand *in, __u64 sp)
@@ -293,6 +253,7 @@ SEC("raw_tp/sys_enter")
 int ebpfmon_query_syscall(struct bpf_raw_tracepoint_args *ctx)
 {
     RUN(0, {
+        e.regs = findRegs();
         readSyscall(&e, ctx);
         see(&e);
     });
@@ -312,6 +273,7 @@ SEC("raw_tp/sys_exit")
 int ebpfmon_query_syscall_end(struct bpf_raw_tracepoint_args *ctx)
 {
     RUN(0, {
+        e.regs = findRegs();
         e.returned = ctx->args[1];
         endCall(&e, 0);
     });
@@ -320,7 +282,10 @@ int ebpfmon_query_syscall_end(struct bpf_raw_tracepoint_args *ctx)
 SEC("perf_event")
 int ebpfmon_query_profile(void *ctx)
 {
-    RUN(0, see(&e));
+    RUN(0, {
+        e.regs = findRegs();
+        see(&e);
+    });
 }
 
 /* Any tracepoint, by its arguments. */
@@ -328,6 +293,7 @@ SEC("raw_tp")
 int ebpfmon_query_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 {
     RUN(0, {
+        e.regs = findRegs();
         e.arg[0] = ctx->args[0];
         e.arg[1] = ctx->args[1];
         e.arg[2] = ctx->args[2];
@@ -338,17 +304,14 @@ int ebpfmon_query_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 /* The thread could run from now on, and has no CPU. */
 static __always_inline void noteReady(struct task_struct *task, __u32 preempted)
 {
-    struct ebpfMonQueryCallKey key = {};
-    struct ebpfMonQueryCall call = {};
+    struct ebpfMonQueryWait wait = { .isPreempted = preempted };
     struct event e = {};
 
     if (!beginEvent(&e, task) || !e.tid)
         return;
     e.counts->runs++;
-    key.id = e.tid;
-    call.begin = bpf_ktime_get_ns();
-    call.met = preempted;
-    if (bpf_map_update_elem(&calls, &key, &call, BPF_NOEXIST) == -E2BIG)
+    wait.begin = bpf_ktime_get_ns();
+    if (bpf_map_update_elem(&waits, &e.tid, &wait, BPF_NOEXIST) == -E2BIG)
         __sync_fetch_and_add(&e.counts->lost, 1);
 }
 
@@ -369,16 +332,15 @@ int ebpfmon_query_wakeup_new(struct bpf_raw_tracepoint_args *ctx)
 /* The thread has a CPU: how long it had waited for one. */
 static __always_inline void endWait(struct event *e, struct task_struct *before)
 {
-    struct ebpfMonQueryCallKey key = { .id = e->tid };
-    struct ebpfMonQueryCall *call = bpf_map_lookup_elem(&calls, &key);
+    struct ebpfMonQueryWait *wait = bpf_map_lookup_elem(&waits, &e->tid);
 
-    if (!call)
+    if (!wait)
         return;
     e->before = before;
-    e->preempted = call->met;
+    e->preempted = wait->isPreempted;
     e->now = bpf_ktime_get_ns();
-    e->duration = e->now - call->begin;
-    bpf_map_delete_elem(&calls, &key);
+    e->duration = e->now - wait->begin;
+    bpf_map_delete_elem(&waits, &e->tid);
     see(e);
 }
 
@@ -391,4 +353,15 @@ int ebpfmon_query_switch(struct bpf_raw_tracepoint_args *ctx)
     if (ctx->args[0] || !isAsleep(prev))
         noteReady(prev, 1);
     RUN(next, endWait(&e, prev));
+}
+
+/* A thread ends: what is known of it goes. */
+SEC("raw_tp/sched_process_exit")
+int ebpfmon_query_exit(void *ctx)
+{
+    __u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+    bpf_map_delete_elem(&inCalls, &tid);
+    bpf_map_delete_elem(&inHand, &tid);
+    return 0;
 }

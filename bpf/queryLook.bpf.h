@@ -7,11 +7,7 @@
 #ifndef EBPFMON_QUERYLOOK_BPF_H
 #define EBPFMON_QUERYLOOK_BPF_H
 
-#include "core.bpf.h"
-#include "ebpfMonTable.h"
-#include "ebpfMonQuery.h"
-
-const volatile struct ebpfMonQueryPlan plan;
+#include "querySend.bpf.h"
 
 /* The processes that are asked about: iocId by tgid. The user part writes it. */
 struct {
@@ -20,14 +16,6 @@ struct {
     __type(key, __u32);
     __type(value, __u32);
 } chosen SEC(".maps");
-
-/* The table of the kernel part; of its values, the head. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_THREADS_MAX);
-    __type(key, __u32);
-    __type(value, struct ebpfMonThread);
-} threads SEC(".maps");
 
 /* The results. The user part says how large keys and values are, and how many. */
 struct {
@@ -44,13 +32,6 @@ struct {
     __uint(key_size, sizeof(__u32));
     __uint(value_size, sizeof(struct ebpfMonQueryCell));
 } noCell SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_QUERY_CALLS);
-    __uint(key_size, sizeof(struct ebpfMonQueryCallKey));
-    __uint(value_size, sizeof(struct ebpfMonQueryCall)); /* the user part makes it as large as its key is */
-} calls SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -74,15 +55,6 @@ struct {
     __type(value, struct ebpfMonQueryInHand);
 } nothingInHand SEC(".maps");
 
-/* An event. */
-struct event {
-    __u64 arg[EBPFMON_QUERY_ARGS];
-    __u64 returned, duration, syscall, now; /* now: 0: the clock was not read */
-    struct task_struct *task, *before; /* whose event it is, and who had the CPU; 0: the current thread's */
-    __u32 tgid, tid, iocId, preempted;
-    struct ebpfMonQueryCounts *counts;
-};
-
 /* Which fields are known by now: at the begin of a call its arguments, at its end what it returned and how long it took;
  * or all at once. */
 enum when { BEGIN = 1, END = 2, AT_ONCE = 3 };
@@ -104,6 +76,7 @@ static __always_inline __u64 widen(__u64 n, __u32 type)
     case EBPFMON_QUERY_S8:  return (__u64)(__s64)(__s8)n;
     case EBPFMON_QUERY_S16: return (__u64)(__s64)(__s16)n;
     case EBPFMON_QUERY_S32: return (__u64)(__s64)(__s32)n;
+    case EBPFMON_QUERY_F32: return ebpfMonQueryWidenFloat((__u32)n);
     default: return n;
     }
 }
@@ -113,7 +86,7 @@ static __always_inline int readNumber(__u64 at, __u32 type, __u64 *n)
     switch (type) {
     case EBPFMON_QUERY_U8: case EBPFMON_QUERY_S8:   return bpf_probe_read_user(n, 1, (void *)at);
     case EBPFMON_QUERY_U16: case EBPFMON_QUERY_S16: return bpf_probe_read_user(n, 2, (void *)at);
-    case EBPFMON_QUERY_U32: case EBPFMON_QUERY_S32: return bpf_probe_read_user(n, 4, (void *)at);
+    case EBPFMON_QUERY_U32: case EBPFMON_QUERY_S32: case EBPFMON_QUERY_F32: return bpf_probe_read_user(n, 4, (void *)at);
     default: return bpf_probe_read_user(n, 8, (void *)at);
     }
 }
@@ -138,6 +111,10 @@ static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, c
     else if (readNumber(p, f->type, &n))
         return -1;
     n = widen(n, f->type);
+    if (f->form == EBPFMON_QUERY_ORDER_OF)
+        n = (__u64)ebpfMonQueryDoubleOrder(n);
+    else if (f->form == EBPFMON_QUERY_FIXED)
+        n = (__u64)ebpfMonQueryDoubleFixed(n);
     if (f->type == EBPFMON_QUERY_RECORD) {
         to[0] = e->iocId;
         to[1] = n;
@@ -145,20 +122,6 @@ static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, c
         to[0] = n;
     }
     return 0;
-}
-
-/* The root of the chain that this thread is at. Its locks are known from level chains on. */
-static __always_inline __u64 findRoot(const struct event *e)
-{
-    __u32 tid = e->tid, n;
-    struct ebpfMonThread *th = bpf_map_lookup_elem(&threads, &tid);
-
-    n = th && th->tgid == e->tgid ? th->heldCount : 0;
-    if (!n || n > EBPFMON_NESTED)
-        return 0;
-    n--;
-    barrier_var(n);
-    return th->held[n & (EBPFMON_NESTED - 1)].root;
 }
 
 /* The innermost record that dbProcess is at. A record that completes asynchronously is processed without dbProcess: it is
@@ -178,14 +141,6 @@ static __always_inline __u64 findInHand(const struct event *e)
     return in->at[n & (EBPFMON_QUERY_DEPTH - 1)].record;
 }
 
-static __always_inline void readName(struct task_struct *task, __u64 *to)
-{
-    if (task)
-        bpf_probe_read_kernel(to, EBPFMON_COMM_MAX, &task->comm);
-    else
-        bpf_get_current_comm(to, EBPFMON_COMM_MAX);
-}
-
 /* Writes f->size bytes, which were 0. 0, or nonzero: it cannot be read. */
 static __always_inline int readField(const volatile struct ebpfMonQueryField *f, const struct event *e, __u64 *to)
 {
@@ -201,6 +156,12 @@ static __always_inline int readField(const volatile struct ebpfMonQueryField *f,
     case EBPFMON_QUERY_CPU:       to[0] = bpf_get_smp_processor_id(); break;
     case EBPFMON_QUERY_PREEMPTED: to[0] = e->preempted; break;
     case EBPFMON_QUERY_BEFORE:    readName(e->before, to); break;
+    case EBPFMON_QUERY_PUT:       readPut(e, to); break;
+    case EBPFMON_QUERY_AUTHOR:    readAuthor(e, (struct ebpfMonQueryWho *)to); break;
+    case EBPFMON_QUERY_PID:       to[0] = e->tgid; break;
+    case EBPFMON_QUERY_TID:       to[0] = e->tid; break;
+    case EBPFMON_QUERY_FUNCTION:  to[0] = e->iocId; to[1] = e->ip; break;
+    case EBPFMON_QUERY_CLIENT:    readClient(e, (struct ebpfMonQueryWho *)to); break;
     }
     return 0;
 }
@@ -224,14 +185,14 @@ static __always_inline int compare(const volatile struct ebpfMonQueryTerm *t, co
 }
 
 /* Takes from the event what is known of it by now. 0, or nonzero: something cannot be read. */
-static __always_inline int lookAt(const struct event *e, enum when when, struct ebpfMonQueryCall *found)
+static __always_inline int lookAt(const struct event *e, enum when when, __u64 *key, __u32 *met)
 {
     __u64 is[EBPFMON_QUERY_WORDS];
 
 #pragma unroll
     for (__u32 i = 0; i < EBPFMON_QUERY_KEYS; i++)
         if (i < plan.keys && isKnown(&plan.key[i], when) &&
-            readField(&plan.key[i], e, (__u64 *)(found->key + plan.key[i].at)))
+            readField(&plan.key[i], e, key + plan.key[i].at / 8))
             return -1;
 #pragma unroll
     for (__u32 i = 0; i < EBPFMON_QUERY_TERMS; i++) {
@@ -241,7 +202,7 @@ static __always_inline int lookAt(const struct event *e, enum when when, struct 
         if (readField(&plan.term[i].field, e, is))
             return -1;
         if (compare(&plan.term[i], is))
-            found->met |= 1u << (plan.term[i].clause & 31);
+            *met |= 1u << (plan.term[i].clause & 31);
     }
     return 0;
 }
@@ -276,7 +237,7 @@ static __always_inline void addValue(struct ebpfMonQueryCell *c, __s64 value, __
         __sync_fetch_and_add(&c->hist[bucket], 1);
 }
 
-static __always_inline struct ebpfMonQueryCell *cellOf(const __u8 *key)
+static __always_inline struct ebpfMonQueryCell *cellOf(const __u64 *key)
 {
     struct ebpfMonQueryCell *c = bpf_map_lookup_elem(&cells, key);
     __u32 zero = 0;
@@ -291,15 +252,20 @@ static __always_inline struct ebpfMonQueryCell *cellOf(const __u8 *key)
     return bpf_map_lookup_elem(&cells, key);
 }
 
+static __always_inline int isSampled(void)
+{
+    return plan.sample <= 1 || bpf_get_prandom_u32() % plan.sample == 0;
+}
+
 /* Counts an event of which all is known. "value": it was read. */
-static __always_inline void count(const struct event *e, const struct ebpfMonQueryCall *found, __u64 value)
+static __always_inline void count(const struct event *e, const __u64 *key, __u32 met, __u64 value)
 {
     struct ebpfMonQueryCell *c;
 
-    if (found->met != plan.clauses)
+    if (met != plan.clauses)
         return;
     __sync_fetch_and_add(&e->counts->passed, 1);
-    c = cellOf(found->key);
+    c = cellOf(key);
     if (!c) {
         __sync_fetch_and_add(&e->counts->full, 1);
         return;
@@ -307,6 +273,8 @@ static __always_inline void count(const struct event *e, const struct ebpfMonQue
     __sync_fetch_and_add(&c->count, 1);
     if (plan.value.what != EBPFMON_QUERY_NOTHING)
         addValue(c, (__s64)value, e->now);
+    if (plan.sends)
+        sendEvent(e, key, (__s64)value);
 }
 
 #endif

@@ -12,7 +12,7 @@
 
 #include <epicsString.h>
 
-#include "ioc/elfFile.h"
+#include "ioc/elfFunctions.h"
 #include "ioc/foreign.h"
 #include "ioc/functionSite.h"
 #include "ioc/imageCache.h"
@@ -26,8 +26,9 @@ typedef struct {
     pid_t pid;
     ebpfMonFunctionWanted wanted;
     /* the result */
-    ebpfMonFunctionPlace place[EBPFMON_FUNCTION_SITES];
-    unsigned count;
+    ebpfMonFunctionPlaces *places;
+    unsigned room;
+    int      isTooMany;
     unsigned objects; /* files that match the pattern */
     int      err;     /* why one of them, or the list of them, cannot be read */
     int      isFuse;
@@ -47,51 +48,108 @@ static void setExact(ebpfMonSite *site, uint64_t offset, uint64_t vaddr)
     snprintf(site->insn, sizeof(site->insn), "offset");
 }
 
-/* The place in one file. 0, or -1: it has none. */
-static int findPlace(const Look *look, ebpfMonElfFile *file, ebpfMonSite *site)
+/* Adds a place. NULL: there is no room. */
+static ebpfMonFunctionPlace *addPlace(Look *look, const char *path, const ebpfMonMapping *map, const char *name,
+                                      const ebpfMonSite *site)
 {
-    const char *name = look->wanted.symbol;
-    ebpfMonElfSymbol symbol;
+    unsigned room = look->room ? 2 * look->room : 4;
+    ebpfMonFunctionPlace *place;
+
+    if (look->places->count == EBPFMON_FUNCTION_SITES) {
+        look->isTooMany = 1;
+        return NULL;
+    }
+    if (look->places->count == look->room) {
+        void *more = realloc(look->places, sizeof(*look->places) + room * sizeof(*place));
+
+        if (!more)
+            return NULL;
+        look->places = more;
+        look->room = room;
+    }
+    place = &look->places->place[look->places->count++];
+    memset(place, 0, sizeof(*place));
+    snprintf(place->path, sizeof(place->path), "%s", path);
+    snprintf(place->name, sizeof(place->name), "%s", name);
+    place->address = map->start + (site->offset - map->offset);
+    place->site = *site;
+    return place;
+}
+
+/* Where a function at "vaddr" can be probed. 0, or -1: nowhere. */
+static int pickSite(const Look *look, ebpfMonElfFile *file, uint64_t vaddr, uint64_t codeSize, ebpfMonSite *site)
+{
     uint8_t code[CODE_MAX];
     uint64_t offset;
     size_t len;
 
-    if (!name[0]) {
-        setExact(site, look->wanted.offset, 0);
-        return 0;
-    }
-    if (!ebpfMonElfFind(file, &name, 1, &symbol) || ebpfMonElfOffset(file, symbol.vaddr, PF_X, &offset))
+    if (ebpfMonElfOffset(file, vaddr, PF_X, &offset))
         return -1;
     if (look->wanted.offset || file->machine != EM_X86_64) {
-        setExact(site, offset + look->wanted.offset, symbol.vaddr + look->wanted.offset);
+        setExact(site, offset + look->wanted.offset, vaddr + look->wanted.offset);
         return 0;
     }
-    len = symbol.size ? symbol.size : CODE_UNSIZED;
-    len = ebpfMonElfRead(file, symbol.vaddr, code, len < sizeof(code) ? len : sizeof(code));
+    len = codeSize ? codeSize : CODE_UNSIZED;
+    len = ebpfMonElfRead(file, vaddr, code, len < sizeof(code) ? len : sizeof(code));
     ebpfMonSitePickX86(code, len, look->wanted.args, look->wanted.needReturn, site);
     site->offset = offset + site->skip;
-    site->vaddr = symbol.vaddr + site->skip;
+    site->vaddr = vaddr + site->skip;
     return site->cls == ebpfMonSiteNone || (look->wanted.needReturn && !site->canReturn) ? -1 : 0;
+}
+
+/* Of all functions that match. Parts of one that the compiler has moved away (".cold") are none. */
+static void findMatching(Look *look, ebpfMonElfFile *file, const char *path, const ebpfMonMapping *map)
+{
+    ebpfMonElfFunction *found = malloc(EBPFMON_FUNCTION_SITES * sizeof(*found));
+    unsigned count;
+    ebpfMonSite site;
+
+    if (!found)
+        return;
+    count = ebpfMonElfFunctionsFind(file, look->wanted.symbol, found, EBPFMON_FUNCTION_SITES);
+    look->isTooMany |= count > EBPFMON_FUNCTION_SITES;
+    for (unsigned i = 0; i < count && !look->isTooMany; i++)
+        if (!strstr(found[i].name, ".cold") && pickSite(look, file, found[i].vaddr, found[i].size, &site) == 0 &&
+            !addPlace(look, path, map, found[i].name, &site))
+            break;
+    free(found);
+}
+
+/* The places in one file. */
+static void findPlaces(Look *look, ebpfMonElfFile *file, const char *path, const ebpfMonMapping *map)
+{
+    const char *name = look->wanted.symbol;
+    ebpfMonElfSymbol symbol;
+    ebpfMonSite site;
+
+    if (!name[0]) {
+        setExact(&site, look->wanted.offset, 0);
+        addPlace(look, path, map, "", &site);
+    } else if (ebpfMonFunctionIsPattern(name)) {
+        findMatching(look, file, path, map);
+    } else if (ebpfMonElfFind(file, &name, 1, &symbol) && pickSite(look, file, symbol.vaddr, symbol.size, &site) == 0) {
+        addPlace(look, path, map, name, &site);
+    }
 }
 
 /* A FUSE file is not for us: see imageCache.c. */
 static void lookAtFile(Look *look, const ebpfMonMapping *map)
 {
-    ebpfMonFunctionPlace *place = &look->place[look->count];
+    char path[160];
     ebpfMonElfFile file;
     struct statfs fs;
     int fd;
 
-    snprintf(place->path, sizeof(place->path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)look->pid, map->start,
+    snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)look->pid, map->start,
              map->end);
-    fd = open(place->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 || fstatfs(fd, &fs)) {
         look->err = errno;
     } else if (fs.f_type == FUSE_SUPER_MAGIC) {
         look->isFuse = 1;
     } else if (ebpfMonElfOpen(&file, fd) == 0) {
         look->objects++;
-        look->count += findPlace(look, &file, &place->site) == 0;
+        findPlaces(look, &file, path, map);
         ebpfMonElfClose(&file);
     }
     if (fd >= 0)
@@ -114,7 +172,7 @@ static void lookAtFiles(void *data)
         look->err = errno;
         return;
     }
-    while (look->count < EBPFMON_FUNCTION_SITES && lines++ < MAPPINGS_MAX && fgets(line, sizeof(line), maps)) {
+    while (!look->isTooMany && lines++ < MAPPINGS_MAX && fgets(line, sizeof(line), maps)) {
         ebpfMonMapping map;
 
         if (!ebpfMonMappingParse(line, &map) || (map.dev == dev && map.ino == ino))
@@ -129,7 +187,9 @@ static void lookAtFiles(void *data)
 
 static void explain(const Look *look, char *why, size_t size)
 {
-    if (look->objects)
+    if (look->isTooMany)
+        snprintf(why, size, "more than %d functions match \"%s\"", EBPFMON_FUNCTION_SITES, look->wanted.symbol);
+    else if (look->objects)
         snprintf(why, size, "no file like \"%s\" has a function %s where it can be probed", look->wanted.object,
                  look->wanted.symbol);
     else if (look->isFuse)
@@ -140,28 +200,45 @@ static void explain(const Look *look, char *why, size_t size)
         snprintf(why, size, "no file like \"%s\" is mapped", look->wanted.object);
 }
 
-unsigned ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWanted *wanted,
-                             ebpfMonFunctionPlace place[EBPFMON_FUNCTION_SITES], char *why, size_t size)
+static void dropLook(void *data)
 {
-    static const ebpfMonForeignJob job = { lookAtFiles, free };
+    Look *look = data;
+
+    free(look->places);
+    free(look);
+}
+
+int ebpfMonFunctionIsPattern(const char *symbol)
+{
+    return strpbrk(symbol, "*?") != NULL;
+}
+
+ebpfMonFunctionPlaces *ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWanted *wanted, char *why, size_t size)
+{
+    static const ebpfMonForeignJob job = { lookAtFiles, dropLook };
     Look *look = calloc(1, sizeof(*look));
-    unsigned count;
+    ebpfMonFunctionPlaces *places = NULL;
 
     why[0] = 0;
-    if (!look) {
+    if (look)
+        look->places = calloc(1, sizeof(*look->places));
+    if (!look || !look->places) {
+        free(look);
         snprintf(why, size, "out of memory");
-        return 0;
+        return NULL;
     }
     look->pid = pid;
     look->wanted = *wanted;
     if (ebpfMonForeignRun(pid, LOOK_SECONDS, &job, look)) {
         snprintf(why, size, "its files do not answer");
-        return 0;
+        return NULL;
     }
-    count = look->count;
-    memcpy(place, look->place, count * sizeof(*place));
-    if (!count)
+    if (look->places->count && !look->isTooMany) {
+        places = look->places;
+        look->places = NULL;
+    } else {
         explain(look, why, size);
-    free(look);
-    return count;
+    }
+    dropLook(look);
+    return places;
 }

@@ -31,7 +31,14 @@ static long addResult(ebpfMonTextReport *report, const char *name)
     return -1;
 }
 
-static const ebpfMonQueryOps none = { load, run, addList, addResult };
+static long addStacks(ebpfMonTextReport *report, const char *name)
+{
+    (void)report;
+    (void)name;
+    return -1;
+}
+
+static const ebpfMonQueryOps none = { load, run, addList, addResult, addStacks };
 static EpicsAtomicPtrT registered = (EpicsAtomicPtrT)&none;
 
 const ebpfMonQueryOps *ebpfMonQueryOpsGet(void)

@@ -16,6 +16,8 @@ typedef struct {
     void (*addList)(ebpfMonTextReport *report);
     /* Its rows and its histogram. 0, or -1: there is none of that name. */
     long (*addResult)(ebpfMonTextReport *report, const char *name);
+    /* Its stacks, folded. 0, or -1: there is none of that name. */
+    long (*addStacks)(ebpfMonTextReport *report, const char *name);
 } ebpfMonQueryOps;
 
 /* Never NULL: before the monitor has registered, every operation fails. Any thread. */

@@ -7,6 +7,7 @@
 
 static ebpfMonLazyMutex lock = EBPFMON_LAZY_MUTEX; /* of the results and their number */
 static ebpfMonQueryResult *results[EBPFMON_QUERIES_MAX];
+static char *stacks[EBPFMON_QUERIES_MAX];
 static int count;
 static void (*listener)(int number); /* under the lock */
 
@@ -43,6 +44,27 @@ ebpfMonQueryResult *ebpfMonQueryResultsLock(int number)
 void ebpfMonQueryResultsUnlock(void)
 {
     ebpfMonLazyMutexUnlock(&lock);
+}
+
+void ebpfMonQueryResultsSetStacks(int number, char *text)
+{
+    char *before;
+
+    ebpfMonLazyMutexLock(&lock);
+    before = stacks[number];
+    stacks[number] = text;
+    ebpfMonLazyMutexUnlock(&lock);
+    free(before);
+}
+
+char *ebpfMonQueryResultsCopyStacks(int number)
+{
+    char *copy;
+
+    ebpfMonLazyMutexLock(&lock);
+    copy = stacks[number] ? strdup(stacks[number]) : NULL;
+    ebpfMonLazyMutexUnlock(&lock);
+    return copy;
 }
 
 void ebpfMonQueryResultsNotify(int number)

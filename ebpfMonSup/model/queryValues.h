@@ -18,6 +18,7 @@
 #define EBPFMON_QUERY_CELL_SIZE 64
 #define EBPFMON_QUERY_ROWS_MAX  100
 #define EBPFMON_QUERY_BARS_MAX  64
+#define EBPFMON_QUERY_EVENTS_MAX 100
 
 typedef enum {
     ebpfMonQueryAbsent,   /* no file has a query of this name */
@@ -34,6 +35,14 @@ typedef struct {
     double sum, min, max, mean, last;   /* of the value, in its unit */
     double p50, p90, p99;               /* NAN without a log2 histogram; upper edges of buckets */
 } ebpfMonQueryRow;
+
+/* One event. */
+typedef struct {
+    char     time[32];    /* local: "2026-03-01 12:00:00.123456789" */
+    char     thread[16];
+    double   cpu, value;  /* value: in its unit */
+    char     key[EBPFMON_QUERY_KEYS_MAX][EBPFMON_QUERY_CELL_SIZE];
+} ebpfMonQueryEventRow;
 
 typedef struct {
     char     name[EBPFMON_QUERY_NAME_SIZE];
@@ -52,6 +61,8 @@ typedef struct {
     int      isEstimate;  /* it looks at a sample only */
     epicsTimeStamp time;  /* of the last look */
     ebpfMonQueryRow row[EBPFMON_QUERY_ROWS_MAX];
+    unsigned eventRows;   /* the last events, the newest first, if the query asks for them */
+    ebpfMonQueryEventRow event[EBPFMON_QUERY_EVENTS_MAX];
     unsigned bars;        /* of the histogram, over all keys */
     double   hist[EBPFMON_QUERY_BARS_MAX], histEdge[EBPFMON_QUERY_BARS_MAX]; /* edge: the lower one, in the unit */
 } ebpfMonQueryResult;
@@ -65,6 +76,11 @@ int ebpfMonQueryResultsAdd(const char *name);
 /* Never wait for anything before ebpfMonQueryResultsUnlock. The pointer stays good; its content is the lock's. */
 ebpfMonQueryResult *ebpfMonQueryResultsLock(int number);
 void ebpfMonQueryResultsUnlock(void);
+
+/* The stacks of its events, folded (query/queryStacks.h): sets them, and they are freed here; a copy, which the caller frees.
+ * NULL: there are none. */
+void ebpfMonQueryResultsSetStacks(int number, char *text);
+char *ebpfMonQueryResultsCopyStacks(int number);
 
 /* Tells the listener. Not under the lock. */
 void ebpfMonQueryResultsNotify(int number);

@@ -194,9 +194,9 @@ uint64_t ebpfMonKernelGetReleased(uint32_t tgid, uint64_t lockSet)
     return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.released), &key, &at) ? 0 : at;
 }
 
-int ebpfMonKernelGetThreadsFd(void)
+int ebpfMonKernelGetTableFd(const char *name)
 {
-    return ebpfMonLoaded.skel ? bpf_map__fd(ebpfMonLoaded.skel->maps.threads) : -1;
+    return ebpfMonLoaded.skel ? bpf_object__find_map_fd_by_name(ebpfMonLoaded.skel->obj, name) : -1;
 }
 
 int ebpfMonKernelGetQueues(uint32_t tgid, struct ebpfMonQueues *queues)

@@ -56,8 +56,9 @@ void ebpfMonKernelEachThread(void (*each)(void *arg, uint32_t tid, const struct 
 /* When a lock set was released last (monotonic ns). 0: not seen. */
 uint64_t ebpfMonKernelGetReleased(uint32_t tgid, uint64_t lockSet);
 
-/* The table of threads, which queries share. -1: nothing is loaded. The descriptor stays the kernel part's. */
-int ebpfMonKernelGetThreadsFd(void);
+/* A table that queries share: "threads", "targets", "recIndex", "recState" or "causes". -1: nothing is loaded. The
+ * descriptor stays the kernel part's. */
+int ebpfMonKernelGetTableFd(const char *name);
 
 /* What waited in the queues of an IOC. 0, or -1: nothing is known. */
 int ebpfMonKernelGetQueues(uint32_t tgid, struct ebpfMonQueues *queues);

@@ -15,51 +15,26 @@
 #include "probe/libbpfText.h"
 #include "probe/linkFolder.h"
 #include "probe/queryPrograms.h"
+#include "probe/querySizes.h"
+#include "probe/ring.h"
 #include "probe/uprobeMulti.h"
 #include "ebpfMonQueryBpf.skel.h"
 
-#define ELEMENT 64 /* what the kernel adds to key and value of a hash table, its share of the buckets included */
 #define BATCH   64u
-#define NO_HIST offsetof(struct ebpfMonQueryCell, hist)
 
 struct ebpfMonQueryPrograms {
     struct ebpfMonQueryBpf *skel;
     ebpfMonQueryOrder order;
-    unsigned keySize, valueSize, cpus;
+    ebpfMonQuerySizes size;
+    unsigned cpus;
     struct bpf_link **link; /* of the host */
     unsigned links;
     uint8_t *keys, *values; /* a batch of cells */
+    ebpfMonRing ring;       /* of events that are sent */
+    uint32_t sleeps;        /* … its flag: the programs wake nobody */
+    ebpfMonQueryEventFn each;
+    void    *arg;
 };
-
-static unsigned countKeySize(const struct ebpfMonQueryPlan *plan)
-{
-    unsigned size = 0;
-
-    for (unsigned i = 0; i < plan->keys; i++)
-        size += plan->key[i].size;
-    return size ? size : 8; /* a query without keys has one cell */
-}
-
-static unsigned countValueSize(const struct ebpfMonQueryPlan *plan)
-{
-    return plan->hist ? sizeof(struct ebpfMonQueryCell) : NO_HIST;
-}
-
-static int measuresCalls(const ebpfMonQueryOrder *order)
-{
-    return order->source == ebpfMonQueryCall || order->source == ebpfMonQuerySyscallCall ||
-           order->source == ebpfMonQueryCpuWait;
-}
-
-size_t ebpfMonQueryProgramsCountBytes(const ebpfMonQueryOrder *order)
-{
-    size_t cpus = (size_t)libbpf_num_possible_cpus();
-    size_t calls = measuresCalls(order) ? EBPFMON_QUERY_CALLS : 1;
-
-    return order->maxKeys * (ELEMENT + countKeySize(&order->plan) + cpus * countValueSize(&order->plan)) +
-           calls * (ELEMENT + sizeof(struct ebpfMonQueryCallKey) + sizeof(struct ebpfMonQueryCall)) +
-           (order->needsRecord ? EBPFMON_QUERY_THREADS : 1) * (ELEMENT + sizeof(struct ebpfMonQueryInHand));
-}
 
 /* The programs of a source, NULL behind the last one. */
 static void findPrograms(const ebpfMonQueryPrograms *q, struct bpf_program *found[4])
@@ -96,6 +71,12 @@ static void findRecordPrograms(const ebpfMonQueryPrograms *q, struct bpf_program
     found[1] = q->skel->progs.ebpfmon_query_record_begin;
 }
 
+/* Tables by thread grow with each new one: those that end must be seen. */
+static int remembersThreads(const ebpfMonQueryPrograms *q)
+{
+    return q->order.needsRecord || q->size.callingThreads > 1;
+}
+
 /* Only the programs that this query needs are loaded. */
 static void choosePrograms(ebpfMonQueryPrograms *q)
 {
@@ -105,6 +86,7 @@ static void choosePrograms(ebpfMonQueryPrograms *q)
     findRecordPrograms(q, record);
     bpf_object__for_each_program(prog, q->skel->obj)
         bpf_program__set_autoload(prog, prog == wanted[0] || prog == wanted[1] || prog == wanted[2] ||
+                                  (remembersThreads(q) && prog == q->skel->progs.ebpfmon_query_exit) ||
                                   (q->order.needsRecord && (prog == record[0] || prog == record[1])));
     for (int i = 0; wanted[i] && ebpfMonFeature.uprobeMulti && q->order.source <= ebpfMonQueryCall; i++)
         bpf_program__set_expected_attach_type(wanted[i], (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
@@ -112,45 +94,86 @@ static void choosePrograms(ebpfMonQueryPrograms *q)
         bpf_program__set_expected_attach_type(record[i], (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
 }
 
+/* Tables of the kernel part. 0 or a negative errno. */
+static int shareTables(struct ebpfMonQueryBpf *skel)
+{
+    struct bpf_map *shared[] = { skel->maps.threads, skel->maps.targets, skel->maps.recIndex, skel->maps.recState,
+                                 skel->maps.causes };
+
+    for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+        int fd = ebpfMonKernelGetTableFd(bpf_map__name(shared[i]));
+
+        if (fd < 0)
+            return -ENODEV;
+        if (bpf_map__reuse_fd(shared[i], fd))
+            return -errno;
+    }
+    return 0;
+}
+
 /* 0 or a negative errno. */
 static int load(ebpfMonQueryPrograms *q)
 {
     struct ebpfMonQueryBpf *skel = q->skel;
-    int threads = ebpfMonKernelGetThreadsFd();
+    int err;
 
-    if (threads < 0)
-        return -ENODEV;
+    q->order.plan.keySize = q->size.key;
+    q->order.plan.depth = q->size.depth;
+    q->order.plan.stride = q->size.stride;
     *(struct ebpfMonQueryPlan *)&skel->rodata->plan = q->order.plan;
-    bpf_map__set_key_size(skel->maps.cells, q->keySize);
-    bpf_map__set_value_size(skel->maps.cells, q->valueSize);
-    bpf_map__set_value_size(skel->maps.noCell, q->valueSize);
+    bpf_map__set_key_size(skel->maps.cells, q->size.key);
+    bpf_map__set_value_size(skel->maps.cells, q->size.value);
+    bpf_map__set_value_size(skel->maps.noCell, q->size.value);
     bpf_map__set_max_entries(skel->maps.cells, q->order.maxKeys);
-    bpf_map__set_value_size(skel->maps.calls, offsetof(struct ebpfMonQueryCall, key) + q->keySize);
-    if (!measuresCalls(&q->order))
-        bpf_map__set_max_entries(skel->maps.calls, 1);
+    bpf_map__set_value_size(skel->maps.inCalls, q->size.calls);
+    bpf_map__set_value_size(skel->maps.inNoCall, q->size.calls);
+    bpf_map__set_max_entries(skel->maps.inCalls, q->size.callingThreads);
+    bpf_map__set_max_entries(skel->maps.waits, q->size.waits);
+    bpf_map__set_max_entries(skel->maps.sent, q->size.ring);
     if (!q->order.needsRecord)
         bpf_map__set_max_entries(skel->maps.inHand, 1);
-    if (bpf_map__reuse_fd(skel->maps.threads, threads))
-        return -errno;
     choosePrograms(q);
-    return ebpfMonQueryBpf__load(skel);
+    err = shareTables(skel);
+    return err ? err : ebpfMonQueryBpf__load(skel);
+}
+
+/* 0 or a negative errno. */
+static int openRing(ebpfMonQueryPrograms *q)
+{
+    return q->order.plan.sends && ebpfMonRingOpen(&q->ring, bpf_map__fd(q->skel->maps.sent), q->size.ring,
+                                                  (sizeof(struct ebpfMonQueryEvent) + 7) & ~7ul, &q->sleeps) ? -errno : 0;
+}
+
+/* What this kernel lacks for the query; NULL: nothing. */
+static const char *findLack(const ebpfMonQueryOrder *order)
+{
+    if (order->plan.sends == EBPFMON_QUERY_SENDS_STACKS &&
+        libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_task_pt_regs, NULL) != 1)
+        return "stacks need kernel 5.15";
+    return NULL;
 }
 
 ebpfMonQueryPrograms *ebpfMonQueryProgramsLoad(const ebpfMonQueryOrder *order, char *why, size_t size)
 {
-    ebpfMonQueryPrograms *q = calloc(1, sizeof(*q));
+    const char *lack = findLack(order);
+    ebpfMonQueryPrograms *q = lack ? NULL : calloc(1, sizeof(*q));
     int err = -ENOMEM;
 
+    if (lack) {
+        snprintf(why, size, "%s; this is %s", lack, ebpfMonKernelRelease());
+        return NULL;
+    }
     if (q) {
         q->order = *order;
-        q->keySize = countKeySize(&order->plan);
-        q->valueSize = countValueSize(&order->plan);
+        ebpfMonQuerySizesCount(order, &q->size);
         q->cpus = (unsigned)libbpf_num_possible_cpus();
-        q->keys = malloc((size_t)BATCH * q->keySize);
-        q->values = malloc((size_t)BATCH * q->cpus * q->valueSize);
+        q->keys = malloc((size_t)BATCH * q->size.key);
+        q->values = malloc((size_t)BATCH * q->cpus * q->size.value);
         q->skel = q->keys && q->values ? ebpfMonQueryBpf__open() : NULL;
         if (q->skel)
             err = load(q);
+        if (!err)
+            err = openRing(q);
     }
     if (!err)
         return q;
@@ -167,6 +190,7 @@ void ebpfMonQueryProgramsFree(ebpfMonQueryPrograms *q)
     for (unsigned i = 0; i < q->links; i++)
         bpf_link__destroy(q->link[i]);
     free(q->link);
+    ebpfMonRingClose(&q->ring);
     ebpfMonQueryBpf__destroy(q->skel);
     free(q->keys);
     free(q->values);
@@ -216,12 +240,12 @@ static int attachProfile(ebpfMonQueryPrograms *q)
 int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *q, char *why, size_t size)
 {
     struct bpf_program *prog[4];
-    int failed = 0;
+    int failed = remembersThreads(q) && addLink(q, bpf_program__attach(q->skel->progs.ebpfmon_query_exit));
 
     findPrograms(q, prog);
-    switch (q->order.source) {
+    switch (failed ? ebpfMonQueryAtEntry : q->order.source) {
     case ebpfMonQueryAtEntry: case ebpfMonQueryAtReturn: case ebpfMonQueryCall:
-        return 0;
+        break;
     case ebpfMonQueryProfile:
         failed = attachProfile(q);
         break;
@@ -242,50 +266,62 @@ int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *q, char *why, size_t size)
     return -1;
 }
 
-static int attachProbe(struct bpf_program *prog, const char *path, uint64_t offset, pid_t pid, int isReturn,
-                       ebpfMonProbe *probe)
+/* Attaches one program at all offsets: by one link, or without uprobe_multi by one for each. *probes grows. 0 or errno. */
+static int attachProbes(struct bpf_program *prog, const char *path, const uint64_t *offsets, unsigned count, pid_t pid,
+                        int isReturn, ebpfMonProbe *probe, unsigned *probes)
 {
     LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
+    ebpfMonProbe *p = &probe[*probes];
 
-    memset(probe, 0, sizeof(*probe));
     if (!ebpfMonFeature.uprobeMulti) {
-        probe->link = bpf_program__attach_uprobe_opts(prog, pid, path, offset, &opts);
-        return probe->link ? 0 : errno;
+        for (unsigned i = 0; i < count; i++) {
+            p = &probe[*probes];
+            memset(p, 0, sizeof(*p));
+            p->link = bpf_program__attach_uprobe_opts(prog, pid, path, offsets[i], &opts);
+            if (!p->link)
+                return errno;
+            (*probes)++;
+        }
+        return 0;
     }
-    probe->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), path, &offset, 1, pid, isReturn);
-    if (probe->fd < 0)
+    memset(p, 0, sizeof(*p));
+    p->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), path, offsets, count, pid, isReturn);
+    if (p->fd < 0)
         return errno;
-    probe->inFolder = ebpfMonLinkFolderAdd(probe->fd);
+    p->inFolder = ebpfMonLinkFolderAdd(p->fd);
+    (*probes)++;
     return 0;
 }
 
-int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const char *path, uint64_t offset, pid_t pid,
-                              ebpfMonProbe probe[2], unsigned *count)
+int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const char *path, const uint64_t *offsets, unsigned count, pid_t pid,
+                              ebpfMonProbe *probe, unsigned *probes)
 {
     struct bpf_program *prog[4];
     int err = 0;
 
     findPrograms(q, prog);
-    for (*count = 0; prog[*count] && !err; *count += !err)
-        err = attachProbe(prog[*count], path, offset, pid,
-                          q->order.source == ebpfMonQueryAtReturn || (q->order.source == ebpfMonQueryCall && !*count),
-                          &probe[*count]);
-    if (err && *count)
-        ebpfMonCloserClose(probe, *count);
+    *probes = 0;
+    for (unsigned i = 0; prog[i] && !err; i++)
+        err = attachProbes(prog[i], path, offsets, count, pid,
+                           q->order.source == ebpfMonQueryAtReturn || (q->order.source == ebpfMonQueryCall && !i), probe,
+                           probes);
+    if (err && *probes)
+        ebpfMonCloserClose(probe, *probes);
     return err;
 }
 
-int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *q, const char *path, uint64_t offset, pid_t pid,
-                                    ebpfMonProbe probe[2], unsigned *count)
+int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *q, const char *path, const uint64_t *offsets, unsigned count,
+                                    pid_t pid, ebpfMonProbe *probe, unsigned *probes)
 {
     struct bpf_program *prog[2];
     int err = 0;
 
     findRecordPrograms(q, prog);
-    for (*count = 0; *count < 2 && !err; *count += !err)
-        err = attachProbe(prog[*count], path, offset, pid, !*count, &probe[*count]);
-    if (err && *count)
-        ebpfMonCloserClose(probe, *count);
+    *probes = 0;
+    for (unsigned i = 0; i < 2 && !err; i++)
+        err = attachProbes(prog[i], path, offsets, count, pid, !i, probe, probes);
+    if (err && *probes)
+        ebpfMonCloserClose(probe, *probes);
     return err;
 }
 
@@ -305,7 +341,7 @@ void ebpfMonQueryProgramsRemoveProcess(ebpfMonQueryPrograms *q, pid_t pid)
 
 unsigned ebpfMonQueryProgramsGetKeySize(const ebpfMonQueryPrograms *q)
 {
-    return q->keySize;
+    return q->size.key;
 }
 
 /* Adds the cells of all CPUs. */
@@ -315,7 +351,7 @@ static void addCpus(const ebpfMonQueryPrograms *q, const uint8_t *values, struct
 
     memset(sum, 0, sizeof(*sum));
     for (unsigned cpu = 0; cpu < q->cpus; cpu++) {
-        const struct ebpfMonQueryCell *c = (const void *)(values + (size_t)cpu * q->valueSize);
+        const struct ebpfMonQueryCell *c = (const void *)(values + (size_t)cpu * q->size.value);
 
         sum->count += c->count;
         sum->sum += c->sum;
@@ -346,14 +382,33 @@ int ebpfMonQueryProgramsReadCells(ebpfMonQueryPrograms *q, ebpfMonQueryCellFn ea
         if (status && errno != ENOENT)
             return -1;
         for (uint32_t i = 0; i < n; i++) {
-            addCpus(q, q->values + (size_t)i * q->cpus * q->valueSize, &sum);
-            each(arg, q->keys + (size_t)i * q->keySize, &sum);
+            addCpus(q, q->values + (size_t)i * q->cpus * q->size.value, &sum);
+            each(arg, q->keys + (size_t)i * q->size.key, &sum);
         }
         memcpy(from, to, sizeof(from));
         first = 0;
         seen += n;
     } while (!status && seen < 2 * q->order.maxKeys);
     return 0;
+}
+
+static void takeEvent(void *arg, const void *data, size_t size)
+{
+    const ebpfMonQueryPrograms *q = arg;
+
+    if (size >= (q->order.plan.sends == EBPFMON_QUERY_SENDS_STACKS ? sizeof(struct ebpfMonQueryEvent)
+                                                                   : offsetof(struct ebpfMonQueryEvent, regs)))
+        q->each(q->arg, data);
+}
+
+void ebpfMonQueryProgramsReadEvents(ebpfMonQueryPrograms *q, ebpfMonQueryEventFn each, void *arg)
+{
+    int isWhole;
+
+    q->each = each;
+    q->arg = arg;
+    if (q->order.plan.sends)
+        ebpfMonRingRead(&q->ring, takeEvent, q, &isWhole);
 }
 
 void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *q, struct ebpfMonQueryCounts *counts)
@@ -368,6 +423,7 @@ void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *q, struct ebpfMonQuery
             counts->ns += cpu[i].ns;
             counts->passed += cpu[i].passed;
             counts->full += cpu[i].full;
+            counts->unsent += cpu[i].unsent;
             counts->faults += cpu[i].faults;
             counts->lost += cpu[i].lost;
             counts->records += cpu[i].records;

@@ -36,9 +36,6 @@ typedef struct {
 
 typedef struct ebpfMonQueryPrograms ebpfMonQueryPrograms;
 
-/* What the tables would take on this host; bytes. */
-size_t ebpfMonQueryProgramsCountBytes(const ebpfMonQueryOrder *order);
-
 /* Loads what the query needs. NULL with what is wrong in "why". */
 ebpfMonQueryPrograms *ebpfMonQueryProgramsLoad(const ebpfMonQueryOrder *order, char *why, size_t size);
 /* NULL does no harm. Close the probes before. */
@@ -47,14 +44,14 @@ void ebpfMonQueryProgramsFree(ebpfMonQueryPrograms *programs);
 /* Attaches what belongs to the host: tracepoints, the profile. 0, or -1 with "why". */
 int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *programs, char *why, size_t size);
 
-/* Attaches to a function of a process. "probe": two, of which a call takes both and the others the first; what is not used
- * has neither link nor descriptor. 0 or errno; then nothing is attached. */
-int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *programs, const char *path, uint64_t offset, pid_t pid,
-                              ebpfMonProbe probe[2], unsigned *count);
+/* Attaches to functions of a process, in one file. "probe": room for two at each offset; *probes: how many there are. 0 or
+ * errno; then nothing is attached. */
+int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *programs, const char *path, const uint64_t *offsets, unsigned count,
+                              pid_t pid, ebpfMonProbe *probe, unsigned *probes);
 
 /* The same for dbProcess, if the query asks which record is in hand. */
-int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *programs, const char *path, uint64_t offset, pid_t pid,
-                                    ebpfMonProbe probe[2], unsigned *count);
+int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *programs, const char *path, const uint64_t *offsets, unsigned count,
+                                    pid_t pid, ebpfMonProbe *probe, unsigned *probes);
 
 /* Events of this process count from now on; or no more. 0 or errno. */
 int ebpfMonQueryProgramsAddProcess(ebpfMonQueryPrograms *programs, pid_t pid, uint32_t iocId);
@@ -66,6 +63,10 @@ unsigned ebpfMonQueryProgramsGetKeySize(const ebpfMonQueryPrograms *programs);
  * 0, or -1 with errno: not all were read. */
 typedef void (*ebpfMonQueryCellFn)(void *arg, const uint8_t *key, const struct ebpfMonQueryCell *cell);
 int ebpfMonQueryProgramsReadCells(ebpfMonQueryPrograms *programs, ebpfMonQueryCellFn each, void *arg);
+
+/* Calls "each" for each event that was sent since the last call: with stacks as plan.sends says, else up to "regs". */
+typedef void (*ebpfMonQueryEventFn)(void *arg, const struct ebpfMonQueryEvent *event);
+void ebpfMonQueryProgramsReadEvents(ebpfMonQueryPrograms *programs, ebpfMonQueryEventFn each, void *arg);
 
 void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *programs, struct ebpfMonQueryCounts *counts);
 

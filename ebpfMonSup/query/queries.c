@@ -68,7 +68,7 @@ static void describeResult(int number, const ebpfMonQuerySpec *s)
 
     memset(r->row, 0, sizeof(r->row));
     memset(r->keyName, 0, sizeof(r->keyName));
-    r->found = r->rows = r->bars = 0;
+    r->found = r->rows = r->bars = r->eventRows = 0;
     r->events = r->dropped = 0;
     memcpy(r->title, s->title, sizeof(r->title));
     memcpy(r->unit, s->unit, sizeof(r->unit));
@@ -78,6 +78,7 @@ static void describeResult(int number, const ebpfMonQuerySpec *s)
     r->hasHist = s->order.plan.hist != EBPFMON_QUERY_NO_HIST;
     r->isEstimate = s->order.plan.sample > 1;
     ebpfMonQueryResultsUnlock();
+    ebpfMonQueryResultsSetStacks(number, NULL);
 }
 
 /* --- The query thread --- */
@@ -146,6 +147,8 @@ static double attend(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources 
         beginRun(q, query, from);
     else if (query->run && ebpfMonClockSeconds() >= ebpfMonQueryRunGetDue(query->run))
         look(q, query, from);
+    else if (query->run)
+        ebpfMonQueryRunDrain(query->run);
     return query->run ? ebpfMonQueryRunGetDue(query->run) : HUGE_VAL;
 }
 
@@ -329,7 +332,8 @@ void ebpfMonQueriesAddList(ebpfMonQueries *q, ebpfMonTextReport *report)
     epicsMutexUnlock(q->lock);
 }
 
-long ebpfMonQueriesAddResult(ebpfMonQueries *q, ebpfMonTextReport *report, const char *name)
+/* The number of the result of a query; -1: there is none of that name. */
+static int findResult(ebpfMonQueries *q, const char *name)
 {
     const Query *query;
     int number = -1;
@@ -339,7 +343,23 @@ long ebpfMonQueriesAddResult(ebpfMonQueries *q, ebpfMonTextReport *report, const
     if (query)
         number = query->result;
     epicsMutexUnlock(q->lock);
+    return number;
+}
+
+long ebpfMonQueriesAddResult(ebpfMonQueries *q, ebpfMonTextReport *report, const char *name)
+{
+    int number = findResult(q, name);
+
     if (number >= 0)
         ebpfMonQueryPrintResult(report, number);
+    return number < 0 ? -1 : 0;
+}
+
+long ebpfMonQueriesAddStacks(ebpfMonQueries *q, ebpfMonTextReport *report, const char *name)
+{
+    int number = findResult(q, name);
+
+    if (number >= 0)
+        ebpfMonQueryPrintStacks(report, number);
     return number < 0 ? -1 : 0;
 }

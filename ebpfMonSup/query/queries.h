@@ -24,5 +24,6 @@ long ebpfMonQueriesLoad(ebpfMonQueries *queries, const char *file, char *text, s
 long ebpfMonQueriesRun(ebpfMonQueries *queries, const char *name, int on);
 void ebpfMonQueriesAddList(ebpfMonQueries *queries, ebpfMonTextReport *report);
 long ebpfMonQueriesAddResult(ebpfMonQueries *queries, ebpfMonTextReport *report, const char *name);
+long ebpfMonQueriesAddStacks(ebpfMonQueries *queries, ebpfMonTextReport *report, const char *name);
 
 #endif

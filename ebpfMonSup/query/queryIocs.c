@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 
 #include "common/array.h"
 #include "common/clock.h"
+#include "common/text.h"
 #include "ioc/procInfo.h"
 #include "query/queryIocs.h"
 
@@ -19,25 +21,29 @@ typedef struct {
     int      present;  /* in the list of targets still */
     int      on;
     uint64_t retryAt;
-    unsigned probes, stepped;
-    ebpfMonProbe probe[4 * EBPFMON_FUNCTION_SITES];
+    unsigned probes;
+    unsigned places, stepped; /* where it is probed, and how many of these are single-stepped */
+    ebpfMonProbe *probe;
+    size_t   room;
 } Followed;
 
 struct ebpfMonQueryIocs {
     const ebpfMonQuerySpec *spec;
     ebpfMonQueryPrograms *programs;
+    ebpfMonQueryNames *names;
     Followed *ioc;
     size_t   count, room;
     char     trouble[200];
 };
 
-ebpfMonQueryIocs *ebpfMonQueryIocsNew(const ebpfMonQuerySpec *spec, ebpfMonQueryPrograms *programs)
+ebpfMonQueryIocs *ebpfMonQueryIocsNew(const ebpfMonQuerySpec *spec, ebpfMonQueryPrograms *programs, ebpfMonQueryNames *names)
 {
     ebpfMonQueryIocs *q = calloc(1, sizeof(*q));
 
     if (q) {
         q->spec = spec;
         q->programs = programs;
+        q->names = names;
     }
     return q;
 }
@@ -52,6 +58,9 @@ static void leave(ebpfMonQueryIocs *q, Followed *f, int hasEnded)
     if (f->probes)
         (hasEnded ? ebpfMonCloserCloseLater : ebpfMonCloserClose)(f->probe, f->probes);
     f->probes = 0;
+    free(f->probe);
+    f->probe = NULL;
+    f->room = 0;
     ebpfMonQueryProgramsRemoveProcess(q->programs, f->pid);
 }
 
@@ -102,30 +111,65 @@ static void forgetEnded(ebpfMonQueryIocs *q)
     q->count = kept;
 }
 
-typedef int (*SetProbe)(ebpfMonQueryPrograms *programs, const char *path, uint64_t offset, pid_t pid,
-                        ebpfMonProbe probe[2], unsigned *count);
+typedef int (*SetProbe)(ebpfMonQueryPrograms *programs, const char *path, const uint64_t *offsets, unsigned count, pid_t pid,
+                        ebpfMonProbe probe[2 * EBPFMON_FUNCTION_SITES], unsigned *probes);
 
-/* Sets probes at one function of one IOC. 0, or -1: *why. */
+/* The name of each place, for keys. */
+static void noteNames(ebpfMonQueryIocs *q, const Followed *f, const ebpfMonFunctionPlaces *places)
+{
+    ebpfMonQueryNames *n = q->names;
+
+    for (unsigned i = 0; i < places->count; i++) {
+        if (ebpfMonArrayGrow(&n->function, &n->room, n->functions + 1, 16, sizeof(*n->function)))
+            return;
+        n->function[n->functions] = (ebpfMonQueryFunction){ .iocId = f->iocId, .address = places->place[i].address };
+        ebpfMonTextCopy(n->function[n->functions++].name, sizeof(n->function->name), places->place[i].name);
+    }
+}
+
+/* Sets probes at the places in one file. Returns how many places there are, of which "places" is the first; *err. */
+static unsigned setInFile(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionPlace *place, unsigned count, SetProbe set,
+                          int *err)
+{
+    uint64_t offset[EBPFMON_FUNCTION_SITES];
+    unsigned n = 0, probes, stepped = 0;
+
+    for (; n < count && strcmp(place[n].path, place[0].path) == 0; n++) {
+        offset[n] = place[n].site.offset;
+        stepped += place[n].site.cls == ebpfMonSiteStepped;
+    }
+    *err = ebpfMonArrayGrow(&f->probe, &f->room, f->probes + 2 * EBPFMON_FUNCTION_SITES, 16, sizeof(*f->probe)) ? ENOMEM
+         : set(q->programs, place[0].path, offset, n, f->pid, f->probe + f->probes, &probes);
+    if (!*err) {
+        f->probes += probes;
+        f->places += n;
+        f->stepped += stepped;
+    }
+    return n;
+}
+
+/* Sets probes at one function of one IOC, or at those that match a pattern. 0, or -1: *why. */
 static int setProbes(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionWanted *wanted, SetProbe set, char *why,
                      size_t size)
 {
-    ebpfMonFunctionPlace place[EBPFMON_FUNCTION_SITES];
-    unsigned places, count, before = f->probes;
+    ebpfMonFunctionPlaces *places;
     int err = 0;
 
     if (wanted->needReturn && ebpfMonProcSeccomp(f->pid) == 2) {
         snprintf(why, size, "it runs under seccomp, which may forbid return probes");
         return -1;
     }
-    places = ebpfMonFunctionFind(f->pid, wanted, place, why, size);
-    for (unsigned i = 0; i < places && !err; i++) {
-        err = set(q->programs, place[i].path, place[i].site.offset, f->pid, f->probe + f->probes, &count);
-        f->probes += err ? 0 : count;
-        f->stepped += !err && place[i].site.cls == ebpfMonSiteStepped ? count : 0;
-    }
+    places = ebpfMonFunctionFind(f->pid, wanted, why, size);
+    if (!places)
+        return -1;
+    for (unsigned i = 0; i < places->count && !err;)
+        i += setInFile(q, f, &places->place[i], places->count - i, set, &err);
     if (err)
         snprintf(why, size, "%s cannot be probed: %s", wanted->symbol, strerror(err));
-    return f->probes > before ? 0 : -1;
+    else if (wanted == &q->spec->function)
+        noteNames(q, f, places);
+    free(places);
+    return err ? -1 : 0;
 }
 
 /* All probes of one IOC. First those that tell which record is in hand. */
@@ -147,7 +191,7 @@ static void enter(ebpfMonQueryIocs *q, Followed *f, uint64_t now)
 
     if (setAllProbes(q, f, why, sizeof(why))) {
         leave(q, f, 0);
-        f->stepped = 0;
+        f->places = f->stepped = 0;
         f->retryAt = now + RETRY_NS;
         snprintf(q->trouble, sizeof(q->trouble), "%.60s: %.130s", f->name, why);
         return;
@@ -184,7 +228,7 @@ unsigned ebpfMonQueryIocsCount(const ebpfMonQueryIocs *q, double *stepped)
 
     for (size_t i = 0; i < q->count; i++) {
         on += q->ioc[i].on != 0;
-        probes += q->ioc[i].probes;
+        probes += q->ioc[i].places;
         slow += q->ioc[i].stepped;
     }
     *stepped = probes ? (double)slow / probes : 0;

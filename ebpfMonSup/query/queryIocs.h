@@ -4,12 +4,14 @@
 #define EBPFMON_QUERYIOCS_H
 
 #include "common/worker.h"
+#include "query/queryKeyText.h"
 #include "query/querySpec.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonQueryIocs ebpfMonQueryIocs;
 
-ebpfMonQueryIocs *ebpfMonQueryIocsNew(const ebpfMonQuerySpec *spec, ebpfMonQueryPrograms *programs); /* NULL: no memory */
+/* NULL: no memory. "names": it adds the functions that it probes, and they stay when their IOC has ended. */
+ebpfMonQueryIocs *ebpfMonQueryIocsNew(const ebpfMonQuerySpec *spec, ebpfMonQueryPrograms *programs, ebpfMonQueryNames *names);
 
 /* Detaches from all. NULL does no harm. */
 void ebpfMonQueryIocsFree(ebpfMonQueryIocs *iocs);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,13 +43,74 @@ static void nameRecord(uint32_t iocId, uint64_t precord, ebpfMonTargets *targets
     ebpfMonTargetsUnlock(targets);
 }
 
-void ebpfMonQueryKeyText(const struct ebpfMonQueryField *f, const uint8_t *key, ebpfMonTargets *targets, char *text,
+/* "RECORD.FIELD"; without the field if it is VAL. */
+static void namePut(const uint64_t n[3], ebpfMonTargets *targets, char *text, size_t size)
+{
+    const ebpfMonField *field;
+    const ebpfMonTarget *t;
+    size_t used;
+
+    nameRecord((uint32_t)n[0], n[1], targets, text, size);
+    if (!n[1] || !targets)
+        return;
+    used = strlen(text);
+    ebpfMonTargetsLock(targets);
+    t = ebpfMonTargetsFindById(targets, (uint32_t)n[0]);
+    field = t && t->cat ? ebpfMonCatalogueField(t->cat, n[2]) : NULL;
+    if (field && strcmp(field->name, "VAL") != 0)
+        snprintf(text + used, size - used, ".%s", field->name);
+    ebpfMonTargetsUnlock(targets);
+}
+
+static void nameWho(const uint8_t *key, char *text, size_t size)
+{
+    struct ebpfMonQueryWho who;
+    char address[INET_ADDRSTRLEN] = "";
+    char raw[80];
+
+    memcpy(&who, key, sizeof(who));
+    switch (who.kind) {
+    case EBPFMON_QUERY_BY_CA:
+        snprintf(raw, sizeof(raw), "%.15s@%.19s", who.user, who.host);
+        break;
+    case EBPFMON_QUERY_BY_PEER:
+        inet_ntop(AF_INET, &who.peer.addr, address, sizeof(address));
+        snprintf(raw, sizeof(raw), "%s:%u", address, (unsigned)ntohs(who.peer.port));
+        break;
+    case EBPFMON_QUERY_BY_THREAD:
+        snprintf(raw, sizeof(raw), "%.15s", who.comm);
+        break;
+    default:
+        snprintf(raw, sizeof(raw), "-");
+    }
+    ebpfMonTextCopy(text, size, raw);
+}
+
+static void nameFunction(uint32_t iocId, uint64_t address, const ebpfMonQueryNames *names, char *text, size_t size)
+{
+    snprintf(text, size, "0x%" PRIx64, address);
+    for (size_t i = 0; i < names->functions; i++)
+        if (names->function[i].iocId == iocId && names->function[i].address == address) {
+            ebpfMonTextCopy(text, size, names->function[i].name);
+            return;
+        }
+}
+
+void ebpfMonQueryKeyText(const struct ebpfMonQueryField *f, const uint8_t *key, const ebpfMonQueryNames *names, char *text,
                          size_t size)
 {
-    uint64_t n[2] = { 0, 0 };
+    ebpfMonTargets *targets = names->targets;
+    uint64_t n[3] = { 0, 0, 0 };
+    double number;
 
     memcpy(n, key, f->size < sizeof(n) ? f->size : sizeof(n));
-    if (ebpfMonQueryIsText(f))
+    if (ebpfMonQueryIsWho(f))
+        nameWho(key, text, size);
+    else if (f->what == EBPFMON_QUERY_FUNCTION)
+        nameFunction((uint32_t)n[0], n[1], names, text, size);
+    else if (f->what == EBPFMON_QUERY_PUT)
+        namePut(n, targets, text, size);
+    else if (ebpfMonQueryIsText(f))
         ebpfMonTextCopyBytes(text, size, (const char *)key, f->size);
     else if (ebpfMonQueryIsRecord(f))
         nameRecord((uint32_t)n[0], n[1], targets, text, size);
@@ -58,6 +120,8 @@ void ebpfMonQueryKeyText(const struct ebpfMonQueryField *f, const uint8_t *key, 
         ebpfMonSyscallName((long)n[0], text, size);
     else if (f->what == EBPFMON_QUERY_PREEMPTED)
         snprintf(text, size, "%s", n[0] ? "preempted" : "woken");
+    else if (ebpfMonQueryIsDouble(f))
+        snprintf(text, size, "%.10g", (memcpy(&number, n, sizeof(number)), number));
     else if (ebpfMonQueryIsSigned(f))
         snprintf(text, size, "%" PRId64, (int64_t)n[0]);
     else

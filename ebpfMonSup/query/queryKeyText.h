@@ -6,9 +6,23 @@
 #include "ebpfMonQuery.h"
 #include "watch/target.h"
 
-/* Writes the name, or the number, that stands at "key". It takes the targets lock for names of IOCs and records; "targets"
- * may be NULL. A record that is not known is its address; no record, or no IOC, is "-". */
-void ebpfMonQueryKeyText(const struct ebpfMonQueryField *field, const uint8_t *key, ebpfMonTargets *targets, char *text,
+/* Where a function of an IOC is probed. */
+typedef struct {
+    uint32_t iocId;
+    uint64_t address;
+    char     name[64];
+} ebpfMonQueryFunction;
+
+/* Where names come from. */
+typedef struct {
+    ebpfMonTargets *targets; /* of IOCs and records; NULL: none are known */
+    ebpfMonQueryFunction *function;
+    size_t functions, room;
+} ebpfMonQueryNames;
+
+/* Writes the name, or the number, that stands at "key". It takes the targets lock for names of IOCs and records. A record or
+ * function that is not known is its address; no record, or no IOC, is "-". */
+void ebpfMonQueryKeyText(const struct ebpfMonQueryField *field, const uint8_t *key, const ebpfMonQueryNames *names, char *text,
                          size_t size);
 
 #endif

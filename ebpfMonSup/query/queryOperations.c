@@ -25,9 +25,14 @@ static long addResult(ebpfMonTextReport *report, const char *name)
     return ebpfMonQueriesAddResult(queries, report, name);
 }
 
+static long addStacks(ebpfMonTextReport *report, const char *name)
+{
+    return ebpfMonQueriesAddStacks(queries, report, name);
+}
+
 void ebpfMonQueryOperationsRegister(ebpfMonQueries *q)
 {
-    static const ebpfMonQueryOps ops = { load, run, addList, addResult };
+    static const ebpfMonQueryOps ops = { load, run, addList, addResult, addStacks };
 
     queries = q;
     ebpfMonQueryOpsRegister(&ops);

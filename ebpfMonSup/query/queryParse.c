@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/jsonPlace.h"
+#include "probe/querySizes.h"
 #include "query/queryParser.h"
 
 #define KEYS_MOST    16384
@@ -14,7 +15,7 @@
 #define KEYS_DEFAULT 1024 /* on a host with many CPUs fewer: each has its own cells */
 #define BYTES_MOST   ((size_t)32 << 20) /* of the tables of one query */
 #define QUERY_KEYS   "name, title, source, of, keys, where, value, unit, scale, histogram, sort, top, interval, " \
-                     "stopAfter, sample, maxKeys, budget, start"
+                     "stopAfter, sample, maxKeys, budget, start, events, stacks"
 
 static int readName(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
@@ -114,13 +115,17 @@ static int readMeasure(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     if (!given && (source == ebpfMonQueryCall || source == ebpfMonQuerySyscallCall || source == ebpfMonQueryCpuWait))
         *value = (struct ebpfMonQueryField){ .what = EBPFMON_QUERY_DURATION, .type = EBPFMON_QUERY_U64, .size = 8 };
     if (given && (ebpfMonQueryIsText(value) || ebpfMonQueryIsRecord(value) || value->what == EBPFMON_QUERY_IOC ||
-                  value->what == EBPFMON_QUERY_SYSCALL))
+                  value->what == EBPFMON_QUERY_SYSCALL || value->what == EBPFMON_QUERY_PUT ||
+                  value->what == EBPFMON_QUERY_FUNCTION || ebpfMonQueryIsWho(value)))
         return ebpfMonQueryRefuse(p, given->at, "a value is a number: \"duration\", \"return\" or an argument");
+    value->form = ebpfMonQueryIsDouble(value) ? EBPFMON_QUERY_FIXED : EBPFMON_QUERY_BITS;
     spec->scale = value->what == EBPFMON_QUERY_DURATION ? 1e-3 : 1;
     strcpy(spec->unit, value->what == EBPFMON_QUERY_DURATION ? "us" : "");
     if (ebpfMonQueryReadNumber(p, v, "scale", 1e-12, 1e12, &spec->scale) ||
         ebpfMonQueryReadText(p, v, "unit", spec->unit, sizeof(spec->unit)))
         return -1;
+    if (value->form == EBPFMON_QUERY_FIXED)
+        spec->scale = ldexp(spec->scale, -EBPFMON_QUERY_POINT);
     return hist ? readHistogram(p, hist) : 0;
 }
 
@@ -147,8 +152,14 @@ static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         ebpfMonQueryReadWhole(p, v, "sample", 1, SAMPLE_MOST, &sample) ||
         ebpfMonQueryReadWhole(p, v, "maxKeys", 1, KEYS_MOST, &maxKeys) ||
         ebpfMonQueryReadNumber(p, v, "budget", 0.01, 100, &spec->budget) ||
-        ebpfMonQueryReadBool(p, v, "start", &spec->start))
+        ebpfMonQueryReadBool(p, v, "start", &spec->start) || ebpfMonQueryReadBool(p, v, "events", &spec->showEvents) ||
+        ebpfMonQueryReadBool(p, v, "stacks", &spec->showStacks))
         return -1;
+    if (spec->showStacks && spec->order.source == ebpfMonQueryCpuWait)
+        return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "stacks")->at, "a thread that waits for a CPU has no stack that "
+                                  "could be read. Take it from {\"tracepoint\": \"sched_switch\"}");
+    spec->order.plan.sends = spec->showStacks ? EBPFMON_QUERY_SENDS_STACKS
+                           : spec->showEvents ? EBPFMON_QUERY_SENDS_EVENTS : EBPFMON_QUERY_SENDS_NOTHING;
     if (by >= ebpfMonQuerySortSum && spec->order.plan.value.what == EBPFMON_QUERY_NOTHING)
         return ebpfMonQueryRefuse(p, sort->at, "this query has no \"value\": sort by \"count\" or \"rate\"");
     spec->sort = (ebpfMonQuerySort)by;
@@ -156,6 +167,14 @@ static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     spec->order.plan.sample = (uint32_t)sample;
     spec->order.maxKeys = (unsigned)maxKeys;
     return 0;
+}
+
+static size_t countBytes(const ebpfMonQueryOrder *order)
+{
+    ebpfMonQuerySizes sizes;
+
+    ebpfMonQuerySizesCount(order, &sizes);
+    return sizes.bytes;
 }
 
 static int hasRecord(const struct ebpfMonQueryPlan *plan)
@@ -188,10 +207,9 @@ static int readQuery(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     if (record && !hasRecord(&p->spec->order.plan))
         return ebpfMonQueryRefuse(p, record->at, "\"record\" chooses among keys: add \"root\", \"record\", or an argument "
                                   "\"as\" \"record\", to \"keys\"");
-    while (!ebpfMonQueryJsonFind(v, "maxKeys") && p->spec->order.maxKeys > 1 &&
-           ebpfMonQueryProgramsCountBytes(&p->spec->order) > BYTES_MOST)
+    while (!ebpfMonQueryJsonFind(v, "maxKeys") && p->spec->order.maxKeys > 1 && countBytes(&p->spec->order) > BYTES_MOST)
         p->spec->order.maxKeys /= 2;
-    bytes = ebpfMonQueryProgramsCountBytes(&p->spec->order);
+    bytes = countBytes(&p->spec->order);
     if (bytes > BYTES_MOST)
         return ebpfMonQueryRefuse(p, v->at, "the tables of query %s would take %u MiB on this host, 32 are allowed. Set a "
                                   "smaller \"maxKeys\" than %u, or leave \"histogram\" out", p->spec->name,

@@ -22,19 +22,25 @@ static const struct {
     { "root",      EBPFMON_QUERY_ROOT,      16, ANY },
     { "record",    EBPFMON_QUERY_IN_HAND,   16, ANY },
     { "cpu",       EBPFMON_QUERY_CPU,       8,  ANY },
+    { "pid",       EBPFMON_QUERY_PID,       8,  ANY },
+    { "tid",       EBPFMON_QUERY_TID,       8,  ANY },
     { "return",    EBPFMON_QUERY_RETURN,    8,  RETURNING },
     { "duration",  EBPFMON_QUERY_DURATION,  8,  MEASURED },
     { "syscall",   EBPFMON_QUERY_SYSCALL,   8,  BIT(Syscall) | BIT(SyscallCall) },
     { "preempted", EBPFMON_QUERY_PREEMPTED, 8,  BIT(CpuWait) },
     { "before",    EBPFMON_QUERY_BEFORE,    16, BIT(CpuWait) },
+    { "function",  EBPFMON_QUERY_FUNCTION,  16, BIT(AtEntry) | BIT(Call) },
+    { "put",       EBPFMON_QUERY_PUT,       24, ANY },
+    { "author",    EBPFMON_QUERY_AUTHOR,    EBPFMON_QUERY_TEXT, ANY },
+    { "client",    EBPFMON_QUERY_CLIENT,    EBPFMON_QUERY_TEXT, ~BIT(CpuWait) }, /* its name is in the IOC's memory */
 };
 
-#define FIELDS "\"ioc\", \"thread\", \"root\", \"record\", \"cpu\", \"return\", \"duration\", \"syscall\", \"preempted\", " \
-               "\"before\", {\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
+#define FIELDS "\"ioc\", \"thread\", \"root\", \"record\", \"cpu\", \"pid\", \"tid\", \"return\", \"duration\", \"syscall\", \"preempted\", " \
+               "\"before\", \"function\", \"put\", \"author\", \"client\", {\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
 
 /* In the order of enum ebpfMonQueryType. */
-static const char *const types[] = {"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "text",
-                                    "record", NULL};
+static const char *const types[] = {"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
+                                    "float", "double", "text", "record", NULL};
 
 static int readWordField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct ebpfMonQueryField *field)
 {
@@ -82,6 +88,9 @@ static int readArg(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct
     if (source == ebpfMonQueryTracepoint && (at || type >= EBPFMON_QUERY_CHARS))
         return ebpfMonQueryRefuse(p, v->at, "an argument of a tracepoint is a number: leave \"at\" out, and \"as\" text "
                                   "or record");
+    if ((type == EBPFMON_QUERY_F32 || type == EBPFMON_QUERY_F64) && !at)
+        return ebpfMonQueryRefuse(p, as->at, "a double that is an argument itself is in a register that eBPF cannot read. One "
+                                  "that an argument points to is possible, with \"at\"");
     field->what = EBPFMON_QUERY_ARG;
     field->arg = (uint8_t)(arg - 1);
     field->type = (uint8_t)type;
@@ -116,7 +125,7 @@ int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v,
     if (ebpfMonQueryCheckKeys(p, v, "what is returned", "return") ||
         ebpfMonQueryReadWord(p, returned, "\"return\"", types, &type))
         return -1;
-    if (type >= EBPFMON_QUERY_CHARS)
+    if (type > EBPFMON_QUERY_S64)
         return ebpfMonQueryRefuse(p, returned->at, "what is returned can be a number only: int8 to uint64");
     field->what = EBPFMON_QUERY_RETURN;
     field->type = (uint8_t)type;
@@ -142,6 +151,8 @@ static int readFunction(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     if (!f->symbol[0] && (!offset || !ebpfMonQueryJsonFind(v, "object")))
         return ebpfMonQueryRefuse(p, v->at, "a source without \"function\" takes \"object\" and \"offset\": the offset in "
                                   "that file");
+    if (offset && ebpfMonFunctionIsPattern(f->symbol))
+        return ebpfMonQueryRefuse(p, offset->at, "an \"offset\" is one in a function, not in all that match a pattern");
     if (at && place != ebpfMonQueryAtEntry)
         return ebpfMonQueryRefuse(p, when->at, "with \"offset\" only \"when\": \"entry\" is possible");
     f->offset = (uint64_t)at;

@@ -35,6 +35,27 @@ static int setText(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpf
     return 0;
 }
 
+/* Compares a CA client with "user@host", or the begin of that. As the key has them, both parts are cut. */
+static int setWho(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpfMonQueryJsonValue *v, int prefix)
+{
+    const char *at = strchr(v->text, '@'), *host = at ? at + 1 : "";
+    size_t userLen = at ? (size_t)(at - v->text) : strlen(v->text), hostLen = strlen(host);
+    struct ebpfMonQueryWho who = { .kind = EBPFMON_QUERY_BY_CA }, mask;
+
+    if ((!at && !prefix) || !userLen || userLen >= sizeof(who.user) || hostLen >= sizeof(who.host))
+        return ebpfMonQueryRefuse(p, v->at, "a client is compared with \"user@host\", or by \"begins\" with \"user\": up "
+                                  "to %u and %u bytes", (unsigned)sizeof(who.user) - 1, (unsigned)sizeof(who.host) - 1);
+    memset(&mask, 0, sizeof(mask));
+    memset(&mask.kind, 0xff, sizeof(mask.kind));
+    memcpy(who.user, v->text, userLen);
+    memset(mask.user, 0xff, at ? userLen + 1 : userLen);
+    memcpy(who.host, host, hostLen);
+    memset(mask.host, 0xff, prefix ? hostLen : hostLen + 1);
+    memcpy(t->text, &who, sizeof(who));
+    memcpy(t->mask, &mask, sizeof(mask));
+    return 0;
+}
+
 static int setNumber(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpfMonQueryJsonValue *v)
 {
     long number;
@@ -44,6 +65,17 @@ static int setNumber(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const eb
         if (number < 0)
             return ebpfMonQueryRefuse(p, v->at, "\"%.40s\" is no system call of this machine", v->text);
         t->number = (uint64_t)number;
+        return 0;
+    }
+    if (ebpfMonQueryIsDouble(&t->field)) {
+        uint64_t bits;
+
+        if (v->kind != ebpfMonQueryJsonNumber)
+            return ebpfMonQueryRefuse(p, v->at, "this field is compared with a number");
+        memcpy(&bits, &v->number, sizeof(bits));
+        t->number = (uint64_t)ebpfMonQueryDoubleOrder(bits);
+        t->field.form = EBPFMON_QUERY_ORDER_OF;
+        t->isSigned = 1;
         return 0;
     }
     if (v->kind == ebpfMonQueryJsonBool && t->field.what == EBPFMON_QUERY_PREEMPTED)
@@ -75,12 +107,16 @@ static int readCondition(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
     if (!t || ebpfMonQueryReadField(p, field, &t->field, NULL, 0) ||
         ebpfMonQueryReadWord(p, is, "\"is\"", compares, &compare))
         return -1;
+    if (t->field.what == EBPFMON_QUERY_FUNCTION)
+        return ebpfMonQueryRefuse(p, field->at, "functions are chosen by \"source\"");
+    if (t->field.what == EBPFMON_QUERY_PUT)
+        return ebpfMonQueryRefuse(p, field->at, "a put is no text that the kernel could compare. Have it among \"keys\"");
     if (t->field.what == EBPFMON_QUERY_IOC || ebpfMonQueryIsRecord(&t->field))
         return ebpfMonQueryRefuse(p, field->at, "IOCs and records are chosen by \"of\": {\"ioc\": PATTERN, \"record\": "
                                   "PATTERN}");
     t->compare = (uint8_t)compare;
     t->isSigned = (uint8_t)ebpfMonQueryIsSigned(&t->field);
-    if (!ebpfMonQueryIsText(&t->field))
+    if (!ebpfMonQueryIsText(&t->field) && !ebpfMonQueryIsWho(&t->field))
         return compare == 6 ? ebpfMonQueryRefuse(p, is->at, "\"begins\" is for texts. Compare a number by ==, !=, <, <=, > "
                                                  "or >=") : setNumber(p, t, value);
     if (compare > EBPFMON_QUERY_UNEQUAL && compare != 6)
@@ -88,7 +124,8 @@ static int readCondition(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
     if (value->kind != ebpfMonQueryJsonText)
         return ebpfMonQueryRefuse(p, value->at, "this field is compared with a text");
     t->compare = compare == EBPFMON_QUERY_UNEQUAL ? EBPFMON_QUERY_TEXT_UNEQUAL : EBPFMON_QUERY_TEXT_EQUAL;
-    return setText(p, t, value, value->length, compare == 6);
+    return ebpfMonQueryIsWho(&t->field) ? setWho(p, t, value, compare == 6)
+                                        : setText(p, t, value, value->length, compare == 6);
 }
 
 int ebpfMonQueryReadWhere(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *where)

@@ -96,6 +96,36 @@ static void addBars(ebpfMonTextReport *report, const ebpfMonQueryResult *r)
     }
 }
 
+static void addEvents(ebpfMonTextReport *report, const ebpfMonQueryResult *r)
+{
+    ebpfMonReportColumn columns[4 + EBPFMON_QUERY_KEYS_MAX] = {{"time", -29}, {"thread", -15}, {"CPU", 4}, {"value", 12}};
+    unsigned n = 4;
+
+    for (unsigned k = 0; k < r->keys; k++)
+        columns[n++] = (ebpfMonReportColumn){ r->keyName[k], -24 };
+    if (r->eventRows)
+        ebpfMonTextReportBeginTable(report, columns, n);
+    for (unsigned i = 0; i < r->eventRows; i++) {
+        const ebpfMonQueryEventRow *e = &r->event[i];
+
+        ebpfMonTextReportAddCell(report, "%s", e->time);
+        ebpfMonTextReportAddCell(report, "%s", e->thread);
+        addNumber(report, e->cpu);
+        addNumber(report, e->value);
+        for (unsigned k = 0; k < r->keys; k++)
+            ebpfMonTextReportAddCell(report, "%s", e->key[k]);
+    }
+}
+
+void ebpfMonQueryPrintStacks(ebpfMonTextReport *report, int number)
+{
+    char *text = ebpfMonQueryResultsCopyStacks(number), *rest = text;
+
+    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+        ebpfMonTextReportAdd(report, "%s\n", line);
+    free(text);
+}
+
 void ebpfMonQueryPrintResult(ebpfMonTextReport *report, int number)
 {
     ebpfMonQueryResult *r = copyResult(number);
@@ -110,5 +140,6 @@ void ebpfMonQueryPrintResult(ebpfMonTextReport *report, int number)
     if (r->keys || r->rows)
         addRows(report, r);
     addBars(report, r);
+    addEvents(report, r);
     free(r);
 }

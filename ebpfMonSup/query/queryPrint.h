@@ -9,7 +9,10 @@
 void ebpfMonQueryPrintBegin(ebpfMonTextReport *report);
 void ebpfMonQueryPrintLine(ebpfMonTextReport *report, int result, const char *file);
 
-/* The rows of a result, and its histogram as bars. */
+/* The rows of a result, its histogram as bars, and its last events. */
 void ebpfMonQueryPrintResult(ebpfMonTextReport *report, int result);
+
+/* Its stacks, a line for each, as flamegraph.pl reads them. */
+void ebpfMonQueryPrintStacks(ebpfMonTextReport *report, int result);
 
 #endif

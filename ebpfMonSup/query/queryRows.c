@@ -7,7 +7,6 @@
 #include <epicsString.h>
 
 #include "common/array.h"
-#include "query/queryKeyText.h"
 #include "query/queryRows.h"
 
 typedef struct {
@@ -120,7 +119,7 @@ static int matches(const ebpfMonQuerySpec *spec, const ebpfMonQueryRow *row)
     return 1;
 }
 
-static void setTexts(ebpfMonQueryRows *r, ebpfMonTargets *targets)
+static void setTexts(ebpfMonQueryRows *r, const ebpfMonQueryNames *names)
 {
     const struct ebpfMonQueryPlan *plan = &r->spec->order.plan;
 
@@ -128,7 +127,7 @@ static void setTexts(ebpfMonQueryRows *r, ebpfMonTargets *targets)
         Row *row = &r->row[n];
 
         for (unsigned i = 0; i < plan->keys; i++)
-            ebpfMonQueryKeyText(&plan->key[i], row->key + plan->key[i].at, targets, row->row.key[i],
+            ebpfMonQueryKeyText(&plan->key[i], row->key + plan->key[i].at, names, row->row.key[i],
                                 sizeof(row->row.key[i]));
         row->isShown = matches(r->spec, &row->row);
     }
@@ -155,9 +154,9 @@ static int compareRows(const void *a, const void *b, void *arg)
     return x != y ? (x < y) - (x > y) : compareKeys(one, other);
 }
 
-void ebpfMonQueryRowsEnd(ebpfMonQueryRows *r, ebpfMonTargets *targets, double seconds)
+void ebpfMonQueryRowsEnd(ebpfMonQueryRows *r, const ebpfMonQueryNames *names, double seconds)
 {
-    setTexts(r, targets);
+    setTexts(r, names);
     for (size_t i = 0; i < r->count; i++) {
         Row *row = &r->row[i];
 

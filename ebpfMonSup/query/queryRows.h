@@ -6,19 +6,18 @@
 #ifndef EBPFMON_QUERYROWS_H
 #define EBPFMON_QUERYROWS_H
 
+#include "query/queryKeyText.h"
 #include "query/querySpec.h"
-#include "watch/target.h"
 
 typedef struct ebpfMonQueryRows ebpfMonQueryRows;
 
 ebpfMonQueryRows *ebpfMonQueryRowsNew(const ebpfMonQuerySpec *spec, unsigned keySize); /* NULL: no memory */
 void ebpfMonQueryRowsFree(ebpfMonQueryRows *rows); /* NULL does no harm */
 
-/* A look: Begin, Add for each key that the kernel part has, then End. "targets": where names are looked up; NULL: none are
- * known. "seconds": since the last look. */
+/* A look: Begin, Add for each key that the kernel part has, then End. "seconds": since the last look. */
 void ebpfMonQueryRowsBegin(ebpfMonQueryRows *rows);
 void ebpfMonQueryRowsAdd(ebpfMonQueryRows *rows, const uint8_t *key, const struct ebpfMonQueryCell *cell);
-void ebpfMonQueryRowsEnd(ebpfMonQueryRows *rows, ebpfMonTargets *targets, double seconds);
+void ebpfMonQueryRowsEnd(ebpfMonQueryRows *rows, const ebpfMonQueryNames *names, double seconds);
 
 /* Writes rows, numbers of rows, and the histogram of a result. */
 void ebpfMonQueryRowsCopy(const ebpfMonQueryRows *rows, ebpfMonQueryResult *result);

@@ -4,18 +4,26 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "query/queryEvents.h"
 #include "query/queryIocs.h"
 #include "query/queryRows.h"
 #include "query/queryRun.h"
+#include "query/queryStacks.h"
 
 #define TOO_DEAR_LOOKS 3   /* in a row: a burst alone does not stop a query */
 #define FIRST_LOOK     0.2 /* s after the start */
+#define DRAIN_SECONDS  0.5 /* at least, between two readings of the ring */
 
 struct ebpfMonQueryRun {
     const ebpfMonQuerySpec *spec;
     ebpfMonQueryPrograms *programs;
     ebpfMonQueryIocs *iocs;
     ebpfMonQueryRows *rows;
+    ebpfMonQueryNames names;
+    ebpfMonQueryEvents *events; /* NULL: not asked for */
+    ebpfMonQueryStacks *stacks; /* … */
+    uint64_t missing;           /* stacks that had no room */
+    double drained;             /* when the ring was read; monotonic s */
     double begin, last, due;           /* monotonic s */
     struct ebpfMonQueryCounts counts;  /* at the last look */
     double cost;                       /* percent of one core, since the look before */
@@ -30,12 +38,15 @@ ebpfMonQueryRun *ebpfMonQueryRunStart(const ebpfMonQuerySpec *spec, const ebpfMo
     if (!r)
         return NULL;
     r->spec = spec;
+    r->names.targets = from->targets;
     r->programs = ebpfMonQueryProgramsLoad(&spec->order, why, size);
     if (r->programs) {
         snprintf(why, size, "out of memory");
-        r->iocs = ebpfMonQueryIocsNew(spec, r->programs);
+        r->iocs = ebpfMonQueryIocsNew(spec, r->programs, &r->names);
         r->rows = ebpfMonQueryRowsNew(spec, ebpfMonQueryProgramsGetKeySize(r->programs));
-        if (r->iocs && r->rows) {
+        r->events = spec->showEvents ? ebpfMonQueryEventsNew(spec, &r->names) : NULL;
+        r->stacks = spec->showStacks ? ebpfMonQueryStacksNew(spec, &r->names) : NULL;
+        if (r->iocs && r->rows && (r->events || !spec->showEvents) && (r->stacks || !spec->showStacks)) {
             ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
             if (ebpfMonQueryProgramsAttach(r->programs, why, size) == 0) {
                 r->begin = r->last = ebpfMonClockSeconds();
@@ -54,7 +65,10 @@ void ebpfMonQueryRunStop(ebpfMonQueryRun *r)
         return;
     ebpfMonQueryIocsFree(r->iocs);
     ebpfMonQueryRowsFree(r->rows);
+    ebpfMonQueryEventsFree(r->events);
+    ebpfMonQueryStacksFree(r->stacks);
     ebpfMonQueryProgramsFree(r->programs);
+    free(r->names.function);
     free(r);
 }
 
@@ -95,6 +109,28 @@ static void addCell(void *rows, const uint8_t *key, const struct ebpfMonQueryCel
     ebpfMonQueryRowsAdd(rows, key, cell);
 }
 
+static void addEvent(void *arg, const struct ebpfMonQueryEvent *event)
+{
+    ebpfMonQueryRun *r = arg;
+
+    if (r->events)
+        ebpfMonQueryEventsAdd(r->events, event);
+    if (r->stacks)
+        ebpfMonQueryStacksAdd(r->stacks, event);
+}
+
+void ebpfMonQueryRunDrain(ebpfMonQueryRun *r)
+{
+    double now = ebpfMonClockSeconds();
+
+    if ((!r->events && !r->stacks) || now - r->drained < DRAIN_SECONDS)
+        return;
+    r->drained = now;
+    ebpfMonQueryProgramsReadEvents(r->programs, addEvent, r);
+    if (r->stacks)
+        r->missing = ebpfMonQueryStacksFinish(r->stacks);
+}
+
 static void describe(const ebpfMonQueryRun *r, int isWhole, char *message, size_t size)
 {
     const char *trouble = ebpfMonQueryIocsGetTrouble(r->iocs);
@@ -123,7 +159,11 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
     ebpfMonQueryRowsBegin(r->rows);
     isWhole = ebpfMonQueryProgramsReadCells(r->programs, addCell, r->rows) == 0;
-    ebpfMonQueryRowsEnd(r->rows, from->targets, seconds);
+    ebpfMonQueryRowsEnd(r->rows, &r->names, seconds);
+    r->drained = 0;
+    ebpfMonQueryRunDrain(r);
+    if (r->stacks)
+        ebpfMonQueryResultsSetStacks(resultNumber, ebpfMonQueryStacksGetText(r->stacks));
     ebpfMonQueryProgramsReadCounts(r->programs, &counts);
     measureCost(r, from->costs, &counts, seconds);
     r->counts = counts;
@@ -133,9 +173,11 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     result = ebpfMonQueryResultsLock(resultNumber);
     result->cost = r->cost;
     result->events = counts.passed * r->spec->order.plan.sample;
-    result->dropped = counts.full + counts.faults + counts.lost;
+    result->dropped = counts.full + counts.faults + counts.lost + counts.unsent + r->missing;
     result->time = ebpfMonClockStamp(ebpfMonClockReal());
     ebpfMonQueryRowsCopy(r->rows, result);
+    if (r->events)
+        ebpfMonQueryEventsCopy(r->events, result);
     ebpfMonQueryResultsUnlock();
     if (r->tooDear >= TOO_DEAR_LOOKS) {
         snprintf(message, size, "stopped: it took %.3g %% of a core, and its \"budget\" is %.3g. Ask fewer IOCs, a function "

@@ -30,6 +30,9 @@ typedef enum { ebpfMonQueryGoesOn, ebpfMonQueryIsDone, ebpfMonQueryIsTooDear } e
 ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *run, const ebpfMonQuerySources *from, int resultNumber,
                                         char *message, size_t size);
 
+/* Takes the events that were sent, if it is time: their ring has room for a second or two. */
+void ebpfMonQueryRunDrain(ebpfMonQueryRun *run);
+
 /* When it wants to look again; monotonic s. */
 double ebpfMonQueryRunGetDue(const ebpfMonQueryRun *run);
 

@@ -31,6 +31,8 @@ typedef struct {
     double stopCount;   /* events; 0: it goes on */
     double budget;      /* percent of one core */
     int    start;       /* it starts as it is loaded */
+    int    showEvents;  /* its last events are shown one by one … */
+    int    showStacks;  /* … and the stacks of all, folded */
 } ebpfMonQuerySpec;
 
 typedef struct {
@@ -52,6 +54,17 @@ static inline int ebpfMonQueryIsRecord(const struct ebpfMonQueryField *f)
 {
     return f->what == EBPFMON_QUERY_ROOT || f->what == EBPFMON_QUERY_IN_HAND ||
            (f->what == EBPFMON_QUERY_ARG && f->type == EBPFMON_QUERY_RECORD);
+}
+
+static inline int ebpfMonQueryIsDouble(const struct ebpfMonQueryField *f)
+{
+    return f->what == EBPFMON_QUERY_ARG && (f->type == EBPFMON_QUERY_F32 || f->type == EBPFMON_QUERY_F64);
+}
+
+/* Nonzero: struct ebpfMonQueryWho. */
+static inline int ebpfMonQueryIsWho(const struct ebpfMonQueryField *f)
+{
+    return f->what == EBPFMON_QUERY_AUTHOR || f->what == EBPFMON_QUERY_CLIENT;
 }
 
 static inline int ebpfMonQueryIsSigned(const struct ebpfMonQueryField *f)

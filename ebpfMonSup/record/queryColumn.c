@@ -41,6 +41,15 @@ static const ebpfMonQueryColumn columns[] = {
     { "HIST", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, hist) },
     { "HIST_EDGES", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, histEdge) },
     { "RUN", ebpfMonQueryColumnCommand, 0 },
+    /* of the last events */
+    { "EV_TIME", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, time) },
+    { "EV_THREAD", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, thread) },
+    { "EV_CPU", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryEventRow, cpu) },
+    { "EV_VALUE", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryEventRow, value) },
+    { "EV_KEY1", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, key[0]) },
+    { "EV_KEY2", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, key[1]) },
+    { "EV_KEY3", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, key[2]) },
+    { "EV_KEY4", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, key[3]) },
 };
 
 /* One for each query, made with the first record in it. The mutex guards the list; Base owns what stands in it. */
@@ -51,6 +60,11 @@ static int scanning;
 static int isHist(const ebpfMonQueryColumn *c)
 {
     return strncmp(c->name, "HIST", 4) == 0;
+}
+
+static int isEvent(const ebpfMonQueryColumn *c)
+{
+    return strncmp(c->name, "EV_", 3) == 0;
 }
 
 static long refuse(dbCommon *prec, const char *what, const char *why)
@@ -163,6 +177,8 @@ double ebpfMonQueryColumnNumberOf(const ebpfMonQueryDev *dev, const ebpfMonQuery
 {
     const ebpfMonQueryColumn *c = dev->column;
 
+    if (isEvent(c))
+        return *(const double *)(const void *)((const char *)&r->event[row] + c->offset);
     if (isHist(c))
         return ((const double *)(const void *)((const char *)r + c->offset))[row];
     if (c->kind == ebpfMonQueryColumnNumbers)
@@ -175,6 +191,8 @@ const char *ebpfMonQueryColumnTextOf(const ebpfMonQueryDev *dev, const ebpfMonQu
 {
     const ebpfMonQueryColumn *c = dev->column;
 
+    if (isEvent(c))
+        return (const char *)&r->event[row] + c->offset;
     if (c->kind == ebpfMonQueryColumnTexts)
         return r->row[row].key[c->offset];
     return c->name[0] == 'T' ? r->title : c->name[0] == 'M' ? r->message : r->unit;
@@ -182,5 +200,5 @@ const char *ebpfMonQueryColumnTextOf(const ebpfMonQueryDev *dev, const ebpfMonQu
 
 unsigned ebpfMonQueryColumnCount(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r)
 {
-    return isHist(dev->column) ? r->bars : r->rows;
+    return isHist(dev->column) ? r->bars : isEvent(dev->column) ? r->eventRows : r->rows;
 }

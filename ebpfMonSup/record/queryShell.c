@@ -48,16 +48,27 @@ static void listQueries(const iocshArgBuf *args)
     ebpfMonTextReportPrint(report);
 }
 
-static void printQuery(const iocshArgBuf *args)
+/* Prints what "add" adds to a report of the query that the first argument names. */
+static void printPart(const char *command, const char *name, long (*add)(ebpfMonTextReport *report, const char *name))
 {
     ebpfMonTextReport *report = ebpfMonTextReportNew();
-    long status = ebpfMonShellHasText(args[0].sval) ? ebpfMonQueryOpsGet()->addResult(report, args[0].sval) : -1;
+    long status = ebpfMonShellHasText(name) ? add(report, name) : -1;
 
     if (status)
-        errlogSevPrintf(errlogMajor, "ebpfMonQueryPrint: there is no query \"%s\". ebpfMonQueries lists those that are "
-                        "loaded\n", ebpfMonShellGetText(args[0].sval, ""));
+        errlogSevPrintf(errlogMajor, "%s: there is no query \"%s\". ebpfMonQueries lists those that are loaded\n", command,
+                        ebpfMonShellGetText(name, ""));
     ebpfMonTextReportPrint(report);
     ebpfMonShellSetStatus(status);
+}
+
+static void printQuery(const iocshArgBuf *args)
+{
+    printPart("ebpfMonQueryPrint", args[0].sval, ebpfMonQueryOpsGet()->addResult);
+}
+
+static void printStacks(const iocshArgBuf *args)
+{
+    printPart("ebpfMonQueryStacks", args[0].sval, ebpfMonQueryOpsGet()->addStacks);
 }
 
 static const ebpfMonShellCommand commands[] = {
@@ -72,7 +83,11 @@ static const ebpfMonShellCommand commands[] = {
     {"ebpfMonQueries", listQueries, EBPFMON_NO_ARGS,
      "Lists the queries with their states, costs, and what they did not count.\n"},
     {"ebpfMonQueryPrint", printQuery, {{"name", iocshArgString}},
-     "Prints the rows of a query, and its histogram as bars.\n"}
+     "Prints the rows of a query, its histogram as bars, and the last events, if it has \"events\".\n"},
+    {"ebpfMonQueryStacks", printStacks, {{"name", iocshArgString}},
+     "Prints the stacks of a query that has \"stacks\": for each different one the functions, outermost first, with ';'\n"
+     "between them, and how often it was. flamegraph.pl makes a picture of that.\n"
+     "Example: ebpfMonQueryStacks CPU_STACKS > /tmp/cpu.folded\n"}
 };
 
 void ebpfMonQueryShellRegister(void)

@@ -2,18 +2,19 @@
 /* A file of queries. What is accepted must keep the limits that the kernel part relies on. */
 #include "common/text.h"
 #include "fuzz.h"
+#include "probe/querySizes.h"
 #include "query/querySpec.h"
 
 /* In place of that of probe/, which asks libbpf how many CPUs there are. */
-size_t ebpfMonQueryProgramsCountBytes(const ebpfMonQueryOrder *order)
+void ebpfMonQuerySizesCount(const ebpfMonQueryOrder *order, ebpfMonQuerySizes *sizes)
 {
-    return order->maxKeys * (order->plan.hist ? 3300u : 240u) + (order->needsRecord ? 4u << 20 : 0u);
+    sizes->bytes = order->maxKeys * (order->plan.hist ? 3300u : 240u) + (order->needsRecord ? 4u << 20 : 0u);
 }
 
 static void checkField(const struct ebpfMonQueryField *f)
 {
     FUZZ_CHECK(f->arg < EBPFMON_QUERY_ARGS && f->steps <= EBPFMON_QUERY_STEPS && f->type <= EBPFMON_QUERY_RECORD);
-    FUZZ_CHECK(f->what <= EBPFMON_QUERY_BEFORE && f->size <= EBPFMON_QUERY_TEXT && f->size % 8 == 0);
+    FUZZ_CHECK(f->what <= EBPFMON_QUERY_TID && f->size <= EBPFMON_QUERY_TEXT && f->size % 8 == 0);
 }
 
 static void checkSpec(const ebpfMonQuerySpec *s)

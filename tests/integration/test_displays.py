@@ -477,19 +477,19 @@ def test_archive_list(records):
 
 
 def test_display_of_a_query():
-    """Its widgets, its PVs and the columns of its table against ebpfMonQuery.template."""
+    """Its widgets, its PVs and the columns of its table against ebpfMonQuery.template and ebpfMonQueryEvents.template."""
     root = parse(QUERY)
     check_widgets(QUERY, root, ["P", "Q"])
     header, embedded = parse(EMBEDDED[0]), root.find("widget[@type='embedded']")
     assert [embedded.findtext(n) for n in ("width", "height")] == [header.findtext(n) for n in ("width", "height")]
-    text = (paths.DB / "ebpfMonQuery.template").read_text()
+    text = "".join((paths.DB / f"ebpfMonQuery{part}.template").read_text() for part in ("", "Events"))
     records = {name: kind for kind, name in re.findall(r'^record\((\w+), "\$\(P\)\$\(Q\)_(\w+)"\)', text, re.M)}
     shown = set()
     for w in root.findall("widget"):
         for e in pvs(w):
             table, name, long = re.fullmatch(r"(pva://)?\$\(P\)\$\(Q\)_(\w+?)(\.VAL\$)?", e.text).groups()
-            assert name == "TABLE" if table else bool(long) == (records[name] == "lsi"), e.text
+            assert name in ("TABLE", "EVENTS") if table else bool(long) == (records[name] == "lsi"), e.text
             shown.add(name)
-    labels = re.findall(r'"([^"]+)"', re.search(r"\{const:\[(.*?)\]\}", text)[1])
-    assert [c.findtext("name") for c in root.find("widget[@type='table']/columns")] == labels
-    assert {"STATE", "MSG", "COST", "EVENT_CNT", "DROPPED_CNT", "KEY_CNT", "RUN", "HIST", "HIST_EDGES", "TABLE"} <= shown
+    labels = [re.findall(r'"([^"]+)"', found) for found in re.findall(r"\{const:\[(.*?)\]\}", text)]
+    assert [[c.findtext("name") for c in w.find("columns")] for w in root.findall("widget[@type='table']")] == labels
+    assert {"STATE", "MSG", "COST", "EVENT_CNT", "DROPPED_CNT", "KEY_CNT", "RUN", "HIST", "HIST_EDGES", "TABLE", "EVENTS"} <= shown

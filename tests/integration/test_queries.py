@@ -6,6 +6,7 @@ import re
 
 import pytest
 from tests.harness import loopback, paths
+from tests.harness.queries import load, rows, start, stop, wait_state, write
 from tests.harness.wait import until
 
 SHIPPED = paths.MONITOR_BOOT / "queries"
@@ -43,40 +44,15 @@ IN_HAND = {"name": "IN_HAND", "source": {"syscalls": "entry"}, "keys": ["root", 
            "where": [{"field": "syscall", "is": "==", "value": "clock_nanosleep"}], "of": {"record": "*SLEEP*"}}
 WAITS = {"name": "WAITS", "source": {"cpuWait": True}, "keys": ["thread"], "histogram": "log2", "budget": 100}
 SWITCHES = {"name": "SWITCHES", "source": {"tracepoint": "sched_switch"}, "keys": ["thread"], "budget": 100}
-QUERIES = [BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, SWITCHES]
-
-
-def write(tmp, name, queries):
-    path = tmp / name
-    path.write_text(json.dumps({"queries": queries}, indent=1))
-    return path
-
-
-def rows(monitor, query, *columns):
-    """The rows of a query: a list of tuples, read until no look comes in between."""
-    def read():
-        table = [monitor.list(f"{query}_{c}") for c in columns]
-        return table if len({len(c) for c in table}) == 1 and table == [monitor.list(f"{query}_{c}") for c in columns] \
-            else None
-
-    return list(zip(*until(read, 10, f"columns of {query} of one look")))
-
-
-def wait_state(monitor, query, state):
-    until(lambda: monitor.get(f"{query}_STATE", as_string=True) == state, 20,
-          lambda: f"{query} {state}: {monitor.get(query + '_STATE', as_string=True)} {monitor.text(query + '_MSG')}")
-
-
-def start(monitor, query, iocs=1):
-    monitor.put(f"{query}_RUN", 1)
-    wait_state(monitor, query, "Running")
-    until(lambda: f"looks at {iocs} IOC" in monitor.text(f"{query}_MSG"), 20,
-          lambda: f"{query}: {monitor.text(query + '_MSG')}")
-
-
-def stop(monitor, query):
-    monitor.put(f"{query}_RUN", 0)
-    wait_state(monitor, query, "Off")
+DOUBLES = {"name": "DOUBLES", "source": {"function": "knownCall", "object": "latencyIoc"},
+           "keys": [{"arg": 3, "at": [40], "as": "double"}, {"arg": 3, "at": [48], "as": "float"}],
+           "where": [{"field": {"arg": 3, "at": [40], "as": "double"}, "is": ">=", "value": -0.5},
+                     {"field": {"arg": 3, "at": [48], "as": "float"}, "is": "<", "value": 1}],
+           "value": {"arg": 3, "at": [40], "as": "double"}, "histogram": {"from": -1, "to": 1, "steps": 8}, "budget": 100}
+GLOB = {"name": "GLOB", "source": {"function": "dbPut*", "object": "*dbCore*"}, "keys": ["function", "thread"], "budget": 100}
+GLOB_TIME = {"name": "GLOB_TIME", "source": {"function": "*For", "object": "latencyIoc", "when": "duration"},
+             "keys": ["function"], "budget": 100}
+QUERIES = [GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, SWITCHES]
 
 
 @pytest.fixture(scope="module")
@@ -87,10 +63,7 @@ def ioc(module_ioc):
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc, tmp_path_factory):
-    file = write(tmp_path_factory.mktemp("queries"), "queries.json", QUERIES)
-    template = paths.DB / "ebpfMonQuery.template"
-    before = [f'dbLoadRecords("{template}", "P=$(EBPFMON_P),Q={q["name"]}")' for q in QUERIES]
-    monitor = module_monitor(before=[*before, f'ebpfMonQueryLoad "{file}"']).start()
+    monitor = module_monitor(before=load(tmp_path_factory.mktemp("queries"), QUERIES)).start()
     monitor.wait_ioc(ioc)
     return monitor
 
@@ -129,6 +102,39 @@ def test_returned_values(ioc, monitor):
     assert found == {"-1": (CALLS * 4 / 10, -CALLS * 4 / 10), "0": (CALLS * 3 / 10, 0), "1": (CALLS * 3 / 10, CALLS * 3 / 10)}
     assert {t for t, in rows(monitor, "RETURNS", "KEY1S")} == {"CAS-client"}
     stop(monitor, "RETURNS")
+
+
+def test_doubles(ioc, monitor):
+    """As keys, in conditions, and as values; of ten calls, the number goes from -1 on in steps of 0.25."""
+    start(monitor, "DOUBLES")
+    ioc.put("KNOWN.PROC", 1)
+    monitor.wait("DOUBLES_EVENT_CNT", lambda n: n >= CALLS * 6 / 10)
+    each = CALLS / 10
+    assert sorted(rows(monitor, "DOUBLES", "KEY1S", "KEY2S", "CNTS", "SUMS", "MINS", "MAXS"), key=lambda r: float(r[0])) == \
+        [(f"{n / 4:g}", f"{n / 4:g}", each, each * n / 4, n / 4, n / 4) for n in range(-2, 4)]
+    assert monitor.list("DOUBLES_HIST") == [0, 0, 0, *[each] * 6, 0]
+    stop(monitor, "DOUBLES")
+
+
+def test_functions_of_a_pattern(ioc, monitor):
+    """dbPut* of Base by name, and the two functions *For with their durations."""
+    start(monitor, "GLOB")
+    start(monitor, "GLOB_TIME")
+    for _ in range(3):
+        ioc.put("SPIN.PROC", 1)
+    ioc.put("SLEEP.PROC", 1)
+
+    def found():
+        return {key: n for key, thread, n in rows(monitor, "GLOB", "KEY1S", "KEY2S", "CNTS") if thread == "CAS-client"}
+
+    wanted = {"dbPut": 4, "dbPutLink": 4 * 21}  # an aSub record has 21 outputs
+    until(lambda: found() == wanted, 20, lambda: str(found()))
+    until(lambda: len(rows(monitor, "GLOB_TIME", "KEY1S")) == 2, 20, lambda: str(rows(monitor, "GLOB_TIME", "KEY1S")))
+    took = {key: (n, least) for key, n, least in rows(monitor, "GLOB_TIME", "KEY1S", "CNTS", "MINS")}
+    assert {key: n for key, (n, _) in took.items()} == {"spinFor": 3, "sleepFor": 1}
+    assert all(least >= 2000 for _, least in took.values())
+    stop(monitor, "GLOB")
+    stop(monitor, "GLOB_TIME")
 
 
 def test_durations_against_own_clock(ioc, monitor):

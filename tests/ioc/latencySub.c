@@ -149,6 +149,8 @@ typedef struct {
     int  small;
     struct { long pad, number; } *inner;
     char text[24];
+    double real; /* from -1 on in steps of 0.25 */
+    float  single; /* … the same */
 } Known;
 
 long knownCall(int number, const char *name, const Known *known, dbCommon *prec);
@@ -168,8 +170,11 @@ static long callKnown(aSubRecord *prec)
     long calls = (long)*(double *)prec->a;
 
     memcpy(&known.inner, &(void *){ inner }, sizeof(void *));
-    for (long i = 0; i < calls; i++)
+    for (long i = 0; i < calls; i++) {
+        known.real = (double)(i % 10) / 4 - 1;
+        known.single = (float)known.real;
         knownCall((int)(i % 10), i % 2 ? "odd" : "even", &known, (dbCommon *)prec);
+    }
     *(double *)prec->vala += (double)calls;
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Query files: what is refused, in which line, and why; and what becomes of good ones. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +134,7 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {ENTRY(", \"keys\": [{\"arg\": 0}]"), ":2:", "\"arg\" is a whole number from 1 to 4"},
     {ENTRY(", \"keys\": [{\"arg\": 5}]"), ":2:", "\"arg\" is a whole number from 1 to 4"},
     {ENTRY(", \"keys\": [{\"arg\": \"1\"}]"), ":2:", "\"arg\" is a whole number"},
-    {ENTRY(", \"keys\": [{\"arg\": 1, \"as\": \"double\"}]"), ":2:", "\"as\" is one of \"uint8\""},
+    {ENTRY(", \"keys\": [{\"arg\": 1, \"as\": \"long\"}]"), ":2:", "\"as\" is one of \"uint8\""},
     {ENTRY(", \"keys\": [{\"arg\": 1, \"as\": 4}]"), ":2:", "\"as\" is one of \"uint8\""},
     {ENTRY(", \"keys\": [{\"arg\": 1, \"at\": 4}]"), ":2:", "\"at\" is a list of 1 to 4 offsets"},
     {ENTRY(", \"keys\": [{\"arg\": 1, \"at\": []}]"), ":2:", "\"at\" is a list of 1 to 4 offsets"},
@@ -189,6 +190,65 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {CALL(", \"histogram\": {\"from\": 0, \"to\": 100, \"steps\": 63}"), ":2:", "\"steps\" is a whole number from 1 to 62"},
     {CALL(", \"histogram\": {\"min\": 0}"), ":2:", "a linear histogram cannot have \"min\""},
     {CALL(", \"histogram\": \"log2\", \"maxKeys\": 16384"), ":2:", "MiB on this host, 32 are allowed"},
+    /* events, stacks */
+    {PROFILE(", \"events\": 1"), ":2:", "\"events\" is true or false"},
+    {PROFILE(", \"events\": \"all\""), ":2:", "\"events\" is true or false"},
+    {PROFILE(", \"stacks\": \"user\""), ":2:", "\"stacks\" is true or false"},
+    {SOURCE("{\"cpuWait\": true}, \"stacks\": true"), ":2:", "Take it from {\"tracepoint\": \"sched_switch\"}"},
+    /* puts, authors, clients */
+    {PROFILE(", \"keys\": [\"puts\"]"), ":2:", "\"puts\" is no field. Known are"},
+    {PROFILE(", \"keys\": [\"user\"]"), ":2:", "\"put\", \"author\", \"client\""},
+    {SOURCE("{\"cpuWait\": true}, \"keys\": [\"client\"]"), ":2:", "this source has no \"client\""},
+    {PROFILE(", \"value\": \"put\""), ":2:", "a value is a number"},
+    {PROFILE(", \"value\": \"author\""), ":2:", "a value is a number"},
+    {PROFILE(", \"value\": \"client\""), ":2:", "a value is a number"},
+    {WHERE("{\"field\": \"put\", \"is\": \"==\", \"value\": \"A:B\"}"), ":2:", "Have it among \"keys\""},
+    {WHERE("{\"field\": \"author\", \"is\": \"==\", \"value\": \"operator\"}"), ":2:", "compared with \"user@host\""},
+    {WHERE("{\"field\": \"author\", \"is\": \"==\", \"value\": \"@host\"}"), ":2:", "compared with \"user@host\""},
+    {WHERE("{\"field\": \"author\", \"is\": \"begins\", \"value\": \"\"}"), ":2:", "compared with \"user@host\""},
+    {WHERE("{\"field\": \"author\", \"is\": \"begins\", \"value\": \"1234567890123456\"}"), ":2:", "up to 15 and 19"},
+    {WHERE("{\"field\": \"client\", \"is\": \"==\", \"value\": \"a@12345678901234567890\"}"), ":2:", "up to 15 and 19"},
+    {WHERE("{\"field\": \"client\", \"is\": \"<\", \"value\": \"a@b\"}"), ":2:", "a text is compared by"},
+    {WHERE("{\"field\": \"client\", \"is\": \"==\", \"value\": 5}"), ":2:", "compared with a text"},
+    /* doubles */
+    {ENTRY(", \"keys\": [{\"arg\": 1, \"as\": \"double\"}]"), ":2:", "One that an argument points to is possible"},
+    {ENTRY(", \"keys\": [{\"arg\": 1, \"as\": \"float\"}]"), ":2:", "in a register that eBPF cannot read"},
+    {ENTRY(", \"value\": {\"arg\": 1, \"as\": \"double\"}"), ":2:", "One that an argument points to is possible"},
+    {CALL(", \"keys\": [{\"return\": \"double\"}]"), ":2:", "a number only"},
+    {CALL(", \"value\": {\"return\": \"float\"}"), ":2:", "a number only"},
+    {WHERE("{\"field\": {\"arg\": 1, \"at\": [0], \"as\": \"double\"}, \"is\": \"==\", \"value\": \"1.5\"}"), ":2:",
+     "compared with a number"},
+    {WHERE("{\"field\": {\"arg\": 1, \"at\": [0], \"as\": \"double\"}, \"is\": \"begins\", \"value\": 1}"), ":2:", "for texts"},
+    {WHERE("{\"field\": {\"arg\": 1, \"at\": [0], \"as\": \"double\"}, \"is\": \"==\", \"value\": null}"), ":2:",
+     "compared with a number"},
+    {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"at\": [0], \"as\": \"double\"}]"), ":2:", "a tracepoint is a number"},
+    /* patterns of functions */
+    {SOURCE("{\"function\": \"db*\", \"offset\": 4}"), ":2:", "not in all that match a pattern"},
+    {PROFILE(", \"keys\": [\"function\"]"), ":2:", "this source has no \"function\""},
+    {SOURCE("{\"function\": \"db*\", \"when\": \"return\"}, \"keys\": [\"function\"]"), ":2:", "this source has no \"function\""},
+    {ENTRY(", \"value\": \"function\""), ":2:", "a value is a number"},
+    {WHERE("{\"field\": \"function\", \"is\": \"==\", \"value\": \"dbPut\"}"), ":2:", "chosen by \"source\""},
+    /* what others write; Base's JSON takes names without quotes, and texts in single ones */
+    {FILE_OF("kprobe:do_exit { @[comm] = count(); }"), ":2:", "lexical error"},
+    {FILE_OF("BPFQL do |q| q.select(\"*\") end"), ":2:", "lexical error"},
+    {FILE_OF("{'name': 'q'}"), ":2:", "no \"source\""},
+    {FILE_OF("{\"name\": \"q\",}"), ":2:", "no \"source\""},
+    {FILE_OF("{\"name\" \"q\"}"), ":2:", "object key and value must be separated"},
+    {FILE_OF("{\"name\": NaN}"), ":2:", "a number that is too large"},
+    {FILE_OF("{name: \"q\"}"), ":2:", "no \"source\""},
+    {PROFILE(", \"from\": \"profile\""), ":2:", "a query cannot have \"from\". Known are: name, title, source"},
+    {PROFILE(", \"select\": [\"thread\"]"), ":2:", "a query cannot have \"select\""},
+    {PROFILE(", \"keys\": [\"pids\"]"), ":2:", "\"pids\" is no field"},
+    {PROFILE(", \"keys\": {\"pid\": 1}"), ":2:", "\"keys\" is a list of at most 4"},
+    {WHERE("{\"field\": \"pid\", \"is\": \"==\", \"value\": \"ioc\"}"), ":2:", "compared with a whole number"},
+    {WHERE("{\"field\": \"pid\", \"is\": \"==\", \"value\": -1}"), ":2:", "never negative"},
+    {WHERE("{\"field\": \"tid\", \"is\": \"begins\", \"value\": 1}"), ":2:", "for texts"},
+    {SOURCE("{\"event\": \"page-faults\"}"), ":2:", "a source is one of"},
+    {SOURCE("{\"usdt\": \"a:b\"}"), ":2:", "a source is one of"},
+    {SOURCE("{\"kretprobe\": \"vfs_read\"}"), ":2:", "a source is one of"},
+    {PROFILE(", \"limit\": 5"), ":2:", "a query cannot have \"limit\""},
+    {PROFILE(", \"order_by\": \"count\""), ":2:", "a query cannot have \"order_by\""},
+    {PROFILE(", \"group_by\": \"thread\""), ":2:", "a query cannot have \"group_by\""},
 };
 
 /* The set, or NULL with "why", which is clean. */
@@ -279,6 +339,50 @@ static void testBuckets(void)
     testOk1(ebpfMonSyscallNumber("read") == 0 || ebpfMonSyscallNumber("read") == 63);
 }
 
+static int64_t fixedOf(double number)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &number, sizeof(bits));
+    return ebpfMonQueryDoubleFixed(bits);
+}
+
+static int64_t orderOf(double number)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &number, sizeof(bits));
+    return ebpfMonQueryDoubleOrder(bits);
+}
+
+/* What a program makes of doubles, against what the CPU makes of them. */
+static void testDoubles(void)
+{
+    static const double some[] = { -INFINITY, -1e300, -5e12, -1234.5678, -1, -1e-3, -1e-7, -5e-324, 0, 5e-324, 1e-6, 0.1, 0.5, 1, 1.5,
+                                   3.14159265358979, 1e6, 8e12, 1e13, 1e300, INFINITY };
+    const unsigned count = sizeof(some) / sizeof(some[0]);
+    const double point = ldexp(1, EBPFMON_QUERY_POINT), most = ldexp(1, 62);
+    unsigned wrong = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        double want = trunc(some[i] * point);
+        float narrow = (float)some[i];
+        double wide = narrow;
+        uint32_t bits;
+        uint64_t widened;
+
+        want = fmax(-most, fmin(most, want));
+        wrong += fixedOf(some[i]) != (int64_t)want;
+        wrong += i && orderOf(some[i - 1]) >= orderOf(some[i]);
+        memcpy(&bits, &narrow, sizeof(bits));
+        widened = ebpfMonQueryWidenFloat(bits);
+        wrong += isnormal(narrow) && memcmp(&widened, &wide, sizeof(wide)) != 0;
+    }
+    testOk(!wrong, "doubles as numbers: %u wrong", wrong);
+    testOk1(orderOf(-0.0) == orderOf(0) && orderOf(NAN) > orderOf(INFINITY));
+    testOk1(sizeof(bad) / sizeof(bad[0]) >= 200);
+}
+
 MAIN(testQueryParse)
 {
     testPlan(0);
@@ -286,5 +390,6 @@ MAIN(testQueryParse)
     testTorn(WHERE("{\"any\": [" TERM "]}"));
     testGood();
     testBuckets();
+    testDoubles();
     return testDone();
 }

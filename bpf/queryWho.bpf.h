@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/* What the kernel part knows of a thread, and queries ask: its chain, the put in hand, who made it, whom the thread serves. */
+#ifndef EBPFMON_QUERYWHO_BPF_H
+#define EBPFMON_QUERYWHO_BPF_H
+
+#include "core.bpf.h"
+#include "thread.bpf.h"
+#include "ebpfMonQuery.h"
+
+/* Tables of the kernel part (maps.bpf.h). The user part puts these in their places before the programs are loaded. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, EBPFMON_THREADS_MAX);
+    __type(key, __u32);
+    __type(value, struct thread);
+} threads SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, EBPFMON_TARGETS_MAX);
+    __type(key, __u32);
+    __type(value, struct ebpfMonTargetConf);
+} targets SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 1);
+    __type(key, struct ebpfMonRecKey);
+    __type(value, __u32);
+} recIndex SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpfMonRecState);
+} recState SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, EBPFMON_CAUSES_MAX);
+    __type(key, __u32);
+    __type(value, struct ebpfMonCauseEvent);
+} causes SEC(".maps");
+
+/* An event. */
+struct event {
+    __u64 arg[EBPFMON_QUERY_ARGS];
+    __u64 returned, duration, syscall, now; /* now: 0: the clock was not read */
+    void *ctx;
+    __u64 ip;   /* where the probe is */
+    __u64 regs; /* address of the thread's own registers; 0: not asked for */
+    struct task_struct *task, *before; /* whose event it is, and who had the CPU; 0: the current thread's */
+    __u32 tgid, tid, iocId, preempted;
+    struct ebpfMonQueryCounts *counts;
+};
+
+static __always_inline struct thread *threadOf(const struct event *e)
+{
+    __u32 tid = e->tid;
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+
+    return th && th->seen.tgid == e->tgid ? th : 0;
+}
+
+/* The root of the chain that this thread is at. Its locks are known from level chains on. */
+static __always_inline __u64 findRoot(const struct event *e)
+{
+    __u32 n;
+    struct thread *th = threadOf(e);
+
+    n = th ? th->seen.heldCount : 0;
+    if (!n || n > EBPFMON_NESTED)
+        return 0;
+    n--;
+    barrier_var(n);
+    return th->seen.held[n & (EBPFMON_NESTED - 1)].root;
+}
+
+/* Who began what is completed now in the chain of "root"; NULL: nothing is, or it is not known, or it was no put. */
+static __always_inline struct ebpfMonCauseEvent *findCause(const struct event *e, __u64 root)
+{
+    struct ebpfMonRecKey key = { .tgid = e->tgid, .precord = root };
+    __u32 *slot = root ? bpf_map_lookup_elem(&recIndex, &key) : 0, at;
+    struct ebpfMonCauseEvent *known;
+    struct ebpfMonRecState *st;
+
+    if (!slot)
+        return 0;
+    at = *slot;
+    st = bpf_map_lookup_elem(&recState, &at);
+    if (!st || st->noted != EBPFMON_NOTED_CAUSE)
+        return 0;
+    known = bpf_map_lookup_elem(&causes, &at);
+    return known && known->head.tgid == e->tgid && known->putRecord ? known : 0;
+}
+
+static __always_inline void readPut(const struct event *e, __u64 *to)
+{
+    struct thread *th = threadOf(e);
+    struct ebpfMonCauseEvent *cause;
+
+    to[0] = e->iocId;
+    if (th && isInPut(th)) {
+        to[1] = th->put.precord;
+        to[2] = th->put.pfldDes;
+    } else if ((cause = findCause(e, findRoot(e)))) {
+        to[1] = cause->putRecord;
+        to[2] = cause->putField;
+    }
+}
+
+static __always_inline void setPeer(const struct ebpfMonPeer *peer, struct ebpfMonQueryWho *to)
+{
+    to->kind = EBPFMON_QUERY_BY_PEER;
+    to->peer.addr = peer->addr;
+    to->peer.port = peer->port;
+}
+
+static __always_inline void setWho(const struct ebpfMonWho *who, struct ebpfMonQueryWho *to)
+{
+    if (who->isCA) {
+        to->kind = EBPFMON_QUERY_BY_CA;
+        bpf_probe_read_kernel_str(to->user, sizeof(to->user), who->user);
+        bpf_probe_read_kernel_str(to->host, sizeof(to->host), who->host);
+    } else if (who->peer.addr) {
+        setPeer(&who->peer, to);
+    } else {
+        to->kind = EBPFMON_QUERY_BY_THREAD;
+        __builtin_memcpy(to->comm, who->comm, sizeof(to->comm));
+    }
+}
+
+static __always_inline void readAuthor(const struct event *e, struct ebpfMonQueryWho *to)
+{
+    struct thread *th = threadOf(e);
+    struct ebpfMonCauseEvent *cause;
+
+    if (th && isInPut(th))
+        setWho(&th->put.who, to);
+    else if ((cause = findCause(e, findRoot(e))))
+        setWho(&cause->who, to);
+}
+
+static __always_inline void readUserText(char *to, __u32 size, __u64 at)
+{
+    __u64 text = 0;
+
+    bpf_probe_read_user(&text, sizeof(text), (void *)at);
+    bpf_probe_read_user_str(to, size, (void *)text);
+}
+
+/* Of the current thread only: the names are in its memory. */
+static __always_inline void readClient(const struct event *e, struct ebpfMonQueryWho *to)
+{
+    struct ebpfMonTargetConf *conf;
+    struct thread *th = threadOf(e);
+    __u32 tgid = e->tgid;
+
+    if (!th)
+        return;
+    conf = bpf_map_lookup_elem(&targets, &tgid);
+    if (th->client && conf) {
+        to->kind = EBPFMON_QUERY_BY_CA;
+        readUserText(to->user, sizeof(to->user), th->client + conf->clUser);
+        readUserText(to->host, sizeof(to->host), th->client + conf->clHost);
+    } else if (th->peer.addr) {
+        setPeer(&th->peer, to);
+    }
+}
+
+#endif

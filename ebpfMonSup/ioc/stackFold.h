@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Many stacks of one process, each of which was copied with the registers while a thread ran, as lines of functions. It
+ * remembers the name of each place, so that the files are searched once for it. One thread at a time.
+ */
+#ifndef EBPFMON_STACKFOLD_H
+#define EBPFMON_STACKFOLD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define EBPFMON_FOLD_BATCH 32   /* stacks at a time */
+#define EBPFMON_FOLD_TEXT  1024 /* bytes of a line: what does not fit is left out at its inner end */
+
+typedef struct ebpfMonStackFold ebpfMonStackFold;
+
+ebpfMonStackFold *ebpfMonStackFoldNew(pid_t pid); /* NULL: no memory */
+void ebpfMonStackFoldFree(ebpfMonStackFold *fold); /* NULL does no harm */
+
+#define EBPFMON_FOLD_REGS    21
+#define EBPFMON_FOLD_RETURNS 64
+
+/* A stack as it was copied. */
+typedef struct {
+    uint64_t regs[EBPFMON_FOLD_REGS]; /* struct pt_regs of x86-64 */
+    size_t   returns; /* return addresses that return probes have replaced */
+    struct { uint64_t slot, to; } ret[EBPFMON_FOLD_RETURNS]; /* where they are, and what they were */
+    const uint8_t *stack; /* from the stack pointer on; copied by Add */
+    size_t   bytes;
+} ebpfMonStackCopy;
+
+/* Adds a stack. Nonzero: the batch is full, or there is no memory. */
+int ebpfMonStackFoldAdd(ebpfMonStackFold *fold, const ebpfMonStackCopy *copy);
+
+/* Goes through the stacks that were added, in a job (foreign.h). Returns the same fold; NULL: the process does not answer,
+ * and the fold is gone. */
+ebpfMonStackFold *ebpfMonStackFoldRun(ebpfMonStackFold *fold);
+
+/* The line of the stack that was added as number n: "start_thread;scanThread;dbProcess", outermost first; a place without
+ * a name is "[FILE]". Empty: nothing is known. Until the next Begin. */
+const char *ebpfMonStackFoldGet(const ebpfMonStackFold *fold, unsigned n);
+
+/* Forgets the stacks, for the next batch. */
+void ebpfMonStackFoldBegin(ebpfMonStackFold *fold);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/text.h"
+#include "ioc/kernelNames.h"
+#include "ioc/stackFold.h"
+#include "query/queryStacks.h"
+
+_Static_assert(sizeof(((ebpfMonStackCopy *)0)->ret) == sizeof(((struct ebpfMonQueryEvent *)0)->ret) &&
+               EBPFMON_FOLD_REGS == EBPFMON_QUERY_REGS, "an event is copied as it is");
+
+#define LINES_MAX 4096
+#define IOCS_MAX  256
+#define FRONT     320 /* bytes of a line before the functions */
+#define LINE      (FRONT + EBPFMON_FOLD_TEXT + 1024)
+
+/* The stacks of one process that are not yet in lines. */
+typedef struct {
+    uint32_t tgid, iocId;
+    ebpfMonStackFold *fold;
+    struct {
+        char     front[FRONT];
+        uint32_t kernelCount;
+        uint64_t kernel[EBPFMON_QUERY_KERNEL];
+    } waiting[EBPFMON_FOLD_BATCH];
+    unsigned count;
+} Batch;
+
+typedef struct {
+    char    *text;
+    uint64_t count;
+} Line;
+
+struct ebpfMonQueryStacks {
+    const ebpfMonQuerySpec *spec;
+    const ebpfMonQueryNames *names;
+    ebpfMonKernelNames *kernel;
+    int      hasReadKernel;
+    Batch   *batch[IOCS_MAX];
+    unsigned batches;
+    Line    *line; /* by text */
+    size_t   lines, room;
+    uint64_t missing;
+};
+
+ebpfMonQueryStacks *ebpfMonQueryStacksNew(const ebpfMonQuerySpec *spec, const ebpfMonQueryNames *names)
+{
+    ebpfMonQueryStacks *s = calloc(1, sizeof(*s));
+
+    if (s) {
+        s->spec = spec;
+        s->names = names;
+    }
+    return s;
+}
+
+void ebpfMonQueryStacksFree(ebpfMonQueryStacks *s)
+{
+    if (!s)
+        return;
+    for (unsigned i = 0; i < s->batches; i++) {
+        ebpfMonStackFoldFree(s->batch[i]->fold);
+        free(s->batch[i]);
+    }
+    for (size_t i = 0; i < s->lines; i++)
+        free(s->line[i].text);
+    free(s->line);
+    ebpfMonKernelNamesFree(s->kernel);
+    free(s);
+}
+
+static void addLine(ebpfMonQueryStacks *s, const char *text)
+{
+    size_t low = 0, high = s->lines;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(s->line[middle].text, text);
+
+        if (!order) {
+            s->line[middle].count++;
+            return;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    char *copy = s->lines < LINES_MAX ? strdup(text) : NULL;
+
+    if (!copy || ebpfMonArrayGrow(&s->line, &s->room, s->lines + 1, 64, sizeof(*s->line))) {
+        free(copy);
+        s->missing++;
+        return;
+    }
+    memmove(&s->line[low + 1], &s->line[low], (s->lines - low) * sizeof(*s->line));
+    s->line[low] = (Line){ copy, 1 };
+    s->lines++;
+}
+
+/* The functions of the kernel behind those of the program, marked as stackcollapse-perf.pl marks them. */
+static void addKernel(ebpfMonQueryStacks *s, const uint64_t *address, uint32_t count, char *line, size_t size)
+{
+    if (count && !s->hasReadKernel) {
+        s->kernel = ebpfMonKernelNamesRead();
+        s->hasReadKernel = 1;
+    }
+    for (uint32_t i = count < EBPFMON_QUERY_KERNEL ? count : EBPFMON_QUERY_KERNEL; i-- > 0;) {
+        size_t used = strlen(line);
+
+        snprintf(line + used, size - used, ";%s_[k]", ebpfMonKernelNamesFind(s->kernel, address[i]));
+    }
+}
+
+static void flush(ebpfMonQueryStacks *s, Batch *b)
+{
+    char line[LINE];
+
+    if (!b->count)
+        return;
+    b->fold = ebpfMonStackFoldRun(b->fold);
+    for (unsigned i = 0; i < b->count; i++) {
+        const char *functions = b->fold ? ebpfMonStackFoldGet(b->fold, i) : "";
+
+        snprintf(line, sizeof(line), "%s;%s", b->waiting[i].front, functions[0] ? functions : "[unknown]");
+        addKernel(s, b->waiting[i].kernel, b->waiting[i].kernelCount, line, sizeof(line));
+        addLine(s, line);
+    }
+    b->count = 0;
+    if (b->fold)
+        ebpfMonStackFoldBegin(b->fold);
+}
+
+static Batch *findBatch(ebpfMonQueryStacks *s, const struct ebpfMonQueryEvent *ev)
+{
+    Batch *b = NULL;
+
+    for (unsigned i = 0; i < s->batches; i++)
+        if (s->batch[i]->tgid == ev->tgid && s->batch[i]->iocId == ev->iocId)
+            b = s->batch[i];
+    if (!b && s->batches < IOCS_MAX && (b = calloc(1, sizeof(*b)))) {
+        b->tgid = ev->tgid;
+        b->iocId = ev->iocId;
+        s->batch[s->batches++] = b;
+    }
+    if (b && !b->fold)
+        b->fold = ebpfMonStackFoldNew((pid_t)ev->tgid);
+    return b && b->fold ? b : NULL;
+}
+
+/* A ';' divides the parts of a line. */
+static void addPart(char *front, const char *text)
+{
+    size_t used = strlen(front), from = used;
+
+    snprintf(front + used, FRONT - used, "%s%s", used ? ";" : "", text);
+    for (char *c = front + from + (from ? 1 : 0); *c; c++)
+        if (*c == ';')
+            *c = ':';
+}
+
+static void writeFront(const ebpfMonQueryStacks *s, const struct ebpfMonQueryEvent *ev, char *front)
+{
+    static const struct ebpfMonQueryField ioc = { .what = EBPFMON_QUERY_IOC, .size = 8 };
+    const struct ebpfMonQueryPlan *plan = &s->spec->order.plan;
+    char text[EBPFMON_QUERY_CELL_SIZE];
+    uint64_t id = ev->iocId;
+
+    front[0] = 0;
+    ebpfMonQueryKeyText(&ioc, (const uint8_t *)&id, s->names, text, sizeof(text));
+    addPart(front, text);
+    ebpfMonTextCopyBytes(text, sizeof(text), ev->comm, sizeof(ev->comm));
+    addPart(front, text);
+    for (unsigned i = 0; i < plan->keys; i++) {
+        if (plan->key[i].what == EBPFMON_QUERY_IOC || plan->key[i].what == EBPFMON_QUERY_THREAD)
+            continue;
+        ebpfMonQueryKeyText(&plan->key[i], (const uint8_t *)ev->key + plan->key[i].at, s->names, text, sizeof(text));
+        addPart(front, text);
+    }
+}
+
+void ebpfMonQueryStacksAdd(ebpfMonQueryStacks *s, const struct ebpfMonQueryEvent *ev)
+{
+    Batch *b = findBatch(s, ev);
+    ebpfMonStackCopy copy = { .returns = ev->returns, .stack = ev->stack };
+
+    copy.bytes = ev->stackBytes < EBPFMON_QUERY_STACK ? ev->stackBytes : EBPFMON_QUERY_STACK;
+    memcpy(copy.regs, ev->regs, sizeof(copy.regs));
+    memcpy(copy.ret, ev->ret, sizeof(copy.ret));
+    if (b && b->count == EBPFMON_FOLD_BATCH) {
+        flush(s, b);
+        b = findBatch(s, ev);
+    }
+    if (!b || ebpfMonStackFoldAdd(b->fold, &copy)) {
+        s->missing++;
+        return;
+    }
+    writeFront(s, ev, b->waiting[b->count].front);
+    b->waiting[b->count].kernelCount = ev->kernelCount;
+    memcpy(b->waiting[b->count].kernel, ev->kernel, sizeof(ev->kernel));
+    b->count++;
+}
+
+uint64_t ebpfMonQueryStacksFinish(ebpfMonQueryStacks *s)
+{
+    for (unsigned i = 0; i < s->batches; i++)
+        flush(s, s->batch[i]);
+    return s->missing;
+}
+
+char *ebpfMonQueryStacksGetText(const ebpfMonQueryStacks *s)
+{
+    size_t size = 1, used = 0;
+    char *text;
+
+    for (size_t i = 0; i < s->lines; i++)
+        size += strlen(s->line[i].text) + 24;
+    text = malloc(size);
+    if (text)
+        text[0] = 0;
+    for (size_t i = 0; text && i < s->lines; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s %" PRIu64 "\n", s->line[i].text, s->line[i].count);
+    return text;
+}

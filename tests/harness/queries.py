@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Queries of the monitor under test: their files, PVs and states."""
+import json
+
+from . import paths
+from .wait import until
+
+
+def write(tmp, name, queries):
+    path = tmp / name
+    path.write_text(json.dumps({"queries": queries}, indent=1))
+    return path
+
+
+def load(tmp, queries):
+    """The commands that load these queries with their PVs."""
+    def records(query):
+        yield "ebpfMonQuery.template"
+        if query.get("events"):
+            yield "ebpfMonQueryEvents.template"
+
+    return [*(f'dbLoadRecords("{paths.DB / file}", "P=$(EBPFMON_P),Q={q["name"]}")' for q in queries for file in records(q)),
+            f'ebpfMonQueryLoad "{write(tmp, "queries.json", queries)}"']
+
+
+def rows(monitor, query, *columns):
+    """The rows of a query: a list of tuples, read until no look comes in between."""
+    def read():
+        table = [monitor.list(f"{query}_{c}") for c in columns]
+        return table if len({len(c) for c in table}) == 1 and table == [monitor.list(f"{query}_{c}") for c in columns] \
+            else None
+
+    return list(zip(*until(read, 10, f"columns of {query} of one look")))
+
+
+def wait_state(monitor, query, state):
+    until(lambda: monitor.get(f"{query}_STATE", as_string=True) == state, 20,
+          lambda: f"{query} {state}: {monitor.get(query + '_STATE', as_string=True)} {monitor.text(query + '_MSG')}")
+
+
+def start(monitor, query, iocs=1):
+    monitor.put(f"{query}_RUN", 1)
+    wait_state(monitor, query, "Running")
+    until(lambda: f"looks at {iocs} IOC" in monitor.text(f"{query}_MSG"), 20,
+          lambda: f"{query}: {monitor.text(query + '_MSG')}")
+
+
+def stop(monitor, query):
+    monitor.put(f"{query}_RUN", 0)
+    wait_state(monitor, query, "Off")

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Queries by what only ebpfMon knows: the put in whose course something happens, its author, the client that is served."""
+import getpass
+import socket
+
+import pytest
+from tests.harness import ca, paths
+from tests.harness.queries import load, rows, start, stop
+from tests.harness.wait import until
+
+ME = f"{getpass.getuser()[:15]}@{socket.gethostname()[:19]}"
+ORIGIN = ["put", "author", "client", "thread"]
+SLEEPS = {"name": "SLEEPS", "source": {"syscalls": "entry"}, "keys": ORIGIN, "budget": 100,
+          "where": [{"field": "syscall", "is": "==", "value": "clock_nanosleep"},
+                    {"any": [{"field": "thread", "is": "==", "value": "CAS-client"},
+                             {"field": "thread", "is": "==", "value": "scan-0.1"}]}]}
+COMPLETES = {"name": "COMPLETES", "source": {"function": "completeAfter"}, "keys": ["put", "author", "thread"], "budget": 100}
+OF_TESTER = {"name": "OF_TESTER", "source": {"function": "knownCall", "object": "latencyIoc"}, "keys": ["author", "client"],
+             "where": [{"field": "author", "is": "==", "value": "tester@testhost"}], "budget": 100}
+OF_TEST = OF_TESTER | {"name": "OF_TEST", "where": [{"field": "client", "is": "begins", "value": "test"}]}
+QUERIES = [SLEEPS, COMPLETES, OF_TESTER, OF_TEST]
+CALLS = 100
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc",
+                      macros=f"US=2000,CALLS={CALLS}").start()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc, tmp_path_factory):
+    monitor = module_monitor(before=load(tmp_path_factory.mktemp("queries"), QUERIES)).start()
+    monitor.wait_ioc(ioc)
+    return monitor
+
+
+def wait_rows(monitor, query, columns, wanted):
+    until(lambda: sorted(rows(monitor, query, *columns)) == sorted(wanted), 20,
+          lambda: f"{sorted(wanted)}, not {sorted(rows(monitor, query, *columns))}")
+
+
+def test_put_and_author_of_what_happens(ioc, monitor):
+    """The chain of a put sleeps in the client's thread; the same chain by its scan is nobody's."""
+    start(monitor, "SLEEPS")
+    for _ in range(5):
+        ioc.put("SLEEP.PROC", 1)
+    put = (f"{ioc.prefix}SLEEP.PROC", ME, ME, "CAS-client", 5)
+    wait_rows(monitor, "SLEEPS", ("KEY1S", "KEY2S", "KEY3S", "KEY4S", "CNTS"), [put])
+    ioc.put("SLEEP.SCAN", ".1 second")
+    until(lambda: len(rows(monitor, "SLEEPS", "KEY1S")) > 1, 20, "the scan thread sleeps")
+    ioc.put("SLEEP.SCAN", "Passive")
+    found = rows(monitor, "SLEEPS", "KEY1S", "KEY2S", "KEY3S", "KEY4S", "CNTS")
+    assert put in found and [r[:4] for r in found if r != put] == [("-", "-", "-", "scan-0.1")]
+    stop(monitor, "SLEEPS")
+
+
+def test_completion_belongs_to_the_put_that_began_it(ioc, monitor):
+    """completeAfter is called twice for each put: by the client's thread, and by that of the callback."""
+    start(monitor, "COMPLETES")
+    for n in range(3):
+        done = ioc.get("ASYN:END")
+        ioc.put("ASYN.PROC", 1)
+        until(lambda done=done: ioc.get("ASYN:END") > done, 10, f"completion {n}")
+    put = f"{ioc.prefix}ASYN.PROC"
+    wait_rows(monitor, "COMPLETES", ("KEY1S", "KEY2S", "KEY3S", "CNTS"), [(put, ME, "CAS-client", 3), (put, ME, "cbLow", 3)])
+    stop(monitor, "COMPLETES")
+
+
+def test_conditions_on_author_and_client(ioc, monitor):
+    """Of two clients that do the same, one is asked for."""
+    for query in "OF_TESTER", "OF_TEST":
+        start(monitor, query)
+    ioc.put("KNOWN.PROC", 1)
+    for _ in range(2):
+        ca.raw_put(ioc, f"{ioc.prefix}KNOWN.PROC", 1, callback=True)
+    for query in "OF_TESTER", "OF_TEST":
+        wait_rows(monitor, query, ("KEY1S", "KEY2S", "CNTS"), [("tester@testhost", "tester@testhost", 2 * CALLS)])
+        stop(monitor, query)
