@@ -140,10 +140,12 @@ static __always_inline int completeHead(struct __sk_buff *skb, struct ebpfMonCon
 
 #pragma unroll
     for (__u32 i = 0; i < EBPFMON_SHORT; i++) {
-        __u32 o = offset + i;
+        __u32 o = offset + i, place = (d & 1) * EBPFMON_SHORT + o;
 
-        if (i < size && o < EBPFMON_SHORT &&
-            !bpf_skb_load_bytes(skb, at + i, &c->head[(d & 1) * EBPFMON_SHORT + (o & (EBPFMON_SHORT - 1))], 1))
+        if (i >= size || o >= EBPFMON_SHORT)
+            continue;
+        barrier_var(place); /* the verifier has lost its bound */
+        if (!bpf_skb_load_bytes(skb, at + i, &c->head[place & (2 * EBPFMON_SHORT - 1)], 1))
             have |= 1u << o;
     }
     c->headHave[d & 1] = have;

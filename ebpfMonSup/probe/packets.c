@@ -9,20 +9,20 @@
 #include <string.h>
 #include <unistd.h>
 #include <arpa/inet.h>
-#include <linux/if_ether.h>
-#include <linux/if_packet.h>
-#include <sys/socket.h>
+#include <linux/capability.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "common/clock.h"
+#include "ioc/procInfo.h"
 #include "probe/libbpfText.h"
 #include "probe/packetTaps.h"
 #include "probe/packets.h"
 #include "ebpfMonPacket.h"
 #include "ebpfMonWireBpf.skel.h"
 
+#define NEEDED (1ull << CAP_NET_RAW | 1ull << CAP_BPF)
 #define RING_LEAST 131072u /* room for a packet of 64 KB in any place */
 
 struct ebpfMonPackets {
@@ -93,7 +93,8 @@ ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, siz
         return NULL;
     }
     if (loadFilter(packets, ringBytes ? ringBytes : EBPFMON_PACKETS_RING)) {
-        explain(errno, "the packet filter", why, size);
+        /* a verifier that refuses the program says EACCES, too */
+        explain(errno == EACCES && (ebpfMonProcCapabilities() & NEEDED) == NEEDED ? EINVAL : errno, "the packet filter", why, size);
     } else if (setClock(packets), openRing(packets)) {
         snprintf(what, sizeof(what), "the packet ring of %u KiB",
                  bpf_map__max_entries(packets->skel->maps.packets) >> 10);
