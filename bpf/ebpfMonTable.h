@@ -189,6 +189,47 @@ struct ebpfMonRootStat {
     __u32 hist[EBPFMON_BUCKETS];
 };
 
+#define EBPFMON_ALARM_TIMEOUT 10 /* epicsAlarmTimeout (alarm.h) */
+
+/* The longest of something in a while: in the present window and in the one before. */
+struct ebpfMonRecent {
+    __u64 window;  /* number of the present one: time >> EBPFMON_WINDOW_BITS */
+    __u64 max, maxBefore;
+    __u64 who, whoBefore; /* the record that it was */
+};
+
+#define EBPFMON_WINDOW_BITS 33 /* 8.6 s */
+
+static inline void ebpfMonRecentAdd(struct ebpfMonRecent *r, __u64 now, __u64 value, __u64 who)
+{
+    __u64 window = now >> EBPFMON_WINDOW_BITS;
+
+    if (r->window != window) {
+        r->maxBefore = r->window + 1 == window ? r->max : 0;
+        r->whoBefore = r->who;
+        r->max = 0;
+        r->window = window;
+    }
+    if (value >= r->max) {
+        r->max = value;
+        r->who = who;
+    }
+}
+
+/* Map "asyncs", by slot: asynchronous processings of a record, from the begin of the chain that left PACT set to the end of
+ * the chain that completed it. The kernel part writes it while the record's lock set is held. */
+struct ebpfMonAsyncStat {
+    __u64 since; /* begin of the one under way; 0: none is, or not known */
+    __u64 idle;  /* when it was last found completed */
+    __u64 count; /* the sum of hist */
+    __u64 last;  /* ns */
+    __u64 sum;
+    __u64 max;
+    __u64 timeouts; /* of count: it ended with the alarm status TIMEOUT */
+    struct ebpfMonRecent recent;
+    __u32 hist[EBPFMON_BUCKETS];
+};
+
 /* Map "released": when a lock set was last released (__u64, ns). */
 struct ebpfMonLockKey {
     __u64 lockSet;
@@ -226,31 +267,6 @@ struct ebpfMonScan {
     __u64 least;     /* ns that such a pass took, with no chain that was nearly slow; 0: none is known */
     __u64 timed;     /* all chains of the pass under way are timed so far */
 };
-
-/* The longest of something in a while: in the present window and in the one before. */
-struct ebpfMonRecent {
-    __u64 window;  /* number of the present one: time >> EBPFMON_WINDOW_BITS */
-    __u64 max, maxBefore;
-    __u64 who, whoBefore; /* the record that it was */
-};
-
-#define EBPFMON_WINDOW_BITS 33 /* 8.6 s */
-
-static inline void ebpfMonRecentAdd(struct ebpfMonRecent *r, __u64 now, __u64 value, __u64 who)
-{
-    __u64 window = now >> EBPFMON_WINDOW_BITS;
-
-    if (r->window != window) {
-        r->maxBefore = r->window + 1 == window ? r->max : 0;
-        r->whoBefore = r->who;
-        r->max = 0;
-        r->window = window;
-    }
-    if (value >= r->max) {
-        r->max = value;
-        r->who = who;
-    }
-}
 
 /* What waits in queues of an IOC: the three priorities of callbacks (callback.h), and scanOnce. */
 #define EBPFMON_QUEUE_ONCE 3
@@ -315,6 +331,7 @@ _Static_assert(sizeof(struct ebpfMonRecConf) == 24 && __builtin_offsetof(struct 
 _Static_assert(sizeof(struct ebpfMonClosurePair) == 8, "an array map rounds its elements up to 8 bytes");
 _Static_assert(sizeof(struct ebpfMonRecState) == 96, "ebpfMonRecState");
 _Static_assert(sizeof(struct ebpfMonRootStat) == 64 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
+_Static_assert(sizeof(struct ebpfMonAsyncStat) == 56 + 40 + 4 * EBPFMON_BUCKETS, "ebpfMonAsyncStat");
 _Static_assert(sizeof(struct ebpfMonThread) == 424, "ebpfMonThread");
 _Static_assert(sizeof(struct ebpfMonQueues) == EBPFMON_QUEUES * 56, "ebpfMonQueues");
 _Static_assert(EBPFMON_SLOT_BITS + 6 + 1 == 32 && EBPFMON_STRETCH_MAX == (1 << 6) - 1, "an entry has 32 bits");

@@ -98,6 +98,13 @@ MAP struct {
 
 MAP struct {
     __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct ebpfMonAsyncStat);
+} asyncs SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_LISTS_MAX);
     __type(key, struct ebpfMonListKey);
     __type(value, struct ebpfMonList);

@@ -12,6 +12,8 @@
 #include "look.bpf.h"
 #include "walk.bpf.h"
 
+int ebpfmon_note_async(__u32 slot, __u64 now, __u32 busy); /* async.bpf.c */
+
 struct walk {
     __u64 stamp;
     __u32 first, len; /* the closure */
@@ -97,6 +99,8 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
     __u64 own = *(volatile __u64 *)&st->time;
 
     /* Whoever set PACT holds the lock until its own look: so the first look that finds it set is that chain's. */
+    if (!busy != !st->noted)
+        ebpfmon_note_async(slot, w->stamp, busy);
     if (!busy) {
         st->noted = 0;
     } else if (!st->noted) {

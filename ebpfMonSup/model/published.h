@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <epicsTime.h>
 #include "model/clientValues.h"
+#include "model/deviceValues.h"
 #include "model/exportValues.h"
 #include "model/healthValues.h"
 #include "model/heatValues.h"
@@ -37,6 +38,8 @@ typedef enum {
     ebpfMonGroupAutoPuts,
     ebpfMonGroupProc,
     ebpfMonGroupChains, /* and the histogram */
+    ebpfMonGroupAsync,
+    ebpfMonGroupDevice,
     ebpfMonGroupSlow,
     ebpfMonGroupHeat,   /* heat maps, each ten seconds */
     ebpfMonGroupWatch,
@@ -72,11 +75,13 @@ typedef struct {
     ebpfMonProcValues       processings;
     ebpfMonChainValues      chains;
     ebpfMonHeatValues       heat;
+    ebpfMonAsyncValues      asyncs;
     ebpfMonWatchValues      watched;
     ebpfMonSearches         searches;
     ebpfMonLogValues        log;
     ebpfMonOtlpValues       otlp;
     ebpfMonRecSyncValues    recSync;
+    ebpfMonDeviceValues     devices;
     ebpfMonHealth           health;
     ebpfMonClientValues     clients;
     ebpfMonUsageValues      usage;

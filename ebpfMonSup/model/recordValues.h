@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Published: processings, chains, and the records with scalars of their own. Latencies µs, rates per second. */
+/* Published: processings, chains, asynchronous records, and the records with scalars of their own. Latencies µs, those of
+ * asynchronous records ms; rates per second. */
 #ifndef EBPFMON_RECORDVALUES_H
 #define EBPFMON_RECORDVALUES_H
 
@@ -46,6 +47,24 @@ typedef struct {
     uint64_t slowCount;
 } ebpfMonChainValues;
 
+/* Asynchronous processings: from the begin of the chain that began one to the end of the chain that completed it. */
+typedef struct {
+    char     name[EBPFMON_NAME_SIZE]; /* as that of a chain */
+    uint64_t count;
+    double   mean, p99, max; /* ms; 0 while none is complete */
+    uint64_t timeouts;       /* of count: they ended with the alarm status TIMEOUT */
+    double   busy;           /* ms, of the one that is under way; 0: none is */
+} ebpfMonAsyncRow;
+
+typedef struct {
+    unsigned slowestCount;
+    ebpfMonAsyncRow slowest[EBPFMON_TOP_MAX];
+    int      selectedFound;
+    double   hist[EBPFMON_HIST_MAX]; /* of the record of ebpfMonChainValues.selectedRoot, with the same edges */
+    double   latencyMax; /* ms, of those that were completed in the last 9 to 17 s */
+    double   busyMax;    /* ms, of those that are under way */
+} ebpfMonAsyncValues;
+
 typedef struct {
     char     record[EBPFMON_NAME_SIZE]; /* the name asked for, may be an alias */
     char     real[EBPFMON_NAME_SIZE];   /* the record's own name, once it was found */
@@ -55,6 +74,8 @@ typedef struct {
     double   procRate;
     uint64_t chains;
     double   latMean, latP99, latMax; /* NaN while no chain was seen */
+    uint64_t asyncCount;
+    double   asyncMean, asyncP99, asyncMax; /* ms; NaN while none was seen */
     uint64_t putCount;
     char     putLast[EBPFMON_LINE_SIZE];
     epicsTimeStamp putTime;

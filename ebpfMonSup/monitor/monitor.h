@@ -12,6 +12,7 @@
 #include <epicsMutex.h>
 
 #include "common/ringReader.h"
+#include "device/devices.h"
 #include "inventory/inventoryKeeper.h"
 #include "inventory/recSync.h"
 #include "model/monitorOps.h"
@@ -43,6 +44,7 @@ typedef struct ebpfMonMonitor {
     ebpfMonRequests    *requests;
     ebpfMonSearch      *search;
     ebpfMonQueries     *queries;
+    ebpfMonDevices     *devices;
     /* The rest is there while the monitor runs. */
     ebpfMonWatchRoom    watch;
     ebpfMonPutRoom      put;

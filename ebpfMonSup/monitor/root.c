@@ -9,6 +9,7 @@
 #include <errlog.h>
 
 #include "common/serviceManager.h"
+#include "device/deviceOperations.h"
 #include "export/export.h"
 #include "ioc/procNetns.h"
 #include "model/published.h"
@@ -21,7 +22,7 @@
 
 #define CLOSURE_FACTOR 6u /* the order, lists of single records, and the table before while it changes */
 #define EXPORT_STOP_SECONDS 3.0
-#define STOP_SECONDS 5.0 /* queries: as each thread that uses the kernel part */
+#define STOP_SECONDS 5.0 /* queries and devices: as each thread that uses the kernel part */
 #define NO_MEMORY "out of memory or threads: raise the limits of this process (ulimit -u, TasksMax), or ask for less " \
                   "by ebpfMonConfigure; then call ebpfMonStart"
 
@@ -43,6 +44,7 @@ static int stopReading(ebpfMonMonitor *m)
 {
     int left = ebpfMonQueriesStop(m->queries, STOP_SECONDS);
 
+    left |= ebpfMonDevicesStop(m->devices, STOP_SECONDS);
     left |= ebpfMonPublisherStop(m->publish.publisher);
     left |= ebpfMonRingReaderStop(m->eventThread);
     left |= ebpfMonRingReaderStop(m->packetThread);
@@ -90,7 +92,7 @@ static int startThreads(ebpfMonMonitor *m)
         return -1;
     if (m->settings.wireKiB > 0 && (!m->packetThread || ebpfMonRingReaderStart(m->packetThread)))
         errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some, then start again\n");
-    if (ebpfMonUsageStart(m->usage))
+    if (ebpfMonUsageStart(m->usage) || ebpfMonDevicesBegin(m->devices, m->targets, &m->watch.costs))
         return -1;
     return ebpfMonPublisherStart(m->publish.publisher);
 }
@@ -171,10 +173,12 @@ static void ebpfMonMonitorRegistrar(void)
     monitor.requests = ebpfMonRequestsNew(&ebpfMonFilterDefault);
     monitor.search = ebpfMonSearchNew();
     monitor.queries = ebpfMonQueriesNew();
-    if (!monitor.targets || !monitor.requests || !monitor.search || !monitor.queries)
+    monitor.devices = ebpfMonDevicesNew();
+    if (!monitor.targets || !monitor.requests || !monitor.search || !monitor.queries || !monitor.devices)
         cantProceed("ebpfMon: no memory to begin");
     ebpfMonOperationsRegister(&monitor, configure, start);
     ebpfMonQueryOperationsRegister(monitor.queries);
+    ebpfMonDeviceOperationsRegister(monitor.devices);
     ebpfMonExportRegister();
 }
 

@@ -186,6 +186,7 @@ static void setSizes(const ebpfMonLoadSizes *sizes)
     bpf_map__set_max_entries(skel->maps.recState, sizes->maxRecords);
     bpf_map__set_max_entries(skel->maps.closure, sizes->maxClosure / 2 + 1);
     bpf_map__set_max_entries(skel->maps.roots, sizes->maxRoots);
+    bpf_map__set_max_entries(skel->maps.asyncs, (sizes->maxRoots + 1) / 2);
     bpf_map__set_max_entries(skel->maps.ring, sizes->ringBytes);
 }
 

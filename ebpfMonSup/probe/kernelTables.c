@@ -116,31 +116,27 @@ int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOw
     return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.owners), peer, owner, BPF_ANY);
 }
 
-struct purge {
-    uint32_t first, count, n;
-    uint32_t *slot;
-};
-
-static void purgeEach(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat)
+/* Removes the elements of these slots from a table by slot. Bounded: others can be added while we go round. */
+static void removeSlots(const struct bpf_map *map, uint32_t first, uint32_t count)
 {
-    struct purge *p = arg;
+    uint32_t room = bpf_map__max_entries(map), n = 0, key, next, *at = NULL, *slot = malloc(room * sizeof(*slot));
+    int fd = bpf_map__fd(map);
 
-    (void)stat;
-    if (slot - p->first < p->count && p->n < ebpfMonLoaded.tables.size.maxRoots)
-        p->slot[p->n++] = slot;
+    for (uint32_t i = 0; slot && i < room && bpf_map_get_next_key(fd, at, &next) == 0; i++) {
+        key = next;
+        at = &key;
+        if (key - first < count)
+            slot[n++] = key;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        bpf_map_delete_elem(fd, &slot[i]);
+    free(slot);
 }
 
 void ebpfMonKernelRemoveRoots(uint32_t first, uint32_t count)
 {
-    struct purge p = { .first = first, .count = count };
-
-    p.slot = malloc(ebpfMonLoaded.tables.size.maxRoots * sizeof(*p.slot));
-    if (!p.slot)
-        return;
-    ebpfMonKernelEachRoot(purgeEach, &p);
-    for (uint32_t i = 0; i < p.n; i++)
-        bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.roots), &p.slot[i]);
-    free(p.slot);
+    removeSlots(ebpfMonLoaded.skel->maps.roots, first, count);
+    removeSlots(ebpfMonLoaded.skel->maps.asyncs, first, count);
 }
 
 void ebpfMonKernelRemoveThreads(pid_t pid)
@@ -256,6 +252,20 @@ void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct e
         key = next;
         at = &key;
         if (bpf_map_lookup_elem(fd, &key, &stat) == 0)
+            each(arg, key, &stat);
+    }
+}
+
+void ebpfMonKernelEachAsync(void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat), void *arg)
+{
+    const struct bpf_map *map = ebpfMonLoaded.skel->maps.asyncs;
+    uint32_t key, next, *at = NULL;
+    struct ebpfMonAsyncStat stat;
+
+    for (uint32_t n = 0; n < bpf_map__max_entries(map) && bpf_map_get_next_key(bpf_map__fd(map), at, &next) == 0; n++) {
+        key = next;
+        at = &key;
+        if (bpf_map_lookup_elem(bpf_map__fd(map), &key, &stat) == 0)
             each(arg, key, &stat);
     }
 }

@@ -50,6 +50,9 @@ void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL]);
 /* Calls "each" for every root that has a chain. */
 void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
 
+/* Calls "each" for every record that has processed asynchronously. */
+void ebpfMonKernelEachAsync(void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat), void *arg);
+
 /* Calls "each" for every thread of an IOC that was seen; perhaps twice for one. */
 void ebpfMonKernelEachThread(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg);
 

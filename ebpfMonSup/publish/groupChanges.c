@@ -61,6 +61,17 @@ static uint64_t hashChains(const ebpfMonChainValues *v)
     return ADD(hash, v->histEdge);
 }
 
+static uint64_t hashAsyncs(const ebpfMonAsyncValues *v)
+{
+    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->slowest, v->slowestCount);
+
+    hash = ADD(hash, v->slowestCount);
+    hash = ADD(hash, v->selectedFound);
+    hash = ADD(hash, v->hist);
+    hash = ADD(hash, v->latencyMax);
+    return ADD(hash, v->busyMax);
+}
+
 static uint64_t hashWatched(const ebpfMonWatchValues *v)
 {
     return ADD_ROWS(EBPFMON_FNV64_BEGIN, v->row, v->count);
@@ -107,6 +118,7 @@ static int findHash(const ebpfMonPublished *p, ebpfMonGroup group, uint64_t *has
     case ebpfMonGroupPuts:   *hash = hashPuts(&p->puts); return 1;
     case ebpfMonGroupProc:   *hash = hashProcessings(&p->processings); return 1;
     case ebpfMonGroupChains: *hash = hashChains(&p->chains); return 1;
+    case ebpfMonGroupAsync:  *hash = hashAsyncs(&p->asyncs); return 1;
     case ebpfMonGroupWatch:  *hash = hashWatched(&p->watched); return 1;
     case ebpfMonGroupSearch: *hash = hashSearches(&p->searches); return 1;
     case ebpfMonGroupHealth: *hash = hashHealth(&p->health); return 1;

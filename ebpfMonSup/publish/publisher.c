@@ -15,6 +15,8 @@
 #include "model/audits.h"
 #include "model/published.h"
 #include "probe/kernelLoad.h"
+#include "probe/kernelTables.h"
+#include "publish/asyncRankings.h"
 #include "publish/auditText.h"
 #include "publish/groupChanges.h"
 #include "publish/heatMaps.h"
@@ -35,6 +37,7 @@ struct ebpfMonPublisher {
     const ebpfMonCosts *costs; /* of our probes, calibrated */
     ebpfMonRankings *rankings;
     ebpfMonHeatMaps *heatMaps;
+    ebpfMonAsyncRankings *asyncs;
     ebpfMonHealthCollector *health;
     ebpfMonLossCounters    *losses;
     ebpfMonSharedWorker worker;
@@ -64,10 +67,11 @@ ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *se
     ebpfMonSharedWorkerInit(&p->worker);
     p->lock = epicsMutexMustCreate();
     p->rankings = ebpfMonRankingsNew(targets, &ebpfMonRankingSourcesKernel);
+    p->asyncs = ebpfMonAsyncRankingsNew(targets, ebpfMonKernelEachAsync);
     p->health = ebpfMonHealthCollectorNew(targets);
     p->losses = ebpfMonLossCountersNew(ebpfMonLossReadMonitor);
     p->heatMaps = ebpfMonHeatMapsNew();
-    if (p->rankings && p->heatMaps && p->health && p->losses)
+    if (p->rankings && p->asyncs && p->heatMaps && p->health && p->losses)
         return p;
     ebpfMonPublisherFree(p);
     return NULL;
@@ -79,6 +83,7 @@ void ebpfMonPublisherFree(ebpfMonPublisher *p)
         return;
     ebpfMonRankingsFree(p->rankings);
     ebpfMonHeatMapsFree(p->heatMaps);
+    ebpfMonAsyncRankingsFree(p->asyncs);
     ebpfMonHealthCollectorFree(p->health);
     ebpfMonLossCountersFree(p->losses);
     ebpfMonSharedWorkerDestroy(&p->worker);
@@ -264,6 +269,7 @@ static void publishSecond(ebpfMonPublisher *p, double seconds)
     ebpfMonRankingsPublishRecords(p->rankings, seconds);
     ebpfMonRankingsPublishChains(p->rankings);
     ebpfMonHeatMapsPublish(p->heatMaps, ebpfMonClockMonotonic());
+    ebpfMonAsyncRankingsPublish(p->asyncs, ebpfMonClockMonotonic());
     ebpfMonHealthCollectorPublish(p->health);
     ebpfMonSearchPublish(p->search, ebpfMonClockReal(), seconds);
     ebpfMonPublishedLock()->isMeasured = 1;

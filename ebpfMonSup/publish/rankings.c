@@ -13,7 +13,8 @@
 #include "common/array.h"
 #include "model/published.h"
 #include "probe/kernelTables.h"
-#include "publish/hist.h"
+#include "publish/displayName.h"
+#include "probe/hist.h"
 #include "publish/rankings.h"
 #include "publish/rootAudit.h"
 
@@ -91,19 +92,6 @@ void ebpfMonRankingsFree(ebpfMonRankings *r)
     free(r);
 }
 
-/* A record's name; with its IOC where another watched IOC has one of the same name. Under the targets lock. */
-static void findDisplayName(const ebpfMonRankings *r, const ebpfMonTarget *t, uint32_t index, char *name, size_t size)
-{
-    const char *plain = ebpfMonCatalogueName(t->cat, index);
-
-    for (const ebpfMonTarget *o = ebpfMonTargetsGetFirst(r->targets); o; o = o->next)
-        if (o != t && !o->gone && o->cat && o->slot != UINT32_MAX && ebpfMonCatalogueFind(o->cat, plain) >= 0) {
-            snprintf(name, size, "%.40s@%.18s", plain, t->name);
-            return;
-        }
-    snprintf(name, size, "%s", plain);
-}
-
 static void copyWatched(ebpfMonRankings *r, const ebpfMonPublished *published)
 {
     r->watchedCount = published->watched.count;
@@ -160,7 +148,7 @@ static void makeProcRows(ebpfMonRankings *r)
         const busyRecord *b = &r->busy[i];
         ebpfMonProcRow *row = &r->procRow[i];
 
-        findDisplayName(r, b->t, b->index, row->name, sizeof(row->name));
+        ebpfMonDisplayName(r->targets, b->t, b->index, row->name, sizeof(row->name));
         row->count = b->count;
         row->rate = (double)b->rate;
         row->atLeast = ebpfMonTargetIsAtLeast(b->t, b->index);
@@ -240,16 +228,6 @@ void ebpfMonRankingsPublishRecords(ebpfMonRankings *r, double seconds)
 
 /* --- chains ----------------------------------------------------------------------------------------- */
 
-static ebpfMonTarget *findSlot(const ebpfMonRankings *r, uint32_t slot, uint32_t *index)
-{
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(r->targets); t; t = t->next)
-        if (t->slot != UINT32_MAX && t->cat && slot - t->slot < t->cat->count) {
-            *index = slot - t->slot;
-            return t;
-        }
-    return NULL;
-}
-
 static void insertSlow(ebpfMonRankings *r, const ebpfMonTarget *t, uint32_t index, const struct ebpfMonRootStat *s)
 {
     double mean = (double)s->sum / (double)s->count;
@@ -267,7 +245,7 @@ static void addRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *s)
 {
     ebpfMonRankings *r = arg;
     uint32_t index = 0;
-    ebpfMonTarget *t = findSlot(r, slot, &index);
+    ebpfMonTarget *t = ebpfMonDisplayFindSlot(r->targets, slot, &index);
     const char *name;
     int isShown;
 
@@ -302,7 +280,7 @@ static void makeChainRow(const ebpfMonRankings *r, const slowRoot *s, ebpfMonCha
 {
     const struct ebpfMonRootStat *stat = &s->stat;
 
-    findDisplayName(r, s->t, s->index, row->name, sizeof(row->name));
+    ebpfMonDisplayName(r->targets, s->t, s->index, row->name, sizeof(row->name));
     snprintf(row->root, sizeof(row->root), "%s", ebpfMonCatalogueName(s->t->cat, s->index));
     snprintf(row->ioc, sizeof(row->ioc), "%s", s->t->name);
     ebpfMonHistOctaves(stat->hist, EBPFMON_BUCKETS, row->hist, EBPFMON_HIST_MAX);

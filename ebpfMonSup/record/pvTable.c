@@ -6,130 +6,8 @@
 #include <alarm.h>
 #include <dbDefs.h>
 
+#include "record/pvRows.h"
 #include "record/pvTable.h"
-
-static const void *hostRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index ? NULL : published;
-}
-
-static const void *iocRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < published->iocs.count ? &published->iocs.ioc[index] : NULL;
-}
-
-static const void *putRow(const ebpfMonPublished *published, unsigned index)
-{
-    return ebpfMonPublishedGetPut(published, index);
-}
-
-static const void *clientPutRow(const ebpfMonPublished *published, unsigned index)
-{
-    return ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, index);
-}
-
-static const void *autoPutRow(const ebpfMonPublished *published, unsigned index)
-{
-    return ebpfMonPublishedGetPutOf(published, ebpfMonPutAutomatic, index);
-}
-
-static const void *procRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < published->processings.busiestCount ? &published->processings.busiest[index] : NULL;
-}
-
-static const void *chainRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < published->chains.slowestCount ? &published->chains.slowest[index] : NULL;
-}
-
-static const void *histRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < EBPFMON_HIST_MAX ? &published->chains.hist[index] : NULL;
-}
-
-static const void *edgeRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < EBPFMON_HIST_MAX ? &published->chains.histEdge[index] : NULL;
-}
-
-static const void *heatRecordRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < EBPFMON_HEAT_RECORDS ? &published->heat.record[index] : NULL;
-}
-
-static const void *heatRateRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < NELEMENTS(published->heat.rate) ? &published->heat.rate[index] : NULL;
-}
-
-static const void *heatChainRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < NELEMENTS(published->heat.chains) ? &published->heat.chains[index] : NULL;
-}
-
-static const void *lostRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < published->losses.kinds ? &published->losses.by[index] : NULL;
-}
-
-static const void *watchRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < published->watched.count ? &published->watched.row[index] : NULL;
-}
-
-static const void *searchRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < published->searches.names ? &published->searches.name[index] : NULL;
-}
-
-static const void *clientRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < published->searches.clients ? &published->searches.client[index] : NULL;
-}
-
-static const void *beaconRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < published->searches.servers ? &published->searches.server[index] : NULL;
-}
-
-static const void *openRow(const ebpfMonPublished *published, unsigned index)
-{
-    return ebpfMonPublishedGetUnexpected(published, index);
-}
-
-/* The newest one, acknowledged or not. */
-static const void *unexpectedRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index ? NULL : ebpfMonPublishedGetNewestUnexpected(published);
-}
-
-static const void *healthRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < published->health.iocs ? &published->health.ioc[index] : NULL;
-}
-
-static const void *userRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < published->clients.rows ? &published->clients.row[index] : NULL;
-}
-
-static const void *scanRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < published->health.scans ? &published->health.scan[index] : NULL;
-}
-
-static const void *eventRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index || published->health.events ? ebpfMonHealthEvent(&published->health, index) : EBPFMON_NO_EVENT;
-}
-
-static const void *hangRow(const ebpfMonPublished *published, unsigned index)
-{
-    if (!index && !published->health.hangLines)
-        return EBPFMON_NO_HANG;
-    return index < published->health.hangLines ? published->health.hangLine[index] : NULL;
-}
 
 #define LOST(member)   offsetof(ebpfMonLossRow, member)
 #define HOST(member)   offsetof(ebpfMonPublished, member)
@@ -137,6 +15,8 @@ static const void *hangRow(const ebpfMonPublished *published, unsigned index)
 #define PUT(member)    offsetof(ebpfMonPut, member)
 #define PROC(member)   offsetof(ebpfMonProcRow, member)
 #define CHAIN(member)  offsetof(ebpfMonChainRow, member)
+#define ASYNC(member)  offsetof(ebpfMonAsyncRow, member)
+#define DEVICE(member) offsetof(ebpfMonDeviceRow, member)
 #define WATCH(member)  offsetof(ebpfMonWatchRow, member)
 #define SEARCH(member) offsetof(ebpfMonSearchRow, member)
 #define CLIENT(member) offsetof(ebpfMonSearchClientRow, member)
@@ -240,6 +120,37 @@ static const ebpfMonPv table[] = {
     {"CHAIN_TIMED",                ebpfMonGroupIocs,       hostRow,       ebpfMonCellDouble, HOST(iocs.timed)},
     {"CHAIN_UNTIMED_CNT",          ebpfMonGroupIocs,       hostRow,       ebpfMonCellCount,  HOST(iocs.slowUntimed)},
     {"CHAIN_LOG_CNT",              ebpfMonGroupSlow,       hostRow,       ebpfMonCellCount,  HOST(chains.slowCount)},
+
+    /* Asynchronous records. */
+    {"ASYNC_TOP_NAMES",            ebpfMonGroupAsync,      asyncRow,      ebpfMonCellText,   ASYNC(name)},
+    {"ASYNC_TOP_CNTS",             ebpfMonGroupAsync,      asyncRow,      ebpfMonCellCount,  ASYNC(count)},
+    {"ASYNC_TOP_MEANS",            ebpfMonGroupAsync,      asyncRow,      ebpfMonCellDouble, ASYNC(mean)},
+    {"ASYNC_TOP_P99S",             ebpfMonGroupAsync,      asyncRow,      ebpfMonCellDouble, ASYNC(p99)},
+    {"ASYNC_TOP_MAXS",             ebpfMonGroupAsync,      asyncRow,      ebpfMonCellDouble, ASYNC(max)},
+    {"ASYNC_TOP_TIMEOUT_CNTS",     ebpfMonGroupAsync,      asyncRow,      ebpfMonCellCount,  ASYNC(timeouts)},
+    {"ASYNC_TOP_BUSY_TIMES",       ebpfMonGroupAsync,      asyncRow,      ebpfMonCellDouble, ASYNC(busy)},
+    {"ASYNC_HIST",                 ebpfMonGroupAsync,      asyncHistRow,  ebpfMonCellDouble, 0},
+    {"ASYNC_LATENCY_MAX",          ebpfMonGroupAsync,      hostRow,       ebpfMonCellDouble, HOST(asyncs.latencyMax)},
+    {"ASYNC_BUSY_MAX",             ebpfMonGroupAsync,      hostRow,       ebpfMonCellDouble, HOST(asyncs.busyMax)},
+
+    /* Ports of asyn. */
+    {"DEVICE_IOC_CNT",             ebpfMonGroupDevice,     hostRow,       ebpfMonCellUnsigned, HOST(devices.iocs)},
+    {"DEVICE_REQUEST_CNT",         ebpfMonGroupDevice,     hostRow,       ebpfMonCellCount,  HOST(devices.requests)},
+    {"DEVICE_TIMEOUT_CNT",         ebpfMonGroupDevice,     hostRow,       ebpfMonCellCount,  HOST(devices.timeouts)},
+    {"DEVICE_LOST_CNT",            ebpfMonGroupDevice,     hostRow,       ebpfMonCellCount,  HOST(devices.lost)},
+    {"DEVICE_COST",                ebpfMonGroupDevice,     hostRow,       ebpfMonCellDouble, HOST(devices.cost)},
+    {"DEVICE_MSG",                 ebpfMonGroupDevice,     hostRow,       ebpfMonCellText,   HOST(devices.state)},
+    {"DEVICE_PORTS",               ebpfMonGroupDevice,     deviceRow,     ebpfMonCellText,   DEVICE(port)},
+    {"DEVICE_RECORDS",             ebpfMonGroupDevice,     deviceRow,     ebpfMonCellText,   DEVICE(user)},
+    {"DEVICE_CNTS",                ebpfMonGroupDevice,     deviceRow,     ebpfMonCellCount,  DEVICE(count)},
+    {"DEVICE_WAIT_MEANS",          ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(waitMean)},
+    {"DEVICE_WAIT_P99S",           ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(waitP99)},
+    {"DEVICE_WAIT_MAXS",           ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(waitMax)},
+    {"DEVICE_TIME_MEANS",          ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(serveMean)},
+    {"DEVICE_TIME_MAXS",           ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(serveMax)},
+    {"DEVICE_TIMEOUT_CNTS",        ebpfMonGroupDevice,     deviceRow,     ebpfMonCellCount,  DEVICE(timeouts)},
+    {"DEVICE_BEHINDS",             ebpfMonGroupDevice,     deviceRow,     ebpfMonCellText,   DEVICE(behind)},
+    {"DEVICE_IOCS",                ebpfMonGroupDevice,     deviceRow,     ebpfMonCellText,   DEVICE(ioc)},
 
     /* Health of the IOCs. */
     {"IOC_HEALTH_NAMES",           ebpfMonGroupHealth,     healthRow,     ebpfMonCellText,   HEALTH(name)},
@@ -352,6 +263,10 @@ static const ebpfMonPv table[] = {
     {"LAT_MEAN",                   ebpfMonGroupWatch,      watchRow,      ebpfMonCellDouble, WATCH(latMean)},
     {"LAT_P99",                    ebpfMonGroupWatch,      watchRow,      ebpfMonCellDouble, WATCH(latP99)},
     {"LAT_MAX",                    ebpfMonGroupWatch,      watchRow,      ebpfMonCellDouble, WATCH(latMax)},
+    {"ASYNC_CNT",                  ebpfMonGroupWatch,      watchRow,      ebpfMonCellCount,  WATCH(asyncCount)},
+    {"ASYNC_MEAN",                 ebpfMonGroupWatch,      watchRow,      ebpfMonCellDouble, WATCH(asyncMean)},
+    {"ASYNC_P99",                  ebpfMonGroupWatch,      watchRow,      ebpfMonCellDouble, WATCH(asyncP99)},
+    {"ASYNC_MAX",                  ebpfMonGroupWatch,      watchRow,      ebpfMonCellDouble, WATCH(asyncMax)},
     {"PUT_CNT",                    ebpfMonGroupWatch,      watchRow,      ebpfMonCellCount,  WATCH(putCount)},
     {"PUT_LAST",                   ebpfMonGroupWatch,      watchRow,      ebpfMonCellText,   WATCH(putLast)},
 };
@@ -477,7 +392,8 @@ static int isMeasuredPv(const ebpfMonPv *pv)
     for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++)
         if (pv->offset == offsets[i])
             return 1;
-    return pv->group == ebpfMonGroupProc || pv->group == ebpfMonGroupHealth || pv->group == ebpfMonGroupSearch;
+    return pv->group == ebpfMonGroupProc || pv->group == ebpfMonGroupAsync || pv->group == ebpfMonGroupHealth ||
+           pv->group == ebpfMonGroupSearch;
 }
 
 int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row)
@@ -490,6 +406,8 @@ int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, con
         return isnan(ebpfMonPvDouble(pv, row)); /* there was no chain */
     if (pv->group == ebpfMonGroupHeat)
         return !published->time[ebpfMonGroupHeat].secPastEpoch; /* before the first moment */
+    if (pv->row == asyncHistRow)
+        return published->chains.selectedRoot[0] && !published->asyncs.selectedFound;
     if (pv->group == ebpfMonGroupClients && pv->row == hostRow)
         return !published->time[ebpfMonGroupClients].secPastEpoch; /* before the first look */
     return !published->isMeasured && isMeasuredPv(pv);

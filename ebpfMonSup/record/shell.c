@@ -14,6 +14,7 @@ static void ebpfMonShellRegistrar(void)
     ebpfMonOtlpShellRegister();
     ebpfMonConsoleShellRegister();
     ebpfMonQueryShellRegister();
+    ebpfMonDeviceShellRegister();
     ebpfMonInventoryShellRegister();
 }
 epicsExportRegistrar(ebpfMonShellRegistrar);

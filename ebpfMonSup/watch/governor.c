@@ -158,6 +158,7 @@ static void publishLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel leve
 {
     ebpfMonTargetsLock(g->targets);
     t->probesOn = t->follower.att.on;
+    t->queuesSince = t->follower.queuesSince;
     if (added & (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField)))
         t->putsSince = ebpfMonClockMonotonic();
     t->level = level;

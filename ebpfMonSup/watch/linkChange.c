@@ -106,8 +106,9 @@ void ebpfMonLinkChangeCatchUp(ebpfMonLinkChange *change, ebpfMonTargets *targets
         reached *r = &change->rec[i];
 
         /* Else the kernel part has counted it since; or it is one that cannot exchange the time, and might count it, too. */
-        if (r->processed && ebpfMonFeature.loop && __atomic_compare_exchange_n((uint64_t *)&t->recState[r->index].time, &r->was, r->time, 0,
-                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        if (r->processed && ebpfMonFeature.loop &&
+            __atomic_compare_exchange_n((uint64_t *)&t->recState[r->index].time, &r->was, r->time, 0, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
             t->adjust[r->index]++;
         if (r->processed || r->isCounted) /* once at least: more than that its time stamp does not tell */
             t->how[r->index] |= EBPFMON_MISSED;

@@ -56,6 +56,7 @@ typedef struct ebpfMonTarget {
     ebpfMonLevel asked;    /* by the filter or by a command */
     ebpfMonLevel level;    /* in force */
     uint32_t  probesOn;    /* EBPFMON_BIT of each probe that is attached */
+    uint64_t  queuesSince; /* as follower.queuesSince, for asynchronous records that are shown */
     uint64_t  putsSince;   /* monotonic ns: all ways to write have been watched from then on; UINT64_MAX: not yet */
     double    cost;        /* percent of one core, over the last seconds */
     double    traps;       /* a second, when its cost was looked at last */

@@ -54,6 +54,9 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 # The records of all watched IOCs to a RecSync server, for Channel Finder.
 #ebpfMonRecSync on
 
+# Who waits for which port of asyn (documentation/device.md):
+#ebpfMonDeviceWatch "*"
+
 # Questions of your own (documentation/queries.md), and those that come with ebpfMon: load, make PVs, start.
 #dbLoadRecords "$(TOP)/db/ebpfMonQuery.template", "P=$(EBPFMON_P),Q=CPU_BY_ROOT"
 #ebpfMonQueryLoad "$(TOP)/iocBoot/$(IOC)/queries/cpuByRoot.json"

@@ -20,7 +20,7 @@
 #include "export/export.h"
 #include "export/otlp/span.h"
 #include "model/published.h"
-#include "publish/hist.h"
+#include "probe/hist.h"
 #include "model/logOps.h"
 
 #define CHAIN    10   /* spans */

@@ -39,6 +39,8 @@ class Ioc:
     def argv(self):
         if self.kind == "latencyIoc":
             return [self.program or paths.LATENCY_IOC, paths.LATENCY_DBD, self.macros, *self.files]
+        if self.kind == "streamIoc":  # its file is a start-up script
+            return [self.program or paths.STREAM_IOC, *self.files]
         if self.kind == "roadsIoc":
             acf = self.acf or paths.TESTS / "ioc" / "roads.acf"
             return [paths.ROADS_IOC, paths.ROADS_DBD, acf, self.macros, *self.files]

@@ -28,3 +28,6 @@ STATIC_IOC = TESTS / "ioc" / f"O.{ARCH}" / "staticIoc"
 ROADS_IOC = TESTS / "ioc" / f"O.{ARCH}" / "roadsIoc"
 ROADS_DBD = TESTS / "ioc" / "O.Common" / "roadsIoc.dbd"
 PROGRAMS = TESTS / "programs"
+# StreamDevice, built against asyn and our Base, if this machine has it: CONTRIBUTING.md
+STREAM = Path(os.environ.get("EBPFMON_STREAM") or CACHE / "StreamDevice")
+STREAM_IOC = STREAM / "bin" / ARCH / "streamApp"

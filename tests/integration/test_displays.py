@@ -288,7 +288,7 @@ def test_one_ioc(live, module_ioc):
                     "PUTS IOC_NAMES IOC_NOTES IOC_CPU_LOADS IOC_LOCK_HELD_TIMES PROC_TOP CHAIN_TOP PUT_RATE PROC_RATE PUT_LAST"),
     ("ebpfMonPuts.bob", "PUTS AUTO_PUTS AUTO_PUT_LAST BAD_PUTS PUT_BAD_ACK PUT_BAD_ALARM PUT_BAD_LAST LOSSES UNFOUND PUT_RATE LOG_STATE LOG_MSG "
                         "LOG_LOST_CNT PACKET_STATE"),
-    ("ebpfMonChains.bob", "PROC_TOP CHAIN_TOP CHAIN_HIST_ROOT CHAIN_HIST CHAIN_HIST_EDGES CHAIN_P99 CHAIN_LOG IOCS FILTER_LEVEL "
+    ("ebpfMonChains.bob", "PROC_TOP CHAIN_TOP CHAIN_HIST_ROOT CHAIN_HIST CHAIN_HIST_EDGES CHAIN_P99 ASYNC_TOP ASYNC_HIST ASYNC_BUSY_MAX CHAIN_LOG IOCS FILTER_LEVEL "
                           "FILTER_STATUS OTLP_STATE OTLP_RATE OTLP_QUEUE_LOAD OTLP_LOST_CNT OTLP_MSG "
                           "RECSYNC_STATE RECSYNC_IOC_CNT RECSYNC_MSG"),
     ("ebpfMonClients.bob", "CLIENTS CLIENT_FILTER_IOC CLIENT_FILTER_PV CLIENT_CNT CLIENT_UNREAD_CNT USAGE_STATE USAGE_MSG "
@@ -453,7 +453,8 @@ def test_alarm_tree(records):
 
 # Alarms that are not for operators: what the monitor itself takes; what leads to a loss, which has an alarm; the filter,
 # which answers who wrote it.
-NOT_IN_TREE = {"CPU", "MEM", "LOG_QUEUE_LOAD", "OTLP_QUEUE_LOAD", "FILTER"}
+# The last one: who watches ports of asyn does so by a command, and looks.
+NOT_IN_TREE = {"CPU", "MEM", "LOG_QUEUE_LOAD", "OTLP_QUEUE_LOAD", "FILTER", "DEVICE_LOST_CNT"}
 
 
 def test_alarm_tree_is_whole(records):

@@ -5,9 +5,11 @@
  * which input A names over to another thread. And a function whose calls, arguments and results are known, for queries.
  */
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <aSubRecord.h>
+#include <alarm.h>
 #include <callback.h>
 #include <cantProceed.h>
 #include <dbAccess.h>
@@ -48,8 +50,22 @@ static long sleepFor(aSubRecord *prec)
     return 0;
 }
 
-/* Asynchronous, as a slow device: begins, lets the lock set go, completes from a callback. Timers of EPICS
- * are due up to 5 ms early. */
+/* Maps A bytes, and writes to each page of 4096. */
+static long mapMemory(aSubRecord *prec)
+{
+    size_t size = (size_t)*(double *)prec->a;
+    char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED)
+        return -1;
+    for (size_t i = 0; i < size; i += 4096)
+        *(volatile char *)(p + i) = 1;
+    munmap(p, size);
+    return 0;
+}
+
+/* Asynchronous, as a slow device: begins, lets the lock set go, completes from a callback; input B: as if the device had
+ * not answered. Timers of EPICS are due up to 5 ms early. */
 typedef struct {
     epicsCallback callback;
     double begin;
@@ -61,6 +77,8 @@ static long completeAfter(aSubRecord *prec)
 
     if (prec->pact) {
         *(double *)prec->vala = now() - pending->begin;
+        if (*(double *)prec->b != 0)
+            recGblSetSevr(prec, TIMEOUT_ALARM, INVALID_ALARM);
         return 0;
     }
     if (!pending) {
@@ -188,3 +206,4 @@ epicsRegisterFunction(spinFor);
 epicsRegisterFunction(sleepFor);
 epicsRegisterFunction(completeAfter);
 epicsRegisterFunction(stampFirst);
+epicsRegisterFunction(mapMemory);

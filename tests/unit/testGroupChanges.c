@@ -46,6 +46,7 @@ static void testEach(void)
         { "the rate of all", ebpfMonGroupProc, &published.processings.rate },
         { "the p99 of a root", ebpfMonGroupChains, &published.chains.slowest[1].p99 },
         { "the histogram", ebpfMonGroupChains, &published.chains.hist[31] },
+        { "an asynchronous record", ebpfMonGroupAsync, &published.asyncs.latencyMax },
         { "a record of its own", ebpfMonGroupWatch, &published.watched.row[1].latMax },
         { "a name that is searched for", ebpfMonGroupSearch, &published.searches.name[1].count },
         { "beacons", ebpfMonGroupSearch, &published.searches.beacons },
@@ -104,13 +105,13 @@ static void testMeasured(void)
 
 MAIN(testGroupChanges)
 {
-    testPlan(32);
+    testPlan(33);
     published.iocs.count = published.processings.busiestCount = published.chains.slowestCount = 2;
     published.watched.count = published.searches.names = 2;
     published.health.iocs = published.health.scans = published.health.events = 2;
     atFirst = find(1);
     testOk(atFirst == (1u << ebpfMonGroupState | 1u << ebpfMonGroupIocs | 1u << ebpfMonGroupPuts |
-                       1u << ebpfMonGroupProc | 1u << ebpfMonGroupChains | 1u << ebpfMonGroupWatch |
+                       1u << ebpfMonGroupProc | 1u << ebpfMonGroupChains | 1u << ebpfMonGroupAsync | 1u << ebpfMonGroupWatch |
                        1u << ebpfMonGroupSearch | 1u << ebpfMonGroupHealth), "at first all of the publisher's");
     testOk(!find(2), "the same: none");
     testEach();

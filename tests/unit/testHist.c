@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* publish/hist.h against the bucket that the kernel part computes. */
+/* probe/hist.h against the bucket that the kernel part computes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 #include "ebpfMonTable.h"
-#include "publish/hist.h"
+#include "probe/hist.h"
 #include "randomTest.h"
 
 #define RANDOM  1000000

@@ -2,6 +2,7 @@
 /* watch/recordTables.h, and with it closureTable.h and linkChange.h, without the kernel. */
 #include <testMain.h>
 
+#include "probe/kernelLoad.h"
 #include "recordTablesTest.h"
 
 static void testAdd(void)
@@ -303,6 +304,7 @@ MAIN(testRecordTables)
         .setArray = setArray, .removeArray = removeArray, .removeRoots = removeRoots,
     };
 
+    ebpfMonFeature.loop = 1; /* the kernel part can exchange a time stamp with the user part */
     testPlan(0);
     tables = (ebpfMonTables){ .conf = conf, .state = state, .closure = closure,
                               .size = { .maxRecords = MAX_RECORDS, .maxClosure = MAX_CLOSURE } };

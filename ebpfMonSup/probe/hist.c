@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "ebpfMonEvent.h"
-#include "publish/hist.h"
+#include "probe/hist.h"
 
 double ebpfMonHistEdge(unsigned bucket)
 {

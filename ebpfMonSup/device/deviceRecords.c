@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "device/deviceRecords.h"
+#include "ioc/memory.h"
+
+#define PVT_WORDS 16 /* of a private struct, that are looked at */
+#define PART_MAX  24 /* a base class begins so far behind its object at most: no other memory that was allocated does */
+
+typedef struct {
+    uint64_t dpvt;
+    uint32_t index;
+} Private;
+
+struct ebpfMonDeviceRecords {
+    pid_t    pid;
+    ebpfMonCatalogue *cat;
+    Private *list; /* by dpvt */
+    uint32_t count;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const Private *x = a, *y = b;
+
+    return x->dpvt < y->dpvt ? -1 : x->dpvt > y->dpvt;
+}
+
+ebpfMonDeviceRecords *ebpfMonDeviceRecordsNew(pid_t pid, ebpfMonCatalogue *cat)
+{
+    ebpfMonDeviceRecords *r = calloc(1, sizeof(*r));
+    ebpfMonMem *mem = ebpfMonMemNew(pid);
+
+    if (r)
+        r->list = calloc(cat->count + 1, sizeof(*r->list));
+    if (!r || !r->list || !mem) {
+        free(r);
+        ebpfMonMemFree(mem);
+        return NULL;
+    }
+    r->pid = pid;
+    r->cat = ebpfMonCatalogueHold(cat);
+    for (uint32_t i = 0; i < cat->count; i++) {
+        const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, cat->rec[i].rtype, "DPVT");
+        uint64_t dpvt = f ? ebpfMonMemPtr(mem, cat->rec[i].addr + f->offset) : 0;
+
+        if (dpvt)
+            r->list[r->count++] = (Private){ dpvt, i };
+    }
+    ebpfMonMemFree(mem);
+    qsort(r->list, r->count, sizeof(*r->list), compare);
+    return r;
+}
+
+void ebpfMonDeviceRecordsFree(ebpfMonDeviceRecords *r)
+{
+    if (!r)
+        return;
+    ebpfMonCatalogueRelease(r->cat);
+    free(r->list);
+    free(r);
+}
+
+ebpfMonCatalogue *ebpfMonDeviceRecordsGetCatalogue(const ebpfMonDeviceRecords *r)
+{
+    return r->cat;
+}
+
+/* The record whose DPVT is "at", or up to "part" bytes before. -1: none; -2: several have it. */
+static long findPrivate(const ebpfMonDeviceRecords *r, uint64_t at, uint64_t part)
+{
+    uint32_t low = 0, high = r->count;
+
+    while (low < high) { /* the first one above */
+        uint32_t middle = low + (high - low) / 2;
+
+        if (r->list[middle].dpvt <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low || at - r->list[low - 1].dpvt > part)
+        return -1;
+    if (low > 1 && r->list[low - 2].dpvt == r->list[low - 1].dpvt)
+        return -2;
+    return r->list[low - 1].index;
+}
+
+long ebpfMonDeviceRecordsFind(const ebpfMonDeviceRecords *r, uint64_t pvt)
+{
+    long found = findPrivate(r, pvt, 0);
+    uint64_t word[PVT_WORDS];
+
+    if (found != -1 || ebpfMonMemReadNow(r->pid, pvt, word, sizeof(word)))
+        return found >= 0 ? found : -1;
+    if ((found = ebpfMonCatalogueFindAddr(r->cat, word[0])) >= 0)
+        return found;
+    for (unsigned i = 0; i < PVT_WORDS; i++) {
+        long index = word[i] ? findPrivate(r, word[i], PART_MAX) : -1;
+
+        if (index == -2 || (index >= 0 && found >= 0 && index != found))
+            return -1;
+        if (index >= 0)
+            found = index;
+    }
+    return found;
+}

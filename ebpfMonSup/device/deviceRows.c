@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/hash.h"
+#include "probe/hist.h"
+#include "common/text.h"
+#include "device/asynLayout.h"
+#include "device/deviceRecords.h"
+#include "device/deviceRows.h"
+
+#define MS(ns) ((double)(ns) / 1e6)
+#define IOCS   64 /* whose records are known at a time */
+#define NAMED  4096 /* users whose names are known; a power of two */
+
+typedef struct {
+    struct ebpfMonDeviceKey  key;
+    struct ebpfMonDeviceStat stat;
+} User;
+
+/* To find a name takes several reads of the IOC's memory, and it stays. */
+typedef struct {
+    struct ebpfMonDeviceKey key;
+    char port[sizeof(((ebpfMonDeviceRow *)0)->port)];
+    char user[EBPFMON_NAME_SIZE]; /* empty: no record */
+} Named;
+
+struct ebpfMonDeviceRows {
+    User     top[EBPFMON_DEVICE_ROWS];
+    unsigned count;
+    uint64_t requests, timeouts;
+    ebpfMonTargets *targets;
+    struct {
+        uint32_t tgid;
+        ebpfMonDeviceRecords *records;
+    } ioc[IOCS];             /* direct mapped, by process id */
+    Named    named[NAMED];   /* … by key */
+};
+
+ebpfMonDeviceRows *ebpfMonDeviceRowsNew(void)
+{
+    return calloc(1, sizeof(ebpfMonDeviceRows));
+}
+
+void ebpfMonDeviceRowsFree(ebpfMonDeviceRows *r)
+{
+    for (unsigned i = 0; r && i < IOCS; i++)
+        ebpfMonDeviceRecordsFree(r->ioc[i].records);
+    free(r);
+}
+
+static uint64_t countTime(const struct ebpfMonDeviceStat *s)
+{
+    return s->waitSum + s->serveSum;
+}
+
+/* The list has those first that took the longest time in all. */
+static void insert(void *arg, const struct ebpfMonDeviceKey *key, const struct ebpfMonDeviceStat *stat)
+{
+    ebpfMonDeviceRows *r = arg;
+    unsigned i = r->count;
+
+    r->requests += stat->count;
+    r->timeouts += stat->timeouts;
+    if (i == EBPFMON_DEVICE_ROWS && countTime(stat) <= countTime(&r->top[i - 1].stat))
+        return;
+    i = i < EBPFMON_DEVICE_ROWS ? r->count++ : i - 1;
+    for (; i > 0 && countTime(&r->top[i - 1].stat) < countTime(stat); i--)
+        r->top[i] = r->top[i - 1];
+    r->top[i] = (User){ *key, *stat };
+}
+
+/* The catalogue of a process, held; and the name of its IOC. */
+static ebpfMonCatalogue *holdCatalogue(const ebpfMonDeviceRows *r, uint32_t tgid, char *ioc, size_t size)
+{
+    ebpfMonCatalogue *cat = NULL;
+    const ebpfMonTarget *t;
+
+    ebpfMonTargetsLock(r->targets);
+    t = ebpfMonTargetsFindByPid(r->targets, (pid_t)tgid);
+    if (t) {
+        cat = ebpfMonCatalogueHold(t->cat);
+        ebpfMonTextCopy(ioc, size, t->name);
+    }
+    ebpfMonTargetsUnlock(r->targets);
+    return cat;
+}
+
+/* The records of a process; NULL: they cannot be known. */
+static const ebpfMonDeviceRecords *findRecords(ebpfMonDeviceRows *r, uint32_t tgid, ebpfMonCatalogue *cat)
+{
+    unsigned i = tgid % IOCS;
+
+    if (!cat)
+        return NULL;
+    if (r->ioc[i].records && r->ioc[i].tgid == tgid && ebpfMonDeviceRecordsGetCatalogue(r->ioc[i].records) == cat)
+        return r->ioc[i].records;
+    ebpfMonDeviceRecordsFree(r->ioc[i].records);
+    r->ioc[i].tgid = tgid;
+    r->ioc[i].records = ebpfMonDeviceRecordsNew((pid_t)tgid, cat);
+    return r->ioc[i].records;
+}
+
+/* Empty: it works for no record that is known. */
+static void nameRecord(const ebpfMonDeviceRecords *records, uint64_t pvt, char *name, size_t size)
+{
+    long index = records ? ebpfMonDeviceRecordsFind(records, pvt) : -1;
+
+    name[0] = 0;
+    if (index >= 0)
+        ebpfMonTextCopy(name, size, ebpfMonCatalogueName(ebpfMonDeviceRecordsGetCatalogue(records), (uint32_t)index));
+}
+
+/* Its names; NULL: its port has none. */
+static const Named *findNames(ebpfMonDeviceRows *r, const User *u, const ebpfMonDeviceRecords *records)
+{
+    Named *n = &r->named[ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, &u->key, sizeof(u->key)) & (NAMED - 1)];
+    pid_t pid = (pid_t)u->key.tgid;
+
+    if (memcmp(&n->key, &u->key, sizeof(n->key)) == 0)
+        return n;
+    if (ebpfMonAsynNamePort(pid, u->key.port, u->stat.device, n->port, sizeof(n->port))) {
+        memset(&n->key, 0, sizeof(n->key));
+        return NULL;
+    }
+    nameRecord(records, u->key.pvt, n->user, sizeof(n->user));
+    n->key = u->key;
+    return n;
+}
+
+/* Who was in the way: another user of the same port. */
+static void nameBehind(ebpfMonDeviceRows *r, const User *u, const ebpfMonCatalogue *cat, const ebpfMonDeviceRecords *records,
+                       char *name, size_t size)
+{
+    name[0] = 0;
+    if (!u->stat.behind)
+        return;
+    nameRecord(records, u->stat.behind, name, size);
+    for (unsigned i = 0; !name[0] && i < r->count; i++)
+        if (r->top[i].key.pvt == u->stat.behind && r->top[i].key.tgid == u->key.tgid && r->top[i].stat.root && cat) {
+            long index = ebpfMonCatalogueFindAddr(cat, r->top[i].stat.root);
+
+            if (index >= 0)
+                snprintf(name, size, "[%.57s]", ebpfMonCatalogueName(cat, (uint32_t)index));
+        }
+    if (!name[0])
+        snprintf(name, size, "0x%" PRIx64, (uint64_t)u->stat.behind);
+}
+
+static void nameUser(const User *u, const Named *n, const ebpfMonCatalogue *cat, char *name, size_t size)
+{
+    long root = cat && u->stat.root ? ebpfMonCatalogueFindAddr(cat, u->stat.root) : -1;
+
+    if (n->user[0])
+        snprintf(name, size, "%s", n->user);
+    else if (root >= 0)
+        snprintf(name, size, "[%.57s]", ebpfMonCatalogueName(cat, (uint32_t)root));
+    else
+        snprintf(name, size, "0x%" PRIx64, (uint64_t)u->key.pvt);
+}
+
+static void fillNumbers(const struct ebpfMonDeviceStat *s, ebpfMonDeviceRow *row)
+{
+    row->count = s->count;
+    row->timeouts = s->timeouts;
+    row->waitMean = s->waits ? MS(s->waitSum) / (double)s->waits : NAN;
+    row->waitP99 = ebpfMonHistQuantile(s->waitHist, EBPFMON_BUCKETS, 0.99, (double)s->waitMax) / 1e6;
+    row->waitMax = s->waits ? MS(s->waitMax) : NAN;
+    row->serveMean = s->count ? MS(s->serveSum) / (double)s->count : NAN;
+    row->serveMax = MS(s->serveMax);
+}
+
+/* 0, or -1: its port has no name. */
+static int fillRow(ebpfMonDeviceRows *r, const User *u, ebpfMonDeviceRow *row)
+{
+    const ebpfMonDeviceRecords *records;
+    ebpfMonCatalogue *cat;
+    const Named *n;
+
+    memset(row, 0, sizeof(*row));
+    cat = holdCatalogue(r, u->key.tgid, row->ioc, sizeof(row->ioc));
+    records = findRecords(r, u->key.tgid, cat);
+    n = findNames(r, u, records);
+    if (n) {
+        snprintf(row->port, sizeof(row->port), "%s", n->port);
+        nameUser(u, n, cat, row->user, sizeof(row->user));
+        nameBehind(r, u, cat, records, row->behind, sizeof(row->behind));
+        row->reason = u->key.reason;
+        fillNumbers(&u->stat, row);
+    }
+    ebpfMonCatalogueRelease(cat);
+    return n ? 0 : -1;
+}
+
+unsigned ebpfMonDeviceRowsMake(ebpfMonDeviceRows *r, ebpfMonDevicePrograms *programs, ebpfMonTargets *targets,
+                               ebpfMonDeviceValues *values)
+{
+    unsigned nameless = 0;
+
+    r->targets = targets;
+    r->count = 0;
+    r->requests = r->timeouts = 0;
+    ebpfMonDeviceProgramsEachUser(programs, insert, r);
+    values->rows = 0;
+    for (unsigned i = 0; i < r->count; i++) {
+        if (fillRow(r, &r->top[i], &values->row[values->rows]))
+            nameless++;
+        else
+            values->rows++;
+    }
+    values->requests = r->requests;
+    values->timeouts = r->timeouts;
+    return nameless;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsMutex.h>
+#include <epicsThread.h>
+#include <epicsTime.h>
+
+#include "common/clock.h"
+#include "common/sharedWorker.h"
+#include "device/deviceIocs.h"
+#include "device/deviceRows.h"
+#include "device/devices.h"
+#include "model/published.h"
+
+#define PERIOD  1.0
+#define ASLEEP  3600.0 /* nobody wants it: until it is woken */
+#define PATTERN 61
+
+struct ebpfMonDevices {
+    ebpfMonSharedWorker worker;
+    epicsMutexId lock;      /* of the next one */
+    char     wanted[PATTERN]; /* pattern of IOC names; empty: nothing is watched */
+    /* fixed while the thread runs */
+    ebpfMonTargets     *targets;
+    const ebpfMonCosts *costs;
+    /* the thread's own */
+    char     pattern[PATTERN]; /* the one in force */
+    ebpfMonDevicePrograms *programs;
+    ebpfMonDeviceIocs     *iocs;
+    ebpfMonDeviceRows     *rows;
+    uint64_t runs, lookedAt; /* of programs, at the last look (ns) */
+    ebpfMonDeviceValues values;
+};
+
+ebpfMonDevices *ebpfMonDevicesNew(void)
+{
+    ebpfMonDevices *d = calloc(1, sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->lock = epicsMutexMustCreate();
+    ebpfMonSharedWorkerInit(&d->worker);
+    return d;
+}
+
+void ebpfMonDevicesWatch(ebpfMonDevices *d, const char *pattern)
+{
+    epicsMutexMustLock(d->lock);
+    snprintf(d->wanted, sizeof(d->wanted), "%s", pattern);
+    epicsMutexUnlock(d->lock);
+    ebpfMonSharedWorkerWake(&d->worker);
+}
+
+static void publish(ebpfMonDevices *d)
+{
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    int isSame = memcmp(&published->devices, &d->values, sizeof(d->values)) == 0;
+
+    if (!isSame) {
+        memcpy(&published->devices, &d->values, sizeof(d->values));
+        epicsTimeGetCurrent(&published->time[ebpfMonGroupDevice]);
+    }
+    ebpfMonPublishedUnlock();
+    if (!isSame)
+        ebpfMonPublishedNotify(ebpfMonGroupDevice);
+}
+
+static void end(ebpfMonDevices *d)
+{
+    ebpfMonDeviceIocsFree(d->iocs);
+    ebpfMonDeviceRowsFree(d->rows);
+    ebpfMonDeviceProgramsFree(d->programs);
+    d->iocs = NULL;
+    d->rows = NULL;
+    d->programs = NULL;
+    d->pattern[0] = 0;
+}
+
+/* Afterwards its programs are loaded, or d->values.state says why not. */
+static void begin(ebpfMonDevices *d)
+{
+    d->programs = ebpfMonDeviceProgramsLoad(d->values.state, sizeof(d->values.state));
+    if (!d->programs)
+        return;
+    d->iocs = ebpfMonDeviceIocsNew(d->programs);
+    d->rows = ebpfMonDeviceRowsNew();
+    d->runs = 0;
+    d->lookedAt = ebpfMonClockMonotonic();
+    if (d->iocs && d->rows)
+        return;
+    snprintf(d->values.state, sizeof(d->values.state), "out of memory");
+    end(d);
+}
+
+/* Takes over what is wanted now. Nonzero: something is. */
+static int takeWanted(ebpfMonDevices *d)
+{
+    char wanted[PATTERN];
+
+    epicsMutexMustLock(d->lock);
+    memcpy(wanted, d->wanted, sizeof(wanted));
+    epicsMutexUnlock(d->lock);
+    if (strcmp(wanted, d->pattern) == 0)
+        return wanted[0] != 0;
+    end(d);
+    memset(&d->values, 0, sizeof(d->values));
+    if (wanted[0])
+        begin(d);
+    else
+        snprintf(d->values.state, sizeof(d->values.state), "off: ebpfMonDeviceWatch \"*\" watches the ports of all IOCs");
+    memcpy(d->pattern, wanted, sizeof(wanted));
+    return wanted[0] != 0;
+}
+
+static void countCost(ebpfMonDevices *d)
+{
+    struct ebpfMonDeviceCounts counts;
+    uint64_t now = ebpfMonClockMonotonic();
+    double seconds = (double)(now - d->lookedAt) / 1e9;
+
+    ebpfMonDeviceProgramsReadCounts(d->programs, &counts);
+    d->values.lost = counts.lost;
+    if (seconds > 0)
+        d->values.cost = 100 * (double)(counts.runs - d->runs) * d->costs->entryNs / 1e9 / seconds;
+    d->runs = counts.runs;
+    d->lookedAt = now;
+}
+
+static void look(ebpfMonDevices *d, ebpfMonWorker *worker)
+{
+    ebpfMonDeviceValues *v = &d->values;
+    const char *trouble;
+    unsigned nameless;
+
+    ebpfMonDeviceIocsFollow(d->iocs, d->targets, d->pattern, worker);
+    nameless = ebpfMonDeviceRowsMake(d->rows, d->programs, d->targets, v);
+    v->iocs = ebpfMonDeviceIocsCount(d->iocs);
+    trouble = ebpfMonDeviceIocsGetTrouble(d->iocs);
+    if (nameless)
+        snprintf(v->state, sizeof(v->state), "%u ports have no name where asyn 4 has it: they are not shown", nameless);
+    else if (trouble[0])
+        snprintf(v->state, sizeof(v->state), "%s", trouble);
+    else
+        snprintf(v->state, sizeof(v->state), "watches the ports of %u IOCs with asyn", v->iocs);
+    countCost(d);
+}
+
+static void runDevices(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonDevices *d = arg;
+
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        int isWanted = takeWanted(d);
+
+        if (isWanted && d->programs)
+            look(d, worker);
+        publish(d);
+        ebpfMonWorkerWait(worker, isWanted && d->programs ? PERIOD : ASLEEP);
+    }
+    end(d);
+}
+
+int ebpfMonDevicesBegin(ebpfMonDevices *d, ebpfMonTargets *targets, const ebpfMonCosts *costs)
+{
+    if (!d)
+        return -1;
+    d->targets = targets;
+    d->costs = costs;
+    snprintf(d->values.state, sizeof(d->values.state), "off: ebpfMonDeviceWatch \"*\" watches the ports of all IOCs");
+    return ebpfMonSharedWorkerSet(&d->worker, ebpfMonWorkerStart("ebpfMonDevice", epicsThreadPriorityLow, runDevices, d));
+}
+
+int ebpfMonDevicesStop(ebpfMonDevices *d, double seconds)
+{
+    return d ? ebpfMonSharedWorkerStop(&d->worker, seconds) : 0;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "probe/devicePrograms.h"
+#include "probe/kernelLoad.h"
+#include "probe/kernelTables.h"
+#include "probe/libbpfText.h"
+#include "probe/linkFolder.h"
+#include "probe/uprobeMulti.h"
+#include "ebpfMonDeviceBpf.skel.h"
+
+struct ebpfMonDevicePrograms {
+    struct ebpfMonDeviceBpf *skel;
+};
+
+/* 0 or a negative errno. */
+static int load(ebpfMonDevicePrograms *d)
+{
+    int threads = ebpfMonKernelGetTableFd("threads");
+    struct bpf_program *prog;
+
+    if (threads < 0)
+        return -ENODEV;
+    if (bpf_map__reuse_fd(d->skel->maps.threads, threads))
+        return -errno;
+    if (ebpfMonFeature.uprobeMulti)
+        bpf_object__for_each_program(prog, d->skel->obj)
+            bpf_program__set_expected_attach_type(prog, (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
+    return ebpfMonDeviceBpf__load(d->skel);
+}
+
+ebpfMonDevicePrograms *ebpfMonDeviceProgramsLoad(char *why, size_t size)
+{
+    ebpfMonDevicePrograms *d = calloc(1, sizeof(*d));
+    int err = -ENOMEM;
+
+    if (d) {
+        d->skel = ebpfMonDeviceBpf__open();
+        if (d->skel)
+            err = load(d);
+    }
+    if (!err)
+        return d;
+    snprintf(why, size, "kernel %s refused its programs: %s (%s)", ebpfMonKernelRelease(), strerror(-err),
+             ebpfMonLibbpfTextGetVerdict()[0] ? ebpfMonLibbpfTextGetVerdict() : "no more is known");
+    ebpfMonDeviceProgramsFree(d);
+    return NULL;
+}
+
+void ebpfMonDeviceProgramsFree(ebpfMonDevicePrograms *d)
+{
+    if (!d)
+        return;
+    ebpfMonDeviceBpf__destroy(d->skel);
+    free(d);
+}
+
+int ebpfMonDeviceProgramsAddProcess(ebpfMonDevicePrograms *d, pid_t pid, const struct ebpfMonDeviceConf *conf)
+{
+    uint32_t tgid = (uint32_t)pid;
+
+    return bpf_map_update_elem(bpf_map__fd(d->skel->maps.deviceIocs), &tgid, conf, BPF_ANY) ? errno : 0;
+}
+
+/* Removes the elements of one process. Its tgid stands at "tgidAt" of the key. Bounded: others may add some. */
+static void removeOf(const struct bpf_map *map, uint32_t tgid, size_t tgidAt)
+{
+    uint8_t key[sizeof(struct ebpfMonDeviceKey)], next[sizeof(key)];
+    int fd = bpf_map__fd(map), more = bpf_map_get_next_key(fd, NULL, next) == 0;
+
+    for (unsigned n = 0; more && n < 2 * bpf_map__max_entries(map); n++) {
+        memcpy(key, next, sizeof(key));
+        more = bpf_map_get_next_key(fd, key, next) == 0; /* before the present one goes: the round would begin again */
+        if (memcmp(key + tgidAt, &tgid, sizeof(tgid)) == 0)
+            bpf_map_delete_elem(fd, key);
+    }
+}
+
+void ebpfMonDeviceProgramsRemoveProcess(ebpfMonDevicePrograms *d, pid_t pid)
+{
+    uint32_t tgid = (uint32_t)pid;
+
+    bpf_map_delete_elem(bpf_map__fd(d->skel->maps.deviceIocs), &tgid);
+    removeOf(d->skel->maps.deviceFunctions, tgid, offsetof(struct ebpfMonDeviceFunction, tgid));
+    removeOf(d->skel->maps.deviceUsers, tgid, offsetof(struct ebpfMonDeviceKey, tgid));
+}
+
+/* 0, or an errno. */
+static int attachProbe(struct bpf_program *prog, const char *path, uint64_t offset, pid_t pid, int isReturn,
+                       ebpfMonProbe *probe)
+{
+    LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
+
+    memset(probe, 0, sizeof(*probe));
+    if (!ebpfMonFeature.uprobeMulti) {
+        probe->link = bpf_program__attach_uprobe_opts(prog, pid, path, offset, &opts);
+        return probe->link ? 0 : errno;
+    }
+    probe->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), path, &offset, 1, pid, isReturn);
+    if (probe->fd < 0)
+        return errno;
+    probe->inFolder = ebpfMonLinkFolderAdd(probe->fd);
+    return 0;
+}
+
+int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *d, ebpfMonDeviceSite site, const char *path, uint64_t offset, pid_t pid,
+                               ebpfMonProbe probe[2], unsigned *count)
+{
+    const struct ebpfMonDeviceBpf *skel = d->skel;
+    struct bpf_program *prog = site == ebpfMonDeviceQueue ? skel->progs.ebpfmon_device_queue
+        : site == ebpfMonDeviceServe ? skel->progs.ebpfmon_device_end : skel->progs.ebpfmon_device_timeout;
+    int err;
+
+    *count = 0;
+    /* the return first: so no begin stays without its end */
+    err = attachProbe(prog, path, offset, pid, site == ebpfMonDeviceServe, &probe[0]);
+    if (err)
+        return err;
+    *count = 1;
+    if (site != ebpfMonDeviceServe)
+        return 0;
+    err = attachProbe(skel->progs.ebpfmon_device_begin, path, offset, pid, 0, &probe[1]);
+    if (err) {
+        ebpfMonCloserClose(probe, 1);
+        *count = 0;
+        return err;
+    }
+    *count = 2;
+    return 0;
+}
+
+void ebpfMonDeviceProgramsEachFunction(ebpfMonDevicePrograms *d,
+                                       void (*each)(void *arg, const struct ebpfMonDeviceFunction *function), void *arg)
+{
+    struct ebpfMonDeviceFunction key, next;
+    int fd = bpf_map__fd(d->skel->maps.deviceFunctions), more = bpf_map_get_next_key(fd, NULL, &next) == 0;
+
+    for (unsigned n = 0; more && n < EBPFMON_DEVICE_FUNCTIONS; n++) {
+        key = next;
+        each(arg, &key);
+        more = bpf_map_get_next_key(fd, &key, &next) == 0;
+    }
+}
+
+void ebpfMonDeviceProgramsEachUser(ebpfMonDevicePrograms *d,
+                                   void (*each)(void *arg, const struct ebpfMonDeviceKey *key,
+                                                const struct ebpfMonDeviceStat *stat), void *arg)
+{
+    struct ebpfMonDeviceKey key, next;
+    struct ebpfMonDeviceStat stat;
+    int fd = bpf_map__fd(d->skel->maps.deviceUsers), more = bpf_map_get_next_key(fd, NULL, &next) == 0;
+
+    for (unsigned n = 0; more && n < EBPFMON_DEVICE_USERS; n++) {
+        key = next;
+        if (bpf_map_lookup_elem(fd, &key, &stat) == 0)
+            each(arg, &key, &stat);
+        more = bpf_map_get_next_key(fd, &key, &next) == 0;
+    }
+}
+
+void ebpfMonDeviceProgramsReadCounts(ebpfMonDevicePrograms *d, struct ebpfMonDeviceCounts *counts)
+{
+    int cpus = libbpf_num_possible_cpus();
+    struct ebpfMonDeviceCounts *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+    uint32_t zero = 0;
+
+    memset(counts, 0, sizeof(*counts));
+    if (each && bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.deviceCounts), &zero, each) == 0)
+        for (int c = 0; c < cpus; c++) {
+            counts->runs += each[c].runs;
+            counts->lost += each[c].lost;
+        }
+    free(each);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The iocsh commands about ports of asyn. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <errlog.h>
+
+#include "model/deviceOps.h"
+#include "model/published.h"
+#include "record/shell.h"
+#include "record/shellCommand.h"
+
+static void watchDevices(const iocshArgBuf *args)
+{
+    const ebpfMonDeviceOps *ops = ebpfMonDeviceOpsGet();
+
+    if (ops)
+        ops->watch(args[0].sval ? args[0].sval : "*");
+    else
+        errlogSevPrintf(errlogMajor, "ebpfMonDeviceWatch: the monitor is not linked in, or has no memory\n");
+    ebpfMonShellSetStatus(ops ? 0 : -1);
+}
+
+static void addRow(ebpfMonTextReport *report, const ebpfMonDeviceRow *row)
+{
+    ebpfMonTextReportAddCell(report, "%s", row->port);
+    ebpfMonTextReportAddCell(report, "%s", row->user);
+    ebpfMonTextReportAddCell(report, "%d", (int)row->reason);
+    ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)row->count);
+    ebpfMonTextReportAddCell(report, "%.3f", row->waitMean);
+    ebpfMonTextReportAddCell(report, "%.3f", row->waitP99);
+    ebpfMonTextReportAddCell(report, "%.3f", row->waitMax);
+    ebpfMonTextReportAddCell(report, "%.3f", row->serveMean);
+    ebpfMonTextReportAddCell(report, "%.3f", row->serveMax);
+    ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)row->timeouts);
+    ebpfMonTextReportAddCell(report, "%s", row->behind);
+    ebpfMonTextReportAddCell(report, "%s", row->ioc);
+}
+
+static void listDevices(const iocshArgBuf *args)
+{
+    static const ebpfMonReportColumn columns[] = {
+        {"port", -12}, {"record", -24}, {"reason", 6}, {"requests", 9}, {"wait ms", 9}, {"99 %", 9}, {"max", 9},
+        {"served ms", 9}, {"max", 9}, {"timeouts", 8}, {"behind", -20}, {"IOC", 0},
+    };
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    const ebpfMonDeviceValues *v = &published->devices;
+
+    (void)args;
+    ebpfMonTextReportAdd(report, "%s\n", v->state[0] ? v->state : "the monitor does not run");
+    if (v->rows)
+        ebpfMonTextReportBeginTable(report, columns, sizeof(columns) / sizeof(columns[0]));
+    for (unsigned i = 0; i < v->rows; i++)
+        addRow(report, &v->row[i]);
+    ebpfMonPublishedUnlock();
+    ebpfMonTextReportPrint(report);
+}
+
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonDeviceWatch", watchDevices, {{"pattern", iocshArgString}},
+     "Watches requests to ports of asyn, in the IOCs whose names match (default: *). \"\" watches none.\n"
+     "Example: ebpfMonDeviceWatch \"vac*\"\n"},
+    {"ebpfMonDevices", listDevices, EBPFMON_NO_ARGS,
+     "Lists who waited for which port of asyn, for how long the driver had it, and who was in the way\n"
+     "(documentation/device.md).\n"}
+};
+
+void ebpfMonDeviceShellRegister(void)
+{
+    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+}

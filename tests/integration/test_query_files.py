@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Queries that come with ebpfMon, against what is known: routines that sleep and map memory; files and names that
+the shell of the IOC is asked for."""
+import pytest
+from tests.harness import paths
+from tests.harness.wait import until
+
+QUERIES = paths.MONITOR_BOOT / "queries"
+USED = """SLEEPS_BY_RECORD MEMORY_MAPPED FILES_OPENED FILES_REFUSED NAME_LOOKUPS""".split()
+ROUNDS = 10
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=5000").start()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc):
+    template = paths.DB / "ebpfMonQuery.template"
+    before = [f'dbLoadRecords("{template}", "P=$(EBPFMON_P),Q={q}")' for q in USED]
+    before += [f'ebpfMonQueryLoad "{QUERIES / f}.json"' for f in ("sleeps", "memoryFiles")]
+    m = module_monitor(before=before).start()
+    m.wait_ioc(ioc)
+    return m
+
+
+class Running:
+    """A query while it runs."""
+
+    def __init__(self, monitor, name):
+        self.monitor, self.name = monitor, name
+
+    def __enter__(self):
+        self.monitor.put(f"{self.name}_RUN", 1)
+        until(lambda: "looks at 1 IOC" in self.monitor.text(f"{self.name}_MSG"), 20,
+              lambda: self.monitor.text(f"{self.name}_MSG"))
+        return self
+
+    def __exit__(self, *_):
+        self.monitor.put(f"{self.name}_RUN", 0)
+
+    def row(self, keys, columns, count):
+        """The columns of the row with these first keys, once it has counted so many."""
+        def read():
+            names = [f"KEY{i + 1}S" for i in range(len(keys))]
+            table = [self.monitor.list(f"{self.name}_{n}") for n in [*names, "CNTS", *columns]]
+            for row in zip(*table):
+                if row[:len(keys)] == tuple(keys) and row[len(keys)] >= count:
+                    return row[len(keys):]
+            return None
+
+        return until(read, 15, lambda: f"{keys}: {self.monitor.command('ebpfMonQueryPrint ' + self.name)}")
+
+
+def test_where_a_record_sleeps(ioc, monitor):
+    with Running(monitor, "SLEEPS_BY_RECORD") as query:
+        before = ioc.get("SLEEP:SUM")
+        for _ in range(ROUNDS):
+            ioc.put("SLEEP.PROC", 1)
+        keys = (ioc.name, ioc.prefix + "SLEEP:BUSY", ioc.prefix + "SLEEP", "clock_nanosleep")
+        count, total = query.row(keys, ["SUMS"], ROUNDS)
+        assert count == ROUNDS and ROUNDS * 5000 <= total <= ioc.get("SLEEP:SUM") - before
+
+
+def test_memory(ioc, monitor):
+    """MAPS maps 64 KiB each time."""
+    with Running(monitor, "MEMORY_MAPPED") as mapped:
+        for _ in range(ROUNDS):
+            ioc.put("MAPS.PROC", 1)
+        count, total = mapped.row((ioc.name, "CAS-client", ioc.prefix + "MAPS"), ["SUMS"], ROUNDS)
+        assert count == ROUNDS and total == pytest.approx(ROUNDS * 65536e-6)
+
+
+def test_files(ioc, monitor):
+    (ioc.tmp / "there.cmd").write_text("# nothing\n")
+    with Running(monitor, "FILES_OPENED") as opened, Running(monitor, "FILES_REFUSED") as refused:
+        for _ in range(3):
+            ioc.command("< there.cmd")
+            ioc.command("< notThere.cmd")
+        thread = open(f"/proc/{ioc.pid}/comm").read().strip()
+        assert opened.row((ioc.name, thread, "-", "there.cmd"), [], 3)[0] == 3
+        assert refused.row((ioc.name, thread, "notThere.cmd", "-2"), [], 3)[0] == 3
+
+
+def test_names(ioc, monitor):
+    """The log client looks up its server's name."""
+    with Running(monitor, "NAME_LOOKUPS") as query:
+        ioc.command("epicsEnvSet EPICS_IOC_LOG_INET localhost")
+        ioc.command("iocLogInit")
+        thread = open(f"/proc/{ioc.pid}/comm").read().strip()
+        count, longest = query.row((ioc.name, thread, "localhost"), ["MAXS"], 1)
+        assert count >= 1 and longest > 0
