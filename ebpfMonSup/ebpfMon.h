@@ -54,8 +54,8 @@ int ebpfMonRecordGet(const char *record, ebpfMonRecordStatus *status);
 int ebpfMonPutGet(unsigned n, char *line, size_t size);
 
 /* Sets one part of the filter, and the PV that goes with it: "ioc", "record", "field", "host", "user"
- * (patterns), "level" (off, puts, counts, chains, trace), "slow" (us), "sample" (one in so many), "budget"
- * (percent). Waits until it is in force, so not from a callback thread, nor with a record locked. 0, or -1: refused, the
+ * (patterns), "level" (off, puts, counts, chains, trace), "slow" (us), "sample" (one in so many), "budget",
+ * "timed" (percent). Waits until it is in force, so not from a callback thread, nor with a record locked. 0, or -1: refused, the
  * old one stays. "text": what came of it, for the operator. */
 int ebpfMonFilterSet(const char *part, const char *value, char *text, size_t size);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <epicsString.h>
+#include <dbDefs.h>
 #include <errlog.h>
 
 #include "ebpfMon.h"
@@ -82,12 +83,13 @@ int ebpfMonPutGet(unsigned n, char *line, size_t size)
 
 int ebpfMonFilterSet(const char *part, const char *value, char *text, size_t size)
 {
-    static const char * const parts[EBPFMON_FILTER_INPUTS] = {
-        "ioc", "record", "field", "host", "user", "level", "slow", "sample", "budget"
+    static const char * const parts[] = {
+        "ioc", "record", "field", "host", "user", "level", "slow", "sample", "budget", "timed"
     };
     ebpfMonFilter filter;
     unsigned in;
 
+    _Static_assert(NELEMENTS(parts) == EBPFMON_FILTER_INPUTS, "a name for each input");
     for (in = 0; in < EBPFMON_FILTER_INPUTS && strcmp(part, parts[in]) != 0; in++)
         ;
     if (in == EBPFMON_FILTER_INPUTS) {
