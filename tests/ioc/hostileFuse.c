@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -93,16 +94,19 @@ static void serveOne(int fuse, const char *request, int content)
     }
 }
 
-static void serve(int fuse, int quiet, int content)
+/* Ends with the process of the test, "test": a process whose files wait for this server cannot end before it, so it cannot
+ * take it along. */
+static void serve(int fuse, int quiet, int test, int content)
 {
     static char request[ROOM];
-    struct pollfd fd[] = {{.fd = fuse, .events = POLLIN}, {.fd = quiet, .events = POLLIN}};
+    struct pollfd fd[] = {{.fd = test, .events = POLLIN}, {.fd = quiet, .events = POLLIN}, {.fd = fuse, .events = POLLIN}};
 
-    while (poll(fd, 2, -1) > 0 && !fd[1].revents)
-        if (fd[0].revents && read(fuse, request, sizeof(request)) > 0)
+    while (poll(fd, 3, -1) > 0 && !fd[0].revents && !fd[1].revents)
+        if (fd[2].revents && read(fuse, request, sizeof(request)) > 0)
             serveOne(fuse, request, content);
-    for (;;)
-        pause();
+    while (!fd[0].revents)
+        poll(fd, 1, -1);
+    _exit(0);
 }
 
 static int writeText(const char *path, const char *text)
@@ -132,10 +136,10 @@ static int becomeRootOfNamespace(void)
 int hostileMountFuse(const char *device, const char *folder, int *quiet)
 {
     char options[128];
-    int fuse, content, end[2];
+    int fuse, content, end[2], test = (int)syscall(SYS_pidfd_open, getppid(), 0);
     pid_t pid;
 
-    if (becomeRootOfNamespace() || pipe(end) || (content = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)) < 0 ||
+    if (test < 0 || becomeRootOfNamespace() || pipe(end) || (content = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)) < 0 ||
         (fuse = open(device, O_RDWR | O_CLOEXEC)) < 0)
         return -1;
     snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fuse);
@@ -143,11 +147,11 @@ int hostileMountFuse(const char *device, const char *folder, int *quiet)
         return -1;
     pid = fork();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(end[1]);
-        serve(fuse, end[0], content);
+        serve(fuse, end[0], test, content);
     }
     close(fuse);
+    close(test);
     close(end[0]);
     *quiet = end[1];
     return pid < 0 ? -1 : 0;
