@@ -40,11 +40,11 @@ TOGETHER = [
 ]
 
 # The order of tests: the longest ones first, so that all processes have work until the end.
-LONG = ["test_fuzz", "test_unit[testCatalogue]", "testOtlpCollector", "testOtlpSignals", "testLogFile",
+LONG = ["test_fuzz", "test_queries.py", "test_turns", "test_passes", "test_unit[testCatalogue]", "test_hand_overs", "test_put_corpus",
+        "test_operators", "test_health", "test_lifecycle", "test_lost_packets", "testOtlpCollector", "testOtlpSignals", "testLogFile",
         "testLogServer", "test_counts", "test_releases", "test_hosts_partly_watched", "test_packets.py", "test_put_origins",
         "test_traces_across_iocs", "test_many_traces", "test_hosts", "test_demo", "test_latency", "test_spans",
-        "test_overload", "test_trace", "test_hand_overs", "test_pvs", "test_otlp", "test_packets_bad_link",
-        "test_lifecycle", "test_health"]
+        "test_overload", "test_trace", "test_pvs", "test_otlp", "test_packets_bad_link", "test_inventory", "test_install"]
 
 
 def pytest_configure(config):
