@@ -3,23 +3,14 @@
  * What became of a thread's time while it held a lock set, or waited for one: asleep, and in which system call, or
  * ready to run and without a CPU. Attached while an IOC is at level trace only: it runs at each switch of every CPU.
  */
+#include "machine.bpf.h"
 #include "probe.bpf.h"
-
-#if defined(__TARGET_ARCH_x86)
-struct pt_regs___kernel {
-    unsigned long orig_ax; /* of a task in the kernel: the number of its system call, or -1 */
-} CORE;
-#endif
 
 static __always_inline __s32 currentSyscall(void)
 {
-#if defined(__TARGET_ARCH_x86)
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 
-    return (__s32)BPF_CORE_READ(regs, orig_ax);
-#else
-    return EBPFMON_NO_SYSCALL;
-#endif
+    return SYSCALL_NUMBER(regs);
 }
 
 static __always_inline struct thread *findHolder(struct task_struct *task)

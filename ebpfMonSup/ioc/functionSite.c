@@ -16,6 +16,7 @@
 #include "ioc/foreign.h"
 #include "ioc/functionSite.h"
 #include "ioc/imageCache.h"
+#include "ioc/machine.h"
 
 #define LOOK_SECONDS 2.0
 #define MAPPINGS_MAX 4096 /* lines of /proc/PID/maps that are looked at */
@@ -62,13 +63,13 @@ static int findPlace(const Look *look, ebpfMonElfFile *file, ebpfMonSite *site)
     }
     if (!ebpfMonElfFind(file, &name, 1, &symbol) || ebpfMonElfOffset(file, symbol.vaddr, PF_X, &offset))
         return -1;
-    if (look->wanted.offset || file->machine != EM_X86_64) {
+    if (look->wanted.offset) {
         setExact(site, offset + look->wanted.offset, symbol.vaddr + look->wanted.offset);
         return 0;
     }
     len = symbol.size ? symbol.size : CODE_UNSIZED;
     len = ebpfMonElfRead(file, symbol.vaddr, code, len < sizeof(code) ? len : sizeof(code));
-    ebpfMonSitePickX86(code, len, look->wanted.args, look->wanted.needReturn, site);
+    ebpfMonMachineFind(file->machine)->pickSite(code, len, look->wanted.args, look->wanted.needReturn, site);
     site->offset = offset + site->skip;
     site->vaddr = symbol.vaddr + site->skip;
     return site->cls == ebpfMonSiteNone || (look->wanted.needReturn && !site->canReturn) ? -1 : 0;
