@@ -3,7 +3,9 @@
 # Tests ebpfMon on other kernels, each in an emulated machine (tests/kernels). It installs what is missing first. It is not
 # part of make check, because it downloads 100 MB and takes some minutes for each kernel.
 #
-#   tools/kernels.sh [-v] [-s] [SUITE...]    -s: only start the monitor; SUITE: e.g. bookworm-security
+#   tools/kernels.sh [-v] [-s] [-a aarch64] [SUITE...]    -s: only start the monitor; SUITE: e.g. bookworm-security
+#
+# With -a another architecture is emulated, with what tools/cross.sh builds for it: some ten minutes more the first time.
 set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 
@@ -14,8 +16,19 @@ die() { printf 'kernels: %s\n' "$*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
 
 has apt-get || die "the kernels are Debian's: this needs apt-get and dpkg-deb."
+arch=x86_64 before=
+for word; do
+    if [ "$before" = -a ]; then arch=$word; fi
+    case $word in -a?*) arch=${word#-a} ;; esac
+    before=$word
+done
+case $arch in
+x86_64) qemu=qemu-system-x86 ;;
+aarch64) qemu=qemu-system-arm ;;
+*) die "no architecture \"$arch\": x86_64 and aarch64 are known." ;;
+esac
 need=
-has qemu-system-x86_64 || need="$need qemu-system-x86"
+has "qemu-system-$arch" || need="$need $qemu"
 has busybox || need="$need busybox-static"
 if [ -n "$need" ]; then
     install="apt-get install --yes --no-install-recommends$need"
@@ -29,7 +42,12 @@ if [ -n "$need" ]; then
         die "apt-get could not install$need. Is the network there? The whole log: $log"
 fi
 
-base=$("$top/tools/setup.sh")
+if [ "$arch" = x86_64 ]; then
+    base=$("$top/tools/setup.sh")
+else
+    base=$("$top/tools/cross.sh" "$arch")
+    export EPICS_HOST_ARCH="linux-$arch"
+fi
 export EPICS_BASE="$base"
 cd "$top"
 PYTHONDONTWRITEBYTECODE=1 exec /usr/bin/python3 -m tests.kernels.run "$@"

@@ -2,14 +2,14 @@
 """ebpfMon on other kernels. Each of Debian's cloud kernels boots in an emulated machine, which runs IOCs, clients and
 the monitor (guest.sh). check.py compares what the machine prints with what it should print.
 
-  python -m tests.kernels.run [-v] [-s] [SUITE...]    e.g. bookworm-security; without: all
+  python -m tests.kernels.run [-v] [-s] [-a ARCHITECTURE] [SUITE...]    e.g. bookworm-security; without: all
 
-Needs qemu-system-x86, busybox-static, and EPICS_BASE in the environment. Prints one line for each kernel, below it the
-checks that failed, and a summary. The exit code is 1 if a check failed.
+Needs QEMU for the architecture (machines.py), busybox-static, EPICS_BASE in the environment, and for another architecture
+EPICS_HOST_ARCH, too: tools/kernels.sh sets them. Prints one line for each kernel, below it the checks that failed, and a summary.
+The exit code is 1 if a check failed.
 """
 import argparse
 import pathlib
-import re
 import shlex
 import shutil
 import subprocess
@@ -17,14 +17,14 @@ import sys
 import tempfile
 import time
 
-from tests.harness import loopback, paths
+from tests.harness import debian, loopback, paths
 
 from .check import check
+from .machines import MACHINES
 
 HERE = paths.TESTS / "kernels"
 SERVER_PORTS = 5064, 5070, 5072  # in the emulated machine: of the monitor and of both IOCs (guest.sh)
-SUITES = ["bullseye-security", "bookworm-security", "trixie-security", "trixie-backports"]
-BOOT_SECONDS = 600
+BOOT_SECONDS = {"x86_64": 600, "aarch64": 2400}
 
 
 def die(text):
@@ -32,65 +32,18 @@ def die(text):
 
 
 # --- kernels ---------------------------------------------------------------------------------------------
-def archives():
-    """The URIs of Debian's archive and of its security archive on this machine."""
-    entries = []
-    for f in [pathlib.Path("/etc/apt/sources.list"), *pathlib.Path("/etc/apt/sources.list.d").glob("*")]:
-        text = f.read_text() if f.is_file() else ""
-        if f.suffix == ".sources":
-            for stanza in re.split(r"\n\s*\n", text):
-                field = dict(re.findall(r"(?m)^(\w[\w-]*):[ \t]*(.*)$", stanza))
-                entries += [(u, s) for u in field.get("URIs", "").split() for s in field.get("Suites", "").split()]
-        else:
-            entries += re.findall(r"(?m)^deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+(\S+)", text)
-    code = re.search(r"(?m)^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())
-    release = code.group(1) if code else ""
-    main = [u for u, s in entries if s == release]
-    security = [u for u, s in entries if s == f"{release}-security"]
-    if not main or not security:
-        die(f"no URIs for {release} and {release}-security in apt's sources: is this a Debian?")
-    return main[0], security[0]
+def find_package(apt, machine):
+    """The package that has the kernel. From 7.x on linux-image-* only depends on it."""
+    apt.update()
+    image = apt.depends(machine.package, "linux-image-").group(1)
+    binary = apt.depends(image, "linux-binary-")
+    return binary.group(1) if binary else image
 
 
-class Apt:
-    """A separate apt for one suite. It changes nothing of this machine."""
-
-    def __init__(self, cache, suite):
-        self.dir = cache / "apt" / suite
-        for d in ("lists/partial", "cache/archives/partial", "parts"):
-            (self.dir / d).mkdir(parents=True, exist_ok=True)
-        main, security = archives()
-        (self.dir / "sources.list").write_text(
-            "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
-            f"{security if suite.endswith('-security') else main} {suite} main\n")
-        self.options = [o for k, v in {
-            "Dir::State::Lists": self.dir / "lists", "Dir::Cache": self.dir / "cache",
-            "Dir::Etc::SourceList": self.dir / "sources.list", "Dir::Etc::SourceParts": self.dir / "parts",
-            "Dir::State::status": "/dev/null", "Acquire::Languages": "none", "Acquire::Retries": "3",
-            "APT::Sandbox::User": "root"}.items() for o in ("-o", f"{k}={v}")]
-
-    def run(self, tool, *args, cwd=None):
-        r = subprocess.run([tool, *self.options, *args], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           text=True)
-        if r.returncode:
-            die(f"{tool} {args[0]}: {r.stderr.strip()[-400:]}")
-        return r.stdout
-
-    def depends(self, package, pattern):
-        return re.search(rf"Depends: ({pattern}\S*)", self.run("apt-cache", "depends", package))
-
-    def kernel(self):
-        """The package that has the kernel. From 7.x on linux-image-* only depends on it."""
-        self.run("apt-get", "update")
-        image = self.depends("linux-image-cloud-amd64", "linux-image-").group(1)
-        binary = self.depends(image, "linux-binary-")
-        return binary.group(1) if binary else image
-
-
-def kernel(cache, suite):
+def kernel(cache, suite, machine):
     """Path of the kernel of this suite. Downloads it if it is not in the cache."""
-    apt = Apt(cache, suite)
-    package = apt.kernel()
+    apt = debian.Apt(cache, suite, machine.debian)
+    package = find_package(apt, machine)
     vmlinuz = cache / f"{package}.vmlinuz"
     if not vmlinuz.exists():
         with tempfile.TemporaryDirectory(dir=cache) as tmp:
@@ -106,21 +59,14 @@ def kernel(cache, suite):
 
 
 # --- what runs in the machine ------------------------------------------------------------------------------------
-def libraries(program):
-    out = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True, check=True).stdout
-    if "not found" in out:
-        die(f"{program}: {out}")
-    return [pathlib.Path(p) for p in re.findall(r"(?:=> )?(/\S+) \(0x", out)]
-
-
 def environment():
     """The environment of EPICS programs, as a shell script for guest.sh."""
     settings = {**loopback.SETTINGS, "EPICS_CA_ADDR_LIST": " ".join(f"127.0.0.1:{p}" for p in SERVER_PORTS)}
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in settings.items())
 
 
-def initramfs(where):
-    """The file system of the machine: programs in /m, libraries at their usual paths."""
+def initramfs(where, machine, cache):
+    """The file system of the machine: programs in /m, libraries where its loader looks."""
     tree = where / "root"
     (tree / "m").mkdir(parents=True)
     for d in ("bin", "proc", "sys", "dev", "tmp", "etc"):
@@ -131,8 +77,8 @@ def initramfs(where):
         if not program.exists():
             die(f"{program} is not there: build first")
         shutil.copy(program, tree / "m")
-        for lib in libraries(program):
-            to = tree / str(lib).lstrip("/")
+        for lib, place in machine.libraries(program).items():
+            to = tree / place.lstrip("/")
             if not to.exists():
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(lib, to)
@@ -142,7 +88,7 @@ def initramfs(where):
               paths.BASE / "dbd" / "softIocPVA.dbd"):
         shutil.copy(f, tree / "m")
     busybox = shutil.which("busybox") or die("busybox is missing: apt-get install busybox-static")
-    shutil.copy(busybox, tree / "bin" / "busybox")
+    shutil.copy(machine.busybox(cache), tree / "bin" / "busybox")
     (tree / "m" / "loopback.sh").write_text(environment())
     shutil.copy(HERE / "guest.sh", tree / "init")
     (tree / "init").chmod(0o755)
@@ -159,19 +105,16 @@ def initramfs(where):
     return image
 
 
-def boot(vmlinuz, image, log, more):
-    """Runs the machine until it ends. It is emulated, so it needs no /dev/kvm. Some kernels crash in emulation with
-    cx16."""
-    qemu = shutil.which("qemu-system-x86_64") or die("QEMU is missing: apt-get install qemu-system-x86")
+def boot(machine, vmlinuz, image, log, more):
+    """Runs the machine until it ends. It is emulated, so it needs no /dev/kvm."""
+    qemu = shutil.which(machine.qemu[0]) or die(f"QEMU is missing: {machine.qemu[0]}")
     with open(log, "wb") as out:
         try:
-            # One thread emulates both CPUs. With two threads, one CPU can run an instruction while the other one
-            # changes it, as Linux does for its tracepoints. Linux 6.12 crashed of that (int3 in __schedule).
-            subprocess.run([qemu, "-accel", "tcg,thread=single", "-cpu", "qemu64,-cx16", "-smp", "2", "-m", "1024",
-                            "-nodefaults",
+            subprocess.run([qemu, *machine.qemu[1:], "-smp", "2", "-m", "1024", "-nodefaults",
                             "-display", "none", "-no-reboot", "-serial", "stdio", "-kernel", vmlinuz, "-initrd", image,
-                            "-append", f"console=ttyS0 quiet panic=-1{more}"],
-                           stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=BOOT_SECONDS)
+                            "-append", f"console={machine.console} quiet panic=-1{more}"],
+                           stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                           timeout=BOOT_SECONDS[machine.name])
         except subprocess.TimeoutExpired:
             out.write(b"\n@@late\n")
 
@@ -193,17 +136,19 @@ def main():
     parser.add_argument("-v", "--verbose", action="store_true", help="each check")
     parser.add_argument("-s", "--start", action="store_true",
                         help="only start the monitor: does the verifier accept its programs?")
-    parser.add_argument("suites", nargs="*", default=SUITES)
+    parser.add_argument("-a", "--architecture", choices=MACHINES, default="x86_64")
+    parser.add_argument("suites", nargs="*")
     args = parser.parse_args()
+    machine = MACHINES[args.architecture]()
     cache = paths.CACHE / "kernels"
     cache.mkdir(parents=True, exist_ok=True)
     failed = 0
     with tempfile.TemporaryDirectory() as tmp:
-        image = initramfs(pathlib.Path(tmp))
-        for suite in args.suites:
+        image = initramfs(pathlib.Path(tmp), machine, cache)
+        for suite in args.suites or machine.suites:
             began = time.monotonic()
-            log = cache / f"{suite}.log"
-            boot(kernel(cache, suite), image, log, " start-only" if args.start else "")
+            log = cache / (f"{suite}-{machine.name}.log" if machine.debian else f"{suite}.log")
+            boot(machine, kernel(cache, suite, machine), image, log, " start-only" if args.start else "")
             said = answers(log)
             results = check(said, args.start)
             bad = [r for r in results if not r[1]]
@@ -218,4 +163,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except debian.Unavailable as why:
+        die(why)
