@@ -131,8 +131,11 @@ static uint64_t findBehind(const ebpfMonElfFile *file, uint64_t vaddr)
     return offset + site.skip;
 }
 
+/* A list has been gone through when the stack pointer is above the one noted here (dropEndedPasses, bpf/chain.bpf.c). At an entry it
+ * is the caller's own if a register has the return address; so there the place is not taken to be cheap, and no pass is watched. */
 static void pickEntry(const ebpfMonElfFile *file, uint64_t function, ebpfMonSite *site)
 {
+    const ebpfMonMachine *machine = ebpfMonMachineFind(file->machine);
     uint8_t code[CODE_MAX];
     uint64_t offset;
     size_t len;
@@ -140,7 +143,9 @@ static void pickEntry(const ebpfMonElfFile *file, uint64_t function, ebpfMonSite
     if (ebpfMonElfOffset(file, function, PF_X, &offset))
         return;
     len = ebpfMonElfRead(file, function, code, sizeof(code));
-    ebpfMonMachineFind(file->machine)->pickSite(code, len, EBPFMON_ARG1, 0, site);
+    machine->pickSite(code, len, EBPFMON_ARG1, 0, site);
+    if (machine->returnsByRegister && site->canReturn)
+        site->cls = ebpfMonSiteStepped;
     site->offset = offset + site->skip;
     site->vaddr = function + site->skip;
 }

@@ -24,6 +24,7 @@ typedef enum {
 typedef struct {
     uint16_t machine;   /* EM_… of elf.h */
     const char *name;   /* as people call it */
+    int returnsByRegister; /* a call leaves the stack pointer alone: a register has the address to return to */
 
     /* Types of relocations. */
     struct {

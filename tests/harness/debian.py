@@ -2,8 +2,11 @@
 """Packages of Debian, of any suite and architecture, without installing them. Each suite has an apt of its own in the cache,
 which changes nothing of this machine.
 
-  python -m tests.harness.debian ARCHITECTURE FOLDER PACKAGE...    unpacks them, with all that they depend on
+  python -m tests.harness.debian [-s SUITE] ARCHITECTURE FOLDER PACKAGE...
+
+unpacks them, with all that they depend on. SUITE: else the release of this machine.
 """
+import argparse
 import os
 import pathlib
 import re
@@ -94,10 +97,16 @@ class Apt:
 
 
 def main():
-    architecture, folder, *packages = sys.argv[1:]
-    apt = Apt(CACHE, release(), architecture)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-s", "--suite", default=release())
+    parser.add_argument("architecture")
+    parser.add_argument("folder")
+    parser.add_argument("packages", nargs="+")
+    args = parser.parse_args()
+    apt = Apt(CACHE, args.suite, args.architecture)
     apt.update()
-    apt.unpack(pathlib.Path(folder), packages)
+    apt.unpack(pathlib.Path(args.folder), args.packages)
+    folder = args.folder
     for link in pathlib.Path(folder).rglob("*"): # an absolute one leads out of the folder
         if link.is_symlink() and os.readlink(link).startswith("/"):
             to = os.path.relpath(folder + os.readlink(link), link.parent)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An IOC of another architecture, which an emulator runs here: it is listed, and the monitor says why it is not seen inside."""
+"""An IOC of another architecture, which an emulator runs here: it is listed, and the monitor says why it is not seen inside. With
+QEMU 7.2 an IOC waits for ever when it makes its first mutex with priority inheritance (the emulated system call for robust futexes
+is missing), so nothing is asked of it: its program and libraries are mapped, as an emulator maps them."""
 import shutil
 
 import pytest
@@ -25,7 +27,7 @@ def test_an_emulated_ioc_is_declined(new_ioc, module_monitor, wrap):
     monitor = module_monitor()
     monitor.start()
     ioc = new_ioc(db.READY, wrap=wrap[0], program=wrap[1])
-    ioc.start(seconds=120)
+    ioc.start(wait=False)
     row = monitor.wait_ioc(ioc, level="off", records=0, seconds=60)
     assert row[1].startswith("7."), row
 

@@ -8,6 +8,10 @@ def version(said):
     return tuple(int(n) for n in found.groups()) if found else (0, 0)
 
 
+def is_x86(said):
+    return said.get("machine", "x86_64") == "x86_64"
+
+
 def row(text):
     """The elements of a waveform, from the output of caget -t -F'|': the number of elements, then the elements."""
     return text.split("|")[1:]
@@ -58,7 +62,10 @@ def puts(c, known):
     c.has("put: callback", "PUT_LOG", r"K:SET 43 \S+ 200 (\(became 100\) )?by " + client)
     c.has("put: by a link, caused by the client", "PUT_LOG",
           r"K:SET:D 85 \S+ 87 by root@kernels .*link K:SET:C\.OUT, ")
-    c.has("put: by PVA", "PUT_LOG", r"P:SET .*7\.5 by " + (r"root@\S+ pvput\[\d+\] \(PVA 127" if known else ""))
+    if is_x86(c.said): # the others may be built without PV Access
+        c.has("put: by PVA", "PUT_LOG", r"P:SET .*7\.5 by " + (r"root@\S+ pvput\[\d+\] \(PVA 127" if known else ""))
+    else:
+        c.has("put: to a second IOC", "PUT_LOG", r"P:SET .*7\.5 by root@\S+ (pvput|caput)\[\d+\] \((PVA|CA) 127")
 
 
 def check(said, start_only):
@@ -102,9 +109,12 @@ def full(c):
     c.add("latency", 15e6 <= float(mean.get("K:SLEEP", 0) or 0) < 16e6,
           f"asleep for 15 s, published: {mean.get('K:SLEEP')} us")
     c.has("scan threads", "SCAN_NAMES", r"\.2 second")
-    c.has("a hang", "IOC_EVENT_LAST", r"K:SLEEP:BUSY hangs since \d+ s: sleeping in clock_nanosleep",
-          "epicsThreadSleep < sleepFor")
-    c.has("stack of the hang, with the kernel's", "HANG_STACKS", "in the kernel: hrtimer_nanosleep", r"#3 sleepFor")
+    if is_x86(c.said):
+        c.has("a hang", "IOC_EVENT_LAST", r"K:SLEEP:BUSY hangs since \d+ s: sleeping in clock_nanosleep",
+              "epicsThreadSleep < sleepFor")
+        c.has("stack of the hang, with the kernel's", "HANG_STACKS", "in the kernel: hrtimer_nanosleep", r"#3 sleepFor")
+    else: # stacks are for x86-64 only
+        c.has("a hang", "IOC_EVENT_LAST", r"K:SLEEP\S* hangs since \d+ s: sleeping in clock_nanosleep")
     for level in ("chains", "counts"):
         c.same(f"level {level}", level, f"{level} after")
     c.has("level puts", "AUTO_PUT_LAST", r"K:SET:D .* by root@kernels caput\[\d+\] \(link K:SET:C\.OUT, put by root@kernels")

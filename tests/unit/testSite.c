@@ -126,6 +126,7 @@ static void testAarch64(void)
     pickArm("call, arguments standing", WORDS(STP_PRE, MOV_X29_SP, BL), ARGS4, 0, ebpfMonSiteFast, 8, "bl", 0);
     pickArm("a return is wanted", WORDS(STP_PRE, MOV_X29_SP, BL), ARGS4, 1, ebpfMonSiteStepped, 0, "entry", 1);
     pickArm("the return is signed", WORDS(PACIASP, CBZ_X0, RET), ARGS4, 1, ebpfMonSiteStepped, 0, "entry", 1);
+    pickArm("the return is stored", WORDS(0xf90007fe, CBZ_X0, RET), ARGS4, 1, ebpfMonSiteStepped, 0, "entry", 1);
     pickArm("nop is stepped", WORDS(NOP, STP_PRE, MOV_X29_SP, RET), ARGS4, 0, ebpfMonSiteStepped, 0, "entry", 1);
     pickArm("argument 1 by ldr", WORDS(0xf9400000, CBZ_X0), EBPFMON_ARG1, 0, ebpfMonSiteStepped, 0, "entry", 1);
     pickArm("argument 2 by ldp", WORDS(0xa9400400 | 2 << 5, CBZ_X0), ARGS4, 0, ebpfMonSiteStepped, 0, "entry", 1);
@@ -189,7 +190,7 @@ MAIN(testSite)
 {
     (void)argc;
     (void)argv;
-    testPlan(48);
+    testPlan(49);
     testFast();
     testStepped();
     testLength();
