@@ -4,9 +4,6 @@
 # into the cache (a sysroot; nothing foreign is installed here), EPICS Base for the target, and then this tree, whose files
 # go to bin/linux-aarch64 and lib/linux-aarch64. Prints the path of that EPICS Base. Progress goes to stderr.
 #
-# Base is built without its modules for PV Access, which take most of its time, and so is the monitor: what differs from
-# machine to machine is not in them.
-#
 #   tools/cross.sh [aarch64]
 #   EBPFMON_WERROR=1, EBPFMON_CACHE   as in other builds
 #
@@ -79,7 +76,7 @@ base=$cross/$(basename "$native")
 if [ -f "$native/lib/$target/libdbCore.so" ]; then
     base=$native # the site's own is built for it
 elif [ ! -f "$base/.$arch" ]; then
-    say "compiling EPICS Base for $target (some minutes on two cores; log in $log-base)"
+    say "compiling EPICS Base for $target (some ten minutes on two cores; log in $log-base)"
     if [ ! -f "$base/.copied" ]; then
         rm -rf "$base"
         cp -a --reflink=auto "$native" "$base" # its tools run here; only the target's files are to be made
@@ -94,11 +91,8 @@ EOF
         echo "CROSS_COMPILER_TARGET_ARCHS = $target" >"$base/configure/CONFIG_SITE.local"
         touch "$base/.copied"
     fi
-    : >"$log-base"
-    for module in libcom ca database; do
-        nice -n 10 make -C "$base/modules/$module" -j"$(nproc)" "install.$target" >>"$log-base" 2>&1 </dev/null || {
-            tail -n 20 "$log-base" >&2; die "EPICS Base does not build for $target: see $log-base"; }
-    done
+    nice -n 10 make -C "$base" -j"$(nproc)" "install.$target" >"$log-base" 2>&1 </dev/null || {
+        tail -n 20 "$log-base" >&2; die "EPICS Base does not build for $target: see $log-base"; }
     touch "$base/.$arch"
 fi
 

@@ -62,10 +62,8 @@ def puts(c, known):
     c.has("put: callback", "PUT_LOG", r"K:SET 43 \S+ 200 (\(became 100\) )?by " + client)
     c.has("put: by a link, caused by the client", "PUT_LOG",
           r"K:SET:D 85 \S+ 87 by root@kernels .*link K:SET:C\.OUT, ")
-    if is_x86(c.said): # the others may be built without PV Access
-        c.has("put: by PVA", "PUT_LOG", r"P:SET .*7\.5 by " + (r"root@\S+ pvput\[\d+\] \(PVA 127" if known else ""))
-    else:
-        c.has("put: to a second IOC", "PUT_LOG", r"P:SET .*7\.5 by root@\S+ (pvput|caput)\[\d+\] \((PVA|CA) 127")
+    c.has("put: by PVA", "PUT_LOG",
+          r"P:SET .*7\.5 by " + (r"root@\S+ pvput\[\d+\] \(PVA 127" if known else ""))
 
 
 def check(said, start_only):

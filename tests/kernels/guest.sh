@@ -68,7 +68,7 @@ puts() {
     put K:SET 42
     put K:SET 43; put -c K:SET 200
     put K:TEXT hello
-    if [ -x /m/pvput ]; then EPICS_PVA_BROADCAST_PORT=5086 pvput P:SET 7.5 >/dev/null 2>&1; else put P:SET 7.5; fi
+    EPICS_PVA_BROADCAST_PORT=5086 pvput P:SET 7.5 >/dev/null 2>&1
     # each waits for its packet, so any of them may be the last one
     for p in "K:SET 42 *43 by " "K:SET 43 *200 " "K:SET:D 85 *87 by " "K:TEXT *hello by " "P:SET *7.5 by "; do
         until_ 20 tells PUT_LOG "$p"
@@ -97,9 +97,7 @@ ioc() { # also restarts it, with the same name
     IOCPID=$!
 }
 ioc
-SOFTIOC=softIocPVA
-[ -x /m/softIocPVA ] || SOFTIOC=softIoc # built without PV Access
-IOC=pva EPICS_CAS_SERVER_PORT=5072 EPICS_PVAS_BROADCAST_PORT=5086 $SOFTIOC -D /m/$SOFTIOC.dbd -d /m/pva.db \
+IOC=pva EPICS_CAS_SERVER_PORT=5072 EPICS_PVAS_BROADCAST_PORT=5086 softIocPVA -D /m/softIocPVA.dbd -d /m/pva.db \
     </tmp/ioc.in >/tmp/pva.log 2>&1 &
 PVAPID=$!
 until_ 60 more K:READY 1

@@ -71,10 +71,8 @@ def initramfs(where, machine, cache):
     (tree / "m").mkdir(parents=True)
     for d in ("bin", "proc", "sys", "dev", "tmp", "etc"):
         (tree / d).mkdir()
-    # a Base for another architecture may be without PV Access (tools/cross.sh)
-    pva = "PVA" if machine.debian is None or (paths.BASE_BIN / "softIocPVA").exists() else ""
     programs = [paths.MONITOR, paths.LATENCY_IOC] + \
-        [paths.BASE_BIN / t for t in (f"softIoc{pva}", "caget", "caput", "pvput" if pva else "cainfo")]
+        [paths.BASE_BIN / t for t in ("softIocPVA", "caget", "caput", "pvput")]
     for program in programs:
         if not program.exists():
             die(f"{program} is not there: build first")
@@ -87,7 +85,7 @@ def initramfs(where, machine, cache):
     for f in (paths.TOP / "dbd" / "ebpfMon.dbd", paths.DB / "ebpfMon.db", paths.DB / "ebpfMonQuery.template",
               HERE / "monitor.cmd", HERE / "queries.json", HERE / "kernels.db", HERE / "pva.db",
               paths.TESTS / "ioc" / "latency.db", paths.LATENCY_DBD,
-              paths.BASE / "dbd" / f"softIoc{pva}.dbd"):
+              paths.BASE / "dbd" / "softIocPVA.dbd"):
         shutil.copy(f, tree / "m")
     busybox = shutil.which("busybox") or die("busybox is missing: apt-get install busybox-static")
     shutil.copy(machine.busybox(cache), tree / "bin" / "busybox")
