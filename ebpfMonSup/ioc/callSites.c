@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/array.h"
-#include "ioc/callSites.h"
-#include "ioc/site.h"
+#include "ioc/callSearch.h"
 #include "ioc/unwind.h"
 
 #define SECTIONS_MAX    1024u
@@ -12,54 +11,40 @@
 #define SYMBOLS_MAX     (1u << 20)
 #define RELOCATIONS_MAX (1u << 22)
 #define SITES_MAX       4096u
-#define SPOTS_MAX       64u         /* slots, functions and stubs */
 #define FUNCTION_MAX    (256u << 10) /* bytes from the begin of a function to a call in it */
 #define PIECE           (64u << 10)
-#define MARGIN          16u         /* bytes before a piece: an instruction's first bytes */
+#define MARGIN          32u         /* bytes before a piece: a stub's first instructions */
 #define PROGRAM_BASE    0x400000u   /* programs that are not position-independent begin here */
 
-/* A place in the file that stands for a function. */
-typedef struct {
-    uint64_t vaddr;
-    unsigned called;
-    enum { FUNCTION, STUB, SLOT } kind; /* SLOT: the loader writes the address of the function there */
-} Spot;
-
-typedef struct {
-    const ebpfMonElfFile *file;
-    unsigned count;          /* functions looked for */
-    uint32_t complete;
-    Spot     spot[SPOTS_MAX];
-    unsigned spots;
-    uint8_t  filter[256];    /* by hash of an address: it may be a spot */
-    struct { uint32_t symbol; unsigned called; } symbol[2 * EBPFMON_CALLED_MAX]; /* numbers in .dynsym */
-    unsigned symbols;
-    ebpfMonCallSite *site;
-    size_t   sites, room;
-} Search;
+typedef ebpfMonCallSearch Search;
 
 static uint8_t hashOf(uint64_t vaddr)
 {
     return (uint8_t)(vaddr ^ vaddr >> 4 ^ vaddr >> 12);
 }
 
-static void addSpot(Search *s, uint64_t vaddr, unsigned called, int kind)
+void ebpfMonCallSearchAddSpot(Search *s, uint64_t vaddr, unsigned called, int kind)
 {
-    if (s->spots == SPOTS_MAX) {
+    if (s->spots == EBPFMON_SPOTS_MAX) {
         s->complete = 0;
         return;
     }
-    s->spot[s->spots++] = (Spot){ vaddr, called, kind };
+    s->spot[s->spots++] = (ebpfMonSpot){ vaddr, called, kind };
     s->filter[hashOf(vaddr)] = 1;
 }
 
-static const Spot *findSpot(const Search *s, uint64_t vaddr)
+const ebpfMonSpot *ebpfMonCallSearchFindSpot(const Search *s, uint64_t vaddr)
 {
     if (s->filter[hashOf(vaddr)])
         for (unsigned i = 0; i < s->spots; i++)
             if (s->spot[i].vaddr == vaddr)
                 return &s->spot[i];
     return NULL;
+}
+
+void ebpfMonCallSearchUseOtherwise(Search *s, unsigned called)
+{
+    s->complete &= ~(1u << called);
 }
 
 /* Notes the numbers of the symbols of .dynsym that have one of the names. */
@@ -107,17 +92,17 @@ static void useRelocation(Search *s, const Elf64_Rela *r)
     uint32_t type = ELF64_R_TYPE(r->r_info), symbol = (uint32_t)ELF64_R_SYM(r->r_info);
 
     for (unsigned i = 0; i < s->symbols; i++) {
-        if (s->symbol[i].symbol != symbol || type == R_X86_64_COPY)
+        if (s->symbol[i].symbol != symbol || type == s->machine->reloc.copy)
             continue;
-        if (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT)
-            addSpot(s, r->r_offset, s->symbol[i].called, SLOT);
+        if (type == s->machine->reloc.slot[0] || type == s->machine->reloc.slot[1])
+            ebpfMonCallSearchAddSpot(s, r->r_offset, s->symbol[i].called, ebpfMonSpotSlot);
         else
-            s->complete &= ~(1u << s->symbol[i].called); /* a variable holds its address */
+            ebpfMonCallSearchUseOtherwise(s, s->symbol[i].called); /* a variable holds its address */
     }
-    if (type == R_X86_64_RELATIVE || type == R_X86_64_IRELATIVE)
+    if (type == s->machine->reloc.relative || type == s->machine->reloc.irelative)
         for (unsigned i = 0; i < s->spots; i++)
-            if (s->spot[i].kind == FUNCTION && s->spot[i].vaddr == (uint64_t)r->r_addend)
-                s->complete &= ~(1u << s->spot[i].called);
+            if (s->spot[i].kind == ebpfMonSpotFunction && s->spot[i].vaddr == (uint64_t)r->r_addend)
+                ebpfMonCallSearchUseOtherwise(s, s->spot[i].called);
 }
 
 static void readRelocations(Search *s, const Elf64_Shdr *section)
@@ -135,20 +120,6 @@ static void readRelocations(Search *s, const Elf64_Shdr *section)
         for (size_t k = 0; k < got && i + k < n; k++)
             useRelocation(s, &piece[k]);
     }
-}
-
-/* A stub is "[endbr64] [bnd] jmp *slot(%rip)"; a call goes to its first byte. "at": of the jmp in "code". */
-static void addStub(Search *s, const uint8_t *code, size_t at, uint64_t vaddr, unsigned called)
-{
-    static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-
-    if (at >= 1 && code[at - 1] == 0xf2) {
-        at--;
-        vaddr--;
-    }
-    if (at >= sizeof(endbr64) && !memcmp(code + at - sizeof(endbr64), endbr64, sizeof(endbr64)))
-        vaddr -= sizeof(endbr64);
-    addSpot(s, vaddr, called, STUB);
 }
 
 /* Where the function with this code begins: static programs may have no table for it, and have symbols then. 0: not
@@ -173,7 +144,7 @@ static int leadsTo(const Search *s, uint64_t begin, uint64_t vaddr)
         return 0;
     len = ebpfMonElfRead(s->file, begin, code, size + 16);
     while (at < size) {
-        unsigned n = at < len ? ebpfMonInsnLength(code + at, len - at) : 0;
+        unsigned n = at < len ? s->machine->getLength(code + at, len - at) : 0;
 
         if (!n)
             break;
@@ -183,57 +154,41 @@ static int leadsTo(const Search *s, uint64_t begin, uint64_t vaddr)
     return at == size;
 }
 
-static void addSite(Search *s, uint64_t vaddr, unsigned called)
+void ebpfMonCallSearchAddSite(Search *s, uint64_t vaddr, unsigned called)
 {
     ebpfMonCallSite site = { .vaddr = vaddr, .called = called, .caller = findBegin(s, vaddr) };
 
     if (!leadsTo(s, site.caller, vaddr) || ebpfMonElfOffset(s->file, vaddr, PF_X, &site.offset) || s->sites == SITES_MAX ||
         ebpfMonArrayGrow(&s->site, &s->room, s->sites + 1, 64, sizeof(*s->site))) {
-        s->complete &= ~(1u << called);
+        ebpfMonCallSearchUseOtherwise(s, called);
         return;
     }
     s->site[s->sites++] = site;
 }
 
-/* The four bytes at code[at] are the distance to a spot: what does this instruction do? */
-static void useReference(Search *s, const uint8_t *code, size_t at, uint64_t vaddr, const Spot *spot)
+void ebpfMonCallSearchUseAddress(Search *s, uint64_t address)
 {
-    if (spot->kind != SLOT && (code[at - 1] == 0xe8 || code[at - 1] == 0xe9))
-        addSite(s, vaddr - 1, spot->called);
-    else
-        s->complete &= ~(1u << spot->called);
-}
+    const ebpfMonSpot *spot = address >= PROGRAM_BASE ? ebpfMonCallSearchFindSpot(s, address) : NULL;
 
-/* A program that is not position-independent can have the address itself, in code or data. */
-static void useAddress(Search *s, uint64_t address)
-{
-    const Spot *spot = address >= PROGRAM_BASE ? findSpot(s, address) : NULL;
-
-    if (spot && spot->kind != SLOT)
-        s->complete &= ~(1u << spot->called);
+    if (spot && spot->kind != ebpfMonSpotSlot)
+        ebpfMonCallSearchUseOtherwise(s, spot->called);
 }
 
 typedef enum { StubCode, OtherCode, Data } Content;
 
 static void scanPiece(Search *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr, Content content)
 {
-    for (size_t at = from; at + 4 <= len; at++) {
-        uint32_t word;
-        const Spot *spot;
+    if (content == StubCode)
+        s->machine->scanStubs(s, code, from, len, vaddr);
+    else if (content == OtherCode)
+        s->machine->scanCode(s, code, from, len, vaddr);
+    else
+        for (size_t at = from > 3 ? from - 3 : 0; at + 4 <= len; at++) {
+            uint32_t word;
 
-        memcpy(&word, code + at, sizeof(word));
-        if (content != StubCode)
-            useAddress(s, word);
-        if (content == Data || !word) /* 0: the padding before a function, a nop with this displacement */
-            continue;
-        spot = findSpot(s, vaddr + at + 4 + (uint64_t)(int64_t)(int32_t)word);
-        if (!spot)
-            continue;
-        if (content == OtherCode)
-            useReference(s, code, at, vaddr + at, spot);
-        else if (spot->kind == SLOT && at >= 2 && code[at - 2] == 0xff && code[at - 1] == 0x25)
-            addStub(s, code, at - 2, vaddr + at - 2, spot->called);
-    }
+            memcpy(&word, code + at, sizeof(word));
+            ebpfMonCallSearchUseAddress(s, word);
+        }
 }
 
 static void scanSection(Search *s, const Elf64_Shdr *section, Content content)
@@ -241,12 +196,12 @@ static void scanSection(Search *s, const Elf64_Shdr *section, Content content)
     uint8_t *code = malloc(MARGIN + PIECE);
     size_t kept = 0, got;
 
+    memset(s->page, 0, sizeof(s->page));
     for (uint64_t at = 0; code && at < section->sh_size; at += got) {
         got = ebpfMonElfReadSection(s->file, section, at, code + kept, PIECE);
         if (!got)
             break;
-        /* the last bytes of the piece before are there again: three of them were no whole distance */
-        scanPiece(s, code, kept > 3 ? kept - 3 : 1, kept + got, section->sh_addr + at - kept, content);
+        scanPiece(s, code, kept, kept + got, section->sh_addr + at - kept, content);
 
         size_t all = kept + got;
 
@@ -304,7 +259,9 @@ ebpfMonCallSites *ebpfMonCallSitesFind(const ebpfMonElfFile *file, const char *c
     Search *s = calloc(1, sizeof(*s));
     ebpfMonCallSites *found = NULL;
 
-    if (!s || file->machine != EM_X86_64 || !file->nSections || count > EBPFMON_CALLED_MAX) {
+    if (s)
+        s->machine = ebpfMonMachineFind(file->machine);
+    if (!s || !s->machine || !file->nSections || count > EBPFMON_CALLED_MAX) {
         free(s);
         return NULL;
     }
@@ -313,7 +270,7 @@ ebpfMonCallSites *ebpfMonCallSitesFind(const ebpfMonElfFile *file, const char *c
     s->complete = (1u << count) - 1;
     for (unsigned i = 0; i < count; i++)
         if (own[i].vaddr)
-            addSpot(s, own[i].vaddr, i, FUNCTION);
+            ebpfMonCallSearchAddSpot(s, own[i].vaddr, i, ebpfMonSpotFunction);
     if (readTables(s, names) == 0) {
         scanSections(s, StubCode);
         scanSections(s, OtherCode);

@@ -3,10 +3,11 @@
  * Where the code of a file calls some functions, its own or those of other files.
  *
  * A probe at the entry of a function traps all callers. A probe at a call traps this one, costs as little (the kernel
- * emulates call and jmp), and sees the same arguments, so callers that are of no interest pay nothing.
+ * emulates calls and jumps), and sees the same arguments, so callers that are of no interest pay nothing.
  *
  * A call goes to the function, or to its stub in the procedure linkage table. Both are found by the distance that the
- * instruction holds, and only believed if the instructions from the begin of the function on lead to that place.
+ * instruction holds, and only believed if the instructions from the begin of the function on lead to that place. What an
+ * instruction is like is known to callSitesX86.c and callSitesAarch64.c.
  */
 #ifndef EBPFMON_CALLSITES_H
 #define EBPFMON_CALLSITES_H
@@ -30,7 +31,7 @@ typedef struct {
     ebpfMonCallSite site[]; /* by vaddr */
 } ebpfMonCallSites;
 
-/* Looks for the calls of names[0 … count-1]; own[i].vaddr is where the file itself defines one, 0: it does not. x86-64 only.
+/* Looks for the calls of names[0 … count-1]; own[i].vaddr is where the file itself defines one, 0: it does not.
  * free() it. NULL: no memory, the file's budget is used up, or it has no section headers: nothing is known. */
 ebpfMonCallSites *ebpfMonCallSitesFind(const ebpfMonElfFile *file, const char *const *names, const ebpfMonElfSymbol *own,
                                        unsigned count);

@@ -4,7 +4,7 @@
 
 #include "common/array.h"
 #include "ioc/codeGraph.h"
-#include "ioc/site.h"
+#include "ioc/siteMachine.h"
 
 #define FUNCTIONS_MAX (1u << 17)
 #define FUNCTION_MAX  (64u << 10) /* bytes of one that are read */
@@ -111,7 +111,7 @@ static int readFunction(const ebpfMonElfFile *file, ebpfMonCodeGraph *g, uint32_
     size_t len = ebpfMonElfRead(file, begin, code, size < FUNCTION_MAX ? (size_t)size : FUNCTION_MAX);
 
     for (size_t at = 0; at < len;) {
-        unsigned n = ebpfMonInsnLength(code + at, len - at);
+        unsigned n = ebpfMonInsnLengthX86(code + at, len - at);
         uint64_t to = 0;
         int kind = n ? findReference(code + at, n, begin + at, &to) : NOTHING;
 

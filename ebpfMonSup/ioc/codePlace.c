@@ -12,6 +12,7 @@
 #include "ioc/elfFile.h"
 #include "ioc/foreign.h"
 #include "ioc/imageCache.h"
+#include "ioc/machine.h"
 #include "ioc/memory.h"
 
 #define LOOK_SECONDS 2.0
@@ -57,20 +58,14 @@ static void pickSite(Look *look, size_t room)
     ebpfMonSite *site = &look->place.site;
     uint64_t offset = site->offset;
 
-#if defined(__x86_64__)
     uint8_t code[CODE_MAX];
     size_t len = room < sizeof(code) ? room : sizeof(code);
 
     if (ebpfMonMemReadNow(look->pid, look->address, code, len))
         return;
-    ebpfMonSitePickX86(code, len, look->args, look->needReturn, site);
+    ebpfMonMachineHost()->pickSite(code, len, look->args, look->needReturn, site);
     site->offset = offset + site->skip;
     look->found = site->cls != ebpfMonSiteNone && (!look->needReturn || site->canReturn);
-#else
-    (void)room;
-    *site = (ebpfMonSite){ .cls = ebpfMonSiteStepped, .offset = offset, .canReturn = 1 };
-    look->found = 1;
-#endif
 }
 
 static int takeCode(Look *look, const ebpfMonMapping *map)

@@ -17,6 +17,7 @@
 #include "common/clock.h"
 #include "ioc/elfDynamic.h"
 #include "ioc/elfFile.h"
+#include "ioc/machine.h"
 
 #define PIECE      (64u * 1024u)
 #define KEEP       64u             /* carried over from piece to piece: longer than any name */
@@ -99,7 +100,7 @@ static int readHeader(ebpfMonElfFile *file, Elf64_Ehdr *ehdr)
     if (readAt(file, ehdr, sizeof(*ehdr), 0) != sizeof(*ehdr) || memcmp(ehdr->e_ident, ELFMAG, SELFMAG)
         || ehdr->e_ident[EI_CLASS] != ELFCLASS64 || ehdr->e_ident[EI_DATA] != ELFDATA2LSB
         || (ehdr->e_type != ET_EXEC && ehdr->e_type != ET_DYN)
-        || (ehdr->e_machine != EM_X86_64 && ehdr->e_machine != EM_AARCH64)
+        || !ebpfMonMachineFind(ehdr->e_machine)
         || ehdr->e_phnum > MAX_PHDRS || ehdr->e_phentsize != sizeof(Elf64_Phdr))
         return -1;
     file->machine = ehdr->e_machine;

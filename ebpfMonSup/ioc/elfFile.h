@@ -38,7 +38,7 @@ typedef struct ebpfMonElfFile {
     uint64_t sections;    /* where the section headers begin in the file */
     unsigned nSections;
     unsigned sectionNames; /* number of the section that has their names, 0: none */
-    uint16_t machine;     /* EM_X86_64 or EM_AARCH64 */
+    uint16_t machine;     /* EM_…: one that machine.h knows */
     int      hasInterp;   /* a program, not a library */
     int      isFixed;     /* ET_EXEC: a program that is not position-independent */
     char     buildId[41]; /* hex, empty: none */
@@ -50,7 +50,7 @@ typedef struct ebpfMonElfFile {
 } ebpfMonElfFile;
 
 /* Takes up the file open as "fd", which must stay open till ebpfMonElfClose and is not closed by it.
- * 0, or -1 when it is no little-endian ELF64 program or library for x86-64 or aarch64. */
+ * 0, or -1 when it is no little-endian ELF64 program or library for a machine that is known (machine.h). */
 int ebpfMonElfOpen(ebpfMonElfFile *file, int fd);
 void ebpfMonElfClose(ebpfMonElfFile *file);
 

@@ -16,6 +16,7 @@
 #include "ioc/foreign.h"
 #include "ioc/functionSite.h"
 #include "ioc/imageCache.h"
+#include "ioc/machine.h"
 
 #define LOOK_SECONDS 2.0
 #define MAPPINGS_MAX 4096 /* lines of /proc/PID/maps that are looked at */
@@ -85,13 +86,13 @@ static int pickSite(const Look *look, ebpfMonElfFile *file, uint64_t vaddr, uint
 
     if (ebpfMonElfOffset(file, vaddr, PF_X, &offset))
         return -1;
-    if (look->wanted.offset || file->machine != EM_X86_64) {
+    if (look->wanted.offset || !ebpfMonMachineFind(file->machine)) {
         setExact(site, offset + look->wanted.offset, vaddr + look->wanted.offset);
         return 0;
     }
     len = codeSize ? codeSize : CODE_UNSIZED;
     len = ebpfMonElfRead(file, vaddr, code, len < sizeof(code) ? len : sizeof(code));
-    ebpfMonSitePickX86(code, len, look->wanted.args, look->wanted.needReturn, site);
+    ebpfMonMachineFind(file->machine)->pickSite(code, len, look->wanted.args, look->wanted.needReturn, site);
     site->offset = offset + site->skip;
     site->vaddr = vaddr + site->skip;
     return site->cls == ebpfMonSiteNone || (look->wanted.needReturn && !site->canReturn) ? -1 : 0;

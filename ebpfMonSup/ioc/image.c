@@ -24,8 +24,8 @@ typedef struct {
     uint64_t bias;
 } Part;
 
-/* "start-end perms offset major:minor inode path" */
-int ebpfMonMappingParse(char *line, ebpfMonMapping *map)
+/* "start-end perms offset major:minor inode path". *isCode: what the kernel runs, else what it only lets be read. */
+static int parseMapping(char *line, ebpfMonMapping *map, int *isCode)
 {
     char *p = line;
 
@@ -33,8 +33,9 @@ int ebpfMonMappingParse(char *line, ebpfMonMapping *map)
     if (*p++ != '-')
         return 0;
     map->end = strtoull(p, &p, 16);
-    if (*p != ' ' || strnlen(p, 6) < 6 || p[3] != 'x' || p[5] != ' ')
+    if (*p != ' ' || strnlen(p, 6) < 6 || p[5] != ' ')
         return 0;
+    *isCode = p[3] == 'x';
     map->offset = strtoull(p + 6, &p, 16);
 
     unsigned maj = (unsigned)strtoul(p, &p, 16);
@@ -47,6 +48,13 @@ int ebpfMonMappingParse(char *line, ebpfMonMapping *map)
     p[strcspn(p, "\n")] = 0;
     map->path = p;
     return map->ino && *p == '/' && map->start < map->end;
+}
+
+int ebpfMonMappingParse(char *line, ebpfMonMapping *map)
+{
+    int isCode;
+
+    return parseMapping(line, map, &isCode) && isCode;
 }
 
 int ebpfMonMappingBias(const ebpfMonElfSegment *segment, unsigned segments, const ebpfMonMapping *map, uint64_t *bias)
@@ -85,6 +93,7 @@ typedef struct {
     Part  parts[MAX_PARTS];
     unsigned nParts;
     const Part *core;
+    int   isEmulator; /* its program is one of QEMU's for programs of another machine */
     int   why;   /* errno: a file that could not be had */
 } Search;
 
@@ -143,6 +152,13 @@ const char *ebpfMonImageRefusal(int err)
     }
 }
 
+static void useAsCore(Search *s, const Part *part, const ebpfMonMapping *map)
+{
+    s->core = part;
+    if (ebpfMonImageCacheFindPath(s->pid, map, s->image->openPath, sizeof(s->image->openPath)))
+        s->image->openPath[0] = 0;
+}
+
 /* Takes one line of the list of mappings. Nonzero: that is enough. */
 static int addLine(void *arg, char *line)
 {
@@ -150,8 +166,10 @@ static int addLine(void *arg, char *line)
     ebpfMonMapping map;
     const Part *part;
 
-    if (s->nParts == MAX_PARTS || !ebpfMonMappingParse(line, &map) ||
-        !addPart(s->cache, s->pid, &map, s->parts, s->nParts, &s->why))
+    if (s->nParts == MAX_PARTS || !ebpfMonMappingParse(line, &map))
+        return 0;
+    s->isEmulator |= strstr(map.path, "/qemu-") != NULL;
+    if (!addPart(s->cache, s->pid, &map, s->parts, s->nParts, &s->why))
         return s->why == ETIMEDOUT || s->why == EAGAIN;
     part = &s->parts[s->nParts++];
     if (!s->image->com && part->known->binary.site[ebpfMonFnRingPop].cls != ebpfMonSiteNone &&
@@ -162,12 +180,29 @@ static int addLine(void *arg, char *line)
         !ebpfMonImageCacheFindPath(s->pid, &map, s->image->serverPath, sizeof(s->image->serverPath)))
         s->image->server = &part->known->binary;
     if ((!s->core && part->known->binary.isNameless) ||
-        (part->known->binary.isIoc && (!s->core || s->core->known->binary.isNameless))) {
-        s->core = part;
-        if (ebpfMonImageCacheFindPath(s->pid, &map, s->image->openPath, sizeof(s->image->openPath)))
-            s->image->openPath[0] = 0;
-    }
+        (part->known->binary.isIoc && (!s->core || s->core->known->binary.isNameless)))
+        useAsCore(s, part, &map);
     return 0;
+}
+
+/* The same in an emulator: what it runs is data to the kernel. Nonzero: that is enough. */
+static int addEmulatedLine(void *arg, char *line)
+{
+    Search *s = arg;
+    ebpfMonMapping map;
+    int isCode;
+    Part *part = &s->parts[s->nParts];
+
+    if (s->nParts == MAX_PARTS || !parseMapping(line, &map, &isCode) || isCode)
+        return 0;
+    if (!addPart(s->cache, s->pid, &map, s->parts, s->nParts, &s->why))
+        return s->why == ETIMEDOUT || s->why == EAGAIN;
+    if (!part->known->binary.foreign)
+        return 0;
+    s->nParts++;
+    if (part->known->binary.isNameless)
+        useAsCore(s, part, &map);
+    return s->core != NULL;
 }
 
 /* Calls "use" with each line of the list of mappings, until it returns nonzero. 0; errno: the list cannot be read, or it took too
@@ -205,6 +240,8 @@ int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image)
 
     memset(image, 0, sizeof(*image));
     err = eachLine(pid, addLine, &s);
+    if (!err && !s.core && s.isEmulator)
+        err = eachLine(pid, addEmulatedLine, &s);
     if (err)
         s.why = err;
     /* A file that cannot be used is no reason against the others; one that blocks is. */

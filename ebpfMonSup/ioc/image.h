@@ -44,7 +44,8 @@ typedef struct ebpfMonBinary {
     char     path[256];    /* as the process calls it; for reports only */
     int      isIoc;        /* has dbProcess and pdbbase */
     int      isRecognised; /* its functions were found by what they do, without symbols */
-    int      isNameless;   /* it is the program of an IOC, but nothing tells where its functions are */
+    int      isNameless;   /* it is the program of an IOC, but nothing tells where its functions are, or it is foreign */
+    const char *foreign;   /* the machine that it is for, if that is not this host's: an emulator runs it; else NULL */
     ebpfMonSite site[ebpfMonFnCount];
     uint32_t oldNames;     /* bit by ebpfMonFn: it was found under the name of an older release */
     const ebpfMonCalls *calls; /* NULL: it does not call what is looked for, or its calls are not known */

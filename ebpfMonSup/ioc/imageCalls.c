@@ -3,6 +3,7 @@
 #include <string.h>
 #include "ioc/callSites.h"
 #include "ioc/imageCalls.h"
+#include "ioc/machine.h"
 #include "ioc/unwind.h"
 
 #define CODE_MAX 4096u /* bytes of scanList, to see its branches */
@@ -54,44 +55,45 @@ static uint64_t findScanList(const ebpfMonCallSites *sites, const ebpfMonCallSit
     return found;
 }
 
-static int isJump(const ebpfMonElfFile *file, uint64_t vaddr)
-{
-    uint8_t code;
+#define INSN_MAX 16 /* bytes of an instruction */
 
-    return ebpfMonElfRead(file, vaddr, &code, 1) == 1 && code == 0xe9;
+/* Where the instruction at "vaddr" leads; *length is 0: it cannot be read. */
+static ebpfMonFlow readFlow(const ebpfMonElfFile *file, uint64_t vaddr, unsigned *length)
+{
+    const ebpfMonMachine *machine = ebpfMonMachineFind(file->machine);
+    uint8_t code[INSN_MAX];
+    uint64_t to;
+    size_t len = ebpfMonElfRead(file, vaddr, code, sizeof(code));
+
+    *length = machine->getLength(code, len);
+    return *length ? machine->getFlow(code, *length, vaddr, &to) : ebpfMonFlowNext;
 }
 
-/* Nonzero: this instruction can leave the function "begin … end", and is no jump to one of "ends". */
-static int leaves(const uint8_t *code, unsigned length, uint64_t vaddr, uint64_t begin, uint64_t end,
-                  const ebpfMonCallSites *ends)
+static int isJump(const ebpfMonElfFile *file, uint64_t vaddr)
 {
-    int isShort = length == 2 && (code[0] == 0xeb || (code[0] & 0xf0) == 0x70 || (code[0] & 0xfc) == 0xe0);
-    uint64_t target;
-    int32_t distance;
+    unsigned length;
 
-    if (code[0] == 0xc3 || code[0] == 0xc2 || (code[0] == 0xf3 && length > 1 && code[1] == 0xc3))
+    return readFlow(file, vaddr, &length) == ebpfMonFlowJump;
+}
+
+/* Nonzero: what leads so can leave the function "begin … end", and is no jump to one of "ends". */
+static int leaves(ebpfMonFlow flow, uint64_t vaddr, uint64_t target, uint64_t begin, uint64_t end, const ebpfMonCallSites *ends)
+{
+    if (flow == ebpfMonFlowLeave)
         return 1;
-    if (code[0] == 0xff && length > 1 && (code[1] >> 3 & 7) == 4) /* by a pointer */
-        return 1;
-    if (!isShort && !(code[0] == 0xe9 && length == 5) && !(code[0] == 0x0f && length == 6 && (code[1] & 0xf0) == 0x80))
-        return 0;
-    if (isShort)
-        distance = (int8_t)code[1];
-    else
-        memcpy(&distance, code + length - sizeof(distance), sizeof(distance));
-    target = vaddr + length + (uint64_t)(int64_t)distance;
-    if (target >= begin && target < end)
+    if ((flow != ebpfMonFlowJump && flow != ebpfMonFlowBranch) || (target >= begin && target < end))
         return 0;
     for (unsigned i = 0; i < ends->count; i++)
         if (ends->site[i].vaddr == vaddr)
-            return code[0] != 0xe9;
+            return flow != ebpfMonFlowJump;
     return 1;
 }
 
 /* Nonzero: scanList has other ways out than by a jump to epicsMutexUnlock, or it may have. */
 static int hasOtherEnds(const ebpfMonElfFile *file, uint64_t scanList, const ebpfMonCallSites *unlocks)
 {
-    uint8_t code[CODE_MAX + 16];
+    const ebpfMonMachine *machine = ebpfMonMachineFind(file->machine);
+    uint8_t code[CODE_MAX + INSN_MAX];
     size_t len = ebpfMonElfRead(file, scanList, code, sizeof(code)), end = 0, at;
     unsigned n;
 
@@ -100,8 +102,14 @@ static int hasOtherEnds(const ebpfMonElfFile *file, uint64_t scanList, const ebp
     if (!end || end == CODE_MAX)
         return 1;
     for (at = 0; at < end; at += n) {
-        n = ebpfMonInsnLength(code + at, len - at);
-        if (!n || leaves(code + at, n, scanList + at, scanList, scanList + end, unlocks))
+        uint64_t vaddr = scanList + at, target = 0;
+        ebpfMonFlow flow;
+
+        n = machine->getLength(code + at, len - at);
+        if (!n)
+            return 1;
+        flow = machine->getFlow(code + at, n, vaddr, &target);
+        if (leaves(flow, vaddr, target, scanList, scanList + end, unlocks))
             return 1;
     }
     return 0;
@@ -112,18 +120,22 @@ static uint64_t findBehind(const ebpfMonElfFile *file, uint64_t vaddr)
 {
     uint64_t offset;
     uint8_t code[64];
+    unsigned length;
     ebpfMonSite site;
     size_t len;
 
-    if (isJump(file, vaddr) || ebpfMonElfOffset(file, vaddr + 5, PF_X, &offset))
+    if (readFlow(file, vaddr, &length) != ebpfMonFlowCall || ebpfMonElfOffset(file, vaddr + length, PF_X, &offset))
         return 0;
-    len = ebpfMonElfRead(file, vaddr + 5, code, sizeof(code));
-    ebpfMonSitePickX86(code, len, 0, 0, &site);
+    len = ebpfMonElfRead(file, vaddr + length, code, sizeof(code));
+    ebpfMonMachineFind(file->machine)->pickSite(code, len, 0, 0, &site);
     return offset + site.skip;
 }
 
+/* A list has been gone through when the stack pointer is above the one noted here (dropEndedPasses, bpf/chain.bpf.c). At an entry it
+ * is the caller's own if a register has the return address; so there the place is not taken to be cheap, and no pass is watched. */
 static void pickEntry(const ebpfMonElfFile *file, uint64_t function, ebpfMonSite *site)
 {
+    const ebpfMonMachine *machine = ebpfMonMachineFind(file->machine);
     uint8_t code[CODE_MAX];
     uint64_t offset;
     size_t len;
@@ -131,7 +143,9 @@ static void pickEntry(const ebpfMonElfFile *file, uint64_t function, ebpfMonSite
     if (ebpfMonElfOffset(file, function, PF_X, &offset))
         return;
     len = ebpfMonElfRead(file, function, code, sizeof(code));
-    ebpfMonSitePickX86(code, len, EBPFMON_ARG1, 0, site);
+    machine->pickSite(code, len, EBPFMON_ARG1, 0, site);
+    if (machine->returnsByRegister && site->canReturn)
+        site->cls = ebpfMonSiteStepped;
     site->offset = offset + site->skip;
     site->vaddr = function + site->skip;
 }

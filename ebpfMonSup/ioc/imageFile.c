@@ -11,6 +11,7 @@
 #include <string.h>
 #include "ioc/elfDynamic.h"
 #include "ioc/imageFile.h"
+#include "ioc/machine.h"
 #include "ioc/recognise.h"
 
 #define MAX_FUNCTION 4096u     /* bytes of code read per function, to see its branches */
@@ -51,22 +52,17 @@ void ebpfMonImageFileFree(ebpfMonKnown *known)
     free(known);
 }
 
-/* Fills the site of one function. On aarch64 it is the entry, taken to be stepped. */
+/* Fills the site of one function. */
 static void findSite(const ebpfMonElfFile *file, const ebpfMonElfSymbol *sym, ebpfMonFn fn, ebpfMonSite *site)
 {
     uint8_t code[MAX_FUNCTION];
     uint64_t size = sym->size ? sym->size : 64, offset;
+    size_t len = size < sizeof(code) ? (size_t)size : sizeof(code);
 
     if (!sym->vaddr || ebpfMonElfOffset(file, sym->vaddr, PF_X, &offset))
         return;
-    if (file->machine == EM_X86_64) {
-        size_t len = size < sizeof(code) ? (size_t)size : sizeof(code);
-
-        len = ebpfMonElfRead(file, sym->vaddr, code, len);
-        ebpfMonSitePickX86(code, len, fnArgs[fn], fn == ebpfMonFnPut, site);
-    } else {
-        *site = (ebpfMonSite){ .cls = ebpfMonSiteStepped, .canReturn = 1, .insn = "entry" };
-    }
+    len = ebpfMonElfRead(file, sym->vaddr, code, len);
+    ebpfMonMachineFind(file->machine)->pickSite(code, len, fnArgs[fn], fn == ebpfMonFnPut, site);
     site->offset = offset + site->skip;
     site->vaddr = sym->vaddr + site->skip;
 }
@@ -178,7 +174,9 @@ static void fill(ebpfMonElfFile *file, ebpfMonElfSymbol *found, const Knowledge 
     k->nSegments = file->nSegments;
     k->isProgram = file->hasInterp;
     b->isIoc = isIoc(found);
-    b->isNameless = how->isStripped && !b->isIoc;
+    if (!ebpfMonMachineIsHost(file->machine))
+        b->foreign = ebpfMonMachineFind(file->machine)->name;
+    b->isNameless = (how->isStripped && !b->isIoc) || (b->isIoc && b->foreign);
     b->isRecognised = how->isRecognised;
     useOldNames(found, b);
     if (how->isOldNotify)

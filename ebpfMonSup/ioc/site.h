@@ -5,7 +5,8 @@
  * A uprobe replaces one instruction. The kernel emulates a few kinds (x86: push of a register, nop, jmp,
  * jcc, call: arch/x86/kernel/uprobes.c, branch_xol_ops and push_xol_ops) and single-steps all others, at
  * 12 times the cost in a virtual machine. So: the first emulated instruction of the prologue at which the
- * arguments that the program reads, and for a return probe the return address, still stand.
+ * arguments that the program reads, and for a return probe the return address, still stand. Which they are is known to
+ * siteX86.c and siteAarch64.c, by way of machine.h.
  */
 #ifndef EBPFMON_SITE_H
 #define EBPFMON_SITE_H
@@ -33,13 +34,5 @@ typedef struct {
 #define EBPFMON_ARG2 2u
 #define EBPFMON_ARG3 4u
 #define EBPFMON_ARG4 8u
-
-/* Picks the site in the "len" bytes of x86-64 code of one function. Needs no process, so it can be
- * tested on bytes. "vaddr" and "offset" of the result are left for the caller.
- * "needReturn": the return address must still stand (probe is also a return probe). */
-void ebpfMonSitePickX86(const uint8_t *code, size_t len, unsigned args, int needReturn, ebpfMonSite *site);
-
-/* Length of the x86-64 instruction at "code", 0 when it is not known or does not fit in "len". */
-unsigned ebpfMonInsnLength(const uint8_t *code, size_t len);
 
 #endif

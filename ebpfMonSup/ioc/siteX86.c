@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What site.h has for x86-64: instruction lengths, and what the first instructions of a function do to the
+ * What siteMachine.h has for x86-64: instruction lengths, and what the first instructions of a function do to the
  * registers that a probe wants to read.
  *
  * Lengths come from tables, one letter an opcode, after the opcode maps of the Intel SDM, volume 2,
@@ -8,7 +8,7 @@
  * because a wrong argument is worse than a slow probe.
  */
 #include <string.h>
-#include "ioc/site.h"
+#include "ioc/siteMachine.h"
 
 #define MAX_INSN   15 /* the processor refuses longer ones */
 #define MAX_WALK   16 /* instructions looked at for a site … */
@@ -166,7 +166,7 @@ static int decode(const uint8_t *code, size_t len, Insn *insn)
     return insn->length <= len;
 }
 
-unsigned ebpfMonInsnLength(const uint8_t *code, size_t len)
+unsigned ebpfMonInsnLengthX86(const uint8_t *code, size_t len)
 {
     Insn insn;
 
@@ -386,4 +386,25 @@ void ebpfMonSitePickX86(const uint8_t *code, size_t len, unsigned args, int need
         written |= writes;
         at += insn.length;
     }
+}
+
+ebpfMonFlow ebpfMonInsnFlowX86(const uint8_t *code, unsigned length, uint64_t vaddr, uint64_t *to)
+{
+    int isShort = length == 2 && (code[0] == 0xeb || (code[0] & 0xf0) == 0x70 || (code[0] & 0xfc) == 0xe0);
+    int32_t distance;
+    int isJcc = code[0] == 0x0f && length == 6 && (code[1] & 0xf0) == 0x80;
+
+    if (code[0] == 0xc3 || code[0] == 0xc2 || (code[0] == 0xf3 && length > 1 && code[1] == 0xc3))
+        return ebpfMonFlowLeave;
+    if (code[0] == 0xff && length > 1 && (code[1] >> 3 & 7) == 4) /* by a pointer */
+        return ebpfMonFlowLeave;
+    if (isShort) { /* it may leave the function, too: into the one that the linker put beside it */
+        *to = vaddr + length + (uint64_t)(int64_t)(int8_t)code[1];
+        return code[0] == 0xeb ? ebpfMonFlowJump : ebpfMonFlowBranch;
+    }
+    if (!isJcc && !((code[0] == 0xe8 || code[0] == 0xe9) && length == 5))
+        return ebpfMonFlowNext;
+    memcpy(&distance, code + length - sizeof(distance), sizeof(distance));
+    *to = vaddr + length + (uint64_t)(int64_t)distance;
+    return isJcc ? ebpfMonFlowBranch : code[0] == 0xe8 ? ebpfMonFlowCall : ebpfMonFlowJump;
 }

@@ -4,7 +4,7 @@
 #define EBPFMON_SYSCALLTABLE_H
 
 #define EBPFMON_SYSCALLS \
-    CALL(read) CALL(write) CALL(close) CALL(stat) CALL(fstat) CALL(lstat) CALL(lseek) CALL(mmap) CALL(mprotect) \
+    CALL(read) CALL(write) CALL(close) CALL(fstat) CALL(lseek) CALL(mmap) CALL(mprotect) \
     CALL(munmap) CALL(brk) CALL(rt_sigaction) CALL(rt_sigprocmask) CALL(rt_sigreturn) CALL(ioctl) CALL(pread64) \
     CALL(pwrite64) CALL(readv) CALL(writev) CALL(sched_yield) CALL(mremap) CALL(msync) CALL(mincore) CALL(madvise) \
     CALL(shmget) CALL(shmat) CALL(shmctl) CALL(dup) CALL(nanosleep) CALL(getitimer) CALL(setitimer) CALL(getpid) \
@@ -56,7 +56,7 @@
 
 #if defined(__x86_64__)
 #define EBPFMON_SYSCALLS_MORE \
-    CALL(open) CALL(poll) CALL(access) CALL(pipe) CALL(select) CALL(dup2) CALL(pause) CALL(alarm) CALL(fork) \
+    CALL(stat) CALL(lstat) CALL(open) CALL(poll) CALL(access) CALL(pipe) CALL(select) CALL(dup2) CALL(pause) CALL(alarm) CALL(fork) \
     CALL(vfork) CALL(getdents) CALL(rename) CALL(mkdir) CALL(rmdir) CALL(creat) CALL(link) CALL(unlink) \
     CALL(symlink) CALL(readlink) CALL(chmod) CALL(chown) CALL(lchown) CALL(getpgrp) CALL(utime) CALL(mknod) \
     CALL(uselib) CALL(ustat) CALL(sysfs) CALL(modify_ldt) CALL(_sysctl) CALL(arch_prctl) CALL(iopl) CALL(ioperm) \

@@ -222,7 +222,7 @@ static void closeProbes(ebpfMonAttached *att, int prog)
 static void attachOne(ebpfMonAttached *att, int prog, ebpfMonAttachWay way, char *note, size_t size)
 {
     unsigned callers = way == ebpfMonAttachEntries ? 0 : placeOf[prog].callers;
-    const char *path, *why = NULL;
+    const char *path = att->path, *why = NULL;
     const ebpfMonSite *site = NULL;
     char text[160];
     int err;

@@ -16,7 +16,12 @@
 __asm__(".text\n"
         ".globl ebpfMonCalibrateFast\n"
         ".type ebpfMonCalibrateFast,%function\n"
+#if defined(__x86_64__)
         "ebpfMonCalibrateFast: nop\n"
+#else
+        "ebpfMonCalibrateFast: b 1f\n"
+        "1:\n"
+#endif
         "    ret\n"
         ".globl ebpfMonCalibrateStepped\n"
         ".type ebpfMonCalibrateStepped,%function\n"

@@ -99,8 +99,12 @@ static double followNameless(const ebpfMonTargetLife *life, ebpfMonTarget *t, ui
             return 0;
         }
     }
-    snprintf(note, sizeof(note), "stripped, no symbols of build-id %s found: not seen inside. The command ebpfMonSymbols makes some",
-             t->image.core->buildId[0] ? t->image.core->buildId : "(it has none)");
+    if (t->image.core->foreign)
+        snprintf(note, sizeof(note), "a program for %s, which an emulator runs here: not seen inside. Run ebpfMon on a host of its "
+                 "machine", t->image.core->foreign);
+    else
+        snprintf(note, sizeof(note), "stripped, no symbols of build-id %s found: not seen inside. The command ebpfMonSymbols makes "
+                 "some", t->image.core->buildId[0] ? t->image.core->buildId : "(it has none)");
     setTrouble(life, t, note);
     return (double)(t->follower.lookAt - now) / 1e9;
 }

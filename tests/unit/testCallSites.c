@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ioc/callSites.h: on libraries of Base, beside what objdump says of them, and on small libraries made by the compiler. */
+/*
+ * ioc/callSites.h: on libraries of Base, beside what objdump says of them, and on small libraries made by the compiler. The same on
+ * files for aarch64, if their compiler is there (tools/cross.sh installs it).
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -12,12 +15,34 @@
 #include <dbAccess.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
+#include "armLibrary.h"
 #include "ioc/callSites.h"
 
 static const char *const names[] = { "dbScanLock", "dbScanUnlock", "dbProcess" };
 #define NAMES 3
 
 static char folder[] = "/tmp/ebpfMonXXXXXX";
+
+typedef struct {
+    const char *name, *cc, *objdump;
+    const char *call[2]; /* as objdump writes it */
+} Machine;
+
+static const Machine machines[] = {
+    { "", "cc", "objdump", { "call", "jmp" } },
+    { "aarch64: ", "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-objdump", { "bl", "b" } },
+};
+#define HOST (&machines[0])
+#define ARM  (&machines[1])
+
+/* Nonzero: there is such a command. */
+static int has(const char *command)
+{
+    char line[100];
+
+    snprintf(line, sizeof(line), "%s --version >/dev/null 2>&1", command);
+    return system(line) == 0;
+}
 
 /* free() it. */
 static ebpfMonCallSites *findIn(const char *path)
@@ -37,9 +62,9 @@ static ebpfMonCallSites *findIn(const char *path)
 }
 
 /* The address of a call or jump to "name" or its stub in a line of objdump; 0: it is none. Sets where the function begins. */
-static uint64_t parseLine(const char *line, const char *name, uint64_t *function)
+static uint64_t parseLine(const Machine *m, const char *line, const char *name, uint64_t *function)
 {
-    char target[1000], *at;
+    char target[1000], word[32], *at;
     unsigned long long vaddr;
     int n = 0;
 
@@ -47,7 +72,7 @@ static uint64_t parseLine(const char *line, const char *name, uint64_t *function
         *function = vaddr;
         return 0;
     }
-    if (sscanf(line, " %llx: %n", &vaddr, &n) != 1 || !n || (strncmp(line + n, "call", 4) && strncmp(line + n, "jmp", 3)))
+    if (sscanf(line, " %llx: %n%31s", &vaddr, &n, word) != 2 || !n || (strcmp(word, m->call[0]) && strcmp(word, m->call[1])))
         return 0;
     at = strchr(line, '<');
     if (!at || sscanf(at, "<%999[^>]>", target) != 1)
@@ -58,7 +83,8 @@ static uint64_t parseLine(const char *line, const char *name, uint64_t *function
     return strcmp(target, name) ? 0 : vaddr;
 }
 
-static void compareWithObjdump(const char *path)
+/* "isStripped": objdump does not know all functions. */
+static void compareWithObjdump(const Machine *m, const char *path, int isStripped)
 {
     ebpfMonCallSites *sites = findIn(path);
 
@@ -68,12 +94,12 @@ static void compareWithObjdump(const char *path)
         uint64_t function = 0;
         FILE *dump;
 
-        snprintf(command, sizeof(command), "objdump -d --no-show-raw-insn '%s' 2>/dev/null", path);
+        snprintf(command, sizeof(command), "%s -d --no-show-raw-insn '%s' 2>/dev/null", m->objdump, path);
         dump = popen(command, "r");
         for (unsigned i = 0; sites && i < sites->count; i++)
             found += sites->site[i].called == k;
         while (dump && fgets(line, sizeof(line), dump)) {
-            uint64_t vaddr = parseLine(line, names[k], &function);
+            uint64_t vaddr = parseLine(m, line, names[k], &function);
 
             expected += vaddr != 0;
             for (unsigned i = 0; vaddr && sites && i < sites->count; i++)
@@ -84,8 +110,9 @@ static void compareWithObjdump(const char *path)
         }
         if (dump)
             pclose(dump);
-        testOk(found == expected && same == expected && inFunction == same, "%s: %u calls of %s, of %u; %u in the function that has them",
-               strrchr(path, '/') + 1, same, names[k], expected, inFunction);
+        testOk(expected && found == expected && same == expected && (isStripped || inFunction == same),
+               "%s%s: %u calls of %s, of %u; %u in the function that has them", m->name, strrchr(path, '/') + 1, same, names[k],
+               expected, inFunction);
         testOk(sites && (sites->complete >> k & 1), "all that there are");
     }
     free(sites);
@@ -105,21 +132,32 @@ static void testBase(void)
             continue;
         }
         strcpy(end + 1, libraries[i]);
-        if (access(path, R_OK) || system("objdump --version >/dev/null 2>&1"))
+        if (access(path, R_OK) || !has(HOST->objdump))
             testSkip(6, "no such library, or no objdump to compare with");
         else
-            compareWithObjdump(path);
+            compareWithObjdump(HOST, path, 0);
     }
 }
 
+/* Debian 13's library for arm64, stripped and with stubs as hardening makes them. */
+static void testDebianArm(void)
+{
+    char path[500];
+
+    if (armLibrary("libdbCore.so", path, sizeof(path)) || !has(ARM->objdump))
+        testSkip(6, "no library of Debian for arm64 in the cache, or no objdump for it: tools/cross.sh brings both");
+    else
+        compareWithObjdump(ARM, path, 1);
+}
+
 /* Makes a library of this source. 0: there is no compiler. */
-static int compile(const char *source, const char *options, char *path, size_t size)
+static int compile(const Machine *m, const char *source, const char *options, char *path, size_t size)
 {
     char command[400];
     FILE *cc;
 
     snprintf(path, size, "%s/lib.so", folder);
-    snprintf(command, sizeof(command), "cc -x c -O2 %s -o %s - 2>/dev/null", options, path);
+    snprintf(command, sizeof(command), "%s -x c -O2 %s -o %s - 2>/dev/null", m->cc, options, path);
     cc = popen(command, "w");
     if (!cc)
         return 0;
@@ -128,18 +166,19 @@ static int compile(const char *source, const char *options, char *path, size_t s
     return pclose(cc) == 0;
 }
 
-static void testSource(const char *what, const char *source, const char *options, unsigned calls, unsigned complete)
+static void testSource(const Machine *m, const char *what, const char *source, const char *options, unsigned calls,
+                       unsigned complete)
 {
     ebpfMonCallSites *sites;
     char path[80];
 
-    if (!compile(source, options, path, sizeof(path))) {
+    if (!compile(m, source, options, path, sizeof(path))) {
         testSkip(2, "the compiler does not make it");
         return;
     }
     sites = findIn(path);
-    testOk(sites && sites->count == calls, "%s: %u calls, of %u", what, sites ? sites->count : 0, calls);
-    testOk(sites && sites->complete == complete, "%s: all calls known by bit 0x%x, should be 0x%x", what,
+    testOk(sites && sites->count == calls, "%s%s: %u calls, of %u", m->name, what, sites ? sites->count : 0, calls);
+    testOk(sites && sites->complete == complete, "%s%s: all calls known by bit 0x%x, should be 0x%x", m->name, what,
            sites ? sites->complete : 0, complete);
     free(sites);
     unlink(path);
@@ -153,34 +192,37 @@ static void testSource(const char *what, const char *source, const char *options
     "__attribute__((noinline,noclone)) long dbProcess(void *p) { __asm__ volatile (\"nop; nop\" :: \"r\"(p) : \"memory\"); return 0; }\n" \
     "int main(int c, char **v) { (void)c; f(v[0]); return 0; }\n"
 
-static void testSources(void)
+static void testSources(const Machine *m)
 {
-    testSource("calls by stubs", CHAIN, LIBRARY, 3, 7);
-    testSource("with endbr64", CHAIN, LIBRARY "-fcf-protection", 3, 7);
-    testSource("bound at once", CHAIN, LIBRARY "-Wl,-z,now", 3, 7);
-    testSource("a tail call", TAIL, LIBRARY, 3, 7);
-    testSource("not optimised", TAIL, LIBRARY "-O0", 3, 7);
-    testSource("without stubs", CHAIN, LIBRARY "-fno-plt", 0, 0);
-    testSource("a pointer in a variable", CHAIN "void (*pointer)(void *) = dbScanUnlock;\n", LIBRARY, 3, 5);
-    testSource("a pointer in the code", CHAIN "void *get(void) { return dbScanLock; }\n", LIBRARY, 3, 6);
-    testSource("a program", CHAIN OWN, "", 3, 7);
-    testSource("a program at a fixed address", CHAIN OWN, "-no-pie", 3, 7);
-    testSource("a static program", CHAIN OWN, "-static", 3, 7);
-    testSource("a program with a pointer", CHAIN OWN "void (*volatile pointer)(void *) = dbScanUnlock;\n", "-no-pie", 3, 5);
-    testSource("a program with a pointer, moved by the loader",
+    testSource(m, "calls by stubs", CHAIN, LIBRARY, 3, 7);
+    testSource(m, "with marks for indirect calls", CHAIN, m == ARM ? LIBRARY "-mbranch-protection=standard -Wl,-z,force-bti,-z,pac-plt"
+                                                                 : LIBRARY "-fcf-protection", 3, 7);
+    testSource(m, "bound at once", CHAIN, LIBRARY "-Wl,-z,now", 3, 7);
+    testSource(m, "a tail call", TAIL, LIBRARY, 3, 7);
+    testSource(m, "not optimised", TAIL, LIBRARY "-O0", 3, 7);
+    testSource(m, "without stubs", CHAIN, LIBRARY "-fno-plt", 0, 0);
+    testSource(m, "a pointer in a variable", CHAIN "void (*pointer)(void *) = dbScanUnlock;\n", LIBRARY, 3, 5);
+    testSource(m, "a pointer in the code", CHAIN "void *get(void) { return dbScanLock; }\n", LIBRARY, 3, 6);
+    testSource(m, "a program", CHAIN OWN, "", 3, 7);
+    testSource(m, "a program at a fixed address", CHAIN OWN, "-no-pie", 3, 7);
+    testSource(m, "a static program", CHAIN OWN, "-static", 3, 7);
+    testSource(m, "a program with a pointer", CHAIN OWN "void (*volatile pointer)(void *) = dbScanUnlock;\n", "-no-pie", 3, 5);
+    testSource(m, "a program with a pointer, moved by the loader",
                CHAIN OWN "void (*volatile pointer)(void *) = dbScanUnlock;\n", "-pie -fPIE", 3, 5);
-    testSource("an address in the code", CHAIN OWN "void *volatile v; void set(void) { v = dbScanUnlock; }\n", "-no-pie", 3, 5);
-    testSource("stripped", CHAIN, LIBRARY "-s", 3, 7);
-    testSource("none of them", "int f(void) { return 1; }\n", LIBRARY, 0, 7);
+    testSource(m, "an address in the code", CHAIN OWN "void *volatile v; void set(void) { v = dbScanUnlock; }\n", "-no-pie", 3, 5);
+    testSource(m, "stripped", CHAIN, LIBRARY "-s", 3, 7);
+    testSource(m, "none of them", "int f(void) { return 1; }\n", LIBRARY, 0, 7);
 }
 
 MAIN(testCallSites)
 {
-    testPlan(18 + 16 * 2);
+    testPlan(18 + 6 + 2 * 16 * 2);
     if (!mkdtemp(folder))
         testAbort("no folder in /tmp");
     testBase();
-    testSources();
+    testDebianArm();
+    testSources(HOST);
+    testSources(ARM);
     rmdir(folder);
     return testDone();
 }

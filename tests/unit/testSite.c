@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a probe goes in a prologue: ioc/site.h, on bytes as compilers and packagers make them. */
+/* Where a probe goes in a prologue: ioc/siteMachine.h, on bytes as compilers and packagers make them. */
 #include <stdlib.h>
 #include <string.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "ioc/site.h"
+#include "ioc/siteMachine.h"
 
 #define ARGS4 (EBPFMON_ARG1 | EBPFMON_ARG2 | EBPFMON_ARG3 | EBPFMON_ARG4)
 #define BYTES(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
@@ -88,12 +88,78 @@ static void testLength(void)
     unsigned good = 0, torn = 0, n = sizeof(known) / sizeof(known[0]);
 
     for (unsigned i = 0; i < n; i++) {
-        good += ebpfMonInsnLength(known[i].code, sizeof(known[i].code)) == known[i].length;
+        good += ebpfMonInsnLengthX86(known[i].code, sizeof(known[i].code)) == known[i].length;
         for (unsigned len = 0; len < known[i].length; len++)
-            torn += ebpfMonInsnLength(known[i].code, len) != 0;
+            torn += ebpfMonInsnLengthX86(known[i].code, len) != 0;
     }
     testOk(good == n, "lengths of %u of %u instructions", good, n);
     testOk(torn == 0, "cut instructions have no length");
+}
+
+/* The same for aarch64: the code of these words. */
+static void pickArm(const char *what, const uint32_t *code, size_t len, unsigned args, int needReturn, ebpfMonSiteClass cls,
+                    unsigned skip, const char *insn, int canReturn)
+{
+    ebpfMonSite site;
+
+    ebpfMonSitePickAarch64((const uint8_t *)code, len, args, needReturn, &site);
+    testOk(site.cls == cls && site.skip == skip && !strcmp(site.insn, insn) && site.canReturn == canReturn,
+           "aarch64, %s: %s at +%u, return %d", what, site.insn, site.skip, site.canReturn);
+}
+
+#define WORDS(...) (const uint32_t[]){ __VA_ARGS__ }, sizeof((const uint32_t[]){ __VA_ARGS__ })
+#define NOP        0xd503201f
+#define PACIASP    0xd503233f
+#define BTI_C      0xd503245f
+#define STP_PRE    0xa9be7bfd /* stp x29, x30, [sp, #-32]! */
+#define MOV_X29_SP 0x910003fd
+#define CBZ_X0     0xb4000100 /* to +32 */
+#define ADRP_X1    0x90000001
+#define BL         0x94000040
+#define RET        0xd65f03c0
+
+static void testAarch64(void)
+{
+    pickArm("cbz first", WORDS(CBZ_X0, RET), ARGS4, 1, ebpfMonSiteFast, 0, "cbz", 1);
+    pickArm("bti, cbz", WORDS(BTI_C, CBZ_X0, RET), ARGS4, 1, ebpfMonSiteFast, 4, "cbz", 1);
+    pickArm("behind the frame", WORDS(STP_PRE, MOV_X29_SP, ADRP_X1), EBPFMON_ARG1, 0, ebpfMonSiteFast, 8, "adrp", 0);
+    pickArm("call, arguments standing", WORDS(STP_PRE, MOV_X29_SP, BL), ARGS4, 0, ebpfMonSiteFast, 8, "bl", 0);
+    pickArm("a return is wanted", WORDS(STP_PRE, MOV_X29_SP, BL), ARGS4, 1, ebpfMonSiteStepped, 0, "entry", 1);
+    pickArm("the return is signed", WORDS(PACIASP, CBZ_X0, RET), ARGS4, 1, ebpfMonSiteStepped, 0, "entry", 1);
+    pickArm("the return is stored", WORDS(0xf90007fe, CBZ_X0, RET), ARGS4, 1, ebpfMonSiteStepped, 0, "entry", 1);
+    pickArm("nop is stepped", WORDS(NOP, STP_PRE, MOV_X29_SP, RET), ARGS4, 0, ebpfMonSiteStepped, 0, "entry", 1);
+    pickArm("argument 1 by ldr", WORDS(0xf9400000, CBZ_X0), EBPFMON_ARG1, 0, ebpfMonSiteStepped, 0, "entry", 1);
+    pickArm("argument 2 by ldp", WORDS(0xa9400400 | 2 << 5, CBZ_X0), ARGS4, 0, ebpfMonSiteStepped, 0, "entry", 1);
+    pickArm("argument 4 by mov", WORDS(0xaa0003e3, CBZ_X0), ARGS4, 0, ebpfMonSiteStepped, 0, "entry", 1);
+    pickArm("argument 4 is not needed", WORDS(0xaa0003e3, CBZ_X0), EBPFMON_ARG1, 0, ebpfMonSiteFast, 4, "cbz", 1);
+    pickArm("unknown effect: ldaxr", WORDS(0xc85ffc01, CBZ_X0), EBPFMON_ARG1, 0, ebpfMonSiteStepped, 0, "entry", 1);
+    pickArm("a literal", WORDS(0x58000041, CBZ_X0), EBPFMON_ARG2, 0, ebpfMonSiteStepped, 0, "entry", 1);
+    pickArm("top of a loop", WORDS(0xf9400401, 0xb4000041, 0x17ffffff, RET), EBPFMON_ARG1, 0, ebpfMonSiteStepped, 0, "entry", 1);
+    pickArm("no whole instruction", (const uint32_t[]){ CBZ_X0 }, 3, ARGS4, 0, ebpfMonSiteStepped, 0, "entry", 1);
+}
+
+/* Where instructions of both machines lead. */
+static void testFlow(void)
+{
+    static const struct {
+        uint32_t insn;
+        ebpfMonFlow flow;
+        uint64_t to;
+    } known[] = {
+        { BL, ebpfMonFlowCall, 0x1100 }, { 0x17ffffff, ebpfMonFlowJump, 0xffc }, { CBZ_X0, ebpfMonFlowBranch, 0x1020 },
+        { 0x54000040, ebpfMonFlowBranch, 0x1008 }, { 0x3607ffe0, ebpfMonFlowBranch, 0xffc }, { RET, ebpfMonFlowLeave, 0 },
+        { 0xd61f0220, ebpfMonFlowLeave, 0 }, { 0xd65f0bff, ebpfMonFlowLeave, 0 }, { 0xd63f0000, ebpfMonFlowNext, 0 },
+        { NOP, ebpfMonFlowNext, 0 }, { ADRP_X1, ebpfMonFlowNext, 0 },
+    };
+    unsigned good = 0, n = sizeof(known) / sizeof(known[0]);
+    uint64_t to = 0;
+
+    for (unsigned i = 0; i < n; i++, to = 0)
+        good += ebpfMonInsnFlowAarch64((const uint8_t *)&known[i].insn, 4, 0x1000, &to) == known[i].flow && to == known[i].to;
+    testOk(good == n, "aarch64: where %u of %u instructions lead", good, n);
+    testOk(ebpfMonInsnFlowX86(BYTES(0xe9, 0xfb, 0xff, 0xff, 0xff), 0x1000, &to) == ebpfMonFlowJump && to == 0x1000, "jmp");
+    testOk(ebpfMonInsnFlowX86(BYTES(0x0f, 0x84, 0, 1, 0, 0), 0x1000, &to) == ebpfMonFlowBranch && to == 0x1106, "je");
+    testOk(ebpfMonInsnFlowX86(BYTES(0xff, 0xe0), 0x1000, &to) == ebpfMonFlowLeave, "jmp *%%rax");
 }
 
 /* Every sequence lies at the very end of its own allocation, where valgrind sees a byte too many. */
@@ -112,7 +178,9 @@ static void testRandom(void)
             code[k] = (uint8_t)(rand() >> 8);
         ebpfMonSitePickX86(code, len, args, i & 1, &site);
         bad += site.skip && site.skip >= len && site.cls == ebpfMonSiteFast;
-        bad += ebpfMonInsnLength(code, len) > len;
+        bad += ebpfMonInsnLengthX86(code, len) > len;
+        ebpfMonSitePickAarch64(code, len, args, i & 1, &site);
+        bad += site.skip && (site.skip + 4 > len || site.skip % 4);
         free(code);
     }
     testOk(bad == 0, "random bytes stay within bounds");
@@ -122,10 +190,12 @@ MAIN(testSite)
 {
     (void)argc;
     (void)argv;
-    testPlan(29);
+    testPlan(49);
     testFast();
     testStepped();
     testLength();
+    testAarch64();
+    testFlow();
     testRandom();
     return testDone();
 }
