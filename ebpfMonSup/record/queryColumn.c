@@ -98,7 +98,7 @@ long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind)
                                          : "has no such column: see documentation/queries.md");
     number = ebpfMonQueryResultsAdd(name);
     if (number < 0)
-        return refuse(prec, text, "is one too many: there are 32 queries; or its name has more than 31 characters");
+        return refuse(prec, text, "is one too many: there are 64 queries; or its name has more than 31 characters");
     dev = callocMustSucceed(1, sizeof(*dev), "ebpfMonQueryColumnInit");
     dev->number = number;
     dev->column = column;
