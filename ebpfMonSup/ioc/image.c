@@ -306,3 +306,15 @@ void ebpfMonImageReadCallers(ebpfMonImageCache *cache, pid_t pid, ebpfMonImageCa
     if (eachLine(pid, addCaller, &s) || !callers->count)
         callers->complete = 0;
 }
+
+int ebpfMonImageCallersAreSame(const ebpfMonImageCallers *a, const ebpfMonImageCallers *b)
+{
+    if (!a->complete || !b->complete)
+        return a->complete == b->complete;
+    if (a->count != b->count)
+        return 0;
+    for (unsigned i = 0; i < a->count; i++)
+        if (a->file[i].binary != b->file[i].binary)
+            return 0;
+    return 1;
+}

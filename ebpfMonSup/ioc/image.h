@@ -99,6 +99,9 @@ int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image);
  * it cannot be read, too. */
 void ebpfMonImageReadCallers(ebpfMonImageCache *cache, pid_t pid, ebpfMonImageCallers *callers);
 
+/* Nonzero: the same files call, or in both it is not known. */
+int ebpfMonImageCallersAreSame(const ebpfMonImageCallers *a, const ebpfMonImageCallers *b);
+
 /* Nonzero: with this errno of ebpfMonImageRead the process is to be left alone for a while, and the text why. It does
  * not answer, or asks for more than an IOC can (ETIMEDOUT, EAGAIN, EFBIG, ENOTSUP). */
 int ebpfMonImageIsRefused(int err);

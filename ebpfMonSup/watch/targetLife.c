@@ -325,18 +325,6 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
     return running ? HUGE_VAL : (double)tick / 1e9;
 }
 
-static int areSame(const ebpfMonImageCallers *a, const ebpfMonImageCallers *b)
-{
-    if (!a->complete || !b->complete)
-        return a->complete == b->complete;
-    if (a->count != b->count)
-        return 0;
-    for (unsigned i = 0; i < a->count; i++)
-        if (a->file[i].binary != b->file[i].binary)
-            return 0;
-    return 1;
-}
-
 /* A module that was loaded since may process records at calls that are not probed. */
 static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
@@ -347,7 +335,7 @@ static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_
         return;
     t->follower.callersAt = now;
     ebpfMonIocFinderReadCallers(life->finder, t->pid, found);
-    if (!areSame(found, &t->follower.att.callers)) {
+    if (!ebpfMonImageCallersAreSame(found, &t->follower.att.callers)) {
         ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
         t->follower.att.callers = *found;
         ebpfMonRecordTablesMarkMissed(life->tables, t);
