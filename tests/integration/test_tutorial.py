@@ -21,8 +21,11 @@ def terminals(tmp_path):
     # This network namespace has the loopback interface only.
     environ |= {"EPICS_CAS_BEACON_ADDR_LIST": "127.255.255.255", "EPICS_PVAS_INTF_ADDR_LIST": "127.0.0.1",
                 "EPICS_PVA_ADDR_LIST": "127.0.0.1", "EPICS_PVA_AUTO_ADDR_LIST": "NO"}
+    # of the usual port, and ended afterwards: that which a client starts by itself would stay for ever
+    repeater = Process([paths.BASE_BIN / "caRepeater"], environ)
     made = {n: Process(["bash", "-m"], environ, cwd=paths.TOP.parent) for n in "1234"}
     yield made
+    repeater.kill()
     for shell in made.values():
         for child in reversed(children(shell.pid)):
             os.kill(child, 15)
