@@ -31,7 +31,7 @@ from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.otlp import Sink  # noqa: E402
 from tests.harness.process import Process, alive  # noqa: E402
-from tests.harness.wait import until  # noqa: E402
+from tests.harness.wait import settled, until  # noqa: E402
 
 ROOTS = 100
 MARK = "hostOfTheSample"

@@ -105,11 +105,12 @@ def main():
     args = parser.parse_args()
     apt = Apt(CACHE, args.suite, args.architecture)
     apt.update()
-    apt.unpack(pathlib.Path(args.folder), args.packages)
-    folder = args.folder
-    for link in pathlib.Path(folder).rglob("*"): # an absolute one leads out of the folder
+    folder = pathlib.Path(args.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    apt.unpack(folder, args.packages)
+    for link in folder.rglob("*"):  # an absolute one leads out of the folder
         if link.is_symlink() and os.readlink(link).startswith("/"):
-            to = os.path.relpath(folder + os.readlink(link), link.parent)
+            to = os.path.relpath(f"{folder}{os.readlink(link)}", link.parent)
             link.unlink()
             link.symlink_to(to)
 

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from tests.harness import loopback, paths, tables
+from tests.harness import debian, loopback, paths, tables
 
 from .check import check, features
 
@@ -33,65 +33,18 @@ def die(text):
 
 
 # --- kernels ---------------------------------------------------------------------------------------------
-def archives():
-    """The URIs of Debian's archive and of its security archive on this machine."""
-    entries = []
-    for f in [pathlib.Path("/etc/apt/sources.list"), *pathlib.Path("/etc/apt/sources.list.d").glob("*")]:
-        text = f.read_text() if f.is_file() else ""
-        if f.suffix == ".sources":
-            for stanza in re.split(r"\n\s*\n", text):
-                field = dict(re.findall(r"(?m)^(\w[\w-]*):[ \t]*(.*)$", stanza))
-                entries += [(u, s) for u in field.get("URIs", "").split() for s in field.get("Suites", "").split()]
-        else:
-            entries += re.findall(r"(?m)^deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+(\S+)", text)
-    code = re.search(r"(?m)^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())
-    release = code.group(1) if code else ""
-    main = [u for u, s in entries if s == release]
-    security = [u for u, s in entries if s == f"{release}-security"]
-    if not main or not security:
-        die(f"no URIs for {release} and {release}-security in apt's sources: is this a Debian?")
-    return main[0], security[0]
-
-
-class Apt:
-    """A separate apt for one suite. It changes nothing of this machine."""
-
-    def __init__(self, cache, suite):
-        self.dir = cache / "apt" / suite
-        for d in ("lists/partial", "cache/archives/partial", "parts"):
-            (self.dir / d).mkdir(parents=True, exist_ok=True)
-        main, security = archives()
-        (self.dir / "sources.list").write_text(
-            "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
-            f"{security if suite.endswith('-security') else main} {suite} main\n")
-        self.options = [o for k, v in {
-            "Dir::State::Lists": self.dir / "lists", "Dir::Cache": self.dir / "cache",
-            "Dir::Etc::SourceList": self.dir / "sources.list", "Dir::Etc::SourceParts": self.dir / "parts",
-            "Dir::State::status": "/dev/null", "Acquire::Languages": "none", "Acquire::Retries": "3",
-            "APT::Sandbox::User": "root"}.items() for o in ("-o", f"{k}={v}")]
-
-    def run(self, tool, *args, cwd=None):
-        r = subprocess.run([tool, *self.options, *args], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           text=True)
-        if r.returncode:
-            die(f"{tool} {args[0]}: {r.stderr.strip()[-400:]}")
-        return r.stdout
-
-    def depends(self, package, pattern):
-        return re.search(rf"Depends: ({pattern}\S*)", self.run("apt-cache", "depends", package))
-
-    def kernel(self):
-        """The package that has the kernel. From 7.x on linux-image-* only depends on it."""
-        self.run("apt-get", "update")
-        image = self.depends("linux-image-cloud-amd64", "linux-image-").group(1)
-        binary = self.depends(image, "linux-binary-")
-        return binary.group(1) if binary else image
+def find_package(apt):
+    """The package that has the kernel. From 7.x on linux-image-* only depends on it."""
+    apt.update()
+    image = apt.depends("linux-image-cloud-amd64", "linux-image-").group(1)
+    binary = apt.depends(image, "linux-binary-")
+    return binary.group(1) if binary else image
 
 
 def kernel(cache, suite):
     """Path of the kernel of this suite. Downloads it if it is not in the cache."""
-    apt = Apt(cache, suite)
-    package = apt.kernel()
+    apt = debian.Apt(cache, suite)
+    package = find_package(apt)
     vmlinuz = cache / f"{package}.vmlinuz"
     if not vmlinuz.exists():
         with tempfile.TemporaryDirectory(dir=cache) as tmp:
@@ -205,7 +158,11 @@ def main():
             began = time.monotonic()
             log = cache / f"{suite}.log"  # of the last run; another one may be under way
             own = pathlib.Path(tmp) / log.name
-            boot(kernel(cache, suite), image, own, " start-only" if args.start else "")
+            try:
+                vmlinuz = kernel(cache, suite)
+            except debian.Unavailable as why:
+                die(why)
+            boot(vmlinuz, image, own, " start-only" if args.start else "")
             said = answers(own)
             shutil.copy(own, log)
             results = check(said, args.start)

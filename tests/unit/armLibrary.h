@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the libraries of Debian 13's epics-base for arm64 lie: tools/cross.sh unpacks them into the cache. */
+/* Where the libraries of Debian 13's epics-base for arm64 lie. They are unpacked into the cache once, by
+ * /usr/bin/python3 -m tests.harness.debian -s trixie arm64 ~/.cache/ebpfmon/aarch64/epics-base epics-base
+ * Without them the tests that read them are skipped. */
 #ifndef EBPFMON_ARMLIBRARY_H
 #define EBPFMON_ARMLIBRARY_H
 
