@@ -3,26 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <epicsString.h>
-
 #include "common/array.h"
 #include "common/clock.h"
 #include "device/asynLayout.h"
 #include "device/deviceIocs.h"
 #include "ioc/codePlace.h"
 #include "ioc/procInfo.h"
+#include "watch/followedIocs.h"
 
 #define RETRY_NS (10 * EBPFMON_SECOND_NS) /* asyn may be loaded later, and files that do not answer may do so */
 #define TRIES    6
 
 typedef struct {
-    pid_t    pid;
-    uint32_t iocId;
-    char     name[EBPFMON_IOCNAME_SIZE];
-    int      present;    /* in the list of targets still */
-    int      on;
+    ebpfMonFollowedIoc ioc;
     unsigned tries;
-    uint64_t retryAt;
+    int      hasTrouble;
     ebpfMonProbe *probe; /* at queueRequest, and at each function */
     size_t   probes, probeRoom;
     struct ebpfMonDeviceFunction *function; /* that have a probe, or cannot have one */
@@ -31,79 +26,25 @@ typedef struct {
 
 struct ebpfMonDeviceIocs {
     ebpfMonDevicePrograms *programs;
-    Followed *ioc;
-    size_t   count, room;
+    ebpfMonFollowedIocs *iocs;
     char     trouble[160];
 };
 
-ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs)
+static void leave(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
 {
-    ebpfMonDeviceIocs *d = calloc(1, sizeof(*d));
+    Followed *f = (Followed *)ioc;
+    ebpfMonDeviceIocs *d = arg;
 
-    if (d)
-        d->programs = programs;
-    return d;
-}
-
-static void leave(ebpfMonDeviceIocs *d, Followed *f, int hasEnded)
-{
     if (f->probes)
         (hasEnded ? ebpfMonCloserCloseLater : ebpfMonCloserClose)(f->probe, (unsigned)f->probes);
-    if (f->on)
-        ebpfMonDeviceProgramsRemoveProcess(d->programs, f->pid);
+    if (ioc->isOn)
+        ebpfMonDeviceProgramsRemoveProcess(d->programs, ioc->pid);
     free(f->probe);
     free(f->function);
     f->probe = NULL;
     f->function = NULL;
     f->probes = f->probeRoom = f->functions = f->functionRoom = 0;
-    f->on = 0;
-}
-
-void ebpfMonDeviceIocsFree(ebpfMonDeviceIocs *d)
-{
-    if (!d)
-        return;
-    for (size_t i = 0; i < d->count; i++)
-        leave(d, &d->ioc[i], 0);
-    free(d->ioc);
-    free(d);
-}
-
-/* Copies the targets that match; those that it knows already are marked. */
-static void findTargets(ebpfMonDeviceIocs *d, ebpfMonTargets *targets, const char *pattern)
-{
-    for (size_t i = 0; i < d->count; i++)
-        d->ioc[i].present = 0;
-    ebpfMonTargetsLock(targets);
-    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next) {
-        size_t i = 0;
-
-        if (t->gone || t->level == ebpfMonLevelOff || !epicsStrGlobMatch(t->name, pattern))
-            continue;
-        while (i < d->count && d->ioc[i].iocId != t->iocId)
-            i++;
-        if (i == d->count) {
-            if (ebpfMonArrayGrow(&d->ioc, &d->room, d->count + 1, 8, sizeof(*d->ioc)))
-                break;
-            d->ioc[d->count] = (Followed){ .pid = t->pid, .iocId = t->iocId };
-            memcpy(d->ioc[d->count++].name, t->name, sizeof(t->name));
-        }
-        d->ioc[i].present = 1;
-    }
-    ebpfMonTargetsUnlock(targets);
-}
-
-static void forgetEnded(ebpfMonDeviceIocs *d)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < d->count; i++) {
-        if (d->ioc[i].present)
-            d->ioc[kept++] = d->ioc[i];
-        else
-            leave(d, &d->ioc[i], 1);
-    }
-    d->count = kept;
+    ioc->isOn = 0;
 }
 
 /* Sets the probe, or both, at one function. 0, or -1. */
@@ -114,54 +55,82 @@ static int setProbe(ebpfMonDeviceIocs *d, Followed *f, uint64_t address, ebpfMon
     unsigned count;
 
     if (ebpfMonArrayGrow(&f->probe, &f->probeRoom, f->probes + 2, 16, sizeof(*f->probe)) ||
-        ebpfMonCodePlaceFind(f->pid, address, EBPFMON_ARG1, site == ebpfMonDeviceServe, &place) ||
-        ebpfMonDeviceProgramsProbe(d->programs, site, place.path, place.site.offset, f->pid, probe, &count))
+        ebpfMonCodePlaceFind(f->ioc.pid, address, EBPFMON_ARG1, site == ebpfMonDeviceServe, &place) ||
+        ebpfMonDeviceProgramsProbe(d->programs, site, place.path, place.site.offset, f->ioc.pid, probe, &count))
         return -1;
     memcpy(f->probe + f->probes, probe, count * sizeof(*probe));
     f->probes += count;
     return 0;
 }
 
-static void setTrouble(ebpfMonDeviceIocs *d, const Followed *f, const char *why)
+static void setTrouble(ebpfMonDeviceIocs *d, Followed *f, const char *why)
 {
-    snprintf(d->trouble, sizeof(d->trouble), "%.60s: %s", f->name, why);
+    f->hasTrouble = 1;
+    snprintf(d->trouble, sizeof(d->trouble), "%.60s: %s", f->ioc.name, why);
 }
 
 /* Watches one IOC from now on, if it has asyn. */
-static void enter(ebpfMonDeviceIocs *d, Followed *f, uint64_t now)
+static void enter(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
 {
+    Followed *f = (Followed *)ioc;
     struct ebpfMonDeviceConf conf;
+    ebpfMonDeviceIocs *d = arg;
     uint64_t queueRequest;
 
-    f->retryAt = ++f->tries < TRIES ? now + RETRY_NS : UINT64_MAX;
-    queueRequest = ebpfMonAsynFindQueueRequest(f->pid);
+    ioc->retryAt = ++f->tries < TRIES ? now + RETRY_NS : UINT64_MAX;
+    queueRequest = ebpfMonAsynFindQueueRequest(ioc->pid);
     if (!queueRequest)
         return;
-    if (ebpfMonProcSeccomp(f->pid) == 2) {
+    if (ebpfMonProcSeccomp(ioc->pid) == 2) {
         setTrouble(d, f, "it runs under seccomp, which may forbid return probes");
         return;
     }
-    ebpfMonAsynFillConf(&conf, f->iocId);
+    ebpfMonAsynFillConf(&conf, ioc->iocId);
     if (setProbe(d, f, queueRequest, ebpfMonDeviceQueue)) {
         setTrouble(d, f, "queueRequest of its asyn cannot be probed");
         return;
     }
-    f->on = 1;
-    if (ebpfMonDeviceProgramsAddProcess(d->programs, f->pid, &conf))
-        leave(d, f, 0);
+    ioc->isOn = 1;
+    if (ebpfMonDeviceProgramsAddProcess(d->programs, ioc->pid, &conf))
+        leave(d, ioc, 0);
+}
+
+ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs)
+{
+    ebpfMonDeviceIocs *d = calloc(1, sizeof(*d));
+    const ebpfMonFollowedUser user = { .size = sizeof(Followed), .enter = enter, .leave = leave, .arg = d };
+
+    if (!d)
+        return NULL;
+    d->programs = programs;
+    d->iocs = ebpfMonFollowedIocsNew(&user);
+    if (!d->iocs) {
+        free(d);
+        return NULL;
+    }
+    return d;
+}
+
+void ebpfMonDeviceIocsFree(ebpfMonDeviceIocs *d)
+{
+    if (!d)
+        return;
+    ebpfMonFollowedIocsFree(d->iocs);
+    free(d);
 }
 
 /* A function that a request has shown. */
 static void addFunction(void *arg, const struct ebpfMonDeviceFunction *function)
 {
     ebpfMonDeviceIocs *d = arg;
-    Followed *f = NULL;
+    ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(d->iocs);
+    Followed *f;
 
-    for (size_t i = 0; i < d->count && !f; i++)
-        if (d->ioc[i].on && (uint32_t)d->ioc[i].pid == function->tgid)
-            f = &d->ioc[i];
-    if (!f)
+    while (ioc && (!ioc->isOn || (uint32_t)ioc->pid != function->tgid))
+        ioc = ioc->next;
+    if (!ioc)
         return;
+    f = (Followed *)ioc;
     for (size_t i = 0; i < f->functions; i++)
         if (memcmp(&f->function[i], function, sizeof(*function)) == 0)
             return;
@@ -174,24 +143,23 @@ static void addFunction(void *arg, const struct ebpfMonDeviceFunction *function)
 
 void ebpfMonDeviceIocsFollow(ebpfMonDeviceIocs *d, ebpfMonTargets *targets, const char *pattern, ebpfMonWorker *worker)
 {
-    uint64_t now = ebpfMonClockMonotonic();
+    const ebpfMonFollowedIoc *ioc;
 
-    findTargets(d, targets, pattern);
-    forgetEnded(d);
-    for (size_t i = 0; i < d->count; i++)
-        if (!d->ioc[i].on && now >= d->ioc[i].retryAt) {
-            enter(d, &d->ioc[i], now);
-            ebpfMonWorkerGiveSign(worker);
-        }
+    ebpfMonFollowedIocsFollow(d->iocs, targets, pattern, worker);
     ebpfMonDeviceProgramsEachFunction(d->programs, addFunction, d);
+    ioc = ebpfMonFollowedIocsGetFirst(d->iocs);
+    while (ioc && !((const Followed *)ioc)->hasTrouble)
+        ioc = ioc->next;
+    if (!ioc)
+        d->trouble[0] = 0; /* who had it has ended */
 }
 
 unsigned ebpfMonDeviceIocsCount(const ebpfMonDeviceIocs *d)
 {
     unsigned on = 0;
 
-    for (size_t i = 0; i < d->count; i++)
-        on += d->ioc[i].on != 0;
+    for (const ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(d->iocs); ioc; ioc = ioc->next)
+        on += ioc->isOn != 0;
     return on;
 }
 

@@ -4,23 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <epicsString.h>
-
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/text.h"
 #include "ioc/procInfo.h"
 #include "query/queryIocs.h"
+#include "watch/followedIocs.h"
 
 #define RETRY_NS (10 * EBPFMON_SECOND_NS) /* a module may be loaded later */
 
 typedef struct {
-    pid_t    pid;
-    uint32_t iocId;
-    char     name[EBPFMON_IOCNAME_SIZE];
-    int      present;  /* in the list of targets still */
-    int      on;
-    uint64_t retryAt;
+    ebpfMonFollowedIoc ioc;
     unsigned probes;
     unsigned places, stepped; /* where it is probed, and how many of these are single-stepped */
     ebpfMonProbe *probe;
@@ -31,84 +25,27 @@ struct ebpfMonQueryIocs {
     const ebpfMonQuerySpec *spec;
     ebpfMonQueryPrograms *programs;
     ebpfMonQueryNames *names;
-    Followed *ioc;
-    size_t   count, room;
+    ebpfMonFollowedIocs *iocs;
     char     trouble[200];
 };
-
-ebpfMonQueryIocs *ebpfMonQueryIocsNew(const ebpfMonQuerySpec *spec, ebpfMonQueryPrograms *programs, ebpfMonQueryNames *names)
-{
-    ebpfMonQueryIocs *q = calloc(1, sizeof(*q));
-
-    if (q) {
-        q->spec = spec;
-        q->programs = programs;
-        q->names = names;
-    }
-    return q;
-}
 
 static int isFunction(const ebpfMonQueryIocs *q)
 {
     return q->spec->order.source <= ebpfMonQueryCall;
 }
 
-static void leave(ebpfMonQueryIocs *q, Followed *f, int hasEnded)
+static void leave(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
 {
+    Followed *f = (Followed *)ioc;
+    ebpfMonQueryIocs *q = arg;
+
     if (f->probes)
         (hasEnded ? ebpfMonCloserCloseLater : ebpfMonCloserClose)(f->probe, f->probes);
     f->probes = 0;
     free(f->probe);
     f->probe = NULL;
     f->room = 0;
-    ebpfMonQueryProgramsRemoveProcess(q->programs, f->pid);
-}
-
-void ebpfMonQueryIocsFree(ebpfMonQueryIocs *q)
-{
-    if (!q)
-        return;
-    for (size_t i = 0; i < q->count; i++)
-        leave(q, &q->ioc[i], 0);
-    free(q->ioc);
-    free(q);
-}
-
-/* Copies the targets that match; those that it knows already are marked. */
-static void findTargets(ebpfMonQueryIocs *q, ebpfMonTargets *targets)
-{
-    for (size_t i = 0; i < q->count; i++)
-        q->ioc[i].present = 0;
-    ebpfMonTargetsLock(targets);
-    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next) {
-        size_t i = 0;
-
-        if (t->gone || t->level == ebpfMonLevelOff || !epicsStrGlobMatch(t->name, q->spec->ioc))
-            continue;
-        while (i < q->count && q->ioc[i].iocId != t->iocId)
-            i++;
-        if (i == q->count) {
-            if (ebpfMonArrayGrow(&q->ioc, &q->room, q->count + 1, 8, sizeof(*q->ioc)))
-                break;
-            q->ioc[q->count] = (Followed){ .pid = t->pid, .iocId = t->iocId };
-            memcpy(q->ioc[q->count++].name, t->name, sizeof(t->name));
-        }
-        q->ioc[i].present = 1;
-    }
-    ebpfMonTargetsUnlock(targets);
-}
-
-static void forgetEnded(ebpfMonQueryIocs *q)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < q->count; i++) {
-        if (q->ioc[i].present)
-            q->ioc[kept++] = q->ioc[i];
-        else
-            leave(q, &q->ioc[i], 1);
-    }
-    q->count = kept;
+    ebpfMonQueryProgramsRemoveProcess(q->programs, ioc->pid);
 }
 
 typedef int (*SetProbe)(ebpfMonQueryPrograms *programs, const char *path, const uint64_t *offsets, unsigned count, pid_t pid,
@@ -122,7 +59,7 @@ static void noteNames(ebpfMonQueryIocs *q, const Followed *f, const ebpfMonFunct
     for (unsigned i = 0; i < places->count; i++) {
         if (ebpfMonArrayGrow(&n->function, &n->room, n->functions + 1, 16, sizeof(*n->function)))
             return;
-        n->function[n->functions] = (ebpfMonQueryFunction){ .iocId = f->iocId, .address = places->place[i].address };
+        n->function[n->functions] = (ebpfMonQueryFunction){ .iocId = f->ioc.iocId, .address = places->place[i].address };
         ebpfMonTextCopy(n->function[n->functions++].name, sizeof(n->function->name), places->place[i].name);
     }
 }
@@ -139,7 +76,7 @@ static unsigned setInFile(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctio
         stepped += place[n].site.cls == ebpfMonSiteStepped;
     }
     *err = ebpfMonArrayGrow(&f->probe, &f->room, f->probes + 2 * EBPFMON_FUNCTION_SITES, 16, sizeof(*f->probe)) ? ENOMEM
-         : set(q->programs, place[0].path, offset, n, f->pid, f->probe + f->probes, &probes);
+         : set(q->programs, place[0].path, offset, n, f->ioc.pid, f->probe + f->probes, &probes);
     if (!*err) {
         f->probes += probes;
         f->places += n;
@@ -155,11 +92,11 @@ static int setProbes(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionWant
     ebpfMonFunctionPlaces *places;
     int err = 0;
 
-    if (wanted->needReturn && ebpfMonProcSeccomp(f->pid) == 2) {
+    if (wanted->needReturn && ebpfMonProcSeccomp(f->ioc.pid) == 2) {
         snprintf(why, size, "it runs under seccomp, which may forbid return probes");
         return -1;
     }
-    places = ebpfMonFunctionFind(f->pid, wanted, why, size);
+    places = ebpfMonFunctionFind(f->ioc.pid, wanted, why, size);
     if (!places)
         return -1;
     for (unsigned i = 0; i < places->count && !err;)
@@ -184,41 +121,62 @@ static int setAllProbes(ebpfMonQueryIocs *q, Followed *f, char *why, size_t size
 }
 
 /* Looks at one IOC from now on. */
-static void enter(ebpfMonQueryIocs *q, Followed *f, uint64_t now)
+static void enter(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
 {
+    Followed *f = (Followed *)ioc;
+    ebpfMonQueryIocs *q = arg;
     char why[160] = "";
-    int err;
+    int failed = setAllProbes(q, f, why, sizeof(why));
 
-    if (setAllProbes(q, f, why, sizeof(why))) {
-        leave(q, f, 0);
+    if (!failed) {
+        failed = ebpfMonQueryProgramsAddProcess(q->programs, ioc->pid, ioc->iocId);
+        if (failed)
+            snprintf(why, sizeof(why), "%s", strerror(failed));
+    }
+    ioc->isOn = !failed;
+    if (failed) {
+        leave(q, ioc, 0);
         f->places = f->stepped = 0;
-        f->retryAt = now + RETRY_NS;
-        snprintf(q->trouble, sizeof(q->trouble), "%.60s: %.130s", f->name, why);
+        ioc->retryAt = now + RETRY_NS;
+        snprintf(q->trouble, sizeof(q->trouble), "%.60s: %.130s", ioc->name, why);
+    }
+}
+
+ebpfMonQueryIocs *ebpfMonQueryIocsNew(const ebpfMonQuerySpec *spec, ebpfMonQueryPrograms *programs, ebpfMonQueryNames *names)
+{
+    ebpfMonQueryIocs *q = calloc(1, sizeof(*q));
+    const ebpfMonFollowedUser user = { .size = sizeof(Followed), .enter = enter, .leave = leave, .arg = q };
+
+    if (!q)
+        return NULL;
+    q->spec = spec;
+    q->programs = programs;
+    q->names = names;
+    q->iocs = ebpfMonFollowedIocsNew(&user);
+    if (!q->iocs) {
+        free(q);
+        return NULL;
+    }
+    return q;
+}
+
+void ebpfMonQueryIocsFree(ebpfMonQueryIocs *q)
+{
+    if (!q)
         return;
-    }
-    err = ebpfMonQueryProgramsAddProcess(q->programs, f->pid, f->iocId);
-    f->on = !err;
-    if (err) {
-        f->retryAt = now + RETRY_NS;
-        snprintf(q->trouble, sizeof(q->trouble), "%.60s: %s", f->name, strerror(err));
-    }
+    ebpfMonFollowedIocsFree(q->iocs);
+    free(q);
 }
 
 void ebpfMonQueryIocsFollow(ebpfMonQueryIocs *q, ebpfMonTargets *targets, ebpfMonWorker *worker)
 {
-    uint64_t now = ebpfMonClockMonotonic();
-    int failed = 0;
+    const ebpfMonFollowedIoc *ioc;
 
-    findTargets(q, targets);
-    forgetEnded(q);
-    for (size_t i = 0; i < q->count; i++) {
-        if (!q->ioc[i].on && now >= q->ioc[i].retryAt) {
-            enter(q, &q->ioc[i], now);
-            ebpfMonWorkerGiveSign(worker);
-        }
-        failed |= !q->ioc[i].on;
-    }
-    if (!failed)
+    ebpfMonFollowedIocsFollow(q->iocs, targets, q->spec->ioc, worker);
+    ioc = ebpfMonFollowedIocsGetFirst(q->iocs);
+    while (ioc && ioc->isOn)
+        ioc = ioc->next;
+    if (!ioc)
         q->trouble[0] = 0;
 }
 
@@ -226,10 +184,12 @@ unsigned ebpfMonQueryIocsCount(const ebpfMonQueryIocs *q, double *stepped)
 {
     unsigned on = 0, probes = 0, slow = 0;
 
-    for (size_t i = 0; i < q->count; i++) {
-        on += q->ioc[i].on != 0;
-        probes += q->ioc[i].places;
-        slow += q->ioc[i].stepped;
+    for (const ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(q->iocs); ioc; ioc = ioc->next) {
+        const Followed *f = (const Followed *)ioc;
+
+        on += ioc->isOn != 0;
+        probes += f->places;
+        slow += f->stepped;
     }
     *stepped = probes ? (double)slow / probes : 0;
     return on;
