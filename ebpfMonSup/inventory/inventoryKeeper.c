@@ -25,7 +25,7 @@ struct ebpfMonInventoryKeeper {
     epicsMutexId   lock;       /* of what follows */
     ebpfMonInventoryConf wanted;
     unsigned       generation;
-    int            isStarted;
+    int            hasBegun, isStarted; /* the monitor runs; the thread does */
     char           told[640];  /* what became of the last writing; empty: there was none */
     ebpfMonSharedWorker worker;
     /* the thread's own */
@@ -203,35 +203,43 @@ ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(ebpfMonTargets *targets)
     return k;
 }
 
-void ebpfMonInventoryKeeperFree(ebpfMonInventoryKeeper *k)
+/* Under the lock. 0, or -1: the thread is wanted, and there is none. */
+static int startThread(ebpfMonInventoryKeeper *k)
 {
-    if (!k)
-        return;
-    ebpfMonSharedWorkerDestroy(&k->worker);
-    epicsMutexDestroy(k->lock);
-    free(k);
+    if (!k->hasBegun || k->isStarted || !k->wanted.file[0])
+        return 0;
+    k->isStarted = ebpfMonSharedWorkerSet(&k->worker, ebpfMonWorkerStart("ebpfMonInvent", epicsThreadPriorityLow, runKeeper,
+                                                                         k)) == 0;
+    return k->isStarted ? 0 : -1;
+}
+
+int ebpfMonInventoryKeeperBegin(ebpfMonInventoryKeeper *k)
+{
+    int status;
+
+    epicsMutexMustLock(k->lock);
+    k->hasBegun = 1;
+    status = startThread(k);
+    epicsMutexUnlock(k->lock);
+    return status;
 }
 
 int ebpfMonInventoryKeeperConfigure(ebpfMonInventoryKeeper *k, const ebpfMonInventoryConf *conf)
 {
-    int isMissing;
+    int status;
 
     epicsMutexMustLock(k->lock);
     k->wanted = *conf;
     k->generation++;
-    if (!k->isStarted && conf->file[0])
-        k->isStarted = ebpfMonSharedWorkerSet(&k->worker, ebpfMonWorkerStart("ebpfMonInvent", epicsThreadPriorityLow, runKeeper,
-                                                                             k)) == 0;
-    isMissing = conf->file[0] && !k->isStarted;
+    status = startThread(k);
     epicsMutexUnlock(k->lock);
     ebpfMonInventoryKeeperWake(k);
-    return isMissing ? -1 : 0;
+    return status;
 }
 
 void ebpfMonInventoryKeeperWake(ebpfMonInventoryKeeper *k)
 {
-    if (k)
-        ebpfMonSharedWorkerWake(&k->worker);
+    ebpfMonSharedWorkerWake(&k->worker);
 }
 
 void ebpfMonInventoryKeeperReport(ebpfMonInventoryKeeper *k, ebpfMonTextReport *report)
@@ -246,5 +254,5 @@ void ebpfMonInventoryKeeperReport(ebpfMonInventoryKeeper *k, ebpfMonTextReport *
 
 int ebpfMonInventoryKeeperStop(ebpfMonInventoryKeeper *k)
 {
-    return k ? ebpfMonSharedWorkerStop(&k->worker, STOP_SECONDS) : 0;
+    return ebpfMonSharedWorkerStop(&k->worker, STOP_SECONDS);
 }

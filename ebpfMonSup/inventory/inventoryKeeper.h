@@ -17,20 +17,22 @@
 
 typedef struct ebpfMonInventoryKeeper ebpfMonInventoryKeeper;
 
-/* "targets" must outlive it. NULL without memory. */
+/* It stays for the life of the process, as "targets". NULL without memory. */
 ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(ebpfMonTargets *targets);
-void ebpfMonInventoryKeeperFree(ebpfMonInventoryKeeper *keeper); /* after a successful stop; NULL does no harm */
+
+/* The monitor runs: what was configured before begins. 0, or -1 without memory. */
+int ebpfMonInventoryKeeperBegin(ebpfMonInventoryKeeper *keeper);
 
 /* Any thread, at any time. The thread starts with the first configuration that has a file. 0, or -1 without memory. */
 int ebpfMonInventoryKeeperConfigure(ebpfMonInventoryKeeper *keeper, const ebpfMonInventoryConf *conf);
 
-/* IOCs came, went, or are watched otherwise. Any thread; NULL: nothing happens. */
+/* IOCs came, went, or are watched otherwise. Any thread. */
 void ebpfMonInventoryKeeperWake(ebpfMonInventoryKeeper *keeper);
 
 /* Adds where it is kept, and what became of the last writing. Any thread. */
 void ebpfMonInventoryKeeperReport(ebpfMonInventoryKeeper *keeper, ebpfMonTextReport *report);
 
-/* Ends the thread. 0, or -1: it still runs. NULL does no harm. */
+/* Ends the thread. 0, or -1: it still runs. */
 int ebpfMonInventoryKeeperStop(ebpfMonInventoryKeeper *keeper);
 
 #endif

@@ -35,7 +35,7 @@ struct ebpfMonRecSync {
     epicsMutexId   lock;     /* of what follows */
     ebpfMonRecSyncConf wanted;
     unsigned       generation;
-    int            isStarted;
+    int            hasBegun, isStarted; /* the monitor runs; the thread does */
     ebpfMonSharedWorker worker;
     /* the thread's own */
     ebpfMonRecSyncConf conf;
@@ -315,48 +315,58 @@ ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets)
 
     if (!s)
         return NULL;
+    s->poll = epoll_create1(EPOLL_CLOEXEC);
+    if (s->poll < 0) {
+        free(s);
+        return NULL;
+    }
     s->targets = targets;
     s->udp = -1;
     s->lock = epicsMutexMustCreate();
     ebpfMonSharedWorkerInit(&s->worker);
-    s->poll = epoll_create1(EPOLL_CLOEXEC);
-    if (s->poll >= 0)
-        return s;
-    ebpfMonRecSyncFree(s);
-    return NULL;
+    return s;
 }
 
-void ebpfMonRecSyncFree(ebpfMonRecSync *s)
+/* Under the lock. 0, or -1: the thread is wanted, and there is none. */
+static int startThread(ebpfMonRecSync *s)
 {
-    if (!s)
-        return;
-    if (s->poll >= 0)
-        close(s->poll);
-    ebpfMonSharedWorkerDestroy(&s->worker);
-    epicsMutexDestroy(s->lock);
-    free(s);
+    if (!s->hasBegun || s->isStarted || !s->wanted.isOn)
+        return 0;
+    s->isStarted = ebpfMonSharedWorkerSet(&s->worker, ebpfMonWorkerStartForFiles("ebpfMonRecSync", epicsThreadPriorityLow,
+                                                                                 runRecSync, s)) == 0;
+    return s->isStarted ? 0 : -1;
+}
+
+int ebpfMonRecSyncBegin(ebpfMonRecSync *s)
+{
+    int status;
+
+    epicsMutexMustLock(s->lock);
+    s->hasBegun = 1;
+    status = startThread(s);
+    epicsMutexUnlock(s->lock);
+    return status;
 }
 
 int ebpfMonRecSyncConfigure(ebpfMonRecSync *s, const ebpfMonRecSyncConf *conf)
 {
+    int status;
+
     epicsMutexMustLock(s->lock);
     s->wanted = *conf;
     s->generation++;
-    if (!s->isStarted && conf->isOn)
-        s->isStarted = ebpfMonSharedWorkerSet(&s->worker, ebpfMonWorkerStartForFiles(
-                           "ebpfMonRecSync", epicsThreadPriorityLow, runRecSync, s)) == 0;
+    status = startThread(s);
     epicsMutexUnlock(s->lock);
     ebpfMonRecSyncWake(s);
-    return s->isStarted || !conf->isOn ? 0 : -1;
+    return status;
 }
 
 void ebpfMonRecSyncWake(ebpfMonRecSync *s)
 {
-    if (s)
-        ebpfMonSharedWorkerWake(&s->worker);
+    ebpfMonSharedWorkerWake(&s->worker);
 }
 
 int ebpfMonRecSyncStop(ebpfMonRecSync *s)
 {
-    return s ? ebpfMonSharedWorkerStop(&s->worker, STOP_SECONDS) : 0;
+    return ebpfMonSharedWorkerStop(&s->worker, STOP_SECONDS);
 }

@@ -17,17 +17,19 @@
 
 typedef struct ebpfMonRecSync ebpfMonRecSync;
 
-/* "targets" must outlive it. NULL without memory. */
+/* It stays for the life of the process, as "targets". NULL without memory. */
 ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets);
-void ebpfMonRecSyncFree(ebpfMonRecSync *sync); /* after a successful stop; NULL does no harm */
+
+/* The monitor runs: what was configured before begins. 0, or -1 without memory. */
+int ebpfMonRecSyncBegin(ebpfMonRecSync *sync);
 
 /* Any thread, at any time. The thread starts with the first configuration that is on. 0, or -1 without memory. */
 int ebpfMonRecSyncConfigure(ebpfMonRecSync *sync, const ebpfMonRecSyncConf *conf);
 
-/* IOCs came, went, or are watched otherwise. Any thread; NULL: nothing happens. */
+/* IOCs came, went, or are watched otherwise. Any thread. */
 void ebpfMonRecSyncWake(ebpfMonRecSync *sync);
 
-/* Ends the thread and all connections. 0, or -1: it still runs. NULL does no harm. */
+/* Ends the thread and all connections. 0, or -1: it still runs. */
 int ebpfMonRecSyncStop(ebpfMonRecSync *sync);
 
 #endif

@@ -108,30 +108,6 @@ static ebpfMonOpStatus trace(ebpfMonTextReport *report, const char *recordPatter
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus setRecSync(const ebpfMonRecSyncConf *conf)
-{
-    (void)conf;
-    return ebpfMonOpAbsent;
-}
-
-static ebpfMonOpStatus keepInventory(const ebpfMonInventoryConf *conf, ebpfMonTextReport *report)
-{
-    (void)conf;
-    (void)report;
-    return ebpfMonOpAbsent;
-}
-
-/* Writes an inventory, or compares two. */
-static ebpfMonOpStatus inventory(const char *one, const char *other, ebpfMonTextReport *report, char *why, size_t size)
-{
-    (void)one;
-    (void)other;
-    (void)report;
-    (void)why;
-    (void)size;
-    return ebpfMonOpAbsent;
-}
-
 static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 {
     (void)report;
@@ -141,8 +117,7 @@ static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 
 static const ebpfMonMonitorOps absentOps = {
     configure, start, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addMatching,
-    addMatching, addMatching, setUsage, addUnused, publishClients, trace, setRecSync,
-    inventory, keepInventory, inventory, addReport
+    addMatching, addMatching, setUsage, addUnused, publishClients, trace, addReport
 };
 
 static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */

@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include "common/textReport.h"
 #include "model/filter.h"
-#include "model/inventoryConf.h"
-#include "model/recSyncConf.h"
+#include "model/opStatus.h"
 #include "model/settings.h"
 
 /* What became of a filter that was accepted. */
@@ -20,16 +19,6 @@ typedef struct {
     unsigned generation; /* counts the filters that were put in force since the start */
     unsigned number;     /* for isFilterApplied; 0: the filter waits for the start of the monitor */
 } ebpfMonFilterAnswer;
-
-/* What became of an operation. The record room has the words for it (record/shellCommand.h). */
-typedef enum {
-    ebpfMonOpDone = 0,
-    ebpfMonOpRefused,     /* "why" says what is wrong with the arguments */
-    ebpfMonOpFull,        /* no room for another level rule */
-    ebpfMonOpNotStarted,  /* the monitor starts with iocInit */
-    ebpfMonOpStartFailed, /* the monitor could not start */
-    ebpfMonOpAbsent       /* no monitor has registered itself */
-} ebpfMonOpStatus;
 
 typedef struct {
     /* Before start only. */
@@ -67,16 +56,6 @@ typedef struct {
      * chain is kept. */
     ebpfMonOpStatus (*trace)(ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,
                              size_t size);
-    /* Announces the inventory of the IOCs to RecSync servers, or no more. Before the monitor runs it is kept for the start. */
-    ebpfMonOpStatus (*setRecSync)(const ebpfMonRecSyncConf *conf);
-    /* Writes the inventory of the IOCs that match to a file, and adds to "report" what is in it; while the monitor runs. */
-    ebpfMonOpStatus (*writeInventory)(const char *path, const char *iocPattern, ebpfMonTextReport *report, char *why, size_t size);
-    /* Keeps the inventory in a file, or no more. Before the monitor runs it is kept for the start. Without "conf": adds what
-     * became of it, while the monitor runs. */
-    ebpfMonOpStatus (*keepInventory)(const ebpfMonInventoryConf *conf, ebpfMonTextReport *report);
-    /* Adds what differs between two such files; at any time. */
-    ebpfMonOpStatus (*compareInventories)(const char *before, const char *after, ebpfMonTextReport *report, char *why,
-                                          size_t size);
     /* The report of the monitor about itself; at any time. */
     ebpfMonOpStatus (*addReport)(ebpfMonTextReport *report, int level);
 } ebpfMonMonitorOps;

@@ -13,8 +13,7 @@
 
 #include "common/ringReader.h"
 #include "device/devices.h"
-#include "inventory/inventoryKeeper.h"
-#include "inventory/recSync.h"
+#include "inventory/inventories.h"
 #include "model/monitorOps.h"
 #include "publish/publishRoom.h"
 #include "put/putRoom.h"
@@ -30,8 +29,6 @@ typedef struct {
     epicsMutexId  lock;
     int           starting, failed; /* a start is under way; the last one failed. Under the lock */
     unsigned      generation;       /* filters that came into force. Under the lock */
-    ebpfMonRecSyncConf recSync;     /* the newest. Under the lock */
-    ebpfMonInventoryConf inventory; /* the same */
     int           running;          /* atomic: the kernel part is loaded, and the threads are there */
 } ebpfMonLife;
 
@@ -45,14 +42,13 @@ typedef struct ebpfMonMonitor {
     ebpfMonSearch      *search;
     ebpfMonQueries     *queries;
     ebpfMonDevices     *devices;
+    ebpfMonInventories  inventories;
     /* The rest is there while the monitor runs. */
     ebpfMonWatchRoom    watch;
     ebpfMonPutRoom      put;
     ebpfMonTraceRoom    trace;
     ebpfMonPublishRoom  publish;
     ebpfMonUsage       *usage;        /* any thread */
-    ebpfMonRecSync     *recSync;      /* any thread; has one of its own */
-    ebpfMonInventoryKeeper *inventoryKeeper; /* the same */
     ebpfMonRingReader  *eventThread;  /* these two are there before any thread runs, and as long as one does */
     ebpfMonRingReader  *packetThread; /* NULL: no packets are read */
 } ebpfMonMonitor;

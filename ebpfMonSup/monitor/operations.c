@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "inventory/inventoryReport.h"
+#include "inventory/inventoryOperations.h"
 #include "model/published.h"
 #include "monitor/monitor.h"
 #include "publish/lists.h"
@@ -167,49 +167,6 @@ static ebpfMonOpStatus traceRecord(ebpfMonTextReport *report, const char *record
     return status;
 }
 
-static ebpfMonOpStatus setRecSync(const ebpfMonRecSyncConf *conf)
-{
-    int isRefused = 0;
-
-    epicsMutexMustLock(monitor->life.lock);
-    monitor->life.recSync = *conf;
-    if (ebpfMonMonitorIsRunning(monitor))
-        isRefused = ebpfMonRecSyncConfigure(monitor->recSync, conf);
-    epicsMutexUnlock(monitor->life.lock);
-    return isRefused ? ebpfMonOpStartFailed : ebpfMonOpDone;
-}
-
-static ebpfMonOpStatus writeInventory(const char *path, const char *pattern, ebpfMonTextReport *report, char *why, size_t size)
-{
-    ebpfMonOpStatus status = getStatus();
-
-    if (status == ebpfMonOpDone && ebpfMonInventoryReportWrite(report, monitor->targets, path, pattern, why, size))
-        status = ebpfMonOpRefused;
-    return status;
-}
-
-static ebpfMonOpStatus keepInventory(const ebpfMonInventoryConf *conf, ebpfMonTextReport *report)
-{
-    int isRefused = 0;
-
-    epicsMutexMustLock(monitor->life.lock);
-    if (conf)
-        monitor->life.inventory = *conf;
-    if (ebpfMonMonitorIsRunning(monitor)) {
-        isRefused = conf && ebpfMonInventoryKeeperConfigure(monitor->inventoryKeeper, conf);
-        if (!conf)
-            ebpfMonInventoryKeeperReport(monitor->inventoryKeeper, report);
-    }
-    epicsMutexUnlock(monitor->life.lock);
-    return isRefused ? ebpfMonOpStartFailed : conf ? ebpfMonOpDone : getStatus();
-}
-
-static ebpfMonOpStatus compareInventories(const char *before, const char *after, ebpfMonTextReport *report, char *why,
-                                          size_t size)
-{
-    return ebpfMonInventoryReportCompare(report, before, after, why, size) ? ebpfMonOpRefused : ebpfMonOpDone;
-}
-
 static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
 {
     const ebpfMonReportSources from = { monitor->targets, monitor->requests, &monitor->watch.costs };
@@ -232,8 +189,8 @@ void ebpfMonOperationsRegister(ebpfMonMonitor *m,
         .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
         .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .addClients = addClients,
         .addUsers = addUsers, .setUsage = setUsage, .addUnused = addUnused, .publishClients = publishClients,
-        .trace = traceRecord, .setRecSync = setRecSync, .writeInventory = writeInventory, .keepInventory = keepInventory,
-        .compareInventories = compareInventories, .addReport = addReport,
+        .trace = traceRecord, .addReport = addReport,
     };
     ebpfMonMonitorOpsRegister(&ops);
+    ebpfMonInventoryOperationsRegister(&m->inventories, getStatus);
 }

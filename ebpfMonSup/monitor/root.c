@@ -55,8 +55,7 @@ static int stopWatching(ebpfMonMonitor *m)
 {
     int left;
 
-    ebpfMonRecSyncStop(m->recSync); /* these two use no table of the kernel */
-    ebpfMonInventoryKeeperStop(m->inventoryKeeper);
+    ebpfMonInventoriesStop(&m->inventories);
     left = ebpfMonFollowerStop(m->watch.follower);
 
     ebpfMonTracePrinterStop(m->publish.tracePrinter);
@@ -133,6 +132,7 @@ static int startMonitor(ebpfMonMonitor *m)
         return -1;
     }
     ebpfMonQueriesBegin(m->queries, m->targets, &m->watch.costs);
+    ebpfMonInventoriesBegin(&m->inventories);
     epicsAtExit(stopMonitor, NULL);
     return 0;
 }
@@ -151,10 +151,6 @@ static long start(void)
         return busy ? -1 : 0;
     ok = startMonitor(&monitor) == 0;
     epicsMutexMustLock(monitor.life.lock);
-    if (ok && monitor.life.recSync.isOn)
-        ebpfMonRecSyncConfigure(monitor.recSync, &monitor.life.recSync);
-    if (ok && monitor.life.inventory.file[0])
-        ebpfMonInventoryKeeperConfigure(monitor.inventoryKeeper, &monitor.life.inventory);
     monitor.life.starting = 0;
     monitor.life.failed = !ok;
     epicsAtomicSetIntT(&monitor.life.running, ok);
@@ -174,7 +170,8 @@ static void ebpfMonMonitorRegistrar(void)
     monitor.search = ebpfMonSearchNew();
     monitor.queries = ebpfMonQueriesNew();
     monitor.devices = ebpfMonDevicesNew();
-    if (!monitor.targets || !monitor.requests || !monitor.search || !monitor.queries || !monitor.devices)
+    if (!monitor.targets || !monitor.requests || !monitor.search || !monitor.queries || !monitor.devices ||
+        ebpfMonInventoriesMake(&monitor.inventories, monitor.targets))
         cantProceed("ebpfMon: no memory to begin");
     ebpfMonOperationsRegister(&monitor, configure, start);
     ebpfMonQueryOperationsRegister(monitor.queries);

@@ -15,8 +15,7 @@ static void onIocsChanged(void *arg)
 
     ebpfMonPublisherWake(m->publish.publisher);
     ebpfMonRingReaderWake(m->eventThread); /* puts may wait for the links of an IOC */
-    ebpfMonRecSyncWake(m->recSync);
-    ebpfMonInventoryKeeperWake(m->inventoryKeeper);
+    ebpfMonInventoriesWake(&m->inventories);
 }
 
 static void onTargetsChanged(void *arg)
@@ -199,10 +198,7 @@ int ebpfMonWiringMake(ebpfMonMonitor *m)
     if (m->settings.wireKiB > 0)
         m->packetThread = ebpfMonPacketThreadNew(m, (unsigned)m->settings.wireKiB * 1024);
     m->eventThread = ebpfMonEventThreadNew(m);
-    m->recSync = ebpfMonRecSyncNew(m->targets);
-    m->inventoryKeeper = ebpfMonInventoryKeeperNew(m->targets);
-    if (m->eventThread && m->recSync && m->inventoryKeeper && makeWatch(m) == 0 && makePut(m) == 0 && makeTrace(m) == 0 &&
-        makePublish(m) == 0) {
+    if (m->eventThread && makeWatch(m) == 0 && makePut(m) == 0 && makeTrace(m) == 0 && makePublish(m) == 0) {
         ebpfMonGuardedPutsSetSink(ebpfMonRingReaderWake, m->eventThread);
         m->usage = ebpfMonUsageNew(m->targets, m->put.clients, &m->usageConf);
         if (m->usage)
@@ -221,10 +217,6 @@ void ebpfMonWiringFree(ebpfMonMonitor *m)
     m->packetThread = NULL;
     ebpfMonUsageFree(m->usage);
     m->usage = NULL;
-    ebpfMonRecSyncFree(m->recSync);
-    ebpfMonInventoryKeeperFree(m->inventoryKeeper);
-    m->recSync = NULL;
-    m->inventoryKeeper = NULL;
     ebpfMonPublishRoomFree(&m->publish);
     ebpfMonTraceRoomFree(&m->trace);
     ebpfMonPutRoomFree(&m->put);

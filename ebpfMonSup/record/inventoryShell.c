@@ -6,7 +6,7 @@
 #include <epicsStdio.h>
 #include <errlog.h>
 
-#include "model/monitorOps.h"
+#include "model/inventoryOps.h"
 #include "record/shell.h"
 #include "record/shellCommand.h"
 
@@ -46,7 +46,7 @@ static void setRecSync(const iocshArgBuf *args)
     if (args[1].ival)
         conf.port = (unsigned)args[1].ival;
     strcpy(conf.variables, variables);
-    ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonRecSync", ebpfMonMonitorOpsGet()->setRecSync(&conf), ""));
+    ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonRecSync", ebpfMonInventoryOpsGet()->setRecSync(&conf), ""));
 }
 
 static void writeInventory(const iocshArgBuf *args)
@@ -57,8 +57,8 @@ static void writeInventory(const iocshArgBuf *args)
 
     report = ebpfMonTextReportNew();
     if (ebpfMonShellHasText(args[0].sval))
-        status = ebpfMonMonitorOpsGet()->writeInventory(args[0].sval, ebpfMonShellGetText(args[1].sval, "*"), report, why,
-                                                        sizeof(why));
+        status = ebpfMonInventoryOpsGet()->write(report, args[0].sval, ebpfMonShellGetText(args[1].sval, "*"), why,
+                                                 sizeof(why));
     ebpfMonShellPrintReport("ebpfMonInventory", report, status, why);
 }
 
@@ -73,7 +73,7 @@ static void keepInventory(const iocshArgBuf *args)
     if (!file[0]) {
         ebpfMonTextReport *report = ebpfMonTextReportNew();
 
-        ebpfMonShellPrintReport(name, report, ebpfMonMonitorOpsGet()->keepInventory(NULL, report), "");
+        ebpfMonShellPrintReport(name, report, ebpfMonInventoryOpsGet()->addKept(report), "");
         return;
     }
     if (strcmp(file, "off") != 0) {
@@ -87,7 +87,7 @@ static void keepInventory(const iocshArgBuf *args)
         refuseFor(name, "seconds is 1 or more, and at most 1000 older files are kept");
         return;
     }
-    ebpfMonShellSetStatus(ebpfMonShellCheckOp(name, ebpfMonMonitorOpsGet()->keepInventory(&conf, NULL), ""));
+    ebpfMonShellSetStatus(ebpfMonShellCheckOp(name, ebpfMonInventoryOpsGet()->keep(&conf), ""));
 }
 
 static void compareInventories(const iocshArgBuf *args)
@@ -97,7 +97,7 @@ static void compareInventories(const iocshArgBuf *args)
     char why[240] = "give two files that ebpfMonInventory wrote: the older one first";
 
     if (ebpfMonShellHasText(args[0].sval) && ebpfMonShellHasText(args[1].sval))
-        status = ebpfMonMonitorOpsGet()->compareInventories(args[0].sval, args[1].sval, report, why, sizeof(why));
+        status = ebpfMonInventoryOpsGet()->compare(report, args[0].sval, args[1].sval, why, sizeof(why));
     ebpfMonShellPrintReport("ebpfMonInventoryDiff", report, status, why);
 }
 

@@ -10,6 +10,7 @@
 #include <epicsTime.h>
 #include <iocsh.h>
 
+#include "model/inventoryOps.h"
 #include "model/logOps.h"
 #include "model/monitorOps.h"
 #include "recordTest.h"
@@ -157,7 +158,7 @@ static ebpfMonOpStatus fakeSetRecSync(const ebpfMonRecSyncConf *conf)
     return judge(conf->isOn && conf->port == 5049 && strcmp(conf->variables, "SECTOR") == 0);
 }
 
-static ebpfMonOpStatus fakeInventory(const char *one, const char *other, ebpfMonTextReport *report, char *why, size_t size)
+static ebpfMonOpStatus fakeUseFiles(ebpfMonTextReport *report, const char *one, const char *other, char *why, size_t size)
 {
     (void)report;
     (void)why;
@@ -165,13 +166,15 @@ static ebpfMonOpStatus fakeInventory(const char *one, const char *other, ebpfMon
     return judge(strcmp(one, "a.json") == 0 && (strcmp(other, "*") == 0 || strcmp(other, "b.json") == 0));
 }
 
-static ebpfMonOpStatus fakeKeepInventory(const ebpfMonInventoryConf *conf, ebpfMonTextReport *report)
+static ebpfMonOpStatus fakeKeep(const ebpfMonInventoryConf *conf)
 {
-    if (!conf) {
-        ebpfMonTextReportAdd(report, "# kept\n");
-        return judge(1);
-    }
     return judge(strcmp(conf->file, "/k.json") == 0 && conf->seconds == 60 && conf->keep == 10);
+}
+
+static ebpfMonOpStatus fakeAddKept(ebpfMonTextReport *report)
+{
+    ebpfMonTextReportAdd(report, "# kept\n");
+    return judge(1);
 }
 
 static ebpfMonOpStatus fakeAddReport(ebpfMonTextReport *report, int level)
@@ -184,8 +187,11 @@ static ebpfMonOpStatus fakeAddReport(ebpfMonTextReport *report, int level)
 static const ebpfMonMonitorOps fake = {
     fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, fakeSetReference,
     fakeResetLost, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers, fakeAddUsers, fakeSetUsage, fakeAddUnused,
-    fakePublishClients, fakeTrace, fakeSetRecSync, fakeInventory, fakeKeepInventory,
-    fakeInventory, fakeAddReport
+    fakePublishClients, fakeTrace, fakeAddReport
+};
+
+static const ebpfMonInventoryOps fakeInventories = {
+    fakeSetRecSync, fakeKeep, fakeAddKept, fakeUseFiles, fakeUseFiles
 };
 
 /* Reads "pv" as text until it is "value", or the deadline has passed; how long that took, or -1. */
@@ -327,6 +333,7 @@ void recordTestBegin(void)
     testdbReadDatabase("testRecord.dbd", NULL, NULL);
     testRecord_registerRecordDeviceDriver(pdbbase);
     ebpfMonMonitorOpsRegister(&fake); /* in place of the monitor, which has just registered */
+    ebpfMonInventoryOpsRegister(&fakeInventories);
     ebpfMonLogOpsRegister(&fakeLog);
     testdbReadDatabase("ebpfMon.db", PATH, "P=T:,FILTER_HOST=ho*,FILTER_FIELD=X*");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:A");
