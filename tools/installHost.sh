@@ -80,6 +80,7 @@ put 644 "$datadir/dbd" "$top/dbd/ebpfMon.dbd"
 put 644 "$datadir/db" "$top/db/ebpfMon.db" "$top/db/ebpfMonWatch.db" "$top/db/ebpfMonIoc.db"
 put 644 "$datadir/op" "$top"/ebpfMonApp/op/bob/*.bob "$top"/ebpfMonApp/op/bob/*.py
 put 644 "$datadir/alarm" "$top"/ebpfMonApp/op/alarm/*.xml
+put 644 "$datadir/web" "$top"/ebpfMonApp/op/web/*.html
 put 644 "$datadir" "$top/iocBoot/iocEbpfMon/ebpfMon.archive" "$top/iocBoot/iocEbpfMon/ebpfMon.req"
 fill 644 st.cmd "$datadir/st.cmd"
 put 644 "$docdir" "$top/README.md"

@@ -82,13 +82,16 @@ def test_read_write_and_subscription(new_monitor, ioc, tmp_path):
 def test_kept_over_a_restart(new_monitor, ioc, tmp_path):
     file = tmp_path / "uses.db"
     monitor = start(new_monitor, ioc, file)
-    ioc.run("caput", ioc.prefix + "A5", "3")
+    raw = rawca.RawCa(ioc.port, "writer", "somewhere")
+    raw.put(ioc.prefix + "A5", rawca.DOUBLE, [3], True)
     until(lambda: monitor.command("ebpfMonUnused 1") and ("A5", WRITE) in uses(file, ioc), 60, lambda: str(uses(file, ioc)))
-    ioc.run("caput", ioc.prefix + "A5", "5")  # again, a moment after it was written: it waits for the next period
+    # Again, a moment after it was written. It is the same client: another one's use would be written in the next period.
+    raw.put(ioc.prefix + "A5", rawca.DOUBLE, [5], True)
     until(lambda: monitor.text("PUT_LAST_VALUE") == "5", 60, "the put")
     monitor.stop()  # what is left is written
     first = uses(file, ioc)["A5", WRITE]
     assert first[4] == 2
+    raw.close()
     monitor = start(new_monitor, ioc, file)
     assert uses(file, ioc)["A5", WRITE] == first
     ioc.run("caput", ioc.prefix + "A5", "4")
@@ -180,6 +183,17 @@ def test_a_file_that_cannot_be_used(new_monitor, ioc, tmp_path, what):
         file.parent.mkdir()
         until(lambda: monitor.command("ebpfMonUnused 1") and monitor.get("USAGE_STATE") == 1, 60, "the file is there now")
         assert ("A6", WRITE) in uses(file, ioc)
+
+
+def test_it_tries_again_by_itself(new_monitor, ioc, tmp_path):
+    """A minute later, and not at each period of 10 s; nobody asks."""
+    file = tmp_path / "none" / "uses.db"
+    monitor = new_monitor(before=[f'ebpfMonUsage "{file}"']).start()
+    monitor.wait("USAGE_STATE", lambda s: s == 2, 60)
+    failed = time.monotonic()
+    file.parent.mkdir()
+    monitor.wait("USAGE_STATE", lambda s: s == 1, 180)
+    assert time.monotonic() - failed > 30 and file.stat().st_size > 0
 
 
 def test_a_full_file_is_told(new_monitor, new_ioc, tmp_path):
