@@ -269,13 +269,15 @@ static uint32_t findSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel le
         return 0;
     }
     t->follower.sweep.pause = 0;
-    t->follower.sweep.tryAt = now + TRY_NS; /* if it is given up */
+    t->follower.sweep.tryAt = now + TRY_NS; /* if they are lost */
     return sweeps;
 }
 
 /* First the kernel part knows, and only then does the way to count change. */
 static void endSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
+    if (!t->follower.sweep.lost)
+        t->follower.sweep.tryAt = 0; /* another level was asked for: the next can watch them at once */
     t->follower.sweep.number = 0;
     if (level > ebpfMonLevelOff)
         setConf(t, level, filter);

@@ -94,7 +94,7 @@ class SiteBpftrace(Bpftrace):
 
 def observers(site):
     for level in ("off", "puts", "counts", "chains", "trace"):
-        yield (NONE if level == "off" else f"ebpfMon, {level}"), SiteLevel(site, level)
+        yield (NONE if level == "off" else f"ebpfMon, {level}"), SiteLevel(site, level, timed=5)  # the default
         if level == "chains":
             yield "ebpfMon, chains, all timed", SiteLevel(site, level, timed=100)
     probe = "uprobe:LIB:dbProcess "

@@ -2,6 +2,7 @@
 """At level counts a pass of a scan list takes one trap, and every count is exact all the same: while others process the
 same records, and while records go to other lists. The records count themselves."""
 import random
+import time
 
 import pytest
 from tests.harness import ca, db, paths
@@ -279,6 +280,19 @@ def test_two_lists_share_a_chain(new_ioc, new_monitor, fast):
     until(lambda: t.ioc.get("C1") > before[0]["C1"] + 100, 60, "scans")
     after = t.stop(roots)
     assert not t.compare(before, after)
+
+
+def test_passes_at_once(new_ioc, new_monitor):
+    """The level goes and comes back: passes are watched again at once. They were ten seconds after the last time that this
+    began, and meanwhile each chain was trapped."""
+    t = Trial(new_ioc, new_monitor, "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20)))
+    began = [time.monotonic()]
+    for level, way in (("counts", "passes"), ("chains", "turns")) * 2:
+        t.monitor.set_filter(LEVEL="puts")
+        t.monitor.set_filter(LEVEL=level)
+        t.wait_way(way)
+        began.append(time.monotonic())
+    assert min(b - a for a, b in zip(began, began[1:])) < 9, began
 
 
 def test_levels_change(new_ioc, new_monitor, fast):
