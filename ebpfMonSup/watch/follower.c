@@ -124,7 +124,7 @@ static int isAlive(ebpfMonFollower *f, const followRound *r, const ebpfMonTarget
 
 static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
-    if (r->budget && t->level > ebpfMonLevelOff)
+    if (t->level > ebpfMonLevelOff)
         ebpfMonTargetLifeFindBreakpoints(&f->life, t);
     if (r->look)
         ebpfMonTargetLifeFindRecords(&f->life, t, r->now);
