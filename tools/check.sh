@@ -13,6 +13,8 @@ unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
+# Each process of pytest reads all tests: what Python makes of them is kept, but not in the tree.
+export PYTHONPYCACHEPREFIX="$EBPFMON_CACHE/pycache"
 # From the environment on purpose: Base's make refuses one from the command line.
 EPICS_BASE=$("$top/tools/setup.sh")
 export EPICS_BASE
@@ -26,7 +28,7 @@ again=10 # more than these is no accident
 cd "$top"
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
-run() { PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -q -o cache_dir="$cache" "$@" </dev/null; }
+run() { "$python" -m pytest -q -o cache_dir="$cache" "$@" </dev/null; }
 
 status=0
 run tests -n "${JOBS:-$((2 * $(nproc)))}" "$@" || status=$?

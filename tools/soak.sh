@@ -18,4 +18,4 @@ python=$("$top/tools/venv.sh")
 
 export SOAK=1
 cd "$top"
-PYTHONDONTWRITEBYTECODE=1 exec "$python" -m pytest tests -q -p no:cacheprovider -m soak -n "${JOBS:-$(nproc)}" "$@" </dev/null
+PYTHONPYCACHEPREFIX="$EBPFMON_CACHE/pycache" exec "$python" -m pytest tests -q -p no:cacheprovider -m soak -n "${JOBS:-$(nproc)}" "$@" </dev/null

@@ -15,4 +15,5 @@ python=$("$top/tools/venv.sh")
 name=$1
 shift
 cd "$top"
-PYTHONDONTWRITEBYTECODE=1 exec "$python" -m pytest tests -q -p no:cacheprovider -k "$name" "$@" </dev/null
+export PYTHONPYCACHEPREFIX="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}/pycache" # not into the tree
+exec "$python" -m pytest tests -q -p no:cacheprovider -k "$name" "$@" </dev/null

@@ -58,7 +58,7 @@ typedef struct {
     ebpfMonFilter filter;
     int      changed;       /* the filter, or a rule */
     int      relink;        /* all links are to be read again */
-    int      budget, look;  /* due now: costs; new records */
+    int      budget, look;  /* due now: costs, and who is still there; new records */
 } followRound;
 
 void ebpfMonFollowerNoteExec(ebpfMonFollower *f, pid_t pid)
@@ -113,15 +113,19 @@ static void beginRound(ebpfMonFollower *f, followRound *r)
         shorten(r, TICK_END);
 }
 
-/* The same process, and still the same program? exec keeps pid and start time. */
-static int isAlive(ebpfMonFollower *f, const ebpfMonTarget *t)
+/* The same process, and still the same program? exec keeps pid and start time. Each program that starts on this host makes
+ * a round, so not all IOCs are looked at in each: once a second, and when one that is watched ends. */
+static int isAlive(ebpfMonFollower *f, const followRound *r, const ebpfMonTarget *t)
 {
-    return ebpfMonProcStart(t->pid) == t->start && !ebpfMonIocFinderTakeExec(f->finder, t->pid);
+    int isDue = r->budget || !t->running || (t->level > ebpfMonLevelOff && r->now < f->endUntil);
+
+    return !ebpfMonIocFinderTakeExec(f->finder, t->pid) && (!isDue || ebpfMonProcStart(t->pid) == t->start);
 }
 
 static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
-    ebpfMonTargetLifeFindBreakpoints(&f->life, t);
+    if (t->level > ebpfMonLevelOff)
+        ebpfMonTargetLifeFindBreakpoints(&f->life, t);
     if (r->look)
         ebpfMonTargetLifeFindRecords(&f->life, t, r->now);
     if (r->relink)
@@ -155,7 +159,7 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
     ebpfMonWorkerGiveSign(r->worker);
-    if (!t->gone && !isAlive(f, t))
+    if (!t->gone && !isAlive(f, r, t))
         ebpfMonTargetLifeEnd(&f->life, t, r->now);
     if (t->gone) {
         if (r->now - t->follower.endedAt > KEEP_NS)

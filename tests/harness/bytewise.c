@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Preloaded into a program: each TCP segment that it sends has one byte of data. send() and writev() say that one byte was
- * taken, and callers must be ready for that. A byte waits until the one before it has left, else TCP would put both into
- * one segment. Datagrams are not touched.
+ * Preloaded into a program: each TCP segment that it sends has one byte of data. To what ends with MSG_EOR TCP adds nothing,
+ * also when it sends it again (tcp_skb_can_collapse_to, include/net/tcp.h). Datagrams are not touched.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <linux/sockios.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <time.h>
 
 static int isTcp(int fd)
 {
@@ -23,27 +17,18 @@ static int isTcp(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 && protocol == IPPROTO_TCP;
 }
 
-static void waitUntilLeft(int fd)
-{
-    struct pollfd end = {.fd = fd};
-    int on = 1, waiting;
-
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    while (ioctl(fd, SIOCOUTQNSD, &waiting) == 0 && waiting > 0 && poll(&end, 1, 0) == 0) /* 1: nothing leaves any more */
-        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-}
-
 ssize_t send(int fd, const void *data, size_t size, int flags)
 {
     static ssize_t (*next)(int, const void *, size_t, int);
+    size_t sent = 0;
 
     if (!next)
         *(void **)&next = dlsym(RTLD_NEXT, "send");
-    if (size > 1 && isTcp(fd)) {
-        waitUntilLeft(fd);
-        size = 1;
-    }
-    return next(fd, data, size, flags);
+    if (!isTcp(fd))
+        return next(fd, data, size, flags);
+    while (sent < size && next(fd, (const char *)data + sent, 1, flags | MSG_EOR) == 1)
+        sent++;
+    return sent || !size ? (ssize_t)sent : -1;
 }
 
 ssize_t writev(int fd, const struct iovec *part, int count)

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-from .wait import Late, patient, until
+from .wait import Late, patient
 
 alive = set()  # processes that run; conftest.py ends those that are left
 
@@ -17,6 +17,7 @@ class Process:
         """"on_line" is called with each line of the output, in a thread of its own."""
         self.argv = [str(a) for a in argv]
         self._lines = collections.deque(maxlen=20000)
+        self._ends = {}  # a line that has this text → an event, which it sets
         self._on_line = on_line
         self._last = time.monotonic()
         self._marks = 0
@@ -33,21 +34,27 @@ class Process:
     def _read(self):
         for line in self._popen.stdout:
             line = line.rstrip("\n")
-            self._lines.append(line)
             self._last = time.monotonic()
             with self._came:
+                self._lines.append(line)
                 self._new.append(line)
                 self._came.notify_all()
+            for end, done in list(self._ends.items()):
+                if end in line and "echo" not in line:
+                    done.set()
             if self._on_line:
                 self._on_line(line)
         with self._came:
             self._new.append(None)
             self._came.notify_all()
+        for done in list(self._ends.values()):
+            done.set()  # nothing more will come
 
     @property
     def lines(self):
         """The output so far, at most 20000 lines: a copy, because the reading thread goes on."""
-        return list(self._lines)
+        with self._came:
+            return list(self._lines)
 
     @property
     def returncode(self):
@@ -85,20 +92,19 @@ class Process:
         """Types a command into the iocsh. Returns the lines that it printed."""
         self._marks += 1
         begin, end = f"<<{self.pid} {self._marks}>>", f"<<{self.pid} {self._marks} end>>"
+        done = self._ends[end] = threading.Event()
         self.send(f'echo "{begin}"')
         self.send(line)
         self.send(f'echo "{end}"')
-
-        def answer():
-            lines = self.lines
-            try:
-                first = next(i for i, l in enumerate(lines) if begin in l and "echo" not in l)
-                last = next(i for i, l in enumerate(lines) if i > first and end in l and "echo" not in l)
-            except StopIteration:
-                return None
-            return [l for l in lines[first + 1:last] if 'echo "<<' not in l] + [""]
-
-        return until(answer, seconds, lambda: f"an answer to {line!r}\n{self.output()}")[:-1]
+        done.wait(patient(seconds))
+        del self._ends[end]
+        lines = [l for l in self.lines if 'echo "<<' not in l]
+        try:
+            first = next(i for i, l in enumerate(lines) if begin in l)
+            last = next(i for i, l in enumerate(lines) if end in l)
+        except StopIteration:
+            raise Late(f"no answer to {line!r} within {patient(seconds)} s\n{self.output()}") from None
+        return lines[first + 1:last]
 
     def signal(self, number):
         self._popen.send_signal(number)

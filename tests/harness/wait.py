@@ -5,6 +5,7 @@ import time
 
 PATIENCE = 4  # deadlines are for an idle machine, but tests run side by side, and other programs use the CPUs, too
 LEAST = 60    # s; no deadline is earlier
+SOON, SELDOM = 0.02, 0.1  # s between two looks, the first ones and those of a long wait; no result depends on them
 
 
 class Late(AssertionError):
@@ -19,15 +20,16 @@ def patient(seconds):
 def until(condition, seconds, what):
     """Waits until condition() is true. Returns its value. "seconds" is the deadline on an idle machine. "what" is a
     text, or a function that returns one: what the test waits for."""
-    end = time.monotonic() + patient(seconds)
+    begin = time.monotonic()
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
+        waited = time.monotonic() - begin
+        if waited > patient(seconds):
             text = what() if callable(what) else what
             raise Late(f"not within {patient(seconds)} s: {text}")
-        time.sleep(0.02)  # between two calls; no result depends on it
+        time.sleep(min(SELDOM, max(SOON, waited / 20)))
 
 
 def stays_false(condition, seconds):
@@ -36,19 +38,19 @@ def stays_false(condition, seconds):
     while not condition():
         if time.monotonic() > end:
             return True
-        time.sleep(0.02)
+        time.sleep(SOON)
     return False
 
 
 def settled(sample, seconds, quiet=0.6):
-    """Returns sample() once it has stayed the same for "quiet" seconds."""
-    state = {"value": sample(), "since": time.monotonic()}
-
-    def same():
-        value = sample()
-        if value != state["value"]:
-            state.update(value=value, since=time.monotonic())
-        return time.monotonic() - state["since"] >= quiet
-
-    until(same, seconds, lambda: f"it kept changing: {state['value']}")
-    return state["value"]
+    """Returns sample() once it has stayed the same for "quiet" seconds. Samples may be dear: it takes few."""
+    end = time.monotonic() + patient(seconds)
+    value, since = sample(), time.monotonic()
+    while time.monotonic() - since < quiet:
+        time.sleep(quiet / 5)
+        now = sample()
+        if now != value:
+            value, since = now, time.monotonic()
+            if since > end:
+                raise Late(f"it kept changing for {patient(seconds)} s: {value}")
+    return value

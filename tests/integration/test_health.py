@@ -233,6 +233,7 @@ def test_hang_in_a_loop(new_ioc, monitor):
     text = wait_event(monitor, "hangs since", HANG + 6)
     assert f"in record {ioc.prefix}SPIN, at {ioc.prefix}SPIN:BUSY hangs since" in text
     assert re.search(r"running, at ([\w@]+ < )*spinFor < process < dbProcess < ", text), text
+    ioc.kill()  # it would spin on
 
 
 DELAYED = """

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The inventory as files: what is in them, against what the IOC itself says, and what changed between two of them."""
 import json
+from fnmatch import fnmatch
 
 import pytest
 from tests.harness import ca, db
+from tests.harness.ioc import OURS
 from tests.harness.wait import until
 
 DATABASE = db.READY + r'''
@@ -27,11 +29,21 @@ def ioc(new_ioc):
     return new_ioc(DATABASE).start()
 
 
+@pytest.fixture(scope="module")
+def started(module_monitor):
+    return module_monitor().start()
+
+
 @pytest.fixture
-def monitor(new_monitor, ioc):
-    m = new_monitor().start()
-    m.wait_ioc(ioc)
-    return m
+def monitor(started, ioc):
+    """One for all tests. It knows the IOC of this test, and no other."""
+    def ours():
+        return {pid for pid, (name, *_) in started.iocs().items() if fnmatch(name, OURS)}
+
+    started.wait_ioc(ioc)
+    until(lambda: ours() == {ioc.pid}, 30, lambda: f"the others left: {started.iocs()}")
+    yield started
+    started.command("ebpfMonInventoryKeep off")
 
 
 def command(monitor, line):
@@ -103,7 +115,7 @@ def test_what_changed(monitor, ioc, new_ioc, tmp_path):
     write(monitor, after)
     assert f"+ {second.name} {second.prefix}READY (calc)" in command(monitor, f"ebpfMonInventoryDiff {before} {after}")
     ioc.kill()
-    monitor.wait("IOC_GONE_CNT", lambda n: n == 1)
+    monitor.wait_gone(ioc.pid)
     _, iocs, records = write(monitor, after)
     assert [i["ioc"] for i in iocs] == [second.name] and list(records) == [second.prefix + "READY"]
     said = command(monitor, f"ebpfMonInventoryDiff {before} {after}")
@@ -163,7 +175,7 @@ def test_kept_on_change(monitor, ioc, new_ioc, tmp_path):
 
 def test_kept_no_more_often_than_asked(monitor, ioc, new_ioc, tmp_path):
     """A change waits until its time has come."""
-    path, seconds = tmp_path / "kept.json", 15
+    path, seconds = tmp_path / "kept.json", 8
     monitor.process.command(f"ebpfMonInventoryKeep {path} {seconds} 3")
     until(lambda: ioc.name in kept(path), 30, lambda: str(kept(path)))
     second = new_ioc(db.READY).start()

@@ -6,8 +6,10 @@ import time
 
 import pytest
 from tests.harness import ca, db, paths
+from tests.harness.soak import size, soak
 from tests.harness.wait import settled, until
 
+pytestmark = soak
 FAST = [f"{s} second" for s in (".01", ".02", ".05")]
 SEED = 5
 
@@ -117,7 +119,7 @@ class Puts:
         self.pvs = [ca.pv(f"{ioc.prefix}{n}.PROC") for n in names]
 
     def some(self):
-        for _ in range(100):
+        for _ in range(size(40, 100)):
             self.choice.choice(self.pvs).put(1, wait=False)
         self.choice.choice(self.pvs).put(1, wait=True, timeout=60)
 
@@ -134,7 +136,7 @@ def test_others_process_meanwhile(new_ioc, new_monitor, fast):
 
     def is_over():
         puts.some()
-        return t.ioc.get("C2_0") > before[0]["C2_0"] + 400
+        return t.ioc.get("C2_0") > before[0]["C2_0"] + size(120, 400)
 
     until(is_over, 120, "scans")
     after = t.stop(roots)
@@ -166,9 +168,9 @@ def test_others_hold_the_lock_at_the_end_of_a_pass(new_ioc, new_monitor):
 
         until(is_over, 60, "scans")
 
-    process(60)
+    process(size(30, 60))
     assert row(t.monitor, t.ioc)[0] == "passes"
-    for level in ("chains", "counts") * 4:  # in the middle of passes
+    for level in ("chains", "counts") * size(2, 4):  # in the middle of passes
         t.monitor.set_filter(LEVEL=level)
         process(5)
     after = t.stop(roots)
@@ -193,7 +195,7 @@ def test_stamped_and_still_at_it_at_the_end_of_a_pass(new_ioc, new_monitor):
     before, counted = t.stop(roots), settled(both, 60, quiet=2)
     for n, period in roots.items():
         t.ioc.put(f"{n}.SCAN", period)
-    for _ in range(40):  # one in three begins while W is under way, and is not done at the end of the pass
+    for _ in range(size(20, 40)):  # one in three begins while W is under way, and is not done at the end of the pass
         t.ioc.put("A.PROC", 1)
     after = t.stop(roots)
     assert not t.compare(before, after)
@@ -209,7 +211,7 @@ def test_back_to_chains_in_the_middle_of_a_pass(new_ioc, new_monitor):
     before = t.stop(roots)
     for n, period in roots.items():
         t.ioc.put(f"{n}.SCAN", period)
-    for _ in range(3):
+    for _ in range(size(2, 3)):
         start = t.ioc.get("R19")
         until(lambda: t.ioc.get("R19") > start, 30, "the next pass is under way")
         t.monitor.set_filter(LEVEL="trace")
@@ -235,13 +237,13 @@ def test_records_go_to_other_lists(new_ioc, new_monitor, fast):
     scans = [n for n in roots if n[0] == "C"]
     changes = [("SCAN", [*FAST, "Passive", "Event", ".1 second"]), ("SCAN", FAST), ("PHAS", [0, 1, 2]), ("PRIO", ["LOW", "HIGH"]),
                ("EVNT", ["a", "b"])]
-    for _ in range(1500):
+    for _ in range(size(600, 1500)):
         field, values = choice.choice(changes)
         t.ioc.put(f"{choice.choice(scans)}.{field}", choice.choice(values), wait=choice.random() < 0.1)
     for n in scans:
         t.ioc.put(f"{n}.SCAN", FAST[0])
     start = t.ioc.get("C3_0")
-    until(lambda: t.ioc.get("C3_0") > start + 100, 60, "scans")
+    until(lambda: t.ioc.get("C3_0") > start + size(40, 100), 60, "scans")
     after = t.stop(roots)
     assert not t.compare(before, after)
     assert row(t.monitor, t.ioc)[0] == "passes"
@@ -257,7 +259,7 @@ def test_links_change(new_ioc, new_monitor, fast):
     before = t.stop(roots)
     for n, period in roots.items():
         t.ioc.put(f"{n}.SCAN", period)
-    for way in ("lists", "passes") * 2:
+    for way in ("lists", "passes") * size(1, 2):
         for _ in range(5):
             t.ioc.put("L.FLNK", t.ioc.prefix + "L1")
             t.ioc.put("L.FLNK", "")
@@ -277,7 +279,7 @@ def test_two_lists_share_a_chain(new_ioc, new_monitor, fast):
     before = t.stop(roots)
     for n, period in roots.items():
         t.ioc.put(f"{n}.SCAN", period)
-    until(lambda: t.ioc.get("C1") > before[0]["C1"] + 100, 60, "scans")
+    until(lambda: t.ioc.get("C1") > before[0]["C1"] + size(40, 100), 60, "scans")
     after = t.stop(roots)
     assert not t.compare(before, after)
 

@@ -13,7 +13,7 @@ import pytest
 from tests.harness import badlink, corpus, paths
 from tests.harness.far import FarIoc, there
 from tests.harness.putlog import PutLog
-from tests.harness.soak import size
+from tests.harness.soak import size, soak
 from tests.harness.wait import settled, stays_false, until
 
 PROGRAM = paths.PROGRAMS / "peer_ioc.py"
@@ -22,6 +22,7 @@ KINDS = {"softIoc": ["ca"], "softIocPVA": ["ca", "pva"], "pvxs": ["ca", "pva"], 
          "caproto": ["ca"], "pcaspy": ["ca"], "p4p": ["pva"]}
 STILL = 6   # s; the 5 s, and more than any patience of the monitor but for ends of connections
 ROUNDS = size(1, 4)
+pytestmark = soak
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +135,7 @@ def done(module_monitor, peers, log):
     for peer in peers:
         peer.open()
     for n in range(0, 10 * ROUNDS, 10):
-        for step in range(2):
+        for step in range(size(1, 2)):
             put_in_turn(peers, n + step)
         logged = settled(lambda: len(log.all()), 20, quiet=3)
         for peer in peers:

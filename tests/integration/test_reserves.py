@@ -59,8 +59,8 @@ def test_little_memory(new_ioc, new_monitor, new_group, how):
     monitor.wait_ioc(first)
     unlimit = limit_memory(monitor, how, new_group)
     ioc = new_ioc(DB).start()
-    text = monitor.wait_text("STATE_MSG", lambda t: "memory" in t, 20)
-    assert ioc.name in text and "MemoryMax" in text, text
+    # on a busy host something else may be wrong for a moment, such as memory of an IOC that does not answer
+    monitor.wait_text("STATE_MSG", lambda t: ioc.name in t and "MemoryMax" in t, 20)
     assert monitor.get("STATE", as_string=True) == "Degraded"
     assert monitor.iocs()[ioc.pid][2:] == (0, "off") and monitor.iocs()[first.pid][3] == "chains"
     first.put("AO", 4)

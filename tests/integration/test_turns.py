@@ -6,6 +6,7 @@ import time
 
 import pytest
 from tests.harness import ca, db
+from tests.harness.soak import size, soak
 from tests.harness.wait import settled, until
 
 from .test_passes import Trial, busy_database, fast, roots_of, row, Puts  # noqa: F401 (fast is a fixture)
@@ -39,6 +40,7 @@ class Turns(Trial):
         return dict(zip(self.monitor.list("CHAIN_TOP_NAMES"), self.monitor.list("CHAIN_TOP_CNTS")))
 
 
+@soak
 def test_in_turns(new_ioc, new_monitor):
     """Chains are timed in about FILTER_TIMED percent of the time, CHAIN_TIMED says so, and every count is exact."""
     t = Turns(new_ioc, new_monitor, CHAINS, percent=20)
@@ -47,7 +49,7 @@ def test_in_turns(new_ioc, new_monitor):
     timed = t.chain_counts()
     for n in roots:
         t.ioc.put(f"{n}.SCAN", ".1 second")
-    until(lambda: t.ioc.get("C0_2") > before[0]["C0_2"] + 450, 120, "scans")
+    until(lambda: t.ioc.get("C0_2") > before[0]["C0_2"] + size(150, 450), 120, "scans")
     until(lambda: 12 <= t.monitor.get("CHAIN_TIMED") <= 35, 60, lambda: f"CHAIN_TIMED: {t.monitor.get('CHAIN_TIMED')}")
     after = t.stop(roots)
     assert not t.compare(before, after)
@@ -80,13 +82,15 @@ def test_all_on_demand(new_ioc, new_monitor):
     t.monitor.set_filter(TIMED=10)
 
 
+@soak
 def test_turns_in_the_middle_of_passes(new_ioc, new_monitor):
     """A turn that begins in the middle of a pass times no chain whose begin it has not seen: none takes longer than it
     does."""
     text = "".join(slow(f"S{i}", 200000, SCAN="1 second", PHAS=2 * i) + db.counter(f"F{i}", SCAN="1 second", PHAS=2 * i + 1) for i in range(4))
     text += "".join(db.counter(f"R{i}", SCAN="1 second", PHAS=9) for i in range(10))
     t = Turns(new_ioc, new_monitor, text, kind="latencyIoc")
-    for _ in range(10):
+    rounds = size(5, 10)
+    for _ in range(rounds):
         t.monitor.set_filter(TIMED=50, SLOW=0)  # the first turn begins at once
         start = t.ioc.get("F0")
         until(lambda: t.ioc.get("F0") > start + 1, 30, "two passes")
@@ -99,7 +103,7 @@ def test_turns_in_the_middle_of_passes(new_ioc, new_monitor):
     for i in range(4):
         count, mean, longest = rows()[f"{t.ioc.prefix}S{i}"]
         # one that is timed from the begin of its pass takes 200 ms more for each that was before it
-        assert count >= 5 and mean >= 200000 and longest < 350000, (i, rows())
+        assert count >= rounds / 2 and mean >= 200000 and longest < 350000, (i, rows())
 
 
 def test_put_in_an_untimed_chain(new_ioc, new_monitor):
@@ -173,6 +177,7 @@ def test_slow_chain_that_is_not_timed(new_ioc, new_monitor):
     assert row(t.monitor, t.ioc)[0] == "turns"
 
 
+@soak
 def test_counts_while_turns_come_and_go(new_ioc, new_monitor, fast):  # noqa: F811
     """Others process meanwhile, turns begin and end in the middle of passes: every count is exact, none is marked."""
     text = busy_database()
@@ -188,7 +193,7 @@ def test_counts_while_turns_come_and_go(new_ioc, new_monitor, fast):  # noqa: F8
 
         def goes_on():
             puts.some()
-            return t.ioc.get("C2_0") > start + 150
+            return t.ioc.get("C2_0") > start + size(50, 150)
 
         until(goes_on, 120, "scans")
     after = t.stop(roots)

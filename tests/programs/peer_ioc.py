@@ -76,7 +76,7 @@ def softioc():
     for name, t in {"SHORT": "i2", "FLOAT": "f4", "CHAR": "u1", "LONG": "i4", "DOUBLE": "f8"}.items():
         if name in ("SHORT", "FLOAT", "CHAR"):
             builder.WaveformOut(name, numpy.zeros(1, t))
-        builder.WaveformOut("A" + name, numpy.zeros(NELM, t))
+        builder.WaveformOut("A" + name, length=NELM, datatype=t)  # empty: a client that reads it first has little to read
     builder.LoadDatabase()
     ioc.iocInit(asyncio_dispatcher.AsyncioDispatcher())
 
