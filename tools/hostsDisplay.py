@@ -63,7 +63,7 @@ def add_row(root, number, prefix, displays, y):
     place(led, 208, y, 18, 18)
     for label, pv, x, width, is_long in COLUMNS:
         widget = new_widget(root, "textupdate", f"{pv}{number}")
-        add(widget, "pv_name", prefix + pv + (".VAL$" if is_long else ""))
+        add(widget, "pv_name", prefix + pv + (r".VAL\$" if is_long else ""))
         if is_long:
             add(widget, "format", 6)
         add(widget, "show_units", "false")

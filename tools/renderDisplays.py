@@ -27,8 +27,8 @@ from tests.harness import bob  # noqa: E402  macros as Phoebus replaces them
 
 FOLDER = TOP / "ebpfMonApp" / "op" / "bob"
 BORDERS = {1: "#ffa500", 2: "#ff0000", 3: "#c000c0", 4: "#c000c0"}  # by severity; 4: not connected
-HEADER = 22  # of a table
-LINE = 16
+HEADER = 28  # of a table, with its font of 12 pixels, as Phoebus has them
+LINE = 24
 
 
 class Values:
@@ -222,7 +222,7 @@ class Picture:
         cells = [list(c) for c in value.value.todict().values()]
         left = x
         fill = colour(w.find("foreground_color"), "#000")
-        font = ET.fromstring('<font family="Sans" size="12.5" style=""/>')
+        font = ET.fromstring('<font family="Sans" size="12" style=""/>')
         for label, column, width in zip(value.labels, cells, [int(c.findtext("width")) for c in w.find("columns")]):
             self.box((left, y, width, HEADER), "#e8ebee", "#c4cad0")
             self.words((left, y, width, HEADER), [label], font, anchor="middle")
@@ -288,7 +288,7 @@ class Picture:
                   axis.findtext("title"), [(float(v.value), c) for v, c in marks if v is not None and v.alarm.severity < 3])
 
     def draw_image(self, w, get, at, _):
-        """Each cell as a rectangle; what is not known stays blank."""
+        """Each cell as a rectangle; what is not known has the colour of the least, as in Phoebus."""
         value = self.values.last(get("pv_name"))
         x, y, wide, high = at
         bottom = 20 if get("x_axis/visible") == "true" else 0
@@ -309,9 +309,9 @@ class Picture:
             return (cell - least) / (most - least)
 
         for i, cell in enumerate(cells[:columns * rows]):
-            if math.isfinite(cell):
-                self.add("rect", x=round(x + left + i % columns * width, 1), y=round(y + i // columns * height, 1),
-                         width=round(width + 0.3, 1), height=round(height + 0.3, 1), fill=viridis(part(cell)))
+            self.add("rect", x=round(x + left + i % columns * width, 1), y=round(y + i // columns * height, 1),
+                     width=round(width + 0.3, 1), height=round(height + 0.3, 1),
+                     fill=viridis(part(cell) if math.isfinite(cell) else 0))
         small = ET.fromstring('<font family="Sans" size="11" style=""/>')
         for i in range(20):
             self.box((x + wide - 50, y + (high - bottom) * (1 - (i + 1) / 20), 14, (high - bottom) / 20 + 0.5), viridis((i + 0.5) / 20))

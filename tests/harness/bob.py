@@ -13,11 +13,12 @@ MACRO = re.compile(r"\$\((\w+)(?:=([^()]*))?\)|\$\{(\w+)(?:=([^{}]*))?\}")
 
 
 def expand(text, macros):
-    """Without a value and without a default a macro stays as it is."""
+    """Without a value and without a default a macro stays as it is. A dollar sign that begins no macro is escaped: Phoebus
+    warns of any other that is left (MacroizedWidgetProperty.getValue)."""
     def value(m):
         name, default = (m[1], m[2]) if m[1] else (m[3], m[4])
         return macros.get(name, m[0] if default is None else default)
-    return MACRO.sub(value, text)
+    return MACRO.sub(value, text).replace("\\$", "$")
 
 
 def with_own(macros, element):
@@ -82,6 +83,7 @@ def evaluate(formula, value):
         return f"v{len(known) - 1}"
 
     expression = re.sub(r"`([^`]+)`", name, formula.removeprefix("="))
+    expression = re.sub(r"^(.*) \? (.*) : (.*)$", r"(\2) if (\1) else (\3)", expression)
     try:
         return eval(expression, {"__builtins__": {}}, {**FUNCTIONS, **known})  # of our own files
     except (IndexError, TypeError, ValueError):

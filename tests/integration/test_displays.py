@@ -147,16 +147,49 @@ def test_all_have_the_same_header():
 def test_each_says_where_one_is():
     for name in DISPLAYS:
         title = parse(name).find("widget[name='PageTitle']")
-        assert title.findtext("text") and title.findtext("class") == "TITLE", name
+        assert title.findtext("text") and title.find("font/font").get("name") == "Header 1", name
 
 
-def test_what_is_shown_has_a_tooltip():
-    """With what the PV is about, its name and its value."""
+def test_classes_are_those_of_phoebus(display):
+    """Phoebus warns of a class that its class file does not have, and its own TITLE moves a label to 0, 0
+    (app/display/model, examples/classes.bcf). Names of fonts are those of its font.def, with its sizes: the site's own files win."""
+    _, root = display
+    sizes = {"Default Bold": "14.0", "Comment": "14.0", "Header 1": "22.0", "Header 3": "16.0"}
+    for w in root.findall("widget"):
+        assert w.findtext("class") in (None, "SECTION", "COMMENT"), w.findtext("name")
+        for font in w.iter("font"):
+            assert font.get("name") is None or sizes[font.get("name")] == font.get("size"), w.findtext("name")
+
+
+def test_dollar_signs_are_escaped(display):
+    """Phoebus warns of each other one that is no macro."""
+    for e in display[1].iter("pv_name"):
+        assert not re.search(r"(?<!\\)\$(?!\()", e.text or ""), e.text
+
+
+# Tooltips that say more than the record's description.
+TIPS = {"PROC_HEAT", "CHAIN_HEAT", "CHAIN_TIMED"}
+TIP_LENGTH = 200  # Phoebus cuts what is longer (app/display/representation, tooltip_length)
+
+
+def test_tooltips_are_descriptions(records):
+    """With the name of the PV and its value; of a long string the name of the record, since Phoebus takes the $ at its end for
+    the begin of a macro."""
+    checked = 0
     for name in DISPLAYS:
-        for w, _ in bob.widgets(OP / "bob", name, {}):
-            if w.findtext("pv_name") and w.get("type") in ("textupdate", "textentry", "combo", "led", "progressbar", "image") and \
-                    w.findtext("name") not in ("Light", "Note"):
-                assert re.fullmatch(r".+\n\$\(pv_name\)\n\$\(pv_value\)", w.findtext("tooltip")), w.findtext("name")
+        for w, macros in bob.widgets(OP / "bob", name, {"P": "", **OF_ONE.get(name, {})}):
+            raw = w.findtext("pv_name")
+            if not raw or w.findtext("name") in ("Light", "Note") or \
+                    w.get("type") not in ("textupdate", "textentry", "combo", "led", "progressbar", "image"):
+                continue
+            about, shown, value = w.findtext("tooltip").split("\n")
+            assert (shown, value) == (raw[:-len(r".VAL\$")] if raw.endswith("$") else "$(pv_name)", "$(pv_value)"), raw
+            assert len(bob.expand(about, macros)) < TIP_LENGTH / 2, about
+            pv = bob.expand(raw, macros).removesuffix(".VAL$")
+            if pv in records and pv not in TIPS and about != "$(TIP)":
+                assert about == re.search(r'field\(DESC, +"([^"]*)"\)', records[pv][1])[1], pv
+                checked += 1
+    assert checked > 100
 
 
 @pytest.mark.parametrize("name", DISPLAYS)
@@ -383,7 +416,10 @@ def test_formulas_have_values(live):
                 if name.startswith("="):
                     arrays = {n: live.list(n.removeprefix(live.prefix)) for n in bob.inputs(name) if not n.endswith("IOC_CNT")}
                     value = bob.evaluate(name, lambda n: arrays.get(n, None) if n in arrays else live.get("IOC_CNT"))
-                    assert (value is None) == (w.findtext("name") in missing), (file, name)
+                    test, has_test, _ = name.partition(" ? ")  # whether it is not in the list
+                    is_missing = bob.evaluate(test, arrays.get) if has_test else value is None
+                    assert value is not None or not has_test, (file, name)
+                    assert is_missing == (w.findtext("name") in missing), (file, name)
     shown = {w.findtext("name"): bob.names(w, m)[0] for w, m in bob.widgets(OP / "bob", "ebpfMonIoc.bob", live.macros)
              if w.get("type") == "textupdate" and bob.names(w, m)[0].startswith("=")}
     value = {k: bob.evaluate(v, lambda n: live.list(n.removeprefix(live.prefix))) for k, v in shown.items()}
@@ -488,7 +524,7 @@ def test_display_of_a_query():
     shown = set()
     for w in root.findall("widget"):
         for e in pvs(w):
-            table, name, long = re.fullmatch(r"(pva://)?\$\(P\)\$\(Q\)_(\w+?)(\.VAL\$)?", e.text).groups()
+            table, name, long = re.fullmatch(r"(pva://)?\$\(P\)\$\(Q\)_(\w+?)(\.VAL\\\$)?", e.text).groups()
             assert name in ("TABLE", "EVENTS") if table else bool(long) == (records[name] == "lsi"), e.text
             shown.add(name)
     labels = [re.findall(r'"([^"]+)"', found) for found in re.findall(r"\{const:\[(.*?)\]\}", text)]
