@@ -39,8 +39,10 @@ static __always_inline void sendRefused(const struct caller *c, struct thread *t
 {
     fillPutEvent(c, th, a, addrAt, site);
     readOldScalar(th, a);
-    if (!readMessage(th, c->conf, client))
+    if (!readMessage(th, c->conf, client)) {
+        th->putId--; /* no put: the client has just connected, or asked for something else */
         return;
+    }
     th->ev.network = 1;
     sendPut(th, BPF_RB_NO_WAKEUP);
 }

@@ -147,6 +147,7 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
         ebpfMonPutWritersFind(puts->writers, t, ev, cause, &clients, &p->put);
         hasResult = (ev->site == EBPFMON_SITE_PUT && (t->probesOn & EBPFMON_BIT(ebpfMonProgPutReturn))) ||
                     ev->site == EBPFMON_SITE_LINK;
+        ebpfMonPutWritersAddLink(puts->writers, t, &change);
         isLate = !t->indexed && (p->put.through == ebpfMonByInit || p->put.through == ebpfMonByThread);
     }
     ebpfMonTargetsUnlock(puts->targets);

@@ -5,6 +5,7 @@
 
 #include "ioc/baseLayout.h"
 #include "put/putWriter.h"
+#include "put/recentLinks.h"
 #include "put/threadJob.h"
 #include "put/writerText.h"
 
@@ -12,6 +13,7 @@ struct ebpfMonPutWriters {
     ebpfMonPutClients       *clients;    /* these three are the caller's */
     ebpfMonLinkWrites       *linkWrites;
     const ebpfMonThreadPuts *threadPuts;
+    ebpfMonRecentLinks      *recentLinks;
 };
 
 ebpfMonPutWriters *ebpfMonPutWritersNew(ebpfMonPutClients *clients, ebpfMonLinkWrites *linkWrites,
@@ -21,6 +23,11 @@ ebpfMonPutWriters *ebpfMonPutWritersNew(ebpfMonPutClients *clients, ebpfMonLinkW
 
     if (!writers)
         return NULL;
+    writers->recentLinks = ebpfMonRecentLinksNew();
+    if (!writers->recentLinks) {
+        free(writers);
+        return NULL;
+    }
     writers->clients = clients;
     writers->linkWrites = linkWrites;
     writers->threadPuts = threadPuts;
@@ -29,6 +36,9 @@ ebpfMonPutWriters *ebpfMonPutWritersNew(ebpfMonPutClients *clients, ebpfMonLinkW
 
 void ebpfMonPutWritersFree(ebpfMonPutWriters *writers)
 {
+    if (!writers)
+        return;
+    ebpfMonRecentLinksFree(writers->recentLinks);
     free(writers);
 }
 
@@ -61,28 +71,45 @@ static void findCaLink(ebpfMonPutWriters *writers, const struct ebpfMonPutEvent 
     ebpfMonLinkWritesSetWriter(writers->linkWrites, pid, channel, ev->head.ktime, put);
 }
 
-/* A database link writes by a DBADDR of its own (dbDbPutValue, dbDbLink.c), so its address names the link. Nonzero: it
- * was a link. */
-static int findDatabaseLink(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put)
+static void setLink(const ebpfMonTarget *t, ebpfMonLinkOwner owner, ebpfMonPut *put)
 {
-    ebpfMonLinkOwner owner;
-
-    if (!t->cat || !addr ||
-        ebpfMonLinkTableFind(t->cat->links, addr, &owner) ||
-        owner.rec >= t->cat->count)
-        return 0;
     put->through = ebpfMonByLink;
     snprintf(put->link, sizeof(put->link), "%s.%.6s", ebpfMonCatalogueName(t->cat, owner.rec),
              t->cat->field[owner.field].name);
+}
+
+/* A database link writes by a DBADDR of its own (dbDbPutValue, dbDbLink.c), so its address names the link. Nonzero: it
+ * was a link. */
+static int findDatabaseLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev,
+                            ebpfMonPut *put)
+{
+    ebpfMonLinkOwner owner;
+
+    if (ebpfMonRecentLinksFind(writers->recentLinks, t, ev->addr, ev->head.ktime, &owner))
+        return 0;
+    setLink(t, owner, put);
     return 1;
+}
+
+void ebpfMonPutWritersAddLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const ebpfMonLinkPut *change)
+{
+    const ebpfMonField *f = t->cat ? ebpfMonCatalogueField(t->cat, change->pfldDes) : NULL;
+    long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, change->precord) : -1;
+
+    if (change->isLink && f && f->type == ebpfMonDbfOutlink && index >= 0)
+        ebpfMonRecentLinksAdd(writers->recentLinks, t->iocId,
+                              (ebpfMonLinkOwner){ .rec = (uint32_t)index, .field = (uint32_t)(f - t->cat->field) },
+                              change->at);
 }
 
 void ebpfMonPutWritersFindLateLink(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put)
 {
     int isStartUp = put->through == ebpfMonByInit;
+    ebpfMonLinkOwner owner;
 
-    if (!findDatabaseLink(t, addr, put))
+    if (!t->cat || !addr || ebpfMonLinkTableFind(t->cat->links, addr, &owner) || owner.rec >= t->cat->count)
         return;
+    setLink(t, owner, put);
     if (isStartUp)
         snprintf(put->cause, sizeof(put->cause), "%s", ebpfMonThroughName(ebpfMonByInit));
     else
@@ -140,7 +167,7 @@ static int setOrigin(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct 
 {
     int hasShell;
 
-    if (findDatabaseLink(t, ev->addr, put))
+    if (findDatabaseLink(writers, t, ev, put))
         return 0;
     if (byClient) {
         put->through = ev->who.isCA ? ebpfMonByCa : ebpfMonByPva;

@@ -14,6 +14,7 @@
 #include "put/linkWrites.h"
 #include "put/putClients.h"
 #include "put/threadPuts.h"
+#include "watch/linkPuts.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonPutWriters ebpfMonPutWriters;
@@ -42,6 +43,9 @@ void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const s
 /* A record of "t" writes through a CA link. Nonzero: it is known which, and *write is set. */
 int ebpfMonPutWritersFindLinkWrite(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev,
                                    const ebpfMonPutEventClients *clients, ebpfMonLinkWrite *write);
+
+/* Somebody put a field of "t" that may be a link. Before the puts that follow it. */
+void ebpfMonPutWritersAddLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const ebpfMonLinkPut *change);
 
 /* The links of an IOC that starts are read after its first puts. Corrects a put that was seen before: "addr" is the
  * address of the DBADDR that it was made with. */
