@@ -24,6 +24,7 @@ import javafx.embed.swing.SwingFXUtils;
 import javafx.scene.Parent;
 import javafx.scene.image.WritableImage;
 import javafx.stage.Stage;
+import org.csstudio.display.actions.OpenDisplayAction;
 import org.csstudio.display.builder.model.ArrayWidgetProperty;
 import org.csstudio.display.builder.model.DisplayModel;
 import org.csstudio.display.builder.model.ModelPlugin;
@@ -40,6 +41,7 @@ import org.csstudio.display.builder.model.widgets.TableWidget;
 import org.csstudio.display.builder.representation.javafx.JFXStageRepresentation;
 import org.csstudio.display.builder.runtime.ActionUtil;
 import org.csstudio.display.builder.runtime.RuntimeUtil;
+import org.epics.util.array.ListNumber;
 import org.epics.vtype.VTable;
 import org.epics.vtype.VType;
 import org.phoebus.framework.macros.Macros;
@@ -86,7 +88,11 @@ public class Render extends Application
         }
     }
 
-    /** Everything that Phoebus logs as a warning or worse. */
+    /** What is not about displays: a busy machine, windows that close while values come, how it was started. */
+    private static final String NOISE = "(?s).*(Unsupported JavaFX configuration|timeout representing new content|Skipping image update|" +
+        "User destroyed channel|Representation update failed|Skipping display shutdown|Adjusting the range).*";
+
+    /** Everything else that Phoebus logs as a warning or worse. */
     private static class Warnings extends Handler
     {
         @Override
@@ -96,7 +102,8 @@ public class Render extends Application
                 return;
             final Throwable why = record.getThrown();
             final String text = new java.util.logging.SimpleFormatter().formatMessage(record);
-            logged.add(record.getLoggerName() + ": " + text + (why == null ? "" : ": " + why));
+            if (! text.matches(NOISE))
+                logged.add(record.getLoggerName() + ": " + text + (why == null ? "" : ": " + why));
         }
 
         @Override
@@ -315,19 +322,20 @@ public class Render extends Application
     private static void press(final Shown shown, final String name, final String prefix) throws Exception
     {
         final TreeMap<String, Runnable> ways = new TreeMap<>();
+        final Set<String> buttons = new TreeSet<>();
         int number = 0;
         for (Widget widget : all(shown.model))
             if (widget instanceof ActionButtonWidget)
                 for (ActionInfo action : ((ActionsWidgetProperty) widget.getProperty("actions")).getValue().getActions())
                 {
-                    final boolean opens = action.getType().equals("open_display");
-                    if (opens || action.getType().equals("execute") && isSeen(widget))
+                    // of several buttons to one display the first
+                    if (action instanceof OpenDisplayAction open ? buttons.add(open.getFile()) : action.getType().equals("execute") && isSeen(widget))
                         ways.put(String.format("%03d button %s", number++, widget.propName().getValue()),
                                  () -> ActionUtil.handleAction(widget, action));
                 }
             else if (widget instanceof TableWidget table && hasRows(table))
                 ways.put(String.format("%03d row of %s", number++, widget.propName().getValue()),
-                         () -> table.runtimePropSetSelection().setValue(List.of(0)));
+                         () -> table.runtimePropSelection().setValue(firstRow(table)));
         final Set<String> files = new TreeSet<>();
         for (var way : ways.entrySet())
         {
@@ -343,6 +351,7 @@ public class Render extends Application
             if (! given.equals(prefix))
                 problems.add(name + ": " + way.getKey() + " opened the prefix " + given);
             files.add(new File((String) next.model.getUserData(DisplayModel.USER_DATA_INPUT_FILE)).getName());
+            await(() -> disconnected(next.model).isEmpty()); // a display that is still starting cannot be stopped
             close(next);
         }
         drain(name);
@@ -353,6 +362,23 @@ public class Render extends Application
     {
         return ! table.propSelectionPV().getValue().isEmpty() && table.getProperty("pv_value").getValue() instanceof VTable rows &&
                rows.getRowCount() > 0;
+    }
+
+    /** As a click makes it (TableRepresentation): one row of texts. */
+    private static VTable firstRow(final TableWidget table)
+    {
+        final VTable rows = (VTable) table.getProperty("pv_value").getValue();
+        final List<Class<?>> types = new ArrayList<>();
+        final List<String> names = new ArrayList<>();
+        final List<Object> cells = new ArrayList<>();
+        for (int i = 0; i < rows.getColumnCount(); i++)
+        {
+            final Object column = rows.getColumnData(i);
+            types.add(String.class);
+            names.add(rows.getColumnName(i));
+            cells.add(List.of(column instanceof ListNumber numbers ? String.valueOf(numbers.getDouble(0)) : (String) ((List<?>) column).get(0)));
+        }
+        return VTable.of(types, names, cells);
     }
 
     private static boolean isSeen(final Widget widget) throws Exception
