@@ -2,6 +2,7 @@
 import java.io.ByteArrayInputStream;
 import java.io.File;
 import java.io.StringWriter;
+import java.net.URLDecoder;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashSet;
@@ -89,8 +90,8 @@ public class Render extends Application
     }
 
     /** What is not about displays: a busy machine, windows that close while values come, how it was started. */
-    private static final String NOISE = "(?s).*(Unsupported JavaFX configuration|timeout representing new content|Skipping image update|" +
-        "User destroyed channel|Representation update failed|Skipping display shutdown|Adjusting the range).*";
+    private static final String NOISE = "(?s).*(Unsupported JavaFX configuration|" +
+        "timeout representing new content|Skipping image update|User destroyed channel|Representation update failed|Skipping display shutdown|Adjusting the range).*";
 
     /** Everything else that Phoebus logs as a warning or worse. */
     private static class Warnings extends Handler
@@ -159,7 +160,7 @@ public class Render extends Application
         final Macros macros = new Macros();
         if (display.contains("?"))
             for (String pair : display.substring(path.length() + 1).split("&"))
-                macros.add(pair.replaceAll("=.*", ""), java.net.URLDecoder.decode(pair.replaceAll("^[^=]*=", ""), "UTF-8"));
+                macros.add(pair.replaceAll("=.*", ""), URLDecoder.decode(pair.replaceAll("^[^=]*=", ""), "UTF-8"));
         final DisplayModel model = ModelLoader.loadModel(path);
         model.expandMacros(macros); // as DisplayRuntimeInstance.loadModel does
         final Shown shown = inFx(() -> represent(model));
@@ -169,8 +170,7 @@ public class Render extends Application
         if (! Boolean.getBoolean("ebpfMon.onlyPictures"))
             press(shown, name, macros.getValue("P"));
         close(shown);
-        if (! PVPool.getPVReferences().isEmpty())
-            await(() -> PVPool.getPVReferences().isEmpty());
+        await(() -> PVPool.getPVReferences().isEmpty(), 5); // those of trends go later, or with the next one
     }
 
     private static Shown represent(final DisplayModel model)
@@ -213,7 +213,8 @@ public class Render extends Application
         final Set<String> pvs = new TreeSet<>();
         PVPool.getPVReferences().forEach(ref -> pvs.add(ref.getEntry().getName()));
         for (String pv : pvs)
-            if (prefix != null && ! pv.startsWith("loc://") && ! pv.startsWith("=") && ! pv.replaceFirst("^\\w+://", "").startsWith(prefix))
+            if (prefix != null && ! pv.startsWith("loc://") && ! pv.startsWith("=") &&
+                ! pv.replaceFirst("^\\w+://", "").startsWith(prefix))
                 problems.add(name + ": not of this prefix: " + pv);
         final List<Widget> widgets = all(shown.model);
         for (Widget widget : widgets)
@@ -223,7 +224,8 @@ public class Render extends Application
         final DisplayModel model = shown.model;
         if (! model.isClean())
             problems.add(name + ": Phoebus says that it is not clean");
-        return widgets.size() + " widgets, " + pvs.size() + " PVs, " + model.propWidth().getValue() + " x " + model.propHeight().getValue();
+        return widgets.size() + " widgets, " + pvs.size() + " PVs, " +
+               model.propWidth().getValue() + " x " + model.propHeight().getValue();
     }
 
     private static void drain(final String name)
@@ -264,7 +266,8 @@ public class Render extends Application
 
     private static List<EmbeddedDisplayWidget> embedded(final DisplayModel model)
     {
-        return model.getChildren().stream().filter(w -> w instanceof EmbeddedDisplayWidget).map(w -> (EmbeddedDisplayWidget) w).toList();
+        return model.getChildren().stream().filter(w -> w instanceof EmbeddedDisplayWidget)
+                    .map(w -> (EmbeddedDisplayWidget) w).toList();
     }
 
     /** Each element of the file is a property. Phoebus skips what it does not know (WidgetConfigurator). */
@@ -329,7 +332,8 @@ public class Render extends Application
                 for (ActionInfo action : ((ActionsWidgetProperty) widget.getProperty("actions")).getValue().getActions())
                 {
                     // of several buttons to one display the first
-                    if (action instanceof OpenDisplayAction open ? buttons.add(open.getFile()) : action.getType().equals("execute") && isSeen(widget))
+                    if (action instanceof OpenDisplayAction open ? buttons.add(open.getFile()) :
+                        action.getType().equals("execute") && isSeen(widget))
                         ways.put(String.format("%03d button %s", number++, widget.propName().getValue()),
                                  () -> ActionUtil.handleAction(widget, action));
                 }
@@ -376,7 +380,8 @@ public class Render extends Application
             final Object column = rows.getColumnData(i);
             types.add(String.class);
             names.add(rows.getColumnName(i));
-            cells.add(List.of(column instanceof ListNumber numbers ? String.valueOf(numbers.getDouble(0)) : (String) ((List<?>) column).get(0)));
+            cells.add(List.of(column instanceof ListNumber numbers ? String.valueOf(numbers.getDouble(0)) :
+                              (String) ((List<?>) column).get(0)));
         }
         return VTable.of(types, names, cells);
     }
@@ -396,10 +401,15 @@ public class Render extends Application
         return future.get(60, TimeUnit.SECONDS);
     }
 
-    /** At most 60 s: who called looks himself whether it is so. */
     private static void await(final BooleanSupplier condition) throws InterruptedException
     {
-        for (int i = 0; i < 600 && ! condition.getAsBoolean(); i++)
+        await(condition, 60);
+    }
+
+    /** At most so many seconds: who called looks himself whether it is so. */
+    private static void await(final BooleanSupplier condition, final int seconds) throws InterruptedException
+    {
+        for (int i = 0; i < 10 * seconds && ! condition.getAsBoolean(); i++)
             TimeUnit.MILLISECONDS.sleep(100);
     }
 }
