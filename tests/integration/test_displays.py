@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Displays, alarm tree and archive list against the database. Phoebus and the archiver read these files, and they do
-not complain about a PV that does not exist or an element that they do not know."""
+"""Displays against the database, and what links of alarms open. Phoebus does not complain about a PV that does not exist
+or an element that it does not know. The alarm tree itself: test_alarm_tree.py."""
 import re
 import subprocess
 import sys
@@ -451,66 +451,6 @@ def test_percentiles_are_marked():
         marks = [m.findtext("pv_name") for m in plot.findall("marker/marker")]
         assert marks == ["$(P)CHAIN_P50", "$(P)CHAIN_P99", "$(P)CHAIN_MAX"]
         assert plot.findtext("x_axis/log_scale") == "true"
-
-
-def test_alarm_tree(records):
-    """It has only elements that XmlModelReader of Phoebus reads."""
-    root = ET.parse(OP / "alarm" / "ebpfMon.xml").getroot()
-    assert root.tag == "config" and root.get("name")
-    used = []
-    for component in root:
-        assert component.tag == "component" and component.get("name")
-        for child in component:
-            if child.tag in ("guidance", "display"):
-                continue
-            assert child.tag == "pv" and set(child.attrib) == {"name"}
-            match = re.fullmatch(r"HOST:EBPF:(\w+)", child.get("name"))
-            assert match, child.get("name")
-            used.append(match.group(1))
-            for e in child:
-                assert e.tag in {"description", "enabled", "latching", "annunciating", "delay", "count", "filter",
-                                 "guidance", "display"}
-                if e.tag in ("enabled", "latching", "annunciating"):
-                    assert e.text in ("true", "false")
-                if e.tag in ("delay", "count"):
-                    assert int(e.text) >= 0
-            assert child.findtext("description") and child.findtext("guidance/details")
-            opened = re.fullmatch(r"file:/OPI/(\w+\.bob)\?P=HOST:EBPF:", child.findtext("display/details"))
-            assert opened and opened[1] in DISPLAYS, child.findtext("display/details")
-            assert match[1] in shown(opened[1]), f"{match[1]} is not in {opened[1]}"
-    for e in [*root.iter("guidance"), *root.iter("display")]:
-        assert [c.tag for c in e] == ["title", "details"] and all(c.text for c in e)
-    assert len(used) == len(set(used)) and set(used) <= set(records), set(used) - set(records)
-    assert {"STATE", "PUT_BAD_ALARM", "LOST_CNT", "RULES_MSG"} <= set(used)
-    latching = {pv.get("name").removeprefix("HOST:EBPF:") for pv in root.iter("pv") if pv.findtext("latching") == "true"}
-    # Only a pulse rises again after the alarm server acknowledged it; without a latch it would be gone in a second.
-    assert latching == {"PUT_BAD_ALARM"}
-
-
-# Alarms that are not for operators: what the monitor itself takes; what leads to a loss, which has an alarm; the filter,
-# which answers who wrote it.
-# The last one: who watches ports of asyn does so by a command, and looks.
-NOT_IN_TREE = {"CPU", "MEM", "LOG_QUEUE_LOAD", "OTLP_QUEUE_LOAD", "FILTER", "DEVICE_LOST_CNT"}
-
-
-def test_alarm_tree_is_whole(records):
-    """Each PV that can go into alarm is in it, if not for a reason."""
-    can = {n for n, (_, text) in records.items() if ":" not in n and
-           re.search(r"field\(\w*SV, *\"(?:\$\(\w+=)?(MINOR|MAJOR|INVALID)", text)}
-    tree = (OP / "alarm" / "ebpfMon.xml").read_text()
-    assert can - set(re.findall(r'<pv name="HOST:EBPF:(\w+)">', tree)) == NOT_IN_TREE
-
-
-def test_archive_list(records):
-    """The PVs with the archive tag in ebpfMon.db, and those of ebpfMonWatch.db for one record."""
-    lines = (paths.MONITOR_BOOT / "ebpfMon.archive").read_text().splitlines()
-    listed = [l.removeprefix("HOST:EBPF:") for l in lines if not l.startswith("#")]
-    assert len(listed) == len(set(listed))
-    tagged = {n for n, (_, text) in records.items() if 'info(archive, "monitor@1")' in text and ":" not in n}
-    assert {n for n in listed if ":" not in n} == tagged
-    watch = set(re.findall(r'"\$\(P\)\$\(N=\$\(REC\)\):(\w+)"', (paths.DB / "ebpfMonWatch.db").read_text()))
-    assert "LAT_P99" in watch
-    assert {n.removeprefix("RING:CURRENT:") for n in listed if ":" in n} == watch - {"PUT_LAST"}
 
 
 def test_display_of_a_query():
