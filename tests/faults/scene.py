@@ -272,7 +272,9 @@ class Scene:
         unknown = [key for key in self.log.lines if key not in self.sent]
         assert not unknown, f"nobody sent {unknown[:10]}"
         if self.monitor.process.running:
-            assert self.monitor.count_audits() == 0, "a cross-check failed\n" + self.monitor.process.output()
+            assert self.monitor.count_audits() == 0, "\n".join(
+                ["a cross-check failed", *self.monitor.command(f"dbgf {self.monitor.prefix}AUDIT.VAL$"),
+                 self.monitor.process.output()])
 
     def judge_sizes(self):
         """Descriptors, threads, BPF objects and memory do not grow. Readers (ioc/foreign.h) come and go, each with a file."""
