@@ -22,7 +22,7 @@ FOLDER = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 6)  # this ke
 TRAP = 0xcc           # int3
 PUTS = 5              # of a proof that everything works
 WARM = 5              # faults; until then memory is used for the first time
-READERS = 4           # that look at other processes: those of the threads that may ask at the same time
+READERS = 8           # that look at other processes: those of the threads that may ask at the same time; five were seen
 MEMORY = 16 << 20     # by so much the memory of a process may grow over all faults
 _values = itertools.count(1)  # no value is put twice
 
@@ -272,7 +272,9 @@ class Scene:
         unknown = [key for key in self.log.lines if key not in self.sent]
         assert not unknown, f"nobody sent {unknown[:10]}"
         if self.monitor.process.running:
-            assert self.monitor.count_audits() == 0, "a cross-check failed\n" + self.monitor.process.output()
+            assert self.monitor.count_audits() == 0, "\n".join(
+                ["a cross-check failed", *self.monitor.command(f"dbgf {self.monitor.prefix}AUDIT.VAL$"),
+                 self.monitor.process.output()])
 
     def judge_sizes(self):
         """Descriptors, threads, BPF objects and memory do not grow. Readers (ioc/foreign.h) come and go, each with a file."""

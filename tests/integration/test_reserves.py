@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The monitor runs short of memory, threads or disk: it takes no more IOCs before anything fails, says what is short, and its
 own server answers. When there is enough again, it goes on. Files: test_hostile.py."""
+import json
 import os
 import resource
+import subprocess
 from pathlib import Path
 
 import pytest
-from tests.harness import db
+from tests.harness import db, rawca
 from tests.harness.wait import until
 
 DB = db.READY + db.record("ao", "AO")
@@ -84,3 +86,53 @@ def test_few_threads(new_ioc, new_monitor, new_group):
     until(lambda: "6" in monitor.list("PUT_VALUES"), 10, "the put is seen")
     (group / "pids.max").write_text("max")
     monitor.wait_state("Running", 40)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 64 KB. grow() makes it large."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0755", "none", folder], check=True)
+    yield folder, lambda: subprocess.run(["mount", "-o", "remount,size=8m", folder], check=True)
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_full_disk(small_disk, new_ioc, new_monitor):
+    """The disk of a log is full: it says so, and all puts are seen. With room again each put is in the log, in order and once,
+    or is one of those that the log says to be missing at that place."""
+    folder, grow = small_disk
+    path, puts = folder / "puts.json", 2000
+    ioc = new_ioc(DB).start()
+    monitor = new_monitor(before=[f'ebpfMonJsonLog "{path}" 100 0 2 all']).start()
+    monitor.wait_ioc(ioc)
+    client = rawca.RawCa(ioc.port)
+
+    def put(value):
+        client.put(f"{ioc.prefix}AO", rawca.DOUBLE, [value])
+
+    for value in range(puts):
+        put(value)
+    until(lambda: monitor.get("LOG_STATE", as_string=True) == "Trouble", 10, lambda: monitor.text("LOG_MSG"))
+    assert str(path) in monitor.text("LOG_MSG") and "disk full" in monitor.text("LOG_MSG")
+    until(lambda: str(puts - 1) in monitor.list("PUT_VALUES"), 10, "the last put is seen")
+    assert path.read_bytes().endswith(b"\n") and monitor.get("STATE", as_string=True) == "Running"
+    assert monitor.wait("LOG_LOST_CNT", lambda n: n > 0)
+    grow()
+    until(lambda: monitor.get("LOG_STATE", as_string=True) == "Ok", 20, lambda: monitor.text("LOG_MSG"))
+    put(puts)
+    client.close()
+
+    def rows():
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+    until(lambda: rows()[-1].get("value") == puts, 10, lambda: rows()[-1])
+    expected = 0
+    for row in rows():
+        if "lost" in row:
+            expected += row["lost"]
+        else:
+            assert row["value"] == expected, f"{row}, not {expected}"
+            expected += 1
+    assert expected == puts + 1
+    assert monitor.get("LOG_LOST_CNT") == sum(row.get("lost", 0) for row in rows()) > 0
