@@ -20,6 +20,8 @@
 
 #define CORE __attribute__((preserve_access_index))
 
+#include "machine.bpf.h"
+
 struct ns_common { unsigned int inum; } CORE;
 struct net { struct ns_common ns; } CORE;
 typedef struct { struct net *net; } possible_net_t;
@@ -76,17 +78,15 @@ static __always_inline int isAsleep(struct task_struct *task)
                                                 : BPF_CORE_READ((struct task_struct___old *)task, state) != 0;
 }
 
-/* What the kernel kept of a thread's user registers as the thread entered it, on x86-64. */
-struct pt_regs___x86 { unsigned long r15, r14, r13, r12, bp, bx, orig_ax, ip, sp; } CORE;
-
-/* bpf_task_pt_regs is of kernel 5.15. Before, as arch/x86/include/asm/processor.h (task_pt_regs) has it: at the end of the
- * stack, which has four pages (page_64_types.h, without KASAN). */
-static __always_inline struct pt_regs___x86 *findTaskRegs(struct task_struct *task)
+/* The registers with which a thread entered the kernel, as the kernel keeps them. bpf_task_pt_regs is of kernel 5.15.
+ * Before, as task_pt_regs of arch/x86 and arch/arm64 (asm/processor.h) has it: at the end of the stack, which has 16 KiB
+ * (page_64_types.h; asm/memory.h with pages of 4 KiB; both without KASAN). */
+static __always_inline struct pt_regs___kernel *findTaskRegs(struct task_struct *task)
 {
 #ifdef EBPFMON_OLD_KERNEL
-    return BPF_CORE_READ(task, stack) + 4 * 4096 - bpf_core_type_size(struct pt_regs___x86);
+    return BPF_CORE_READ(task, stack) + 4 * 4096 - bpf_core_type_size(struct pt_regs___kernel);
 #else
-    return (struct pt_regs___x86 *)bpf_task_pt_regs(task);
+    return (struct pt_regs___kernel *)bpf_task_pt_regs(task);
 #endif
 }
 

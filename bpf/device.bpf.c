@@ -262,13 +262,6 @@ int ebpfmon_device_begin(struct pt_regs *ctx)
     return 0;
 }
 
-/* On x86-64 the return has taken the address off the stack. */
-#if defined(__TARGET_ARCH_x86)
-#define RETURN_BYTES 8
-#else
-#define RETURN_BYTES 0
-#endif
-
 /* It has served it. A return probe that is a perf event may come twice for one return: the second one finds no call. */
 SEC("uprobe")
 int ebpfmon_device_end(struct pt_regs *ctx)

@@ -7,17 +7,14 @@
 
 static __always_inline __s32 currentSyscall(void)
 {
-#if defined(__TARGET_ARCH_x86)
 #ifdef EBPFMON_OLD_KERNEL
     struct task_struct *task = (void *)bpf_get_current_task();
 #else
     struct task_struct *task = bpf_get_current_task_btf();
 #endif
+    struct pt_regs___kernel *regs = findTaskRegs(task);
 
-    return (__s32)BPF_CORE_READ(findTaskRegs(task), orig_ax); /* the number of its system call, or -1 */
-#else
-    return EBPFMON_NO_SYSCALL;
-#endif
+    return SYSCALL_NUMBER(regs);
 }
 
 static __always_inline struct thread *findHolder(struct task_struct *task)

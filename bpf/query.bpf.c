@@ -71,11 +71,7 @@ static __always_inline void readCallArgs(struct event *e, struct pt_regs *ctx)
     e->arg[2] = PT_REGS_PARM3(ctx);
     e->arg[3] = PT_REGS_PARM4(ctx);
     e->arg[4] = PT_REGS_PARM5(ctx);
-#if defined(__TARGET_ARCH_x86)
-    e->arg[5] = ctx->r9;
-#else
-    e->arg[5] = ((struct user_pt_regs *)ctx)->regs[5];
-#endif
+    e->arg[5] = ARG6(ctx);
 }
 
 /* The entry of a function, or an offset in it. */
@@ -106,13 +102,6 @@ int ebpfmon_query_begin(struct pt_regs *ctx)
         noteCall(&e, PT_REGS_SP(ctx));
     });
 }
-
-/* On x86-64 the return has taken the address off the stack. */
-#if defined(__TARGET_ARCH_x86)
-#define RETURN_BYTES 8
-#else
-#define RETURN_BYTES 0
-#endif
 
 SEC("uprobe")
 int ebpfmon_query_end(struct pt_regs *ctx)
@@ -221,18 +210,6 @@ int ebpfmon_query_record_end(struct pt_regs *ctx)
     RUN_RECORD(endRecord(&e, PT_REGS_SP(ctx) - RETURN_BYTES));
 }
 
-#if defined(__TARGET_ARCH_x86)
-struct pt_regs___kernel {
-    unsigned long di, si, dx, r10, r8, r9;
-} CORE;
-#define SYSCALL_ARG(regs, x86, arm) BPF_CORE_READ(regs, x86)
-#else
-struct pt_regs___kernel {
-    __u64 regs[31];
-} CORE;
-#define SYSCALL_ARG(regs, x86, arm) BPF_CORE_READ(regs, regs[arm])
-#endif
-
 /* sys_enter(regs, number) */
 static __always_inline void readSyscall(struct event *e, const struct bpf_raw_tracepoint_args *ctx)
 {
@@ -241,12 +218,12 @@ static __always_inline void readSyscall(struct event *e, const struct bpf_raw_tr
     e->syscall = ctx->args[1];
     if (!plan.hasArgs)
         return;
-    e->arg[0] = SYSCALL_ARG(regs, di, 0);
-    e->arg[1] = SYSCALL_ARG(regs, si, 1);
-    e->arg[2] = SYSCALL_ARG(regs, dx, 2);
-    e->arg[3] = SYSCALL_ARG(regs, r10, 3);
-    e->arg[4] = SYSCALL_ARG(regs, r8, 4);
-    e->arg[5] = SYSCALL_ARG(regs, r9, 5);
+    e->arg[0] = SYSCALL_ARG0(regs);
+    e->arg[1] = SYSCALL_ARG1(regs);
+    e->arg[2] = SYSCALL_ARG2(regs);
+    e->arg[3] = SYSCALL_ARG3(regs);
+    e->arg[4] = SYSCALL_ARG4(regs);
+    e->arg[5] = SYSCALL_ARG5(regs);
 }
 
 SEC("raw_tp/sys_enter")

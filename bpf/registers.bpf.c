@@ -22,6 +22,9 @@ struct {
     __type(value, __u32);
 } regsOf SEC(".maps");
 
+/* Those from which a caller's frame is found, on x86-64. */
+struct pt_regs___x86 { unsigned long r15, r14, r13, r12, bp, bx, ip, sp; } CORE;
+
 SEC("iter/task")
 int ebpfmon_regs(struct bpf_iter__task *ctx)
 {
@@ -32,7 +35,7 @@ int ebpfmon_regs(struct bpf_iter__task *ctx)
 
     if (!task || !wanted || task->pid != (int)*wanted || !bpf_core_field_exists(regs->ip))
         return 0;
-    regs = findTaskRegs(task);
+    regs = (void *)findTaskRegs(task);
     if (!regs)
         return 0;
     r.ip = BPF_CORE_READ(regs, ip);

@@ -4,7 +4,9 @@
 # documentation/tried.md. It installs what is missing first. It is not part of make check, because it downloads 100 MB and takes
 # some minutes for each kernel.
 #
-#   tools/kernels.sh [-v] [-s] [SUITE...]    -s: only start the monitor; SUITE: e.g. bookworm-security
+#   tools/kernels.sh [-v] [-s] [-a aarch64] [SUITE...]    -s: only start the monitor; SUITE: e.g. bookworm-security
+#
+# With -a another machine is emulated, with what tools/cross.sh builds for it: some ten minutes more the first time.
 set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 
@@ -15,8 +17,18 @@ die() { printf 'kernels: %s\n' "$*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
 
 has apt-get || die "the kernels are Debian's: this needs apt-get and dpkg-deb."
+machine=x86_64 before=
+for word; do
+    if [ "$before" = -a ]; then machine=$word; fi
+    before=$word
+done
+case $machine in
+x86_64) qemu=qemu-system-x86 ;;
+aarch64) qemu=qemu-system-arm ;;
+*) die "no machine \"$machine\": x86_64 and aarch64 are known." ;;
+esac
 need=
-has qemu-system-x86_64 || need="$need qemu-system-x86"
+has "qemu-system-$machine" || need="$need $qemu"
 has busybox || need="$need busybox-static"
 if [ -n "$need" ]; then
     install="apt-get install --yes --no-install-recommends$need"
@@ -30,7 +42,13 @@ if [ -n "$need" ]; then
         die "apt-get could not install$need. Is the network there? The whole log: $log"
 fi
 
-base=$("$top/tools/setup.sh")
-export EPICS_BASE="$base"
+if [ "$machine" = x86_64 ]; then
+    EPICS_BASE=$("$top/tools/setup.sh")
+else
+    EBPFMON_BUILT=$("$top/tools/cross.sh" "$machine")
+    EPICS_BASE=$(sed -n 's/^EPICS_BASE = //p' "$EBPFMON_BUILT/configure/RELEASE.local")
+    export EBPFMON_BUILT EPICS_HOST_ARCH="linux-$machine"
+fi
+export EPICS_BASE
 cd "$top"
 PYTHONDONTWRITEBYTECODE=1 exec /usr/bin/python3 -m tests.kernels.run "$@"

@@ -14,11 +14,12 @@
 
 #define KEPT    8 /* hangs whose stack is shown */
 #define REFRESH (5 * EBPFMON_SECOND_NS)
+#define RETRIES 5 /* on a busy host a stack may not be read in time (STACK_SECONDS of ioc/stack.c): tried again at once, so often */
 
 typedef struct {
     uint32_t tid;
     uint64_t begin, taken, used; /* taken, used: monotonic ns, 0: never */
-    unsigned n;
+    unsigned n, failed; /* frames; how often there were none, one time after the other */
     ebpfMonFrame frame[EBPFMON_STACK_MAX];
     char     record[EBPFMON_HEALTH_NAME];
 } keptStack;
@@ -91,6 +92,11 @@ static void findRecord(ebpfMonHangStacks *stacks, uint32_t iocId, keptStack *k)
     ebpfMonTargetsUnlock(stacks->targets);
 }
 
+static int isOld(const keptStack *k, uint64_t now)
+{
+    return !k->taken || (k->failed && k->failed <= RETRIES) || now - k->taken > REFRESH;
+}
+
 void ebpfMonHangStacksDescribe(ebpfMonHangStacks *stacks, pid_t pid, ebpfMonHang *hang)
 {
     uint64_t now = ebpfMonClockMonotonic();
@@ -101,8 +107,9 @@ void ebpfMonHangStacksDescribe(ebpfMonHangStacks *stacks, pid_t pid, ebpfMonHang
     hang->now[0] = 0;
     if (!k)
         return;
-    if (!k->taken || now - k->taken > REFRESH) {
+    if (isOld(k, now)) {
         k->n = stacks->sources->readStack(pid, (pid_t)k->tid, k->frame);
+        k->failed = k->n ? 0 : k->failed + 1;
         findRecord(stacks, hang->id, k);
         k->taken = now;
     }

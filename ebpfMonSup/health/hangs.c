@@ -7,6 +7,7 @@
 struct ebpfMonHangs {
     unsigned n;
     ebpfMonHang known[EBPFMON_HANGS_MAX];
+    int named[EBPFMON_HANGS_MAX]; /* an event has said the record that it is at */
 };
 
 ebpfMonHangs *ebpfMonHangsNew(void)
@@ -19,17 +20,26 @@ void ebpfMonHangsFree(ebpfMonHangs *hangs)
     free(hangs);
 }
 
-static int isListed(const ebpfMonHang *list, unsigned n, const ebpfMonHang *hang)
+/* Its index in the list; n: it is not there. */
+static unsigned findListed(const ebpfMonHang *list, unsigned n, const ebpfMonHang *hang)
 {
-    for (unsigned i = 0; i < n; i++)
+    unsigned i;
+
+    for (i = 0; i < n; i++)
         if (list[i].tid == hang->tid && list[i].begin == hang->begin)
-            return 1;
-    return 0;
+            break;
+    return i;
+}
+
+static void tellHang(ebpfMonHealth *health, const epicsTimeStamp *at, const ebpfMonHang *hang)
+{
+    ebpfMonHealthEventsAdd(health, at, "%s hangs since %.0f s: %s", hang->who, hang->since, hang->what);
 }
 
 void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n, const ebpfMonLives *lives,
                         const epicsTimeStamp *at, ebpfMonHealth *health)
 {
+    int named[EBPFMON_HANGS_MAX];
     unsigned i;
 
     if (n > EBPFMON_HANGS_MAX)
@@ -37,13 +47,21 @@ void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n,
     for (i = 0; i < hangs->n; i++) {
         const ebpfMonHang *old = &hangs->known[i];
 
-        if (!isListed(now, n, old) && ebpfMonLivesIsAlive(lives, old->id))
+        if (findListed(now, n, old) == n && ebpfMonLivesIsAlive(lives, old->id))
             ebpfMonHealthEventsAdd(health, at, "%s hangs no more, after %.0f s", old->who, old->since);
     }
-    for (i = 0; i < n; i++)
-        if (!isListed(hangs->known, hangs->n, &now[i]))
-            ebpfMonHealthEventsAdd(health, at, "%s hangs since %.0f s: %s", now[i].who, now[i].since, now[i].what);
-    for (i = 0; i < n; i++)
+    /* On a busy host the stack may not be read at first; once it says the record, that is told, too. */
+    for (i = 0; i < n; i++) {
+        unsigned known = findListed(hangs->known, hangs->n, &now[i]);
+        int wasNamed = known < hangs->n && hangs->named[known];
+
+        named[i] = wasNamed || now[i].now[0];
+        if (known == hangs->n || (named[i] && !wasNamed))
+            tellHang(health, at, &now[i]);
+    }
+    for (i = 0; i < n; i++) {
         hangs->known[i] = now[i];
+        hangs->named[i] = named[i];
+    }
     hangs->n = health->hangs = n;
 }

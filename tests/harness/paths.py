@@ -7,6 +7,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 TESTS = TOP / "tests"
+BUILT = Path(os.environ.get("EBPFMON_BUILT") or TOP)  # a copy of this tree that was built for another machine: tools/cross.sh
 CACHE = Path(os.environ.get("EBPFMON_CACHE") or
              Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ebpfmon")
 HOST = socket.gethostname()
@@ -16,14 +17,15 @@ ARCH = os.environ.get("EPICS_HOST_ARCH") or subprocess.check_output(
     ["perl", str(BASE / "lib/perl/EpicsHostArch.pl")], text=True).strip()
 BASE_BIN = BASE / "bin" / ARCH
 
-MONITOR = TOP / "bin" / ARCH / "ebpfMon"
+MONITOR = BUILT / "bin" / ARCH / "ebpfMon"
 SYMBOLS = TOP / "bin" / ARCH / "ebpfMonSymbols"
 MONITOR_BOOT = TOP / "iocBoot" / "iocEbpfMon"
-DB = TOP / "db"
+DBD = BUILT / "dbd"
+DB = BUILT / "db"
 BENCH_BIN = TESTS / "bench" / f"O.{ARCH}"
-LATENCY_IOC = TESTS / "ioc" / f"O.{ARCH}" / "latencyIoc"
+LATENCY_IOC = BUILT / "tests" / "ioc" / f"O.{ARCH}" / "latencyIoc"
 HOSTILE = TESTS / "ioc" / f"O.{ARCH}" / "hostile"
-LATENCY_DBD = TESTS / "ioc" / "O.Common" / "latencyIoc.dbd"
+LATENCY_DBD = BUILT / "tests" / "ioc" / "O.Common" / "latencyIoc.dbd"
 STATIC_IOC = TESTS / "ioc" / f"O.{ARCH}" / "staticIoc"
 ROADS_IOC = TESTS / "ioc" / f"O.{ARCH}" / "roadsIoc"
 ROADS_DBD = TESTS / "ioc" / "O.Common" / "roadsIoc.dbd"

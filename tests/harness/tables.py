@@ -40,7 +40,7 @@ FEATURES = {
 # What works: what the table calls it → the checks of tests/kernels/check.py, as a regular expression.
 WORKS = {
     "puts: old and new value, writer, process of the client, by CA and PVA":
-        r"put: (writer, values|callback|by PVA|value after processing)",
+        r"put: (writer, values|callback|by PVA|to another IOC|value after processing)",
     "puts by links, and who caused them": r"put: by a link.*|level puts",
     "counts, exact, at level trace": r"counts: (level )?trace.*",
     "counts, exact, at level chains": r"counts: level chains",
@@ -107,10 +107,11 @@ def judge(checks, pattern):
 
 def kernels():
     rows = sorted(load("kernels").values(), key=lambda row: number(row["kernel"]))
-    text = head(["", *(f"{row['kernel'].split('-')[0]}, {row['date']}" for row in rows)])
+    names = [row["kernel"].split("-")[0] + (" on aarch64" if row["kernel"].endswith("arm64") else "") for row in rows]
+    text = head(["", *(f"{name}, {row['date']}" for name, row in zip(names, rows))])
     for what, pattern in WORKS.items():
         text += line([what, *(judge(row["checks"], pattern) for row in rows)])
-    text += "\n" + head(["the kernel has", "since", *(row["kernel"].split("-")[0] for row in rows), "without it"])
+    text += "\n" + head(["the kernel has", "since", *names, "without it"])
     for label, since, instead in FEATURES.values():
         text += line([f"`{label}`", since, *(row["features"].get(label, "–") for row in rows), instead])
     return text

@@ -2,15 +2,15 @@
 """ebpfMon on other kernels. Each of Debian's cloud kernels boots in an emulated machine, which runs IOCs, clients and
 the monitor (guest.sh). check.py compares what the machine prints with what it should print.
 
-  python -m tests.kernels.run [-v] [-s] [SUITE...]    e.g. bookworm-security; without: all
+  python -m tests.kernels.run [-v] [-s] [-a MACHINE] [SUITE...]    e.g. bookworm-security; without: all
 
-Needs qemu-system-x86, busybox-static, and EPICS_BASE in the environment. Prints one line for each kernel, below it the
+Needs QEMU for the machine (machines.py), busybox-static, and EPICS_BASE in the environment; for another machine than this one
+EPICS_HOST_ARCH and EBPFMON_BUILT, too: tools/kernels.sh sets them. Prints one line for each kernel, below it the
 checks that failed, and a summary. The exit code is 1 if a check failed. A run that is not -s records what it found in
 tests/results, and writes the tables in documentation/tried.md from it.
 """
 import argparse
 import pathlib
-import re
 import shlex
 import shutil
 import subprocess
@@ -21,11 +21,10 @@ import time
 from tests.harness import debian, loopback, paths, tables
 
 from .check import check, features
+from .machines import MACHINES, Unavailable
 
 HERE = paths.TESTS / "kernels"
 SERVER_PORTS = 5064, 5070, 5072  # in the emulated machine: of the monitor and of both IOCs (guest.sh)
-SUITES = ["bullseye-security", "bookworm-security", "trixie-security", "trixie-backports"]
-BOOT_SECONDS = 1800
 
 
 def die(text):
@@ -33,18 +32,18 @@ def die(text):
 
 
 # --- kernels ---------------------------------------------------------------------------------------------
-def find_package(apt):
+def find_package(apt, machine):
     """The package that has the kernel. From 7.x on linux-image-* only depends on it."""
     apt.update()
-    image = apt.depends("linux-image-cloud-amd64", "linux-image-").group(1)
+    image = apt.depends(machine.package, "linux-image-").group(1)
     binary = apt.depends(image, "linux-binary-")
     return binary.group(1) if binary else image
 
 
-def kernel(cache, suite):
+def kernel(cache, suite, machine):
     """Path of the kernel of this suite. Downloads it if it is not in the cache."""
-    apt = debian.Apt(cache, suite)
-    package = find_package(apt)
+    apt = debian.Apt(cache, suite, machine.debian)
+    package = find_package(apt, machine)
     vmlinuz = cache / f"{package}.vmlinuz"
     if not vmlinuz.exists():
         with tempfile.TemporaryDirectory(dir=cache) as tmp:
@@ -60,43 +59,36 @@ def kernel(cache, suite):
 
 
 # --- what runs in the machine ------------------------------------------------------------------------------------
-def libraries(program):
-    out = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True, check=True).stdout
-    if "not found" in out:
-        die(f"{program}: {out}")
-    return [pathlib.Path(p) for p in re.findall(r"(?:=> )?(/\S+) \(0x", out)]
-
-
 def environment():
     """The environment of EPICS programs, as a shell script for guest.sh."""
     settings = {**loopback.SETTINGS, "EPICS_CA_ADDR_LIST": " ".join(f"127.0.0.1:{p}" for p in SERVER_PORTS)}
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in settings.items())
 
 
-def initramfs(where):
-    """The file system of the machine: programs in /m, libraries at their usual paths."""
+def initramfs(where, machine, cache):
+    """The file system of the machine: programs in /m, libraries where its loader looks."""
     tree = where / "root"
     (tree / "m").mkdir(parents=True)
     for d in ("bin", "proc", "sys", "dev", "tmp", "etc"):
         (tree / d).mkdir()
-    programs = [paths.MONITOR, paths.LATENCY_IOC] + \
-        [paths.BASE_BIN / t for t in ("softIocPVA", "caget", "caput", "pvput")]
+    softioc, *pva = ["softIocPVA", "pvput"] if machine.has_pva else ["softIoc"]
+    programs = [paths.MONITOR, paths.LATENCY_IOC] + [paths.BASE_BIN / t for t in (softioc, "caget", "caput", *pva)]
     for program in programs:
         if not program.exists():
             die(f"{program} is not there: build first")
         shutil.copy(program, tree / "m")
-        for lib in libraries(program):
-            to = tree / str(lib).lstrip("/")
+        for lib, place in machine.libraries(program).items():
+            to = tree / place.lstrip("/")
             if not to.exists():
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(lib, to)
-    for f in (paths.TOP / "dbd" / "ebpfMon.dbd", paths.DB / "ebpfMon.db", paths.DB / "ebpfMonQuery.template",
+    for f in (paths.DBD / "ebpfMon.dbd", paths.DB / "ebpfMon.db", paths.DB / "ebpfMonQuery.template",
               HERE / "monitor.cmd", HERE / "queries.json", HERE / "kernels.db", HERE / "pva.db",
               paths.TESTS / "ioc" / "latency.db", paths.LATENCY_DBD,
-              paths.BASE / "dbd" / "softIocPVA.dbd"):
+              paths.BASE / "dbd" / f"{softioc}.dbd"):
         shutil.copy(f, tree / "m")
     busybox = shutil.which("busybox") or die("busybox is missing: apt-get install busybox-static")
-    shutil.copy(busybox, tree / "bin" / "busybox")
+    shutil.copy(machine.busybox(cache), tree / "bin" / "busybox")
     (tree / "m" / "loopback.sh").write_text(environment())
     shutil.copy(HERE / "guest.sh", tree / "init")
     (tree / "init").chmod(0o755)
@@ -113,19 +105,15 @@ def initramfs(where):
     return image
 
 
-def boot(vmlinuz, image, log, more):
-    """Runs the machine until it ends. It is emulated, so it needs no /dev/kvm. Some kernels crash in emulation with
-    cx16."""
-    qemu = shutil.which("qemu-system-x86_64") or die("QEMU is missing: apt-get install qemu-system-x86")
+def boot(machine, vmlinuz, image, log, more):
+    """Runs the machine until it ends. It is emulated, so it needs no /dev/kvm."""
+    qemu = shutil.which(machine.qemu[0]) or die(f"QEMU is missing: {machine.qemu[0]}")
     with open(log, "wb") as out:
         try:
-            # One thread emulates both CPUs. With two threads, one CPU can run an instruction while the other one
-            # changes it, as Linux does for its tracepoints. Linux 6.12 crashed of that (int3 in __schedule).
-            subprocess.run([qemu, "-accel", "tcg,thread=single", "-cpu", "qemu64,-cx16", "-smp", "2", "-m", "1024",
-                            "-nodefaults",
-                            "-display", "none", "-no-reboot", "-serial", "stdio", "-kernel", vmlinuz, "-initrd", image,
-                            "-append", f"console=ttyS0 quiet panic=-1{more}"],
-                           stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=BOOT_SECONDS)
+            subprocess.run([qemu, *machine.qemu[1:], "-smp", "2", "-m", "1024", "-nodefaults", "-display", "none",
+                            "-no-reboot", "-serial", "stdio", "-kernel", vmlinuz, "-initrd", image,
+                            "-append", f"console={machine.console} quiet panic=-1{more}"],
+                           stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=machine.boot_seconds)
         except subprocess.TimeoutExpired:
             out.write(b"\n@@late\n")
 
@@ -147,39 +135,41 @@ def main():
     parser.add_argument("-v", "--verbose", action="store_true", help="each check")
     parser.add_argument("-s", "--start", action="store_true",
                         help="only start the monitor: does the verifier accept its programs?")
-    parser.add_argument("suites", nargs="*", default=SUITES)
+    parser.add_argument("-a", "--machine", choices=MACHINES, default="x86_64")
+    parser.add_argument("suites", nargs="*")
     args = parser.parse_args()
+    machine = MACHINES[args.machine]()
     cache = paths.CACHE / "kernels"
     cache.mkdir(parents=True, exist_ok=True)
     failed = 0
     with tempfile.TemporaryDirectory() as tmp:
-        image = initramfs(pathlib.Path(tmp))
-        for suite in args.suites:
+        image = initramfs(pathlib.Path(tmp), machine, cache)
+        for suite in args.suites or machine.suites:
             began = time.monotonic()
-            log = cache / f"{suite}.log"  # of the last run; another one may be under way
+            name = suite if machine.debian is None else f"{suite}-{machine.name}"
+            log = cache / f"{name}.log"  # of the last run; another one may be under way
             own = pathlib.Path(tmp) / log.name
-            try:
-                vmlinuz = kernel(cache, suite)
-            except debian.Unavailable as why:
-                die(why)
-            boot(vmlinuz, image, own, " start-only" if args.start else "")
+            boot(machine, kernel(cache, suite, machine), image, own, " start-only" if args.start else "")
             said = answers(own)
             shutil.copy(own, log)
             results = check(said, args.start)
             bad = [r for r in results if not r[1]]
             failed += len(bad)
-            print(f"{suite:20} {said.get('uname', '?'):28} {said.get('STATE', '?'):9} "
+            print(f"{name:20} {said.get('uname', '?'):28} {said.get('STATE', '?'):9} "
                   f"{len(results) - len(bad)} of {len(results)} as expected, {time.monotonic() - began:.0f} s: {log}")
             if not args.start and "uname" in said:
-                tables.record("kernels", {suite: {
+                tables.record("kernels", {name: {
                     "kernel": said["uname"], "date": tables.today(), "features": features(said),
-                    "checks": {name: ok for name, ok, _ in results}}})
-            for name, ok, text in results if args.verbose else bad:
-                print(f"  {'ok    ' if ok else 'not ok'} {name}{'' if ok else ': ' + text}")
+                    "checks": {what: ok for what, ok, _ in results}}})
+            for what, ok, text in results if args.verbose else bad:
+                print(f"  {'ok    ' if ok else 'not ok'} {what}{'' if ok else ': ' + text}")
             sys.stdout.flush()
     print(f"kernels: {failed} not as expected" if failed else "kernels: all as expected")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (debian.Unavailable, Unavailable) as why:
+        die(why)

@@ -16,7 +16,7 @@
 /* What the threads do, by tid from 1 on. */
 static const char *doing[10];
 static uint64_t released;
-static unsigned stacksRead;
+static unsigned stacksRead, unread; /* so many will not be read in time */
 static uint64_t saved; /* what the innermost frame keeps for its caller */
 
 static int readThread(pid_t pid, pid_t tid, char name[16], char *what, size_t size)
@@ -36,6 +36,10 @@ static void readKernelStack(pid_t pid, pid_t tid, char *text, size_t size)
 static unsigned readStack(pid_t pid, pid_t tid, ebpfMonFrame frame[EBPFMON_STACK_MAX])
 {
     stacksRead++;
+    if (unread) {
+        unread--;
+        return 0;
+    }
     memset(frame, 0, 3 * sizeof(*frame));
     snprintf(frame[0].name, sizeof(frame[0].name), "readValue");
     snprintf(frame[1].name, sizeof(frame[1].name), "process");
@@ -133,6 +137,28 @@ static void testRecord(void)
     testOk(stacksRead == 0, "the stack is kept, not read every second");
 }
 
+static void testBusyHost(void)
+{
+    ebpfMonSeenThread t = holder(5, 9 * S);
+
+    testDiag("a stack that is not read in time");
+    doing[5] = "running";
+    unread = 2;
+    testOk(find(&t, 1) == 1 && !found[0].now[0] && !strstr(found[0].who, ", at "), "the record is not known: %s", found[0].who);
+    testOk(find(&t, 1) == 1 && !found[0].now[0], "nor the next time");
+    testOk(find(&t, 1) == 1 && strcmp(found[0].now, "R:SLOW") == 0, "it is tried again at once: %s", found[0].who);
+    stacksRead = 0;
+    find(&t, 1);
+    testOk(stacksRead == 0, "then it is kept");
+    t = holder(6, 9 * S);
+    doing[6] = "running";
+    unread = 100;
+    for (int i = 0; i < 50; i++)
+        find(&t, 1);
+    testOk(stacksRead == 6, "one that cannot be read is not tried for ever: %u", stacksRead);
+    unread = 0;
+}
+
 static void testLimits(void)
 {
     ebpfMonSeenThread t = holder(1, 100 * S), many[EBPFMON_HANGS_MAX + 9];
@@ -166,6 +192,7 @@ MAIN(testHangFinder)
     testHolder();
     testCallback();
     testRecord();
+    testBusyHost();
     testLimits();
     ebpfMonHangFinderFree(finder);
     ebpfMonHangFinderFree(NULL);

@@ -201,6 +201,18 @@ static void testHangs(void)
     ebpfMonHangsUpdate(hangs, NULL, 0, lives, &now, &h);
     testOk1(h.hangs == 0 && last("hangs no more, after 6 s") && !ebpfMonHealthHasTrouble(&h));
     ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
+    events = h.eventHead;
+    strcpy(a.now, "S");
+    strcpy(a.who, "IOC h (pid 1): thread scan-1 (17) in record R, at S");
+    a.since = 7;
+    ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
+    testOk(last("in record R, at S hangs since 7 s") && h.eventHead == (events + 1) % EBPFMON_HEALTH_EVENTS,
+           "its record is known later");
+    a.now[0] = 0;
+    ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
+    strcpy(a.now, "T");
+    ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
+    testOk(h.eventHead == (events + 1) % EBPFMON_HEALTH_EVENTS, "which is said once");
     l.gone = 1;
     update(&l, 1);
     ebpfMonHangsUpdate(hangs, NULL, 0, lives, &now, &h);

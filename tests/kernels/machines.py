@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The machines that are emulated: how QEMU is called, and where programs and their libraries come from."""
+import pathlib
+import re
+import shutil
+import subprocess
+
+from tests.harness import debian, paths
+
+
+class Unavailable(Exception):
+    """What a machine needs is not here."""
+
+
+def _run(*command):
+    return subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+class X86:
+    """Debian's amd64: of this host."""
+    name, debian, has_pva = "x86_64", None, True
+    suites = ["bullseye-security", "bookworm-security", "trixie-security", "trixie-backports"]
+    package, console, boot_seconds = "linux-image-cloud-amd64", "ttyS0", 1800
+    # One thread emulates both CPUs. With two threads, one CPU can run an instruction while the other one
+    # changes it, as Linux does for its tracepoints. Linux 6.12 crashed of that (int3 in __schedule). Some kernels crash in
+    # emulation with cx16.
+    qemu = "qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "qemu64,-cx16"
+
+    def libraries(self, program):
+        """Files of this host → the same places in the machine."""
+        out = _run("ldd", program)
+        if "not found" in out:
+            raise Unavailable(f"{program}: {out}")
+        return {p: str(p) for p in map(pathlib.Path, re.findall(r"(?:=> )?(/\S+) \(0x", out))}
+
+    def busybox(self, _cache):
+        return shutil.which("busybox")
+
+
+class Aarch64:
+    """Debian's arm64, built by tools/cross.sh, without PV Access."""
+    name, debian, has_pva = "aarch64", "arm64", False
+    suites = ["trixie-security"]
+    package, console, boot_seconds = "linux-image-cloud-arm64", "ttyAMA0", 3600
+    # A CPU without signed pointers, which take long in emulation.
+    qemu = "qemu-system-aarch64", "-machine", "virt", "-accel", "tcg,thread=single", "-cpu", "cortex-a72"
+    LOADER = "ld-linux-aarch64.so.1"
+
+    def __init__(self):
+        sysroot = paths.CACHE / self.name / "sysroot"
+        self.folders = [paths.BUILT / "lib" / paths.ARCH, paths.BASE / "lib" / paths.ARCH,
+                        sysroot / "usr/lib/aarch64-linux-gnu", pathlib.Path("/usr/aarch64-linux-gnu/lib")]
+
+    def libraries(self, program):
+        """Files of this host → where the loader looks in the machine."""
+        found, names = {}, {self.LOADER} | self._needed(program)
+        while names:
+            name = names.pop()
+            at = next((f / name for f in self.folders if (f / name).exists()), None)
+            if not at:
+                raise Unavailable(f"{program} needs {name}, which is in none of {', '.join(map(str, self.folders))}")
+            if at not in found:
+                found[at] = f"/lib/{name}"
+                names |= self._needed(at)
+        return found
+
+    @staticmethod
+    def _needed(file):
+        return set(re.findall(r"\(NEEDED\).*\[(.*)\]", _run("readelf", "-d", file)))
+
+    def busybox(self, cache):
+        """Of Debian's package, which has a static one."""
+        folder = cache / "busybox-arm64"
+        places = [folder / "usr/bin/busybox", folder / "bin/busybox"]
+        if not any(p.exists() for p in places):
+            folder.mkdir(exist_ok=True)
+            apt = debian.Apt(debian.CACHE, debian.release(), self.debian)
+            apt.update()
+            apt.unpack(folder, ["busybox-static"], alone=True)
+        return next(p for p in places if p.exists())
+
+
+MACHINES = {m.name: m for m in (X86, Aarch64)}

@@ -1,0 +1,132 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Builds ebpfMon for another architecture on this machine: Debian's cross compiler, the architecture's libraries unpacked
+# into the cache (a sysroot; nothing foreign is installed here), EPICS Base for the target, and then a copy of this tree in
+# the cache, so that this tree stays what it is. Prints the path of that copy. Progress goes to stderr.
+#
+# Base is built without its modules for PV Access, which take most of its time, and so is the monitor: what differs from
+# machine to machine is not in them.
+#
+#   tools/cross.sh [aarch64]
+#   EBPFMON_WERROR=1, EBPFMON_CACHE   as in other builds
+#
+# The exit code is 77 if the compiler or the libraries cannot be had here.
+set -eu
+umask 022
+unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
+t0=$(date +%s)
+
+say() { printf 'cross: %4ds  %s\n' $(($(date +%s) - t0)) "$*" >&2; }
+die() { printf 'cross: %s\n' "$*" >&2; exit 1; }
+lacks() { printf 'cross: %s\n' "$*" >&2; exit 77; }
+has() { command -v "$1" >/dev/null 2>&1; }
+
+case ${1:-aarch64} in
+aarch64) arch=aarch64 debian=arm64 gnu=aarch64-linux-gnu ;;
+*) die "no architecture \"$1\": aarch64 is known." ;;
+esac
+target=linux-$arch
+cross=$EBPFMON_CACHE/$arch
+sysroot=$cross/sysroot
+log=$cross/log
+mkdir -p "$cross"
+exec 9>"$cross/lock"
+flock 9
+
+# --- the compiler --------------------------------------------------------------------------------------
+if ! has $gnu-gcc || ! has $gnu-g++; then
+    install="apt-get install --yes --no-install-recommends gcc-$gnu g++-$gnu"
+    has apt-get || lacks "missing: $gnu-gcc and $gnu-g++. Install them the way of this system, then try again."
+    [ "$(id -u)" = 0 ] || lacks "missing: $gnu-gcc, $gnu-g++. As root, run: apt-get update && $install"
+    say "installing gcc-$gnu and g++-$gnu"
+    DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND
+    apt-get -o Acquire::Retries=3 update >"$log-apt" 2>&1 || :
+    # shellcheck disable=SC2086
+    $install -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 >>"$log-apt" 2>&1 </dev/null ||
+        lacks "apt-get could not install them. Is the network there? The whole log: $log-apt"
+fi
+
+# --- the libraries of the target -------------------------------------------------------------------------
+# Of the release that this machine runs, as the cross compiler is. The stamp has their list, so that a longer one counts.
+want="libc6-dev libbpf-dev libelf-dev zlib1g-dev liblzma-dev libsqlite3-dev libcurl4-openssl-dev libreadline-dev libncurses-dev"
+if [ "$(cat "$sysroot/.complete" 2>/dev/null)" != "$want" ]; then
+    say "fetching the libraries for $debian"
+    rm -rf "$sysroot"
+    mkdir -p "$sysroot/usr/lib" "$sysroot/usr/bin" "$sysroot/usr/sbin"
+    for d in lib bin sbin; do ln -s "usr/$d" "$sysroot/$d"; done
+    # shellcheck disable=SC2086
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$top /usr/bin/python3 -m tests.harness.debian "$debian" "$sysroot" $want \
+        >"$log-libraries" 2>&1 || { tail -n 5 "$log-libraries" >&2; lacks "the libraries for $debian cannot be had: see $log-libraries"; }
+    echo "$want" >"$sysroot/.complete"
+fi
+# Debian 13's EPICS Base for this architecture: hardened and stripped, to read (tests/unit/testAarch64.c).
+if [ ! -f "$cross/epics-base/.complete" ]; then
+    say "fetching Debian's EPICS Base for $debian"
+    rm -rf "$cross/epics-base"
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$top /usr/bin/python3 -m tests.harness.debian -s trixie "$debian" \
+        "$cross/epics-base" epics-base >"$log-epics" 2>&1 ||
+        lacks "EPICS Base for $debian cannot be had: see $log-epics"
+    touch "$cross/epics-base/.complete"
+fi
+
+# --- EPICS Base ------------------------------------------------------------------------------------------
+native=$("$top/tools/epicsBase.sh")
+host=$(perl "$native/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$native/startup/EpicsHostArch")
+base=$cross/$(basename "$native")
+if [ ! -f "$base/.$arch" ]; then
+    say "compiling EPICS Base for $target (some minutes on two cores; log in $log-base)"
+    if [ ! -f "$base/.copied" ]; then
+        rm -rf "$base"
+        cp -a --reflink=auto "$native" "$base" # its tools run here; only the target's files are to be made
+        # by these others see that it has PV Access
+        rm -f "$base"/cfg/CONFIG_QSRV_VERSION "$base"/cfg/CONFIG_NTYPES_VERSION "$base"/cfg/CONFIG_PV*
+        cat >"$base/configure/os/CONFIG_SITE.$host.$target" <<EOF
+GNU_TARGET = $gnu
+GNU_DIR = /usr
+SHARED_LIBRARIES = YES
+STATIC_BUILD = NO
+OP_SYS_CPPFLAGS += --sysroot=$sysroot
+OP_SYS_LDFLAGS += --sysroot=$sysroot
+EOF
+        echo "CROSS_COMPILER_TARGET_ARCHS = $target" >"$base/configure/CONFIG_SITE.local"
+        touch "$base/.copied"
+    fi
+    : >"$log-base"
+    for module in libcom ca database; do
+        nice -n 10 make -C "$base/modules/$module" -j"$(nproc)" "install.$target" >>"$log-base" 2>&1 </dev/null || {
+            tail -n 20 "$log-base" >&2; die "EPICS Base does not build for $target: see $log-base"; }
+    done
+    touch "$base/.$arch"
+fi
+
+# --- this tree -------------------------------------------------------------------------------------------
+say "compiling ebpfMon for $target (log in $log)"
+tree=$cross/tree
+mkdir -p "$tree"
+# A file that is as it was keeps its time, and its object is kept with it. One that is gone here goes there, too.
+(cd "$tree" && find . -type d -name 'O.*' -prune -o -type f -print) | while read -r f; do
+    case $f in ./bin/* | ./lib/* | ./dbd/* | ./db/* | ./include/* | ./cfg/* | ./configure/RELEASE.*) continue ;; esac
+    [ -f "$top/$f" ] || rm -f "$tree/$f"
+done
+(cd "$top" && find . \( -name 'O.*' -o -name .git -o -path ./bin -o -path ./lib -o -path ./dbd -o -path ./db -o -path ./include \
+        -o -path ./cfg -o -name __pycache__ -o -name '*.local' -o -name 'RELEASE.env' \) -prune -o -type f -print0 |
+    tar c --null -T -) | tar x -C "$tree"
+echo "EPICS_BASE = $base" >"$tree/configure/RELEASE.local"
+# As Base's rules do (RULES_ARCHS), but for the target alone: they would build all of it for this machine, too.
+: >"$log"
+export EPICS_BASE="$base" EPICS_HOST_ARCH="$host"
+compile() { # FOLDER [PROGRAM]: of tests, which have more than is needed here
+    d=$1; shift
+    case $d in */*) up=../.. ;; *) up=.. ;; esac
+    (cd "$tree/$d" && mkdir -p O.Common && perl "$base/bin/$host/makeMakefile.pl" "O.$target" "$up/." &&
+     nice -n 10 make -C "O.$target" -f ../Makefile -j"$(nproc)" TOP="$up/.." T_A="$target" ${1:+"TESTPROD=$1" TESTPROD_IOC_Linux=} install) \
+        >>"$log" 2>&1 </dev/null || {
+        tail -n 25 "$log" >&2; die "ebpfMon does not build for $target: see $log"; }
+}
+for d in configure ebpfMonSup ebpfMonApp/src; do compile $d; done
+compile tests/ioc latencyIoc
+say "ebpfMon for $target is in $tree"
+echo "$tree"
