@@ -184,6 +184,9 @@ static void testMissed(ebpfMonServers *servers, ebpfMonTarget *a)
     testOk(ebpfMonServersMayHaveMissed(servers, a->iocId, 11 * SECOND, 0), "its probes are gone");
     a->gone = 1;
     testOk(!ebpfMonServersMayHaveMissed(servers, a->iocId, 11 * SECOND, 1), "it has ended");
+    testOk(ebpfMonServersMayHaveMissed(servers, a->iocId, 9 * SECOND, 0), "it has ended, and the put was before its probes");
+    a->putsSince = UINT64_MAX;
+    testOk(ebpfMonServersMayHaveMissed(servers, a->iocId, 11 * SECOND, 0), "it ended while they were being attached");
     testOk(!ebpfMonServersMayHaveMissed(servers, 12345, 11 * SECOND, 0), "an IOC that we do not know");
 }
 
@@ -237,7 +240,7 @@ MAIN(testServers)
     ebpfMonTarget *a, *b;
     ebpfMonServers *servers;
 
-    testPlan(30);
+    testPlan(32);
     targets = ebpfMonTargetsNew();
     a = addIoc(100, "iocA", 1);
     b = addIoc(101, "iocB", 0);
