@@ -42,6 +42,17 @@ static __always_inline void endTiming(const struct timing *t)
     endTiming(&timing);                    \
     return 0
 
+/* The same for one that runs seldom, and long: ten times a second, one in some would tell nothing for seconds. */
+#define RUN_ALWAYS_TIMED(run)                                                            \
+    __u64 now = bpf_ktime_get_ns(), ns;                                                  \
+    struct timing timing = { .begin = now, .preempted = countPreemptions() };            \
+                                                                                         \
+    run;                                                                                 \
+    ns = takeRun(&timing);                                                               \
+    if (ns)                                                                              \
+        countHits(bpf_get_current_pid_tgid() >> 32, EBPFMON_HIT_NS, ns);                 \
+    return 0
+
 /* 0: the process is not watched (any more). */
 static __always_inline int findCaller(struct caller *c)
 {

@@ -217,7 +217,7 @@ int ebpfmon_end_pass(__u64 sp, __u64 now);
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
 {
-    RUN_TIMED({
+    RUN_ALWAYS_TIMED({
         ebpfmon_end_pass(PT_REGS_SP(ctx), now);
         ebpfmon_sweep_list(mutex, now);
         ebpfmon_sweep_moved(now);
@@ -228,7 +228,7 @@ int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_list_begin, __u64 list)
 {
-    RUN_TIMED({
+    RUN_ALWAYS_TIMED({
         ebpfmon_sweep_list(readPtr(list), now);
         ebpfmon_sweep_moved(now);
     });

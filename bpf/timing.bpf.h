@@ -39,10 +39,16 @@ static __always_inline void beginTimingOnly(struct timing *t)
     t->preempted = t->begin ? countPreemptions() : 0;
 }
 
-/* The time that this run and those that were not timed took; 0: it was not timed. The last that a program asks. */
+/* ns that this run took; 0: it was not timed, or this thread had to leave the CPU meanwhile. The last that a program asks. */
+static __always_inline __u64 takeRun(const struct timing *t)
+{
+    return t->begin && countPreemptions() == t->preempted ? bpf_ktime_get_ns() - t->begin : 0;
+}
+
+/* … with those that were not timed. */
 static __always_inline __u64 takeTiming(const struct timing *t)
 {
-    return t->begin && countPreemptions() == t->preempted ? TIMED * (bpf_ktime_get_ns() - t->begin) : 0;
+    return TIMED * takeRun(t);
 }
 
 #endif

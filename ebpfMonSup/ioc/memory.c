@@ -57,6 +57,8 @@ void ebpfMonMemFree(ebpfMonMem *mem)
 
 void ebpfMonMemFlush(ebpfMonMem *mem)
 {
+    if (!mem->bytes)
+        return; /* nothing was read: callers flush before and after, for each IOC each second */
     for (size_t i = 0; i < BLOCK_COUNT; i++) {
         if (mem->blocks[i].data)
             munmap(mem->blocks[i].data, BLOCK_SIZE);

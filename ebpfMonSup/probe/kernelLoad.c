@@ -39,7 +39,7 @@ static int useTables(uint32_t slots, uint32_t places)
 
 #define HASH_ELEMENT 64 /* what the kernel adds to key and value, its share of the buckets included */
 
-/* What the tables that nobody maps take: hash tables, made in full as they are loaded. */
+/* What the tables that nobody maps take: hash tables, made in full as they are loaded. Those that grow are not counted. */
 static size_t countOtherTables(void)
 {
     size_t bytes = 0, cpus = (size_t)libbpf_num_possible_cpus();
@@ -51,7 +51,8 @@ static size_t countOtherTables(void)
 
         if (type == BPF_MAP_TYPE_PERCPU_HASH)
             value *= cpus;
-        else if (type != BPF_MAP_TYPE_HASH && type != BPF_MAP_TYPE_LRU_HASH)
+        else if ((type != BPF_MAP_TYPE_HASH && type != BPF_MAP_TYPE_LRU_HASH) ||
+                 (bpf_map__map_flags(map) & BPF_F_NO_PREALLOC))
             continue;
         bytes += bpf_map__max_entries(map) * (HASH_ELEMENT + (bpf_map__key_size(map) + 7) / 8 * 8 + value);
     }
@@ -177,6 +178,19 @@ static void raiseLimits(void)
     }
 }
 
+/* Tables by key take memory for what is in them alone, not for all that they may have. Since kernel 6.1 (fba1a1c6c912,
+ * 86fe28f7692d) a program may put something into such a table whatever it has interrupted; bpf_user_ringbuf_drain is of 6.1,
+ * too. Tables in which each element is there soon, or of which the oldest goes, stay as they are. */
+static void letTablesGrow(void)
+{
+    struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+    struct bpf_map *grows[] = { skel->maps.recIndex, skel->maps.threads, skel->maps.roots, skel->maps.asyncs };
+
+    ebpfMonLoaded.grows = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_user_ringbuf_drain, NULL) == 1;
+    for (unsigned i = 0; ebpfMonLoaded.grows && i < sizeof(grows) / sizeof(grows[0]); i++)
+        bpf_map__set_map_flags(grows[i], bpf_map__map_flags(grows[i]) | BPF_F_NO_PREALLOC);
+}
+
 static void setSizes(const ebpfMonLoadSizes *sizes)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
@@ -239,6 +253,7 @@ int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
         return -1;
     }
     setSizes(sizes);
+    letTablesGrow();
     ebpfMonFeature.uprobeMulti = ebpfMonUprobeMultiIsSupported();
     for (int i = 0; ebpfMonFeature.uprobeMulti && i < ebpfMonProgCount; i++)
         bpf_program__set_expected_attach_type(ebpfMonKernelGetProgram((ebpfMonProg)i),

@@ -53,7 +53,7 @@ typedef struct {
     volatile struct ebpfMonRecState *state; /* [maxRecords] */
     volatile uint32_t *closure;             /* [maxClosure] */
     ebpfMonLoadSizes size;
-    size_t bytes;                           /* memory of all tables, of those by key too */
+    size_t bytes;                           /* memory of those that do not grow; all: ebpfMonKernelCountMemory */
     int (*use)(uint32_t slots, uint32_t places); /* NULL: all is mapped */
 } ebpfMonTables;
 

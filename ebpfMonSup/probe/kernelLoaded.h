@@ -18,6 +18,7 @@ struct ebpfMonLoaded {
     int                 ringFile; /* 0: it is not open */
     ebpfMonTables       tables;
     ebpfMonMappedTable  conf, state, closure; /* they grow: follower */
+    int                 grows;    /* some tables by key take memory for what is in them alone */
     struct utsname      kernel;
     int                 schedulerRefused; /* the kernel refused these tracepoints; it is not asked again. Follower */
 };

@@ -9,6 +9,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include <epicsThread.h>
+
 #include "probe/kernelLoaded.h"
 #include "probe/kernelTables.h"
 
@@ -61,11 +63,14 @@ int ebpfMonKernelGetMoved(uint32_t tgid, struct ebpfMonMoved *moved)
 }
 
 #define BATCH 1024
+#define REFUSED_MAX     100
+#define REFUSED_SECONDS 0.001
 
 int ebpfMonKernelSetRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first)
 {
     LIBBPF_OPTS(bpf_map_batch_opts, opts, .elem_flags = BPF_ANY);
     struct ebpfMonRecKey key[BATCH];
+    unsigned refused = 0;
     uint32_t slot[BATCH];
 
     for (uint32_t at = 0; at < count;) {
@@ -76,9 +81,15 @@ int ebpfMonKernelSetRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t
             slot[n] = first + at + n;
         }
         done = n;
-        if (bpf_map_update_batch(bpf_map__fd(ebpfMonLoaded.skel->maps.recIndex), key, slot, &done, &opts))
+        if (!bpf_map_update_batch(bpf_map__fd(ebpfMonLoaded.skel->maps.recIndex), key, slot, &done, &opts)) {
+            at += n;
+            continue;
+        }
+        /* a table that grows has some elements in store, and the kernel makes more meanwhile (kernel/bpf/memalloc.c) */
+        if (errno != ENOMEM || ++refused > REFUSED_MAX)
             return -1;
-        at += n;
+        at += done < n ? done : 0;
+        epicsThreadSleep(REFUSED_SECONDS);
     }
     return 0;
 }
@@ -114,6 +125,36 @@ int ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, struct ebpfMonOwner *o
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
 {
     return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.owners), peer, owner, BPF_ANY);
+}
+
+/* The kernel says what a table takes (map_mem_usage, 6.4; before, it says what a full one takes). */
+static size_t countMemory(const struct bpf_map *map)
+{
+    size_t bytes = 0;
+    char path[64], line[128];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
+    f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "memlock: %zu", &bytes) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return bytes;
+}
+
+size_t ebpfMonKernelCountMemory(void)
+{
+    size_t bytes = ebpfMonLoaded.tables.bytes;
+    struct bpf_map *map;
+
+    if (!ebpfMonLoaded.skel || !ebpfMonLoaded.grows)
+        return bytes;
+    bpf_object__for_each_map(map, ebpfMonLoaded.skel->obj)
+        if (bpf_map__map_flags(map) & BPF_F_NO_PREALLOC)
+            bytes += countMemory(map);
+    return bytes;
 }
 
 /* Removes the elements of these slots from a table by slot. Bounded: others can be added while we go round. */

@@ -47,6 +47,9 @@ void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *hits);
 /* Events that the kernel part lost since it was loaded, by reason. Zeros when nothing is loaded. */
 void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL]);
 
+/* Bytes that all tables take now, those that are found by slot too. */
+size_t ebpfMonKernelCountMemory(void);
+
 /* Calls "each" for every root that has a chain. */
 void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
 

@@ -215,7 +215,7 @@ static double roundTo(double value, double step)
 static void publishOwnCosts(ebpfMonPublisher *p, double seconds)
 {
     struct timespec cpu;
-    double used, memory = readOurMemory() + (double)ebpfMonKernelTables()->bytes / 1e6;
+    double used, memory = readOurMemory() + (double)ebpfMonKernelCountMemory() / 1e6;
     ebpfMonPublished *published;
 
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <string.h>
 
 #include "watch/budget.h"
@@ -10,12 +11,14 @@
 #define TIMED_LEAST   0.5  /* percent of the time: less is nothing */
 #define TIMED_STEP    4.0  /* times as much is tried again */
 #define MARGIN        0.8  /* of the limit is aimed at */
+#define PART_LEAST    0.1  /* of the seconds of a sample: a turn that was shorter tells nothing */
 
 void ebpfMonBudgetInit(ebpfMonBudget *b)
 {
     memset(b, 0, sizeof(*b));
     b->ceiling = ebpfMonLevelTrace;
     b->timed = 100;
+    b->costTimed = b->costUntimed = -1;
 }
 
 void ebpfMonBudgetReset(ebpfMonBudget *b)
@@ -75,9 +78,39 @@ static int stepUp(ebpfMonBudget *b, const ebpfMonCostSample *s)
     return 1;
 }
 
+static void smooth(double *mean, double value)
+{
+    *mean += *mean < 0 ? value - *mean : SMOOTH * (value - *mean);
+}
+
+/* As long as only one of both is known, it stands for both. */
+static void addCostInTurns(ebpfMonBudget *b, const ebpfMonCostSample *s)
+{
+    double timed, untimed;
+
+    if (s->wasTimed <= 0)
+        smooth(&b->costUntimed, s->cost);
+    else if (s->wasTimed >= PART_LEAST)
+        smooth(&b->costTimed, fmax(0, s->cost - (1 - s->wasTimed) * fmax(0, b->costUntimed)) / s->wasTimed);
+    timed = b->costTimed < 0 ? b->costUntimed : b->costTimed;
+    untimed = b->costUntimed < 0 ? b->costTimed : b->costUntimed;
+    if (timed >= 0)
+        b->cost = untimed + s->inTurns / 100 * (timed - untimed);
+}
+
+static void addCost(ebpfMonBudget *b, const ebpfMonCostSample *s)
+{
+    if (s->inTurns > 0) {
+        addCostInTurns(b, s);
+        return;
+    }
+    b->costTimed = b->costUntimed = -1;
+    b->cost += SMOOTH * (s->cost - b->cost);
+}
+
 int ebpfMonBudgetAddSample(ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
-    b->cost += SMOOTH * (s->cost - b->cost);
+    addCost(b, s);
     if (s->limit <= 0)
         return allowAll(b);
     b->over = b->cost > s->limit ? b->over + s->seconds : 0;

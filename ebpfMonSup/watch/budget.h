@@ -7,6 +7,9 @@
  * lists are timed in a smaller part of the time, where they can be; then one level after the other, but never below puts: no
  * write is missed to save time. A minute later, if the cost is below half the
  * limit, one step up again; each time that this fails the monitor waits twice as long, up to an hour.
+ *
+ * While chains are timed in turns, a second with a turn costs many times more than one without. So both are measured by
+ * themselves, and the cost is their mean by the part of the time that turns take: it does not go up and down with each turn.
  */
 #ifndef EBPFMON_BUDGET_H
 #define EBPFMON_BUDGET_H
@@ -20,6 +23,7 @@ typedef struct {
     int      noTrap;       /* nonzero: the trap of recGblFwdLink is not allowed */
     double   timed;        /* chains of scan lists may be timed in so many percent of the time; 100: all may */
     double   cost;         /* percent of one core, over the last seconds */
+    double   costTimed, costUntimed; /* the same while chains are timed, and while not; below 0: not known */
     double   over;         /* seconds above the limit, without a break */
     uint64_t retryAt;      /* ns: not before then is a step up tried */
     double   retryAfter;   /* s from a step down to that; 0: no step down yet */
@@ -34,6 +38,8 @@ typedef struct {
     ebpfMonLevel level;    /* in force now */
     int      trapOn;       /* the trap of recGblFwdLink is attached */
     double   timed;        /* percent of the time in which chains of scan lists are timed; 0: it cannot be less */
+    double   inTurns;      /* percent of the time that their turns take now; 0: there are no turns */
+    double   wasTimed;     /* which part of these seconds was in a turn, 0 to 1 */
 } ebpfMonCostSample;
 
 /* All is allowed, nothing was measured. */

@@ -319,8 +319,10 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
     if (sweeps) {
         on = ebpfMonAttachSet(&t->follower.att, want | sweeps, way, note, size);
         if ((on & sweeps) == sweeps) {
-            if (!t->follower.timing.turns.lookedAt)
+            if (!t->follower.timing.turns.lookedAt) {
                 ebpfMonTurnsBegin(&t->follower.timing.turns, now, (uint64_t)t->pid);
+                t->follower.timing.timedBefore = -1;
+            }
             ebpfMonTurnsLook(&t->follower.timing.turns, now, findPercent(t, filter), countSlow(t));
             t->follower.sweep.ends = 0;
             if (findIdle(t, level) & EBPFMON_BIT(ebpfMonProgPassNext))
@@ -437,6 +439,22 @@ static double findTimed(const ebpfMonTarget *t, const ebpfMonFilter *filter)
     return t->sweeps ? findPercent(t, filter) : t->follower.budget.timed < 100 ? 0 : 100;
 }
 
+/* What turns did to the seconds of this sample. */
+static void addTurns(ebpfMonTarget *t, ebpfMonCostSample *sample)
+{
+    const ebpfMonTurns *turns = &t->follower.timing.turns;
+    double timed, before = t->follower.timing.timedBefore;
+
+    if (t->level != ebpfMonLevelChains || !t->sweeps || !turns->lookedAt)
+        return;
+    timed = ebpfMonTurnsTimed(turns, sample->now);
+    t->follower.timing.timedBefore = timed;
+    if (before < 0 || sample->seconds <= 0)
+        return; /* for some of these seconds each chain was watched */
+    sample->inTurns = ebpfMonTurnsExpect(turns, sample->now);
+    sample->wasTimed = fmin(1, (timed - before) / sample->seconds);
+}
+
 /* Which part of the entry probes is single-stepped. The often hit ones decide: lock, unlock, completed. */
 static double findSteppedPart(const ebpfMonAttached *att)
 {
@@ -462,6 +480,7 @@ int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
         delta.n[i] = hits.n[i] >= before->n[i] ? hits.n[i] - before->n[i] : 0;
     *before = hits;
     t->follower.hitsAt = now;
+    addTurns(t, &sample);
     if (since == 0 || sample.seconds <= 0)
         return 0;
     sample.cost = ebpfMonCostOf(g->costs, &delta, findSteppedPart(&t->follower.att)) / 1e7 / sample.seconds;

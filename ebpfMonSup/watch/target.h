@@ -154,6 +154,7 @@ typedef struct ebpfMonTarget {
             int      untimed;  /* ebpfMonTargetConf.untimed */
             int      parallel; /* ebpfMonTargetConf.parallel */
             ebpfMonTurns turns;
+            double   timedBefore; /* ebpfMonTurnsTimed at the last sample of the cost; below 0: they have begun since */
         } timing;
         ebpfMonBudget budget;
         struct ebpfMonHits hits; /* at the last look at its cost */

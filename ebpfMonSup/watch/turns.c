@@ -62,8 +62,10 @@ static void addTime(ebpfMonTurns *turns, uint64_t now)
 
     turns->lookedAt = now;
     turns->all += seconds;
-    if (turns->isOpen)
+    if (turns->isOpen) {
         turns->timed += seconds;
+        turns->timedEver += seconds;
+    }
     if (turns->all > REMEMBERED) {
         turns->all /= 2;
         turns->timed /= 2;
@@ -106,4 +108,14 @@ double ebpfMonTurnsWait(const ebpfMonTurns *turns, uint64_t now)
 double ebpfMonTurnsShare(const ebpfMonTurns *turns)
 {
     return turns->all > 0 ? 100 * turns->timed / turns->all : 0;
+}
+
+double ebpfMonTurnsTimed(const ebpfMonTurns *turns, uint64_t now)
+{
+    return turns->timedEver + (turns->isOpen && now > turns->lookedAt ? (double)(now - turns->lookedAt) / 1e9 : 0);
+}
+
+double ebpfMonTurnsExpect(const ebpfMonTurns *turns, uint64_t now)
+{
+    return now < turns->demandUntil ? 100 : turns->percent;
 }

@@ -21,6 +21,7 @@ typedef struct {
     uint64_t slow;       /* slow passes at the last look */
     uint64_t lookedAt;
     double   timed, all; /* s, of the last minutes */
+    double   timedEver;  /* s, since it began */
     uint64_t random;
 } ebpfMonTurns;
 
@@ -39,5 +40,11 @@ double ebpfMonTurnsWait(const ebpfMonTurns *turns, uint64_t now);
 
 /* Percent of the last minutes in which chains were timed. */
 double ebpfMonTurnsShare(const ebpfMonTurns *turns);
+
+/* Seconds until "now" in which chains were timed, since it began. */
+double ebpfMonTurnsTimed(const ebpfMonTurns *turns, uint64_t now);
+
+/* Percent of the time in which they are, as it is now: all of it after a slow pass. */
+double ebpfMonTurnsExpect(const ebpfMonTurns *turns, uint64_t now);
 
 #endif

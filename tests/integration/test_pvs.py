@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The PVs of the monitor: each exists, has its type and a description. Only the PVs for operators are writable."""
+import platform
 import re
 import time
+from pathlib import Path
 
 import pytest
 from p4p.client.thread import Context
@@ -395,6 +397,24 @@ def test_costs(monitor):
     assert 0 <= monitor.get("COST") < 100
     assert 0 <= monitor.get("CPU") < 100
     assert 1 < monitor.get("MEM") < 2000
+
+
+def test_tables_take_what_they_have(monitor):
+    """The kernel's tables by key take memory for what is in them, not for all that they may have: then threads alone took
+    38 MB. MEM counts what they take."""
+    if tuple(int(n) for n in platform.release().split(".")[:2]) < (6, 4):
+        pytest.skip("before 6.4 the kernel does not say what such a table takes")
+    pid, taken = monitor.process.pid, {}
+    for file in Path(f"/proc/{pid}/fdinfo").iterdir():
+        said = dict(line.split(":\t") for line in file.read_text().splitlines() if line.count(":\t") == 1)
+        if "map_id" in said:
+            taken[int(said["map_id"])] = int(said["map_type"]), int(said["memlock"]) / 1e6
+    by_key = sum(size for kind, size in taken.values() if kind == 1)  # BPF_MAP_TYPE_HASH
+    assert 0 < by_key < 30, taken
+    own = int(re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())[1]) / 1e3
+    rings = sum(size for kind, size in taken.values() if kind == 27)  # those of packets are not in MEM
+    tables = sum(size for _, size in taken.values()) - rings + 8
+    assert monitor.get("MEM") == pytest.approx(own + tables, rel=0.25), (own, taken)
 
 
 def test_reports_at_the_shell(monitor, ioc):

@@ -136,6 +136,40 @@ static void testTimed(void)
     testOk1(x.budget.timed >= 100);
 }
 
+/* A turn each ten seconds: the cost does not follow each of them, and is right within some turns. */
+static void testTurns(void)
+{
+    double least = 1e9, most = 0;
+    ebpfMonBudget b;
+
+    ebpfMonBudgetInit(&b);
+    for (int i = 0; i < 600; i++) {
+        double part = i % 10 == 3 ? 0.3 : i % 10 == 4 ? 0.2 : 0; /* half a second: 5 % of the time */
+        ebpfMonCostSample s = { .now = (uint64_t)(i + 1) * SECOND, .seconds = 1, .asked = ebpfMonLevelChains,
+                                .level = ebpfMonLevelChains, .timed = 5, .inTurns = 5, .wasTimed = part,
+                                .cost = 0.2 + 2 * part };
+
+        ebpfMonBudgetAddSample(&b, &s);
+        least = i > 10 && b.cost < least ? b.cost : least;
+        most = i > 10 && b.cost > most ? b.cost : most;
+    }
+    testOk(least > 0.29 && most < 0.31, "0.2 %%, and 2 %% more in 5 %% of the time: %.3f to %.3f", least, most);
+    for (int i = 0; i < 20; i++) { /* after a slow pass */
+        ebpfMonCostSample s = { .now = 1000 * SECOND, .seconds = 1, .level = ebpfMonLevelChains, .inTurns = 100,
+                                .wasTimed = 1, .cost = 2.2 };
+
+        ebpfMonBudgetAddSample(&b, &s);
+        least = i ? least : b.cost;
+    }
+    testOk(least > 2.1 && b.cost < 2.3, "all timed: at once all of it: %.3f, %.3f", least, b.cost);
+    for (int i = 0; i < 30; i++) {
+        ebpfMonCostSample s = { .now = 1000 * SECOND, .seconds = 1, .level = ebpfMonLevelCounts, .cost = 0.2 };
+
+        ebpfMonBudgetAddSample(&b, &s);
+    }
+    testOk(b.cost > 0.19 && b.cost < 0.22, "another level: what that costs: %.3f", b.cost);
+}
+
 /* Over at chains, cheap at counts: it steps down, tries again, and waits twice as long each time. */
 static void testRetry(void)
 {
@@ -200,11 +234,12 @@ static void testNoLimit(void)
 
 MAIN(testBudget)
 {
-    testPlan(24);
+    testPlan(27);
     testBelow();
     testPeak();
     testSteps();
     testTimed();
+    testTurns();
     testRetry();
     testNotEnough();
     testTrapBack();
