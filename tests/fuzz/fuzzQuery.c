@@ -32,7 +32,8 @@ static void checkSpec(const ebpfMonQuerySpec *s)
     FUZZ_CHECK(end <= EBPFMON_QUERY_KEY_SIZE);
     for (unsigned i = 0; i < plan->terms; i++) {
         checkField(&plan->term[i].field);
-        FUZZ_CHECK(plan->term[i].field.size && plan->clauses >> plan->term[i].clause & 1);
+        FUZZ_CHECK(plan->term[i].field.size && plan->term[i].clause <= EBPFMON_QUERY_TERMS);
+        FUZZ_CHECK(plan->term[i].isLast == (i + 1 == plan->terms || plan->term[i + 1].clause != plan->term[i].clause));
     }
     checkField(&plan->value);
     if (plan->hist)
