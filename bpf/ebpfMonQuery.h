@@ -40,7 +40,8 @@ enum ebpfMonQueryWhat {
     EBPFMON_QUERY_CLIENT,    /* whom the thread serves: struct ebpfMonQueryWho */
     EBPFMON_QUERY_FUNCTION,  /* the place of the probe: iocId and address */
     EBPFMON_QUERY_PID,       /* of the process */
-    EBPFMON_QUERY_TID        /* of the thread */
+    EBPFMON_QUERY_TID,       /* of the thread */
+    EBPFMON_QUERY_FILE       /* what the first argument of a system call refers to: struct ebpfMonQueryFile */
 };
 
 enum ebpfMonQueryWhoKind { EBPFMON_QUERY_NOBODY, EBPFMON_QUERY_BY_CA, EBPFMON_QUERY_BY_PEER, EBPFMON_QUERY_BY_THREAD };
@@ -56,13 +57,33 @@ struct ebpfMonQueryWho {
     char host[20];  /* BY_CA */
 };
 
+enum ebpfMonQueryFileKind { EBPFMON_QUERY_IS_NOTHING, EBPFMON_QUERY_IS_FILE, EBPFMON_QUERY_IS_INET, EBPFMON_QUERY_IS_SOCKET };
+
+/* A file or a socket, as a key has it. As large as a text. */
+struct ebpfMonQueryFile {
+    __u32 kind;  /* enum ebpfMonQueryFileKind */
+    __u32 tgid;  /* of a file: whose path can be read */
+    union {
+        struct { __u64 inode; char name[24]; } file; /* the last part of its path; cut */
+        struct {
+            __u32 addr[4];
+            __u16 family, port; /* port: network byte order; 0: it has no peer */
+            __u16 ownPort;      /* 0: left out */
+            __u16 pad[5];
+        } peer;
+    };
+};
+
+#define EBPFMON_QUERY_SYSCALLS 512 /* numbers of those that may have a descriptor; a power of two */
+
 /* What an argument is, or what it leads to. */
 enum ebpfMonQueryType {
     EBPFMON_QUERY_U8, EBPFMON_QUERY_U16, EBPFMON_QUERY_U32, EBPFMON_QUERY_U64,
     EBPFMON_QUERY_S8, EBPFMON_QUERY_S16, EBPFMON_QUERY_S32, EBPFMON_QUERY_S64,
     EBPFMON_QUERY_F32, EBPFMON_QUERY_F64, /* see ebpfMonQueryForm */
     EBPFMON_QUERY_CHARS,     /* text */
-    EBPFMON_QUERY_RECORD     /* the address of a record */
+    EBPFMON_QUERY_RECORD,    /* the address of a record */
+    EBPFMON_QUERY_SOCKET     /* of a tracepoint: struct sock */
 };
 
 /* What a double is made into: eBPF cannot calculate with one. */
@@ -96,13 +117,15 @@ enum ebpfMonQueryCompare {
     EBPFMON_QUERY_TEXT_EQUAL, EBPFMON_QUERY_TEXT_UNEQUAL /* where "mask" has bits: so a prefix, too */
 };
 
-/* A condition. Those of one clause are joined by "or", the clauses by "and". */
+/* A condition. Those of one clause are joined by "or", the clauses by "and". Those of one clause stand together, and among
+ * them what is known at the begin of a call comes first. */
 struct ebpfMonQueryTerm {
     struct ebpfMonQueryField field;
     __u8  compare;  /* enum ebpfMonQueryCompare */
     __u8  clause;
     __u8  isSigned;
-    __u8  pad[5];
+    __u8  isLast;   /* of its clause */
+    __u8  pad[4];
     __u64 number;
     __u64 text[EBPFMON_QUERY_WORDS], mask[EBPFMON_QUERY_WORDS];
 };
@@ -114,8 +137,8 @@ struct ebpfMonQueryPlan {
     struct ebpfMonQueryTerm  term[EBPFMON_QUERY_TERMS];
     struct ebpfMonQueryField value; /* EBPFMON_QUERY_NOTHING: events are counted, and no more */
     __u32 keys, terms;
-    __u32 clauses;  /* a bit for each clause of terms */
     __u32 hist;     /* enum ebpfMonQueryHist */
+    __u32 withIdle; /* events of no thread count, too: of a tracepoint that is looked at on the whole host */
     __s64 from, step; /* of the linear one: bucket 0 is below "from", each other one "step" wide */
     __u32 steps;    /* … and so many of them; the last bucket is above all */
     __u32 sample;   /* one event in so many is looked at; 1: each */
@@ -125,6 +148,7 @@ struct ebpfMonQueryPlan {
     __u32 depth;    /* calls in one another whose duration is measured; a power of two */
     __u32 stride;   /* bytes of one of them in "inCalls" */
     __u32 sends;    /* enum ebpfMonQuerySends */
+    __u64 takesFile[EBPFMON_QUERY_SYSCALLS / 64]; /* system calls whose first argument is a descriptor */
 };
 
 /* What of each event is sent into the ring "sent". */
@@ -192,6 +216,7 @@ struct ebpfMonQueryCall {
     __u64 begin;
     __u32 met;   /* clauses that are true so far */
     __u32 pad;
+    __s64 value; /* if it was known at the begin */
     __u64 key[EBPFMON_QUERY_KEY_SIZE / 8];
 };
 
@@ -277,12 +302,13 @@ _Static_assert(sizeof(struct ebpfMonQueryEvent) == 48 + EBPFMON_QUERY_KEY_SIZE +
 _Static_assert(sizeof(struct ebpfMonQueryWho) == EBPFMON_QUERY_TEXT, "ebpfMonQueryWho");
 _Static_assert(sizeof(struct ebpfMonQueryField) == 24, "ebpfMonQueryField");
 _Static_assert(sizeof(struct ebpfMonQueryTerm) == 24 + 16 + 16 * EBPFMON_QUERY_WORDS, "ebpfMonQueryTerm");
-_Static_assert(sizeof(struct ebpfMonQueryPlan) == 5 * 24 + 8 * 120 + 64, "ebpfMonQueryPlan");
+_Static_assert(sizeof(struct ebpfMonQueryPlan) == 5 * 24 + 8 * 120 + 64 + EBPFMON_QUERY_SYSCALLS / 8, "ebpfMonQueryPlan");
+_Static_assert(sizeof(struct ebpfMonQueryFile) == EBPFMON_QUERY_TEXT, "ebpfMonQueryFile");
 _Static_assert(sizeof(struct ebpfMonQueryCell) == 48 + 8 * EBPFMON_QUERY_BUCKETS, "ebpfMonQueryCell");
 _Static_assert(sizeof(struct ebpfMonQueryInHand) == 16 + 16 * EBPFMON_QUERY_DEPTH, "ebpfMonQueryInHand");
 _Static_assert((EBPFMON_QUERY_DEPTH & (EBPFMON_QUERY_DEPTH - 1)) == 0, "EBPFMON_QUERY_DEPTH - 1 is a mask");
 _Static_assert(sizeof(struct ebpfMonQueryCounts) == 64, "ebpfMonQueryCounts");
 _Static_assert(sizeof(struct ebpfMonQueryInCalls) == 8 && sizeof(struct ebpfMonQueryWait) == 16 &&
-               sizeof(struct ebpfMonQueryCall) == 24 + EBPFMON_QUERY_KEY_SIZE, "ebpfMonQueryCall");
+               sizeof(struct ebpfMonQueryCall) == 32 + EBPFMON_QUERY_KEY_SIZE, "ebpfMonQueryCall");
 
 #endif

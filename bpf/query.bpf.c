@@ -27,7 +27,7 @@ static __always_inline int beginEvent(struct event *e, struct task_struct *task)
         e->tid = (__u32)id;
     }
     ioc = bpf_map_lookup_elem(&chosen, &e->tgid);
-    if (!ioc && (!plan.hostWide || !e->tgid))
+    if (!ioc && (!plan.hostWide || (!e->tgid && !plan.withIdle)))
         return 0;
     e->iocId = ioc ? *ioc : 0;
     e->counts = bpf_map_lookup_elem(&counts, &zero);
@@ -37,15 +37,22 @@ static __always_inline int beginEvent(struct event *e, struct task_struct *task)
 /* An event of which all is known at once. */
 static __always_inline void see(const struct event *e)
 {
-    __u64 key[EBPFMON_QUERY_KEY_SIZE / 8] = {}, value = 0;
+    __u64 key[EBPFMON_QUERY_KEY_SIZE / 8] = {};
+    enum verdict verdict;
+    __s64 value = 0;
     __u32 met = 0;
 
     if (!isSampled())
         return;
-    if (lookAt(e, AT_ONCE, key, &met) || readField(&plan.value, e, &value))
+    verdict = test(e, AT_ONCE, &met);
+    if (verdict == GOES_ON)
+        verdict = takeKey(e, AT_ONCE, key);
+    if (verdict == GOES_ON)
+        verdict = takeValue(e, AT_ONCE, &value);
+    if (verdict == GOES_ON)
+        count(e, key, value);
+    else if (verdict == IS_UNREADABLE)
         __sync_fetch_and_add(&e->counts->faults, 1);
-    else
-        count(e, key, met, value);
 }
 
 /* A program whose runs count: "run" may use the event "e". What only the cost is worked out from is not added

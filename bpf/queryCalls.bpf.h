@@ -11,6 +11,8 @@
 
 #include "queryLook.bpf.h"
 
+#define UNREADABLE (1u << 31) /* in struct ebpfMonQueryCall.met: a part of its key, or its value */
+
 #define DROP_MAX 4 /* calls that end at once. More than one has ended only if returns were not seen: longjmp */
 
 /* By thread id. The user part says how large values are: the head, and plan.depth places of plan.stride bytes. */
@@ -78,60 +80,105 @@ static __always_inline __u32 dropEnded(struct ebpfMonQueryInCalls *in, __u64 sp)
     return depth;
 }
 
-/* A call begins. */
-static __always_inline void noteCall(const struct event *e, __u64 sp)
+/* The next place of this thread; NULL: there is none. */
+static __always_inline struct ebpfMonQueryCall *enterCall(const struct event *e, __u64 sp)
 {
-    struct ebpfMonQueryInCalls *in;
+    struct ebpfMonQueryInCalls *in = callsOf(e);
+    __u32 depth = in ? dropEnded(in, sp + 1) : plan.depth;
     struct ebpfMonQueryCall *call;
-    __u32 depth;
 
-    if (!isSampled())
-        return;
-    in = callsOf(e);
-    depth = in ? dropEnded(in, sp + 1) : plan.depth;
     if (depth >= plan.depth) {
         __sync_fetch_and_add(&e->counts->lost, 1);
-        return;
+        return 0;
     }
     call = placeOf(in, depth);
-    call->met = 0;
+    call->sp = sp;
+    in->depth = depth + 1;
+    return call;
+}
+
+/* A system call that is not meant begins. One that was noted before it, and whose end was not seen, is not to end with it: it
+ * has no stack pointer to tell them apart. */
+static __always_inline void forgetSyscall(const struct event *e)
+{
+    struct ebpfMonQueryInCalls *in = plan.depth == 1 ? bpf_map_lookup_elem(&inCalls, &e->tid) : 0;
+
+    if (in)
+        in->depth = 0;
+}
+
+/* A call begins. Its conditions may need what is known at its end only: then it is only noted that its key is
+ * UNREADABLE, since it may not be meant. */
+static __always_inline void noteCall(const struct event *e, __u64 sp)
+{
+    enum verdict verdict = IS_NOT_MEANT;
+    struct ebpfMonQueryCall *call;
+    __u32 met = 0;
+
+    if (isSampled())
+        verdict = test(e, BEGIN, &met);
+    if (verdict == IS_UNREADABLE)
+        __sync_fetch_and_add(&e->counts->faults, 1);
+    if (verdict != GOES_ON) {
+        forgetSyscall(e);
+        return;
+    }
+    call = enterCall(e, sp);
+    if (!call)
+        return;
 #pragma unroll
     for (__u32 i = 0; i < EBPFMON_QUERY_KEY_SIZE / 8; i++)
         if (8 * i < plan.keySize)
             call->key[i] = 0;
-    if (lookAt(e, BEGIN, call->key, &call->met)) {
-        __sync_fetch_and_add(&e->counts->faults, 1);
-        return;
-    }
-    call->sp = sp;
-    in->depth = depth + 1;
+    call->value = 0;
+    if (takeKey(e, BEGIN, call->key) != GOES_ON || takeValue(e, BEGIN, &call->value) != GOES_ON)
+        met |= UNREADABLE;
+    call->met = met;
     call->begin = bpf_ktime_get_ns();
 }
 
-/* A call ends. One whose begin was not noted was not asked for, or began before the probes. A return probe that is a perf
- * event may come twice for one return (put.bpf.c): the second one finds no call. */
-static __always_inline void endCall(struct event *e, __u64 sp)
+/* The place of the call that ends; NULL: its begin was not noted, so it was not asked for, or began before the probes. A return
+ * probe that is a perf event may come twice for one return (put.bpf.c): the second one finds no call. */
+static __always_inline struct ebpfMonQueryCall *leaveCall(const struct event *e, __u64 sp)
 {
     struct ebpfMonQueryInCalls *in = bpf_map_lookup_elem(&inCalls, &e->tid);
     struct ebpfMonQueryCall *call;
-    __u64 value = 0;
     __u32 depth;
 
     if (!in || in->tgid != e->tgid)
-        return;
-    e->now = bpf_ktime_get_ns();
+        return 0;
     depth = dropEnded(in, sp) - 1;
     if (depth >= plan.depth)
-        return;
+        return 0;
     call = placeOf(in, depth);
     if (call->sp != sp)
-        return;
+        return 0;
     in->depth = depth;
+    return call;
+}
+
+static __always_inline void endCall(struct event *e, __u64 sp)
+{
+    struct ebpfMonQueryCall *call = leaveCall(e, sp);
+    enum verdict verdict;
+    __u32 met;
+
+    if (!call)
+        return;
+    e->now = bpf_ktime_get_ns();
     e->duration = e->now - call->begin;
-    if (lookAt(e, END, call->key, &call->met) || readField(&plan.value, e, &value))
+    met = call->met;
+    verdict = test(e, END, &met);
+    if (verdict == GOES_ON && (met & UNREADABLE))
+        verdict = IS_UNREADABLE;
+    if (verdict == GOES_ON)
+        verdict = takeKey(e, END, call->key);
+    if (verdict == GOES_ON)
+        verdict = takeValue(e, END, &call->value);
+    if (verdict == GOES_ON)
+        count(e, call->key, call->value);
+    else if (verdict == IS_UNREADABLE)
         __sync_fetch_and_add(&e->counts->faults, 1);
-    else
-        count(e, call->key, call->met, value);
 }
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef EBPFMON_QUERYLOOK_BPF_H
 #define EBPFMON_QUERYLOOK_BPF_H
 
-#include "querySend.bpf.h"
+#include "queryFile.bpf.h"
 
 /* The processes that are asked about: iocId by tgid. The user part writes it. */
 struct {
@@ -104,6 +104,10 @@ static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, c
         if (i + 1 < f->steps && bpf_probe_read_user(&p, sizeof(p), (void *)p))
             return -1;
     }
+    if (f->type == EBPFMON_QUERY_SOCKET) {
+        readSocket((struct sock *)p, (struct ebpfMonQueryFile *)to, 1);
+        return 0;
+    }
     if (f->type == EBPFMON_QUERY_CHARS)
         return bpf_probe_read_user_str(to, EBPFMON_QUERY_TEXT, (void *)p) < 0;
     if (!f->steps)
@@ -161,6 +165,7 @@ static __always_inline int readField(const volatile struct ebpfMonQueryField *f,
     case EBPFMON_QUERY_PID:       to[0] = e->tgid; break;
     case EBPFMON_QUERY_TID:       to[0] = e->tid; break;
     case EBPFMON_QUERY_FUNCTION:  to[0] = e->iocId; to[1] = e->ip; break;
+    case EBPFMON_QUERY_FILE:      readFile(e, (struct ebpfMonQueryFile *)to); break;
     case EBPFMON_QUERY_CLIENT:    readClient(e, (struct ebpfMonQueryWho *)to); break;
     }
     return 0;
@@ -184,27 +189,44 @@ static __always_inline int compare(const volatile struct ebpfMonQueryTerm *t, co
     return t->compare == EBPFMON_QUERY_TEXT_EQUAL ? !differs : differs != 0;
 }
 
-/* Takes from the event what is known of it by now. 0, or nonzero: something cannot be read. */
-static __always_inline int lookAt(const struct event *e, enum when when, __u64 *key, __u32 *met)
+/* What becomes of an event. */
+enum verdict { GOES_ON, IS_NOT_MEANT, IS_UNREADABLE };
+
+/* Tests the conditions of which all is known by now, and stops at the first clause that is not true: what an event that is not
+ * meant leads to need not be readable. */
+static __always_inline enum verdict test(const struct event *e, enum when when, __u32 *met)
 {
     __u64 is[EBPFMON_QUERY_WORDS];
 
 #pragma unroll
+    for (__u32 i = 0; i < EBPFMON_QUERY_TERMS; i++) {
+        const volatile struct ebpfMonQueryTerm *t = &plan.term[i];
+        __u32 bit = 1u << (t->clause & 31);
+
+        if (i >= plan.terms || !isKnown(&t->field, when))
+            continue;
+        if (!(*met & bit)) {
+            __builtin_memset(is, 0, sizeof(is));
+            if (readField(&t->field, e, is))
+                return IS_UNREADABLE;
+            if (compare(t, is))
+                *met |= bit;
+            else if (t->isLast)
+                return IS_NOT_MEANT;
+        }
+    }
+    return GOES_ON;
+}
+
+/* Takes those parts of the key that are known by now. */
+static __always_inline enum verdict takeKey(const struct event *e, enum when when, __u64 *key)
+{
+#pragma unroll
     for (__u32 i = 0; i < EBPFMON_QUERY_KEYS; i++)
         if (i < plan.keys && isKnown(&plan.key[i], when) &&
             readField(&plan.key[i], e, key + plan.key[i].at / 8))
-            return -1;
-#pragma unroll
-    for (__u32 i = 0; i < EBPFMON_QUERY_TERMS; i++) {
-        if (i >= plan.terms || !isKnown(&plan.term[i].field, when))
-            continue;
-        __builtin_memset(is, 0, sizeof(is));
-        if (readField(&plan.term[i].field, e, is))
-            return -1;
-        if (compare(&plan.term[i], is))
-            *met |= 1u << (plan.term[i].clause & 31);
-    }
-    return 0;
+            return IS_UNREADABLE;
+    return GOES_ON;
 }
 
 /* Atomic: a program of this CPU can be preempted by another one, and both may be at the same cell. */
@@ -257,13 +279,16 @@ static __always_inline int isSampled(void)
     return plan.sample <= 1 || bpf_get_prandom_u32() % plan.sample == 0;
 }
 
-/* Counts an event of which all is known. "value": it was read. */
-static __always_inline void count(const struct event *e, const __u64 *key, __u32 met, __u64 value)
+static __always_inline enum verdict takeValue(const struct event *e, enum when when, __s64 *value)
+{
+    return isKnown(&plan.value, when) && readField(&plan.value, e, (__u64 *)value) ? IS_UNREADABLE : GOES_ON;
+}
+
+/* Counts an event that met the conditions, and of which all is known. */
+static __always_inline void count(const struct event *e, const __u64 *key, __s64 value)
 {
     struct ebpfMonQueryCell *c;
 
-    if (met != plan.clauses)
-        return;
     __sync_fetch_and_add(&e->counts->passed, 1);
     c = cellOf(key);
     if (!c) {
@@ -272,9 +297,9 @@ static __always_inline void count(const struct event *e, const __u64 *key, __u32
     }
     __sync_fetch_and_add(&c->count, 1);
     if (plan.value.what != EBPFMON_QUERY_NOTHING)
-        addValue(c, (__s64)value, e->now);
+        addValue(c, value, e->now);
     if (plan.sends)
-        sendEvent(e, key, (__s64)value);
+        sendEvent(e, key, value);
 }
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "common/text.h"
 #include "ioc/syscallName.h"
+#include "query/queryFileText.h"
 #include "query/queryKeyText.h"
 #include "query/querySpec.h"
 
@@ -86,6 +87,14 @@ static void nameWho(const uint8_t *key, char *text, size_t size)
     ebpfMonTextCopy(text, size, raw);
 }
 
+static void nameFile(const uint8_t *key, char *text, size_t size)
+{
+    struct ebpfMonQueryFile file;
+
+    memcpy(&file, key, sizeof(file));
+    ebpfMonQueryFileText(&file, text, size);
+}
+
 static void nameFunction(uint32_t iocId, uint64_t address, const ebpfMonQueryNames *names, char *text, size_t size)
 {
     snprintf(text, size, "0x%" PRIx64, address);
@@ -106,6 +115,8 @@ void ebpfMonQueryKeyText(const struct ebpfMonQueryField *f, const uint8_t *key, 
     memcpy(n, key, f->size < sizeof(n) ? f->size : sizeof(n));
     if (ebpfMonQueryIsWho(f))
         nameWho(key, text, size);
+    else if (ebpfMonQueryIsFile(f))
+        nameFile(key, text, size);
     else if (f->what == EBPFMON_QUERY_FUNCTION)
         nameFunction((uint32_t)n[0], n[1], names, text, size);
     else if (f->what == EBPFMON_QUERY_PUT)

@@ -48,6 +48,7 @@ static int readOf(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *of)
     if (wide && ebpfMonQueryJsonFind(of, "ioc"))
         return ebpfMonQueryRefuse(p, host->at, "\"host\" means all processes: leave \"ioc\" out");
     p->spec->order.plan.hostWide = (uint32_t)wide; /* only IOCs have records */
+    p->spec->order.plan.withIdle = wide && order->source == ebpfMonQueryTracepoint;
     return 0;
 }
 
@@ -116,7 +117,7 @@ static int readMeasure(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         *value = (struct ebpfMonQueryField){ .what = EBPFMON_QUERY_DURATION, .type = EBPFMON_QUERY_U64, .size = 8 };
     if (given && (ebpfMonQueryIsText(value) || ebpfMonQueryIsRecord(value) || value->what == EBPFMON_QUERY_IOC ||
                   value->what == EBPFMON_QUERY_SYSCALL || value->what == EBPFMON_QUERY_PUT ||
-                  value->what == EBPFMON_QUERY_FUNCTION || ebpfMonQueryIsWho(value)))
+                  value->what == EBPFMON_QUERY_FUNCTION || ebpfMonQueryIsWho(value) || ebpfMonQueryIsFile(value)))
         return ebpfMonQueryRefuse(p, given->at, "a value is a number: \"duration\", \"return\" or an argument");
     value->form = ebpfMonQueryIsDouble(value) ? EBPFMON_QUERY_FIXED : EBPFMON_QUERY_BITS;
     spec->scale = value->what == EBPFMON_QUERY_DURATION ? 1e-3 : 1;
@@ -203,6 +204,7 @@ static int readQuery(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     if (ebpfMonQueryReadSource(p, source) || (of && readOf(p, of)) || (keys && readKeys(p, keys)) ||
         (where && ebpfMonQueryReadWhere(p, where)) || readMeasure(p, v) || readLimits(p, v))
         return -1;
+    ebpfMonQueryOrderTerms(&p->spec->order.plan);
     record = of ? ebpfMonQueryJsonFind(of, "record") : NULL;
     if (record && !hasRecord(&p->spec->order.plan))
         return ebpfMonQueryRefuse(p, record->at, "\"record\" chooses among keys: add \"root\", \"record\", or an argument "

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "query/queryFileText.h"
 #include "query/queryParser.h"
 
 #define BIT(source) (1u << ebpfMonQuery##source)
@@ -30,17 +31,18 @@ static const struct {
     { "preempted", EBPFMON_QUERY_PREEMPTED, 8,  BIT(CpuWait) },
     { "before",    EBPFMON_QUERY_BEFORE,    16, BIT(CpuWait) },
     { "function",  EBPFMON_QUERY_FUNCTION,  16, BIT(AtEntry) | BIT(Call) },
+    { "file",      EBPFMON_QUERY_FILE,      EBPFMON_QUERY_TEXT, BIT(Syscall) | BIT(SyscallCall) },
     { "put",       EBPFMON_QUERY_PUT,       24, ANY },
     { "author",    EBPFMON_QUERY_AUTHOR,    EBPFMON_QUERY_TEXT, ANY },
     { "client",    EBPFMON_QUERY_CLIENT,    EBPFMON_QUERY_TEXT, ~BIT(CpuWait) }, /* its name is in the IOC's memory */
 };
 
 #define FIELDS "\"ioc\", \"thread\", \"root\", \"record\", \"cpu\", \"pid\", \"tid\", \"return\", \"duration\", \"syscall\", \"preempted\", " \
-               "\"before\", \"function\", \"put\", \"author\", \"client\", {\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
+               "\"before\", \"function\", \"file\", \"put\", \"author\", \"client\", {\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
 
 /* In the order of enum ebpfMonQueryType. */
 static const char *const types[] = {"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
-                                    "float", "double", "text", "record", NULL};
+                                    "float", "double", "text", "record", "socket", NULL};
 
 static int readWordField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct ebpfMonQueryField *field)
 {
@@ -53,6 +55,10 @@ static int readWordField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
         field->what = fields[i].what;
         field->size = (uint8_t)fields[i].size;
         p->spec->order.needsRecord |= field->what == EBPFMON_QUERY_IN_HAND;
+        if (field->what == EBPFMON_QUERY_FILE) {
+            p->spec->order.plan.hasArgs = 1;
+            ebpfMonQueryFindFileCalls((uint64_t *)p->spec->order.plan.takesFile);
+        }
         field->type = field->what == EBPFMON_QUERY_RETURN ? EBPFMON_QUERY_S64 : EBPFMON_QUERY_U64;
         return 0;
     }
@@ -85,16 +91,19 @@ static int readArg(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct
         ebpfMonQueryReadWhole(p, v, "arg", 1, most, &arg) || (at && readSteps(p, at, field)) ||
         (as && ebpfMonQueryReadWord(p, as, "\"as\"", types, &type)))
         return -1;
-    if (source == ebpfMonQueryTracepoint && (at || type >= EBPFMON_QUERY_CHARS))
-        return ebpfMonQueryRefuse(p, v->at, "an argument of a tracepoint is a number: leave \"at\" out, and \"as\" text "
-                                  "or record");
+    if (source == ebpfMonQueryTracepoint && (at || type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_RECORD))
+        return ebpfMonQueryRefuse(p, v->at, "an argument of a tracepoint is a number, or a socket: leave \"at\" out, and "
+                                  "\"as\" text or record");
+    if (source != ebpfMonQueryTracepoint && type == EBPFMON_QUERY_SOCKET)
+        return ebpfMonQueryRefuse(p, as->at, "only arguments of tracepoints are sockets of the kernel. A system call has the "
+                                  "field \"file\"");
     if ((type == EBPFMON_QUERY_F32 || type == EBPFMON_QUERY_F64) && !at)
         return ebpfMonQueryRefuse(p, as->at, "a double that is an argument itself is in a register that eBPF cannot read. One "
                                   "that an argument points to is possible, with \"at\"");
     field->what = EBPFMON_QUERY_ARG;
     field->arg = (uint8_t)(arg - 1);
     field->type = (uint8_t)type;
-    field->size = type == EBPFMON_QUERY_CHARS ? EBPFMON_QUERY_TEXT : type == EBPFMON_QUERY_RECORD ? 16 : 8;
+    field->size = type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_SOCKET ? EBPFMON_QUERY_TEXT : type == EBPFMON_QUERY_RECORD ? 16 : 8;
     p->spec->function.args |= 1u << field->arg;
     p->spec->order.plan.hasArgs = 1;
     return 0;
@@ -115,7 +124,8 @@ int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v,
         if (readArg(p, v, field))
             return -1;
         if (name)
-            snprintf(name, size, field->type == EBPFMON_QUERY_RECORD ? "record" : "arg%d", field->arg + 1);
+            snprintf(name, size, field->type == EBPFMON_QUERY_RECORD ? "record" : field->type == EBPFMON_QUERY_SOCKET
+                     ? "socket" : "arg%d", field->arg + 1);
         return 0;
     }
     if (!returned)

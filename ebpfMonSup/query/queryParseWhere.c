@@ -15,7 +15,6 @@ static struct ebpfMonQueryTerm *addTerm(ebpfMonQueryParser *p, const ebpfMonQuer
                            EBPFMON_QUERY_TERMS);
         return NULL;
     }
-    plan->clauses |= 1u << clause;
     plan->term[plan->terms].clause = (uint8_t)clause;
     return &plan->term[plan->terms++];
 }
@@ -111,6 +110,9 @@ static int readCondition(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
         return ebpfMonQueryRefuse(p, field->at, "functions are chosen by \"source\"");
     if (t->field.what == EBPFMON_QUERY_PUT)
         return ebpfMonQueryRefuse(p, field->at, "a put is no text that the kernel could compare. Have it among \"keys\"");
+    if (ebpfMonQueryIsFile(&t->field))
+        return ebpfMonQueryRefuse(p, field->at, "a file or socket is no text that the kernel could compare. Have it among "
+                                  "\"keys\"");
     if (t->field.what == EBPFMON_QUERY_IOC || ebpfMonQueryIsRecord(&t->field))
         return ebpfMonQueryRefuse(p, field->at, "IOCs and records are chosen by \"of\": {\"ioc\": PATTERN, \"record\": "
                                   "PATTERN}");
@@ -175,4 +177,24 @@ int ebpfMonQueryReadThread(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v
     t->field.size = 16;
     t->compare = EBPFMON_QUERY_TEXT_EQUAL;
     return setText(p, t, v, length, prefix);
+}
+
+static int isLate(const struct ebpfMonQueryTerm *t)
+{
+    return t->field.what == EBPFMON_QUERY_RETURN || t->field.what == EBPFMON_QUERY_DURATION;
+}
+
+void ebpfMonQueryOrderTerms(struct ebpfMonQueryPlan *plan)
+{
+    struct ebpfMonQueryTerm *t = plan->term;
+
+    for (unsigned i = 1; i < plan->terms; i++)
+        for (unsigned n = i; n && t[n].clause == t[n - 1].clause && isLate(&t[n - 1]) && !isLate(&t[n]); n--) {
+            struct ebpfMonQueryTerm other = t[n];
+
+            t[n] = t[n - 1];
+            t[n - 1] = other;
+        }
+    for (unsigned i = 0; i < plan->terms; i++)
+        t[i].isLast = i + 1 == plan->terms || t[i + 1].clause != t[i].clause;
 }

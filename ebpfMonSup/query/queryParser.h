@@ -43,4 +43,7 @@ int ebpfMonQueryReadWhere(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *wh
 /* "thread" of "of": a name, or its begin and a "*". One more condition. */
 int ebpfMonQueryReadThread(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *pattern);
 
+/* Puts all conditions in the order that struct ebpfMonQueryTerm asks for. */
+void ebpfMonQueryOrderTerms(struct ebpfMonQueryPlan *plan);
+
 #endif

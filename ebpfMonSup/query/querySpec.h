@@ -67,6 +67,12 @@ static inline int ebpfMonQueryIsWho(const struct ebpfMonQueryField *f)
     return f->what == EBPFMON_QUERY_AUTHOR || f->what == EBPFMON_QUERY_CLIENT;
 }
 
+/* Nonzero: struct ebpfMonQueryFile. */
+static inline int ebpfMonQueryIsFile(const struct ebpfMonQueryField *f)
+{
+    return f->what == EBPFMON_QUERY_FILE || (f->what == EBPFMON_QUERY_ARG && f->type == EBPFMON_QUERY_SOCKET);
+}
+
 static inline int ebpfMonQueryIsSigned(const struct ebpfMonQueryField *f)
 {
     return (f->what == EBPFMON_QUERY_ARG || f->what == EBPFMON_QUERY_RETURN) && f->type >= EBPFMON_QUERY_S8 &&

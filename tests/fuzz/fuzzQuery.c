@@ -13,8 +13,8 @@ void ebpfMonQuerySizesCount(const ebpfMonQueryOrder *order, ebpfMonQuerySizes *s
 
 static void checkField(const struct ebpfMonQueryField *f)
 {
-    FUZZ_CHECK(f->arg < EBPFMON_QUERY_ARGS && f->steps <= EBPFMON_QUERY_STEPS && f->type <= EBPFMON_QUERY_RECORD);
-    FUZZ_CHECK(f->what <= EBPFMON_QUERY_TID && f->size <= EBPFMON_QUERY_TEXT && f->size % 8 == 0);
+    FUZZ_CHECK(f->arg < EBPFMON_QUERY_ARGS && f->steps <= EBPFMON_QUERY_STEPS && f->type <= EBPFMON_QUERY_SOCKET);
+    FUZZ_CHECK(f->what <= EBPFMON_QUERY_FILE && f->size <= EBPFMON_QUERY_TEXT && f->size % 8 == 0);
 }
 
 static void checkSpec(const ebpfMonQuerySpec *s)
@@ -32,7 +32,8 @@ static void checkSpec(const ebpfMonQuerySpec *s)
     FUZZ_CHECK(end <= EBPFMON_QUERY_KEY_SIZE);
     for (unsigned i = 0; i < plan->terms; i++) {
         checkField(&plan->term[i].field);
-        FUZZ_CHECK(plan->term[i].field.size && plan->clauses >> plan->term[i].clause & 1);
+        FUZZ_CHECK(plan->term[i].field.size && plan->term[i].clause <= EBPFMON_QUERY_TERMS);
+        FUZZ_CHECK(plan->term[i].isLast == (i + 1 == plan->terms || plan->term[i + 1].clause != plan->term[i].clause));
     }
     checkField(&plan->value);
     if (plan->hist)

@@ -52,7 +52,17 @@ DOUBLES = {"name": "DOUBLES", "source": {"function": "knownCall", "object": "lat
 GLOB = {"name": "GLOB", "source": {"function": "dbPut*", "object": "*dbCore*"}, "keys": ["function", "thread"], "budget": 100}
 GLOB_TIME = {"name": "GLOB_TIME", "source": {"function": "*For", "object": "latencyIoc", "when": "duration"},
              "keys": ["function"], "budget": 100}
-QUERIES = [GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, SWITCHES]
+# A number is no address of a text: the key of each call that is meant cannot be read.
+UNMEANT = {"name": "UNMEANT", "source": {"function": "knownCall", "object": "latencyIoc"}, "keys": [{"arg": 1, "as": "text"}],
+           "where": [{"field": {"arg": 1, "as": "int32"}, "is": ">", "value": 7},
+                     {"field": {"arg": 2, "as": "text"}, "is": "==", "value": "odd"}], "budget": 100}
+UNMEANT_END = {"name": "UNMEANT_END", "source": {"function": "knownCall", "object": "latencyIoc", "when": "duration"},
+               "keys": [{"arg": 1, "as": "text"}], "where": [{"field": {"return": "int32"}, "is": "<", "value": 0}], "budget": 100}
+ARG_OF_CALL = {"name": "ARG_OF_CALL", "source": {"function": "knownCall", "object": "latencyIoc", "when": "duration"},
+               "keys": [{"return": "int32"}], "value": {"arg": 1, "as": "int32"}, "budget": 100,
+               "where": [{"any": [{"field": {"return": "int32"}, "is": ">", "value": 0},
+                                  {"field": {"arg": 1, "as": "int32"}, "is": "==", "value": 0}]}]}
+QUERIES = [UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, SWITCHES]
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +124,27 @@ def test_doubles(ioc, monitor):
         [(f"{n / 4:g}", f"{n / 4:g}", each, each * n / 4, n / 4, n / 4) for n in range(-2, 4)]
     assert monitor.list("DOUBLES_HIST") == [0, 0, 0, *[each] * 6, 0]
     stop(monitor, "DOUBLES")
+
+
+@pytest.mark.parametrize("name, meant", [("UNMEANT", CALLS / 10), ("UNMEANT_END", CALLS * 4 / 10)])
+def test_conditions_before_keys(ioc, monitor, name, meant):
+    """What cannot be read is counted of events that are meant, and of no other."""
+    start(monitor, name)
+    ioc.put("KNOWN.PROC", 1)
+    monitor.wait(f"{name}_DROPPED_CNT", lambda n: n >= meant)
+    assert monitor.get(f"{name}_DROPPED_CNT") == meant and monitor.get(f"{name}_EVENT_CNT") == 0
+    stop(monitor, name)
+
+
+def test_argument_of_a_call_that_is_measured(ioc, monitor):
+    """Known at its begin, counted at its end; by a condition of which one half is known at each."""
+    start(monitor, "ARG_OF_CALL")
+    ioc.put("KNOWN.PROC", 1)
+    each = CALLS / 10
+    wanted = [("-1", each, 0), ("1", 3 * each, (2 + 5 + 8) * each)]  # knownCall returns arg % 3 - 1
+    until(lambda: sorted(rows(monitor, "ARG_OF_CALL", "KEY1S", "CNTS", "SUMS")) == wanted, 20,
+          lambda: str(rows(monitor, "ARG_OF_CALL", "KEY1S", "CNTS", "SUMS")))
+    stop(monitor, "ARG_OF_CALL")
 
 
 def test_functions_of_a_pattern(ioc, monitor):

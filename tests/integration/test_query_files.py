@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Queries that come with ebpfMon, against what is known: routines that sleep and map memory; files and names that
-the shell of the IOC is asked for."""
+the shell of the IOC is asked for; clients of which the test has the sockets."""
+import ctypes
+import os
+import socket
+import struct
+
 import pytest
 from tests.harness import paths
+from tests.harness.queries import rows, wait_state
 from tests.harness.wait import until
 
 QUERIES = paths.MONITOR_BOOT / "queries"
-USED = """SLEEPS_BY_RECORD MEMORY_MAPPED FILES_OPENED FILES_REFUSED NAME_LOOKUPS""".split()
+USED = """SLEEPS_BY_RECORD MEMORY_MAPPED FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE TCP_RETRANSMITS""".split()
 ROUNDS = 10
 
 
@@ -19,7 +25,7 @@ def ioc(module_ioc):
 def monitor(module_monitor, ioc):
     template = paths.DB / "ebpfMonQuery.template"
     before = [f'dbLoadRecords("{template}", "P=$(EBPFMON_P),Q={q}")' for q in USED]
-    before += [f'ebpfMonQueryLoad "{QUERIES / f}.json"' for f in ("sleeps", "memoryFiles")]
+    before += [f'ebpfMonQueryLoad "{QUERIES / f}.json"' for f in ("sleeps", "memoryFiles", "systemCalls")]
     m = module_monitor(before=before).start()
     m.wait_ioc(ioc)
     return m
@@ -91,3 +97,48 @@ def test_names(ioc, monitor):
         thread = open(f"/proc/{ioc.pid}/comm").read().strip()
         count, longest = query.row((ioc.name, thread, "localhost"), ["MAXS"], 1)
         assert count >= 1 and longest > 0
+
+
+def test_calls_by_file_and_peer(ioc, monitor):
+    """A connection by its client's address; a file that is open by its whole path, one that is not by its name."""
+    fifo, short = ioc.tmp / "stays.fifo", ioc.tmp / "short.cmd"
+    os.mkfifo(fifo)
+    short.write_text("# a line\n")
+    with Running(monitor, "SYSCALLS_BY_FILE") as query, socket.create_connection(("127.0.0.1", ioc.port)) as client:
+        peer = "{}:{}".format(*client.getsockname())
+        for _ in range(ROUNDS):
+            client.sendall(struct.pack(">HHHHII", 23, 0, 0, 0, 0, 0))  # CA_PROTO_ECHO
+            assert len(client.recv(16, socket.MSG_WAITALL)) == 16
+        assert 1 <= query.row((ioc.name, "-", "sendto", peer), [], 1)[0] <= ROUNDS + 1  # it may answer several at once
+        ioc.command("< short.cmd")
+        assert query.row((ioc.name, "-", "close", "short.cmd"), [], 1)[0] == 1
+        ioc.process.send(f"< {fifo.name}")
+        with open(fifo, "w", encoding="ascii") as lines:  # it reads from it until we close
+            lines.write("# a line\n")
+            lines.flush()
+            shown = str(fifo) if len(str(fifo)) <= 39 else "..." + str(fifo)[-36:]
+            query.row((ioc.name, "-", "read", shown), [], 1)
+
+
+def test_retransmissions(monitor):
+    """A connection whose far end throws away what comes. The client's socket counts what it sent again."""
+    monitor.put("TCP_RETRANSMITS_RUN", 1)
+    wait_state(monitor, "TCP_RETRANSMITS", "Running")
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        far, _ = server.accept()
+        nothing = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))  # BPF_RET: 0 bytes of each segment
+        far.setsockopt(socket.SOL_SOCKET, 26, struct.pack("HxxxxxxP", 1, ctypes.addressof(nothing)))  # SO_ATTACH_FILTER
+        client.sendall(b"lost")
+
+        def truth():
+            return struct.unpack_from("I", client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 100)[0]
+
+        who = "{} to {}:{}".format(client.getsockname()[1], *client.getpeername())
+
+        def agrees():
+            before, found = truth(), dict(rows(monitor, "TCP_RETRANSMITS", "KEY1S", "CNTS"))
+            return found.get(who) == before == truth() and before >= 3
+
+        until(agrees, 60, lambda: f"{who}: {truth()} {rows(monitor, 'TCP_RETRANSMITS', 'KEY1S', 'CNTS')}")
+        far.close()
+    monitor.put("TCP_RETRANSMITS_RUN", 0)

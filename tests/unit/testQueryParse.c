@@ -101,6 +101,11 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {SOURCE("{\"cpuWait\": 1}"), ":2:", "\"cpuWait\" is true or false"},
     {SOURCE("{\"tracepoint\": \"\"}"), ":2:", "\"tracepoint\" is a text"},
     {SOURCE("{\"tracepoint\": 5}"), ":2:", "\"tracepoint\" is a text"},
+    {SOURCE("{\"syscalls\": \"entry\"}, \"value\": \"file\""), ":2:", "a value is a number"},
+    {SOURCE("{\"syscalls\": \"entry\"}, \"where\": [{\"field\": \"file\", \"is\": \"==\", \"value\": \"/dev/null\"}]"), ":2:",
+     "Have it among \"keys\""},
+    {SOURCE("{\"syscalls\": \"entry\"}, \"keys\": [{\"arg\": 1, \"as\": \"socket\"}]"), ":2:", "has the field \"file\""},
+    {SOURCE("{\"tracepoint\": \"t\"}, \"value\": {\"arg\": 1, \"as\": \"socket\"}"), ":2:", "a value is a number"},
     {SOURCE("{\"function\": \"\"}"), ":2:", "\"function\" is a text of 1 to 127"},
     {SOURCE("{\"function\": \"f\", \"object\": 1}"), ":2:", "\"object\" is a text"},
     {SOURCE("{\"function\": \"f\", \"when\": \"exit\"}"), ":2:", "\"when\" is one of \"entry\", \"return\", \"duration\""},
@@ -145,7 +150,7 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {CALL(", \"keys\": [{\"return\": \"text\"}]"), ":2:", "a number only"},
     {CALL(", \"keys\": [{\"return\": \"int32\", \"at\": [0]}]"), ":2:", "cannot have \"at\""},
     {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"at\": [8]}]"), ":2:", "leave \"at\" out"},
-    {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"as\": \"text\"}]"), ":2:", "a tracepoint is a number"},
+    {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"as\": \"text\"}]"), ":2:", "a tracepoint is a number, or a socket"},
     /* where */
     {ENTRY(", \"where\": {}"), ":2:", "\"where\" is a list"},
     {WHERE("1"), ":2:", "a condition is a map"},
@@ -221,7 +226,7 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {WHERE("{\"field\": {\"arg\": 1, \"at\": [0], \"as\": \"double\"}, \"is\": \"begins\", \"value\": 1}"), ":2:", "for texts"},
     {WHERE("{\"field\": {\"arg\": 1, \"at\": [0], \"as\": \"double\"}, \"is\": \"==\", \"value\": null}"), ":2:",
      "compared with a number"},
-    {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"at\": [0], \"as\": \"double\"}]"), ":2:", "a tracepoint is a number"},
+    {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"at\": [0], \"as\": \"double\"}]"), ":2:", "a tracepoint is a number, or a socket"},
     /* patterns of functions */
     {SOURCE("{\"function\": \"db*\", \"offset\": 4}"), ":2:", "not in all that match a pattern"},
     {PROFILE(", \"keys\": [\"function\"]"), ":2:", "this source has no \"function\""},
@@ -243,7 +248,6 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {WHERE("{\"field\": \"pid\", \"is\": \"==\", \"value\": \"ioc\"}"), ":2:", "compared with a whole number"},
     {WHERE("{\"field\": \"pid\", \"is\": \"==\", \"value\": -1}"), ":2:", "never negative"},
     {WHERE("{\"field\": \"tid\", \"is\": \"begins\", \"value\": 1}"), ":2:", "for texts"},
-    {SOURCE("{\"event\": \"page-faults\"}"), ":2:", "a source is one of"},
     {SOURCE("{\"usdt\": \"a:b\"}"), ":2:", "a source is one of"},
     {SOURCE("{\"kretprobe\": \"vfs_read\"}"), ":2:", "a source is one of"},
     {PROFILE(", \"limit\": 5"), ":2:", "a query cannot have \"limit\""},
@@ -315,11 +319,13 @@ static void testGood(void)
             set->spec[0].function.args == EBPFMON_ARG2);
     testOk1(plan->keys == 4 && plan->key[1].at == 8 && plan->key[2].at == 24 && plan->key[3].at == 40);
     testOk1(plan->key[3].steps == 2 && plan->key[3].offset[1] == -4 && plan->key[3].size == EBPFMON_QUERY_TEXT);
-    testOk1(plan->terms == 3 && plan->clauses == (1u | 1u << 8) && plan->term[0].clause == 8 && plan->term[1].clause == 0 &&
-            plan->term[2].clause == 0);
+    testOk1(plan->terms == 3 && plan->term[0].clause == 8 && plan->term[1].clause == 0 && plan->term[2].clause == 0);
+    testOk(plan->term[1].field.what == EBPFMON_QUERY_CPU && plan->term[2].field.what == EBPFMON_QUERY_RETURN,
+           "what is known at the begin of a call comes first");
+    testOk1(plan->term[0].isLast && !plan->term[1].isLast && plan->term[2].isLast);
     testOk1(memcmp(plan->term[0].text, "scan-", 5) == 0 && ((const uint8_t *)plan->term[0].mask)[4] == 0xff &&
             ((const uint8_t *)plan->term[0].mask)[5] == 0);
-    testOk1(plan->term[1].isSigned && (int64_t)plan->term[1].number == -1 && !plan->term[2].isSigned);
+    testOk1(plan->term[2].isSigned && (int64_t)plan->term[2].number == -1 && !plan->term[1].isSigned);
     testOk(plan->from == 10000 && plan->step == 10000 && plan->steps == 2, "microseconds become the ns that are counted");
     testOk1(strcmp(set->spec[0].unit, "us") == 0 && strcmp(set->spec[0].keyName[3], "arg2") == 0);
     free(set);

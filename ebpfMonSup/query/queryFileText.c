@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/text.h"
+#include "ioc/syscallName.h"
+#include "query/queryFileText.h"
+
+#define SHOWN           39   /* characters that a PV of a key has: of a long path, the last ones */
+#define DESCRIPTORS_MAX 4096 /* of a process that are gone through */
+
+void ebpfMonQueryFindFileCalls(uint64_t bits[EBPFMON_QUERY_SYSCALLS / 64])
+{
+    static const char *const names[] = {
+        "read", "write", "close", "fstat", "lseek", "ioctl", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev",
+        "sendfile", "connect", "accept", "accept4", "sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg",
+        "shutdown", "bind", "listen", "getsockname", "getpeername", "setsockopt", "getsockopt", "fcntl", "flock", "fsync",
+        "fdatasync", "ftruncate", "fallocate", "getdents64", "fchmod", "fchown", "epoll_wait", "epoll_pwait", "epoll_ctl",
+        "timerfd_settime", "dup", "dup2", "dup3",
+    };
+
+    memset(bits, 0, EBPFMON_QUERY_SYSCALLS / 8);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        long number = ebpfMonSyscallNumber(names[i]);
+
+        if (number >= 0 && number < EBPFMON_QUERY_SYSCALLS)
+            bits[number / 64] |= 1ull << number % 64;
+    }
+}
+
+/* The inode of a descriptor, from its fdinfo: to ask the file itself could wait for a server of files. 0: the kernel does not say
+ * (before 5.14). */
+static uint64_t readInode(uint32_t tgid, const char *descriptor)
+{
+    char path[64], line[128];
+    uint64_t inode = 0;
+    FILE *in;
+
+    snprintf(path, sizeof(path), "/proc/%u/fdinfo/%.20s", (unsigned)tgid, descriptor);
+    in = fopen(path, "re");
+    for (int i = 0; in && i < 8 && !inode && fgets(line, sizeof(line), in); i++)
+        if (sscanf(line, "ino: %" SCNu64, &inode) != 1)
+            inode = 0;
+    if (in)
+        fclose(in);
+    return inode;
+}
+
+/* Nonzero: a path, or "pipe:[1]", has this name at its end. A name of the kernel may be cut. */
+static int endsWith(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/'), *colon = strchr(path, ':');
+
+    return strncmp(slash ? slash + 1 : colon ? colon + 1 : path, name, strlen(name)) == 0;
+}
+
+/* 0, or -1: it has it open no more. */
+static int findPath(const struct ebpfMonQueryFile *file, char *path, size_t size)
+{
+    char folder[32], link[64];
+    struct dirent *entry;
+    int found = 0;
+    DIR *dir;
+
+    snprintf(folder, sizeof(folder), "/proc/%u/fd", (unsigned)file->tgid);
+    dir = opendir(folder);
+    for (unsigned i = 0; dir && !found && i < DESCRIPTORS_MAX && (entry = readdir(dir)); i++) {
+        ssize_t n;
+
+        snprintf(link, sizeof(link), "%s/%.20s", folder, entry->d_name);
+        n = readlink(link, path, size - 1);
+        if (n <= 0)
+            continue;
+        path[n] = 0;
+        found = endsWith(path, file->file.name) && readInode(file->tgid, entry->d_name) == file->file.inode;
+    }
+    if (dir)
+        closedir(dir);
+    return found ? 0 : -1;
+}
+
+static void describePeer(const struct ebpfMonQueryFile *file, char *raw, size_t size)
+{
+    char address[INET6_ADDRSTRLEN] = "";
+    const char *format = file->peer.family == AF_INET6 ? "[%s]:%u" : "%s:%u";
+    size_t used = 0;
+
+    if (!file->peer.port) {
+        snprintf(raw, size, "port %u", (unsigned)file->peer.ownPort);
+        return;
+    }
+    inet_ntop(file->peer.family, file->peer.addr, address, sizeof(address));
+    if (file->peer.ownPort)
+        used = (size_t)snprintf(raw, size, "%u to ", (unsigned)file->peer.ownPort);
+    snprintf(raw + used, size - used, format, address, (unsigned)ntohs(file->peer.port));
+}
+
+void ebpfMonQueryFileText(const struct ebpfMonQueryFile *key, char *text, size_t size)
+{
+    struct ebpfMonQueryFile file = *key;
+    char raw[PATH_MAX] = "-";
+
+    switch (file.kind) {
+    case EBPFMON_QUERY_IS_FILE:
+        file.file.name[sizeof(file.file.name) - 1] = 0;
+        if (findPath(&file, raw, sizeof(raw)))
+            snprintf(raw, sizeof(raw), "%s", file.file.name[0] ? file.file.name : "pipe");
+        break;
+    case EBPFMON_QUERY_IS_INET:
+        describePeer(&file, raw, sizeof(raw));
+        break;
+    case EBPFMON_QUERY_IS_SOCKET:
+        strcpy(raw, "socket");
+        break;
+    default:
+        break;
+    }
+    if (strlen(raw) > SHOWN)
+        memcpy(memmove(raw, raw + strlen(raw) - SHOWN, SHOWN + 1), "...", 3);
+    ebpfMonTextCopy(text, size, raw);
+}
