@@ -239,6 +239,7 @@ def test_hang_in_a_loop(new_ioc, monitor):
 DELAYED = """
 record(calcout, "$(P)D1") { field(ODLY, "0.1") field(PRIO, "HIGH") field(FLNK, "$(P)SLEEP") }
 record(calcout, "$(P)D2") { field(ODLY, "0.1") field(PRIO, "HIGH") field(FLNK, "$(P)SLEEP") }
+record(fanout, "$(P)BOTH") { field(LNK1, "$(P)D1") field(LNK2, "$(P)D2") }
 record(calc, "$(P)SRC") { field(CALC, "VAL+1") }
 record(calc, "$(P)X1") { field(CALC, "VAL+1") field(INPA, "$(P)SRC CP") field(FLNK, "$(P)SLEEP") }
 record(calc, "$(P)X2") { field(CALC, "VAL+1") field(INPA, "$(P)SRC CP") field(FLNK, "$(P)SLEEP") }
@@ -288,8 +289,7 @@ def test_callbacks_that_wait(new_ioc, monitor):
     monitor.wait_ioc(ioc)
     quiet(monitor, ioc)
     ioc.put("SLEEP:BUSY.A", 1000 * LONG)
-    ioc.put("D1.PROC", 1, wait=False)
-    ioc.put("D2.PROC", 1, wait=False)
+    ioc.put("BOTH.PROC", 1, wait=False)
     row = wait_delays(monitor, ioc, lambda row: row["CBHIGH_WAITS"] > LONG - 100)
     assert row["CBHIGH_WAITS"] < 1.5 * LONG
     assert row["CBLOW_WAITS"] < SHORT and row["CBMEDIUM_WAITS"] < SHORT and row["SCANONCE_WAITS"] < SHORT
@@ -298,8 +298,7 @@ def test_callbacks_that_wait(new_ioc, monitor):
     highest(monitor, ioc, IOC_CALLBACK_WAIT_MAX="CBHIGH_WAITS", IOC_LOCK_HELD_MAX="LOCK_HELD_TIMES")
     assert severity(monitor, "IOC_CALLBACK_WAIT_MAX") == "NO_ALARM"
     ioc.put("SLEEP:BUSY.A", 1.3e6)
-    ioc.put("D1.PROC", 1, wait=False)
-    ioc.put("D2.PROC", 1, wait=False)
+    ioc.put("BOTH.PROC", 1, wait=False)
     until(lambda: severity(monitor, "IOC_CALLBACK_WAIT_MAX") == severity(monitor, "IOC_LOCK_HELD_MAX") == "MINOR", 10,
           "the alarm")
     # the maximum of the last seconds falls again

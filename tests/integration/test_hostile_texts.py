@@ -10,6 +10,7 @@ import unicodedata
 
 import pytest
 from tests.harness import ca, db, loopback, otlp, paths, rawca
+from tests.harness.ioc import OURS
 from tests.harness.wait import until
 
 HOSTILE = [b"\x9b31m", b"\xff\xfe", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\x1b[2J\x1b]0;x\x07",
@@ -196,7 +197,7 @@ def test_logs(monitor, puts, folder, kind):
 def test_shell(monitor, puts):
     """No escape character reaches the terminal of the operator."""
     lines = []
-    for command in ("ebpfMonReport 2", 'ebpfMonPuts 200', 'ebpfMonRecords "*" "*"', 'ebpfMonChains "*"',
+    for command in ("ebpfMonReport 2", 'ebpfMonPuts 200', f'ebpfMonRecords "{OURS}" "*"', 'ebpfMonChains "*"',
                     "ebpfMonSearches", "ebpfMonPutsUnexpected", "dbior drvEbpfMon 2"):
         lines += monitor.command(command)
     assert any(r"\x1b[2J" in l for l in lines)

@@ -313,7 +313,7 @@ def test_levels_change(new_ioc, new_monitor, fast):
 
         def goes_on():
             puts.some()
-            return t.ioc.get("C2_0") > start + 30
+            return t.ioc.get("C2_0") > start + size(15, 30)
 
         until(goes_on, 60, "scans")
     after = t.stop(roots)

@@ -193,7 +193,7 @@ def test_counts_while_turns_come_and_go(new_ioc, new_monitor, fast):  # noqa: F8
 
         def goes_on():
             puts.some()
-            return t.ioc.get("C2_0") > start + size(50, 150)
+            return t.ioc.get("C2_0") > start + size(30, 150)
 
         until(goes_on, 120, "scans")
     after = t.stop(roots)
