@@ -8,7 +8,7 @@
 #include "ioc/procStat.h"
 #include "probe/kernelTables.h"
 #include "watch/governor.h"
-#include "watch/typeTrial.h"
+#include "watch/levelChoice.h"
 
 /* Of the files that this process may open (ulimit -n), what probes leave to others. */
 #define RESERVE_PART 4
@@ -35,63 +35,14 @@ void ebpfMonGovernorFree(ebpfMonGovernor *g)
     free(g);
 }
 
-/* Nonzero: some chains end where nobody looks, because the function was not recognised. */
-static int lacksUnlockMany(const ebpfMonTarget *t)
-{
-    return t->cat && t->cat->base.hasLockMany && t->image.core->isRecognised &&
-           t->image.core->site[ebpfMonFnScanUnlockMany].cls == ebpfMonSiteNone;
-}
-
-/* What of an IOC without symbols is not seen. No trouble: the rest is. */
-static void nameMissing(const ebpfMonTarget *t, char note[EBPFMON_NOTE_SIZE])
-{
-    int n = snprintf(note, EBPFMON_NOTE_SIZE, "recognised without symbols");
-    const char *mark = ", but for ";
-
-    for (int fn = 0; fn < ebpfMonFnCount && n < EBPFMON_NOTE_SIZE; fn++)
-        if (t->image.core->site[fn].cls == ebpfMonSiteNone &&
-            (fn != ebpfMonFnScanUnlockMany || (t->cat && t->cat->base.hasLockMany))) {
-            n += snprintf(note + n, (size_t)(EBPFMON_NOTE_SIZE - n), "%s%s", mark, ebpfMonFnNames[fn]);
-            mark = ", ";
-        }
-}
-
-/* The level that can be had: what was asked, as far as budget and the IOC's state allow. */
-static ebpfMonLevel findLevel(const ebpfMonTarget *t)
-{
-    const ebpfMonBudget *b = &t->follower.budget;
-    ebpfMonLevel level = t->asked < b->ceiling ? t->asked : b->ceiling;
-
-    if (!t->cat || t->gone)
-        level = ebpfMonLevelOff;
-    if (t->slot == UINT32_MAX && level > ebpfMonLevelPuts)
-        level = ebpfMonLevelPuts; /* iocInit is not done, or its records found no room */
-    if (lacksUnlockMany(t) && level > ebpfMonLevelPuts)
-        level = ebpfMonLevelPuts;
-    if ((t->follower.oddLinks || t->follower.oddLocks) && level > ebpfMonLevelPuts)
-        level = ebpfMonLevelPuts; /* what a chain reaches is not known */
-    return level;
-}
-
 /* The probes of a level. *parallel: several threads take callbacks from one queue. */
 static uint32_t findProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way, int *parallel)
 {
-    uint32_t want = ebpfMonAttachLevel((int)level, way);
+    uint32_t want = ebpfMonLevelChoiceFindProbes(t, level, way);
 
-    if (t->follower.oddServer >= EBPFMON_ODD_SERVER)
-        want &= ~(EBPFMON_BIT(ebpfMonProgCheckPut) | EBPFMON_BIT(ebpfMonProgCamessage) | EBPFMON_BIT(ebpfMonProgNotify));
-    if (t->cat && !t->cat->base.hasLockMany)
-        want &= ~EBPFMON_BIT(ebpfMonProgUnlockMany);
     /* callback.c, callbackInit: "cbLow-1" where callbackParallelThreads wants several, else "cbLow" */
     *parallel = want & EBPFMON_BIT(ebpfMonProgPop) && ebpfMonProcHasThread(t->pid, "cb*-[0-9]*");
-    if (*parallel)
-        want |= EBPFMON_BIT(ebpfMonProgPopReturn);
-    if (level >= ebpfMonLevelCounts && !t->follower.budget.noTrap &&
-        (t->follower.trapped || ebpfMonTypeTrialWantsTrap(t->follower.trial)))
-        want |= EBPFMON_BIT(ebpfMonProgCompleted);
-    if (t->follower.reference && level >= ebpfMonLevelCounts)
-        want |= EBPFMON_BIT(ebpfMonProgProcess);
-    return want;
+    return *parallel ? want | EBPFMON_BIT(ebpfMonProgPopReturn) : want;
 }
 
 /* Nonzero: these probes can be attached, and a quarter of the files that this process may open is left: for clients of
@@ -167,12 +118,6 @@ static void publishLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel leve
     ebpfMonTargetsUnlock(g->targets);
 }
 
-/* Percent of the time in which chains of scan lists are to be timed, if that can be chosen. */
-static double findPercent(const ebpfMonTarget *t, const ebpfMonFilter *filter)
-{
-    return fmin(t->follower.timing.all ? 100 : filter->timed, t->follower.budget.timed);
-}
-
 /* What makes it look closer (turns.h). Not while it is over its budget. */
 static uint64_t countSlow(const ebpfMonTarget *t)
 {
@@ -189,73 +134,27 @@ static void watchScheduler(ebpfMonGovernor *g)
     ebpfMonKernelWatchScheduler(on);
 }
 
-/* "note": what attaching had to say. What the operator can do more about goes before it. */
-static void writeNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, char note[EBPFMON_NOTE_SIZE])
+/* "note": what attaching had to say. */
+static void setNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, char note[EBPFMON_NOTE_SIZE])
 {
-    const ebpfMonBudget *b = &t->follower.budget;
-    int hasPlace = t->slot != UINT32_MAX || t->level == ebpfMonLevelOff, remark;
+    int isRemark = ebpfMonLevelChoiceWriteNote(t, filter, note);
 
-    if (b->ceiling < t->asked)
-        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: watched at level %s", filter->budget,
-                 ebpfMonLevelName(b->ceiling));
-    else if (b->timed < 100 && t->sweeps && t->level == ebpfMonLevelChains)
-        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: chains of its scan lists are timed in %.2g %% of the time",
-                 filter->budget, findPercent(t, filter));
-    else if (b->noTrap && t->follower.trapped)
-        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: the counts of %u records are lower bounds", filter->budget,
-                 t->follower.trapped);
-    if (t->follower.noFiles)
-        snprintf(note, EBPFMON_NOTE_SIZE, "not watched: too few files may be open for its probes. Raise the limit (ulimit -n, "
-                 "LimitNOFILE), or watch fewer IOCs");
-    if (t->follower.silent)
-        snprintf(note, EBPFMON_NOTE_SIZE, EBPFMON_NOTE_SILENT);
-    if (t->follower.oddServer >= EBPFMON_ODD_SERVER)
-        snprintf(note, EBPFMON_NOTE_SIZE, "its CA server is as in no known release of EPICS Base: no names of CA clients, no "
-                 "puts that are refused");
-    if (t->follower.oddLocks && t->asked > ebpfMonLevelPuts)
-        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: its lock sets are as in no known release of EPICS "
-                 "Base");
-    else if (t->follower.oddLinks && t->asked > ebpfMonLevelPuts)
-        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: %u of its links are as in no known release of EPICS "
-                 "Base", t->follower.oddLinks);
-    if (lacksUnlockMany(t) && t->asked > ebpfMonLevelPuts)
-        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: dbScanUnlockMany was not recognised in its stripped program. "
-                 "Give it a file of symbols");
-    if (!note[0] && t->follower.nameDenied)
-        snprintf(note, EBPFMON_NOTE_SIZE, "its variable IOC may not be read, so it may have another name: give ebpfMon "
-                 "CAP_DAC_READ_SEARCH");
-    remark = !note[0] && hasPlace && (t->image.core->isRecognised || t->follower.att.stepped);
-    if (remark && t->image.core->isRecognised)
-        nameMissing(t, note);
-    else if (remark)
-        snprintf(note, EBPFMON_NOTE_SIZE, "some functions have no cheap place for a probe");
-    if (hasPlace || note[0]) /* else the note says why its records found no room, and stays */
-        ebpfMonTargetSetNote(g->targets, t, note, remark);
+    if (note[0] || ebpfMonLevelChoiceHasPlace(t))
+        ebpfMonTargetSetNote(g->targets, t, note, isRemark);
     else
-        ebpfMonTargetSetNote(g->targets, t, t->note, 0);
-}
-
-/* The probes that could watch passes. 0: its level or its code does not allow it. */
-static uint32_t findSweepProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way, uint32_t want)
-{
-    const uint32_t needless = EBPFMON_BIT(ebpfMonProgAsk); /* ebpfMonProgLock does the same */
-    int isLevel = level == ebpfMonLevelCounts || (level == ebpfMonLevelChains && t->follower.timing.inTurns);
-
-    if (!isLevel || way != ebpfMonAttachPasses || t->follower.sweep.broken || (want & EBPFMON_BIT(ebpfMonProgCompleted)))
-        return 0;
-    return ebpfMonAttachSweeps(&t->follower.att) & (level == ebpfMonLevelChains ? ~needless : UINT32_MAX);
+        ebpfMonTargetSetNote(g->targets, t, t->note, 0); /* it says why its records found no room */
 }
 
 int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now)
 {
     return !t->gone && t->slot != UINT32_MAX && !t->follower.sweep.number && now >= t->follower.sweep.tryAt &&
-           findSweepProbes(t, t->level, t->follower.att.way, t->follower.att.on);
+           ebpfMonLevelChoiceFindSweepProbes(t, t->level, t->follower.att.way, t->follower.att.on);
 }
 
 /* The probes that watch passes of scan lists, which is to be done now. 0: chains are to be watched. */
 static uint32_t findSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way, uint32_t want)
 {
-    uint32_t sweeps = findSweepProbes(t, level, way, want);
+    uint32_t sweeps = ebpfMonLevelChoiceFindSweepProbes(t, level, way, want);
     uint64_t now = ebpfMonClockMonotonic();
 
     if (!sweeps || t->follower.sweep.lost || t->follower.sweep.number)
@@ -323,7 +222,7 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
                 ebpfMonTurnsBegin(&t->follower.timing.turns, now, (uint64_t)t->pid);
                 t->follower.timing.timedBefore = -1;
             }
-            ebpfMonTurnsLook(&t->follower.timing.turns, now, findPercent(t, filter), countSlow(t));
+            ebpfMonTurnsLook(&t->follower.timing.turns, now, ebpfMonLevelChoiceFindPercent(t, filter), countSlow(t));
             t->follower.sweep.ends = 0;
             if (findIdle(t, level) & EBPFMON_BIT(ebpfMonProgPassNext))
                 stopTiming(t, level, filter);
@@ -356,7 +255,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     if (begins)
         ebpfMonTargetsNoteChange(g->targets); /* packets are read before its first put is seen inside */
     t->follower.reference = reference;
-    level = findLevel(t);
+    level = ebpfMonLevelChoiceFind(t);
     way = ebpfMonAttachFindWay(&t->follower.att, t->follower.hasLists);
     want = findProbes(t, level, way, &t->follower.timing.parallel);
     t->follower.noFiles = !hasFiles(t, want);
@@ -373,7 +272,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         ebpfMonRecordTablesSetTrap(g->tables, t, 1, 1); /* while both counters stand still */
     if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
         t->follower.queuesSince = ebpfMonClockMonotonic();
-    t->follower.timing.inTurns = level == ebpfMonLevelChains && findPercent(t, filter) < 100 &&
+    t->follower.timing.inTurns = level == ebpfMonLevelChains && ebpfMonLevelChoiceFindPercent(t, filter) < 100 &&
                                  t->follower.att.core->calls && !t->follower.att.core->calls->endsOtherwise;
     sweeps = findSweeps(g, t, level, way, want);
     if (!(was & EBPFMON_BIT(ebpfMonProgPassNext))) {
@@ -402,7 +301,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     watchScheduler(g);
     if (full)
         snprintf(note, sizeof(note), "no room for one more IOC in the kernel's table: watch fewer IOCs");
-    writeNote(g, t, filter, note);
+    setNote(g, t, filter, note);
     if (was != on)
         ebpfMonTargetsNoteChange(g->targets);
 }
@@ -414,7 +313,7 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     int inTurns = !t->gone && t->level == ebpfMonLevelChains && t->sweeps;
     char note[EBPFMON_NOTE_SIZE];
 
-    if (inTurns && ebpfMonTurnsLook(turns, now, findPercent(t, filter), countSlow(t))) {
+    if (inTurns && ebpfMonTurnsLook(turns, now, ebpfMonLevelChoiceFindPercent(t, filter), countSlow(t))) {
         if (turns->isOpen && ++t->follower.timing.number == 0)
             t->follower.timing.number = 1;
         stopTiming(t, t->level, filter);
@@ -436,7 +335,7 @@ static double findTimed(const ebpfMonTarget *t, const ebpfMonFilter *filter)
 {
     if (t->level != ebpfMonLevelChains)
         return 0;
-    return t->sweeps ? findPercent(t, filter) : t->follower.budget.timed < 100 ? 0 : 100;
+    return t->sweeps ? ebpfMonLevelChoiceFindPercent(t, filter) : t->follower.budget.timed < 100 ? 0 : 100;
 }
 
 /* What turns did to the seconds of this sample. */

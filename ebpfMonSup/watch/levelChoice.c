@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+
+#include "watch/levelChoice.h"
+#include "watch/typeTrial.h"
+
+/* Nonzero: some chains end where nobody looks, because the function was not recognised. */
+static int lacksUnlockMany(const ebpfMonTarget *t)
+{
+    return t->cat && t->cat->base.hasLockMany && t->image.core->isRecognised &&
+           t->image.core->site[ebpfMonFnScanUnlockMany].cls == ebpfMonSiteNone;
+}
+
+/* What of an IOC without symbols is not seen. No trouble: the rest is. */
+static void nameMissing(const ebpfMonTarget *t, char note[EBPFMON_NOTE_SIZE])
+{
+    int n = snprintf(note, EBPFMON_NOTE_SIZE, "recognised without symbols");
+    const char *mark = ", but for ";
+
+    for (int fn = 0; fn < ebpfMonFnCount && n < EBPFMON_NOTE_SIZE; fn++)
+        if (t->image.core->site[fn].cls == ebpfMonSiteNone &&
+            (fn != ebpfMonFnScanUnlockMany || (t->cat && t->cat->base.hasLockMany))) {
+            n += snprintf(note + n, (size_t)(EBPFMON_NOTE_SIZE - n), "%s%s", mark, ebpfMonFnNames[fn]);
+            mark = ", ";
+        }
+}
+
+ebpfMonLevel ebpfMonLevelChoiceFind(const ebpfMonTarget *t)
+{
+    const ebpfMonBudget *b = &t->follower.budget;
+    ebpfMonLevel level = t->asked < b->ceiling ? t->asked : b->ceiling;
+
+    if (!t->cat || t->gone)
+        level = ebpfMonLevelOff;
+    if (t->slot == UINT32_MAX && level > ebpfMonLevelPuts)
+        level = ebpfMonLevelPuts; /* iocInit is not done, or its records found no room */
+    if (lacksUnlockMany(t) && level > ebpfMonLevelPuts)
+        level = ebpfMonLevelPuts;
+    if ((t->follower.oddLinks || t->follower.oddLocks) && level > ebpfMonLevelPuts)
+        level = ebpfMonLevelPuts; /* what a chain reaches is not known */
+    return level;
+}
+
+uint32_t ebpfMonLevelChoiceFindProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way)
+{
+    uint32_t want = ebpfMonAttachLevel((int)level, way);
+
+    if (t->follower.oddServer >= EBPFMON_ODD_SERVER)
+        want &= ~(EBPFMON_BIT(ebpfMonProgCheckPut) | EBPFMON_BIT(ebpfMonProgCamessage) | EBPFMON_BIT(ebpfMonProgNotify));
+    if (t->cat && !t->cat->base.hasLockMany)
+        want &= ~EBPFMON_BIT(ebpfMonProgUnlockMany);
+    if (level >= ebpfMonLevelCounts && !t->follower.budget.noTrap &&
+        (t->follower.trapped || ebpfMonTypeTrialWantsTrap(t->follower.trial)))
+        want |= EBPFMON_BIT(ebpfMonProgCompleted);
+    if (t->follower.reference && level >= ebpfMonLevelCounts)
+        want |= EBPFMON_BIT(ebpfMonProgProcess);
+    return want;
+}
+
+double ebpfMonLevelChoiceFindPercent(const ebpfMonTarget *t, const ebpfMonFilter *filter)
+{
+    return fmin(t->follower.timing.all ? 100 : filter->timed, t->follower.budget.timed);
+}
+
+uint32_t ebpfMonLevelChoiceFindSweepProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way, uint32_t want)
+{
+    const uint32_t needless = EBPFMON_BIT(ebpfMonProgAsk); /* ebpfMonProgLock does the same */
+    int isLevel = level == ebpfMonLevelCounts || (level == ebpfMonLevelChains && t->follower.timing.inTurns);
+
+    if (!isLevel || way != ebpfMonAttachPasses || t->follower.sweep.broken || (want & EBPFMON_BIT(ebpfMonProgCompleted)))
+        return 0;
+    return ebpfMonAttachSweeps(&t->follower.att) & (level == ebpfMonLevelChains ? ~needless : UINT32_MAX);
+}
+
+int ebpfMonLevelChoiceHasPlace(const ebpfMonTarget *t)
+{
+    return t->slot != UINT32_MAX || t->level == ebpfMonLevelOff;
+}
+
+int ebpfMonLevelChoiceWriteNote(const ebpfMonTarget *t, const ebpfMonFilter *filter, char note[EBPFMON_NOTE_SIZE])
+{
+    const ebpfMonBudget *b = &t->follower.budget;
+    int isRemark;
+
+    if (b->ceiling < t->asked)
+        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: watched at level %s", filter->budget,
+                 ebpfMonLevelName(b->ceiling));
+    else if (b->timed < 100 && t->sweeps && t->level == ebpfMonLevelChains)
+        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: chains of its scan lists are timed in %.2g %% of the time",
+                 filter->budget, ebpfMonLevelChoiceFindPercent(t, filter));
+    else if (b->noTrap && t->follower.trapped)
+        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: the counts of %u records are lower bounds", filter->budget,
+                 t->follower.trapped);
+    if (t->follower.noFiles)
+        snprintf(note, EBPFMON_NOTE_SIZE, "not watched: too few files may be open for its probes. Raise the limit (ulimit -n, "
+                 "LimitNOFILE), or watch fewer IOCs");
+    if (t->follower.silent)
+        snprintf(note, EBPFMON_NOTE_SIZE, EBPFMON_NOTE_SILENT);
+    if (t->follower.oddServer >= EBPFMON_ODD_SERVER)
+        snprintf(note, EBPFMON_NOTE_SIZE, "its CA server is as in no known release of EPICS Base: no names of CA clients, no "
+                 "puts that are refused");
+    if (t->follower.oddLocks && t->asked > ebpfMonLevelPuts)
+        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: its lock sets are as in no known release of EPICS "
+                 "Base");
+    else if (t->follower.oddLinks && t->asked > ebpfMonLevelPuts)
+        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: %u of its links are as in no known release of EPICS "
+                 "Base", t->follower.oddLinks);
+    if (lacksUnlockMany(t) && t->asked > ebpfMonLevelPuts)
+        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: dbScanUnlockMany was not recognised in its stripped program. "
+                 "Give it a file of symbols");
+    if (!note[0] && t->follower.nameDenied)
+        snprintf(note, EBPFMON_NOTE_SIZE, "its variable IOC may not be read, so it may have another name: give ebpfMon "
+                 "CAP_DAC_READ_SEARCH");
+    isRemark = !note[0] && ebpfMonLevelChoiceHasPlace(t) && (t->image.core->isRecognised || t->follower.att.stepped);
+    if (isRemark && t->image.core->isRecognised)
+        nameMissing(t, note);
+    else if (isRemark)
+        snprintf(note, EBPFMON_NOTE_SIZE, "some functions have no cheap place for a probe");
+    return isRemark;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch/levelChoice.h: which level and which probes can be had, and what the operator reads about the rest. */
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "watch/levelChoice.h"
+
+static ebpfMonCatalogue cat;
+static ebpfMonBinary core;
+static ebpfMonFilter filter;
+
+/* An IOC that is up, has all symbols, and may be watched as closely as asked. */
+static ebpfMonTarget makeTarget(ebpfMonLevel asked)
+{
+    ebpfMonTarget t = { .cat = &cat, .asked = asked, .level = asked, .image.core = &core };
+
+    memset(&cat, 0, sizeof(cat));
+    memset(&core, 0, sizeof(core));
+    cat.base.hasLockMany = 1;
+    for (int fn = 0; fn < ebpfMonFnCount; fn++)
+        core.site[fn].cls = ebpfMonSiteFast;
+    filter = ebpfMonFilterDefault;
+    ebpfMonBudgetInit(&t.follower.budget);
+    return t;
+}
+
+static void testLevels(void)
+{
+    ebpfMonTarget t = makeTarget(ebpfMonLevelTrace);
+
+    testDiag("the level");
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelTrace, "as asked");
+    t.follower.budget.ceiling = ebpfMonLevelCounts;
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelCounts, "no higher than its budget allows");
+    t.asked = ebpfMonLevelPuts;
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "no higher than asked");
+    t = makeTarget(ebpfMonLevelChains);
+    t.slot = UINT32_MAX;
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "puts only, while its records have no place");
+    t = makeTarget(ebpfMonLevelChains);
+    t.follower.oddLinks = 1;
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "… if a link lies as in no known release");
+    t = makeTarget(ebpfMonLevelChains);
+    t.follower.oddLocks = 1;
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "… or a lock set");
+    t = makeTarget(ebpfMonLevelChains);
+    core.isRecognised = 1;
+    core.site[ebpfMonFnScanUnlockMany].cls = ebpfMonSiteNone;
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "… or if the end of some chains was not recognised");
+    cat.base.hasLockMany = 0;
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelChains, "… but not if its release has no such function");
+    t = makeTarget(ebpfMonLevelOff);
+    t.follower.oddLinks = 1;
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "never more than asked");
+    t = makeTarget(ebpfMonLevelChains);
+    t.cat = NULL;
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "off without a database");
+    t = makeTarget(ebpfMonLevelChains);
+    t.gone = 1;
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "off once it has ended");
+}
+
+static int has(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonProg prog)
+{
+    return !!(ebpfMonLevelChoiceFindProbes(t, level, ebpfMonAttachEntries) & EBPFMON_BIT(prog));
+}
+
+static void testProbes(void)
+{
+    ebpfMonTarget t = makeTarget(ebpfMonLevelChains);
+
+    testDiag("the probes");
+    testOk(ebpfMonLevelChoiceFindProbes(&t, ebpfMonLevelOff, ebpfMonAttachEntries) == 0, "none at level off");
+    testOk(has(&t, ebpfMonLevelPuts, ebpfMonProgPut) && !has(&t, ebpfMonLevelPuts, ebpfMonProgUnlock), "no chain at level puts");
+    testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgCompleted), "no trap where a time stamp shows each processing");
+    t.follower.trapped = 1;
+    testOk(has(&t, ebpfMonLevelChains, ebpfMonProgCompleted), "the trap for a record that wants it");
+    testOk(!has(&t, ebpfMonLevelPuts, ebpfMonProgCompleted), "… at level counts and above");
+    t.follower.budget.noTrap = 1;
+    testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgCompleted), "… unless its budget forbids it");
+    testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgProcess), "dbProcess is left alone");
+    t.follower.reference = 1;
+    testOk(has(&t, ebpfMonLevelChains, ebpfMonProgProcess), "… but for a comparison");
+    t.follower.oddServer = EBPFMON_ODD_SERVER;
+    testOk(has(&t, ebpfMonLevelChains, ebpfMonProgPut) && !has(&t, ebpfMonLevelChains, ebpfMonProgCamessage) &&
+           !has(&t, ebpfMonLevelChains, ebpfMonProgCheckPut) && !has(&t, ebpfMonLevelChains, ebpfMonProgNotify),
+           "a server that lies as in no known release is not asked for clients");
+    testOk1(has(&t, ebpfMonLevelChains, ebpfMonProgUnlockMany));
+    cat.base.hasLockMany = 0;
+    testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgUnlockMany), "no probe at a function that its release does not have");
+}
+
+static void testTimed(void)
+{
+    ebpfMonTarget t = makeTarget(ebpfMonLevelChains);
+
+    testDiag("how often chains of scan lists are timed");
+    filter.timed = 5;
+    testOk1(ebpfMonLevelChoiceFindPercent(&t, &filter) == 5);
+    t.follower.timing.all = 1;
+    testOk(ebpfMonLevelChoiceFindPercent(&t, &filter) == 100, "always, if a command wants all");
+    t.follower.budget.timed = 2;
+    testOk(ebpfMonLevelChoiceFindPercent(&t, &filter) == 2, "… as far as its budget allows");
+    testOk(ebpfMonLevelChoiceFindSweepProbes(&t, ebpfMonLevelCounts, ebpfMonAttachCalls, 0) == 0,
+           "passes are not watched where the ends of chains are not seen in scanList");
+}
+
+static void testNote(const ebpfMonTarget *t, const char *attached, int isRemark, const char *text)
+{
+    char note[EBPFMON_NOTE_SIZE];
+    int remark;
+
+    strcpy(note, attached);
+    remark = ebpfMonLevelChoiceWriteNote(t, &filter, note);
+    if (!testOk(remark == isRemark && (text[0] ? strstr(note, text) != NULL : !note[0]), "\"%s\"", text))
+        testDiag("%d: \"%s\"", remark, note);
+}
+
+static void testNotes(void)
+{
+    ebpfMonTarget t = makeTarget(ebpfMonLevelChains);
+
+    testDiag("what the operator reads");
+    testNote(&t, "", 0, "");
+    testNote(&t, "dbPut: no such file", 0, "dbPut: no such file");
+    t.follower.att.stepped = 1;
+    testNote(&t, "", 1, "no cheap place");
+    core.isRecognised = 1;
+    core.site[ebpfMonFnCaPutLink].cls = ebpfMonSiteNone;
+    testNote(&t, "", 1, "recognised without symbols, but for dbCaPutLinkCallback");
+    t.follower.nameDenied = 1;
+    testNote(&t, "", 0, "CAP_DAC_READ_SEARCH");
+    t.follower.trapped = 3;
+    t.follower.budget.noTrap = 1;
+    testNote(&t, "", 0, "the counts of 3 records are lower bounds");
+    t.follower.budget.timed = 2;
+    t.sweeps = 1;
+    testNote(&t, "", 0, "timed in 2 % of the time");
+    t.follower.budget.ceiling = ebpfMonLevelPuts;
+    testNote(&t, "", 0, "watched at level puts");
+    t.follower.silent = 1;
+    testNote(&t, "", 0, EBPFMON_NOTE_SILENT);
+    t.follower.oddLinks = 7;
+    testNote(&t, "", 0, "7 of its links");
+    t.follower.oddLocks = 1;
+    testNote(&t, "", 0, "its lock sets");
+    t = makeTarget(ebpfMonLevelPuts);
+    t.follower.oddLocks = 1;
+    testNote(&t, "", 0, "");
+    t = makeTarget(ebpfMonLevelChains);
+    t.follower.noFiles = 1;
+    testNote(&t, "", 0, "ulimit -n");
+}
+
+MAIN(testLevelChoice)
+{
+    testPlan(11 + 11 + 4 + 13);
+    testLevels();
+    testProbes();
+    testTimed();
+    testNotes();
+    return testDone();
+}
