@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /* Events that are sent one by one, with the thread's stack if it is asked for: the user part finds its functions
- * (ioc/stackFold.c), since libraries are built without frame pointers and the kernel could not. */
+ * (code/stackFold.c), since libraries are built without frame pointers and the kernel could not. */
 #ifndef EBPFMON_QUERYSEND_BPF_H
 #define EBPFMON_QUERYSEND_BPF_H
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "access/peerUser.h"
-#include "ioc/procTcp.h"
+#include "host/procTcp.h"
 
 #define ENDS_MAX 8       /* connections of ours with one address and port; more than one takes SO_REUSEADDR */
 #define PATIENCE_US 200000 /* for the kernel, which answers within microseconds */

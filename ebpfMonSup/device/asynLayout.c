@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "code/codePlace.h"
 #include "device/asynLayout.h"
-#include "ioc/codePlace.h"
-#include "ioc/memory.h"
+#include "host/memory.h"
 
 #define QUEUE_REQUEST 12  /* its place in struct asynManager */
 #define PORT_NAME     16  /* struct port: behind its ELLNODE */

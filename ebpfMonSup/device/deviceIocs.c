@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "code/codePlace.h"
 #include "common/array.h"
 #include "common/clock.h"
 #include "device/asynLayout.h"
 #include "device/deviceIocs.h"
-#include "ioc/codePlace.h"
-#include "ioc/procInfo.h"
+#include "host/procInfo.h"
 #include "watch/followedIocs.h"
 
 #define RETRY_NS (10 * EBPFMON_SECOND_NS) /* asyn may be loaded later, and files that do not answer may do so */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "device/deviceRecords.h"
-#include "ioc/memory.h"
+#include "host/memory.h"
 
 #define PVT_WORDS 16 /* of a private struct, that are looked at */
 #define PART_MAX  24 /* a base class begins so far behind its object at most: no other memory that was allocated does */

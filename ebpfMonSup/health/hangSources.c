@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "health/hangSources.h"
-#include "ioc/procStat.h"
+#include "host/procStat.h"
 #include "probe/kernelTables.h"
 
 static unsigned readStack(pid_t pid, pid_t tid, ebpfMonFrame frame[EBPFMON_STACK_MAX])

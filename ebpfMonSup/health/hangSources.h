@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "ioc/stack.h"
+#include "code/stack.h"
 
 /* No function is called under a lock. */
 typedef struct {
-    /* As ebpfMonProcThread (ioc/procStat.h). */
+    /* As ebpfMonProcThread (host/procStat.h). */
     int (*readThread)(pid_t pid, pid_t tid, char name[16], char *what, size_t size);
     /* As ebpfMonProcKernelStack. */
     void (*readKernelStack)(pid_t pid, pid_t tid, char *text, size_t size);

@@ -14,7 +14,7 @@
 
 #define KEPT    8 /* hangs whose stack is shown */
 #define REFRESH (5 * EBPFMON_SECOND_NS)
-#define RETRIES 5 /* on a busy host a stack may not be read in time (STACK_SECONDS of ioc/stack.c): tried again at once, so often */
+#define RETRIES 5 /* on a busy host a stack may not be read in time (STACK_SECONDS of code/stack.c): tried again at once, so often */
 
 typedef struct {
     uint32_t tid;

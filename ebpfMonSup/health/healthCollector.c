@@ -21,9 +21,9 @@
 #include "health/recordName.h"
 #include "health/rowOrder.h"
 #include "health/scanThreads.h"
+#include "host/procStat.h"
 #include "ioc/baseRelease.h"
 #include "ioc/caServer.h"
-#include "ioc/procStat.h"
 #include "model/published.h"
 #include "probe/kernelTables.h"
 

@@ -6,8 +6,8 @@
 #include "health/recordName.h"
 #include "health/scanThreads.h"
 #include "health/scanWindow.h"
+#include "host/memory.h"
 #include "ioc/baseLayout.h"
-#include "ioc/memory.h"
 
 #define MENU_MAX 100
 

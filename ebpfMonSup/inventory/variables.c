@@ -9,9 +9,9 @@
 
 #include "common/clock.h"
 #include "common/text.h"
+#include "host/serverSockets.h"
 #include "inventory/iocInventory.h"
 #include "ioc/environment.h"
-#include "ioc/serverSockets.h"
 
 #define VALUE_SIZE 1024
 #define SOCKETS_MAX 256

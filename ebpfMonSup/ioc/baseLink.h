@@ -3,9 +3,9 @@
 #ifndef EBPFMON_BASELINK_H
 #define EBPFMON_BASELINK_H
 
+#include "host/memory.h"
 #include "ioc/baseRelease.h"
 #include "ioc/catalogue.h"
-#include "ioc/memory.h"
 
 typedef struct {
     uint64_t owner;   /* the record that has it */

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ioc/caServer.h"
+#include "host/foreign.h"
+#include "host/memory.h"
 #include "ioc/baseLayout.h"
-#include "ioc/foreign.h"
-#include "ioc/memory.h"
+#include "ioc/caServer.h"
 
 #define CLIENTS_MAX  20000
 #define CHANNELS_MAX 50000000

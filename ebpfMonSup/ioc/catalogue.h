@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "ebpfMonBase.h"
+#include "host/memory.h"
 #include "ioc/baseRelease.h"
 #include "ioc/linkTable.h"
-#include "ioc/memory.h"
 
 #define EBPFMON_RECORDS_LIMIT 2000000 /* more than this is not a database but garbage */
 #define EBPFMON_FIELDS_LIMIT  1024    /* of one record type; Base's largest, aSub, has some 400 */

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "code/elfFile.h"
+#include "code/imageCache.h"
 #include "common/array.h"
-#include "ioc/elfFile.h"
+#include "host/foreign.h"
 #include "ioc/environment.h"
-#include "ioc/foreign.h"
-#include "ioc/imageCache.h"
 
 #define MAPS_MAX     (4u << 20) /* bytes */
 #define MAPS_SECONDS 0.5

@@ -7,7 +7,7 @@
 #ifndef EBPFMON_ENVIRONMENT_H
 #define EBPFMON_ENVIRONMENT_H
 
-#include "ioc/memory.h"
+#include "host/memory.h"
 
 #define EBPFMON_ENV_MAX   4096       /* variables that are read */
 #define EBPFMON_ENV_BYTES (256 * 1024) /* of all of them; the rest is left out */

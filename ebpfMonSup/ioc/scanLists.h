@@ -3,8 +3,8 @@
 #ifndef EBPFMON_SCANLISTS_H
 #define EBPFMON_SCANLISTS_H
 
+#include "host/memory.h"
 #include "ioc/catalogue.h"
-#include "ioc/memory.h"
 
 /* Nonzero: the lists lie in memory as the kernel part takes them to lie. Found out at some of the records that are in a
  * list; if none is, it is not known (0). */

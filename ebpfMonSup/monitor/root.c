@@ -11,7 +11,7 @@
 #include "common/serviceManager.h"
 #include "device/deviceOperations.h"
 #include "export/export.h"
-#include "ioc/procNetns.h"
+#include "host/procNetns.h"
 #include "model/published.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"

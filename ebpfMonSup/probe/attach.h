@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "code/image.h"
 #include "probe/closer.h"
 #include "probe/kernelLoad.h"
-#include "ioc/image.h"
 
 /* 0 or errno. "offsets": in the file; more than one only where the kernel has uprobe_multi. */
 int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, const uint64_t *offsets, unsigned count,

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "ebpfMon.h"
-#include "ioc/procAccess.h"
-#include "ioc/procInfo.h"
-#include "ioc/procStat.h"
+#include "host/procAccess.h"
+#include "host/procInfo.h"
+#include "host/procStat.h"
 #include "probe/calibrate.h"
 #include "probe/kernelLoad.h"
 #include "probe/packets.h"

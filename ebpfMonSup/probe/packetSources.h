@@ -6,7 +6,7 @@
 #ifndef EBPFMON_PACKETSOURCES_H
 #define EBPFMON_PACKETSOURCES_H
 
-#include "ioc/procNetns.h"
+#include "host/procNetns.h"
 #include "probe/packets.h"
 
 #define EBPFMON_PACKET_SOURCES_MAX 32

@@ -11,8 +11,8 @@
 
 #include <bpf/bpf.h>
 
-#include "ioc/netDevices.h"
-#include "ioc/netnsSocket.h"
+#include "host/netDevices.h"
+#include "host/netnsSocket.h"
 #include "probe/packetTaps.h"
 
 #define LOOPBACK_IFINDEX 1  /* of lo in every namespace: loopback_net_init() insists on it */

@@ -15,7 +15,7 @@
 #include <bpf/libbpf.h>
 
 #include "common/clock.h"
-#include "ioc/procInfo.h"
+#include "host/procInfo.h"
 #include "probe/libbpfText.h"
 #include "probe/packetTaps.h"
 #include "probe/packets.h"

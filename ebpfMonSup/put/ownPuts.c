@@ -7,9 +7,9 @@
 
 #include "access/guard.h"
 #include "access/guardedPuts.h"
+#include "host/procInfo.h"
+#include "host/procNetns.h"
 #include "ioc/catalogue.h"
-#include "ioc/procInfo.h"
-#include "ioc/procNetns.h"
 #include "model/losses.h"
 #include "put/ownPuts.h"
 #include "put/valueText.h"

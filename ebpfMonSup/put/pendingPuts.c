@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ioc/procStat.h"
+#include "host/procStat.h"
 #include "put/pendingPuts.h"
 #include "put/putWriter.h"
 #include "put/writerText.h"

@@ -6,8 +6,8 @@
 
 #include <epicsMutex.h>
 
-#include "ioc/procInfo.h"
-#include "ioc/procNetns.h"
+#include "host/procInfo.h"
+#include "host/procNetns.h"
 #include "put/putClients.h"
 #include "put/serverPorts.h"
 

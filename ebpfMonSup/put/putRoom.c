@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "ioc/procInfo.h"
+#include "host/procInfo.h"
 #include "put/putRoom.h"
 
 /* A name service answers within microseconds (files) or some milliseconds (LDAP). If it hangs the event thread waits this

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "ioc/procInfo.h"
+#include "host/procInfo.h"
 #include "put/serverPorts.h"
 
 #define IOCS_MAX 256 /* beyond that the one that was asked about longest ago makes room */

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "ioc/procInfo.h"
+#include "host/procInfo.h"
 #include "put/servers.h"
 
 #define LISTENERS_MAX 1024

@@ -7,7 +7,7 @@
 #define EBPFMON_SERVERS_H
 
 #include "ebpfMonEvent.h"
-#include "ioc/serverSockets.h"
+#include "host/serverSockets.h"
 #include "watch/target.h"
 
 typedef struct {

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/foreign.h"
+#include "ioc/baseLayout.h"
 #include "model/put.h"
 #include "put/valueText.h"
-#include "ioc/baseLayout.h"
-#include "ioc/foreign.h"
 
 #define FIRST_ELEMENTS 8 /* of an array */
 #define CHOICE_SIZE    256

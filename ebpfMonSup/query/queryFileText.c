@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/text.h"
-#include "ioc/syscallName.h"
+#include "host/syscallName.h"
 #include "query/queryFileText.h"
 
 #define SHOWN           39   /* characters that a PV of a key has: of a long path, the last ones */

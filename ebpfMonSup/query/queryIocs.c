@@ -7,7 +7,7 @@
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/text.h"
-#include "ioc/procInfo.h"
+#include "host/procInfo.h"
 #include "query/queryIocs.h"
 #include "watch/followedIocs.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/text.h"
-#include "ioc/syscallName.h"
+#include "host/syscallName.h"
 #include "query/queryFileText.h"
 #include "query/queryKeyText.h"
 #include "query/querySpec.h"

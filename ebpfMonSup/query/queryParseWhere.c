@@ -2,7 +2,7 @@
 /* The conditions of a query: a list of which all must be true; an element {"any": [...]} is true if one of its own is. */
 #include <string.h>
 
-#include "ioc/syscallName.h"
+#include "host/syscallName.h"
 #include "query/queryParser.h"
 
 /* A place for one more condition. NULL: refused. */

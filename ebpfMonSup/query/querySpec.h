@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "ioc/functionSite.h"
+#include "code/functionSite.h"
 #include "model/queryValues.h"
 #include "probe/queryPrograms.h"
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "code/kernelNames.h"
+#include "code/stackFold.h"
 #include "common/array.h"
 #include "common/text.h"
-#include "ioc/kernelNames.h"
-#include "ioc/stackFold.h"
 #include "query/queryStacks.h"
 
 _Static_assert(sizeof(((ebpfMonStackCopy *)0)->ret) == sizeof(((struct ebpfMonQueryEvent *)0)->ret) &&

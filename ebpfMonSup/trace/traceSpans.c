@@ -6,7 +6,7 @@
 #include <alarm.h>
 #include <alarmString.h>
 
-#include "ioc/syscallName.h"
+#include "host/syscallName.h"
 #include "trace/spanId.h"
 #include "trace/traceSpans.h"
 #include "trace/traceWords.h"

@@ -8,7 +8,7 @@
 
 #include "common/clock.h"
 #include "common/text.h"
-#include "ioc/syscallName.h"
+#include "host/syscallName.h"
 #include "trace/stamp.h"
 #include "trace/traceText.h"
 #include "trace/traceWords.h"

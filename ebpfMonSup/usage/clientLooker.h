@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The thread that looks at the clients of all watched IOCs: every ten seconds, and when somebody asks. It reads memory
- * of other processes, each read with a deadline (ioc/foreign.h).
+ * of other processes, each read with a deadline (host/foreign.h).
  */
 #ifndef EBPFMON_CLIENTLOOKER_H
 #define EBPFMON_CLIENTLOOKER_H

@@ -13,9 +13,9 @@
 
 #include "common/array.h"
 #include "common/clock.h"
-#include "ioc/procNetns.h"
-#include "ioc/procTcp.h"
-#include "ioc/tcpBytes.h"
+#include "host/procNetns.h"
+#include "host/procTcp.h"
+#include "host/tcpBytes.h"
 #include "usage/clientTable.h"
 
 #define IOCS_MAX 256

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ioc/procInfo.h"
+#include "host/procInfo.h"
 #include "watch/connectionOwners.h"
 
 #define LOOPBACK 127 /* first byte of its addresses */

@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "common/worker.h"
-#include "ioc/foreign.h"
+#include "host/foreign.h"
 #include "probe/kernelTables.h"
 #include "watch/follower.h"
 #include "watch/iocFinder.h"

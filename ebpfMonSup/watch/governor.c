@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "ioc/procStat.h"
+#include "host/procStat.h"
 #include "probe/kernelTables.h"
 #include "watch/governor.h"
 #include "watch/levelChoice.h"

@@ -9,9 +9,9 @@
 #include <epicsMutex.h>
 
 #include "common/clock.h"
-#include "ioc/foreign.h"
-#include "ioc/procInfo.h"
-#include "ioc/procStat.h"
+#include "host/foreign.h"
+#include "host/procInfo.h"
+#include "host/procStat.h"
 #include "watch/iocFinder.h"
 
 #define NEW_MAX    1024 /* programs just started that are still looked at */

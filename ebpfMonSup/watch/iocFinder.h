@@ -2,7 +2,7 @@
 /*
  * Finds processes that are IOCs. A program that was just started is looked at again and again while it loads its
  * libraries; all other processes are looked at now and then. One that does not answer, or whose files are too large, is
- * set aside, and looked at again after 10 s, 20 s, … 640 s. If a user's processes have cost much time (ioc/foreign.h),
+ * set aside, and looked at again after 10 s, 20 s, … 640 s. If a user's processes have cost much time (host/foreign.h),
  * one of them is looked at a second. The follower's, but for ebpfMonIocFinderNoteExec and …GetAside.
  */
 #ifndef EBPFMON_IOCFINDER_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "ioc/image.h"
+#include "code/image.h"
 
 typedef struct ebpfMonIocFinder ebpfMonIocFinder;
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "ioc/procNetns.h"
+#include "host/procNetns.h"
 #include "model/iocValues.h"
 #include "watch/packetReader.h"
 #include "wire/wire.h"

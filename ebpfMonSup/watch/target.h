@@ -10,9 +10,9 @@
 #include <sys/types.h>
 
 #include "ebpfMonTable.h"
+#include "code/image.h"
+#include "host/procInfo.h"
 #include "ioc/catalogue.h"
-#include "ioc/image.h"
-#include "ioc/procInfo.h"
 #include "ioc/stretch.h"
 #include "model/filter.h"
 #include "probe/attach.h"

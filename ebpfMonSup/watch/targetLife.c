@@ -7,10 +7,10 @@
 #include <errlog.h>
 
 #include "common/clock.h"
+#include "host/foreign.h"
+#include "host/ownMemory.h"
 #include "ioc/caServer.h"
-#include "ioc/foreign.h"
 #include "ioc/lockSets.h"
-#include "ioc/ownMemory.h"
 #include "ioc/scanLists.h"
 #include "model/iocValues.h"
 #include "probe/kernelTables.h"

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
-#include "ioc/foreign.h"
-#include "ioc/serverSockets.h"
+#include "host/foreign.h"
+#include "host/serverSockets.h"
 #include "watch/targetPlace.h"
 
 #define LISTENS_NS  1000000000ull  /* between two looks at the sockets of one whose database was not read; and its age */

@@ -277,7 +277,7 @@ class Scene:
                  self.monitor.process.output()])
 
     def judge_sizes(self):
-        """Descriptors, threads, BPF objects and memory do not grow. Readers (ioc/foreign.h) come and go, each with a file."""
+        """Descriptors, threads, BPF objects and memory do not grow. Readers (host/foreign.h) come and go, each with a file."""
         def readers(pid):
             n = kernel.threads_named(pid, "ebpfMonReader")
             assert n <= READERS, f"{n} readers"

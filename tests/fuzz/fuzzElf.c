@@ -6,13 +6,13 @@
 
 #include "otherProcess.h"
 #include "fuzz.h"
-#include "ioc/callSites.h"
-#include "ioc/codeGraph.h"
-#include "ioc/elfDynamic.h"
-#include "ioc/imageCache.h"
-#include "ioc/recognise.h"
-#include "ioc/symbolFile.h"
-#include "ioc/unwind.h"
+#include "code/callSites.h"
+#include "code/codeGraph.h"
+#include "code/elfDynamic.h"
+#include "code/imageCache.h"
+#include "code/recognise.h"
+#include "code/symbolFile.h"
+#include "code/unwind.h"
 
 const double ebpfMonFuzzSeconds = 1; /* a large file may be read for half a second (elfFile.c) */
 

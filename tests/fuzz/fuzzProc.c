@@ -3,12 +3,12 @@
  * file. The memory of the process is the input, too. */
 #include "otherProcess.h"
 #include "fuzz.h"
+#include "code/image.h"
+#include "code/stack.h"
 #include "common/text.h"
-#include "ioc/image.h"
-#include "ioc/procInfo.h"
-#include "ioc/procNetns.h"
-#include "ioc/procStat.h"
-#include "ioc/stack.h"
+#include "host/procInfo.h"
+#include "host/procNetns.h"
+#include "host/procStat.h"
 
 #define PID 4711
 #define TID 4712

@@ -2,7 +2,7 @@
 /* The instruction decoders, and where they put a probe. The first byte says which arguments a program reads, and which machine. */
 #include <elf.h>
 #include "fuzz.h"
-#include "ioc/machine.h"
+#include "code/machine.h"
 
 static void tryMachine(const ebpfMonMachine *machine, const uint8_t *code, size_t size, unsigned args, int needReturn)
 {

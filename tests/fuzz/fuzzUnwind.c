@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "ioc/unwind.h"
+#include "code/unwind.h"
 
 #define FRAME 0x100
 #define STEPS 40

@@ -288,7 +288,7 @@ def test_start_that_runs_out_of_threads(new_ioc, new_monitor):
             break
         assert "did not start" in answer, answer
         assert "out of memory or threads" in monitor.text("STATE_MSG")
-        # one that reads foreign memory is kept, as the reserve (ioc/foreign.c)
+        # one that reads foreign memory is kept, as the reserve (host/foreign.c)
         until(lambda: count_threads(pid) in (threads, threads + 1), 10,
               lambda: f"{threads} threads after a failed start: {count_threads(pid)}")
         assert not held(pid)

@@ -11,8 +11,8 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 #include "armLibrary.h"
-#include "ioc/imageFile.h"
-#include "ioc/machine.h"
+#include "code/imageFile.h"
+#include "code/machine.h"
 
 #define OBJDUMP "aarch64-linux-gnu-objdump"
 #define TESTS   ((int)ebpfMonFnCount + 7)

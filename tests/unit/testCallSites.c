@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ioc/callSites.h: on libraries of Base, beside what objdump says of them, and on small libraries made by the compiler. The same on
+ * code/callSites.h: on libraries of Base, beside what objdump says of them, and on small libraries made by the compiler. The same on
  * files for aarch64, if their compiler is there (tools/cross.sh installs it).
  */
 #ifndef _GNU_SOURCE
@@ -16,7 +16,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 #include "armLibrary.h"
-#include "ioc/callSites.h"
+#include "code/callSites.h"
 
 static const char *const names[] = { "dbScanLock", "dbScanUnlock", "dbProcess" };
 #define NAMES 3

@@ -17,9 +17,9 @@
 #include <epicsTime.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "ioc/catalogue.h"
-#include "ioc/image.h"
+#include "code/image.h"
 #include "ioc/baseLayout.h"
+#include "ioc/catalogue.h"
 #include "ioc/recordLinks.h"
 #include "softIoc.h"
 

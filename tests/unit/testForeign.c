@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes that never answer (ioc/foreign.h): pages that never arrive, files whose tables are gigabytes. The adversaries
+/* Processes that never answer (host/foreign.h): pages that never arrive, files whose tables are gigabytes. The adversaries
  * are children of this program; a page that never arrives is made by userfaultfd(2). */
 #include <errno.h>
 #include <sched.h>
@@ -13,11 +13,11 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "code/elfFile.h"
 #include "common/clock.h"
-#include "ioc/elfFile.h"
-#include "ioc/foreign.h"
-#include "ioc/memory.h"
-#include "ioc/procInfo.h"
+#include "host/foreign.h"
+#include "host/memory.h"
+#include "host/procInfo.h"
 #include "../ioc/hostile.h"
 
 #define NOBODY 60007 /* no other test has processes of this user */

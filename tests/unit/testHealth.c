@@ -16,10 +16,10 @@
 #include "health/hangs.h"
 #include "health/lives.h"
 #include "health/scanWindow.h"
-#include "model/healthValues.h"
-#include "ioc/caServer.h"
+#include "host/procStat.h"
 #include "ioc/baseLayout.h"
-#include "ioc/procStat.h"
+#include "ioc/caServer.h"
+#include "model/healthValues.h"
 
 static ebpfMonHealth h;
 static ebpfMonLives *lives;

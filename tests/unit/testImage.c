@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ioc/image.h and ioc/procInfo.h on a real softIoc, started here and stopped at the end. */
+/* code/image.h and host/procInfo.h on a real softIoc, started here and stopped at the end. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include <epicsThread.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "ioc/image.h"
-#include "ioc/procInfo.h"
+#include "code/image.h"
+#include "host/procInfo.h"
 #include "softIoc.h"
 
 #define IOC_TESTS 28

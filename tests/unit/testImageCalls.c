@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ioc/imageCalls.h: the calls of dbScanLock and their like, on small libraries made by the assembler. What scanList ends by, and
+/* code/imageCalls.h: the calls of dbScanLock and their like, on small libraries made by the assembler. What scanList ends by, and
  * where the thread has the lock behind a call, is in the machine code alone. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -13,7 +13,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "ioc/imageCalls.h"
+#include "code/imageCalls.h"
 
 static char folder[] = "/tmp/ebpfMonXXXXXX";
 

@@ -17,8 +17,8 @@
 #include <testMain.h>
 
 #include "common/clock.h"
-#include "ioc/foreign.h"
-#include "ioc/procInfo.h"
+#include "host/foreign.h"
+#include "host/procInfo.h"
 #include "watch/iocFinder.h"
 
 #define DEADLINE (60 * EBPFMON_SECOND_NS)

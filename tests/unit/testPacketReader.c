@@ -9,7 +9,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
-#include "ioc/procNetns.h"
+#include "host/procNetns.h"
 #include "packetNet.h"
 #include "watch/packetReader.h"
 

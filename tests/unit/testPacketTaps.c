@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe/packetTaps.h and ioc/netDevices.h, in a network namespace of our own: devices that come and go. The devices are
+/* probe/packetTaps.h and host/netDevices.h, in a network namespace of our own: devices that come and go. The devices are
  * pairs of veth(4); a datagram is sent into one end and seen at the other, and once on its way out. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <testMain.h>
 
-#include "ioc/netDevices.h"
+#include "host/netDevices.h"
 #include "packetNet.h"
 #include "probe/packetTaps.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ioc/procNetns.h: containers by the text of their cgroup, listeners and networks by processes of our own. */
+/* host/procNetns.h: containers by the text of their cgroup, listeners and networks by processes of our own. */
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "ioc/procNetns.h"
+#include "host/procNetns.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"

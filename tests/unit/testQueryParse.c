@@ -9,7 +9,7 @@
 #include <testMain.h>
 
 #include "common/text.h"
-#include "ioc/syscallName.h"
+#include "host/syscallName.h"
 #include "query/querySpec.h"
 
 /* A file with one query: its first line, the text in the second one, and the rest. */

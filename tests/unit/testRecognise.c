@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ioc/recognise.h: what is recognised in a program with a static Base is what its symbols say. Other programs have nothing of it. */
+/* code/recognise.h: what is recognised in a program with a static Base is what its symbols say. Other programs have nothing of it. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "ioc/recognise.h"
+#include "code/recognise.h"
 
 #define ALL ((int)ebpfMonFnCount + (int)ebpfMonVarCount)
 

@@ -10,7 +10,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "ioc/procNetns.h"
+#include "host/procNetns.h"
 #include "put/servers.h"
 
 #define SECOND 1000000000ull

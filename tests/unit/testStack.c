@@ -16,8 +16,8 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "ioc/elfPlt.h"
-#include "ioc/stack.h"
+#include "code/elfPlt.h"
+#include "code/stack.h"
 
 #define LIES 3000
 

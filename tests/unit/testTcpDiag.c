@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ioc/tcpDiag.h and ioc/netnsSocket.h: what the kernel says by sock_diag(7) of sockets that this program made, in its
+ * host/tcpDiag.h and host/netnsSocket.h: what the kernel says by sock_diag(7) of sockets that this program made, in its
  * own network namespace and in another one, and that it is what /proc/net/tcp says.
  */
 #include <arpa/inet.h>
@@ -18,8 +18,8 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "ioc/netnsSocket.h"
-#include "ioc/tcpDiag.h"
+#include "host/netnsSocket.h"
+#include "host/tcpDiag.h"
 
 #define CONNECTIONS 300 /* more than one message of the kernel has room for */
 #define LISTENING   EBPFMON_TCP_STATE(ebpfMonTcpListen)

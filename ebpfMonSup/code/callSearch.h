@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The search of callSites.c, for the files that know the instructions of a machine (callSitesX86.c, …); private to ioc/. */
+#ifndef EBPFMON_CALLSEARCH_H
+#define EBPFMON_CALLSEARCH_H
+
+#include "code/callSites.h"
+#include "code/machine.h"
+
+#define EBPFMON_SPOTS_MAX 64u /* slots, functions and stubs */
+
+/* A place in the file that stands for a function. */
+typedef struct {
+    uint64_t vaddr;
+    unsigned called;
+    enum { ebpfMonSpotFunction, ebpfMonSpotStub, ebpfMonSpotSlot } kind; /* Slot: the loader writes the address of the function there */
+} ebpfMonSpot;
+
+typedef struct ebpfMonCallSearch {
+    const ebpfMonElfFile *file;
+    const ebpfMonMachine *machine;
+    unsigned count;          /* functions looked for */
+    uint32_t complete;
+    ebpfMonSpot spot[EBPFMON_SPOTS_MAX];
+    unsigned spots;
+    uint8_t  filter[256];    /* by hash of an address: it may be a spot */
+    struct { uint32_t symbol; unsigned called; } symbol[2 * EBPFMON_CALLED_MAX]; /* numbers in .dynsym */
+    unsigned symbols;
+    ebpfMonCallSite *site;
+    size_t   sites, room;
+    uint64_t page[32];       /* aarch64: what each register was last set to by adrp, in the order of the code */
+} ebpfMonCallSearch;
+
+/* The spot at this address, NULL: there is none. */
+const ebpfMonSpot *ebpfMonCallSearchFindSpot(const ebpfMonCallSearch *s, uint64_t vaddr);
+
+void ebpfMonCallSearchAddSpot(ebpfMonCallSearch *s, uint64_t vaddr, unsigned called, int kind);
+
+/* The instruction at "vaddr" calls that function. */
+void ebpfMonCallSearchAddSite(ebpfMonCallSearch *s, uint64_t vaddr, unsigned called);
+
+/* The file uses the function in another way, too. */
+void ebpfMonCallSearchUseOtherwise(ebpfMonCallSearch *s, unsigned called);
+
+/* A program that is not position-independent can have the address itself, in code or data. */
+void ebpfMonCallSearchUseAddress(ebpfMonCallSearch *s, uint64_t address);
+
+/* What each machine has for machine.h. */
+void ebpfMonCallStubsX86(ebpfMonCallSearch *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr);
+void ebpfMonCallCodeX86(ebpfMonCallSearch *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr);
+void ebpfMonCallStubsAarch64(ebpfMonCallSearch *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr);
+void ebpfMonCallCodeAarch64(ebpfMonCallSearch *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where the code of a file calls some functions, its own or those of other files.
+ *
+ * A probe at the entry of a function traps all callers. A probe at a call traps this one, costs as little (the kernel
+ * emulates calls and jumps), and sees the same arguments, so callers that are of no interest pay nothing.
+ *
+ * A call goes to the function, or to its stub in the procedure linkage table. Both are found by the distance that the
+ * instruction holds, and only believed if the instructions from the begin of the function on lead to that place. What an
+ * instruction is like is known to callSitesX86.c and callSitesAarch64.c.
+ */
+#ifndef EBPFMON_CALLSITES_H
+#define EBPFMON_CALLSITES_H
+
+#include <stdint.h>
+#include "code/elfFile.h"
+
+#define EBPFMON_CALLED_MAX 8 /* functions that are looked for at once */
+
+typedef struct {
+    uint64_t vaddr;      /* of the instruction: a call, or a jmp (tail call) */
+    uint64_t offset;     /* in the file, as a uprobe wants it */
+    uint64_t caller;     /* vaddr of the function that it is in */
+    unsigned called;     /* number of the function that it calls */
+} ebpfMonCallSite;
+
+typedef struct {
+    unsigned count;
+    uint32_t complete;   /* bit by number of the function: "site" has all its calls. Else the file also calls it in
+                          * another way: by its address, by a pointer, by a jump on a condition */
+    ebpfMonCallSite site[]; /* by vaddr */
+} ebpfMonCallSites;
+
+/* Looks for the calls of names[0 … count-1]; own[i].vaddr is where the file itself defines one, 0: it does not.
+ * free() it. NULL: no memory, the file's budget is used up, or it has no section headers: nothing is known. */
+ebpfMonCallSites *ebpfMonCallSitesFind(const ebpfMonElfFile *file, const char *const *names, const ebpfMonElfSymbol *own,
+                                       unsigned count);
+
+#endif

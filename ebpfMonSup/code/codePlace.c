@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "code/codePlace.h"
+#include "code/elfFile.h"
+#include "code/imageCache.h"
+#include "code/machine.h"
+#include "host/foreign.h"
+#include "host/memory.h"
+
+#define LOOK_SECONDS 2.0
+#define MAPPINGS_MAX 4096 /* lines of /proc/PID/maps that are looked at */
+#define CODE_MAX     64   /* bytes of a function: its prologue */
+
+typedef struct {
+    pid_t    pid;
+    uint64_t address;
+    char     symbol[64];
+    unsigned args;
+    int      needReturn;
+    /* the result */
+    ebpfMonFunctionPlace place;
+    uint64_t found;
+} Look;
+
+/* Calls "each" for the mapped code of the process, until it returns nonzero. */
+static void eachMapping(Look *look, int (*each)(Look *look, const ebpfMonMapping *map))
+{
+    char path[40], line[4352];
+    ebpfMonMapping map;
+    FILE *maps;
+
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)look->pid);
+    maps = fopen(path, "re");
+    for (unsigned n = 0; maps && n < MAPPINGS_MAX && fgets(line, sizeof(line), maps); n++)
+        if (ebpfMonMappingParse(line, &map) && each(look, &map))
+            break;
+    if (maps)
+        fclose(maps);
+}
+
+static void formatPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size)
+{
+    snprintf(path, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, map->start, map->end);
+}
+
+/* --- code ----------------------------------------------------------------------------------------- */
+
+static void pickSite(Look *look, size_t room)
+{
+    ebpfMonSite *site = &look->place.site;
+    uint64_t offset = site->offset;
+
+    uint8_t code[CODE_MAX];
+    size_t len = room < sizeof(code) ? room : sizeof(code);
+
+    if (ebpfMonMemReadNow(look->pid, look->address, code, len))
+        return;
+    ebpfMonMachineHost()->pickSite(code, len, look->args, look->needReturn, site);
+    site->offset = offset + site->skip;
+    look->found = site->cls != ebpfMonSiteNone && (!look->needReturn || site->canReturn);
+}
+
+static int takeCode(Look *look, const ebpfMonMapping *map)
+{
+    if (look->address < map->start || look->address >= map->end)
+        return 0;
+    formatPath(look->pid, map, look->place.path, sizeof(look->place.path));
+    look->place.site.offset = look->address - map->start + map->offset;
+    pickSite(look, (size_t)(map->end - look->address));
+    return 1;
+}
+
+static void findCode(void *data)
+{
+    eachMapping(data, takeCode);
+}
+
+int ebpfMonCodePlaceFind(pid_t pid, uint64_t address, unsigned args, int needReturn, ebpfMonFunctionPlace *place)
+{
+    static const ebpfMonForeignJob job = { findCode, free };
+    Look *look = calloc(1, sizeof(*look));
+    int found;
+
+    if (!look)
+        return -1;
+    *look = (Look){ .pid = pid, .address = address, .args = args, .needReturn = needReturn };
+    if (ebpfMonForeignRun(pid, LOOK_SECONDS, &job, look))
+        return -1;
+    *place = look->place;
+    found = look->found != 0;
+    free(look);
+    return found ? 0 : -1;
+}
+
+/* --- variables ------------------------------------------------------------------------------------ */
+
+/* How far from its vaddr the file lies, by the segment that is mapped here. */
+static int findBias(const ebpfMonElfFile *file, const ebpfMonMapping *map, uint64_t *bias)
+{
+    for (unsigned i = 0; i < file->nSegments; i++) {
+        const ebpfMonElfSegment *s = &file->segment[i];
+
+        if ((s->flags & PF_X) && map->offset <= s->offset && s->offset - map->offset < map->end - map->start) {
+            *bias = map->start - map->offset + s->offset - s->vaddr;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+/* A FUSE file is not for us: see imageCache.c. */
+static int takeVariable(Look *look, const ebpfMonMapping *map)
+{
+    const char *name = look->symbol;
+    ebpfMonElfSymbol symbol;
+    ebpfMonElfFile file;
+    struct statfs fs;
+    uint64_t bias;
+    char path[160];
+    int fd;
+
+    formatPath(look->pid, map, path, sizeof(path));
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return 0;
+    if (fstatfs(fd, &fs) == 0 && fs.f_type != FUSE_SUPER_MAGIC && ebpfMonElfOpen(&file, fd) == 0) {
+        if (ebpfMonElfFind(&file, &name, 1, &symbol) && !findBias(&file, map, &bias))
+            look->found = bias + symbol.vaddr;
+        ebpfMonElfClose(&file);
+    }
+    close(fd);
+    return look->found != 0;
+}
+
+static void findVariable(void *data)
+{
+    eachMapping(data, takeVariable);
+}
+
+uint64_t ebpfMonVariableFind(pid_t pid, const char *symbol)
+{
+    static const ebpfMonForeignJob job = { findVariable, free };
+    Look *look = calloc(1, sizeof(*look));
+    uint64_t found;
+
+    if (!look)
+        return 0;
+    look->pid = pid;
+    snprintf(look->symbol, sizeof(look->symbol), "%s", symbol);
+    if (ebpfMonForeignRun(pid, LOOK_SECONDS, &job, look))
+        return 0;
+    found = look->found;
+    free(look);
+    return found;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An ELF64 file on disk: its build-id, load segments, named symbols and bytes.
+ *
+ * Nothing that the file says is trusted: every table is bounded and read by pread, so a file that is
+ * truncated or rewritten while it is open gives short reads and not a signal. A sparse file of 12 KiB can have tables of
+ * gigabytes, so an open file has a budget: 512 MiB, 0.5 s of CPU time. Beyond it every read is the end of the file. To read
+ * may take any time (FUSE): in a job only, see host/foreign.h.
+ *
+ * Section headers are not needed to run a file. Without them .dynsym is found as the loader finds it (elfDynamic.h).
+ */
+#ifndef EBPFMON_ELFFILE_H
+#define EBPFMON_ELFFILE_H
+
+#include <elf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EBPFMON_ELF_SEGMENTS 16
+
+typedef struct {
+    uint64_t offset, vaddr, fileSize, memSize;
+    uint32_t flags;       /* PF_X, PF_W, PF_R */
+} ebpfMonElfSegment;
+
+typedef struct {
+    uint64_t vaddr;       /* 0: not found */
+    uint64_t size;        /* as the symbol says, 0: it does not */
+    int      isGlobal;
+    int      isImported;  /* another file defines it, and this one uses it */
+} ebpfMonElfSymbol;
+
+typedef struct ebpfMonElfBudget ebpfMonElfBudget;
+
+typedef struct ebpfMonElfFile {
+    int      fd;          /* the caller's */
+    ebpfMonElfBudget *budget; /* what was used of it */
+    uint64_t sections;    /* where the section headers begin in the file */
+    unsigned nSections;
+    unsigned sectionNames; /* number of the section that has their names, 0: none */
+    uint16_t machine;     /* EM_…: one that machine.h knows */
+    int      hasInterp;   /* a program, not a library */
+    int      isFixed;     /* ET_EXEC: a program that is not position-independent */
+    char     buildId[41]; /* hex, empty: none */
+    unsigned nSegments;   /* PT_LOAD only, the first EBPFMON_ELF_SEGMENTS */
+    ebpfMonElfSegment segment[EBPFMON_ELF_SEGMENTS];
+    uint64_t ehFrameHdr;  /* vaddr of .eh_frame_hdr, 0: none */
+    uint64_t dynamic, dynamicSize; /* the vaddr of its dynamic section, 0: none */
+    struct ebpfMonElfFile *symbols; /* another file with symbols of this one, and so on; NULL: none (symbolFile.h) */
+} ebpfMonElfFile;
+
+/* Takes up the file open as "fd", which must stay open till ebpfMonElfClose and is not closed by it.
+ * 0, or -1 when it is no little-endian ELF64 program or library for a machine that is known (machine.h). */
+int ebpfMonElfOpen(ebpfMonElfFile *file, int fd);
+void ebpfMonElfClose(ebpfMonElfFile *file);
+
+/* Reads the header of a section by its number (0 is none). Nonzero: there is such a section. */
+int ebpfMonElfSection(const ebpfMonElfFile *file, uint32_t index, Elf64_Shdr *section);
+
+/* The name of a section, cut to "size". */
+void ebpfMonElfSectionName(const ebpfMonElfFile *file, const Elf64_Shdr *section, char *name, size_t size);
+
+/* Reads up to "len" bytes of a section from "at" on; returns their number. */
+size_t ebpfMonElfReadSection(const ebpfMonElfFile *file, const Elf64_Shdr *section, uint64_t at, void *buf, size_t len);
+
+/* Finds the first symbol table of a type (SHT_DYNSYM, SHT_SYMTAB), and its strings. Nonzero: there is one. */
+int ebpfMonElfTable(const ebpfMonElfFile *file, uint32_t type, Elf64_Shdr *table, Elf64_Shdr *strings);
+
+/* Nonzero: the budget is used up, so what was found is not all. */
+int ebpfMonElfIsOver(const ebpfMonElfFile *file);
+
+/* Looks up names[0..count) in .dynsym, then those not found in .symtab, then in .symtab of the files with its symbols. Only
+ * defined functions, objects and untyped symbols count; a global one goes before a local one. Returns how many were found.
+ * Of the others "isImported" is set as it is in .dynsym. */
+unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned count,
+    ebpfMonElfSymbol *symbols);
+
+/* The function that a vaddr lies in, by .symtab, else .dynsym, else a file with its symbols; *offset is how far from its begin. 0, or -1. Code without
+ * a symbol: elfPlt.h. */
+int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset);
+
+/* Offset in the file of a vaddr that a segment with all of "flags" holds in the file. 0, or -1. */
+int ebpfMonElfOffset(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags, uint64_t *offset);
+
+/* Reads up to "len" bytes at a vaddr, not beyond its segment; returns their number. */
+size_t ebpfMonElfRead(const ebpfMonElfFile *file, uint64_t vaddr, void *buf, size_t len);
+
+/* Where the read-only segments first hold "text" (no longer than 64 bytes), as a vaddr; 0: nowhere. */
+uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text);
+
+#endif

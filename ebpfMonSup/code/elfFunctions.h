@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The functions of a file whose names match a pattern. In a job (foreign.h), and within the file's budget (elfFile.h). */
+#ifndef EBPFMON_ELFFUNCTIONS_H
+#define EBPFMON_ELFFUNCTIONS_H
+
+#include "code/elfFile.h"
+
+typedef struct {
+    char     name[128];
+    uint64_t vaddr, size; /* size: as the symbol says, 0: it does not */
+} ebpfMonElfFunction;
+
+/* Those of .symtab, else of .dynsym, at different places, in no order; each has one of its names. Returns how many there
+ * are; "found" has the first "most" of them. */
+unsigned ebpfMonElfFunctionsFind(const ebpfMonElfFile *file, const char *pattern, ebpfMonElfFunction *found, unsigned most);
+
+#endif

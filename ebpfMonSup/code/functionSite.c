@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <epicsString.h>
+
+#include "code/elfFunctions.h"
+#include "code/functionSite.h"
+#include "code/imageCache.h"
+#include "code/machine.h"
+#include "host/foreign.h"
+
+#define LOOK_SECONDS 2.0
+#define MAPPINGS_MAX 4096 /* lines of /proc/PID/maps that are looked at */
+#define CODE_MAX     4096 /* bytes of a function, to see its branches */
+#define CODE_UNSIZED 64   /* … whose symbol does not say how long it is */
+
+typedef struct {
+    pid_t pid;
+    ebpfMonFunctionWanted wanted;
+    /* the result */
+    ebpfMonFunctionPlaces *places;
+    unsigned room;
+    int      isTooMany;
+    unsigned objects; /* files that match the pattern */
+    int      err;     /* why one of them, or the list of them, cannot be read */
+    int      isFuse;
+} Look;
+
+static int isWanted(const Look *look, const char *path)
+{
+    const char *pattern = look->wanted.object, *name = strrchr(path, '/');
+
+    return epicsStrGlobMatch(strchr(pattern, '/') || !name ? path : name + 1, pattern);
+}
+
+/* An exact place: what the caller asks for, and nothing is known of its instruction. */
+static void setExact(ebpfMonSite *site, uint64_t offset, uint64_t vaddr)
+{
+    *site = (ebpfMonSite){ .cls = ebpfMonSiteStepped, .offset = offset, .vaddr = vaddr, .canReturn = 1 };
+    snprintf(site->insn, sizeof(site->insn), "offset");
+}
+
+/* Adds a place. NULL: there is no room. */
+static ebpfMonFunctionPlace *addPlace(Look *look, const char *path, const ebpfMonMapping *map, const char *name,
+                                      const ebpfMonSite *site)
+{
+    unsigned room = look->room ? 2 * look->room : 4;
+    ebpfMonFunctionPlace *place;
+
+    if (look->places->count == EBPFMON_FUNCTION_SITES) {
+        look->isTooMany = 1;
+        return NULL;
+    }
+    if (look->places->count == look->room) {
+        void *more = realloc(look->places, sizeof(*look->places) + room * sizeof(*place));
+
+        if (!more)
+            return NULL;
+        look->places = more;
+        look->room = room;
+    }
+    place = &look->places->place[look->places->count++];
+    memset(place, 0, sizeof(*place));
+    snprintf(place->path, sizeof(place->path), "%s", path);
+    snprintf(place->name, sizeof(place->name), "%s", name);
+    place->address = map->start + (site->offset - map->offset);
+    place->site = *site;
+    return place;
+}
+
+/* Where a function at "vaddr" can be probed. 0, or -1: nowhere. */
+static int pickSite(const Look *look, ebpfMonElfFile *file, uint64_t vaddr, uint64_t codeSize, ebpfMonSite *site)
+{
+    uint8_t code[CODE_MAX];
+    uint64_t offset;
+    size_t len;
+
+    if (ebpfMonElfOffset(file, vaddr, PF_X, &offset))
+        return -1;
+    if (look->wanted.offset || !ebpfMonMachineFind(file->machine)) {
+        setExact(site, offset + look->wanted.offset, vaddr + look->wanted.offset);
+        return 0;
+    }
+    len = codeSize ? codeSize : CODE_UNSIZED;
+    len = ebpfMonElfRead(file, vaddr, code, len < sizeof(code) ? len : sizeof(code));
+    ebpfMonMachineFind(file->machine)->pickSite(code, len, look->wanted.args, look->wanted.needReturn, site);
+    site->offset = offset + site->skip;
+    site->vaddr = vaddr + site->skip;
+    return site->cls == ebpfMonSiteNone || (look->wanted.needReturn && !site->canReturn) ? -1 : 0;
+}
+
+/* Of all functions that match. Parts of one that the compiler has moved away (".cold") are none. */
+static void findMatching(Look *look, ebpfMonElfFile *file, const char *path, const ebpfMonMapping *map)
+{
+    ebpfMonElfFunction *found = malloc(EBPFMON_FUNCTION_SITES * sizeof(*found));
+    unsigned count;
+    ebpfMonSite site;
+
+    if (!found)
+        return;
+    count = ebpfMonElfFunctionsFind(file, look->wanted.symbol, found, EBPFMON_FUNCTION_SITES);
+    look->isTooMany |= count > EBPFMON_FUNCTION_SITES;
+    for (unsigned i = 0; i < count && !look->isTooMany; i++)
+        if (!strstr(found[i].name, ".cold") && pickSite(look, file, found[i].vaddr, found[i].size, &site) == 0 &&
+            !addPlace(look, path, map, found[i].name, &site))
+            break;
+    free(found);
+}
+
+/* The places in one file. */
+static void findPlaces(Look *look, ebpfMonElfFile *file, const char *path, const ebpfMonMapping *map)
+{
+    const char *name = look->wanted.symbol;
+    ebpfMonElfSymbol symbol;
+    ebpfMonSite site;
+
+    if (!name[0]) {
+        setExact(&site, look->wanted.offset, 0);
+        addPlace(look, path, map, "", &site);
+    } else if (ebpfMonFunctionIsPattern(name)) {
+        findMatching(look, file, path, map);
+    } else if (ebpfMonElfFind(file, &name, 1, &symbol) && pickSite(look, file, symbol.vaddr, symbol.size, &site) == 0) {
+        addPlace(look, path, map, name, &site);
+    }
+}
+
+/* A FUSE file is not for us: see imageCache.c. */
+static void lookAtFile(Look *look, const ebpfMonMapping *map)
+{
+    char path[160];
+    ebpfMonElfFile file;
+    struct statfs fs;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)look->pid, map->start,
+             map->end);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstatfs(fd, &fs)) {
+        look->err = errno;
+    } else if (fs.f_type == FUSE_SUPER_MAGIC) {
+        look->isFuse = 1;
+    } else if (ebpfMonElfOpen(&file, fd) == 0) {
+        look->objects++;
+        findPlaces(look, &file, path, map);
+        ebpfMonElfClose(&file);
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+/* The files of the process that match, each once: its mappings follow one another. */
+static void lookAtFiles(void *data)
+{
+    Look *look = data;
+    char path[40], line[4352];
+    unsigned lines = 0;
+    dev_t dev = 0;
+    ino_t ino = 0;
+    FILE *maps;
+
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)look->pid);
+    maps = fopen(path, "re");
+    if (!maps) {
+        look->err = errno;
+        return;
+    }
+    while (!look->isTooMany && lines++ < MAPPINGS_MAX && fgets(line, sizeof(line), maps)) {
+        ebpfMonMapping map;
+
+        if (!ebpfMonMappingParse(line, &map) || (map.dev == dev && map.ino == ino))
+            continue;
+        dev = map.dev;
+        ino = map.ino;
+        if (isWanted(look, map.path))
+            lookAtFile(look, &map);
+    }
+    fclose(maps);
+}
+
+static void explain(const Look *look, char *why, size_t size)
+{
+    if (look->isTooMany)
+        snprintf(why, size, "more than %d functions match \"%s\"", EBPFMON_FUNCTION_SITES, look->wanted.symbol);
+    else if (look->objects)
+        snprintf(why, size, "no file like \"%s\" has a function %s where it can be probed", look->wanted.object,
+                 look->wanted.symbol);
+    else if (look->isFuse)
+        snprintf(why, size, "\"%s\" lies in a FUSE file system, where no probe is set", look->wanted.object);
+    else if (look->err)
+        snprintf(why, size, "\"%s\" cannot be read: %s", look->wanted.object, strerror(look->err));
+    else
+        snprintf(why, size, "no file like \"%s\" is mapped", look->wanted.object);
+}
+
+static void dropLook(void *data)
+{
+    Look *look = data;
+
+    free(look->places);
+    free(look);
+}
+
+int ebpfMonFunctionIsPattern(const char *symbol)
+{
+    return strpbrk(symbol, "*?") != NULL;
+}
+
+ebpfMonFunctionPlaces *ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWanted *wanted, char *why, size_t size)
+{
+    static const ebpfMonForeignJob job = { lookAtFiles, dropLook };
+    Look *look = calloc(1, sizeof(*look));
+    ebpfMonFunctionPlaces *places = NULL;
+
+    why[0] = 0;
+    if (look)
+        look->places = calloc(1, sizeof(*look->places));
+    if (!look || !look->places) {
+        free(look);
+        snprintf(why, size, "out of memory");
+        return NULL;
+    }
+    look->pid = pid;
+    look->wanted = *wanted;
+    if (ebpfMonForeignRun(pid, LOOK_SECONDS, &job, look)) {
+        snprintf(why, size, "its files do not answer");
+        return NULL;
+    }
+    if (look->places->count && !look->isTooMany) {
+        places = look->places;
+        look->places = NULL;
+    } else {
+        explain(look, why, size);
+    }
+    dropLook(look);
+    return places;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where any function of a process can be probed, by its symbol and the files that the process has mapped. The process and
+ * its files may never answer: each look is a job that can be abandoned (foreign.h).
+ */
+#ifndef EBPFMON_FUNCTIONSITE_H
+#define EBPFMON_FUNCTIONSITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "code/site.h"
+
+#define EBPFMON_FUNCTION_SITES  256 /* of a pattern, at most */
+#define EBPFMON_FUNCTION_NAME   128
+#define EBPFMON_OBJECT_PATTERN  128
+
+typedef struct {
+    char     object[EBPFMON_OBJECT_PATTERN]; /* pattern (glob) of the file: of its name, or with a "/" of its path */
+    char     symbol[EBPFMON_FUNCTION_NAME];  /* a name, or a pattern (glob); empty: "offset" in the file */
+    uint64_t offset;      /* bytes behind the symbol; then the probe sits exactly there */
+    unsigned args;        /* EBPFMON_ARG1 …: those that must still stand */
+    int      needReturn;  /* the probe is, or begins, the look at a return */
+} ebpfMonFunctionWanted;
+
+typedef struct {
+    char path[160];       /* opens that very file, as long as the process lives */
+    char name[EBPFMON_FUNCTION_NAME];
+    uint64_t address;     /* of the site, in the process */
+    ebpfMonSite site;
+} ebpfMonFunctionPlace;
+
+typedef struct {
+    unsigned count;
+    ebpfMonFunctionPlace place[]; /* those of one file one behind the other */
+} ebpfMonFunctionPlaces;
+
+/* Nonzero: it is a pattern. */
+int ebpfMonFunctionIsPattern(const char *symbol);
+
+/* The places: of a name one for each file that has it. free() them. NULL: none, or too many, and "why" says so. */
+ebpfMonFunctionPlaces *ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWanted *wanted, char *why, size_t size);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See image.h. A look at a process costs one pass over its /proc/PID/maps, and a stat for each file in it
+ * that holds something of EPICS. What the files hold is imageCache.c's.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "code/imageCache.h"
+#include "common/clock.h"
+#include "host/foreign.h"
+
+#define MAX_PARTS    128u      /* files of interest in one process */
+#define MAPS_MAX     (16u << 20) /* bytes: vm.max_map_count mappings with long names */
+#define MAPS_SECONDS 0.5
+#define TIME_MAX     (3 * EBPFMON_SECOND_NS) /* for all files of one process */
+
+typedef struct {
+    const ebpfMonKnown *known;
+    uint64_t bias;
+} Part;
+
+/* "start-end perms offset major:minor inode path". *isCode: what the kernel runs, else what it only lets be read. */
+static int parseMapping(char *line, ebpfMonMapping *map, int *isCode)
+{
+    char *p = line;
+
+    map->start = strtoull(p, &p, 16);
+    if (*p++ != '-')
+        return 0;
+    map->end = strtoull(p, &p, 16);
+    if (*p != ' ' || strnlen(p, 6) < 6 || p[5] != ' ')
+        return 0;
+    *isCode = p[3] == 'x';
+    map->offset = strtoull(p + 6, &p, 16);
+
+    unsigned maj = (unsigned)strtoul(p, &p, 16);
+
+    if (*p++ != ':')
+        return 0;
+    map->dev = makedev(maj, (unsigned)strtoul(p, &p, 16));
+    map->ino = strtoull(p, &p, 10);
+    p += strspn(p, " ");
+    p[strcspn(p, "\n")] = 0;
+    map->path = p;
+    return map->ino && *p == '/' && map->start < map->end;
+}
+
+int ebpfMonMappingParse(char *line, ebpfMonMapping *map)
+{
+    int isCode;
+
+    return parseMapping(line, map, &isCode) && isCode;
+}
+
+int ebpfMonMappingBias(const ebpfMonElfSegment *segment, unsigned segments, const ebpfMonMapping *map, uint64_t *bias)
+{
+    uint64_t mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+
+    for (unsigned i = 0; i < segments; i++) {
+        const ebpfMonElfSegment *s = &segment[i];
+        uint64_t begin = s->offset & ~mask, size = s->fileSize + (s->offset & mask);
+
+        if ((s->flags & PF_X) && map->offset >= begin && map->offset - begin < size) {
+            *bias = map->start - (map->offset - begin) - (s->vaddr & ~mask);
+            return 0;
+        }
+    }
+    return -1;
+}
+
+/* The live copy of a variable. A program that is not position-independent holds a copy of its own of a
+ * library's variable, to which the loader binds everyone (copy relocation). */
+static const Part *findVar(const Part *parts, unsigned nParts, const Part *core, int var)
+{
+    const Part *best = core->known->var[var].vaddr ? core : NULL;
+
+    for (const Part *part = parts; part < parts + nParts; part++)
+        if (part->known->var[var].vaddr && (!best || (part->known->isProgram && !best->known->isProgram)))
+            best = part;
+    return best;
+}
+
+/* The search through the mappings of one process. */
+typedef struct {
+    ebpfMonImageCache *cache;
+    pid_t pid;
+    ebpfMonImage *image;
+    Part  parts[MAX_PARTS];
+    unsigned nParts;
+    const Part *core;
+    int   isEmulator; /* its program is one of QEMU's for programs of another machine */
+    int   why;   /* errno: a file that could not be had */
+} Search;
+
+static void fillImage(const Part *parts, unsigned nParts, const Part *core, ebpfMonImage *image)
+{
+    uint64_t *const address[ebpfMonVarCount] = {
+        &image->pdbbase, &image->interruptAccept, &image->asActive, &image->epicsReleaseVersion, &image->clientQ,
+        &image->breakpoints,
+    };
+
+    image->core = &core->known->binary;
+    image->coreBias = core->bias;
+    for (int var = 0; var < ebpfMonVarCount; var++) {
+        const Part *part = findVar(parts, nParts, core, var);
+
+        if (!part)
+            continue;
+        *address[var] = part->bias + part->known->var[var].vaddr;
+        if (var == ebpfMonVarRelease)
+            image->releaseIsPointer = part->known->var[var].size == sizeof(void *);
+    }
+}
+
+/* Adds the mapped file to the parts if it is of interest and not yet among them. 1: added. */
+static int addPart(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map, Part *parts,
+    unsigned nParts, int *why)
+{
+    Part *part = &parts[nParts];
+
+    if (ebpfMonImageCacheFind(cache, pid, map, &part->known)) {
+        if (errno != ENOENT) /* else unmapped since */
+            *why = errno;
+        return 0;
+    }
+    if (!part->known ||
+        ebpfMonMappingBias(part->known->segment, part->known->nSegments, map, &part->bias))
+        return 0;
+    for (unsigned i = 0; i < nParts; i++)
+        if (parts[i].known == part->known)
+            return 0;
+    return 1;
+}
+
+int ebpfMonImageIsRefused(int err)
+{
+    return err == ETIMEDOUT || err == EAGAIN || err == EFBIG || err == ENOTSUP;
+}
+
+const char *ebpfMonImageRefusal(int err)
+{
+    switch (err) {
+    case EFBIG: return "the tables of a program file that it has mapped are larger than an IOC's can be";
+    case ENOTSUP: return "its program file is in a FUSE file system, where a probe could stop this host";
+    case EAGAIN: return "this host has no time to look at it";
+    default: return "its memory, or a file that it has mapped, does not answer";
+    }
+}
+
+static void useAsCore(Search *s, const Part *part, const ebpfMonMapping *map)
+{
+    s->core = part;
+    if (ebpfMonImageCacheFindPath(s->pid, map, s->image->openPath, sizeof(s->image->openPath)))
+        s->image->openPath[0] = 0;
+}
+
+/* Takes one line of the list of mappings. Nonzero: that is enough. */
+static int addLine(void *arg, char *line)
+{
+    Search *s = arg;
+    ebpfMonMapping map;
+    const Part *part;
+
+    if (s->nParts == MAX_PARTS || !ebpfMonMappingParse(line, &map))
+        return 0;
+    s->isEmulator |= strstr(map.path, "/qemu-") != NULL;
+    if (!addPart(s->cache, s->pid, &map, s->parts, s->nParts, &s->why))
+        return s->why == ETIMEDOUT || s->why == EAGAIN;
+    part = &s->parts[s->nParts++];
+    if (!s->image->com && part->known->binary.site[ebpfMonFnRingPop].cls != ebpfMonSiteNone &&
+        !ebpfMonImageCacheFindPath(s->pid, &map, s->image->comPath, sizeof(s->image->comPath)))
+        s->image->com = &part->known->binary;
+    if (!s->image->server && !part->known->binary.isIoc &&
+        part->known->binary.site[ebpfMonFnCheckPut].cls != ebpfMonSiteNone &&
+        !ebpfMonImageCacheFindPath(s->pid, &map, s->image->serverPath, sizeof(s->image->serverPath)))
+        s->image->server = &part->known->binary;
+    if ((!s->core && part->known->binary.isNameless) ||
+        (part->known->binary.isIoc && (!s->core || s->core->known->binary.isNameless)))
+        useAsCore(s, part, &map);
+    return 0;
+}
+
+/* The same in an emulator: what it runs is data to the kernel. Nonzero: that is enough. */
+static int addEmulatedLine(void *arg, char *line)
+{
+    Search *s = arg;
+    ebpfMonMapping map;
+    int isCode;
+    Part *part = &s->parts[s->nParts];
+
+    if (s->nParts == MAX_PARTS || !parseMapping(line, &map, &isCode) || isCode)
+        return 0;
+    if (!addPart(s->cache, s->pid, &map, s->parts, s->nParts, &s->why))
+        return s->why == ETIMEDOUT || s->why == EAGAIN;
+    if (!part->known->binary.foreign)
+        return 0;
+    s->nParts++;
+    if (part->known->binary.isNameless)
+        useAsCore(s, part, &map);
+    return s->core != NULL;
+}
+
+/* Calls "use" with each line of the list of mappings, until it returns nonzero. 0; errno: the list cannot be read, or it took too
+ * long. */
+static int eachLine(pid_t pid, int (*use)(void *arg, char *line), void *arg)
+{
+    uint64_t begin = ebpfMonClockMonotonic();
+    char name[32], *maps, *next;
+    int err = 0;
+
+    snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+    maps = ebpfMonForeignReadAll(pid, name, MAPS_SECONDS, MAPS_MAX);
+    if (!maps)
+        return errno == ENOENT ? ESRCH : errno;
+    for (char *line = maps; *line; line = next) {
+        next = line + strcspn(line, "\n");
+        next += *next == '\n';
+        if (next > line && next[-1] == '\n')
+            next[-1] = 0;
+        if (use(arg, line))
+            break;
+        if (ebpfMonClockMonotonic() - begin > TIME_MAX) {
+            err = ETIMEDOUT;
+            break;
+        }
+    }
+    free(maps);
+    return err;
+}
+
+int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image)
+{
+    Search s = { .cache = cache, .pid = pid, .image = image };
+    int err;
+
+    memset(image, 0, sizeof(*image));
+    err = eachLine(pid, addLine, &s);
+    if (!err && !s.core && s.isEmulator)
+        err = eachLine(pid, addEmulatedLine, &s);
+    if (err)
+        s.why = err;
+    /* A file that cannot be used is no reason against the others; one that blocks is. */
+    if (!s.core || err || s.why == ETIMEDOUT || s.why == EAGAIN) {
+        errno = s.why;
+        return s.why ? -1 : 1;
+    }
+    fillImage(s.parts, s.nParts, s.core, image);
+    return 0;
+}
+
+typedef struct {
+    ebpfMonImageCache *cache;
+    pid_t pid;
+    ebpfMonImageCallers *callers;
+} CallerSearch;
+
+/* Nonzero: a program with this in it can call any function by its name (Python's ctypes). */
+static int callsByName(const char *path)
+{
+    const char *file = strrchr(path, '/') + 1;
+
+    return strstr(file, "python") || strstr(file, "ffi") || strstr(file, "ctypes");
+}
+
+static int addCaller(void *arg, char *line)
+{
+    CallerSearch *s = arg;
+    ebpfMonImageCallers *callers = s->callers;
+    const ebpfMonKnown *known;
+    ebpfMonMapping map;
+
+    if (!ebpfMonMappingParse(line, &map))
+        return 0;
+    if (callsByName(map.path) || (ebpfMonImageCacheFind(s->cache, s->pid, &map, &known) && errno != ENOENT)) {
+        callers->complete = 0;
+        return 1;
+    }
+    if (known && known->binary.scansNow)
+        callers->scansNow = 1;
+    if (!known || !known->binary.usesLocks)
+        return 0;
+    for (unsigned i = 0; i < callers->count; i++)
+        if (callers->file[i].binary == &known->binary)
+            return 0;
+    if (callers->count == EBPFMON_CALLERS_MAX || !known->binary.calls || !known->binary.calls->complete ||
+        ebpfMonImageCacheFindPath(s->pid, &map, callers->file[callers->count].path, sizeof(callers->file[0].path))) {
+        callers->complete = 0;
+        return 1;
+    }
+    callers->file[callers->count++].binary = &known->binary;
+    return 0;
+}
+
+void ebpfMonImageReadCallers(ebpfMonImageCache *cache, pid_t pid, ebpfMonImageCallers *callers)
+{
+    CallerSearch s = { cache, pid, callers };
+
+    callers->count = 0;
+    callers->complete = 1;
+    callers->scansNow = 0;
+    if (eachLine(pid, addCaller, &s) || !callers->count)
+        callers->complete = 0;
+}
+
+int ebpfMonImageCallersAreSame(const ebpfMonImageCallers *a, const ebpfMonImageCallers *b)
+{
+    if (!a->complete || !b->complete)
+        return a->complete == b->complete;
+    if (a->count != b->count)
+        return 0;
+    for (unsigned i = 0; i < a->count; i++)
+        if (a->file[i].binary != b->file[i].binary)
+            return 0;
+    return 1;
+}

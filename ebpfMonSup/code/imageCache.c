@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See imageCache.h. A file is opened and read when it is met for the first time, then looked at by stat. Each look is a job
+ * that can be abandoned (foreign.h). */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include "code/imageCache.h"
+#include "code/imageFile.h"
+#include "common/clock.h"
+#include "common/hash.h"
+#include "host/foreign.h"
+
+#define BUCKETS      1024u
+#define MAX_OTHERS   8192u     /* files known to be of no interest; beyond it they are all forgotten */
+#define MAX_KNOWN    2048u     /* files of interest, kept because watched IOCs point to them */
+#define LOOK_SECONDS 2.0       /* for one file */
+#define CHECK_AFTER  (10 * EBPFMON_SECOND_NS)
+/* Any file that was seen. */
+typedef struct Seen {
+    struct Seen *next;
+    dev_t    dev;
+    ino_t    ino;
+    off_t    size;
+    struct timespec modified;
+    uint64_t checked;      /* monotonic ns */
+    uint32_t pathHash;
+    ebpfMonKnown *known;   /* NULL: of no interest */
+    int      failed;       /* why it is not used, as errno: EFBIG, ENOTSUP; 0: it is */
+} Seen;
+
+struct ebpfMonImageCache {
+    Seen    *bucket[BUCKETS];
+    ebpfMonKnown *known;   /* all of them, also those whose file was replaced */
+    unsigned nOthers, nKnown;
+    ebpfMonSymbolPlaces symbols;
+};
+
+ebpfMonImageCache *ebpfMonImageCacheNew(void)
+{
+    ebpfMonImageCache *cache = calloc(1, sizeof(*cache));
+
+    if (cache)
+        ebpfMonSymbolPlacesInit(&cache->symbols);
+    return cache;
+}
+
+static void forgetOthers(ebpfMonImageCache *cache)
+{
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        for (Seen **at = &cache->bucket[i]; *at; ) {
+            Seen *seen = *at;
+
+            if (seen->known) {
+                at = &seen->next;
+            } else {
+                *at = seen->next;
+                free(seen);
+            }
+        }
+    }
+    cache->nOthers = 0;
+}
+
+void ebpfMonImageCacheFree(ebpfMonImageCache *cache)
+{
+    if (!cache)
+        return;
+    for (unsigned i = 0; i < BUCKETS; i++)
+        for (Seen *seen = cache->bucket[i]; seen; seen = seen->next)
+            seen->known = NULL;
+    forgetOthers(cache);
+    while (cache->known) {
+        ebpfMonKnown *known = cache->known;
+
+        cache->known = known->next;
+        ebpfMonImageFileFree(known);
+    }
+    free(cache);
+}
+
+void ebpfMonImageEach(ebpfMonImageCache *cache, void (*each)(void *arg, const ebpfMonBinary *b), void *arg)
+{
+    for (const ebpfMonKnown *known = cache->known; known; known = known->next)
+        if (known->binary.isIoc)
+            each(arg, &known->binary);
+}
+
+/* The i-th path that may open the mapped file: the first one always does, if we may use it; the others do not once the
+ * file is deleted, or its name is too long. */
+static int makePath(pid_t pid, const ebpfMonMapping *map, int i, char *path, size_t size)
+{
+    int n = i == 0 ? snprintf(path, size, "/proc/%d/map_files/%llx-%llx", (int)pid,
+                              (unsigned long long)map->start, (unsigned long long)map->end)
+          : i == 1 ? snprintf(path, size, "/proc/%d/root%s", (int)pid, map->path)
+          : snprintf(path, size, "/proc/%d/exe", (int)pid);
+
+    return i < 3 && n > 0 && (size_t)n < size;
+}
+
+/* Finds a path that opens the mapped file. What is not a map_files link is the file only if it has its inode; the
+ * device may differ, since maps shows that of the file system under an overlay or subvolume. 0, or -1. */
+static int findPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size, struct stat *st)
+{
+    int why = ENOENT;
+
+    for (int i = 0; i < 3; i++) {
+        if (!makePath(pid, map, i, path, size))
+            continue;
+        if (stat(path, st) != 0) {
+            if (errno == EACCES || errno == EPERM)
+                why = errno;
+            continue;
+        }
+        if (S_ISREG(st->st_mode)
+            && (i == 0 || (st->st_ino == map->ino && (st->st_dev == map->dev || !major(st->st_dev)))))
+            return 0;
+    }
+    errno = why;
+    return -1;
+}
+
+/* A look at a mapped file, as a job: a file system may never answer. What is known of the file comes from its cache. */
+typedef struct {
+    pid_t pid;
+    ebpfMonMapping map;        /* its path is "name" */
+    char  name[4096];
+    ebpfMonSymbolPlaces symbols;
+    int   isSeen;              /* size and modified are those of the last time */
+    off_t size;
+    struct timespec modified;
+    /* the result */
+    int   err;                 /* errno, 0: it could be looked at */
+    int   isRead;              /* it is new or changed, and "known" is what it holds */
+    char  path[4352];
+    struct stat st;
+    ebpfMonKnown *known;       /* NULL: nothing of interest */
+} fileLook;
+
+static int isSame(const fileLook *look)
+{
+    return look->isSeen && look->size == look->st.st_size && look->modified.tv_sec == look->st.st_mtim.tv_sec
+        && look->modified.tv_nsec == look->st.st_mtim.tv_nsec;
+}
+
+/* 0 or errno. A file of a FUSE file system is not for us: to set a probe, the kernel reads its page while it holds a lock
+ * that each fork on this host needs (dup_mmap_sem, kernel/events/uprobes.c), and a user's program decides when the page
+ * comes. */
+static int openAndRead(fileLook *look)
+{
+    int fd = open(look->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
+    struct statfs fs;
+
+    if (fd < 0)
+        return errno;
+    if (fstat(fd, &look->st) || fstatfs(fd, &fs)) {
+        err = errno;
+        close(fd);
+        return err;
+    }
+    err = ebpfMonImageFileRead(fd, &look->symbols, &look->known);
+    close(fd);
+    if (!err && look->known && fs.f_type == FUSE_SUPER_MAGIC)
+        err = ENOTSUP;
+    look->isRead = 1;
+    return err;
+}
+
+static void lookAtFile(void *data)
+{
+    fileLook *look = data;
+
+    if (findPath(look->pid, &look->map, look->path, sizeof(look->path), &look->st))
+        look->err = errno;
+    else if (!isSame(look))
+        look->err = openAndRead(look);
+}
+
+static void dropLook(void *data)
+{
+    fileLook *look = data;
+
+    ebpfMonImageFileFree(look->known);
+    free(look);
+}
+
+/* Nonzero: nothing was found but that it is an IOC. The files with its symbols may come later. */
+static int isNameless(const Seen *seen)
+{
+    return seen->known && seen->known->binary.isNameless;
+}
+
+/* The look, which the caller drops. NULL with errno. */
+static fileLook *lookAt(const ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map, const Seen *seen)
+{
+    static const ebpfMonForeignJob job = { lookAtFile, dropLook };
+    fileLook *look = calloc(1, sizeof(*look));
+
+    if (!look)
+        return NULL;
+    look->pid = pid;
+    look->map = *map;
+    snprintf(look->name, sizeof(look->name), "%s", map->path);
+    look->map.path = look->name;
+    look->symbols = cache->symbols;
+    look->symbols.pid = pid;
+    snprintf(look->symbols.program, sizeof(look->symbols.program), "%s", map->path);
+    if (seen) {
+        look->isSeen = seen->size >= 0 && !isNameless(seen);
+        look->size = seen->size;
+        look->modified = seen->modified;
+    }
+    return ebpfMonForeignRun(pid, LOOK_SECONDS, &job, look) ? NULL : look;
+}
+
+/* Notes in "seen" what was read. 0, or -1 with errno. */
+static int noteRead(ebpfMonImageCache *cache, const ebpfMonMapping *map, fileLook *look, Seen *seen)
+{
+    ebpfMonKnown *known = look->err ? NULL : look->known;
+
+    if (known && known->binary.isNameless && isNameless(seen)) { /* nothing new */
+        seen->size = look->st.st_size;
+        seen->modified = look->st.st_mtim;
+        return 0;
+    }
+    if (known && cache->nKnown >= MAX_KNOWN) {
+        errno = ENOSPC;
+        return -1;
+    }
+    if (known) {
+        look->known = NULL; /* the cache has it now */
+        known->binary.dev = map->dev;
+        known->binary.ino = map->ino;
+        snprintf(known->binary.path, sizeof(known->binary.path), "%s", map->path);
+        known->next = cache->known;
+        cache->known = known;
+        cache->nKnown++;
+    }
+    if (!seen->known)
+        cache->nOthers--;
+    if (!known)
+        cache->nOthers++;
+    seen->known = known;
+    seen->size = look->st.st_size;
+    seen->modified = look->st.st_mtim;
+    return 0;
+}
+
+/* A place for a file that was not seen before. NULL without memory. */
+static Seen *addSeen(ebpfMonImageCache *cache, const ebpfMonMapping *map, Seen **bucket)
+{
+    Seen *seen;
+
+    if (cache->nOthers >= MAX_OTHERS)
+        forgetOthers(cache);
+    seen = calloc(1, sizeof(*seen));
+    if (!seen)
+        return NULL;
+    seen->dev = map->dev;
+    seen->ino = map->ino;
+    seen->size = -1; /* of no file: it is read next */
+    seen->next = *bucket;
+    *bucket = seen;
+    cache->nOthers++;
+    return seen;
+}
+
+/* Brings what is known of the file up to date. 0, or -1 with errno: it cannot be had, or cannot be read whole. */
+static int update(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map, Seen **bucket, Seen **seen)
+{
+    fileLook *look = lookAt(cache, pid, map, *seen);
+    int err;
+
+    if (!look)
+        return -1;
+    err = look->err;
+    if (!err || look->isRead) {
+        if (!*seen)
+            *seen = addSeen(cache, map, bucket);
+        err = !*seen ? ENOMEM : look->isRead && noteRead(cache, map, look, *seen) ? errno : err;
+    }
+    if (*seen && look->isRead) {
+        (*seen)->failed = err;
+        if (err != 0 && err != EFBIG && err != ENOTSUP)
+            (*seen)->size = -1; /* it is read again */
+    }
+    dropLook(look);
+    errno = err;
+    return err ? -1 : 0;
+}
+
+int ebpfMonImageCacheFind(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map,
+    const ebpfMonKnown **known)
+{
+    Seen **bucket = &cache->bucket[(map->ino * 31u + map->dev) % BUCKETS], *seen = *bucket;
+    uint32_t pathHash = ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, map->path, strlen(map->path));
+    uint64_t now = ebpfMonClockMonotonic();
+
+    *known = NULL;
+    while (seen && (seen->ino != map->ino || seen->dev != map->dev))
+        seen = seen->next;
+    if (!seen || (seen->known && !isNameless(seen)) || seen->pathHash != pathHash || now - seen->checked >= CHECK_AFTER) {
+        if (update(cache, pid, map, bucket, &seen))
+            return -1;
+        seen->pathHash = pathHash;
+        seen->checked = now;
+    }
+    if (seen->failed) { /* a file that does not change does not become smaller */
+        errno = seen->failed;
+        return -1;
+    }
+    *known = seen->known;
+    return 0;
+}
+
+typedef struct {
+    pid_t pid;
+    ebpfMonMapping map;        /* its path is "name" */
+    char  name[4096], path[4352];
+    int   err;
+} pathLook;
+
+static void lookForPath(void *data)
+{
+    pathLook *look = data;
+    struct stat st;
+
+    look->err = findPath(look->pid, &look->map, look->path, sizeof(look->path), &st) ? errno : 0;
+}
+
+int ebpfMonImageCacheFindPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size)
+{
+    static const ebpfMonForeignJob job = { lookForPath, free };
+    pathLook *look = calloc(1, sizeof(*look));
+    int err;
+
+    if (!look)
+        return -1;
+    look->pid = pid;
+    look->map = *map;
+    snprintf(look->name, sizeof(look->name), "%s", map->path);
+    look->map.path = look->name;
+    if (ebpfMonForeignRun(pid, LOOK_SECONDS, &job, look))
+        return -1;
+    err = look->err ? look->err : strlen(look->path) >= size ? ENAMETOOLONG : 0;
+    if (!err)
+        memcpy(path, look->path, strlen(look->path) + 1);
+    free(look);
+    errno = err;
+    return err ? -1 : 0;
+}

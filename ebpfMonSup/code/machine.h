@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What differs from machine to machine: the instructions, and the relocations of files. The machine is that of the ELF file, so a
+ * file of any of them is read on any host. Each has files of its own (siteX86.c, callSitesX86.c, …) and a line in machine.c.
+ */
+#ifndef EBPFMON_MACHINE_H
+#define EBPFMON_MACHINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "code/site.h"
+
+struct ebpfMonCallSearch;
+
+/* Where an instruction leads. */
+typedef enum {
+    ebpfMonFlowNext,    /* to the next one */
+    ebpfMonFlowCall,
+    ebpfMonFlowJump,
+    ebpfMonFlowBranch,  /* there on a condition, else to the next one */
+    ebpfMonFlowLeave    /* back to the caller, or by a pointer: nobody knows where to */
+} ebpfMonFlow;
+
+typedef struct {
+    uint16_t machine;   /* EM_… of elf.h */
+    const char *name;   /* as people call it */
+    int returnsByRegister; /* a call leaves the stack pointer alone: a register has the address to return to */
+
+    /* Types of relocations. */
+    struct {
+        uint32_t copy, relative, irelative;
+        uint32_t slot[2]; /* the loader writes the address of a function into a slot, from which stubs or code take it */
+    } reloc;
+
+    /* Picks the site in the "len" bytes of code of one function: see site.h. */
+    void (*pickSite)(const uint8_t *code, size_t len, unsigned args, int needReturn, ebpfMonSite *site);
+
+    /* Length of the instruction at "code", 0 when it is not known or does not fit in "len". */
+    unsigned (*getLength)(const uint8_t *code, size_t len);
+
+    /* Where the instruction of "length" bytes that stands at "vaddr" leads. *to is set by calls, jumps and branches. */
+    ebpfMonFlow (*getFlow)(const uint8_t *code, unsigned length, uint64_t vaddr, uint64_t *to);
+
+    /* Looks through a piece of code for calls (callSearch.h). The first "from" bytes were in the piece before. */
+    void (*scanStubs)(struct ebpfMonCallSearch *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr);
+    void (*scanCode)(struct ebpfMonCallSearch *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr);
+} ebpfMonMachine;
+
+/* NULL: it is not known. */
+const ebpfMonMachine *ebpfMonMachineFind(uint16_t machine);
+
+/* The one whose programs this host runs. */
+const ebpfMonMachine *ebpfMonMachineHost(void);
+
+/* Nonzero: this host runs its programs. A process with a program of another machine is run by an emulator, whose instructions
+ * the kernel sees instead. */
+int ebpfMonMachineIsHost(uint16_t machine);
+
+#endif

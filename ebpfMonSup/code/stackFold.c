@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See stackFold.h. x86-64 only, as unwind.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code/demangle.h"
+#include "code/elfPlt.h"
+#include "code/stackFiles.h"
+#include "code/stackFold.h"
+#include "code/unwind.h"
+#include "common/text.h"
+#include "host/foreign.h"
+
+#define FOLD_SECONDS 2.0
+#define FRAMES_MAX   127
+#define NAMES        4096 /* places that are remembered; a power of two */
+#define PROBES       8    /* places of the table that are looked at for one */
+
+typedef struct {
+    uint64_t pc;    /* as walk() has it; 0: free */
+    char    *name;
+} Name;
+
+typedef struct {
+    ebpfMonStackCopy copy;
+    uint8_t *bytes;
+    char     line[EBPFMON_FOLD_TEXT];
+} Stack;
+
+struct ebpfMonStackFold {
+    pid_t    pid;
+    unsigned count, names;
+    Name     name[NAMES];
+    Stack    stack[EBPFMON_FOLD_BATCH];
+};
+
+ebpfMonStackFold *ebpfMonStackFoldNew(pid_t pid)
+{
+    ebpfMonStackFold *fold = calloc(1, sizeof(*fold));
+
+    if (fold)
+        fold->pid = pid;
+    return fold;
+}
+
+static void forgetNames(ebpfMonStackFold *fold)
+{
+    for (unsigned i = 0; i < NAMES; i++)
+        free(fold->name[i].name);
+    memset(fold->name, 0, sizeof(fold->name));
+    fold->names = 0;
+}
+
+void ebpfMonStackFoldBegin(ebpfMonStackFold *fold)
+{
+    for (unsigned i = 0; i < fold->count; i++) {
+        free(fold->stack[i].bytes);
+        fold->stack[i].bytes = NULL;
+    }
+    fold->count = 0;
+    if (fold->names > NAMES / 2)
+        forgetNames(fold);
+}
+
+void ebpfMonStackFoldFree(ebpfMonStackFold *fold)
+{
+    if (!fold)
+        return;
+    ebpfMonStackFoldBegin(fold);
+    forgetNames(fold);
+    free(fold);
+}
+
+int ebpfMonStackFoldAdd(ebpfMonStackFold *fold, const ebpfMonStackCopy *copy)
+{
+    Stack *s = &fold->stack[fold->count];
+
+    if (fold->count == EBPFMON_FOLD_BATCH || !(s->bytes = malloc(copy->bytes ? copy->bytes : 1)))
+        return -1;
+    s->copy = *copy;
+    memcpy(s->bytes, copy->stack, copy->bytes);
+    s->line[0] = 0;
+    fold->count++;
+    return 0;
+}
+
+const char *ebpfMonStackFoldGet(const ebpfMonStackFold *fold, unsigned n)
+{
+    return n < fold->count ? fold->stack[n].line : "";
+}
+
+/* From the copy. */
+static int readCopied(void *arg, uint64_t addr, uint64_t *value)
+{
+    const Stack *s = arg;
+    uint64_t at = addr - s->copy.regs[19];
+
+    if (at >= s->copy.bytes || s->copy.bytes - at < sizeof(*value))
+        return -1;
+    memcpy(value, s->bytes + at, sizeof(*value));
+    return 0;
+}
+
+/* By their numbers in DWARF: from struct pt_regs (arch/x86/include/uapi/asm/ptrace.h). */
+static void setRegs(const Stack *s, ebpfMonRegs *regs)
+{
+    static const uint8_t from[EBPFMON_REGS] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16 };
+
+    for (int i = 0; i < EBPFMON_REGS; i++)
+        regs->reg[i] = s->copy.regs[from[i]];
+    regs->known = (1u << EBPFMON_REGS) - 1;
+}
+
+/* A place in the table for a pc: its own, or a free one; NULL: there is none near. */
+static Name *placeOf(ebpfMonStackFold *fold, uint64_t pc)
+{
+    uint64_t at = pc * 0x9e3779b97f4a7c15ull >> 40;
+
+    for (unsigned i = 0; i < PROBES; i++) {
+        Name *n = &fold->name[(at + i) % NAMES];
+
+        if (n->pc == pc || !n->pc)
+            return n;
+    }
+    return NULL;
+}
+
+/* The name of a place, as long as the files are open. A line has ';' between functions. */
+static const char *nameOf(ebpfMonStackFold *fold, const ebpfMonStackFile *file, uint64_t pc)
+{
+    Name *n = placeOf(fold, pc);
+    char name[256];
+    uint64_t offset;
+
+    if (!n)
+        return file->name;
+    if (n->pc)
+        return n->name;
+    if (ebpfMonElfNameCode(&file->elf, pc - file->bias, name, sizeof(name), &offset))
+        snprintf(name, sizeof(name), "[%s]", file->name);
+    ebpfMonDemangle(name, sizeof(name));
+    ebpfMonTextClean(name, sizeof(name));
+    for (char *c = name; *c; c++)
+        if (*c == ';')
+            *c = ':';
+    n->name = strdup(name);
+    if (!n->name)
+        return file->name;
+    n->pc = pc;
+    fold->names++;
+    return n->name;
+}
+
+/* The names of frames, innermost first, as a line with the outermost first. */
+static void writeLine(Stack *s, const char *const *frame, unsigned count)
+{
+    size_t used = 0;
+
+    for (unsigned i = count; i-- > 0;) {
+        size_t length = strlen(frame[i]);
+
+        if (used + length + 2 > sizeof(s->line))
+            return;
+        if (used)
+            s->line[used++] = ';';
+        memcpy(s->line + used, frame[i], length + 1);
+        used += length;
+    }
+}
+
+/* The return address that stood where the kernel has put its own. The stack pointer is behind it now. */
+static void restoreReturn(const Stack *s, ebpfMonRegs *regs)
+{
+    for (size_t i = 0; i < s->copy.returns && i < EBPFMON_FOLD_RETURNS; i++)
+        if (s->copy.ret[i].slot + 8 == regs->reg[EBPFMON_REG_SP])
+            regs->reg[EBPFMON_REG_PC] = s->copy.ret[i].to;
+}
+
+static void walk(ebpfMonStackFold *fold, ebpfMonStackFiles *files, Stack *s)
+{
+    const char *frame[FRAMES_MAX];
+    unsigned count = 0;
+    ebpfMonRegs regs;
+    int isCall = 0, rc = 0;
+
+    setRegs(s, &regs);
+    while (count < FRAMES_MAX && rc >= 0) {
+        uint64_t pc = regs.reg[EBPFMON_REG_PC] - (uint64_t)isCall;
+        ebpfMonStackFile *file = ebpfMonStackFilesFind(files, pc);
+
+        if (!file)
+            break;
+        frame[count++] = nameOf(fold, file, pc);
+        rc = ebpfMonUnwindStep(&file->elf, file->bias, isCall, readCopied, s, &regs);
+        isCall = rc == 0;
+        restoreReturn(s, &regs);
+    }
+    writeLine(s, frame, count);
+}
+
+static void runFold(void *data)
+{
+    ebpfMonStackFold *fold = data;
+    ebpfMonStackFiles *files = malloc(sizeof(*files));
+
+    if (!files)
+        return;
+    ebpfMonStackFilesInit(files, fold->pid);
+    for (unsigned i = 0; i < fold->count; i++)
+        walk(fold, files, &fold->stack[i]);
+    ebpfMonStackFilesClose(files);
+    free(files);
+}
+
+static void dropFold(void *data)
+{
+    ebpfMonStackFoldFree(data);
+}
+
+ebpfMonStackFold *ebpfMonStackFoldRun(ebpfMonStackFold *fold)
+{
+    static const ebpfMonForeignJob job = { runFold, dropFold };
+
+    return ebpfMonForeignRun(fold->pid, FOLD_SECONDS, &job, fold) ? NULL : fold;
+}

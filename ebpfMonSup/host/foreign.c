@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See foreign.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/plainThread.h"
+#include "host/foreign.h"
+#include "host/foreignAccounts.h"
+
+#define STACK_BYTES (512u * 1024u)
+#define IDLE_NS     (5 * EBPFMON_SECOND_NS) /* then a reader without a job ends; but for one, the reserve */
+#define REFUSED_NS  (30 * EBPFMON_SECOND_NS) /* so long after a thread was refused it is said */
+#define SLOW_NS     2000000ull   /* what is charged: a job that takes longer … */
+#define LONG_NS     100000000ull /* … or this, if it only computes */
+#define UNBEGUN_NS  (5 * EBPFMON_SECOND_NS) /* a reader gets no CPU: the host is overloaded */
+#define RUNNABLE_NS (5 * EBPFMON_SECOND_NS) /* one that computes, or waits for a CPU, gets this long: it ends by itself */
+
+typedef struct reader {
+    struct reader *next;         /* in the list of idle ones */
+    pthread_cond_t wake, done;   /* a job is there; it is done */
+    pid_t    tid;
+    /* the job, NULL: none */
+    const ebpfMonForeignJob *job;
+    void    *data;
+    pid_t    pid;                /* 0: abandoned, and nobody is to blame */
+    uid_t    uid;                /* valid once it is abandoned */
+    uint64_t began;              /* monotonic ns, 0: not yet */
+    int      finished, abandoned;
+    int      slept;              /* the job did: it waited for something else than a CPU */
+    uint64_t took;               /* ns, of a job that is finished; without what it waited for a CPU */
+    int      statistics;         /* file: what the scheduler says of this thread; -1: it says nothing */
+    uint64_t cpuWait;            /* … ns, when the job began */
+} reader;
+
+/* One in a process: see foreign.h. */
+static struct {
+    pthread_mutex_t lock;        /* guards all of it */
+    reader  *idle;
+    ebpfMonForeignAccounts *accounts; /* made by the first job */
+    uint64_t refusedAt;          /* monotonic ns: there was no thread for a job; 0: always was */
+} all = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static __thread int isReader;
+static __thread uint64_t lastCost; /* of the job that this thread has had done last */
+
+/* Takes the lock. NULL: no memory. */
+static ebpfMonForeignAccounts *lock(void)
+{
+    pthread_mutex_lock(&all.lock);
+    if (!all.accounts)
+        all.accounts = ebpfMonForeignAccountsNew();
+    return all.accounts;
+}
+
+static struct timespec timeOf(uint64_t ns)
+{
+    return (struct timespec){ (time_t)(ns / EBPFMON_SECOND_NS), (long)(ns % EBPFMON_SECOND_NS) };
+}
+
+/* Nonzero: there is no other idle reader. If no more threads may be made, it is the one that reads on. */
+static int isReserve(const reader *r)
+{
+    return all.idle == r && !r->next;
+}
+
+/* 0: there is one. -1: there was none for a while, and nobody knows this reader any more. */
+static int awaitJob(reader *r)
+{
+    struct timespec until = timeOf(ebpfMonClockMonotonic() + IDLE_NS);
+    reader **at;
+
+    while (!r->job) {
+        if (pthread_cond_timedwait(&r->wake, &all.lock, &until) == 0 || r->job)
+            continue;
+        for (at = &all.idle; *at && *at != r; at = &(*at)->next)
+            ;
+        if (*at && !isReserve(r)) {
+            *at = r->next;
+            return -1;
+        }
+        /* its caller has not taken the result yet, or it is the reserve */
+        until = timeOf(ebpfMonClockMonotonic() + IDLE_NS);
+    }
+    return 0;
+}
+
+static long countSleeps(void)
+{
+    struct rusage usage;
+
+    return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
+}
+
+/* How long the reader has waited for a CPU since it was started, in ns: the second number of schedstat
+ * (Documentation/scheduler/sched-stats.rst). 0: not known. Any thread. */
+static uint64_t readCpuWait(const reader *r)
+{
+    unsigned long long wait = 0;
+    char text[80];
+    ssize_t n = r->statistics < 0 ? -1 : pread(r->statistics, text, sizeof(text) - 1, 0);
+
+    text[n > 0 ? n : 0] = 0;
+    return sscanf(text, "%*u %llu", &wait) == 1 ? wait : 0;
+}
+
+/* What the job cost so far. On a busy host all threads wait for a CPU, and for that nobody is to blame. */
+static uint64_t findCost(const reader *r, uint64_t now)
+{
+    uint64_t cpuWait = readCpuWait(r) - r->cpuWait, took = now - r->began;
+
+    return took > cpuWait ? took - cpuWait : 0;
+}
+
+static void *runReader(void *arg)
+{
+    reader *r = arg;
+    long sleeps;
+
+    isReader = 1;
+    r->tid = (pid_t)syscall(SYS_gettid);
+    pthread_setname_np(pthread_self(), "ebpfMonReader");
+    r->statistics = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    pthread_mutex_lock(&all.lock);
+    while (awaitJob(r) == 0) {
+        r->cpuWait = readCpuWait(r);
+        r->began = ebpfMonClockMonotonic();
+        pthread_mutex_unlock(&all.lock);
+        sleeps = countSleeps();
+        r->job->run(r->data);
+        sleeps = countSleeps() - sleeps;
+        r->took = findCost(r, ebpfMonClockMonotonic());
+        pthread_mutex_lock(&all.lock);
+        r->slept = sleeps != 0;
+        r->finished = 1;
+        if (r->abandoned) {
+            ebpfMonForeignAccountsReturn(all.accounts, r->pid, r->uid, ebpfMonClockMonotonic());
+            break;
+        }
+        pthread_cond_signal(&r->done);
+        r->job = NULL; /* the caller takes the result, and makes this reader idle */
+    }
+    pthread_mutex_unlock(&all.lock);
+    if (r->abandoned)
+        r->job->drop(r->data);
+    if (r->statistics >= 0)
+        close(r->statistics);
+    pthread_cond_destroy(&r->wake);
+    pthread_cond_destroy(&r->done);
+    free(r);
+    return NULL;
+}
+
+/* NULL: no memory, or too many threads. */
+static reader *startReader(void)
+{
+    reader *r = calloc(1, sizeof(*r));
+    pthread_condattr_t clock;
+
+    if (!r)
+        return NULL;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->wake, &clock);
+    pthread_cond_init(&r->done, &clock);
+    pthread_condattr_destroy(&clock);
+    if (ebpfMonPlainThreadStart(runReader, r, STACK_BYTES) == 0)
+        return r;
+    pthread_cond_destroy(&r->wake);
+    pthread_cond_destroy(&r->done);
+    free(r);
+    return NULL;
+}
+
+/* Nonzero: the thread computes, or waits for a CPU: it is not stuck. */
+static int isRunnable(pid_t tid)
+{
+    char path[64], text[256], *p;
+    int fd;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = 0;
+    p = strrchr(text, ')');
+    return p && p[1] == ' ' && p[2] == 'R';
+}
+
+/* Waits for the job of this reader. 0: done. ETIMEDOUT: it does not answer. EAGAIN: it has not begun. */
+static int awaitReader(reader *r, uint64_t limit)
+{
+    uint64_t posted = ebpfMonClockMonotonic(), now = posted;
+
+    while (!r->finished) {
+        uint64_t until = r->began ? r->began + limit : posted + (limit < UNBEGUN_NS ? limit : UNBEGUN_NS);
+        struct timespec at;
+
+        now = ebpfMonClockMonotonic();
+        if (now >= until) {
+            if (!r->began && now - posted >= UNBEGUN_NS)
+                return EAGAIN;
+            if (r->began && (now - r->began >= limit + RUNNABLE_NS || !isRunnable(r->tid)))
+                return ETIMEDOUT;
+            until = now + 10000000;
+        }
+        at = timeOf(until);
+        pthread_cond_timedwait(&r->done, &all.lock, &at);
+    }
+    if (r->took > (r->slept ? SLOW_NS : LONG_NS))
+        ebpfMonForeignAccountsCharge(all.accounts, r->pid, r->took, ebpfMonClockMonotonic());
+    return 0;
+}
+
+static int runJob(reader *r, pid_t pid, const ebpfMonForeignJob *job, void *data, uint64_t limit)
+{
+    uint64_t now;
+    int err;
+
+    r->pid = pid;
+    r->data = data;
+    r->began = 0;
+    r->finished = r->abandoned = 0;
+    r->job = job;
+    pthread_cond_signal(&r->wake);
+    err = awaitReader(r, limit);
+    now = ebpfMonClockMonotonic();
+    lastCost = err ? findCost(r, now) : r->took;
+    if (err == 0)
+        return 0;
+    r->abandoned = 1;
+    if (err == ETIMEDOUT)
+        ebpfMonForeignAccountsCharge(all.accounts, pid, lastCost, now);
+    else
+        r->pid = 0; /* as if it were stuck, but nobody is to blame */
+    r->uid = ebpfMonForeignAccountsAbandon(all.accounts, r->pid, now);
+    return err;
+}
+
+int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, void *data)
+{
+    ebpfMonForeignAccounts *accounts;
+    uint64_t limit;
+    reader *r;
+    int err = ETIMEDOUT;
+
+    lastCost = 0;
+    if (isReader) {
+        job->run(data);
+        return 0;
+    }
+    accounts = lock();
+    limit = !accounts ? 0 : ebpfMonForeignAccountsFindLimit(accounts, pid, (uint64_t)(seconds * 1e9), ebpfMonClockMonotonic());
+    r = limit ? all.idle : NULL;
+    if (r) {
+        all.idle = r->next;
+    } else if (limit) {
+        r = startReader();
+        all.refusedAt = r ? all.refusedAt : ebpfMonClockMonotonic();
+        err = EAGAIN;
+    }
+    if (!r) {
+        pthread_mutex_unlock(&all.lock);
+        job->drop(data);
+        errno = err;
+        return -1;
+    }
+    err = runJob(r, pid, job, data, limit);
+    if (err == 0) {
+        r->next = all.idle;
+        all.idle = r;
+    }
+    pthread_mutex_unlock(&all.lock);
+    errno = err;
+    return err ? -1 : 0;
+}
+
+uint64_t ebpfMonForeignGetCost(void)
+{
+    return lastCost;
+}
+
+int ebpfMonForeignIsAside(pid_t pid)
+{
+    ebpfMonForeignAccounts *accounts = lock();
+    int aside = accounts && ebpfMonForeignAccountsIsAside(accounts, pid, ebpfMonClockMonotonic());
+
+    pthread_mutex_unlock(&all.lock);
+    return aside;
+}
+
+void ebpfMonForeignTrust(pid_t pid)
+{
+    ebpfMonForeignAccounts *accounts = lock();
+
+    if (accounts)
+        ebpfMonForeignAccountsTrust(accounts, pid);
+    pthread_mutex_unlock(&all.lock);
+}
+
+void ebpfMonForeignCharge(pid_t pid, uint64_t ns)
+{
+    ebpfMonForeignAccounts *accounts = lock();
+
+    if (accounts)
+        ebpfMonForeignAccountsCharge(accounts, pid, ns, ebpfMonClockMonotonic());
+    pthread_mutex_unlock(&all.lock);
+}
+
+int ebpfMonForeignIsCharged(pid_t pid)
+{
+    ebpfMonForeignAccounts *accounts = lock();
+    int charged = accounts && ebpfMonForeignAccountsIsCharged(accounts, pid, ebpfMonClockMonotonic());
+
+    pthread_mutex_unlock(&all.lock);
+    return charged;
+}
+
+unsigned ebpfMonForeignCountStuck(void)
+{
+    ebpfMonForeignAccounts *accounts = lock();
+    unsigned n = accounts ? ebpfMonForeignAccountsCountStuck(accounts) : 0;
+
+    pthread_mutex_unlock(&all.lock);
+    return n;
+}
+
+int ebpfMonForeignLacksThreads(void)
+{
+    uint64_t refusedAt;
+
+    pthread_mutex_lock(&all.lock);
+    refusedAt = all.refusedAt;
+    pthread_mutex_unlock(&all.lock);
+    return refusedAt && ebpfMonClockMonotonic() - refusedAt < REFUSED_NS;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+#include "common/clock.h"
+#include "host/foreign.h"
+#include "host/memory.h"
+
+/* One read: swapping in a page of a disk that works takes milliseconds. */
+#define READ_SECONDS 0.25
+
+/* What may be read of one process from flush to flush. 100,000 records take 100 MiB and 0.3 s. */
+#define CHARGED_PART 8 /* processes of a user whose others cost too much get an eighth (host/foreign.h) */
+#define BYTES_MAX    ((uint64_t)1 << 30)
+#define CPU_NS_MAX   (2 * EBPFMON_SECOND_NS)
+#define WAIT_NS_MAX  (10 * EBPFMON_SECOND_NS)
+
+#define BLOCK_BITS  15
+#define BLOCK_SIZE  ((size_t)1 << BLOCK_BITS)
+#define BLOCK_COUNT 8192 /* 256 MiB at most, a power of two; a catalogue of 100,000 records takes 100 */
+
+typedef struct {
+    uint64_t base;  /* 0: empty */
+    size_t   valid; /* bytes from base on */
+    char    *data;
+} block;
+
+struct ebpfMonMem {
+    pid_t pid;
+    block blocks[BLOCK_COUNT]; /* direct mapped */
+    uint64_t waited;            /* ns, for what was read since it was made */
+    /* since the flush */
+    uint64_t bytes, waitedBefore, cpu; /* read, 0: nothing; CPU time of this thread at the first read */
+    unsigned part;              /* the budget is divided by this */
+    int      isOver;
+};
+
+ebpfMonMem *ebpfMonMemNew(pid_t pid)
+{
+    ebpfMonMem *mem = calloc(1, sizeof(*mem));
+
+    if (mem)
+        mem->pid = pid;
+    return mem;
+}
+
+void ebpfMonMemFree(ebpfMonMem *mem)
+{
+    if (!mem)
+        return;
+    ebpfMonMemFlush(mem);
+    free(mem);
+}
+
+void ebpfMonMemFlush(ebpfMonMem *mem)
+{
+    if (!mem->bytes)
+        return; /* nothing was read: callers flush before and after, for each IOC each second */
+    for (size_t i = 0; i < BLOCK_COUNT; i++) {
+        if (mem->blocks[i].data)
+            munmap(mem->blocks[i].data, BLOCK_SIZE);
+        memset(&mem->blocks[i], 0, sizeof(mem->blocks[i]));
+    }
+    mem->bytes = mem->cpu = 0;
+    mem->isOver = 0;
+}
+
+uint64_t ebpfMonMemGetWaited(const ebpfMonMem *mem)
+{
+    return mem->waited;
+}
+
+int ebpfMonMemIsOver(const ebpfMonMem *mem)
+{
+    return mem->isOver;
+}
+
+/* Nonzero: so many bytes more may be read. */
+static int spend(ebpfMonMem *mem, size_t bytes)
+{
+    uint64_t cpu = ebpfMonClockThreadCpu();
+
+    if (!mem->bytes) {
+        mem->waitedBefore = mem->waited;
+        mem->cpu = cpu;
+        mem->part = ebpfMonForeignIsCharged(mem->pid) ? CHARGED_PART : 1;
+    }
+    mem->bytes += bytes;
+    mem->isOver |= mem->bytes > BYTES_MAX / mem->part || cpu - mem->cpu > CPU_NS_MAX / mem->part ||
+                   mem->waited - mem->waitedBefore > WAIT_NS_MAX / mem->part;
+    if (mem->isOver)
+        errno = EDQUOT;
+    return !mem->isOver;
+}
+
+/* Some bytes of another process, read by a job that can be abandoned. */
+typedef struct {
+    pid_t    pid;
+    uint64_t addr;
+    size_t   len;
+    ssize_t  got;
+    int      err;
+    char     bytes[];
+} memoryJob;
+
+static void runMemoryJob(void *data)
+{
+    memoryJob *j = data;
+    struct iovec to = { j->bytes, j->len }, from = { (void *)(uintptr_t)j->addr, j->len };
+
+    j->got = process_vm_readv(j->pid, &to, 1, &from, 1, 0);
+    j->err = errno;
+}
+
+/* The only place that reads another process' memory. As process_vm_readv: it ends at the first page that is not there. */
+static ssize_t readForeign(pid_t pid, uint64_t addr, void *buf, size_t len)
+{
+    static const ebpfMonForeignJob job = { runMemoryJob, free };
+    memoryJob *j;
+    ssize_t got;
+    int err;
+
+    if (addr < 4096 || addr > ((uint64_t)1 << 62)) {
+        errno = EFAULT;
+        return -1;
+    }
+    j = malloc(sizeof(*j) + len);
+    if (!j)
+        return -1;
+    *j = (memoryJob){ .pid = pid, .addr = addr, .len = len };
+    if (ebpfMonForeignRun(pid, READ_SECONDS, &job, j))
+        return -1;
+    got = j->got;
+    err = j->err;
+    if (got > 0)
+        memcpy(buf, j->bytes, (size_t)got);
+    free(j);
+    errno = err;
+    return got;
+}
+
+int ebpfMonMemReadNow(pid_t pid, uint64_t addr, void *buf, size_t len)
+{
+    ssize_t n = readForeign(pid, addr, buf, len);
+
+    if (n == (ssize_t)len)
+        return 0;
+    if (n >= 0)
+        errno = EFAULT;
+    return -1;
+}
+
+/* One call for all of it: what is read ends at the first page that is not there. */
+int ebpfMonMemTextNow(pid_t pid, uint64_t addr, char *buf, size_t size)
+{
+    ssize_t n = readForeign(pid, addr, buf, size - 1);
+
+    buf[n > 0 ? n : 0] = 0;
+    return n > 0 ? (int)strlen(buf) : -1;
+}
+
+/* The block of an address, or NULL when its beginning cannot be read. */
+static block *blockOf(ebpfMonMem *mem, uint64_t addr)
+{
+    uint64_t base = addr & ~(uint64_t)(BLOCK_SIZE - 1);
+    block *b = &mem->blocks[(addr >> BLOCK_BITS) & (BLOCK_COUNT - 1)];
+    ssize_t n;
+
+    if (b->base == base && base)
+        return b;
+    if (!b->data) {
+        /* not malloc, which would keep the memory of a large catalogue for ever */
+        b->data = mmap(NULL, BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        if (b->data == MAP_FAILED) {
+            b->data = NULL;
+            return NULL;
+        }
+    }
+    b->base = 0;
+    if (!spend(mem, BLOCK_SIZE))
+        return NULL;
+    n = readForeign(mem->pid, base, b->data, BLOCK_SIZE);
+    mem->waited += ebpfMonForeignGetCost();
+    if (n <= 0)
+        return NULL;
+    b->base = base;
+    b->valid = (size_t)n;
+    return b;
+}
+
+int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len)
+{
+    char *out = buf;
+
+    if (addr < 4096 || addr > ((uint64_t)1 << 62)) {
+        errno = EFAULT;
+        return -1;
+    }
+    while (len > 0) {
+        size_t at = addr & (BLOCK_SIZE - 1);
+        size_t n = BLOCK_SIZE - at < len ? BLOCK_SIZE - at : len;
+        block *b = blockOf(mem, addr);
+
+        if (b && at + n <= b->valid) {
+            memcpy(out, b->data + at, n);
+        } else {
+            int failed = !spend(mem, n) || ebpfMonMemReadNow(mem->pid, addr, out, n);
+
+            mem->waited += ebpfMonForeignGetCost();
+            if (failed)
+                return -1;
+        }
+        addr += n;
+        out += n;
+        len -= n;
+    }
+    return 0;
+}
+
+uint64_t ebpfMonMemPtr(ebpfMonMem *mem, uint64_t addr)
+{
+    uint64_t p;
+
+    return ebpfMonMemRead(mem, addr, &p, sizeof(p)) ? 0 : p;
+}
+
+int ebpfMonMemStr(ebpfMonMem *mem, uint64_t addr, char *buf, size_t size)
+{
+    size_t have = 0;
+
+    while (have < size) {
+        size_t at = (addr + have) & 63, n = 64 - at; /* never over the end of a mapping by much */
+        char *end;
+
+        if (n > size - have)
+            n = size - have;
+        if (ebpfMonMemRead(mem, addr + have, buf + have, n))
+            break;
+        end = memchr(buf + have, 0, n);
+        if (end)
+            return 0;
+        have += n;
+    }
+    if (size)
+        buf[0] = 0;
+    return -1;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * TCP connections, and who owns their client ends; see procInfo.h.
+ *
+ * To go through all descriptors of a host takes most of the time: it ends with the last inode found.
+ */
+#include <arpa/inet.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "common/array.h"
+#include "host/procInfo.h"
+#include "host/procTcp.h"
+
+#define MAX_ENDS   (1u << 17)
+
+typedef struct {
+    uint32_t local, remote;   /* network byte order, ports too */
+    uint16_t localPort, remotePort;
+    uid_t    uid;
+    unsigned long inode;
+    pid_t    pid;
+} End;
+
+typedef struct {
+    End     *end;
+    size_t   count, room;
+    uint8_t  listening[65536 / 8];
+} Ends;
+
+static int addEnd(Ends *ends, const End *end)
+{
+    if (ends->count >= MAX_ENDS || ebpfMonArrayGrow(&ends->end, &ends->room, ends->count + 1, 256, sizeof(*ends->end)))
+        return -1;
+    ends->end[ends->count++] = *end;
+    return 0;
+}
+
+/* Notes an established connection, and the port of a listening socket. Nonzero: no memory. */
+static int addRow(void *arg, const ebpfMonTcpRow *row)
+{
+    Ends *ends = arg;
+    unsigned port = ntohs(row->localPort);
+    End end = { .local = row->local, .remote = row->remote, .localPort = row->localPort,
+                .remotePort = row->remotePort, .uid = row->uid, .inode = row->inode };
+
+    if (row->state == ebpfMonTcpListen)
+        ends->listening[port / 8] |= (uint8_t)(1u << port % 8);
+    return row->state == ebpfMonTcpEstablished && row->v4 ? addEnd(ends, &end) : 0;
+}
+
+static int byInode(const void *a, const void *b)
+{
+    unsigned long x = ((const End *)a)->inode, y = ((const End *)b)->inode;
+
+    return x < y ? -1 : x > y;
+}
+
+static int keepClients(const Ends *ends, Ends *clients)
+{
+    for (size_t i = 0; i < ends->count; i++) {
+        unsigned port = ntohs(ends->end[i].localPort);
+
+        if (!(ends->listening[port / 8] >> port % 8 & 1) && addEnd(clients, &ends->end[i]))
+            return -1;
+    }
+    return 0;
+}
+
+typedef struct {
+    pid_t  pid;
+    Ends  *clients;
+    size_t found;
+} Owner;
+
+/* Notes the process as the owner of a socket that has none yet. */
+static void findOwned(void *arg, unsigned long inode)
+{
+    Owner *owner = arg;
+    End key = { .inode = inode };
+    End *end = bsearch(&key, owner->clients->end, owner->clients->count, sizeof(key), byInode);
+
+    if (end && !end->pid) {
+        end->pid = owner->pid;
+        owner->found++;
+    }
+}
+
+static void readComm(pid_t pid, char *comm, size_t size)
+{
+    char path[32];
+
+    comm[0] = 0;
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+
+    FILE *file = fopen(path, "re");
+
+    if (!file)
+        return;
+    if (!fgets(comm, (int)size, file))
+        comm[0] = 0;
+    fclose(file);
+    comm[strcspn(comm, "\n")] = 0;
+}
+
+/* Finds the owners of all client ends and copies them out; returns their number, -1: no memory. */
+static int copyOut(Ends *clients, ebpfMonProcConn **conns)
+{
+    pid_t *pids = NULL;
+    int nPids = clients->count ? ebpfMonProcList(&pids) : 0;
+    size_t left = clients->count;
+
+    *conns = calloc(clients->count ? clients->count : 1, sizeof(**conns));
+    if (nPids < 0 || !*conns) {
+        free(pids);
+        free(*conns);
+        *conns = NULL;
+        return -1;
+    }
+    if (clients->count)
+        qsort(clients->end, clients->count, sizeof(*clients->end), byInode);
+    for (int i = 0; i < nPids && left; i++) {
+        Owner owner = { .pid = pids[i], .clients = clients };
+
+        ebpfMonTcpOwned(owner.pid, findOwned, &owner);
+        left -= owner.found;
+    }
+    free(pids);
+    for (size_t i = 0; i < clients->count; i++) {
+        const End *end = &clients->end[i];
+        ebpfMonProcConn *conn = &(*conns)[i];
+
+        *conn = (ebpfMonProcConn){ .addr = end->local, .saddr = end->remote, .port = end->localPort,
+                                   .sport = end->remotePort, .pid = end->pid, .uid = end->uid };
+        if (end->pid)
+            readComm(end->pid, conn->comm, sizeof(conn->comm));
+    }
+    return (int)clients->count;
+}
+
+int ebpfMonProcReadConns(pid_t pid, ebpfMonProcConn **conns)
+{
+    Ends ends = { .end = NULL }, clients = { .end = NULL };
+    int result = -1;
+
+    *conns = NULL;
+    if (!ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen) | EBPFMON_TCP_STATE(ebpfMonTcpEstablished), addRow,
+                        &ends) && !keepClients(&ends, &clients))
+        result = copyOut(&clients, conns);
+    free(ends.end);
+    free(clients.end);
+    return result;
+}
+
+int ebpfMonProcListening(pid_t pid, uint8_t ports[EBPFMON_PORTS_BYTES])
+{
+    Ends ends = { 0 };
+    int status = ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen), addRow, &ends);
+
+    memcpy(ports, ends.listening, EBPFMON_PORTS_BYTES);
+    free(ends.end);
+    return status ? -1 : 0;
+}
+
+int ebpfMonProcUser(uid_t uid, char *buf, size_t size)
+{
+    char text[2048];
+    struct passwd entry, *user = NULL;
+
+    if (getpwuid_r(uid, &entry, text, sizeof(text), &user) || !user) {
+        snprintf(buf, size, "%u", (unsigned)uid);
+        return -1;
+    }
+    snprintf(buf, size, "%s", user->pw_name);
+    return 0;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See procInfo.h. All files are those of proc(5); each is read once, in one piece and up to a limit. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "common/array.h"
+#include "common/text.h"
+#include "host/foreign.h"
+#include "host/procInfo.h"
+
+#define MAX_PROCS   (1u << 22)     /* PID_MAX_LIMIT of the kernel */
+#define MAX_ENVIRON (1u << 20)
+#define MAX_CMDLINE (64u * 1024u)
+#define MAX_ARGS    64u            /* arguments looked at */
+#define TEXT_SECONDS 0.25          /* for the arguments, for the environment, and for a path */
+
+/* The same of a file that the memory of the process stands in, which may never arrive. */
+static ssize_t readMemoryText(pid_t pid, const char *name, char *buf, size_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    return ebpfMonForeignReadFile(pid, path, TEXT_SECONDS, buf, size);
+}
+
+static int byPid(const void *a, const void *b)
+{
+    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+int ebpfMonProcList(pid_t **pids)
+{
+    size_t n = 0, room = 0;
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+
+    *pids = NULL;
+    if (!dir)
+        return -1;
+    while (n < MAX_PROCS && (entry = readdir(dir)) != NULL) {
+        char *end;
+        long pid = isdigit((unsigned char)entry->d_name[0]) ? strtol(entry->d_name, &end, 10) : 0;
+
+        if (pid <= 0 || pid > INT_MAX || *end)
+            continue;
+        if (ebpfMonArrayGrow(pids, &room, n + 1, 512, sizeof(**pids))) {
+            free(*pids);
+            *pids = NULL;
+            closedir(dir);
+            return -1;
+        }
+        (*pids)[n++] = (pid_t)pid;
+    }
+    closedir(dir);
+    if (n)
+        qsort(*pids, n, sizeof(**pids), byPid);
+    return (int)n;
+}
+
+int ebpfMonProcSeccomp(pid_t pid)
+{
+    char buf[8192];
+
+    if (ebpfMonProcReadText(pid, "status", buf, sizeof(buf)) <= 0)
+        return -1;
+
+    const char *p = strstr(buf, "\nSeccomp:");
+
+    return p ? atoi(p + sizeof("\nSeccomp:") - 1) : 0; /* a kernel without seccomp does not print it */
+}
+
+uint64_t ebpfMonProcCapabilities(void)
+{
+    char buf[8192];
+
+    if (ebpfMonProcReadText(getpid(), "status", buf, sizeof(buf)) <= 0)
+        return 0;
+
+    const char *p = strstr(buf, "\nCapEff:");
+
+    return p ? strtoull(p + sizeof("\nCapEff:") - 1, NULL, 16) : 0;
+}
+
+int ebpfMonProcIsUnderValgrind(pid_t pid)
+{
+    char path[64], exe[512];
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    n = readlink(path, exe, sizeof(exe) - 1);
+    if (n <= 0)
+        return 0;
+    exe[n] = 0;
+    return strstr(exe, "/valgrind/") != NULL; /* its tools live in libexec/valgrind */
+}
+
+/* The arguments, or the environment, as pointers into "buf"; returns their number. */
+static unsigned splitStrings(char *buf, ssize_t length, const char **strings, unsigned max)
+{
+    unsigned n = 0;
+
+    for (ssize_t at = 0; at < length && n < max; at += (ssize_t)strlen(buf + at) + 1)
+        strings[n++] = buf + at;
+    return n;
+}
+
+static const char *baseName(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static int fitsName(const char *pattern, const char *text, size_t length)
+{
+    return strlen(pattern) == length && !strncmp(pattern, text, length);
+}
+
+/* How interpreters take options: letters whose value is the rest of the word or the next one ("values"),
+ * the rest of the word only ("glued"), program text ("code") or a module ("module"). */
+static const struct {
+    const char *name, *values, *glued, *code, *module;
+} interpreters[] = {
+    { "python", "WX", "", "c", "m" }, { "pypy", "WX", "", "c", "m" },
+    { "perl", "I", "0CDFMVdilmx", "eE", "" }, { "ruby", "ICEr", "0FKTWix", "e", "" },
+    { "node", "r", "", "ep", "" }, { "lua", "l", "", "e", "" }, { "tclsh", "", "", "", "" },
+    { "sh", "oO", "", "c", "" }, { "bash", "oO", "", "c", "" }, { "dash", "o", "", "c", "" },
+    { "ksh", "o", "", "c", "" }, { "zsh", "o", "", "c", "" },
+};
+
+/* java's options are words: those that have a value in the next one. */
+static const char *const javaValues[] = {
+    "-cp", "-classpath", "--class-path", "-p", "--module-path", "--add-modules", "--add-opens",
+    "--add-exports", "--add-reads", "--upgrade-module-path",
+};
+
+static const char *javaProgram(const char **args, unsigned n)
+{
+    for (unsigned i = 1; i < n; i++) {
+        if (!strcmp(args[i], "-jar") || !strcmp(args[i], "-m") || !strcmp(args[i], "--module"))
+            return i + 1 < n ? args[i + 1] : NULL;
+        if (args[i][0] != '-')
+            return args[i];
+        for (size_t k = 0; k < sizeof(javaValues) / sizeof(javaValues[0]); k++) {
+            if (!strcmp(args[i], javaValues[k])) {
+                i++;
+                break;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The script or module that an interpreter runs; NULL when it is none, or reads its program elsewhere. */
+static const char *findScript(const char **args, unsigned n)
+{
+    const char *name = baseName(args[0]);
+    size_t length = strlen(name), k = 0, count = sizeof(interpreters) / sizeof(interpreters[0]);
+
+    while (length && (isdigit((unsigned char)name[length - 1]) || name[length - 1] == '.'))
+        length--; /* python3.11 */
+    if (fitsName("java", name, length))
+        return javaProgram(args, n);
+    while (k < count && !fitsName(interpreters[k].name, name, length))
+        k++;
+    if (k == count)
+        return NULL;
+    for (unsigned i = 1; i < n; i++) {
+        const char *p = args[i];
+
+        if (p[0] != '-')
+            return p[0] ? p : NULL;
+        if (p[1] == '-' && p[2])
+            continue;
+        if (p[1] == '-' || !p[1])
+            return p[1] && i + 1 < n ? args[i + 1] : NULL; /* "--" ends the options, "-" is stdin */
+        while (*++p && !strchr(interpreters[k].glued, *p)) {
+            if (strchr(interpreters[k].code, *p))
+                return NULL;
+            if (strchr(interpreters[k].module, *p))
+                return p[1] ? p + 1 : i + 1 < n ? args[i + 1] : NULL;
+            if (strchr(interpreters[k].values, *p)) {
+                i += !p[1];
+                break;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Name of argv[0] for people: no path, no login shell's '-', not what a daemon appends after ": ". */
+static void copyCommand(char *buf, size_t size, const char *argv0)
+{
+    const char *colon = strstr(argv0, ": "), *end = colon ? colon : argv0 + strlen(argv0), *begin = end;
+
+    while (begin > argv0 && begin[-1] != '/')
+        begin--;
+    begin += *begin == '-' && begin + 1 < end;
+    ebpfMonTextCopyBytes(buf, size, begin, (size_t)(end - begin));
+}
+
+/* Command from the arguments; both: interpreter and script, else the script alone. */
+static int copyProgram(pid_t pid, const char **args, unsigned n, int both, char *buf, size_t size)
+{
+    const char *script = n ? findScript(args, n) : NULL;
+
+    buf[0] = 0;
+    if (n && (both || !script))
+        copyCommand(buf, size, args[0]);
+    if (script) {
+        char text[256];
+
+        snprintf(text, sizeof(text), "%s%s%s", buf, buf[0] ? " " : "", baseName(script));
+        ebpfMonTextCopyBytes(buf, size, text, strlen(text));
+    }
+    if (!buf[0]) {
+        char comm[64];
+        ssize_t length = ebpfMonProcReadText(pid, "comm", comm, sizeof(comm));
+
+        if (length <= 0)
+            return -1;
+        ebpfMonTextCopyBytes(buf, size, comm, strcspn(comm, "\n"));
+    }
+    return 0;
+}
+
+/* Last component of the folder of the absolute path, "." and ".." resolved as text: the folder may be
+ * in another mount namespace. 0 when there is none. */
+static size_t folderName(const char *path, const char **name)
+{
+    const char *stack[PATH_MAX / 2];
+    size_t depth = 0;
+
+    for (const char *p = path; *p; ) {
+        size_t n = strcspn(p, "/");
+
+        if (n == 2 && !strncmp(p, "..", 2))
+            depth -= depth > 0;
+        else if (n && !(n == 1 && *p == '.') && depth < PATH_MAX / 2)
+            stack[depth++] = p;
+        p += n + (p[n] == '/');
+    }
+    if (depth < 2)
+        return 0;
+    *name = stack[depth - 2];
+    return strcspn(*name, "/");
+}
+
+typedef struct {
+    char path[PATH_MAX + 32];
+    int  isThere;
+} pathLook;
+
+static void lookAtPath(void *data)
+{
+    pathLook *look = data;
+    struct stat st;
+
+    look->isThere = stat(look->path, &st) == 0;
+}
+
+/* Nonzero: a path of the process leads to something. Its folders may be on a file system that never answers. */
+static int leadsSomewhere(pid_t pid, const char *path)
+{
+    static const ebpfMonForeignJob job = { lookAtPath, free };
+    pathLook *look = malloc(sizeof(*look));
+    int isThere;
+
+    if (!look)
+        return 0;
+    snprintf(look->path, sizeof(look->path), "%s", path);
+    if (ebpfMonForeignRun(pid, TEXT_SECONDS, &job, look))
+        return 0;
+    isThere = look->isThere;
+    free(look);
+    return isThere;
+}
+
+/* Name of the folder of the start-up script. An IOC often changes its folder in the script, so a relative
+ * path that leads nowhere from the present one is taken from the one where the process was started. */
+static int copyFolder(pid_t pid, const char *script, const char *pwd, char *buf, size_t size)
+{
+    char link[PATH_MAX + 32], folder[PATH_MAX] = "", path[2 * PATH_MAX];
+    const char *name;
+
+    if (script[0] != '/') {
+        snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
+
+        ssize_t n = readlink(link, folder, sizeof(folder) - 1);
+
+        folder[n > 0 ? n : 0] = 0;
+        snprintf(link, sizeof(link), "/proc/%d/cwd/%s", (int)pid, script);
+        if (pwd && pwd[0] == '/' && !leadsSomewhere(pid, link))
+            snprintf(folder, sizeof(folder), "%s", pwd);
+        if (!folder[0])
+            return 0;
+    }
+    snprintf(path, sizeof(path), "%s/%s", folder, script);
+
+    size_t length = folderName(path, &name);
+
+    if (!length)
+        return 0;
+    ebpfMonTextCopyBytes(buf, size, name, length);
+    return 1;
+}
+
+/* Finds IOC and PWD in the environment; NULL: not there or empty. */
+static void findEnvironment(const char *environment, size_t length, const char **ioc, const char **pwd)
+{
+    for (size_t at = 0; at < length; at += strlen(environment + at) + 1) {
+        const char *p = environment + at;
+
+        if (!*ioc && !strncmp(p, "IOC=", 4) && p[4])
+            *ioc = p + 4;
+        else if (!*pwd && !strncmp(p, "PWD=", 4) && p[4])
+            *pwd = p + 4;
+    }
+}
+
+int ebpfMonProcIocName(pid_t pid, char *buf, size_t size)
+{
+    const char *args[MAX_ARGS], *ioc = NULL, *pwd = NULL;
+    char *text = malloc(MAX_ENVIRON + MAX_CMDLINE);
+    int result = -1;
+
+    if (!size || !text) {
+        free(text);
+        return -1;
+    }
+    buf[0] = 0;
+
+    char *environment = text + MAX_CMDLINE;
+    ssize_t nText = readMemoryText(pid, "cmdline", text, MAX_CMDLINE);
+    ssize_t nEnvironment = readMemoryText(pid, "environ", environment, MAX_ENVIRON);
+    int isDenied = nEnvironment < 0 && (errno == EACCES || errno == EPERM);
+    unsigned n = splitStrings(text, nText, args, MAX_ARGS);
+
+    if (nText >= 0) {
+        if (nEnvironment > 0)
+            findEnvironment(environment, (size_t)nEnvironment, &ioc, &pwd);
+        if (ioc) {
+            ebpfMonTextCopyBytes(buf, size, ioc, strlen(ioc));
+            result = 0;
+        }
+        for (unsigned i = 1; result && i < n; i++) {
+            size_t length = strlen(args[i]);
+
+            if (length > 4 && !strcmp(args[i] + length - 4, ".cmd")) {
+                result = copyFolder(pid, args[i], pwd, buf, size) ? 0 : -1;
+                break;
+            }
+        }
+        if (result)
+            result = copyProgram(pid, args, n, 0, buf, size);
+    }
+    free(text);
+    return result == 0 ? isDenied : result;
+}
+
+int ebpfMonProcCommand(pid_t pid, char *buf, size_t size)
+{
+    const char *args[MAX_ARGS];
+    char *text = malloc(MAX_CMDLINE);
+    int result = -1;
+
+    if (size)
+        buf[0] = 0;
+    if (size && text) {
+        ssize_t nText = readMemoryText(pid, "cmdline", text, MAX_CMDLINE);
+
+        if (nText >= 0)
+            result = copyProgram(pid, args, splitStrings(text, nText, args, MAX_ARGS), 1, buf, size);
+    }
+    free(text);
+    return result;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See procNetns.h. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "common/array.h"
+#include "host/procNetns.h"
+#include "host/procTcp.h"
+
+#define SHORT_ID 12
+
+uint32_t ebpfMonProcNetns(pid_t pid)
+{
+    char path[48];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+    return stat(path, &st) ? 0 : (uint32_t)st.st_ino;
+}
+
+int ebpfMonProcNetnsList(const pid_t *pids, size_t count, ebpfMonNetns **list)
+{
+    int n = 0, i;
+
+    *list = calloc(count ? count : 1, sizeof(**list));
+    if (!*list)
+        return -1;
+    for (size_t p = 0; p < count; p++) {
+        uint32_t netns = ebpfMonProcNetns(pids[p]);
+
+        for (i = 0; i < n && (*list)[i].netns != netns; i++)
+            ;
+        if (netns && i == n)
+            (*list)[n++] = (ebpfMonNetns){ .netns = netns, .pid = pids[p] };
+    }
+    return n;
+}
+
+/* --- where it listens ------------------------------------------------------------------------------------------ */
+
+/* A namespace can hold far more listeners than the process has, so its own sockets come first. */
+typedef struct {
+    unsigned long *inode;
+    size_t count, room;
+    int failed;
+    ebpfMonListener *list;
+    int listeners;
+} Search;
+
+static void addInode(void *arg, unsigned long inode)
+{
+    Search *search = arg;
+
+    if (ebpfMonArrayGrow(&search->inode, &search->room, search->count + 1, 64, sizeof(*search->inode))) {
+        search->failed = 1;
+        return;
+    }
+    search->inode[search->count++] = inode;
+}
+
+static int byNumber(const void *a, const void *b)
+{
+    unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static int addListener(void *arg, const ebpfMonTcpRow *row)
+{
+    Search *search = arg;
+
+    if (!row->v4 || !bsearch(&row->inode, search->inode, search->count, sizeof(*search->inode), byNumber))
+        return 0;
+    search->list[search->listeners++] = (ebpfMonListener){ .addr = row->local, .port = row->localPort };
+    return search->listeners == EBPFMON_LISTENERS_MAX;
+}
+
+int ebpfMonProcListeners(pid_t pid, ebpfMonListener **list)
+{
+    Search search = { .inode = NULL };
+    int gone = ebpfMonTcpOwned(pid, addInode, &search);
+
+    *list = gone || search.failed ? NULL : calloc(EBPFMON_LISTENERS_MAX, sizeof(**list));
+    if (*list && search.count) {
+        qsort(search.inode, search.count, sizeof(*search.inode), byNumber);
+        search.list = *list;
+        ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen), addListener, &search);
+    }
+    free(search.inode);
+    return *list ? search.listeners : -1;
+}
+
+/* --- in which container ---------------------------------------------------------------------------------------- */
+
+/* An id is 64 hexadecimal digits, with nothing or one of these behind it. */
+static int isId(const char *p, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && isxdigit((unsigned char)p[n]))
+        n++;
+    return n == 64 && (len == n || (len == n + 6 && !memcmp(p + n, ".scope", 6)));
+}
+
+/* systemd's unit names: "\x2d" is "-" (systemd.unit(5)). Characters that no container name has make it none. */
+static int copyName(const char *p, size_t len, char *buf, size_t size)
+{
+    char name[256];
+    size_t n = 0;
+
+    for (size_t i = 0; i < len && n < sizeof(name) - 1; i++) {
+        unsigned hex;
+        char c = p[i];
+
+        if (c == '\\' && len - i >= 4 && p[i + 1] == 'x' && sscanf(p + i + 2, "%2x", &hex) == 1) {
+            c = (char)hex;
+            i += 3;
+        }
+        if (!isalnum((unsigned char)c) && (!c || !strchr("-_.+@", c)))
+            return 0;
+        name[n++] = c;
+    }
+    name[n] = 0;
+    if (!n)
+        return 0;
+    snprintf(buf, size, "%s", name);
+    return 1;
+}
+
+/* One part of a cgroup's path, "before" the one before it. */
+static int parsePart(const char *p, size_t len, const char *before, size_t beforeLen, char *buf, size_t size)
+{
+    /* Docker, Podman, and the runtimes of Kubernetes; under systemd with a prefix, else bare. With a prefix of its
+     * own: what keeps the container ("libpod-conmon-"), which is not in it. */
+    static const char *const prefixes[] = { "docker-", "libpod-", "cri-containerd-", "crio-", "" };
+    static const char lxc[] = "lxc.payload.", machine[] = "machine-", scope[] = ".scope";
+    size_t n;
+
+    for (const char *colon; (colon = memchr(p, ':', len)) != NULL;) { /* containerd: "SLICE:cri-containerd:ID" */
+        len -= (size_t)(colon + 1 - p);
+        p = colon + 1;
+    }
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        n = strlen(prefixes[i]);
+        if (len > n && !memcmp(p, prefixes[i], n) && isId(p + n, len - n))
+            return copyName(p + n, SHORT_ID, buf, size);
+    }
+    n = sizeof(lxc) - 1;
+    if (len > n && !memcmp(p, lxc, n))
+        return copyName(p + n, len - n, buf, size);
+    if (beforeLen == 3 && !memcmp(before, "lxc", 3))
+        return copyName(p, len, buf, size);
+    n = sizeof(machine) - 1;
+    if (len > n + sizeof(scope) - 1 && !memcmp(p, machine, n)
+        && !memcmp(p + len - (sizeof(scope) - 1), scope, sizeof(scope) - 1))
+        return copyName(p + n, len - n - (sizeof(scope) - 1), buf, size);
+    return 0;
+}
+
+int ebpfMonContainerParse(const char *cgroup, char *buf, size_t size)
+{
+    buf[0] = 0;
+    /* Lines "HIERARCHY:CONTROLLERS:PATH" (cgroups(7)). The innermost container is the last part that names one. */
+    for (const char *line = cgroup; *line;) {
+        size_t length = strcspn(line, "\n"), beforeLen = 0;
+        const char *end = line + length, *before = line, *p = memchr(line, '/', length);
+        int found = 0;
+
+        while (p && p < end) {
+            const char *part = p + 1;
+            size_t len = 0;
+
+            while (part + len < end && part[len] != '/')
+                len++;
+            found |= parsePart(part, len, before, beforeLen, buf, size);
+            before = part;
+            beforeLen = len;
+            p = part + len;
+        }
+        if (found)
+            return 1;
+        line = *end ? end + 1 : end;
+    }
+    buf[0] = 0;
+    return 0;
+}
+
+int ebpfMonProcContainer(pid_t pid, char *buf, size_t size)
+{
+    char path[48], text[8192];
+    size_t n;
+
+    buf[0] = 0;
+    snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+
+    FILE *file = fopen(path, "re");
+
+    if (!file)
+        return 0;
+    n = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[n] = 0;
+    return ebpfMonContainerParse(text, buf, size);
+}

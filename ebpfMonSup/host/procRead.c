@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/procRead.h"
+
+ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size)
+{
+    char path[64];
+    size_t got = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return -1;
+    while (got < size - 1) {
+        ssize_t n = read(fd, buf + got, size - 1 - got);
+
+        if (n < 0 && got == 0) {
+            close(fd);
+            return -1;
+        }
+        if (n <= 0)
+            break;
+        got += (size_t)n;
+    }
+    close(fd);
+    buf[got] = 0;
+    return (ssize_t)got;
+}
+
+uint64_t ebpfMonProcStart(pid_t pid)
+{
+    char buf[1024];
+
+    if (ebpfMonProcReadText(pid, "stat", buf, sizeof(buf)) <= 0)
+        return 0;
+
+    const char *p = strrchr(buf, ')'); /* the command before it may hold anything, blanks and ')' too */
+    int zombie = p && p[1] && p[2] == 'Z';
+
+    for (int field = 2; p && field < 22; field++) {
+        p = strchr(p + 1, ' ');
+        /* its first thread alone may have ended: then others are counted */
+        if (p && zombie && field + 1 == 20 && strtol(p, NULL, 10) <= 1)
+            return 0;
+    }
+    return p ? strtoull(p, NULL, 10) : 0;
+}
+
+uid_t ebpfMonProcOwner(pid_t pid)
+{
+    char path[32];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    return stat(path, &st) ? 0 : st.st_uid;
+}

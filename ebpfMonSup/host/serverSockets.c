@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/hash.h"
+#include "host/procInfo.h"
+#include "host/procNetns.h"
+#include "host/procTcp.h"
+#include "host/serverSockets.h"
+
+/* An open socket of one of the processes. */
+typedef struct {
+    unsigned long inode; /* first: what is sorted by */
+    pid_t    pid;
+} openSocket;
+
+/* A socket that somebody listens on in the namespace of one of the processes. */
+typedef struct {
+    unsigned long inode;
+    ebpfMonServerSocket socket; /* pid: not known yet */
+} listeningSocket;
+
+/* The search for the sockets of several processes. */
+typedef struct {
+    listeningSocket *listening;
+    size_t   listeningCount, listeningRoom;
+    uint32_t netns;      /* whose sockets are added to "listening" */
+    openSocket *open;
+    size_t   openCount, openRoom;
+    pid_t    pid;        /* whose sockets are added to "open" */
+    ebpfMonServerSocket *found;
+    unsigned foundCount, foundMax;
+} socketSearch;
+
+static int addListening(void *arg, const ebpfMonTcpRow *row)
+{
+    socketSearch *s = arg;
+
+    if (row->v4 && ebpfMonArrayGrow(&s->listening, &s->listeningRoom, s->listeningCount + 1, 64,
+                                    sizeof(*s->listening)) == 0)
+        s->listening[s->listeningCount++] = (listeningSocket){
+            .inode = row->inode, .socket = { .netns = s->netns, .addr = row->local, .port = row->localPort },
+        };
+    return 0;
+}
+
+/* In each namespace once. */
+static void readListening(socketSearch *s, const pid_t *pids, unsigned count)
+{
+    uint32_t *netns = calloc(count ? count : 1, sizeof(*netns));
+
+    for (unsigned i = 0; netns && i < count; i++) {
+        unsigned k = 0;
+
+        netns[i] = ebpfMonProcNetns(pids[i]);
+        while (k < i && netns[k] != netns[i])
+            k++;
+        s->netns = netns[i];
+        if (k == i && s->netns)
+            ebpfMonTcpRows(pids[i], EBPFMON_TCP_STATE(ebpfMonTcpListen), addListening, s);
+    }
+    free(netns);
+}
+
+/* Of the processes and of what is listened on: both are listed in the same order each time. */
+static uint64_t signSockets(const socketSearch *s, const pid_t *pids, unsigned count)
+{
+    uint64_t hash = ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, pids, count * sizeof(*pids));
+
+    for (size_t i = 0; i < s->listeningCount; i++) {
+        const uint64_t socket[] = { s->listening[i].inode, s->listening[i].socket.netns };
+
+        hash = ebpfMonHashFnv64(hash, socket, sizeof(socket));
+    }
+    return hash;
+}
+
+static void addOpen(void *arg, unsigned long inode)
+{
+    socketSearch *s = arg;
+
+    if (ebpfMonArrayGrow(&s->open, &s->openRoom, s->openCount + 1, 256, sizeof(*s->open)) == 0)
+        s->open[s->openCount++] = (openSocket){ .inode = inode, .pid = s->pid };
+}
+
+static int compareInodes(const void *a, const void *b)
+{
+    unsigned long x = ((const openSocket *)a)->inode, y = ((const openSocket *)b)->inode;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Which of the processes has which of the sockets: a socket may be several processes'. */
+static void findOpen(socketSearch *s, const pid_t *pids, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        s->pid = pids[i];
+        ebpfMonTcpOwned(pids[i], addOpen, s);
+    }
+    if (s->openCount)
+        qsort(s->open, s->openCount, sizeof(*s->open), compareInodes);
+    for (size_t i = 0; i < s->listeningCount && s->openCount && s->foundCount < s->foundMax; i++) {
+        const openSocket key = { .inode = s->listening[i].inode };
+        const openSocket *open = bsearch(&key, s->open, s->openCount, sizeof(key), compareInodes);
+
+        if (!open)
+            continue;
+        s->found[s->foundCount] = s->listening[i].socket;
+        s->found[s->foundCount++].pid = open->pid;
+    }
+}
+
+int ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, uint64_t *signature,
+                             ebpfMonServerSocket **list)
+{
+    socketSearch s = { .foundMax = max };
+    uint64_t signedAs;
+
+    *list = NULL;
+    readListening(&s, pids, count);
+    signedAs = signSockets(&s, pids, count);
+    if (signature && *signature == signedAs) {
+        free(s.listening);
+        return -1;
+    }
+    if (signature)
+        *signature = signedAs;
+    *list = s.found = calloc(max, sizeof(*s.found));
+    if (s.found && s.listeningCount)
+        findOpen(&s, pids, count);
+    free(s.listening);
+    free(s.open);
+    return (int)s.foundCount;
+}
+
+/* Whether an address is one of the network namespace that a process lives in: the kernel's routing table names them
+ * (/proc/PID/net/fib_trie: the address, and in the next line "/32 host LOCAL"; fib_trie_seq_show,
+ * net/ipv4/fib_trie.c). */
+static int hasAddress(pid_t pid, uint32_t addr)
+{
+    char path[40], line[128], text[INET_ADDRSTRLEN] = "", want[INET_ADDRSTRLEN + 4];
+    struct in_addr in = { .s_addr = addr };
+    int found = 0, next = 0;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/net/fib_trie", (int)pid);
+    inet_ntop(AF_INET, &in, text, sizeof(text));
+    snprintf(want, sizeof(want), "-- %s", text);
+    f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof(line), f)) {
+        const char *at = strstr(line, want);
+
+        found = next && strstr(line, "host LOCAL");
+        next = at && (at[strlen(want)] == '\n' || !at[strlen(want)]);
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* A connection that is not on loopback carries no namespace, because both its ends were seen in one; there the address
+ * tells. */
+int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *s, const struct ebpfMonPeer *peer)
+{
+    if (s->port != peer->sport || (peer->netns && s->netns != peer->netns) || (s->addr && s->addr != peer->saddr))
+        return 0;
+    return peer->netns || s->addr || hasAddress(s->pid, peer->saddr);
+}
+
+/* The search for the socket that accepted a connection. */
+typedef struct {
+    const struct ebpfMonPeer *peer;
+    ebpfMonServerSocket socket; /* pid: some process of the namespace that is searched */
+    unsigned long inode;        /* of the socket; 0: not found */
+    int      isOwned;           /* by the process that is looked at */
+} acceptorSearch;
+
+static int compareListening(void *arg, const ebpfMonTcpRow *row)
+{
+    acceptorSearch *s = arg;
+
+    s->socket.addr = row->local;
+    s->socket.port = row->localPort;
+    if (row->v4 && ebpfMonServerSocketAccepts(&s->socket, s->peer))
+        s->inode = row->inode;
+    return s->inode != 0;
+}
+
+static void compareOwned(void *arg, unsigned long inode)
+{
+    acceptorSearch *s = arg;
+
+    s->isOwned |= inode == s->inode;
+}
+
+/* First the socket, in the table of each namespace: most servers are on other hosts, and to find whose socket it is all
+ * files of all processes are looked at. */
+pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer)
+{
+    pid_t *pids = NULL;
+    int n = ebpfMonProcList(&pids);
+    uint32_t *netns = calloc(n > 0 ? (size_t)n : 1, sizeof(*netns));
+    acceptorSearch s = { .peer = peer };
+    pid_t found = 0;
+
+    for (int i = 0; netns && i < n && !s.inode; i++) {
+        int isDone = 0;
+
+        netns[i] = ebpfMonProcNetns(pids[i]);
+        for (int k = 0; k < i && !isDone; k++)
+            isDone = netns[k] == netns[i];
+        if (isDone || !netns[i] || (peer->netns && netns[i] != peer->netns))
+            continue;
+        s.socket.pid = pids[i];
+        s.socket.netns = netns[i];
+        ebpfMonTcpRows(pids[i], EBPFMON_TCP_STATE(ebpfMonTcpListen), compareListening, &s);
+    }
+    for (int i = n - 1; i >= 0 && s.inode && !found; i--) /* a server is younger than most */
+        if (ebpfMonProcNetns(pids[i]) == s.socket.netns && ebpfMonTcpOwned(pids[i], compareOwned, &s) == 0 && s.isOwned)
+            found = pids[i];
+    free(netns);
+    free(pids);
+    return found;
+}
