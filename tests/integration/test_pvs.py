@@ -414,7 +414,8 @@ def test_tables_take_what_they_have(monitor):
     own = int(re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())[1]) / 1e3
     rings = sum(size for kind, size in taken.values() if kind == 27)  # those of packets are not in MEM
     tables = sum(size for _, size in taken.values()) - rings + 8
-    until(lambda: monitor.get("MEM") == pytest.approx(own + tables, rel=0.25), what=lambda: (monitor.get("MEM"), own, taken))
+    until(lambda: monitor.get("MEM") == pytest.approx(own + tables, rel=0.25), 15,  # 0 until it was looked at first
+          lambda: f"MEM {monitor.get('MEM')}, not {own + tables}: {own} and {taken}")
 
 
 def test_reports_at_the_shell(monitor, ioc):
