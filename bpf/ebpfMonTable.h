@@ -265,7 +265,8 @@ struct ebpfMonScan {
     __u64 topRoot;   /* root of the longest chain in the last complete pass of which all chains were timed */
     __u64 lateTopRoot; /* … in the last pass that was late; 0: not all were timed */
     __u64 least;     /* ns that such a pass took, with no chain that was nearly slow; 0: none is known */
-    __u64 timed;     /* all chains of the pass under way are timed so far */
+    __u32 timed;     /* all chains of the pass under way are timed so far */
+    __u32 partial;   /* of the pass under way the begin was not seen: its period is not known */
 };
 
 /* What waits in queues of an IOC: the three priorities of callbacks (callback.h), and scanOnce. */

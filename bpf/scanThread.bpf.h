@@ -64,7 +64,7 @@ static __always_inline void beginScanPass(struct ebpfMonScan *s, __u64 root, __u
     if (s->begin && root != s->first && idle < s->period / 4)
         return;
     /* after a longer rest there was nothing to scan, or the IOC was paused */
-    if (s->begin && idle <= 4 * s->period + 1000000000u) {
+    if (s->begin && !s->partial && idle <= 4 * s->period + 1000000000u) {
         s->passes++;
         s->sum += period;
         s->busy += s->end - s->begin;
@@ -77,6 +77,7 @@ static __always_inline void beginScanPass(struct ebpfMonScan *s, __u64 root, __u
             s->lateTopRoot = s->timed ? s->root : 0;
         }
     }
+    s->partial = !s->begin; /* this thread may have been in the middle of a pass when it was seen first */
     s->timed = timed;
     s->begin = s->end = now;
     s->first = s->root = root;

@@ -132,8 +132,8 @@ static int describeHang(ebpfMonHangFinder *finder, const ebpfMonSeenThread *thre
         finder->sources->readThread((pid_t)t->tgid, (pid_t)thread->tid, name, hang->what, sizeof(hang->what)))
         return -1;
     ebpfMonHangStacksDescribe(finder->stacks, (pid_t)t->tgid, hang);
-    if (isInUntimedPass(t)) { /* all that is known is on its stack */
-        inRecord = 1;
+    if (isInUntimedPass(t)) { /* all that is known is on its stack, and not since when it is in this record */
+        inRecord = !t->busySince;
         snprintf(record, sizeof(record), "%s", hang->now[0] ? hang->now : "?");
     }
     another = hang->now[0] && (!inRecord || strcmp(hang->now, record) != 0);

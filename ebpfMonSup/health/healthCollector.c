@@ -40,6 +40,7 @@ typedef struct {
     int      isRead;   /* its database was read, and "base" is known */
     ebpfMonBaseRelease base;
     int      gone, watched, timed; /* timed: its locks are seen, level chains and above */
+    uint32_t turn;     /* as in ebpfMonTarget */
     ebpfMonIocHealth *row; /* in health.ioc, NULL: none */
     uint64_t heldRoot;     /* root of the chain that held its lock set longest */
 } seenIoc;
@@ -108,7 +109,7 @@ static void listIoc(seenIoc *p, const ebpfMonTarget *t)
 {
     *p = (seenIoc){ .id = t->iocId, .pid = t->pid, .start = t->start, .clientQ = t->image.clientQ,
                     .scanMenu = findScanMenu(t), .gone = t->gone, .watched = t->level > ebpfMonLevelOff,
-                    .timed = t->level >= ebpfMonLevelChains };
+                    .timed = t->level >= ebpfMonLevelChains, .turn = t->turn };
     snprintf(p->name, sizeof(p->name), "%s", t->name);
     p->isRead = t->cat != NULL;
     if (t->cat)
@@ -199,6 +200,13 @@ static void readIocs(ebpfMonHealthCollector *c)
 
 /* --- threads --------------------------------------------------------------------------------------------------- */
 
+/* A turn ended, or began, in the course of this pass: what was noted then is a chain that is long over. */
+static void forgetOldRoot(const seenIoc *p, struct ebpfMonThread *seen)
+{
+    if (seen->heldCount && seen->held[0].sp && seen->held[0].turn != p->turn)
+        seen->held[0].root = 0;
+}
+
 static void addThread(void *arg, uint32_t tid, const struct ebpfMonThread *seen)
 {
     ebpfMonHealthCollector *c = arg;
@@ -215,7 +223,9 @@ static void addThread(void *arg, uint32_t tid, const struct ebpfMonThread *seen)
     if ((!busy && !seen->scan.period) || c->threads == THREADS_MAX)
         return;
     c->thread[c->threads].tid = tid;
-    c->thread[c->threads++].seen = *seen;
+    c->thread[c->threads].seen = *seen;
+    forgetOldRoot(p, &c->thread[c->threads].seen);
+    c->threads++;
 }
 
 static void addScans(ebpfMonHealthCollector *c, uint64_t now)

@@ -63,7 +63,7 @@ _Static_assert((int)EBPFMON_OFF == (int)ebpfMonLevelOff && (int)EBPFMON_PUTS == 
                (int)EBPFMON_TRACE == (int)ebpfMonLevelTrace, "the kernel part numbers the levels alike");
 
 /* What the kernel part has to know of an IOC. 0, or -1: its table is full. */
-static int setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
     const ebpfMonBaseRelease *o = &t->cat->base;
     const ebpfMonCommon *c = &t->cat->common;
@@ -85,6 +85,9 @@ static int setConf(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *fi
         .turn = t->follower.timing.number, .untimed = (uint32_t)t->follower.timing.untimed,
     };
 
+    ebpfMonTargetsLock(g->targets);
+    t->turn = conf.untimed ? 0 : conf.turn;
+    ebpfMonTargetsUnlock(g->targets);
     return ebpfMonKernelSetTarget((uint32_t)t->pid, &conf);
 }
 
@@ -179,23 +182,23 @@ static void endSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, 
         t->follower.sweep.tryAt = 0; /* another level was asked for: the next can watch them at once */
     t->follower.sweep.number = 0;
     if (level > ebpfMonLevelOff)
-        setConf(t, level, filter);
+        setConf(g, t, level, filter);
     ebpfMonRecordTablesEndSweeps(g->tables, t);
 }
 
 /* Chains of scan lists are not timed from now on, or, before their probe is attached, not yet. A chain whose begin was seen
  * may end still. */
-static void stopTiming(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+static void stopTiming(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
     t->follower.timing.untimed = 1;
-    setConf(t, level, filter);
+    setConf(g, t, level, filter);
 }
 
 /* … from now on they are, as their probe is attached. */
-static void startTiming(ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+static void startTiming(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
     t->follower.timing.untimed = 0;
-    setConf(t, level, filter);
+    setConf(g, t, level, filter);
 }
 
 /* While passes are watched: the probes that see the ends of chains are on, too. Which of them are not needed? */
@@ -225,7 +228,7 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
             ebpfMonTurnsLook(&t->follower.timing.turns, now, ebpfMonLevelChoiceFindPercent(t, filter), countSlow(t));
             t->follower.sweep.ends = 0;
             if (findIdle(t, level) & EBPFMON_BIT(ebpfMonProgPassNext))
-                stopTiming(t, level, filter);
+                stopTiming(g, t, level, filter);
             return ebpfMonAttachSet(&t->follower.att, (want | sweeps) & ~findIdle(t, level), way, note, size);
         }
         t->follower.sweep.broken = 1;
@@ -281,7 +284,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
             t->follower.timing.number = 1;
     }
     if (level > ebpfMonLevelOff)
-        full = setConf(t, level, filter);
+        full = setConf(g, t, level, filter);
     if (want & ~was & EBPFMON_BIT(ebpfMonProgLock))
         ebpfMonKernelRemoveThreads(t->pid); /* locks that were taken when we looked last are long released */
     announcePuts(g, t, want);
@@ -292,7 +295,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     if (t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd)))
         endSweeps(g, t, level, filter);
     if ((on & EBPFMON_BIT(ebpfMonProgPassNext)) && t->follower.timing.untimed)
-        startTiming(t, level, filter);
+        startTiming(g, t, level, filter);
     publishLevel(g, t, level, on & ~was);
     if (level == ebpfMonLevelOff && on == 0)
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
@@ -316,11 +319,11 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     if (inTurns && ebpfMonTurnsLook(turns, now, ebpfMonLevelChoiceFindPercent(t, filter), countSlow(t))) {
         if (turns->isOpen && ++t->follower.timing.number == 0)
             t->follower.timing.number = 1;
-        stopTiming(t, t->level, filter);
+        stopTiming(g, t, t->level, filter);
         next = ebpfMonAttachSet(&t->follower.att, turns->isOpen ? t->follower.att.on | next : t->follower.att.on & ~next,
                                 t->follower.att.way, note, sizeof(note));
         if (next & EBPFMON_BIT(ebpfMonProgPassNext))
-            startTiming(t, t->level, filter);
+            startTiming(g, t, t->level, filter);
     }
     ebpfMonTargetsLock(g->targets);
     t->probesOn = t->follower.att.on;

@@ -62,6 +62,7 @@ typedef struct ebpfMonTarget {
     double    traps;       /* a second, when its cost was looked at last */
     ebpfMonAttachWay way;  /* how the ends of its chains are seen */
     int       sweeps;      /* … those of passes are, and not of chains; at level chains: of chains in turns */
+    uint32_t  turn;        /* ebpfMonTargetConf.turn while the chains of its scan lists are timed; 0: they are not */
     double    timed;       /* percent of the last minutes in which the chains of its scan lists were timed; NAN: at its level
                             * no chain is timed */
     uint64_t  slowUntimed; /* passes that may have had a slow chain, which was not timed */
