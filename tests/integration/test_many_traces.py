@@ -72,7 +72,9 @@ def test_traces_have_the_structure_of_the_database(ioc, monitor, sink):
         chains = sorted((s for s in spans if "epics.chain.cause" in s["attributes"]), key=lambda s: s["start"])
         chain, *later = chains
         root = chain["name"].removeprefix(ioc.prefix)
-        if later:  # the monitor waited for them for 10 s, then exported the trace without them, as incomplete
+        # The monitor waited for them for 10 s, then exported the trace without them, as incomplete. Another root is in the
+        # middle of what began before level trace.
+        if later and root in expected:
             assert chain["attributes"]["epics.chain.incomplete"] is True, chains
             assert chain["arrival"] - chain["end"] > GIVEN_UP_NS, chains
         if root not in expected or chain["attributes"]["epics.chain.incomplete"] is True:

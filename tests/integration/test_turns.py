@@ -140,27 +140,26 @@ def test_hang_in_an_untimed_chain(new_ioc, new_monitor):
 
 def test_lock_wait_for_an_untimed_chain(new_ioc, new_monitor):
     """A client waits for the lock that a chain holds which is not timed: its chain is no longer for that."""
-    text = CHAINS + slow("HOLD", 30000, SCAN=".1 second", INPB="$(P)SHARED NPP") + db.record("calc", "SHARED") + \
+    text = CHAINS + slow("HOLD", 60000, SCAN=".1 second", INPB="$(P)SHARED NPP") + db.record("calc", "SHARED") + \
         db.record("calc", "WAIT", INPA="$(P)SHARED NPP", CALC="1")
     t = Turns(new_ioc, new_monitor, text, percent=0, kind="latencyIoc")
     t.monitor.set_filter(SLOW=1e6)
     t.wait_untimed()
-    took, puts = [], 0
-    while len(took) < 5:  # one in three comes while the lock is held
-        begin = time.monotonic()
-        t.ioc.put("WAIT.PROC", 1)
-        puts += 1
-        if time.monotonic() - begin > 0.01:
-            took.append(time.monotonic() - begin)
 
-    def waits():
-        columns = ("NAMES", "CNTS", "MEANS", "LOCK_WAITS")
+    def times():
+        """Of WAIT in us: how long its longest chain took, and how long all of them waited for the lock."""
+        columns = ("NAMES", "CNTS", "MAXS", "LOCK_WAITS")
         rows = {r[0]: r[1:] for r in zip(*(t.monitor.list(f"CHAIN_TOP_{c}") for c in columns))}
-        return rows.get(t.ioc.prefix + "WAIT", (0, 0, 0))
+        count, worst, wait = rows.get(t.ioc.prefix + "WAIT", (0, 0, 0))
+        return worst, count * wait
 
-    count, mean, wait = until(lambda: waits() if waits()[0] >= puts else None, 30, lambda: f"chains of WAIT: {waits()}")
-    assert count * wait > 10000, (count, mean, wait, took)  # a busy host delays puts, too
-    assert mean < wait / 4, (count, mean, wait, took)  # 50 us
+    def waited():
+        for _ in range(20):  # some come while the lock is held
+            t.ioc.put("WAIT.PROC", 1)
+        return times()[1] > 300000
+
+    until(waited, 60, lambda: f"chains of WAIT: {times()}")
+    assert times()[0] < 35000, times()  # some 50 us, and what a busy host delays it
 
 
 def test_slow_chain_that_is_not_timed(new_ioc, new_monitor):
