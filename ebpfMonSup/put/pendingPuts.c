@@ -95,7 +95,8 @@ static int joinPacket(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, int las
     if (r != ebpfMonPutJoinFound && (last || r == ebpfMonPutJoinAlone) && p->key.seqKind == EBPFMON_SEQ_SHARED &&
         p->put.through == ebpfMonByPva && !p->put.cause[0]) /* only its packet could tell which */
         snprintf(p->put.cause, sizeof(p->put.cause), "or another client of this thread");
-    return r != ebpfMonPutJoinWait;
+    p->awaitsReply = r == ebpfMonPutJoinReply;
+    return r != ebpfMonPutJoinWait && !p->awaitsReply;
 }
 
 static void finishPut(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
@@ -229,7 +230,8 @@ static void tickPackets(ebpfMonPendingPuts *pending, uint64_t now, int all)
             continue;
         }
         /* its packet came before the IOC could make the put */
-        if (!all && !ebpfMonPutJoinAwaitPackets(pending->join, p->since) && now - p->since < PACKETS_LATE_NS)
+        if (!all && (p->awaitsReply || !ebpfMonPutJoinAwaitPackets(pending->join, p->since)) &&
+            now - p->since < PACKETS_LATE_NS)
             break; /* those behind it are younger */
         removePut(&pending->packet, NULL, p);
         finishWithoutPacket(pending, p);

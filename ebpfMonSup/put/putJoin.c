@@ -159,6 +159,12 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
     free(p);
 }
 
+/* Nonzero: nothing in the IOC told the result of this put, and its client will get a reply. */
+static int awaitsReply(const ebpfMonPacketPut *p, const ebpfMonPut *put)
+{
+    return put->result == ebpfMonPutUnknown && p->replyAsked && !p->replied && !p->closed;
+}
+
 ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessageKey *key, ebpfMonPut *put, int last)
 {
     ebpfMonPutJoinResult result = key->seqKind == EBPFMON_SEQ_NONE ? ebpfMonPutJoinAlone : ebpfMonPutJoinWait;
@@ -172,7 +178,9 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
         return ebpfMonPutJoinAlone;
     }
     ebpfMonJoinMatchFind(&join->circuits, key, put, last, &match);
-    if (match.put) {
+    if (match.put && !last && awaitsReply(match.put, put)) {
+        result = ebpfMonPutJoinReply;
+    } else if (match.put) {
         joinMatch(join, &match, key, put);
         result = ebpfMonPutJoinFound;
     } else if (match.isPast) {

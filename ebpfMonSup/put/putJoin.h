@@ -34,6 +34,7 @@ void ebpfMonPutJoinFree(ebpfMonPutJoin *join); /* and the puts that wait */
 typedef enum {
     ebpfMonPutJoinAlone, /* the packets of this circuit are not read, or its packet will not come any more */
     ebpfMonPutJoinWait,  /* its packet is not read yet */
+    ebpfMonPutJoinReply, /* its packet is found, and only the reply, which is not read yet, tells the result */
     ebpfMonPutJoinFound  /* its packet is found: "put" has what both sides know, "key" names its message */
 } ebpfMonPutJoinResult;
 

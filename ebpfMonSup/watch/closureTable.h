@@ -40,4 +40,13 @@ static inline uint64_t ebpfMonClosureTableStampOrder(uint64_t time)
     return time << 32 | time >> 32;
 }
 
+/* Nonzero: its time stamp is later than any that was counted, for itself ("was") or with its stretch. "states": of all
+ * slots. */
+static inline int ebpfMonClosureTableHasMoved(volatile const struct ebpfMonRecState *states,
+                                              volatile const struct ebpfMonRecState *st, uint64_t was, uint64_t time)
+{
+    return ebpfMonClosureTableStampOrder(time) > ebpfMonClosureTableStampOrder(was) &&
+           ebpfMonClosureTableStampOrder(time) > ebpfMonClosureTableStampOrder(states[st->last].time);
+}
+
 #endif

@@ -270,7 +270,8 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         was = 0; /* all of them go, and others come */
     isFirst = !!(want & ~was & EBPFMON_BIT(ebpfMonProgUnlock));
     if (isFirst)
-        ebpfMonRecordTablesBeginCounting(g->tables, t);
+        ebpfMonRecordTablesBeginCounting(g->tables, t, t->follower.counted);
+    t->follower.counted = asked >= ebpfMonLevelCounts && (isFirst || t->follower.counted);
     if (isFirst && (want & ~was & EBPFMON_BIT(ebpfMonProgCompleted)))
         ebpfMonRecordTablesSetTrap(g->tables, t, 1, 1); /* while both counters stand still */
     if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))

@@ -70,13 +70,6 @@ static int isCountedSince(const ebpfMonTables *tables, const ebpfMonTarget *t, u
            (t->follower.leftAt && t->follower.leftAt[index] >= since);
 }
 
-/* Nonzero: its time stamp is later than any that was counted. */
-static int hasMoved(const ebpfMonTables *tables, const volatile struct ebpfMonRecState *st, uint64_t was, uint64_t time)
-{
-    return ebpfMonClosureTableStampOrder(time) > ebpfMonClosureTableStampOrder(was) &&
-           ebpfMonClosureTableStampOrder(time) > ebpfMonClosureTableStampOrder(tables->state[st->last].time);
-}
-
 static void lookAt(const ebpfMonLinkChange *change, const ebpfMonTarget *t, reached *r)
 {
     volatile struct ebpfMonRecState *st = &t->recState[r->index];
@@ -89,7 +82,7 @@ static void lookAt(const ebpfMonLinkChange *change, const ebpfMonTarget *t, reac
         return;
     if (!st->pending && ebpfMonMemReadNow(t->pid, addr + t->cat->common.time, &r->time, sizeof(r->time)) == 0) {
         ebpfMonMemReadNow(t->pid, addr + t->cat->common.pact, &pact, sizeof(pact));
-        r->processed = !pact && hasMoved(change->tables, st, r->was, r->time);
+        r->processed = !pact && ebpfMonClosureTableHasMoved(change->tables->state, st, r->was, r->time);
     }
     r->isCounted = isCountedSince(change->tables, t, r->index, change->since);
 }
@@ -168,7 +161,7 @@ static int mayHaveProcessed(const unseenSearch *s, uint32_t index)
     if (rec->flags & EBPFMON_REC_UNDEFINED ||
         ebpfMonMemRead(s->t->follower.mem, rec->addr + s->t->cat->common.time, &time, sizeof(time)))
         return 1;
-    return hasMoved(s->tables, st, was, time) || isCountedSince(s->tables, s->t, index, s->since);
+    return ebpfMonClosureTableHasMoved(s->tables->state, st, was, time) || isCountedSince(s->tables, s->t, index, s->since);
 }
 
 void ebpfMonLinkChangeMarkSuperseded(const ebpfMonTables *tables, ebpfMonTargets *targets, ebpfMonTarget *t,

@@ -438,11 +438,10 @@ void ebpfMonRecordTablesSetShown(ebpfMonRecordTables *r, ebpfMonTarget *t, const
     ebpfMonClosureTableMarkWanted(r->closures, t);
 }
 
-void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t)
+void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, int wasInterrupted)
 {
     ebpfMonMem *mem = t->follower.mem;
 
-    (void)r;
     if (t->slot == UINT32_MAX)
         return;
     ebpfMonMemFlush(mem);
@@ -451,8 +450,14 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t)
         uint64_t addr = t->cat->rec[i].addr, time;
         uint8_t pact = 0;
 
-        if (ebpfMonMemRead(mem, addr + t->cat->common.time, &time, sizeof(time)) == 0)
+        if (ebpfMonMemRead(mem, addr + t->cat->common.time, &time, sizeof(time)) == 0) {
+            if (wasInterrupted && ebpfMonClosureTableHasMoved(r->kernel.tables->state, st, st->time, time)) {
+                ebpfMonTargetsLock(r->targets);
+                t->how[i] |= EBPFMON_MISSED;
+                ebpfMonTargetsUnlock(r->targets);
+            }
             st->time = time;
+        }
         st->pending = 0;
         ebpfMonMemRead(mem, addr + t->cat->common.pact, &pact, sizeof(pact));
         st->noted = pact ? EBPFMON_NOTED_BUSY : 0;

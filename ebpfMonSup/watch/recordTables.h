@@ -64,8 +64,9 @@ void ebpfMonRecordTablesEndSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t)
  * applied anew. */
 int  ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
-/* Counting begins now, after a time in which the probes were off: what the IOC processed meanwhile is not counted. */
-void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *tables, ebpfMonTarget *t);
+/* Counting begins now, after a time in which the probes were off: what the IOC processed meanwhile is not counted.
+ * "wasInterrupted": nobody asked for that time, so the records that it concerns are marked. */
+void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *tables, ebpfMonTarget *t, int wasInterrupted);
 
 /* Removes its records from the tables by pid and address: before another program gets this pid. */
 void ebpfMonRecordTablesRemoveIndex(ebpfMonRecordTables *tables, ebpfMonTarget *t);

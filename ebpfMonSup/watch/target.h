@@ -113,6 +113,7 @@ typedef struct ebpfMonTarget {
         uint64_t  readAt;      /* not before, its database is read or looked through again */
         uint64_t  listensAt;   /* not before, its sockets are looked at again */
         unsigned  turn;        /* of those whose users have cost too much: the last that it had */
+        int       isShort;     /* our memory is too short for its records, or for those that were loaded since they were read */
         int       silent;      /* its memory does not answer */
         int       noFiles;     /* no files are left for its probes */
         int       nameDenied;  /* its environment may not be read: it may have another name */
@@ -125,6 +126,7 @@ typedef struct ebpfMonTarget {
         int       isServerKnown; /* it lies as expected */
         int       oddLocks;    /* so do its lock sets */
         int       hasLists;    /* its scan lists are where the kernel part looks for them */
+        int       counted;     /* its processings were, and nobody asked for less since */
         int       reference;   /* dbProcess is trapped too, to compare */
         int       hadBreakpoints; /* since it was found */
         struct ebpfMonTypeTrial *trial; /* of the record types that are not Base's; NULL: none */

@@ -223,16 +223,17 @@ static int lookThrough(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t
 {
     uint64_t begin = findTimeSpent(t), took, pause = (now - t->follower.foundAt) / 10;
     long nodes;
-    int rc = 0, isShort = 0;
+    int rc = 0;
 
     why[0] = 0;
+    t->follower.isShort = 0;
     ebpfMonMemFlush(t->follower.mem);
     nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
     if (!t->cat || (nodes > 0 && nodes != t->follower.nodes)) {
-        isShort = nodes > 0 && !hasMemory(nodes);
-        rc = isShort ? -1 : readCatalogue(life, t, why);
+        t->follower.isShort = nodes >= 0 && !hasMemory(nodes);
+        rc = t->follower.isShort ? -1 : readCatalogue(life, t, why);
     }
-    if (isShort) {
+    if (t->follower.isShort) {
         snprintf(why, EBPFMON_NOTE_SIZE, "not watched: too little memory is left for its %ld records. Raise the limit (MemoryMax, "
                  "ulimit -v), or watch fewer IOCs", nodes);
         pause = SHORT_NS;
@@ -313,7 +314,7 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
     }
     if (now >= t->follower.readAt && lookThrough(life, t, now, why) && why[0] && running && age > TROUBLE_NS)
         setTrouble(life, t, why);
-    if (!t->cat)
+    if (!t->cat || t->follower.isShort)
         return (double)tick / 1e9;
     if (running)
         beginRunning(life, t);

@@ -96,6 +96,9 @@ class Ioc:
         self.process.wait()
 
     def discard(self):
+        """It need not end as it would by itself, and one that hangs could not. A wrapper may have to end its child."""
+        if self.running and not self.wrap:
+            self.kill()
         self.stop()
         if self.port:
             loopback.give_port(self.port)

@@ -40,11 +40,14 @@ TOGETHER = [
 ]
 
 # The order of tests: the longest ones first, so that all processes have work until the end.
-LONG = ["test_fuzz", "test_queries.py", "test_turns", "test_passes", "test_unit[testCatalogue]", "test_hand_overs", "test_put_corpus",
-        "test_operators", "test_health", "test_lifecycle", "test_lost_packets", "testOtlpCollector", "testOtlpSignals", "testLogFile",
-        "testLogServer", "test_counts", "test_releases", "test_hosts_partly_watched", "test_packets.py", "test_put_origins",
-        "test_traces_across_iocs", "test_many_traces", "test_hosts", "test_demo", "test_latency", "test_spans",
-        "test_overload", "test_trace", "test_pvs", "test_otlp", "test_packets_bad_link", "test_inventory", "test_install"]
+LONG = ["test_fuzz", "test_passes", "test_lost_packets", "test_tutorial", "test_turns", "test_counts_exact", "test_query", "test_health",
+        "test_lifecycle", "test_counts_late", "test_usage", "test_reserves", "test_operators", "test_foreign", "test_counts.py",
+        "test_put_corpus", "test_hosts_partly_watched", "test_demo", "test_install", "test_overload", "test_packets.py", "test_recsync",
+        "test_hosts", "test_device", "testOtlpCollector", "testIocFinder", "testOtlpSignals", "testOwnFile", "testForeign",
+        "testRecordCommands", "testCatalogue", "testLogFile", "testLogServer", "test_hand_overs", "test_probes",
+        "test_traces_across_iocs", "test_stripped", "test_inventory", "test_pvs", "test_trace", "test_put_origins", "test_faults",
+        "test_async", "test_packets_bad_link", "test_releases", "test_put_after_link", "test_top", "test_containers", "test_displays",
+        "test_clients", "test_site", "test_puts"]
 
 
 def pytest_configure(config):

@@ -40,3 +40,4 @@ def test_an_emulated_ioc_is_declined(new_ioc, module_monitor, wrap):
     assert monitor.records(ioc.name) == {}
     monitor.stop()
     assert ioc.running
+    ioc.kill()

@@ -137,8 +137,9 @@ def test_retransmissions(monitor):
 
         def agrees():
             before, found = truth(), dict(rows(monitor, "TCP_RETRANSMITS", "KEY1S", "CNTS"))
-            return found.get(who) == before == truth() and before >= 3
+            # The kernel leaves a tracepoint's program out while it interrupts another one on this CPU (trace_call_bpf).
+            return before == truth() and before >= 3 and before - 1 <= found.get(who, 0) <= before
 
-        until(agrees, 60, lambda: f"{who}: {truth()} {rows(monitor, 'TCP_RETRANSMITS', 'KEY1S', 'CNTS')}")
+        until(agrees, 15, lambda: f"{who}: {truth()} {rows(monitor, 'TCP_RETRANSMITS', 'KEY1S', 'CNTS')}")
         far.close()
     monitor.put("TCP_RETRANSMITS_RUN", 0)

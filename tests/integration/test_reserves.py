@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.harness import db, rawca
-from tests.harness.wait import until
+from tests.harness.wait import settled, until
 
 DB = db.READY + db.record("ao", "AO")
 SHORT = 40 << 20  # less than RESERVE_BYTES (watch/targetLife.c)
@@ -45,7 +45,10 @@ def limit_memory(monitor, how, new_group):
     """Leaves little. Returns what takes the limit away."""
     pid = monitor.process.pid
     if how == "addresses":
-        size = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        def read_size():
+            return int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+        size = settled(read_size, 20, quiet=2)  # threads that end soon have addresses, too
         resource.prlimit(pid, resource.RLIMIT_AS, (size + SHORT, resource.RLIM_INFINITY))
         return lambda: resource.prlimit(pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     group = new_group("memory", pid)

@@ -181,6 +181,23 @@ static void testLateLinks(void)
     fake.t->indexed = 1;
 }
 
+/* The IOC has told its result. */
+static ebpfMonPendingPut *addMadePut(uint64_t id, uint32_t seq)
+{
+    ebpfMonPendingPut *p = addPut(id, seq, EBPFMON_SEQ_MESSAGE);
+
+    p->put.result = ebpfMonPutOk;
+    return p;
+}
+
+static void addReply(unsigned port)
+{
+    ebpfMonWireEvent ev = { .kind = ebpfMonWireReply, .protocol = ebpfMonWireCa, .peer = fakePeer(port, 5075), .id = 1, .ok = 1 };
+    ebpfMonOldValue old;
+
+    ebpfMonPutJoinAddReply(join, &ev, &old, now);
+}
+
 static void testPackets(void)
 {
     uint32_t netns = 0;
@@ -191,7 +208,7 @@ static void testPackets(void)
     testOk(count == 1, "packets are not read: finished at once");
     ebpfMonPutJoinSetCovered(join, &netns, 1);
     ebpfMonPutJoinSetPacketsRead(join, now);
-    ebpfMonPendingPutsComplete(pending, addPut(31, 200, EBPFMON_SEQ_MESSAGE));
+    ebpfMonPendingPutsComplete(pending, addMadePut(31, 200));
     ebpfMonPendingPutsComplete(pending, addPut(32, 0, 0));
     testOk(count == 1, "it waits for its packet, and so does the one behind it");
     addPacket(2000, 200, ebpfMonWireCa);
@@ -218,6 +235,23 @@ static void testPackets(void)
     tickAfter(1 * MS);
     testOk(count == 5, "half a second is too late");
     testOk(ebpfMonPendingPutsGetDue(pending, now) == UINT64_MAX, "nothing waits");
+
+    testDiag("nothing in the IOC told the result");
+    count = 0;
+    ebpfMonPutJoinSetPacketsRead(join, now);
+    addPacket(2000, 500, ebpfMonWireCa);
+    ebpfMonPendingPutsComplete(pending, addPut(35, 500, EBPFMON_SEQ_MESSAGE));
+    tickAfter(100 * MS);
+    testOk(count == 0, "its packet is there, the reply is not");
+    addReply(2000);
+    tickAfter(1 * MS);
+    testOk(count == 1 && last.seen & EBPFMON_SEEN_WIRE && last.result == ebpfMonPutOk, "the reply has come");
+    addPacket(2000, 600, ebpfMonWireCa);
+    ebpfMonPendingPutsComplete(pending, addPut(36, 600, EBPFMON_SEQ_MESSAGE));
+    tickAfter(499 * MS);
+    testOk1(count == 1);
+    tickAfter(1 * MS);
+    testOk(count == 2 && last.seen & EBPFMON_SEEN_WIRE && last.result == ebpfMonPutUnknown, "half a second is too late");
 }
 
 /* One thread serves several PVA clients. */
@@ -254,7 +288,7 @@ static void testNoRoom(void)
 
 MAIN(testPendingPuts)
 {
-    testPlan(33);
+    testPlan(37);
     fakeMake();
     clients = fakeClientsMake(NULL);
     join = ebpfMonPutJoinNew();

@@ -291,9 +291,14 @@ static void testBegin(void)
     state[t->slot + 1].pending = 1;
     record[1].time = stamp(5000);
     record[2].pact = 1;
-    ebpfMonRecordTablesBeginCounting(recordTables, t);
+    ebpfMonRecordTablesBeginCounting(recordTables, t, 0);
     testOk1(state[t->slot + 1].time == stamp(5000) && !state[t->slot + 1].pending && !state[t->slot + 1].noted);
     testOk(state[t->slot + 2].noted == EBPFMON_NOTED_BUSY, "one that is busy is noted");
+    testOk(!ebpfMonTargetIsAtLeast(t, 1), "before the first count nothing is missing");
+    record[1].time = stamp(6000);
+    ebpfMonRecordTablesBeginCounting(recordTables, t, 1);
+    testOk(ebpfMonTargetIsAtLeast(t, 1) && !ebpfMonTargetIsAtLeast(t, 0),
+           "what processed while counting was interrupted is marked");
     freeIoc(t);
 }
 
