@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The search of callSites.c, for the files that know the instructions of a machine (callSitesX86.c, …); private to ioc/. */
+/* The search of callSites.c, for the files that know the instructions of a machine (callSitesX86.c, …); private to code/. */
 #ifndef EBPFMON_CALLSEARCH_H
 #define EBPFMON_CALLSEARCH_H
 

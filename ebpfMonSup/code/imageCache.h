@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The files behind image.h, private to ioc/: what is mapped, and what each mapped file holds.
+ * The files behind image.h, private to code/: what is mapped, and what each mapped file holds.
  *
  * An inode number is used again soon after a file was deleted, so a file is the same one only while its
  * time and size are. Files that matter are checked at every look, since a probe set by another file's

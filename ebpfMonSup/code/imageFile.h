@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one file that a process has mapped holds of EPICS; private to ioc/. */
+/* What one file that a process has mapped holds of EPICS; private to code/. */
 #ifndef EBPFMON_IMAGEFILE_H
 #define EBPFMON_IMAGEFILE_H
 

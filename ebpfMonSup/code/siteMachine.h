@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each machine has for machine.h to pick a site; private to ioc/. They need no process, so they are tested on bytes. */
+/* What each machine has for machine.h to pick a site; private to code/. They need no process, so they are tested on bytes. */
 #ifndef EBPFMON_SITEMACHINE_H
 #define EBPFMON_SITEMACHINE_H
 

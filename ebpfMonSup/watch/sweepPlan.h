@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which records each scan list processes, and whether one look at the end of a pass (bpf/sweep.bpf.h) can count them: then
+ * Which records each scan list processes, and whether one look at the end of a pass (bpf/sweep.bpf.c) can count them: then
  * no record may be processed twice between two looks. So a record belongs to one root of one scan list, and each list is
  * scanned by one thread. The follower's.
  */

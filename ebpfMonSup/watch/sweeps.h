@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Passes of scan lists, watched by one trap each, in place of chains (bpf/sweep.bpf.h): what the kernel part needs for it
+ * Passes of scan lists, watched by one trap each, in place of chains (bpf/sweep.bpf.c): what the kernel part needs for it
  * in its tables, and how one goes over from chains to passes and back. A part of recordTables, which alone uses it. The
  * follower's.
  */
