@@ -6,13 +6,14 @@
 #include "watch/linkPuts.h"
 
 #define PUTS_MAX 1024
-#define LIFE_NS  1500000000ull  /* the records are read for 1.1 s (requests.c) */
-#define UNREAD_NS 60000000000ull /* nobody will read them: their IOC ended, or has no room for its records */
+#define LIFE_NS  1500000000ull  /* the records are read for 1.1 s at least (requests.c) */
+#define UNREAD_NS 60000000000ull /* nobody will read them: their IOC ended, or has no room for its records; or it refused them */
 
 typedef struct {
     ebpfMonLinkPut put;
     uint64_t addedAt;
     uint64_t seenAt;     /* the record was read then, and this put was done; 0: not yet */
+    uint64_t supersededAt; /* the newest put that changed what it made is not done before */
     uint8_t  superseded;
     uint8_t  isOpen;     /* … by a put of another thread, or one that is not noted: it may be done later than that */
     uint8_t  isTaken;    /* the record was read since it was added */
@@ -78,6 +79,8 @@ static int hasOlder(ebpfMonLinkPuts *puts, unsigned i)
             continue;
         if (puts->put[i].put.at < o->put.at)
             o->put.at = puts->put[i].put.at;
+        if (puts->put[i].supersededAt > o->supersededAt)
+            o->supersededAt = puts->put[i].supersededAt;
         o->isOpen |= puts->put[i].isOpen;
         o->addedAt = puts->put[i].addedAt;
         return 1;
@@ -85,10 +88,25 @@ static int hasOlder(ebpfMonLinkPuts *puts, unsigned i)
     return 0;
 }
 
+/* A link that the record does not have yet as this put makes it: dbPutFieldLink (dbAccess.c) waits until nobody holds the
+ * lock sets, which takes as long as a slow record. */
+static int isAwaited(const notedPut *n)
+{
+    return n->put.isLink && !n->seenAt && !n->superseded;
+}
+
+static int isOld(const notedPut *n, uint64_t now)
+{
+    uint64_t since = n->superseded ? n->supersededAt : n->addedAt;
+    int isSettled = n->isTaken && (n->superseded ? n->isOpen : !isAwaited(n));
+
+    return now > since && now - since > (isSettled ? LIFE_NS : UNREAD_NS);
+}
+
 static void dropOld(ebpfMonLinkPuts *puts, uint64_t now)
 {
     for (unsigned i = 0; i < puts->count;)
-        if (now - puts->put[i].addedAt > (puts->put[i].isTaken ? LIFE_NS : UNREAD_NS))
+        if (isOld(&puts->put[i], now))
             drop(puts, i);
         else
             i++;
@@ -106,6 +124,7 @@ int ebpfMonLinkPutsAdd(ebpfMonLinkPuts *puts, const ebpfMonLinkPut *put, uint64_
         if (supersedes(put, n)) {
             n->isOpen |= n->put.tid != put->tid;
             n->superseded = 1;
+            n->supersededAt = put->at;
             if (hasOlder(puts, i)) {
                 drop(puts, i);
                 continue;
@@ -116,7 +135,7 @@ int ebpfMonLinkPutsAdd(ebpfMonLinkPuts *puts, const ebpfMonLinkPut *put, uint64_
     if (put->target || put->old || put->stops) {
         if (puts->count < PUTS_MAX)
             puts->put[puts->count++] = (notedPut){ .put = *put, .addedAt = now, .superseded = put->isBrief,
-                                                   .isOpen = put->isBrief };
+                                                   .supersededAt = put->at, .isOpen = put->isBrief };
         else
             rc = -1;
     }
@@ -139,30 +158,56 @@ uint64_t ebpfMonLinkPutsGetOldest(ebpfMonLinkPuts *puts, uint32_t iocId, uint64_
     return oldest;
 }
 
+/* Notes which puts the reading shows to be done. */
+static void noteSeen(ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t precord, uint64_t readAt,
+                     int (*isDone)(void *arg, const ebpfMonLinkPut *put), void *arg)
+{
+    for (unsigned i = 0; i < puts->count; i++) {
+        notedPut *n = &puts->put[i];
+
+        if (!isOf(n, iocId, precord) || n->put.at >= readAt) /* the next reading tells of a put that came during this one */
+            continue;
+        n->isTaken = 1;
+        if (n->put.isLink && !n->seenAt && isDone(arg, &n->put))
+            n->seenAt = readAt;
+    }
+}
+
+/* Nonzero: another put to the record was not done yet when it was read, or perhaps not: what it ends still is. */
+static int isOthersAwaited(const ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t precord, uint64_t readAt)
+{
+    for (unsigned i = 0; i < puts->count; i++) {
+        const notedPut *n = &puts->put[i];
+
+        if (isOf(n, iocId, precord) && (isAwaited(n) || n->seenAt == readAt))
+            return 1;
+    }
+    return 0;
+}
+
 unsigned ebpfMonLinkPutsTake(ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t precord, uint64_t readAt,
                              int (*isDone)(void *arg, const ebpfMonLinkPut *put), void *arg, ebpfMonLinkPut *superseded,
                              unsigned max)
 {
     unsigned count = 0;
+    int isMore;
 
     epicsMutexMustLock(puts->lock);
+    noteSeen(puts, iocId, precord, readAt, isDone, arg);
+    isMore = isOthersAwaited(puts, iocId, precord, readAt);
     for (unsigned i = 0; i < puts->count && count < max;) {
         notedPut *n = &puts->put[i];
-        int isOld = readAt > n->addedAt && readAt - n->addedAt > LIFE_NS;
 
-        if (!isOf(n, iocId, precord) || n->put.at >= readAt) { /* the next reading tells of a put that came during this one */
+        if (!isOf(n, iocId, precord) || n->put.at >= readAt || (n->superseded && n->supersededAt >= readAt)) {
             i++;
             continue;
         }
-        n->isTaken = 1;
-        if (n->put.target && !n->seenAt && isDone(arg, &n->put))
-            n->seenAt = readAt;
         if (n->superseded)
             superseded[count++] = n->put;
-        if (n->superseded && n->isOpen && !isOld) {
+        if (n->superseded && (n->isOpen || isMore) && !isOld(n, readAt)) {
             n->put.at = readAt; /* up to then it is settled */
             i++;
-        } else if (n->superseded || isOld) {
+        } else if (n->superseded || isOld(n, readAt)) {
             drop(puts, i);
         } else {
             i++;
@@ -170,6 +215,20 @@ unsigned ebpfMonLinkPutsTake(ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t pre
     }
     epicsMutexUnlock(puts->lock);
     return count;
+}
+
+int ebpfMonLinkPutsIsAwaited(ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t precord, uint64_t now)
+{
+    int is = 0;
+
+    epicsMutexMustLock(puts->lock);
+    for (unsigned i = 0; i < puts->count && !is; i++) {
+        const notedPut *n = &puts->put[i];
+
+        is = isOf(n, iocId, precord) && (isAwaited(n) || (n->superseded && !n->isOpen)) && !isOld(n, now);
+    }
+    epicsMutexUnlock(puts->lock);
+    return is;
 }
 
 unsigned ebpfMonLinkPutsListEdges(ebpfMonLinkPuts *puts, uint32_t iocId, ebpfMonLinkEdge *edges, unsigned max)

@@ -50,6 +50,10 @@ unsigned ebpfMonLinkPutsTake(ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t pre
                              int (*isDone)(void *arg, const ebpfMonLinkPut *put), void *arg, ebpfMonLinkPut *superseded,
                              unsigned max);
 
+/* Nonzero: the record is to be read again. A put to one of its links was not seen to be done, which may be up to a minute
+ * after it was seen; or what it superseded may still process. */
+int ebpfMonLinkPutsIsAwaited(ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t precord, uint64_t now);
+
 /* The links that the puts of an IOC made and ended. At most "max"; returns their number. */
 unsigned ebpfMonLinkPutsListEdges(ebpfMonLinkPuts *puts, uint32_t iocId, ebpfMonLinkEdge *edges, unsigned max);
 

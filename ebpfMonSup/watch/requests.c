@@ -20,8 +20,10 @@ typedef struct {
     unsigned tries;
 } linkPut;
 
-/* A put to a link is seen before it is done, so the links are read several times: ns from one time to the next. */
+/* A put to a link is seen before it is done, so the links are read several times: ns from one time to the next. The last
+ * is repeated while a put is awaited. */
 static const uint64_t readAgain[] = { 0, 500000, 2000000, 10000000, 100000000, 1000000000 };
+#define READINGS (sizeof(readAgain) / sizeof(readAgain[0]))
 
 struct ebpfMonRequests {
     ebpfMonLinkPuts *linkPuts; /* any thread */
@@ -297,7 +299,9 @@ double ebpfMonRequestsTakeLinksDue(ebpfMonRequests *r, uint64_t now,
 
         if (l->due <= now && n < LINKS_AT_ONCE) {
             due[n++] = *l;
-            if (++l->tries == sizeof(readAgain) / sizeof(readAgain[0])) {
+            if (l->tries < READINGS - 1) {
+                l->tries++;
+            } else if (!ebpfMonLinkPutsIsAwaited(r->linkPuts, l->iocId, l->precord, now)) {
                 *l = r->links[--r->linkCount];
                 continue;
             }

@@ -385,11 +385,10 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
     }
 }
 
-/* Nonzero: the record has the link now that this put made. */
-static int isDone(void *arg, const ebpfMonLinkPut *put)
+/* Nonzero: this link of the record makes that other one process. */
+static int hasLink(const ebpfMonTarget *t, const ebpfMonLinkPut *put, uint64_t target)
 {
-    const ebpfMonTarget *t = arg;
-    long index = ebpfMonCatalogueFindAddr(t->cat, put->precord), to = ebpfMonCatalogueFindAddr(t->cat, put->target);
+    long index = ebpfMonCatalogueFindAddr(t->cat, put->precord), to = ebpfMonCatalogueFindAddr(t->cat, target);
     const ebpfMonField *f = ebpfMonCatalogueField(t->cat, put->pfldDes);
     const ebpfMonRecord *rec;
 
@@ -400,6 +399,12 @@ static int isDone(void *arg, const ebpfMonLinkPut *put)
         if (rec->to[k] == (uint32_t)to && rec->to[rec->toCount + k] == (uint32_t)(f - t->cat->field))
             return 1;
     return 0;
+}
+
+/* Nonzero: the record has the link now that this put made, or has no more the one that it ended. */
+static int isDone(void *arg, const ebpfMonLinkPut *put)
+{
+    return put->target ? hasLink(arg, put, put->target) : !hasLink(arg, put, put->old);
 }
 
 /* Of puts that were changed again before the record was read, nobody knows what they made process. */

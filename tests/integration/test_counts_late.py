@@ -2,9 +2,11 @@
 """Counts are exact or marked, however late the monitor reads what was put: it stands still (SIGSTOP) while fields of an
 IOC are put several times. The kernel part goes on; the IOC does, too. The truth are records that count themselves."""
 import signal
+import time
+from pathlib import Path
 
 import pytest
-from tests.harness import ca, db
+from tests.harness import ca, db, rawca
 from tests.harness.wait import settled, until
 
 # What the monitor has not seen: "RECORD.FIELD=VALUE", or "RECORD*N": it is processed N times. "@R" in a value is the
@@ -40,6 +42,7 @@ TEXT = (db.READY + db.counter("X") + db.out_counter("OUT") + db.chain("B", 3) + 
         'alias("$(P)B0", "$(P)ALIAS")\n')
 NAMES = [line.split("$(P)")[1].split('"')[0] for line in TEXT.splitlines()
          if line.startswith(("record(calc,", "record(calcout,"))]
+NANOSLEEP = "230"  # of x86-64
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +63,8 @@ def do(ioc, step):
     ca.pv(ioc.prefix + field).put(int(value) if value.lstrip("-").isdigit() else value, wait=True, timeout=60)
 
 
-def read(ioc, monitor):
-    own = {n: int(v) for n, v in ca.get_many([ioc.prefix + n for n in NAMES if n != "READY"]).items()}
+def read(ioc, monitor, names=NAMES):
+    own = {n: int(v) for n, v in ca.get_many([ioc.prefix + n for n in names if n != "READY"]).items()}
     return own, monitor.records(ioc.name)
 
 
@@ -99,3 +102,44 @@ def test_fields_put_while_the_monitor_stands_still(new_ioc, monitor, scene):
         return not wrong
 
     until(is_right, 10, lambda: "\n".join(wrong))
+
+
+def server_calls(ioc):
+    """The system calls in which the threads of the IOC wait that serve clients."""
+    tasks = [t for t in Path(f"/proc/{ioc.pid}/task").iterdir() if (t / "comm").read_text().startswith("CAS-client")]
+    return [(t / "syscall").read_text().split()[0] for t in tasks]
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["made", "made and ended"])
+def test_link_that_waits_for_a_lock(new_ioc, monitor, ends):
+    """dbPutFieldLink waits until a slow record lets its lock set go: the link is made seconds after its put was seen."""
+    slow = 3
+    ioc = new_ioc(db.READY + db.counter("X") + db.chain("B", 3) +
+                  db.record("aSub", "SLOW", SNAM="sleepFor", FTA="DOUBLE", INPA=f"{slow * 1000000}", FTVA="DOUBLE",
+                            INPB="$(P)X NPP"), kind="latencyIoc").start()
+    monitor.wait_ioc(ioc)
+    for record in ("X", "B0"):
+        do(ioc, record + "*2")
+    before = settled(lambda: read(ioc, monitor, ("X", "B0", "B1", "B2")), 30, quiet=1.5)
+    busy, client = rawca.RawCa(ioc.port), rawca.RawCa(ioc.port)
+    client.sid(ioc.prefix + "X.FLNK")
+    begin = time.monotonic()
+    busy.put(ioc.prefix + "SLOW.PROC", rawca.LONG, [1], sync=False)
+    until(lambda: NANOSLEEP in server_calls(ioc), 5, "the record holds its lock set")
+    client.put(ioc.prefix + "X.FLNK", rawca.STRING, [ioc.prefix + "B0"], True)
+    assert time.monotonic() > begin + slow - 1, "the put has waited"
+    do(ioc, "X*3")
+    if ends:
+        client.put(ioc.prefix + "X.FLNK", rawca.STRING, [""], True)
+        do(ioc, "X*2")
+    wrong = []
+
+    def is_right():
+        own, mon = settled(lambda: read(ioc, monitor, ("X", "B0", "B1", "B2")), 30, quiet=1.5)
+        wrong[:] = [f"{name}: {mon[name].count - before[1][name].count}, truly {own[name] - before[0][name]}" for name in own
+                    if "atleast" not in mon[name].flags and
+                    mon[name].count - before[1][name].count != own[name] - before[0][name]]
+        return not wrong
+
+    until(is_right, 10, lambda: "\n".join(wrong))
+    assert "atleast" not in monitor.records(ioc.name)[ioc.prefix + "X"].flags

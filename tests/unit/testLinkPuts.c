@@ -21,7 +21,7 @@ static uint64_t leadsTo; /* what is read: the target of each link */
 static int isDone(void *arg, const ebpfMonLinkPut *put)
 {
     (void)arg;
-    return put->target == leadsTo;
+    return put->target ? put->target == leadsTo : put->old != leadsTo;
 }
 
 static int putLink(uint64_t record, uint64_t field, uint64_t old, uint64_t target, uint64_t at, uint32_t tid)
@@ -69,10 +69,12 @@ static void testAlone(void)
     testOk(take(X, B, 12 * MS) == 0 && ebpfMonLinkPutsGetOldest(puts, 1, X) == UINT64_MAX, "it is");
     putLink(X, FLNK, B, C, 20 * MS, 1);
     testOk(take(X, C, 21 * MS) == 0, "one that was read is not superseded");
+    testOk1(!ebpfMonLinkPutsIsAwaited(puts, 1, X, 21 * MS));
     putLink(X, FLNK, C, B, 20 * MS + 1, 1);
     testOk(take(X, B, 22 * MS) == 1 && found[0].target == C && found[0].at == 20 * MS,
            "but by one that came before it was read, and was known later");
-    testOk1(take(X, B, 23 * MS) == 0);
+    testOk(take(X, B, 23 * MS) == 1 && found[0].at == 22 * MS, "which was done after that reading began, or before");
+    testOk1(take(X, B, 24 * MS) == 0);
 }
 
 static void testSuperseded(void)
@@ -84,10 +86,11 @@ static void testSuperseded(void)
     testOk(take(Y, C, 20 * MS) == 0, "the other record's is not");
     testOk(take(X, 0, 9 * MS) == 0, "a reading that began before the put says nothing of it, and the next one does");
     testOk1(take(X, 0, 20 * MS) == 1 && found[0].target == B && found[0].at == 10 * MS && found[0].precord == X);
-    testOk(take(X, 0, 21 * MS) == 0, "once");
+    testOk(take(X, 0, 21 * MS) == 1 && take(X, 0, 22 * MS) == 0, "and the time in which the second was made");
     putLink(X, FLNK, 0, B, 30 * MS, 1);
     putLink(X, INPA, C, 0, 31 * MS, 1);
     testOk(take(X, B, 32 * MS) == 1 && found[0].target == B, "by another link of the record, too");
+    testOk1(take(X, B, 33 * MS) == 1 && take(X, B, 34 * MS) == 0);
     for (unsigned i = 0; i < 100; i++) {
         putLink(X, FLNK, C, B, 40 * MS + 2 * i, 1);
         putLink(X, FLNK, B, C, 40 * MS + 2 * i + 1, 1);
@@ -100,6 +103,30 @@ static void testSuperseded(void)
     testOk1(take(X, C, 12 * MS) == 1 && found[0].at == 10 * MS);
     testOk(take(X, C, 13 * MS) == 1 && found[0].at == 12 * MS, "it may be done later: looked for again, from then on");
     testOk1(take(X, C, 2000 * MS) == 1 && take(X, C, 2001 * MS) == 0);
+}
+
+/* dbPutFieldLink waits for the lock sets, which a slow record may hold for long. */
+static void testLate(void)
+{
+    begin("not done at once");
+    putLink(X, FLNK, 0, B, 10 * MS, 1);
+    testOk1(take(X, 0, 1200 * MS) == 0 && ebpfMonLinkPutsIsAwaited(puts, 1, X, 1200 * MS));
+    testOk1(!ebpfMonLinkPutsIsAwaited(puts, 1, Y, 1200 * MS) && !ebpfMonLinkPutsIsAwaited(puts, 2, X, 1200 * MS));
+    testOk(take(X, 0, 30000 * MS) == 0 && ebpfMonLinkPutsGetOldest(puts, 1, X) == 10 * MS, "kept, as it may be done still");
+    testOk1(take(X, B, 31000 * MS) == 0 && !ebpfMonLinkPutsIsAwaited(puts, 1, X, 31000 * MS));
+    begin("not done at once, and superseded");
+    putLink(X, FLNK, 0, B, 10 * MS, 1);
+    take(X, 0, 1200 * MS);
+    putLink(X, FLNK, B, 0, 4000 * MS, 1);
+    testOk(take(X, 0, 3999 * MS) == 0, "a reading that began before the second says nothing of what the first made");
+    testOk1(take(X, B, 4100 * MS) == 1 && found[0].at == 10 * MS && ebpfMonLinkPutsIsAwaited(puts, 1, X, 4100 * MS));
+    testOk(take(X, B, 9000 * MS) == 1 && found[0].at == 4100 * MS, "until the second is done");
+    testOk1(take(X, 0, 10000 * MS) == 1 && take(X, 0, 11000 * MS) == 1);
+    testOk1(take(X, 0, 12000 * MS) == 0 && !ebpfMonLinkPutsIsAwaited(puts, 1, X, 12000 * MS));
+    begin("refused");
+    putLink(X, FLNK, 0, B, 10 * MS, 1);
+    take(X, 0, 60000 * MS);
+    testOk(!ebpfMonLinkPutsIsAwaited(puts, 1, X, 60020 * MS), "a minute is enough");
 }
 
 static void testStamps(void)
@@ -131,11 +158,12 @@ static void testKept(void)
             ebpfMonLinkPutsListEdges(puts, 1, edges, 1) == 1);
     putLink(X, FLNK, B, 0, 3000 * MS, 1);
     testOk(take(X, 0, 3001 * MS) == 1, "one that nobody has read yet: for long");
+    take(X, 0, 3002 * MS);
     putLink(X, FLNK, C, B, 4000 * MS, 1);
-    take(X, 0, 4001 * MS);
+    take(X, B, 4001 * MS);
     putLink(X, FLNK, 0, 0, 6000 * MS, 1);
     testOk(take(X, 0, 6001 * MS) == 0 && ebpfMonLinkPutsListEdges(puts, 1, edges, 8) == 0,
-           "one that was read, and not done, failed");
+           "one that was read and is done: not for long");
     for (unsigned i = 0; i < 2000; i++)
         kept += putLink(X + i, FLNK, 0, B, 7000 * MS, 1) == 0;
     testOk(kept == 1024, "no more than %u", kept);
@@ -148,6 +176,7 @@ MAIN(testLinkPuts)
     testPlan(0);
     testAlone();
     testSuperseded();
+    testLate();
     testStamps();
     testKept();
     ebpfMonLinkPutsFree(puts);

@@ -7,6 +7,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "common/clock.h"
 #include "watch/requests.h"
 
 static ebpfMonRequests *requests;
@@ -133,6 +134,19 @@ static void testLinks(void)
     for (int i = 0; i < 10000; i++)
         wait = ebpfMonRequestsTakeLinksDue(requests, now += ms, onLinks, &c);
     testOk(c.count == 6 && wait == 1, "read %u times, then never again", c.count);
+    put.target = 0x2000;
+    put.isLink = 1;
+    put.at = 1;
+    c.count = 0;
+    ebpfMonRequestsAddLinks(requests, &put);
+    now = ebpfMonClockMonotonic();
+    for (int i = 0; i < 10000; i++)
+        ebpfMonRequestsTakeLinksDue(requests, now += ms, onLinks, &c);
+    testOk(c.count >= 13 && c.count <= 15, "a link that is awaited once a second: %u times in 10 s", c.count);
+    for (int i = 0; i < 1000; i++)
+        ebpfMonRequestsTakeLinksDue(requests, now += 100 * ms, onLinks, &c);
+    testOk(c.count >= 60 && c.count <= 67, "… for a minute: %u times", c.count);
+    put.target = 0;
     testOk1(!ebpfMonRequestsTakeLinksMissed(requests));
     for (int i = 0; i < RECORDS; i++, put.precord++)
         ebpfMonRequestsAddLinks(requests, &put);
@@ -146,7 +160,7 @@ MAIN(testRequests)
 {
     ebpfMonFilter first = ebpfMonFilterDefault;
 
-    testPlan(34);
+    testPlan(36);
     strcpy(first.ioc, "vac*");
     requests = ebpfMonRequestsNew(&first);
     if (!requests)
