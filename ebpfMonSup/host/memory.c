@@ -31,6 +31,8 @@ typedef struct {
 struct ebpfMonMem {
     pid_t pid;
     block blocks[BLOCK_COUNT]; /* direct mapped */
+    uint16_t used[BLOCK_COUNT]; /* those that have memory: most looks need few */
+    unsigned usedCount;
     uint64_t waited;            /* ns, for what was read since it was made */
     /* since the flush */
     uint64_t bytes, waitedBefore, cpu; /* read, 0: nothing; CPU time of this thread at the first read */
@@ -59,11 +61,13 @@ void ebpfMonMemFlush(ebpfMonMem *mem)
 {
     if (!mem->bytes)
         return; /* nothing was read: callers flush before and after, for each IOC each second */
-    for (size_t i = 0; i < BLOCK_COUNT; i++) {
-        if (mem->blocks[i].data)
-            munmap(mem->blocks[i].data, BLOCK_SIZE);
-        memset(&mem->blocks[i], 0, sizeof(mem->blocks[i]));
+    for (unsigned i = 0; i < mem->usedCount; i++) {
+        block *b = &mem->blocks[mem->used[i]];
+
+        munmap(b->data, BLOCK_SIZE);
+        memset(b, 0, sizeof(*b));
     }
+    mem->usedCount = 0;
     mem->bytes = mem->cpu = 0;
     mem->isOver = 0;
 }
@@ -178,6 +182,7 @@ static block *blockOf(ebpfMonMem *mem, uint64_t addr)
             b->data = NULL;
             return NULL;
         }
+        mem->used[mem->usedCount++] = (uint16_t)(b - mem->blocks);
     }
     b->base = 0;
     if (!spend(mem, BLOCK_SIZE))
