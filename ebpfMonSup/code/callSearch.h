@@ -38,10 +38,10 @@ void ebpfMonCallSearchAddSpot(ebpfMonCallSearch *s, uint64_t vaddr, unsigned cal
 /* The instruction at "vaddr" calls that function. */
 void ebpfMonCallSearchAddSite(ebpfMonCallSearch *s, uint64_t vaddr, unsigned called);
 
-/* The file uses the function in another way, too. */
+/* The file also uses the function in another way than by calls. */
 void ebpfMonCallSearchUseOtherwise(ebpfMonCallSearch *s, unsigned called);
 
-/* A program that is not position-independent can have the address itself, in code or data. */
+/* The address stands in code or data, as in a program that is not position-independent: a use in another way. */
 void ebpfMonCallSearchUseAddress(ebpfMonCallSearch *s, uint64_t address);
 
 /* What each machine has for machine.h. */

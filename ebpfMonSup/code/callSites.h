@@ -2,12 +2,12 @@
 /*
  * Where the code of a file calls some functions, its own or those of other files.
  *
- * A probe at the entry of a function traps all callers. A probe at a call traps this one, costs as little (the kernel
- * emulates calls and jumps), and sees the same arguments, so callers that are of no interest pay nothing.
+ * A probe at the entry of a function traps all callers. A probe at a call traps only this call. It costs as little (the
+ * kernel emulates calls and jumps), and sees the same arguments. So other callers pay nothing.
  *
- * A call goes to the function, or to its stub in the procedure linkage table. Both are found by the distance that the
- * instruction holds, and only believed if the instructions from the begin of the function on lead to that place. What an
- * instruction is like is known to callSitesX86.c and callSitesAarch64.c.
+ * A call goes to the function, or to its stub in the procedure linkage table. The call instruction contains the distance to
+ * it. A call is believed only if decoding the instructions from the begin of its function leads to that place.
+ * callSitesX86.c and callSitesAarch64.c know the instructions.
  */
 #ifndef EBPFMON_CALLSITES_H
 #define EBPFMON_CALLSITES_H

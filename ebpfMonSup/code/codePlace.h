@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Code of a process by its address: where a probe is set for it. And where a variable of one of its files lies in memory.
+ * Where to set a probe for code that is known by its address; and where a variable of a file lies in the memory of a process.
  * The process and its files may never answer: each look is a job that can be abandoned (foreign.h).
  */
 #ifndef EBPFMON_CODEPLACE_H
@@ -15,8 +15,8 @@
  * of a file stands there, or it cannot be probed. */
 int ebpfMonCodePlaceFind(pid_t pid, uint64_t address, unsigned args, int needReturn, ebpfMonFunctionPlace *place);
 
-/* The address of a variable that one of the files of the process defines, by its symbol (as stripping leaves it). 0: none
- * does, or it does not answer. */
+/* The address of a variable that one of the files of the process defines, by its exported symbol, which stripped files have,
+ * too. 0: no file defines it, or the process does not answer. */
 uint64_t ebpfMonVariableFind(pid_t pid, const char *symbol);
 
 #endif

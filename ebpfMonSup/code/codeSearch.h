@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What recognise.c asks of a program: who uses a text, who calls whom, which variables two functions share. A program can be made
- * so that this takes long: after 200 million steps, some tenths of a second, the answer to all is no (ebpfMonCodeSearchIsOver).
+ * The searches of recognise.c in a program: which functions use a text, which call which, which variables two functions share. Somebody
+ * can make a program in which this takes long. So after 200 million steps (some tenths of a second) every search finds nothing
+ * (ebpfMonCodeSearchIsOver).
  */
 #ifndef EBPFMON_CODESEARCH_H
 #define EBPFMON_CODESEARCH_H

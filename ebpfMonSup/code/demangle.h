@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Makes "_ZN9casIntfOS4pollEv" "casIntfOS::poll()", in place; a name that is none of C++, or that would not fit, stays. */
+/* Changes "_ZN9casIntfOS4pollEv" to "casIntfOS::poll()", in place. A name that is not a C++ name, or that would not fit, stays. */
 void ebpfMonDemangle(char *name, size_t size);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the loader reads of a file: its dynamic section, which is there without section headers, too. Nothing in it is trusted. */
+/* The dynamic section of a file, which the loader reads. A file without section headers has it, too. Nothing in it is trusted. */
 #ifndef EBPFMON_ELFDYNAMIC_H
 #define EBPFMON_ELFDYNAMIC_H
 
@@ -8,8 +8,8 @@
 /* The symbol table that the loader uses, and its strings, as sections. Nonzero: there is one. */
 int ebpfMonElfDynamicTable(const ebpfMonElfFile *file, Elf64_Shdr *table, Elf64_Shdr *strings);
 
-/* Nonzero: it is a program and no library: it has an interpreter, a fixed place, or the flag of a static program that has
- * none. */
+/* Nonzero: the file is a program and not a library. A program has an interpreter, a fixed address, or, if it is static and
+ * position-independent, a flag in its dynamic section. */
 int ebpfMonElfIsProgram(const ebpfMonElfFile *file);
 
 #endif

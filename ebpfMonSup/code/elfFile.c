@@ -352,7 +352,7 @@ unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned
 
 /* Whether a function whose size is not known can reach to "vaddr": not beyond its section. _init has no size, and
  * .plt comes behind its section. */
-static int reaches(const ebpfMonElfFile *file, const Elf64_Sym *sym, uint64_t vaddr)
+static int canReach(const ebpfMonElfFile *file, const Elf64_Sym *sym, uint64_t vaddr)
 {
     Elf64_Shdr section;
 
@@ -361,7 +361,7 @@ static int reaches(const ebpfMonElfFile *file, const Elf64_Sym *sym, uint64_t va
 
 /* The function of one symbol table that "vaddr" lies in; st_value 0: none. One whose size is not known reaches to the
  * next, or to the end of its section; a global name goes before its local twin. */
-static Elf64_Sym nearest(const ebpfMonElfFile *file, const Elf64_Shdr *table, uint64_t vaddr, char *buf)
+static Elf64_Sym findFunctionAt(const ebpfMonElfFile *file, const Elf64_Shdr *table, uint64_t vaddr, char *buf)
 {
     size_t per = PIECE / sizeof(Elf64_Sym);
     Elf64_Sym best = { .st_value = 0 };
@@ -384,7 +384,7 @@ static Elf64_Sym nearest(const ebpfMonElfFile *file, const Elf64_Shdr *table, ui
                 || !sym.st_value || sym.st_value > vaddr || (sym.st_size && vaddr - sym.st_value >= sym.st_size)
                 || sym.st_value < best.st_value
                 || (sym.st_value == best.st_value && ELF64_ST_BIND(sym.st_info) == STB_LOCAL)
-                || (!sym.st_size && !reaches(file, &sym, vaddr)))
+                || (!sym.st_size && !canReach(file, &sym, vaddr)))
                 continue;
             best = sym;
         }
@@ -400,7 +400,7 @@ static int nameIn(const ebpfMonElfFile *file, uint32_t type, uint64_t vaddr, cha
 
     if (!ebpfMonElfTable(file, type, &table, &strings))
         return -1;
-    sym = nearest(file, &table, vaddr, buf);
+    sym = findFunctionAt(file, &table, vaddr, buf);
     if (!sym.st_value || sym.st_name >= strings.sh_size)
         return -1;
 

@@ -2,10 +2,10 @@
 /*
  * An ELF64 file on disk: its build-id, load segments, named symbols and bytes.
  *
- * Nothing that the file says is trusted: every table is bounded and read by pread, so a file that is
+ * Nothing in the file is trusted: every table is bounded and read by pread, so a file that is
  * truncated or rewritten while it is open gives short reads and not a signal. A sparse file of 12 KiB can have tables of
- * gigabytes, so an open file has a budget: 512 MiB, 0.5 s of CPU time. Beyond it every read is the end of the file. To read
- * may take any time (FUSE): in a job only, see host/foreign.h.
+ * gigabytes, so an open file has a budget: 512 MiB, 0.5 s of CPU time. Beyond the budget every read returns the end of the
+ * file. A read may take any time (FUSE): call these functions only in a job (host/foreign.h).
  *
  * Section headers are not needed to run a file. Without them .dynsym is found as the loader finds it (elfDynamic.h).
  */
@@ -49,8 +49,8 @@ typedef struct ebpfMonElfFile {
     struct ebpfMonElfFile *symbols; /* another file with symbols of this one, and so on; NULL: none (symbolFile.h) */
 } ebpfMonElfFile;
 
-/* Takes up the file open as "fd", which must stay open till ebpfMonElfClose and is not closed by it.
- * 0, or -1 when it is no little-endian ELF64 program or library for a machine that is known (machine.h). */
+/* Begins to use the file open as "fd", which must stay open till ebpfMonElfClose. The caller closes it afterwards.
+ * 0, or -1: it is not a little-endian ELF64 program or library for a machine that machine.h knows. */
 int ebpfMonElfOpen(ebpfMonElfFile *file, int fd);
 void ebpfMonElfClose(ebpfMonElfFile *file);
 
@@ -69,23 +69,23 @@ int ebpfMonElfTable(const ebpfMonElfFile *file, uint32_t type, Elf64_Shdr *table
 /* Nonzero: the budget is used up, so what was found is not all. */
 int ebpfMonElfIsOver(const ebpfMonElfFile *file);
 
-/* Looks up names[0..count) in .dynsym, then those not found in .symtab, then in .symtab of the files with its symbols. Only
- * defined functions, objects and untyped symbols count; a global one goes before a local one. Returns how many were found.
- * Of the others "isImported" is set as it is in .dynsym. */
+/* Looks up names[0..count) in .dynsym; names that are not there in .symtab; then in .symtab of the files with its symbols. Only
+ * defined functions, objects and untyped symbols count; a global symbol goes before a local one. Returns how many were found.
+ * For names that were not found, "isImported" says whether .dynsym imports them. */
 unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned count,
     ebpfMonElfSymbol *symbols);
 
-/* The function that a vaddr lies in, by .symtab, else .dynsym, else a file with its symbols; *offset is how far from its begin. 0, or -1. Code without
- * a symbol: elfPlt.h. */
+/* The function in which a vaddr lies, by .symtab, else .dynsym, else a file with its symbols; *offset: distance from the begin of the
+ * function. 0, or -1. For stubs, which have no symbol, see elfPlt.h. */
 int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset);
 
-/* Offset in the file of a vaddr that a segment with all of "flags" holds in the file. 0, or -1. */
+/* The offset in the file of a vaddr that lies in a segment with all of "flags". 0, or -1. */
 int ebpfMonElfOffset(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags, uint64_t *offset);
 
 /* Reads up to "len" bytes at a vaddr, not beyond its segment; returns their number. */
 size_t ebpfMonElfRead(const ebpfMonElfFile *file, uint64_t vaddr, void *buf, size_t len);
 
-/* Where the read-only segments first hold "text" (no longer than 64 bytes), as a vaddr; 0: nowhere. */
+/* The vaddr of the first place in the read-only segments with "text" (64 bytes at most); 0: there is none. */
 uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text);
 
 #endif

@@ -10,8 +10,8 @@ typedef struct {
     uint64_t vaddr, size; /* size: as the symbol says, 0: it does not */
 } ebpfMonElfFunction;
 
-/* Those of .symtab, else of .dynsym, at different places, in no order; each has one of its names. Returns how many there
- * are; "found" has the first "most" of them. */
+/* Finds the functions of .symtab, else of .dynsym, in no order. A function with several names is found once, with one of them.
+ * Returns how many there are; "found" gets the first "most" of them. */
 unsigned ebpfMonElfFunctionsFind(const ebpfMonElfFile *file, const char *pattern, ebpfMonElfFunction *found, unsigned most);
 
 #endif

@@ -186,7 +186,7 @@ static void lookAtFiles(void *data)
     fclose(maps);
 }
 
-static void explain(const Look *look, char *why, size_t size)
+static void describeFailure(const Look *look, char *why, size_t size)
 {
     if (look->isTooMany)
         snprintf(why, size, "more than %d functions match \"%s\"", EBPFMON_FUNCTION_SITES, look->wanted.symbol);
@@ -238,7 +238,7 @@ ebpfMonFunctionPlaces *ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWante
         places = look->places;
         look->places = NULL;
     } else {
-        explain(look, why, size);
+        describeFailure(look, why, size);
     }
     dropLook(look);
     return places;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where any function of a process can be probed, by its symbol and the files that the process has mapped. The process and
- * its files may never answer: each look is a job that can be abandoned (foreign.h).
+ * Finds the cheapest place for a probe in any function of a process, by the symbol of the function and the files that the
+ * process has mapped. The process and its files may never answer: each look is a job that can be abandoned (foreign.h).
  */
 #ifndef EBPFMON_FUNCTIONSITE_H
 #define EBPFMON_FUNCTIONSITE_H
@@ -21,11 +21,11 @@ typedef struct {
     char     symbol[EBPFMON_FUNCTION_NAME];  /* a name, or a pattern (glob); empty: "offset" in the file */
     uint64_t offset;      /* bytes behind the symbol; then the probe sits exactly there */
     unsigned args;        /* EBPFMON_ARG1 …: those that must still stand */
-    int      needReturn;  /* the probe is, or begins, the look at a return */
+    int      needReturn;  /* it is a return probe, or the entry of a call whose return is probed, too */
 } ebpfMonFunctionWanted;
 
 typedef struct {
-    char path[160];       /* opens that very file, as long as the process lives */
+    char path[160];       /* opens exactly this file, as long as the process lives */
     char name[EBPFMON_FUNCTION_NAME];
     uint64_t address;     /* of the site, in the process */
     ebpfMonSite site;
@@ -39,7 +39,8 @@ typedef struct {
 /* Nonzero: it is a pattern. */
 int ebpfMonFunctionIsPattern(const char *symbol);
 
-/* The places: of a name one for each file that has it. free() them. NULL: none, or too many, and "why" says so. */
+/* Finds the places of a name, one for each file that has it, or of all names that match a pattern. free() them. NULL: there
+ * is none, or there are too many, and "why" says so. */
 ebpfMonFunctionPlaces *ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWanted *wanted, char *why, size_t size);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The program image of a process: which files it has mapped as code, and whether they make it an EPICS IOC. It is one
- * when a file has dbProcess and pdbbase; the image then has the probe sites in that file, and the addresses of the
- * variables that we read. A program that was linked with static libraries and stripped is one when it holds texts that only
- * IOCs have; symbols of it may be in other files (symbolFile.h), and come later than it does.
+ * The program image of a process: which files it has mapped as code, and whether the process is an EPICS IOC. It is an IOC
+ * if one of these files has dbProcess and pdbbase. Then the image has the probe sites in that file, and the addresses of the
+ * variables that we read. A stripped program with static libraries is an IOC if it contains texts that only IOCs have; its
+ * symbols may be in other files (symbolFile.h), which may be added later.
  *
- * A binary is keyed by device, inode and build-id, opened through /proc/PID/map_files (so containers and
- * replaced files work), read once and shared by all processes that map it. Symbols come from .dynsym and
- * .symtab. A cache has no lock: one thread at a time. The follower owns the monitor's.
+ * A binary is identified by device, inode and build-id. It is opened through /proc/PID/map_files (so containers and
+ * replaced files work), read once, and shared by all processes that map it. Symbols come from .dynsym and
+ * .symtab. A cache has no lock: one thread at a time. The follower owns the cache of the monitor.
  */
 #ifndef EBPFMON_IMAGE_H
 #define EBPFMON_IMAGE_H
@@ -45,23 +45,24 @@ typedef struct ebpfMonBinary {
     int      isIoc;        /* has dbProcess and pdbbase */
     int      isRecognised; /* its functions were found by what they do, without symbols */
     int      isNameless;   /* it is the program of an IOC, but nothing tells where its functions are, or it is foreign */
-    const char *foreign;   /* the machine that it is for, if that is not this host's: an emulator runs it; else NULL */
+    const char *foreign;   /* NULL; or the machine for which it was built, if that is another one than this host: an emulator
+                            * runs it */
     ebpfMonSite site[ebpfMonFnCount];
     uint32_t oldNames;     /* bit by ebpfMonFn: it was found under the name of an older release */
-    const ebpfMonCalls *calls; /* NULL: it does not call what is looked for, or its calls are not known */
+    const ebpfMonCalls *calls; /* its calls of dbScanLock and others; NULL: it has none, or they are not known */
     int      usesLocks;    /* it calls dbScanLock or dbScanUnlock in some way */
     int      scansNow;     /* it calls scanIoImmediate: an I/O Intr list may be scanned by two threads at a time */
 } ebpfMonBinary;
 
 typedef struct ebpfMonImage {
     const ebpfMonBinary *core;  /* the binary with dbProcess, or the nameless program; owned by the cache */
-    const ebpfMonBinary *com;   /* … with epicsRingPointerPop, which may be the same; NULL: none */
-    char     comPath[128];      /* opens that, as openPath */
+    const ebpfMonBinary *com;   /* the binary with epicsRingPointerPop, which may be "core"; NULL: none */
+    char     comPath[128];      /* opens "com", as openPath opens "core" */
     const ebpfMonBinary *server; /* the binary with rsrvCheckPut, if that is not core: EPICS 3.14; NULL: none */
     char     serverPath[128];
-    char     openPath[128];     /* opens that very file: /proc/PID/map_files/START-END; without the
+    char     openPath[128];     /* opens exactly the file of "core": /proc/PID/map_files/START-END; without the
                                  * privilege for it /proc/PID/root/... or /proc/PID/exe; empty: none */
-    /* live addresses in the process, 0: not there. The executable's own copy (copy relocation) wins. */
+    /* Addresses of variables in the process, 0: not there. If the program has a copy (copy relocation), that of the copy. */
     uint64_t pdbbase;
     uint64_t interruptAccept;
     uint64_t asActive;
@@ -76,7 +77,7 @@ typedef struct ebpfMonImage {
 
 /* The files of a process whose code takes and releases lock sets. */
 typedef struct {
-    int      complete;    /* these are all ways in which it is done */
+    int      complete;    /* the process has no other way to take or release a lock set */
     int      scansNow;    /* one of its files has ebpfMonBinary.scansNow */
     unsigned count;
     struct {
@@ -90,20 +91,20 @@ typedef struct ebpfMonImageCache ebpfMonImageCache;
 ebpfMonImageCache *ebpfMonImageCacheNew(void);
 void ebpfMonImageCacheFree(ebpfMonImageCache *cache);
 
-/* Reads the image of a process. 0: it is an IOC (has dbProcess and pdbbase mapped, or is nameless) and *image is filled; 1: it is none,
- * or not yet; -1: it cannot be read (errno: ESRCH gone, EACCES/EPERM not allowed, ENOMEM, EMFILE..., ENOSPC when the
- * cache holds as many EPICS files as it may). What *image points to belongs to the cache. */
+/* Reads the image of a process. 0: the process is an IOC (it has mapped dbProcess and pdbbase, or its program is nameless), and *image is
+ * filled; 1: it is not an IOC, or not yet; -1: it cannot be read (errno: ESRCH gone, EACCES/EPERM not allowed, ENOMEM, EMFILE...,
+ * ENOSPC when the cache holds as many EPICS files as it may). The binaries in *image belong to the cache. */
 int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image);
 
-/* Finds the files of an IOC that take and release lock sets: they come as it loads modules, so after iocInit. "complete" is 0 if
- * it cannot be read, too. */
+/* Finds the files of an IOC that take and release lock sets. Call it after iocInit, when the IOC has loaded its modules. If the
+ * process cannot be read, "complete" is 0. */
 void ebpfMonImageReadCallers(ebpfMonImageCache *cache, pid_t pid, ebpfMonImageCallers *callers);
 
-/* Nonzero: the same files call, or in both it is not known. */
+/* Nonzero: both have the same files, or both are not complete. */
 int ebpfMonImageCallersAreSame(const ebpfMonImageCallers *a, const ebpfMonImageCallers *b);
 
-/* Nonzero: with this errno of ebpfMonImageRead the process is to be left alone for a while, and the text why. It does
- * not answer, or asks for more than an IOC can (ETIMEDOUT, EAGAIN, EFBIG, ENOTSUP). */
+/* Nonzero: after this errno of ebpfMonImageRead the process is to be set aside for a while, because it does not answer, or
+ * needs more memory and time than an IOC can need (ETIMEDOUT, EAGAIN, EFBIG, ENOTSUP). Refusal: the reason as text. */
 int ebpfMonImageIsRefused(int err);
 const char *ebpfMonImageRefusal(int err);
 

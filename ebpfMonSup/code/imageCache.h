@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The files behind image.h, private to code/: what is mapped, and what each mapped file holds.
+ * The files that processes have mapped, and what of EPICS each of them contains; private to code/, for image.c.
  *
- * An inode number is used again soon after a file was deleted, so a file is the same one only while its
- * time and size are. Files that matter are checked at every look, since a probe set by another file's
- * symbols would break the process; the hundreds of others when their path changes or 10 s have gone by.
+ * An inode number is used again soon after a file was deleted. So a file is the same one only if its time and size are also
+ * the same. Files of EPICS are checked at every look, because a probe that was set by another file's symbols would break the
+ * process. The hundreds of other files are checked when their path changes, or after 10 s.
  */
 #ifndef EBPFMON_IMAGECACHE_H
 #define EBPFMON_IMAGECACHE_H

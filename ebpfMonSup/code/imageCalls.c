@@ -77,7 +77,8 @@ static int isJump(const ebpfMonElfFile *file, uint64_t vaddr)
 }
 
 /* Nonzero: what leads so can leave the function "begin … end", and is no jump to one of "ends". */
-static int leaves(ebpfMonFlow flow, uint64_t vaddr, uint64_t target, uint64_t begin, uint64_t end, const ebpfMonCallSites *ends)
+static int leavesFunction(ebpfMonFlow flow, uint64_t vaddr, uint64_t target, uint64_t begin, uint64_t end,
+                          const ebpfMonCallSites *ends)
 {
     if (flow == ebpfMonFlowLeave)
         return 1;
@@ -109,7 +110,7 @@ static int hasOtherEnds(const ebpfMonElfFile *file, uint64_t scanList, const ebp
         if (!n)
             return 1;
         flow = machine->getFlow(code + at, n, vaddr, &target);
-        if (leaves(flow, vaddr, target, scanList, scanList + end, unlocks))
+        if (leavesFunction(flow, vaddr, target, scanList, scanList + end, unlocks))
             return 1;
     }
     return 0;

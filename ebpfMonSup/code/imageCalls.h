@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The calls of a file that take and release the lock sets of records, sorted by who calls: what only reads a record need
- * not be watched, and a scan list goes from record to record in one function.
+ * The calls in a file that take and release lock sets of records, sorted by the function that calls. Functions that only read
+ * records need not be watched. scanList goes from record to record in one function, so it is watched in another way.
  */
 #ifndef EBPFMON_IMAGECALLS_H
 #define EBPFMON_IMAGECALLS_H
@@ -25,15 +25,15 @@ typedef enum {
 
 typedef struct {
     uint64_t offset; /* of the call in the file, as a uprobe wants it */
-    uint64_t behind; /* Lock, LockMany: of a place that is reached straight from its return; 0: there is none */
+    uint64_t behind; /* Lock, LockMany: of the place behind the call, which is reached straight from its return; 0: none */
     uint8_t  called; /* ebpfMonCalled */
     uint8_t  caller; /* ebpfMonCaller */
 } ebpfMonCall;
 
 typedef struct {
-    int         complete; /* it has no other way to call them */
-    int         knowsBehind; /* so is dbScanLockMany, and all calls that take a lock, of ebpfMonCallerOther, have a place behind */
-    int         endsOtherwise; /* scanList has other ways out than ebpfMonCalledListEnd, or none that is known */
+    int         complete; /* the file has no other way to call dbScanLock and dbScanUnlock */
+    int         knowsBehind; /* the same for dbScanLockMany, and each call by ebpfMonCallerOther that takes a lock has "behind" */
+    int         endsOtherwise; /* scanList can also end in another way than ebpfMonCalledListEnd, or its end is not known */
     ebpfMonSite scanList; /* its entry; cls ebpfMonSiteNone: not found, or it does not call each of them once */
     unsigned    count;
     ebpfMonCall call[];

@@ -133,7 +133,7 @@ typedef struct {
 } Knowledge;
 
 /* The last way: by what the functions do. */
-static void recognise(const ebpfMonElfFile *file, ebpfMonElfSymbol *found, Knowledge *how)
+static void recogniseFunctions(const ebpfMonElfFile *file, ebpfMonElfSymbol *found, Knowledge *how)
 {
     ebpfMonRecognised by;
 
@@ -161,10 +161,10 @@ static void findNames(ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places, e
     while (how->isStripped && !isIoc(found) && ebpfMonSymbolFileAdd(file, places, &search))
         ebpfMonElfFind(file, names, NAMES, found);
     if (how->isStripped && !isIoc(found))
-        recognise(file, found, how);
+        recogniseFunctions(file, found, how);
 }
 
-static void fill(ebpfMonElfFile *file, ebpfMonElfSymbol *found, const Knowledge *how, ebpfMonKnown *k)
+static void fillKnown(ebpfMonElfFile *file, ebpfMonElfSymbol *found, const Knowledge *how, ebpfMonKnown *k)
 {
     ebpfMonBinary *b = &k->binary;
 
@@ -210,7 +210,7 @@ int ebpfMonImageFileRead(int fd, const ebpfMonSymbolPlaces *places, ebpfMonKnown
     if (isOfInterest)
         *known = calloc(1, sizeof(**known));
     if (*known)
-        fill(&file, found, &how, *known);
+        fillKnown(&file, found, &how, *known);
     over = ebpfMonElfIsOver(&file);
     ebpfMonSymbolFilesClose(&file);
     ebpfMonElfClose(&file);

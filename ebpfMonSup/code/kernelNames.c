@@ -27,7 +27,7 @@ static int compareAddresses(const void *a, const void *b)
 }
 
 /* 0, or -1: no memory. */
-static int add(ebpfMonKernelNames *n, uint64_t address, const char *name)
+static int addFunction(ebpfMonKernelNames *n, uint64_t address, const char *name)
 {
     size_t size = strlen(name) + 1;
 
@@ -50,7 +50,7 @@ ebpfMonKernelNames *ebpfMonKernelNamesRead(void)
     while (f && fgets(line, sizeof(line), f))
         /* without CAP_SYSLOG all addresses are 0 */
         if (sscanf(line, "%" SCNx64 " %c %255s", &address, &type, name) == 3 && address && strchr("tTwW", type) &&
-            add(n, address, name))
+            addFunction(n, address, name))
             break;
     if (f)
         fclose(f);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What differs from machine to machine: the instructions, and the relocations of files. The machine is that of the ELF file, so a
- * file of any of them is read on any host. Each has files of its own (siteX86.c, callSitesX86.c, …) and a line in machine.c.
+ * What differs from machine to machine: the instructions, and the relocations of files. The ELF file says its machine, so any host can
+ * read the files of all machines. Each machine has files of its own (siteX86.c, callSitesX86.c, …) and a line in machine.c.
  */
 #ifndef EBPFMON_MACHINE_H
 #define EBPFMON_MACHINE_H
@@ -24,7 +24,7 @@ typedef enum {
 typedef struct {
     uint16_t machine;   /* EM_… of elf.h */
     const char *name;   /* as people call it */
-    int returnsByRegister; /* a call leaves the stack pointer alone: a register has the address to return to */
+    int returnsByRegister; /* a call stores the return address in a register, and does not change the stack pointer */
 
     /* Types of relocations. */
     struct {
@@ -46,14 +46,14 @@ typedef struct {
     void (*scanCode)(struct ebpfMonCallSearch *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr);
 } ebpfMonMachine;
 
-/* NULL: it is not known. */
+/* "machine": EM_… of elf.h. NULL: this machine is not known. */
 const ebpfMonMachine *ebpfMonMachineFind(uint16_t machine);
 
-/* The one whose programs this host runs. */
+/* The machine of this host. */
 const ebpfMonMachine *ebpfMonMachineHost(void);
 
-/* Nonzero: this host runs its programs. A process with a program of another machine is run by an emulator, whose instructions
- * the kernel sees instead. */
+/* Nonzero: it is the machine of this host. A program for another machine is run by an emulator, and the kernel sees only the
+ * instructions of the emulator. */
 int ebpfMonMachineIsHost(uint16_t machine);
 
 #endif

@@ -16,12 +16,12 @@
 typedef ebpfMonCodeSearch Search;
 typedef ebpfMonCodeUsers Users;
 
-static uint32_t only(Users users)
+static uint32_t getOnly(Users users)
 {
     return ebpfMonCodeUsersGetOnly(&users);
 }
 
-static void set(const Search *s, uint32_t fn, ebpfMonElfSymbol *symbol)
+static void setSymbol(const Search *s, uint32_t fn, ebpfMonElfSymbol *symbol)
 {
     if (fn != NONE)
         *symbol = (ebpfMonElfSymbol){ s->g->begin[fn], s->g->begin[fn + 1] - s->g->begin[fn], 1, 0 };
@@ -39,10 +39,10 @@ typedef struct {
 /* dbtr locks, processes, unlocks; so do dbScan.c's threads. dbProcess is the one with its own texts. */
 static int findProcess(const Search *s, Core *c)
 {
-    uint32_t dbtr = only(USERS(s, "dbtr(dbProcess)")), before[2] = { NONE, NONE }, to;
+    uint32_t dbtr = getOnly(USERS(s, "dbtr(dbProcess)")), before[2] = { NONE, NONE }, to;
     int again = 0;
 
-    c->process = only(USERS(s, "%s: No RSET for %s\n"));
+    c->process = getOnly(USERS(s, "%s: No RSET for %s\n"));
     if (dbtr == NONE || c->process == NONE)
         return -1;
     for (size_t at = s->g->first[dbtr]; ebpfMonCodeSearchNextCall(s, dbtr, &at, &to); before[0] = before[1], before[1] = to)
@@ -60,9 +60,9 @@ static int findProcess(const Search *s, Core *c)
 /* dbpf calls dbPutField, which locks, calls dbPut, unlocks; dbPut has a text of its own. */
 static int findPut(const Search *s, Core *c)
 {
-    uint32_t dbpf = only(BEGIN(s, "Usage: dbpf \"pv name\", \"value\"")), to;
+    uint32_t dbpf = getOnly(BEGIN(s, "Usage: dbpf \"pv name\", \"value\"")), to;
 
-    c->put = only(USERS(s, "dbPut: Request type is %d"));
+    c->put = getOnly(USERS(s, "dbPut: Request type is %d"));
     if (dbpf == NONE || c->put == NONE)
         return -1;
     for (size_t at = s->g->first[dbpf]; ebpfMonCodeSearchNextCall(s, dbpf, &at, &to);)
@@ -95,26 +95,26 @@ static uint64_t findBase(const Search *s)
 
 static void findNotify(const Search *s, const Core *c, ebpfMonRecognised *found)
 {
-    uint32_t fn = only(USERS(s, "dbPutNotify:pnotifyPvt was not initialized"));
+    uint32_t fn = getOnly(USERS(s, "dbPutNotify:pnotifyPvt was not initialized"));
     int isOld = fn == NONE;
 
     if (isOld)
-        fn = only(USERS(s, "dbPutNotify:pputNotifyPvt was not initialized"));
+        fn = getOnly(USERS(s, "dbPutNotify:pputNotifyPvt was not initialized"));
     if (!ebpfMonCodeSearchCalls(s, fn, c->lock) || !ebpfMonCodeSearchCalls(s, fn, c->unlock))
         return;
-    set(s, fn, &found->fn[ebpfMonFnProcessNotify]);
+    setSymbol(s, fn, &found->fn[ebpfMonFnProcessNotify]);
     found->isOldNotify = isOld;
 }
 
 /* dbScanLockMany calls it when it has to begin again. */
 static void findUnlockMany(const Search *s, ebpfMonRecognised *found)
 {
-    uint32_t fn = only(USERS(s, "plock->ownerlocker==locker"));
+    uint32_t fn = getOnly(USERS(s, "plock->ownerlocker==locker"));
     Users lock = USERS(s, "plock->ownerlocker==NULL");
 
     for (unsigned i = 0; fn != NONE && i < lock.count; i++)
         if (ebpfMonCodeSearchCalls(s, lock.fn[i], fn)) {
-            set(s, fn, &found->fn[ebpfMonFnScanUnlockMany]);
+            setSymbol(s, fn, &found->fn[ebpfMonFnScanUnlockMany]);
             return;
         }
 }
@@ -144,7 +144,7 @@ static void findCaPutLink(const Search *s, const Core *c, ebpfMonRecognised *fou
         }
     }
     if (n == 1)
-        set(s, best, &found->fn[ebpfMonFnCaPutLink]);
+        setSymbol(s, best, &found->fn[ebpfMonFnCaPutLink]);
 }
 
 /* It does three things: the link, the notification as dbProcess does it, and scanOnce. */
@@ -164,7 +164,7 @@ static void findFwdLink(const Search *s, const Core *c, ebpfMonRecognised *found
         }
     }
     if (n == 1)
-        set(s, best, &found->fn[ebpfMonFnFwdLink]);
+        setSymbol(s, best, &found->fn[ebpfMonFnFwdLink]);
 }
 
 /* Nonzero: both call something, and the same. */
@@ -206,7 +206,7 @@ static void findPop(const Search *s, uint32_t request, ebpfMonRecognised *found)
                 best = pop;
         }
     }
-    set(s, best, &found->fn[ebpfMonFnRingPop]);
+    setSymbol(s, best, &found->fn[ebpfMonFnRingPop]);
 }
 
 static int callsNothing(const Search *s, uint32_t fn)
@@ -250,23 +250,23 @@ static void findDelayed(const Search *s, uint32_t request, ebpfMonRecognised *fo
         }
     }
     if (n == 1)
-        set(s, best, &found->fn[ebpfMonFnCallbackDelayed]);
+        setSymbol(s, best, &found->fn[ebpfMonFnCallbackDelayed]);
 }
 
 static void findQueues(const Search *s, Core *c, ebpfMonRecognised *found)
 {
-    uint32_t request = only(BEGIN(s, "callbackRequest: ")), to;
+    uint32_t request = getOnly(BEGIN(s, "callbackRequest: ")), to;
 
     /* dbNotifyCompletion requests one */
     for (size_t at = s->g->first[c->process]; ebpfMonCodeSearchNextCall(s, c->process, &at, &to);)
         if (ebpfMonCodeSearchCalls(s, to, request)) {
-            set(s, request, &found->fn[ebpfMonFnCallback]);
+            setSymbol(s, request, &found->fn[ebpfMonFnCallback]);
             findPop(s, request, found);
             findDelayed(s, request, found);
             break;
         }
-    c->once = only(USERS(s, "scanOnce: Ring buffer overflow\n"));
-    set(s, c->once, &found->fn[ebpfMonFnScanOnce]);
+    c->once = getOnly(USERS(s, "scanOnce: Ring buffer overflow\n"));
+    setSymbol(s, c->once, &found->fn[ebpfMonFnScanOnce]);
 }
 
 /* Nonzero: it lies among these functions, as those of one source file do. */
@@ -285,7 +285,7 @@ static int isAmong(const Search *s, const Users *users, uint32_t fn)
  * source file as both. */
 static void findCheckPut(const Search *s, const Users *source, ebpfMonRecognised *found)
 {
-    uint32_t notify = only(USERS(s, "put call back time out")), best = NONE, to;
+    uint32_t notify = getOnly(USERS(s, "put call back time out")), best = NONE, to;
     unsigned n = 0;
 
     if (notify == NONE || !ebpfMonCodeUsersHave(source, notify))
@@ -304,7 +304,7 @@ static void findCheckPut(const Search *s, const Users *source, ebpfMonRecognised
     }
     if (n != 1)
         return;
-    set(s, best, &found->fn[ebpfMonFnCheckPut]);
+    setSymbol(s, best, &found->fn[ebpfMonFnCheckPut]);
     setVariable(onlyVariable(s, best), sizeof(int), &found->var[ebpfMonVarAs]);
 }
 
@@ -332,7 +332,7 @@ static void setClients(const Search *s, uint32_t casr, uint32_t task, const User
 static void findServer(const Search *s, ebpfMonRecognised *found)
 {
     static const char *const names[] = { "../rsrv/camessage.c", "../camessage.c", "../../../src/ioc/rsrv/camessage.c" };
-    uint32_t message = only(USERS(s, "CAS: Missaligned protocol rejected")), casr, task;
+    uint32_t message = getOnly(USERS(s, "CAS: Missaligned protocol rejected")), casr, task;
     Users source = { 0 };
 
     for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -344,10 +344,10 @@ static void findServer(const Search *s, ebpfMonRecognised *found)
     Users codes = USERS(s, "invalid (damaged?) request code from TCP");
 
     if (message != NONE && ebpfMonCodeUsersHave(&codes, message))
-        set(s, message, &found->fn[ebpfMonFnCamessage]);
+        setSymbol(s, message, &found->fn[ebpfMonFnCamessage]);
     findCheckPut(s, &source, found);
-    casr = only(USERS(s, "Channel Access Server V%s\n"));
-    task = only(USERS(s, "CAS: forcing disconnect from %s\n"));
+    casr = getOnly(USERS(s, "Channel Access Server V%s\n"));
+    task = getOnly(USERS(s, "CAS: forcing disconnect from %s\n"));
     if (casr != NONE && task != NONE && ebpfMonCodeSearchCalls(s, task, message))
         setClients(s, casr, task, &source, found);
 }
@@ -356,8 +356,8 @@ static void findServer(const Search *s, ebpfMonRecognised *found)
  * address is taken. */
 static void findInterrupt(const Search *s, ebpfMonRecognised *found)
 {
-    uint32_t run = only(USERS(s, "All initialization complete")), scanRun;
-    uint32_t pause = only(USERS(s, "iocPause: IOC suspended\n")), scanPause;
+    uint32_t run = getOnly(USERS(s, "All initialization complete")), scanRun;
+    uint32_t pause = getOnly(USERS(s, "iocPause: IOC suspended\n")), scanPause;
     uint64_t common[EBPFMON_COMMON_MAX];
 
     if (run == NONE || pause == NONE)
@@ -390,18 +390,18 @@ static void findBreakpoints(const Search *s, const Core *c, ebpfMonRecognised *f
         setVariable(best, sizeof(long), &found->var[ebpfMonVarBreakpoints]);
 }
 
-static int recognise(const Search *s, ebpfMonRecognised *found)
+static int findFunctions(const Search *s, ebpfMonRecognised *found)
 {
     Core c = { NONE, NONE, NONE, NONE, NONE, NONE };
     uint64_t base;
 
     if (findProcess(s, &c) || findPut(s, &c) || !(base = findBase(s)))
         return -1;
-    set(s, c.process, &found->fn[ebpfMonFnProcess]);
-    set(s, c.lock, &found->fn[ebpfMonFnScanLock]);
-    set(s, c.unlock, &found->fn[ebpfMonFnScanUnlock]);
-    set(s, c.put, &found->fn[ebpfMonFnPut]);
-    set(s, c.putField, &found->fn[ebpfMonFnPutField]);
+    setSymbol(s, c.process, &found->fn[ebpfMonFnProcess]);
+    setSymbol(s, c.lock, &found->fn[ebpfMonFnScanLock]);
+    setSymbol(s, c.unlock, &found->fn[ebpfMonFnScanUnlock]);
+    setSymbol(s, c.put, &found->fn[ebpfMonFnPut]);
+    setSymbol(s, c.putField, &found->fn[ebpfMonFnPutField]);
     setVariable(base, sizeof(void *), &found->var[ebpfMonVarBase]);
     findNotify(s, &c, found);
     findUnlockMany(s, found);
@@ -424,7 +424,7 @@ int ebpfMonRecognise(int fd, ebpfMonRecognised *found)
     if (ebpfMonElfOpen(&file, fd))
         return -1;
     if (ebpfMonCodeSearchOpen(&s, &file) == 0) {
-        rc = recognise(&s, found);
+        rc = findFunctions(&s, found);
         ebpfMonCodeSearchClose(&s);
     }
     ebpfMonElfClose(&file);

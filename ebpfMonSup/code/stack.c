@@ -44,7 +44,7 @@ static int waitingRegs(pid_t pid, pid_t tid, ebpfMonRegs *regs)
 }
 
 /* Memory, mappings and files of the process: in a job only. */
-static unsigned walk(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX])
+static unsigned walkStack(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX])
 {
     static const uint8_t saved[EBPFMON_SAVED] = { 3, 6, 12, 13, 14, 15 };
     const uint32_t need = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC;
@@ -95,7 +95,7 @@ static void runStackJob(void *data)
 {
     stackJob *j = data;
 
-    j->count = walk(j->pid, j->tid, &j->regs, j->frame);
+    j->count = walkStack(j->pid, j->tid, &j->regs, j->frame);
 }
 
 unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a thread of another process is, function by function, while that goes on: from its registers as the kernel
- * keeps them, the words on its stack, and the files it has mapped. */
+/* The call stack of a thread of another process, read while the thread goes on: from its registers as the kernel
+ * keeps them, the words on its stack, and the files that the process has mapped. */
 #ifndef EBPFMON_STACK_H
 #define EBPFMON_STACK_H
 
@@ -14,12 +14,12 @@
 typedef struct {
     char     name[80];  /* empty: not known */
     char     file[40];  /* "libdbCore.so.3.23.0" */
-    unsigned offset;    /* of the pc in the function, in the file when that has no name for it */
-    uint64_t saved[EBPFMON_SAVED]; /* rbx, rbp, r12 to r15, which a function keeps for its caller; 0: not known */
+    unsigned offset;    /* of the pc in the function; if the function has no name, in the file */
+    uint64_t saved[EBPFMON_SAVED]; /* rbx, rbp, r12 to r15, which a function restores for its caller; 0: not known */
 } ebpfMonFrame;
 
-/* "regs": what is known of the thread's registers; without pc and sp those that /proc shows of a thread that waits in a
- * system call are taken. Returns how many frames there are, innermost first; 0: none is known. */
+/* "regs": the known registers of the thread. Without pc and sp, the function takes those that /proc shows for a thread that
+ * waits in a system call. Returns the number of frames, innermost first; 0: none is known. */
 unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX]);
 
 #endif

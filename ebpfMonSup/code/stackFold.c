@@ -18,7 +18,7 @@
 #define PROBES       8    /* places of the table that are looked at for one */
 
 typedef struct {
-    uint64_t pc;    /* as walk() has it; 0: free */
+    uint64_t pc;    /* as walkCopy() has it; 0: free */
     char    *name;
 } Name;
 
@@ -177,7 +177,7 @@ static void restoreReturn(const Stack *s, ebpfMonRegs *regs)
             regs->reg[EBPFMON_REG_PC] = s->copy.ret[i].to;
 }
 
-static void walk(ebpfMonStackFold *fold, ebpfMonStackFiles *files, Stack *s)
+static void walkCopy(ebpfMonStackFold *fold, ebpfMonStackFiles *files, Stack *s)
 {
     const char *frame[FRAMES_MAX];
     unsigned count = 0;
@@ -208,7 +208,7 @@ static void runFold(void *data)
         return;
     ebpfMonStackFilesInit(files, fold->pid);
     for (unsigned i = 0; i < fold->count; i++)
-        walk(fold, files, &fold->stack[i]);
+        walkCopy(fold, files, &fold->stack[i]);
     ebpfMonStackFilesClose(files);
     free(files);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Many stacks of one process, each of which was copied with the registers while a thread ran, as lines of functions. It
- * remembers the name of each place, so that the files are searched once for it. One thread at a time.
+ * Makes lines of functions from many stacks of one process. Each stack was copied, with the registers, while a thread ran.
+ * The name of each address is kept, so that the files are searched for it only once. One thread at a time.
  */
 #ifndef EBPFMON_STACKFOLD_H
 #define EBPFMON_STACKFOLD_H
@@ -25,7 +25,7 @@ void ebpfMonStackFoldFree(ebpfMonStackFold *fold); /* NULL does no harm */
 typedef struct {
     uint64_t regs[EBPFMON_FOLD_REGS]; /* struct pt_regs of x86-64 */
     size_t   returns; /* return addresses that return probes have replaced */
-    struct { uint64_t slot, to; } ret[EBPFMON_FOLD_RETURNS]; /* where they are, and what they were */
+    struct { uint64_t slot, to; } ret[EBPFMON_FOLD_RETURNS]; /* their places on the stack, and their original values */
     const uint8_t *stack; /* from the stack pointer on; copied by Add */
     size_t   bytes;
 } ebpfMonStackCopy;
@@ -33,8 +33,8 @@ typedef struct {
 /* Adds a stack. Nonzero: the batch is full, or there is no memory. */
 int ebpfMonStackFoldAdd(ebpfMonStackFold *fold, const ebpfMonStackCopy *copy);
 
-/* Goes through the stacks that were added, in a job (foreign.h). Returns the same fold; NULL: the process does not answer,
- * and the fold is gone. */
+/* Unwinds the stacks that were added, in a job (foreign.h). Returns the same fold; NULL: the process does not answer,
+ * and the fold was freed. */
 ebpfMonStackFold *ebpfMonStackFoldRun(ebpfMonStackFold *fold);
 
 /* The line of the stack that was added as number n: "start_thread;scanThread;dbProcess", outermost first; a place without

@@ -30,7 +30,7 @@ struct ebpfMonDeviceIocs {
     char     trouble[160];
 };
 
-static void leave(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
+static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
 {
     Followed *f = (Followed *)ioc;
     ebpfMonDeviceIocs *d = arg;
@@ -70,7 +70,7 @@ static void setTrouble(ebpfMonDeviceIocs *d, Followed *f, const char *why)
 }
 
 /* Watches one IOC from now on, if it has asyn. */
-static void enter(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
+static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
 {
     Followed *f = (Followed *)ioc;
     struct ebpfMonDeviceConf conf;
@@ -92,13 +92,13 @@ static void enter(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
     }
     ioc->isOn = 1;
     if (ebpfMonDeviceProgramsAddProcess(d->programs, ioc->pid, &conf))
-        leave(d, ioc, 0);
+        leaveIoc(d, ioc, 0);
 }
 
 ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs)
 {
     ebpfMonDeviceIocs *d = calloc(1, sizeof(*d));
-    const ebpfMonFollowedUser user = { .size = sizeof(Followed), .enter = enter, .leave = leave, .arg = d };
+    const ebpfMonFollowedUser user = { .size = sizeof(Followed), .enter = enterIoc, .leave = leaveIoc, .arg = d };
 
     if (!d)
         return NULL;

@@ -19,7 +19,7 @@ struct ebpfMonDeviceRecords {
     uint32_t count;
 };
 
-static int compare(const void *a, const void *b)
+static int comparePrivates(const void *a, const void *b)
 {
     const Private *x = a, *y = b;
 
@@ -48,7 +48,7 @@ ebpfMonDeviceRecords *ebpfMonDeviceRecordsNew(pid_t pid, ebpfMonCatalogue *cat)
             r->list[r->count++] = (Private){ dpvt, i };
     }
     ebpfMonMemFree(mem);
-    qsort(r->list, r->count, sizeof(*r->list), compare);
+    qsort(r->list, r->count, sizeof(*r->list), comparePrivates);
     return r;
 }
 

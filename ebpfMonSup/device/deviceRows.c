@@ -58,7 +58,7 @@ static uint64_t countTime(const struct ebpfMonDeviceStat *s)
 }
 
 /* The list has those first that took the longest time in all. */
-static void insert(void *arg, const struct ebpfMonDeviceKey *key, const struct ebpfMonDeviceStat *stat)
+static void insertRow(void *arg, const struct ebpfMonDeviceKey *key, const struct ebpfMonDeviceStat *stat)
 {
     ebpfMonDeviceRows *r = arg;
     unsigned i = r->count;
@@ -203,7 +203,7 @@ unsigned ebpfMonDeviceRowsMake(ebpfMonDeviceRows *r, ebpfMonDevicePrograms *prog
     r->targets = targets;
     r->count = 0;
     r->requests = r->timeouts = 0;
-    ebpfMonDeviceProgramsEachUser(programs, insert, r);
+    ebpfMonDeviceProgramsEachUser(programs, insertRow, r);
     values->rows = 0;
     for (unsigned i = 0; i < r->count; i++) {
         if (fillRow(r, &r->top[i], &values->row[values->rows]))

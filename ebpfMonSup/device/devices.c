@@ -53,7 +53,7 @@ void ebpfMonDevicesWatch(ebpfMonDevices *d, const char *pattern)
     ebpfMonSharedWorkerWake(&d->worker);
 }
 
-static void publish(ebpfMonDevices *d)
+static void publishValues(ebpfMonDevices *d)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
     int isSame = memcmp(&published->devices, &d->values, sizeof(d->values)) == 0;
@@ -67,7 +67,7 @@ static void publish(ebpfMonDevices *d)
         ebpfMonPublishedNotify(ebpfMonGroupDevice);
 }
 
-static void end(ebpfMonDevices *d)
+static void unloadPrograms(ebpfMonDevices *d)
 {
     ebpfMonDeviceIocsFree(d->iocs);
     ebpfMonDeviceRowsFree(d->rows);
@@ -79,7 +79,7 @@ static void end(ebpfMonDevices *d)
 }
 
 /* Afterwards its programs are loaded, or d->values.state says why not. */
-static void begin(ebpfMonDevices *d)
+static void loadPrograms(ebpfMonDevices *d)
 {
     d->programs = ebpfMonDeviceProgramsLoad(d->values.state, sizeof(d->values.state));
     if (!d->programs)
@@ -91,7 +91,7 @@ static void begin(ebpfMonDevices *d)
     if (d->iocs && d->rows)
         return;
     snprintf(d->values.state, sizeof(d->values.state), "out of memory");
-    end(d);
+    unloadPrograms(d);
 }
 
 /* Takes over what is wanted now. Nonzero: something is. */
@@ -104,10 +104,10 @@ static int takeWanted(ebpfMonDevices *d)
     epicsMutexUnlock(d->lock);
     if (strcmp(wanted, d->pattern) == 0)
         return wanted[0] != 0;
-    end(d);
+    unloadPrograms(d);
     memset(&d->values, 0, sizeof(d->values));
     if (wanted[0])
-        begin(d);
+        loadPrograms(d);
     else
         snprintf(d->values.state, sizeof(d->values.state), "off: ebpfMonDeviceWatch \"*\" watches the ports of all IOCs");
     memcpy(d->pattern, wanted, sizeof(wanted));
@@ -128,7 +128,7 @@ static void countCost(ebpfMonDevices *d)
     d->lookedAt = now;
 }
 
-static void look(ebpfMonDevices *d, ebpfMonWorker *worker)
+static void readRows(ebpfMonDevices *d, ebpfMonWorker *worker)
 {
     ebpfMonDeviceValues *v = &d->values;
     const char *trouble;
@@ -155,11 +155,11 @@ static void runDevices(ebpfMonWorker *worker, void *arg)
         int isWanted = takeWanted(d);
 
         if (isWanted && d->programs)
-            look(d, worker);
-        publish(d);
+            readRows(d, worker);
+        publishValues(d);
         ebpfMonWorkerWait(worker, isWanted && d->programs ? PERIOD : ASLEEP);
     }
-    end(d);
+    unloadPrograms(d);
 }
 
 int ebpfMonDevicesBegin(ebpfMonDevices *d, ebpfMonTargets *targets, const ebpfMonCosts *costs)

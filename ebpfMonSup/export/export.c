@@ -78,7 +78,7 @@ static void reportOtlp(int level)
     ebpfMonOtlpReport(otlp, level);
 }
 
-static void report(int level)
+static void printReport(int level)
 {
     ebpfMonPutLogsReport(logs, level);
     ebpfMonOtlpReport(otlp, level);
@@ -86,7 +86,7 @@ static void report(int level)
 
 static const ebpfMonLogOps ops = {
     .json = setJsonLog, .caPutLog = setCaPutLog, .metadata = setMetadata, .rotate = rotateLogs,
-    .resetLost = resetLost, .report = report, .otlp = setOtlp, .zipkin = setZipkin, .otlpReport = reportOtlp,
+    .resetLost = resetLost, .report = printReport, .otlp = setOtlp, .zipkin = setZipkin, .otlpReport = reportOtlp,
 };
 
 void ebpfMonExportRegister(void)

@@ -52,7 +52,7 @@ static __thread int isReader;
 static __thread uint64_t lastCost; /* of the job that this thread has had done last */
 
 /* Takes the lock. NULL: no memory. */
-static ebpfMonForeignAccounts *lock(void)
+static ebpfMonForeignAccounts *lockAccounts(void)
 {
     pthread_mutex_lock(&all.lock);
     if (!all.accounts)
@@ -258,7 +258,7 @@ int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, v
         job->run(data);
         return 0;
     }
-    accounts = lock();
+    accounts = lockAccounts();
     limit = !accounts ? 0 : ebpfMonForeignAccountsFindLimit(accounts, pid, (uint64_t)(seconds * 1e9), ebpfMonClockMonotonic());
     r = limit ? all.idle : NULL;
     if (r) {
@@ -291,7 +291,7 @@ uint64_t ebpfMonForeignGetCost(void)
 
 int ebpfMonForeignIsAside(pid_t pid)
 {
-    ebpfMonForeignAccounts *accounts = lock();
+    ebpfMonForeignAccounts *accounts = lockAccounts();
     int aside = accounts && ebpfMonForeignAccountsIsAside(accounts, pid, ebpfMonClockMonotonic());
 
     pthread_mutex_unlock(&all.lock);
@@ -300,7 +300,7 @@ int ebpfMonForeignIsAside(pid_t pid)
 
 void ebpfMonForeignTrust(pid_t pid)
 {
-    ebpfMonForeignAccounts *accounts = lock();
+    ebpfMonForeignAccounts *accounts = lockAccounts();
 
     if (accounts)
         ebpfMonForeignAccountsTrust(accounts, pid);
@@ -309,7 +309,7 @@ void ebpfMonForeignTrust(pid_t pid)
 
 void ebpfMonForeignCharge(pid_t pid, uint64_t ns)
 {
-    ebpfMonForeignAccounts *accounts = lock();
+    ebpfMonForeignAccounts *accounts = lockAccounts();
 
     if (accounts)
         ebpfMonForeignAccountsCharge(accounts, pid, ns, ebpfMonClockMonotonic());
@@ -318,7 +318,7 @@ void ebpfMonForeignCharge(pid_t pid, uint64_t ns)
 
 int ebpfMonForeignIsCharged(pid_t pid)
 {
-    ebpfMonForeignAccounts *accounts = lock();
+    ebpfMonForeignAccounts *accounts = lockAccounts();
     int charged = accounts && ebpfMonForeignAccountsIsCharged(accounts, pid, ebpfMonClockMonotonic());
 
     pthread_mutex_unlock(&all.lock);
@@ -327,7 +327,7 @@ int ebpfMonForeignIsCharged(pid_t pid)
 
 unsigned ebpfMonForeignCountStuck(void)
 {
-    ebpfMonForeignAccounts *accounts = lock();
+    ebpfMonForeignAccounts *accounts = lockAccounts();
     unsigned n = accounts ? ebpfMonForeignAccountsCountStuck(accounts) : 0;
 
     pthread_mutex_unlock(&all.lock);

@@ -7,18 +7,17 @@
  * reader comes back when the page does.
  *
  * A process whose job was abandoned is set aside: all further jobs for it fail at once, until the reader has come back
- * and a time has passed, which grows from 1 s to 5 minutes each time. What slow processes cost is charged to their
- * user: a user's processes together may make callers wait 1 s, and then 5 % of the time. That a reader waits for a CPU is
- * not charged: on a busy host that says nothing about the process. Who has used up its share gets an
- * eighth of the time that a job may take. 8 abandoned readers are allowed
- * to a user, 64 to all; then only trusted processes are read: IOCs whose
- * database was read.
+ * and a time has passed: 1 s, and twice as long each further time, up to 256 s. The cost of slow processes is charged to
+ * their user: all processes of a user together may make callers wait 1 s, and after that 5 % of the time. When a user has
+ * used up this share, each of its jobs gets an eighth of its time limit. The time that a reader waits for a CPU is not
+ * charged: on a busy host it tells nothing about the process. A user may have 8 abandoned readers, all users 64. Beyond
+ * that only trusted processes are read: IOCs whose database was read.
  *
- * What needs no job: files of /proc that tell nothing from the memory of the process (stat, status, comm, cgroup, fd,
- * exe, ns, task). What needs one: process_vm_readv, /proc/PID/mem, maps (mmap_lock), cmdline and environ (both are
- * memory), and each open, stat and read of a file by a path of that process (map_files, root, cwd).
+ * These need no job: files of /proc that do not come from the memory of the process (stat, status, comm, cgroup, fd, exe,
+ * ns, task). These need a job: process_vm_readv, /proc/PID/mem, maps (mmap_lock), cmdline and environ (both are memory),
+ * and each open, stat and read of a file by a path of that process (map_files, root, cwd).
  *
- * There is one of this in a process: the threads that are stuck are the process', whoever asked for the job. Any thread.
+ * This module exists once in a process, because an abandoned reader stays a thread of the process. Any thread.
  */
 #ifndef EBPFMON_FOREIGN_H
 #define EBPFMON_FOREIGN_H
@@ -35,19 +34,20 @@ typedef struct {
 } ebpfMonForeignJob;
 
 /*
- * Does the job for process "pid" within "seconds". 0: it is done, and *data the caller's again. -1: the caller must not
- * touch *data any more; errno is ETIMEDOUT (it does not answer, or is set aside) or EAGAIN (no thread, no CPU: it is not
- * to blame). Called in a reader it does the job there, because that one can be abandoned already.
+ * Does the job for process "pid" within "seconds". 0: the job is done, and *data belongs to the caller again. -1: the caller
+ * must not touch *data any more; errno is ETIMEDOUT (the process does not answer, or is set aside) or EAGAIN (there is no
+ * thread or no CPU; the process is not to blame). A call within a reader runs the job in this reader, because the reader can
+ * be abandoned already.
  */
 int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, void *data);
 
-/* What the last job cost that the calling thread has had done: ns, without what its reader waited for a CPU. */
+/* The time that the last job of the calling thread took: ns, without the time that its reader waited for a CPU. */
 uint64_t ebpfMonForeignGetCost(void);
 
-/* Nonzero: this process is set aside now, or its user has too many that are. */
+/* Nonzero: this process is set aside now, or its user has too many processes that are set aside. */
 int ebpfMonForeignIsAside(pid_t pid);
 
-/* Nonzero: the user of this process has an abandoned reader, or has used up its share. What can wait should. */
+/* Nonzero: the user of this process has an abandoned reader, or has used up its share. Jobs that can wait should wait. */
 int ebpfMonForeignIsCharged(pid_t pid);
 
 /* This process is an IOC: it is read even if its user has many processes that do not answer. */
@@ -59,7 +59,7 @@ void ebpfMonForeignCharge(pid_t pid, uint64_t ns);
 /* How many readers are abandoned now, for reports and tests. */
 unsigned ebpfMonForeignCountStuck(void);
 
-/* Nonzero: within the last half minute no thread could be made for a job. One that is there already works on. */
+/* Nonzero: within the last half minute no thread could be made for a job. Readers that exist still work. */
 int ebpfMonForeignLacksThreads(void);
 
 /* Up to size - 1 bytes of a file that may need a job, terminated. Their number, or -1 with errno. */

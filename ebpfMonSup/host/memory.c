@@ -83,7 +83,7 @@ int ebpfMonMemIsOver(const ebpfMonMem *mem)
 }
 
 /* Nonzero: so many bytes more may be read. */
-static int spend(ebpfMonMem *mem, size_t bytes)
+static int spendBudget(ebpfMonMem *mem, size_t bytes)
 {
     uint64_t cpu = ebpfMonClockThreadCpu();
 
@@ -185,7 +185,7 @@ static block *blockOf(ebpfMonMem *mem, uint64_t addr)
         mem->used[mem->usedCount++] = (uint16_t)(b - mem->blocks);
     }
     b->base = 0;
-    if (!spend(mem, BLOCK_SIZE))
+    if (!spendBudget(mem, BLOCK_SIZE))
         return NULL;
     n = readForeign(mem->pid, base, b->data, BLOCK_SIZE);
     mem->waited += ebpfMonForeignGetCost();
@@ -212,7 +212,7 @@ int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len)
         if (b && at + n <= b->valid) {
             memcpy(out, b->data + at, n);
         } else {
-            int failed = !spend(mem, n) || ebpfMonMemReadNow(mem->pid, addr, out, n);
+            int failed = !spendBudget(mem, n) || ebpfMonMemReadNow(mem->pid, addr, out, n);
 
             mem->waited += ebpfMonForeignGetCost();
             if (failed)

@@ -3,12 +3,12 @@
  * Another process' memory, read without stopping it (process_vm_readv). The process goes on writing while
  * we read, so nothing that comes back may be trusted: callers check every pointer, count and string.
  *
- * Small reads of neighbouring addresses (100,000 records) go through a cache of blocks; flush it to see
- * the present again. One thread at a time per reader.
+ * Small reads of neighbouring addresses (100,000 records) go through a cache of blocks. Flush the cache to read
+ * new values. One thread at a time may use a reader.
  *
  * The process decides whether its memory ever arrives, so each read is a job that can be abandoned (host/foreign.h): a
- * read takes 0.25 s at most, and one of a process that is set aside fails at once. What goes through the cache has a
- * budget from flush to flush: 1 GiB, 2 s of CPU time, and 10 s that it makes us wait. A handed-over read costs some 10 us.
+ * read takes 0.25 s at most, and a read of a process that is set aside fails at once. Reads through the cache have a
+ * budget, from one flush to the next: 1 GiB, 2 s of CPU time, and 10 s of waiting. A read by a job costs some 10 us more.
  */
 #ifndef EBPFMON_MEMORY_H
 #define EBPFMON_MEMORY_H
@@ -23,7 +23,8 @@ ebpfMonMem *ebpfMonMemNew(pid_t pid);
 void ebpfMonMemFree(ebpfMonMem *mem);
 void ebpfMonMemFlush(ebpfMonMem *mem);
 
-/* How long the process has made us wait since New: ns, without what we waited for a CPU. Past the cache: not counted. */
+/* How long the process has made us wait since New: ns, without the time that we waited for a CPU. Only reads through the
+ * cache count. */
 uint64_t ebpfMonMemGetWaited(const ebpfMonMem *mem);
 
 /* Nonzero: the budget is used up, and all reads through the cache fail until the next flush. */
@@ -32,10 +33,10 @@ int ebpfMonMemIsOver(const ebpfMonMem *mem);
 /* All of it or -1 (errno: EFAULT no such address, ESRCH gone, EPERM not allowed, ETIMEDOUT it does not answer, EDQUOT
  * the budget is used up). */
 int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len);
-/* The same past the cache, and without a reader. */
+/* The same without the cache, and without a reader object. */
 int ebpfMonMemReadNow(pid_t pid, uint64_t addr, void *buf, size_t len);
 
-/* A text as far as it can be read and has room, terminated. Its length, or -1: nothing can be read. Past the cache. */
+/* The part of a text that can be read and fits, terminated. Its length, or -1: nothing can be read. Without the cache. */
 int ebpfMonMemTextNow(pid_t pid, uint64_t addr, char *buf, size_t size);
 
 /* A pointer; 0 when it cannot be read. */

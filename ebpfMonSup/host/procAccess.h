@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What this process may read of the others: found out by trying. */
+/* Which parts of other processes this process may read: found out by trying. */
 #ifndef EBPFMON_PROCACCESS_H
 #define EBPFMON_PROCACCESS_H
 

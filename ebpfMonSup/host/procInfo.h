@@ -45,14 +45,14 @@ typedef struct {
     char     comm[16];
 } ebpfMonProcConn;
 
-/* Established IPv4 (and v4-mapped) TCP connections in the network namespace of a process (0: ours) that were opened
- * from there: whose port is not a listening one. With the owner of that end. Reads /proc/PID/net/tcp, tcp6 and all
+/* Established IPv4 (and v4-mapped) TCP connections that were opened from the network namespace of a process (0: ours): the
+ * own port is not a listening port. Each comes with the owner of its own end. Reads /proc/PID/net/tcp, tcp6 and all
  * /proc/PID/fd. Returns their number, -1 on error; *conns is malloc'ed for the caller. */
 int ebpfMonProcReadConns(pid_t pid, ebpfMonProcConn **conns);
 
 #define EBPFMON_PORTS_BYTES (65536 / 8)
 
-/* The TCP ports that are listened on where this process lives (its network namespace): a bit a port, in
+/* The TCP ports on which any process listens in the network namespace of this process: one bit for each port, in
  * host byte order. 0, or -1 when the process is gone. */
 int ebpfMonProcListening(pid_t pid, uint8_t ports[EBPFMON_PORTS_BYTES]);
 

@@ -15,7 +15,7 @@ uint32_t ebpfMonProcNetns(pid_t pid);
 
 typedef struct {
     uint32_t netns;
-    pid_t    pid;     /* the first one of those asked for that lives in it */
+    pid_t    pid;     /* the first process of the given list that lives in it */
 } ebpfMonNetns;
 
 /* The different network namespaces of these processes, in their order. Returns the number, -1: no memory; *list is

@@ -10,8 +10,8 @@
 /* Reads /proc/PID/NAME into "buf", terminated; what does not fit is left out. Returns the bytes, or -1. */
 ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size);
 
-/* Start time in clock ticks since boot (field 22 of stat): with the pid the identity of a process. 0: gone,
- * or ended and only not yet waited for by its parent. */
+/* Start time in clock ticks since boot (field 22 of stat). Pid and start time identify a process. 0: the process is gone,
+ * or is a zombie. */
 uint64_t ebpfMonProcStart(pid_t pid);
 
 /* The user of a process; 0 if it is gone. */

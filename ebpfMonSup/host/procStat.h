@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What /proc says of how a process fares, and of what one of its threads waits for. Nothing is kept open. */
+/* What /proc says about the resources of a process, and about what one of its threads waits for. Nothing is kept open. */
 #ifndef EBPFMON_PROCSTAT_H
 #define EBPFMON_PROCSTAT_H
 
@@ -23,7 +23,7 @@ int ebpfMonProcStatGet(pid_t pid, ebpfMonProcStat *stat);
 /* The pages of memory that a process has mapped, read or not. 0: it is gone. */
 uint64_t ebpfMonProcMappedPages(pid_t pid);
 
-/* How many files this process may open yet; *limit: in all (ulimit -n). */
+/* How many more files the calling process may open; *limit: how many in all (ulimit -n). */
 unsigned ebpfMonProcFilesLeft(unsigned *limit);
 
 /* A thread's name, and what it does as "running" or "sleeping in clock_nanosleep (hrtimer_nanosleep)": the system
@@ -33,13 +33,14 @@ int ebpfMonProcThread(pid_t pid, pid_t tid, char name[16], char *what, size_t si
 /* Whether a signal (SIGSTOP) or a debugger holds a thread. */
 int ebpfMonProcStandsStill(pid_t pid, pid_t tid);
 
-/* The time (s) that the threads of a process have run whose names begin with "prefix", of those alive. */
+/* CPU time (s) of the living threads of a process whose names begin with "prefix". */
 double ebpfMonProcThreadsRun(pid_t pid, const char *prefix);
 
 /* Whether it has a thread with a name like this one (fnmatch). */
 int ebpfMonProcHasThread(pid_t pid, const char *pattern);
 
-/* The functions of the kernel that a thread waits in, innermost first: "a < b". Empty: it runs, or we may not know. */
+/* The functions of the kernel in which a thread waits, innermost first: "a < b". Empty: the thread runs, or we may not read
+ * them. */
 void ebpfMonProcKernelStack(pid_t pid, pid_t tid, char *text, size_t size);
 
 #endif

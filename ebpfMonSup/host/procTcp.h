@@ -22,9 +22,9 @@ typedef struct {
 
 #define EBPFMON_TCP_STATE(state) (1u << (state)) /* of a set of states */
 
-/* Calls "each" for the sockets that are in one of "states", in the network namespace of process "pid", 0: our own; until
- * "each" returns nonzero, which is returned. The kernel is asked by sock_diag(7) (tcpDiag.h); if it does not tell, the
- * tables of /proc are read. A table that is not there is an empty one. */
+/* Calls "each" for the sockets that are in one of "states", in the network namespace of process "pid" (0: our own), until
+ * "each" returns nonzero. Returns this value, or 0. Asks the kernel by sock_diag(7) (tcpDiag.h); if the kernel does not
+ * answer, reads the tables of /proc. A missing table counts as empty. */
 int ebpfMonTcpRows(pid_t pid, unsigned states, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg);
 
 /* Calls "each" for the inodes of the sockets that the process has open. 0, or -1 when it is gone. */

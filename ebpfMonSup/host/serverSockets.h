@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which process listens where, on this host. No state; these functions read /proc, so no lock of the event path may be
- * held. */
+/* Which process of this host listens at which address and port. No state. These functions read /proc, so the caller holds no
+ * lock of the event path. */
 #ifndef EBPFMON_SERVERSOCKETS_H
 #define EBPFMON_SERVERSOCKETS_H
 
@@ -18,10 +18,12 @@ typedef struct {
 int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
 
 /* The sockets on which these processes listen for IPv4 clients, at most "max". Returns their number; *list is malloc'ed
- * for the caller. A process that is gone has none. "signature", if it is not NULL: of the last call with these processes;
- * 0: there was none. If in their namespaces the same sockets are listened on, it returns -1 and looks at no process: to go
- * through all open files of many IOCs takes milliseconds. A socket that another process took over stays unseen then, so
- * the caller sets it to 0 now and then. */
+ * for the caller. A process that is gone has none.
+ *
+ * "signature", if it is not NULL, saves work, because to go through all open files of many IOCs takes milliseconds. It is the
+ * value that the last call with these processes stored, 0 at first. If the namespaces of the processes have the same
+ * listening sockets as then, the function returns -1 and looks at no process. It does not notice a socket that another
+ * process took over, so the caller sets *signature to 0 now and then. */
 int ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, uint64_t *signature,
                              ebpfMonServerSocket **list);
 

@@ -8,7 +8,7 @@
 /* "futex"; "system call 999" for those that are not in the list. */
 void ebpfMonSyscallName(long number, char *buf, size_t size);
 
-/* -1: this machine has none of that name. */
+/* The number of a system call; -1: this machine has no system call of that name. */
 long ebpfMonSyscallNumber(const char *name);
 
 #endif

@@ -19,7 +19,7 @@
 #define ANSWER_SIZE  32768 /* as much as the kernel puts into one (netlink_dump) */
 #define ANSWERS_MAX  10000
 
-static int ask(int fd)
+static int sendRequest(int fd)
 {
     struct {
         struct nlmsghdr head;
@@ -36,7 +36,8 @@ static int ask(int fd)
            send(fd, &question, sizeof(question), 0) != (ssize_t)sizeof(question) ? -1 : 0;
 }
 
-static void hand(const struct nlmsghdr *head, void (*each)(void *arg, const ebpfMonTcpBytes *bytes), void *arg)
+static void readConnection(const struct nlmsghdr *head, void (*each)(void *arg, const ebpfMonTcpBytes *bytes),
+                           void *arg)
 {
     const struct inet_diag_msg *msg = NLMSG_DATA(head);
     long left = (long)head->nlmsg_len - (long)NLMSG_LENGTH(sizeof(*msg));
@@ -65,7 +66,7 @@ static int handAll(const struct nlmsghdr *head, long left, void (*each)(void *ar
             return 1;
         if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY)
             return -1;
-        hand(head, each, arg);
+        readConnection(head, each, arg);
     }
     return 0;
 }
@@ -77,7 +78,7 @@ int ebpfMonTcpBytesRead(pid_t pid, void (*each)(void *arg, const ebpfMonTcpBytes
         char bytes[ANSWER_SIZE];
     } answer;
     int fd = ebpfMonNetnsSocketOpen(pid, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG, NULL);
-    int status = fd < 0 || ask(fd) ? -1 : 0;
+    int status = fd < 0 || sendRequest(fd) ? -1 : 0;
 
     for (int i = 0; status == 0 && i < ANSWERS_MAX; i++) {
         ssize_t n = recv(fd, &answer, sizeof(answer), 0);

@@ -56,7 +56,7 @@ static size_t findKey(const char *text, size_t length, int *isIoc)
     return at ? (size_t)(at - text) : 0;
 }
 
-static int collect(const char *text, size_t length, recordLines *lines, ebpfMonInventoryDifference *difference)
+static int collectLines(const char *text, size_t length, recordLines *lines, ebpfMonInventoryDifference *difference)
 {
     const char *end = text + length;
 
@@ -121,8 +121,8 @@ static void addChange(const recordLine *before, const recordLine *after, ebpfMon
     ebpfMonLineFree(&new);
 }
 
-static void compare(const recordLines *before, const recordLines *after, ebpfMonTextReport *report,
-                    ebpfMonInventoryDifference *difference)
+static void compareLines(const recordLines *before, const recordLines *after, ebpfMonTextReport *report,
+                         ebpfMonInventoryDifference *difference)
 {
     size_t i = 0, k = 0;
 
@@ -153,13 +153,14 @@ int ebpfMonInventoryDiffTexts(const char *before, size_t beforeLength, const cha
     int status;
 
     memset(difference, 0, sizeof(*difference));
-    status = collect(before, beforeLength, &old, difference) || collect(after, afterLength, &new, difference) ? -1 : 0;
+    status = collectLines(before, beforeLength, &old, difference) ||
+             collectLines(after, afterLength, &new, difference) ? -1 : 0;
     if (status == 0) {
         if (old.count)
             qsort(old.line, old.count, sizeof(*old.line), compareKeys);
         if (new.count)
             qsort(new.line, new.count, sizeof(*new.line), compareKeys);
-        compare(&old, &new, report, difference);
+        compareLines(&old, &new, report, difference);
     }
     free(old.line);
     free(new.line);

@@ -65,7 +65,7 @@ static int isWritten(const ebpfMonInventoryKeeper *k, const ebpfMonInventoryIoc 
 
 /* FILE becomes FILE.1, and so on; the oldest one goes. FILE itself stays until there is a new one, where the file system has
  * links. */
-static int rotate(const ebpfMonInventoryConf *conf)
+static int rotateFiles(const ebpfMonInventoryConf *conf)
 {
     char from[300], to[300];
 
@@ -81,7 +81,7 @@ static int rotate(const ebpfMonInventoryConf *conf)
     return 0;
 }
 
-static void tell(ebpfMonInventoryKeeper *k, const char *text)
+static void setMessage(ebpfMonInventoryKeeper *k, const char *text)
 {
     epicsMutexMustLock(k->lock);
     snprintf(k->told, sizeof(k->told), "%s", text);
@@ -108,7 +108,7 @@ static void writeFile(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
 
     snprintf(made, sizeof(made), "%s.next", k->conf.file);
     status = ebpfMonInventoryFileWrite(k->targets, made, "*", worker, &count, why, sizeof(why));
-    if (status == 0 && (rotate(&k->conf) || rename(made, k->conf.file))) {
+    if (status == 0 && (rotateFiles(&k->conf) || rename(made, k->conf.file))) {
         snprintf(why, sizeof(why), "%s", strerror(errno));
         status = -1;
     }
@@ -121,7 +121,7 @@ static void writeFile(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
                  count.records, when, count.failed, why);
     else
         snprintf(text, sizeof(text), "%s: %u IOCs, %u records, at %s", k->conf.file, count.iocs, count.records, when);
-    tell(k, text);
+    setMessage(k, text);
     setTrouble(k, status ? why : "");
     k->isCurrent = !status && !count.failed; /* else it tries again */
 }
@@ -141,7 +141,7 @@ static void applyConf(ebpfMonInventoryKeeper *k)
 }
 
 /* Writes, if it is time. Returns for how long nothing is to be done. */
-static double work(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
+static double writeIfDue(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
 {
     double now = ebpfMonClockSeconds(), due;
     ebpfMonInventoryIoc *list;
@@ -182,7 +182,7 @@ static void runKeeper(ebpfMonWorker *worker, void *arg)
         double wait;
 
         applyConf(k);
-        wait = work(k, worker);
+        wait = writeIfDue(k, worker);
         if (wait > 0)
             ebpfMonWorkerWait(worker, wait);
     }

@@ -25,7 +25,7 @@ static int isInList(const parsing *p)
 }
 
 /* Nonzero: go on, as yajl has it. */
-static int add(parsing *p, const char *text, size_t length)
+static int addPair(parsing *p, const char *text, size_t length)
 {
     char value[VALUE_MAX], name[2 * NAME_SIZE + 8];
     ebpfMonLine *line = p->line;
@@ -47,12 +47,12 @@ static int add(parsing *p, const char *text, size_t length)
 
 static int onString(void *arg, const unsigned char *text, size_t length)
 {
-    return add(arg, (const char *)text, length);
+    return addPair(arg, (const char *)text, length);
 }
 
 static int onNumber(void *arg, const char *text, size_t length)
 {
-    return add(arg, text, length);
+    return addPair(arg, text, length);
 }
 
 static int onKey(void *arg, const unsigned char *text, size_t length)
@@ -63,7 +63,7 @@ static int onKey(void *arg, const unsigned char *text, size_t length)
     return 1;
 }
 
-static int open(parsing *p, int isList)
+static int openLevel(parsing *p, int isList)
 {
     if (++p->depth == DEPTH_MAX)
         return 0; /* no line of ours is that deep */
@@ -74,12 +74,12 @@ static int open(parsing *p, int isList)
 
 static int onMap(void *arg)
 {
-    return open(arg, 0);
+    return openLevel(arg, 0);
 }
 
 static int onList(void *arg)
 {
-    return open(arg, 1);
+    return openLevel(arg, 1);
 }
 
 static int onEnd(void *arg)

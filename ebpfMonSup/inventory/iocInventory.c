@@ -39,9 +39,9 @@ typedef struct {
     size_t     whySize;
 } reading;
 
-static int fail(reading *r, const char *format, ...) EPICS_PRINTF_STYLE(2, 3);
+static int setFailure(reading *r, const char *format, ...) EPICS_PRINTF_STYLE(2, 3);
 
-static int fail(reading *r, const char *format, ...)
+static int setFailure(reading *r, const char *format, ...)
 {
     va_list args;
 
@@ -64,7 +64,7 @@ static int collectAliases(reading *r)
 
     r->alias = calloc(cat->aliases + 1u, sizeof(*r->alias));
     if (!r->alias)
-        return fail(r, "out of memory");
+        return setFailure(r, "out of memory");
     for (uint32_t i = 0; i < cat->nameCount && r->aliases < cat->aliases; i++)
         if (cat->names[i].rec < cat->count && cat->names[i].name != cat->rec[cat->names[i].rec].name)
             r->alias[r->aliases++] = (aliasOf){cat->names[i].rec, cat->names[i].name};
@@ -122,13 +122,13 @@ static int addInfos(reading *r, const struct layoutList *list)
     uint64_t at = list->first;
 
     if (list->count < 0 || list->count > INFOS_MAX)
-        return fail(r, "the info tags of %s cannot be believed", r->record.name);
+        return setFailure(r, "the info tags of %s cannot be believed", r->record.name);
     for (int32_t i = 0; i < list->count && at && r->record.infos < EBPFMON_INV_INFOS; i++) {
         ebpfMonInventoryPair *info = &r->record.info[r->record.infos];
         infoNode node;
 
         if (ebpfMonMemRead(r->mem, at, &node, sizeof(node)))
-            return fail(r, "the info tags of %s cannot be read", r->record.name);
+            return setFailure(r, "the info tags of %s cannot be read", r->record.name);
         info->name = keepText(r, node.name);
         info->value = info->name ? keepText(r, node.string) : NULL;
         r->record.infos += info->value != NULL;
@@ -164,7 +164,7 @@ static int readRecord(reading *r, const struct layoutRecordNode *node)
     long index = ebpfMonCatalogueFindAddr(cat, node->precord);
 
     if (index < 0)
-        return fail(r, "its database is another one than before");
+        return setFailure(r, "its database is another one than before");
     r->used = 0;
     r->record.index = (uint32_t)index;
     r->record.aliases = r->record.infos = r->record.fields = 0;
@@ -178,7 +178,7 @@ static int readRecord(reading *r, const struct layoutRecordNode *node)
         ebpfMonMemFlush(r->mem); /* the next portion has a budget of its own */
         ebpfMonWorkerGiveSign(r->worker);
         if (r->worker && ebpfMonWorkerIsStopping(r->worker))
-            return fail(r, "the monitor ends");
+            return setFailure(r, "the monitor ends");
     }
     return r->sink->record(r->sink->arg, &r->record) ? -1 : 0;
 }
@@ -189,13 +189,13 @@ static int readNodes(reading *r, uint64_t listAt)
     uint64_t at;
 
     if (ebpfMonMemRead(r->mem, listAt, &list, sizeof(list)) || list.count < 0 || list.count > EBPFMON_RECORDS_LIMIT)
-        return fail(r, "a list of records cannot be read");
+        return setFailure(r, "a list of records cannot be read");
     at = list.first;
     for (int32_t i = 0; i < list.count && at; i++) {
         struct layoutRecordNode node;
 
         if (ebpfMonMemRead(r->mem, at, &node, sizeof(node)))
-            return fail(r, "a record cannot be read");
+            return setFailure(r, "a record cannot be read");
         at = node.next;
         if (node.precord && !(node.flags & LAYOUT_ISALIAS) && readRecord(r, &node))
             return -1;
@@ -210,7 +210,7 @@ static int readTypes(reading *r)
 
     if (!base || ebpfMonMemRead(r->mem, base + LAYOUT_RECORDTYPELIST, &list, sizeof(list)) || list.count < 0 ||
         list.count > TYPES_MAX)
-        return fail(r, "its memory cannot be read");
+        return setFailure(r, "its memory cannot be read");
     at = list.first;
     for (int32_t i = 0; i < list.count && at; i++) {
         uint64_t next = ebpfMonMemPtr(r->mem, at);
@@ -220,7 +220,7 @@ static int readTypes(reading *r)
         at = next;
     }
     if (r->done != r->ioc->cat->count)
-        return fail(r, "%u of %u records could be read", r->done, r->ioc->cat->count);
+        return setFailure(r, "%u of %u records could be read", r->done, r->ioc->cat->count);
     return 0;
 }
 

@@ -51,7 +51,7 @@ void ebpfMonRecSyncLinkClose(ebpfMonRecSyncLink *link, const char *why)
     memset(&link->in, 0, sizeof(link->in));
 }
 
-static int fail(ebpfMonRecSyncLink *link, const char *what, int err)
+static int setFailure(ebpfMonRecSyncLink *link, const char *what, int err)
 {
     char why[sizeof(link->why)];
 
@@ -64,9 +64,9 @@ int ebpfMonRecSyncLinkConnect(ebpfMonRecSyncLink *link, const struct sockaddr_in
 {
     link->file = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (link->file < 0)
-        return fail(link, "no socket", errno);
+        return setFailure(link, "no socket", errno);
     if (connect(link->file, (const struct sockaddr *)server, sizeof(*server)) && errno != EINPROGRESS)
-        return fail(link, "the server cannot be reached", errno);
+        return setFailure(link, "the server cannot be reached", errno);
     ebpfMonRecSyncAddGreeting(&link->out, key);
     link->state = ebpfMonRecSyncConnecting;
     link->deadline = now + EBPFMON_RECSYNC_ANSWER;
@@ -108,10 +108,10 @@ static int makeUpload(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const cha
 
     ebpfMonInventoryReadVariables(&link->ioc, variableNames, variables, &sink);
     if (ebpfMonInventoryReadRecords(&link->ioc, fieldNames, worker, &sink, why, sizeof(why)))
-        return fail(link, link->out.isFull ? "its records need too much memory" : why, 0);
+        return setFailure(link, link->out.isFull ? "its records need too much memory" : why, 0);
     ebpfMonRecSyncAddDone(&link->out);
     if (link->out.isFull)
-        return fail(link, "its records need too much memory", 0);
+        return setFailure(link, "its records need too much memory", 0);
     link->records = link->ioc.cat->count;
     link->state = ebpfMonRecSyncSends;
     return 0;
@@ -126,7 +126,7 @@ static int finishConnect(ebpfMonRecSyncLink *link)
     int err = 0;
 
     if (getsockopt(link->file, SOL_SOCKET, SO_ERROR, &err, &size) || err)
-        return fail(link, "the server cannot be reached", err ? err : errno);
+        return setFailure(link, "the server cannot be reached", err ? err : errno);
     if (getpeername(link->file, (struct sockaddr *)&peer, &peerSize) == 0)
         link->state = ebpfMonRecSyncGreets;
     return 0;
@@ -142,7 +142,7 @@ static int sendSome(ebpfMonRecSyncLink *link, double now)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             break;
         if (n < 0)
-            return fail(link, "the server closed the connection", errno);
+            return setFailure(link, "the server closed the connection", errno);
         link->sent += (size_t)n;
     }
     if (link->sent != before && link->state != ebpfMonRecSyncDone)
@@ -154,14 +154,14 @@ static int sendSome(ebpfMonRecSyncLink *link, double now)
     return 0;
 }
 
-static int take(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now)
+static int takeMessages(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now)
 {
     uint32_t nonce;
     int message;
 
     while ((message = ebpfMonRecSyncInTake(&link->in, &nonce)) != ebpfMonRecSyncNothing) {
         if (message == ebpfMonRecSyncBad)
-            return fail(link, "what answers there is no RecSync server", 0);
+            return setFailure(link, "what answers there is no RecSync server", 0);
         if (message == ebpfMonRecSyncPing) {
             ebpfMonRecSyncAddPong(&link->out, nonce);
             link->deadline = now + EBPFMON_RECSYNC_PING;
@@ -183,9 +183,9 @@ static int receiveSome(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const ch
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return 0;
         if (n <= 0)
-            return fail(link, "the server closed the connection", n ? errno : 0);
+            return setFailure(link, "the server closed the connection", n ? errno : 0);
         ebpfMonRecSyncInAdd(&link->in, (size_t)n);
-        if (take(link, worker, variables, now))
+        if (takeMessages(link, worker, variables, now))
             return -1;
     }
     return 0;
@@ -205,6 +205,7 @@ int ebpfMonRecSyncLinkWork(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, cons
         link->deadline = now + EBPFMON_RECSYNC_PING;
     }
     if (now > link->deadline)
-        return fail(link, link->state == ebpfMonRecSyncDone ? "the server asks no more" : "the server does not answer", 0);
+        return setFailure(link, link->state == ebpfMonRecSyncDone ? "the server asks no more" :
+                                                                    "the server does not answer", 0);
     return 0;
 }

@@ -42,7 +42,7 @@ void ebpfMonRecSyncOutFree(ebpfMonRecSyncOut *out)
 }
 
 /* The body of a new message, set to 0. NULL: there is no room. */
-static uint8_t *begin(ebpfMonRecSyncOut *out, unsigned message, size_t length)
+static uint8_t *beginMessage(ebpfMonRecSyncOut *out, unsigned message, size_t length)
 {
     uint8_t *at;
 
@@ -62,7 +62,7 @@ static uint8_t *begin(ebpfMonRecSyncOut *out, unsigned message, size_t length)
 
 void ebpfMonRecSyncAddGreeting(ebpfMonRecSyncOut *out, uint32_t key)
 {
-    uint8_t *at = begin(out, SEND_GREETING, 8); /* version 0, type of client 0, two unused bytes, key */
+    uint8_t *at = beginMessage(out, SEND_GREETING, 8); /* version 0, type of client 0, two unused bytes, key */
 
     if (at)
         put32(at + 4, key);
@@ -70,7 +70,7 @@ void ebpfMonRecSyncAddGreeting(ebpfMonRecSyncOut *out, uint32_t key)
 
 void ebpfMonRecSyncAddPong(ebpfMonRecSyncOut *out, uint32_t nonce)
 {
-    uint8_t *at = begin(out, SEND_PONG, 4);
+    uint8_t *at = beginMessage(out, SEND_PONG, 4);
 
     if (at)
         put32(at, nonce);
@@ -78,7 +78,7 @@ void ebpfMonRecSyncAddPong(ebpfMonRecSyncOut *out, uint32_t nonce)
 
 void ebpfMonRecSyncAddDone(ebpfMonRecSyncOut *out)
 {
-    begin(out, SEND_DONE, 4);
+    beginMessage(out, SEND_DONE, 4);
 }
 
 /* Number, what it is, length of the type, length of the name, type, name. */
@@ -89,7 +89,7 @@ static void addRecord(ebpfMonRecSyncOut *out, uint32_t number, int isAlias, cons
 
     if (typeLength > UINT8_MAX || nameLength > UINT16_MAX) /* none of Base is that long */
         return;
-    at = begin(out, SEND_RECORD, 8 + typeLength + nameLength);
+    at = beginMessage(out, SEND_RECORD, 8 + typeLength + nameLength);
     if (!at)
         return;
     put32(at, number);
@@ -117,7 +117,7 @@ void ebpfMonRecSyncAddInfo(ebpfMonRecSyncOut *out, uint32_t number, const char *
 
     if (!nameLength || nameLength > UINT8_MAX || valueLength > UINT16_MAX)
         return;
-    at = begin(out, SEND_INFO, 8 + nameLength + valueLength);
+    at = beginMessage(out, SEND_INFO, 8 + nameLength + valueLength);
     if (!at)
         return;
     put32(at, number);
@@ -135,7 +135,7 @@ uint8_t *ebpfMonRecSyncInGetRoom(ebpfMonRecSyncIn *in, size_t *room)
     return in->bytes + in->length;
 }
 
-static void drop(ebpfMonRecSyncIn *in, size_t count)
+static void dropBytes(ebpfMonRecSyncIn *in, size_t count)
 {
     memmove(in->bytes, in->bytes + count, in->length - count);
     in->length -= count;
@@ -147,12 +147,12 @@ void ebpfMonRecSyncInAdd(ebpfMonRecSyncIn *in, size_t count)
 }
 
 /* Leaves out what is left of a message that nobody wants. */
-static void skip(ebpfMonRecSyncIn *in)
+static void skipRest(ebpfMonRecSyncIn *in)
 {
     size_t now = in->skip < in->length ? (size_t)in->skip : in->length;
 
     in->skip -= now;
-    drop(in, now);
+    dropBytes(in, now);
 }
 
 int ebpfMonRecSyncInTake(ebpfMonRecSyncIn *in, uint32_t *nonce)
@@ -161,7 +161,7 @@ int ebpfMonRecSyncInTake(ebpfMonRecSyncIn *in, uint32_t *nonce)
     uint32_t length;
     int isShort;
 
-    skip(in);
+    skipRest(in);
     if (in->skip || in->length < HEADER)
         return ebpfMonRecSyncNothing;
     message = get16(in->bytes + 2);
@@ -176,7 +176,7 @@ int ebpfMonRecSyncInTake(ebpfMonRecSyncIn *in, uint32_t *nonce)
     if (message == GOT_PING)
         *nonce = get32(in->bytes + HEADER);
     in->skip = (uint64_t)HEADER + length;
-    skip(in);
+    skipRest(in);
     return message == GOT_PING ? ebpfMonRecSyncPing : message == GOT_GREETING ? ebpfMonRecSyncGreeting : ebpfMonRecSyncOther;
 }
 

@@ -18,7 +18,7 @@
 #define CA_PORT    5064
 #define PVA_PORT   5075
 
-static void give(const ebpfMonInventorySink *sink, const char *name, const char *value)
+static void giveVariable(const ebpfMonInventorySink *sink, const char *name, const char *value)
 {
     char clean[VALUE_SIZE];
 
@@ -40,7 +40,7 @@ static void giveStart(const ebpfMonInventoryIoc *ioc, const ebpfMonInventorySink
         return;
     began = time(NULL) - (sinceBoot.tv_sec - (time_t)(ioc->start / (uint64_t)sysconf(_SC_CLK_TCK)));
     if (gmtime_r(&began, &utc) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc))
-        give(sink, "IOC_STARTED", text);
+        giveVariable(sink, "IOC_STARTED", text);
 }
 
 typedef struct {
@@ -48,7 +48,7 @@ typedef struct {
     unsigned count;
 } sockets;
 
-static int listens(const sockets *s, unsigned port)
+static int isListening(const sockets *s, unsigned port)
 {
     for (unsigned i = 0; i < s->count; i++)
         if (ntohs(s->list[i].port) == port)
@@ -99,12 +99,12 @@ static void givePort(const sockets *s, const ebpfMonEnvironment *env, const char
 
     if (!text)
         port = findConfigured(env, configured, usual);
-    else if (sscanf(text, "%u", &port) == 1 && !listens(s, port))
+    else if (sscanf(text, "%u", &port) == 1 && !isListening(s, port))
         port = findWhole(s, port);
-    if (!port || !listens(s, port))
+    if (!port || !isListening(s, port))
         return;
     snprintf(made, sizeof(made), "%u", port);
-    give(sink, name, made);
+    giveVariable(sink, name, made);
 }
 
 static int isMade(const char *name)
@@ -125,7 +125,7 @@ static void giveMore(const ebpfMonEnvironment *env, const char *more, const ebpf
 
     for (; sscanf(more, " %63s%n", name, &length) == 1; more += length)
         if (!isMade(name))
-            give(sink, name, ebpfMonEnvironmentGet(env, name));
+            giveVariable(sink, name, ebpfMonEnvironmentGet(env, name));
 }
 
 void ebpfMonInventoryReadVariables(const ebpfMonInventoryIoc *ioc, const char *const *names, const char *more,
@@ -144,9 +144,9 @@ void ebpfMonInventoryReadVariables(const ebpfMonInventoryIoc *ioc, const char *c
     gethostname(own, sizeof(own) - 1);
     host = ebpfMonEnvironmentGet(&env, "HOSTNAME");
     name = ebpfMonEnvironmentGet(&env, "IOCNAME");
-    give(sink, "EPICS_VERSION", ioc->version);
-    give(sink, "IOCNAME", name && name[0] ? name : ioc->name);
-    give(sink, "HOSTNAME", host && host[0] ? host : own);
+    giveVariable(sink, "EPICS_VERSION", ioc->version);
+    giveVariable(sink, "IOCNAME", name && name[0] ? name : ioc->name);
+    giveVariable(sink, "HOSTNAME", host && host[0] ? host : own);
     giveStart(ioc, sink);
     open.count = (unsigned)ebpfMonServerSocketsRead(&ioc->pid, 1, SOCKETS_MAX, NULL, &open.list);
     givePort(&open, &env, "RSRV_SERVER_PORT", ca, CA_PORT, sink);
@@ -154,7 +154,7 @@ void ebpfMonInventoryReadVariables(const ebpfMonInventoryIoc *ioc, const char *c
     free(open.list);
     for (; *names; names++)
         if (!isMade(*names))
-            give(sink, *names, ebpfMonEnvironmentGet(&env, *names));
+            giveVariable(sink, *names, ebpfMonEnvironmentGet(&env, *names));
     giveMore(&env, more, sink);
     ebpfMonEnvironmentFree(&env);
     ebpfMonMemFree(mem);

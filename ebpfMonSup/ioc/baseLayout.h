@@ -118,7 +118,7 @@ struct layoutDeviceMenu { /* dbDeviceMenu */
     uint64_t papChoice;
 };
 
-/* rsrv/server.h: struct channel_in_use. What else is read of it differs: baseRelease.h. */
+/* rsrv/server.h: struct channel_in_use. Its other members differ between releases: baseRelease.h. */
 #define LAYOUT_CIU_EVENTQ  16
 #define LAYOUT_CIU_SID     60
 #define LAYOUT_CIU_CREATED 64 /* time_at_creation */

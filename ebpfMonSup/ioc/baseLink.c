@@ -42,7 +42,7 @@ int ebpfMonLinkReadNow(pid_t pid, const ebpfMonBaseRelease *base, uint64_t at, e
 }
 
 /* 2: it is the DBADDR of a field of a known record; 1: of a known record; 0: it is none. An attribute (RTYP) is no field. */
-static int judge(const ebpfMonCatalogue *cat, const struct layoutDbAddr *addr, long *rec)
+static int matchAddr(const ebpfMonCatalogue *cat, const struct layoutDbAddr *addr, long *rec)
 {
     const ebpfMonField *f;
 
@@ -75,8 +75,8 @@ int ebpfMonLinkFindEnd(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t ow
      * number once more; its third is no description of a field then.
      */
     memcpy(&bare, &bytes, sizeof(bare));
-    is = judge(cat, &bytes.addr, &rec);
-    isBare = judge(cat, &bare, &bareRec);
+    is = matchAddr(cat, &bytes.addr, &rec);
+    isBare = matchAddr(cat, &bare, &bareRec);
     if (isBare > is || (isBare && isBare == is)) {
         best = &bare;
         rec = bareRec;

@@ -14,18 +14,18 @@ typedef struct {
     int16_t  type, pvlMask;
 } ebpfMonLink;
 
-/* 0, or -1: it cannot be read. Through the cache; past it, and without a reader. */
+/* Reads a link; 0, or -1: it cannot be read. The first function reads through the cache of "mem", the second one directly. */
 int ebpfMonLinkRead(ebpfMonMem *mem, const ebpfMonBaseRelease *base, uint64_t at, ebpfMonLink *link);
 int ebpfMonLinkReadNow(pid_t pid, const ebpfMonBaseRelease *base, uint64_t at, ebpfMonLink *link);
 
-/* Where a database link leads to. */
+/* Where a database link leads. */
 typedef struct {
     uint32_t rec;     /* index of the record */
     uint64_t addrAt;  /* its DBADDR, by which the link writes */
     uint64_t pfldDes; /* of the field */
 } ebpfMonLinkEnd;
 
-/* Finds the end of the link of "owner" whose type is LAYOUT_LINK_DB. 0; -1: this is no such link as any known release has. */
+/* Finds the end of a link of "owner" whose type is LAYOUT_LINK_DB. 0; -1: the link does not look like one of a known release. */
 int ebpfMonLinkFindEnd(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t owner, const ebpfMonLink *link,
                        ebpfMonLinkEnd *end);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What differs between releases of EPICS Base, from 3.14.12 on: the one place that knows. Which of it holds for an IOC is
- * decided by what its memory shows, and not by the text of its version: sites change releases, and a text shows nothing.
- * What is alike in all of them is in baseLayout.h.
+ * What differs between releases of EPICS Base, from 3.14.12 on. No other file depends on the release. The release of an IOC is
+ * decided by what its memory shows, and not by the text of its version, because sites change their releases. What all
+ * releases have in common is in baseLayout.h.
  *
  * Compared in the sources of 3.14.1 to 3.14.12.8, 3.15.0.1 to 3.15.9, 3.16.0.1 to 3.16.2 and 7.0.2 to 7.0.10.
  */
@@ -16,7 +16,7 @@ typedef struct {
     /* dbFldTypes.h: before 3.16.1 there is no DBF_INT64 nor DBF_UINT64, and all types after DBF_ULONG have numbers that
      * are smaller by 2. This is added to them, so that in the monitor each type has the number of EPICS 7. */
     uint16_t dbfGap;
-    /* link.h: struct link. What is not there before 3.16.0.1: the record that has the link, for a link that is no pv_link */
+    /* link.h: struct link. Before 3.16.0.1 only a pv_link has the address of its record */
     uint16_t linkOwner, linkType, linkValue, linkPvname, linkPvt, linkPvlMask;
     /* rsrv/server.h: struct client, its chanList, its chanPendingUpdateARList */
     uint16_t clAddr, clUser, clHost, clRecvBuf, clRecvStk, clRecvCnt;
@@ -32,21 +32,21 @@ typedef struct {
     uint16_t onceHasLink;     /* dbScan.c: the third argument of scanOnceCallback; before 3.16 there is scanOnce alone */
 } ebpfMonBaseRelease;
 
-/* What is seen in an IOC's own description of its records (dbFldDes): DBF numbers of fields of dbCommon, and the size of
- * a link field. */
+/* Evidence of the release in an IOC's own description of its records (dbFldDes): DBF numbers of fields of dbCommon, and the
+ * size of a link field. */
 typedef struct {
     uint16_t scan, flnk, sdis, time;
     uint16_t linkSize;
 } ebpfMonBaseEvidence;
 
-/* The release that this is seen in. 0; -1 with a diagnosis in "why": none that is known, so that nothing of it can be
- * believed. */
+/* Finds the release with this evidence. 0; -1 with a diagnosis in "why": no known release has it, so nothing in the memory of
+ * this IOC can be believed. */
 int ebpfMonBaseReleaseFind(const ebpfMonBaseEvidence *seen, ebpfMonBaseRelease *release, char *why, size_t size);
 
-/* dbNotify.c has dbPutNotify, and not dbProcessNotify: EPICS 3.14. */
+/* The IOC has dbPutNotify instead of dbProcessNotify: EPICS 3.14. */
 void ebpfMonBaseReleaseSetPutNotify(ebpfMonBaseRelease *release);
 
-/* That of EPICS 7, which is our own. */
+/* The release of EPICS 7, with which the monitor itself is built. */
 const ebpfMonBaseRelease *ebpfMonBaseReleaseOwn(void);
 
 /* The number that a type of this IOC has in EPICS 7. */

@@ -41,9 +41,9 @@ typedef struct {
 } ebpfMonCaClients;
 
 /*
- * "clientQ": ebpfMonImage.clientQ. Flushes the reader before and after. NULL: it cannot be read, it goes on changing under
- * our eyes, or what is there is not to be believed: each channel must lead back to its client, and to a record of the
- * catalogue. Takes 1 s at most. The caller frees it.
+ * "clientQ": ebpfMonImage.clientQ. Flushes the reader before and after. NULL: the lists cannot be read, they change while they
+ * are read, or they cannot be believed: each channel must lead back to its client, and to a record of the catalogue. Takes
+ * 1 s at most. The caller frees the result.
  */
 ebpfMonCaClients *ebpfMonCaClientsRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t clientQ);
 void ebpfMonCaClientsFree(ebpfMonCaClients *clients); /* NULL does no harm */

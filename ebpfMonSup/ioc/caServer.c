@@ -18,7 +18,7 @@
 #define SECONDS      0.25
 #define HEAD_MAX     256 /* of a struct client */
 
-static int walk(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *o, unsigned *clients, unsigned *channels)
+static int countClients(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *o, unsigned *clients, unsigned *channels)
 {
     uint16_t far = o->clPending > o->clChans ? o->clPending : o->clChans;
     size_t size = far + sizeof(struct layoutList);
@@ -65,7 +65,7 @@ static void runCountJob(void *data)
     countJob *j = data;
 
     for (int i = 0; !j->isRead && i < TRIES; i++)
-        j->isRead = walk(j->pid, j->clientQ, j->offsets, &j->clients, &j->channels) == 0;
+        j->isRead = countClients(j->pid, j->clientQ, j->offsets, &j->clients, &j->channels) == 0;
 }
 
 int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *offsets, unsigned *clients,

@@ -8,12 +8,12 @@
 #include "ioc/baseRelease.h"
 #include "ioc/catalogue.h"
 
-/* "clientQ": ebpfMonImage.clientQ. 0, or -1: it cannot be read, or the list is not to be believed. */
+/* "clientQ": ebpfMonImage.clientQ. 0, or -1: the list cannot be read, or cannot be believed. */
 int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *offsets, unsigned *clients,
                          unsigned *channels);
 
-/* 1: its clients and channels lie in memory as the release of this IOC has it, found out at one of them. 0: it has none
- * that would show it. -1: they do not, or they change just now. The reader is to be flushed before. */
+/* Checks the layout of a client and a channel against the release of this IOC. 1: it is right. 0: there is no client with a
+ * channel to check. -1: it is wrong, or is just being changed. Flush the reader before. */
 int ebpfMonCaServerIsKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t clientQ);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * Which records an IOC has: names, aliases, types, addresses and field layout, read from its memory.
  *
- * The walk is dbBase.recordTypeList → dbRecordType.recList → dbRecordNode (dbBase.h), the same since EPICS
- * 3.14 in what we use; where a field lies in a record comes from the IOC's own dbFldDes. Nothing of it changes once it
- * is read but the links (recordLinks.h), and those change under the lock of all who read them. Shared by reference
- * count: Hold and Release are for any thread.
+ * The walk is dbBase.recordTypeList → dbRecordType.recList → dbRecordNode (dbBase.h); the members that we use are the same
+ * since EPICS 3.14. The offset of a field in a record comes from the IOC's own dbFldDes. A catalogue does not change after it
+ * was read, except its links (recordLinks.h). Links change only under the lock that all their readers hold. A catalogue is
+ * shared by reference count: any thread may call Hold and Release.
  */
 #ifndef EBPFMON_CATALOGUE_H
 #define EBPFMON_CATALOGUE_H
@@ -71,10 +71,10 @@ typedef struct {
     uint32_t name;      /* offset in catalogue.pool */
     uint16_t rtype;
     uint16_t flags;     /* EBPFMON_REC_… */
-    uint32_t *to;       /* records that it processes through database links, one entry a link; behind them as
-                         * many entries again: the index of the link's field */
+    uint32_t *to;       /* records that it processes through database links, one entry for each link; then
+                         * as many entries with the index of the link's field */
     uint32_t toCount;
-    uint32_t fwd;       /* the target of its FLNK, UINT32_MAX: none in this IOC */
+    uint32_t fwd;       /* the record at the end of its FLNK, UINT32_MAX: none in this IOC */
 } ebpfMonRecord;
 
 /* Offsets in dbCommon. */
@@ -103,8 +103,8 @@ typedef struct ebpfMonCatalogue {
     ebpfMonLinkTable *links;  /* the output links that write into this database */
 } ebpfMonCatalogue;
 
-/* Reads it all but the links. NULL with a diagnosis in "why" when there is none, or it is not to be
- * believed. An IOC whose database is not there yet: NULL with "why" empty. */
+/* Reads the catalogue without its links. NULL with a diagnosis in "why": there is no database, or it cannot be
+ * believed. NULL with an empty "why": the database of this IOC is not there yet. */
 ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *why, size_t size);
 
 /* One reference more; returns "cat", which may be NULL. */
@@ -112,8 +112,8 @@ ebpfMonCatalogue *ebpfMonCatalogueHold(ebpfMonCatalogue *cat);
 /* One less; the last one frees it. NULL does no harm. */
 void ebpfMonCatalogueRelease(ebpfMonCatalogue *cat);
 
-/* How many nodes the lists of all record types have; another number than before: records were added. Much cheaper than
- * to read the catalogue. 0: no database yet, -1: it cannot be read. */
+/* The number of nodes in the lists of all record types. If it changes, records were added. This is much cheaper than to read
+ * the catalogue. 0: there is no database yet, -1: it cannot be read. */
 long ebpfMonCatalogueCountNodes(ebpfMonMem *mem, uint64_t pdbbase);
 
 /* --- Finding; any thread that holds a reference. Indexes are those of "rec". --- */
@@ -133,8 +133,8 @@ static inline const char *ebpfMonCatalogueName(const ebpfMonCatalogue *cat, uint
     return cat->pool + cat->rec[index].name;
 }
 
-/* Makes the table of names once all are read: catalogue.c alone calls it. 0; 1: too many names are alike; -1: no
- * memory. */
+/* Makes the table of names after all names were read. Only catalogue.c calls it. 0; 1: too many names have the same hash;
+ * -1: no memory. */
 int ebpfMonCatalogueIndexNames(ebpfMonCatalogue *cat);
 
 #endif

@@ -22,11 +22,11 @@ typedef struct {
     uint32_t *mark;                /* by record: last search that visited it */
     uint32_t *queue;
     uint32_t  search;
-    uint32_t  steps;               /* links that ownList and joined followed */
+    uint32_t  steps;               /* links that ownList and hasCommonAncestor followed */
     ebpfMonClosures *c;
 } maker;
 
-static int reverse(maker *m)
+static int reverseEdges(maker *m)
 {
     uint32_t edges = m->start[m->n];
 
@@ -72,7 +72,7 @@ static void walkFrom(maker *m, uint32_t root, uint32_t *next, uint32_t *edge, ui
     }
 }
 
-static int order(maker *m)
+static int orderRecords(maker *m)
 {
     uint32_t next = 0;
     uint32_t *edge = malloc((m->n + 1) * sizeof(*edge)), *stack = malloc((m->n + 1) * sizeof(*stack));
@@ -136,7 +136,7 @@ full:
 /* Two edges into a record whose sources have an ancestor in common, or are one record. Backwards from one
  * source after the other, never through "v" itself: while v processes, PACT keeps it from doing so again.
  * What one search visited another must not meet. */
-static int joined(maker *m, uint32_t v)
+static int hasCommonAncestor(maker *m, uint32_t v)
 {
     uint32_t lo = m->backStart[v], hi = m->backStart[v + 1], round = m->search + 1;
 
@@ -195,7 +195,7 @@ static void flagTwice(maker *m, uint32_t v)
         }
 }
 
-static int fill(maker *m)
+static int fillClosures(maker *m)
 {
     ebpfMonClosures *c = m->c;
     uint32_t *low = malloc((m->n + 1) * sizeof(*low)), *high = malloc((m->n + 1) * sizeof(*high));
@@ -236,7 +236,7 @@ static int fill(maker *m)
                 flagTwice(m, m->to[e]);
     /* In their order, so that the first join of a chain spares the search at those below it. */
     for (uint32_t p = 0; p < m->n; p++)
-        if (!(c->flags[c->list[p]] & EBPFMON_NODE_TWICE) && joined(m, c->list[p]))
+        if (!(c->flags[c->list[p]] & EBPFMON_NODE_TWICE) && hasCommonAncestor(m, c->list[p]))
             flagTwice(m, c->list[p]);
     for (uint32_t v = 0; v < m->n; v++) {
         c->twice += !!(c->flags[v] & EBPFMON_NODE_TWICE);
@@ -268,7 +268,7 @@ ebpfMonClosures *ebpfMonClosuresMake(uint32_t n, const uint32_t *start, const ui
     m.mark = calloc(n + 1, sizeof(*m.mark));
     m.queue = malloc(((size_t)n + BACK_MAX + 1) * sizeof(*m.queue));
     if (c->list && c->first && c->len && c->flags && m.place && m.end && m.mark && m.queue &&
-        reverse(&m) == 0 && order(&m) == 0 && fill(&m) == 0)
+        reverseEdges(&m) == 0 && orderRecords(&m) == 0 && fillClosures(&m) == 0)
         ok = 1;
     free(m.backStart);
     free(m.back);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For every record, which records its chain can reach: what the kernel part walks at a chain's end.
+ * The closure of every record: the records that its chain can reach. The kernel part walks through it at a chain's end.
  *
- * The records are numbered in the order of a depth-first walk from the records that nothing else
- * processes. Then a chain, and every tree, is one run of that order, shared by all its sub-chains: memory
- * grows with the records, not with the square of a chain's length. Where paths join, the record gets a
- * list of its own. Works on numbers alone.
+ * The records are numbered in the order of a depth-first walk, which begins at records that no other record
+ * processes. So the closure of a chain, or of a tree, is one range of this order, and all its parts share it: memory
+ * grows with the number of records, not with the square of a chain's length. Where paths join, the record gets a
+ * list of its own. This module works on numbers only: it needs no IOC.
  */
 #ifndef EBPFMON_CLOSURE_H
 #define EBPFMON_CLOSURE_H
@@ -21,7 +21,7 @@ typedef struct {
     uint32_t *first;     /* by record: where its closure begins in list, and */
     uint32_t *len;       /* how long it is; at least 1, itself */
     uint8_t  *flags;     /* by record: EBPFMON_NODE_… */
-    uint32_t  twice, partial; /* how many records are so */
+    uint32_t  twice, partial; /* how many records have these flags */
 } ebpfMonClosures;
 
 /* edges of record i: to[start[i]] … to[start[i+1]-1]. At most "maxList" entries (at least n) and

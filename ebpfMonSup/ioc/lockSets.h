@@ -6,8 +6,8 @@
 #include "host/memory.h"
 #include "ioc/catalogue.h"
 
-/* Nonzero: the lock record of each record lies in memory as the kernel part takes it to lie. Found out at some of the
- * records, once iocInit is done; without records it is taken to be so. */
+/* Nonzero: lock records have the layout that the kernel part expects. Checks some of the records; call it when iocInit is
+ * done. Nonzero also for an IOC without records. */
 int ebpfMonLockSetsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat);
 
 #endif

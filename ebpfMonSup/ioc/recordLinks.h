@@ -13,23 +13,23 @@
 
 typedef struct ebpfMonRecordLinks ebpfMonRecordLinks;
 
-/* Reads the links of one record (its index), or of EBPFMON_ALL_RECORDS. Only sound once iocInit resolved them. Changes
+/* Reads the links of one record (its index), or of EBPFMON_ALL_RECORDS. Call it when iocInit has resolved them. Changes
  * nothing in the catalogue, so no lock is needed. NULL without memory, or when there is no such record. */
 ebpfMonRecordLinks *ebpfMonRecordLinksRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t index);
 void ebpfMonRecordLinksFree(ebpfMonRecordLinks *links);
 
-/* How many of these links are like none of a known release: one that changes while it is read, or else what is known of
- * links does not hold for this IOC. */
+/* How many of these links do not look like links of a known release. Either a link changed while it was read, or this IOC has
+ * another layout of links. */
 uint32_t ebpfMonRecordLinksCountOdd(const ebpfMonRecordLinks *links);
 
 /* Nonzero: the catalogue has other links, or other flags. */
 int ebpfMonRecordLinksDiffer(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links);
-/* Nonzero: this record, one of those that were read, has other links, or a flag that it did not have. Since that was
- * so, its chains were not counted as they should be. */
+/* Nonzero: this record, one of those that were read, has other links, or a flag that it did not have before. Since this
+ * change, its chains may have been counted wrongly. */
 int ebpfMonRecordLinksMayHaveMissed(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links, uint32_t index);
 
-/* Puts them into the catalogue, in exchange for those that it has, which are freed with "links". Reads and frees
- * nothing; under the lock of those who read the catalogue. Once for each ebpfMonRecordLinksRead. */
+/* Puts the links into the catalogue. "links" gets the old ones, and ebpfMonRecordLinksFree frees them. Reads and frees
+ * nothing; call it under the lock of the catalogue's readers, once for each ebpfMonRecordLinksRead. */
 void ebpfMonRecordLinksExchange(ebpfMonCatalogue *cat, ebpfMonRecordLinks *links);
 
 #endif

@@ -64,7 +64,7 @@ static void expectPort(void *arg, uint32_t netns, uint16_t port)
     ebpfMonPacketReaderExpectPort(p->reader, netns, port);
 }
 
-static void publish(ebpfMonPacketThread *p, double seconds)
+static void publishCounts(ebpfMonPacketThread *p, double seconds)
 {
     ebpfMonPacketValues values;
 
@@ -75,7 +75,7 @@ static void publish(ebpfMonPacketThread *p, double seconds)
 }
 
 /* What is done from time to time. */
-static void refresh(ebpfMonPacketThread *p)
+static void refreshSources(ebpfMonPacketThread *p)
 {
     size_t changes = ebpfMonTargetsCountChanges(p->m->targets);
     uint64_t now = ebpfMonClockMonotonic();
@@ -87,7 +87,7 @@ static void refresh(ebpfMonPacketThread *p)
         ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
     }
     if (now >= p->second + EBPFMON_SECOND_NS) {
-        publish(p, (double)(now - p->second) / 1e9);
+        publishCounts(p, (double)(now - p->second) / 1e9);
         p->second = now;
     }
 }
@@ -100,7 +100,7 @@ static unsigned readPackets(void *arg)
     uint64_t now;
     int isWhole;
 
-    refresh(p);
+    refreshSources(p);
     now = ebpfMonClockMonotonic();
     ebpfMonPacketEventsNoteLost(p->m->put.packetEvents, now);
     n = ebpfMonPacketReaderRead(p->reader, &isWhole);

@@ -32,7 +32,7 @@ static struct {
     unsigned threads;
 } closer = { .lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT };
 
-static void initialise(void)
+static void initialiseCloser(void)
 {
     pthread_condattr_t clock;
 
@@ -109,7 +109,7 @@ static void startThreads(void)
 
 /* Queues them, before all others if somebody waits. Those that need no thread, or for which there is no memory or no
  * thread, are closed here. */
-static void queue(const ebpfMonProbe *probes, unsigned count, unsigned *left)
+static void queueProbes(const ebpfMonProbe *probes, unsigned count, unsigned *left)
 {
     closing **at = left ? &closer.first : closer.last;
 
@@ -149,9 +149,9 @@ void ebpfMonCloserClose(const ebpfMonProbe *probes, unsigned count)
 {
     unsigned left = 0;
 
-    pthread_once(&closer.once, initialise);
+    pthread_once(&closer.once, initialiseCloser);
     pthread_mutex_lock(&closer.lock);
-    queue(probes, count, &left);
+    queueProbes(probes, count, &left);
     while (left)
         pthread_cond_wait(&closer.done, &closer.lock);
     pthread_mutex_unlock(&closer.lock);
@@ -159,9 +159,9 @@ void ebpfMonCloserClose(const ebpfMonProbe *probes, unsigned count)
 
 void ebpfMonCloserCloseLater(const ebpfMonProbe *probes, unsigned count)
 {
-    pthread_once(&closer.once, initialise);
+    pthread_once(&closer.once, initialiseCloser);
     pthread_mutex_lock(&closer.lock);
-    queue(probes, count, NULL);
+    queueProbes(probes, count, NULL);
     pthread_mutex_unlock(&closer.lock);
 }
 
@@ -170,7 +170,7 @@ int ebpfMonCloserFinish(double seconds)
     struct timespec until = timeOf(ebpfMonClockMonotonic() + (uint64_t)(seconds * 1e9));
     int late = 0, left;
 
-    pthread_once(&closer.once, initialise);
+    pthread_once(&closer.once, initialiseCloser);
     pthread_mutex_lock(&closer.lock);
     while (closer.unfinished && !late)
         late = pthread_cond_timedwait(&closer.done, &closer.lock, &until);

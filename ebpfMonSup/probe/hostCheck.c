@@ -27,7 +27,7 @@
 
 typedef enum { isThere, isPartly, isAbsent } verdict;
 
-static void say(FILE *out, verdict v, const char *subject, const char *text)
+static void printVerdict(FILE *out, verdict v, const char *subject, const char *text)
 {
     static const char *const words[] = { "yes", "part", "NO" };
 
@@ -61,7 +61,7 @@ static int checkKernel(FILE *out)
              kernel.machine, isTyped ? "type information (BTF)" : "no type information in " BTF
              ": use a kernel with CONFIG_DEBUG_INFO_BTF, as distributions build them", paranoid, unprivileged, isLocked ?
              ", locked down: boot without lockdown=confidentiality, which forbids eBPF to read memory" : "");
-    say(out, isTyped && !isLocked ? isThere : isAbsent, "kernel", text);
+    printVerdict(out, isTyped && !isLocked ? isThere : isAbsent, "kernel", text);
     return isTyped && !isLocked;
 }
 
@@ -90,7 +90,7 @@ static void checkUser(FILE *out)
         used = strlen(text);
     }
     snprintf(text + used, sizeof(text) - used, "%s", missing ? "" : ", with all capabilities that can be of use");
-    say(out, missing ? isPartly : isThere, "user", text);
+    printVerdict(out, missing ? isPartly : isThere, "user", text);
 }
 
 /* The kernel part is loaded as the monitor loads it, with small tables. */
@@ -100,13 +100,13 @@ static int checkPrograms(FILE *out)
     char why[256], text[400];
 
     if (ebpfMonKernelLoad(&sizes, why, sizeof(why))) {
-        say(out, isAbsent, "programs", why);
+        printVerdict(out, isAbsent, "programs", why);
         return 0;
     }
     snprintf(text, sizeof(text), "the kernel takes the eBPF programs: levels puts, counts, chains, trace%s",
              ebpfMonFeature.recvLength && ebpfMonFeature.connectState ? "" :
              "; the process at the other end of a PVA connection is not seen: use a newer kernel");
-    say(out, ebpfMonFeature.recvLength ? isThere : isPartly, "programs", text);
+    printVerdict(out, ebpfMonFeature.recvLength ? isThere : isPartly, "programs", text);
     return 1;
 }
 
@@ -129,7 +129,7 @@ static int checkProbes(FILE *out, int *needFiles)
                  "or later with CAP_SYS_ADMIN");
     else
         snprintf(text, sizeof(text), "all of an IOC at once; they take no files, and are removed at once");
-    say(out, err ? isAbsent : inFolder ? isThere : isPartly, "probes", text);
+    printVerdict(out, err ? isAbsent : inFolder ? isThere : isPartly, "probes", text);
     return !err;
 }
 
@@ -149,7 +149,7 @@ static void sayProcesses(FILE *out, const char *subject, unsigned number, unsign
     char text[300];
 
     snprintf(text, sizeof(text), "of %u of %u processes can be read%s", number, all, number == all ? "" : advice);
-    say(out, judgePart(number, all), subject, text);
+    printVerdict(out, judgePart(number, all), subject, text);
 }
 
 /* Nonzero: IOCs of other users can be watched. */
@@ -176,8 +176,8 @@ static void checkPackets(FILE *out)
     char why[256];
     ebpfMonPackets *packets = ebpfMonPacketsOpen(0, 65536, why, sizeof(why));
 
-    say(out, packets ? isThere : isAbsent, "packets", packets ?
-        "puts to servers that are not EPICS Base, searches and beacons are seen" : why);
+    printVerdict(out, packets ? isThere : isAbsent, "packets", packets ?
+                 "puts to servers that are not EPICS Base, searches and beacons are seen" : why);
     if (packets)
         ebpfMonPacketsClose(packets);
 }
@@ -190,9 +190,9 @@ static void checkContainers(FILE *out)
     err = own < 0 || setns(own, CLONE_NEWNET) ? errno : 0;
     if (own >= 0)
         close(own);
-    say(out, err ? isAbsent : isThere, "containers", err ?
-        "packets of other network namespaces are not seen. Give it CAP_SYS_ADMIN, if IOCs run in containers" :
-        "packets of other network namespaces are seen, too");
+    printVerdict(out, err ? isAbsent : isThere, "containers", err ?
+                 "packets of other network namespaces are not seen. Give it CAP_SYS_ADMIN, if IOCs run in containers" :
+                 "packets of other network namespaces are seen, too");
 }
 
 static void checkStacks(FILE *out)
@@ -203,8 +203,8 @@ static void checkStacks(FILE *out)
     ok = fd >= 0 && read(fd, &byte, 1) == 1;
     if (fd >= 0)
         close(fd);
-    say(out, ok ? isThere : isAbsent, "stacks", ok ? "of threads that hang: with the functions of the kernel" :
-        "of threads that hang: without the functions of the kernel. Give it CAP_SYS_ADMIN, if you want them");
+    printVerdict(out, ok ? isThere : isAbsent, "stacks", ok ? "of threads that hang: with the functions of the kernel" :
+                 "of threads that hang: without the functions of the kernel. Give it CAP_SYS_ADMIN, if you want them");
 }
 
 static void checkLimits(FILE *out, int needFiles)
@@ -218,7 +218,7 @@ static void checkLimits(FILE *out, int needFiles)
                  ". Raise the hard limit (ulimit -Hn, LimitNOFILE) for more" : "");
     else
         snprintf(text, sizeof(text), "%u files", files);
-    say(out, needFiles && iocs < 100 ? isPartly : isThere, "limits", text);
+    printVerdict(out, needFiles && iocs < 100 ? isPartly : isThere, "limits", text);
 }
 
 static void checkPriority(FILE *out)
@@ -228,9 +228,9 @@ static void checkPriority(FILE *out)
 
     if (ok)
         setpriority(PRIO_PROCESS, (id_t)tid, before);
-    say(out, ok ? isThere : isAbsent, "priority", ok ? "the threads that read events and packets go before others" :
-        "the threads that read events and packets have no precedence: on a busy host more may be lost. Give it "
-        "CAP_SYS_NICE, or LimitNICE");
+    printVerdict(out, ok ? isThere : isAbsent, "priority", ok ? "the threads that read events and packets go before others" :
+                 "the threads that read events and packets have no precedence: on a busy host more may be lost. Give it "
+                 "CAP_SYS_NICE, or LimitNICE");
 }
 
 int ebpfMonHostCheck(FILE *out)

@@ -111,7 +111,7 @@ static int useOneSocket(ebpfMonPacketTaps *t, pid_t pid, uint32_t *netns)
     return 0;
 }
 
-static int has(const int *index, int count, int device)
+static int hasDevice(const int *index, int count, int device)
 {
     for (int i = 0; i < count; i++)
         if (index[i] == device)
@@ -128,7 +128,7 @@ static int followDevices(ebpfMonPacketTaps *t, pid_t pid)
     if (count < 0 || count > EBPFMON_TAP_DEVICES_MAX)
         return -1;
     for (unsigned i = 0; i < t->count;)
-        if (has(index, count, t->socket[i].device))
+        if (hasDevice(index, count, t->socket[i].device))
             i++;
         else
             dropSocket(t, i);

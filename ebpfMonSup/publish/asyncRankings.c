@@ -57,7 +57,7 @@ void ebpfMonAsyncRankingsFree(ebpfMonAsyncRankings *r)
     free(r);
 }
 
-static void begin(ebpfMonAsyncRankings *r, uint64_t now)
+static void beginSecond(ebpfMonAsyncRankings *r, uint64_t now)
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
 
@@ -110,7 +110,7 @@ static void fillRow(const ebpfMonTarget *t, const struct ebpfMonAsyncStat *s, ui
 }
 
 /* By the mean; one that is under way for longer, by that. */
-static void insert(ebpfMonAsyncRankings *r, const ebpfMonTarget *t, uint32_t index, const ebpfMonAsyncRow *row)
+static void insertRow(ebpfMonAsyncRankings *r, const ebpfMonTarget *t, uint32_t index, const ebpfMonAsyncRow *row)
 {
     double order = row->mean > row->busy ? row->mean : row->busy;
     unsigned i = r->slowCount;
@@ -166,10 +166,10 @@ static void addAsync(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *s)
     if (row.busy > r->busyMax)
         r->busyMax = row.busy;
     if (row.count || row.busy > 0)
-        insert(r, t, index, &row);
+        insertRow(r, t, index, &row);
 }
 
-static void publish(const ebpfMonAsyncRankings *r, const epicsTimeStamp *at)
+static void publishRows(const ebpfMonAsyncRankings *r, const epicsTimeStamp *at)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
     ebpfMonAsyncValues *values = &published->asyncs;
@@ -198,11 +198,11 @@ void ebpfMonAsyncRankingsPublish(ebpfMonAsyncRankings *r, uint64_t now)
     epicsTimeStamp at;
 
     epicsTimeGetCurrent(&at);
-    begin(r, now);
+    beginSecond(r, now);
     ebpfMonTargetsLock(r->targets);
     r->eachAsync(addAsync, r);
     for (unsigned i = 0; i < r->slowCount; i++)
         ebpfMonDisplayName(r->targets, r->slow[i].t, r->slow[i].index, r->slow[i].row.name, EBPFMON_NAME_SIZE);
     ebpfMonTargetsUnlock(r->targets);
-    publish(r, &at);
+    publishRows(r, &at);
 }

@@ -34,13 +34,13 @@ struct ebpfMonHeatMaps {
     const heatRecord *shown[TRACKED];
 };
 
-static void forget(double *row)
+static void clearRow(double *row)
 {
     for (unsigned i = 0; i < COLUMNS; i++)
         row[i] = NAN;
 }
 
-static void append(double *row, double value)
+static void appendColumn(double *row, double value)
 {
     memmove(row, row + 1, (COLUMNS - 1) * sizeof(row[0]));
     row[COLUMNS - 1] = value;
@@ -54,16 +54,16 @@ ebpfMonHeatMaps *ebpfMonHeatMapsNew(void)
     if (!maps)
         return NULL;
     for (unsigned i = 0; i < TRACKED; i++)
-        forget(maps->record[i].rate);
+        clearRow(maps->record[i].rate);
     for (unsigned o = 0; o < EBPFMON_HEAT_OCTAVES; o++)
-        forget(maps->chains[o]);
+        clearRow(maps->chains[o]);
     values = &ebpfMonPublishedLock()->heat;
     values->records = 0;
     memset(values->record, 0, sizeof(values->record));
     for (unsigned i = 0; i < EBPFMON_HEAT_RECORDS; i++)
-        forget(values->rate + i * COLUMNS);
+        clearRow(values->rate + i * COLUMNS);
     for (unsigned o = 0; o < EBPFMON_HEAT_OCTAVES; o++)
-        forget(values->chains + o * COLUMNS);
+        clearRow(values->chains + o * COLUMNS);
     ebpfMonPublishedUnlock();
     return maps;
 }
@@ -115,7 +115,7 @@ static heatRecord *findRecord(ebpfMonHeatMaps *m, const char *name)
     }
     if (!least)
         return NULL;
-    forget(least->rate);
+    clearRow(least->rate);
     least->count = 0;
     memcpy(least->name, name, sizeof(least->name));
     return least;
@@ -145,7 +145,7 @@ static void addRecords(ebpfMonHeatMaps *m, double seconds)
         r->isCounted = 1;
     }
     for (unsigned i = 0; seconds > 0 && i < TRACKED; i++)
-        append(m->record[i].rate, rate[i]);
+        appendColumn(m->record[i].rate, rate[i]);
 }
 
 static void addChains(ebpfMonHeatMaps *m, double seconds)
@@ -154,11 +154,11 @@ static void addChains(ebpfMonHeatMaps *m, double seconds)
 
     if (strcmp(m->root, m->rootBefore) != 0)
         for (unsigned o = 0; o < EBPFMON_HEAT_OCTAVES; o++)
-            forget(m->chains[o]); /* they were other chains */
+            clearRow(m->chains[o]); /* they were other chains */
     for (unsigned o = 0; o < EBPFMON_HEAT_OCTAVES; o++)
         isKnown = isKnown && m->hist[o] >= m->histBefore[o];
     for (unsigned o = 0; seconds > 0 && o < EBPFMON_HEAT_OCTAVES; o++)
-        append(m->chains[o], isKnown ? m->hist[o] - m->histBefore[o] : NAN);
+        appendColumn(m->chains[o], isKnown ? m->hist[o] - m->histBefore[o] : NAN);
     memcpy(m->histBefore, m->hist, sizeof(m->hist));
     memcpy(m->rootBefore, m->root, sizeof(m->root));
 }
@@ -186,7 +186,7 @@ static void publishMaps(ebpfMonHeatMaps *m)
     values->records = count < EBPFMON_HEAT_RECORDS ? count : EBPFMON_HEAT_RECORDS;
     for (unsigned i = 0; i < EBPFMON_HEAT_RECORDS; i++) {
         if (i >= values->records) {
-            forget(values->rate + i * COLUMNS);
+            clearRow(values->rate + i * COLUMNS);
             values->record[i].name[0] = 0;
             continue;
         }

@@ -40,7 +40,7 @@ void ebpfMonRootAuditAddRoot(ebpfMonTarget *t, uint32_t index, const struct ebpf
 
 /* The records of a chain are counted before its root, and were read after it: so they cannot be behind. And what they had a
  * second ago their roots have by now. */
-static int agrees(const ebpfMonTarget *t)
+static int doSumsAgree(const ebpfMonTarget *t)
 {
     int64_t differ = (int64_t)(t->publisher.sums.bySnapshots - t->publisher.sums.byRoots) - t->publisher.sums.known;
     int64_t more = (int64_t)(t->publisher.sums.bySnapshots - t->publisher.sums.bySnapshotsBefore);
@@ -48,12 +48,12 @@ static int agrees(const ebpfMonTarget *t)
     return differ >= 0 && differ <= more;
 }
 
-static void compare(ebpfMonTarget *t)
+static void compareSums(ebpfMonTarget *t)
 {
     int64_t now = (int64_t)(t->publisher.sums.bySnapshots - t->publisher.sums.byRoots);
     int64_t more = now - t->publisher.sums.known;
 
-    if (agrees(t)) {
+    if (doSumsAgree(t)) {
         t->publisher.sums.wrong = 0;
         return;
     }
@@ -72,6 +72,6 @@ void ebpfMonRootAuditEnd(ebpfMonTargets *targets, uint64_t (*countSnapshots)(con
         t->publisher.sums.bySnapshotsBefore = t->publisher.sums.bySnapshots;
         t->publisher.sums.bySnapshots = countSnapshots(t);
         if (!lostRoots)
-            compare(t);
+            compareSums(t);
     }
 }

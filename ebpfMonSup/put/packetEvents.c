@@ -134,7 +134,7 @@ static int mayBeMissed(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p, int is
 }
 
 /* Not PVA: a put that only sets a display field makes none in the IOC. */
-static void audit(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p)
+static void auditPut(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p)
 {
     if (p->iocId && p->replied && p->ok && !p->pva && !mayBeMissed(e, p, 0))
         ebpfMonAuditsAdd(ebpfMonAuditPutNotInside, 1, p->channel);
@@ -149,7 +149,7 @@ void ebpfMonPacketEventsPublish(ebpfMonPacketEvents *e, uint64_t now)
     for (; list; list = next) {
         next = list->next;
         if (now != UINT64_MAX) /* at the end nobody waits for the IOC */
-            audit(e, list);
+            auditPut(e, list);
         ebpfMonPacketPutsFinish(e->puts, list, ebpfMonServersFind(e->servers, &list->peer, now)->name,
                                 now == UINT64_MAX || mayBeMissed(e, list, !list->passed));
         free(list);

@@ -299,7 +299,7 @@ void ebpfMonPendingPutsTick(ebpfMonPendingPuts *pending, uint64_t now, int all)
     tickResults(pending, now, all);
 }
 
-static uint64_t earlier(uint64_t due, uint64_t other)
+static uint64_t findEarlier(uint64_t due, uint64_t other)
 {
     return other < due ? other : due;
 }
@@ -311,10 +311,10 @@ uint64_t ebpfMonPendingPutsGetDue(const ebpfMonPendingPuts *pending, uint64_t no
     if (pending->packet.first)
         due = pending->packet.first->since + PACKETS_LATE_NS;
     for (const ebpfMonPendingPut *p = pending->links.first; p; p = p->next)
-        due = earlier(due, p->since + (now < p->since + RUNNING_NS ? RUNNING_NS : STARTING_NS));
+        due = findEarlier(due, p->since + (now < p->since + RUNNING_NS ? RUNNING_NS : STARTING_NS));
     for (unsigned b = 0; b < BUCKETS && pending->results; b++)
         for (const ebpfMonPendingPut *p = pending->result[b].first; p; p = p->next)
-            due = earlier(due, findResultEnd(p));
+            due = findEarlier(due, findResultEnd(p));
     return due;
 }
 

@@ -107,7 +107,7 @@ static void beginRun(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources 
     setState(query, ebpfMonQueryFailed, why);
 }
 
-static void look(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from)
+static void readResults(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from)
 {
     char message[200];
     ebpfMonQueryVerdict verdict = ebpfMonQueryRunLook(query->run, from, query->result, message, sizeof(message));
@@ -125,7 +125,7 @@ static void look(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *fro
 }
 
 /* Does what is to be done with one query. Returns when it wants to be looked at again; monotonic s. */
-static double attend(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from, int isEnd)
+static double advanceQuery(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from, int isEnd)
 {
     int isWanted, isRenewed;
 
@@ -146,7 +146,7 @@ static double attend(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources 
     if (!query->run && isWanted)
         beginRun(q, query, from);
     else if (query->run && ebpfMonClockSeconds() >= ebpfMonQueryRunGetDue(query->run))
-        look(q, query, from);
+        readResults(q, query, from);
     else if (query->run)
         ebpfMonQueryRunDrain(query->run);
     return query->run ? ebpfMonQueryRunGetDue(query->run) : HUGE_VAL;
@@ -171,19 +171,19 @@ static void runQueries(ebpfMonWorker *worker, void *arg)
         double due = HUGE_VAL, wait;
 
         for (unsigned i = 0; i < countQueries(q); i++)
-            due = fmin(due, attend(q, q->query[i], &from, 0));
+            due = fmin(due, advanceQuery(q, q->query[i], &from, 0));
         wait = due - ebpfMonClockSeconds();
         if (wait > 0)
             ebpfMonWorkerWait(worker, wait < LONGEST_WAIT ? wait : LONGEST_WAIT);
     }
     for (unsigned i = 0; i < countQueries(q); i++)
-        attend(q, q->query[i], &from, 1);
+        advanceQuery(q, q->query[i], &from, 1);
 }
 
 /* --- The others. Under the lock. --- */
 
 /* Wakes the thread, which is made when it is first needed. */
-static void wake(ebpfMonQueries *q)
+static void wakeThread(ebpfMonQueries *q)
 {
     int isNeeded = 0;
 
@@ -194,7 +194,7 @@ static void wake(ebpfMonQueries *q)
     ebpfMonWorkerWake(q->worker);
 }
 
-static Query *find(ebpfMonQueries *q, const char *name)
+static Query *findQuery(ebpfMonQueries *q, const char *name)
 {
     for (unsigned i = 0; i < q->count; i++)
         if (!q->query[i]->isRemoved && strcmp(q->query[i]->spec.name, name) == 0)
@@ -229,7 +229,7 @@ static Query *addQuery(ebpfMonQueries *q, const char *file, const char *name)
 static int makePlaces(ebpfMonQueries *q, const ebpfMonQuerySet *set, const char *file, char *text, size_t size)
 {
     for (unsigned i = 0; i < set->count; i++) {
-        const Query *other = find(q, set->spec[i].name);
+        const Query *other = findQuery(q, set->spec[i].name);
 
         if (other && strcmp(other->file, file) != 0) {
             snprintf(text, size, "refused: query %s is in %s, too. Give it another name", set->spec[i].name, other->file);
@@ -281,7 +281,7 @@ long ebpfMonQueriesLoad(ebpfMonQueries *q, const char *file, char *text, size_t 
     if (makePlaces(q, set, path, text, size) == 0) {
         setQueries(q, set, path);
         snprintf(text, size, "%u queries of %s are loaded", set->count, file);
-        wake(q);
+        wakeThread(q);
         status = 0;
     }
     epicsMutexUnlock(q->lock);
@@ -294,11 +294,11 @@ long ebpfMonQueriesRun(ebpfMonQueries *q, const char *name, int on)
     Query *query;
 
     epicsMutexMustLock(q->lock);
-    query = find(q, name);
+    query = findQuery(q, name);
     if (query && query->isWanted != on) {
         query->isWanted = on;
         setState(query, on ? ebpfMonQueryStarting : ebpfMonQueryOff, on ? "starts with the monitor" : "stopped");
-        wake(q);
+        wakeThread(q);
     }
     epicsMutexUnlock(q->lock);
     return query ? 0 : -1;
@@ -310,7 +310,7 @@ void ebpfMonQueriesBegin(ebpfMonQueries *q, ebpfMonTargets *targets, const ebpfM
     q->targets = targets;
     q->costs = costs;
     q->canRun = 1;
-    wake(q);
+    wakeThread(q);
     epicsMutexUnlock(q->lock);
 }
 
@@ -339,7 +339,7 @@ static int findResult(ebpfMonQueries *q, const char *name)
     int number = -1;
 
     epicsMutexMustLock(q->lock);
-    query = find(q, name);
+    query = findQuery(q, name);
     if (query)
         number = query->result;
     epicsMutexUnlock(q->lock);

@@ -34,7 +34,7 @@ static int isFunction(const ebpfMonQueryIocs *q)
     return q->spec->order.source <= ebpfMonQueryCall;
 }
 
-static void leave(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
+static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
 {
     Followed *f = (Followed *)ioc;
     ebpfMonQueryIocs *q = arg;
@@ -121,7 +121,7 @@ static int setAllProbes(ebpfMonQueryIocs *q, Followed *f, char *why, size_t size
 }
 
 /* Looks at one IOC from now on. */
-static void enter(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
+static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
 {
     Followed *f = (Followed *)ioc;
     ebpfMonQueryIocs *q = arg;
@@ -135,7 +135,7 @@ static void enter(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
     }
     ioc->isOn = !failed;
     if (failed) {
-        leave(q, ioc, 0);
+        leaveIoc(q, ioc, 0);
         f->places = f->stepped = 0;
         ioc->retryAt = now + RETRY_NS;
         snprintf(q->trouble, sizeof(q->trouble), "%.60s: %.130s", ioc->name, why);
@@ -145,7 +145,7 @@ static void enter(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
 ebpfMonQueryIocs *ebpfMonQueryIocsNew(const ebpfMonQuerySpec *spec, ebpfMonQueryPrograms *programs, ebpfMonQueryNames *names)
 {
     ebpfMonQueryIocs *q = calloc(1, sizeof(*q));
-    const ebpfMonFollowedUser user = { .size = sizeof(Followed), .enter = enter, .leave = leave, .arg = q };
+    const ebpfMonFollowedUser user = { .size = sizeof(Followed), .enter = enterIoc, .leave = leaveIoc, .arg = q };
 
     if (!q)
         return NULL;

@@ -111,7 +111,7 @@ void ebpfMonQueryRowsAdd(ebpfMonQueryRows *r, const uint8_t *key, const struct e
 }
 
 /* Nonzero: each record in the key matches. */
-static int matches(const ebpfMonQuerySpec *spec, const ebpfMonQueryRow *row)
+static int matchesRecords(const ebpfMonQuerySpec *spec, const ebpfMonQueryRow *row)
 {
     for (unsigned i = 0; i < spec->order.plan.keys && spec->record[0]; i++)
         if (ebpfMonQueryIsRecord(&spec->order.plan.key[i]) && !epicsStrGlobMatch(row->key[i], spec->record))
@@ -129,7 +129,7 @@ static void setTexts(ebpfMonQueryRows *r, const ebpfMonQueryNames *names)
         for (unsigned i = 0; i < plan->keys; i++)
             ebpfMonQueryKeyText(&plan->key[i], row->key + plan->key[i].at, names, row->row.key[i],
                                 sizeof(row->row.key[i]));
-        row->isShown = matches(r->spec, &row->row);
+        row->isShown = matchesRecords(r->spec, &row->row);
     }
 }
 

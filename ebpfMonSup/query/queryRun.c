@@ -131,7 +131,7 @@ void ebpfMonQueryRunDrain(ebpfMonQueryRun *r)
         r->missing = ebpfMonQueryStacksFinish(r->stacks);
 }
 
-static void describe(const ebpfMonQueryRun *r, int isWhole, char *message, size_t size)
+static void describeState(const ebpfMonQueryRun *r, int isWhole, char *message, size_t size)
 {
     const char *trouble = ebpfMonQueryIocsGetTrouble(r->iocs);
     double stepped;
@@ -169,7 +169,7 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     r->counts = counts;
     r->last = now;
     r->due = now + r->spec->interval;
-    describe(r, isWhole, message, size);
+    describeState(r, isWhole, message, size);
     result = ebpfMonQueryResultsLock(resultNumber);
     result->cost = r->cost;
     result->events = counts.passed * r->spec->order.plan.sample;

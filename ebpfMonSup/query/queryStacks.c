@@ -116,7 +116,7 @@ static void addKernel(ebpfMonQueryStacks *s, const uint64_t *address, uint32_t c
     }
 }
 
-static void flush(ebpfMonQueryStacks *s, Batch *b)
+static void flushBatch(ebpfMonQueryStacks *s, Batch *b)
 {
     char line[LINE];
 
@@ -192,7 +192,7 @@ void ebpfMonQueryStacksAdd(ebpfMonQueryStacks *s, const struct ebpfMonQueryEvent
     memcpy(copy.regs, ev->regs, sizeof(copy.regs));
     memcpy(copy.ret, ev->ret, sizeof(copy.ret));
     if (b && b->count == EBPFMON_FOLD_BATCH) {
-        flush(s, b);
+        flushBatch(s, b);
         b = findBatch(s, ev);
     }
     if (!b || ebpfMonStackFoldAdd(b->fold, &copy)) {
@@ -208,7 +208,7 @@ void ebpfMonQueryStacksAdd(ebpfMonQueryStacks *s, const struct ebpfMonQueryEvent
 uint64_t ebpfMonQueryStacksFinish(ebpfMonQueryStacks *s)
 {
     for (unsigned i = 0; i < s->batches; i++)
-        flush(s, s->batch[i]);
+        flushBatch(s, s->batch[i]);
     return s->missing;
 }
 

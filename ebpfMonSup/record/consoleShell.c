@@ -53,7 +53,7 @@ static int isEnd(const char *line)
 }
 
 /* Until the client goes. "exit" ends the connection, not this IOC. */
-static void talk(FILE *in, FILE *out)
+static void runCommands(FILE *in, FILE *out)
 {
     char line[LINE_SIZE];
 
@@ -81,7 +81,7 @@ static void serveClient(void *arg)
 
     if (in && out) {
         epicsSetThreadStdout(out);
-        talk(in, out);
+        runCommands(in, out);
         epicsSetThreadStdout(NULL);
     }
     if (out)

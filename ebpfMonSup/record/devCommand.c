@@ -30,7 +30,7 @@ static int isCommand(dbCommon *prec, const char *name)
     return link && link->type == INST_IO && strcmp(link->value.instio.string, name) == 0;
 }
 
-static long unknown(dbCommon *prec, const char *names)
+static long refuseName(dbCommon *prec, const char *names)
 {
     errlogSevPrintf(errlogMajor, "%s: OUT must be %s\n", prec->name, names);
     return S_dev_badOutType;
@@ -78,7 +78,7 @@ static long initBo(dbCommon *prec)
             return DONE_NO_CONVERT;
         }
     }
-    return unknown(prec, "\"@LOST_RESET\", \"@LOG_ROTATE\", \"@PUT_BAD_ACK\" or \"@RULES_LOAD\"");
+    return refuseName(prec, "\"@LOST_RESET\", \"@LOG_ROTATE\", \"@PUT_BAD_ACK\" or \"@RULES_LOAD\"");
 }
 
 static long writeBo(boRecord *prec)
@@ -117,7 +117,7 @@ static long initLso(dbCommon *prec)
             return 0;
         }
     }
-    return unknown(prec, "\"@CHAIN_HIST_ROOT\", \"@CLIENT_FILTER_IOC\" or \"@CLIENT_FILTER_PV\"");
+    return refuseName(prec, "\"@CHAIN_HIST_ROOT\", \"@CLIENT_FILTER_IOC\" or \"@CLIENT_FILTER_PV\"");
 }
 
 static long writeLso(lsoRecord *prec)

@@ -80,7 +80,7 @@ static int getName(const aSubRecord *prec, int in, char *name, size_t size)
     return 0;
 }
 
-static int command(const aSubRecord *prec, unsigned *rules, char *text, size_t size)
+static int runCommand(const aSubRecord *prec, unsigned *rules, char *text, size_t size)
 {
     char file[256];
 
@@ -114,7 +114,7 @@ static long ebpfMonRulesSub(aSubRecord *prec)
     char text[TEXT_SIZE] = "";
     unsigned checked = 0, rules, open;
     uint64_t count;
-    int status = command(prec, &checked, text, sizeof(text));
+    int status = runCommand(prec, &checked, text, sizeof(text));
     const ebpfMonPublished *published = ebpfMonPublishedLock();
 
     rules = checked ? checked : published->rules.count;

@@ -52,7 +52,7 @@ static tableOf *findTable(const char *name)
 }
 
 /* The columns of a table show the same rows: the first one tells how many there are, and when they changed. */
-static int fits(const tableOf *table, const ebpfMonPv *pv)
+static int canShow(const tableOf *table, const ebpfMonPv *pv)
 {
     for (unsigned c = 0; c < COLUMNS_MAX; c++)
         if (table->cells[c].pv && (table->cells[c].pv->group != pv->group || table->cells[c].pv->row != pv->row))
@@ -78,7 +78,7 @@ static const char *addRecord(waveformRecord *prec, const char *tag)
     if (parts != 3 || place < 1 || place > COLUMNS_MAX || !dev)
         return "must be \"TABLE POSITION COLUMN\", with POSITION 1 to 16, and DTYP ebpfMon";
     cells = &table->cells[place - 1];
-    if (cells->pv || !fits(table, dev->pv))
+    if (cells->pv || !canShow(table, dev->pv))
         return "has the position of another column, or shows other rows";
     cells->pv = dev->pv;
     cells->precision = prec->prec;
@@ -107,7 +107,7 @@ static void findColumns(void)
 }
 
 /* Zero: a column or memory is missing. */
-static int prepare(tableOf *table)
+static int prepareTable(tableOf *table)
 {
     while (table->columns < COLUMNS_MAX && table->cells[table->columns].pv)
         table->columns++;
@@ -122,12 +122,12 @@ static int prepare(tableOf *table)
     return table->columns > 0;
 }
 
-static void serve(tableOf *table)
+static void serveTable(tableOf *table)
 {
     ebpfMonPvaColumn column[COLUMNS_MAX];
     const waveformRecord *labels = table->labels;
 
-    if (!prepare(table)) {
+    if (!prepareTable(table)) {
         errlogSevPrintf(errlogMajor, "ebpfMon: table %s has no column 1, or one is missing between others\n",
                         table->name);
         return;
@@ -140,7 +140,7 @@ static void serve(tableOf *table)
     table->served = ebpfMonPvaServeAdd(table->name, table->group, column, table->cells, table->columns);
 }
 
-static void post(tableOf *table)
+static void postTable(tableOf *table)
 {
     ebpfMonTableRead(table->cells, table->columns, &table->moment);
     ebpfMonPvaServePost(table->served, table->cells, table->columns, &table->moment);
@@ -151,9 +151,9 @@ void ebpfMonTablesStart(void)
     ebpfMonLazyMutexLock(&tablesLock);
     findColumns();
     for (tableOf *table = tables; table; table = table->next) {
-        serve(table);
+        serveTable(table);
         if (table->served)
-            post(table);
+            postTable(table);
     }
     ebpfMonLazyMutexUnlock(&tablesLock);
 }
@@ -179,6 +179,6 @@ void ebpfMonTablesPost(ebpfMonGroup group)
     ebpfMonLazyMutexLock(&tablesLock);
     for (tableOf *table = tables; table; table = table->next)
         if (table->served && table->cells[0].pv->group == group)
-            post(table);
+            postTable(table);
     ebpfMonLazyMutexUnlock(&tablesLock);
 }

@@ -53,7 +53,7 @@ static void giveSign(void *worker)
     ebpfMonWorkerGiveSign(worker);
 }
 
-static void look(ebpfMonClientLooker *looker, ebpfMonWorker *worker)
+static void readClients(ebpfMonClientLooker *looker, ebpfMonWorker *worker)
 {
     int isAsked = epicsAtomicCmpAndSwapIntT(&looker->isAsked, 1, 0);
 
@@ -74,7 +74,7 @@ static void runLooker(ebpfMonWorker *worker, void *arg)
         double now = ebpfMonClockSeconds();
 
         if (now >= next || epicsAtomicGetIntT(&looker->isAsked)) {
-            look(looker, worker);
+            readClients(looker, worker);
             next = ebpfMonClockSeconds() + EBPFMON_CLIENT_PERIOD;
         } else if (ebpfMonWorkerWait(worker, next - now) && !epicsAtomicGetIntT(&looker->isAsked)) {
             ebpfMonClientReportPublish(looker->table);

@@ -92,7 +92,7 @@ void ebpfMonClientReportAddClients(ebpfMonTextReport *report, ebpfMonClientTable
     ebpfMonClientTableUnlock(table);
 }
 
-static int matches(const ebpfMonClientIoc *ioc, const ebpfMonCaUse *use, const char *pattern)
+static int matchesPattern(const ebpfMonClientIoc *ioc, const ebpfMonCaUse *use, const char *pattern)
 {
     return !pattern[0] || epicsStrGlobMatch(ioc->clients->names + use->name, pattern) ||
            epicsStrGlobMatch(ebpfMonCatalogueName(ioc->cat, use->record), pattern);
@@ -142,7 +142,7 @@ void ebpfMonClientReportAddUsers(ebpfMonTextReport *report, ebpfMonClientTable *
         if (addNote(report, ioc))
             continue;
         for (size_t i = 0; i < ioc->clients->uses; i++)
-            if (matches(ioc, &ioc->clients->use[i], pvPattern) && found++ < USERS_MAX)
+            if (matchesPattern(ioc, &ioc->clients->use[i], pvPattern) && found++ < USERS_MAX)
                 addUser(report, ioc, i);
     }
     ebpfMonClientTableUnlock(table);

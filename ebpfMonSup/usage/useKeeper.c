@@ -91,12 +91,12 @@ void ebpfMonUseKeeperFree(ebpfMonUseKeeper *k)
     free(k);
 }
 
-static int64_t now(void)
+static int64_t getUnixTime(void)
 {
     return (int64_t)(ebpfMonClockReal() / EBPFMON_SECOND_NS);
 }
 
-static void publish(ebpfMonUseKeeper *k, ebpfMonLogState state, const char *message)
+static void publishState(ebpfMonUseKeeper *k, ebpfMonLogState state, const char *message)
 {
     ebpfMonPublished *published;
     int64_t rows = k->store ? ebpfMonUseStoreCount(k->store) : -1;
@@ -122,7 +122,7 @@ static void tellTrouble(ebpfMonUseKeeper *k, const char *why)
     char text[256];
 
     snprintf(text, sizeof(text), "%.100s: %.150s", k->conf.file, why);
-    publish(k, ebpfMonLogTrouble, text);
+    publishState(k, ebpfMonLogTrouble, text);
     if (!k->isTold)
         errlogSevPrintf(errlogMajor, "ebpfMon: uses are not kept: %s\n", text);
     k->isTold = 1;
@@ -139,7 +139,7 @@ static void tellWorks(ebpfMonUseKeeper *k)
         errlogSevPrintf(errlogInfo, "ebpfMon: uses are kept again: %.200s\n", k->conf.file);
     k->isTold = 0;
     snprintf(text, sizeof(text), "kept in %.200s", k->conf.file);
-    publish(k, ebpfMonLogOk, text);
+    publishState(k, ebpfMonLogOk, text);
 }
 
 /* How each IOC is watched now. */
@@ -163,7 +163,7 @@ static int writeWatched(ebpfMonUseKeeper *k, char *why, size_t size)
         int ways = (k->calls.areClientsRead(k->calls.arg, k->ioc[i].id) ? EBPFMON_WATCHED_LISTS : 0) |
                    (k->ioc[i].seesPuts ? EBPFMON_WATCHED_PUTS : 0) | (seesPackets ? EBPFMON_WATCHED_PACKETS : 0);
 
-        status = ebpfMonUseStoreAddWatched(k->store, k->ioc[i].name, ways, now(), why, size);
+        status = ebpfMonUseStoreAddWatched(k->store, k->ioc[i].name, ways, getUnixTime(), why, size);
     }
     return status;
 }
@@ -171,7 +171,7 @@ static int writeWatched(ebpfMonUseKeeper *k, char *why, size_t size)
 /* One batch of at most BATCH notes. Their number, or -1: then they are notes again. */
 static int writeBatch(ebpfMonUseKeeper *k, size_t *cursor, int all, char *why, size_t size)
 {
-    unsigned n = ebpfMonUseNotesTake(k->notes, cursor, now(), all, k->use, BATCH);
+    unsigned n = ebpfMonUseNotesTake(k->notes, cursor, getUnixTime(), all, k->use, BATCH);
     int status = 0;
 
     for (unsigned i = 0; i < n && status == 0; i++)
@@ -211,7 +211,7 @@ static int writeAll(ebpfMonUseKeeper *k, ebpfMonWorker *worker, int all, char *w
     return n;
 }
 
-static void keep(ebpfMonUseKeeper *k, ebpfMonWorker *worker, int isEnd)
+static void writeDueNotes(ebpfMonUseKeeper *k, ebpfMonWorker *worker, int isEnd)
 {
     int isAsked = epicsAtomicCmpAndSwapIntT(&k->isAsked, 1, 0), status = -1;
     char why[WHY_SIZE] = "";
@@ -234,10 +234,10 @@ static void runKeeper(ebpfMonWorker *worker, void *arg)
     ebpfMonUseKeeper *k = arg;
 
     while (!ebpfMonWorkerIsStopping(worker)) {
-        keep(k, worker, 0);
+        writeDueNotes(k, worker, 0);
         ebpfMonWorkerWait(worker, PERIOD);
     }
-    keep(k, worker, 1);
+    writeDueNotes(k, worker, 1);
     ebpfMonUseStoreClose(k->store);
     k->store = NULL;
 }

@@ -170,7 +170,7 @@ static int isDue(const note *n, int64_t now)
     return n->isNew || now >= n->taken + again || now < n->taken; /* a clock that was set back */
 }
 
-static void take(note *n, int64_t now, ebpfMonUse *use)
+static void takeNote(note *n, int64_t now, ebpfMonUse *use)
 {
     *use = (ebpfMonUse){ .kind = (ebpfMonUseKind)n->kind, .first = n->first, .last = n->last, .count = n->count };
     ebpfMonTextCopy(use->ioc, sizeof(use->ioc), n->names);
@@ -192,7 +192,7 @@ unsigned ebpfMonUseNotesTake(ebpfMonUseNotes *notes, size_t *cursor, int64_t now
 
         for (; n && taken < max; n = n->next)
             if (n->isChanged && (all || isDue(n, now)))
-                take(n, now, &uses[taken++]);
+                takeNote(n, now, &uses[taken++]);
         if (n)
             break; /* the rest of this bucket comes next time */
     }

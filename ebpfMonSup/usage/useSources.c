@@ -8,7 +8,7 @@
 
 #define WHO_SIZE 192
 
-static int64_t now(void)
+static int64_t getUnixTime(void)
 {
     return (int64_t)(ebpfMonClockReal() / EBPFMON_SECOND_NS);
 }
@@ -24,7 +24,7 @@ static void formatWho(const ebpfMonPutClient *client, char *buf, size_t size)
     snprintf(buf, size, "%s@%s%s", client->user[0] ? client->user : "?", client->host, local);
 }
 
-static uint64_t identify(uint32_t addr, uint16_t port)
+static uint64_t hashPeer(uint32_t addr, uint16_t port)
 {
     return ebpfMonHashMix((uint64_t)addr << 16 | port) | 1;
 }
@@ -41,7 +41,7 @@ void ebpfMonUseSourcesAddPut(ebpfMonUseNotes *notes, const ebpfMonPut *put)
     else
         snprintf(who, sizeof(who), "%s", put->who);
     if (ebpfMonUseNotesAdd(notes, put->ioc, put->pv, ebpfMonUseWrite,
-                           ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, who, strlen(who)) | 1, now(), 1))
+                           ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, who, strlen(who)) | 1, getUnixTime(), 1))
         ebpfMonUseNotesSetWho(notes, put->ioc, put->pv, ebpfMonUseWrite, who);
 }
 
@@ -83,7 +83,7 @@ void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *tabl
         ebpfMonTextCopy(name, sizeof(name), ev->name);
     else if (ev->protocol != ebpfMonWireCa || !findName(table, iocId, &ev->peer, ev->sid, name, sizeof(name)))
         return;
-    if (!ebpfMonUseNotesAdd(notes, server, name, kind, identify(ev->peer.addr, ev->peer.port), now(),
+    if (!ebpfMonUseNotesAdd(notes, server, name, kind, hashPeer(ev->peer.addr, ev->peer.port), getUnixTime(),
                             kind == ebpfMonUseRead))
         return;
     ebpfMonPutClientsFind(clients, &ev->peer, ev->user, ev->host, &client);
@@ -98,7 +98,7 @@ static void addUse(ebpfMonUseNotes *notes, const ebpfMonClientIoc *ioc, const eb
     const char *name = ioc->clients->names + use->name;
     char who[WHO_SIZE];
 
-    if (!ebpfMonUseNotesAdd(notes, ioc->name, name, kind, identify(client->addr, client->port), at, 0))
+    if (!ebpfMonUseNotesAdd(notes, ioc->name, name, kind, hashPeer(client->addr, client->port), at, 0))
         return;
     formatWho(&ioc->facts[use->client].who, who, sizeof(who));
     ebpfMonUseNotesSetWho(notes, ioc->name, name, kind, who);
@@ -107,7 +107,7 @@ static void addUse(ebpfMonUseNotes *notes, const ebpfMonClientIoc *ioc, const eb
 void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table)
 {
     const ebpfMonClientIoc *ioc;
-    int64_t at = now();
+    int64_t at = getUnixTime();
 
     if (!ebpfMonUseNotesAreWanted(notes))
         return;

@@ -45,7 +45,7 @@ struct ebpfMonUseStore {
     sqlite3_stmt *stmt[sqlStatements];
 };
 
-static void explain(sqlite3 *db, const char *doing, char *why, size_t size)
+static void describeError(sqlite3 *db, const char *doing, char *why, size_t size)
 {
     int code = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
     const char *todo = code == SQLITE_FULL ? ": it is full. Give it more room (ebpfMonUsage), or free the disk" :
@@ -55,16 +55,16 @@ static void explain(sqlite3 *db, const char *doing, char *why, size_t size)
     snprintf(why, size, "%s: %s%s", doing, db ? sqlite3_errmsg(db) : "no memory", todo);
 }
 
-static int run(ebpfMonUseStore *store, const char *sql, char *why, size_t size)
+static int runSql(ebpfMonUseStore *store, const char *sql, char *why, size_t size)
 {
     if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK)
         return 0;
-    explain(store->db, sql, why, size);
+    describeError(store->db, sql, why, size);
     return -1;
 }
 
 /* The number that a query gives; -1 with "why". */
-static int64_t ask(ebpfMonUseStore *store, const char *sql, char *why, size_t size)
+static int64_t queryNumber(ebpfMonUseStore *store, const char *sql, char *why, size_t size)
 {
     sqlite3_stmt *stmt = NULL;
     int64_t n = -1;
@@ -72,7 +72,7 @@ static int64_t ask(ebpfMonUseStore *store, const char *sql, char *why, size_t si
     if (sqlite3_prepare_v2(store->db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
         n = sqlite3_column_int64(stmt, 0);
     else
-        explain(store->db, sql, why, size);
+        describeError(store->db, sql, why, size);
     sqlite3_finalize(stmt);
     return n;
 }
@@ -80,9 +80,9 @@ static int64_t ask(ebpfMonUseStore *store, const char *sql, char *why, size_t si
 /* A new file is empty; any other must say that it is ours. */
 static int checkOwner(ebpfMonUseStore *store, char *why, size_t size)
 {
-    int64_t tables = ask(store, "SELECT count(*) FROM sqlite_master", why, size);
-    int64_t owner = tables < 0 ? -1 : ask(store, "PRAGMA application_id", why, size);
-    int64_t version = owner < 0 ? -1 : ask(store, "PRAGMA user_version", why, size);
+    int64_t tables = queryNumber(store, "SELECT count(*) FROM sqlite_master", why, size);
+    int64_t owner = tables < 0 ? -1 : queryNumber(store, "PRAGMA application_id", why, size);
+    int64_t version = owner < 0 ? -1 : queryNumber(store, "PRAGMA user_version", why, size);
 
     if (version < 0)
         return -1;
@@ -99,11 +99,12 @@ static int prepareWriter(ebpfMonUseStore *store, unsigned megabytes, char *why, 
     char sql[200];
 
     snprintf(sql, sizeof(sql), "PRAGMA max_page_count = %u", megabytes * (1048576u / PAGE_BYTES));
-    if (run(store, "PRAGMA journal_mode = WAL", why, size) || run(store, "PRAGMA synchronous = NORMAL", why, size) ||
-        run(store, sql, why, size) || run(store, schema, why, size))
+    if (runSql(store, "PRAGMA journal_mode = WAL", why, size) ||
+        runSql(store, "PRAGMA synchronous = NORMAL", why, size) ||
+        runSql(store, sql, why, size) || runSql(store, schema, why, size))
         return -1;
     snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION, VERSION);
-    return run(store, sql, why, size);
+    return runSql(store, sql, why, size);
 }
 
 /* The file is ours, and nobody else can exchange it; it is made if it is not there. SQLite has files beside it (-wal, -shm),
@@ -138,7 +139,7 @@ ebpfMonUseStore *ebpfMonUseStoreOpen(const char *file, int isWriter, unsigned me
         return NULL;
     }
     if (sqlite3_open_v2(file, &store->db, flags, NULL) != SQLITE_OK) {
-        explain(store->db, "it cannot be opened", why, size);
+        describeError(store->db, "it cannot be opened", why, size);
         ebpfMonUseStoreClose(store);
         return NULL;
     }
@@ -152,7 +153,7 @@ ebpfMonUseStore *ebpfMonUseStoreOpen(const char *file, int isWriter, unsigned me
             break;
     if (i == sqlStatements)
         return store;
-    explain(store->db, "it has not our tables", why, size);
+    describeError(store->db, "it has not our tables", why, size);
     ebpfMonUseStoreClose(store);
     return NULL;
 }
@@ -169,12 +170,12 @@ void ebpfMonUseStoreClose(ebpfMonUseStore *store)
 
 /* --- writing ---------------------------------------------------------------------------------------------------- */
 
-static int step(ebpfMonUseStore *store, int which, char *why, size_t size)
+static int runStatement(ebpfMonUseStore *store, int which, char *why, size_t size)
 {
     int status = sqlite3_step(store->stmt[which]);
 
     if (status != SQLITE_DONE)
-        explain(store->db, "it cannot be written", why, size);
+        describeError(store->db, "it cannot be written", why, size);
     sqlite3_reset(store->stmt[which]);
     return status == SQLITE_DONE ? 0 : -1;
 }
@@ -186,7 +187,7 @@ static void bindText(sqlite3_stmt *stmt, int at, const char *text)
 
 int ebpfMonUseStoreBegin(ebpfMonUseStore *store, char *why, size_t size)
 {
-    return run(store, "BEGIN IMMEDIATE", why, size);
+    return runSql(store, "BEGIN IMMEDIATE", why, size);
 }
 
 int ebpfMonUseStoreAddUse(ebpfMonUseStore *store, const ebpfMonUse *use, char *why, size_t size)
@@ -201,7 +202,7 @@ int ebpfMonUseStoreAddUse(ebpfMonUseStore *store, const ebpfMonUse *use, char *w
     sqlite3_bind_int64(stmt, 6, use->first);
     sqlite3_bind_int64(stmt, 7, use->last);
     sqlite3_bind_int64(stmt, 8, (int64_t)use->count);
-    return step(store, sqlUse, why, size);
+    return runStatement(store, sqlUse, why, size);
 }
 
 int ebpfMonUseStoreAddWatched(ebpfMonUseStore *store, const char *ioc, int ways, int64_t now, char *why, size_t size)
@@ -214,7 +215,7 @@ int ebpfMonUseStoreAddWatched(ebpfMonUseStore *store, const char *ioc, int ways,
         sqlite3_bind_int64(stmt, 3, now);
         if (which == sqlWatchedOn)
             sqlite3_bind_int(stmt, 4, EBPFMON_WATCH_GAP);
-        if (step(store, which, why, size))
+        if (runStatement(store, which, why, size))
             return -1;
         if (which == sqlWatchedOn && sqlite3_changes(store->db))
             break;
@@ -224,7 +225,7 @@ int ebpfMonUseStoreAddWatched(ebpfMonUseStore *store, const char *ioc, int ways,
 
 int ebpfMonUseStoreEnd(ebpfMonUseStore *store, char *why, size_t size)
 {
-    return run(store, "COMMIT", why, size);
+    return runSql(store, "COMMIT", why, size);
 }
 
 void ebpfMonUseStoreCancel(ebpfMonUseStore *store)
@@ -265,7 +266,7 @@ int ebpfMonUseStoreEachUse(ebpfMonUseStore *store, const char *ioc, void (*each)
     while ((status = sqlite3_step(stmt)) == SQLITE_ROW)
         handUse(stmt, each, arg);
     if (status != SQLITE_DONE)
-        explain(store->db, "it cannot be read", why, size);
+        describeError(store->db, "it cannot be read", why, size);
     sqlite3_reset(stmt);
     return status == SQLITE_DONE ? 0 : -1;
 }
@@ -281,7 +282,7 @@ int ebpfMonUseStoreEachWatched(ebpfMonUseStore *store, const char *ioc,
         each(arg, &(ebpfMonWatched){ .began = sqlite3_column_int64(stmt, 0), .ended = sqlite3_column_int64(stmt, 1),
                                      .ways = sqlite3_column_int(stmt, 2) });
     if (status != SQLITE_DONE)
-        explain(store->db, "it cannot be read", why, size);
+        describeError(store->db, "it cannot be read", why, size);
     sqlite3_reset(stmt);
     return status == SQLITE_DONE ? 0 : -1;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How closely one IOC may be watched, by what that costs it: the decision alone, made from samples of the cost. Knows
- * no IOC and no clock. Not locked: the follower's.
+ * Decides how closely one IOC may be watched, from samples of what watching costs it. This module knows no IOC and no
+ * clock. It has no lock: only the follower uses it.
  *
- * Ten seconds above the limit: one step down. The trap of recGblFwdLink goes first, for it costs most; then chains of scan
- * lists are timed in a smaller part of the time, where they can be; then one level after the other, but never below puts: no
- * write is missed to save time. A minute later, if the cost is below half the
- * limit, one step up again; each time that this fails the monitor waits twice as long, up to an hour.
+ * After ten seconds above the limit: one step down. The trap of recGblFwdLink goes first, because it costs most. Then chains
+ * of scan lists are timed in a smaller part of the time, where this is possible. Then the level goes down, but never below
+ * puts: no put is missed to save time. A minute later, if the cost is below half the limit: one step up. Each time that this
+ * fails, the monitor waits twice as long, up to an hour.
  *
- * While chains are timed in turns, a second with a turn costs many times more than one without. So both are measured by
- * themselves, and the cost is their mean by the part of the time that turns take: it does not go up and down with each turn.
+ * While chains are timed in turns, a second with a turn costs many times more than a second without. So both are measured
+ * separately, and the cost is their mean, weighted by the part of the time that turns take. So the cost does not go up and
+ * down with each turn.
  */
 #ifndef EBPFMON_BUDGET_H
 #define EBPFMON_BUDGET_H
@@ -21,12 +22,12 @@
 typedef struct {
     ebpfMonLevel ceiling;  /* no level above this one; ebpfMonLevelTrace: all are allowed */
     int      noTrap;       /* nonzero: the trap of recGblFwdLink is not allowed */
-    double   timed;        /* chains of scan lists may be timed in so many percent of the time; 100: all may */
+    double   timed;        /* percent of the time in which chains of scan lists may be timed; 100: always */
     double   cost;         /* percent of one core, over the last seconds */
     double   costTimed, costUntimed; /* the same while chains are timed, and while not; below 0: not known */
     double   over;         /* seconds above the limit, without a break */
-    uint64_t retryAt;      /* ns: not before then is a step up tried */
-    double   retryAfter;   /* s from a step down to that; 0: no step down yet */
+    uint64_t retryAt;      /* ns: no step up before this time */
+    double   retryAfter;   /* s from a step down to retryAt; 0: no step down yet */
 } ebpfMonBudget;
 
 typedef struct {
@@ -37,9 +38,9 @@ typedef struct {
     ebpfMonLevel asked;    /* by filter or command */
     ebpfMonLevel level;    /* in force now */
     int      trapOn;       /* the trap of recGblFwdLink is attached */
-    double   timed;        /* percent of the time in which chains of scan lists are timed; 0: it cannot be less */
+    double   timed;        /* percent of the time in which chains of scan lists are timed; 0: this step does not exist */
     double   inTurns;      /* percent of the time that their turns take now; 0: there are no turns */
-    double   wasTimed;     /* which part of these seconds was in a turn, 0 to 1 */
+    double   wasTimed;     /* part of these seconds that was in a turn, 0 to 1 */
 } ebpfMonCostSample;
 
 /* All is allowed, nothing was measured. */

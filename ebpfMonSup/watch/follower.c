@@ -73,7 +73,7 @@ void ebpfMonFollowerNoteExit(ebpfMonFollower *f)
     ebpfMonWorkerWake(f->worker);
 }
 
-static void shorten(followRound *r, double wait)
+static void shortenWait(followRound *r, double wait)
 {
     if (wait < r->wait)
         r->wait = wait;
@@ -110,7 +110,7 @@ static void beginRound(ebpfMonFollower *f, followRound *r)
     if (epicsAtomicCmpAndSwapIntT(&f->ending, 1, 0))
         f->endUntil = r->now + END_NS;
     if (r->now < f->endUntil)
-        shorten(r, TICK_END);
+        shortenWait(r, TICK_END);
 }
 
 /* The same process, and still the same program? exec keeps pid and start time. Each program that starts on this host makes
@@ -141,7 +141,7 @@ static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
         ebpfMonTargetLifeApply(&f->life, t);
         f->sink.iocsChanged(f->sink.arg);
     }
-    shorten(r, ebpfMonGovernorTakeTurn(f->life.governor, t, &r->filter, ebpfMonClockMonotonic()));
+    shortenWait(r, ebpfMonGovernorTakeTurn(f->life.governor, t, &r->filter, ebpfMonClockMonotonic()));
 }
 
 static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
@@ -153,7 +153,7 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
         f->chargedAt = r->now;
         t->follower.turn = f->turn;
     }
-    shorten(r, ebpfMonTargetLifeFollowStart(&f->life, t, r->now));
+    shortenWait(r, ebpfMonTargetLifeFollowStart(&f->life, t, r->now));
 }
 
 static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
@@ -209,7 +209,7 @@ static void adoptNew(ebpfMonFollower *f, followRound *r)
         due = ebpfMonIocFinderFindNext(f->finder, r->now, &pid, &image);
 
         if (!pid) {
-            shorten(r, due);
+            shortenWait(r, due);
             return;
         }
         if (ebpfMonTargetLifeAdopt(&f->life, pid, &image)) {
@@ -264,7 +264,7 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
         beginRound(f, &r);
         ebpfMonTargetPlaceFindListening(f->life.targets, r.now);
         followAll(f, &r);
-        shorten(&r, ebpfMonRequestsTakeLinksDue(f->life.requests, r.now, readLinksOf, f));
+        shortenWait(&r, ebpfMonRequestsTakeLinksDue(f->life.requests, r.now, readLinksOf, f));
         adoptNew(f, &r);
         reportTrouble(f, r.now);
         if (r.wait > 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How closely an IOC is watched now: what was asked for it, as far as its budget allows. Attaches and detaches the
- * probes. The follower's alone; what other threads read of a target it writes under their lock.
+ * Attaches and detaches the probes of an IOC, for the level that was asked for, as far as its budget allows. Only the
+ * follower uses it. Members of a target that other threads read are written under the lock of the targets.
  */
 #ifndef EBPFMON_GOVERNOR_H
 #define EBPFMON_GOVERNOR_H
@@ -15,19 +15,19 @@ typedef struct ebpfMonGovernor ebpfMonGovernor;
 ebpfMonGovernor *ebpfMonGovernorNew(ebpfMonTargets *targets, ebpfMonRecordTables *tables, const ebpfMonCosts *costs);
 void ebpfMonGovernorFree(ebpfMonGovernor *governor); /* NULL does no harm */
 
-/* Sets what was asked for the IOC, then attaches and detaches as that, its budget and its state say. */
+/* Notes what was asked for the IOC, then attaches and detaches probes, as its budget and its state allow. */
 void ebpfMonGovernorApplyLevel(ebpfMonGovernor *governor, ebpfMonTarget *t, ebpfMonLevel asked, int reference,
                                const ebpfMonFilter *filter);
 
-/* Nonzero: it is time to look whether passes of its scan lists can be watched, and not each chain. */
+/* Nonzero: it is time to check whether passes of its scan lists can be watched, instead of each chain. */
 int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now);
 
-/* Times the chains of its scan lists, or leaves it, as is their turn now. Returns the seconds until it is to be called
- * again. */
+/* Begins or ends a turn, if it is time: during a turn the chains of its scan lists are timed. Returns the seconds until the
+ * next call is due. */
 double ebpfMonGovernorTakeTurn(ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now);
 
-/* Measures what watching took from the IOC since the last call (once a second), to keep to the budget of the filter.
- * Nonzero: another level is allowed now, and is to be applied. */
+/* Measures what watching took from the IOC since the last call (once a second), and compares it with the budget of the
+ * filter. Nonzero: another level is allowed now; the caller applies it. */
 int ebpfMonGovernorCheckBudget(ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds processes that are IOCs. A program that was just started is looked at again and again while it loads its
- * libraries; all other processes are looked at now and then. One that does not answer, or whose files are too large, is
- * set aside, and looked at again after 10 s, 20 s, … 640 s. If a user's processes have cost much time (host/foreign.h),
- * one of them is looked at a second. The follower's, but for ebpfMonIocFinderNoteExec and …GetAside.
+ * Finds processes that are IOCs. It looks at a program that was just started again and again, while the program loads its
+ * libraries; it looks at all other processes now and then. A process that does not answer, or whose files are too large, is
+ * set aside, and looked at again after 10 s, 20 s, … 640 s. If the processes of a user have cost much time (host/foreign.h),
+ * one of them is looked at per second. Only the follower uses it, except ebpfMonIocFinderNoteExec and …GetAside.
  */
 #ifndef EBPFMON_IOCFINDER_H
 #define EBPFMON_IOCFINDER_H
@@ -25,11 +25,12 @@ void ebpfMonIocFinderFree(ebpfMonIocFinder *finder); /* NULL does no harm */
 /* A program was started in this process (exec). Any thread. */
 void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *finder, pid_t pid);
 
-/* Nonzero: that was noted of a process since it was found, so it runs another program now. Says so once. */
+/* Nonzero: an exec of this process was noted since the process was found, so it runs another program now. Returns this only
+ * once for each exec. */
 int ebpfMonIocFinderTakeExec(ebpfMonIocFinder *finder, pid_t pid);
 
-/* The next process that turned out to be an IOC and is not known, else *pid = 0. "now": monotonic ns. What *image
- * points to belongs to the finder. Returns in how many seconds to ask again. */
+/* Finds the next process that is an IOC and is not known yet; *pid = 0: there is none now. "now": monotonic ns. The binaries
+ * of *image belong to the finder. Returns in how many seconds to call it again. */
 double ebpfMonIocFinderFindNext(ebpfMonIocFinder *finder, uint64_t now, pid_t *pid, ebpfMonImage *image);
 
 /* As ebpfMonImageRead, of a process that was found before. */
@@ -52,7 +53,7 @@ typedef struct {
 /* Those that are set aside now, at most "max", the newest first. Returns their number. Any thread. */
 unsigned ebpfMonIocFinderGetAside(ebpfMonIocFinder *finder, ebpfMonAsideProcess *list, unsigned max);
 
-/* How many processes we were not allowed to look at, in the last complete look at all; the first of them. */
+/* How many processes we were not allowed to look at, the last time that all were looked at; *first: the first of them. */
 unsigned ebpfMonIocFinderCountDenied(const ebpfMonIocFinder *finder, pid_t *first);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the records processed between the write of a link and the moment when the closures have it. A part of
- * recordTables, which alone uses it. The follower's.
+ * Counts what records processed between the put to a link and the moment when the closures have the new link. Only
+ * recordTables uses this module, in the follower's thread.
  *
- * Records that the changed record reaches only now may have processed since the link was written: once, as far as
- * their time stamps tell, so their count is a lower bound from then on (EBPFMON_MISSED). So is that of one which
- * another chain has counted since: it may have processed before, and its time stamp shows that no more. Only these are
- * looked at: what was reached before is counted at the end of the chain that may be under way now.
+ * Records that the changed record reaches only by the new link may have processed since the put. Their time stamps show one
+ * processing at most, so their count is a lower bound from then on (EBPFMON_MISSED). The same holds for a record that
+ * another chain has counted since the put: it may have processed before that, and its time stamp does not show this any more.
+ * Only these records are looked at. Records that were reached before, too, are counted at the end of the chain that may be
+ * under way now.
  *
- * What a link made process that was changed again before it was read is marked in the same way, and not counted: which
- * of these records is in the course of a chain that will count it is not known.
+ * Superseded puts: records that a link made process, before it was changed again and before it was read, are marked in the
+ * same way. They are not counted, because a chain that is under way may still count them.
  */
 #ifndef EBPFMON_LINKCHANGE_H
 #define EBPFMON_LINKCHANGE_H
@@ -20,17 +21,18 @@
 
 typedef struct ebpfMonLinkChange ebpfMonLinkChange;
 
-/* "c": the new closures, before they are put in force; "since": the link was not written before (monotonic ns),
+/* "c": the new closures, before they are put in force; "since": the link was not put before this time (monotonic ns),
  * UINT64_MAX: no such put is known. NULL without memory. */
 ebpfMonLinkChange *ebpfMonLinkChangeNew(const ebpfMonTables *tables, const ebpfMonTarget *t, const ebpfMonClosures *c,
                                         uint32_t index, uint64_t since);
 void ebpfMonLinkChangeFree(ebpfMonLinkChange *change); /* NULL does no harm */
 
-/* Counts what these records have processed since they were looked at last. NULL does nothing. */
+/* Counts the processings of these records since they were looked at last. NULL does nothing. */
 void ebpfMonLinkChangeCatchUp(ebpfMonLinkChange *change, ebpfMonTargets *targets, ebpfMonTarget *t);
 
-/* A superseded put: the record may have made its target process from then on, and whatever that reaches by the links of
- * the catalogue and by "edges"; or it processed without a time stamp itself. Marks those that may have. */
+/* A superseded put: from then on the record may have made the link's target process, and all records that the target reaches
+ * by the links of the catalogue and by "edges"; or the record itself may have processed without a time stamp. Marks the
+ * records that may have processed. */
 void ebpfMonLinkChangeMarkSuperseded(const ebpfMonTables *tables, ebpfMonTargets *targets, ebpfMonTarget *t,
                                      const ebpfMonLinkPut *put, const ebpfMonLinkEdge *edges, unsigned edgeCount);
 

@@ -64,7 +64,7 @@ static int areAlike(const ebpfMonLinkPut *a, const ebpfMonLinkPut *b)
            a->old == b->old && a->stops == b->stops;
 }
 
-static void drop(ebpfMonLinkPuts *puts, unsigned i)
+static void dropPut(ebpfMonLinkPuts *puts, unsigned i)
 {
     puts->put[i] = puts->put[--puts->count];
 }
@@ -107,7 +107,7 @@ static void dropOld(ebpfMonLinkPuts *puts, uint64_t now)
 {
     for (unsigned i = 0; i < puts->count;)
         if (isOld(&puts->put[i], now))
-            drop(puts, i);
+            dropPut(puts, i);
         else
             i++;
 }
@@ -126,7 +126,7 @@ int ebpfMonLinkPutsAdd(ebpfMonLinkPuts *puts, const ebpfMonLinkPut *put, uint64_
             n->superseded = 1;
             n->supersededAt = put->at;
             if (hasOlder(puts, i)) {
-                drop(puts, i);
+                dropPut(puts, i);
                 continue;
             }
         }
@@ -208,7 +208,7 @@ unsigned ebpfMonLinkPutsTake(ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t pre
             n->put.at = readAt; /* up to then it is settled */
             i++;
         } else if (n->superseded || isOld(n, readAt)) {
-            drop(puts, i);
+            dropPut(puts, i);
         } else {
             i++;
         }

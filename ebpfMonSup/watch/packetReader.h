@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The packets of all network namespaces that have a watched IOC, and of our own, become events of the wire. Packet
- * thread only. No lock may be held, for /proc is read.
+ * Makes wire events of the packets of all network namespaces in which an IOC is watched, and of our own namespace. Packet
+ * thread only. The caller holds no lock, because /proc is read.
  */
 #ifndef EBPFMON_PACKETREADER_H
 #define EBPFMON_PACKETREADER_H
@@ -16,10 +16,10 @@ typedef struct ebpfMonPacketReader ebpfMonPacketReader;
 
 typedef struct {
     ebpfMonWireSink event;
-    /* Of these namespaces (inodes) packets are read. Called before they are opened, because packets will show a put
-     * that is made meanwhile; and again with those that could be opened. */
+    /* The packets of these namespaces (inodes) are read. Called before their packet sources are opened, because packets will
+     * show a put that is made meanwhile; and again with the namespaces whose sources could be opened. */
     void (*covers)(void *arg, const uint32_t *netns, unsigned count);
-    ebpfMonConnectionOwnersSet setOwner; /* of each connection that is there already in another namespace */
+    ebpfMonConnectionOwnersSet setOwner; /* called for each connection that already exists in another namespace */
     void *arg;              /* of the first two */
 } ebpfMonPacketReaderSink;
 
@@ -29,11 +29,11 @@ ebpfMonPacketReader *ebpfMonPacketReaderNew(ebpfMonTargets *targets, unsigned ri
                                             const ebpfMonPacketReaderSink *sink);
 void ebpfMonPacketReaderFree(ebpfMonPacketReader *reader); /* NULL does no harm */
 
-/* IOCs came or went, or some seconds have passed: opens and closes. "now": monotonic ns. */
+/* Opens and closes packet sources. Call it when IOCs came or went, and every few seconds. "now": monotonic ns. */
 void ebpfMonPacketReaderFollow(ebpfMonPacketReader *reader, uint64_t now);
 
-/* Hands the events of the packets that have come to the sink. Returns the number of packets; *isWhole: as ebpfMonRingRead
- * has it. */
+/* Reads the packets that have come, and gives their events to the sink. Returns the number of packets; *isWhole: as
+ * ebpfMonRingRead sets it. */
 unsigned ebpfMonPacketReaderRead(ebpfMonPacketReader *reader, int *isWhole);
 
 /* To sleep until packets come. */
@@ -42,7 +42,8 @@ ebpfMonPacketSources *ebpfMonPacketReaderGetSources(ebpfMonPacketReader *reader)
 /* A server listens there: see ebpfMonPacketsPort. "netns" 0: in all. */
 void ebpfMonPacketReaderExpectPort(ebpfMonPacketReader *reader, uint32_t netns, uint16_t port);
 
-/* Once a second: what is late becomes an event, and *values what is to be published. "seconds": since the last call. */
+/* Once a second: makes events of messages that waited too long, and fills *values, which is to be published. "seconds":
+ * since the last call. */
 void ebpfMonPacketReaderTick(ebpfMonPacketReader *reader, double seconds, ebpfMonPacketValues *values);
 
 #endif

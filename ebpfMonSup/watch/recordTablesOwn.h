@@ -15,10 +15,10 @@ struct ebpfMonRecordTables {
     uint32_t sweepNumber; /* the last one */
 };
 
-/* What the record made process lately may not have been counted: nor what that made process, and so on. */
+/* Marks all records that this record reaches by its links: their last processings may not have been counted. */
 void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c, uint32_t index);
 
-/* Puts closures in force; while passes are watched, with the lists that belong to them. 0, or -1: no room. */
+/* Puts closures in force, and while passes are watched, the scan lists that belong to them. 0, or -1: no room. */
 int ebpfMonRecordTablesInstall(ebpfMonRecordTables *r, ebpfMonTarget *t, ebpfMonClosures *c);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What other threads ask of the follower: the filter, levels of single IOCs, records whose links were written. Has a
- * lock of its own, which is held for short; the follower is woken by a callback. What is asked before there is a follower
- * waits for it.
+ * Requests of other threads to the follower: a filter, levels of single IOCs, records whose links were put. This module has
+ * a lock of its own, which is held for a short time. It wakes the follower by a callback. Requests that come before there is
+ * a follower wait for it.
  */
 #ifndef EBPFMON_REQUESTS_H
 #define EBPFMON_REQUESTS_H
@@ -14,7 +14,7 @@
 
 typedef struct ebpfMonRequests ebpfMonRequests;
 
-/* What a command asked for the IOCs that match; of several the newest counts. */
+/* The level that a command asked for, for the IOCs that match. If several rules match, the newest one counts. */
 typedef struct {
     char pattern[EBPFMON_PATTERN_SIZE];
     int  level;     /* -1: this rule is about the reference count */
@@ -25,7 +25,7 @@ typedef struct {
 ebpfMonRequests *ebpfMonRequestsNew(const ebpfMonFilter *first);
 void ebpfMonRequestsFree(ebpfMonRequests *requests); /* NULL does no harm */
 
-/* "wake" is called, by the thread that asks and under the lock, whenever something new was asked: it may only wake. NULL:
+/* "wake" is called with each new request, by the thread that makes it and under the lock, so it may only wake a thread. NULL:
  * nobody is woken any more. Any thread. */
 void ebpfMonRequestsSetWake(ebpfMonRequests *requests, void (*wake)(void *arg), void *arg);
 
@@ -39,15 +39,15 @@ int ebpfMonRequestsIsApplied(ebpfMonRequests *requests, unsigned number);
 
 void ebpfMonRequestsGetFilter(ebpfMonRequests *requests, ebpfMonFilter *filter);
 
-/* Both take the place of the rule that this pattern had. Level -1: as the filter says; that cancels every rule of the
- * pattern. 0, or -1: EBPFMON_LEVEL_RULES_MAX are there. */
+/* Both replace the rule that this pattern had. Level -1: as the filter says; this cancels every rule of the
+ * pattern. 0, or -1: there are EBPFMON_LEVEL_RULES_MAX rules already. */
 int ebpfMonRequestsSetLevel(ebpfMonRequests *requests, const char *iocPattern, int level);
 int ebpfMonRequestsSetReference(ebpfMonRequests *requests, const char *iocPattern, int on);
 
 /* Copies the rules in force, oldest first; returns their number. */
 unsigned ebpfMonRequestsGetLevelRules(ebpfMonRequests *requests, ebpfMonLevelRule copy[EBPFMON_LEVEL_RULES_MAX]);
 
-/* Links or TSE of a record are being written: its links are to be read again. */
+/* A put to a link or to TSE of a record has begun: the follower reads the links of this record again. */
 void ebpfMonRequestsAddLinks(ebpfMonRequests *requests, const ebpfMonLinkPut *put);
 
 /* --- The follower's side --- */
@@ -55,20 +55,20 @@ void ebpfMonRequestsAddLinks(ebpfMonRequests *requests, const ebpfMonLinkPut *pu
 /* The filter now. Nonzero: it, or a rule, changed since the last call. */
 int ebpfMonRequestsTakeFilter(ebpfMonRequests *requests, ebpfMonFilter *filter);
 
-/* What was taken last is applied to every IOC. */
+/* The filter and the rules that were taken last are applied to every IOC. */
 void ebpfMonRequestsSetApplied(ebpfMonRequests *requests);
 
-/* The level of an IOC by this filter and the rules, and whether its dbProcess is to be trapped too. */
+/* The level of an IOC by this filter and the rules. *reference: whether its dbProcess is to be trapped, too. */
 ebpfMonLevel ebpfMonRequestsFindLevel(ebpfMonRequests *requests, const char *ioc, const ebpfMonFilter *filter,
                                       int *reference);
 
-/* Nonzero: a rule says the level of this IOC, and not the filter. */
+/* Nonzero: a rule and not the filter decides the level of this IOC. */
 int ebpfMonRequestsHasLevelRule(ebpfMonRequests *requests, const char *ioc);
 
-/* The puts that were added; they have a lock of their own. */
+/* The puts that were added by AddLinks; they have a lock of their own. */
 ebpfMonLinkPuts *ebpfMonRequestsGetLinkPuts(ebpfMonRequests *requests);
 
-/* Nonzero: since the last call links of more records were written than the list holds. */
+/* Nonzero: since the last call links of more records were put than the list has room for. */
 int ebpfMonRequestsTakeLinksMissed(ebpfMonRequests *requests);
 
 /* Calls "each", without the lock, for the records whose links are to be read now (monotonic ns). Returns the seconds

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hands out runs of numbers from 0 to size - 1: slots, and places in the closure table. Not locked: one thread. */
+/* Allocates ranges of numbers from 0 to size - 1: slots, and places in the closure table. No lock: one thread. */
 #ifndef EBPFMON_SLOTALLOCATOR_H
 #define EBPFMON_SLOTALLOCATOR_H
 
@@ -10,10 +10,10 @@ typedef struct ebpfMonSlotAllocator ebpfMonSlotAllocator;
 ebpfMonSlotAllocator *ebpfMonSlotAllocatorNew(uint32_t size); /* NULL without memory */
 void ebpfMonSlotAllocatorFree(ebpfMonSlotAllocator *slots);   /* NULL does no harm */
 
-/* The first number of a run of "count"; it is the first run that is free. UINT32_MAX: none is. */
+/* Allocates the first free range of "count" numbers. Returns its first number; UINT32_MAX: there is none. */
 uint32_t ebpfMonSlotAllocatorTake(ebpfMonSlotAllocator *slots, uint32_t count);
 
-/* Makes a run free again, as it was taken; another one changes nothing. */
+/* Frees a range that was allocated; any other range changes nothing. */
 void ebpfMonSlotAllocatorReturn(ebpfMonSlotAllocator *slots, uint32_t first, uint32_t count);
 
 /* How many numbers are taken. */

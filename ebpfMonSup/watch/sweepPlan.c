@@ -144,7 +144,7 @@ static void makeGroups(Planner *p)
 }
 
 /* Without this a record could be processed twice between two looks, or its time stamp would not show it. */
-static void judge(Planner *p, int isSerial)
+static void judgePlan(Planner *p, int isSerial)
 {
     if (p->t->follower.trapped)
         p->plan->fits = 0;
@@ -158,7 +158,7 @@ static void judge(Planner *p, int isSerial)
         }
 }
 
-static int append(Planner *p)
+static int appendAdded(Planner *p)
 {
     uint32_t *list = realloc(p->c->list, ((size_t)p->c->count + p->addedCount + 1) * sizeof(*list));
 
@@ -181,7 +181,7 @@ static void makePlan(Planner *p, int isSerial)
     readRoots(p);
     makeLists(p);
     swept = p->addedCount;
-    judge(p, isSerial);
+    judgePlan(p, isSerial);
     makeGroups(p);
     /* one trap a pass, or two where the end is not known for sure, and no stretches */
     plan->pays = swept <= LONG_CHAINS * p->rootCount &&
@@ -208,7 +208,7 @@ ebpfMonSweepPlan *ebpfMonSweepPlanMake(const ebpfMonTarget *t, ebpfMonClosures *
         if (plan->list && plan->group && plan->groupFirst && plan->groupLen && plan->isShared && p.root && p.scan &&
             p.owner && p.queue && p.added) {
             makePlan(&p, isSerial);
-            made = append(&p) == 0;
+            made = appendAdded(&p) == 0;
         }
     }
     free(p.root);

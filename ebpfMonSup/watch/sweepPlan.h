@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which records each scan list processes, and whether one look at the end of a pass (bpf/sweep.bpf.c) can count them: then
- * no record may be processed twice between two looks. So a record belongs to one root of one scan list, and each list is
- * scanned by one thread. The follower's.
+ * Finds which records each scan list processes, and whether a sweep (bpf/sweep.bpf.c) can count them. A sweep needs that no
+ * record processes twice between two looks. So each record must belong to one root of one scan list, and each list must be
+ * scanned by one thread. Only the follower uses this module.
  */
 #ifndef EBPFMON_SWEEPPLAN_H
 #define EBPFMON_SWEEPPLAN_H
@@ -20,14 +20,14 @@ typedef struct ebpfMonSweepPlan {
     int       pays;       /* … and it costs less than to watch chains */
     uint32_t  listCount;
     ebpfMonSweptList *list;
-    uint32_t *group;      /* by record: the first record of its group, all that links connect with it */
+    uint32_t *group;      /* by record: the first record of its group (all records that links connect) */
     uint32_t *groupFirst; /* by first record of a group: its records that lists process, in the list of the closures */
     uint32_t *groupLen;
     uint8_t  *isShared;   /* by record: it may be processed twice between two looks, so it does not fit */
 } ebpfMonSweepPlan;
 
-/* By the scan lists and links of this moment. Appends to the list of "c". "isSerial": no list is scanned by two threads at
- * a time. NULL without memory. */
+/* Makes the plan from the present scan lists and links. Appends to the list of "c". "isSerial": no list is scanned by two
+ * threads at a time. NULL without memory. */
 ebpfMonSweepPlan *ebpfMonSweepPlanMake(const ebpfMonTarget *t, ebpfMonClosures *c, int isSerial);
 void ebpfMonSweepPlanFree(ebpfMonSweepPlan *plan); /* NULL does no harm */
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Passes of scan lists, watched by one trap each, in place of chains (bpf/sweep.bpf.c): what the kernel part needs for it
- * in its tables, and how one goes over from chains to passes and back. A part of recordTables, which alone uses it. The
- * follower's.
+ * Passes of scan lists, each watched by one trap, instead of chains (bpf/sweep.bpf.c): the tables that the kernel part needs
+ * for this, and the change from chains to passes and back. Only recordTables uses this module, in the follower's thread.
  */
 #ifndef EBPFMON_SWEEPS_H
 #define EBPFMON_SWEEPS_H
@@ -10,18 +9,18 @@
 #include "watch/recordIndex.h"
 #include "watch/sweepPlan.h"
 
-/* Puts a plan in force, in place of the one before, and owns it; the closures that it belongs to are in force. 0, or -1: no
+/* Puts a plan in force, instead of the one before, and owns it; its closures must be in force. 0, or -1: there is no
  * room for its lists; then the plan before stays, and this one is freed. */
 int  ebpfMonSweepsWrite(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t, ebpfMonSweepPlan *plan);
 
-/* No thread is in a group: before sweeps begin. */
+/* Notes that no thread is inside a group. Call it before sweeps begin. */
 void ebpfMonSweepsReset(ebpfMonTarget *t);
 
 /* Removes what Write put into the tables. */
 void ebpfMonSweepsRemove(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t);
 
-/* Nonzero: nothing has processed that no look has seen; to be asked while both passes and chains are watched. From then on
- * the passes need not be watched any more. */
+/* Call it while both passes and chains are watched. Nonzero: every processing was counted, so the passes need not be watched
+ * any more. */
 int  ebpfMonSweepsAreSettled(const ebpfMonTarget *t);
 
 /* A byte for each record, nonzero: it may have processed twice between two looks. NULL without memory. */

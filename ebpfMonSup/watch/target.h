@@ -42,7 +42,7 @@ typedef struct ebpfMonTarget {
     char      name[EBPFMON_IOCNAME_SIZE];
 
     /* Shared: the follower writes these under the lock, and other threads read them under the lock. The follower reads
-     * them without, for nobody else writes. */
+     * them without the lock, because no other thread writes them. */
     struct ebpfMonTarget *next;
     ebpfMonImage image;    /* it changes once: when symbols of a nameless program are found */
     char      version[40];
@@ -56,25 +56,25 @@ typedef struct ebpfMonTarget {
     ebpfMonLevel asked;    /* by the filter or by a command */
     ebpfMonLevel level;    /* in force */
     uint32_t  probesOn;    /* EBPFMON_BIT of each probe that is attached */
-    uint64_t  queuesSince; /* as follower.queuesSince, for asynchronous records that are shown */
-    uint64_t  putsSince;   /* monotonic ns: all ways to write have been watched from then on; UINT64_MAX: not yet */
+    uint64_t  queuesSince; /* as follower.queuesSince, for the publisher of asynchronous records */
+    uint64_t  putsSince;   /* monotonic ns: since then all ways to put have been watched; UINT64_MAX: not yet */
     double    cost;        /* percent of one core, over the last seconds */
     double    traps;       /* a second, when its cost was looked at last */
     ebpfMonAttachWay way;  /* how the ends of its chains are seen */
-    int       sweeps;      /* … those of passes are, and not of chains; at level chains: of chains in turns */
+    int       sweeps;      /* the ends of passes are seen instead of those of chains; at level chains: both, in turns */
     uint32_t  turn;        /* ebpfMonTargetConf.turn while the chains of its scan lists are timed; 0: they are not */
     double    timed;       /* percent of the last minutes in which the chains of its scan lists were timed; NAN: at its level
                             * no chain is timed */
     uint64_t  slowUntimed; /* passes that may have had a slow chain, which was not timed */
     /* its records in the kernel part's tables; the arrays are by index of the catalogue */
     uint32_t  slot;        /* of the first record, UINT32_MAX: none has one */
-    uint64_t  slotAt;      /* monotonic ns; since when: what is on the ring from before may have the slots of others */
+    uint64_t  slotAt;      /* monotonic ns: it has these slots since then; older events may have slots of another IOC */
     volatile struct ebpfMonRecState *recState; /* of the first record, in the mapped table; NULL: none has a slot */
     int       indexed;     /* the kernel part finds them by address */
     uint32_t  closureAt, closureCount; /* its part of the closure table, UINT32_MAX: none */
     uint32_t  oldClosureAt, oldClosureCount; /* its part before; free at the next change */
     ebpfMonStretches *stretch[2]; /* by bank of the kernel part's pass counters; NULL: none */
-    uint64_t  passesMoved; /* processings that banks counted which were emptied since: they are in "adjust" */
+    uint64_t  passesMoved; /* processings that were counted in banks which were emptied since: they are in "adjust" */
     uint8_t  *how;         /* EBPFMON_BY_TRAP … */
     int64_t  *adjust;      /* added to the kernel part's counter when the way of counting changed */
     uint32_t  shown;       /* records that match the filter */
@@ -112,7 +112,7 @@ typedef struct ebpfMonTarget {
         uint64_t  lookAt;      /* next look whether iocInit is done, while it starts */
         uint64_t  readAt;      /* not before, its database is read or looked through again */
         uint64_t  listensAt;   /* not before, its sockets are looked at again */
-        unsigned  turn;        /* of those whose users have cost too much: the last that it had */
+        unsigned  turn;        /* if its user has cost too much: the last time that it was looked at in turn */
         int       isShort;     /* our memory is too short for its records, or for those that were loaded since they were read */
         int       silent;      /* its memory does not answer */
         int       noFiles;     /* no files are left for its probes */
@@ -171,28 +171,29 @@ typedef struct ebpfMonTargets ebpfMonTargets;
 ebpfMonTargets *ebpfMonTargetsNew(void); /* NULL without memory */
 void ebpfMonTargetsFree(ebpfMonTargets *targets); /* must be empty; NULL does no harm */
 
-/* Held for short: no file, no system call but those that read a few bytes of an IOC. */
+/* Held for a short time: while a thread holds it, it reads no file, and makes no system call except to read a few bytes of an
+ * IOC. */
 void ebpfMonTargetsLock(ebpfMonTargets *targets);
 void ebpfMonTargetsUnlock(ebpfMonTargets *targets);
 
 
-/* Under the lock, but for the follower. */
+/* Under the lock; the follower needs none. */
 ebpfMonTarget *ebpfMonTargetsGetFirst(ebpfMonTargets *targets);
 ebpfMonTarget *ebpfMonTargetsFindById(ebpfMonTargets *targets, uint32_t iocId);
 ebpfMonTarget *ebpfMonTargetsFindByPid(ebpfMonTargets *targets, pid_t pid); /* not one that is gone */
 
 /* Counts the changes of which targets there are and what is attached to them. Any thread, no lock. */
 void ebpfMonTargetsNoteChange(ebpfMonTargets *targets);
-/* "changed" is called by whoever notes a change; it must not wait. To be set before other threads use the targets. */
+/* "changed" is called by the thread that notes a change; it must not wait. Set it before other threads use the targets. */
 void ebpfMonTargetsSetListener(ebpfMonTargets *targets, void (*changed)(void *arg), void *arg);
 size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets);
 
-/* Processings of one record as far as they are known; of all records: now[index]. Under the lock. */
+/* The known number of processings of one record; the second function: of all records, now[index]. Under the lock. */
 uint64_t ebpfMonTargetCountRecord(const ebpfMonTarget *t, uint32_t index);
 void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now);
 
-/* All processings that the snapshots counted in its records: what the trap counts, and what was added when the way of
- * counting changed, is not in it. Under the lock. */
+/* All processings that snapshots counted in its records, without the counts of the trap, and without the corrections
+ * that were added when the way of counting changed. Under the lock. */
 uint64_t ebpfMonTargetCountSnapshots(const ebpfMonTarget *t);
 
 /* Notes that a put may have processed this record without a time stamp. Under the lock; the follower is to read the record
@@ -216,25 +217,25 @@ unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *patter
  * order of …ListByRank. Returns the number. It takes the lock. */
 unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, ebpfMonLevel least, pid_t *pids, unsigned max);
 
-/* Nonzero: somebody may miss it. Its database was read, or it is root's, ours, or of a user who has such an IOC. Any
- * process can have the symbols of an IOC. Under the lock, but for the follower. */
+/* Nonzero: it is credible that this process is an IOC; any process can have the symbols of one. Its database was read, or it
+ * belongs to root, to our own user, or to a user who has such an IOC. Under the lock; the follower needs none. */
 int ebpfMonTargetIsCredible(ebpfMonTargets *targets, const ebpfMonTarget *t);
 
-/* All targets, at most "max", whoever is to go first before others: the credible ones, the newest first; of the rest
- * those that listen for clients, as IOCs do; then the oldest first, because an IOC lives long. Returns the number. Under the
- * lock, but for the follower. */
+/* Lists all targets, at most "max", in the order of their importance: first the credible ones, the newest first; then those
+ * that listen for clients, as IOCs do; then the rest, the oldest first, because an IOC lives long. Returns the number. Under
+ * the lock; the follower needs none. */
 unsigned ebpfMonTargetsListByRank(ebpfMonTargets *targets, ebpfMonTarget **list, unsigned max);
 
-/* For the state line: how many targets have something to say, and what the first of them says. Only those that are to be
- * watched, and are credible. Under the lock. */
+/* For STATE_MSG: how many targets have a note about trouble, and the text of the first one. Only targets that are to be watched
+ * and are credible count. Under the lock. */
 unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t size);
 
 /* The follower's alone; they take the lock. Add sets the iocId. Memory stays the caller's. */
 void ebpfMonTargetsAdd(ebpfMonTargets *targets, ebpfMonTarget *t);
 void ebpfMonTargetsRemove(ebpfMonTargets *targets, ebpfMonTarget *t);
 
-/* The only way to change the note. "remark": it is no trouble. The follower's alone; it takes the lock. Nonzero: the
- * text is another one now. */
+/* The only way to change the note. "remark": it is no trouble. Only the follower calls it; it takes the lock. Nonzero: the
+ * text changed. */
 int ebpfMonTargetSetNote(ebpfMonTargets *targets, ebpfMonTarget *t, const char *note, int remark);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One IOC from the moment it is found until it is forgotten: starting, running, ended. A part of the follower, which
- * alone calls these.
+ * One IOC from the moment when it is found until it is forgotten: starting, running, ended. Only the follower calls these
+ * functions.
  */
 #ifndef EBPFMON_TARGETLIFE_H
 #define EBPFMON_TARGETLIFE_H
@@ -17,42 +17,42 @@ typedef struct {
     ebpfMonRecordTables *tables;
     ebpfMonGovernor *governor;
     ebpfMonIocFinder *finder;
-    void (*changed)(void *arg); /* the list of IOCs, or what it says of one, is another one now */
+    void (*changed)(void *arg); /* the list of IOCs changed, or an entry of it */
     void *arg;
 } ebpfMonTargetLife;
 
-/* Adds the IOC that was found. If there are EBPFMON_TARGETS_MAX already, another may give its place (targetPlace.h). 0, or
- * -1: there is no place, or no memory. */
+/* Adds an IOC that was found. If there are EBPFMON_TARGETS_MAX already, another one may lose its place (targetPlace.h). 0,
+ * or -1: there is no place, or no memory. */
 int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image);
 
-/* Brings an IOC that is starting forward. Returns in how many seconds it wants to be looked at again; HUGE_VAL: it is
- * running. */
+/* Follows an IOC through its start: reads its database, waits for iocInit. Returns in how many seconds to call it again;
+ * HUGE_VAL: the IOC is running. */
 double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
 
 /* Looks for records that were added to a running IOC. */
 void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
 
-/* Reads the links again, of the record at this address or of all, and what follows from them. */
+/* Reads the links again, of the record at this address or of all records, and updates all that depends on them. */
 void ebpfMonTargetLifeReadLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t precord);
 void ebpfMonTargetLifeReadAllLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
-/* Passes of scan lists are watched, or could be: follows what changes that. Once a second. */
+/* Follows changes that decide whether passes of scan lists can be watched. Once a second. */
 void ebpfMonTargetLifeFollowSweeps(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
 
 /* Compares how its records are counted (typeTrial.h). Once a second. */
 void ebpfMonTargetLifeTryTypes(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
 
-/* With a breakpoint set, a thread of its own processes the lock set, and gives up the lock in the middle of a chain
- * (dbBkpt.c): what the chain has processed by then is not counted. To be called often. */
+/* Looks for breakpoints. With a breakpoint, a separate thread processes the lock set, and releases the lock in the middle of
+ * a chain (dbBkpt.c): the processings of the chain up to then are not counted. Call it often. */
 void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
-/* Watches it as closely as filter, rules and budget say. */
+/* Applies the level that filter, rules and budget say. */
 void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
 /* The process has ended: its probes go; the target stays for a while so that its last events still get their names. */
 void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
 
-/* Detaches the probes of all, at the end; waits for the kernel at most so long. */
+/* Detaches the probes of all IOCs, at the end; waits for the kernel "seconds" at most. */
 void ebpfMonTargetLifeDetachAll(const ebpfMonTargetLife *life, double seconds);
 
 /* Removes and frees it. */

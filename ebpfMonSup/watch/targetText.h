@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an IOC is called, and which release it says it is. The follower's. */
+/* The name of an IOC, and the text of its release. Only the follower uses this module. */
 #ifndef EBPFMON_TARGETTEXT_H
 #define EBPFMON_TARGETTEXT_H
 
 #include "watch/target.h"
 
-/* Of two IOCs with one name the second has its pid in the name. It is not among the targets yet. */
+/* Finds the name of an IOC that is not among the targets yet. If another IOC has this name, the new one gets its pid behind
+ * it. */
 void ebpfMonTargetTextFindName(ebpfMonTargets *targets, ebpfMonTarget *t);
 
-/* Reads the release from its memory. It takes the lock. */
+/* Reads the text of the release from the memory of the IOC. Takes the lock of the targets. */
 void ebpfMonTargetTextReadVersion(ebpfMonTargets *targets, ebpfMonTarget *t);
 
 #endif

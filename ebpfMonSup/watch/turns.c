@@ -91,17 +91,17 @@ int ebpfMonTurnsLook(ebpfMonTurns *turns, uint64_t now, double percent, uint64_t
     return turns->isOpen != was;
 }
 
-static uint64_t later(uint64_t at, uint64_t now, uint64_t next)
+static uint64_t findNextMoment(uint64_t at, uint64_t now, uint64_t next)
 {
     return at > now && at < next ? at : next;
 }
 
 double ebpfMonTurnsWait(const ebpfMonTurns *turns, uint64_t now)
 {
-    uint64_t next = later(turns->demandUntil, now, now + ROUND_NS);
+    uint64_t next = findNextMoment(turns->demandUntil, now, now + ROUND_NS);
 
     if (turns->percent > 0)
-        next = later(turns->openAt, now, later(turns->closeAt, now, next));
+        next = findNextMoment(turns->openAt, now, findNextMoment(turns->closeAt, now, next));
     return (double)(next - now) / 1e9;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When the chains of an IOC's scan lists are timed, if not always: in turns, one in ten seconds on average; and all of them
- * for a while after a pass that may have had a slow chain. The decision alone: it knows no IOC and no clock. Not locked: the
- * follower's.
+ * Decides when the chains of an IOC's scan lists are timed: in turns, one in ten seconds on average; and all of them for a
+ * while after a pass that may have had a slow chain. This module knows no IOC and no clock. No lock: only the follower uses
+ * it.
  *
- * The pauses between turns are random, because lists are scanned at fixed periods: one of ten seconds would always, or never,
- * fall into a turn at a fixed time.
+ * The pauses between turns are random, because lists are scanned at fixed periods: with turns at fixed times, a list of ten
+ * seconds would be in a turn always or never.
  */
 #ifndef EBPFMON_TURNS_H
 #define EBPFMON_TURNS_H
@@ -15,9 +15,9 @@
 typedef struct {
     int      isOpen;     /* chains are timed now */
     double   percent;    /* of the time, as asked for last */
-    uint64_t openAt, closeAt; /* ns; the turn under way, or the next */
-    uint64_t demandUntil; /* all are timed until then */
-    uint64_t demand;     /* ns that the last slow pass was good for; 0: none since long */
+    uint64_t openAt, closeAt; /* ns; begin and end of the present turn, or of the next one */
+    uint64_t demandUntil; /* all chains are timed until then */
+    uint64_t demand;     /* ns for which all chains were timed after the last slow pass; 0: there was none for a long time */
     uint64_t slow;       /* slow passes at the last look */
     uint64_t lookedAt;
     double   timed, all; /* s, of the last minutes */
@@ -27,12 +27,11 @@ typedef struct {
 
 #define EBPFMON_TURNS_NO_DEMAND UINT64_MAX
 
-/* The first turn begins at once, and so it does when another part of the time is asked for. "seed": any number. */
+/* The first turn begins at once. A turn also begins at once when "percent" changes. "seed": any number. */
 void ebpfMonTurnsBegin(ebpfMonTurns *turns, uint64_t now, uint64_t seed);
 
-/* Decides "isOpen" for now. "percent": of the time; "slow": how many passes there were that may have had a slow chain,
- * EBPFMON_TURNS_NO_DEMAND: it does not matter.
- * Nonzero: it changed. */
+/* Decides "isOpen" for now. "percent": of the time; "slow": number of passes so far that may have had a slow chain,
+ * EBPFMON_TURNS_NO_DEMAND: slow passes do not matter. Nonzero: "isOpen" changed. */
 int ebpfMonTurnsLook(ebpfMonTurns *turns, uint64_t now, double percent, uint64_t slow);
 
 /* Seconds from "now" to the next change that can be foreseen. */
@@ -41,10 +40,10 @@ double ebpfMonTurnsWait(const ebpfMonTurns *turns, uint64_t now);
 /* Percent of the last minutes in which chains were timed. */
 double ebpfMonTurnsShare(const ebpfMonTurns *turns);
 
-/* Seconds until "now" in which chains were timed, since it began. */
+/* Seconds in which chains were timed, from Begin to "now". */
 double ebpfMonTurnsTimed(const ebpfMonTurns *turns, uint64_t now);
 
-/* Percent of the time in which they are, as it is now: all of it after a slow pass. */
+/* Percent of the time in which chains are timed at present: 100 for a while after a slow pass. */
 double ebpfMonTurnsExpect(const ebpfMonTurns *turns, uint64_t now);
 
 #endif

@@ -130,7 +130,7 @@ static int isWrong(const ebpfMonTypeTrial *trial, triedRecord *r, const ebpfMonT
     return llabs(differ) > (trial->isExact ? 0 : 1) + !isIdle;
 }
 
-static void audit(const ebpfMonTarget *t, const ebpfMonRecType *type)
+static void auditType(const ebpfMonTarget *t, const ebpfMonRecType *type)
 {
     char about[EBPFMON_NAME_SIZE + sizeof(type->name) + 20];
 
@@ -151,7 +151,7 @@ static int findWrongTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
         if (!isWrong(trial, r, t) || t->how[r->index] & EBPFMON_TWICE || type->stamps == EBPFMON_STAMPS_NOT)
             continue;
         if (type->stamps == EBPFMON_STAMPS_SEEN) /* it was counted by its time stamp, and that was called exact */
-            audit(t, type);
+            auditType(t, type);
         type->stamps = EBPFMON_STAMPS_NOT;
         any = 1;
         errlogSevPrintf(errlogInfo, "ebpfMon: IOC %s: the time stamp of record type %s does not show each processing: "

@@ -99,15 +99,18 @@ static void testName(const char *expected, char *const args[])
     int in[2], ready[2];
     pid_t pid;
 
-    if (pipe(in) || pipe2(ready, O_CLOEXEC))
+    if (pipe(in) || pipe(ready))
         testAbort("no pipe");
     pid = fork();
     if (pid == 0) {
         static char *const environment[] = { "IOC=", WAITER "=1", NULL };
 
         dup2(in[0], 0);
+        dup2(ready[1], 1);
         close(in[0]);
         close(in[1]);
+        close(ready[0]);
+        close(ready[1]);
         if (chdir(folder))
             _exit(126);
         execve("/proc/self/exe", args, environment);
@@ -115,7 +118,7 @@ static void testName(const char *expected, char *const args[])
     }
     close(in[0]);
     close(ready[1]);
-    if (read(ready[0], name, 1) == 0) /* closed by execve */
+    if (read(ready[0], name, 1) == 1)
         ebpfMonProcIocName(pid, name, sizeof(name));
     testOk(!strcmp(name, expected), "named %s", name);
     close(ready[0]);
@@ -190,8 +193,8 @@ MAIN(testImage)
 {
     (void)argc;
     (void)argv;
-    if (getenv(WAITER))
-        return (int)read(0, folder, 1);
+    if (getenv(WAITER)) /* its arguments are those of the new program by now: execve closes files before that */
+        return write(1, "", 1) == 1 ? (int)read(0, folder, 1) : 1;
 
     ebpfMonImageCache *cache = ebpfMonImageCacheNew();
 

@@ -21,9 +21,9 @@ typedef struct {
     size_t size, len;
 } line;
 
-static void add(line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void addFormatted(line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void add(line *l, const char *format, ...)
+static void addFormatted(line *l, const char *format, ...)
 {
     va_list args;
     int n;
@@ -41,7 +41,7 @@ static void addWord(line *l, const char *word)
     size_t at = l->len;
 
     ebpfMonTextCopy(clean, sizeof(clean), word[0] ? word : "-");
-    add(l, "%s", clean);
+    addFormatted(l, "%s", clean);
     for (; at < l->len; at++)
         if (l->buf[at] == ' ')
             l->buf[at] = '_';
@@ -54,7 +54,7 @@ static void addPrefix(line *l, const char *prefix, const char *ioc)
             addWord(l, ioc);
             prefix++;
         } else {
-            add(l, "%c", *prefix);
+            addFormatted(l, "%c", *prefix);
         }
     }
 }
@@ -108,13 +108,13 @@ static void addValue(line *l, const char *text, int isNumber, double number, siz
     char cut[EBPFMON_TEXT_SIZE], escaped[4 * EBPFMON_TEXT_SIZE];
 
     if (isNumber && isfinite(number) && ebpfMonJsonIsNumber(text, strlen(text))) {
-        add(l, "%s", text);
+        addFormatted(l, "%s", text);
     } else if (isNumber) {
-        add(l, "%g", number);
+        addFormatted(l, "%g", number);
     } else {
         ebpfMonTextCopy(cut, limit < sizeof(cut) ? limit : sizeof(cut), text);
         epicsStrnEscapedFromRaw(escaped, sizeof(escaped), cut, strlen(cut));
-        add(l, "\"%s\"", escaped);
+        addFormatted(l, "\"%s\"", escaped);
     }
 }
 
@@ -145,25 +145,25 @@ static void addBurst(line *l, ebpfMonFormatter *f, const ebpfMonPut *put, const 
     unsigned shown = getWritersShown(limit);
 
     if (burst->hasRange) {
-        add(l, " min=");
+        addFormatted(l, " min=");
         addValue(l, "", 1, burst->min, limit);
-        add(l, " max=");
+        addFormatted(l, " max=");
         addValue(l, "", 1, burst->max, limit);
     }
-    add(l, " burst=%lu by ", burst->puts);
+    addFormatted(l, " burst=%lu by ", burst->puts);
     for (unsigned i = 0; i < burst->writers && i < shown; i++) {
         ebpfMonPut writer = {.through = put->through};
 
         strcpy(writer.user, burst->writer[i].user);
         strcpy(writer.host, burst->writer[i].host);
-        add(l, "%s", i ? ", " : "");
+        addFormatted(l, "%s", i ? ", " : "");
         addWord(l, getUser(&writer));
-        add(l, "@");
+        addFormatted(l, "@");
         addWord(l, getHost(f, &writer));
-        add(l, " (%lu)", burst->writer[i].count);
+        addFormatted(l, " (%lu)", burst->writer[i].count);
     }
     if (countOthers(burst, shown))
-        add(l, ", others (%lu)", countOthers(burst, shown));
+        addFormatted(l, ", others (%lu)", countOthers(burst, shown));
 }
 
 size_t ebpfMonFormatCaPutTextLine(ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
@@ -175,22 +175,22 @@ size_t ebpfMonFormatCaPutTextLine(ebpfMonFormatter *f, const ebpfMonPut *put, co
 
     addPrefix(&l, f->labels.prefix, put->ioc);
     epicsTimeToStrftime(when, sizeof(when), "%d-%b-%y %H:%M:%S", &put->time);
-    add(&l, "%s ", when);
+    addFormatted(&l, "%s ", when);
     addWord(&l, getHost(f, put));
-    add(&l, " ");
+    addFormatted(&l, " ");
     addWord(&l, getUser(put));
-    add(&l, " ");
+    addFormatted(&l, " ");
     addWord(&l, getName(put));
-    add(&l, " new=");
+    addFormatted(&l, " new=");
     addValue(&l, put->val, put->isNumber, put->number, limit);
     if (put->hasOld) {
-        add(&l, " old=");
+        addFormatted(&l, " old=");
         addValue(&l, put->old, put->oldIsNumber, put->oldNumber, limit);
     }
     if (burst)
         addBurst(&l, f, put, burst, limit);
     if (problem)
-        add(&l, " result=%s", problem);
+        addFormatted(&l, " result=%s", problem);
     return l.len;
 }
 
