@@ -137,7 +137,7 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
 
     if (size < sizeof(*ev))
         return;
-    missing = ebpfMonPutNumbersAdd(puts->numbers, ev->head.iocId, ev->head.tid, ev->id);
+    missing = ebpfMonPutNumbersAdd(puts->numbers, ev->head.iocId, ev->head.tid, ev->id, ev->head.ktime);
     cause = findCause(puts, ev);
     p = ebpfMonPendingPutsReserve(puts->pending);
     ebpfMonPutWritersLookUp(puts->writers, &ev->head, &ev->who, cause, &clients);

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
+#include "common/text.h"
 #include "put/joinCircuits.h"
 
 #define CIRCUITS_MAX 8192 /* beyond that, the one without a put for longest is forgotten */
@@ -56,7 +58,7 @@ void ebpfMonJoinCircuitsForget(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit
         ebpfMonPacketPut *p = c->first;
 
         circuits->dropped += !p->made;
-        ebpfMonJoinCircuitsRemovePut(circuits, c, NULL, p);
+        ebpfMonJoinCircuitsRemovePut(circuits, p);
         free(p);
     }
     free(c->published);
@@ -95,20 +97,93 @@ ebpfMonJoinCircuit *ebpfMonJoinCircuitsGet(ebpfMonJoinCircuits *circuits, const 
     return c;
 }
 
+static unsigned hashSeq(const ebpfMonJoinCircuit *c, uint32_t seq)
+{
+    return (unsigned)(ebpfMonHashMix((uintptr_t)c + seq) >> (64 - EBPFMON_JOIN_PUT_BITS));
+}
+
+static unsigned hashId(uint64_t id)
+{
+    return (unsigned)(ebpfMonHashInteger(id) >> (64 - EBPFMON_JOIN_PUT_BITS));
+}
+
 void ebpfMonJoinCircuitsAddPut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *c, ebpfMonPacketPut *put)
 {
+    ebpfMonPacketPut **seq = &circuits->bySeq[hashSeq(c, put->seq)], **id = &circuits->byId[hashId(put->id)];
+
+    put->in = c;
+    put->before = c->last;
+    put->next = NULL;
     *(c->last ? &c->last->next : &c->first) = put;
     c->last = put;
+    put->nextSeq = *seq;
+    *seq = put;
+    put->nextId = *id;
+    *id = put;
+    c->nameless += !put->channel[0];
     circuits->waiting++;
 }
 
-void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *c, ebpfMonPacketPut *before,
-                                  ebpfMonPacketPut *put)
+void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put)
 {
-    *(before ? &before->next : &c->first) = put->next;
-    if (c->last == put)
-        c->last = before;
+    ebpfMonJoinCircuit *c = put->in;
+    ebpfMonPacketPut **seq = &circuits->bySeq[hashSeq(c, put->seq)], **id = &circuits->byId[hashId(put->id)];
+
+    *(put->before ? &put->before->next : &c->first) = put->next;
+    *(put->next ? &put->next->before : &c->last) = put->before;
+    if (c->passed == put)
+        c->passed = put->before;
+    while (*seq != put)
+        seq = &(*seq)->nextSeq;
+    *seq = put->nextSeq;
+    while (*id != put)
+        id = &(*id)->nextId;
+    *id = put->nextId;
+    c->nameless -= !put->channel[0];
     circuits->waiting--;
+}
+
+ebpfMonPacketPut *ebpfMonJoinCircuitsFindSeq(const ebpfMonJoinCircuits *circuits, const ebpfMonJoinCircuit *c,
+                                             uint32_t seq, int (*isIt)(const ebpfMonPacketPut *p, const void *arg),
+                                             const void *arg)
+{
+    ebpfMonPacketPut *found = NULL;
+
+    for (ebpfMonPacketPut *p = circuits->bySeq[hashSeq(c, seq)]; p; p = p->nextSeq) /* the newest first */
+        if (p->in == c && p->seq == seq && isIt(p, arg))
+            found = p;
+    return found;
+}
+
+ebpfMonPacketPut *ebpfMonJoinCircuitsFindId(const ebpfMonJoinCircuits *circuits, const ebpfMonJoinCircuit *c, uint64_t id)
+{
+    ebpfMonPacketPut *p = circuits->byId[hashId(id)];
+
+    while (p && (p->in != c || p->id != id))
+        p = p->nextId;
+    return p;
+}
+
+ebpfMonPacketPut *ebpfMonJoinCircuitSkip(ebpfMonJoinCircuit *c, uint32_t from)
+{
+    ebpfMonPacketPut *p;
+
+    if (c->passed && ebpfMonJoinIsBefore(from, c->passedSeq))
+        c->passed = NULL;
+    p = c->passed ? c->passed->next : c->first;
+    for (; p && !ebpfMonJoinIsBefore(from, p->end); p = p->next)
+        c->passed = p;
+    c->passedSeq = from;
+    return p;
+}
+
+void ebpfMonJoinCircuitNameChannel(ebpfMonJoinCircuit *c, uint32_t sid, const char *name)
+{
+    for (ebpfMonPacketPut *p = c->nameless && name[0] ? c->first : NULL; p; p = p->next)
+        if (!p->channel[0] && p->sid == sid) {
+            ebpfMonTextCopy(p->channel, sizeof(p->channel), name);
+            c->nameless--;
+        }
 }
 
 void ebpfMonJoinCircuitSetServed(ebpfMonJoinCircuit *circuit, uint32_t seq)

@@ -10,6 +10,7 @@
 #include "put/packetPut.h"
 
 #define EBPFMON_JOIN_BUCKETS 1024
+#define EBPFMON_JOIN_PUT_BITS 14        /* 2^ so many buckets of puts */
 #define EBPFMON_JOIN_OTHERS  256        /* circuits of one server that are searched for a put */
 #define EBPFMON_JOIN_STALE_NS 100000000ull /* a put is made after its packet came, but two clocks tell when */
 
@@ -29,6 +30,9 @@ typedef struct ebpfMonJoinCircuit {
     struct ebpfMonPeer peer;
     uint64_t  used;                           /* monotonic ns of its last put */
     ebpfMonPacketPut *first, *last;           /* seen in packets, and not yet in the IOC; in the order of the packets */
+    unsigned  nameless;                       /* of these: puts to a channel whose name is not known */
+    ebpfMonPacketPut *passed;                 /* this one and all before it do not end behind "passedSeq": the search for one */
+    uint32_t  passedSeq;                      /* that was received later begins behind it. NULL: at the first */
     ebpfMonJoinPublished *published;          /* in the order of their publication */
     unsigned  publishedRoom, publishedCount;
     uint64_t  confirmedCircuit;               /* a put of this stretch of messages was seen in the IOC, too: it is not */
@@ -43,6 +47,8 @@ typedef struct ebpfMonJoinCircuit {
 typedef struct {
     ebpfMonJoinCircuit *bucket[EBPFMON_JOIN_BUCKETS];
     ebpfMonJoinCircuit *newest, *oldest;
+    /* All puts of all queues. While events are lost, those that find no match are many, and stand in front. */
+    ebpfMonPacketPut *bySeq[1u << EBPFMON_JOIN_PUT_BITS], *byId[1u << EBPFMON_JOIN_PUT_BITS];
     unsigned count;
     unsigned waiting;    /* puts in the queues of all circuits */
     uint64_t dropped;    /* puts for which there was no room */
@@ -87,9 +93,23 @@ void ebpfMonJoinCircuitsForget(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit
 void ebpfMonJoinCircuitsForgetAll(ebpfMonJoinCircuits *circuits);
 
 void ebpfMonJoinCircuitsAddPut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, ebpfMonPacketPut *put);
-/* "before": the put in front of it in the queue; NULL: it is the first. The caller frees "put". */
-void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, ebpfMonPacketPut *before,
-                                  ebpfMonPacketPut *put);
+/* The caller frees it. */
+void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put);
+
+/* The put in the queue whose message has this sequence number, and of which "isIt" says so; of several the first. NULL:
+ * none. */
+ebpfMonPacketPut *ebpfMonJoinCircuitsFindSeq(const ebpfMonJoinCircuits *circuits, const ebpfMonJoinCircuit *circuit,
+                                             uint32_t seq, int (*isIt)(const ebpfMonPacketPut *p, const void *arg),
+                                             const void *arg);
+/* … with this id. */
+ebpfMonPacketPut *ebpfMonJoinCircuitsFindId(const ebpfMonJoinCircuits *circuits, const ebpfMonJoinCircuit *circuit,
+                                            uint64_t id);
+
+/* The first put of the queue that may end behind "from". */
+ebpfMonPacketPut *ebpfMonJoinCircuitSkip(ebpfMonJoinCircuit *circuit, uint32_t from);
+
+/* The name of this channel is known now. */
+void ebpfMonJoinCircuitNameChannel(ebpfMonJoinCircuit *circuit, uint32_t sid, const char *name);
 
 /* A put of this stretch of messages was seen in the IOC, too. "stretch": as in ebpfMonWireEvent. From there on the
  * messages are whole. Before it they need not be: bytes that look like messages can end where a message begins. */

@@ -36,9 +36,7 @@ static int hasSameValue(const ebpfMonPacketPut *p, const ebpfMonPut *put)
  * or is refused, does not. Among equal ones, or if no value agrees, it is the first that was not refused. */
 static void findReceived(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebpfMonJoinMatch *match)
 {
-    ebpfMonPacketPut *before = NULL;
-
-    for (ebpfMonPacketPut *p = match->circuit->first; p; before = p, p = p->next) {
+    for (ebpfMonPacketPut *p = ebpfMonJoinCircuitSkip(match->circuit, key->seqFrom); p; p = p->next) {
         if (!p->closed && ebpfMonJoinIsBefore(key->seq, p->end))
             break;
         if (!p->pva || !isChannelOf(p->channel, put) || !ebpfMonJoinIsReceived(key->seqFrom, key->seq, p->end))
@@ -46,27 +44,34 @@ static void findReceived(const ebpfMonMessageKey *key, const ebpfMonPut *put, eb
         if (!hasSameValue(p, put) && (match->put || (p->replied && !p->ok)))
             continue;
         match->put = p;
-        match->before = before;
         if (hasSameValue(p, put))
             break;
     }
 }
 
-/* In the queue of match->circuit. The name counts in any case: what a put starts may write too, in the same thread and
- * before the put is done, so it has the same message. */
+static int isOfPut(const ebpfMonPacketPut *p, const void *put)
+{
+    return isChannelOf(p->channel, put);
+}
+
+/* The name counts, too: what a put starts may write in the same thread and before the put is done, so it has the same
+ * message. */
+static void findMessage(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put,
+                        ebpfMonJoinMatch *match)
+{
+    const ebpfMonPacketPut *last = match->circuit->last;
+
+    match->put = ebpfMonJoinCircuitsFindSeq(circuits, match->circuit, key->seq, isOfPut, put);
+    match->isPast = !match->put && last && !last->closed && ebpfMonJoinIsBefore(key->seq, last->seq);
+}
+
+/* In the queue of match->circuit, in its order. */
 static void findInQueue(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebpfMonJoinMatch *match)
 {
-    match->before = NULL;
-    for (ebpfMonPacketPut *p = match->circuit->first; p; match->before = p, p = p->next) {
+    for (ebpfMonPacketPut *p = match->circuit->first; p; p = p->next) {
         int isFound;
 
-        if (key->seqKind == EBPFMON_SEQ_MESSAGE) {
-            isFound = p->seq == key->seq && isChannelOf(p->channel, put);
-            if (!isFound && !p->closed && ebpfMonJoinIsBefore(key->seq, p->seq)) {
-                match->isPast = 1;
-                return;
-            }
-        } else if (key->seqKind == EBPFMON_SEQ_SHARED) {
+        if (key->seqKind == EBPFMON_SEQ_SHARED) {
             /* several clients of one thread may put to the same PV, but seldom the same number */
             if (!p->closed && ebpfMonJoinIsBefore(key->seq, p->end))
                 return;
@@ -92,19 +97,18 @@ static void findGroup(const ebpfMonMessageKey *key, int last, ebpfMonJoinMatch *
 
     if (!isReceived(key) || (isShared && !last))
         return;
-    for (ebpfMonPacketPut *p = match->circuit->first; p; p = p->next)
+    for (ebpfMonPacketPut *p = isShared ? match->circuit->first : ebpfMonJoinCircuitSkip(match->circuit, key->seqFrom); p;
+         p = p->next)
         if (p->pva && (p->end == key->seq || (last && ebpfMonJoinIsBefore(p->end, key->seq))) &&
             (isShared || ebpfMonJoinIsReceived(key->seqFrom, key->seq, p->end)))
             match->put = p;
     match->isGroup = match->put != NULL;
 }
 
-/* The first put in the queue of "c" that may be this one of another circuit. *before: the one in front of it. */
-static ebpfMonPacketPut *findSamePut(const ebpfMonJoinCircuit *c, const ebpfMonMessageKey *key, const ebpfMonPut *put,
-                                     ebpfMonPacketPut **before)
+/* The first put in the queue of "c" that may be this one of another circuit. */
+static ebpfMonPacketPut *findSamePut(const ebpfMonJoinCircuit *c, const ebpfMonMessageKey *key, const ebpfMonPut *put)
 {
-    *before = NULL;
-    for (ebpfMonPacketPut *p = c->first; p; *before = p, p = p->next)
+    for (ebpfMonPacketPut *p = c->first; p; p = p->next)
         if (p->pva && !p->made && p->channel[0] && p->at <= key->at + EBPFMON_JOIN_STALE_NS &&
             isChannelOf(p->channel, put) && isSameValue(p, put))
             return p;
@@ -121,14 +125,14 @@ static void findInOtherCircuit(const ebpfMonJoinCircuits *circuits, const ebpfMo
     unsigned n = 0;
 
     for (ebpfMonJoinCircuit *c = circuits->newest; c && n < EBPFMON_JOIN_OTHERS; c = c->older, n++) {
-        ebpfMonPacketPut *p, *before;
+        ebpfMonPacketPut *p;
 
         if (!ebpfMonJoinIsSameServer(&c->peer, &key->peer) || ebpfMonJoinIsSamePeer(&c->peer, &key->peer) ||
-            !(p = findSamePut(c, key, put, &before)))
+            !(p = findSamePut(c, key, put)))
             continue;
         if (found.put)
             return;
-        found = (ebpfMonJoinMatch){ .circuit = c, .put = p, .before = before };
+        found = (ebpfMonJoinMatch){ .circuit = c, .put = p };
     }
     if (found.put)
         *match = found;
@@ -143,6 +147,8 @@ void ebpfMonJoinMatchFind(const ebpfMonJoinCircuits *circuits, const ebpfMonMess
         return;
     if (key->seqKind == EBPFMON_SEQ_RECEIVED)
         findReceived(key, put, match);
+    else if (key->seqKind == EBPFMON_SEQ_MESSAGE)
+        findMessage(circuits, key, put, match);
     else
         findInQueue(key, put, match);
     if (!match->put && last && key->seqKind == EBPFMON_SEQ_SHARED)

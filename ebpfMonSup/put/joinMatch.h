@@ -10,7 +10,6 @@
 typedef struct {
     ebpfMonJoinCircuit *circuit;
     ebpfMonPacketPut *put;      /* NULL: none */
-    ebpfMonPacketPut *before;   /* in front of it in the queue of the circuit */
     int isGroup;                /* a PVA group: the put stays in the queue for its other members */
     int isPast;                 /* none, and packets behind its message were read already */
 } ebpfMonJoinMatch;

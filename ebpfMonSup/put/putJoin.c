@@ -9,6 +9,8 @@
 #include "put/putJoin.h"
 
 #define PUTS_MAX  65536  /* in the queues of all circuits */
+#define MANY      1024   /* more than that are not gone through with each packet, but … */
+#define LOOK_NS   1000   /* … after so many ns for each of them: some ten times what it takes */
 #define COVER_MAX 64
 
 /* How long a put that was seen in packets waits at most. */
@@ -31,6 +33,7 @@ struct ebpfMonPutJoin {
     uint64_t            packetsAwaited; /* the event thread waits until packets up to then are read; 0: it does not */
     uint64_t            eventsAwaited;  /* … the packet thread, for events */
     uint64_t            due;            /* ebpfMonPutJoinGetDue */
+    uint64_t            lookAt;         /* not before that are all puts gone through again */
     uint32_t            cover[COVER_MAX];
     unsigned            covers;
 };
@@ -155,7 +158,7 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
         ebpfMonJoinCircuitSetServed(match->circuit, p->seq);
     key->seq = p->seq;
     key->seqKind = EBPFMON_SEQ_MESSAGE;
-    ebpfMonJoinCircuitsRemovePut(&join->circuits, match->circuit, match->before, p);
+    ebpfMonJoinCircuitsRemovePut(&join->circuits, p);
     free(p);
 }
 
@@ -257,8 +260,7 @@ int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, ebp
 
     epicsMutexMustLock(join->lock);
     c = ev->id ? ebpfMonJoinCircuitsFind(&join->circuits, &ev->peer) : NULL;
-    for (p = c ? c->first : NULL; p && p->id != ev->id; p = p->next)
-        ;
+    p = c ? ebpfMonJoinCircuitsFindId(&join->circuits, c, ev->id) : NULL;
     if (p) {
         p->replied = 1;
         p->since = at;
@@ -295,6 +297,7 @@ void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *
         p->closed = 1;
     }
     if (c) { /* the next circuit from this port has other sequence numbers */
+        c->passed = NULL;
         c->hasServed = c->hasForgotten = 0;
         if (!c->first && !c->publishedCount)
             ebpfMonJoinCircuitsForget(&join->circuits, c);
@@ -308,9 +311,8 @@ void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *p
 
     epicsMutexMustLock(join->lock);
     c = ebpfMonJoinCircuitsFind(&join->circuits, peer);
-    for (ebpfMonPacketPut *p = c ? c->first : NULL; p; p = p->next)
-        if (!p->channel[0] && p->sid == sid)
-            ebpfMonTextCopy(p->channel, sizeof(p->channel), name);
+    if (c)
+        ebpfMonJoinCircuitNameChannel(c, sid, name);
     epicsMutexUnlock(join->lock);
 }
 
@@ -361,9 +363,14 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
     int isNew;
 
     epicsMutexMustLock(join->lock);
+    if (now != UINT64_MAX && now < join->lookAt) {
+        epicsMutexUnlock(join->lock);
+        return NULL;
+    }
+    join->lookAt = join->circuits.waiting > MANY ? now + join->circuits.waiting * LOOK_NS : 0;
     join->due = UINT64_MAX;
     for (ebpfMonJoinCircuit *c = join->circuits.waiting ? join->circuits.newest : NULL; c; c = c->older) {
-        ebpfMonPacketPut *p = c->first, *before = NULL, *next;
+        ebpfMonPacketPut *p = c->first, *next;
 
         for (; p; p = next) {
             next = p->next;
@@ -372,10 +379,9 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
                  * write-notify may be answered in an hour. */
                 if (!p->iocId && !c->hasServed && !p->replyAsked)
                     break;
-                before = p;
                 continue;
             }
-            ebpfMonJoinCircuitsRemovePut(&join->circuits, c, before, p);
+            ebpfMonJoinCircuitsRemovePut(&join->circuits, p);
             p->next = NULL;
             if (p->made || !isCertain(c, p)) {
                 free(p);
@@ -396,7 +402,7 @@ uint64_t ebpfMonPutJoinGetDue(ebpfMonPutJoin *join)
     uint64_t due;
 
     epicsMutexMustLock(join->lock);
-    due = join->due;
+    due = join->due > join->lookAt ? join->due : join->lookAt;
     epicsMutexUnlock(join->lock);
     return due;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
+#include "common/clock.h"
 #include "put/putNumbers.h"
 
 #define THREADS 1024 /* another thread with the same hash takes the place of one, which then begins anew */
@@ -14,6 +15,8 @@ struct ebpfMonPutNumbers {
     uint64_t (*countLost)(void *arg);
     void    *arg;
     uint64_t lost;   /* when it was counted last */
+    uint64_t lostAt; /* monotonic ns: when there were more than before. Those were lost until then, and some behind the event
+                        that was being read: it had waited in the ring */
     lastPut  last[THREADS];
 };
 
@@ -33,23 +36,24 @@ void ebpfMonPutNumbersFree(ebpfMonPutNumbers *n)
     free(n);
 }
 
-/* An event that is lost is counted before the thread sends its next one. */
-static int hasLost(ebpfMonPutNumbers *n)
+/* An event that is lost is counted before the thread sends its next one. Nonzero: some may have been lost before "at". */
+static int hasLost(ebpfMonPutNumbers *n, uint64_t at)
 {
-    uint64_t lost = n->countLost(n->arg);
-    int more = lost != n->lost;
+    uint64_t now = ebpfMonClockMonotonic(), lost = n->countLost(n->arg);
 
+    if (lost != n->lost)
+        n->lostAt = now;
     n->lost = lost;
-    return more;
+    return at <= n->lostAt;
 }
 
-uint64_t ebpfMonPutNumbersAdd(ebpfMonPutNumbers *n, uint32_t iocId, uint32_t tid, uint64_t number)
+uint64_t ebpfMonPutNumbersAdd(ebpfMonPutNumbers *n, uint32_t iocId, uint32_t tid, uint64_t number, uint64_t at)
 {
     lastPut *last = &n->last[(tid ^ iocId * 2654435761u) % THREADS], before = *last;
 
     *last = (lastPut){ iocId, tid, number };
     /* a smaller one: another thread got this id */
-    if (before.iocId != iocId || before.tid != tid || number <= before.number + 1 || hasLost(n))
+    if (before.iocId != iocId || before.tid != tid || number <= before.number + 1 || hasLost(n, at))
         return 0;
     return number - before.number - 1;
 }

@@ -11,7 +11,8 @@ typedef struct ebpfMonPutNumbers ebpfMonPutNumbers;
 ebpfMonPutNumbers *ebpfMonPutNumbersNew(uint64_t (*countLost)(void *arg), void *arg);
 void ebpfMonPutNumbersFree(ebpfMonPutNumbers *numbers); /* NULL does no harm */
 
-/* The put with this number has come. Returns how many before it are missing for no known reason. */
-uint64_t ebpfMonPutNumbersAdd(ebpfMonPutNumbers *numbers, uint32_t iocId, uint32_t tid, uint64_t number);
+/* The put with this number has come; "at": monotonic ns when it was made. Returns how many before it are missing for no
+ * known reason. */
+uint64_t ebpfMonPutNumbersAdd(ebpfMonPutNumbers *numbers, uint32_t iocId, uint32_t tid, uint64_t number, uint64_t at);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <epicsAtomic.h>
 #include <epicsEvent.h>
@@ -12,7 +13,6 @@
 #include <testMain.h>
 
 #include "joinTest.h"
-
 
 static void testOrders(void)
 {
@@ -338,6 +338,44 @@ static void testBothAtOnce(void)
            LANES * PUTS, wrong, n);
 }
 
+static double getCpu(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* A flood whose events are lost leaves puts that find no match: those that are matched do not go through all of them. */
+static void testFlood(int isPva)
+{
+    enum { MISSED = 50000, MADE = 10000 };
+    struct ebpfMonPeer a = makeCircuit(30 + (unsigned)isPva);
+    unsigned found = 0;
+    uint64_t id = 0;
+    double cpu;
+
+    testDiag("A flood of %s", isPva ? "pvAccess" : "Channel Access");
+    for (uint32_t i = 0; i < MISSED + MADE; i++)
+        id = addMessage(a, i * 50, i * 50 + 50, "X", isPva ? ebpfMonWirePva : ebpfMonWireCa, 1, IOC);
+    cpu = getCpu();
+    for (uint32_t i = MISSED; i < MISSED + MADE; i++) {
+        uint32_t seq = i * 50 + (isPva ? 50 : 0);
+        ebpfMonMessageKey key = { .peer = a, .seq = seq, .seqFrom = seq - 50, .at = now,
+                                  .seqKind = isPva ? EBPFMON_SEQ_RECEIVED : EBPFMON_SEQ_MESSAGE };
+        ebpfMonPut put = makePut("X");
+
+        addReply(a, id, 1);
+        ebpfMonPutJoinNameChannel(join, &a, 1, "Y");
+        found += ebpfMonPutJoinMatchIoc(join, &key, &put, 1) == ebpfMonPutJoinFound;
+        countUnmatched();
+    }
+    cpu = getCpu() - cpu;
+    testOk(found == MADE && cpu < 1, "%u found in %.3f s of CPU", found, cpu);
+    ebpfMonPutJoinCloseCircuit(join, &a, now);
+    countUnmatchedAfter(120 * SECOND);
+}
+
 /* What still waits is freed with the join: valgrind and ASan would tell. Two joins do not know each other. */
 static void testMemory(void)
 {
@@ -377,6 +415,8 @@ MAIN(testJoin)
     testManyPublished();
     testManyCircuits();
     testBothAtOnce();
+    testFlood(0);
+    testFlood(1);
     testMemory();
     ebpfMonPutJoinFree(join);
     return testDone();

@@ -5,6 +5,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "common/clock.h"
 #include "put/putNumbers.h"
 
 static uint64_t lost;
@@ -15,23 +16,33 @@ static uint64_t countLost(void *arg)
     return lost;
 }
 
+static uint64_t at = 1; /* when the puts are made */
+
+static uint64_t add(ebpfMonPutNumbers *numbers, uint32_t iocId, uint32_t tid, uint64_t number)
+{
+    return ebpfMonPutNumbersAdd(numbers, iocId, tid, number, at);
+}
+
 MAIN(testPutNumbers)
 {
     ebpfMonPutNumbers *numbers = ebpfMonPutNumbersNew(countLost, NULL);
     uint64_t sum = 0;
 
-    testPlan(8);
-    testOk(ebpfMonPutNumbersAdd(numbers, 1, 100, 17) == 0, "the first one that we see may have any number");
-    testOk1(ebpfMonPutNumbersAdd(numbers, 1, 100, 18) == 0);
-    testOk(ebpfMonPutNumbersAdd(numbers, 1, 101, 5) == 0 && ebpfMonPutNumbersAdd(numbers, 1, 100, 19) == 0,
+    testPlan(9);
+    testOk(add(numbers, 1, 100, 17) == 0, "the first one that we see may have any number");
+    testOk1(add(numbers, 1, 100, 18) == 0);
+    testOk(add(numbers, 1, 101, 5) == 0 && add(numbers, 1, 100, 19) == 0,
            "each thread counts for itself");
-    testOk(ebpfMonPutNumbersAdd(numbers, 1, 100, 22) == 2, "two are missing");
+    testOk(add(numbers, 1, 100, 22) == 2, "two are missing");
     lost = 1;
-    testOk(ebpfMonPutNumbersAdd(numbers, 1, 100, 25) == 0, "… but events were lost, and are counted as such");
-    testOk(ebpfMonPutNumbersAdd(numbers, 1, 100, 27) == 1, "none was lost since");
-    testOk(ebpfMonPutNumbersAdd(numbers, 1, 100, 1) == 0, "another thread has this id now");
+    at = ebpfMonClockMonotonic();
+    testOk(add(numbers, 1, 100, 25) == 0, "… but events were lost, and are counted as such");
+    testOk(add(numbers, 1, 100, 27) == 0, "one that had waited in the ring: they were counted, and it was lost before that");
+    at = ebpfMonClockMonotonic();
+    testOk(add(numbers, 1, 100, 29) == 1, "none was lost since");
+    testOk(add(numbers, 1, 100, 1) == 0, "another thread has this id now");
     for (uint32_t tid = 0; tid < 100000; tid++)
-        sum += ebpfMonPutNumbersAdd(numbers, tid % 7, tid, tid * 3);
+        sum += add(numbers, tid % 7, tid, tid * 3);
     testOk(sum == 0, "more threads than are remembered");
     ebpfMonPutNumbersFree(numbers);
     return testDone();
