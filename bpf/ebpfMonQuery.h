@@ -20,6 +20,7 @@
 #define EBPFMON_QUERY_DEPTH    128  /* calls of dbProcess in one another */
 #define EBPFMON_QUERY_THREADS  2048 /* that are in one, at a time */
 #define EBPFMON_QUERY_WAITS    8192 /* threads that wait for a CPU */
+#define EBPFMON_QUERY_SITES    1024 /* places of USDT probes, in all IOCs */
 
 /* What a field is. */
 enum ebpfMonQueryWhat {
@@ -143,7 +144,7 @@ struct ebpfMonQueryPlan {
     __u32 steps;    /* … and so many of them; the last bucket is above all */
     __u32 sample;   /* one event in so many is looked at; 1: each */
     __u32 hostWide; /* threads of all processes, not those of IOCs alone */
-    __u32 hasArgs;  /* of system calls: a field is an argument */
+    __u32 args;     /* bits of the arguments that fields are; of system calls, and of USDT probes */
     __u32 keySize;  /* bytes */
     __u32 depth;    /* calls in one another whose duration is measured; a power of two */
     __u32 stride;   /* bytes of one of them in "inCalls" */
@@ -238,6 +239,30 @@ struct ebpfMonQueryInHand {
     } at[EBPFMON_QUERY_DEPTH];
 };
 
+enum ebpfMonQueryOperandKind { EBPFMON_QUERY_NO_OPERAND, EBPFMON_QUERY_CONSTANT, EBPFMON_QUERY_REGISTER, EBPFMON_QUERY_MEMORY };
+
+/* Where one place of a USDT probe has an argument. */
+struct ebpfMonQueryOperand {
+    __u8  kind;        /* enum ebpfMonQueryOperandKind */
+    __u8  size;        /* bytes: 1, 2, 4 or 8 */
+    __u8  isSigned;
+    __u8  base, index; /* words of struct pt_regs; EBPFMON_QUERY_REGS or more: none */
+    __u8  shift;       /* of the index */
+    __u8  pad[2];
+    __s64 number;      /* the constant, or what is added to the address */
+};
+
+/* Map "sites": the places of USDT probes. Each has its arguments somewhere else. */
+struct ebpfMonQuerySiteKey {
+    __u64 ip;
+    __u32 tgid, pad;
+};
+
+struct ebpfMonQuerySite {
+    __u64 first; /* the address of the first place of that probe: the key FUNCTION is one for all of them */
+    struct ebpfMonQueryOperand arg[EBPFMON_QUERY_ARGS];
+};
+
 /* The bits of the double that has the value of a float. Those that are no normal floats become 0. */
 static inline __u64 ebpfMonQueryWidenFloat(__u32 bits)
 {
@@ -307,6 +332,8 @@ _Static_assert(sizeof(struct ebpfMonQueryFile) == EBPFMON_QUERY_TEXT, "ebpfMonQu
 _Static_assert(sizeof(struct ebpfMonQueryCell) == 48 + 8 * EBPFMON_QUERY_BUCKETS, "ebpfMonQueryCell");
 _Static_assert(sizeof(struct ebpfMonQueryInHand) == 16 + 16 * EBPFMON_QUERY_DEPTH, "ebpfMonQueryInHand");
 _Static_assert((EBPFMON_QUERY_DEPTH & (EBPFMON_QUERY_DEPTH - 1)) == 0, "EBPFMON_QUERY_DEPTH - 1 is a mask");
+_Static_assert(sizeof(struct ebpfMonQuerySiteKey) == 16 && sizeof(struct ebpfMonQuerySite) == 8 + 16 * EBPFMON_QUERY_ARGS,
+               "ebpfMonQuerySite");
 _Static_assert(sizeof(struct ebpfMonQueryCounts) == 64, "ebpfMonQueryCounts");
 _Static_assert(sizeof(struct ebpfMonQueryInCalls) == 8 && sizeof(struct ebpfMonQueryWait) == 16 &&
                sizeof(struct ebpfMonQueryCall) == 32 + EBPFMON_QUERY_KEY_SIZE, "ebpfMonQueryCall");

@@ -7,6 +7,7 @@
  */
 #include <linux/errno.h>
 #include "queryCalls.bpf.h"
+#include "queryUsdt.bpf.h"
 #include "timing.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -87,6 +88,16 @@ int ebpfmon_query_entry(struct pt_regs *ctx)
 {
     RUN(0, {
         readCallArgs(&e, ctx);
+        see(&e);
+    });
+}
+
+/* A USDT probe: where it has its arguments depends on the place. */
+SEC("uprobe")
+int ebpfmon_query_usdt(struct pt_regs *ctx)
+{
+    RUN(0, {
+        readOperands(&e, ctx);
         see(&e);
     });
 }
@@ -223,7 +234,7 @@ static __always_inline void readSyscall(struct event *e, const struct bpf_raw_tr
     struct pt_regs___kernel *regs = (void *)ctx->args[0];
 
     e->syscall = ctx->args[1];
-    if (!plan.hasArgs)
+    if (!plan.args)
         return;
     e->arg[0] = SYSCALL_ARG0(regs);
     e->arg[1] = SYSCALL_ARG1(regs);

@@ -96,6 +96,8 @@ static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, c
 {
     __u64 p = e->arg[f->arg < EBPFMON_QUERY_ARGS ? f->arg : 0], n = 0;
 
+    if (e->unread >> f->arg & 1)
+        return -1;
 #pragma unroll
     for (int i = 0; i < EBPFMON_QUERY_STEPS; i++) {
         if (i >= f->steps)

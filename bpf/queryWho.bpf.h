@@ -53,6 +53,7 @@ struct event {
     __u64 regs; /* address of the thread's own registers; 0: not asked for */
     struct task_struct *task, *before; /* whose event it is, and who had the CPU; 0: the current thread's */
     __u32 tgid, tid, iocId, preempted;
+    __u32 unread; /* bits of the arguments of a USDT probe that could not be read */
     struct ebpfMonQueryCounts *counts;
 };
 

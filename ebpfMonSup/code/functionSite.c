@@ -16,6 +16,7 @@
 #include "code/functionSite.h"
 #include "code/imageCache.h"
 #include "code/machine.h"
+#include "code/usdt.h"
 #include "host/foreign.h"
 
 #define LOOK_SECONDS 2.0
@@ -33,6 +34,7 @@ typedef struct {
     unsigned objects; /* files that match the pattern */
     int      err;     /* why one of them, or the list of them, cannot be read */
     int      isFuse;
+    char     refusal[160]; /* why a USDT probe that is there cannot be had */
 } Look;
 
 static int isWanted(const Look *look, const char *path)
@@ -116,6 +118,51 @@ static void findMatching(Look *look, ebpfMonElfFile *file, const char *path, con
     free(found);
 }
 
+/* A file that is looked at for USDT probes. */
+typedef struct {
+    Look *look;
+    ebpfMonElfFile *file;
+    const char *path;
+    const ebpfMonMapping *map;
+    unsigned before; /* places of other files */
+} Probed;
+
+/* Two notes may name one place, which is probed once. */
+static int isNew(const Probed *p, const ebpfMonSite *site)
+{
+    const ebpfMonFunctionPlaces *places = p->look->places;
+
+    for (unsigned i = p->before; i < places->count; i++)
+        if (places->place[i].site.offset == site->offset)
+            return 0;
+    return 1;
+}
+
+/* Nonzero ends the search: one place that cannot be had would make all counts wrong. */
+static int takeUsdt(void *arg, const ebpfMonUsdtProbe *probe)
+{
+    Probed *p = arg;
+    struct ebpfMonQuerySite operands;
+    ebpfMonFunctionPlace *place;
+    uint64_t bias, semaphore;
+    ebpfMonSite site;
+    char why[120] = "the file is not mapped as it says";
+
+    if (ebpfMonMappingBias(p->file->segment, p->file->nSegments, p->map, &bias) ||
+        ebpfMonUsdtPlace(p->file, probe, p->look->wanted.args, bias, &site, &semaphore, &operands, why, sizeof(why))) {
+        snprintf(p->look->refusal, sizeof(p->look->refusal), "%.40s: %s", probe->name, why);
+        return 1;
+    }
+    if (!isNew(p, &site))
+        return 0;
+    place = addPlace(p->look, p->path, p->map, probe->name, &site);
+    if (!place)
+        return 1;
+    place->semaphore = semaphore;
+    place->operands = operands;
+    return 0;
+}
+
 /* The places in one file. */
 static void findPlaces(Look *look, ebpfMonElfFile *file, const char *path, const ebpfMonMapping *map)
 {
@@ -123,7 +170,11 @@ static void findPlaces(Look *look, ebpfMonElfFile *file, const char *path, const
     ebpfMonElfSymbol symbol;
     ebpfMonSite site;
 
-    if (!name[0]) {
+    if (look->wanted.isUsdt) {
+        Probed probed = { look, file, path, map, look->places->count };
+
+        ebpfMonUsdtFind(file, name, takeUsdt, &probed);
+    } else if (!name[0]) {
         setExact(&site, look->wanted.offset, 0);
         addPlace(look, path, map, "", &site);
     } else if (ebpfMonFunctionIsPattern(name)) {
@@ -173,7 +224,7 @@ static void lookAtFiles(void *data)
         look->err = errno;
         return;
     }
-    while (!look->isTooMany && lines++ < MAPPINGS_MAX && fgets(line, sizeof(line), maps)) {
+    while (!look->isTooMany && !look->refusal[0] && lines++ < MAPPINGS_MAX && fgets(line, sizeof(line), maps)) {
         ebpfMonMapping map;
 
         if (!ebpfMonMappingParse(line, &map) || (map.dev == dev && map.ino == ino))
@@ -188,8 +239,13 @@ static void lookAtFiles(void *data)
 
 static void describeFailure(const Look *look, char *why, size_t size)
 {
-    if (look->isTooMany)
-        snprintf(why, size, "more than %d functions match \"%s\"", EBPFMON_FUNCTION_SITES, look->wanted.symbol);
+    if (look->refusal[0])
+        snprintf(why, size, "%s", look->refusal);
+    else if (look->isTooMany)
+        snprintf(why, size, "more than %d %s match \"%s\"", EBPFMON_FUNCTION_SITES, look->wanted.isUsdt ? "places" : "functions",
+                 look->wanted.symbol);
+    else if (look->objects && look->wanted.isUsdt)
+        snprintf(why, size, "no file like \"%s\" has a USDT probe %s", look->wanted.object, look->wanted.symbol);
     else if (look->objects)
         snprintf(why, size, "no file like \"%s\" has a function %s where it can be probed", look->wanted.object,
                  look->wanted.symbol);
@@ -234,7 +290,7 @@ ebpfMonFunctionPlaces *ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWante
         snprintf(why, size, "its files do not answer");
         return NULL;
     }
-    if (look->places->count && !look->isTooMany) {
+    if (look->places->count && !look->isTooMany && !look->refusal[0]) {
         places = look->places;
         look->places = NULL;
     } else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds the cheapest place for a probe in any function of a process, by the symbol of the function and the files that the
- * process has mapped. The process and its files may never answer: each look is a job that can be abandoned (foreign.h).
+ * Finds the cheapest place for a probe in any function of a process, by the symbol of the function, or the places of a
+ * USDT probe by its name, in the files that the process has mapped. The process and its files may never answer: each look is a job that can be abandoned (foreign.h).
  */
 #ifndef EBPFMON_FUNCTIONSITE_H
 #define EBPFMON_FUNCTIONSITE_H
@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "code/site.h"
+#include "ebpfMonQuery.h"
 
 #define EBPFMON_FUNCTION_SITES  256 /* of a pattern, at most */
 #define EBPFMON_FUNCTION_NAME   128
@@ -22,6 +23,7 @@ typedef struct {
     uint64_t offset;      /* bytes behind the symbol; then the probe sits exactly there */
     unsigned args;        /* EBPFMON_ARG1 …: those that must still stand */
     int      needReturn;  /* it is a return probe, or the entry of a call whose return is probed, too */
+    int      isUsdt;      /* "symbol" is PROVIDER:NAME of a USDT probe; "offset" and "needReturn" are 0 */
 } ebpfMonFunctionWanted;
 
 typedef struct {
@@ -29,6 +31,8 @@ typedef struct {
     char name[EBPFMON_FUNCTION_NAME];
     uint64_t address;     /* of the site, in the process */
     ebpfMonSite site;
+    uint64_t semaphore;   /* of a USDT probe: where in the file it counts those who look at it, 0: it does not … */
+    struct ebpfMonQuerySite operands; /* … and where its arguments are */
 } ebpfMonFunctionPlace;
 
 typedef struct {

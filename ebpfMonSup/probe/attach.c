@@ -117,7 +117,7 @@ int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, cons
     probe->link = NULL;
     probe->inFolder = 0;
     if (ebpfMonFeature.uprobeMulti) {
-        probe->fd = ebpfMonUprobeMultiAttach(ebpfMonKernelGetProgramFd(prog), path, offsets, count, pid, isReturn);
+        probe->fd = ebpfMonUprobeMultiAttach(ebpfMonKernelGetProgramFd(prog), path, offsets, NULL, count, pid, isReturn);
         if (probe->fd < 0)
             return errno;
         probe->inFolder = ebpfMonLinkFolderAdd(probe->fd);

@@ -102,7 +102,7 @@ static int attachProbe(struct bpf_program *prog, const char *path, uint64_t offs
         probe->link = bpf_program__attach_uprobe_opts(prog, pid, path, offset, &opts);
         return probe->link ? 0 : errno;
     }
-    probe->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), path, &offset, 1, pid, isReturn);
+    probe->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), path, &offset, NULL, 1, pid, isReturn);
     if (probe->fd < 0)
         return errno;
     probe->inFolder = ebpfMonLinkFolderAdd(probe->fd);

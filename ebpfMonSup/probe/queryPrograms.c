@@ -45,6 +45,7 @@ static void findPrograms(const ebpfMonQueryPrograms *q, struct bpf_program *foun
     switch (q->order.source) {
     case ebpfMonQueryAtEntry:    found[0] = skel->progs.ebpfmon_query_entry; break;
     case ebpfMonQueryAtReturn:   found[0] = skel->progs.ebpfmon_query_return; break;
+    case ebpfMonQueryUsdt:       found[0] = skel->progs.ebpfmon_query_usdt; break;
     case ebpfMonQuerySyscall:    found[0] = skel->progs.ebpfmon_query_syscall; break;
     case ebpfMonQueryProfile:    found[0] = skel->progs.ebpfmon_query_profile; break;
     case ebpfMonQueryTracepoint: found[0] = skel->progs.ebpfmon_query_tracepoint; break;
@@ -88,7 +89,7 @@ static void choosePrograms(ebpfMonQueryPrograms *q)
         bpf_program__set_autoload(prog, prog == wanted[0] || prog == wanted[1] || prog == wanted[2] ||
                                   (remembersThreads(q) && prog == q->skel->progs.ebpfmon_query_exit) ||
                                   (q->order.needsRecord && (prog == record[0] || prog == record[1])));
-    for (int i = 0; wanted[i] && ebpfMonFeature.uprobeMulti && q->order.source <= ebpfMonQueryCall; i++)
+    for (int i = 0; wanted[i] && ebpfMonFeature.uprobeMulti && q->order.source <= ebpfMonQueryUsdt; i++)
         bpf_program__set_expected_attach_type(wanted[i], (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
     for (int i = 0; i < 2 && ebpfMonFeature.uprobeMulti; i++)
         bpf_program__set_expected_attach_type(record[i], (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
@@ -129,6 +130,7 @@ static int load(ebpfMonQueryPrograms *q)
     bpf_map__set_value_size(skel->maps.inNoCall, q->size.calls);
     bpf_map__set_max_entries(skel->maps.inCalls, q->size.callingThreads);
     bpf_map__set_max_entries(skel->maps.waits, q->size.waits);
+    bpf_map__set_max_entries(skel->maps.sites, q->size.sites);
     bpf_map__set_max_entries(skel->maps.sent, q->size.ring);
     if (!q->order.needsRecord)
         bpf_map__set_max_entries(skel->maps.inHand, 1);
@@ -244,7 +246,7 @@ int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *q, char *why, size_t size)
 
     findPrograms(q, prog);
     switch (failed ? ebpfMonQueryAtEntry : q->order.source) {
-    case ebpfMonQueryAtEntry: case ebpfMonQueryAtReturn: case ebpfMonQueryCall:
+    case ebpfMonQueryAtEntry: case ebpfMonQueryAtReturn: case ebpfMonQueryCall: case ebpfMonQueryUsdt:
         break;
     case ebpfMonQueryProfile:
         failed = attachProfile(q);
@@ -266,26 +268,26 @@ int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *q, char *why, size_t size)
     return -1;
 }
 
-/* Attaches one program at all offsets: by one link, or without uprobe_multi by one for each. *probes grows. 0 or errno. */
-static int attachProbes(struct bpf_program *prog, const char *path, const uint64_t *offsets, unsigned count, pid_t pid,
-                        int isReturn, ebpfMonProbe *probe, unsigned *probes)
+/* Attaches one program at all places: by one link, or without uprobe_multi by one for each. *probes grows. 0 or errno. */
+static int attachProbes(struct bpf_program *prog, const ebpfMonQueryPlaces *places, int isReturn, ebpfMonProbe *probe,
+                        unsigned *probes)
 {
-    LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
     ebpfMonProbe *p = &probe[*probes];
 
-    if (!ebpfMonFeature.uprobeMulti) {
-        for (unsigned i = 0; i < count; i++) {
-            p = &probe[*probes];
-            memset(p, 0, sizeof(*p));
-            p->link = bpf_program__attach_uprobe_opts(prog, pid, path, offsets[i], &opts);
-            if (!p->link)
-                return errno;
-            (*probes)++;
-        }
-        return 0;
+    for (unsigned i = 0; i < places->count && !ebpfMonFeature.uprobeMulti; i++, (*probes)++) {
+        LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn, .ref_ctr_offset = places->semaphore[i]);
+
+        p = &probe[*probes];
+        memset(p, 0, sizeof(*p));
+        p->link = bpf_program__attach_uprobe_opts(prog, places->pid, places->path, places->offset[i], &opts);
+        if (!p->link)
+            return errno;
     }
+    if (!ebpfMonFeature.uprobeMulti)
+        return 0;
     memset(p, 0, sizeof(*p));
-    p->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), path, offsets, count, pid, isReturn);
+    p->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), places->path, places->offset, places->semaphore, places->count,
+                                     places->pid, isReturn);
     if (p->fd < 0)
         return errno;
     p->inFolder = ebpfMonLinkFolderAdd(p->fd);
@@ -293,8 +295,7 @@ static int attachProbes(struct bpf_program *prog, const char *path, const uint64
     return 0;
 }
 
-int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const char *path, const uint64_t *offsets, unsigned count, pid_t pid,
-                              ebpfMonProbe *probe, unsigned *probes)
+int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const ebpfMonQueryPlaces *places, ebpfMonProbe *probe, unsigned *probes)
 {
     struct bpf_program *prog[4];
     int err = 0;
@@ -302,7 +303,7 @@ int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const char *path, const u
     findPrograms(q, prog);
     *probes = 0;
     for (unsigned i = 0; prog[i] && !err; i++)
-        err = attachProbes(prog[i], path, offsets, count, pid,
+        err = attachProbes(prog[i], places,
                            q->order.source == ebpfMonQueryAtReturn || (q->order.source == ebpfMonQueryCall && !i), probe,
                            probes);
     if (err && *probes)
@@ -310,8 +311,8 @@ int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const char *path, const u
     return err;
 }
 
-int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *q, const char *path, const uint64_t *offsets, unsigned count,
-                                    pid_t pid, ebpfMonProbe *probe, unsigned *probes)
+int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *q, const ebpfMonQueryPlaces *places, ebpfMonProbe *probe,
+                                    unsigned *probes)
 {
     struct bpf_program *prog[2];
     int err = 0;
@@ -319,10 +320,32 @@ int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *q, const char *path, c
     findRecordPrograms(q, prog);
     *probes = 0;
     for (unsigned i = 0; i < 2 && !err; i++)
-        err = attachProbes(prog[i], path, offsets, count, pid, !i, probe, probes);
+        err = attachProbes(prog[i], places, !i, probe, probes);
     if (err && *probes)
         ebpfMonCloserClose(probe, *probes);
     return err;
+}
+
+int ebpfMonQueryProgramsAddSite(ebpfMonQueryPrograms *q, pid_t pid, uint64_t address, const struct ebpfMonQuerySite *site)
+{
+    struct ebpfMonQuerySiteKey key = { .ip = address, .tgid = (uint32_t)pid };
+
+    return bpf_map_update_elem(bpf_map__fd(q->skel->maps.sites), &key, site, BPF_ANY) ? errno : 0;
+}
+
+/* The key that comes next is looked up before this one goes. */
+static void removeSites(ebpfMonQueryPrograms *q, pid_t pid)
+{
+    struct ebpfMonQuerySiteKey key, next;
+    int fd = bpf_map__fd(q->skel->maps.sites);
+    int more = bpf_map_get_next_key(fd, NULL, &next) == 0;
+
+    for (unsigned n = 0; more && n < EBPFMON_QUERY_SITES; n++) {
+        key = next;
+        more = bpf_map_get_next_key(fd, &key, &next) == 0;
+        if (key.tgid == (uint32_t)pid)
+            bpf_map_delete_elem(fd, &key);
+    }
 }
 
 int ebpfMonQueryProgramsAddProcess(ebpfMonQueryPrograms *q, pid_t pid, uint32_t iocId)
@@ -337,6 +360,8 @@ void ebpfMonQueryProgramsRemoveProcess(ebpfMonQueryPrograms *q, pid_t pid)
     uint32_t tgid = (uint32_t)pid;
 
     bpf_map_delete_elem(bpf_map__fd(q->skel->maps.chosen), &tgid);
+    if (q->order.source == ebpfMonQueryUsdt)
+        removeSites(q, pid);
 }
 
 unsigned ebpfMonQueryProgramsGetKeySize(const ebpfMonQueryPrograms *q)

@@ -18,6 +18,7 @@ typedef enum {
     ebpfMonQueryAtEntry,     /* of a function, or at an offset in it */
     ebpfMonQueryAtReturn,
     ebpfMonQueryCall,        /* from the entry to the return: its duration */
+    ebpfMonQueryUsdt,        /* a place that the program's author marked; up to here those that are uprobes */
     ebpfMonQuerySyscall,     /* a system call begins */
     ebpfMonQuerySyscallCall, /* … its duration */
     ebpfMonQueryProfile,     /* so many times a second on each CPU */
@@ -44,14 +45,28 @@ void ebpfMonQueryProgramsFree(ebpfMonQueryPrograms *programs);
 /* Attaches what belongs to the host: tracepoints, the profile. 0, or -1 with "why". */
 int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *programs, char *why, size_t size);
 
-/* Attaches to functions of a process, in one file. "probe": room for two at each offset; *probes: how many there are. 0 or
- * errno; then nothing is attached. */
-int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *programs, const char *path, const uint64_t *offsets, unsigned count,
-                              pid_t pid, ebpfMonProbe *probe, unsigned *probes);
+/* Places in one file that a process has mapped. */
+typedef struct {
+    const char *path;
+    const uint64_t *offset;    /* in the file */
+    const uint64_t *semaphore; /* where in the file the kernel counts that the place is looked at; 0: nowhere */
+    unsigned count;
+    pid_t    pid;
+} ebpfMonQueryPlaces;
+
+/* Attaches to places of a process. "probe": room for two at each; *probes: how many there are. 0 or errno; then nothing is
+ * attached. */
+int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *programs, const ebpfMonQueryPlaces *places, ebpfMonProbe *probe,
+                              unsigned *probes);
 
 /* The same for dbProcess, if the query asks which record is in hand. */
-int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *programs, const char *path, const uint64_t *offsets, unsigned count,
-                                    pid_t pid, ebpfMonProbe *probe, unsigned *probes);
+int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *programs, const ebpfMonQueryPlaces *places, ebpfMonProbe *probe,
+                                    unsigned *probes);
+
+/* Where a USDT probe at this address of a process has its arguments; to be said before it is attached. Gone with the
+ * process. 0 or errno: E2BIG: more than EBPFMON_QUERY_SITES. */
+int ebpfMonQueryProgramsAddSite(ebpfMonQueryPrograms *programs, pid_t pid, uint64_t address,
+                                const struct ebpfMonQuerySite *site);
 
 /* Events of this process count from now on; or no more. 0 or errno. */
 int ebpfMonQueryProgramsAddProcess(ebpfMonQueryPrograms *programs, pid_t pid, uint32_t iocId);

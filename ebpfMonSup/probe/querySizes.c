@@ -49,9 +49,11 @@ void ebpfMonQuerySizesCount(const ebpfMonQueryOrder *order, ebpfMonQuerySizes *s
     s->value = order->plan.hist ? sizeof(struct ebpfMonQueryCell) : offsetof(struct ebpfMonQueryCell, hist);
     countCalls(order, s);
     s->waits = order->source == ebpfMonQueryCpuWait ? EBPFMON_QUERY_WAITS : 1;
+    s->sites = order->source == ebpfMonQueryUsdt ? EBPFMON_QUERY_SITES : 1;
     s->ring = countRing(&order->plan);
     s->bytes = order->maxKeys * (ELEMENT + s->key + cpus * s->value) +
                (size_t)s->callingThreads * (ELEMENT + s->calls) + s->ring +
+               s->sites * (ELEMENT + sizeof(struct ebpfMonQuerySiteKey) + sizeof(struct ebpfMonQuerySite)) +
                s->waits * (ELEMENT + sizeof(struct ebpfMonQueryWait)) +
                (order->needsRecord ? EBPFMON_QUERY_THREADS : 1) * (ELEMENT + sizeof(struct ebpfMonQueryInHand));
 }

@@ -11,6 +11,7 @@ typedef struct {
     unsigned calls;          /* bytes of all those of a thread */
     unsigned callingThreads; /* … and so many threads; 1: no call is measured */
     unsigned waits;          /* threads that can wait for a CPU; 1: no wait is measured */
+    unsigned sites;          /* places of USDT probes; 1: there are none */
     unsigned ring;           /* bytes */
     size_t   bytes;          /* of all tables on this host */
 } ebpfMonQuerySizes;

@@ -27,8 +27,8 @@ struct linkCreate {
     uint32_t pad[16];
 };
 
-int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offsets, unsigned count, pid_t pid,
-                             int isReturn)
+int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offsets, const uint64_t *semaphores,
+                             unsigned count, pid_t pid, int isReturn)
 {
     struct linkCreate attr;
 
@@ -37,6 +37,7 @@ int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offse
     attr.attach_type = EBPFMON_ATTACH_MULTI;
     attr.path = (uint64_t)(uintptr_t)path;
     attr.offsets = (uint64_t)(uintptr_t)offsets;
+    attr.ref_ctr_offsets = (uint64_t)(uintptr_t)semaphores;
     attr.cnt = count;
     attr.multiFlags = isReturn ? MULTI_RETURN : 0;
     attr.pid = (uint32_t)pid;
@@ -46,7 +47,7 @@ int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offse
 static int attachFails(int prog, pid_t pid)
 {
     uint64_t offset = 0;
-    int link = ebpfMonUprobeMultiAttach(prog, "/", &offset, 1, pid, 0);
+    int link = ebpfMonUprobeMultiAttach(prog, "/", &offset, NULL, 1, pid, 0);
 
     if (link >= 0) {
         close(link);

@@ -15,8 +15,9 @@
 /* Whether this kernel has them, with a filter by process that works: this function tries it. */
 int ebpfMonUprobeMultiIsSupported(void);
 
-/* A file descriptor that the caller closes, or -1 (errno). "offsets": in the file. */
-int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offsets, unsigned count, pid_t pid,
-                             int isReturn);
+/* A file descriptor that the caller closes, or -1 (errno). "offsets": in the file. "semaphores" (may be NULL): where in the file
+ * the kernel counts that a place is looked at, 0: nowhere. */
+int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offsets, const uint64_t *semaphores,
+                             unsigned count, pid_t pid, int isReturn);
 
 #endif

@@ -31,7 +31,7 @@ struct ebpfMonQueryIocs {
 
 static int isFunction(const ebpfMonQueryIocs *q)
 {
-    return q->spec->order.source <= ebpfMonQueryCall;
+    return q->spec->order.source <= ebpfMonQueryUsdt;
 }
 
 static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
@@ -48,7 +48,7 @@ static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
     ebpfMonQueryProgramsRemoveProcess(q->programs, ioc->pid);
 }
 
-typedef int (*SetProbe)(ebpfMonQueryPrograms *programs, const char *path, const uint64_t *offsets, unsigned count, pid_t pid,
+typedef int (*SetProbe)(ebpfMonQueryPrograms *programs, const ebpfMonQueryPlaces *places,
                         ebpfMonProbe probe[2 * EBPFMON_FUNCTION_SITES], unsigned *probes);
 
 /* The name of each place, for keys. */
@@ -68,21 +68,36 @@ static void noteNames(ebpfMonQueryIocs *q, const Followed *f, const ebpfMonFunct
 static unsigned setInFile(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionPlace *place, unsigned count, SetProbe set,
                           int *err)
 {
-    uint64_t offset[EBPFMON_FUNCTION_SITES];
+    uint64_t offset[EBPFMON_FUNCTION_SITES], semaphore[EBPFMON_FUNCTION_SITES];
     unsigned n = 0, probes, stepped = 0;
+    ebpfMonQueryPlaces places = { place[0].path, offset, semaphore, .pid = f->ioc.pid };
 
     for (; n < count && strcmp(place[n].path, place[0].path) == 0; n++) {
         offset[n] = place[n].site.offset;
+        semaphore[n] = place[n].semaphore;
         stepped += place[n].site.cls == ebpfMonSiteStepped;
     }
+    places.count = n;
     *err = ebpfMonArrayGrow(&f->probe, &f->room, f->probes + 2 * EBPFMON_FUNCTION_SITES, 16, sizeof(*f->probe)) ? ENOMEM
-         : set(q->programs, place[0].path, offset, n, f->ioc.pid, f->probe + f->probes, &probes);
+         : set(q->programs, &places, f->probe + f->probes, &probes);
     if (!*err) {
         f->probes += probes;
         f->places += n;
         f->stepped += stepped;
     }
     return n;
+}
+
+/* Says where one place of a USDT probe has its arguments, and what it is counted as. 0 or errno. */
+static int addSite(ebpfMonQueryIocs *q, const Followed *f, const ebpfMonFunctionPlaces *places, unsigned n)
+{
+    struct ebpfMonQuerySite site = places->place[n].operands;
+    unsigned first = 0;
+
+    while (strcmp(places->place[first].name, places->place[n].name) != 0)
+        first++;
+    site.first = places->place[first].address;
+    return ebpfMonQueryProgramsAddSite(q->programs, f->ioc.pid, places->place[n].address, &site);
 }
 
 /* Sets probes at one function of one IOC, or at those that match a pattern. 0, or -1: *why. */
@@ -99,9 +114,13 @@ static int setProbes(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionWant
     places = ebpfMonFunctionFind(f->ioc.pid, wanted, why, size);
     if (!places)
         return -1;
+    for (unsigned i = 0; wanted->isUsdt && i < places->count && !err; i++)
+        err = addSite(q, f, places, i);
     for (unsigned i = 0; i < places->count && !err;)
         i += setInFile(q, f, &places->place[i], places->count - i, set, &err);
-    if (err)
+    if (err == E2BIG && wanted->isUsdt)
+        snprintf(why, size, "there are more than %d places of USDT probes in all", EBPFMON_QUERY_SITES);
+    else if (err)
         snprintf(why, size, "%s cannot be probed: %s", wanted->symbol, strerror(err));
     else if (wanted == &q->spec->function)
         noteNames(q, f, places);

@@ -43,8 +43,8 @@ static int readOf(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *of)
         ebpfMonQueryReadText(p, of, "record", p->spec->record, sizeof(p->spec->record)) ||
         ebpfMonQueryReadBool(p, of, "host", &wide) || (thread && ebpfMonQueryReadThread(p, thread)))
         return -1;
-    if (wide && order->source <= ebpfMonQueryCall)
-        return ebpfMonQueryRefuse(p, host->at, "functions are probed in IOCs only: leave \"host\" out");
+    if (wide && order->source <= ebpfMonQueryUsdt)
+        return ebpfMonQueryRefuse(p, host->at, "functions and USDT probes are probed in IOCs only: leave \"host\" out");
     if (wide && ebpfMonQueryJsonFind(of, "ioc"))
         return ebpfMonQueryRefuse(p, host->at, "\"host\" means all processes: leave \"ioc\" out");
     p->spec->order.plan.hostWide = (uint32_t)wide; /* only IOCs have records */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fields of a query, its source, and its conditions. */
+/* The fields of a query. Its source: queryParseSource.c, its conditions: queryParseWhere.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define BIT(source) (1u << ebpfMonQuery##source)
 #define ANY         (~0u)
-#define WITH_ARGS   (BIT(AtEntry) | BIT(Call) | BIT(Syscall) | BIT(SyscallCall) | BIT(Tracepoint))
+#define WITH_ARGS   (BIT(AtEntry) | BIT(Call) | BIT(Usdt) | BIT(Syscall) | BIT(SyscallCall) | BIT(Tracepoint))
 #define MEASURED    (BIT(Call) | BIT(SyscallCall) | BIT(CpuWait))
 #define RETURNING   (BIT(AtReturn) | BIT(Call) | BIT(SyscallCall))
 
@@ -30,7 +30,7 @@ static const struct {
     { "syscall",   EBPFMON_QUERY_SYSCALL,   8,  BIT(Syscall) | BIT(SyscallCall) },
     { "preempted", EBPFMON_QUERY_PREEMPTED, 8,  BIT(CpuWait) },
     { "before",    EBPFMON_QUERY_BEFORE,    16, BIT(CpuWait) },
-    { "function",  EBPFMON_QUERY_FUNCTION,  16, BIT(AtEntry) | BIT(Call) },
+    { "function",  EBPFMON_QUERY_FUNCTION,  16, BIT(AtEntry) | BIT(Call) | BIT(Usdt) },
     { "file",      EBPFMON_QUERY_FILE,      EBPFMON_QUERY_TEXT, BIT(Syscall) | BIT(SyscallCall) },
     { "put",       EBPFMON_QUERY_PUT,       24, ANY },
     { "author",    EBPFMON_QUERY_AUTHOR,    EBPFMON_QUERY_TEXT, ANY },
@@ -56,7 +56,7 @@ static int readWordField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
         field->size = (uint8_t)fields[i].size;
         p->spec->order.needsRecord |= field->what == EBPFMON_QUERY_IN_HAND;
         if (field->what == EBPFMON_QUERY_FILE) {
-            p->spec->order.plan.hasArgs = 1;
+            p->spec->order.plan.args |= 1;
             ebpfMonQueryFindFileCalls((uint64_t *)p->spec->order.plan.takesFile);
         }
         field->type = field->what == EBPFMON_QUERY_RETURN ? EBPFMON_QUERY_S64 : EBPFMON_QUERY_U64;
@@ -105,7 +105,7 @@ static int readArg(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct
     field->type = (uint8_t)type;
     field->size = type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_SOCKET ? EBPFMON_QUERY_TEXT : type == EBPFMON_QUERY_RECORD ? 16 : 8;
     p->spec->function.args |= 1u << field->arg;
-    p->spec->order.plan.hasArgs = 1;
+    p->spec->order.plan.args |= 1u << field->arg;
     return 0;
 }
 
@@ -141,91 +141,4 @@ int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v,
     field->type = (uint8_t)type;
     field->size = 8;
     return 0;
-}
-
-static int readFunction(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
-{
-    static const char *const places[] = {"entry", "return", "duration", NULL}; /* as ebpfMonQuerySource has them */
-    ebpfMonFunctionWanted *f = &p->spec->function;
-    const ebpfMonQueryJsonValue *when = ebpfMonQueryJsonFind(v, "when"), *offset = ebpfMonQueryJsonFind(v, "offset");
-    int place = ebpfMonQueryAtEntry;
-    int64_t at = 0;
-
-    strcpy(f->object, "*");
-    if (ebpfMonQueryCheckKeys(p, v, "a source that is a function", "function, object, offset, when") ||
-        ebpfMonQueryReadText(p, v, "function", f->symbol, sizeof(f->symbol)) ||
-        ebpfMonQueryReadText(p, v, "object", f->object, sizeof(f->object)) ||
-        ebpfMonQueryReadWhole(p, v, "offset", 0, INT32_MAX, &at) ||
-        (when && ebpfMonQueryReadWord(p, when, "\"when\"", places, &place)))
-        return -1;
-    if (!f->symbol[0] && (!offset || !ebpfMonQueryJsonFind(v, "object")))
-        return ebpfMonQueryRefuse(p, v->at, "a source without \"function\" takes \"object\" and \"offset\": the offset in "
-                                  "that file");
-    if (offset && ebpfMonFunctionIsPattern(f->symbol))
-        return ebpfMonQueryRefuse(p, offset->at, "an \"offset\" is one in a function, not in all that match a pattern");
-    if (at && place != ebpfMonQueryAtEntry)
-        return ebpfMonQueryRefuse(p, when->at, "with \"offset\" only \"when\": \"entry\" is possible");
-    f->offset = (uint64_t)at;
-    f->needReturn = place != ebpfMonQueryAtEntry;
-    p->spec->order.source = (ebpfMonQuerySource)place;
-    return 0;
-}
-
-static int readSyscallSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
-{
-    static const char *const places[] = {"entry", "duration", NULL};
-    int place;
-
-    if (ebpfMonQueryCheckKeys(p, v, "this source", "syscalls") ||
-        ebpfMonQueryReadWord(p, v->first, "\"syscalls\"", places, &place))
-        return -1;
-    p->spec->order.source = place ? ebpfMonQuerySyscallCall : ebpfMonQuerySyscall;
-    return 0;
-}
-
-static int readProfile(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
-{
-    int64_t rate = 0;
-
-    if (ebpfMonQueryCheckKeys(p, v, "this source", "profile") ||
-        ebpfMonQueryReadWhole(p, v, "profile", 1, 1000, &rate))
-        return -1;
-    p->spec->order.source = ebpfMonQueryProfile;
-    p->spec->order.rate = (unsigned)rate;
-    return 0;
-}
-
-static int readTracepoint(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
-{
-    p->spec->order.source = ebpfMonQueryTracepoint;
-    return ebpfMonQueryCheckKeys(p, v, "this source", "tracepoint") ||
-           ebpfMonQueryReadText(p, v, "tracepoint", p->spec->order.tracepoint, sizeof(p->spec->order.tracepoint)) ? -1 : 0;
-}
-
-static int readCpuWait(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
-{
-    int on = 0;
-
-    p->spec->order.source = ebpfMonQueryCpuWait;
-    if (ebpfMonQueryCheckKeys(p, v, "this source", "cpuWait") || ebpfMonQueryReadBool(p, v, "cpuWait", &on))
-        return -1;
-    return on ? 0 : ebpfMonQueryRefuse(p, v->first->at, "\"cpuWait\" is true");
-}
-
-int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
-{
-    static const struct {
-        const char *key;
-        int (*read)(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v);
-    } sources[] = {
-        { "function", readFunction }, { "offset", readFunction }, { "syscalls", readSyscallSource },
-        { "profile", readProfile }, { "tracepoint", readTracepoint }, { "cpuWait", readCpuWait },
-    };
-
-    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
-        if (ebpfMonQueryJsonFind(v, sources[i].key))
-            return sources[i].read(p, v);
-    return ebpfMonQueryRefuse(p, v->at, "a source is one of {\"function\": NAME, \"object\": PATTERN, \"when\": \"entry\", "
-                              "\"return\" or \"duration\"}, {\"syscalls\": \"entry\" or \"duration\"}, {\"profile\": HZ}, "
-                              "{\"tracepoint\": NAME}, {\"cpuWait\": true}");
 }

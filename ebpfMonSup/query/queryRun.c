@@ -87,7 +87,7 @@ static double costOfTrap(const ebpfMonQueryRun *r, const ebpfMonCosts *costs, do
     entry = costs->entryNs + stepped * (costs->steppedNs - costs->entryNs);
     *record = (entry + costs->returnNs) / 2;
     switch (r->spec->order.source) {
-    case ebpfMonQueryAtEntry:  return entry;
+    case ebpfMonQueryAtEntry: case ebpfMonQueryUsdt: return entry;
     case ebpfMonQueryAtReturn: return entry + costs->returnNs;
     case ebpfMonQueryCall:     return *record;
     default:                   return 0;

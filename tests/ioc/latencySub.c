@@ -2,7 +2,8 @@
 /*
  * aSub routines that take a known time. Input A says how long, in µs; output VALA is what it took by our
  * own clock (µs), so that a test compares with what was, not with what was asked for. And routines that hand the record
- * which input A names over to another thread. And a function whose calls, arguments and results are known, for queries.
+ * which input A names over to another thread. And a function whose calls, arguments and results are known, and USDT probes,
+ * for queries.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -20,6 +21,8 @@
 #include <epicsThread.h>
 #include <recGbl.h>
 #include <registryFunction.h>
+
+#include "usdt.h"
 
 static double now(void)
 {
@@ -180,6 +183,31 @@ __attribute__((noipa)) long knownCall(int number, const char *name, const Known 
     return number % 3 - 1;
 }
 
+extern const int probeLimit;
+const int probeLimit = 1000;
+static const struct { long pad, number; } table[10] = { { 0, 0 }, { 0, 10 }, { 0, 20 }, { 0, 30 }, { 0, 40 }, { 0, 50 },
+                                                        { 0, 60 }, { 0, 70 }, { 0, 80 }, { 0, 90 } };
+
+USDT_SEMAPHORE(watched);
+
+/* USDT probes, with an argument of each kind: in a register, a constant, in memory, in a variable, in a table; at two places,
+ * and with arguments that cannot be read. One is only passed if somebody looks at it. */
+static void passProbes(int number, const char *name, dbCommon *prec)
+{
+    volatile short local = (short)(number - 5);
+
+    if (number % 2)
+        USDT_PROBE("latency", "known", "-4@%k[n] 8@%[name] 8@%[prec] -2@%[local] 1@$-3 4@%[limit]", USDT_NO_SEMAPHORE,
+                   [n] "r"(number), [name] "r"(name), [prec] "r"(prec), [local] "m"(local), [limit] "m"(probeLimit));
+    else
+        USDT_PROBE("latency", "known", "-4@%[n] 8@%[name] 8@%[prec] -2@%[local] -1@$-3 8@8(%[table],%q[twice],8)",
+                   USDT_NO_SEMAPHORE, [n] "m"(number), [name] "m"(name), [prec] "r"(prec), [local] "m"(local),
+                   [table] "r"(table), [twice] "r"(2l * number));
+    if (USDT_IS_WATCHED(watched))
+        USDT_PROBE("latency", "watched", "-4@%k[n]", "watched", [n] "r"(number));
+    USDT_PROBE("latency", "odd", "-4@%k[n] 8f@%%xmm0 8@%%fs:16 1@%%ah 4@nowhere(%%rip) %%rax", USDT_NO_SEMAPHORE, [n] "r"(number));
+}
+
 /* As many calls as input A says; VALA counts them. Of ten, "number" is 0 to 9. */
 static long callKnown(aSubRecord *prec)
 {
@@ -192,6 +220,7 @@ static long callKnown(aSubRecord *prec)
         known.real = (double)(i % 10) / 4 - 1;
         known.single = (float)known.real;
         knownCall((int)(i % 10), i % 2 ? "odd" : "even", &known, (dbCommon *)prec);
+        passProbes((int)(i % 10), i % 2 ? "odd" : "even", (dbCommon *)prec);
     }
     *(double *)prec->vala += (double)calls;
     return 0;

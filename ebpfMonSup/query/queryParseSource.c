@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* At what a query looks. */
+#include <string.h>
+
+#include "query/queryParser.h"
+
+static int readFunction(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    static const char *const places[] = {"entry", "return", "duration", NULL}; /* as ebpfMonQuerySource has them */
+    ebpfMonFunctionWanted *f = &p->spec->function;
+    const ebpfMonQueryJsonValue *when = ebpfMonQueryJsonFind(v, "when"), *offset = ebpfMonQueryJsonFind(v, "offset");
+    int place = ebpfMonQueryAtEntry;
+    int64_t at = 0;
+
+    strcpy(f->object, "*");
+    if (ebpfMonQueryCheckKeys(p, v, "a source that is a function", "function, object, offset, when") ||
+        ebpfMonQueryReadText(p, v, "function", f->symbol, sizeof(f->symbol)) ||
+        ebpfMonQueryReadText(p, v, "object", f->object, sizeof(f->object)) ||
+        ebpfMonQueryReadWhole(p, v, "offset", 0, INT32_MAX, &at) ||
+        (when && ebpfMonQueryReadWord(p, when, "\"when\"", places, &place)))
+        return -1;
+    if (!f->symbol[0] && (!offset || !ebpfMonQueryJsonFind(v, "object")))
+        return ebpfMonQueryRefuse(p, v->at, "a source without \"function\" takes \"object\" and \"offset\": the offset in "
+                                  "that file");
+    if (offset && ebpfMonFunctionIsPattern(f->symbol))
+        return ebpfMonQueryRefuse(p, offset->at, "an \"offset\" is one in a function, not in all that match a pattern");
+    if (at && place != ebpfMonQueryAtEntry)
+        return ebpfMonQueryRefuse(p, when->at, "with \"offset\" only \"when\": \"entry\" is possible");
+    f->offset = (uint64_t)at;
+    f->needReturn = place != ebpfMonQueryAtEntry;
+    p->spec->order.source = (ebpfMonQuerySource)place;
+    return 0;
+}
+
+static int readUsdt(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    ebpfMonFunctionWanted *f = &p->spec->function;
+    const char *colon;
+
+    strcpy(f->object, "*");
+    if (ebpfMonQueryCheckKeys(p, v, "a source that is a USDT probe", "usdt, object") ||
+        ebpfMonQueryReadText(p, v, "usdt", f->symbol, sizeof(f->symbol)) ||
+        ebpfMonQueryReadText(p, v, "object", f->object, sizeof(f->object)))
+        return -1;
+    colon = strchr(f->symbol, ':');
+    if (!colon || colon == f->symbol || !colon[1] || strchr(colon + 1, ':'))
+        return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "usdt")->at, "\"usdt\" is \"PROVIDER:NAME\", as in \"libc:setjmp\". "
+                                  "readelf -n FILE lists those of a file");
+    f->isUsdt = 1;
+    p->spec->order.source = ebpfMonQueryUsdt;
+    return 0;
+}
+
+static int readSyscallSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    static const char *const places[] = {"entry", "duration", NULL};
+    int place;
+
+    if (ebpfMonQueryCheckKeys(p, v, "this source", "syscalls") ||
+        ebpfMonQueryReadWord(p, v->first, "\"syscalls\"", places, &place))
+        return -1;
+    p->spec->order.source = place ? ebpfMonQuerySyscallCall : ebpfMonQuerySyscall;
+    return 0;
+}
+
+static int readProfile(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    int64_t rate = 0;
+
+    if (ebpfMonQueryCheckKeys(p, v, "this source", "profile") ||
+        ebpfMonQueryReadWhole(p, v, "profile", 1, 1000, &rate))
+        return -1;
+    p->spec->order.source = ebpfMonQueryProfile;
+    p->spec->order.rate = (unsigned)rate;
+    return 0;
+}
+
+static int readTracepoint(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    p->spec->order.source = ebpfMonQueryTracepoint;
+    return ebpfMonQueryCheckKeys(p, v, "this source", "tracepoint") ||
+           ebpfMonQueryReadText(p, v, "tracepoint", p->spec->order.tracepoint, sizeof(p->spec->order.tracepoint)) ? -1 : 0;
+}
+
+static int readCpuWait(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    int on = 0;
+
+    p->spec->order.source = ebpfMonQueryCpuWait;
+    if (ebpfMonQueryCheckKeys(p, v, "this source", "cpuWait") || ebpfMonQueryReadBool(p, v, "cpuWait", &on))
+        return -1;
+    return on ? 0 : ebpfMonQueryRefuse(p, v->first->at, "\"cpuWait\" is true");
+}
+
+int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    static const struct {
+        const char *key;
+        int (*read)(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v);
+    } sources[] = {
+        { "function", readFunction }, { "usdt", readUsdt }, { "offset", readFunction }, { "syscalls", readSyscallSource },
+        { "profile", readProfile }, { "tracepoint", readTracepoint }, { "cpuWait", readCpuWait },
+    };
+
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+        if (ebpfMonQueryJsonFind(v, sources[i].key))
+            return sources[i].read(p, v);
+    return ebpfMonQueryRefuse(p, v->at, "a source is one of {\"function\": NAME, \"object\": PATTERN, \"when\": \"entry\", "
+                              "\"return\" or \"duration\"}, {\"usdt\": \"PROVIDER:NAME\"}, {\"syscalls\": \"entry\" or \"duration\"}, {\"profile\": HZ}, "
+                              "{\"tracepoint\": NAME}, {\"cpuWait\": true}");
+}
