@@ -202,7 +202,7 @@ static void sayRefused(const ebpfMonGuardedPut *put)
         snprintf(who, sizeof(who), "uid %u", (unsigned)user->uid);
     errlogSevPrintf(errlogMinor, "ebpfMon: refused a put to %s by %s%s%s:%u, who claims to be '%s': %s%s\n", put->pv,
                     who, who[0] ? " at " : "", addr, ntohs(user->peer.sin_port), put->user, put->why,
-                    more ? " (others before it: PUTS and the logs have all)" : "");
+                    more ? " (and others before it: see PUTS and the logs)" : "");
 }
 
 static void beforePut(asTrapWriteMessage *message, dbChannel *channel, const ebpfMonAccessClient *client)

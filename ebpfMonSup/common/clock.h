@@ -24,7 +24,8 @@ uint64_t ebpfMonClockReal(void);
 uint64_t ebpfMonClockUnixOffset(void);
 
 /* The same with any two clocks. A thread can lose its CPU between two readings for any time. So the first clock is read
- * before and behind the second one, again and again until little time went by: the error is at most half of that. */
+ * before and after the second one, again and again, until little time has passed in between: the error is at most half of
+ * this time. */
 typedef uint64_t (*ebpfMonClockRead)(void);
 uint64_t ebpfMonClockOffsetBetween(ebpfMonClockRead monotonic, ebpfMonClockRead real);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opens a file of ours, a log or a database, so that nobody else can lead the monitor to another file. The monitor runs as
- * root; a name in a folder where others may write (/tmp) can be their link, their pipe, or a second name of a file of root.
+ * Opens a file of ours, a log or a database, so that no other user can make the monitor write to another file. The monitor may
+ * run as root; a name in a folder where others may write (/tmp) can be their link, their pipe, or a second name of a file of
+ * root.
  */
 #ifndef EBPFMON_OWNFILE_H
 #define EBPFMON_OWNFILE_H

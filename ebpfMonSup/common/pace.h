@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When a reader looks again. Where events come one after the other, nobody pays for waking it: it looks by itself, soon
- * at first, because what follows an event follows at once, then less and less often. Once nothing has come for some looks
- * it sleeps until it is woken. No thread owns it but its reader's.
+ * Decides when a reader looks at its ring again. While events come one after the other, nobody pays for waking the reader: it
+ * looks by itself. It looks soon at first, because an event is often followed by another one at once, then less and less
+ * often. After some looks that found nothing it sleeps until it is woken. Only the reader's thread uses this.
  */
 #ifndef EBPFMON_PACE_H
 #define EBPFMON_PACE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads that may get stuck, or wait for the kernel: at ordinary priority, with all signals blocked, and nobody waits for
- * their end. epicsThreadCreate would give them real-time priority where that is allowed. No state; any thread.
+ * Starts threads that may wait for ever, for example for the kernel: at ordinary priority, with all signals blocked. Nobody
+ * waits for their end. epicsThreadCreate would give them real-time priority where that is allowed. No state; any thread.
  */
 #ifndef EBPFMON_PLAINTHREAD_H
 #define EBPFMON_PLAINTHREAD_H

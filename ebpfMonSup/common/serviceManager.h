@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tells the service manager that started this process how it fares, by the protocol of sd_notify(3): one datagram of lines
+ * Reports the state of this process to the service manager that started it, by the protocol of sd_notify(3): one datagram of lines
  * "NAME=value" to the UNIX socket that the environment variable NOTIFY_SOCKET names. Without it nothing happens. It waits
  * for nothing: a message that does not fit into the manager's queue is dropped. Any thread.
  */
@@ -13,7 +13,7 @@
  * assignment. 0: sent; -1: nobody listens, or it could not be sent. */
 int ebpfMonServiceTell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* After how many ns without WATCHDOG=1 the manager takes this process for dead; 0: never. */
+/* The service manager kills this process after so many ns without WATCHDOG=1; 0: never. */
 uint64_t ebpfMonServiceWatchdog(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the search for hangs reads of threads. As a table of functions, so that a test can do without IOC and kernel. */
+/* The functions by which the search for hangs reads threads. They are a table, so that a test needs no IOC and no kernel
+ * part. */
 #ifndef EBPFMON_HANGSOURCES_H
 #define EBPFMON_HANGSOURCES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Once a second: what each IOC uses, what waits in it, whether its scan threads keep time, and which IOCs ended, came
+/* Collects, once a second, the resources of each IOC, its delays, the periods of its scan threads, and which IOCs ended, came
  * back or hang. Publishing thread only. */
 #ifndef EBPFMON_HEALTHCOLLECTOR_H
 #define EBPFMON_HEALTHCOLLECTOR_H
@@ -12,8 +12,8 @@ typedef struct ebpfMonHealthCollector ebpfMonHealthCollector;
 ebpfMonHealthCollector *ebpfMonHealthCollectorNew(ebpfMonTargets *targets);
 void ebpfMonHealthCollectorFree(ebpfMonHealthCollector *collector);
 
-/* Reads the IOCs and publishes the group ebpfMonGroupHealth; tells nobody. Takes the targets lock and that of the
- * published values, each for a copy. */
+/* Reads the IOCs and sets the published values of the group ebpfMonGroupHealth; the caller notifies the group. Takes the
+ * targets lock and the lock of the published values, each for a copy. */
 void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *collector);
 
 #endif

@@ -6,9 +6,9 @@
 #include "model/healthValues.h"
 
 /*
- * IOCs: by what is nearest to its alarm limit (delays, files, CPU load), those that are not watched last. Scan threads:
- * late ones first, then by load. What differs by less than a factor of two counts as equal and stands by name, so that
- * rows do not jump each second.
+ * IOCs: by the value that is nearest to its alarm limit (delays, files, CPU load); IOCs that are not watched come last. Scan
+ * threads: late ones first, then by load. Values that differ by less than a factor of two count as equal, and their rows are
+ * sorted by name, so that rows do not change places each second.
  */
 void ebpfMonRowOrderSort(ebpfMonHealth *health);
 

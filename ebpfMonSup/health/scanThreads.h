@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether the periodic scan threads of all IOCs keep time. Publishing thread only. */
+/* Whether the periodic scan threads of all IOCs keep their periods. Publishing thread only. */
 #ifndef EBPFMON_SCANTHREADS_H
 #define EBPFMON_SCANTHREADS_H
 

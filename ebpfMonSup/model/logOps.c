@@ -26,7 +26,7 @@ const char *ebpfMonLogModeName(ebpfMonLogMode mode)
 
 static long absent(void)
 {
-    errlogSevPrintf(errlogMajor, "ebpfMon: no logs here (not linked in, or not registered). Call "
+    errlogSevPrintf(errlogMajor, "ebpfMon: the logs are not linked in, or not registered. Call "
                     "ebpfMon_registerRecordDeviceDriver first.\n");
     return -1;
 }

@@ -134,7 +134,7 @@ static void attachHost(struct bpf_program *prog, struct bpf_link **link, int *fe
             *feature = 1;
         return;
     }
-    errlogSevPrintf(errlogMinor, "ebpfMon: %s cannot be watched on this kernel: %s\n", what, strerror(errno));
+    errlogSevPrintf(errlogMinor, "ebpfMon: %s cannot be seen on this kernel: %s\n", what, strerror(errno));
 }
 
 static int hasTracepoint(const char *name)
@@ -224,7 +224,7 @@ static int mapTables(const ebpfMonLoadSizes *sizes)
 
 static void attachHostPrograms(void)
 {
-    static const char peer[] = "who a server reads from (CA clients are known all the same)";
+    static const char peer[] = "the connection that a server reads from (CA clients are still known)";
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
 
     attachHost(skel->progs.ebpfmon_exec, &skel->links.ebpfmon_exec, NULL, "the start of programs");
@@ -235,7 +235,7 @@ static void attachHostPrograms(void)
         attachHost(skel->progs.ebpfmon_recv_tcp, &skel->links.ebpfmon_recv_tcp, &ebpfMonFeature.recvLength, peer);
     attachHost(skel->progs.ebpfmon_connect, &skel->links.ebpfmon_connect, &ebpfMonFeature.connectState,
                "who opens a connection");
-    attachHost(skel->progs.ebpfmon_regs, &skel->links.ebpfmon_regs, NULL, "where a thread that hangs is");
+    attachHost(skel->progs.ebpfmon_regs, &skel->links.ebpfmon_regs, NULL, "the stack of a thread that hangs");
 }
 
 int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
@@ -280,8 +280,8 @@ void ebpfMonKernelWatchScheduler(int on)
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
 
     if (on && !skel->links.ebpfmon_switch && !ebpfMonLoaded.schedulerRefused) {
-        attachHost(skel->progs.ebpfmon_wakeup, &skel->links.ebpfmon_wakeup, NULL, "who is woken");
-        attachHost(skel->progs.ebpfmon_switch, &skel->links.ebpfmon_switch, NULL, "what waits for a CPU");
+        attachHost(skel->progs.ebpfmon_wakeup, &skel->links.ebpfmon_wakeup, NULL, "which threads are woken");
+        attachHost(skel->progs.ebpfmon_switch, &skel->links.ebpfmon_switch, NULL, "which threads wait for a CPU");
         ebpfMonLoaded.schedulerRefused = !skel->links.ebpfmon_switch;
     } else if (!on && skel->links.ebpfmon_switch) {
         bpf_link__destroy(skel->links.ebpfmon_switch);

@@ -29,7 +29,7 @@ void ebpfMonAuditTextPublish(ebpfMonAuditText *text)
     published->audit.count = sum;
     ebpfMonPublishedUnlock();
     if (!text->hasFound && sum)
-        errlogSevPrintf(errlogMinor, "ebpfMon: a cross-check failed: %s. Please report this. AUDIT_CNT counts on; "
-                        "LOST_RESET resets\n", line);
+        errlogSevPrintf(errlogMinor, "ebpfMon: a cross-check failed: %s. Please report this. AUDIT_CNT counts them; "
+                        "LOST_RESET resets it\n", line);
     text->hasFound = sum != 0;
 }

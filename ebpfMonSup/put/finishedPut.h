@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A put of which all is known that will be known, and what is kept of it for traces. */
+/* A finished put: no more can become known of it. And the summary of a put that traces keep. */
 #ifndef EBPFMON_FINISHEDPUT_H
 #define EBPFMON_FINISHEDPUT_H
 
@@ -11,12 +11,12 @@ typedef struct {
     struct ebpfMonPeer peer; /* addr 0: no message. sport 0: only the client's address is known */
     uint64_t at;      /* monotonic ns of the put */
     uint32_t seq;
-    uint32_t seqFrom; /* EBPFMON_SEQ_RECEIVED: where what was received last begins */
+    uint32_t seqFrom; /* EBPFMON_SEQ_RECEIVED: the first byte of what the thread received last */
     uint8_t  seqKind; /* enum ebpfMonSeq: what "seq" is */
     uint8_t  moved;   /* the packet showed that the put came through another circuit; "peer" is that one now */
 } ebpfMonMessageKey;
 
-/* What a trace needs of the put that started it: much less than ebpfMonPut, for many are kept. */
+/* The members of a put that its trace needs: much less than ebpfMonPut, because many summaries are kept. */
 typedef struct {
     char     pv[sizeof(((ebpfMonPut *)0)->pv)];
     char     who[EBPFMON_WHO_SIZE], origin[EBPFMON_ORIGIN_SIZE];

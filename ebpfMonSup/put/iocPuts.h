@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The events of puts that the kernel part sends become finished puts. All functions: event thread only. No lock may be
- * held, for sinks are called, /proc is read, and user names are waited for a short time (userNames.h).
+ * Makes finished puts of the put events that the kernel part sends. All functions: event thread only. The caller holds no
+ * lock, because sinks are called, /proc is read, and a user name may take a short time (userNames.h).
  */
 #ifndef EBPFMON_IOCPUTS_H
 #define EBPFMON_IOCPUTS_H
@@ -16,34 +16,34 @@
 
 typedef struct ebpfMonIocPuts ebpfMonIocPuts;
 
-/* Where the results go. All are called on the event thread, with "arg". */
+/* The sinks. All are called on the event thread, with "arg". */
 typedef struct {
     ebpfMonPutSink finished;
     void (*linkWritten)(void *arg, const ebpfMonLinkWrite *write); /* a record wrote through a CA link */
-    void (*linkChanged)(void *arg, const ebpfMonLinkPut *put); /* the links of its record are to be read again */
+    void (*linkChanged)(void *arg, const ebpfMonLinkPut *put); /* the links of its record must be read again */
     uint64_t (*countLost)(void *arg); /* events of the kernel part that were lost so far */
     void *arg;
 } ebpfMonIocPutSinks;
 
-/* All that it is made with stays the caller's; the sinks are copied. NULL without memory. */
+/* All arguments stay the caller's; the sinks are copied. NULL without memory. */
 ebpfMonIocPuts *ebpfMonIocPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *clients, ebpfMonPutJoin *join,
                                   ebpfMonLinkWrites *linkWrites, ebpfMonThreadPuts *threadPuts,
                                   const ebpfMonIocPutSinks *sinks);
 void ebpfMonIocPutsFree(ebpfMonIocPuts *puts);
 
-/* One event each; "size": its bytes. One that is too short is left out. */
+/* Add one event; "size": its bytes. An event that is too short is ignored. */
 void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, size_t size);
 void ebpfMonIocPutsAddResult(ebpfMonIocPuts *puts, const struct ebpfMonResultEvent *ev, size_t size);
 void ebpfMonIocPutsAddCause(ebpfMonIocPuts *puts, const struct ebpfMonCauseEvent *ev, size_t size);
 void ebpfMonIocPutsAddLinkWrite(ebpfMonIocPuts *puts, const struct ebpfMonCauseEvent *ev, size_t size);
 
-/* The one of these that the event's kind asks for. 0: the event is not about puts. */
+/* Calls the function of these four that fits the kind of the event. 0: the event is not about puts. */
 int ebpfMonIocPutsAddEvent(ebpfMonIocPuts *puts, const struct ebpfMonHead *head, size_t size);
 
 /* The time (monotonic ns) of the oldest put that is not finished yet; UINT64_MAX: all are. */
 uint64_t ebpfMonIocPutsGetOldest(const ebpfMonIocPuts *puts);
 
-/* When to do that even if nothing happens (monotonic ns): see ebpfMonPendingPutsGetDue. */
+/* When to call ebpfMonIocPutsTick even if nothing happens (monotonic ns): see ebpfMonPendingPutsGetDue. */
 uint64_t ebpfMonIocPutsGetDue(const ebpfMonIocPuts *puts, uint64_t now);
 
 /* Publishes the puts that have waited long enough at "now" (monotonic ns); with "all" every one. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The last values that clients wrote to, or read from, the PVs of servers that are no watched IOC: what a PV had before
- * a put. A number of PVs is remembered; another PV with the same hash takes the place of one. Packet thread only.
+ * The last values that clients wrote to, or read from, the PVs of servers that are not watched IOCs. They are the old values
+ * of the next puts. The number of PVs is limited; a PV may replace another one with the same hash. Packet thread only.
  */
 #ifndef EBPFMON_LASTVALUES_H
 #define EBPFMON_LASTVALUES_H

@@ -15,9 +15,9 @@
 typedef struct {
     uint32_t pid;      /* of the IOC that wrote; 0: none */
     uint64_t at;       /* monotonic ns */
-    ebpfMonChainId chain; /* in which it wrote; or, if that goes on with a record that was busy, which left it so */
-    ebpfMonChainId step;  /* in which it wrote; iocId 0: not known */
-    char     channel[96]; /* that the link leads to, as the database has it */
+    ebpfMonChainId chain; /* the chain in which it wrote; if this chain completes an asynchronous record, the chain that began it */
+    ebpfMonChainId step;  /* the chain in which it wrote; iocId 0: not known */
+    char     channel[96]; /* the channel to which the link leads, as the database has it */
     char     link[EBPFMON_NAME_SIZE + 8]; /* RECORD.FIELD of the link */
     char     ioc[EBPFMON_NAME_SIZE];
     char     root[EBPFMON_NAME_SIZE];

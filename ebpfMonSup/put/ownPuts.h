@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The puts of clients to the monitor's own PVs (access/guardedPuts.h) become puts as any other. */
+/* Makes finished puts of the puts of clients to the monitor's own PVs (access/guardedPuts.h). */
 #ifndef EBPFMON_OWNPUTS_H
 #define EBPFMON_OWNPUTS_H
 
@@ -17,7 +17,8 @@ void ebpfMonOwnPutsFree(ebpfMonOwnPuts *puts);
 /* Publishes what has come. Event thread; waits for user names (put/userNames.h). */
 void ebpfMonOwnPutsPublish(ebpfMonOwnPuts *puts);
 
-/* Nonzero: the put is one of those, seen once more by a probe or in a packet, because the monitor watches itself. */
+/* Nonzero: this put was already published by ebpfMonOwnPutsPublish. It was seen once more, by a probe or in a packet, because
+ * the monitor watches itself. */
 int ebpfMonOwnPutsHas(const ebpfMonOwnPuts *puts, const ebpfMonPut *put);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the packets tell of puts: which are wanted, what a PV had before, which will not be seen in an IOC any more.
- * Packet thread only. No lock may be held, for sinks are called and /proc is read.
+ * Handles wire events that concern puts: which puts are wanted, the old value of a PV, and which puts will not be seen in an
+ * IOC any more. Packet thread only. The caller holds no lock, because sinks are called and /proc is read.
  */
 #ifndef EBPFMON_PACKETEVENTS_H
 #define EBPFMON_PACKETEVENTS_H
@@ -16,23 +16,23 @@ typedef struct ebpfMonPacketEvents ebpfMonPacketEvents;
 /* All are called on the packet thread, with "arg". */
 typedef struct {
     void (*getFilter)(void *arg, ebpfMonFilter *filter);
-    /* Events of IOCs that were lost so far: while they grow, a put that is not seen may have been made. */
+    /* Number of events of IOCs that were lost so far. If it grows, an IOC may have made a put that was not seen. */
     uint64_t (*countLost)(void *arg);
-    /* A put to a server that is no watched IOC. "at": monotonic ns when its packet came. */
+    /* A put to a server that is not a watched IOC. "at": monotonic ns when its packet came. */
     void (*putElsewhere)(void *arg, const ebpfMonWireEvent *event, uint64_t at);
     void *arg;
 } ebpfMonPacketEventCalls;
 
-/* "canJoin": the kernel tells the message of a put in an IOC. Without that a packet cannot be matched with it, and only
- * the IOC's events count. All that it is made with stays the caller's; "calls" are copied. NULL without memory. */
+/* "canJoin": the kernel tells the message of a put in an IOC. Without this a packet cannot be joined with a put of an IOC, and
+ * only the IOC's events count. All arguments stay the caller's; "calls" are copied. NULL without memory. */
 ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers *servers, ebpfMonPacketPuts *puts,
                                             const ebpfMonPacketEventCalls *calls, int canJoin);
 void ebpfMonPacketEventsFree(ebpfMonPacketEvents *events); /* NULL does no harm */
 
-/* An event of the wire; those that are about no put are left out. */
+/* Adds a wire event; an event that does not concern puts is ignored. */
 void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *events, const ebpfMonWireEvent *event);
 
-/* Looks whether events of IOCs were lost. To be called before packets are read. "now": monotonic ns. */
+/* Checks whether events of IOCs were lost. Call it before packets are read. "now": monotonic ns. */
 void ebpfMonPacketEventsNoteLost(ebpfMonPacketEvents *events, uint64_t now);
 
 /* Publishes the puts that will not be seen in an IOC any more at "now" (monotonic ns); at UINT64_MAX every one. */

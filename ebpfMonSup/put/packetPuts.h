@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts that were seen in packets only become finished puts. Packet thread only; no lock may be held, for /proc is
+/* Makes finished puts of puts that were seen in packets only. Packet thread only; the caller holds no lock, because /proc is
  * read. */
 #ifndef EBPFMON_PACKETPUTS_H
 #define EBPFMON_PACKETPUTS_H
@@ -17,8 +17,8 @@ ebpfMonPacketPuts *ebpfMonPacketPutsNew(ebpfMonPutClients *clients, ebpfMonLinkW
                                         void *arg);
 void ebpfMonPacketPutsFree(ebpfMonPacketPuts *puts);
 
-/* "packet": as ebpfMonPutJoinTakeUnmatched returns it; it stays the caller's. "server": how to call its server.
- * "missed": a watched IOC may have made the put without our seeing it, so it is not said to be lost. */
+/* "packet": as ebpfMonPutJoinTakeUnmatched returns it; it stays the caller's. "server": the name of its server.
+ * "missed": a watched IOC may have made the put and the monitor may have missed it, so the result is not LOST. */
 void ebpfMonPacketPutsFinish(ebpfMonPacketPuts *puts, const ebpfMonPacketPut *packet, const char *server, int missed);
 
 #endif

@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "have" bytes of the elements of a CA message, of a plain type (DBR_STRING 0 … DBR_DOUBLE 6). *isNumber: it is a
- * single number, and *number has it; the index of an enum is not taken for one. */
+/* Formats "have" bytes of the elements of a CA message, of a plain type (DBR_STRING 0 … DBR_DOUBLE 6). *isNumber: the value is
+ * a single number, and *number has it; the index of an enum does not count as a number. */
 void ebpfMonPacketTextFormatCa(const uint8_t *data, uint32_t have, int baseType, uint32_t count, char *buf, size_t size,
                                int *isNumber, double *number);
 
-/* Nonzero: the text is a number and nothing else. "true" and "2 (Fast)" of PVA stand for numbers too, but are more. */
+/* Nonzero: the text is a number and nothing else. The texts "true" and "2 (Fast)" of PVA are no numbers here. */
 int ebpfMonPacketTextIsNumber(const char *text);
 
 /* Length of a channel's name without ".VAL": both names lead to the same field. */

@@ -18,7 +18,8 @@
 
 typedef struct ebpfMonPutJoin ebpfMonPutJoin;
 
-/* How one side wakes the thread of the other, which waits for what was read. Called without the lock, on any thread. */
+/* How one side wakes the thread of the other side, which waits until events or packets were read. Called without the lock, on
+ * any thread. */
 typedef struct {
     void (*wake)(void *thread); /* NULL: nobody is woken */
     void *events, *packets;     /* the two threads */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who made a put that was seen in an IOC, by which way it came, and what caused it. All functions: event thread only.
+ * Finds writer, origin and cause of a put that was seen in an IOC. All functions: event thread only.
  *
- * It takes two steps, for the targets lock stops the whole monitor. ebpfMonPutWritersLookUp runs without that lock: it
+ * It takes two steps, because the targets lock stops the whole monitor. ebpfMonPutWritersLookUp runs without this lock: it
  * reads /proc, and waits a little for user names (putClients.h). The other functions run under ebpfMonTargetsLock: they
  * read the memory of the IOC, and neither a file nor a name service.
  */
@@ -40,11 +40,11 @@ void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const s
                            const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients,
                            ebpfMonPut *put);
 
-/* A record of "t" writes through a CA link. Nonzero: it is known which, and *write is set. */
+/* A record of "t" writes through a CA link. Nonzero: the link is known, and *write is set. */
 int ebpfMonPutWritersFindLinkWrite(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev,
                                    const ebpfMonPutEventClients *clients, ebpfMonLinkWrite *write);
 
-/* Somebody put a field of "t" that may be a link. Before the puts that follow it. */
+/* Notes a put to a field of "t" that may be a link. Call it before the puts that follow. */
 void ebpfMonPutWritersAddLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const ebpfMonLinkPut *change);
 
 /* The links of an IOC that starts are read after its first puts. Corrects a put that was seen before: "addr" is the

@@ -16,7 +16,7 @@ typedef struct {
     char     name[EBPFMON_IOCNAME_SIZE]; /* of a process of this host; else ADDRESS:PORT */
 } ebpfMonServer;
 
-/* How this host is asked; a test gives answers of its own. */
+/* The functions that read from this host; a test has functions of its own. */
 typedef struct {
     int      (*readSockets)(const pid_t *pids, unsigned count, unsigned max, uint64_t *signature,
                             ebpfMonServerSocket **list);
@@ -27,7 +27,7 @@ typedef struct {
 
 typedef struct ebpfMonServers ebpfMonServers;
 
-/* "readers": NULL: /proc is asked. The targets stay the caller's. NULL without memory. */
+/* "readers" NULL: reads /proc. The targets stay the caller's. NULL without memory. */
 ebpfMonServers *ebpfMonServersNew(ebpfMonTargets *targets, const ebpfMonServerReaders *readers);
 void ebpfMonServersFree(ebpfMonServers *servers);
 

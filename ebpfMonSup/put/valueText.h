@@ -15,9 +15,9 @@ typedef struct {
 } ebpfMonValue;
 
 /*
- * Texts of states are read from the memory of "t", in the field "field" of the record at "precord"; then the call is
- * made under ebpfMonTargetsLock. Without "t" or "field" (NULL) a state is shown by its number. What does not fit ends
- * in "...". A value that could not be read is "?".
+ * Texts of states are read from the memory of "t", in the field "field" of the record at "precord"; in this case call it
+ * under ebpfMonTargetsLock. Without "t" or "field" (NULL) a state is shown by its number. A text that does not fit is cut and
+ * ends in "...". A value that could not be read is "?".
  */
 void ebpfMonValueTextFormat(ebpfMonTarget *t, const ebpfMonField *field, uint64_t precord, const ebpfMonValue *v,
                             char *buf, size_t size);

@@ -137,7 +137,7 @@ static double advanceQuery(ebpfMonQueries *q, Query *query, const ebpfMonQuerySo
         epicsMutexUnlock(q->lock);
         endRun(query);
         setState(query, query->isRemoved ? ebpfMonQueryAbsent : ebpfMonQueryOff,
-                 query->isRemoved ? "its file has it no more" : "stopped");
+                 query->isRemoved ? "its file does not have it any more" : "stopped");
         epicsMutexMustLock(q->lock);
     }
     if (!query->run && isWanted)
@@ -265,7 +265,7 @@ static void setQueries(ebpfMonQueries *q, const ebpfMonQuerySet *set, const char
     for (unsigned i = 0; i < q->count; i++)
         if (q->query[i]->isRemoved) {
             q->query[i]->isWanted = 0;
-            setState(q->query[i], ebpfMonQueryAbsent, "its file has it no more");
+            setState(q->query[i], ebpfMonQueryAbsent, "its file does not have it any more");
         }
 }
 

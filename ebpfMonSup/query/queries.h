@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The queries that are loaded, and the thread that runs them. The thread and the eBPF programs are there only from the first
- * start of a query on. One lock guards the list; it is not held while programs are loaded or tables read.
+ * The queries that are loaded, and the thread that runs them. The thread and the eBPF programs are made when the first query
+ * starts. One lock guards the list; it is not held while programs are loaded or tables are read.
  */
 #ifndef EBPFMON_QUERIES_H
 #define EBPFMON_QUERIES_H
@@ -14,9 +14,9 @@ typedef struct ebpfMonQueries ebpfMonQueries;
 
 ebpfMonQueries *ebpfMonQueriesNew(void); /* NULL without memory */
 
-/* --- The composition root: from now on queries can run; and the end of it. --- */
+/* --- For the composition root. Begin: from now on queries can run. --- */
 void ebpfMonQueriesBegin(ebpfMonQueries *queries, ebpfMonTargets *targets, const ebpfMonCosts *costs);
-/* Stops all; they are not started again. 0, or -1: the thread did not end in time, and uses the kernel part still. */
+/* Stops all queries for good. 0, or -1: the thread did not end in time, and still uses the kernel part. */
 int ebpfMonQueriesStop(ebpfMonQueries *queries, double seconds);
 
 /* --- Any thread; see model/queryOps.h. --- */

@@ -13,7 +13,7 @@ void ebpfMonQueryEventsFree(ebpfMonQueryEvents *events); /* NULL does no harm */
 
 void ebpfMonQueryEventsAdd(ebpfMonQueryEvents *events, const struct ebpfMonQueryEvent *event);
 
-/* Writes those of a result, the newest first. */
+/* Writes the last events into a result, the newest first. */
 void ebpfMonQueryEventsCopy(const ebpfMonQueryEvents *events, ebpfMonQueryResult *result);
 
 #endif

@@ -8,11 +8,12 @@
 
 #include "ebpfMonQuery.h"
 
-/* Which system calls have a descriptor as their first argument: a bit for each number. */
+/* Sets a bit for the number of each system call whose first argument is a descriptor. */
 void ebpfMonQueryFindFileCalls(uint64_t bits[EBPFMON_QUERY_SYSCALLS / 64]);
 
-/* The whole path of a file that the process has open still, else its name alone; the peer of a connection, as ADDRESS:PORT, or
- * "PORT to ADDRESS:PORT" with the own port; "port PORT" of a socket that has no peer; "socket" of others; "-": nothing. */
+/* For a file that the process still has open: its whole path; if it was closed: its name only. For a connection: its peer as
+ * ADDRESS:PORT, or "PORT to ADDRESS:PORT" with the own port; for a socket without a peer "port PORT"; for other sockets
+ * "socket"; for nothing "-". */
 void ebpfMonQueryFileText(const struct ebpfMonQueryFile *file, char *text, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A JSON text as a tree, with the place of each value in the text, so that whoever reads the tree can say where it is
- * wrong. Bounded in bytes, values and depth. By Base's yajl; // comments are allowed. One thread at a time.
+ * A JSON text as a tree. Each value has its place in the text, so that a later check can say where a mistake is. Bounded in
+ * bytes, values and depth. Parsed by Base's yajl; // comments are allowed. One thread at a time.
  */
 #ifndef EBPFMON_QUERYJSON_H
 #define EBPFMON_QUERYJSON_H
@@ -22,7 +22,7 @@ typedef struct ebpfMonQueryJsonValue {
     const char *key;           /* in a map; else NULL */
     size_t      keyAt;
     const char *text;          /* of a text; a NUL within ends it */
-    size_t      length;        /* … as it stands there */
+    size_t      length;        /* of "text" with all its bytes, also behind a NUL */
     double      number;        /* of a number; 1 and 0 for true and false */
     int64_t     integer;       /* of a number that is one */
     int         isInteger;

@@ -20,8 +20,8 @@ typedef struct {
     size_t functions, room;
 } ebpfMonQueryNames;
 
-/* Writes the name, or the number, that stands at "key". It takes the targets lock for names of IOCs and records. A record or
- * function that is not known is its address; no record, or no IOC, is "-". */
+/* Writes the name or the number of the field at "key". Takes the targets lock for names of IOCs and records. A record or
+ * function that is not known is shown by its address; no record, or no IOC, is "-". */
 void ebpfMonQueryKeyText(const struct ebpfMonQueryField *field, const uint8_t *key, const ebpfMonQueryNames *names, char *text,
                          size_t size);
 

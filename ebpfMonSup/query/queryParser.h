@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of the parser of queries share. All of these functions return 0, or -1 when they have refused. */
+/* Functions that the files of the parser of queries share. All of them return 0; -1: the query is refused. */
 #ifndef EBPFMON_QUERYPARSER_H
 #define EBPFMON_QUERYPARSER_H
 
@@ -18,7 +18,7 @@ int ebpfMonQueryRefuse(ebpfMonQueryParser *p, size_t at, const char *format, ...
 /* "value" must be a map with no other keys than these: "name, title". "what": "a query". */
 int ebpfMonQueryCheckKeys(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *value, const char *what, const char *known);
 
-/* The value of a key, if it is there; else *to stays. */
+/* Read the value of a key into *to; if the key is not there, *to does not change. */
 int ebpfMonQueryReadNumber(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, double min, double max,
                            double *to);
 int ebpfMonQueryReadWhole(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, int64_t min, int64_t max,
@@ -30,7 +30,7 @@ int ebpfMonQueryReadBool(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map
 int ebpfMonQueryReadWord(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *value, const char *what,
                          const char *const *words, int *number);
 
-/* What to take from an event. "name" (may be NULL): what a column with it is called. */
+/* Reads a field: what to take from an event. "name" (may be NULL): gets the name of a column with this field. */
 int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *value, struct ebpfMonQueryField *field,
                           char *name, size_t size);
 

@@ -10,14 +10,14 @@
 
 typedef struct ebpfMonQueryRun ebpfMonQueryRun;
 
-/* What it needs of the monitor; all of it outlives the run. */
+/* What a run needs from the monitor. All members must outlive the run. */
 typedef struct {
     ebpfMonTargets *targets;
     const ebpfMonCosts *costs; /* of traps */
     ebpfMonWorker *worker;     /* gives signs of progress; may be NULL */
 } ebpfMonQuerySources;
 
-/* Loads and attaches. "spec" must outlive it. NULL with why not. */
+/* Loads and attaches. "spec" must outlive the run. NULL: "why" has the reason. */
 ebpfMonQueryRun *ebpfMonQueryRunStart(const ebpfMonQuerySpec *spec, const ebpfMonQuerySources *from, char *why,
                                       size_t size);
 /* Detaches and unloads; NULL does no harm. */
@@ -25,15 +25,14 @@ void ebpfMonQueryRunStop(ebpfMonQueryRun *run);
 
 typedef enum { ebpfMonQueryGoesOn, ebpfMonQueryIsDone, ebpfMonQueryIsTooDear } ebpfMonQueryVerdict;
 
-/* Follows the IOCs, reads the tables, and writes into the result what it finds, but for the state. "message" says what is
- * to be told. */
+/* Follows the IOCs, reads the tables, and writes the result, except its state. "message" gets a text for the operator. */
 ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *run, const ebpfMonQuerySources *from, int resultNumber,
                                         char *message, size_t size);
 
 /* Takes the events that were sent, if it is time: their ring has room for a second or two. */
 void ebpfMonQueryRunDrain(ebpfMonQueryRun *run);
 
-/* When it wants to look again; monotonic s. */
+/* When to call ebpfMonQueryRunLook again; monotonic s. */
 double ebpfMonQueryRunGetDue(const ebpfMonQueryRun *run);
 
 #endif

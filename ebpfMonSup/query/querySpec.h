@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A query as its file has it, checked and complete: what happens in the kernel, where it is attached, what is published. */
+/* A query that was checked: what its programs do in the kernel, where they are attached, and what is published. */
 #ifndef EBPFMON_QUERYSPEC_H
 #define EBPFMON_QUERYSPEC_H
 
@@ -30,7 +30,7 @@ typedef struct {
     double stopSeconds; /* 0: it goes on */
     double stopCount;   /* events; 0: it goes on */
     double budget;      /* percent of one core */
-    int    start;       /* it starts as it is loaded */
+    int    start;       /* it starts when it is loaded */
     int    showEvents;  /* its last events are shown one by one … */
     int    showStacks;  /* … and the stacks of all, folded */
 } ebpfMonQuerySpec;

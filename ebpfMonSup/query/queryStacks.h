@@ -14,7 +14,7 @@ void ebpfMonQueryStacksFree(ebpfMonQueryStacks *stacks); /* NULL does no harm */
 /* Takes the stack of an event. It may take seconds to read the files of its process. */
 void ebpfMonQueryStacksAdd(ebpfMonQueryStacks *stacks, const struct ebpfMonQueryEvent *event);
 
-/* All that were taken are in lines from now on. Returns how many lines there was no room for, since the start. */
+/* Makes lines of all stacks that were added. Returns how many lines had no room, since the start. */
 uint64_t ebpfMonQueryStacksFinish(ebpfMonQueryStacks *stacks);
 
 /* The lines "IOC;thread;key;function;function COUNT", by name; free() it. NULL: no memory. */

@@ -39,14 +39,14 @@ static void setHosts(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonOperators", setUsers, {{"users", iocshArgString}},
-     "Sets who of this host may write to the monitor's PVs: names or uids. The kernel says which\n"
-     "user a client is; what the client claims does not matter. Before iocInit. The list replaces\n"
-     "the one before: root and the user that the IOC runs as. Without a list: prints who may.\n"
+     "Sets the users of this host who may write to the monitor's PVs: names or uids. The kernel says\n"
+     "which user a client is; the name that the client claims does not matter. Call it before iocInit.\n"
+     "The list replaces the default (root and the user that runs the IOC). Without a list: prints it.\n"
      "Example: ebpfMonOperators \"root operator\"\n"},
     {"ebpfMonOperatorHosts", setHosts, {{"addresses", iocshArgString}},
      "Sets the other hosts whose clients may write to the monitor's PVs: numeric IPv4 addresses.\n"
-     "Every user of such a host may. Before iocInit. The default is none. Without a list: prints\n"
-     "who may. Example: ebpfMonOperatorHosts \"10.0.0.5 10.0.0.6\"\n"}
+     "Every user of such a host may write. Call it before iocInit. The default is none. Without a list:\n"
+     "prints it. Example: ebpfMonOperatorHosts \"10.0.0.5 10.0.0.6\"\n"}
 };
 
 void ebpfMonAccessShellRegister(void)

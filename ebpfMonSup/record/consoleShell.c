@@ -172,7 +172,7 @@ static void openConsole(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonConsole", openConsole, {{"socket", iocshArgStringPath}},
-     "A console for root and for the user of this IOC, at a UNIX socket. Connect to it by\n"
+     "Opens a console for root and for the user of this IOC, at a UNIX socket. Connect to it by\n"
      "ebpfMon --console. \"exit\" there ends the connection, not the IOC. At most four at a time.\n"
      "Example: ebpfMonConsole \"/run/ebpfmon/console\"\n"}
 };

@@ -62,8 +62,8 @@ static const ebpfMonShellCommand commands[] = {
      "Watches requests to ports of asyn, in the IOCs whose names match (default: *). \"\" watches none.\n"
      "Example: ebpfMonDeviceWatch \"vac*\"\n"},
     {"ebpfMonDevices", listDevices, EBPFMON_NO_ARGS,
-     "Lists who waited for which port of asyn, for how long the driver had it, and who was in the way\n"
-     "(documentation/device.md).\n"}
+     "Lists which record waited for which port of asyn, how long the port served it, and which record\n"
+     "was in the way (documentation/device.md).\n"}
 };
 
 void ebpfMonDeviceShellRegister(void)

@@ -103,19 +103,20 @@ static void compareInventories(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonInventory", writeInventory, {{"file", iocshArgString}, {"iocPattern", iocshArgString}},
-     "Writes what the watched IOCs have, as lines of JSON: records, aliases, info tags, descriptions,\n"
-     "limits, device types, links. Without a pattern: of all.\n"
+     "Writes the records of the watched IOCs as lines of JSON: aliases, info tags, descriptions,\n"
+     "limits, device types, links. Without a pattern: of all IOCs.\n"
      "Example: ebpfMonInventory /var/lib/ebpfMon/monday.json \"vac*\"\n"},
     {"ebpfMonInventoryKeep", keepInventory,
      {{"file", iocshArgString}, {"seconds", iocshArgInt}, {"keep", iocshArgString}},
-     "Keeps the inventory of all watched IOCs in a file: written when an IOC appears, has another database or goes.\n"
-     "  file     path of the file; off: it is kept no more. Without it: prints what was written\n"
-     "  seconds  it is written no more often than that (60)\n"
-     "  keep     so many older ones stay, as FILE.1, FILE.2 ... (10)\n"
+     "Keeps the inventory of all watched IOCs in a file. The file is written when an IOC appears, has another\n"
+     "database, or ends.\n"
+     "  file     path of the file; off: stops. Without it: prints when the file was written\n"
+     "  seconds  least time between two files (60)\n"
+     "  keep     number of older files to keep, as FILE.1, FILE.2 ... (10)\n"
      "Example: ebpfMonInventoryKeep /var/lib/ebpfMon/inventory.json\n"},
     {"ebpfMonInventoryDiff", compareInventories, {{"before", iocshArgString}, {"after", iocshArgString}},
-     "Prints what differs between two of these files: records that came (+), went (-) or changed (~),\n"
-     "and what changed of them.\n"
+     "Compares two such files. Prints the records that came (+), went (-) or changed (~), and the\n"
+     "members that changed.\n"
      "Example: ebpfMonInventoryDiff /var/lib/ebpfMon/monday.json /var/lib/ebpfMon/today.json\n"},
     {"ebpfMonRecSync", setRecSync, {{"state", iocshArgString}, {"port", iocshArgInt}, {"variables", iocshArgString}},
      "Announces the records of all watched IOCs to a RecSync server (RecCeiver), for Channel Finder.\n"

@@ -169,22 +169,23 @@ static const ebpfMonShellCommand commands[] = {
     {"ebpfMonIocs", listIocs, EBPFMON_NO_ARGS,
      "Lists the IOCs seen on this host, and how closely each is watched.\n"},
     {"ebpfMonRecords", listRecords, {{"iocPattern", iocshArgString}, {"recordPattern", iocshArgString}},
-     "Lists records of the IOCs that match, with their counts. Nothing: all.\n"
+     "Lists records of the IOCs that match, with their counts. Without patterns: all.\n"
      "Example: ebpfMonRecords vac1 \"VAC:*:PRESSURE\"\n"},
     {"ebpfMonPuts", printPuts, {{"n", iocshArgInt}},
      "Prints the newest n puts (20), the newest last.\n"
      "Example: ebpfMonPuts 50\n"},
     {"ebpfMonChains", listChains, {{"pattern", iocshArgString}},
-     "Lists the chains whose root record matches, with their latencies. Nothing: all.\n"
+     "Lists the chains whose root record matches, with their latencies. Without a pattern: all.\n"
      "Example: ebpfMonChains \"VAC:*\"\n"},
     {"ebpfMonTrace", traceChains, {{"pattern", iocshArgString}, {"chains", iocshArgInt}},
-     "Prints the next chains in which a record that matches processes, as trees: what made it process,\n"
-     "by which link, when, and what it holds then. Of an IOC at level trace these are all of its chains\n"
-     "(or one in FILTER_SAMPLE), else the slow ones. Without a number one; nothing: no more.\n"
+     "Prints the next chains in which a record that matches processes, as trees. Each line has a record,\n"
+     "the link that made it process, the time, and the value. Of an IOC at level trace it can print all\n"
+     "chains (or one in FILTER_SAMPLE), else only slow ones. Without a number: one chain. Without\n"
+     "arguments: stops printing.\n"
      "Example: ebpfMonTrace \"VAC:*\" 5\n"},
     {"ebpfMonSearches", listSearches, {{"n", iocshArgInt}},
-     "Lists names that clients ask for and nobody answers, the loudest clients, and the servers\n"
-     "whose beacons are heard, n (20) of each.\n"
+     "Lists names that clients search and no server has, the clients that search most, and the servers\n"
+     "that send beacons, n (20) of each.\n"
      "Example: ebpfMonSearches 100\n"}
 };
 

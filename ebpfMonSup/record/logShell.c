@@ -97,11 +97,11 @@ static const ebpfMonShellCommand commands[] = {
     {"ebpfMonJsonLog", addJsonLog,
      {{"file", iocshArgString}, {"maxMB", iocshArgString}, {"hours", iocshArgString}, {"keep", iocshArgString},
       {"mode", iocshArgString}},
-     "Writes puts to a file, one JSON object a line. Again for the same file: changes how.\n"
-     "  file    is rotated to file.1, file.2 ...\n"
-     "  maxMB   when it would become larger (100); 0: not\n"
-     "  hours   when it is older (0); 0: not\n"
-     "  keep    rotated files kept (10)\n"
+     "Writes puts to a file, one JSON object on each line. The same file again: changes the settings.\n"
+     "  file    old files become file.1, file.2 ...\n"
+     "  maxMB   a new file begins before this size (100); 0: no limit\n"
+     "  hours   a new file begins after this time (0); 0: no limit\n"
+     "  keep    number of old files to keep (10)\n"
      MODES
      "Example: ebpfMonJsonLog /var/log/ebpfMon/puts.json 100 24 30 all\n"},
     {"ebpfMonCaPutLog", addCaPutLog,
@@ -115,12 +115,13 @@ static const ebpfMonShellCommand commands[] = {
      "  prefix  begins each line; %i in it is the name of the IOC\n"
      "Example: ebpfMonCaPutLog logserver:7011 json burst \"fac=%i \"\n"},
     {"ebpfMonLogMetadata", setMetadata, {{"key", iocshArgString}, {"value", iocshArgString}},
-     "A key of your own in each line of caPutLog's JSON, as caPutJsonLogMetadata. No value: takes it away.\n"
+     "Adds a key of your own to each line of caPutLog's JSON, as caPutJsonLogMetadata does. Without a value:\n"
+     "removes the key.\n"
      "Example: ebpfMonLogMetadata facility BESSY\n"},
     {"ebpfMonLogRotate", rotateLogs, EBPFMON_NO_ARGS,
-     "Begins all log files anew, as the PV LOG_ROTATE does.\n"},
+     "Starts new log files, as the PV LOG_ROTATE does.\n"},
     {"ebpfMonLogShow", printLogs, {{"level", iocshArgInt}},
-     "Lists the logs: what was written and lost, and why. Level 1: and what was joined and skipped.\n"}
+     "Lists the logs: lines written and lost, and why. Level 1 adds puts in bursts and puts left out.\n"}
 };
 
 void ebpfMonLogShellRegister(void)

@@ -132,39 +132,39 @@ static const ebpfMonShellCommand commands[] = {
      "  maxRoots    chain roots with a histogram (8192)\n"
      "  ringKiB     event ring, a power of two (8192)\n"
      "  watchSelf   1: this IOC is watched too (0)\n"
-     "  wireKiB     ring for the packets of each network namespace (8192); -1: none are looked at\n"
+     "  wireKiB     ring for the packets of each network namespace (8192); -1: packets are not read\n"
      "Example: ebpfMonConfigure 500000 0 16384\n"},
     {"ebpfMonStart", startMonitor, EBPFMON_NO_ARGS,
-     "Starts the monitor again after a failure. The first start is done by iocInit.\n"},
+     "Starts the monitor again after a failed start. iocInit does the first start.\n"},
     {"ebpfMonFilter", setFilter,
      {{"ioc", iocshArgString}, {"record", iocshArgString}, {"field", iocshArgString}, {"host", iocshArgString},
       {"user", iocshArgString}, {"level", iocshArgString}, {"slowUs", iocshArgString},
       {"sample", iocshArgString}, {"budget", iocshArgString}, {"timed", iocshArgString}},
-     "Puts a filter in force, and sets the FILTER_* PVs. What is \"\" or left out stays as it is;\n"
-     "before iocInit: as the PVs have it.\n"
+     "Puts a filter in force, and sets the FILTER_* PVs. An argument that is \"\" or left out changes\n"
+     "nothing; before iocInit its value comes from the PV.\n"
      "  ioc record field host user  patterns with ? and *\n"
      "  level   off, puts, counts, chains or trace; IOCs that do not match are off\n"
-     "  slowUs  a chain that takes so many us is kept whole; 0: none\n"
-     "  sample  level trace: one chain in so many is kept\n"
-     "  budget  CPU taken from each IOC, percent of one core; 0: no limit\n"
-     "  timed   level chains: chains of scan lists are timed in so many percent of the time; 100: all\n"
+     "  slowUs  keep chains that take longer, in us; 0: keep none\n"
+     "  sample  level trace: keep one chain in so many\n"
+     "  budget  most CPU time to take from each IOC, percent of one core; 0: no limit\n"
+     "  timed   level chains: percent of the time in which chains of scan lists are timed; 100: always\n"
      "Example: ebpfMonFilter \"*\" \"RING:*\" \"\" \"\" \"\" trace 5000 10 2\n"},
     {"ebpfMonLevel", setLevel, {{"iocPattern", iocshArgString}, {"level", iocshArgString}},
-     "Sets the level of the IOCs that match, whatever the filter says; \"filter\": the filter's again.\n"
-     "  level  off, puts, counts, chains, trace or filter\n"
-     "At level chains all chains of these IOCs are timed, and not some as FILTER_TIMED says.\n"
-     "Of several patterns that match, the newest counts. \"filter\" cancels all that was asked for\n"
-     "this very pattern, by ebpfMonReference too. ebpfMonReport 1 lists what is in force, at most 64.\n"
+     "Sets the level of the IOCs that match, whatever the filter says.\n"
+     "  level  off, puts, counts, chains, trace; filter: cancels what was set for this same pattern,\n"
+     "         also by ebpfMonReference\n"
+     "At level chains all chains of these IOCs are timed, whatever FILTER_TIMED says.\n"
+     "If several patterns match, the newest counts. ebpfMonReport 1 lists the patterns, at most 64.\n"
      "Example: ebpfMonLevel \"vac*\" trace\n"},
     {"ebpfMonReference", setReference, {{"iocPattern", iocshArgString}, {"on", iocshArgInt}},
-     "1: counts processings of the IOCs that match by a trap on dbProcess as well, to compare with\n"
-     "the count taken at the end of each chain. It costs the IOC much: for tests. 0: stops it.\n"
+     "For tests. 1: also counts processings of the IOCs that match by a trap on dbProcess, to compare\n"
+     "both counts. This costs the IOC much CPU time. 0: stops it.\n"
      "Example: ebpfMonReference \"vac*\" 1\n"},
     {"ebpfMonReset", resetLost, EBPFMON_NO_ARGS,
      "Sets the loss counters to 0 and clears the alarm of LOST_CNT.\n"},
     {"ebpfMonReport", printReport, {{"level", iocshArgInt}},
-     "Prints state, costs and losses; from level 1 on tables, rules, IOCs and their health, from\n"
-     "level 2 on where the probes are.\n"
+     "Prints state, costs and losses. Level 1 adds tables, rules, IOCs and their health. Level 2 adds the\n"
+     "places of the probes.\n"
      "The same as: dbior drvEbpfMon level\n"}
 };
 

@@ -34,18 +34,18 @@ static void printOtlp(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonOtlp", setOtlp, {{"url", iocshArgString}, {"signals", iocshArgString}, {"headers", iocshArgString}},
-     "Sends puts, counts and traces to a collector, by OTLP over HTTP in JSON. The OTEL_EXPORTER_OTLP_*\n"
-     "endpoints of the environment are not used then.\n"
-     "  url      of the collector, without /v1/logs and the like; off: sends nothing\n"
+     "Sends puts, counts and traces to a collector, by OTLP over HTTP in JSON. It replaces the\n"
+     "OTEL_EXPORTER_OTLP_* endpoints of the environment.\n"
+     "  url      URL of the collector, without /v1/logs; off: stops sending\n"
      "  signals  some of logs,metrics,traces (logs,metrics)\n"
      "  headers  Name=value,Name=value; %XX for other characters\n"
      "Example: ebpfMonOtlp http://127.0.0.1:4318 logs,metrics\n"},
     {"ebpfMonZipkin", setZipkin, {{"url", iocshArgString}},
-     "Sends the spans to Zipkin, besides or in place of OTLP. OTEL_EXPORTER_ZIPKIN_ENDPOINT is not used then.\n"
-     "  url  whole; off: sends none\n"
+     "Sends the spans to Zipkin, besides OTLP or instead of it. It replaces OTEL_EXPORTER_ZIPKIN_ENDPOINT.\n"
+     "  url  the whole URL; off: stops sending\n"
      "Example: ebpfMonZipkin http://127.0.0.1:9411/api/v2/spans\n"},
     {"ebpfMonOtlpShow", printOtlp, {{"level", iocshArgInt}},
-     "Prints what was sent by OTLP and to Zipkin, what was lost, and why. Level 1: every reason.\n"}
+     "Prints how much was sent by OTLP and to Zipkin, how much was lost, and why. Level 1: every reason.\n"}
 };
 
 void ebpfMonOtlpShellRegister(void)

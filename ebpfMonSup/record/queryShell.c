@@ -73,20 +73,20 @@ static void printStacks(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonQueryLoad", loadQueries, {{"file", iocshArgStringPath}},
-     "Loads the queries of a file (documentation/queries.md): all of them, or with a mistake none. Those of\n"
-     "the same file that were loaded before go. Queries that run are started again.\n"
+     "Loads the queries of a file (documentation/queries.md). If the file has a mistake, it loads none. The\n"
+     "queries replace those that were loaded from this file before. Queries that run are started again.\n"
      "Example: ebpfMonQueryLoad \"queries/systemCalls.json\"\n"},
     {"ebpfMonQueryStart", startQuery, {{"name", iocshArgString}},
      "Starts a query, or starts one again that stopped. Its counts begin with 0.\n"},
     {"ebpfMonQueryStop", stopQuery, {{"name", iocshArgString}},
-     "Stops a query: its probes and programs go. Its results stay until it starts again.\n"},
+     "Stops a query and removes its probes and programs. Its results stay until it starts again.\n"},
     {"ebpfMonQueries", listQueries, EBPFMON_NO_ARGS,
-     "Lists the queries with their states, costs, and what they did not count.\n"},
+     "Lists the queries with their states, their costs, and the events that they did not count.\n"},
     {"ebpfMonQueryPrint", printQuery, {{"name", iocshArgString}},
      "Prints the rows of a query, its histogram as bars, and the last events, if it has \"events\".\n"},
     {"ebpfMonQueryStacks", printStacks, {{"name", iocshArgString}},
-     "Prints the stacks of a query that has \"stacks\": for each different one the functions, outermost first, with ';'\n"
-     "between them, and how often it was. flamegraph.pl makes a picture of that.\n"
+     "Prints the stacks of a query that has \"stacks\". Each different stack is a line: the functions, outermost first,\n"
+     "with ';' between them, and how often it was seen. flamegraph.pl draws it.\n"
      "Example: ebpfMonQueryStacks CPU_STACKS > /tmp/cpu.folded\n"}
 };
 

@@ -84,15 +84,15 @@ static void acknowledgePuts(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonRules", loadRules, {{"file", iocshArgStringPath}},
-     "Puts the rules of a file in force: which puts are expected. Without a file: reads the one that\n"
-     "was named last again. A file with a mistake is refused as a whole, the rules before stay.\n"
+     "Puts the rules of a file in force. Rules say which puts are expected. Without a file: reads the last\n"
+     "file again. A file with a mistake is refused as a whole, and the old rules stay in force.\n"
      "Example: ebpfMonRules \"rules.json\"\n"},
     {"ebpfMonRulesShow", printRules, EBPFMON_NO_ARGS,
-     "Prints the rules in force with how often each decided, and the unexpected puts that are open,\n"
-     "the newest last. ebpfMonPutAck then acknowledges those.\n"},
+     "Prints the rules in force, how often each decided, and the unexpected puts that are open, the newest\n"
+     "last. ebpfMonPutAck then acknowledges these puts.\n"},
     {"ebpfMonPutAck", acknowledgePuts, EBPFMON_NO_ARGS,
-     "Acknowledges the unexpected puts that the PVs or ebpfMonRulesShow have shown, none that came\n"
-     "later. The same as the PV PUT_BAD_ACK.\n"}
+     "Acknowledges the unexpected puts that the PVs or ebpfMonRulesShow have shown, but no later ones.\n"
+     "The same as the PV PUT_BAD_ACK.\n"}
 };
 
 void ebpfMonRulesShellRegister(void)

@@ -70,16 +70,16 @@ static void listUnused(const iocshArgBuf *args)
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonClients", listClients, {{"iocPattern", iocshArgString}},
      "Lists the clients of the CA servers of the IOCs that match, read now from the servers' own lists.\n"
-     "Nothing: all. Example: ebpfMonClients \"vac*\"\n"},
+     "Without a pattern: all. Example: ebpfMonClients \"vac*\"\n"},
     {"ebpfMonUsers", listUsers, {{"pattern", iocshArgString}},
      "Lists who is connected now to the PVs that match, and how many subscriptions each has.\n"
-     "Nothing: all. Example: ebpfMonUsers \"RING:*\"\n"},
+     "Without a pattern: all. Example: ebpfMonUsers \"RING:*\"\n"},
     {"ebpfMonUsage", setUsage, {{"file", iocshArgString}, {"megabytes", iocshArgInt}},
-     "Keeps in this SQLite file who has read, written and subscribed to each PV last, of at most this\n"
-     "size (256). Before iocInit. Example: ebpfMonUsage /var/lib/ebpfMon/uses.db\n"},
+     "Keeps in this SQLite file who last read, wrote and subscribed to each PV. The file grows to at most\n"
+     "so many megabytes (256). Before iocInit. Example: ebpfMonUsage /var/lib/ebpfMon/uses.db\n"},
     {"ebpfMonUnused", listUnused, {{"days", iocshArgDouble}, {"pattern", iocshArgString}, {"file", iocshArgString}},
-     "Lists the records that match and that nobody was seen to use in so many days, and when the IOCs\n"
-     "were watched. With a file the list is written there. Needs ebpfMonUsage.\n"
+     "Lists the records that match and whose use was not seen for so many days, and when the IOCs were\n"
+     "watched. With a file the list is written there. Needs ebpfMonUsage.\n"
      "Example: ebpfMonUnused 30 \"RING:*\" /tmp/unused.txt\n"}
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What chains hand over to other threads: callbacks, and records for scanOnce. Two events come from the kernel part. One
- * comes just before each chain that a hand-over led to, and tells its source chain. The other one comes when a thread is
- * done with what it was handed; it can come before the event of the source chain. It says how many chains there were, so
- * it shows if one of them did not arrive. Event thread only.
+ * Hand-overs of chains to other threads: callbacks, and records for scanOnce. The kernel part sends two kinds of events. The
+ * first comes just before each chain to which a hand-over led, and tells the source chain. The second comes when the thread has
+ * completed the hand-over; it can come before the event of the source chain. It has the number of chains that the hand-over
+ * led to, so it shows if one of them did not arrive. Event thread only.
  */
 #ifndef EBPFMON_HANDOVERS_H
 #define EBPFMON_HANDOVERS_H
@@ -16,23 +16,24 @@ typedef struct ebpfMonHandOvers ebpfMonHandOvers;
 ebpfMonHandOvers *ebpfMonHandOversNew(void); /* NULL without memory */
 void ebpfMonHandOversFree(ebpfMonHandOvers *handOvers); /* NULL does no harm */
 
-/* The thread of "ev" works on something that was handed over; its chain comes next. */
+/* The thread of "ev" works on a hand-over; its chain comes next. */
 void ebpfMonHandOversNoteBegin(ebpfMonHandOvers *handOvers, const struct ebpfMonHandOverEvent *ev);
 
-/* What led to this chain. NULL: no hand-over that is known. Valid until the next call of …NoteBegin. */
+/* The hand-over that led to this chain. NULL: none is known. Valid until the next call of …NoteBegin. */
 const struct ebpfMonHandOver *ebpfMonHandOversFind(const ebpfMonHandOvers *handOvers, const struct ebpfMonChain *chain);
 
 /* This chain arrived, and a hand-over led to it. */
 void ebpfMonHandOversCountChain(ebpfMonHandOvers *handOvers, const struct ebpfMonChain *chain);
 
-/* The thread of "ev" is done with what it was handed. Nonzero: not all chains that came of it have arrived. */
+/* The thread of "ev" has completed its hand-over. Nonzero: not all chains of this hand-over have arrived. */
 int ebpfMonHandOversNoteEnd(ebpfMonHandOvers *handOvers, const struct ebpfMonHandOverEvent *ev);
 
-/* One hand-over of this source chain is done, and the event of the source chain has not come yet. "isPartial": not all
- * chains that came of it have arrived. */
+/* One hand-over of this source chain was completed, and the event of the source chain has not come yet. "isPartial": not all
+ * chains of this hand-over have arrived. */
 void ebpfMonHandOversNoteEarlyEnd(ebpfMonHandOvers *handOvers, const ebpfMonChainId *source, int isPartial);
 
-/* How many there were, and forgets them: the source chain asks when its event comes. *isPartial: one of them was. */
+/* Returns how many such hand-overs there were, and forgets them. Called when the event of the source chain comes. *isPartial:
+ * one of them was partial. */
 uint32_t ebpfMonHandOversTakeEarlyEnds(ebpfMonHandOvers *handOvers, const ebpfMonChainId *source, int *isPartial);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Link writes of a moment ago, and the message as which each went out. The message is what a trace of the writing IOC and
- * a trace of the receiving IOC have in common. Any thread: the event thread adds writes and looks them up, the packet
- * thread adds packets.
+ * Recent link writes, each with the message that carried it. A trace of the writing IOC and a trace of the receiving IOC have
+ * this message in common. Any thread: the event thread adds writes and looks them up, the packet thread adds packets.
  */
 #ifndef EBPFMON_LINKMESSAGES_H
 #define EBPFMON_LINKMESSAGES_H
@@ -14,14 +13,14 @@
 typedef struct {
     ebpfMonChainId chain;  /* as ebpfMonLinkWrite has these two; iocId 0: free */
     ebpfMonChainId step;
-    int      isStepKnown;  /* the chain "step" has come: it belongs to that one */
+    int      isStepKnown;  /* the chain "step" has come: the link write belongs to it */
     uint32_t pid;          /* of the IOC that wrote */
     uint64_t at;           /* monotonic ns: the record wrote to the link */
     char     channel[96];  /* the PV that the link leads to */
     char     link[EBPFMON_NAME_SIZE + 8]; /* RECORD.FIELD */
-    int      seen;         /* it arrived, or went out; or it never will, because a later value of the link did */
-    int      isMessage;    /* … in a TCP message, whose "peer" and "seq" are known; else through a channel inside the IOC */
-    int      inside;       /* … at an IOC that we watch */
+    int      seen;         /* it was sent or arrived; or it never will be, because a later value of the link was sent */
+    int      isMessage;    /* it went in a TCP message, whose "peer" and "seq" are known; else through a channel inside the IOC */
+    int      inside;       /* it arrived at an IOC that we watch */
     struct ebpfMonPeer peer; /* the connection */
     uint32_t seq;          /* TCP sequence number of the first byte of the message */
     uint64_t seenAt;       /* monotonic ns */
@@ -35,7 +34,7 @@ void ebpfMonLinkMessagesFree(ebpfMonLinkMessages *messages); /* NULL does no har
 /* A chain wrote through a CA link. Does nothing if the chain is not known. */
 void ebpfMonLinkMessagesAdd(ebpfMonLinkMessages *messages, const ebpfMonLinkWrite *link);
 
-/* This chain has come. Link writes that it made belong to it, and no more to the chain that it goes on with. */
+/* This chain has come: its link writes belong to it, and no longer to the chain that began the asynchronous record. */
 void ebpfMonLinkMessagesNoteChain(ebpfMonLinkMessages *messages, const ebpfMonChainId *chain);
 
 /* The put that a link (RECORD.FIELD) of this chain made was seen at the receiver. "peer" NULL: it came in no message.
@@ -50,7 +49,7 @@ void ebpfMonLinkMessagesNoteArrival(ebpfMonLinkMessages *messages, const ebpfMon
 void ebpfMonLinkMessagesNotePacket(ebpfMonLinkMessages *messages, uint32_t pid, const char *channel,
                                    const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at);
 
-/* All link writes up to "upTo" (monotonic ns) have been added: looks for those of the packets before it. */
+/* All link writes up to "upTo" (monotonic ns) have been added: finds the link writes of the packets before this time. */
 void ebpfMonLinkMessagesMatch(ebpfMonLinkMessages *messages, uint64_t upTo);
 
 /* Copies the link writes of a chain, and of its steps that did not come, as far as they are still known, in the order of writing; returns how many, "max" at most. */

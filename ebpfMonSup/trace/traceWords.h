@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the text of a trace and its spans tell in the same words. They read memory of the IOC. Event thread, under
+/* Texts that both the text of a trace and its spans use. These functions read memory of the IOC. Event thread, under
  * ebpfMonTargetsLock. */
 #ifndef EBPFMON_TRACEWORDS_H
 #define EBPFMON_TRACEWORDS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes traces of chains: each chain that was kept, with all that belongs to it: the chains that completed its
- * asynchronous records, what it handed over to other threads, and the put that caused it. A trace is finished once all
- * of that has come, or will not come any more. Event thread only.
+ * Makes traces of chains that were kept. A trace has a chain and all that belongs to it: the chains that completed its
+ * asynchronous records, the chains of its hand-overs, and the put that caused it. A trace is finished when all of these have
+ * come, or cannot come any more. Event thread only.
  */
 #ifndef EBPFMON_TRACES_H
 #define EBPFMON_TRACES_H
@@ -39,17 +39,17 @@ void ebpfMonTracesAddChain(ebpfMonTraces *traces, ebpfMonTarget *t, const struct
 void ebpfMonTracesAddPut(ebpfMonTraces *traces, uint32_t iocId, uint32_t tid, uint64_t id,
                          const ebpfMonPutSummary *put);
 
-/* A thread begins to work on what a chain handed over: its chain comes next. */
+/* A thread begins to work on a hand-over: its chain comes next. */
 void ebpfMonTracesBeginHandOver(ebpfMonTraces *traces, const struct ebpfMonHandOverEvent *ev);
 
-/* … and is done with it, or it never will be done. */
+/* The thread has completed the hand-over, or the hand-over will never be completed. */
 void ebpfMonTracesEndHandOver(ebpfMonTraces *traces, const struct ebpfMonHandOverEvent *ev);
 
 /* Finishes the traces that have waited long enough; "all": every open one. "now": monotonic ns. */
 void ebpfMonTracesTick(ebpfMonTraces *traces, uint64_t now, int all);
 
-/* When to do that even if nothing comes (monotonic ns); UINT64_MAX: never. Whoever has an IOC that ends finishes the traces
- * of that IOC up to a second later, for nothing tells it. */
+/* When to call ebpfMonTracesTick even if nothing comes (monotonic ns); UINT64_MAX: never. When an IOC ends, its traces are
+ * finished up to a second later, because no event tells it here. */
 uint64_t ebpfMonTracesGetDue(const ebpfMonTraces *traces, uint64_t now);
 
 /* The open trace that has this chain. NULL: none. */

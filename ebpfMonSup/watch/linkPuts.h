@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The puts of the last second to fields that decide which records a record makes process, or whether its time stamp shows a
+ * Recent puts to fields that decide which records a record makes process, or whether its time stamp shows a
  * processing. After such a put the follower reads the record again. If a later put changed the record before the follower
  * had read it, the first put is superseded: nobody has seen its effect, and all records that may have processed by it are
  * marked. This module has a lock of its own, held for a short time.

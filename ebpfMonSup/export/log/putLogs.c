@@ -220,7 +220,7 @@ void ebpfMonPutLogsStop(ebpfMonPutLogs *logs, double seconds)
         return;
     /* without the lock: the thread takes it */
     if (ebpfMonWorkerStop(&worker, seconds + CLOSE_SECONDS)) {
-        errlogSevPrintf(errlogMajor, "ebpfMon: a log does not take its lines (does a disk hang?): what is queued is "
+        errlogSevPrintf(errlogMajor, "ebpfMon: the logs did not end in time (does a disk hang?): the queued lines are "
                         "lost\n");
         return;
     }

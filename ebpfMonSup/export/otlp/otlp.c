@@ -192,7 +192,8 @@ void ebpfMonOtlpWaitStopped(ebpfMonOtlp *o)
         return;
     /* without the lock: the thread takes it */
     if (ebpfMonWorkerStop(&worker, left > 0 ? left : 0)) {
-        errlogSevPrintf(errlogMajor, "ebpfMon: OTLP does not end (does a name server hang?): what is queued is lost\n");
+        errlogSevPrintf(errlogMajor, "ebpfMon: OTLP did not end in time (does a name server hang?): the queued items are "
+                        "lost\n");
         return;
     }
     epicsMutexMustLock(o->lock);
