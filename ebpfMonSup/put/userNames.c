@@ -150,14 +150,18 @@ int ebpfMonUserNamesFree(ebpfMonUserNames *names, double seconds)
     return 0;
 }
 
-/* How long it is worth to wait for this name, ns. */
+static uint64_t subtract(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* How long it is worth to wait for this name, ns: not longer than until the name service is found to hang. */
 static uint64_t findPatience(const ebpfMonUserNames *names, const userEntry *e, uint64_t now)
 {
-    uint64_t waited = now - e->askedAt;
+    uint64_t own = subtract(names->deadline, now - e->askedAt);
+    uint64_t service = names->busySince ? subtract(names->deadline, now - names->busySince) : own;
 
-    if (names->busySince && now - names->busySince >= names->deadline)
-        return 0; /* the name service hangs */
-    return waited < names->deadline ? names->deadline - waited : 0;
+    return own < service ? own : service;
 }
 
 /* The lock is held, and is held again at the return. */
