@@ -8,12 +8,12 @@
 
 #include "common/clock.h"
 #include "host/foreign.h"
-#include "host/ownMemory.h"
 #include "ioc/caServer.h"
 #include "ioc/lockSets.h"
 #include "ioc/scanLists.h"
 #include "model/iocValues.h"
 #include "probe/kernelTables.h"
+#include "watch/targetDatabase.h"
 #include "watch/targetLife.h"
 #include "watch/targetPlace.h"
 #include "watch/targetText.h"
@@ -21,12 +21,6 @@
 
 #define TROUBLE_NS  5000000000ull  /* a database that cannot be read for this long is reported */
 #define SETTLE_NS   2000000000ull  /* without interruptAccept: when iocInit is taken to be done */
-#define LOOK_NS     500000000ull   /* between two looks for new records while it starts, at least */
-#define READ_SHARE  20             /* to read databases takes a twentieth of the time at most */
-#define RESERVE_BYTES (64ull << 20) /* of our memory, for queues, clients and packets: no IOC is taken into it */
-#define RECORD_BYTES  2048          /* what one record takes, at most (documentation/limits.md) */
-#define SHORT_NS      2000000000ull /* between two looks whether there is memory again */
-#define CHARGE_NS   100000000ull   /* a reading that failed after this is charged to the user */
 #define CALLERS_NS  30000000000ull /* between two looks for modules that were loaded since */
 #define SUPERSEDED_AT_ONCE 16
 #define NAMELESS_NS 10000000000ull /* between two looks for the symbols of a stripped program */
@@ -179,76 +173,6 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
 }
 
-/* 0: it was read, or is the one that we have. -1: it cannot be read. */
-static int readCatalogue(const ebpfMonTargetLife *life, ebpfMonTarget *t, char *why)
-{
-    ebpfMonCatalogue *cat, *old = t->cat;
-
-    ebpfMonMemFlush(t->follower.mem);
-    cat = ebpfMonCatalogueRead(t->follower.mem, t->image.pdbbase, why, EBPFMON_NOTE_SIZE);
-    if (!cat) {
-        if (ebpfMonMemIsOver(t->follower.mem))
-            snprintf(why, EBPFMON_NOTE_SIZE, "its database takes more than 1 GiB, 2 s of CPU or 10 s to read: set aside");
-        return -1;
-    }
-    if (t->image.core->oldNames & (1u << ebpfMonFnProcessNotify))
-        ebpfMonBaseReleaseSetPutNotify(&cat->base);
-    if (old)
-        ebpfMonRecordTablesRemove(life->tables, t);
-    ebpfMonTargetsLock(life->targets);
-    t->cat = cat;
-    ebpfMonTargetsUnlock(life->targets);
-    ebpfMonRecordTablesAddArrays(life->tables, t);
-    t->follower.nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
-    ebpfMonCatalogueRelease(old);
-    return 0;
-}
-
-/* Before the memory is short our own server, queues and logs would fail, and the kernel might end this process. */
-static int hasMemory(long nodes)
-{
-    return ebpfMonOwnMemoryLeft() >= RESERVE_BYTES + (uint64_t)nodes * RECORD_BYTES;
-}
-
-/* What looking at it takes, on any host: that this thread waits for a CPU does not count. */
-static uint64_t findTimeSpent(const ebpfMonTarget *t)
-{
-    return ebpfMonClockThreadCpu() + ebpfMonMemGetWaited(t->follower.mem);
-}
-
-/* Looks through the database, and reads it if it is another one than that we have. The next time it is not before a
- * pause that is READ_SHARE times as long as this took, or a tenth of the time since it was found: what loads slowly is
- * not read over and over. 0, or -1: it cannot be read, and "why" may say why. */
-static int lookThrough(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now, char *why)
-{
-    uint64_t begin = findTimeSpent(t), took, pause = (now - t->follower.foundAt) / 10;
-    long nodes;
-    int rc = 0;
-
-    why[0] = 0;
-    t->follower.isShort = 0;
-    ebpfMonMemFlush(t->follower.mem);
-    nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
-    if (!t->cat || (nodes > 0 && nodes != t->follower.nodes)) {
-        t->follower.isShort = nodes >= 0 && !hasMemory(nodes);
-        rc = t->follower.isShort ? -1 : readCatalogue(life, t, why);
-    }
-    if (t->follower.isShort) {
-        snprintf(why, EBPFMON_NOTE_SIZE, "not watched: too little memory is left for its %ld records. Raise the limit (MemoryMax, "
-                 "ulimit -v), or watch fewer IOCs", nodes);
-        pause = SHORT_NS;
-    }
-    ebpfMonMemFlush(t->follower.mem);
-    took = findTimeSpent(t) - begin;
-    now = ebpfMonClockMonotonic();
-    if (rc && took > CHARGE_NS)
-        ebpfMonForeignCharge(t->pid, took);
-    if (pause < READ_SHARE * took)
-        pause = READ_SHARE * took;
-    t->follower.readAt = now + (t->cat && pause < LOOK_NS ? LOOK_NS : pause);
-    return rc;
-}
-
 static int isRunning(const ebpfMonTarget *t, uint64_t now)
 {
     int accept = 0;
@@ -312,7 +236,7 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
         t->follower.initDone = 1;
         t->follower.readAt = now;
     }
-    if (now >= t->follower.readAt && lookThrough(life, t, now, why) && why[0] && running && age > TROUBLE_NS)
+    if (now >= t->follower.readAt && ebpfMonTargetDatabaseLook(life, t, now, why) && why[0] && running && age > TROUBLE_NS)
         setTrouble(life, t, why);
     if (!t->cat || t->follower.isShort)
         return (double)tick / 1e9;
@@ -379,7 +303,7 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
     findCallers(life, t, now);
     lookAtOddLinks(life, t, now);
     lookAtServer(life, t);
-    if (lookThrough(life, t, now, why) == 0 && t->cat && t->slot == UINT32_MAX) {
+    if (ebpfMonTargetDatabaseLook(life, t, now, why) == 0 && t->cat && t->slot == UINT32_MAX) {
         ebpfMonRecordTablesAdd(life->tables, t);
         ebpfMonTargetLifeApply(life, t); /* without room for its records: puts only */
     }

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "common/clock.h"
+#include "host/foreign.h"
+#include "host/ownMemory.h"
+#include "watch/targetDatabase.h"
+
+#define LOOK_NS     500000000ull   /* between two looks for new records while it starts, at least */
+#define READ_SHARE  20             /* to read databases takes a twentieth of the time at most */
+#define CHARGE_NS   100000000ull   /* a reading that failed after this is charged to the user */
+#define RESERVE_BYTES (64ull << 20) /* of our memory, for queues, clients and packets: no IOC is taken into it */
+#define RECORD_BYTES  2048          /* what one record takes, at most (documentation/limits.md) */
+#define SHORT_NS      2000000000ull /* between two looks whether there is memory again */
+
+/* 0: it was read, or is the one that we have. -1: it cannot be read. */
+static int readCatalogue(const ebpfMonTargetLife *life, ebpfMonTarget *t, char why[EBPFMON_NOTE_SIZE])
+{
+    ebpfMonCatalogue *cat, *old = t->cat;
+
+    ebpfMonMemFlush(t->follower.mem);
+    cat = ebpfMonCatalogueRead(t->follower.mem, t->image.pdbbase, why, EBPFMON_NOTE_SIZE);
+    if (!cat) {
+        if (ebpfMonMemIsOver(t->follower.mem))
+            snprintf(why, EBPFMON_NOTE_SIZE, "its database takes more than 1 GiB, 2 s of CPU or 10 s to read: set aside");
+        return -1;
+    }
+    if (t->image.core->oldNames & (1u << ebpfMonFnProcessNotify))
+        ebpfMonBaseReleaseSetPutNotify(&cat->base);
+    if (old)
+        ebpfMonRecordTablesRemove(life->tables, t);
+    ebpfMonTargetsLock(life->targets);
+    t->cat = cat;
+    ebpfMonTargetsUnlock(life->targets);
+    ebpfMonRecordTablesAddArrays(life->tables, t);
+    t->follower.nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
+    ebpfMonCatalogueRelease(old);
+    return 0;
+}
+
+/* Before the memory is short our own server, queues and logs would fail, and the kernel might end this process. */
+static int hasMemory(long nodes)
+{
+    return ebpfMonOwnMemoryLeft() >= RESERVE_BYTES + (uint64_t)nodes * RECORD_BYTES;
+}
+
+/* What looking at it takes, on any host: that this thread waits for a CPU does not count. */
+static uint64_t findTimeSpent(const ebpfMonTarget *t)
+{
+    return ebpfMonClockThreadCpu() + ebpfMonMemGetWaited(t->follower.mem);
+}
+
+int ebpfMonTargetDatabaseLook(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now, char why[EBPFMON_NOTE_SIZE])
+{
+    uint64_t begin = findTimeSpent(t), took, pause = (now - t->follower.foundAt) / 10;
+    long nodes;
+    int rc = 0;
+
+    why[0] = 0;
+    t->follower.isShort = 0;
+    ebpfMonMemFlush(t->follower.mem);
+    nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
+    if (!t->cat || (nodes > 0 && nodes != t->follower.nodes)) {
+        t->follower.isShort = nodes >= 0 && !hasMemory(nodes);
+        rc = t->follower.isShort ? -1 : readCatalogue(life, t, why);
+    }
+    if (t->follower.isShort) {
+        snprintf(why, EBPFMON_NOTE_SIZE, "not watched: too little memory is left for its %ld records. Raise the limit (MemoryMax, "
+                 "ulimit -v), or watch fewer IOCs", nodes);
+        pause = SHORT_NS;
+    }
+    ebpfMonMemFlush(t->follower.mem);
+    took = findTimeSpent(t) - begin;
+    now = ebpfMonClockMonotonic();
+    if (rc && took > CHARGE_NS)
+        ebpfMonForeignCharge(t->pid, took);
+    if (pause < READ_SHARE * took)
+        pause = READ_SHARE * took;
+    t->follower.readAt = now + (t->cat && pause < LOOK_NS ? LOOK_NS : pause);
+    return rc;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* When the database of an IOC is read, and at what cost. The follower's alone. */
+#ifndef EBPFMON_TARGETDATABASE_H
+#define EBPFMON_TARGETDATABASE_H
+
+#include "watch/targetLife.h"
+
+/* Looks through the database, and reads it if it has changed. The next look is due after a pause of twenty times as long as
+ * this one took, or of a tenth of the time since the IOC was found: a database that loads slowly is not read over and
+ * over. 0, or -1: it cannot be read, and "why" may say why. */
+int ebpfMonTargetDatabaseLook(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now, char why[EBPFMON_NOTE_SIZE]);
+
+#endif
