@@ -35,16 +35,14 @@ static __always_inline int beginEvent(struct event *e, struct task_struct *task)
     return e->counts != 0;
 }
 
-/* An event of which all is known at once. */
-static __always_inline void see(const struct event *e)
+/* An event of which all is known at once, and that is not left out by chance. */
+static __always_inline void seeMeant(const struct event *e)
 {
     __u64 key[EBPFMON_QUERY_KEY_SIZE / 8] = {};
     enum verdict verdict;
     __s64 value = 0;
     __u32 met = 0;
 
-    if (!isSampled())
-        return;
     verdict = test(e, AT_ONCE, &met);
     if (verdict == GOES_ON)
         verdict = takeKey(e, AT_ONCE, key);
@@ -54,6 +52,12 @@ static __always_inline void see(const struct event *e)
         count(e, key, value);
     else if (verdict == IS_UNREADABLE)
         __sync_fetch_and_add(&e->counts->faults, 1);
+}
+
+static __always_inline void see(const struct event *e)
+{
+    if (isSampled())
+        seeMeant(e);
 }
 
 /* A program whose runs count: "run" may use the event "e". What only the cost is worked out from is not added
@@ -280,6 +284,16 @@ int ebpfmon_query_profile(void *ctx)
     RUN(0, {
         e.regs = findRegs();
         see(&e);
+    });
+}
+
+/* One in plan.sample of what the kernel, or the CPU, counts: that is the period of the perf event. */
+SEC("perf_event")
+int ebpfmon_query_event(void *ctx)
+{
+    RUN(0, {
+        e.regs = findRegs();
+        seeMeant(&e);
     });
 }
 

@@ -47,6 +47,7 @@ static void findPrograms(const ebpfMonQueryPrograms *q, struct bpf_program *foun
     case ebpfMonQueryAtReturn:   found[0] = skel->progs.ebpfmon_query_return; break;
     case ebpfMonQueryUsdt:       found[0] = skel->progs.ebpfmon_query_usdt; break;
     case ebpfMonQuerySyscall:    found[0] = skel->progs.ebpfmon_query_syscall; break;
+    case ebpfMonQueryEvent:      found[0] = skel->progs.ebpfmon_query_event; break;
     case ebpfMonQueryProfile:    found[0] = skel->progs.ebpfmon_query_profile; break;
     case ebpfMonQueryTracepoint: found[0] = skel->progs.ebpfmon_query_tracepoint; break;
     case ebpfMonQueryCall: /* the return first: so no begin stays without its end */
@@ -216,14 +217,20 @@ static int addLink(ebpfMonQueryPrograms *q, struct bpf_link *link)
     return 0;
 }
 
-/* One perf event of the CPU's clock for each CPU that is on. 0, or -1 with errno. */
-static int attachProfile(ebpfMonQueryPrograms *q)
+/* One perf event for each CPU that is on. 0, or -1 with errno. */
+static int attachPerfEvents(ebpfMonQueryPrograms *q, const struct bpf_program *prog)
 {
-    struct perf_event_attr attr = {
-        .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_CPU_CLOCK, .freq = 1,
-        .sample_freq = q->order.rate,
-    };
+    const ebpfMonPerfEvent *event = q->order.event;
+    struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK };
 
+    if (q->order.source == ebpfMonQueryEvent) {
+        attr.type = event->type;
+        attr.config = event->config;
+        attr.sample_period = q->order.plan.sample;
+    } else {
+        attr.freq = 1;
+        attr.sample_freq = q->order.rate;
+    }
     for (unsigned cpu = 0; cpu < q->cpus; cpu++) {
         int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -231,12 +238,24 @@ static int attachProfile(ebpfMonQueryPrograms *q)
             continue;
         if (fd < 0)
             return -1;
-        if (addLink(q, bpf_program__attach_perf_event(q->skel->progs.ebpfmon_query_profile, fd))) {
+        if (addLink(q, bpf_program__attach_perf_event(prog, fd))) {
             close(fd);
             return -1;
         }
     }
     return 0;
+}
+
+static void explainAttach(const ebpfMonQueryOrder *order, int err, char *why, size_t size)
+{
+    if (order->source == ebpfMonQueryTracepoint)
+        snprintf(why, size, "tracepoint %s: %s. /sys/kernel/tracing/available_events lists those of this kernel",
+                 order->tracepoint, strerror(err));
+    else if (order->source == ebpfMonQueryEvent && (err == ENOENT || err == EOPNOTSUPP))
+        snprintf(why, size, "this machine does not count %s%s", order->event->name,
+                 ebpfMonPerfEventIsOfCpu(order->event) ? ": many virtual machines count nothing of the CPU" : "");
+    else
+        snprintf(why, size, "its programs cannot be attached: %s", strerror(err));
 }
 
 int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *q, char *why, size_t size)
@@ -248,8 +267,8 @@ int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *q, char *why, size_t size)
     switch (failed ? ebpfMonQueryAtEntry : q->order.source) {
     case ebpfMonQueryAtEntry: case ebpfMonQueryAtReturn: case ebpfMonQueryCall: case ebpfMonQueryUsdt:
         break;
-    case ebpfMonQueryProfile:
-        failed = attachProfile(q);
+    case ebpfMonQueryProfile: case ebpfMonQueryEvent:
+        failed = attachPerfEvents(q, prog[0]);
         break;
     case ebpfMonQueryTracepoint:
         failed = addLink(q, bpf_program__attach_raw_tracepoint(prog[0], q->order.tracepoint));
@@ -260,11 +279,7 @@ int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *q, char *why, size_t size)
     }
     if (!failed)
         return 0;
-    if (q->order.source == ebpfMonQueryTracepoint)
-        snprintf(why, size, "tracepoint %s: %s. /sys/kernel/tracing/available_events lists those of this kernel",
-                 q->order.tracepoint, strerror(errno));
-    else
-        snprintf(why, size, "its programs cannot be attached: %s", strerror(errno));
+    explainAttach(&q->order, errno, why, size);
     return -1;
 }
 

@@ -12,6 +12,7 @@
 
 #define KEYS_MOST    16384
 #define SAMPLE_MOST  1000000
+#define CPU_EVENTS_LEAST 10000 /* of which one is looked at */
 #define KEYS_DEFAULT 1024 /* on a host with many CPUs fewer: each has its own cells */
 #define BYTES_MOST   ((size_t)32 << 20) /* of the tables of one query */
 #define QUERY_KEYS   "name, title, source, of, keys, where, value, unit, scale, histogram, sort, top, interval, " \
@@ -161,6 +162,9 @@ static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
                                   "could be read. Take it from {\"tracepoint\": \"sched_switch\"}");
     spec->order.plan.sends = spec->showStacks ? EBPFMON_QUERY_SENDS_STACKS
                            : spec->showEvents ? EBPFMON_QUERY_SENDS_EVENTS : EBPFMON_QUERY_SENDS_NOTHING;
+    if (spec->order.source == ebpfMonQueryEvent && ebpfMonPerfEventIsOfCpu(spec->order.event) && sample < CPU_EVENTS_LEAST)
+        return ebpfMonQueryRefuse(p, v->at, "the CPU counts \"%s\" too often to look at each one: set \"sample\" to %d or more",
+                                  spec->order.event->name, CPU_EVENTS_LEAST);
     if (by >= ebpfMonQuerySortSum && spec->order.plan.value.what == EBPFMON_QUERY_NOTHING)
         return ebpfMonQueryRefuse(p, sort->at, "this query has no \"value\": sort by \"count\" or \"rate\"");
     spec->sort = (ebpfMonQuerySort)by;

@@ -75,6 +75,18 @@ static int readProfile(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     return 0;
 }
 
+static int readEvent(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    char name[32] = "";
+
+    if (ebpfMonQueryCheckKeys(p, v, "this source", "event") || ebpfMonQueryReadText(p, v, "event", name, sizeof(name)))
+        return -1;
+    p->spec->order.source = ebpfMonQueryEvent;
+    p->spec->order.event = ebpfMonPerfEventFind(name);
+    return p->spec->order.event ? 0 :
+        ebpfMonQueryRefuse(p, v->first->at, "there is no event \"%s\". Known are: %s", name, ebpfMonPerfEventNames());
+}
+
 static int readTracepoint(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
     p->spec->order.source = ebpfMonQueryTracepoint;
@@ -99,7 +111,7 @@ int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v
         int (*read)(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v);
     } sources[] = {
         { "function", readFunction }, { "usdt", readUsdt }, { "offset", readFunction }, { "syscalls", readSyscallSource },
-        { "profile", readProfile }, { "tracepoint", readTracepoint }, { "cpuWait", readCpuWait },
+        { "profile", readProfile }, { "event", readEvent }, { "tracepoint", readTracepoint }, { "cpuWait", readCpuWait },
     };
 
     for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
@@ -107,5 +119,6 @@ int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v
             return sources[i].read(p, v);
     return ebpfMonQueryRefuse(p, v->at, "a source is one of {\"function\": NAME, \"object\": PATTERN, \"when\": \"entry\", "
                               "\"return\" or \"duration\"}, {\"usdt\": \"PROVIDER:NAME\"}, {\"syscalls\": \"entry\" or \"duration\"}, {\"profile\": HZ}, "
+                              "{\"event\": \"page-faults\"}, "
                               "{\"tracepoint\": NAME}, {\"cpuWait\": true}");
 }

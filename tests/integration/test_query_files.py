@@ -12,13 +12,14 @@ from tests.harness.queries import rows, wait_state
 from tests.harness.wait import until
 
 QUERIES = paths.MONITOR_BOOT / "queries"
-USED = """SLEEPS_BY_RECORD MEMORY_MAPPED FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE TCP_RETRANSMITS""".split()
+USED = """SLEEPS_BY_RECORD MEMORY_MAPPED PAGE_FAULTS FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE TCP_RETRANSMITS""".split()
 ROUNDS = 10
 
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
-    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=5000").start()
+    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=5000",
+                      environ={"UNLOCKED": "1"}).start()
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,16 @@ def test_memory(ioc, monitor):
             ioc.put("MAPS.PROC", 1)
         count, total = mapped.row((ioc.name, "CAS-client", ioc.prefix + "MAPS"), ["SUMS"], ROUNDS)
         assert count == ROUNDS and total == pytest.approx(ROUNDS * 65536e-6)
+
+
+def test_page_faults(ioc, monitor):
+    """… and touches each of its 16 pages. A page of a library may be new, too."""
+    ioc.put("MAPS.PROC", 1)  # what else it needs it has now
+    with Running(monitor, "PAGE_FAULTS") as query:
+        for _ in range(ROUNDS):
+            ioc.put("MAPS.PROC", 1)
+        count, = query.row((ioc.name, "CAS-client", ioc.prefix + "MAPS"), [], 16 * ROUNDS)
+        assert 16 * ROUNDS <= count < 17 * ROUNDS
 
 
 def test_files(ioc, monitor):

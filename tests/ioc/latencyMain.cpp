@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* latencyIoc DBD MACROS DB...: loads the databases, starts, and goes on with the shell until it is closed. With as many
- * threads for callbacks of each priority as CALLBACK_THREADS says. */
+ * threads for callbacks of each priority as CALLBACK_THREADS says; with UNLOCKED it does not lock its memory. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,6 +10,7 @@
 #include <iocInit.h>
 #include <iocsh.h>
 
+extern "C" int dbThreadRealtimeLock; /* iocInit.c of Base; no header has it */
 extern "C" int latencyIoc_registerRecordDeviceDriver(struct dbBase *pdbbase);
 
 int main(int argc, char *argv[])
@@ -23,6 +24,8 @@ int main(int argc, char *argv[])
     latencyIoc_registerRecordDeviceDriver(pdbbase);
     if (getenv("CALLBACK_THREADS"))
         callbackParallelThreads(atoi(getenv("CALLBACK_THREADS")), "");
+    if (getenv("UNLOCKED"))
+        dbThreadRealtimeLock = 0;
     for (int i = 3; i < argc; i++)
         if (dbLoadRecords(argv[i], argv[2]))
             return 1;

@@ -82,7 +82,7 @@ level() { put M:FILTER_LEVEL "$1"; until_ 30 like M:IOC_LEVELS "$1"; say "level 
 cmd() { echo "$*" >/tmp/monitor.in; }
 
 queries() { # each loads its programs, or says why not
-    for q in Q_ENTRY Q_RETURN Q_CALL Q_SYSCALL Q_SYSCALLS Q_PROFILE Q_SWITCH Q_WAIT; do
+    for q in Q_ENTRY Q_RETURN Q_CALL Q_SYSCALL Q_SYSCALLS Q_PROFILE Q_SWITCH Q_WAIT Q_FILES Q_SOCKETS Q_USDT Q_FAULTS; do
         until_ 60 eval 'case $(val M:${q}_STATE) in ""|Starting) false;; esac'
         show ${q}_STATE; line ${q}_MSG
     done

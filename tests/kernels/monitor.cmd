@@ -11,6 +11,10 @@ dbLoadRecords "/m/ebpfMonQuery.template", "P=M:,Q=Q_SYSCALLS"
 dbLoadRecords "/m/ebpfMonQuery.template", "P=M:,Q=Q_PROFILE"
 dbLoadRecords "/m/ebpfMonQuery.template", "P=M:,Q=Q_SWITCH"
 dbLoadRecords "/m/ebpfMonQuery.template", "P=M:,Q=Q_WAIT"
+dbLoadRecords "/m/ebpfMonQuery.template", "P=M:,Q=Q_FILES"
+dbLoadRecords "/m/ebpfMonQuery.template", "P=M:,Q=Q_SOCKETS"
+dbLoadRecords "/m/ebpfMonQuery.template", "P=M:,Q=Q_USDT"
+dbLoadRecords "/m/ebpfMonQuery.template", "P=M:,Q=Q_FAULTS"
 ebpfMonQueryLoad "/m/queries.json"
 ebpfMonFilter "*" "" "" "" "" "trace" "" "" 0
 var ebpfMonHangLimit 2
