@@ -23,7 +23,7 @@
 #define SETTLE_NS   2000000000ull  /* without interruptAccept: when iocInit is taken to be done */
 #define LOOK_NS     500000000ull   /* between two looks for new records while it starts, at least */
 #define READ_SHARE  20             /* to read databases takes a twentieth of the time at most */
-#define RESERVE_BYTES (64ull << 20) /* of our memory, for queues, clients and packets: no IOC is taken into it */
+#define RESERVE_BYTES (64ull << 20) /* memory that is kept for queues, clients and packets: no IOC is watched with it */
 #define RECORD_BYTES  2048          /* what one record takes, at most (documentation/limits.md) */
 #define SHORT_NS      2000000000ull /* between two looks whether there is memory again */
 #define CHARGE_NS   100000000ull   /* a reading that failed after this is charged to the user */
@@ -59,7 +59,7 @@ static ebpfMonLevel findAsked(const ebpfMonTargetLife *life, const ebpfMonTarget
     return ebpfMonRequestsFindLevel(life->requests, t->name, &f, &reference);
 }
 
-/* What keeps us from watching an IOC, before there is a level that the governor could explain. */
+/* The reason why an IOC is not watched, as long as there is no level for which the governor could give one. */
 static void setTrouble(const ebpfMonTargetLife *life, ebpfMonTarget *t, const char *note)
 {
     ebpfMonLevel asked = findAsked(life, t);
@@ -204,13 +204,13 @@ static int readCatalogue(const ebpfMonTargetLife *life, ebpfMonTarget *t, char *
     return 0;
 }
 
-/* Before the memory is short our own server, queues and logs would fail, and the kernel might end this process. */
+/* Without this reserve our own server, queues and logs would fail, and the kernel might kill this process. */
 static int hasMemory(long nodes)
 {
     return ebpfMonOwnMemoryLeft() >= RESERVE_BYTES + (uint64_t)nodes * RECORD_BYTES;
 }
 
-/* What looking at it takes, on any host: that this thread waits for a CPU does not count. */
+/* The time that a look at it takes, without the time that this thread waits for a CPU. */
 static uint64_t findTimeSpent(const ebpfMonTarget *t)
 {
     return ebpfMonClockThreadCpu() + ebpfMonMemGetWaited(t->follower.mem);
@@ -260,7 +260,7 @@ static int isRunning(const ebpfMonTarget *t, uint64_t now)
     return accept != 0;
 }
 
-/* Keeps "silent" and the note up to date. Nonzero: its memory does not answer. */
+/* Updates "silent" and the note. Nonzero: its memory does not answer. */
 static int checkSilence(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     int silent = ebpfMonForeignIsAside(t->pid);
@@ -345,7 +345,7 @@ static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_
     free(found);
 }
 
-/* Links that are like no known ones stay so; but one that was read while it changed is a link again. */
+/* A link with an unknown layout keeps it; but a link that was read while it changed is right at the next look. */
 static void lookAtOddLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
     if (!t->follower.oddLinks || now < t->follower.oddAt || !t->running)
@@ -401,13 +401,13 @@ static int hasLink(const ebpfMonTarget *t, const ebpfMonLinkPut *put, uint64_t t
     return 0;
 }
 
-/* Nonzero: the record has the link now that this put made, or has no more the one that it ended. */
+/* Nonzero: the record has the link that this put made, or no longer has the link that this put removed. */
 static int isDone(void *arg, const ebpfMonLinkPut *put)
 {
     return put->target ? hasLink(arg, put, put->target) : !hasLink(arg, put, put->old);
 }
 
-/* Of puts that were changed again before the record was read, nobody knows what they made process. */
+/* Superseded puts: it is not known which records they made process. */
 static void markSuperseded(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t precord, uint64_t readAt)
 {
     ebpfMonLinkPuts *puts = ebpfMonRequestsGetLinkPuts(life->requests);
