@@ -19,7 +19,7 @@ static __always_inline void beginAsync(const struct caller *c, __u32 slot)
     }
     th = bpf_map_lookup_elem(&threads, &c->tid);
     h = th ? heldLast(th) : 0;
-    /* who was not seen idle since the probes are there may have begun before them, in another chain */
+    /* a record that was never found idle since the probes were attached may have begun before that, in another chain */
     as->since = h && as->idle >= c->conf->queuesSince ? h->begin : 0;
 }
 
@@ -43,7 +43,7 @@ static __always_inline void endAsync(const struct caller *c, __u32 slot, __u64 n
     since = as->since;
     as->since = 0;
     as->idle = now;
-    /* … and who began before them may have been completed, and have begun again, without them */
+    /* a record that began before that may have completed, and have begun again, without being seen */
     if (!since || since < c->conf->queuesSince || since > now)
         return;
     took = now - since;
@@ -58,8 +58,8 @@ static __always_inline void endAsync(const struct caller *c, __u32 slot, __u64 n
     as->hist[ebpfMonBucket(took) & (EBPFMON_BUCKETS - 1)]++;
 }
 
-/* The record began to process asynchronously ("busy"), or is done. Its lock set is held: nobody else is at its element.
- * Global, so that the verifier goes through it once. */
+/* The record began to process asynchronously ("busy"), or completed. Its lock set is held, so no other thread uses
+ * its element. Global, so that the verifier goes through it once. */
 __attribute__((noinline)) int ebpfmon_note_async(__u32 slot, __u64 now, __u32 busy)
 {
     struct caller c;

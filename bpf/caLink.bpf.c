@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * A record writes through a CA link. dbCaPutLinkCallback (dbCa.c) runs in the record's own chain; the value goes out
- * later, from thread dbCaLink, which does not know any more whose it is.
+ * A record writes through a CA link. dbCaPutLinkCallback (dbCa.c) runs in the record's own chain. The value is sent
+ * later, by thread dbCaLink, which does not know in which chain it was written.
  */
 #include "putEvent.bpf.h"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Chains: from the request for a lock set to its release. What processed is found by one look at the end
- * (snapshot.bpf.h); a chain that is kept is sent to the user part (sendChain.bpf.h).
+ * Chains: from the request for a lock set to its release. The records that processed are found by one look at the
+ * end (snapshot.bpf.h); a chain that is kept is sent to the user part (sendChain.bpf.h).
  */
 #include "chain.bpf.h"
 #include "client.bpf.h"
 #include "sendChain.bpf.h"
 #include "snapshot.bpf.h"
 
-/* Stops the clock of a thread that died with a lock: more than this is no chain. */
+/* A thread may have ended while it held a lock: a longer time than this is not a chain. */
 #define CHAIN_MAX_NS (3600ull * 1000000000ull)
 
 static __always_inline void takeLock(struct pt_regs *ctx, __u64 precord, __u64 now)
@@ -48,9 +48,9 @@ int BPF_UPROBE(ebpfmon_lock, __u64 precord)
     RUN_TIMED(takeLock(ctx, precord, now));
 }
 
-/* Who began what now goes on asynchronously: the client that this thread serves; or, when this chain completes an
- * asynchronous record itself, who began that; else its root and thread. Global, so that the verifier goes through it
- * once, and not again after each of the calls before. */
+/* Notes who began the asynchronous records that go on after this chain: the client that this thread serves; or, if
+ * this chain completes an asynchronous record itself, who began that record; else its root and thread. Global, so
+ * that the verifier goes through it once, and not again after each of the calls before. */
 __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u32 wasAsync, __u32 async)
 {
     struct ebpfMonCauseEvent *known = wasAsync ? bpf_map_lookup_elem(&causes, &rootSlot) : 0;
@@ -100,7 +100,8 @@ struct ended {
     struct leftBusy left;
 };
 
-/* Whoever released this lock set while we asked for it is who we waited for. Returns when it became ours. */
+/* If another thread released this lock set after we had requested it, we waited for that thread. Returns when we got
+ * the lock set. */
 static __always_inline __u64 noteRelease(__u32 tgid, __u64 lockSet, __u64 start, __u64 now)
 {
     struct ebpfMonLockKey key = { lockSet, tgid };
@@ -163,7 +164,7 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     th->seen.heldCount = n - 1;
     if (n == 1 && th->seen.scan.period)
         endScanChain(&th->seen.scan, h, now);
-    /* locks that are released in another order than we think: forget them all rather than guess */
+    /* the locks are released in an unexpected order: forget all of them instead of guessing */
     if (h->root != x->precord && h->lockSet != lockSetOf(c->conf, x->precord)) {
         th->seen.heldCount = 0;
         sendLockedResult(c, th);
@@ -226,7 +227,7 @@ static __always_inline void findProcessed(const struct caller *c, struct ended *
             ebpfmon_note_cause(x->precord, x->slot, x->wasAsync, x->left.async[i]);
 }
 
-/* A chain that was locked before our probes: all that is known is that it ended. */
+/* A chain that took its lock before our probes were attached: only its end is known. */
 static __always_inline void sendLateChain(const struct caller *c, const struct ended *x)
 {
     struct thread *th;

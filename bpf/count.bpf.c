@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Processings counted one by one, by a trap for each: for records that a snapshot cannot count, and to compare the
- * snapshots with.
+ * Counts processings one by one, by a trap for each: for records that a snapshot cannot count, and to compare with
+ * the snapshots.
  */
 #include "probe.bpf.h"
 

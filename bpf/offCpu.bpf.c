@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * What became of a thread's time while it held a lock set, or waited for one: asleep, and in which system call, or
- * ready to run and without a CPU. Attached while an IOC is at level trace only: it runs at each switch of every CPU.
+ * Where the time of a thread went while it held a lock set, or waited for one: it slept, in which system call, or it
+ * was ready to run and had no CPU. Attached only while an IOC is at level trace, because it runs at each switch of
+ * every CPU.
  */
 #include "probe.bpf.h"
 

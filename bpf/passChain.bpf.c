@@ -75,8 +75,9 @@ __attribute__((noinline)) int ebpfmon_begin_next(__u64 precord, __u64 sp)
     return 0;
 }
 
-/* A pass, or a part of one, took so long, and none of its chains was timed: was one of them slow? A pass takes some time with
- * no slow chain, too. What it waited for a CPU is no reason to look closer. */
+/* A pass, or a part of one, took so long, and none of its chains was timed. Decides whether one of them was slow: a
+ * pass takes some time also without a slow chain. The time that the thread waited for a CPU is no reason to look
+ * closer. */
 static __always_inline void judgeUntimed(const struct caller *c, const struct thread *th, __u64 took)
 {
     __u64 limit = c->conf->slowNs, waited = readCpuWait() - th->passWait, least = th->seen.scan.least;

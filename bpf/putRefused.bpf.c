@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
-/* Puts of CA clients that are refused before they reach the database, and who asked for a put-callback. */
+/* Puts of CA clients that are refused before they reach the database, and the clients of put-callbacks. */
 #include "putEvent.bpf.h"
 
 /* The value of the CA message that this circuit is being served: caHdr (caProto.h), in network byte order.

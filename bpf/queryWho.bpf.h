@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* What the kernel part knows of a thread, and queries ask: its chain, the put in hand, who made it, whom the thread serves. */
+/* What queries take from the kernel part about a thread: its chain, its present put, the author of this put, and the
+ * client that it serves. */
 #ifndef EBPFMON_QUERYWHO_BPF_H
 #define EBPFMON_QUERYWHO_BPF_H
 
@@ -65,7 +66,7 @@ static __always_inline struct thread *threadOf(const struct event *e)
     return th && th->seen.tgid == e->tgid ? th : 0;
 }
 
-/* The root of the chain that this thread is at. Its locks are known from level chains on. */
+/* The root of the chain that this thread runs. Its locks are known from level chains on. */
 static __always_inline __u64 findRoot(const struct event *e)
 {
     __u32 n;

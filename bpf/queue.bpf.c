@@ -59,7 +59,7 @@ static __always_inline void noteQueued(__u64 item, __u64 caLink, int delayed)
             in.what = before->what;
             in.what.delay = now - before->since;
         } else {
-            /* Asked for twice: it is done for the one who asked last. A delay that starts again ends once. */
+            /* If a callback is requested twice, it runs for the last request. A delay that starts again ends once. */
             sendHandOverEnd(&c, &before->what.source, 0, !(before->delayed && delayed));
         }
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * The user registers of one thread as the kernel saved them when the thread entered it last: of one that waits, those it
- * goes on with; of one that runs, those of its last interrupt. Read from outside, and the thread is not stopped, as
- * ptrace would. It is run when the user part reads the iterator, and costs nobody anything otherwise.
+ * The user registers of one thread, as the kernel saved them when the thread last entered the kernel. If the thread
+ * waits, it goes on with these registers; if it runs, they are those of its last interrupt. They are read from
+ * outside, without stopping the thread as ptrace would. The program runs only when the user part reads the iterator.
  */
 #include "maps.bpf.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* What a periodic scan thread keeps of its period, from the locks that it takes. */
+/* Measures the real period of a periodic scan thread, from the locks that it takes. */
 #ifndef EBPFMON_SCANTHREAD_BPF_H
 #define EBPFMON_SCANTHREAD_BPF_H
 
@@ -55,8 +55,9 @@ static __always_inline int isScanThread(struct ebpfMonThread *seen)
     return seen->scan.period != 0;
 }
 
-/* A pass of a scan thread begins: when the record comes again that the last one began with, or, should that have left
- * the list, after a rest. The rest alone does not tell: an overrun can leave next to none (dbScan.c, periodicTask). */
+/* Finds the begin of a pass of a scan thread. It begins when the record comes again with which the last pass began;
+ * or, if that record has left the list, after a pause. The pause alone is not enough, because a late thread makes
+ * almost none (dbScan.c, periodicTask). */
 static __always_inline void beginScanPass(struct ebpfMonScan *s, __u64 root, __u64 now, __u32 timed)
 {
     __u64 idle = now - s->end, period = now - s->begin;

@@ -29,8 +29,8 @@ struct walk {
 
 WALK_ROOM(snapshot, struct walk)
 
-/* Did this record process since it was counted last? It may have been counted with its whole stretch. "own": the time
- * that was noted for the record itself. */
+/* Nonzero: this record processed since it was counted last. It may have been counted with its whole stretch. "own":
+ * the time that was noted for the record itself. */
 static __always_inline int hasProcessed(const struct ebpfMonRecState *st, __u64 own, __u32 slot, __u64 time)
 {
     __u64 known = stampOrder(own);
@@ -98,7 +98,8 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
     int changed, busy = isBusy(win, w->pactBefore);
     __u64 own = *(volatile __u64 *)&st->time;
 
-    /* Whoever set PACT holds the lock until its own look: so the first look that finds it set is that chain's. */
+    /* The thread that set PACT holds the lock until its own look. So the first look that finds PACT set belongs to
+     * the chain that set it. */
     if (!busy != !st->noted)
         ebpfmon_note_async(slot, w->stamp, busy);
     if (!busy) {

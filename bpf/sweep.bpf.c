@@ -264,7 +264,8 @@ int BPF_UPROBE(ebpfmon_ask_many, __u64 locker)
     RUN_TIMED(askFor(locker, 1));
 }
 
-/* This thread has the lock of the record: before it processes anything, what passes have processed so far is counted. */
+/* This thread has the lock of the record. Before it processes anything, the processings of passes up to now are
+ * counted. */
 __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now)
 {
     struct ebpfMonRecState *st, *head;
@@ -341,7 +342,8 @@ int BPF_UPROBE(ebpfmon_locked)
     RUN_TIMED(ebpfmon_enter_asked(now));
 }
 
-/* The group is left by this thread. If it is the last, it looks for those that were kept from it, and returns 1. */
+/* This thread leaves the group. If it is the last one, it looks at the group instead of the sweeps that left it out,
+ * and returns 1. */
 __attribute__((noinline)) int ebpfmon_leave_group(__u32 group, __u64 now)
 {
     struct ebpfMonRecState *head = bpf_map_lookup_elem(&recState, &group);

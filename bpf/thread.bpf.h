@@ -14,7 +14,7 @@ struct inPut {
     __u32 locked; /* its result waits for the lock's release */
 };
 
-/* What a thread did with its time since it asked for its first lock; the scheduler's tracepoints write it. */
+/* Where the time of a thread went since it requested its first lock; the scheduler's tracepoints write this. */
 struct offCpu {
     __u64 left;    /* when it left the CPU; 0: it runs, or holds no lock */
     __u64 woken;   /* … and was woken */
@@ -59,7 +59,8 @@ struct keptChain {
     struct leftBusy left;
 };
 
-/* The put in whose course a thread is: its outermost dbPut, and what processes by that. Valid as isInPut says. */
+/* The present put of a thread: its outermost dbPut, which also counts for the records that it makes process. Valid
+ * if isInPut says so. */
 struct putInHand {
     __u64 precord;
     __u64 pfldDes;
@@ -147,7 +148,8 @@ struct notifyKey {
     __u64 tgid;
 };
 
-/* Whether a put is in hand: dbPut is under way, or what it made process holds its lock set still. */
+/* Nonzero: the thread has a present put: dbPut has not returned, or the chain that it made process still holds its
+ * lock set. */
 static inline int isInPut(const struct thread *th)
 {
     if (th->locked.id)

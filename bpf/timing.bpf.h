@@ -10,7 +10,7 @@
 /* A run of a program that is timed. */
 struct timing {
     __u64 begin;    /* 0: it is not timed: to time each run would cost as much as a map lookup */
-    __u64 preempted; /* how often this thread had to leave the CPU by then: a program can be preempted */
+    __u64 preempted; /* how often this thread was preempted before: a program can be preempted, too */
 };
 
 static __always_inline __u64 countPreemptions(void)

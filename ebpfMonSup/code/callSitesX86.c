@@ -34,7 +34,7 @@ static const ebpfMonSpot *findSpotAt(const ebpfMonCallSearch *s, const uint8_t *
     return *word ? ebpfMonCallSearchFindSpot(s, vaddr + at + 4 + (uint64_t)(int64_t)(int32_t)*word) : NULL;
 }
 
-/* The last bytes of the piece before are there again: three of them were no whole distance. */
+/* Each piece begins with the last bytes of the piece before, because a distance may lie across both. */
 static size_t beginAt(size_t from)
 {
     return from > 3 ? from - 3 : 1;

@@ -102,7 +102,7 @@ int ebpfMonCodePlaceFind(pid_t pid, uint64_t address, unsigned args, int needRet
 
 /* --- variables ------------------------------------------------------------------------------------ */
 
-/* How far from its vaddr the file lies, by the segment that is mapped here. */
+/* The difference between addresses in the process and vaddrs of the file, by the segment that is mapped here. */
 static int findBias(const ebpfMonElfFile *file, const ebpfMonMapping *map, uint64_t *bias)
 {
     for (unsigned i = 0; i < file->nSegments; i++) {

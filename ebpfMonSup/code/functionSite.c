@@ -44,7 +44,7 @@ static int isWanted(const Look *look, const char *path)
     return epicsStrGlobMatch(strchr(pattern, '/') || !name ? path : name + 1, pattern);
 }
 
-/* An exact place: what the caller asks for, and nothing is known of its instruction. */
+/* The exact place that the caller asks for; its instruction is not looked at. */
 static void setExact(ebpfMonSite *site, uint64_t offset, uint64_t vaddr)
 {
     *site = (ebpfMonSite){ .cls = ebpfMonSiteStepped, .offset = offset, .vaddr = vaddr, .canReturn = 1 };
@@ -100,7 +100,7 @@ static int pickSite(const Look *look, ebpfMonElfFile *file, uint64_t vaddr, uint
     return site->cls == ebpfMonSiteNone || (look->wanted.needReturn && !site->canReturn) ? -1 : 0;
 }
 
-/* Of all functions that match. Parts of one that the compiler has moved away (".cold") are none. */
+/* Adds the places of all functions that match, without the parts that the compiler has moved away (".cold"). */
 static void findMatching(Look *look, ebpfMonElfFile *file, const char *path, const ebpfMonMapping *map)
 {
     ebpfMonElfFunction *found = malloc(EBPFMON_FUNCTION_SITES * sizeof(*found));

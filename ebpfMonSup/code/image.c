@@ -185,7 +185,7 @@ static int addLine(void *arg, char *line)
     return 0;
 }
 
-/* The same in an emulator: what it runs is data to the kernel. Nonzero: that is enough. */
+/* The same for a process in an emulator: its code is mapped as data. Nonzero: nothing more is needed. */
 static int addEmulatedLine(void *arg, char *line)
 {
     Search *s = arg;
@@ -244,7 +244,7 @@ int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image)
         err = eachLine(pid, addEmulatedLine, &s);
     if (err)
         s.why = err;
-    /* A file that cannot be used is no reason against the others; one that blocks is. */
+    /* A file that cannot be used does not prevent the use of the others; a file that does not answer does. */
     if (!s.core || err || s.why == ETIMEDOUT || s.why == EAGAIN) {
         errno = s.why;
         return s.why ? -1 : 1;

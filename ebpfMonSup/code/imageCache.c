@@ -191,7 +191,7 @@ static void dropLook(void *data)
     free(look);
 }
 
-/* Nonzero: nothing was found but that it is an IOC. The files with its symbols may come later. */
+/* Nonzero: it is known only that it is an IOC. The files with its symbols may come later. */
 static int isNameless(const Seen *seen)
 {
     return seen->known && seen->known->binary.isNameless;
@@ -272,7 +272,8 @@ static Seen *addSeen(ebpfMonImageCache *cache, const ebpfMonMapping *map, Seen *
     return seen;
 }
 
-/* Brings what is known of the file up to date. 0, or -1 with errno: it cannot be had, or cannot be read whole. */
+/* Updates what is known about the file. 0, or -1 with errno: the file cannot be opened, or cannot be read
+ * completely. */
 static int update(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map, Seen **bucket, Seen **seen)
 {
     fileLook *look = lookAt(cache, pid, map, *seen);

@@ -76,7 +76,7 @@ static int isJump(const ebpfMonElfFile *file, uint64_t vaddr)
     return readFlow(file, vaddr, &length) == ebpfMonFlowJump;
 }
 
-/* Nonzero: what leads so can leave the function "begin … end", and is no jump to one of "ends". */
+/* Nonzero: an instruction with this flow can leave the function "begin … end", and is not a jump to one of "ends". */
 static int leavesFunction(ebpfMonFlow flow, uint64_t vaddr, uint64_t target, uint64_t begin, uint64_t end,
                           const ebpfMonCallSites *ends)
 {
@@ -90,7 +90,7 @@ static int leavesFunction(ebpfMonFlow flow, uint64_t vaddr, uint64_t target, uin
     return 1;
 }
 
-/* Nonzero: scanList has other ways out than by a jump to epicsMutexUnlock, or it may have. */
+/* Nonzero: scanList can end in another way than by a jump to epicsMutexUnlock, or this is not known. */
 static int hasOtherEnds(const ebpfMonElfFile *file, uint64_t scanList, const ebpfMonCallSites *unlocks)
 {
     const ebpfMonMachine *machine = ebpfMonMachineFind(file->machine);

@@ -269,7 +269,7 @@ static void findQueues(const Search *s, Core *c, ebpfMonRecognised *found)
     setSymbol(s, c->once, &found->fn[ebpfMonFnScanOnce]);
 }
 
-/* Nonzero: it lies among these functions, as those of one source file do. */
+/* Nonzero: the function lies among these functions, as functions of one source file do. */
 static int isAmong(const Search *s, const Users *users, uint32_t fn)
 {
     int before = 0, behind = 0;
@@ -308,7 +308,7 @@ static void findCheckPut(const Search *s, const Users *source, ebpfMonRecognised
     setVariable(onlyVariable(s, best), sizeof(int), &found->var[ebpfMonVarAs]);
 }
 
-/* Both go through clientQ, and lock it. camessage.c uses the lock, and not the list. */
+/* casr and camsgtask both use clientQ and its lock. camessage.c uses the lock, but not the list. */
 static void setClients(const Search *s, uint32_t casr, uint32_t task, const Users *source, ebpfMonRecognised *found)
 {
     uint64_t common[EBPFMON_COMMON_MAX], clients = 0;

@@ -169,7 +169,7 @@ static void writeLine(Stack *s, const char *const *frame, unsigned count)
     }
 }
 
-/* The return address that stood where the kernel has put its own. The stack pointer is behind it now. */
+/* The original return address, at the place where the kernel has put its own. The stack pointer is behind it now. */
 static void restoreReturn(const Stack *s, ebpfMonRegs *regs)
 {
     for (size_t i = 0; i < s->copy.returns && i < EBPFMON_FOLD_RETURNS; i++)

@@ -82,7 +82,8 @@ static int pickFolder(const char *list, unsigned n, char *folder, size_t size)
     return 0;
 }
 
-/* The place with this number. 1: there is a path; 0: none here, but perhaps at the next; -1: that were all. */
+/* The place with this number. 1: it has a path; 0: it has none, but the next one may have; -1: there are no more
+ * places. */
 static int makePath(const Program *p, unsigned place, char *path, size_t size)
 {
     enum { ROOTS = 2 };
@@ -110,7 +111,7 @@ static int makePath(const Program *p, unsigned place, char *path, size_t size)
     return n > 0 && (size_t)n < size;
 }
 
-/* Takes up the symbols in "fd", which is closed with them. NULL: they are not believed. */
+/* Opens the file of symbols in "fd", which is closed with it. NULL: the file is not believed. */
 static ebpfMonElfFile *takeUp(const ebpfMonElfFile *file, int fd, int isPart)
 {
     ebpfMonElfFile *symbols = calloc(1, sizeof(*symbols));

@@ -91,7 +91,8 @@ static int isLong(uint64_t since, uint64_t now, uint64_t limit)
     return since && now > since && now - since >= limit;
 }
 
-/* Since when this thread has hung, 0: it does not. What only waits for a lock set hangs because another one does. */
+/* Since when this thread has hung, 0: it does not hang. A thread that only waits for a lock set does not count: the
+ * holder of the lock set hangs. */
 static uint64_t findHangsSince(const ebpfMonHangFinder *finder, const ebpfMonSeenThread *threads, unsigned count,
                                unsigned i, uint64_t now, uint64_t limit)
 {

@@ -50,7 +50,7 @@ void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n,
         if (findListed(now, n, old) == n && ebpfMonLivesIsAlive(lives, old->id))
             ebpfMonHealthEventsAdd(health, at, "%s hangs no more, after %.0f s", old->who, old->since);
     }
-    /* On a busy host the stack may not be read at first; once it says the record, that is told, too. */
+    /* On a busy host the stack may not be read at first. When a later reading shows the record, an event tells it. */
     for (i = 0; i < n; i++) {
         unsigned known = findListed(hangs->known, hangs->n, &now[i]);
         int wasNamed = known < hangs->n && hangs->named[known];

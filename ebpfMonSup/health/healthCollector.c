@@ -116,7 +116,7 @@ static void listIoc(seenIoc *p, const ebpfMonTarget *t)
         p->base = t->cat->base;
 }
 
-/* Those whose database was read go first: the others may be none, and there may be more than the table holds. */
+/* IOCs whose database was read go first: the others may not be IOCs, and the table may have no room for all. */
 static void listIocs(ebpfMonHealthCollector *c)
 {
     c->iocs = 0;
@@ -200,7 +200,7 @@ static void readIocs(ebpfMonHealthCollector *c)
 
 /* --- threads --------------------------------------------------------------------------------------------------- */
 
-/* A turn ended, or began, in the course of this pass: what was noted then is a chain that is long over. */
+/* A turn ended or began during this pass: the note in the thread's entry is of a chain that ended long ago. */
 static void forgetOldRoot(const seenIoc *p, struct ebpfMonThread *seen)
 {
     if (seen->heldCount && seen->held[0].sp && seen->held[0].turn != p->turn)

@@ -49,7 +49,8 @@ static void endLife(ebpfMonLives *lives, unsigned i, const epicsTimeStamp *at, e
     ebpfMonHealthEventsAdd(health, at, "IOC %s (pid %d) ended; it ran %.0f s", l->name, (int)l->pid, l->uptime);
 }
 
-/* A place for a new life; if all are taken, that of the one which ended first. Never are so many alive. */
+/* A place for a new life; if all are taken, the place of the life that ended first. There are more places than
+ * living IOCs. */
 static unsigned findPlace(ebpfMonLives *lives)
 {
     unsigned oldest = 0;

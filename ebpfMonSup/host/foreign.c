@@ -65,13 +65,14 @@ static struct timespec timeOf(uint64_t ns)
     return (struct timespec){ (time_t)(ns / EBPFMON_SECOND_NS), (long)(ns % EBPFMON_SECOND_NS) };
 }
 
-/* Nonzero: there is no other idle reader. If no more threads may be made, it is the one that reads on. */
+/* Nonzero: there is no other idle reader. This one does not end, because it may be that no more threads can be made. */
 static int isReserve(const reader *r)
 {
     return all.idle == r && !r->next;
 }
 
-/* 0: there is one. -1: there was none for a while, and nobody knows this reader any more. */
+/* Waits for a job. 0: there is one. -1: there was none for a while; the reader was removed from the list and must
+ * end. */
 static int awaitJob(reader *r)
 {
     struct timespec until = timeOf(ebpfMonClockMonotonic() + IDLE_NS);
@@ -111,7 +112,7 @@ static uint64_t readCpuWait(const reader *r)
     return sscanf(text, "%*u %llu", &wait) == 1 ? wait : 0;
 }
 
-/* What the job cost so far. On a busy host all threads wait for a CPU, and for that nobody is to blame. */
+/* What the job cost so far, without the time that its reader waited for a CPU: on a busy host all threads wait. */
 static uint64_t findCost(const reader *r, uint64_t now)
 {
     uint64_t cpuWait = readCpuWait(r) - r->cpuWait, took = now - r->began;
@@ -196,7 +197,7 @@ static int isRunnable(pid_t tid)
     return p && p[1] == ' ' && p[2] == 'R';
 }
 
-/* Waits for the job of this reader. 0: done. ETIMEDOUT: it does not answer. EAGAIN: it has not begun. */
+/* Waits for the job of this reader. 0: done. ETIMEDOUT: the process does not answer. EAGAIN: the job has not begun. */
 static int awaitReader(reader *r, uint64_t limit)
 {
     uint64_t posted = ebpfMonClockMonotonic(), now = posted;

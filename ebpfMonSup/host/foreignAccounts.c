@@ -57,7 +57,7 @@ static account *findAccount(ebpfMonForeignAccounts *accounts, pid_t pid)
     return NULL;
 }
 
-/* One that holds readers stays, since there are more places than readers can be stuck. */
+/* An account whose readers are abandoned keeps its place; there are more places than such readers. */
 static account *makeAccount(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
 {
     account *a = findAccount(accounts, pid), *oldest = NULL;
@@ -74,7 +74,7 @@ static account *makeAccount(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_
     return a;
 }
 
-/* Nonzero: itself. The next process with this pid has to do with it no more. */
+/* Nonzero: it is the same process, and not a later one with the same pid. */
 static int isSetAside(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
 {
     account *a = findAccount(accounts, pid);
@@ -98,7 +98,7 @@ static user *findUser(ebpfMonForeignAccounts *accounts, uid_t uid)
     return NULL;
 }
 
-/* Nonzero: its user, or all together, have as many readers stuck as is allowed. */
+/* Nonzero: its user, or all users together, have as many abandoned readers as is allowed. */
 static int isCrowded(ebpfMonForeignAccounts *accounts, pid_t pid)
 {
     const user *u;
@@ -111,7 +111,7 @@ static int isCrowded(ebpfMonForeignAccounts *accounts, pid_t pid)
     return u && u->stuck >= STUCK_USER;
 }
 
-/* Its charge brought up to date. When there are too many users they share the last place. */
+/* The account of a user, with its charge up to date. When there are too many users they share the last place. */
 static user *getUser(ebpfMonForeignAccounts *accounts, uid_t uid, uint64_t now)
 {
     user *u = findUser(accounts, uid);

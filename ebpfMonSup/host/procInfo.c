@@ -21,7 +21,7 @@
 #define MAX_ARGS    64u            /* arguments looked at */
 #define TEXT_SECONDS 0.25          /* for the arguments, for the environment, and for a path */
 
-/* The same of a file that the memory of the process stands in, which may never arrive. */
+/* The same for a file whose content is memory of the process, which may never arrive. */
 static ssize_t readMemoryText(pid_t pid, const char *name, char *buf, size_t size)
 {
     char path[64];
@@ -160,7 +160,7 @@ static const char *javaProgram(const char **args, unsigned n)
     return NULL;
 }
 
-/* The script or module that an interpreter runs; NULL when it is none, or reads its program elsewhere. */
+/* The script or module that an interpreter runs; NULL: the program is not an interpreter, or runs no script. */
 static const char *findScript(const char **args, unsigned n)
 {
     const char *name = baseName(args[0]);

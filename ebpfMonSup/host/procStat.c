@@ -195,7 +195,7 @@ void ebpfMonProcKernelStack(pid_t pid, pid_t tid, char *text, size_t size)
     }
 }
 
-/* schedstat has nanoseconds; stat would have ticks of 10 ms, which a thread that works in bursts does not show in. */
+/* schedstat has nanoseconds. stat has ticks of 10 ms, in which a thread that works in short bursts may not appear. */
 double ebpfMonProcThreadsRun(pid_t pid, const char *prefix)
 {
     char path[300], buf[64];

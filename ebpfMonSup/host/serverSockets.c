@@ -65,7 +65,7 @@ static void readListening(socketSearch *s, const pid_t *pids, unsigned count)
     free(netns);
 }
 
-/* Of the processes and of what is listened on: both are listed in the same order each time. */
+/* A hash of the processes and of the listening sockets: both are listed in the same order each time. */
 static uint64_t signSockets(const socketSearch *s, const pid_t *pids, unsigned count)
 {
     uint64_t hash = ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, pids, count * sizeof(*pids));
@@ -93,7 +93,7 @@ static int compareInodes(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Which of the processes has which of the sockets: a socket may be several processes'. */
+/* Finds which process has which socket: several processes may have the same socket. */
 static void findOpen(socketSearch *s, const pid_t *pids, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -196,8 +196,8 @@ static void compareOwned(void *arg, unsigned long inode)
     s->isOwned |= inode == s->inode;
 }
 
-/* First the socket, in the table of each namespace: most servers are on other hosts, and to find whose socket it is all
- * files of all processes are looked at. */
+/* Looks for the socket first, in the table of each namespace. Most servers are on other hosts, and to find the owner
+ * of a socket all files of all processes are looked at. */
 pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer)
 {
     pid_t *pids = NULL;

@@ -41,7 +41,8 @@ int ebpfMonLinkReadNow(pid_t pid, const ebpfMonBaseRelease *base, uint64_t at, e
     return 0;
 }
 
-/* 2: it is the DBADDR of a field of a known record; 1: of a known record; 0: it is none. An attribute (RTYP) is no field. */
+/* 2: it is the DBADDR of a known record and a known field; 1: of a known record; 0: it is not a DBADDR. An attribute
+ * (RTYP) is not a field. */
 static int matchAddr(const ebpfMonCatalogue *cat, const struct layoutDbAddr *addr, long *rec)
 {
     const ebpfMonField *f;

@@ -58,7 +58,7 @@ static int addName(look *l, const char *name, uint32_t *offset)
     return 0;
 }
 
-/* The record of a channel, and its name. 0, or -1: it leads to none. */
+/* The record of a channel, and its name. 0, or -1: the channel does not lead to a record. */
 static int readTarget(const look *l, const char *ciu, long *record, char *name, size_t size)
 {
     const ebpfMonBaseRelease *b = l->base;

@@ -51,7 +51,7 @@ static int countClients(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *o
     return 0;
 }
 
-/* One job for all clients: each of its reads would be one, and to hand one over costs ten times the read. */
+/* One job for all clients, because a job for each read would cost ten times the read. */
 typedef struct {
     pid_t    pid;
     uint64_t clientQ;

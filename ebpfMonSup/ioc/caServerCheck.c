@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether the structs of an IOC's CA server lie in memory as ioc/baseRelease.h has it. See caServer.h. */
+/* Checks whether the structs of an IOC's CA server have the layout of ioc/baseRelease.h. See caServer.h. */
 #include <string.h>
 #include <sys/socket.h>
 
@@ -49,7 +49,7 @@ static int isChannel(const Look *l, uint64_t at, uint64_t client)
                     access <= EBPFMON_AS_WRITE));
 }
 
-/* 1: it is a client, with a channel; 0: it is one, as far as can be seen; -1: it is none. */
+/* 1: it is a client with a channel; 0: it may be a client, without a channel; -1: it is not a client. */
 static int judgeClient(const Look *l, uint64_t at, const char *head)
 {
     const ebpfMonBaseRelease *b = l->base;

@@ -95,7 +95,7 @@ static int orderRecords(maker *m)
     return 0;
 }
 
-/* A closure that is no run of the order: breadth first, into a list of its own. */
+/* A closure that is not one range of the order: breadth first, into a list of its own. */
 static int ownList(maker *m, uint32_t v)
 {
     ebpfMonClosures *c = m->c;
@@ -174,7 +174,7 @@ static int hasCommonAncestor(maker *m, uint32_t v)
     return 0;
 }
 
-/* What is processed twice processes all that is below it twice. */
+/* If a record processes twice, all records that it reaches process twice. */
 static void flagTwice(maker *m, uint32_t v)
 {
     ebpfMonClosures *c = m->c;

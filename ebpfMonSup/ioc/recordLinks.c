@@ -178,7 +178,7 @@ static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfM
         read->flags |= EBPFMON_REC_TSE;
 }
 
-/* The IOC may be changing a link: a moment later it is another one. */
+/* The IOC may be changing a link: so it is read once more a moment later. */
 static void readRecordWhole(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec,
                             ebpfMonRecordLinks *links, oneRecord *read)
 {

@@ -113,7 +113,7 @@ static void fillPending(ebpfMonPendingPut *p, const struct ebpfMonPutEvent *ev, 
     p->key.seqKind = ev->seqKind;
 }
 
-/* Who made it, as the cause of what it starts. A put by a link is made by a chain and begins none. */
+/* The writer, as the cause of the chain that the put starts. A put by a link is made within a chain and starts none. */
 static void addToThread(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, const ebpfMonPut *put)
 {
     char who[80] = "";

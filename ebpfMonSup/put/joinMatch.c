@@ -54,8 +54,8 @@ static int isOfPut(const ebpfMonPacketPut *p, const void *put)
     return isChannelOf(p->channel, put);
 }
 
-/* The name counts, too: what a put starts may write in the same thread and before the put is done, so it has the same
- * message. */
+/* The name counts, too: a chain that a put starts may write in the same thread before the put is done, and this put
+ * has the same message. */
 static void findMessage(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put,
                         ebpfMonJoinMatch *match)
 {

@@ -75,7 +75,7 @@ static int isPublished(const ebpfMonJoinPublished *p, const ebpfMonWireEvent *ev
            (!p->isNumber || !ev->isNumber || ebpfMonJoinIsSameNumber(p->number, ev->number));
 }
 
-/* In the list of this circuit. Of a PVA group the IOC tells several puts, by the names of its members. */
+/* Looks in the list of this circuit. A PVA group makes several puts in the IOC, with the names of its members. */
 static int takeOwn(ebpfMonJoinCircuit *c, const ebpfMonWireEvent *ev, uint64_t at)
 {
     int isPva = ev->protocol == ebpfMonWirePva, isGroup = 0;

@@ -61,8 +61,8 @@ void ebpfMonLinkWritesAdd(ebpfMonLinkWrites *writes, const ebpfMonLinkWrite *wri
     epicsMutexUnlock(writes->lock);
 }
 
-/* The newest write of the process to "channel". *others: how many other links of it wrote there close to it in time.
- * Nonzero: there is one. */
+/* The newest write of the process to "channel". *others: how many other links of the process wrote to this channel
+ * at nearly the same time. Nonzero: there is a write. */
 static int findNewest(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now,
                       ebpfMonLinkWrite *write, unsigned *others)
 {

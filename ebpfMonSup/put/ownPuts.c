@@ -59,7 +59,8 @@ static void setSent(const ebpfMonGuardedPut *from, ebpfMonPut *put)
 
     put->count = from->count;
     put->oldCount = -1;
-    if (from->type < 0) { /* PVA tells nothing: what the field has now is what was sent, unless it was refused */
+    if (from->type < 0) { /* over PVA the sent value is not known: the value of the field is taken for it, unless the
+                           * put was refused */
         snprintf(put->val, sizeof(put->val), "%s", from->hasAfter ? from->after : "?");
         return;
     }

@@ -48,7 +48,7 @@ void ebpfMonPacketEventsFree(ebpfMonPacketEvents *e)
     free(e);
 }
 
-/* Of a server that is no IOC of Base, or whose puts are not watched from inside. */
+/* Nonzero: the server is not an IOC of Base, or its puts are not seen in the IOC. */
 static int isWanted(ebpfMonPacketEvents *e, const ebpfMonServer *server)
 {
     ebpfMonFilter f;
@@ -57,7 +57,7 @@ static int isWanted(ebpfMonPacketEvents *e, const ebpfMonServer *server)
     return !server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc);
 }
 
-/* When the packet came, by the clock that the inside uses; a stepped wall clock tells nothing. */
+/* When the packet came, by the monotonic clock of the IOC's events, because the wall clock may be set. */
 static uint64_t findArrival(uint64_t time)
 {
     uint64_t now = ebpfMonClockMonotonic(), wall = now + ebpfMonClockUnixOffset(), age = wall > time ? wall - time : 0;
@@ -127,7 +127,7 @@ void ebpfMonPacketEventsNoteLost(ebpfMonPacketEvents *e, uint64_t now)
     e->lost = lost;
 }
 
-/* Whether the IOC may have made the put without our seeing it; "isSlow": or may make it later. */
+/* Whether the IOC may have made the put and we did not see it; "isSlow": or may still make it later. */
 static int mayBeMissed(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p, int isSlow)
 {
     return e->lostAt >= p->at || (p->iocId && ebpfMonServersMayHaveMissed(e->servers, p->iocId, p->at, isSlow));

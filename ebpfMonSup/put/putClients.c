@@ -71,7 +71,7 @@ static int isSameOwner(const struct ebpfMonOwner *a, const struct ebpfMonOwner *
     return a->pid == b->pid && a->uid == b->uid && strncmp(a->comm, b->comm, sizeof(a->comm)) == 0;
 }
 
-/* A pid that runs another program now has another comm; the worst case is the old name of a script. */
+/* If the pid runs another program now, its comm differs; in the worst case the old name of a script is shown. */
 static void findProcess(ebpfMonPutClients *clients, const struct ebpfMonOwner *owner, clientProcess *process)
 {
     clientProcess *known = &clients->process[owner->pid % PROCESSES];

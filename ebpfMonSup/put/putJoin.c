@@ -16,7 +16,8 @@
 /* How long a put that was seen in packets waits at most. */
 #define SENT_NS   50000000ull    /* for the error reply to a plain CA write: it comes by then, or not at all */
 #define REPLY_NS  10000000000ull /* for a reply that was asked for, of a server that is no watched IOC */
-/* For the same put in the IOC. These count from what the IOC did last about it, in events that we have read. */
+/* Time limits for the same put in the IOC. They count from the last thing that the IOC did about it, in events that
+ * were read. */
 #define REFUSED_NS (2 * SENT_NS) /* once the IOC has refused it: some refusals are seen in the IOC, too */
 #define MADE_NS   2500000000ull  /* … has replied, or has served later messages: the put may wait there 2 s for its
                                     result (pendingPuts.c) */
@@ -71,7 +72,7 @@ void ebpfMonPutJoinSetCovered(ebpfMonPutJoin *join, const uint32_t *netns, unsig
     epicsMutexUnlock(join->lock);
 }
 
-/* One side has read up to "at". Nonzero: the other one has waited for that. Under the lock. */
+/* One side has read up to "at". Nonzero: the other side waits for this. Under the lock. */
 static int setRead(uint64_t *read, uint64_t *awaited, uint64_t at)
 {
     int isAwaited = *awaited && at >= *awaited;
@@ -82,7 +83,8 @@ static int setRead(uint64_t *read, uint64_t *awaited, uint64_t at)
     return isAwaited;
 }
 
-/* One side waits for the other to read up to "until". Nonzero: that is new. Under the lock. */
+/* One side waits until the other side has read up to "until". Nonzero: it did not wait for this before. Under the
+ * lock. */
 static int await(uint64_t read, uint64_t *awaited, uint64_t until)
 {
     int isNew = read < until && *awaited != until;
@@ -162,7 +164,7 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
     free(p);
 }
 
-/* Nonzero: nothing in the IOC told the result of this put, and its client will get a reply. */
+/* Nonzero: no event of the IOC told the result of this put, and its client will get a reply. */
 static int awaitsReply(const ebpfMonPacketPut *p, const ebpfMonPut *put)
 {
     return put->result == ebpfMonPutUnknown && p->replyAsked && !p->replied && !p->closed;
@@ -348,7 +350,7 @@ static int isUnmatched(ebpfMonPutJoin *join, const ebpfMonJoinCircuit *c, ebpfMo
     return 0;
 }
 
-/* Bytes behind a gap may look like a message. An IOC that we see knows better. */
+/* Bytes behind a gap may look like a message. A put seen in the IOC shows whether it is one. */
 static int isCertain(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p)
 {
     return !p->iocId || !p->stretch || p->replied ||

@@ -36,7 +36,7 @@ void ebpfMonPutNumbersFree(ebpfMonPutNumbers *n)
     free(n);
 }
 
-/* An event that is lost is counted before the thread sends its next one. Nonzero: some may have been lost before "at". */
+/* A lost event is counted before its thread sends the next one. Nonzero: events may have been lost before "at". */
 static int hasLost(ebpfMonPutNumbers *n, uint64_t at)
 {
     uint64_t now = ebpfMonClockMonotonic(), lost = n->countLost(n->arg);

@@ -146,7 +146,8 @@ static void setChainCause(ebpfMonPutWriters *writers, ebpfMonTarget *t, const st
     snprintf(put->cause, sizeof(put->cause), "%s, chain of %s, %s", job, sourceRoot, sourceCause);
 }
 
-/* The put completes asynchronous processing: its cause is who began that. "root": of the chain that it is made in. */
+/* The put is made while a chain completes an asynchronous record: its cause is the one that began the record.
+ * "root": of the chain in which the put is made. */
 static void setAsyncCause(ebpfMonTarget *t, const struct ebpfMonCauseEvent *cause,
                           const ebpfMonPutEventClients *clients, uint64_t root, ebpfMonPut *put)
 {

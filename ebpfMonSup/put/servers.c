@@ -99,7 +99,7 @@ int ebpfMonServersMayHaveMissed(ebpfMonServers *servers, uint32_t iocId, uint64_
 
     ebpfMonTargetsLock(servers->targets);
     t = ebpfMonTargetsFindById(servers->targets, iocId);
-    /* an IOC that has ended was watched to its end, but perhaps not from the beginning */
+    /* an IOC that has ended was watched until its end, but perhaps not from its beginning */
     mayHave = t && (t->putsSince > at || (!t->gone && (isSlow || !isSeenInIoc(t))));
     ebpfMonTargetsUnlock(servers->targets);
     return mayHave;

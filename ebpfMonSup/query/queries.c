@@ -124,7 +124,7 @@ static void readResults(ebpfMonQueries *q, Query *query, const ebpfMonQuerySourc
              verdict == ebpfMonQueryIsDone ? "stopped, as its \"stopAfter\" says" : message);
 }
 
-/* Does what is to be done with one query. Returns when it wants to be looked at again; monotonic s. */
+/* Starts, reads or stops one query, as it is due. Returns when to call it again; monotonic s. */
 static double advanceQuery(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from, int isEnd)
 {
     int isWanted, isRenewed;
@@ -225,7 +225,7 @@ static Query *addQuery(ebpfMonQueries *q, const char *file, const char *name)
     return query;
 }
 
-/* All places that are needed, before any query is changed. 0, or -1 with "text". */
+/* Reserves all places that are needed, before any query is changed. 0, or -1 with "text". */
 static int makePlaces(ebpfMonQueries *q, const ebpfMonQuerySet *set, const char *file, char *text, size_t size)
 {
     for (unsigned i = 0; i < set->count; i++) {

@@ -58,7 +58,7 @@ static int compareKeys(const void *a, const void *b)
     return memcmp(((const Row *)a)->key, ((const Row *)b)->key, EBPFMON_QUERY_KEY_SIZE);
 }
 
-/* Up to which value so large a part of all is: the upper edge of a bucket, but not above the greatest. */
+/* A percentile: the upper edge of the bucket in which it lies, but not above the greatest value. */
 static double findPercentile(const struct ebpfMonQueryCell *cell, double part, double max)
 {
     uint64_t sum = 0, want;

@@ -46,7 +46,7 @@ static workingThread *findThread(const ebpfMonHandOvers *handOvers, const struct
     return NULL;
 }
 
-/* The place of the thread; if it has none, that of the one which has said nothing for longest. */
+/* The place of the thread; if it has none, the place of the thread whose last event is the oldest. */
 static workingThread *getThread(ebpfMonHandOvers *handOvers, const struct ebpfMonHead *head)
 {
     workingThread *thread = findThread(handOvers, head), *oldest = &handOvers->thread[head->tid % THREADS];

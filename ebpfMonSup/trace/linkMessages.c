@@ -126,7 +126,7 @@ static ebpfMonLinkMessage *findWriteOf(ebpfMonLinkMessages *m, const packetMessa
     return links > 1 && !p->channel[0] ? NULL : found;
 }
 
-/* Base sends one value of a link only, the last one: those before it will not go out any more. */
+/* Base sends only the last value of a link: the values before it will not be sent any more. */
 static void skipEarlierWrites(ebpfMonLinkMessages *m, const ebpfMonLinkMessage *sent, uint64_t at)
 {
     for (unsigned i = 0; i < WRITES; i++) {

@@ -71,8 +71,8 @@ static const uint8_t *findCauseId(const ebpfMonTraceIds *ids, const ebpfMonTrace
     return chain->iocId ? ebpfMonTracesFindFinishedId(ids->traces, chain) : NULL;
 }
 
-/* The id of the trace that caused it, if that is known here; else the id of the message that caused it, or that it sent
- * itself. Both ends of a message come to the same id. */
+/* Chooses the id: of the trace that caused this one, if it is known here; else of the message that caused this
+ * trace, or of a message that it sent. Both ends of a message compute the same id. */
 static void chooseId(const ebpfMonTraceIds *ids, ebpfMonTrace *trace, unsigned depth)
 {
     const ebpfMonPutSummary *put = trace->put;

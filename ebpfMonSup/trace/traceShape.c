@@ -54,8 +54,8 @@ static void addNode(ebpfMonTraceShaper *x, ebpfMonTraceShape *s, uint32_t index,
     s->node[s->nodes++].time = time;
 }
 
-/* The links between the records. The time stamp of a record that still processes tells nothing, so it may have begun
- * before or after its neighbours. Returns how many. */
+/* The links between the records. While a record is still processing, its time stamp does not tell when it began, so
+ * it may have begun before or after its neighbours. Returns the number of links. */
 static uint32_t addEdges(ebpfMonTraceShaper *x, const ebpfMonCatalogue *cat, const ebpfMonTraceShape *s)
 {
     uint32_t n = 0;

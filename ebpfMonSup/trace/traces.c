@@ -134,7 +134,8 @@ uint32_t ebpfMonTracesCountRecords(const ebpfMonTraces *x)
 
 /* --- what a trace waits for --- */
 
-/* What it wrote through CA links goes out a little later. Another host knows the trace by its message only. */
+/* The values that it wrote through CA links are sent a little later. Another host knows the trace only by such a
+ * message. */
 static int awaitsMessages(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_t now)
 {
     ebpfMonLinkMessage list[MESSAGES];
@@ -184,7 +185,8 @@ static int isComplete(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_
     return !awaitsMessages(x, trace, now) && !(x->uses.exportsSpans() && awaitsId(x, trace, now));
 }
 
-/* Called when something came that it waited for. Messages are left to the tick: they come one by one. */
+/* Called when something came for which the trace waited. Messages are handled in the tick, because they come one by
+ * one. */
 static void finishIfComplete(ebpfMonTraces *x, ebpfMonTrace *trace)
 {
     if (!trace->linkWrites && isComplete(x, trace, trace->end))
@@ -292,7 +294,7 @@ static void adoptTrace(ebpfMonTraces *x, ebpfMonTrace *trace, ebpfMonTrace *chil
     removeTrace(x, child);
 }
 
-/* What was handed over can be done before its source chain ends. Such a trace has waited for the source chain. */
+/* A hand-over can be completed before its source chain ends. Its trace has waited for the source chain. */
 static void adoptEarlyTraces(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMonChainId *source)
 {
     ebpfMonTrace *next;
@@ -305,7 +307,7 @@ static void adoptEarlyTraces(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMo
     }
 }
 
-/* What the chain leaves to be done: asynchronous records, hand-overs, link writes. */
+/* Notes the open work of the chain: asynchronous records, hand-overs, link writes. */
 static void noteOpenWork(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMonTraceChain *c)
 {
     ebpfMonChainId id = ebpfMonTraceChainGetId(c);
@@ -422,8 +424,8 @@ void ebpfMonTracesAddPut(ebpfMonTraces *x, uint32_t iocId, uint32_t tid, uint64_
     }
 }
 
-/* Nonzero: its IOC has ended. Looks for the source of its CP link again, which may have ended later than what it
- * caused. */
+/* Nonzero: its IOC has ended. Looks for the source of its CP link again: the source chain may have ended after the
+ * chain that it caused. */
 static int lookForSourceAgain(ebpfMonTraces *x, ebpfMonTrace *trace)
 {
     ebpfMonTarget *t;

@@ -5,7 +5,8 @@
 #include "watch/budget.h"
 
 #define OVER_SECONDS  10.0 /* this long above the limit before something is done */
-#define RETRY_SECONDS 60.0 /* this long below, and it is tried again; doubles each time that failed */
+#define RETRY_SECONDS 60.0 /* so long below half of the limit, then a step up is tried; doubles each time that a step
+                            * up failed */
 #define RETRY_MAX     3600.0
 #define SMOOTH        0.2  /* of the last sample in the cost */
 #define TIMED_LEAST   0.5  /* percent of the time: less is nothing */
@@ -40,7 +41,7 @@ static int allowAll(ebpfMonBudget *b)
     return change;
 }
 
-/* As if all that it costs were to time chains: if it is less, there is another step. */
+/* Assumes that the whole cost comes from timing chains. If it does not, the next step down follows. */
 static double findTimed(const ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
     double timed = s->timed * MARGIN * s->limit / b->cost;

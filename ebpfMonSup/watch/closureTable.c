@@ -64,7 +64,7 @@ ebpfMonClosures *ebpfMonClosureTableMakeClosures(const ebpfMonCatalogue *cat)
     return c;
 }
 
-/* The stretches of these closures. NULL without memory: then each record is looked at by itself. */
+/* The stretches of these closures. NULL without memory: then the kernel part looks at each single record. */
 static ebpfMonStretches *makeStretches(const ebpfMonTarget *t, const ebpfMonClosures *c)
 {
     const ebpfMonCatalogue *cat = t->cat;
@@ -83,8 +83,8 @@ static ebpfMonStretches *makeStretches(const ebpfMonTarget *t, const ebpfMonClos
             for (uint32_t k = 0; k < cat->rec[i].toCount; k++)
                 to[edges++] = cat->rec[i].to[k];
             fwd[i] = cat->rec[i].fwd;
-            /* What the trap counts must not be counted with its stretch, too. And of a type that is not Base's it is
-             * not known that the time stamp comes before the forward link. */
+            /* A record that the trap counts must not be counted with its stretch, too. And for a record type that is
+             * not Base's it is not known whether the time stamp comes before the forward link. */
             skip[i] = c->flags[i] || (cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED)) ||
                       cat->rtype[cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE || (t->how[i] & EBPFMON_BY_TRAP);
         }
@@ -98,8 +98,8 @@ static ebpfMonStretches *makeStretches(const ebpfMonTarget *t, const ebpfMonClos
     return s;
 }
 
-/* Empties a bank: what it counted is added up for good. The kernel part has not counted there since the closures
- * changed the last time. Under the lock. */
+/* Empties a bank: its counts are added to those of the records. The kernel part has not counted in this bank since
+ * the closures changed the last time. Under the lock. */
 static void emptyBank(ebpfMonTarget *t, int bank)
 {
     t->passesMoved += ebpfMonTargetAddPasses(t, bank, (uint64_t *)t->adjust);
@@ -184,8 +184,8 @@ void ebpfMonClosureTableEndChange(ebpfMonClosureTable *table, const ebpfMonTarge
     setSingle(table, t, 0);
 }
 
-/* First the new part is written, and only then the records point there. The part before stays until the next change:
- * the kernel part may be walking through it. */
+/* Writes the new part first, and lets the records point to it afterwards. The old part stays until the next change,
+ * because the kernel part may be walking through it. */
 int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, const ebpfMonClosures *c)
 {
     uint32_t at = ebpfMonSlotAllocatorTake(table->places, c->count);

@@ -79,7 +79,8 @@ static void shortenWait(followRound *r, double wait)
         r->wait = wait;
 }
 
-/* Nonzero: there were puts to links that we do not know of: more than the list holds, or lost with a full ring. */
+/* Nonzero: some puts to links are not known: the list had no room for them, or their events were lost because the
+ * ring was full. */
 static int linksAreUnknown(ebpfMonFollower *f, uint64_t now)
 {
     uint64_t lost[EBPFMON_LOST_KERNEL];
@@ -146,7 +147,7 @@ static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 
 static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
-    /* what other processes of its user have cost delays it, and not the others */
+    /* the cost of other processes of its user delays this IOC, but not the IOCs of other users */
     if (!t->cat && ebpfMonForeignIsCharged(t->pid) && !ebpfMonForeignIsAside(t->pid)) {
         if (r->now - f->chargedAt < CHARGED_NS || t->follower.turn == f->turn)
             return;
@@ -174,7 +175,7 @@ static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
         followStart(f, r, t);
 }
 
-/* Those that somebody would miss go first. Whoever is forgotten meanwhile had its turn in the list. */
+/* Credible IOCs go first. An IOC may be forgotten meanwhile; then it was already handled in this list. */
 static void followAll(ebpfMonFollower *f, followRound *r)
 {
     ebpfMonTarget *list[EBPFMON_TARGETS_MAX];

@@ -10,7 +10,7 @@
 #include "watch/governor.h"
 #include "watch/levelChoice.h"
 
-/* Of the files that this process may open (ulimit -n), what probes leave to others. */
+/* The part of the files that this process may open (ulimit -n) which probes do not use. */
 #define RESERVE_PART 4
 #define RESERVE_MAX  1024
 #define TRY_NS 10000000000ull /* between two looks whether passes can be watched, at first */
@@ -62,7 +62,7 @@ _Static_assert((int)EBPFMON_OFF == (int)ebpfMonLevelOff && (int)EBPFMON_PUTS == 
                (int)EBPFMON_COUNTS == (int)ebpfMonLevelCounts && (int)EBPFMON_CHAINS == (int)ebpfMonLevelChains &&
                (int)EBPFMON_TRACE == (int)ebpfMonLevelTrace, "the kernel part numbers the levels alike");
 
-/* What the kernel part has to know of an IOC. 0, or -1: its table is full. */
+/* Writes the configuration of an IOC for the kernel part. 0, or -1: its table is full. */
 static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
     const ebpfMonBaseRelease *o = &t->cat->base;
@@ -121,13 +121,15 @@ static void publishLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel leve
     ebpfMonTargetsUnlock(g->targets);
 }
 
-/* What makes it look closer (turns.h). Not while it is over its budget. */
+/* The number of slow passes, after which all chains are timed for a while (turns.h). Not while the IOC is over its
+ * budget. */
 static uint64_t countSlow(const ebpfMonTarget *t)
 {
     return t->follower.budget.timed < 100 ? EBPFMON_TURNS_NO_DEMAND : t->follower.sweep.slowItself;
 }
 
-/* The scheduler's tracepoints cost the whole host a little: only while somebody traces. */
+/* The scheduler's tracepoints cost the whole host a little, so they are attached only while an IOC is at level
+ * trace. */
 static void watchScheduler(ebpfMonGovernor *g)
 {
     int on = 0;
@@ -154,7 +156,7 @@ int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now)
            ebpfMonLevelChoiceFindSweepProbes(t, t->level, t->follower.att.way, t->follower.att.on);
 }
 
-/* The probes that watch passes of scan lists, which is to be done now. 0: chains are to be watched. */
+/* The probes that watch passes of scan lists, if passes can be watched now. 0: chains are watched. */
 static uint32_t findSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way, uint32_t want)
 {
     uint32_t sweeps = ebpfMonLevelChoiceFindSweepProbes(t, level, way, want);
@@ -175,7 +177,7 @@ static uint32_t findSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel le
     return sweeps;
 }
 
-/* First the kernel part knows, and only then does the way to count change. */
+/* The kernel part gets the new configuration first; the way to count changes afterwards. */
 static void endSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
     if (!t->follower.sweep.lost)
@@ -209,7 +211,8 @@ static uint32_t findIdle(const ebpfMonTarget *t, ebpfMonLevel level)
     return t->follower.timing.turns.isOpen ? 0 : EBPFMON_BIT(ebpfMonProgPassNext);
 }
 
-/* Goes over to passes, or back to chains: both are watched until nothing is left that only one of them would show. */
+/* Changes to passes, or back to chains. Both are watched until no processing is left that only one of them would
+ * show. */
 static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want, uint32_t sweeps, ebpfMonLevel level,
                              const ebpfMonFilter *filter, char *note, size_t size)
 {
@@ -334,7 +337,7 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     return inTurns ? ebpfMonTurnsWait(turns, now) : HUGE_VAL;
 }
 
-/* The same for the budget. 0: it cannot be less, or less is not less, because its passes cannot be watched. */
+/* The same for the budget. 0: this step does not exist, or would save nothing, because its passes cannot be watched. */
 static double findTimed(const ebpfMonTarget *t, const ebpfMonFilter *filter)
 {
     if (t->level != ebpfMonLevelChains)

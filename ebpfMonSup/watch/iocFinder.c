@@ -247,8 +247,8 @@ void ebpfMonIocFinderReadCallers(ebpfMonIocFinder *f, pid_t pid, ebpfMonImageCal
     ebpfMonImageReadCallers(f->cache, pid, callers);
 }
 
-/* As readImage. A process that was no IOC, and has mapped nothing since, is none: no reader looks at it again. Should it
- * have mapped just as much as it gave back, the rescan finds it. */
+/* As readImage. If a process was no IOC, and has mapped nothing since, it is still no IOC, and no reader looks at it
+ * again. If it has mapped exactly as much as it unmapped, the rescan finds it. */
 static int readNewImage(ebpfMonIocFinder *f, newProcess *p, ebpfMonImage *image)
 {
     uint64_t pages = ebpfMonProcMappedPages(p->pid); /* first: what it maps meanwhile must be seen the next time */

@@ -5,14 +5,15 @@
 #include "watch/levelChoice.h"
 #include "watch/typeTrial.h"
 
-/* Nonzero: some chains end where nobody looks, because the function was not recognised. */
+/* Nonzero: some chains end in a function that was not recognised, so they are not seen. */
 static int lacksUnlockMany(const ebpfMonTarget *t)
 {
     return t->cat && t->cat->base.hasLockMany && t->image.core->isRecognised &&
            t->image.core->site[ebpfMonFnScanUnlockMany].cls == ebpfMonSiteNone;
 }
 
-/* What of an IOC without symbols is not seen. No trouble: the rest is. */
+/* The functions of an IOC without symbols that were not recognised. This is a remark and no trouble: the rest is
+ * seen. */
 static void nameMissing(const ebpfMonTarget *t, char note[EBPFMON_NOTE_SIZE])
 {
     int n = snprintf(note, EBPFMON_NOTE_SIZE, "recognised without symbols");

@@ -18,7 +18,8 @@ struct ebpfMonLinkChange {
     reached  rec[];
 };
 
-/* A byte for each record: nonzero for those that this one reaches now and did not before. NULL without memory. */
+/* A byte for each record: nonzero if this record reaches it by the new links and did not by the old ones. NULL
+ * without memory. */
 static uint8_t *markNew(const ebpfMonTables *tables, const ebpfMonTarget *t, const ebpfMonClosures *c, uint32_t index)
 {
     volatile struct ebpfMonRecConf *rc = &tables->conf[t->slot + index];
@@ -60,8 +61,8 @@ void ebpfMonLinkChangeFree(ebpfMonLinkChange *change)
     free(change);
 }
 
-/* Nonzero: the kernel part has counted it since then, by itself or with its stretch. To be asked after its time stamp
- * was compared: what is counted in between shows here. */
+/* Nonzero: the kernel part has counted the record since then, alone or with its stretch. Call it after the
+ * comparison of the time stamp, so that a count in between shows here. */
 static int isCountedSince(const ebpfMonTables *tables, const ebpfMonTarget *t, uint32_t index, uint64_t since)
 {
     volatile struct ebpfMonRecState *st = &t->recState[index];
@@ -98,7 +99,8 @@ void ebpfMonLinkChangeCatchUp(ebpfMonLinkChange *change, ebpfMonTargets *targets
     for (uint32_t i = 0; i < change->count; i++) {
         reached *r = &change->rec[i];
 
-        /* Else the kernel part has counted it since; or it is one that cannot exchange the time, and might count it, too. */
+        /* Else the kernel part has counted the record since; or this kernel cannot exchange the time, and might
+         * count it, too. */
         if (r->processed && ebpfMonFeature.loop &&
             __atomic_compare_exchange_n((uint64_t *)&t->recState[r->index].time, &r->was, r->time, 0, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED))

@@ -173,7 +173,8 @@ static void noteSeen(ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t precord, ui
     }
 }
 
-/* Nonzero: another put to the record was not done yet when it was read, or perhaps not: what it ends still is. */
+/* Nonzero: another put to the record was not done when the record was read, or may not have been: then the link that
+ * this put removes still exists. */
 static int isOthersAwaited(const ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t precord, uint64_t readAt)
 {
     for (unsigned i = 0; i < puts->count; i++) {

@@ -8,7 +8,7 @@
 
 #define UNSETTLED_NS 20000000000ull /* a pass that takes longer is not waited for */
 
-/* Records that can be processed twice between two sweeps, and what they process. */
+/* Marks records that can process twice between two sweeps, and all records that they reach. */
 static void markShared(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c, const ebpfMonSweepPlan *plan)
 {
     for (uint32_t i = 0; i < t->cat->count; i++)
@@ -16,7 +16,7 @@ static void markShared(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonCl
             ebpfMonRecordTablesMarkReached(r, t, c, i);
 }
 
-/* Passes cannot be watched any more, and nobody knows which records that concerns. */
+/* Passes cannot be watched any more, and it is not known which records are the reason. */
 static void loseSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     t->follower.sweep.lost = 1;

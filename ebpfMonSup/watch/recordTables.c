@@ -93,7 +93,7 @@ void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, co
     ebpfMonTargetsUnlock(r->targets);
 }
 
-/* Those that ebpfMonTargetNoteUnseen noted; all, if there was no room for one. */
+/* Marks the records that ebpfMonTargetNoteUnseen noted; all records if there was no room for one. */
 static void takeUnseen(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     int isFull;

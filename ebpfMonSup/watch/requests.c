@@ -31,7 +31,7 @@ struct ebpfMonRequests {
     void (*wake)(void *arg);
     void *wakeArg;
     ebpfMonFilter filter;
-    unsigned asked, taken, applied; /* how often something was asked; up to where it was taken, and applied */
+    unsigned asked, taken, applied; /* number of requests; how many of them were taken, and applied */
     ebpfMonLevelRule rules[EBPFMON_LEVEL_RULES_MAX]; /* the newest last: it counts before the others */
     unsigned ruleCount;
     linkPut links[LINKS_MAX];

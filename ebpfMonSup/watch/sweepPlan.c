@@ -115,7 +115,8 @@ static uint32_t findHead(uint32_t *group, uint32_t i)
     return i;
 }
 
-/* Joins what links connect, whether or not they process now, and appends the records of each group that lists process. */
+/* Makes groups of the records that links connect, also by links that do not process, and appends the records of each
+ * group that scan lists process. */
 static void makeGroups(Planner *p)
 {
     ebpfMonSweepPlan *plan = p->plan;
@@ -143,7 +144,8 @@ static void makeGroups(Planner *p)
     }
 }
 
-/* Without this a record could be processed twice between two looks, or its time stamp would not show it. */
+/* If this is not fulfilled, a record could process twice between two looks, or its time stamp would not show a
+ * processing. */
 static void judgePlan(Planner *p, int isSerial)
 {
     if (p->t->follower.trapped)

@@ -47,7 +47,7 @@ static void writeGroups(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *
         if (was == head)
             continue;
         st->group = head;
-        /* a sweep may have left out the group as it was, and who is inside looks at no more than that */
+        /* a sweep may have left the old group out, and the thread inside looks only at the old group */
         if (t->follower.sweep.plan && kernel->tables->state[was].inside & (EBPFMON_INSIDE_COUNT | EBPFMON_INSIDE_SKIPPED))
             t->how[i] |= EBPFMON_MISSED;
     }

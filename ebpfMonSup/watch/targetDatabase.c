@@ -9,7 +9,7 @@
 #define LOOK_NS     500000000ull   /* between two looks for new records while it starts, at least */
 #define READ_SHARE  20             /* to read databases takes a twentieth of the time at most */
 #define CHARGE_NS   100000000ull   /* a reading that failed after this is charged to the user */
-#define RESERVE_BYTES (64ull << 20) /* of our memory, for queues, clients and packets: no IOC is taken into it */
+#define RESERVE_BYTES (64ull << 20) /* memory that is kept for queues, clients and packets: no IOC is watched with it */
 #define RECORD_BYTES  2048          /* what one record takes, at most (documentation/limits.md) */
 #define SHORT_NS      2000000000ull /* between two looks whether there is memory again */
 
@@ -38,13 +38,13 @@ static int readCatalogue(const ebpfMonTargetLife *life, ebpfMonTarget *t, char w
     return 0;
 }
 
-/* Before the memory is short our own server, queues and logs would fail, and the kernel might end this process. */
+/* Without this reserve our own server, queues and logs would fail, and the kernel might kill this process. */
 static int hasMemory(long nodes)
 {
     return ebpfMonOwnMemoryLeft() >= RESERVE_BYTES + (uint64_t)nodes * RECORD_BYTES;
 }
 
-/* What looking at it takes, on any host: that this thread waits for a CPU does not count. */
+/* The time that a look at it takes, without the time that this thread waits for a CPU. */
 static uint64_t findTimeSpent(const ebpfMonTarget *t)
 {
     return ebpfMonClockThreadCpu() + ebpfMonMemGetWaited(t->follower.mem);

@@ -53,7 +53,7 @@ static ebpfMonLevel findAsked(const ebpfMonTargetLife *life, const ebpfMonTarget
     return ebpfMonRequestsFindLevel(life->requests, t->name, &f, &reference);
 }
 
-/* What keeps us from watching an IOC, before there is a level that the governor could explain. */
+/* The reason why an IOC is not watched, as long as there is no level for which the governor could give one. */
 static void setTrouble(const ebpfMonTargetLife *life, ebpfMonTarget *t, const char *note)
 {
     ebpfMonLevel asked = findAsked(life, t);
@@ -184,7 +184,7 @@ static int isRunning(const ebpfMonTarget *t, uint64_t now)
     return accept != 0;
 }
 
-/* Keeps "silent" and the note up to date. Nonzero: its memory does not answer. */
+/* Updates "silent" and the note. Nonzero: its memory does not answer. */
 static int checkSilence(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     int silent = ebpfMonForeignIsAside(t->pid);
@@ -269,7 +269,7 @@ static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_
     free(found);
 }
 
-/* Links that are like no known ones stay so; but one that was read while it changed is a link again. */
+/* A link with an unknown layout keeps it; but a link that was read while it changed is right at the next look. */
 static void lookAtOddLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
     if (!t->follower.oddLinks || now < t->follower.oddAt || !t->running)
@@ -325,13 +325,13 @@ static int hasLink(const ebpfMonTarget *t, const ebpfMonLinkPut *put, uint64_t t
     return 0;
 }
 
-/* Nonzero: the record has the link now that this put made, or has no more the one that it ended. */
+/* Nonzero: the record has the link that this put made, or no longer has the link that this put removed. */
 static int isDone(void *arg, const ebpfMonLinkPut *put)
 {
     return put->target ? hasLink(arg, put, put->target) : !hasLink(arg, put, put->old);
 }
 
-/* Of puts that were changed again before the record was read, nobody knows what they made process. */
+/* Superseded puts: it is not known which records they made process. */
 static void markSuperseded(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t precord, uint64_t readAt)
 {
     ebpfMonLinkPuts *puts = ebpfMonRequestsGetLinkPuts(life->requests);

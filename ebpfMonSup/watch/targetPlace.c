@@ -65,7 +65,7 @@ static int isListening(pid_t pid)
     return n > 0;
 }
 
-/* Nonzero: "a" would rather not be missed than "b", of the same user. */
+/* Nonzero: "a" is more important than "b"; both belong to the same user. */
 static int isMissedLess(const ebpfMonTarget *a, const ebpfMonTarget *b)
 {
     if (!a->cat != !b->cat)
@@ -75,8 +75,8 @@ static int isMissedLess(const ebpfMonTarget *a, const ebpfMonTarget *b)
     return a->start != b->start ? a->start > b->start : a->iocId > b->iocId;
 }
 
-/* Whom to give up for an IOC of this user, when there is no place: one of the user who has most. If that is this user:
- * one of its own of which nobody knows that it is an IOC, if the new one listens. NULL: nobody. */
+/* The IOC that loses its place for an IOC of this user: one of the user who has most. If that is this user, the new
+ * IOC must listen, and the other one must be of its own and not certainly an IOC. NULL: there is none. */
 static ebpfMonTarget *findVictim(ebpfMonTargets *targets, pid_t pid, uid_t uid)
 {
     unsigned most = countOf(targets, uid) + 1;

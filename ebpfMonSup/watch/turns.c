@@ -4,7 +4,8 @@
 #include "watch/turns.h"
 
 #define ROUND_NS   10000000000ull
-#define DEMAND_NS  20000000000ull  /* so long a slow pass has all chains timed, at first; twice as long each time … */
+#define DEMAND_NS  20000000000ull  /* after a slow pass all chains are timed for so long, at first; twice as long
+                                    * each further time … */
 #define DEMAND_MAX 640000000000ull
 #define DEMAND_END 10              /* … until so many times that long there was none */
 #define REMEMBERED 120.0           /* s: half as much counts, from then on */

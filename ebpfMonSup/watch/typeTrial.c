@@ -160,7 +160,7 @@ static int findWrongTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
     return any;
 }
 
-/* Unknown types that have processed often enough, and do not differ now, as far as is known. Nonzero: there is one. */
+/* Finds unknown types that have processed often enough, and whose counts do not differ now. Nonzero: there is one. */
 static int findGoodTypes(const ebpfMonTypeTrial *trial, ebpfMonTarget *t)
 {
     int any = 0;
