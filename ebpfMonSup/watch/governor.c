@@ -128,12 +128,10 @@ static uint64_t countSlow(const ebpfMonTarget *t)
     return t->follower.budget.timed < 100 ? EBPFMON_TURNS_NO_DEMAND : t->follower.sweep.slowItself;
 }
 
-/* The scheduler's tracepoints cost the whole host a little, so they are attached only while an IOC is at level
- * trace. */
-static void watchScheduler(ebpfMonGovernor *g)
+/* The scheduler's tracepoints cost the whole host a little, so they are attached only while an IOC is at level trace, or
+ * "on": will be at once. */
+static void watchScheduler(ebpfMonGovernor *g, int on)
 {
-    int on = 0;
-
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(g->targets); t; t = t->next)
         on |= !t->gone && t->level == ebpfMonLevelTrace;
     ebpfMonKernelWatchScheduler(on);
@@ -287,6 +285,8 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         if (++t->follower.timing.number == 0)
             t->follower.timing.number = 1;
     }
+    if (level == ebpfMonLevelTrace) /* before the first chain: else it would seem that its thread never slept */
+        watchScheduler(g, 1);
     if (level > ebpfMonLevelOff)
         full = setConf(g, t, level, filter);
     if (want & ~was & EBPFMON_BIT(ebpfMonProgLock))
@@ -305,7 +305,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
     if (isFirst ? !(on & EBPFMON_BIT(ebpfMonProgCompleted)) : (was ^ on) & EBPFMON_BIT(ebpfMonProgCompleted))
         ebpfMonRecordTablesSetTrap(g->tables, t, !!(on & EBPFMON_BIT(ebpfMonProgCompleted)), 0);
-    watchScheduler(g);
+    watchScheduler(g, 0);
     if (full)
         snprintf(note, sizeof(note), "no room for one more IOC in the kernel's table: watch fewer IOCs");
     setNote(g, t, filter, note);
