@@ -70,7 +70,7 @@ static __always_inline void readChainClient(struct ebpfMonWho *who, const struct
 /* What came of a put, and what the field holds now. */
 static __always_inline void sendResult(const struct caller *c, const struct inPut *in, __s64 status)
 {
-    struct ebpfMonResultEvent *ev = reserveEvent(sizeof(*ev));
+    struct ebpfMonResultEvent *ev = reserveEvent(c->conf->iocId, sizeof(*ev));
     __u64 n = in->size;
 
     if (!ev)

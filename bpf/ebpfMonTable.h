@@ -11,6 +11,8 @@
 /* Places in the tables whose size is fixed. Those by slot, the closures, the roots and the event ring are sized by
  * ebpfMonConfigure. */
 #define EBPFMON_TARGETS_MAX   1024  /* targets, hits, queues */
+#define EBPFMON_SHARES        1024  /* a power of two */
+#define EBPFMON_SHARE_TIMES   4
 #define EBPFMON_THREADS_MAX   8192
 #define EBPFMON_RELEASED_MAX  16384
 #define EBPFMON_QUEUED_MAX    8192
@@ -53,6 +55,28 @@ struct ebpfMonTargetConf {
     __u32 turn;       /* chains of scan lists are timed in turns: another number each time that begins; never 0 */
     __u32 untimed;    /* nonzero: now they are not */
 };
+
+/*
+ * What an IOC has in the event ring: bytes that were sent, and that were read; never set back. An IOC may have
+ * EBPFMON_SHARE_TIMES as much as is free, and no more: so one that floods the ring takes four fifths of it, two four ninths
+ * each, and there is room for the others (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6, 130).
+ */
+struct ebpfMonShare {
+    __u64 sent; /* kernel part */
+    __u64 read; /* user part */
+};
+
+/* The place of an IOC: two whose ids are alike in these bits share one. */
+static inline __u32 ebpfMonShareOf(__u32 iocId)
+{
+    return iocId & (EBPFMON_SHARES - 1);
+}
+
+/* What an event takes in the ring, with its header (kernel/bpf/ringbuf.c). */
+static inline __u64 ebpfMonShareSize(__u64 size)
+{
+    return (size + 8 + 7) & ~7ull;
+}
 
 /* Map "recIndex": the slot of a record (__u32) by its address. */
 struct ebpfMonRecKey {

@@ -28,7 +28,7 @@ static __always_inline void sendHandOverEnd(const struct caller *c, const struct
 
     if (!source->begin || (c->conf->level < EBPFMON_TRACE && !isKept(source)))
         return;
-    ev = reserveEvent(sizeof(*ev));
+    ev = reserveEvent(c->conf->iocId, sizeof(*ev));
     if (!ev)
         return;
     fillHead(&ev->head, c, EBPFMON_EV_HANDOVER_END, bpf_ktime_get_ns());

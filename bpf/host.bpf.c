@@ -16,7 +16,7 @@
 /* An event of its head alone. "iocId" 0: of no watched IOC. */
 static __always_inline void sendHead(__u32 kind, __u64 id, __u32 iocId)
 {
-    struct ebpfMonHead *h = reserveEvent(sizeof(*h));
+    struct ebpfMonHead *h = reserveEvent(0, sizeof(*h));
 
     if (!h)
         return;

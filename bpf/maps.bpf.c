@@ -4,5 +4,6 @@
 #include "maps.bpf.h"
 
 volatile __u32 ringSleeps;
+struct ebpfMonShare shares[EBPFMON_SHARES];
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

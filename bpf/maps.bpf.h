@@ -22,6 +22,9 @@ MAP struct {
 /* Nonzero: the reader of this ring sleeps (wake.bpf.h). The user part sets it. */
 extern volatile __u32 ringSleeps;
 
+/* By ebpfMonShareOf(). */
+extern struct ebpfMonShare shares[EBPFMON_SHARES];
+
 MAP struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_TARGETS_MAX);

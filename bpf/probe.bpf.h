@@ -90,13 +90,28 @@ static __always_inline void fillHead(struct ebpfMonHead *head, const struct call
     head->ktime = now;
 }
 
-/* Room for an event in the ring; NULL: it is full, counted as lost. */
-static __always_inline void *reserveEvent(__u64 size)
+#define SHARE_SMALL (64 << 10) /* bytes that every IOC may have: then the ring is not asked how full it is */
+
+/* Nonzero: this IOC has not yet all that it may have in the ring. */
+static __always_inline int hasShare(const struct ebpfMonShare *share)
 {
-    void *ev = bpf_ringbuf_reserve(&ring, size, 0);
+    __s64 used = (__s64)(share->sent - share->read); /* an event may be read before it is added */
+
+    return used < SHARE_SMALL ||
+           used <= EBPFMON_SHARE_TIMES * (__s64)(bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) -
+                                                 bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA));
+}
+
+/* Room for an event in the ring; NULL: there is none for this IOC, counted as lost. "iocId" 0: of no watched IOC. */
+static __always_inline void *reserveEvent(__u32 iocId, __u64 size)
+{
+    struct ebpfMonShare *share = &shares[ebpfMonShareOf(iocId)];
+    void *ev = !iocId || hasShare(share) ? bpf_ringbuf_reserve(&ring, size, 0) : 0;
 
     if (!ev)
         countLost(EBPFMON_LOST_RING);
+    else if (iocId)
+        __sync_fetch_and_add(&share->sent, ebpfMonShareSize(size));
     return ev;
 }
 
@@ -107,14 +122,18 @@ static __always_inline void commitEvent(void *ev)
     wakeReader(&ring, &ringSleeps);
 }
 
-/* Copies an event into the ring. "wakeup": BPF_RB_NO_WAKEUP, or BPF_RB_FORCE_WAKEUP for one that cannot wait until a
- * reader that is awake looks next. */
+/* Copies an event, which begins with its head, into the ring. "wakeup": BPF_RB_NO_WAKEUP, or BPF_RB_FORCE_WAKEUP for one
+ * that cannot wait until a reader that is awake looks next. */
 static __always_inline void sendEvent(void *ev, __u64 size, __u64 wakeup)
 {
-    if (bpf_ringbuf_output(&ring, ev, size, wakeup))
+    struct ebpfMonShare *share = &shares[ebpfMonShareOf(((const struct ebpfMonHead *)ev)->iocId)];
+
+    if (!hasShare(share) || bpf_ringbuf_output(&ring, ev, size, wakeup)) {
         countLost(EBPFMON_LOST_RING);
-    else
-        wakeReader(&ring, &ringSleeps);
+        return;
+    }
+    __sync_fetch_and_add(&share->sent, ebpfMonShareSize(size));
+    wakeReader(&ring, &ringSleeps);
 }
 
 static __always_inline __u64 readPtr(__u64 at)

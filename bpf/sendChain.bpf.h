@@ -106,7 +106,7 @@ static __always_inline struct ebpfMonChainEvent *beginPart(struct sending *e)
     e->event.chain.count = 0;
     return &e->event;
 #else
-    struct ebpfMonChainEvent *ev = reserveEvent(sizeof(*ev));
+    struct ebpfMonChainEvent *ev = reserveEvent(e->th->chain.head.iocId, sizeof(*ev));
 
     if (ev)
         __builtin_memcpy(&ev->chain, &e->th->chain, sizeof(ev->chain));
@@ -205,7 +205,7 @@ __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
     if (!th || (!th->from.source.begin && !th->from.isLink))
         return 0;
     th->fromChains++;
-    ev = reserveEvent(sizeof(*ev));
+    ev = reserveEvent(c.conf->iocId, sizeof(*ev));
     if (!ev)
         return 0;
     fillHead(&ev->head, &c, EBPFMON_EV_HANDOVER_BEGIN, now); /* the chain's event has the same time */

@@ -34,9 +34,13 @@ void ebpfMonKernelCloseRing(void)
 static void takeEvent(void *arg, const void *data, size_t size)
 {
     const receiver *to = arg;
+    const struct ebpfMonHead *head = data;
 
-    if (size >= sizeof(struct ebpfMonHead))
-        to->event(to->arg, data, size);
+    if (size < sizeof(*head))
+        return;
+    if (head->kind != EBPFMON_EV_EXEC && head->kind != EBPFMON_EV_EXIT) /* those have no share (sendHead, bpf/host.bpf.c) */
+        ebpfMonLoaded.skel->bss->shares[ebpfMonShareOf(head->iocId)].read += ebpfMonShareSize(size);
+    to->event(to->arg, head, size);
 }
 
 unsigned ebpfMonKernelReadEvents(ebpfMonEventFn event, void *arg, int *isWhole)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "probe/kernelObject.h"
+#include "ebpfMonTable.h" /* the skeletons have its structs */
 #include "ebpfMonBpf.skel.h"
 #include "ebpfMonOldBpf.skel.h"
 

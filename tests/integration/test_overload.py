@@ -3,7 +3,8 @@
 later."""
 import signal
 
-from tests.harness import ca, db
+from tests.harness import ca, db, rawca
+from tests.harness.putlog import PutLog
 from tests.harness.wait import until
 
 ROOTS, LENGTH = 240, 10
@@ -81,4 +82,30 @@ def test_full_ring(new_ioc, new_monitor):
     puts = monitor.get("PUT_CNT")
     ioc.put("AO", 7)
     monitor.wait("PUT_CNT", lambda n: n == puts + 1)
+    assert monitor.get("AUDIT_CNT") == 0, monitor.text("AUDIT")
+
+
+def test_one_ioc_does_not_hide_another(new_ioc, new_monitor, tmp_path):
+    """Puts to one IOC come by the thousand while a monitor with a small event ring gets no CPU time. They take their share
+    of the ring, and no put to another IOC is lost."""
+    flooded, quiet = (new_ioc(db.READY + db.record("longout", "V")).start() for _ in range(2))
+    log, rounds = PutLog(tmp_path / "puts.json"), 20
+    monitor = new_monitor(before=["ebpfMonConfigure 0 0 1024", log.command()]).start()
+    monitor.wait_ioc(flooded)
+    monitor.wait_ioc(quiet)
+    many, one = rawca.RawCa(flooded.port), rawca.RawCa(quiet.port)
+    sid = many.sid(flooded.prefix + "V")
+    block = b"".join(rawca.write(sid, rawca.LONG, [i]) for i in range(1000))
+    monitor.process.signal(signal.SIGSTOP)
+    try:
+        for i in range(rounds):
+            many.send(block)
+            many.send(rawca.message(rawca.ECHO))
+            many.until(rawca.ECHO)
+            one.put(quiet.prefix + "V", rawca.LONG, [i], notify=True)
+    finally:
+        monitor.process.signal(signal.SIGCONT)
+    assert [o["value"] for o in log.next(rounds, quiet.prefix, 0)] == [str(i) for i in range(rounds)]
+    assert set(monitor.losses()) == {"event ring full"}, monitor.losses()
+    assert len(log.of(flooded.prefix)) > 100
     assert monitor.get("AUDIT_CNT") == 0, monitor.text("AUDIT")

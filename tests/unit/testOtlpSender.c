@@ -25,7 +25,7 @@ static void addSpans(unsigned count)
     static uint8_t record[EBPFMON_SPAN_PACK_MAX];
 
     while (count--)
-        ebpfMonRecordQueueAdd(s.queue, record, ebpfMonSpanPack(&span, record));
+        ebpfMonRecordQueueAdd(s.queue, 0, record, ebpfMonSpanPack(&span, record));
 }
 
 static uint64_t lost(ebpfMonOtlpReason reason)

@@ -44,7 +44,7 @@ static void testRing(void)
             uint8_t record[15];
 
             memset(record, (int)written, sizeof(record));
-            ebpfMonRecordQueueAdd(q, record, 1 + written % 15);
+            ebpfMonRecordQueueAdd(q, 0, record, 1 + written % 15);
         }
         size = ebpfMonRecordQueueRead(q, buf, sizeof(buf));
         for (n = 0; n + sizeof(len) < size; n += sizeof(len) + len, read++) {
@@ -61,7 +61,7 @@ static void testRing(void)
     ebpfMonRecordQueueGetState(q, &state);
     testOk1(state.accepted == 1000 && state.dropped == 0 && state.used == 0 && state.peak > 0);
     for (unsigned i = 0; i < 10; i++)
-        ebpfMonRecordQueueAdd(q, buf, 20);
+        ebpfMonRecordQueueAdd(q, 0, buf, 20);
     ebpfMonRecordQueueGetState(q, &state);
     testOk(state.accepted == 1003 && state.dropped == 7 && state.used == 84 && state.peak == 84, "full: %u dropped",
            (unsigned)state.dropped);
@@ -70,6 +70,56 @@ static void testRing(void)
     testOk1(ebpfMonRecordQueueRead(q, buf, sizeof(buf)) == 0);
     ebpfMonRecordQueueFree(q);
     ebpfMonRecordQueueFree(NULL);
+}
+
+static uint64_t countAccepted(ebpfMonRecordQueue *q)
+{
+    ebpfMonRecordQueueState state;
+
+    ebpfMonRecordQueueGetState(q, &state);
+    return state.accepted;
+}
+
+/* Who adds too much leaves room for the others. */
+static void testShares(void)
+{
+    enum { SIZE = 9000, RECORD = 22, WHOLE = RECORD + 8 };
+    ebpfMonRecordQueue *q = ebpfMonRecordQueueNew(SIZE);
+    uint8_t record[RECORD] = { 1 }, buf[2000];
+    unsigned first = ebpfMonRecordQueueShareOf("flood"), second = ebpfMonRecordQueueShareOf("other"), before;
+    uint64_t n;
+
+    testDiag("shares");
+    testOk1(first != second && first && second && first <= EBPFMON_RECORD_QUEUE_SHARES && ebpfMonRecordQueueShareOf(""));
+    for (unsigned i = 0; i < 1000; i++)
+        ebpfMonRecordQueueAdd(q, first, record, RECORD);
+    n = countAccepted(q);
+    testOk(n == SIZE / WHOLE * 4 / 5, "one has four fifths: %u", (unsigned)n);
+    for (unsigned i = 0; i < 1000; i++)
+        ebpfMonRecordQueueAdd(q, second, record, RECORD);
+    n = countAccepted(q) - n;
+    testOk(n == SIZE / WHOLE * 4 / 25, "the second four fifths of what is left: %u", (unsigned)n);
+    before = (unsigned)countAccepted(q);
+    for (unsigned round = 0; round < 200; round++) {
+        ebpfMonRecordQueueRead(q, buf, sizeof(buf));
+        for (unsigned i = 0; i < 1000; i++)
+            ebpfMonRecordQueueAdd(q, first, record, RECORD);
+        ebpfMonRecordQueueAdd(q, ebpfMonRecordQueueShareOf("quiet"), record, RECORD);
+        ebpfMonRecordQueueAdd(q, 0, record, RECORD);
+    }
+    while (ebpfMonRecordQueueRead(q, buf, sizeof(buf)))
+        ;
+    testOk(countAccepted(q) - before > 400, "while it is read, too");
+    n = countAccepted(q);
+    for (unsigned i = 0; i < 1000; i++)
+        ebpfMonRecordQueueAdd(q, first, record, RECORD);
+    testOk(countAccepted(q) - n == SIZE / WHOLE * 4 / 5, "what was read is counted no more");
+    ebpfMonRecordQueueClear(q);
+    n = countAccepted(q);
+    for (unsigned i = 0; i < 1000; i++)
+        ebpfMonRecordQueueAdd(q, 0, record, RECORD);
+    testOk(countAccepted(q) - n == SIZE / WHOLE, "what is nobody's has all of it");
+    ebpfMonRecordQueueFree(q);
 }
 
 static epicsEventId reading, ended;
@@ -96,14 +146,14 @@ static void testWaking(void)
     epicsThreadMustCreate("reader", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackSmall), runReader,
                           q);
     epicsEventMustWait(reading);
-    ebpfMonRecordQueueAdd(q, "x", 1);
+    ebpfMonRecordQueueAdd(q, 0, "x", 1);
     testOk(epicsEventWaitWithTimeout(ended, 10.0) == epicsEventOK, "a record wakes the reader");
     ebpfMonRecordQueueWake(q);
     epicsTimeGetCurrent(&before);
     ebpfMonRecordQueueWait(q, 10.0, 0);
     epicsTimeGetCurrent(&after);
     testOk(epicsTimeDiffInSeconds(&after, &before) < 5, "a call of Wake is remembered");
-    ebpfMonRecordQueueAdd(q, "x", 1);
+    ebpfMonRecordQueueAdd(q, 0, "x", 1);
     ebpfMonRecordQueueWait(q, 10.0, 1);
     epicsTimeGetCurrent(&after);
     testOk(epicsTimeDiffInSeconds(&after, &before) < 5, "the reader does not sleep while there is a record");
@@ -117,6 +167,7 @@ MAIN(testRecordQueue)
     testPlan(0);
     testPack();
     testRing();
+    testShares();
     testWaking();
     return testDone();
 }

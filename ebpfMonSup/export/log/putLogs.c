@@ -39,7 +39,7 @@ void ebpfMonPutLogsAddPut(ebpfMonPutLogs *logs, const ebpfMonPut *put)
     uint8_t packed[EBPFMON_PUT_PACK_MAX];
 
     if (epicsAtomicGetIntT(&logs->active))
-        ebpfMonRecordQueueAdd(logs->queue, packed, ebpfMonPutPack(put, packed));
+        ebpfMonRecordQueueAdd(logs->queue, ebpfMonRecordQueueShareOf(put->ioc), packed, ebpfMonPutPack(put, packed));
 }
 
 /* Under the lock. The place in wanted[] for this log, or -1 with a message. */

@@ -45,7 +45,7 @@ void ebpfMonOtlpAddPut(ebpfMonOtlp *o, const ebpfMonPut *put)
         return;
     memcpy(record, put->who, who);
     memcpy(record + who, put->origin, origin);
-    ebpfMonRecordQueueAdd(o->queue[ebpfMonOtlpLogs], record,
+    ebpfMonRecordQueueAdd(o->queue[ebpfMonOtlpLogs], ebpfMonRecordQueueShareOf(put->ioc), record,
                           who + origin + ebpfMonPutPack(put, record + who + origin));
 }
 
@@ -64,7 +64,7 @@ void ebpfMonOtlpAddSpan(ebpfMonOtlp *o, const ebpfMonSpan *span)
     len = ebpfMonSpanPack(span, record);
     for (unsigned i = ebpfMonOtlpTraces; i <= ebpfMonOtlpZipkin; i++)
         if (epicsAtomicGetIntT(&o->active[i]))
-            ebpfMonRecordQueueAdd(o->queue[i], record, len);
+            ebpfMonRecordQueueAdd(o->queue[i], 0, record, len);
 }
 
 /* Under the lock. Queues and thread. 0, or -1 without memory. */

@@ -5,7 +5,18 @@
 #include <epicsEvent.h>
 #include <epicsMutex.h>
 
+#include "common/hash.h"
 #include "export/shared/recordQueue.h"
+
+#define SHARE_TIMES 4
+
+/* Before each record. */
+typedef struct {
+    uint32_t len;
+    uint32_t whose;
+} recordHead;
+
+_Static_assert(sizeof(recordHead) == sizeof(size_t), "the reader gets a size_t in its place");
 
 struct ebpfMonRecordQueue {
     size_t size;             /* of ring; fixed */
@@ -14,6 +25,7 @@ struct ebpfMonRecordQueue {
     size_t head, used, peak; /* head: first byte in use */
     uint64_t accepted, dropped;
     int asleep;              /* the next record wakes the reader */
+    size_t usedOf[EBPFMON_RECORD_QUEUE_SHARES + 1];
     uint8_t ring[];          /* bytes in use are read by the reader, the others written under the lock */
 };
 
@@ -43,6 +55,7 @@ void ebpfMonRecordQueueClear(ebpfMonRecordQueue *q)
 {
     epicsMutexMustLock(q->lock);
     q->head = q->used = q->peak = 0;
+    memset(q->usedOf, 0, sizeof(q->usedOf));
     epicsMutexUnlock(q->lock);
 }
 
@@ -64,16 +77,19 @@ static void copyOut(const ebpfMonRecordQueue *q, size_t at, void *data, size_t l
     memcpy((uint8_t *)data + first, q->ring, len - first);
 }
 
-void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *q, const void *record, size_t len)
+void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *q, unsigned whose, const void *record, size_t len)
 {
+    const recordHead head = { .len = (uint32_t)len, .whose = whose };
+    size_t whole = sizeof(head) + len;
     int wake = 0;
 
     epicsMutexMustLock(q->lock);
-    if (q->used + sizeof(len) + len > q->size) {
+    if (q->used + whole > q->size || (whose && q->usedOf[whose] + whole > SHARE_TIMES * (q->size - q->used))) {
         q->dropped++;
     } else {
-        copyIn(q, &len, sizeof(len));
+        copyIn(q, &head, sizeof(head));
         copyIn(q, record, len);
+        q->usedOf[whose] += whole;
         q->accepted++;
         if (q->used > q->peak)
             q->peak = q->used;
@@ -85,6 +101,11 @@ void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *q, const void *record, size_t len
         epicsEventMustTrigger(q->wake);
 }
 
+unsigned ebpfMonRecordQueueShareOf(const char *name)
+{
+    return 1 + ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, name, strlen(name)) % EBPFMON_RECORD_QUEUE_SHARES;
+}
+
 void ebpfMonRecordQueueWake(ebpfMonRecordQueue *q)
 {
     epicsEventMustTrigger(q->wake);
@@ -93,23 +114,30 @@ void ebpfMonRecordQueueWake(ebpfMonRecordQueue *q)
 /* Nobody writes to what is in use, so it is copied without the lock: whoever adds never waits for that. */
 size_t ebpfMonRecordQueueRead(ebpfMonRecordQueue *q, uint8_t *buf, size_t size)
 {
+    uint32_t taken[EBPFMON_RECORD_QUEUE_SHARES + 1] = { 0 };
     size_t n = 0, len, at, have;
+    recordHead head;
 
     epicsMutexMustLock(q->lock);
     at = q->head;
     have = q->used;
     epicsMutexUnlock(q->lock);
     while (n < have) {
-        copyOut(q, at, &len, sizeof(len));
+        copyOut(q, at, &head, sizeof(head));
+        len = head.len;
         if (n + sizeof(len) + len > size)
             break;
-        copyOut(q, at, buf + n, sizeof(len) + len);
+        memcpy(buf + n, &len, sizeof(len));
+        copyOut(q, (at + sizeof(head)) % q->size, buf + n + sizeof(len), len);
         n += sizeof(len) + len;
-        at = (at + sizeof(len) + len) % q->size;
+        taken[head.whose] += (uint32_t)(sizeof(head) + len);
+        at = (at + sizeof(head) + len) % q->size;
     }
     epicsMutexMustLock(q->lock);
     q->head = at;
     q->used -= n;
+    for (unsigned i = 0; n && i <= EBPFMON_RECORD_QUEUE_SHARES; i++)
+        q->usedOf[i] -= taken[i];
     epicsMutexUnlock(q->lock);
     return n;
 }

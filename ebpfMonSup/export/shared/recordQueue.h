@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define EBPFMON_RECORD_QUEUE_SHARES 1023
+
 typedef struct ebpfMonRecordQueue ebpfMonRecordQueue;
 
 /* "size" in bytes. NULL without memory. */
@@ -20,11 +22,16 @@ void ebpfMonRecordQueueFree(ebpfMonRecordQueue *queue);
 /* Drops all records, not counted. There must be no reader at that time. */
 void ebpfMonRecordQueueClear(ebpfMonRecordQueue *queue);
 
-/* Any thread. What does not fit is counted and dropped. */
-void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *queue, const void *record, size_t len);
+/* Any thread. What does not fit is counted and dropped. "whose": 0, or whose record this is, up to EBPFMON_RECORD_QUEUE_SHARES:
+ * nobody may have more in the queue than four times what is free, so that one who adds too much leaves room for others
+ * (as struct ebpfMonShare, bpf/ebpfMonTable.h). */
+void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *queue, unsigned whose, const void *record, size_t len);
 
 /* Any thread. Wakes the reader; one call is remembered while it does not sleep. */
 void ebpfMonRecordQueueWake(ebpfMonRecordQueue *queue);
+
+/* Whose it is, by the name of an IOC: two of the same hash share one. Never 0. */
+unsigned ebpfMonRecordQueueShareOf(const char *name);
 
 /* The reader: moves whole records, each behind its length (size_t), into buf. Returns the bytes used. */
 size_t ebpfMonRecordQueueRead(ebpfMonRecordQueue *queue, uint8_t *buf, size_t size);
