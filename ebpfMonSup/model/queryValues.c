@@ -35,6 +35,16 @@ int ebpfMonQueryResultsAdd(const char *name)
     return number;
 }
 
+int ebpfMonQueryResultsCount(void)
+{
+    int all;
+
+    ebpfMonLazyMutexLock(&lock);
+    all = count;
+    ebpfMonLazyMutexUnlock(&lock);
+    return all;
+}
+
 ebpfMonQueryResult *ebpfMonQueryResultsLock(int number)
 {
     ebpfMonLazyMutexLock(&lock);

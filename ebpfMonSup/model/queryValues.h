@@ -51,6 +51,7 @@ typedef struct {
     char     keyName[EBPFMON_QUERY_KEYS_MAX][EBPFMON_QUERY_CELL_SIZE];
     unsigned keys;
     int      hasValue, hasHist;
+    unsigned metrics;     /* rows that go to a collector of metrics */
     ebpfMonQueryState state;
     char     message[200];
     double   cost;        /* percent of one core: its traps and programs */
@@ -72,6 +73,9 @@ typedef struct {
 /* The number of the result with this name, which is made if there is none. -1: there are EBPFMON_QUERIES_MAX, or no
  * memory, or the name is too long. */
 int ebpfMonQueryResultsAdd(const char *name);
+
+/* How many results there are; their number grows only. */
+int ebpfMonQueryResultsCount(void);
 
 /* Never wait for anything before ebpfMonQueryResultsUnlock. The pointer stays good; its content is the lock's. */
 ebpfMonQueryResult *ebpfMonQueryResultsLock(int number);

@@ -74,6 +74,7 @@ static void describeResult(int number, const ebpfMonQuerySpec *s)
     memcpy(r->unit, s->unit, sizeof(r->unit));
     r->keys = s->order.plan.keys;
     memcpy(r->keyName, s->keyName, sizeof(r->keyName));
+    r->metrics = s->metrics;
     r->hasValue = s->order.plan.value.what != EBPFMON_QUERY_NOTHING;
     r->hasHist = s->order.plan.hist != EBPFMON_QUERY_NO_HIST;
     r->isEstimate = s->order.plan.sample > 1;

@@ -12,11 +12,12 @@
 
 #define KEYS_MOST    16384
 #define SAMPLE_MOST  1000000
+#define METRICS_MOST 50 /* rows of a query that are time series of a collector */
 #define CPU_EVENTS_LEAST 10000 /* of which one is looked at */
 #define KEYS_DEFAULT 1024 /* on a host with many CPUs fewer: each has its own cells */
 #define BYTES_MOST   ((size_t)32 << 20) /* of the tables of one query */
 #define QUERY_KEYS   "name, title, source, of, keys, where, value, unit, scale, histogram, sort, top, interval, " \
-                     "stopAfter, sample, maxKeys, budget, start, events, stacks"
+                     "stopAfter, sample, maxKeys, budget, start, events, stacks, metrics"
 
 static int readName(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
@@ -143,13 +144,14 @@ static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     static const char *const sorts[] = {"count", "rate", "sum", "mean", "max", "last", NULL};
     const ebpfMonQueryJsonValue *sort = ebpfMonQueryJsonFind(v, "sort"), *stop = ebpfMonQueryJsonFind(v, "stopAfter");
     ebpfMonQuerySpec *spec = p->spec;
-    int64_t top = 20, sample = 1, maxKeys = KEYS_DEFAULT;
+    int64_t top = 20, metrics = 0, sample = 1, maxKeys = KEYS_DEFAULT;
     int by = ebpfMonQuerySortCount;
 
     spec->interval = 1;
     spec->budget = 5;
     if ((sort && ebpfMonQueryReadWord(p, sort, "\"sort\"", sorts, &by)) || (stop && readStop(p, stop)) ||
         ebpfMonQueryReadWhole(p, v, "top", 1, EBPFMON_QUERY_ROWS_MAX, &top) ||
+        ebpfMonQueryReadWhole(p, v, "metrics", 0, METRICS_MOST, &metrics) ||
         ebpfMonQueryReadNumber(p, v, "interval", 0.5, 3600, &spec->interval) ||
         ebpfMonQueryReadWhole(p, v, "sample", 1, SAMPLE_MOST, &sample) ||
         ebpfMonQueryReadWhole(p, v, "maxKeys", 1, KEYS_MOST, &maxKeys) ||
@@ -168,7 +170,11 @@ static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     if (by >= ebpfMonQuerySortSum && spec->order.plan.value.what == EBPFMON_QUERY_NOTHING)
         return ebpfMonQueryRefuse(p, sort->at, "this query has no \"value\": sort by \"count\" or \"rate\"");
     spec->sort = (ebpfMonQuerySort)by;
+    if (metrics > top)
+        return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "metrics")->at, "\"metrics\" are some of the rows that are published, "
+                                  "and \"top\" is %u", (unsigned)top);
     spec->top = (unsigned)top;
+    spec->metrics = (unsigned)metrics;
     spec->order.plan.sample = (uint32_t)sample;
     spec->order.maxKeys = (unsigned)maxKeys;
     return 0;

@@ -26,6 +26,7 @@ typedef struct {
     double scale;       /* from what the kernel counts to the unit */
     ebpfMonQuerySort sort;
     unsigned top;       /* rows that are published */
+    unsigned metrics;   /* … and those that are sent to a collector of metrics */
     double interval;    /* s */
     double stopSeconds; /* 0: it goes on */
     double stopCount;   /* events; 0: it goes on */

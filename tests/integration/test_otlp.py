@@ -6,6 +6,7 @@ import re
 
 import pytest
 from tests.harness import ca, db
+from tests.harness.queries import load
 from tests.harness.wait import until
 
 RECORDS = (
@@ -26,9 +27,14 @@ def ioc(module_ioc, tmp_path_factory):
     return module_ioc(RECORDS, acf=acf).start()
 
 
+PUT_TIME = {"name": "PUT_TIME", "title": "How long dbPut takes", "source": {"function": "dbPut", "when": "duration"},
+            "keys": ["ioc", {"arg": 1, "at": [0], "as": "record"}], "histogram": "log2", "metrics": 1, "budget": 100, "start": True}
+
+
 @pytest.fixture(scope="module")
-def monitor(module_monitor, ioc, rotel):
-    m = module_monitor(before=['epicsEnvSet OTEL_METRIC_EXPORT_INTERVAL 1000',
+def monitor(module_monitor, ioc, rotel, tmp_path_factory):
+    m = module_monitor(before=[*load(tmp_path_factory.mktemp("queries"), [PUT_TIME]),
+                               'epicsEnvSet OTEL_METRIC_EXPORT_INTERVAL 1000',
                                'epicsEnvSet OTEL_SERVICE_NAME "hall 3"',
                                f'ebpfMonOtlp "{rotel.url}" "logs,metrics" "X-Lab=B2"']).start()
     m.wait_ioc(ioc)
@@ -89,6 +95,30 @@ def test_metrics(ioc, monitor, rotel):
     assert monitor.get("OTLP_SENT_CNT") > 0
     shown = "\n".join(monitor.command("ebpfMonOtlpShow 1"))
     assert "logs: " in shown and "queue full 0" in shown
+
+
+def test_metrics_of_a_query(ioc, monitor, rotel):
+    """Of two rows the first: what the PVs have, in seconds."""
+    until(lambda: "looks at 1 IOC" in monitor.text("PUT_TIME_MSG"), 20, lambda: monitor.text("PUT_TIME_MSG"))
+    for value in range(5):
+        ioc.put("TARGET", value)
+    ioc.put("STR", "once")
+    rows = until(lambda: len(monitor.list("PUT_TIME_CNTS")) >= 2 and monitor.list("PUT_TIME_CNTS"), 20, "two rows")
+    assert rows[0] >= 5
+    until(lambda: f"Value: {int(monitor.list('PUT_TIME_CNTS')[0])}" in rotel.metric("epics.query.PUT_TIME.events"), 20,
+          lambda: str(rotel.metric("epics.query.PUT_TIME.events")))
+    events = rotel.metric("epics.query.PUT_TIME.events")
+    assert f"     -> epics.ioc: Str({ioc.name})" in events and f"     -> epics.record.name: Str({ioc.prefix}TARGET)" in events
+    assert "     -> IsMonotonic: true" in events and sum(line.startswith("Value:") for line in events) == 1
+
+    def seconds(part):
+        line, = [line for line in rotel.metric(f"epics.query.PUT_TIME.{part}") if line.startswith("Value:")]
+        return float(line.split()[1])
+
+    until(lambda: seconds("sum") == pytest.approx(monitor.list("PUT_TIME_SUMS")[0] * 1e-6), 20, lambda: str(seconds("sum")))
+    assert seconds("max") == pytest.approx(monitor.list("PUT_TIME_MAXS")[0] * 1e-6)
+    assert seconds("p99") == pytest.approx(monitor.list("PUT_TIME_P99S")[0] * 1e-6)
+    assert "     -> Unit: s" in rotel.metric("epics.query.PUT_TIME.sum")
 
 
 def test_receiver_killed_and_restarted(ioc, monitor, rotel):

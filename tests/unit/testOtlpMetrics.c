@@ -101,6 +101,49 @@ static void testMetrics(void)
     testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asDouble\":40000000") != NULL);
 }
 
+/* Rows of two queries: names of attributes, base units, and since when they count. */
+static void testQueries(void)
+{
+    static ebpfMonOtlpSinces starts;
+    static ebpfMonOtlpNumbers q;
+    unsigned points;
+    size_t len;
+
+    testDiag("queries");
+    q.now = 1000;
+    q.queries = 2;
+    q.queryRows = 3;
+    q.query[0] = (ebpfMonOtlpQuery){ .name = "PUT_TIME", .title = "How long", .unit = "us", .keys = 3, .hasValue = 1, .rows = 2,
+                                     .keyName = {"ioc", "arg1", "arg1"} };
+    q.query[1] = (ebpfMonOtlpQuery){ .name = "n", .keys = 1, .keyName = {"thread"}, .first = 2, .rows = 1 };
+    q.queryRow[0] = (ebpfMonQueryRow){ .key = {"vac1", "a", "b"}, .count = 7, .sum = 2500000, .max = 1000, .p99 = 900 };
+    q.queryRow[1] = (ebpfMonQueryRow){ .key = {"vac1", "a", "c"}, .count = 1 };
+    q.queryRow[2] = (ebpfMonQueryRow){ .key = {"scan-1"}, .count = 3, .p99 = NAN };
+    len = ebpfMonOtlpWriteMetrics(&json, &q, &exemplars, &starts, text + 1, sizeof(text) - 3, &points);
+    text[0] = '[';
+    strcpy(text + 1 + len, "]");
+    testOk1(isJson(text, len + 2));
+    testOk1(strstr(text, "{\"name\":\"epics.query.PUT_TIME.events\",\"unit\":\"{event}\",\"description\":\"How long\",\"sum\":{"
+                   "\"aggregationTemporality\":2,\"isMonotonic\":true,") != NULL);
+    testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "," S("epics.query.arg1", "a") "," S("epics.query.arg1.3", "b")
+                   "],\"asInt\":7}") != NULL);
+    testOk1(strstr(strstr(text, "epics.query.PUT_TIME.sum\",\"unit\":\"s\""), "\"isMonotonic\":false") != NULL);
+    testOk1(strstr(strstr(text, "epics.query.PUT_TIME.sum\""), "\"asDouble\":2.5}") != NULL);
+    testOk1(strstr(strstr(text, "epics.query.PUT_TIME.max\""), "\"asDouble\":0.001}") != NULL);
+    testOk1(strstr(strstr(text, "epics.query.PUT_TIME.p99\""), "\"asDouble\":0.0009}") != NULL);
+    testOk1(strstr(text, "epics.query.n.events\",\"unit\":\"{event}\",\"description\":\"Events of this query") != NULL);
+    testOk1(strstr(text, "\"attributes\":[" S("thread.name", "scan-1") "],\"asInt\":3}") && !strstr(text, "epics.query.n.sum"));
+    q.now = 2000;
+    q.queryRow[0].count = 8;
+    len = ebpfMonOtlpWriteMetrics(&json, &q, &exemplars, &starts, text, sizeof(text) - 1, &points);
+    q.now = 3000;
+    q.queryRow[2].count = 1; /* started again */
+    len = ebpfMonOtlpWriteMetrics(&json, &q, &exemplars, &starts, text, sizeof(text) - 1, &points);
+    text[len] = 0;
+    testOk1(after(strstr(text, "\"epics.query.PUT_TIME.events\""), "startTimeUnixNano\":\"") == 1000);
+    testOk1(after(strstr(text, "\"epics.query.n.events\""), "startTimeUnixNano\":\"") == 2000);
+}
+
 /* As many IOCs and roots as there can be, with long names: metrics that do not fit are not sent at all. */
 static void testMost(void)
 {
@@ -120,6 +163,26 @@ static void testMost(void)
         memset(most.process[i].name, 'h', sizeof(most.process[i].name) - 1);
         most.putIoc[i].puts = most.ioc[i].processings = most.putIoc[i].denied = UINT64_MAX >> 1;
         most.ioc[i].cost = most.process[i].cpu = most.process[i].mem = 100. / 3;
+    }
+    most.queries = EBPFMON_QUERIES_MAX;
+    most.queryRows = EBPFMON_OTLP_QUERY_ROWS;
+    for (unsigned i = 0; i < EBPFMON_QUERIES_MAX; i++) {
+        ebpfMonOtlpQuery *q = &most.query[i];
+
+        q->keys = EBPFMON_QUERY_KEYS_MAX;
+        q->hasValue = 1;
+        q->first = i;
+        q->rows = i + 1 < EBPFMON_QUERIES_MAX ? 1 : EBPFMON_OTLP_QUERY_ROWS - i; /* the last one has all the others */
+        memset(q->name, 'Q', sizeof(q->name) - 1);
+        memset(q->title, 't', sizeof(q->title) - 1);
+        memset(q->keyName, 'n', sizeof(q->keyName));
+        for (unsigned k = 0; k < q->keys; k++)
+            q->keyName[k][8] = 0;
+    }
+    for (unsigned i = 0; i < EBPFMON_OTLP_QUERY_ROWS; i++) {
+        for (unsigned k = 0; k < EBPFMON_QUERY_KEYS_MAX; k++)
+            memset(most.queryRow[i].key[k], 'k', sizeof(most.queryRow[i].key[k]) - 1);
+        most.queryRow[i].sum = most.queryRow[i].max = most.queryRow[i].p99 = 100. / 3;
     }
     for (unsigned i = 0; i < EBPFMON_TOP_MAX; i++) {
         memset(most.chain[i].ioc, 'i', sizeof(most.chain[i].ioc) - 1);
@@ -181,6 +244,7 @@ MAIN(testOtlpMetrics)
     testPlan(0);
     testMetrics();
     testSince();
+    testQueries();
     testMost();
     ebpfMonJsonFree(&json);
     return testDone();

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "common/hash.h"
 #include "export/otlp/otlpField.h"
+#include "export/otlp/otlpItems.h"
 #include "export/otlp/otlpMetrics.h"
-
-#define CUMULATIVE 2 /* AggregationTemporality of metrics.proto */
+#include "export/otlp/otlpQueries.h"
 
 /* What is published has the units that people read; metrics have base units (semantic conventions, "Instrument
  * units"). */
@@ -13,72 +12,14 @@
 #define FRACTION(percent) ((percent) / 100)
 #define BYTES(mb)         ((mb) * 1e6)
 
-typedef struct {
-    ebpfMonJson *j;
-    const ebpfMonOtlpNumbers *n;
-    const ebpfMonExemplars *exemplars;
-    ebpfMonOtlpSinces *starts;
-    char  *buf;
-    size_t size, len;
-    int    cut;
-    unsigned points;
-} items;
-
-static int beginItem(items *m, const char *name, const char *unit, const char *description)
-{
-    size_t comma = m->len > 0;
-
-    if (m->cut || m->len + comma >= m->size) {
-        m->cut = 1;
-        return -1;
-    }
-    if (ebpfMonJsonBegin(m->j, m->buf + m->len + comma, m->size - m->len - comma)) {
-        m->cut = 1;
-        return -1;
-    }
-    ebpfMonJsonAddText(m->j, "name", name);
-    ebpfMonJsonAddText(m->j, "unit", unit);
-    ebpfMonJsonAddText(m->j, "description", description);
-    return 0;
-}
-
-static void endItem(items *m)
-{
-    size_t len = ebpfMonJsonEnd(m->j);
-
-    if (!len) {
-        m->cut = 1;
-        return;
-    }
-    if (m->len)
-        m->buf[m->len++] = ',';
-    m->len += len;
-}
-
-static void openPoint(items *m, uint64_t since)
-{
-    ebpfMonJsonOpenObject(m->j, NULL);
-    if (since)
-        ebpfMonOtlpAddInteger64(m->j, "startTimeUnixNano", since);
-    ebpfMonOtlpAddInteger64(m->j, "timeUnixNano", m->n->now);
-    m->points++;
-}
-
-/* Counts as JSON numbers, which protobuf's JSON mapping accepts for 64 bits as well as strings: receivers in Rust
- * silently drop the point otherwise (open-telemetry/opentelemetry-rust issues 2487 and 3527). */
-static void addCount(items *m, const char *key, uint64_t count)
-{
-    ebpfMonJsonAddInteger(m->j, key, (long long)count);
-}
-
-static void addAttribute(items *m, const char *key, const char *value)
+static void addAttribute(ebpfMonOtlpItems *m, const char *key, const char *value)
 {
     ebpfMonJsonOpenList(m->j, "attributes");
     ebpfMonOtlpAddTextAttribute(m->j, key, value);
     ebpfMonJsonCloseList(m->j);
 }
 
-static void addAttributes(items *m, const char *key, const char *value, const char *key2, const char *value2)
+static void addAttributes(ebpfMonOtlpItems *m, const char *key, const char *value, const char *key2, const char *value2)
 {
     ebpfMonJsonOpenList(m->j, "attributes");
     ebpfMonOtlpAddTextAttribute(m->j, key, value);
@@ -86,36 +27,15 @@ static void addAttributes(items *m, const char *key, const char *value, const ch
     ebpfMonJsonCloseList(m->j);
 }
 
-static void openGauge(items *m)
+static void addGauge(ebpfMonOtlpItems *m, const char *name, const char *unit, const char *description, double value)
 {
-    ebpfMonJsonOpenObject(m->j, "gauge");
-    ebpfMonJsonOpenList(m->j, "dataPoints");
-}
-
-static void openSum(items *m)
-{
-    ebpfMonJsonOpenObject(m->j, "sum");
-    ebpfMonJsonAddInteger(m->j, "aggregationTemporality", CUMULATIVE);
-    ebpfMonJsonAddBool(m->j, "isMonotonic", 1);
-    ebpfMonJsonOpenList(m->j, "dataPoints");
-}
-
-static void closeData(items *m)
-{
-    ebpfMonJsonCloseList(m->j);
-    ebpfMonJsonCloseObject(m->j);
-    endItem(m);
-}
-
-static void addGauge(items *m, const char *name, const char *unit, const char *description, double value)
-{
-    if (beginItem(m, name, unit, description))
+    if (ebpfMonOtlpItemBegin(m, name, unit, description))
         return;
-    openGauge(m);
-    openPoint(m, 0);
+    ebpfMonOtlpItemOpenGauge(m);
+    ebpfMonOtlpItemOpenPoint(m, 0);
     ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, value);
     ebpfMonJsonCloseObject(m->j);
-    closeData(m);
+    ebpfMonOtlpItemClose(m);
 }
 
 static uint64_t getSince(ebpfMonOtlpSince *s, const ebpfMonOtlpNumbers *n, uint64_t before, uint64_t value)
@@ -128,84 +48,54 @@ static uint64_t getSince(ebpfMonOtlpSince *s, const ebpfMonOtlpNumbers *n, uint6
     return s->since;
 }
 
-static void addSum(items *m, const char *name, const char *unit, const char *description, uint64_t value,
+static void addSum(ebpfMonOtlpItems *m, const char *name, const char *unit, const char *description, uint64_t value,
                 ebpfMonOtlpSince *s, uint64_t before)
 {
     uint64_t from = getSince(s, m->n, before, value);
 
-    if (beginItem(m, name, unit, description))
+    if (ebpfMonOtlpItemBegin(m, name, unit, description))
         return;
-    openSum(m);
-    openPoint(m, from);
-    addCount(m, "asInt", value);
+    ebpfMonOtlpItemOpenSum(m, 1);
+    ebpfMonOtlpItemOpenPoint(m, from);
+    ebpfMonOtlpItemAddCount(m, "asInt", value);
     ebpfMonJsonCloseObject(m->j);
-    closeData(m);
-}
-
-/* A new series counts from the first numbers on: at that time its count was 0. */
-static uint64_t getSeriesSince(items *m, const char *metric, const char *ioc, const char *record, uint64_t value)
-{
-    enum { PROBES = 16 };
-    ebpfMonOtlpSinces *starts = m->starts;
-    uint64_t hash = ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, metric, strlen(metric) + 1);
-    ebpfMonOtlpSeries *s = NULL;
-
-    hash = ebpfMonHashFnv64(hash, ioc, strlen(ioc) + 1);
-    hash = ebpfMonHashFnv64(hash, record, strlen(record) + 1) | 1;
-    for (unsigned i = 0; i < PROBES; i++) {
-        ebpfMonOtlpSeries *at = &starts->series[(hash / 2 + i) % EBPFMON_OTLP_SERIES];
-
-        if (at->hash == hash) {
-            s = at;
-            break;
-        }
-        /* a free place, else the one that was not used for longest */
-        if (!s || (s->hash && (!at->hash || at->seen < s->seen)))
-            s = at;
-    }
-    if (s->hash != hash)
-        *s = (ebpfMonOtlpSeries){ .hash = hash, .since = starts->first };
-    else if (value < s->last)
-        s->since = starts->before;
-    s->last = value;
-    s->seen = m->n->now;
-    return s->since;
+    ebpfMonOtlpItemClose(m);
 }
 
 /* By IOC. */
-static void addIocPoint(items *m, const char *metric, const char *ioc, uint64_t value)
+static void addIocPoint(ebpfMonOtlpItems *m, const char *metric, const char *ioc, uint64_t value)
 {
-    openPoint(m, getSeriesSince(m, metric, ioc, "", value));
+    ebpfMonOtlpItemOpenPoint(m, ebpfMonOtlpItemGetSince(m, metric, ioc, "", value));
     addAttribute(m, "epics.ioc", ioc);
-    addCount(m, "asInt", value);
+    ebpfMonOtlpItemAddCount(m, "asInt", value);
     ebpfMonJsonCloseObject(m->j);
 }
 
-static void addPutCounts(items *m)
+static void addPutCounts(ebpfMonOtlpItems *m)
 {
     const ebpfMonOtlpNumbers *n = m->n;
 
-    if (n->putIocs && !beginItem(m, "epics.puts", "{put}", "Puts that passed the filter")) {
-        openSum(m);
+    if (n->putIocs && !ebpfMonOtlpItemBegin(m, "epics.puts", "{put}", "Puts that passed the filter")) {
+        ebpfMonOtlpItemOpenSum(m, 1);
         for (unsigned i = 0; i < n->putIocs; i++)
             addIocPoint(m, "puts", n->putIoc[i].name, n->putIoc[i].puts);
-        closeData(m);
+        ebpfMonOtlpItemClose(m);
     }
-    if (n->putIocs && !beginItem(m, "epics.puts_denied", "{put}", "Puts that were denied")) {
-        openSum(m);
+    if (n->putIocs && !ebpfMonOtlpItemBegin(m, "epics.puts_denied", "{put}", "Puts that were denied")) {
+        ebpfMonOtlpItemOpenSum(m, 1);
         for (unsigned i = 0; i < n->putIocs; i++)
             addIocPoint(m, "denied", n->putIoc[i].name, n->putIoc[i].denied);
-        closeData(m);
+        ebpfMonOtlpItemClose(m);
     }
-    if (n->iocs && !beginItem(m, "epics.processings", "{processing}", "Record processings")) {
-        openSum(m);
+    if (n->iocs && !ebpfMonOtlpItemBegin(m, "epics.processings", "{processing}", "Record processings")) {
+        ebpfMonOtlpItemOpenSum(m, 1);
         for (unsigned i = 0; i < n->iocs; i++)
             addIocPoint(m, "processings", n->ioc[i].name, n->ioc[i].processings);
-        closeData(m);
+        ebpfMonOtlpItemClose(m);
     }
 }
 
-static void addLosses(items *m, ebpfMonOtlpSinces *starts)
+static void addLosses(ebpfMonOtlpItems *m, ebpfMonOtlpSinces *starts)
 {
     const ebpfMonOtlpNumbers *n = m->n;
     uint64_t total = 0, from;
@@ -213,75 +103,75 @@ static void addLosses(items *m, ebpfMonOtlpSinces *starts)
     for (unsigned i = 0; i < n->losses; i++)
         total += n->lost[i].count;
     from = getSince(&starts->lost, n, starts->before, total);
-    if (n->losses && !beginItem(m, "ebpfmon.lost", "{event}", "Events that the monitor lost")) {
-        openSum(m);
+    if (n->losses && !ebpfMonOtlpItemBegin(m, "ebpfmon.lost", "{event}", "Events that the monitor lost")) {
+        ebpfMonOtlpItemOpenSum(m, 1);
         for (unsigned i = 0; i < n->losses; i++) {
-            openPoint(m, from);
+            ebpfMonOtlpItemOpenPoint(m, from);
             addAttribute(m, "ebpfmon.reason", n->lost[i].reason);
-            addCount(m, "asInt", n->lost[i].count);
+            ebpfMonOtlpItemAddCount(m, "asInt", n->lost[i].count);
             ebpfMonJsonCloseObject(m->j);
         }
-        closeData(m);
+        ebpfMonOtlpItemClose(m);
     }
     total = 0;
     for (unsigned i = 0; i < n->drops; i++)
         total += n->drop[i].count;
     from = getSince(&starts->drop, n, starts->before, total);
-    if (beginItem(m, "ebpfmon.otlp.lost", "{item}", "Log records and spans that could not be sent"))
+    if (ebpfMonOtlpItemBegin(m, "ebpfmon.otlp.lost", "{item}", "Log records and spans that could not be sent"))
         return;
-    openSum(m);
+    ebpfMonOtlpItemOpenSum(m, 1);
     for (unsigned i = 0; i < n->drops; i++) {
-        openPoint(m, from);
+        ebpfMonOtlpItemOpenPoint(m, from);
         addAttribute(m, "ebpfmon.reason", n->drop[i].reason);
-        addCount(m, "asInt", n->drop[i].count);
+        ebpfMonOtlpItemAddCount(m, "asInt", n->drop[i].count);
         ebpfMonJsonCloseObject(m->j);
     }
-    closeData(m);
+    ebpfMonOtlpItemClose(m);
 }
 
-static void addIocs(items *m)
+static void addIocs(ebpfMonOtlpItems *m)
 {
     const ebpfMonOtlpNumbers *n = m->n;
 
     if (!n->iocs)
         return;
-    if (!beginItem(m, "epics.records", "{record}", "Records of an IOC")) {
-        openGauge(m);
+    if (!ebpfMonOtlpItemBegin(m, "epics.records", "{record}", "Records of an IOC")) {
+        ebpfMonOtlpItemOpenGauge(m);
         for (unsigned i = 0; i < n->iocs; i++) {
-            openPoint(m, 0);
+            ebpfMonOtlpItemOpenPoint(m, 0);
             addAttribute(m, "epics.ioc", n->ioc[i].name);
-            addCount(m, "asInt", n->ioc[i].records);
+            ebpfMonOtlpItemAddCount(m, "asInt", n->ioc[i].records);
             ebpfMonJsonCloseObject(m->j);
         }
-        closeData(m);
+        ebpfMonOtlpItemClose(m);
     }
-    if (!beginItem(m, "epics.cost", "1", "CPU that watching takes from an IOC, of one core")) {
-        openGauge(m);
+    if (!ebpfMonOtlpItemBegin(m, "epics.cost", "1", "CPU that watching takes from an IOC, of one core")) {
+        ebpfMonOtlpItemOpenGauge(m);
         for (unsigned i = 0; i < n->iocs; i++) {
-            openPoint(m, 0);
+            ebpfMonOtlpItemOpenPoint(m, 0);
             addAttribute(m, "epics.ioc", n->ioc[i].name);
             ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, FRACTION(n->ioc[i].cost));
             ebpfMonJsonCloseObject(m->j);
         }
-        closeData(m);
+        ebpfMonOtlpItemClose(m);
     }
 }
 
-static void addProcesses(items *m, const char *name, const char *unit, const char *description,
+static void addProcesses(ebpfMonOtlpItems *m, const char *name, const char *unit, const char *description,
                          double (*get)(const ebpfMonOtlpProcess *p))
 {
     const ebpfMonOtlpNumbers *n = m->n;
 
-    if (!n->processes || beginItem(m, name, unit, description))
+    if (!n->processes || ebpfMonOtlpItemBegin(m, name, unit, description))
         return;
-    openGauge(m);
+    ebpfMonOtlpItemOpenGauge(m);
     for (unsigned i = 0; i < n->processes; i++) {
-        openPoint(m, 0);
+        ebpfMonOtlpItemOpenPoint(m, 0);
         addAttribute(m, "epics.ioc", n->process[i].name);
         ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, get(&n->process[i]));
         ebpfMonJsonCloseObject(m->j);
     }
-    closeData(m);
+    ebpfMonOtlpItemClose(m);
 }
 
 static double getCpu(const ebpfMonOtlpProcess *p)
@@ -295,7 +185,7 @@ static double getMemory(const ebpfMonOtlpProcess *p)
 }
 
 /* What somebody has to act on, of the whole host: alert rules need no more. */
-static void addHealth(items *m)
+static void addHealth(ebpfMonOtlpItems *m)
 {
     const ebpfMonOtlpNumbers *n = m->n;
     ebpfMonOtlpSinces *s = m->starts;
@@ -313,7 +203,7 @@ static void addHealth(items *m)
 }
 
 /* The time as a number and an empty list: else receivers in Rust drop the whole histogram, as "number" says. */
-static void addExemplar(items *m, const char *ioc, const char *root)
+static void addExemplar(ebpfMonOtlpItems *m, const char *ioc, const char *root)
 {
     const ebpfMonExemplar *e = ebpfMonExemplarFind(m->exemplars, ioc, root, m->n->counted);
 
@@ -321,7 +211,7 @@ static void addExemplar(items *m, const char *ioc, const char *root)
         return;
     ebpfMonJsonOpenList(m->j, "exemplars");
     ebpfMonJsonOpenObject(m->j, NULL);
-    addCount(m, "timeUnixNano", e->time);
+    ebpfMonOtlpItemAddCount(m, "timeUnixNano", e->time);
     ebpfMonJsonOpenList(m->j, "filteredAttributes");
     ebpfMonJsonCloseList(m->j);
     ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, SECONDS(e->value));
@@ -337,13 +227,13 @@ static uint64_t getCount(double value)
 }
 
 /* What is published has lower edges; a bucket of OTLP ends with the bound of its number, and the last one has none. */
-static void addHistogram(items *m, const double *hist)
+static void addHistogram(ebpfMonOtlpItems *m, const double *hist)
 {
     uint64_t total = 0;
 
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
         total += getCount(hist[i]);
-    addCount(m, "count", total);
+    ebpfMonOtlpItemAddCount(m, "count", total);
     ebpfMonJsonOpenList(m->j, "bucketCounts");
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
         ebpfMonJsonWriteInteger(m->j, (long long)getCount(hist[i]));
@@ -354,17 +244,17 @@ static void addHistogram(items *m, const double *hist)
     ebpfMonJsonCloseList(m->j);
 }
 
-static int openHistograms(items *m, const char *name, const char *description)
+static int openHistograms(ebpfMonOtlpItems *m, const char *name, const char *description)
 {
-    if (!(m->n->edge[EBPFMON_HIST_MAX - 1] > 0) || beginItem(m, name, "s", description)) /* nothing was ranked yet */
+    if (!(m->n->edge[EBPFMON_HIST_MAX - 1] > 0) || ebpfMonOtlpItemBegin(m, name, "s", description)) /* nothing was ranked yet */
         return -1;
     ebpfMonJsonOpenObject(m->j, "histogram");
-    ebpfMonJsonAddInteger(m->j, "aggregationTemporality", CUMULATIVE);
+    ebpfMonJsonAddInteger(m->j, "aggregationTemporality", EBPFMON_OTLP_CUMULATIVE);
     ebpfMonJsonOpenList(m->j, "dataPoints");
     return 0;
 }
 
-static void addLatency(items *m)
+static void addLatency(ebpfMonOtlpItems *m)
 {
     const ebpfMonOtlpNumbers *n = m->n;
     ebpfMonOtlpSinces *starts = m->starts;
@@ -381,16 +271,16 @@ static void addLatency(items *m)
     strcpy(starts->root, n->root);
     if (openHistograms(m, "epics.chain.latency", "Latency of processing chains, from when they had the lock"))
         return;
-    openPoint(m, starts->hist.since);
+    ebpfMonOtlpItemOpenPoint(m, starts->hist.since);
     if (n->root[0])
         addAttribute(m, "epics.record.name", n->root);
     addHistogram(m, n->hist);
     addExemplar(m, "", n->root);
     ebpfMonJsonCloseObject(m->j);
-    closeData(m);
+    ebpfMonOtlpItemClose(m);
 }
 
-static void addRoots(items *m)
+static void addRoots(ebpfMonOtlpItems *m)
 {
     const ebpfMonOtlpNumbers *n = m->n;
 
@@ -399,7 +289,7 @@ static void addRoots(items *m)
     for (unsigned i = 0; i < n->roots; i++) {
         const ebpfMonChainRow *c = &n->chain[i];
 
-        openPoint(m, getSeriesSince(m, "root", c->ioc, c->root, c->count));
+        ebpfMonOtlpItemOpenPoint(m, ebpfMonOtlpItemGetSince(m, "root", c->ioc, c->root, c->count));
         addAttributes(m, "epics.ioc", c->ioc, "epics.record.name", c->root);
         addHistogram(m, c->hist);
         ebpfMonOtlpAddDouble(m->j, "sum", NULL, SECONDS(c->mean * (double)c->count));
@@ -407,13 +297,13 @@ static void addRoots(items *m)
         addExemplar(m, c->ioc, c->root);
         ebpfMonJsonCloseObject(m->j);
     }
-    closeData(m);
+    ebpfMonOtlpItemClose(m);
 }
 
 size_t ebpfMonOtlpWriteMetrics(ebpfMonJson *json, const ebpfMonOtlpNumbers *n, const ebpfMonExemplars *exemplars,
                                ebpfMonOtlpSinces *starts, char *buf, size_t size, unsigned *points)
 {
-    items m = {.j = json, .n = n, .exemplars = exemplars, .starts = starts, .buf = buf, .size = size};
+    ebpfMonOtlpItems m = {.j = json, .n = n, .exemplars = exemplars, .starts = starts, .buf = buf, .size = size};
 
     if (!starts->first)
         starts->first = starts->before = n->now;
@@ -422,6 +312,7 @@ size_t ebpfMonOtlpWriteMetrics(ebpfMonJson *json, const ebpfMonOtlpNumbers *n, c
     addRoots(&m);
     addIocs(&m);
     addHealth(&m);
+    ebpfMonOtlpQueriesWrite(&m);
     addGauge(&m, "ebpfmon.cost", "1", "CPU that watching takes from all IOCs, of one core", FRACTION(n->cost));
     addGauge(&m, "ebpfmon.cpu", "1", "The monitor's own CPU, of one core", FRACTION(n->cpu));
     addGauge(&m, "ebpfmon.mem", "By", "The monitor's own memory, with its maps", BYTES(n->mem));

@@ -9,6 +9,7 @@
 #include "export/otlp/exemplar.h"
 #include "export/shared/jsonGen.h"
 #include "model/published.h"
+#include "model/queryValues.h"
 
 /* A process: an IOC whose health is known. */
 typedef struct {
@@ -16,6 +17,17 @@ typedef struct {
     double   cpu;            /* percent of one core */
     double   mem;            /* MB */
 } ebpfMonOtlpProcess;
+
+#define EBPFMON_OTLP_QUERY_ROWS 200 /* of all queries */
+
+/* A query some of whose rows are sent. */
+typedef struct {
+    char     name[EBPFMON_QUERY_NAME_SIZE], title[80], unit[16];
+    char     keyName[EBPFMON_QUERY_KEYS_MAX][EBPFMON_QUERY_CELL_SIZE];
+    unsigned keys;
+    int      hasValue;
+    unsigned first, rows;    /* in queryRow */
+} ebpfMonOtlpQuery;
 
 /* What the metrics are made of: a copy of the published numbers. */
 typedef struct {
@@ -38,6 +50,9 @@ typedef struct {
     ebpfMonChainRow chain[EBPFMON_TOP_MAX];
     char     root[EBPFMON_NAME_SIZE]; /* of the histogram; empty: all */
     double   hist[EBPFMON_HIST_MAX], edge[EBPFMON_HIST_MAX]; /* µs */
+    unsigned queries, queryRows;
+    ebpfMonOtlpQuery query[EBPFMON_QUERIES_MAX];
+    ebpfMonQueryRow queryRow[EBPFMON_OTLP_QUERY_ROWS];
     uint64_t sent;           /* by OTLP itself */
     unsigned drops;
     struct { const char *reason; uint64_t count; } drop[8];

@@ -18,7 +18,7 @@
 #define EBPFMON_OTLP_CHUNK (64u << 10)  /* bytes of records taken from the queue at a time */
 #define EBPFMON_OTLP_BATCH (512u << 10) /* bytes of JSON, as far as whole items go */
 #define EBPFMON_OTLP_ITEMS 512
-#define EBPFMON_OTLP_METRICS (1u << 20) /* the same of metrics: 256 IOCs with long names, 100 roots; they are not split */
+#define EBPFMON_OTLP_METRICS (2u << 20) /* the same of metrics: 256 IOCs with long names, 100 roots, 200 rows of queries; they are not split */
 
 /* Why items were lost. */
 typedef enum {

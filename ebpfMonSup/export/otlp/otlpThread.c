@@ -10,6 +10,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
+#include "export/otlp/otlpQueries.h"
 #include "export/otlp/otlpThread.h"
 
 #define TICK 0.2 /* s */
@@ -86,6 +87,7 @@ static void makeMetrics(ebpfMonOtlpOwn *own, double now)
     size_t len;
 
     readNumbers(own);
+    ebpfMonOtlpQueriesRead(&own->numbers);
     len = ebpfMonOtlpWriteMetrics(&own->json, &own->numbers, &own->exemplars, &own->sinces, own->metrics,
                                   sizeof(own->metrics), &points);
     ebpfMonExemplarClear(&own->exemplars, own->numbers.counted);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Each query has metrics of its own, epics.query.NAME.…, because each has a unit of its own. The keys are attributes: by
+ * their names in the semantic conventions where they have one. Each different row is a time series in the receiver,
+ * so a query says how many ("metrics"), and all together have EBPFMON_OTLP_QUERY_ROWS.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "export/otlp/otlpField.h"
+#include "export/otlp/otlpQueries.h"
+
+/* Base units (semantic conventions, "Instrument units"). Other units go as the query has them. */
+static const struct { const char *unit, *base; double factor; } units[] = {
+    { "ns", "s", 1e-9 }, { "us", "s", 1e-6 }, { "ms", "s", 1e-3 }, { "kB", "By", 1e3 }, { "MB", "By", 1e6 },
+    { "B", "By", 1 }, { "%", "1", 1e-2 }, { "", "1", 1 },
+};
+
+static const struct { const char *key, *attribute; } attributes[] = {
+    { "ioc", "epics.ioc" }, { "record", "epics.record.name" }, { "root", "epics.chain.root" }, { "thread", "thread.name" },
+    { "tid", "thread.id" }, { "pid", "process.pid" }, { "cpu", "cpu.logical_number" }, { "function", "code.function.name" },
+    { "syscall", "epics.chain.syscall" }, { "put", "epics.pv" },
+};
+
+static void copyQuery(ebpfMonOtlpNumbers *n, const ebpfMonQueryResult *r)
+{
+    ebpfMonOtlpQuery *q = &n->query[n->queries];
+    unsigned rows = r->rows < r->metrics ? r->rows : r->metrics;
+
+    if (rows > EBPFMON_OTLP_QUERY_ROWS - n->queryRows)
+        rows = EBPFMON_OTLP_QUERY_ROWS - n->queryRows;
+    if (!rows || r->state == ebpfMonQueryAbsent)
+        return;
+    n->queries++;
+    memcpy(q->name, r->name, sizeof(q->name));
+    memcpy(q->title, r->title, sizeof(q->title));
+    memcpy(q->unit, r->unit, sizeof(q->unit));
+    memcpy(q->keyName, r->keyName, sizeof(q->keyName));
+    q->keys = r->keys;
+    q->hasValue = r->hasValue;
+    q->first = n->queryRows;
+    q->rows = rows;
+    memcpy(n->queryRow + n->queryRows, r->row, rows * sizeof(r->row[0]));
+    n->queryRows += rows;
+}
+
+void ebpfMonOtlpQueriesRead(ebpfMonOtlpNumbers *n)
+{
+    int count = ebpfMonQueryResultsCount();
+
+    n->queries = n->queryRows = 0;
+    for (int i = 0; i < count; i++) {
+        copyQuery(n, ebpfMonQueryResultsLock(i));
+        ebpfMonQueryResultsUnlock();
+    }
+}
+
+static void addAttributes(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const ebpfMonQueryRow *row)
+{
+    ebpfMonJsonOpenList(m->j, "attributes");
+    for (unsigned k = 0; k < q->keys; k++) {
+        char name[sizeof(q->keyName[0]) + 24];
+
+        snprintf(name, sizeof(name), "epics.query.%s", q->keyName[k]);
+        for (unsigned i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)
+            if (strcmp(attributes[i].key, q->keyName[k]) == 0)
+                strcpy(name, attributes[i].attribute);
+        for (unsigned i = 0; i < k; i++) /* two keys of one name: {"arg": 1, "at": [0]} and {"arg": 1, "at": [8]} */
+            if (strcmp(q->keyName[i], q->keyName[k]) == 0)
+                snprintf(name, sizeof(name), "epics.query.%s.%u", q->keyName[k], k + 1);
+        ebpfMonOtlpAddAnyTextAttribute(m->j, name, row->key[k]);
+    }
+    ebpfMonJsonCloseList(m->j);
+}
+
+/* Since when this row counts. A query that was started again counts from 0. */
+static uint64_t getSince(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const ebpfMonQueryRow *row)
+{
+    char keys[sizeof(row->key) + 4] = "";
+
+    for (unsigned k = 0; k < q->keys; k++)
+        snprintf(keys + strlen(keys), sizeof(keys) - strlen(keys), "%s\t", row->key[k]);
+    return ebpfMonOtlpItemGetSince(m, "query", q->name, keys, (uint64_t)row->count);
+}
+
+typedef struct {
+    const char *part, *description;
+    int isSum;
+    size_t member; /* of ebpfMonQueryRow */
+} Metric;
+
+static void addValues(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const Metric *metric)
+{
+    const char *unit = q->unit;
+    char name[EBPFMON_QUERY_NAME_SIZE + 24];
+    double factor = 1;
+
+    for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcmp(units[i].unit, q->unit) == 0) {
+            unit = units[i].base;
+            factor = units[i].factor;
+        }
+    snprintf(name, sizeof(name), "epics.query.%s.%s", q->name, metric->part);
+    if (ebpfMonOtlpItemBegin(m, name, unit, metric->description))
+        return;
+    if (metric->isSum)
+        ebpfMonOtlpItemOpenSum(m, 0);
+    else
+        ebpfMonOtlpItemOpenGauge(m);
+    for (unsigned i = 0; i < q->rows; i++) {
+        const ebpfMonQueryRow *row = &m->n->queryRow[q->first + i];
+        double value;
+
+        memcpy(&value, (const char *)row + metric->member, sizeof(value));
+        ebpfMonOtlpItemOpenPoint(m, metric->isSum ? getSince(m, q, row) : 0);
+        addAttributes(m, q, row);
+        ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, value * factor);
+        ebpfMonJsonCloseObject(m->j);
+    }
+    ebpfMonOtlpItemClose(m);
+}
+
+static void addQuery(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q)
+{
+    static const Metric sum = { "sum", "The sum of the value", 1, offsetof(ebpfMonQueryRow, sum) };
+    static const Metric most = { "max", "The greatest value", 0, offsetof(ebpfMonQueryRow, max) };
+    static const Metric late = { "p99", "The 99th percentile of the value", 0, offsetof(ebpfMonQueryRow, p99) };
+    char name[EBPFMON_QUERY_NAME_SIZE + 24];
+
+    snprintf(name, sizeof(name), "epics.query.%s.events", q->name);
+    if (ebpfMonOtlpItemBegin(m, name, "{event}", q->title[0] ? q->title : "Events of this query"))
+        return;
+    ebpfMonOtlpItemOpenSum(m, 1);
+    for (unsigned i = 0; i < q->rows; i++) {
+        const ebpfMonQueryRow *row = &m->n->queryRow[q->first + i];
+
+        ebpfMonOtlpItemOpenPoint(m, getSince(m, q, row));
+        addAttributes(m, q, row);
+        ebpfMonOtlpItemAddCount(m, "asInt", (uint64_t)row->count);
+        ebpfMonJsonCloseObject(m->j);
+    }
+    ebpfMonOtlpItemClose(m);
+    if (!q->hasValue)
+        return;
+    addValues(m, q, &sum);
+    addValues(m, q, &most);
+    if (!isnan(m->n->queryRow[q->first].p99))
+        addValues(m, q, &late);
+}
+
+void ebpfMonOtlpQueriesWrite(ebpfMonOtlpItems *m)
+{
+    for (unsigned i = 0; i < m->n->queries; i++)
+        addQuery(m, &m->n->query[i]);
+}
