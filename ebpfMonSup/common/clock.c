@@ -34,6 +34,16 @@ uint64_t ebpfMonClockReal(void)
     return readClock(CLOCK_REALTIME);
 }
 
+int64_t ebpfMonClockUnixSeconds(void)
+{
+    return (int64_t)(ebpfMonClockReal() / EBPFMON_SECOND_NS);
+}
+
+struct timespec ebpfMonClockTimespec(uint64_t ns)
+{
+    return (struct timespec){ (time_t)(ns / EBPFMON_SECOND_NS), (long)(ns % EBPFMON_SECOND_NS) };
+}
+
 uint64_t ebpfMonClockOffsetBetween(ebpfMonClockRead monotonic, ebpfMonClockRead real)
 {
     uint64_t offset = 0, least = UINT64_MAX;

@@ -4,6 +4,7 @@
 #define EBPFMON_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 #include <epicsTime.h>
 
 #define EBPFMON_SECOND_NS 1000000000ull
@@ -19,6 +20,12 @@ uint64_t ebpfMonClockThreadCpu(void);
 
 /* CLOCK_REALTIME: ns since 1970, UTC. Packets carry it. */
 uint64_t ebpfMonClockReal(void);
+
+/* The same in seconds. */
+int64_t ebpfMonClockUnixSeconds(void);
+
+/* A time in ns, as the functions of pthread take it. */
+struct timespec ebpfMonClockTimespec(uint64_t ns);
 
 /* From monotonic time to time since 1970, UTC; ns. Both clocks are read anew in each call. */
 uint64_t ebpfMonClockUnixOffset(void);

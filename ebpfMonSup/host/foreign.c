@@ -60,11 +60,6 @@ static ebpfMonForeignAccounts *lockAccounts(void)
     return all.accounts;
 }
 
-static struct timespec timeOf(uint64_t ns)
-{
-    return (struct timespec){ (time_t)(ns / EBPFMON_SECOND_NS), (long)(ns % EBPFMON_SECOND_NS) };
-}
-
 /* Nonzero: there is no other idle reader. This one does not end, because it may be that no more threads can be made. */
 static int isReserve(const reader *r)
 {
@@ -75,7 +70,7 @@ static int isReserve(const reader *r)
  * end. */
 static int awaitJob(reader *r)
 {
-    struct timespec until = timeOf(ebpfMonClockMonotonic() + IDLE_NS);
+    struct timespec until = ebpfMonClockTimespec(ebpfMonClockMonotonic() + IDLE_NS);
     reader **at;
 
     while (!r->job) {
@@ -88,7 +83,7 @@ static int awaitJob(reader *r)
             return -1;
         }
         /* its caller has not taken the result yet, or it is the reserve */
-        until = timeOf(ebpfMonClockMonotonic() + IDLE_NS);
+        until = ebpfMonClockTimespec(ebpfMonClockMonotonic() + IDLE_NS);
     }
     return 0;
 }
@@ -214,7 +209,7 @@ static int awaitReader(reader *r, uint64_t limit)
                 return ETIMEDOUT;
             until = now + 10000000;
         }
-        at = timeOf(until);
+        at = ebpfMonClockTimespec(until);
         pthread_cond_timedwait(&r->done, &all.lock, &at);
     }
     if (r->took > (r->slept ? SLOW_NS : LONG_NS))

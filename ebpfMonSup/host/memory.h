@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 typedef struct ebpfMonMem ebpfMonMem;
@@ -41,6 +42,15 @@ int ebpfMonMemTextNow(pid_t pid, uint64_t addr, char *buf, size_t size);
 
 /* A pointer; 0 when it cannot be read. */
 uint64_t ebpfMonMemPtr(ebpfMonMem *mem, uint64_t addr);
+
+/* The number of 8 bytes, for example a pointer, at an offset in bytes that were read. */
+static inline uint64_t ebpfMonMemNumberAt(const char *bytes, unsigned offset)
+{
+    uint64_t n;
+
+    memcpy(&n, bytes + offset, sizeof(n));
+    return n;
+}
 
 /* A string of at most size-1 characters with its terminator, or -1: unreadable or longer. */
 int ebpfMonMemStr(ebpfMonMem *mem, uint64_t addr, char *buf, size_t size);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/bigEndian.h"
 #include "inventory/recSyncMessages.h"
 
 #define MAGIC       0x5243 /* "RC" */
@@ -23,16 +24,6 @@ static void put32(uint8_t *at, uint32_t value)
 {
     put16(at, value >> 16);
     put16(at + 2, value & 0xffff);
-}
-
-static unsigned get16(const uint8_t *at)
-{
-    return (unsigned)at[0] << 8 | at[1];
-}
-
-static uint32_t get32(const uint8_t *at)
-{
-    return (uint32_t)get16(at) << 16 | get16(at + 2);
 }
 
 void ebpfMonRecSyncOutFree(ebpfMonRecSyncOut *out)
@@ -164,9 +155,9 @@ int ebpfMonRecSyncInTake(ebpfMonRecSyncIn *in, uint32_t *nonce)
     skipRest(in);
     if (in->skip || in->length < HEADER)
         return ebpfMonRecSyncNothing;
-    message = get16(in->bytes + 2);
-    length = get32(in->bytes + 4);
-    if (get16(in->bytes) != MAGIC || length > BODY_MAX)
+    message = ebpfMonBigEndianGet16(in->bytes + 2);
+    length = ebpfMonBigEndianGet32(in->bytes + 4);
+    if (ebpfMonBigEndianGet16(in->bytes) != MAGIC || length > BODY_MAX)
         return ebpfMonRecSyncBad;
     isShort = message == GOT_PING ? length < 4 : message == GOT_GREETING ? length < 1 : 0;
     if (isShort)
@@ -174,7 +165,7 @@ int ebpfMonRecSyncInTake(ebpfMonRecSyncIn *in, uint32_t *nonce)
     if (message == GOT_PING && in->length < HEADER + 4)
         return ebpfMonRecSyncNothing;
     if (message == GOT_PING)
-        *nonce = get32(in->bytes + HEADER);
+        *nonce = ebpfMonBigEndianGet32(in->bytes + HEADER);
     in->skip = (uint64_t)HEADER + length;
     skipRest(in);
     return message == GOT_PING ? ebpfMonRecSyncPing : message == GOT_GREETING ? ebpfMonRecSyncGreeting : ebpfMonRecSyncOther;
@@ -182,10 +173,11 @@ int ebpfMonRecSyncInTake(ebpfMonRecSyncIn *in, uint32_t *nonce)
 
 int ebpfMonRecSyncParseAnnouncement(const uint8_t *bytes, size_t length, ebpfMonRecSyncServer *server)
 {
-    if (length < ANNOUNCED || get16(bytes) != MAGIC || get16(bytes + 2) != 0 || get16(bytes + 8) == 0)
+    if (length < ANNOUNCED || ebpfMonBigEndianGet16(bytes) != MAGIC || ebpfMonBigEndianGet16(bytes + 2) != 0 ||
+        ebpfMonBigEndianGet16(bytes + 8) == 0)
         return -1;
     memcpy(&server->address, bytes + 4, sizeof(server->address));
     memcpy(&server->port, bytes + 8, sizeof(server->port));
-    server->key = get32(bytes + 12);
+    server->key = ebpfMonBigEndianGet32(bytes + 12);
     return 0;
 }

@@ -32,14 +32,6 @@ typedef struct {
     size_t clientRoom, useRoom, nameRoom;
 } look;
 
-static uint64_t numberAt(const char *bytes, unsigned offset)
-{
-    uint64_t n;
-
-    memcpy(&n, bytes + offset, sizeof(n));
-    return n;
-}
-
 static int isLate(const look *l)
 {
     return ebpfMonClockMonotonic() >= l->until;
@@ -68,7 +60,7 @@ static int readTarget(const look *l, const char *ciu, long *record, char *name, 
 
     if (!b->chanAddr)
         memcpy(&channel.addr, ciu + b->ciuDbch, sizeof(channel.addr));
-    else if (ebpfMonMemRead(l->mem, numberAt(ciu, b->ciuDbch), &channel, sizeof(channel)))
+    else if (ebpfMonMemRead(l->mem, ebpfMonMemNumberAt(ciu, b->ciuDbch), &channel, sizeof(channel)))
         return -1;
     *record = ebpfMonCatalogueFindAddr(l->cat, channel.addr.precord);
     if (*record < 0)
@@ -125,7 +117,8 @@ static int addChannels(look *l, const struct layoutList *list, uint64_t clientAt
         if (isLate(l) || at % sizeof(uint64_t) || ebpfMonMemRead(l->mem, at, ciu, sizeof(ciu)))
             return -1;
         memcpy(&node, ciu, sizeof(node));
-        if (node.prev != before || numberAt(ciu, l->base->ciuClient) != clientAt || addChannel(l, ciu, client))
+        if (node.prev != before || ebpfMonMemNumberAt(ciu, l->base->ciuClient) != clientAt ||
+            addChannel(l, ciu, client))
             return -1;
         before = at;
         at = node.next;
@@ -158,8 +151,8 @@ static int addClient(look *l, uint64_t at, const char *head)
     memcpy(&client.addr, head + b->clAddr + 4, sizeof(client.addr));
     memcpy(&chans, head + b->clChans, sizeof(chans));
     memcpy(&pending, head + b->clPending, sizeof(pending));
-    if (readClaim(l->mem, numberAt(head, b->clUser), client.user, sizeof(client.user)) ||
-        readClaim(l->mem, numberAt(head, b->clHost), client.host, sizeof(client.host)) ||
+    if (readClaim(l->mem, ebpfMonMemNumberAt(head, b->clUser), client.user, sizeof(client.user)) ||
+        readClaim(l->mem, ebpfMonMemNumberAt(head, b->clHost), client.host, sizeof(client.host)) ||
         addChannels(l, &chans, at, &client) || addChannels(l, &pending, at, &client) ||
         ebpfMonArrayGrow(&to->client, &l->clientRoom, to->clients + 1u, 16, sizeof(*to->client)))
         return -1;

@@ -16,14 +16,6 @@ typedef struct {
     const ebpfMonBaseRelease *base;
 } Look;
 
-static uint64_t numberAt(const char *bytes, unsigned offset)
-{
-    uint64_t n;
-
-    memcpy(&n, bytes + offset, sizeof(n));
-    return n;
-}
-
 /* A name, or none yet. */
 static int isName(ebpfMonMem *mem, uint64_t at)
 {
@@ -40,10 +32,12 @@ static int isChannel(const Look *l, uint64_t at, uint64_t client)
     uint64_t precord, as;
     uint32_t access;
 
-    if (ebpfMonMemRead(l->mem, at, ciu, sizeof(ciu)) || numberAt(ciu, b->ciuClient) != client)
+    if (ebpfMonMemRead(l->mem, at, ciu, sizeof(ciu)) || ebpfMonMemNumberAt(ciu, b->ciuClient) != client)
         return 0;
-    precord = b->chanAddr ? ebpfMonMemPtr(l->mem, numberAt(ciu, b->ciuDbch) + b->chanAddr) : numberAt(ciu, b->ciuDbch);
-    as = numberAt(ciu, b->ciuAs);
+    precord = ebpfMonMemNumberAt(ciu, b->ciuDbch);
+    if (b->chanAddr)
+        precord = ebpfMonMemPtr(l->mem, precord + b->chanAddr);
+    as = ebpfMonMemNumberAt(ciu, b->ciuAs);
     return ebpfMonCatalogueFindAddr(l->cat, precord) >= 0 &&
            (!as || (ebpfMonMemRead(l->mem, as + b->asAccess, &access, sizeof(access)) == 0 &&
                     access <= EBPFMON_AS_WRITE));
@@ -61,8 +55,9 @@ static int judgeClient(const Look *l, uint64_t at, const char *head)
     memcpy(&stk, head + b->clRecvStk, sizeof(stk));
     memcpy(&cnt, head + b->clRecvCnt, sizeof(cnt));
     memcpy(&channels, head + b->clChans, sizeof(channels));
-    if (family != AF_INET || !numberAt(head, b->clRecvBuf) || stk > cnt || !isName(l->mem, numberAt(head, b->clUser)) ||
-        !isName(l->mem, numberAt(head, b->clHost)) || channels.count < 0 || !channels.first != !channels.count)
+    if (family != AF_INET || !ebpfMonMemNumberAt(head, b->clRecvBuf) || stk > cnt ||
+        !isName(l->mem, ebpfMonMemNumberAt(head, b->clUser)) || !isName(l->mem, ebpfMonMemNumberAt(head, b->clHost)) ||
+        channels.count < 0 || !channels.first != !channels.count)
         return -1;
     if (!channels.first)
         return 0;
@@ -78,7 +73,7 @@ int ebpfMonCaServerIsKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_
 
     if (!clientQ || ebpfMonMemRead(mem, clientQ, &q, sizeof(q)))
         return 0;
-    for (uint64_t at = q.first; at && known == 0 && q.count-- > 0; at = numberAt(head, 0)) {
+    for (uint64_t at = q.first; at && known == 0 && q.count-- > 0; at = ebpfMonMemNumberAt(head, 0)) {
         if (ebpfMonMemRead(mem, at, head, sizeof(head)))
             return -1;
         known = judgeClient(&l, at, head);

@@ -54,15 +54,10 @@ static void closeProbe(const ebpfMonProbe *probe)
         close(probe->fd);
 }
 
-static struct timespec timeOf(uint64_t ns)
-{
-    return (struct timespec){ (time_t)(ns / EBPFMON_SECOND_NS), (long)(ns % EBPFMON_SECOND_NS) };
-}
-
 /* Under the lock. NULL: there was nothing for a while. */
 static closing *takeNext(void)
 {
-    struct timespec until = timeOf(ebpfMonClockMonotonic() + IDLE_NS);
+    struct timespec until = ebpfMonClockTimespec(ebpfMonClockMonotonic() + IDLE_NS);
     closing *c;
     int late = 0;
 
@@ -167,7 +162,7 @@ void ebpfMonCloserCloseLater(const ebpfMonProbe *probes, unsigned count)
 
 int ebpfMonCloserFinish(double seconds)
 {
-    struct timespec until = timeOf(ebpfMonClockMonotonic() + (uint64_t)(seconds * 1e9));
+    struct timespec until = ebpfMonClockTimespec(ebpfMonClockMonotonic() + (uint64_t)(seconds * 1e9));
     int late = 0, left;
 
     pthread_once(&closer.once, initialiseCloser);

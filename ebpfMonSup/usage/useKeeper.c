@@ -91,11 +91,6 @@ void ebpfMonUseKeeperFree(ebpfMonUseKeeper *k)
     free(k);
 }
 
-static int64_t getUnixTime(void)
-{
-    return (int64_t)(ebpfMonClockReal() / EBPFMON_SECOND_NS);
-}
-
 static void publishState(ebpfMonUseKeeper *k, ebpfMonLogState state, const char *message)
 {
     ebpfMonPublished *published;
@@ -163,7 +158,7 @@ static int writeWatched(ebpfMonUseKeeper *k, char *why, size_t size)
         int ways = (k->calls.areClientsRead(k->calls.arg, k->ioc[i].id) ? EBPFMON_WATCHED_LISTS : 0) |
                    (k->ioc[i].seesPuts ? EBPFMON_WATCHED_PUTS : 0) | (seesPackets ? EBPFMON_WATCHED_PACKETS : 0);
 
-        status = ebpfMonUseStoreAddWatched(k->store, k->ioc[i].name, ways, getUnixTime(), why, size);
+        status = ebpfMonUseStoreAddWatched(k->store, k->ioc[i].name, ways, ebpfMonClockUnixSeconds(), why, size);
     }
     return status;
 }
@@ -171,7 +166,7 @@ static int writeWatched(ebpfMonUseKeeper *k, char *why, size_t size)
 /* One batch of at most BATCH notes. Their number, or -1: then they are notes again. */
 static int writeBatch(ebpfMonUseKeeper *k, size_t *cursor, int all, char *why, size_t size)
 {
-    unsigned n = ebpfMonUseNotesTake(k->notes, cursor, getUnixTime(), all, k->use, BATCH);
+    unsigned n = ebpfMonUseNotesTake(k->notes, cursor, ebpfMonClockUnixSeconds(), all, k->use, BATCH);
     int status = 0;
 
     for (unsigned i = 0; i < n && status == 0; i++)

@@ -8,11 +8,6 @@
 
 #define WHO_SIZE 192
 
-static int64_t getUnixTime(void)
-{
-    return (int64_t)(ebpfMonClockReal() / EBPFMON_SECOND_NS);
-}
-
 /* As in the line of a put (put/writerText.c). */
 static void formatWho(const ebpfMonPutClient *client, char *buf, size_t size)
 {
@@ -41,7 +36,7 @@ void ebpfMonUseSourcesAddPut(ebpfMonUseNotes *notes, const ebpfMonPut *put)
     else
         snprintf(who, sizeof(who), "%s", put->who);
     if (ebpfMonUseNotesAdd(notes, put->ioc, put->pv, ebpfMonUseWrite,
-                           ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, who, strlen(who)) | 1, getUnixTime(), 1))
+                           ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, who, strlen(who)) | 1, ebpfMonClockUnixSeconds(), 1))
         ebpfMonUseNotesSetWho(notes, put->ioc, put->pv, ebpfMonUseWrite, who);
 }
 
@@ -83,8 +78,8 @@ void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *tabl
         ebpfMonTextCopy(name, sizeof(name), ev->name);
     else if (ev->protocol != ebpfMonWireCa || !findName(table, iocId, &ev->peer, ev->sid, name, sizeof(name)))
         return;
-    if (!ebpfMonUseNotesAdd(notes, server, name, kind, hashPeer(ev->peer.addr, ev->peer.port), getUnixTime(),
-                            kind == ebpfMonUseRead))
+    if (!ebpfMonUseNotesAdd(notes, server, name, kind, hashPeer(ev->peer.addr, ev->peer.port),
+                            ebpfMonClockUnixSeconds(), kind == ebpfMonUseRead))
         return;
     ebpfMonPutClientsFind(clients, &ev->peer, ev->user, ev->host, &client);
     formatWho(&client, who, sizeof(who));
@@ -107,7 +102,7 @@ static void addUse(ebpfMonUseNotes *notes, const ebpfMonClientIoc *ioc, const eb
 void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table)
 {
     const ebpfMonClientIoc *ioc;
-    int64_t at = getUnixTime();
+    int64_t at = ebpfMonClockUnixSeconds();
 
     if (!ebpfMonUseNotesAreWanted(notes))
         return;

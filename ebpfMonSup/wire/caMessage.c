@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/bigEndian.h"
 #include "wire/caMessage.h"
 
 #define CLIENT 1u
@@ -37,16 +38,6 @@ static const uint8_t senders[] = {
     [EBPFMON_CA_SERVER_DISCONN] = SERVER
 };
 
-static unsigned get16(const uint8_t *p)
-{
-    return (unsigned)p[0] << 8 | p[1];
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-    return (uint32_t)get16(p) << 16 | get16(p + 2);
-}
-
 int ebpfMonCaHeaderParse(ebpfMonCaHeader *h, const uint8_t *p, size_t have)
 {
     if (have && p[0])
@@ -55,20 +46,20 @@ int ebpfMonCaHeaderParse(ebpfMonCaHeader *h, const uint8_t *p, size_t have)
         return -1;
     if (have < EBPFMON_CA_HEADER)
         return 0;
-    h->cmd = get16(p);
-    h->size = get16(p + 2);
-    h->type = get16(p + 4);
-    h->count = get16(p + 6);
-    h->cid = get32(p + 8);
-    h->extra = get32(p + 12);
+    h->cmd = ebpfMonBigEndianGet16(p);
+    h->size = ebpfMonBigEndianGet16(p + 2);
+    h->type = ebpfMonBigEndianGet16(p + 4);
+    h->count = ebpfMonBigEndianGet16(p + 6);
+    h->cid = ebpfMonBigEndianGet32(p + 8);
+    h->extra = ebpfMonBigEndianGet32(p + 12);
     h->head = EBPFMON_CA_HEADER;
     if (h->size == 0xffff) {
         if (h->count)
             return -1;
         if (have < EBPFMON_CA_HEADER_MAX)
             return 0;
-        h->size = get32(p + 16);
-        h->count = get32(p + 20);
+        h->size = ebpfMonBigEndianGet32(p + 16);
+        h->count = ebpfMonBigEndianGet32(p + 20);
         h->head = EBPFMON_CA_HEADER_MAX;
     }
     return h->size % 8 ? -1 : 1; /* both ends refuse what is not aligned */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "common/bigEndian.h"
 #include "wire/packet.h"
 
 #define PROTO_TCP 6
@@ -8,16 +9,6 @@
 #define IP_MIN  20
 #define TCP_MIN 20
 #define UDP_LEN 8
-
-static uint16_t get16(const uint8_t *p)
-{
-    return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-    return (uint32_t)get16(p) << 16 | get16(p + 2);
-}
 
 ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireLen, ebpfMonSegment *s)
 {
@@ -32,7 +23,7 @@ ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireL
     if (len < IP_MIN || ip[0] >> 4 != 4)
         return ebpfMonPacketOther;
     ipLen = (size_t)(ip[0] & 0xf) * 4;
-    total = get16(ip + 2);
+    total = ebpfMonBigEndianGet16(ip + 2);
     proto = ip[9];
     if (proto != PROTO_TCP && proto != PROTO_UDP)
         return ebpfMonPacketOther;
@@ -41,7 +32,7 @@ ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireL
         total = wireLen;
     if (ipLen < IP_MIN || ipLen > len || ipLen > total)
         return ebpfMonPacketOther;
-    if (get16(ip + 6) & 0x3fff) /* more fragments, or an offset */
+    if (ebpfMonBigEndianGet16(ip + 6) & 0x3fff) /* more fragments, or an offset */
         return ebpfMonPacketFragment;
     if (len > total)
         len = total;
@@ -56,15 +47,15 @@ ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireL
     memcpy(&s->toPort, p + 2, 2);
     if (proto == PROTO_UDP) {
         head = UDP_LEN;
-        if (get16(p + 4) < UDP_LEN || get16(p + 4) > total)
+        if (ebpfMonBigEndianGet16(p + 4) < UDP_LEN || ebpfMonBigEndianGet16(p + 4) > total)
             return ebpfMonPacketOther;
-        total = get16(p + 4);
+        total = ebpfMonBigEndianGet16(p + 4);
     } else {
         head = (size_t)(p[12] >> 4) * 4;
         if (head < TCP_MIN || head > total)
             return ebpfMonPacketOther;
-        s->seq = get32(p + 4);
-        s->ack = get32(p + 8);
+        s->seq = ebpfMonBigEndianGet32(p + 4);
+        s->ack = ebpfMonBigEndianGet32(p + 8);
         s->flags = p[13];
     }
     s->wire = total - head;
