@@ -18,10 +18,12 @@ reports=$copy/reports
 
 # Suites in which every thread of the monitor works. The instrumented monitor is some ten times slower, so suites that
 # judge cost or delays are not among them; nor are tests of its memory and its number of threads, which the runtime takes
-# part in, and that of SIGTERM, which the runtime delivers late.
+# part in, that of SIGTERM, which the runtime delivers late, and those of tables by PV Access.
 tests="(test_puts or test_counts or test_trace or test_hand_overs or test_lifecycle or test_logs or test_otlp or \
-test_rules or test_pvs or test_health or test_packets or test_put_origins) and not \
-(test_puts_table or test_three_users_in_a_row or test_table or test_resources_against_proc or \
+test_rules or test_pvs or test_health or test_packets or test_put_origins or test_queries or test_query_files or test_usage or \
+test_inventory or test_turns or test_clients) and not \
+(test_puts_table or test_three_users_in_a_row or test_table or by_pva or test_in_turns or test_it_tries_again or \
+test_resources_against_proc or \
 test_bounded_memory_over_restarts or test_start_that_runs_out_of_threads or SIGTERM)"
 if [ $# -gt 0 ]; then
     tests=$1
