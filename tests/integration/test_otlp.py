@@ -103,8 +103,8 @@ def test_metrics_of_a_query(ioc, monitor, rotel):
     for value in range(5):
         ioc.put("TARGET", value)
     ioc.put("STR", "once")
-    rows = until(lambda: len(monitor.list("PUT_TIME_CNTS")) >= 2 and monitor.list("PUT_TIME_CNTS"), 20, "two rows")
-    assert rows[0] >= 5
+    until(lambda: len(monitor.list("PUT_TIME_CNTS")) >= 2 and monitor.list("PUT_TIME_CNTS")[0] >= 5, 20,
+          lambda: f"two rows: {monitor.list('PUT_TIME_CNTS')}")
     until(lambda: f"Value: {int(monitor.list('PUT_TIME_CNTS')[0])}" in rotel.metric("epics.query.PUT_TIME.events"), 20,
           lambda: str(rotel.metric("epics.query.PUT_TIME.events")))
     events = rotel.metric("epics.query.PUT_TIME.events")

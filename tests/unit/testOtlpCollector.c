@@ -118,8 +118,8 @@ static void testHanging(void)
     put(0, 100000);
     testOk(ebpfMonClockSeconds() - start < 5, "nobody waits: 100000 puts in %.2f s", ebpfMonClockSeconds() - start);
     WAIT(readShown().state == ebpfMonLogTrouble);
-    WAIT(readShown().lost - before.lost > 1000); /* the queue is full */
-    testOk1(readShown().queue > 90);
+    WAIT(readShown().lost - before.lost > 1000); /* the IOC's share of the queue is full */
+    testOk1(readShown().queue > 70 && readShown().queue < 90);
     conf.target[ebpfMonOtlpLogs].timeout = 10;
     ebpfMonOtlpConfigure(otlp, &conf);
     finish(1, 100000);
