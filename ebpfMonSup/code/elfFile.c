@@ -12,29 +12,19 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
-#include <unistd.h>
+#include "code/elfBytes.h"
 #include "code/elfDynamic.h"
 #include "code/elfFile.h"
 #include "code/machine.h"
-#include "common/clock.h"
 
 #define PIECE      (64u * 1024u)
 #define KEEP       64u             /* carried over from piece to piece: longer than any name */
 #define MAX_TABLE  (1ull << 30)    /* bytes of one table: 44 million symbols */
 #define MAX_SEARCH (64ull << 20)   /* bytes of one segment searched for a text */
 #define MAX_PHDRS  256u
-#define MAX_BYTES  (512ull << 20)  /* the budget of a file */
-#define MAX_CPU    500000000ull    /* ns */
 #define MAX_NOTES  4096u
 #define MAX_SPOTS  16u             /* places of one name in a string table; linkers share tails of strings */
 #define MAX_NAMES  32u
-
-struct ebpfMonElfBudget {
-    uint64_t bytes;                /* read */
-    uint64_t cpu;                  /* CPU time of the thread (ns) when the file was opened */
-    int      isOver;
-};
 
 typedef struct {
     uint32_t offset;               /* in the string table */
@@ -47,22 +37,9 @@ typedef struct {
     unsigned each[MAX_NAMES];
 } Spots;
 
-/* pread until "len" or the end of the file, or of the budget; bytes read. */
 static size_t readAt(const ebpfMonElfFile *file, void *buf, size_t len, uint64_t offset)
 {
-    ebpfMonElfBudget *budget = file->budget;
-    size_t done = 0;
-
-    budget->bytes += len;
-    budget->isOver |= budget->bytes > MAX_BYTES || ebpfMonClockThreadCpu() - budget->cpu > MAX_CPU;
-    while (!budget->isOver && done < len && offset + done <= INT64_MAX) {
-        ssize_t n = pread(file->fd, (char *)buf + done, len - done, (off_t)(offset + done));
-
-        if (n <= 0)
-            break;
-        done += (size_t)n;
-    }
-    return done;
+    return ebpfMonElfBytesRead(file->bytes, buf, len, offset);
 }
 
 /* The build-id from a PT_NOTE segment of "size" bytes at "offset". */
@@ -140,10 +117,9 @@ int ebpfMonElfOpen(ebpfMonElfFile *file, int fd)
 
     memset(file, 0, sizeof(*file));
     file->fd = fd;
-    file->budget = calloc(1, sizeof(*file->budget));
-    if (!file->budget)
+    file->bytes = ebpfMonElfBytesNew(fd);
+    if (!file->bytes)
         return -1;
-    file->budget->cpu = ebpfMonClockThreadCpu();
     if (readHeader(file, &ehdr)) {
         ebpfMonElfClose(file);
         return -1;
@@ -175,13 +151,13 @@ int ebpfMonElfOpen(ebpfMonElfFile *file, int fd)
 
 void ebpfMonElfClose(ebpfMonElfFile *file)
 {
-    free(file->budget);
-    file->budget = NULL;
+    ebpfMonElfBytesFree(file->bytes);
+    file->bytes = NULL;
 }
 
 int ebpfMonElfIsOver(const ebpfMonElfFile *file)
 {
-    return file->budget->isOver;
+    return ebpfMonElfBytesIsOver(file->bytes);
 }
 
 static int bySpot(const void *a, const void *b)

@@ -2,10 +2,9 @@
 /*
  * An ELF64 file on disk: its build-id, load segments, named symbols and bytes.
  *
- * Nothing in the file is trusted: every table is bounded and read by pread, so a file that is
- * truncated or rewritten while it is open gives short reads and not a signal. A sparse file of 12 KiB can have tables of
- * gigabytes, so an open file has a budget: 512 MiB, 0.5 s of CPU time. Beyond the budget every read returns the end of the
- * file. A read may take any time (FUSE): call these functions only in a job (host/foreign.h).
+ * Nothing in the file is trusted: every table is bounded, and a file that is truncated or rewritten while it is open gives
+ * short reads. A sparse file of 12 KiB can have tables of gigabytes, so an open file has a budget (elfBytes.h). A read may
+ * take any time (FUSE): call these functions only in a job (host/foreign.h).
  *
  * Section headers are not needed to run a file. Without them .dynsym is found as the loader finds it (elfDynamic.h).
  */
@@ -30,11 +29,9 @@ typedef struct {
     int      isImported;  /* another file defines it, and this one uses it */
 } ebpfMonElfSymbol;
 
-typedef struct ebpfMonElfBudget ebpfMonElfBudget;
-
 typedef struct ebpfMonElfFile {
     int      fd;          /* the caller's */
-    ebpfMonElfBudget *budget; /* what was used of it */
+    struct ebpfMonElfBytes *bytes; /* with the budget (elfBytes.h) */
     uint64_t sections;    /* where the section headers begin in the file */
     unsigned nSections;
     unsigned sectionNames; /* number of the section that has their names, 0: none */
@@ -66,7 +63,7 @@ size_t ebpfMonElfReadSection(const ebpfMonElfFile *file, const Elf64_Shdr *secti
 /* Finds the first symbol table of a type (SHT_DYNSYM, SHT_SYMTAB), and its strings. Nonzero: there is one. */
 int ebpfMonElfTable(const ebpfMonElfFile *file, uint32_t type, Elf64_Shdr *table, Elf64_Shdr *strings);
 
-/* Nonzero: the budget is used up, so what was found is not all. */
+/* As ebpfMonElfBytesIsOver. Nonzero: what was found is not all. */
 int ebpfMonElfIsOver(const ebpfMonElfFile *file);
 
 /* Looks up names[0..count) in .dynsym; names that are not there in .symtab; then in .symtab of the files with its symbols. Only

@@ -23,6 +23,8 @@
 #define MAX_KNOWN    2048u     /* files of interest, kept because watched IOCs point to them */
 #define LOOK_SECONDS 2.0       /* for one file */
 #define CHECK_AFTER  (10 * EBPFMON_SECOND_NS)
+#define SLOW_STEPS   6         /* a file that took too much CPU time, on a busy host perhaps, is read again after 10 s, … 640 s */
+
 /* Any file that was seen. */
 typedef struct Seen {
     struct Seen *next;
@@ -34,6 +36,8 @@ typedef struct Seen {
     uint32_t pathHash;
     ebpfMonKnown *known;   /* NULL: of no interest */
     int      failed;       /* why it is not used, as errno: EFBIG, ENOTSUP; 0: it is */
+    int      slow;         /* how often it took too much CPU time, up to SLOW_STEPS */
+    uint64_t readAgain;    /* monotonic ns: then it is read again, for that reason; 0: it is not */
 } Seen;
 
 struct ebpfMonImageCache {
@@ -213,7 +217,7 @@ static fileLook *lookAt(const ebpfMonImageCache *cache, pid_t pid, const ebpfMon
     look->symbols.pid = pid;
     snprintf(look->symbols.program, sizeof(look->symbols.program), "%s", map->path);
     if (seen) {
-        look->isSeen = seen->size >= 0 && !isNameless(seen);
+        look->isSeen = seen->size >= 0 && !isNameless(seen) && !(seen->readAgain && ebpfMonClockMonotonic() >= seen->readAgain);
         look->size = seen->size;
         look->modified = seen->modified;
     }
@@ -272,6 +276,13 @@ static Seen *addSeen(ebpfMonImageCache *cache, const ebpfMonMapping *map, Seen *
     return seen;
 }
 
+static void noteSlowness(Seen *seen, int isSlow)
+{
+    seen->readAgain = isSlow ? ebpfMonClockMonotonic() + (CHECK_AFTER << seen->slow) : 0;
+    if (isSlow && seen->slow < SLOW_STEPS)
+        seen->slow++;
+}
+
 /* Updates what is known about the file. 0, or -1 with errno: the file cannot be opened, or cannot be read
  * completely. */
 static int update(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map, Seen **bucket, Seen **seen)
@@ -288,6 +299,8 @@ static int update(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map
         err = !*seen ? ENOMEM : look->isRead && noteRead(cache, map, look, *seen) ? errno : err;
     }
     if (*seen && look->isRead) {
+        noteSlowness(*seen, err == ETIME);
+        err = err == ETIME ? EFBIG : err;
         (*seen)->failed = err;
         if (err != 0 && err != EFBIG && err != ENOTSUP)
             (*seen)->size = -1; /* it is read again */

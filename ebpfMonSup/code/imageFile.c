@@ -214,5 +214,5 @@ int ebpfMonImageFileRead(int fd, const ebpfMonSymbolPlaces *places, ebpfMonKnown
     over = ebpfMonElfIsOver(&file);
     ebpfMonSymbolFilesClose(&file);
     ebpfMonElfClose(&file);
-    return isOfInterest && !*known ? ENOMEM : over ? EFBIG : 0;
+    return isOfInterest && !*known ? ENOMEM : over;
 }

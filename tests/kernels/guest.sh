@@ -133,9 +133,10 @@ if [ "$(val M:STATE)" = Failed ] || ! [ -d /proc/$MONPID ]; then
     fi
     end
 fi
-until_ 60 eval '[ "$(val M:IOC_CNT)" = 2 ]'
-until_ 60 eval 'case $(val M:IOC_LEVELS) in "256 trace trace "*) true;; *) false;; esac'
+until_ 60 eval '[ "$(val M:IOC_CNT)" = 2 ]' &&
+    until_ 60 eval 'case $(val M:IOC_LEVELS) in "256 trace trace "*) true;; *) false;; esac' || isBad=1
 show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
+[ -z "$isBad" ] || finish # there is nothing to see but the log
 queries
 grep -q ' start-only' /proc/cmdline && finish
 

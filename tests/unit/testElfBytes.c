@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* code/elfBytes.h: the bytes are those of the file, and the budget of bytes and of CPU time ends it; code/imageCache.h: what took too
+ * much CPU time is read again later. Both clocks are this program's. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <epicsUnitTest.h>
+#include <testMain.h>
+#include "code/elfBytes.h"
+#include "code/image.h"
+#include "common/clock.h"
+
+#define SIZE    (40u * 4096u + 100u) /* more than is kept */
+#define READS   20000
+#define MEGA    (1u << 20)
+
+static atomic_int isSlow;
+static _Atomic uint64_t cpu, later;
+
+uint64_t ebpfMonClockThreadCpu(void)
+{
+    return isSlow ? cpu += 300000000 : cpu;
+}
+
+uint64_t ebpfMonClockMonotonic(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * EBPFMON_SECOND_NS + (uint64_t)now.tv_nsec + later;
+}
+
+static uint8_t content[SIZE];
+
+static FILE *makeFile(void)
+{
+    FILE *file = tmpfile();
+
+    for (unsigned i = 0; i < SIZE; i++)
+        content[i] = (uint8_t)(rand() >> 8);
+    if (!file || fwrite(content, 1, SIZE, file) != SIZE || fflush(file))
+        testAbort("no temporary file");
+    return file;
+}
+
+static void testContent(int fd)
+{
+    ebpfMonElfBytes *b = ebpfMonElfBytesNew(fd);
+    unsigned wrong = 0;
+
+    for (unsigned i = 0; i < READS; i++) {
+        static const size_t sizes[] = { 1, 8, 64, 511, 512, 513, 9000 };
+        uint8_t buf[9000];
+        size_t want = sizes[(unsigned)rand() % 7], at = (size_t)rand() % (SIZE + 50);
+        size_t have = at >= SIZE ? 0 : SIZE - at < want ? SIZE - at : want;
+
+        wrong += ebpfMonElfBytesRead(b, buf, want, at) != have || memcmp(buf, content + (at < SIZE ? at : 0), have);
+    }
+    testOk(!wrong && !ebpfMonElfBytesIsOver(b), "%d reads, %u of them wrong", READS, wrong);
+    ebpfMonElfBytesFree(b);
+}
+
+static void testEnds(int fd)
+{
+    ebpfMonElfBytes *b = ebpfMonElfBytesNew(fd);
+    uint8_t buf[600];
+
+    testOk1(ebpfMonElfBytesRead(b, buf, 8, SIZE - 3) == 3);
+    testOk1(ebpfMonElfBytesRead(b, buf, 8, UINT64_MAX) == 0 && ebpfMonElfBytesRead(b, buf, 8, UINT64_MAX - 7) == 0);
+    testOk1(ebpfMonElfBytesRead(b, buf, 600, INT64_MAX) == 0 && ebpfMonElfBytesRead(b, buf, 600, UINT64_MAX) == 0);
+    if (ftruncate(fd, 5000))
+        testAbort("ftruncate");
+    testOk1(ebpfMonElfBytesRead(b, buf, 8, 30 * 4096) == 0 && ebpfMonElfBytesRead(b, buf, 600, 4900) == 100);
+    ebpfMonElfBytesFree(b);
+}
+
+static void testBudgets(int fd)
+{
+    ebpfMonElfBytes *b = ebpfMonElfBytesNew(fd);
+    char *buf = malloc(64 * MEGA);
+    unsigned n;
+
+    if (!buf)
+        testAbort("no memory");
+    for (n = 0; n < 100 && !ebpfMonElfBytesIsOver(b); n++)
+        ebpfMonElfBytesRead(b, buf, 64 * MEGA, 0);
+    testOk(n == 9 && ebpfMonElfBytesIsOver(b) == EFBIG, "over after %u x 64 MiB", n);
+    testOk1(ebpfMonElfBytesRead(b, buf, 8, 0) == 0 && ebpfMonElfBytesRead(b, buf, 1000, 0) == 0);
+    ebpfMonElfBytesFree(b);
+    b = ebpfMonElfBytesNew(fd);
+    ebpfMonElfBytesRead(b, buf, 8, 0);
+    isSlow = 1;
+    for (n = 0; n < 1000 && ebpfMonElfBytesRead(b, buf, 8, 0) == 8; n++)
+        ; /* all of a page that is kept */
+    testOk(n > 1 && n < 200 && ebpfMonElfBytesIsOver(b) == ETIME, "a slow host: over after %u small reads", n);
+    isSlow = 0;
+    ebpfMonElfBytesFree(b);
+    free(buf);
+}
+
+/* 0; errno. */
+static int look(ebpfMonImageCache *cache)
+{
+    ebpfMonImage image;
+    int rc = ebpfMonImageRead(cache, getpid(), &image);
+
+    return rc < 0 ? errno : rc ? ENOENT : 0;
+}
+
+/* This program has all of EPICS Base mapped. */
+static void testReadAgain(void)
+{
+    ebpfMonImageCache *cache = ebpfMonImageCacheNew();
+
+    isSlow = 1;
+    testOk1(look(cache) == EFBIG);
+    isSlow = 0;
+    testOk(look(cache) == EFBIG, "the host is fast again: not read again at once");
+    later = 11 * EBPFMON_SECOND_NS;
+    isSlow = 1;
+    testOk(look(cache) == EFBIG, "after 10 s the host is slow again");
+    isSlow = 0;
+    later += 11 * EBPFMON_SECOND_NS;
+    testOk(look(cache) == EFBIG, "10 s later it is not read yet");
+    later += 11 * EBPFMON_SECOND_NS;
+    testOk(look(cache) == 0, "20 s later it is, and is an IOC");
+    ebpfMonImageCacheFree(cache);
+}
+
+MAIN(testElfBytes)
+{
+    FILE *file;
+
+    testPlan(13);
+    srand(1);
+    file = makeFile();
+    testContent(fileno(file));
+    testEnds(fileno(file));
+    testBudgets(fileno(file));
+    fclose(file);
+    testReadAgain();
+    return testDone();
+}
