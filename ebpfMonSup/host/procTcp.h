@@ -6,21 +6,7 @@
 #ifndef EBPFMON_PROCTCP_H
 #define EBPFMON_PROCTCP_H
 
-#include <stdint.h>
-#include <sys/types.h>
-
-enum { ebpfMonTcpEstablished = 1, ebpfMonTcpListen = 10 }; /* include/net/tcp_states.h */
-
-typedef struct {
-    unsigned state;
-    int      v4;              /* both addresses are IPv4, mapped into IPv6, or :: (0, as 0.0.0.0) */
-    uint32_t local, remote;   /* network byte order, ports too */
-    uint16_t localPort, remotePort;
-    uid_t    uid;
-    unsigned long inode;
-} ebpfMonTcpRow;
-
-#define EBPFMON_TCP_STATE(state) (1u << (state)) /* of a set of states */
+#include "host/tcpDiag.h"
 
 /* Calls "each" for the sockets that are in one of "states", in the network namespace of process "pid" (0: our own), until
  * "each" returns nonzero. Returns this value, or 0. Asks the kernel by sock_diag(7) (tcpDiag.h); if the kernel does not

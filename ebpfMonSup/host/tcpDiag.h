@@ -7,7 +7,21 @@
 #ifndef EBPFMON_TCPDIAG_H
 #define EBPFMON_TCPDIAG_H
 
-#include "host/procTcp.h"
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { ebpfMonTcpEstablished = 1, ebpfMonTcpListen = 10 }; /* include/net/tcp_states.h */
+
+typedef struct {
+    unsigned state;
+    int      v4;              /* both addresses are IPv4, mapped into IPv6, or :: (0, as 0.0.0.0) */
+    uint32_t local, remote;   /* network byte order, ports too */
+    uint16_t localPort, remotePort;
+    uid_t    uid;
+    unsigned long inode;
+} ebpfMonTcpRow;
+
+#define EBPFMON_TCP_STATE(state) (1u << (state)) /* of a set of states */
 
 /* The sockets in one of "states" (bits: 1 << ebpfMonTcpListen) in the network namespace of process "pid"; 0: our own.
  * Returns their number; -1: this kernel does not answer, we may not enter, or no memory. *rows is malloc'ed for the caller.

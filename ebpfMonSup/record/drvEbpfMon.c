@@ -25,7 +25,7 @@
 
 static long driverInit(void)
 {
-    ebpfMonScanInit(); /* before the records, which join the scan lists */
+    ebpfMonScanInit(ebpfMonTablesPost); /* before the records, which join the scan lists */
     ebpfMonQueryScanInit();
     return 0;
 }

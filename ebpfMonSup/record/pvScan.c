@@ -14,7 +14,6 @@
 #include <epicsMutex.h>
 
 #include "record/pvScan.h"
-#include "record/tables.h"
 
 #define SPACING 0.01 /* s: the most that a put waits for those before it */
 #define RETRY   0.1  /* s */
@@ -35,6 +34,7 @@ static scanGroup groups[ebpfMonGroupCount];
 static epicsMutexId scanLock; /* under it we take no other lock than that of the published values */
 static int scanning;
 static int wasUseful;         /* at the last change of the state the records had values */
+static void (*onShown)(ebpfMonGroup group); /* set before the first scan */
 
 static void groupWait(scanGroup *group, double delay)
 {
@@ -80,7 +80,7 @@ static void groupPost(epicsCallback *callback)
 {
     const scanGroup *group = callback->user;
 
-    ebpfMonTablesPost((ebpfMonGroup)(group - groups));
+    onShown((ebpfMonGroup)(group - groups));
 }
 
 static void groupTimer(epicsCallback *callback)
@@ -130,10 +130,11 @@ static void publishedChanged(ebpfMonGroup group)
         groupChanged(&groups[group]);
 }
 
-void ebpfMonScanInit(void)
+void ebpfMonScanInit(void (*shown)(ebpfMonGroup group))
 {
     int i;
 
+    onShown = shown;
     if (!scanLock)
         scanLock = epicsMutexMustCreate();
     for (i = 0; i < ebpfMonGroupCount; i++) {

@@ -10,9 +10,9 @@
 
 #include "model/published.h"
 
-/* The thread of iocInit calls these. Init: before Base initialises the records. Stop: before Base frees the scan
- * lists. */
-void ebpfMonScanInit(void);
+/* The thread of iocInit calls these. Init: before Base initialises the records. "shown" is called in a callback thread,
+ * without a lock, when all records of a group have processed. Stop: before Base frees the scan lists. */
+void ebpfMonScanInit(void (*shown)(ebpfMonGroup group));
 void ebpfMonScanStop(void);
 
 /* The scan list of a group; Base owns it. Call it once for a record that joins the list, and once when it leaves.
