@@ -220,7 +220,8 @@ __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
     return isUnderWay(&th->from.source) ? EBPFMON_CHAIN_EARLY : 0;
 }
 
-/* Sends what th->kept says. Global, as ebpfmon_note_cause: there are many ways to here. */
+/* Sends the chain that th->kept describes. Global, as ebpfmon_note_cause: many programs come here. Longer than others: it fills
+ * one event, and all of it shares the same lookups. */
 __attribute__((noinline)) int ebpfmon_send_chain(void)
 {
     BEGIN_WALK(sending, struct sending, e);

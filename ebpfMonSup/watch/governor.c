@@ -244,6 +244,8 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
     return ebpfMonAttachSet(&t->follower.att, want, way, note, size);
 }
 
+/* Longer than others: what is done before, between and after the changes of probes must keep its order, which is to be seen in
+ * one place. */
 void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel asked, int reference,
                                const ebpfMonFilter *filter)
 {
