@@ -144,7 +144,7 @@ struct ebpfMonQueryPlan {
     __u32 steps;    /* … and so many of them; the last bucket is above all */
     __u32 sample;   /* one event in so many is looked at; 1: each */
     __u32 hostWide; /* threads of all processes, not those of IOCs alone */
-    __u32 args;     /* bits of the arguments that fields are; of system calls, and of USDT probes */
+    __u32 args;     /* bits of the arguments that fields are; of system calls, tracepoints, and USDT probes */
     __u32 keySize;  /* bytes */
     __u32 depth;    /* calls in one another whose duration is measured; a power of two */
     __u32 stride;   /* bytes of one of them in "inCalls" */

@@ -297,15 +297,19 @@ int ebpfmon_query_event(void *ctx)
     });
 }
 
-/* Any tracepoint, by its arguments. */
+/* Any tracepoint, by its arguments. A program that reads one that the tracepoint does not have is not attached (max_ctx_offset,
+ * bpf_raw_tp_link_attach): tcp_retransmit_skb has two, and three in newer kernels. */
 SEC("raw_tp")
 int ebpfmon_query_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 {
     RUN(0, {
         e.regs = findRegs();
-        e.arg[0] = ctx->args[0];
-        e.arg[1] = ctx->args[1];
-        e.arg[2] = ctx->args[2];
+        if (plan.args & 1)
+            e.arg[0] = ctx->args[0];
+        if (plan.args & 2)
+            e.arg[1] = ctx->args[1];
+        if (plan.args & 4)
+            e.arg[2] = ctx->args[2];
         see(&e);
     });
 }

@@ -248,7 +248,9 @@ static int attachPerfEvents(ebpfMonQueryPrograms *q, const struct bpf_program *p
 
 static void explainAttach(const ebpfMonQueryOrder *order, int err, char *why, size_t size)
 {
-    if (order->source == ebpfMonQueryTracepoint)
+    if (order->source == ebpfMonQueryTracepoint && err == EINVAL)
+        snprintf(why, size, "tracepoint %s has fewer arguments on this kernel than the query asks for", order->tracepoint);
+    else if (order->source == ebpfMonQueryTracepoint)
         snprintf(why, size, "tracepoint %s: %s. /sys/kernel/tracing/available_events lists those of this kernel",
                  order->tracepoint, strerror(err));
     else if (order->source == ebpfMonQueryEvent && (err == ENOENT || err == EOPNOTSUPP))

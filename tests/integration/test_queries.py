@@ -44,6 +44,8 @@ IN_HAND = {"name": "IN_HAND", "source": {"syscalls": "entry"}, "keys": ["root", 
            "where": [{"field": "syscall", "is": "==", "value": "clock_nanosleep"}], "of": {"record": "*SLEEP*"}}
 WAITS = {"name": "WAITS", "source": {"cpuWait": True}, "keys": ["thread"], "histogram": "log2", "budget": 100}
 SWITCHES = {"name": "SWITCHES", "source": {"tracepoint": "sched_switch"}, "keys": ["thread"], "budget": 100}
+WAKEUPS = {"name": "WAKEUPS", "source": {"tracepoint": "sched_wakeup"}, "keys": ["thread"], "of": {"host": True}, "budget": 100}
+TOO_MANY = WAKEUPS | {"name": "TOO_MANY", "keys": [{"arg": 2}]}
 DOUBLES = {"name": "DOUBLES", "source": {"function": "knownCall", "object": "latencyIoc"},
            "keys": [{"arg": 3, "at": [40], "as": "double"}, {"arg": 3, "at": [48], "as": "float"}],
            "where": [{"field": {"arg": 3, "at": [40], "as": "double"}, "is": ">=", "value": -0.5},
@@ -62,7 +64,7 @@ ARG_OF_CALL = {"name": "ARG_OF_CALL", "source": {"function": "knownCall", "objec
                "keys": [{"return": "int32"}], "value": {"arg": 1, "as": "int32"}, "budget": 100,
                "where": [{"any": [{"field": {"return": "int32"}, "is": ">", "value": 0},
                                   {"field": {"arg": 1, "as": "int32"}, "is": "==", "value": 0}]}]}
-QUERIES = [UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, SWITCHES]
+QUERIES = [UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, SWITCHES, WAKEUPS, TOO_MANY]
 
 
 @pytest.fixture(scope="module")
@@ -228,6 +230,16 @@ def test_waits_for_a_cpu_and_switches(ioc, monitor):
     until(lambda: ("scan-0.1",) in rows(monitor, "SWITCHES", "KEY1S"), 20, lambda: str(rows(monitor, "SWITCHES", "KEY1S")))
     stop(monitor, "WAITS")
     stop(monitor, "SWITCHES")
+
+
+def test_tracepoint_with_few_arguments(monitor):
+    """sched_wakeup has one. A query that asks for none of a tracepoint's arguments can be had, and for one too many cannot."""
+    monitor.put("WAKEUPS_RUN", 1)
+    monitor.wait("WAKEUPS_EVENT_CNT", lambda n: n >= 1)
+    stop(monitor, "WAKEUPS")
+    monitor.put("TOO_MANY_RUN", 1)
+    wait_state(monitor, "TOO_MANY", "Failed")
+    assert "tracepoint sched_wakeup has fewer arguments on this kernel" in monitor.text("TOO_MANY_MSG")
 
 
 def states(monitor):
