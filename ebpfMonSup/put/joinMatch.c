@@ -78,8 +78,10 @@ static void findInQueue(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebp
             isFound = p->pva && !ebpfMonJoinIsBefore(key->seq, p->end) && isChannelOf(p->channel, put) &&
                       isSameValue(p, put) && !(p->replied && !p->ok);
         } else {
-            /* a write-notify that waited for its record: the put was made by another thread, in another message */
-            isFound = p->replyAsked && isChannelOf(p->channel, put);
+            /* a write-notify that waited for its record: the put was made by another thread, in another message; or what
+             * the thread received was not seen, because the IOC has just been found */
+            isFound = isChannelOf(p->channel, put) &&
+                      (p->replyAsked || (key->peer.sport && !p->pva && p->at <= key->at && isSameValue(p, put)));
         }
         if (isFound) {
             match->put = p;

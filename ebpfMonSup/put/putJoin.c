@@ -172,7 +172,7 @@ static int awaitsReply(const ebpfMonPacketPut *p, const ebpfMonPut *put)
 
 ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessageKey *key, ebpfMonPut *put, int last)
 {
-    ebpfMonPutJoinResult result = key->seqKind == EBPFMON_SEQ_NONE ? ebpfMonPutJoinAlone : ebpfMonPutJoinWait;
+    ebpfMonPutJoinResult result = ebpfMonPutJoinWait;
     ebpfMonJoinMatch match;
 
     if (!put->peer[0] || put->through == ebpfMonByLink || !key->peer.addr)
@@ -192,7 +192,7 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
         ebpfMonJoinCircuitSetServed(match.circuit, key->seq);
         result = ebpfMonPutJoinAlone;
     }
-    if (last && result == ebpfMonPutJoinWait)
+    if (last && result == ebpfMonPutJoinWait && key->seqKind != EBPFMON_SEQ_NONE)
         ebpfMonJoinPublishedAdd(&join->circuits, key, put);
     epicsMutexUnlock(join->lock);
     return result;

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <errlog.h>
+
 #include "common/clock.h"
 #include "host/procNetns.h"
 #include "model/iocValues.h"
@@ -18,6 +20,7 @@ struct ebpfMonPacketReader {
     uint64_t                passedBefore; /* packets, at the last tick */
     uint64_t                droppedBefore;
     uint64_t                lossAt;       /* ns of the clock; 0: no packet was lost */
+    unsigned                left;   /* namespaces of watched IOCs for which there is no place */
     uint32_t                unread[EBPFMON_PACKET_SOURCES_MAX]; /* namespaces of IOCs that are not watched … */
     unsigned                unreadCount;
 };
@@ -75,8 +78,8 @@ void ebpfMonPacketReaderFree(ebpfMonPacketReader *r)
 }
 
 /* The namespaces of IOCs for which this level was asked, at most EBPFMON_PACKET_SOURCES_MAX, and our own as the first one.
- * Returns the number, *list is malloc'ed; 0 without memory. */
-static unsigned listNamespaces(ebpfMonPacketReader *r, ebpfMonLevel least, ebpfMonNetns **list)
+ * Returns the number, *list is malloc'ed; 0 without memory. *left: so many more there are. */
+static unsigned listNamespaces(ebpfMonPacketReader *r, ebpfMonLevel least, ebpfMonNetns **list, unsigned *left)
 {
     pid_t pids[EBPFMON_TARGETS_MAX + 1];
     unsigned n;
@@ -86,7 +89,17 @@ static unsigned listNamespaces(ebpfMonPacketReader *r, ebpfMonLevel least, ebpfM
     pids[0] = getpid();
     n = 1 + ebpfMonTargetsListPids(r->targets, least, pids + 1, EBPFMON_TARGETS_MAX);
     count = ebpfMonProcNetnsList(pids, n, list);
-    return count < 0 ? 0 : count > EBPFMON_PACKET_SOURCES_MAX ? EBPFMON_PACKET_SOURCES_MAX : (unsigned)count;
+    *left = count > EBPFMON_PACKET_SOURCES_MAX ? (unsigned)count - EBPFMON_PACKET_SOURCES_MAX : 0;
+    return count < 0 ? 0 : (unsigned)count - *left;
+}
+
+static void tellLeft(ebpfMonPacketReader *r, unsigned left)
+{
+    if (left && !r->left)
+        errlogSevPrintf(errlogMinor, "ebpfMon: watched IOCs are in more than %d network namespaces. In %u of them no packets "
+                        "are read: what only packets show is missing there. Watch fewer IOCs, or run a monitor in each "
+                        "container\n", EBPFMON_PACKET_SOURCES_MAX, left);
+    r->left = left;
 }
 
 static int hasNamespace(const uint32_t *netns, unsigned count, uint32_t which)
@@ -103,7 +116,7 @@ static void readOwnersElsewhere(ebpfMonPacketReader *r, const uint32_t *covered,
 {
     uint32_t unread[EBPFMON_PACKET_SOURCES_MAX] = { 0 };
     ebpfMonNetns *list;
-    unsigned count = listNamespaces(r, ebpfMonLevelOff, &list), n = 0;
+    unsigned left, count = listNamespaces(r, ebpfMonLevelOff, &list, &left), n = 0;
 
     for (unsigned i = 0; i < count; i++) {
         if (hasNamespace(covered, coveredCount, list[i].netns))
@@ -121,8 +134,9 @@ void ebpfMonPacketReaderFollow(ebpfMonPacketReader *r, uint64_t now)
 {
     uint32_t netns[EBPFMON_PACKET_SOURCES_MAX];
     ebpfMonNetns *list;
-    unsigned count = listNamespaces(r, ebpfMonLevelPuts, &list);
+    unsigned left, count = listNamespaces(r, ebpfMonLevelPuts, &list, &left);
 
+    tellLeft(r, left);
     if (count) {
         for (unsigned i = 0; i < count; i++)
             netns[i] = list[i].netns;
@@ -164,7 +178,7 @@ void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPack
     ebpfMonWireSetLossAt(r->wire, r->lossAt);
     ebpfMonWireTick(r->wire, now);
     *values = (ebpfMonPacketValues){
-        .state = !state.count || state.trouble ? ebpfMonWireTrouble : ebpfMonWireOn,
+        .state = !state.count || state.trouble || r->left ? ebpfMonWireTrouble : ebpfMonWireOn,
         /* fewer than before: a source was closed */
         .rate = state.passed >= r->passedBefore ? (double)(state.passed - r->passedBefore) / seconds : 0,
         .lost = state.dropped + w->gaps + w->noMemory,

@@ -139,3 +139,16 @@ def test_full_disk(small_disk, new_ioc, new_monitor):
             expected += 1
     assert expected == puts + 1
     assert monitor.get("LOG_LOST_CNT") == sum(row.get("lost", 0) for row in rows()) > 0
+
+
+def test_many_network_namespaces(new_ioc, new_monitor):
+    """Packets are read in 32 of them. What is not seen is said, and no longer once they fit."""
+    monitor = new_monitor().start()
+    monitor.wait("PACKET_STATE", lambda state: state == 1)
+    iocs = [new_ioc(DB, wrap=["unshare", "--net"]).start(wait=False) for _ in range(32)]
+    monitor.wait("PACKET_STATE", lambda state: state == 2, 30)
+    assert "In 1 of them no packets are read" in monitor.process.output(200)
+    iocs[0].kill()
+    monitor.wait("PACKET_STATE", lambda state: state == 1, 30)
+    for ioc in iocs[1:]:
+        ioc.kill()

@@ -165,6 +165,18 @@ static void testWriteNotify(void)
     testOk(strcmp(last.message, "moved to 7") == 0, "its circuit becomes known");
     addReply(a, id, 1);
     testOk1(countUnmatchedAfter(120 * SECOND) == 0);
+    testOk(matchKind(part, 0, EBPFMON_SEQ_NONE, "MOTOR", 0) == ebpfMonPutJoinWait, "the packet is not read yet: it waits");
+    id = addMessage(a, 300, 324, "MOTOR", ebpfMonWireCa, 1, IOC);
+    addReply(a, id, 1);
+    testOk1(matchKind(part, 0, EBPFMON_SEQ_NONE, "MOTOR", 0) == ebpfMonPutJoinFound);
+    testOk(countUnmatchedAfter(120 * SECOND) == 0, "it is not published twice");
+
+    testDiag("A plain write whose bytes were received before the IOC was watched");
+    addWrite(a, 400, "X");
+    testOk1(matchKind(a, 0, EBPFMON_SEQ_NONE, "Y", 0) == ebpfMonPutJoinWait);
+    testOk1(matchKind(part, 0, EBPFMON_SEQ_NONE, "X", 0) == ebpfMonPutJoinWait);
+    testOk1(matchKind(a, 0, EBPFMON_SEQ_NONE, "X", 0) == ebpfMonPutJoinFound);
+    testOk(countUnmatchedAfter(120 * SECOND) == 0, "it is not published twice, either");
 }
 
 static void testRefused(void)
