@@ -127,8 +127,9 @@ static void compareLines(const recordLines *before, const recordLines *after, eb
     size_t i = 0, k = 0;
 
     while (i < before->count || k < after->count) {
-        const recordLine *old = &before->line[i], *new = &after->line[k];
-        int order = i == before->count ? 1 : k == after->count ? -1 : compareKeys(old, new);
+        const recordLine *old = i < before->count ? &before->line[i] : NULL;
+        const recordLine *new = k < after->count ? &after->line[k] : NULL;
+        int order = !old ? 1 : !new ? -1 : compareKeys(old, new);
 
         if (order < 0) {
             addName(old, '-', report);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A file that a process has mapped: headers, segments, symbols, also those that are packed in it or in another file, build id,
- * call frame information, probe sites. */
+ * call frame information, probe sites, notes of USDT probes. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,6 +13,7 @@
 #include "code/recognise.h"
 #include "code/symbolFile.h"
 #include "code/unwind.h"
+#include "code/usdt.h"
 
 const double ebpfMonFuzzSeconds = 1; /* a large file may be read for half a second (elfFile.c) */
 
@@ -78,6 +79,42 @@ static void readCode(const ebpfMonElfFile *file, int fd)
     FUZZ_CHECK(ebpfMonRecognise(fd, &found) || found.var[ebpfMonVarBase].vaddr);
 }
 
+#define PROBES 8
+
+typedef struct {
+    unsigned count;
+    ebpfMonUsdtProbe probe[PROBES];
+} probeList;
+
+static int addProbe(void *arg, const ebpfMonUsdtProbe *probe)
+{
+    probeList *list = arg;
+
+    list->probe[list->count++] = *probe;
+    return list->count == PROBES;
+}
+
+static void findProbes(ebpfMonElfFile *file)
+{
+    probeList list = { 0 };
+
+    ebpfMonUsdtFind(file, "*", addProbe, &list);
+    for (unsigned i = 0; i < list.count; i++) {
+        const ebpfMonUsdtProbe *probe = &list.probe[i];
+        struct ebpfMonQuerySite operands;
+        uint64_t semaphore;
+        ebpfMonSite site;
+        char why[160] = "";
+
+        FUZZ_CHECK(memchr(probe->name, 0, sizeof(probe->name)) && memchr(probe->args, 0, sizeof(probe->args)));
+        if (ebpfMonUsdtPlace(file, probe, (1u << EBPFMON_QUERY_ARGS) - 1, 0x400000, &site, &semaphore, &operands, why,
+                             sizeof(why)))
+            FUZZ_CHECK(why[0] && memchr(why, 0, sizeof(why)));
+        else
+            FUZZ_CHECK(site.cls != ebpfMonSiteNone);
+    }
+}
+
 static void useFile(int fd)
 {
     static const char *const names[] = { "dbProcess", "dbPut", "pdbbase", "" };
@@ -94,6 +131,7 @@ static void useFile(int fd)
     ebpfMonElfFind(&file, names, 4, symbol);
     ebpfMonElfSearch(&file, "EPICS R7.");
     findCalls(&file);
+    findProbes(&file);
     for (unsigned i = 0; i < 3; i++) {
         ebpfMonRegs regs = { .known = (1u << EBPFMON_REGS) - 1 };
 

@@ -48,6 +48,20 @@ void *pdbbase; long dbScanTable[2] = { 1, 2 };
 """
 
 
+PROBES = """
+#include "usdt.h"
+USDT_SEMAPHORE(watched);
+int table[4];
+int look(int a, long *b)
+{
+    USDT_PROBE("fuzz", "registers", "-4@%%edi 8@%%rsi 8@$17", USDT_NO_SEMAPHORE, "D"(a), "S"(b));
+    if (USDT_IS_WATCHED(watched))
+        USDT_PROBE("fuzz", "memory", "-8@8(%%rsi) 4@-4(%%rsi,%%rdi,4) 4@table(%%rip)", "watched", "D"(a), "S"(b));
+    return table[a];
+}
+"""
+
+
 def sections(path):
     """Name to (address, offset, size), from readelf."""
     result = {}
@@ -88,6 +102,10 @@ def elf():
         subprocess.run(["objcopy", f"--add-section=.gnu_debugdata={packed}", f"--add-gnu-debuglink={link}",
                         pathlib.Path(folder) / "callsStripped", out], check=True)
         files["packed"] = out.read_bytes()
+        source.write_text(PROBES)
+        subprocess.run(["gcc", "-shared", "-fPIC", "-nostdlib", "-O2", "-s", "-I", here.parent / "ioc", "-Wl,-z,max-page-size=16",
+                        source, "-o", out], check=True)
+        files["usdt"] = out.read_bytes()
     headless = bytearray(files["stripped"])
     headless[40:48] = bytes(8)  # e_shoff: there are no section headers
     headless[60:62] = bytes(2)
