@@ -221,14 +221,14 @@ def test_pause(quiet, ioc, terminal):
     screen.wait(lambda t: "PAUSED" in t, "the pause")
     before = rows(screen.text, "PUTS")
     count = quiet.get("PUT_CNT")
-    ioc.put("BO", 9.5)
+    ioc.put("BO", 8765.5)
     quiet.wait("PUT_CNT", lambda n: n > count)
     screen.type(DOWN)  # it draws, and the values stay
     until(lambda: screen.reversed() == screen.lines[8], 10, "the cursor in the second row")
-    assert stays_false(lambda: "9.5" in screen.text, 0.5)
+    assert stays_false(lambda: "8765.5" in screen.text, 0.5)
     assert rows(screen.text, "PUTS") == before
     screen.type(" ")
-    screen.wait(lambda t: "9.5" in t and "PAUSED" not in t, "the present")
+    screen.wait(lambda t: "8765.5" in t and "PAUSED" not in t, "the present")
     ioc.put("BO", 7.25)
 
 
