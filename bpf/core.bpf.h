@@ -67,9 +67,30 @@ struct task_struct {
     struct task_struct *group_leader;
     char comm[16];
     struct sched_info sched_info; /* with CONFIG_SCHED_INFO */
+    __u64 start_time; /* monotonic ns, of the fork */
 } CORE;
 
 struct task_struct___old { long state; } CORE;
+
+struct super_block { unsigned int s_dev; } CORE;
+
+struct inode {
+    unsigned short i_mode;
+    unsigned long i_ino;
+    struct super_block *i_sb;
+} CORE;
+
+struct qstr { const unsigned char *name; } CORE;
+struct dentry { struct qstr d_name; } CORE;
+struct path { struct dentry *dentry; } CORE;
+
+struct file {
+    struct path f_path;
+    struct inode *f_inode;
+    void *private_data; /* of a socket: struct socket */
+} CORE;
+
+struct linux_binprm { struct file *file; } CORE;
 
 /* A thread that leaves the CPU: not because another one should run. */
 static __always_inline int isAsleep(struct task_struct *task)

@@ -57,7 +57,7 @@ enum ebpfMonEventKind {
     EBPFMON_EV_PUT = 1, /* struct ebpfMonPutEvent, its values after it */
     EBPFMON_EV_RESULT,  /* struct ebpfMonResultEvent */
     EBPFMON_EV_CHAIN,   /* struct ebpfMonChainEvent */
-    EBPFMON_EV_EXEC,    /* struct ebpfMonHead alone */
+    EBPFMON_EV_EXEC,    /* struct ebpfMonExecEvent */
     EBPFMON_EV_EXIT,    /* struct ebpfMonHead alone */
     EBPFMON_EV_CAUSE,   /* struct ebpfMonCauseEvent: who began the asynchronous processing whose completion makes
                            the next put of this thread */
@@ -72,6 +72,19 @@ struct ebpfMonHead {
     __u32 tid;
     __u32 iocId; /* from ebpfMonTargetConf: tells two lives of one pid apart */
     __u64 ktime;
+};
+
+/* The file of a program, as the kernel knows it. */
+struct ebpfMonProgram {
+    __u64 inode;
+    __u32 device; /* super_block.s_dev */
+    __u32 pad;
+};
+
+/* A process runs another program. */
+struct ebpfMonExecEvent {
+    struct ebpfMonHead head;
+    struct ebpfMonProgram program;
 };
 
 /* Where the write was seen. */

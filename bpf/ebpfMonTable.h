@@ -23,6 +23,7 @@
 #define EBPFMON_CAUSES_MAX    8192
 #define EBPFMON_NOTIFIES_MAX  8192
 #define EBPFMON_LISTS_MAX     16384
+#define EBPFMON_PLAIN_MAX     1024
 
 /* --- tables that the user part writes -------------------------------------------------------------------------- */
 
@@ -187,6 +188,9 @@ struct ebpfMonListKey {
 struct ebpfMonList {
     __u32 first, len;
 };
+
+/* Map "plainPrograms": programs that are no IOCs; their starts are not sent. Map "found", by tgid: processes that are IOCs; all
+ * their starts are sent. The values mean nothing. */
 
 /* Map "moved", by tgid: records that may have gone to another scan list. The kernel part writes it. */
 #define EBPFMON_MOVED_MAX 256 /* power of two */

@@ -13,6 +13,18 @@
 #define TCP_CLOSE       7
 #define IPPROTO_TCP     6
 
+/* A process this old is no process of a script or a build, which start some hundred programs a second. */
+#define OLD_NS 10000000000ull
+
+static __always_inline void fillHostHead(struct ebpfMonHead *h, __u32 kind, __u64 id, __u32 iocId)
+{
+    h->kind = kind;
+    h->tgid = id >> 32;
+    h->tid = (__u32)id;
+    h->iocId = iocId;
+    h->ktime = bpf_ktime_get_ns();
+}
+
 /* An event of its head alone. "iocId" 0: of no watched IOC. */
 static __always_inline void sendHead(__u32 kind, __u64 id, __u32 iocId)
 {
@@ -20,18 +32,33 @@ static __always_inline void sendHead(__u32 kind, __u64 id, __u32 iocId)
 
     if (!h)
         return;
-    h->kind = kind;
-    h->tgid = id >> 32;
-    h->tid = (__u32)id;
-    h->iocId = iocId;
-    h->ktime = bpf_ktime_get_ns();
+    fillHostHead(h, kind, id, iocId);
     commitEvent(h);
 }
 
+/* sched_process_exec(task, old_pid, bprm). For a script, bprm->file is its interpreter (exec_binprm(), fs/exec.c). */
 SEC("raw_tp/sched_process_exec")
-int ebpfmon_exec(void *ctx)
+int ebpfmon_exec(__u64 *ctx)
 {
-    sendHead(EBPFMON_EV_EXEC, bpf_get_current_pid_tgid(), 0);
+    struct task_struct *task = (struct task_struct *)ctx[0];
+    struct linux_binprm *bprm = (struct linux_binprm *)ctx[2];
+    __u64 id = bpf_get_current_pid_tgid();
+    struct ebpfMonProgram program = {
+        .inode = BPF_CORE_READ(bprm, file, f_inode, i_ino),
+        .device = BPF_CORE_READ(bprm, file, f_inode, i_sb, s_dev),
+    };
+    struct ebpfMonExecEvent *e;
+    __u32 tgid = id >> 32;
+
+    if (bpf_map_lookup_elem(&plainPrograms, &program) && !bpf_map_lookup_elem(&found, &tgid) &&
+        bpf_ktime_get_ns() - BPF_CORE_READ(task, start_time) < OLD_NS)
+        return 0;
+    e = reserveEvent(0, sizeof(*e));
+    if (!e)
+        return 0;
+    fillHostHead(&e->head, EBPFMON_EV_EXEC, id, 0);
+    e->program = program;
+    commitEvent(e);
     return 0;
 }
 

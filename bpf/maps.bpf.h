@@ -115,6 +115,20 @@ MAP struct {
 
 MAP struct {
     __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, EBPFMON_PLAIN_MAX);
+    __type(key, struct ebpfMonProgram);
+    __type(value, __u8);
+} plainPrograms SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, EBPFMON_TARGETS_MAX);
+    __type(key, __u32);
+    __type(value, __u8);
+} found SEC(".maps");
+
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_TARGETS_MAX);
     __type(key, __u32);
     __type(value, struct ebpfMonMoved);

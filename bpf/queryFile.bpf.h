@@ -10,21 +10,6 @@
 #define INET        2 /* linux/socket.h: AF_INET … */
 #define INET6       10
 
-struct qstr { const unsigned char *name; } CORE;
-struct dentry { struct qstr d_name; } CORE;
-struct path { struct dentry *dentry; } CORE;
-
-struct inode {
-    unsigned short i_mode;
-    unsigned long i_ino;
-} CORE;
-
-struct file {
-    struct path f_path;
-    struct inode *f_inode;
-    void *private_data; /* of a socket: struct socket */
-} CORE;
-
 struct fdtable {
     unsigned int max_fds;
     struct file **fd;

@@ -90,6 +90,15 @@ uint64_t ebpfMonProcCapabilities(void)
     return p ? strtoull(p + sizeof("\nCapEff:") - 1, NULL, 16) : 0;
 }
 
+uint64_t ebpfMonProcProgramInode(pid_t pid)
+{
+    char path[64];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    return stat(path, &st) ? 0 : st.st_ino;
+}
+
 int ebpfMonProcIsUnderValgrind(pid_t pid)
 {
     char path[64], exe[512];

@@ -27,6 +27,9 @@ int ebpfMonProcIocName(pid_t pid, char *buf, size_t size);
  * Never empty: falls back to comm. 0, or -1 when the process is gone. */
 int ebpfMonProcCommand(pid_t pid, char *buf, size_t size);
 
+/* The inode of the program file that the process runs; 0: gone. */
+uint64_t ebpfMonProcProgramInode(pid_t pid);
+
 /* Nonzero: the process runs under valgrind, which would take our breakpoints for the program's own code and end. */
 int ebpfMonProcIsUnderValgrind(pid_t pid);
 

@@ -50,6 +50,25 @@ void ebpfMonKernelRemoveList(uint32_t tgid, uint64_t mutex)
     bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.lists), &key);
 }
 
+int ebpfMonKernelSetPlain(const struct ebpfMonProgram *program, int isPlain)
+{
+    int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.plainPrograms);
+    uint8_t value = 0;
+
+    return isPlain ? bpf_map_update_elem(fd, program, &value, BPF_ANY) : bpf_map_delete_elem(fd, program);
+}
+
+void ebpfMonKernelSetFound(uint32_t tgid, int isFound)
+{
+    int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.found);
+    uint8_t value = 0;
+
+    if (isFound)
+        bpf_map_update_elem(fd, &tgid, &value, BPF_ANY);
+    else
+        bpf_map_delete_elem(fd, &tgid);
+}
+
 int ebpfMonKernelBeginMoved(uint32_t tgid)
 {
     static const struct ebpfMonMoved none;

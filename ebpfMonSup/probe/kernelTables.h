@@ -28,6 +28,13 @@ void ebpfMonKernelRemoveArray(uint32_t tgid, uint64_t pfldDes);
 int  ebpfMonKernelSetList(uint32_t tgid, uint64_t mutex, const struct ebpfMonList *list);
 void ebpfMonKernelRemoveList(uint32_t tgid, uint64_t mutex);
 
+/* Nonzero "isPlain": processes that run this program are no IOCs, and their starts are no events, unless the process is a
+ * found one, or some seconds old. */
+int  ebpfMonKernelSetPlain(const struct ebpfMonProgram *program, int isPlain);
+
+/* Nonzero "isFound": this process is an IOC, and each program that it starts is an event. */
+void ebpfMonKernelSetFound(uint32_t tgid, int isFound);
+
 /* Records that go to other scan lists: from now on they are noted; those that were. 0, or -1. */
 int  ebpfMonKernelBeginMoved(uint32_t tgid);
 int  ebpfMonKernelGetMoved(uint32_t tgid, struct ebpfMonMoved *moved);

@@ -61,9 +61,9 @@ typedef struct {
     int      budget, look;  /* due now: costs, and who is still there; new records */
 } followRound;
 
-void ebpfMonFollowerNoteExec(ebpfMonFollower *f, pid_t pid)
+void ebpfMonFollowerNoteExec(ebpfMonFollower *f, pid_t pid, const struct ebpfMonProgram *program)
 {
-    ebpfMonIocFinderNoteExec(f->finder, pid);
+    ebpfMonIocFinderNoteExec(f->finder, pid, program);
     ebpfMonWorkerWake(f->worker);
 }
 
@@ -294,7 +294,7 @@ ebpfMonFollower *ebpfMonFollowerNew(ebpfMonTargets *targets, ebpfMonRequests *re
     if (!f)
         return NULL;
     f->sink = *sink;
-    f->finder = ebpfMonIocFinderNew(watchSelf, isWatched, targets);
+    f->finder = ebpfMonIocFinderNew(watchSelf, isWatched, targets, ebpfMonKernelSetPlain);
     f->life = (ebpfMonTargetLife){ targets, requests, tables, governor, f->finder, sink->iocsChanged, sink->arg };
     if (!f->finder) {
         free(f);

@@ -35,8 +35,8 @@ int ebpfMonFollowerStop(ebpfMonFollower *follower);
 /* Only when the thread does not run, and no other thread makes requests any more. NULL does no harm. */
 void ebpfMonFollowerFree(ebpfMonFollower *follower);
 
-/* A program was started in this process (exec). Any thread, while the follower is there. */
-void ebpfMonFollowerNoteExec(ebpfMonFollower *follower, pid_t pid);
+/* This program was started in this process (exec). Any thread, while the follower is there. */
+void ebpfMonFollowerNoteExec(ebpfMonFollower *follower, pid_t pid, const struct ebpfMonProgram *program);
 
 /* Processes that are set aside; see ebpfMonIocFinderGetAside. Any thread, while the follower is there. */
 unsigned ebpfMonFollowerGetAside(ebpfMonFollower *follower, ebpfMonAsideProcess *list, unsigned max);

@@ -37,7 +37,9 @@
 
 typedef struct {
     pid_t    pid;
+    struct ebpfMonProgram program;
     int      tries;
+    int      wasPlain;     /* at the last look it was no IOC */
     uint64_t due;
     uint64_t pages;        /* that it had mapped when it was no IOC; 0: it may be one */
 } newProcess;
@@ -68,11 +70,13 @@ struct ebpfMonIocFinder {
     epicsMutexId lock;   /* guards the lists that other threads use: the next three */
     asideProcess aside[ASIDE_MAX];
     unsigned asideAt;    /* the oldest */
-    pid_t  started[NEW_MAX], execs[EXECS_MAX];
+    struct { pid_t pid; struct ebpfMonProgram program; } started[NEW_MAX];
+    pid_t  execs[EXECS_MAX];
     unsigned startedCount, execCount;
 
     /* the follower's */
     ebpfMonImageCache *cache;
+    ebpfMonPlainPrograms *plain;
     newProcess new[NEW_MAX];
     unsigned newCount;
     oldProcess old[OLD_MAX]; /* by pid, one place each: a collision costs one look more */
@@ -86,7 +90,8 @@ struct ebpfMonIocFinder {
     pid_t  deniedFirst, deniedFirstSoFar;
 };
 
-ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isKnown, void *arg)
+ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isKnown, void *arg,
+                                      ebpfMonSetPlain setPlain)
 {
     ebpfMonIocFinder *f = calloc(1, sizeof(*f));
 
@@ -97,7 +102,8 @@ ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isK
     f->arg = arg;
     f->lock = epicsMutexMustCreate();
     f->cache = ebpfMonImageCacheNew();
-    if (f->cache)
+    f->plain = ebpfMonPlainProgramsNew(setPlain);
+    if (f->cache && f->plain)
         return f;
     ebpfMonIocFinderFree(f);
     return NULL;
@@ -108,16 +114,19 @@ void ebpfMonIocFinderFree(ebpfMonIocFinder *f)
     if (!f)
         return;
     ebpfMonImageCacheFree(f->cache);
+    ebpfMonPlainProgramsFree(f->plain);
     epicsMutexDestroy(f->lock);
     free(f->scan);
     free(f);
 }
 
-void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *f, pid_t pid)
+void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *f, pid_t pid, const struct ebpfMonProgram *program)
 {
     epicsMutexMustLock(f->lock);
-    if (f->startedCount < NEW_MAX)
-        f->started[f->startedCount++] = pid;
+    if (f->startedCount < NEW_MAX) {
+        f->started[f->startedCount].pid = pid;
+        f->started[f->startedCount++].program = *program;
+    }
     /* remembered for watched IOCs only, so the oldest may go */
     f->execs[f->execCount++ % EXECS_MAX] = pid;
     epicsMutexUnlock(f->lock);
@@ -143,9 +152,9 @@ static void takeStarted(ebpfMonIocFinder *f, uint64_t now)
     for (unsigned i = 0; i < f->startedCount && f->newCount < NEW_MAX; i++) {
         unsigned k;
 
-        for (k = 0; k < f->newCount && f->new[k].pid != f->started[i]; k++)
+        for (k = 0; k < f->newCount && f->new[k].pid != f->started[i].pid; k++)
             ;
-        f->new[k] = (newProcess){ .pid = f->started[i], .due = now + FIRST_NS };
+        f->new[k] = (newProcess){ .pid = f->started[i].pid, .program = f->started[i].program, .due = now + FIRST_NS };
         if (k == f->newCount)
             f->newCount++;
     }
@@ -258,7 +267,20 @@ static int readNewImage(ebpfMonIocFinder *f, newProcess *p, ebpfMonImage *image)
         return 1;
     found = readImage(f, p->pid, image);
     p->pages = found == 1 ? pages : 0;
+    if (found >= 0)
+        p->wasPlain = found == 1 && !f->isKnown(f->arg, p->pid);
     return found;
+}
+
+/* "found": as readImage returned it for the last look at this process, with "error". */
+static void notePlain(ebpfMonIocFinder *f, const newProcess *p, int found, int error)
+{
+    if (found == 0)
+        ebpfMonPlainProgramsNote(f->plain, &p->program, ebpfMonProgramIoc);
+    else if (p->wasPlain)
+        ebpfMonPlainProgramsNote(f->plain, &p->program, ebpfMonProgramPlain);
+    else if (error == ESRCH)
+        ebpfMonPlainProgramsNote(f->plain, &p->program, ebpfMonProgramEnded);
 }
 
 /* Looks at the new processes that are due. Returns the one that is an IOC, or 0 and lowers *wait to the next that is
@@ -286,6 +308,7 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
         if (found == 0 && !image->com && p->tries < WHOLE_TRIES)
             found = 1;
         if (found == 0 || (found < 0 && (errno == ESRCH || ebpfMonImageIsRefused(errno))) || ++p->tries >= TRIES) {
+            notePlain(f, p, found, errno);
             *p = f->new[--f->newCount];
             if (found == 0)
                 return pid;
@@ -376,8 +399,10 @@ static pid_t findInScan(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image)
             if (found != 1)
                 o->pages = 0;
             o->denied = found < 0 && (errno == EACCES || errno == EPERM);
-            if (found == 0 && (image->com || now - o->seen > WHOLE_NS))
+            if (found == 0 && (image->com || now - o->seen > WHOLE_NS)) {
+                ebpfMonPlainProgramsNoteIoc(f->plain, ebpfMonProcProgramInode(pid));
                 return pid;
+            }
         }
         if (o->pid == pid && o->denied && f->deniedSoFar++ == 0)
             f->deniedFirstSoFar = pid;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Finds processes that are IOCs. It looks at a program that was just started again and again, while the program loads its
- * libraries; it looks at all other processes now and then. A process that does not answer, or whose files are too large, is
+ * libraries; it looks at all other processes now and then. The kernel part does not send starts of plain programs
+ * (plainPrograms.h). A process that does not answer, or whose files are too large, is
  * set aside, and looked at again after 10 s, 20 s, … 640 s. If the processes of a user have cost much time (host/foreign.h),
  * one of them is looked at per second. Only the follower uses it, except ebpfMonIocFinderNoteExec and …GetAside.
  */
@@ -12,18 +13,19 @@
 #include <sys/types.h>
 
 #include "code/image.h"
+#include "watch/plainPrograms.h"
 
 typedef struct ebpfMonIocFinder ebpfMonIocFinder;
 
 /* Nonzero: this process is watched already, and is not looked at. */
 typedef int (*ebpfMonIocFinderIsKnown)(void *arg, pid_t pid);
 
-/* "watchSelf": our own process may be found, too. NULL without memory. */
-ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isKnown, void *arg);
+/* "watchSelf": our own process may be found, too. "setPlain": ebpfMonKernelSetPlain. NULL without memory. */
+ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isKnown, void *arg, ebpfMonSetPlain setPlain);
 void ebpfMonIocFinderFree(ebpfMonIocFinder *finder); /* NULL does no harm */
 
-/* A program was started in this process (exec). Any thread. */
-void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *finder, pid_t pid);
+/* This program was started in this process (exec). Any thread. */
+void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *finder, pid_t pid, const struct ebpfMonProgram *program);
 
 /* Nonzero: an exec of this process was noted since the process was found, so it runs another program now. Returns this only
  * once for each exec. */

@@ -133,6 +133,7 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
     attachInit(t);
     t->asked = findAsked(life, t);
     ebpfMonTargetsAdd(life->targets, t);
+    ebpfMonKernelSetFound((uint32_t)pid, 1);
     if (t->asked > ebpfMonLevelOff)
         ebpfMonTargetsNoteChange(life->targets); /* packets are read before its first put is seen inside */
     return 0;
@@ -145,6 +146,8 @@ void ebpfMonTargetLifeForget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
     ebpfMonRecordTablesRemove(life->tables, t);
     ebpfMonTargetsRemove(life->targets, t);
+    if (!ebpfMonTargetsFindByPid(life->targets, t->pid)) /* its number may be in use again */
+        ebpfMonKernelSetFound((uint32_t)t->pid, 0);
     ebpfMonCatalogueRelease(t->cat);
     ebpfMonMemFree(t->follower.mem);
     free(t);

@@ -40,6 +40,15 @@ static int isKnown(void *arg, pid_t pid)
     return 0;
 }
 
+static const struct ebpfMonProgram iocProgram = { .inode = 1, .device = 1 }, sleepProgram = { .inode = 2, .device = 1 };
+static int sleepIsPlain, iocIsPlain;
+
+static int setPlain(const struct ebpfMonProgram *program, int isPlain)
+{
+    *(program->inode == 1 ? &iocIsPlain : &sleepIsPlain) = isPlain;
+    return 0;
+}
+
 /* Nonzero: the finder found this process before the deadline. */
 static int finds(ebpfMonIocFinder *finder, pid_t wanted, uint64_t deadline, ebpfMonImage *image)
 {
@@ -134,7 +143,7 @@ static void endChild(pid_t pid)
 static void testNew(void)
 {
     pid_t child = startChild(), other = startSleep();
-    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL);
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL, setPlain);
     ebpfMonImage image;
     uint64_t begin;
 
@@ -144,14 +153,14 @@ static void testNew(void)
     while (finds(finder, child, 0, &image))
         ;
     knownCount = 0;
-    ebpfMonIocFinderNoteExec(finder, other);
-    ebpfMonIocFinderNoteExec(finder, child);
+    ebpfMonIocFinderNoteExec(finder, other, &sleepProgram);
+    ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
     begin = ebpfMonClockMonotonic();
     testOk(finds(finder, child, DEADLINE, &image), "the child is found");
     testOk(ebpfMonClockMonotonic() - begin < EBPFMON_SECOND_NS, "soon: it was not waited for the next scan");
     testOk1(image.pdbbase != 0 && image.core != NULL && image.openPath[0] && image.com != NULL);
     testOk(!ebpfMonIocFinderTakeExec(finder, child), "its start is no new program any more");
-    ebpfMonIocFinderNoteExec(finder, child);
+    ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
     testOk(ebpfMonIocFinderTakeExec(finder, child) && !ebpfMonIocFinderTakeExec(finder, child),
            "a later one is, and is reported once");
     testOk(!finds(finder, other, EBPFMON_SECOND_NS / 2, &image), "sleep is no IOC");
@@ -160,16 +169,40 @@ static void testNew(void)
     endChild(other);
 }
 
+static void testPlain(void)
+{
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL, setPlain);
+    ebpfMonImage image;
+
+    testDiag("programs that are no IOCs");
+    knownCount = 0;
+    iocIsPlain = sleepIsPlain = 0;
+    for (int i = 0; i < 3; i++) {
+        pid_t other = startSleep(), child = startChild();
+
+        ebpfMonIocFinderNoteExec(finder, other, &sleepProgram);
+        ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
+        finds(finder, child, DEADLINE, &image);
+        finds(finder, -1, EBPFMON_SECOND_NS / 10, &image); /* some looks at sleep */
+        endChild(other);
+        endChild(child);
+    }
+    testOk(!sleepIsPlain, "sleep was looked at three times, but never to the end");
+    finds(finder, -1, EBPFMON_SECOND_NS, &image);
+    testOk(sleepIsPlain && !iocIsPlain, "now it is plain; a program that was an IOC is not");
+    ebpfMonIocFinderFree(finder);
+}
+
 static void testLoading(void)
 {
-    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL);
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL, setPlain);
     ebpfMonImage image;
     pid_t child = startWithoutCom();
 
     testDiag("a program that is still being loaded");
     knownCount = 0;
     if (child > 0) {
-        ebpfMonIocFinderNoteExec(finder, child);
+        ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
         testOk(!finds(finder, child, EBPFMON_SECOND_NS, &image), "without libCom it is looked at again");
         testOk(finds(finder, child, DEADLINE, &image) && !image.com, "but not for ever");
         endChild(child);
@@ -207,7 +240,7 @@ static unsigned countDenied(void)
 static void testScan(void)
 {
     pid_t child = startChild(), late;
-    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL);
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL, setPlain);
     ebpfMonImage image;
     unsigned count;
     pid_t first;
@@ -230,7 +263,7 @@ static void testScan(void)
 static void testCharged(void)
 {
     enum { OTHERS = 3, USER = 60008 };
-    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL);
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL, setPlain);
     pid_t other[OTHERS], child;
     ebpfMonImage image;
     uint64_t begin;
@@ -261,7 +294,7 @@ static void testCharged(void)
 
 static void testSelf(void)
 {
-    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(1, isKnown, NULL);
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(1, isKnown, NULL, setPlain);
     ebpfMonImage image;
 
     knownCount = 0;
@@ -273,8 +306,9 @@ static void testSelf(void)
 
 MAIN(testIocFinder)
 {
-    testPlan(16);
+    testPlan(18);
     testNew();
+    testPlain();
     testLoading();
     testScan();
     testCharged();

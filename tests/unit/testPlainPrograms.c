@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch/plainPrograms.h: what the kernel part is told of programs. */
+#include <stddef.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "watch/plainPrograms.h"
+
+static struct ebpfMonProgram last; /* what was told */
+static int told, lastPlain, hasRoom = 1;
+
+static int setPlain(const struct ebpfMonProgram *program, int isPlain)
+{
+    if (isPlain && !hasRoom)
+        return -1;
+    last = *program;
+    lastPlain = isPlain;
+    told++;
+    return 0;
+}
+
+static void note(ebpfMonPlainPrograms *plain, const struct ebpfMonProgram *program, ebpfMonProgramIs is, int times)
+{
+    told = 0;
+    for (int i = 0; i < times; i++)
+        ebpfMonPlainProgramsNote(plain, program, is);
+}
+
+static void testBecomesPlain(void)
+{
+    static const struct ebpfMonProgram sh = { .inode = 7, .device = 1 }, cc = { .inode = 8, .device = 1 };
+    static const struct ebpfMonProgram none = { .inode = 0 };
+    ebpfMonPlainPrograms *plain = ebpfMonPlainProgramsNew(setPlain);
+
+    testDiag("a program that is no IOC");
+    note(plain, &sh, ebpfMonProgramPlain, 2);
+    testOk(told == 0, "two looks are not enough");
+    note(plain, &sh, ebpfMonProgramPlain, 1);
+    testOk(told == 1 && lastPlain && last.inode == 7 && last.device == 1, "three are");
+    note(plain, &sh, ebpfMonProgramPlain, 3);
+    testOk(told == 0, "it is told once");
+    note(plain, &cc, ebpfMonProgramEnded, 11);
+    testOk(told == 0, "a process that ended before anyone looked shows less");
+    note(plain, &cc, ebpfMonProgramEnded, 1);
+    testOk(told == 1 && lastPlain && last.inode == 8, "but twelve are enough");
+    note(plain, &none, ebpfMonProgramPlain, 20);
+    testOk(told == 0, "a program that is not known is never plain");
+    ebpfMonPlainProgramsFree(plain);
+    ebpfMonPlainProgramsFree(NULL);
+}
+
+static void testIoc(void)
+{
+    static const struct ebpfMonProgram python = { .inode = 9, .device = 1 }, other = { .inode = 9 + EBPFMON_PLAIN_MAX, .device = 1 };
+    ebpfMonPlainPrograms *plain = ebpfMonPlainProgramsNew(setPlain);
+
+    testDiag("a program that is an IOC at times");
+    note(plain, &python, ebpfMonProgramPlain, 3);
+    told = 0;
+    ebpfMonPlainProgramsNoteIoc(plain, 10);
+    testOk(told == 0, "another program was found to be an IOC");
+    ebpfMonPlainProgramsNoteIoc(plain, 9);
+    testOk(told == 1 && !lastPlain && last.inode == 9 && last.device == 1, "this one was: it is not plain any more");
+    note(plain, &python, ebpfMonProgramPlain, 20);
+    testOk(told == 0, "and never will be");
+    note(plain, &other, ebpfMonProgramPlain, 20);
+    testOk(told == 0, "nor does another program take its place");
+    note(plain, &other, ebpfMonProgramIoc, 1);
+    note(plain, &other, ebpfMonProgramPlain, 20);
+    testOk(told == 0, "but another IOC does");
+    ebpfMonPlainProgramsFree(plain);
+}
+
+static void testPlaces(void)
+{
+    static const struct ebpfMonProgram first = { .inode = 5, .device = 1 }, second = { .inode = 5, .device = 2 };
+    ebpfMonPlainPrograms *plain = ebpfMonPlainProgramsNew(setPlain);
+
+    testDiag("places");
+    note(plain, &first, ebpfMonProgramPlain, 3);
+    note(plain, &second, ebpfMonProgramPlain, 1);
+    testOk(told == 1 && !lastPlain && last.device == 1, "a newer program takes the place of an older one");
+    hasRoom = 0;
+    note(plain, &second, ebpfMonProgramPlain, 3);
+    hasRoom = 1;
+    note(plain, &second, ebpfMonProgramPlain, 1);
+    testOk(told == 1 && lastPlain && last.device == 2, "what the kernel part had no room for is told again");
+    ebpfMonPlainProgramsFree(plain);
+}
+
+MAIN(testPlainPrograms)
+{
+    testPlan(13);
+    testBecomesPlain();
+    testIoc();
+    testPlaces();
+    return testDone();
+}
