@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The search of callSites.c, for the files that know the instructions of a machine (callSitesX86.c, …); private to code/. */
+/*
+ * What a search for calls has found so far. callSites.c searches; the files that know the instructions of a machine
+ * (callSitesX86.c, …) add what they find. Private to code/.
+ */
 #ifndef EBPFMON_CALLSEARCH_H
 #define EBPFMON_CALLSEARCH_H
 
-#include "code/callSites.h"
+#include <stddef.h>
+#include <stdint.h>
+#include "code/elfSymbols.h"
 #include "code/machine.h"
 
+#define EBPFMON_CALLED_MAX 8 /* functions that are looked for at once */
 #define EBPFMON_SPOTS_MAX 64u /* slots, functions and stubs */
+
+typedef struct {
+    uint64_t vaddr;      /* of the instruction: a call, or a jmp (tail call) */
+    uint64_t offset;     /* in the file, as a uprobe wants it */
+    uint64_t caller;     /* vaddr of the function that it is in */
+    unsigned called;     /* number of the function that it calls */
+} ebpfMonCallSite;
 
 /* A place in the file that stands for a function. */
 typedef struct {
@@ -44,7 +57,7 @@ void ebpfMonCallSearchUseOtherwise(ebpfMonCallSearch *s, unsigned called);
 /* The address stands in code or data, as in a program that is not position-independent: a use in another way. */
 void ebpfMonCallSearchUseAddress(ebpfMonCallSearch *s, uint64_t address);
 
-/* What each machine has for machine.h. */
+/* What each machine has for callSites.c. */
 void ebpfMonCallStubsX86(ebpfMonCallSearch *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr);
 void ebpfMonCallCodeX86(ebpfMonCallSearch *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr);
 void ebpfMonCallStubsAarch64(ebpfMonCallSearch *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr);

@@ -3,49 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include "code/callSearch.h"
-#include "code/unwind.h"
-#include "common/array.h"
+#include "code/callSites.h"
 
 #define SECTIONS_MAX    1024u
 #define STRINGS_MAX     (64u << 20) /* bytes of .dynstr */
 #define SYMBOLS_MAX     (1u << 20)
 #define RELOCATIONS_MAX (1u << 22)
-#define SITES_MAX       4096u
-#define FUNCTION_MAX    (256u << 10) /* bytes from the begin of a function to a call in it */
 #define PIECE           (64u << 10)
 #define MARGIN          32u         /* bytes before a piece: a stub's first instructions */
-#define PROGRAM_BASE    0x400000u   /* programs that are not position-independent begin here */
 
 typedef ebpfMonCallSearch Search;
-
-static uint8_t hashOf(uint64_t vaddr)
-{
-    return (uint8_t)(vaddr ^ vaddr >> 4 ^ vaddr >> 12);
-}
-
-void ebpfMonCallSearchAddSpot(Search *s, uint64_t vaddr, unsigned called, int kind)
-{
-    if (s->spots == EBPFMON_SPOTS_MAX) {
-        s->complete = 0;
-        return;
-    }
-    s->spot[s->spots++] = (ebpfMonSpot){ vaddr, called, kind };
-    s->filter[hashOf(vaddr)] = 1;
-}
-
-const ebpfMonSpot *ebpfMonCallSearchFindSpot(const Search *s, uint64_t vaddr)
-{
-    if (s->filter[hashOf(vaddr)])
-        for (unsigned i = 0; i < s->spots; i++)
-            if (s->spot[i].vaddr == vaddr)
-                return &s->spot[i];
-    return NULL;
-}
-
-void ebpfMonCallSearchUseOtherwise(Search *s, unsigned called)
-{
-    s->complete &= ~(1u << called);
-}
 
 /* Notes the numbers of the symbols of .dynsym that have one of the names. */
 static void findSymbols(Search *s, const char *const *names, const Elf64_Shdr *table, const char *strings, size_t size)
@@ -122,66 +89,32 @@ static void readRelocations(Search *s, const Elf64_Shdr *section)
     }
 }
 
-/* Where the function with this code begins: static programs may have no table for it, and have symbols then. 0: not
- * known. */
-static uint64_t findBegin(const Search *s, uint64_t vaddr)
-{
-    uint64_t begin = ebpfMonUnwindFindBegin(s->file, vaddr), offset;
-    char name[4];
-
-    if (!begin && ebpfMonElfNameAt(s->file, vaddr, name, sizeof(name), &offset) == 0)
-        begin = vaddr - offset;
-    return begin;
-}
-
-/* Nonzero: the instructions from the begin of a function on lead to "vaddr". */
-static int leadsTo(const Search *s, uint64_t begin, uint64_t vaddr)
-{
-    size_t size = vaddr - begin, len, at = 0;
-    uint8_t *code;
-
-    if (!begin || begin > vaddr || size > FUNCTION_MAX || !(code = malloc(size + 16)))
-        return 0;
-    len = ebpfMonElfRead(s->file, begin, code, size + 16);
-    while (at < size) {
-        unsigned n = at < len ? s->machine->getLength(code + at, len - at) : 0;
-
-        if (!n)
-            break;
-        at += n;
-    }
-    free(code);
-    return at == size;
-}
-
-void ebpfMonCallSearchAddSite(Search *s, uint64_t vaddr, unsigned called)
-{
-    ebpfMonCallSite site = { .vaddr = vaddr, .called = called, .caller = findBegin(s, vaddr) };
-
-    if (!leadsTo(s, site.caller, vaddr) || ebpfMonElfOffset(s->file, vaddr, PF_X, &site.offset) || s->sites == SITES_MAX ||
-        ebpfMonArrayGrow(&s->site, &s->room, s->sites + 1, 64, sizeof(*s->site))) {
-        ebpfMonCallSearchUseOtherwise(s, called);
-        return;
-    }
-    s->site[s->sites++] = site;
-}
-
-void ebpfMonCallSearchUseAddress(Search *s, uint64_t address)
-{
-    const ebpfMonSpot *spot = address >= PROGRAM_BASE ? ebpfMonCallSearchFindSpot(s, address) : NULL;
-
-    if (spot && spot->kind != ebpfMonSpotSlot)
-        ebpfMonCallSearchUseOtherwise(s, spot->called);
-}
-
 typedef enum { StubCode, OtherCode, Data } Content;
+
+/* Looks through a piece of code for calls. The first "from" bytes were in the piece before. */
+typedef void (*ScanCode)(Search *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr);
+
+static const struct {
+    uint16_t machine; /* EM_… of elf.h */
+    ScanCode scan[Data];
+} scans[] = {
+    { EM_X86_64, { ebpfMonCallStubsX86, ebpfMonCallCodeX86 } },
+    { EM_AARCH64, { ebpfMonCallStubsAarch64, ebpfMonCallCodeAarch64 } },
+};
+
+/* NULL: how this machine calls is not known. */
+static ScanCode findScan(uint16_t machine, Content content)
+{
+    for (size_t i = 0; i < sizeof(scans) / sizeof(scans[0]); i++)
+        if (scans[i].machine == machine)
+            return scans[i].scan[content];
+    return NULL;
+}
 
 static void scanPiece(Search *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr, Content content)
 {
-    if (content == StubCode)
-        s->machine->scanStubs(s, code, from, len, vaddr);
-    else if (content == OtherCode)
-        s->machine->scanCode(s, code, from, len, vaddr);
+    if (content != Data)
+        findScan(s->machine->machine, content)(s, code, from, len, vaddr);
     else
         for (size_t at = from > 3 ? from - 3 : 0; at + 4 <= len; at++) {
             uint32_t word;
@@ -261,7 +194,7 @@ ebpfMonCallSites *ebpfMonCallSitesFind(const ebpfMonElfFile *file, const char *c
 
     if (s)
         s->machine = ebpfMonMachineFind(file->machine);
-    if (!s || !s->machine || !file->nSections || count > EBPFMON_CALLED_MAX) {
+    if (!s || !s->machine || !findScan(file->machine, OtherCode) || !file->nSections || count > EBPFMON_CALLED_MAX) {
         free(s);
         return NULL;
     }

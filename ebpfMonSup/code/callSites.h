@@ -13,16 +13,7 @@
 #define EBPFMON_CALLSITES_H
 
 #include <stdint.h>
-#include "code/elfFile.h"
-
-#define EBPFMON_CALLED_MAX 8 /* functions that are looked for at once */
-
-typedef struct {
-    uint64_t vaddr;      /* of the instruction: a call, or a jmp (tail call) */
-    uint64_t offset;     /* in the file, as a uprobe wants it */
-    uint64_t caller;     /* vaddr of the function that it is in */
-    unsigned called;     /* number of the function that it calls */
-} ebpfMonCallSite;
+#include "code/callSearch.h"
 
 typedef struct {
     unsigned count;

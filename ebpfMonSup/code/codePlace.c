@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "code/codePlace.h"
-#include "code/elfFile.h"
-#include "code/imageCache.h"
+#include "code/elfSymbols.h"
 #include "code/machine.h"
+#include "code/mapping.h"
 #include "host/foreign.h"
 #include "host/memory.h"
 

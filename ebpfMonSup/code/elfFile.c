@@ -1,41 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See elfFile.h. Headers and tables are read here, in pieces, and not by libelf, which believes how many there are and
- * takes memory for all of them.
- *
- * A lookup goes over the string table first and notes where the names stand, then over the symbols that
- * point there. Most files of a host hold none of the names, and their symbols are never read. That serves
- * .symtab too, which has no hash table, and so there is no need for one in .dynsym.
+ * See elfFile.h. Headers are read here, in pieces, and not by libelf, which believes how many there are and takes memory
+ * for all of them.
  */
-#ifndef _GNU_SOURCE
-#endif
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include "code/elfBytes.h"
-#include "code/elfDynamic.h"
 #include "code/elfFile.h"
 #include "code/machine.h"
 
 #define PIECE      (64u * 1024u)
-#define KEEP       64u             /* carried over from piece to piece: longer than any name */
-#define MAX_TABLE  (1ull << 30)    /* bytes of one table: 44 million symbols */
+#define KEEP       64u             /* carried over from piece to piece: longer than any text */
 #define MAX_SEARCH (64ull << 20)   /* bytes of one segment searched for a text */
 #define MAX_PHDRS  256u
 #define MAX_NOTES  4096u
-#define MAX_SPOTS  16u             /* places of one name in a string table; linkers share tails of strings */
-#define MAX_NAMES  32u
-
-typedef struct {
-    uint32_t offset;               /* in the string table */
-    unsigned name;
-} Spot;
-
-typedef struct {
-    Spot     spot[MAX_NAMES * MAX_SPOTS];
-    unsigned count;
-    unsigned each[MAX_NAMES];
-} Spots;
 
 static size_t readAt(const ebpfMonElfFile *file, void *buf, size_t len, uint64_t offset)
 {
@@ -160,106 +139,6 @@ int ebpfMonElfIsOver(const ebpfMonElfFile *file)
     return ebpfMonElfBytesIsOver(file->bytes);
 }
 
-static int bySpot(const void *a, const void *b)
-{
-    uint32_t x = ((const Spot *)a)->offset, y = ((const Spot *)b)->offset;
-
-    return x < y ? -1 : x > y;
-}
-
-/* Notes which of the names end at the NUL "end"; "offset" is the NUL's in the string table. */
-static void noteNames(Spots *spots, const char *const *names, const unsigned *lengths, unsigned count,
-    const char *begin, const char *end, uint64_t offset)
-{
-    for (unsigned i = 0; i < count; i++) {
-        unsigned n = lengths[i];
-
-        if (!n || (size_t)(end - begin) < n || end[-1] != names[i][n - 1] || memcmp(end - n, names[i], n)
-            || spots->each[i] >= MAX_SPOTS)
-            continue;
-        spots->each[i]++;
-        spots->spot[spots->count++] = (Spot){ .offset = (uint32_t)(offset - n), .name = i };
-    }
-}
-
-/* Finds the names in a string table, at the end of any string of it. Those already found have length 0. */
-static void findNames(const ebpfMonElfFile *file, const Elf64_Shdr *strings, const char *const *names, const unsigned *lengths,
-    unsigned count, char *buf, Spots *spots)
-{
-    size_t kept = 0;
-
-    spots->count = 0;
-    memset(spots->each, 0, sizeof(spots->each));
-    for (uint64_t at = 0; at < strings->sh_size; ) {
-        uint64_t left = strings->sh_size - at;
-        size_t got = readAt(file, buf + kept, left < PIECE ? (size_t)left : PIECE, strings->sh_offset + at);
-        const char *p = buf + kept, *stop = p + got, *nul;
-
-        if (!got)
-            break;
-        while (p < stop && (nul = memchr(p, 0, (size_t)(stop - p))) != NULL) {
-            noteNames(spots, names, lengths, count, buf, nul, at + (uint64_t)(nul - (buf + kept)));
-            p = nul + 1;
-        }
-        at += got;
-
-        size_t all = kept + got;
-
-        kept = all < KEEP ? all : KEEP;
-        memmove(buf, buf + all - kept, kept);
-    }
-    qsort(spots->spot, spots->count, sizeof(spots->spot[0]), bySpot);
-}
-
-/* The name that a symbol bears, -1: none that is looked for. */
-static int symbolName(const Spots *spots, const Elf64_Sym *sym)
-{
-    Spot key = { .offset = sym->st_name };
-    unsigned type = ELF64_ST_TYPE(sym->st_info);
-    const Spot *spot = bsearch(&key, spots->spot, spots->count, sizeof(key), bySpot);
-
-    if (!spot || sym->st_shndx == SHN_ABS || (type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE))
-        return -1;
-    return (int)spot->name;
-}
-
-/* Goes over one symbol table. A symbol found in an earlier table stays; within one, a global one wins. */
-static void findSymbols(const ebpfMonElfFile *file, const Elf64_Shdr *table, const Spots *spots, char *buf,
-    unsigned *lengths, ebpfMonElfSymbol *symbols)
-{
-    size_t per = PIECE / sizeof(Elf64_Sym);
-
-    for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size; at += per * sizeof(Elf64_Sym)) {
-        uint64_t left = (table->sh_size - at) / sizeof(Elf64_Sym);
-        size_t n = readAt(file, buf, (left < per ? (size_t)left : per) * sizeof(Elf64_Sym),
-            table->sh_offset + at) / sizeof(Elf64_Sym);
-
-        if (!n)
-            return;
-        for (size_t i = 0; i < n; i++) {
-            Elf64_Sym sym;
-
-            memcpy(&sym, buf + i * sizeof(sym), sizeof(sym));
-
-            int name = symbolName(spots, &sym);
-
-            if (name < 0 || symbols[name].isGlobal)
-                continue;
-            if (sym.st_shndx == SHN_UNDEF || !sym.st_value) {
-                symbols[name].isImported |= sym.st_shndx == SHN_UNDEF && table->sh_type == SHT_DYNSYM;
-                continue;
-            }
-
-            int global = ELF64_ST_BIND(sym.st_info) != STB_LOCAL;
-
-            if (symbols[name].vaddr && !global)
-                continue;
-            symbols[name] = (ebpfMonElfSymbol){ sym.st_value, sym.st_size, global, 0 };
-            lengths[name] = 0;
-        }
-    }
-}
-
 int ebpfMonElfSection(const ebpfMonElfFile *file, uint32_t index, Elf64_Shdr *section)
 {
     return index < file->nSections
@@ -282,126 +161,6 @@ void ebpfMonElfSectionName(const ebpfMonElfFile *file, const Elf64_Shdr *section
     if (file->sectionNames && ebpfMonElfSection(file, file->sectionNames, &names))
         n = ebpfMonElfReadSection(file, &names, section->sh_name, name, size - 1);
     name[n] = 0;
-}
-
-int ebpfMonElfTable(const ebpfMonElfFile *file, uint32_t type, Elf64_Shdr *table, Elf64_Shdr *strings)
-{
-    int found = 0;
-
-    for (uint32_t i = 1; !found && ebpfMonElfSection(file, i, table); i++)
-        if (table->sh_type == type)
-            found = ebpfMonElfSection(file, table->sh_link, strings) && strings->sh_type == SHT_STRTAB ? 1 : -1;
-    if (!found && type == SHT_DYNSYM)
-        found = ebpfMonElfDynamicTable(file, table, strings);
-    return found > 0 && table->sh_size <= MAX_TABLE && strings->sh_size <= MAX_TABLE;
-}
-
-unsigned ebpfMonElfFind(ebpfMonElfFile *file, const char *const *names, unsigned count,
-    ebpfMonElfSymbol *symbols)
-{
-    static const uint32_t types[] = { SHT_DYNSYM, SHT_SYMTAB };
-    unsigned lengths[MAX_NAMES], found = 0;
-    Spots *spots = malloc(sizeof(*spots));
-    char *buf = malloc(KEEP + PIECE);
-
-    memset(symbols, 0, count * sizeof(*symbols));
-    for (unsigned i = 0; i < count && i < MAX_NAMES; i++)
-        lengths[i] = strlen(names[i]) <= KEEP ? (unsigned)strlen(names[i]) : 0;
-    if (count > MAX_NAMES)
-        count = MAX_NAMES;
-    for (const ebpfMonElfFile *in = file; spots && buf && in; in = in->symbols)
-        for (unsigned t = in == file ? 0 : 1; t < 2; t++) {
-            Elf64_Shdr table, strings;
-
-            if (!ebpfMonElfTable(in, types[t], &table, &strings))
-                continue;
-            findNames(in, &strings, names, lengths, count, buf, spots);
-            if (spots->count)
-                findSymbols(in, &table, spots, buf, lengths, symbols);
-        }
-    for (unsigned i = 0; i < count; i++)
-        found += symbols[i].vaddr != 0;
-    free(buf);
-    free(spots);
-    return found;
-}
-
-/* Whether a function whose size is not known can reach to "vaddr": not beyond its section. _init has no size, and
- * .plt comes behind its section. */
-static int canReach(const ebpfMonElfFile *file, const Elf64_Sym *sym, uint64_t vaddr)
-{
-    Elf64_Shdr section;
-
-    return ebpfMonElfSection(file, sym->st_shndx, &section) && vaddr - section.sh_addr < section.sh_size;
-}
-
-/* The function of one symbol table that "vaddr" lies in; st_value 0: none. One whose size is not known reaches to the
- * next, or to the end of its section; a global name goes before its local twin. */
-static Elf64_Sym findFunctionAt(const ebpfMonElfFile *file, const Elf64_Shdr *table, uint64_t vaddr, char *buf)
-{
-    size_t per = PIECE / sizeof(Elf64_Sym);
-    Elf64_Sym best = { .st_value = 0 };
-
-    for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size; at += per * sizeof(Elf64_Sym)) {
-        uint64_t left = (table->sh_size - at) / sizeof(Elf64_Sym);
-        size_t n = readAt(file, buf, (left < per ? (size_t)left : per) * sizeof(Elf64_Sym),
-            table->sh_offset + at) / sizeof(Elf64_Sym);
-
-        if (!n)
-            break;
-        for (size_t i = 0; i < n; i++) {
-            Elf64_Sym sym;
-
-            memcpy(&sym, buf + i * sizeof(sym), sizeof(sym));
-
-            unsigned type = ELF64_ST_TYPE(sym.st_info);
-
-            if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS || (type != STT_FUNC && type != STT_GNU_IFUNC)
-                || !sym.st_value || sym.st_value > vaddr || (sym.st_size && vaddr - sym.st_value >= sym.st_size)
-                || sym.st_value < best.st_value
-                || (sym.st_value == best.st_value && ELF64_ST_BIND(sym.st_info) == STB_LOCAL)
-                || (!sym.st_size && !canReach(file, &sym, vaddr)))
-                continue;
-            best = sym;
-        }
-    }
-    return best;
-}
-
-/* The same in one table of one file. 0, or -1. */
-static int nameIn(const ebpfMonElfFile *file, uint32_t type, uint64_t vaddr, char *buf, char *name, size_t size, uint64_t *offset)
-{
-    Elf64_Shdr table, strings;
-    Elf64_Sym sym;
-
-    if (!ebpfMonElfTable(file, type, &table, &strings))
-        return -1;
-    sym = findFunctionAt(file, &table, vaddr, buf);
-    if (!sym.st_value || sym.st_name >= strings.sh_size)
-        return -1;
-
-    uint64_t left = strings.sh_size - sym.st_name;
-    size_t n = readAt(file, name, left < size - 1 ? (size_t)left : size - 1, strings.sh_offset + sym.st_name);
-
-    name[n] = 0;
-    *offset = vaddr - sym.st_value;
-    return name[0] ? 0 : -1;
-}
-
-int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset)
-{
-    char *buf = malloc(PIECE);
-    int rc = -1;
-
-    name[0] = 0;
-    for (const ebpfMonElfFile *in = file; buf && rc && in; in = in->symbols)
-        if ((rc = nameIn(in, SHT_SYMTAB, vaddr, buf, name, size, offset)) != 0 && in == file)
-            rc = nameIn(in, SHT_DYNSYM, vaddr, buf, name, size, offset);
-    free(buf);
-    for (char *c = name; *c; c++)
-        if (*c < ' ' || *c > '~')
-            *c = '?';
-    return rc;
 }
 
 /* The segment whose part in the file holds "vaddr". */

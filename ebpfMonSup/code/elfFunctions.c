@@ -5,6 +5,7 @@
 #include <epicsString.h>
 
 #include "code/elfFunctions.h"
+#include "code/elfSymbols.h"
 
 #define NAMES_MAX (16u << 20) /* bytes of the names of a file that are looked at */
 #define PIECE     1024        /* symbols that are read at once */

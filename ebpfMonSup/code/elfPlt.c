@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "code/elfPlt.h"
+#include "code/elfSymbols.h"
 
 /* Sections .plt and .plt.sec have stubs of 16 bytes, .plt.got of 8. */
 #define STUB      16u

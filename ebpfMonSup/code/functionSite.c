@@ -13,9 +13,10 @@
 #include <epicsString.h>
 
 #include "code/elfFunctions.h"
+#include "code/elfSymbols.h"
 #include "code/functionSite.h"
-#include "code/imageCache.h"
 #include "code/machine.h"
+#include "code/mapping.h"
 #include "code/usdt.h"
 #include "host/foreign.h"
 

@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
-#include "code/imageCache.h"
+#include "code/image.h"
 #include "common/clock.h"
 #include "host/foreign.h"
 
@@ -23,55 +21,6 @@ typedef struct {
     const ebpfMonKnown *known;
     uint64_t bias;
 } Part;
-
-/* "start-end perms offset major:minor inode path". *isCode: what the kernel runs, else what it only lets be read. */
-static int parseMapping(char *line, ebpfMonMapping *map, int *isCode)
-{
-    char *p = line;
-
-    map->start = strtoull(p, &p, 16);
-    if (*p++ != '-')
-        return 0;
-    map->end = strtoull(p, &p, 16);
-    if (*p != ' ' || strnlen(p, 6) < 6 || p[5] != ' ')
-        return 0;
-    *isCode = p[3] == 'x';
-    map->offset = strtoull(p + 6, &p, 16);
-
-    unsigned maj = (unsigned)strtoul(p, &p, 16);
-
-    if (*p++ != ':')
-        return 0;
-    map->dev = makedev(maj, (unsigned)strtoul(p, &p, 16));
-    map->ino = strtoull(p, &p, 10);
-    p += strspn(p, " ");
-    p[strcspn(p, "\n")] = 0;
-    map->path = p;
-    return map->ino && *p == '/' && map->start < map->end;
-}
-
-int ebpfMonMappingParse(char *line, ebpfMonMapping *map)
-{
-    int isCode;
-
-    return parseMapping(line, map, &isCode) && isCode;
-}
-
-int ebpfMonMappingBias(const ebpfMonElfSegment *segment, unsigned segments, const ebpfMonMapping *map, uint64_t *bias)
-{
-    uint64_t mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
-
-    for (unsigned i = 0; i < segments; i++) {
-        const ebpfMonElfSegment *s = &segment[i];
-        uint64_t begin = s->offset & ~mask, size = s->fileSize + (s->offset & mask);
-
-        if ((s->flags & PF_X) && map->offset >= begin && map->offset - begin < size) {
-            *bias = map->start - (map->offset - begin) - (s->vaddr & ~mask);
-            return 0;
-        }
-    }
-    return -1;
-}
 
 /* The live copy of a variable. A program that is not position-independent holds a copy of its own of a
  * library's variable, to which the loader binds everyone (copy relocation). */
@@ -193,7 +142,7 @@ static int addEmulatedLine(void *arg, char *line)
     int isCode;
     Part *part = &s->parts[s->nParts];
 
-    if (s->nParts == MAX_PARTS || !parseMapping(line, &map, &isCode) || isCode)
+    if (s->nParts == MAX_PARTS || !ebpfMonMappingParseAny(line, &map, &isCode) || isCode)
         return 0;
     if (!addPart(s->cache, s->pid, &map, s->parts, s->nParts, &s->why))
         return s->why == ETIMEDOUT || s->why == EAGAIN;

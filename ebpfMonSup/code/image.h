@@ -13,46 +13,7 @@
 #define EBPFMON_IMAGE_H
 
 #include <sys/types.h>
-#include "code/imageCalls.h"
-
-/* The functions that are probed: index into ebpfMonBinary.site. */
-typedef enum {
-    ebpfMonFnPut,          /* dbPut: args 1-4, return */
-    ebpfMonFnPutField,     /* dbPutField: args 1-4 */
-    ebpfMonFnProcessNotify,/* dbProcessNotify, in EPICS 3.14 dbPutNotify: arg 1 */
-    ebpfMonFnCheckPut,     /* rsrvCheckPut: arg 1 */
-    ebpfMonFnCamessage,    /* camessage: arg 1 */
-    ebpfMonFnScanLock,     /* dbScanLock: arg 1 */
-    ebpfMonFnScanUnlock,   /* dbScanUnlock: arg 1 */
-    ebpfMonFnScanUnlockMany,/* dbScanUnlockMany: arg 1 */
-    ebpfMonFnCaPutLink,    /* dbCaPutLinkCallback: arg 1 */
-    ebpfMonFnFwdLink,      /* recGblFwdLink: arg 1 */
-    ebpfMonFnProcess,      /* dbProcess: arg 1 */
-    ebpfMonFnCallback,     /* callbackRequest: arg 1 */
-    ebpfMonFnCallbackDelayed, /* callbackRequestDelayed: arg 1 */
-    ebpfMonFnScanOnce,     /* scanOnceCallback, before EPICS 3.16 scanOnce: arg 1 */
-    ebpfMonFnRingPop,      /* epicsRingPointerPop, in libCom: arg 1 */
-    ebpfMonFnCount
-} ebpfMonFn;
-
-extern const char *const ebpfMonFnNames[ebpfMonFnCount]; /* "dbPut", … */
-
-typedef struct ebpfMonBinary {
-    dev_t    dev;
-    ino_t    ino;
-    char     buildId[41];  /* hex, empty: none */
-    char     path[256];    /* as the process calls it; for reports only */
-    int      isIoc;        /* has dbProcess and pdbbase */
-    int      isRecognised; /* its functions were found by what they do, without symbols */
-    int      isNameless;   /* it is the program of an IOC, but nothing tells where its functions are, or it is foreign */
-    const char *foreign;   /* NULL; or the machine for which it was built, if that is another one than this host: an emulator
-                            * runs it */
-    ebpfMonSite site[ebpfMonFnCount];
-    uint32_t oldNames;     /* bit by ebpfMonFn: it was found under the name of an older release */
-    const ebpfMonCalls *calls; /* its calls of dbScanLock and others; NULL: it has none, or they are not known */
-    int      usesLocks;    /* it calls dbScanLock or dbScanUnlock in some way */
-    int      scansNow;     /* it calls scanIoImmediate: an I/O Intr list may be scanned by two threads at a time */
-} ebpfMonBinary;
+#include "code/imageCache.h"
 
 typedef struct ebpfMonImage {
     const ebpfMonBinary *core;  /* the binary with dbProcess, or the nameless program; owned by the cache */
@@ -86,11 +47,6 @@ typedef struct {
     } file[EBPFMON_CALLERS_MAX];
 } ebpfMonImageCallers;
 
-typedef struct ebpfMonImageCache ebpfMonImageCache;
-
-ebpfMonImageCache *ebpfMonImageCacheNew(void);
-void ebpfMonImageCacheFree(ebpfMonImageCache *cache);
-
 /* Reads the image of a process. 0: the process is an IOC (it has mapped dbProcess and pdbbase, or its program is nameless), and *image is
  * filled; 1: it is not an IOC, or not yet; -1: it cannot be read (errno: ESRCH gone, EACCES/EPERM not allowed, ENOMEM, EMFILE...,
  * ENOSPC when the cache holds as many EPICS files as it may). The binaries in *image belong to the cache. */
@@ -107,8 +63,5 @@ int ebpfMonImageCallersAreSame(const ebpfMonImageCallers *a, const ebpfMonImageC
  * needs more memory and time than an IOC can need (ETIMEDOUT, EAGAIN, EFBIG, ENOTSUP). Refusal: the reason as text. */
 int ebpfMonImageIsRefused(int err);
 const char *ebpfMonImageRefusal(int err);
-
-/* Binaries known, for reports: calls "each" for every one that isIoc. */
-void ebpfMonImageEach(ebpfMonImageCache *cache, void (*each)(void *arg, const ebpfMonBinary *b), void *arg);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The files that processes have mapped, and what of EPICS each of them contains; private to code/, for image.c.
+ * The files that processes have mapped, and what of EPICS each of them contains, for image.c. One thread at a time.
  *
  * An inode number is used again soon after a file was deleted. So a file is the same one only if its time and size are also
  * the same. Files of EPICS are checked at every look, because a probe that was set by another file's symbols would break the
@@ -10,38 +10,17 @@
 #define EBPFMON_IMAGECACHE_H
 
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
-#include "code/elfFile.h"
-#include "code/image.h"
+#include "code/binary.h"
+#include "code/mapping.h"
 
-/* The variables that are read in a process: index into ebpfMonKnown.var. */
-enum { ebpfMonVarBase, ebpfMonVarInterrupt, ebpfMonVarAs, ebpfMonVarRelease, ebpfMonVarClients,
-       ebpfMonVarBreakpoints, ebpfMonVarCount };
+typedef struct ebpfMonImageCache ebpfMonImageCache;
 
-/* A file that holds something of EPICS. */
-typedef struct ebpfMonKnown {
-    struct ebpfMonKnown *next;
-    ebpfMonBinary binary;
-    int      isProgram;    /* an executable, whose variables go before a library's */
-    unsigned nSegments;
-    ebpfMonElfSegment segment[EBPFMON_ELF_SEGMENTS];
-    ebpfMonElfSymbol var[ebpfMonVarCount];
-} ebpfMonKnown;
+ebpfMonImageCache *ebpfMonImageCacheNew(void);
+void ebpfMonImageCacheFree(ebpfMonImageCache *cache);
 
-/* One executable mapping of a file. */
-typedef struct {
-    uint64_t start, end, offset;
-    dev_t    dev;
-    ino_t    ino;
-    const char *path;
-} ebpfMonMapping;
-
-/* Takes a line of /proc/PID/maps apart, in place; 0: no file's code. */
-int ebpfMonMappingParse(char *line, ebpfMonMapping *map);
-
-/* What the loader added to the addresses of the file, from the code segment that the mapping is part of. 0, or -1. */
-int ebpfMonMappingBias(const ebpfMonElfSegment *segment, unsigned segments, const ebpfMonMapping *map, uint64_t *bias);
+/* Binaries known, for reports: calls "each" for every one that isIoc. */
+void ebpfMonImageEach(ebpfMonImageCache *cache, void (*each)(void *arg, const ebpfMonBinary *b), void *arg);
 
 /* What the mapped file holds, *known is NULL when nothing of interest; a new or changed file is read.
  * 0, or -1 when it cannot be had (errno). */

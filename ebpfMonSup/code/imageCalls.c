@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "code/callSites.h"
+#include "code/elfSymbols.h"
 #include "code/imageCalls.h"
 #include "code/machine.h"
 #include "code/unwind.h"

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "code/elfDynamic.h"
+#include "code/elfSymbols.h"
 #include "code/imageFile.h"
 #include "code/machine.h"
 #include "code/recognise.h"

@@ -3,7 +3,7 @@
 #ifndef EBPFMON_IMAGEFILE_H
 #define EBPFMON_IMAGEFILE_H
 
-#include "code/imageCache.h"
+#include "code/binary.h"
 #include "code/symbolFile.h"
 
 /* Reads the file open as "fd"; *known is NULL if it contains nothing of EPICS. "places": where the symbols of a stripped

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <elf.h>
-#include "code/callSearch.h"
 #include "code/machine.h"
-#include "code/siteMachine.h"
 
 #if defined(__x86_64__)
 #define HOST EM_X86_64
@@ -15,12 +13,11 @@
 static const ebpfMonMachine machines[] = {
     { EM_X86_64, "x86-64", 0,
       { R_X86_64_COPY, R_X86_64_RELATIVE, R_X86_64_IRELATIVE, { R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT } },
-      ebpfMonSitePickX86, ebpfMonInsnLengthX86, ebpfMonInsnFlowX86, ebpfMonCallStubsX86, ebpfMonCallCodeX86 },
+      ebpfMonSitePickX86, ebpfMonInsnLengthX86, ebpfMonInsnFlowX86 },
     { EM_AARCH64, "aarch64", 1,
       /* not R_AARCH64_GLOB_DAT: only code that takes the address has it, and how is not looked for */
       { R_AARCH64_COPY, R_AARCH64_RELATIVE, R_AARCH64_IRELATIVE, { R_AARCH64_JUMP_SLOT, R_AARCH64_JUMP_SLOT } },
-      ebpfMonSitePickAarch64, ebpfMonInsnLengthAarch64, ebpfMonInsnFlowAarch64, ebpfMonCallStubsAarch64,
-      ebpfMonCallCodeAarch64 },
+      ebpfMonSitePickAarch64, ebpfMonInsnLengthAarch64, ebpfMonInsnFlowAarch64 },
 };
 
 const ebpfMonMachine *ebpfMonMachineFind(uint16_t machine)

@@ -8,18 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "code/site.h"
-
-struct ebpfMonCallSearch;
-
-/* Where an instruction leads. */
-typedef enum {
-    ebpfMonFlowNext,    /* to the next one */
-    ebpfMonFlowCall,
-    ebpfMonFlowJump,
-    ebpfMonFlowBranch,  /* there on a condition, else to the next one */
-    ebpfMonFlowLeave    /* back to the caller, or by a pointer: nobody knows where to */
-} ebpfMonFlow;
+#include "code/siteMachine.h"
 
 typedef struct {
     uint16_t machine;   /* EM_… of elf.h */
@@ -40,10 +29,6 @@ typedef struct {
 
     /* Where the instruction of "length" bytes that stands at "vaddr" leads. *to is set by calls, jumps and branches. */
     ebpfMonFlow (*getFlow)(const uint8_t *code, unsigned length, uint64_t vaddr, uint64_t *to);
-
-    /* Looks through a piece of code for calls (callSearch.h). The first "from" bytes were in the piece before. */
-    void (*scanStubs)(struct ebpfMonCallSearch *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr);
-    void (*scanCode)(struct ebpfMonCallSearch *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr);
 } ebpfMonMachine;
 
 /* "machine": EM_… of elf.h. NULL: this machine is not known. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "code/codeSearch.h"
+#include "code/elfSymbols.h"
 #include "code/recognise.h"
 
 #define NONE    EBPFMON_NO_FUNCTION

@@ -7,7 +7,7 @@
 #ifndef EBPFMON_RECOGNISE_H
 #define EBPFMON_RECOGNISE_H
 
-#include "code/imageCache.h"
+#include "code/binary.h"
 
 typedef struct {
     ebpfMonElfSymbol fn[ebpfMonFnCount];

@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each machine has for machine.h to pick a site; private to code/. They need no process, so they are tested on bytes. */
+/* What each machine knows of its instructions; machine.h chooses by the machine. Private to code/. These functions need no
+ * process, so they are tested on bytes. */
 #ifndef EBPFMON_SITEMACHINE_H
 #define EBPFMON_SITEMACHINE_H
 
-#include "code/machine.h"
+#include <stddef.h>
+#include <stdint.h>
+#include "code/site.h"
+
+/* Where an instruction leads. */
+typedef enum {
+    ebpfMonFlowNext,    /* to the next one */
+    ebpfMonFlowCall,
+    ebpfMonFlowJump,
+    ebpfMonFlowBranch,  /* there on a condition, else to the next one */
+    ebpfMonFlowLeave    /* back to the caller, or by a pointer: nobody knows where to */
+} ebpfMonFlow;
 
 void ebpfMonSitePickX86(const uint8_t *code, size_t len, unsigned args, int needReturn, ebpfMonSite *site);
 unsigned ebpfMonInsnLengthX86(const uint8_t *code, size_t len);

@@ -5,6 +5,7 @@
 
 #include <epicsString.h>
 
+#include "code/elfSymbols.h"
 #include "code/usdt.h"
 #include "code/usdtArgs.h"
 #include "common/text.h"

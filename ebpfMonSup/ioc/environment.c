@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "code/elfFile.h"
-#include "code/imageCache.h"
+#include "code/elfSymbols.h"
+#include "code/mapping.h"
 #include "common/array.h"
 #include "host/foreign.h"
 #include "ioc/environment.h"

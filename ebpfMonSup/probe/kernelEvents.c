@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 
 #include "probe/kernelEvents.h"
+#include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
 
 /* A chain with its records, or a put with its data: old and new, twice what is used (bpf/maps.bpf.h). */

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "ebpfMonTable.h"
+#include "probe/slotTables.h"
 
 /* The programs that are attached to functions of an IOC. */
 typedef enum {
@@ -27,11 +27,6 @@ typedef enum {
     ebpfMonProgCount
 } ebpfMonProg;
 
-typedef struct {
-    unsigned maxRecords, maxClosure, maxRoots;
-    unsigned ringBytes; /* power of two */
-} ebpfMonLoadSizes;
-
 /* What this kernel can do. What it cannot is said once, and the monitor does without. Set by ebpfMonKernelLoad. */
 typedef struct {
     int uprobeMulti;  /* one link for a process, detached at once; else perf events, 100 ms each */
@@ -45,24 +40,6 @@ typedef struct {
 extern ebpfMonFeatures ebpfMonFeature;
 
 const char *ebpfMonKernelRelease(void); /* as uname has it; empty: not loaded */
-
-/* The tables that are found by slot: reading a count is a memory read. The kernel part writes them at any time. What
- * nobody has asked to use (ebpfMonTablesUse) is not mapped. */
-typedef struct {
-    volatile struct ebpfMonRecConf  *conf;  /* [maxRecords] */
-    volatile struct ebpfMonRecState *state; /* [maxRecords] */
-    volatile uint32_t *closure;             /* [maxClosure] */
-    ebpfMonLoadSizes size;
-    size_t bytes;                           /* memory of those that do not grow; all: ebpfMonKernelCountMemory */
-    int (*use)(uint32_t slots, uint32_t places); /* NULL: all is mapped */
-} ebpfMonTables;
-
-/* Makes the first "slots" of the tables by slot and the first "places" of the closure table usable. 0, or -1 with errno.
- * Follower. */
-static inline int ebpfMonTablesUse(const ebpfMonTables *tables, uint32_t slots, uint32_t places)
-{
-    return tables->use ? tables->use(slots, places) : 0;
-}
 
 /* Loads, maps, and attaches what belongs to the host (exec, exit, connections). 0, or -1 with what is wrong and what to
  * do in "why"; then nothing is left of it, and it may be called again. */

@@ -5,9 +5,9 @@
 
 #include <sys/utsname.h>
 
-#include "probe/kernelLoad.h"
 #include "probe/mappedTable.h"
 #include "probe/ring.h"
+#include "probe/slotTables.h"
 #include "ebpfMonBpf.skel.h"
 
 /* One per process: see kernelLoad.h. ebpfMonKernelLoad and ebpfMonKernelUnload write it while no other thread uses it;

@@ -11,6 +11,7 @@
 
 #include <epicsThread.h>
 
+#include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
 #include "probe/kernelTables.h"
 

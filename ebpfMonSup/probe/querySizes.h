@@ -3,7 +3,8 @@
 #ifndef EBPFMON_QUERYSIZES_H
 #define EBPFMON_QUERYSIZES_H
 
-#include "probe/queryPrograms.h"
+#include <stddef.h>
+#include "probe/queryOrder.h"
 
 typedef struct {
     unsigned key, value;     /* bytes of one in "cells" */

@@ -3,7 +3,8 @@
 #ifndef EBPFMON_RULECACHE_H
 #define EBPFMON_RULECACHE_H
 
-#include "rules/ruleSet.h"
+#include <stdint.h>
+#include "model/put.h"
 
 #define EBPFMON_RULE_CACHE 16384u /* PVs; a power of two */
 

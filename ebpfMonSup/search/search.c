@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/text.h"
+#include "search/search.h"
 #include "search/searchTables.h"
 
 #define LONG    EBPFMON_SECOND_NS /* EBPFMON_SEARCH_ENOUGH questions over so long: nobody has the name */

@@ -14,19 +14,7 @@
 #ifndef EBPFMON_SEARCH_H
 #define EBPFMON_SEARCH_H
 
-#include <stdint.h>
-
-#define EBPFMON_SEARCH_NAMES   8192
-#define EBPFMON_SEARCH_CLIENTS 1024
-#define EBPFMON_SEARCH_SERVERS 1024
-#define EBPFMON_SEARCH_FORGET  600000000000u /* ns of silence */
-
-typedef enum { ebpfMonSearchCa, ebpfMonSearchPva } ebpfMonSearchProtocol;
-
-typedef struct {
-    uint32_t addr;
-    uint16_t port;
-} ebpfMonSearchHost;
+#include "search/searchHost.h"
 
 typedef struct ebpfMonSearch ebpfMonSearch;
 

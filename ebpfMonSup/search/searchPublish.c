@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "search/search.h"
 #include "search/searchTables.h"
 
 #define SMOOTH 0.3 /* of the last second in a rate, as PUT_RATE */

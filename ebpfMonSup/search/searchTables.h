@@ -7,7 +7,7 @@
 
 #include "model/published.h"
 #include "search/keyTable.h"
-#include "search/search.h"
+#include "search/searchHost.h"
 
 #define EBPFMON_SEARCH_QUESTIONS 16384 /* that an answer by number can belong to; a power of two */
 #define EBPFMON_SEARCH_ASKERS    4     /* channels that are followed for each name */

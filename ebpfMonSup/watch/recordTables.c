@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "ioc/recordLinks.h"
 #include "watch/linkChange.h"
+#include "watch/recordTables.h"
 #include "watch/recordTablesOwn.h"
 #include "watch/sweeps.h"
 #include "watch/typeTrial.h"
@@ -36,127 +37,6 @@ void ebpfMonRecordTablesFree(ebpfMonRecordTables *r)
     ebpfMonSlotAllocatorFree(r->slots);
     ebpfMonClosureTableFree(r->closures);
     free(r);
-}
-
-/* A byte for each record, nonzero: a link of another record makes it process. NULL without memory. */
-static uint8_t *findReached(const ebpfMonCatalogue *cat)
-{
-    uint8_t *reached = calloc((size_t)cat->count + 1, 1);
-
-    for (uint32_t i = 0; reached && i < cat->count; i++)
-        for (uint32_t k = 0; k < cat->rec[i].toCount; k++)
-            reached[cat->rec[i].to[k]] = 1;
-    return reached;
-}
-
-/*
- * Marks which records want the trap; their counts go on where they were. A record that was counted by the trap stays so
- * while the trap is attached: both counters move while one looks, and the trap's is right in any case. One that is
- * counted by the trap from now on, in an IOC that was counted before, may have processed unseen.
- */
-static void markTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c)
-{
-    int trap = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted));
-    uint8_t *reached = findReached(t->cat);
-
-    t->follower.trapped = 0;
-    ebpfMonTargetsLock(r->targets);
-    for (uint32_t i = 0; i < t->cat->count; i++) {
-        uint16_t flags = t->cat->rec[i].flags;
-        int want = (c->flags[i] & EBPFMON_NODE_TWICE) || (flags & EBPFMON_REC_TSE) ||
-                   ((flags & EBPFMON_REC_UNDEFINED) && (!reached || reached[i]));
-        int wanted = t->how[i] & EBPFMON_BY_TRAP, was = wanted && !(t->how[i] & EBPFMON_AT_LEAST);
-        volatile struct ebpfMonRecState *st = &t->recState[i];
-
-        want = want || (was && trap); /* until ebpfMonRecordTablesReleaseTrap */
-        if (t->indexed && !want != !wanted)
-            t->how[i] |= EBPFMON_MISSED;
-        t->how[i] &= EBPFMON_SHOWN | EBPFMON_MISSED;
-        if (c->flags[i] & EBPFMON_NODE_TWICE)
-            t->how[i] |= EBPFMON_TWICE;
-        if (want) {
-            t->how[i] |= trap ? EBPFMON_BY_TRAP : EBPFMON_BY_TRAP | EBPFMON_AT_LEAST;
-            t->follower.trapped++;
-        }
-        if (was != (want && trap)) /* from the one counter to the other, and the sum stays */
-            t->adjust[i] += (int64_t)(was ? st->trapped - st->count : st->count - st->trapped);
-    }
-    ebpfMonTargetsUnlock(r->targets);
-    free(reached);
-}
-
-void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c, uint32_t index)
-{
-    ebpfMonTargetsLock(r->targets);
-    for (uint32_t k = 0; k < c->len[index]; k++)
-        t->how[c->list[c->first[index] + k]] |= EBPFMON_MISSED;
-    ebpfMonTargetsUnlock(r->targets);
-}
-
-/* Marks the records that ebpfMonTargetNoteUnseen noted; all records if there was no room for one. */
-static void takeUnseen(ebpfMonRecordTables *r, ebpfMonTarget *t)
-{
-    int isFull;
-
-    ebpfMonTargetsLock(r->targets);
-    for (uint32_t i = 0; i < t->unseenCount; i++)
-        t->how[t->unseen[i]] |= EBPFMON_MISSED;
-    isFull = t->unseenCount == EBPFMON_UNSEEN_MAX;
-    t->unseenCount = 0;
-    ebpfMonTargetsUnlock(r->targets);
-    if (isFull)
-        ebpfMonRecordTablesMarkMissed(r, t);
-}
-
-void ebpfMonRecordTablesMarkMissed(ebpfMonRecordTables *r, ebpfMonTarget *t)
-{
-    if (t->slot == UINT32_MAX)
-        return;
-    ebpfMonTargetsLock(r->targets);
-    for (uint32_t i = 0; i < t->cat->count; i++)
-        t->how[i] |= EBPFMON_MISSED;
-    ebpfMonTargetsUnlock(r->targets);
-}
-
-void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *r, ebpfMonTarget *t, int attached, int isFirst)
-{
-    if (t->slot == UINT32_MAX)
-        return;
-    if (attached)
-        ebpfMonTypeTrialBegin(t->follower.trial, t, isFirst);
-    ebpfMonTargetsLock(r->targets);
-    for (uint32_t i = 0; i < t->cat->count; i++) {
-        volatile struct ebpfMonRecState *st = &t->recState[i];
-
-        if (!(t->how[i] & EBPFMON_BY_TRAP) || attached == !(t->how[i] & EBPFMON_AT_LEAST))
-            continue;
-        t->how[i] ^= EBPFMON_AT_LEAST;
-        if (attached && !isFirst) /* what it processed unseen before stays uncounted */
-            t->how[i] |= EBPFMON_MISSED;
-        t->adjust[i] += (int64_t)(attached ? st->count - st->trapped : st->trapped - st->count);
-    }
-    ebpfMonTargetsUnlock(r->targets);
-}
-
-void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *r, ebpfMonTarget *t)
-{
-    if (t->slot == UINT32_MAX || !t->follower.trial)
-        return;
-    ebpfMonTargetsLock(r->targets);
-    for (uint32_t i = 0; i < t->cat->count; i++) {
-        const volatile struct ebpfMonRecState *st = &t->recState[i];
-        uint64_t trapped = st->trapped;
-
-        if ((t->how[i] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST | EBPFMON_TWICE)) != EBPFMON_BY_TRAP ||
-            t->cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED) ||
-            t->cat->rtype[t->cat->rec[i].rtype].stamps != EBPFMON_STAMPS_SEEN ||
-            !ebpfMonTypeTrialAgrees(t->follower.trial, t, i) || st->trapped != trapped)
-            continue; /* a chain is under way */
-        t->adjust[i] += ebpfMonTypeTrialGetAhead(t->follower.trial, i);
-        t->how[i] &= (uint8_t)~EBPFMON_BY_TRAP;
-        t->follower.trapped--;
-    }
-    ebpfMonTargetsUnlock(r->targets);
 }
 
 void ebpfMonRecordTablesAddArrays(ebpfMonRecordTables *r, ebpfMonTarget *t)
@@ -310,7 +190,7 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
     if (ebpfMonClosureTableInstall(r->closures, t, c)) {
         trouble = "its chains do not fit any more: raise maxRecords of ebpfMonConfigure; puts only";
     } else {
-        markTrapped(r, t, c);
+        ebpfMonRecordTablesMarkTrapped(r, t, c);
         setIndexed(r, t, 1);
         ebpfMonRecordIndexSetArrays(&r->kernel, t, 1);
         t->follower.trial = ebpfMonTypeTrialNew(t->cat);
@@ -332,13 +212,13 @@ void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *r, ebpfMonTarget *t)
 
     if (t->slot == UINT32_MAX)
         return;
-    takeUnseen(r, t);
+    ebpfMonRecordTablesTakeUnseen(r, t);
     changed = calloc((size_t)t->cat->count + 1, 1);
     readLinks(r, t, EBPFMON_ALL_RECORDS, changed);
     c = ebpfMonClosureTableMakeClosures(t->cat);
     ebpfMonClosureTableBeginChange(r->closures, t);
     if (c && changed && ebpfMonRecordTablesInstall(r, t, c) == 0) {
-        markTrapped(r, t, c);
+        ebpfMonRecordTablesMarkTrapped(r, t, c);
         for (uint32_t i = 0; i < t->cat->count; i++)
             if (changed[i]) /* since when is not known */
                 ebpfMonRecordTablesMarkReached(r, t, c, i);
@@ -366,7 +246,7 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
 
     if (t->slot == UINT32_MAX)
         return;
-    takeUnseen(r, t);
+    ebpfMonRecordTablesTakeUnseen(r, t);
     if (!readLinks(r, t, index, NULL))
         return;
     c = ebpfMonClosureTableMakeClosures(t->cat);
@@ -375,7 +255,7 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
     ebpfMonLinkChangeCatchUp(change, r->targets, t);
     if (c && ebpfMonRecordTablesInstall(r, t, c) == 0) {
         ebpfMonLinkChangeCatchUp(change, r->targets, t); /* what processed since the line before the last */
-        markTrapped(r, t, c);
+        ebpfMonRecordTablesMarkTrapped(r, t, c);
         if (t->cat->rec[index].flags & stamp & ~flags) /* its chains were not looked at as they should be since the put */
             ebpfMonRecordTablesMarkReached(r, t, c, index);
     } else {

@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What recordTables.c and recordSweeps.c share. */
+/* What recordTables.c, recordSweeps.c and recordMarks.c share. The follower alone. */
 #ifndef EBPFMON_RECORDTABLESOWN_H
 #define EBPFMON_RECORDTABLESOWN_H
 
 #include "watch/closureTable.h"
-#include "watch/recordTables.h"
+#include "watch/recordIndex.h"
 #include "watch/slotAllocator.h"
 
-struct ebpfMonRecordTables {
+typedef struct ebpfMonRecordTables {
     ebpfMonTargets *targets;
     ebpfMonRecordTablesKernel kernel;
     ebpfMonSlotAllocator *slots;
     ebpfMonClosureTable *closures;
     uint32_t sweepNumber; /* the last one */
-};
+} ebpfMonRecordTables;
+
+/*
+ * Marks which records want the trap; their counts go on where they were. A record that was counted by the trap stays so
+ * while the trap is attached: both counters move while one looks, and the trap's is right in any case. One that is
+ * counted by the trap from now on, in an IOC that was counted before, may have processed unseen.
+ */
+void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c);
+
+/* Marks the records that ebpfMonTargetNoteUnseen noted; all records if there was no room for one. */
+void ebpfMonRecordTablesTakeUnseen(ebpfMonRecordTables *r, ebpfMonTarget *t);
 
 /* Marks all records that this record reaches by its links: their last processings may not have been counted. */
 void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c, uint32_t index);

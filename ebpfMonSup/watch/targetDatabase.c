@@ -14,7 +14,7 @@
 #define SHORT_NS      2000000000ull /* between two looks whether there is memory again */
 
 /* 0: it was read, or is the one that we have. -1: it cannot be read. */
-static int readCatalogue(const ebpfMonTargetLife *life, ebpfMonTarget *t, char why[EBPFMON_NOTE_SIZE])
+static int readCatalogue(ebpfMonTargets *targets, ebpfMonRecordTables *tables, ebpfMonTarget *t, char why[EBPFMON_NOTE_SIZE])
 {
     ebpfMonCatalogue *cat, *old = t->cat;
 
@@ -28,11 +28,11 @@ static int readCatalogue(const ebpfMonTargetLife *life, ebpfMonTarget *t, char w
     if (t->image.core->oldNames & (1u << ebpfMonFnProcessNotify))
         ebpfMonBaseReleaseSetPutNotify(&cat->base);
     if (old)
-        ebpfMonRecordTablesRemove(life->tables, t);
-    ebpfMonTargetsLock(life->targets);
+        ebpfMonRecordTablesRemove(tables, t);
+    ebpfMonTargetsLock(targets);
     t->cat = cat;
-    ebpfMonTargetsUnlock(life->targets);
-    ebpfMonRecordTablesAddArrays(life->tables, t);
+    ebpfMonTargetsUnlock(targets);
+    ebpfMonRecordTablesAddArrays(tables, t);
     t->follower.nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
     ebpfMonCatalogueRelease(old);
     return 0;
@@ -50,7 +50,8 @@ static uint64_t findTimeSpent(const ebpfMonTarget *t)
     return ebpfMonClockThreadCpu() + ebpfMonMemGetWaited(t->follower.mem);
 }
 
-int ebpfMonTargetDatabaseLook(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now, char why[EBPFMON_NOTE_SIZE])
+int ebpfMonTargetDatabaseLook(ebpfMonTargets *targets, ebpfMonRecordTables *tables, ebpfMonTarget *t, uint64_t now,
+                              char why[EBPFMON_NOTE_SIZE])
 {
     uint64_t begin = findTimeSpent(t), took, pause = (now - t->follower.foundAt) / 10;
     long nodes;
@@ -62,7 +63,7 @@ int ebpfMonTargetDatabaseLook(const ebpfMonTargetLife *life, ebpfMonTarget *t, u
     nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
     if (!t->cat || (nodes > 0 && nodes != t->follower.nodes)) {
         t->follower.isShort = nodes >= 0 && !hasMemory(nodes);
-        rc = t->follower.isShort ? -1 : readCatalogue(life, t, why);
+        rc = t->follower.isShort ? -1 : readCatalogue(targets, tables, t, why);
     }
     if (t->follower.isShort) {
         snprintf(why, EBPFMON_NOTE_SIZE, "not watched: too little memory is left for its %ld records. Raise the limit (MemoryMax, "

@@ -3,11 +3,13 @@
 #ifndef EBPFMON_TARGETDATABASE_H
 #define EBPFMON_TARGETDATABASE_H
 
-#include "watch/targetLife.h"
+#include "watch/recordTables.h"
+#include "watch/target.h"
 
 /* Looks through the database, and reads it if it has changed. The next look is due after a pause of twenty times as long as
  * this one took, or of a tenth of the time since the IOC was found: a database that loads slowly is not read over and
  * over. 0, or -1: it cannot be read, and "why" may say why. */
-int ebpfMonTargetDatabaseLook(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now, char why[EBPFMON_NOTE_SIZE]);
+int ebpfMonTargetDatabaseLook(ebpfMonTargets *targets, ebpfMonRecordTables *tables, ebpfMonTarget *t, uint64_t now,
+                              char why[EBPFMON_NOTE_SIZE]);
 
 #endif

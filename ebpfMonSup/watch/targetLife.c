@@ -239,7 +239,7 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
         t->follower.initDone = 1;
         t->follower.readAt = now;
     }
-    if (now >= t->follower.readAt && ebpfMonTargetDatabaseLook(life, t, now, why) && why[0] && running && age > TROUBLE_NS)
+    if (now >= t->follower.readAt && ebpfMonTargetDatabaseLook(life->targets, life->tables, t, now, why) && why[0] && running && age > TROUBLE_NS)
         setTrouble(life, t, why);
     if (!t->cat || t->follower.isShort)
         return (double)tick / 1e9;
@@ -306,7 +306,7 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
     findCallers(life, t, now);
     lookAtOddLinks(life, t, now);
     lookAtServer(life, t);
-    if (ebpfMonTargetDatabaseLook(life, t, now, why) == 0 && t->cat && t->slot == UINT32_MAX) {
+    if (ebpfMonTargetDatabaseLook(life->targets, life->tables, t, now, why) == 0 && t->cat && t->slot == UINT32_MAX) {
         ebpfMonRecordTablesAdd(life->tables, t);
         ebpfMonTargetLifeApply(life, t); /* without room for its records: puts only */
     }

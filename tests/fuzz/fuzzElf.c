@@ -9,6 +9,7 @@
 #include "code/callSites.h"
 #include "code/codeGraph.h"
 #include "code/elfDynamic.h"
+#include "code/elfSymbols.h"
 #include "code/imageCache.h"
 #include "code/recognise.h"
 #include "code/symbolFile.h"

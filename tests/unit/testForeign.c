@@ -13,7 +13,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "code/elfFile.h"
+#include "code/elfSymbols.h"
 #include "common/clock.h"
 #include "host/foreign.h"
 #include "host/memory.h"

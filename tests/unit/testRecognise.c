@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
+#include "code/elfSymbols.h"
 #include "code/recognise.h"
 
 #define ALL ((int)ebpfMonFnCount + (int)ebpfMonVarCount)

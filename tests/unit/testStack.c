@@ -17,6 +17,7 @@
 #include <testMain.h>
 
 #include "code/elfPlt.h"
+#include "code/elfSymbols.h"
 #include "code/stack.h"
 
 #define LIES 3000

@@ -10,10 +10,10 @@
 
 #include "common/worker.h"
 #include "export/log/putLog.h"
-#include "export/log/putLogs.h"
 #include "export/shared/recordQueue.h"
 
-#define EBPFMON_LOG_CHUNK (256u << 10) /* bytes of puts that are read from the queue at a time */
+#define EBPFMON_PUT_LOG_QUEUE (16u << 20) /* bytes */
+#define EBPFMON_LOG_CHUNK     (256u << 10) /* bytes of puts that are read from the queue at a time */
 
 /* The log thread's own. */
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
     int      troubleBefore;  /* as published last */
 } ebpfMonLogWriter;
 
-struct ebpfMonPutLogs {
+typedef struct ebpfMonPutLogs {
     int active;                /* atomic: puts are queued */
     ebpfMonRecordQueue *queue; /* puts, packed; made with the first log, before "active" is set, and then kept */
     epicsMutexId lock;         /* of what follows, but "writer" */
@@ -44,7 +44,7 @@ struct ebpfMonPutLogs {
     uint64_t goneLines, goneLost;                 /* written by the thread: of logs that have ended */
     uint64_t lostBase;         /* losses up to the last reset */
     ebpfMonLogWriter writer;
-};
+} ebpfMonPutLogs;
 
 /* The thread. arg: the ebpfMonPutLogs. */
 void ebpfMonLogThreadRun(ebpfMonWorker *worker, void *arg);

@@ -9,6 +9,8 @@
 #include "export/log/logFile.h"
 #include "model/logOps.h"
 
+#define EBPFMON_PUT_LOGS 8 /* at a time */
+
 typedef enum {
     ebpfMonPutLogNone,
     ebpfMonPutLogFile,

@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "export/log/logThread.h"
+#include "export/log/putLogs.h"
 #include "export/shared/putPack.h"
 
 #define CLOSE_SECONDS 0.5 /* to close what was not to be waited for */

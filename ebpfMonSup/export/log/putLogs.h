@@ -9,9 +9,6 @@
 
 #include "export/log/putLogConf.h"
 
-#define EBPFMON_PUT_LOGS 8
-#define EBPFMON_PUT_LOG_QUEUE (16u << 20) /* bytes */
-
 typedef struct ebpfMonPutLogs ebpfMonPutLogs;
 
 /* NULL without memory. The thread starts with the first log. */

@@ -9,6 +9,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
+#include "export/otlp/otlp.h"
 #include "export/otlp/otlpThread.h"
 #include "export/otlp/spanPack.h"
 #include "export/shared/putPack.h"

@@ -3,7 +3,9 @@
 #ifndef EBPFMON_OTLPITEMS_H
 #define EBPFMON_OTLPITEMS_H
 
-#include "export/otlp/otlpMetrics.h"
+#include "export/otlp/exemplar.h"
+#include "export/otlp/otlpNumbers.h"
+#include "export/shared/jsonGen.h"
 
 #define EBPFMON_OTLP_CUMULATIVE 2 /* AggregationTemporality of metrics.proto */
 

@@ -9,7 +9,6 @@
 #include <epicsMutex.h>
 
 #include "common/worker.h"
-#include "export/otlp/otlp.h"
 #include "export/otlp/otlpMetrics.h"
 #include "export/otlp/otlpSender.h"
 #include "export/shared/recordQueue.h"
@@ -33,7 +32,7 @@ typedef struct {
     struct { double at, rate; uint64_t sent; } rate; /* items a second, as published last */
 } ebpfMonOtlpOwn;
 
-struct ebpfMonOtlp {
+typedef struct ebpfMonOtlp {
     int active[ebpfMonOtlpSignals]; /* atomic: puts, spans are queued */
     ebpfMonRecordQueue *queue[ebpfMonOtlpSignals]; /* made under the lock, before "active" is set; then kept */
     epicsMutexId lock;              /* of what follows, but "own" */
@@ -48,7 +47,7 @@ struct ebpfMonOtlp {
     double   queuePeak;             /* written by the thread: percent */
     uint64_t lostBase;              /* losses up to the last reset */
     ebpfMonOtlpOwn own;
-};
+} ebpfMonOtlp;
 
 /* Under the lock. 0, or -1 without memory, or while an earlier thread still runs. */
 int ebpfMonOtlpThreadStart(ebpfMonOtlp *otlp);

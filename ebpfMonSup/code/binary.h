@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What of EPICS a program file contains: its functions and variables, and where a probe is to be put. */
+#ifndef EBPFMON_BINARY_H
+#define EBPFMON_BINARY_H
+
+#include <stdint.h>
+#include <sys/types.h>
+#include "code/elfSymbols.h"
+#include "code/imageCalls.h"
+
+/* The functions that are probed: index into ebpfMonBinary.site. */
+typedef enum {
+    ebpfMonFnPut,          /* dbPut: args 1-4, return */
+    ebpfMonFnPutField,     /* dbPutField: args 1-4 */
+    ebpfMonFnProcessNotify,/* dbProcessNotify, in EPICS 3.14 dbPutNotify: arg 1 */
+    ebpfMonFnCheckPut,     /* rsrvCheckPut: arg 1 */
+    ebpfMonFnCamessage,    /* camessage: arg 1 */
+    ebpfMonFnScanLock,     /* dbScanLock: arg 1 */
+    ebpfMonFnScanUnlock,   /* dbScanUnlock: arg 1 */
+    ebpfMonFnScanUnlockMany,/* dbScanUnlockMany: arg 1 */
+    ebpfMonFnCaPutLink,    /* dbCaPutLinkCallback: arg 1 */
+    ebpfMonFnFwdLink,      /* recGblFwdLink: arg 1 */
+    ebpfMonFnProcess,      /* dbProcess: arg 1 */
+    ebpfMonFnCallback,     /* callbackRequest: arg 1 */
+    ebpfMonFnCallbackDelayed, /* callbackRequestDelayed: arg 1 */
+    ebpfMonFnScanOnce,     /* scanOnceCallback, before EPICS 3.16 scanOnce: arg 1 */
+    ebpfMonFnRingPop,      /* epicsRingPointerPop, in libCom: arg 1 */
+    ebpfMonFnCount
+} ebpfMonFn;
+
+extern const char *const ebpfMonFnNames[ebpfMonFnCount]; /* "dbPut", … */
+
+typedef struct ebpfMonBinary {
+    dev_t    dev;
+    ino_t    ino;
+    char     buildId[41];  /* hex, empty: none */
+    char     path[256];    /* as the process calls it; for reports only */
+    int      isIoc;        /* has dbProcess and pdbbase */
+    int      isRecognised; /* its functions were found by what they do, without symbols */
+    int      isNameless;   /* it is the program of an IOC, but nothing tells where its functions are, or it is foreign */
+    const char *foreign;   /* NULL; or the machine for which it was built, if that is another one than this host: an emulator
+                            * runs it */
+    ebpfMonSite site[ebpfMonFnCount];
+    uint32_t oldNames;     /* bit by ebpfMonFn: it was found under the name of an older release */
+    const ebpfMonCalls *calls; /* its calls of dbScanLock and others; NULL: it has none, or they are not known */
+    int      usesLocks;    /* it calls dbScanLock or dbScanUnlock in some way */
+    int      scansNow;     /* it calls scanIoImmediate: an I/O Intr list may be scanned by two threads at a time */
+} ebpfMonBinary;
+
+/* The variables that are read in a process: index into ebpfMonKnown.var. */
+enum { ebpfMonVarBase, ebpfMonVarInterrupt, ebpfMonVarAs, ebpfMonVarRelease, ebpfMonVarClients,
+       ebpfMonVarBreakpoints, ebpfMonVarCount };
+
+/* A file that holds something of EPICS. */
+typedef struct ebpfMonKnown {
+    struct ebpfMonKnown *next;
+    ebpfMonBinary binary;
+    int      isProgram;    /* an executable, whose variables go before a library's */
+    unsigned nSegments;
+    ebpfMonElfSegment segment[EBPFMON_ELF_SEGMENTS];
+    ebpfMonElfSymbol var[ebpfMonVarCount];
+} ebpfMonKnown;
+
+#endif

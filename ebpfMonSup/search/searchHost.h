@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who searches and who answers, and how many of them are kept. */
+#ifndef EBPFMON_SEARCHHOST_H
+#define EBPFMON_SEARCHHOST_H
+
+#include <stdint.h>
+
+#define EBPFMON_SEARCH_NAMES   8192
+#define EBPFMON_SEARCH_CLIENTS 1024
+#define EBPFMON_SEARCH_SERVERS 1024
+#define EBPFMON_SEARCH_FORGET  600000000000u /* ns of silence */
+
+typedef enum { ebpfMonSearchCa, ebpfMonSearchPva } ebpfMonSearchProtocol;
+
+typedef struct {
+    uint32_t addr;
+    uint16_t port;
+} ebpfMonSearchHost;
+
+#endif
