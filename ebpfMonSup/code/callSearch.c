@@ -5,6 +5,7 @@
 #include "common/array.h"
 
 #define SITES_MAX       4096u
+#define DECODE_WORK     8u          /* to decode one byte of code */
 #define FUNCTION_MAX    (256u << 10) /* bytes from the begin of a function to a call in it */
 #define PROGRAM_BASE    0x400000u   /* programs that are not position-independent begin here */
 
@@ -27,10 +28,12 @@ void ebpfMonCallSearchAddSpot(Search *s, uint64_t vaddr, unsigned called, int ki
 
 const ebpfMonSpot *ebpfMonCallSearchFindSpot(const Search *s, uint64_t vaddr)
 {
-    if (s->filter[hashOf(vaddr)])
-        for (unsigned i = 0; i < s->spots; i++)
-            if (s->spot[i].vaddr == vaddr)
-                return &s->spot[i];
+    if (!s->filter[hashOf(vaddr)])
+        return NULL;
+    ebpfMonElfSpend(s->file, s->spots);
+    for (unsigned i = 0; i < s->spots; i++)
+        if (s->spot[i].vaddr == vaddr)
+            return &s->spot[i];
     return NULL;
 }
 
@@ -68,6 +71,7 @@ static int leadsTo(const Search *s, uint64_t begin, uint64_t vaddr)
         at += n;
     }
     free(code);
+    ebpfMonElfSpend(s->file, DECODE_WORK * at);
     return at == size;
 }
 

@@ -9,6 +9,8 @@
 #define STRINGS_MAX     (64u << 20) /* bytes of .dynstr */
 #define SYMBOLS_MAX     (1u << 20)
 #define RELOCATIONS_MAX (1u << 22)
+#define COMPARE_WORK    8u          /* to compare two names */
+#define SCAN_WORK       4u          /* to look at one byte of code or data */
 #define PIECE           (64u << 10)
 #define MARGIN          32u         /* bytes before a piece: a stub's first instructions */
 
@@ -25,6 +27,7 @@ static void findSymbols(Search *s, const char *const *names, const Elf64_Shdr *t
 
         if (!got)
             break;
+        ebpfMonElfSpend(s->file, (uint64_t)got * s->count * COMPARE_WORK);
         for (size_t k = 0; k < got; k++)
             for (unsigned called = 0; called < s->count; called++)
                 if (piece[k].st_name < size && !strcmp(strings + piece[k].st_name, names[called]) &&
@@ -84,6 +87,7 @@ static void readRelocations(Search *s, const Elf64_Shdr *section)
             s->complete = 0;
             return;
         }
+        ebpfMonElfSpend(s->file, (uint64_t)got * (s->symbols + s->spots));
         for (size_t k = 0; k < got && i + k < n; k++)
             useRelocation(s, &piece[k]);
     }
@@ -134,6 +138,7 @@ static void scanSection(Search *s, const Elf64_Shdr *section, Content content)
         got = ebpfMonElfReadSection(s->file, section, at, code + kept, PIECE);
         if (!got)
             break;
+        ebpfMonElfSpend(s->file, SCAN_WORK * got);
         scanPiece(s, code, kept, kept + got, section->sh_addr + at - kept, content);
 
         size_t all = kept + got;

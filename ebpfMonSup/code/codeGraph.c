@@ -9,6 +9,7 @@
 #define FUNCTIONS_MAX (1u << 17)
 #define FUNCTION_MAX  (64u << 10) /* bytes of one that are read */
 #define REFS_MAX      (1u << 21)
+#define DECODE_WORK   8u          /* to decode one byte of code, and look up what it refers to */
 #define PIECE         512u        /* entries of the table that are read at once */
 #define SDATA4_REL    0x3b        /* DW_EH_PE_datarel | DW_EH_PE_sdata4: what linkers write */
 
@@ -110,6 +111,7 @@ static int readFunction(const ebpfMonElfFile *file, ebpfMonCodeGraph *g, uint32_
     uint64_t begin = g->begin[i], size = g->begin[i + 1] - begin;
     size_t len = ebpfMonElfRead(file, begin, code, size < FUNCTION_MAX ? (size_t)size : FUNCTION_MAX);
 
+    ebpfMonElfSpend(file, (uint64_t)len * DECODE_WORK);
     for (size_t at = 0; at < len;) {
         unsigned n = ebpfMonInsnLengthX86(code + at, len - at);
         uint64_t to = 0;

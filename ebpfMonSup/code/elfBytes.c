@@ -8,8 +8,10 @@
 #include "code/elfBytes.h"
 #include "common/clock.h"
 
-#define MAX_BYTES  (512ull << 20)
-#define MAX_CPU    500000000ull /* ns */
+#define WORK_MAX   (512ull << 20)
+#define READ_WORK  512u         /* of each read, with what the caller does with it */
+#define FILE_WORK  1024u        /* … that goes to the kernel */
+#define CPU_MAX    (10 * EBPFMON_SECOND_NS)
 #define PAGE       4096u
 #define PAGES      16u
 #define SMALL      512u         /* bytes of a read that uses them */
@@ -18,7 +20,7 @@
 struct ebpfMonElfBytes {
     int      fd;
     int      over;              /* as …IsOver */
-    uint64_t used;              /* bytes */
+    uint64_t work;
     uint64_t cpu;               /* CPU time of the thread (ns) at the begin */
     unsigned small;             /* reads since the time was asked for */
     struct {
@@ -36,7 +38,7 @@ ebpfMonElfBytes *ebpfMonElfBytesNew(int fd)
         return NULL;
     b->fd = fd;
     b->over = 0;
-    b->used = 0;
+    b->work = 0;
     b->cpu = ebpfMonClockThreadCpu();
     b->small = 0;
     for (unsigned i = 0; i < PAGES; i++)
@@ -57,14 +59,14 @@ int ebpfMonElfBytesIsOver(const ebpfMonElfBytes *bytes)
 static void checkTime(ebpfMonElfBytes *b)
 {
     b->small = 0;
-    if (!b->over && ebpfMonClockThreadCpu() - b->cpu > MAX_CPU)
+    if (!b->over && ebpfMonClockThreadCpu() - b->cpu > CPU_MAX)
         b->over = ETIME;
 }
 
-static void spend(ebpfMonElfBytes *b, size_t len)
+void ebpfMonElfBytesSpend(ebpfMonElfBytes *b, uint64_t work)
 {
-    b->used += len;
-    if (!b->over && b->used > MAX_BYTES)
+    b->work = work < UINT64_MAX - b->work ? b->work + work : UINT64_MAX;
+    if (!b->over && b->work > WORK_MAX)
         b->over = EFBIG;
 }
 
@@ -72,6 +74,7 @@ static size_t readFile(ebpfMonElfBytes *b, char *buf, size_t len, uint64_t offse
 {
     size_t done = 0;
 
+    ebpfMonElfBytesSpend(b, FILE_WORK);
     checkTime(b);
     while (!b->over && done < len && offset + done <= INT64_MAX) {
         ssize_t n = pread(b->fd, buf + done, len - done, (off_t)(offset + done));
@@ -104,7 +107,7 @@ size_t ebpfMonElfBytesRead(ebpfMonElfBytes *bytes, void *buf, size_t len, uint64
 {
     size_t done = 0;
 
-    spend(bytes, len);
+    ebpfMonElfBytesSpend(bytes, (uint64_t)len + READ_WORK);
     if (len > SMALL || offset > INT64_MAX - SMALL)
         return readFile(bytes, buf, len, offset);
     if (++bytes->small >= LOOK_EVERY)

@@ -134,6 +134,11 @@ void ebpfMonElfClose(ebpfMonElfFile *file)
     file->bytes = NULL;
 }
 
+void ebpfMonElfSpend(const ebpfMonElfFile *file, uint64_t work)
+{
+    ebpfMonElfBytesSpend(file->bytes, work);
+}
+
 int ebpfMonElfIsOver(const ebpfMonElfFile *file)
 {
     return ebpfMonElfBytesIsOver(file->bytes);

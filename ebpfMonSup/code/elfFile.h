@@ -51,6 +51,9 @@ void ebpfMonElfSectionName(const ebpfMonElfFile *file, const Elf64_Shdr *section
 /* Reads up to "len" bytes of a section from "at" on; returns their number. */
 size_t ebpfMonElfReadSection(const ebpfMonElfFile *file, const Elf64_Shdr *section, uint64_t at, void *buf, size_t len);
 
+/* As ebpfMonElfBytesSpend: whoever goes over what was read more than once calls it. */
+void ebpfMonElfSpend(const ebpfMonElfFile *file, uint64_t work);
+
 /* As ebpfMonElfBytesIsOver. Nonzero: what was found is not all. */
 int ebpfMonElfIsOver(const ebpfMonElfFile *file);
 

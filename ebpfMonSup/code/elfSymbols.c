@@ -18,6 +18,7 @@
 #define MAX_TABLE  (1ull << 30)    /* bytes of one table: 44 million symbols */
 #define MAX_SPOTS  16u             /* places of one name in a string table; linkers share tails of strings */
 #define MAX_NAMES  32u
+#define SEARCH_WORK 32u            /* to look for one symbol among the spots */
 
 typedef struct {
     uint32_t offset;               /* in the string table */
@@ -69,14 +70,19 @@ static void findNames(const ebpfMonElfFile *file, const Elf64_Shdr *strings, con
         uint64_t left = strings->sh_size - at;
         size_t got = readAt(file, buf + kept, left < PIECE ? (size_t)left : PIECE, strings->sh_offset + at);
         const char *p = buf + kept, *stop = p + got, *nul;
+        unsigned texts = 0;
 
         if (!got)
             break;
         while (p < stop && (nul = memchr(p, 0, (size_t)(stop - p))) != NULL) {
-            noteNames(spots, names, lengths, count, buf, nul, at + (uint64_t)(nul - (buf + kept)));
+            if (nul > buf && nul[-1]) { /* of a text that is not empty */
+                noteNames(spots, names, lengths, count, buf, nul, at + (uint64_t)(nul - (buf + kept)));
+                texts++;
+            }
             p = nul + 1;
         }
         at += got;
+        ebpfMonElfSpend(file, (uint64_t)texts * count + 4 * got);
 
         size_t all = kept + got;
 
@@ -111,6 +117,7 @@ static void findSymbols(const ebpfMonElfFile *file, const Elf64_Shdr *table, con
 
         if (!n)
             return;
+        ebpfMonElfSpend(file, n * SEARCH_WORK);
         for (size_t i = 0; i < n; i++) {
             Elf64_Sym sym;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* code/elfBytes.h: the bytes are those of the file, and the budget of bytes and of CPU time ends it; code/imageCache.h: what took too
- * much CPU time is read again later. Both clocks are this program's. */
+/* code/elfBytes.h: the bytes are those of the file, and the budget of work ends it, on a slow host as on a fast one; so a hostile file
+ * ends soon. code/imageCache.h: what took too much CPU time is read again later. Both clocks are this program's. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,19 +11,24 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 #include "code/elfBytes.h"
+#include "code/elfSymbols.h"
 #include "code/image.h"
 #include "common/clock.h"
+#include "../ioc/hostile.h"
 
 #define SIZE    (40u * 4096u + 100u) /* more than is kept */
 #define READS   20000
 #define MEGA    (1u << 20)
+#define SLOW    10000000ull   /* ns between two looks at the clock, of which there is one for each read of the file */
+#define STOPPED 6000000000ull
+#define HOSTILE_SECONDS 5.0   /* an ordinary host takes 1 s; without counting work it is a minute */
 
-static atomic_int isSlow;
+static _Atomic uint64_t step; /* ns that the clock goes on at each look */
 static _Atomic uint64_t cpu, later;
 
 uint64_t ebpfMonClockThreadCpu(void)
 {
-    return isSlow ? cpu += 300000000 : cpu;
+    return cpu += step;
 }
 
 uint64_t ebpfMonClockMonotonic(void)
@@ -88,18 +93,71 @@ static void testBudgets(int fd)
         testAbort("no memory");
     for (n = 0; n < 100 && !ebpfMonElfBytesIsOver(b); n++)
         ebpfMonElfBytesRead(b, buf, 64 * MEGA, 0);
-    testOk(n == 9 && ebpfMonElfBytesIsOver(b) == EFBIG, "over after %u x 64 MiB", n);
+    testOk(n == 8 && ebpfMonElfBytesIsOver(b) == EFBIG, "over after %u x 64 MiB", n);
     testOk1(ebpfMonElfBytesRead(b, buf, 8, 0) == 0 && ebpfMonElfBytesRead(b, buf, 1000, 0) == 0);
     ebpfMonElfBytesFree(b);
     b = ebpfMonElfBytesNew(fd);
     ebpfMonElfBytesRead(b, buf, 8, 0);
-    isSlow = 1;
+    step = SLOW;
     for (n = 0; n < 1000 && ebpfMonElfBytesRead(b, buf, 8, 0) == 8; n++)
         ; /* all of a page that is kept */
-    testOk(n > 1 && n < 200 && ebpfMonElfBytesIsOver(b) == ETIME, "a slow host: over after %u small reads", n);
-    isSlow = 0;
+    testOk(n == 1000 && !ebpfMonElfBytesIsOver(b), "a slow host: not over after %u small reads", n);
+    step = STOPPED;
+    for (n = 0; n < 1000 && ebpfMonElfBytesRead(b, buf, 8, 0) == 8; n++)
+        ;
+    testOk(n > 1 && n < 200 && ebpfMonElfBytesIsOver(b) == ETIME, "a host that stands still: over after %u small reads", n);
+    step = 0;
     ebpfMonElfBytesFree(b);
     free(buf);
+}
+
+/* Work that is no reading, and small reads, end as well. The CPU clock stands still. */
+static void testWork(int fd)
+{
+    ebpfMonElfBytes *b = ebpfMonElfBytesNew(fd);
+    uint8_t buf[8];
+    unsigned n;
+
+    ebpfMonElfBytesSpend(b, 500u * MEGA);
+    testOk1(!ebpfMonElfBytesIsOver(b) && ebpfMonElfBytesRead(b, buf, 8, 0) == 8);
+    ebpfMonElfBytesSpend(b, UINT64_MAX);
+    testOk1(ebpfMonElfBytesIsOver(b) == EFBIG && ebpfMonElfBytesRead(b, buf, 8, 0) == 0);
+    ebpfMonElfBytesFree(b);
+    b = ebpfMonElfBytesNew(fd);
+    for (n = 0; n < 10 * MEGA && ebpfMonElfBytesRead(b, buf, 8, 0) == 8; n++)
+        ;
+    testOk(n > 100000 && n < 2 * MEGA && ebpfMonElfBytesIsOver(b) == EFBIG, "over after %u small reads", n);
+    ebpfMonElfBytesFree(b);
+}
+
+static double findCpuSeconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* 12 KiB on disk, with a string table and a symbol table of a gigabyte each: searched for as many names as possible. */
+static void testHostileFile(void)
+{
+    static const char *const names[] = { "dbProcess", "pdbbase", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "b1",
+                                         "b2", "b3", "b4", "b5", "b6", "b7", "b8", "b9", "c1", "c2", "c3", "c4", "c5", "c6" };
+    enum { NAMES = sizeof(names) / sizeof(names[0]) };
+    ebpfMonElfSymbol found[NAMES];
+    FILE *tmp = tmpfile();
+    ebpfMonElfFile file;
+    double begin;
+
+    if (!tmp || hostileWriteSparseElf(fileno(tmp)) || ebpfMonElfOpen(&file, fileno(tmp)))
+        testAbort("no hostile file");
+    begin = findCpuSeconds();
+    ebpfMonElfFind(&file, names, NAMES, found);
+    begin = findCpuSeconds() - begin;
+    testOk(ebpfMonElfIsOver(&file) == EFBIG, "its work is used up");
+    testOk(begin < HOSTILE_SECONDS, "after %.2f s of CPU", begin);
+    ebpfMonElfClose(&file);
+    fclose(tmp);
 }
 
 /* 0; errno. */
@@ -116,14 +174,18 @@ static void testReadAgain(void)
 {
     ebpfMonImageCache *cache = ebpfMonImageCacheNew();
 
-    isSlow = 1;
+    step = SLOW;
+    testOk(look(cache) == 0, "a slow host: this program is an IOC");
+    ebpfMonImageCacheFree(cache);
+    cache = ebpfMonImageCacheNew();
+    step = STOPPED;
     testOk1(look(cache) == EFBIG);
-    isSlow = 0;
+    step = 0;
     testOk(look(cache) == EFBIG, "the host is fast again: not read again at once");
     later = 11 * EBPFMON_SECOND_NS;
-    isSlow = 1;
-    testOk(look(cache) == EFBIG, "after 10 s the host is slow again");
-    isSlow = 0;
+    step = STOPPED;
+    testOk(look(cache) == EFBIG, "after 10 s the host stands still again");
+    step = 0;
     later += 11 * EBPFMON_SECOND_NS;
     testOk(look(cache) == EFBIG, "10 s later it is not read yet");
     later += 11 * EBPFMON_SECOND_NS;
@@ -135,13 +197,15 @@ MAIN(testElfBytes)
 {
     FILE *file;
 
-    testPlan(13);
+    testPlan(20);
     srand(1);
     file = makeFile();
     testContent(fileno(file));
     testEnds(fileno(file));
     testBudgets(fileno(file));
+    testWork(fileno(file));
     fclose(file);
+    testHostileFile();
     testReadAgain();
     return testDone();
 }
