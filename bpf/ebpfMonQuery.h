@@ -8,6 +8,7 @@
 #define EBPFMON_QUERY_H
 
 #include "ebpfMonEvent.h"
+#include "ebpfMonLog2.h"
 
 #define EBPFMON_QUERY_KEYS     4
 #define EBPFMON_QUERY_TERMS    8  /* conditions */
@@ -298,20 +299,15 @@ static inline __s64 ebpfMonQueryDoubleFixed(__u64 bits)
     return bits >> 63 ? -(__s64)n : (__s64)n;
 }
 
-/* Bucket of a value: four to the octave; those up to 7 have one each. The logarithm is by halving, as in ebpfMonBucket. */
+/* Bucket of a value: four to the octave; those up to 7 have one each. */
 static inline __u32 ebpfMonQueryBucket(__s64 value)
 {
     __u64 v = value < 0 ? 0 : (__u64)value;
-    __u32 e = 0, b;
+    __u32 e, b;
 
     if (value < 4)
         return (__u32)v;
-    if (v >> 32) { e += 32; v >>= 32; }
-    if (v >> 16) { e += 16; v >>= 16; }
-    if (v >> 8) { e += 8; v >>= 8; }
-    if (v >> 4) { e += 4; v >>= 4; }
-    if (v >> 2) { e += 2; v >>= 2; }
-    if (v >> 1) e += 1;
+    e = ebpfMonLog2(v);
     b = (e - 1) * 4 + (((__u64)value >> (e - 2)) & 3);
     return b < EBPFMON_QUERY_BUCKETS ? b : EBPFMON_QUERY_BUCKETS - 1;
 }

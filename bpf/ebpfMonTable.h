@@ -7,6 +7,7 @@
 #define EBPFMON_TABLE_H
 
 #include "ebpfMonEvent.h"
+#include "ebpfMonLog2.h"
 
 /* Places in the tables whose size is fixed. Those by slot, the closures, the roots and the event ring are sized by
  * ebpfMonConfigure. */
@@ -332,21 +333,14 @@ struct ebpfMonHits {
     __u64 n[EBPFMON_HIT_KINDS];
 };
 
-/* Bucket of a latency: four to the octave. Bucket 0 holds all below 2^EBPFMON_OCTAVE0 ns. The logarithm is by halving:
- * BPF has no instruction for it, and clang 14 does not end on __builtin_clzll. */
+/* Bucket of a latency: four to the octave. Bucket 0 holds all below 2^EBPFMON_OCTAVE0 ns. */
 static inline __u32 ebpfMonBucket(__u64 ns)
 {
-    __u32 e = 0, b;
-    __u64 v = ns;
+    __u32 e, b;
 
     if (ns < (1ull << EBPFMON_OCTAVE0))
         return 0;
-    if (v >> 32) { e += 32; v >>= 32; }
-    if (v >> 16) { e += 16; v >>= 16; }
-    if (v >> 8) { e += 8; v >>= 8; }
-    if (v >> 4) { e += 4; v >>= 4; }
-    if (v >> 2) { e += 2; v >>= 2; }
-    if (v >> 1) e += 1;
+    e = ebpfMonLog2(ns);
     b = (e - EBPFMON_OCTAVE0) * 4 + ((ns >> (e - 2)) & 3) + 1;
     return b < EBPFMON_BUCKETS ? b : EBPFMON_BUCKETS - 1;
 }

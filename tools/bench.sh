@@ -7,11 +7,7 @@
 #   tools/bench.sh                        all of them
 #   tools/bench.sh ARGUMENTS FOR run.py…  only the table of the saturated IOC, such as --rounds 8 --shape tree
 set -eu
-unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
-top=$(cd "$(dirname "$0")/.." && pwd)
-export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
-EPICS_BASE=$("$top/tools/setup.sh")
-export EPICS_BASE
+. "$(dirname "$0")/environment.sh"
 export PYTHONDONTWRITEBYTECODE=1
 if ! command -v bpftrace >/dev/null; then
     install="apt-get install --yes --no-install-recommends bpftrace"
@@ -22,7 +18,6 @@ if ! command -v bpftrace >/dev/null; then
         exit 1
     }
 fi
-python=$("$top/tools/venv.sh")
 cd "$top" # Python finds the modules tests.bench.* from there
 [ $# = 0 ] || exec "$python" -m tests.bench.run "$@"
 

@@ -5,12 +5,6 @@
 #
 #   tools/capabilities.sh
 set -eu
-unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
-
-top=$(cd "$(dirname "$0")/.." && pwd)
-export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
-EPICS_BASE=$("$top/tools/setup.sh")
-export EPICS_BASE
-python=$("$top/tools/venv.sh")
+. "$(dirname "$0")/environment.sh"
 cd "$top"
 PYTHONDONTWRITEBYTECODE=1 exec "$python" -m tests.harness.capabilities

@@ -9,16 +9,9 @@
 #
 # Some tests by name: tools/test.sh. The long form of dear tests: tools/soak.sh.
 set -eu
-unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
-
-top=$(cd "$(dirname "$0")/.." && pwd)
-export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
+. "$(dirname "$0")/environment.sh"
 # Each process of pytest reads all tests: what Python makes of them is kept, but not in the tree.
 export PYTHONPYCACHEPREFIX="$EBPFMON_CACHE/pycache"
-# From the environment on purpose: Base's make refuses one from the command line.
-EPICS_BASE=$("$top/tools/setup.sh")
-export EPICS_BASE
-python=$("$top/tools/venv.sh")
 "$top/tools/fuzzers.sh"
 
 # A test that waits for a scan or for a delay can fail because the other tests leave it no CPU. So if a few fail, they run

@@ -9,13 +9,7 @@
 #   FAULT_SEED=N      the same faults again, at moments that depend on the machine; the seed is printed
 #   JOBS=N            so many kinds at the same time; default: 2
 set -eu
-unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
-
-top=$(cd "$(dirname "$0")/.." && pwd)
-export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
-EPICS_BASE=$("$top/tools/setup.sh")
-export EPICS_BASE
-python=$("$top/tools/venv.sh")
+. "$(dirname "$0")/environment.sh"
 
 export FAULTS="${FAULTS:-200}" FAULT_SECONDS="${FAULT_SECONDS:-3600}"
 cd "$top"

@@ -9,13 +9,7 @@
 #
 # The rows of other builds stay as they are.
 set -eu
-unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
-
-top=$(cd "$(dirname "$0")/.." && pwd)
-export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
-EPICS_BASE=$("$top/tools/setup.sh")
-export EPICS_BASE
-python=$("$top/tools/venv.sh")
+. "$(dirname "$0")/environment.sh"
 
 export SOAK=1
 cd "$top"

@@ -7,13 +7,7 @@
 #   EBPFMON_OTELCOL, EBPFMON_JAEGER, EBPFMON_PROMETHEUS, EBPFMON_PROMTOOL   programs that are not on PATH
 #   EBPFMON_OPENSEARCH   a program that starts OpenSearch or Elasticsearch, with -Ehttp.port=N -Epath.data=FOLDER
 set -eu
-unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
-
-top=$(cd "$(dirname "$0")/.." && pwd)
-export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
-EPICS_BASE=$("$top/tools/setup.sh")
-export EPICS_BASE
-python=$("$top/tools/venv.sh")
+. "$(dirname "$0")/environment.sh"
 
 export SITE=1
 cd "$top"

@@ -7,13 +7,7 @@
 #   JOBS=N           so many processes run tests; default: one for each CPU
 #   FUZZ_SECONDS=N   each fuzzer ends after this time at the latest; default: 600
 set -eu
-unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
-
-top=$(cd "$(dirname "$0")/.." && pwd)
-export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
-EPICS_BASE=$("$top/tools/setup.sh")
-export EPICS_BASE
-python=$("$top/tools/venv.sh")
+. "$(dirname "$0")/environment.sh"
 "$top/tools/fuzzers.sh"
 
 export SOAK=1

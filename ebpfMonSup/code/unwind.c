@@ -292,13 +292,10 @@ static int runRules(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const R
         case 0x02: case 0x03: case 0x04: /* DW_CFA_advance_loc1, 2, 4 */
             step = readFixed(&c, 1u << (op - 2));
             break;
-        case 0x05: /* DW_CFA_offset_extended */
+        case 0x05: case 0x11: /* DW_CFA_offset_extended, DW_CFA_offset_extended_sf */
+        case 0x14: case 0x15: /* DW_CFA_val_offset, DW_CFA_val_offset_sf */
             reg = readLeb(&c, 0);
-            setRule(row, reg, AT_CFA, readFactored(&c, 0, cie));
-            break;
-        case 0x11: /* DW_CFA_offset_extended_sf */
-            reg = readLeb(&c, 0);
-            setRule(row, reg, AT_CFA, readFactored(&c, 1, cie));
+            setRule(row, reg, op < 0x14 ? AT_CFA : IS_CFA, readFactored(&c, op == 0x11 || op == 0x15, cie));
             break;
         case 0x07: /* DW_CFA_undefined */
             setRule(row, readLeb(&c, 0), UNDEFINED, 0);
@@ -342,14 +339,6 @@ static int runRules(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const R
         case 0x16: /* DW_CFA_val_expression */
             setRule(row, readLeb(&c, 0), ELSEWHERE, 0);
             skipBytes(&c, readLeb(&c, 0));
-            break;
-        case 0x14: /* DW_CFA_val_offset */
-            reg = readLeb(&c, 0);
-            setRule(row, reg, IS_CFA, readFactored(&c, 0, cie));
-            break;
-        case 0x15: /* DW_CFA_val_offset_sf */
-            reg = readLeb(&c, 0);
-            setRule(row, reg, IS_CFA, readFactored(&c, 1, cie));
             break;
         case 0x2e: /* DW_CFA_GNU_args_size */
             readLeb(&c, 0);

@@ -124,15 +124,20 @@ class Puts:
         self.choice.choice(self.pvs).put(1, wait=True, timeout=60)
 
 
-def test_others_process_meanwhile(new_ioc, new_monitor, fast):
-    """Puts, CP links, events and delayed records process what passes process, too. Nothing is marked."""
+def begin_busy_trial(new_ioc, new_monitor, fast):
+    """The trial, its roots, the counts of the time when all stood still, and puts to make. The roots are scanned again."""
     text = busy_database()
     roots = roots_of(text)
     t = Trial(new_ioc, new_monitor, text, program=fast)
     before = t.stop(roots)
     for n, period in roots.items():
         t.ioc.put(f"{n}.SCAN", period)
-    puts = Puts(t.ioc, t.names)
+    return t, roots, before, Puts(t.ioc, t.names)
+
+
+def test_others_process_meanwhile(new_ioc, new_monitor, fast):
+    """Puts, CP links, events and delayed records process what passes process, too. Nothing is marked."""
+    t, roots, before, puts = begin_busy_trial(new_ioc, new_monitor, fast)
 
     def is_over():
         puts.some()
@@ -299,13 +304,7 @@ def test_passes_at_once(new_ioc, new_monitor):
 
 def test_levels_change(new_ioc, new_monitor, fast):
     """From passes to chains and back nothing is lost or counted twice."""
-    text = busy_database()
-    roots = roots_of(text)
-    t = Trial(new_ioc, new_monitor, text, program=fast)
-    before = t.stop(roots)
-    for n, period in roots.items():
-        t.ioc.put(f"{n}.SCAN", period)
-    puts = Puts(t.ioc, t.names)
+    t, roots, before, puts = begin_busy_trial(new_ioc, new_monitor, fast)
     for level in ("chains", "counts", "trace", "counts", "chains", "counts"):
         puts.some()
         t.monitor.set_filter(LEVEL=level)

@@ -107,6 +107,17 @@ def find_wrong(before, after):
     return wrong
 
 
+def wait_right(before, monitor, ioc):
+    """Waits until no count is wrong."""
+    wrong = []
+
+    def is_right():
+        wrong[:] = find_wrong(before, counts(monitor, ioc))
+        return not wrong
+
+    until(is_right, 5, lambda: "\n".join(wrong))
+
+
 def process(ioc, record, number):
     for i in range(number):
         ca.pv(f"{ioc.prefix}{record}.PROC").put(1, wait=bool(i % 2), timeout=60)
@@ -131,13 +142,7 @@ def test_counts(watched, monitor, ioc):
         process(ioc, record, N)
     until(lambda: ioc.get("FLNK0") > start + 30, 30, "scans")
     stand_still(ioc)
-    wrong = []
-
-    def is_right():
-        wrong[:] = find_wrong(before, counts(monitor, ioc))
-        return not wrong
-
-    until(is_right, 5, lambda: "\n".join(wrong))
+    wait_right(before, monitor, ioc)
     after = counts(monitor, ioc)
     assert all(after[1][n] > before[1][n] for n in after[1] if not n.endswith(("MOVE2", "OUT3", ":CP"))), (before[1], after[1])
     assert len(after[1]) >= 40
@@ -157,13 +162,7 @@ def test_links_that_change(watched, monitor, ioc):
         until(lambda: ioc.prefix + field in monitor.list("PUT_PVS"), 10, f"the put to {field}")
         for root in roots:
             process(ioc, root, N)
-    wrong = []
-
-    def is_right():
-        wrong[:] = find_wrong(before, counts(monitor, ioc))
-        return not wrong
-
-    until(is_right, 5, lambda: "\n".join(wrong))
+    wait_right(before, monitor, ioc)
     after = counts(monitor, ioc)
     truth = {n.removeprefix(ioc.prefix): after[1][n] - before[1][n] for n in after[1]}
     assert truth["MOVE0"] == truth["PASSIVE0"] == truth["PP0"] == len(changes) * N, truth

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "host/netnsSocket.h"
+#include "host/sockDiag.h"
+
+#define ANSWER_BYTES 32768 /* as much as the kernel puts into one message (netlink_dump) */
+#define ANSWERS_MAX  10000
+
+int ebpfMonSockDiagOpen(pid_t pid, double seconds)
+{
+    struct timeval patience = { .tv_sec = (time_t)seconds, .tv_usec = (suseconds_t)(1e6 * (seconds - (double)(time_t)seconds)) };
+    int file = ebpfMonNetnsSocketOpen(pid, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG, NULL);
+
+    if (file >= 0 && setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience))) {
+        close(file);
+        return -1;
+    }
+    return file;
+}
+
+static int sendRequest(int file, const ebpfMonSockDiagRequest *request)
+{
+    struct {
+        struct nlmsghdr head;
+        struct inet_diag_req_v2 body;
+    } question = {
+        .head = { .nlmsg_len = sizeof(question), .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+        .body = { .sdiag_family = request->family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = request->states,
+                  .idiag_ext = request->extensions },
+    };
+
+    return send(file, &question, sizeof(question), 0) == (ssize_t)sizeof(question) ? 0 : -1;
+}
+
+/* One part of the answer. 1: more is to come, 0: that was all, -1: an error. */
+static int readPart(const struct nlmsghdr *head, size_t left, ebpfMonSockDiagEach each, void *arg)
+{
+    for (; NLMSG_OK(head, left); head = NLMSG_NEXT(head, left)) {
+        if (head->nlmsg_type == NLMSG_DONE)
+            return 0;
+        if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY || head->nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)) ||
+            each(arg, NLMSG_DATA(head), head->nlmsg_len - NLMSG_LENGTH(0)))
+            return -1;
+    }
+    return 1;
+}
+
+int ebpfMonSockDiagRead(int file, const ebpfMonSockDiagRequest *request, ebpfMonSockDiagEach each, void *arg)
+{
+    struct nlmsghdr *answer = malloc(ANSWER_BYTES);
+    int more = answer && sendRequest(file, request) == 0 ? 1 : -1;
+
+    for (int i = 0; more > 0 && i < ANSWERS_MAX; i++) {
+        ssize_t n = recv(file, answer, ANSWER_BYTES, 0);
+
+        more = n > 0 ? readPart(answer, (size_t)n, each, arg) : -1;
+    }
+    free(answer);
+    return more ? -1 : 0;
+}
