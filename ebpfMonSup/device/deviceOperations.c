@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "model/deviceOps.h"
 #include "device/deviceOperations.h"
 
-/* Of the one monitor of this process: iocsh has no context to hand over. */
-static ebpfMonDevices *devices;
-
-static void watch(const char *pattern)
+static long watch(void *arg, const char *pattern)
 {
-    ebpfMonDevicesWatch(devices, pattern);
+    ebpfMonDevicesWatch(arg, pattern);
+    return 0;
 }
 
-void ebpfMonDeviceOperationsRegister(ebpfMonDevices *d)
+void ebpfMonDeviceOperationsFill(ebpfMonDevices *devices, ebpfMonDeviceOps *ops)
 {
-    static const ebpfMonDeviceOps ops = { watch };
-
-    devices = d;
-    ebpfMonDeviceOpsRegister(&ops);
+    *ops = (ebpfMonDeviceOps){ devices, watch };
 }

@@ -4,7 +4,8 @@
 #define EBPFMON_DEVICEOPERATIONS_H
 
 #include "device/devices.h"
+#include "model/deviceOps.h"
 
-void ebpfMonDeviceOperationsRegister(ebpfMonDevices *devices);
+void ebpfMonDeviceOperationsFill(ebpfMonDevices *devices, ebpfMonDeviceOps *ops);
 
 #endif

@@ -1,118 +1,146 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errlog.h>
+#include <stdlib.h>
 
 #include "export/export.h"
 #include "export/log/putLogs.h"
 #include "export/otlp/otlp.h"
 
-/*
- * One of each per process, because there is one set of logs and collectors that shell and environment configure, and
- * one set of records that show them. Made before any thread of the monitor, and never freed: a put may be on its way in
- * at any time. NULL: without memory, or not registered (unit tests of other rooms).
- */
-static ebpfMonPutLogs *logs;
-static ebpfMonOtlp *otlp;
+struct ebpfMonExport {
+    ebpfMonPutLogs *logs; /* fixed, with locks of their own, as the next; any thread */
+    ebpfMonOtlp    *otlp;
+    ebpfMonLogOps   ops;
+};
 
-void ebpfMonExportPut(const ebpfMonPut *put)
+void ebpfMonExportPut(ebpfMonExport *exporter, const ebpfMonPut *put)
 {
-    if (logs)
-        ebpfMonPutLogsAddPut(logs, put);
-    if (otlp)
-        ebpfMonOtlpAddPut(otlp, put);
+    ebpfMonPutLogsAddPut(exporter->logs, put);
+    ebpfMonOtlpAddPut(exporter->otlp, put);
 }
 
-int ebpfMonExportWantsSpans(void)
+int ebpfMonExportWantsSpans(void *exporter)
 {
-    return otlp && ebpfMonOtlpWantsSpans(otlp);
+    return ebpfMonOtlpWantsSpans(((ebpfMonExport *)exporter)->otlp);
 }
 
-void ebpfMonExportSpan(const ebpfMonSpan *span)
+void ebpfMonExportSpan(void *exporter, const ebpfMonSpan *span)
 {
-    if (otlp)
-        ebpfMonOtlpAddSpan(otlp, span);
+    ebpfMonOtlpAddSpan(((ebpfMonExport *)exporter)->otlp, span);
 }
 
-static long setJsonLog(const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode)
+static long setJsonLog(void *arg, const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode)
 {
+    ebpfMonExport *exporter = arg;
     ebpfMonPutLogConf conf;
 
-    return ebpfMonPutLogConfSetJson(&conf, file, maxMB, hours, keep, mode) ? -1 : ebpfMonPutLogsConfigure(logs, &conf);
+    return ebpfMonPutLogConfSetJson(&conf, file, maxMB, hours, keep, mode) ? -1 :
+           ebpfMonPutLogsConfigure(exporter->logs, &conf);
 }
 
-static long setCaPutLog(const char *target, int asJson, ebpfMonLogMode mode, const char *prefix)
+static long setCaPutLog(void *arg, const char *target, int asJson, ebpfMonLogMode mode, const char *prefix)
 {
+    ebpfMonExport *exporter = arg;
     ebpfMonPutLogConf conf;
 
     return ebpfMonPutLogConfSetCaPutLog(&conf, target, asJson, mode, prefix) ? -1 :
-           ebpfMonPutLogsConfigure(logs, &conf);
+           ebpfMonPutLogsConfigure(exporter->logs, &conf);
 }
 
-static long setMetadata(const char *key, const char *value)
+static long setMetadata(void *arg, const char *key, const char *value)
 {
-    return ebpfMonPutLogsSetMetadata(logs, key, value);
+    ebpfMonExport *exporter = arg;
+
+    return ebpfMonPutLogsSetMetadata(exporter->logs, key, value);
 }
 
-static long rotateLogs(void)
+static long rotateLogs(void *arg)
 {
-    return ebpfMonPutLogsRotate(logs);
+    ebpfMonExport *exporter = arg;
+
+    return ebpfMonPutLogsRotate(exporter->logs);
 }
 
-static long setOtlp(const char *url, const char *signals, const char *headers)
+static long setOtlp(void *arg, const char *url, const char *signals, const char *headers)
 {
-    return ebpfMonOtlpSetCommand(otlp, url, signals, headers);
+    ebpfMonExport *exporter = arg;
+
+    return ebpfMonOtlpSetCommand(exporter->otlp, url, signals, headers);
 }
 
-static long setZipkin(const char *url)
+static long setZipkin(void *arg, const char *url)
 {
-    return ebpfMonOtlpSetZipkin(otlp, url);
+    ebpfMonExport *exporter = arg;
+
+    return ebpfMonOtlpSetZipkin(exporter->otlp, url);
 }
 
-static void resetLost(void)
+static void resetLost(void *arg)
 {
-    ebpfMonPutLogsResetLost(logs);
-    ebpfMonOtlpResetLost(otlp);
+    ebpfMonExport *exporter = arg;
+
+    ebpfMonPutLogsResetLost(exporter->logs);
+    ebpfMonOtlpResetLost(exporter->otlp);
 }
 
-static void reportOtlp(int level)
+static void reportOtlp(void *arg, int level)
 {
-    ebpfMonOtlpReport(otlp, level);
+    ebpfMonExport *exporter = arg;
+
+    ebpfMonOtlpReport(exporter->otlp, level);
 }
 
-static void printReport(int level)
+static void printReport(void *arg, int level)
 {
-    ebpfMonPutLogsReport(logs, level);
-    ebpfMonOtlpReport(otlp, level);
+    ebpfMonExport *exporter = arg;
+
+    ebpfMonPutLogsReport(exporter->logs, level);
+    ebpfMonOtlpReport(exporter->otlp, level);
 }
 
-static const ebpfMonLogOps ops = {
+static const ebpfMonLogOps operations = {
     .json = setJsonLog, .caPutLog = setCaPutLog, .metadata = setMetadata, .rotate = rotateLogs,
     .resetLost = resetLost, .report = printReport, .otlp = setOtlp, .zipkin = setZipkin, .otlpReport = reportOtlp,
 };
 
-void ebpfMonExportRegister(void)
+ebpfMonExport *ebpfMonExportNew(void)
 {
-    if (!logs)
-        logs = ebpfMonPutLogsNew();
-    if (!otlp)
-        otlp = ebpfMonOtlpNew();
-    if (logs && otlp)
-        ebpfMonLogOpsRegister(&ops);
-    else
-        errlogSevPrintf(errlogMajor, "ebpfMon: out of memory: no logs, no OTLP. Free some, then start again\n");
+    ebpfMonExport *exporter = calloc(1, sizeof(*exporter));
+
+    if (!exporter)
+        return NULL;
+    exporter->logs = ebpfMonPutLogsNew();
+    exporter->otlp = ebpfMonOtlpNew();
+    exporter->ops = operations;
+    exporter->ops.arg = exporter;
+    if (exporter->logs && exporter->otlp)
+        return exporter;
+    ebpfMonExportFree(exporter);
+    return NULL;
 }
 
-void ebpfMonExportStart(void)
+void ebpfMonExportFree(ebpfMonExport *exporter)
 {
-    if (otlp)
-        ebpfMonOtlpReadEnvironment(otlp);
+    if (!exporter)
+        return;
+    if (exporter->logs)
+        ebpfMonPutLogsFree(exporter->logs);
+    if (exporter->otlp)
+        ebpfMonOtlpFree(exporter->otlp);
+    free(exporter);
 }
 
-void ebpfMonExportStop(double seconds)
+const ebpfMonLogOps *ebpfMonExportGetOps(const ebpfMonExport *exporter)
 {
-    if (otlp)
-        ebpfMonOtlpStop(otlp, seconds); /* while the logs end */
-    if (logs)
-        ebpfMonPutLogsStop(logs, seconds);
-    if (otlp)
-        ebpfMonOtlpWaitStopped(otlp);
+    return &exporter->ops;
+}
+
+void ebpfMonExportStart(ebpfMonExport *exporter)
+{
+    ebpfMonOtlpReadEnvironment(exporter->otlp);
+}
+
+void ebpfMonExportStop(ebpfMonExport *exporter, double seconds)
+{
+    ebpfMonOtlpStop(exporter->otlp, seconds); /* while the logs end */
+    ebpfMonPutLogsStop(exporter->logs, seconds);
+    ebpfMonOtlpWaitStopped(exporter->otlp);
 }

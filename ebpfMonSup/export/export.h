@@ -7,25 +7,34 @@
 #define EBPFMON_EXPORT_H
 
 #include "export/otlp/span.h"
+#include "model/logOps.h"
 #include "model/put.h"
 
-/* Makes the commands and records of model/logOps.h work. Once, before the others; the threads start when there is
- * something to do. */
-void ebpfMonExportRegister(void);
+typedef struct ebpfMonExport ebpfMonExport;
+
+/* NULL without memory. Threads start when there is something to do. */
+ebpfMonExport *ebpfMonExportNew(void);
+
+/* After ebpfMonExportStop, when no other thread uses it any more. NULL does no harm. What a thread still uses that did not
+ * end is not freed. */
+void ebpfMonExportFree(ebpfMonExport *exporter);
+
+/* What commands and records may ask of it; good as long as it is. */
+const ebpfMonLogOps *ebpfMonExportGetOps(const ebpfMonExport *exporter);
 
 /* Begins what the environment (OTEL_…) asks for. */
-void ebpfMonExportStart(void);
+void ebpfMonExportStart(ebpfMonExport *exporter);
 
 /* Any thread. Does nothing while neither a log nor an endpoint for puts is configured. */
-void ebpfMonExportPut(const ebpfMonPut *put);
+void ebpfMonExportPut(ebpfMonExport *exporter, const ebpfMonPut *put);
 
-/* Nonzero while an endpoint for spans is configured: else spans need not be made. Any thread; takes no lock. */
-int ebpfMonExportWantsSpans(void);
-
-/* Any thread. Does nothing while no endpoint for spans is configured. */
-void ebpfMonExportSpan(const ebpfMonSpan *span);
+/* These two are a sink of spans. Any thread.
+ * WantsSpans: nonzero while an endpoint for spans is configured: else spans need not be made. It takes no lock.
+ * Span: does nothing while no endpoint for spans is configured. */
+int ebpfMonExportWantsSpans(void *exporter);
+void ebpfMonExportSpan(void *exporter, const ebpfMonSpan *span);
 
 /* Writes and sends what is queued (at most "seconds" long), closes the files, ends the threads. */
-void ebpfMonExportStop(double seconds);
+void ebpfMonExportStop(ebpfMonExport *exporter, double seconds);
 
 #endif

@@ -5,11 +5,14 @@
 
 #include "inventory/inventoryKeeper.h"
 #include "inventory/recSync.h"
+#include "model/opStatus.h"
 
 typedef struct {
     ebpfMonTargets         *targets;
     ebpfMonRecSync         *recSync;
     ebpfMonInventoryKeeper *keeper;
+    ebpfMonOpStatus (*getStatus)(void *arg); /* done while the monitor runs; set by the root, as the next */
+    void                   *statusArg;
 } ebpfMonInventories;
 
 /* It stays for the life of the process. 0, or -1 without memory. */

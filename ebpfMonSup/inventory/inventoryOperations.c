@@ -1,50 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "inventory/inventoryOperations.h"
 #include "inventory/inventoryReport.h"
-#include "model/inventoryOps.h"
 
-/* Of the one monitor of this process: iocsh has no context to hand over. */
-static ebpfMonInventories *inventories;
-static ebpfMonOpStatus (*getStatus)(void);
-
-static ebpfMonOpStatus setRecSync(const ebpfMonRecSyncConf *conf)
+static ebpfMonOpStatus setRecSync(void *arg, const ebpfMonRecSyncConf *conf)
 {
+    ebpfMonInventories *inventories = arg;
+
     return ebpfMonRecSyncConfigure(inventories->recSync, conf) ? ebpfMonOpStartFailed : ebpfMonOpDone;
 }
 
-static ebpfMonOpStatus keep(const ebpfMonInventoryConf *conf)
+static ebpfMonOpStatus keep(void *arg, const ebpfMonInventoryConf *conf)
 {
+    ebpfMonInventories *inventories = arg;
+
     return ebpfMonInventoryKeeperConfigure(inventories->keeper, conf) ? ebpfMonOpStartFailed : ebpfMonOpDone;
 }
 
-static ebpfMonOpStatus addKept(ebpfMonTextReport *report)
+static ebpfMonOpStatus addKept(void *arg, ebpfMonTextReport *report)
 {
-    ebpfMonOpStatus status = getStatus();
+    ebpfMonInventories *inventories = arg;
+    ebpfMonOpStatus status = inventories->getStatus(inventories->statusArg);
 
     if (status == ebpfMonOpDone)
         ebpfMonInventoryKeeperReport(inventories->keeper, report);
     return status;
 }
 
-static ebpfMonOpStatus writeFile(ebpfMonTextReport *report, const char *path, const char *iocPattern, char *why, size_t size)
+static ebpfMonOpStatus writeFile(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern, char *why,
+                                 size_t size)
 {
-    ebpfMonOpStatus status = getStatus();
+    ebpfMonInventories *inventories = arg;
+    ebpfMonOpStatus status = inventories->getStatus(inventories->statusArg);
 
     if (status == ebpfMonOpDone && ebpfMonInventoryReportWrite(report, inventories->targets, path, iocPattern, why, size))
         status = ebpfMonOpRefused;
     return status;
 }
 
-static ebpfMonOpStatus compareFiles(ebpfMonTextReport *report, const char *before, const char *after, char *why, size_t size)
+static ebpfMonOpStatus compareFiles(void *arg, ebpfMonTextReport *report, const char *before, const char *after, char *why,
+                                    size_t size)
 {
+    (void)arg;
     return ebpfMonInventoryReportCompare(report, before, after, why, size) ? ebpfMonOpRefused : ebpfMonOpDone;
 }
 
-void ebpfMonInventoryOperationsRegister(ebpfMonInventories *i, ebpfMonOpStatus (*status)(void))
+void ebpfMonInventoryOperationsFill(ebpfMonInventories *inventories, ebpfMonInventoryOps *ops)
 {
-    static const ebpfMonInventoryOps ops = { setRecSync, keep, addKept, writeFile, compareFiles };
-
-    inventories = i;
-    getStatus = status;
-    ebpfMonInventoryOpsRegister(&ops);
+    *ops = (ebpfMonInventoryOps){ inventories, setRecSync, keep, addKept, writeFile, compareFiles };
 }

@@ -4,9 +4,8 @@
 #define EBPFMON_INVENTORYOPERATIONS_H
 
 #include "inventory/inventories.h"
-#include "model/opStatus.h"
+#include "model/inventoryOps.h"
 
-/* Once, when the monitor registers itself. "getStatus": done while the monitor runs. */
-void ebpfMonInventoryOperationsRegister(ebpfMonInventories *inventories, ebpfMonOpStatus (*getStatus)(void));
+void ebpfMonInventoryOperationsFill(ebpfMonInventories *inventories, ebpfMonInventoryOps *ops);
 
 #endif

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <epicsAtomic.h>
+#include <stddef.h>
 
 #include "model/deviceOps.h"
 
-static EpicsAtomicPtrT registered;
-
-const ebpfMonDeviceOps *ebpfMonDeviceOpsGet(void)
+static long watch(void *arg, const char *pattern)
 {
-    return epicsAtomicGetPtrT(&registered);
+    (void)arg;
+    (void)pattern;
+    return -1;
 }
 
-void ebpfMonDeviceOpsRegister(const ebpfMonDeviceOps *ops)
-{
-    epicsAtomicSetPtrT(&registered, (EpicsAtomicPtrT)ops);
-}
+const ebpfMonDeviceOps ebpfMonDeviceOpsAbsent = { NULL, watch };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the shell may ask about ports of asyn: a function, as in monitorOps.h. One per process. */
+/* What the shell may ask about ports of asyn: one of the tables of ops.h. */
 #ifndef EBPFMON_DEVICEOPS_H
 #define EBPFMON_DEVICEOPS_H
 
 typedef struct {
-    /* Watches the ports of the IOCs whose names match; "": of none. */
-    void (*watch)(const char *pattern);
+    void *arg; /* the first argument of each function */
+    /* Watches the ports of the IOCs whose names match; "": of none. 0, or -1: there is no monitor. */
+    long (*watch)(void *arg, const char *pattern);
 } ebpfMonDeviceOps;
 
-/* NULL: the monitor is not linked in, or has no memory. Any thread. */
-const ebpfMonDeviceOps *ebpfMonDeviceOpsGet(void);
-void ebpfMonDeviceOpsRegister(const ebpfMonDeviceOps *ops);
+/* Where there is no monitor: every operation fails, and says so where it has a text. */
+extern const ebpfMonDeviceOps ebpfMonDeviceOpsAbsent;
 
 #endif

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <epicsAtomic.h>
-
 #include "model/inventoryOps.h"
 
-static ebpfMonOpStatus setRecSync(const ebpfMonRecSyncConf *conf)
+static ebpfMonOpStatus setRecSync(void *arg, const ebpfMonRecSyncConf *conf)
 {
+    (void)arg;
     (void)conf;
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus keep(const ebpfMonInventoryConf *conf)
+static ebpfMonOpStatus keep(void *arg, const ebpfMonInventoryConf *conf)
 {
+    (void)arg;
     (void)conf;
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus addKept(ebpfMonTextReport *report)
+static ebpfMonOpStatus addKept(void *arg, ebpfMonTextReport *report)
 {
+    (void)arg;
     (void)report;
     return ebpfMonOpAbsent;
 }
 
 /* Writes an inventory, or compares two. */
-static ebpfMonOpStatus useFiles(ebpfMonTextReport *report, const char *one, const char *other, char *why, size_t size)
+static ebpfMonOpStatus useFiles(void *arg, ebpfMonTextReport *report, const char *one, const char *other, char *why, size_t size)
 {
+    (void)arg;
     (void)report;
     (void)one;
     (void)other;
@@ -32,15 +34,4 @@ static ebpfMonOpStatus useFiles(ebpfMonTextReport *report, const char *one, cons
     return ebpfMonOpAbsent;
 }
 
-static const ebpfMonInventoryOps none = { setRecSync, keep, addKept, useFiles, useFiles };
-static EpicsAtomicPtrT registered = (EpicsAtomicPtrT)&none;
-
-const ebpfMonInventoryOps *ebpfMonInventoryOpsGet(void)
-{
-    return epicsAtomicGetPtrT(&registered);
-}
-
-void ebpfMonInventoryOpsRegister(const ebpfMonInventoryOps *ops)
-{
-    epicsAtomicSetPtrT(&registered, (EpicsAtomicPtrT)ops);
-}
+const ebpfMonInventoryOps ebpfMonInventoryOpsAbsent = { NULL, setRecSync, keep, addKept, useFiles, useFiles };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include <epicsAtomic.h>
 #include <epicsString.h>
 #include <errlog.h>
 
@@ -31,61 +30,59 @@ static long absent(void)
     return -1;
 }
 
-static long absentJson(const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode)
+static long absentRotate(void *arg)
 {
-    (void)file, (void)maxMB, (void)hours, (void)keep, (void)mode;
+    (void)arg;
     return absent();
 }
 
-static long absentCaPutLog(const char *target, int json, ebpfMonLogMode mode, const char *prefix)
+static long absentJson(void *arg, const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode)
 {
+    (void)arg, (void)file, (void)maxMB, (void)hours, (void)keep, (void)mode;
+    return absent();
+}
+
+static long absentCaPutLog(void *arg, const char *target, int json, ebpfMonLogMode mode, const char *prefix)
+{
+    (void)arg;
     (void)target, (void)json, (void)mode, (void)prefix;
     return absent();
 }
 
-static long absentMetadata(const char *key, const char *value)
+static long absentMetadata(void *arg, const char *key, const char *value)
 {
+    (void)arg;
     (void)key, (void)value;
     return absent();
 }
 
-static void absentResetLost(void)
+static void absentResetLost(void *arg)
 {
+    (void)arg;
 }
 
-static void absentReport(int level)
+static void absentReport(void *arg, int level)
 {
+    (void)arg;
     (void)level;
     absent();
 }
 
-static long absentOtlp(const char *url, const char *signals, const char *headers)
+static long absentOtlp(void *arg, const char *url, const char *signals, const char *headers)
 {
+    (void)arg;
     (void)url, (void)signals, (void)headers;
     return absent();
 }
 
-static long absentZipkin(const char *url)
+static long absentZipkin(void *arg, const char *url)
 {
+    (void)arg;
     (void)url;
     return absent();
 }
 
-static const ebpfMonLogOps absentOps = {
-    absentJson, absentCaPutLog, absentMetadata, absent, absentResetLost, absentReport, absentOtlp, absentZipkin,
+const ebpfMonLogOps ebpfMonLogOpsAbsent = {
+    NULL, absentJson, absentCaPutLog, absentMetadata, absentRotate, absentResetLost, absentReport, absentOtlp, absentZipkin,
     absentReport
 };
-
-static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */
-
-const ebpfMonLogOps *ebpfMonLogOpsGet(void)
-{
-    const ebpfMonLogOps *ops = epicsAtomicGetPtrT(&registered);
-
-    return ops ? ops : &absentOps;
-}
-
-void ebpfMonLogOpsRegister(const ebpfMonLogOps *ops)
-{
-    epicsAtomicSetPtrT(&registered, (EpicsAtomicPtrT)ops);
-}

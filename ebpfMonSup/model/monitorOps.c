@@ -4,45 +4,49 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <epicsAtomic.h>
-
 #include "model/monitorOps.h"
 
-static ebpfMonOpStatus configure(const ebpfMonSettings *settings, char *why, size_t size)
+static ebpfMonOpStatus configure(void *arg, const ebpfMonSettings *settings, char *why, size_t size)
 {
+    (void)arg;
     (void)settings;
     (void)why;
     (void)size;
     return ebpfMonOpAbsent;
 }
 
-static long start(void)
+static long start(void *arg)
 {
+    (void)arg;
     return -1;
 }
 
-static long setFilter(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
+static long setFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
 {
+    (void)arg;
     (void)filter;
     snprintf(why, size, "not in force: the monitor is not started (it is not linked in, or has not registered itself)");
     memset(answer, 0, sizeof(*answer));
     return -1;
 }
 
-static int isFilterApplied(unsigned number)
+static int isFilterApplied(void *arg, unsigned number)
 {
+    (void)arg;
     (void)number;
     return 0;
 }
 
-static void getFilter(ebpfMonFilter *filter)
+static void getFilter(void *arg, ebpfMonFilter *filter)
 {
+    (void)arg;
     *filter = ebpfMonFilterDefault;
 }
 
 /* A level, or the reference count. */
-static ebpfMonOpStatus setRule(const char *iocPattern, int value, char *why, size_t size)
+static ebpfMonOpStatus setRule(void *arg, const char *iocPattern, int value, char *why, size_t size)
 {
+    (void)arg;
     (void)iocPattern;
     (void)value;
     (void)why;
@@ -50,37 +54,43 @@ static ebpfMonOpStatus setRule(const char *iocPattern, int value, char *why, siz
     return ebpfMonOpAbsent;
 }
 
-static void resetLost(void)
+static void resetLost(void *arg)
 {
+    (void)arg;
 }
 
-static void publishClients(void)
+static void publishClients(void *arg)
 {
+    (void)arg;
 }
 
-static ebpfMonOpStatus addIocs(ebpfMonTextReport *report)
+static ebpfMonOpStatus addIocs(void *arg, ebpfMonTextReport *report)
 {
+    (void)arg;
     (void)report;
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus addRecords(ebpfMonTextReport *report, const char *iocPattern, const char *recordPattern)
+static ebpfMonOpStatus addRecords(void *arg, ebpfMonTextReport *report, const char *iocPattern, const char *recordPattern)
 {
+    (void)arg;
     (void)report;
     (void)iocPattern;
     (void)recordPattern;
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus addMatching(ebpfMonTextReport *report, const char *pattern)
+static ebpfMonOpStatus addMatching(void *arg, ebpfMonTextReport *report, const char *pattern)
 {
+    (void)arg;
     (void)report;
     (void)pattern;
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus setUsage(const char *file, int megabytes, char *why, size_t size)
+static ebpfMonOpStatus setUsage(void *arg, const char *file, int megabytes, char *why, size_t size)
 {
+    (void)arg;
     (void)file;
     (void)megabytes;
     (void)why;
@@ -88,8 +98,9 @@ static ebpfMonOpStatus setUsage(const char *file, int megabytes, char *why, size
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus addUnused(ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
+static ebpfMonOpStatus addUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
 {
+    (void)arg;
     (void)report;
     (void)days;
     (void)pattern;
@@ -98,8 +109,9 @@ static ebpfMonOpStatus addUnused(ebpfMonTextReport *report, double days, const c
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus trace(ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why, size_t size)
+static ebpfMonOpStatus trace(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why, size_t size)
 {
+    (void)arg;
     (void)report;
     (void)recordPattern;
     (void)count;
@@ -108,28 +120,15 @@ static ebpfMonOpStatus trace(ebpfMonTextReport *report, const char *recordPatter
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
+static ebpfMonOpStatus addReport(void *arg, ebpfMonTextReport *report, int level)
 {
+    (void)arg;
     (void)report;
     (void)level;
     return ebpfMonOpAbsent;
 }
 
-static const ebpfMonMonitorOps absentOps = {
-    configure, start, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addMatching,
+const ebpfMonMonitorOps ebpfMonMonitorOpsAbsent = {
+    NULL, configure, start, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addMatching,
     addMatching, addMatching, setUsage, addUnused, publishClients, trace, addReport
 };
-
-static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */
-
-const ebpfMonMonitorOps *ebpfMonMonitorOpsGet(void)
-{
-    const ebpfMonMonitorOps *ops = epicsAtomicGetPtrT(&registered);
-
-    return ops ? ops : &absentOps;
-}
-
-void ebpfMonMonitorOpsRegister(const ebpfMonMonitorOps *ops)
-{
-    epicsAtomicSetPtrT(&registered, (EpicsAtomicPtrT)ops);
-}

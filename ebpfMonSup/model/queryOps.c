@@ -1,52 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include <epicsAtomic.h>
-
 #include "model/queryOps.h"
 
-static long load(const char *file, char *text, size_t size)
+static long load(void *arg, const char *file, char *text, size_t size)
 {
+    (void)arg;
     (void)file;
     snprintf(text, size, "not loaded: the monitor is not linked in, or has not registered itself");
     return -1;
 }
 
-static long run(const char *name, int on)
+static long run(void *arg, const char *name, int on)
 {
+    (void)arg;
     (void)name;
     (void)on;
     return -1;
 }
 
-static void addList(ebpfMonTextReport *report)
+static void addList(void *arg, ebpfMonTextReport *report)
 {
+    (void)arg;
     (void)report;
 }
 
-static long addResult(ebpfMonTextReport *report, const char *name)
+static long addResult(void *arg, ebpfMonTextReport *report, const char *name)
 {
-    (void)report;
-    (void)name;
-    return -1;
-}
-
-static long addStacks(ebpfMonTextReport *report, const char *name)
-{
+    (void)arg;
     (void)report;
     (void)name;
     return -1;
 }
 
-static const ebpfMonQueryOps none = { load, run, addList, addResult, addStacks };
-static EpicsAtomicPtrT registered = (EpicsAtomicPtrT)&none;
-
-const ebpfMonQueryOps *ebpfMonQueryOpsGet(void)
+static long addStacks(void *arg, ebpfMonTextReport *report, const char *name)
 {
-    return epicsAtomicGetPtrT(&registered);
+    (void)arg;
+    (void)report;
+    (void)name;
+    return -1;
 }
 
-void ebpfMonQueryOpsRegister(const ebpfMonQueryOps *ops)
-{
-    epicsAtomicSetPtrT(&registered, (EpicsAtomicPtrT)ops);
-}
+const ebpfMonQueryOps ebpfMonQueryOpsAbsent = { NULL, load, run, addList, addResult, addStacks };

@@ -13,8 +13,9 @@
 
 #include "common/ringReader.h"
 #include "device/devices.h"
+#include "export/export.h"
 #include "inventory/inventories.h"
-#include "model/monitorOps.h"
+#include "model/ops.h"
 #include "publish/publishRoom.h"
 #include "put/putRoom.h"
 #include "query/queries.h"
@@ -43,6 +44,13 @@ typedef struct ebpfMonMonitor {
     ebpfMonQueries     *queries;
     ebpfMonDevices     *devices;
     ebpfMonInventories  inventories;
+    ebpfMonExport      *exporter;
+    /* What Base's callers may ask; fixed by the registration. */
+    ebpfMonOps          ops;
+    ebpfMonMonitorOps   monitorOps;
+    ebpfMonQueryOps     queryOps;
+    ebpfMonDeviceOps    deviceOps;
+    ebpfMonInventoryOps inventoryOps;
     /* The rest is there while the monitor runs. */
     ebpfMonWatchRoom    watch;
     ebpfMonPutRoom      put;
@@ -82,9 +90,8 @@ void ebpfMonWiringFree(ebpfMonMonitor *m);
 ebpfMonRingReader *ebpfMonEventThreadNew(ebpfMonMonitor *m);
 ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes); /* of the ring of each namespace */
 
-/* operations.c. Fills in model/monitorOps.h; once. */
-void ebpfMonOperationsRegister(ebpfMonMonitor *m,
-                               ebpfMonOpStatus (*configure)(const ebpfMonSettings *settings, char *why, size_t size),
-                               long (*start)(void));
+/* operations.c. All but "configure" and "start", which are the root's. GetStatus: done while the monitor "m" runs. */
+void ebpfMonOperationsFill(ebpfMonMonitor *m, ebpfMonMonitorOps *ops);
+ebpfMonOpStatus ebpfMonMonitorGetStatus(void *m);
 
 #endif

@@ -1,66 +1,67 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "inventory/inventoryOperations.h"
 #include "model/published.h"
 #include "monitor/monitor.h"
 #include "publish/lists.h"
 #include "publish/report.h"
 
-/* Of the one monitor of this process: the operations have no context, because iocsh and record support have none. */
-static ebpfMonMonitor *monitor;
-static ebpfMonMonitorOps ops;
-
-static long setFilter(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
+static long setFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
 {
+    ebpfMonMonitor *m = arg;
     ebpfMonFilter f = *filter;
     unsigned number;
 
     memset(answer, 0, sizeof(*answer));
     if (ebpfMonFilterCheck(&f, why, size))
         return -1;
-    number = ebpfMonRequestsSetFilter(monitor->requests, &f);
-    epicsMutexMustLock(monitor->life.lock);
-    if (ebpfMonMonitorIsRunning(monitor)) {
+    number = ebpfMonRequestsSetFilter(m->requests, &f);
+    epicsMutexMustLock(m->life.lock);
+    if (ebpfMonMonitorIsRunning(m)) {
         answer->number = number;
-        monitor->life.generation++;
+        m->life.generation++;
     }
-    answer->generation = monitor->life.generation;
-    epicsMutexUnlock(monitor->life.lock);
+    answer->generation = m->life.generation;
+    epicsMutexUnlock(m->life.lock);
     if (answer->number)
-        answer->matching = ebpfMonTargetsCountMatching(monitor->targets, f.record);
+        answer->matching = ebpfMonTargetsCountMatching(m->targets, f.record);
     return 0;
 }
 
-static int isFilterApplied(unsigned number)
+static int isFilterApplied(void *arg, unsigned number)
 {
-    return ebpfMonMonitorIsRunning(monitor) && ebpfMonRequestsIsApplied(monitor->requests, number);
+    ebpfMonMonitor *m = arg;
+
+    return ebpfMonMonitorIsRunning(m) && ebpfMonRequestsIsApplied(m->requests, number);
 }
 
-static void getFilter(ebpfMonFilter *filter)
+static void getFilter(void *arg, ebpfMonFilter *filter)
 {
-    ebpfMonRequestsGetFilter(monitor->requests, filter);
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonRequestsGetFilter(m->requests, filter);
 }
 
 /* Done: the monitor runs. */
-static ebpfMonOpStatus getStatus(void)
+ebpfMonOpStatus ebpfMonMonitorGetStatus(void *arg)
 {
+    ebpfMonMonitor *m = arg;
     int failed;
 
-    if (ebpfMonMonitorIsRunning(monitor))
+    if (ebpfMonMonitorIsRunning(m))
         return ebpfMonOpDone;
-    epicsMutexMustLock(monitor->life.lock);
-    failed = monitor->life.failed;
-    epicsMutexUnlock(monitor->life.lock);
+    epicsMutexMustLock(m->life.lock);
+    failed = m->life.failed;
+    epicsMutexUnlock(m->life.lock);
     return failed ? ebpfMonOpStartFailed : ebpfMonOpNotStarted;
 }
 
 /* A level, or the reference count, for the IOCs that match. */
-static ebpfMonOpStatus setRule(int (*set)(ebpfMonRequests *requests, const char *pattern, int value), const char *given,
-                               int value, char *why, size_t size)
+static ebpfMonOpStatus setRule(ebpfMonMonitor *m, int (*set)(ebpfMonRequests *requests, const char *pattern, int value),
+                               const char *given, int value, char *why, size_t size)
 {
     char pattern[EBPFMON_PATTERN_SIZE];
-    ebpfMonOpStatus status = getStatus();
+    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
 
     if (status != ebpfMonOpDone)
         return status;
@@ -68,129 +69,138 @@ static ebpfMonOpStatus setRule(int (*set)(ebpfMonRequests *requests, const char 
     memcpy(pattern, given, strnlen(given, sizeof(pattern) - 1) + 1);
     if (ebpfMonPatternCheck(pattern, "IOC", why, size))
         return ebpfMonOpRefused;
-    return set(monitor->requests, pattern, value) ? ebpfMonOpFull : ebpfMonOpDone;
+    return set(m->requests, pattern, value) ? ebpfMonOpFull : ebpfMonOpDone;
 }
 
-static ebpfMonOpStatus setLevel(const char *pattern, int level, char *why, size_t size)
+static ebpfMonOpStatus setLevel(void *arg, const char *pattern, int level, char *why, size_t size)
 {
-    return setRule(ebpfMonRequestsSetLevel, pattern, level, why, size);
+    return setRule(arg, ebpfMonRequestsSetLevel, pattern, level, why, size);
 }
 
-static ebpfMonOpStatus setReference(const char *pattern, int on, char *why, size_t size)
+static ebpfMonOpStatus setReference(void *arg, const char *pattern, int on, char *why, size_t size)
 {
-    return setRule(ebpfMonRequestsSetReference, pattern, on, why, size);
+    return setRule(arg, ebpfMonRequestsSetReference, pattern, on, why, size);
 }
 
-static void resetLost(void)
+static void resetLost(void *arg)
 {
-    if (ebpfMonMonitorIsRunning(monitor))
-        ebpfMonPublisherResetLost(monitor->publish.publisher);
+    ebpfMonMonitor *m = arg;
+
+    if (ebpfMonMonitorIsRunning(m))
+        ebpfMonPublisherResetLost(m->publish.publisher);
 }
 
-static ebpfMonOpStatus addIocs(ebpfMonTextReport *report)
+static ebpfMonOpStatus addIocs(void *arg, ebpfMonTextReport *report)
 {
-    ebpfMonOpStatus status = getStatus();
+    ebpfMonMonitor *m = arg;
+    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
 
     if (status == ebpfMonOpDone) {
-        ebpfMonListsAddIocs(report, monitor->targets);
-        ebpfMonListsAddAside(report, monitor->watch.follower);
+        ebpfMonListsAddIocs(report, m->targets);
+        ebpfMonListsAddAside(report, m->watch.follower);
     }
     return status;
 }
 
-static ebpfMonOpStatus addRecords(ebpfMonTextReport *report, const char *ioc, const char *record)
+static ebpfMonOpStatus addRecords(void *arg, ebpfMonTextReport *report, const char *ioc, const char *record)
 {
-    ebpfMonOpStatus status = getStatus();
+    ebpfMonMonitor *m = arg;
+    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
 
     if (status == ebpfMonOpDone)
-        ebpfMonListsAddRecords(report, monitor->targets, ioc, record);
+        ebpfMonListsAddRecords(report, m->targets, ioc, record);
     return status;
 }
 
-static ebpfMonOpStatus addChains(ebpfMonTextReport *report, const char *root)
+static ebpfMonOpStatus addChains(void *arg, ebpfMonTextReport *report, const char *root)
 {
-    ebpfMonOpStatus status = getStatus();
+    ebpfMonMonitor *m = arg;
+    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
 
     if (status == ebpfMonOpDone)
         ebpfMonListsAddChains(report, root);
     return status;
 }
 
-static ebpfMonOpStatus addClients(ebpfMonTextReport *report, const char *ioc)
+static ebpfMonOpStatus addClients(void *arg, ebpfMonTextReport *report, const char *ioc)
 {
-    ebpfMonOpStatus status = getStatus();
+    ebpfMonMonitor *m = arg;
+    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
 
     if (status == ebpfMonOpDone)
-        ebpfMonUsageAddClients(monitor->usage, report, ioc);
+        ebpfMonUsageAddClients(m->usage, report, ioc);
     return status;
 }
 
-static ebpfMonOpStatus addUsers(ebpfMonTextReport *report, const char *pv)
+static ebpfMonOpStatus addUsers(void *arg, ebpfMonTextReport *report, const char *pv)
 {
-    ebpfMonOpStatus status = getStatus();
+    ebpfMonMonitor *m = arg;
+    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
 
     if (status == ebpfMonOpDone)
-        ebpfMonUsageAddUsers(monitor->usage, report, pv);
+        ebpfMonUsageAddUsers(m->usage, report, pv);
     return status;
 }
 
-static ebpfMonOpStatus setUsage(const char *file, int megabytes, char *why, size_t size)
+static ebpfMonOpStatus setUsage(void *arg, const char *file, int megabytes, char *why, size_t size)
 {
-    if (ebpfMonMonitorHasStarted(monitor, why, size) ||
-        ebpfMonUsageConfSet(&monitor->usageConf, file, megabytes, why, size))
+    ebpfMonMonitor *m = arg;
+
+    if (ebpfMonMonitorHasStarted(m, why, size) ||
+        ebpfMonUsageConfSet(&m->usageConf, file, megabytes, why, size))
         return ebpfMonOpRefused;
     return ebpfMonOpDone;
 }
 
-static ebpfMonOpStatus addUnused(ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
+static ebpfMonOpStatus addUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
 {
-    ebpfMonOpStatus status = getStatus();
+    ebpfMonMonitor *m = arg;
+    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
 
-    if (status == ebpfMonOpDone && ebpfMonUsageAddUnused(monitor->usage, report, days, pattern, why, size))
+    if (status == ebpfMonOpDone && ebpfMonUsageAddUnused(m->usage, report, days, pattern, why, size))
         status = ebpfMonOpRefused;
     return status;
 }
 
-static void publishClients(void)
+static void publishClients(void *arg)
 {
-    if (ebpfMonMonitorIsRunning(monitor))
-        ebpfMonUsagePublish(monitor->usage);
+    ebpfMonMonitor *m = arg;
+
+    if (ebpfMonMonitorIsRunning(m))
+        ebpfMonUsagePublish(m->usage);
 }
 
-static ebpfMonOpStatus traceRecord(ebpfMonTextReport *report, const char *record, unsigned count, char *why, size_t size)
+static ebpfMonOpStatus traceRecord(void *arg, ebpfMonTextReport *report, const char *record, unsigned count, char *why, size_t size)
 {
-    ebpfMonOpStatus status = getStatus();
+    ebpfMonMonitor *m = arg;
+    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
 
     if (status == ebpfMonOpDone &&
-        ebpfMonTracePrinterSetPattern(monitor->publish.tracePrinter, report, record, count, why, size))
+        ebpfMonTracePrinterSetPattern(m->publish.tracePrinter, report, record, count, why, size))
         status = ebpfMonOpRefused;
     return status;
 }
 
-static ebpfMonOpStatus addReport(ebpfMonTextReport *report, int level)
+static ebpfMonOpStatus addReport(void *arg, ebpfMonTextReport *report, int level)
 {
-    const ebpfMonReportSources from = { monitor->targets, monitor->requests, &monitor->watch.costs };
-    ebpfMonOpStatus status = getStatus();
+    ebpfMonMonitor *m = arg;
+    const ebpfMonReportSources from = { m->targets, m->requests, &m->watch.costs };
+    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
 
     ebpfMonReportAddHead(report, status == ebpfMonOpDone ? "runs" :
-                         status == ebpfMonOpStartFailed ? "failed to start" : "not started", &monitor->settings);
+                         status == ebpfMonOpStartFailed ? "failed to start" : "not started", &m->settings);
     if (status == ebpfMonOpDone)
         ebpfMonReportAdd(report, &from, level);
     return ebpfMonOpDone;
 }
 
-void ebpfMonOperationsRegister(ebpfMonMonitor *m,
-                               ebpfMonOpStatus (*configure)(const ebpfMonSettings *settings, char *why, size_t size),
-                               long (*start)(void))
+void ebpfMonOperationsFill(ebpfMonMonitor *m, ebpfMonMonitorOps *ops)
 {
-    monitor = m;
-    ops = (ebpfMonMonitorOps){
-        .configure = configure, .start = start, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
+    *ops = (ebpfMonMonitorOps){
+        .arg = m, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
         .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
         .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .addClients = addClients,
         .addUsers = addUsers, .setUsage = setUsage, .addUnused = addUnused, .publishClients = publishClients,
         .trace = traceRecord, .addReport = addReport,
     };
-    ebpfMonMonitorOpsRegister(&ops);
-    ebpfMonInventoryOperationsRegister(&m->inventories, getStatus);
 }

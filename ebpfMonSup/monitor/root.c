@@ -10,8 +10,8 @@
 
 #include "common/serviceManager.h"
 #include "device/deviceOperations.h"
-#include "export/export.h"
 #include "host/procNetns.h"
+#include "inventory/inventoryOperations.h"
 #include "model/published.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
@@ -26,16 +26,14 @@
 #define NO_MEMORY "out of memory or threads: raise the limits of this process (ulimit -u, TasksMax), or ask for less " \
                   "by ebpfMonConfigure; then call ebpfMonStart"
 
-/* One of each in a process: Base's iocsh, its registrars and its exit list have no context to hand over. */
-static ebpfMonMonitor monitor;
-
-static ebpfMonOpStatus configure(const ebpfMonSettings *s, char *why, size_t size)
+static ebpfMonOpStatus configure(void *arg, const ebpfMonSettings *s, char *why, size_t size)
 {
+    ebpfMonMonitor *m = arg;
     ebpfMonSettings want = *s;
 
-    if (ebpfMonMonitorHasStarted(&monitor, why, size) || ebpfMonSettingsCheck(&want, why, size))
+    if (ebpfMonMonitorHasStarted(m, why, size) || ebpfMonSettingsCheck(&want, why, size))
         return ebpfMonOpRefused;
-    monitor.settings = want;
+    m->settings = want;
     return ebpfMonOpDone;
 }
 
@@ -68,16 +66,16 @@ static int stopWatching(ebpfMonMonitor *m)
  */
 static void stopMonitor(void *arg)
 {
+    ebpfMonMonitor *m = arg;
     int left;
 
-    (void)arg;
-    if (!ebpfMonMonitorIsRunning(&monitor))
+    if (!ebpfMonMonitorIsRunning(m))
         return;
-    epicsAtomicSetIntT(&monitor.life.running, 0);
+    epicsAtomicSetIntT(&m->life.running, 0);
     ebpfMonServiceTell("STOPPING=1");
-    left = stopReading(&monitor);
-    ebpfMonExportStop(EXPORT_STOP_SECONDS);
-    left |= stopWatching(&monitor);
+    left = stopReading(m);
+    ebpfMonExportStop(m->exporter, EXPORT_STOP_SECONDS);
+    left |= stopWatching(m);
     if (left == 0)
         ebpfMonKernelUnload();
 }
@@ -122,7 +120,7 @@ static int startMonitor(ebpfMonMonitor *m)
         return -1;
     }
     ebpfMonConnectionOwnersRead(0, ebpfMonProcNetns(getpid()), ebpfMonKernelSetOwner);
-    ebpfMonExportStart();
+    ebpfMonExportStart(m->exporter);
     if (startThreads(m)) {
         ebpfMonPublishedSetState(ebpfMonFailed, NO_MEMORY);
         if ((stopReading(m) | stopWatching(m)) == 0) {
@@ -133,50 +131,65 @@ static int startMonitor(ebpfMonMonitor *m)
     }
     ebpfMonQueriesBegin(m->queries, m->targets, &m->watch.costs);
     ebpfMonInventoriesBegin(&m->inventories);
-    epicsAtExit(stopMonitor, NULL);
+    epicsAtExit(stopMonitor, m);
     return 0;
 }
 
-static long start(void)
+static long start(void *arg)
 {
+    ebpfMonMonitor *m = arg;
     int busy, running, ok;
 
-    epicsMutexMustLock(monitor.life.lock);
-    busy = monitor.life.starting;
-    running = ebpfMonMonitorIsRunning(&monitor);
+    epicsMutexMustLock(m->life.lock);
+    busy = m->life.starting;
+    running = ebpfMonMonitorIsRunning(m);
     if (!busy && !running)
-        monitor.life.starting = 1;
-    epicsMutexUnlock(monitor.life.lock);
+        m->life.starting = 1;
+    epicsMutexUnlock(m->life.lock);
     if (busy || running)
         return busy ? -1 : 0;
-    ok = startMonitor(&monitor) == 0;
-    epicsMutexMustLock(monitor.life.lock);
-    monitor.life.starting = 0;
-    monitor.life.failed = !ok;
-    epicsAtomicSetIntT(&monitor.life.running, ok);
-    epicsMutexUnlock(monitor.life.lock);
+    ok = startMonitor(m) == 0;
+    epicsMutexMustLock(m->life.lock);
+    m->life.starting = 0;
+    m->life.failed = !ok;
+    epicsAtomicSetIntT(&m->life.running, ok);
+    epicsMutexUnlock(m->life.lock);
     return ok ? 0 : -1;
 }
 
+static void setOps(ebpfMonMonitor *m)
+{
+    ebpfMonOperationsFill(m, &m->monitorOps);
+    m->monitorOps.configure = configure;
+    m->monitorOps.start = start;
+    ebpfMonQueryOperationsFill(m->queries, &m->queryOps);
+    ebpfMonDeviceOperationsFill(m->devices, &m->deviceOps);
+    m->inventories.getStatus = ebpfMonMonitorGetStatus;
+    m->inventories.statusArg = m;
+    ebpfMonInventoryOperationsFill(&m->inventories, &m->inventoryOps);
+    m->ops = (ebpfMonOps){ &m->monitorOps, ebpfMonExportGetOps(m->exporter), &m->queryOps, &m->deviceOps, &m->inventoryOps };
+    ebpfMonOpsSet(&m->ops);
+}
+
+/* The monitor of this process. It is never freed: until the process ends a record or a command may be in it. */
 static void ebpfMonMonitorRegistrar(void)
 {
     static const ebpfMonSettings defaults; /* all 0 */
+    ebpfMonMonitor *m = callocMustSucceed(1, sizeof(*m), "ebpfMon");
     char why[256];
 
-    monitor.life.lock = epicsMutexMustCreate();
-    configure(&defaults, why, sizeof(why));
-    monitor.targets = ebpfMonTargetsNew();
-    monitor.requests = ebpfMonRequestsNew(&ebpfMonFilterDefault);
-    monitor.search = ebpfMonSearchNew();
-    monitor.queries = ebpfMonQueriesNew();
-    monitor.devices = ebpfMonDevicesNew();
-    if (!monitor.targets || !monitor.requests || !monitor.search || !monitor.queries || !monitor.devices ||
-        ebpfMonInventoriesMake(&monitor.inventories, monitor.targets))
+    m->life.lock = epicsMutexMustCreate();
+    configure(m, &defaults, why, sizeof(why));
+    m->targets = ebpfMonTargetsNew();
+    m->requests = ebpfMonRequestsNew(&ebpfMonFilterDefault);
+    m->search = ebpfMonSearchNew();
+    m->queries = ebpfMonQueriesNew();
+    m->devices = ebpfMonDevicesNew();
+    m->exporter = ebpfMonExportNew();
+    if (!m->targets || !m->requests || !m->search || !m->queries || !m->devices || !m->exporter ||
+        ebpfMonInventoriesMake(&m->inventories, m->targets))
         cantProceed("ebpfMon: no memory to begin");
-    ebpfMonOperationsRegister(&monitor, configure, start);
-    ebpfMonQueryOperationsRegister(monitor.queries);
-    ebpfMonDeviceOperationsRegister(monitor.devices);
-    ebpfMonExportRegister();
+    setOps(m);
 }
 
 epicsExportRegistrar(ebpfMonMonitorRegistrar);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "access/guardedPuts.h"
 #include "common/clock.h"
-#include "export/export.h"
 #include "model/losses.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
@@ -116,7 +115,7 @@ static void onPutElsewhere(void *arg, const ebpfMonWireEvent *ev, uint64_t at)
     struct ebpfMonOwner owner = { .pid = 0 };
     ebpfMonMonitor *m = arg;
 
-    if (!ebpfMonExportWantsSpans() || ev->protocol != ebpfMonWireCa)
+    if (!ebpfMonExportWantsSpans(m->exporter) || ev->protocol != ebpfMonWireCa)
         return;
     ebpfMonKernelGetOwner(&ev->peer, &owner);
     if (!owner.pid)
@@ -144,8 +143,9 @@ static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t u
 
 static void logPut(void *arg, const ebpfMonPut *put)
 {
-    (void)arg;
-    ebpfMonExportPut(put);
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonExportPut(m->exporter, put);
 }
 
 /* --- The rooms --- */
@@ -177,7 +177,7 @@ static int makeTrace(ebpfMonMonitor *m)
 {
     const ebpfMonTraceRoomUses uses = {
         .targets = m->targets, .threadPuts = m->put.threadPuts,
-        .spans = { .isWanted = ebpfMonExportWantsSpans, .add = ebpfMonExportSpan }, .finished = onTrace, .arg = m,
+        .spans = { .isWanted = ebpfMonExportWantsSpans, .add = ebpfMonExportSpan, .arg = m->exporter }, .finished = onTrace, .arg = m,
     };
 
     return ebpfMonTraceRoomMake(&m->trace, &uses);

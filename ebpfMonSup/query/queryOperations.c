@@ -1,39 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "model/queryOps.h"
 #include "query/queryOperations.h"
 
-/* Of the one monitor of this process: iocsh and record support have no context to hand over. */
-static ebpfMonQueries *queries;
-
-static long load(const char *file, char *text, size_t size)
+static long load(void *arg, const char *file, char *text, size_t size)
 {
-    return ebpfMonQueriesLoad(queries, file, text, size);
+    return ebpfMonQueriesLoad(arg, file, text, size);
 }
 
-static long run(const char *name, int on)
+static long run(void *arg, const char *name, int on)
 {
-    return ebpfMonQueriesRun(queries, name, on);
+    return ebpfMonQueriesRun(arg, name, on);
 }
 
-static void addList(ebpfMonTextReport *report)
+static void addList(void *arg, ebpfMonTextReport *report)
 {
-    ebpfMonQueriesAddList(queries, report);
+    ebpfMonQueriesAddList(arg, report);
 }
 
-static long addResult(ebpfMonTextReport *report, const char *name)
+static long addResult(void *arg, ebpfMonTextReport *report, const char *name)
 {
-    return ebpfMonQueriesAddResult(queries, report, name);
+    return ebpfMonQueriesAddResult(arg, report, name);
 }
 
-static long addStacks(ebpfMonTextReport *report, const char *name)
+static long addStacks(void *arg, ebpfMonTextReport *report, const char *name)
 {
-    return ebpfMonQueriesAddStacks(queries, report, name);
+    return ebpfMonQueriesAddStacks(arg, report, name);
 }
 
-void ebpfMonQueryOperationsRegister(ebpfMonQueries *q)
+void ebpfMonQueryOperationsFill(ebpfMonQueries *queries, ebpfMonQueryOps *ops)
 {
-    static const ebpfMonQueryOps ops = { load, run, addList, addResult, addStacks };
-
-    queries = q;
-    ebpfMonQueryOpsRegister(&ops);
+    *ops = (ebpfMonQueryOps){ queries, load, run, addList, addResult, addStacks };
 }

@@ -3,9 +3,9 @@
 #ifndef EBPFMON_QUERYOPERATIONS_H
 #define EBPFMON_QUERYOPERATIONS_H
 
+#include "model/queryOps.h"
 #include "query/queries.h"
 
-/* Once, when the monitor registers itself. */
-void ebpfMonQueryOperationsRegister(ebpfMonQueries *queries);
+void ebpfMonQueryOperationsFill(ebpfMonQueries *queries, ebpfMonQueryOps *ops);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "ebpfMon.h"
 #include "model/published.h"
-#include "model/monitorOps.h"
+#include "model/ops.h"
 #include "rules/rulesFile.h"
 #include "record/filterSub.h"
 #include "record/shellCommand.h"
@@ -83,6 +83,7 @@ int ebpfMonPutGet(unsigned n, char *line, size_t size)
 
 int ebpfMonFilterSet(const char *part, const char *value, char *text, size_t size)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     static const char * const parts[] = {
         "ioc", "record", "field", "host", "user", "level", "slow", "sample", "budget", "timed"
     };
@@ -96,7 +97,7 @@ int ebpfMonFilterSet(const char *part, const char *value, char *text, size_t siz
         snprintf(text, size, "the filter has no part \"%s\"", part);
         return -1;
     }
-    ebpfMonMonitorOpsGet()->getFilter(&filter);
+    monitor->getFilter(monitor->arg, &filter);
     if (ebpfMonFilterParse(&filter, in, value, text, size))
         return -1;
     return ebpfMonFilterCommand(&filter, 1u << in, text, size) ? -1 : 0;
@@ -104,6 +105,7 @@ int ebpfMonFilterSet(const char *part, const char *value, char *text, size_t siz
 
 int ebpfMonLevelSet(const char *iocPattern, const char *level)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     int number = ebpfMonLevelParse(level);
     ebpfMonOpStatus status;
     char why[160] = "";
@@ -113,7 +115,7 @@ int ebpfMonLevelSet(const char *iocPattern, const char *level)
                         "trace or filter\n", level ? level : "");
         return -1;
     }
-    status = ebpfMonMonitorOpsGet()->setLevel(iocPattern, number, why, sizeof(why));
+    status = monitor->setLevel(monitor->arg, iocPattern, number, why, sizeof(why));
     return ebpfMonShellCheckOp("ebpfMonLevelSet", status, why);
 }
 

@@ -17,8 +17,7 @@
 #include <recGbl.h>
 
 #include "model/published.h"
-#include "model/monitorOps.h"
-#include "model/logOps.h"
+#include "model/ops.h"
 #include "rules/rulesFile.h"
 
 #define DONE_NO_CONVERT 2 /* bo: do not set VAL from RVAL */
@@ -38,15 +37,20 @@ static long refuseName(dbCommon *prec, const char *names)
 
 static void resetLost(boRecord *prec)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+
     (void)prec;
-    ebpfMonMonitorOpsGet()->resetLost();
-    ebpfMonLogOpsGet()->resetLost();
+    monitor->resetLost(monitor->arg);
+    logs->resetLost(logs->arg);
 }
 
 static void rotateLogs(boRecord *prec)
 {
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+
     (void)prec;
-    ebpfMonLogOpsGet()->rotate();
+    logs->rotate(logs->arg);
 }
 
 static void acknowledge(boRecord *prec)
@@ -92,14 +96,18 @@ static long writeBo(boRecord *prec)
 
 static void selectIoc(const char *pattern)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
+
     ebpfMonPublishedSelectClients(pattern, NULL);
-    ebpfMonMonitorOpsGet()->publishClients();
+    monitor->publishClients(monitor->arg);
 }
 
 static void selectPv(const char *pattern)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
+
     ebpfMonPublishedSelectClients(NULL, pattern);
-    ebpfMonMonitorOpsGet()->publishClients();
+    monitor->publishClients(monitor->arg);
 }
 
 static const struct selection {

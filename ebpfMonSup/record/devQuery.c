@@ -19,7 +19,7 @@
 #include <waveformRecord.h>
 
 #include "common/text.h"
-#include "model/queryOps.h"
+#include "model/ops.h"
 #include "record/queryColumn.h"
 
 #define DONE_NO_CONVERT 2 /* ai, mbbi, bo: VAL is set, leave it (Record Reference, device support) */
@@ -126,9 +126,10 @@ static long initBo(dbCommon *prec)
 
 static long writeBo(boRecord *prec)
 {
+    const ebpfMonQueryOps *queries = ebpfMonOpsGet()->queries;
     const ebpfMonQueryDev *dev = prec->dpvt;
 
-    if (!dev || ebpfMonQueryOpsGet()->run(dev->name, prec->val != 0)) {
+    if (!dev || queries->run(queries->arg, dev->name, prec->val != 0)) {
         recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "no such query is loaded");
         return -1;
     }

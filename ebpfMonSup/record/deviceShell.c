@@ -5,20 +5,19 @@
 
 #include <errlog.h>
 
-#include "model/deviceOps.h"
+#include "model/ops.h"
 #include "model/published.h"
 #include "record/shell.h"
 #include "record/shellCommand.h"
 
 static void watchDevices(const iocshArgBuf *args)
 {
-    const ebpfMonDeviceOps *ops = ebpfMonDeviceOpsGet();
+    const ebpfMonDeviceOps *devices = ebpfMonOpsGet()->devices;
+    long status = devices->watch(devices->arg, args[0].sval ? args[0].sval : "*");
 
-    if (ops)
-        ops->watch(args[0].sval ? args[0].sval : "*");
-    else
-        errlogSevPrintf(errlogMajor, "ebpfMonDeviceWatch: the monitor is not linked in, or has no memory\n");
-    ebpfMonShellSetStatus(ops ? 0 : -1);
+    if (status)
+        errlogSevPrintf(errlogMajor, "ebpfMonDeviceWatch: the monitor is not linked in, or has not registered itself\n");
+    ebpfMonShellSetStatus(status);
 }
 
 static void addRow(ebpfMonTextReport *report, const ebpfMonDeviceRow *row)

@@ -15,8 +15,7 @@
 
 #include "access/guard.h"
 #include "common/serviceManager.h"
-#include "model/monitorOps.h"
-#include "model/logOps.h"
+#include "model/ops.h"
 #include "record/filterSub.h"
 #include "record/pvScan.h"
 #include "record/queryColumn.h"
@@ -32,12 +31,14 @@ static long driverInit(void)
 
 static long driverReport(int level)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
     ebpfMonTextReport *report = ebpfMonTextReportNew();
-    ebpfMonOpStatus status = ebpfMonMonitorOpsGet()->addReport(report, level);
+    ebpfMonOpStatus status = monitor->addReport(monitor->arg, report, level);
 
     ebpfMonTextReportPrint(report);
     ebpfMonShellCheckOp("ebpfMon", status, "");
-    ebpfMonLogOpsGet()->report(level);
+    logs->report(logs->arg, level);
     ebpfMonGuardReport(level);
     return 0;
 }
@@ -47,12 +48,14 @@ epicsExportAddress(drvet, drvEbpfMon);
 
 static void initHook(initHookState state)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
+
     if (state == initHookAfterScanInit) {
         ebpfMonGuardStart(); /* access security has read its file, and no server runs yet */
     } else if (state == initHookAfterIocBuilt) {
         ebpfMonTablesStart();
     } else if (state == initHookAfterIocRunning) {
-        ebpfMonMonitorOpsGet()->start();
+        monitor->start(monitor->arg);
         ebpfMonFilterReprocess();
         ebpfMonServiceTell("READY=1"); /* also if it failed: the PVs are there, and STATE says why */
     } else if (state == initHookAtShutdown) {

@@ -23,7 +23,7 @@
 
 #include "common/clock.h"
 #include "common/lazyMutex.h"
-#include "model/monitorOps.h"
+#include "model/ops.h"
 #include "model/put.h"
 #include "record/filterSub.h"
 
@@ -76,6 +76,7 @@ static void showProgress(aSubRecord *prec, const char *progress)
  * once more: else nobody would learn from when on it counts. */
 static void pollApplied(epicsCallback *callback)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     int isApplied;
     aSubRecord *prec;
     void *user;
@@ -83,7 +84,7 @@ static void pollApplied(epicsCallback *callback)
     callbackGetUser(user, callback);
     prec = user;
     dbScanLock((dbCommon *)prec);
-    isApplied = ebpfMonMonitorOpsGet()->isFilterApplied(awaited.answer.number);
+    isApplied = monitor->isFilterApplied(monitor->arg, awaited.answer.number);
     if (prec->pact && !isApplied && ebpfMonClockMonotonic() < awaited.until) {
         callbackRequestDelayed(callback, POLL_SECONDS);
     } else if (prec->pact) {
@@ -131,6 +132,7 @@ static unsigned takeCommand(ebpfMonFilter *command)
 /* The record's inputs, or what a command said of them, are asked for. 0, or -1 and the record says why. */
 static long setFilter(aSubRecord *prec)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonFilter filter = ebpfMonFilterDefault, command;
     unsigned byCommand = takeCommand(&command);
     char why[TEXT_SIZE];
@@ -143,7 +145,7 @@ static long setFilter(aSubRecord *prec)
     if (!status)
         status = ebpfMonFilterCheck(&filter, why, sizeof(why));
     if (!status)
-        status = ebpfMonMonitorOpsGet()->setFilter(&filter, &awaited.answer, why, sizeof(why));
+        status = monitor->setFilter(monitor->arg, &filter, &awaited.answer, why, sizeof(why));
     if (status) {
         showText(prec, why);
         return -1;
@@ -156,6 +158,7 @@ static long setFilter(aSubRecord *prec)
 
 static long ebpfMonFilterProcess(aSubRecord *prec)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     int isWaitOver = prec->pact;
 
     if (!isWaitOver && (prec->ftvb != DBF_ULONG || prec->ftvc != DBF_ULONG)) {
@@ -167,7 +170,7 @@ static long ebpfMonFilterProcess(aSubRecord *prec)
         return -1;
     if (!awaited.answer.number)
         showProgress(prec, "accepted, in force as soon as ebpfMon runs");
-    else if (ebpfMonMonitorOpsGet()->isFilterApplied(awaited.answer.number))
+    else if (monitor->isFilterApplied(monitor->arg, awaited.answer.number))
         showProgress(prec, "in force");
     else if (isWaitOver)
         stopWaiting(prec);
@@ -241,6 +244,7 @@ void ebpfMonFilterReprocess(void)
 
 long ebpfMonFilterCommand(const ebpfMonFilter *filter, unsigned inputs, char *text, size_t size)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonFilter checked = *filter;
     ebpfMonFilterAnswer answer;
     int ready;
@@ -256,7 +260,7 @@ long ebpfMonFilterCommand(const ebpfMonFilter *filter, unsigned inputs, char *te
     if (ready)
         return processFilter(text, size);
     /* No record, or not yet: it takes what is pending when it first processes. */
-    if (ebpfMonMonitorOpsGet()->setFilter(&checked, &answer, text, size))
+    if (monitor->setFilter(monitor->arg, &checked, &answer, text, size))
         return -1;
     snprintf(text, size, "accepted, in force as soon as ebpfMon runs: ");
     ebpfMonFilterFormat(&checked, text + strlen(text), size - strlen(text));

@@ -6,7 +6,7 @@
 #include <epicsStdio.h>
 #include <errlog.h>
 
-#include "model/inventoryOps.h"
+#include "model/ops.h"
 #include "record/shell.h"
 #include "record/shellCommand.h"
 
@@ -28,6 +28,7 @@ static void refuse(const char *why)
 
 static void setRecSync(const iocshArgBuf *args)
 {
+    const ebpfMonInventoryOps *inventories = ebpfMonOpsGet()->inventories;
     const char *state = ebpfMonShellGetText(args[0].sval, ""), *variables = ebpfMonShellGetText(args[2].sval, "");
     ebpfMonRecSyncConf conf = { .isOn = strcmp(state, "on") == 0, .port = RECSYNC_PORT };
 
@@ -46,18 +47,19 @@ static void setRecSync(const iocshArgBuf *args)
     if (args[1].ival)
         conf.port = (unsigned)args[1].ival;
     strcpy(conf.variables, variables);
-    ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonRecSync", ebpfMonInventoryOpsGet()->setRecSync(&conf), ""));
+    ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonRecSync", inventories->setRecSync(inventories->arg, &conf), ""));
 }
 
 static void writeInventory(const iocshArgBuf *args)
 {
+    const ebpfMonInventoryOps *inventories = ebpfMonOpsGet()->inventories;
     ebpfMonTextReport *report;
     ebpfMonOpStatus status = ebpfMonOpRefused;
     char why[240] = "give the path of the file to write";
 
     report = ebpfMonTextReportNew();
     if (ebpfMonShellHasText(args[0].sval))
-        status = ebpfMonInventoryOpsGet()->write(report, args[0].sval, ebpfMonShellGetText(args[1].sval, "*"), why,
+        status = inventories->write(inventories->arg, report, args[0].sval, ebpfMonShellGetText(args[1].sval, "*"), why,
                                                  sizeof(why));
     ebpfMonShellPrintReport("ebpfMonInventory", report, status, why);
 }
@@ -65,6 +67,7 @@ static void writeInventory(const iocshArgBuf *args)
 /* A relative path would be in the folder from which the monitor was started: of all places, nobody looks there. */
 static void keepInventory(const iocshArgBuf *args)
 {
+    const ebpfMonInventoryOps *inventories = ebpfMonOpsGet()->inventories;
     static const char name[] = "ebpfMonInventoryKeep";
     const char *file = ebpfMonShellGetText(args[0].sval, "");
     ebpfMonInventoryConf conf = { .seconds = args[1].ival ? (unsigned)args[1].ival : KEEP_SECONDS,
@@ -73,7 +76,7 @@ static void keepInventory(const iocshArgBuf *args)
     if (!file[0]) {
         ebpfMonTextReport *report = ebpfMonTextReportNew();
 
-        ebpfMonShellPrintReport(name, report, ebpfMonInventoryOpsGet()->addKept(report), "");
+        ebpfMonShellPrintReport(name, report, inventories->addKept(inventories->arg, report), "");
         return;
     }
     if (strcmp(file, "off") != 0) {
@@ -87,17 +90,18 @@ static void keepInventory(const iocshArgBuf *args)
         refuseFor(name, "seconds is 1 or more, and at most 1000 older files are kept");
         return;
     }
-    ebpfMonShellSetStatus(ebpfMonShellCheckOp(name, ebpfMonInventoryOpsGet()->keep(&conf), ""));
+    ebpfMonShellSetStatus(ebpfMonShellCheckOp(name, inventories->keep(inventories->arg, &conf), ""));
 }
 
 static void compareInventories(const iocshArgBuf *args)
 {
+    const ebpfMonInventoryOps *inventories = ebpfMonOpsGet()->inventories;
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     ebpfMonOpStatus status = ebpfMonOpRefused;
     char why[240] = "give two files that ebpfMonInventory wrote: the older one first";
 
     if (ebpfMonShellHasText(args[0].sval) && ebpfMonShellHasText(args[1].sval))
-        status = ebpfMonInventoryOpsGet()->compare(report, args[0].sval, args[1].sval, why, sizeof(why));
+        status = inventories->compare(inventories->arg, report, args[0].sval, args[1].sval, why, sizeof(why));
     ebpfMonShellPrintReport("ebpfMonInventoryDiff", report, status, why);
 }
 

@@ -7,24 +7,26 @@
 
 #include "common/textReport.h"
 #include "model/published.h"
-#include "model/monitorOps.h"
+#include "model/ops.h"
 #include "record/shell.h"
 #include "record/shellCommand.h"
 
 static void listIocs(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonTextReport *report = ebpfMonTextReportNew();
 
     (void)args;
-    ebpfMonShellPrintReport("ebpfMonIocs", report, ebpfMonMonitorOpsGet()->addIocs(report), "");
+    ebpfMonShellPrintReport("ebpfMonIocs", report, monitor->addIocs(monitor->arg, report), "");
 }
 
 static void listRecords(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     const char *ioc = ebpfMonShellGetText(args[0].sval, "*"), *record = ebpfMonShellGetText(args[1].sval, "*");
 
-    ebpfMonShellPrintReport("ebpfMonRecords", report, ebpfMonMonitorOpsGet()->addRecords(report, ioc, record), "");
+    ebpfMonShellPrintReport("ebpfMonRecords", report, monitor->addRecords(monitor->arg, report, ioc, record), "");
 }
 
 static void printPuts(const iocshArgBuf *args)
@@ -56,14 +58,16 @@ static void printPuts(const iocshArgBuf *args)
 
 static void listChains(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     const char *root = ebpfMonShellGetText(args[0].sval, "*");
 
-    ebpfMonShellPrintReport("ebpfMonChains", report, ebpfMonMonitorOpsGet()->addChains(report, root), "");
+    ebpfMonShellPrintReport("ebpfMonChains", report, monitor->addChains(monitor->arg, report, root), "");
 }
 
 static void traceChains(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     const char *pattern = ebpfMonShellGetText(args[0].sval, "*");
     unsigned chains = ebpfMonShellHasText(args[0].sval) && !args[1].ival ? 1 : (unsigned)args[1].ival;
     ebpfMonTextReport *report;
@@ -77,7 +81,7 @@ static void traceChains(const iocshArgBuf *args)
         return;
     }
     report = ebpfMonTextReportNew();
-    status = ebpfMonMonitorOpsGet()->trace(report, pattern, chains, why, sizeof(why));
+    status = monitor->trace(monitor->arg, report, pattern, chains, why, sizeof(why));
     ebpfMonShellPrintReport("ebpfMonTrace", report, status, why);
 }
 

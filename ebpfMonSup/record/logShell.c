@@ -7,7 +7,7 @@
 #include <epicsString.h>
 #include <errlog.h>
 
-#include "model/logOps.h"
+#include "model/ops.h"
 #include "record/shell.h"
 #include "record/shellCommand.h"
 
@@ -36,6 +36,7 @@ static int parseNumber(const char *command, const char *what, const char *argume
 
 static void addJsonLog(const iocshArgBuf *args)
 {
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
     double maxMB = 100, hours = 0, keep = 10;
     int mode;
 
@@ -53,11 +54,12 @@ static void addJsonLog(const iocshArgBuf *args)
     }
     if (!(keep >= 0 && keep <= 1000)) /* what an int cannot have is refused as -1 is */
         keep = -1;
-    ebpfMonShellSetStatus(ebpfMonLogOpsGet()->json(args[0].sval, maxMB, hours, (int)keep, (ebpfMonLogMode)mode));
+    ebpfMonShellSetStatus(logs->json(logs->arg, args[0].sval, maxMB, hours, (int)keep, (ebpfMonLogMode)mode));
 }
 
 static void addCaPutLog(const iocshArgBuf *args)
 {
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
     const char *format = ebpfMonShellHasText(args[1].sval) ? args[1].sval : "text";
     int mode, json = epicsStrCaseCmp(format, "json") == 0;
 
@@ -68,29 +70,35 @@ static void addCaPutLog(const iocshArgBuf *args)
         return;
     }
     mode = parseMode("ebpfMonCaPutLog", args[2].sval, "changes");
-    ebpfMonShellSetStatus(mode < 0 ? -1 : ebpfMonLogOpsGet()->caPutLog(args[0].sval, json, (ebpfMonLogMode)mode,
+    ebpfMonShellSetStatus(mode < 0 ? -1 : logs->caPutLog(logs->arg, args[0].sval, json, (ebpfMonLogMode)mode,
                                                                     ebpfMonShellGetText(args[3].sval, "")));
 }
 
 static void setMetadata(const iocshArgBuf *args)
 {
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+
     if (!ebpfMonShellHasText(args[0].sval)) {
         errlogSevPrintf(errlogMajor, "ebpfMonLogMetadata: give a key and a value\n");
         ebpfMonShellSetStatus(-1);
         return;
     }
-    ebpfMonShellSetStatus(ebpfMonLogOpsGet()->metadata(args[0].sval, ebpfMonShellGetText(args[1].sval, "")));
+    ebpfMonShellSetStatus(logs->metadata(logs->arg, args[0].sval, ebpfMonShellGetText(args[1].sval, "")));
 }
 
 static void rotateLogs(const iocshArgBuf *args)
 {
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+
     (void)args;
-    ebpfMonShellSetStatus(ebpfMonLogOpsGet()->rotate());
+    ebpfMonShellSetStatus(logs->rotate(logs->arg));
 }
 
 static void printLogs(const iocshArgBuf *args)
 {
-    ebpfMonLogOpsGet()->report(args[0].ival);
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+
+    logs->report(logs->arg, args[0].ival);
 }
 
 static const ebpfMonShellCommand commands[] = {

@@ -5,14 +5,14 @@
 #include <errlog.h>
 
 #include "model/published.h"
-#include "model/monitorOps.h"
-#include "model/logOps.h"
+#include "model/ops.h"
 #include "record/filterSub.h"
 #include "record/shell.h"
 #include "record/shellCommand.h"
 
 static void configureMonitor(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonSettings settings = {
         .maxRecords = (unsigned)args[0].ival, .maxRoots = (unsigned)args[1].ival, .ringKiB = (unsigned)args[2].ival,
         .watchSelf = args[3].ival, .wireKiB = args[4].ival,
@@ -29,12 +29,13 @@ static void configureMonitor(const iocshArgBuf *args)
             return;
         }
     }
-    status = ebpfMonMonitorOpsGet()->configure(&settings, why, sizeof(why));
+    status = monitor->configure(monitor->arg, &settings, why, sizeof(why));
     ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonConfigure", status, why));
 }
 
 static void startMonitor(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonState state = ebpfMonPublishedLock()->state;
     long status;
 
@@ -44,7 +45,7 @@ static void startMonitor(const iocshArgBuf *args)
         printf("ebpfMonStart: ebpfMon runs already\n");
         return;
     }
-    status = ebpfMonMonitorOpsGet()->start();
+    status = monitor->start(monitor->arg);
     if (status) {
         errlogSevPrintf(errlogMajor, "ebpfMonStart: ebpfMon did not start, STATE_MSG says why\n");
     } else {
@@ -56,12 +57,13 @@ static void startMonitor(const iocshArgBuf *args)
 
 static void setFilter(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonFilter filter;
     char text[256] = "";
     unsigned in, inputs = 0;
     long status = 0;
 
-    ebpfMonMonitorOpsGet()->getFilter(&filter);
+    monitor->getFilter(monitor->arg, &filter);
     for (in = 0; in < EBPFMON_FILTER_INPUTS && !status; in++) {
         if (!ebpfMonShellHasText(args[in].sval))
             continue;
@@ -79,6 +81,7 @@ static void setFilter(const iocshArgBuf *args)
 
 static void setLevel(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     int level = ebpfMonLevelParse(args[1].sval);
     ebpfMonOpStatus status;
     char why[160] = "";
@@ -90,12 +93,13 @@ static void setLevel(const iocshArgBuf *args)
         ebpfMonShellSetStatus(-1);
         return;
     }
-    status = ebpfMonMonitorOpsGet()->setLevel(args[0].sval, level, why, sizeof(why));
+    status = monitor->setLevel(monitor->arg, args[0].sval, level, why, sizeof(why));
     ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonLevel", status, why));
 }
 
 static void setReference(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonOpStatus status;
     char why[160] = "";
 
@@ -104,23 +108,28 @@ static void setReference(const iocshArgBuf *args)
         ebpfMonShellSetStatus(-1);
         return;
     }
-    status = ebpfMonMonitorOpsGet()->setReference(args[0].sval, args[1].ival, why, sizeof(why));
+    status = monitor->setReference(monitor->arg, args[0].sval, args[1].ival, why, sizeof(why));
     ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonReference", status, why));
 }
 
 static void resetLost(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+
     (void)args;
-    ebpfMonMonitorOpsGet()->resetLost();
-    ebpfMonLogOpsGet()->resetLost();
+    monitor->resetLost(monitor->arg);
+    logs->resetLost(logs->arg);
 }
 
 static void printReport(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
     ebpfMonTextReport *report = ebpfMonTextReportNew();
 
-    ebpfMonShellPrintReport("ebpfMonReport", report, ebpfMonMonitorOpsGet()->addReport(report, args[0].ival), "");
-    ebpfMonLogOpsGet()->report(args[0].ival);
+    ebpfMonShellPrintReport("ebpfMonReport", report, monitor->addReport(monitor->arg, report, args[0].ival), "");
+    logs->report(logs->arg, args[0].ival);
 }
 
 static const ebpfMonShellCommand commands[] = {

@@ -2,34 +2,40 @@
 /* The iocsh commands of OTLP and Zipkin. */
 #include <errlog.h>
 
-#include "model/logOps.h"
+#include "model/ops.h"
 #include "record/shell.h"
 #include "record/shellCommand.h"
 
 static void setOtlp(const iocshArgBuf *args)
 {
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+
     if (!ebpfMonShellHasText(args[0].sval)) {
         errlogSevPrintf(errlogMajor, "ebpfMonOtlp: give the URL of the collector, as http://127.0.0.1:4318\n");
         ebpfMonShellSetStatus(-1);
         return;
     }
-    ebpfMonShellSetStatus(ebpfMonLogOpsGet()->otlp(args[0].sval, ebpfMonShellGetText(args[1].sval, "logs,metrics"),
+    ebpfMonShellSetStatus(logs->otlp(logs->arg, args[0].sval, ebpfMonShellGetText(args[1].sval, "logs,metrics"),
                                                    ebpfMonShellGetText(args[2].sval, "")));
 }
 
 static void setZipkin(const iocshArgBuf *args)
 {
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+
     if (!ebpfMonShellHasText(args[0].sval)) {
         errlogSevPrintf(errlogMajor, "ebpfMonZipkin: give the whole URL, as http://127.0.0.1:9411/api/v2/spans\n");
         ebpfMonShellSetStatus(-1);
         return;
     }
-    ebpfMonShellSetStatus(ebpfMonLogOpsGet()->zipkin(args[0].sval));
+    ebpfMonShellSetStatus(logs->zipkin(logs->arg, args[0].sval));
 }
 
 static void printOtlp(const iocshArgBuf *args)
 {
-    ebpfMonLogOpsGet()->otlpReport(args[0].ival);
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+
+    logs->otlpReport(logs->arg, args[0].ival);
 }
 
 static const ebpfMonShellCommand commands[] = {

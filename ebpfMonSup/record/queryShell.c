@@ -3,14 +3,15 @@
 #include <epicsStdio.h>
 #include <errlog.h>
 
-#include "model/queryOps.h"
+#include "model/ops.h"
 #include "record/shell.h"
 #include "record/shellCommand.h"
 
 static void loadQueries(const iocshArgBuf *args)
 {
+    const ebpfMonQueryOps *queries = ebpfMonOpsGet()->queries;
     char text[512];
-    long status = ebpfMonQueryOpsGet()->load(args[0].sval, text, sizeof(text));
+    long status = queries->load(queries->arg, args[0].sval, text, sizeof(text));
 
     if (status)
         errlogSevPrintf(errlogMajor, "ebpfMonQueryLoad: %s\n", text);
@@ -21,7 +22,8 @@ static void loadQueries(const iocshArgBuf *args)
 
 static void runQuery(const char *command, const char *name, int on)
 {
-    long status = ebpfMonShellHasText(name) ? ebpfMonQueryOpsGet()->run(name, on) : -1;
+    const ebpfMonQueryOps *queries = ebpfMonOpsGet()->queries;
+    long status = ebpfMonShellHasText(name) ? queries->run(queries->arg, name, on) : -1;
 
     if (status)
         errlogSevPrintf(errlogMajor, "%s: there is no query \"%s\". ebpfMonQueries lists those that are loaded\n", command,
@@ -41,18 +43,20 @@ static void stopQuery(const iocshArgBuf *args)
 
 static void listQueries(const iocshArgBuf *args)
 {
+    const ebpfMonQueryOps *queries = ebpfMonOpsGet()->queries;
     ebpfMonTextReport *report = ebpfMonTextReportNew();
 
     (void)args;
-    ebpfMonQueryOpsGet()->addList(report);
+    queries->addList(queries->arg, report);
     ebpfMonTextReportPrint(report);
 }
 
 /* Prints what "add" adds to a report of the query that the first argument names. */
-static void printPart(const char *command, const char *name, long (*add)(ebpfMonTextReport *report, const char *name))
+static void printPart(const char *command, const char *name,
+                      long (*add)(void *arg, ebpfMonTextReport *report, const char *name))
 {
     ebpfMonTextReport *report = ebpfMonTextReportNew();
-    long status = ebpfMonShellHasText(name) ? add(report, name) : -1;
+    long status = ebpfMonShellHasText(name) ? add(ebpfMonOpsGet()->queries->arg, report, name) : -1;
 
     if (status)
         errlogSevPrintf(errlogMajor, "%s: there is no query \"%s\". ebpfMonQueries lists those that are loaded\n", command,
@@ -63,12 +67,12 @@ static void printPart(const char *command, const char *name, long (*add)(ebpfMon
 
 static void printQuery(const iocshArgBuf *args)
 {
-    printPart("ebpfMonQueryPrint", args[0].sval, ebpfMonQueryOpsGet()->addResult);
+    printPart("ebpfMonQueryPrint", args[0].sval, ebpfMonOpsGet()->queries->addResult);
 }
 
 static void printStacks(const iocshArgBuf *args)
 {
-    printPart("ebpfMonQueryStacks", args[0].sval, ebpfMonQueryOpsGet()->addStacks);
+    printPart("ebpfMonQueryStacks", args[0].sval, ebpfMonOpsGet()->queries->addStacks);
 }
 
 static const ebpfMonShellCommand commands[] = {

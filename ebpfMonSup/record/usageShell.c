@@ -7,33 +7,36 @@
 #include <errlog.h>
 
 #include "common/textReport.h"
-#include "model/monitorOps.h"
+#include "model/ops.h"
 #include "record/shell.h"
 #include "record/shellCommand.h"
 
 static void listClients(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     const char *ioc = ebpfMonShellGetText(args[0].sval, "*");
 
-    ebpfMonShellPrintReport("ebpfMonClients", report, ebpfMonMonitorOpsGet()->addClients(report, ioc), "");
+    ebpfMonShellPrintReport("ebpfMonClients", report, monitor->addClients(monitor->arg, report, ioc), "");
 }
 
 static void listUsers(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     const char *pv = ebpfMonShellGetText(args[0].sval, "*");
 
-    ebpfMonShellPrintReport("ebpfMonUsers", report, ebpfMonMonitorOpsGet()->addUsers(report, pv), "");
+    ebpfMonShellPrintReport("ebpfMonUsers", report, monitor->addUsers(monitor->arg, report, pv), "");
 }
 
 static void setUsage(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     char why[160] = "give a file, as /var/lib/ebpfMon/uses.db";
     ebpfMonOpStatus status = ebpfMonOpRefused;
 
     if (ebpfMonShellHasText(args[0].sval))
-        status = ebpfMonMonitorOpsGet()->setUsage(args[0].sval, args[1].ival, why, sizeof(why));
+        status = monitor->setUsage(monitor->arg, args[0].sval, args[1].ival, why, sizeof(why));
     ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonUsage", status, why));
 }
 
@@ -52,13 +55,14 @@ static void writeFile(const char *name, const char *text)
 
 static void listUnused(const iocshArgBuf *args)
 {
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     const char *pattern = ebpfMonShellGetText(args[1].sval, "*");
     char why[256] = "give a number of days";
     ebpfMonOpStatus status = ebpfMonOpRefused;
 
     if (args[0].dval > 0)
-        status = ebpfMonMonitorOpsGet()->addUnused(report, args[0].dval, pattern, why, sizeof(why));
+        status = monitor->addUnused(monitor->arg, report, args[0].dval, pattern, why, sizeof(why));
     if (status == ebpfMonOpDone && ebpfMonShellHasText(args[2].sval)) {
         writeFile(args[2].sval, ebpfMonTextReportGetText(report));
         ebpfMonTextReportFree(report);

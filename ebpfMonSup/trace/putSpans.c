@@ -38,7 +38,7 @@ void ebpfMonPutSpansExport(ebpfMonPutSpans *x, const ebpfMonPut *put, const stru
     char name[sizeof(x->span.name)];
     uint8_t id[16];
 
-    if (!x->sink.isWanted())
+    if (!x->sink.isWanted(x->sink.arg))
         return;
     if (at - x->second >= EBPFMON_SECOND_NS) {
         x->second = at;
@@ -54,5 +54,5 @@ void ebpfMonPutSpansExport(ebpfMonPutSpans *x, const ebpfMonPut *put, const stru
     ebpfMonTargetsUnlock(x->targets);
     ebpfMonSpanAddText(&x->span, "user.name", put->user);
     ebpfMonSpanSetClient(&x->span, peer, seq, put->pv, at + unixOffset, at + unixOffset);
-    x->sink.add(&x->span);
+    x->sink.add(x->sink.arg, &x->span);
 }

@@ -9,8 +9,9 @@
 
 /* Where spans go: the export, or a test. */
 typedef struct {
-    int  (*isWanted)(void);                /* nonzero: spans go somewhere. Takes no lock */
-    void (*add)(const ebpfMonSpan *span);  /* copies the span, and never waits */
+    int  (*isWanted)(void *arg);           /* nonzero: spans go somewhere. Takes no lock */
+    void (*add)(void *arg, const ebpfMonSpan *span); /* copies the span, and never waits */
+    void *arg;
 } ebpfMonSpanSink;
 
 /* Begins a span of kind internal, without parent, service and times. */

@@ -24,7 +24,7 @@ static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 int ebpfMonTraceRoomMake(ebpfMonTraceRoom *room, const ebpfMonTraceRoomUses *from)
 {
     ebpfMonTracesUses uses = {
-        .targets = from->targets, .threadPuts = from->threadPuts, .exportsSpans = from->spans.isWanted,
+        .targets = from->targets, .threadPuts = from->threadPuts, .exportsSpans = from->spans.isWanted, .exporter = from->spans.arg,
     };
     ebpfMonTraceSpansUses spans = { .targets = from->targets, .sink = from->spans };
     uint64_t salt;

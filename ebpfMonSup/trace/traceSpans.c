@@ -148,7 +148,7 @@ static void exportHandedOver(ebpfMonTraceSpans *x, const ebpfMonWalkChain *c)
     if (chain->delay)
         ebpfMonSpanAddDouble(s, "epics.chain.delay", (double)chain->delay / 1000);
     addWaits(s, chain);
-    x->uses.sink.add(s);
+    x->uses.sink.add(x->uses.sink.arg, s);
 }
 
 static int exportChain(void *arg, const ebpfMonWalkChain *c)
@@ -212,7 +212,7 @@ static int exportRecord(void *arg, const ebpfMonWalkChain *c, const ebpfMonWalkR
     else
         s->end = x->trace->last->chain.head.ktime + x->offset;
     describeRecord(x, r);
-    x->uses.sink.add(s);
+    x->uses.sink.add(x->uses.sink.arg, s);
     return 0;
 }
 
@@ -271,7 +271,7 @@ static void exportFirstChain(ebpfMonTraceSpans *x)
         ebpfMonSpanAddConnection(s, &trace->put->key.peer);
     ebpfMonSpanAddBool(s, "epics.chain.incomplete", trace->isIncomplete || c->flags & EBPFMON_CHAIN_LATE);
     addWaits(s, trace->first);
-    x->uses.sink.add(s);
+    x->uses.sink.add(x->uses.sink.arg, s);
 }
 
 /* --- messages --- */
@@ -296,7 +296,7 @@ static void exportSender(ebpfMonTraceSpans *x)
     /* the chain begins when the thread asks for the lock, and it enters dbPut after that */
     at = (put->key.at < begin ? put->key.at : begin) + x->offset;
     ebpfMonSpanSetClient(s, &put->key.peer, put->key.seq, put->pv, at, at);
-    x->uses.sink.add(s);
+    x->uses.sink.add(x->uses.sink.arg, s);
 }
 
 /* A chain that completes a record has no span of its own, but the one that began it has. */
@@ -336,7 +336,7 @@ static void exportMessage(ebpfMonTraceSpans *x, const ebpfMonTraceChain *c, cons
     }
     ebpfMonSpanAddText(s, "epics.put.link", m->link);
     ebpfMonSpanSetClient(s, &m->peer, m->seq, m->channel, m->at + x->offset, m->seenAt + x->offset);
-    x->uses.sink.add(s);
+    x->uses.sink.add(x->uses.sink.arg, s);
 }
 
 static void exportMessages(ebpfMonTraceSpans *x, const ebpfMonTraceChain *c)
@@ -354,7 +354,7 @@ void ebpfMonTraceSpansExport(ebpfMonTraceSpans *x, ebpfMonTarget *t, ebpfMonTrac
 {
     static const ebpfMonTraceVisitor visitor = { .enterChain = exportChain, .enterRecord = exportRecord };
 
-    if (!x->uses.sink.isWanted())
+    if (!x->uses.sink.isWanted(x->uses.sink.arg))
         return;
     x->t = t;
     x->trace = trace;

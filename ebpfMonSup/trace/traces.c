@@ -140,7 +140,7 @@ static int awaitsMessages(const ebpfMonTraces *x, const ebpfMonTrace *trace, uin
 {
     ebpfMonLinkMessage list[MESSAGES];
 
-    if (!trace->linkWrites || now - trace->end > MESSAGE_NS || !x->uses.exportsSpans())
+    if (!trace->linkWrites || now - trace->end > MESSAGE_NS || !x->uses.exportsSpans(x->uses.exporter))
         return 0;
     for (const ebpfMonTraceChain *c = trace->first; c; c = c->next) {
         ebpfMonChainId id = ebpfMonTraceChainGetId(c);
@@ -182,7 +182,7 @@ static int isComplete(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_
         now = trace->end;
     if (trace->caLink && isYoung(trace, now))
         return 0;
-    return !awaitsMessages(x, trace, now) && !(x->uses.exportsSpans() && awaitsId(x, trace, now));
+    return !awaitsMessages(x, trace, now) && !(x->uses.exportsSpans(x->uses.exporter) && awaitsId(x, trace, now));
 }
 
 /* Called when something came for which the trace waited. Messages are handled in the tick, because they come one by
@@ -325,7 +325,7 @@ static void noteOpenWork(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMonTra
         trace->handOvers += c->chain.handOvers > done ? c->chain.handOvers - done : 0;
         adoptEarlyTraces(x, trace, &id);
     }
-    if (!x->uses.exportsSpans())
+    if (!x->uses.exportsSpans(x->uses.exporter))
         return;
     if (c->chain.causeBegin) { /* between the two an asynchronous record may have written, step by step */
         ebpfMonChainId beginner = ebpfMonTraceChainGetBeginner(c);

@@ -18,7 +18,8 @@ typedef struct {
     ebpfMonTargets *targets;
     const ebpfMonThreadPuts *threadPuts;
     ebpfMonLinkMessages *linkMessages;
-    int (*exportsSpans)(void); /* nonzero: spans are exported; then a trace waits for what its id depends on, too */
+    int (*exportsSpans)(void *exporter); /* nonzero: spans are exported; then a trace waits for what its id depends on, too */
+    void *exporter;
 } ebpfMonTracesUses;
 
 /* Gets each trace that is finished; may choose its id. The trace is freed afterwards. Under ebpfMonTargetsLock. */

@@ -21,10 +21,11 @@
 #include "export/otlp/span.h"
 #include "model/published.h"
 #include "probe/hist.h"
-#include "model/logOps.h"
 
 #define CHAIN    10   /* spans */
 #define DEADLINE 30.0 /* s */
+
+static ebpfMonExport *exporter;
 
 static double clockOf(clockid_t clock)
 {
@@ -76,7 +77,7 @@ static void chain(uint8_t trace[EBPFMON_TRACE_ID])
             ebpfMonSpanAddInteger(&s, "epics.chain.records", CHAIN);
             ebpfMonSpanAddDouble(&s, "epics.chain.wait", 1.5);
         }
-        ebpfMonExportSpan(&s);
+        ebpfMonExportSpan(exporter, &s);
     }
 }
 
@@ -127,9 +128,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: benchSpan URL otlp|zipkin SPANS-A-SECOND SECONDS\n");
         return 2;
     }
-    ebpfMonExportRegister();
+    exporter = ebpfMonExportNew();
+    if (!exporter)
+        return 1;
     histogram();
-    if (zipkin ? ebpfMonLogOpsGet()->zipkin(argv[1]) : ebpfMonLogOpsGet()->otlp(argv[1], "traces", ""))
+    if (zipkin ? ebpfMonExportGetOps(exporter)->zipkin(exporter, argv[1]) : ebpfMonExportGetOps(exporter)->otlp(exporter, argv[1], "traces", ""))
         return 1;
     begin = clockOf(CLOCK_MONOTONIC);
     cpu = processCpu();
@@ -151,10 +154,10 @@ int main(int argc, char **argv)
     took = sentAt - begin;
     cpu = processCpu() - cpu - own;
     if (!zipkin) /* what is told at last: the metrics, of which the chains before are exemplars */
-        ebpfMonLogOpsGet()->otlp(argv[1], "traces,metrics", "");
+        ebpfMonExportGetOps(exporter)->otlp(exporter, argv[1], "traces,metrics", "");
     chain(trace);
     counted();
-    ebpfMonExportStop(5);
+    ebpfMonExportStop(exporter, 5);
     printf("trace ");
     for (unsigned i = 0; i < EBPFMON_TRACE_ID; i++)
         printf("%02x", trace[i]);

@@ -84,13 +84,15 @@ static void onChain(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chai
     ebpfMonTracesAddChain(m.traces, t, chain, rec, count);
 }
 
-static int isExporting(void)
+static int isExporting(void *arg)
 {
+    (void)arg;
     return 1;
 }
 
-static void addSpan(const ebpfMonSpan *span)
+static void addSpan(void *arg, const ebpfMonSpan *span)
 {
+    (void)arg;
     checkText(span->name, sizeof(span->name));
 }
 

@@ -32,12 +32,12 @@
 
 #include "common/clock.h"
 #include "export/export.h"
-#include "model/logOps.h"
 #include "model/published.h"
 #include "putTest.h"
 
 #define DEADLINE 20.0 /* s */
 
+static ebpfMonExport *exporter; /* made by the test */
 static char dir[128];
 static int alone; /* the test has namespaces of its own */
 static uint64_t linesBefore, lostBefore;
@@ -160,12 +160,12 @@ static inline void putNumber(unsigned number)
     ebpfMonPut p = somePut(number);
 
     sprintf(p.pv, "P%u", number);
-    ebpfMonExportPut(&p);
+    ebpfMonExportPut(exporter, &p);
 }
 
 static inline long startJsonLog(const char *file, double maxMB, double hours, int keep)
 {
-    return ebpfMonLogOpsGet()->json(pathOf(file), maxMB, hours, keep, ebpfMonLogAll);
+    return ebpfMonExportGetOps(exporter)->json(exporter, pathOf(file), maxMB, hours, keep, ebpfMonLogAll);
 }
 
 static inline int wroteMany(const void *number)

@@ -10,9 +10,7 @@
 #include <epicsTime.h>
 #include <iocsh.h>
 
-#include "model/inventoryOps.h"
-#include "model/logOps.h"
-#include "model/monitorOps.h"
+#include "model/ops.h"
 #include "recordTest.h"
 
 #define PATH "../../../db:../../../../db"
@@ -27,21 +25,24 @@ static ebpfMonOpStatus judge(int isRight)
     return isRight ? fakeMonitor.status : ebpfMonOpRefused;
 }
 
-static ebpfMonOpStatus fakeConfigure(const ebpfMonSettings *settings, char *why, size_t size)
+static ebpfMonOpStatus fakeConfigure(void *arg, const ebpfMonSettings *settings, char *why, size_t size)
 {
+    (void)arg;
     (void)why;
     (void)size;
     return judge(settings->maxRecords == 0 /* the default */ && settings->maxRoots == 77 && settings->watchSelf == 1);
 }
 
-static long fakeStart(void)
+static long fakeStart(void *arg)
 {
+    (void)arg;
     fakeMonitor.started++;
     return 0;
 }
 
-static long fakeSetFilter(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
+static long fakeSetFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
 {
+    (void)arg;
     if (strcmp(filter->record, "REFUSE") == 0) {
         snprintf(why, size, "the monitor refuses");
         return -1;
@@ -53,145 +54,166 @@ static long fakeSetFilter(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answ
     return 0;
 }
 
-static int fakeIsFilterApplied(unsigned number)
+static int fakeIsFilterApplied(void *arg, unsigned number)
 {
+    (void)arg;
     epicsAtomicIncrIntT(&fakeMonitor.polls);
     return number <= fakeMonitor.generations && epicsAtomicGetIntT(&fakeMonitor.busy) == 0;
 }
 
-static void fakeGetFilter(ebpfMonFilter *filter)
+static void fakeGetFilter(void *arg, ebpfMonFilter *filter)
 {
+    (void)arg;
     *filter = fakeMonitor.inForce;
 }
 
-static ebpfMonOpStatus fakeSetLevel(const char *iocPattern, int level, char *why, size_t size)
+static ebpfMonOpStatus fakeSetLevel(void *arg, const char *iocPattern, int level, char *why, size_t size)
 {
+    (void)arg;
     fakeMonitor.levelSet = level;
     snprintf(why, size, "the monitor knows no \"%s\"", iocPattern);
     return judge(strcmp(iocPattern, "soft*") == 0);
 }
 
-static ebpfMonOpStatus fakeSetReference(const char *iocPattern, int on, char *why, size_t size)
+static ebpfMonOpStatus fakeSetReference(void *arg, const char *iocPattern, int on, char *why, size_t size)
 {
+    (void)arg;
     (void)why;
     (void)size;
     return judge(strcmp(iocPattern, "soft*") == 0 && on);
 }
 
-static void fakeResetLost(void)
+static void fakeResetLost(void *arg)
 {
+    (void)arg;
     fakeMonitor.resets++;
 }
 
-static void fakeLogReset(void)
+static void fakeLogReset(void *arg)
 {
+    (void)arg;
     fakeMonitor.logResets++;
 }
 
-static long fakeRotate(void)
+static long fakeRotate(void *arg)
 {
+    (void)arg;
     fakeMonitor.rotations++;
     return 0;
 }
 
-static void fakeLogReport(int level)
+static void fakeLogReport(void *arg, int level)
 {
+    (void)arg;
     fakeMonitor.logReport = level;
 }
 
 static const ebpfMonLogOps fakeLog = {.rotate = fakeRotate, .resetLost = fakeLogReset, .report = fakeLogReport};
 
-static ebpfMonOpStatus fakeAddIocs(ebpfMonTextReport *report)
+static ebpfMonOpStatus fakeAddIocs(void *arg, ebpfMonTextReport *report)
 {
+    (void)arg;
     ebpfMonTextReportAdd(report, "# the IOCs\n");
     return judge(1);
 }
 
-static ebpfMonOpStatus fakeAddRecords(ebpfMonTextReport *report, const char *iocPattern, const char *recordPattern)
+static ebpfMonOpStatus fakeAddRecords(void *arg, ebpfMonTextReport *report, const char *iocPattern, const char *recordPattern)
 {
+    (void)arg;
     (void)report;
     return judge(strcmp(iocPattern, "*") == 0 && strcmp(recordPattern, "*") == 0);
 }
 
-static ebpfMonOpStatus fakeAddChains(ebpfMonTextReport *report, const char *rootPattern)
+static ebpfMonOpStatus fakeAddChains(void *arg, ebpfMonTextReport *report, const char *rootPattern)
 {
+    (void)arg;
     (void)report;
     return judge(strcmp(rootPattern, "*") == 0);
 }
 
-static ebpfMonOpStatus fakeAddUsers(ebpfMonTextReport *report, const char *pattern)
+static ebpfMonOpStatus fakeAddUsers(void *arg, ebpfMonTextReport *report, const char *pattern)
 {
+    (void)arg;
     ebpfMonTextReportAdd(report, "# users of %s\n", pattern);
     return judge(strcmp(pattern, "*") == 0);
 }
 
-static ebpfMonOpStatus fakeSetUsage(const char *file, int megabytes, char *why, size_t size)
+static ebpfMonOpStatus fakeSetUsage(void *arg, const char *file, int megabytes, char *why, size_t size)
 {
+    (void)arg;
     (void)why;
     (void)size;
     return judge(strcmp(file, "uses.db") == 0 && megabytes == 0);
 }
 
-static ebpfMonOpStatus fakeAddUnused(ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
+static ebpfMonOpStatus fakeAddUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
 {
+    (void)arg;
     (void)why;
     (void)size;
     ebpfMonTextReportAdd(report, "# unused\n");
     return judge(days == 30 && strcmp(pattern, "*") == 0);
 }
 
-static void fakePublishClients(void)
+static void fakePublishClients(void *arg)
 {
+    (void)arg;
 }
 
-static ebpfMonOpStatus fakeTrace(ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,
+static ebpfMonOpStatus fakeTrace(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,
                                  size_t size)
 {
+    (void)arg;
     (void)report;
     (void)why;
     (void)size;
     return judge(strcmp(recordPattern, "*") == 0 && count == 0);
 }
 
-static ebpfMonOpStatus fakeSetRecSync(const ebpfMonRecSyncConf *conf)
+static ebpfMonOpStatus fakeSetRecSync(void *arg, const ebpfMonRecSyncConf *conf)
 {
+    (void)arg;
     return judge(conf->isOn && conf->port == 5049 && strcmp(conf->variables, "SECTOR") == 0);
 }
 
-static ebpfMonOpStatus fakeUseFiles(ebpfMonTextReport *report, const char *one, const char *other, char *why, size_t size)
+static ebpfMonOpStatus fakeUseFiles(void *arg, ebpfMonTextReport *report, const char *one, const char *other, char *why, size_t size)
 {
+    (void)arg;
     (void)report;
     (void)why;
     (void)size;
     return judge(strcmp(one, "a.json") == 0 && (strcmp(other, "*") == 0 || strcmp(other, "b.json") == 0));
 }
 
-static ebpfMonOpStatus fakeKeep(const ebpfMonInventoryConf *conf)
+static ebpfMonOpStatus fakeKeep(void *arg, const ebpfMonInventoryConf *conf)
 {
+    (void)arg;
     return judge(strcmp(conf->file, "/k.json") == 0 && conf->seconds == 60 && conf->keep == 10);
 }
 
-static ebpfMonOpStatus fakeAddKept(ebpfMonTextReport *report)
+static ebpfMonOpStatus fakeAddKept(void *arg, ebpfMonTextReport *report)
 {
+    (void)arg;
     ebpfMonTextReportAdd(report, "# kept\n");
     return judge(1);
 }
 
-static ebpfMonOpStatus fakeAddReport(ebpfMonTextReport *report, int level)
+static ebpfMonOpStatus fakeAddReport(void *arg, ebpfMonTextReport *report, int level)
 {
+    (void)arg;
     (void)report;
     testPass("report at level %d", level);
     return ebpfMonOpDone;
 }
 
-static const ebpfMonMonitorOps fake = {
-    fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, fakeSetReference,
+static const ebpfMonMonitorOps fakeOps = {
+    NULL, fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, fakeSetReference,
     fakeResetLost, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers, fakeAddUsers, fakeSetUsage, fakeAddUnused,
     fakePublishClients, fakeTrace, fakeAddReport
 };
 
 static const ebpfMonInventoryOps fakeInventories = {
-    fakeSetRecSync, fakeKeep, fakeAddKept, fakeUseFiles, fakeUseFiles
+    NULL, fakeSetRecSync, fakeKeep, fakeAddKept, fakeUseFiles, fakeUseFiles
 };
 
 /* Reads "pv" as text until it is "value", or the deadline has passed; how long that took, or -1. */
@@ -327,14 +349,18 @@ void recordTestRun(void)
 
 void recordTestBegin(void)
 {
+    static ebpfMonOps ops;
+
     epicsEnvSet("TZ", "UTC");
     fakeMonitor.inForce = ebpfMonFilterDefault;
     testdbPrepare();
     testdbReadDatabase("testRecord.dbd", NULL, NULL);
     testRecord_registerRecordDeviceDriver(pdbbase);
-    ebpfMonMonitorOpsRegister(&fake); /* in place of the monitor, which has just registered */
-    ebpfMonInventoryOpsRegister(&fakeInventories);
-    ebpfMonLogOpsRegister(&fakeLog);
+    ops = *ebpfMonOpsGet(); /* of the monitor, which has just registered */
+    ops.monitor = &fakeOps;
+    ops.inventories = &fakeInventories;
+    ops.logs = &fakeLog;
+    ebpfMonOpsSet(&ops);
     testdbReadDatabase("ebpfMon.db", PATH, "P=T:,FILTER_HOST=ho*,FILTER_FIELD=X*");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:A");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:NOT:THERE,N=B");

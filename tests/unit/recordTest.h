@@ -5,7 +5,7 @@
 
 #include "model/published.h"
 #include "model/filter.h"
-#include "model/monitorOps.h"
+#include "model/ops.h"
 
 #define DEADLINE 5.0 /* s */
 

@@ -18,17 +18,17 @@ static void testLoad(void)
     begin();
     t = ebpfMonClockSeconds();
     for (unsigned i = 0; i < N; i++)
-        ebpfMonExportPut(&p);
+        ebpfMonExportPut(exporter, &p);
     testDiag("%.1f ns a put without a log", (ebpfMonClockSeconds() - t) * 1e9 / N);
     eltc(0);
     startJsonLog("load.json", 0, 0, 0);
     t = ebpfMonClockSeconds();
     for (unsigned i = 0; i < N; i++) {
-        ebpfMonExportPut(&p);
+        ebpfMonExportPut(exporter, &p);
         if (i == FIT - 1)
             putNs = (ebpfMonClockSeconds() - t) * 1e9 / FIT; /* later ones may find the queue full, which costs less */
     }
-    ebpfMonExportStop(30);
+    ebpfMonExportStop(exporter, 30);
     all = ebpfMonClockSeconds() - t;
     eltc(1);
     testOk(written() + lost() == N, "%" PRIu64 " written + %" PRIu64 " lost of %d", written(), lost(), N);
@@ -41,9 +41,9 @@ static void testLoad(void)
     for (unsigned i = 0; i < 100000; i++) {
         while ((double)i > (ebpfMonClockSeconds() - t) * 100000)
             ;
-        ebpfMonExportPut(&p);
+        ebpfMonExportPut(exporter, &p);
     }
-    ebpfMonExportStop(30);
+    ebpfMonExportStop(exporter, 30);
     testOk(written() + lost() == 100000, "%" PRIu64 " written + %" PRIu64 " lost", written(), lost());
 }
 
@@ -54,15 +54,15 @@ static void testBurstLog(void)
 
     testDiag("mode burst to the PV and a file; the end ends bursts");
     begin();
-    ebpfMonLogOpsGet()->metadata("lab", "B2");
-    testOk1(ebpfMonLogOpsGet()->caPutLog("PV", 1, ebpfMonLogAll, "") == 0);
-    testOk1(ebpfMonLogOpsGet()->caPutLog(pathOf("burst.log"), 0, ebpfMonLogBurst, "%i ") == 0);
+    ebpfMonExportGetOps(exporter)->metadata(exporter, "lab", "B2");
+    testOk1(ebpfMonExportGetOps(exporter)->caPutLog(exporter, "PV", 1, ebpfMonLogAll, "") == 0);
+    testOk1(ebpfMonExportGetOps(exporter)->caPutLog(exporter, pathOf("burst.log"), 0, ebpfMonLogBurst, "%i ") == 0);
     for (unsigned i = 0; i < 100; i++) {
         p = somePut(i);
         strcpy(p.pv, i % 2 ? "A" : "B");
-        ebpfMonExportPut(&p);
+        ebpfMonExportPut(exporter, &p);
     }
-    ebpfMonExportStop(5);
+    ebpfMonExportStop(exporter, 5);
     n = written();
     testOk(n == 4, "%" PRIu64 " lines: two first puts, two summaries", n);
     testOk(strcmp(ebpfMonPublishedLock()->log.caPutLogLine, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\","
@@ -79,13 +79,34 @@ static void testBurstLog(void)
     }
 }
 
+/* Each has its own logs: nothing of one comes to the other. */
+static void testTwo(void)
+{
+    ebpfMonExport *other = ebpfMonExportNew();
+    ebpfMonPut p = somePut(1);
+
+    testDiag("two of them");
+    startJsonLog("one.json", 0, 0, 0);
+    testOk1(ebpfMonExportGetOps(other)->json(other, pathOf("other.json"), 0, 0, 0, ebpfMonLogAll) == 0);
+    ebpfMonExportPut(other, &p);
+    ebpfMonExportPut(other, &p);
+    ebpfMonExportPut(exporter, &p);
+    testOk1(!ebpfMonExportWantsSpans(exporter) && !ebpfMonExportWantsSpans(other));
+    ebpfMonExportStop(exporter, 5);
+    ebpfMonExportStop(other, 5);
+    testOk1(readLines(pathOf("one.json"), NULL, 0) == 1 && readLines(pathOf("other.json"), NULL, 0) == 2);
+    ebpfMonExportFree(other);
+}
+
 MAIN(testExport)
 {
     testPlan(0);
     makeLogFolder("testExport");
-    ebpfMonExportRegister();
+    exporter = ebpfMonExportNew();
     testBurstLog();
     testLoad();
+    testTwo();
+    ebpfMonExportFree(exporter);
     removeAll(dir);
     return testDone();
 }

@@ -58,7 +58,7 @@ static void startLog(int port)
     char target[64];
 
     snprintf(target, sizeof(target), "127.0.0.1:%d", port);
-    testOk1(ebpfMonLogOpsGet()->caPutLog(target, port != serverPort, ebpfMonLogAll, "") == 0);
+    testOk1(ebpfMonExportGetOps(exporter)->caPutLog(exporter, target, port != serverPort, ebpfMonLogAll, "") == 0);
 }
 
 static void testKilled(void)
@@ -103,7 +103,7 @@ static void testDeaf(int deafPort)
     testOk1(until(serverHasAll, NULL));
     testOk1(until(isInTrouble, "too slow"));
     since = ebpfMonClockSeconds();
-    ebpfMonExportStop(2);
+    ebpfMonExportStop(exporter, 2);
     testOk(ebpfMonClockSeconds() - since < 3, "the end does not wait for it: %.1f s", ebpfMonClockSeconds() - since);
     /* three logs; what the deaf one did not acknowledge is lost, and counted */
     testOk(written() + lost() >= 1200 + 3 * 60000 && lost() > 1000, "%" PRIu64 " + %" PRIu64, written(), lost());
@@ -134,7 +134,7 @@ MAIN(testLogServer)
     testPlan(0);
     makeLogFolder("testLogServer");
     useOwnNamespaces();
-    ebpfMonExportRegister();
+    exporter = ebpfMonExportNew();
     testServers();
     removeAll(dir);
     return testDone();

@@ -12,7 +12,7 @@
 #include <testMain.h>
 
 #include "model/published.h"
-#include "model/monitorOps.h"
+#include "model/ops.h"
 #include "model/filter.h"
 #include "model/level.h"
 #include "model/put.h"
@@ -377,19 +377,25 @@ static void testAbsent(void)
 {
     ebpfMonFilter filter = ebpfMonFilterDefault;
     ebpfMonFilterAnswer answer = { .number = 9 };
+    const ebpfMonOps *ops = ebpfMonOpsGet();
+    static ebpfMonOps other;
     char text[100] = "";
 
     testDiag("no monitor");
-    testOk1(ebpfMonMonitorOpsGet() != NULL);
-    testOk1(ebpfMonMonitorOpsGet()->setFilter(&filter, &answer, text, sizeof(text)) == -1 && !answer.number);
+    testOk1(ops && ops->monitor && ops->logs && ops->queries && ops->devices && ops->inventories);
+    testOk1(ops->monitor->setFilter(NULL, &filter, &answer, text, sizeof(text)) == -1 && !answer.number);
     testOk(strstr(text, "not started") != NULL, "says so: %s", text);
-    testOk1(ebpfMonMonitorOpsGet()->addIocs(NULL) == ebpfMonOpAbsent &&
-            ebpfMonMonitorOpsGet()->setLevel("*", 1, text, sizeof(text)) == ebpfMonOpAbsent);
+    testOk1(ops->monitor->addIocs(NULL, NULL) == ebpfMonOpAbsent &&
+            ops->monitor->setLevel(NULL, "*", 1, text, sizeof(text)) == ebpfMonOpAbsent);
+    testOk1(ops->queries->run(NULL, "x", 1) == -1 && ops->devices->watch(NULL, "*") == -1 && ops->logs->rotate(NULL) == -1 &&
+            ops->inventories->addKept(NULL, NULL) == ebpfMonOpAbsent);
+    ebpfMonOpsSet(&other);
+    testOk1(ebpfMonOpsGet() == &other);
 }
 
 MAIN(testModel)
 {
-    testPlan(88);
+    testPlan(90);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* with it comes the text of the status codes */
     testLevel();

@@ -3,7 +3,8 @@
 #include "otlpClient.h"
 
 #include "export/export.h"
-#include "model/logOps.h"
+
+static ebpfMonExport *exporter;
 
 static void testMetricsAndSpans(void)
 {
@@ -71,7 +72,7 @@ static void exportPuts(unsigned from, unsigned to)
     for (unsigned i = from; i < to; i++) {
         ebpfMonPut p = otlpPut(i);
 
-        ebpfMonExportPut(&p);
+        ebpfMonExportPut(exporter, &p);
     }
 }
 
@@ -86,19 +87,19 @@ static void testCommands(void)
     setenv("OTEL_METRICS_EXPORTER", "none", 1);
     setManner(accepts);
     before = readShown();
-    ebpfMonExportRegister();
-    ebpfMonExportStart();
+    exporter = ebpfMonExportNew();
+    ebpfMonExportStart(exporter);
     exportPuts(0, 5);
     WAIT(records() == 5);
-    testOk1(ebpfMonLogOpsGet()->otlp(base, "metrics", "") == 0);
+    testOk1(ebpfMonExportGetOps(exporter)->otlp(exporter, base, "metrics", "") == 0);
     exportPuts(5, 10);
-    testOk1(ebpfMonLogOpsGet()->otlp("off", "", "") == 0);
+    testOk1(ebpfMonExportGetOps(exporter)->otlp(exporter, "off", "", "") == 0);
     WAIT(readShown().state == ebpfMonLogNone);
-    ebpfMonExportStart(); /* the command has won */
+    ebpfMonExportStart(exporter); /* the command has won */
     exportPuts(10, 15);
-    testOk1(ebpfMonLogOpsGet()->otlp("nonsense", "logs", "") != 0);
-    ebpfMonLogOpsGet()->otlpReport(1);
-    ebpfMonExportStop(3);
+    testOk1(ebpfMonExportGetOps(exporter)->otlp(exporter, "nonsense", "logs", "") != 0);
+    ebpfMonExportGetOps(exporter)->otlpReport(exporter, 1);
+    ebpfMonExportStop(exporter, 3);
     testOk1(records() == 5);
     clearEnvironment();
 }

@@ -32,7 +32,7 @@ static unsigned exported; /* spans of the trace that was finished last */
 static uint8_t known[SPANS][EBPFMON_SPAN_ID]; /* the ids of those of the trace */
 static unsigned orphans;  /* spans whose parent came later, or not at all */
 
-static int isExporting(void)
+static int isExporting(void *arg)
 {
     return exports;
 }
@@ -45,7 +45,7 @@ static int hasParent(const ebpfMonSpan *s)
     return 0;
 }
 
-static void addSpan(const ebpfMonSpan *s)
+static void addSpan(void *arg, const ebpfMonSpan *s)
 {
     if (!isLong)
         dumpSpan(&spanText, s);

@@ -28,7 +28,7 @@ static struct {
 } heard;
 static int exports; /* the answer of isExporting */
 
-static inline int isExporting(void)
+static inline int isExporting(void *arg)
 {
     return exports;
 }
