@@ -21,7 +21,7 @@ static ebpfMonOpStatus addKept(ebpfMonTextReport *report)
     return ebpfMonOpAbsent;
 }
 
-/* Writes an inventory, or compares two. */
+/* stands for "write" and for "compare" */
 static ebpfMonOpStatus useFiles(ebpfMonTextReport *report, const char *one, const char *other, char *why, size_t size)
 {
     (void)report;
@@ -32,8 +32,8 @@ static ebpfMonOpStatus useFiles(ebpfMonTextReport *report, const char *one, cons
     return ebpfMonOpAbsent;
 }
 
-static const ebpfMonInventoryOps none = { setRecSync, keep, addKept, useFiles, useFiles };
-static EpicsAtomicPtrT registered = (EpicsAtomicPtrT)&none;
+static const ebpfMonInventoryOps absentOps = { setRecSync, keep, addKept, useFiles, useFiles };
+static EpicsAtomicPtrT registered = (EpicsAtomicPtrT)&absentOps;
 
 const ebpfMonInventoryOps *ebpfMonInventoryOpsGet(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the shell may ask of the inventories: a table of functions, as monitorOps.h. One per process, because a process has
- * one monitor. */
+/* What the shell can do with inventories: a table of functions, as in monitorOps.h. One per process, because a process
+ * has one monitor. */
 #ifndef EBPFMON_INVENTORYOPS_H
 #define EBPFMON_INVENTORYOPS_H
 
@@ -11,19 +11,21 @@
 #include "model/recSyncConf.h"
 
 typedef struct {
-    /* Announces the inventory of the IOCs to RecSync servers, or no more. Before the monitor runs it is kept for the start. */
+    /* Announces the inventory of the IOCs to RecSync servers, or no more. If the monitor does not run yet, it does so
+     * from its start on. */
     ebpfMonOpStatus (*setRecSync)(const ebpfMonRecSyncConf *conf);
-    /* Keeps the inventory in a file, or no more. Before the monitor runs it is kept for the start. */
+    /* Keeps the inventory in a file, or no more. If the monitor does not run yet, it does so from its start on. */
     ebpfMonOpStatus (*keep)(const ebpfMonInventoryConf *conf);
-    /* Adds what became of that; while the monitor runs. */
+    /* Adds the state of the kept inventory to the report. Only while the monitor runs. */
     ebpfMonOpStatus (*addKept)(ebpfMonTextReport *report);
-    /* Writes the inventory of the IOCs that match to a file, and adds what is in it; while the monitor runs. */
+    /* Writes the inventory of the matching IOCs to a file, and adds its contents to the report. Only while the monitor
+     * runs. */
     ebpfMonOpStatus (*write)(ebpfMonTextReport *report, const char *path, const char *iocPattern, char *why, size_t size);
-    /* Adds what differs between two such files; at any time. */
+    /* Adds the differences of two such files to the report. At any time. */
     ebpfMonOpStatus (*compare)(ebpfMonTextReport *report, const char *before, const char *after, char *why, size_t size);
 } ebpfMonInventoryOps;
 
-/* Never NULL: before the monitor has registered, every operation says so and fails. Any thread. */
+/* Never NULL: before the monitor has registered its functions, every function fails and says so. Any thread. */
 const ebpfMonInventoryOps *ebpfMonInventoryOpsGet(void);
 void ebpfMonInventoryOpsRegister(const ebpfMonInventoryOps *ops);
 

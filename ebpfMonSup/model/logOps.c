@@ -76,7 +76,7 @@ static const ebpfMonLogOps absentOps = {
     absentReport
 };
 
-static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */
+static EpicsAtomicPtrT registered; /* written once, when the functions are registered; any thread reads it */
 
 const ebpfMonLogOps *ebpfMonLogOpsGet(void)
 {

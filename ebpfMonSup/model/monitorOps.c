@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Until the monitor registers, and in programs without one (tests of records), every operation fails and says so: no
- * caller has to ask for NULL. */
+/* Before the monitor registers, and in programs without a monitor (tests of records), every function fails and says so.
+ * So no caller must test for NULL. */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static void getFilter(ebpfMonFilter *filter)
     *filter = ebpfMonFilterDefault;
 }
 
-/* A level, or the reference count. */
+/* stands for setLevel and setReference */
 static ebpfMonOpStatus setRule(const char *iocPattern, int value, char *why, size_t size)
 {
     (void)iocPattern;
@@ -120,7 +120,7 @@ static const ebpfMonMonitorOps absentOps = {
     addMatching, addMatching, setUsage, addUnused, publishClients, trace, addReport
 };
 
-static EpicsAtomicPtrT registered; /* written once at registration, read by any thread */
+static EpicsAtomicPtrT registered; /* written once, when the functions are registered; any thread reads it */
 
 const ebpfMonMonitorOps *ebpfMonMonitorOpsGet(void)
 {

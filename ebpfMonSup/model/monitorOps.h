@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What records and the shell may ask of the monitor: a table of functions. The monitor registers it, so that the
- * record room need not know the monitor, and can be tested without. One per process, because a process has one
+ * What records and the shell can do with the monitor: a table of functions. The monitor registers it, so that the room
+ * record/ does not depend on the monitor, and can be tested without it. One per process, because a process has one
  * monitor.
  */
 #ifndef EBPFMON_MONITOROPS_H
@@ -13,54 +13,55 @@
 #include "model/opStatus.h"
 #include "model/settings.h"
 
-/* What became of a filter that was accepted. */
+/* The answer to a filter that was accepted. */
 typedef struct {
-    unsigned matching;   /* records of the watched IOCs that match */
-    unsigned generation; /* counts the filters that were put in force since the start */
+    unsigned matching;   /* records of the watched IOCs that match the filter */
+    unsigned generation; /* number of filters that were applied since the start */
     unsigned number;     /* for isFilterApplied; 0: the filter waits for the start of the monitor */
 } ebpfMonFilterAnswer;
 
 typedef struct {
-    /* Before start only. */
+    /* Only before the start. */
     ebpfMonOpStatus (*configure)(const ebpfMonSettings *settings, char *why, size_t size);
-    /* Starts the monitor, or tries again after a failure; while it runs it does nothing. Called at the end of
-     * iocInit as well. 0 it runs, or -1: STATE_MSG says why. */
+    /* Starts the monitor, or tries again after a failure. If it runs already, does nothing. The end of iocInit calls
+     * this, too. 0: it runs; or -1, and STATE_MSG tells why not. */
     long (*start)(void);
-    /* Accepts a filter, or refuses it and leaves the old one: -1, and "why". Waits for nothing: the follower applies it
-     * within milliseconds, unless it is just reading an IOC. While the monitor does not run the filter is kept for the
-     * start. */
+    /* Accepts a filter. Or refuses it: returns -1, "why" gets the reason, and the old filter stays. Does not wait: the
+     * follower applies the filter within milliseconds, unless it is reading an IOC. If the monitor does not run, the
+     * filter is kept for the start. */
     long (*setFilter)(const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size);
-    /* Nonzero: the filter with this number, or a later one, is in force. */
+    /* Nonzero: the filter with this number, or a later one, applies now. */
     int (*isFilterApplied)(unsigned number);
     void (*getFilter)(ebpfMonFilter *filter);
-    /* Level of the IOCs that match, whatever the filter says; level -1: the filter's again. */
+    /* Sets the level of the matching IOCs, whatever the filter says. Level -1: the filter decides again. */
     ebpfMonOpStatus (*setLevel)(const char *iocPattern, int level, char *why, size_t size);
-    /* Counts processings of the IOCs that match by a trap on dbProcess as well, to compare. */
+    /* Also counts the processings of the matching IOCs by a probe at dbProcess(), to compare. */
     ebpfMonOpStatus (*setReference)(const char *iocPattern, int on, char *why, size_t size);
-    /* Loss counters and the MINOR alarm. */
+    /* Resets the counts of lost events, which ends the MINOR alarm. */
     void (*resetLost)(void);
-    /* These add to "report", while the monitor runs. */
+    /* The following functions add to "report", while the monitor runs. */
     ebpfMonOpStatus (*addIocs)(ebpfMonTextReport *report);
     ebpfMonOpStatus (*addRecords)(ebpfMonTextReport *report, const char *iocPattern, const char *recordPattern);
     ebpfMonOpStatus (*addChains)(ebpfMonTextReport *report, const char *rootPattern);
-    /* A look at the clients of the IOCs, now; then who they are, and who has channels to matching PVs. */
+    /* Reads the clients of the IOCs now. Then addClients adds the clients, and addUsers those with channels to matching
+     * PVs. */
     ebpfMonOpStatus (*addClients)(ebpfMonTextReport *report, const char *iocPattern);
     ebpfMonOpStatus (*addUsers)(ebpfMonTextReport *report, const char *pvPattern);
-    /* Keeps uses in this file, from the start on; megabytes 0: the default. Before start only. */
+    /* Keeps the uses of PVs in this file from the start on. megabytes 0: the default. Only before the start. */
     ebpfMonOpStatus (*setUsage)(const char *file, int megabytes, char *why, size_t size);
-    /* Adds the records that match and that nobody has used for so many days. */
+    /* Adds the matching records that nobody has used for so many days. */
     ebpfMonOpStatus (*addUnused)(ebpfMonTextReport *report, double days, const char *recordPattern, char *why, size_t size);
-    /* The patterns of the published clients are others. */
+    /* Publishes the clients again, because their patterns have changed. */
     void (*publishClients)(void);
-    /* Has the next "count" chains printed in which a matching record processes; 0: no more. Adds of which IOCs not every
-     * chain is kept. */
+    /* Prints the next "count" chains in which a matching record processes; 0: prints no more. Adds the IOCs that do not
+     * keep every chain. */
     ebpfMonOpStatus (*trace)(ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,
                              size_t size);
-    /* The report of the monitor about itself; at any time. */
+    /* Adds the report of the monitor about itself. At any time. */
     ebpfMonOpStatus (*addReport)(ebpfMonTextReport *report, int level);
 } ebpfMonMonitorOps;
 
-/* Never NULL: before the monitor has registered, every operation says so and fails. Any thread. */
+/* Never NULL: before the monitor has registered its functions, every function fails and says so. Any thread. */
 const ebpfMonMonitorOps *ebpfMonMonitorOpsGet(void);
 void ebpfMonMonitorOpsRegister(const ebpfMonMonitorOps *ops);
 

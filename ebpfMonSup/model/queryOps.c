@@ -38,8 +38,8 @@ static long addStacks(ebpfMonTextReport *report, const char *name)
     return -1;
 }
 
-static const ebpfMonQueryOps none = { load, run, addList, addResult, addStacks };
-static EpicsAtomicPtrT registered = (EpicsAtomicPtrT)&none;
+static const ebpfMonQueryOps absentOps = { load, run, addList, addResult, addStacks };
+static EpicsAtomicPtrT registered = (EpicsAtomicPtrT)&absentOps;
 
 const ebpfMonQueryOps *ebpfMonQueryOpsGet(void)
 {
